@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reactor.h - the contract of the two engines (uring.c, epoll.c): operations go in,
+ * finished operations come out.
+ *
+ * One reactor per vp. "Owner" is the carrier that holds the vp, inside the runtime; all
+ * calls but kick are the owner's alone. A vp may be handed to another kernel thread between
+ * two calls, so nothing here may be bound to one kernel thread.
+ *
+ * An operation is a struct io_op that lives on the stack of the thread that parks on it.
+ * It may not be freed or reused before it has come back through poll: on io_uring the
+ * kernel writes into its buffers until then.
+ *
+ *   state:  IDLE --submit--> PENDING --(kernel)--> DONE (returned by poll, once)
+ *                               |--cancel/cancel_fd--> CANCELING --> DONE
+ *
+ * A completed op has res >= 0 or -errno. -ECANCELED appears only if cancel was asked
+ * (an unrequested one, from a kernel thread's exit, is retried by the engine); cancel_fd
+ * turns into -EBADF. The engine never completes an op with -EAGAIN or -EINTR, unless the
+ * file itself is O_NONBLOCK (-EAGAIN), with one exception: REACTOR_READY.
+ *
+ * Both engines keep the pending ops of each fd linked (fdtab.h), so that close can find
+ * them.
+ */
+#ifndef EVENT_REACTOR_H
+#define EVENT_REACTOR_H
+
+#include "base/base.h"
+#include "base/list.h"
+
+enum io_kind {
+	IO_NOP,
+	IO_POLL,      /* len = poll mask; res = ready mask */
+	IO_READ,      /* addr, len, off (-1: file position) */
+	IO_WRITE,
+	IO_READV,     /* addr = iovec, len = count, off */
+	IO_WRITEV,
+	IO_RECV,      /* addr, len, flags = MSG_... */
+	IO_SEND,
+	IO_RECVMSG,   /* addr = msghdr, flags */
+	IO_SENDMSG,
+	IO_ACCEPT,    /* addr = sockaddr or NULL, addr2 = socklen_t *, flags = SOCK_... */
+	IO_CONNECT,   /* addr = sockaddr, len */
+	IO_FSYNC,     /* flags = 1: data only */
+	IO_OPENAT,    /* fd = dir, addr = path, flags = open flags, len = mode */
+	IO_OPENAT2,   /* fd = dir, addr = path, addr2 = open_how, len = its size */
+	IO_STATX,     /* fd = dir, addr = path, flags, len = mask, addr2 = statx buffer */
+	IO_SPLICE,    /* fd = out, off = off_out, fd2 = in, off2 = off_in, len, flags */
+	IO_KINDS
+};
+
+enum io_state { IO_IDLE, IO_PENDING, IO_CANCELING, IO_DONE };
+
+/* The epoll engine cannot do the operation itself without blocking (a tty, say): the fd is
+ * ready, the caller shall make the blocking call under a mark. */
+#define REACTOR_READY (-4095)
+
+struct io_op {
+	struct io_op *next; /* in the list that poll returns */
+	struct list link;   /* pending ops of this fd, owner's fdtab */
+	uint8_t kind;       /* enum io_kind */
+	uint8_t state;      /* enum io_state; owner */
+	uint8_t ebadf;      /* cancelled by cancel_fd */
+	uint8_t engine;     /* private to the engine */
+	int fd;
+	uint32_t len;
+	uint32_t flags;
+	const void *addr;
+	void *addr2;
+	int64_t off;
+	int64_t off2;
+	int fd2;
+	int res;
+	uint64_t token;      /* the waiter's, opaque here */
+	void *thread;        /* likewise */
+	struct reactor *home; /* the reactor that it is pending in */
+};
+
+struct reactor;
+
+struct reactor_ops {
+	const char *name;
+	/* 0 or -errno (-ENOSYS, -EPERM, -EACCES, -ENOMEM: the caller takes the next engine) */
+	int (*init)(struct reactor *r);
+	void (*fini)(struct reactor *r);
+	/* Can this kind be submitted here? If not, the caller blocks under a mark. */
+	bool (*can)(const struct reactor *r, enum io_kind kind);
+	/* Queue op (op->state = PENDING). Never fails, never sleeps: if the kernel refuses,
+	 * the op comes back through poll with the error. */
+	void (*submit)(struct reactor *r, struct io_op *op);
+	/* Ask for op's end; it comes back through poll, with its result or -ECANCELED. */
+	void (*cancel)(struct reactor *r, struct io_op *op);
+	/* The same for every op pending on fd, with -EBADF; returns how many. */
+	unsigned (*cancel_fd)(struct reactor *r, int fd);
+	/* Hand queued operations to the kernel, collect finished ones: a list linked by next,
+	 * oldest first. timeout_ns: 0 = do not sleep, < 0 = no limit. EINTR, a kick and the
+	 * time-out all return, possibly with an empty list. */
+	struct io_op *(*poll)(struct reactor *r, int64_t timeout_ns);
+	/* Any thread, async-signal-safe: a poll that sleeps, or the next one that would,
+	 * returns. Cheap when repeated before the poll returns. */
+	void (*kick)(struct reactor *r);
+	/* After fork, in the child: forget the parent's descriptors and mappings, start anew.
+	 * Pending ops are lost (their threads do not exist in the child). */
+	int (*fork_child)(struct reactor *r);
+};
+
+/* Counters, owner writes; folded into uk_stats by the api room. */
+struct reactor_count {
+	uint64_t polls, waits, syscalls, sqes, cqes, cancels;
+};
+
+struct reactor {
+	const struct reactor_ops *ops;
+	void *priv;
+	unsigned pending;           /* ops not yet returned by poll; owner */
+	struct reactor_count count;
+	struct fdtab *fds;          /* owner writes; closers of other vps peek (fdtab.h) */
+};
+
+extern const struct reactor_ops uring_ops, epoll_ops;
+
+/* Choose and start an engine: want = "uring", "epoll" or NULL (automatic: uring if the
+ * kernel and the seccomp filter let us, else epoll). -EINVAL for another name; a forced
+ * engine that does not start is an error, not a fallback. */
+int reactor_init(struct reactor *r, const char *want);
+void reactor_fini(struct reactor *r);
+
+/* Does another vp's reactor seem to have ops pending on fd? A racy peek, any thread. */
+bool reactor_peek_fd(const struct reactor *r, int fd);
+
+#endif

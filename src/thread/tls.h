@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tls.h - a real glibc thread block for every full user thread (law 2).
+ *
+ * A "tp" is the value of %fs: the address of glibc's struct pthread (the TCB), with the
+ * static TLS of all modules below it.
+ *
+ *   method A (template): _dl_allocate_tls + a relocated copy of a newborn thread's block
+ *   method B (harvest):  a real pthread_create, its %fs captured, its kernel thread gone
+ *
+ * tls_init chooses by a self-test; if neither works, full threads cannot be made and
+ * tls_method() says "none".
+ */
+#ifndef THREAD_TLS_H
+#define THREAD_TLS_H
+
+#include "base/base.h"
+
+/* Once, before any other call, on an ordinary kernel thread. 0 or -errno. */
+int tls_init(void);
+const char *tls_method(void); /* "template", "harvest", "none" */
+/* UK_TLS=template|harvest|none in the environment forces it (tests). */
+
+/* A block for a new thread whose stack is [stack, stack + size): NULL = no memory. The tid
+ * in it is fresh and unique (from 0x400000 up). Reused blocks first: they are
+ * re-initialised (PT_TLS of all modules but libc and ours, errno, locale); libc's part
+ * (malloc's cache) is kept. May be called from any kernel thread or user thread. */
+void *tls_get(void *stack, size_t size);
+/* The thread is gone for good and nobody runs on tp: pool the block. */
+void tls_put(void *tp);
+/* Run by the exiting thread itself, %fs == its tp, as the last of its own code: C++
+ * thread_local destructors, pthread key destructors, libc's thread freeres that leave the
+ * block reusable. May park. */
+void tls_run_destructors(void);
+/* Where the caller's initial-exec variable at addr lives in tp's block. */
+void *tls_address_in(void *tp, const void *addr);
+void *tls_current(void);   /* the running %fs */
+int tls_tid(const void *tp); /* the synthetic tid in the block */
+
+#endif
