@@ -20,13 +20,21 @@ int tls_init(void);
 const char *tls_method(void); /* "template", "harvest", "none" */
 /* UK_TLS=template|harvest|none in the environment forces it (tests). */
 
+/* Free blocks of one vp; owner only. */
+struct tls_cache {
+	void *head;
+	unsigned n;
+};
+
 /* A block for a new thread whose stack is [stack, stack + size): NULL = no memory. The tid
  * in it is fresh and unique (from 0x400000 up). Reused blocks first: they are
  * re-initialised (PT_TLS of all modules but libc and ours, errno, locale); libc's part
- * (malloc's cache) is kept. May be called from any kernel thread or user thread. */
-void *tls_get(void *stack, size_t size);
+ * (malloc's cache) is kept. May be called from any kernel thread or user thread. c may be
+ * NULL (a foreign thread): the shared pool is used. */
+void *tls_get(struct tls_cache *c, void *stack, size_t size);
 /* The thread is gone for good and nobody runs on tp: pool the block. */
-void tls_put(void *tp);
+void tls_put(struct tls_cache *c, void *tp);
+void tls_cache_flush(struct tls_cache *c);
 /* Run by the exiting thread itself, %fs == its tp, as the last of its own code: C++
  * thread_local destructors, pthread key destructors, libc's thread freeres that leave the
  * block reusable. May park. */
