@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts and the thread pointer, AArch64. */
+#include "arch/arch.h"
+
+void arch_entry(void);
+
+struct frame {
+	uint64_t fpcr, pad;
+	uint64_t d[8];
+	uintptr_t x19, x20, x21, x22, x23, x24, x25, x26, x27, x28, fp, lr;
+};
+
+void *arch_context_init(void *top, void (*fn)(void *), void *arg)
+{
+	struct frame *f = (struct frame *)((uintptr_t)top & ~(uintptr_t)15) - 1;
+
+	__builtin_memset(f, 0, sizeof(*f));
+	__asm__ volatile("mrs %0, fpcr" : "=r"(f->fpcr));
+	f->x19 = (uintptr_t)fn;
+	f->x20 = (uintptr_t)arg;
+	f->lr = (uintptr_t)arch_entry;
+	return f;
+}
+
+void arch_context_regs(void *sp, struct arch_regs *r)
+{
+	const struct frame *f = sp;
+
+	__builtin_memset(r, 0, sizeof(*r));
+	r->ip = f->lr;
+	r->sp = (uintptr_t)sp + sizeof(*f);
+	r->fp = f->fp;
+}
+
+bool arch_has_fsgsbase(void)
+{
+	return true;
+}
+
+void *arch_get_tp(void)
+{
+	void *tp;
+
+	__asm__("mrs %0, tpidr_el0" : "=r"(tp));
+	return tp;
+}
+
+void arch_set_tp(void *tp)
+{
+	__asm__ volatile("msr tpidr_el0, %0" ::"r"(tp) : "memory");
+}
+
+void arch_switch_slow(void **from, void *to, void *tp)
+{
+	arch_switch(from, to, tp);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sched.h - what the rooms above the scheduler use: enter, wait, fire.
+ *
+ * How to block, in any room:
+ *
+ *	struct uk_thread *t = rt_enter();          // in the runtime, holding a vp
+ *	uint64_t tok = wait_begin(t, WAIT_X, obj); // from now on wakers may fire tok
+ *	... publish (t, tok) under the object's lock ...
+ *	unsigned why = wait_park(t, tok, deadline); // WAKE_...: who won
+ *	... if why != WAKE_OK and still published: unpublish under the lock ...
+ *	rt_exit();
+ *
+ * How to wake: wait_fire(t, tok, WAKE_OK) is true if we won; then t runs. Both sides work
+ * for user threads and for foreign kernel threads alike.
+ *
+ * Inside the runtime (between enter and exit) the carrier cannot lose its vp, so per-vp
+ * state may be touched without atomics; it must not block in the kernel for long, and no
+ * lock may be held across wait_park. After wait_park the thread may be on another vp.
+ */
+#ifndef SCHED_SCHED_H
+#define SCHED_SCHED_H
+
+#include "base/base.h"
+#include "event/reactor.h"
+#include "thread/thread.h"
+#include "uk/vp.h"
+
+/* Enter and leave the runtime. Starts the runtime and adopts a foreign thread when needed.
+ * They nest. */
+struct uk_thread *rt_enter(void);
+void rt_exit(void);
+
+uint64_t wait_begin(struct uk_thread *t, enum wait_kind kind, const void *obj);
+/* Like wait_begin, but cancellation and the thread's own deadline do not end it. */
+uint64_t wait_begin_uncancelable(struct uk_thread *t, enum wait_kind kind, const void *obj);
+/* Park until fired, until deadline (TIME_NEVER: none; also bounded by t->deadline) or
+ * until cancelled; returns the winner's reason. Returns at once if already fired. */
+unsigned wait_park(struct uk_thread *t, uint64_t token, int64_t deadline);
+/* Give an armed wait up without parking (the condition came true meanwhile). False: it was
+ * fired; *reason tells by what. */
+bool wait_abandon(struct uk_thread *t, uint64_t token, unsigned *reason);
+/* True if this call won; t is then ready. Any kernel thread, in or out of the runtime. */
+bool wait_fire(struct uk_thread *t, uint64_t token, unsigned reason);
+/* -ETIMEDOUT, -ECANCELED or 0 for a reason */
+int wake_error(unsigned reason);
+
+/* Let others run; true if somebody did. In the runtime. */
+bool sched_yield_now(struct uk_thread *t);
+/* Hint after waking somebody for a direct hand-off: run him next. */
+
+/* The vp of the caller (user thread in the runtime), NULL for a foreign thread. Re-read
+ * after every park. */
+struct uk_vp *sched_vp(const struct uk_thread *t);
+/* Cached clock of that vp, or the real one for a foreign thread: cheap, may lag by one
+ * dispatcher pass. */
+int64_t sched_clock_coarse(const struct uk_thread *t);
+
+/* I/O: submit op to the right reactor for this thread (its vp's, or the set's reactive vp
+ * for this class), park until done. Returns op->res; on deadline -ETIMEDOUT, on cancel
+ * -ECANCELED, unless the kernel had finished: then its result counts. User threads only. */
+enum io_class { IO_CLASS_NET, IO_CLASS_FILE };
+int sched_io(struct uk_thread *t, struct io_op *op, enum io_class c, int64_t deadline);
+/* Can the caller's reactor do this kind? False for foreign threads. */
+bool sched_io_can(struct uk_thread *t, enum io_kind kind, enum io_class c);
+/* End every op pending on fd, on all vps, with -EBADF; returns when they have all ended. */
+void sched_io_cancel_fd(struct uk_thread *t, int fd);
+
+/* Bracket a call that may block the kernel thread. mark: the monitor finds us (cheap, for
+ * calls that seldom block); release: the vp goes to a spare at once if work waits. Both are
+ * called in the runtime (after rt_enter) and leave it for the duration: between begin and
+ * end nothing of the runtime may be touched. Foreign threads: no effect. */
+void block_begin(struct uk_thread *t, bool release);
+void block_end(struct uk_thread *t);
+
+/* Counters of the current vp (or a shared set for foreign threads: lossy is fine). */
+#define COUNT(t, field) ((void)(sched_count(t)->field++))
+struct vp_count *sched_count(struct uk_thread *t);
+
+struct vp_count {
+	uint64_t switches, yields, parks, readies, creates, exits, steals, inbox, kicks,
+		io_inline, io_parked, io_cancels, timers, timer_fires, handoffs_mark, returns,
+		syscalls;
+};
+
+/* Start the runtime: 0 or -errno. Idempotent, any thread. */
+int sched_start(void);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* thread.h - one thread's descriptor. This is the data-structure essay of the runtime.
+ *
+ * Four kinds share one type, so that every wait queue, the dump and the wait word serve
+ * them alike:
+ *   USER       a user thread: stack and context of its own
+ *   DISPATCHER the context of a carrier itself (embedded in struct carrier)
+ *   FOREIGN    a kernel thread that is not ours and called us; parks on a futex
+ *
+ * Descriptors come from a slab that is never unmapped (type-stable): a waker or a timer may
+ * hold a stale pointer and finds out by the token.
+ *
+ * THE WAIT WORD is the one blocking primitive (law 4). token:48 | reason:8 | state:8
+ *
+ *   IDLE   --wait_begin (self)---> ARMED     a new token; wakers may know us from now on
+ *   ARMED  --after the switch----> PARKED    context saved; by who runs after us
+ *   ARMED  --wait_fire (anyone)--> FIRED     we have not switched yet, or are just doing it:
+ *                                            whoever finishes the switch queues us
+ *   PARKED --wait_fire (anyone)--> FIRED     the firing thread queues us
+ *   FIRED  --wait_end (self)-----> IDLE
+ *
+ * Exactly one of event, timer, cancellation wins the CAS to FIRED and leaves its reason.
+ *
+ * Fields are grouped by who touches them; three cache lines.
+ */
+#ifndef THREAD_THREAD_H
+#define THREAD_THREAD_H
+
+#include "arch/san.h"
+#include "base/base.h"
+#include "event/timer.h"
+#include "mem/slab.h"
+#include "uk/thread.h"
+
+enum thread_kind { THREAD_FREE, THREAD_USER, THREAD_DISPATCHER, THREAD_FOREIGN };
+
+/* For the dump; written by whoever makes the transition, read racily. */
+enum thread_state {
+	T_NEW,
+	T_READY,
+	T_RUNNING,
+	T_PARKED,
+	T_SUSPENDED,
+	T_EXITED,
+};
+
+/* What a parked thread waits for; text in thread_wait_name(). */
+enum wait_kind {
+	WAIT_NONE,
+	WAIT_IO,
+	WAIT_SLEEP,
+	WAIT_MUTEX,
+	WAIT_COND,
+	WAIT_RWLOCK,
+	WAIT_SEM,
+	WAIT_BARRIER,
+	WAIT_ONCE,
+	WAIT_JOIN,
+	WAIT_FUTEX,
+	WAIT_CHAN,
+	WAIT_SELECT,
+	WAIT_STACK,
+	WAIT_CLOSE,
+	WAIT_KINDS
+};
+
+/* state byte of the wait word */
+#define W_IDLE 0u
+#define W_ARMED 1u
+#define W_PARKED 2u
+#define W_FIRED 3u
+#define W_STATE(w) ((unsigned)((w)&0xff))
+#define W_REASON(w) ((unsigned)(((w) >> 8) & 0xff))
+#define W_TOKEN(w) ((w) >> 16)
+#define W_MAKE(token, reason, state) (((uint64_t)(token) << 16) | ((reason) << 8) | (state))
+
+/* reasons; 64 and up are free for the primitive that waits */
+#define WAKE_OK 0u
+#define WAKE_TIMEOUT 1u
+#define WAKE_CANCEL 2u
+#define WAKE_USER 64u
+
+/* suspension: uk_thread_suspend asks (NONE > ASKED), who would queue the thread holds it
+ * instead (ASKED > HELD), uk_thread_resume lets go (any > NONE; queues it if it was HELD) */
+enum susp { SUSP_NONE, SUSP_ASKED, SUSP_HELD };
+
+struct carrier;
+struct uk_vp;
+
+struct cleanup {
+	struct cleanup *next;
+	void (*fn)(void *);
+	void *arg;
+};
+
+/* What few threads need: made when first needed, owner only. */
+struct thread_ext {
+	char name[32];
+	struct cleanup *cleanups;
+	void **keys;
+	uint32_t *key_gen;
+	unsigned nkeys;
+};
+
+struct uk_thread {
+	/* -- line 0: the switch and the queues -- */
+	void *sp;                /* context; valid while not running */
+	void *tp;                /* own thread pointer; NULL = light. Fixed for its life */
+	struct carrier *carrier; /* who runs it; written by the switching carrier */
+	uint64_t wait;           /* the wait word: owner arms, anyone fires by CAS */
+	struct uk_thread *next;  /* in a queue: the queue's; else free */
+	struct uk_vp *vp;        /* the vp that last ran it; where foreign wakers queue it */
+	struct uk_vp *pinned;    /* fixed vp or NULL; owner writes */
+	uint8_t kind;            /* enum thread_kind */
+	uint8_t state;           /* enum thread_state */
+	uint8_t susp;            /* enum susp; atomics */
+	uint8_t cancelled;       /* anyone sets, owner clears; pairs with wait_begin */
+	uint8_t order;           /* stack size = 1 << order */
+	uint8_t wkind;           /* enum wait_kind; owner writes */
+	uint8_t blocking;        /* depth of uk_blocking_begin; owner */
+	uint8_t uncancelable;    /* this wait ignores cancel; owner, while ARMED */
+	/* -- line 1: time -- */
+	struct timer timer;      /* the wheel's, while armed */
+	int64_t deadline;        /* of every blocking call; owner */
+	int64_t since;           /* vp clock at the last change of state */
+	/* -- line 2: life -- */
+	void *arg;               /* argument, later the return value */
+	void *(*fn)(void *);
+	uintptr_t join;          /* JOIN_... or a struct join_wait *; atomics */
+	void *stack;             /* lowest address */
+	uint64_t id, creator;
+	const void *wobj;        /* what it waits for; owner, for the dump */
+	struct thread_ext *ext;
+#if UK_SAN
+	struct san_fiber san;
+#endif
+	int32_t wfd;             /* fd of an I/O wait, else -1 */
+	uint32_t color;          /* stack colour, kept for the dump */
+} LINE_ALIGNED;
+
+/* t->join: 0 = joinable, alive, nobody waits */
+#define JOIN_DETACHED ((uintptr_t)1)
+#define JOIN_EXITED ((uintptr_t)2)
+#define JOIN_TAKEN ((uintptr_t)3) /* a joiner of an exited thread has it */
+
+/* The running thread; NULL on a kernel thread that never called us. One initial-exec word:
+ * right by law 2 for full threads, rewritten at the switch for light ones. */
+extern __thread struct uk_thread *thread_self_tls
+	__attribute__((tls_model("initial-exec")));
+/* Never inlined: a caller cannot keep the TLS address across a park. */
+struct uk_thread *thread_self(void);
+struct uk_thread **thread_self_slot(void);
+
+extern struct slab thread_slab;
+
+int thread_init(void); /* once */
+/* Descriptor of the calling foreign kernel thread, made on first use. */
+struct uk_thread *thread_foreign(void);
+uint64_t thread_new_ids(unsigned n); /* first of n fresh ids */
+struct thread_ext *thread_ext(struct uk_thread *t); /* self only; NULL = no memory */
+void thread_run_cleanups(struct uk_thread *t);      /* self; cleanups, then keys */
+void thread_free_ext(struct uk_thread *t);
+const char *thread_wait_name(unsigned wkind);
+const char *thread_state_name(unsigned state);
+const char *thread_name(const struct uk_thread *t); /* "" if none */
+
+static inline size_t thread_stack_size(const struct uk_thread *t)
+{
+	return (size_t)1 << t->order;
+}
+
+#endif
