@@ -23,8 +23,9 @@
 /* Free stacks of one vp, linked through their top words; owner only. */
 struct stack_cache {
 	void *head[STACK_ORDERS];
-	unsigned n[STACK_ORDERS];
-	uint64_t maps, reuses; /* counters, owner */
+	void *spare[STACK_ORDERS]; /* NULL or a full batch */
+	unsigned n[STACK_ORDERS];  /* of head's batch */
+	uint64_t maps, reuses;	   /* counters, owner: stacks new and used before */
 };
 
 void stack_cache_init(struct stack_cache *c);
@@ -38,10 +39,15 @@ void stack_put(struct stack_cache *c, void *base, unsigned order);
 void stack_cache_flush(struct stack_cache *c);
 /* Give the pages of a parked stack below sp back to the kernel; contents below sp are lost. */
 void stack_trim(void *base, unsigned order, void *sp);
+/* Give the pages of all stacks in the shared pools back to the kernel (a process that idles,
+ * memory pressure). One system call per stack; returns their number. */
+size_t stack_pool_trim(void);
 /* Is addr in the guard of some stack? Async-signal-safe, lock-free. Fills base and size. */
 bool stack_find_guard(const void *addr, void **base, size_t *size);
 uint64_t stack_mapped(void); /* stacks in existence */
-const char *stack_guard_kind(void); /* "MADV_GUARD_INSTALL" or "PROT_NONE" */
+/* "MADV_GUARD_INSTALL", "PROT_NONE" or "none"; UK_GUARD=madvise|mprotect|none in the
+ * environment forces it (tests). */
+const char *stack_guard_kind(void);
 unsigned stack_order(size_t bytes); /* smallest order that holds bytes, or 0 if too big */
 
 #endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Type-stable objects.
+ *
+ * A slab is a chain of chunks, each one mapping:
+ *
+ *   chunk: | next, used | obj | obj | obj | ... never used ... |
+ *                       ^objs             ^objs + used         ^end of the mapping
+ *
+ * Runs on whatever stack calls; the lock covers a few loads and stores, and one mmap per
+ * chunk. A vp's cache trades with the shared list in batches, so that a vp that only creates
+ * and another that only destroys take the lock once per BATCH objects.
+ *
+ * Invariant: an object's memory is that type for ever. Only the first word of a free object
+ * is ours (the link); all else keeps its last contents, so a late look at a dead object finds
+ * its sequence number.
+ *
+ * Rejected: magazines with O(1) exchange, as stacks have them: they need a second word in
+ * the free object. */
+#include "mem/slab.h"
+
+#include <sys/mman.h>
+
+#include "base/panic.h"
+#include "base/sys.h"
+
+#define BATCH 32
+#define CHUNK_FIRST ((size_t)64 << 10)
+#define CHUNK_MAX ((size_t)2 << 20)
+
+struct slab_chunk {
+	struct slab_chunk *next; /* written before the chunk is published */
+	size_t bytes;		 /* of the mapping; likewise */
+	size_t used;		 /* bytes of objects handed out; slab's lock, walkers acquire */
+	char objs[] LINE_ALIGNED;
+};
+
+static inline void *link_of(const void *obj)
+{
+	return *(void *const *)obj;
+}
+
+static inline void set_link(void *obj, void *next)
+{
+	*(void **)obj = next;
+}
+
+void slab_init(struct slab *s, size_t size)
+{
+	*s = (struct slab){ .size = (size + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1) };
+	lock_init(&s->lock, RANK_SLAB);
+}
+
+static bool grow_locked(struct slab *s)
+{
+	size_t last = s->chunks ? s->chunks->bytes : CHUNK_FIRST / 2;
+	size_t bytes = last < CHUNK_MAX ? last * 2 : CHUNK_MAX;
+	struct slab_chunk *k;
+	long p;
+
+	while (bytes < sizeof(*k) + s->size)
+		bytes *= 2;
+	p = sysn(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		 -1, 0);
+	if (p < 0)
+		return false;
+	k = (struct slab_chunk *)p;
+	k->bytes = bytes;
+	k->next = s->chunks;
+	s->bump = k->objs;
+	s->end = (char *)k + bytes;
+	/* release: a walker that sees the chunk sees its next (pairs with slab_walk) */
+	store_release(&s->chunks, k);
+	return true;
+}
+
+/* A chain of 1 to max objects: freed ones if there are any, else new ones. */
+static unsigned take_locked(struct slab *s, unsigned max, void **chain)
+{
+	void *head = s->free, *p = head;
+	unsigned n = 0;
+
+	if (head) {
+		for (n = 1; n < max && link_of(p); n++)
+			p = link_of(p);
+		s->free = link_of(p);
+		set_link(p, NULL);
+		*chain = head;
+		s->live += n;
+		return n;
+	}
+	if ((!s->bump || s->bump + s->size > s->end) && !grow_locked(s))
+		return 0;
+	for (; n < max && s->bump + s->size <= s->end; n++, s->bump += s->size) {
+		set_link(s->bump, head);
+		head = s->bump;
+	}
+	/* release: pairs with slab_walk; all but the links is still zero */
+	store_release(&s->chunks->used, (size_t)(s->bump - s->chunks->objs));
+	*chain = head;
+	s->live += n;
+	return n;
+}
+
+void *slab_get(struct slab *s, struct slab_cache *c)
+{
+	void *obj;
+	unsigned n;
+
+	if (c && likely(c->head)) {
+		obj = c->head;
+		c->head = link_of(obj);
+		c->n--;
+	} else {
+		lock_acquire(&s->lock);
+		n = take_locked(s, c ? BATCH : 1, &obj);
+		lock_release(&s->lock);
+		if (!n)
+			return NULL;
+		if (c) {
+			c->head = link_of(obj);
+			c->n = n - 1;
+		}
+	}
+	set_link(obj, NULL);
+	return obj;
+}
+
+/* Hands the first n objects of the cache to the shared list. */
+static void give(struct slab *s, struct slab_cache *c, unsigned n)
+{
+	void *head = c->head, *last = head;
+
+	for (unsigned i = 1; i < n; i++)
+		last = link_of(last);
+	c->head = link_of(last);
+	c->n -= n;
+	lock_acquire(&s->lock);
+	set_link(last, s->free);
+	s->free = head;
+	s->live -= n;
+	lock_release(&s->lock);
+}
+
+void slab_put(struct slab *s, struct slab_cache *c, void *obj)
+{
+	struct slab_cache one = { 0 };
+
+	if (!c)
+		c = &one;
+	dbg_assert(c->head != obj);
+	set_link(obj, c->head);
+	c->head = obj;
+	c->n++;
+	if (c == &one)
+		give(s, c, 1);
+	else if (unlikely(c->n >= 2 * BATCH))
+		give(s, c, BATCH);
+}
+
+void slab_cache_flush(struct slab *s, struct slab_cache *c)
+{
+	if (c->n)
+		give(s, c, c->n);
+}
+
+int slab_walk(struct slab *s, int (*fn)(void *obj, void *arg), void *arg)
+{
+	/* acquire: pairs with grow_locked */
+	for (struct slab_chunk *k = load_acquire(&s->chunks); k; k = k->next) {
+		/* acquire: pairs with take_locked */
+		size_t used = load_acquire(&k->used);
+
+		for (size_t off = 0; off < used; off += s->size) {
+			int ret = fn(k->objs + off, arg);
+
+			if (ret)
+				return ret;
+		}
+	}
+	return 0;
+}

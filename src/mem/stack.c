@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stacks of user threads.
+ *
+ * A slab is one mapping of many stacks of one order:
+ *
+ *   | guard | stack ........ top | guard | stack ........ top | ... never used ... |
+ *   ^base                        ^base + size                 ^bump                ^end
+ *
+ * The slabs of an order start with SLAB_FIRST stacks and double up to SLAB_BYTES or
+ * SLAB_STACKS, whichever is more: a program of ten threads reserves little, one of a million
+ * makes some 250 mappings of 16 KiB stacks. Nothing is touched before a thread does.
+ *
+ * A free stack is described by words in the very line where its next thread starts (below
+ * the colour), which is the hottest line that it has:
+ *
+ *   top - color - 64: struct idle { next in the batch, next batch, size of the batch }
+ *
+ * Free stacks travel in batches (magazines): a cache holds one that fills and drains, and at
+ * most one full spare; the pool is a LIFO of batches. So a trade with the pool is O(1)
+ * under the lock, touches one stack, and a thread that exits at the edge of a batch does
+ * not thrash. A pool that stack_pool_trim has emptied of its pages keeps bare addresses in
+ * an array instead, so that a cold stack stays cold until somebody runs on it.
+ *
+ * Invariant: the lowest STACK_GUARD bytes of a stack that was ever handed out fault, and
+ * the rest of it never does (guard kind "none" excepted, which is for tests).
+ *
+ * Rejected: one mapping per stack (two VMAs each: the wall of vm.max_map_count at 32 k
+ * threads, 2.4 us more per creation); a bitmap per slab (finds no *hot* stack). */
+#include "mem/stack.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/lock.h"
+#include "base/panic.h"
+#include "base/sys.h"
+#include "mem/slab.h"
+
+#if UK_ASAN
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
+#endif
+
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+
+#define BATCH 64
+#define SLAB_BYTES ((size_t)64 << 20)
+#define SLAB_STACKS ((size_t)64)
+#define SLAB_FIRST ((size_t)16)
+#define RED_ZONE 128
+
+enum guard { GUARD_UNKNOWN, GUARD_MADVISE, GUARD_MPROTECT, GUARD_NONE };
+
+struct idle {
+	void *next;	  /* base of the next stack of this batch */
+	void *next_batch; /* base of the first stack of the next batch; pool's lock */
+	size_t n;	  /* in the first stack of a batch in the pool: its length */
+};
+
+/* What a signal handler can look up: one per slab, never freed. (The first word of a slab
+ * object is not for data that readers without a lock use.) */
+struct stack_slab {
+	void *link;
+	uintptr_t base; /* 0 until the rest is written */
+	size_t bytes;
+	unsigned order;
+};
+
+struct pool {
+	struct lock lock;
+	unsigned order;
+	void *batches;	    /* lock; LIFO of batches */
+	char *bump, *end;   /* lock; never handed out */
+	size_t mapped;	    /* lock; stacks in all slabs */
+	void **cold;	    /* lock; stacks without pages, and where the array ends */
+	size_t ncold, room; /* lock */
+} LINE_ALIGNED;
+
+static struct pool pools[STACK_ORDERS];
+static struct slab slabs = { .lock = LOCK_INIT(RANK_NONE),
+			     .size = (sizeof(struct stack_slab) + 63) & ~(size_t)63 };
+static uint64_t handed;	  /* stacks ever handed out; fetch_add */
+static uint32_t guarding; /* enum guard; whoever probes first, all probe the same */
+static uint32_t warned;
+
+static uint32_t probe_guard(void)
+{
+	const char *s = secure_getenv("UK_GUARD");
+	uint32_t kind = GUARD_MPROTECT;
+	long p;
+
+	if (s && !strcmp(s, "none")) {
+		kind = GUARD_NONE;
+	} else if (!s || strcmp(s, "mprotect") != 0) {
+		p = sysn(SYS_mmap, NULL, PAGE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (p > 0) {
+			if (sys3(SYS_madvise, p, PAGE, MADV_GUARD_INSTALL) == 0)
+				kind = GUARD_MADVISE;
+			sys2(SYS_munmap, p, PAGE);
+		}
+	}
+	store_relaxed(&guarding, kind);
+	return kind;
+}
+
+static inline uint32_t guard_kind(void)
+{
+	uint32_t kind = load_relaxed(&guarding);
+
+	return likely(kind) ? kind : probe_guard();
+}
+
+const char *stack_guard_kind(void)
+{
+	switch (guard_kind()) {
+	case GUARD_MADVISE:
+		return "MADV_GUARD_INSTALL";
+	case GUARD_MPROTECT:
+		return "PROT_NONE";
+	default:
+		return "none";
+	}
+}
+
+/* 0 or -errno. */
+static int install_guard(void *base)
+{
+	uint32_t kind = guard_kind();
+	long ret = 0;
+
+	if (kind == GUARD_NONE)
+		return 0;
+	if (kind == GUARD_MADVISE) {
+		ret = sys3(SYS_madvise, base, STACK_GUARD, MADV_GUARD_INSTALL);
+		if (ret != -EINVAL) /* mlockall(MCL_FUTURE): such memory takes no markers */
+			return (int)ret;
+	}
+	return (int)sys3(SYS_mprotect, base, STACK_GUARD, PROT_NONE);
+}
+
+/* Neighbours get different colours whatever their size. */
+static inline unsigned color_of(const void *base, unsigned order)
+{
+	uint64_t h = ((uint64_t)(uintptr_t)base >> order) * 0x9e3779b97f4a7c15u;
+
+	return (unsigned)(h >> 60) * CACHE_LINE;
+}
+
+static inline struct idle *idle_of(void *base, unsigned order)
+{
+	char *top = (char *)base + ((size_t)1 << order);
+
+	return (struct idle *)(void *)(top - color_of(base, order) - CACHE_LINE);
+}
+
+/* The lock word 0 is "free": pools need no initialisation but for rank and order, which
+ * everybody would write alike. */
+static void pool_lock(struct pool *p, unsigned order)
+{
+	store_relaxed(&p->lock.rank, RANK_STACK);
+	lock_acquire(&p->lock);
+	p->order = order;
+}
+
+static bool map_slab_locked(struct pool *p)
+{
+	size_t size = (size_t)1 << p->order, n = MAX(p->mapped, SLAB_FIRST);
+	struct stack_slab *d;
+	long m = -ENOMEM;
+
+	n = MIN(n, MAX(SLAB_BYTES >> p->order, SLAB_STACKS));
+	d = slab_get(&slabs, NULL);
+	if (!d)
+		return false;
+	/* RLIMIT_AS or strict overcommit may refuse many where one would do */
+	for (; n; n /= 2) {
+		m = sysn(SYS_mmap, NULL, n * size, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+		if (m >= 0)
+			break;
+	}
+	if (m < 0) {
+		slab_put(&slabs, NULL, d);
+		return false;
+	}
+	sys3(SYS_madvise, m, n * size, MADV_NOHUGEPAGE);
+	d->bytes = n * size;
+	d->order = p->order;
+	/* release: a handler that sees the base sees the rest (pairs with in_slab) */
+	store_release(&d->base, (uintptr_t)m);
+	p->bump = (char *)m;
+	p->end = p->bump + n * size;
+	p->mapped += n;
+	return true;
+}
+
+static COLD void say_no_guard(int err)
+{
+	if (__atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED))
+		return;
+	uk_warn("no more stacks: the guard page of a stack failed with errno %d after %llu "
+		"stacks (PROT_NONE guards cost two mappings each: raise vm.max_map_count)",
+		-err, (unsigned long long)load_relaxed(&handed));
+}
+
+static void keep_cold_locked(struct pool *p, void *base)
+{
+	if (p->ncold == p->room) {
+		size_t now = p->room * sizeof(void *), want = now ? now * 2 : 16 * PAGE;
+		long m = now ? sys4(SYS_mremap, p->cold, now, want, MREMAP_MAYMOVE)
+			     : sysn(SYS_mmap, NULL, want, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (m < 0)
+			return; /* an address is lost, no memory is */
+		p->cold = (void **)m;
+		p->room = want / sizeof(void *);
+	}
+	p->cold[p->ncold++] = base;
+}
+
+/* A stack that nobody ever ran on. */
+static void *get_fresh(struct pool *p, unsigned order)
+{
+	char *base = NULL;
+	int err;
+
+	pool_lock(p, order);
+	if (p->bump != p->end || map_slab_locked(p)) {
+		base = p->bump;
+		p->bump += (size_t)1 << order;
+	}
+	lock_release(&p->lock);
+	if (!base)
+		return NULL;
+	err = install_guard(base);
+	if (unlikely(err)) {
+		say_no_guard(err);
+		pool_lock(p, order);
+		if (p->bump == base + ((size_t)1 << order))
+			p->bump = base; /* nobody came after us: as if it never was */
+		lock_release(&p->lock);
+		return NULL;
+	}
+	fetch_add_relaxed(&handed, 1);
+	return base;
+}
+
+/* The pool's latest batch (sets *n), or one stack of it, or a cold stack (*n is 1). */
+static void *get_pooled(struct pool *p, unsigned order, bool one, size_t *n)
+{
+	void *base;
+
+	*n = 1;
+	if (!load_relaxed(&p->batches) && !load_relaxed(&p->ncold))
+		return NULL; /* a hint: mass creation takes the lock once, not twice */
+	pool_lock(p, order);
+	base = p->batches;
+	if (base) {
+		struct idle *i = idle_of(base, order);
+
+		if (one && i->next) {
+			struct idle *rest = idle_of(i->next, order);
+
+			rest->next_batch = i->next_batch;
+			rest->n = i->n - 1;
+			p->batches = i->next;
+		} else {
+			p->batches = i->next_batch;
+			*n = i->n;
+		}
+	} else if (p->ncold) {
+		base = p->cold[--p->ncold];
+	}
+	lock_release(&p->lock);
+	return base;
+}
+
+static void put_batch(struct pool *p, unsigned order, void *head, size_t n)
+{
+	struct idle *i = idle_of(head, order);
+
+	pool_lock(p, order);
+	i->n = n;
+	i->next_batch = p->batches;
+	p->batches = head;
+	lock_release(&p->lock);
+}
+
+/* One stack, from who has no cache: onto the latest batch while that is not full. */
+static void put_one(struct pool *p, unsigned order, void *base)
+{
+	struct idle *i = idle_of(base, order), *top;
+
+	pool_lock(p, order);
+	top = p->batches ? idle_of(p->batches, order) : NULL;
+	if (top && top->n < BATCH) {
+		i->next = p->batches;
+		i->next_batch = top->next_batch;
+		i->n = top->n + 1;
+	} else {
+		i->next = NULL;
+		i->next_batch = p->batches;
+		i->n = 1;
+	}
+	p->batches = base;
+	lock_release(&p->lock);
+}
+
+void stack_cache_init(struct stack_cache *c)
+{
+	*c = (struct stack_cache){ 0 };
+	guard_kind();
+}
+
+/* A stack that somebody ran on, or NULL. */
+static void *get_reused(struct stack_cache *c, unsigned order)
+{
+	void *base;
+	size_t n;
+
+	if (!c)
+		return get_pooled(&pools[order], order, true, &n);
+	base = c->head[order];
+	if (unlikely(!base)) {
+		if (c->spare[order]) {
+			base = c->spare[order];
+			n = BATCH;
+			c->spare[order] = NULL;
+		} else {
+			base = get_pooled(&pools[order], order, false, &n);
+			if (!base)
+				return NULL;
+		}
+		c->n[order] = (unsigned)n;
+	}
+	c->n[order]--;
+	c->head[order] = c->n[order] ? idle_of(base, order)->next : NULL;
+	c->reuses++;
+	return base;
+}
+
+void *stack_get(struct stack_cache *c, unsigned order, unsigned *color)
+{
+	void *base;
+
+	if (order < STACK_MIN_ORDER || order > STACK_MAX_ORDER)
+		return NULL;
+	base = get_reused(c, order);
+	if (base) {
+		/* what the dead thread's frames poisoned */
+		ASAN_UNPOISON_MEMORY_REGION(base, (size_t)1 << order);
+	} else {
+		base = get_fresh(&pools[order], order);
+		if (!base)
+			return NULL;
+		if (c)
+			c->maps++;
+	}
+	*color = color_of(base, order);
+	return base;
+}
+
+void stack_put(struct stack_cache *c, void *base, unsigned order)
+{
+	struct idle *i = idle_of(base, order);
+
+	ASAN_UNPOISON_MEMORY_REGION(i, sizeof(*i));
+	if (!c) {
+		put_one(&pools[order], order, base);
+		return;
+	}
+	dbg_assert(c->head[order] != base);
+	if (unlikely(c->n[order] == BATCH)) {
+		if (c->spare[order])
+			put_batch(&pools[order], order, c->spare[order], BATCH);
+		c->spare[order] = c->head[order];
+		c->head[order] = NULL;
+		c->n[order] = 0;
+	}
+	i->next = c->head[order];
+	c->head[order] = base;
+	c->n[order]++;
+}
+
+void stack_cache_flush(struct stack_cache *c)
+{
+	for (unsigned o = STACK_MIN_ORDER; o <= STACK_MAX_ORDER; o++) {
+		if (c->spare[o])
+			put_batch(&pools[o], o, c->spare[o], BATCH);
+		if (c->head[o])
+			put_batch(&pools[o], o, c->head[o], c->n[o]);
+		c->spare[o] = c->head[o] = NULL;
+		c->n[o] = 0;
+	}
+}
+
+void stack_trim(void *base, unsigned order, void *sp)
+{
+	uintptr_t from = (uintptr_t)base + STACK_GUARD;
+	uintptr_t to = ((uintptr_t)sp - RED_ZONE) & ~(PAGE - 1);
+
+	dbg_assert((uintptr_t)sp - (uintptr_t)base <= (uintptr_t)1 << order);
+	(void)order;
+	if (to > from)
+		sys3(SYS_madvise, from, to - from, MADV_DONTNEED);
+}
+
+static size_t trim_batch(struct pool *p, void *base, size_t n)
+{
+	unsigned order = p->order;
+	size_t size = (size_t)1 << order;
+
+	for (size_t i = 0; i < n; i++) {
+		void *next = i + 1 < n ? idle_of(base, order)->next : NULL;
+
+		sys3(SYS_madvise, (char *)base + STACK_GUARD, size - STACK_GUARD,
+		     MADV_DONTNEED);
+		pool_lock(p, order);
+		keep_cold_locked(p, base);
+		lock_release(&p->lock);
+		base = next;
+	}
+	return n;
+}
+
+size_t stack_pool_trim(void)
+{
+	size_t total = 0, n;
+	void *base;
+
+	for (unsigned o = STACK_MIN_ORDER; o <= STACK_MAX_ORDER; o++) {
+		while (load_relaxed(&pools[o].batches)) {
+			base = get_pooled(&pools[o], o, false, &n);
+			if (base)
+				total += trim_batch(&pools[o], base, n);
+		}
+	}
+	return total;
+}
+
+struct lookup {
+	uintptr_t addr;
+	const struct stack_slab *slab;
+};
+
+static int in_slab(void *obj, void *arg)
+{
+	const struct stack_slab *d = obj;
+	struct lookup *l = arg;
+	/* acquire: pairs with map_slab_locked */
+	uintptr_t base = load_acquire(&d->base);
+
+	if (!base || l->addr - base >= d->bytes)
+		return 0;
+	l->slab = d;
+	return 1;
+}
+
+bool stack_find_guard(const void *addr, void **base, size_t *size)
+{
+	struct lookup l = { .addr = (uintptr_t)addr };
+	uintptr_t off, each;
+
+	if (load_relaxed(&guarding) == GUARD_NONE || !slab_walk(&slabs, in_slab, &l))
+		return false;
+	each = (uintptr_t)1 << l.slab->order;
+	off = (l.addr - l.slab->base) & (each - 1);
+	if (off >= STACK_GUARD)
+		return false;
+	*base = (void *)(l.addr - off);
+	*size = each;
+	return true;
+}
+
+uint64_t stack_mapped(void)
+{
+	return load_relaxed(&handed);
+}
+
+unsigned stack_order(size_t bytes)
+{
+	unsigned order = STACK_MIN_ORDER;
+
+	while (order <= STACK_MAX_ORDER && (size_t)1 << order < bytes)
+		order++;
+	return order <= STACK_MAX_ORDER ? order : 0;
+}

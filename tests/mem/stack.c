@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stacks: guards that fault, reuse that is hot, a million of them in an untuned process.
+ * Run without arguments it checks each guard kind in a child of its own. */
+#include "test.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "mem/stack.h"
+
+#define ORDER 14
+#define SIZE ((size_t)1 << ORDER)
+
+static sigjmp_buf after_fault;
+static void *found_base;
+static size_t found_size;
+static int found;
+
+static void on_fault(int sig, siginfo_t *si, void *uc)
+{
+	(void)sig;
+	(void)uc;
+	found = stack_find_guard(si->si_addr, &found_base, &found_size);
+	siglongjmp(after_fault, 1);
+}
+
+/* Does a store to p fault? */
+static bool faults(volatile char *p)
+{
+	struct sigaction old, sa = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
+	bool did = true;
+
+	sigaction(SIGSEGV, &sa, &old);
+	if (!sigsetjmp(after_fault, 1)) {
+		*p = 1;
+		did = false;
+	}
+	sigaction(SIGSEGV, &old, NULL);
+	return did;
+}
+
+static size_t status_kb(const char *key)
+{
+	char line[256];
+	size_t kb = 0;
+	/* the counters in status are sums of batches; those of the page walk are exact */
+	FILE *f = fopen(strcmp(key, "Rss") ? "/proc/self/status" : "/proc/self/smaps_rollup",
+			"r");
+
+	CHECK(f);
+	while (fgets(line, sizeof(line), f))
+		if (!strncmp(line, key, strlen(key)))
+			kb = strtoul(line + strlen(key) + 1, NULL, 10);
+	fclose(f);
+	return kb;
+}
+
+static void guard_kind_is_what_was_asked(void)
+{
+	const char *want = getenv("UK_GUARD");
+
+	if (want && !strcmp(want, "mprotect"))
+		CHECK(!strcmp(stack_guard_kind(), "PROT_NONE"));
+	else if (want && !strcmp(want, "none"))
+		CHECK(!strcmp(stack_guard_kind(), "none"));
+	else
+		printf("guard: %s\n", stack_guard_kind());
+}
+
+static void guard_faults_and_nothing_else_does(void)
+{
+	for (unsigned order = STACK_MIN_ORDER; order <= 23; order++) {
+		struct stack_cache c;
+		unsigned color;
+		size_t size = (size_t)1 << order;
+
+		stack_cache_init(&c);
+		for (int i = 0; i < 40; i++) {
+			char *s = stack_get(&c, order, &color);
+			bool none = !strcmp(stack_guard_kind(), "none");
+
+			CHECK(s);
+			CHECK(color < 1024 && color % 64 == 0);
+			CHECK(!faults(s + size - 1));
+			CHECK(!faults(s + STACK_GUARD));
+			found = 0;
+			CHECK(faults(s) == !none);
+			CHECK(faults(s + STACK_GUARD - 1) == !none);
+			CHECK(found == !none);
+			CHECK(none || (found_base == s && found_size == size));
+			stack_put(i & 1 ? NULL : &c, s, order);
+		}
+		stack_cache_flush(&c);
+	}
+}
+
+static void only_guards_are_found(void)
+{
+	unsigned color;
+	void *base;
+	size_t size;
+	char *s = stack_get(NULL, ORDER, &color);
+	int local;
+
+	CHECK(!stack_find_guard(s + STACK_GUARD, &base, &size));
+	CHECK(!stack_find_guard(s + SIZE - 1, &base, &size));
+	CHECK(!stack_find_guard(&local, &base, &size));
+	CHECK(!stack_find_guard(NULL, &base, &size));
+	CHECK(!stack_find_guard((void *)-1L, &base, &size));
+	stack_put(NULL, s, ORDER);
+}
+
+static void last_freed_comes_back_first(void)
+{
+	struct stack_cache c;
+	unsigned color;
+	void *s[200];
+
+	stack_cache_init(&c);
+	for (int i = 0; i < 200; i++)
+		s[i] = stack_get(&c, ORDER, &color);
+	for (int i = 0; i < 200; i++)
+		stack_put(&c, s[i], ORDER);
+	for (int i = 199; i >= 0; i--)
+		CHECK(stack_get(&c, ORDER, &color) == s[i]);
+	for (int i = 0; i < 200; i++)
+		stack_put(NULL, s[i], ORDER);
+	for (int i = 199; i >= 199 - 8; i--)
+		CHECK(stack_get(NULL, ORDER, &color) == s[i]);
+	for (int i = 199; i >= 199 - 8; i--)
+		stack_put(NULL, s[i], ORDER);
+}
+
+static void pool_serves_other_caches_before_new_stacks(void)
+{
+	struct stack_cache a, b;
+	unsigned color;
+	static void *s[1000];
+	uint64_t made;
+
+	stack_cache_init(&a);
+	stack_cache_init(&b);
+	for (int i = 0; i < 1000; i++)
+		s[i] = stack_get(&a, ORDER, &color);
+	for (int i = 0; i < 1000; i++)
+		stack_put(&a, s[i], ORDER);
+	stack_cache_flush(&a);
+	made = stack_mapped();
+	for (int i = 0; i < 1000; i++)
+		CHECK((s[i] = stack_get(&b, ORDER, &color)));
+	CHECK_EQ(stack_mapped(), made);
+	CHECK_EQ(b.maps, 0);
+	CHECK_EQ(b.reuses, 1000);
+	for (int i = 0; i < 1000; i++)
+		stack_put(&b, s[i], ORDER);
+	stack_cache_flush(&b);
+}
+
+static void colours_spread_over_sixteen_lines(void)
+{
+	unsigned seen = 0, color;
+	static void *s[256];
+
+	for (int i = 0; i < 256; i++) {
+		s[i] = stack_get(NULL, 18, &color);
+		seen |= 1u << color / 64;
+	}
+	CHECK_EQ(seen, 0xffff);
+	for (int i = 0; i < 256; i++)
+		stack_put(NULL, s[i], 18);
+}
+
+static void trim_keeps_what_is_above_sp(void)
+{
+	unsigned color;
+	char *s = stack_get(NULL, 21, &color);
+	size_t size = (size_t)1 << 21, rss;
+
+	memset(s + STACK_GUARD, 7, size - STACK_GUARD);
+	rss = status_kb("Rss");
+	stack_trim(s, 21, s + size - 1000);
+	CHECK(status_kb("Rss") + 1800 < rss);
+	for (size_t i = size - 1000 - 128; i < size; i++)
+		CHECK_EQ(s[i], 7);
+	CHECK_EQ(s[STACK_GUARD], 0);
+	if (strcmp(stack_guard_kind(), "none") != 0)
+		CHECK(faults(s));
+	stack_put(NULL, s, 21);
+}
+
+static void trimmed_pool_holds_no_pages_and_still_serves(void)
+{
+	unsigned color;
+	static char *s[3000];
+	size_t before, rss;
+	uint64_t made;
+
+	stack_pool_trim();
+	before = status_kb("Rss");
+	for (int i = 0; i < 3000; i++) {
+		s[i] = stack_get(NULL, 15, &color);
+		memset(s[i] + STACK_GUARD, 1, 28 << 10);
+	}
+	for (int i = 0; i < 3000; i++)
+		stack_put(NULL, s[i], 15);
+	made = stack_mapped();
+	rss = status_kb("Rss");
+	CHECK(rss > before + 80000);
+	CHECK(stack_pool_trim() >= 3000);
+	CHECK(status_kb("Rss") < before + (UK_ASAN ? 20000 : 1000)); /* the shadow */
+	for (int i = 0; i < 3000; i++) {
+		CHECK((s[i] = stack_get(NULL, 15, &color)));
+		CHECK_EQ(s[i][32767], 0);
+	}
+	CHECK_EQ(stack_mapped(), made);
+	for (int i = 0; i < 3000; i++)
+		stack_put(NULL, s[i], 15);
+}
+
+static void orders_are_the_smallest_that_hold(void)
+{
+	CHECK_EQ(stack_order(0), STACK_MIN_ORDER);
+	CHECK_EQ(stack_order(8192), 13);
+	CHECK_EQ(stack_order(8193), 14);
+	CHECK_EQ(stack_order(256 << 10), 18);
+	CHECK_EQ(stack_order((size_t)1 << 30), 30);
+	CHECK_EQ(stack_order(((size_t)1 << 30) + 1), 0);
+	CHECK_EQ(stack_order(SIZE_MAX), 0);
+	CHECK(!stack_get(NULL, STACK_MIN_ORDER - 1, &(unsigned){ 0 }));
+	CHECK(!stack_get(NULL, STACK_MAX_ORDER + 1, &(unsigned){ 0 }));
+}
+
+static void guard_survives_fork(void)
+{
+	unsigned color;
+	char *s = stack_get(NULL, ORDER, &color);
+	int status;
+	pid_t pid;
+
+	s[SIZE - 1] = 1;
+	pid = fork();
+	if (!pid) {
+		bool ok = strcmp(stack_guard_kind(), "none") ? faults(s) : true;
+
+		_Exit(ok && s[SIZE - 1] == 1 ? 0 : 1);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK_EQ(status, 0);
+	stack_put(NULL, s, ORDER);
+}
+
+#define WORKERS 4
+static uint64_t owned_twice;
+
+static void *churn(void *arg)
+{
+	struct stack_cache c;
+	void *mine[150];
+	unsigned seed = (unsigned)(uintptr_t)arg, color;
+
+	stack_cache_init(&c);
+	for (int round = 0; round < 1500; round++) {
+		int n = 1 + rand_r(&seed) % 150;
+
+		for (int i = 0; i < n; i++) {
+			uint64_t *mark;
+
+			mine[i] = stack_get(seed & 1 ? &c : NULL, ORDER, &color);
+			CHECK(mine[i]);
+			mark = (void *)((char *)mine[i] + SIZE / 2);
+			if (xchg_acq_rel(mark, 1))
+				fetch_add_relaxed(&owned_twice, 1);
+		}
+		for (int i = 0; i < n; i++) {
+			uint64_t *mark = (void *)((char *)mine[i] + SIZE / 2);
+
+			store_release(mark, 0);
+			stack_put(seed & 2 ? &c : NULL, mine[i], ORDER);
+		}
+		if (round % 100 == 99)
+			stack_cache_flush(&c);
+	}
+	stack_cache_flush(&c);
+	return NULL;
+}
+
+static void no_stack_has_two_owners(void)
+{
+	pthread_t t[WORKERS];
+
+	for (uintptr_t i = 0; i < WORKERS; i++)
+		pthread_create(&t[i], NULL, churn, (void *)(i + 1));
+	for (int i = 0; i < 20; i++) {
+		usleep(5000);
+		stack_pool_trim();
+	}
+	for (int i = 0; i < WORKERS; i++)
+		pthread_join(t[i], NULL);
+	CHECK_EQ(owned_twice, 0);
+}
+
+static void a_million_stacks_need_no_tuning(void)
+{
+	struct stack_cache c;
+	unsigned color;
+	size_t n, rss = status_kb("Rss"), pt = status_kb("VmPTE");
+	uint64_t before = stack_mapped();
+
+	if (strcmp(stack_guard_kind(), "MADV_GUARD_INSTALL") != 0)
+		return;
+	stack_cache_init(&c);
+	while (stack_get(NULL, ORDER, &color))
+		if (stack_mapped() - before >= 1000)
+			break; /* reused ones are used up */
+	for (n = 0; n < 1000000; n++)
+		if (!stack_get(&c, ORDER, &color))
+			break;
+	CHECK_EQ(n, 1000000);
+	printf("1,000,000 stacks of 16 KiB: resident +%zu KiB, page tables +%zu KiB\n",
+	       status_kb("Rss") - rss, status_kb("VmPTE") - pt);
+	CHECK(status_kb("Rss") - rss < 10000);
+}
+
+static void prot_none_guards_end_in_null_and_a_hint(void)
+{
+	struct stack_cache c;
+	unsigned color;
+	size_t n = 0;
+
+	if (strcmp(stack_guard_kind(), "PROT_NONE") != 0)
+		return;
+	stack_cache_init(&c);
+	while (n < 70000 && stack_get(&c, ORDER, &color))
+		n++;
+	printf("%zu stacks with PROT_NONE guards\n", n);
+	CHECK(n < 70000);
+	CHECK(stack_mapped() > 32000);
+}
+
+static void a_full_address_space_gives_null(void)
+{
+	struct rlimit rl, old;
+	unsigned color;
+	size_t n = 0;
+
+	getrlimit(RLIMIT_AS, &old);
+	rl = old;
+	rl.rlim_cur = (status_kb("VmSize") << 10) + (100 << 20);
+	setrlimit(RLIMIT_AS, &rl);
+	while (n < 100000 && stack_get(NULL, 20, &color))
+		n++;
+	setrlimit(RLIMIT_AS, &old);
+	CHECK(n >= 60 && n <= 200); /* not only the slabs that fit whole */
+	CHECK(stack_get(NULL, 20, &color));
+}
+
+static int all(void)
+{
+	RUN(guard_kind_is_what_was_asked);
+	RUN(guard_faults_and_nothing_else_does);
+	RUN(only_guards_are_found);
+	RUN(last_freed_comes_back_first);
+	RUN(pool_serves_other_caches_before_new_stacks);
+	RUN(colours_spread_over_sixteen_lines);
+	RUN(trim_keeps_what_is_above_sp);
+	RUN(trimmed_pool_holds_no_pages_and_still_serves);
+	RUN(orders_are_the_smallest_that_hold);
+	RUN(guard_survives_fork);
+	RUN(no_stack_has_two_owners);
+	RUN(a_full_address_space_gives_null);
+	RUN(a_million_stacks_need_no_tuning);
+	RUN(prot_none_guards_end_in_null_and_a_hint);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const kinds[] = { "madvise", "mprotect", "none" };
+	int status;
+
+	if (argc > 1) {
+		int ret = all();
+
+		fflush(NULL);
+		_Exit(ret); /* the leak checker needs mappings, and none are left */
+	}
+	for (size_t i = 0; i < array_size(kinds); i++) {
+		pid_t pid;
+
+		printf("UK_GUARD=%s\n", kinds[i]);
+		fflush(stdout);
+		pid = fork();
+		if (!pid) {
+			setenv("UK_GUARD", kinds[i], 1);
+			execl("/proc/self/exe", argv[0], "all", (char *)NULL);
+			_Exit(2);
+		}
+		CHECK(waitpid(pid, &status, 0) == pid);
+		CHECK_EQ(status, 0);
+	}
+	return 0;
+}
