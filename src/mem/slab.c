@@ -6,16 +6,16 @@
  *   chunk: | next, used | obj | obj | obj | ... never used ... |
  *                       ^objs             ^objs + used         ^end of the mapping
  *
- * Runs on whatever stack calls; the lock covers a few loads and stores, and one mmap per
- * chunk. A vp's cache trades with the shared list in batches, so that a vp that only creates
- * and another that only destroys take the lock once per BATCH objects.
+ * Runs on whatever stack calls; the lock covers a few loads and stores, and one mmap
+ * per chunk. A vp's cache trades with the shared list in batches, so that a vp that
+ * only creates and another that only destroys take the lock once per BATCH objects.
  *
- * Invariant: an object's memory is that type for ever. Only the first word of a free object
- * is ours (the link); all else keeps its last contents, so a late look at a dead object finds
- * its sequence number.
+ * Invariant: an object's memory is that type for ever. Only the first word of a free
+ * object is ours (the link); all else keeps its last contents, so a late look at a dead
+ * object finds its sequence number.
  *
- * Rejected: magazines with O(1) exchange, as stacks have them: they need a second word in
- * the free object. */
+ * Rejected: magazines with O(1) exchange, as stacks have them: they need a second word
+ * in the free object. */
 #include "mem/slab.h"
 
 #include <sys/mman.h>
@@ -29,8 +29,8 @@
 
 struct slab_chunk {
 	struct slab_chunk *next; /* written before the chunk is published */
-	size_t bytes;		 /* of the mapping; likewise */
-	size_t used;		 /* bytes of objects handed out; slab's lock, walkers acquire */
+	size_t bytes;            /* of the mapping; likewise */
+	size_t used; /* bytes of objects handed out; slab's lock, walkers acquire */
 	char objs[] LINE_ALIGNED;
 };
 
@@ -46,7 +46,7 @@ static inline void set_link(void *obj, void *next)
 
 void slab_init(struct slab *s, size_t size)
 {
-	*s = (struct slab){ .size = (size + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1) };
+	*s = (struct slab){.size = (size + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1)};
 	lock_init(&s->lock, RANK_SLAB);
 }
 
@@ -59,8 +59,8 @@ static bool grow_locked(struct slab *s)
 
 	while (bytes < sizeof(*k) + s->size)
 		bytes *= 2;
-	p = sysn(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		 -1, 0);
+	p = sysn(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p < 0)
 		return false;
 	k = (struct slab_chunk *)p;
@@ -143,7 +143,7 @@ static void give(struct slab *s, struct slab_cache *c, unsigned n)
 
 void slab_put(struct slab *s, struct slab_cache *c, void *obj)
 {
-	struct slab_cache one = { 0 };
+	struct slab_cache one = {0};
 
 	if (!c)
 		c = &one;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slab.h - type-stable objects: memory of one slab is only ever that type, never unmapped,
- * so a stale pointer may be looked at (a wait token or timer that fires late) and tells by
- * its sequence number that it is stale. New memory is zero; freed objects keep their
- * contents but for the first word, which is zero when the object is handed out again. All
- * objects ever made can be walked. */
+/* slab.h - type-stable objects: memory of one slab is only ever that type, never
+ * unmapped, so a stale pointer may be looked at (a wait token or timer that fires late)
+ * and tells by its sequence number that it is stale. New memory is zero; freed objects
+ * keep their contents but for the first word, which is zero when the object is handed
+ * out again. All objects ever made can be walked. */
 #ifndef MEM_SLAB_H
 #define MEM_SLAB_H
 
@@ -12,11 +12,11 @@
 
 struct slab {
 	struct lock lock;
-	size_t size;      /* bytes per object, multiple of 64 */
-	void *free;       /* lock */
-	char *bump, *end; /* lock */
+	size_t size;               /* bytes per object, multiple of 64 */
+	void *free;                /* lock */
+	char *bump, *end;          /* lock */
 	struct slab_chunk *chunks; /* lock to push; walkers read with acquire */
-	uint64_t live;    /* lock; objects with callers or in their caches */
+	uint64_t live;             /* lock; objects with callers or in their caches */
 };
 
 /* Free objects of one vp; owner only. */
@@ -26,11 +26,12 @@ struct slab_cache {
 };
 
 void slab_init(struct slab *s, size_t size);
-void *slab_get(struct slab *s, struct slab_cache *c); /* c may be NULL; NULL: no memory */
+void *slab_get(struct slab *s,
+	       struct slab_cache *c); /* c may be NULL; NULL: no memory */
 void slab_put(struct slab *s, struct slab_cache *c, void *obj);
 void slab_cache_flush(struct slab *s, struct slab_cache *c);
-/* Every object ever handed out or cached, live or not; async-signal-safe. Stops when fn returns
- * non-zero and returns that. */
+/* Every object ever handed out or cached, live or not; async-signal-safe. Stops when fn
+ * returns non-zero and returns that. */
 int slab_walk(struct slab *s, int (*fn)(void *obj, void *arg), void *arg);
 
 #endif

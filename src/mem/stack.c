@@ -7,22 +7,18 @@
  *   ^base                        ^base + size                 ^bump                ^end
  *
  * The slabs of an order start with SLAB_FIRST stacks and double up to SLAB_BYTES or
- * SLAB_STACKS, whichever is more: a program of ten threads reserves little, one of a million
- * makes some 250 mappings of 16 KiB stacks. Nothing is touched before a thread does.
+ * SLAB_STACKS, whichever is more: a program of ten threads reserves little, one of a
+ * million makes some 250 mappings of 16 KiB stacks. Nothing is touched before a thread
+ * does.
  *
- * A free stack is described by words in the very line where its next thread starts (below
- * the colour), which is the hottest line that it has:
+ * A free stack is described by words in the very line where its next thread starts
+ * (below the colour), which is the hottest line that it has: top - color - 64. Free
+ * stacks travel in batches (magazine.h). A pool that stack_pool_trim has emptied of its
+ * pages keeps bare addresses in an array instead, so that a cold stack stays cold until
+ * somebody runs on it.
  *
- *   top - color - 64: struct idle { next in the batch, next batch, size of the batch }
- *
- * Free stacks travel in batches (magazines): a cache holds one that fills and drains, and at
- * most one full spare; the pool is a LIFO of batches. So a trade with the pool is O(1)
- * under the lock, touches one stack, and a thread that exits at the edge of a batch does
- * not thrash. A pool that stack_pool_trim has emptied of its pages keeps bare addresses in
- * an array instead, so that a cold stack stays cold until somebody runs on it.
- *
- * Invariant: the lowest STACK_GUARD bytes of a stack that was ever handed out fault, and
- * the rest of it never does (guard kind "none" excepted, which is for tests).
+ * Invariant: the lowest STACK_GUARD bytes of a stack that was ever handed out fault,
+ * and the rest of it never does (guard kind "none" excepted, which is for tests).
  *
  * Rejected: one mapping per stack (two VMAs each: the wall of vm.max_map_count at 32 k
  * threads, 2.4 us more per creation); a bitmap per slab (finds no *hot* stack). */
@@ -47,7 +43,6 @@
 #define MADV_GUARD_INSTALL 102
 #endif
 
-#define BATCH 64
 #define SLAB_BYTES ((size_t)64 << 20)
 #define SLAB_STACKS ((size_t)64)
 #define SLAB_FIRST ((size_t)16)
@@ -56,13 +51,12 @@
 enum guard { GUARD_UNKNOWN, GUARD_MADVISE, GUARD_MPROTECT, GUARD_NONE };
 
 struct idle {
-	void *next;	  /* base of the next stack of this batch */
-	void *next_batch; /* base of the first stack of the next batch; pool's lock */
-	size_t n;	  /* in the first stack of a batch in the pool: its length */
+	struct mag_node node;
+	void *base;
 };
 
-/* What a signal handler can look up: one per slab, never freed. (The first word of a slab
- * object is not for data that readers without a lock use.) */
+/* What a signal handler can look up: one per slab, never freed. (The first word of a
+ * slab object is not for data that readers without a lock use.) */
 struct stack_slab {
 	void *link;
 	uintptr_t base; /* 0 until the rest is written */
@@ -71,19 +65,18 @@ struct stack_slab {
 };
 
 struct pool {
-	struct lock lock;
+	struct mag_pool mag;
 	unsigned order;
-	void *batches;	    /* lock; LIFO of batches */
 	char *bump, *end;   /* lock; never handed out */
-	size_t mapped;	    /* lock; stacks in all slabs */
-	void **cold;	    /* lock; stacks without pages, and where the array ends */
+	size_t mapped;      /* lock; stacks in all slabs */
+	void **cold;        /* lock; stacks without pages, and where the array ends */
 	size_t ncold, room; /* lock */
 } LINE_ALIGNED;
 
 static struct pool pools[STACK_ORDERS];
-static struct slab slabs = { .lock = LOCK_INIT(RANK_NONE),
-			     .size = (sizeof(struct stack_slab) + 63) & ~(size_t)63 };
-static uint64_t handed;	  /* stacks ever handed out; fetch_add */
+static struct slab slabs = {.lock = LOCK_INIT(RANK_NONE),
+			    .size = (sizeof(struct stack_slab) + 63) & ~(size_t)63};
+static uint64_t handed;   /* stacks ever handed out; fetch_add */
 static uint32_t guarding; /* enum guard; whoever probes first, all probe the same */
 static uint32_t warned;
 
@@ -137,7 +130,8 @@ static int install_guard(void *base)
 		return 0;
 	if (kind == GUARD_MADVISE) {
 		ret = sys3(SYS_madvise, base, STACK_GUARD, MADV_GUARD_INSTALL);
-		if (ret != -EINVAL) /* mlockall(MCL_FUTURE): such memory takes no markers */
+		if (ret !=
+		    -EINVAL) /* mlockall(MCL_FUTURE): such memory takes no markers */
 			return (int)ret;
 	}
 	return (int)sys3(SYS_mprotect, base, STACK_GUARD, PROT_NONE);
@@ -162,8 +156,8 @@ static inline struct idle *idle_of(void *base, unsigned order)
  * everybody would write alike. */
 static void pool_lock(struct pool *p, unsigned order)
 {
-	store_relaxed(&p->lock.rank, RANK_STACK);
-	lock_acquire(&p->lock);
+	store_relaxed(&p->mag.lock.rank, RANK_STACK);
+	lock_acquire(&p->mag.lock);
 	p->order = order;
 }
 
@@ -180,7 +174,8 @@ static bool map_slab_locked(struct pool *p)
 	/* RLIMIT_AS or strict overcommit may refuse many where one would do */
 	for (; n; n /= 2) {
 		m = sysn(SYS_mmap, NULL, n * size, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1,
+			 0);
 		if (m >= 0)
 			break;
 	}
@@ -203,9 +198,10 @@ static COLD void say_no_guard(int err)
 {
 	if (__atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED))
 		return;
-	uk_warn("no more stacks: the guard page of a stack failed with errno %d after %llu "
-		"stacks (PROT_NONE guards cost two mappings each: raise vm.max_map_count)",
-		-err, (unsigned long long)load_relaxed(&handed));
+	uk_warn(
+	    "no more stacks: the guard page of a stack failed with errno %d after %llu "
+	    "stacks (PROT_NONE guards cost two mappings each: raise vm.max_map_count)",
+	    -err, (unsigned long long)load_relaxed(&handed));
 }
 
 static void keep_cold_locked(struct pool *p, void *base)
@@ -235,7 +231,7 @@ static void *get_fresh(struct pool *p, unsigned order)
 		base = p->bump;
 		p->bump += (size_t)1 << order;
 	}
-	lock_release(&p->lock);
+	lock_release(&p->mag.lock);
 	if (!base)
 		return NULL;
 	err = install_guard(base);
@@ -244,119 +240,51 @@ static void *get_fresh(struct pool *p, unsigned order)
 		pool_lock(p, order);
 		if (p->bump == base + ((size_t)1 << order))
 			p->bump = base; /* nobody came after us: as if it never was */
-		lock_release(&p->lock);
+		lock_release(&p->mag.lock);
 		return NULL;
 	}
 	fetch_add_relaxed(&handed, 1);
 	return base;
 }
 
-/* The pool's latest batch (sets *n), or one stack of it, or a cold stack (*n is 1). */
-static void *get_pooled(struct pool *p, unsigned order, bool one, size_t *n)
+/* A stack whose pages stack_pool_trim gave back. */
+static void *get_cold(struct pool *p, unsigned order)
 {
-	void *base;
+	void *base = NULL;
 
-	*n = 1;
-	if (!load_relaxed(&p->batches) && !load_relaxed(&p->ncold))
-		return NULL; /* a hint: mass creation takes the lock once, not twice */
+	if (!load_relaxed(&p->ncold))
+		return NULL; /* a hint */
 	pool_lock(p, order);
-	base = p->batches;
-	if (base) {
-		struct idle *i = idle_of(base, order);
-
-		if (one && i->next) {
-			struct idle *rest = idle_of(i->next, order);
-
-			rest->next_batch = i->next_batch;
-			rest->n = i->n - 1;
-			p->batches = i->next;
-		} else {
-			p->batches = i->next_batch;
-			*n = i->n;
-		}
-	} else if (p->ncold) {
+	if (p->ncold)
 		base = p->cold[--p->ncold];
-	}
-	lock_release(&p->lock);
+	lock_release(&p->mag.lock);
 	return base;
-}
-
-static void put_batch(struct pool *p, unsigned order, void *head, size_t n)
-{
-	struct idle *i = idle_of(head, order);
-
-	pool_lock(p, order);
-	i->n = n;
-	i->next_batch = p->batches;
-	p->batches = head;
-	lock_release(&p->lock);
-}
-
-/* One stack, from who has no cache: onto the latest batch while that is not full. */
-static void put_one(struct pool *p, unsigned order, void *base)
-{
-	struct idle *i = idle_of(base, order), *top;
-
-	pool_lock(p, order);
-	top = p->batches ? idle_of(p->batches, order) : NULL;
-	if (top && top->n < BATCH) {
-		i->next = p->batches;
-		i->next_batch = top->next_batch;
-		i->n = top->n + 1;
-	} else {
-		i->next = NULL;
-		i->next_batch = p->batches;
-		i->n = 1;
-	}
-	p->batches = base;
-	lock_release(&p->lock);
 }
 
 void stack_cache_init(struct stack_cache *c)
 {
-	*c = (struct stack_cache){ 0 };
+	*c = (struct stack_cache){0};
 	guard_kind();
-}
-
-/* A stack that somebody ran on, or NULL. */
-static void *get_reused(struct stack_cache *c, unsigned order)
-{
-	void *base;
-	size_t n;
-
-	if (!c)
-		return get_pooled(&pools[order], order, true, &n);
-	base = c->head[order];
-	if (unlikely(!base)) {
-		if (c->spare[order]) {
-			base = c->spare[order];
-			n = BATCH;
-			c->spare[order] = NULL;
-		} else {
-			base = get_pooled(&pools[order], order, false, &n);
-			if (!base)
-				return NULL;
-		}
-		c->n[order] = (unsigned)n;
-	}
-	c->n[order]--;
-	c->head[order] = c->n[order] ? idle_of(base, order)->next : NULL;
-	c->reuses++;
-	return base;
 }
 
 void *stack_get(struct stack_cache *c, unsigned order, unsigned *color)
 {
+	struct mag_node *x;
+	struct pool *p;
 	void *base;
 
 	if (order < STACK_MIN_ORDER || order > STACK_MAX_ORDER)
 		return NULL;
-	base = get_reused(c, order);
+	p = &pools[order];
+	x = mag_get(c ? &c->free[order] : NULL, &p->mag);
+	base = x ? container_of(x, struct idle, node)->base : get_cold(p, order);
 	if (base) {
 		/* what the dead thread's frames poisoned */
 		ASAN_UNPOISON_MEMORY_REGION(base, (size_t)1 << order);
+		if (c)
+			c->reuses++;
 	} else {
-		base = get_fresh(&pools[order], order);
+		base = get_fresh(p, order);
 		if (!base)
 			return NULL;
 		if (c)
@@ -371,33 +299,14 @@ void stack_put(struct stack_cache *c, void *base, unsigned order)
 	struct idle *i = idle_of(base, order);
 
 	ASAN_UNPOISON_MEMORY_REGION(i, sizeof(*i));
-	if (!c) {
-		put_one(&pools[order], order, base);
-		return;
-	}
-	dbg_assert(c->head[order] != base);
-	if (unlikely(c->n[order] == BATCH)) {
-		if (c->spare[order])
-			put_batch(&pools[order], order, c->spare[order], BATCH);
-		c->spare[order] = c->head[order];
-		c->head[order] = NULL;
-		c->n[order] = 0;
-	}
-	i->next = c->head[order];
-	c->head[order] = base;
-	c->n[order]++;
+	i->base = base;
+	mag_put(c ? &c->free[order] : NULL, &pools[order].mag, &i->node);
 }
 
 void stack_cache_flush(struct stack_cache *c)
 {
-	for (unsigned o = STACK_MIN_ORDER; o <= STACK_MAX_ORDER; o++) {
-		if (c->spare[o])
-			put_batch(&pools[o], o, c->spare[o], BATCH);
-		if (c->head[o])
-			put_batch(&pools[o], o, c->head[o], c->n[o]);
-		c->spare[o] = c->head[o] = NULL;
-		c->n[o] = 0;
-	}
+	for (unsigned o = STACK_MIN_ORDER; o <= STACK_MAX_ORDER; o++)
+		mag_flush(&c->free[o], &pools[o].mag);
 }
 
 void stack_trim(void *base, unsigned order, void *sp)
@@ -411,34 +320,31 @@ void stack_trim(void *base, unsigned order, void *sp)
 		sys3(SYS_madvise, from, to - from, MADV_DONTNEED);
 }
 
-static size_t trim_batch(struct pool *p, void *base, size_t n)
+static void make_cold(struct pool *p, struct mag_node *x)
 {
-	unsigned order = p->order;
-	size_t size = (size_t)1 << order;
+	void *base = container_of(x, struct idle, node)->base;
+	size_t size = (size_t)1 << p->order;
 
-	for (size_t i = 0; i < n; i++) {
-		void *next = i + 1 < n ? idle_of(base, order)->next : NULL;
-
-		sys3(SYS_madvise, (char *)base + STACK_GUARD, size - STACK_GUARD,
-		     MADV_DONTNEED);
-		pool_lock(p, order);
-		keep_cold_locked(p, base);
-		lock_release(&p->lock);
-		base = next;
-	}
-	return n;
+	sys3(SYS_madvise, (char *)base + STACK_GUARD, size - STACK_GUARD,
+	     MADV_DONTNEED);
+	pool_lock(p, p->order);
+	keep_cold_locked(p, base);
+	lock_release(&p->mag.lock);
 }
 
 size_t stack_pool_trim(void)
 {
-	size_t total = 0, n;
-	void *base;
+	size_t total = 0;
 
 	for (unsigned o = STACK_MIN_ORDER; o <= STACK_MAX_ORDER; o++) {
-		while (load_relaxed(&pools[o].batches)) {
-			base = get_pooled(&pools[o], o, false, &n);
-			if (base)
-				total += trim_batch(&pools[o], base, n);
+		struct mag_node *x, *next;
+		unsigned n;
+
+		while ((x = mag_pool_get(&pools[o].mag, &n))) {
+			for (; x; x = next, total++) {
+				next = x->next;
+				make_cold(&pools[o], x);
+			}
 		}
 	}
 	return total;
@@ -464,7 +370,7 @@ static int in_slab(void *obj, void *arg)
 
 bool stack_find_guard(const void *addr, void **base, size_t *size)
 {
-	struct lookup l = { .addr = (uintptr_t)addr };
+	struct lookup l = {.addr = (uintptr_t)addr};
 	uintptr_t off, each;
 
 	if (load_relaxed(&guarding) == GUARD_NONE || !slab_walk(&slabs, in_slab, &l))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks: guards that fault, reuse that is hot, a million of them in an untuned process.
- * Run without arguments it checks each guard kind in a child of its own. */
+/* Stacks: guards that fault, reuse that is hot, a million of them in an untuned
+ * process. Run without arguments it checks each guard kind in a child of its own. */
 #include "test.h"
 
 #include <pthread.h>
@@ -31,7 +31,7 @@ static void on_fault(int sig, siginfo_t *si, void *uc)
 /* Does a store to p fault? */
 static bool faults(volatile char *p)
 {
-	struct sigaction old, sa = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
+	struct sigaction old, sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
 	bool did = true;
 
 	sigaction(SIGSEGV, &sa, &old);
@@ -47,9 +47,10 @@ static size_t status_kb(const char *key)
 {
 	char line[256];
 	size_t kb = 0;
-	/* the counters in status are sums of batches; those of the page walk are exact */
-	FILE *f = fopen(strcmp(key, "Rss") ? "/proc/self/status" : "/proc/self/smaps_rollup",
-			"r");
+	/* the counters in status are sums of batches; those of the page walk are exact
+	 */
+	FILE *f = fopen(
+	    strcmp(key, "Rss") ? "/proc/self/status" : "/proc/self/smaps_rollup", "r");
 
 	CHECK(f);
 	while (fgets(line, sizeof(line), f))
@@ -230,8 +231,8 @@ static void orders_are_the_smallest_that_hold(void)
 	CHECK_EQ(stack_order((size_t)1 << 30), 30);
 	CHECK_EQ(stack_order(((size_t)1 << 30) + 1), 0);
 	CHECK_EQ(stack_order(SIZE_MAX), 0);
-	CHECK(!stack_get(NULL, STACK_MIN_ORDER - 1, &(unsigned){ 0 }));
-	CHECK(!stack_get(NULL, STACK_MAX_ORDER + 1, &(unsigned){ 0 }));
+	CHECK(!stack_get(NULL, STACK_MIN_ORDER - 1, &(unsigned){0}));
+	CHECK(!stack_get(NULL, STACK_MAX_ORDER + 1, &(unsigned){0}));
 }
 
 static void guard_survives_fork(void)
@@ -379,7 +380,7 @@ static int all(void)
 
 int main(int argc, char **argv)
 {
-	static const char *const kinds[] = { "madvise", "mprotect", "none" };
+	static const char *const kinds[] = {"madvise", "mprotect", "none"};
 	int status;
 
 	if (argc > 1) {
