@@ -1,0 +1,36 @@
+package org.ukthreads.pico.piranha;
+
+import java.io.IOException;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+import org.ukthreads.pico.piranha.frontier.FrontierServer;
+
+/** Serves a frontier that crawlers on many machines share. */
+@Command(name = "frontier", mixinStandardHelpOptions = true, description =
+        "Serves a URLFrontier (its gRPC interface, in memory) that many crawlers share with"
+        + " --frontier=urlfrontier:HOST:PORT, until it is killed.")
+final class FrontierCommand implements Callable<Integer> {
+    @Option(names = "--host", paramLabel = "HOST",
+            description = "The address to listen on (default: ${DEFAULT-VALUE}).")
+    private String host = "127.0.0.1";
+
+    @Option(names = "--port", paramLabel = "PORT",
+            description = "(default: ${DEFAULT-VALUE}; 0 = any that is free)")
+    private int port = 7071;
+
+    @Override
+    public Integer call() throws InterruptedException {
+        try (FrontierServer server = FrontierServer.start(host, port)) {
+            System.out.println("urlfrontier:" + host + ":" + server.port());
+            System.out.flush();
+            server.await();
+            return 0;
+        } catch (IOException e) {
+            System.err.println("piranha: cannot serve on " + host + ":" + port + ": "
+                    + e.getMessage());
+            return 4;
+        }
+    }
+}

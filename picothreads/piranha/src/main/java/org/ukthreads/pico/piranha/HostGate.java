@@ -1,0 +1,96 @@
+/*
+ * Politeness towards one origin: so many requests at once, so much time between their starts.
+ *
+ * enter() blocks the URL's own thread, which is the point of having one: a host with 10,000 URLs
+ * has 10,000 threads parked here. They wait in order, each on an object of its own, so a turn
+ * wakes one thread and not all.
+ *
+ * Invariant: active <= parallel, and with parallel = 1 a request starts no earlier than `delay`
+ * after the one before it started.
+ */
+package org.ukthreads.pico.piranha;
+
+import java.util.ArrayDeque;
+import java.util.concurrent.TimeUnit;
+
+final class HostGate {
+    private static final class Turn {
+        private long start;
+        private boolean granted;
+
+        synchronized void grant(long nanoTime) {
+            start = nanoTime;
+            granted = true;
+            notify();
+        }
+
+        synchronized long await() throws InterruptedException {
+            while (!granted) {
+                wait();
+            }
+            return start;
+        }
+    }
+
+    private final int parallel;
+    private final ArrayDeque<Turn> waiting = new ArrayDeque<>();
+    private long delayNanos;
+    private int active;
+    private long next = System.nanoTime();      /* no request starts before */
+
+    HostGate(int parallel, long delayMillis) {
+        this.parallel = parallel;
+        this.delayNanos = TimeUnit.MILLISECONDS.toNanos(delayMillis);
+    }
+
+    /** robots.txt asks for more time between requests. */
+    synchronized void atLeast(long delayMillis) {
+        delayNanos = Math.max(delayNanos, TimeUnit.MILLISECONDS.toNanos(delayMillis));
+    }
+
+    synchronized void open() {
+        delayNanos = 0;
+        next = System.nanoTime();
+    }
+
+    void enter() throws InterruptedException {
+        Turn turn = new Turn();
+        synchronized (this) {
+            if (active < parallel) {
+                active++;
+                turn.grant(claim());
+            } else {
+                waiting.add(turn);
+            }
+        }
+        long start = turn.await();
+        for (long left = start - System.nanoTime(); left > 0; left = start - System.nanoTime()) {
+            Thread.sleep(TimeUnit.NANOSECONDS.toMillis(left) + 1);
+        }
+        started();
+    }
+
+    synchronized void leave() {
+        Turn turn = waiting.poll();
+        if (turn == null) {
+            active--;
+        } else {
+            turn.grant(claim());
+        }
+    }
+
+    private long claim() {
+        long now = System.nanoTime();
+        long start = next - now > 0 ? next : now;
+        next = start + delayNanos;
+        return start;
+    }
+
+    /** A thread that overslept has started later than it claimed. */
+    private synchronized void started() {
+        long after = System.nanoTime() + delayNanos;
+        if (parallel == 1 && after - next > 0) {
+            next = after;
+        }
+    }
+}

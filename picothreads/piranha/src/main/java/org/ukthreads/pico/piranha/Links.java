@@ -1,0 +1,71 @@
+package org.ukthreads.pico.piranha;
+
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.nio.charset.Charset;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.Set;
+import org.jsoup.Jsoup;
+import org.jsoup.nodes.Document;
+import org.jsoup.nodes.Element;
+
+import org.ukthreads.pico.piranha.http.HttpResponse;
+
+/** The links of an HTML page, absolute and normal, without repetition. */
+final class Links {
+    private final Urls urls;
+
+    Links(Urls urls) {
+        this.urls = urls;
+    }
+
+    static boolean readable(String mediaType) {
+        return mediaType.isEmpty() || mediaType.equals("text/html")
+                || mediaType.equals("application/xhtml+xml");
+    }
+
+    /** Links that the page asks robots not to follow are left out. */
+    List<String> of(String base, HttpResponse response) throws IOException {
+        String charset = response.charset();
+        if (!charset.isEmpty() && !supported(charset)) {
+            charset = "";
+        }
+        // The bytes are all here: the parser never waits for the network.
+        Document page = Jsoup.parse(new ByteArrayInputStream(response.body()),
+                charset.isEmpty() ? null : charset, base);
+        Set<String> found = new LinkedHashSet<>();
+        for (Element meta : page.select("meta[name=robots]")) {
+            if (meta.attr("content").toLowerCase(Locale.ROOT).contains("nofollow")) {
+                return new ArrayList<>();
+            }
+        }
+        for (Element anchor : page.select("a[href], area[href]")) {
+            if (!anchor.attr("rel").toLowerCase(Locale.ROOT).contains("nofollow")) {
+                collect(anchor.absUrl("href"), found);
+            }
+        }
+        for (Element frame : page.select("frame[src], iframe[src]")) {
+            collect(frame.absUrl("src"), found);
+        }
+        return new ArrayList<>(found);
+    }
+
+    private void collect(String url, Set<String> found) {
+        Optional<String> normal = urls.normal(url);
+        if (normal.isPresent()) {
+            found.add(normal.get());
+        }
+    }
+
+    private static boolean supported(String charset) {
+        try {
+            return Charset.isSupported(charset);
+        } catch (IllegalArgumentException e) {
+            return false;
+        }
+    }
+}

@@ -1,0 +1,144 @@
+/*
+ * robots.txt, fetched once per origin by the first thread that needs it while the others wait.
+ *
+ * As RFC 9309 has it: no file (4xx) allows all; no answer or 5xx forbids all; up to five
+ * redirects are followed. A crawl delay is passed on to the origin's gate.
+ */
+package org.ukthreads.pico.piranha;
+
+import crawlercommons.robots.BaseRobotRules;
+import crawlercommons.robots.SimpleRobotRules;
+import crawlercommons.robots.SimpleRobotRules.RobotRulesMode;
+import crawlercommons.robots.SimpleRobotRulesParser;
+import java.io.IOException;
+import java.net.URL;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+import org.ukthreads.pico.piranha.http.HttpClient;
+import org.ukthreads.pico.piranha.http.HttpResponse;
+import org.ukthreads.pico.piranha.http.Target;
+
+final class Robots {
+    private static final int MAX_REDIRECTS = 5;
+    private static final long MAX_DELAY_MILLIS = 300_000;
+
+    /** The rules of one origin, and why they could not be had, if so. */
+    static final class Rules {
+        private final BaseRobotRules rules;
+        private final String trouble;
+
+        Rules(BaseRobotRules rules, String trouble) {
+            this.rules = rules;
+            this.trouble = trouble;
+        }
+
+        boolean allow(String url) {
+            return rules.isAllowed(url);
+        }
+
+        /** Not empty: the origin could not be asked, and nothing is allowed. */
+        String trouble() {
+            return trouble;
+        }
+
+        List<String> sitemaps() {
+            return rules.getSitemaps();
+        }
+    }
+
+    private static final class Entry {
+        private Rules rules = new Rules(new SimpleRobotRules(), "not asked yet");
+        private boolean ready;
+
+        synchronized void set(Rules value) {
+            rules = value;
+            ready = true;
+            notifyAll();
+        }
+
+        synchronized Rules await() throws InterruptedException {
+            while (!ready) {
+                wait();
+            }
+            return rules;
+        }
+    }
+
+    private final Map<String, Entry> entries = new HashMap<>();
+    private final HttpClient http;
+    private final Gates gates;
+    private final String name;
+
+    Robots(HttpClient http, Gates gates, String agent) {
+        this.http = http;
+        this.gates = gates;
+        this.name = product(agent);
+    }
+
+    /** The product token of a User-Agent: what robots.txt files name. */
+    static String product(String agent) {
+        int end = 0;
+        while (end < agent.length() && (Character.isLetter(agent.charAt(end))
+                || agent.charAt(end) == '-' || agent.charAt(end) == '_')) {
+            end++;
+        }
+        return agent.substring(0, end).toLowerCase(Locale.ROOT);
+    }
+
+    Rules rules(Target target) throws InterruptedException {
+        String origin = target.origin();
+        Entry entry;
+        boolean first = false;
+        synchronized (entries) {
+            entry = entries.get(origin);
+            if (entry == null) {
+                entry = new Entry();
+                entries.put(origin, entry);
+                first = true;
+            }
+        }
+        if (first) {
+            entry.set(load(origin));
+        }
+        return entry.await();
+    }
+
+    private Rules load(String origin) {
+        try {
+            BaseRobotRules rules = fetch(origin);
+            long delay = rules.getCrawlDelay();
+            if (delay > 0) {
+                gates.of(origin).atLeast(Math.min(delay, MAX_DELAY_MILLIS));
+            }
+            return new Rules(rules, "");
+        } catch (IOException | RuntimeException e) {
+            return new Rules(all(RobotRulesMode.ALLOW_NONE), "robots.txt: " + e);
+        }
+    }
+
+    private BaseRobotRules fetch(String origin) throws IOException {
+        SimpleRobotRulesParser parser = new SimpleRobotRulesParser();
+        String url = origin + "/robots.txt";
+        for (int hop = 0; hop <= MAX_REDIRECTS; hop++) {
+            HttpResponse response = http.get(Target.of(url));
+            if (response.redirect()) {
+                url = new URL(new URL(url), response.header("location")).toString();
+            } else if (response.status() == 200) {
+                return parser.parseContent(url, response.body(), response.mediaType(),
+                        Collections.singleton(name));
+            } else {
+                return all(response.status() < 500 ? RobotRulesMode.ALLOW_ALL
+                        : RobotRulesMode.ALLOW_NONE);
+            }
+        }
+        return all(RobotRulesMode.ALLOW_ALL);
+    }
+
+    private static BaseRobotRules all(RobotRulesMode mode) {
+        return new SimpleRobotRules(mode);
+    }
+}

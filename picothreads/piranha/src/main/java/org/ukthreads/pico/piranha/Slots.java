@@ -1,0 +1,25 @@
+package org.ukthreads.pico.piranha;
+
+/**
+ * A counting semaphore on a plain monitor. (java.util.concurrent's would do; this one needs
+ * nothing of a runtime but synchronized, wait and notify.)
+ */
+final class Slots {
+    private int free;
+
+    Slots(int free) {
+        this.free = free;
+    }
+
+    synchronized void acquire() throws InterruptedException {
+        while (free == 0) {
+            wait();
+        }
+        free--;
+    }
+
+    synchronized void release() {
+        free++;
+        notify();
+    }
+}

@@ -1,0 +1,82 @@
+package org.ukthreads.pico.piranha;
+
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** What the crawl has done so far. Every URL's thread adds to it; nobody waits. */
+final class Tally {
+    private final AtomicIntegerArray outcomes = new AtomicIntegerArray(Outcome.values().length);
+    private final AtomicLong bytes = new AtomicLong();
+    private final AtomicLong bodyBytes = new AtomicLong();
+    private final AtomicInteger live = new AtomicInteger();
+    private final AtomicInteger peak = new AtomicInteger();
+    private final AtomicInteger refused = new AtomicInteger();
+    private final long startNanos = System.nanoTime();
+
+    void outcome(Outcome outcome) {
+        outcomes.incrementAndGet(outcome.ordinal());
+    }
+
+    void received(long wire, long body) {
+        bytes.addAndGet(wire);
+        bodyBytes.addAndGet(body);
+    }
+
+    void threadStarts() {
+        int now = live.incrementAndGet();
+        int best = peak.get();
+        while (now > best && !peak.compareAndSet(best, now)) {
+            best = peak.get();
+        }
+    }
+
+    void threadEnds() {
+        live.decrementAndGet();
+    }
+
+    void threadRefused() {
+        refused.incrementAndGet();
+    }
+
+    int count(Outcome outcome) {
+        return outcomes.get(outcome.ordinal());
+    }
+
+    int settled() {
+        int all = 0;
+        for (Outcome outcome : Outcome.values()) {
+            all += outcome == Outcome.LEASE_LOST ? 0 : count(outcome);
+        }
+        return all;
+    }
+
+    /** Pages whose content was read. */
+    int read() {
+        return count(Outcome.PAGE) + count(Outcome.OTHER) + count(Outcome.TRUNCATED);
+    }
+
+    long bytes() {
+        return bytes.get();
+    }
+
+    long bodyBytes() {
+        return bodyBytes.get();
+    }
+
+    int live() {
+        return live.get();
+    }
+
+    int peak() {
+        return peak.get();
+    }
+
+    int refused() {
+        return refused.get();
+    }
+
+    double seconds() {
+        return (System.nanoTime() - startNanos) / 1e9;
+    }
+}

@@ -1,0 +1,259 @@
+/*
+ * The frontier of many machines: a client of a URLFrontier server.
+ *
+ * The server knows every URL, hands each out under a lease, and gives it to somebody else when
+ * the lease ends without a result. So a crawler that dies loses nothing: its URLs come back.
+ * What it must not do is work past a lease: take() drops a URL whose lease has gone while it
+ * waited here, and a visit checks again before it fetches (Link.leaseCovers).
+ *
+ * Results go out through one thread, in order: what a page led to is acknowledged by the server
+ * before the page is settled, so a crash between the two repeats a page and loses none. URLs'
+ * threads only append to its list and never wait for gRPC.
+ *
+ * Rejected: settling in the URL's own thread. gRPC parks in call-backs of its own, which is no
+ * place for a thread that should be cheap.
+ */
+package org.ukthreads.pico.piranha.frontier;
+
+import crawlercommons.urlfrontier.URLFrontierGrpc;
+import crawlercommons.urlfrontier.Urlfrontier.AckMessage;
+import crawlercommons.urlfrontier.Urlfrontier.DiscoveredURLItem;
+import crawlercommons.urlfrontier.Urlfrontier.GetParams;
+import crawlercommons.urlfrontier.Urlfrontier.KnownURLItem;
+import crawlercommons.urlfrontier.Urlfrontier.QueueWithinCrawlParams;
+import crawlercommons.urlfrontier.Urlfrontier.Stats;
+import crawlercommons.urlfrontier.Urlfrontier.StringList;
+import crawlercommons.urlfrontier.Urlfrontier.URLInfo;
+import crawlercommons.urlfrontier.Urlfrontier.URLItem;
+import io.grpc.ManagedChannel;
+import io.grpc.StatusRuntimeException;
+import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
+import java.io.IOException;
+import java.net.MalformedURLException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+
+import org.ukthreads.pico.piranha.http.Target;
+
+public final class SharedFrontier implements Frontier {
+    private static final int PER_QUEUE = 50;
+    private static final long POLL_MILLIS = 100;
+    private static final long PATIENCE_MILLIS = 30_000;     /* with a server that is away */
+    private static final String DEPTH = "depth";
+    private static final String HOPS = "hops";
+
+    private final ManagedChannel channel;
+    private final URLFrontierGrpc.URLFrontierBlockingStub stub;
+    private final String crawlId;
+    private final long leaseMillis;
+    private final ArrayDeque<Link> batch = new ArrayDeque<>();      /* take()'s thread only */
+    private final Uploader uploader;
+    private int leased;             /* guarded by this */
+    private long settledHere;       /* guarded by this */
+    private long openThere;         /* guarded by this: as of the last look */
+    private boolean stopped;        /* guarded by this */
+    private boolean closed;         /* guarded by this */
+
+    private SharedFrontier(ManagedChannel channel, String crawlId, long leaseMillis) {
+        this.channel = channel;
+        this.stub = URLFrontierGrpc.newBlockingStub(channel);
+        this.crawlId = crawlId;
+        this.leaseMillis = leaseMillis / 1000 * 1000;     /* the interface counts in seconds */
+        this.uploader = new Uploader(URLFrontierGrpc.newStub(channel));
+    }
+
+    public static SharedFrontier connect(String host, int port, String crawlId, long leaseMillis)
+            throws IOException {
+        if (leaseMillis < 1000) {
+            throw new IOException("a lease must last a second or more");
+        }
+        ManagedChannel channel = NettyChannelBuilder.forAddress(host, port).usePlaintext().build();
+        SharedFrontier frontier = new SharedFrontier(channel, crawlId, leaseMillis);
+        try {
+            frontier.stats();
+        } catch (StatusRuntimeException e) {
+            channel.shutdownNow();
+            throw new IOException("no URLFrontier answers at " + host + ":" + port + " ("
+                    + e.getStatus().getCode() + ")");
+        }
+        frontier.uploader.start();
+        return frontier;
+    }
+
+    @Override
+    public int add(List<Link> links) throws IOException {
+        List<URLItem> items = new ArrayList<>(links.size());
+        for (Link link : links) {
+            items.add(discovered(link));
+        }
+        return uploader.putNow(items);
+    }
+
+    @Override
+    public Optional<Link> take() throws IOException, InterruptedException {
+        while (true) {
+            Link next = batch.poll();
+            if (next != null && next.leaseCovers(0)) {
+                synchronized (this) {
+                    if (stopped) {
+                        return Optional.empty();
+                    }
+                    leased++;
+                }
+                return Optional.of(next);
+            }
+            if (next == null && !more() && (over() || pause())) {
+                return Optional.empty();
+            }
+        }
+    }
+
+    @Override
+    public void done(Link link, List<Link> found) throws IOException {
+        uploader.check();
+        List<URLItem> items = new ArrayList<>(found.size());
+        for (Link child : found) {
+            items.add(discovered(child));
+        }
+        uploader.later(items, known(link));
+        synchronized (this) {
+            settledHere++;
+        }
+        abandon(link);
+    }
+
+    @Override
+    public synchronized void abandon(Link link) {
+        leased--;
+        notifyAll();
+    }
+
+    @Override
+    public synchronized void stop() {
+        stopped = true;
+        notifyAll();
+    }
+
+    @Override
+    public synchronized long known() {
+        return settledHere + openThere;
+    }
+
+    /** As of the last look at the server. */
+    @Override
+    public synchronized long open() {
+        return openThere;
+    }
+
+    @Override
+    public void close() throws IOException {
+        synchronized (this) {
+            if (closed) {
+                return;
+            }
+            closed = true;
+        }
+        stop();
+        try {
+            uploader.close(PATIENCE_MILLIS);
+            Stats last = stats();
+            synchronized (this) {
+                openThere = last.getSize();
+            }
+        } catch (StatusRuntimeException e) {
+            throw new IOException("the URLFrontier went away: " + e.getStatus().getCode());
+        } finally {
+            channel.shutdownNow();
+        }
+    }
+
+    /** Leases a batch. False: there was none. */
+    private boolean more() throws IOException {
+        GetParams ask = GetParams.newBuilder().setCrawlID(crawlId).setMaxUrlsPerQueue(PER_QUEUE)
+                .setDelayRequestable((int) (leaseMillis / 1000)).build();
+        // The lease began when the server answered, which is no earlier than now.
+        long ends = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(leaseMillis);
+        try {
+            Iterator<URLInfo> urls = stub.withDeadlineAfter(PATIENCE_MILLIS,
+                    TimeUnit.MILLISECONDS).withWaitForReady().getURLs(ask);
+            while (urls.hasNext()) {
+                URLInfo info = urls.next();
+                batch.add(Link.of(info.getUrl(), number(info, DEPTH), number(info, HOPS))
+                        .leasedUntil(ends));
+            }
+            return !batch.isEmpty();
+        } catch (StatusRuntimeException e) {
+            throw new IOException("the URLFrontier went away: " + e.getStatus().getCode());
+        }
+    }
+
+    private boolean over() {
+        synchronized (this) {
+            if (stopped) {
+                return true;
+            }
+            if (leased > 0 || !uploader.idle()) {
+                return false;
+            }
+        }
+        long open = stats().getSize();
+        synchronized (this) {
+            openThere = open;
+        }
+        return open == 0;
+    }
+
+    /** True: the crawl was stopped while we waited. */
+    private synchronized boolean pause() throws InterruptedException {
+        if (!stopped) {
+            wait(POLL_MILLIS);
+        }
+        return stopped;
+    }
+
+    private Stats stats() {
+        return stub.withDeadlineAfter(PATIENCE_MILLIS, TimeUnit.MILLISECONDS).getStats(
+                QueueWithinCrawlParams.newBuilder().setCrawlID(crawlId).build());
+    }
+
+    private URLItem discovered(Link link) {
+        return URLItem.newBuilder().setID(link.url()).setDiscovered(
+                DiscoveredURLItem.newBuilder().setInfo(info(link))).build();
+    }
+
+    private URLItem known(Link link) {
+        return URLItem.newBuilder().setID(link.url()).setKnown(
+                KnownURLItem.newBuilder().setInfo(info(link)).setRefetchableFromDate(0)).build();
+    }
+
+    private URLInfo info(Link link) {
+        return URLInfo.newBuilder().setUrl(link.url()).setKey(key(link.url()))
+                .setCrawlID(crawlId).putMetadata(DEPTH, value(link.depth()))
+                .putMetadata(HOPS, value(link.hops())).build();
+    }
+
+    private static String key(String url) {
+        try {
+            return Target.of(url).authority();
+        } catch (MalformedURLException e) {
+            throw new IllegalStateException("a link that is no URL: " + url, e);
+        }
+    }
+
+    private static StringList value(int number) {
+        return StringList.newBuilder().addValues(Integer.toString(number)).build();
+    }
+
+    private static int number(URLInfo info, String name) {
+        StringList list = info.getMetadataOrDefault(name, StringList.getDefaultInstance());
+        return list.getValuesCount() == 0 ? 0 : Integer.parseInt(list.getValues(0));
+    }
+
+    static boolean accepted(AckMessage ack) {
+        return ack.getStatus() == AckMessage.Status.OK;
+    }
+}

@@ -1,0 +1,260 @@
+/*
+ * HTTP/1.1 GET in plain blocking style, over java.net.Socket.
+ *
+ * It reads what a server sends, not what it promises: bodies by length, by chunks or to the end
+ * of the stream, cut at the size limit; gzip and deflate are decoded under the same limit. It
+ * follows no redirects and keeps no cookies: the crawler decides where to go.
+ *
+ * Rejected: HttpURLConnection (hides the bytes that an archive must hold, retries on its own and
+ * pools connections behind our back); OkHttp and others (their blocking calls sit under
+ * interceptors and call-backs, a poor fit for a thread that must park anywhere).
+ */
+package org.ukthreads.pico.piranha.http;
+
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.ProtocolException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import java.util.zip.GZIPInputStream;
+import java.util.zip.Inflater;
+import java.util.zip.InflaterInputStream;
+
+public final class HttpClient {
+    private static final int MAX_HEADERS = 200;
+    private static final int IDLE_PER_ORIGIN = 256;
+    private static final int IDLE_TOTAL = 1024;
+
+    private final String agent;
+    private final HttpLimits limits;
+    private final boolean keepAlive;
+    private final boolean record;
+    private final IdleWires idle = new IdleWires(IDLE_PER_ORIGIN, IDLE_TOTAL);
+
+    public HttpClient(String agent, HttpLimits limits, boolean keepAlive, boolean record) {
+        this.agent = agent;
+        this.limits = limits;
+        this.keepAlive = keepAlive;
+        this.record = record;
+    }
+
+    /** Fetches; a connection that turns out to have gone stale in the pool is replaced once. */
+    public HttpResponse get(Target target) throws IOException {
+        long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(limits.totalMillis);
+        byte[] request = request(target);
+        Optional<Wire> pooled = idle.take(target.origin());
+        if (pooled.isPresent()) {
+            Wire wire = pooled.get();
+            wire.begin(record, limits.readMillis, deadline);
+            if (answers(wire, request)) {
+                return receive(target, wire, request);
+            }
+            wire.close();
+        }
+        Wire wire = Wire.open(target, limits);
+        wire.begin(record, limits.readMillis, deadline);
+        if (!answers(wire, request)) {
+            wire.close();
+            throw new EOFException("the server closed the connection without an answer");
+        }
+        return receive(target, wire, request);
+    }
+
+    public void close() {
+        idle.close();
+    }
+
+    /** Sends the request and waits for the first bytes. False: the peer had closed. */
+    private static boolean answers(Wire wire, byte[] request) throws IOException {
+        try {
+            wire.send(request);
+            return wire.fill();
+        } catch (java.net.SocketTimeoutException e) {
+            wire.close();
+            throw e;
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    private HttpResponse receive(Target target, Wire wire, byte[] request) throws IOException {
+        boolean reusable = false;
+        try {
+            int status = status(wire);
+            List<String> headers = headers(wire);
+            while (status >= 100 && status < 200) {
+                status = status(wire);
+                headers = headers(wire);
+            }
+            ByteArrayOutputStream body = new ByteArrayOutputStream(1024);
+            boolean complete = status == 204 || status == 304 || body(wire, headers, body);
+            reusable = keepAlive && complete && delimited(status, headers) && !wire.dirty()
+                    && !HttpResponse.find(headers, "connection").equalsIgnoreCase("close");
+            byte[] raw = body.toByteArray();
+            byte[] decoded = decode(raw, HttpResponse.find(headers, "content-encoding"));
+            boolean cut = !complete || decoded.length > limits.maxBytes;
+            if (decoded.length > limits.maxBytes) {
+                decoded = java.util.Arrays.copyOf(decoded, limits.maxBytes);
+            }
+            Exchange exchange = new Exchange(request, wire.recorded(), wire.peer(),
+                    wire.received());
+            return new HttpResponse(status, headers, decoded, cut, exchange);
+        } finally {
+            if (reusable) {
+                idle.give(target.origin(), wire);
+            } else {
+                wire.close();
+            }
+        }
+    }
+
+    private byte[] request(Target target) {
+        String text = "GET " + target.path() + " HTTP/1.1\r\nHost: " + target.authority()
+                + "\r\nUser-Agent: " + agent
+                + "\r\nAccept: text/html,application/xhtml+xml,*/*;q=0.8"
+                + "\r\nAccept-Encoding: gzip, deflate"
+                + (keepAlive ? "" : "\r\nConnection: close") + "\r\n\r\n";
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    private static int status(Wire wire) throws IOException {
+        String line = wire.line();
+        if (!line.startsWith("HTTP/1.") || line.length() < 12) {
+            throw new ProtocolException("not an HTTP/1 answer: "
+                    + line.substring(0, Math.min(40, line.length())));
+        }
+        try {
+            return Integer.parseInt(line.substring(9, 12));
+        } catch (NumberFormatException e) {
+            throw new ProtocolException("no status in: " + line);
+        }
+    }
+
+    private static List<String> headers(Wire wire) throws IOException {
+        List<String> headers = new ArrayList<>(8);
+        for (String line = wire.line(); !line.isEmpty(); line = wire.line()) {
+            headers.add(line);
+            if (headers.size() > MAX_HEADERS) {
+                throw new ProtocolException("more than " + MAX_HEADERS + " headers");
+            }
+        }
+        return headers;
+    }
+
+    private static boolean delimited(int status, List<String> headers) {
+        return status == 204 || status == 304 || chunked(headers)
+                || !HttpResponse.find(headers, "content-length").isEmpty();
+    }
+
+    private static boolean chunked(List<String> headers) {
+        return HttpResponse.find(headers, "transfer-encoding").toLowerCase(Locale.ROOT)
+                .contains("chunked");
+    }
+
+    /** Reads the body. False: it is larger than the limit, and the rest was not read. */
+    private boolean body(Wire wire, List<String> headers, ByteArrayOutputStream body)
+            throws IOException {
+        if (chunked(headers)) {
+            return chunks(wire, body);
+        }
+        String length = HttpResponse.find(headers, "content-length");
+        if (length.isEmpty()) {
+            return toEnd(wire, body);
+        }
+        long left;
+        try {
+            left = Long.parseLong(length);
+        } catch (NumberFormatException e) {
+            throw new ProtocolException("content length: " + length);
+        }
+        return exactly(wire, body, left);
+    }
+
+    private boolean exactly(Wire wire, ByteArrayOutputStream body, long length)
+            throws IOException {
+        long left = length;
+        while (left > 0) {
+            int room = limits.maxBytes - body.size();
+            if (room == 0) {
+                return false;
+            }
+            int n = wire.read(body, (int) Math.min(left, room));
+            if (n < 0) {
+                throw new EOFException("the body ended " + left + " bytes early");
+            }
+            left -= n;
+        }
+        return true;
+    }
+
+    private boolean chunks(Wire wire, ByteArrayOutputStream body) throws IOException {
+        while (true) {
+            String line = wire.line();
+            int end = line.indexOf(';');
+            long size;
+            try {
+                size = Long.parseLong((end < 0 ? line : line.substring(0, end)).trim(), 16);
+            } catch (NumberFormatException e) {
+                throw new ProtocolException("chunk size: " + line);
+            }
+            if (size == 0) {
+                headers(wire);      /* the trailers */
+                return true;
+            }
+            if (!exactly(wire, body, size)) {
+                return false;
+            }
+            wire.line();
+        }
+    }
+
+    private boolean toEnd(Wire wire, ByteArrayOutputStream body) throws IOException {
+        while (true) {
+            int room = limits.maxBytes - body.size();
+            if (room == 0) {
+                return false;
+            }
+            if (wire.read(body, room) < 0) {
+                return true;
+            }
+        }
+    }
+
+    /** One byte more than the limit shows that there was more. */
+    private byte[] decode(byte[] body, String encoding) throws IOException {
+        String name = encoding.toLowerCase(Locale.ROOT);
+        if (body.length == 0 || name.isEmpty() || name.equals("identity")) {
+            return body;
+        }
+        InputStream raw = new ByteArrayInputStream(body);
+        if (name.equals("gzip") || name.equals("x-gzip")) {
+            return inflate(new GZIPInputStream(raw));
+        }
+        if (name.equals("deflate")) {
+            boolean zlib = (body[0] & 0x0f) == 8;
+            return inflate(new InflaterInputStream(raw, new Inflater(!zlib)));
+        }
+        throw new ProtocolException("content encoding " + encoding + " was not asked for");
+    }
+
+    private byte[] inflate(InputStream in) throws IOException {
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        byte[] some = new byte[8192];
+        try {
+            for (int n = in.read(some); n >= 0 && out.size() <= limits.maxBytes;
+                    n = in.read(some)) {
+                out.write(some, 0, n);
+            }
+        } catch (EOFException e) {
+            // A body that the size limit has cut: what is there is decoded.
+        }
+        return out.toByteArray();
+    }
+}

@@ -1,0 +1,74 @@
+/*
+ * Connections that wait for another request to their origin.
+ *
+ * A stack per origin (the youngest is the least likely to have been closed by its server) and a
+ * bound on the whole, since an idle connection is a file descriptor. Nothing blocks under the
+ * lock; closing happens outside.
+ */
+package org.ukthreads.pico.piranha.http;
+
+import java.util.ArrayDeque;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+
+final class IdleWires {
+    private final int perOrigin;
+    private final int total;
+    private final Map<String, ArrayDeque<Wire>> idle = new HashMap<>();
+    private int count;
+    private boolean closed;
+
+    IdleWires(int perOrigin, int total) {
+        this.perOrigin = perOrigin;
+        this.total = total;
+    }
+
+    synchronized Optional<Wire> take(String origin) {
+        ArrayDeque<Wire> stack = idle.get(origin);
+        if (stack == null) {
+            return Optional.empty();
+        }
+        Wire wire = stack.pop();
+        if (stack.isEmpty()) {
+            idle.remove(origin);
+        }
+        count--;
+        return Optional.of(wire);
+    }
+
+    void give(String origin, Wire wire) {
+        if (!keep(origin, wire)) {
+            wire.close();
+        }
+    }
+
+    private synchronized boolean keep(String origin, Wire wire) {
+        ArrayDeque<Wire> stack = idle.get(origin);
+        if (closed || count >= total || (stack != null && stack.size() >= perOrigin)) {
+            return false;
+        }
+        if (stack == null) {
+            stack = new ArrayDeque<>();
+            idle.put(origin, stack);
+        }
+        stack.push(wire);
+        count++;
+        return true;
+    }
+
+    void close() {
+        Map<String, ArrayDeque<Wire>> all = new HashMap<>();
+        synchronized (this) {
+            closed = true;
+            all.putAll(idle);
+            idle.clear();
+            count = 0;
+        }
+        for (ArrayDeque<Wire> stack : all.values()) {
+            for (Wire wire : stack) {
+                wire.close();
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+/*
+ * One open connection: a socket, a read buffer, and the deadline of the fetch under way.
+ *
+ * Every blocking call of a fetch is here (connect, TLS handshake, read, write), each a plain call
+ * of java.net with a plain return: that is what lets a translated thread park in it. Before each
+ * read the socket's time-out is set to what is left of the deadline, so a server that sends a
+ * byte now and then cannot hold a thread for ever.
+ *
+ * Owner: the thread that fetches; between fetches the pool. Never both.
+ */
+package org.ukthreads.pico.piranha.http;
+
+import java.io.ByteArrayOutputStream;
+import java.io.Closeable;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.nio.charset.StandardCharsets;
+import javax.net.ssl.SSLParameters;
+import javax.net.ssl.SSLSocket;
+import javax.net.ssl.SSLSocketFactory;
+
+final class Wire implements Closeable {
+    private static final int BUFFER = 16 << 10;
+    private static final int MAX_LINE = 16 << 10;
+
+    private final Socket socket;
+    private final InputStream in;
+    private final OutputStream out;
+    private final String peer;
+    private final byte[] buffer = new byte[BUFFER];
+    private int at;
+    private int end;
+    private boolean recording;
+    private ByteArrayOutputStream record = new ByteArrayOutputStream(0);
+    private long received;
+    private int readMillis;
+    private long deadline;
+    private int soTimeout = -1;
+
+    private Wire(Socket socket) throws IOException {
+        this.socket = socket;
+        this.in = socket.getInputStream();
+        this.out = socket.getOutputStream();
+        this.peer = socket.getInetAddress().getHostAddress();
+    }
+
+    static Wire open(Target target, HttpLimits limits) throws IOException {
+        Socket socket = new Socket();
+        try {
+            InetSocketAddress address = new InetSocketAddress(target.host(), target.port());
+            if (address.isUnresolved()) {
+                throw new java.net.UnknownHostException(target.host());
+            }
+            socket.connect(address, limits.connectMillis);
+            socket.setTcpNoDelay(true);
+            return new Wire(target.secure() ? secured(socket, target, limits) : socket);
+        } catch (IOException e) {
+            socket.close();
+            throw e;
+        }
+    }
+
+    private static Socket secured(Socket plain, Target target, HttpLimits limits)
+            throws IOException {
+        plain.setSoTimeout(limits.readMillis);
+        SSLSocketFactory factory = (SSLSocketFactory) SSLSocketFactory.getDefault();
+        SSLSocket tls = (SSLSocket) factory.createSocket(plain, target.host(), target.port(),
+                true);
+        SSLParameters parameters = tls.getSSLParameters();
+        parameters.setEndpointIdentificationAlgorithm("HTTPS");
+        tls.setSSLParameters(parameters);
+        tls.startHandshake();
+        return tls;
+    }
+
+    /** A new fetch begins on this connection. */
+    void begin(boolean record, int readMillis, long deadline) {
+        this.recording = record;
+        this.record = new ByteArrayOutputStream(record ? BUFFER : 0);
+        this.received = 0;
+        this.readMillis = readMillis;
+        this.deadline = deadline;
+    }
+
+    void send(byte[] request) throws IOException {
+        out.write(request);
+        out.flush();
+    }
+
+    String peer() {
+        return peer;
+    }
+
+    byte[] recorded() {
+        return record.toByteArray();
+    }
+
+    long received() {
+        return received;
+    }
+
+    /** True: bytes are buffered that belong to no answer, so the connection must not be reused. */
+    boolean dirty() {
+        return at < end;
+    }
+
+    /** A line without its end. */
+    String line() throws IOException {
+        ByteArrayOutputStream line = new ByteArrayOutputStream(64);
+        while (true) {
+            if (at == end && !fill()) {
+                throw new EOFException("the connection closed inside a header");
+            }
+            byte b = buffer[at++];
+            if (b == '\n') {
+                String text = new String(line.toByteArray(), StandardCharsets.ISO_8859_1);
+                return text.endsWith("\r") ? text.substring(0, text.length() - 1) : text;
+            }
+            line.write(b);
+            if (line.size() > MAX_LINE) {
+                throw new IOException("a header line of more than " + MAX_LINE + " bytes");
+            }
+        }
+    }
+
+    /** Appends up to n bytes to the sink; the count, or -1 at the end of the stream. */
+    int read(ByteArrayOutputStream sink, int n) throws IOException {
+        if (at == end && !fill()) {
+            return -1;
+        }
+        int some = Math.min(n, end - at);
+        sink.write(buffer, at, some);
+        at += some;
+        return some;
+    }
+
+    /** Waits for bytes. False: the peer has closed. */
+    boolean fill() throws IOException {
+        long left = (deadline - System.nanoTime()) / 1_000_000;
+        if (left <= 0) {
+            throw new SocketTimeoutException("the fetch took too long");
+        }
+        // Setting it costs a system call on some JDKs: only when it must become shorter.
+        int millis = left > 2L * readMillis ? readMillis : (int) Math.min(readMillis, left);
+        if (millis != soTimeout) {
+            socket.setSoTimeout(millis);
+            soTimeout = millis;
+        }
+        int n = in.read(buffer, 0, buffer.length);
+        at = 0;
+        end = Math.max(n, 0);
+        if (n > 0) {
+            received += n;
+            if (recording) {
+                record.write(buffer, 0, n);
+            }
+        }
+        return n > 0;
+    }
+
+    @Override
+    public void close() {
+        try {
+            socket.close();
+        } catch (IOException e) {
+            // Nothing is lost: the fetch is over.
+        }
+    }
+}

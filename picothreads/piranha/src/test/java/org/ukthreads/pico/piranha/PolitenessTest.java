@@ -1,0 +1,122 @@
+package org.ukthreads.pico.piranha;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.ukthreads.pico.piranha.web.Hit;
+import org.ukthreads.pico.piranha.web.TestWeb;
+import org.ukthreads.pico.piranha.web.WebBuilder;
+
+/** What the server's own log says about the crawler's manners. */
+@Timeout(60)
+final class PolitenessTest {
+    @TempDir
+    private Path dir;
+
+    @Test
+    void requests_to_a_host_keep_their_distance() throws IOException {
+        try (TestWeb web = new WebBuilder().pages(45).hosts(3).fanout(44).delayMillis(5)
+                .start()) {
+            assertEquals(0, Run.here(Run.fast(dir.resolve("log"), "--threads=platform",
+                    "--delay=100ms", "--per-host=1", web.url(0))));
+            for (int host = 0; host < 3; host++) {
+                List<Hit> hits = pages(web, host);
+                assertEquals(15, hits.size());
+                for (int i = 1; i < hits.size(); i++) {
+                    long gap = hits.get(i).startNanos() - hits.get(i - 1).startNanos();
+                    // Sent that far apart; they may arrive a little closer.
+                    assertTrue(gap > 90_000_000L, "only " + gap / 1e6 + " ms apart");
+                }
+            }
+        }
+    }
+
+    @Test
+    void hosts_are_crawled_side_by_side() throws IOException {
+        try (TestWeb web = new WebBuilder().pages(40).hosts(4).fanout(39).start()) {
+            long start = System.nanoTime();
+            assertEquals(0, Run.here(Run.fast(dir.resolve("log"), "--threads=platform",
+                    "--delay=100ms", "--per-host=1", web.url(0))));
+            double seconds = (System.nanoTime() - start) / 1e9;
+            assertTrue(seconds < 3, "one after the other? " + seconds + " s");
+        }
+    }
+
+    @Test
+    void no_more_requests_at_once_than_allowed() throws IOException {
+        try (TestWeb web = new WebBuilder().pages(200).hosts(2).fanout(199).delayMillis(20)
+                .start()) {
+            assertEquals(0, Run.here(Run.fast(dir.resolve("log"), "--threads=platform",
+                    "--per-host=5", web.url(0))));
+            for (int host = 0; host < 2; host++) {
+                assertEquals(5, mostAtOnce(pages(web, host)));
+            }
+        }
+    }
+
+    @Test
+    void the_crawl_delay_of_robots_txt_is_kept() throws IOException {
+        try (TestWeb web = new WebBuilder().pages(4).hosts(1).fanout(3).crawlDelaySeconds(1)
+                .start()) {
+            assertEquals(0, Run.here(Run.fast(dir.resolve("log"), "--threads=platform",
+                    "--per-host=1", web.url(0))));
+            List<Hit> hits = pages(web, 0);
+            assertEquals(4, hits.size());
+            for (int i = 1; i < 4; i++) {
+                long gap = hits.get(i).startNanos() - hits.get(i - 1).startNanos();
+                assertTrue(gap > 990_000_000L, "only " + gap / 1e6 + " ms apart");
+            }
+        }
+    }
+
+    @Test
+    void robots_txt_is_asked_for_once_per_host_and_first() throws IOException {
+        try (TestWeb web = new WebBuilder().pages(100).hosts(2).delayMillis(20).start()) {
+            assertEquals(0, Run.here(Run.fast(dir.resolve("log"), "--threads=platform",
+                    web.url(0))));
+            for (int host = 0; host < 2; host++) {
+                List<Hit> all = new ArrayList<>();
+                for (Hit hit : web.hits()) {
+                    if (hit.host().equals(TestWeb.address(host))) {
+                        all.add(hit);
+                    }
+                }
+                assertEquals("/robots.txt", all.get(0).path());
+                assertEquals(50, pages(web, host).size());
+                assertEquals(51, all.size());
+                assertEquals("Piranha/0.1", all.get(1).agent());
+            }
+        }
+    }
+
+    private static List<Hit> pages(TestWeb web, int host) {
+        List<Hit> hits = new ArrayList<>();
+        for (Hit hit : web.hits()) {
+            if (hit.host().equals(TestWeb.address(host)) && hit.path().startsWith("/p/")) {
+                hits.add(hit);
+            }
+        }
+        return hits;
+    }
+
+    private static int mostAtOnce(List<Hit> hits) {
+        int most = 0;
+        for (Hit at : hits) {
+            int open = 0;
+            for (Hit hit : hits) {
+                if (hit.startNanos() <= at.startNanos() && hit.endNanos() > at.startNanos()) {
+                    open++;
+                }
+            }
+            most = Math.max(most, open);
+        }
+        return most;
+    }
+}

@@ -1,0 +1,75 @@
+package org.ukthreads.pico.piranha;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.ukthreads.pico.piranha.web.Hit;
+import org.ukthreads.pico.piranha.web.TestWeb;
+
+/** A crawl under test: in this process or in one of its own, and what its log says. */
+final class Run {
+    record Line(String outcome, int status, long bytes, int depth, String url, String note) {
+    }
+
+    private Run() {
+    }
+
+    /** Options for loopback: no delay, and short time-outs. */
+    static List<String> fast(Path log, String... more) {
+        List<String> args = new ArrayList<>(List.of("--quiet", "--scope=any", "--delay=0",
+                "--per-host=64", "--retries=0", "--read-timeout=20s", "--log=" + log));
+        args.addAll(List.of(more));
+        return args;
+    }
+
+    static int here(List<String> args) {
+        return Piranha.run(args.toArray(new String[0]));
+    }
+
+    static Process process(List<String> args, Path output) throws IOException {
+        List<String> command = new ArrayList<>(List.of(
+                System.getProperty("java.home") + "/bin/java", "-Xmx256m", "-Xshare:auto", "-cp",
+                System.getProperty("surefire.test.class.path",
+                        System.getProperty("java.class.path")),
+                Piranha.class.getName()));
+        command.addAll(args);
+        return new ProcessBuilder(command).redirectErrorStream(true)
+                .redirectOutput(ProcessBuilder.Redirect.appendTo(output.toFile())).start();
+    }
+
+    static List<Line> log(Path log) throws IOException {
+        List<Line> lines = new ArrayList<>();
+        for (String line : Files.readAllLines(log)) {
+            String[] f = line.split("\t", -1);
+            lines.add(new Line(f[1], Integer.parseInt(f[2]), Long.parseLong(f[3]),
+                    Integer.parseInt(f[4]), f[6], f[7]));
+        }
+        return lines;
+    }
+
+    /** How often each URL was asked for, robots.txt left out. */
+    static Map<String, Integer> counts(TestWeb web) {
+        Map<String, Integer> counts = new TreeMap<>();
+        for (Hit hit : web.hits()) {
+            if (!hit.path().equals("/robots.txt")) {
+                counts.merge(hit.host() + hit.path(), 1, Integer::sum);
+            }
+        }
+        return counts;
+    }
+
+    static String key(TestWeb web, int page) {
+        return TestWeb.address(web.graph().host(page)) + web.graph().path(page);
+    }
+
+    static List<File> warcs(Path dir) {
+        List<File> files = new ArrayList<>(List.of(dir.toFile().listFiles()));
+        files.sort(null);
+        return files;
+    }
+}

@@ -1,0 +1,93 @@
+package org.ukthreads.pico.piranha;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.ukthreads.pico.piranha.frontier.FrontierServer;
+import org.ukthreads.pico.piranha.web.Hit;
+import org.ukthreads.pico.piranha.web.TestWeb;
+import org.ukthreads.pico.piranha.web.WebBuilder;
+
+/** Two crawler processes share a URLFrontier; one is killed; the other finishes the crawl. */
+@Timeout(200)
+final class SharedCrawlTest {
+    private static final int PAGES = 2000;
+    private static final int LEASE_SECONDS = 6;
+    private static final int SLACK_SECONDS = 3;    /* lease granted .. fetched, on a busy machine */
+
+    @TempDir
+    private Path dir;
+
+    @Test
+    void the_survivor_loses_nothing_and_repeats_nothing_within_a_lease() throws Exception {
+        try (FrontierServer frontier = FrontierServer.start("127.0.0.1", 0);
+                TestWeb web = new WebBuilder().pages(PAGES).hosts(4).delayMillis(20).start()) {
+            Process doomed = start(frontier, web, "Doomed");
+            Process survivor = start(frontier, web, "Survivor");
+            while (doomed.isAlive() && (fetches(web, "Doomed") < 400
+                    || fetches(web, "Survivor") < 100)) {
+                Thread.sleep(5);
+            }
+            assertTrue(doomed.isAlive(), Files.readString(dir.resolve("Doomed.out")));
+            doomed.destroyForcibly().waitFor();     /* SIGKILL */
+            long killed = System.nanoTime();
+            assertEquals(128 + 9, doomed.exitValue());
+            assertTrue(survivor.waitFor(120, TimeUnit.SECONDS));
+            assertEquals(0, survivor.exitValue(), Files.readString(dir.resolve("Survivor.out")));
+            check(web, killed);
+        }
+    }
+
+    private Process start(FrontierServer frontier, TestWeb web, String name) throws Exception {
+        List<String> args = Run.fast(dir.resolve(name + ".log"), "--threads=platform",
+                "--agent=" + name, "--max-threads=100", "--total-timeout=1s",
+                "--connect-timeout=500ms", "--lease=" + LEASE_SECONDS + "s",
+                "--frontier=urlfrontier:127.0.0.1:" + frontier.port(), web.url(0));
+        return Run.process(args, dir.resolve(name + ".out"));
+    }
+
+    private static long fetches(TestWeb web, String agent) {
+        return web.hits().stream().filter(hit -> hit.agent().equals(agent)).count();
+    }
+
+    private static void check(TestWeb web, long killed) {
+        Map<String, List<Hit>> hits = new HashMap<>();
+        for (Hit hit : web.hits()) {
+            if (hit.path().startsWith("/p/")) {
+                hits.computeIfAbsent(hit.host() + hit.path(), k -> new ArrayList<>()).add(hit);
+            }
+        }
+        int repeated = 0;
+        for (int page = 0; page < PAGES; page++) {
+            List<Hit> of = hits.get(Run.key(web, page));
+            assertNotEquals(null, of, "lost: page " + page);
+            assertTrue(of.size() <= 2, "thrice: page " + page);
+            if (of.size() == 2) {
+                repeated++;
+                Hit first = of.get(0);
+                Hit second = of.get(1);
+                assertEquals("Doomed", first.agent(), "page " + page);
+                assertEquals("Survivor", second.agent(), "page " + page);
+                assertTrue(second.startNanos() > killed, "before the kill: page " + page);
+                double apart = (second.startNanos() - first.startNanos()) / 1e9;
+                assertTrue(apart > LEASE_SECONDS - SLACK_SECONDS,
+                        "page " + page + " again after " + apart + " s");
+            }
+        }
+        assertEquals(PAGES, hits.size());
+        System.out.println("shared frontier: " + PAGES + " pages, 0 lost, " + repeated
+                + " repeated by the survivor after their lease; fetched by the killed one: "
+                + fetches(web, "Doomed") + ", by the survivor: " + fetches(web, "Survivor"));
+    }
+}

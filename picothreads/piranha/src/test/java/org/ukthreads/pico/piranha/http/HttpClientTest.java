@@ -1,0 +1,168 @@
+package org.ukthreads.pico.piranha.http;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What servers really send. Each connection gets the next script: answers to its requests. */
+@Timeout(20)
+final class HttpClientTest {
+    private final List<String[]> scripts = new ArrayList<>();
+    private ServerSocket server;
+    private volatile int connections;
+    private HttpClient http;
+
+    @BeforeEach
+    void start() throws IOException {
+        server = new ServerSocket(0, 10, InetAddress.getByName("127.0.0.1"));
+        http = new HttpClient("Test/1", new HttpLimits(1000, 400, 1500, 1000), true, true);
+        Thread thread = new Thread(this::serve, "server");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    @AfterEach
+    void stop() throws IOException {
+        http.close();
+        server.close();
+    }
+
+    @Test
+    void a_body_ends_where_its_length_says() throws IOException {
+        scripts.add(new String[] {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+            "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"});
+        HttpResponse response = get();
+        assertEquals("hello", text(response));
+        assertEquals("ok", text(get()));
+        assertEquals(1, connections, "the connection was not kept");
+        assertTrue(new String(response.exchange().request(), StandardCharsets.US_ASCII)
+                .startsWith("GET /x?y=1 HTTP/1.1\r\nHost: 127.0.0.1:" + server.getLocalPort()));
+        assertEquals("127.0.0.1", response.exchange().peer());
+    }
+
+    @Test
+    void a_stale_connection_is_replaced_unseen() throws IOException {
+        scripts.add(new String[] {"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1"});
+        scripts.add(new String[] {"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n2"});
+        assertEquals("1", text(get()));
+        assertEquals("2", text(get()));
+        assertEquals(2, connections);
+    }
+
+    @Test
+    void a_body_without_length_ends_with_the_connection() throws IOException {
+        scripts.add(new String[] {"HTTP/1.0 200\r\n\r\nto the end"});
+        assertEquals("to the end", text(get()));
+    }
+
+    @Test
+    void interim_answers_are_skipped() throws IOException {
+        scripts.add(new String[] {"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
+            + "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"});
+        assertEquals("x", text(get()));
+    }
+
+    @Test
+    void what_is_longer_than_the_limit_is_cut() throws IOException {
+        scripts.add(new String[] {"HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n"
+            + "x".repeat(1001)});
+        scripts.add(new String[] {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+            + "7d0\r\n" + "y".repeat(2000) + "\r\n0\r\n\r\n"});
+        scripts.add(new String[] {"HTTP/1.1 200 OK\r\n\r\n" + "z".repeat(5000)});
+        for (String letter : new String[] {"x", "y", "z"}) {
+            HttpResponse response = get();
+            assertTrue(response.truncated());
+            assertEquals(letter.repeat(1000), text(response));
+        }
+    }
+
+    @Test
+    void exactly_the_limit_is_whole() throws IOException {
+        scripts.add(new String[] {"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
+            + "x".repeat(1000)});
+        assertFalse(get().truncated());
+    }
+
+    @Test
+    void silence_is_a_time_out() {
+        scripts.add(new String[] {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", "never"});
+        assertThrows(SocketTimeoutException.class, this::get);
+    }
+
+    @Test
+    void nonsense_is_an_error_and_not_a_page() {
+        for (String nonsense : new String[] {"SSH-2.0-OpenSSH_9\r\n", "HTTP/1.1 OK\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 1\r\n\r\nx",
+            "HTTP/1.1 200 OK\r\n" + "A: b\r\n".repeat(300) + "\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort", ""}) {
+            scripts.add(new String[] {nonsense});
+            assertThrows(IOException.class, this::get, nonsense);
+        }
+    }
+
+    @Test
+    void type_and_charset_are_told_apart() throws IOException {
+        scripts.add(new String[] {"HTTP/1.1 200 OK\r\nContent-Type: Text/HTML ; q=1;"
+            + " Charset=\"ISO-8859-1\"\r\nContent-Length: 0\r\n\r\n"});
+        HttpResponse response = get();
+        assertEquals("text/html", response.mediaType());
+        assertEquals("ISO-8859-1", response.charset());
+    }
+
+    private HttpResponse get() throws IOException {
+        return http.get(Target.of("http://127.0.0.1:" + server.getLocalPort() + "/x?y=1"));
+    }
+
+    private static String text(HttpResponse response) {
+        return new String(response.body(), StandardCharsets.US_ASCII);
+    }
+
+    private void serve() {
+        try {
+            while (true) {
+                try (Socket socket = server.accept()) {
+                    answer(socket, scripts.get(connections++));
+                }
+            }
+        } catch (IOException e) {
+            // The test is over.
+        }
+    }
+
+    private static void answer(Socket socket, String[] answers) {
+        try {
+            InputStream in = socket.getInputStream();
+            for (String answer : answers) {
+                int newlines = 0;
+                while (newlines < 2) {
+                    int b = in.read();
+                    if (b < 0) {
+                        return;
+                    }
+                    newlines = b == '\n' ? newlines + 1 : b == '\r' ? newlines : 0;
+                }
+                socket.getOutputStream().write(answer.getBytes(StandardCharsets.US_ASCII));
+                socket.getOutputStream().flush();
+            }
+        } catch (IOException e) {
+            // The client has seen enough.
+        }
+    }
+}
