@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of one connection: a thread that reads a request, answers it, reads the next.
+ *
+ * This is the whole point of the project: the code below blocks wherever it pleases and is
+ * the same on a kernel thread and on a user thread. All of its state is in this frame.
+ *
+ *   IDLE --bytes--> BUSY --reply flushed--> IDLE        (the thread itself)
+ *   IDLE --stop, want of descriptors--> ENDING          (main or acceptor, by CAS)
+ *   ENDING --bytes were already there--> BUSY, last reply says "close"
+ *
+ * Deadlines: t_idle for the first byte of a request (t_header on a new connection),
+ * t_header from that byte to the end of the head, t_body, t_write, t_handshake; all by
+ * uk_thread_set_deadline, so a slow client costs a parked thread and never more.
+ *
+ * Closing: a client that may still be sending would be told "reset" and lose our last
+ * reply. So we shut down our side, read and drop for a moment (LINGER), then close. */
+#include "web.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINGER (2 * UK_SEC)
+#define LINGER_BYTES (4u << 20)
+#define FAIR 64 /* requests of a pipeline before others get a turn */
+
+struct counters counters[SHARDS];
+
+static _Atomic(uint64_t) last_id;
+
+static void tell(struct conn *c)
+{
+	if (c->s.sent != c->told)
+		COUNT(c->id, bytes_sent, c->s.sent - c->told);
+	c->told = c->s.sent;
+}
+
+/* Wait for bytes: count, 0 = the connection ends here, in good order or not. */
+static ssize_t wait_bytes(struct conn *c, bool started)
+{
+	struct stream *s = &c->s;
+	bool fresh = s->ilen == s->ipos;
+	ssize_t n;
+
+	if (stream_flush(s, false) < 0)
+		return 0;
+	tell(c);
+	if (fresh) {
+		bool first = atomic_load_explicit(&c->requests, memory_order_relaxed) == 0;
+		int was = C_BUSY;
+
+		stream_idle(s);
+		uk_thread_set_deadline(uk_after(first ? cfg.t_header : cfg.t_idle));
+		atomic_compare_exchange_strong(&c->state, &was, C_IDLE);
+		n = stream_fill(s, cfg.lim.max_header);
+		if (atomic_exchange(&c->state, C_BUSY) == C_ENDING)
+			c->linger = true;
+	} else {
+		if (!started)
+			uk_thread_set_deadline(uk_after(cfg.t_header));
+		n = stream_fill(s, cfg.lim.max_header);
+	}
+	if (n > 0)
+		return n;
+	if (n == -ETIMEDOUT) {
+		COUNT(c->id, timeouts, 1);
+		if (!fresh) {
+			c->s.err = 0;
+			respond_error(c, 408, false, NULL);
+		}
+	} else if (n < 0 || !fresh) {
+		COUNT(c->id, aborts, 1);
+	}
+	return 0;
+}
+
+/* 1 = c->r is complete, 0 = the connection ends. */
+static int read_request(struct conn *c)
+{
+	struct stream *s = &c->s;
+	bool started = false;
+
+	request_init(&c->r);
+	for (;;) {
+		uint32_t have = s->ilen - s->ipos;
+
+		if (have) {
+			int rc = request_feed(&c->r, s->ibuf + s->ipos, have, &cfg.lim);
+
+			if (rc > 0)
+				return 1;
+			if (rc < 0) {
+				respond_error(c, c->r.status, false, NULL);
+				return 0;
+			}
+		}
+		if (wait_bytes(c, started) <= 0)
+			return 0;
+		started = have != 0;
+	}
+}
+
+static void linger(struct conn *c)
+{
+	char drop[1024];
+	uint32_t n = 0;
+	ssize_t k;
+
+	uk_thread_set_deadline(uk_after(LINGER));
+	uk_shutdown(c->s.fd, SHUT_WR);
+	while (n < LINGER_BYTES && (k = uk_recv(c->s.fd, drop, sizeof(drop), 0)) > 0)
+		n += (uint32_t)k;
+}
+
+static void serve(struct conn *c)
+{
+	struct stream *s = &c->s;
+	unsigned turn = 0;
+
+	if (cfg.tls_cert && tls_accept(s, (unsigned)c->id) < 0) {
+		c->linger = s->err == -EPROTONOSUPPORT || s->err == -EPROTO;
+		if (s->err == -ETIMEDOUT)
+			COUNT(c->id, timeouts, 1);
+		return;
+	}
+	while (read_request(c)) {
+		bool keep;
+
+		if (s->ilen - s->ipos > c->r.head_len)
+			stream_room(s); /* a pipeline: answer in few sends */
+		keep = respond(c);
+		atomic_fetch_add_explicit(&c->requests, 1, memory_order_relaxed);
+		s->ipos += c->r.head_len;
+		if (!keep || s->err)
+			break;
+		if (++turn % FAIR == 0)
+			uk_yield();
+	}
+	stream_flush(s, false);
+	if (s->err == -ETIMEDOUT)
+		COUNT(c->id, timeouts, 1);
+	else if (s->err)
+		COUNT(c->id, aborts, 1);
+}
+
+void *conn_main(void *arg)
+{
+	struct ticket *t = arg;
+	struct conn c;
+
+	c.id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
+	atomic_init(&c.state, C_BUSY);
+	atomic_init(&c.requests, 0);
+	c.since = uk_now();
+	c.linger = false;
+	c.told = 0;
+	c.peer = t->peer;
+	stream_init(&c.s, t->fd);
+	free(t);
+	request_init(&c.r);
+	conns_add(&c);
+	COUNT(c.id, accepted, 1);
+
+	serve(&c);
+
+	if (c.s.ssl) {
+		uk_thread_set_deadline(uk_after(LINGER));
+		tls_bye(&c.s);
+	}
+	if (!c.s.err || c.s.err == -EPROTO || c.s.err == -EPROTONOSUPPORT)
+		if (c.linger || c.s.ipos < c.s.ilen)
+			linger(&c);
+	conns_remove(&c);
+	stream_free(&c.s);
+	uk_close(c.s.fd);
+	COUNT(c.id, closed, 1);
+	tell(&c);
+	tls_thread_end();
+	conns_leave();
+	return NULL;
+}

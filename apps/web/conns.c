@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All connections that are alive: how many, and who is idle.
+ *
+ * A connection's thread links itself in and out; main and the acceptor walk the list to end
+ * idle ones (graceful stop, want of descriptors). To wake a thread from its read in any of
+ * the three modes the socket is shut down for reading: data that arrived before is still
+ * delivered, then comes the end of file. The idle state is taken by CAS, so a connection
+ * that has just received a request is not touched, and a descriptor is never used after its
+ * thread closed it (it unlinks first, under the same lock). */
+#include "web.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uk_mutex lock = UK_MUTEX_INIT;
+static uk_cond changed = UK_COND_INIT;
+static struct conn *head;  /* under lock */
+static unsigned places;    /* under lock: reserved or alive */
+static unsigned linked;    /* under lock */
+static bool waited;        /* under lock: somebody waits on changed */
+
+_Atomic(int) stopping;
+_Atomic(int64_t) stop_by = UK_FOREVER;
+
+int conns_enter(void)
+{
+	int rc = 0;
+
+	uk_mutex_lock(&lock);
+	while (places >= cfg.max_conns) {
+		uk_time t = uk_after(100 * UK_MS);
+
+		if (uk_now() >= atomic_load(&stop_by)) {
+			rc = -ETIMEDOUT;
+			break;
+		}
+		waited = true;
+		uk_mutex_unlock(&lock);
+		conns_close_idle(1); /* full: the one that has been idle longest makes room */
+		uk_mutex_lock(&lock);
+		if (places >= cfg.max_conns)
+			uk_cond_wait_until(&changed, &lock, t);
+	}
+	if (rc == 0)
+		places++;
+	uk_mutex_unlock(&lock);
+	return rc;
+}
+
+void conns_leave(void)
+{
+	uk_thread_set_deadline(UK_FOREVER);
+	uk_mutex_lock(&lock);
+	places--;
+	if (waited)
+		uk_cond_broadcast(&changed);
+	uk_mutex_unlock(&lock);
+}
+
+void conns_add(struct conn *c)
+{
+	uk_mutex_lock(&lock);
+	c->next = head;
+	c->prev = NULL;
+	if (head)
+		head->prev = c;
+	head = c;
+	linked++;
+	uk_mutex_unlock(&lock);
+}
+
+void conns_remove(struct conn *c)
+{
+	uk_thread_set_deadline(UK_FOREVER);
+	uk_mutex_lock(&lock);
+	if (c->prev)
+		c->prev->next = c->next;
+	else
+		head = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	linked--;
+	uk_mutex_unlock(&lock);
+}
+
+/* The acceptor's own reserved place does not count: it gives it back when it ends. */
+int conns_wait_none(uk_time deadline)
+{
+	int rc = 0;
+
+	uk_mutex_lock(&lock);
+	while (places && rc == 0) {
+		waited = true;
+		rc = uk_cond_wait_until(&changed, &lock, deadline);
+	}
+	uk_mutex_unlock(&lock);
+	return rc;
+}
+
+static bool end_idle(struct conn *c)
+{
+	int idle = C_IDLE;
+
+	if (!atomic_compare_exchange_strong(&c->state, &idle, C_ENDING))
+		return false;
+	uk_shutdown(c->s.fd, SHUT_RD);
+	return true;
+}
+
+/* With a max the oldest idle ones are meant: those sit at the end of the list, roughly
+ * (new ones are put in front). */
+unsigned conns_close_idle(unsigned max)
+{
+	struct conn *c, *last = NULL;
+	unsigned n = 0;
+
+	uk_mutex_lock(&lock);
+	for (c = head; c; c = c->next) {
+		if (max >= linked)
+			n += end_idle(c);
+		last = c;
+	}
+	if (max < linked)
+		for (c = last; c && n < max; c = c->prev)
+			n += atomic_load(&c->requests) > 0 && end_idle(c);
+	uk_mutex_unlock(&lock);
+	return n;
+}
+
+unsigned conns_cut(void)
+{
+	unsigned n = 0;
+
+	uk_mutex_lock(&lock);
+	for (struct conn *c = head; c; c = c->next, n++)
+		uk_shutdown(c->s.fd, SHUT_RDWR);
+	uk_mutex_unlock(&lock);
+	return n;
+}
+
+unsigned conns_each(int (*fn)(const struct conn *, void *), void *arg)
+{
+	unsigned n;
+
+	uk_mutex_lock(&lock);
+	n = linked;
+	for (struct conn *c = head; c && fn(c, arg) == 0; c = c->next)
+		;
+	uk_mutex_unlock(&lock);
+	return n;
+}
+
+void peer_text(const struct sockaddr_storage *a, char out[INET6_ADDRSTRLEN])
+{
+	const struct sockaddr_in6 *six = (const void *)a;
+	const struct sockaddr_in *four = (const void *)a;
+
+	strcpy(out, "-");
+	if (a->ss_family == AF_INET)
+		inet_ntop(AF_INET, &four->sin_addr, out, INET6_ADDRSTRLEN);
+	else if (a->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
+		inet_ntop(AF_INET, six->sin6_addr.s6_addr + 12, out, INET6_ADDRSTRLEN);
+	else if (a->ss_family == AF_INET6)
+		inet_ntop(AF_INET6, &six->sin6_addr, out, INET6_ADDRSTRLEN);
+}

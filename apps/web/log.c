@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The access log, in Combined Log Format, and messages to standard error.
+ *
+ * Connections append lines to a buffer under a mutex; one writer thread swaps it for an
+ * empty one and writes it out, when half of it is full or twice a second. When it is full
+ * the connections wait: no line is ever dropped. log_close writes what is left.
+ * SIGHUP reopens the file (for logrotate); the writer does that between two buffers. */
+#include "web.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CAP (256u * 1024)
+#define LINE_MAX_ 3072u
+#define FIELD_MAX 1024u
+
+static uk_mutex lock = UK_MUTEX_INIT;
+static uk_cond filled = UK_COND_INIT, emptied = UK_COND_INIT, ended = UK_COND_INIT;
+static char buffers[2][CAP];
+static char *cur = buffers[0];    /* under lock */
+static uint32_t len;              /* under lock */
+static bool closing, done;        /* under lock */
+static bool reopen;               /* under lock */
+static int fd = -1;               /* the writer's, once it runs */
+static int64_t stamp_sec;         /* under lock */
+static char stamp[40];            /* under lock */
+
+void say(const char *fmt, ...)
+{
+	char line[1024];
+	va_list ap;
+	int n = 7;
+
+	memcpy(line, "ukweb: ", 7);
+	va_start(ap, fmt);
+	n += vsnprintf(line + n, sizeof(line) - 8, fmt, ap);
+	va_end(ap);
+	if ((size_t)n > sizeof(line) - 2)
+		n = sizeof(line) - 2;
+	line[n++] = '\n';
+	uk_write_all(2, line, (size_t)n);
+}
+
+void die(int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("ukweb: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	_exit(code);
+}
+
+static int open_file(void)
+{
+	if (strcmp(cfg.access_log, "-") == 0)
+		return 1;
+	return uk_open(cfg.access_log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+}
+
+static void write_out(const char *p, uint32_t n)
+{
+	static bool complained;
+	ssize_t rc = uk_write_all(fd, p, n);
+
+	if (rc < 0 && !complained) {
+		complained = true;
+		say("access log %s: %s", cfg.access_log, strerror((int)-rc));
+	}
+}
+
+static void reopen_now(void)
+{
+	int n = open_file();
+
+	if (n < 0) {
+		say("access log %s: %s (the old one stays)", cfg.access_log, strerror(-n));
+		return;
+	}
+	if (fd != 1)
+		uk_close(fd);
+	fd = n;
+}
+
+static void *writer(void *arg)
+{
+	(void)arg;
+	uk_mutex_lock(&lock);
+	for (;;) {
+		char *full;
+		uint32_t n;
+
+		if (len < CAP / 2 && !closing && !reopen)
+			uk_cond_wait_until(&filled, &lock, uk_after(500 * UK_MS));
+		full = cur;
+		n = len;
+		cur = full == buffers[0] ? buffers[1] : buffers[0];
+		len = 0;
+		if (n) {
+			uk_cond_broadcast(&emptied);
+			uk_mutex_unlock(&lock);
+			write_out(full, n);
+			uk_mutex_lock(&lock);
+		}
+		if (reopen) {
+			reopen = false;
+			reopen_now();
+		}
+		if (closing && len == 0)
+			break;
+	}
+	done = true;
+	uk_cond_broadcast(&ended);
+	uk_mutex_unlock(&lock);
+	return NULL;
+}
+
+int log_open(void)
+{
+	if (!cfg.access_log)
+		return 0;
+	fd = open_file();
+	return fd < 0 ? fd : spawn_helper("log", writer);
+}
+
+void log_reopen(void)
+{
+	if (fd < 0)
+		return;
+	uk_mutex_lock(&lock);
+	reopen = true;
+	uk_cond_signal(&filled);
+	uk_mutex_unlock(&lock);
+}
+
+void log_close(void)
+{
+	uk_time end = uk_after(10 * UK_SEC);
+
+	if (fd < 0)
+		return;
+	uk_mutex_lock(&lock);
+	closing = true;
+	uk_cond_broadcast(&filled);
+	while (!done && uk_cond_wait_until(&ended, &lock, end) == 0)
+		;
+	uk_mutex_unlock(&lock);
+}
+
+/* Quotes, backslashes and what is not printable ASCII as \xHH: a log line stays one line
+ * whatever a client sends, and a terminal that shows it is safe. */
+static uint32_t put_escaped(char *out, const char *p, uint32_t n)
+{
+	static const char hex[] = "0123456789abcdef";
+	uint32_t o = 0;
+
+	for (uint32_t i = 0; i < n && o < FIELD_MAX - 4; i++) {
+		unsigned char c = (unsigned char)p[i];
+
+		if (c >= 32 && c < 127 && c != '"' && c != '\\') {
+			out[o++] = (char)c;
+			continue;
+		}
+		out[o++] = '\\';
+		if (c == '"' || c == '\\') {
+			out[o++] = (char)c;
+			continue;
+		}
+		out[o++] = 'x';
+		out[o++] = hex[c >> 4];
+		out[o++] = hex[c & 15];
+	}
+	return o;
+}
+
+static uint32_t put_quoted(char *out, const char *base, struct span s)
+{
+	uint32_t o = 0;
+
+	out[o++] = '"';
+	if (s.len)
+		o += put_escaped(out + o, base + s.off, s.len);
+	else
+		out[o++] = '-';
+	out[o++] = '"';
+	return o;
+}
+
+static void new_stamp(int64_t sec)
+{
+	time_t t = (time_t)sec;
+	struct tm tm;
+
+	gmtime_r(&t, &tm);
+	strftime(stamp, sizeof(stamp), "[%d/%b/%Y:%H:%M:%S +0000]", &tm);
+	stamp_sec = sec;
+}
+
+void log_request(struct conn *c, int status, uint64_t bytes)
+{
+	const char *base = c->s.ibuf + c->s.ipos, *http;
+	char peer[INET6_ADDRSTRLEN];
+	int64_t sec;
+	char *p;
+
+	if (fd < 0)
+		return;
+	peer_text(&c->peer, peer);
+	sec = date_now(&http) / 1000000000;
+	uk_thread_set_deadline(UK_FOREVER); /* a lock is not to be given up half-way */
+	uk_mutex_lock(&lock);
+	while (len > CAP - LINE_MAX_ - 256) {
+		uk_cond_signal(&filled);
+		uk_cond_wait_until(&emptied, &lock, uk_after(UK_SEC));
+	}
+	if (sec != stamp_sec)
+		new_stamp(sec);
+	p = cur + len;
+	p += sprintf(p, "%s - - %s ", peer, stamp);
+	p += put_quoted(p, base, c->r.first);
+	p += sprintf(p, " %d %llu ", status, (unsigned long long)bytes);
+	p += put_quoted(p, base, c->r.referer);
+	*p++ = ' ';
+	p += put_quoted(p, base, c->r.user_agent);
+	*p++ = '\n';
+	len = (uint32_t)(p - cur);
+	if (len >= CAP / 2)
+		uk_cond_signal(&filled);
+	uk_mutex_unlock(&lock);
+}

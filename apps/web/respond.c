@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a request to its reply: methods, files, conditions, ranges, errors.
+ *
+ * The common case, a whole file from the cache, is a table look-up and two copies: status
+ * line, date and length here, the rest of the head prepared when the file was opened. No
+ * allocation, no system call but the send. Whether the connection goes on is decided before
+ * the head is written, because the head says so; nothing is written twice.
+ * Order of conditions: RFC 9110 13.2.2. */
+#include "web.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	int status;
+	const char *text;
+} reasons[] = {
+	{ 200, "OK" }, { 204, "No Content" }, { 206, "Partial Content" },
+	{ 301, "Moved Permanently" }, { 304, "Not Modified" }, { 400, "Bad Request" },
+	{ 403, "Forbidden" }, { 404, "Not Found" }, { 405, "Method Not Allowed" },
+	{ 408, "Request Timeout" }, { 412, "Precondition Failed" },
+	{ 413, "Content Too Large" }, { 414, "URI Too Long" },
+	{ 416, "Range Not Satisfiable" }, { 417, "Expectation Failed" },
+	{ 431, "Request Header Fields Too Large" }, { 500, "Internal Server Error" },
+	{ 501, "Not Implemented" }, { 503, "Service Unavailable" },
+	{ 505, "HTTP Version Not Supported" },
+};
+
+const char *reason_of(int status)
+{
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (reasons[i].status == status)
+			return reasons[i].text;
+	return "Error";
+}
+
+static void put_str(struct stream *s, const char *t)
+{
+	stream_put(s, t, strlen(t));
+}
+
+/* Status line, Date, Server, Connection where it is not what the version implies. */
+void respond_head(struct conn *c, int status, bool keep)
+{
+	static const char ok[] = "HTTP/1.1 200 OK\r\nDate: ";
+	struct stream *s = &c->s;
+	const char *date;
+
+	date_now(&date);
+	if (status == 200)
+		stream_put(s, ok, sizeof(ok) - 1);
+	else
+		stream_printf(s, "HTTP/1.1 %d %s\r\nDate: ", status, reason_of(status));
+	stream_put(s, date, DATE_LEN);
+	put_str(s, "\r\nServer: ukweb\r\n");
+	if (!keep)
+		put_str(s, "Connection: close\r\n");
+	else if (c->r.minor == 0)
+		put_str(s, "Connection: keep-alive\r\n");
+}
+
+static void put_length(struct stream *s, uint64_t n)
+{
+	char text[48] = "Content-Length: ", digits[24];
+	size_t k = 0, o = 16;
+
+	do
+		digits[k++] = (char)('0' + n % 10);
+	while ((n /= 10) != 0);
+	while (k)
+		text[o++] = digits[--k];
+	memcpy(text + o, "\r\n\r\n", 4);
+	stream_put(s, text, o + 4);
+}
+
+void respond_done(struct conn *c, int status, uint64_t body)
+{
+	unsigned shard = (unsigned)c->id;
+
+	COUNT(shard, requests, 1);
+	if (status < 300)
+		COUNT(shard, r2xx, 1);
+	else if (status < 400)
+		COUNT(shard, r3xx, 1);
+	else if (status < 500)
+		COUNT(shard, r4xx, 1);
+	else
+		COUNT(shard, r5xx, 1);
+	log_request(c, status, body);
+}
+
+void respond_error(struct conn *c, int status, bool keep, const char *extra)
+{
+	const char *why = reason_of(status);
+	char page[512];
+	int n = snprintf(page, sizeof(page),
+			 "<!DOCTYPE html>\n<html lang=\"en\"><head><title>%d %s</title></head>\n"
+			 "<body><h1>%d %s</h1></body></html>\n",
+			 status, why, status, why);
+	bool head = c->r.method == M_HEAD && c->r.first.len;
+
+	respond_head(c, status, keep);
+	if (extra)
+		put_str(&c->s, extra);
+	put_str(&c->s, "Content-Type: text/html; charset=utf-8\r\n");
+	put_length(&c->s, (uint64_t)n);
+	if (!head)
+		stream_put(&c->s, page, (size_t)n);
+	if (!keep)
+		c->linger = true;
+	respond_done(c, status, head ? 0 : (uint64_t)n);
+}
+
+/* ---- conditions ---- */
+
+/* Does a list of entity tags contain f's? strong: a weak tag never matches. */
+static bool etag_listed(const struct file *f, const char *p, uint32_t n, bool strong)
+{
+	uint32_t i = 0;
+
+	if (n == 1 && p[0] == '*')
+		return true;
+	while (i < n) {
+		bool weak = false;
+		uint32_t start;
+
+		while (i < n && (p[i] == ' ' || p[i] == '\t' || p[i] == ','))
+			i++;
+		if (i + 1 < n && p[i] == 'W' && p[i + 1] == '/') {
+			weak = true;
+			i += 2;
+		}
+		if (i >= n || p[i] != '"')
+			return false;
+		for (start = i++; i < n && p[i] != '"'; i++)
+			;
+		if (i == n)
+			return false;
+		i++;
+		if (!(strong && weak) && i - start == f->etag_len &&
+		    memcmp(p + start, f->etag, f->etag_len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* 0 = go on, 304, 412. */
+static int conditions(const struct conn *c, const struct file *f)
+{
+	const struct request *r = &c->r;
+	const char *b = c->s.ibuf + c->s.ipos;
+	time_t t;
+
+	if (r->if_match.off) {
+		if (!etag_listed(f, b + r->if_match.off, r->if_match.len, true))
+			return 412;
+	} else if (r->if_unmodified.off &&
+		   date_parse(b + r->if_unmodified.off, r->if_unmodified.len, &t) == 0 &&
+		   f->mtime.tv_sec > t) {
+		return 412;
+	}
+	if (r->if_none_match.off)
+		return etag_listed(f, b + r->if_none_match.off, r->if_none_match.len, false)
+			       ? 304
+			       : 0;
+	if (r->if_modified.off &&
+	    date_parse(b + r->if_modified.off, r->if_modified.len, &t) == 0 &&
+	    f->mtime.tv_sec <= t)
+		return 304;
+	return 0;
+}
+
+/* May the ranges be used? Only if the representation is surely the one that is meant. */
+static bool if_range_holds(const struct conn *c, const struct file *f)
+{
+	struct span v = c->r.if_range;
+	const char *p = c->s.ibuf + c->s.ipos + v.off;
+	time_t t;
+
+	if (!v.off)
+		return true;
+	if (v.len && p[0] == '"')
+		return v.len == f->etag_len && memcmp(p, f->etag, v.len) == 0;
+	return date_parse(p, v.len, &t) == 0 && t == f->mtime.tv_sec;
+}
+
+/* ---- files ---- */
+
+static void send_part(struct conn *c, struct file *f, uint64_t first, uint64_t n)
+{
+	if (n == 0)
+		return;
+	if (f->body)
+		stream_body(&c->s, f->body + first, n);
+	else
+		stream_file(&c->s, f->fd, (off_t)first, n);
+}
+
+static void reply_whole(struct conn *c, struct file *f, bool keep)
+{
+	bool head = c->r.method == M_HEAD;
+
+	respond_head(c, 200, keep);
+	stream_put(&c->s, f->head, f->head_len);
+	put_length(&c->s, f->size);
+	if (!head)
+		send_part(c, f, 0, f->size);
+	respond_done(c, 200, head ? 0 : f->size);
+}
+
+static void reply_not_modified(struct conn *c, struct file *f, bool keep)
+{
+	respond_head(c, 304, keep);
+	stream_printf(&c->s, "ETag: %s\r\nLast-Modified: %s\r\n\r\n", f->etag, f->modified);
+	respond_done(c, 304, 0);
+}
+
+static void reply_one_range(struct conn *c, struct file *f, bool keep, struct range r)
+{
+	respond_head(c, 206, keep);
+	stream_put(&c->s, f->head, f->head_len);
+	stream_printf(&c->s, "Content-Range: bytes %llu-%llu/%llu\r\n",
+		      (unsigned long long)r.first, (unsigned long long)(r.first + r.len - 1),
+		      (unsigned long long)f->size);
+	put_length(&c->s, r.len);
+	send_part(c, f, r.first, r.len);
+	respond_done(c, 206, r.len);
+}
+
+static int part_head(char *out, size_t cap, const char *boundary, const struct file *f,
+		     struct range r)
+{
+	return snprintf(out, cap,
+			"\r\n--%s\r\nContent-Type: %s\r\nContent-Range: bytes %llu-%llu/%llu"
+			"\r\n\r\n",
+			boundary, f->type, (unsigned long long)r.first,
+			(unsigned long long)(r.first + r.len - 1), (unsigned long long)f->size);
+}
+
+static void reply_multipart(struct conn *c, struct file *f, bool keep, const struct range *r,
+			    int n)
+{
+	char boundary[40], part[320];
+	uint64_t total = 0;
+
+	snprintf(boundary, sizeof(boundary), "%016llx%08x",
+		 (unsigned long long)uk_now() * 0x9e3779b97f4a7c15ull, (unsigned)c->id);
+	for (int i = 0; i < n; i++)
+		total += (uint64_t)part_head(part, sizeof(part), boundary, f, r[i]) + r[i].len;
+	total += strlen(boundary) + 8;
+	respond_head(c, 206, keep);
+	stream_printf(&c->s,
+		      "Content-Type: multipart/byteranges; boundary=%s\r\n"
+		      "Last-Modified: %s\r\nETag: %s\r\nAccept-Ranges: bytes\r\n",
+		      boundary, f->modified, f->etag);
+	put_length(&c->s, total);
+	for (int i = 0; i < n; i++) {
+		int k = part_head(part, sizeof(part), boundary, f, r[i]);
+
+		stream_put(&c->s, part, (size_t)k);
+		send_part(c, f, r[i].first, r[i].len);
+	}
+	stream_printf(&c->s, "\r\n--%s--\r\n", boundary);
+	respond_done(c, 206, total);
+}
+
+static __attribute__((noinline)) void reply_ranges(struct conn *c, struct file *f, bool keep)
+{
+	struct range r[MAX_RANGES];
+	const char *b = c->s.ibuf + c->s.ipos;
+	char extra[64];
+	int n = ranges_parse(b + c->r.range.off, c->r.range.len, f->size, r);
+
+	if (n < 0) {
+		reply_whole(c, f, keep);
+	} else if (n == 0) {
+		snprintf(extra, sizeof(extra), "Content-Range: bytes */%llu\r\n",
+			 (unsigned long long)f->size);
+		respond_error(c, 416, keep, extra);
+	} else if (n == 1) {
+		reply_one_range(c, f, keep, r[0]);
+	} else {
+		reply_multipart(c, f, keep, r, n);
+	}
+}
+
+static void reply_file(struct conn *c, struct file *f, bool keep)
+{
+	struct request *r = &c->r;
+	int cond = 0;
+
+	if (r->if_match.off | r->if_unmodified.off | r->if_none_match.off | r->if_modified.off)
+		cond = conditions(c, f);
+	if (cond == 304)
+		reply_not_modified(c, f, keep);
+	else if (cond)
+		respond_error(c, cond, keep, NULL);
+	else if (r->range.off && r->method == M_GET && if_range_holds(c, f))
+		reply_ranges(c, f, keep);
+	else
+		reply_whole(c, f, keep);
+}
+
+/* A directory was asked for without its slash. The path starts with exactly one slash, so
+ * the client can't be sent to another host. */
+static void reply_redirect(struct conn *c, const char *path, uint32_t n, bool keep)
+{
+	char *url = malloc(3 * (size_t)n + 8);
+	const char *b = c->s.ibuf + c->s.ipos;
+	int k = url ? path_encode(path, n, url, 3 * n + 8) : -1;
+	bool head = c->r.method == M_HEAD;
+
+	if (k < 0) {
+		free(url);
+		respond_error(c, 500, keep, NULL);
+		return;
+	}
+	respond_head(c, 301, keep);
+	put_str(&c->s, "Location: /");
+	stream_put(&c->s, url, (size_t)k);
+	put_str(&c->s, "/");
+	if (c->r.query.off) {
+		put_str(&c->s, "?");
+		stream_put(&c->s, b + c->r.query.off, c->r.query.len);
+	}
+	put_str(&c->s, "\r\nContent-Type: text/plain\r\n");
+	put_length(&c->s, 6);
+	if (!head)
+		put_str(&c->s, "Moved\n");
+	respond_done(c, 301, head ? 0 : 6);
+	free(url);
+}
+
+static void reply_status(struct conn *c, int rc, const char *path, uint32_t n, bool keep)
+{
+	if (rc == -301)
+		reply_redirect(c, path, n, keep);
+	else
+		respond_error(c, -rc, keep, rc == -503 ? "Retry-After: 1\r\n" : NULL);
+}
+
+/* The path needs decoding, or an index. */
+static __attribute__((noinline)) void reply_slow(struct conn *c, bool keep, int64_t now)
+{
+	static const char index[] = "index.html";
+	const char *b = c->s.ibuf + c->s.ipos;
+	uint32_t h = PATH_HASH_INIT;
+	char name[4096];
+	struct file *f;
+	int rc, n = path_decode(b + c->r.path.off, c->r.path.len, name,
+			    sizeof(name) - sizeof(index));
+
+	if (n < 0) {
+		respond_error(c, -n, keep, NULL);
+		return;
+	}
+	if (path_hidden(name, (uint32_t)n)) {
+		respond_error(c, 404, keep, NULL);
+		return;
+	}
+	if (n == 0 || name[n - 1] == '/') {
+		memcpy(name + n, index, sizeof(index));
+		n += (int)sizeof(index) - 1;
+	}
+	for (int i = 0; i < n; i++)
+		h = path_hash_step(h, (unsigned char)name[i]);
+	rc = file_get(name, (uint32_t)n, h, now, (unsigned)c->id, &f);
+	if (rc < 0) {
+		reply_status(c, rc, name, (uint32_t)n, keep);
+		return;
+	}
+	reply_file(c, f, keep);
+	file_put(f);
+}
+
+static void reply_get(struct conn *c, bool keep)
+{
+	struct request *r = &c->r;
+	const char *path = c->s.ibuf + c->s.ipos + r->path.off + 1, *date;
+	uint32_t n = r->path.len - 1;
+	int64_t now = date_now(&date);
+	struct file *f;
+	int rc;
+
+	if (!(r->flags & R_PLAIN) || r->path.len < 2 || path[n - 1] == '/') {
+		reply_slow(c, keep, now);
+		return;
+	}
+	rc = file_get(path, n, r->path_hash, now, (unsigned)c->id, &f);
+	if (rc < 0) {
+		reply_status(c, rc, path, n, keep);
+		return;
+	}
+	reply_file(c, f, keep);
+	file_put(f);
+}
+
+static void reply_options(struct conn *c, bool keep)
+{
+	respond_head(c, 204, keep);
+	put_str(&c->s, "Allow: GET, HEAD, OPTIONS\r\n\r\n");
+	respond_done(c, 204, 0);
+}
+
+/* What the client asks for, unless we are stopping; but a pipeline that has arrived is
+ * answered to its end first. */
+static bool may_keep(struct conn *c)
+{
+	const struct request *r = &c->r;
+
+	if ((r->flags & R_CLOSE) || (r->minor == 0 && !(r->flags & R_KEEP)))
+		return false;
+	if (!c->linger && !atomic_load_explicit(&stopping, memory_order_relaxed))
+		return true;
+	if (c->s.ilen - c->s.ipos > r->head_len)
+		return true;
+	c->linger = true;
+	return false;
+}
+
+bool respond(struct conn *c)
+{
+	static const char allow[] = "Allow: GET, HEAD, OPTIONS\r\n";
+	struct request *r = &c->r;
+	bool keep;
+	int rc;
+
+	if (r->method == M_OTHER && (r->flags & R_CONTINUE)) {
+		respond_error(c, 405, false, allow); /* the body need not be sent at all */
+		return false;
+	}
+	if ((r->flags & R_CHUNKED) || r->length) {
+		rc = body_drain(c);
+		if (rc < 0) {
+			if (!c->s.err)
+				respond_error(c, -rc, false, NULL);
+			return false;
+		}
+	}
+	uk_thread_set_deadline(UK_FOREVER);
+	keep = may_keep(c);
+	if (r->method == M_OTHER)
+		respond_error(c, 405, keep, allow);
+	else if (r->method == M_OPTIONS)
+		reply_options(c, keep);
+	else if (status_wants(c))
+		status_respond(c, keep);
+	else
+		reply_get(c, keep);
+	return keep;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bytes of one connection, in and out, plain or TLS.
+ *
+ * Runs on the connection's own thread. Output gathers in a buffer until the next blocking
+ * read (a pipeline of requests is answered in few sends), a small body joins its head in one
+ * send, a file goes by sendfile behind MSG_MORE. Every blocking call is bounded by the
+ * thread's deadline (uk_thread_set_deadline); reads by what conn.c set, writes by t_write
+ * per piece of at most 256 KiB, so that a reader that stands still is dropped and a slow one
+ * is not.
+ *
+ * The small buffers live in the thread's frame: an idle connection touches two or three
+ * pages of stack. A big one is taken from the heap when a head or a pipeline needs it, and
+ * goes back when the connection turns idle. */
+#include "web.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE (256u * 1024)
+
+void stream_init(struct stream *s, int fd)
+{
+	s->fd = fd;
+	s->err = 0;
+	s->ssl = NULL;
+	s->sent = 0;
+	s->ibuf = s->ismall;
+	s->obuf = s->osmall;
+	s->ipos = s->ilen = s->olen = 0;
+	s->icap = IBUF;
+	s->ocap = OBUF;
+}
+
+void stream_idle(struct stream *s)
+{
+	if (s->ibuf != s->ismall && s->ilen - s->ipos <= IBUF) {
+		memcpy(s->ismall, s->ibuf + s->ipos, s->ilen - s->ipos);
+		s->ilen -= s->ipos;
+		s->ipos = 0;
+		free(s->ibuf);
+		s->ibuf = s->ismall;
+		s->icap = IBUF;
+	}
+	if (s->obuf != s->osmall && s->olen == 0) {
+		free(s->obuf);
+		s->obuf = s->osmall;
+		s->ocap = OBUF;
+	}
+}
+
+void stream_free(struct stream *s)
+{
+	if (s->ssl)
+		tls_free(s);
+	s->ipos = s->ilen = s->olen = 0;
+	stream_idle(s);
+}
+
+static int grow(struct stream *s, uint32_t cap)
+{
+	char *p = malloc(cap);
+
+	if (!p)
+		return -ENOMEM;
+	memcpy(p, s->ibuf + s->ipos, s->ilen - s->ipos);
+	if (s->ibuf != s->ismall)
+		free(s->ibuf);
+	s->ilen -= s->ipos;
+	s->ipos = 0;
+	s->ibuf = p;
+	s->icap = cap;
+	return 0;
+}
+
+ssize_t stream_fill(struct stream *s, uint32_t max)
+{
+	ssize_t n;
+
+	if (s->ipos) {
+		memmove(s->ibuf, s->ibuf + s->ipos, s->ilen - s->ipos);
+		s->ilen -= s->ipos;
+		s->ipos = 0;
+	}
+	if (s->ilen >= max)
+		return -ENOBUFS;
+	if (s->ilen == s->icap) {
+		uint32_t cap = s->icap < BIG ? BIG : s->icap * 2;
+		int rc = grow(s, cap < max ? cap : max);
+
+		if (rc < 0)
+			return rc;
+	}
+	if (s->ssl)
+		n = tls_read(s, s->ibuf + s->ilen, s->icap - s->ilen);
+	else
+		n = uk_recv(s->fd, s->ibuf + s->ilen, s->icap - s->ilen, 0);
+	if (n > 0)
+		s->ilen += (uint32_t)n;
+	return n;
+}
+
+static void write_deadline(void)
+{
+	uk_thread_set_deadline(uk_after(cfg.t_write));
+}
+
+static int fail(struct stream *s, ssize_t rc)
+{
+	if (!s->err)
+		s->err = rc < 0 ? (int)rc : -EPIPE;
+	s->olen = 0;
+	return s->err;
+}
+
+static int send_all(struct stream *s, const char *p, size_t n, int flags)
+{
+	while (n && !s->err) {
+		size_t k = n < PIECE ? n : PIECE;
+		ssize_t w;
+
+		write_deadline();
+		if (s->ssl)
+			w = tls_write(s, p, k);
+		else
+			w = uk_send(s->fd, p, k, flags | MSG_NOSIGNAL | (k < n ? MSG_MORE : 0));
+		if (w <= 0)
+			return fail(s, w);
+		s->sent += (uint64_t)w;
+		p += w;
+		n -= (size_t)w;
+	}
+	return s->err;
+}
+
+int stream_flush(struct stream *s, bool more)
+{
+	uint32_t n = s->olen;
+
+	s->olen = 0;
+	return n ? send_all(s, s->obuf, n, more ? MSG_MORE : 0) : s->err;
+}
+
+void stream_room(struct stream *s)
+{
+	char *p;
+
+	if (s->ocap >= BIG || s->err)
+		return;
+	p = malloc(BIG);
+	if (!p)
+		return;
+	memcpy(p, s->obuf, s->olen);
+	s->obuf = p;
+	s->ocap = BIG;
+}
+
+void stream_put(struct stream *s, const void *p, size_t n)
+{
+	if (s->err)
+		return;
+	if (n > s->ocap - s->olen) {
+		stream_flush(s, true);
+		if (n > s->ocap) {
+			send_all(s, p, n, MSG_MORE);
+			return;
+		}
+	}
+	memcpy(s->obuf + s->olen, p, n);
+	s->olen += (uint32_t)n;
+}
+
+void stream_printf(struct stream *s, const char *fmt, ...)
+{
+	char line[1024];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (n < 0 || (size_t)n >= sizeof(line))
+		fail(s, -EMSGSIZE);
+	else
+		stream_put(s, line, (size_t)n);
+}
+
+/* Head and body in one system call. */
+static void send_pair(struct stream *s, const void *p, size_t n)
+{
+	struct iovec v[2] = { { s->obuf, s->olen }, { (void *)(uintptr_t)p, n } };
+	struct msghdr m = { .msg_iov = v, .msg_iovlen = 2 };
+	size_t head = s->olen, done;
+	ssize_t w;
+
+	write_deadline();
+	w = uk_sendmsg(s->fd, &m, MSG_NOSIGNAL);
+	if (w <= 0) {
+		fail(s, w);
+		return;
+	}
+	s->sent += (uint64_t)w;
+	done = (size_t)w;
+	s->olen = 0;
+	if (done < head) {
+		send_all(s, s->obuf + done, head - done, MSG_MORE);
+		done = head;
+	}
+	send_all(s, (const char *)p + (done - head), n - (done - head), 0);
+}
+
+void stream_body(struct stream *s, const void *p, size_t n)
+{
+	if (s->err || n == 0)
+		return;
+	if (s->ssl && n > s->ocap - s->olen)
+		stream_room(s); /* one record, one send */
+	if (n <= s->ocap - s->olen) {
+		memcpy(s->obuf + s->olen, p, n);
+		s->olen += (uint32_t)n;
+	} else if (s->ssl || n > PIECE) {
+		stream_flush(s, true);
+		send_all(s, p, n, 0);
+	} else {
+		send_pair(s, p, n);
+	}
+}
+
+/* TLS has to see the bytes. */
+static void copy_file(struct stream *s, int fd, off_t off, uint64_t n)
+{
+	char *buf = malloc(BIG);
+
+	if (!buf) {
+		fail(s, -ENOMEM);
+		return;
+	}
+	while (n && !s->err) {
+		ssize_t k;
+
+		write_deadline();
+		k = uk_pread(fd, buf, n < BIG ? (size_t)n : BIG, off);
+		if (k <= 0) {
+			fail(s, k ? k : -ESTALE);
+			break;
+		}
+		send_all(s, buf, (size_t)k, 0);
+		off += k;
+		n -= (uint64_t)k;
+	}
+	free(buf);
+}
+
+void stream_file(struct stream *s, int fd, off_t off, uint64_t n)
+{
+	stream_flush(s, true);
+	if (s->ssl) {
+		copy_file(s, fd, off, n);
+		return;
+	}
+	while (n && !s->err) {
+		ssize_t k;
+
+		write_deadline();
+		k = uk_sendfile(s->fd, fd, &off, n < PIECE ? (size_t)n : PIECE);
+		if (k <= 0) { /* 0: the file shrank; the promised length can't be kept */
+			fail(s, k ? k : -ESTALE);
+			return;
+		}
+		s->sent += (uint64_t)k;
+		n -= (uint64_t)k;
+	}
+}

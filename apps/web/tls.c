@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TLS by OpenSSL, in blocking style.
+ *
+ * OpenSSL sees a BIO whose read and write are uk_recv and uk_send: where it believes to
+ * block, the user thread parks. No descriptor is made non-blocking and there is no
+ * WANT_READ loop. OpenSSL keeps its error queue and generators per pthread key, which is
+ * right because a full user thread has a TLS block of its own; light threads have none, so
+ * --light and TLS exclude each other (options.c).
+ *
+ * A handshake, a read and a write each run under the thread's deadline; the errno of the
+ * transport that ended a call is kept in the stream's err.
+ *
+ * Rejected: kernel TLS. Debian's OpenSSL is built without it. */
+#include "web.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <string.h>
+
+static SSL_CTX *ctx;        /* ctx_lock; a connection holds its own reference */
+static uk_mutex ctx_lock = UK_MUTEX_INIT;
+static BIO_METHOD *method;
+
+static int bio_write(BIO *b, const char *p, int n)
+{
+	struct stream *s = BIO_get_data(b);
+	ssize_t w = uk_send(s->fd, p, (size_t)n, MSG_NOSIGNAL);
+
+	if (w < 0 && !s->err)
+		s->err = (int)w;
+	return w < 0 ? -1 : (int)w;
+}
+
+static int bio_read(BIO *b, char *p, int n)
+{
+	struct stream *s = BIO_get_data(b);
+	ssize_t r = uk_recv(s->fd, p, (size_t)n, 0);
+
+	if (r < 0 && !s->err)
+		s->err = (int)r;
+	return r < 0 ? -1 : (int)r;
+}
+
+static long bio_ctrl(BIO *b, int cmd, long num, void *p)
+{
+	(void)b, (void)num, (void)p;
+	return cmd == BIO_CTRL_FLUSH;
+}
+
+static int bio_create(BIO *b)
+{
+	BIO_set_init(b, 1);
+	return 1;
+}
+
+static const char *tls_why(void)
+{
+	const char *t = ERR_reason_error_string(ERR_peek_last_error());
+
+	return t ? t : "unknown error";
+}
+
+static int alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen,
+		const unsigned char *in, unsigned inlen, void *arg)
+{
+	static const unsigned char ours[] = "\x08http/1.1\x08http/1.0";
+	unsigned char *sel;
+
+	(void)ssl, (void)arg;
+	if (SSL_select_next_proto(&sel, outlen, ours, sizeof(ours) - 1, in, inlen) !=
+	    OPENSSL_NPN_NEGOTIATED)
+		return SSL_TLSEXT_ERR_ALERT_FATAL;
+	*out = sel;
+	return SSL_TLSEXT_ERR_OK;
+}
+
+/* A context with the certificate that is on disk now; NULL after saying why. */
+static SSL_CTX *load(void)
+{
+	static const unsigned char sid[] = "ukweb";
+	SSL_CTX *c = SSL_CTX_new(TLS_server_method());
+
+	if (!c)
+		return NULL;
+	SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION);
+	SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE |
+				       SSL_OP_IGNORE_UNEXPECTED_EOF);
+	SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_AUTO_RETRY);
+	SSL_CTX_set_session_id_context(c, sid, sizeof(sid) - 1);
+	SSL_CTX_sess_set_cache_size(c, 4096);
+	SSL_CTX_set_alpn_select_cb(c, alpn, NULL);
+	if (SSL_CTX_use_certificate_chain_file(c, cfg.tls_cert) != 1) {
+		say("certificate %s: %s", cfg.tls_cert, tls_why());
+	} else if (SSL_CTX_use_PrivateKey_file(c, cfg.tls_key, SSL_FILETYPE_PEM) != 1) {
+		say("key %s: %s", cfg.tls_key, tls_why());
+	} else if (SSL_CTX_check_private_key(c) != 1) {
+		say("key %s does not belong to certificate %s", cfg.tls_key, cfg.tls_cert);
+	} else {
+		return c;
+	}
+	ERR_clear_error();
+	SSL_CTX_free(c);
+	return NULL;
+}
+
+int tls_init(void)
+{
+	OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL);
+	method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "user thread");
+	if (!method)
+		return -ENOMEM;
+	BIO_meth_set_write(method, bio_write);
+	BIO_meth_set_read(method, bio_read);
+	BIO_meth_set_ctrl(method, bio_ctrl);
+	BIO_meth_set_create(method, bio_create);
+	ctx = load();
+	return ctx ? 0 : -EINVAL;
+}
+
+/* SIGHUP: connections that live keep the old context; tickets stay valid. */
+int tls_reload(void)
+{
+	unsigned char keys[80];
+	SSL_CTX *c = load(), *old;
+
+	if (!c)
+		return -EINVAL;
+	uk_mutex_lock(&ctx_lock);
+	old = ctx;
+	if (SSL_CTX_get_tlsext_ticket_keys(old, keys, sizeof(keys)) == 1)
+		SSL_CTX_set_tlsext_ticket_keys(c, keys, sizeof(keys));
+	ctx = c;
+	uk_mutex_unlock(&ctx_lock);
+	SSL_CTX_free(old);
+	return 0;
+}
+
+static SSL *new_ssl(struct stream *s)
+{
+	BIO *b = BIO_new(method);
+	SSL *ssl;
+
+	if (!b)
+		return NULL;
+	BIO_set_data(b, s);
+	uk_thread_set_deadline(UK_FOREVER);
+	uk_mutex_lock(&ctx_lock);
+	ssl = SSL_new(ctx);
+	uk_mutex_unlock(&ctx_lock);
+	if (!ssl) {
+		BIO_free(b);
+		return NULL;
+	}
+	SSL_set_bio(ssl, b, b);
+	return ssl;
+}
+
+int tls_accept(struct stream *s, unsigned shard)
+{
+	static const char plain[] =
+		"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n"
+		"Content-Length: 33\r\nConnection: close\r\n\r\n"
+		"This port speaks HTTPS, not HTTP\n";
+	SSL *ssl = new_ssl(s);
+	int rc;
+
+	if (!ssl)
+		return -ENOMEM;
+	s->ssl = ssl;
+	uk_thread_set_deadline(uk_after(cfg.t_handshake));
+	rc = SSL_accept(ssl);
+	if (rc == 1) {
+		COUNT(shard, tls_handshakes, 1);
+		if (SSL_session_reused(ssl))
+			COUNT(shard, tls_resumed, 1);
+		return 0;
+	}
+	COUNT(shard, tls_failures, 1);
+	if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST) {
+		uk_send(s->fd, plain, sizeof(plain) - 1, MSG_NOSIGNAL);
+		rc = -EPROTONOSUPPORT;
+	} else {
+		rc = s->err ? s->err : -EPROTO;
+	}
+	ERR_clear_error();
+	tls_free(s);
+	s->err = rc;
+	return rc;
+}
+
+ssize_t tls_read(struct stream *s, void *p, size_t n)
+{
+	int r = SSL_read(s->ssl, p, n < INT32_MAX ? (int)n : INT32_MAX);
+
+	if (r > 0)
+		return r;
+	if (SSL_get_error(s->ssl, r) == SSL_ERROR_ZERO_RETURN)
+		return 0;
+	r = s->err ? s->err : -EPROTO;
+	ERR_clear_error();
+	s->err = r; /* no close_notify after a fatal error */
+	return r;
+}
+
+ssize_t tls_write(struct stream *s, const void *p, size_t n)
+{
+	int r = SSL_write(s->ssl, p, n < INT32_MAX ? (int)n : INT32_MAX);
+
+	if (r > 0)
+		return r;
+	ERR_clear_error();
+	return s->err ? s->err : -EPROTO;
+}
+
+/* Our close_notify; the peer's is waited for by the lingering close. */
+void tls_bye(struct stream *s)
+{
+	if (s->ssl && !s->err)
+		SSL_shutdown(s->ssl);
+	ERR_clear_error();
+}
+
+void tls_free(struct stream *s)
+{
+	/* A session is kept for resumption only if the connection was not broken off. */
+	if (!s->err)
+		SSL_set_shutdown(s->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+	SSL_free(s->ssl);
+	s->ssl = NULL;
+}
+
+void tls_thread_end(void)
+{
+	if (cfg.tls_cert)
+		OPENSSL_thread_stop();
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* web.h - what the files of the web server share.
+ *
+ *   main      options, signals, graceful stop         listen   the acceptor, limits
+ *   conn      the life of one connection              conns    all of them
+ *   stream    its bytes, plain or TLS (tls)           body     a body nobody wants
+ *   request, path, chunked   syntax, pure             respond  files, ranges, conditions
+ *   files     open_beneath and the cache              status   status page, metrics
+ *   log       access log, one writer                  spawn    the three kinds of thread
+ */
+#ifndef WEB_WEB_H
+#define WEB_WEB_H
+
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <uk/uk.h>
+
+#include "request.h"
+
+enum mode { MODE_PTH, MODE_UK, MODE_UK_SET };
+
+/* Set once by options.c before any thread exists; read-only after. */
+struct config {
+	enum mode mode;
+	unsigned vps;
+	const char *bind, *port, *root, *access_log, *pid_file;
+	const char *tls_cert, *tls_key;
+	bool light, follow, status, status_remote, quiet;
+	unsigned max_conns, backlog;
+	size_t stack;
+	uint64_t max_body;
+	struct limits lim;
+	uk_time t_idle, t_header, t_body, t_write, t_handshake, t_stop, t_cache;
+	unsigned cache_files;
+};
+extern struct config cfg;
+void options_parse(int argc, char **argv);
+
+/* ---- numbers: only grow, sharded by connection; the gauges are differences ---- */
+#define WEB_COUNTERS(X) \
+	X(accepted, "connections accepted") \
+	X(closed, "connections closed") \
+	X(requests, "requests answered") \
+	X(r1xx, "interim replies") \
+	X(r2xx, "replies of class 2xx") \
+	X(r3xx, "replies of class 3xx") \
+	X(r4xx, "replies of class 4xx") \
+	X(r5xx, "replies of class 5xx") \
+	X(bytes_sent, "bytes given to the network, without TLS overhead") \
+	X(timeouts, "connections ended by a deadline") \
+	X(aborts, "connections ended by the client in the middle of something") \
+	X(tls_handshakes, "TLS handshakes completed") \
+	X(tls_resumed, "of these, resumed sessions") \
+	X(tls_failures, "TLS handshakes failed") \
+	X(accept_errors, "accept calls that failed for want of a resource") \
+	X(refused, "connections refused for want of a thread") \
+	X(cache_hits, "files served from the cache") \
+	X(cache_misses, "files opened")
+
+#define SHARDS 16
+struct counters {
+#define X(name, text) _Atomic(uint64_t) name; /* any thread, relaxed */
+	WEB_COUNTERS(X)
+#undef X
+} __attribute__((aligned(128)));
+extern struct counters counters[SHARDS];
+#define COUNT(shard, name, n) \
+	atomic_fetch_add_explicit(&counters[(shard) % SHARDS].name, (n), memory_order_relaxed)
+
+/* ---- stream.c ---- */
+#define IBUF 2048
+#define OBUF 2048
+#define BIG 16384
+
+struct ssl_st;
+struct stream {
+	int fd;
+	int err;           /* first error: -errno, sticky; output is dropped after it */
+	struct ssl_st *ssl;
+	uint64_t sent;     /* bytes handed to the kernel (plain) or to TLS */
+	char *ibuf, *obuf; /* small ones of the frame below, or BIG ones from the heap */
+	uint32_t ipos, ilen, icap;
+	uint32_t olen, ocap;
+	char ismall[IBUF], osmall[OBUF];
+};
+void stream_init(struct stream *s, int fd);
+void stream_free(struct stream *s);
+/* Read more bytes behind ilen: count, 0 = end, -errno. Makes room first, up to max bytes
+ * from ipos on (-ENOBUFS). Moves the buffer. */
+ssize_t stream_fill(struct stream *s, uint32_t max);
+void stream_put(struct stream *s, const void *p, size_t n);
+void stream_printf(struct stream *s, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* A body that lives in memory: joins the head in one send. */
+void stream_body(struct stream *s, const void *p, size_t n);
+void stream_file(struct stream *s, int fd, off_t off, uint64_t n);
+int stream_flush(struct stream *s, bool more);
+void stream_idle(struct stream *s); /* give big buffers back */
+void stream_room(struct stream *s); /* a batch is coming: take a big output buffer */
+
+/* ---- tls.c ---- */
+int tls_init(void);
+int tls_reload(void);
+int tls_accept(struct stream *s, unsigned shard); /* 0 or -errno */
+ssize_t tls_read(struct stream *s, void *p, size_t n);
+ssize_t tls_write(struct stream *s, const void *p, size_t n);
+void tls_bye(struct stream *s);
+void tls_free(struct stream *s);
+void tls_thread_end(void);
+
+/* ---- conn.c ---- */
+enum conn_state { C_IDLE, C_BUSY, C_ENDING };
+
+struct conn {
+	uint64_t id;
+	struct conn *next, *prev;       /* conns_lock */
+	_Atomic(int) state;             /* the connection's thread; C_ENDING: anybody */
+	_Atomic(uint32_t) requests;     /* its thread writes, the status page reads */
+	uk_time since;                  /* when it was accepted */
+	uint64_t told;                  /* of s.sent, what the counters know */
+	bool linger;                    /* the client may still be sending */
+	struct sockaddr_storage peer;
+	struct stream s;
+	struct request r;
+};
+
+/* What the acceptor hands to a new thread, which frees it. */
+struct ticket {
+	int fd;
+	struct sockaddr_storage peer;
+};
+void *conn_main(void *ticket);
+
+/* ---- conns.c: all that are alive ---- */
+/* Reserve a place for a connection before accept; waits while max_conns are alive. 0, or
+ * -ETIMEDOUT once the time to stop is over. */
+int conns_enter(void);
+void conns_leave(void);
+void conns_add(struct conn *c);
+void conns_remove(struct conn *c);
+int conns_wait_none(uk_time deadline);   /* 0 or -ETIMEDOUT */
+unsigned conns_close_idle(unsigned max); /* wake idle keep-alives so that they end */
+unsigned conns_cut(void);                /* shut all down, now */
+unsigned conns_each(int (*fn)(const struct conn *, void *), void *arg); /* how many alive */
+void peer_text(const struct sockaddr_storage *a, char out[INET6_ADDRSTRLEN]);
+
+extern _Atomic(int) stopping;      /* main writes once; connections end after their reply */
+extern _Atomic(int64_t) stop_by;   /* uk_time; written before stopping */
+
+/* ---- respond.c ---- */
+/* Answer c->r; returns whether the connection may carry on. */
+bool respond(struct conn *c);
+/* Read the request's body and drop it: 0, or -status. */
+int body_drain(struct conn *c);
+/* A small page for a status; the connection is closed after it unless keep. */
+void respond_error(struct conn *c, int status, bool keep, const char *extra);
+const char *reason_of(int status);
+void respond_head(struct conn *c, int status, bool keep);
+void respond_done(struct conn *c, int status, uint64_t body);
+
+/* ---- range.c ---- */
+#define MAX_RANGES 16
+struct range {
+	uint64_t first, len;
+};
+/* Number of satisfiable ranges of "bytes=..." (merged never, order kept); 0 = none of them
+ * satisfiable (416), -1 = ignore the field. */
+int ranges_parse(const char *p, uint32_t n, uint64_t size, struct range out[MAX_RANGES]);
+
+/* ---- date.c ---- */
+#define DATE_LEN 29
+void date_format(time_t t, char out[DATE_LEN + 1]);
+int date_parse(const char *p, uint32_t n, time_t *out); /* all three forms; 0 or -1 */
+/* Now, cached per second. Returns CLOCK_REALTIME in ns (coarse). */
+int64_t date_now(const char **http);
+
+/* ---- files.c ---- */
+struct file {
+	_Atomic(uint32_t) refs; /* the cache's own and one per user */
+	uint32_t hash, keylen;
+	char *key;              /* normalised path */
+	int fd;                 /* -1 if body is set */
+	char *body;             /* whole content of a small file */
+	uint64_t size, ino, dev;
+	struct timespec mtime, ctime;
+	_Atomic(int64_t) checked; /* ns; the one who renews it looks at the disk */
+	const char *type;
+	uint32_t etag_len, head_len;
+	char etag[48], modified[DATE_LEN + 1];
+	char head[288]; /* Content-Type ... of a plain 200 */
+};
+int files_init(void);
+/* 0 and *out (give back with file_put), or -status; -301 = a directory without slash. */
+int file_get(const char *path, uint32_t n, uint32_t hash, int64_t now, unsigned shard,
+	     struct file **out);
+void file_put(struct file *f);
+
+/* ---- mime.c ---- */
+void mime_init(void);
+const char *mime_of(const char *path, size_t n);
+
+/* ---- log.c ---- */
+int log_open(void);
+void log_reopen(void);
+void log_request(struct conn *c, int status, uint64_t bytes);
+void log_close(void);
+void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+_Noreturn void die(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- status.c ---- */
+bool status_wants(const struct conn *c);
+bool status_respond(struct conn *c, bool keep);
+
+/* ---- listen.c ---- */
+void listen_open(void); /* binds; dies with a clear message */
+const char *listen_name(void);
+void listen_stop(void); /* the acceptor drains the backlog and ends */
+int listen_wait_end(uk_time deadline);
+void *acceptor_main(void *arg);
+
+/* ---- spawn.c ---- */
+int spawn_init(void);
+int spawn_acceptor(void);
+int spawn_helper(const char *name, void *(*fn)(void *));
+int spawn_conn(struct ticket *t);
+const char *mode_name(void);
+
+#define EX_OK 0
+#define EX_FORCED 1
+#define EX_USAGE_ 2
+#define EX_SETUP 3
+
+#endif
