@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layout of the timing wheel, in sight so that a vp can embed it. Touch it in timer.c only.
+ *
+ * Time is cut into ticks of 2^13 ns (8.2 us). A tick number is read as digits of 6 bits; a
+ * timer is kept at the level of the highest digit in which its tick differs from `cur`, in
+ * the slot that this digit names:
+ *
+ *   level   slot width   reach            level   slot width   reach
+ *     0       8.2 us     524 us             3       2.1 s      137 s
+ *     1       524 us      34 ms             4       137 s      2.4 h
+ *     2        34 ms     2.1 s              5       2.4 h      6.5 d     then: far
+ *
+ * Therefore no slot number wraps, every timer of a level is earlier than all those of the
+ * levels above, and the earliest timer sits in the first used slot of the lowest used level:
+ * two bit scans.
+ */
+#ifndef EVENT_TIMER_IMPL_H
+#define EVENT_TIMER_IMPL_H
+
+#define WHEEL_TICK_BITS 13
+#define WHEEL_BITS 6
+#define WHEEL_SLOTS (1u << WHEEL_BITS)
+#define WHEEL_LEVELS 6
+
+struct wheel_slot {
+	struct list timers;
+	int64_t min; /* none of its timers is earlier (exact until one is deleted) */
+};
+
+struct wheel {
+	struct lock lock; /* RANK_WHEEL; guards all below and the wheel field of its timers */
+	unsigned count;   /* read without the lock by wheel_count */
+	int64_t next;     /* = first slot's min; read without the lock by wheel_next */
+	uint64_t cur;     /* the tick that levels are relative to; no timer is before it, but
+			   * for those that were past due when added: they sit in its slot */
+	uint32_t levels;  /* bit l: level l is not empty; bit WHEEL_LEVELS: far is not */
+	uint64_t used[WHEEL_LEVELS + 1]; /* bit s: slot s is not empty */
+	/* the last level is one slot, `far`: what differs above all digits */
+	struct wheel_slot slot[WHEEL_LEVELS * WHEEL_SLOTS + 1];
+};
+
+#endif

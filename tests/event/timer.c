@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The wheel against a model that keeps every timer in a flat array. */
+#include "test.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+
+#include "base/sys.h"
+#include "event/timer.h"
+
+static uint64_t rng;
+
+static uint64_t draw(void)
+{
+	uint64_t z = rng += 0x9e3779b97f4a7c15u;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return z ^ (z >> 31);
+}
+
+static void seed(void)
+{
+	const char *s = getenv("UK_SEED");
+
+	rng = s ? strtoull(s, NULL, 0) : (uint64_t)sys_now();
+	printf("UK_SEED=%" PRIu64 "\n", rng);
+}
+
+static struct wheel wheel;
+
+#define N 4096
+static struct timer timers[N];
+static bool armed[N], was_past[N];
+
+/* A span between 0 and years, each magnitude as likely. */
+static int64_t span(void)
+{
+	return (int64_t)(draw() & ((UINT64_C(1) << (draw() % 57)) - 1));
+}
+
+static int64_t model_min(void)
+{
+	int64_t min = TIME_NEVER;
+
+	for (unsigned i = 0; i < N; i++)
+		if (armed[i] && timers[i].when < min)
+			min = timers[i].when;
+	return min;
+}
+
+static void expire_and_compare(int64_t now)
+{
+	struct timer_hit hit[16];
+	uint64_t last = 0;
+	unsigned n;
+
+	do {
+		n = wheel_expire(&wheel, now, hit, 1 + (unsigned)(draw() % 16));
+		for (unsigned i = 0; i < n; i++) {
+			unsigned k = (unsigned)hit[i].token;
+
+			CHECK(armed[k]);
+			CHECK(hit[i].thread == &timers[k]);
+			CHECK(timers[k].when <= now);
+			CHECK(!timers[k].wheel);
+			/* buckets in order; what was past due when added is exempt */
+			if (!was_past[k]) {
+				uint64_t tick = (uint64_t)timers[k].when >> WHEEL_TICK_BITS;
+
+				CHECK(tick >= last);
+				last = tick;
+			}
+			armed[k] = false;
+		}
+	} while (n);
+	for (unsigned i = 0; i < N; i++)
+		CHECK(!armed[i] || timers[i].when > now);
+}
+
+static void a_million_random_operations_match_the_model(void)
+{
+	int64_t now = 1000 * NS_PER_SEC;
+	unsigned live = 0;
+
+	wheel_init(&wheel, now);
+	for (unsigned op = 0; op < 1000000; op++) {
+		unsigned k = (unsigned)(draw() % N);
+
+		switch (draw() % 8) {
+		default:
+			if (armed[k]) {
+				CHECK(timer_del(&timers[k]));
+				armed[k] = false;
+			} else {
+				timers[k].token = k;
+				timers[k].thread = &timers[k];
+				wheel_add(&wheel, &timers[k], now - 100000 + span());
+				armed[k] = true;
+				was_past[k] = timers[k].when <= now;
+			}
+			break;
+		case 0:
+			if (armed[k])
+				break;
+			CHECK(!timer_del(&timers[k]));
+			break;
+		case 1:
+			if (op % 16)
+				break;
+			now += span() >> (draw() % 40);
+			expire_and_compare(now);
+			live = 0;
+			for (unsigned i = 0; i < N; i++)
+				live += armed[i];
+			CHECK_EQ(wheel_count(&wheel), live);
+			CHECK(wheel_next(&wheel) <= model_min());
+			if (!live)
+				CHECK(wheel_next(&wheel) == TIME_NEVER);
+			if (now > INT64_MAX / 2)
+				now = 1000 * NS_PER_SEC, wheel_init(&wheel, now),
+				memset(armed, 0, sizeof(armed)), memset(timers, 0, sizeof(timers));
+			break;
+		}
+	}
+	for (unsigned i = 0; i < N; i++)
+		if (armed[i])
+			CHECK(timer_del(&timers[i]));
+	CHECK_EQ(wheel_count(&wheel), 0);
+	CHECK(wheel_next(&wheel) == TIME_NEVER);
+}
+
+/* Without deletions wheel_next is exact, so jumping from one to the next fires each timer at
+ * its own nanosecond. */
+static void next_is_exact_when_nothing_was_deleted(void)
+{
+	struct timer_hit hit[4];
+	int64_t now = 5 * NS_PER_SEC, last = 0;
+	unsigned fired = 0;
+
+	wheel_init(&wheel, now);
+	memset(timers, 0, sizeof(timers));
+	for (unsigned i = 0; i < N; i++) {
+		timers[i].token = i;
+		wheel_add(&wheel, &timers[i], now + span());
+	}
+	while (fired < N) {
+		int64_t next = wheel_next(&wheel);
+		unsigned n;
+
+		CHECK(next >= last && next < TIME_NEVER);
+		CHECK_EQ(wheel_expire(&wheel, next - 1, hit, 4), 0);
+		while ((n = wheel_expire(&wheel, next, hit, 4))) {
+			for (unsigned i = 0; i < n; i++)
+				CHECK_EQ(timers[hit[i].token].when, next);
+			fired += n;
+		}
+		last = next;
+	}
+	CHECK(wheel_next(&wheel) == TIME_NEVER);
+}
+
+static void never_is_refused_and_the_past_is_due_at_once(void)
+{
+	struct timer_hit hit[4];
+	struct timer a = { 0 }, b = { .token = 7 }, c = { .token = 8 };
+	int64_t now = 77 * NS_PER_SEC;
+
+	wheel_init(&wheel, now);
+	wheel_add(&wheel, &a, TIME_NEVER);
+	CHECK_EQ(wheel_count(&wheel), 0);
+	CHECK(!timer_del(&a));
+	wheel_add(&wheel, &b, now - NS_PER_SEC);
+	wheel_add(&wheel, &c, -5);
+	CHECK(wheel_next(&wheel) <= now - NS_PER_SEC);
+	CHECK_EQ(wheel_expire(&wheel, now, hit, 4), 2);
+	CHECK(!timer_del(&b));
+	wheel_add(&wheel, &b, TIME_NEVER - 1);
+	CHECK_EQ(wheel_next(&wheel), TIME_NEVER - 1);
+	CHECK_EQ(wheel_expire(&wheel, TIME_NEVER - 2, hit, 4), 0);
+	CHECK_EQ(wheel_expire(&wheel, TIME_NEVER - 1, hit, 4), 1);
+}
+
+#define MANY 200000
+static void two_hundred_thousand_in_one_tick_cost_linear_time(void)
+{
+	struct timer *t = calloc(MANY, sizeof(*t));
+	struct timer_hit hit[64];
+	int64_t now = 3 * NS_PER_SEC, when = 10 * NS_PER_SEC, begin;
+	unsigned fired = 0, n;
+
+	wheel_init(&wheel, now);
+	for (unsigned i = 0; i < MANY; i++)
+		wheel_add(&wheel, &t[i], when + i % 8000);
+	begin = sys_now();
+	while ((n = wheel_expire(&wheel, when + 4000, hit, 64)))
+		fired += n;
+	CHECK_EQ(fired, MANY / 8000 * 4001);
+	while ((n = wheel_expire(&wheel, when + 8000, hit, 64)))
+		fired += n;
+	CHECK_EQ(fired, MANY);
+	/* quadratic would be minutes */
+	CHECK(sys_now() - begin < 5 * NS_PER_SEC);
+	free(t);
+}
+
+/* -- several kernel threads -- */
+
+#define THREADS 4
+#define ROUNDS 50000
+static uint32_t stop;
+static uint64_t hits[THREADS], lost[THREADS];
+
+struct owned {
+	struct timer t;
+	uint32_t fired; /* the expirer writes, its owner reads */
+};
+static struct owned owned[THREADS];
+
+static void *add_and_delete(void *arg)
+{
+	struct owned *o = arg;
+	uint64_t armed_n = 0, deleted = 0;
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		uint32_t before = load_acquire(&o->fired);
+
+		o->t.thread = o;
+		wheel_add(&wheel, &o->t, sys_now() + (int64_t)(i % 64) * 1000);
+		armed_n++;
+		for (unsigned spin = i % 50; spin; spin--)
+			cpu_relax();
+		if (timer_del(&o->t)) {
+			deleted++;
+			continue;
+		}
+		while (load_acquire(&o->fired) == before)
+			sys0(SYS_sched_yield);
+	}
+	hits[o - owned] = armed_n - deleted;
+	return NULL;
+}
+
+static void *expirer(void *arg UNUSED)
+{
+	struct timer_hit hit[3];
+
+	while (!load_acquire(&stop)) {
+		unsigned n = wheel_expire(&wheel, sys_now(), hit, 3);
+
+		for (unsigned i = 0; i < n; i++) {
+			struct owned *o = hit[i].thread;
+
+			lost[o - owned]++;
+			fetch_add_acq_rel(&o->fired, 1);
+		}
+		if (!n)
+			sys0(SYS_sched_yield);
+	}
+	return NULL;
+}
+
+static void parallel_add_and_delete_fires_or_deletes_exactly_once(void)
+{
+	pthread_t t[THREADS], e;
+
+	wheel_init(&wheel, sys_now());
+	pthread_create(&e, NULL, expirer, NULL);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_create(&t[i], NULL, add_and_delete, &owned[i]);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
+	store_release(&stop, 1);
+	pthread_join(e, NULL);
+	for (unsigned i = 0; i < THREADS; i++)
+		CHECK_EQ(hits[i], lost[i]);
+	CHECK_EQ(wheel_count(&wheel), 0);
+}
+
+int main(void)
+{
+	seed();
+	RUN(a_million_random_operations_match_the_model);
+	RUN(next_is_exact_when_nothing_was_deleted);
+	RUN(never_is_refused_and_the_past_is_due_at_once);
+	RUN(two_hundred_thousand_in_one_tick_cost_linear_time);
+	RUN(parallel_add_and_delete_fires_or_deletes_exactly_once);
+	return 0;
+}
