@@ -50,8 +50,9 @@ enum io_kind {
 
 enum io_state { IO_IDLE, IO_PENDING, IO_CANCELING, IO_DONE };
 
-/* The epoll engine cannot do the operation itself without blocking (a tty, say): the fd is
- * ready, the caller shall make the blocking call under a mark. */
+/* The epoll engine cannot do the operation itself without blocking (a tty, say), or cannot
+ * watch the fd: the caller shall make the blocking call under a mark (IO_ACCEPT: through
+ * accept_try, accept.h). */
 #define REACTOR_READY (-4095)
 
 struct io_op {
@@ -98,6 +99,9 @@ struct reactor_ops {
 	/* Any thread, async-signal-safe: a poll that sleeps, or the next one that would,
 	 * returns. Cheap when repeated before the poll returns. */
 	void (*kick)(struct reactor *r);
+	/* Is fd one of the engine's own descriptors? (For those who close all they find.) Any
+	 * thread. */
+	bool (*owns_fd)(const struct reactor *r, int fd);
 	/* After fork, in the child: forget the parent's descriptors and mappings, start anew.
 	 * Pending ops are lost (their threads do not exist in the child). */
 	int (*fork_child)(struct reactor *r);
@@ -126,5 +130,8 @@ void reactor_fini(struct reactor *r);
 
 /* Does another vp's reactor seem to have ops pending on fd? A racy peek, any thread. */
 bool reactor_peek_fd(const struct reactor *r, int fd);
+
+/* Is fd the runtime's own? A program's closefrom() or dup2() must spare it. Any thread. */
+bool reactor_owns_fd(const struct reactor *r, int fd);
 
 #endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small things that both engines need. No state. */
+#include "event/engine.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#define HIGH_FD 1024
+
+int fd_move_high(int fd)
+{
+	struct rlimit lim = { 0 };
+	long high, floor = HIGH_FD;
+
+	if (sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim) < 0)
+		return fd;
+	if (lim.rlim_cur < 2 * HIGH_FD)
+		floor = (long)lim.rlim_cur / 2;
+	high = sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, floor);
+	if (high < 0)
+		return fd;
+	sys1(SYS_close, fd);
+	return (int)high;
+}
+
+bool fd_nonblock(int fd)
+{
+	long fl = sys2(SYS_fcntl, fd, F_GETFL);
+
+	return fl >= 0 && (fl & O_NONBLOCK);
+}
+
+uint32_t op_events(const struct io_op *op)
+{
+	switch ((enum io_kind)op->kind) {
+	case IO_POLL:
+		return op->len & 0xffff;
+	case IO_RECV:
+	case IO_RECVMSG:
+		if (op->flags & MSG_ERRQUEUE)
+			return POLLERR;
+		return op->flags & MSG_OOB ? POLLPRI : POLLIN;
+	case IO_READ:
+	case IO_READV:
+	case IO_ACCEPT:
+		return POLLIN;
+	case IO_WRITE:
+	case IO_WRITEV:
+	case IO_SEND:
+	case IO_SENDMSG:
+	case IO_CONNECT:
+		return POLLOUT;
+	case IO_NOP:
+	case IO_FSYNC:
+	case IO_OPENAT:
+	case IO_OPENAT2:
+	case IO_STATX:
+	case IO_SPLICE:
+	case IO_KINDS:
+		break;
+	}
+	return 0;
+}

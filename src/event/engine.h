@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the two engines share: the queue of finished ops, the word that a kick and a sleeper
+ * meet on, memory and descriptors. Private to src/event/. */
+#ifndef EVENT_ENGINE_H
+#define EVENT_ENGINE_H
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "base/panic.h"
+#include "base/sys.h"
+#include "event/fdtab.h"
+
+/* -- a FIFO of ops through next -- */
+struct opq {
+	struct io_op *head, **tail;
+};
+
+static inline void opq_init(struct opq *q)
+{
+	q->head = NULL;
+	q->tail = &q->head;
+}
+
+static inline void opq_push(struct opq *q, struct io_op *op)
+{
+	op->next = NULL;
+	*q->tail = op;
+	q->tail = &op->next;
+}
+
+static inline struct io_op *opq_take_all(struct opq *q)
+{
+	struct io_op *op = q->head;
+
+	opq_init(q);
+	return op;
+}
+
+/* Linear; for rare paths. */
+static inline bool opq_remove(struct opq *q, struct io_op *op)
+{
+	for (struct io_op **p = &q->head; *p; p = &(*p)->next) {
+		if (*p != op)
+			continue;
+		*p = op->next;
+		if (q->tail == &op->next)
+			q->tail = p;
+		op->next = NULL;
+		return true;
+	}
+	return false;
+}
+
+/* -- kick and sleep --
+ *
+ *   AWAKE --waker_sleep--> ASLEEP --waker_wake--> AWAKE
+ *     |                      |
+ *     +------kick------------+-------> KICKED --waker_sleep fails / waker_wake--> AWAKE
+ *
+ * Only a kick that found ASLEEP makes a system call; it may come late and then wakes a later
+ * sleep in vain. A poll that does not sleep leaves KICKED alone.
+ */
+enum { WAKER_AWAKE, WAKER_KICKED, WAKER_ASLEEP };
+
+struct waker {
+	uint32_t word; /* kickers and the owner, read-modify-write */
+};
+
+/* True: the caller must wake the sleeper. */
+static inline bool waker_kick(struct waker *w)
+{
+	/* seq_cst, and always a write: what the kicker published before is seen by the owner
+	 * whose exchange takes this value away (pairs with waker_sleep, waker_wake) */
+	return xchg_seq_cst(&w->word, WAKER_KICKED) == WAKER_ASLEEP;
+}
+
+/* True: go to sleep. False: there was a kick; it is taken. */
+static inline bool waker_sleep(struct waker *w)
+{
+	uint32_t old = WAKER_AWAKE;
+
+	if (cas_seq_cst(&w->word, &old, WAKER_ASLEEP))
+		return true;
+	xchg_seq_cst(&w->word, WAKER_AWAKE);
+	return false;
+}
+
+static inline void waker_wake(struct waker *w)
+{
+	xchg_seq_cst(&w->word, WAKER_AWAKE);
+}
+
+/* No sleep is longer: keeps sums of times from overflowing. */
+#define MAX_SLEEP (NS_PER_SEC << 20)
+
+/* -- memory and descriptors -- */
+static inline bool sys_failed(long r)
+{
+	return r < 0 && r >= -4095;
+}
+
+/* Zeroed pages, NULL if there are none. */
+static inline void *map_pages(size_t n)
+{
+	long p = sysn(SYS_mmap, NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		      -1, 0);
+
+	return sys_failed(p) ? NULL : (void *)(uintptr_t)p;
+}
+
+static inline void unmap_pages(void *p, size_t n)
+{
+	if (p)
+		sys2(SYS_munmap, p, n);
+}
+
+/* Move a descriptor of ours out of the way of programs that expect the lowest numbers; close
+ * on exec. Returns the new one (the old one if there is no room above). */
+int fd_move_high(int fd);
+/* O_NONBLOCK is set in the open file. */
+bool fd_nonblock(int fd);
+/* The poll(2) events that op waits for. */
+uint32_t op_events(const struct io_op *op);
+/* Tests only: use the eventfd though the kernel has SEND_MSG_RING. */
+extern bool uring_no_msg_kick;
+/* It waits on fd2 as well. */
+static inline bool op_has_two(const struct io_op *op)
+{
+	return op->kind == IO_SPLICE;
+}
+
+#endif

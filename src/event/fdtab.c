@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of pending operations by descriptor: see fdtab.h. Runs on the owner (peek: any
+ * thread); the only system call is mmap, once per 1,024 descriptors. */
+#include "event/fdtab.h"
+
+#include "event/engine.h"
+
+struct fdtab *fdtab_create(void)
+{
+	struct fdtab *tab = map_pages(sizeof(*tab));
+
+	if (tab)
+		list_init(&tab->twos);
+	return tab;
+}
+
+void fdtab_destroy(struct fdtab *tab)
+{
+	if (!tab)
+		return;
+	for (unsigned i = 0; i < FDTAB_ROOT; i++) {
+		struct fdmid *mid = tab->mid[i];
+
+		if (!mid)
+			continue;
+		for (unsigned j = 0; j < FDTAB_MID; j++)
+			unmap_pages(mid->leaf[j], sizeof(struct fdleaf));
+		unmap_pages(mid, sizeof(*mid));
+	}
+	unmap_pages(tab, sizeof(*tab));
+}
+
+static void leaf_reset(struct fdleaf *leaf)
+{
+	for (unsigned i = 0; i < FDTAB_LEAF; i++) {
+		struct fdent *e = &leaf->ent[i];
+
+		e->ops.next = e->ops.prev = NULL;
+		store_relaxed(&e->n, 0);
+		e->gen = 0;
+		e->dirty = e->known = 0;
+	}
+}
+
+void fdtab_reset(struct fdtab *tab)
+{
+	list_init(&tab->twos);
+	store_relaxed(&tab->ntwos, 0);
+	for (unsigned i = 0; i < FDTAB_ROOT; i++)
+		for (unsigned j = 0; tab->mid[i] && j < FDTAB_MID; j++)
+			if (tab->mid[i]->leaf[j])
+				leaf_reset(tab->mid[i]->leaf[j]);
+}
+
+static struct fdent *grow(struct fdtab *tab, int fd)
+{
+	uint32_t u = (uint32_t)fd;
+	struct fdmid **pm = &tab->mid[u / FDTAB_LEAF / FDTAB_MID];
+	struct fdleaf **pl, *leaf;
+
+	if (!*pm) {
+		struct fdmid *mid = map_pages(sizeof(*mid));
+
+		if (!mid)
+			return NULL;
+		/* release: who finds the pointer finds zeroes behind it (fdtab_find) */
+		store_release(pm, mid);
+	}
+	pl = &(*pm)->leaf[u / FDTAB_LEAF % FDTAB_MID];
+	if (!*pl) {
+		leaf = map_pages(sizeof(*leaf));
+		if (!leaf)
+			return NULL;
+		store_release(pl, leaf); /* the same */
+	}
+	return &(*pl)->ent[u % FDTAB_LEAF];
+}
+
+int fdtab_link(struct fdtab *tab, struct io_op *op)
+{
+	struct fdent *e;
+
+	list_init(&op->link);
+	if (op_has_two(op)) {
+		list_push_back(&tab->twos, &op->link);
+		store_relaxed(&tab->ntwos, tab->ntwos + 1);
+		return 0;
+	}
+	if (op->fd < 0)
+		return 0;
+	e = fdtab_find(tab, op->fd);
+	if (unlikely(!e)) {
+		e = grow(tab, op->fd);
+		if (!e)
+			return -ENOMEM;
+	}
+	if (unlikely(!e->ops.next))
+		list_init(&e->ops);
+	list_push_back(&e->ops, &op->link);
+	store_relaxed(&e->n, e->n + 1);
+	return 0;
+}
+
+void fdtab_unlink(struct fdtab *tab, struct io_op *op)
+{
+	struct fdent *e;
+
+	if (list_empty(&op->link))
+		return;
+	list_del(&op->link);
+	if (op_has_two(op)) {
+		store_relaxed(&tab->ntwos, tab->ntwos - 1);
+		return;
+	}
+	e = fdtab_find(tab, op->fd);
+	store_relaxed(&e->n, e->n - 1);
+}
+
+bool fdtab_peek(const struct fdtab *tab, int fd)
+{
+	const struct fdent *e = fdtab_find(tab, fd);
+
+	return (e && load_relaxed(&e->n) > 0) || load_relaxed(&tab->ntwos) > 0;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every run-time probe of the event room. Runs at start (any thread, under its own lock);
+ * results are remembered, and read without the lock once `known` is set. */
+#include "event/probe.h"
+
+#include "base/lock.h"
+#include "base/sys.h"
+#include "event/hostile.h"
+#include "event/uring_abi.h"
+
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
+
+#define NEEDED_FEATURES \
+	(URING_FEAT_SINGLE_MMAP | URING_FEAT_NODROP | URING_FEAT_RW_CUR_POS | \
+	 URING_FEAT_FAST_POLL | URING_FEAT_EXT_ARG)
+#define OP(name) ((uint64_t)1 << URING_OP_##name)
+#define NEEDED_OPS \
+	(OP(NOP) | OP(READV) | OP(WRITEV) | OP(POLL_ADD) | OP(SENDMSG) | OP(RECVMSG) | \
+	 OP(ACCEPT) | OP(ASYNC_CANCEL) | OP(CONNECT) | OP(READ) | OP(WRITE) | OP(SEND) | \
+	 OP(RECV))
+#define FILE_OPS (OP(FSYNC) | OP(OPENAT) | OP(STATX) | OP(OPENAT2) | OP(SPLICE))
+
+static struct lock probe_lock = LOCK_INIT(RANK_NONE);
+static uint32_t known; /* set (release) when both of these are final */
+static struct uring_caps caps;
+static bool pwait2;
+
+static int try_setup(uint32_t flags, struct uring_params *p)
+{
+	*p = (struct uring_params){ .flags = flags, .cq_entries = 4 };
+	return (int)sys2(SYS_io_uring_setup, 2, p);
+}
+
+/* A small ring with every wish that the kernel grants. */
+static int setup_best(struct uring_params *p)
+{
+	static const uint32_t wish[] = { URING_SETUP_CQSIZE, URING_SETUP_CLAMP,
+		URING_SETUP_SUBMIT_ALL, URING_SETUP_COOP_TASKRUN | URING_SETUP_TASKRUN_FLAG };
+	uint32_t all = 0, granted = 0;
+	int fd;
+
+	for (unsigned i = 0; i < array_size(wish); i++)
+		all |= wish[i];
+	fd = try_setup(all, p);
+	if (fd != -EINVAL) {
+		caps.setup_flags = all;
+		return fd;
+	}
+	for (unsigned i = 0; i < array_size(wish); i++) {
+		fd = try_setup(wish[i], p);
+		if (fd < 0)
+			continue;
+		granted |= wish[i];
+		sys1(SYS_close, fd);
+	}
+	caps.setup_flags = granted;
+	return try_setup(granted, p);
+}
+
+static void ask_ops(int fd)
+{
+	struct uring_probe p = { 0 };
+
+	if (sys4(SYS_io_uring_register, fd, URING_REGISTER_PROBE, &p, array_size(p.ops)) < 0)
+		return;
+	for (unsigned i = 0; i < MIN(p.ops_len, array_size(p.ops)); i++)
+		if (p.ops[i].flags & URING_PROBE_SUPPORTED)
+			caps.ops |= (uint64_t)1 << p.ops[i].op;
+}
+
+static void ask_uring(void)
+{
+	struct uring_params p;
+	struct uring_sqe msg = { .opcode = URING_OP_MSG_RING };
+	int fd = hostile_no_uring() ? -EPERM : setup_best(&p);
+
+	caps.err = MIN(fd, 0);
+	if (fd < 0)
+		return;
+	ask_ops(fd);
+	if ((p.features & NEEDED_FEATURES) != NEEDED_FEATURES ||
+	    (caps.ops & NEEDED_OPS) != NEEDED_OPS)
+		caps.err = -ENOSYS;
+	msg.fd = fd;
+	caps.msg_kick =
+		sys4(SYS_io_uring_register, -1, URING_REGISTER_SEND_MSG_RING, &msg, 1) == 0;
+	sys1(SYS_close, fd);
+}
+
+static void ask_all(void)
+{
+	/* acquire: pairs with the release below */
+	if (likely(load_acquire(&known)))
+		return;
+	lock_acquire(&probe_lock);
+	if (!known) {
+		ask_uring();
+		/* a bad descriptor tells a kernel that knows the call from one that does not */
+		pwait2 = sysn(SYS_epoll_pwait2, -1, NULL, 0, NULL, NULL, 8) != -ENOSYS &&
+			 sysn(SYS_epoll_pwait2, -1, NULL, 0, NULL, NULL, 8) != -EPERM;
+		store_release(&known, 1);
+	}
+	lock_release(&probe_lock);
+}
+
+const struct uring_caps *probe_uring(void)
+{
+	ask_all();
+	return &caps;
+}
+
+bool probe_has(enum probe p)
+{
+	ask_all();
+	switch (p) {
+	case PROBE_URING:
+		return caps.err == 0;
+	case PROBE_URING_COOP:
+		return caps.err == 0 && (caps.setup_flags & URING_SETUP_COOP_TASKRUN);
+	case PROBE_URING_SUBMIT_ALL:
+		return caps.err == 0 && (caps.setup_flags & URING_SETUP_SUBMIT_ALL);
+	case PROBE_URING_MSG_KICK:
+		return caps.err == 0 && caps.msg_kick;
+	case PROBE_URING_FILES:
+		return caps.err == 0 && (caps.ops & FILE_OPS) == FILE_OPS;
+	case PROBE_EPOLL_PWAIT2:
+		return pwait2;
+	case PROBE_COUNT:
+		break;
+	}
+	return false;
+}
+
+struct probe_row probe_row(enum probe p)
+{
+	static const struct probe_row rows[PROBE_COUNT] = {
+		[PROBE_URING] = { "io_uring", "epoll engine", false },
+		[PROBE_URING_COOP] = { "io_uring COOP_TASKRUN, TASKRUN_FLAG",
+			"completions interrupt the carrier", false },
+		[PROBE_URING_SUBMIT_ALL] = { "io_uring SUBMIT_ALL",
+			"one more io_uring_enter after an operation refused", false },
+		[PROBE_URING_MSG_KICK] = { "io_uring SEND_MSG_RING", "eventfd in the ring",
+			false },
+		[PROBE_URING_FILES] = { "io_uring openat, statx, fsync, splice",
+			"blocking calls under a mark", false },
+		[PROBE_EPOLL_PWAIT2] = { "epoll_pwait2",
+			"epoll_pwait, time-outs rounded up to 1 ms", false },
+	};
+	struct probe_row row = rows[p];
+
+	row.present = probe_has(p);
+	return row;
+}

@@ -1,0 +1,806 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The io_uring engine, by raw system calls.
+ *
+ * Flags: COOP_TASKRUN, because an interrupt per completion buys nothing when the owner polls
+ * anyway; TASKRUN_FLAG, so that a poll that does not sleep sees in shared memory whether the
+ * kernel has anything for it (if not, it makes no system call). Not SINGLE_ISSUER, not
+ * DEFER_TASKRUN: they bind the ring to one kernel thread, and a vp moves. The rest follows
+ * from that moving:
+ *  - the kernel finishes an op in the context of the kernel thread that submitted it. One
+ *    that sleeps interruptibly (a parked spare) is woken for it; one that spins in user
+ *    space does it at its next kernel entry, at the latest its next timer tick.
+ *  - a kick must not depend on another thread: SEND_MSG_RING posts the completion itself.
+ *    Where the kernel lacks it, a read of an eventfd is armed, anew when the sleeper is a
+ *    different kernel thread from the one that armed it.
+ *  - a kernel thread that exits takes its ops with it (-ECANCELED): they are submitted again.
+ *
+ * Completion user_data: the op's address, low bits 0; | UD_CANCEL: result of its cancel;
+ * UD_KICK. An op that was asked to end is returned only after both completions came, so a
+ * late cancel never meets another op at the same address.
+ *
+ * What finds the submission queue full enters the kernel; if even that gives no room (no
+ * memory), it waits in the backlog, in order.
+ *
+ * Rejected: a registered ring descriptor (belongs to one kernel thread); SQPOLL (a kernel
+ * thread per vp); linked time-outs (451 ns per op; timer.c does it for 40).
+ */
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include "event/engine.h"
+#include "event/hostile.h"
+#include "event/probe.h"
+#include "event/uring_abi.h"
+
+#define SQ_ENTRIES 512u
+#define CQ_ENTRIES 8192u
+
+#define UD_OP 0u
+#define UD_CANCEL 1u
+#define UD_KICK 2u
+#define UD_MASK 7u
+#define KICK_GEN_SHIFT 3
+
+/* io_op.engine, bits */
+#define U_POLL 1u       /* in the kernel as a poll; the operation itself comes after it */
+#define U_FINISHED 2u   /* has its result; returned by the next poll */
+#define U_BACKLOG 4u    /* in the backlog, not in the kernel */
+#define U_LATE_CANCEL 8u  /* in `cancels`: to be cancelled in a moment */
+#define U_CANCEL_CQE 16u  /* a cancel's completion is to come */
+#define U_RESULT 32u    /* its own completion came, in op->res */
+#define U_AGAIN 64u     /* submitted more than once */
+
+/* The kernel's own "interrupted" codes; some operations (splice) let them out. */
+#define ERESTART_FIRST 512
+#define ERESTART_LAST 516
+
+struct uring {
+	int fd;
+	int kick_fd;       /* eventfd, -1 when msg_kick */
+	bool msg_kick;
+	bool kick_armed;   /* a read of generation kick_gen is in the ring, or queued */
+	uint32_t kick_gen;
+	int kick_tid;      /* who armed it */
+	uint64_t kick_buf;
+	uint64_t ops;      /* opcodes known */
+
+	uint32_t *sq_head, *sq_ktail, *sq_flags; /* shared with the kernel */
+	uint32_t sq_tail, sq_mask, sq_entries;
+	struct uring_sqe *sqes;
+	uint32_t *cq_khead, *cq_tail;
+	uint32_t cq_mask;
+	struct uring_cqe *cqes;
+
+	struct opq backlog; /* U_BACKLOG */
+	struct opq cancels; /* U_LATE_CANCEL */
+	struct opq done;    /* U_FINISHED */
+	int64_t retry_at;   /* when to look at cancels again */
+	bool closing;       /* no retries */
+	struct waker waker;
+
+	void *rings, *sqe_map;
+	size_t rings_size, sqe_size;
+};
+
+bool uring_no_msg_kick;
+
+static struct uring *ring_of(const struct reactor *r)
+{
+	return r->priv;
+}
+
+static void reap(struct reactor *r);
+
+/* -- the submission queue -- */
+
+static uint32_t unsubmitted(const struct uring *u)
+{
+	/* acquire: an entry that the kernel has taken may be written again */
+	return u->sq_tail - load_acquire(u->sq_head);
+}
+
+/* Hand over what is queued; wait for min completions at most ns (< 0: no limit). */
+static long enter(struct reactor *r, uint32_t min, int64_t ns)
+{
+	struct uring *u = ring_of(r);
+	struct timespec ts = sys_timespec(ns);
+	struct uring_enter_arg arg = { .sigmask_size = 8, .ts = ns < 0 ? 0 : (uintptr_t)&ts };
+	uint32_t flags = 0;
+	long n;
+
+	if (min || load_relaxed(u->sq_flags) & (URING_SQ_TASKRUN | URING_SQ_CQ_OVERFLOW))
+		flags = URING_ENTER_GETEVENTS;
+	r->count.syscalls++;
+	if (!min)
+		n = sysn(SYS_io_uring_enter, u->fd, unsubmitted(u), 0, flags, NULL, 0);
+	else
+		n = sysn(SYS_io_uring_enter, u->fd, unsubmitted(u), min,
+			 flags | URING_ENTER_EXT_ARG, &arg, sizeof(arg));
+	if (unlikely(n == -EBADF || n == -EOPNOTSUPP || n == -EINVAL))
+		uk_panic("io_uring_enter on descriptor %d: error %ld; has the program closed "
+			 "a descriptor that is not its own?", u->fd, n);
+	return n;
+}
+
+/* Hand over all that is queued. It may fail for want of memory, then the rest stays. */
+static void flush(struct reactor *r)
+{
+	struct uring *u = ring_of(r);
+
+	for (int tries = 0; unsubmitted(u) && tries < 3;) {
+		long n = enter(r, 0, 0);
+
+		if (n == -EBUSY) /* completions overflowed: make room */
+			reap(r);
+		if (n <= 0 && n != -EINTR)
+			tries++;
+	}
+}
+
+/* The next free entry, zeroed; NULL if the kernel gives no room. */
+static struct uring_sqe *get_sqe(struct reactor *r)
+{
+	struct uring *u = ring_of(r);
+	struct uring_sqe *sqe;
+
+	if (unlikely(unsubmitted(u) == u->sq_entries)) {
+		flush(r);
+		if (unsubmitted(u) == u->sq_entries)
+			return NULL;
+	}
+	sqe = &u->sqes[u->sq_tail & u->sq_mask];
+	*sqe = (struct uring_sqe){ .fd = -1 };
+	return sqe;
+}
+
+static void put_sqe(struct uring *u)
+{
+	/* release: the kernel that sees the tail sees the entry */
+	store_release(u->sq_ktail, ++u->sq_tail);
+}
+
+static uint8_t opcode_of(enum io_kind kind)
+{
+	static const uint8_t code[IO_KINDS] = {
+		[IO_NOP] = URING_OP_NOP,	 [IO_POLL] = URING_OP_POLL_ADD,
+		[IO_READ] = URING_OP_READ,	 [IO_WRITE] = URING_OP_WRITE,
+		[IO_READV] = URING_OP_READV,	 [IO_WRITEV] = URING_OP_WRITEV,
+		[IO_RECV] = URING_OP_RECV,	 [IO_SEND] = URING_OP_SEND,
+		[IO_RECVMSG] = URING_OP_RECVMSG, [IO_SENDMSG] = URING_OP_SENDMSG,
+		[IO_ACCEPT] = URING_OP_ACCEPT,	 [IO_CONNECT] = URING_OP_CONNECT,
+		[IO_FSYNC] = URING_OP_FSYNC,	 [IO_OPENAT] = URING_OP_OPENAT,
+		[IO_OPENAT2] = URING_OP_OPENAT2, [IO_STATX] = URING_OP_STATX,
+		[IO_SPLICE] = URING_OP_SPLICE,
+	};
+
+	return code[kind];
+}
+
+static void fill_sqe(struct uring_sqe *s, const struct io_op *op)
+{
+	s->user_data = (uintptr_t)op | UD_OP;
+	s->fd = op->fd;
+	if (op->engine & U_POLL) {
+		s->opcode = URING_OP_POLL_ADD;
+		s->op_flags = op_events(op);
+		return;
+	}
+	s->opcode = opcode_of(op->kind);
+	s->addr = (uintptr_t)op->addr;
+	s->len = op->len;
+	s->op_flags = op->flags;
+	switch ((enum io_kind)op->kind) {
+	case IO_NOP:
+		s->fd = -1;
+		s->op_flags = 0;
+		break;
+	case IO_POLL:
+		s->addr = 0;
+		s->op_flags = op->len & 0xffff;
+		s->len = 0;
+		break;
+	case IO_READ:
+	case IO_WRITE:
+	case IO_READV:
+	case IO_WRITEV:
+		s->len = hostile_len(op);
+		s->op_flags = 0;
+		s->off = (uint64_t)op->off;
+		break;
+	case IO_RECV:
+	case IO_SEND:
+		s->len = hostile_len(op);
+		break;
+	case IO_RECVMSG:
+	case IO_SENDMSG:
+		s->len = 1;
+		break;
+	case IO_ACCEPT:
+		s->len = 0;
+		s->off = (uintptr_t)op->addr2;
+		break;
+	case IO_CONNECT:
+		s->op_flags = 0;
+		s->off = op->len;
+		s->len = 0;
+		break;
+	case IO_FSYNC:
+		s->addr = 0;
+		s->len = 0;
+		break;
+	case IO_OPENAT:
+		break;
+	case IO_OPENAT2:
+		s->op_flags = 0;
+		s->off = (uintptr_t)op->addr2;
+		break;
+	case IO_STATX:
+		s->off = (uintptr_t)op->addr2;
+		break;
+	case IO_SPLICE:
+		s->addr = (uint64_t)op->off2;
+		s->off = (uint64_t)op->off;
+		s->splice_fd_in = op->fd2;
+		break;
+	case IO_KINDS:
+		break;
+	}
+}
+
+/* -- the life of an op -- */
+
+static void finish(struct reactor *r, struct io_op *op, int res)
+{
+	op->res = res;
+	op->engine |= U_FINISHED;
+	fdtab_unlink(r->fds, op);
+	opq_push(&ring_of(r)->done, op);
+}
+
+static int cancelled_result(const struct io_op *op)
+{
+	return op->ebadf ? -EBADF : -ECANCELED;
+}
+
+/* True if op is in the queue now. */
+static bool try_queue(struct reactor *r, struct io_op *op)
+{
+	struct uring_sqe *sqe = get_sqe(r);
+
+	if (!sqe)
+		return false;
+	fill_sqe(sqe, op);
+	put_sqe(ring_of(r));
+	return true;
+}
+
+static void queue(struct reactor *r, struct io_op *op)
+{
+	struct uring *u = ring_of(r);
+
+	if (likely(!u->backlog.head) && try_queue(r, op))
+		return;
+	op->engine |= U_BACKLOG;
+	opq_push(&u->backlog, op);
+}
+
+static bool try_queue_cancel(struct reactor *r, struct io_op *op)
+{
+	struct uring_sqe *sqe = get_sqe(r);
+
+	if (!sqe)
+		return false;
+	if (op->engine & U_FINISHED) /* while room was made */
+		return true;
+	sqe->opcode = URING_OP_ASYNC_CANCEL;
+	sqe->addr = (uintptr_t)op | UD_OP;
+	sqe->user_data = (uintptr_t)op | UD_CANCEL;
+	op->engine |= U_CANCEL_CQE;
+	put_sqe(ring_of(r));
+	return true;
+}
+
+static void cancel_later(struct reactor *r, struct io_op *op)
+{
+	struct uring *u = ring_of(r);
+
+	op->engine |= U_LATE_CANCEL;
+	opq_push(&u->cancels, op);
+	u->retry_at = sys_now() + NS_PER_MS;
+}
+
+static void queue_cancel(struct reactor *r, struct io_op *op)
+{
+	if (!try_queue_cancel(r, op))
+		cancel_later(r, op);
+}
+
+/* What found no room before. True if nothing is left to do soon. */
+static bool drain(struct reactor *r)
+{
+	struct uring *u = ring_of(r);
+	struct io_op *op;
+
+	while ((op = u->backlog.head)) {
+		if (!try_queue(r, op))
+			return false;
+		opq_remove(&u->backlog, op);
+		op->engine &= (uint8_t)~U_BACKLOG;
+	}
+	if (!u->cancels.head)
+		return true;
+	if (sys_now() < u->retry_at)
+		return false;
+	while ((op = u->cancels.head)) {
+		if (!try_queue_cancel(r, op))
+			return false;
+		opq_remove(&u->cancels, op);
+		op->engine &= (uint8_t)~U_LATE_CANCEL;
+	}
+	return true;
+}
+
+static bool wants_nonblock(const struct io_op *op)
+{
+	switch ((enum io_kind)op->kind) {
+	case IO_RECV:
+	case IO_SEND:
+	case IO_RECVMSG:
+	case IO_SENDMSG:
+		return (op->flags & MSG_DONTWAIT) || fd_nonblock(op->fd);
+	default:
+		return fd_nonblock(op->fd);
+	}
+}
+
+/* Is res not the answer, but a hitch that the waiter shall not see? Sets the way to go on. */
+static bool must_retry(struct io_op *op, int *res)
+{
+	switch (*res) {
+	case -ECANCELED: /* nobody asked: the thread that submitted it has exited */
+	case -EINTR:
+		return true;
+	case -EAGAIN:
+		if (op->kind == IO_POLL || !op_events(op) || wants_nonblock(op))
+			return false;
+		op->engine |= U_POLL;
+		return true;
+	case -EALREADY:
+		if (op->kind != IO_CONNECT || !(op->engine & U_AGAIN))
+			return false;
+		op->engine |= U_POLL;
+		return true;
+	case -EISCONN:
+		if (op->kind == IO_CONNECT && (op->engine & U_AGAIN))
+			*res = 0;
+		return false;
+	default:
+		return false;
+	}
+}
+
+static void on_result(struct reactor *r, struct io_op *op, int res)
+{
+	if (unlikely(res <= -ERESTART_FIRST && res >= -ERESTART_LAST))
+		res = -EINTR;
+	if (op->state == IO_CANCELING) {
+		/* the end of a first phase, or a worker interrupted by the cancel */
+		if (res == -ECANCELED || res == -EINTR || res == -EAGAIN ||
+		    ((op->engine & U_POLL) && res >= 0))
+			res = cancelled_result(op);
+		if (op->engine & U_LATE_CANCEL) {
+			opq_remove(&ring_of(r)->cancels, op);
+			op->engine &= (uint8_t)~U_LATE_CANCEL;
+		}
+		if (!(op->engine & U_CANCEL_CQE)) {
+			finish(r, op, res);
+			return;
+		}
+		op->engine |= U_RESULT;
+		op->res = res;
+		return;
+	}
+	if ((op->engine & U_POLL) && res >= 0) {
+		op->engine = U_AGAIN;
+		queue(r, op);
+	} else if (unlikely(res < 0) && !ring_of(r)->closing && must_retry(op, &res)) {
+		op->engine |= U_AGAIN;
+		queue(r, op);
+	} else {
+		finish(r, op, res);
+	}
+}
+
+static void on_cancel(struct reactor *r, struct io_op *op, int res)
+{
+	op->engine &= (uint8_t)~U_CANCEL_CQE;
+	if (op->engine & U_RESULT)
+		finish(r, op, op->res);
+	else if (res == -ENOENT)
+		/* It is between two places: its result is on the way (from another kernel
+		 * thread, perhaps a hog), or it is about to wait anew and the cancel missed it */
+		cancel_later(r, op);
+}
+
+static void on_cqe(struct reactor *r, const struct uring_cqe *cqe)
+{
+	struct uring *u = ring_of(r);
+	struct io_op *op = (struct io_op *)(uintptr_t)(cqe->user_data & ~(uint64_t)UD_MASK);
+
+	switch (cqe->user_data & UD_MASK) {
+	case UD_OP:
+		on_result(r, op, cqe->res);
+		break;
+	case UD_CANCEL:
+		on_cancel(r, op, cqe->res);
+		break;
+	case UD_KICK:
+		if (cqe->user_data >> KICK_GEN_SHIFT == u->kick_gen)
+			u->kick_armed = false;
+		break;
+	default:
+		uk_panic("io_uring: unknown completion %#lx", (unsigned long)cqe->user_data);
+	}
+}
+
+static void reap(struct reactor *r)
+{
+	struct uring *u = ring_of(r);
+	uint32_t head = *u->cq_khead; /* ours alone */
+
+	/* acquire: the entries before the tail are written */
+	while (head != load_acquire(u->cq_tail)) {
+		struct uring_cqe cqe = u->cqes[head & u->cq_mask];
+
+		/* release: the kernel may write the slot again; before on_cqe, which may enter */
+		store_release(u->cq_khead, ++head);
+		on_cqe(r, &cqe);
+		head = *u->cq_khead;
+	}
+}
+
+/* -- kick -- */
+
+/* Have the eventfd's read armed by the calling kernel thread. False: no room. */
+static bool arm_kick(struct reactor *r)
+{
+	struct uring *u = ring_of(r);
+	struct uring_sqe *sqe;
+	int tid;
+
+	if (u->msg_kick)
+		return true;
+	r->count.syscalls++;
+	tid = sys_gettid();
+	if (u->kick_armed && u->kick_tid == tid)
+		return true;
+	if (u->kick_armed) {
+		sqe = get_sqe(r);
+		if (!sqe)
+			return false;
+		sqe->opcode = URING_OP_ASYNC_CANCEL;
+		sqe->addr = (uint64_t)u->kick_gen << KICK_GEN_SHIFT | UD_KICK;
+		sqe->user_data = UD_KICK; /* generation 0: never current */
+		put_sqe(u);
+		u->kick_armed = false;
+	}
+	sqe = get_sqe(r);
+	if (!sqe)
+		return false;
+	u->kick_gen++;
+	u->kick_gen += u->kick_gen == 0;
+	sqe->opcode = URING_OP_READ;
+	sqe->fd = u->kick_fd;
+	sqe->addr = (uintptr_t)&u->kick_buf;
+	sqe->len = sizeof(u->kick_buf);
+	sqe->user_data = (uint64_t)u->kick_gen << KICK_GEN_SHIFT | UD_KICK;
+	put_sqe(u);
+	u->kick_armed = true;
+	u->kick_tid = tid;
+	return true;
+}
+
+static void uring_kick(struct reactor *r)
+{
+	struct uring *u = ring_of(r);
+	struct uring_sqe msg = { .opcode = URING_OP_MSG_RING, .fd = u->fd, .off = UD_KICK };
+	uint64_t one = 1;
+	long err;
+
+	if (!waker_kick(&u->waker))
+		return;
+	if (!u->msg_kick) {
+		sys3(SYS_write, u->kick_fd, &one, sizeof(one));
+		return;
+	}
+	do
+		err = sys4(SYS_io_uring_register, -1, URING_REGISTER_SEND_MSG_RING, &msg, 1);
+	while (err == -EINTR || err == -EAGAIN || err == -ENOMEM);
+}
+
+/* -- setup -- */
+
+static void set_pointers(struct uring *u, const struct uring_params *p)
+{
+	char *base = u->rings;
+	uint32_t *array = (uint32_t *)(void *)(base + p->sq.array);
+
+	u->sq_head = (uint32_t *)(void *)(base + p->sq.head);
+	u->sq_ktail = (uint32_t *)(void *)(base + p->sq.tail);
+	u->sq_flags = (uint32_t *)(void *)(base + p->sq.flags);
+	u->sq_mask = p->sq_entries - 1;
+	u->sq_entries = p->sq_entries;
+	u->sq_tail = *u->sq_ktail;
+	u->cq_khead = (uint32_t *)(void *)(base + p->cq.head);
+	u->cq_tail = (uint32_t *)(void *)(base + p->cq.tail);
+	u->cq_mask = p->cq_entries - 1;
+	u->cqes = (struct uring_cqe *)(void *)(base + p->cq.cqes);
+	u->sqes = u->sqe_map;
+	for (uint32_t i = 0; i < p->sq_entries; i++)
+		array[i] = i;
+}
+
+static void *map_ring(int fd, size_t n, long off)
+{
+	long p = sysn(SYS_mmap, NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
+		      off);
+
+	if (sys_failed(p))
+		return NULL;
+	sys3(SYS_madvise, p, n, MADV_DONTFORK);
+	return (void *)(uintptr_t)p;
+}
+
+static int map_rings(struct uring *u, const struct uring_params *p)
+{
+	size_t sq = p->sq.array + p->sq_entries * sizeof(uint32_t);
+	size_t cq = p->cq.cqes + p->cq_entries * sizeof(struct uring_cqe);
+
+	u->rings_size = MAX(sq, cq);
+	u->sqe_size = p->sq_entries * sizeof(struct uring_sqe);
+	u->rings = map_ring(u->fd, u->rings_size, URING_OFF_RINGS);
+	u->sqe_map = map_ring(u->fd, u->sqe_size, URING_OFF_SQES);
+	return u->rings && u->sqe_map ? 0 : -ENOMEM;
+}
+
+static void ring_close(struct uring *u)
+{
+	unmap_pages(u->rings, u->rings_size);
+	unmap_pages(u->sqe_map, u->sqe_size);
+	if (u->fd >= 0)
+		sys1(SYS_close, u->fd);
+	if (u->kick_fd >= 0)
+		sys1(SYS_close, u->kick_fd);
+}
+
+static int ring_open(struct uring *u)
+{
+	const struct uring_caps *caps = probe_uring();
+	struct uring_params p = { .flags = caps->setup_flags, .cq_entries = CQ_ENTRIES };
+	long fd;
+	int err;
+
+	*u = (struct uring){ .fd = -1, .kick_fd = -1, .ops = caps->ops };
+	u->msg_kick = caps->msg_kick && !uring_no_msg_kick;
+	opq_init(&u->backlog);
+	opq_init(&u->cancels);
+	opq_init(&u->done);
+	if (caps->err)
+		return caps->err;
+	fd = sys2(SYS_io_uring_setup, SQ_ENTRIES, &p);
+	if (fd < 0)
+		return (int)fd;
+	u->fd = fd_move_high((int)fd);
+	err = map_rings(u, &p);
+	if (!err && !u->msg_kick) {
+		/* blocking: a read in the ring must wait, not fail */
+		fd = sys2(SYS_eventfd2, 0, EFD_CLOEXEC);
+		err = fd < 0 ? (int)fd : 0;
+		u->kick_fd = fd < 0 ? -1 : fd_move_high((int)fd);
+	}
+	if (err) {
+		ring_close(u);
+		return err;
+	}
+	set_pointers(u, &p);
+	return 0;
+}
+
+/* -- the contract -- */
+
+static int uring_init(struct reactor *r)
+{
+	struct uring *u = map_pages(sizeof(*u));
+	int err;
+
+	if (!u)
+		return -ENOMEM;
+	err = ring_open(u);
+	if (err) {
+		unmap_pages(u, sizeof(*u));
+		return err;
+	}
+	r->priv = u;
+	return 0;
+}
+
+static bool uring_can(const struct reactor *r, enum io_kind kind)
+{
+	return kind < IO_KINDS && (ring_of(r)->ops >> opcode_of(kind) & 1);
+}
+
+static void uring_submit(struct reactor *r, struct io_op *op)
+{
+	int err;
+
+	op->state = IO_PENDING;
+	op->engine = 0;
+	op->ebadf = 0;
+	op->home = r;
+	r->pending++;
+	r->count.sqes++;
+	err = fdtab_link(r->fds, op);
+	if (unlikely(err)) {
+		list_init(&op->link);
+		finish(r, op, err);
+		return;
+	}
+	if (hostile_eagain(op)) {
+		finish(r, op, -EAGAIN);
+		return;
+	}
+	if (hostile_poll_first(op))
+		op->engine = U_POLL;
+	queue(r, op);
+}
+
+static void uring_cancel(struct reactor *r, struct io_op *op)
+{
+	if (op->state != IO_PENDING || (op->engine & U_FINISHED))
+		return;
+	r->count.cancels++;
+	op->state = IO_CANCELING;
+	if (op->engine & U_BACKLOG) {
+		opq_remove(&ring_of(r)->backlog, op);
+		op->engine &= (uint8_t)~U_BACKLOG;
+		finish(r, op, cancelled_result(op));
+	} else {
+		queue_cancel(r, op);
+	}
+}
+
+static unsigned uring_cancel_fd(struct reactor *r, int fd)
+{
+	struct fdent *e = fdtab_find(r->fds, fd);
+	unsigned n = 0;
+
+	if (e && e->n) {
+		list_each_safe(l, tmp, &e->ops) {
+			struct io_op *op = container_of(l, struct io_op, link);
+
+			op->ebadf = 1;
+			uring_cancel(r, op);
+			n++;
+		}
+	}
+	list_each_safe(l, tmp, &r->fds->twos) {
+		struct io_op *op = container_of(l, struct io_op, link);
+
+		if (op->fd != fd && op->fd2 != fd)
+			continue;
+		op->ebadf = 1;
+		uring_cancel(r, op);
+		n++;
+	}
+	/* now: the caller is about to close, and what is still in the kernel would swallow
+	 * bytes and keep the file open */
+	if (n)
+		flush(r);
+	return n;
+}
+
+static struct io_op *take_done(struct reactor *r)
+{
+	struct io_op *all = opq_take_all(&ring_of(r)->done);
+
+	for (struct io_op *op = all; op; op = op->next) {
+		op->state = IO_DONE;
+		r->pending--;
+		r->count.cqes++;
+	}
+	return all;
+}
+
+static void pass(struct reactor *r)
+{
+	struct uring *u = ring_of(r);
+
+	if (unsubmitted(u) ||
+	    load_relaxed(u->sq_flags) & (URING_SQ_TASKRUN | URING_SQ_CQ_OVERFLOW))
+		enter(r, 0, 0);
+}
+
+static void sleep_in_kernel(struct reactor *r, int64_t ns)
+{
+	struct uring *u = ring_of(r);
+	long n;
+
+	if (!arm_kick(r) || !waker_sleep(&u->waker)) {
+		pass(r);
+		return;
+	}
+	r->count.waits++;
+	do
+		n = enter(r, 1, ns);
+	while (n > 0 && unsubmitted(u) && *u->cq_khead == load_acquire(u->cq_tail));
+	waker_wake(&u->waker);
+}
+
+static struct io_op *uring_poll(struct reactor *r, int64_t timeout_ns)
+{
+	struct uring *u = ring_of(r);
+
+	r->count.polls++;
+	timeout_ns = MIN(timeout_ns, MAX_SLEEP);
+	reap(r);
+	if (unlikely(u->backlog.head || u->cancels.head) && !drain(r) && timeout_ns)
+		timeout_ns = NS_PER_MS; /* look again soon */
+	if (timeout_ns && !u->done.head && !hostile_eintr())
+		sleep_in_kernel(r, timeout_ns);
+	else
+		pass(r);
+	reap(r);
+	return take_done(r);
+}
+
+/* Nobody should be waiting any more; but the kernel must not write into buffers later. */
+static void uring_fini(struct reactor *r)
+{
+	struct uring *u = ring_of(r);
+
+	u->closing = true;
+	for (int i = 0; r->pending && i < 1000; i++) {
+		struct uring_sqe *sqe = get_sqe(r);
+
+		if (sqe) {
+			sqe->opcode = URING_OP_ASYNC_CANCEL;
+			sqe->op_flags = URING_CANCEL_ALL | URING_CANCEL_ANY;
+			sqe->user_data = UD_KICK;
+			put_sqe(u);
+		}
+		uring_poll(r, NS_PER_MS);
+	}
+	ring_close(u);
+	unmap_pages(u, sizeof(*u));
+	r->priv = NULL;
+}
+
+static bool uring_owns_fd(const struct reactor *r, int fd)
+{
+	return fd == ring_of(r)->fd || fd == ring_of(r)->kick_fd;
+}
+
+static int uring_fork_child(struct reactor *r)
+{
+	struct uring *u = ring_of(r);
+
+	u->rings = u->sqe_map = NULL; /* MADV_DONTFORK: they are not here */
+	ring_close(u);
+	fdtab_reset(r->fds);
+	r->pending = 0;
+	return ring_open(u);
+}
+
+const struct reactor_ops uring_ops = {
+	.name = "io_uring",
+	.init = uring_init,
+	.fini = uring_fini,
+	.can = uring_can,
+	.submit = uring_submit,
+	.cancel = uring_cancel,
+	.cancel_fd = uring_cancel_fd,
+	.poll = uring_poll,
+	.kick = uring_kick,
+	.owns_fd = uring_owns_fd,
+	.fork_child = uring_fork_child,
+};
