@@ -4,8 +4,9 @@
  * A "tp" is the value of %fs: the address of glibc's struct pthread (the TCB), with the
  * static TLS of all modules below it.
  *
- *   method A (template): _dl_allocate_tls + a relocated copy of a newborn thread's block
- *   method B (harvest):  a real pthread_create, its %fs captured, its kernel thread gone
+ *   method A (template): _dl_allocate_tls + a relocated copy of a newborn thread's
+ * block method B (harvest):  a real pthread_create, its %fs captured, its kernel thread
+ * gone
  *
  * tls_init chooses by a self-test; if neither works, full threads cannot be made and
  * tls_method() says "none".
@@ -14,34 +15,42 @@
 #define THREAD_TLS_H
 
 #include "base/base.h"
+#include "mem/magazine.h"
 
 /* Once, before any other call, on an ordinary kernel thread. 0 or -errno. */
 int tls_init(void);
 const char *tls_method(void); /* "template", "harvest", "none" */
 /* UK_TLS=template|harvest|none in the environment forces it (tests). */
 
-/* Free blocks of one vp; owner only. */
+/* Free blocks and fresh tids of one vp; owner only. */
 struct tls_cache {
-	void *head;
-	unsigned n;
+	struct magazine free;
+	struct tid_range {
+		uint64_t next, end;
+	} tids;
 };
 
-/* A block for a new thread whose stack is [stack, stack + size): NULL = no memory. The tid
- * in it is fresh and unique (from 0x400000 up). Reused blocks first: they are
- * re-initialised (PT_TLS of all modules but libc and ours, errno, locale); libc's part
- * (malloc's cache) is kept. May be called from any kernel thread or user thread. c may be
- * NULL (a foreign thread): the shared pool is used. */
+/* A block for a new thread whose stack is [stack, stack + size): NULL = no memory. The
+ * tid in it is fresh and unique (from 0x400000 up). Reused blocks first: they are
+ * re-initialised (PT_TLS of all modules but libc, also ours: write our words after
+ * this; errno, locale); libc's part (malloc's cache) is kept. May be called from any
+ * kernel thread or user thread. c may be NULL (a foreign thread): the shared pool is
+ * used. */
 void *tls_get(struct tls_cache *c, void *stack, size_t size);
 /* The thread is gone for good and nobody runs on tp: pool the block. */
 void tls_put(struct tls_cache *c, void *tp);
 void tls_cache_flush(struct tls_cache *c);
 /* Run by the exiting thread itself, %fs == its tp, as the last of its own code: C++
- * thread_local destructors, pthread key destructors, libc's thread freeres that leave the
- * block reusable. May park. */
+ * thread_local destructors, pthread key destructors, libc's thread freeres that leave
+ * the block reusable. May park. */
 void tls_run_destructors(void);
+/* Call after dlopen and dlclose if you can: static TLS of a module that came late gets
+ * its initial image in the blocks of threads that run already (new lives need no call).
+ */
+void tls_modules_changed(void);
 /* Where the caller's initial-exec variable at addr lives in tp's block. */
 void *tls_address_in(void *tp, const void *addr);
-void *tls_current(void);   /* the running %fs */
+void *tls_current(void);     /* the running %fs */
 int tls_tid(const void *tp); /* the synthetic tid in the block */
 
 #endif

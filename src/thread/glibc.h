@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* glibc.h - what we know of the C library's private thread block, all of it found out
+ * and checked at run time (glibc.c), none of it compiled in.
+ *
+ *   low                                              high
+ *   | surplus | TLS of modules ... | libc's TLS | struct pthread |     (x86-64)
+ *   ^tp - below                                 ^tp == pd        ^tp + pd_size
+ */
+#ifndef THREAD_GLIBC_H
+#define THREAD_GLIBC_H
+
+#include <pthread.h>
+
+#include "base/base.h"
+
+#define NOWHERE PTRDIFF_MIN
+#define RELOCS_MAX 32
+
+struct glibc {
+	/* libc's own functions, past whoever interposes them (also us) */
+	int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+	int (*join)(pthread_t, void **);
+	int (*key_create)(pthread_key_t *, void (*)(void *));
+	int (*key_delete)(pthread_key_t);
+	int (*setspecific)(pthread_key_t, const void *);
+	void *(*getspecific)(pthread_key_t);
+	int (*getattr_np)(pthread_t, pthread_attr_t *);
+	void *(*allocate_tls)(void *); /* ld.so: DTV and initial images; NULL: no A */
+	void (*call_tls_dtors)(void);  /* may be NULL */
+
+	/* the block */
+	size_t below, align, pd_size;
+	ptrdiff_t pd; /* struct pthread - tp */
+	/* offsets from tp, NOWHERE = unknown */
+	ptrdiff_t tid, list, dtv, cancel, start, stackblock;
+	ptrdiff_t specific, first_block, specific_used;
+	ptrdiff_t err, herr, locale, ctype_b, ctype_lower, ctype_upper, rseq;
+	ptrdiff_t libc_tls; /* libc's TLS */
+	size_t libc_tls_size;
+	/* thread-specific data */
+	size_t nlevel1, nlevel2, data_size, data_seq, data_ptr;
+	char *keys; /* libc's table of keys */
+	size_t key_size, key_seq, key_destr;
+	void *global_locale;
+	/* loader */
+	void **slotinfo; /* &GL(dl_tls_dtv_slotinfo_list) or NULL */
+	size_t slot_len, slot_next, slot_first, slot_size, slot_gen, slot_map;
+	size_t map_modid, map_offset;
+	void *libc_map; /* its link map */
+
+	/* a newborn thread's block as it was, from tp - below to tp + pd_size */
+	char *snap;
+	char *snap_tp;                /* where its tp was */
+	ptrdiff_t relocs[RELOCS_MAX]; /* words that point into the block, from tp */
+	unsigned nrelocs;
+	ptrdiff_t reset, reset_end; /* the part of pd that recycling copies again */
+	unsigned reset_relocs, reset_relocs_end; /* relocs in it */
+};
+
+extern struct glibc glibc;
+
+/* Fills all of it by way of a template thread, which is gone when this returns.
+ * 0 or -errno. */
+int glibc_learn(void);
+/* Run fn(arg) in a fresh thread of libc's own, all signals blocked. 0 or -errno. */
+int glibc_run(void *(*fn)(void *), void *arg, void *stack, size_t size, pthread_t *out);
+
+static inline void *glibc_word(const void *tp, ptrdiff_t off)
+{
+	return *(void *const *)(const void *)((const char *)tp + off);
+}
+
+static inline void glibc_set_word(void *tp, ptrdiff_t off, const void *v)
+{
+	*(const void **)(void *)((char *)tp + off) = v;
+}
+
+/* TLS images of the static modules, and whether they are still what is loaded
+ * (tls_modules.c). */
+int modules_init(void);
+void modules_refresh(void); /* what the loader did since */
+/* Every module's TLS but libc's becomes what it is in a new thread. */
+void modules_reset(void *tp);
+/* tls.c: calls fn for every block ever made. */
+void tls_each_block(void (*fn)(void *tp, void *arg), void *arg);
+
+#endif

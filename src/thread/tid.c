@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Synthetic thread ids: what the owner field of a lock holds.
+ *
+ * From TID_FIRST (the kernel's own end there, PID_MAX_LIMIT) to the end of the 30 bits
+ * that a futex word has for its owner. A fresh one for each life of a block: a stale
+ * one would alias an abandoned recursive lock's owner. The counter never wraps, its
+ * image does; from the second time round on, ids of living threads are left out: they
+ * are collected in a bitmap, one window of ids at a time.
+ *
+ * A cache takes CHUNK numbers at once, so the shared counter is touched rarely. */
+#include <string.h>
+
+#include "base/lock.h"
+#include "base/sys.h"
+#include "thread/tls.h"
+#include "thread/tls_block.h"
+
+#define TID_FIRST 0x400000u
+#define TID_END 0x40000000u
+#define WINDOW ((uint64_t)1 << 20)
+#define SPAN ((uint64_t)(TID_END - TID_FIRST)) /* a multiple of WINDOW */
+#define CHUNK 64
+
+uint64_t
+    tid_counter; /* numbers given out; fetch_add, and the test that turns it round */
+static struct lock lock = LOCK_INIT(RANK_NONE);
+static uint64_t window = UINT64_MAX; /* lock: which window the bitmap is about */
+static uint64_t busy[WINDOW / 64];   /* lock */
+
+static inline uint32_t tid_of(uint64_t number)
+{
+	return TID_FIRST + (uint32_t)(number % SPAN);
+}
+
+static void mark(void *tp, void *arg)
+{
+	uint64_t first = *(uint64_t *)arg, off;
+
+	if (!load_relaxed(&tls_block_of(tp)->live))
+		return;
+	off = (uint64_t)(uint32_t)tls_tid(tp) - first;
+	if (off < WINDOW)
+		busy[off / 64] |= 1ull << off % 64;
+}
+
+/* Is the number's id somebody's, from the last time round? */
+static bool taken(uint64_t number)
+{
+	uint64_t w = number / WINDOW, off = number % WINDOW, first;
+	bool yes;
+
+	if (number < SPAN)
+		return false;
+	lock_acquire(&lock);
+	if (window != w) {
+		window = w;
+		first = tid_of(w * WINDOW);
+		memset(busy, 0, sizeof(busy));
+		tls_each_block(mark, &first);
+	}
+	yes = busy[off / 64] >> off % 64 & 1;
+	lock_release(&lock);
+	return yes;
+}
+
+uint32_t tid_fresh(struct tid_range *r)
+{
+	struct tid_range one = {0, 0};
+	uint64_t number, n = CHUNK;
+
+	if (!r) {
+		r = &one;
+		n = 1;
+	}
+	do {
+		/* a cache that slept for a whole round starts anew */
+		if (r->next == r->end ||
+		    load_relaxed(&tid_counter) - r->next > SPAN / 2) {
+			r->next = fetch_add_relaxed(&tid_counter, n);
+			r->end = r->next + n;
+		}
+		number = r->next++;
+	} while (unlikely(taken(number)));
+	return tid_of(number);
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks: made by a method, pooled, renewed for each life.
+ *
+ * Renewing is what start_thread would do for a newborn, by plain stores into a block
+ * that nobody runs on: TLS images of all modules but libc, errno, h_errno, locale, the
+ * list and cancellation words of struct pthread, where its stack is, a fresh tid. What
+ * stays: malloc's cache and the rest of libc's TLS (tls_exit.c), the canary and the
+ * pointer guard (the same in all threads of a process).
+ *
+ * Invariant: a block is in one magazine, or handed out. Blocks are never freed.
+ *
+ * The methods are tried in order, each by a self-test on a real thread that moves onto
+ * a block and lives two lives there. With a glibc that nobody has tested yet, the test
+ * first runs in a child process, where a crash is an answer. */
+#include "thread/tls.h"
+
+#include <ctype.h>
+#include <gnu/libc-version.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "arch/arch.h"
+#include "base/panic.h"
+#include "base/sys.h"
+#include "mem/stack.h"
+#include "thread/tls_block.h"
+
+static const char *method = "none";
+static void *(*make)(void);
+static struct mag_pool pool = {LOCK_INIT(RANK_NONE), NULL};
+static struct tls_block *all; /* whoever makes a block pushes it by CAS */
+
+const char *tls_method(void)
+{
+	return method;
+}
+
+void *tls_current(void)
+{
+	return arch_get_tp();
+}
+
+int tls_tid(const void *tp)
+{
+	return *(const int *)(const void *)((const char *)tp + glibc.tid);
+}
+
+void *tls_address_in(void *tp, const void *addr)
+{
+	return (char *)tp + ((const char *)addr - (const char *)arch_get_tp());
+}
+
+void tls_each_block(void (*fn)(void *tp, void *arg), void *arg)
+{
+	/* acquire: pairs with new_block */
+	for (struct tls_block *b = load_acquire(&all); b; b = b->all)
+		fn(tls_tp_of(b), arg);
+}
+
+static COLD void *new_block(void)
+{
+	struct tls_block *b;
+	void *tp = make ? make() : NULL;
+
+	if (!tp)
+		return NULL;
+	b = tls_block_of(tp);
+	b->all = load_relaxed(&all);
+	/* release: who finds the block sees the next one */
+	while (!cas_release(&all, &b->all, b))
+		;
+	return tp;
+}
+
+static inline void renew_locale(void *tp)
+{
+	const struct __locale_struct *l = glibc.global_locale;
+
+	if (glibc.locale == NOWHERE)
+		return;
+	/* setlocale may have been called since the template was born */
+	glibc_set_word(tp, glibc.locale, l);
+	glibc_set_word(tp, glibc.ctype_b, l->__ctype_b);
+	glibc_set_word(tp, glibc.ctype_lower, l->__ctype_tolower);
+	glibc_set_word(tp, glibc.ctype_upper, l->__ctype_toupper);
+}
+
+static inline void renew_pd(char *tp, void *stack, size_t size)
+{
+	const char *snap = glibc.snap + glibc.below;
+
+	if (glibc.reset != NOWHERE) {
+		memcpy(tp + glibc.reset, snap + glibc.reset,
+		       (size_t)(glibc.reset_end - glibc.reset));
+		for (unsigned i = glibc.reset_relocs; i < glibc.reset_relocs_end; i++) {
+			ptrdiff_t o = glibc.relocs[i];
+
+			glibc_set_word(
+			    tp, o, tp + ((char *)glibc_word(snap, o) - glibc.snap_tp));
+		}
+	}
+	if (glibc.stackblock != NOWHERE) {
+		glibc_set_word(tp, glibc.stackblock, stack);
+		glibc_set_word(tp, glibc.stackblock + 8, (void *)size);
+		glibc_set_word(tp, glibc.stackblock + 16, (void *)STACK_GUARD);
+		glibc_set_word(tp, glibc.stackblock + 24, (void *)STACK_GUARD);
+	}
+}
+
+void *tls_get(struct tls_cache *c, void *stack, size_t size)
+{
+	struct mag_node *x = mag_get(c ? &c->free : NULL, &pool);
+	char *tp = x ? tls_tp_of(container_of(x, struct tls_block, node)) : new_block();
+
+	if (unlikely(!tp))
+		return NULL;
+	modules_reset(tp);
+	*(int *)(void *)(tp + glibc.err) = 0;
+	*(int *)(void *)(tp + glibc.herr) = 0;
+	renew_locale(tp);
+	renew_pd(tp, stack, size);
+	store_relaxed((uint32_t *)(void *)(tp + glibc.tid),
+		      tid_fresh(c ? &c->tids : NULL));
+	store_relaxed(&tls_block_of(tp)->live, 1);
+	return tp;
+}
+
+void tls_put(struct tls_cache *c, void *tp)
+{
+	struct tls_block *b = tls_block_of(tp);
+
+	dbg_assert(b->live);
+	store_relaxed(&b->live, 0);
+	mag_put(c ? &c->free : NULL, &pool, &b->node);
+}
+
+void tls_cache_flush(struct tls_cache *c)
+{
+	mag_flush(&c->free, &pool);
+}
+
+void tls_modules_changed(void)
+{
+	modules_refresh();
+}
+
+/* --- the self-test --- */
+
+struct check {
+	const char *failed; /* NULL: all is well */
+	pthread_key_t key;
+	char stack[8 * 4096];
+};
+
+static int key_seen;
+
+static void on_key(void *value)
+{
+	key_seen += *(int *)value;
+}
+
+#define EXPECT(c)                                                                      \
+	do {                                                                           \
+		if (!(c))                                                              \
+			return #c;                                                     \
+	} while (0)
+
+/* libc asks the kernel for the affinity of the tid in the block, so pthread_getattr_np
+ * gives ESRCH unless posix/ interposes it; for the test the block has a real one for a
+ * moment. */
+static const char *check_stack(struct check *k, char *tp)
+{
+	int *tid = (int *)(void *)(tp + glibc.tid), mine = *tid, err;
+	pthread_attr_t attr;
+	size_t size = 0;
+	void *at = NULL;
+
+	*tid = sys_gettid();
+	err = glibc.getattr_np(pthread_self(), &attr);
+	*tid = mine;
+	EXPECT(!err);
+	pthread_attr_getstack(&attr, &at, &size);
+	pthread_attr_destroy(&attr);
+	EXPECT((char *)at == k->stack + STACK_GUARD);
+	EXPECT(size == sizeof(k->stack) - STACK_GUARD);
+	return NULL;
+}
+
+static const char *check_identity(char *tp)
+{
+	EXPECT((char *)pthread_self() == tp + glibc.pd);
+	EXPECT(tls_tid(tp) >= 0x400000);
+	EXPECT((char *)&errno == tp + glibc.err);
+	EXPECT(errno == 0);
+	errno = 77;
+	return NULL;
+}
+
+static const char *check_libc(void)
+{
+	char text[64];
+	void *p[20];
+	locale_t c;
+
+	for (size_t i = 0; i < array_size(p); i++) {
+		p[i] = malloc(i * 100 + 1);
+		EXPECT(p[i]);
+	}
+	for (size_t i = 0; i < array_size(p); i++)
+		free(p[i]);
+	EXPECT(isalpha('x') && !isalpha('1') && toupper('x') == 'X');
+	EXPECT(uselocale((locale_t)0) == LC_GLOBAL_LOCALE);
+	c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+	EXPECT(c);
+	uselocale(c); /* the next life must not see it */
+	EXPECT(snprintf(text, sizeof(text), "%d %.2f", 7, 1.5) == 6);
+	EXPECT(strerror(EINVAL)[0] != 0);
+	return NULL;
+}
+
+static const char *check_life(struct check *k, void *tp)
+{
+	static int one = 1;
+	const char *bad = check_identity(tp);
+
+	if (!bad && glibc.stackblock != NOWHERE)
+		bad = check_stack(k, tp);
+	if (!bad)
+		bad = check_libc();
+	if (bad)
+		return bad;
+	EXPECT(!glibc.getspecific(k->key));
+	EXPECT(!glibc.setspecific(k->key, &one));
+	EXPECT(glibc.getspecific(k->key) == &one);
+	key_seen = 0;
+	tls_run_destructors();
+	EXPECT(key_seen == 1);
+	EXPECT(!glibc.getspecific(k->key));
+	return NULL;
+}
+
+static void *check_thread(void *arg)
+{
+	struct check *k = arg;
+	void *mine = arch_get_tp(), *first = NULL;
+
+	for (int life = 0; life < 2; life++) {
+		void *tp = tls_get(NULL, k->stack, sizeof(k->stack));
+
+		if (!tp || (first && first != tp)) {
+			k->failed = "no block, or not the same again";
+			return NULL;
+		}
+		first = tp;
+		arch_set_tp(tp);
+		k->failed = check_life(k, tp);
+		arch_set_tp(mine);
+		tls_put(NULL, tp);
+		if (k->failed)
+			return NULL;
+	}
+	return NULL;
+}
+
+static int self_test(bool quiet)
+{
+	static struct check k;
+	pthread_t id;
+	int err;
+
+	k.failed = NULL;
+	err = glibc.key_create(&k.key, on_key);
+	if (err)
+		return -err;
+	err = glibc_run(check_thread, &k, NULL, (size_t)256 << 10, &id);
+	if (!err)
+		glibc.join(id, NULL);
+	glibc.key_delete(k.key);
+	if (!err && k.failed) {
+		if (!quiet)
+			uk_warn("thread blocks, method %s: %s", method, k.failed);
+		err = -ENOSYS;
+	}
+	return err;
+}
+
+/* The same in a child, without a trace in this process: a plain fork has no thread
+ * handlers run and signals nobody when it ends. */
+static int self_test_apart(void)
+{
+	int status = -1;
+	long pid = sysn(SYS_clone, 0, 0, 0, 0, 0, 0), got = 0;
+	int64_t deadline = sys_now() + 2 * NS_PER_SEC;
+
+	if (pid < 0)
+		return 0; /* not allowed here: the test in this process must do */
+	if (pid == 0)
+		for (;;)
+			sys1(SYS_exit_group, self_test(true) ? 1 : 0);
+	while (sys_now() < deadline) {
+		struct timespec ms = {0, NS_PER_MS};
+
+		got = sys4(SYS_wait4, pid, &status, WNOHANG | __WALL, NULL);
+		if (got)
+			break;
+		sys2(SYS_nanosleep, &ms, NULL);
+	}
+	if (!got) {
+		sys2(SYS_kill, pid, SIGKILL);
+		sys4(SYS_wait4, pid, &status, __WALL, NULL);
+	}
+	return got == pid && status == 0 ? 0 : -ENOSYS;
+}
+
+/* The versions that the tests have been run with. */
+static bool known_glibc(void)
+{
+	static const char *const known[] = {"2.36", "2.41", "2.43"};
+
+	for (size_t i = 0; i < array_size(known); i++)
+		if (!strcmp(gnu_get_libc_version(), known[i]))
+			return true;
+	return false;
+}
+
+static int try_method(const char *name, int (*init)(void), void *(*m)(void))
+{
+	int err = init();
+
+	if (err)
+		return err;
+	method = name;
+	make = m;
+	if (!known_glibc())
+		err = self_test_apart();
+	if (!err)
+		err = self_test(false);
+	if (err) {
+		method = "none";
+		make = NULL;
+		/* what the test made is of no use to the next method */
+		pool.batches = NULL;
+		all = NULL;
+	}
+	return err;
+}
+
+int tls_init(void)
+{
+	const char *want = secure_getenv("UK_TLS");
+	bool any = !want || !*want;
+	int err;
+
+	if (!any && !strcmp(want, "none"))
+		return 0;
+	err = glibc_learn();
+	if (!err)
+		err = modules_init();
+	if (err)
+		return err == -ENOSYS ? 0 : err;
+	if (any || !strcmp(want, "template"))
+		err = try_method("template", template_init, template_make);
+	if ((any && err) || (want && !strcmp(want, "harvest")))
+		err = try_method("harvest", harvest_init, harvest_make);
+	return err == -ENOSYS ? 0 : err;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Method A: a block is memory of ours, what ld.so's _dl_allocate_tls puts into it (DTV
+ * and initial images of all modules), and a relocated copy of a newborn thread's struct
+ * pthread and libc's TLS.
+ *
+ * Blocks are packed in slabs at an odd number of cache lines, so that the hot words of
+ * many blocks spread over all cache sets; the DTV (some 300 bytes) is on the heap,
+ * because ld.so reallocates it when modules come.
+ *
+ * Not in libc's lists of threads: those are for kernel threads (setxid signals each of
+ * them, a debugger asks the kernel about each of them).
+ *
+ * Rejected: _dl_allocate_tls(NULL), which takes the memory from malloc: no cheaper, it
+ * leaves no place for our line, and an interposed malloc may return what it poisons. */
+#include <string.h>
+
+#include "base/sys.h"
+#include "mem/slab.h"
+#include "thread/tls_block.h"
+
+static struct slab blocks;
+
+int template_init(void)
+{
+	size_t size = TLS_HEAD + glibc.below + glibc.pd_size;
+
+	/* TLS must end where struct pthread begins (not so on aarch64) */
+	if (!glibc.allocate_tls || glibc.pd != 0 || glibc.dtv == NOWHERE ||
+	    glibc.first_block == NOWHERE || glibc.stackblock == NOWHERE)
+		return -ENOSYS;
+	if (glibc.align > CACHE_LINE)
+		size += glibc.align;
+	size = (size + CACHE_LINE - 1) / CACHE_LINE | 1;
+	slab_init(&blocks, size * CACHE_LINE);
+	return 0;
+}
+
+void template_copy(void *tp)
+{
+	const char *snap = glibc.snap + glibc.below;
+	const void *dtv = glibc_word(tp, glibc.dtv);
+
+	memcpy((char *)tp + glibc.pd, snap + glibc.pd, glibc.pd_size);
+	memcpy((char *)tp + glibc.libc_tls, snap + glibc.libc_tls, glibc.libc_tls_size);
+	for (unsigned i = 0; i < glibc.nrelocs; i++) {
+		ptrdiff_t o = glibc.relocs[i];
+
+		glibc_set_word(
+		    tp, o, (char *)tp + ((char *)glibc_word(snap, o) - glibc.snap_tp));
+	}
+	glibc_set_word(tp, glibc.dtv, dtv);
+	if (glibc.rseq != NOWHERE) /* may lie outside of both */
+		memcpy((char *)tp + glibc.rseq, snap + glibc.rseq, 16);
+}
+
+void *template_make(void)
+{
+	char *mem = slab_get(&blocks, NULL);
+	uintptr_t tp;
+
+	if (!mem)
+		return NULL;
+	tp = (uintptr_t)mem + TLS_HEAD + glibc.below;
+	tp = (tp + glibc.align - 1) & ~(glibc.align - 1);
+	if (!glibc.allocate_tls((void *)tp)) {
+		slab_put(&blocks, NULL, mem);
+		return NULL;
+	}
+	template_copy((void *)tp);
+	return (void *)tp;
+}
