@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench.h - what every C and C++ program of the comparison needs: clocks, the output
+ * protocol, and the small random generator that all languages share.
+ *
+ * Protocol, one record a line on stdout, read by bench/lib/harness.py:
+ *	result METRIC VALUE	a figure
+ *	check VALUE		proof that the work was done; the harness knows the answer
+ *	note TEXT		e.g. where a system gave up
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+static inline int64_t now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static inline int64_t cpu_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static inline void result(const char *metric, double value)
+{
+	printf("result %s %.3f\n", metric, value);
+	fflush(stdout);
+}
+
+static inline void check(long long value)
+{
+	printf("check %lld\n", value);
+	fflush(stdout);
+}
+
+static inline void die(const char *what, int err)
+{
+	fprintf(stderr, "%s: %s\n", what, strerror(err < 0 ? -err : err));
+	exit(1);
+}
+
+/* xorshift64*: the same sleepers in every language. */
+static inline uint64_t rng_next(uint64_t *s)
+{
+	*s ^= *s >> 12;
+	*s ^= *s << 25;
+	*s ^= *s >> 27;
+	return *s * 0x2545F4914F6CDD1DULL;
+}
+
+static inline uint64_t rng_seed(uint64_t i)
+{
+	return (i + 1) * 0x9E3779B97F4A7C15ULL;
+}
+
+/* 1 ms ... 100 ms, in ns */
+static inline int64_t rng_sleep(uint64_t *s)
+{
+	return 1000000 + (int64_t)(rng_next(s) % 99000001);
+}
+
+/* Bytes from /proc: VmRSS + VmPTE of this process (w5). */
+static inline long long mem_own(void)
+{
+	char line[256];
+	long long sum = 0, kb;
+	FILE *f = fopen("/proc/self/status", "r");
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "VmRSS: %lld", &kb) == 1 ||
+		    sscanf(line, "VmPTE: %lld", &kb) == 1)
+			sum += kb * 1024;
+	if (f)
+		fclose(f);
+	return sum;
+}
+
+/* Kernel stacks + slabs of the whole machine: an estimate of what the kernel keeps. */
+static inline long long mem_kernel(void)
+{
+	char line[256];
+	long long sum = 0, kb;
+	FILE *f = fopen("/proc/meminfo", "r");
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "KernelStack: %lld", &kb) == 1 ||
+		    sscanf(line, "Slab: %lld", &kb) == 1)
+			sum += kb * 1024;
+	if (f)
+		fclose(f);
+	return sum;
+}
+
+static inline int cmp_i64(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+static inline double p99_us(int64_t *v, size_t n)
+{
+	qsort(v, n, sizeof *v, cmp_i64);
+	return (double)v[n * 99 / 100] / 1000.0;
+}
+
+#endif

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.ByteBuffer;
+import java.nio.channels.Pipe;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * Workloads w1..w8 on virtual threads: Loom WORKLOAD N [M].
+ * -Djdk.virtualThreadScheduler.parallelism chooses the processors. Each workload runs once
+ * at a tenth of its size first, for the compiler; the figure is that of the second run.
+ */
+final class Loom {
+	private static boolean silent;
+
+	private Loom() {
+	}
+
+	interface Body {
+		void run() throws Exception;
+	}
+
+	static void result(String metric, double v) {
+		if (!silent)
+			System.out.printf("result %s %.3f%n", metric, v);
+	}
+
+	static void check(long v) {
+		if (!silent)
+			System.out.println("check " + v);
+	}
+
+	static double per(long t0, long n) {
+		return (double) (System.nanoTime() - t0) / n;
+	}
+
+	static Thread spawn(Body b) {
+		return Thread.ofVirtual().start(() -> {
+			try {
+				b.run();
+			} catch (Exception e) {
+				throw new IllegalStateException(e);
+			}
+		});
+	}
+
+	static long sumKb(String file, String... keys) throws IOException {
+		long sum = 0;
+		for (String l : Files.readAllLines(Path.of(file)))
+			for (String k : keys)
+				if (l.startsWith(k))
+					sum += Long.parseLong(l.replaceAll("[^0-9]", "")) * 1024;
+		return sum;
+	}
+
+	static long memOwn() throws IOException {
+		return sumKb("/proc/self/status", "VmRSS:", "VmPTE:");
+	}
+
+	static long memKernel() throws IOException {
+		return sumKb("/proc/meminfo", "KernelStack:", "Slab:");
+	}
+
+	static long cpu() {
+		return ((com.sun.management.OperatingSystemMXBean) ManagementFactory
+				.getOperatingSystemMXBean()).getProcessCpuTime();
+	}
+
+	static void w1(int n, int total) throws Exception {
+		long[] done = new long[n];
+		Thread[] t = new Thread[n];
+		int each = total / n;
+		for (int i = 0; i < n; i++) {
+			int id = i;
+			t[i] = spawn(() -> {
+				long d = 0;
+				for (int k = 0; k < each; k++) {
+					Thread.yield();
+					d++;
+				}
+				done[id] = d;
+			});
+		}
+		long t0 = System.nanoTime();
+		for (Thread x : t)
+			x.join();
+		long sum = Arrays.stream(done).sum();
+		result("yield", per(t0, sum));
+		check(sum);
+	}
+
+	static void w2one(int n) throws Exception {
+		long[] c = new long[1];
+		long t0 = System.nanoTime();
+		for (int i = 0; i < n; i++)
+			spawn(() -> c[0]++).join();
+		result("one", per(t0, n));
+		check(c[0]);
+	}
+
+	static void w2many(int n) throws Exception {
+		AtomicLong c = new AtomicLong();
+		for (String name : List.of("first", "again")) {
+			Thread[] t = new Thread[n];
+			CountDownLatch arrived = new CountDownLatch(n), gate = new CountDownLatch(1);
+			long t0 = System.nanoTime();
+			for (int i = 0; i < n; i++)
+				t[i] = spawn(() -> {
+					arrived.countDown();
+					gate.await();
+					c.incrementAndGet();
+				});
+			arrived.await();
+			gate.countDown();
+			for (Thread x : t)
+				x.join();
+			result(name, per(t0, n));
+		}
+		check(c.get());
+	}
+
+	static long sum(long lo, long hi) throws Exception {
+		if (lo == hi)
+			return lo;
+		long mid = (lo + hi) / 2;
+		long[] out = new long[2];
+		Thread a = spawn(() -> out[0] = sum(lo, mid));
+		Thread b = spawn(() -> out[1] = sum(mid + 1, hi));
+		a.join();
+		b.join();
+		return out[0] + out[1];
+	}
+
+	static void w3(int n) throws Exception {
+		long s = 0;
+		for (String name : List.of("first", "again")) {
+			long t0 = System.nanoTime();
+			s = sum(1, n);
+			result(name, per(t0, 2L * n - 2));
+		}
+		check(s);
+	}
+
+	static void w4(int n) throws Exception {
+		Pipe p = Pipe.open(), q = Pipe.open();
+		Thread e = spawn(() -> {
+			ByteBuffer b = ByteBuffer.allocateDirect(1);
+			while (p.source().read(b.clear()) == 1)
+				q.sink().write(b.flip());
+		});
+		ByteBuffer b = ByteBuffer.allocateDirect(1), c = ByteBuffer.allocateDirect(1);
+		long ok = 0, t0 = System.nanoTime();
+		for (int i = 0; i < n; i++) {
+			byte v = (byte) (i & 0x7f);
+			p.sink().write(b.clear().put(v).flip());
+			q.source().read(c.clear());
+			if (c.get(0) == v)
+				ok++;
+		}
+		result("round", per(t0, n) / 1000);
+		p.sink().close();
+		e.join();
+		check(ok);
+	}
+
+	/** The heap is collected before both readings: the figure is what must stay. */
+	static void w5(int n) throws Exception {
+		CountDownLatch arrived = new CountDownLatch(n), gate = new CountDownLatch(1);
+		AtomicLong c = new AtomicLong();
+		Thread[] t = new Thread[n];
+		System.gc();
+		long m0 = memOwn(), k0 = memKernel();
+		for (int i = 0; i < n; i++)
+			t[i] = spawn(() -> {
+				arrived.countDown();
+				gate.await();
+				c.incrementAndGet();
+			});
+		arrived.await();
+		Thread.sleep(200);
+		System.gc();
+		long m1 = memOwn(), k1 = memKernel();
+		result("bytes", (double) (m1 - m0) / n);
+		result("kernel", (double) (k1 - k0) / n);
+		gate.countDown();
+		for (Thread x : t)
+			x.join();
+		check(c.get());
+	}
+
+	static void w6chan(int n) throws Exception {
+		SynchronousQueue<Integer> a = new SynchronousQueue<>(), b = new SynchronousQueue<>();
+		Thread e = spawn(() -> {
+			for (int i = 0; i < n; i++)
+				b.put(a.take());
+		});
+		long ok = 0, t0 = System.nanoTime();
+		for (int i = 0; i < n; i++) {
+			a.put(i);
+			if (b.take() == i)
+				ok++;
+		}
+		result("round", per(t0, n));
+		e.join();
+		check(ok);
+	}
+
+	static void w6mutex(int n, int rounds, boolean held) throws Exception {
+		ReentrantLock m = new ReentrantLock();
+		long[] c = new long[1];
+		Thread[] t = new Thread[n];
+		long t0 = System.nanoTime();
+		for (int i = 0; i < n; i++)
+			t[i] = spawn(() -> {
+				for (int k = 0; k < rounds; k++) {
+					m.lock();
+					c[0]++;
+					if (held)
+						Thread.yield();
+					m.unlock();
+				}
+			});
+		for (Thread x : t)
+			x.join();
+		result("lock", per(t0, (long) n * rounds));
+		check(c[0]);
+	}
+
+	static void sky(SynchronousQueue<Long> up, long num, int size) throws Exception {
+		if (size == 1) {
+			up.put(num);
+			return;
+		}
+		SynchronousQueue<Long> c = new SynchronousQueue<>();
+		for (int i = 0; i < 10; i++) {
+			long first = num + (long) i * (size / 10);
+			spawn(() -> sky(c, first, size / 10));
+		}
+		long s = 0;
+		for (int i = 0; i < 10; i++)
+			s += c.take();
+		up.put(s);
+	}
+
+	static void w7(int leaves) throws Exception {
+		long s = 0;
+		for (String name : List.of("first", "again")) {
+			SynchronousQueue<Long> c = new SynchronousQueue<>();
+			long t0 = System.nanoTime();
+			spawn(() -> sky(c, 0, leaves));
+			s = c.take();
+			result(name, per(t0, leaves));
+		}
+		check(s);
+	}
+
+	static long next(long[] s) {
+		s[0] ^= s[0] >>> 12;
+		s[0] ^= s[0] << 25;
+		s[0] ^= s[0] >>> 27;
+		return s[0] * 0x2545F4914F6CDD1DL;
+	}
+
+	static void w8(int n, int rounds) throws Exception {
+		long[] late = new long[n * rounds];
+		Arrays.fill(late, Long.MIN_VALUE);
+		Thread[] t = new Thread[n];
+		long c = cpu();
+		for (int i = 0; i < n; i++) {
+			int id = i;
+			t[i] = spawn(() -> {
+				long[] seed = { (id + 1) * 0x9E3779B97F4A7C15L };
+				for (int k = 0; k < rounds; k++) {
+					long span = 1000000 + Long.remainderUnsigned(next(seed), 99000001);
+					long due = System.nanoTime() + span;
+					Thread.sleep(Duration.ofNanos(span));
+					late[id * rounds + k] = System.nanoTime() - due;
+				}
+			});
+		}
+		for (Thread x : t)
+			x.join();
+		c = cpu() - c;
+		long done = Arrays.stream(late).filter(v -> v != Long.MIN_VALUE).count();
+		Arrays.sort(late);
+		result("late", late[(int) ((long) late.length * 99 / 100)] / 1000.0);
+		result("cpu", (double) c / late.length / 1000);
+		check(done);
+	}
+
+	static void run(String w, int n, int m) throws Exception {
+		switch (w) {
+		case "w1" -> w1(n, m);
+		case "w2one" -> w2one(n);
+		case "w2many" -> w2many(n);
+		case "w3" -> w3(n);
+		case "w4" -> w4(n);
+		case "w5" -> w5(n);
+		case "w6chan" -> w6chan(n);
+		case "w6mutex" -> w6mutex(n, m, false);
+		case "w6held" -> w6mutex(n, m, true);
+		case "w7" -> w7(n);
+		case "w8" -> w8(n, m);
+		default -> throw new IllegalArgumentException(w);
+		}
+	}
+
+	public static void main(String[] a) throws Exception {
+		int n = Integer.parseInt(a[1]), m = a.length > 2 ? Integer.parseInt(a[2]) : 0;
+		spawn(() -> {
+			if (!a[0].equals("w5") && !a[0].equals("w8")) {
+				silent = true;
+				int tenth = a[0].equals("w1") || a[0].startsWith("w6m") || a[0].startsWith("w6h")
+						? n : Math.max(n / 10, 10);
+				run(a[0], tenth, Math.max(m / 10, tenth));
+				silent = false;
+			}
+			run(a[0], n, m);
+		}).join();
+	}
+}

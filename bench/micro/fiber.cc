@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// fiber.cc - workloads w1..w8 on Boost.Fiber. fiber VPS WORKLOAD N [M].
+// One vp: the default round_robin algorithm. More: work_stealing on that many kernel
+// threads. Boost.Fiber has no I/O of its own, so w4 does not exist here.
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+#include <boost/fiber/all.hpp>
+#include "bench.h"
+
+namespace fib = boost::fibers;
+
+static long arg1, arg2;
+static std::atomic<long> counter{ 0 };
+static const size_t small_stack = 16 << 10;
+static fib::pooled_fixedsize_stack *pool; // used by the main kernel thread only
+static long vps;
+
+template <class F> static fib::fiber spawn(F &&f)
+{
+	// The pool is not thread safe, as Boost documents: with more vps take plain stacks.
+	if (vps == 1)
+		return fib::fiber(std::allocator_arg, *pool, std::forward<F>(f));
+	return fib::fiber(std::allocator_arg, fib::fixedsize_stack(small_stack),
+			  std::forward<F>(f));
+}
+
+static void w1()
+{
+	long each = arg2 / arg1, done = 0;
+	std::vector<fib::fiber> t;
+	for (long i = 0; i < arg1; i++)
+		t.push_back(spawn([&done, each] {
+			for (long k = 0; k < each; k++) {
+				boost::this_fiber::yield();
+				done++;
+			}
+		}));
+	int64_t t0 = now_ns();
+	for (auto &f : t)
+		f.join();
+	result("yield", double(now_ns() - t0) / double(done));
+	check(done);
+}
+
+static void w2one()
+{
+	for (long i = 0; i < 1000; i++)
+		spawn([] {}).join();
+	int64_t t0 = now_ns();
+	for (long i = 0; i < arg1; i++)
+		spawn([] { counter.fetch_add(1, std::memory_order_relaxed); }).join();
+	result("one", double(now_ns() - t0) / double(arg1));
+	check(counter);
+}
+
+struct gate {
+	fib::mutex lock;
+	fib::condition_variable cond;
+	bool open = false;
+	long arrived = 0;
+	void wait()
+	{
+		std::unique_lock<fib::mutex> l(lock);
+		arrived++;
+		cond.wait(l, [this] { return open; });
+	}
+	void release(long n)
+	{
+		for (;;) {
+			std::unique_lock<fib::mutex> l(lock);
+			if (arrived == n) {
+				open = true;
+				cond.notify_all();
+				return;
+			}
+			l.unlock();
+			boost::this_fiber::yield();
+		}
+	}
+};
+
+static void w2many()
+{
+	const char *names[2] = { "first", "again" };
+	for (const char *name : names) {
+		gate g;
+		std::vector<fib::fiber> t;
+		t.reserve(arg1);
+		int64_t t0 = now_ns();
+		for (long i = 0; i < arg1; i++)
+			t.push_back(spawn([&g] {
+				g.wait();
+				counter.fetch_add(1, std::memory_order_relaxed);
+			}));
+		g.release(arg1);
+		for (auto &f : t)
+			f.join();
+		result(name, double(now_ns() - t0) / double(arg1));
+	}
+	check(counter);
+}
+
+static long sum_range(long lo, long hi)
+{
+	if (lo == hi)
+		return lo;
+	long mid = (lo + hi) / 2, a = 0, b = 0;
+	fib::fiber fa = spawn([&a, lo, mid] { a = sum_range(lo, mid); });
+	fib::fiber fb = spawn([&b, mid, hi] { b = sum_range(mid + 1, hi); });
+	fa.join();
+	fb.join();
+	return a + b;
+}
+
+static void w3()
+{
+	const char *names[2] = { "first", "again" };
+	long sum = 0;
+	for (const char *name : names) {
+		int64_t t0 = now_ns();
+		sum = sum_range(1, arg1);
+		result(name, double(now_ns() - t0) / double(2 * arg1 - 2));
+	}
+	check(sum);
+}
+
+static void w5()
+{
+	gate g;
+	std::vector<fib::fiber> t;
+	t.resize(arg1);
+	long long m0 = mem_own(), k0 = mem_kernel();
+	for (long i = 0; i < arg1; i++)
+		t[i] = fib::fiber(std::allocator_arg, fib::fixedsize_stack(small_stack),
+				  [&g] {
+					  g.wait();
+					  counter++;
+				  });
+	while (g.arrived != arg1)
+		boost::this_fiber::yield();
+	long long m1 = mem_own(), k1 = mem_kernel();
+	result("bytes", double(m1 - m0) / double(arg1));
+	result("kernel", double(k1 - k0) / double(arg1));
+	g.release(arg1);
+	for (auto &f : t)
+		f.join();
+	check(counter);
+}
+
+static void w6chan()
+{
+	fib::unbuffered_channel<long> a, b;
+	fib::fiber e = spawn([&] {
+		long v;
+		while (a.pop(v) == fib::channel_op_status::success)
+			b.push(v);
+	});
+	long sum = 0;
+	int64_t t0 = now_ns();
+	for (long i = 0; i < arg1; i++) {
+		long v = -1;
+		a.push(i);
+		b.pop(v);
+		sum += v == i;
+	}
+	result("round", double(now_ns() - t0) / double(arg1));
+	a.close();
+	e.join();
+	check(sum);
+}
+
+static void w6mutex(bool held)
+{
+	fib::mutex m;
+	long n = 0;
+	std::vector<fib::fiber> t;
+	int64_t t0 = now_ns();
+	for (long i = 0; i < arg1; i++)
+		t.push_back(spawn([&] {
+			for (long k = 0; k < arg2; k++) {
+				std::unique_lock<fib::mutex> l(m);
+				n++;
+				if (held)
+					boost::this_fiber::yield();
+			}
+		}));
+	for (auto &f : t)
+		f.join();
+	result("lock", double(now_ns() - t0) / double(arg1 * arg2));
+	check(n);
+}
+
+static void sky(fib::unbuffered_channel<long> &up, long num, long size)
+{
+	if (size == 1) {
+		up.push(num);
+		return;
+	}
+	fib::unbuffered_channel<long> c;
+	for (long i = 0; i < 10; i++)
+		spawn([&c, num, size, i] { sky(c, num + i * (size / 10), size / 10); })
+			.detach();
+	long sum = 0;
+	for (int i = 0; i < 10; i++) {
+		long v = 0;
+		c.pop(v);
+		sum += v;
+	}
+	up.push(sum);
+}
+
+static void w7()
+{
+	const char *names[2] = { "first", "again" };
+	long sum = 0;
+	for (const char *name : names) {
+		fib::unbuffered_channel<long> c;
+		int64_t t0 = now_ns();
+		fib::fiber f = spawn([&c] { sky(c, 0, arg1); });
+		c.pop(sum);
+		result(name, double(now_ns() - t0) / double(arg1));
+		f.join();
+	}
+	check(sum);
+}
+
+static void w8()
+{
+	size_t n = size_t(arg1 * arg2);
+	std::vector<int64_t> late(n, INT64_MIN);
+	std::vector<fib::fiber> t;
+	int64_t c0 = cpu_ns();
+	for (long id = 0; id < arg1; id++)
+		t.push_back(spawn([&late, id] {
+			uint64_t seed = rng_seed(uint64_t(id));
+			for (long i = 0; i < arg2; i++) {
+				int64_t due = now_ns() + rng_sleep(&seed);
+				boost::this_fiber::sleep_until(
+					std::chrono::steady_clock::time_point(
+						std::chrono::nanoseconds(due)));
+				late[id * arg2 + i] = now_ns() - due;
+			}
+		}));
+	for (auto &f : t)
+		f.join();
+	int64_t c1 = cpu_ns();
+	long done = 0;
+	for (int64_t v : late)
+		done += v != INT64_MIN;
+	result("late", p99_us(late.data(), n));
+	result("cpu", double(c1 - c0) / double(n) / 1000.0);
+	check(done);
+}
+
+static void run(const std::string &w)
+{
+	if (w == "w1")
+		w1();
+	else if (w == "w2one")
+		w2one();
+	else if (w == "w2many")
+		w2many();
+	else if (w == "w3")
+		w3();
+	else if (w == "w5")
+		w5();
+	else if (w == "w6chan")
+		w6chan();
+	else if (w == "w6mutex")
+		w6mutex(false);
+	else if (w == "w6held")
+		w6mutex(true);
+	else if (w == "w7")
+		w7();
+	else if (w == "w8")
+		w8();
+	else
+		die(w.c_str(), 22);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 4)
+		return 2;
+	vps = atol(argv[1]);
+	arg1 = atol(argv[3]);
+	arg2 = argc > 4 ? atol(argv[4]) : 0;
+	fib::pooled_fixedsize_stack stacks(small_stack);
+	pool = &stacks;
+	if (vps == 1) {
+		run(argv[2]);
+		return 0;
+	}
+	// work_stealing: every kernel thread registers, the others wait for the end
+	std::vector<std::thread> workers;
+	fib::mutex m;
+	fib::condition_variable_any done;
+	bool over = false;
+	for (long i = 1; i < vps; i++)
+		workers.emplace_back([&] {
+			fib::use_scheduling_algorithm<fib::algo::work_stealing>(
+				uint32_t(vps), false);
+			std::unique_lock<fib::mutex> l(m);
+			done.wait(l, [&] { return over; });
+		});
+	fib::use_scheduling_algorithm<fib::algo::work_stealing>(uint32_t(vps), false);
+	run(argv[2]);
+	{
+		std::unique_lock<fib::mutex> l(m);
+		over = true;
+	}
+	done.notify_all();
+	for (auto &t : workers)
+		t.join();
+	return 0;
+}

@@ -1,0 +1,3 @@
+module ukthreads.org/bench/micro
+
+go 1.24

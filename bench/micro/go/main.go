@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Workloads w1..w8 on goroutines: go WORKLOAD N [M]; GOMAXPROCS chooses the processors.
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+var arg1, arg2 int
+
+func result(metric string, v float64) { fmt.Printf("result %s %.3f\n", metric, v) }
+func check(v int)                     { fmt.Printf("check %d\n", v) }
+func per(t time.Time, n int) float64  { return float64(time.Since(t).Nanoseconds()) / float64(n) }
+
+func cpu() int64 {
+	var u syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return u.Utime.Nano() + u.Stime.Nano()
+}
+
+func sumKB(file string, keys ...string) int {
+	f, err := os.Open(file)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	sum := 0
+	for s := bufio.NewScanner(f); s.Scan(); {
+		w := strings.Fields(s.Text())
+		if len(w) > 1 && slices.Contains(keys, w[0]) {
+			n, _ := strconv.Atoi(w[1])
+			sum += n * 1024
+		}
+	}
+	return sum
+}
+func memOwn() int    { return sumKB("/proc/self/status", "VmRSS:", "VmPTE:") }
+func memKernel() int { return sumKB("/proc/meminfo", "KernelStack:", "Slab:") }
+
+func rngNext(s *uint64) uint64 {
+	*s ^= *s >> 12
+	*s ^= *s << 25
+	*s ^= *s >> 27
+	return *s * 0x2545F4914F6CDD1D
+}
+
+func w1() {
+	each := arg2 / arg1
+	var wg sync.WaitGroup
+	var total atomic.Int64
+	for range arg1 {
+		wg.Add(1)
+		go func() {
+			n := 0
+			for range each {
+				runtime.Gosched()
+				n++
+			}
+			total.Add(int64(n))
+			wg.Done()
+		}()
+	}
+	t := time.Now()
+	wg.Wait()
+	result("yield", per(t, int(total.Load())))
+	check(int(total.Load()))
+}
+
+func w2one() {
+	n := 0
+	done := make(chan struct{})
+	t := time.Now()
+	for range arg1 {
+		go func() { n++; done <- struct{}{} }()
+		<-done
+	}
+	result("one", per(t, arg1))
+	check(n)
+}
+
+func w2many() {
+	var n atomic.Int64
+	for _, name := range []string{"first", "again"} {
+		var arrived, done sync.WaitGroup
+		gate := make(chan struct{})
+		t := time.Now()
+		for range arg1 {
+			arrived.Add(1)
+			done.Add(1)
+			go func() { arrived.Done(); <-gate; n.Add(1); done.Done() }()
+		}
+		arrived.Wait()
+		close(gate)
+		done.Wait()
+		result(name, per(t, arg1))
+	}
+	check(int(n.Load()))
+}
+
+func sum(lo, hi int, out *int, wg *sync.WaitGroup) {
+	defer wg.Done()
+	if lo == hi {
+		*out = lo
+		return
+	}
+	mid, a, b := (lo+hi)/2, 0, 0
+	var kids sync.WaitGroup
+	kids.Add(2)
+	go sum(lo, mid, &a, &kids)
+	go sum(mid+1, hi, &b, &kids)
+	kids.Wait()
+	*out = a + b
+}
+
+func w3() {
+	s := 0
+	for _, name := range []string{"first", "again"} {
+		var wg sync.WaitGroup
+		wg.Add(1)
+		t := time.Now()
+		sum(1, arg1, &s, &wg)
+		wg.Wait()
+		result(name, per(t, 2*arg1-2))
+	}
+	check(s)
+}
+
+func w4() {
+	r1, s1, _ := os.Pipe()
+	r2, s2, _ := os.Pipe()
+	go func() {
+		b := make([]byte, 1)
+		for {
+			if n, _ := r1.Read(b); n != 1 {
+				return
+			}
+			s2.Write(b)
+		}
+	}()
+	ok, b, c := 0, make([]byte, 1), make([]byte, 1)
+	t := time.Now()
+	for i := range arg1 {
+		b[0] = byte(i & 0x7f)
+		s1.Write(b)
+		if n, _ := r2.Read(c); n == 1 && c[0] == b[0] {
+			ok++
+		}
+	}
+	result("round", per(t, arg1)/1000)
+	s1.Close()
+	check(ok)
+}
+
+func w5() {
+	var arrived, done sync.WaitGroup
+	var n atomic.Int64
+	gate := make(chan struct{})
+	m0, k0 := memOwn(), memKernel()
+	for range arg1 {
+		arrived.Add(1)
+		done.Add(1)
+		go func() { arrived.Done(); <-gate; n.Add(1); done.Done() }()
+	}
+	arrived.Wait()
+	m1, k1 := memOwn(), memKernel()
+	result("bytes", float64(m1-m0)/float64(arg1))
+	result("kernel", float64(k1-k0)/float64(arg1))
+	close(gate)
+	done.Wait()
+	check(int(n.Load()))
+}
+
+func w6chan() {
+	a, b := make(chan int), make(chan int)
+	go func() {
+		for v := range a {
+			b <- v
+		}
+	}()
+	ok := 0
+	t := time.Now()
+	for i := range arg1 {
+		a <- i
+		if <-b == i {
+			ok++
+		}
+	}
+	result("round", per(t, arg1))
+	close(a)
+	check(ok)
+}
+
+func w6mutex(held bool) {
+	var m sync.Mutex
+	var wg sync.WaitGroup
+	n := 0
+	t := time.Now()
+	for range arg1 {
+		wg.Add(1)
+		go func() {
+			for range arg2 {
+				m.Lock()
+				n++
+				if held {
+					runtime.Gosched()
+				}
+				m.Unlock()
+			}
+			wg.Done()
+		}()
+	}
+	wg.Wait()
+	result("lock", per(t, arg1*arg2))
+	check(n)
+}
+
+func sky(c chan int, num, size int) {
+	if size == 1 {
+		c <- num
+		return
+	}
+	rc := make(chan int)
+	for i := range 10 {
+		go sky(rc, num+i*(size/10), size/10)
+	}
+	s := 0
+	for range 10 {
+		s += <-rc
+	}
+	c <- s
+}
+
+func w7() {
+	s := 0
+	for _, name := range []string{"first", "again"} {
+		c := make(chan int)
+		t := time.Now()
+		go sky(c, 0, arg1)
+		s = <-c
+		result(name, per(t, arg1))
+	}
+	check(s)
+}
+
+func w8() {
+	late := make([]int64, arg1*arg2)
+	for i := range late {
+		late[i] = -1 << 62
+	}
+	var wg sync.WaitGroup
+	c := cpu()
+	for id := range arg1 {
+		wg.Add(1)
+		go func() {
+			seed := uint64(id+1) * 0x9E3779B97F4A7C15
+			for i := range arg2 {
+				span := time.Duration(1000000 + int64(rngNext(&seed)%99000001))
+				due := time.Now().Add(span)
+				time.Sleep(span)
+				late[id*arg2+i] = int64(time.Since(due))
+			}
+			wg.Done()
+		}()
+	}
+	wg.Wait()
+	c = cpu() - c
+	done := 0
+	for _, v := range late {
+		if v != -1<<62 {
+			done++
+		}
+	}
+	slices.Sort(late)
+	result("late", float64(late[len(late)*99/100])/1000)
+	result("cpu", float64(c)/float64(len(late))/1000)
+	check(done)
+}
+
+func main() {
+	arg1, _ = strconv.Atoi(os.Args[2])
+	if len(os.Args) > 3 {
+		arg2, _ = strconv.Atoi(os.Args[3])
+	}
+	table := map[string]func(){
+		"w1": w1, "w2one": w2one, "w2many": w2many, "w3": w3, "w4": w4, "w5": w5,
+		"w6chan": w6chan, "w7": w7, "w8": w8,
+		"w6mutex": func() { w6mutex(false) }, "w6held": func() { w6mutex(true) },
+	}
+	table[os.Args[1]]()
+}

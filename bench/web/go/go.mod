@@ -1,0 +1,3 @@
+module ukthreads.org/bench/web
+
+go 1.24
