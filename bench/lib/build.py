@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each program of the comparison is made from.
+
+`program(name)` builds it when it is older than its sources and returns its path, or raises
+Missing with the reason in one line; the harness prints that reason and goes on with the
+others. `python3 bench/lib/build.py` builds all of them.
+"""
+import glob
+import os
+import shutil
+import subprocess
+import sys
+
+BENCH = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.dirname(BENCH)
+OUT = os.path.join(BENCH, "out")
+UK_BUILD = os.environ.get("UK_BUILD", os.path.join(ROOT, "build"))
+CFLAGS = "-O2 -g -D_GNU_SOURCE -std=gnu17 -Wall -Wextra -Wshadow".split()
+
+
+class Missing(Exception):
+    """A program that can't be had on this machine, and why."""
+
+
+def which(tool, package):
+    path = shutil.which(tool) or shutil.which(tool, path="/usr/sbin:/usr/local/go/bin")
+    if not path:
+        raise Missing(f"{tool} is not installed (Debian: {package}); see bench/setup")
+    return path
+
+
+def jdk():
+    """A JDK with final virtual threads (21 or later), newest first."""
+    homes = [os.environ.get("JAVA25_HOME", "")] + sorted(
+        glob.glob("/usr/lib/jvm/*"), reverse=True)
+    for want in (25, 24, 23, 22, 21):
+        for home in homes:
+            release = os.path.join(home, "release")
+            if os.path.exists(release) and f'JAVA_VERSION="{want}' in open(release).read():
+                return home
+    raise Missing("no JDK 21 or later under /usr/lib/jvm (JAVA25_HOME points to one)")
+
+
+def libst():
+    if not os.path.exists("/usr/include/st.h"):
+        raise Missing("State Threads is not installed (Debian: libst-dev)")
+
+
+def fiber():
+    if not os.path.exists("/usr/include/boost/fiber/all.hpp"):
+        raise Missing("Boost.Fiber is not installed (Debian: libboost-fiber-dev)")
+
+
+def runtime():
+    if not os.path.exists(os.path.join(UK_BUILD, "libukthreads.so")):
+        raise Missing("libukthreads.so is not built (run make, or set UK_BUILD)")
+
+
+def gcc(target, source, *libs):
+    return [which("gcc", "gcc"), *CFLAGS, f"-I{ROOT}/include", f"-I{BENCH}/lib",
+            source, "-o", target, "-pthread", *libs]
+
+
+def go(target, folder):
+    return [which("go", "golang"), "build", "-C", folder, "-o", target, "."]
+
+
+def cargo(package):
+    return [which("cargo", "cargo"), "build", "--release", "--locked", "--quiet",
+            "--manifest-path", os.path.join(BENCH, "Cargo.toml"),
+            "--target-dir", os.path.join(OUT, "cargo"), "-p", package]
+
+
+B = os.path.join(OUT, "bin")
+# name: (file made, sources, command, what must be there)
+RULES = {
+    "uk": (f"{B}/uk", ["micro/uk.c", "lib/bench.h"],
+           lambda t: gcc(t, f"{BENCH}/micro/uk.c", f"-L{UK_BUILD}", "-lukthreads",
+                         f"-Wl,-rpath,{UK_BUILD}"), runtime),
+    "nptl": (f"{B}/nptl", ["micro/nptl.c", "lib/bench.h"],
+             lambda t: gcc(t, f"{BENCH}/micro/nptl.c"), None),
+    "st": (f"{B}/st", ["micro/st.c", "lib/bench.h"],
+           lambda t: gcc(t, f"{BENCH}/micro/st.c", "-lst"), libst),
+    "boost.fiber": (f"{B}/fiber", ["micro/fiber.cc", "lib/bench.h"],
+                    lambda t: [which("g++", "g++"), "-O2", "-std=c++17", "-Wall", "-Wextra",
+                               f"-I{BENCH}/lib", f"{BENCH}/micro/fiber.cc", "-o", t,
+                               "-lboost_fiber", "-lboost_context", "-pthread"], fiber),
+    "go": (f"{B}/go-micro", ["micro/go/main.go", "micro/go/go.mod"],
+           lambda t: go(t, f"{BENCH}/micro/go"), None),
+    "tokio": (f"{OUT}/cargo/release/tokio-micro",
+              ["micro/tokio/src/main.rs", "micro/tokio/Cargo.toml", "Cargo.lock"],
+              lambda t: cargo("tokio-micro"), None),
+    "loom": (f"{OUT}/loom/Loom.class", ["micro/Loom.java"],
+             lambda t: [f"{jdk()}/bin/javac", "-Xlint:all", "-d", f"{OUT}/loom",
+                        f"{BENCH}/micro/Loom.java"], jdk),
+    "load": (f"{B}/load", ["web/load.c", "lib/bench.h"],
+             lambda t: gcc(t, f"{BENCH}/web/load.c"), None),
+    "raw-epoll": (f"{B}/raw_epoll", ["web/raw_epoll.c", "web/raw.h", "lib/bench.h"],
+                  lambda t: gcc(t, f"{BENCH}/web/raw_epoll.c"), None),
+    "raw-uring": (f"{B}/raw_uring", ["web/raw_uring.c", "web/raw.h", "lib/bench.h"],
+                  lambda t: gcc(t, f"{BENCH}/web/raw_uring.c"), None),
+    "go-net-http": (f"{B}/go-web", ["web/go/main.go", "web/go/go.mod"],
+                    lambda t: go(t, f"{BENCH}/web/go"), None),
+    "hyper": (f"{OUT}/cargo/release/hyper-web",
+              ["web/hyper/src/main.rs", "web/hyper/Cargo.toml", "Cargo.lock"],
+              lambda t: cargo("hyper-web"), None),
+}
+
+
+def program(name):
+    target, sources, command, needs = RULES[name]
+    if needs:
+        needs()
+    newest = max(os.path.getmtime(os.path.join(BENCH, s)) for s in sources)
+    if not os.path.exists(target) or os.path.getmtime(target) < newest:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        print(f"building {name}", file=sys.stderr, flush=True)
+        done = subprocess.run(command(target), capture_output=True, text=True)
+        if done.returncode:
+            tail = (done.stderr or done.stdout).strip().splitlines()[-1:]
+            raise Missing(f"does not build: {' '.join(tail)}")
+        os.utime(target)
+    return target
+
+
+if __name__ == "__main__":
+    absent = 0
+    for rule in RULES:
+        try:
+            print(f"{rule:12} {os.path.relpath(program(rule), ROOT)}")
+        except Missing as why:
+            absent += 1
+            print(f"{rule:12} MISSING: {why}")
+    sys.exit(1 if absent else 0)

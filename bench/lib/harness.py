@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs, medians, the table and the JSON, shared by all workloads.
+
+A Figures object collects single values under (variant, system, unit); the order in which
+variants and systems first appear is the order of the table.
+"""
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+OURS = ("uk-light", "uk-full", "ukweb-pth", "ukweb-uk", "ukweb-uk-set")
+CPUS = sorted(os.sched_getaffinity(0))
+
+
+class Failed(Exception):
+    """A run that did not do its work."""
+
+
+def say(*words):
+    print(*words, file=sys.stderr, flush=True)
+
+
+def pinned(cpus):
+    """taskset words for the first `cpus` CPUs that this process may use."""
+    return ["taskset", "-c", ",".join(str(c) for c in CPUS[:cpus])]
+
+
+def busy_warning():
+    load = os.getloadavg()[0]
+    if load > 0.5:
+        say(f"warning: load average {load:.2f} before the start; figures will be noisy")
+
+
+def run_program(command, env, expect, timeout):
+    """One run: ({metric: value}, [notes]). Raises Failed unless its check is `expect`
+    (None: any)."""
+    try:
+        p = subprocess.run(command, env={**os.environ, **env}, capture_output=True,
+                           text=True, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"no end after {timeout} s") from None
+    values, notes, proof = {}, [], None
+    for line in p.stdout.splitlines():
+        word, _, rest = line.partition(" ")
+        if word == "result":
+            name, value = rest.split()
+            values[name] = float(value)
+        elif word == "check":
+            proof = int(rest)
+        elif word == "note":
+            notes.append(rest)
+    if p.returncode:
+        why = notes or p.stderr.strip().splitlines()[-1:] or [f"status {p.returncode}"]
+        raise Failed("; ".join(why))
+    if proof is None or (expect is not None and proof != expect):
+        raise Failed(f"wrong check: {proof}, expected {expect}")
+    return values, notes
+
+
+class Figures:
+    def __init__(self, workload):
+        self.workload = workload
+        self.values = {}
+        self.gone = {}
+        self.targets = {}
+
+    def add(self, variant, system, unit, value):
+        self.values.setdefault((variant, system, unit), []).append(value)
+
+    def absent(self, system, variant, why):
+        """Said once in the table: a system that gives no figure, and why."""
+        self.gone.setdefault((system, why), []).append(variant)
+
+    def rows(self):
+        return [{"workload": self.workload, "variant": v, "system": s, "unit": u,
+                 "median": round(statistics.median(x), 4), "min": round(min(x), 4),
+                 "max": round(max(x), 4), "runs": len(x)}
+                for (v, s, u), x in self.values.items()]
+
+    def write_json(self, path):
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(self.rows(), f, indent=1)
+            f.write("\n")
+
+    def table(self):
+        rows = self.rows()
+        for variant, unit in dict.fromkeys((r["variant"], r["unit"]) for r in rows):
+            group = [r for r in rows if (r["variant"], r["unit"]) == (variant, unit)]
+            if unit == "errors" and not any(r["max"] for r in group):
+                continue
+            higher = unit.endswith("/s")
+            peers = [r["median"] for r in group
+                     if r["system"] not in OURS and not r["system"].startswith("raw-")
+                     and r["median"] > 0]
+            best = (max if higher else min)(peers) if peers else None
+            target = self.targets.get((variant, unit))
+            print(f"\n{self.workload} | {variant} | {unit}"
+                  + (f" | target {target}" if target else ""))
+            print(f"  {'system':14} {'median':>12} {'min':>12} {'max':>12} {'runs':>4}"
+                  f"  to best peer")
+            for r in sorted(group, key=lambda r: r["median"], reverse=higher):
+                ratio = f"{r['median'] / best:.2f} x" if best else ""
+                print(f"  {r['system']:14} {r['median']:12,.2f} {r['min']:12,.2f} "
+                      f"{r['max']:12,.2f} {r['runs']:4}  {ratio}".rstrip())
+        if any(r["unit"] == "errors" for r in rows):
+            print("\nevery figure above is of a run without one error; the others are named "
+                  "below")
+        if self.gone:
+            print()
+        for (system, why), variants in self.gone.items():
+            names = "; ".join(dict.fromkeys(variants))
+            print(f"  {system}: {why}" + (f" ({names})" if names else ""))
+        sys.stdout.flush()

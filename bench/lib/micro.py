@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workloads w1..w8: which program runs with which arguments, and what it must answer.
+
+Runs are interleaved (A B C A B C ...), so that a slow minute of the machine hits all.
+"""
+import collections
+import os
+
+import build
+import harness
+
+# args: words after the workload's name; check: the program's proof;
+# metrics: {metric of the program: (what to add to the variant, unit, target)}
+Case = collections.namedtuple("Case", "variant vps program args check metrics skip cpus")
+
+
+def case(variant, vps, program, args, check, metrics, skip=None, cpus=None):
+    return Case(variant, vps, program, args, check, metrics, skip or {}, cpus or vps)
+
+
+NO_IO = {"boost.fiber": "has no I/O of its own"}
+TWO_ROUNDS = {"first": ", first round", "again": ", second round"}
+
+
+def rounds(unit, target):
+    return {m: (text, unit, target if m == "again" else None)
+            for m, text in TWO_ROUNDS.items()}
+
+
+def w1(q):
+    n = 500_000 if q else 5_000_000
+    return [case(f"{t:,} threads, 1 vp", 1, "w1", (t, n), n,
+                 {"yield": ("", "ns", target)})
+            for t, target in ((2, "20 light, 25 full"), (1000, "25 light, 30 full"))]
+
+
+def w2(q):
+    n, small, many = (50_000, 10_000, 20_000) if q else (300_000, 10_000, 100_000)
+    out = [case("one at a time, 1 vp", 1, "w2one", (n,), n,
+                {"one": ("", "ns", "60 light, 150 full")})]
+    for m in (small, many):
+        out.append(case(f"{m:,} alive, 1 vp", 1, "w2many", (m,), 2 * m,
+                        rounds("ns", "400 light, 900 full" if m == 100_000 else None)))
+    return out
+
+
+def w3(q):
+    n = 5_000 if q else 50_000
+    return [case(f"{2 * n:,} threads, {v} vp", v, "w3", (n,), n * (n + 1) // 2,
+                 rounds("ns", f"{t} light")) for v, t in ((1, 400), (2, 200))]
+
+
+def w4(q):
+    n = 20_000 if q else 200_000
+    return [case(f"round trip, {v} vp", v, "w4", (n,), n, {"round": ("", "us", t)},
+                 NO_IO) for v, t in ((1, "1.6"), (2, "2.4"))]
+
+
+def w5(q):
+    n = 50_000 if q else 1_000_000
+    return [case(f"{n:,} parked", 1, "w5", (n,), None,
+                 {"bytes": ("", "bytes", "4,300 light, 8,400 full"),
+                  "kernel": (", kernel stacks and slabs (whole machine)", "bytes", None)})]
+
+
+def w6(q):
+    n, r = (50_000, 2_000) if q else (500_000, 20_000)
+    out = [case(f"channel ping-pong, {v} vp", v, "w6chan", (n,), n,
+                {"round": ("", "ns", t)}) for v, t in ((1, "40"), (2, "400"))]
+    out += [case(f"mutex under 100 threads, {v} vp", v, "w6mutex", (100, r), 100 * r,
+                 {"lock": ("", "ns", t)}) for v, t in ((1, "18"), (2, None))]
+    out.append(case("mutex held across a yield, 100 threads, 1 vp", 1, "w6held",
+                    (100, r // 20), 5 * r, {"lock": ("", "ns", None)}))
+    return out
+
+
+def w7(q):
+    n = 100_000 if q else 1_000_000
+    skip = {"nptl": "a million kernel threads can't exist"}
+    return [case(f"{n:,} leaves, {v} vp", v, "w7", (n,), n * (n - 1) // 2,
+                 rounds("ns", "1,000" if v == 1 else None), skip) for v in (1, 2)]
+
+
+def w8(q):
+    n, r = (1_000, 10) if q else (10_000, 40)
+    return [case(f"{n:,} sleepers, 1 vp", 1, "w8", (n, r), n * r,
+                 {"late": (", lateness p99", "us", "50"),
+                  "cpu": (", CPU per wake", "us", "1.0")})]
+
+
+WORKLOADS = {
+    "w1": (w1, "yield: 2 and 1,000 threads, one vp"),
+    "w2": (w2, "create + start + exit + join: one at a time, many alive"),
+    "w3": (w3, "divide-and-conquer sum, 100,000 threads"),
+    "w4": (w4, "two threads, two pipes: round trip"),
+    "w5": (w5, "bytes of a parked thread, 1,000,000 of them"),
+    "w6": (w6, "channel ping-pong; a mutex under 100 threads"),
+    "w7": (w7, "skynet: a tree of threads with 1,000,000 leaves"),
+    "w8": (w8, "10,000 sleepers: lateness and CPU of a wake-up"),
+}
+
+SYSTEMS = ("uk-light", "uk-full", "nptl", "go", "loom", "st", "boost.fiber", "tokio")
+
+
+def command(system, c):
+    """(words, environment) of one run."""
+    words = [c.program, *map(str, c.args)]
+    if system.startswith("uk-"):
+        return [build.program("uk"), system[3:], *words], {"UK_VPS": str(c.vps)}
+    if system == "st" and c.vps > 1:
+        raise build.Missing("runs on one processor only")
+    path = build.program(system)
+    if system == "go":
+        return [path, *words], {"GOMAXPROCS": str(c.vps)}
+    if system in ("tokio", "boost.fiber"):
+        return [path, str(c.vps), *words], {}
+    if system == "loom":
+        par = "-Djdk.virtualThreadScheduler."
+        return [f"{build.jdk()}/bin/java", "-Xmx6g", f"{par}parallelism={c.vps}",
+                f"{par}maxPoolSize={c.vps}", "-cp", os.path.dirname(path), "Loom",
+                *words], {}
+    return [path, *words], {}
+
+
+def one_run(system, c, figures):
+    words, env = command(system, c)
+    expect = c.check
+    if c.program == "w5" and system != "nptl":
+        expect = c.args[0]
+    values, notes = harness.run_program(harness.pinned(c.cpus) + words, env, expect, 180)
+    for metric, (suffix, unit, _) in c.metrics.items():
+        figures.add(c.variant + suffix, system, unit, values[metric])
+    for note in notes:
+        figures.absent(system, c.variant, note)
+
+
+def run(name, runs, quick, only=None):
+    cases = WORKLOADS[name][0](quick)
+    figures = harness.Figures(name)
+    if name == "w5":
+        runs = min(runs, 3)
+    for c in cases:
+        for suffix, unit, target in c.metrics.values():
+            if target and not quick:
+                figures.targets[(c.variant + suffix, unit)] = target
+        dead = set()
+        for i in range(runs):
+            for system in SYSTEMS:
+                if system in dead or (only and system not in only):
+                    continue
+                harness.say(f"{name} | {c.variant} | run {i + 1}/{runs} | {system}")
+                try:
+                    if system in c.skip:
+                        raise build.Missing(c.skip[system])
+                    one_run(system, c, figures)
+                except (build.Missing, harness.Failed) as why:
+                    figures.absent(system, c.variant, str(why))
+                    dead.add(system)
+    return figures

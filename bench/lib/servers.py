@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The web servers of the comparison: how each is started from a private prefix, and the CPU
+time of its processes. Everything listens on 127.0.0.1 and a high port; the machine's own
+nginx and apache2 services are never touched."""
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import build
+import harness
+
+WWW = os.path.join(build.OUT, "www")
+TICK = os.sysconf("SC_CLK_TCK")
+SMALL = b"hello, world\n"
+
+
+def make_root():
+    """The served files: the small reply, and 10,000 bytes of the founding test."""
+    os.makedirs(WWW, exist_ok=True)
+    for name, data in (("small", SMALL), ("file10k", bytes(
+            b"0123456789abcdefghijklmnopqrstuvwxyz\n"[(i * 7 + i // 64) % 37]
+            for i in range(10_000)))):
+        path = os.path.join(WWW, name)
+        if not os.path.exists(path) or open(path, "rb").read() != data:
+            with open(path, "wb") as f:
+                f.write(data)
+
+
+def prefix(name):
+    path = os.path.join(build.OUT, "run", name)
+    shutil.rmtree(path, ignore_errors=True)
+    os.makedirs(path)
+    return path
+
+
+def ukweb(mode):
+    def command(port, cpus, _):
+        path = os.path.join(build.UK_BUILD, "ukweb")
+        if not os.path.exists(path):
+            path = os.path.join(build.UK_BUILD, "apps", "web", "ukweb")
+        if not os.path.exists(path):
+            raise build.Missing("build/ukweb is not built (run make, or set UK_BUILD)")
+        return [path, f"--mode={mode}", f"--port={port}", f"--root={WWW}",
+                f"--vps={cpus}"], {}
+    return command
+
+
+def raw(name):
+    def command(port, cpus, _):
+        if cpus > 1:
+            raise build.Missing("one kernel thread only")
+        return [build.program(name), str(port), WWW], {}
+    return command
+
+
+def raw_uring(port, cpus, _):
+    if cpus > 1:
+        raise build.Missing("one kernel thread only")
+    return [build.program("raw-uring"), str(port)], {}
+
+
+def go_web(port, cpus, _):
+    return [build.program("go-net-http"), str(port), WWW], {"GOMAXPROCS": str(cpus)}
+
+
+def hyper(port, cpus, _):
+    return [build.program("hyper"), str(port), WWW, str(cpus)], {}
+
+
+def nginx(port, cpus, _):
+    home = prefix("nginx")
+    with open(os.path.join(build.BENCH, "web", "nginx.conf"), encoding="utf-8") as f:
+        text = f.read()
+    conf = os.path.join(home, "nginx.conf")
+    with open(conf, "w", encoding="utf-8") as f:
+        f.write(text.replace("@PREFIX@", home).replace("@PORT@", str(port))
+                .replace("@ROOT@", WWW).replace("@WORKERS@", str(cpus))
+                .replace("@USER@", pwd.getpwuid(os.getuid()).pw_name))
+    return [build.which("nginx", "nginx"), "-p", home, "-e", f"{home}/error.log",
+            "-c", conf], {}
+
+
+def apache(mpm):
+    def command(port, _, connections):
+        home = prefix(f"apache-{mpm}")
+        binary = build.which("apache2", "apache2")
+        modules = "/usr/lib/apache2/modules"
+        if not os.path.exists(f"{modules}/mod_mpm_{mpm}.so"):
+            raise build.Missing(f"no mod_mpm_{mpm}.so (Debian: apache2)")
+        with open(os.path.join(build.BENCH, "web", f"apache-{mpm}.conf"),
+                  encoding="utf-8") as f:
+            text = f.read()
+        with open(os.path.join(build.BENCH, "web", "apache-common.conf"),
+                  encoding="utf-8") as f:
+            text += f.read()
+        # worker: a thread for each connection and some; event: it closes idle connections
+        # when all its threads are busy, so as many threads, but never more than 1,064
+        room = (connections if mpm == "worker" else min(connections, 1000)) + 64
+        per_child = min(room, 1000)
+        conf = os.path.join(home, "apache.conf")
+        with open(conf, "w", encoding="utf-8") as f:
+            f.write(text.replace("@PREFIX@", home).replace("@PORT@", str(port))
+                    .replace("@ROOT@", WWW).replace("@MODULES@", modules)
+                    .replace("@PER_CHILD@", str(per_child))
+                    .replace("@CHILDREN@", str(-(-room // per_child)))
+                    .replace("@WORKERS@", str(-(-room // per_child) * per_child))
+                    .replace("@FACTOR@", str(connections // per_child + 4))
+                    .replace("@USER@", "www-data" if os.getuid() == 0
+                             else pwd.getpwuid(os.getuid()).pw_name))
+        return [binary, "-DFOREGROUND", "-f", conf], {}
+    return command
+
+
+SERVERS = {
+    "ukweb-uk": ukweb("uk"), "ukweb-uk-set": ukweb("uk-set"), "ukweb-pth": ukweb("pth"),
+    "raw-uring": raw_uring, "raw-epoll": raw("raw-epoll"),
+    "nginx": nginx, "hyper": hyper, "go-net-http": go_web,
+    "apache-event": apache("event"), "apache-worker": apache("worker"),
+}
+
+
+def free_port():
+    """A port below the range that the client's own sockets come from."""
+    for port in range(18080, 19080):
+        with socket.socket() as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                s.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+    raise build.Missing("no free port")
+
+
+class Server:
+    """A running server: `with Server("nginx", cpus=1) as s: s.port, s.cpu()`."""
+
+    def __init__(self, name, cpus, connections):
+        self.name = name
+        self.port = free_port()
+        words, env = SERVERS[name](self.port, cpus, connections)
+        log = os.path.join(build.OUT, f"{name}.log")
+        self.log = open(log, "wb")
+        self.process = subprocess.Popen(
+            harness.pinned(cpus) + words, env={**os.environ, **env}, cwd=build.OUT,
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
+            start_new_session=True)
+
+    def __enter__(self):
+        end = time.monotonic() + 10
+        while time.monotonic() < end and self.process.poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                time.sleep(0.3)
+                return self
+            except OSError:
+                time.sleep(0.05)
+        self.__exit__()
+        tail = open(self.log.name, "rb").read()[-300:].decode(errors="replace").strip()
+        raise harness.Failed(f"does not start: {' '.join(tail.split())}")
+
+    def __exit__(self, *_):
+        """Stop our own child politely, then by force; its session holds only its own."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        self.log.close()
+
+    def cpu(self):
+        """Seconds of CPU of the process, its descendants and those they waited for."""
+        parents, times = {}, {}
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit():
+                continue
+            try:
+                with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as f:
+                    rest = f.read().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            parents[int(entry)] = int(rest[1])
+            times[int(entry)] = sum(map(int, rest[11:15]))
+        total = 0
+        for pid, ticks in times.items():
+            up = pid
+            while up and up != self.process.pid:
+                up = parents.get(up, 0)
+            if up:
+                total += ticks
+        return total / TICK

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Web workloads: CPU of the server per request, and the founding test with httperf."""
+import os
+import re
+import subprocess
+
+import build
+import harness
+from servers import SERVERS, WWW, Server, make_root
+
+CLIENT_CPU = harness.CPUS[-1]
+ERRORS = ("connect", "closed", "io", "status", "body", "late")
+
+
+def load_once(server, path, connections, seconds):
+    """CPU us per request of the server, requests/s, p99 us; Failed on any error."""
+    client = subprocess.Popen(
+        ["taskset", "-c", str(CLIENT_CPU), build.program("load"), str(server.port), path,
+         str(connections), str(seconds), WWW + path, "1"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        if client.stdout.readline().strip() != "READY":
+            raise harness.Failed("the client ended early: "
+                                 + client.stderr.read().strip()[-200:])
+        before = server.cpu()
+        client.stdin.write("go\n")
+        client.stdin.flush()
+        words = client.stdout.readline().split()
+        after = server.cpu()
+        client.stdin.write("end\n")
+        client.stdin.close()
+        client.wait(60)
+    finally:
+        if client.poll() is None:
+            client.kill()
+            client.wait()
+    got = dict(w.split("=") for w in words[1:])
+    errors = {k: int(got[k]) for k in ERRORS if got.get(k, "0") != "0"}
+    requests = int(got["requests"])
+    if errors or not requests:
+        raise harness.Failed(f"errors: {errors or 'no reply at all'} in {requests:,} requests")
+    return ((after - before) / requests * 1e6, requests / float(got["seconds"]),
+            float(got["p99"]))
+
+
+def cpu_per_request(name, path, counts, systems, seconds, targets):
+    def run(runs, quick, only):
+        make_root()
+        figures = harness.Figures(name)
+        for n in counts[:2] if quick else counts:
+            variant, dead = f"{n:,} connections, one core", set()
+            if n in targets and not quick:
+                figures.targets[(variant, "CPU us per request")] = targets[n]
+            for i in range(runs):
+                for system in systems:
+                    if system in dead or (only and system not in only):
+                        continue
+                    harness.say(f"{name} | {variant} | run {i + 1}/{runs} | {system}")
+                    try:
+                        with Server(system, 1, n) as s:
+                            us, rate, p99 = load_once(s, path, n, 1 if quick else seconds)
+                    except (build.Missing, harness.Failed) as why:
+                        figures.absent(system, variant, str(why))
+                        dead.add(system)
+                        continue
+                    figures.add(variant, system, "CPU us per request", us)
+                    figures.add(variant, system, "requests/s", rate)
+                    figures.add(variant + ", p99 latency", system, "us", p99)
+                    figures.add(variant + ", errors", system, "errors", 0)
+        return figures
+    return run
+
+
+# --- the founding test ----------------------------------------------------------------
+
+CALLS, SIZE = 5, 10_000
+FOUNDING = ("ukweb-pth", "ukweb-uk", "ukweb-uk-set", "apache-worker", "nginx")
+PAPER_RATES = list(range(10, 121, 10))
+HIGH_RATES = [250, 500, 1000, 2000, 3000]
+
+
+def httperf(port, rate, connections):
+    """(replies/s, KB/s) of one run; Failed unless every request got its 10,000 bytes."""
+    words = ["taskset", "-c", str(CLIENT_CPU), build.which("httperf", "httperf"), "--hog",
+             "--server", "127.0.0.1", "--port", str(port), "--uri", "/file10k",
+             "--num-conns", str(connections), "--num-calls", str(CALLS),
+             "--rate", str(rate), "--timeout", "10"]
+    p = subprocess.run(words, capture_output=True, text=True,
+                       timeout=connections / rate + 60)
+
+    def number(pattern):
+        m = re.search(pattern, p.stdout)
+        if not m:
+            raise harness.Failed(f"httperf said nothing: {p.stderr.strip()[-200:]}")
+        return float(m.group(1))
+
+    want = connections * CALLS
+    seen = {"replies": number(r"replies (\d+)"), "2xx": number(r"2xx=(\d+)"),
+            "body": number(r"content ([\d.]+) footer"),
+            "errors": number(r"Errors: total (\d+)")}
+    if seen != {"replies": want, "2xx": want, "body": SIZE, "errors": 0}:
+        detail = re.findall(r"(client-timo|socket-timo|connrefused|connreset|fd-unavail|"
+                            r"addrunavail|ftab-full|other) ([1-9]\d*)", p.stdout)
+        text = ", ".join(f"{k} {v}" for k, v in detail)
+        raise harness.Failed(f"{seen['replies']:.0f} of {want} requests answered"
+                             + (f" ({text})" if text else f" {seen}"))
+    took = number(r"test-duration ([\d.]+)")
+    return want / took, number(r"Net I/O: ([\d.]+)")
+
+
+def founding(runs, quick, only):
+    make_root()
+    figures = harness.Figures("founding")
+    rates = [10, 40, 80, 120, 1000, 3000] if quick else PAPER_RATES + HIGH_RATES
+    for cpus in range(1, min(2, len(harness.CPUS)) + 1):
+        dead = set()
+        for rate in rates:
+            n = min(3000, rate * 10) if quick else 3000
+            variant = f"{rate} connections/s, {cpus} CPU" + (f", {n} in all" if n < 3000 else "")
+            for _ in range(runs):
+                for system in FOUNDING:
+                    if system in dead or (only and system not in only):
+                        continue
+                    harness.say(f"founding | {variant} | {system}")
+                    try:
+                        with Server(system, cpus, 3000) as s:
+                            replies, kb = httperf(s.port, rate, n)
+                    except build.Missing as why:
+                        figures.absent(system, "", str(why))
+                        dead.add(system)
+                        continue
+                    except harness.Failed as why:
+                        figures.absent(system, variant, str(why))
+                        continue
+                    figures.add(variant, system, "replies/s", replies)
+                    figures.add(variant, system, "KB/s", kb)
+    plot(figures)
+    return figures
+
+
+def plot(figures):
+    """Figures 4 and 5 of the paper: one file of data a system, one picture a CPU count."""
+    folder = os.path.join(build.OUT, "founding")
+    os.makedirs(folder, exist_ok=True)
+    points = {}
+    for r in figures.rows():
+        rate, cpus = re.match(r"(\d+) connections/s, (\d)", r["variant"]).groups()
+        points.setdefault((cpus, r["system"]), {}).setdefault(int(rate), {})[r["unit"]] = \
+            r["median"]
+    for (cpus, system), rows in points.items():
+        with open(f"{folder}/{cpus}cpu-{system}.dat", "w", encoding="utf-8") as f:
+            f.write("# connections/s  replies/s  KB/s\n")
+            for rate, v in sorted(rows.items()):
+                f.write(f"{rate} {v['replies/s']} {v['KB/s']}\n")
+    try:
+        gnuplot = build.which("gnuplot", "gnuplot-nox")
+    except build.Missing as why:
+        harness.say(f"no pictures: {why}")
+        return
+    for cpus in sorted({c for c, _ in points}):
+        names = " ".join(s for c, s in points if c == cpus)
+        for kind in ("svg", "png"):
+            out = f"{folder}/founding-{cpus}cpu.{kind}"
+            subprocess.run([gnuplot, "-e", f"cpus='{cpus}'; names='{names}'; kind='{kind}'; "
+                            f"folder='{folder}'; out='{out}'",
+                            os.path.join(build.BENCH, "web", "founding.gp")], check=False)
+            harness.say(f"wrote {os.path.relpath(out, build.ROOT)}")
+
+
+SMALL_TARGETS = {100: "within 5 % of raw-uring; 0.75 x nginx"}
+SMALL_TARGETS[1000] = SMALL_TARGETS[10000] = SMALL_TARGETS[100]
+FILE_SYSTEMS = [s for s in SERVERS if s != "raw-uring"]
+
+_RUN = {
+    "web-small": (cpu_per_request("web-small", "/small", (100, 1000, 10000), list(SERVERS),
+                                  4, SMALL_TARGETS),
+                  "web: small keep-alive reply, server CPU per request, one core"),
+    "web-file": (cpu_per_request("web-file", "/file10k", (1000,), FILE_SYSTEMS, 4,
+                                 {1000: "8.5"}),
+                 "web: 10,000-byte file, 1,000 connections, server CPU per request"),
+    "founding": (founding, "httperf, 3,000 connections x 5 x 10,000 bytes, 10 to 3,000 a "
+                 "second, 1 and 2 CPUs, plotted"),
+}
+WORKLOADS = _RUN
+
+
+def run(name, runs, quick, only=None):
+    if name == "founding":
+        runs = 1 if quick else min(runs, 3)
+    return _RUN[name][0](runs, quick, only)
