@@ -84,6 +84,20 @@ class Figures:
             json.dump(self.rows(), f, indent=1)
             f.write("\n")
 
+    def wide_table(self):
+        """One table a unit: a line for each variant, a column for each system."""
+        rows = self.rows()
+        systems = list(dict.fromkeys(r["system"] for r in rows))
+        cells = {(r["variant"], r["system"], r["unit"]): r["median"] for r in rows}
+        for unit in dict.fromkeys(r["unit"] for r in rows):
+            print(f"\n{self.workload} | {unit}")
+            print(f"  {'':34}" + "".join(f"{s:>15}" for s in systems))
+            for variant in dict.fromkeys(r["variant"] for r in rows):
+                got = [cells.get((variant, s, unit)) for s in systems]
+                print(f"  {variant:34}" + "".join(
+                    f"{'-':>15}" if v is None else f"{v:15,.1f}" for v in got))
+        self.say_gone()
+
     def table(self):
         rows = self.rows()
         for variant, unit in dict.fromkeys((r["variant"], r["unit"]) for r in rows):
@@ -107,6 +121,9 @@ class Figures:
         if any(r["unit"] == "errors" for r in rows):
             print("\nevery figure above is of a run without one error; the others are named "
                   "below")
+        self.say_gone()
+
+    def say_gone(self):
         if self.gone:
             print()
         for (system, why), variants in self.gone.items():

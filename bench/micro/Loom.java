@@ -317,11 +317,12 @@ final class Loom {
 	public static void main(String[] a) throws Exception {
 		int n = Integer.parseInt(a[1]), m = a.length > 2 ? Integer.parseInt(a[2]) : 0;
 		spawn(() -> {
-			if (!a[0].equals("w5") && !a[0].equals("w8")) {
+			if (!a[0].equals("w5")) {
 				silent = true;
-				int tenth = a[0].equals("w1") || a[0].startsWith("w6m") || a[0].startsWith("w6h")
-						? n : Math.max(n / 10, 10);
-				run(a[0], tenth, Math.max(m / 10, tenth));
+				if (a.length > 2) // N threads with M turns: fewer turns
+					run(a[0], n, a[0].equals("w1") ? Math.max(m / 10, n) : m / 10 + 1);
+				else
+					run(a[0], Math.max(n / 10, 10), 0);
 				silent = false;
 			}
 			run(a[0], n, m);
