@@ -38,20 +38,29 @@ final class Links {
         Document page = Jsoup.parse(new ByteArrayInputStream(response.body()),
                 charset.isEmpty() ? null : charset, base);
         Set<String> found = new LinkedHashSet<>();
-        for (Element meta : page.select("meta[name=robots]")) {
-            if (meta.attr("content").toLowerCase(Locale.ROOT).contains("nofollow")) {
-                return new ArrayList<>();
+        for (Element element : page.select("a[href], area[href], frame[src], iframe[src],"
+                + " meta[name=robots]")) {
+            switch (element.normalName()) {
+                case "meta":
+                    if (nofollow(element.attr("content"))) {
+                        return new ArrayList<>();
+                    }
+                    break;
+                case "frame":
+                case "iframe":
+                    collect(element.absUrl("src"), found);
+                    break;
+                default:
+                    if (!nofollow(element.attr("rel"))) {
+                        collect(element.absUrl("href"), found);
+                    }
             }
-        }
-        for (Element anchor : page.select("a[href], area[href]")) {
-            if (!anchor.attr("rel").toLowerCase(Locale.ROOT).contains("nofollow")) {
-                collect(anchor.absUrl("href"), found);
-            }
-        }
-        for (Element frame : page.select("frame[src], iframe[src]")) {
-            collect(frame.absUrl("src"), found);
         }
         return new ArrayList<>(found);
+    }
+
+    private static boolean nofollow(String words) {
+        return words.toLowerCase(Locale.ROOT).contains("nofollow");
     }
 
     private void collect(String url, Set<String> found) {

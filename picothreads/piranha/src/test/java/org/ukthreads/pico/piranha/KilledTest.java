@@ -51,6 +51,32 @@ final class KilledTest {
         }
     }
 
+    @Test
+    void a_signal_ends_a_crawl_in_good_order() throws Exception {
+        Path output = dir.resolve("output");
+        Path json = dir.resolve("json");
+        try (TestWeb web = new WebBuilder().pages(PAGES).hosts(4).delayMillis(10).start()) {
+            List<String> args = Run.fast(dir.resolve("log"), "--threads=platform", "--resume",
+                    "--per-host=2", "--frontier=disk:" + dir.resolve("state"),
+                    "--warc=" + dir.resolve("warc"), "--json=" + json, web.url(0));
+            Process crawl = Run.process(args, output);
+            while (crawl.isAlive() && web.requests() < 300) {
+                Thread.sleep(1);
+            }
+            crawl.destroy();        /* SIGTERM */
+            assertTrue(crawl.waitFor(10, TimeUnit.SECONDS));
+            assertEquals(128 + 15, crawl.exitValue(), Files.readString(output));
+            assertTrue(Files.readString(json).contains("\"open\":"), "no summary");
+            assertTrue(Warcs.check(dir.resolve("warc")).size() >= 200);
+            assertEquals(0, Run.here(args));
+            Map<String, Integer> counts = Run.counts(web);
+            assertEquals(PAGES, counts.size());
+            for (Map.Entry<String, Integer> count : counts.entrySet()) {
+                assertEquals(1, count.getValue(), "after a signal nothing is repeated");
+            }
+        }
+    }
+
     private static void check(TestWeb web, int kills, Path archive) throws IOException {
         Map<String, Integer> counts = Run.counts(web);
         int repeated = 0;

@@ -207,12 +207,12 @@ public final class SharedFrontier implements Frontier {
         return open == 0;
     }
 
-    /** True: the crawl was stopped while we waited. */
-    private synchronized boolean pause() throws InterruptedException {
-        if (!stopped) {
-            wait(POLL_MILLIS);
+    /** Waits for results to reach the server, or a while. True: the crawl was stopped. */
+    private boolean pause() throws InterruptedException {
+        uploader.awaitProgress(POLL_MILLIS);
+        synchronized (this) {
+            return stopped;
         }
-        return stopped;
     }
 
     private Stats stats() {

@@ -20,6 +20,7 @@ final class Uploader implements Runnable {
     private List<URLItem> found = new ArrayList<>();        /* guarded by this, as the rest */
     private List<URLItem> settled = new ArrayList<>();
     private boolean sending;
+    private long batches;
     private boolean closed;
     private String failure = "";
 
@@ -41,6 +42,20 @@ final class Uploader implements Runnable {
 
     synchronized boolean idle() {
         return !sending && settled.isEmpty();
+    }
+
+    /** Returns when a batch has reached the server, or after that time. */
+    synchronized void awaitProgress(long millis) throws InterruptedException {
+        long before = batches;
+        if (settled.isEmpty() && !sending && failure.isEmpty()) {
+            wait(millis);
+        }
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
+        long left = millis;
+        while (batches == before && (sending || !settled.isEmpty()) && left > 0) {
+            wait(left);
+            left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
+        }
     }
 
     synchronized void check() throws IOException {
@@ -132,6 +147,7 @@ final class Uploader implements Runnable {
         putNow(second);
         synchronized (this) {
             sending = false;
+            batches++;
             notifyAll();
         }
     }

@@ -1,0 +1,50 @@
+"""Turns the summaries of single crawls into rows: the median of the runs, and their range.
+
+usage: rows.py SUMMARIES DELAY-MS JSON TABLE; TABLE is what plot.gp reads. A crawl that did not
+fetch every page is no measurement: it is reported and left out.
+"""
+import json
+import statistics
+import sys
+
+
+def main(summaries, delay, out, table):
+    runs = {}
+    for line in open(summaries):
+        size, system, urls, summary = line.split(" ", 3)
+        crawl = json.loads(summary)
+        if crawl["pages"] != int(urls):
+            print(f"{system} at {size} KB fetched {crawl['pages']} of {urls}", file=sys.stderr)
+            continue
+        runs.setdefault((int(size), system, int(urls)), []).append(crawl)
+    rows = []
+    points = {}
+    for (size, system, urls), crawls in sorted(runs.items()):
+        rates = {
+            "pages/s": [c["pages"] / c["seconds"] for c in crawls],
+            "MB/s": [c["body_bytes"] / c["seconds"] / 1e6 for c in crawls],
+            "threads": [c["peak_threads"] for c in crawls],
+        }
+        for unit, values in rates.items():
+            rows.append({
+                "workload": "pico-piranha",
+                "variant": f"{size}KB,{delay}ms,{urls}urls",
+                "system": system,
+                "unit": unit,
+                "median": round(statistics.median(values), 2),
+                "min": round(min(values), 2),
+                "max": round(max(values), 2),
+                "runs": len(values),
+            })
+        points.setdefault(system, []).append(
+            (size, statistics.median(rates["pages/s"]), statistics.median(rates["MB/s"])))
+    with open(out, "w") as f:
+        for row in rows:
+            f.write(json.dumps(row) + "\n")
+    with open(table, "w") as f:
+        f.write("\n\n".join(
+            f'"{system}"\n' + "".join("%d %.1f %.3f\n" % p for p in line)
+            for system, line in points.items()))
+
+
+main(*sys.argv[1:])
