@@ -46,8 +46,6 @@ int wake_error(unsigned reason);
 
 /* Let others run; true if somebody did. In the runtime. */
 bool sched_yield_now(struct uk_thread *t);
-/* Hint after waking somebody for a direct hand-off: run him next. */
-
 /* The vp of the caller (user thread in the runtime), NULL for a foreign thread. Re-read
  * after every park. */
 struct uk_vp *sched_vp(const struct uk_thread *t);
@@ -72,9 +70,19 @@ void sched_io_cancel_fd(struct uk_thread *t, int fd);
 void block_begin(struct uk_thread *t, bool release);
 void block_end(struct uk_thread *t);
 
+/* Async-signal-safe helpers for uk_sem_post. Is the calling kernel thread inside the
+ * runtime (so a handler interrupted it)? */
+bool rt_in_runtime(void);
+/* Then: wake one waiter of the futex word addr when the runtime is left. False: call
+ * futex_wake yourself (foreign thread). */
+bool rt_defer_wake(const void *addr);
+/* What rt_exit calls for each of them; the sync room sets it. */
+extern void (*deferred_wake)(const void *addr);
+
 /* Counters of the current vp (or a shared set for foreign threads: lossy is fine). */
 #define COUNT(t, field) ((void)(sched_count(t)->field++))
 struct vp_count *sched_count(struct uk_thread *t);
+struct vp_count *sched_foreign_count(void);
 
 struct vp_count {
 	uint64_t switches, yields, parks, readies, creates, exits, steals, inbox, kicks,

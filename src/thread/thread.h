@@ -115,7 +115,7 @@ struct uk_thread {
 	uint8_t state;           /* enum thread_state */
 	uint8_t susp;            /* enum susp; atomics */
 	uint8_t cancelled;       /* anyone sets, owner clears; pairs with wait_begin */
-	uint8_t order;           /* stack size = 1 << order */
+	uint8_t depth;           /* nesting of rt_enter; owner */
 	uint8_t wkind;           /* enum wait_kind; owner writes */
 	uint8_t blocking;        /* depth of uk_blocking_begin; owner */
 	uint8_t uncancelable;    /* this wait ignores cancel; owner, while ARMED */
@@ -126,7 +126,8 @@ struct uk_thread {
 	/* -- line 2: life -- */
 	void *arg;               /* argument, later the return value */
 	void *(*fn)(void *);
-	uintptr_t join;          /* JOIN_... or a struct join_wait *; atomics */
+	uint64_t join;           /* JOIN_... or joiner | token << 48; atomics */
+	uint64_t join_token;     /* joiner writes before it publishes itself in join */
 	void *stack;             /* lowest address */
 	uint64_t id, creator;
 	const void *wobj;        /* what it waits for; owner, for the dump */
@@ -135,13 +136,23 @@ struct uk_thread {
 	struct san_fiber san;
 #endif
 	int32_t wfd;             /* fd of an I/O wait, else -1 */
-	uint32_t color;          /* stack colour, kept for the dump */
+	uint16_t join_pad;
+	uint8_t order;           /* stack size = 1 << order */
+	uint8_t spare;
 } LINE_ALIGNED;
 
-/* t->join: 0 = joinable, alive, nobody waits */
-#define JOIN_DETACHED ((uintptr_t)1)
-#define JOIN_EXITED ((uintptr_t)2)
-#define JOIN_TAKEN ((uintptr_t)3) /* a joiner of an exited thread has it */
+/* t->join
+ *   0        --join----> joiner | token << 48   (low token bits: a re-join is another value)
+ *   0        --detach--> DETACHED
+ *   0        --exit----> EXITED
+ *   joiner   --time-out, cancel (the joiner)--> 0
+ *   joiner   --exit----> EXITED, and the joiner is fired
+ *   DETACHED --exit----> descriptor freed by the reaper
+ *   EXITED   --join, detach--> TAKEN: descriptor freed by the caller
+ */
+#define JOIN_DETACHED ((uint64_t)1)
+#define JOIN_EXITED ((uint64_t)2)
+#define JOIN_TAKEN ((uint64_t)3)
 
 /* The running thread; NULL on a kernel thread that never called us. One initial-exec word:
  * right by law 2 for full threads, rewritten at the switch for light ones. */
@@ -151,7 +162,7 @@ extern __thread struct uk_thread *thread_self_tls
 struct uk_thread *thread_self(void);
 struct uk_thread **thread_self_slot(void);
 
-extern struct slab thread_slab;
+extern struct slab thread_slab, thread_ext_slab, cleanup_slab;
 
 int thread_init(void); /* once */
 /* Descriptor of the calling foreign kernel thread, made on first use. */

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* monitor.c - the kernel thread that finds blocked and hogging carriers and moves their vp
+ * to a spare (law 1).
+ *
+ * It samples every vp. A vp whose switch counter has not moved since the last look has run
+ * one thread all that time; what that thread does decides:
+ *
+ *   inside the runtime (in_rt)            nothing: it will be out in microseconds
+ *   inside a bracketed call (mark)        blocked after MARK_NS
+ *   no CPU time used, /proc says asleep   blocked after BLOCK_NS
+ *   CPU time used                         a hog after HOG_NS; it also loses priority until
+ *                                         it comes back, so that it does not crowd out the
+ *                                         carrier that took its vp
+ *
+ * The period adapts: PERIOD_MIN while it finds something, doubling to PERIOD_MAX while it
+ * does not; when all vps have been asleep for a while it sleeps, too, until one wakes up.
+ *
+ * Law 5: facts go down (vp_revoke), nothing is called up. Here is never allocated and no
+ * thread is created: the thread being rescued may hold libc's locks.
+ *
+ * The same kernel thread is the stall watchdog: a vp that has not switched for UK_STALL
+ * milliseconds (default 5000, 0 = off) although work waits for it is reported, with the
+ * thread that holds it, once per stall.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "base/panic.h"
+#include "base/sys.h"
+#include "sched/vp.h"
+
+#define PERIOD_MIN (50 * NS_PER_US)
+#define PERIOD_MAX (5 * NS_PER_MS)
+#define QUIET_PASSES 20       /* without a find before the period doubles */
+#define IDLE_PASSES 20        /* of PERIOD_MAX with all vps asleep before we sleep */
+#define MARK_NS (20 * NS_PER_US)
+#define BLOCK_NS (40 * NS_PER_US)
+#define HOG_NS (10 * NS_PER_MS)
+#define HOG_NICE 19
+
+uint64_t monitor_passes; /* read by stat */
+static int64_t stall_ns;
+
+/* CPU time of kernel thread tid of this process, ns; -1 = unknown. */
+static int64_t cpu_time(int tid)
+{
+	/* clockid of a thread: see include/linux/posix-timers_types.h of the kernel */
+	clockid_t id = (clockid_t)((~(unsigned)tid << 3) | 6u);
+	struct timespec ts;
+
+	if (sys2(SYS_clock_gettime, id, &ts))
+		return -1;
+	return ts.tv_sec * NS_PER_SEC + ts.tv_nsec;
+}
+
+/* Does the kernel say that tid sleeps (and not: is preempted)? Unknown counts as yes. */
+static bool asleep(int tid)
+{
+	char path[48], buf[512];
+	long fd, n, i;
+
+	fmt_to(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	fd = sys4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return true;
+	n = sys3(SYS_read, fd, buf, sizeof(buf) - 1);
+	sys1(SYS_close, fd);
+	for (i = n - 1; i > 0 && buf[i] != ')'; i--) /* the name may contain anything */
+		;
+	if (i <= 0 || i + 2 >= n)
+		return true;
+	return buf[i + 2] != 'R';
+}
+
+static void report_stall(struct uk_vp *vp, struct carrier *c, int64_t for_ns)
+{
+	const struct uk_thread *t = load_relaxed(&c->current);
+
+	vp->stalls++;
+	uk_warn("stall: vp %u has not switched for %ld ms though work waits; carrier %d runs "
+		"thread %lu \"%s\"%s (UK_STALL sets this limit)",
+		vp->id, (long)(for_ns / NS_PER_MS), c->tid, (unsigned long)t->id,
+		t->kind == THREAD_DISPATCHER ? "dispatcher" : thread_name(t),
+		load_relaxed(&c->in_rt) ? ", inside the runtime" : "");
+}
+
+/* True if the vp was moved. */
+static bool take(struct uk_vp *vp, struct carrier *c, bool hog)
+{
+	if (hog) { /* before: once it has lost the vp, it may clear this itself */
+		store_relaxed(&c->reniced, 1);
+		sys3(SYS_setpriority, PRIO_PROCESS, c->tid, HOG_NICE);
+	}
+	if (!vp_revoke(vp, c)) {
+		if (hog && xchg_seq_cst(&c->reniced, 0))
+			sys3(SYS_setpriority, PRIO_PROCESS, c->tid, 0);
+		return false;
+	}
+	vp->handoffs++;
+	vp->handoffs_hog += hog;
+	return true;
+}
+
+/* One look at one vp. True: it found something to do or to watch closely. */
+static bool look(struct uk_vp *vp, int64_t now)
+{
+	struct vp_watch *w = &vp->watch;
+	uintptr_t owner = load_acquire(&vp->owner);
+	uint64_t switches = load_relaxed(&vp->count.switches);
+	struct carrier *c = (struct carrier *)owner;
+	int64_t stuck, cpu;
+
+	if (!owner || (owner & VP_REVOKING))
+		return false;
+	if (load_relaxed(&vp->idle) || w->carrier != c || w->switches != switches) {
+		w->carrier = c;
+		w->switches = switches;
+		w->since = now;
+		w->cpu = -1;
+		w->warned = 0;
+		return false;
+	}
+	stuck = now - w->since;
+	if (unlikely(stall_ns && stuck > stall_ns) && !w->warned && vp_has_work(vp)) {
+		w->warned = 1;
+		report_stall(vp, c, stuck);
+	}
+	if (load_relaxed(&c->in_rt) || load_relaxed(&c->current) == &c->disp)
+		return false;
+	if (load_relaxed(&c->mark))
+		return stuck >= MARK_NS ? take(vp, c, false) : true;
+	cpu = cpu_time(c->tid);
+	if (w->cpu < 0) {
+		w->cpu = cpu;
+		w->since = now;
+		return true;
+	}
+	if (stuck >= BLOCK_NS && cpu - w->cpu < stuck / 4 && asleep(c->tid))
+		return take(vp, c, false);
+	if (stuck >= HOG_NS)
+		return take(vp, c, true);
+	return false;
+}
+
+static bool all_idle(uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (!load_seq_cst(&vp_all[i]->idle))
+			return false;
+	return true;
+}
+
+/* A vp sleeps while another one of its set has more than it can run: the wake-up raced. */
+static void balance(uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct uk_vp *vp = vp_all[i];
+
+		if (vp->shared && load_relaxed(&vp->set->nidle) && runq_len(&vp->rq) > 0) {
+			for (unsigned k = 0; k < vp->set->n; k++)
+				if (load_relaxed(&vp->set->vps[k]->idle)) {
+					vp_kick(vp->set->vps[k]);
+					break;
+				}
+		}
+	}
+}
+
+static void *monitor_main(void *arg UNUSED)
+{
+	int64_t period = PERIOD_MIN;
+	unsigned quiet = 0, idle = 0;
+
+	sys2(SYS_prctl, PR_SET_NAME, "uk-monitor");
+	sys2(SYS_prctl, PR_SET_TIMERSLACK, 1UL);
+	for (;;) {
+		struct timespec ts = sys_timespec(period);
+		uint32_t n = load_acquire(&vp_count_all);
+		int64_t now;
+		bool found = false;
+
+		sys4(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, NULL);
+		monitor_passes++;
+		now = sys_now();
+		for (uint32_t i = 0; i < n; i++)
+			found |= look(vp_all[i], now);
+		if (found) {
+			period = PERIOD_MIN;
+			quiet = idle = 0;
+			continue;
+		}
+		balance(n);
+		if (++quiet >= QUIET_PASSES && period < PERIOD_MAX) {
+			period = MIN(period * 2, PERIOD_MAX);
+			quiet = 0;
+		}
+		idle = all_idle(n) ? idle + 1 : 0;
+		if (idle < IDLE_PASSES || period < PERIOD_MAX)
+			continue;
+		/* Whoever leaves idleness after our store wakes us; who left before it is seen
+		 * by the second look. */
+		store_seq_cst(&monitor_asleep, 1);
+		fence_seq_cst();
+		if (all_idle(load_acquire(&vp_count_all)))
+			while (load_acquire(&monitor_asleep))
+				sys_futex_wait(&monitor_asleep, 1, TIME_NEVER);
+		store_seq_cst(&monitor_asleep, 0);
+		idle = quiet = 0;
+		period = PERIOD_MIN;
+	}
+	return NULL;
+}
+
+static void monitor_start(void)
+{
+	const char *s = getenv("UK_STALL");
+	sigset_t all, old;
+	pthread_attr_t a;
+	pthread_t th;
+	int r;
+
+	stall_ns = (s && *s ? strtol(s, NULL, 10) : 5000) * NS_PER_MS;
+	pthread_attr_init(&a);
+	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&a, (size_t)64 << 10);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(&th, &a, monitor_main, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&a);
+	if (r)
+		uk_warn("no monitor (error %d): a thread that blocks outside the runtime holds up "
+			"its processor", r);
+}
+
+__attribute__((constructor)) static void act_register(void)
+{
+	sched_on_start(monitor_start);
+}

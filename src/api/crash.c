@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* crash.c - signals that tell the user something: a stack overflow (law 6), SIGQUIT. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/inspect.h"
+#include "base/panic.h"
+#include "base/sys.h"
+#include "mem/stack.h"
+#include "sched/vp.h"
+
+static struct sigaction old_segv, old_bus;
+static char dump_path[256]; /* UK_DUMP=/a/file; empty: stderr */
+
+static int by_stack(void *obj, void *arg)
+{
+	struct uk_thread *t = obj;
+	void **want = arg;
+
+	if (t->kind != THREAD_USER || t->stack != want[0])
+		return 0;
+	want[1] = t;
+	return 1;
+}
+
+static void report_overflow(const void *addr, void *base, size_t size)
+{
+	void *found[2] = { base, NULL };
+	const struct uk_thread *t;
+
+	slab_walk(&thread_slab, by_stack, found);
+	t = found[1];
+	uk_warn("stack overflow: thread %lu \"%s\" touched %p, the guard of its stack of %lu KiB; "
+		"give it more with uk_attr.stack_size or UK_STACK",
+		t ? (unsigned long)t->id : 0UL, t ? thread_name(t) : "?", addr,
+		(unsigned long)(size >> 10));
+}
+
+static void on_fault(int sig, siginfo_t *si, void *uc)
+{
+	struct sigaction *old = sig == SIGSEGV ? &old_segv : &old_bus;
+	size_t size;
+	void *base;
+
+	if (si->si_code > 0 && stack_find_guard(si->si_addr, &base, &size)) {
+		report_overflow(si->si_addr, base, size);
+		backtrace_here(2, uc);
+	} else if (old->sa_flags & SA_SIGINFO && old->sa_sigaction) {
+		old->sa_sigaction(sig, si, uc);
+		return;
+	} else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN) {
+		old->sa_handler(sig);
+		return;
+	}
+	/* the instruction faults again and the default action (core dump) follows */
+	old->sa_handler = SIG_DFL;
+	old->sa_flags = 0;
+	sigaction(sig, old, NULL);
+}
+
+static void on_quit(int sig UNUSED)
+{
+	int fd = 2;
+
+	if (dump_path[0]) {
+		fd = (int)sys4(SYS_openat, AT_FDCWD, dump_path,
+			       O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+		if (fd < 0)
+			fd = 2;
+	}
+	uk_dump(fd);
+	if (fd > 2)
+		sys1(SYS_close, fd);
+}
+
+static void panic_dump(void)
+{
+	const struct uk_thread *t = thread_self_tls;
+
+	if (t)
+		fmt_fd(2, "ukthreads: in thread %lu \"%s\"\n", (unsigned long)t->id,
+		       t->kind == THREAD_DISPATCHER ? "dispatcher" : thread_name(t));
+}
+
+void crash_install(void)
+{
+	struct sigaction sa = { .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER }, old;
+	const char *d = getenv("UK_DUMP");
+
+	panic_hook = panic_dump;
+#if !UK_SAN
+	sa.sa_sigaction = on_fault;
+	sigaction(SIGSEGV, &sa, &old_segv);
+	sigaction(SIGBUS, &sa, &old_bus);
+#endif
+	if (d && !strcmp(d, "0"))
+		return;
+	if (d && d[0] == '/')
+		fmt_to(dump_path, sizeof(dump_path), "%s", d);
+	/* only where nobody wants SIGQUIT for himself */
+	if (!sigaction(SIGQUIT, NULL, &old) && old.sa_handler == SIG_DFL) {
+		sa.sa_flags = SA_RESTART;
+		sa.sa_handler = on_quit;
+		sigaction(SIGQUIT, &sa, NULL);
+	}
+}
+
+__attribute__((constructor)) static void crash_register(void)
+{
+	sched_on_start(crash_install);
+}

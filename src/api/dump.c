@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dump.c - uk_dump: every thread, what it waits for, who holds that, and its frames.
+ *
+ * May run in a signal handler. A parked thread is held while its frames are read: it is
+ * asked to suspend, so that a wake-up that comes meanwhile parks it on the way to the run
+ * queue instead of running it; then it is let go. A running thread prints its own frames,
+ * from a signal (SIGURG, which carriers keep open) on its carrier. */
+#include <signal.h>
+
+#include "api/inspect.h"
+#include "base/panic.h"
+#include "base/sys.h"
+#include "sched/vp.h"
+
+#define RUNNING_WAIT_MS 200
+
+static uint32_t busy;       /* one dump at a time */
+static int dump_fd;         /* the running dump's */
+static uint32_t answered;   /* carriers that have printed */
+
+static void print_thread(int fd, const uk_thread_info *i, int64_t now, bool light)
+{
+	int64_t age = now - i->since;
+
+	fmt_fd(fd, "  thread %lu \"%s\"%s %s", (unsigned long)i->id, i->name,
+	       light ? " light" : "", i->state);
+	if (i->waits[0])
+		fmt_fd(fd, " on %s", i->waits);
+	if (i->fd >= 0)
+		fmt_fd(fd, " fd %d", i->fd);
+	if (i->object)
+		fmt_fd(fd, " %p", i->object);
+	if (i->holder)
+		fmt_fd(fd, " held by thread %lu", (unsigned long)i->holder);
+	fmt_fd(fd, " since %ld ms, vp %u, created by %lu\n",
+	       (long)(age < 0 ? 0 : age / NS_PER_MS), i->vp, (unsigned long)i->creator);
+}
+
+static void frames_of_parked(int fd, struct uk_thread *t)
+{
+	uint8_t none = SUSP_NONE;
+
+	if (!cas_acq_rel(&t->susp, &none, SUSP_ASKED))
+		return;
+	fence_seq_cst();
+	if (W_STATE(load_acquire(&t->wait)) == W_PARKED)
+		backtrace_parked(fd, t);
+	if (xchg_acq_rel(&t->susp, SUSP_NONE) == SUSP_HELD)
+		queue_anywhere(t);
+}
+
+static int dump_one(void *obj, void *arg)
+{
+	struct uk_thread *t = obj;
+	int fd = *(int *)arg;
+	uk_thread_info i;
+
+	if (!inspect_thread(t, &i))
+		return 0;
+	if (t->kind == THREAD_FOREIGN) {
+		fmt_fd(fd, "  kernel thread %lu", (unsigned long)i.id);
+		if (i.waits[0])
+			fmt_fd(fd, " parked on %s %p\n", i.waits, i.object);
+		else
+			fmt_fd(fd, " running\n");
+		return 0;
+	}
+	print_thread(fd, &i, sys_now(), i.light);
+	if (load_relaxed(&t->state) == T_PARKED)
+		frames_of_parked(fd, t);
+	else if (load_relaxed(&t->state) == T_SUSPENDED)
+		backtrace_parked(fd, t);
+	return 0;
+}
+
+static void on_sigurg(int sig UNUSED, siginfo_t *si, void *uc)
+{
+	struct uk_thread *t = thread_self_tls;
+
+	if (si->si_code != SI_TKILL || si->si_pid != (int)sys0(SYS_getpid) ||
+	    !load_relaxed(&busy) || !t || t->kind != THREAD_USER)
+		return;
+	fmt_fd(dump_fd, "  running thread %lu \"%s\" on carrier %d:\n", (unsigned long)t->id,
+	       thread_name(t), sys_gettid());
+	backtrace_here(dump_fd, uc);
+	fetch_add_acq_rel(&answered, 1);
+}
+
+static void frames_of_running(int fd)
+{
+	int pid = (int)sys0(SYS_getpid), me = sys_gettid();
+	struct sigaction sa = { .sa_flags = SA_SIGINFO | SA_RESTART }, old;
+	uint32_t asked = 0;
+
+	sa.sa_sigaction = on_sigurg;
+	if (sigaction(SIGURG, &sa, &old))
+		return;
+	dump_fd = fd;
+	store_seq_cst(&answered, 0);
+	for (struct carrier *c = load_acquire(&carriers_all); c; c = c->next_all) {
+		const struct uk_thread *t = load_relaxed(&c->current);
+
+		if (t && t->kind == THREAD_USER && c->tid != me &&
+		    !sys3(SYS_tgkill, pid, c->tid, SIGURG))
+			asked++;
+	}
+	for (int ms = 0; ms < RUNNING_WAIT_MS && load_acquire(&answered) < asked; ms++) {
+		struct timespec ts = { 0, NS_PER_MS };
+
+		sys2(SYS_nanosleep, &ts, NULL);
+	}
+	sigaction(SIGURG, &old, NULL);
+}
+
+UK_API void uk_dump(int fd)
+{
+	uint32_t n = load_acquire(&vp_count_all);
+	uk_stats s;
+
+	if (xchg_seq_cst(&busy, 1)) {
+		fmt_fd(fd, "ukthreads: another dump is under way\n");
+		return;
+	}
+	uk_stats_get(&s);
+	fmt_fd(fd, "ukthreads %s: %lu threads, %u vps, %lu carriers (%lu spare)\n", UK_VERSION,
+	       (unsigned long)s.threads, n, (unsigned long)s.carriers,
+	       (unsigned long)s.spares);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct uk_vp *vp = vp_all[i];
+		uintptr_t o = load_acquire(&vp->owner) & ~VP_REVOKING;
+		const struct carrier *c = (const struct carrier *)o;
+
+		fmt_fd(fd, "  vp %u of set %s: %s, carrier %d, ready %u, pending I/O %u, "
+			   "timers %u, switches %lu\n",
+		       vp->id, vp->set->name,
+		       load_relaxed(&vp->idle) ? "idle" : o ? "busy" : "no carrier", c ? c->tid : 0,
+		       runq_len(&vp->rq), vp->reactor.pending, wheel_count(&vp->wheel),
+		       (unsigned long)vp->count.switches);
+	}
+	if (thread_slab.size)
+		slab_walk(&thread_slab, dump_one, &fd);
+	frames_of_running(fd);
+	store_release(&busy, 0);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* inspect.c - what a thread is doing, seen from another one that does not stop it. */
+#include "api/inspect.h"
+
+#include <sys/uio.h>
+
+#include "base/panic.h"
+#include "base/sys.h"
+#include "sched/vp.h"
+#include "uk/sync.h"
+
+bool inspect_read(void *dst, const void *src, size_t n)
+{
+	struct iovec to = { dst, n }, from = { (void *)(uintptr_t)src, n };
+
+	return sysn(SYS_process_vm_readv, sys0(SYS_getpid), &to, 1UL, &from, 1UL, 0UL) ==
+	       (long)n;
+}
+
+static uint64_t holder_of(const struct uk_thread *t, const void *obj)
+{
+	uint64_t id = 0;
+
+	switch ((enum wait_kind)t->wkind) {
+	case WAIT_MUTEX:
+		inspect_read(&id, &((const uk_mutex *)obj)->owner, sizeof(id));
+		return id;
+	case WAIT_RWLOCK:
+		inspect_read(&id, &((const uk_rwlock *)obj)->owner, sizeof(id));
+		return id;
+	case WAIT_JOIN:
+		return ((const struct uk_thread *)obj)->id; /* descriptors are never unmapped */
+	default:
+		return 0;
+	}
+}
+
+bool inspect_thread(const struct uk_thread *t, uk_thread_info *i)
+{
+	uint8_t kind = load_acquire(&t->kind);
+	const struct uk_vp *vp = load_relaxed(&t->vp);
+
+	if (kind != THREAD_USER && kind != THREAD_FOREIGN)
+		return false;
+	i->id = t->id;
+	i->creator = t->creator;
+	fmt_to(i->name, sizeof(i->name), "%s", thread_name(t));
+	i->state = thread_state_name(load_relaxed(&t->state));
+	i->waits = "";
+	i->object = NULL;
+	i->holder = 0;
+	i->fd = -1;
+	if (load_relaxed(&t->state) == T_PARKED) {
+		i->waits = thread_wait_name(load_relaxed(&t->wkind));
+		i->object = load_relaxed(&t->wobj);
+		i->fd = load_relaxed(&t->wfd);
+		if (i->object)
+			i->holder = holder_of(t, i->object);
+	}
+	i->vp = vp ? vp->id : 0;
+	i->since = t->since;
+	i->light = kind == THREAD_USER && !t->tp;
+	i->stack_size = kind == THREAD_USER ? thread_stack_size(t) : 0;
+	return true;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* inspect.h - looking at threads from outside: snapshots, backtraces. Async-signal-safe. */
+#ifndef API_INSPECT_H
+#define API_INSPECT_H
+
+#include "thread/thread.h"
+#include "uk/stat.h"
+
+extern uint64_t monitor_passes; /* act/monitor.c */
+
+/* False: not a live thread of the program. */
+bool inspect_thread(const struct uk_thread *t, uk_thread_info *i);
+/* Copy n bytes from src, which may have been unmapped meanwhile. */
+bool inspect_read(void *dst, const void *src, size_t n);
+/* Print the frames that a parked context will return to; t must not run meanwhile. */
+void backtrace_parked(int fd, const struct uk_thread *t);
+/* Print the frames of the code that a signal interrupted. */
+void backtrace_here(int fd, const void *ucontext);
+
+void crash_install(void); /* SIGSEGV on a guard page, SIGQUIT */
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* carrier.c - kernel threads: their birth, their parking as spares, and how a vp moves from
+ * one to another (the ownership table is in vp.h).
+ *
+ * A carrier without a vp is a spare: it sleeps on its own futex word until somebody gives
+ * it a vp. A vp without a carrier is an orphan: the next carrier that becomes free takes it
+ * (a spare just made, or a thread that comes back from the kernel). Both lists are under
+ * one lock, so that a spare and an orphan never wait for each other.
+ *
+ * Spares are made ahead by a kernel thread of their own (the maker): pthread_create takes
+ * glibc's locks, which the very thread that a hand-off rescues may hold; so neither the
+ * monitor nor a dispatcher ever creates one. Carriers never exit: io_uring ends the
+ * requests of an exiting task.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "arch/arch.h"
+#include "base/panic.h"
+#include "base/sys.h"
+#include "sched/fuzz.h"
+#include "sched/vp.h"
+
+#define CARRIER_STACK ((size_t)256 << 10)
+#define SIGSTACK_SIZE ((size_t)32 << 10)
+
+static struct lock spares_lock = LOCK_INIT(RANK_SPARES);
+static struct carrier *spares;   /* lock */
+static struct uk_vp *orphans;    /* lock */
+static uint32_t maker_word;      /* futex: 1 = look again */
+static unsigned spares_target, carriers_max;
+struct carrier *carriers_all;
+uint64_t carriers_count, spares_count, spares_made;
+
+static struct carrier *carrier_alloc(void)
+{
+	size_t size = (sizeof(struct carrier) + PAGE - 1) & ~(PAGE - 1);
+	long p = sysn(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p < 0 && p > -4096 ? NULL : (struct carrier *)p;
+}
+
+void carrier_bind(struct carrier *c, struct uk_vp *vp)
+{
+	uint32_t want = load_acquire(&vp->bound);
+
+	if (likely(c->bound == want))
+		return;
+	if (want)
+		sys3(SYS_sched_setaffinity, 0, sizeof(vp->cpus), &vp->cpus);
+	else /* back to what the process may use */
+		sys3(SYS_sched_setaffinity, 0, sizeof(vpset_default->vps[0]->cpus),
+		     &vpset_default->vps[0]->cpus);
+	c->bound = want;
+}
+
+/* Synchronous signals stay open; all others go to kernel threads of the program, so that a
+ * handler runs on a stack the program knows. */
+static void carrier_signals(void)
+{
+	static const int keep[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS,
+				    SIGURG, SIGPROF };
+	sigset_t set;
+	stack_t ss = { .ss_size = SIGSTACK_SIZE };
+	long p;
+
+	sigfillset(&set);
+	for (unsigned i = 0; i < array_size(keep); i++)
+		sigdelset(&set, keep[i]);
+	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &set, NULL, 8);
+	p = sysn(SYS_mmap, NULL, SIGSTACK_SIZE, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p > 0) {
+		ss.ss_sp = (void *)p;
+		sys2(SYS_sigaltstack, &ss, NULL);
+	}
+}
+
+static void wait_for_vp(struct carrier *c)
+{
+	lock_acquire(&spares_lock);
+	if (orphans) {
+		struct uk_vp *vp = orphans;
+
+		orphans = vp->next_orphan;
+		c->vp = vp;
+		store_release(&vp->owner, (uintptr_t)c);
+		lock_release(&spares_lock);
+		return;
+	}
+	c->wake = 0;
+	c->next_spare = spares;
+	spares = c;
+	spares_count++;
+	lock_release(&spares_lock);
+	while (!load_acquire(&c->wake))
+		sys_futex_wait(&c->wake, 0, TIME_NEVER);
+}
+
+static void *carrier_main(void *arg)
+{
+	struct carrier *c = arg, *head = load_relaxed(&carriers_all);
+
+	c->tid = sys_gettid();
+	c->tp = c->tp_now = arch_get_tp();
+	c->self_slot = thread_self_slot();
+	*c->self_slot = &c->disp;
+	c->disp.kind = THREAD_DISPATCHER;
+	c->disp.depth = 1;
+	c->disp.carrier = c;
+	c->disp.wfd = -1;
+	c->in_rt = 1;
+	c->current = &c->disp;
+	carrier_signals();
+	sys2(SYS_prctl, PR_SET_TIMERSLACK, 1UL);
+	sys2(SYS_prctl, PR_SET_NAME, "uk-carrier");
+#if UK_SAN
+	san_adopt(&c->disp.san);
+#endif
+	do
+		c->next_all = head;
+	while (!cas_acq_rel(&carriers_all, &head, c));
+	for (;;) {
+		if (!c->vp)
+			wait_for_vp(c);
+		carrier_bind(c, c->vp);
+		dispatch(c);
+	}
+	return NULL;
+}
+
+static int carrier_create(struct uk_vp *vp)
+{
+	struct carrier *c = carrier_alloc();
+	pthread_attr_t a;
+	pthread_t th;
+	sigset_t all, old;
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	c->vp = vp;
+	if (vp)
+		vp->owner = (uintptr_t)c;
+	pthread_attr_init(&a);
+	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&a, CARRIER_STACK);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(&th, &a, carrier_main, c);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&a);
+	if (r) {
+		if (vp)
+			vp->owner = 0;
+		return -r;
+	}
+	fetch_add_relaxed(&carriers_count, 1);
+	return 0;
+}
+
+int carrier_start(struct uk_vp *vp)
+{
+	return carrier_create(vp);
+}
+
+/* ---- the maker of spares ---- */
+
+static void *maker_main(void *arg UNUSED)
+{
+	bool warned = false;
+
+	sys2(SYS_prctl, PR_SET_NAME, "uk-maker");
+	for (;;) {
+		store_seq_cst(&maker_word, 0);
+		while (load_relaxed(&spares_count) < spares_target &&
+		       load_relaxed(&carriers_count) < carriers_max) {
+			int r = carrier_create(NULL);
+
+			if (r) {
+				if (!warned)
+					uk_warn("cannot make a spare carrier (error %d): blocking calls "
+						"may delay other threads", -r);
+				warned = true;
+				sys_futex_wait(&maker_word, 0, sys_now() + 100 * NS_PER_MS);
+				continue;
+			}
+			spares_made++;
+			/* it counts as a spare only once it has parked; give it the time */
+			for (int i = 0; i < 1000 && load_relaxed(&spares_count) < spares_target;
+			     i++)
+				sys0(SYS_sched_yield);
+		}
+		sys_futex_wait(&maker_word, 0, TIME_NEVER);
+	}
+	return NULL;
+}
+
+static void maker_wake(void)
+{
+	if (!xchg_seq_cst(&maker_word, 1))
+		sys_futex_wake(&maker_word, 1);
+}
+
+int carriers_init(void)
+{
+	const char *s = getenv("UK_CARRIERS");
+	unsigned n = load_relaxed(&vp_count_all);
+	sigset_t all, old;
+	pthread_t th;
+	int r;
+
+	spares_target = MAX(2u, 2 * MIN(n, 8u));
+	carriers_max = s ? (unsigned)strtoul(s, NULL, 10) : 512;
+	if (carriers_max < n + 1)
+		carriers_max = n + 1;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(&th, NULL, maker_main, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!r)
+		pthread_detach(th);
+	return -r;
+}
+
+/* ---- ownership ---- */
+
+void vp_give(struct uk_vp *vp)
+{
+	struct carrier *s;
+
+	lock_acquire(&spares_lock);
+	s = spares;
+	if (s) {
+		spares = s->next_spare;
+		spares_count--;
+		s->vp = vp;
+		/* release: the new owner sees all that the old one did (pairs with enter) */
+		store_release(&vp->owner, (uintptr_t)s);
+	} else {
+		store_release(&vp->owner, 0);
+		vp->next_orphan = orphans;
+		orphans = vp;
+	}
+	lock_release(&spares_lock);
+	if (s) {
+		store_release(&s->wake, 1);
+		sys_futex_wake(&s->wake, 1);
+	}
+	if (load_relaxed(&spares_count) < spares_target)
+		maker_wake();
+}
+
+bool carrier_take_orphan(struct carrier *c, struct uk_vpset *only, struct uk_vp *exactly)
+{
+	struct uk_vp **p, *vp;
+
+	if (!load_relaxed(&orphans))
+		return false;
+	lock_acquire(&spares_lock);
+	for (p = &orphans; (vp = *p); p = &vp->next_orphan) {
+		if ((only && vp->set != only) || (exactly && vp != exactly) || vp->reactive)
+			continue;
+		*p = vp->next_orphan;
+		c->vp = vp;
+		store_release(&vp->owner, (uintptr_t)c);
+		break;
+	}
+	lock_release(&spares_lock);
+	return vp;
+}
+
+bool vp_revoke(struct uk_vp *vp, struct carrier *c)
+{
+	uintptr_t mine = (uintptr_t)c, revoking = mine | VP_REVOKING;
+	uintptr_t old = mine;
+
+	if (!cas_seq_cst(&vp->owner, &old, revoking))
+		return false;
+	sys2(SYS_membarrier, 8 /* PRIVATE_EXPEDITED */, 0);
+	old = revoking;
+	if (load_relaxed(&c->in_rt)) {
+		cas_seq_cst(&vp->owner, &old, mine); /* or it has reclaimed it already */
+		return false;
+	}
+	/* From here the carrier finds REVOKING when it enters, and races us with its CAS. */
+	if (!cas_seq_cst(&vp->owner, &old, (uintptr_t)0))
+		return false;
+	vp_give(vp);
+	return true;
+}
+
+/* The carrier has entered the runtime (in_rt == 1) and owner was not itself. */
+COLD void enter_slow(struct uk_thread *t, struct carrier *c)
+{
+	struct uk_vp *vp = c->vp;
+
+	if (vp) {
+		uintptr_t o = load_acquire(&vp->owner);
+
+		while (o == (uintptr_t)c || o == ((uintptr_t)c | VP_REVOKING)) {
+			if (o == (uintptr_t)c)
+				return;
+			if (cas_seq_cst(&vp->owner, &o, (uintptr_t)c))
+				return;
+		}
+		c->vp = NULL;
+	}
+	if (load_relaxed(&c->reniced)) {
+		store_relaxed(&c->reniced, 0);
+		sys3(SYS_setpriority, PRIO_PROCESS, c->tid, 0);
+	}
+	if (carrier_take_orphan(c, t->vp->set, t->pinned)) {
+		carrier_bind(c, c->vp);
+		t->vp = c->vp;
+		c->vp->count.returns++;
+		return;
+	}
+	switch_to(c, t, &c->disp, POST_RETURN);
+	t->carrier->vp->count.returns++;
+}

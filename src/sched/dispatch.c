@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dispatch.c - who runs next. THE essay.
+ *
+ * A carrier that holds a vp is always in one of two places: in a user thread, or in
+ * dispatch(), on the carrier's own stack. A thread that parks, yields or exits takes the
+ * next thread from the run queue by itself and switches straight to it (switch_to); the
+ * dispatcher is entered only when the queue is empty, when the vp's budget of switches is
+ * used up, or when somebody nudged it. It is a thread in the circle like any other, as the
+ * founding model has it, and the only one that looks at what comes from outside:
+ *
+ *   1. inbox: threads that are new or were readied from elsewhere > run queue
+ *   2. requests of other vps (submit, cancel)
+ *   3. timers that are due: fire their tokens
+ *   4. the reactor: submit what is queued, fire the tokens of what is finished
+ *   5. run the next thread; else steal from a vp of the set; else sleep in the reactor
+ *
+ * Nobody is queued before its context is saved: the leaver hands over to its successor what
+ * is to be done about it (post action), and the successor does it as its first act
+ * (finish_switch), on its own stack.
+ *
+ * Sleeping: set idle, fence, look at everything once more, sleep. Waking: push, fence (the
+ * CAS of the push is one), if idle was 1 and we were the one who cleared it, kick. Neither
+ * can miss the other.
+ *
+ * Runs on: the carrier's stack (dispatch), any thread's stack (switch_to, enqueue) inside
+ * the runtime, any kernel thread (inbox_push, vp_post, vp_kick).
+ * Rejected: a dispatcher pass for every switch (costs a second switch); a timer tick per vp
+ * (law 3); fair queueing by priorities (nobody asked).
+ */
+#include "arch/arch.h"
+#include "base/panic.h"
+#include "base/sys.h"
+#include "sched/fuzz.h"
+#include "sched/vp.h"
+
+#define LIFO_STREAK 16
+#define STEAL_MAX 256u
+#define TIMER_BATCH 64u
+
+uint32_t monitor_asleep;
+static void (*arch_switch_fn)(void **, void *, void *) = arch_switch;
+
+__attribute__((constructor)) static void choose_switch(void)
+{
+	if (!arch_has_fsgsbase())
+		arch_switch_fn = arch_switch_slow;
+}
+
+/* ---- queues ---- */
+
+/* Suspension is honoured where a thread would be queued. True: it is held, not queued. */
+static bool suspend_here(struct uk_thread *t)
+{
+	uint8_t old = SUSP_ASKED;
+
+	/* the state first: after the CAS uk_thread_resume may already run it */
+	t->state = T_SUSPENDED;
+	if (cas_acq_rel(&t->susp, &old, SUSP_HELD))
+		return true;
+	return false;
+}
+
+static void wake_a_thief(struct uk_vpset *s)
+{
+	uint32_t zero = 0;
+
+	if (load_relaxed(&s->waking) || !cas_acq_rel(&s->waking, &zero, 1))
+		return;
+	for (unsigned i = 0; i < s->n; i++) {
+		struct uk_vp *v = s->vps[i];
+
+		if (load_relaxed(&v->idle) && xchg_seq_cst(&v->idle, 0)) {
+			v->reactor.ops->kick(&v->reactor);
+			return;
+		}
+	}
+	store_release(&s->waking, 0);
+}
+
+void enqueue(struct uk_vp *vp, struct uk_thread *t, bool lifo)
+{
+	if (unlikely(load_relaxed(&t->susp) == SUSP_ASKED) && suspend_here(t))
+		return;
+	t->state = T_READY;
+	if (unlikely(t->pinned || t->vp->set != vp->set || vp->reactive)) {
+		if (t->pinned != vp || vp->reactive) {
+			inbox_push(t->pinned ? t->pinned : t->vp, t);
+			return;
+		}
+		tqueue_push(&vp->rq.pinned, t);
+		return;
+	}
+	if (lifo && !fuzz_once_in(4))
+		runq_push_lifo(&vp->rq, t);
+	else
+		runq_push(&vp->rq, t);
+	if (vp->shared && load_relaxed(&vp->set->nidle) && runq_len(&vp->rq))
+		wake_a_thief(vp->set);
+}
+
+void vp_kick(struct uk_vp *vp)
+{
+	if (load_seq_cst(&vp->idle) && xchg_seq_cst(&vp->idle, 0))
+		vp->reactor.ops->kick(&vp->reactor);
+}
+
+void inbox_push(struct uk_vp *vp, struct uk_thread *t)
+{
+	struct uk_thread *head = load_relaxed(&vp->inbox);
+
+	do
+		t->next = head;
+	while (!cas_seq_cst(&vp->inbox, &head, t));
+	vp_kick(vp);
+}
+
+void vp_post(struct uk_vp *vp, struct vp_msg *m)
+{
+	struct vp_msg *head = load_relaxed(&vp->msgs);
+
+	do
+		m->next = head;
+	while (!cas_seq_cst(&vp->msgs, &head, m));
+	store_relaxed(&vp->nudge, 1);
+	vp_kick(vp);
+}
+
+void queue_anywhere(struct uk_thread *t)
+{
+	if (unlikely(load_relaxed(&t->susp) == SUSP_ASKED) && suspend_here(t))
+		return;
+	t->state = T_READY;
+	inbox_push(t->pinned ? t->pinned : t->vp, t);
+}
+
+/* Take everything from v's inbox into vp's queue (v == vp, or we are a thief). */
+static unsigned drain_inbox(struct uk_vp *vp, struct uk_vp *v)
+{
+	struct uk_thread *t, *rev = NULL;
+	unsigned n = 0;
+
+	if (!load_relaxed(&v->inbox))
+		return 0;
+	for (t = xchg_acq_rel(&v->inbox, (struct uk_thread *)NULL); t;) {
+		struct uk_thread *next = t->next;
+
+		t->next = rev;
+		rev = t;
+		t = next;
+	}
+	for (t = rev; t; n++) {
+		struct uk_thread *next = t->next;
+
+		if (v != vp && t->pinned)
+			inbox_push(v, t);
+		else if (t->pinned == vp)
+			tqueue_push(&vp->rq.pinned, t);
+		else
+			runq_push(&vp->rq, t);
+		t = next;
+	}
+	vp->count.inbox += n;
+	return n;
+}
+
+static struct uk_thread *pop(struct uk_vp *vp)
+{
+	struct runq *q = &vp->rq;
+	struct uk_thread *t;
+
+	if (load_relaxed(&q->lifo) && vp->lifo_streak < LIFO_STREAK && !fuzz_once_in(8)) {
+		t = runq_take_lifo(q);
+		if (t) {
+			vp->lifo_streak++;
+			return t;
+		}
+	}
+	vp->lifo_streak = 0;
+	if (unlikely(q->pinned.head) && (++q->tick & 3) == 0)
+		return tqueue_pop(&q->pinned);
+	t = runq_pop_ring(q);
+	if (likely(t))
+		return t;
+	if (q->over.head) {
+		runq_refill(q);
+		t = runq_pop_ring(q);
+		if (t)
+			return t;
+	}
+	t = runq_take_lifo(q);
+	return t ? t : tqueue_pop(&q->pinned);
+}
+
+struct uk_thread *next_thread(struct carrier *c)
+{
+	struct uk_vp *vp = c->vp;
+	struct uk_thread *t;
+
+	if (unlikely(--vp->budget < 0) || unlikely(load_relaxed(&vp->nudge)))
+		return &c->disp;
+	t = pop(vp);
+	return t ? t : &c->disp;
+}
+
+/* ---- the switch ---- */
+
+void finish_switch(struct carrier *c)
+{
+	struct uk_thread *t = c->post;
+	uint64_t w;
+
+	switch ((enum post)c->post_action) {
+	case POST_NONE:
+		break;
+	case POST_PARK:
+		w = load_relaxed(&t->wait);
+		/* release: who fires PARKED may run t, so its context must be visible */
+		if (W_STATE(w) != W_ARMED ||
+		    !cas_acq_rel(&t->wait, &w, W_MAKE(W_TOKEN(w), 0, W_PARKED)))
+			enqueue(c->vp, t, false); /* fired while it was leaving */
+		break;
+	case POST_YIELD:
+		enqueue(c->vp, t, false);
+		break;
+	case POST_EXIT:
+		thread_reap(c->vp, t);
+		break;
+	case POST_RETURN:
+	case POST_MIGRATE:
+		queue_anywhere(t);
+		break;
+	}
+}
+
+void switch_to(struct carrier *c, struct uk_thread *from, struct uk_thread *to,
+	       enum post action)
+{
+	void *tp = to->tp;
+
+	c->post = from;
+	c->post_action = action;
+	store_relaxed(&c->current, to);
+	to->carrier = c;
+	to->state = T_RUNNING;
+	if (!tp) { /* light, or the dispatcher: the carrier's own TLS */
+		*c->self_slot = to;
+		tp = c->tp;
+	}
+	if (likely(c->vp)) {
+		if (to != &c->disp)
+			to->vp = c->vp;
+		store_relaxed(&c->vp->count.switches, c->vp->count.switches + 1);
+	}
+	if (tp == c->tp_now)
+		tp = NULL;
+	else
+		c->tp_now = tp;
+#if UK_SAN
+	san_leave(&from->san, &to->san, action == POST_EXIT);
+#endif
+	arch_switch_fn(&from->sp, to->sp, tp);
+	c = from->carrier; /* perhaps another one now */
+#if UK_SAN
+	san_arrive(&from->san, &c->post->san);
+#endif
+	finish_switch(c);
+}
+
+bool sched_yield_now(struct uk_thread *t)
+{
+	struct carrier *c = t->carrier;
+	struct uk_vp *vp = c->vp;
+	struct uk_thread *to = next_thread(c);
+
+	vp->count.yields++;
+	if (to == &c->disp && vp->budget >= 0 && !load_relaxed(&vp->nudge) &&
+	    !load_relaxed(&vp->inbox))
+		return false; /* alone: the budget brings us to the dispatcher in time */
+	t->since = vp->clock;
+	switch_to(c, t, to, t->pinned && t->pinned != vp ? POST_MIGRATE : POST_YIELD);
+	return true;
+}
+
+/* ---- the dispatcher ---- */
+
+static void op_done(struct io_op *op)
+{
+	struct uk_thread *t = op->thread;
+	/* acq_rel: the waiter sees res; after this op may be gone (pairs with sched/io.c) */
+	uint64_t token = xchg_acq_rel(&op->token, 0);
+
+	if (token != OP_ORPHAN)
+		wait_fire(t, token, WAKE_OK);
+}
+
+static void serve_closers(struct uk_vp *vp)
+{
+	struct vp_msg **p = &vp->closers;
+
+	while (*p) {
+		struct vp_msg *m = *p;
+
+		if (reactor_peek_fd(&vp->reactor, m->fd)) {
+			p = &m->next;
+			continue;
+		}
+		*p = m->next;
+		wait_fire(m->thread, m->token, WAKE_OK);
+	}
+}
+
+static void serve_msgs(struct uk_vp *vp)
+{
+	struct reactor *r = &vp->reactor;
+	struct vp_msg *m, *rev = NULL;
+
+	for (m = xchg_acq_rel(&vp->msgs, (struct vp_msg *)NULL); m;) {
+		struct vp_msg *next = m->next;
+
+		m->next = rev;
+		rev = m;
+		m = next;
+	}
+	for (m = rev; m;) {
+		struct vp_msg *next = m->next;
+
+		switch (m->kind) {
+		case MSG_SUBMIT: /* m lives as long as the op */
+			r->ops->submit(r, m->op);
+			break;
+		case MSG_CANCEL:
+			/* its sender waits for us, so op is still there, done or not */
+			if (load_relaxed(&m->op->token))
+				r->ops->cancel(r, m->op);
+			wait_fire(m->thread, m->token, WAKE_OK);
+			break;
+		case MSG_CANCEL_FD:
+			r->ops->cancel_fd(r, m->fd);
+			m->next = vp->closers;
+			vp->closers = m;
+			break;
+		}
+		m = next;
+	}
+	serve_closers(vp);
+}
+
+static unsigned run_timers(struct uk_vp *vp)
+{
+	struct timer_hit hits[TIMER_BATCH];
+	unsigned n, total = 0;
+
+	if (wheel_next(&vp->wheel) > vp->clock)
+		return 0;
+	do {
+		n = wheel_expire(&vp->wheel, vp->clock, hits, TIMER_BATCH);
+		for (unsigned i = 0; i < n; i++)
+			wait_fire(hits[i].thread, hits[i].token, WAKE_TIMEOUT);
+		total += n;
+	} while (n == TIMER_BATCH);
+	vp->count.timer_fires += total;
+	return total;
+}
+
+static void poll_reactor(struct uk_vp *vp, int64_t timeout)
+{
+	struct io_op *op = vp->reactor.ops->poll(&vp->reactor, timeout);
+	bool any = op;
+
+	while (op) {
+		struct io_op *next = op->next;
+
+		op_done(op);
+		op = next;
+	}
+	if (unlikely(vp->closers) && any)
+		serve_closers(vp);
+}
+
+static bool try_steal(struct uk_vp *vp)
+{
+	struct uk_vpset *s = vp->set;
+	struct uk_thread *got[STEAL_MAX];
+	unsigned start;
+
+	if (!vp->shared)
+		return false;
+	start = vp->steal_seed++;
+	for (unsigned i = 0; i < s->n; i++) {
+		struct uk_vp *v = s->vps[(start + i) % s->n];
+		unsigned n;
+
+		if (v == vp)
+			continue;
+		n = runq_steal(&v->rq, got, STEAL_MAX);
+		for (unsigned k = 0; k < n; k++)
+			runq_push(&vp->rq, got[k]);
+		if (!n && load_relaxed(&v->rq.lifo)) {
+			/* its owner may be busy for long: rescue the hot thread, too, but
+			 * give the owner one more chance (it is about to run it) */
+			for (int k = 0; k < 100; k++)
+				cpu_relax();
+			got[0] = runq_take_lifo(&v->rq);
+			if (got[0]) {
+				runq_push(&vp->rq, got[0]);
+				n = 1;
+			}
+		}
+		vp->count.steals += n;
+		n += drain_inbox(vp, v);
+		if (n)
+			return true;
+	}
+	return false;
+}
+
+bool vp_has_work(const struct uk_vp *vp)
+{
+	return runq_len(&vp->rq) || load_relaxed(&vp->rq.lifo) || load_relaxed(&vp->inbox) ||
+	       load_relaxed(&vp->msgs);
+}
+
+static bool set_has_work(const struct uk_vp *vp)
+{
+	const struct uk_vpset *s = vp->set;
+
+	if (!vp->shared)
+		return false;
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->vps[i] != vp &&
+		    (runq_len(&s->vps[i]->rq) || load_relaxed(&s->vps[i]->inbox)))
+			return true;
+	return false;
+}
+
+static void leave_waking(struct uk_vp *vp)
+{
+	if (load_relaxed(&vp->set->waking))
+		store_release(&vp->set->waking, 0);
+}
+
+/* Nothing to run: sleep in the reactor until something comes. */
+static void idle(struct uk_vp *vp)
+{
+	int64_t next, timeout = -1;
+
+	leave_waking(vp);
+	if (!vp->reactive)
+		fetch_add_relaxed(&vp->set->nidle, 1);
+	store_seq_cst(&vp->idle, 1);
+	fence_seq_cst(); /* pairs with the CAS in inbox_push, vp_post and runq_push's readers */
+	next = wheel_next(&vp->wheel);
+	if (next != TIME_NEVER) {
+		timeout = next - sys_now();
+		if (timeout < 0)
+			timeout = 0;
+	}
+	if (load_relaxed(&vp->inbox) || load_relaxed(&vp->msgs) || set_has_work(vp))
+		timeout = 0;
+	poll_reactor(vp, timeout);
+	if (load_relaxed(&vp->idle))
+		store_relaxed(&vp->idle, 0);
+	if (!vp->reactive)
+		fetch_add_relaxed(&vp->set->nidle, (uint32_t)-1);
+	if (unlikely(load_relaxed(&monitor_asleep)) && xchg_seq_cst(&monitor_asleep, 0))
+		sys_futex_wake(&monitor_asleep, 1);
+}
+
+void dispatch(struct carrier *c)
+{
+	struct uk_vp *vp;
+
+	while ((vp = c->vp)) {
+		struct uk_thread *t;
+
+		store_relaxed(&vp->nudge, 0);
+		vp->clock = sys_now();
+		drain_inbox(vp, vp);
+		if (unlikely(load_relaxed(&vp->msgs)))
+			serve_msgs(vp);
+		run_timers(vp);
+		poll_reactor(vp, 0);
+		vp->budget = VP_BUDGET;
+		t = vp->reactive ? NULL : pop(vp);
+		if (!t && !vp->reactive && try_steal(vp))
+			t = pop(vp);
+		if (!t) {
+			idle(vp);
+			continue;
+		}
+		if (unlikely(load_relaxed(&vp->set->waking)))
+			leave_waking(vp);
+		switch_to(c, &c->disp, t, POST_NONE);
+	}
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The schedule fuzzer's dice: one shared counter hashed with the seed. The order in which
+ * carriers draw is not reproducible on several vps; on one vp a seed replays. */
+#include "sched/fuzz.h"
+
+#if UK_DEBUG
+#include <stdlib.h>
+
+#include "base/panic.h"
+#include "base/sys.h"
+
+bool fuzz_on;
+static uint64_t seed, draws;
+
+void fuzz_init(void)
+{
+	const char *s = getenv("UK_SEED"), *f = getenv("UK_FUZZ");
+
+	fuzz_on = UK_HOSTILE || (f && *f != '0');
+	if (!fuzz_on)
+		return;
+	seed = s ? strtoull(s, NULL, 0) : (uint64_t)sys_now();
+	uk_warn("schedule fuzzer on, UK_SEED=%lu", (unsigned long)seed);
+}
+
+uint32_t fuzz_rand(void)
+{
+	uint64_t x = seed + fetch_add_relaxed(&draws, 1) * 0x9e3779b97f4a7c15u;
+
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+	return (uint32_t)(x >> 33);
+}
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz.h - the seeded schedule fuzzer of debug builds (UK_FUZZ=1, seed in UK_SEED, printed
+ * at the start) and of the hostile build (always on). In other builds: nothing. */
+#ifndef SCHED_FUZZ_H
+#define SCHED_FUZZ_H
+
+#include "base/base.h"
+
+#if UK_DEBUG
+void fuzz_init(void);
+extern bool fuzz_on;
+uint32_t fuzz_rand(void);
+/* True once in n. */
+static inline bool fuzz_once_in(uint32_t n)
+{
+	return unlikely(fuzz_on) && fuzz_rand() % n == 0;
+}
+#else
+#define fuzz_init() ((void)0)
+#define fuzz_once_in(n) (false)
+#endif
+
+#endif

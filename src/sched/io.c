@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Submit an operation and park until it is done; ends of operations.
+ *
+ * The op lives on the parked thread's stack and the kernel may write into its buffers until
+ * the reactor has returned it, so a thread that times out or is cancelled asks for the op's
+ * end and waits for it:
+ *
+ *   op->token   tok    --dispatcher, done--> 0, fires tok
+ *               tok    --waiter, timed out--> ORPHAN
+ *               ORPHAN --dispatcher, done--> 0, fires nobody
+ *               ORPHAN --waiter, after the cancel was delivered--> tok2 --done--> 0, fires tok2
+ *
+ * The op may be pending in another vp's reactor than the one we run on now (we were
+ * stolen, or it is a reactive vp's): requests travel as messages to that vp's dispatcher.
+ */
+#include "base/panic.h"
+#include "sched/vp.h"
+
+static struct uk_vp *vp_for(struct uk_vp *vp, enum io_class c)
+{
+	struct uk_vp *r = c == IO_CLASS_NET ? vp->set->net : vp->set->io;
+
+	return likely(!r) ? vp : r;
+}
+
+bool sched_io_can(struct uk_thread *t, enum io_kind kind, enum io_class c)
+{
+	struct uk_vp *vp;
+
+	if (t->kind != THREAD_USER)
+		return false;
+	vp = vp_for(t->carrier->vp, c);
+	return vp->reactor.ops->can(&vp->reactor, kind);
+}
+
+/* Ask vp to do something and park until it has. */
+static void ask(struct uk_thread *t, struct uk_vp *vp, struct vp_msg *m)
+{
+	m->thread = t;
+	m->token = wait_begin_uncancelable(t, WAIT_CLOSE, NULL);
+	vp_post(vp, m);
+	wait_park(t, m->token, TIME_NEVER);
+}
+
+/* The wait ended without the op: get it back from the kernel. */
+static void retrieve(struct uk_thread *t, struct io_op *op, struct uk_vp *home, uint64_t tok)
+{
+	struct vp_msg m = { .kind = MSG_CANCEL, .op = op };
+	uint64_t old = tok;
+
+	if (!cas_acq_rel(&op->token, &old, OP_ORPHAN))
+		return; /* done meanwhile */
+	COUNT(t, io_cancels);
+	if (home == t->carrier->vp)
+		home->reactor.ops->cancel(&home->reactor, op);
+	else
+		ask(t, home, &m);
+	tok = wait_begin_uncancelable(t, WAIT_IO, NULL);
+	t->wfd = op->fd;
+	old = OP_ORPHAN;
+	if (cas_acq_rel(&op->token, &old, tok)) {
+		wait_park(t, tok, TIME_NEVER);
+	} else {
+		unsigned why;
+
+		wait_abandon(t, tok, &why);
+	}
+}
+
+int sched_io(struct uk_thread *t, struct io_op *op, enum io_class c, int64_t deadline)
+{
+	struct uk_vp *here = t->carrier->vp, *home = vp_for(here, c);
+	struct vp_msg m = { .kind = MSG_SUBMIT, .op = op };
+	uint64_t tok = wait_begin(t, WAIT_IO, NULL);
+	unsigned why;
+
+	t->wfd = op->fd;
+	op->thread = t;
+	op->token = tok;
+	op->state = IO_IDLE;
+	here->count.io_parked++;
+	if (likely(home == here))
+		home->reactor.ops->submit(&home->reactor, op);
+	else
+		vp_post(home, &m);
+	why = wait_park(t, tok, deadline);
+	if (likely(why == WAKE_OK))
+		return op->res;
+	retrieve(t, op, home, tok);
+	if (op->res == -ECANCELED)
+		return wake_error(why);
+	return op->res;
+}
+
+void sched_io_cancel_fd(struct uk_thread *t, int fd)
+{
+	uint32_t n = load_acquire(&vp_count_all);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct vp_msg m = { .kind = MSG_CANCEL_FD, .fd = fd };
+
+		if (reactor_peek_fd(&vp_all[i]->reactor, fd))
+			ask(t, vp_all[i], &m);
+	}
+}

@@ -1,0 +1,646 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* life.c - create, exit, join, suspend, cancel.
+ *
+ * A thread exits on its own stack, so the last steps (stack, TLS block and descriptor go
+ * back to their pools) are its successor's: thread_reap, from finish_switch. A join
+ * therefore returns only when the stack is free again: the next create finds it hot.
+ *
+ * The stack limit (uk_stack_limit) counts live threads only where one is set; creators wait
+ * on it in FIFO order, as in the founding model.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/arch.h"
+#include "base/list.h"
+#include "base/panic.h"
+#include "base/sys.h"
+#include "sched/vp.h"
+#include "thread/tls.h"
+#include "uk/stat.h"
+#include "uk/thread.h"
+#include "uk/time.h"
+
+#define ID_BATCH 1024u
+#define LIGHT_ONLY UK_SAN
+
+size_t sched_stack_size = (size_t)256 << 10;
+
+/* ---- the limit of the stack pool ---- */
+
+struct limit_waiter {
+	struct list link;
+	struct uk_thread *t;
+	uint64_t token;
+};
+
+static struct {
+	struct lock lock;
+	uint64_t max;  /* 0 = none; written under the lock, read racily */
+	uint64_t live; /* lock; counted while max != 0 */
+	struct list waiters;
+} limit = { LOCK_INIT(RANK_THREADS), 0, 0, LIST_INIT(limit.waiters) };
+
+/* 0, -EAGAIN (nowait), -ECANCELED, -ETIMEDOUT. */
+static int limit_take(struct uk_thread *t, bool nowait)
+{
+	struct limit_waiter w = { .t = t };
+	unsigned why;
+
+	for (;;) {
+		lock_acquire(&limit.lock);
+		if (!limit.max || limit.live < limit.max) {
+			limit.live++;
+			lock_release(&limit.lock);
+			return 0;
+		}
+		if (nowait) {
+			lock_release(&limit.lock);
+			return -EAGAIN;
+		}
+		w.token = wait_begin(t, WAIT_STACK, NULL);
+		list_push_back(&limit.waiters, &w.link);
+		lock_release(&limit.lock);
+		why = wait_park(t, w.token, TIME_NEVER);
+		lock_acquire(&limit.lock);
+		list_del(&w.link);
+		lock_release(&limit.lock);
+		if (why != WAKE_OK)
+			return wake_error(why);
+	}
+}
+
+static void limit_put(void)
+{
+	lock_acquire(&limit.lock);
+	if (limit.live)
+		limit.live--;
+	list_each_safe(l, next, &limit.waiters) {
+		struct limit_waiter *w = container_of(l, struct limit_waiter, link);
+
+		list_del(l);
+		if (wait_fire(w->t, w->token, WAKE_OK))
+			break;
+	}
+	lock_release(&limit.lock);
+}
+
+static int count_alive(void *obj, void *arg)
+{
+	const struct uk_thread *t = obj;
+
+	*(uint64_t *)arg += load_relaxed(&t->kind) == THREAD_USER && t->state != T_EXITED;
+	return 0;
+}
+
+void stack_limit_init(uint64_t max)
+{
+	limit.max = max;
+}
+
+UK_API int uk_stack_limit(size_t max_threads)
+{
+	uint64_t live = 0;
+
+	rt_enter();
+	slab_walk(&thread_slab, count_alive, &live);
+	lock_acquire(&limit.lock);
+	if (!limit.max)
+		limit.live = live;
+	store_relaxed(&limit.max, max_threads);
+	list_each_safe(l, next, &limit.waiters) {
+		struct limit_waiter *w = container_of(l, struct limit_waiter, link);
+
+		list_del(l);
+		wait_fire(w->t, w->token, WAKE_OK);
+	}
+	lock_release(&limit.lock);
+	rt_exit();
+	return 0;
+}
+
+/* ---- birth ---- */
+
+UK_API void uk_attr_init(uk_attr *a)
+{
+	memset(a, 0, sizeof(*a));
+}
+
+static uint64_t new_id(struct uk_vp *vp)
+{
+	if (!vp)
+		return thread_new_ids(1);
+	if (unlikely(vp->next_id == vp->end_id)) {
+		vp->next_id = thread_new_ids(ID_BATCH);
+		vp->end_id = vp->next_id + ID_BATCH;
+	}
+	return vp->next_id++;
+}
+
+static void thread_main(void *arg)
+{
+	struct uk_thread *t = arg;
+	struct carrier *c = t->carrier;
+	void *(*fn)(void *) = t->fn;
+
+#if UK_SAN
+	san_arrive(&t->san, &c->post->san);
+#endif
+	finish_switch(c);
+	t->fn = NULL;
+	t->depth = 0;
+	fence_compiler();
+	store_release(&c->in_rt, 0);
+	uk_thread_exit(fn(t->arg));
+}
+
+/* Where a new thread goes: pinned; else its set's next vp, or, created inside the set, the
+ * creator's own vp (thieves spread the load; a set without stealing goes round robin). */
+static struct uk_vp *place(const uk_attr *a, struct uk_vp *here)
+{
+	struct uk_vpset *s;
+
+	if (a->vp)
+		return a->vp;
+	s = a->set ? a->set : here ? here->set : vpset_default;
+	if (here && here->set == s && !(s->flags & UK_VPSET_NOSTEAL))
+		return here;
+	return uk_vpset_next_vp(s);
+}
+
+static struct uk_thread *make(struct uk_vp *here, unsigned order, bool light)
+{
+	struct uk_thread *t = slab_get(&thread_slab, here ? &here->threads : NULL);
+	unsigned color = 0;
+	char *stack;
+	size_t size = (size_t)1 << order;
+
+	if (unlikely(!t))
+		return NULL;
+	stack = stack_get(here ? &here->stacks : NULL, order, &color);
+	if (unlikely(!stack))
+		goto no_stack;
+	t->tp = NULL;
+	if (!light) {
+		t->tp = tls_get(here ? &here->tls : NULL, stack, size);
+		if (unlikely(!t->tp))
+			goto no_tls;
+		*(struct uk_thread **)tls_address_in(t->tp, thread_self_slot()) = t;
+	}
+	t->stack = stack;
+	t->order = (uint8_t)order;
+#if UK_SAN
+	san_create(&t->san, stack, size);
+#endif
+	t->sp = arch_context_init(stack + size - color, thread_main, t);
+	return t;
+no_tls:
+	stack_put(here ? &here->stacks : NULL, stack, order);
+no_stack:
+	slab_put(&thread_slab, here ? &here->threads : NULL, t);
+	return NULL;
+}
+
+static int check_attr(const uk_attr *a, unsigned *order)
+{
+	size_t size = a->stack_size ? a->stack_size : sched_stack_size;
+
+	if (a->flags & ~(UK_ATTR_DETACHED | UK_ATTR_SUSPENDED | UK_ATTR_LIGHT | UK_ATTR_NOWAIT))
+		return -EINVAL;
+	for (unsigned i = 0; i < array_size(a->reserved); i++)
+		if (a->reserved[i])
+			return -EINVAL;
+	if (a->vp && (a->vp->reactive || (a->set && a->set != a->vp->set)))
+		return -EINVAL;
+	*order = stack_order(size);
+	return *order ? 0 : -EINVAL;
+}
+
+UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(void *),
+			    void *arg)
+{
+	static const uk_attr defaults = UK_ATTR_INIT;
+	const uk_attr *a = attr ? attr : &defaults;
+	bool light = (a->flags & UK_ATTR_LIGHT) || LIGHT_ONLY;
+	struct uk_thread *me, *t;
+	struct uk_vp *here, *to;
+	unsigned order;
+	int r;
+
+	if (!fn || (!out && !(a->flags & UK_ATTR_DETACHED)))
+		return -EINVAL;
+	me = rt_enter();
+	r = check_attr(a, &order);
+	if (unlikely(r))
+		goto out;
+	if (unlikely(load_relaxed(&limit.max))) {
+		r = limit_take(me, a->flags & UK_ATTR_NOWAIT);
+		if (r)
+			goto out;
+	}
+	here = sched_vp(me);
+	t = make(here, order, light);
+	if (unlikely(!t)) {
+		if (load_relaxed(&limit.max))
+			limit_put();
+		r = -ENOMEM;
+		goto out;
+	}
+	to = place(a, here);
+	t->carrier = NULL;
+	t->vp = to;
+	t->pinned = a->vp;
+	t->susp = a->flags & UK_ATTR_SUSPENDED ? SUSP_HELD : SUSP_NONE;
+	t->cancelled = 0;
+	t->depth = 1;
+	t->wkind = WAIT_NONE;
+	t->blocking = 0;
+	t->uncancelable = 0;
+	t->deadline = TIME_NEVER;
+	t->since = here ? here->clock : sys_now();
+	t->arg = arg;
+	t->fn = fn;
+	t->join = a->flags & UK_ATTR_DETACHED ? JOIN_DETACHED : 0;
+	t->id = new_id(here);
+	t->creator = me->id;
+	t->wobj = NULL;
+	t->ext = NULL;
+	t->wfd = -1;
+	t->timer.wheel = NULL;
+	if (unlikely(a->name))
+		uk_thread_set_name(t, a->name);
+	t->state = t->susp ? T_SUSPENDED : T_NEW;
+	store_release(&t->kind, THREAD_USER);
+	sched_count(me)->creates++;
+	if (out)
+		*out = t;
+	if (!t->susp) {
+		if (here == to)
+			enqueue(here, t, false);
+		else
+			queue_anywhere(t);
+	}
+	r = 0;
+out:
+	rt_exit();
+	return r;
+}
+
+/* ---- death ---- */
+
+UK_API void uk_thread_exit(void *ret)
+{
+	struct uk_thread *t = thread_self();
+	struct carrier *c;
+
+	if (!t || t->kind != THREAD_USER)
+		uk_panic("uk_thread_exit on a kernel thread that is not a user thread");
+	if (t->ext)
+		thread_run_cleanups(t);
+	if (t->tp)
+		tls_run_destructors();
+	t = rt_enter();
+	c = t->carrier;
+	t->arg = ret;
+	t->state = T_EXITED;
+	c->vp->count.exits++;
+	switch_to(c, t, next_thread(c), POST_EXIT);
+	uk_panic("thread %lu ran after its exit", (unsigned long)t->id);
+}
+
+static void descriptor_put(struct uk_vp *vp, struct uk_thread *t)
+{
+	store_release(&t->kind, THREAD_FREE);
+	slab_put(&thread_slab, vp ? &vp->threads : NULL, t);
+}
+
+void thread_reap(struct uk_vp *vp, struct uk_thread *t)
+{
+	uint64_t j = load_acquire(&t->join);
+	uint64_t token;
+
+#if UK_SAN
+	san_destroy(&t->san);
+#endif
+	stack_put(&vp->stacks, t->stack, t->order);
+	t->stack = NULL;
+	if (t->tp) {
+		tls_put(&vp->tls, t->tp);
+		t->tp = NULL;
+	}
+	thread_free_ext(t);
+	if (unlikely(load_relaxed(&limit.max)))
+		limit_put();
+	do {
+		if (j == JOIN_DETACHED) {
+			descriptor_put(vp, t);
+			return;
+		}
+		token = t->join_token; /* belongs to j: a re-join changes j, too */
+	} while (!cas_acq_rel(&t->join, &j, JOIN_EXITED));
+	if (j)
+		wait_fire((struct uk_thread *)(j & 0xffffffffffff), token, WAKE_OK);
+}
+
+UK_API int uk_thread_join_until(uk_thread *t, void **ret, uk_time deadline)
+{
+	struct uk_thread *me = rt_enter();
+	uint64_t j = load_acquire(&t->join), mine, tok;
+	unsigned why;
+	int r = 0;
+
+	if (t == me) {
+		r = -EDEADLK;
+		goto out;
+	}
+	while (j != JOIN_EXITED) {
+		if (j) { /* detached, taken, or somebody else joins */
+			r = -EINVAL;
+			goto out;
+		}
+		tok = wait_begin(me, WAIT_JOIN, t);
+		t->join_token = tok;
+		mine = (uintptr_t)me | (tok & 0xffff) << 48;
+		if (!cas_acq_rel(&t->join, &j, mine)) {
+			if (!wait_abandon(me, tok, &why) && why == WAKE_CANCEL &&
+			    j != JOIN_EXITED) {
+				r = -ECANCELED;
+				goto out;
+			}
+			continue;
+		}
+		why = wait_park(me, tok, deadline);
+		j = mine;
+		if (why != WAKE_OK && cas_acq_rel(&t->join, &j, 0)) {
+			r = wake_error(why);
+			goto out;
+		}
+		j = JOIN_EXITED; /* fired by the reaper, or it came first anyway */
+	}
+	if (!cas_acq_rel(&t->join, &j, JOIN_TAKEN)) {
+		r = -EINVAL;
+		goto out;
+	}
+	if (ret)
+		*ret = t->arg;
+	descriptor_put(sched_vp(me), t);
+out:
+	rt_exit();
+	return r;
+}
+
+UK_API int uk_thread_join(uk_thread *t, void **ret)
+{
+	return uk_thread_join_until(t, ret, UK_FOREVER);
+}
+
+UK_API int uk_thread_detach(uk_thread *t)
+{
+	struct uk_thread *me = rt_enter();
+	uint64_t j = 0;
+	int r = 0;
+
+	if (!cas_acq_rel(&t->join, &j, JOIN_DETACHED)) {
+		if (j == JOIN_EXITED && cas_acq_rel(&t->join, &j, JOIN_TAKEN))
+			descriptor_put(sched_vp(me), t);
+		else
+			r = -EINVAL;
+	}
+	rt_exit();
+	return r;
+}
+
+/* ---- while it lives ---- */
+
+UK_API uk_thread *uk_thread_self(void)
+{
+	struct uk_thread *t = thread_self_tls;
+
+	return t && t->kind == THREAD_USER ? t : NULL;
+}
+
+UK_API uint64_t uk_thread_id(const uk_thread *t)
+{
+	return t->id;
+}
+
+UK_API int uk_yield(void)
+{
+	struct uk_thread *t = rt_enter();
+
+	if (unlikely(t->kind != THREAD_USER))
+		sys0(SYS_sched_yield);
+	else
+		sched_yield_now(t);
+	rt_exit();
+	return 0;
+}
+
+UK_API int uk_sleep_until(uk_time deadline)
+{
+	struct uk_thread *t = rt_enter();
+	uint64_t tok = wait_begin(t, WAIT_SLEEP, NULL);
+	bool own = t->deadline < deadline;
+	unsigned why = wait_park(t, tok, deadline);
+
+	rt_exit();
+	return why == WAKE_TIMEOUT && !own ? 0 : wake_error(why);
+}
+
+UK_API int uk_sleep(uk_time ns)
+{
+	return uk_sleep_until(uk_after(ns < 0 ? 0 : ns));
+}
+
+UK_API int uk_thread_suspend(uk_thread *t)
+{
+	struct uk_thread *me = rt_enter();
+	uint8_t old = SUSP_NONE;
+	int r = 0;
+
+	if (t->kind != THREAD_USER || t->state == T_EXITED) {
+		r = -ESRCH;
+	} else {
+		cas_acq_rel(&t->susp, &old, SUSP_ASKED);
+		if (t == me) /* whoever finishes the switch holds us instead of queueing */
+			switch_to(t->carrier, t, next_thread(t->carrier), POST_YIELD);
+	}
+	rt_exit();
+	return r;
+}
+
+UK_API int uk_thread_resume(uk_thread *t)
+{
+	struct uk_thread *me = rt_enter();
+	int r = 0;
+
+	if (t->kind != THREAD_USER || t->state == T_EXITED)
+		r = -ESRCH;
+	else if (xchg_acq_rel(&t->susp, SUSP_NONE) == SUSP_HELD) {
+		if (me->kind == THREAD_USER)
+			enqueue(me->carrier->vp, t, false);
+		else
+			queue_anywhere(t);
+	}
+	rt_exit();
+	return r;
+}
+
+UK_API int uk_thread_cancel(uk_thread *t)
+{
+	uint64_t w;
+	int r = 0;
+
+	rt_enter();
+	if ((t->kind != THREAD_USER && t->kind != THREAD_FOREIGN) || t->state == T_EXITED) {
+		r = -ESRCH;
+		goto out;
+	}
+	store_seq_cst(&t->cancelled, 1);
+	sys2(SYS_membarrier, 8 /* PRIVATE_EXPEDITED */, 0); /* pairs with wait_begin */
+	w = load_acquire(&t->wait);
+	if ((W_STATE(w) == W_ARMED || W_STATE(w) == W_PARKED) &&
+	    !load_relaxed(&t->uncancelable))
+		wait_fire(t, W_TOKEN(w), WAKE_CANCEL);
+out:
+	rt_exit();
+	return r;
+}
+
+UK_API int uk_thread_cancelled(void)
+{
+	struct uk_thread *t = thread_self_tls;
+
+	return t ? load_relaxed(&t->cancelled) : 0;
+}
+
+UK_API int uk_thread_cancel_clear(void)
+{
+	struct uk_thread *t = thread_self_tls;
+
+	return t ? xchg_acq_rel(&t->cancelled, 0) : 0;
+}
+
+UK_API uk_time uk_thread_set_deadline(uk_time deadline)
+{
+	struct uk_thread *t = rt_enter();
+	uk_time old = t->deadline;
+
+	t->deadline = deadline;
+	rt_exit();
+	return old;
+}
+
+UK_API int uk_cleanup_push(void (*fn)(void *), void *arg)
+{
+	struct uk_thread *t = rt_enter();
+	struct thread_ext *e = thread_ext(t);
+	struct cleanup *c = e ? slab_get(&cleanup_slab, NULL) : NULL;
+
+	if (c) {
+		*c = (struct cleanup){ e->cleanups, fn, arg };
+		e->cleanups = c;
+	}
+	rt_exit();
+	return c ? 0 : -ENOMEM;
+}
+
+UK_API int uk_cleanup_pop(int execute)
+{
+	struct uk_thread *t = rt_enter();
+	struct cleanup *c = t->ext ? t->ext->cleanups : NULL, copy;
+
+	if (c) {
+		copy = *c;
+		t->ext->cleanups = c->next;
+		slab_put(&cleanup_slab, NULL, c);
+	}
+	rt_exit();
+	if (!c)
+		return -EINVAL;
+	if (execute)
+		copy.fn(copy.arg);
+	return 0;
+}
+
+/* The extension is made by the thread itself or by its creator, before it runs. */
+UK_API int uk_thread_set_name(uk_thread *t, const char *name)
+{
+	struct thread_ext *e;
+	int r = 0;
+
+	rt_enter();
+	e = thread_ext(t);
+	if (!e)
+		r = -ENOMEM;
+	else
+		fmt_to(e->name, sizeof(e->name), "%s", name ? name : "");
+	rt_exit();
+	return r;
+}
+
+UK_API int uk_thread_get_name(const uk_thread *t, char *buf, size_t n)
+{
+	return (int)fmt_to(buf, n, "%s", thread_name(t));
+}
+
+UK_API int uk_thread_pin(uk_vp *vp)
+{
+	struct uk_thread *t = rt_enter();
+	int r = 0;
+
+	if (t->kind != THREAD_USER)
+		r = -EPERM;
+	else if (vp && vp->reactive)
+		r = -EINVAL;
+	else {
+		t->pinned = vp;
+		if (vp && vp != t->carrier->vp)
+			switch_to(t->carrier, t, next_thread(t->carrier), POST_MIGRATE);
+	}
+	rt_exit();
+	return r;
+}
+
+UK_API int uk_thread_stack(const uk_thread *t, void **base, size_t *size)
+{
+	if (t->kind != THREAD_USER || !t->stack)
+		return -ESRCH;
+	*base = t->stack;
+	*size = thread_stack_size(t);
+	return 0;
+}
+
+UK_API void uk_blocking_begin(void)
+{
+	struct uk_thread *t = rt_enter();
+
+	if (t->blocking++ || t->kind != THREAD_USER) {
+		rt_exit();
+		return;
+	}
+	block_begin(t, true);
+}
+
+UK_API void uk_blocking_end(void)
+{
+	struct uk_thread *t = thread_self();
+
+	if (!t || !t->blocking || --t->blocking || t->kind != THREAD_USER)
+		return;
+	block_end(t);
+	rt_exit();
+}
+
+UK_API uk_time uk_now(void)
+{
+	return sys_now();
+}
+
+UK_API uk_time uk_after(uk_time span)
+{
+	uk_time now = sys_now();
+
+	return span >= UK_FOREVER - now ? UK_FOREVER : now + span;
+}

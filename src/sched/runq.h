@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runq.h - run queue of one vp.
+ *
+ * Four places, looked at in this order:
+ *   lifo    the thread just readied: its data is hot. At most LIFO_STREAK times in a row
+ *   ring    FIFO of RUNQ_SIZE; the owner pushes at the tail, owner and thieves CAS the head
+ *   pinned  threads that must stay on this vp; owner only
+ *   over    FIFO of what found the ring full; owner only, refills the ring
+ *
+ * No lock. Where no thief can exist (a set of one vp) the owner's pops are plain.
+ * A thread is in at most one place of one queue, and only after its context is saved.
+ * Rejected: one locked queue per set (every wake-up contends); Chase-Lev deque (LIFO for
+ * the owner: unfair to connections).
+ */
+#ifndef SCHED_RUNQ_H
+#define SCHED_RUNQ_H
+
+#include "base/base.h"
+#include "thread/thread.h"
+
+#define RUNQ_SIZE 1024u /* power of two */
+#define RUNQ_REFILL 256u
+
+struct tqueue { /* owner-only FIFO through thread->next */
+	struct uk_thread *head, *tail;
+	unsigned n;
+};
+
+struct runq {
+	uint32_t tail;           /* owner */
+	bool shared;             /* constant */
+	struct uk_thread *lifo;  /* owner puts, owner and thieves take by xchg */
+	struct tqueue over, pinned; /* owner */
+	uint32_t tick;           /* owner */
+	uint32_t head LINE_ALIGNED; /* owner and thieves, CAS */
+	struct uk_thread *ring[RUNQ_SIZE] LINE_ALIGNED;
+};
+
+static inline void tqueue_push(struct tqueue *q, struct uk_thread *t)
+{
+	t->next = NULL;
+	if (q->tail)
+		q->tail->next = t;
+	else
+		q->head = t;
+	q->tail = t;
+	store_relaxed(&q->n, q->n + 1);
+}
+
+static inline struct uk_thread *tqueue_pop(struct tqueue *q)
+{
+	struct uk_thread *t = q->head;
+
+	if (t) {
+		q->head = t->next;
+		if (!q->head)
+			q->tail = NULL;
+		store_relaxed(&q->n, q->n - 1);
+	}
+	return t;
+}
+
+/* Owner. */
+static inline void runq_push(struct runq *q, struct uk_thread *t)
+{
+	uint32_t tail = q->tail;
+
+	if (unlikely(q->over.n) || unlikely(tail - load_acquire(&q->head) >= RUNQ_SIZE)) {
+		tqueue_push(&q->over, t);
+		return;
+	}
+	store_relaxed(&q->ring[tail & (RUNQ_SIZE - 1)], t);
+	/* release: a thief that sees tail+1 sees the slot (pairs with runq_steal) */
+	store_release(&q->tail, tail + 1);
+}
+
+/* Owner: the ring is empty or nearly; refill it from the overflow, in order. */
+static inline void runq_refill(struct runq *q)
+{
+	for (unsigned i = 0; i < RUNQ_REFILL && q->over.head; i++) {
+		uint32_t tail = q->tail;
+
+		if (tail - load_acquire(&q->head) >= RUNQ_SIZE)
+			return;
+		store_relaxed(&q->ring[tail & (RUNQ_SIZE - 1)], tqueue_pop(&q->over));
+		store_release(&q->tail, tail + 1);
+	}
+}
+
+/* Owner. */
+static inline struct uk_thread *runq_pop_ring(struct runq *q)
+{
+	uint32_t head = load_relaxed(&q->head);
+
+	for (;;) {
+		struct uk_thread *t;
+
+		if (head == q->tail)
+			return NULL;
+		t = load_relaxed(&q->ring[head & (RUNQ_SIZE - 1)]);
+		if (!q->shared) {
+			store_relaxed(&q->head, head + 1);
+			return t;
+		}
+		/* a failed CAS reloads head: a thief took some */
+		if (cas_acq_rel(&q->head, &head, head + 1))
+			return t;
+	}
+}
+
+static inline struct uk_thread *runq_take_lifo(struct runq *q)
+{
+	struct uk_thread *t = load_relaxed(&q->lifo);
+
+	if (!t)
+		return NULL;
+	if (!q->shared) {
+		store_relaxed(&q->lifo, (struct uk_thread *)NULL);
+		return t;
+	}
+	return xchg_acq_rel(&q->lifo, (struct uk_thread *)NULL);
+}
+
+/* Owner: t runs next; who was to run next goes to the tail. */
+static inline void runq_push_lifo(struct runq *q, struct uk_thread *t)
+{
+	struct uk_thread *old;
+
+	if (!q->shared) {
+		old = q->lifo;
+		store_relaxed(&q->lifo, t);
+	} else {
+		old = xchg_acq_rel(&q->lifo, t);
+	}
+	if (old)
+		runq_push(q, old);
+}
+
+/* Racy size of what others might take. */
+static inline unsigned runq_len(const struct runq *q)
+{
+	uint32_t n = load_relaxed(&q->tail) - load_relaxed(&q->head);
+
+	return (n > RUNQ_SIZE ? 0 : n) + load_relaxed(&q->over.n) + load_relaxed(&q->pinned.n);
+}
+
+/* Thief: up to max threads of victim's ring, oldest first, at most half (rounded up). */
+static inline unsigned runq_steal(struct runq *q, struct uk_thread **out, unsigned max)
+{
+	uint32_t head = load_acquire(&q->head);
+
+	for (;;) {
+		uint32_t tail = load_acquire(&q->tail);
+		uint32_t n = tail - head;
+
+		if (n > RUNQ_SIZE) { /* head is stale */
+			head = load_acquire(&q->head);
+			continue;
+		}
+		n = MIN(n - n / 2, max);
+		if (!n)
+			return 0;
+		for (uint32_t i = 0; i < n; i++)
+			out[i] = load_relaxed(&q->ring[(head + i) & (RUNQ_SIZE - 1)]);
+		/* success: nobody took these between; the owner cannot have overwritten them,
+		 * because it never passes head */
+		if (cas_acq_rel(&q->head, &head, head + n))
+			return n;
+	}
+}
+
+#endif

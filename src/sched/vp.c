@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vp.c - virtual processors and their sets; the start of the runtime.
+ *
+ * Vps and sets live until the process ends: their addresses are read without locks by
+ * thieves, closers, the monitor and the dump.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/panic.h"
+#include "base/sys.h"
+#include "sched/fuzz.h"
+#include "sched/vp.h"
+#include "uk/vp.h"
+
+struct uk_vp *vp_all[VP_MAX];
+uint32_t vp_count_all;
+struct uk_vpset *vpset_default;
+
+static void (*on_start[4])(void);
+static unsigned n_on_start;
+
+void sched_on_start(void (*fn)(void))
+{
+	uk_assert(n_on_start < array_size(on_start));
+	on_start[n_on_start++] = fn;
+}
+
+static struct lock set_lock = LOCK_INIT(RANK_VPSET);
+static pthread_once_t start_once = PTHREAD_ONCE_INIT;
+static int start_error;
+static uint32_t bind_generation;
+
+static void *zalloc(size_t size)
+{
+	long p = sysn(SYS_mmap, NULL, (size + PAGE - 1) & ~(PAGE - 1), PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p < 0 && p > -4096 ? NULL : (void *)p;
+}
+
+static int allowed_cpus(cpu_set_t *set)
+{
+	long r;
+
+	CPU_ZERO(set);
+	r = sys3(SYS_sched_getaffinity, 0, sizeof(*set), set);
+	return r < 0 ? 1 : CPU_COUNT(set);
+}
+
+static int vp_make(struct uk_vp **out, struct uk_vpset *s, unsigned index, bool reactive)
+{
+	struct uk_vp *vp = zalloc(sizeof(*vp));
+	int r;
+
+	if (!vp)
+		return -ENOMEM;
+	vp->set = s;
+	vp->index = index;
+	vp->reactive = reactive;
+	vp->shared = !reactive && s->n > 1 && !(s->flags & UK_VPSET_NOSTEAL);
+	vp->rq.shared = vp->shared;
+	vp->steal_seed = index * 7 + 1;
+	vp->clock = sys_now();
+	stack_cache_init(&vp->stacks);
+	wheel_init(&vp->wheel, vp->clock);
+	r = reactor_init(&vp->reactor, getenv("UK_REACTOR"));
+	if (r) {
+		sys2(SYS_munmap, vp, (sizeof(*vp) + PAGE - 1) & ~(PAGE - 1));
+		return r;
+	}
+	vp->id = vp_count_all;
+	vp_all[vp_count_all] = vp;
+	/* release: readers of the count see the vp (pairs with the acquire loads) */
+	store_release(&vp_count_all, vp_count_all + 1);
+	*out = vp;
+	return 0;
+}
+
+static void bind_to(struct uk_vp *vp, const cpu_set_t *mask)
+{
+	vp->cpus = *mask;
+	store_release(&vp->bound, ++bind_generation);
+}
+
+/* cpu number k (modulo their count) of the mask */
+static int nth_cpu(const cpu_set_t *mask, unsigned k)
+{
+	k %= (unsigned)CPU_COUNT(mask);
+	for (int c = 0; c < CPU_SETSIZE; c++)
+		if (CPU_ISSET(c, mask) && k-- == 0)
+			return c;
+	return 0;
+}
+
+static int set_fill(struct uk_vpset *s, const cpu_set_t *cpus, bool bind)
+{
+	int r;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		r = vp_make(&s->vps[i], s, i, false);
+		if (r)
+			return r;
+		s->vps[i]->cpus = *cpus;
+		if (s->flags & UK_VPSET_BIND) {
+			cpu_set_t one;
+
+			CPU_ZERO(&one);
+			CPU_SET(nth_cpu(cpus, i), &one);
+			bind_to(s->vps[i], &one);
+		} else if (bind) {
+			bind_to(s->vps[i], cpus);
+		}
+	}
+	if (s->flags & UK_VPSET_NET && (r = vp_make(&s->net, s, s->n, true)))
+		return r;
+	if (s->flags & UK_VPSET_IO && (r = vp_make(&s->io, s, s->n + 1, true)))
+		return r;
+	for (unsigned i = 0; i < s->n; i++)
+		if ((r = carrier_start(s->vps[i])))
+			return r;
+	if (s->net && (r = carrier_start(s->net)))
+		return r;
+	return s->io ? carrier_start(s->io) : 0;
+}
+
+/* mask NULL: the CPUs allowed now, and no binding. */
+static int set_make(struct uk_vpset **out, const char *name, unsigned n, const cpu_set_t *mask,
+		    unsigned flags)
+{
+	struct uk_vpset *s;
+	cpu_set_t allowed, cpus;
+	int r;
+
+	if (flags & ~(UK_VPSET_NET | UK_VPSET_IO | UK_VPSET_BIND | UK_VPSET_NOSTEAL))
+		return -EINVAL;
+	allowed_cpus(&allowed);
+	if (mask)
+		CPU_AND(&cpus, mask, &allowed);
+	else
+		cpus = allowed;
+	if (!CPU_COUNT(&cpus))
+		return -EINVAL;
+	if (!n)
+		n = (unsigned)CPU_COUNT(&cpus);
+	if (n + 2 > VP_MAX - vp_count_all)
+		return -EINVAL;
+	s = zalloc(sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	fmt_to(s->name, sizeof(s->name), "%s", name ? name : "");
+	s->n = n;
+	s->flags = flags;
+	r = set_fill(s, &cpus, mask);
+	/* A set that fails half-way keeps the vps it made: their carriers idle for good. The
+	 * error is the user's to see, and it means memory or descriptors have run out. */
+	if (!r)
+		*out = s;
+	return r;
+}
+
+static unsigned env_number(const char *name, unsigned dflt, unsigned max)
+{
+	const char *s = getenv(name);
+	char *end;
+	unsigned long v;
+
+	if (!s || !*s)
+		return dflt;
+	v = strtoul(s, &end, 10);
+	if (*end || v > max) {
+		uk_warn("%s=%s is not a number up to %u: ignored", name, s, max);
+		return dflt;
+	}
+	return (unsigned)v;
+}
+
+static void env_stack(void)
+{
+	const char *s = getenv("UK_STACK");
+	char *end;
+	unsigned long v;
+
+	if (!s || !*s)
+		return;
+	v = strtoul(s, &end, 0);
+	if (*end == 'k' || *end == 'K')
+		v <<= 10, end++;
+	else if (*end == 'm' || *end == 'M')
+		v <<= 20, end++;
+	if (*end || !v || !stack_order(v))
+		uk_warn("UK_STACK=%s is not a stack size (bytes, or with K or M): ignored", s);
+	else
+		sched_stack_size = v;
+}
+
+static void start(void)
+{
+	long r = sys2(SYS_membarrier, 16 /* REGISTER_PRIVATE_EXPEDITED */, 0);
+
+	if (r < 0) {
+		uk_warn("the kernel refuses membarrier(2) (error %ld): ukthreads needs it", -r);
+		start_error = (int)r;
+		return;
+	}
+	fuzz_init();
+	env_stack();
+	start_error = thread_init();
+	if (start_error)
+		return;
+#if !UK_SAN
+	start_error = tls_init();
+	if (start_error)
+		return;
+#endif
+	start_error = set_make(&vpset_default, "default", env_number("UK_VPS", 0, VP_MAX - 2),
+			       NULL, 0);
+	if (start_error)
+		return;
+	start_error = carriers_init();
+	if (start_error)
+		return;
+	stack_limit_init(env_number("UK_STACK_LIMIT", 0, 1u << 30));
+	for (unsigned i = 0; i < n_on_start; i++)
+		on_start[i]();
+}
+
+int sched_start(void)
+{
+	pthread_once(&start_once, start);
+	return start_error;
+}
+
+/* ---- public ---- */
+
+UK_API int uk_init(void)
+{
+	return sched_start();
+}
+
+UK_API int uk_vps(void)
+{
+	cpu_set_t set;
+
+	if (vpset_default)
+		return (int)vpset_default->n;
+	return (int)env_number("UK_VPS", (unsigned)allowed_cpus(&set), VP_MAX - 2);
+}
+
+UK_API int uk_vpset_create(uk_vpset **out, const char *name, unsigned n, const cpu_set_t *mask,
+			   unsigned flags)
+{
+	int r = sched_start();
+
+	if (r)
+		return r;
+	/* pthread_create below may block: not inside the runtime */
+	uk_blocking_begin();
+	lock_acquire(&set_lock);
+	r = set_make(out, name, n, mask, flags);
+	lock_release(&set_lock);
+	uk_blocking_end();
+	return r;
+}
+
+UK_API uk_vpset *uk_vpset_default(void)
+{
+	return sched_start() ? NULL : vpset_default;
+}
+
+UK_API uk_vpset *uk_vpset_self(void)
+{
+	struct uk_thread *t = thread_self_tls;
+
+	return t && t->kind == THREAD_USER ? t->vp->set : uk_vpset_default();
+}
+
+UK_API unsigned uk_vpset_size(const uk_vpset *s)
+{
+	return s->n;
+}
+
+UK_API uk_vp *uk_vpset_vp(const uk_vpset *s, unsigned i)
+{
+	return i < s->n ? s->vps[i] : NULL;
+}
+
+UK_API uk_vp *uk_vpset_next_vp(uk_vpset *s)
+{
+	return s->vps[fetch_add_relaxed(&s->next, 1) % s->n];
+}
+
+UK_API uk_vp *uk_vp_self(void)
+{
+	struct uk_thread *t = thread_self_tls;
+
+	return t && t->kind == THREAD_USER ? t->vp : NULL;
+}
+
+UK_API unsigned uk_vp_id(const uk_vp *vp)
+{
+	return vp->id;
+}
+
+UK_API int uk_vp_bind(uk_vp *vp, const cpu_set_t *mask)
+{
+	cpu_set_t allowed, cpus;
+
+	allowed_cpus(&allowed);
+	CPU_AND(&cpus, mask, &allowed);
+	if (!CPU_COUNT(&cpus))
+		return -EINVAL;
+	lock_acquire(&set_lock);
+	bind_to(vp, &cpus);
+	lock_release(&set_lock);
+	return 0;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vp.h - virtual processors, carriers, and who owns what between them.
+ *
+ * A vp is the right to run. Whoever's carrier address stands in vp->owner has it:
+ *
+ *   0    --take (spare, returner; under spares lock)--> C
+ *   C    --monitor's CAS--> C|REVOKING
+ *   C|REVOKING --monitor, C->in_rt seen 0 after membarrier--> 0 or the spare S
+ *   C|REVOKING --monitor, C->in_rt seen 1--> C          (backs off)
+ *   C|REVOKING --C itself, on entering the runtime--> C (reclaims; the monitor's CAS fails)
+ *   C    --C itself gives up (block_begin)--> 0 or S
+ *
+ * Entering the runtime is two plain stores and a load: in_rt = 1; compiler barrier; is
+ * owner still me? The monitor pays for the missing fence with membarrier(2): after it,
+ * either it sees in_rt == 1, or the carrier's next look at owner sees REVOKING. Modelled in
+ * tests/model/handoff.pml.
+ *
+ * Fields marked "owner" are touched only by the carrier that holds the vp, inside the
+ * runtime; a hand-off's release/acquire on owner passes them on.
+ */
+#ifndef SCHED_VP_H
+#define SCHED_VP_H
+
+#include "event/reactor.h"
+#include "event/timer.h"
+#include "mem/slab.h"
+#include "mem/stack.h"
+#include "sched/runq.h"
+#include "sched/sched.h"
+#include "thread/thread.h"
+#include "thread/tls.h"
+
+#define VP_REVOKING ((uintptr_t)1)
+#define VP_MAX 256
+#define VP_BUDGET 64 /* switches between two looks at the reactor */
+
+/* op->token: the waiter's token while it waits; OP_ORPHAN while nobody does (the waiter
+ * timed out and is asking for the op's end); 0 once the op is done (the dispatcher's last
+ * touch). */
+#define OP_ORPHAN ((uint64_t)1 << 63)
+
+/* A small request that a vp's dispatcher executes; lives on the sender's stack until its
+ * token is fired. */
+enum msg_kind { MSG_SUBMIT, MSG_CANCEL, MSG_CANCEL_FD };
+struct vp_msg {
+	struct vp_msg *next;
+	enum msg_kind kind;
+	int fd;
+	struct io_op *op;
+	struct uk_thread *thread; /* fired when done (not for SUBMIT) */
+	uint64_t token;
+};
+
+/* What the monitor remembers of a vp; the monitor alone. */
+struct vp_watch {
+	uint64_t switches;
+	struct carrier *carrier;
+	int64_t since;     /* the same thread has run since then */
+	int64_t cpu;       /* its carrier's CPU time at that moment */
+	int64_t warned;    /* stall watchdog */
+};
+
+struct uk_vp {
+	/* -- owner, hot -- */
+	uintptr_t owner;        /* see above; CAS */
+	int32_t budget;         /* owner */
+	uint32_t nudge;         /* anyone sets: go to the dispatcher soon; owner clears */
+	uint32_t lifo_runs;     /* owner */
+	bool shared;            /* thieves exist: the set has several vps; constant */
+	bool reactive;          /* runs no threads, only a reactor; constant */
+	bool idle_counted;      /* owner: it is in set->nidle */
+	uint8_t lifo_streak;
+	struct vp_count count;  /* owner */
+	int64_t clock;          /* owner writes once a pass */
+	struct runq rq;
+	struct slab_cache threads; /* owner, as are the next five */
+	struct stack_cache stacks;
+	struct tls_cache tls;
+	uint64_t next_id, end_id;
+	uint32_t steal_seed;
+	struct vp_msg *closers;    /* MSG_CANCEL_FD not yet done */
+	struct reactor reactor;
+	struct wheel wheel;
+	/* -- written by others -- */
+	struct uk_thread *inbox LINE_ALIGNED; /* Treiber stack: anyone pushes, owner or a
+						 thief takes all */
+	struct vp_msg *msgs;                  /* the same for requests */
+	uint32_t idle;         /* 1: sleeps or is about to; owner sets, kicker clears by xchg */
+	/* -- rarely changes -- */
+	struct uk_vpset *set LINE_ALIGNED;
+	unsigned id, index;
+	uint64_t handoffs, handoffs_hog, stalls; /* monitor */
+	struct uk_vp *next_orphan;  /* spares lock */
+	cpu_set_t cpus;             /* binding; set lock */
+	uint32_t bound;             /* generation of cpus, 0 = not bound */
+	struct vp_watch watch;
+} LINE_ALIGNED;
+
+struct uk_vpset {
+	char name[32];
+	unsigned n, flags;
+	uint32_t next;       /* round robin; anyone, relaxed add */
+	uint32_t nidle;      /* vps asleep; relaxed */
+	uint32_t waking;     /* 1: one vp was woken to steal and has not yet found or given up */
+	struct uk_vp *net;   /* reactive vps or NULL */
+	struct uk_vp *io;
+	struct uk_vp *vps[VP_MAX];
+};
+
+enum post { POST_NONE, POST_YIELD, POST_PARK, POST_EXIT, POST_RETURN, POST_MIGRATE };
+
+#define DEFERRED_MAX 64
+
+struct carrier {
+	uint32_t in_rt;          /* itself, plain; the monitor reads after membarrier */
+	uint32_t post_action;    /* enum post; itself */
+	struct uk_vp *vp;        /* itself, or who gives it a vp while it is parked */
+	struct uk_thread *post;  /* whom the last switch left; itself */
+	struct uk_thread *current; /* for monitor and dump (racy) */
+	void *tp_now;            /* the running %fs; itself */
+	void *tp;                /* its own */
+	struct uk_thread **self_slot; /* thread_self_tls in its own TLS */
+	uint32_t ndeferred;      /* signal handlers on this carrier, and itself */
+	uint32_t mark;           /* != 0: inside a bracketed call; itself */
+	struct uk_thread disp;   /* its own context */
+	int tid;
+	uint32_t wake;           /* futex: 1 = a vp was given; giver sets */
+	uint32_t reniced;        /* monitor sets, itself clears */
+	uint32_t bound;          /* generation of its affinity; itself */
+	struct carrier *next_spare; /* spares lock */
+	struct carrier *next_all;   /* push-only list */
+	const void *deferred[DEFERRED_MAX];
+} LINE_ALIGNED;
+
+extern struct uk_vp *vp_all[VP_MAX]; /* [0, vp_count_all); entries never change once set */
+extern uint32_t vp_count_all;        /* release by the creator, acquire by readers */
+extern struct carrier *carriers_all; /* acquire */
+extern struct uk_vpset *vpset_default;
+extern size_t sched_stack_size;
+extern uint64_t carriers_count, spares_count; /* gauges, racy reads */
+extern uint64_t spares_made;
+
+/* dispatch.c */
+void dispatch(struct carrier *c); /* until c has lost its vp */
+void enqueue(struct uk_vp *vp, struct uk_thread *t, bool lifo); /* owner of vp */
+void inbox_push(struct uk_vp *vp, struct uk_thread *t);         /* anyone */
+void vp_post(struct uk_vp *vp, struct vp_msg *m);               /* anyone */
+void vp_kick(struct uk_vp *vp);                                 /* anyone, if it sleeps */
+void switch_to(struct carrier *c, struct uk_thread *from, struct uk_thread *to,
+	       enum post action);
+void finish_switch(struct carrier *c);
+struct uk_thread *next_thread(struct carrier *c); /* or the dispatcher */
+void queue_anywhere(struct uk_thread *t); /* to its vp's inbox, honouring suspension */
+bool vp_has_work(const struct uk_vp *vp); /* racy, any thread */
+
+/* carrier.c */
+int carrier_start(struct uk_vp *vp);           /* a new kernel thread, owning vp */
+int carriers_init(void);                       /* spares and their maker */
+void vp_give(struct uk_vp *vp);                /* caller holds vp in fact: to a spare or orphaned */
+bool carrier_take_orphan(struct carrier *c, struct uk_vpset *only, struct uk_vp *exactly);
+void enter_slow(struct uk_thread *t, struct carrier *c);
+bool vp_revoke(struct uk_vp *vp, struct carrier *c); /* monitor: true if it moved */
+void carrier_bind(struct carrier *c, struct uk_vp *vp);
+
+/* life.c */
+void stack_limit_init(uint64_t max); /* before any thread exists */
+void thread_reap(struct uk_vp *vp, struct uk_thread *t);
+
+/* Constructors of the rooms above register what shall run once the runtime runs. */
+void sched_on_start(void (*fn)(void));
+/* set by the act room: 1 while the monitor sleeps for long; who leaves idleness wakes it */
+extern uint32_t monitor_asleep;
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The wait word: begin, park, fire. The transition table is in thread/thread.h; the model
+ * is tests/model/park.pml.
+ *
+ * Runs on the waiting thread (begin, park, abandon) and on anybody (fire). A fire from
+ * outside the runtime (a foreign thread, a user thread that is not in the runtime, a signal
+ * handler) touches atomics only: it is async-signal-safe.
+ *
+ * Cancellation pairs with arming by membarrier instead of a fence on the hot path: the
+ * canceller sets t->cancelled, runs membarrier, then looks at the wait word; the waiter
+ * arms, then looks at t->cancelled. One of them sees the other.
+ */
+#include "base/panic.h"
+#include "base/sys.h"
+#include "sched/fuzz.h"
+#include "sched/vp.h"
+
+static uint64_t begin(struct uk_thread *t, enum wait_kind kind, const void *obj)
+{
+	uint64_t w = load_relaxed(&t->wait);
+	uint64_t token = (W_TOKEN(w) + 1) & 0xffffffffffff;
+
+	dbg_assert(W_STATE(w) == W_IDLE);
+	t->wkind = (uint8_t)kind;
+	t->wobj = obj;
+	t->wfd = -1;
+	/* release: who learns the token sees the fields; pairs with the CAS in wait_fire */
+	store_release(&t->wait, W_MAKE(token, 0, W_ARMED));
+	fence_compiler();
+	return token;
+}
+
+uint64_t wait_begin(struct uk_thread *t, enum wait_kind kind, const void *obj)
+{
+	uint64_t token;
+
+	t->uncancelable = 0;
+	token = begin(t, kind, obj);
+	if (unlikely(load_relaxed(&t->cancelled)))
+		wait_fire(t, token, WAKE_CANCEL);
+	return token;
+}
+
+uint64_t wait_begin_uncancelable(struct uk_thread *t, enum wait_kind kind, const void *obj)
+{
+	t->uncancelable = 1;
+	return begin(t, kind, obj);
+}
+
+static unsigned wait_end(struct uk_thread *t)
+{
+	uint64_t w = load_acquire(&t->wait);
+
+	dbg_assert(W_STATE(w) == W_FIRED);
+	t->wkind = WAIT_NONE;
+	store_relaxed(&t->wait, W_MAKE(W_TOKEN(w), 0, W_IDLE));
+	return W_REASON(w);
+}
+
+static unsigned park_foreign(struct uk_thread *t, uint64_t token, int64_t deadline)
+{
+	uint64_t w = W_MAKE(token, 0, W_ARMED);
+
+	t->state = T_PARKED;
+	if (cas_acq_rel(&t->wait, &w, W_MAKE(token, 0, W_PARKED))) {
+		/* the low half changes with every transition: enough for the futex */
+		while (W_STATE(w = load_acquire(&t->wait)) == W_PARKED)
+			if (sys_futex_wait(&t->wait, (uint32_t)w, deadline) == -ETIMEDOUT)
+				wait_fire(t, token, WAKE_TIMEOUT);
+	}
+	t->state = T_RUNNING;
+	return wait_end(t);
+}
+
+unsigned wait_park(struct uk_thread *t, uint64_t token, int64_t deadline)
+{
+	struct carrier *c;
+	struct uk_vp *vp;
+
+	if (!t->uncancelable && t->deadline < deadline)
+		deadline = t->deadline;
+	if (unlikely(t->kind != THREAD_USER))
+		return park_foreign(t, token, deadline);
+	if (W_STATE(load_acquire(&t->wait)) == W_FIRED)
+		return wait_end(t);
+	c = t->carrier;
+	vp = c->vp;
+	if (deadline != TIME_NEVER) {
+		t->timer.thread = t;
+		t->timer.token = token;
+		wheel_add(&vp->wheel, &t->timer, deadline);
+		vp->count.timers++;
+	}
+	vp->count.parks++;
+	t->since = vp->clock;
+	t->state = T_PARKED;
+	switch_to(c, t, next_thread(c), POST_PARK);
+	if (deadline != TIME_NEVER)
+		timer_del(&t->timer);
+	return wait_end(t);
+}
+
+bool wait_abandon(struct uk_thread *t, uint64_t token, unsigned *reason)
+{
+	uint64_t w = W_MAKE(token, 0, W_ARMED);
+
+	if (cas_acq_rel(&t->wait, &w, W_MAKE(token, 0, W_IDLE))) {
+		t->wkind = WAIT_NONE;
+		return true;
+	}
+	*reason = wait_end(t);
+	return false;
+}
+
+bool wait_fire(struct uk_thread *t, uint64_t token, unsigned reason)
+{
+	uint64_t w = load_acquire(&t->wait);
+	struct uk_thread *me;
+
+	for (;;) {
+		unsigned st = W_STATE(w);
+
+		if (W_TOKEN(w) != token || (st != W_ARMED && st != W_PARKED))
+			return false;
+		if (cas_acq_rel(&t->wait, &w, W_MAKE(token, reason, W_FIRED))) {
+			if (st == W_ARMED)
+				return true; /* it has not left yet; finish_switch sees it */
+			break;
+		}
+	}
+	if (unlikely(t->kind == THREAD_FOREIGN)) {
+		sys_futex_wake(&t->wait, 1);
+		return true;
+	}
+	me = thread_self_tls;
+	if (likely(me && me->depth && me->kind != THREAD_FOREIGN && me->carrier->vp)) {
+		struct uk_vp *vp = me->carrier->vp;
+
+		vp->count.readies++;
+		/* completions come in batches, oldest first: keep their order */
+		enqueue(vp, t, me->kind == THREAD_USER);
+	} else {
+		queue_anywhere(t);
+	}
+	return true;
+}
+
+int wake_error(unsigned reason)
+{
+	return reason == WAKE_TIMEOUT ? -ETIMEDOUT : reason == WAKE_CANCEL ? -ECANCELED : 0;
+}

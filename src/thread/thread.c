@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Descriptors: where they come from, foreign kernel threads, ids, rarely needed parts. */
+#include "thread/thread.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "base/panic.h"
+#include "base/sys.h"
+#include "thread/keys.h"
+
+__thread struct uk_thread *thread_self_tls __attribute__((tls_model("initial-exec")));
+
+struct slab thread_slab, thread_ext_slab, cleanup_slab;
+static uint64_t next_id = 1;
+static pthread_key_t foreign_key;
+
+/* Overridden by thread/keys.c. */
+__attribute__((weak)) void keys_run_destructors(struct uk_thread *t UNUSED)
+{
+}
+
+__attribute__((weak)) void keys_free(struct thread_ext *e UNUSED)
+{
+}
+
+NOINLINE struct uk_thread *thread_self(void)
+{
+	return thread_self_tls;
+}
+
+struct uk_thread **thread_self_slot(void)
+{
+	return &thread_self_tls;
+}
+
+uint64_t thread_new_ids(unsigned n)
+{
+	return fetch_add_relaxed(&next_id, n);
+}
+
+/* A foreign kernel thread ends: its descriptor may be reused. */
+static void foreign_gone(void *arg)
+{
+	struct uk_thread *t = arg;
+
+	thread_run_cleanups(t);
+	thread_free_ext(t);
+	thread_self_tls = NULL;
+	t->kind = THREAD_FREE;
+	slab_put(&thread_slab, NULL, t);
+}
+
+int thread_init(void)
+{
+	int r;
+
+	_Static_assert(sizeof(struct uk_thread) % CACHE_LINE == 0, "whole lines");
+	slab_init(&thread_slab, sizeof(struct uk_thread));
+	slab_init(&thread_ext_slab, sizeof(struct thread_ext));
+	slab_init(&cleanup_slab, sizeof(struct cleanup));
+	r = pthread_key_create(&foreign_key, foreign_gone);
+	return -r;
+}
+
+struct uk_thread *thread_foreign(void)
+{
+	struct uk_thread *t = thread_self_tls;
+
+	if (t)
+		return t;
+	t = slab_get(&thread_slab, NULL);
+	if (!t)
+		return NULL;
+	t->tp = NULL;
+	t->carrier = NULL;
+	t->vp = NULL;
+	t->pinned = NULL;
+	t->susp = SUSP_NONE;
+	t->cancelled = 0;
+	t->depth = 0;
+	t->blocking = 0;
+	t->deadline = TIME_NEVER;
+	t->ext = NULL;
+	t->id = thread_new_ids(1);
+	t->creator = 0;
+	t->join = JOIN_DETACHED;
+	t->wfd = -1;
+	t->wkind = WAIT_NONE;
+	t->state = T_RUNNING;
+	store_release(&t->kind, THREAD_FOREIGN);
+	thread_self_tls = t;
+	pthread_setspecific(foreign_key, t);
+	return t;
+}
+
+struct thread_ext *thread_ext(struct uk_thread *t)
+{
+	if (!t->ext) {
+		struct thread_ext *e = slab_get(&thread_ext_slab, NULL);
+
+		if (!e)
+			return NULL;
+		e->name[0] = 0;
+		e->cleanups = NULL;
+		e->keys = NULL;
+		e->key_gen = NULL;
+		e->nkeys = 0;
+		store_release(&t->ext, e);
+	}
+	return t->ext;
+}
+
+void thread_free_ext(struct uk_thread *t)
+{
+	struct thread_ext *e = t->ext;
+
+	if (!e)
+		return;
+	store_release(&t->ext, (struct thread_ext *)NULL);
+	keys_free(e);
+	slab_put(&thread_ext_slab, NULL, e);
+}
+
+void thread_run_cleanups(struct uk_thread *t)
+{
+	struct cleanup *c;
+
+	if (!t->ext)
+		return;
+	while ((c = t->ext->cleanups)) {
+		void (*fn)(void *) = c->fn;
+		void *arg = c->arg;
+
+		t->ext->cleanups = c->next;
+		slab_put(&cleanup_slab, NULL, c);
+		fn(arg);
+	}
+	keys_run_destructors(t);
+}
+
+const char *thread_wait_name(unsigned k)
+{
+	static const char *const names[WAIT_KINDS] = {
+		[WAIT_NONE] = "",	      [WAIT_IO] = "io",	      [WAIT_SLEEP] = "sleep",
+		[WAIT_MUTEX] = "mutex",	      [WAIT_COND] = "condition", [WAIT_RWLOCK] = "rwlock",
+		[WAIT_SEM] = "semaphore",     [WAIT_BARRIER] = "barrier", [WAIT_ONCE] = "once",
+		[WAIT_JOIN] = "join",	      [WAIT_FUTEX] = "futex", [WAIT_CHAN] = "channel",
+		[WAIT_SELECT] = "select",     [WAIT_STACK] = "stack", [WAIT_CLOSE] = "close",
+	};
+
+	return k < WAIT_KINDS ? names[k] : "?";
+}
+
+const char *thread_state_name(unsigned s)
+{
+	static const char *const names[] = { "new",    "ready",	    "running",
+					     "parked", "suspended", "exited" };
+
+	return s < array_size(names) ? names[s] : "?";
+}
+
+const char *thread_name(const struct uk_thread *t)
+{
+	const struct thread_ext *e = load_acquire(&t->ext);
+
+	return e ? e->name : "";
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uk - the tool. Here: `uk doctor`, what this machine offers the runtime. */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <uk/uk.h>
+
+static void usage(FILE *f)
+{
+	fprintf(f, "usage: uk doctor      what the runtime finds on this machine\n"
+		   "       uk --version\n"
+		   "       uk --help\n");
+}
+
+static void row(const char *name, const char *value, int ok, void *arg)
+{
+	(void)arg;
+	printf("%-2s %-28s %s\n", ok ? "ok" : "--", name, value);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option longs[] = { { "version", no_argument, NULL, 'v' },
+					       { "help", no_argument, NULL, 'h' },
+					       { NULL, 0, NULL, 0 } };
+	int c;
+
+	while ((c = getopt_long(argc, argv, "+vh", longs, NULL)) != -1) {
+		switch (c) {
+		case 'v':
+			printf("uk %s\n", uk_version());
+			return 0;
+		case 'h':
+			usage(stdout);
+			return 0;
+		default:
+			usage(stderr);
+			return 2;
+		}
+	}
+	if (optind == argc - 1 && !strcmp(argv[optind], "doctor")) {
+		uk_doctor(row, NULL);
+		return fflush(stdout) || ferror(stdout) ? 1 : 0;
+	}
+	if (optind < argc)
+		fprintf(stderr, "uk: unknown command '%s'\n", argv[optind]);
+	usage(stderr);
+	return 2;
+}
