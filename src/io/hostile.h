@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Injected trouble for the hostile build, at the system calls of this room: -EAGAIN where a
+ * call might not have blocked, -EINTR where it blocks, short transfers where the kernel may
+ * give one (streams and files, and no pipe write that must be atomic). UK_SEED seeds it.
+ *
+ * In every other build these are constants and vanish. */
+#ifndef IO_HOSTILE_H
+#define IO_HOSTILE_H
+
+#include "base/base.h"
+
+struct io_op;
+
+#if UK_HOSTILE
+bool hostile_io_again(void);
+bool hostile_io_intr(void);
+/* The length to use instead of len. */
+size_t hostile_io_len(const struct io_op *op, size_t len);
+#else
+static inline bool hostile_io_again(void)
+{
+	return false;
+}
+static inline bool hostile_io_intr(void)
+{
+	return false;
+}
+static inline size_t hostile_io_len(const struct io_op *op UNUSED, size_t len)
+{
+	return len;
+}
+#endif
+
+#endif

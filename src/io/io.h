@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* io.h - what the files of this room share. See call.c for the design.
+ *
+ * A struct io_op describes a call whole (kind, descriptor, buffer, flags, offset), whoever
+ * carries it out: io_try without blocking, io_raw in the kernel, or the reactor.
+ */
+#ifndef IO_IO_H
+#define IO_IO_H
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "base/base.h"
+#include "base/sys.h"
+#include "event/reactor.h"
+#include "sched/sched.h"
+#include "uk/io.h"
+
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 8
+#endif
+#ifndef MSG_SPLICE_PAGES
+#define MSG_SPLICE_PAGES 0x8000000
+#endif
+
+#define IO_MAX_LEN ((size_t)0x7ffff000) /* the kernel's limit of one transfer */
+#define IO_CURRENT ((int64_t)-1)        /* op.off: the file's own position */
+
+/* -- hints: what a descriptor number was when we last looked --
+ *
+ * Racy, shared by numbers that are equal mod IO_HINTS, out of date when somebody closes
+ * behind our back. They choose between ways that are all right; none is trusted. */
+#define IO_HINTS 65536u
+#define HINT_STREAM 1u /* no position: pipe, socket, tty, ... */
+#define HINT_FILE 2u   /* regular, block device, directory */
+#define HINT_MORE 4u   /* the last read filled its buffer: the next one likely succeeds */
+
+extern uint8_t io_hints[IO_HINTS];
+
+static inline uint8_t *io_hint(int fd)
+{
+	return &io_hints[(unsigned)fd % IO_HINTS];
+}
+
+static inline void io_hint_set(int fd, unsigned hint)
+{
+	uint8_t *h = io_hint(fd);
+
+	if (load_relaxed(h) != hint)
+		store_relaxed(h, (uint8_t)hint);
+}
+
+/* Remember after a read of n bytes that gave r. */
+static inline void io_hint_read(int fd, unsigned kind, long r, size_t n)
+{
+	io_hint_set(fd, kind | (r > 0 && (size_t)r == n ? HINT_MORE : 0));
+}
+
+/* -- call.c -- */
+
+/* -ECANCELED or -ETIMEDOUT if this thread may not begin a call that waits. */
+static inline int io_check(const struct uk_thread *t)
+{
+	if (unlikely(load_relaxed(&t->cancelled)))
+		return -ECANCELED;
+	if (unlikely(t->deadline != TIME_NEVER && t->deadline <= sched_clock_coarse(t)))
+		return -ETIMEDOUT;
+	return 0;
+}
+
+/* The operation in a form that cannot block. -EAGAIN: not now; -EOPNOTSUPP: this kind, or
+ * this file, has no such form. */
+long io_try(struct uk_thread *t, const struct io_op *op);
+/* The plain system call, under a mark; may give -EINTR. */
+long io_raw(struct uk_thread *t, const struct io_op *op, bool release);
+/* Wait until op is done: reactor, or the kernel where the reactor cannot. -EAGAIN only for
+ * a descriptor with O_NONBLOCK, and then nothing has waited. */
+long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c);
+/* io_try, then io_wait_op. */
+long io_do(struct uk_thread *t, struct io_op *op, enum io_class c);
+/* A read of something that is a file (page cache or disk): never the reactor, which would
+ * use the file position without its lock. */
+long io_file(struct uk_thread *t, struct io_op *op);
+/* The rest of a transfer to or from v[0..n) of which first gave r: on until all is done,
+ * the file ends, an error, the deadline or cancellation. Returns the whole count, r if that
+ * is not positive. Ancillary data and the address go with the first piece alone. */
+long io_rest(struct uk_thread *t, const struct io_op *first, const struct iovec *v, size_t n,
+	     long r, enum io_class c);
+/* Until all of op's bytes are out, as a blocking write does: the count, or -errno if there
+ * was none. For IO_WRITE and IO_SEND. */
+long io_out(struct uk_thread *t, struct io_op *op, enum io_class c);
+/* Ready events of fd, -errno; also bounded by the thread's deadline. */
+int io_ready(struct uk_thread *t, int fd, unsigned events, int64_t deadline);
+/* Park for a while (a state of the kernel that nothing announces): 0 or -errno. */
+int io_pause(struct uk_thread *t, int64_t ns);
+/* A system call that may block now and then (disk, name lookup): marked, EINTR repeated. */
+long io_marked(struct uk_thread *t, long nr, long a, long b, long c, long d, long e, long f);
+
+bool io_nonblock(struct uk_thread *t, int fd); /* O_NONBLOCK is set */
+bool io_is_file(struct uk_thread *t, int fd);  /* by fstat: what HINT_FILE says */
+uint32_t io_events(const struct io_op *op);
+
+/* A scatter list partly done. */
+struct io_iov {
+	const struct iovec *v;
+	size_t n;
+	size_t skip; /* bytes of v[0] that are done */
+};
+
+#endif

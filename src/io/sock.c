@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sockets: receive, send, accept, connect.
+ *
+ * Receiving goes to the reactor at once unless the last receive filled its buffer: right
+ * after one's own reply nothing is there yet (a try succeeds 2-4 times in 365,000 and costs
+ * as much as a twentieth of a request). Sending is tried first, with MSG_DONTWAIT: there is
+ * nearly always room. A blocking send of a stream sends everything, as the kernel's does.
+ *
+ * connect has no form that does not block. Where the reactor has none either (epoll), the
+ * socket's send time-out is set to one tick for the time of the call: the kernel then
+ * answers -EINPROGRESS after at most a few milliseconds (most connections on one machine
+ * are through by then) and the rest is readiness. The other holders of an open socket that
+ * is not connected yet have no use for its send time-out. Rejected: O_NONBLOCK for the time
+ * of the call (it is seen by their reads); a kernel thread that sits in connect for minutes
+ * and hears neither deadline nor cancellation.
+ *
+ * SO_RCVTIMEO and SO_SNDTIMEO are not honoured when a user thread waits: deadlines are.
+ */
+#include "io/io.h"
+
+#include <netinet/in.h>
+#include <sys/time.h>
+
+/* These never wait, whatever the descriptor's flags. */
+#define RECV_AT_ONCE (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB)
+#define PEEK_PAUSE (1 * NS_PER_MS)
+#define SLOTS 256u
+
+/* Per descriptor number: 1 = a thread has changed the send time-out for a moment. */
+static uint32_t ticking[SLOTS]; /* whoever wins the exchange */
+
+/* -- receiving -- */
+
+static bool is_stream(struct uk_thread *t, int fd)
+{
+	int type = 0;
+	uint32_t len = sizeof(type);
+	long r = sys5(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len);
+
+	COUNT(t, syscalls);
+	return r == 0 && type == SOCK_STREAM;
+}
+
+static long recv_at_once(struct uk_thread *t, struct io_op *op)
+{
+	long r;
+
+	do
+		r = io_raw(t, op, false);
+	while (r == -EINTR);
+	COUNT(t, io_inline);
+	return r;
+}
+
+static long recv_op(struct uk_thread *t, struct io_op *op)
+{
+	if (load_relaxed(io_hint(op->fd)) & HINT_MORE)
+		return io_do(t, op, IO_CLASS_NET);
+	return io_wait_op(t, op, IO_CLASS_NET);
+}
+
+/* MSG_PEEK|MSG_WAITALL: nothing announces that more bytes follow those that stay in the
+ * queue, so look again and again. */
+static long peek_all(struct uk_thread *t, struct io_op *op, size_t want)
+{
+	for (;;) {
+		long r = recv_op(t, op);
+		int end;
+
+		if (r <= 0 || (size_t)r == want)
+			return r;
+		end = io_ready(t, op->fd, POLLRDHUP, 0);
+		if (end > 0 || io_pause(t, PEEK_PAUSE) < 0)
+			return r;
+		op->flags |= MSG_DONTWAIT;
+		r = recv_at_once(t, op);
+		op->flags &= ~(uint32_t)MSG_DONTWAIT;
+		if (r <= 0 || (size_t)r == want)
+			return r;
+	}
+}
+
+/* For all kinds of receiving; v[0..n) is where the bytes go. */
+static long recv_any(struct uk_thread *t, struct io_op *op, const struct iovec *v, size_t n)
+{
+	long r = io_check(t);
+	size_t want;
+
+	if (r)
+		return r;
+	if (op->flags & RECV_AT_ONCE)
+		return recv_at_once(t, op);
+	if (unlikely(op->flags & MSG_WAITALL)) {
+		if (!is_stream(t, op->fd)) /* a message is whole: no meaning */
+			op->flags &= ~(uint32_t)MSG_WAITALL;
+		else if (op->flags & MSG_PEEK)
+			return peek_all(t, op, io_iov_len(v, n));
+	}
+	r = recv_op(t, op);
+	if (r < 0)
+		return r;
+	want = io_iov_len(v, n);
+	if (unlikely(op->flags & MSG_WAITALL) && (size_t)r < want)
+		r = io_rest(t, op, v, n, r, IO_CLASS_NET);
+	io_hint_read(op->fd, HINT_STREAM, r, want);
+	return r;
+}
+
+ssize_t uk_recv(int fd, void *buf, size_t n, int flags)
+{
+	struct uk_thread *t = rt_enter();
+	struct iovec one = { buf, MIN(n, IO_MAX_LEN) };
+	struct io_op op = { .kind = IO_RECV,
+			    .fd = fd,
+			    .addr = buf,
+			    .len = (uint32_t)one.iov_len,
+			    .flags = (uint32_t)flags,
+			    .off = IO_CURRENT };
+	long r = recv_any(t, &op, &one, 1);
+
+	rt_exit();
+	return r;
+}
+
+ssize_t uk_recvmsg(int fd, struct msghdr *m, int flags)
+{
+	struct uk_thread *t = rt_enter();
+	struct io_op op = { .kind = IO_RECVMSG,
+			    .fd = fd,
+			    .addr = m,
+			    .len = 1,
+			    .flags = (uint32_t)flags,
+			    .off = IO_CURRENT };
+	long r = recv_any(t, &op, m->msg_iov, m->msg_iovlen);
+
+	rt_exit();
+	return r;
+}
+
+ssize_t uk_recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr *addr,
+		    socklen_t *len)
+{
+	struct iovec one = { buf, MIN(n, IO_MAX_LEN) };
+	struct msghdr m = { .msg_iov = &one, .msg_iovlen = 1 };
+	ssize_t r;
+
+	if (!addr)
+		return uk_recv(fd, buf, n, flags);
+	m.msg_name = addr;
+	m.msg_namelen = *len;
+	r = uk_recvmsg(fd, &m, flags);
+	if (r >= 0)
+		*len = m.msg_namelen;
+	return r;
+}
+
+/* -- sending -- */
+
+static long send_at_once(struct uk_thread *t, struct io_op *op)
+{
+	return recv_at_once(t, op);
+}
+
+ssize_t uk_send(int fd, const void *buf, size_t n, int flags)
+{
+	struct uk_thread *t = rt_enter();
+	struct io_op op = { .kind = IO_SEND,
+			    .fd = fd,
+			    .addr = buf,
+			    .len = (uint32_t)MIN(n, IO_MAX_LEN),
+			    .flags = (uint32_t)flags,
+			    .off = IO_CURRENT };
+	long r = io_check(t);
+
+	if (r == 0)
+		r = flags & MSG_DONTWAIT ? send_at_once(t, &op)
+					 : io_out(t, &op, IO_CLASS_NET);
+	rt_exit();
+	return r;
+}
+
+/* A datagram to a named unix socket whose queue is full: poll(2) tells of our own buffer,
+ * not of the receiver's, so nothing announces the moment. */
+static bool unannounced(const struct msghdr *m)
+{
+	const struct sockaddr *sa = m->msg_name;
+
+	return sa && m->msg_namelen >= sizeof(sa->sa_family) && sa->sa_family == AF_UNIX;
+}
+
+static long send_to_unix(struct uk_thread *t, struct io_op *op)
+{
+	int64_t pause = 100 * NS_PER_US;
+
+	for (;;) {
+		long r = io_try(t, op);
+		int err;
+
+		if (r != -EAGAIN)
+			return r;
+		if (io_nonblock(t, op->fd))
+			return r;
+		err = io_pause(t, pause);
+		if (err)
+			return err;
+		pause = MIN(pause * 2, 5 * NS_PER_MS);
+	}
+}
+
+static long sendmsg_op(struct uk_thread *t, struct io_op *op, const struct msghdr *m)
+{
+	long r = io_check(t);
+
+	if (r)
+		return r;
+	if (op->flags & MSG_DONTWAIT)
+		return send_at_once(t, op);
+	r = unannounced(m) ? send_to_unix(t, op) : io_do(t, op, IO_CLASS_NET);
+	if (r <= 0 || (m->msg_iovlen == 1 && (size_t)r == m->msg_iov->iov_len))
+		return r;
+	return io_rest(t, op, m->msg_iov, m->msg_iovlen, r, IO_CLASS_NET);
+}
+
+ssize_t uk_sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	struct uk_thread *t = rt_enter();
+	struct io_op op = { .kind = IO_SENDMSG,
+			    .fd = fd,
+			    .addr = m,
+			    .len = 1,
+			    .flags = (uint32_t)flags,
+			    .off = IO_CURRENT };
+	long r = sendmsg_op(t, &op, m);
+
+	rt_exit();
+	return r;
+}
+
+ssize_t uk_sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *addr,
+		  socklen_t len)
+{
+	struct iovec one = { (void *)(uintptr_t)buf, MIN(n, IO_MAX_LEN) };
+	struct msghdr m = { .msg_iov = &one, .msg_iovlen = 1 };
+
+	if (!addr)
+		return uk_send(fd, buf, n, flags);
+	m.msg_name = (void *)(uintptr_t)addr;
+	m.msg_namelen = len;
+	return uk_sendmsg(fd, &m, flags);
+}
+
+/* -- connections -- */
+
+int uk_socket(int domain, int type, int protocol)
+{
+	struct uk_thread *t = rt_enter();
+	long r = io_marked(t, SYS_socket, domain, type, protocol, 0, 0, 0);
+
+	if (r >= 0)
+		io_hint_set((int)r, 0);
+	rt_exit();
+	return (int)r;
+}
+
+int uk_shutdown(int fd, int how)
+{
+	struct uk_thread *t = rt_enter();
+	long r = io_marked(t, SYS_shutdown, fd, how, 0, 0, 0, 0);
+
+	rt_exit();
+	return (int)r;
+}
+
+int uk_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	struct uk_thread *t = rt_enter();
+	struct io_op op = { .kind = IO_ACCEPT,
+			    .fd = fd,
+			    .addr = addr,
+			    .addr2 = addr ? len : NULL,
+			    .flags = (uint32_t)flags,
+			    .off = IO_CURRENT };
+	long r = io_check(t);
+
+	if (r == 0)
+		r = io_wait_op(t, &op, IO_CLASS_NET);
+	if (r >= 0)
+		io_hint_set((int)r, 0);
+	rt_exit();
+	return (int)r;
+}
+
+int uk_accept(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	return uk_accept4(fd, addr, len, 0);
+}
+
+/* A connection attempt is under way: how does it end? */
+static long connect_result(struct uk_thread *t, int fd)
+{
+	struct sockaddr_storage peer;
+	int err = 0;
+	uint32_t len = sizeof(err);
+	long r = io_ready(t, fd, POLLOUT, TIME_NEVER);
+
+	if (r < 0)
+		return r;
+	COUNT(t, syscalls);
+	if (sys5(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err)
+		return err ? -err : -EBADF;
+	/* somebody else may have taken the error away */
+	len = sizeof(peer);
+	return r & POLLHUP ? sys3(SYS_getpeername, fd, &peer, &len) : 0;
+}
+
+static long connect_one_tick(struct uk_thread *t, const struct io_op *op)
+{
+	uint32_t *slot = &ticking[(unsigned)op->fd % SLOTS];
+	struct timeval old, tick = { 0, 1 };
+	uint32_t len = sizeof(old);
+	long r;
+
+	/* acquire: pairs with the release below; we do not take a tick for the old value */
+	while (xchg_acquire(slot, 1)) {
+		r = io_pause(t, NS_PER_MS);
+		if (r < 0)
+			return r;
+	}
+	COUNT(t, syscalls);
+	r = sys5(SYS_getsockopt, op->fd, SOL_SOCKET, SO_SNDTIMEO, &old, &len);
+	if (r == 0) {
+		sys5(SYS_setsockopt, op->fd, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof(tick));
+		r = io_raw(t, op, false);
+		sys5(SYS_setsockopt, op->fd, SOL_SOCKET, SO_SNDTIMEO, &old, sizeof(old));
+	}
+	store_release(slot, 0);
+	return r;
+}
+
+static long connect_once(struct uk_thread *t, struct io_op *op)
+{
+	long r;
+
+	if (t->kind == THREAD_FOREIGN && t->deadline == TIME_NEVER)
+		return io_raw(t, op, false);
+	if (!sched_io_can(t, IO_CONNECT, IO_CLASS_NET))
+		return connect_one_tick(t, op);
+	COUNT(t, io_parked);
+	r = sched_io(t, op, IO_CLASS_NET, TIME_NEVER);
+	return r == REACTOR_READY ? -EINPROGRESS : r;
+}
+
+/* Until the attempt is decided, or under way (-EINPROGRESS). A unix listener whose queue is
+ * full gives -EAGAIN, or -EINTR for a signal, and nothing is under way then; nothing
+ * announces room in its queue either. */
+static long connect_start(struct uk_thread *t, struct io_op *op)
+{
+	const struct sockaddr *sa = op->addr;
+	int64_t pause = 100 * NS_PER_US;
+
+	for (;;) {
+		long r = connect_once(t, op);
+		int err;
+
+		if (r == -EINTR && op->len >= sizeof(sa->sa_family) &&
+		    sa->sa_family != AF_UNIX)
+			return -EINPROGRESS;
+		if (r != -EAGAIN && r != -EINTR)
+			return r;
+		err = r == -EINTR ? io_check(t) : io_pause(t, pause);
+		if (err)
+			return err;
+		pause = MIN(pause * 2, 5 * NS_PER_MS);
+	}
+}
+
+int uk_connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	struct uk_thread *t = rt_enter();
+	struct io_op op = { .kind = IO_CONNECT,
+			    .fd = fd,
+			    .addr = addr,
+			    .len = len,
+			    .off = IO_CURRENT };
+	long r = io_check(t);
+
+	if (r == 0 && io_nonblock(t, fd)) {
+		do
+			r = io_raw(t, &op, false);
+		while (r == -EINTR);
+	} else if (r == 0) {
+		r = connect_start(t, &op);
+		if (r == -EINPROGRESS || r == -EALREADY)
+			r = connect_result(t, fd);
+	}
+	rt_exit();
+	return (int)r;
+}
