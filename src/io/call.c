@@ -26,15 +26,12 @@
 
 #include <fcntl.h>
 
+#include "event/accept.h"
 #include "io/hostile.h"
 
-#define SLOTS 256u
-#define SLOT_TRIES 8 /* a holder may sleep for long: then do without */
 #define PAUSE (NS_PER_MS / 2)
 
 uint8_t io_hints[IO_HINTS];
-
-static uint32_t accepting[SLOTS]; /* 1 = taken; whoever wins the exchange */
 
 /* -- the forms of a call -- */
 
@@ -256,33 +253,21 @@ int io_pause(struct uk_thread *t, int64_t ns)
 	return wake_error(why);
 }
 
-/* The kernel says that a connection waits: take it, but do not sleep in accept because
- * another thread of ours took it first. (Another process may: then we sleep, under a mark,
- * and neither deadline nor cancellation end that.) */
-static long accept_ready(struct uk_thread *t, const struct io_op *op)
-{
-	uint32_t *slot = &accepting[(unsigned)op->fd % SLOTS];
-	int i = 0;
-	long r;
-
-	/* acquire: pairs with the release below; the previous holder's accept is done */
-	while (xchg_acquire(slot, 1)) {
-		if (++i > SLOT_TRIES)
-			return io_raw(t, op, false);
-		if (t->kind == THREAD_FOREIGN)
-			sys0(SYS_sched_yield);
-		else
-			sched_yield_now(t);
-	}
-	r = poll_once(t, op->fd, POLLIN, 0);
-	r = r ? io_raw(t, op, false) : -EINTR;
-	store_release(slot, 0);
-	return r;
-}
-
+/* fd is ready, says the reactor, or it cannot tell. For accept that means a try which no
+ * other thread of ours can disappoint; another process can: then it sleeps, under a mark,
+ * and neither deadline nor cancellation end that. */
 static long raw_ready(struct uk_thread *t, const struct io_op *op)
 {
-	return op->kind == IO_ACCEPT ? accept_ready(t, op) : io_raw(t, op, false);
+	struct sockaddr *addr = (struct sockaddr *)(uintptr_t)op->addr;
+	long r;
+
+	if (op->kind != IO_ACCEPT)
+		return io_raw(t, op, false);
+	COUNT(t, syscalls);
+	block_begin(t, false);
+	r = accept_try(op->fd, addr, op->addr2, (int)op->flags);
+	block_end(t);
+	return r;
 }
 
 /* io_uring sends with MSG_NOSIGNAL. Let the kernel say -EPIPE again, in the sender's own
@@ -302,12 +287,8 @@ static long wait_user(struct uk_thread *t, struct io_op *op, enum io_class c)
 	long r;
 
 	if (sched_io_can(t, op->kind, c)) {
-		uint32_t len = op->len;
-
-		op->len = (uint32_t)hostile_io_len(op, len);
 		COUNT(t, io_parked);
 		r = sched_io(t, op, c, TIME_NEVER);
-		op->len = len;
 		if (r == -EPIPE)
 			return broken_pipe(t, op);
 		return r == REACTOR_READY ? raw_ready(t, op) : r;
@@ -401,6 +382,15 @@ static void iov_advance(struct io_iov *io, size_t r)
 		io->n--;
 	}
 	io->skip = io->n ? r : 0;
+}
+
+size_t io_iov_len(const struct iovec *v, size_t n)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum = v[i].iov_len > SIZE_MAX - sum ? SIZE_MAX : sum + v[i].iov_len;
+	return sum;
 }
 
 static enum io_kind single_kind(enum io_kind kind)

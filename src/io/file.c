@@ -144,9 +144,9 @@ ssize_t uk_preadv(int fd, const struct iovec *iov, int n, off_t off)
 
 static ssize_t wait_zero(int fd, int events)
 {
-	int r = uk_wait(fd, events, UK_FOREVER);
+	ssize_t r = uk_wait(fd, events, UK_FOREVER);
 
-	return MIN(r, 0);
+	return r < 0 ? r : 0;
 }
 
 ssize_t uk_read_all(int fd, void *buf, size_t n)

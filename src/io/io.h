@@ -82,6 +82,8 @@ long io_do(struct uk_thread *t, struct io_op *op, enum io_class c);
 /* A read of something that is a file (page cache or disk): never the reactor, which would
  * use the file position without its lock. */
 long io_file(struct uk_thread *t, struct io_op *op);
+/* Bytes in all; saturates. Only for lists that the kernel has accepted. */
+size_t io_iov_len(const struct iovec *v, size_t n);
 /* The rest of a transfer to or from v[0..n) of which first gave r: on until all is done,
  * the file ends, an error, the deadline or cancellation. Returns the whole count, r if that
  * is not positive. Ancillary data and the address go with the first piece alone. */
