@@ -118,6 +118,12 @@ struct reactor {
 	unsigned pending;           /* ops not yet returned by poll; owner */
 	struct reactor_count count;
 	struct fdtab *fds;          /* owner writes; closers of other vps peek (fdtab.h) */
+	/* Kernel threads that lost this vp as hogs and still run user code. A ring's ops end in
+	 * the context of the thread that submitted them, and such a one does not look: while
+	 * this is not 0, poll sleeps in short slices and interrupts them (membarrier). A hint:
+	 * act adds and subtracts, atomically; without it an op waits for the hog's next timer
+	 * tick. */
+	uint32_t hogs;
 };
 
 extern const struct reactor_ops uring_ops, epoll_ops;

@@ -8,7 +8,8 @@
  * from that moving:
  *  - the kernel finishes an op in the context of the kernel thread that submitted it. One
  *    that sleeps interruptibly (a parked spare) is woken for it; one that spins in user
- *    space does it at its next kernel entry, at the latest its next timer tick.
+ *    space does it at its next kernel entry, at the latest its next timer tick. Hence
+ *    reactor.hogs.
  *  - a kick must not depend on another thread: SEND_MSG_RING posts the completion itself.
  *    Where the kernel lacks it, a read of an eventfd is armed, anew when the sleeper is a
  *    different kernel thread from the one that armed it.
@@ -24,6 +25,7 @@
  * Rejected: a registered ring descriptor (belongs to one kernel thread); SQPOLL (a kernel
  * thread per vp); linked time-outs (451 ns per op; timer.c does it for 40).
  */
+#include <linux/membarrier.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
@@ -34,6 +36,8 @@
 
 #define SQ_ENTRIES 512u
 #define CQ_ENTRIES 8192u
+
+#define HOG_SLICE (500 * NS_PER_US)
 
 #define UD_OP 0u
 #define UD_CANCEL 1u
@@ -603,6 +607,7 @@ static int ring_open(struct uring *u)
 		return err;
 	}
 	set_pointers(u, &p);
+	sys3(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
 	return 0;
 }
 
@@ -720,6 +725,15 @@ static void pass(struct reactor *r)
 		enter(r, 0, 0);
 }
 
+/* Have every running thread of the process enter the kernel for a moment. */
+static void poke_hogs(struct reactor *r)
+{
+	if (!(load_relaxed(ring_of(r)->sq_flags) & URING_SQ_TASKRUN))
+		return;
+	r->count.syscalls++;
+	sys3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
 static void sleep_in_kernel(struct reactor *r, int64_t ns)
 {
 	struct uring *u = ring_of(r);
@@ -739,9 +753,13 @@ static void sleep_in_kernel(struct reactor *r, int64_t ns)
 static struct io_op *uring_poll(struct reactor *r, int64_t timeout_ns)
 {
 	struct uring *u = ring_of(r);
+	uint32_t hogs;
 
 	r->count.polls++;
 	timeout_ns = MIN(timeout_ns, MAX_SLEEP);
+	hogs = load_relaxed(&r->hogs);
+	if (unlikely(hogs) && (timeout_ns < 0 || timeout_ns > HOG_SLICE))
+		timeout_ns = HOG_SLICE;
 	reap(r);
 	if (unlikely(u->backlog.head || u->cancels.head) && !drain(r) && timeout_ns)
 		timeout_ns = NS_PER_MS; /* look again soon */
@@ -749,6 +767,8 @@ static struct io_op *uring_poll(struct reactor *r, int64_t timeout_ns)
 		sleep_in_kernel(r, timeout_ns);
 	else
 		pass(r);
+	if (unlikely(hogs))
+		poke_hogs(r);
 	reap(r);
 	return take_done(r);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reactor's contract, every test on each engine: io_uring, io_uring kicked by eventfd,
- * epoll. UK_REACTOR=uring or epoll chooses one. */
-#include "test.h"
+ * epoll (each.h). */
+#include "each.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,54 +17,6 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "event/engine.h"
-#include "event/probe.h"
-
-static struct reactor R;
-static const char *engine;
-static bool is_uring;
-
-/* -- helpers -- */
-
-static struct io_op mk(enum io_kind kind, int fd, const void *addr, uint32_t len)
-{
-	return (struct io_op){ .kind = (uint8_t)kind, .fd = fd, .addr = addr, .len = len,
-			       .off = -1, .off2 = -1 };
-}
-
-static void submit(struct io_op *op)
-{
-	CHECK(op->state == IO_IDLE || op->state == IO_DONE);
-	R.ops->submit(&R, op);
-	CHECK_EQ(op->state, IO_PENDING);
-}
-
-/* Poll until op is done; other ops that finish meanwhile are only marked. */
-static int wait_op(struct io_op *op)
-{
-	int64_t give_up = sys_now() + 10 * NS_PER_SEC;
-
-	while (op->state != IO_DONE) {
-		R.ops->poll(&R, 100 * NS_PER_MS);
-		CHECK(sys_now() < give_up);
-	}
-	return op->res;
-}
-
-static int run_op(struct io_op *op)
-{
-	submit(op);
-	return wait_op(op);
-}
-
-/* Poll for a while; op must stay pending. */
-static void stays_pending(struct io_op *op)
-{
-	for (int i = 0; i < 3; i++)
-		R.ops->poll(&R, NS_PER_MS);
-	CHECK(op->state == IO_PENDING);
-}
 
 static void tcp_pair(int fd[2])
 {
@@ -580,28 +532,8 @@ static void nonblocking_files_may_say_eagain_and_others_never(void)
 	close(fd);
 }
 
-#define RUN_ON(fn) \
-	do { \
-		CHECK_EQ(R.pending, 0); \
-		fn(); \
-		CHECK_EQ(R.pending, 0); \
-		printf("ok %s: %s\n", engine, #fn); \
-		fflush(stdout); \
-	} while (0)
-
-static void all(const char *want, bool eventfd_kick)
+static void all(void)
 {
-	int err;
-
-	uring_no_msg_kick = eventfd_kick;
-	engine = eventfd_kick ? "uring+eventfd" : want;
-	is_uring = !strcmp(want, "uring");
-	err = reactor_init(&R, want);
-	if (err && is_uring) {
-		printf("no io_uring here: %d\n", err);
-		return;
-	}
-	CHECK_EQ(err, 0);
 	RUN_ON(nops_come_back_in_order);
 	RUN_ON(sockets_carry_bytes_both_ways);
 	RUN_ON(pipes_block_until_there_is_something);
@@ -617,18 +549,10 @@ static void all(const char *want, bool eventfd_kick)
 	RUN_ON(many_waiters_on_one_descriptor_share_its_events);
 	RUN_ON(partial_writes_resets_and_broken_pipes_tell);
 	RUN_ON(nonblocking_files_may_say_eagain_and_others_never);
-	reactor_fini(&R);
 }
 
 int main(void)
 {
-	const char *one = getenv("UK_REACTOR");
-
-	if (!one || !strcmp(one, "uring")) {
-		all("uring", false);
-		all("uring", true);
-	}
-	if (!one || !strcmp(one, "epoll"))
-		all("epoll", false);
+	on_each_engine(all);
 	return 0;
 }

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Helpers of the reactor tests: one reactor R, every test on each engine. */
+#ifndef TESTS_EVENT_EACH_H
+#define TESTS_EVENT_EACH_H
+
+#include "test.h"
+
+#include "event/engine.h"
+
+static struct reactor R;
+static const char *engine;
+static bool is_uring;
+
+static inline struct io_op mk(enum io_kind kind, int fd, const void *addr, uint32_t len)
+{
+	return (struct io_op){ .kind = (uint8_t)kind, .fd = fd, .addr = addr, .len = len,
+			       .off = -1, .off2 = -1 };
+}
+
+static inline void submit(struct io_op *op)
+{
+	CHECK(op->state == IO_IDLE || op->state == IO_DONE);
+	R.ops->submit(&R, op);
+	CHECK_EQ(op->state, IO_PENDING);
+}
+
+/* Poll until op is done; other ops that finish meanwhile are only marked. */
+static inline int wait_op(struct io_op *op)
+{
+	int64_t give_up = sys_now() + 10 * NS_PER_SEC;
+
+	while (op->state != IO_DONE) {
+		R.ops->poll(&R, 100 * NS_PER_MS);
+		CHECK(sys_now() < give_up);
+	}
+	return op->res;
+}
+
+static inline int run_op(struct io_op *op)
+{
+	submit(op);
+	return wait_op(op);
+}
+
+/* Poll for a while; op must stay pending. */
+static inline void stays_pending(struct io_op *op)
+{
+	for (int i = 0; i < 3; i++)
+		R.ops->poll(&R, NS_PER_MS);
+	CHECK(op->state == IO_PENDING);
+}
+
+#define RUN_ON(fn) \
+	do { \
+		CHECK_EQ(R.pending, 0); \
+		fn(); \
+		CHECK_EQ(R.pending, 0); \
+		printf("ok %s: %s\n", engine, #fn); \
+		fflush(stdout); \
+	} while (0)
+
+/* UK_REACTOR=uring or epoll chooses one. */
+static inline void on_each_engine(void (*all)(void))
+{
+	static const struct {
+		const char *want, *say;
+		bool no_msg;
+	} e[] = { { "uring", "uring", false }, { "uring", "uring+eventfd", true },
+		  { "epoll", "epoll", false } };
+	const char *one = getenv("UK_REACTOR");
+
+	for (int i = 0; i < 3; i++) {
+		int err;
+
+		if (one && strcmp(one, e[i].want))
+			continue;
+		engine = e[i].say;
+		is_uring = i < 2;
+		uring_no_msg_kick = e[i].no_msg;
+		err = reactor_init(&R, e[i].want);
+		if (err && is_uring) {
+			printf("no io_uring here: %d\n", err);
+			continue;
+		}
+		CHECK_EQ(err, 0);
+		all();
+		reactor_fini(&R);
+	}
+}
+
+#endif
