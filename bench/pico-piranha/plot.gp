@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # pages/s and MB/s over the page size, a line per kind of thread.
 set terminal svg size 900,420 font "sans,13" background rgb "white"
 set output picture

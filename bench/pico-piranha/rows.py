@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Turns the summaries of single crawls into rows: the median of the runs, and their range.
 
 usage: rows.py SUMMARIES DELAY-MS JSON TABLE; TABLE is what plot.gp reads. A crawl that did not
@@ -38,9 +39,17 @@ def main(summaries, delay, out, table):
             })
         points.setdefault(system, []).append(
             (size, statistics.median(rates["pages/s"]), statistics.median(rates["MB/s"])))
-    with open(out, "w") as f:
-        for row in rows:
-            f.write(json.dumps(row) + "\n")
+    print(f"{'page':>6} {'system':10} {'pages/s':>9} {'range':>15} {'MB/s':>8} {'threads':>8}")
+    for (size, system, urls), crawls in sorted(runs.items()):
+        rates = [c["pages"] / c["seconds"] for c in crawls]
+        print("%4dKB %-10s %9.0f %7.0f-%-7.0f %8.2f %8d" % (
+            size, system, statistics.median(rates), min(rates), max(rates),
+            statistics.median(c["body_bytes"] / c["seconds"] / 1e6 for c in crawls),
+            statistics.median(c["peak_threads"] for c in crawls)))
+    if out:
+        with open(out, "w") as f:
+            json.dump(rows, f, indent=1)
+            f.write("\n")
     with open(table, "w") as f:
         f.write("\n\n".join(
             f'"{system}"\n' + "".join("%d %.1f %.3f\n" % p for p in line)

@@ -1,5 +1,6 @@
 #!/bin/bash
-# The paper's experiment: Piranha with one thread per URL, over page sizes.
+# SPDX-License-Identifier: Apache-2.0
+# Piranha with one thread per URL, 30,000 URLs, 100 ms of delay, over page sizes: pages/s, MB/s
 #
 # A server (its own JVM, one selector thread) delays every answer by 100 ms; the crawler fetches
 # all pages of the test web once, in a fresh JVM per run, so its time includes the JIT's warm-up,
@@ -13,12 +14,12 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-json= urls=30000 sizes="1 3 10 30 100" systems="pico platform pool-32 virtual" runs=3 delay=100
-jdk=${PIRANHA_JAVA_HOME:-} heap=2g all_urls= plot=
+json='' urls=30000 sizes="1 3 10 30 100" systems="pico platform pool-32 virtual" runs=3 delay=100
+jdk=${PIRANHA_JAVA_HOME:-} heap=2g all_urls='' plot=''
 
 usage() {
 	echo "usage: run.sh [--json FILE] [--plot FILE.svg] [--urls N] [--sizes 'KB ...']" \
-	     "[--systems 'NAME ...'] [--runs N] [--delay MS] [--heap 2g] [--all-urls]" \
+	     "[--only SYSTEM,...] [--runs N] [--delay MS] [--heap 2g] [--all-urls]" \
 	     "[--jdk HOME] [--quick]" >&2
 	exit 2
 }
@@ -31,7 +32,7 @@ while [ $# -gt 0 ]; do
 	[ $# -ge 2 ] || usage
 	case $1 in
 	--json) json=$2 ;; --plot) plot=$2 ;; --urls) urls=$2 ;; --sizes) sizes=$2 ;;
-	--systems) systems=$2 ;; --runs) runs=$2 ;; --delay) delay=$2 ;; --heap) heap=$2 ;;
+	--only|--systems) systems=${2//,/ } ;; --runs) runs=$2 ;; --delay) delay=$2 ;; --heap) heap=$2 ;;
 	--jdk) jdk=$2 ;;
 	*) usage ;;
 	esac
@@ -123,8 +124,12 @@ for size in $sizes; do
 	done
 done
 
-python3 "$here/rows.py" "$work/rows" "$delay" "${json:-/dev/stdout}" "$work/table"
-if [ -n "$plot" ] && [ -s "$work/table" ]; then
+python3 "$here/rows.py" "$work/rows" "$delay" "$json" "$work/table"
+if [ -z "$plot" ]; then
+	mkdir -p "$root/bench/out/pico-piranha"
+	plot=$root/bench/out/pico-piranha/pages.svg
+fi
+if command -v gnuplot > /dev/null && [ -s "$work/table" ]; then
 	gnuplot -e "table='$work/table'" -e "picture='$plot'" -e "delay=$delay" \
 		"$here/plot.gp"
 fi

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One crawl: what its threads share, and the loop that gives each URL its thread.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Politeness towards one origin: so many requests at once, so much time between their starts.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 package org.ukthreads.pico.piranha;
 
 /** Whether this crawler runs as translated code, where a Thread is a pico thread. */

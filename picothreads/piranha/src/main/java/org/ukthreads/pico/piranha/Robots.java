@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * robots.txt, fetched once per origin by the first thread that needs it while the others wait.
  *

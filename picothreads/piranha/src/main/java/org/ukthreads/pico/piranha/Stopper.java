@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ends a crawl in good order: on a signal (a shutdown hook), or when its time is over.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 package org.ukthreads.pico.piranha;
 
 /** A thread of its own for each task. In translated code: a pico thread. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How a URL gets its thread. The crawler is the same blocking code under all of them:
  *

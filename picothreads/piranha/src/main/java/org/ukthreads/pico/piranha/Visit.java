@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The life of a URL, top to bottom, on a thread of its own: this is the program that the paper
  * wanted to be able to write.

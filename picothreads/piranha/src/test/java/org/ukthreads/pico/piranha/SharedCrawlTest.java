@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 package org.ukthreads.pico.piranha;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -86,6 +87,8 @@ final class SharedCrawlTest {
             }
         }
         assertEquals(PAGES, hits.size());
+        // Under way, waiting to be sent, and being sent: a hundred each.
+        assertTrue(repeated <= 300, repeated + " repeated");
         System.out.println("shared frontier: " + PAGES + " pages, 0 lost, " + repeated
                 + " repeated by the survivor after their lease; fetched by the killed one: "
                 + fetches(web, "Doomed") + ", by the survivor: " + fetches(web, "Survivor"));

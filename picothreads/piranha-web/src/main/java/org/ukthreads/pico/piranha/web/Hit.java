@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 package org.ukthreads.pico.piranha.web;
 
 /** One request that the test web answered: the evidence for politeness and for exactly-once. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An answer in steps: wait, then send some bytes; at the end keep the connection or close it.
  * One step is an ordinary page after the simulated delay; many are a slow page; none, with a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the test web answers to a path. Besides the graph's pages there are traps, each linked
  * once from page 0 (see trapLinks): a crawler that falls for one hangs, loops, or fetches

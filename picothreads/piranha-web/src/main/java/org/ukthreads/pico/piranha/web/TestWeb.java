@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The server of the test web: one thread, one selector, a heap of delayed answers.
  *

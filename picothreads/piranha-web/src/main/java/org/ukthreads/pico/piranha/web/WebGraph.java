@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The graph of the test web: what pages there are, how large they are, and what links to what.
  *

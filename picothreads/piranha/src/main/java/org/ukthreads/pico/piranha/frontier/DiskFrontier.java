@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The frontier that survives kill -9, for crawls larger than memory.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The URLFrontier interface of crawler-commons (gRPC), in memory: crawls of queues of URLs.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An append-only file of checked records; the file is also the queue of the disk frontier.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 package org.ukthreads.pico.piranha.frontier;
 
 /** A URL to fetch: how far it is from the seeds, and how many redirects led to it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The frontier of many machines: a client of a URLFrontier server.
  *
@@ -8,7 +9,10 @@
  *
  * Results go out through one thread, in order: what a page led to is acknowledged by the server
  * before the page is settled, so a crash between the two repeats a page and loses none. URLs'
- * threads only append to its list and never wait for gRPC.
+ * threads append to its list, and wait when it is long: a crash repeats what is on it.
+ *
+ * A link that this process has told the server once is not told again (16 bytes each): most
+ * links of a page are known.
  *
  * Rejected: settling in the URL's own thread. gRPC parks in call-backs of its own, which is no
  * place for a thread that should be cheap.
@@ -52,6 +56,7 @@ public final class SharedFrontier implements Frontier {
     private final long leaseMillis;
     private final ArrayDeque<Link> batch = new ArrayDeque<>();      /* take()'s thread only */
     private final Uploader uploader;
+    private final Fingerprints told = new Fingerprints();   /* guarded by itself */
     private int leased;             /* guarded by this */
     private long settledHere;       /* guarded by this */
     private long openThere;         /* guarded by this: as of the last look */
@@ -116,10 +121,18 @@ public final class SharedFrontier implements Frontier {
     public void done(Link link, List<Link> found) throws IOException {
         uploader.check();
         List<URLItem> items = new ArrayList<>(found.size());
-        for (Link child : found) {
-            items.add(discovered(child));
+        synchronized (told) {
+            for (Link child : found) {
+                if (told.add(child.url())) {
+                    items.add(discovered(child));
+                }
+            }
         }
-        uploader.later(items, known(link));
+        try {
+            uploader.later(items, known(link));
+        } catch (InterruptedException e) {
+            throw new IOException("interrupted before the URLFrontier had the result");
+        }
         synchronized (this) {
             settledHere++;
         }

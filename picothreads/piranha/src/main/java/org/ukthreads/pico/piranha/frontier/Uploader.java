@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 package org.ukthreads.pico.piranha.frontier;
 
 import crawlercommons.urlfrontier.URLFrontierGrpc;
@@ -15,6 +16,7 @@ import java.util.concurrent.atomic.AtomicReference;
 /** Sends results to a URLFrontier: the found URLs of a batch, and once they are in, the settled. */
 final class Uploader implements Runnable {
     private static final long ACK_MILLIS = 30_000;
+    private static final int BACKLOG = 100;     /* results that a crash would repeat */
 
     private final URLFrontierGrpc.URLFrontierStub stub;
     private List<URLItem> found = new ArrayList<>();        /* guarded by this, as the rest */
@@ -34,7 +36,11 @@ final class Uploader implements Runnable {
         thread.start();
     }
 
-    synchronized void later(List<URLItem> links, URLItem result) {
+    /** Waits while too many results are unsent: they would be fetched again after a crash. */
+    synchronized void later(List<URLItem> links, URLItem result) throws InterruptedException {
+        while (settled.size() >= BACKLOG && failure.isEmpty()) {
+            wait();
+        }
         found.addAll(links);
         settled.add(result);
         notifyAll();
@@ -142,6 +148,7 @@ final class Uploader implements Runnable {
             second = settled;
             found = new ArrayList<>();
             settled = new ArrayList<>();
+            notifyAll();
         }
         putNow(first);
         putNow(second);

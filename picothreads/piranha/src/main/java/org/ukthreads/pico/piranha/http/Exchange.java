@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 package org.ukthreads.pico.piranha.http;
 
 /** What went over the wire for one fetch. The bytes are empty unless recording was asked for. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One open connection: a socket, a read buffer, and the deadline of the fetch under way.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes what was fetched as WARC/1.1 (ISO 28500:2017), a gzip member per record.
  *
