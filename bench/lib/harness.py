@@ -91,10 +91,10 @@ class Figures:
         cells = {(r["variant"], r["system"], r["unit"]): r["median"] for r in rows}
         for unit in dict.fromkeys(r["unit"] for r in rows):
             print(f"\n{self.workload} | {unit}")
-            print(f"  {'':34}" + "".join(f"{s:>15}" for s in systems))
+            print(f"  {'':40}" + "".join(f"{s:>15}" for s in systems))
             for variant in dict.fromkeys(r["variant"] for r in rows):
                 got = [cells.get((variant, s, unit)) for s in systems]
-                print(f"  {variant:34}" + "".join(
+                print(f"  {variant:40}" + "".join(
                     f"{'-':>15}" if v is None else f"{v:15,.1f}" for v in got))
         self.say_gone()
 

@@ -71,7 +71,11 @@ def hyper(port, cpus, _):
     return [build.program("hyper"), str(port), WWW, str(cpus)], {}
 
 
-def nginx(port, cpus, _):
+def nginx(cache=""):
+    return lambda port, cpus, _: nginx_command(port, cpus, cache)
+
+
+def nginx_command(port, cpus, cache):
     home = prefix("nginx")
     with open(os.path.join(build.BENCH, "web", "nginx.conf"), encoding="utf-8") as f:
         text = f.read()
@@ -79,6 +83,7 @@ def nginx(port, cpus, _):
     with open(conf, "w", encoding="utf-8") as f:
         f.write(text.replace("@PREFIX@", home).replace("@PORT@", str(port))
                 .replace("@ROOT@", WWW).replace("@WORKERS@", str(cpus))
+                .replace("@CACHE@", cache)
                 .replace("@USER@", pwd.getpwuid(os.getuid()).pw_name))
     return [build.which("nginx", "nginx"), "-p", home, "-e", f"{home}/error.log",
             "-c", conf], {}
@@ -118,7 +123,8 @@ def apache(mpm):
 SERVERS = {
     "ukweb-uk": ukweb("uk"), "ukweb-uk-set": ukweb("uk-set"), "ukweb-pth": ukweb("pth"),
     "raw-uring": raw_uring, "raw-epoll": raw("raw-epoll"),
-    "nginx": nginx, "hyper": hyper, "go-net-http": go_web,
+    "nginx": nginx(),
+    "nginx-cache": nginx("open_file_cache max=1000 inactive=60s;"), "hyper": hyper, "go-net-http": go_web,
     "apache-event": apache("event"), "apache-worker": apache("worker"),
 }
 

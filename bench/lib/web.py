@@ -173,10 +173,11 @@ def plot(figures):
 
 SMALL_TARGETS = {100: "within 5 % of raw-uring; 0.75 x nginx"}
 SMALL_TARGETS[1000] = SMALL_TARGETS[10000] = SMALL_TARGETS[100]
+SMALL_SYSTEMS = [s for s in SERVERS if s != "nginx-cache"]
 FILE_SYSTEMS = [s for s in SERVERS if s != "raw-uring"]
 
 WORKLOADS = {
-    "web-small": (cpu_per_request("web-small", "/small", (100, 1000, 10000), list(SERVERS),
+    "web-small": (cpu_per_request("web-small", "/small", (100, 1000, 10000), SMALL_SYSTEMS,
                                   4, SMALL_TARGETS),
                   "web: small keep-alive reply, server CPU per request, one core"),
     "web-file": (cpu_per_request("web-file", "/file10k", (1000,), FILE_SYSTEMS, 4,

@@ -45,8 +45,9 @@ static char *body;
 static size_t body_len;
 static uint64_t requests, bytes;
 static uint64_t e_connect, e_closed, e_io, e_status, e_body, e_late;
-/* latency histogram of the measured part: 1 us steps to 64 ms, the last takes the rest */
-static uint32_t hist[65536];
+/* latency of the measured part: steps of 4 us to a second, the last takes the rest */
+#define HIST 262144
+static uint32_t hist[HIST];
 static int recording;
 
 static void kill_conn(struct conn *c, uint64_t *why)
@@ -76,8 +77,8 @@ static void reply_done(struct conn *c)
 	c->seen++;
 	c->state = IDLE;
 	if (recording) {
-		int64_t us = (now_ns() - c->sent) / 1000;
-		hist[us > 65535 ? 65535 : us]++;
+		int64_t step = (now_ns() - c->sent) / 4000;
+		hist[step < HIST ? step : HIST - 1]++;
 	}
 	if (c->want_close) {
 		kill_conn(c, &e_closed);
@@ -210,12 +211,12 @@ static void run_for(double seconds)
 static double quantile_us(double q)
 {
 	uint64_t total = 0, sum = 0;
-	for (int i = 0; i < 65536; i++)
+	for (int i = 0; i < HIST; i++)
 		total += hist[i];
-	for (int i = 0; i < 65536; i++)
+	for (int i = 0; i < HIST; i++)
 		if ((double)(sum += hist[i]) >= q * (double)total)
-			return i;
-	return 65535;
+			return i * 4;
+	return HIST * 4;
 }
 
 static void read_body(const char *path)
