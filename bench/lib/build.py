@@ -14,7 +14,7 @@ import sys
 BENCH = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.dirname(BENCH)
 OUT = os.path.join(BENCH, "out")
-UK_BUILD = os.environ.get("UK_BUILD", os.path.join(ROOT, "build"))
+UK_BUILD = os.path.abspath(os.environ.get("UK_BUILD", os.path.join(ROOT, "build")))
 CFLAGS = "-O2 -g -D_GNU_SOURCE -std=gnu17 -Wall -Wextra -Wshadow".split()
 
 
@@ -52,8 +52,11 @@ def fiber():
 
 
 def runtime():
-    if not os.path.exists(os.path.join(UK_BUILD, "libukthreads.so")):
-        raise Missing("libukthreads.so is not built (run make, or set UK_BUILD)")
+    """The folder of libukthreads.so: the build's top, or where meson leaves it."""
+    for folder in (UK_BUILD, os.path.join(UK_BUILD, "src")):
+        if os.path.exists(os.path.join(folder, "libukthreads.so")):
+            return folder
+    raise Missing("libukthreads.so is not built (run make, or set UK_BUILD)")
 
 
 def gcc(target, source, *libs):
@@ -75,8 +78,8 @@ B = os.path.join(OUT, "bin")
 # name: (file made, sources, command, what must be there)
 RULES = {
     "uk": (f"{B}/uk", ["micro/uk.c", "lib/bench.h"],
-           lambda t: gcc(t, f"{BENCH}/micro/uk.c", f"-L{UK_BUILD}", "-lukthreads",
-                         f"-Wl,-rpath,{UK_BUILD}"), runtime),
+           lambda t: gcc(t, f"{BENCH}/micro/uk.c", f"-L{runtime()}", "-lukthreads",
+                         f"-Wl,-rpath,{runtime()}"), runtime),
     "nptl": (f"{B}/nptl", ["micro/nptl.c", "lib/bench.h"],
              lambda t: gcc(t, f"{BENCH}/micro/nptl.c"), None),
     "st": (f"{B}/st", ["micro/st.c", "lib/bench.h"],
