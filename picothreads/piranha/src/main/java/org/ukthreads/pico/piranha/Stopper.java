@@ -7,6 +7,7 @@
  */
 package org.ukthreads.pico.piranha;
 
+import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 
 final class Stopper {
@@ -16,7 +17,10 @@ final class Stopper {
     private boolean finished;       /* guarded by this */
 
     void install(Crawl crawl, int maxMillis) {
-        Runtime.getRuntime().addShutdownHook(new Thread(new Hook(this, crawl), "stop"));
+        // The JVM starts and joins its hooks itself, so this one must be the JVM's own thread
+        // even in translated code: the JDK makes it.
+        Runtime.getRuntime().addShutdownHook(
+                Executors.defaultThreadFactory().newThread(new Hook(this, crawl)));
         if (maxMillis > 0) {
             Thread timer = new Thread(new Timer(crawl, maxMillis), "max-time");
             timer.setDaemon(true);

@@ -32,12 +32,13 @@ final class Run {
         return Piranha.run(args.toArray(new String[0]));
     }
 
-    static Process process(List<String> args, Path output) throws IOException {
+    static Process process(List<String> args, Path output, String... jvm) throws IOException {
         List<String> command = new ArrayList<>(List.of(
-                System.getProperty("java.home") + "/bin/java", "-Xmx256m", "-Xshare:auto", "-cp",
+                System.getProperty("java.home") + "/bin/java", "-Xmx256m", "-cp",
                 System.getProperty("surefire.test.class.path",
-                        System.getProperty("java.class.path")),
-                Piranha.class.getName()));
+                        System.getProperty("java.class.path"))));
+        command.addAll(List.of(jvm));
+        command.add(Piranha.class.getName());
         command.addAll(args);
         return new ProcessBuilder(command).redirectErrorStream(true)
                 .redirectOutput(ProcessBuilder.Redirect.appendTo(output.toFile())).start();
