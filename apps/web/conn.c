@@ -65,10 +65,8 @@ static ssize_t wait_bytes(struct conn *c, bool started)
 		return n;
 	if (n == -ETIMEDOUT) {
 		COUNT(c->id, timeouts, 1);
-		if (!fresh) {
-			c->s.err = 0;
+		if (!fresh)
 			respond_error(c, 408, false, NULL);
-		}
 	} else if (n < 0 || !fresh) {
 		COUNT(c->id, aborts, 1);
 	}

@@ -23,6 +23,7 @@ void stream_init(struct stream *s, int fd)
 {
 	s->fd = fd;
 	s->err = 0;
+	s->eof = false;
 	s->ssl = NULL;
 	s->sent = 0;
 	s->ibuf = s->ismall;

@@ -39,13 +39,16 @@ static int bio_read(BIO *b, char *p, int n)
 
 	if (r < 0 && !s->err)
 		s->err = (int)r;
+	s->eof = r == 0;
 	return r < 0 ? -1 : (int)r;
 }
 
 static long bio_ctrl(BIO *b, int cmd, long num, void *p)
 {
-	(void)b, (void)num, (void)p;
-	return cmd == BIO_CTRL_FLUSH;
+	const struct stream *s = BIO_get_data(b);
+
+	(void)num, (void)p;
+	return cmd == BIO_CTRL_FLUSH || (cmd == BIO_CTRL_EOF && s->eof);
 }
 
 static int bio_create(BIO *b)
@@ -199,7 +202,7 @@ ssize_t tls_read(struct stream *s, void *p, size_t n)
 		return 0;
 	r = s->err ? s->err : -EPROTO;
 	ERR_clear_error();
-	s->err = r; /* no close_notify after a fatal error */
+	s->err = r == -ETIMEDOUT ? 0 : r; /* after a time-out the reply 408 can still go out */
 	return r;
 }
 

@@ -81,6 +81,7 @@ struct ssl_st;
 struct stream {
 	int fd;
 	int err;           /* first error: -errno, sticky; output is dropped after it */
+	bool eof;          /* TLS: the transport has ended */
 	struct ssl_st *ssl;
 	uint64_t sent;     /* bytes handed to the kernel (plain) or to TLS */
 	char *ibuf, *obuf; /* small ones of the frame below, or BIG ones from the heap */

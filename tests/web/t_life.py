@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Start, limits, load, log, stop."""
+import os
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import threading
+import time
+
+from harness import Skip, check, equal, test
+
+
+@test()
+def bad_options_are_refused_with_one_clear_line(t):
+    def run(*args):
+        p = subprocess.run([t.ukweb] + list(args), stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, timeout=10)
+        return p.returncode, p.stdout.decode(), p.stderr.decode()
+    for args, code, want in [
+            (['--mode=green'], 2, 'one of pth, uk, uk-set'), (['--port=x'], 2, 'number from 0'),
+            (['--port=70000'], 2, 'number from 0 to 65535'), (['--frobnicate'], 2, 'frobnicate'),
+            (['--max-header=1'], 2, 'number from 512'), (['--timeout-idle=-1'], 2, 'a time such'),
+            (['--timeout-idle=1y'], 2, 'a time such'), (['extra'], 2, 'not an option'),
+            (['--tls-cert=x'], 2, 'go together'), (['--vps=0'], 2, 'number from 1'),
+            (['--mode=pth', '--light'], 2, '--light'), (['--root'], 2, 'requires an argument'),
+            (['--mode=' + t.mode, '--port=0', '--root=/nonexistent'], 3,
+             '/nonexistent: No such file'),
+            (['--mode=' + t.mode, '--port=0', '--root=/etc/passwd'], 3, 'Not a directory'),
+            (['--mode=' + t.mode, '--port=0', '--bind=no.such.host.invalid'], 3,
+             'no.such.host.invalid'),
+            (['--mode=' + t.mode, '--port=0', '--bind=192.0.2.1'], 3, 'Cannot assign'),
+            (['--mode=' + t.mode, '--port=0', '--access-log=/nonexistent/x'], 3,
+             '/nonexistent/x: No such file'),
+            (['--mode=' + t.mode, '--port=0', '--tls-cert=/nonexistent', '--tls-key=/x'], 3,
+             'certificate /nonexistent'),
+            (['--mode=' + t.mode, '--port=0', '--tls-cert=' + t.cert, '--tls-key=' + t.cert], 3,
+             'key ')]:
+        rc, out, err = run(*args)
+        equal((rc, out), (code, ''), args, err)
+        check(want in err and err.count('\n') == 1, args, err)
+    rc, out, err = run('--help')
+    check(rc == 0 and 'usage: ukweb' in out and err == '')
+    check(run('--version')[0] == 0)
+
+
+@test()
+def a_port_in_use_is_said_and_a_restart_takes_it_at_once(t):
+    p = subprocess.run([t.ukweb, '--mode=' + t.mode, '--port=%d' % t.main.port], timeout=10,
+                       stderr=subprocess.PIPE)
+    check(p.returncode == 3 and b'Address already in use' in p.stderr, p.stderr)
+    s = t.server()
+    with s.conn() as c:
+        equal(c.request('/').status, 200)
+        s.signal(signal.SIGTERM)
+        equal(s.wait(), 0)
+        s = t.server(port=s.port)
+        equal(s.get('/').status, 200)
+    equal(s.stop(), 0)
+
+
+@test(limit=60)
+def a_thousand_connections_at_once(t):
+    s = t.server()
+    cs = [s.conn(20) for _ in range(1000)]
+    for round_ in range(3):
+        for i, c in enumerate(cs):
+            c.send('GET /n/%d.txt HTTP/1.1\r\nHost: a\r\n\r\n' % (i % 100))
+        for i, c in enumerate(cs):
+            equal(c.response().body, b'file number %d\n' % (i % 100))
+    for c in cs:
+        c.close()
+    equal(s.stop(), 0)
+
+
+@test(limit=40)
+def at_max_conns_the_rest_waits_its_turn(t):
+    s = t.server('--max-conns=20', '--timeout-idle=30', '--timeout-header=30')
+    # Twenty that are kept alive; the twenty others make the server close the idle ones.
+    cs = []
+    for i in range(40):
+        c = s.conn()
+        equal(c.request('/').status, 200)
+        cs.append(c)
+    check(s.fds() < 60, 'descriptors', s.fds())
+    for c in cs:
+        c.close()
+    equal(s.stop(), 0)
+
+
+@test(limit=60)
+def out_of_descriptors_it_neither_spins_nor_dies(t):
+    s = t.server('--max-conns=1000', '--timeout-header=3', nofile=80)
+    with s.conn() as first:
+        equal(first.request('/').status, 200)
+        cs = []
+        for _ in range(150):
+            if t.tls:  # a handshake would wait for its turn
+                c = socket.create_connection(('127.0.0.1', s.port), 10)
+            else:
+                c = s.conn()
+                c.send('G')
+            cs.append(c)
+        time.sleep(0.5)
+        cpu = s.cpu()
+        time.sleep(1)
+        check(s.cpu() - cpu < 0.3, 'spins: CPU s', s.cpu() - cpu)
+        for c in cs:
+            c.close()
+    end = time.monotonic() + 10
+    while True:
+        try:
+            equal(s.get('/', timeout=3).status, 200)
+            break
+        except OSError:
+            check(time.monotonic() < end, 'does not come back')
+    check(any('accept: ' in e for e in s.err), 'silent about it', s.err)
+    equal(s.stop(), 0)
+
+
+class Load(threading.Thread):
+    """Keep-alive clients; counts requests that were accepted and not answered in full."""
+
+    def __init__(self, s, path, want, close=False):
+        super().__init__(daemon=True)
+        self.s, self.path, self.want, self.close_each = s, path, want, close
+        self.ok, self.lost, self.refused = 0, [], 0
+        self.stopping = False
+
+    def run(self):
+        req = ('GET %s HTTP/1.1\r\nHost: a\r\n%s\r\n' % (
+            self.path, 'Connection: close\r\n' if self.close_each else '')).encode()
+        while True:
+            try:
+                c = self.s.conn(20)
+            except (ConnectionRefusedError, socket.timeout):
+                self.refused += 1
+                return
+            except (OSError, ssl.SSLError) as e:
+                self.lost.append('connect: %r' % e)
+                return
+            first = True
+            with c:
+                while True:
+                    try:
+                        c.send(req)
+                        r = c.response()
+                    except (OSError, EOFError, ssl.SSLError) as e:
+                        # Closed between two requests before it saw this one: HTTP's own
+                        # race, the client sends it again. Anything else is a loss.
+                        if first or c.buf:
+                            self.lost.append('request: %r %r' % (e, c.buf[:80]))
+                        break
+                    if r.status != 200 or r.body != self.want:
+                        self.lost.append('status %d, %d bytes' % (r.status, len(r.body)))
+                    self.ok += 1
+                    first = False
+                    if r['connection'] == 'close':
+                        break
+            if self.stopping:
+                return
+
+
+@test(limit=60)
+def a_stop_under_load_loses_no_accepted_request(t):
+    for round_ in range(3):
+        s = t.server('--access-log=' + os.path.join(t.tmp, 'stop.log'))
+        loads = [Load(s, '/small.bin', t.small, close=i % 2 == 0) for i in range(16)]
+        loads += [Load(s, '/large.bin', t.large) for i in range(4)]
+        for ld in loads:
+            ld.start()
+        time.sleep(0.7)
+        t0 = time.monotonic()
+        s.signal(signal.SIGTERM)
+        for ld in loads:
+            ld.stopping = True
+        rc = s.wait(20)
+        took = time.monotonic() - t0
+        for ld in loads:
+            ld.join(20)
+        lost = [x for ld in loads for x in ld.lost]
+        done = sum(ld.ok for ld in loads)
+        equal(rc, 0)
+        check(not lost, 'round', round_, 'lost', len(lost), lost[:5])
+        check(done > 50, 'load was too small', done)
+        check(took < 8, 'took', took)
+        lines = open(os.path.join(t.tmp, 'stop.log')).read().splitlines()
+        os.unlink(os.path.join(t.tmp, 'stop.log'))
+        check(len(lines) >= done, 'log lines', len(lines), 'requests', done)
+
+
+@test(tls=False)
+def the_backlog_is_served_before_the_end(t):
+    """The server is frozen; clients connect and send; then it is told to stop and thawed."""
+    s = t.server()
+    s.signal(signal.SIGSTOP)
+    cs = [s.conn() for _ in range(100)]
+    for i, c in enumerate(cs):
+        c.send('GET /n/%d.txt HTTP/1.1\r\nHost: a\r\n\r\n' % i)
+    s.signal(signal.SIGTERM)
+    s.signal(signal.SIGCONT)
+    for i, c in enumerate(cs):
+        r = c.response()
+        equal(r.body, b'file number %d\n' % i)
+        c.close()
+    equal(s.wait(), 0)
+
+
+@test()
+def a_transfer_under_way_is_finished_and_idle_ones_are_closed(t):
+    s = t.server('--timeout-idle=60')
+    big = t.put('big.bin', b'z' * 20000000)
+    with s.conn(rcvbuf=65536) as c, s.conn() as idle, s.conn() as half:
+        equal(idle.request('/').status, 200)
+        c.send('GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n')
+        c.recv(1)
+        half.send('GET /n/1.txt HT')
+        time.sleep(0.1)
+        s.signal(signal.SIGTERM)
+        time.sleep(0.6)
+        idle.at_end()
+        half.send('TP/1.1\r\nHost: a\r\n\r\n')
+        r = half.response()
+        equal((r.body, r['connection']), (b'file number 1\n', 'close'))
+        check(s.proc.poll() is None, 'gone before its work was done')
+        n = 1
+        while True:
+            d = c.recv(1 << 20)
+            if not d:
+                break
+            n += len(d)
+        check(n > 20000000, 'cut', n)
+    equal(s.wait(), 0)
+    os.unlink(big)
+
+
+@test()
+def a_second_signal_means_now_and_a_stop_is_bounded(t):
+    s = t.server()
+    with s.conn(rcvbuf=4096) as c:
+        c.send('GET /large.bin HTTP/1.1\r\nHost: a\r\n\r\n')
+        c.recv(1)
+        s.signal(signal.SIGTERM)
+        time.sleep(0.3)
+        check(s.proc.poll() is None)
+        t0 = time.monotonic()
+        s.signal(signal.SIGINT)
+        equal(s.wait(), 1)
+        check(time.monotonic() - t0 < 2)
+    s = t.server('--timeout-stop=1')
+    with s.conn(rcvbuf=4096) as c:
+        c.send('GET /large.bin HTTP/1.1\r\nHost: a\r\n\r\n')
+        c.recv(1)
+        t0 = time.monotonic()
+        s.signal(signal.SIGTERM)
+        equal(s.wait(), 0)
+        check(0.8 < time.monotonic() - t0 < 4)
+
+
+LINE = re.compile(r'^127\.0\.0\.1 - - \[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d \+0000\] '
+                  r'"((?:[^"\\]|\\.)*)" (\d{3}) (\d+) "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)"$')
+
+
+@test(limit=40)
+def the_access_log_is_complete_and_well_formed(t):
+    log = os.path.join(t.tmp, 'access.log')
+    s = t.server('--access-log=' + log)
+    with s.conn() as c:
+        c.request('/small.bin', headers=[('User-Agent', 'a "quoted" \\ \xfc'),
+                                         ('Referer', 'http://x/')])
+        c.request('/nope', 'HEAD')
+        c.send('GET /"\x7f HTTP/1.1\r\nHost: a\r\n\r\n')
+        equal(c.response().status, 400)
+
+    def hammer():
+        with s.conn() as c:
+            for i in range(50):
+                c.send('GET /n/1.txt HTTP/1.1\r\nHost: a\r\n\r\n' * 20)
+                for _ in range(20):
+                    c.response()
+    ths = [threading.Thread(target=hammer) for _ in range(4)]
+    for th in ths:
+        th.start()
+    time.sleep(0.1)
+    os.rename(log, log + '.1')
+    s.signal(signal.SIGHUP)
+    for th in ths:
+        th.join()
+    end = time.monotonic() + 5
+    while not os.path.exists(log) and time.monotonic() < end:
+        time.sleep(0.02)
+    s.get('/n/1.txt')
+    equal(s.stop(), 0)
+    old, new = open(log + '.1').read(), open(log).read()
+    lines = (old + new).splitlines()
+    equal(len(lines), 4 * 50 * 20 + 4)
+    for ln in lines:
+        check(LINE.match(ln), 'bad line', ln)
+    m = LINE.match(lines[0])
+    equal(m.groups(), ('GET /small.bin HTTP/1.1', '200', '10000', 'http://x/',
+                       'a \\"quoted\\" \\\\ \\xfc'))
+    equal(LINE.match(lines[1]).groups()[:3], ('HEAD /nope HTTP/1.1', '404', '0'))
+    check(LINE.match(lines[2]).group(2) == '400')
+    check(new, 'SIGHUP did not reopen the log')
