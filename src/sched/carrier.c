@@ -65,7 +65,7 @@ void carrier_bind(struct carrier *c, struct uk_vp *vp)
 static void carrier_signals(void)
 {
 	static const int keep[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS,
-				    SIGURG, SIGPROF };
+				    SIGURG, SIGPROF, SIGPIPE };
 	sigset_t set;
 	stack_t ss = { .ss_size = SIGSTACK_SIZE };
 	long p;
