@@ -153,6 +153,24 @@ bool io_nonblock(struct uk_thread *t, int fd)
 	return flags >= 0 && (flags & O_NONBLOCK);
 }
 
+/* Whether op must not wait (1, O_NONBLOCK), may (0), or cannot be at all: to wait for an
+ * event first (epoll) is to hang where the kernel says -EBADF at once. */
+static int op_mode(struct uk_thread *t, const struct io_op *op)
+{
+	long flags = sys2(SYS_fcntl, op->fd, F_GETFL), wrong = -1;
+
+	COUNT(t, syscalls);
+	if (flags < 0)
+		return (int)flags;
+	if (op->kind == IO_READ || op->kind == IO_READV)
+		wrong = O_WRONLY;
+	else if (op->kind == IO_WRITE || op->kind == IO_WRITEV)
+		wrong = O_RDONLY;
+	if ((flags & O_ACCMODE) == wrong || (flags & O_PATH))
+		return -EBADF;
+	return !!(flags & O_NONBLOCK);
+}
+
 bool io_is_file(struct uk_thread *t, int fd)
 {
 	struct stat st;
@@ -233,7 +251,6 @@ int io_ready(struct uk_thread *t, int fd, unsigned events, int64_t deadline)
 	if (t->kind == THREAD_FOREIGN)
 		return ready_foreign(t, fd, events, deadline);
 	do {
-		COUNT(t, io_parked);
 		r = sched_io(t, &op, IO_CLASS_NET, deadline);
 	} while (r == -EINTR || r == -EAGAIN || r == 0);
 	if (r != REACTOR_READY)
@@ -287,7 +304,6 @@ static long wait_user(struct uk_thread *t, struct io_op *op, enum io_class c)
 	long r;
 
 	if (sched_io_can(t, op->kind, c)) {
-		COUNT(t, io_parked);
 		r = sched_io(t, op, c, TIME_NEVER);
 		if (r == -EPIPE)
 			return broken_pipe(t, op);
@@ -322,9 +338,9 @@ static long wait_foreign(struct uk_thread *t, const struct io_op *op)
 
 long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
 {
-	bool plain = io_events(op) && io_nonblock(t, op->fd);
+	int plain = io_events(op) ? op_mode(t, op) : 0;
 
-	for (unsigned again = 0;;) {
+	for (unsigned again = 0; plain >= 0;) {
 		long r;
 		int err;
 
@@ -343,6 +359,7 @@ long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
 		if (err)
 			return err;
 	}
+	return plain;
 }
 
 long io_do(struct uk_thread *t, struct io_op *op, enum io_class c)

@@ -36,7 +36,7 @@ static long read_stream_or_file(struct uk_thread *t, struct io_op *op, unsigned 
 			while (r == -EINTR);
 			return r;
 		}
-		io_hint_set(op->fd, HINT_STREAM);
+		io_hint_set(op->fd, (hint & HINT_SOCK) | HINT_STREAM);
 	}
 	return io_wait_op(t, op, IO_CLASS_FILE);
 }
@@ -60,7 +60,7 @@ static long read_op(struct uk_thread *t, struct io_op *op, const struct iovec *v
 		if (hint == HINT_FILE)
 			r = io_rest(t, op, v, n, r, IO_CLASS_FILE);
 	}
-	io_hint_read(op->fd, hint & (HINT_STREAM | HINT_FILE), r, want);
+	io_hint_read(op->fd, hint & (HINT_STREAM | HINT_FILE | HINT_SOCK), r, want);
 	return r;
 }
 
@@ -87,7 +87,7 @@ ssize_t uk_readv(int fd, const struct iovec *iov, int n)
 			    .addr = iov,
 			    .len = (uint32_t)n,
 			    .off = IO_CURRENT };
-	long r = n < 0 ? -EINVAL : read_op(t, &op, iov, (size_t)n);
+	long r = (unsigned)n > IO_MAX_IOV ? -EINVAL : read_op(t, &op, iov, (size_t)n);
 
 	rt_exit();
 	return r;
@@ -136,7 +136,7 @@ ssize_t uk_preadv(int fd, const struct iovec *iov, int n, off_t off)
 			    .addr = iov,
 			    .len = (uint32_t)n,
 			    .off = off };
-	long r = n < 0 ? -EINVAL : pread_op(t, &op, iov, (size_t)n);
+	long r = (unsigned)n > IO_MAX_IOV ? -EINVAL : pread_op(t, &op, iov, (size_t)n);
 
 	rt_exit();
 	return r;
@@ -191,7 +191,7 @@ static long write_op(struct uk_thread *t, struct io_op *op, const struct iovec *
 			io_hint_set(op->fd, HINT_FILE);
 			return write_file(t, op);
 		}
-		io_hint_set(op->fd, HINT_STREAM);
+		io_hint_set(op->fd, (hint & HINT_SOCK) | HINT_STREAM);
 	}
 	r = io_do(t, op, IO_CLASS_FILE);
 	/* a file where a stream was: some file systems say so with -EINVAL */
@@ -225,7 +225,7 @@ ssize_t uk_writev(int fd, const struct iovec *iov, int n)
 			    .addr = iov,
 			    .len = (uint32_t)n,
 			    .off = IO_CURRENT };
-	long r = n < 0 ? -EINVAL : write_op(t, &op, iov, (size_t)n);
+	long r = (unsigned)n > IO_MAX_IOV ? -EINVAL : write_op(t, &op, iov, (size_t)n);
 
 	rt_exit();
 	return r;
@@ -262,7 +262,7 @@ ssize_t uk_pwritev(int fd, const struct iovec *iov, int n, off_t off)
 			    .addr = iov,
 			    .len = (uint32_t)n,
 			    .off = off };
-	long r = n < 0 ? -EINVAL : pwrite_op(t, &op);
+	long r = (unsigned)n > IO_MAX_IOV ? -EINVAL : pwrite_op(t, &op);
 
 	rt_exit();
 	return r;

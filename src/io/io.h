@@ -25,6 +25,7 @@
 #endif
 
 #define IO_MAX_LEN ((size_t)0x7ffff000) /* the kernel's limit of one transfer */
+#define IO_MAX_IOV 1024
 #define IO_CURRENT ((int64_t)-1)        /* op.off: the file's own position */
 
 /* -- hints: what a descriptor number was when we last looked --
@@ -34,6 +35,7 @@
 #define IO_HINTS 65536u
 #define HINT_STREAM 1u /* no position: pipe, socket, tty, ... */
 #define HINT_FILE 2u   /* regular, block device, directory */
+#define HINT_SOCK 8u   /* a call for sockets has worked */
 #define HINT_MORE 4u   /* the last read filled its buffer: the next one likely succeeds */
 
 extern uint8_t io_hints[IO_HINTS];
@@ -51,7 +53,7 @@ static inline void io_hint_set(int fd, unsigned hint)
 		store_relaxed(h, (uint8_t)hint);
 }
 
-/* Remember after a read of n bytes that gave r. */
+/* Remember after a read of n bytes that gave r: what it is, and whether more is likely. */
 static inline void io_hint_read(int fd, unsigned kind, long r, size_t n)
 {
 	io_hint_set(fd, kind | (r > 0 && (size_t)r == n ? HINT_MORE : 0));

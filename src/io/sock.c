@@ -41,7 +41,8 @@ static bool is_stream(struct uk_thread *t, int fd)
 	return r == 0 && type == SOCK_STREAM;
 }
 
-static long recv_at_once(struct uk_thread *t, struct io_op *op)
+/* Neither the descriptor nor the flags let it wait. */
+static long at_once(struct uk_thread *t, struct io_op *op)
 {
 	long r;
 
@@ -54,7 +55,10 @@ static long recv_at_once(struct uk_thread *t, struct io_op *op)
 
 static long recv_op(struct uk_thread *t, struct io_op *op)
 {
-	if (load_relaxed(io_hint(op->fd)) & HINT_MORE)
+	unsigned hint = load_relaxed(io_hint(op->fd));
+
+	/* unknown: epoll would wait for an event of a descriptor that is no socket at all */
+	if (!(hint & HINT_SOCK) || (hint & HINT_MORE))
 		return io_do(t, op, IO_CLASS_NET);
 	return io_wait_op(t, op, IO_CLASS_NET);
 }
@@ -73,7 +77,7 @@ static long peek_all(struct uk_thread *t, struct io_op *op, size_t want)
 		if (end > 0 || io_pause(t, PEEK_PAUSE) < 0)
 			return r;
 		op->flags |= MSG_DONTWAIT;
-		r = recv_at_once(t, op);
+		r = at_once(t, op);
 		op->flags &= ~(uint32_t)MSG_DONTWAIT;
 		if (r <= 0 || (size_t)r == want)
 			return r;
@@ -89,7 +93,7 @@ static long recv_any(struct uk_thread *t, struct io_op *op, const struct iovec *
 	if (r)
 		return r;
 	if (op->flags & RECV_AT_ONCE)
-		return recv_at_once(t, op);
+		return at_once(t, op);
 	if (unlikely(op->flags & MSG_WAITALL)) {
 		if (!is_stream(t, op->fd)) /* a message is whole: no meaning */
 			op->flags &= ~(uint32_t)MSG_WAITALL;
@@ -102,7 +106,7 @@ static long recv_any(struct uk_thread *t, struct io_op *op, const struct iovec *
 	want = io_iov_len(v, n);
 	if (unlikely(op->flags & MSG_WAITALL) && (size_t)r < want)
 		r = io_rest(t, op, v, n, r, IO_CLASS_NET);
-	io_hint_read(op->fd, HINT_STREAM, r, want);
+	io_hint_read(op->fd, HINT_STREAM | HINT_SOCK, r, want);
 	return r;
 }
 
@@ -156,11 +160,6 @@ ssize_t uk_recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr *add
 
 /* -- sending -- */
 
-static long send_at_once(struct uk_thread *t, struct io_op *op)
-{
-	return recv_at_once(t, op);
-}
-
 ssize_t uk_send(int fd, const void *buf, size_t n, int flags)
 {
 	struct uk_thread *t = rt_enter();
@@ -173,7 +172,7 @@ ssize_t uk_send(int fd, const void *buf, size_t n, int flags)
 	long r = io_check(t);
 
 	if (r == 0)
-		r = flags & MSG_DONTWAIT ? send_at_once(t, &op)
+		r = flags & MSG_DONTWAIT ? at_once(t, &op)
 					 : io_out(t, &op, IO_CLASS_NET);
 	rt_exit();
 	return r;
@@ -214,7 +213,7 @@ static long sendmsg_op(struct uk_thread *t, struct io_op *op, const struct msghd
 	if (r)
 		return r;
 	if (op->flags & MSG_DONTWAIT)
-		return send_at_once(t, op);
+		return at_once(t, op);
 	r = unannounced(m) ? send_to_unix(t, op) : io_do(t, op, IO_CLASS_NET);
 	if (r <= 0 || (m->msg_iovlen == 1 && (size_t)r == m->msg_iov->iov_len))
 		return r;
@@ -271,6 +270,25 @@ int uk_shutdown(int fd, int how)
 	return (int)r;
 }
 
+/* What is no listener fails at once; epoll would wait for its next event first. */
+static long accept_op(struct uk_thread *t, struct io_op *op)
+{
+	int listens = 0;
+	uint32_t len = sizeof(listens);
+	long r;
+
+	if (!(load_relaxed(io_hint(op->fd)) & HINT_SOCK)) {
+		COUNT(t, syscalls);
+		r = sys5(SYS_getsockopt, op->fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len);
+		if (r < 0)
+			return r;
+		if (!listens)
+			return at_once(t, op);
+		io_hint_set(op->fd, HINT_STREAM | HINT_SOCK);
+	}
+	return io_wait_op(t, op, IO_CLASS_NET);
+}
+
 int uk_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
 	struct uk_thread *t = rt_enter();
@@ -283,7 +301,7 @@ int uk_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 	long r = io_check(t);
 
 	if (r == 0)
-		r = io_wait_op(t, &op, IO_CLASS_NET);
+		r = accept_op(t, &op);
 	if (r >= 0)
 		io_hint_set((int)r, 0);
 	rt_exit();
@@ -345,7 +363,6 @@ static long connect_once(struct uk_thread *t, struct io_op *op)
 		return io_raw(t, op, false);
 	if (!sched_io_can(t, IO_CONNECT, IO_CLASS_NET))
 		return connect_one_tick(t, op);
-	COUNT(t, io_parked);
 	r = sched_io(t, op, IO_CLASS_NET, TIME_NEVER);
 	return r == REACTOR_READY ? -EINPROGRESS : r;
 }
