@@ -116,7 +116,8 @@ static void a_gathered_megabyte_goes_through_a_page(void)
 static void *vec_writer(void *arg)
 {
 	struct job *j = arg;
-	struct iovec v[3] = { { (char *)"ab", 2 }, { (char *)"", 0 }, { (char *)"cdefg", 5 } };
+	char s[] = "abcdefg";
+	struct iovec v[3] = { { s, 2 }, { s, 0 }, { s + 2, 5 } };
 
 	uk_sleep(2 * MS);
 	CHECK_EQ(uk_writev(j->fd, v, 3), 7);
