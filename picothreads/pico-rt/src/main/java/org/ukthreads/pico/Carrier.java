@@ -1,0 +1,82 @@
+package org.ukthreads.pico;
+
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
+
+/**
+ * The right to run fibers, one of N; an OS thread holds it (CarrierThread). When a fiber
+ * blocks its OS thread, the carrier moves on to a spare one, so N fibers run at a time,
+ * never more and never fewer.
+ */
+public final class Carrier {
+	final PicoRuntime rt;
+	public final int index;
+	/** Who holds it; written by the giver before the taker is unparked. */
+	volatile CarrierThread holder;
+	private volatile Reactor reactor;
+	/** In the runtime's idle list: whoever removes it must wake it. Under rt.idle. */
+	boolean idle;
+	int slices;
+
+	Carrier(PicoRuntime rt, int index) {
+		this.rt = rt;
+		this.index = index;
+	}
+
+	/** The carrier that the calling thread holds, or null. */
+	static Carrier ofThread() {
+		Thread t = Thread.currentThread();
+		return t instanceof CarrierThread ? ((CarrierThread) t).carrier : null;
+	}
+
+	/** The calling fiber's carrier; IllegalStateException on a platform thread. */
+	public static Carrier current() {
+		Carrier c = ofThread();
+		if (c == null)
+			throw new IllegalStateException(Thread.currentThread() + " has no carrier");
+		return c;
+	}
+
+	public PicoRuntime runtime() {
+		return rt;
+	}
+
+	/** This carrier's reactor, made on first use. */
+	public Reactor reactor(Supplier<? extends Reactor> make) {
+		Reactor r = reactor;
+		if (r == null) {
+			synchronized (this) {
+				r = reactor;
+				if (r == null) {
+					r = make.get();
+					reactor = r;
+				}
+			}
+		}
+		return r;
+	}
+
+	void poll() {
+		Reactor r = reactor;
+		if (r != null)
+			r.poll(0);
+	}
+
+	void sleep(long nanos) {
+		Reactor r = reactor;
+		if (r != null)
+			r.poll(nanos);
+		else if (nanos == Long.MAX_VALUE)
+			LockSupport.park(this);
+		else
+			LockSupport.parkNanos(this, nanos);
+	}
+
+	void wakeup() {
+		Reactor r = reactor;
+		if (r != null)
+			r.wakeup();
+		/* Also when there is one: it may have been made after the sleep began. */
+		LockSupport.unpark(holder);
+	}
+}

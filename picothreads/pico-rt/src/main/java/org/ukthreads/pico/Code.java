@@ -1,0 +1,105 @@
+package org.ukthreads.pico;
+
+import java.util.HashMap;
+import java.util.Map;
+
+/*
+ * The companion of one translated class: `Foo$$Pico extends Code`, generated.
+ *
+ * It owns the table of the class's call sites and leads the trampoline to the resume
+ * code, which sits in Foo itself (a static synthetic method for each method that may
+ * suspend). It is package-private and so is its table; who has no Site cannot make a
+ * Frame, which is what keeps others from entering Foo's methods half-way.
+ *
+ * The debug tables come as text and are parsed when somebody asks (a dump, a snapshot,
+ * the first suspension at a site). Lines, and fields by tab, numbers in base 36:
+ *
+ *   strings, one by one                                   the pool
+ *   (empty line)
+ *   M name desc hash                                      a method, pool indices
+ *   S line kind owner name desc {slot name type}*         a site of the last M
+ *
+ * kind: s(tatic) p(special) v(irtual) i(nterface). slot: i0, j1, a2...: where in the
+ * frame; type is a descriptor's pool index; a name of "" is a spilled stack value.
+ */
+public abstract class Code {
+	private static final Map<ClassLoader, Map<String, Code>> LOADED =
+		new java.util.WeakHashMap<>();
+
+	final Class<?> owner;
+	private final String tables;
+	private Site[] sites;
+	private MethodRef[] methods;
+
+	protected Code(Class<?> owner, String tables) {
+		this.owner = owner;
+		this.tables = tables;
+		synchronized (LOADED) {
+			LOADED.computeIfAbsent(owner.getClassLoader(), k -> new HashMap<>())
+				.put(owner.getName(), this);
+		}
+	}
+
+	/**
+	 * Continues a frame.
+	 *
+	 * @return true: the method ended and its value is in t; false: it suspended again
+	 */
+	protected abstract boolean resume(int method, int pc, Frame f, Continuation t);
+
+	/** The table for the generated class; parsed once. */
+	protected final Site[] sites() {
+		String[] lines = tables.split("\n", -1);
+		int k = 0;
+		while (!lines[k].isEmpty())
+			k++;
+		java.util.ArrayList<Site> all = new java.util.ArrayList<>();
+		java.util.ArrayList<MethodRef> ms = new java.util.ArrayList<>();
+		int pc = 0;
+		for (int n = k + 1; n < lines.length; n++) {
+			String line = lines[n];
+			if (line.isEmpty())
+				continue;
+			String[] w = line.split("\t", -1);
+			if (w[0].equals("M")) {
+				ms.add(new MethodRef(owner, owner.getName().replace('.', '/'),
+					str(lines, w[1]), str(lines, w[2]), Long.parseLong(w[3], 36)));
+				pc = 0;
+			} else {
+				int m = ms.size() - 1;
+				all.add(new Site(this, ms.get(m), m, pc++, Integer.parseInt(w[1], 36),
+					w[2].charAt(0), str(lines, w[3]), str(lines, w[4]),
+					str(lines, w[5]), lines, w));
+			}
+		}
+		methods = ms.toArray(new MethodRef[0]);
+		sites = all.toArray(new Site[0]);
+		return sites;
+	}
+
+	static String str(String[] pool, String index) {
+		return pool[Integer.parseInt(index, 36)];
+	}
+
+	final Site site(int k) {
+		return sites[k];
+	}
+
+	/** Finds a site by name: for frames that come from another process. */
+	static Site find(Class<?> owner, String method, String desc, int pc)
+			throws ClassNotFoundException {
+		Class<?> companion = Class.forName(owner.getName() + "$$Pico", true,
+			owner.getClassLoader());
+		Code code;
+		synchronized (LOADED) {
+			Map<String, Code> m = LOADED.get(owner.getClassLoader());
+			code = m == null ? null : m.get(owner.getName());
+		}
+		if (code == null)
+			throw new ClassNotFoundException("no companion: " + companion);
+		for (Site s : code.sites)
+			if (s.pc == pc && s.method.name.equals(method) && s.method.desc.equals(desc))
+				return s;
+		return null;
+	}
+}

@@ -1,0 +1,39 @@
+package org.ukthreads.pico;
+
+/**
+ * What an OS thread is doing for us: the innermost continuation that runs on it, the
+ * fiber below (null on a platform thread outside the runtime), and its Capture.
+ * Only its own thread touches it.
+ */
+final class Context {
+	Continuation current;
+	Fiber fiber;
+	final Capture capture = new Capture();
+	/** The fiber that stands for a platform thread that blocks in translated code. */
+	Fiber foreign;
+
+	private static final ThreadLocal<Context> OTHERS = new ThreadLocal<Context>() {
+		@Override
+		protected Context initialValue() {
+			return new Context();
+		}
+	};
+
+	static Context get() {
+		Thread t = Thread.currentThread();
+		if (t instanceof CarrierThread)
+			return ((CarrierThread) t).context;
+		return OTHERS.get();
+	}
+
+	/** Throws: unwinds `k` from a primitive. */
+	Capture capture(Continuation k, MethodRef primitive) {
+		Capture c = capture;
+		if (c.active)
+			throw c.lost("the primitive " + primitive, null);
+		c.active = true;
+		c.from = k;
+		c.callee = primitive;
+		return c;
+	}
+}

@@ -1,0 +1,411 @@
+package org.ukthreads.pico;
+
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
+import java.util.concurrent.locks.LockSupport;
+
+/*
+ * A continuation that a scheduler runs: the small thing under every PicoThread.
+ *
+ * States, and who makes each move (all through `state`):
+ *
+ *   NEW --start--> READY --carrier--> RUNNING --begin()--> STOPPING --unwound--> PARKED
+ *                    ^                   |                    |                    |
+ *                    |                   +-- ends --> DONE    | wake()             | wake()
+ *                    |                                        v                    |
+ *                    +------------------ unwound ---------- WOKEN                  |
+ *                    +-------------------------------------------------------------+
+ *
+ *   begin..unwound is the fiber's own thread; wake() is anybody, once per wait.
+ *   STOPPING exists because the stack is still being unwound when a waker comes:
+ *   it then leaves WOKEN, and the carrier queues the fiber when the unwinding is over.
+ *
+ * Who may wake: each wait has a ticket (`wait` odd = waiting); wakers race by claim(),
+ * and the one that wins stores the result (retJ, retA or exc) and calls wake().
+ *
+ * A platform thread that blocks in translated code has a fiber too (foreign): it never
+ * captures, it blocks its OS thread on the same protocol. So has a fiber that is pinned,
+ * but it first hands its carrier to a spare OS thread.
+ */
+public class Fiber extends Continuation {
+	static final int NEW = 0, READY = 1, RUNNING = 2, STOPPING = 3, WOKEN = 4, PARKED = 5,
+		DONE = 6;
+
+	/** What a wait is, for interrupt() and for dumps. */
+	static final int W_NONE = 0, W_PARK = 1, W_SLEEP = 2, W_MONITOR = 3, W_ENTER = 4,
+		W_JOIN = 5;
+
+	final PicoRuntime rt;
+	volatile int state;
+	/** Odd: a wait is open, and this is its ticket. */
+	volatile int wait;
+	private static final AtomicIntegerFieldUpdater<Fiber> STATE =
+		AtomicIntegerFieldUpdater.newUpdater(Fiber.class, "state");
+	private static final AtomicIntegerFieldUpdater<Fiber> WAIT =
+		AtomicIntegerFieldUpdater.newUpdater(Fiber.class, "wait");
+
+	/** Next in the run queue or another list of the scheduler that holds the fiber. */
+	Fiber link;
+	/** The java.lang.Thread that the program sees; made when it asks. */
+	volatile PicoThread thread;
+	/** The open wait's record: a Timers.Entry, a Monitor.Node. The claimer clears it. */
+	volatile Waiter waiter;
+	byte waitKind;
+	volatile boolean interrupted;
+	/** LockSupport permit. */
+	volatile boolean permit;
+	/** The OS thread blocked for this fiber: pinned or foreign; null for the others. */
+	volatile Thread blocked;
+	/** Set for `blocked`: go on. */
+	volatile boolean go;
+	/** ThreadLocal values; only the fiber's own thread touches them. */
+	Map<ThreadLocal<?>, Object> locals;
+
+	private static final MethodRef YIELD =
+		MethodRef.primitive(Fiber.class, "yieldNow", "()V");
+	private static final MethodRef PARK = MethodRef.primitive(Fiber.class, "park", "()V");
+	private static final MethodRef PARK_NANOS =
+		MethodRef.primitive(Fiber.class, "parkNanos", "(J)V");
+
+	protected Fiber(PicoRuntime rt, Runnable task) {
+		super(task);
+		this.rt = rt;
+	}
+
+	/** The fiber that runs the calling code; a stand-in on a platform thread. */
+	public static Fiber current() {
+		Context x = Context.get();
+		Fiber f = x.fiber;
+		return f != null ? f : foreign(x);
+	}
+
+	private static Fiber foreign(Context x) {
+		Fiber f = x.foreign;
+		if (f == null) {
+			f = new Foreign(Thread.currentThread());
+			x.foreign = f;
+		}
+		return f;
+	}
+
+	/** True on a fiber of a runtime, false on a platform thread. */
+	public static boolean isFiber() {
+		return Context.get().fiber != null;
+	}
+
+	public final PicoRuntime runtime() {
+		return rt;
+	}
+
+	boolean isForeign() {
+		return false;
+	}
+
+	/** Makes it runnable, once. */
+	public final Fiber start() {
+		if (!STATE.compareAndSet(this, NEW, READY))
+			throw new IllegalThreadStateException(toString());
+		rt.started(this);
+		rt.ready(this);
+		return this;
+	}
+
+	public final boolean isDone() {
+		return state == DONE;
+	}
+
+	/** Called once, on the carrier, when the task has ended. */
+	void done(Throwable e) {
+		PicoThread t = thread;
+		if (t != null)
+			t.ended(e);
+		else if (e != null)
+			rt.uncaught(this, e);
+	}
+
+	/* --- the wait protocol --- */
+
+	/** The ticket that the next begin() will open. */
+	final int nextTicket() {
+		return wait + 1;
+	}
+
+	/** Opens a wait; from here on anybody may claim it. w may be null. */
+	final int begin(int kind, Waiter w) {
+		waiter = w;
+		waitKind = (byte) kind;
+		state = STOPPING;
+		int t = wait + 1;
+		wait = t;
+		return t;
+	}
+
+	/** The waker that gets true stores the result and calls wake(). */
+	final boolean claim(int ticket) {
+		return (ticket & 1) != 0 && WAIT.compareAndSet(this, ticket, ticket + 1);
+	}
+
+	/** The fiber itself gives up a wait that it has just opened; false: somebody woke it. */
+	final boolean retract(int ticket) {
+		if (!claim(ticket))
+			return false;
+		Waiter w = waiter;
+		waiter = null;
+		if (w != null)
+			w.cancel();
+		state = RUNNING;
+		return true;
+	}
+
+	final void wake() {
+		Waiter w = waiter;
+		if (w != null) {
+			waiter = null;
+			w.cancel();
+		}
+		for (;;) {
+			int s = state;
+			if (s == PARKED) {
+				if (STATE.compareAndSet(this, PARKED, READY)) {
+					rt.ready(this);
+					return;
+				}
+			} else if (s == STOPPING) {
+				if (STATE.compareAndSet(this, STOPPING, WOKEN))
+					return;
+			} else {
+				throw new IllegalStateException(this + " woken in state " + s);
+			}
+		}
+	}
+
+	/** The carrier, after the stack is unwound (or the OS thread about to block). */
+	final void unwound() {
+		if (!STATE.compareAndSet(this, STOPPING, PARKED)) {
+			state = READY;
+			rt.ready(this);
+		}
+	}
+
+	/** Ends a primitive: captures, or blocks the OS thread and returns when woken. */
+	final void stop(MethodRef primitive) {
+		Context x = Context.get();
+		if (x.current == this && pins == 0)
+			Continuation.<RuntimeException>sneak(x.capture(this, primitive));
+		block(x);
+	}
+
+	void block(Context x) {
+		rt.blockPinned(this, (CarrierThread) Thread.currentThread());
+	}
+
+	/* --- primitives --- */
+
+	/** Lets the others run. */
+	@Leaf
+	public static void yieldNow() {
+		Context x = Context.get();
+		Fiber f = x.fiber;
+		if (f == null) {
+			Thread.yield();
+			return;
+		}
+		if (x.current != f || f.pins > 0)
+			return;
+		f.waitKind = W_NONE;
+		f.state = WOKEN;
+		Continuation.<RuntimeException>sneak(x.capture(f, YIELD));
+	}
+
+	/** LockSupport.park: until unpark, interrupt, or no reason. */
+	@Leaf
+	public static void park() {
+		park(0, PARK);
+	}
+
+	@Leaf
+	public static void parkNanos(long nanos) {
+		if (nanos > 0)
+			park(nanos, PARK_NANOS);
+	}
+
+	/** nanos 0: no limit. */
+	static void park(long nanos, MethodRef as) {
+		Fiber f = current();
+		if (f.isForeign()) {
+			if (nanos == 0)
+				LockSupport.park(f);
+			else
+				LockSupport.parkNanos(f, nanos);
+			return;
+		}
+		if (f.preparePark(nanos))
+			f.stop(as);
+		f.takeV();
+	}
+
+	private boolean preparePark(long nanos) {
+		if (permit) {
+			permit = false;
+			return false;
+		}
+		if (isInterrupted())
+			return false;
+		int t;
+		if (nanos > 0) {
+			Timers.Entry e = new Timers.Entry(rt.timers, this, nextTicket());
+			t = begin(W_PARK, e);
+			rt.timers.add(e, nanos);
+		} else {
+			t = begin(W_PARK, null);
+		}
+		/* After the wait is open: whoever set either before saw no wait to claim. */
+		if ((permit || isInterrupted()) && retract(t)) {
+			permit = false;
+			return false;
+		}
+		return true;
+	}
+
+	/** LockSupport.unpark. */
+	public void unpark() {
+		permit = true;
+		int t = wait;
+		if ((t & 1) != 0 && waitKind == W_PARK && claim(t)) {
+			permit = false;
+			wake();
+		}
+	}
+
+	/** Thread.sleep. */
+	static void sleep(long nanos, MethodRef as) throws InterruptedException {
+		Fiber f = current();
+		f.throwIfInterrupted();
+		Timers.Entry e = new Timers.Entry(f.rt.timers, f, f.nextTicket());
+		int t = f.begin(W_SLEEP, e);
+		f.rt.timers.add(e, nanos);
+		if (f.isInterrupted() && f.retract(t))
+			f.throwIfInterrupted();
+		f.stop(as);
+		f.takeV();
+	}
+
+	/* --- interrupts --- */
+
+	public void interrupt() {
+		interrupted = true;
+		int t = wait;
+		if ((t & 1) == 0)
+			return;
+		switch (waitKind) {
+		case W_PARK:
+			if (claim(t))
+				wake();
+			break;
+		case W_SLEEP:
+		case W_JOIN:
+			if (claim(t)) {
+				interrupted = false;
+				exc = new InterruptedException();
+				wake();
+			}
+			break;
+		case W_MONITOR:
+			Waiter w = waiter;
+			if (claim(t)) {
+				interrupted = false;
+				exc = new InterruptedException();
+				w.aborted();
+			}
+			break;
+		default:
+			break;
+		}
+	}
+
+	public boolean isInterrupted() {
+		return interrupted;
+	}
+
+	/** Reads and clears. */
+	boolean testInterrupted() {
+		boolean i = interrupted;
+		if (i)
+			interrupted = false;
+		return i;
+	}
+
+	final void throwIfInterrupted() throws InterruptedException {
+		if (testInterrupted())
+			throw new InterruptedException();
+	}
+
+	@Override
+	public String toString() {
+		PicoThread t = thread;
+		return t != null ? t.toString() : "fiber-" + Integer.toHexString(hashCode());
+	}
+
+	/** Stands for a platform thread. */
+	static final class Foreign extends Fiber {
+		private final Thread os;
+
+		Foreign(Thread os) {
+			super(PicoRuntime.main(), null);
+			this.os = os;
+			state = RUNNING;
+		}
+
+		@Override
+		boolean isForeign() {
+			return true;
+		}
+
+		@Override
+		void block(Context x) {
+			go = false;
+			blocked = os;
+			unwound();
+			while (!go) {
+				LockSupport.park(this);
+				if (Thread.currentThread().isInterrupted())
+					osInterrupted();
+			}
+			blocked = null;
+			state = RUNNING;
+		}
+
+		private void osInterrupted() {
+			boolean open = (wait & 1) != 0;
+			if (open && waitKind != W_PARK && waitKind != W_ENTER)
+				Thread.interrupted();
+			if (open && waitKind != W_ENTER)
+				super.interrupt();
+			if (!go && Thread.currentThread().isInterrupted()) {
+				/* Not interruptible: the flag stays set for later, spin gently. */
+				LockSupport.parkNanos(100_000);
+				Thread.yield();
+			}
+		}
+
+		@Override
+		public void unpark() {
+			LockSupport.unpark(os);
+		}
+
+		@Override
+		public void interrupt() {
+			os.interrupt();
+		}
+
+		@Override
+		public boolean isInterrupted() {
+			return os.isInterrupted();
+		}
+
+		@Override
+		boolean testInterrupted() {
+			return Thread.interrupted();
+		}
+	}
+}

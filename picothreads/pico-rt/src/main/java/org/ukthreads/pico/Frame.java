@@ -1,0 +1,69 @@
+package org.ukthreads.pico;
+
+/*
+ * One suspended method: what it needs to go on, and where.
+ *
+ *   Continuation.top -> [leaf frame] -> [its caller] -> ... -> [outermost] -> null
+ *                        next, site,      next, site
+ *                        i0.. j0.. a0..
+ *
+ * Written once, at capture, by the static push of the subclass; read by the out-of-line
+ * resume code. Frames are never written again by the program, so a copy of the chain may
+ * be resumed again (fork). The accessors by index serve dumps, snapshots and forks; the
+ * resume code reads the fields.
+ */
+public abstract class Frame implements Cloneable {
+	Frame next;
+	Site site;
+
+	Frame() {}
+
+	/** Links f, checks that no frame was lost below it. Hot: a few loads and stores. */
+	static Capture link(Capture c, Frame f, Site s, Object on) {
+		Site.Ok o = s.ok;
+		if (o == null || o.callee != c.callee || (on != null && on.getClass() != o.type))
+			s.check(c, on);
+		f.site = s;
+		Frame l = c.last;
+		if (l == null)
+			c.first = f;
+		else
+			l.next = f;
+		c.last = f;
+		c.callee = s.method;
+		return c;
+	}
+
+	static int shape(int i, int j, int a) {
+		return i << 20 | j << 10 | a;
+	}
+
+	/** Counts of ints, longs and references, ten bits each. */
+	abstract int shape();
+
+	final int ints() { return shape() >>> 20; }
+
+	final int longs() { return shape() >>> 10 & 1023; }
+
+	final int refs() { return shape() & 1023; }
+
+	int getI(int k) { throw new IndexOutOfBoundsException(); }
+
+	long getJ(int k) { throw new IndexOutOfBoundsException(); }
+
+	Object getA(int k) { throw new IndexOutOfBoundsException(); }
+
+	void setI(int k, int v) { throw new IndexOutOfBoundsException(); }
+
+	void setJ(int k, long v) { throw new IndexOutOfBoundsException(); }
+
+	void setA(int k, Object v) { throw new IndexOutOfBoundsException(); }
+
+	final Frame copy() {
+		try {
+			return (Frame) clone();
+		} catch (CloneNotSupportedException e) {
+			throw new AssertionError(e);
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package org.ukthreads.pico;
+
+/** One translated method, or one primitive. Compared by identity: one object per method. */
+public final class MethodRef {
+	/** The class that holds the code; null for a primitive. */
+	final Class<?> holder;
+	public final String owner;
+	public final String name;
+	public final String desc;
+	/** Hash of the untranslated code: a saved frame is refused by other code. */
+	public final long hash;
+
+	MethodRef(Class<?> holder, String owner, String name, String desc, long hash) {
+		this.holder = holder;
+		this.owner = owner;
+		this.name = name;
+		this.desc = desc;
+		this.hash = hash;
+	}
+
+	/** A static method of the runtime that throws the capture itself. */
+	static MethodRef primitive(Class<?> holder, String name, String desc) {
+		return new MethodRef(holder, holder.getName().replace('.', '/'), name, desc, 0);
+	}
+
+	@Override
+	public String toString() {
+		return owner.replace('/', '.') + '.' + name + desc;
+	}
+}

@@ -1,0 +1,395 @@
+package org.ukthreads.pico;
+
+/*
+ * synchronized, wait and notify for translated code: re-entrant, keyed by identity.
+ *
+ * A Monitor exists only while somebody holds it or waits in it; it lives in a table of
+ * stripes by identity hash. The stripe's own (JVM) lock is held for a few instructions,
+ * never across a suspension.
+ *
+ *   free --enter--> held by f, count n --exit, n == 0--> free           (entry dropped)
+ *                        |    ^   ^
+ *          contended     |    |   +-- handed to the head of `entry` on exit
+ *          enter: queue  v    |
+ *                     [entry queue] <-- notify, time-out, interrupt -- [wait set]
+ *
+ * Ownership is handed over, not raced for: what wakes a waiter has already made it the
+ * owner, so a waiter has nothing to do after it wakes, which is what lets enter and wait
+ * be leaf primitives without a frame.
+ * Rejected: a field in every class (JDK objects have none), barging (needs a retry loop,
+ * that is, a frame), a weak map (an idle object must cost nothing).
+ */
+public final class Monitors {
+	private static final int STRIPES = 64;
+	private static final Stripe[] TABLE = new Stripe[STRIPES];
+
+	private static final MethodRef ENTER =
+		MethodRef.primitive(Monitors.class, "enter", "(Ljava/lang/Object;)V");
+	private static final MethodRef AWAIT =
+		MethodRef.primitive(Monitors.class, "await", "(Ljava/lang/Object;)V");
+	private static final MethodRef AWAIT_MILLIS =
+		MethodRef.primitive(Monitors.class, "await", "(Ljava/lang/Object;J)V");
+	private static final MethodRef AWAIT_NANOS =
+		MethodRef.primitive(Monitors.class, "await", "(Ljava/lang/Object;JI)V");
+
+	static {
+		for (int k = 0; k < STRIPES; k++)
+			TABLE[k] = new Stripe();
+	}
+
+	private Monitors() {}
+
+	/** The monitors of one slice of the hash space; all its fields under itself. */
+	private static final class Stripe {
+		Monitor[] buckets = new Monitor[16];
+		int size;
+		/** One free monitor kept, so that an uncontended pair allocates nothing. */
+		Monitor spare;
+
+		Monitor find(Object o, int h) {
+			for (Monitor m = buckets[h & buckets.length - 1]; m != null; m = m.next)
+				if (m.key == o)
+					return m;
+			return null;
+		}
+
+		Monitor make(Object o, int h) {
+			if (size > buckets.length)
+				grow();
+			Monitor m = spare;
+			if (m != null)
+				spare = null;
+			else
+				m = new Monitor();
+			m.key = o;
+			m.hash = h;
+			int b = h & buckets.length - 1;
+			m.next = buckets[b];
+			buckets[b] = m;
+			size++;
+			return m;
+		}
+
+		private void grow() {
+			Monitor[] old = buckets;
+			buckets = new Monitor[old.length * 2];
+			for (Monitor m : old)
+				while (m != null) {
+					Monitor n = m.next;
+					int b = m.hash & buckets.length - 1;
+					m.next = buckets[b];
+					buckets[b] = m;
+					m = n;
+				}
+		}
+
+		void drop(Monitor m) {
+			int b = m.hash & buckets.length - 1;
+			Monitor p = buckets[b];
+			if (p == m) {
+				buckets[b] = m.next;
+			} else {
+				while (p.next != m)
+					p = p.next;
+				p.next = m.next;
+			}
+			size--;
+			m.key = null;
+			m.next = null;
+			m.owner = null;
+			m.count = 0;
+			spare = m;
+		}
+	}
+
+	private static final class Monitor {
+		Object key;
+		int hash;
+		Monitor next;
+		Fiber owner;
+		int count;
+		Node entryHead;
+		Node entryTail;
+		Node waitHead;
+		Node waitTail;
+
+		void queue(Node n) {
+			n.next = null;
+			if (entryTail == null)
+				entryHead = n;
+			else
+				entryTail.next = n;
+			entryTail = n;
+		}
+	}
+
+	/** A fiber in an entry queue or a wait set; the timer of a timed wait as well. */
+	private static final class Node extends Timers.Entry {
+		final Object key;
+		/** Holds to restore. */
+		final int count;
+		Node next;
+
+		Node(Fiber f, Object key, int count) {
+			super(f.rt.timers, f, f.nextTicket());
+			this.key = key;
+			this.count = count;
+		}
+
+		/* Time-out, or interrupt (claimed already): back to the entry queue. */
+		@Override
+		void expired() {
+			if (fiber.claim(ticket))
+				back(this);
+		}
+
+		@Override
+		void aborted() {
+			super.cancel();
+			back(this);
+		}
+	}
+
+	private static int hash(Object o) {
+		int h = System.identityHashCode(o);
+		return h ^ h >>> 15;
+	}
+
+	private static Stripe stripe(int h) {
+		return TABLE[h >>> 8 & STRIPES - 1];
+	}
+
+	/** monitorenter. */
+	@Leaf
+	public static void enter(Object o) {
+		Fiber f = Fiber.current();
+		int h = hash(o);
+		if (o == null)
+			throw new NullPointerException("synchronized (null)");
+		Stripe s = stripe(h);
+		synchronized (s) {
+			Monitor m = s.find(o, h);
+			if (m == null)
+				m = s.make(o, h);
+			if (m.owner == null) {
+				m.owner = f;
+				m.count = 1;
+				return;
+			}
+			if (m.owner == f) {
+				m.count++;
+				return;
+			}
+			Node n = new Node(f, o, 1);
+			f.begin(Fiber.W_ENTER, n);
+			m.queue(n);
+		}
+		f.stop(ENTER);
+		f.takeV();
+	}
+
+	/** monitorexit. */
+	public static void exit(Object o) {
+		Fiber f = Fiber.current();
+		int h = hash(o);
+		Stripe s = stripe(h);
+		Fiber w = null;
+		synchronized (s) {
+			Monitor m = owned(s, o, h, f);
+			if (--m.count == 0)
+				w = release(s, m);
+		}
+		if (w != null)
+			w.wake();
+	}
+
+	private static Monitor owned(Stripe s, Object o, int h, Fiber f) {
+		Monitor m = s.find(o, h);
+		if (m == null || m.owner != f)
+			throw new IllegalMonitorStateException("current thread is not owner");
+		return m;
+	}
+
+	/** Under the stripe. Hands the monitor on; who got it must be woken. */
+	private static Fiber release(Stripe s, Monitor m) {
+		Node n = m.entryHead;
+		if (n != null) {
+			m.entryHead = n.next;
+			if (m.entryHead == null)
+				m.entryTail = null;
+			n.next = null;
+			m.owner = n.fiber;
+			m.count = n.count;
+			n.fiber.claim(n.ticket);
+			return n.fiber;
+		}
+		m.owner = null;
+		m.count = 0;
+		if (m.waitHead == null)
+			s.drop(m);
+		return null;
+	}
+
+	/** Object.wait(millis); 0: for ever. */
+	@Leaf
+	public static void await(Object o, long millis) throws InterruptedException {
+		await(o, millis, AWAIT_MILLIS);
+	}
+
+	private static void await(Object o, long millis, MethodRef as)
+			throws InterruptedException {
+		if (millis < 0)
+			throw new IllegalArgumentException("timeout value is negative");
+		Fiber f = Fiber.current();
+		int h = hash(o);
+		Stripe s = stripe(h);
+		Fiber w;
+		Node n;
+		synchronized (s) {
+			Monitor m = owned(s, o, h, f);
+			f.throwIfInterrupted();
+			n = new Node(f, o, m.count);
+			int t = f.begin(Fiber.W_MONITOR, n);
+			if (m.waitTail == null)
+				m.waitHead = n;
+			else
+				m.waitTail.next = n;
+			m.waitTail = n;
+			if (f.isInterrupted() && f.claim(t)) {
+				/* Between the test and begin(): leave by the same way as later ones. */
+				unlink(m, n);
+				f.testInterrupted();
+				f.waiter = null;
+				f.state = Fiber.RUNNING;
+				throw new InterruptedException();
+			}
+			w = release(s, m);
+		}
+		if (w != null)
+			w.wake();
+		if (millis > 0)
+			f.rt.timers.add(n, millis > Long.MAX_VALUE / 1_000_000 ? Long.MAX_VALUE / 2
+				: millis * 1_000_000);
+		f.stop(as);
+		f.takeV();
+	}
+
+	/** Object.wait(). */
+	@Leaf
+	public static void await(Object o) throws InterruptedException {
+		await(o, 0, AWAIT);
+	}
+
+	/** Object.wait(millis, nanos). */
+	@Leaf
+	public static void await(Object o, long millis, int nanos) throws InterruptedException {
+		if (nanos < 0 || nanos > 999_999)
+			throw new IllegalArgumentException("nanosecond timeout value out of range");
+		await(o, nanos > 0 && millis < Long.MAX_VALUE ? millis + 1 : millis, AWAIT_NANOS);
+	}
+
+	public static void signal(Object o) {
+		Fiber f = Fiber.current();
+		int h = hash(o);
+		Stripe s = stripe(h);
+		synchronized (s) {
+			Monitor m = owned(s, o, h, f);
+			while (m.waitHead != null)
+				if (toEntry(m))
+					return;
+		}
+	}
+
+	public static void signalAll(Object o) {
+		Fiber f = Fiber.current();
+		int h = hash(o);
+		Stripe s = stripe(h);
+		synchronized (s) {
+			Monitor m = owned(s, o, h, f);
+			while (m.waitHead != null)
+				toEntry(m);
+		}
+	}
+
+	/** Wait set's head to the entry queue; false: a time-out or an interrupt has it. */
+	private static boolean toEntry(Monitor m) {
+		Node n = m.waitHead;
+		m.waitHead = n.next;
+		if (m.waitHead == null)
+			m.waitTail = null;
+		n.next = null;
+		if (!n.fiber.claim(n.ticket))
+			return false;
+		n.cancel();
+		m.queue(n);
+		return true;
+	}
+
+	/** A claimed waiter that was not notified wants its monitor back. */
+	private static void back(Node n) {
+		int h = hash(n.key);
+		Stripe s = stripe(h);
+		Fiber w = null;
+		synchronized (s) {
+			Monitor m = s.find(n.key, h);
+			if (m != null)
+				unlink(m, n);
+			if (m == null)
+				m = s.make(n.key, h);
+			if (m.owner == null) {
+				m.owner = n.fiber;
+				m.count = n.count;
+				w = n.fiber;
+			} else {
+				m.queue(n);
+			}
+		}
+		if (w != null)
+			w.wake();
+	}
+
+	private static void unlink(Monitor m, Node n) {
+		Node p = null;
+		for (Node x = m.waitHead; x != null; p = x, x = x.next) {
+			if (x != n)
+				continue;
+			if (p == null)
+				m.waitHead = n.next;
+			else
+				p.next = n.next;
+			if (m.waitTail == n)
+				m.waitTail = p;
+			n.next = null;
+			return;
+		}
+	}
+
+	/** Thread.holdsLock: either kind of lock. */
+	public static boolean holds(Object o) {
+		Fiber f = Fiber.current();
+		int h = hash(o);
+		Stripe s = stripe(h);
+		synchronized (s) {
+			Monitor m = s.find(o, h);
+			if (m != null && m.owner == f)
+				return true;
+		}
+		return Thread.holdsLock(o);
+	}
+
+	/** A thread has ended: whoever waits on the Thread object, as the JVM does it. */
+	static void ended(Object thread) {
+		int h = hash(thread);
+		Stripe s = stripe(h);
+		synchronized (s) {
+			if (s.find(thread, h) == null)
+				return;
+		}
+		enter(thread);
+		try {
+			signalAll(thread);
+		} finally {
+			exit(thread);
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package org.ukthreads.pico;
+
+import java.util.Map;
+import java.util.WeakHashMap;
+
+/** The inheritable kind: a new PicoThread starts with childValue of its maker's. */
+public class PicoInheritableThreadLocal<T> extends InheritableThreadLocal<T> {
+	public PicoInheritableThreadLocal() {}
+
+	@Override
+	public T get() {
+		Fiber f = Context.get().fiber;
+		return f == null ? super.get() : PicoThreadLocal.get(f, this, this::initialValue);
+	}
+
+	@Override
+	public void set(T v) {
+		Fiber f = Context.get().fiber;
+		if (f == null)
+			super.set(v);
+		else
+			PicoThreadLocal.set(f, this, v);
+	}
+
+	@Override
+	public void remove() {
+		Fiber f = Context.get().fiber;
+		if (f == null)
+			super.remove();
+		else if (f.locals != null)
+			f.locals.remove(this);
+	}
+
+	@SuppressWarnings("unchecked")
+	private T child(Object v) {
+		return childValue((T) v);
+	}
+
+	static Map<ThreadLocal<?>, Object> childValues(Map<ThreadLocal<?>, Object> parent) {
+		Map<ThreadLocal<?>, Object> m = null;
+		for (Map.Entry<ThreadLocal<?>, Object> e : parent.entrySet()) {
+			if (!(e.getKey() instanceof PicoInheritableThreadLocal))
+				continue;
+			if (m == null)
+				m = new WeakHashMap<>(4);
+			Object v = e.getValue();
+			v = v == PicoThreadLocal.NULL ? null : v;
+			v = ((PicoInheritableThreadLocal<?>) e.getKey()).child(v);
+			m.put(e.getKey(), v == null ? PicoThreadLocal.NULL : v);
+		}
+		return m;
+	}
+}

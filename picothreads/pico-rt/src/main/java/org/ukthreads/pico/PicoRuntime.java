@@ -1,0 +1,234 @@
+package org.ukthreads.pico;
+
+import java.util.ArrayDeque;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+
+/*
+ * Carriers, a scheduler, timers and a clock.
+ *
+ *   fiber ready --> scheduler --next--> carrier (held by an OS thread) --slice--> fiber
+ *        ^                                  | nothing ready: expire timers,
+ *        |                                  | then wait in its reactor
+ *        +--- timers, reactor, other fibers, platform threads (rt.ready)
+ *
+ * A carrier that finds nothing puts itself in `idle` *before* it looks a last time; a
+ * ready() that comes later finds it there and wakes it. The order (list, look) against
+ * (queue, list) is what makes a lost wake-up impossible; both go through the idle lock.
+ *
+ * Lock order: monitor stripe > idle > (scheduler's own, timers). None is held when
+ * program code runs.
+ */
+public final class PicoRuntime {
+	final Timers timers = new Timers(this);
+	final Clock clock;
+	private final Scheduler scheduler;
+	private final Carrier[] carriers;
+	private final String name;
+	private final AtomicInteger threads = new AtomicInteger();
+	private final AtomicLong live = new AtomicLong();
+	private final ArrayDeque<CarrierThread> spares = new ArrayDeque<>();
+	private final Object idle = new Object();
+	/** Carriers that sleep or are about to; written under idle. */
+	private volatile int sleepers;
+	private volatile boolean stopped;
+	private boolean running;
+
+	private static final class Main {
+		static final PicoRuntime RT = new PicoRuntime("pico",
+			Integer.getInteger("pico.carriers", 1), null, Clock.REAL);
+	}
+
+	/** The default one: -Dpico.carriers=N, one unless told. */
+	public static PicoRuntime main() {
+		PicoRuntime r = installed;
+		return r != null ? r : Main.RT;
+	}
+
+	private static volatile PicoRuntime installed;
+
+	/** Makes r the default; for simulations and tests, before any thread is made. */
+	public static void install(PicoRuntime r) {
+		installed = r;
+	}
+
+	/** scheduler null: round-robin. */
+	public PicoRuntime(String name, int carriers, Scheduler scheduler, Clock clock) {
+		if (carriers < 1)
+			throw new IllegalArgumentException("carriers: " + carriers);
+		this.name = name;
+		this.clock = clock;
+		this.scheduler = scheduler != null ? scheduler : new RoundRobin(carriers);
+		this.carriers = new Carrier[carriers];
+		for (int k = 0; k < carriers; k++)
+			this.carriers[k] = new Carrier(this, k);
+	}
+
+	/** A light thread without a java.lang.Thread (one is made if its code asks). */
+	public Fiber fiber(Runnable task) {
+		return new Fiber(this, task);
+	}
+
+	public Clock clock() {
+		return clock;
+	}
+
+	public int carriers() {
+		return carriers.length;
+	}
+
+	/** Fibers started and not ended. */
+	public long live() {
+		return live.get();
+	}
+
+	/** Ends the carriers; fibers that are left never run again. */
+	public void shutdown() {
+		stopped = true;
+		synchronized (idle) {
+			for (Carrier c : carriers)
+				if (c.holder != null)
+					c.wakeup();
+		}
+		synchronized (spares) {
+			spares.forEach(java.util.concurrent.locks.LockSupport::unpark);
+		}
+	}
+
+	boolean stopped() {
+		return stopped;
+	}
+
+	/** f may run. From any thread. */
+	void ready(Fiber f) {
+		if (f.isForeign()) {
+			Thread t = f.blocked;
+			f.go = true;
+			java.util.concurrent.locks.LockSupport.unpark(t);
+			return;
+		}
+		if (!running)
+			startCarriers();
+		scheduler.ready(f);
+		wakeOne();
+	}
+
+	private void wakeOne() {
+		if (sleepers == 0)
+			return;
+		Carrier w = null;
+		synchronized (idle) {
+			for (Carrier c : carriers)
+				if (c.idle) {
+					c.idle = false;
+					sleepers--;
+					w = c;
+					break;
+				}
+		}
+		if (w != null)
+			w.wakeup();
+	}
+
+	/** A timer became the first: a carrier that sleeps too long must look again. */
+	void deadlineMoved() {
+		if (!running)
+			startCarriers();
+		if (Carrier.ofThread() == null || sleepers == carriers.length)
+			wakeOne();
+	}
+
+	private void startCarriers() {
+		synchronized (idle) {
+			if (running)
+				return;
+			running = true;
+			for (Carrier c : carriers)
+				new CarrierThread(this, threadName(), c).start();
+		}
+	}
+
+	private String threadName() {
+		return name + "-carrier-" + threads.getAndIncrement();
+	}
+
+	/** The carrier's next fiber; waits for one. Null: the runtime has stopped. */
+	Fiber next(Carrier c) {
+		if ((++c.slices & 63) == 0) {
+			timers.expire();
+			c.poll();
+		}
+		for (;;) {
+			Fiber f = scheduler.next(c);
+			if (f != null)
+				return f;
+			if (stopped)
+				return null;
+			if (timers.expire())
+				continue;
+			c.poll();
+			synchronized (idle) {
+				c.idle = true;
+				sleepers++;
+			}
+			f = scheduler.next(c);
+			long nap = f == null ? timers.untilNext() : 0;
+			if (nap > 0 && !stopped && !clock.idle(nap))
+				c.sleep(nap);
+			synchronized (idle) {
+				if (c.idle) {
+					c.idle = false;
+					sleepers--;
+				}
+			}
+			if (f != null)
+				return f;
+		}
+	}
+
+	/* --- pins --- */
+
+	void blockPinned(Fiber f, CarrierThread t) {
+		Pins.count(f);
+		t.blockFor(f);
+	}
+
+	/** c needs another OS thread. */
+	void replace(Carrier c) {
+		CarrierThread t;
+		synchronized (spares) {
+			t = spares.pollFirst();
+		}
+		if (t == null) {
+			new CarrierThread(this, threadName(), c).start();
+			return;
+		}
+		c.holder = t;
+		t.carrier = c;
+		java.util.concurrent.locks.LockSupport.unpark(t);
+	}
+
+	void spare(CarrierThread t) {
+		synchronized (spares) {
+			spares.addFirst(t);
+		}
+	}
+
+	/** OS threads made so far: carriers and spares. */
+	public int osThreads() {
+		return threads.get();
+	}
+
+	void started(Fiber f) {
+		live.incrementAndGet();
+	}
+
+	void ended(Fiber f) {
+		live.decrementAndGet();
+	}
+
+	void uncaught(Fiber f, Throwable e) {
+		System.err.print("Exception in " + f + " ");
+		e.printStackTrace();
+	}
+}

@@ -1,0 +1,324 @@
+package org.ukthreads.pico;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/*
+ * The java.lang.Thread of a translated program: same type, other engine.
+ *
+ * `new Thread(...)` becomes `new PicoThread(...)`, and a class that extends Thread
+ * extends this one; signatures, casts and JDK interfaces (ThreadFactory, handlers) stay.
+ * The JVM's own thread is never started: start() is overridden, and what Thread declares
+ * final (join, isAlive) is replaced at the call site by Threads.*. Names, daemon flag,
+ * priority, group, context class loader and handlers are inherited, they are plain data.
+ */
+public class PicoThread extends Thread {
+	final Fiber fiber;
+	private final Runnable target;
+	private volatile boolean ended;
+	/** Who joins: under this list. */
+	private final List<Joiner> joiners = new ArrayList<>(0);
+
+	private static final Set<PicoThread> LIVE = ConcurrentHashMap.newKeySet();
+	private static final AtomicInteger NON_DAEMON = new AtomicInteger();
+
+	private static final Code RUN_CODE = new Code(PicoThread.class,
+		"run\n()V\njava/lang/Runnable\n\nM\t0\t1\t0\nS\t0\ti\t2\t0\t1") {
+		@Override
+		protected boolean resume(int m, int pc, Frame f, Continuation t) {
+			t.takeV();
+			return true;
+		}
+	};
+	private static final Site[] RUN = RUN_CODE.sites();
+
+	public PicoThread() {
+		this(null, (Runnable) null);
+	}
+
+	public PicoThread(Runnable target) {
+		this(null, target);
+	}
+
+	public PicoThread(ThreadGroup group, Runnable target) {
+		super(group, (Runnable) null);
+		this.target = target;
+		fiber = new Of(this);
+		inherit(true);
+	}
+
+	public PicoThread(String name) {
+		this(null, null, name);
+	}
+
+	public PicoThread(ThreadGroup group, String name) {
+		this(group, null, name);
+	}
+
+	public PicoThread(Runnable target, String name) {
+		this(null, target, name);
+	}
+
+	public PicoThread(ThreadGroup group, Runnable target, String name) {
+		this(group, target, name, 0);
+	}
+
+	public PicoThread(ThreadGroup group, Runnable target, String name, long stackSize) {
+		this(group, target, name, stackSize, true);
+	}
+
+	public PicoThread(ThreadGroup group, Runnable target, String name, long stackSize,
+			boolean inheritLocals) {
+		super(group, null, name, stackSize);
+		this.target = target;
+		fiber = new Of(this);
+		inherit(inheritLocals);
+	}
+
+	/** The thread of a bare fiber, when its code asks for Thread.currentThread(). */
+	private PicoThread(Fiber f) {
+		super((ThreadGroup) null, null, "fiber-" + Integer.toHexString(f.hashCode()), 0);
+		target = null;
+		fiber = f;
+		setDaemon(true);
+	}
+
+	static PicoThread of(Fiber f) {
+		PicoThread t = f.thread;
+		if (t == null) {
+			synchronized (f) {
+				t = f.thread;
+				if (t == null) {
+					t = new PicoThread(f);
+					f.thread = t;
+				}
+			}
+		}
+		return t;
+	}
+
+	/** What the new thread takes from the one that makes it. */
+	private void inherit(boolean locals) {
+		Fiber parent = Context.get().fiber;
+		if (parent == null) {
+			setDaemon(Thread.currentThread().isDaemon()
+				&& !(Thread.currentThread() instanceof CarrierThread));
+			return;
+		}
+		PicoThread p = of(parent);
+		setDaemon(p.isDaemon());
+		if (p.getPriority() != getPriority())
+			setPriority(p.getPriority());
+		ClassLoader l = p.getContextClassLoader();
+		if (l != getContextClassLoader())
+			setContextClassLoader(l);
+		if (locals && parent.locals != null)
+			fiber.locals = PicoInheritableThreadLocal.childValues(parent.locals);
+	}
+
+	/** The fiber of a thread object: runs what a JVM thread would run. */
+	private static final class Of extends Fiber {
+		Of(PicoThread t) {
+			super(PicoRuntime.main(), null);
+			thread = t;
+		}
+
+		@Override
+		Runnable entry() {
+			PicoThread t = thread;
+			return t.getClass() == PicoThread.class && t.target != null ? t.target : t;
+		}
+	}
+
+	@Override
+	public void start() {
+		if (fiber.state != Fiber.NEW)
+			throw new IllegalThreadStateException();
+		LIVE.add(this);
+		if (!isDaemon() && NON_DAEMON.getAndIncrement() == 0)
+			Keeper.hold();
+		boolean ok = false;
+		try {
+			fiber.start();
+			ok = true;
+		} finally {
+			if (!ok)
+				LIVE.remove(this);
+		}
+	}
+
+	@Override
+	public void run() {
+		Runnable r = target;
+		if (r == null)
+			return;
+		try {
+			r.run();
+		} catch (Throwable e) {
+			if (e instanceof Capture)
+				Frames.F0_0_0.push((Capture) e, r, RUN, 0);
+			Continuation.<RuntimeException>sneak(e);
+		}
+	}
+
+	/** On the carrier, as this thread, when its code has ended. */
+	void ended(Throwable e) {
+		try {
+			if (e != null)
+				getUncaughtExceptionHandler().uncaughtException(this, e);
+		} catch (Throwable again) {
+			/* As the JVM: ignored. */
+		}
+		List<Joiner> js;
+		synchronized (joiners) {
+			ended = true;
+			js = new ArrayList<>(joiners);
+			joiners.clear();
+		}
+		LIVE.remove(this);
+		for (Joiner j : js)
+			if (j.fiber.claim(j.ticket))
+				j.fiber.wake();
+		Monitors.ended(this);
+		if (!isDaemon() && NON_DAEMON.decrementAndGet() == 0)
+			Keeper.release();
+	}
+
+	private static final class Joiner extends Timers.Entry {
+		private final PicoThread of;
+
+		Joiner(Fiber f, PicoThread of) {
+			super(f.rt.timers, f, f.nextTicket());
+			this.of = of;
+		}
+
+		@Override
+		void expired() {
+			drop();
+			super.expired();
+		}
+
+		@Override
+		void cancel() {
+			super.cancel();
+			drop();
+		}
+
+		private void drop() {
+			synchronized (of.joiners) {
+				of.joiners.remove(this);
+			}
+		}
+	}
+
+	/** Opens a wait for the end; false: it has ended. */
+	boolean joinBegin(Fiber f, long nanos) {
+		Joiner j = new Joiner(f, this);
+		synchronized (joiners) {
+			if (ended)
+				return false;
+			f.begin(Fiber.W_JOIN, j);
+			joiners.add(j);
+		}
+		if (nanos > 0)
+			f.rt.timers.add(j, nanos);
+		return true;
+	}
+
+	boolean alive() {
+		return fiber.state != Fiber.NEW && !ended;
+	}
+
+	@Override
+	public void interrupt() {
+		fiber.interrupt();
+	}
+
+	@Override
+	public boolean isInterrupted() {
+		return fiber.isInterrupted();
+	}
+
+	/** The light thread below: for schedulers, park and unpark. */
+	public Fiber fiber() {
+		return fiber;
+	}
+
+	@Override
+	public Thread.State getState() {
+		if (ended)
+			return State.TERMINATED;
+		switch (fiber.state) {
+		case Fiber.NEW:
+			return State.NEW;
+		case Fiber.STOPPING:
+		case Fiber.PARKED:
+			if (fiber.waitKind == Fiber.W_ENTER)
+				return State.BLOCKED;
+			Waiter w = fiber.waiter;
+			return w instanceof Timers.Entry && ((Timers.Entry) w).index >= 0
+				? State.TIMED_WAITING : State.WAITING;
+		case Fiber.DONE:
+			return State.TERMINATED;
+		default:
+			return State.RUNNABLE;
+		}
+	}
+
+	@Override
+	public StackTraceElement[] getStackTrace() {
+		if (Context.get().fiber == fiber)
+			return new Throwable().getStackTrace();
+		return Dump.trace(fiber);
+	}
+
+	/** Started and not ended. */
+	public static Set<PicoThread> all() {
+		return new java.util.HashSet<>(LIVE);
+	}
+
+	static Map<Thread, StackTraceElement[]> traces() {
+		Map<Thread, StackTraceElement[]> m = new HashMap<>();
+		for (PicoThread t : LIVE)
+			m.put(t, t.getStackTrace());
+		return m;
+	}
+
+	/** A platform thread that keeps the JVM up while a non-daemon pico thread lives. */
+	private static final class Keeper implements Runnable {
+		private static Thread keeper;
+
+		static synchronized void hold() {
+			if (keeper != null)
+				return;
+			keeper = new Thread(null, new Keeper(), "pico-keeper", 65536);
+			keeper.setDaemon(false);
+			keeper.start();
+		}
+
+		static void release() {
+			synchronized (Keeper.class) {
+				Keeper.class.notifyAll();
+			}
+		}
+
+		@Override
+		public void run() {
+			synchronized (Keeper.class) {
+				while (NON_DAEMON.get() > 0) {
+					try {
+						Keeper.class.wait();
+					} catch (InterruptedException e) {
+						continue;
+					}
+				}
+				keeper = null;
+			}
+		}
+	}
+}

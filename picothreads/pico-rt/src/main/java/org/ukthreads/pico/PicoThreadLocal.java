@@ -1,0 +1,64 @@
+package org.ukthreads.pico;
+
+import java.util.WeakHashMap;
+import java.util.function.Supplier;
+
+/**
+ * A ThreadLocal with a value for each fiber; on platform threads it is the JVM's. The
+ * values hang on the fiber, keyed weakly, and go with it.
+ */
+public class PicoThreadLocal<T> extends ThreadLocal<T> {
+	public PicoThreadLocal() {}
+
+	public static <S> ThreadLocal<S> withInitial(Supplier<? extends S> s) {
+		java.util.Objects.requireNonNull(s);
+		return new PicoThreadLocal<S>() {
+			@Override
+			protected S initialValue() {
+				return s.get();
+			}
+		};
+	}
+
+	@Override
+	public T get() {
+		Fiber f = Context.get().fiber;
+		return f == null ? super.get() : get(f, this, this::initialValue);
+	}
+
+	@Override
+	public void set(T v) {
+		Fiber f = Context.get().fiber;
+		if (f == null)
+			super.set(v);
+		else
+			set(f, this, v);
+	}
+
+	@Override
+	public void remove() {
+		Fiber f = Context.get().fiber;
+		if (f == null)
+			super.remove();
+		else if (f.locals != null)
+			f.locals.remove(this);
+	}
+
+	@SuppressWarnings("unchecked")
+	static <T> T get(Fiber f, ThreadLocal<T> key, Supplier<T> initial) {
+		Object v = f.locals == null ? null : f.locals.get(key);
+		if (v != null)
+			return v == NULL ? null : (T) v;
+		T first = initial.get();
+		set(f, key, first);
+		return first;
+	}
+
+	static void set(Fiber f, ThreadLocal<?> key, Object v) {
+		if (f.locals == null)
+			f.locals = new WeakHashMap<>(4);
+		f.locals.put(key, v == null ? NULL : v);
+	}
+
+	static final Object NULL = new Object();
+}

@@ -1,0 +1,202 @@
+package org.ukthreads.pico;
+
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/*
+ * One call site that may suspend: what it calls, and what its frame holds.
+ *
+ * The lost-frame check. When a suspension unwinds through the site, the method that
+ * this very call invoked must be the one that pushed the last frame. "Same name and
+ * descriptor" is not enough: an untranslated FilterInputStream.read(byte[]) calls a
+ * translated read(byte[]) of another stream, and its frame would be lost unseen. So the
+ * site resolves the call as the JVM did: from the receiver's class for a virtual call
+ * (the handler has the receiver), from the named class for the others; the holder of
+ * the code found must be the holder of the last frame. By induction over the frames,
+ * nothing between two translated frames is lost.
+ *
+ *   ok: the pairs (callee, receiver's class) that passed, a hit costs two compares.
+ *   Immutable nodes, published by a plain write: final fields make a racing reader safe,
+ *   and losing a node to a race only means checking again. Rejected: two fields, which
+ *   two carriers could tear into a pair that nobody checked.
+ */
+public final class Site {
+	final Code code;
+	public final MethodRef method;
+	final int m;
+	/** Index of the site in its method. */
+	public final int pc;
+	public final int line;
+	private final char kind;
+	public final String owner;
+	public final String name;
+	public final String desc;
+	private final String[] pool;
+	private final String[] words;
+
+	/** Most recent pair first; at most MAX_OK. */
+	Ok ok;
+	private static final int MAX_OK = 16;
+
+	static final class Ok {
+		final MethodRef callee;
+		final Class<?> type;
+		final Ok next;
+
+		Ok(MethodRef callee, Class<?> type, Ok next) {
+			this.callee = callee;
+			this.type = type;
+			this.next = next;
+		}
+	}
+
+	Site(Code code, MethodRef method, int m, int pc, int line, char kind,
+			String owner, String name, String desc, String[] pool, String[] words) {
+		this.code = code;
+		this.method = method;
+		this.m = m;
+		this.pc = pc;
+		this.line = line;
+		this.kind = kind;
+		this.owner = owner;
+		this.name = name;
+		this.desc = desc;
+		this.pool = pool;
+		this.words = words;
+	}
+
+	/** The slow half of Frame.link. */
+	void check(Capture c, Object on) {
+		MethodRef last = c.callee;
+		Class<?> type = on == null ? null : on.getClass();
+		int n = 0;
+		for (Ok o = ok; o != null; o = o.next, n++)
+			if (o.callee == last && o.type == type)
+				return;
+		if (last == null || !last.name.equals(name) || !last.desc.equals(desc)
+				|| !resolvesTo(last, on))
+			throw c.lost("the call of " + owner.replace('/', '.') + '.' + name + desc,
+				this);
+		if (n < MAX_OK)
+			ok = new Ok(last, type, ok);
+	}
+
+	private boolean resolvesTo(MethodRef last, Object on) {
+		Class<?> from;
+		if (on != null && (kind == 'v' || kind == 'i')) {
+			from = on.getClass();
+		} else {
+			try {
+				from = Class.forName(owner.replace('/', '.'), false,
+					code.owner.getClassLoader());
+			} catch (ClassNotFoundException e) {
+				return false;
+			}
+		}
+		for (Class<?> k = from; k != null; k = k.getSuperclass()) {
+			if (k == last.holder)
+				return true;
+			if (declares(k))
+				return false;
+		}
+		return last.holder.isInterface() && last.holder.isAssignableFrom(from);
+	}
+
+	private boolean declares(Class<?> k) {
+		return DECLARED.get(k).contains(name + desc);
+	}
+
+	private static final ClassValue<Set<String>> DECLARED = new ClassValue<Set<String>>() {
+		@Override
+		protected Set<String> computeValue(Class<?> k) {
+			Set<String> s = new HashSet<>();
+			try {
+				for (Method m : k.getDeclaredMethods())
+					s.add(m.getName() + descriptor(m));
+			} catch (NoClassDefFoundError e) {
+				/* A signature names a class that is not there: nothing is known. */
+				return Collections.emptySet();
+			}
+			return s;
+		}
+	};
+
+	static String descriptor(Method m) {
+		StringBuilder b = new StringBuilder("(");
+		for (Class<?> p : m.getParameterTypes())
+			b.append(descriptor(p));
+		return b.append(')').append(descriptor(m.getReturnType())).toString();
+	}
+
+	private static String descriptor(Class<?> k) {
+		if (k == void.class)
+			return "V";
+		String n = java.lang.reflect.Array.newInstance(k, 0).getClass().getName();
+		return n.substring(1).replace('.', '/');
+	}
+
+	/** The values of a frame of this site, in the order of the method's locals. */
+	List<Variable> variables() {
+		List<Variable> vs = new ArrayList<>();
+		for (int k = 6; k + 2 < words.length; k += 3)
+			vs.add(new Variable(words[k].charAt(0),
+				Integer.parseInt(words[k].substring(1)),
+				Code.str(pool, words[k + 1]), Code.str(pool, words[k + 2])));
+		return vs;
+	}
+
+	/** Where one value sits in the frame, and what the program calls it. */
+	static final class Variable {
+		final char bank;
+		final int index;
+		final String name;
+		final String type;
+
+		Variable(char bank, int index, String name, String type) {
+			this.bank = bank;
+			this.index = index;
+			this.name = name;
+			this.type = type;
+		}
+
+		Object in(Frame f) {
+			switch (bank) {
+			case 'i': {
+				int v = f.getI(index);
+				switch (type) {
+				case "Z": return v != 0;
+				case "C": return (char) v;
+				case "B": return (byte) v;
+				case "S": return (short) v;
+				case "F": return Float.intBitsToFloat(v);
+				default: return v;
+				}
+			}
+			case 'j': {
+				long v = f.getJ(index);
+				return type.equals("D") ? (Object) Double.longBitsToDouble(v) : v;
+			}
+			default:
+				return f.getA(index);
+			}
+		}
+	}
+
+	/** The site as a stack trace would show it. */
+	public StackTraceElement element() {
+		String c = method.owner.replace('/', '.');
+		String file = c.substring(c.lastIndexOf('.') + 1);
+		int d = file.indexOf('$');
+		return new StackTraceElement(c, method.name,
+			(d > 0 ? file.substring(0, d) : file) + ".java", line);
+	}
+
+	@Override
+	public String toString() {
+		return method + ":" + line;
+	}
+}

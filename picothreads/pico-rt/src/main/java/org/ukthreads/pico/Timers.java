@@ -1,0 +1,132 @@
+package org.ukthreads.pico;
+
+import java.util.Arrays;
+
+/*
+ * The timers of a runtime: a binary heap under its own lock.
+ *
+ * An entry knows its place in the heap, so that a wait that ends early leaves at once
+ * (a server cancels nearly all of its timeouts). Carriers call expire() when they are
+ * idle and every few slices. Lock order: this lock is a leaf; wakers run outside it.
+ */
+final class Timers {
+	private Entry[] heap = new Entry[64];
+	private int size;
+	private final PicoRuntime rt;
+
+	Timers(PicoRuntime rt) {
+		this.rt = rt;
+	}
+
+	static class Entry extends Waiter {
+		long at;
+		final Fiber fiber;
+		final int ticket;
+		int index = -1;
+		private final Timers owner;
+
+		Entry(Timers owner, Fiber fiber, int ticket) {
+			this.owner = owner;
+			this.fiber = fiber;
+			this.ticket = ticket;
+		}
+
+		/** The time has come. */
+		void expired() {
+			if (fiber.claim(ticket))
+				fiber.wake();
+		}
+
+		@Override
+		void cancel() {
+			owner.remove(this);
+		}
+	}
+
+	void add(Entry e, long nanos) {
+		long now = rt.clock.nanos();
+		long at = now + nanos;
+		e.at = at - now < 0 ? Long.MAX_VALUE / 2 + now : at;
+		boolean first;
+		synchronized (this) {
+			if (size == heap.length)
+				heap = Arrays.copyOf(heap, size * 2);
+			up(size++, e);
+			first = e.index == 0;
+		}
+		if (first)
+			rt.deadlineMoved();
+	}
+
+	synchronized void remove(Entry e) {
+		int k = e.index;
+		if (k < 0)
+			return;
+		e.index = -1;
+		Entry last = heap[--size];
+		heap[size] = null;
+		if (last != e) {
+			down(k, last);
+			if (heap[k] == last)
+				up(k, last);
+		}
+	}
+
+	/** Nanoseconds until the first; Long.MAX_VALUE when there is none. */
+	synchronized long untilNext() {
+		if (size == 0)
+			return Long.MAX_VALUE;
+		return Math.max(0, heap[0].at - rt.clock.nanos());
+	}
+
+	synchronized int size() {
+		return size;
+	}
+
+	/** Wakes all whose time has come. */
+	boolean expire() {
+		boolean any = false;
+		for (;;) {
+			Entry e;
+			synchronized (this) {
+				if (size == 0 || heap[0].at - rt.clock.nanos() > 0)
+					return any;
+				e = heap[0];
+				remove(e);
+			}
+			e.expired();
+			any = true;
+		}
+	}
+
+	private void up(int k, Entry e) {
+		while (k > 0) {
+			int p = (k - 1) >>> 1;
+			Entry x = heap[p];
+			if (e.at - x.at >= 0)
+				break;
+			heap[k] = x;
+			x.index = k;
+			k = p;
+		}
+		heap[k] = e;
+		e.index = k;
+	}
+
+	private void down(int k, Entry e) {
+		int half = size >>> 1;
+		while (k < half) {
+			int c = 2 * k + 1;
+			if (c + 1 < size && heap[c + 1].at - heap[c].at < 0)
+				c++;
+			Entry x = heap[c];
+			if (e.at - x.at <= 0)
+				break;
+			heap[k] = x;
+			x.index = k;
+			k = c;
+		}
+		heap[k] = e;
+		e.index = k;
+	}
+}

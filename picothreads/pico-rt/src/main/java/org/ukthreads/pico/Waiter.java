@@ -1,0 +1,12 @@
+package org.ukthreads.pico;
+
+/** What an open wait hangs on: lets the one who ends it undo the rest. */
+abstract class Waiter {
+	/** The wait is over by other means: leave the queue or the heap. */
+	void cancel() {}
+
+	/** The wait of a fiber in Object.wait was claimed by an interrupt. */
+	void aborted() {
+		throw new AssertionError();
+	}
+}
