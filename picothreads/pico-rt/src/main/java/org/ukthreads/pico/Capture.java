@@ -29,12 +29,12 @@ public final class Capture extends Throwable {
 	}
 
 	/**
-	 * First instruction of every translated handler that would catch a Throwable: a
-	 * Capture that arrives there came out of a call that nobody translated.
+	 * First instruction of every `catch (Throwable)` of the program: a Capture that
+	 * arrives there came out of a call that nobody translated, and goes on as a
+	 * PinnedException.
 	 */
-	public static void guard(Throwable t) {
-		if (t instanceof Capture)
-			throw ((Capture) t).lost("a handler of the program", null);
+	public static Throwable guard(Throwable t) {
+		return t instanceof Capture ? ((Capture) t).lost("a catch of the program", null) : t;
 	}
 
 	/** Ends the capture as a failure: the frames so far are dropped, loudly. */

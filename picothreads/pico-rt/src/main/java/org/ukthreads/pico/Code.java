@@ -34,6 +34,8 @@ public abstract class Code {
 	protected Code(Class<?> owner, String tables) {
 		this.owner = owner;
 		this.tables = tables;
+		if (tables.isEmpty())
+			return;
 		synchronized (LOADED) {
 			LOADED.computeIfAbsent(owner.getClassLoader(), k -> new HashMap<>())
 				.put(owner.getName(), this);

@@ -23,6 +23,11 @@ public abstract class Frame implements Cloneable {
 		Site.Ok o = s.ok;
 		if (o == null || o.callee != c.callee || (on != null && on.getClass() != o.type))
 			s.check(c, on);
+		return add(c, f, s);
+	}
+
+	/** Links without the check: hand-made frames do their own. */
+	static Capture add(Capture c, Frame f, Site s) {
 		f.site = s;
 		Frame l = c.last;
 		if (l == null)

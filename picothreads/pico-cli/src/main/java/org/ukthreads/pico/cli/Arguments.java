@@ -1,0 +1,69 @@
+package org.ukthreads.pico.cli;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.List;
+import org.ukthreads.pico.translate.Translator;
+
+/** Options first, then what is left. */
+final class Arguments {
+	final List<Path> path = new ArrayList<>();
+	final List<String> rest = new ArrayList<>();
+	private final List<String> conservative = new ArrayList<>();
+	private final List<String> rules = new ArrayList<>();
+	String out;
+	boolean report;
+	boolean pins;
+
+	/** Reads options up to the first argument that is none; -o may also come later. */
+	Arguments(List<String> args) {
+		boolean main = false;
+		for (int k = 0; k < args.size(); k++) {
+			String x = args.get(k);
+			if (x.equals("-o") && rest.size() <= 1) {
+				out = args.get(++k);
+			} else if (main) {
+				rest.add(x);
+			} else if (x.equals("-cp") || x.equals("-classpath")) {
+				for (String p : args.get(++k).split(File.pathSeparator))
+					add(p);
+			} else if (x.equals("--report")) {
+				report = true;
+			} else if (x.equals("--pins")) {
+				pins = true;
+			} else if (x.equals("--conservative")) {
+				conservative.add(args.get(++k).replace('.', '/'));
+			} else if (x.equals("--rules")) {
+				rules.add(args.get(++k));
+			} else {
+				rest.add(x);
+				main = !x.endsWith(".jar");
+			}
+		}
+	}
+
+	private void add(String p) {
+		if (!p.endsWith("*")) {
+			path.add(Paths.get(p));
+			return;
+		}
+		File[] jars = new File(p.substring(0, p.length() - 1)).listFiles();
+		if (jars != null)
+			for (File f : jars)
+				if (f.getName().endsWith(".jar"))
+					path.add(f.toPath());
+	}
+
+	Translator.Options options() throws IOException {
+		Translator.Options o = new Translator.Options();
+		o.conservative.addAll(conservative);
+		for (String r : rules)
+			o.rules.add(new String(Files.readAllBytes(Paths.get(r)), StandardCharsets.UTF_8));
+		return o;
+	}
+}

@@ -1,0 +1,147 @@
+package org.ukthreads.pico.cli;
+
+import java.io.File;
+import java.io.IOException;
+import java.lang.reflect.Method;
+import java.net.URISyntaxException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import org.ukthreads.pico.Pins;
+import org.ukthreads.pico.PicoThread;
+import org.ukthreads.pico.Reflect;
+import org.ukthreads.pico.translate.PicoLoader;
+import org.ukthreads.pico.translate.Report;
+import org.ukthreads.pico.translate.Translator;
+import org.ukthreads.pico.translate.read.ClassPath;
+
+/** The pico command. */
+public final class Main {
+	private static final String USAGE = String.join("\n",
+		"pico translate IN.jar [-o OUT.jar] [-cp LIBS] [--report]",
+		"pico run [-cp PATH] [--report] [--pins] MAIN [ARG...]     translates in memory",
+		"pico report IN.jar [-cp LIBS]                             what would change and why",
+		"pico dump PID                                             parked threads, locals",
+		"pico piranha URL...                                       the crawler",
+		"",
+		"PATH and LIBS are class paths. Options for translate, run and report:",
+		"  --conservative a.b.c    every method of that package may suspend",
+		"  --rules FILE            more replacement rules", "");
+
+	private Main() {}
+
+	public static void main(String[] args) throws Exception {
+		if (args.length == 0 || args[0].matches("-h|--help|help")) {
+			System.out.print(USAGE);
+			return;
+		}
+		List<String> rest = new ArrayList<>(Arrays.asList(args).subList(1, args.length));
+		switch (args[0]) {
+		case "translate":
+			translate(new Arguments(rest));
+			break;
+		case "run":
+			run(new Arguments(rest));
+			break;
+		case "report":
+			System.out.print(report(new Arguments(rest)).text(true));
+			break;
+		case "dump":
+			Dumper.dump(rest);
+			break;
+		case "piranha":
+			piranha(rest);
+			break;
+		default:
+			fail("unknown command: " + args[0] + "\n" + USAGE);
+		}
+	}
+
+	static void fail(String message) {
+		System.err.println(message);
+		System.exit(2);
+	}
+
+	/** The jar (or folder) that this class came from: the runtime and its libraries. */
+	static Path self() {
+		try {
+			return Paths.get(Main.class.getProtectionDomain().getCodeSource().getLocation()
+				.toURI());
+		} catch (URISyntaxException e) {
+			throw new IllegalStateException(e);
+		}
+	}
+
+	/** What a program is translated against: everything pico on our own class path. */
+	static ClassPath libraries(List<Path> more) {
+		List<Path> all = new ArrayList<>();
+		all.add(self());
+		for (String p : System.getProperty("java.class.path").split(File.pathSeparator))
+			if (p.contains("pico"))
+				all.add(Paths.get(p));
+		all.addAll(more);
+		return new ClassPath(all);
+	}
+
+	private static void translate(Arguments a) throws IOException {
+		if (a.rest.size() != 1)
+			fail("pico translate IN.jar -o OUT.jar");
+		Path in = Paths.get(a.rest.get(0));
+		Path out = a.out != null ? Paths.get(a.out)
+			: Paths.get(in.toString().replaceFirst("\\.jar$", "") + "-pico.jar");
+		ClassPath program = new ClassPath(List.of(in));
+		Translator t = Translator.of(program, libraries(a.path), a.options());
+		Map<String, byte[]> classes = t.run();
+		Jars.write(out, program, classes);
+		System.out.print(t.report().text(a.report));
+	}
+
+	private static Report report(Arguments a) throws IOException {
+		List<Path> in = new ArrayList<>();
+		a.rest.forEach(p -> in.add(Paths.get(p)));
+		Translator t = Translator.of(new ClassPath(in), libraries(a.path), a.options());
+		t.run();
+		return t.report();
+	}
+
+	private static void run(Arguments a) throws Exception {
+		if (a.rest.isEmpty())
+			fail("pico run -cp PATH MAIN [ARG...]");
+		List<Path> path = a.path.isEmpty() ? List.of(Paths.get(".")) : a.path;
+		launch(path, a.rest.get(0), a.rest.subList(1, a.rest.size()), a);
+	}
+
+	static void launch(List<Path> path, String main, List<String> args, Arguments a)
+			throws Exception {
+		PicoLoader l = PicoLoader.translate(new ClassPath(path), libraries(List.of()),
+			a.options(), Main.class.getClassLoader(), r -> {
+				if (a.report)
+					System.err.print(r.text(true));
+			});
+		Thread.currentThread().setContextClassLoader(l);
+		Method m = l.loadClass(main).getMethod("main", String[].class);
+		m.setAccessible(true);
+		PicoThread t = new PicoThread(null, Reflect.task(m,
+			new Object[] {args.toArray(new String[0])}), "main");
+		t.setContextClassLoader(l);
+		t.start();
+		if (a.pins)
+			Runtime.getRuntime().addShutdownHook(new Thread(() -> System.err.println(
+				"pins that blocked: " + Pins.report())));
+	}
+
+	/** The crawler, when it was built into this jar or lies beside it. */
+	private static void piranha(List<String> args) throws Exception {
+		Path jar = Paths.get(System.getProperty("pico.home", "."), "piranha", "target",
+			"piranha.jar");
+		String name = System.getProperty("pico.piranha.main",
+			"org.ukthreads.pico.piranha.Main");
+		if (!Files.exists(jar))
+			fail("piranha is not built: " + jar + " is missing (mvn -f picothreads package)");
+		launch(List.of(jar), name, args, new Arguments(List.of()));
+	}
+}

@@ -1,0 +1,142 @@
+package org.ukthreads.pico;
+
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+
+/*
+ * Method.invoke that can suspend. The JDK's own frames between the caller and the target
+ * do nothing after the target returns but box its value and wrap what it throws; so when
+ * a Capture comes out of them, one frame of ours, which does just that, stands for them.
+ *
+ * Difference from the JDK: the caller that access is checked for is this class; where
+ * the check fails the method is opened, if the module allows it.
+ */
+public final class Reflect {
+	private static final String INVOKE =
+		"(Ljava/lang/reflect/Method;Ljava/lang/Object;[Ljava/lang/Object;)"
+		+ "Ljava/lang/Object;";
+	private static final Code CODE = new Code(Reflect.class,
+		"invoke\n" + INVOKE + "\njava/lang/reflect/Method\nmethod\n"
+		+ "Ljava/lang/reflect/Method;\n\nM\t0\t1\t0\nS\t0\ts\t2\t0\t1\ta0\t3\t4") {
+		@Override
+		protected boolean resume(int m, int pc, Frame f, Continuation t) {
+			Object v = null;
+			try {
+				v = boxed(((Method) f.getA(0)).getReturnType(), t);
+			} catch (Throwable e) {
+				Continuation.<RuntimeException>sneak(new InvocationTargetException(e));
+			}
+			return Continuation.ret(v, t);
+		}
+	};
+	private static final Site SITE = CODE.sites()[0];
+
+	private Reflect() {}
+
+	/** As m.invoke(on, args). */
+	@Pico
+	public static Object invoke(Method m, Object on, Object[] args)
+			throws IllegalAccessException, InvocationTargetException {
+		try {
+			try {
+				return m.invoke(on, args);
+			} catch (IllegalAccessException e) {
+				m.setAccessible(true);
+				return m.invoke(on, args);
+			}
+		} catch (InvocationTargetException e) {
+			if (!(e.getCause() instanceof Capture))
+				throw e;
+			Capture c = (Capture) e.getCause();
+			target(m).check(c, Modifier.isStatic(m.getModifiers()) ? null : on);
+			Frames.F0_0_1 f = new Frames.F0_0_1();
+			f.a0 = m;
+			Frame.add(c, f, SITE);
+			Continuation.<RuntimeException>sneak(c);
+			throw e;
+		}
+	}
+
+	/** What the invocation calls, as a site, for the lost-frame check. */
+	private static Site target(Method m) {
+		boolean st = Modifier.isStatic(m.getModifiers());
+		return new Site(new Code(m.getDeclaringClass(), "") {
+			@Override
+			protected boolean resume(int k, int pc, Frame f, Continuation t) {
+				throw new AssertionError();
+			}
+		}, null, 0, 0, 0, st ? 's' : 'v', m.getDeclaringClass().getName().replace('.', '/'),
+			m.getName(), Site.descriptor(m), new String[0], new String[0]);
+	}
+
+	static Object boxed(Class<?> r, Continuation t) {
+		if (!r.isPrimitive())
+			return t.takeA();
+		if (r == void.class) {
+			t.takeV();
+			return null;
+		}
+		if (r == long.class)
+			return t.takeJ();
+		if (r == float.class)
+			return t.takeF();
+		if (r == double.class)
+			return t.takeD();
+		int v = t.takeI();
+		if (r == boolean.class)
+			return v != 0;
+		if (r == char.class)
+			return (char) v;
+		if (r == byte.class)
+			return (byte) v;
+		if (r == short.class)
+			return (short) v;
+		return v;
+	}
+
+	/** A thread's task that calls a static method, such as main. */
+	public static Runnable task(Method m, Object[] args) {
+		return new Task(m, args);
+	}
+
+	private static final class Task implements Runnable {
+		private static final Code RUN = new Code(Task.class,
+			"run\n()V\norg/ukthreads/pico/Reflect\ninvoke\n" + INVOKE
+			+ "\n\nM\t0\t1\t0\nS\t0\ts\t2\t3\t4") {
+			@Override
+			protected boolean resume(int m, int pc, Frame f, Continuation t) {
+				try {
+					t.takeA();
+				} catch (Throwable e) {
+					rethrow(e);
+				}
+				return true;
+			}
+		};
+		private static final Site SITE = RUN.sites()[0];
+		private final Method method;
+		private final Object[] args;
+
+		Task(Method method, Object[] args) {
+			this.method = method;
+			this.args = args;
+		}
+
+		@Override
+		public void run() {
+			try {
+				invoke(method, null, args);
+			} catch (Throwable e) {
+				if (e instanceof Capture)
+					Frame.add((Capture) e, new Frames.F0_0_0(), SITE);
+				rethrow(e);
+			}
+		}
+
+		private static void rethrow(Throwable e) {
+			Continuation.<RuntimeException>sneak(e instanceof InvocationTargetException
+				? e.getCause() : e);
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package org.ukthreads.pico.translate;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.objectweb.asm.ClassReader;
+import org.objectweb.asm.ClassVisitor;
+import org.objectweb.asm.MethodVisitor;
+import org.objectweb.asm.Opcodes;
+import org.ukthreads.pico.translate.read.ClassPath;
+
+/**
+ * Translates a library of ours during its build: a folder of classes, in place, marked
+ * so that programs can be translated against it. Classes that were translated by an
+ * earlier run stay as they are.
+ */
+public final class Build {
+	private Build() {}
+
+	/** Arguments: the folder, and the class path that it was compiled with. */
+	public static void main(String[] args) throws IOException {
+		Path dir = Paths.get(args[0]);
+		ClassPath program = new ClassPath(List.of(dir));
+		List<Path> path = new ArrayList<>();
+		for (String p : args[1].split(File.pathSeparator))
+			if (!Paths.get(p).equals(dir))
+				path.add(Paths.get(p));
+		Translator.Options o = new Translator.Options();
+		o.library = true;
+		ClassPath libraries = new ClassPath(path);
+		Translator t = new Translator(o, name -> {
+			byte[] b = libraries.entries().get(name + ".class");
+			return b != null ? b : program.entries().get(name + ".class");
+		});
+		libraries.rules().forEach(t::rules);
+		program.rules().forEach(t::rules);
+		libraries.entries().forEach((name, b) -> {
+			if (ClassPath.isClass(name) && ClassPath.isPico(name)
+					&& !ClassPath.isTool(name))
+				t.library(b);
+		});
+		program.entries().forEach((name, b) -> {
+			if (!ClassPath.isClass(name))
+				return;
+			if (isTranslated(b))
+				t.library(b);
+			else
+				t.add(b);
+		});
+		for (Map.Entry<String, byte[]> e : t.run().entrySet())
+			Files.write(dir.resolve(e.getKey() + ".class"), e.getValue());
+		System.out.print(t.report().text(false));
+	}
+
+	private static boolean isTranslated(byte[] file) {
+		boolean[] is = new boolean[1];
+		ClassReader r = new ClassReader(file);
+		is[0] = r.getClassName().endsWith("$$Pico");
+		r.accept(new ClassVisitor(Opcodes.ASM9) {
+			@Override
+			public MethodVisitor visitMethod(int access, String name, String desc, String sig,
+					String[] ex) {
+				is[0] |= name.startsWith("pico$");
+				return null;
+			}
+		}, ClassReader.SKIP_CODE);
+		return is[0];
+	}
+}

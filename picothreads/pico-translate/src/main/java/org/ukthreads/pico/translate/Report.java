@@ -1,0 +1,84 @@
+package org.ukthreads.pico.translate;
+
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import org.objectweb.asm.tree.MethodInsnNode;
+
+/** What was translated, what pins and why, and how the size grew. */
+public final class Report {
+	private final Set<String> translated = new LinkedHashSet<>();
+	private final Map<String, Set<String>> pins = new TreeMap<>();
+	private final Set<String> refused = new LinkedHashSet<>();
+	private final Map<String, String> because = new LinkedHashMap<>();
+	int classes;
+	int changed;
+	int added;
+	int methods;
+	long before;
+	long after;
+
+	public void translated(String owner, String key) {
+		translated.add(owner + '.' + key);
+	}
+
+	public void pin(String owner, String method, MethodInsnNode call, String why) {
+		pins.computeIfAbsent(why, k -> new LinkedHashSet<>())
+			.add(owner + (method.isEmpty() ? "" : "." + method) + " -> " + call.owner + '.'
+				+ call.name + call.desc);
+	}
+
+	public void refused(String method, String why) {
+		refused.add(method + ": " + why);
+	}
+
+	void because(String method, String callee) {
+		because.put(method, callee);
+	}
+
+	public Set<String> translated() {
+		return translated;
+	}
+
+	public Set<String> refused() {
+		return refused;
+	}
+
+	public Map<String, Set<String>> pins() {
+		return pins;
+	}
+
+	public long sizeBefore() {
+		return before;
+	}
+
+	public long sizeAfter() {
+		return after;
+	}
+
+	/** All of it, as text. */
+	public String text(boolean details) {
+		StringBuilder b = new StringBuilder();
+		b.append(String.format("classes: %d, rewritten %d, added %d%n", classes, changed,
+			added));
+		b.append(String.format("methods: %d, may suspend %d (%.0f %%)%n", methods,
+			translated.size(), 100.0 * translated.size() / Math.max(1, methods)));
+		b.append(String.format("size: %,d to %,d bytes (x%.2f)%n", before, after,
+			(double) after / Math.max(1, before)));
+		for (Map.Entry<String, Set<String>> e : pins.entrySet()) {
+			b.append(String.format("pins: %d calls, %s%n", e.getValue().size(), e.getKey()));
+			if (details)
+				e.getValue().forEach(p -> b.append("  ").append(p).append('\n'));
+		}
+		for (String r : refused)
+			b.append("refused: ").append(r).append('\n');
+		if (details) {
+			b.append("may suspend, and the call that makes it so:\n");
+			because.forEach((m, c) -> b.append("  ").append(m).append(" <- ").append(c)
+				.append('\n'));
+		}
+		return b.toString();
+	}
+}

@@ -1,0 +1,219 @@
+package org.ukthreads.pico.translate;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.objectweb.asm.ClassReader;
+import org.objectweb.asm.ClassVisitor;
+import org.objectweb.asm.MethodVisitor;
+import org.objectweb.asm.Opcodes;
+import org.objectweb.asm.commons.JSRInlinerAdapter;
+import org.objectweb.asm.tree.ClassNode;
+import org.objectweb.asm.tree.MethodNode;
+import org.objectweb.asm.tree.analysis.AnalyzerException;
+import org.ukthreads.pico.translate.analyse.CallGraph;
+import org.ukthreads.pico.translate.analyse.Locks;
+import org.ukthreads.pico.translate.analyse.Replacements;
+import org.ukthreads.pico.translate.read.ClassInfo;
+import org.ukthreads.pico.translate.read.ClassPath;
+import org.ukthreads.pico.translate.read.Hierarchy;
+import org.ukthreads.pico.translate.rewrite.ClassRewriter;
+import org.ukthreads.pico.translate.rewrite.Lambdas;
+
+/*
+ * A whole program in, a whole program out.
+ *
+ *   read      class files -> trees, hierarchy
+ *   analyse   replacements (Thread, locks, sockets), call graph and locks to a fixpoint
+ *   rewrite   lambdas that suspend -> classes; methods that suspend -> body + resume copy
+ *   verify    every changed class, by the caller's choice (Verifier)
+ *
+ * Only what must change changes: a class without a suspending method, a replaced call or
+ * a pin comes out byte for byte as it went in.
+ */
+public final class Translator {
+	/** What a run is told. */
+	public static final class Options {
+		/** Mark what was translated, so that others can be translated against it. */
+		public boolean library;
+		/** Packages (a/b/c) all of whose methods are taken to suspend. */
+		public final Set<String> conservative = new HashSet<>();
+		/** More replacement rules. */
+		public final List<String> rules = new ArrayList<>();
+	}
+
+	private final Options options;
+	private final Hierarchy hierarchy;
+	private final Replacements replacements;
+	private final CallGraph graph;
+	private final Report report = new Report();
+	private final Map<String, byte[]> files = new LinkedHashMap<>();
+	private final Map<String, ClassNode> nodes = new LinkedHashMap<>();
+	private final Set<String> dirty = new HashSet<>();
+
+	public Translator(Options options, Hierarchy.Finder libraries) {
+		this.options = options;
+		hierarchy = new Hierarchy(libraries);
+		replacements = new Replacements(hierarchy);
+		graph = new CallGraph(hierarchy);
+		options.rules.forEach(replacements::read);
+	}
+
+	/**
+	 * A translator with everything added: the program's classes, the libraries' (those of
+	 * the pico packages take part as translated ones) and their rules.
+	 */
+	public static Translator of(ClassPath program, ClassPath libraries, Options options) {
+		Translator t = new Translator(options, name -> {
+			byte[] b = libraries.entries().get(name + ".class");
+			return b != null ? b : program.entries().get(name + ".class");
+		});
+		libraries.rules().forEach(t::rules);
+		program.rules().forEach(t::rules);
+		libraries.entries().forEach((name, b) -> {
+			if (ClassPath.isClass(name) && ClassPath.isPico(name)
+					&& !ClassPath.isTool(name))
+				t.library(b);
+		});
+		program.entries().forEach((name, b) -> {
+			if (!ClassPath.isClass(name) || ClassPath.isTool(name))
+				return;
+			if (ClassPath.isPico(name) && !options.library)
+				t.library(b);
+			else
+				t.add(b);
+		});
+		return t;
+	}
+
+	/** Rules of a library: the text of its META-INF/pico/replace. */
+	public void rules(String text) {
+		replacements.read(text);
+	}
+
+	/** A class that was translated before, or is the runtime's: may be called, stays. */
+	public void library(byte[] file) {
+		ClassInfo c = hierarchy.add(file, ClassInfo.Kind.TRANSLATED);
+		c.suspends.keySet().forEach(k -> graph.addRoot(c.name, k));
+	}
+
+	/** A class of the program. */
+	public void add(byte[] file) {
+		ClassReader r = new ClassReader(file);
+		if (files.putIfAbsent(r.getClassName(), file) != null)
+			return;
+		hierarchy.add(file, ClassInfo.Kind.PROGRAM);
+		report.before += file.length;
+		report.classes++;
+	}
+
+	/** Translates all that was added: name to class file, new classes included. */
+	public Map<String, byte[]> run() {
+		files.forEach((name, file) -> {
+			ClassNode n = read(file);
+			nodes.put(name, n);
+			if (replacements.apply(n))
+				dirty.add(name);
+		});
+		List<Lambdas.Lambda> lambdas = new ArrayList<>();
+		Lambdas maker = new Lambdas(hierarchy);
+		for (ClassNode n : nodes.values())
+			for (Lambdas.Lambda l : maker.of(n)) {
+				lambdas.add(l);
+				if (l.accessor() != null)
+					n.methods.add(l.accessor());
+			}
+		for (ClassNode n : nodes.values()) {
+			report.methods += n.methods.size();
+			graph.addClass(n, options.conservative);
+		}
+		for (Lambdas.Lambda l : lambdas) {
+			hierarchy.add(info(l.node));
+			graph.addClass(l.node, Set.of());
+		}
+		Locks locks = new Locks(hierarchy, graph);
+		try {
+			locks.run();
+		} catch (AnalyzerException e) {
+			throw new IllegalStateException(e);
+		}
+		locks.converted().forEach(n -> dirty.add(n.owner.name));
+		commit(lambdas);
+		return write();
+	}
+
+	/** Keeps the classes of the lambdas that suspend. */
+	private void commit(List<Lambdas.Lambda> lambdas) {
+		for (Lambdas.Lambda l : lambdas) {
+			boolean s = false;
+			for (MethodNode m : l.node.methods)
+				s |= graph.node(l.node.name, m.name + m.desc).suspends();
+			if (!s) {
+				l.host.methods.remove(l.accessor());
+				continue;
+			}
+			l.commit();
+			dirty.add(l.host.name);
+			nodes.put(l.node.name, l.node);
+			dirty.add(l.node.name);
+			report.added++;
+		}
+	}
+
+	private Map<String, byte[]> write() {
+		for (CallGraph.Node n : graph.nodes())
+			if (n.suspends())
+				report.because(n.toString(), n.because());
+		Map<String, byte[]> out = new LinkedHashMap<>();
+		for (ClassNode n : nodes.values()) {
+			ClassRewriter r = new ClassRewriter(n, hierarchy, graph, replacements, report,
+				options.library);
+			boolean changed = r.rewrite() | dirty.contains(n.name);
+			byte[] b = changed ? r.write() : files.get(n.name);
+			out.put(n.name, b);
+			report.after += b.length;
+			if (changed)
+				report.changed++;
+			byte[] c = r.companion();
+			if (c != null) {
+				out.put(r.companionName(), c);
+				report.after += c.length;
+				report.added++;
+			}
+		}
+		return out;
+	}
+
+	private static ClassInfo info(ClassNode n) {
+		ClassInfo c = new ClassInfo(n.name, n.superName, n.interfaces, n.access,
+			ClassInfo.Kind.PROGRAM);
+		n.methods.forEach(m -> c.methods.put(m.name + m.desc, m.access));
+		return c;
+	}
+
+	private static ClassNode read(byte[] file) {
+		ClassNode n = new ClassNode(Opcodes.ASM9);
+		ClassReader r = new ClassReader(file);
+		boolean old = r.readShort(6) < Opcodes.V1_7;
+		r.accept(!old ? n : new ClassVisitor(Opcodes.ASM9, n) {
+			@Override
+			public MethodVisitor visitMethod(int access, String name, String desc, String sig,
+					String[] ex) {
+				return new JSRInlinerAdapter(super.visitMethod(access, name, desc, sig, ex),
+					access, name, desc, sig, ex);
+			}
+		}, ClassReader.SKIP_FRAMES);
+		return n;
+	}
+
+	public Report report() {
+		return report;
+	}
+
+	public Hierarchy hierarchy() {
+		return hierarchy;
+	}
+}

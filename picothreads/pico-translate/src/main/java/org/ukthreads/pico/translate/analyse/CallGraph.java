@@ -1,0 +1,242 @@
+package org.ukthreads.pico.translate.analyse;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.objectweb.asm.Opcodes;
+import org.objectweb.asm.tree.AbstractInsnNode;
+import org.objectweb.asm.tree.AnnotationNode;
+import org.objectweb.asm.tree.ClassNode;
+import org.objectweb.asm.tree.MethodInsnNode;
+import org.objectweb.asm.tree.MethodNode;
+import org.ukthreads.pico.translate.read.ClassInfo;
+import org.ukthreads.pico.translate.read.Hierarchy;
+
+/*
+ * Which methods may suspend: the least set that holds the roots (the primitives, what
+ * translated libraries say of themselves, @Pico) and every method with a call that class
+ * hierarchy analysis may lead into the set.
+ *
+ * Work goes from a method that was found to suspend to the calls that may reach it: by
+ * name and descriptor, then by class (a receiver of the call's type may inherit the
+ * method's code if the two types can meet in one object). Constructors and static
+ * initialisers stop the spread: the JVM runs them on its own terms, so what they call is
+ * pinned inside, and their callers see nothing.
+ *
+ * Locks are part of the same fixpoint (see Locks): a lock that is held across a
+ * suspension must be ours everywhere, and entering one of ours may suspend.
+ */
+public final class CallGraph {
+	/** A method of the program. */
+	public static final class Node {
+		public final ClassNode owner;
+		public final MethodNode method;
+		public final String key;
+		final List<MethodInsnNode> calls = new ArrayList<>();
+		boolean suspends;
+		boolean never;
+		/** Why: the callee that made it so; for the report. */
+		String because;
+
+		Node(ClassNode owner, MethodNode method) {
+			this.owner = owner;
+			this.method = method;
+			key = method.name + method.desc;
+		}
+
+		public boolean suspends() {
+			return suspends;
+		}
+
+		public String because() {
+			return because;
+		}
+
+		@Override
+		public String toString() {
+			return owner.name + '.' + key;
+		}
+
+		/** Runs on the JVM's terms: its suspensions pin. */
+		public boolean pinned() {
+			return method.name.startsWith("<") || never;
+		}
+	}
+
+	private static final class Caller {
+		final Node node;
+		final MethodInsnNode call;
+
+		Caller(Node node, MethodInsnNode call) {
+			this.node = node;
+			this.call = call;
+		}
+	}
+
+	private static final String PICO = "Lorg/ukthreads/pico/Pico;";
+	private static final String NEVER = "Lorg/ukthreads/pico/NeverBlocks;";
+
+	private final Hierarchy hierarchy;
+	private final Map<String, Node> nodes = new LinkedHashMap<>();
+	private final Map<String, List<Caller>> callers = new HashMap<>();
+	/** name+desc to the classes whose method of that name suspends. */
+	private final Map<String, Set<String>> suspending = new HashMap<>();
+	private final ArrayDeque<String[]> work = new ArrayDeque<>();
+	private final Map<String, Boolean> reach = new HashMap<>();
+	private final Set<String> overrides = new HashSet<>();
+
+	public CallGraph(Hierarchy h) {
+		hierarchy = h;
+	}
+
+	public void addClass(ClassNode c, Set<String> conservative) {
+		boolean all = annotated(c.visibleAnnotations, c.invisibleAnnotations, PICO)
+			|| conservative.contains(packageOf(c.name));
+		boolean none = annotated(c.visibleAnnotations, c.invisibleAnnotations, NEVER);
+		for (MethodNode m : c.methods) {
+			Node n = new Node(c, m);
+			nodes.put(n.toString(), n);
+			n.never = none || annotated(m.visibleAnnotations, m.invisibleAnnotations, NEVER);
+			for (AbstractInsnNode i : m.instructions)
+				if (i instanceof MethodInsnNode)
+					addCall(n, (MethodInsnNode) i);
+			if (!n.never && (all && m.instructions.size() > 0 && !m.name.startsWith("<")
+					|| annotated(m.visibleAnnotations, m.invisibleAnnotations, PICO)))
+				mark(n, "@Pico");
+		}
+	}
+
+	private static String packageOf(String name) {
+		int k = name.lastIndexOf('/');
+		return k < 0 ? "" : name.substring(0, k);
+	}
+
+	private void addCall(Node n, MethodInsnNode i) {
+		if (i.owner.startsWith("["))
+			return;
+		n.calls.add(i);
+		callers.computeIfAbsent(i.name + i.desc, k -> new ArrayList<>())
+			.add(new Caller(n, i));
+	}
+
+	/** A call that a later stage put into n. */
+	void addSite(Node n, MethodInsnNode i) {
+		addCall(n, i);
+		if (suspends(i))
+			mark(n, i.owner + '.' + i.name + i.desc);
+	}
+
+	private static boolean annotated(List<AnnotationNode> v, List<AnnotationNode> w,
+			String desc) {
+		return has(v, desc) || has(w, desc);
+	}
+
+	private static boolean has(List<AnnotationNode> l, String desc) {
+		return l != null && l.stream().anyMatch(a -> a.desc.equals(desc));
+	}
+
+	/** A library's method that suspends. */
+	public void addRoot(String owner, String key) {
+		if (suspending.computeIfAbsent(key, k -> new HashSet<>()).add(owner))
+			work.add(new String[] {owner, key});
+	}
+
+	/** n suspends. */
+	public void mark(Node n, String because) {
+		if (n.suspends || n.never)
+			return;
+		n.suspends = true;
+		n.because = because;
+		if (!n.method.name.startsWith("<"))
+			addRoot(n.owner.name, n.key);
+	}
+
+	/** Spreads to the fixpoint. */
+	public void run() {
+		String[] w;
+		while ((w = work.poll()) != null) {
+			reach.clear();
+			for (Caller c : callers.getOrDefault(w[1], List.of()))
+				if (!c.node.suspends && reaches(c.call, w[0], w[1]))
+					mark(c.node, w[0] + '.' + w[1]);
+		}
+		reach.clear();
+		overrides.clear();
+		suspending.forEach((key, owners) -> {
+			for (String o : owners)
+				for (String s : hierarchy.supers(o)) {
+					ClassInfo c = hierarchy.get(s);
+					if (c != null && c.kind == ClassInfo.Kind.FOREIGN
+							&& c.methods.containsKey(key)
+							&& !s.equals("java/lang/Object"))
+						overrides.add(s);
+				}
+		});
+	}
+
+	private boolean reaches(MethodInsnNode call, String owner, String key) {
+		int op = call.getOpcode();
+		if (op == Opcodes.INVOKESTATIC || op == Opcodes.INVOKESPECIAL) {
+			ClassInfo c = hierarchy.resolve(call.owner, key);
+			return c != null && c.name.equals(owner);
+		}
+		return reach.computeIfAbsent(call.owner + ' ' + owner,
+			k -> hierarchy.mayMeet(call.owner, owner));
+	}
+
+	/** May this call, which the program makes, end in a suspension? */
+	public boolean suspends(MethodInsnNode call) {
+		if (call.owner.startsWith("["))
+			return false;
+		String key = call.name + call.desc;
+		Set<String> owners = suspending.get(key);
+		if (owners == null)
+			return false;
+		for (String o : owners)
+			if (reaches(call, o, key))
+				return true;
+		return false;
+	}
+
+	/**
+	 * May this call of untranslated code come back into a method that suspends? True when
+	 * the receiver or a parameter is of a type whose method some such method overrides.
+	 */
+	public boolean mayCallBack(MethodInsnNode call) {
+		ClassInfo c = hierarchy.get(call.owner);
+		if (c != null && c.kind != ClassInfo.Kind.FOREIGN)
+			return false;
+		if (call.getOpcode() != Opcodes.INVOKESTATIC && carries(call.owner))
+			return true;
+		for (org.objectweb.asm.Type t : org.objectweb.asm.Type.getArgumentTypes(call.desc))
+			if (t.getSort() == org.objectweb.asm.Type.OBJECT && carries(t.getInternalName()))
+				return true;
+		return false;
+	}
+
+	/** A Thread is a Runnable, but only the runtime runs it. */
+	private static final Set<String> NO_CARRIERS = Set.of("java/lang/Object",
+		"java/lang/String", "java/lang/Thread", "java/lang/ThreadLocal");
+
+	private boolean carries(String type) {
+		if (NO_CARRIERS.contains(type))
+			return false;
+		for (String s : hierarchy.supers(type))
+			if (overrides.contains(s))
+				return true;
+		return false;
+	}
+
+	public Node node(String owner, String key) {
+		return nodes.get(owner + '.' + key);
+	}
+
+	public Iterable<Node> nodes() {
+		return nodes.values();
+	}
+}

@@ -1,0 +1,201 @@
+package org.ukthreads.pico.translate.analyse;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.objectweb.asm.Handle;
+import org.objectweb.asm.Opcodes;
+import org.objectweb.asm.Type;
+import org.objectweb.asm.tree.AbstractInsnNode;
+import org.objectweb.asm.tree.ClassNode;
+import org.objectweb.asm.tree.InvokeDynamicInsnNode;
+import org.objectweb.asm.tree.LdcInsnNode;
+import org.objectweb.asm.tree.MethodInsnNode;
+import org.objectweb.asm.tree.MethodNode;
+import org.objectweb.asm.tree.TypeInsnNode;
+import org.ukthreads.pico.translate.read.Hierarchy;
+
+/*
+ * What the program uses of the JDK that blocks, and what it gets instead. The rules are
+ * data, in META-INF/pico/replace of every library on the path:
+ *
+ *   class FROM TO                  `new FROM` makes a TO (TO extends FROM), and a class
+ *                                  that extends FROM extends TO
+ *   call OWNER NAME DESC TO [AS]   a call of that method becomes TO.AS, static; the
+ *                                  receiver, if any, is the first argument
+ *   pin OWNER NAME                 a call that may come back into the program: bracketed
+ *   # ...                          comment
+ *
+ * DESC may be `*`: every overload.
+ */
+public final class Replacements {
+	private static final class Call {
+		final String owner;
+		final String desc;
+		final String to;
+		final String as;
+
+		Call(String owner, String desc, String to, String as) {
+			this.owner = owner;
+			this.desc = desc;
+			this.to = to;
+			this.as = as;
+		}
+	}
+
+	private final Map<String, String> classes = new HashMap<>();
+	private final Map<String, List<Call>> calls = new HashMap<>();
+	private final Map<String, List<String>> pins = new HashMap<>();
+	private final Hierarchy hierarchy;
+
+	public Replacements(Hierarchy h) {
+		hierarchy = h;
+	}
+
+	public void read(String text) {
+		for (String line : text.split("\n")) {
+			String[] w = line.trim().split("\\s+");
+			if (w[0].isEmpty() || w[0].startsWith("#"))
+				continue;
+			switch (w[0]) {
+			case "class":
+				classes.put(w[1], w[2]);
+				break;
+			case "call":
+				calls.computeIfAbsent(w[2], k -> new ArrayList<>())
+					.add(new Call(w[1], w[3], w[4], w.length > 5 ? w[5] : w[2]));
+				break;
+			case "pin":
+				pins.computeIfAbsent(w[2], k -> new ArrayList<>()).add(w[1]);
+				break;
+			default:
+				throw new IllegalArgumentException("replace: " + line);
+			}
+		}
+	}
+
+	public boolean pins(String owner, String name) {
+		for (String o : pins.getOrDefault(name, List.of()))
+			if (hierarchy.isSubtype(owner, o))
+				return true;
+		return false;
+	}
+
+	/** Rewrites a class in place; true when anything changed. */
+	public boolean apply(ClassNode c) {
+		boolean any = false;
+		String sup = classes.get(c.superName);
+		String old = c.superName;
+		if (sup != null && !sup.equals(c.name)) {
+			c.superName = sup;
+			if (c.signature != null)
+				c.signature = null;
+			any = true;
+		} else {
+			sup = null;
+		}
+		for (MethodNode m : c.methods)
+			for (AbstractInsnNode i : m.instructions)
+				any |= insn(c, i, old, sup);
+		return any;
+	}
+
+	private boolean insn(ClassNode c, AbstractInsnNode i, String oldSuper, String newSuper) {
+		if (i instanceof TypeInsnNode && i.getOpcode() == Opcodes.NEW) {
+			TypeInsnNode t = (TypeInsnNode) i;
+			String to = classes.get(t.desc);
+			if (to == null || to.equals(c.name))
+				return false;
+			t.desc = to;
+			return true;
+		}
+		if (i instanceof MethodInsnNode)
+			return call(c, (MethodInsnNode) i, oldSuper, newSuper);
+		if (i instanceof InvokeDynamicInsnNode) {
+			InvokeDynamicInsnNode d = (InvokeDynamicInsnNode) i;
+			boolean any = false;
+			for (int k = 0; k < d.bsmArgs.length; k++)
+				if (d.bsmArgs[k] instanceof Handle) {
+					Handle h = handle((Handle) d.bsmArgs[k]);
+					any |= h != d.bsmArgs[k];
+					d.bsmArgs[k] = h;
+				}
+			return any;
+		}
+		if (i instanceof LdcInsnNode && ((LdcInsnNode) i).cst instanceof Handle) {
+			LdcInsnNode l = (LdcInsnNode) i;
+			Handle h = handle((Handle) l.cst);
+			boolean any = h != l.cst;
+			l.cst = h;
+			return any;
+		}
+		return false;
+	}
+
+	private boolean call(ClassNode c, MethodInsnNode m, String oldSuper, String newSuper) {
+		if (m.getOpcode() == Opcodes.INVOKESPECIAL) {
+			if (newSuper != null && m.owner.equals(oldSuper)) {
+				/* super.method(), super(...) or `new OLD(...)`: all go to the new class. */
+				m.owner = newSuper;
+				return true;
+			}
+			String to = m.name.equals("<init>") ? classes.get(m.owner) : null;
+			if (to == null || to.equals(c.name))
+				return false;
+			m.owner = to;
+			return true;
+		}
+		Call r = rule(m.owner, m.name, m.desc, m.getOpcode() == Opcodes.INVOKESTATIC);
+		if (r == null || r.to.equals(c.name))
+			return false;
+		if (m.getOpcode() != Opcodes.INVOKESTATIC)
+			m.desc = "(L" + r.owner + ";" + m.desc.substring(1);
+		m.setOpcode(Opcodes.INVOKESTATIC);
+		m.owner = r.to;
+		m.name = r.as;
+		m.itf = false;
+		return true;
+	}
+
+	private Call rule(String owner, String name, String desc, boolean isStatic) {
+		List<Call> l = calls.get(name);
+		if (l == null || owner.startsWith("["))
+			return null;
+		for (Call r : l) {
+			if (!r.desc.equals("*") && !r.desc.equals(desc))
+				continue;
+			if (!hierarchy.isSubtype(owner, r.owner))
+				continue;
+			String key = r.as + (isStatic ? desc : "(L" + r.owner + ";" + desc.substring(1));
+			if (hierarchy.get(r.to) != null && !hierarchy.get(r.to).methods.containsKey(key))
+				continue;
+			return r;
+		}
+		return null;
+	}
+
+	private Handle handle(Handle h) {
+		if (h.getTag() == Opcodes.H_NEWINVOKESPECIAL) {
+			String to = classes.get(h.getOwner());
+			return to == null ? h : new Handle(h.getTag(), to, h.getName(), h.getDesc(), false);
+		}
+		if (h.getTag() < Opcodes.H_INVOKEVIRTUAL || h.getTag() == Opcodes.H_INVOKESPECIAL)
+			return h;
+		boolean st = h.getTag() == Opcodes.H_INVOKESTATIC;
+		Call r = rule(h.getOwner(), h.getName(), h.getDesc(), st);
+		if (r == null)
+			return h;
+		String desc = st ? h.getDesc()
+			: Type.getMethodDescriptor(Type.getReturnType(h.getDesc()), first(r.owner, h));
+		return new Handle(Opcodes.H_INVOKESTATIC, r.to, r.as, desc, false);
+	}
+
+	private static Type[] first(String owner, Handle h) {
+		Type[] a = Type.getArgumentTypes(h.getDesc());
+		Type[] b = new Type[a.length + 1];
+		b[0] = Type.getObjectType(owner);
+		System.arraycopy(a, 0, b, 1, a.length);
+		return b;
+	}
+}

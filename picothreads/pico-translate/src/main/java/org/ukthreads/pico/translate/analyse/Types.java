@@ -1,0 +1,226 @@
+package org.ukthreads.pico.translate.analyse;
+
+import java.util.HashMap;
+import java.util.Map;
+import org.objectweb.asm.Opcodes;
+import org.objectweb.asm.Type;
+import org.objectweb.asm.tree.AbstractInsnNode;
+import org.objectweb.asm.tree.MethodInsnNode;
+import org.objectweb.asm.tree.MethodNode;
+import org.objectweb.asm.tree.analysis.Analyzer;
+import org.objectweb.asm.tree.analysis.AnalyzerException;
+import org.objectweb.asm.tree.analysis.BasicValue;
+import org.objectweb.asm.tree.analysis.Frame;
+import org.objectweb.asm.tree.analysis.Interpreter;
+import org.objectweb.asm.tree.analysis.SimpleVerifier;
+import org.ukthreads.pico.translate.read.Hierarchy;
+
+/*
+ * The verifier's view of a method: the type of every local and stack slot before every
+ * instruction, and two things more, which the rewriter needs:
+ *
+ *   - a value that NEW made is `New` until its constructor has run;
+ *   - a value that a load or a constant pushed remembers that instruction (`from`), so
+ *     that the rewriter can push it again instead of spilling it.
+ */
+public final class Types extends SimpleVerifier {
+	/** Made by NEW (or `this` before super()), not yet constructed. */
+	public static final class New extends BasicValue {
+		public final AbstractInsnNode at;
+
+		New(Type t, AbstractInsnNode at) {
+			super(t);
+			this.at = at;
+		}
+
+		@Override
+		public boolean equals(Object o) {
+			return o instanceof New && ((New) o).at == at && super.equals(o);
+		}
+
+		@Override
+		public int hashCode() {
+			return super.hashCode();
+		}
+	}
+
+	/** A value on the stack whose one source is a load or a constant. */
+	public static final class Pushed extends BasicValue {
+		public final AbstractInsnNode from;
+
+		Pushed(Type t, AbstractInsnNode from) {
+			super(t);
+			this.from = from;
+		}
+
+		@Override
+		public boolean equals(Object o) {
+			return o instanceof Pushed && ((Pushed) o).from == from && super.equals(o);
+		}
+
+		@Override
+		public int hashCode() {
+			return super.hashCode();
+		}
+	}
+
+	private final Hierarchy hierarchy;
+	private final boolean constructor;
+
+	private Types(Hierarchy h, String owner, boolean constructor) {
+		super(Opcodes.ASM9, Type.getObjectType(owner), null, null, false);
+		hierarchy = h;
+		this.constructor = constructor;
+	}
+
+	/** Frames before each instruction; null where unreachable. */
+	public static Frame<BasicValue>[] of(Hierarchy h, String owner, MethodNode m)
+			throws AnalyzerException {
+		Types t = new Types(h, owner, m.name.equals("<init>"));
+		Analyzer<BasicValue> a = new Analyzer<>(t) {
+			@Override
+			protected Frame<BasicValue> newFrame(int locals, int stack) {
+				return new Step(locals, stack);
+			}
+
+			@Override
+			protected Frame<BasicValue> newFrame(Frame<? extends BasicValue> f) {
+				return new Step(f);
+			}
+		};
+		return a.analyzeAndComputeMaxs(owner, m);
+	}
+
+	/** A frame that marks a constructed object as such, wherever it is. */
+	private static final class Step extends Frame<BasicValue> {
+		Step(int locals, int stack) {
+			super(locals, stack);
+		}
+
+		Step(Frame<? extends BasicValue> f) {
+			super(f);
+		}
+
+		@Override
+		public void execute(AbstractInsnNode i, Interpreter<BasicValue> in)
+				throws AnalyzerException {
+			BasicValue made = null;
+			if (i.getOpcode() == Opcodes.INVOKESPECIAL
+					&& ((MethodInsnNode) i).name.equals("<init>")) {
+				int n = Type.getArgumentTypes(((MethodInsnNode) i).desc).length;
+				made = getStack(getStackSize() - n - 1);
+			}
+			super.execute(i, in);
+			if (made instanceof New) {
+				BasicValue v = new BasicValue(made.getType());
+				for (int k = 0; k < getLocals(); k++)
+					if (made.equals(getLocal(k)))
+						setLocal(k, v);
+				for (int k = 0; k < getStackSize(); k++)
+					if (made.equals(getStack(k)))
+						setStack(k, v);
+			}
+		}
+	}
+
+	@Override
+	public BasicValue newParameterValue(boolean instance, int local, Type type) {
+		if (constructor && local == 0)
+			return new New(type, null);
+		return super.newParameterValue(instance, local, type);
+	}
+
+	@Override
+	public BasicValue newOperation(AbstractInsnNode i) throws AnalyzerException {
+		BasicValue v = super.newOperation(i);
+		if (i.getOpcode() == Opcodes.NEW)
+			return new New(v.getType(), i);
+		return v == null || v.getType() == null ? v : new Pushed(v.getType(), i);
+	}
+
+	@Override
+	public BasicValue copyOperation(AbstractInsnNode i, BasicValue v)
+			throws AnalyzerException {
+		int op = i.getOpcode();
+		if (v instanceof New)
+			return v;
+		if (op >= Opcodes.ILOAD && op <= Opcodes.ALOAD) {
+			super.copyOperation(i, plain(v));
+			return new Pushed(v.getType(), i);
+		}
+		if (op >= Opcodes.ISTORE && op <= Opcodes.ASTORE)
+			return super.copyOperation(i, plain(v));
+		return v;
+	}
+
+	private static BasicValue plain(BasicValue v) {
+		return v instanceof Pushed ? new BasicValue(v.getType()) : v;
+	}
+
+	@Override
+	public BasicValue merge(BasicValue a, BasicValue b) {
+		if (a.equals(b))
+			return a;
+		if (a instanceof New || b instanceof New)
+			return BasicValue.UNINITIALIZED_VALUE;
+		return super.merge(plain(a), plain(b));
+	}
+
+	/* Types from class files. */
+
+	private final Map<String, Boolean> assignable = new HashMap<>();
+
+	@Override
+	protected boolean isInterface(Type t) {
+		return t.getSort() == Type.OBJECT && hierarchy.isInterface(t.getInternalName());
+	}
+
+	@Override
+	protected Type getSuperClass(Type t) {
+		if (t.getSort() == Type.ARRAY)
+			return Type.getObjectType("java/lang/Object");
+		String s = hierarchy.superOf(t.getInternalName());
+		return s == null ? null : Type.getObjectType(s);
+	}
+
+	@Override
+	protected boolean isAssignableFrom(Type to, Type from) {
+		if (to.equals(from))
+			return true;
+		if (to.getSort() == Type.OBJECT && to.getInternalName().equals("java/lang/Object"))
+			return true;
+		return assignable.computeIfAbsent(to + " " + from, k -> assign(to, from));
+	}
+
+	private boolean assign(Type to, Type from) {
+		if (from.getDescriptor().equals("Lnull;"))
+			return true;
+		if (from.getSort() == Type.ARRAY) {
+			if (to.getSort() == Type.OBJECT)
+				return hierarchy.isInterface(to.getInternalName());
+			Type f = sub(from);
+			Type t = sub(to);
+			boolean refs = f.getSort() >= Type.ARRAY && t.getSort() >= Type.ARRAY;
+			return refs ? isAssignableFrom(t, f) : f.equals(t);
+		}
+		if (to.getSort() == Type.ARRAY)
+			return false;
+		/* A class that is not on the path: the compiler knew better. */
+		if (hierarchy.get(from.getInternalName()) == null
+				|| hierarchy.get(to.getInternalName()) == null)
+			return true;
+		return hierarchy.isInterface(to.getInternalName())
+			|| hierarchy.isSubtype(from.getInternalName(), to.getInternalName());
+	}
+
+	private static Type sub(Type array) {
+		return Type.getType(array.getDescriptor().substring(1));
+	}
+
+	@Override
+	protected boolean isSubTypeOf(BasicValue v, BasicValue expected) {
+		if (v instanceof New)
+			return true;
+		return super.isSubTypeOf(plain(v), plain(expected));
+	}
+}

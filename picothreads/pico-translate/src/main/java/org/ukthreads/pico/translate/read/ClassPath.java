@@ -1,0 +1,92 @@
+package org.ukthreads.pico.translate.read;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Enumeration;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipFile;
+
+/** Jars and folders, read whole. The first entry of a name wins, as on a class path. */
+public final class ClassPath {
+	private final Map<String, byte[]> entries = new LinkedHashMap<>();
+	private final List<String> rules = new ArrayList<>();
+
+	public ClassPath(List<Path> paths) {
+		for (Path p : paths) {
+			try {
+				if (Files.isDirectory(p))
+					folder(p);
+				else if (Files.exists(p))
+					jar(p);
+			} catch (IOException e) {
+				throw new UncheckedIOException(p.toString(), e);
+			}
+		}
+	}
+
+	public static final String RULES = "META-INF/pico/replace";
+
+	private void put(String name, byte[] b) {
+		if (name.equals(RULES))
+			rules.add(new String(b, StandardCharsets.UTF_8));
+		entries.putIfAbsent(name, b);
+	}
+
+	private void folder(Path p) throws IOException {
+		try (Stream<Path> s = Files.walk(p)) {
+			for (Path f : (Iterable<Path>) s.filter(Files::isRegularFile)::iterator)
+				put(p.relativize(f).toString().replace('\\', '/'), Files.readAllBytes(f));
+		}
+	}
+
+	private void jar(Path p) throws IOException {
+		try (ZipFile z = new ZipFile(p.toFile())) {
+			for (Enumeration<? extends ZipEntry> e = z.entries(); e.hasMoreElements();) {
+				ZipEntry x = e.nextElement();
+				if (x.isDirectory())
+					continue;
+				try (InputStream in = z.getInputStream(x)) {
+					put(x.getName(), in.readAllBytes());
+				}
+			}
+		}
+	}
+
+	/** Entry name to content; classes and resources. */
+	public Map<String, byte[]> entries() {
+		return entries;
+	}
+
+	/** The replacement rules of every library. */
+	public List<String> rules() {
+		return rules;
+	}
+
+	/** A class that is to be translated or linked with (not a module or package file). */
+	public static boolean isClass(String entry) {
+		return entry.endsWith(".class") && !entry.endsWith("module-info.class")
+			&& !entry.endsWith("package-info.class") && !entry.startsWith("META-INF/");
+	}
+
+	/** Made for the runtime, or already translated: never a program's. */
+	public static boolean isPico(String entry) {
+		return entry.startsWith(PICO) && !entry.startsWith(PICO + "piranha/");
+	}
+
+	/** The translator's own classes: no program meets them. */
+	public static boolean isTool(String entry) {
+		return entry.startsWith(PICO + "translate/") || entry.startsWith(PICO + "cli/")
+			|| entry.startsWith(PICO + "shaded/");
+	}
+
+	private static final String PICO = "org/ukthreads/pico/";
+}

@@ -1,0 +1,195 @@
+package org.ukthreads.pico.translate.read;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.objectweb.asm.AnnotationVisitor;
+import org.objectweb.asm.ClassReader;
+import org.objectweb.asm.ClassVisitor;
+import org.objectweb.asm.MethodVisitor;
+import org.objectweb.asm.Opcodes;
+
+/*
+ * All classes by name, from class files and never by loading: the program's, those it
+ * links with, and the platform's, read when first asked for. A class that is nowhere is
+ * null; questions about it are answered as if it extended Object.
+ */
+public final class Hierarchy {
+	/** Finds a class file of the libraries or the platform; null: there is none. */
+	public interface Finder {
+		byte[] find(String name);
+	}
+
+	private static final String SUSPENDS = "Lorg/ukthreads/pico/Pico;";
+	private static final String LEAF = "Lorg/ukthreads/pico/Leaf;";
+
+	private final Map<String, ClassInfo> classes = new HashMap<>();
+	private final Map<String, Set<String>> supers = new HashMap<>();
+	private final Map<String, Set<String>> below = new HashMap<>();
+	private final Finder finder;
+
+	public Hierarchy(Finder finder) {
+		this.finder = finder;
+	}
+
+	public static byte[] platform(String name) {
+		try (java.io.InputStream in = ClassLoader.getPlatformClassLoader()
+				.getResourceAsStream(name + ".class")) {
+			return in == null ? null : in.readAllBytes();
+		} catch (java.io.IOException e) {
+			throw new java.io.UncheckedIOException(e);
+		}
+	}
+
+	public ClassInfo add(byte[] file, ClassInfo.Kind kind) {
+		ClassInfo c = parse(file, kind);
+		add(c);
+		return c;
+	}
+
+	/** Adds a class that takes part in dispatch. */
+	public void add(ClassInfo c) {
+		classes.put(c.name, c);
+		supers.remove(c.name);
+		below.clear();
+		known.add(c.name);
+	}
+
+	/** Classes whose methods a call may reach: program and translated ones. */
+	private final Set<String> known = new HashSet<>();
+
+	public ClassInfo get(String name) {
+		ClassInfo c = classes.get(name);
+		if (c != null || classes.containsKey(name))
+			return c;
+		byte[] b = name.startsWith("[") ? null : finder.find(name);
+		if (b == null && !name.startsWith("["))
+			b = platform(name);
+		c = b == null ? null : parse(b, ClassInfo.Kind.FOREIGN);
+		classes.put(name, c);
+		return c;
+	}
+
+	private static ClassInfo parse(byte[] b, ClassInfo.Kind kind) {
+		ClassReader r = new ClassReader(b);
+		ClassInfo c = new ClassInfo(r.getClassName(), r.getSuperName(),
+			List.of(r.getInterfaces()), r.getAccess(), kind);
+		r.accept(new ClassVisitor(Opcodes.ASM9) {
+			@Override
+			public MethodVisitor visitMethod(int access, String name, String desc,
+					String sig, String[] ex) {
+				c.methods.put(name + desc, access);
+				return new MethodVisitor(Opcodes.ASM9) {
+					@Override
+					public AnnotationVisitor visitAnnotation(String d, boolean v) {
+						if (d.equals(SUSPENDS) || d.equals(LEAF))
+							c.suspends.put(name + desc, true);
+						return null;
+					}
+				};
+			}
+		}, ClassReader.SKIP_CODE | ClassReader.SKIP_DEBUG | ClassReader.SKIP_FRAMES);
+		return c;
+	}
+
+	public boolean isInterface(String name) {
+		ClassInfo c = get(name);
+		return c != null && c.isInterface();
+	}
+
+	/** The class itself and everything above it. */
+	public Set<String> supers(String name) {
+		Set<String> s = supers.get(name);
+		if (s != null)
+			return s;
+		s = new HashSet<>();
+		s.add(name);
+		s.add("java/lang/Object");
+		ClassInfo c = get(name);
+		if (c != null) {
+			if (c.superName != null)
+				s.addAll(supers(c.superName));
+			for (String i : c.interfaces)
+				s.addAll(supers(i));
+		}
+		supers.put(name, s);
+		return s;
+	}
+
+	public boolean isSubtype(String sub, String sup) {
+		return sub.equals(sup) || sup.equals("java/lang/Object")
+			|| supers(sub).contains(sup);
+	}
+
+	/** The program's and translated classes at or below a type. */
+	public Set<String> below(String name) {
+		if (below.isEmpty())
+			for (String k : known)
+				for (String s : supers(k))
+					below.computeIfAbsent(s, x -> new HashSet<>()).add(k);
+		return below.getOrDefault(name, Set.of());
+	}
+
+	/** Can an object be both? For what dispatch and locks may meet. */
+	public boolean mayMeet(String a, String b) {
+		if (isSubtype(a, b) || isSubtype(b, a))
+			return true;
+		if (!isInterface(a) && !isInterface(b))
+			return false;
+		Set<String> x = below(a);
+		Set<String> y = below(b);
+		if (x.size() > y.size()) {
+			Set<String> t = x;
+			x = y;
+			y = t;
+		}
+		for (String k : x)
+			if (y.contains(k))
+				return true;
+		return false;
+	}
+
+	/** The class that a call of owner.name+desc finds, going up; null: none known. */
+	public ClassInfo resolve(String owner, String key) {
+		for (ClassInfo c = get(owner); c != null;
+				c = c.superName == null ? null : get(c.superName))
+			if (c.methods.containsKey(key))
+				return c;
+		for (String s : supers(owner)) {
+			ClassInfo c = get(s);
+			if (c != null && c.isInterface() && c.methods.containsKey(key))
+				return c;
+		}
+		return null;
+	}
+
+	/** As the verifier: interfaces count as Object. */
+	public String commonSuper(String a, String b) {
+		if (a.equals(b))
+			return a;
+		if (isInterface(a) || isInterface(b)) {
+			if (isInterface(a) && isSubtype(b, a))
+				return a;
+			if (isInterface(b) && isSubtype(a, b))
+				return b;
+			return "java/lang/Object";
+		}
+		List<String> up = new ArrayList<>();
+		for (String k = a; k != null; k = superOf(k))
+			up.add(k);
+		for (String k = b; k != null; k = superOf(k))
+			if (up.contains(k))
+				return k;
+		return "java/lang/Object";
+	}
+
+	public String superOf(String k) {
+		ClassInfo c = get(k);
+		if (c == null)
+			return k.equals("java/lang/Object") ? null : "java/lang/Object";
+		return c.superName;
+	}
+}

@@ -1,0 +1,147 @@
+package org.ukthreads.pico.translate.rewrite;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.objectweb.asm.ClassWriter;
+import org.objectweb.asm.Label;
+import org.objectweb.asm.MethodVisitor;
+import org.objectweb.asm.Opcodes;
+import org.objectweb.asm.Type;
+import org.objectweb.asm.tree.ClassNode;
+
+/** Collects the sites of one class and writes its companion `Foo$$Pico`. */
+final class Companion {
+	private static final String CODE = "org/ukthreads/pico/Code";
+	private static final String SITES = "[Lorg/ukthreads/pico/Site;";
+	static final String RESUME_DESC =
+		"(ILorg/ukthreads/pico/Frame;Lorg/ukthreads/pico/Continuation;)Z";
+
+	private final ClassNode owner;
+	private final Map<String, Integer> pool = new LinkedHashMap<>();
+	private final StringBuilder lines = new StringBuilder();
+	private final List<String> resumers = new ArrayList<>();
+	private int sites;
+
+	Companion(ClassNode owner) {
+		this.owner = owner;
+	}
+
+	String name() {
+		return owner.name + "$$Pico";
+	}
+
+	private String str(String s) {
+		String clean = s.replace('\n', ' ').replace('\t', ' ');
+		int k = pool.computeIfAbsent(clean.isEmpty() ? " " : clean, x -> pool.size());
+		return Integer.toString(k, 36);
+	}
+
+	/** Starts a method; its resume code will have this name. */
+	void method(String name, String desc, long hash, String resumer) {
+		lines.append("M\t").append(str(name)).append('\t').append(str(desc)).append('\t')
+			.append(Long.toString(hash, 36)).append('\n');
+		resumers.add(resumer);
+	}
+
+	/** Adds a site; the result is its index in the class. */
+	int site(int line, char kind, String own, String name, String desc, List<String[]> vars) {
+		lines.append("S\t").append(Integer.toString(line, 36)).append('\t').append(kind)
+			.append('\t').append(str(own)).append('\t').append(str(name)).append('\t')
+			.append(str(desc));
+		for (String[] v : vars)
+			lines.append('\t').append(v[0]).append('\t').append(str(v[1])).append('\t')
+				.append(str(v[2]));
+		lines.append('\n');
+		return sites++;
+	}
+
+	boolean isEmpty() {
+		return sites == 0;
+	}
+
+	int sites() {
+		return sites;
+	}
+
+	byte[] write() {
+		ClassWriter w = new ClassWriter((owner.access & Opcodes.ACC_INTERFACE) != 0
+			? ClassWriter.COMPUTE_FRAMES : ClassWriter.COMPUTE_MAXS);
+		w.visit((owner.access & Opcodes.ACC_INTERFACE) != 0 ? Opcodes.V1_8 : Opcodes.V1_5, Opcodes.ACC_FINAL | Opcodes.ACC_SUPER | Opcodes.ACC_SYNTHETIC,
+			name(), null, CODE, null);
+		w.visitField(Opcodes.ACC_STATIC | Opcodes.ACC_FINAL, "S", SITES, null, null)
+			.visitEnd();
+		constructor(w);
+		resume(w);
+		w.visitEnd();
+		return w.toByteArray();
+	}
+
+	private void constructor(ClassWriter w) {
+		MethodVisitor m = w.visitMethod(Opcodes.ACC_STATIC, "<clinit>", "()V", null, null);
+		m.visitCode();
+		m.visitTypeInsn(Opcodes.NEW, name());
+		m.visitInsn(Opcodes.DUP);
+		m.visitMethodInsn(Opcodes.INVOKESPECIAL, name(), "<init>", "()V", false);
+		m.visitMethodInsn(Opcodes.INVOKEVIRTUAL, name(), "sites", "()" + SITES, false);
+		m.visitFieldInsn(Opcodes.PUTSTATIC, name(), "S", SITES);
+		m.visitInsn(Opcodes.RETURN);
+		m.visitMaxs(0, 0);
+		m.visitEnd();
+
+		m = w.visitMethod(Opcodes.ACC_PRIVATE, "<init>", "()V", null, null);
+		m.visitCode();
+		m.visitVarInsn(Opcodes.ALOAD, 0);
+		m.visitLdcInsn(Type.getObjectType(owner.name));
+		tables(m);
+		m.visitMethodInsn(Opcodes.INVOKESPECIAL, CODE, "<init>",
+			"(Ljava/lang/Class;Ljava/lang/String;)V", false);
+		m.visitInsn(Opcodes.RETURN);
+		m.visitMaxs(0, 0);
+		m.visitEnd();
+	}
+
+	/** The text, in pieces that fit into constants. */
+	private void tables(MethodVisitor m) {
+		String t = String.join("\n", pool.keySet()) + "\n\n" + lines;
+		int step = 20_000;
+		m.visitLdcInsn(t.substring(0, Math.min(step, t.length())));
+		for (int k = step; k < t.length(); k += step) {
+			m.visitLdcInsn(t.substring(k, Math.min(k + step, t.length())));
+			m.visitMethodInsn(Opcodes.INVOKEVIRTUAL, "java/lang/String", "concat",
+				"(Ljava/lang/String;)Ljava/lang/String;", false);
+		}
+	}
+
+	/*
+	 * The companion is a class file of version 49 (it needs ldc of a class and no more),
+	 * which has no stack-map frames: smaller, and nothing to compute. For an
+	 * interface it is 52, the first that may call an interface's static methods.
+	 */
+	private void resume(ClassWriter w) {
+		MethodVisitor m = w.visitMethod(Opcodes.ACC_PROTECTED, "resume",
+			"(II" + RESUME_DESC.substring(2), null, null);
+		m.visitCode();
+		int n = resumers.size();
+		boolean itf = (owner.access & Opcodes.ACC_INTERFACE) != 0;
+		Label[] ls = new Label[n];
+		for (int k = 0; k < n; k++)
+			ls[k] = new Label();
+		if (n > 1) {
+			m.visitVarInsn(Opcodes.ILOAD, 1);
+			m.visitTableSwitchInsn(0, n - 1, ls[0], ls);
+		}
+		for (int k = 0; k < n; k++) {
+			m.visitLabel(ls[k]);
+			m.visitVarInsn(Opcodes.ILOAD, 2);
+			m.visitVarInsn(Opcodes.ALOAD, 3);
+			m.visitVarInsn(Opcodes.ALOAD, 4);
+			m.visitMethodInsn(Opcodes.INVOKESTATIC, owner.name, resumers.get(k),
+				RESUME_DESC, itf);
+			m.visitInsn(Opcodes.IRETURN);
+		}
+		m.visitMaxs(0, 0);
+		m.visitEnd();
+	}
+}

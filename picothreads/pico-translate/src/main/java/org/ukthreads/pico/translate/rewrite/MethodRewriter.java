@@ -1,0 +1,822 @@
+package org.ukthreads.pico.translate.rewrite;
+
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.objectweb.asm.Opcodes;
+import org.objectweb.asm.Type;
+import org.objectweb.asm.tree.AbstractInsnNode;
+import org.objectweb.asm.tree.FieldInsnNode;
+import org.objectweb.asm.tree.InsnList;
+import org.objectweb.asm.tree.InsnNode;
+import org.objectweb.asm.tree.IntInsnNode;
+import org.objectweb.asm.tree.JumpInsnNode;
+import org.objectweb.asm.tree.LabelNode;
+import org.objectweb.asm.tree.LdcInsnNode;
+import org.objectweb.asm.tree.LineNumberNode;
+import org.objectweb.asm.tree.LocalVariableNode;
+import org.objectweb.asm.tree.LookupSwitchInsnNode;
+import org.objectweb.asm.tree.MethodInsnNode;
+import org.objectweb.asm.tree.MethodNode;
+import org.objectweb.asm.tree.TableSwitchInsnNode;
+import org.objectweb.asm.tree.TryCatchBlockNode;
+import org.objectweb.asm.tree.TypeInsnNode;
+import org.objectweb.asm.tree.VarInsnNode;
+import org.objectweb.asm.tree.analysis.AnalyzerException;
+import org.objectweb.asm.tree.analysis.BasicValue;
+import org.objectweb.asm.tree.analysis.Frame;
+import org.ukthreads.pico.translate.analyse.CallGraph;
+import org.ukthreads.pico.translate.analyse.Liveness;
+import org.ukthreads.pico.translate.analyse.Types;
+import org.ukthreads.pico.translate.read.Hierarchy;
+
+/*
+ * One method that may suspend.
+ *
+ * The body stays. Around each call that may suspend:
+ *
+ *        ... receiver, arguments        (live stack values below are kept in locals)
+ *   C:   invoke foo
+ *   D:   ...
+ *   H:   [Capture]                      handler for C..D alone, first in the table
+ *        receiver|null, S, k, live...   push the frame; the receiver is for the check
+ *        invokestatic Frames$Fi_j_a.push
+ *        athrow
+ *
+ * Out of line, one copy of the body, entered at any of its sites:
+ *
+ *   static boolean pico$foo$0(int pc, Frame f, Continuation t)
+ *        switch (pc) { P0, P1, ... }
+ *   Pk:  live locals from f, stack values; goto Rk
+ *        ...
+ *   C:   invoke foo                     a new call in the copy: same handler, but it
+ *        goto D                         returns false (to the trampoline) in place of
+ *   Rk:  t.takeI()                      the throw: no unwinding on repeated suspension
+ *   D:   ...                            (Rk is inside the program's own try ranges, so
+ *        ireturn => t.ret(int); true    that what foo threw arrives in its handlers)
+ *
+ * What cannot be reached from a resume point is cut out of the copy. One copy per method
+ * and not one tail per site: tails share nothing, which made classes 2.3 to 4.3 times as
+ * large; the price is that a loop of the copy may have two entries.
+ */
+final class MethodRewriter {
+	private static final String CAPTURE = "org/ukthreads/pico/Capture";
+	private static final String PINS = "org/ukthreads/pico/Pins";
+	private static final String CONT = "org/ukthreads/pico/Continuation";
+	private static final String SITES = "[Lorg/ukthreads/pico/Site;";
+
+	private final ClassRewriter owner;
+	private final MethodNode m;
+	private final Hierarchy hierarchy;
+	private final CallGraph graph;
+	private Frame<BasicValue>[] frames;
+	private Liveness live;
+	private int temps;
+	private int maxTemp;
+
+	MethodRewriter(ClassRewriter owner, MethodNode m) {
+		this.owner = owner;
+		this.m = m;
+		this.hierarchy = owner.hierarchy;
+		this.graph = owner.graph;
+	}
+
+	/** A value to keep: from a local, into a slot of the frame. */
+	private static final class Saved {
+		final int local;
+		final Type type;
+		/** i, j or a and the index: where in the frame. */
+		char bank;
+		int index;
+		final String name;
+		final String debugType;
+
+		Saved(int local, Type type, String name, String debugType) {
+			this.local = local;
+			this.type = type;
+			this.name = name;
+			this.debugType = debugType;
+		}
+	}
+
+	/** A call that may suspend. */
+	private static final class Site {
+		MethodInsnNode call;
+		/** Local that holds the receiver at the call; -1: none needed. */
+		int receiver = -1;
+		final List<Saved> saved = new ArrayList<>();
+		/** Locals known to hold null: restored as such. */
+		final List<Integer> nulls = new ArrayList<>();
+		/** How to push the values below the arguments, bottom first. */
+		final List<AbstractInsnNode> below = new ArrayList<>();
+		Shape shape;
+		int index;
+		LabelNode resume;
+	}
+
+	private final List<Site> sites = new ArrayList<>();
+	private final List<MethodInsnNode> pinned = new ArrayList<>();
+
+	/** Splits the method; the result is the resume method, or null when nothing can. */
+	MethodNode rewrite(long hash) throws AnalyzerException {
+		delayNews();
+		analyse();
+		List<Plan> plans = plan();
+		for (Plan p : plans)
+			p.apply();
+		m.maxLocals = Math.max(m.maxLocals, maxTemp);
+		if (sites.isEmpty()) {
+			pinCalls();
+			return null;
+		}
+		String resumer = owner.resumerName(m);
+		owner.companion.method(m.name, m.desc, hash, resumer);
+		for (Site s : sites)
+			s.index = owner.companion.site(lineOf(s.call), kind(s.call), s.call.owner,
+				s.call.name, s.call.desc, describe(s));
+		MethodNode copy = copy(resumer);
+		handlers(m, sites, null, -1);
+		pinCalls();
+		return copy;
+	}
+
+	private static char kind(MethodInsnNode c) {
+		switch (c.getOpcode()) {
+		case Opcodes.INVOKESTATIC: return 's';
+		case Opcodes.INVOKESPECIAL: return 'p';
+		case Opcodes.INVOKEINTERFACE: return 'i';
+		default: return 'v';
+		}
+	}
+
+	private static List<String[]> describe(Site s) {
+		List<String[]> l = new ArrayList<>();
+		for (Saved v : s.saved)
+			l.add(new String[] {"" + v.bank + v.index, v.name, v.debugType});
+		return l;
+	}
+
+	private static int lineOf(AbstractInsnNode i) {
+		for (; i != null; i = i.getPrevious())
+			if (i instanceof LineNumberNode)
+				return ((LineNumberNode) i).line;
+		return 0;
+	}
+
+	private void analyse() throws AnalyzerException {
+		frames = Types.of(hierarchy, owner.node.name, m);
+		temps = m.maxLocals;
+		maxTemp = temps;
+		live = new Liveness(m);
+	}
+
+	private boolean isSite(AbstractInsnNode i) {
+		return i instanceof MethodInsnNode && graph.suspends((MethodInsnNode) i);
+	}
+
+	/* --- new Foo(... suspends ...) --- */
+
+	/** Moves NEW behind the arguments of its constructor where they may suspend. */
+	private void delayNews() throws AnalyzerException {
+		for (;;) {
+			Set<AbstractInsnNode> news = pendingNews();
+			news.removeAll(stuck);
+			if (news.isEmpty())
+				return;
+			/* One at a time: each changes the body, and the frames with it. */
+			AbstractInsnNode n = news.iterator().next();
+			if (!delay(n))
+				stuck.add(n);
+		}
+	}
+
+	private final Set<AbstractInsnNode> stuck = new HashSet<>();
+
+	private Set<AbstractInsnNode> pendingNews() throws AnalyzerException {
+		Set<AbstractInsnNode> news = new java.util.LinkedHashSet<>();
+		if (!contains(Opcodes.NEW))
+			return news;
+		frames = Types.of(hierarchy, owner.node.name, m);
+		for (AbstractInsnNode i : m.instructions) {
+			if (!isSite(i))
+				continue;
+			Frame<BasicValue> f = frames[m.instructions.indexOf(i)];
+			if (f == null)
+				continue;
+			for (int k = 0; k < f.getStackSize(); k++)
+				if (f.getStack(k) instanceof Types.New)
+					if (((Types.New) f.getStack(k)).at != null)
+						news.add(((Types.New) f.getStack(k)).at);
+		}
+		return news;
+	}
+
+	private boolean contains(int opcode) {
+		for (AbstractInsnNode i : m.instructions)
+			if (i.getOpcode() == opcode)
+				return true;
+		return false;
+	}
+
+	private boolean delay(AbstractInsnNode n) {
+		AbstractInsnNode dup = next(n);
+		boolean dupped = dup != null && dup.getOpcode() == Opcodes.DUP;
+		List<MethodInsnNode> inits = new ArrayList<>();
+		for (int k = 0; k < frames.length; k++) {
+			AbstractInsnNode i = m.instructions.get(k);
+			Frame<BasicValue> f = frames[k];
+			if (f == null || i == dup && dupped)
+				continue;
+			if (i.getOpcode() == Opcodes.INVOKESPECIAL
+					&& ((MethodInsnNode) i).name.equals("<init>")) {
+				int args = Type.getArgumentTypes(((MethodInsnNode) i).desc).length;
+				if (isNew(f, args, n)) {
+					inits.add((MethodInsnNode) i);
+					continue;
+				}
+			}
+			for (int d = 0; d < touches(i.getOpcode()); d++)
+				if (isNew(f, d, n))
+					return false;
+		}
+		if (inits.isEmpty())
+			return false;
+		for (MethodInsnNode init : inits) {
+			InsnList l = new InsnList();
+			Type[] args = Type.getArgumentTypes(init.desc);
+			int t = m.maxLocals;
+			int[] at = new int[args.length];
+			for (int k = args.length - 1; k >= 0; k--) {
+				at[k] = t;
+				l.add(new VarInsnNode(args[k].getOpcode(Opcodes.ISTORE), t));
+				t += args[k].getSize();
+			}
+			l.add(new TypeInsnNode(Opcodes.NEW, ((TypeInsnNode) n).desc));
+			if (dupped)
+				l.add(new InsnNode(Opcodes.DUP));
+			for (int k = 0; k < args.length; k++)
+				l.add(new VarInsnNode(args[k].getOpcode(Opcodes.ILOAD), at[k]));
+			m.instructions.insertBefore(init, l);
+			m.maxLocals = Math.max(m.maxLocals, t);
+		}
+		m.instructions.remove(n);
+		if (dupped)
+			m.instructions.remove(dup);
+		return true;
+	}
+
+	private static boolean isNew(Frame<BasicValue> f, int depth, AbstractInsnNode n) {
+		int k = f.getStackSize() - 1 - depth;
+		return k >= 0 && f.getStack(k) instanceof Types.New
+			&& ((Types.New) f.getStack(k)).at == n;
+	}
+
+	/** How many values from the top an instruction may copy or drop unseen by type. */
+	private static int touches(int op) {
+		switch (op) {
+		case Opcodes.POP: case Opcodes.DUP: case Opcodes.ASTORE: return 1;
+		case Opcodes.POP2: case Opcodes.DUP2: case Opcodes.SWAP: case Opcodes.DUP_X1:
+			return 2;
+		case Opcodes.DUP_X2: case Opcodes.DUP2_X1: return 3;
+		case Opcodes.DUP2_X2: return 4;
+		default: return 0;
+		}
+	}
+
+	private static AbstractInsnNode next(AbstractInsnNode i) {
+		do
+			i = i.getNext();
+		while (i != null && i.getOpcode() < 0);
+		return i;
+	}
+
+	/* --- the plan of each site, made on the unchanged body --- */
+
+	private final class Plan {
+		final Site site;
+		InsnList before;
+
+		Plan(Site s) {
+			site = s;
+		}
+
+		void apply() {
+			if (before != null)
+				m.instructions.insertBefore(site.call, before);
+		}
+	}
+
+	private List<Plan> plan() {
+		List<Plan> plans = new ArrayList<>();
+		for (AbstractInsnNode i : m.instructions.toArray()) {
+			if (!(i instanceof MethodInsnNode))
+				continue;
+			MethodInsnNode c = (MethodInsnNode) i;
+			Frame<BasicValue> f = frames[m.instructions.indexOf(i)];
+			if (f == null)
+				continue;
+			if (!graph.suspends(c)) {
+				if (owner.pins(c))
+					pinned.add(c);
+				continue;
+			}
+			Plan p = c.name.equals("<init>") ? null : plan(c, f);
+			if (p == null) {
+				pinned.add(c);
+				owner.report.pin(owner.node.name, m.name, c, "an object under construction");
+			} else {
+				plans.add(p);
+				sites.add(p.site);
+			}
+		}
+		return plans;
+	}
+
+	private Plan plan(MethodInsnNode c, Frame<BasicValue> f) {
+		Site s = new Site();
+		s.call = c;
+		Plan p = new Plan(s);
+		BitSet keep = live.after(c);
+		for (int k = keep.nextSetBit(0); k >= 0; k = keep.nextSetBit(k + 1)) {
+			if (k >= f.getLocals())
+				continue;
+			BasicValue v = f.getLocal(k);
+			if (v instanceof Types.New)
+				return null;
+			if (v == BasicValue.UNINITIALIZED_VALUE || v.getType() == null)
+				continue;
+			save(s, k, v, c);
+		}
+		int args = Type.getArgumentTypes(c.desc).length;
+		boolean recv = c.getOpcode() != Opcodes.INVOKESTATIC;
+		int below = f.getStackSize() - args - (recv ? 1 : 0);
+		boolean spillBelow = false;
+		for (int k = 0; k < below; k++) {
+			BasicValue v = f.getStack(k);
+			if (v instanceof Types.New)
+				return null;
+			spillBelow |= reload(v, c) == null;
+		}
+		boolean check = c.getOpcode() == Opcodes.INVOKEVIRTUAL
+			|| c.getOpcode() == Opcodes.INVOKEINTERFACE;
+		boolean spillRecv = false;
+		if (check) {
+			AbstractInsnNode r = reload(f.getStack(below), c);
+			if (r instanceof VarInsnNode)
+				s.receiver = ((VarInsnNode) r).var;
+			else
+				spillRecv = true;
+		}
+		if (spillBelow || spillRecv)
+			spill(p, f, below, args, recv, spillBelow, spillRecv);
+		else
+			for (int k = 0; k < below; k++)
+				keepBelow(s, reload(f.getStack(k), c), f.getStack(k), c);
+		assign(s);
+		return p;
+	}
+
+	/** A new instruction that pushes the value again at c; null: it must be spilled. */
+	private AbstractInsnNode reload(BasicValue v, AbstractInsnNode c) {
+		if (!(v instanceof Types.Pushed))
+			return null;
+		AbstractInsnNode from = ((Types.Pushed) v).from;
+		int op = from.getOpcode();
+		if (op >= Opcodes.ACONST_NULL && op <= Opcodes.LDC)
+			return from.clone(new HashMap<>());
+		if (op < Opcodes.ILOAD || op > Opcodes.ALOAD)
+			return null;
+		/* The local must not change on the way: straight ahead, no store, no way out and
+		 * back (compilers make expressions so). */
+		int var = ((VarInsnNode) from).var;
+		int a = m.instructions.indexOf(from);
+		int b = m.instructions.indexOf(c);
+		for (int k = a + 1; k < b; k++) {
+			AbstractInsnNode i = m.instructions.get(k);
+			if (i instanceof VarInsnNode && i.getOpcode() >= Opcodes.ISTORE
+					&& i.getOpcode() <= Opcodes.ASTORE) {
+				int w = ((VarInsnNode) i).var;
+				boolean two = i.getOpcode() == Opcodes.LSTORE
+					|| i.getOpcode() == Opcodes.DSTORE;
+				if (w == var || two && w + 1 == var)
+					return null;
+			}
+			if (i instanceof org.objectweb.asm.tree.IincInsnNode
+					&& ((org.objectweb.asm.tree.IincInsnNode) i).var == var)
+				return null;
+			if (i instanceof JumpInsnNode) {
+				int to = m.instructions.indexOf(((JumpInsnNode) i).label);
+				if (to <= a || to > b)
+					return null;
+			}
+			if (i instanceof TableSwitchInsnNode || i instanceof LookupSwitchInsnNode)
+				return null;
+		}
+		return b < a ? null : new VarInsnNode(op, var);
+	}
+
+	private void keepBelow(Site s, AbstractInsnNode push, BasicValue v, MethodInsnNode c) {
+		s.below.add(push);
+		if (!(push instanceof VarInsnNode))
+			return;
+		int var = ((VarInsnNode) push).var;
+		for (Saved x : s.saved)
+			if (x.local == var)
+				return;
+		if (s.nulls.contains(var))
+			return;
+		save(s, var, v, c);
+	}
+
+	private void spill(Plan p, Frame<BasicValue> f, int below, int args, boolean recv,
+			boolean spillBelow, boolean spillRecv) {
+		Site s = p.site;
+		InsnList l = new InsnList();
+		p.before = l;
+		int t = temps;
+		if (!spillBelow && args == 0) {
+			l.add(new InsnNode(Opcodes.DUP));
+			l.add(new VarInsnNode(Opcodes.ASTORE, t));
+			s.receiver = t++;
+			for (int k = 0; k < below; k++)
+				keepBelow(s, reload(f.getStack(k), s.call), f.getStack(k), s.call);
+			maxTemp = Math.max(maxTemp, t);
+			return;
+		}
+		InsnList push = new InsnList();
+		int n = f.getStackSize();
+		int from = spillBelow ? 0 : below;
+		for (int k = n - 1; k >= from; k--) {
+			BasicValue v = f.getStack(k);
+			boolean isRecv = recv && k == below;
+			AbstractInsnNode again = reload(v, s.call);
+			if (again != null && !(isRecv && spillRecv)) {
+				l.add(new InsnNode(v.getSize() == 2 ? Opcodes.POP2 : Opcodes.POP));
+				push.insert(again);
+				if (k < below)
+					s.below.add(0, again.clone(new HashMap<>()));
+				continue;
+			}
+			Type type = v.getType();
+			l.add(new VarInsnNode(type.getOpcode(Opcodes.ISTORE), t));
+			push.insert(new VarInsnNode(type.getOpcode(Opcodes.ILOAD), t));
+			if (isRecv && spillRecv)
+				s.receiver = t;
+			if (k < below) {
+				s.below.add(0, new VarInsnNode(type.getOpcode(Opcodes.ILOAD), t));
+				s.saved.add(new Saved(t, type, " ", debug(type)));
+			}
+			t += type.getSize();
+		}
+		for (int k = 0; k < from; k++)
+			keepBelow(s, reload(f.getStack(k), s.call), f.getStack(k), s.call);
+		if (spillBelow)
+			for (int k = 0; k < below; k++) {
+				AbstractInsnNode again = reload(f.getStack(k), s.call);
+				if (again instanceof VarInsnNode) {
+					int var = ((VarInsnNode) again).var;
+					if (s.saved.stream().noneMatch(x -> x.local == var)
+							&& !s.nulls.contains(var))
+						save(s, var, f.getStack(k), s.call);
+				}
+			}
+		l.add(push);
+		maxTemp = Math.max(maxTemp, t);
+	}
+
+	private static boolean isNull(Type t) {
+		return t.getDescriptor().equals("Lnull;");
+	}
+
+	private static String debug(Type t) {
+		return isNull(t) ? "Ljava/lang/Object;" : t.getDescriptor();
+	}
+
+	private void save(Site s, int local, BasicValue v, AbstractInsnNode c) {
+		if (isNull(v.getType())) {
+			s.nulls.add(local);
+			return;
+		}
+		String name = " ";
+		String type = debug(v.getType());
+		int at = m.instructions.indexOf(c);
+		if (m.localVariables != null)
+			for (LocalVariableNode x : m.localVariables)
+				if (x.index == local && m.instructions.indexOf(x.start) <= at
+						&& m.instructions.indexOf(x.end) > at) {
+					name = x.name;
+					if (x.desc.length() == 1)
+						type = x.desc;
+				}
+		s.saved.add(new Saved(local, v.getType(), name, type));
+	}
+
+	private static void assign(Site s) {
+		int i = 0;
+		int j = 0;
+		int a = 0;
+		for (Saved v : s.saved) {
+			switch (v.type.getSort()) {
+			case Type.LONG: case Type.DOUBLE:
+				v.bank = 'j';
+				v.index = j++;
+				break;
+			case Type.OBJECT: case Type.ARRAY:
+				v.bank = 'a';
+				v.index = a++;
+				break;
+			default:
+				v.bank = 'i';
+				v.index = i++;
+				break;
+			}
+		}
+		s.shape = new Shape(i, j, a);
+	}
+
+	/* --- handlers --- */
+
+	/** Adds the capture handlers to a body; fiber < 0: the original, else the copy. */
+	private void handlers(MethodNode to, List<Site> list, Map<LabelNode, LabelNode> map,
+			int fiber) {
+		List<TryCatchBlockNode> mine = new ArrayList<>();
+		for (Site s : list) {
+			MethodInsnNode c = map == null ? s.call : copies.get(s);
+			if (c == null)
+				continue;
+			LabelNode start = new LabelNode();
+			LabelNode end = new LabelNode();
+			LabelNode h = new LabelNode();
+			to.instructions.insertBefore(c, start);
+			to.instructions.insert(c, end);
+			to.instructions.add(h);
+			push(to.instructions, s);
+			if (fiber < 0) {
+				to.instructions.add(new InsnNode(Opcodes.ATHROW));
+			} else {
+				to.instructions.add(new InsnNode(Opcodes.POP));
+				to.instructions.add(new InsnNode(Opcodes.ICONST_0));
+				to.instructions.add(new InsnNode(Opcodes.IRETURN));
+			}
+			mine.add(new TryCatchBlockNode(start, end, h, CAPTURE));
+		}
+		to.tryCatchBlocks.addAll(0, mine);
+	}
+
+	/** Stack: Capture. Pushes the frame. */
+	private void push(InsnList l, Site s) {
+		if (s.receiver >= 0)
+			l.add(new VarInsnNode(Opcodes.ALOAD, s.receiver));
+		else
+			l.add(new InsnNode(Opcodes.ACONST_NULL));
+		l.add(new FieldInsnNode(Opcodes.GETSTATIC, owner.companion.name(), "S", SITES));
+		l.add(constant(s.index));
+		if (s.shape.wide) {
+			wide(l, s, 'i', s.shape.i, Opcodes.T_INT, Opcodes.IASTORE);
+			wide(l, s, 'j', s.shape.j, Opcodes.T_LONG, Opcodes.LASTORE);
+			wide(l, s, 'a', s.shape.a, 0, Opcodes.AASTORE);
+		} else {
+			bank(l, s, 'i', s.shape.i, Opcodes.ICONST_0);
+			bank(l, s, 'j', s.shape.j, Opcodes.LCONST_0);
+			bank(l, s, 'a', s.shape.a, Opcodes.ACONST_NULL);
+		}
+		l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, s.shape.className(), "push",
+			s.shape.pushDesc(), false));
+	}
+
+	private static void bank(InsnList l, Site s, char bank, int n, int filler) {
+		int k = 0;
+		for (Saved v : s.saved)
+			if (v.bank == bank) {
+				value(l, v);
+				k++;
+			}
+		for (; k < n; k++)
+			l.add(new InsnNode(filler));
+	}
+
+	private static void wide(InsnList l, Site s, char bank, int n, int type, int store) {
+		l.add(constant(n));
+		l.add(type == 0 ? new TypeInsnNode(Opcodes.ANEWARRAY, "java/lang/Object")
+			: new IntInsnNode(Opcodes.NEWARRAY, type));
+		for (Saved v : s.saved)
+			if (v.bank == bank) {
+				l.add(new InsnNode(Opcodes.DUP));
+				l.add(constant(v.index));
+				value(l, v);
+				l.add(new InsnNode(store));
+			}
+	}
+
+	private static void value(InsnList l, Saved v) {
+		l.add(new VarInsnNode(v.type.getOpcode(Opcodes.ILOAD), v.local));
+		if (v.type.getSort() == Type.FLOAT)
+			l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, "java/lang/Float",
+				"floatToRawIntBits", "(F)I", false));
+		else if (v.type.getSort() == Type.DOUBLE)
+			l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, "java/lang/Double",
+				"doubleToRawLongBits", "(D)J", false));
+	}
+
+	static AbstractInsnNode constant(int k) {
+		if (k >= -1 && k <= 5)
+			return new InsnNode(Opcodes.ICONST_0 + k);
+		if (k == (byte) k)
+			return new IntInsnNode(Opcodes.BIPUSH, k);
+		if (k == (short) k)
+			return new IntInsnNode(Opcodes.SIPUSH, k);
+		return new LdcInsnNode(k);
+	}
+
+	/* --- the copy --- */
+
+	private final Map<Site, MethodInsnNode> copies = new HashMap<>();
+
+	private MethodNode copy(String name) {
+		boolean itf = (owner.node.access & Opcodes.ACC_INTERFACE) != 0;
+		MethodNode r = new MethodNode(Opcodes.ASM9, Opcodes.ACC_STATIC | Opcodes.ACC_SYNTHETIC
+			| (itf ? Opcodes.ACC_PUBLIC : 0), name, Companion.RESUME_DESC, null, null);
+		int f = Math.max(m.maxLocals, 3);
+		int t = f + 1;
+		Map<LabelNode, LabelNode> map = new HashMap<>();
+		for (AbstractInsnNode i : m.instructions)
+			if (i instanceof LabelNode)
+				map.put((LabelNode) i, new LabelNode());
+		prologue(r.instructions, f, t);
+		Map<AbstractInsnNode, Site> at = new LinkedHashMap<>();
+		for (Site s : sites)
+			at.put(s.call, s);
+		List<MethodInsnNode> pins = new ArrayList<>();
+		for (AbstractInsnNode i : m.instructions) {
+			if (i.getType() == AbstractInsnNode.FRAME)
+				continue;
+			int op = i.getOpcode();
+			if (op >= Opcodes.IRETURN && op <= Opcodes.RETURN) {
+				ret(r.instructions, op, t);
+				continue;
+			}
+			AbstractInsnNode n = i.clone(map);
+			r.instructions.add(n);
+			Site s = at.get(i);
+			if (s != null) {
+				copies.put(s, (MethodInsnNode) n);
+				resumePoint(r.instructions, s, t);
+			} else if (pinned.contains(i)) {
+				pins.add((MethodInsnNode) n);
+			}
+		}
+		for (TryCatchBlockNode b : m.tryCatchBlocks)
+			r.tryCatchBlocks.add(new TryCatchBlockNode(map.get(b.start), map.get(b.end),
+				map.get(b.handler), b.type));
+		Reach.prune(r);
+		copies.values().removeIf(c -> !r.instructions.contains(c));
+		handlers(r, sites, map, t);
+		for (MethodInsnNode c : pins)
+			if (r.instructions.contains(c))
+				pinCall(r, c);
+		r.maxLocals = t + 1;
+		r.maxStack = m.maxStack + 4;
+		return r;
+	}
+
+	private void prologue(InsnList l, int f, int t) {
+		l.add(new VarInsnNode(Opcodes.ALOAD, 1));
+		l.add(new VarInsnNode(Opcodes.ASTORE, f));
+		l.add(new VarInsnNode(Opcodes.ALOAD, 2));
+		l.add(new VarInsnNode(Opcodes.ASTORE, t));
+		LabelNode[] entry = new LabelNode[sites.size()];
+		for (int k = 0; k < entry.length; k++)
+			entry[k] = new LabelNode();
+		if (entry.length > 1) {
+			l.add(new VarInsnNode(Opcodes.ILOAD, 0));
+			l.add(new TableSwitchInsnNode(0, entry.length - 1, entry[0], entry));
+		}
+		for (int k = 0; k < entry.length; k++) {
+			Site s = sites.get(k);
+			l.add(entry[k]);
+			restore(l, s, f);
+			for (AbstractInsnNode b : s.below)
+				l.add(b.clone(new HashMap<>()));
+			s.resume = new LabelNode();
+			l.add(new JumpInsnNode(Opcodes.GOTO, s.resume));
+		}
+	}
+
+	private void restore(InsnList l, Site s, int f) {
+		for (int v : s.nulls) {
+			l.add(new InsnNode(Opcodes.ACONST_NULL));
+			l.add(new VarInsnNode(Opcodes.ASTORE, v));
+		}
+		if (s.saved.isEmpty())
+			return;
+		l.add(new VarInsnNode(Opcodes.ALOAD, f));
+		l.add(new TypeInsnNode(Opcodes.CHECKCAST, s.shape.className()));
+		int left = s.saved.size();
+		for (Saved v : s.saved) {
+			if (--left > 0)
+				l.add(new InsnNode(Opcodes.DUP));
+			fetch(l, s, v);
+			switch (v.type.getSort()) {
+			case Type.FLOAT:
+				l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, "java/lang/Float",
+					"intBitsToFloat", "(I)F", false));
+				break;
+			case Type.DOUBLE:
+				l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, "java/lang/Double",
+					"longBitsToDouble", "(J)D", false));
+				break;
+			case Type.OBJECT: case Type.ARRAY:
+				if (!v.type.getInternalName().equals("java/lang/Object"))
+					l.add(new TypeInsnNode(Opcodes.CHECKCAST, v.type.getInternalName()));
+				break;
+			default:
+				break;
+			}
+			l.add(new VarInsnNode(v.type.getOpcode(Opcodes.ISTORE), v.local));
+		}
+	}
+
+	private static void fetch(InsnList l, Site s, Saved v) {
+		String elem = v.bank == 'i' ? "I" : v.bank == 'j' ? "J" : "Ljava/lang/Object;";
+		if (!s.shape.wide) {
+			l.add(new FieldInsnNode(Opcodes.GETFIELD, s.shape.className(),
+				"" + v.bank + v.index, elem));
+			return;
+		}
+		l.add(new FieldInsnNode(Opcodes.GETFIELD, s.shape.className(), "" + v.bank,
+			"[" + elem));
+		l.add(constant(v.index));
+		l.add(new InsnNode(v.bank == 'i' ? Opcodes.IALOAD
+			: v.bank == 'j' ? Opcodes.LALOAD : Opcodes.AALOAD));
+	}
+
+	private void resumePoint(InsnList l, Site s, int t) {
+		LabelNode d = new LabelNode();
+		l.add(new JumpInsnNode(Opcodes.GOTO, d));
+		l.add(s.resume);
+		l.add(new VarInsnNode(Opcodes.ALOAD, t));
+		Type r = Type.getReturnType(s.call.desc);
+		String k;
+		String desc;
+		switch (r.getSort()) {
+		case Type.VOID: k = "V"; desc = "V"; break;
+		case Type.LONG: k = "J"; desc = "J"; break;
+		case Type.FLOAT: k = "F"; desc = "F"; break;
+		case Type.DOUBLE: k = "D"; desc = "D"; break;
+		case Type.OBJECT: case Type.ARRAY: k = "A"; desc = "Ljava/lang/Object;"; break;
+		default: k = "I"; desc = "I"; break;
+		}
+		l.add(new MethodInsnNode(Opcodes.INVOKEVIRTUAL, CONT, "take" + k, "()" + desc, false));
+		if (k.equals("A") && !r.getInternalName().equals("java/lang/Object"))
+			l.add(new TypeInsnNode(Opcodes.CHECKCAST, r.getInternalName()));
+		l.add(d);
+	}
+
+	private static void ret(InsnList l, int op, int t) {
+		String d;
+		switch (op) {
+		case Opcodes.IRETURN: d = "I"; break;
+		case Opcodes.LRETURN: d = "J"; break;
+		case Opcodes.FRETURN: d = "F"; break;
+		case Opcodes.DRETURN: d = "D"; break;
+		case Opcodes.ARETURN: d = "Ljava/lang/Object;"; break;
+		default: d = ""; break;
+		}
+		l.add(new VarInsnNode(Opcodes.ALOAD, t));
+		l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, CONT, "ret",
+			"(" + d + "L" + CONT + ";)Z", false));
+		l.add(new InsnNode(Opcodes.IRETURN));
+	}
+
+	/* --- pins --- */
+
+	private void pinCalls() {
+		for (MethodInsnNode c : pinned)
+			pinCall(m, c);
+	}
+
+	/** Brackets a call with Pins.enter and exit. */
+	static void pinCall(MethodNode to, MethodInsnNode c) {
+		LabelNode start = new LabelNode();
+		LabelNode end = new LabelNode();
+		LabelNode h = new LabelNode();
+		InsnList l = new InsnList();
+		l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, PINS, "enter", "()V", false));
+		l.add(start);
+		to.instructions.insertBefore(c, l);
+		l = new InsnList();
+		l.add(end);
+		l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, PINS, "exit", "()V", false));
+		to.instructions.insert(c, l);
+		to.instructions.add(h);
+		to.instructions.add(new MethodInsnNode(Opcodes.INVOKESTATIC, PINS, "exit", "()V",
+			false));
+		to.instructions.add(new InsnNode(Opcodes.ATHROW));
+		to.tryCatchBlocks.add(0, new TryCatchBlockNode(start, end, h, null));
+	}
+}
