@@ -11,7 +11,8 @@ UK_BEGIN
 UK_API int uk_chan_create(uk_chan **out, size_t elem_size, size_t capacity);
 /* Nobody may use it any more. */
 UK_API void uk_chan_destroy(uk_chan *c);
-/* After close: sends give -EPIPE, receives drain what is there and then give -EPIPE. */
+/* After close: sends give -EPIPE, receives drain what is there and then give -EPIPE. Also
+ * those that wait. -EPIPE from close itself: it was closed before. */
 UK_API int uk_chan_close(uk_chan *c);
 UK_API int uk_chan_send(uk_chan *c, const void *elem);
 UK_API int uk_chan_send_until(uk_chan *c, const void *elem, uk_time deadline);

@@ -79,4 +79,28 @@ static inline void lock_release(struct lock *l)
 		lock_wake(l);
 }
 
+/* A second lock of the rank that is held already: in address order only. The rank stays
+ * with the first one, which must be released last. */
+static inline void lock_acquire_nested(struct lock *l)
+{
+	uint32_t old = 0;
+
+	if (unlikely(!cas_acquire(&l->word, &old, 1)))
+		lock_slow(l);
+}
+
+/* The same by trying, in any order. */
+static inline bool lock_try_nested(struct lock *l)
+{
+	uint32_t old = 0;
+
+	return cas_acquire(&l->word, &old, 1);
+}
+
+static inline void lock_release_nested(struct lock *l)
+{
+	if (unlikely(__atomic_exchange_n(&l->word, 0, __ATOMIC_RELEASE) == 2))
+		lock_wake(l);
+}
+
 #endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Channels: a ring of elements, or a rendezvous, and direct hand-over to whoever waits.
+ * The protocol of waiters is in chan.h, select in select.c.
+ *
+ * One lock per channel (RANK_CHAN): 8 bytes of state and two queues are not worth a
+ * lock-free ring, and the hand-over must be one step with the queues anyway.
+ */
+#include "sync/chan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sys.h"
+
+static void copy(void *to, const void *from, size_t n)
+{
+	switch (n) {
+	case 0:
+		return;
+	case 4:
+		memcpy(to, from, 4);
+		return;
+	case 8:
+		memcpy(to, from, 8);
+		return;
+	default:
+		memcpy(to, from, n);
+	}
+}
+
+static void *slot(struct uk_chan *c, size_t i)
+{
+	return c->ring + (i < c->cap ? i : i - c->cap) * c->elem;
+}
+
+int uk_chan_create(uk_chan **out, size_t elem_size, size_t capacity)
+{
+	struct uk_chan *c;
+	size_t bytes;
+
+	if (!out || __builtin_mul_overflow(elem_size, capacity, &bytes) ||
+	    capacity > SIZE_MAX / 2 || bytes > SIZE_MAX / 2)
+		return -EINVAL;
+	c = malloc(sizeof(*c) + bytes);
+	if (!c)
+		return -ENOMEM;
+	*c = (struct uk_chan){ .elem = elem_size, .cap = capacity };
+	lock_init(&c->lock, RANK_CHAN);
+	list_init(&c->recvq);
+	list_init(&c->sendq);
+	*out = c;
+	return 0;
+}
+
+void uk_chan_destroy(uk_chan *c)
+{
+	free(c);
+}
+
+size_t uk_chan_len(const uk_chan *c)
+{
+	return load_relaxed(&c->len);
+}
+
+bool chan_claim(uint32_t *word, uint32_t to)
+{
+	for (unsigned spins = 1;; spins++) {
+		uint32_t seen = CLAIM_OPEN;
+
+		if (cas_acq_rel(word, &seen, to))
+			return true;
+		if (seen != CLAIM_BUSY)
+			return false;
+		if (spins % 200)
+			cpu_relax();
+		else
+			sys0(SYS_sched_yield); /* its thread was preempted */
+	}
+}
+
+enum meet { MEET, SELF_GONE, OTHER_GONE };
+
+/* Commit both sides of a hand-over, or neither. NULL: that side is not a published select
+ * and needs no claim. */
+static enum meet meet(uint32_t *self, uint32_t self_to, uint32_t *other, uint32_t other_to)
+{
+	bool self_first = self < other;
+
+	if (!other)
+		return !self || chan_claim(self, self_to) ? MEET : SELF_GONE;
+	if (!self)
+		return chan_claim(other, other_to) ? MEET : OTHER_GONE;
+	if (!chan_claim(self_first ? self : other, CLAIM_BUSY))
+		return self_first ? SELF_GONE : OTHER_GONE;
+	if (!chan_claim(self_first ? other : self, self_first ? other_to : self_to)) {
+		store_release(self_first ? self : other, CLAIM_OPEN);
+		return self_first ? OTHER_GONE : SELF_GONE;
+	}
+	store_release(self_first ? self : other, self_first ? self_to : other_to);
+	return MEET;
+}
+
+/* Take the first waiter of q who can still be had. MEET: *n is unlinked and ours. OTHER_GONE:
+ * there is none; our own claim is untouched. */
+static enum meet partner(struct list *q, uint32_t *claim, uint32_t index,
+			 struct chan_node **found)
+{
+	list_each_safe(l, tmp, q) {
+		struct chan_node *n = container_of(l, struct chan_node, link);
+		enum meet m;
+
+		if (n->claim && n->claim == claim)
+			continue; /* a select with both ends of one channel */
+		m = meet(claim, CLAIM_TAKEN + index, n->claim, CLAIM_TAKEN + n->index);
+		if (m == SELF_GONE)
+			return m;
+		list_del(l);
+		n->linked = false;
+		if (m == MEET) {
+			*found = n;
+			return m;
+		}
+	}
+	return OTHER_GONE;
+}
+
+static void finish(struct chan_node *n, int result, struct chan_wake *wake)
+{
+	n->result = result;
+	wake->thread = n->thread;
+	wake->token = n->token;
+}
+
+static int send_op(struct uk_chan *c, const void *elem, uint32_t *claim, uint32_t index,
+		   struct chan_wake *wake)
+{
+	struct chan_node *n;
+	enum meet m;
+
+	if (c->closed)
+		return meet(claim, CLAIM_TAKEN + index, NULL, 0) == MEET ? -EPIPE : -EALREADY;
+	m = partner(&c->recvq, claim, index, &n);
+	if (m == SELF_GONE)
+		return -EALREADY;
+	if (m == MEET) {
+		copy(n->elem, elem, c->elem);
+		finish(n, 0, wake);
+		return 0;
+	}
+	if (c->len == c->cap)
+		return -EAGAIN;
+	if (meet(claim, CLAIM_TAKEN + index, NULL, 0) != MEET)
+		return -EALREADY;
+	copy(slot(c, c->head + c->len), elem, c->elem);
+	store_relaxed(&c->len, c->len + 1);
+	return 0;
+}
+
+/* The ring has room again: the first sender's element goes in. */
+static void refill(struct uk_chan *c, struct chan_wake *wake)
+{
+	struct chan_node *n;
+
+	if (partner(&c->sendq, NULL, 0, &n) != MEET)
+		return;
+	copy(slot(c, c->head + c->len), n->elem, c->elem);
+	store_relaxed(&c->len, c->len + 1);
+	finish(n, 0, wake);
+}
+
+static int recv_op(struct uk_chan *c, void *elem, uint32_t *claim, uint32_t index,
+		   struct chan_wake *wake)
+{
+	struct chan_node *n;
+	enum meet m;
+
+	if (c->len) {
+		if (meet(claim, CLAIM_TAKEN + index, NULL, 0) != MEET)
+			return -EALREADY;
+		copy(elem, slot(c, c->head), c->elem);
+		c->head = c->head + 1 == c->cap ? 0 : c->head + 1;
+		store_relaxed(&c->len, c->len - 1);
+		refill(c, wake);
+		return 0;
+	}
+	m = partner(&c->sendq, claim, index, &n);
+	if (m == SELF_GONE)
+		return -EALREADY;
+	if (m == MEET) {
+		copy(elem, n->elem, c->elem);
+		finish(n, 0, wake);
+		return 0;
+	}
+	if (!c->closed)
+		return -EAGAIN;
+	return meet(claim, CLAIM_TAKEN + index, NULL, 0) == MEET ? -EPIPE : -EALREADY;
+}
+
+int chan_op(struct uk_chan *c, int op, void *elem, uint32_t *claim, uint32_t index,
+	    struct chan_wake *wake)
+{
+	wake->thread = NULL;
+	if (op == UK_SELECT_SEND)
+		return send_op(c, elem, claim, index, wake);
+	return recv_op(c, elem, claim, index, wake);
+}
+
+void chan_push(struct uk_chan *c, int op, struct chan_node *n)
+{
+	n->linked = true;
+	list_push_back(op == UK_SELECT_SEND ? &c->sendq : &c->recvq, &n->link);
+}
+
+/* After a wake-up by clock or cancel: true if a partner had completed us. */
+static bool completed(struct uk_chan *c, struct chan_node *n)
+{
+	bool yes;
+
+	lock_acquire(&c->lock);
+	yes = !n->linked;
+	if (!yes)
+		list_del(&n->link);
+	lock_release(&c->lock);
+	return yes;
+}
+
+static int transfer(struct uk_chan *c, int op, void *elem, bool wait, int64_t deadline)
+{
+	struct uk_thread *t = rt_enter();
+	struct chan_node n;
+	struct chan_wake wake;
+	unsigned why;
+	int ret;
+
+	lock_acquire(&c->lock);
+	ret = chan_op(c, op, elem, NULL, 0, &wake);
+	if (ret != -EAGAIN || !wait) {
+		lock_release(&c->lock);
+		chan_fire(&wake);
+		rt_exit();
+		return ret;
+	}
+	n.thread = t;
+	n.token = wait_begin(t, WAIT_CHAN, c);
+	n.elem = elem;
+	n.claim = NULL;
+	chan_push(c, op, &n);
+	lock_release(&c->lock);
+	why = wait_park(t, n.token, deadline);
+	ret = why == WAKE_OK || completed(c, &n) ? n.result : wake_error(why);
+	rt_exit();
+	return ret;
+}
+
+/* The const of an element to send is kept by chan_op. */
+static void *unconst(const void *p)
+{
+	return (void *)(uintptr_t)p;
+}
+
+int uk_chan_send(uk_chan *c, const void *elem)
+{
+	return transfer(c, UK_SELECT_SEND, unconst(elem), true, TIME_NEVER);
+}
+
+int uk_chan_send_until(uk_chan *c, const void *elem, uk_time deadline)
+{
+	return transfer(c, UK_SELECT_SEND, unconst(elem), true, deadline);
+}
+
+int uk_chan_trysend(uk_chan *c, const void *elem)
+{
+	return transfer(c, UK_SELECT_SEND, unconst(elem), false, 0);
+}
+
+int uk_chan_recv(uk_chan *c, void *elem)
+{
+	return transfer(c, UK_SELECT_RECV, elem, true, TIME_NEVER);
+}
+
+int uk_chan_recv_until(uk_chan *c, void *elem, uk_time deadline)
+{
+	return transfer(c, UK_SELECT_RECV, elem, true, deadline);
+}
+
+int uk_chan_tryrecv(uk_chan *c, void *elem)
+{
+	return transfer(c, UK_SELECT_RECV, elem, false, 0);
+}
+
+/* Nobody of q can go on any more. */
+static void hang_up(struct list *q)
+{
+	for (struct chan_node *n; partner(q, NULL, 0, &n) == MEET;) {
+		struct chan_wake wake;
+
+		finish(n, -EPIPE, &wake);
+		chan_fire(&wake);
+	}
+}
+
+int uk_chan_close(uk_chan *c)
+{
+	int ret = -EPIPE;
+
+	rt_enter();
+	lock_acquire(&c->lock);
+	if (!c->closed) {
+		c->closed = true;
+		hang_up(&c->sendq);
+		hang_up(&c->recvq);
+		ret = 0;
+	}
+	lock_release(&c->lock);
+	rt_exit();
+	return ret;
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The user-level futex table (law 4): who sleeps until somebody touches an address.
+ *
+ * Runs on the caller's stack, in the runtime. A bucket is a lock and a FIFO; waiters of
+ * all addresses that hash to it share the queue. The condition is checked under the lock
+ * (trap 13), and the waker takes the same lock after changing it, so a wake-up cannot fall
+ * between check and sleep. Waiters are fired under the lock: a waiter whom the clock or a
+ * cancel took first is passed over at once, and the wake-up goes to the next one; it is
+ * never swallowed by somebody who leaves.
+ *
+ * User threads and foreign kernel threads wait here alike; wait_fire knows the difference.
+ *
+ * 8192 buckets of one line: 512 KiB of zero pages, touched only where hashed to. A million
+ * waiters on as many addresses are about 120 in a bucket.
+ *
+ * Rejected: queues inside the objects (a drop-in sem_t has no room for one, and a raw
+ * futex word none at all); a count of waiters read before the lock (it needs a full fence
+ * on every wake, which costs what the lock costs; the primitives keep counts of their own).
+ */
+#include "sync/futex.h"
+
+#include "base/panic.h"
+#include "uk/sync.h"
+
+struct futex_bucket futex_table[FUTEX_BUCKETS];
+
+unsigned futex_hash(const void *key)
+{
+	uint64_t h = (uintptr_t)key * 0x9e3779b97f4a7c15ULL;
+
+	return (unsigned)(h >> 51); /* 13 bits */
+}
+
+static struct futex_bucket *bucket_of(const void *key)
+{
+	return &futex_table[futex_hash(key)];
+}
+
+#if UK_DEBUG
+__attribute__((constructor)) static void rank_buckets(void)
+{
+	for (unsigned i = 0; i < FUTEX_BUCKETS; i++)
+		futex_table[i].lock.rank = RANK_FUTEX;
+}
+#endif
+
+/* Zero memory is a valid bucket: the queue is made by the first who locks. */
+static void bucket_open(struct futex_bucket *b)
+{
+	if (unlikely(!b->queue.next))
+		list_init(&b->queue);
+}
+
+static void bucket_lock(struct futex_bucket *b)
+{
+	lock_acquire(&b->lock);
+	bucket_open(b);
+}
+
+struct futex_bucket *futex_lock(const void *key)
+{
+	struct futex_bucket *b = bucket_of(key);
+
+	bucket_lock(b);
+	return b;
+}
+
+void futex_lock_nested(struct futex_bucket *b)
+{
+	lock_acquire_nested(&b->lock);
+	bucket_open(b);
+}
+
+bool futex_try_nested(struct futex_bucket *b)
+{
+	if (!lock_try_nested(&b->lock))
+		return false;
+	bucket_open(b);
+	return true;
+}
+
+void futex_lock_pair(const void *k1, const void *k2, struct futex_bucket **b1,
+		     struct futex_bucket **b2)
+{
+	struct futex_bucket *x = bucket_of(k1), *y = bucket_of(k2);
+
+	*b1 = x;
+	*b2 = y;
+	if (x > y) {
+		struct futex_bucket *tmp = x;
+
+		x = y;
+		y = tmp;
+	}
+	bucket_lock(x);
+	if (x != y)
+		futex_lock_nested(y);
+}
+
+void futex_unlock_pair(struct futex_bucket *b1, struct futex_bucket *b2)
+{
+	if (b1 != b2)
+		lock_release_nested(&b2->lock);
+	futex_unlock(b1); /* which one is nested is only bookkeeping */
+}
+
+struct futex_bucket *futex_lock_node(const struct futex_node *n)
+{
+	for (;;) {
+		struct futex_bucket *b = load_relaxed(&n->bucket);
+
+		bucket_lock(b);
+		/* a requeue writes it under this lock: unchanged means that it stays */
+		if (likely(b == load_relaxed(&n->bucket)))
+			return b;
+		futex_unlock(b);
+	}
+}
+
+void futex_push(struct futex_bucket *b, struct futex_node *n, const void *key,
+		struct uk_thread *t, uint64_t token, bool front)
+{
+	n->key = key;
+	n->thread = t;
+	n->token = token;
+	n->state = FUTEX_QUEUED;
+	store_relaxed(&n->bucket, b);
+	if (front)
+		list_push_front(&b->queue, &n->link);
+	else
+		list_push_back(&b->queue, &n->link);
+}
+
+static struct futex_node *scan(struct futex_bucket *b, struct list *l, const void *key)
+{
+	for (; l != &b->queue; l = l->next) {
+		struct futex_node *n = container_of(l, struct futex_node, link);
+
+		if (n->key == key)
+			return n;
+	}
+	return NULL;
+}
+
+struct futex_node *futex_first(struct futex_bucket *b, const void *key)
+{
+	return scan(b, b->queue.next, key);
+}
+
+struct futex_node *futex_next(struct futex_bucket *b, const struct futex_node *n)
+{
+	return scan(b, n->link.next, n->key);
+}
+
+void futex_take(struct futex_node *n, enum futex_state state)
+{
+	dbg_assert(n->state == FUTEX_QUEUED);
+	list_del(&n->link);
+	n->state = (uint8_t)state;
+}
+
+void futex_move(struct futex_node *n, struct futex_bucket *to, const void *key)
+{
+	list_del(&n->link);
+	n->key = key;
+	store_relaxed(&n->bucket, to);
+	list_push_back(&to->queue, &n->link);
+}
+
+enum futex_state futex_leave(struct futex_node *n)
+{
+	struct futex_bucket *b = futex_lock_node(n);
+
+	if (n->state == FUTEX_QUEUED)
+		futex_take(n, FUTEX_LEFT);
+	futex_unlock(b);
+	return n->state;
+}
+
+int futex_wait(const uint32_t *addr, uint32_t expected, uint32_t bits, int64_t deadline)
+{
+	struct futex_node n = { .tag = bits };
+	struct futex_bucket *b;
+	struct uk_thread *t;
+	unsigned why;
+
+	if (load_acquire(addr) != expected) /* also faults the page in, without a lock */
+		return -EAGAIN;
+	t = rt_enter();
+	b = futex_lock(addr);
+	if (load_acquire(addr) != expected) {
+		futex_unlock(b);
+		rt_exit();
+		return -EAGAIN;
+	}
+	futex_push(b, &n, addr, t, wait_begin(t, WAIT_FUTEX, addr), false);
+	futex_unlock(b);
+	why = wait_park(t, n.token, deadline);
+	if (why != WAKE_OK)
+		futex_leave(&n);
+	rt_exit();
+	return wake_error(why);
+}
+
+/* Under the lock: fire up to n waiters of key; returns how many. */
+static int wake_locked(struct futex_bucket *b, const void *key, int n, uint32_t bits)
+{
+	struct futex_node *w = futex_first(b, key), *next;
+	int woken = 0;
+
+	for (; w && woken < n; w = next) {
+		next = futex_next(b, w);
+		if (!(w->tag & bits))
+			continue;
+		futex_take(w, FUTEX_TAKEN);
+		if (wait_fire(w->thread, w->token, WAKE_OK))
+			woken++;
+	}
+	return woken;
+}
+
+int futex_wake(const void *addr, int n, uint32_t bits)
+{
+	struct futex_bucket *b = futex_lock(addr);
+	int woken = wake_locked(b, addr, n, bits);
+
+	futex_unlock(b);
+	return woken;
+}
+
+int futex_requeue(const uint32_t *from, int wake, int move, const uint32_t *to,
+		  const uint32_t *expected)
+{
+	struct futex_bucket *bf, *bt;
+	struct futex_node *w, *next;
+	int done;
+
+	futex_lock_pair(from, to, &bf, &bt);
+	if (expected && load_acquire(from) != *expected) {
+		futex_unlock_pair(bf, bt);
+		return -EAGAIN;
+	}
+	done = wake_locked(bf, from, wake, FUTEX_ANY);
+	for (w = from == to ? NULL : futex_first(bf, from); w && move > 0; w = next) {
+		next = futex_next(bf, w);
+		futex_move(w, bt, to);
+		move--;
+		done++;
+	}
+	futex_unlock_pair(bf, bt);
+	return done;
+}
+
+void futex_wake_ready(struct futex_bucket *b, bool (*ready)(const struct futex_node *))
+{
+	bucket_lock(b);
+	list_each_safe(l, tmp, &b->queue) {
+		struct futex_node *n = container_of(l, struct futex_node, link);
+
+		if (!ready(n))
+			continue;
+		futex_take(n, FUTEX_TAKEN);
+		wait_fire(n->thread, n->token, WAKE_OK);
+	}
+	futex_unlock(b);
+}
+
+void futex_fork_child(void)
+{
+	for (unsigned i = 0; i < FUTEX_BUCKETS; i++) {
+		struct futex_bucket *b = &futex_table[i];
+
+		if (b->queue.next) { /* leave untouched pages untouched */
+			lock_init(&b->lock, RANK_FUTEX);
+			list_init(&b->queue);
+		}
+	}
+}
+
+int uk_futex_wait(const uint32_t *addr, uint32_t expected, uk_time deadline)
+{
+	return futex_wait(addr, expected, FUTEX_ANY, deadline);
+}
+
+int uk_futex_wake(const uint32_t *addr, int n)
+{
+	int woken;
+
+	rt_enter();
+	woken = futex_wake(addr, n, FUTEX_ANY);
+	rt_exit();
+	return woken;
+}
+
+int uk_futex_requeue(const uint32_t *from, int wake, int requeue, const uint32_t *to)
+{
+	int done;
+
+	rt_enter();
+	done = futex_requeue(from, wake, requeue, to, NULL);
+	rt_exit();
+	return done;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* futex.h - the table of waiters, keyed by address: what every primitive of this room but
+ * the channel queues in.
+ *
+ * A node lies on its waiter's stack. It may be touched by others only under the lock of
+ * its bucket while it is QUEUED; who takes it out (by futex_take) may still read it until
+ * he fires its token, and never after.
+ *
+ *   state:  QUEUED --futex_take--> TAKEN    a waker took it; the waiter finds out what
+ *                                           that means to his primitive
+ *           QUEUED --futex_take--> HANDED   and gave it what it waits for: the waiter has
+ *                                           it, even if the clock or a cancel woke it
+ *           QUEUED --futex_take--> LEFT     the waiter himself, by time-out or cancel
+ *
+ * A waiter who was woken with WAKE_OK may read its node without the lock: the waker was
+ * done with it. With any other reason he must look under futex_lock_node.
+ */
+#ifndef SYNC_FUTEX_H
+#define SYNC_FUTEX_H
+
+#include "base/list.h"
+#include "base/lock.h"
+#include "sched/sched.h"
+
+enum futex_state { FUTEX_QUEUED, FUTEX_TAKEN, FUTEX_HANDED, FUTEX_LEFT };
+
+struct futex_bucket {
+	struct lock lock;
+	struct list queue; /* lock; FIFO of all keys; zero until first used */
+} LINE_ALIGNED;
+
+struct futex_node {
+	struct list link;            /* bucket's lock */
+	const void *key;             /* bucket's lock; requeue changes it */
+	struct futex_bucket *bucket; /* atomics; requeue writes it under both locks */
+	struct uk_thread *thread;
+	uint64_t token;
+	int64_t since;  /* when the waiter began, by sched_clock_coarse; the primitive's */
+	void *arg;      /* the primitive's */
+	uint32_t tag;   /* the primitive's: bit set of a raw wait, role in a rwlock */
+	uint8_t state;  /* enum futex_state; bucket's lock */
+};
+
+#define FUTEX_ANY UINT32_MAX /* a bit set that meets all others */
+
+struct futex_bucket *futex_lock(const void *key);
+static inline void futex_unlock(struct futex_bucket *b)
+{
+	lock_release(&b->lock);
+}
+/* The buckets of two keys; they may be the same one. */
+void futex_lock_pair(const void *k1, const void *k2, struct futex_bucket **b1,
+		     struct futex_bucket **b2);
+void futex_unlock_pair(struct futex_bucket *b1, struct futex_bucket *b2);
+/* While another one is locked: a bucket of a higher address; any, by trying. */
+void futex_lock_nested(struct futex_bucket *b);
+bool futex_try_nested(struct futex_bucket *b);
+/* Lock the bucket where n is, or was last. */
+struct futex_bucket *futex_lock_node(const struct futex_node *n);
+
+/* Under the lock: publish n. From now on its token may be fired. */
+void futex_push(struct futex_bucket *b, struct futex_node *n, const void *key,
+		struct uk_thread *t, uint64_t token, bool front);
+/* Under the lock: oldest waiter on key, or NULL; the next one after n. */
+struct futex_node *futex_first(struct futex_bucket *b, const void *key);
+struct futex_node *futex_next(struct futex_bucket *b, const struct futex_node *n);
+void futex_take(struct futex_node *n, enum futex_state state);
+/* Under both locks: n waits on key from now on, as the youngest. */
+void futex_move(struct futex_node *n, struct futex_bucket *to, const void *key);
+
+/* The waiter, after a wake-up that is not WAKE_OK: leave the queue if still there, and say
+ * what had become of the node (LEFT: nothing). */
+enum futex_state futex_leave(struct futex_node *n);
+
+/* The raw futex, with bit sets (uk_futex_* and the drop-in's SYS_futex). */
+int futex_wait(const uint32_t *addr, uint32_t expected, uint32_t bits, int64_t deadline);
+int futex_wake(const void *addr, int n, uint32_t bits);
+/* Wake some, move some; only if *from == *expected where expected is not NULL (else
+ * -EAGAIN). Returns woken + moved. */
+int futex_requeue(const uint32_t *from, int wake, int move, const uint32_t *to,
+		  const uint32_t *expected);
+/* Wake everybody in key's bucket for whom ready(node) holds. */
+void futex_wake_ready(struct futex_bucket *b, bool (*ready)(const struct futex_node *));
+
+extern struct futex_bucket futex_table[];
+#define FUTEX_BUCKETS 8192u
+unsigned futex_hash(const void *key);
+
+/* After fork, in the child: nobody waits. */
+void futex_fork_child(void);
+
+#endif

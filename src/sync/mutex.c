@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mutex: barging, with direct hand-off to a waiter who starved for 1 ms.
+ *
+ * Uncontended, lock and unlock are one CAS each and do not enter the runtime. The word:
+ *
+ *   LOCKED   somebody has it; `owner` says who
+ *   WAITERS  the queue (futex table, key = the mutex) may not be empty
+ *   WOKEN    one waiter was taken from the queue and is on his way: he will either take
+ *            the lock or queue again, and clears the bit as he does so. Until then nobody
+ *            else is woken, so a hundred waiters do not run in a herd.
+ *
+ *   0 --lock--> LOCKED --unlock--> 0
+ *   LOCKED --contender queues--> LOCKED|WAITERS
+ *   LOCKED|WAITERS --unlock, wakes--> WOKEN[|WAITERS] --woken one--> LOCKED[|WAITERS]
+ *   LOCKED|WAITERS --unlock, first waiter starved--> LOCKED[|WAITERS], owner = he
+ *
+ * Invariant: free with WAITERS set and somebody queued implies WOKEN, so a wake-up is
+ * never lost. WAITERS is cleared only under the bucket's lock; WOKEN is set only there.
+ * A waiter queues only after he saw LOCKED|WAITERS under that lock.
+ *
+ * A waiter who is given the lock at the instant when his deadline passes or he is
+ * cancelled has it and says so (0): the node's HANDED decides, not the wake-up's reason.
+ *
+ * The owner is the address of his descriptor (type-stable memory), so that a contender can
+ * see whether spinning makes sense: only while the owner runs on another vp.
+ *
+ * Rejected: always direct hand-off (a convoy: each pair of calls costs a switch); no
+ * hand-off (a thread that locks in a loop on another vp starves the rest for ever).
+ */
+#include "sync/mutex.h"
+
+#include "base/panic.h"
+
+#define M_LOCKED 1u
+#define M_WAITERS 2u
+#define M_WOKEN 4u
+
+#define STARVED (1 * NS_PER_MS)
+#define SPINS 40
+
+void uk_mutex_init(uk_mutex *m, unsigned flags)
+{
+	*m = (uk_mutex){ .flags = flags };
+}
+
+/* Racy by design: a wrong answer costs a few spins. */
+#if UK_TSAN
+__attribute__((no_sanitize("thread")))
+#endif
+static bool owner_runs_elsewhere(const uk_mutex *m, const struct uk_thread *t)
+{
+	const struct uk_thread *o =
+		(const struct uk_thread *)(uintptr_t)load_relaxed(&m->owner);
+
+	if (!o || o->state != T_RUNNING)
+		return false;
+	return o->kind == THREAD_FOREIGN || t->kind == THREAD_FOREIGN || o->vp != t->vp;
+}
+
+static bool spin(const uk_mutex *m, const struct uk_thread *t, int *spins)
+{
+	if (*spins >= SPINS || !owner_runs_elsewhere(m, t))
+		return false;
+	(*spins)++;
+	cpu_relax();
+	return true;
+}
+
+/* Queue behind (or, a second time, before) the others, unless m came free. False: it did.
+ * *w is the word as last seen. */
+static bool enqueue(uk_mutex *m, struct uk_thread *t, struct mutex_wait *how,
+		    struct futex_node *n, bool front, uint32_t *w)
+{
+	uint32_t want = (*w | M_WAITERS) & ~(how->woken ? M_WOKEN : 0);
+	struct futex_bucket *b;
+	uint64_t token;
+
+	if (want != *w && !cas_relaxed(&m->word, w, want))
+		return false;
+	how->woken = false;
+	b = futex_lock(m);
+	*w = load_relaxed(&m->word);
+	if ((*w & (M_LOCKED | M_WAITERS)) != (M_LOCKED | M_WAITERS)) {
+		futex_unlock(b);
+		return false;
+	}
+	token = how->uncancelable ? wait_begin_uncancelable(t, WAIT_MUTEX, m)
+				  : wait_begin(t, WAIT_MUTEX, m);
+	n->since = how->since;
+	futex_push(b, n, m, t, token, front);
+	futex_unlock(b);
+	return true;
+}
+
+/* After a wake-up by clock or cancel. */
+static enum futex_state leave(uk_mutex *m, struct futex_node *n)
+{
+	struct futex_bucket *b = futex_lock_node(n);
+
+	if (n->state == FUTEX_QUEUED) {
+		futex_take(n, FUTEX_LEFT);
+		mutex_waiter_left(m, b);
+	}
+	futex_unlock(b);
+	return n->state;
+}
+
+void mutex_waiter_left(uk_mutex *m, struct futex_bucket *bm)
+{
+	if (!futex_first(bm, m))
+		fetch_and_acq_rel(&m->word, ~M_WAITERS);
+}
+
+int mutex_lock_wait(uk_mutex *m, struct uk_thread *t, struct mutex_wait *how)
+{
+	uint32_t w = load_relaxed(&m->word);
+	bool front = how->woken;
+	struct futex_node n;
+	int spins = 0;
+
+	for (;;) {
+		unsigned why;
+
+		if (!(w & M_LOCKED)) {
+			uint32_t mine = (w | M_LOCKED) & ~(how->woken ? M_WOKEN : 0);
+
+			if (!cas_acquire(&m->word, &w, mine))
+				continue;
+			store_relaxed(&m->owner, (uintptr_t)t);
+			return 0;
+		}
+		if (spin(m, t, &spins)) {
+			w = load_relaxed(&m->word);
+			continue;
+		}
+		if (!how->since)
+			how->since = sched_clock_coarse(t);
+		if (!enqueue(m, t, how, &n, front, &w))
+			continue;
+		why = wait_park(t, n.token, how->deadline);
+		if ((why == WAKE_OK ? n.state : leave(m, &n)) == FUTEX_HANDED)
+			return 0;
+		if (why != WAKE_OK)
+			return wake_error(why);
+		how->woken = front = true;
+		w = load_relaxed(&m->word);
+	}
+}
+
+/* The owner, under b's lock: give m to n for good. If the clock fires n first, he finds
+ * HANDED when he takes this lock. */
+static void hand_over(uk_mutex *m, struct futex_bucket *b, struct futex_node *n)
+{
+	uint32_t w = M_LOCKED | (futex_next(b, n) ? M_WAITERS : 0);
+
+	futex_take(n, FUTEX_HANDED);
+	store_relaxed(&m->owner, (uintptr_t)n->thread);
+	/* release: he sees what we did under the lock, even if his clock woke him */
+	store_release(&m->word, w);
+	wait_fire(n->thread, n->token, WAKE_OK);
+}
+
+/* The owner, under b's lock, word LOCKED|WAITERS: let go, wake the first who can be woken.
+ * WOKEN goes up before the lock does, for whoever is woken may run at once. */
+static void pass_on(uk_mutex *m, struct futex_bucket *b, struct futex_node *n)
+{
+	store_release(&m->word, M_WOKEN | (futex_next(b, n) ? M_WAITERS : 0));
+	for (;;) {
+		futex_take(n, FUTEX_TAKEN);
+		if (wait_fire(n->thread, n->token, WAKE_OK))
+			return;
+		n = futex_first(b, m);
+		if (!n) {
+			/* all had left: nobody is on his way */
+			fetch_and_acq_rel(&m->word, ~(M_WOKEN | M_WAITERS));
+			return;
+		}
+		if (!futex_next(b, n))
+			fetch_and_acq_rel(&m->word, ~M_WAITERS);
+	}
+}
+
+void mutex_release(uk_mutex *m, struct uk_thread *t)
+{
+	uint32_t w = load_relaxed(&m->word);
+	struct futex_bucket *b;
+	struct futex_node *n;
+
+	store_relaxed(&m->owner, 0);
+	for (;;) {
+		dbg_assert(w & M_LOCKED);
+		if (!(w & M_WAITERS) || (w & M_WOKEN)) {
+			if (cas_release(&m->word, &w, w & ~M_LOCKED))
+				return;
+			continue;
+		}
+		b = futex_lock(m);
+		w = load_relaxed(&m->word);
+		if ((w & (M_WAITERS | M_WOKEN)) == M_WAITERS)
+			break; /* neither bit changes now: we own m and hold the bucket */
+		futex_unlock(b);
+	}
+	n = futex_first(b, m);
+	if (!n)
+		fetch_and_acq_rel(&m->word, ~(M_LOCKED | M_WAITERS));
+	else if (sched_clock_coarse(t) - n->since > STARVED)
+		hand_over(m, b, n);
+	else
+		pass_on(m, b, n);
+	futex_unlock(b);
+}
+
+void mutex_adopt(uk_mutex *m, struct futex_bucket *bm, struct futex_node *n, int64_t now)
+{
+	uint32_t w = load_relaxed(&m->word);
+
+	for (;;) {
+		bool held = w & (M_LOCKED | M_WOKEN);
+
+		if (cas_acq_rel(&m->word, &w, w | (held ? M_WAITERS : M_WOKEN))) {
+			n->since = now;
+			futex_move(n, bm, m);
+			if (held)
+				return; /* the unlock to come sees him */
+			break;
+		}
+	}
+	futex_take(n, FUTEX_TAKEN);
+	if (!wait_fire(n->thread, n->token, WAKE_OK))
+		fetch_and_acq_rel(&m->word, ~M_WOKEN); /* he comes, but not as the woken one */
+}
+
+/* -- the public calls: fast path, else into the runtime -- */
+
+static NOINLINE int lock_slow_path(uk_mutex *m, int64_t deadline)
+{
+	struct mutex_wait how = { .deadline = deadline };
+	struct uk_thread *t = rt_enter();
+	int ret = 0;
+
+	if (!mutex_owned(m, t))
+		ret = mutex_lock_wait(m, t, &how);
+	else if (m->flags & UK_MUTEX_RECURSIVE)
+		m->depth++;
+	else
+		ret = -EDEADLK;
+	rt_exit();
+	return ret;
+}
+
+int uk_mutex_lock_until(uk_mutex *m, uk_time deadline)
+{
+	struct uk_thread *t = thread_self_tls;
+	uint32_t free = 0;
+
+	/* acquire: we see what the last owner did (pairs with the release in unlock) */
+	if (likely(t && cas_acquire(&m->word, &free, M_LOCKED))) {
+		store_relaxed(&m->owner, (uintptr_t)t);
+		return 0;
+	}
+	return lock_slow_path(m, deadline);
+}
+
+int uk_mutex_lock(uk_mutex *m)
+{
+	return uk_mutex_lock_until(m, TIME_NEVER);
+}
+
+int uk_mutex_trylock(uk_mutex *m)
+{
+	uint32_t w = load_relaxed(&m->word);
+	struct uk_thread *t = thread_self_tls;
+
+	if (unlikely(!t)) {
+		t = rt_enter();
+		rt_exit();
+	}
+	while (!(w & M_LOCKED)) {
+		if (cas_acquire(&m->word, &w, w | M_LOCKED)) {
+			store_relaxed(&m->owner, (uintptr_t)t);
+			return 0;
+		}
+	}
+	if (!mutex_owned(m, t) || !(m->flags & UK_MUTEX_RECURSIVE))
+		return -EBUSY;
+	m->depth++;
+	return 0;
+}
+
+static NOINLINE int unlock_slow_path(uk_mutex *m)
+{
+	mutex_release(m, rt_enter());
+	rt_exit();
+	return 0;
+}
+
+int uk_mutex_unlock(uk_mutex *m)
+{
+	struct uk_thread *t = thread_self_tls;
+	uint32_t held = M_LOCKED;
+
+	if (unlikely(!t || !mutex_owned(m, t)))
+		return -EPERM;
+	if (unlikely(m->depth)) {
+		m->depth--;
+		return 0;
+	}
+	store_relaxed(&m->owner, 0);
+	/* release: the next owner sees what we did */
+	if (likely(cas_release(&m->word, &held, 0)))
+		return 0;
+	return unlock_slow_path(m);
+}

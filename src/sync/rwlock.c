@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reader-writer lock, phase-fair (Brandenburg & Anderson 2010): reading and writing phases
+ * alternate while both sides wait, so a reader waits for one writer at most, and a writer
+ * for one reading phase and the writers before it.
+ *
+ *   state: readers << 2 | WAITERS | WRITER
+ *
+ *   0 --rdlock--> readers, --wrlock--> WRITER          one CAS, outside the runtime
+ *   any --somebody must queue--> |WAITERS              from here on the fast paths fail,
+ *                                                      and ownership passes by grant() only
+ *   writer unlocks: all readers that wait are granted, else the first writer
+ *   last reader unlocks: the first writer is granted, else all readers
+ *
+ * Grants are direct: the node is HANDED, so a waiter whose deadline passes at that instant
+ * has the lock and says so. A writer that gives up waiting lets in the readers whom it held
+ * back. Consequence, as in every writer-fair lock: a reader that locks again while a writer
+ * waits blocks on itself.
+ *
+ * WAITERS, the counts and the owner's change under contention are written under the lock
+ * of the bucket (key = the rwlock).
+ */
+#include "sync/futex.h"
+#include "uk/sync.h"
+
+#define RW_WRITER 1u
+#define RW_WAITERS 2u
+#define RW_READER 4u
+#define RW_READERS(s) ((s) / RW_READER)
+
+enum rw_role { RW_READ, RW_WRITE };
+
+static bool rw_owned(const uk_rwlock *l, const struct uk_thread *t)
+{
+	return t && load_relaxed(&l->owner) == (uintptr_t)t;
+}
+
+/* Take it if the state lets us; *s: the state last seen. */
+static bool rw_try(uk_rwlock *l, enum rw_role role, uint32_t *s, struct uk_thread *t)
+{
+	*s = load_relaxed(&l->state);
+	if (role == RW_READ) {
+		while (!(*s & (RW_WRITER | RW_WAITERS)) && *s < UINT32_MAX - RW_READER)
+			if (cas_acquire(&l->state, s, *s + RW_READER))
+				return true;
+		return false;
+	}
+	while (*s == 0) {
+		if (cas_acquire(&l->state, s, RW_WRITER)) {
+			store_relaxed(&l->owner, (uintptr_t)t);
+			return true;
+		}
+	}
+	return false;
+}
+
+static void grant_node(struct futex_node *n)
+{
+	futex_take(n, FUTEX_HANDED);
+	wait_fire(n->thread, n->token, WAKE_OK); /* if it loses, he finds HANDED */
+}
+
+/* Under the bucket's lock, no writer inside, readers may be. */
+static void grant_readers(uk_rwlock *l, struct futex_bucket *b)
+{
+	struct futex_node *n = futex_first(b, l), *next;
+	uint32_t count = l->readers_waiting;
+
+	l->readers_waiting = 0;
+	fetch_add_acq_rel(&l->state, count * RW_READER);
+	if (!l->writers_waiting)
+		fetch_and_acq_rel(&l->state, ~RW_WAITERS);
+	for (; n && count; n = next) { /* counted: the lock may be gone after the last */
+		next = futex_next(b, n);
+		if (n->tag != RW_READ)
+			continue;
+		count--;
+		grant_node(n);
+	}
+}
+
+static void grant_writer(uk_rwlock *l, struct futex_bucket *b)
+{
+	struct futex_node *n = futex_first(b, l);
+
+	while (n->tag != RW_WRITE)
+		n = futex_next(b, n);
+	l->writers_waiting--;
+	store_relaxed(&l->owner, (uintptr_t)n->thread);
+	/* nobody inside and WAITERS set: only grants, under this lock, write the state */
+	store_release(&l->state,
+		      RW_WRITER | (l->writers_waiting + l->readers_waiting ? RW_WAITERS : 0));
+	grant_node(n);
+}
+
+/* Under the bucket's lock: let in whoever may come in now. */
+static void grant(uk_rwlock *l, struct futex_bucket *b, enum rw_role prefer)
+{
+	uint32_t s;
+
+	if (!futex_first(b, l))
+		return; /* then l may be gone already */
+	s = load_acquire(&l->state);
+	if (s & RW_WRITER)
+		return;
+	if (l->readers_waiting && (!l->writers_waiting || (prefer == RW_READ && s < RW_READER)))
+		grant_readers(l, b);
+	else if (l->writers_waiting && s < RW_READER)
+		grant_writer(l, b);
+}
+
+/* Queue unless it came free meanwhile (false: we have it). */
+static bool rw_enqueue(uk_rwlock *l, enum rw_role role, struct uk_thread *t,
+		       struct futex_node *n)
+{
+	struct futex_bucket *b = futex_lock(l);
+	uint32_t s;
+
+	do {
+		if (rw_try(l, role, &s, t)) {
+			futex_unlock(b);
+			return false;
+		}
+	} while (!(s & RW_WAITERS) && !cas_relaxed(&l->state, &s, s | RW_WAITERS));
+	n->tag = role;
+	futex_push(b, n, l, t, wait_begin(t, WAIT_RWLOCK, l), false);
+	if (role == RW_READ)
+		l->readers_waiting++;
+	else
+		l->writers_waiting++;
+	/* the last reader may be gone and on its way to this bucket: do its work */
+	grant(l, b, RW_WRITE);
+	futex_unlock(b);
+	return true;
+}
+
+/* After a wake-up by clock or cancel: true if we had been granted it. */
+static bool rw_leave(uk_rwlock *l, struct futex_node *n)
+{
+	struct futex_bucket *b = futex_lock_node(n);
+	bool mine = n->state == FUTEX_HANDED;
+
+	if (!mine) {
+		futex_take(n, FUTEX_LEFT);
+		if (n->tag == RW_READ)
+			l->readers_waiting--;
+		else
+			l->writers_waiting--;
+		if (l->readers_waiting + l->writers_waiting == 0)
+			fetch_and_acq_rel(&l->state, ~RW_WAITERS);
+		else
+			grant(l, b, RW_READ);
+	}
+	futex_unlock(b);
+	return mine;
+}
+
+static NOINLINE int rw_lock_slow(uk_rwlock *l, enum rw_role role, int64_t deadline)
+{
+	struct uk_thread *t = rt_enter();
+	struct futex_node n;
+	unsigned why = WAKE_OK;
+
+	if (rw_owned(l, t)) {
+		rt_exit();
+		return -EDEADLK;
+	}
+	if (rw_enqueue(l, role, t, &n)) {
+		why = wait_park(t, n.token, deadline);
+		if (why != WAKE_OK && rw_leave(l, &n))
+			why = WAKE_OK;
+	}
+	rt_exit();
+	return wake_error(why);
+}
+
+int uk_rwlock_rdlock_until(uk_rwlock *l, uk_time deadline)
+{
+	uint32_t s;
+
+	if (likely(rw_try(l, RW_READ, &s, NULL)))
+		return 0;
+	return rw_lock_slow(l, RW_READ, deadline);
+}
+
+int uk_rwlock_rdlock(uk_rwlock *l)
+{
+	return uk_rwlock_rdlock_until(l, TIME_NEVER);
+}
+
+int uk_rwlock_tryrdlock(uk_rwlock *l)
+{
+	uint32_t s;
+
+	return rw_try(l, RW_READ, &s, NULL) ? 0 : -EBUSY;
+}
+
+int uk_rwlock_wrlock_until(uk_rwlock *l, uk_time deadline)
+{
+	struct uk_thread *t = thread_self_tls;
+	uint32_t s;
+
+	if (likely(t && rw_try(l, RW_WRITE, &s, t)))
+		return 0;
+	return rw_lock_slow(l, RW_WRITE, deadline);
+}
+
+int uk_rwlock_wrlock(uk_rwlock *l)
+{
+	return uk_rwlock_wrlock_until(l, TIME_NEVER);
+}
+
+int uk_rwlock_trywrlock(uk_rwlock *l)
+{
+	struct uk_thread *t = thread_self_tls;
+	uint32_t s;
+
+	if (unlikely(!t)) {
+		t = rt_enter();
+		rt_exit();
+	}
+	return rw_try(l, RW_WRITE, &s, t) ? 0 : -EBUSY;
+}
+
+static NOINLINE void rw_unlock_slow(uk_rwlock *l, uint32_t leaving, enum rw_role prefer)
+{
+	struct futex_bucket *b;
+
+	rt_enter();
+	b = futex_lock(l);
+	if (leaving)
+		fetch_and_acq_rel(&l->state, ~leaving);
+	grant(l, b, prefer);
+	futex_unlock(b);
+	rt_exit();
+}
+
+int uk_rwlock_unlock(uk_rwlock *l)
+{
+	uint32_t s = load_relaxed(&l->state);
+
+	if (s & RW_WRITER) {
+		if (!rw_owned(l, thread_self_tls))
+			return -EPERM;
+		store_relaxed(&l->owner, 0);
+		s = RW_WRITER;
+		/* release: who comes next sees what we wrote */
+		if (!cas_release(&l->state, &s, 0))
+			rw_unlock_slow(l, RW_WRITER, RW_READ);
+		return 0;
+	}
+	do {
+		if (s < RW_READER)
+			return -EPERM;
+	} while (!cas_release(&l->state, &s, s - RW_READER));
+	if (s - RW_READER == RW_WAITERS)
+		rw_unlock_slow(l, 0, RW_WRITE);
+	return 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The locks of the vp level: spin and FIFO (ticket). They never park; the kernel thread
+ * spins, and gives the processor away (sched_yield) when the holder seems to be preempted,
+ * for there may be more carriers than processors.
+ */
+#include "base/sys.h"
+#include "sched/sched.h"
+#include "uk/sync.h"
+
+#define SPINS 200 /* pauses before the processor is offered to others */
+
+static void relax(unsigned *spins)
+{
+	if (++*spins % SPINS)
+		cpu_relax();
+	else
+		sys0(SYS_sched_yield);
+}
+
+void uk_spin_lock(uk_spin *l)
+{
+	unsigned spins = 0;
+
+	for (;;) {
+		/* acquire: pairs with the release in unlock */
+		if (likely(xchg_acquire(&l->word, 1) == 0))
+			return;
+		while (load_relaxed(&l->word)) /* spin on a shared line */
+			relax(&spins);
+	}
+}
+
+int uk_spin_trylock(uk_spin *l)
+{
+	return xchg_acquire(&l->word, 1) == 0 ? 0 : -EBUSY;
+}
+
+void uk_spin_unlock(uk_spin *l)
+{
+	store_release(&l->word, 0);
+}
+
+void uk_fifo_lock(uk_fifo *l)
+{
+	uint32_t mine = fetch_add_relaxed(&l->next, 1);
+	unsigned spins = 0;
+
+	/* acquire: pairs with the release of the one before us */
+	while (load_acquire(&l->serving) != mine)
+		relax(&spins);
+}
+
+void uk_fifo_unlock(uk_fifo *l)
+{
+	/* only the holder writes serving */
+	store_release(&l->serving, load_relaxed(&l->serving) + 1);
+}
