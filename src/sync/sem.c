@@ -67,7 +67,7 @@ int uk_sem_trywait(uk_sem *s)
 static bool sleep_once(uk_sem *s, struct uk_thread *t, bool front, int64_t deadline,
 		       unsigned *why)
 {
-	struct futex_node n;
+	struct futex_node n = { .tag = FUTEX_ANY };
 	struct futex_bucket *b = futex_lock(s);
 
 	if (VALUE(load_seq_cst(word_of(s))) > 0) {

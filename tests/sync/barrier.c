@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Barrier, once, and the locks of the vp level. */
+#include "bed.h"
+
+static uk_barrier b;
+static int serial[64], inside, phase_of[16];
+
+#define PHASES 60
+
+static void one_by_one_through_all_phases(unsigned i, struct rng *r)
+{
+	for (int p = 0; p < PHASES; p++) {
+		int ret;
+
+		if (rnd(r, 4) == 0)
+			uk_yield();
+		SET(&phase_of[i], p);
+		ret = uk_barrier_wait(&b);
+		CHECK(ret == 0 || ret == 1);
+		ADD(&serial[p], ret);
+		for (int k = 0; k < 8; k++) /* nobody is behind */
+			CHECK(GET(&phase_of[k]) >= p);
+	}
+}
+
+static void nobody_passes_before_all_have_arrived(void)
+{
+	static const unsigned kinds[] = { ALL_USER, MIXED, ALL_FOREIGN };
+
+	for (unsigned k = 0; k < 3; k++) {
+		memset(serial, 0, sizeof(serial));
+		memset(phase_of, 0, sizeof(phase_of));
+		CHECK_EQ(uk_barrier_init(&b, 8), 0);
+		crew_run(8, kinds[k], one_by_one_through_all_phases);
+		for (int p = 0; p < PHASES; p++)
+			CHECK_EQ(serial[p], 1);
+		CHECK_EQ(b.arrived, 0);
+	}
+}
+
+static void a_barrier_of_one_never_waits(void)
+{
+	CHECK_EQ(uk_barrier_init(&b, 0), -EINVAL);
+	CHECK_EQ(uk_barrier_init(&b, 1), 0);
+	CHECK_EQ(uk_barrier_wait(&b), 1);
+	CHECK_EQ(uk_barrier_wait_until(&b, 0), 1);
+}
+
+static void *arrive(void *arg)
+{
+	(void)arg;
+	return (void *)(intptr_t)uk_barrier_wait(&b);
+}
+
+static void a_timeout_or_cancel_takes_the_arrival_back(void)
+{
+	uk_thread *t;
+	void *ret;
+
+	CHECK_EQ(uk_barrier_init(&b, 2), 0);
+	CHECK_EQ(uk_barrier_wait_until(&b, uk_after(2 * UK_MS)), -ETIMEDOUT);
+	CHECK_EQ(b.arrived, 0);
+	CHECK_EQ(uk_thread_create(&t, NULL, arrive, NULL), 0);
+	EVENTUALLY(GET(&b.arrived) == 1);
+	CHECK_EQ(uk_thread_cancel(t), 0);
+	CHECK_EQ(uk_thread_join(t, &ret), 0);
+	CHECK_EQ((intptr_t)ret, -ECANCELED);
+	CHECK_EQ(b.arrived, 0);
+	CHECK_EQ(uk_thread_create(&t, NULL, arrive, NULL), 0);
+	EVENTUALLY(GET(&b.arrived) == 1);
+	CHECK_EQ(uk_barrier_wait(&b), 1);
+	CHECK_EQ(uk_thread_join(t, &ret), 0);
+	CHECK_EQ((intptr_t)ret, 0);
+}
+
+static long passes;
+
+/* Everybody who passes was one of exactly n in his round. */
+static void arrive_with_tight_deadlines(unsigned i, struct rng *r)
+{
+	(void)i;
+	for (int n = 0; n < 400; n++) {
+		int ret = uk_barrier_wait_until(&b, uk_after(rnd(r, 80) * UK_US));
+
+		CHECK(ret == 0 || ret == 1 || ret == -ETIMEDOUT);
+		if (ret >= 0)
+			ADD(&passes, 1);
+		if (ret == 1)
+			ADD(&inside, 1);
+	}
+}
+
+static void a_timeout_that_meets_the_opening_counts_once(void)
+{
+	CHECK_EQ(uk_barrier_init(&b, 3), 0);
+	crew_run(8, MIXED, arrive_with_tight_deadlines);
+	CHECK_EQ(passes, 3l * inside);
+	CHECK_EQ(b.phase, inside);
+	CHECK_EQ(b.arrived, 0);
+	CHECK(inside > 0);
+}
+
+static uk_once once;
+static int made, saw;
+
+static void make_slowly(void)
+{
+	ADD(&made, 1);
+	uk_sleep(5 * UK_MS);
+	ADD(&made, 1);
+}
+
+static void call_once(unsigned i, struct rng *r)
+{
+	(void)i, (void)r;
+	CHECK_EQ(uk_once_run(&once, make_slowly), 0);
+	CHECK_EQ(GET(&made), 2);
+	ADD(&saw, 1);
+}
+
+static void once_runs_once_and_all_wait_for_it(void)
+{
+	static const unsigned kinds[] = { ALL_USER, MIXED, ALL_FOREIGN };
+
+	for (unsigned k = 0; k < 3; k++) {
+		once = (uk_once)UK_ONCE_INIT;
+		made = saw = 0;
+		crew_run(10, kinds[k], call_once);
+		CHECK_EQ(saw, 10);
+		CHECK_EQ(made, 2);
+	}
+}
+
+static int init_ret;
+
+static void init_while_cancelled(void)
+{
+	SET(&made, 1);
+	EVENTUALLY(uk_thread_cancelled());
+	init_ret = uk_sleep(UK_SEC);
+	SET(&made, 2);
+}
+
+static void *run_init(void *arg)
+{
+	(void)arg;
+	CHECK_EQ(uk_once_run(&once, init_while_cancelled), 0);
+	return NULL;
+}
+
+static void a_cancelled_initialiser_still_completes(void)
+{
+	uk_thread *t, *waiter;
+
+	once = (uk_once)UK_ONCE_INIT;
+	SET(&made, 0);
+	CHECK_EQ(uk_thread_create(&t, NULL, run_init, NULL), 0);
+	EVENTUALLY(GET(&made) == 1);
+	CHECK_EQ(uk_thread_create(&waiter, NULL, run_init, NULL), 0);
+	EVENTUALLY(GET(&once.state) == 2);
+	CHECK_EQ(uk_thread_cancel(waiter), 0); /* it waits on all the same */
+	settle_down();
+	CHECK_EQ(uk_thread_cancel(t), 0);
+	CHECK_EQ(uk_thread_join(t, NULL), 0);
+	CHECK_EQ(uk_thread_join(waiter, NULL), 0);
+	CHECK_EQ(GET(&made), 2);
+	CHECK_EQ(init_ret, -ECANCELED);
+}
+
+static uk_spin spin;
+static uk_fifo fifo;
+static long counter, in_section;
+
+static void spin_alone(unsigned i, struct rng *r)
+{
+	(void)i, (void)r;
+	for (int n = 0; n < 4000; n++) {
+		uk_spin_lock(&spin);
+		CHECK_EQ(in_section++, 0);
+		counter++;
+		in_section--;
+		uk_spin_unlock(&spin);
+		uk_spin_lock(&spin);
+		CHECK_EQ(uk_spin_trylock(&spin), -EBUSY);
+		uk_spin_unlock(&spin);
+	}
+}
+
+static void fifo_alone(unsigned i, struct rng *r)
+{
+	(void)i, (void)r;
+	for (int n = 0; n < 4000; n++) {
+		uk_fifo_lock(&fifo);
+		CHECK_EQ(in_section++, 0);
+		counter++;
+		in_section--;
+		uk_fifo_unlock(&fifo);
+	}
+}
+
+static void the_spinning_locks_exclude(void)
+{
+	counter = 0;
+	crew_run(4, MIXED, spin_alone);
+	CHECK_EQ(counter, 4 * 4000);
+	counter = 0;
+	crew_run(4, MIXED, fifo_alone);
+	CHECK_EQ(counter, 4 * 4000);
+	CHECK_EQ(fifo.next, fifo.serving);
+}
+
+int main(void)
+{
+	bed_init();
+	RUN(nobody_passes_before_all_have_arrived);
+	RUN(a_barrier_of_one_never_waits);
+	RUN(a_timeout_or_cancel_takes_the_arrival_back);
+	RUN(a_timeout_that_meets_the_opening_counts_once);
+	RUN(once_runs_once_and_all_wait_for_it);
+	RUN(a_cancelled_initialiser_still_completes);
+	RUN(the_spinning_locks_exclude);
+	return 0;
+}

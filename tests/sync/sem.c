@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
+#include <sys/time.h>
+
+#include "bed.h"
+
+static uk_sem s, s2;
+
+static void values_and_errors(void)
+{
+	uk_sem i = UK_SEM_INIT(2);
+
+	CHECK_EQ(uk_sem_wait(&i), 0);
+	CHECK_EQ(uk_sem_trywait(&i), 0);
+	CHECK_EQ(uk_sem_trywait(&i), -EAGAIN);
+	CHECK_EQ(uk_sem_post(&i), 0);
+	CHECK_EQ(uk_sem_wait_until(&i, 0), 0); /* no wait needed: the deadline is no matter */
+	CHECK_EQ(uk_sem_wait_until(&i, 0), -ETIMEDOUT);
+	CHECK_EQ(uk_sem_wait_until(&i, uk_after(2 * UK_MS)), -ETIMEDOUT);
+	CHECK_EQ(i.waiters, 0);
+	CHECK_EQ(uk_sem_init(&i, (uint32_t)INT32_MAX + 1), -EINVAL);
+	CHECK_EQ(uk_sem_init(&i, INT32_MAX), 0);
+	CHECK_EQ(uk_sem_post(&i), -EOVERFLOW);
+	CHECK_EQ(i.value, INT32_MAX);
+}
+
+static void *wait_for_cancel(void *arg)
+{
+	CHECK_EQ(uk_sem_wait(arg), -ECANCELED);
+	return NULL;
+}
+
+static void cancel_ends_the_wait(void)
+{
+	uk_thread *t;
+
+	CHECK_EQ(uk_sem_init(&s, 0), 0);
+	CHECK_EQ(uk_thread_create(&t, NULL, wait_for_cancel, &s), 0);
+	EVENTUALLY(GET(&s.waiters) == 1);
+	CHECK_EQ(uk_thread_cancel(t), 0);
+	CHECK_EQ(uk_thread_join(t, NULL), 0);
+	CHECK_EQ(s.waiters, 0);
+	CHECK_EQ(uk_sem_post(&s), 0);
+	CHECK_EQ(s.value, 1);
+}
+
+#define ROUNDS 3000
+
+static void ping_pong(unsigned i, struct rng *r)
+{
+	(void)r;
+	for (int n = 0; n < ROUNDS; n++) {
+		CHECK_EQ(uk_sem_wait(i % 2 ? &s2 : &s), 0);
+		CHECK_EQ(uk_sem_post(i % 2 ? &s : &s2), 0);
+	}
+}
+
+static void no_post_is_lost(void)
+{
+	static const unsigned kinds[] = { ALL_USER, MIXED, ALL_FOREIGN };
+
+	for (unsigned k = 0; k < 3; k++) {
+		CHECK_EQ(uk_sem_init(&s, 1), 0);
+		CHECK_EQ(uk_sem_init(&s2, 0), 0);
+		crew_run(6, kinds[k], ping_pong);
+		CHECK_EQ(s.value + s2.value, 1);
+		CHECK_EQ(s.waiters + s2.waiters, 0);
+	}
+}
+
+static long got, missed, posted;
+
+static void wait_tightly(unsigned i, struct rng *r)
+{
+	for (int n = 0; n < ROUNDS; n++) {
+		int ret;
+
+		if (i % 2) {
+			CHECK_EQ(uk_sem_post(&s), 0);
+			ADD(&posted, 1);
+			if (rnd(r, 4) == 0)
+				uk_sleep(rnd(r, 60) * UK_US);
+			continue;
+		}
+		ret = uk_sem_wait_until(&s, uk_after(rnd(r, 60) * UK_US));
+		CHECK(ret == 0 || ret == -ETIMEDOUT);
+		ADD(ret ? &missed : &got, 1);
+	}
+}
+
+static void a_timeout_that_meets_the_post_loses_nothing(void)
+{
+	CHECK_EQ(uk_sem_init(&s, 0), 0);
+	crew_run(8, MIXED, wait_tightly);
+	CHECK_EQ(got + s.value, posted);
+	CHECK_EQ(s.waiters, 0);
+	CHECK(missed > 0);
+}
+
+/* -- patient waiters sleep for ever; if one that leaves takes a wake-up along, they are
+ * not woken although the value says so -- */
+
+static long taken;
+
+static void patient_or_not(unsigned i, struct rng *r)
+{
+	long end = 0;
+
+	while (!end) {
+		int ret = uk_sem_wait_until(&s, i % 2 ? UK_FOREVER
+						      : uk_after(rnd(r, 50) * UK_US));
+
+		if (ret == 0)
+			end = ADD(&taken, 1) + 1 >= ROUNDS;
+		else
+			uk_sleep(100 * UK_US); /* away from the queue: it must not save the day */
+	}
+	CHECK_EQ(uk_sem_post(&s), 0); /* the others may end, too */
+}
+
+static void a_timeout_does_not_swallow_a_wake_up(void)
+{
+	struct crew crew;
+
+	CHECK_EQ(uk_sem_init(&s, 0), 0);
+	crew_start(&crew, 8, MIXED, patient_or_not);
+	for (int n = 0; n < ROUNDS; n++) {
+		CHECK_EQ(uk_sem_post(&s), 0);
+		EVENTUALLY(GET(&taken) > n);
+	}
+	crew_join(&crew);
+	CHECK_EQ(s.waiters, 0);
+}
+
+static long handled, received;
+static int stop;
+
+static void post_from_handler(int sig)
+{
+	(void)sig;
+	if (uk_sem_post(&s2) == 0)
+		ADD(&handled, 1);
+}
+
+/* Takes what the handler posts, and keeps the runtime busy so that signals find it inside. */
+static void receive_and_churn(unsigned i, struct rng *r)
+{
+	(void)r;
+	while (!GET(&stop)) {
+		if (i % 2) {
+			if (uk_sem_wait_until(&s2, uk_after(50 * UK_MS)) == 0)
+				ADD(&received, 1);
+		} else {
+			CHECK_EQ(uk_sem_wait(&s), 0);
+			CHECK_EQ(uk_sem_post(&s), 0);
+		}
+	}
+}
+
+static void a_signal_handler_may_post(void)
+{
+	struct sigaction sa = { .sa_handler = post_from_handler, .sa_flags = SA_RESTART };
+	struct itimerval every = { { 0, 200 }, { 0, 200 } }, none = { 0 };
+	struct crew crew;
+
+	CHECK_EQ(uk_sem_init(&s, 1), 0);
+	CHECK_EQ(uk_sem_init(&s2, 0), 0);
+	CHECK_EQ(sigaction(SIGALRM, &sa, NULL), 0);
+	crew_start(&crew, 8, MIXED, receive_and_churn);
+	CHECK_EQ(setitimer(ITIMER_REAL, &every, NULL), 0);
+	EVENTUALLY(GET(&received) > 300);
+	CHECK_EQ(setitimer(ITIMER_REAL, &none, NULL), 0);
+	/* all that was posted arrives, though no signal comes any more */
+	EVENTUALLY(GET(&received) == GET(&handled));
+	SET(&stop, 1);
+	crew_join(&crew);
+	CHECK_EQ(s2.value, 0);
+	CHECK_EQ(s2.waiters, 0);
+}
+
+static void *post_late(void *arg)
+{
+	uk_sleep(2 * UK_MS);
+	CHECK_EQ(uk_sem_post(arg), 0);
+	return NULL;
+}
+
+static void who_got_the_post_may_free_it(void)
+{
+	for (int i = 0; i < 30; i++) {
+		uk_sem local = UK_SEM_INIT(0);
+		uk_thread *t;
+
+		CHECK_EQ(uk_thread_create(&t, NULL, post_late, &local), 0);
+		CHECK_EQ(uk_sem_wait(&local), 0);
+		memset(&local, 0xa5, sizeof(local));
+		CHECK_EQ(uk_thread_join(t, NULL), 0);
+		for (size_t k = 0; k < sizeof(local); k++)
+			CHECK_EQ(((unsigned char *)&local)[k], 0xa5);
+	}
+}
+
+int main(void)
+{
+	bed_init();
+	RUN(values_and_errors);
+	RUN(cancel_ends_the_wait);
+	RUN(no_post_is_lost);
+	RUN(a_timeout_that_meets_the_post_loses_nothing);
+	RUN(a_timeout_does_not_swallow_a_wake_up);
+	RUN(a_signal_handler_may_post);
+	RUN(who_got_the_post_may_free_it);
+	return 0;
+}
