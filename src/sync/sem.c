@@ -22,10 +22,6 @@
 #include "sync/futex.h"
 #include "uk/sync.h"
 
-bool rt_in_runtime(void);                /* sched.h has them soon */
-bool rt_defer_wake(const void *addr);
-extern void (*deferred_wake)(const void *addr);
-
 #define VALUE(w) ((uint32_t)(w))
 #define WAITERS(w) ((uint32_t)((w) >> 32))
 #define ONE_WAITER ((uint64_t)1 << 32)

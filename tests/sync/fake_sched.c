@@ -31,8 +31,6 @@ struct fake {
 __thread struct uk_thread *thread_self_tls
 	__attribute__((tls_model("initial-exec")));
 void (*deferred_wake)(const void *addr);
-bool rt_in_runtime(void);
-bool rt_defer_wake(const void *addr);
 
 static struct fake *unused;
 static pthread_mutex_t unused_lock = PTHREAD_MUTEX_INITIALIZER;
