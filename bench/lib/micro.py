@@ -106,7 +106,8 @@ def command(system, c):
     """(words, environment) of one run."""
     words = [c.program, *map(str, c.args)]
     if system.startswith("uk-"):
-        return [build.program("uk"), system[3:], *words], {"UK_VPS": str(c.vps)}
+        return [build.program("uk"), system[3:], *words], {
+            "UK_VPS": str(c.vps), "LD_LIBRARY_PATH": build.runtime()}
     if system == "st" and c.vps > 1:
         raise build.Missing("runs on one processor only")
     path = build.program(system)
