@@ -130,7 +130,7 @@ int log_open(void)
 
 void log_reopen(void)
 {
-	if (fd < 0)
+	if (!cfg.access_log)
 		return;
 	uk_mutex_lock(&lock);
 	reopen = true;
@@ -142,7 +142,7 @@ void log_close(void)
 {
 	uk_time end = uk_after(10 * UK_SEC);
 
-	if (fd < 0)
+	if (!cfg.access_log)
 		return;
 	uk_mutex_lock(&lock);
 	closing = true;
@@ -208,7 +208,7 @@ void log_request(struct conn *c, int status, uint64_t bytes)
 	int64_t sec;
 	char *p;
 
-	if (fd < 0)
+	if (!cfg.access_log)
 		return;
 	peer_text(&c->peer, peer);
 	sec = date_now(&http) / 1000000000;

@@ -62,31 +62,33 @@ static unsigned slot_of(const char *ext)
 	return h;
 }
 
-static void add(const char *ext, const char *type)
+static bool add(const char *ext, const char *type)
 {
 	unsigned h;
 
 	if (strlen(ext) > MAX_EXT || used > SLOTS / 2)
-		return;
+		return false;
 	h = slot_of(ext);
 	if (table[h].type)
-		return; /* the first one wins */
+		return false; /* the first one wins */
 	strcpy(table[h].ext, ext);
 	table[h].type = type;
 	used++;
+	return true;
 }
 
 static void add_line(char *line)
 {
-	char *save, *type = strtok_r(line, " \t\r\n", &save), *ext, *copy = NULL;
+	char *save, *type = strtok_r(line, " \t\r\n", &save), *ext, *copy;
+	bool kept = false;
 
 	if (!type || type[0] == '#' || strlen(type) > 120)
 		return;
-	while ((ext = strtok_r(NULL, " \t\r\n", &save)) != NULL) {
-		if (!copy && !(copy = strdup(type)))
-			return;
-		add(ext, copy);
-	}
+	copy = strdup(type);
+	while (copy && (ext = strtok_r(NULL, " \t\r\n", &save)) != NULL)
+		kept |= add(ext, copy);
+	if (!kept)
+		free(copy);
 }
 
 void mime_init(void)

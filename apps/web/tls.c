@@ -59,7 +59,9 @@ static int bio_create(BIO *b)
 
 static const char *tls_why(void)
 {
-	const char *t = ERR_reason_error_string(ERR_peek_last_error());
+	unsigned long e = ERR_peek_error();
+	const char *t = ERR_SYSTEM_ERROR(e) ? strerror(ERR_GET_REASON(e))
+					    : ERR_reason_error_string(e);
 
 	return t ? t : "unknown error";
 }

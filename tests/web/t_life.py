@@ -34,7 +34,7 @@ def bad_options_are_refused_with_one_clear_line(t):
             (['--mode=' + t.mode, '--port=0', '--access-log=/nonexistent/x'], 3,
              '/nonexistent/x: No such file'),
             (['--mode=' + t.mode, '--port=0', '--tls-cert=/nonexistent', '--tls-key=/x'], 3,
-             'certificate /nonexistent'),
+             'certificate /nonexistent: No such file'),
             (['--mode=' + t.mode, '--port=0', '--tls-cert=' + t.cert, '--tls-key=' + t.cert], 3,
              'key ')]:
         rc, out, err = run(*args)
