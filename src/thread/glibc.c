@@ -102,7 +102,7 @@ static void find_fields(void *libc)
 	glibc.start = in_pd(libc, "_thread_db_pthread_start_routine");
 	glibc.specific = in_pd(libc, "_thread_db_pthread_specific");
 	d = describe(libc, "_thread_db_pthread_specific");
-	glibc.nlevel1 = d ? d->n : 0;
+	glibc.nlevel1 = d ? (size_t)d->bits / 8 * d->n / sizeof(void *) : 0;
 	d = describe(libc, "_thread_db_pthread_key_data_level2_data");
 	glibc.nlevel2 = d ? d->n : 0;
 	glibc.data_size = struct_size(libc, "_thread_db_sizeof_pthread_key_data");

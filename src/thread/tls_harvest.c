@@ -28,7 +28,17 @@ struct harvest {
 
 int harvest_init(void)
 {
-	return glibc.tid == NOWHERE ? -ENOSYS : 0;
+	ptrdiff_t links = 2 * (ptrdiff_t)sizeof(void *);
+
+	if (glibc.tid == NOWHERE)
+		return -ENOSYS;
+	/* these blocks are in libc's list: recycling leaves the links alone */
+	if (glibc.reset == glibc.list)
+		glibc.reset += links;
+	while (glibc.reset_relocs < glibc.reset_relocs_end &&
+	       glibc.relocs[glibc.reset_relocs] < glibc.reset)
+		glibc.reset_relocs++;
+	return 0;
 }
 
 static void *harvest_thread(void *arg)

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A module that a test opens late: its TLS is dynamic. */
+#include "late.h"
+
+static __thread int counter = 42;
+static __thread char zeros[100];
+
+int *late_counter(void)
+{
+	return &counter;
+}
+
+char *late_zeros(void)
+{
+	return zeros;
+}
