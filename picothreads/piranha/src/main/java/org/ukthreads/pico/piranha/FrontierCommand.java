@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.ukthreads.pico.piranha;
 
+import java.io.File;
 import java.io.IOException;
+import java.util.Optional;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -10,7 +12,7 @@ import org.ukthreads.pico.piranha.frontier.FrontierServer;
 
 /** Serves a frontier that crawlers on many machines share. */
 @Command(name = "frontier", mixinStandardHelpOptions = true, description =
-        "Serves a URLFrontier (its gRPC interface, in memory) that many crawlers share with"
+        "Serves a URLFrontier (crawler-commons' gRPC interface) that many crawlers share with"
         + " --frontier=urlfrontier:HOST:PORT, until it is killed.")
 final class FrontierCommand implements Callable<Integer> {
     @Option(names = "--host", paramLabel = "HOST",
@@ -21,9 +23,15 @@ final class FrontierCommand implements Callable<Integer> {
             description = "(default: ${DEFAULT-VALUE}; 0 = any that is free)")
     private int port = 7071;
 
+    @Option(names = "--state", paramLabel = "DIR", description =
+            "Keep the frontier in DIR and go on with what is there; without it, in memory.")
+    private Optional<File> state = Optional.empty();
+
     @Override
     public Integer call() throws InterruptedException {
-        try (FrontierServer server = FrontierServer.start(host, port)) {
+        try (FrontierServer server = state.isPresent()
+                ? FrontierServer.start(host, port, state.get())
+                : FrontierServer.start(host, port)) {
             System.out.println("urlfrontier:" + host + ":" + server.port());
             System.out.flush();
             server.await();

@@ -20,7 +20,7 @@ import org.ukthreads.pico.piranha.web.WebBuilder;
 /** kill -9 at any moment loses no page, and repeats only what was under way. */
 @Timeout(200)
 final class KilledTest {
-    private static final int PAGES = 3000;
+    private static final int PAGES = 2000;
     private static final int THREADS = 40;
 
     @TempDir
@@ -35,7 +35,7 @@ final class KilledTest {
                     "--max-threads=" + THREADS, "--frontier=disk:" + dir.resolve("state"),
                     "--warc=" + archive, web.url(0));
             int kills = 0;
-            for (int at = 400; at < PAGES - 400; at += 600) {
+            for (int at = 400; at < PAGES - 400; at += 400) {
                 Process crawl = Run.process(args, output);
                 while (crawl.isAlive() && web.requests() < at) {
                     Thread.sleep(1);

@@ -4,21 +4,49 @@ package org.ukthreads.pico.piranha.frontier;
 import io.grpc.Server;
 import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder;
 import java.io.Closeable;
+import java.io.File;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 
 /** A URLFrontier server in this process. */
 public final class FrontierServer implements Closeable {
-    private final Server server;
+    private static final String FILE = "urlfrontier.journal";
 
-    private FrontierServer(Server server) {
+    private final Server server;
+    private final Optional<Journal> journal;
+
+    private FrontierServer(Server server, Optional<Journal> journal) {
         this.server = server;
+        this.journal = journal;
     }
 
-    /** Port 0: any that is free. */
+    /** Port 0: any that is free. In memory alone. */
     public static FrontierServer start(String host, int port) throws IOException {
-        return new FrontierServer(NettyServerBuilder.forAddress(new InetSocketAddress(host, port))
-                .addService(new FrontierService()).build().start());
+        return new FrontierServer(serve(host, port, new FrontierService()),
+                Optional.<Journal>empty());
+    }
+
+    /** Goes on where the last server with this directory has ended, be it by kill -9. */
+    public static FrontierServer start(String host, int port, File dir) throws IOException {
+        if (!dir.isDirectory() && !dir.mkdirs()) {
+            throw new IOException("cannot make the directory " + dir);
+        }
+        Journal journal = Journal.open(new File(dir, FILE));
+        try {
+            return new FrontierServer(serve(host, port, new FrontierService(journal)),
+                    Optional.of(journal));
+        } catch (IOException e) {
+            journal.close();
+            throw e;
+        }
+    }
+
+    private static Server serve(String host, int port, FrontierService service)
+            throws IOException {
+        return NettyServerBuilder.forAddress(new InetSocketAddress(host, port))
+                .addService(service).build().start();
     }
 
     public int port() {
@@ -30,7 +58,15 @@ public final class FrontierServer implements Closeable {
     }
 
     @Override
-    public void close() {
+    public void close() throws IOException {
         server.shutdownNow();
+        try {
+            server.awaitTermination(5, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        if (journal.isPresent()) {
+            journal.get().close();
+        }
     }
 }

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The URLFrontier interface of crawler-commons (gRPC), in memory: crawls of queues of URLs.
+ * The URLFrontier interface of crawler-commons (gRPC): crawls of queues of URLs, in memory, with
+ * a journal if it is to survive its process.
  *
  * Any client of that interface can use it, and our client any server of it. All state is behind
- * one lock, held for map operations only; answers are sent outside of it. getURLs goes round the
- * queues, so that no host starves another.
+ * one lock, held for map operations and the journal's write; answers are sent outside of it, so
+ * what a client was told is in the journal. getURLs goes round the queues, so that no host
+ * starves another.
+ *
+ * The journal holds what was put, deleted, and leased, in that order of events; leases too, since
+ * their holders are other processes, which a restart of this one does not end. Delays and blocks
+ * of queues are not kept.
  */
 package org.ukthreads.pico.piranha.frontier;
 
@@ -24,27 +30,55 @@ import crawlercommons.urlfrontier.Urlfrontier.Stats;
 import crawlercommons.urlfrontier.Urlfrontier.StringList;
 import crawlercommons.urlfrontier.Urlfrontier.URLInfo;
 import crawlercommons.urlfrontier.Urlfrontier.URLItem;
+import io.grpc.Status;
 import io.grpc.stub.StreamObserver;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
 import java.net.MalformedURLException;
 import java.net.URL;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 final class FrontierService extends URLFrontierImplBase {
     private static final String DEFAULT_CRAWL = "DEFAULT";
     private static final int DEFAULT_LEASE_SECONDS = 30;
+    private static final int PUT = 'P';
+    private static final int LEASE = 'L';
+    private static final int DELETE = 'D';
 
     private final Map<String, LinkedHashMap<String, HostQueue>> crawls = new LinkedHashMap<>();
     private boolean active = true;      /* guarded by this, as is crawls */
+    private final Optional<Journal> journal;
+
+    FrontierService() {
+        journal = Optional.empty();
+    }
+
+    /** Takes over what the journal holds. */
+    FrontierService(Journal journal) throws IOException {
+        this.journal = Optional.of(journal);
+        for (Optional<byte[]> record = journal.recover(); record.isPresent();
+                record = journal.recover()) {
+            replay(new DataInputStream(new ByteArrayInputStream(record.get())));
+        }
+    }
 
     @Override
     public void getURLs(GetParams ask, StreamObserver<URLInfo> answer) {
-        for (URLInfo info : lease(ask, System.currentTimeMillis())) {
-            answer.onNext(info);
+        try {
+            for (URLInfo info : lease(ask, System.currentTimeMillis())) {
+                answer.onNext(info);
+            }
+            answer.onCompleted();
+        } catch (IOException e) {
+            answer.onError(Status.INTERNAL.withDescription(e.getMessage()).asException());
         }
-        answer.onCompleted();
     }
 
     @Override
@@ -52,7 +86,7 @@ final class FrontierService extends URLFrontierImplBase {
         return new StreamObserver<URLItem>() {
             @Override
             public void onNext(URLItem item) {
-                answer.onNext(AckMessage.newBuilder().setID(item.getID()).setStatus(put(item))
+                answer.onNext(AckMessage.newBuilder().setID(item.getID()).setStatus(keep(item))
                         .build());
             }
 
@@ -90,6 +124,7 @@ final class FrontierService extends URLFrontierImplBase {
         synchronized (this) {
             Map<String, HostQueue> queues = crawls.remove(crawl(ask.getValue()));
             if (queues != null) {
+                deleted(crawl(ask.getValue()));
                 for (HostQueue queue : queues.values()) {
                     count += queue.known();
                 }
@@ -140,7 +175,7 @@ final class FrontierService extends URLFrontierImplBase {
         answer.onCompleted();
     }
 
-    private synchronized List<URLInfo> lease(GetParams ask, long now) {
+    private synchronized List<URLInfo> lease(GetParams ask, long now) throws IOException {
         List<URLInfo> leased = new ArrayList<>();
         if (!active) {
             return leased;
@@ -163,13 +198,79 @@ final class FrontierService extends URLFrontierImplBase {
                         || queuesLeft == 0 || !queue.hasDue(now)) {
                     continue;
                 }
-                leased.addAll(queue.lease(perQueue, now, millis));
+                List<URLInfo> some = queue.lease(perQueue, now, millis);
+                leased(name, key, now + millis, some);
+                leased.addAll(some);
                 queuesLeft--;
                 queues.remove(key);     /* to the end: its turn is over */
                 queues.put(key, queue);
             }
         }
         return leased;
+    }
+
+    private synchronized AckMessage.Status keep(URLItem item) {
+        AckMessage.Status status = put(item);
+        if (status == AckMessage.Status.OK && journal.isPresent()) {
+            byte[] bytes = item.toByteArray();
+            ByteArrayOutputStream record = new ByteArrayOutputStream(1 + bytes.length);
+            record.write(PUT);
+            record.write(bytes, 0, bytes.length);
+            try {
+                journal.get().append(record.toByteArray());
+            } catch (IOException e) {
+                return AckMessage.Status.FAIL;
+            }
+        }
+        return status;
+    }
+
+    private void leased(String crawl, String key, long until, List<URLInfo> urls)
+            throws IOException {
+        if (journal.isPresent()) {
+            ByteArrayOutputStream record = new ByteArrayOutputStream();
+            DataOutputStream out = new DataOutputStream(record);
+            out.write(LEASE);
+            out.writeUTF(crawl);
+            out.writeUTF(key);
+            out.writeLong(until);
+            out.writeInt(urls.size());
+            for (URLInfo url : urls) {
+                out.writeUTF(url.getUrl());
+            }
+            journal.get().append(record.toByteArray());
+        }
+    }
+
+    private void deleted(String crawl) {
+        if (journal.isPresent()) {
+            try {
+                ByteArrayOutputStream record = new ByteArrayOutputStream();
+                DataOutputStream out = new DataOutputStream(record);
+                out.write(DELETE);
+                out.writeUTF(crawl);
+                journal.get().append(record.toByteArray());
+            } catch (IOException e) {
+                throw new IllegalStateException("cannot write the frontier's journal", e);
+            }
+        }
+    }
+
+    private void replay(DataInputStream record) throws IOException {
+        int type = record.read();
+        if (type == PUT) {
+            put(URLItem.parseFrom(record));
+        } else if (type == DELETE) {
+            crawls.remove(record.readUTF());
+        } else if (type == LEASE) {
+            HostQueue queue = crawls.get(record.readUTF()).get(record.readUTF());
+            long until = record.readLong();
+            for (int left = record.readInt(); left > 0; left--) {
+                queue.leased(record.readUTF(), until);
+            }
+        } else {
+            throw new IOException("the journal is not a URLFrontier's");
+        }
     }
 
     private AckMessage.Status put(URLItem item) {

@@ -105,6 +105,17 @@ final class HostQueue {
         return leased;
     }
 
+    /** A lease that was given before the server was started again. */
+    void leased(String url, long until) {
+        Entry entry = entries.get(url);
+        if (entry != null && entry.state != State.SETTLED) {
+            if (entry.state == State.READY) {
+                ready.remove(entry);
+            }
+            hold(entry, until);
+        }
+    }
+
     boolean hasDue(long now) {
         expire(now);
         return now >= blockedUntil && !ready.isEmpty();

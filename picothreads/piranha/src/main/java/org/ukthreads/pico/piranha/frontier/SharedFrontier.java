@@ -55,6 +55,7 @@ public final class SharedFrontier implements Frontier {
     private final String crawlId;
     private final long leaseMillis;
     private final ArrayDeque<Link> batch = new ArrayDeque<>();      /* take()'s thread only */
+    private long lastAnswer = System.nanoTime();                    /* the same */
     private final Uploader uploader;
     private final Fingerprints told = new Fingerprints();   /* guarded by itself */
     private int leased;             /* guarded by this */
@@ -184,27 +185,34 @@ public final class SharedFrontier implements Frontier {
         }
     }
 
-    /** Leases a batch. False: there was none. */
+    /** Leases a batch. False: there was none, or the server is away, but not for long yet. */
     private boolean more() throws IOException {
         GetParams ask = GetParams.newBuilder().setCrawlID(crawlId).setMaxUrlsPerQueue(PER_QUEUE)
                 .setDelayRequestable((int) (leaseMillis / 1000)).build();
-        // The lease began when the server answered, which is no earlier than now.
+        // The lease begins when the server answers, which is no earlier than now.
         long ends = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(leaseMillis);
         try {
             Iterator<URLInfo> urls = stub.withDeadlineAfter(PATIENCE_MILLIS,
-                    TimeUnit.MILLISECONDS).withWaitForReady().getURLs(ask);
+                    TimeUnit.MILLISECONDS).getURLs(ask);
             while (urls.hasNext()) {
                 URLInfo info = urls.next();
                 batch.add(Link.of(info.getUrl(), number(info, DEPTH), number(info, HOPS))
                         .leasedUntil(ends));
             }
-            return !batch.isEmpty();
+            lastAnswer = System.nanoTime();
         } catch (StatusRuntimeException e) {
+            missed(e);
+        }
+        return !batch.isEmpty();
+    }
+
+    private void missed(StatusRuntimeException e) throws IOException {
+        if (System.nanoTime() - lastAnswer > TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS)) {
             throw new IOException("the URLFrontier went away: " + e.getStatus().getCode());
         }
     }
 
-    private boolean over() {
+    private boolean over() throws IOException {
         synchronized (this) {
             if (stopped) {
                 return true;
@@ -213,11 +221,16 @@ public final class SharedFrontier implements Frontier {
                 return false;
             }
         }
-        long open = stats().getSize();
-        synchronized (this) {
-            openThere = open;
+        try {
+            long open = stats().getSize();
+            synchronized (this) {
+                openThere = open;
+            }
+            return open == 0;
+        } catch (StatusRuntimeException e) {
+            missed(e);
+            return false;
         }
-        return open == 0;
     }
 
     /** Waits for results to reach the server, or a while. True: the crawl was stopped. */

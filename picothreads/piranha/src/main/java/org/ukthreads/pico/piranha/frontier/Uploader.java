@@ -16,6 +16,7 @@ import java.util.concurrent.atomic.AtomicReference;
 /** Sends results to a URLFrontier: the found URLs of a batch, and once they are in, the settled. */
 final class Uploader implements Runnable {
     private static final long ACK_MILLIS = 30_000;
+    private static final long AGAIN_MILLIS = 200;
     private static final int BACKLOG = 100;     /* results that a crash would repeat */
 
     private final URLFrontierGrpc.URLFrontierStub stub;
@@ -131,6 +132,26 @@ final class Uploader implements Runnable {
         return accepted.get();
     }
 
+    /** The server may be away for a while: to put an item again does no harm. */
+    private void patiently(List<URLItem> items) throws IOException {
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(ACK_MILLIS);
+        while (true) {
+            try {
+                putNow(items);
+                return;
+            } catch (IOException e) {
+                if (System.nanoTime() - end > 0) {
+                    throw e;
+                }
+            }
+            try {
+                Thread.sleep(AGAIN_MILLIS);
+            } catch (InterruptedException e) {
+                throw new IOException("interrupted while the URLFrontier was away");
+            }
+        }
+    }
+
     /** False: closed, and all is sent. */
     private synchronized boolean await() throws InterruptedException {
         while (settled.isEmpty() && !closed) {
@@ -150,8 +171,8 @@ final class Uploader implements Runnable {
             settled = new ArrayList<>();
             notifyAll();
         }
-        putNow(first);
-        putNow(second);
+        patiently(first);
+        patiently(second);
         synchronized (this) {
             sending = false;
             batches++;
