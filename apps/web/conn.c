@@ -48,17 +48,16 @@ static ssize_t wait_bytes(struct conn *c, bool started)
 	tell(c);
 	if (fresh) {
 		bool first = atomic_load_explicit(&c->requests, memory_order_relaxed) == 0;
-		int was = C_BUSY;
 
 		stream_idle(s);
-		uk_thread_set_deadline(uk_after(first ? cfg.t_header : cfg.t_idle));
-		atomic_compare_exchange_strong(&c->state, &was, C_IDLE);
+		uk_thread_set_deadline(stream_now(s) + (first ? cfg.t_header : cfg.t_idle));
+		atomic_store_explicit(&c->state, C_IDLE, memory_order_release);
 		n = stream_fill(s, cfg.lim.max_header);
 		if (atomic_exchange(&c->state, C_BUSY) == C_ENDING)
 			c->linger = true;
 	} else {
 		if (!started)
-			uk_thread_set_deadline(uk_after(cfg.t_header));
+			uk_thread_set_deadline(stream_now(s) + cfg.t_header);
 		n = stream_fill(s, cfg.lim.max_header);
 	}
 	if (n > 0)
@@ -114,7 +113,7 @@ static void linger(struct conn *c)
 static void serve(struct conn *c)
 {
 	struct stream *s = &c->s;
-	unsigned turn = 0;
+	uint32_t served = 0;
 
 	if (cfg.tls_cert && tls_accept(s, (unsigned)c->id) < 0) {
 		c->linger = s->err == -EPROTONOSUPPORT || s->err == -EPROTO;
@@ -128,11 +127,11 @@ static void serve(struct conn *c)
 		if (s->ilen - s->ipos > c->r.head_len)
 			stream_room(s); /* a pipeline: answer in few sends */
 		keep = respond(c);
-		atomic_fetch_add_explicit(&c->requests, 1, memory_order_relaxed);
+		atomic_store_explicit(&c->requests, ++served, memory_order_relaxed);
 		s->ipos += c->r.head_len;
 		if (!keep || s->err)
 			break;
-		if (++turn % FAIR == 0)
+		if (served % FAIR == 0)
 			uk_yield();
 	}
 	stream_flush(s, false);

@@ -78,7 +78,6 @@ void respond_done(struct conn *c, int status, uint64_t body)
 {
 	unsigned shard = (unsigned)c->id;
 
-	COUNT(shard, requests, 1);
 	if (status < 300)
 		COUNT(shard, r2xx, 1);
 	else if (status < 400)

@@ -45,17 +45,19 @@ bool status_wants(const struct conn *c)
 	return cfg.status_remote || is_loopback(&c->peer);
 }
 
+#define TOTAL(name) total(offsetof(struct counters, name))
 static uint64_t total(size_t off)
 {
 	uint64_t n = 0;
 
+	if (off == offsetof(struct counters, requests))
+		return TOTAL(r2xx) + TOTAL(r3xx) + TOTAL(r4xx) + TOTAL(r5xx);
 	for (unsigned i = 0; i < SHARDS; i++)
 		n += atomic_load_explicit(
 			(_Atomic(uint64_t) *)(void *)((char *)&counters[i] + off),
 			memory_order_relaxed);
 	return n;
 }
-#define TOTAL(name) total(offsetof(struct counters, name))
 
 /* A number from /proc/self/status, in its own unit. */
 static unsigned long proc_number(const char *key)

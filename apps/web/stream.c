@@ -26,6 +26,7 @@ void stream_init(struct stream *s, int fd)
 	s->eof = false;
 	s->ssl = NULL;
 	s->sent = 0;
+	s->now = 0;
 	s->ibuf = s->ismall;
 	s->obuf = s->osmall;
 	s->ipos = s->ilen = s->olen = 0;
@@ -96,14 +97,23 @@ ssize_t stream_fill(struct stream *s, uint32_t max)
 		n = tls_read(s, s->ibuf + s->ilen, s->icap - s->ilen);
 	else
 		n = uk_recv(s->fd, s->ibuf + s->ilen, s->icap - s->ilen, 0);
+	s->now = 0;
 	if (n > 0)
 		s->ilen += (uint32_t)n;
 	return n;
 }
 
-static void write_deadline(void)
+uk_time stream_now(struct stream *s)
 {
-	uk_thread_set_deadline(uk_after(cfg.t_write));
+	if (s->now == 0)
+		s->now = uk_now();
+	return s->now;
+}
+
+/* For the next piece; only the first one after a read may use that read's time. */
+static void write_deadline(struct stream *s)
+{
+	uk_thread_set_deadline(stream_now(s) + cfg.t_write);
 }
 
 static int fail(struct stream *s, ssize_t rc)
@@ -120,7 +130,7 @@ static int send_all(struct stream *s, const char *p, size_t n, int flags)
 		size_t k = n < PIECE ? n : PIECE;
 		ssize_t w;
 
-		write_deadline();
+		write_deadline(s);
 		if (s->ssl)
 			w = tls_write(s, p, k);
 		else
@@ -130,6 +140,8 @@ static int send_all(struct stream *s, const char *p, size_t n, int flags)
 		s->sent += (uint64_t)w;
 		p += w;
 		n -= (size_t)w;
+		if (n)
+			s->now = 0;
 	}
 	return s->err;
 }
@@ -194,13 +206,15 @@ static void send_pair(struct stream *s, const void *p, size_t n)
 	size_t head = s->olen, done;
 	ssize_t w;
 
-	write_deadline();
+	write_deadline(s);
 	w = uk_sendmsg(s->fd, &m, MSG_NOSIGNAL);
 	if (w <= 0) {
 		fail(s, w);
 		return;
 	}
 	s->sent += (uint64_t)w;
+	if ((size_t)w < head + n)
+		s->now = 0;
 	done = (size_t)w;
 	s->olen = 0;
 	if (done < head) {
@@ -239,7 +253,8 @@ static void copy_file(struct stream *s, int fd, off_t off, uint64_t n)
 	while (n && !s->err) {
 		ssize_t k;
 
-		write_deadline();
+		write_deadline(s);
+		s->now = 0;
 		k = uk_pread(fd, buf, n < BIG ? (size_t)n : BIG, off);
 		if (k <= 0) {
 			fail(s, k ? k : -ESTALE);
@@ -262,7 +277,7 @@ void stream_file(struct stream *s, int fd, off_t off, uint64_t n)
 	while (n && !s->err) {
 		ssize_t k;
 
-		write_deadline();
+		write_deadline(s);
 		k = uk_sendfile(s->fd, fd, &off, n < PIECE ? (size_t)n : PIECE);
 		if (k <= 0) { /* 0: the file shrank; the promised length can't be kept */
 			fail(s, k ? k : -ESTALE);
@@ -270,5 +285,6 @@ void stream_file(struct stream *s, int fd, off_t off, uint64_t n)
 		}
 		s->sent += (uint64_t)k;
 		n -= (uint64_t)k;
+		s->now = 0;
 	}
 }

@@ -45,7 +45,7 @@ void options_parse(int argc, char **argv);
 #define WEB_COUNTERS(X) \
 	X(accepted, "connections accepted") \
 	X(closed, "connections closed") \
-	X(requests, "requests answered") \
+	X(requests, "requests answered") /* derived: the sum of the classes */ \
 	X(r1xx, "interim replies") \
 	X(r2xx, "replies of class 2xx") \
 	X(r3xx, "replies of class 3xx") \
@@ -83,6 +83,7 @@ struct stream {
 	int err;           /* first error: -errno, sticky; output is dropped after it */
 	bool eof;          /* TLS: the transport has ended */
 	struct ssl_st *ssl;
+	uk_time now;       /* the time of the last read, while it is near enough; else 0 */
 	uint64_t sent;     /* bytes handed to the kernel (plain) or to TLS */
 	char *ibuf, *obuf; /* small ones of the frame below, or BIG ones from the heap */
 	uint32_t ipos, ilen, icap;
@@ -101,6 +102,8 @@ void stream_printf(struct stream *s, const char *fmt, ...)
 void stream_body(struct stream *s, const void *p, size_t n);
 void stream_file(struct stream *s, int fd, off_t off, uint64_t n);
 int stream_flush(struct stream *s, bool more);
+/* The present, one clock reading per request. */
+uk_time stream_now(struct stream *s);
 void stream_idle(struct stream *s); /* give big buffers back */
 void stream_room(struct stream *s); /* a batch is coming: take a big output buffer */
 
