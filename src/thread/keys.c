@@ -94,9 +94,8 @@ static int grow(struct thread_ext *e, uk_key k)
 	return 0;
 }
 
-int uk_key_set(uk_key k, const void *value)
+int keys_set(struct uk_thread *t, uk_key k, const void *value)
 {
-	struct uk_thread *t = thread_self_tls;
 	struct thread_ext *e;
 	uint32_t gen;
 
@@ -105,9 +104,7 @@ int uk_key_set(uk_key k, const void *value)
 	gen = load_acquire(&keys[k].gen);
 	if (!in_use(gen))
 		return -EINVAL;
-	if (!t)
-		t = thread_foreign();
-	e = t ? thread_ext(t) : NULL;
+	e = thread_ext(t);
 	if (!e || (k >= e->nkeys && grow(e, k)))
 		return -ENOMEM;
 	e->keys[k] = (void *)(uintptr_t)value;

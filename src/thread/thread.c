@@ -15,15 +15,6 @@ struct slab thread_slab, thread_ext_slab, cleanup_slab;
 static uint64_t next_id = 1;
 static pthread_key_t foreign_key;
 
-/* Overridden by thread/keys.c. */
-__attribute__((weak)) void keys_run_destructors(struct uk_thread *t UNUSED)
-{
-}
-
-__attribute__((weak)) void keys_free(struct thread_ext *e UNUSED)
-{
-}
-
 NOINLINE struct uk_thread *thread_self(void)
 {
 	return thread_self_tls;

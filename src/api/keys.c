@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uk_key_set: the one call on keys that may have to adopt a foreign kernel thread first
+ * (thread/keys.c has the others). */
+#include "sched/sched.h"
+#include "thread/keys.h"
+
+int uk_key_set(uk_key k, const void *value)
+{
+	struct uk_thread *t = thread_self_tls;
+
+	if (!t) {
+		t = rt_enter();
+		rt_exit();
+	}
+	return keys_set(t, k, value);
+}

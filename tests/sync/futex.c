@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bed.h"
+#include "sync/futex.h"
+
+static uint32_t word, other;
+
+static void a_value_that_differs_does_not_wait(void)
+{
+	SET(&word, 1);
+	CHECK_EQ(uk_futex_wait(&word, 0, UK_FOREVER), -EAGAIN);
+	CHECK_EQ(uk_futex_wait(&word, 1, uk_after(2 * UK_MS)), -ETIMEDOUT);
+	CHECK_EQ(uk_futex_wait(&word, 1, 0), -ETIMEDOUT);
+	CHECK_EQ(uk_futex_wake(&word, 1), 0);
+}
+
+static int results[16], waiting;
+
+static void wait_here(unsigned i, struct rng *r)
+{
+	(void)r;
+	ADD(&waiting, 1);
+	SET(&results[i], uk_futex_wait(&word, 0, UK_FOREVER));
+	ADD(&waiting, -1);
+}
+
+/* How many are queued on addr; under the bucket's lock, like everybody. */
+static int queued(const uint32_t *addr)
+{
+	struct futex_node *n;
+	struct futex_bucket *b;
+	int count = 0;
+
+	rt_enter();
+	b = futex_lock(addr);
+	for (n = futex_first(b, addr); n; n = futex_next(b, n))
+		count++;
+	futex_unlock(b);
+	rt_exit();
+	return count;
+}
+
+static void wake_wakes_as_many_as_asked(void)
+{
+	static const unsigned kinds[] = { ALL_USER, MIXED, ALL_FOREIGN };
+
+	for (unsigned k = 0; k < 3; k++) {
+		struct crew crew;
+
+		SET(&word, 0);
+		crew_start(&crew, 8, kinds[k], wait_here);
+		EVENTUALLY(queued(&word) == 8);
+		CHECK_EQ(uk_futex_wake(&other, 8), 0);
+		CHECK_EQ(uk_futex_wake(&word, 0), 0);
+		CHECK_EQ(uk_futex_wake(&word, 3), 3);
+		EVENTUALLY(GET(&waiting) == 5);
+		settle_down();
+		CHECK_EQ(GET(&waiting), 5);
+		CHECK_EQ(uk_futex_wake(&word, INT32_MAX), 5);
+		crew_join(&crew);
+		for (int i = 0; i < 8; i++)
+			CHECK_EQ(results[i], 0);
+	}
+}
+
+static void requeue_moves_them(void)
+{
+	struct crew crew;
+
+	SET(&word, 0);
+	crew_start(&crew, 8, MIXED, wait_here);
+	EVENTUALLY(queued(&word) == 8);
+	CHECK_EQ(uk_futex_requeue(&word, 1, 4, &other), 5);
+	EVENTUALLY(GET(&waiting) == 7);
+	CHECK_EQ(queued(&word), 3);
+	CHECK_EQ(queued(&other), 4);
+	CHECK_EQ(uk_futex_requeue(&other, 0, 1, &word), 1); /* and back, the other order */
+	CHECK_EQ(queued(&word), 4);
+	CHECK_EQ(uk_futex_requeue(&word, 0, 9, &word), 0); /* to itself: no effect */
+	CHECK_EQ(uk_futex_wake(&word, 8), 4);
+	CHECK_EQ(uk_futex_wake(&other, 8), 3);
+	crew_join(&crew);
+}
+
+static void requeue_may_ask_for_the_value(void)
+{
+	uint32_t expected = 1;
+
+	SET(&word, 0);
+	rt_enter();
+	CHECK_EQ(futex_requeue(&word, 1, 1, &other, &expected), -EAGAIN);
+	expected = 0;
+	CHECK_EQ(futex_requeue(&word, 1, 1, &other, &expected), 0);
+	rt_exit();
+}
+
+static void *wait_then_time_out(void *arg)
+{
+	(void)arg;
+	return (void *)(intptr_t)uk_futex_wait(&word, 0, uk_after(30 * UK_MS));
+}
+
+static void a_requeued_waiter_can_still_leave(void)
+{
+	uk_thread *t;
+	void *ret;
+
+	SET(&word, 0);
+	CHECK_EQ(uk_thread_create(&t, NULL, wait_then_time_out, NULL), 0);
+	EVENTUALLY(queued(&word) == 1);
+	CHECK_EQ(uk_futex_requeue(&word, 0, 1, &other), 1);
+	CHECK_EQ(uk_thread_join(t, &ret), 0);
+	CHECK_EQ((intptr_t)ret, -ETIMEDOUT);
+	CHECK_EQ(queued(&other), 0);
+	CHECK_EQ(uk_thread_create(&t, NULL, wait_then_time_out, NULL), 0);
+	EVENTUALLY(queued(&word) == 1);
+	CHECK_EQ(uk_futex_requeue(&word, 0, 1, &other), 1);
+	CHECK_EQ(uk_thread_cancel(t), 0);
+	CHECK_EQ(uk_thread_join(t, &ret), 0);
+	CHECK_EQ((intptr_t)ret, -ECANCELED);
+	CHECK_EQ(queued(&other), 0);
+}
+
+static void *wait_for_bits(void *bits)
+{
+	CHECK_EQ(futex_wait(&word, 0, (uint32_t)(uintptr_t)bits, TIME_NEVER), 0);
+	return NULL;
+}
+
+static void bit_sets_choose_the_waiter(void)
+{
+	uk_thread *t[2];
+
+	SET(&word, 0);
+	for (uintptr_t i = 0; i < 2; i++)
+		CHECK_EQ(uk_thread_create(&t[i], NULL, wait_for_bits, (void *)(i + 1)), 0);
+	EVENTUALLY(queued(&word) == 2);
+	rt_enter();
+	CHECK_EQ(futex_wake(&word, 9, 4), 0);
+	CHECK_EQ(futex_wake(&word, 9, 2), 1);
+	rt_exit();
+	CHECK_EQ(uk_thread_join(t[1], NULL), 0);
+	rt_enter();
+	CHECK_EQ(futex_wake(&word, 9, FUTEX_ANY), 1);
+	rt_exit();
+	CHECK_EQ(uk_thread_join(t[0], NULL), 0);
+}
+
+/* -- the classic: a ticket moves round a ring of threads, each asleep until the word is its
+ * number. One lost wake-up stops it for good. -- */
+
+#define LAPS 400
+
+static void pass_the_ticket(unsigned i, struct rng *r)
+{
+	(void)r;
+	for (uint32_t lap = 0; lap < LAPS; lap++) {
+		uint32_t v;
+
+		while ((v = GET(&word)) != lap * 8 + i)
+			CHECK(uk_futex_wait(&word, v, UK_FOREVER) != -ETIMEDOUT);
+		SET(&word, v + 1);
+		uk_futex_wake(&word, INT32_MAX);
+	}
+}
+
+static void no_wake_up_is_lost(void)
+{
+	static const unsigned kinds[] = { ALL_USER, MIXED, ALL_FOREIGN };
+
+	for (unsigned k = 0; k < 3; k++) {
+		SET(&word, 0);
+		crew_run(8, kinds[k], pass_the_ticket);
+		CHECK_EQ(word, 8 * LAPS);
+	}
+}
+
+/* -- tokens: a taker that times out must not take another's wake-up along -- */
+
+static long takes;
+static int stop;
+
+static void take(unsigned i, struct rng *r)
+{
+	while (!GET(&stop)) {
+		uint32_t v = GET(&word);
+
+		if (v && __atomic_compare_exchange_n(&word, &v, v - 1, false, __ATOMIC_SEQ_CST,
+						     __ATOMIC_SEQ_CST)) {
+			ADD(&takes, 1);
+		} else if (!v && i % 2) {
+			uk_futex_wait(&word, 0, UK_FOREVER);
+		} else if (!v &&
+			   uk_futex_wait(&word, 0, uk_after(rnd(r, 50) * UK_US)) == -ETIMEDOUT) {
+			uk_sleep(50 * UK_US);
+		}
+	}
+}
+
+static void a_timeout_does_not_swallow_a_wake_up(void)
+{
+	struct crew crew;
+
+	SET(&word, 0);
+	crew_start(&crew, 8, MIXED, take);
+	for (long n = 0; n < 1500; n++) {
+		ADD(&word, 1);
+		uk_futex_wake(&word, 1);
+		EVENTUALLY(GET(&takes) > n);
+	}
+	SET(&stop, 1);
+	ADD(&word, 100);
+	uk_futex_wake(&word, INT32_MAX);
+	crew_join(&crew);
+}
+
+int main(void)
+{
+	bed_init();
+	RUN(a_value_that_differs_does_not_wait);
+	RUN(wake_wakes_as_many_as_asked);
+	RUN(requeue_moves_them);
+	RUN(requeue_may_ask_for_the_value);
+	RUN(a_requeued_waiter_can_still_leave);
+	RUN(bit_sets_choose_the_waiter);
+	RUN(no_wake_up_is_lost);
+	RUN(a_timeout_does_not_swallow_a_wake_up);
+	return 0;
+}
