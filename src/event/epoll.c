@@ -367,6 +367,12 @@ static bool ep_can(const struct reactor *r UNUSED, enum io_kind kind)
 	return true;
 }
 
+/* The caller wants -EAGAIN, as a ring would give it. */
+static bool asks_dontwait(const struct io_op *op)
+{
+	return op->kind >= IO_RECV && op->kind <= IO_SENDMSG && (op->flags & MSG_DONTWAIT);
+}
+
 /* What need not or cannot wait: true if op ended here. */
 static bool start_at_once(struct reactor *r, struct io_op *op)
 {
@@ -386,6 +392,10 @@ static bool start_at_once(struct reactor *r, struct io_op *op)
 	}
 	if (!ep_can(r, op->kind)) {
 		finish(r, op, REACTOR_READY);
+		return true;
+	}
+	if (asks_dontwait(op)) {
+		finish(r, op, (int)try_op(r, op));
 		return true;
 	}
 	return false;

@@ -103,6 +103,16 @@ static uint32_t unsubmitted(const struct uring *u)
 	return u->sq_tail - load_acquire(u->sq_head);
 }
 
+static void check_fatal(const struct uring *u, long n)
+{
+	if (n == -EBADF || n == -EOPNOTSUPP || n == -EINVAL)
+		uk_panic("io_uring_enter on descriptor %d: error %ld; has the program closed "
+			 "a descriptor that is not its own?", u->fd, n);
+	if (n == -EPERM || n == -EACCES || n == -ENOSYS)
+		uk_panic("io_uring_enter: error %ld; a seccomp filter that was installed later "
+			 "refuses it: set UK_REACTOR=epoll", n);
+}
+
 /* Hand over what is queued; wait for min completions at most ns (< 0: no limit). */
 static long enter(struct reactor *r, uint32_t min, int64_t ns)
 {
@@ -120,9 +130,8 @@ static long enter(struct reactor *r, uint32_t min, int64_t ns)
 	else
 		n = sysn(SYS_io_uring_enter, u->fd, unsubmitted(u), min,
 			 flags | URING_ENTER_EXT_ARG, &arg, sizeof(arg));
-	if (unlikely(n == -EBADF || n == -EOPNOTSUPP || n == -EINVAL))
-		uk_panic("io_uring_enter on descriptor %d: error %ld; has the program closed "
-			 "a descriptor that is not its own?", u->fd, n);
+	if (unlikely(n < 0))
+		check_fatal(u, n);
 	return n;
 }
 

@@ -264,7 +264,7 @@ static void accept_and_connect_meet(void)
 		acc.addr2 = &plen;
 		acc.flags = SOCK_CLOEXEC;
 		submit(&acc);
-		if (!(is_uring && nonblock)) /* a ring says -EAGAIN there, as it may */
+		if (!nonblock || !(is_uring || UK_HOSTILE)) /* -EAGAIN is allowed there */
 			stays_pending(&acc);
 		c = socket(AF_INET, SOCK_STREAM | (nonblock ? SOCK_NONBLOCK : 0), 0);
 		con = mk(IO_CONNECT, c, &a, sizeof(a));
