@@ -23,7 +23,7 @@ static void open_barrier(uk_barrier *b, struct futex_bucket *fb)
 	uint32_t left = b->arrived;
 	struct futex_node *n = futex_first(fb, b), *next;
 
-	b->arrived = 0;
+	store_relaxed(&b->arrived, 0); /* a dump may peek */
 	b->phase++;
 	for (; left; left--, n = next) {
 		next = futex_next(fb, n);
@@ -40,7 +40,7 @@ static bool passed(uk_barrier *b, struct futex_node *n)
 
 	if (!yes) {
 		futex_take(n, FUTEX_LEFT);
-		b->arrived--;
+		store_relaxed(&b->arrived, b->arrived - 1);
 	}
 	futex_unlock(fb);
 	return yes;
@@ -59,7 +59,7 @@ int uk_barrier_wait_until(uk_barrier *b, uk_time deadline)
 		rt_exit();
 		return 1;
 	}
-	b->arrived++;
+	store_relaxed(&b->arrived, b->arrived + 1);
 	futex_push(fb, &n, b, t, wait_begin(t, WAIT_BARRIER, b), false);
 	futex_unlock(fb);
 	why = wait_park(t, n.token, deadline);

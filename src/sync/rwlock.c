@@ -53,6 +53,14 @@ static bool rw_try(uk_rwlock *l, enum rw_role role, uint32_t *s, struct uk_threa
 	return false;
 }
 
+/* Under the bucket's lock; relaxed stores because a dump may peek. */
+static void count(uk_rwlock *l, enum rw_role role, int by)
+{
+	uint32_t *n = role == RW_READ ? &l->readers_waiting : &l->writers_waiting;
+
+	store_relaxed(n, *n + (uint32_t)by);
+}
+
 static void grant_node(struct futex_node *n)
 {
 	futex_take(n, FUTEX_HANDED);
@@ -63,17 +71,17 @@ static void grant_node(struct futex_node *n)
 static void grant_readers(uk_rwlock *l, struct futex_bucket *b)
 {
 	struct futex_node *n = futex_first(b, l), *next;
-	uint32_t count = l->readers_waiting;
+	uint32_t left = l->readers_waiting;
 
-	l->readers_waiting = 0;
-	fetch_add_acq_rel(&l->state, count * RW_READER);
+	store_relaxed(&l->readers_waiting, 0);
+	fetch_add_acq_rel(&l->state, left * RW_READER);
 	if (!l->writers_waiting)
 		fetch_and_acq_rel(&l->state, ~RW_WAITERS);
-	for (; n && count; n = next) { /* counted: the lock may be gone after the last */
+	for (; n && left; n = next) { /* counted: the lock may be gone after the last */
 		next = futex_next(b, n);
 		if (n->tag != RW_READ)
 			continue;
-		count--;
+		left--;
 		grant_node(n);
 	}
 }
@@ -84,7 +92,7 @@ static void grant_writer(uk_rwlock *l, struct futex_bucket *b)
 
 	while (n->tag != RW_WRITE)
 		n = futex_next(b, n);
-	l->writers_waiting--;
+	count(l, RW_WRITE, -1);
 	store_relaxed(&l->owner, (uintptr_t)n->thread);
 	/* nobody inside and WAITERS set: only grants, under this lock, write the state */
 	store_release(&l->state,
@@ -123,10 +131,7 @@ static bool rw_enqueue(uk_rwlock *l, enum rw_role role, struct uk_thread *t,
 	} while (!(s & RW_WAITERS) && !cas_relaxed(&l->state, &s, s | RW_WAITERS));
 	n->tag = role;
 	futex_push(b, n, l, t, wait_begin(t, WAIT_RWLOCK, l), false);
-	if (role == RW_READ)
-		l->readers_waiting++;
-	else
-		l->writers_waiting++;
+	count(l, role, 1);
 	/* the last reader may be gone and on its way to this bucket: do its work */
 	grant(l, b, RW_WRITE);
 	futex_unlock(b);
@@ -141,10 +146,7 @@ static bool rw_leave(uk_rwlock *l, struct futex_node *n)
 
 	if (!mine) {
 		futex_take(n, FUTEX_LEFT);
-		if (n->tag == RW_READ)
-			l->readers_waiting--;
-		else
-			l->writers_waiting--;
+		count(l, n->tag, -1);
 		if (l->readers_waiting + l->writers_waiting == 0)
 			fetch_and_acq_rel(&l->state, ~RW_WAITERS);
 		else

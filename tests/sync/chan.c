@@ -1,6 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bed.h"
 
+/* A request that cannot be met shall fail, under sanitizers, too. */
+const char *__tsan_default_options(void);
+const char *__asan_default_options(void);
+const char *__tsan_default_options(void)
+{
+	return "allocator_may_return_null=1";
+}
+
+const char *__asan_default_options(void)
+{
+	return "allocator_may_return_null=1";
+}
+
 static uk_chan *c;
 
 static void create_checks_its_arguments(void)
