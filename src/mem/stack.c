@@ -66,14 +66,15 @@ struct stack_slab {
 
 struct pool {
 	struct mag_pool mag;
-	unsigned order;
 	char *bump, *end;   /* lock; never handed out */
 	size_t mapped;      /* lock; stacks in all slabs */
 	void **cold;        /* lock; stacks without pages, and where the array ends */
 	size_t ncold, room; /* lock */
 } LINE_ALIGNED;
 
-static struct pool pools[STACK_ORDERS];
+static struct pool pools[STACK_ORDERS] = {
+    [0 ... STACK_MAX_ORDER] = {.mag.lock = LOCK_INIT(RANK_NONE)}, /* a leaf */
+};
 static struct slab slabs = {.lock = LOCK_INIT(RANK_NONE),
 			    .size = (sizeof(struct stack_slab) + 63) & ~(size_t)63};
 static uint64_t handed;   /* stacks ever handed out; fetch_add */
@@ -152,22 +153,13 @@ static inline struct idle *idle_of(void *base, unsigned order)
 	return (struct idle *)(void *)(top - color_of(base, order) - CACHE_LINE);
 }
 
-/* The lock word 0 is "free": pools need no initialisation but for rank and order, which
- * everybody would write alike. */
-static void pool_lock(struct pool *p, unsigned order)
+static bool map_slab_locked(struct pool *p, unsigned order)
 {
-	store_relaxed(&p->mag.lock.rank, RANK_STACK);
-	lock_acquire(&p->mag.lock);
-	p->order = order;
-}
-
-static bool map_slab_locked(struct pool *p)
-{
-	size_t size = (size_t)1 << p->order, n = MAX(p->mapped, SLAB_FIRST);
+	size_t size = (size_t)1 << order, n = MAX(p->mapped, SLAB_FIRST);
 	struct stack_slab *d;
 	long m = -ENOMEM;
 
-	n = MIN(n, MAX(SLAB_BYTES >> p->order, SLAB_STACKS));
+	n = MIN(n, MAX(SLAB_BYTES >> order, SLAB_STACKS));
 	d = slab_get(&slabs, NULL);
 	if (!d)
 		return false;
@@ -185,7 +177,7 @@ static bool map_slab_locked(struct pool *p)
 	}
 	sys3(SYS_madvise, m, n * size, MADV_NOHUGEPAGE);
 	d->bytes = n * size;
-	d->order = p->order;
+	d->order = order;
 	/* release: a handler that sees the base sees the rest (pairs with in_slab) */
 	store_release(&d->base, (uintptr_t)m);
 	p->bump = (char *)m;
@@ -226,8 +218,8 @@ static void *get_fresh(struct pool *p, unsigned order)
 	char *base = NULL;
 	int err;
 
-	pool_lock(p, order);
-	if (p->bump != p->end || map_slab_locked(p)) {
+	lock_acquire(&p->mag.lock);
+	if (p->bump != p->end || map_slab_locked(p, order)) {
 		base = p->bump;
 		p->bump += (size_t)1 << order;
 	}
@@ -237,7 +229,7 @@ static void *get_fresh(struct pool *p, unsigned order)
 	err = install_guard(base);
 	if (unlikely(err)) {
 		say_no_guard(err);
-		pool_lock(p, order);
+		lock_acquire(&p->mag.lock);
 		if (p->bump == base + ((size_t)1 << order))
 			p->bump = base; /* nobody came after us: as if it never was */
 		lock_release(&p->mag.lock);
@@ -248,13 +240,13 @@ static void *get_fresh(struct pool *p, unsigned order)
 }
 
 /* A stack whose pages stack_pool_trim gave back. */
-static void *get_cold(struct pool *p, unsigned order)
+static void *get_cold(struct pool *p)
 {
 	void *base = NULL;
 
 	if (!load_relaxed(&p->ncold))
 		return NULL; /* a hint */
-	pool_lock(p, order);
+	lock_acquire(&p->mag.lock);
 	if (p->ncold)
 		base = p->cold[--p->ncold];
 	lock_release(&p->mag.lock);
@@ -277,7 +269,7 @@ void *stack_get(struct stack_cache *c, unsigned order, unsigned *color)
 		return NULL;
 	p = &pools[order];
 	x = mag_get(c ? &c->free[order] : NULL, &p->mag);
-	base = x ? container_of(x, struct idle, node)->base : get_cold(p, order);
+	base = x ? container_of(x, struct idle, node)->base : get_cold(p);
 	if (base) {
 		/* what the dead thread's frames poisoned */
 		ASAN_UNPOISON_MEMORY_REGION(base, (size_t)1 << order);
@@ -320,14 +312,14 @@ void stack_trim(void *base, unsigned order, void *sp)
 		sys3(SYS_madvise, from, to - from, MADV_DONTNEED);
 }
 
-static void make_cold(struct pool *p, struct mag_node *x)
+static void make_cold(struct pool *p, unsigned order, struct mag_node *x)
 {
 	void *base = container_of(x, struct idle, node)->base;
-	size_t size = (size_t)1 << p->order;
+	size_t size = (size_t)1 << order;
 
 	sys3(SYS_madvise, (char *)base + STACK_GUARD, size - STACK_GUARD,
 	     MADV_DONTNEED);
-	pool_lock(p, p->order);
+	lock_acquire(&p->mag.lock);
 	keep_cold_locked(p, base);
 	lock_release(&p->mag.lock);
 }
@@ -343,7 +335,7 @@ size_t stack_pool_trim(void)
 		while ((x = mag_pool_get(&pools[o].mag, &n))) {
 			for (; x; x = next, total++) {
 				next = x->next;
-				make_cold(&pools[o], x);
+				make_cold(&pools[o], o, x);
 			}
 		}
 	}
@@ -382,6 +374,20 @@ bool stack_find_guard(const void *addr, void **base, size_t *size)
 	*base = (void *)(l.addr - off);
 	*size = each;
 	return true;
+}
+
+void stack_fork_lock(void)
+{
+	for (unsigned o = STACK_MIN_ORDER; o <= STACK_MAX_ORDER; o++)
+		lock_acquire(&pools[o].mag.lock);
+	lock_acquire(&slabs.lock);
+}
+
+void stack_fork_unlock(void)
+{
+	lock_release(&slabs.lock);
+	for (unsigned o = STACK_MIN_ORDER; o <= STACK_MAX_ORDER; o++)
+		lock_release(&pools[o].mag.lock);
 }
 
 uint64_t stack_mapped(void)

@@ -45,6 +45,9 @@ size_t stack_pool_trim(void);
 /* Is addr in the guard of some stack? Async-signal-safe, lock-free. Fills base and
  * size. */
 bool stack_find_guard(const void *addr, void **base, size_t *size);
+/* Around fork: nobody is inside the pools. The child must not use caches of others. */
+void stack_fork_lock(void);
+void stack_fork_unlock(void);
 uint64_t stack_mapped(void); /* stacks in existence */
 /* "MADV_GUARD_INSTALL", "PROT_NONE" or "none"; UK_GUARD=madvise|mprotect|none in the
  * environment forces it (tests). */

@@ -81,6 +81,8 @@ int modules_init(void);
 void modules_refresh(void); /* what the loader did since */
 /* Every module's TLS but libc's becomes what it is in a new thread. */
 void modules_reset(void *tp);
+void modules_fork_lock(void);
+void modules_fork_unlock(void);
 /* tls.c: calls fn for every block ever made. */
 void tls_each_block(void (*fn)(void *tp, void *arg), void *arg);
 

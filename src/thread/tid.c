@@ -38,7 +38,7 @@ static void mark(void *tp, void *arg)
 
 	if (!load_relaxed(&tls_block_of(tp)->live))
 		return;
-	off = (uint64_t)(uint32_t)tls_tid(tp) - first;
+	off = (uint64_t)tls_block_of(tp)->tid - first;
 	if (off < WINDOW)
 		busy[off / 64] |= 1ull << off % 64;
 }
@@ -82,4 +82,14 @@ uint32_t tid_fresh(struct tid_range *r)
 		number = r->next++;
 	} while (unlikely(taken(number)));
 	return tid_of(number);
+}
+
+void tid_fork_lock(void)
+{
+	lock_acquire(&lock);
+}
+
+void tid_fork_unlock(void)
+{
+	lock_release(&lock);
 }

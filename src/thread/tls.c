@@ -113,6 +113,7 @@ static inline void renew_pd(char *tp, void *stack, size_t size)
 void *tls_get(struct tls_cache *c, void *stack, size_t size)
 {
 	struct mag_node *x = mag_get(c ? &c->free : NULL, &pool);
+	struct tls_block *b;
 	char *tp = x ? tls_tp_of(container_of(x, struct tls_block, node)) : new_block();
 
 	if (unlikely(!tp))
@@ -122,9 +123,10 @@ void *tls_get(struct tls_cache *c, void *stack, size_t size)
 	*(int *)(void *)(tp + glibc.herr) = 0;
 	renew_locale(tp);
 	renew_pd(tp, stack, size);
-	store_relaxed((uint32_t *)(void *)(tp + glibc.tid),
-		      tid_fresh(c ? &c->tids : NULL));
-	store_relaxed(&tls_block_of(tp)->live, 1);
+	b = tls_block_of(tp);
+	b->tid = tid_fresh(c ? &c->tids : NULL);
+	*(uint32_t *)(void *)(tp + glibc.tid) = b->tid;
+	store_relaxed(&b->live, 1);
 	return tp;
 }
 
@@ -145,6 +147,63 @@ void tls_cache_flush(struct tls_cache *c)
 void tls_modules_changed(void)
 {
 	modules_refresh();
+}
+
+/* --- fork --- */
+
+void tls_fork_lock(void)
+{
+	modules_fork_lock();
+	tid_fork_lock();
+	lock_acquire(&pool.lock);
+	template_fork_lock();
+}
+
+void tls_fork_unlock(void)
+{
+	template_fork_unlock();
+	lock_release(&pool.lock);
+	tid_fork_unlock();
+	modules_fork_unlock();
+}
+
+static void is_block(void *tp, void *arg)
+{
+	if (tp == *(void **)arg)
+		*(void **)arg = NULL;
+}
+
+static void leave_list(char *tp)
+{
+	void **links = (void **)(void *)(tp + glibc.list);
+	void **next = links[0], **prev = links[1];
+
+	next[1] = prev;
+	prev[0] = next;
+	links[0] = links[1] = links;
+}
+
+void tls_fork_child(void)
+{
+	static struct {
+		void *next;
+		long offset;
+		void *pending;
+	} robust;
+	static uint32_t ended;
+	char *tp = arch_get_tp();
+	void *found = tp;
+
+	tls_each_block(is_block, &found);
+	if (found) /* some kernel thread's own */
+		return;
+	if (make == template_make)
+		leave_list(tp);
+	*(uint32_t *)(void *)(tp + glibc.tid) = tls_block_of(tp)->tid;
+	/* the kernel thread will run others: its end must not write here */
+	robust.next = &robust.next;
+	sys2(SYS_set_robust_list, &robust, sizeof(robust));
+	sys1(SYS_set_tid_address, &ended);
 }
 
 /* --- the self-test --- */

@@ -48,6 +48,13 @@ void tls_run_destructors(void);
  * its initial image in the blocks of threads that run already (new lives need no call).
  */
 void tls_modules_changed(void);
+/* Around fork: nobody is inside the pools. In the child, after libc's own work (which
+ * puts the caller's block into libc's list and gives it the kernel's tid),
+ * tls_fork_child makes the block ours again. The child must not use caches of others;
+ * their blocks are lost. */
+void tls_fork_lock(void);
+void tls_fork_unlock(void);
+void tls_fork_child(void);
 /* Where the caller's initial-exec variable at addr lives in tp's block. */
 void *tls_address_in(void *tp, const void *addr);
 void *tls_current(void);     /* the running %fs */

@@ -17,6 +17,7 @@ struct tls_block {
 	struct tls_block
 	    *all;      /* the next of all blocks; written before it is published */
 	uint32_t live; /* handed out; tls_get and tls_put */
+	uint32_t tid;          /* tls_get; libc's own word for it is changed by fork */
 };
 
 #define TLS_HEAD ((size_t)CACHE_LINE)
@@ -41,7 +42,12 @@ int harvest_init(void);
  * TLS. */
 void template_copy(void *tp);
 
+void template_fork_lock(void);
+void template_fork_unlock(void);
+
 /* Fresh tids (tid.c). */
 uint32_t tid_fresh(struct tid_range *r); /* r may be NULL */
+void tid_fork_lock(void);
+void tid_fork_unlock(void);
 
 #endif

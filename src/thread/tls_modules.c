@@ -314,3 +314,13 @@ void modules_reset(void *tp)
 	if (unlikely(load_relaxed(&ever_dynamic)) && glibc.dtv != NOWHERE)
 		reset_dtv(tp);
 }
+
+void modules_fork_lock(void)
+{
+	lock_acquire(&lock);
+}
+
+void modules_fork_unlock(void)
+{
+	lock_release(&lock);
+}

@@ -69,3 +69,13 @@ void *template_make(void)
 	template_copy((void *)tp);
 	return (void *)tp;
 }
+
+void template_fork_lock(void)
+{
+	lock_acquire(&blocks.lock);
+}
+
+void template_fork_unlock(void)
+{
+	lock_release(&blocks.lock);
+}

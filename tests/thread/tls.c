@@ -15,6 +15,7 @@
 #include <sys/auxv.h>
 #include <sys/rseq.h>
 #include <sys/single_threaded.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -572,6 +573,54 @@ static void threads_alive_see_late_static_tls(void)
 	fibers_run(2, 200, use_late, NULL); /* and so do those to come */
 }
 
+/* --- fork --- */
+
+static void fork_and_go_on(void *arg)
+{
+	int status, tid = fiber_tid();
+	pid_t pid;
+
+	(void)arg;
+	CHECK_EQ(pthread_mutex_lock(&recursive), 0);
+	tls_fork_lock();
+	stack_fork_lock();
+	pid = fork();
+	stack_fork_unlock();
+	tls_fork_unlock();
+	if (pid) {
+		CHECK(waitpid(pid, &status, 0) == pid);
+		CHECK_EQ(status, 0);
+		CHECK_EQ(pthread_mutex_unlock(&recursive), 0);
+		return;
+	}
+	tls_fork_child();
+	CHECK_EQ(fiber_tid(), tid);
+	CHECK_EQ(pthread_mutex_lock(&recursive), 0); /* still ours */
+	CHECK_EQ(pthread_mutex_unlock(&recursive), 0);
+	CHECK_EQ(pthread_mutex_unlock(&recursive), 0);
+	with_value = 5;
+}
+
+static void the_child_of_a_user_thread_works_on(void)
+{
+	pid_t parent = getpid();
+
+	fiber_run_one(fork_and_go_on, NULL);
+	if (getpid() == parent)
+		return;
+	/* the block is recycled, libc walks its lists, and all is as before */
+	for (int i = 0; i < 10; i++)
+		fiber_run_one(check_newborn, NULL);
+	for (int i = 0; i < 3; i++) {
+		void *args[20] = {late_static};
+
+		fibers_run(2, array_size(args), open_or_live, args);
+		fibers_run(2, 200, stir, NULL);
+	}
+	fflush(NULL);
+	_exit(0);
+}
+
 /* --- numbers --- */
 
 extern uint64_t tid_counter;
@@ -680,6 +729,7 @@ int main(int argc, char **argv)
 	RUN(stdio_lines_stay_whole);
 	RUN(dynamic_tls_is_fresh_in_each_life);
 	RUN(threads_alive_see_a_late_module);
+	RUN(the_child_of_a_user_thread_works_on);
 	RUN(threads_alive_see_late_static_tls);
 	RUN(many_late_modules_grow_the_dtv);
 	RUN(a_hundred_thousand_blocks_live);
