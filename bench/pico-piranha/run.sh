@@ -54,8 +54,8 @@ fi
 pico=$root/picothreads
 crawler=$(ls "$pico"/piranha/target/piranha-*.jar 2>/dev/null | head -1 || true)
 server=$(ls "$pico"/piranha-web/target/piranha-web-*.jar 2>/dev/null | head -1 || true)
-if [ -z "$crawler" ] || [ -z "$server" ]; then
-	mvn -q -f "$pico" -pl piranha-web,piranha -am package -DskipTests >&2
+if [ -z "$crawler" ] || [ -z "$server" ] || [ ! -f "$pico/pico-cli/target/pico.jar" ]; then
+	mvn -q -f "$pico" -pl piranha-web,piranha,pico-cli -am package -DskipTests >&2
 	crawler=$(ls "$pico"/piranha/target/piranha-*.jar | head -1)
 	server=$(ls "$pico"/piranha-web/target/piranha-web-*.jar | head -1)
 fi
@@ -87,7 +87,7 @@ crawl() { # SYSTEM: one crawl of $seed; the summary is in $work/out.json
 	rm -f "$work/out.json"
 	case $system in
 	pico)
-		JAVA_HOME=$jdk JDK_JAVA_OPTIONS=-Xmx$heap timeout 900 \
+		JAVA_HOME=$jdk PICO_JAVA_OPTS=-Xmx$heap timeout 900 \
 			"$pico/bin/pico" piranha --threads=pico "${common[@]}" \
 			2> "$work/err" ;;
 	*)

@@ -4,7 +4,6 @@ package org.ukthreads.pico.piranha;
 import java.io.File;
 import java.io.IOException;
 import java.util.Optional;
-import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
@@ -14,7 +13,7 @@ import org.ukthreads.pico.piranha.frontier.FrontierServer;
 @Command(name = "frontier", mixinStandardHelpOptions = true, description =
         "Serves a URLFrontier (crawler-commons' gRPC interface) that many crawlers share with"
         + " --frontier=urlfrontier:HOST:PORT, until it is killed.")
-final class FrontierCommand implements Callable<Integer> {
+final class FrontierCommand {
     @Option(names = "--host", paramLabel = "HOST",
             description = "The address to listen on (default: ${DEFAULT-VALUE}).")
     private String host = "127.0.0.1";
@@ -27,8 +26,7 @@ final class FrontierCommand implements Callable<Integer> {
             "Keep the frontier in DIR and go on with what is there; without it, in memory.")
     private Optional<File> state = Optional.empty();
 
-    @Override
-    public Integer call() throws InterruptedException {
+    int serve() throws InterruptedException {
         try (FrontierServer server = state.isPresent()
                 ? FrontierServer.start(host, port, state.get())
                 : FrontierServer.start(host, port)) {

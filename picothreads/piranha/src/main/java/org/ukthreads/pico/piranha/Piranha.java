@@ -16,13 +16,13 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.Callable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
+import picocli.CommandLine.ParseResult;
 import picocli.CommandLine.Spec;
 
 import org.ukthreads.pico.piranha.frontier.DiskFrontier;
@@ -31,7 +31,7 @@ import org.ukthreads.pico.piranha.frontier.MemoryFrontier;
 import org.ukthreads.pico.piranha.frontier.SharedFrontier;
 
 @Command(name = "pico piranha", mixinStandardHelpOptions = true, version = "piranha 0.1.0",
-        sortOptions = false, subcommands = FrontierCommand.class,
+        sortOptions = false,
         header = "Crawls the web from the given URLs, with one thread per URL.",
         description = {"", "Visits each page once, follows its links within the scope, obeys"
             + " robots.txt, and is polite to hosts.", ""},
@@ -43,7 +43,7 @@ import org.ukthreads.pico.piranha.frontier.SharedFrontier;
             "  pico piranha --depth=2 https://example.org/",
             "  pico piranha --frontier=disk:crawl --warc=warc https://example.org/",
             "  pico piranha --frontier=disk:crawl --warc=warc --resume https://example.org/"})
-public final class Piranha implements Callable<Integer> {
+public final class Piranha {
     private static final int FETCHED_NOTHING = 1;
     private static final int USAGE = 2;
     private static final int BROKEN = 4;
@@ -62,30 +62,28 @@ public final class Piranha implements Callable<Integer> {
         System.exit(run(args));
     }
 
+    /** The parser only parses: the crawl starts from here, with no library's frame between. */
     static int run(String... args) {
-        return new CommandLine(new Piranha())
+        Piranha piranha = new Piranha();
+        FrontierCommand frontier = new FrontierCommand();
+        CommandLine line = new CommandLine(piranha).addSubcommand("frontier", frontier)
                 .setCaseInsensitiveEnumValuesAllowed(true)
-                .setOverwrittenOptionsAllowed(true)
-                .setExitCodeExceptionMapper(new CommandLine.IExitCodeExceptionMapper() {
-                    @Override
-                    public int getExitCode(Throwable failure) {
-                        failure.printStackTrace();
-                        return BROKEN;
-                    }
-                })
-                .setParameterExceptionHandler(new CommandLine.IParameterExceptionHandler() {
-                    @Override
-                    public int handleParseException(ParameterException complaint, String[] all) {
-                        System.err.println("piranha: " + complaint.getMessage()
-                                + "\nTry 'pico piranha --help'.");
-                        return USAGE;
-                    }
-                })
-                .execute(args);
+                .setOverwrittenOptionsAllowed(true);
+        try {
+            ParseResult parsed = line.parseArgs(args);
+            if (CommandLine.printHelpIfRequested(parsed)) {
+                return 0;
+            }
+            return parsed.hasSubcommand() ? frontier.serve() : piranha.crawl();
+        } catch (ParameterException e) {
+            System.err.println("piranha: " + e.getMessage() + "\nTry 'pico piranha --help'.");
+            return USAGE;
+        } catch (InterruptedException e) {
+            return STOPPED;
+        }
     }
 
-    @Override
-    public Integer call() throws InterruptedException {
+    private int crawl() throws InterruptedException {
         String complaint = options.check();
         if (!complaint.isEmpty()) {
             throw usage(complaint);
@@ -99,7 +97,7 @@ public final class Piranha implements Callable<Integer> {
         try (Frontier frontier = frontier(); Crawl crawl = new Crawl(options, normal, frontier,
                 threads)) {
             stopper.install(crawl, options.maxTimeMillis);
-            return crawl(crawl, stopper);
+            return run(crawl, stopper);
         } catch (IOException e) {
             System.err.println("piranha: " + message(e));
             return BROKEN;
@@ -108,7 +106,7 @@ public final class Piranha implements Callable<Integer> {
         }
     }
 
-    private int crawl(Crawl crawl, Stopper stopper) throws IOException, InterruptedException {
+    private int run(Crawl crawl, Stopper stopper) throws IOException, InterruptedException {
         boolean bar = options.progress || (!options.quiet && System.console() != null);
         Progress progress = new Progress(crawl, System.err);
         if (bar) {

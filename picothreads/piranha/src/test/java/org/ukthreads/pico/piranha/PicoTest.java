@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.ukthreads.pico.piranha;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.ukthreads.pico.piranha.web.TestWeb;
+import org.ukthreads.pico.piranha.web.WebBuilder;
+
+/** The translated crawler, as `pico piranha` starts it, does what the untranslated one does. */
+@Timeout(120)
+final class PicoTest {
+    private static final Path HOME = Path.of("").toAbsolutePath().getParent();
+
+    @TempDir
+    private Path dir;
+
+    /** The jars are of this build: in the whole build the command comes before the crawler. */
+    @BeforeEach
+    void the_command_is_built() {
+        assumeTrue(Files.exists(HOME.resolve("pico-cli/target/pico.jar")), "no pico.jar");
+    }
+
+    @Test
+    void pico_threads_crawl_the_whole_web() throws Exception {
+        try (TestWeb web = new WebBuilder().pages(1000).hosts(4).size(2000, 20_000).start()) {
+            assertEquals(0, crawl("--threads=pico", "--warc=" + dir.resolve("warc"), web.url(0)),
+                    output());
+            List<Run.Line> lines = Run.log(dir.resolve("log"));
+            assertEquals(1000, lines.size());
+            Map<String, Integer> counts = Run.counts(web);
+            Set<String> archived = Warcs.check(dir.resolve("warc"));
+            for (int page = 0; page < 1000; page++) {
+                assertEquals(1, counts.get(Run.key(web, page)), "fetches of page " + page);
+                assertTrue(archived.contains(web.url(page)));
+            }
+            for (Run.Line line : lines) {
+                assertEquals("page", line.outcome(), line.toString());
+            }
+        }
+    }
+
+    @Test
+    void pico_threads_keep_their_manners() throws Exception {
+        try (TestWeb web = new WebBuilder().pages(20).hosts(2).fanout(19).start()) {
+            assertEquals(0, crawl("--per-host=1", "--delay=100ms", web.url(0)), output());
+            assertEquals(20, Run.counts(web).size());
+            for (int i = 0; i < 2; i++) {
+                String host = TestWeb.address(i);
+                long[] starts = web.hits().stream().filter(hit -> hit.host().equals(host)
+                        && hit.path().startsWith("/p/")).mapToLong(hit -> hit.startNanos())
+                        .toArray();
+                assertEquals(10, starts.length);
+                for (int k = 1; k < starts.length; k++) {
+                    assertTrue(starts[k] - starts[k - 1] > 90_000_000L, "too close");
+                }
+            }
+        }
+    }
+
+    @Test
+    void bad_usage_has_its_exit_code_here_too() throws Exception {
+        assertEquals(2, crawl("--delay=5", "http://127.0.0.1/"));
+        assertTrue(output().contains("'5' is no time"), output());
+    }
+
+    private int crawl(String... options) throws Exception {
+        List<String> command = new ArrayList<>();
+        command.add(HOME.resolve("bin/pico").toString());
+        command.add("piranha");
+        command.addAll(Run.fast(dir.resolve("log"), options));
+        ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true)
+                .redirectOutput(ProcessBuilder.Redirect.to(dir.resolve("output").toFile()));
+        builder.environment().put("JAVA_HOME", System.getProperty("java.home"));
+        Process process = builder.start();
+        if (!process.waitFor(100, TimeUnit.SECONDS)) {
+            process.destroyForcibly();
+            return -1;
+        }
+        return process.exitValue();
+    }
+
+    private String output() throws IOException {
+        return Files.readString(dir.resolve("output"));
+    }
+}
