@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read and write in all their forms, open, stat, fsync, close.
+/* read and write in all their forms, open, stat, fsync.
  *
  * One name, two natures. A *stream* (pipe, socket, tty, eventfd) may have nothing for
  * hours: its reads go to the reactor at once unless the last one filled its buffer, its
@@ -331,6 +331,8 @@ int uk_fstat(int fd, struct stat *st)
 	struct uk_thread *t = rt_enter();
 	long r = io_marked(t, SYS_fstat, fd, SYS_ARG(st), 0, 0, 0, 0);
 
+	if (r == 0 && S_ISREG(st->st_mode))
+		io_hint_set(fd, HINT_FILE);
 	rt_exit();
 	return (int)r;
 }
@@ -358,22 +360,4 @@ int uk_fsync(int fd)
 int uk_fdatasync(int fd)
 {
 	return sync_op(fd, 1);
-}
-
-/* Who waits on fd must go first: an operation holds the open file, so the peer would see no
- * end, and a stale read would swallow bytes. The number is free whatever close says, so it
- * is never repeated, and neither cancellation nor a deadline keeps it from happening. */
-int uk_close(int fd)
-{
-	struct uk_thread *t = rt_enter();
-	long r;
-
-	sched_io_cancel_fd(t, fd);
-	io_hint_set(fd, 0);
-	COUNT(t, syscalls);
-	block_begin(t, false);
-	r = sys1(SYS_close, fd);
-	block_end(t);
-	rt_exit();
-	return r == -EINTR ? 0 : (int)r;
 }

@@ -64,9 +64,10 @@ static long recv_op(struct uk_thread *t, struct io_op *op)
 }
 
 /* MSG_PEEK|MSG_WAITALL: nothing announces that more bytes follow those that stay in the
- * queue, so look again and again. */
+ * queue, so look again and again. (io_uring would put the second look behind the first.) */
 static long peek_all(struct uk_thread *t, struct io_op *op, size_t want)
 {
+	op->flags &= ~(uint32_t)MSG_WAITALL;
 	for (;;) {
 		long r = recv_op(t, op);
 		int end;
@@ -277,6 +278,8 @@ static long accept_op(struct uk_thread *t, struct io_op *op)
 	uint32_t len = sizeof(listens);
 	long r;
 
+	if (op->flags & ~(uint32_t)(SOCK_CLOEXEC | SOCK_NONBLOCK))
+		return -EINVAL;
 	if (!(load_relaxed(io_hint(op->fd)) & HINT_SOCK)) {
 		COUNT(t, syscalls);
 		r = sys5(SYS_getsockopt, op->fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len);

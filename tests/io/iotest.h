@@ -87,9 +87,10 @@ static void on_sigpipe(int sig)
 
 static inline void io_test_init(unsigned seconds)
 {
+	const char *limit = getenv("UK_TEST_SECONDS");
 	struct rlimit lim;
 
-	alarm(seconds);
+	alarm(limit ? (unsigned)atoi(limit) : seconds);
 	signal(SIGPIPE, on_sigpipe);
 	getrlimit(RLIMIT_NOFILE, &lim);
 	lim.rlim_cur = lim.rlim_max;

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* close, while others wait on the descriptor or are just about to.
+ *
+ * A pending operation holds the open file: the peer sees no end, and a stale read swallows
+ * bytes. So it must be cancelled; but a thread on another vp may begin the next one between
+ * the cancelling and the close, and would wait for ever on a file that nobody can name (an
+ * acceptor that comes back for the next client while its listener is closed). Hence
+ *
+ *   dup3(dead, fd)       in one step the number means a descriptor opened with O_PATH: all
+ *                        that comes from now on gets -EBADF from the kernel itself, and the
+ *                        number cannot be given to another file yet
+ *   sched_io_cancel_fd   who holds the old file wakes with -EBADF
+ *   close(fd)
+ *
+ * It leaves no gap: an operation is in its reactor's table before the kernel looks its
+ * descriptor up, so either that look finds the dead one or our look at the table finds it.
+ *
+ * dup3 hides the error of closing the old file, which for a regular file on some file
+ * systems tells of lost data; and what waits for a disk ends by itself. So files are closed
+ * plainly.
+ *
+ * Rejected: a mark "is being closed" that submitters look at (the number may be another
+ * file's before the mark is taken back); shutdown(2) (other processes hold the socket).
+ */
+#include "io/io.h"
+
+#include <fcntl.h>
+
+#define DEAD_FLOOR 1024
+
+static int dead_fd = -1; /* made when first needed, by whoever is first; then fixed */
+
+static int dead_open(struct uk_thread *t)
+{
+	long low = io_marked(t, SYS_openat, AT_FDCWD, SYS_ARG("/"), O_PATH | O_CLOEXEC, 0, 0, 0);
+	long fd = low < 0 ? low : sys3(SYS_fcntl, low, F_DUPFD_CLOEXEC, DEAD_FLOOR);
+	int none = -1;
+
+	if (fd < 0)
+		fd = low; /* no room above */
+	else
+		sys1(SYS_close, low);
+	if (fd >= 0 && !cas_acq_rel(&dead_fd, &none, (int)fd)) {
+		sys1(SYS_close, fd);
+		fd = none;
+	}
+	return (int)fd;
+}
+
+/* Make fd a dead one. False: there is none, or fd is not open. */
+static bool kill_number(struct uk_thread *t, int fd)
+{
+	int dead = load_acquire(&dead_fd);
+
+	if (unlikely(dead < 0))
+		dead = dead_open(t);
+	COUNT(t, syscalls);
+	if (dead < 0 || dead == fd || sys2(SYS_fcntl, fd, F_GETFL) < 0)
+		return false;
+	/* marked: it closes the old file, which may linger */
+	return io_marked(t, SYS_dup3, dead, fd, O_CLOEXEC, 0, 0, 0) == fd;
+}
+
+/* The number is free whatever the kernel says, so close is never repeated; neither
+ * cancellation nor a deadline keeps it from happening. */
+int uk_close(int fd)
+{
+	struct uk_thread *t = rt_enter();
+	bool file = load_relaxed(io_hint(fd)) & HINT_FILE;
+	long r;
+
+	io_hint_set(fd, 0);
+	if (!file)
+		kill_number(t, fd);
+	sched_io_cancel_fd(t, fd);
+	COUNT(t, syscalls);
+	block_begin(t, false);
+	r = sys1(SYS_close, fd);
+	block_end(t);
+	rt_exit();
+	return r == -EINTR ? 0 : (int)r;
+}

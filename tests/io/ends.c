@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a blocked call ends before its time: deadline, cancellation, close by another. One
+ * table of blocked calls, each tried with each end. */
+#include "iotest.h"
+
+#include <pty.h>
+
+#define BIG ((size_t)4 << 20)
+
+static char big[BIG];
+
+struct blocked {
+	const char *name;
+	int (*setup)(int s[2]);  /* 0: not here */
+	ssize_t (*call)(int fd); /* blocks on s[0] */
+	ssize_t partial;         /* at least so many bytes go through before it blocks */
+};
+
+static int pipe_in(int s[2])
+{
+	make_pipe(s, 0);
+	return 1;
+}
+
+static int pipe_out(int s[2])
+{
+	int p[2];
+
+	make_pipe(p, 4096);
+	s[0] = p[1];
+	s[1] = p[0];
+	return 1;
+}
+
+static int pipe_full(int s[2])
+{
+	pipe_out(s);
+	CHECK_EQ(write(s[0], big, 4096), 4096);
+	return 1;
+}
+
+static int tcp(int s[2])
+{
+	make_tcp(s, 8192);
+	return 1;
+}
+
+static int unix_stream(int s[2])
+{
+	make_unix(s, SOCK_STREAM);
+	return 1;
+}
+
+static int unix_full(int s[2])
+{
+	make_unix(s, SOCK_STREAM);
+	while (send(s[0], big, 4096, MSG_DONTWAIT) > 0)
+		;
+	return 1;
+}
+
+static int udp(int s[2])
+{
+	struct sockaddr_in a = { .sin_family = AF_INET };
+
+	s[0] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	s[1] = -1;
+	CHECK_EQ(bind(s[0], (struct sockaddr *)&a, sizeof(a)), 0);
+	return 1;
+}
+
+static int listener(int s[2])
+{
+	struct sockaddr_in a;
+
+	s[0] = make_listener(&a, 8);
+	s[1] = -1;
+	return 1;
+}
+
+static int tty(int s[2])
+{
+	return openpty(&s[1], &s[0], NULL, NULL, NULL) == 0;
+}
+
+static ssize_t c_read(int fd)
+{
+	char b[100];
+
+	return uk_read(fd, b, sizeof(b));
+}
+
+static ssize_t c_readv(int fd)
+{
+	char b[100];
+	struct iovec v[2] = { { b, 50 }, { b + 50, 50 } };
+
+	return uk_readv(fd, v, 2);
+}
+
+static ssize_t c_read_all(int fd)
+{
+	char b[100];
+
+	return uk_read_all(fd, b, sizeof(b));
+}
+
+static ssize_t c_write(int fd)
+{
+	return uk_write(fd, big, BIG);
+}
+
+static ssize_t c_write_all(int fd)
+{
+	return uk_write_all(fd, big, BIG);
+}
+
+static ssize_t c_writev(int fd)
+{
+	struct iovec v[2] = { { big, 100 }, { big, BIG / 2 } };
+
+	return uk_writev(fd, v, 2);
+}
+
+static ssize_t c_recv(int fd)
+{
+	char b[100];
+
+	return uk_recv(fd, b, sizeof(b), 0);
+}
+
+static ssize_t c_peekall(int fd)
+{
+	char b[100];
+
+	return uk_recv(fd, b, sizeof(b), MSG_PEEK | MSG_WAITALL);
+}
+
+static ssize_t c_recvfrom(int fd)
+{
+	struct sockaddr_storage a;
+	socklen_t len = sizeof(a);
+	char b[100];
+
+	return uk_recvfrom(fd, b, sizeof(b), 0, (struct sockaddr *)&a, &len);
+}
+
+static ssize_t c_recvmsg(int fd)
+{
+	char b[100];
+	struct iovec v = { b, 100 };
+	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
+
+	return uk_recvmsg(fd, &m, 0);
+}
+
+static ssize_t c_send(int fd)
+{
+	return uk_send(fd, big, BIG, MSG_NOSIGNAL);
+}
+
+static ssize_t c_sendmsg(int fd)
+{
+	struct iovec v[3] = { { big, 100 }, { big, BIG / 2 }, { big, BIG / 2 } };
+	struct msghdr m = { .msg_iov = v, .msg_iovlen = 3 };
+
+	return uk_sendmsg(fd, &m, MSG_NOSIGNAL);
+}
+
+static ssize_t c_accept(int fd)
+{
+	return uk_accept(fd, NULL, NULL);
+}
+
+static ssize_t c_wait(int fd)
+{
+	return uk_wait(fd, POLLIN, UK_FOREVER);
+}
+
+static int sparse = -1; /* a file of BIG zeroes */
+
+static ssize_t c_sendfile(int fd)
+{
+	off_t off = 0;
+
+	return uk_sendfile(fd, sparse, &off, BIG);
+}
+
+static ssize_t c_sendfile_small(int fd)
+{
+	off_t off = 0;
+
+	return uk_sendfile(fd, sparse, &off, 10000);
+}
+
+static ssize_t c_splice_in(int fd)
+{
+	int p[2];
+	ssize_t r;
+
+	make_pipe(p, 0);
+	r = uk_splice(fd, NULL, p[1], NULL, 1000, 0);
+	uk_close(p[0]);
+	uk_close(p[1]);
+	return r;
+}
+
+static ssize_t c_splice_out(int fd)
+{
+	int p[2];
+	ssize_t r;
+
+	make_pipe(p, 0);
+	CHECK_EQ(write(p[1], big, 1000), 1000);
+	r = uk_splice(p[0], NULL, fd, NULL, 1000, 0);
+	uk_close(p[0]);
+	uk_close(p[1]);
+	return r;
+}
+
+static const struct blocked table[] = {
+	{ "read of a pipe", pipe_in, c_read, 0 },
+	{ "readv of a pipe", pipe_in, c_readv, 0 },
+	{ "read_all of a pipe", pipe_in, c_read_all, 0 },
+	{ "read of a tty", tty, c_read, 0 },
+	{ "read of a socket", tcp, c_read, 0 },
+	{ "write to a full pipe", pipe_full, c_write, 0 },
+	{ "write to a pipe", pipe_out, c_write, 4096 },
+	{ "write_all to a pipe", pipe_out, c_write_all, 0 },
+	{ "writev to a pipe", pipe_out, c_writev, 4096 },
+	{ "write to a full socket", unix_full, c_write, 0 },
+	{ "recv", tcp, c_recv, 0 },
+	{ "recv, unix", unix_stream, c_recv, 0 },
+	{ "recv, udp", udp, c_recv, 0 },
+	{ "recv, peek all", unix_stream, c_peekall, 0 },
+	{ "recvfrom, udp", udp, c_recvfrom, 0 },
+	{ "recvmsg", tcp, c_recvmsg, 0 },
+	{ "send", tcp, c_send, 4096 },
+	{ "send to a full socket", unix_full, c_send, 0 },
+	{ "sendmsg", tcp, c_sendmsg, 4096 },
+	{ "sendmsg, unix", unix_full, c_sendmsg, 0 },
+	{ "accept", listener, c_accept, 0 },
+	{ "wait", tcp, c_wait, 0 },
+	{ "wait, pipe", pipe_in, c_wait, 0 },
+	{ "sendfile", tcp, c_sendfile, 4096 },
+	{ "sendfile to a full socket", unix_full, c_sendfile, 0 },
+	{ "small sendfile to a full socket", unix_full, c_sendfile_small, 0 },
+	{ "sendfile to a full pipe", pipe_full, c_sendfile, 0 },
+	{ "splice from a socket", tcp, c_splice_in, 0 },
+	{ "splice from a pipe", pipe_in, c_splice_in, 0 },
+	{ "splice to a full pipe", pipe_full, c_splice_out, 0 },
+	{ "splice to a full socket", unix_full, c_splice_out, 0 },
+};
+#define ROWS (sizeof(table) / sizeof(table[0]))
+
+static void check_end(const struct blocked *b, ssize_t r, ssize_t err)
+{
+	if (r == err && !b->partial)
+		return;
+	if (b->partial && r >= b->partial && r < (ssize_t)BIG)
+		return;
+	fprintf(stderr, "%s: %zd instead of %zd\n", b->name, r, err);
+	exit(1);
+}
+
+static void close_both(const int s[2])
+{
+	CHECK(flags_untouched(s[0]));
+	uk_close(s[0]);
+	if (s[1] >= 0)
+		uk_close(s[1]);
+}
+
+static void deadlines_end_calls(void)
+{
+	for (size_t i = 0; i < ROWS; i++) {
+		uk_time start = uk_now(), took;
+		ssize_t r;
+		int s[2];
+
+		if (!table[i].setup(s))
+			continue;
+		CHECK_EQ(uk_thread_set_deadline(start + 15 * MS), UK_FOREVER);
+		r = table[i].call(s[0]);
+		took = uk_now() - start;
+		check_end(&table[i], r, -ETIMEDOUT);
+		CHECK(took >= 15 * MS);
+		CHECK(took < 2 * UK_SEC);
+		/* and it stays passed */
+		check_end(&(struct blocked){ table[i].name, 0, 0, 0 }, table[i].call(s[0]),
+			  -ETIMEDOUT);
+		uk_thread_set_deadline(UK_FOREVER);
+		close_both(s);
+	}
+}
+
+struct victim {
+	const struct blocked *b;
+	int fd;
+	ssize_t r, again;
+};
+
+static void *victim(void *arg)
+{
+	struct victim *v = arg;
+
+	v->r = v->b->call(v->fd);
+	if (v->again) {
+		v->again = v->b->call(v->fd); /* stays cancelled */
+		CHECK_EQ(uk_thread_cancelled(), 1);
+		CHECK_EQ(uk_thread_cancel_clear(), 1);
+	}
+	return NULL;
+}
+
+static void cancellation_ends_calls(void)
+{
+	for (size_t i = 0; i < ROWS; i++) {
+		struct victim v = { .b = &table[i], .again = 1 };
+		uk_thread *t;
+		int s[2];
+
+		if (!table[i].setup(s))
+			continue;
+		v.fd = s[0];
+		t = spawn(victim, &v);
+		uk_sleep(3 * MS);
+		CHECK_EQ(uk_thread_cancel(t), 0);
+		join(t);
+		check_end(&table[i], v.r, -ECANCELED);
+		CHECK_EQ(v.again, -ECANCELED);
+		close_both(s);
+	}
+}
+
+static void close_ends_calls(void)
+{
+	for (size_t i = 0; i < ROWS; i++) {
+		struct victim v[3];
+		uk_thread *t[3];
+		int s[2];
+
+		if (!table[i].setup(s))
+			continue;
+		for (int k = 0; k < 3; k++) {
+			v[k] = (struct victim){ .b = &table[i], .fd = s[0] };
+			t[k] = spawn(victim, &v[k]);
+		}
+		uk_sleep(3 * MS);
+		CHECK_EQ(uk_close(s[0]), 0);
+		for (int k = 0; k < 3; k++) {
+			join(t[k]);
+			if (v[k].r != -EBADF && !(table[i].partial && v[k].r >= 0))
+				check_end(&table[i], v[k].r, -EBADF);
+		}
+		if (s[1] >= 0)
+			uk_close(s[1]);
+	}
+}
+
+/* What the closed socket would still have received goes to nobody; the peer sees the end;
+ * the number is another file's the next moment and loses nothing. */
+static void a_closed_number_is_clean(void)
+{
+	for (int round = 0; round < 200; round++) {
+		struct victim v = { .b = &table[10] };
+		char b[10];
+		int s[2], n[2], fd;
+		uk_thread *t;
+
+		make_tcp(s, 0);
+		make_unix(n, SOCK_STREAM);
+		v.fd = fd = s[0];
+		t = spawn(victim, &v);
+		if (round % 3)
+			uk_yield();
+		else
+			uk_sleep(MS / 2);
+		CHECK_EQ(uk_close(fd), 0);
+		CHECK_EQ(dup2(n[0], fd), fd); /* the number's new life */
+		CHECK_EQ(send(n[1], "fresh", 5, 0), 5);
+		CHECK_EQ(uk_recv(s[1], b, 10, 0), 0); /* FIN */
+		/* a victim that had not begun may read the new file: that is its right */
+		join(t);
+		if (v.r == -EBADF) {
+			CHECK_EQ(uk_recv(fd, b, 10, 0), 5);
+			CHECK(!memcmp(b, "fresh", 5));
+		} else {
+			CHECK_EQ(v.r, 5);
+		}
+		uk_close(fd);
+		uk_close(n[0]);
+		uk_close(n[1]);
+		uk_close(s[1]);
+	}
+}
+
+struct looper {
+	int fd, got;
+	int rounds; /* atomics */
+};
+
+static void *looper(void *arg)
+{
+	struct looper *l = arg;
+
+	for (;;) {
+		int fd = uk_accept(l->fd, NULL, NULL);
+
+		if (fd < 0)
+			return (void *)(intptr_t)fd;
+		__atomic_fetch_add(&l->rounds, 1, __ATOMIC_RELAXED);
+		uk_close(fd);
+	}
+}
+
+/* An acceptor that comes back for the next client while its listener is being closed must
+ * not wait for ever. */
+static void nobody_slips_in_while_closing(void)
+{
+	for (int round = 0; round < 100; round++) {
+		struct looper l = { 0 };
+		struct sockaddr_in a;
+		uk_thread *t[4];
+		int c[6];
+
+		l.fd = make_listener(&a, 16);
+		for (int k = 0; k < 4; k++)
+			t[k] = spawn(looper, &l);
+		for (int k = 0; k < 6; k++) {
+			c[k] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+			CHECK_EQ(uk_connect(c[k], (struct sockaddr *)&a, sizeof(a)), 0);
+		}
+		CHECK_EQ(uk_close(l.fd), 0);
+		for (int k = 0; k < 4; k++)
+			CHECK_EQ((intptr_t)join(t[k]), -EBADF);
+		for (int k = 0; k < 6; k++)
+			uk_close(c[k]);
+	}
+}
+
+static void deadlines_do_not_hurt_who_is_served(void)
+{
+	char b[10];
+	int s[2];
+
+	make_unix(s, SOCK_STREAM);
+	for (int i = 0; i < 200; i++) {
+		CHECK_EQ(uk_send(s[1], "x", 1, 0), 1);
+		uk_thread_set_deadline(uk_after(UK_SEC));
+		CHECK_EQ(uk_recv(s[0], b, 10, 0), 1);
+		uk_thread_set_deadline(UK_FOREVER);
+	}
+	uk_close(s[0]);
+	uk_close(s[1]);
+}
+
+int main(void)
+{
+	io_test_init(50);
+	sparse = temp_file();
+	CHECK_EQ(ftruncate(sparse, BIG), 0);
+	BOTH(deadlines_end_calls);
+	USER(cancellation_ends_calls);
+	BOTH(close_ends_calls);
+	USER(a_closed_number_is_clean);
+	BOTH(nobody_slips_in_while_closing);
+	BOTH(deadlines_do_not_hurt_who_is_served);
+	return 0;
+}
