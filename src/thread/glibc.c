@@ -147,14 +147,18 @@ static int find_libc_tls(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-static int find_tls(void *libc)
+static size_t round_up(size_t n, size_t align)
+{
+	return (n + align - 1) & ~(align - 1);
+}
+
+static int find_tls(void)
 {
 	char *tp = arch_get_tp();
 	void (*info)(size_t *, size_t *);
 	const ptrdiff_t *rseq = dlsym(RTLD_DEFAULT, "__rseq_offset");
 	size_t size = 0;
 
-	(void)libc;
 	glibc.err = (char *)__errno_location() - tp;
 	glibc.herr = (char *)__h_errno_location() - tp;
 	glibc.ctype_b = (const char *)__ctype_b_loc() - tp;
@@ -169,7 +173,13 @@ static int find_tls(void *libc)
 	if (!glibc.pd_size || size <= glibc.pd_size)
 		return -ENOSYS;
 	glibc.align = MAX(glibc.align, (size_t)CACHE_LINE);
-	glibc.below = (size - glibc.pd_size + glibc.align - 1) & ~(glibc.align - 1);
+	if (glibc.pd == 0) {
+		glibc.below = round_up(size - glibc.pd_size, glibc.align);
+		glibc.above = glibc.pd_size;
+	} else {
+		glibc.below = round_up((size_t)-glibc.pd, glibc.align);
+		glibc.above = size;
+	}
 	return 0;
 }
 
@@ -232,7 +242,7 @@ static void *template_thread(void *arg)
 	struct template *t = arg;
 	char *tp = arch_get_tp();
 
-	memcpy(glibc.snap, tp - glibc.below, glibc.below + glibc.pd_size);
+	memcpy(glibc.snap, tp - glibc.below, glibc.below + glibc.above);
 	glibc.snap_tp = tp;
 	t->frame = (uintptr_t)&t;
 	if ((char *)pthread_self() != tp + glibc.pd) {
@@ -280,7 +290,7 @@ static void find_stack(const struct template *t)
 static int find_relocs(ptrdiff_t from, ptrdiff_t to, uintptr_t stack, size_t size)
 {
 	uintptr_t lo = (uintptr_t)glibc.snap_tp - glibc.below;
-	size_t len = glibc.below + glibc.pd_size;
+	size_t len = glibc.below + glibc.above;
 
 	for (ptrdiff_t o = from; o + (ptrdiff_t)sizeof(void *) <= to;
 	     o += sizeof(void *)) {
@@ -374,7 +384,7 @@ int glibc_run(void *(*fn)(void *), void *arg, void *stack, size_t size, pthread_
 
 static int run_template(struct template *t)
 {
-	size_t size = glibc.below + 2 * glibc.pd_size + PAGE;
+	size_t size = glibc.below + glibc.above + glibc.pd_size;
 	pthread_t id;
 	long p;
 	int err;
@@ -387,7 +397,7 @@ static int run_template(struct template *t)
 	err = glibc.key_create(&t->key, NULL);
 	if (err)
 		return -err;
-	size = (TEMPLATE_STACK + glibc.below + glibc.pd_size + PAGE) & ~(PAGE - 1);
+	size = round_up(TEMPLATE_STACK + glibc.below + glibc.above, PAGE);
 	err = glibc_run(template_thread, t, NULL, size, &id);
 	if (!err)
 		err = -glibc.join(id, NULL);
@@ -412,7 +422,7 @@ int glibc_learn(void)
 		return err;
 	find_fields(libc);
 	find_slotinfo(libc);
-	err = find_tls(libc);
+	err = find_tls();
 	if (err)
 		return err;
 	err = run_template(&t);

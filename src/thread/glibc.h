@@ -4,7 +4,10 @@
  *
  *   low                                              high
  *   | surplus | TLS of modules ... | libc's TLS | struct pthread |     (x86-64)
- *   ^tp - below                                 ^tp == pd        ^tp + pd_size
+ *   ^tp - below                                 ^tp == pd        ^tp + above
+ *
+ *   | struct pthread | TCB | TLS of modules ... | surplus |             (aarch64)
+ *   ^pd, tp - below  ^tp                                  ^tp + above
  */
 #ifndef THREAD_GLIBC_H
 #define THREAD_GLIBC_H
@@ -29,7 +32,8 @@ struct glibc {
 	void (*call_tls_dtors)(void);  /* may be NULL */
 
 	/* the block */
-	size_t below, align, pd_size;
+	size_t below, above; /* bytes on both sides of tp */
+	size_t align, pd_size;
 	ptrdiff_t pd; /* struct pthread - tp */
 	/* offsets from tp, NOWHERE = unknown */
 	ptrdiff_t tid, list, dtv, cancel, start, stackblock;
@@ -48,7 +52,7 @@ struct glibc {
 	size_t map_modid, map_offset;
 	void *libc_map; /* its link map */
 
-	/* a newborn thread's block as it was, from tp - below to tp + pd_size */
+	/* a newborn thread's block as it was, from tp - below to tp + above */
 	char *snap;
 	char *snap_tp;                /* where its tp was */
 	ptrdiff_t relocs[RELOCS_MAX]; /* words that point into the block, from tp */

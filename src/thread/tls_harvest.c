@@ -72,7 +72,7 @@ static void *birth(char *mem, size_t size)
 
 void *harvest_make(void)
 {
-	size_t size = BIRTH_STACK + glibc.below + glibc.pd_size + glibc.align;
+	size_t size = BIRTH_STACK + glibc.below + glibc.above + glibc.align;
 	long mem;
 	void *tp;
 

@@ -143,7 +143,7 @@ static ptrdiff_t static_offset(const struct dl_phdr_info *info, const char *tp)
 		/* TLS ends at tp; 0 and -1 mean "not static" */
 		return off && off <= glibc.below ? -(ptrdiff_t)off : NOWHERE;
 	}
-	if (data && (size_t)(data - (tp - glibc.below)) < glibc.below + glibc.pd_size)
+	if (data && (size_t)(data - (tp - glibc.below)) < glibc.below + glibc.above)
 		return data - tp;
 	return NOWHERE;
 }
@@ -250,6 +250,8 @@ static int rebuild_locked(void)
 
 void modules_refresh(void)
 {
+	if (!load_relaxed(&current))
+		return; /* dlopen before tls_init, or there are no blocks */
 	lock_acquire(&lock);
 	if (changed(current) && rebuild_locked())
 		uk_warn("no memory for the table of TLS modules");

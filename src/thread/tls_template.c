@@ -22,7 +22,7 @@ static struct slab blocks;
 
 int template_init(void)
 {
-	size_t size = TLS_HEAD + glibc.below + glibc.pd_size;
+	size_t size = TLS_HEAD + glibc.below + glibc.above;
 
 	/* TLS must end where struct pthread begins (not so on aarch64) */
 	if (!glibc.allocate_tls || glibc.pd != 0 || glibc.dtv == NOWHERE ||
