@@ -39,11 +39,12 @@ final class Links {
         Document page = Jsoup.parse(new ByteArrayInputStream(response.body()),
                 charset.isEmpty() ? null : charset, base);
         Set<String> found = new LinkedHashSet<>();
-        for (Element element : page.select("a[href], area[href], frame[src], iframe[src],"
-                + " meta[name=robots]")) {
+        // By hand: to parse a selector costs more than to walk a page.
+        for (Element element : page.getAllElements()) {
             switch (element.normalName()) {
                 case "meta":
-                    if (nofollow(element.attr("content"))) {
+                    if (element.attr("name").equalsIgnoreCase("robots")
+                            && nofollow(element.attr("content"))) {
                         return new ArrayList<>();
                     }
                     break;
@@ -51,10 +52,13 @@ final class Links {
                 case "iframe":
                     collect(element.absUrl("src"), found);
                     break;
-                default:
-                    if (!nofollow(element.attr("rel"))) {
+                case "a":
+                case "area":
+                    if (element.hasAttr("href") && !nofollow(element.attr("rel"))) {
                         collect(element.absUrl("href"), found);
                     }
+                    break;
+                default:
             }
         }
         return new ArrayList<>(found);
