@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -254,6 +255,23 @@ static void guard_survives_fork(void)
 	stack_put(NULL, s, ORDER);
 }
 
+static void locked_memory_has_guards_too(void)
+{
+	bool none = !strcmp(stack_guard_kind(), "none");
+	unsigned color;
+	char *s;
+
+	/* such memory refuses guard markers */
+	if (mlockall(MCL_FUTURE | MCL_ONFAULT))
+		return;
+	s = stack_get(NULL, 24, &color);
+	munlockall();
+	CHECK(s);
+	CHECK(faults(s) == !none);
+	CHECK(!faults(s + STACK_GUARD));
+	stack_put(NULL, s, 24);
+}
+
 #define WORKERS 4
 static uint64_t owned_twice;
 
@@ -371,6 +389,7 @@ static int all(void)
 	RUN(trimmed_pool_holds_no_pages_and_still_serves);
 	RUN(orders_are_the_smallest_that_hold);
 	RUN(guard_survives_fork);
+	RUN(locked_memory_has_guards_too);
 	RUN(no_stack_has_two_owners);
 	RUN(a_full_address_space_gives_null);
 	RUN(a_million_stacks_need_no_tuning);

@@ -10,7 +10,9 @@
 #include <math.h>
 #include <netdb.h>
 #include <pthread.h>
+#include <pwd.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio_ext.h>
 #include <sys/auxv.h>
 #include <sys/rseq.h>
@@ -343,6 +345,55 @@ static void a_new_life_does_not_own_what_the_last_one_left_locked(void)
 	fiber_run_one(abandon, NULL); /* the next life has the same block */
 	fiber_run_one(find_abandoned, NULL);
 	recursive = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+}
+
+/* --- the rest of libc --- */
+
+static volatile sig_atomic_t signalled;
+
+static void on_signal(int sig)
+{
+	signalled = sig;
+}
+
+static void use_services(void *arg)
+{
+	struct addrinfo *ai = NULL;
+	char line[64] = "";
+	FILE *p;
+
+	(void)arg;
+	CHECK_EQ(WEXITSTATUS(system("exit 3")), 3);
+	p = popen("echo out", "r");
+	CHECK(p && fgets(line, sizeof(line), p) && !strcmp(line, "out\n"));
+	CHECK_EQ(pclose(p), 0);
+	CHECK_EQ(getaddrinfo("127.0.0.1", "80", NULL, &ai), 0);
+	freeaddrinfo(ai);
+	CHECK_EQ(getaddrinfo("localhost", NULL, NULL, &ai), 0); /* resolver state */
+	freeaddrinfo(ai);
+	CHECK(getpwuid(0) && !strcmp(getpwuid(0)->pw_name, "root"));
+	signalled = 0;
+	CHECK_EQ(raise(SIGUSR1), 0);
+	CHECK_EQ(signalled, SIGUSR1);
+	CHECK_EQ(pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL), 0);
+}
+
+static void check_cancel_state(void *arg)
+{
+	int was;
+
+	(void)arg;
+	CHECK_EQ(pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &was), 0);
+	CHECK_EQ(was, PTHREAD_CANCEL_ENABLE); /* not what the last life left */
+}
+
+static void libc_services_work(void)
+{
+	signal(SIGUSR1, on_signal);
+	for (int i = 0; i < 3; i++) {
+		fiber_run_one(use_services, NULL);
+		fiber_run_one(check_cancel_state, NULL);
+	}
 }
 
 /* --- many, in parallel, on the move --- */
@@ -724,6 +775,7 @@ int main(int argc, char **argv)
 	RUN(destructors_may_park_and_migrate);
 	RUN(locks_belong_to_user_threads);
 	RUN(a_new_life_does_not_own_what_the_last_one_left_locked);
+	RUN(libc_services_work);
 	RUN(state_follows_across_kernel_threads);
 	RUN(locale_and_strerror_are_per_thread);
 	RUN(stdio_lines_stay_whole);
