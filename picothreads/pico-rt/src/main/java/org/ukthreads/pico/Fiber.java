@@ -212,9 +212,13 @@ public class Fiber extends Continuation {
 		}
 		if (x.current != f || f.pins > 0)
 			return;
+		yield(x, f, YIELD);
+	}
+
+	static void yield(Context x, Fiber f, MethodRef as) {
 		f.waitKind = W_NONE;
 		f.state = WOKEN;
-		Continuation.<RuntimeException>sneak(x.capture(f, YIELD));
+		Continuation.<RuntimeException>sneak(x.capture(f, as));
 	}
 
 	/** LockSupport.park: until unpark, interrupt, or no reason. */

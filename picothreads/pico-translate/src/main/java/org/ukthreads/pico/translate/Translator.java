@@ -12,6 +12,7 @@ import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.commons.JSRInlinerAdapter;
 import org.objectweb.asm.tree.ClassNode;
+import org.objectweb.asm.tree.MethodInsnNode;
 import org.objectweb.asm.tree.MethodNode;
 import org.objectweb.asm.tree.analysis.AnalyzerException;
 import org.ukthreads.pico.translate.analyse.CallGraph;
@@ -39,6 +40,8 @@ public final class Translator {
 	public static final class Options {
 		/** Mark what was translated, so that others can be translated against it. */
 		public boolean library;
+		/** For tests: every method may suspend, at random, when it is entered. */
+		public boolean chaos;
 		/** Packages (a/b/c) all of whose methods are taken to suspend. */
 		public final Set<String> conservative = new HashSet<>();
 		/** More replacement rules. */
@@ -126,6 +129,8 @@ public final class Translator {
 				if (l.accessor() != null)
 					n.methods.add(l.accessor());
 			}
+		if (options.chaos)
+			nodes.values().forEach(this::chaos);
 		for (ClassNode n : nodes.values()) {
 			report.methods += n.methods.size();
 			graph.addClass(n, options.conservative);
@@ -143,6 +148,16 @@ public final class Translator {
 		locks.converted().forEach(n -> dirty.add(n.owner.name));
 		commit(lambdas);
 		return write();
+	}
+
+	private void chaos(ClassNode n) {
+		for (MethodNode m : n.methods) {
+			if (m.instructions.size() == 0 || m.name.startsWith("<"))
+				continue;
+			m.instructions.insert(new MethodInsnNode(Opcodes.INVOKESTATIC,
+				"org/ukthreads/pico/Chaos", "point", "()V", false));
+			dirty.add(n.name);
+		}
 	}
 
 	/** Keeps the classes of the lambdas that suspend. */

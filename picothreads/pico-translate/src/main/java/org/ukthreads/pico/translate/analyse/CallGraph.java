@@ -88,7 +88,7 @@ public final class CallGraph {
 	private final Map<String, Set<String>> suspending = new HashMap<>();
 	private final ArrayDeque<String[]> work = new ArrayDeque<>();
 	private final Map<String, Boolean> reach = new HashMap<>();
-	private final Set<String> overrides = new HashSet<>();
+	private CallBacks callBacks;
 
 	public CallGraph(Hierarchy h) {
 		hierarchy = h;
@@ -166,17 +166,7 @@ public final class CallGraph {
 					mark(c.node, w[0] + '.' + w[1]);
 		}
 		reach.clear();
-		overrides.clear();
-		suspending.forEach((key, owners) -> {
-			for (String o : owners)
-				for (String s : hierarchy.supers(o)) {
-					ClassInfo c = hierarchy.get(s);
-					if (c != null && c.kind == ClassInfo.Kind.FOREIGN
-							&& c.methods.containsKey(key)
-							&& !s.equals("java/lang/Object"))
-						overrides.add(s);
-				}
-		});
+		callBacks = new CallBacks(hierarchy, suspending);
 	}
 
 	private boolean reaches(MethodInsnNode call, String owner, String key) {
@@ -203,33 +193,12 @@ public final class CallGraph {
 		return false;
 	}
 
-	/**
-	 * May this call of untranslated code come back into a method that suspends? True when
-	 * the receiver or a parameter is of a type whose method some such method overrides.
-	 */
+	/** May this call of untranslated code come back into a method that suspends? */
 	public boolean mayCallBack(MethodInsnNode call) {
 		ClassInfo c = hierarchy.get(call.owner);
-		if (c != null && c.kind != ClassInfo.Kind.FOREIGN)
+		if (c != null && c.kind != ClassInfo.Kind.FOREIGN || call.owner.startsWith("["))
 			return false;
-		if (call.getOpcode() != Opcodes.INVOKESTATIC && carries(call.owner))
-			return true;
-		for (org.objectweb.asm.Type t : org.objectweb.asm.Type.getArgumentTypes(call.desc))
-			if (t.getSort() == org.objectweb.asm.Type.OBJECT && carries(t.getInternalName()))
-				return true;
-		return false;
-	}
-
-	/** A Thread is a Runnable, but only the runtime runs it. */
-	private static final Set<String> NO_CARRIERS = Set.of("java/lang/Object",
-		"java/lang/String", "java/lang/Thread", "java/lang/ThreadLocal");
-
-	private boolean carries(String type) {
-		if (NO_CARRIERS.contains(type))
-			return false;
-		for (String s : hierarchy.supers(type))
-			if (overrides.contains(s))
-				return true;
-		return false;
+		return callBacks.through(call);
 	}
 
 	public Node node(String owner, String key) {

@@ -1,0 +1,48 @@
+package org.ukthreads.pico;
+
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Forced suspension for tests: a translation with chaos calls point() at the entry of
+ * every method, and one call in so many suspends the fiber for no reason. What a program
+ * does must not change. Same seed, same points (on one carrier).
+ */
+public final class Chaos {
+	private static final MethodRef POINT = MethodRef.primitive(Chaos.class, "point", "()V");
+	/** One in so many; 0: off. */
+	private static volatile int every = Integer.getInteger("pico.chaos", 0);
+	private static long seed = Long.getLong("pico.chaos.seed", 1);
+	private static final AtomicLong SUSPENDED = new AtomicLong();
+
+	private Chaos() {}
+
+	public static void set(int oneIn, long newSeed) {
+		every = oneIn;
+		seed = newSeed;
+	}
+
+	/** How often point() has suspended. */
+	public static long suspensions() {
+		return SUSPENDED.get();
+	}
+
+	@Leaf
+	public static void point() {
+		int n = every;
+		if (n == 0)
+			return;
+		long s = seed;
+		s ^= s << 13;
+		s ^= s >>> 7;
+		s ^= s << 17;
+		seed = s;
+		if (Long.remainderUnsigned(s, n) != 0)
+			return;
+		Context x = Context.get();
+		Fiber f = x.fiber;
+		if (f == null || x.current != f || f.pins > 0)
+			return;
+		SUSPENDED.incrementAndGet();
+		Fiber.yield(x, f, POINT);
+	}
+}
