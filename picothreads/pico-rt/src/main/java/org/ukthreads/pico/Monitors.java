@@ -1,5 +1,7 @@
 package org.ukthreads.pico;
 
+import java.util.concurrent.TimeUnit;
+
 /*
  * synchronized, wait and notify for translated code: re-entrant, keyed by identity.
  *
@@ -31,6 +33,9 @@ public final class Monitors {
 		MethodRef.primitive(Monitors.class, "await", "(Ljava/lang/Object;J)V");
 	private static final MethodRef AWAIT_NANOS =
 		MethodRef.primitive(Monitors.class, "await", "(Ljava/lang/Object;JI)V");
+
+	private static final MethodRef TIMED_WAIT = MethodRef.primitive(Monitors.class,
+		"timedWait", "(Ljava/util/concurrent/TimeUnit;Ljava/lang/Object;J)V");
 
 	static {
 		for (int k = 0; k < STRIPES; k++)
@@ -234,6 +239,14 @@ public final class Monitors {
 	@Leaf
 	public static void await(Object o, long millis) throws InterruptedException {
 		await(o, millis, AWAIT_MILLIS);
+	}
+
+	/** TimeUnit.timedWait. */
+	@Leaf
+	public static void timedWait(TimeUnit u, Object o, long time)
+			throws InterruptedException {
+		if (time > 0)
+			await(o, Math.max(1, u.toMillis(time)), TIMED_WAIT);
 	}
 
 	private static void await(Object o, long millis, MethodRef as)

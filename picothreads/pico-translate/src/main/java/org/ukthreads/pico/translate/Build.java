@@ -54,7 +54,7 @@ public final class Build {
 		});
 		for (Map.Entry<String, byte[]> e : t.run().entrySet())
 			Files.write(dir.resolve(e.getKey() + ".class"), e.getValue());
-		System.out.print(t.report().text(false));
+		System.out.print(t.report().text(Boolean.getBoolean("pico.details")));
 	}
 
 	private static boolean isTranslated(byte[] file) {

@@ -139,6 +139,8 @@ public final class Translator {
 			hierarchy.add(info(l.node));
 			graph.addClass(l.node, Set.of());
 		}
+		if (options.library)
+			replacements.open().forEach(o -> graph.addRoot(o[0], o[1]));
 		Locks locks = new Locks(hierarchy, graph);
 		try {
 			locks.run();

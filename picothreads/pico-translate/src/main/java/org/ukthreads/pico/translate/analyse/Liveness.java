@@ -97,4 +97,23 @@ public final class Liveness {
 		return op != Opcodes.GOTO && op != Opcodes.TABLESWITCH && op != Opcodes.LOOKUPSWITCH
 			&& op != Opcodes.ATHROW && !(op >= Opcodes.IRETURN && op <= Opcodes.RETURN);
 	}
+
+	/** Where control may jump to. */
+	public static List<LabelNode> targets(AbstractInsnNode i) {
+		if (i instanceof JumpInsnNode)
+			return List.of(((JumpInsnNode) i).label);
+		if (i instanceof TableSwitchInsnNode) {
+			TableSwitchInsnNode s = (TableSwitchInsnNode) i;
+			List<LabelNode> l = new ArrayList<>(s.labels);
+			l.add(s.dflt);
+			return l;
+		}
+		if (i instanceof LookupSwitchInsnNode) {
+			LookupSwitchInsnNode s = (LookupSwitchInsnNode) i;
+			List<LabelNode> l = new ArrayList<>(s.labels);
+			l.add(s.dflt);
+			return l;
+		}
+		return List.of();
+	}
 }

@@ -25,23 +25,37 @@ import org.ukthreads.pico.translate.read.Hierarchy;
 /*
  * Which locks become ours (Monitors.enter and exit) and which stay the JVM's.
  *
- * A method that may suspend and locks an object may hold it while it is parked, so that
- * lock must be ours; then every other place that may lock the same object must use ours
- * as well, and may suspend there. "May be the same object" is by static type. A type
- * whose objects are waited on or notified is ours too. Locks of types that never meet
- * such a type stay the JVM's: they are held for a bounded time and cost nothing more.
+ * A lock that is held at a call that may suspend must be ours; then every other place
+ * that may lock the same object must use ours as well, and may suspend there. "May be the
+ * same object" is by static type. A type whose objects are waited on or notified is ours
+ * too. Locks of types that never meet such a type stay the JVM's: they are held for a
+ * bounded time and cost nothing more.
  *
  *   held across a suspension, or wait/notify --> type is ours --> all that may meet it
  *        ^                                                          |
  *        +------- the methods that lock those may suspend <---------+
+ *
+ * What is held where: forward over the body, the list of open monitorenters; a handler
+ * starts with what is open where it covers. Compilers nest locks properly, and the JVM
+ * insists on it.
  */
 public final class Locks {
 	private static final String MONITORS = "org/ukthreads/pico/Monitors";
 
 	private final Hierarchy hierarchy;
 	private final CallGraph graph;
-	private final Map<CallGraph.Node, Set<String>> locked = new LinkedHashMap<>();
+	/** Methods with locks that are still the JVM's. */
+	private final Map<CallGraph.Node, Held> locked = new LinkedHashMap<>();
 	private final Set<String> ours = new LinkedHashSet<>();
+
+	/** The locks of one method: type of each monitorenter and monitorexit. */
+	private static final class Held {
+		/** Of the whole method; null: not synchronized. */
+		String method;
+		final Map<AbstractInsnNode, String> types = new LinkedHashMap<>();
+		/** Open monitorenters before each call. */
+		final Map<AbstractInsnNode, List<AbstractInsnNode>> open = new LinkedHashMap<>();
+	}
 
 	public Locks(Hierarchy h, CallGraph g) {
 		hierarchy = h;
@@ -56,20 +70,26 @@ public final class Locks {
 		boolean again = true;
 		while (again) {
 			again = false;
-			for (Map.Entry<CallGraph.Node, Set<String>> e : locked.entrySet())
-				if (e.getKey().suspends() && ours.addAll(e.getValue()))
-					again = true;
-			List<CallGraph.Node> now = new ArrayList<>();
-			for (Map.Entry<CallGraph.Node, Set<String>> e : locked.entrySet())
-				if (e.getValue().stream().anyMatch(this::meetsOurs))
-					now.add(e.getKey());
-			for (CallGraph.Node n : now) {
-				convert(n);
-				locked.remove(n);
-				again = true;
-			}
+			for (Map.Entry<CallGraph.Node, Held> e : locked.entrySet())
+				if (e.getKey().suspends())
+					again |= held(e.getValue());
+			for (CallGraph.Node n : locked.keySet())
+				again |= convert(n, locked.get(n));
 			graph.run();
 		}
+	}
+
+	/** Adds the types that are held where this method may suspend. */
+	private boolean held(Held h) {
+		boolean any = h.method != null && ours.add(h.method);
+		for (Map.Entry<AbstractInsnNode, List<AbstractInsnNode>> e : h.open.entrySet()) {
+			if (e.getValue().isEmpty() || !graph.suspends((MethodInsnNode) e.getKey()))
+				continue;
+			for (AbstractInsnNode i : e.getValue())
+				if (h.types.containsKey(i))
+					any |= ours.add(h.types.get(i));
+		}
+		return any;
 	}
 
 	public Set<String> ours() {
@@ -85,29 +105,78 @@ public final class Locks {
 
 	private void collect(CallGraph.Node n) throws AnalyzerException {
 		MethodNode m = n.method;
-		Set<String> types = new LinkedHashSet<>();
+		Held h = new Held();
 		if ((m.access & Opcodes.ACC_SYNCHRONIZED) != 0 && m.instructions.size() > 0)
-			types.add((m.access & Opcodes.ACC_STATIC) != 0 ? "java/lang/Class"
-				: n.owner.name);
+			h.method = (m.access & Opcodes.ACC_STATIC) != 0 ? "java/lang/Class"
+				: n.owner.name;
 		boolean look = false;
-		for (AbstractInsnNode i : m.instructions)
-			look |= i.getOpcode() == Opcodes.MONITORENTER || isWait(i);
-		if (look) {
+		boolean block = false;
+		for (AbstractInsnNode i : m.instructions) {
+			block |= i.getOpcode() == Opcodes.MONITORENTER;
+			look |= isWait(i);
+		}
+		if (look || block) {
 			Frame<BasicValue>[] fs = Types.of(hierarchy, n.owner.name, m);
 			for (int k = 0; k < fs.length; k++) {
 				AbstractInsnNode i = m.instructions.get(k);
 				Frame<BasicValue> f = fs[k];
 				if (f == null)
 					continue;
-				if (i.getOpcode() == Opcodes.MONITORENTER)
-					types.add(name(f.getStack(f.getStackSize() - 1)));
+				if (i.getOpcode() == Opcodes.MONITORENTER
+						|| i.getOpcode() == Opcodes.MONITOREXIT)
+					h.types.put(i, name(f.getStack(f.getStackSize() - 1)));
 				else if (isWait(i))
 					ours.add(name(f.getStack(f.getStackSize()
 						- Type.getArgumentTypes(((MethodInsnNode) i).desc).length)));
 			}
 		}
-		if (!types.isEmpty())
-			locked.put(n, types);
+		if (block)
+			follow(m, h);
+		if (block || h.method != null)
+			locked.put(n, h);
+	}
+
+	/** Fills h.open. */
+	private static void follow(MethodNode m, Held h) {
+		InsnList code = m.instructions;
+		List<AbstractInsnNode>[] at = newLists(code.size());
+		java.util.ArrayDeque<Integer> work = new java.util.ArrayDeque<>();
+		at[0] = List.of();
+		work.add(0);
+		Integer k;
+		while ((k = work.poll()) != null) {
+			AbstractInsnNode i = code.get(k);
+			List<AbstractInsnNode> in = at[k];
+			if (i instanceof MethodInsnNode)
+				h.open.put(i, in);
+			for (TryCatchBlockNode b : m.tryCatchBlocks)
+				if (code.indexOf(b.start) <= k && k < code.indexOf(b.end))
+					flow(at, work, code.indexOf(b.handler), in);
+			List<AbstractInsnNode> out = in;
+			if (i.getOpcode() == Opcodes.MONITORENTER) {
+				out = new ArrayList<>(in);
+				out.add(i);
+			} else if (i.getOpcode() == Opcodes.MONITOREXIT && !in.isEmpty()) {
+				out = in.subList(0, in.size() - 1);
+			}
+			for (LabelNode l : Liveness.targets(i))
+				flow(at, work, code.indexOf(l), out);
+			if (Liveness.falls(i) && k + 1 < code.size())
+				flow(at, work, k + 1, out);
+		}
+	}
+
+	@SuppressWarnings({"unchecked", "rawtypes"})
+	private static List<AbstractInsnNode>[] newLists(int n) {
+		return new List[n];
+	}
+
+	private static void flow(List<AbstractInsnNode>[] at, java.util.ArrayDeque<Integer> work,
+			int to, List<AbstractInsnNode> state) {
+		if (at[to] == null) {
+			at[to] = state;
+			work.add(to);
+		}
 	}
 
 	private static boolean isWait(AbstractInsnNode i) {
@@ -122,17 +191,25 @@ public final class Locks {
 			? "java/lang/Object" : t.getInternalName();
 	}
 
-	private void convert(CallGraph.Node n) {
-		MethodNode m = n.method;
-		for (AbstractInsnNode i : m.instructions.toArray()) {
-			if (i.getOpcode() == Opcodes.MONITORENTER)
-				m.instructions.set(i, call(n, "enter"));
-			else if (i.getOpcode() == Opcodes.MONITOREXIT)
-				m.instructions.set(i, call(n, "exit"));
+	/** Converts the locks of the types that may meet ours; true when there were any. */
+	private boolean convert(CallGraph.Node n, Held h) {
+		boolean any = false;
+		for (AbstractInsnNode i : new ArrayList<>(h.types.keySet())) {
+			if (!meetsOurs(h.types.get(i)))
+				continue;
+			h.types.remove(i);
+			n.method.instructions.set(i,
+				call(n, i.getOpcode() == Opcodes.MONITORENTER ? "enter" : "exit"));
+			any = true;
 		}
-		if ((m.access & Opcodes.ACC_SYNCHRONIZED) != 0 && m.instructions.size() > 0)
+		if (h.method != null && meetsOurs(h.method)) {
+			h.method = null;
 			wrap(n);
-		converted.add(n);
+			any = true;
+		}
+		if (any)
+			converted.add(n);
+		return any;
 	}
 
 	private final Set<CallGraph.Node> converted = new LinkedHashSet<>();

@@ -25,6 +25,8 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  *   call OWNER NAME DESC TO [AS]   a call of that method becomes TO.AS, static; the
  *                                  receiver, if any, is the first argument
  *   pin OWNER NAME                 a call that may come back into the program: bracketed
+ *   open OWNER NAME DESC           the library calls it and programs implement it: taken
+ *                                  to suspend when the library itself is translated
  *   # ...                          comment
  *
  * DESC may be `*`: every overload.
@@ -69,10 +71,20 @@ public final class Replacements {
 			case "pin":
 				pins.computeIfAbsent(w[2], k -> new ArrayList<>()).add(w[1]);
 				break;
+			case "open":
+				open.add(new String[] {w[1], w[2] + w[3]});
+				break;
 			default:
 				throw new IllegalArgumentException("replace: " + line);
 			}
 		}
+	}
+
+	private final List<String[]> open = new ArrayList<>();
+
+	/** Owner and name+desc of what programs implement. */
+	public List<String[]> open() {
+		return open;
 	}
 
 	public boolean pins(String owner, String name) {
@@ -117,7 +129,7 @@ public final class Replacements {
 			boolean any = false;
 			for (int k = 0; k < d.bsmArgs.length; k++)
 				if (d.bsmArgs[k] instanceof Handle) {
-					Handle h = handle((Handle) d.bsmArgs[k]);
+					Handle h = handle(c.name, (Handle) d.bsmArgs[k]);
 					any |= h != d.bsmArgs[k];
 					d.bsmArgs[k] = h;
 				}
@@ -125,7 +137,7 @@ public final class Replacements {
 		}
 		if (i instanceof LdcInsnNode && ((LdcInsnNode) i).cst instanceof Handle) {
 			LdcInsnNode l = (LdcInsnNode) i;
-			Handle h = handle((Handle) l.cst);
+			Handle h = handle(c.name, (Handle) l.cst);
 			boolean any = h != l.cst;
 			l.cst = h;
 			return any;
@@ -175,16 +187,16 @@ public final class Replacements {
 		return null;
 	}
 
-	private Handle handle(Handle h) {
+	private Handle handle(String in, Handle h) {
 		if (h.getTag() == Opcodes.H_NEWINVOKESPECIAL) {
 			String to = classes.get(h.getOwner());
-			return to == null ? h : new Handle(h.getTag(), to, h.getName(), h.getDesc(), false);
+			return to == null || to.equals(in) ? h : new Handle(h.getTag(), to, h.getName(), h.getDesc(), false);
 		}
 		if (h.getTag() < Opcodes.H_INVOKEVIRTUAL || h.getTag() == Opcodes.H_INVOKESPECIAL)
 			return h;
 		boolean st = h.getTag() == Opcodes.H_INVOKESTATIC;
 		Call r = rule(h.getOwner(), h.getName(), h.getDesc(), st);
-		if (r == null)
+		if (r == null || r.to.equals(in))
 			return h;
 		String desc = st ? h.getDesc()
 			: Type.getMethodDescriptor(Type.getReturnType(h.getDesc()), first(r.owner, h));

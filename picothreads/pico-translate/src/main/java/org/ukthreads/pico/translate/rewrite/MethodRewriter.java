@@ -313,6 +313,7 @@ final class MethodRewriter {
 
 	private List<Plan> plan() {
 		List<Plan> plans = new ArrayList<>();
+		findChanged();
 		for (AbstractInsnNode i : m.instructions.toArray()) {
 			if (!(i instanceof MethodInsnNode))
 				continue;
@@ -389,13 +390,39 @@ final class MethodRewriter {
 		int op = from.getOpcode();
 		if (op >= Opcodes.ACONST_NULL && op <= Opcodes.LDC)
 			return from.clone(new HashMap<>());
-		if (op < Opcodes.ILOAD || op > Opcodes.ALOAD)
+		if (op < Opcodes.ILOAD || op > Opcodes.ALOAD || changed.contains(from))
 			return null;
-		/* The local must not change on the way: straight ahead, no store, no way out and
-		 * back (compilers make expressions so). */
-		int var = ((VarInsnNode) from).var;
+		return new VarInsnNode(op, ((VarInsnNode) from).var);
+	}
+
+	/**
+	 * Loads whose local may have changed by the time of some site that has the value on
+	 * its stack. One answer for all sites: a site that restores the value from a spill
+	 * does not restore the local, so a later one must not read it there.
+	 */
+	private final Set<AbstractInsnNode> changed = new HashSet<>();
+
+	private void findChanged() {
+		for (AbstractInsnNode c : m.instructions) {
+			if (!isSite(c))
+				continue;
+			Frame<BasicValue> f = frames[m.instructions.indexOf(c)];
+			for (int k = 0; f != null && k < f.getStackSize(); k++)
+				if (f.getStack(k) instanceof Types.Pushed) {
+					AbstractInsnNode from = ((Types.Pushed) f.getStack(k)).from;
+					if (from instanceof VarInsnNode && !straight((VarInsnNode) from, c))
+						changed.add(from);
+				}
+		}
+	}
+
+	/** From the load to the call: no store to the local, only jumps ahead. */
+	private boolean straight(VarInsnNode from, AbstractInsnNode c) {
+		int var = from.var;
 		int a = m.instructions.indexOf(from);
 		int b = m.instructions.indexOf(c);
+		if (b < a)
+			return false;
 		for (int k = a + 1; k < b; k++) {
 			AbstractInsnNode i = m.instructions.get(k);
 			if (i instanceof VarInsnNode && i.getOpcode() >= Opcodes.ISTORE
@@ -404,20 +431,21 @@ final class MethodRewriter {
 				boolean two = i.getOpcode() == Opcodes.LSTORE
 					|| i.getOpcode() == Opcodes.DSTORE;
 				if (w == var || two && w + 1 == var)
-					return null;
+					return false;
 			}
 			if (i instanceof org.objectweb.asm.tree.IincInsnNode
 					&& ((org.objectweb.asm.tree.IincInsnNode) i).var == var)
-				return null;
-			if (i instanceof JumpInsnNode) {
-				int to = m.instructions.indexOf(((JumpInsnNode) i).label);
-				if (to <= a || to > b)
-					return null;
-			}
-			if (i instanceof TableSwitchInsnNode || i instanceof LookupSwitchInsnNode)
-				return null;
+				return false;
 		}
-		return b < a ? null : new VarInsnNode(op, var);
+		/* Expressions only jump ahead; who comes back from behind may have stored. */
+		for (AbstractInsnNode i : m.instructions)
+			for (LabelNode l : Liveness.targets(i)) {
+				int to = m.instructions.indexOf(l);
+				int at = m.instructions.indexOf(i);
+				if (to > a && to <= b && (at < a || at > to))
+					return false;
+			}
+		return true;
 	}
 
 	private void keepBelow(Site s, AbstractInsnNode push, BasicValue v, MethodInsnNode c) {

@@ -2,14 +2,10 @@ package org.ukthreads.pico.translate.rewrite;
 
 import java.util.ArrayDeque;
 import java.util.BitSet;
-import java.util.List;
 import org.objectweb.asm.tree.AbstractInsnNode;
 import org.objectweb.asm.tree.InsnList;
-import org.objectweb.asm.tree.JumpInsnNode;
 import org.objectweb.asm.tree.LabelNode;
-import org.objectweb.asm.tree.LookupSwitchInsnNode;
 import org.objectweb.asm.tree.MethodNode;
-import org.objectweb.asm.tree.TableSwitchInsnNode;
 import org.objectweb.asm.tree.TryCatchBlockNode;
 import org.ukthreads.pico.translate.analyse.Liveness;
 
@@ -54,29 +50,11 @@ final class Reach {
 		while ((i = work.poll()) != null) {
 			while (i != null && !seen.get(code.indexOf(i))) {
 				seen.set(code.indexOf(i));
-				targets(i).forEach(work::add);
+				Liveness.targets(i).forEach(work::add);
 				if (!Liveness.falls(i))
 					break;
 				i = i.getNext();
 			}
 		}
-	}
-
-	private static List<LabelNode> targets(AbstractInsnNode i) {
-		if (i instanceof JumpInsnNode)
-			return List.of(((JumpInsnNode) i).label);
-		if (i instanceof TableSwitchInsnNode) {
-			TableSwitchInsnNode s = (TableSwitchInsnNode) i;
-			List<LabelNode> l = new java.util.ArrayList<>(s.labels);
-			l.add(s.dflt);
-			return l;
-		}
-		if (i instanceof LookupSwitchInsnNode) {
-			LookupSwitchInsnNode s = (LookupSwitchInsnNode) i;
-			List<LabelNode> l = new java.util.ArrayList<>(s.labels);
-			l.add(s.dflt);
-			return l;
-		}
-		return List.of();
 	}
 }

@@ -1,0 +1,217 @@
+package org.ukthreads.pico.juc;
+
+import org.ukthreads.pico.Fiber;
+
+/*
+ * What every class here waits at: a guarded state and a queue of attempts.
+ *
+ *   pass(node):  under the guard, node.attempt() -- true --> through
+ *                                                -- false -> queued; park until done
+ *   changed():   under the guard, attempts of the queued nodes in order; who gets true is
+ *                done (it already has what it wanted) and is unparked
+ *
+ * The attempt is run by whoever changed the state, on behalf of the waiter, so nothing is
+ * raced for and nobody barges past the queue. Nodes of one kind are served in order; a
+ * node that must wait does not hold up the other kind (puts and takes).
+ *
+ * The guard is the JVM's lock: the translator leaves it alone because no method that
+ * locks it may suspend, and no other class locks a Gate.
+ */
+class Gate {
+	/** A waiter and what it waits for. */
+	abstract static class Node {
+		final Fiber fiber = Fiber.current();
+		final int kind;
+		/** Under the guard, read without. */
+		volatile boolean done;
+		Node next;
+
+		Node(int kind) {
+			this.kind = kind;
+		}
+
+		/** Under the guard: takes what is wanted, or changes nothing. Never suspends. */
+		abstract boolean attempt();
+	}
+
+	private Node head;
+	private Node tail;
+	private int size;
+
+	/** True: through. Otherwise n is queued. */
+	final synchronized boolean enter(Node n) {
+		if (!ahead(n.kind) && n.attempt()) {
+			n.done = true;
+			serve();
+			return true;
+		}
+		add(n);
+		return false;
+	}
+
+	/** One attempt, without waiting. barge: also past the queue. */
+	final synchronized boolean once(Node n, boolean barge) {
+		if ((barge || !ahead(n.kind)) && n.attempt()) {
+			n.done = true;
+			serve();
+			return true;
+		}
+		return false;
+	}
+
+	private boolean ahead(int kind) {
+		for (Node n = head; n != null; n = n.next)
+			if (n.kind == kind)
+				return true;
+		return false;
+	}
+
+	/** Under the guard. */
+	final void add(Node n) {
+		n.next = null;
+		if (tail == null)
+			head = n;
+		else
+			tail.next = n;
+		tail = n;
+		size++;
+	}
+
+	/** Gives up waiting; false: it was done in the meantime. */
+	final synchronized boolean leave(Node n) {
+		if (n.done)
+			return false;
+		remove(n);
+		serve();
+		return true;
+	}
+
+	/** Under the guard. */
+	final boolean remove(Node n) {
+		Node p = null;
+		for (Node x = head; x != null; p = x, x = x.next) {
+			if (x != n)
+				continue;
+			if (p == null)
+				head = n.next;
+			else
+				p.next = n.next;
+			if (tail == n)
+				tail = p;
+			size--;
+			return true;
+		}
+		return false;
+	}
+
+	/** Under the guard: the state has changed. */
+	final void serve() {
+		boolean again = true;
+		while (again && head != null) {
+			again = false;
+			int blocked = 0;
+			Node p = null;
+			for (Node n = head; n != null;) {
+				Node next = n.next;
+				if ((blocked & 1 << n.kind) == 0 && n.attempt()) {
+					if (p == null)
+						head = next;
+					else
+						p.next = next;
+					if (tail == n)
+						tail = p;
+					size--;
+					finish(n);
+					again = true;
+				} else {
+					blocked |= 1 << n.kind;
+					p = n;
+				}
+				n = next;
+			}
+		}
+	}
+
+	static void finish(Node n) {
+		n.done = true;
+		n.fiber.unpark();
+	}
+
+	final synchronized void changed() {
+		serve();
+	}
+
+	final synchronized int waiting(int kind) {
+		int c = 0;
+		for (Node n = head; n != null; n = n.next)
+			if (n.kind == kind)
+				c++;
+		return c;
+	}
+
+	/** The first waiting node of a kind; under the guard. */
+	final Node first(int kind) {
+		for (Node n = head; n != null; n = n.next)
+			if (n.kind == kind)
+				return n;
+		return null;
+	}
+
+	final synchronized boolean holds(Fiber f) {
+		for (Node n = head; n != null; n = n.next)
+			if (n.fiber == f)
+				return true;
+		return false;
+	}
+
+	/* --- waiting: these suspend --- */
+
+	/** Until done; an interrupt is remembered. */
+	static void await(Node n) {
+		boolean interrupted = false;
+		while (!n.done) {
+			Fiber.park();
+			if (Thread.interrupted())
+				interrupted = true;
+		}
+		if (interrupted)
+			Thread.currentThread().interrupt();
+	}
+
+	final void pass(Node n) {
+		if (!enter(n))
+			await(n);
+	}
+
+	final void passInterruptibly(Node n) throws InterruptedException {
+		if (Thread.interrupted())
+			throw new InterruptedException();
+		if (enter(n))
+			return;
+		while (!n.done) {
+			Fiber.park();
+			if (!n.done && Thread.interrupted() && leave(n))
+				throw new InterruptedException();
+		}
+	}
+
+	/** False: the time is over. */
+	final boolean passIn(Node n, long nanos) throws InterruptedException {
+		if (Thread.interrupted())
+			throw new InterruptedException();
+		if (nanos <= 0)
+			return once(n, false);
+		if (enter(n))
+			return true;
+		long end = System.nanoTime() + nanos;
+		while (!n.done) {
+			long left = end - System.nanoTime();
+			if (left <= 0)
+				return !leave(n);
+			Fiber.parkNanos(left);
+			if (!n.done && Thread.interrupted() && leave(n))
+				throw new InterruptedException();
+		}
+		return true;
+	}
+}

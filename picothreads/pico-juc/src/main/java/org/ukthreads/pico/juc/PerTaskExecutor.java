@@ -1,0 +1,210 @@
+package org.ukthreads.pico.juc;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.AbstractExecutorService;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/** A thread for each task; what newVirtualThreadPerTaskExecutor gives. */
+final class PerTaskExecutor extends AbstractExecutorService implements AutoCloseable {
+	private final Gate gate = new Gate();
+	private final ThreadFactory factory;
+	/* Under the gate's guard. */
+	private final Set<Thread> threads = new HashSet<>();
+	private boolean shut;
+
+	PerTaskExecutor(ThreadFactory factory) {
+		this.factory = java.util.Objects.requireNonNull(factory);
+	}
+
+	private static final class Ended extends Gate.Node {
+		private final PerTaskExecutor x;
+
+		Ended(PerTaskExecutor x) {
+			super(0);
+			this.x = x;
+		}
+
+		@Override
+		boolean attempt() {
+			return x.shut && x.threads.isEmpty();
+		}
+	}
+
+	private static final class Task implements Runnable {
+		private final PerTaskExecutor x;
+		private final Runnable task;
+		private Thread thread;
+
+		Task(PerTaskExecutor x, Runnable task) {
+			this.x = x;
+			this.task = task;
+		}
+
+		@Override
+		public void run() {
+			try {
+				task.run();
+			} finally {
+				x.ended(thread);
+			}
+		}
+	}
+
+	private void ended(Thread t) {
+		synchronized (gate) {
+			threads.remove(t);
+			gate.serve();
+		}
+	}
+
+	private void begun(Thread t) {
+		synchronized (gate) {
+			if (shut)
+				throw new RejectedExecutionException("shut down");
+			threads.add(t);
+		}
+	}
+
+	@Override
+	public void execute(Runnable r) {
+		Task k = new Task(this, java.util.Objects.requireNonNull(r));
+		Thread t = factory.newThread(k);
+		if (t == null)
+			throw new RejectedExecutionException("no thread");
+		k.thread = t;
+		begun(t);
+		boolean ok = false;
+		try {
+			t.start();
+			ok = true;
+		} finally {
+			if (!ok)
+				ended(t);
+		}
+	}
+
+	@Override
+	protected <T> PicoFutureTask<T> newTaskFor(Callable<T> c) {
+		return new PicoFutureTask<>(c);
+	}
+
+	@Override
+	protected <T> PicoFutureTask<T> newTaskFor(Runnable r, T v) {
+		return new PicoFutureTask<>(r, v);
+	}
+
+	@Override
+	public Future<?> submit(Runnable r) {
+		PicoFutureTask<Void> f = newTaskFor(r, null);
+		execute(f);
+		return f;
+	}
+
+	@Override
+	public <T> Future<T> submit(Runnable r, T v) {
+		PicoFutureTask<T> f = newTaskFor(r, v);
+		execute(f);
+		return f;
+	}
+
+	@Override
+	public <T> Future<T> submit(Callable<T> c) {
+		PicoFutureTask<T> f = newTaskFor(c);
+		execute(f);
+		return f;
+	}
+
+	@Override
+	public <T> List<Future<T>> invokeAll(Collection<? extends Callable<T>> tasks)
+			throws InterruptedException {
+		return Submit.all(this, tasks, Long.MAX_VALUE);
+	}
+
+	@Override
+	public <T> List<Future<T>> invokeAll(Collection<? extends Callable<T>> tasks, long time,
+			TimeUnit unit) throws InterruptedException {
+		return Submit.all(this, tasks, unit.toNanos(time));
+	}
+
+	@Override
+	public <T> T invokeAny(Collection<? extends Callable<T>> tasks)
+			throws InterruptedException, ExecutionException {
+		try {
+			return Submit.any(this, tasks, Long.MAX_VALUE);
+		} catch (TimeoutException e) {
+			throw new IllegalStateException(e);
+		}
+	}
+
+	@Override
+	public <T> T invokeAny(Collection<? extends Callable<T>> tasks, long time, TimeUnit unit)
+			throws InterruptedException, ExecutionException, TimeoutException {
+		return Submit.any(this, tasks, unit.toNanos(time));
+	}
+
+	@Override
+	public void shutdown() {
+		synchronized (gate) {
+			shut = true;
+			gate.serve();
+		}
+	}
+
+	@Override
+	public List<Runnable> shutdownNow() {
+		List<Thread> ts;
+		synchronized (gate) {
+			shut = true;
+			ts = new ArrayList<>(threads);
+			gate.serve();
+		}
+		for (Thread t : ts)
+			t.interrupt();
+		return new ArrayList<>();
+	}
+
+	@Override
+	public boolean isShutdown() {
+		synchronized (gate) {
+			return shut;
+		}
+	}
+
+	@Override
+	public boolean isTerminated() {
+		synchronized (gate) {
+			return shut && threads.isEmpty();
+		}
+	}
+
+	@Override
+	public boolean awaitTermination(long time, TimeUnit unit) throws InterruptedException {
+		return gate.passIn(new Ended(this), unit.toNanos(time));
+	}
+
+	@Override
+	public void close() {
+		shutdown();
+		boolean interrupted = false;
+		while (!isTerminated()) {
+			try {
+				gate.passInterruptibly(new Ended(this));
+			} catch (InterruptedException e) {
+				interrupted = true;
+				shutdownNow();
+			}
+		}
+		if (interrupted)
+			Thread.currentThread().interrupt();
+	}
+}

@@ -1,0 +1,123 @@
+package org.ukthreads.pico.juc;
+
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+
+/** Semaphore. */
+public class PicoSemaphore extends Semaphore {
+	private static final long serialVersionUID = 1L;
+	private final transient Gate gate = new Gate();
+	private int permits;
+
+	public PicoSemaphore(int permits) {
+		this(permits, false);
+	}
+
+	public PicoSemaphore(int permits, boolean fair) {
+		super(permits, fair);
+		this.permits = permits;
+	}
+
+	private static final class Take extends Gate.Node {
+		private final PicoSemaphore of;
+		private final int n;
+
+		Take(PicoSemaphore of, int n) {
+			super(0);
+			this.of = of;
+			this.n = n;
+		}
+
+		@Override
+		boolean attempt() {
+			if (of.permits < n)
+				return false;
+			of.permits -= n;
+			return true;
+		}
+	}
+
+	private Take take(int n) {
+		if (n < 0)
+			throw new IllegalArgumentException();
+		return new Take(this, n);
+	}
+
+	@Override
+	public void acquire() throws InterruptedException {
+		gate.passInterruptibly(take(1));
+	}
+
+	@Override
+	public void acquire(int n) throws InterruptedException {
+		gate.passInterruptibly(take(n));
+	}
+
+	@Override
+	public void acquireUninterruptibly() {
+		gate.pass(take(1));
+	}
+
+	@Override
+	public void acquireUninterruptibly(int n) {
+		gate.pass(take(n));
+	}
+
+	@Override
+	public boolean tryAcquire() {
+		return gate.once(take(1), true);
+	}
+
+	@Override
+	public boolean tryAcquire(int n) {
+		return gate.once(take(n), true);
+	}
+
+	@Override
+	public boolean tryAcquire(long time, TimeUnit unit) throws InterruptedException {
+		return gate.passIn(take(1), unit.toNanos(time));
+	}
+
+	@Override
+	public boolean tryAcquire(int n, long time, TimeUnit unit) throws InterruptedException {
+		return gate.passIn(take(n), unit.toNanos(time));
+	}
+
+	@Override
+	public void release() {
+		release(1);
+	}
+
+	@Override
+	public void release(int n) {
+		if (n < 0)
+			throw new IllegalArgumentException();
+		synchronized (gate) {
+			permits += n;
+			gate.serve();
+		}
+	}
+
+	@Override
+	public int availablePermits() {
+		synchronized (gate) {
+			return permits;
+		}
+	}
+
+	@Override
+	public int drainPermits() {
+		synchronized (gate) {
+			int n = permits;
+			permits = 0;
+			return n;
+		}
+	}
+
+	@Override
+	protected void reducePermits(int n) {
+		synchronized (gate) {
+			permits -= n;
+		}
+	}
+}

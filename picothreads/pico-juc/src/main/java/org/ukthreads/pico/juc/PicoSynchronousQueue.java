@@ -1,0 +1,110 @@
+package org.ukthreads.pico.juc;
+
+import java.util.Collection;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.TimeUnit;
+
+/** SynchronousQueue: a put ends when a take has the element. First come, first served. */
+public class PicoSynchronousQueue<E> extends SynchronousQueue<E> {
+	private static final long serialVersionUID = 1L;
+	private final transient Gate gate = new Gate();
+
+	public PicoSynchronousQueue() {}
+
+	public PicoSynchronousQueue(boolean fair) {
+		super(fair);
+	}
+
+	private static final class Put extends Gate.Node {
+		private final Gate gate;
+		private final Object e;
+
+		Put(Gate gate, Object e) {
+			super(0);
+			this.gate = gate;
+			this.e = java.util.Objects.requireNonNull(e);
+		}
+
+		@Override
+		boolean attempt() {
+			Take t = (Take) gate.first(1);
+			if (t == null)
+				return false;
+			gate.remove(t);
+			t.got = e;
+			Gate.finish(t);
+			return true;
+		}
+	}
+
+	private static final class Take extends Gate.Node {
+		private final Gate gate;
+		private Object got;
+
+		Take(Gate gate) {
+			super(1);
+			this.gate = gate;
+		}
+
+		@Override
+		boolean attempt() {
+			Put p = (Put) gate.first(0);
+			if (p == null)
+				return false;
+			gate.remove(p);
+			got = p.e;
+			Gate.finish(p);
+			return true;
+		}
+	}
+
+	@Override
+	public void put(E e) throws InterruptedException {
+		gate.passInterruptibly(new Put(gate, e));
+	}
+
+	@Override
+	public boolean offer(E e) {
+		return gate.once(new Put(gate, e), true);
+	}
+
+	@Override
+	public boolean offer(E e, long time, TimeUnit unit) throws InterruptedException {
+		return gate.passIn(new Put(gate, e), unit.toNanos(time));
+	}
+
+	@Override
+	@SuppressWarnings("unchecked")
+	public E take() throws InterruptedException {
+		Take t = new Take(gate);
+		gate.passInterruptibly(t);
+		return (E) t.got;
+	}
+
+	@Override
+	@SuppressWarnings("unchecked")
+	public E poll() {
+		Take t = new Take(gate);
+		return gate.once(t, true) ? (E) t.got : null;
+	}
+
+	@Override
+	@SuppressWarnings("unchecked")
+	public E poll(long time, TimeUnit unit) throws InterruptedException {
+		Take t = new Take(gate);
+		return gate.passIn(t, unit.toNanos(time)) ? (E) t.got : null;
+	}
+
+	@Override
+	public int drainTo(Collection<? super E> c) {
+		return drainTo(c, Integer.MAX_VALUE);
+	}
+
+	@Override
+	public int drainTo(Collection<? super E> c, int max) {
+		int n = 0;
+		for (E e; n < max && (e = poll()) != null; n++)
+			c.add(e);
+		return n;
+	}
+}

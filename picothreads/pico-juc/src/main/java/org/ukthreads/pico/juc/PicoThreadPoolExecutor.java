@@ -1,0 +1,539 @@
+package org.ukthreads.pico.juc;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.RejectedExecutionHandler;
+import java.util.concurrent.RunnableFuture;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/*
+ * ThreadPoolExecutor, with its documented order: a new thread below the core size, then
+ * the queue, then a new thread below the maximum, then the handler. The superclass is
+ * there for its type alone; its workers are never started.
+ */
+public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
+	private final Gate gate = new Gate();
+	/* Under the gate's guard. */
+	private final Set<Worker> workers = new HashSet<>();
+	private int core;
+	private int max;
+	private long keepAlive;
+	private boolean coreTimeOut;
+	private boolean shut;
+	private boolean stop;
+	private boolean over;
+	private int largest;
+	private long completed;
+
+	public PicoThreadPoolExecutor(int core, int max, long time, TimeUnit unit,
+			BlockingQueue<Runnable> queue) {
+		this(core, max, time, unit, queue, Juc.defaultThreadFactory(), new AbortPolicy());
+	}
+
+	public PicoThreadPoolExecutor(int core, int max, long time, TimeUnit unit,
+			BlockingQueue<Runnable> queue, ThreadFactory f) {
+		this(core, max, time, unit, queue, f, new AbortPolicy());
+	}
+
+	public PicoThreadPoolExecutor(int core, int max, long time, TimeUnit unit,
+			BlockingQueue<Runnable> queue, RejectedExecutionHandler h) {
+		this(core, max, time, unit, queue, Juc.defaultThreadFactory(), h);
+	}
+
+	public PicoThreadPoolExecutor(int core, int max, long time, TimeUnit unit,
+			BlockingQueue<Runnable> queue, ThreadFactory f, RejectedExecutionHandler h) {
+		super(core, max, time, unit, queue, f, h);
+		this.core = core;
+		this.max = max;
+		keepAlive = unit.toNanos(time);
+	}
+
+	private static final class Worker implements Runnable {
+		private final PicoThreadPoolExecutor pool;
+		private Runnable first;
+		private Thread thread;
+		/** Under the pool's guard. */
+		private boolean busy;
+
+		Worker(PicoThreadPoolExecutor pool, Runnable first) {
+			this.pool = pool;
+			this.first = first;
+		}
+
+		@Override
+		public void run() {
+			boolean abrupt = true;
+			try {
+				Runnable r = first;
+				first = null;
+				while (r != null || (r = pool.next(this)) != null) {
+					pool.run(this, r);
+					r = null;
+				}
+				abrupt = false;
+			} finally {
+				pool.exit(this, abrupt);
+			}
+		}
+	}
+
+	private void run(Worker w, Runnable r) {
+		busy(w, true);
+		Throwable thrown = null;
+		try {
+			beforeExecute(w.thread, r);
+			try {
+				r.run();
+			} catch (Throwable e) {
+				thrown = e;
+				throw e;
+			} finally {
+				afterExecute(r, thrown);
+			}
+		} finally {
+			busy(w, false);
+		}
+	}
+
+	private void busy(Worker w, boolean b) {
+		synchronized (gate) {
+			w.busy = b;
+			if (!b)
+				completed++;
+		}
+	}
+
+	/** The next task, or null when the worker must end. */
+	private Runnable next(Worker w) {
+		boolean timedOut = false;
+		for (;;) {
+			if (mustEnd(w, timedOut))
+				return null;
+			try {
+				Runnable r = timed() ? getQueue().poll(keepAlive(), TimeUnit.NANOSECONDS)
+					: getQueue().take();
+				if (r != null)
+					return r;
+				timedOut = true;
+			} catch (InterruptedException e) {
+				timedOut = false;
+			}
+		}
+	}
+
+	private boolean mustEnd(Worker w, boolean timedOut) {
+		synchronized (gate) {
+			boolean empty = getQueue().isEmpty();
+			if (stop || shut && empty)
+				return true;
+			boolean spare = workers.size() > max || timedOut && timedNow();
+			return spare && (workers.size() > 1 || empty);
+		}
+	}
+
+	private boolean timedNow() {
+		return coreTimeOut || workers.size() > core;
+	}
+
+	private boolean timed() {
+		synchronized (gate) {
+			return timedNow();
+		}
+	}
+
+	private long keepAlive() {
+		synchronized (gate) {
+			return keepAlive;
+		}
+	}
+
+	private void exit(Worker w, boolean abrupt) {
+		boolean replace = leave(w, abrupt);
+		if (replace)
+			start(null, false);
+		tryEnd();
+	}
+
+	private boolean leave(Worker w, boolean abrupt) {
+		synchronized (gate) {
+			workers.remove(w);
+			if (stop || shut && getQueue().isEmpty())
+				return false;
+			int least = coreTimeOut ? 0 : core;
+			if (least == 0 && !getQueue().isEmpty())
+				least = 1;
+			return abrupt || workers.size() < least;
+		}
+	}
+
+	private void tryEnd() {
+		if (!ended())
+			return;
+		try {
+			terminated();
+		} finally {
+			over();
+		}
+	}
+
+	/** True once: nothing is left. */
+	private boolean ended() {
+		synchronized (gate) {
+			if (!shut || ending || !workers.isEmpty() || !stop && !getQueue().isEmpty())
+				return false;
+			ending = true;
+			return true;
+		}
+	}
+
+	private boolean ending;
+
+	private void over() {
+		synchronized (gate) {
+			over = true;
+			gate.serve();
+		}
+	}
+
+	private static final class Over extends Gate.Node {
+		private final PicoThreadPoolExecutor x;
+
+		Over(PicoThreadPoolExecutor x) {
+			super(0);
+			this.x = x;
+		}
+
+		@Override
+		boolean attempt() {
+			return x.over;
+		}
+	}
+
+	/** Adds a worker below the limit; false: not allowed. */
+	private boolean start(Runnable first, boolean toCore) {
+		Worker w = new Worker(this, first);
+		if (!reserve(w, first, toCore))
+			return false;
+		boolean ok = false;
+		try {
+			Thread t = getThreadFactory().newThread(w);
+			if (t != null) {
+				w.thread = t;
+				t.start();
+				ok = true;
+			}
+		} finally {
+			if (!ok)
+				leave(w, false);
+		}
+		return ok;
+	}
+
+	private boolean reserve(Worker w, Runnable first, boolean toCore) {
+		synchronized (gate) {
+			if (stop || shut && (first != null || getQueue().isEmpty()))
+				return false;
+			if (workers.size() >= (toCore ? core : max))
+				return false;
+			workers.add(w);
+			largest = Math.max(largest, workers.size());
+			return true;
+		}
+	}
+
+	@Override
+	public void execute(Runnable r) {
+		java.util.Objects.requireNonNull(r);
+		if (start(r, true))
+			return;
+		if (!isShutdown() && getQueue().offer(r)) {
+			if (isShutdown() && getQueue().remove(r))
+				refuse(r);
+			else if (getPoolSize() == 0)
+				start(null, false);
+		} else if (!start(r, false)) {
+			refuse(r);
+		}
+	}
+
+	private void refuse(Runnable r) {
+		RejectedExecutionHandler h = getRejectedExecutionHandler();
+		if (h.getClass() == CallerRunsPolicy.class) {
+			if (!isShutdown())
+				r.run();
+		} else if (h.getClass() == DiscardOldestPolicy.class) {
+			if (!isShutdown()) {
+				getQueue().poll();
+				execute(r);
+			}
+		} else if (h.getClass() == AbortPolicy.class) {
+			throw new RejectedExecutionException("Task " + r + " rejected from " + this);
+		} else {
+			h.rejectedExecution(r, this);
+		}
+	}
+
+	@Override
+	protected <T> RunnableFuture<T> newTaskFor(Callable<T> c) {
+		return new PicoFutureTask<>(c);
+	}
+
+	@Override
+	protected <T> RunnableFuture<T> newTaskFor(Runnable r, T v) {
+		return new PicoFutureTask<>(r, v);
+	}
+
+	@Override
+	public Future<?> submit(Runnable r) {
+		RunnableFuture<Void> f = newTaskFor(java.util.Objects.requireNonNull(r), null);
+		execute(f);
+		return f;
+	}
+
+	@Override
+	public <T> Future<T> submit(Runnable r, T v) {
+		RunnableFuture<T> f = newTaskFor(java.util.Objects.requireNonNull(r), v);
+		execute(f);
+		return f;
+	}
+
+	@Override
+	public <T> Future<T> submit(Callable<T> c) {
+		RunnableFuture<T> f = newTaskFor(java.util.Objects.requireNonNull(c));
+		execute(f);
+		return f;
+	}
+
+	@Override
+	public <T> List<Future<T>> invokeAll(Collection<? extends Callable<T>> tasks)
+			throws InterruptedException {
+		return Submit.all(this, tasks, Long.MAX_VALUE);
+	}
+
+	@Override
+	public <T> List<Future<T>> invokeAll(Collection<? extends Callable<T>> tasks, long time,
+			TimeUnit unit) throws InterruptedException {
+		return Submit.all(this, tasks, unit.toNanos(time));
+	}
+
+	@Override
+	public <T> T invokeAny(Collection<? extends Callable<T>> tasks)
+			throws InterruptedException, ExecutionException {
+		try {
+			return Submit.any(this, tasks, Long.MAX_VALUE);
+		} catch (TimeoutException e) {
+			throw new IllegalStateException(e);
+		}
+	}
+
+	@Override
+	public <T> T invokeAny(Collection<? extends Callable<T>> tasks, long time, TimeUnit unit)
+			throws InterruptedException, ExecutionException, TimeoutException {
+		return Submit.any(this, tasks, unit.toNanos(time));
+	}
+
+	@Override
+	public void shutdown() {
+		interrupt(shut(false), true);
+		tryEnd();
+	}
+
+	@Override
+	public List<Runnable> shutdownNow() {
+		interrupt(shut(true), false);
+		List<Runnable> left = new ArrayList<>();
+		getQueue().drainTo(left);
+		tryEnd();
+		return left;
+	}
+
+	private List<Worker> shut(boolean now) {
+		synchronized (gate) {
+			shut = true;
+			stop |= now;
+			return new ArrayList<>(workers);
+		}
+	}
+
+	private static void interrupt(List<Worker> ws, boolean idle) {
+		for (Worker w : ws)
+			if (w.thread != null && !(idle && w.busy))
+				w.thread.interrupt();
+	}
+
+	@Override
+	public boolean isShutdown() {
+		synchronized (gate) {
+			return shut;
+		}
+	}
+
+	@Override
+	public boolean isTerminating() {
+		synchronized (gate) {
+			return shut && !over;
+		}
+	}
+
+	@Override
+	public boolean isTerminated() {
+		synchronized (gate) {
+			return over;
+		}
+	}
+
+	@Override
+	public boolean awaitTermination(long time, TimeUnit unit) throws InterruptedException {
+		return gate.passIn(new Over(this), unit.toNanos(time));
+	}
+
+	/** ExecutorService.close, of Java 19. */
+	public void close() {
+		shutdown();
+		boolean interrupted = false;
+		while (!isTerminated()) {
+			try {
+				gate.passInterruptibly(new Over(this));
+			} catch (InterruptedException e) {
+				interrupted = true;
+				shutdownNow();
+			}
+		}
+		if (interrupted)
+			Thread.currentThread().interrupt();
+	}
+
+	@Override
+	public int getPoolSize() {
+		synchronized (gate) {
+			return workers.size();
+		}
+	}
+
+	@Override
+	public int getActiveCount() {
+		synchronized (gate) {
+			int n = 0;
+			for (Worker w : workers)
+				if (w.busy)
+					n++;
+			return n;
+		}
+	}
+
+	@Override
+	public int getLargestPoolSize() {
+		synchronized (gate) {
+			return largest;
+		}
+	}
+
+	@Override
+	public long getCompletedTaskCount() {
+		synchronized (gate) {
+			return completed;
+		}
+	}
+
+	@Override
+	public long getTaskCount() {
+		return getCompletedTaskCount() + getActiveCount() + getQueue().size();
+	}
+
+	@Override
+	public int getCorePoolSize() {
+		synchronized (gate) {
+			return core;
+		}
+	}
+
+	@Override
+	public void setCorePoolSize(int n) {
+		int more;
+		synchronized (gate) {
+			if (n < 0 || n > max)
+				throw new IllegalArgumentException();
+			more = Math.min(n - core, getQueue().size());
+			core = n;
+		}
+		while (more-- > 0)
+			start(null, true);
+	}
+
+	@Override
+	public int getMaximumPoolSize() {
+		synchronized (gate) {
+			return max;
+		}
+	}
+
+	@Override
+	public void setMaximumPoolSize(int n) {
+		synchronized (gate) {
+			if (n <= 0 || n < core)
+				throw new IllegalArgumentException();
+			max = n;
+		}
+	}
+
+	@Override
+	public void setKeepAliveTime(long time, TimeUnit unit) {
+		synchronized (gate) {
+			keepAlive = unit.toNanos(time);
+		}
+	}
+
+	@Override
+	public long getKeepAliveTime(TimeUnit unit) {
+		return unit.convert(keepAlive(), TimeUnit.NANOSECONDS);
+	}
+
+	@Override
+	public boolean allowsCoreThreadTimeOut() {
+		synchronized (gate) {
+			return coreTimeOut;
+		}
+	}
+
+	@Override
+	public void allowCoreThreadTimeOut(boolean b) {
+		List<Worker> ws;
+		synchronized (gate) {
+			coreTimeOut = b;
+			ws = new ArrayList<>(workers);
+		}
+		if (b)
+			interrupt(ws, true);
+	}
+
+	@Override
+	public boolean prestartCoreThread() {
+		return start(null, true);
+	}
+
+	@Override
+	public int prestartAllCoreThreads() {
+		int n = 0;
+		while (start(null, true))
+			n++;
+		return n;
+	}
+
+	@Override
+	public String toString() {
+		return "ThreadPoolExecutor[pool size = " + getPoolSize() + ", active threads = "
+			+ getActiveCount() + ", queued tasks = " + getQueue().size()
+			+ ", completed tasks = " + getCompletedTaskCount() + "]";
+	}
+}
