@@ -35,7 +35,7 @@ final class KilledTest {
                     "--max-threads=" + THREADS, "--frontier=disk:" + dir.resolve("state"),
                     "--warc=" + archive, web.url(0));
             int kills = 0;
-            for (int at = 400; at < PAGES - 400; at += 400) {
+            for (int at = 400; at < PAGES - 400; at += 300) {
                 Process crawl = Run.process(args, output);
                 while (crawl.isAlive() && web.requests() < at) {
                     Thread.sleep(1);

@@ -30,11 +30,7 @@ final class PolitenessTest {
             for (int host = 0; host < 3; host++) {
                 List<Hit> hits = pages(web, host);
                 assertEquals(15, hits.size());
-                for (int i = 1; i < hits.size(); i++) {
-                    long gap = hits.get(i).startNanos() - hits.get(i - 1).startNanos();
-                    // Sent that far apart; they may arrive a little closer.
-                    assertTrue(gap > 90_000_000L, "only " + gap / 1e6 + " ms apart");
-                }
+                apart(hits, 100_000_000L);
             }
         }
     }
@@ -44,9 +40,9 @@ final class PolitenessTest {
         try (TestWeb web = new WebBuilder().pages(40).hosts(4).fanout(39).start()) {
             long start = System.nanoTime();
             assertEquals(0, Run.here(Run.fast(dir.resolve("log"), "--threads=platform",
-                    "--delay=100ms", "--per-host=1", web.url(0))));
+                    "--delay=200ms", "--per-host=1", web.url(0))));
             double seconds = (System.nanoTime() - start) / 1e9;
-            assertTrue(seconds < 3, "one after the other? " + seconds + " s");
+            assertTrue(seconds < 6.5, "one after the other? " + seconds + " s");
         }
     }
 
@@ -70,10 +66,7 @@ final class PolitenessTest {
                     "--per-host=1", web.url(0))));
             List<Hit> hits = pages(web, 0);
             assertEquals(4, hits.size());
-            for (int i = 1; i < 4; i++) {
-                long gap = hits.get(i).startNanos() - hits.get(i - 1).startNanos();
-                assertTrue(gap > 990_000_000L, "only " + gap / 1e6 + " ms apart");
-            }
+            apart(hits, 1_000_000_000L);
         }
     }
 
@@ -94,6 +87,16 @@ final class PolitenessTest {
                 assertEquals(51, all.size());
                 assertEquals("Piranha/0.1", all.get(1).agent());
             }
+        }
+    }
+
+    /** They are sent so far apart; on a busy machine the server may see two of them closer. */
+    private static void apart(List<Hit> hits, long nanos) {
+        for (int i = 1; i < hits.size(); i++) {
+            long gap = hits.get(i).startNanos() - hits.get(i - 1).startNanos();
+            assertTrue(gap > nanos / 2, "only " + gap / 1e6 + " ms apart");
+            long all = hits.get(i).startNanos() - hits.get(0).startNanos();
+            assertTrue(all > i * nanos - nanos / 2, i + " requests in " + all / 1e6 + " ms");
         }
     }
 
