@@ -111,12 +111,6 @@ static void *carrier_main(void *arg)
 	c->tp = c->tp_now = arch_get_tp();
 	c->self_slot = thread_self_slot();
 	*c->self_slot = &c->disp;
-	c->disp.kind = THREAD_DISPATCHER;
-	c->disp.depth = 1;
-	c->disp.carrier = c;
-	c->disp.wfd = -1;
-	c->in_rt = 1;
-	c->current = &c->disp;
 	carrier_signals();
 	sys2(SYS_prctl, PR_SET_TIMERSLACK, 1UL);
 	sys2(SYS_prctl, PR_SET_NAME, "uk-carrier");
@@ -145,9 +139,16 @@ static int carrier_create(struct uk_vp *vp)
 
 	if (!c)
 		return -ENOMEM;
+	/* born inside the runtime, or the monitor would take its vp before it has begun */
+	c->in_rt = 1;
+	c->current = &c->disp;
+	c->disp.kind = THREAD_DISPATCHER;
+	c->disp.depth = 1;
+	c->disp.carrier = c;
+	c->disp.wfd = -1;
 	c->vp = vp;
 	if (vp)
-		vp->owner = (uintptr_t)c;
+		store_release(&vp->owner, (uintptr_t)c);
 	pthread_attr_init(&a);
 	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&a, CARRIER_STACK);

@@ -104,13 +104,16 @@ void vp_kick(struct uk_vp *vp)
 		vp->reactor.ops->kick(&vp->reactor);
 }
 
+/* Pinned threads have an inbox of their own: a thief that took them would have to give them
+ * back, and two thieves can do that to each other for ever. */
 void inbox_push(struct uk_vp *vp, struct uk_thread *t)
 {
-	struct uk_thread *head = load_relaxed(&vp->inbox);
+	struct uk_thread **box = t->pinned ? &vp->pinbox : &vp->inbox;
+	struct uk_thread *head = load_relaxed(box);
 
 	do
 		t->next = head;
-	while (!cas_seq_cst(&vp->inbox, &head, t));
+	while (!cas_seq_cst(box, &head, t));
 	vp_kick(vp);
 }
 
@@ -133,32 +136,37 @@ void queue_anywhere(struct uk_thread *t)
 	inbox_push(t->pinned ? t->pinned : t->vp, t);
 }
 
-/* Take everything from v's inbox into vp's queue (v == vp, or we are a thief). */
-static unsigned drain_inbox(struct uk_vp *vp, struct uk_vp *v)
+/* Take all of a Treiber stack, oldest first. */
+static struct uk_thread *take_all(struct uk_thread **box)
 {
-	struct uk_thread *t, *rev = NULL;
-	unsigned n = 0;
+	struct uk_thread *t = xchg_acq_rel(box, (struct uk_thread *)NULL), *rev = NULL;
 
-	if (!load_relaxed(&v->inbox))
-		return 0;
-	for (t = xchg_acq_rel(&v->inbox, (struct uk_thread *)NULL); t;) {
+	while (t) {
 		struct uk_thread *next = t->next;
 
 		t->next = rev;
 		rev = t;
 		t = next;
 	}
-	for (t = rev; t; n++) {
-		struct uk_thread *next = t->next;
+	return rev;
+}
 
-		if (v != vp && t->pinned)
-			inbox_push(v, t);
-		else if (t->pinned == vp)
-			tqueue_push(&vp->rq.pinned, t);
-		else
+/* Take everything from v's inbox into vp's queue (v == vp, or we are a thief). */
+static unsigned drain_inbox(struct uk_vp *vp, struct uk_vp *v)
+{
+	struct uk_thread *t, *next;
+	unsigned n = 0;
+
+	if (load_relaxed(&v->inbox))
+		for (t = take_all(&v->inbox); t; t = next, n++) {
+			next = t->next;
 			runq_push(&vp->rq, t);
-		t = next;
-	}
+		}
+	if (v == vp && load_relaxed(&v->pinbox))
+		for (t = take_all(&v->pinbox); t; t = next, n++) {
+			next = t->next;
+			tqueue_push(&vp->rq.pinned, t);
+		}
 	vp->count.inbox += n;
 	return n;
 }
@@ -274,7 +282,7 @@ bool sched_yield_now(struct uk_thread *t)
 
 	vp->count.yields++;
 	if (to == &c->disp && vp->budget >= 0 && !load_relaxed(&vp->nudge) &&
-	    !load_relaxed(&vp->inbox))
+	    !load_relaxed(&vp->inbox) && !load_relaxed(&vp->pinbox))
 		return false; /* alone: the budget brings us to the dispatcher in time */
 	t->since = vp->clock;
 	switch_to(c, t, to, t->pinned && t->pinned != vp ? POST_MIGRATE : POST_YIELD);
@@ -417,7 +425,7 @@ static bool try_steal(struct uk_vp *vp)
 bool vp_has_work(const struct uk_vp *vp)
 {
 	return runq_len(&vp->rq) || load_relaxed(&vp->rq.lifo) || load_relaxed(&vp->inbox) ||
-	       load_relaxed(&vp->msgs);
+	       load_relaxed(&vp->pinbox) || load_relaxed(&vp->msgs);
 }
 
 static bool set_has_work(const struct uk_vp *vp)
@@ -455,7 +463,8 @@ static void idle(struct uk_vp *vp)
 		if (timeout < 0)
 			timeout = 0;
 	}
-	if (load_relaxed(&vp->inbox) || load_relaxed(&vp->msgs) || set_has_work(vp))
+	if (load_relaxed(&vp->inbox) || load_relaxed(&vp->pinbox) || load_relaxed(&vp->msgs) ||
+	    set_has_work(vp))
 		timeout = 0;
 	poll_reactor(vp, timeout);
 	if (load_relaxed(&vp->idle))

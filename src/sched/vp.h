@@ -84,6 +84,7 @@ struct uk_vp {
 	/* -- written by others -- */
 	struct uk_thread *inbox LINE_ALIGNED; /* Treiber stack: anyone pushes, owner or a
 						 thief takes all */
+	struct uk_thread *pinbox;             /* the same for pinned threads: owner takes */
 	struct vp_msg *msgs;                  /* the same for requests */
 	uint32_t idle;         /* 1: sleeps or is about to; owner sets, kicker clears by xchg */
 	/* -- rarely changes -- */

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whatever blocks or hogs a carrier, others run on (law 1); gated on counters. */
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+#include <uk/uk.h>
+
+#include "test.h"
+
+static uint32_t stop, ticks;
+
+static void *tick(void *arg)
+{
+	while (!__atomic_load_n(&stop, __ATOMIC_SEQ_CST)) {
+		__atomic_fetch_add(&ticks, 1, __ATOMIC_SEQ_CST);
+		uk_sleep(UK_MS);
+	}
+	return arg;
+}
+
+static void *block_raw(void *arg)
+{
+	char c;
+
+	/* a call that nobody wrapped, until main writes */
+	CHECK_EQ(read((int)(intptr_t)arg, &c, 1), 1);
+	return NULL;
+}
+
+static void *block_marked(void *arg)
+{
+	char c;
+
+	uk_blocking_begin();
+	uk_blocking_begin(); /* nests */
+	CHECK_EQ(read((int)(intptr_t)arg, &c, 1), 1);
+	uk_blocking_end();
+	uk_blocking_end();
+	return NULL;
+}
+
+static void *hog(void *arg)
+{
+	while (!__atomic_load_n(&stop, __ATOMIC_SEQ_CST))
+		;
+	return arg;
+}
+
+static void others_run_beside(void *(*fn)(void *), int n)
+{
+	uk_thread *t[32], *tk;
+	uk_stats a, b;
+	int p[2];
+
+	CHECK_EQ(pipe(p), 0);
+	uk_stats_get(&a);
+	stop = ticks = 0;
+	for (int i = 0; i < n; i++)
+		CHECK_EQ(uk_thread_create(&t[i], NULL, fn, (void *)(intptr_t)p[0]), 0);
+	CHECK_EQ(uk_thread_create(&tk, NULL, tick, NULL), 0);
+	while (__atomic_load_n(&ticks, __ATOMIC_SEQ_CST) < 20)
+		uk_sleep(UK_MS);
+	uk_stats_get(&b);
+	CHECK(b.handoffs > a.handoffs);
+	stop = 1;
+	for (int i = 0; i < n; i++)
+		CHECK_EQ(write(p[1], "x", 1), 1);
+	for (int i = 0; i < n; i++)
+		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+	CHECK_EQ(uk_thread_join(tk, NULL), 0);
+	close(p[0]);
+	close(p[1]);
+}
+
+static void raw_blocking_calls_hold_nobody_up(void)
+{
+	others_run_beside(block_raw, 30);
+}
+
+static void bracketed_calls_hold_nobody_up(void)
+{
+	others_run_beside(block_marked, 30);
+}
+
+static void hogs_hold_nobody_up(void)
+{
+	others_run_beside(hog, 10);
+}
+
+static void *raw_sleeps(void *arg)
+{
+	for (int i = 0; i < 10; i++) {
+		struct timespec ts = { 0, 1000000 };
+
+		nanosleep(&ts, NULL);
+		uk_yield();
+	}
+	return arg;
+}
+
+static void many_come_back_and_go_on(void)
+{
+	uk_thread *t[100];
+
+	for (int i = 0; i < 100; i++)
+		CHECK_EQ(uk_thread_create(&t[i], NULL, raw_sleeps, NULL), 0);
+	for (int i = 0; i < 100; i++)
+		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+}
+
+int main(void)
+{
+	RUN(raw_blocking_calls_hold_nobody_up);
+	RUN(bracketed_calls_hold_nobody_up);
+	RUN(hogs_hold_nobody_up);
+	RUN(many_come_back_and_go_on);
+	return 0;
+}

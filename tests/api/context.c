@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What belongs to a thread stays with it across switches and migrations: errno, __thread,
+ * floating-point control, callee-saved registers, pthread_self (law 2). */
+#include <errno.h>
+#include <fenv.h>
+#include <pthread.h>
+#include <uk/uk.h>
+
+#include "base/base.h"
+#include "test.h"
+
+#define THREADS 40
+#define ROUNDS 300
+
+static __thread long mine = 41;
+
+static void *keeps_its_own(void *arg)
+{
+	long id = (long)(intptr_t)arg;
+	pthread_t self = pthread_self();
+	volatile double x = 1.0 + (double)id;
+
+	CHECK_EQ(mine, 41);
+	mine = id;
+	for (int i = 0; i < ROUNDS; i++) {
+		errno = (int)id;
+		if (i % 7 == 0)
+			uk_sleep(UK_MS / 50);
+		else
+			uk_yield();
+		CHECK_EQ(errno, (int)id);
+		CHECK_EQ(mine, id);
+		CHECK(pthread_equal(self, pthread_self()));
+		CHECK(x == 1.0 + (double)id);
+	}
+	return NULL;
+}
+
+static void tls_and_errno_stay(void)
+{
+	uk_thread *t[THREADS];
+
+#if UK_ASAN || UK_TSAN
+	printf("skipped here: sanitizer builds make light threads\n");
+	return;
+#endif
+	for (long i = 0; i < THREADS; i++)
+		CHECK_EQ(uk_thread_create(&t[i], NULL, keeps_its_own, (void *)(i + 1)), 0);
+	for (int i = 0; i < THREADS; i++)
+		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+	CHECK_EQ(mine, 41);
+}
+
+static void *rounds_its_own_way(void *arg)
+{
+	static const int modes[] = { FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO };
+	int mode = modes[(intptr_t)arg & 3];
+
+	CHECK_EQ(fesetround(mode), 0);
+	for (int i = 0; i < ROUNDS; i++) {
+		uk_yield();
+		CHECK_EQ(fegetround(), mode);
+	}
+	return NULL;
+}
+
+static void rounding_modes_stay(void)
+{
+	uk_attr a = UK_ATTR_INIT;
+	uk_thread *t[THREADS];
+
+	for (long i = 0; i < THREADS; i++) {
+		a.flags = i & 4 ? UK_ATTR_LIGHT : 0;
+		CHECK_EQ(uk_thread_create(&t[i], &a, rounds_its_own_way, (void *)i), 0);
+	}
+	for (int i = 0; i < THREADS; i++)
+		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+	CHECK_EQ(fegetround(), FE_TONEAREST);
+}
+
+static void *checks_registers(void *arg)
+{
+	uint64_t seed = (uint64_t)(uintptr_t)arg * 0x9e3779b97f4a7c15u;
+	uint64_t v[6];
+
+	for (int i = 0; i < 6; i++)
+		v[i] = seed + (uint64_t)i;
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t a = v[0], b = v[1], c = v[2], d = v[3], e = v[4], f = v[5];
+
+		__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));
+		uk_yield();
+		__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));
+		CHECK(a == seed && b == seed + 1 && c == seed + 2 && d == seed + 3 &&
+		      e == seed + 4 && f == seed + 5);
+	}
+	return NULL;
+}
+
+static void registers_stay(void)
+{
+	uk_thread *t[THREADS];
+
+	for (long i = 0; i < THREADS; i++)
+		CHECK_EQ(uk_thread_create(&t[i], NULL, checks_registers, (void *)(i + 1)), 0);
+	for (int i = 0; i < THREADS; i++)
+		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+}
+
+int main(void)
+{
+	RUN(tls_and_errno_stay);
+	RUN(rounding_modes_stay);
+	RUN(registers_stay);
+	return 0;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The stack limit: the creator waits, as in the founding model, or gets -EAGAIN. */
+#include <errno.h>
+#include <uk/uk.h>
+
+#include "test.h"
+
+static uint32_t alive, peak, total;
+
+static void *body(void *arg)
+{
+	uint32_t n = __atomic_add_fetch(&alive, 1, __ATOMIC_SEQ_CST);
+
+	if (n > __atomic_load_n(&peak, __ATOMIC_SEQ_CST))
+		__atomic_store_n(&peak, n, __ATOMIC_SEQ_CST);
+	uk_sleep(UK_MS / 2);
+	__atomic_sub_fetch(&alive, 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&total, 1, __ATOMIC_SEQ_CST);
+	return arg;
+}
+
+static void *creator(void *arg)
+{
+	uk_attr a = UK_ATTR_INIT;
+
+	a.flags = UK_ATTR_DETACHED;
+	for (int i = 0; i < 100; i++)
+		CHECK_EQ(uk_thread_create(NULL, &a, body, NULL), 0);
+	return arg;
+}
+
+static void creators_wait_for_a_free_stack(void)
+{
+	uk_thread *t[4];
+
+	CHECK_EQ(uk_stack_limit(0), 0);
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ(uk_thread_create(&t[i], NULL, creator, NULL), 0);
+	CHECK_EQ(uk_stack_limit(12), 0); /* the four count */
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+	while (__atomic_load_n(&total, __ATOMIC_SEQ_CST) < 400)
+		uk_sleep(UK_MS);
+}
+
+static void *fills(void *arg)
+{
+	uk_sleep(30 * UK_MS);
+	return arg;
+}
+
+static void nowait_gives_eagain(void)
+{
+	uk_attr a = UK_ATTR_INIT;
+	uk_thread *t[3], *u;
+
+	while (uk_sleep(UK_MS), __atomic_load_n(&alive, __ATOMIC_SEQ_CST))
+		;
+	CHECK_EQ(uk_stack_limit(0), 0);
+	uk_sleep(5 * UK_MS);
+	CHECK_EQ(uk_stack_limit(3), 0);
+	a.flags = UK_ATTR_NOWAIT;
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(uk_thread_create(&t[i], &a, fills, NULL), 0);
+	CHECK_EQ(uk_thread_create(&u, &a, fills, NULL), -EAGAIN);
+	uk_thread_set_deadline(uk_after(2 * UK_MS));
+	CHECK_EQ(uk_thread_create(&u, NULL, fills, NULL), -ETIMEDOUT);
+	uk_thread_set_deadline(UK_FOREVER);
+	CHECK_EQ(uk_thread_create(&u, NULL, fills, NULL), 0); /* waits */
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+	CHECK_EQ(uk_thread_join(u, NULL), 0);
+	CHECK_EQ(uk_stack_limit(0), 0);
+}
+
+int main(void)
+{
+	RUN(creators_wait_for_a_free_stack);
+	RUN(nowait_gives_eagain);
+	return 0;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counters count what they say; the doctor reports. */
+#include <uk/uk.h>
+
+#include "test.h"
+
+static void *yields(void *arg)
+{
+	for (int i = 0; i < 1000; i++)
+		uk_yield();
+	return arg;
+}
+
+static void counters_follow_what_happens(void)
+{
+	uk_stats a, b, v;
+	uk_thread *t[2];
+	uint64_t sum = 0;
+
+	uk_stats_get(&a);
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(uk_thread_create(&t[i], NULL, yields, NULL), 0);
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+	uk_stats_get(&b);
+	CHECK_EQ(b.creates - a.creates, 2);
+	CHECK_EQ(b.exits - a.exits, 2);
+	CHECK_EQ(b.yields - a.yields, 2000);
+	CHECK_EQ(b.threads, 0);
+	CHECK(b.vps >= (uint64_t)uk_vps());
+	CHECK(b.carriers >= b.vps);
+	for (unsigned i = 0; i < uk_vpset_size(uk_vpset_default()); i++) {
+		CHECK_EQ(uk_vp_stats(uk_vpset_vp(uk_vpset_default(), i), &v), 0);
+		sum += v.yields;
+	}
+	CHECK_EQ(sum, b.yields);
+}
+
+static void counters_have_names(void)
+{
+	int n = 0;
+
+#define X(name, text) n += sizeof(#name) > 1 && sizeof(text) > 5;
+	UK_COUNTERS(X)
+#undef X
+	CHECK(n > 20);
+	CHECK(strlen(uk_version()) > 0);
+	CHECK(!strcmp(uk_reactor_name(), "io_uring") || !strcmp(uk_reactor_name(), "epoll"));
+}
+
+static void row(const char *name, const char *value, int ok, void *arg)
+{
+	CHECK(name[0] && value[0] && (ok == 0 || ok == 1));
+	++*(int *)arg;
+}
+
+static void the_doctor_has_something_to_say(void)
+{
+	int n = 0;
+
+	CHECK(uk_doctor(row, &n) >= 0);
+	CHECK(n >= 8);
+}
+
+int main(void)
+{
+	CHECK_EQ(uk_init(), 0);
+	RUN(counters_follow_what_happens);
+	RUN(counters_have_names);
+	RUN(the_doctor_has_something_to_say);
+	return 0;
+}

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""src/LAYERS is the law: which room may include which, and which symbols it may need.
+
+1. Every #include "room/..." must be allowed by the room's line.
+2. Every undefined symbol of a room's objects that another room defines must come from an
+   allowed room (nm over the objects of the build directory).
+3. apps/, tool/, examples/ and bench/ include <uk/...> only.
+4. Rooms call no libc function that the drop-in interposes.
+"""
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build")
+# What the drop-in takes over; pthread_create and friends are used at start-up only.
+FORBIDDEN = {"read", "write", "readv", "writev", "recv", "send", "recvmsg", "sendmsg", "poll",
+             "select", "epoll_wait", "accept", "accept4", "connect", "nanosleep", "usleep",
+             "sleep", "close", "pthread_mutex_lock", "pthread_mutex_unlock",
+             "pthread_cond_wait", "sem_wait", "sem_post", "malloc", "free", "calloc",
+             "realloc"}
+# malloc off the hot path: blocks that libc itself allocates, arrays of keys, channels, selects
+# over many cases
+ALLOWED_CALLS = {(room, call) for room in ("thread", "sync")
+                 for call in ("malloc", "calloc", "realloc", "free")}
+
+
+def load():
+    rooms = {}
+    for line in open(os.path.join(ROOT, "src", "LAYERS")):
+        line = line.split("#")[0].strip()
+        if line:
+            name, _, deps = line.partition(":")
+            rooms[name.strip()] = set(deps.split()) | {name.strip()}
+    return rooms
+
+
+def includes(rooms, errors):
+    for room in rooms:
+        for d, _, files in os.walk(os.path.join(ROOT, "src", room)):
+            for f in files:
+                if not f.endswith((".c", ".h", ".S")):
+                    continue
+                path = os.path.join(d, f)
+                for n, line in enumerate(open(path), 1):
+                    m = re.match(r'\s*#\s*include\s*"([a-z]+)/', line)
+                    if m and m.group(1) in rooms and m.group(1) not in rooms[room]:
+                        errors.append("%s:%d: room %s may not include %s"
+                                      % (os.path.relpath(path, ROOT), n, room, m.group(1)))
+    for top in ("apps", "tool", "examples"):
+        for d, _, files in os.walk(os.path.join(ROOT, top)):
+            for f in files:
+                if f.endswith((".c", ".h", ".cc")):
+                    path = os.path.join(d, f)
+                    for n, line in enumerate(open(path), 1):
+                        m = re.match(r'\s*#\s*include\s*["<]([a-z]+)/', line)
+                        if m and m.group(1) in rooms:
+                            errors.append("%s:%d: programs see <uk/...> only"
+                                          % (os.path.relpath(path, ROOT), n))
+
+
+def symbols(rooms, errors):
+    objdir = os.path.join(BUILD, "src", "librooms.a.p")
+    if not os.path.isdir(objdir):
+        errors.append("no objects in %s: build first" % objdir)
+        return
+    defined, needed = {}, []
+    for f in sorted(os.listdir(objdir)):
+        room = f.split("_")[0]
+        if not f.endswith(".o") or room not in rooms:
+            continue
+        out = subprocess.check_output(["nm", os.path.join(objdir, f)], text=True)
+        for line in out.splitlines():
+            parts = line.split()
+            kind, name = parts[-2], parts[-1]
+            if kind == "U":
+                needed.append((room, f, name))
+            elif kind in "TDBRVWC":
+                if not (kind == "W" and name in defined):
+                    defined[name] = room
+    for room, f, name in needed:
+        if name in defined and defined[name] not in rooms[room]:
+            errors.append("%s: needs %s of room %s" % (f, name, defined[name]))
+        if name.split("@")[0] in FORBIDDEN and (room, name) not in ALLOWED_CALLS:
+            errors.append("%s: calls %s, which the drop-in interposes" % (f, name))
+
+
+def main():
+    rooms, errors = load(), []
+    includes(rooms, errors)
+    symbols(rooms, errors)
+    for e in errors:
+        print(e)
+    if not errors:
+        print("ok: %d rooms keep to src/LAYERS" % len(rooms))
+    return 1 if errors else 0
+
+
+sys.exit(main())
