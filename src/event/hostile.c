@@ -53,6 +53,16 @@ bool hostile_eintr(void)
 	return one_in(16);
 }
 
+bool hostile_full(void)
+{
+	return one_in(32);
+}
+
+bool hostile_miss(void)
+{
+	return one_in(8);
+}
+
 bool hostile_eagain(const struct io_op *op)
 {
 	switch ((enum io_kind)op->kind) {

@@ -156,6 +156,8 @@ static struct uring_sqe *get_sqe(struct reactor *r)
 	struct uring *u = ring_of(r);
 	struct uring_sqe *sqe;
 
+	if (hostile_full())
+		return NULL;
 	if (unlikely(unsubmitted(u) == u->sq_entries)) {
 		flush(r);
 		if (unsubmitted(u) == u->sq_entries)
@@ -306,7 +308,7 @@ static bool try_queue_cancel(struct reactor *r, struct io_op *op)
 	if (op->engine & U_FINISHED) /* while room was made */
 		return true;
 	sqe->opcode = URING_OP_ASYNC_CANCEL;
-	sqe->addr = (uintptr_t)op | UD_OP;
+	sqe->addr = hostile_miss() ? UD_KICK : (uintptr_t)op | UD_OP;
 	sqe->user_data = (uintptr_t)op | UD_CANCEL;
 	op->engine |= U_CANCEL_CQE;
 	put_sqe(ring_of(r));

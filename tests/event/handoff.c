@@ -167,6 +167,19 @@ static void two_owners_take_turns_under_traffic(void)
 	}
 }
 
+static bool a_ring_is_mapped(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[512];
+	bool yes = false;
+
+	while (f && fgets(line, sizeof(line), f))
+		yes |= strstr(line, "io_uring") != NULL;
+	if (f)
+		fclose(f);
+	return yes;
+}
+
 static void a_forked_child_starts_anew_and_the_parent_goes_on(void)
 {
 	struct io_op rx;
@@ -184,7 +197,9 @@ static void a_forked_child_starts_anew_and_the_parent_goes_on(void)
 		struct io_op own;
 		int p[2];
 
+		CHECK(!a_ring_is_mapped());
 		CHECK_EQ(R.ops->fork_child(&R), 0);
+		CHECK_EQ(a_ring_is_mapped(), is_uring);
 		CHECK_EQ(R.pending, 0);
 		CHECK(!reactor_peek_fd(&R, sv[0]));
 		CHECK_EQ(pipe(p), 0);

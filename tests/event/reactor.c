@@ -72,7 +72,9 @@ static void sockets_carry_bytes_both_ways(void)
 	stays_pending(&rx);
 	tx = mk(IO_SEND, sv[0], "hello", 5);
 	CHECK(run_op(&tx) > 0);
-	CHECK_EQ(wait_op(&rx), tx.res);
+	CHECK(wait_op(&rx) == tx.res || (UK_HOSTILE && rx.res > 0));
+	if (rx.res < tx.res) /* a short one was injected: drop the rest */
+		CHECK_EQ(recv(sv[1], more, sizeof(more), MSG_DONTWAIT), tx.res - rx.res);
 	CHECK(!memcmp(in, "hello", (size_t)rx.res));
 	iov = (struct iovec){ (char[]){ "abcdef" }, 6 };
 	tx = mk(IO_SENDMSG, sv[1], &m, 0);
@@ -373,6 +375,8 @@ static void cancel_fd_ends_all_and_the_peer_sees_the_close(void)
 	submit(&rx[2]); /* this one has not reached the kernel */
 	CHECK(reactor_peek_fd(&R, sv[0]));
 	CHECK_EQ(R.ops->cancel_fd(&R, sv[0]), 3);
+	for (int i = 0; i < 3 && UK_HOSTILE; i++) /* cancels are made to miss there */
+		wait_op(&rx[i]);
 	close(sv[0]);
 	CHECK_EQ(recv(sv[1], buf, 8, MSG_DONTWAIT), 0); /* at once */
 	for (int i = 0; i < 3; i++)

@@ -124,9 +124,9 @@ static void step(struct stream *s)
 			break;
 		s->closing = true;
 		R.ops->cancel_fd(&R, s->sv[0]);
-		close(s->sv[0]), close(s->sv[1]);
 		while (!idle(&s->rx) || !idle(&s->poll))
 			poll_once(NS_PER_MS);
+		close(s->sv[0]), close(s->sv[1]);
 		reopen(s);
 		break;
 	case 8:
