@@ -11,8 +11,10 @@
 #include "mem/stack.h"
 #include "sched/vp.h"
 
-static struct sigaction old_segv, old_bus;
 static char dump_path[256]; /* UK_DUMP=/a/file; empty: stderr */
+
+#if !UK_SAN /* a sanitizer reports faults itself */
+static struct sigaction old_segv, old_bus;
 
 static int by_stack(void *obj, void *arg)
 {
@@ -59,6 +61,7 @@ static void on_fault(int sig, siginfo_t *si, void *uc)
 	old->sa_flags = 0;
 	sigaction(sig, old, NULL);
 }
+#endif
 
 static void on_quit(int sig UNUSED)
 {

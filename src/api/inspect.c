@@ -17,17 +17,25 @@ bool inspect_read(void *dst, const void *src, size_t n)
 	       (long)n;
 }
 
+/* A lock's owner field holds the descriptor's address. */
+static uint64_t id_of_owner(const uint64_t *owner)
+{
+	const struct uk_thread *t;
+	uint64_t id = 0, addr = 0;
+
+	if (!inspect_read(&addr, owner, sizeof(addr)) || !addr)
+		return 0;
+	t = (const struct uk_thread *)(uintptr_t)addr;
+	return inspect_read(&id, &t->id, sizeof(id)) ? id : 0;
+}
+
 static uint64_t holder_of(const struct uk_thread *t, const void *obj)
 {
-	uint64_t id = 0;
-
 	switch ((enum wait_kind)t->wkind) {
 	case WAIT_MUTEX:
-		inspect_read(&id, &((const uk_mutex *)obj)->owner, sizeof(id));
-		return id;
+		return id_of_owner(&((const uk_mutex *)obj)->owner);
 	case WAIT_RWLOCK:
-		inspect_read(&id, &((const uk_rwlock *)obj)->owner, sizeof(id));
-		return id;
+		return id_of_owner(&((const uk_rwlock *)obj)->owner);
 	case WAIT_JOIN:
 		return ((const struct uk_thread *)obj)->id; /* descriptors are never unmapped */
 	default:
