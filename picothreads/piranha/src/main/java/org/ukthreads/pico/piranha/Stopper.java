@@ -7,7 +7,6 @@
  */
 package org.ukthreads.pico.piranha;
 
-import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 
 final class Stopper {
@@ -17,14 +16,23 @@ final class Stopper {
     private boolean finished;       /* guarded by this */
 
     void install(Crawl crawl, int maxMillis) {
-        // The JVM starts and joins its hooks itself, so this one must be the JVM's own thread
-        // even in translated code: the JDK makes it.
-        Runtime.getRuntime().addShutdownHook(
-                Executors.defaultThreadFactory().newThread(new Hook(this, crawl)));
+        Runtime.getRuntime().addShutdownHook(jvmThread(new Hook(this, crawl)));
         if (maxMillis > 0) {
             Thread timer = new Thread(new Timer(crawl, maxMillis), "max-time");
             timer.setDaemon(true);
             timer.start();
+        }
+    }
+
+    /**
+     * The JVM starts and joins its hooks itself, so this must be a thread of its own kind even
+     * in translated code, where `new Thread` makes another.
+     */
+    private static Thread jvmThread(Runnable task) {
+        try {
+            return Thread.class.getConstructor(Runnable.class).newInstance(task);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException("a Thread cannot be made", e);
         }
     }
 

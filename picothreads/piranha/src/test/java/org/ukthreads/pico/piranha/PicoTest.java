@@ -78,7 +78,52 @@ final class PicoTest {
         assertTrue(output().contains("'5' is no time"), output());
     }
 
+    @Test
+    void a_signal_ends_a_translated_crawl_in_good_order() throws Exception {
+        try (TestWeb web = new WebBuilder().pages(2000).hosts(4).delayMillis(5).start()) {
+            Process process = start("--json=" + dir.resolve("json"), web.url(0));
+            while (process.isAlive() && web.requests() < 100) {
+                Thread.sleep(1);
+            }
+            process.destroy();      /* SIGTERM */
+            assertTrue(process.waitFor(20, TimeUnit.SECONDS));
+            assertEquals(128 + 15, process.exitValue(), output());
+            assertTrue(Files.readString(dir.resolve("json")).contains("\"open\":"));
+        }
+    }
+
+    @Test
+    void a_killed_crawl_is_resumed_by_either_kind() throws Exception {
+        try (TestWeb web = new WebBuilder().pages(600).hosts(4).delayMillis(2).start()) {
+            String[] options = {"--frontier=disk:" + dir.resolve("state"), "--resume",
+                "--max-threads=40", web.url(0)};
+            Process process = start(options);
+            while (process.isAlive() && web.requests() < 200) {
+                Thread.sleep(1);
+            }
+            process.destroyForcibly().waitFor();        /* SIGKILL */
+            List<String> args = Run.fast(dir.resolve("log"), "--threads=platform");
+            args.addAll(List.of(options));
+            args.add(args.size() - 1, "--max-pages=100");
+            assertEquals(0, Run.here(args));
+            assertEquals(0, crawl(options), output());
+            Map<String, Integer> counts = Run.counts(web);
+            assertEquals(600, counts.size());
+            int repeated = counts.values().stream().mapToInt(n -> n - 1).sum();
+            assertTrue(repeated <= 40, repeated + " repeated");
+        }
+    }
+
     private int crawl(String... options) throws Exception {
+        Process process = start(options);
+        if (!process.waitFor(100, TimeUnit.SECONDS)) {
+            process.destroyForcibly();
+            return -1;
+        }
+        return process.exitValue();
+    }
+
+    private Process start(String... options) throws IOException {
         List<String> command = new ArrayList<>();
         command.add(HOME.resolve("bin/pico").toString());
         command.add("piranha");
@@ -86,12 +131,7 @@ final class PicoTest {
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true)
                 .redirectOutput(ProcessBuilder.Redirect.to(dir.resolve("output").toFile()));
         builder.environment().put("JAVA_HOME", System.getProperty("java.home"));
-        Process process = builder.start();
-        if (!process.waitFor(100, TimeUnit.SECONDS)) {
-            process.destroyForcibly();
-            return -1;
-        }
-        return process.exitValue();
+        return builder.start();
     }
 
     private String output() throws IOException {

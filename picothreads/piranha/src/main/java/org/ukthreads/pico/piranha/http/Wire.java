@@ -17,6 +17,7 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
@@ -50,14 +51,24 @@ final class Wire implements Closeable {
         this.peer = socket.getInetAddress().getHostAddress();
     }
 
+    /** The name is looked up by a call of its own: a lookup waits too, and not in a constructor. */
     static Wire open(Target target, HttpLimits limits) throws IOException {
+        InetAddress[] addresses = InetAddress.getAllByName(target.host());
+        for (int i = 0; i < addresses.length - 1; i++) {
+            try {
+                return open(addresses[i], target, limits);
+            } catch (IOException e) {
+                // The host has another address.
+            }
+        }
+        return open(addresses[addresses.length - 1], target, limits);
+    }
+
+    private static Wire open(InetAddress address, Target target, HttpLimits limits)
+            throws IOException {
         Socket socket = new Socket();
         try {
-            InetSocketAddress address = new InetSocketAddress(target.host(), target.port());
-            if (address.isUnresolved()) {
-                throw new java.net.UnknownHostException(target.host());
-            }
-            socket.connect(address, limits.connectMillis);
+            socket.connect(new InetSocketAddress(address, target.port()), limits.connectMillis);
             socket.setTcpNoDelay(true);
             return new Wire(target.secure() ? secured(socket, target, limits) : socket);
         } catch (IOException e) {
