@@ -2,6 +2,10 @@
 /* load.c - closed-loop HTTP/1.1 keep-alive client that counts exactly.
  *
  * load PORT PATH CONNECTIONS SECONDS BODYFILE [WARM_SECONDS]
+ * load PORT PATH CONNECTIONS 0 BODYFILE rate CONNECTIONS_PER_SECOND CALLS
+ * The second form is the founding experiment's: a new connection every 1/rate seconds
+ * whatever the server does, CALLS requests on each, then it closes.
+ *
  * One kernel thread, epoll, one request in flight per connection. The first reply of each
  * connection is compared byte by byte with BODYFILE, later ones in status and length.
  *
@@ -39,6 +43,7 @@ struct conn {
 
 static struct conn *conns;
 static int nconns, ep, in_flight, issuing;
+static int calls; /* replies after which a connection is done; 0 = never */
 static char request[512];
 static size_t request_len;
 static char *body;
@@ -53,7 +58,7 @@ static int recording;
 static void kill_conn(struct conn *c, uint64_t *why)
 {
 	(*why)++;
-	if (c->state == HEAD || c->state == BODY)
+	if (c->state == CONNECTING || c->state == HEAD || c->state == BODY)
 		in_flight--;
 	close(c->fd);
 	c->state = DEAD;
@@ -79,6 +84,11 @@ static void reply_done(struct conn *c)
 	if (recording) {
 		int64_t step = (now_ns() - c->sent) / 4000;
 		hist[step < HIST ? step : HIST - 1]++;
+	}
+	if (calls && c->seen == calls) {
+		close(c->fd);
+		c->state = DEAD;
+		return;
 	}
 	if (c->want_close) {
 		kill_conn(c, &e_closed);
@@ -148,13 +158,29 @@ static void readable(struct conn *c)
 		kill_conn(c, &e_body); /* bytes that nobody asked for */
 }
 
+static void connected(struct conn *c)
+{
+	int err = 0;
+	socklen_t len = sizeof err;
+	struct epoll_event ev = { .events = EPOLLIN, .data.u32 = (uint32_t)(c - conns) };
+	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len) || err) {
+		kill_conn(c, &e_connect);
+		return;
+	}
+	in_flight--;
+	epoll_ctl(ep, EPOLL_CTL_MOD, c->fd, &ev);
+	send_request(c);
+}
+
 static int poll_once(int timeout)
 {
 	struct epoll_event ev[512];
 	int n = epoll_wait(ep, ev, 512, timeout);
 	for (int i = 0; i < n; i++) {
 		struct conn *c = &conns[ev[i].data.u32];
-		if (c->state != DEAD)
+		if (c->state == CONNECTING)
+			connected(c);
+		else if (c->state != DEAD)
 			readable(c);
 	}
 	return n;
@@ -170,6 +196,7 @@ static void connect_all(int port)
 		c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		if (c->fd < 0)
 			die("socket", errno);
+		c->state = IDLE;
 		if (connect(c->fd, (struct sockaddr *)&sa, sizeof sa)) {
 			kill_conn(c, &e_connect);
 			continue;
@@ -177,11 +204,40 @@ static void connect_all(int port)
 		setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 		struct epoll_event ev = { .events = EPOLLIN, .data.u32 = (uint32_t)i };
 		epoll_ctl(ep, EPOLL_CTL_ADD, c->fd, &ev);
-		c->state = IDLE;
 		send_request(c);
 		if (i % BATCH == BATCH - 1)
 			poll_once(1);
 	}
+}
+
+static double quantile_us(double q)
+{
+	uint64_t total = 0, sum = 0;
+	for (int i = 0; i < HIST; i++)
+		total += hist[i];
+	for (int i = 0; i < HIST; i++)
+		if ((double)(sum += hist[i]) >= q * (double)total)
+			return i * 4;
+	return HIST * 4;
+}
+
+static void report(double took)
+{
+	printf("DONE requests=%llu seconds=%.6f bytes=%llu p50=%.0f p99=%.0f connect=%llu "
+	       "closed=%llu io=%llu status=%llu body=%llu late=%llu\n",
+	       (unsigned long long)requests, took, (unsigned long long)bytes,
+	       quantile_us(0.5), quantile_us(0.99), (unsigned long long)e_connect,
+	       (unsigned long long)e_closed, (unsigned long long)e_io,
+	       (unsigned long long)e_status, (unsigned long long)e_body,
+	       (unsigned long long)e_late);
+	fflush(stdout);
+}
+
+static void drain_late(void)
+{
+	for (int i = 0; i < nconns; i++)
+		if (conns[i].fd > 0 && conns[i].state != DEAD && conns[i].state != IDLE)
+			kill_conn(&conns[i], &e_late);
 }
 
 /* Finish what is in flight; what doesn't come in time is an error. */
@@ -191,9 +247,42 @@ static void drain(void)
 	issuing = 0;
 	while (in_flight > 0 && now_ns() < end)
 		poll_once(100);
-	for (int i = 0; i < nconns; i++)
-		if (conns[i].state == HEAD || conns[i].state == BODY)
-			kill_conn(&conns[i], &e_late);
+	drain_late();
+}
+
+static void start_conn(struct conn *c, const struct sockaddr_in *sa)
+{
+	int one = 1;
+	struct epoll_event ev = { .events = EPOLLOUT, .data.u32 = (uint32_t)(c - conns) };
+	c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (c->fd < 0)
+		die("socket", errno);
+	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+	c->state = CONNECTING;
+	in_flight++;
+	if (connect(c->fd, (const struct sockaddr *)sa, sizeof *sa) && errno != EINPROGRESS)
+		kill_conn(c, &e_connect);
+	else
+		epoll_ctl(ep, EPOLL_CTL_ADD, c->fd, &ev);
+}
+
+/* Connections at a fixed rate, whatever the server does. */
+static void open_loop(int port, double rate)
+{
+	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	int64_t t0 = now_ns(), end;
+	inet_pton(AF_INET, "127.0.0.1", &sa.sin_addr);
+	issuing = 1;
+	for (int i = 0; i < nconns;) {
+		while (i < nconns && now_ns() - t0 >= (int64_t)(i * 1e9 / rate))
+			start_conn(&conns[i++], &sa);
+		poll_once(rate >= 500 ? 0 : 1);
+	}
+	for (end = now_ns() + DRAIN_NS; in_flight > 0 && now_ns() < end;)
+		poll_once(100);
+	double took = (double)(now_ns() - t0) / 1e9;
+	drain_late();
+	report(took);
 }
 
 static void run_for(double seconds)
@@ -206,17 +295,6 @@ static void run_for(double seconds)
 	while (now_ns() < end)
 		poll_once(10);
 	drain();
-}
-
-static double quantile_us(double q)
-{
-	uint64_t total = 0, sum = 0;
-	for (int i = 0; i < HIST; i++)
-		total += hist[i];
-	for (int i = 0; i < HIST; i++)
-		if ((double)(sum += hist[i]) >= q * (double)total)
-			return i * 4;
-	return HIST * 4;
 }
 
 static void read_body(const char *path)
@@ -248,6 +326,12 @@ int main(int argc, char **argv)
 	ep = epoll_create1(EPOLL_CLOEXEC);
 	if (!conns || ep < 0)
 		die("load", errno);
+	if (argc > 8 && !strcmp(argv[6], "rate")) {
+		recording = 1;
+		calls = atoi(argv[8]);
+		open_loop(atoi(argv[1]), atof(argv[7]));
+		return 0;
+	}
 	connect_all(atoi(argv[1]));
 	run_for(warm);
 	printf("READY\n");
@@ -259,13 +343,6 @@ int main(int argc, char **argv)
 	int64_t t0 = now_ns();
 	run_for(seconds);
 	double took = (double)(now_ns() - t0) / 1e9;
-	printf("DONE requests=%llu seconds=%.6f bytes=%llu p50=%.0f p99=%.0f connect=%llu "
-	       "closed=%llu io=%llu status=%llu body=%llu late=%llu\n",
-	       (unsigned long long)requests, took, (unsigned long long)bytes,
-	       quantile_us(0.5), quantile_us(0.99), (unsigned long long)e_connect,
-	       (unsigned long long)e_closed, (unsigned long long)e_io,
-	       (unsigned long long)e_status, (unsigned long long)e_body,
-	       (unsigned long long)e_late);
-	fflush(stdout);
+	report(took);
 	return fgets(line, sizeof line, stdin) ? 0 : 1;
 }
