@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* handoff.pml - who owns a vp (the table in src/sched/vp.h): rt_enter and rt_exit
+ * (src/sched/enter.c) against vp_revoke, vp_give and enter_slow (src/sched/carrier.c).
+ *
+ * One vp, two carriers, one monitor that revokes whenever it likes. Carrier 0 may block in
+ * the kernel for ever, outside the runtime.
+ *
+ * Memory: in_rt is written with plain stores, which may sit in a store buffer of one entry
+ * per carrier (TSO) until the next locked instruction of that carrier, at any moment, or
+ * until the monitor's membarrier.
+ *
+ * Checked: never two carriers inside the runtime with the vp; who is inside is its owner;
+ * an ownerless vp and a parked spare never wait for each other; and (liveness) the vp is
+ * used again and again, even while carrier 0 is blocked.
+ *
+ * Must fail: -DNO_MEMBARRIER -DCHECK_FIRST (owner read before in_rt is set) -DNO_CHECK
+ * (owner not read) -DNO_CAS (the monitor takes the vp with a plain store)
+ * -DNO_ORPHAN_CHECK (a carrier parks without looking for an orphan)
+ * -DNO_MONITOR (liveness only)
+ */
+#define NOBODY 0
+#define OWN(c) (((c) + 1) * 2)
+#define REV(c) (OWN(c) + 1)  /* C | VP_REVOKING */
+
+byte owner = OWN(0);         /* vp->owner */
+bool in_rt[2];               /* c->in_rt in memory */
+bool has_vp[2];              /* c->vp != NULL */
+bool parked[2], wake[2];     /* in the list of spares; its futex */
+bool orphan;                 /* the vp is in the list of orphans */
+bool buf[2], buf_val[2];     /* store buffers: in_rt */
+byte inside;                 /* ghost: carriers in the runtime with the vp */
+
+#define drain(c) if :: buf[c] -> in_rt[c] = buf_val[c]; buf[c] = false :: else fi
+
+/* A plain store: the buffer has one entry, so an older one goes out first. */
+inline store_in_rt(c, v)
+{
+	atomic { drain(c); buf[c] = true; buf_val[c] = v }
+}
+
+/* cas_seq_cst(&vp->owner, &o, C): a locked instruction drains the buffer first; on failure o
+ * is what it saw. */
+inline reclaim(c)
+{
+	atomic {
+		drain(c);
+		if
+		:: owner == REV(c) -> owner = OWN(c)
+		:: else
+		fi;
+		o = owner
+	}
+}
+
+/* Under the spares lock: to a spare, or to the orphans. */
+inline vp_give()
+{
+	if
+	:: parked[0] -> parked[0] = false; owner = OWN(0); wake[0] = true
+	:: !parked[0] && parked[1] -> parked[1] = false; owner = OWN(1); wake[1] = true
+	:: else -> owner = NOBODY; orphan = true
+	fi
+}
+
+/* The processor drains when it likes. */
+active [2] proctype Cpu()
+{
+end:	do
+	:: atomic { buf[_pid] -> in_rt[_pid] = buf_val[_pid]; buf[_pid] = false }
+	od
+}
+
+inline enter_slow(c)
+{
+	/* while (o == C || o == C|REVOKING) */
+	o = owner;
+	do
+	:: has_vp[c] && o == OWN(c) -> break
+	:: has_vp[c] && o == REV(c) -> reclaim(c)
+	:: else -> has_vp[c] = false; break
+	od;
+	/* carrier_take_orphan, else wait_for_vp: both under the spares lock */
+	if
+	:: !has_vp[c] ->
+		atomic {
+			drain(c);
+			if
+#ifndef NO_ORPHAN_CHECK
+			:: orphan -> orphan = false; owner = OWN(c); has_vp[c] = true
+#endif
+			:: else -> parked[c] = true
+			fi
+		}
+		if
+		:: !has_vp[c] ->
+			(wake[c]);
+			atomic { wake[c] = false; has_vp[c] = true }
+		:: else
+		fi
+	:: else
+	fi
+}
+
+inline rt_enter(c)
+{
+#ifdef CHECK_FIRST
+	o = owner;
+	store_in_rt(c, true);
+#else
+	store_in_rt(c, true);
+	/* fence_compiler */
+	o = owner;
+#endif
+#ifdef NO_CHECK
+	o = OWN(c);
+#endif
+	if
+	:: has_vp[c] && o == OWN(c)
+	:: else -> enter_slow(c)
+	fi
+}
+
+proctype Carrier(byte c)
+{
+	byte o;
+
+	do
+	:: true ->
+		rt_enter(c);
+		atomic { inside++; assert(inside == 1) }
+		/* the runtime: per-vp state is touched without atomics */
+		atomic { assert(owner == OWN(c) || owner == REV(c)); inside-- };
+		if
+		:: true
+		:: atomic { true -> has_vp[c] = false; drain(c); vp_give() } /* block_begin */
+		fi;
+		store_in_rt(c, false);
+		/* user code; or a system call that does not return */
+		if
+		:: true
+		:: c == 0 ->
+end_blocked:		false
+		fi
+	od
+}
+
+/* vp_revoke by the monitor, again and again */
+proctype Monitor()
+{
+	byte v;
+	bool ok;
+
+#ifndef NO_MONITOR
+end:	do
+	:: (owner == OWN(0) || owner == OWN(1)) ->
+		/* cas_seq_cst(&vp->owner, &mine, revoking) */
+		atomic {
+			v = 2;
+			if
+			:: owner == OWN(0) -> v = 0; owner = REV(0)
+			:: owner == OWN(1) -> v = 1; owner = REV(1)
+			:: else
+			fi
+		}
+		if
+		:: v < 2 ->
+#ifndef NO_MEMBARRIER
+			atomic { drain(0); drain(1) } /* membarrier(PRIVATE_EXPEDITED) */
+#endif
+			if
+			:: in_rt[v] -> /* back off, or it has reclaimed it already */
+				atomic { if :: owner == REV(v) -> owner = OWN(v) :: else fi }
+			:: else ->
+#ifdef NO_CAS
+				owner = NOBODY; ok = true;
+#else
+				atomic {
+					ok = owner == REV(v);
+					if :: ok -> owner = NOBODY :: else fi
+				}
+#endif
+				if
+				:: ok ->
+					atomic { vp_give() }
+				:: else
+				fi
+			fi
+		:: else
+		fi
+	od
+#else
+	skip
+#endif
+}
+
+init {
+	atomic {
+		has_vp[0] = true;
+		parked[1] = true;
+		run Carrier(0);
+		run Spare(1);
+		run Monitor()
+	}
+}
+
+/* The second carrier starts in the list of spares. */
+proctype Spare(byte c)
+{
+	(wake[c]);
+	atomic { wake[c] = false; has_vp[c] = true; run Carrier(c) }
+}
+
+ltl live { []<> (inside == 1) }

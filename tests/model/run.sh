@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Check the models exhaustively: each must hold, and each of its mutants ("Must fail" at the
+# top of the model) must break. Prints "N passed, N failed". Needs spin and a C compiler.
+here=$(cd "$(dirname "$0")" && pwd)
+command -v spin >/dev/null || { echo "skipped: spin is not installed"; exit 77; }
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+passed=0
+failed=0
+
+# verify MODEL MODE [-DMUTANT]: prints the number of errors, or why it could not tell
+verify() {
+	rm -f pan.* pan
+	spin ${3:+"$3"} -a "$here/$1.pml" >spin.log 2>&1 || { echo "spin failed"; return; }
+	case $2 in
+	safety) flags="-DSAFETY -DNOCLAIM" args="" ;;
+	live) flags="-DNFAIR=3" args="-a -f" ;;
+	esac
+	# shellcheck disable=SC2086
+	${CC:-cc} -O2 -w -DCOLLAPSE $flags -o pan pan.c || { echo "cc failed"; return; }
+	# shellcheck disable=SC2086
+	timeout 120 ./pan $args -m2000000 -w22 >pan.log 2>&1 || { echo "time-out"; return; }
+	grep -q "max search depth too small" pan.log && { echo "too deep"; return; }
+	sed -n 's/.*errors: \([0-9]*\)$/\1/p' pan.log
+}
+
+# expect MODEL MODE holds|breaks [-DMUTANT]
+expect() {
+	got=$(verify "$1" "$2" "$4")
+	name="$1, $2${4:+ $4}: $3"
+	if { [ "$3" = holds ] && [ "$got" = 0 ]; } ||
+		{ [ "$3" = breaks ] && [ "${got:-0}" -ge 1 ] 2>/dev/null; }; then
+		passed=$((passed + 1))
+		echo "ok $name"
+	else
+		failed=$((failed + 1))
+		echo "FAILED $name (errors: $got)"
+		cat pan.log 2>/dev/null
+	fi
+}
+
+expect park safety holds
+for m in NO_CANCEL_CHECK NO_MEMBARRIER QUEUE_ARMED PARK_BY_STORE NO_TOKEN; do
+	expect park safety breaks -D$m
+done
+expect handoff safety holds
+expect handoff live holds
+for m in NO_MEMBARRIER CHECK_FIRST NO_CHECK NO_CAS NO_ORPHAN_CHECK; do
+	expect handoff safety breaks -D$m
+done
+expect handoff live breaks -DNO_MONITOR
+expect mutex safety holds
+for m in NO_RECHECK NO_PASS IGNORE_HANDED KEEP_WOKEN LATE_WOKEN; do
+	expect mutex safety breaks -D$m
+done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
