@@ -39,12 +39,17 @@ const char *listen_name(void)
 static int open_one(const struct addrinfo *ai)
 {
 	int fd = uk_socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1, rc;
+	unsigned patience = (unsigned)(cfg.t_write / UK_MS < INT32_MAX ? cfg.t_write / UK_MS
+								       : INT32_MAX);
 
 	if (fd < 0)
 		return fd;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	/* Accepted sockets inherit it: no system call per connection. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	/* The kernel itself drops a peer that is gone, or keeps its window shut, for t_write:
+	 * also after our close, when no thread is there any more to lose patience. */
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof(patience));
 	if (bind(fd, ai->ai_addr, ai->ai_addrlen) < 0 ||
 	    listen(fd, (int)cfg.backlog) < 0) {
 		rc = -errno;
