@@ -89,7 +89,7 @@ final class Crawl implements Closeable {
         awaitThreads();
         synchronized (this) {
             if (failure.isPresent()) {
-                throw new IOException(failure.get().getMessage(), failure.get());
+                throw new IOException(failure.get().toString(), failure.get());
             }
         }
     }

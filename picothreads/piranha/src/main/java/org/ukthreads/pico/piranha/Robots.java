@@ -103,7 +103,12 @@ final class Robots {
             }
         }
         if (first) {
-            entry.set(load(origin));
+            Rules rules = new Rules(all(RobotRulesMode.ALLOW_NONE), "robots.txt: not read");
+            try {
+                rules = load(origin);
+            } finally {
+                entry.set(rules);   /* the others wait for it, come what may */
+            }
         }
         return entry.await();
     }

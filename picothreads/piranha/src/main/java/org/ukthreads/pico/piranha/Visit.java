@@ -68,7 +68,7 @@ final class Visit implements Runnable {
             crawl.settle(link, result, millis);
         } catch (InterruptedException e) {
             crawl.giveUp(link);
-        } catch (IOException e) {
+        } catch (IOException | RuntimeException | Error e) {
             crawl.fail(link, e);
         } finally {
             crawl.tally().threadEnds();

@@ -122,6 +122,14 @@ final class LimitsTest {
     }
 
     @Test
+    void an_archive_that_cannot_be_written_is_exit_code_4() throws IOException {
+        Path file = Files.write(dir.resolve("file"), new byte[1]);
+        assertEquals(4, Run.here(Run.fast(dir.resolve("log"), "--warc=" + file.resolve("x"),
+                "http://127.0.0.1/")));
+        assertEquals(4, Run.here(Run.fast(file.resolve("log"), "http://127.0.0.1/")));
+    }
+
+    @Test
     void the_summary_is_for_people_and_for_scripts() throws IOException {
         PrintStream out = System.out;
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
