@@ -61,6 +61,7 @@ final class Arguments {
 
 	Translator.Options options() throws IOException {
 		Translator.Options o = new Translator.Options();
+		o.chaos = Boolean.getBoolean("pico.chaos.translate");
 		o.conservative.addAll(conservative);
 		for (String r : rules)
 			o.rules.add(new String(Files.readAllBytes(Paths.get(r)), StandardCharsets.UTF_8));

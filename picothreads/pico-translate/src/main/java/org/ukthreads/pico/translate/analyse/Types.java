@@ -154,16 +154,42 @@ public final class Types extends SimpleVerifier {
 	}
 
 	private static BasicValue plain(BasicValue v) {
-		return v instanceof Pushed ? new BasicValue(v.getType()) : v;
+		return v instanceof Pushed || v instanceof Merged ? new BasicValue(v.getType()) : v;
+	}
+
+	/**
+	 * What was Pushed and is now of several sources. A class of its own, because the
+	 * analyzer keeps the old value when new.equals(old), and a BasicValue equals every
+	 * value of its type, a Pushed one too.
+	 */
+	private static final class Merged extends BasicValue {
+		Merged(Type t) {
+			super(t);
+		}
+
+		@Override
+		public boolean equals(Object o) {
+			return o instanceof Merged && super.equals(o);
+		}
+
+		@Override
+		public int hashCode() {
+			return super.hashCode();
+		}
 	}
 
 	@Override
 	public BasicValue merge(BasicValue a, BasicValue b) {
-		if (a.equals(b))
+		if (a == b || a.getClass() == b.getClass() && a.equals(b))
 			return a;
 		if (a instanceof New || b instanceof New)
 			return BasicValue.UNINITIALIZED_VALUE;
-		return super.merge(plain(a), plain(b));
+		BasicValue r = super.merge(plain(a), plain(b));
+		if (r.getType() == null)
+			return r;
+		if (a instanceof Pushed)
+			return new Merged(r.getType());
+		return r.getType().equals(a.getType()) ? a : r;
 	}
 
 	/* Types from class files. */

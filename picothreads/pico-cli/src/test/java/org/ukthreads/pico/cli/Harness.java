@@ -1,0 +1,152 @@
+package org.ukthreads.pico.cli;
+
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import javax.tools.JavaCompiler;
+import javax.tools.ToolProvider;
+import org.ukthreads.pico.Chaos;
+import org.ukthreads.pico.PicoThread;
+import org.ukthreads.pico.Reflect;
+import org.ukthreads.pico.translate.PicoLoader;
+import org.ukthreads.pico.translate.Translator;
+import org.ukthreads.pico.translate.read.ClassPath;
+
+/** Runs the same classes as they are and translated, and hands back what they print. */
+final class Harness {
+	private static ClassPath libraries;
+
+	private Harness() {}
+
+	static synchronized ClassPath libraries() {
+		if (libraries == null)
+			libraries = new ClassPath(Arrays.stream(System.getProperty("java.class.path")
+				.split(java.io.File.pathSeparator)).filter(p -> p.contains("pico-"))
+				.filter(p -> !p.contains("test-classes"))
+				.map(Paths::get).collect(Collectors.toList()));
+		return libraries;
+	}
+
+	/** The class files of a fixture: the class, its nested ones, and others by name. */
+	static Path classes(Path to, Class<?>... roots) throws Exception {
+		for (Class<?> c : roots) {
+			Path dir = Paths.get(c.getProtectionDomain().getCodeSource().getLocation()
+				.toURI()).resolve(c.getPackageName().replace('.', '/'));
+			Path out = to.resolve(c.getPackageName().replace('.', '/'));
+			Files.createDirectories(out);
+			try (var s = Files.list(dir)) {
+				for (Path p : (Iterable<Path>) s::iterator)
+					if (p.getFileName().toString().matches(c.getSimpleName()
+							+ "(\\$.*)?\\.class"))
+						Files.copy(p, out.resolve(p.getFileName()));
+			}
+		}
+		return to;
+	}
+
+	static Path compile(Path to, String name, String source, String... options)
+			throws Exception {
+		Path f = to.resolve(name + ".java");
+		Files.write(f, source.getBytes("UTF-8"));
+		JavaCompiler j = ToolProvider.getSystemJavaCompiler();
+		String[] args = new String[options.length + 5];
+		System.arraycopy(options, 0, args, 5, options.length);
+		args[0] = "-g";
+		args[1] = "-nowarn";
+		args[2] = "-d";
+		args[3] = to.toString();
+		args[4] = f.toString();
+		ByteArrayOutputStream err = new ByteArrayOutputStream();
+		if (j.run(null, null, err, args) != 0)
+			throw new IllegalStateException(err + "\n" + source);
+		return to;
+	}
+
+	static String plain(Path classes, String main) throws Exception {
+		Map<String, byte[]> m = new LinkedHashMap<>();
+		ClassPath cp = new ClassPath(List.of(classes));
+		cp.entries().forEach((n, b) -> {
+			if (n.endsWith(".class"))
+				m.put(n.substring(0, n.length() - 6), b);
+		});
+		PicoLoader l = new PicoLoader(m, cp.entries(), Harness.class.getClassLoader());
+		Method run = main(l, main);
+		return printed(() -> {
+			Thread t = new Thread(() -> {
+				try {
+					run.invoke(null, (Object) new String[0]);
+				} catch (InvocationTargetException e) {
+					System.out.println("threw " + e.getCause());
+				} catch (IllegalAccessException e) {
+					throw new IllegalStateException(e);
+				}
+			}, "main");
+			t.start();
+			t.join(30_000);
+			if (t.isAlive())
+				throw new IllegalStateException("the original hangs");
+		});
+	}
+
+	/** Translated; chaos 0: as it is, n: one call in n suspends. */
+	static String pico(Path classes, String main, int chaos, long seed) throws Exception {
+		Translator.Options o = new Translator.Options();
+		o.chaos = chaos > 0;
+		PicoLoader l = PicoLoader.translate(new ClassPath(List.of(classes)), libraries(), o,
+			Harness.class.getClassLoader(), r -> {});
+		Method run = main(l, main);
+		Chaos.set(chaos, seed);
+		try {
+			return printed(() -> {
+				PicoThread t = new PicoThread(null, Reflect.task(run,
+					new Object[] {new String[0]}), "main");
+				t.setUncaughtExceptionHandler((x, e) -> {
+					System.out.println("threw " + e);
+					if (e instanceof org.ukthreads.pico.PinnedException)
+						e.printStackTrace();
+				});
+				t.start();
+				long end = System.nanoTime() + 30_000_000_000L;
+				while (t.getState() != Thread.State.TERMINATED) {
+					if (System.nanoTime() > end)
+						throw new IllegalStateException("the translation hangs\n"
+							+ org.ukthreads.pico.Dump.all());
+					Thread.sleep(1);
+				}
+			});
+		} finally {
+			Chaos.set(0, 1);
+		}
+	}
+
+	private static Method main(ClassLoader l, String main) throws Exception {
+		Method m = l.loadClass(main).getMethod("main", String[].class);
+		m.setAccessible(true);
+		return m;
+	}
+
+	interface Action {
+		void run() throws Exception;
+	}
+
+	private static String printed(Action a) throws Exception {
+		PrintStream old = System.out;
+		ByteArrayOutputStream b = new ByteArrayOutputStream();
+		System.setOut(new PrintStream(b, true, "UTF-8"));
+		try {
+			a.run();
+		} finally {
+			System.setOut(old);
+		}
+		return b.toString("UTF-8");
+	}
+}
