@@ -59,6 +59,19 @@ static COLD void run_deferred(struct uk_thread *t, struct carrier *c)
 	}
 }
 
+void run_deferred_foreign(struct uk_thread *t)
+{
+	/* depth is 0: a handler that comes now does not defer any more */
+	fence_compiler();
+	while (unlikely(load_relaxed(&t->deferred))) {
+		store_relaxed(&t->deferred, 0);
+		t->depth++;
+		deferred_wake(NULL);
+		t->depth--;
+		fence_compiler();
+	}
+}
+
 #if UK_DEBUG
 /* Hostile: lose the vp here and come back by the slow path, as after a long system call. */
 static void lose_vp(struct uk_thread *t)
@@ -77,8 +90,12 @@ void rt_exit(void)
 	struct uk_thread *t = thread_self();
 	struct carrier *c;
 
-	if (--t->depth || t->kind != THREAD_USER)
+	if (--t->depth)
 		return;
+	if (unlikely(t->kind != THREAD_USER)) {
+		run_deferred_foreign(t);
+		return;
+	}
 #if UK_DEBUG
 	if (fuzz_once_in(UK_HOSTILE ? 16 : 256)) {
 		t->depth++;
@@ -109,9 +126,15 @@ bool rt_defer_wake(const void *addr)
 	struct uk_thread *t = thread_self_tls;
 	struct carrier *c;
 
-	if (!t || !t->depth || t->kind == THREAD_FOREIGN)
+	if (!t || !t->depth)
 		return false;
+	if (t->kind == THREAD_FOREIGN) {
+		store_relaxed(&t->deferred, 1);
+		return true;
+	}
 	c = t->carrier;
+	if (c->ndeferred && c->deferred[c->ndeferred - 1] == addr)
+		return true;
 	if (c->ndeferred >= DEFERRED_MAX)
 		uk_panic("a signal handler posted more than %d semaphores", DEFERRED_MAX);
 	c->deferred[c->ndeferred] = addr;

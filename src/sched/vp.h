@@ -163,6 +163,9 @@ void enter_slow(struct uk_thread *t, struct carrier *c);
 bool vp_revoke(struct uk_vp *vp, struct carrier *c); /* monitor: true if it moved */
 void carrier_bind(struct carrier *c, struct uk_vp *vp);
 
+/* enter.c */
+void run_deferred_foreign(struct uk_thread *t); /* itself, with depth 0 */
+
 /* life.c */
 void stack_limit_init(uint64_t max); /* before any thread exists */
 void thread_reap(struct uk_vp *vp, struct uk_thread *t);

@@ -60,7 +60,11 @@ static unsigned wait_end(struct uk_thread *t)
 static unsigned park_foreign(struct uk_thread *t, uint64_t token, int64_t deadline)
 {
 	uint64_t w = W_MAKE(token, 0, W_ARMED);
+	uint8_t depth = t->depth;
 
+	/* No lock is held here: a signal handler may fire for itself while we sleep. */
+	t->depth = 0;
+	run_deferred_foreign(t);
 	t->state = T_PARKED;
 	if (cas_acq_rel(&t->wait, &w, W_MAKE(token, 0, W_PARKED))) {
 		/* the low half changes with every transition: enough for the futex */
@@ -69,6 +73,7 @@ static unsigned park_foreign(struct uk_thread *t, uint64_t token, int64_t deadli
 				wait_fire(t, token, WAKE_TIMEOUT);
 	}
 	t->state = T_RUNNING;
+	t->depth = depth;
 	return wait_end(t);
 }
 

@@ -113,7 +113,6 @@ int uk_sem_wait(uk_sem *s)
 /* -- the wake-up that a signal handler leaves behind -- */
 
 static uint64_t pending[FUTEX_BUCKETS / 64]; /* bit per bucket; atomics, any thread */
-static uint32_t queued;                      /* somebody will call wake_pending */
 
 /* Under the bucket's lock; the waiter is alive, so is its semaphore. */
 static bool sem_ready(const struct futex_node *n)
@@ -124,7 +123,6 @@ static bool sem_ready(const struct futex_node *n)
 
 static void wake_pending(const void *addr UNUSED)
 {
-	store_seq_cst(&queued, 0); /* before the bits are read: a later post queues anew */
 	for (unsigned i = 0; i < array_size(pending); i++) {
 		uint64_t bits = 0;
 
@@ -146,8 +144,7 @@ static NOINLINE void post_slow(uk_sem *s)
 
 	if (unlikely(rt_in_runtime())) { /* a handler: the code below it holds who knows what */
 		fetch_or_acq_rel(&pending[h / 64], 1ULL << h % 64);
-		/* one entry serves all posts until it runs, so the hook cannot overflow */
-		if (!xchg_seq_cst(&queued, 1) && !rt_defer_wake(pending))
+		if (!rt_defer_wake(pending))
 			wake_pending(pending);
 		return;
 	}

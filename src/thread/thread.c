@@ -70,6 +70,7 @@ struct uk_thread *thread_foreign(void)
 	t->susp = SUSP_NONE;
 	t->cancelled = 0;
 	t->depth = 0;
+	t->deferred = 0;
 	t->blocking = 0;
 	t->deadline = TIME_NEVER;
 	t->ext = NULL;

@@ -138,7 +138,7 @@ struct uk_thread {
 	int32_t wfd;             /* fd of an I/O wait, else -1 */
 	uint16_t join_pad;
 	uint8_t order;           /* stack size = 1 << order */
-	uint8_t spare;
+	uint8_t deferred;        /* foreign: a signal handler of its own left a wake-up */
 } LINE_ALIGNED;
 
 /* t->join
