@@ -253,8 +253,8 @@ int io_ready(struct uk_thread *t, int fd, unsigned events, int64_t deadline)
 	do {
 		r = sched_io(t, &op, IO_CLASS_NET, deadline);
 	} while (r == -EINTR || r == -EAGAIN || r == 0);
-	if (r != REACTOR_READY)
-		return r;
+	if (r != REACTOR_READY) /* io_uring adds POLLRDHUP */
+		return r < 0 ? r : r & (int)(events | POLLERR | POLLHUP);
 	r = poll_once(t, fd, events, 0);
 	return r ? r : (int)(events & (POLLIN | POLLOUT));
 }

@@ -171,22 +171,29 @@ ssize_t uk_sendfile(int out, int in, off_t *off, size_t n)
 struct end {
 	int fd;
 	short events;
+	bool wrong; /* the kernel will say what */
 	bool waits; /* it may have nothing, or no room, for now */
-	bool sock;
+	bool pipe, sock;
 };
 
-static struct end end_of(struct uk_thread *t, int fd, short events, unsigned flags)
+static struct end end_of(struct uk_thread *t, int fd, short events, const off_t *off,
+			 unsigned flags)
 {
-	struct end e = { fd, events, false, false };
+	struct end e = { .fd = fd, .events = events };
+	long fl = sys2(SYS_fcntl, fd, F_GETFL);
 	struct stat st;
 
 	COUNT(t, syscalls);
-	if (sys2(SYS_fstat, fd, &st) < 0 || io_nonblock(t, fd))
+	COUNT(t, syscalls);
+	e.wrong = fl < 0 || (fl & O_ACCMODE) == (events == POLLIN ? O_WRONLY : O_RDONLY) ||
+		  sys2(SYS_fstat, fd, &st) < 0;
+	if (e.wrong)
 		return e;
+	e.pipe = S_ISFIFO(st.st_mode);
 	e.sock = S_ISSOCK(st.st_mode);
-	if (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode) || S_ISDIR(st.st_mode))
-		return e;
-	e.waits = !(S_ISFIFO(st.st_mode) && (flags & SPLICE_F_NONBLOCK));
+	e.wrong = off && (e.pipe || e.sock);
+	e.waits = !(fl & O_NONBLOCK) && !S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode) &&
+		  !(e.pipe && (flags & SPLICE_F_NONBLOCK));
 	return e;
 }
 
@@ -214,8 +221,10 @@ static int ends_ready(struct uk_thread *t, const struct end *e)
 ssize_t uk_splice(int in, off_t *off_in, int out, off_t *off_out, size_t n, unsigned flags)
 {
 	struct uk_thread *t = rt_enter();
-	struct end e[2] = { end_of(t, in, POLLIN, flags), end_of(t, out, POLLOUT, flags) };
-	bool waits = e[0].waits || e[1].waits;
+	struct end e[2] = { end_of(t, in, POLLIN, off_in, flags),
+			    end_of(t, out, POLLOUT, off_out, flags) };
+	bool wrong = e[0].wrong || e[1].wrong || (!e[0].pipe && !e[1].pipe);
+	bool waits = !wrong && (e[0].waits || e[1].waits);
 	long r = io_check(t);
 
 	while (r == 0) {
@@ -225,7 +234,7 @@ ssize_t uk_splice(int in, off_t *off_in, int out, off_t *off_out, size_t n, unsi
 			r = ends_ready(t, e);
 		if (r < 0)
 			break;
-		if (e[1].sock && e[1].waits)
+		if (waits && e[1].sock && e[1].waits)
 			chunk = MIN(chunk, (size_t)MAX(room_of(t, out), (long)PAGE));
 		r = io_marked(t, SYS_splice, in, SYS_ARG(off_in), out, SYS_ARG(off_out),
 			      (long)chunk, flags | SPLICE_F_NONBLOCK);

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sendfile and splice. */
+#include "iotest.h"
+
+#define BIG ((size_t)3 << 20)
+
+static int file = -1; /* BIG bytes of the pattern */
+
+struct job {
+	int fd;
+	size_t n;
+	size_t from;
+	int slow;
+};
+
+static void *reader(void *arg)
+{
+	struct job *j = arg;
+	unsigned char *b = malloc(20000);
+	uint64_t seed = test_seed();
+	size_t at = 0;
+
+	for (unsigned i = 0;; i++) {
+		ssize_t r = uk_read(j->fd, b, 1 + rnd(&seed) % 20000);
+
+		CHECK(r >= 0);
+		if (r == 0)
+			break;
+		check_fill(b, (size_t)r, j->from + at);
+		at += (size_t)r;
+		if (j->slow && i % 50 == 0)
+			uk_sleep(MS);
+	}
+	j->n = at;
+	free(b);
+	return NULL;
+}
+
+static void make_out(int kind, int s[2])
+{
+	if (kind == 0)
+		make_tcp(s, 8192);
+	else if (kind == 1)
+		make_unix(s, SOCK_STREAM);
+	else
+		make_tcp(s, 0);
+}
+
+static void a_large_file_goes_to_a_slow_reader(void)
+{
+	for (int kind = 0; kind < 3; kind++) {
+		struct job j = { .slow = 1, .from = 1000 };
+		off_t off = 1000;
+		uk_thread *t;
+		int s[2];
+
+		make_out(kind, s);
+		j.fd = s[1];
+		t = spawn(reader, &j);
+		CHECK_EQ(lseek(file, 77, SEEK_SET), 77);
+		CHECK_EQ(uk_sendfile(s[0], file, &off, BIG - 2000), BIG - 2000);
+		CHECK_EQ(off, BIG - 1000);
+		CHECK_EQ(lseek(file, 0, SEEK_CUR), 77); /* off given: the position stays */
+		CHECK(flags_untouched(s[0]));
+		uk_close(s[0]);
+		join(t);
+		CHECK_EQ(j.n, BIG - 2000);
+		uk_close(s[1]);
+	}
+}
+
+static void without_an_offset_the_position_moves(void)
+{
+	struct job j = { .from = 500 };
+	uk_thread *t;
+	int s[2];
+
+	make_tcp(s, 8192);
+	j.fd = s[1];
+	t = spawn(reader, &j);
+	CHECK_EQ(lseek(file, 500, SEEK_SET), 500);
+	CHECK_EQ(uk_sendfile(s[0], file, NULL, 100000), 100000);
+	CHECK_EQ(lseek(file, 0, SEEK_CUR), 100500);
+	CHECK_EQ(uk_sendfile(s[0], file, NULL, 10), 10);
+	CHECK_EQ(lseek(file, 0, SEEK_CUR), 100510);
+	uk_close(s[0]);
+	join(t);
+	CHECK_EQ(j.n, 100010);
+	uk_close(s[1]);
+}
+
+static void small_files_and_ends(void)
+{
+	struct job j = { .from = BIG - 5000 };
+	off_t off = BIG - 5000;
+	uk_thread *t;
+	int s[2];
+
+	make_tcp(s, 0);
+	j.fd = s[1];
+	t = spawn(reader, &j);
+	CHECK_EQ(uk_sendfile(s[0], file, &off, 3000), 3000);
+	CHECK_EQ(uk_sendfile(s[0], file, &off, 10000), 2000); /* the file ends */
+	CHECK_EQ(off, BIG);
+	CHECK_EQ(uk_sendfile(s[0], file, &off, 10000), 0);
+	CHECK_EQ(uk_sendfile(s[0], file, &off, 100000), 0);
+	CHECK_EQ(uk_sendfile(s[0], file, &off, 0), 0);
+	CHECK_EQ(off, BIG);
+	uk_close(s[0]);
+	join(t);
+	CHECK_EQ(j.n, 5000);
+	uk_close(s[1]);
+}
+
+static void to_a_pipe_and_to_a_file(void)
+{
+	struct job j = { .from = 0 };
+	unsigned char b[1000];
+	int p[2], f = temp_file();
+	off_t off = 0;
+	uk_thread *t;
+	ssize_t r;
+
+	make_pipe(p, 8192);
+	j.fd = p[0];
+	t = spawn(reader, &j);
+	CHECK_EQ(uk_sendfile(p[1], file, &off, 200000), 200000);
+	uk_close(p[1]);
+	join(t);
+	CHECK_EQ(j.n, 200000);
+	uk_close(p[0]);
+
+	off = 100;
+	r = uk_sendfile(f, file, &off, 50000);
+	CHECK_EQ(r, 50000);
+	CHECK_EQ(uk_pread(f, b, 1000, 49000), 1000);
+	check_fill(b, 1000, 49100);
+	uk_close(f);
+}
+
+static void errors_are_the_kernels(void)
+{
+	off_t off = 0, minus = -1;
+	int s[2], p[2], dir = uk_open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	int wo = uk_open("/dev/null", O_WRONLY | O_CLOEXEC, 0), before = sigpipes;
+
+	make_tcp(s, 0);
+	make_pipe(p, 0);
+	CHECK_EQ(uk_sendfile(-1, file, &off, 100), -EBADF);
+	CHECK_EQ(uk_sendfile(s[0], -1, &off, 100), -EBADF);
+	CHECK_EQ(uk_sendfile(s[0], wo, &off, 100), -EBADF);
+	CHECK_EQ(uk_sendfile(s[0], file, &minus, 100), -EINVAL);
+	CHECK_EQ(minus, -1);
+	CHECK_EQ(uk_sendfile(s[0], dir, &off, 100), -EINVAL);
+	CHECK_EQ(uk_sendfile(s[0], p[0], &off, 100), -ESPIPE);
+	CHECK_EQ(uk_splice(-1, NULL, p[1], NULL, 1, 0), -EBADF);
+	CHECK_EQ(uk_splice(p[0], NULL, -1, NULL, 1, 0), -EBADF);
+	CHECK_EQ(uk_splice(file, &off, s[0], NULL, 1, 0), -EINVAL); /* no pipe */
+	CHECK_EQ(uk_splice(p[0], &off, s[0], NULL, 1, 0), -ESPIPE);
+	uk_close(s[1]);
+	off = 0;
+	/* the first may still be taken by the buffer */
+	for (int i = 0; i < 50 && uk_sendfile(s[0], file, &off, 10000) != -EPIPE; i++)
+		uk_sleep(MS);
+	CHECK_EQ(uk_sendfile(s[0], file, &off, 10000), -EPIPE);
+	CHECK(sigpipes > before);
+	uk_close(s[0]);
+	uk_close(p[0]);
+	uk_close(p[1]);
+	uk_close(dir);
+	uk_close(wo);
+}
+
+static void a_nonblocking_socket_keeps_its_meaning(void)
+{
+	for (int small = 0; small < 2; small++) {
+		size_t n = small ? 10000 : BIG;
+		off_t off = 0, end;
+		ssize_t r;
+		int s[2];
+
+		make_tcp(s, 8192);
+		set_nonblock(s[0]);
+		do {
+			end = off;
+			if (off > (off_t)BIG / 2)
+				off = 0;
+			r = uk_sendfile(s[0], file, &off, n);
+		} while (r > 0);
+		CHECK_EQ(r, -EAGAIN);
+		CHECK(end > 0);
+		uk_close(s[0]);
+		uk_close(s[1]);
+	}
+}
+
+struct relay {
+	int in, out;
+	size_t n;
+};
+
+/* A proxy: socket -> pipe -> socket. */
+static void *relay(void *arg)
+{
+	struct relay *y = arg;
+	int p[2];
+
+	make_pipe(p, 0);
+	for (;;) {
+		ssize_t r = uk_splice(y->in, NULL, p[1], NULL, 30000, SPLICE_F_MOVE);
+
+		CHECK(r >= 0);
+		if (r == 0)
+			break;
+		y->n += (size_t)r;
+		while (r) {
+			ssize_t w = uk_splice(p[0], NULL, y->out, NULL, (size_t)r, 0);
+
+			CHECK(w > 0);
+			r -= w;
+		}
+	}
+	uk_close(p[0]);
+	uk_close(p[1]);
+	uk_close(y->out);
+	return NULL;
+}
+
+static void a_relay_of_splices_loses_nothing(void)
+{
+	struct job j = { .slow = 1 };
+	struct relay y = { 0 };
+	int a[2], b[2];
+	off_t off = 0;
+	uk_thread *t, *u;
+
+	make_tcp(a, 8192);
+	make_tcp(b, 8192);
+	y.in = a[1];
+	y.out = b[0];
+	j.fd = b[1];
+	t = spawn(relay, &y);
+	u = spawn(reader, &j);
+	CHECK_EQ(uk_sendfile(a[0], file, &off, BIG), BIG);
+	uk_close(a[0]);
+	join(t);
+	join(u);
+	CHECK_EQ(y.n, BIG);
+	CHECK_EQ(j.n, BIG);
+	uk_close(a[1]);
+	uk_close(b[1]);
+}
+
+static void splices_of_files_and_pipes(void)
+{
+	unsigned char b[5000];
+	off_t off = 123, to = 10;
+	int p[2], q[2], f = temp_file();
+
+	make_pipe(p, 0);
+	make_pipe(q, 0);
+	CHECK_EQ(uk_splice(file, &off, p[1], NULL, 4000, 0), 4000);
+	CHECK_EQ(off, 4123);
+	CHECK_EQ(uk_splice(p[0], NULL, q[1], NULL, 3000, 0), 3000);
+	CHECK_EQ(uk_splice(q[0], NULL, f, &to, 3000, 0), 3000);
+	CHECK_EQ(to, 3010);
+	CHECK_EQ(uk_pread(f, b, 5000, 10), 3000);
+	check_fill(b, 3000, 123);
+	CHECK_EQ(uk_splice(p[0], NULL, q[1], NULL, 3000, 0), 1000);
+	CHECK_EQ(uk_splice(p[0], NULL, q[1], NULL, 3000, SPLICE_F_NONBLOCK), -EAGAIN);
+	set_nonblock(p[0]);
+	CHECK_EQ(uk_splice(p[0], NULL, f, NULL, 3000, 0), -EAGAIN);
+	uk_close(p[1]);
+	CHECK_EQ(uk_splice(p[0], NULL, q[1], NULL, 3000, 0), 0);
+	CHECK_EQ(uk_read(q[0], b, 5000), 1000);
+	check_fill(b, 1000, 3123);
+	uk_close(p[0]);
+	uk_close(q[0]);
+	uk_close(q[1]);
+	uk_close(f);
+}
+
+/* The web server's case: 10,000 bytes to a client that keeps up, and no more system calls
+ * than the read and the send. */
+static void a_small_file_costs_two_calls(void)
+{
+	static unsigned char b[10000];
+	uk_stats before, after;
+	int s[2], n = 200;
+	off_t off;
+
+	make_tcp(s, 0);
+	uk_stats_get(&before);
+	for (int i = 0; i < n; i++) {
+		off = 0;
+		CHECK_EQ(uk_sendfile(s[0], file, &off, sizeof(b)), sizeof(b));
+		for (size_t at = 0; at < sizeof(b);) {
+			ssize_t r = recv(s[1], b + at, sizeof(b) - at, 0);
+
+			CHECK(r > 0);
+			at += (size_t)r;
+		}
+	}
+	uk_stats_get(&after);
+	CHECK(after.io_inline - before.io_inline >= (uint64_t)n);
+	printf("%.2f system calls per file, %.2f parks\n",
+	       (double)(after.syscalls - before.syscalls) / n,
+	       (double)(after.io_parked - before.io_parked) / n);
+	if (!getenv("UK_SEED")) /* the hostile build adds to it */
+		CHECK(after.syscalls - before.syscalls <= (uint64_t)n * 3);
+	uk_close(s[0]);
+	uk_close(s[1]);
+}
+
+int main(void)
+{
+	unsigned char *b = malloc(BIG);
+
+	io_test_init(50);
+	file = temp_file();
+	fill(b, BIG, 0);
+	CHECK_EQ(write(file, b, BIG), BIG);
+	free(b);
+	BOTH(a_large_file_goes_to_a_slow_reader);
+	BOTH(without_an_offset_the_position_moves);
+	BOTH(small_files_and_ends);
+	BOTH(to_a_pipe_and_to_a_file);
+	BOTH(errors_are_the_kernels);
+	BOTH(a_nonblocking_socket_keeps_its_meaning);
+	BOTH(a_relay_of_splices_loses_nothing);
+	BOTH(splices_of_files_and_pipes);
+	USER(a_small_file_costs_two_calls);
+	return 0;
+}
