@@ -62,11 +62,14 @@ static pid_t thief(int fd, int other, int kind, int report)
 	struct itimerval tick = { { 0, 300000 }, { 0, 300000 } };
 	struct sigaction sa = { .sa_handler = on_alarm }; /* interrupts accept */
 	size_t got = 0, before = 0;
+	sigset_t none;
 	char b[16];
 
 	if (pid)
 		return pid;
 	close(other);
+	sigemptyset(&none); /* forked from a carrier, which blocks them */
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (kind == 2) {
 		sigaction(SIGALRM, &sa, NULL);
 		setitimer(ITIMER_REAL, &tick, NULL);
