@@ -54,6 +54,33 @@ final class PicoTest {
     }
 
     @Test
+    void thousands_of_pico_threads_wait_at_once() throws Exception {
+        try (TestWeb web = new WebBuilder().pages(3000).hosts(4).fanout(2999).delayMillis(2000)
+                .start()) {
+            long start = System.nanoTime();
+            assertEquals(0, crawl("--per-host=100000", "--json=" + dir.resolve("json"),
+                    web.url(0)), output());
+            double seconds = (System.nanoTime() - start) / 1e9;
+            assertTrue(seconds < 60, seconds + " s: they waited one after the other");
+            String json = Files.readString(dir.resolve("json"));
+            assertTrue(json.contains("\"pages\":3000,"), json);
+            int peak = Integer.parseInt(
+                    json.replaceAll("(?s).*\"peak_threads\":(\\d+).*", "$1"));
+            assertTrue(peak > 1000, peak + " threads at the peak");
+        }
+    }
+
+    @Test
+    void each_trap_has_its_outcome_here_too() throws Exception {
+        try (TestWeb web = new WebBuilder().pages(60).hosts(1).fanout(60).traps(true).start()) {
+            assertEquals(0, crawl("--sitemap", "--max-redirects=3", "--read-timeout=1s",
+                    "--total-timeout=2s", "--max-size=1M", "--depth=4", web.url(0)), output());
+            assertEquals(String.join("\n", TrapsTest.EXPECTED),
+                    TrapsTest.outcomes(web, dir.resolve("log")));
+        }
+    }
+
+    @Test
     void pico_threads_keep_their_manners() throws Exception {
         try (TestWeb web = new WebBuilder().pages(20).hosts(2).fanout(19).start()) {
             assertEquals(0, crawl("--per-host=1", "--delay=100ms", web.url(0)), output());

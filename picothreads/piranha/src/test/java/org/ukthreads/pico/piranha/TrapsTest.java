@@ -18,7 +18,7 @@ import org.ukthreads.pico.piranha.web.WebBuilder;
 /** The crawler falls for none of the test web's traps. */
 @Timeout(60)
 final class TrapsTest {
-    private static final String[] EXPECTED = {
+    static final String[] EXPECTED = {
         "/broken.html http-error 503", "/chain/0 redirect 302", "/chain/1 redirect 302",
         "/chain/2 redirect 302", "/chain/3 redirect-limit 302", "/chunked.html page 200",
         "/cut.html failed 0", "/data.bin other 200", "/from-chunked.html page 200",
@@ -40,14 +40,7 @@ final class TrapsTest {
                     "--max-redirects=3", "--read-timeout=1s", "--total-timeout=2s",
                     "--max-size=1M", "--depth=4", web.url(0))));
             assertTrue(System.nanoTime() - start < 30_000_000_000L, "a trap held the crawl up");
-            Map<String, String> outcomes = new TreeMap<>();
-            for (Run.Line line : Run.log(log)) {
-                String path = line.url().substring(web.base(0).length());
-                if (!path.startsWith("/p/") && !path.startsWith("/cal/")) {
-                    outcomes.put(path, path + " " + line.outcome() + " " + line.status());
-                }
-            }
-            assertEquals(String.join("\n", EXPECTED), String.join("\n", outcomes.values()));
+            assertEquals(String.join("\n", EXPECTED), outcomes(web, log));
             Map<String, Integer> counts = Run.counts(web);
             assertFalse(counts.containsKey("127.0.0.1/private/x.html"), "robots.txt was ignored");
             assertFalse(counts.containsKey("127.0.0.1/from-nofollow.html"), "nofollow ignored");
@@ -57,6 +50,18 @@ final class TrapsTest {
                 assertEquals(1, count.getValue(), count.getKey());
             }
         }
+    }
+
+    /** The log's outcomes of all traps but the calendar, in the form of EXPECTED. */
+    static String outcomes(TestWeb web, Path log) throws IOException {
+        Map<String, String> outcomes = new TreeMap<>();
+        for (Run.Line line : Run.log(log)) {
+            String path = line.url().substring(web.base(0).length());
+            if (!path.startsWith("/p/") && !path.startsWith("/cal/")) {
+                outcomes.put(path, path + " " + line.outcome() + " " + line.status());
+            }
+        }
+        return String.join("\n", outcomes.values());
     }
 
     @Test
