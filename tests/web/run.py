@@ -28,7 +28,7 @@ def main():
     p.add_argument('--mode', default='uk', choices=['pth', 'uk', 'uk-set'])
     p.add_argument('--tls', action='store_true')
     p.add_argument('--light', action='store_true')
-    p.add_argument('--vps', type=int, default=2)
+    p.add_argument('--vps', type=int, default=int(os.environ.get('UK_VPS', 2)))
     p.add_argument('--ukweb', default=os.path.join(top, 'build', 'ukweb'))
     p.add_argument('--only', default='')
     p.add_argument('--seed', type=int, default=random.randrange(1 << 32))

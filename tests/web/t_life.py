@@ -39,7 +39,8 @@ def bad_options_are_refused_with_one_clear_line(t):
              'key ')]:
         rc, out, err = run(*args)
         equal((rc, out), (code, ''), args, err)
-        check(want in err and err.count('\n') == 1, args, err)
+        ours = [x for x in err.splitlines() if not x.startswith('ukthreads: ')]
+        check(want in err and len(ours) == 1, args, err)
     rc, out, err = run('--help')
     check(rc == 0 and 'usage: ukweb' in out and err == '')
     check(run('--version')[0] == 0)
