@@ -86,7 +86,8 @@ static void nops(int batch)
 /* -- kick -- */
 #define KICKS 3000
 static int64_t kicked_at;
-static uint32_t turn; /* even: poller's; odd: kicker's */
+static uint32_t turn;  /* poller writes: the round that it is going to sleep in, from 1 */
+static uint32_t kicks; /* kicker writes */
 static int64_t latency[KICKS];
 
 static void *kicker(void *arg)
@@ -94,14 +95,13 @@ static void *kicker(void *arg)
 	(void)arg;
 	on_cpu(1);
 	for (uint32_t i = 0; i < KICKS; i++) {
-		while (load_acquire(&turn) != 2 * i + 1)
+		while (load_acquire(&turn) != i + 1)
 			sys0(SYS_sched_yield);
 		for (int64_t end = sys_now() + 20000; sys_now() < end;)
 			cpu_relax(); /* it sleeps by now */
 		kicked_at = sys_now();
+		store_release(&kicks, i + 1);
 		R.ops->kick(&R);
-		while (load_acquire(&turn) != 2 * i + 2)
-			sys0(SYS_sched_yield);
 	}
 	return NULL;
 }
@@ -119,13 +119,14 @@ static void kick_latency(void)
 	pthread_t t;
 	int64_t begin;
 
-	turn = 0;
+	turn = kicks = 0;
 	pthread_create(&t, NULL, kicker, NULL);
 	for (uint32_t i = 0; i < KICKS; i++) {
-		store_release(&turn, 2 * i + 1);
-		R.ops->poll(&R, -1);
+		store_release(&turn, i + 1);
+		do /* a poll may return for nothing */
+			R.ops->poll(&R, -1);
+		while (load_acquire(&kicks) != i + 1);
 		latency[i] = sys_now() - kicked_at;
-		store_release(&turn, 2 * i + 2);
 	}
 	pthread_join(t, NULL);
 	qsort(latency, KICKS, sizeof(latency[0]), by_value);
