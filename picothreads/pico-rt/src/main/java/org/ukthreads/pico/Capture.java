@@ -46,7 +46,10 @@ public final class Capture extends Throwable {
 		b.append(" saw a suspension that came from ")
 			.append(callee == null ? "nowhere" : callee.toString())
 			.append("; a method between the two is not translated");
+		Continuation f = from;
 		clear();
+		if (f instanceof Fiber)
+			((Fiber) f).abandon();
 		Pins.lost();
 		return new PinnedException(b.toString());
 	}

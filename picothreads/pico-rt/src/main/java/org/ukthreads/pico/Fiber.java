@@ -157,6 +157,27 @@ public class Fiber extends Continuation {
 		return true;
 	}
 
+	/** The suspension failed (a frame was lost): the fiber runs on, and waits no more. */
+	final void abandon() {
+		int t = wait;
+		if ((t & 1) != 0) {
+			Waiter w = waiter;
+			if (claim(t)) {
+				waiter = null;
+				if (w != null)
+					w.abandon();
+				state = RUNNING;
+				return;
+			}
+		}
+		/* Somebody has claimed it and is about to say so. */
+		while (state == STOPPING)
+			Thread.yield();
+		exc = null;
+		retA = null;
+		state = RUNNING;
+	}
+
 	final void wake() {
 		Waiter w = waiter;
 		if (w != null) {

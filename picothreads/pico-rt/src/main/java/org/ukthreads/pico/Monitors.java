@@ -153,6 +153,12 @@ public final class Monitors {
 			super.cancel();
 			back(this);
 		}
+
+		@Override
+		void abandon() {
+			super.cancel();
+			Monitors.forget(this);
+		}
 	}
 
 	private static int hash(Object o) {
@@ -374,6 +380,32 @@ public final class Monitors {
 				m.waitTail = p;
 			n.next = null;
 			return;
+		}
+	}
+
+	/** Out of every queue. A wait has given the monitor up, and stays without it. */
+	private static void forget(Node n) {
+		int h = hash(n.key);
+		Stripe s = stripe(h);
+		synchronized (s) {
+			Monitor m = s.find(n.key, h);
+			if (m == null)
+				return;
+			unlink(m, n);
+			Node p = null;
+			for (Node x = m.entryHead; x != null; p = x, x = x.next) {
+				if (x != n)
+					continue;
+				if (p == null)
+					m.entryHead = n.next;
+				else
+					p.next = n.next;
+				if (m.entryTail == n)
+					m.entryTail = p;
+				break;
+			}
+			if (m.owner == null && m.entryHead == null && m.waitHead == null)
+				s.drop(m);
 		}
 	}
 

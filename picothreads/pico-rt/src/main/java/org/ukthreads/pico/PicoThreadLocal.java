@@ -49,7 +49,14 @@ public class PicoThreadLocal<T> extends ThreadLocal<T> {
 		Object v = f.locals == null ? null : f.locals.get(key);
 		if (v != null)
 			return v == NULL ? null : (T) v;
-		T first = initial.get();
+		/* initialValue is the program's, and our frame below it cannot be captured. */
+		T first;
+		Pins.enter();
+		try {
+			first = initial.get();
+		} finally {
+			Pins.exit();
+		}
 		set(f, key, first);
 		return first;
 	}

@@ -1,5 +1,6 @@
 package org.ukthreads.pico;
 
+import java.lang.reflect.Proxy;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
@@ -31,6 +32,55 @@ public final class Pins {
 		if (f != null)
 			f.pins--;
 	}
+
+	/** Before a virtual call that may suspend: pins when the receiver's class is not ours. */
+	public static boolean enterFor(Object on) {
+		if (on == null || !FOREIGN.get(on.getClass()))
+			return false;
+		enter();
+		return true;
+	}
+
+	public static void exitIf(boolean entered) {
+		if (entered)
+			exit();
+	}
+
+	/**
+	 * Classes whose methods are frames that cannot be captured: the JDK's, proxies, and
+	 * those without a companion in themselves or above (not translated, or nothing in
+	 * them suspends, and then a suspension from below would be lost in them).
+	 */
+	private static final ClassValue<Boolean> FOREIGN = new ClassValue<Boolean>() {
+		@Override
+		protected Boolean computeValue(Class<?> k) {
+			if (Proxy.isProxyClass(k))
+				return true;
+			for (; k != null && !jdk(k); k = k.getSuperclass())
+				if (Code.class.isAssignableFrom(k) || hasCompanion(k))
+					return false;
+			return true;
+		}
+	};
+
+	private static boolean jdk(Class<?> k) {
+		ClassLoader l = k.getClassLoader();
+		return l == null || l == PLATFORM;
+	}
+
+	private static boolean hasCompanion(Class<?> k) {
+		if (k.getName().startsWith("org.ukthreads.pico."))
+			return true;
+		try {
+			Class.forName(k.getName() + "$$Pico", false, k.getClassLoader());
+			return true;
+		} catch (ClassNotFoundException | LinkageError e) {
+			return false;
+		}
+	}
+
+	/** Java 8: the extension loader; later: the platform loader. */
+	private static final ClassLoader PLATFORM = ClassLoader.getSystemClassLoader().getParent();
 
 	static void count(Fiber f) {
 		BLOCKED.incrementAndGet();

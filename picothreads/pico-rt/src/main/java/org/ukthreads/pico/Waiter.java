@@ -5,6 +5,11 @@ abstract class Waiter {
 	/** The wait is over by other means: leave the queue or the heap. */
 	void cancel() {}
 
+	/** The fiber lost its frames and goes on with an exception: as if it never waited. */
+	void abandon() {
+		cancel();
+	}
+
 	/** The wait of a fiber in Object.wait was claimed by an interrupt. */
 	void aborted() {
 		throw new AssertionError();

@@ -152,9 +152,15 @@ public final class Translator {
 		return write();
 	}
 
+	/** Called by the JDK by reflection, where nothing brackets them. */
+	private static final Set<String> REFLECTED = Set.of("values", "$values", "valueOf",
+		"readObject", "writeObject", "readResolve", "writeReplace", "finalize",
+		"readExternal", "writeExternal", "readObjectNoData");
+
 	private void chaos(ClassNode n) {
 		for (MethodNode m : n.methods) {
-			if (m.instructions.size() == 0 || m.name.startsWith("<"))
+			if (m.instructions.size() == 0 || m.name.startsWith("<")
+					|| REFLECTED.contains(m.name))
 				continue;
 			m.instructions.insert(new MethodInsnNode(Opcodes.INVOKESTATIC,
 				"org/ukthreads/pico/Chaos", "point", "()V", false));

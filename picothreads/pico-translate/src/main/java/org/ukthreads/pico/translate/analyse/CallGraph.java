@@ -201,6 +201,12 @@ public final class CallGraph {
 		return callBacks.through(call);
 	}
 
+	/** Does the program make dynamic proxies? */
+	public boolean makesProxies() {
+		return callers.containsKey("newProxyInstance(Ljava/lang/ClassLoader;"
+			+ "[Ljava/lang/Class;Ljava/lang/reflect/InvocationHandler;)Ljava/lang/Object;");
+	}
+
 	public Node node(String owner, String key) {
 		return nodes.get(owner + '.' + key);
 	}

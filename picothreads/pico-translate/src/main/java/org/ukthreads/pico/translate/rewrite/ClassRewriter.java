@@ -15,6 +15,7 @@ import org.objectweb.asm.tree.analysis.AnalyzerException;
 import org.ukthreads.pico.translate.Report;
 import org.ukthreads.pico.translate.analyse.CallGraph;
 import org.ukthreads.pico.translate.analyse.Replacements;
+import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.Hierarchy;
 
 /** One class: its suspending methods are split, the others are bracketed where they pin. */
@@ -53,6 +54,14 @@ public final class ClassRewriter {
 			return true;
 		}
 		return false;
+	}
+
+	/** May the receiver's code be the JDK's? Its type is, or a proxy may stand for it. */
+	boolean mayBeForeign(MethodInsnNode c) {
+		ClassInfo k = hierarchy.get(c.owner);
+		if (k == null || k.kind == ClassInfo.Kind.FOREIGN)
+			return (k == null || (k.access & Opcodes.ACC_FINAL) == 0);
+		return k.isInterface() && graph.makesProxies();
 	}
 
 	/** Rewrites in place; true when anything changed. */

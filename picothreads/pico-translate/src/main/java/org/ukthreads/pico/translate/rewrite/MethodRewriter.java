@@ -116,6 +116,8 @@ final class MethodRewriter {
 		final List<AbstractInsnNode> below = new ArrayList<>();
 		Shape shape;
 		int index;
+		/** Local that tells whether the call is pinned (foreign receiver); -1: never. */
+		int guard = -1;
 		LabelNode resume;
 	}
 
@@ -300,6 +302,7 @@ final class MethodRewriter {
 	private final class Plan {
 		final Site site;
 		InsnList before;
+		InsnList after;
 
 		Plan(Site s) {
 			site = s;
@@ -308,6 +311,8 @@ final class MethodRewriter {
 		void apply() {
 			if (before != null)
 				m.instructions.insertBefore(site.call, before);
+			if (after != null)
+				m.instructions.insert(site.call, after);
 		}
 	}
 
@@ -379,7 +384,28 @@ final class MethodRewriter {
 			for (int k = 0; k < below; k++)
 				keepBelow(s, reload(f.getStack(k), c), f.getStack(k), c);
 		assign(s);
+		if (check && owner.mayBeForeign(c))
+			guard(p);
 		return p;
+	}
+
+	/**
+	 * The receiver may be an object of the JDK that calls back (Function.andThen, a
+	 * proxy): looked at before the call, which is then pinned.
+	 */
+	private void guard(Plan p) {
+		Site s = p.site;
+		s.guard = Math.max(m.maxLocals, maxTemp);
+		maxTemp = s.guard + 1;
+		if (p.before == null)
+			p.before = new InsnList();
+		p.before.add(new VarInsnNode(Opcodes.ALOAD, s.receiver));
+		p.before.add(new MethodInsnNode(Opcodes.INVOKESTATIC, PINS, "enterFor",
+			"(Ljava/lang/Object;)Z", false));
+		p.before.add(new VarInsnNode(Opcodes.ISTORE, s.guard));
+		p.after = new InsnList();
+		p.after.add(new VarInsnNode(Opcodes.ILOAD, s.guard));
+		p.after.add(new MethodInsnNode(Opcodes.INVOKESTATIC, PINS, "exitIf", "(Z)V", false));
 	}
 
 	/** A new instruction that pushes the value again at c; null: it must be spilled. */
@@ -592,6 +618,15 @@ final class MethodRewriter {
 				to.instructions.add(new InsnNode(Opcodes.IRETURN));
 			}
 			mine.add(new TryCatchBlockNode(start, end, h, CAPTURE));
+			if (s.guard < 0)
+				continue;
+			h = new LabelNode();
+			to.instructions.add(h);
+			to.instructions.add(new VarInsnNode(Opcodes.ILOAD, s.guard));
+			to.instructions.add(new MethodInsnNode(Opcodes.INVOKESTATIC, PINS, "exitIf",
+				"(Z)V", false));
+			to.instructions.add(new InsnNode(Opcodes.ATHROW));
+			mine.add(new TryCatchBlockNode(start, end, h, null));
 		}
 		to.tryCatchBlocks.addAll(0, mine);
 	}
@@ -739,6 +774,10 @@ final class MethodRewriter {
 		for (int v : s.nulls) {
 			l.add(new InsnNode(Opcodes.ACONST_NULL));
 			l.add(new VarInsnNode(Opcodes.ASTORE, v));
+		}
+		if (s.guard >= 0) {
+			l.add(new InsnNode(Opcodes.ICONST_0));
+			l.add(new VarInsnNode(Opcodes.ISTORE, s.guard));
 		}
 		if (s.saved.isEmpty())
 			return;

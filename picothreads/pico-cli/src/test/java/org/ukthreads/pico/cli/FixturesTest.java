@@ -1,0 +1,64 @@
+package org.ukthreads.pico.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.ukthreads.fixtures.Concurrency;
+import org.ukthreads.fixtures.Constructs;
+import org.ukthreads.fixtures.Lossy;
+import org.ukthreads.fixtures.Modern;
+
+/** Programs of every construct print the same translated, and with forced suspension. */
+final class FixturesTest {
+	@TempDir
+	Path dir;
+
+	private static String sorted(String s) {
+		return Arrays.stream(s.split("\n")).sorted().collect(Collectors.joining("\n"));
+	}
+
+	private void same(Class<?> c) throws Exception {
+		Path p = Harness.classes(dir.resolve(c.getSimpleName()), c);
+		String want = sorted(Harness.plain(p, c.getName()));
+		assertEquals(want, sorted(Harness.pico(p, c.getName(), 0, 1)));
+		for (int chaos : new int[] {1, 2, 7})
+			assertEquals(want, sorted(Harness.pico(p, c.getName(), chaos, chaos)),
+				"one call in " + chaos + " suspends");
+	}
+
+	@Test
+	void all_constructs_suspend() throws Exception {
+		same(Constructs.class);
+	}
+
+	@Test
+	void records_lambdas_patterns_and_bridges_suspend() throws Exception {
+		same(Modern.class);
+	}
+
+	@Test
+	void threads_and_j_u_c_behave_as_the_jdks() throws Exception {
+		same(Concurrency.class);
+	}
+
+	@Test
+	void a_lost_frame_is_an_exception_that_names_it() throws Exception {
+		Path p = Harness.classes(dir.resolve("lossy"), Lossy.class);
+		assertEquals("read 41\nread 42\nread 42\nread 42\nread 42\nread 42\nread 41\n",
+			Harness.plain(p, Lossy.class.getName()));
+		String[] got = Harness.pico(p, Lossy.class.getName(), 0, 1).split("\n");
+		for (int k = 1; k <= 3; k++)
+			assertEquals("read 42", got[k]);
+		assertTrue(got[4].startsWith("PinnedException lost frame"), got[4]);
+		assertTrue(got[4].contains("Lossy.hide("), got[4]);
+		assertTrue(got[4].contains("Lossy$Real.applyAsInt(I)I"), got[4]);
+		/* Swallowed outside: found when the method that was lied to ends. */
+		assertTrue(got[5].startsWith("PinnedException lost frame"), got[5]);
+		assertEquals("read 41", got[6]);
+	}
+}
