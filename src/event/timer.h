@@ -26,17 +26,18 @@ struct timer_hit {
 	uint64_t token;
 };
 
-struct wheel; /* below; about 4 KiB */
+struct wheel; /* below; 9 KiB */
 
 void wheel_init(struct wheel *w, int64_t now);
+/* when in the past: due at once; TIME_NEVER: t stays out of the wheel. */
 void wheel_add(struct wheel *w, struct timer *t, int64_t when);
 /* True if it was still in a wheel. Finds the wheel by itself. */
 bool timer_del(struct timer *t);
 /* Up to max timers due at now, earliest bucket first; call again while it returns max. */
 unsigned wheel_expire(struct wheel *w, int64_t now, struct timer_hit *out, unsigned max);
 /* When poll must wake at the latest: never later than the earliest timer, TIME_NEVER if
- * there is none. May be earlier by the coarseness of a high level. Lock-free read of a
- * cached value: any thread. */
+ * there is none. Exact, but for a deleted timer's time that may linger once. Lock-free
+ * (seq_cst) read of a cached value: any thread. */
 int64_t wheel_next(const struct wheel *w);
 unsigned wheel_count(const struct wheel *w);
 
