@@ -4,7 +4,8 @@
  *
  *  SIZE --hex--> SIZE   --;--> EXT    --CR--> SIZE_LF --LF--> DATA (left > 0) | TRAILER
  *  DATA --left=0--> DATA_CR --> DATA_LF --> SIZE
- *  TRAILER: at the start of a line; CR --> END_LF --> done; else TLINE --CR--> T_LF --> TRAILER */
+ *  TRAILER (at the start of a line) --CR--> END_LF --LF--> DONE
+ *  TRAILER --else--> TLINE --CR--> T_LF --LF--> TRAILER */
 #include "request.h"
 
 enum { SIZE, EXT, SIZE_LF, DATA, DATA_CR, DATA_LF, TRAILER, TLINE, T_LF, END_LF, DONE, BAD };

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #define DRAIN (40 * UK_MS)
+#define PATIENCE (2 * UK_SEC)
 
 static int lfd = -1;
 static char name[96];
@@ -175,6 +176,24 @@ static void turn_away(struct ticket *t, int rc)
 	conns_leave();
 }
 
+/* No thread for now (UK_STACK_LIMIT, the system's limits): an idle connection gives its own
+ * up, and a busy one ends soon; the client waits as if it stood in the backlog. */
+static int start_thread(struct ticket *t)
+{
+	uk_time end = 0;
+	int rc;
+
+	while ((rc = spawn_conn(t)) == -EAGAIN) {
+		if (end == 0)
+			end = uk_after(PATIENCE);
+		else if (uk_now() > end)
+			break;
+		conns_close_idle(1);
+		uk_sleep(2 * UK_MS);
+	}
+	return rc;
+}
+
 static void accept_failed(int rc)
 {
 	static uk_time said;
@@ -205,7 +224,7 @@ void *acceptor_main(void *arg)
 			continue;
 		}
 		t->fd = fd;
-		rc = spawn_conn(t);
+		rc = start_thread(t);
 		if (rc < 0)
 			turn_away(t, rc);
 	}

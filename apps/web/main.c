@@ -86,7 +86,8 @@ static int stop(void)
 	atomic_store(&stop_by, end);
 	atomic_store(&stopping, 1);
 	listen_stop();
-	while (listen_wait_end(uk_after(20 * UK_MS)) < 0 || conns_wait_none(uk_after(20 * UK_MS)) < 0) {
+	while (listen_wait_end(uk_after(20 * UK_MS)) < 0 ||
+	       conns_wait_none(uk_after(20 * UK_MS)) < 0) {
 		if (uk_now() >= grace)
 			conns_close_idle(UINT32_MAX);
 		if (again())

@@ -120,6 +120,21 @@ def out_of_descriptors_it_neither_spins_nor_dies(t):
     equal(s.stop(), 0)
 
 
+@test(limit=40)
+def at_the_limit_of_threads_idle_ones_make_room(t):
+    if t.mode == 'pth':
+        raise Skip('the limit is one of user threads')
+    s = t.server('--timeout-idle=30', env={'UK_STACK_LIMIT': '12'})
+    cs = []
+    for i in range(40):
+        c = s.conn()
+        equal(c.request('/').status, 200)
+        cs.append(c)
+    for c in cs:
+        c.close()
+    equal(s.stop(), 0)
+
+
 class Load(threading.Thread):
     """Keep-alive clients; counts requests that were accepted and not answered in full."""
 
