@@ -71,11 +71,6 @@ void backtrace_parked(int fd, const struct uk_thread *t)
 	uc.uc_mcontext.gregs[REG_RIP] = (greg_t)r.ip;
 	uc.uc_mcontext.gregs[REG_RSP] = (greg_t)r.sp;
 	uc.uc_mcontext.gregs[REG_RBP] = (greg_t)r.fp;
-	uc.uc_mcontext.gregs[REG_RBX] = (greg_t)r.rbx;
-	uc.uc_mcontext.gregs[REG_R12] = (greg_t)r.r12;
-	uc.uc_mcontext.gregs[REG_R13] = (greg_t)r.r13;
-	uc.uc_mcontext.gregs[REG_R14] = (greg_t)r.r14;
-	uc.uc_mcontext.gregs[REG_R15] = (greg_t)r.r15;
 	walk(fd, &uc, false);
 #else
 	print_frame(fd, 0, r.ip, NULL, 0);

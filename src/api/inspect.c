@@ -67,7 +67,7 @@ bool inspect_thread(const struct uk_thread *t, uk_thread_info *i)
 	}
 	i->vp = vp ? vp->id : 0;
 	i->since = t->since;
-	i->light = kind == THREAD_USER && !t->tp;
+	i->light = kind == THREAD_USER && t->light;
 	i->stack_size = kind == THREAD_USER ? thread_stack_size(t) : 0;
 	return true;
 }

@@ -7,6 +7,10 @@
 
 #define LOCK_SPINS 60
 
+#ifdef FENCES_AS_RMW
+uint32_t fence_word;
+#endif
+
 void lock_slow(struct lock *l)
 {
 	for (int i = 0; i < LOCK_SPINS; i++) {

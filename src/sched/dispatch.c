@@ -38,12 +38,11 @@
 #define TIMER_BATCH 64u
 
 uint32_t monitor_asleep;
-static void (*arch_switch_fn)(void **, void *, void *) = arch_switch;
+static bool fast_tp; /* wrfsbase is there; set once */
 
 __attribute__((constructor)) static void choose_switch(void)
 {
-	if (!arch_has_fsgsbase())
-		arch_switch_fn = arch_switch_slow;
+	fast_tp = arch_has_fsgsbase();
 }
 
 /* ---- queues ---- */
@@ -199,6 +198,25 @@ static struct uk_thread *pop(struct uk_vp *vp)
 	return t ? t : tqueue_pop(&q->pinned);
 }
 
+/* The next thread that can run, NULL if there is none. A thread that runs for the first
+ * time gets its stack and TLS block here: threads that wait for their first turn cost no
+ * stack, and one stack, hot in the cache, serves many short threads in turn. */
+static struct uk_thread *pop_runnable(struct uk_vp *vp)
+{
+	struct uk_thread *t = pop(vp);
+
+	if (likely(t) && unlikely(!t->sp) && !thread_start(vp, t)) {
+		/* No memory. It waits its turn again; the dispatcher sleeps meanwhile. */
+		vp->starved = true;
+		if (t->pinned)
+			tqueue_push(&vp->rq.pinned, t);
+		else
+			runq_push(&vp->rq, t);
+		return NULL;
+	}
+	return t;
+}
+
 struct uk_thread *next_thread(struct carrier *c)
 {
 	struct uk_vp *vp = c->vp;
@@ -206,7 +224,7 @@ struct uk_thread *next_thread(struct carrier *c)
 
 	if (unlikely(--vp->budget < 0) || unlikely(load_relaxed(&vp->nudge)))
 		return &c->disp;
-	t = pop(vp);
+	t = pop_runnable(vp);
 	return t ? t : &c->disp;
 }
 
@@ -217,26 +235,19 @@ void finish_switch(struct carrier *c)
 	struct uk_thread *t = c->post;
 	uint64_t w;
 
-	switch ((enum post)c->post_action) {
-	case POST_NONE:
-		break;
-	case POST_PARK:
+	/* in the order of how often; a jump table would be mispredicted */
+	if (c->post_action == POST_PARK) {
 		w = load_relaxed(&t->wait);
 		/* release: who fires PARKED may run t, so its context must be visible */
 		if (W_STATE(w) != W_ARMED ||
 		    !cas_acq_rel(&t->wait, &w, W_MAKE(W_TOKEN(w), 0, W_PARKED)))
 			enqueue(c->vp, t, false); /* fired while it was leaving */
-		break;
-	case POST_YIELD:
+	} else if (c->post_action == POST_YIELD) {
 		enqueue(c->vp, t, false);
-		break;
-	case POST_EXIT:
+	} else if (c->post_action == POST_EXIT) {
 		thread_reap(c->vp, t);
-		break;
-	case POST_RETURN:
-	case POST_MIGRATE:
+	} else if (c->post_action != POST_NONE) { /* RETURN, MIGRATE */
 		queue_anywhere(t);
-		break;
 	}
 }
 
@@ -266,7 +277,7 @@ void switch_to(struct carrier *c, struct uk_thread *from, struct uk_thread *to,
 #if UK_SAN
 	san_leave(&from->san, &to->san, action == POST_EXIT);
 #endif
-	arch_switch_fn(&from->sp, to->sp, tp);
+	arch_switch(&from->sp, to->sp, tp, fast_tp);
 	c = from->carrier; /* perhaps another one now */
 #if UK_SAN
 	san_arrive(&from->san, &c->post->san);
@@ -287,6 +298,20 @@ bool sched_yield_now(struct uk_thread *t)
 	t->since = vp->clock;
 	switch_to(c, t, to, t->pinned && t->pinned != vp ? POST_MIGRATE : POST_YIELD);
 	return true;
+}
+
+UK_API int uk_yield(void)
+{
+	struct uk_thread *t = thread_self_tls;
+
+	if (unlikely(!t || t->kind != THREAD_USER)) {
+		sys0(SYS_sched_yield);
+		return 0;
+	}
+	enter_user(t);
+	sched_yield_now(t);
+	exit_user(t);
+	return 0;
 }
 
 /* ---- the dispatcher ---- */
@@ -483,6 +508,8 @@ void dispatch(struct carrier *c)
 		struct uk_thread *t;
 
 		store_relaxed(&vp->nudge, 0);
+		if (unlikely(load_relaxed(&c->deferred)))
+			run_deferred(c);
 		vp->clock = sys_now();
 		drain_inbox(vp, vp);
 		if (unlikely(load_relaxed(&vp->msgs)))
@@ -490,9 +517,14 @@ void dispatch(struct carrier *c)
 		run_timers(vp);
 		poll_reactor(vp, 0);
 		vp->budget = VP_BUDGET;
-		t = vp->reactive ? NULL : pop(vp);
+		t = vp->reactive ? NULL : pop_runnable(vp);
+		if (unlikely(vp->starved) && !t) { /* somebody ends, or memory comes back */
+			vp->starved = false;
+			poll_reactor(vp, NS_PER_MS);
+			continue;
+		}
 		if (!t && !vp->reactive && try_steal(vp))
-			t = pop(vp);
+			t = pop_runnable(vp);
 		if (!t) {
 			idle(vp);
 			continue;

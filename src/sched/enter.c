@@ -11,7 +11,7 @@
 #include "sched/fuzz.h"
 #include "sched/vp.h"
 
-void (*deferred_wake)(const void *addr);
+void (*deferred_wake)(void);
 
 static COLD struct uk_thread *enter_foreign(void)
 {
@@ -33,30 +33,21 @@ static COLD struct uk_thread *enter_foreign(void)
 struct uk_thread *rt_enter(void)
 {
 	struct uk_thread *t = thread_self_tls;
-	struct carrier *c;
 
 	if (unlikely(!t || t->kind != THREAD_USER))
 		return enter_foreign();
-	if (t->depth++)
-		return t;
-	c = t->carrier;
-	store_relaxed(&c->in_rt, 1);
-	/* the load of owner must not be seen before the store: the monitor's membarrier
-	 * orders them for us (pairs with vp_revoke) */
-	fence_compiler();
-	if (unlikely(!c->vp || load_acquire(&c->vp->owner) != (uintptr_t)c))
-		enter_slow(t, c);
+	if (t->depth)
+		t->depth++;
+	else
+		enter_user(t);
 	return t;
 }
 
-static COLD void run_deferred(struct uk_thread *t, struct carrier *c)
+void run_deferred(struct carrier *c)
 {
-	while (c->ndeferred) {
-		const void *addr = c->deferred[--c->ndeferred];
-
-		deferred_wake(addr);
-		c = t->carrier;
-	}
+	store_relaxed(&c->deferred, 0);
+	fence_compiler();
+	deferred_wake();
 }
 
 void run_deferred_foreign(struct uk_thread *t)
@@ -66,7 +57,7 @@ void run_deferred_foreign(struct uk_thread *t)
 	while (unlikely(load_relaxed(&t->deferred))) {
 		store_relaxed(&t->deferred, 0);
 		t->depth++;
-		deferred_wake(NULL);
+		deferred_wake();
 		t->depth--;
 		fence_compiler();
 	}
@@ -85,33 +76,32 @@ static void lose_vp(struct uk_thread *t)
 }
 #endif
 
+COLD void exit_slow(struct uk_thread *t)
+{
+	t->depth = 1;
+#if UK_DEBUG
+	if (fuzz_once_in(UK_HOSTILE ? 16 : 256))
+		lose_vp(t);
+#endif
+	if (load_relaxed(&t->carrier->deferred))
+		run_deferred(t->carrier);
+	t->depth = 0;
+}
+
 void rt_exit(void)
 {
 	struct uk_thread *t = thread_self();
-	struct carrier *c;
 
-	if (--t->depth)
-		return;
-	if (unlikely(t->kind != THREAD_USER)) {
-		run_deferred_foreign(t);
+	if (t->depth > 1) {
+		t->depth--;
 		return;
 	}
-#if UK_DEBUG
-	if (fuzz_once_in(UK_HOSTILE ? 16 : 256)) {
-		t->depth++;
-		lose_vp(t);
-		t->depth--;
+	if (likely(t->kind == THREAD_USER)) {
+		exit_user(t);
+		return;
 	}
-#endif
-	c = t->carrier;
-	if (unlikely(c->ndeferred)) {
-		t->depth++;
-		run_deferred(t, c);
-		t->depth--;
-		c = t->carrier;
-	}
-	fence_compiler();
-	store_release(&c->in_rt, 0);
+	t->depth = 0;
+	run_deferred_foreign(t);
 }
 
 bool rt_in_runtime(void)
@@ -121,25 +111,16 @@ bool rt_in_runtime(void)
 	return t && (t->depth || t->kind == THREAD_DISPATCHER);
 }
 
-bool rt_defer_wake(const void *addr)
+bool rt_defer_wake(void)
 {
 	struct uk_thread *t = thread_self_tls;
-	struct carrier *c;
 
 	if (!t || !t->depth)
 		return false;
-	if (t->kind == THREAD_FOREIGN) {
+	if (t->kind == THREAD_FOREIGN)
 		store_relaxed(&t->deferred, 1);
-		return true;
-	}
-	c = t->carrier;
-	if (c->ndeferred && c->deferred[c->ndeferred - 1] == addr)
-		return true;
-	if (c->ndeferred >= DEFERRED_MAX)
-		uk_panic("a signal handler posted more than %d semaphores", DEFERRED_MAX);
-	c->deferred[c->ndeferred] = addr;
-	fence_compiler();
-	c->ndeferred++;
+	else
+		store_relaxed(&t->carrier->deferred, 1);
 	return true;
 }
 

@@ -26,6 +26,7 @@
 #define LIGHT_ONLY UK_SAN
 
 size_t sched_stack_size = (size_t)256 << 10;
+static bool eager_stacks; /* set once, before any thread exists */
 
 /* ---- the limit of the stack pool ---- */
 
@@ -97,6 +98,7 @@ static int count_alive(void *obj, void *arg)
 void stack_limit_init(uint64_t max)
 {
 	limit.max = max;
+	eager_stacks = stack_guard_kind()[0] != 'M';
 }
 
 UK_API int uk_stack_limit(size_t max_threads)
@@ -169,37 +171,49 @@ static struct uk_vp *place(const uk_attr *a, struct uk_vp *here)
 	return uk_vpset_next_vp(s);
 }
 
-static struct uk_thread *make(struct uk_vp *here, unsigned order, bool light)
+bool thread_start(struct uk_vp *vp, struct uk_thread *t)
 {
-	struct uk_thread *t = slab_get(&thread_slab, here ? &here->threads : NULL);
+	size_t size = thread_stack_size(t);
 	unsigned color = 0;
-	char *stack;
-	size_t size = (size_t)1 << order;
+	char *stack = stack_get(vp ? &vp->stacks : NULL, t->order, &color);
 
-	if (unlikely(!t))
-		return NULL;
-	stack = stack_get(here ? &here->stacks : NULL, order, &color);
 	if (unlikely(!stack))
-		goto no_stack;
-	t->tp = NULL;
-	if (!light) {
-		t->tp = tls_get(here ? &here->tls : NULL, stack, size);
-		if (unlikely(!t->tp))
-			goto no_tls;
+		return false;
+	if (!t->light) {
+		t->tp = tls_get(vp ? &vp->tls : NULL, stack, size);
+		if (unlikely(!t->tp)) {
+			stack_put(vp ? &vp->stacks : NULL, stack, t->order);
+			return false;
+		}
 		*(struct uk_thread **)tls_address_in(t->tp, thread_self_slot()) = t;
 	}
 	t->stack = stack;
-	t->order = (uint8_t)order;
 #if UK_SAN
 	san_create(&t->san, stack, size);
 #endif
-	t->sp = arch_context_init(stack + size - color, thread_main, t);
+	t->sp = arch_context_init(stack + size - color, thread_main, t, t->timer.token);
+	return true;
+}
+
+/* A descriptor. Its stack comes when it first runs, except where memory may really run out
+ * (guards that split mappings): then now, so that the creator gets the error. */
+static struct uk_thread *make(struct uk_vp *here, unsigned order, bool light)
+{
+	struct uk_thread *t = slab_get(&thread_slab, here ? &here->threads : NULL);
+
+	if (unlikely(!t))
+		return NULL;
+	t->sp = NULL;
+	t->tp = NULL;
+	t->stack = NULL;
+	t->order = (uint8_t)order;
+	t->light = light;
+	t->timer.token = arch_fp_env();
+	if (unlikely(eager_stacks) && !thread_start(here, t)) {
+		slab_put(&thread_slab, here ? &here->threads : NULL, t);
+		return NULL;
+	}
 	return t;
-no_tls:
-	stack_put(here ? &here->stacks : NULL, stack, order);
-no_stack:
-	slab_put(&thread_slab, here ? &here->threads : NULL, t);
-	return NULL;
 }
 
 static int check_attr(const uk_attr *a, unsigned *order)
@@ -423,18 +437,6 @@ UK_API uk_thread *uk_thread_self(void)
 UK_API uint64_t uk_thread_id(const uk_thread *t)
 {
 	return t->id;
-}
-
-UK_API int uk_yield(void)
-{
-	struct uk_thread *t = rt_enter();
-
-	if (unlikely(t->kind != THREAD_USER))
-		sys0(SYS_sched_yield);
-	else
-		sched_yield_now(t);
-	rt_exit();
-	return 0;
 }
 
 UK_API int uk_sleep_until(uk_time deadline)

@@ -73,12 +73,11 @@ void block_end(struct uk_thread *t);
 /* Async-signal-safe helpers for uk_sem_post. Is the calling kernel thread inside the
  * runtime (so a handler interrupted it)? */
 bool rt_in_runtime(void);
-/* Then: call deferred_wake when this kernel thread leaves the runtime (a foreign one also
- * before it sleeps in it). False: the dispatcher itself was interrupted, it holds no lock;
- * do it at once. */
-bool rt_defer_wake(const void *addr);
-/* What rt_exit calls; the sync room sets it, and knows by itself what there is to wake. */
-extern void (*deferred_wake)(const void *addr);
+/* Then: deferred_wake will be called when this kernel thread leaves the runtime (a foreign
+ * one also before it sleeps in it). False: it is not inside, do it yourself. */
+bool rt_defer_wake(void);
+/* The sync room sets it, and knows by itself what there is to wake. */
+extern void (*deferred_wake)(void);
 
 /* Counters of the current vp (or a shared set for foreign threads: lossy is fine). */
 #define COUNT(t, field) ((void)(sched_count(t)->field++))

@@ -68,7 +68,7 @@ struct uk_vp {
 	uint32_t lifo_runs;     /* owner */
 	bool shared;            /* thieves exist: the set has several vps; constant */
 	bool reactive;          /* runs no threads, only a reactor; constant */
-	bool idle_counted;      /* owner: it is in set->nidle */
+	bool starved;           /* owner: a thread found no memory for its stack */
 	uint8_t lifo_streak;
 	struct vp_count count;  /* owner */
 	int64_t clock;          /* owner writes once a pass */
@@ -110,8 +110,6 @@ struct uk_vpset {
 
 enum post { POST_NONE, POST_YIELD, POST_PARK, POST_EXIT, POST_RETURN, POST_MIGRATE };
 
-#define DEFERRED_MAX 64
-
 struct carrier {
 	uint32_t in_rt;          /* itself, plain; the monitor reads after membarrier */
 	uint32_t post_action;    /* enum post; itself */
@@ -121,7 +119,7 @@ struct carrier {
 	void *tp_now;            /* the running %fs; itself */
 	void *tp;                /* its own */
 	struct uk_thread **self_slot; /* thread_self_tls in its own TLS */
-	uint32_t ndeferred;      /* signal handlers on this carrier, and itself */
+	uint32_t deferred;       /* a signal handler on this carrier left a wake-up to do; itself */
 	uint32_t mark;           /* != 0: inside a bracketed call; itself */
 	struct uk_thread disp;   /* its own context */
 	int tid;
@@ -130,7 +128,6 @@ struct carrier {
 	uint32_t bound;          /* generation of its affinity; itself */
 	struct carrier *next_spare; /* spares lock */
 	struct carrier *next_all;   /* push-only list */
-	const void *deferred[DEFERRED_MAX];
 } LINE_ALIGNED;
 
 extern struct uk_vp *vp_all[VP_MAX]; /* [0, vp_count_all); entries never change once set */
@@ -160,15 +157,50 @@ int carriers_init(void);                       /* spares and their maker */
 void vp_give(struct uk_vp *vp);                /* caller holds vp in fact: to a spare or orphaned */
 bool carrier_take_orphan(struct carrier *c, struct uk_vpset *only, struct uk_vp *exactly);
 void enter_slow(struct uk_thread *t, struct carrier *c);
+void exit_slow(struct uk_thread *t); /* deferred wake-ups, hostile hand-off */
+void run_deferred(struct carrier *c);
 bool vp_revoke(struct uk_vp *vp, struct carrier *c); /* monitor: true if it moved */
 void carrier_bind(struct carrier *c, struct uk_vp *vp);
 
 /* enter.c */
 void run_deferred_foreign(struct uk_thread *t); /* itself, with depth 0 */
 
+/* rt_enter and rt_exit for this room's hot paths, where t is the caller and a user thread
+ * outside the runtime. */
+INLINE struct carrier *enter_user(struct uk_thread *t)
+{
+	struct carrier *c = t->carrier;
+
+	t->depth = 1;
+	store_relaxed(&c->in_rt, 1);
+	/* the load of owner must not be seen before the store: the monitor's membarrier
+	 * orders them for us (pairs with vp_revoke) */
+	fence_compiler();
+	if (unlikely(!c->vp || load_acquire(&c->vp->owner) != (uintptr_t)c)) {
+		enter_slow(t, c);
+		c = t->carrier;
+	}
+	return c;
+}
+
+INLINE void exit_user(struct uk_thread *t)
+{
+	struct carrier *c = t->carrier;
+
+	t->depth = 0;
+	if (UK_DEBUG || unlikely(load_relaxed(&c->deferred))) {
+		exit_slow(t);
+		c = t->carrier;
+	}
+	fence_compiler();
+	store_release(&c->in_rt, 0);
+}
+
 /* life.c */
 void stack_limit_init(uint64_t max); /* before any thread exists */
 void thread_reap(struct uk_vp *vp, struct uk_thread *t);
+/* Give t, which has not run yet, its stack, TLS block and context. False: no memory. */
+bool thread_start(struct uk_vp *vp, struct uk_thread *t);
 
 /* Constructors of the rooms above register what shall run once the runtime runs. */
 void sched_on_start(void (*fn)(void));

@@ -121,7 +121,7 @@ static bool sem_ready(const struct futex_node *n)
 	       VALUE(load_seq_cst((const uint64_t *)n->key)) > 0;
 }
 
-static void wake_pending(const void *addr UNUSED)
+static void wake_pending(void)
 {
 	for (unsigned i = 0; i < array_size(pending); i++) {
 		uint64_t bits = 0;
@@ -144,8 +144,8 @@ static NOINLINE void post_slow(uk_sem *s)
 
 	if (unlikely(rt_in_runtime())) { /* a handler: the code below it holds who knows what */
 		fetch_or_acq_rel(&pending[h / 64], 1ULL << h % 64);
-		if (!rt_defer_wake(pending))
-			wake_pending(pending);
+		if (!rt_defer_wake())
+			wake_pending();
 		return;
 	}
 	/* A kernel thread that never called us is not adopted here (it might be a handler

@@ -104,8 +104,8 @@ struct thread_ext {
 
 struct uk_thread {
 	/* -- line 0: the switch and the queues -- */
-	void *sp;                /* context; valid while not running */
-	void *tp;                /* own thread pointer; NULL = light. Fixed for its life */
+	void *sp;                /* context; valid while not running; NULL = never ran */
+	void *tp;                /* own thread pointer; NULL = light. Fixed from its first run */
 	struct carrier *carrier; /* who runs it; written by the switching carrier */
 	uint64_t wait;           /* the wait word: owner arms, anyone fires by CAS */
 	struct uk_thread *next;  /* in a queue: the queue's; else free */
@@ -120,7 +120,8 @@ struct uk_thread {
 	uint8_t blocking;        /* depth of uk_blocking_begin; owner */
 	uint8_t uncancelable;    /* this wait ignores cancel; owner, while ARMED */
 	/* -- line 1: time -- */
-	struct timer timer;      /* the wheel's, while armed */
+	struct timer timer;      /* the wheel's, while armed. Before the first run, token holds
+				    the creator's floating-point environment */
 	int64_t deadline;        /* of every blocking call; owner */
 	int64_t since;           /* vp clock at the last change of state */
 	/* -- line 2: life -- */
@@ -128,7 +129,7 @@ struct uk_thread {
 	void *(*fn)(void *);
 	uint64_t join;           /* JOIN_... or joiner | token << 48; atomics */
 	uint64_t join_token;     /* joiner writes before it publishes itself in join */
-	void *stack;             /* lowest address */
+	void *stack;             /* lowest address; NULL before its first run */
 	uint64_t id, creator;
 	const void *wobj;        /* what it waits for; owner, for the dump */
 	struct thread_ext *ext;
@@ -136,7 +137,8 @@ struct uk_thread {
 	struct san_fiber san;
 #endif
 	int32_t wfd;             /* fd of an I/O wait, else -1 */
-	uint16_t join_pad;
+	uint8_t light;           /* no TLS block of its own; constant */
+	uint8_t spare;
 	uint8_t order;           /* stack size = 1 << order */
 	uint8_t deferred;        /* foreign: a signal handler of its own left a wake-up */
 } LINE_ALIGNED;

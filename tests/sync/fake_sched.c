@@ -30,7 +30,7 @@ struct fake {
 
 __thread struct uk_thread *thread_self_tls
 	__attribute__((tls_model("initial-exec")));
-void (*deferred_wake)(const void *addr);
+void (*deferred_wake)(void);
 
 static struct fake *unused;
 static pthread_mutex_t unused_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -164,7 +164,7 @@ void rt_exit(void)
 
 	while (f->depth == 1 && f->ndeferred) {
 		f->ndeferred = 0;
-		deferred_wake(NULL);
+		deferred_wake();
 	}
 	uk_assert(f->depth > 0);
 	f->depth--;
@@ -175,7 +175,7 @@ bool rt_in_runtime(void)
 	return thread_self_tls && fake_of(thread_self_tls)->depth;
 }
 
-bool rt_defer_wake(const void *addr UNUSED)
+bool rt_defer_wake(void)
 {
 	fake_of(thread_self_tls)->ndeferred++;
 	return true;

@@ -33,7 +33,7 @@ static pthread_mutex_t queue = PTHREAD_MUTEX_INITIALIZER;
 
 static void __attribute__((noinline)) leave(struct fiber *f)
 {
-	arch_switch(&f->sp, f->home_sp, f->home_tp);
+	arch_switch(&f->sp, f->home_sp, f->home_tp, arch_has_fsgsbase());
 }
 
 static void fiber_main(void *arg)
@@ -59,7 +59,7 @@ static struct fiber *fiber_make(struct tls_cache *c, void (*fn)(void *), void *a
 	CHECK(f->stack);
 	f->tp = tls_get(c, f->stack, size);
 	CHECK(f->tp);
-	f->sp = arch_context_init((char *)f->stack + size - color, fiber_main, f);
+	f->sp = arch_context_init((char *)f->stack + size - color, fiber_main, f, arch_fp_env());
 	*(struct fiber **)tls_address_in(f->tp, &self) = f;
 	return f;
 }
@@ -79,7 +79,7 @@ static void resume(struct fiber *f)
 		__atomic_fetch_add(&migrations, 1, __ATOMIC_RELAXED);
 	f->last_tid = tid;
 	f->home_tp = tls_current();
-	arch_switch(&f->home_sp, f->sp, f->tp);
+	arch_switch(&f->home_sp, f->sp, f->tp, arch_has_fsgsbase());
 }
 
 void fiber_yield(void)

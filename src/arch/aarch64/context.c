@@ -10,12 +10,20 @@ struct frame {
 	uintptr_t x19, x20, x21, x22, x23, x24, x25, x26, x27, x28, fp, lr;
 };
 
-void *arch_context_init(void *top, void (*fn)(void *), void *arg)
+uint64_t arch_fp_env(void)
+{
+	uint64_t v;
+
+	__asm__ volatile("mrs %0, fpcr" : "=r"(v));
+	return v;
+}
+
+void *arch_context_init(void *top, void (*fn)(void *), void *arg, uint64_t fp)
 {
 	struct frame *f = (struct frame *)((uintptr_t)top & ~(uintptr_t)15) - 1;
 
 	__builtin_memset(f, 0, sizeof(*f));
-	__asm__ volatile("mrs %0, fpcr" : "=r"(f->fpcr));
+	f->fpcr = fp;
 	f->x19 = (uintptr_t)fn;
 	f->x20 = (uintptr_t)arg;
 	f->lr = (uintptr_t)arch_entry;
@@ -48,9 +56,4 @@ void *arch_get_tp(void)
 void arch_set_tp(void *tp)
 {
 	__asm__ volatile("msr tpidr_el0, %0" ::"r"(tp) : "memory");
-}
-
-void arch_switch_slow(void **from, void *to, void *tp)
-{
-	arch_switch(from, to, tp);
 }

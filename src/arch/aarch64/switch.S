@@ -6,7 +6,7 @@
 	.hidden	arch_switch
 	.type	arch_switch, %function
 	.p2align 6
-arch_switch:			/* x0 = void **from, x1 = to, x2 = tp or 0 */
+arch_switch:			/* x0 = void **from, x1 = to, x2 = tp or 0, x3 unused */
 	.cfi_startproc
 	sub	sp, sp, #176
 	.cfi_adjust_cfa_offset 176

@@ -5,7 +5,6 @@
 #include "arch/arch.h"
 #include "base/sys.h"
 
-#define ARCH_SET_FS 0x1002
 #define ARCH_GET_FS 0x1003
 #define HWCAP2_FSGSBASE_BIT 2u
 
@@ -14,21 +13,34 @@ void arch_entry(void);
 struct frame {
 	uint32_t mxcsr;
 	uint32_t x87cw;
-	uintptr_t r15, r14, r13, r12, rbx, rbp, ip;
+	uintptr_t rbp, ip;
 };
 
-void *arch_context_init(void *top, void (*fn)(void *), void *arg)
-{
-	/* After the pops rsp = aligned top - 8; arch_entry's call then leaves the callee
-	 * with the alignment of the ABI. */
-	uintptr_t end = ((uintptr_t)top & ~(uintptr_t)15) - 16;
-	struct frame *f = (struct frame *)(end - sizeof(*f));
+/* What arch_entry pops. */
+struct entry {
+	uintptr_t fn, arg, end[2];
+};
 
-	*(uintptr_t *)end = 0;
-	__asm__ volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(f->mxcsr), "=m"(f->x87cw));
-	f->r15 = f->r14 = f->rbx = f->rbp = 0;
-	f->r13 = (uintptr_t)arg;
-	f->r12 = (uintptr_t)fn;
+uint64_t arch_fp_env(void)
+{
+	uint32_t mxcsr, cw = 0;
+
+	__asm__ volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(mxcsr), "+m"(cw));
+	return (uint64_t)cw << 32 | mxcsr;
+}
+
+void *arch_context_init(void *top, void (*fn)(void *), void *arg, uint64_t fp)
+{
+	/* arch_entry's call, after its two pops, leaves the callee with the ABI's alignment */
+	struct entry *e = (struct entry *)((uintptr_t)top & ~(uintptr_t)15) - 1;
+	struct frame *f = (struct frame *)(void *)e - 1;
+
+	e->fn = (uintptr_t)fn;
+	e->arg = (uintptr_t)arg;
+	e->end[0] = e->end[1] = 0;
+	f->mxcsr = (uint32_t)fp;
+	f->x87cw = (uint32_t)(fp >> 32);
+	f->rbp = 0;
 	f->ip = (uintptr_t)arch_entry;
 	return f;
 }
@@ -38,13 +50,8 @@ void arch_context_regs(void *sp, struct arch_regs *r)
 	const struct frame *f = sp;
 
 	r->ip = f->ip;
-	r->sp = (uintptr_t)sp + sizeof(*f);
+	r->sp = (uintptr_t)sp + sizeof(*f) + (f->ip == (uintptr_t)arch_entry ? 0 : 128);
 	r->fp = f->rbp;
-	r->rbx = f->rbx;
-	r->r12 = f->r12;
-	r->r13 = f->r13;
-	r->r14 = f->r14;
-	r->r15 = f->r15;
 }
 
 bool arch_has_fsgsbase(void)
@@ -66,13 +73,4 @@ void arch_set_tp(void *tp)
 		__asm__ volatile("wrfsbase %0" ::"r"(tp) : "memory");
 	else
 		sys2(SYS_arch_prctl, ARCH_SET_FS, tp);
-}
-
-/* Between the thread pointer's move and the switch nothing may touch TLS: the stack
- * protector reads its canary there, but all blocks share one canary. */
-void arch_switch_slow(void **from, void *to, void *tp)
-{
-	if (tp)
-		sys2(SYS_arch_prctl, ARCH_SET_FS, tp);
-	arch_switch(from, to, NULL);
 }
