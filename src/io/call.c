@@ -66,7 +66,7 @@ long io_try(struct uk_thread *t, const struct io_op *op)
 {
 	long r;
 
-	if (hostile_io_again())
+	if (hostile_io_again(op))
 		return -EAGAIN;
 	do {
 		COUNT(t, syscalls);

@@ -101,12 +101,12 @@ static long pread_op(struct uk_thread *t, struct io_op *op, const struct iovec *
 		r = -EINVAL;
 	if (r == 0) {
 		r = io_try(t, op);
-		if (r == -EOPNOTSUPP || (r == -EAGAIN && t->kind == THREAD_FOREIGN))
-			r = io_file(t, op);
-		else if (r == -EAGAIN)
+		if (r != -EAGAIN && r != -EOPNOTSUPP)
+			COUNT(t, io_inline);
+		else if (r == -EAGAIN && t->kind == THREAD_USER && io_is_file(t, op->fd))
 			r = io_wait_op(t, op, IO_CLASS_FILE);
 		else
-			COUNT(t, io_inline);
+			r = io_file(t, op);
 	}
 	if (r <= 0 || (size_t)r == io_iov_len(v, n))
 		return r;

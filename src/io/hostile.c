@@ -32,9 +32,17 @@ static uint64_t draw(void)
 	return x ^ (x >> 31);
 }
 
-bool hostile_io_again(void)
+/* Only where the kernel might say it: what is no socket has another error. */
+bool hostile_io_again(const struct io_op *op)
 {
-	return draw() % 4 == 0;
+	struct stat st;
+
+	if (draw() % 4)
+		return false;
+	if (op->kind == IO_READ || op->kind == IO_READV || op->kind == IO_WRITE ||
+	    op->kind == IO_WRITEV)
+		return true;
+	return sys2(SYS_fstat, op->fd, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
 bool hostile_io_intr(void)

@@ -12,12 +12,12 @@
 struct io_op;
 
 #if UK_HOSTILE
-bool hostile_io_again(void);
+bool hostile_io_again(const struct io_op *op);
 bool hostile_io_intr(void);
 /* The length to use instead of len. */
 size_t hostile_io_len(const struct io_op *op, size_t len);
 #else
-static inline bool hostile_io_again(void)
+static inline bool hostile_io_again(const struct io_op *op UNUSED)
 {
 	return false;
 }

@@ -200,7 +200,7 @@ static void *unix_client(void *arg)
 
 	CHECK_EQ(uk_connect(fd, (struct sockaddr *)a, sizeof(*a)), 0);
 	CHECK_EQ(uk_send(fd, "hi", 2, 0), 2);
-	CHECK_EQ(uk_recv(fd, b, 10, 0), 2);
+	CHECK_EQ(recv_k(fd, b, 10, 2), 2);
 	uk_close(fd);
 	return NULL;
 }
@@ -222,7 +222,7 @@ static void a_full_unix_listener_holds_clients(void)
 		int fd = uk_accept(l, NULL, NULL);
 
 		CHECK(fd >= 0);
-		CHECK_EQ(uk_recv(fd, b, 10, 0), 2);
+		CHECK_EQ(recv_k(fd, b, 10, 2), 2);
 		CHECK_EQ(uk_send(fd, b, 2, 0), 2);
 		uk_close(fd);
 	}
@@ -258,7 +258,7 @@ static void *acceptor(void *arg)
 		CHECK(fd >= 0);
 		n++;
 		__atomic_fetch_add(&s->accepted, 1, __ATOMIC_RELAXED);
-		CHECK_EQ(uk_recv(fd, b, 10, 0), 4);
+		CHECK_EQ(recv_k(fd, b, 10, 4), 4);
 		CHECK_EQ(uk_send(fd, b, 4, 0), 4);
 		CHECK_EQ(uk_recv(fd, b, 10, 0), 0);
 		uk_close(fd);
@@ -275,7 +275,7 @@ static void *caller(void *arg)
 
 		CHECK_EQ(uk_connect(fd, (struct sockaddr *)&s->a, sizeof(s->a)), 0);
 		CHECK_EQ(uk_send(fd, "ping", 4, 0), 4);
-		CHECK_EQ(uk_recv(fd, b, 10, 0), 4);
+		CHECK_EQ(recv_k(fd, b, 10, 4), 4);
 		uk_close(fd);
 		if (i % 10 == 3)
 			uk_yield();

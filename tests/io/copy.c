@@ -188,7 +188,7 @@ static void a_nonblocking_socket_keeps_its_meaning(void)
 			r = uk_sendfile(s[0], file, &off, n);
 		} while (r > 0);
 		CHECK_EQ(r, -EAGAIN);
-		CHECK(end > 0);
+		CHECK(UK_HOSTILE || end > 0);
 		uk_close(s[0]);
 		uk_close(s[1]);
 	}
@@ -272,7 +272,7 @@ static void splices_of_files_and_pipes(void)
 	CHECK_EQ(uk_splice(p[0], NULL, f, NULL, 3000, 0), -EAGAIN);
 	uk_close(p[1]);
 	CHECK_EQ(uk_splice(p[0], NULL, q[1], NULL, 3000, 0), 0);
-	CHECK_EQ(uk_read(q[0], b, 5000), 1000);
+	CHECK_EQ(read_k(q[0], b, 5000, 1000), 1000);
 	check_fill(b, 1000, 3123);
 	uk_close(p[0]);
 	uk_close(q[0]);
@@ -302,11 +302,12 @@ static void a_small_file_costs_two_calls(void)
 		}
 	}
 	uk_stats_get(&after);
-	CHECK(after.io_inline - before.io_inline >= (uint64_t)n);
+	if (!UK_HOSTILE)
+		CHECK(after.io_inline - before.io_inline >= (uint64_t)n);
 	printf("%.2f system calls per file, %.2f parks\n",
 	       (double)(after.syscalls - before.syscalls) / n,
 	       (double)(after.io_parked - before.io_parked) / n);
-	if (!getenv("UK_SEED")) /* the hostile build adds to it */
+	if (!UK_HOSTILE)
 		CHECK(after.syscalls - before.syscalls <= (uint64_t)n * 3);
 	uk_close(s[0]);
 	uk_close(s[1]);

@@ -383,7 +383,7 @@ static void a_closed_number_is_clean(void)
 		/* a victim that had not begun may read the new file: that is its right */
 		join(t);
 		if (v.r == -EBADF) {
-			CHECK_EQ(uk_recv(fd, b, 10, 0), 5);
+			CHECK_EQ(recv_k(fd, b, 10, 5), 5);
 			CHECK(!memcmp(b, "fresh", 5));
 		} else {
 			CHECK_EQ(v.r, 5);

@@ -24,6 +24,11 @@
 
 #define MS UK_MS
 
+/* The hostile build gives less than is there; tests that count say so. */
+#ifndef UK_HOSTILE
+#define UK_HOSTILE 0
+#endif
+
 static bool is_user; /* the sentence runs in a user thread */
 
 static void *call_void(void *fn)
@@ -172,6 +177,36 @@ static inline int temp_file(void)
 	CHECK(fd >= 0);
 	unlink(name);
 	return fd;
+}
+
+/* Ask for up to n bytes where k are or come: k. Only the hostile build may take several
+ * calls. */
+static inline ssize_t recv_k(int fd, void *b, size_t n, ssize_t k)
+{
+	ssize_t r = uk_recv(fd, b, n, 0);
+
+	while (UK_HOSTILE && r > 0 && r < k) {
+		ssize_t more = uk_recv(fd, (char *)b + r, n - (size_t)r, 0);
+
+		if (more <= 0)
+			return more;
+		r += more;
+	}
+	return r;
+}
+
+static inline ssize_t read_k(int fd, void *b, size_t n, ssize_t k)
+{
+	ssize_t r = uk_read(fd, b, n);
+
+	while (UK_HOSTILE && r > 0 && r < k) {
+		ssize_t more = uk_read(fd, (char *)b + r, n - (size_t)r);
+
+		if (more <= 0)
+			return more;
+		r += more;
+	}
+	return r;
 }
 
 /* A byte of a test pattern. */

@@ -84,7 +84,7 @@ static void a_fifo_brings_two_together(void)
 	t = spawn(fifo_writer, path);
 	fd = uk_open(path, O_RDONLY | O_CLOEXEC, 0);
 	CHECK(fd >= 0);
-	CHECK_EQ(uk_read(fd, b, 10), 7);
+	CHECK_EQ(read_k(fd, b, 10, 7), 7);
 	CHECK_EQ(uk_read(fd, b, 10), 0);
 	join(t);
 	uk_close(fd);

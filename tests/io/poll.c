@@ -58,10 +58,10 @@ static void a_timer_descriptor_wakes(void)
 
 	CHECK_EQ(timerfd_settime(fd, 0, &it, NULL), 0);
 	CHECK_EQ(uk_wait(fd, POLLIN, uk_after(10 * UK_SEC)), POLLIN);
-	CHECK_EQ(uk_read(fd, &n, 8), 8);
+	CHECK_EQ(read_k(fd, &n, 8, 8), 8);
 	CHECK_EQ(n, 1);
 	CHECK_EQ(timerfd_settime(fd, 0, &it, NULL), 0);
-	CHECK_EQ(uk_read(fd, &n, 8), 8);
+	CHECK_EQ(read_k(fd, &n, 8, 8), 8);
 	uk_close(fd);
 }
 

@@ -33,7 +33,7 @@ static void read_waits_for_a_writer(void)
 	make_pipe(p, 0);
 	j.fd = p[1];
 	t = spawn(late_writer, &j);
-	CHECK_EQ(uk_read(p[0], b, sizeof(b)), 5);
+	CHECK_EQ(read_k(p[0], b, sizeof(b), 5), 5);
 	CHECK(!memcmp(b, "hello", 5));
 	join(t);
 	CHECK(flags_untouched(p[0]) && flags_untouched(p[1]));
@@ -236,7 +236,7 @@ static void nonblock_keeps_its_meaning(void)
 	CHECK_EQ(r, 4096);
 	CHECK_EQ(uk_write(p[1], b, sizeof(b)), -EAGAIN);
 	CHECK_EQ(uk_writev(p[1], v, 2), -EAGAIN);
-	CHECK_EQ(uk_read(p[0], b, 4096), 4096);
+	CHECK_EQ(read_k(p[0], b, 4096, 4096), 4096);
 	CHECK_EQ(uk_read(p[0], b, 4096), -EAGAIN);
 	CHECK_EQ(uk_write(p[1], b, 10), 10);
 	CHECK_EQ(uk_readv(p[0], v, 2), 10);
@@ -264,7 +264,7 @@ static void an_eventfd_waits_like_a_pipe(void)
 	uint64_t v = 0;
 
 	CHECK_EQ(uk_read(j.fd, &v, 4), -EINVAL);
-	CHECK_EQ(uk_read(j.fd, &v, 8), 8);
+	CHECK_EQ(read_k(j.fd, &v, 8, 8), 8);
 	CHECK_EQ(v, 7);
 	join(t);
 	uk_close(j.fd);
@@ -327,7 +327,7 @@ static void files_have_positions(void)
 	CHECK_EQ(uk_read(fd, b, 10), 0);
 	CHECK_EQ(lseek(fd, 50, SEEK_SET), 50);
 	memset(b, 0, sizeof(b));
-	CHECK_EQ(uk_read(fd, b, sizeof(b)), 250);
+	CHECK_EQ(read_k(fd, b, sizeof(b), 250), 250);
 	check_fill(b, 250, 50);
 	CHECK_EQ(uk_pread(fd, b, 100, 200), 100);
 	check_fill(b, 100, 200);
@@ -397,9 +397,9 @@ static void devices_answer_at_once(void)
 
 	CHECK_EQ(uk_write(null, b, 100), 100);
 	CHECK_EQ(uk_read(null, b, 100), 0);
-	CHECK_EQ(uk_read(zero, b, 100), 100);
+	CHECK_EQ(read_k(zero, b, 100, 100), 100);
 	CHECK_EQ(b[0], 0);
-	CHECK_EQ(uk_read(proc, b, 5), 5);
+	CHECK_EQ(read_k(proc, b, 5, 5), 5);
 	CHECK(!memcmp(b, "Name:", 5));
 	uk_close(null);
 	uk_close(zero);
@@ -429,7 +429,7 @@ static void a_tty_reads_and_writes(void)
 	}
 	j.fd = master;
 	t = spawn(tty_typist, &j);
-	CHECK_EQ(uk_read(tty, b, sizeof(b)), 5);
+	CHECK_EQ(read_k(tty, b, sizeof(b), 5), 5);
 	CHECK(!memcmp(b, "line\n", 5));
 	join(t);
 	CHECK_EQ(uk_write(tty, "out", 3), 3);

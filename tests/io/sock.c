@@ -35,7 +35,7 @@ static void recv_waits_for_a_sender(void)
 		for (int i = 0; i < 3; i++) {
 			j.fd = s[1];
 			t = spawn(late_sender, &j);
-			CHECK_EQ(uk_recv(s[0], b, sizeof(b), 0), 5);
+			CHECK_EQ(recv_k(s[0], b, sizeof(b), 5), 5);
 			CHECK(!memcmp(b, "hello", 5));
 			join(t);
 		}
@@ -182,8 +182,8 @@ static void peek_leaves_it_there(void)
 	t = spawn(late_sender, &j);
 	CHECK_EQ(uk_recv(s[0], b, 10, MSG_PEEK), 5);
 	CHECK_EQ(uk_recv(s[0], b, 3, MSG_PEEK), 3);
-	CHECK_EQ(uk_recv(s[0], b, 3, 0), 3);
-	CHECK_EQ(uk_recv(s[0], b, 10, 0), 2);
+	CHECK_EQ(recv_k(s[0], b, 3, 3), 3);
+	CHECK_EQ(recv_k(s[0], b, 10, 2), 2);
 	CHECK(!memcmp(b, "lo", 2));
 	join(t);
 	uk_close(s[0]);
@@ -330,7 +330,7 @@ static void half_a_connection_goes_on(void)
 	CHECK_EQ(uk_recv(s[1], b, 10, 0), 0);
 	j.fd = s[1];
 	t = spawn(late_sender, &j);
-	CHECK_EQ(uk_recv(s[0], b, 10, 0), 5);
+	CHECK_EQ(recv_k(s[0], b, 10, 5), 5);
 	join(t);
 	CHECK_EQ(uk_send(s[0], "x", 1, MSG_NOSIGNAL), -EPIPE);
 	CHECK_EQ(uk_shutdown(s[0], 77), -EINVAL);
@@ -400,7 +400,7 @@ static void datagrams_are_cut_and_whole(void)
 	CHECK_EQ(b[0], '3');
 	CHECK_EQ(uk_recv(rx, b, sizeof(b), MSG_WAITALL), 1000);
 	CHECK_EQ(b[0], '4');
-	CHECK_EQ(uk_read(rx, b, sizeof(b)), 1000);
+	CHECK_EQ(read_k(rx, b, sizeof(b), 1000), 1000);
 	CHECK_EQ(b[0], '5');
 	join(t);
 	CHECK_EQ(uk_sendto(tx, b, 0, 0, (struct sockaddr *)&a, sizeof(a)), 0);
@@ -420,7 +420,7 @@ static void *drain_datagrams(void *arg)
 
 	uk_sleep(10 * MS);
 	for (size_t i = 0; i < j->n; i++) {
-		CHECK_EQ(uk_recv(j->fd, b, sizeof(b), 0), 100);
+		CHECK_EQ(recv_k(j->fd, b, sizeof(b), 100), 100);
 		CHECK_EQ(b[0], (char)i);
 	}
 	return NULL;
@@ -459,9 +459,9 @@ static void seqpackets_keep_their_borders(void)
 	CHECK_EQ(uk_send(s[0], "first", 5, 0), 5);
 	CHECK_EQ(uk_write(s[0], "second", 6), 6);
 	CHECK_EQ(uk_recv(s[1], b, 100, MSG_WAITALL), 5);
-	CHECK_EQ(uk_read(s[1], b, 3), 3);
+	CHECK_EQ(read_k(s[1], b, 3, 3), 3);
 	CHECK_EQ(uk_send(s[0], "third", 5, 0), 5);
-	CHECK_EQ(uk_read(s[1], b, 100), 5);
+	CHECK_EQ(read_k(s[1], b, 100, 5), 5);
 	CHECK_EQ(b[0], 't');
 	uk_close(s[0]);
 	CHECK_EQ(uk_recv(s[1], b, 100, 0), 0);
