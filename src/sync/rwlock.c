@@ -132,9 +132,7 @@ static bool rw_enqueue(uk_rwlock *l, enum rw_role role, struct uk_thread *t,
 	n->tag = role;
 	futex_push(b, n, l, t, wait_begin(t, WAIT_RWLOCK, l), false);
 	count(l, role, 1);
-	/* the last reader may be gone and on its way to this bucket: do its work */
-	grant(l, b, RW_WRITE);
-	futex_unlock(b);
+	futex_unlock(b); /* whoever is inside now sees WAITERS when he leaves */
 	return true;
 }
 

@@ -131,6 +131,37 @@ static void once_runs_once_and_all_wait_for_it(void)
 	}
 }
 
+#define MANY 3000
+static uk_once many[MANY];
+static int inits, arrived_at[MANY];
+
+static void init_quickly(void)
+{
+	ADD(&inits, 1);
+}
+
+/* Two meet at each: the second comes while fn runs, ends or has just ended. */
+static void race_through_many(unsigned i, struct rng *r)
+{
+	(void)i;
+	for (int n = 0; n < MANY; n++) {
+		ADD(&arrived_at[n], 1);
+		for (int k = 0; k < 10000 && GET(&arrived_at[n]) < 2; k++)
+			if (k % 100 == 99)
+				uk_yield();
+		for (uint32_t k = rnd(r, 200); k; k--)
+			__asm__ volatile("");
+		CHECK_EQ(uk_once_run(&many[n], init_quickly), 0);
+		CHECK(GET(&inits) > n);
+	}
+}
+
+static void once_survives_a_race(void)
+{
+	crew_run(2, ALL_USER, race_through_many);
+	CHECK_EQ(inits, MANY);
+}
+
 static int init_ret;
 
 static void init_while_cancelled(void)
@@ -217,6 +248,7 @@ int main(void)
 	RUN(a_timeout_or_cancel_takes_the_arrival_back);
 	RUN(a_timeout_that_meets_the_opening_counts_once);
 	RUN(once_runs_once_and_all_wait_for_it);
+	RUN(once_survives_a_race);
 	RUN(a_cancelled_initialiser_still_completes);
 	RUN(the_spinning_locks_exclude);
 	return 0;

@@ -124,6 +124,16 @@ static inline void crew_run(unsigned n, unsigned foreign, void (*fn)(unsigned, s
 		} \
 	} while (0)
 
+/* The same without sleeping between looks: for what happens in microseconds. */
+#define SOON(cond) \
+	do { \
+		uk_time limit_ = uk_after(10 * UK_SEC); \
+		while (!(cond)) { \
+			CHECK(uk_now() < limit_ && #cond); \
+			uk_yield(); \
+		} \
+	} while (0)
+
 /* Let a thread that has announced itself get to its park. */
 static inline void settle_down(void)
 {

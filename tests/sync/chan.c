@@ -102,6 +102,27 @@ static void a_rendezvous_waits_for_its_partner(void)
 	uk_chan_destroy(c);
 }
 
+static void room_in_the_ring_lets_a_waiting_sender_go(void)
+{
+	uk_thread *t;
+	long v = 1;
+
+	CHECK_EQ(uk_chan_create(&c, sizeof(long), 2), 0);
+	CHECK_EQ(uk_chan_send(c, &v), 0);
+	CHECK_EQ(uk_chan_send(c, &v), 0);
+	CHECK_EQ(uk_thread_create(&t, NULL, send_one, (void *)3), 0);
+	settle_down();
+	CHECK_EQ(uk_chan_recv(c, &v), 0);
+	CHECK_EQ(uk_thread_join(t, NULL), 0); /* its element is in the ring now */
+	CHECK_EQ(uk_chan_len(c), 2);
+	CHECK_EQ(uk_chan_trysend(c, &v), -EAGAIN);
+	CHECK_EQ(uk_chan_recv(c, &v), 0);
+	CHECK_EQ(v, 1);
+	CHECK_EQ(uk_chan_recv(c, &v), 0);
+	CHECK_EQ(v, 3);
+	uk_chan_destroy(c);
+}
+
 static void *be_cancelled(void *arg)
 {
 	long v = 0;
@@ -340,6 +361,7 @@ int main(void)
 	RUN(a_ring_keeps_the_order_and_its_bounds);
 	RUN(elements_of_any_size_arrive_whole);
 	RUN(a_rendezvous_waits_for_its_partner);
+	RUN(room_in_the_ring_lets_a_waiting_sender_go);
 	RUN(cancel_ends_both_ways);
 	RUN(close_ends_all_and_lets_the_rest_drain);
 	RUN(close_wakes_receivers);

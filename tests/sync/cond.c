@@ -247,15 +247,18 @@ static void deal_tokens(struct crew *crew, bool cancel)
 	tokens = taken = left_early = closing = 0;
 	crew_start(crew, 8, cancel ? ALL_USER : MIXED,
 		   cancel ? wait_or_be_cancelled : wait_or_time_out);
-	for (int n = 0; n < 1500 || !left_early; n++) {
+	for (int n = 0; n < 8000 || !left_early; n++) {
 		CHECK_EQ(uk_mutex_lock(&m), 0);
 		tokens++;
 		given++;
-		CHECK_EQ(uk_cond_signal(&c), 0);
+		if (n % 2) /* with the mutex held: the waiter is moved; free: he is fired */
+			CHECK_EQ(uk_cond_signal(&c), 0);
 		CHECK_EQ(uk_mutex_unlock(&m), 0);
+		if (n % 2 == 0)
+			CHECK_EQ(uk_cond_signal(&c), 0);
 		for (int k = 0; cancel && k < 3; k++)
 			uk_thread_cancel(crew->user[rnd(&r, 4) * 2]);
-		EVENTUALLY(locked_tokens() == 0);
+		SOON(locked_tokens() == 0);
 	}
 	CHECK_EQ(uk_mutex_lock(&m), 0);
 	closing = 1;

@@ -135,6 +135,33 @@ static void it_excludes_users_and_foreigners_alike(void)
 	}
 }
 
+#define HURRY 15000
+
+static void lock_in_a_hurry(unsigned i, struct rng *r)
+{
+	for (int n = 0; n < HURRY; n++) {
+		(void)i;
+		CHECK_EQ(uk_mutex_lock(&m), 0);
+		counter++;
+		for (uint32_t k = rnd(r, 6000); k; k--) /* often longer than the spin */
+			__asm__ volatile("");
+		CHECK_EQ(uk_mutex_unlock(&m), 0);
+		for (uint32_t k = rnd(r, 80); k; k--)
+			__asm__ volatile("");
+	}
+}
+
+/* Only two, so nobody else's unlock makes good for a lost wake-up. */
+static void two_never_lose_each_other(void)
+{
+	for (int n = 0; n < 6; n++) {
+		counter = 0;
+		crew_run(2, n % 2 ? ALL_FOREIGN : ALL_USER, lock_in_a_hurry);
+		CHECK_EQ(counter, 2 * HURRY);
+		CHECK_EQ(m.word, 0);
+	}
+}
+
 static long got, missed;
 
 /* Deadlines of about the length of the sections: hand-over and time-out collide. */
@@ -303,6 +330,7 @@ int main(void)
 	RUN(cancel_ends_a_wait_and_leaves_the_mutex_whole);
 	RUN(the_threads_own_deadline_bounds_the_wait);
 	RUN(it_excludes_users_and_foreigners_alike);
+	RUN(two_never_lose_each_other);
 	RUN(a_timeout_that_meets_the_hand_over_loses_nothing);
 	RUN(cancels_that_meet_the_hand_over_lose_nothing);
 	RUN(a_waiter_does_not_starve_behind_a_loop);
