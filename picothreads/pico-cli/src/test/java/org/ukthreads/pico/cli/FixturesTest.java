@@ -11,6 +11,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.fixtures.Concurrency;
 import org.ukthreads.fixtures.Constructs;
 import org.ukthreads.fixtures.Lossy;
+import org.ukthreads.fixtures.Making;
 import org.ukthreads.fixtures.Modern;
 
 /** Programs of every construct print the same translated, and with forced suspension. */
@@ -39,6 +40,11 @@ final class FixturesTest {
 	@Test
 	void records_lambdas_patterns_and_bridges_suspend() throws Exception {
 		same(Modern.class);
+	}
+
+	@Test
+	void constructors_suspend() throws Exception {
+		same(Making.class);
 	}
 
 	@Test

@@ -11,6 +11,7 @@ import org.objectweb.asm.ClassVisitor;
 import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.commons.JSRInlinerAdapter;
+import org.objectweb.asm.commons.SerialVersionUIDAdder;
 import org.objectweb.asm.tree.ClassNode;
 import org.objectweb.asm.tree.MethodInsnNode;
 import org.objectweb.asm.tree.MethodNode;
@@ -22,6 +23,7 @@ import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.ClassPath;
 import org.ukthreads.pico.translate.read.Hierarchy;
 import org.ukthreads.pico.translate.rewrite.ClassRewriter;
+import org.ukthreads.pico.translate.rewrite.Constructors;
 import org.ukthreads.pico.translate.rewrite.Lambdas;
 
 /*
@@ -142,12 +144,18 @@ public final class Translator {
 		if (options.library)
 			replacements.open().forEach(o -> graph.addRoot(o[0], o[1]));
 		Locks locks = new Locks(hierarchy, graph);
+		Map<String, ClassNode> all = new LinkedHashMap<>(nodes);
+		lambdas.forEach(l -> all.put(l.node.name, l.node));
+		Constructors constructors = new Constructors(hierarchy, graph, all);
 		try {
-			locks.run();
+			do
+				locks.run();
+			while (constructors.run());
 		} catch (AnalyzerException e) {
 			throw new IllegalStateException(e);
 		}
 		locks.converted().forEach(n -> dirty.add(n.owner.name));
+		dirty.addAll(constructors.changed());
 		commit(lambdas);
 		return write();
 	}
@@ -195,6 +203,8 @@ public final class Translator {
 			ClassRewriter r = new ClassRewriter(n, hierarchy, graph, replacements, report,
 				options.library);
 			boolean changed = r.rewrite() | dirty.contains(n.name);
+			if (changed && files.containsKey(n.name))
+				keepSerialForm(n);
 			byte[] b = changed ? r.write() : files.get(n.name);
 			out.put(n.name, b);
 			report.after += b.length;
@@ -208,6 +218,19 @@ public final class Translator {
 			}
 		}
 		return out;
+	}
+
+	/** New methods change the default serialVersionUID: the old one is written down. */
+	private void keepSerialForm(ClassNode n) {
+		if ((n.access & (Opcodes.ACC_INTERFACE | Opcodes.ACC_ENUM)) != 0
+				|| !hierarchy.isSubtype(n.name, "java/io/Serializable")
+				|| n.fields.stream().anyMatch(f -> f.name.equals("serialVersionUID")))
+			return;
+		ClassNode old = new ClassNode(Opcodes.ASM9);
+		new ClassReader(files.get(n.name)).accept(new SerialVersionUIDAdder(old),
+			ClassReader.SKIP_FRAMES);
+		old.fields.stream().filter(f -> f.name.equals("serialVersionUID"))
+			.forEach(n.fields::add);
 	}
 
 	private static ClassInfo info(ClassNode n) {

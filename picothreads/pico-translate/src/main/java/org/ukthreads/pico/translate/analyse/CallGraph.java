@@ -53,6 +53,10 @@ public final class CallGraph {
 			return suspends;
 		}
 
+		public boolean never() {
+			return never;
+		}
+
 		public String because() {
 			return because;
 		}
@@ -99,17 +103,29 @@ public final class CallGraph {
 			|| conservative.contains(packageOf(c.name));
 		boolean none = annotated(c.visibleAnnotations, c.invisibleAnnotations, NEVER);
 		for (MethodNode m : c.methods) {
-			Node n = new Node(c, m);
-			nodes.put(n.toString(), n);
+			Node n = addMethod(c, m);
 			n.never = none || annotated(m.visibleAnnotations, m.invisibleAnnotations, NEVER);
-			for (AbstractInsnNode i : m.instructions)
-				if (i instanceof MethodInsnNode)
-					addCall(n, (MethodInsnNode) i);
 			if (!n.never && (all && m.instructions.size() > 0 && !m.name.startsWith("<")
 					|| annotated(m.visibleAnnotations, m.invisibleAnnotations, PICO)))
 				mark(n, "@Pico");
 		}
 	}
+
+	/** A method with its calls; those that suspend already are not seen before run(). */
+	public Node addMethod(ClassNode c, MethodNode m) {
+		Node n = new Node(c, m);
+		nodes.put(n.toString(), n);
+		for (AbstractInsnNode i : m.instructions)
+			if (i instanceof MethodInsnNode) {
+				addCall(n, (MethodInsnNode) i);
+				if (suspends((MethodInsnNode) i))
+					late.add(new Object[] {n, i});
+			}
+		return n;
+	}
+
+	/** Calls of methods that were in the set before their caller was known. */
+	private final List<Object[]> late = new ArrayList<>();
 
 	private static String packageOf(String name) {
 		int k = name.lastIndexOf('/');
@@ -125,7 +141,7 @@ public final class CallGraph {
 	}
 
 	/** A call that a later stage put into n. */
-	void addSite(Node n, MethodInsnNode i) {
+	public void addSite(Node n, MethodInsnNode i) {
 		addCall(n, i);
 		if (suspends(i))
 			mark(n, i.owner + '.' + i.name + i.desc);
@@ -154,10 +170,26 @@ public final class CallGraph {
 		n.because = because;
 		if (!n.method.name.startsWith("<"))
 			addRoot(n.owner.name, n.key);
+		else if (n.method.name.equals("<init>"))
+			subclasses(n);
+	}
+
+	/** A constructor that suspends makes those that call it by super() or this() suspend. */
+	private void subclasses(Node n) {
+		for (Caller c : callers.getOrDefault(n.key, List.of()))
+			if (c.node.method.name.equals("<init>") && c.call.owner.equals(n.owner.name)
+					&& (n.owner.name.equals(c.node.owner.superName)
+					|| n.owner == c.node.owner))
+				mark(c.node, n.toString());
 	}
 
 	/** Spreads to the fixpoint. */
 	public void run() {
+		for (Object[] l : late) {
+			MethodInsnNode i = (MethodInsnNode) l[1];
+			mark((Node) l[0], i.owner + '.' + i.name + i.desc);
+		}
+		late.clear();
 		String[] w;
 		while ((w = work.poll()) != null) {
 			reach.clear();

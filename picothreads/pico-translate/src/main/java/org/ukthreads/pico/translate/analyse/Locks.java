@@ -46,6 +46,7 @@ public final class Locks {
 	private final CallGraph graph;
 	/** Methods with locks that are still the JVM's. */
 	private final Map<CallGraph.Node, Held> locked = new LinkedHashMap<>();
+	private final Set<CallGraph.Node> seen = new java.util.HashSet<>();
 	private final Set<String> ours = new LinkedHashSet<>();
 
 	/** The locks of one method: type of each monitorenter and monitorexit. */
@@ -65,7 +66,8 @@ public final class Locks {
 	/** Finds all locks; then spreads and converts until nothing changes. */
 	public void run() throws AnalyzerException {
 		for (CallGraph.Node n : graph.nodes())
-			collect(n);
+			if (seen.add(n))
+				collect(n);
 		graph.run();
 		boolean again = true;
 		while (again) {

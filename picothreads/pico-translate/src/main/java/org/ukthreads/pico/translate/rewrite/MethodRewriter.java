@@ -226,27 +226,10 @@ final class MethodRewriter {
 	}
 
 	private boolean delay(AbstractInsnNode n) {
-		AbstractInsnNode dup = next(n);
+		AbstractInsnNode dup = News.next(n);
 		boolean dupped = dup != null && dup.getOpcode() == Opcodes.DUP;
-		List<MethodInsnNode> inits = new ArrayList<>();
-		for (int k = 0; k < frames.length; k++) {
-			AbstractInsnNode i = m.instructions.get(k);
-			Frame<BasicValue> f = frames[k];
-			if (f == null || i == dup && dupped)
-				continue;
-			if (i.getOpcode() == Opcodes.INVOKESPECIAL
-					&& ((MethodInsnNode) i).name.equals("<init>")) {
-				int args = Type.getArgumentTypes(((MethodInsnNode) i).desc).length;
-				if (isNew(f, args, n)) {
-					inits.add((MethodInsnNode) i);
-					continue;
-				}
-			}
-			for (int d = 0; d < touches(i.getOpcode()); d++)
-				if (isNew(f, d, n))
-					return false;
-		}
-		if (inits.isEmpty())
+		List<MethodInsnNode> inits = News.inits(frames, m, n);
+		if (inits == null)
 			return false;
 		for (MethodInsnNode init : inits) {
 			InsnList l = new InsnList();
@@ -270,31 +253,6 @@ final class MethodRewriter {
 		if (dupped)
 			m.instructions.remove(dup);
 		return true;
-	}
-
-	private static boolean isNew(Frame<BasicValue> f, int depth, AbstractInsnNode n) {
-		int k = f.getStackSize() - 1 - depth;
-		return k >= 0 && f.getStack(k) instanceof Types.New
-			&& ((Types.New) f.getStack(k)).at == n;
-	}
-
-	/** How many values from the top an instruction may copy or drop unseen by type. */
-	private static int touches(int op) {
-		switch (op) {
-		case Opcodes.POP: case Opcodes.DUP: case Opcodes.ASTORE: return 1;
-		case Opcodes.POP2: case Opcodes.DUP2: case Opcodes.SWAP: case Opcodes.DUP_X1:
-			return 2;
-		case Opcodes.DUP_X2: case Opcodes.DUP2_X1: return 3;
-		case Opcodes.DUP2_X2: return 4;
-		default: return 0;
-		}
-	}
-
-	private static AbstractInsnNode next(AbstractInsnNode i) {
-		do
-			i = i.getNext();
-		while (i != null && i.getOpcode() < 0);
-		return i;
 	}
 
 	/* --- the plan of each site, made on the unchanged body --- */

@@ -1,0 +1,288 @@
+package org.ukthreads.pico.translate.rewrite;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.objectweb.asm.Opcodes;
+import org.objectweb.asm.Type;
+import org.objectweb.asm.tree.AbstractInsnNode;
+import org.objectweb.asm.tree.ClassNode;
+import org.objectweb.asm.tree.FieldNode;
+import org.objectweb.asm.tree.InsnNode;
+import org.objectweb.asm.tree.MethodInsnNode;
+import org.objectweb.asm.tree.MethodNode;
+import org.objectweb.asm.tree.TypeInsnNode;
+import org.objectweb.asm.tree.VarInsnNode;
+import org.objectweb.asm.tree.analysis.AnalyzerException;
+import org.objectweb.asm.tree.analysis.BasicValue;
+import org.objectweb.asm.tree.analysis.Frame;
+import org.ukthreads.pico.translate.analyse.CallGraph;
+import org.ukthreads.pico.translate.analyse.Types;
+import org.ukthreads.pico.translate.read.ClassInfo;
+import org.ukthreads.pico.translate.read.Hierarchy;
+
+/*
+ * Constructors that may suspend. A frame cannot hold an object that is not constructed,
+ * so the work is taken out of the constructor:
+ *
+ *   C(Alloc)                        allocates: calls S(Alloc), or S() of an outside class
+ *   static pico$init(C, args)       the body, with S.pico$init for super(...)
+ *   static C pico$new(args)         both; `new C(args)` in the program becomes this call
+ *
+ * The original constructors stay, for untranslated code and reflection, and pin inside.
+ * All constructors of a split class are split, and its superclasses with it, up to a
+ * class outside, whose constructor must be the one without arguments (it then runs before
+ * the arguments and initialisers, and not after them). What does not fit stays pinned.
+ * Fields lose their final (they are written outside a constructor).
+ */
+public final class Constructors {
+	private static final String ALLOC = "org/ukthreads/pico/Alloc";
+	static final String INIT = "pico$init";
+	static final String NEW = "pico$new";
+
+	private final Hierarchy hierarchy;
+	private final CallGraph graph;
+	private final Map<String, ClassNode> nodes;
+	private final Set<String> split = new LinkedHashSet<>();
+	private final Set<String> refused = new HashSet<>();
+	private final Map<MethodNode, Set<AbstractInsnNode>> stuck = new HashMap<>();
+
+	public Constructors(Hierarchy h, CallGraph g, Map<String, ClassNode> nodes) {
+		hierarchy = h;
+		graph = g;
+		this.nodes = nodes;
+	}
+
+	private final Set<String> changed = new LinkedHashSet<>();
+
+	/** Classes that were changed. */
+	public Set<String> changed() {
+		return changed;
+	}
+
+	/** One round; true when calls were changed, and the graph must run again. */
+	public boolean run() throws AnalyzerException {
+		List<CallGraph.Node> todo = new ArrayList<>();
+		for (CallGraph.Node n : graph.nodes())
+			if (n.method.name.equals("<init>") && n.suspends() && !n.never())
+				todo.add(n);
+		for (CallGraph.Node n : todo)
+			if (!split.contains(n.owner.name) && fits(n.owner.name))
+				split(n.owner);
+		boolean any = false;
+		if (!split.isEmpty())
+			for (ClassNode c : new ArrayList<>(nodes.values()))
+				for (MethodNode m : new ArrayList<>(c.methods))
+					any |= sites(c, m);
+		return any;
+	}
+
+	/** Can all constructors of the class, and of those above, be split? */
+	private boolean fits(String name) throws AnalyzerException {
+		if (split.contains(name))
+			return true;
+		if (refused.contains(name))
+			return false;
+		ClassNode c = nodes.get(name);
+		boolean ok = c != null && (c.access & Opcodes.ACC_ENUM) == 0
+			&& !c.superName.equals("java/lang/Record");
+		if (ok)
+			for (MethodNode m : c.methods)
+				if (m.name.equals("<init>"))
+					ok &= fits(c, m);
+		if (!ok)
+			refused.add(name);
+		return ok;
+	}
+
+	private boolean fits(ClassNode c, MethodNode m) throws AnalyzerException {
+		MethodInsnNode s = superCall(c, m);
+		if (s == null)
+			return false;
+		if (s.owner.equals(c.name))
+			return true;
+		if (nodes.containsKey(s.owner))
+			return fits(s.owner);
+		ClassInfo k = hierarchy.get(s.owner);
+		return k != null && k.kind == ClassInfo.Kind.FOREIGN && s.desc.equals("()V");
+	}
+
+	/** The one call of super(...) or this(...). */
+	private MethodInsnNode superCall(ClassNode c, MethodNode m) throws AnalyzerException {
+		Frame<BasicValue>[] fs = Types.of(hierarchy, c.name, m);
+		MethodInsnNode found = null;
+		for (int k = 0; k < fs.length; k++) {
+			AbstractInsnNode i = m.instructions.get(k);
+			if (fs[k] == null || i.getOpcode() != Opcodes.INVOKESPECIAL
+					|| !((MethodInsnNode) i).name.equals("<init>"))
+				continue;
+			MethodInsnNode call = (MethodInsnNode) i;
+			BasicValue on = fs[k].getStack(fs[k].getStackSize() - 1
+				- Type.getArgumentTypes(call.desc).length);
+			if (!(on instanceof Types.New) || ((Types.New) on).at != null)
+				continue;
+			if (found != null)
+				return null;
+			found = call;
+		}
+		return found;
+	}
+
+	private void split(ClassNode c) throws AnalyzerException {
+		if (!split.add(c.name))
+			return;
+		changed.add(c.name);
+		if (nodes.containsKey(c.superName))
+			split(nodes.get(c.superName));
+		for (FieldNode f : c.fields)
+			if ((f.access & Opcodes.ACC_STATIC) == 0)
+				f.access &= ~Opcodes.ACC_FINAL;
+		List<MethodNode> made = new ArrayList<>();
+		for (MethodNode m : c.methods)
+			if (m.name.equals("<init>")) {
+				made.add(init(c, m));
+				if ((c.access & Opcodes.ACC_ABSTRACT) == 0)
+					made.add(make(c, m));
+			}
+		made.add(alloc(c));
+		c.methods.addAll(made);
+		for (MethodNode m : made) {
+			graph.addMethod(c, m);
+			hierarchy.get(c.name).methods.put(m.name + m.desc, m.access);
+		}
+	}
+
+	private static String with(String owner, String desc) {
+		return "(L" + owner + ";" + desc.substring(1);
+	}
+
+	private MethodNode alloc(ClassNode c) {
+		MethodNode a = new MethodNode(Opcodes.ASM9, Opcodes.ACC_PUBLIC | Opcodes.ACC_SYNTHETIC,
+			"<init>", "(L" + ALLOC + ";)V", null, null);
+		boolean up = nodes.containsKey(c.superName);
+		a.instructions.add(new VarInsnNode(Opcodes.ALOAD, 0));
+		if (up)
+			a.instructions.add(new VarInsnNode(Opcodes.ALOAD, 1));
+		a.instructions.add(new MethodInsnNode(Opcodes.INVOKESPECIAL, c.superName, "<init>",
+			up ? a.desc : "()V", false));
+		a.instructions.add(new InsnNode(Opcodes.RETURN));
+		a.maxLocals = 2;
+		a.maxStack = 2;
+		return a;
+	}
+
+	/** The body, as a static method of the allocated object. */
+	private MethodNode init(ClassNode c, MethodNode m) throws AnalyzerException {
+		MethodNode i = new MethodNode(Opcodes.ASM9, Opcodes.ACC_PUBLIC | Opcodes.ACC_STATIC
+			| Opcodes.ACC_SYNTHETIC, INIT, with(c.name, m.desc), null, null);
+		MethodInsnNode up = superCall(c, m);
+		int at = m.instructions.indexOf(up);
+		m.accept(i);
+		MethodInsnNode call = (MethodInsnNode) i.instructions.get(at);
+		if (call.owner.equals(c.name) || nodes.containsKey(call.owner)) {
+			call.setOpcode(Opcodes.INVOKESTATIC);
+			call.name = INIT;
+			call.desc = with(call.owner, call.desc);
+		} else {
+			i.instructions.set(call, new InsnNode(Opcodes.POP));
+		}
+		i.visibleAnnotations = null;
+		i.invisibleAnnotations = null;
+		i.visibleParameterAnnotations = null;
+		i.invisibleParameterAnnotations = null;
+		i.parameters = null;
+		i.visibleTypeAnnotations = null;
+		i.invisibleTypeAnnotations = null;
+		return i;
+	}
+
+	private static MethodNode make(ClassNode c, MethodNode m) {
+		MethodNode n = new MethodNode(Opcodes.ASM9, m.access & (Opcodes.ACC_PUBLIC
+			| Opcodes.ACC_PROTECTED) | Opcodes.ACC_STATIC | Opcodes.ACC_SYNTHETIC, NEW,
+			m.desc.substring(0, m.desc.length() - 1) + "L" + c.name + ";", null, null);
+		int self = Type.getArgumentsAndReturnSizes(m.desc) >> 2;
+		n.instructions.add(new TypeInsnNode(Opcodes.NEW, c.name));
+		n.instructions.add(new InsnNode(Opcodes.DUP));
+		n.instructions.add(new InsnNode(Opcodes.ACONST_NULL));
+		n.instructions.add(new MethodInsnNode(Opcodes.INVOKESPECIAL, c.name, "<init>",
+			"(L" + ALLOC + ";)V", false));
+		n.instructions.add(new VarInsnNode(Opcodes.ASTORE, self));
+		n.instructions.add(new VarInsnNode(Opcodes.ALOAD, self));
+		int at = 0;
+		for (Type t : Type.getArgumentTypes(m.desc)) {
+			n.instructions.add(new VarInsnNode(t.getOpcode(Opcodes.ILOAD), at));
+			at += t.getSize();
+		}
+		n.instructions.add(new MethodInsnNode(Opcodes.INVOKESTATIC, c.name, INIT,
+			with(c.name, m.desc), false));
+		n.instructions.add(new MethodInsnNode(Opcodes.INVOKESTATIC, ALLOC, "published", "()V",
+			false));
+		n.instructions.add(new VarInsnNode(Opcodes.ALOAD, self));
+		n.instructions.add(new InsnNode(Opcodes.ARETURN));
+		n.maxLocals = self + 1;
+		n.maxStack = at + 3;
+		return n;
+	}
+
+	/** `new C(args)` becomes C.pico$new(args) where that constructor suspends. */
+	private boolean sites(ClassNode c, MethodNode m) throws AnalyzerException {
+		boolean any = false;
+		for (;;) {
+			AbstractInsnNode n = candidate(m);
+			if (n == null)
+				return any;
+			List<MethodInsnNode> inits = News.inits(Types.of(hierarchy, c.name, m), m, n);
+			boolean ok = inits != null;
+			if (ok)
+				for (MethodInsnNode i : inits)
+					ok &= i.owner.equals(((TypeInsnNode) n).desc) && suspends(i);
+			if (!ok) {
+				stuck.computeIfAbsent(m, k -> new HashSet<>()).add(n);
+				continue;
+			}
+			AbstractInsnNode dup = News.next(n);
+			boolean dupped = dup != null && dup.getOpcode() == Opcodes.DUP;
+			for (MethodInsnNode i : inits) {
+				i.setOpcode(Opcodes.INVOKESTATIC);
+				i.name = NEW;
+				i.desc = i.desc.substring(0, i.desc.length() - 1) + "L" + i.owner + ";";
+				if (!dupped)
+					m.instructions.insert(i, new InsnNode(Opcodes.POP));
+				graph.addSite(graph.node(c.name, m.name + m.desc), i);
+			}
+			m.instructions.remove(n);
+			if (dupped)
+				m.instructions.remove(dup);
+			changed.add(c.name);
+			any = true;
+		}
+	}
+
+	private AbstractInsnNode candidate(MethodNode m) {
+		Set<AbstractInsnNode> no = stuck.getOrDefault(m, Set.of());
+		if (m.name.equals(NEW))
+			return null;
+		for (AbstractInsnNode i : m.instructions)
+			if (i.getOpcode() == Opcodes.NEW && split.contains(((TypeInsnNode) i).desc)
+					&& !no.contains(i) && anySuspends(((TypeInsnNode) i).desc))
+				return i;
+		return null;
+	}
+
+	private boolean anySuspends(String owner) {
+		for (MethodNode m : nodes.get(owner).methods)
+			if (m.name.equals("<init>") && graph.node(owner, m.name + m.desc) != null
+					&& graph.node(owner, m.name + m.desc).suspends())
+				return true;
+		return false;
+	}
+
+	private boolean suspends(MethodInsnNode i) {
+		CallGraph.Node n = graph.node(i.owner, i.name + i.desc);
+		return n != null && n.suspends();
+	}
+}
