@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""gdb.py TARGET: tool/uk-gdb.py finds the threads of a live process and of a core file, with
+states, names and frames."""
+import glob
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SCRIPT = os.path.join(ROOT, "tool", "uk-gdb.py")
+COMMANDS = ["info uk-threads", "uk-thread all bt", "info uk-threads pipe-reader",
+            "uk-thread 999999 bt"]
+
+
+def gdb(*args, commands):
+    cmd = ["gdb", "-nx", "-batch", "-ex", "set pagination off", "-ex",
+           "set debuginfod enabled off", "-ex", "source " + SCRIPT, *args]
+    for c in commands:
+        cmd += ["-ex", c]
+    p = subprocess.run(cmd, capture_output=True, text=True, timeout=100)
+    return p.stdout, p.stderr
+
+
+def frames(text, name):
+    """Function names of the named thread's backtrace, innermost first."""
+    m = re.search(r'^thread \d+ "%s".*\n((?:(?!thread \d).*\n?)*)' % name, text, re.M)
+    return re.findall(r"^#\d+ +(?:0x[0-9a-f]+ in )?(\w+)", m.group(1), re.M) if m else []
+
+
+def row(text, name):
+    m = re.search(r'^ *\d+ "%s".*$' % name, text, re.M)
+    return m.group(0) if m else ""
+
+
+def in_order(found, wanted):
+    at = iter(found)
+    return all(w in at for w in wanted)
+
+
+def check(what, out, err):
+    bad = []
+    for name, state, function in [
+            ("semaphore-waiter", "parked on semaphore", "third_level"),
+            ("light-waiter", "parked on semaphore", "third_level"),
+            ("pipe-reader", "parked on io fd", "reads_a_pipe"),
+            ("mutex-waiter", "parked on mutex", "wants_the_mutex"),
+            ("suspended-one", "suspended", "suspends_itself"),
+            ("hog", "running", "computes")]:
+        line = row(out, name)
+        if state not in line or not line.endswith(function):
+            bad.append("%s: expected %s in %s, got: %s" % (name, state, function, line))
+    for name, wanted in [
+            ("semaphore-waiter", ["wait_park", "third_level", "second_level", "waits_for_a_post",
+                                  "thread_main"]),
+            ("light-waiter", ["third_level", "second_level", "waits_for_a_post"]),
+            ("pipe-reader", ["uk_read", "reads_a_pipe", "thread_main"]),
+            ("mutex-waiter", ["wait_park", "wants_the_mutex", "thread_main"]),
+            ("suspended-one", ["uk_thread_suspend", "suspends_itself", "thread_main"]),
+            ("hog", ["computes", "thread_main"])]:
+        got = frames(out, name)
+        if not in_order(got, wanted):
+            bad.append("%s: expected frames %s, got %s" % (name, wanted, got))
+    if " light " not in row(out, "light-waiter"):
+        bad.append("light-waiter is not marked light")
+    if "no thread 999999" not in err:
+        bad.append("no complaint about a thread that is not there")
+    if "1 of 7 threads" not in out:
+        bad.append("the pattern of info uk-threads")
+    if bad:
+        print(out, err, sep="\n")
+        sys.exit("%s:\n  %s" % (what, "\n  ".join(bad)))
+    print("ok", what)
+
+
+def start(cwd, **env):
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    p = subprocess.Popen([os.path.abspath(sys.argv[1])], stdout=subprocess.PIPE, text=True, cwd=cwd,
+                         env=dict(os.environ, UK_VPS="2", **env), preexec_fn=lambda:
+                         resource.setrlimit(resource.RLIMIT_CORE, (hard, hard)))
+    if p.stdout.readline() != "ready\n":
+        p.kill()
+        sys.exit("the target did not start")
+    return p
+
+
+def end(process, sig):
+    process.send_signal(sig)
+    process.wait()
+    process.stdout.close()
+
+
+def main():
+    if not shutil.which("gdb"):
+        print("skipped: no gdb")
+        return 77
+    with tempfile.TemporaryDirectory() as tmp:
+        # PROT_NONE guards: gdb's own core writer gives up on a mapping with lazy guards inside
+        core = os.path.join(tmp, "core.gdb")
+        target = start(tmp, UK_GUARD="mprotect")
+        try:
+            out, err = gdb("-p", str(target.pid), commands=COMMANDS + [
+                "generate-core-file " + core])
+        finally:
+            end(target, signal.SIGKILL)
+        if "ptrace" in err and "not permitted" in err:
+            print("skipped: ptrace is not permitted here")
+            return 77
+        check("a live process", out, err)
+        check("a core file by gdb", *gdb(sys.argv[1], core, commands=COMMANDS))
+        os.unlink(core)
+        # the kernel's; where it goes is the machine's business
+        end(start(tmp), signal.SIGABRT)
+        cores = glob.glob(os.path.join(tmp, "*core*"))
+        if cores:
+            check("a core file by the kernel", *gdb(sys.argv[1], cores[0], commands=COMMANDS))
+    return 0
+
+
+sys.exit(main())

@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gdb commands for user threads, in a live process and in a core file.
+
+    info uk-threads              every thread: state, what it waits for, where it is
+    uk-thread ID                 the same for one
+    uk-thread ID bt              its backtrace; also any other command, in its frames
+    uk-thread ID frame 3         ... e.g. `uk-thread 7 frame function worker`
+    uk-thread all bt             of every thread
+
+    (gdb) source tool/uk-gdb.py
+
+gdb loads it by itself where the library is installed and its folder is trusted
+(add-auto-load-safe-path). It needs the debug information of libukthreads (-g), nothing else.
+
+How. A parked thread is a saved stack pointer; above it lie its callee-saved registers and its
+return address (src/arch/arch.h). gdb knows nothing of such threads, so an unwinder is put
+under the newest frame of some kernel thread: it says that this frame was "called" from the
+parked thread's context. Registers and memory are never written, so a core file will do.
+"""
+import re
+
+import gdb
+from gdb.unwinder import Unwinder
+
+STATES = ["new", "ready", "running", "parked", "suspended", "exited"]
+WAITS = ["", "io", "sleep", "mutex", "condition", "rwlock", "semaphore", "barrier", "once",
+         "join", "futex", "channel", "select", "stack", "close"]
+FREE, USER, DISPATCHER, FOREIGN = range(4)
+PARKED, RUNNING, EXITED = 3, 2, 5
+FRAMES_BY_DEFAULT = 500  # beyond it `info uk-threads` leaves the function out
+
+
+def word(address):
+    return int(gdb.parse_and_eval("*(unsigned long *)%d" % address))
+
+
+def symbol(name):
+    try:
+        return gdb.parse_and_eval(name)
+    except gdb.error as e:
+        raise gdb.GdbError("%s: no ukthreads here, or no debug information of it (%s)"
+                           % (name, e))
+
+
+def names_of(function, known):
+    """The library's own table of names, so that this file cannot be out of date."""
+    try:
+        table = gdb.parse_and_eval("%s::names" % function)
+        n = table.type.sizeof // table.type.target().sizeof
+        return [table[i].string() for i in range(n)]
+    except (gdb.error, gdb.MemoryError):
+        return known
+
+
+class Thread:
+    def __init__(self, value, carriers):
+        self.value = value
+        self.address = int(value.address)
+        self.id = int(value["id"])
+        self.kind = int(value["kind"])
+        self.state = int(value["state"])
+        self.wait = int(value["wkind"])
+        self.object = int(value["wobj"])
+        self.fd = int(value["wfd"])
+        self.sp = int(value["sp"])
+        self.light = not int(value["tp"])
+        self.vp = int(value["vp"]["id"]) if int(value["vp"]) else None
+        self.tid = carriers.get(self.address)  # of the carrier that runs it now
+        self.name = ""
+        if int(value["ext"]):
+            self.name = value["ext"]["name"].string(errors="replace")
+
+    def describe(self, states, waits):
+        text = "running" if self.tid else states[self.state]
+        if self.kind == FOREIGN:
+            text = "parked" if self.state == PARKED else "kernel thread"
+        if self.state == PARKED and not self.tid:
+            text += " on " + waits[self.wait]
+            if self.fd >= 0:
+                text += " fd %d" % self.fd
+            if self.object:
+                text += " %#x" % self.object
+        return text
+
+    def context(self):
+        """Registers of a thread that does not run, or None."""
+        if self.kind != USER or self.tid or self.state == EXITED or not self.sp:
+            return None
+        arch = gdb.selected_inferior().architecture().name()
+        if not arch.startswith("i386:x86-64"):
+            raise gdb.GdbError("contexts of %s are not known here" % arch)
+        regs = {r: word(self.sp + 8 + 8 * i) for i, r in
+                enumerate(["r15", "r14", "r13", "r12", "rbx", "rbp", "rip"])}
+        regs["rsp"] = self.sp + 64
+        if not regs["rip"]:
+            raise gdb.GdbError("its stack is not in this core file: generate-core-file leaves "
+                               "out mappings with lazy guards (UK_GUARD=mprotect makes others)")
+        return regs
+
+
+def all_threads():
+    slab, chunk_type = symbol("thread_slab"), gdb.lookup_type("struct slab_chunk")
+    size, pointer = int(slab["size"]), gdb.lookup_type("struct uk_thread").pointer()
+    first = next(f.bitpos // 8 for f in chunk_type.fields() if f.name == "objs")
+    carriers, c = {}, symbol("carriers_all")
+    while int(c):
+        carriers[int(c["current"])] = int(c["tid"])
+        c = c["next_all"]
+    found, chunk = [], int(slab["chunks"])
+    while chunk:
+        k = gdb.Value(chunk).cast(chunk_type.pointer()).dereference()
+        for off in range(0, int(k["used"]), size):
+            t = gdb.Value(chunk + first + off).cast(pointer).dereference()
+            if int(t["kind"]) in (USER, FOREIGN):
+                found.append(Thread(t, carriers))
+        chunk = int(k["next"])
+    return sorted(found, key=lambda t: t.id)
+
+
+class ParkedUnwinder(Unwinder):
+    """While armed: the caller of the frame (pc, sp) is the context."""
+
+    def __init__(self):
+        super().__init__("uk-parked-thread")
+        self.regs = None
+        self.bottom = None
+
+    def __call__(self, pending):
+        if self.regs is None:
+            return None
+        pc, sp = pending.read_register("rip"), pending.read_register("rsp")
+        if (int(pc), int(sp)) != self.bottom:
+            return None
+        low = gdb.Value(self.regs["rsp"] - 16).cast(sp.type)  # below all frames to come
+        info = pending.create_unwind_info(FrameId(low, pc))
+        for name, value in self.regs.items():
+            kind = pending.read_register(name).type
+            info.add_saved_register(name, gdb.Value(value).cast(kind))
+        return info
+
+
+class FrameId:
+    def __init__(self, sp, pc):
+        self.sp = sp
+        self.pc = pc
+
+
+unwinder = ParkedUnwinder()
+
+
+class Inside:
+    """with Inside(thread): gdb's newest frame that matters is the thread's; .level is its
+    number."""
+
+    def __init__(self, thread):
+        self.thread = thread
+
+    def __enter__(self):
+        self.before = gdb.selected_thread()
+        self.frame = gdb.selected_frame()
+        self.level = 0
+        threads = gdb.selected_inferior().threads()
+        if self.thread.tid:
+            for t in threads:
+                if t.ptid[1] == self.thread.tid:
+                    t.switch()
+                    gdb.newest_frame().select()
+                    return self
+            raise gdb.GdbError("no kernel thread %d" % self.thread.tid)
+        regs = self.thread.context()
+        if not regs:
+            raise gdb.GdbError("thread %d has no frames" % self.thread.id)
+        for t in threads:  # a frame that is not inlined: nobody unwinds it before us
+            t.switch()
+            f = gdb.newest_frame()
+            if f.type() == gdb.NORMAL_FRAME:
+                break
+        unwinder.bottom = (int(f.read_register("rip")), int(f.read_register("rsp")))
+        unwinder.regs = regs
+        gdb.invalidate_cached_frames()
+        f = gdb.newest_frame()
+        while f and (int(f.read_register("rip")), int(f.read_register("rsp"))) != \
+                (regs["rip"], regs["rsp"]):
+            f, self.level = f.older(), self.level + 1
+        if not f:
+            self.__exit__()
+            raise gdb.GdbError("the frames of thread %d can't be read" % self.thread.id)
+        f.select()
+        return self
+
+    def __exit__(self, *what):
+        unwinder.regs = None
+        gdb.invalidate_cached_frames()
+        if self.before and self.before.is_valid():
+            self.before.switch()
+        try:
+            self.frame.select()
+        except gdb.error:
+            pass
+        return False
+
+
+def backtrace(thread, options=""):
+    with Inside(thread) as at:
+        out = gdb.execute("backtrace " + options, to_string=True)
+    lines, level, keep = [], -1, False
+    for line in out.splitlines():
+        m = re.match(r"#(\d+)(\s.*)", line)
+        if m:
+            level = int(m.group(1)) - at.level
+            keep = level >= 0
+            line = "#%-3d%s" % (level, m.group(2).strip())
+        if keep:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def where(thread):
+    """The innermost function that is not the library's."""
+    try:
+        with Inside(thread):
+            f, name = gdb.selected_frame(), ""
+            for _ in range(30):
+                if not f:
+                    break
+                name = f.name() or name
+                table = f.find_sal().symtab
+                source = table.fullname() if table else ""
+                if f.name() and not re.search(r"/src/(base|arch|mem|event|thread|sched|sync|io"
+                                              r"|act|api|posix)/", source):
+                    break
+                f = f.older()
+            return name
+    except (gdb.error, gdb.GdbError):
+        return ""
+
+
+class InfoThreads(gdb.Command):
+    """List user threads: info uk-threads [PATTERN of the name or state]"""
+
+    def __init__(self):
+        super().__init__("info uk-threads", gdb.COMMAND_STATUS)
+
+    def invoke(self, arg, from_tty):
+        states = names_of("thread_state_name", STATES)
+        waits = names_of("thread_wait_name", WAITS)
+        threads = all_threads()
+        functions = len(threads) <= FRAMES_BY_DEFAULT
+        print("%8s %-16s %-4s %-8s %-32s %s" % ("Id", "Name", "Vp", "Kernel", "State",
+                                                 "Function" if functions else ""))
+        shown = 0
+        for t in threads:
+            text = t.describe(states, waits)
+            if arg and not re.search(arg, t.name + " " + text):
+                continue
+            shown += 1
+            name = '"%s"' % t.name + (" light" if t.light and t.kind == USER else "")
+            print("%8d %-16s %-4s %-8s %-32s %s" % (
+                t.id, name, "-" if t.vp is None else t.vp, t.tid or "-", text,
+                where(t) if functions and t.kind == USER else ""))
+        print("%d of %d threads" % (shown, len(threads)))
+
+
+class UkThread(gdb.Command):
+    """Look at a user thread: uk-thread ID|all [COMMAND...], e.g. uk-thread 7 bt"""
+
+    def __init__(self):
+        super().__init__("uk-thread", gdb.COMMAND_STACK)
+
+    def invoke(self, arg, from_tty):
+        words = arg.split(None, 1)
+        if not words:
+            raise gdb.GdbError("uk-thread ID|all [COMMAND]")
+        threads = [t for t in all_threads()
+                   if words[0] == str(t.id) or words[0] == "all" and t.kind == USER]
+        if not threads and words[0] != "all":
+            raise gdb.GdbError("no thread " + words[0])
+        states = names_of("thread_state_name", STATES)
+        waits = names_of("thread_wait_name", WAITS)
+        for t in threads:
+            print('thread %d "%s"%s %s' % (t.id, t.name, " light" if t.light else "",
+                                           t.describe(states, waits)))
+            if len(words) > 1:
+                try:
+                    self.run(t, words[1])
+                except gdb.GdbError as e:
+                    if words[0] != "all":
+                        raise
+                    print("(%s)" % e)
+
+    @staticmethod
+    def run(thread, command):
+        m = re.match(r"(bt|backtrace|where)\b\s*(.*)", command)
+        if m:
+            print(backtrace(thread, m.group(2)))
+            return
+        with Inside(thread) as at:
+            m = re.match(r"(?:frame|f)\s+(\d+)\s*(.*)", command)
+            if m:  # its numbers are the thread's own
+                gdb.execute("frame %d" % (int(m.group(1)) + at.level))
+                command = m.group(2)
+            if command:
+                gdb.execute(command)
+
+
+gdb.unwinder.register_unwinder(None, unwinder, replace=True)
+InfoThreads()
+UkThread()
