@@ -12,8 +12,8 @@
 gdb loads it by itself where the library is installed and its folder is trusted
 (add-auto-load-safe-path). It needs the debug information of libukthreads (-g), nothing else.
 
-How. A parked thread is a saved stack pointer; above it lie its callee-saved registers and its
-return address (src/arch/arch.h). gdb knows nothing of such threads, so an unwinder is put
+How. A parked thread is a saved stack pointer; above it lie its frame pointer and its resume
+address (src/arch/arch.h). gdb knows nothing of such threads, so an unwinder is put
 under the newest frame of some kernel thread: it says that this frame was "called" from the
 parked thread's context. Registers and memory are never written, so a core file will do.
 """
@@ -89,9 +89,10 @@ class Thread:
         arch = gdb.selected_inferior().architecture().name()
         if not arch.startswith("i386:x86-64"):
             raise gdb.GdbError("contexts of %s are not known here" % arch)
-        regs = {r: word(self.sp + 8 + 8 * i) for i, r in
-                enumerate(["r15", "r14", "r13", "r12", "rbx", "rbp", "rip"])}
-        regs["rsp"] = self.sp + 64
+        # as arch_context_regs() has it; what else is live, the frame above has saved
+        regs = {"rbp": word(self.sp + 8), "rip": word(self.sp + 16)}
+        fresh = regs["rip"] == int(symbol("(unsigned long)&arch_entry"))
+        regs["rsp"] = self.sp + 24 + (0 if fresh else 128)
         if not regs["rip"]:
             raise gdb.GdbError("its stack is not in this core file: generate-core-file leaves "
                                "out mappings with lazy guards (UK_GUARD=mprotect makes others)")
