@@ -93,11 +93,15 @@ static bool take(struct uk_vp *vp, struct carrier *c, bool hog)
 {
 	if (hog) { /* before: once it has lost the vp, it may clear this itself */
 		store_relaxed(&c->reniced, 1);
+		/* its ring's completions need a poke from now on (reactor.h) */
+		fetch_add_relaxed(&vp->reactor.hogs, 1);
 		sys3(SYS_setpriority, PRIO_PROCESS, c->tid, HOG_NICE);
 	}
 	if (!vp_revoke(vp, c)) {
-		if (hog && xchg_seq_cst(&c->reniced, 0))
+		if (hog && xchg_seq_cst(&c->reniced, 0)) {
+			fetch_add_relaxed(&vp->reactor.hogs, -1u);
 			sys3(SYS_setpriority, PRIO_PROCESS, c->tid, 0);
+		}
 		return false;
 	}
 	vp->handoffs++;

@@ -302,7 +302,7 @@ COLD void enter_slow(struct uk_thread *t, struct carrier *c)
 {
 	struct uk_vp *vp = c->vp;
 
-	if (vp) {
+	if (vp) { /* NULL: given up by itself, no hog */
 		uintptr_t o = load_acquire(&vp->owner);
 
 		while (o == (uintptr_t)c || o == ((uintptr_t)c | VP_REVOKING)) {
@@ -313,8 +313,9 @@ COLD void enter_slow(struct uk_thread *t, struct carrier *c)
 		}
 		c->vp = NULL;
 	}
-	if (load_relaxed(&c->reniced)) {
-		store_relaxed(&c->reniced, 0);
+	if (load_relaxed(&c->reniced) && xchg_seq_cst(&c->reniced, 0)) {
+		if (vp)
+			fetch_add_relaxed(&vp->reactor.hogs, -1u);
 		sys3(SYS_setpriority, PRIO_PROCESS, c->tid, 0);
 	}
 	if (carrier_take_orphan(c, t->vp->set, t->pinned)) {

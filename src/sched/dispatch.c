@@ -244,8 +244,8 @@ void finish_switch(struct carrier *c)
 			enqueue(c->vp, t, false); /* fired while it was leaving */
 	} else if (c->post_action == POST_YIELD) {
 		enqueue(c->vp, t, false);
-	} else if (c->post_action == POST_EXIT) {
-		thread_reap(c->vp, t);
+	} else if (c->post_action == POST_EXIT || c->post_action == POST_EXIT_JOINED) {
+		thread_reap(c->vp, t, c->post_action == POST_EXIT_JOINED);
 	} else if (c->post_action != POST_NONE) { /* RETURN, MIGRATE */
 		queue_anywhere(t);
 	}
@@ -275,7 +275,7 @@ void switch_to(struct carrier *c, struct uk_thread *from, struct uk_thread *to,
 	else
 		c->tp_now = tp;
 #if UK_SAN
-	san_leave(&from->san, &to->san, action == POST_EXIT);
+	san_leave(&from->san, &to->san, action == POST_EXIT || action == POST_EXIT_JOINED);
 #endif
 	arch_switch(&from->sp, to->sp, tp, fast_tp);
 	c = from->carrier; /* perhaps another one now */

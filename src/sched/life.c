@@ -303,9 +303,27 @@ out:
 
 /* ---- death ---- */
 
+/* The joiner that waits for t, taken out of its wait, if this vp may run it at once: then
+ * t's exit is one switch, and its stack goes from hand to hand. The reaper finds it fired. */
+static struct uk_thread *claim_joiner(struct uk_vp *vp, struct uk_thread *t)
+{
+	uint64_t j = load_acquire(&t->join), w;
+	struct uk_thread *joiner = (struct uk_thread *)(j & 0xffffffffffff);
+
+	if (j <= JOIN_TAKEN || joiner->kind != THREAD_USER || joiner->vp->set != vp->set ||
+	    joiner->pinned || load_relaxed(&joiner->susp) || --vp->budget < 0)
+		return NULL;
+	w = W_MAKE(t->join_token, 0, W_PARKED);
+	if ((t->join_token & 0xffff) != j >> 48 ||
+	    !cas_acq_rel(&joiner->wait, &w, W_MAKE(t->join_token, WAKE_OK, W_FIRED)))
+		return NULL;
+	vp->count.readies++;
+	return joiner;
+}
+
 UK_API void uk_thread_exit(void *ret)
 {
-	struct uk_thread *t = thread_self();
+	struct uk_thread *t = thread_self(), *next;
 	struct carrier *c;
 
 	if (!t || t->kind != THREAD_USER)
@@ -319,7 +337,11 @@ UK_API void uk_thread_exit(void *ret)
 	t->arg = ret;
 	t->state = T_EXITED;
 	c->vp->count.exits++;
-	switch_to(c, t, next_thread(c), POST_EXIT);
+	next = claim_joiner(c->vp, t);
+	if (next)
+		switch_to(c, t, next, POST_EXIT_JOINED);
+	else
+		switch_to(c, t, next_thread(c), POST_EXIT);
 	uk_panic("thread %lu ran after its exit", (unsigned long)t->id);
 }
 
@@ -329,10 +351,9 @@ static void descriptor_put(struct uk_vp *vp, struct uk_thread *t)
 	slab_put(&thread_slab, vp ? &vp->threads : NULL, t);
 }
 
-void thread_reap(struct uk_vp *vp, struct uk_thread *t)
+void thread_reap(struct uk_vp *vp, struct uk_thread *t, bool joined)
 {
-	uint64_t j = load_acquire(&t->join);
-	uint64_t token;
+	uint64_t j, token;
 
 #if UK_SAN
 	san_destroy(&t->san);
@@ -346,6 +367,9 @@ void thread_reap(struct uk_vp *vp, struct uk_thread *t)
 	thread_free_ext(t);
 	if (unlikely(load_relaxed(&limit.max)))
 		limit_put();
+	if (likely(joined)) /* the joiner is already out of its wait: nobody else writes join */
+		return;
+	j = load_acquire(&t->join);
 	do {
 		if (j == JOIN_DETACHED) {
 			descriptor_put(vp, t);
@@ -385,6 +409,8 @@ UK_API int uk_thread_join_until(uk_thread *t, void **ret, uk_time deadline)
 			continue;
 		}
 		why = wait_park(me, tok, deadline);
+		if (likely(why == WAKE_OK && load_relaxed(&t->join) == mine))
+			goto take; /* t handed itself to us: nobody else may join it */
 		j = mine;
 		if (why != WAKE_OK && cas_acq_rel(&t->join, &j, 0)) {
 			r = wake_error(why);
@@ -396,6 +422,7 @@ UK_API int uk_thread_join_until(uk_thread *t, void **ret, uk_time deadline)
 		r = -EINVAL;
 		goto out;
 	}
+take:
 	if (ret)
 		*ret = t->arg;
 	descriptor_put(sched_vp(me), t);

@@ -108,7 +108,17 @@ struct uk_vpset {
 	struct uk_vp *vps[VP_MAX];
 };
 
-enum post { POST_NONE, POST_YIELD, POST_PARK, POST_EXIT, POST_RETURN, POST_MIGRATE };
+/* What the successor does about the thread that it left behind (finish_switch). EXIT_JOINED:
+ * its joiner is the successor, already fired. */
+enum post {
+	POST_NONE,
+	POST_YIELD,
+	POST_PARK,
+	POST_EXIT,
+	POST_EXIT_JOINED,
+	POST_RETURN,
+	POST_MIGRATE
+};
 
 struct carrier {
 	uint32_t in_rt;          /* itself, plain; the monitor reads after membarrier */
@@ -198,7 +208,7 @@ INLINE void exit_user(struct uk_thread *t)
 
 /* life.c */
 void stack_limit_init(uint64_t max); /* before any thread exists */
-void thread_reap(struct uk_vp *vp, struct uk_thread *t);
+void thread_reap(struct uk_vp *vp, struct uk_thread *t, bool joined);
 /* Give t, which has not run yet, its stack, TLS block and context. False: no memory. */
 bool thread_start(struct uk_vp *vp, struct uk_thread *t);
 

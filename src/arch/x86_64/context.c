@@ -23,9 +23,10 @@ struct entry {
 
 uint64_t arch_fp_env(void)
 {
-	uint32_t mxcsr, cw = 0;
+	uint32_t mxcsr;
+	uint16_t cw; /* of the store's size: a wider load would stall behind it */
 
-	__asm__ volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(mxcsr), "+m"(cw));
+	__asm__ volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(mxcsr), "=m"(cw));
 	return (uint64_t)cw << 32 | mxcsr;
 }
 
