@@ -135,9 +135,9 @@ def one_run(system, c, figures):
         figures.absent(system, c.variant, note)
 
 
-def run(name, runs, quick, only=None):
+def run(figures, runs, quick, only=None):
+    name = figures.workload
     cases = WORKLOADS[name][0](quick)
-    figures = harness.Figures(name)
     if name == "w5":
         runs = min(runs, 3)
     for c in cases:
@@ -157,4 +157,3 @@ def run(name, runs, quick, only=None):
                 except (build.Missing, harness.Failed) as why:
                     figures.absent(system, c.variant, str(why))
                     dead.add(system)
-    return figures

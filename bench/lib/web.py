@@ -44,9 +44,8 @@ def load_once(server, path, connections, seconds):
 
 
 def cpu_per_request(name, path, counts, systems, seconds, targets):
-    def run(runs, quick, only):
+    def run(figures, runs, quick, only):
         make_root()
-        figures = harness.Figures(name)
         for n in counts[:2] if quick else counts:
             variant, dead = f"{n:,} connections, one core", set()
             if n in targets and not quick:
@@ -67,7 +66,6 @@ def cpu_per_request(name, path, counts, systems, seconds, targets):
                     figures.add(variant, system, "requests/s", rate)
                     figures.add(variant + ", p99 latency", system, "us", p99)
                     figures.add(variant + ", errors", system, "errors", 0)
-        return figures
     return run
 
 
@@ -147,9 +145,8 @@ def founding_once(system, cpus, rate, n):
     raise AssertionError("not reached")
 
 
-def founding(runs, quick, only):
+def founding(figures, runs, quick, only):
     make_root()
-    figures = harness.Figures("founding")
     rates = [10, 40, 80, 120, 1000, 3000] if quick else PAPER_RATES + HIGH_RATES
     for cpus in range(1, min(2, len(harness.CPUS)) + 1):
         dead = set()
@@ -177,7 +174,6 @@ def founding(runs, quick, only):
                     figures.add(variant, system, "CPU us per request", cpu)
                     figures.add(variant, system, "unanswered", 0)
     plot(figures)
-    return figures
 
 
 def plot(figures):
@@ -225,7 +221,8 @@ WORKLOADS = {
                  "second, 1 and 2 CPUs, plotted"),
 }
 
-def run(name, runs, quick, only=None):
+def run(figures, runs, quick, only=None):
+    name = figures.workload
     if name == "founding":
         runs = 1  # the paper's 3,000 connections are the repetition
-    return WORKLOADS[name][0](runs, quick, only)
+    WORKLOADS[name][0](figures, runs, quick, only)
