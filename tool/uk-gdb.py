@@ -63,7 +63,7 @@ class Thread:
         self.object = int(value["wobj"])
         self.fd = int(value["wfd"])
         self.sp = int(value["sp"])
-        self.light = not int(value["tp"])
+        self.light = bool(int(value["light"]))
         self.vp = int(value["vp"]["id"]) if int(value["vp"]) else None
         self.tid = carriers.get(self.address)  # of the carrier that runs it now
         self.name = ""
