@@ -49,6 +49,9 @@ bool sched_yield_now(struct uk_thread *t);
 /* The vp of the caller (user thread in the runtime), NULL for a foreign thread. Re-read
  * after every park. */
 struct uk_vp *sched_vp(const struct uk_thread *t);
+/* The vp that was the only one when the first was made, while it still is; NULL: there are
+ * several, or none yet. Never another one than this. */
+struct uk_vp *sched_only_vp(void);
 /* Cached clock of that vp, or the real one for a foreign thread: cheap, may lag by one
  * dispatcher pass. */
 int64_t sched_clock_coarse(const struct uk_thread *t);

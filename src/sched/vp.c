@@ -233,6 +233,11 @@ int sched_start(void)
 	return start_error;
 }
 
+struct uk_vp *sched_only_vp(void)
+{
+	return load_acquire(&vp_count_all) == 1 ? vp_all[0] : NULL;
+}
+
 /* ---- public ---- */
 
 UK_API int uk_init(void)

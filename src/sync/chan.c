@@ -2,11 +2,13 @@
 /* Channels: a ring of elements, or a rendezvous, and direct hand-over to whoever waits.
  * The protocol of waiters is in chan.h, select in select.c.
  *
- * One lock per channel (RANK_CHAN): 8 bytes of state and two queues are not worth a
- * lock-free ring, and the hand-over must be one step with the queues anyway.
+ * One lock per channel (RANK_CHAN), or none on a single vp (the guard, chan.h): 8 bytes of
+ * state and two queues are not worth a lock-free ring, and the hand-over must be one step
+ * with the queues anyway.
  */
 #include "sync/chan.h"
 
+#include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +46,7 @@ int uk_chan_create(uk_chan **out, size_t elem_size, size_t capacity)
 	c = malloc(sizeof(*c) + bytes);
 	if (!c)
 		return -ENOMEM;
-	*c = (struct uk_chan){ .elem = elem_size, .cap = capacity };
+	*c = (struct uk_chan){ .bias = sched_only_vp(), .elem = elem_size, .cap = capacity };
 	lock_init(&c->lock, RANK_CHAN);
 	list_init(&c->recvq);
 	list_init(&c->sendq);
@@ -60,6 +62,28 @@ void uk_chan_destroy(uk_chan *c)
 size_t uk_chan_len(const uk_chan *c)
 {
 	return load_relaxed(&c->len);
+}
+
+const struct uk_chan *chan_inside;
+
+static COLD void unbias(struct uk_chan *c)
+{
+	store_relaxed(&c->bias, NULL);
+	sys2(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0);
+	/* a section that began before shows now; later ones find no bias */
+	for (unsigned spins = 1; load_acquire(&chan_inside) == c; spins++) {
+		if (spins % 200)
+			cpu_relax();
+		else
+			sys0(SYS_sched_yield);
+	}
+}
+
+void chan_lock(struct uk_chan *c)
+{
+	lock_acquire(&c->lock);
+	if (unlikely(load_relaxed(&c->bias)))
+		unbias(c);
 }
 
 bool chan_claim(uint32_t *word, uint32_t to)
@@ -214,13 +238,11 @@ void chan_push(struct uk_chan *c, int op, struct chan_node *n)
 /* After a wake-up by clock or cancel: true if a partner had completed us. */
 static bool completed(struct uk_chan *c, struct chan_node *n)
 {
-	bool yes;
+	bool locked = chan_enter(c, n->thread), yes = !n->linked;
 
-	lock_acquire(&c->lock);
-	yes = !n->linked;
 	if (!yes)
 		list_del(&n->link);
-	lock_release(&c->lock);
+	chan_leave(c, locked);
 	return yes;
 }
 
@@ -229,13 +251,13 @@ static int transfer(struct uk_chan *c, int op, void *elem, bool wait, int64_t de
 	struct uk_thread *t = rt_enter();
 	struct chan_node n;
 	struct chan_wake wake;
+	bool locked = chan_enter(c, t);
 	unsigned why;
 	int ret;
 
-	lock_acquire(&c->lock);
 	ret = chan_op(c, op, elem, NULL, 0, &wake);
 	if (ret != -EAGAIN || !wait) {
-		lock_release(&c->lock);
+		chan_leave(c, locked);
 		chan_fire(&wake);
 		rt_exit();
 		return ret;
@@ -245,7 +267,7 @@ static int transfer(struct uk_chan *c, int op, void *elem, bool wait, int64_t de
 	n.elem = elem;
 	n.claim = NULL;
 	chan_push(c, op, &n);
-	lock_release(&c->lock);
+	chan_leave(c, locked);
 	why = wait_park(t, n.token, deadline);
 	ret = why == WAKE_OK || completed(c, &n) ? n.result : wake_error(why);
 	rt_exit();
@@ -301,17 +323,16 @@ static void hang_up(struct list *q)
 
 int uk_chan_close(uk_chan *c)
 {
+	bool locked = chan_enter(c, rt_enter());
 	int ret = -EPIPE;
 
-	rt_enter();
-	lock_acquire(&c->lock);
 	if (!c->closed) {
 		c->closed = true;
 		hang_up(&c->sendq);
 		hang_up(&c->recvq);
 		ret = 0;
 	}
-	lock_release(&c->lock);
+	chan_leave(c, locked);
 	rt_exit();
 	return ret;
 }

@@ -56,11 +56,12 @@ static int attempt(struct select *s, uint32_t i, bool publish)
 {
 	uk_select *k = &s->cases[i];
 	struct chan_wake wake;
+	bool locked;
 	int ret;
 
 	if (!k->chan)
 		return -EAGAIN;
-	lock_acquire(&k->chan->lock);
+	locked = chan_enter(k->chan, s->thread);
 	ret = chan_op(k->chan, k->op, k->elem, publish ? &s->claim : NULL, i, &wake);
 	if (ret == -EAGAIN && publish) {
 		struct chan_node *n = &s->nodes[i];
@@ -72,7 +73,7 @@ static int attempt(struct select *s, uint32_t i, bool publish)
 		n->index = i;
 		chan_push(k->chan, k->op, n);
 	}
-	lock_release(&k->chan->lock);
+	chan_leave(k->chan, locked);
 	chan_fire(&wake);
 	return ret;
 }
@@ -99,15 +100,16 @@ static void withdraw(struct select *s, unsigned upto)
 	for (unsigned i = 0; i < upto; i++) {
 		struct chan_node *n = &s->nodes[s->order[i]];
 		struct uk_chan *c = s->cases[s->order[i]].chan;
+		bool locked;
 
 		if (!c)
 			continue;
-		lock_acquire(&c->lock);
+		locked = chan_enter(c, s->thread);
 		if (n->linked) {
 			list_del(&n->link);
 			n->linked = false;
 		}
-		lock_release(&c->lock);
+		chan_leave(c, locked);
 	}
 }
 

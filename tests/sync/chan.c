@@ -329,6 +329,44 @@ static void a_cancel_that_meets_the_hand_over_loses_nothing(void)
 	CHECK(cancels > 0);
 }
 
+static long in_flight;
+
+/* 0 sends, 1 receives, users both; 2, foreign, comes in between and takes the channel's
+ * bias to the only vp away (UK_VPS=1), in whatever the two are just doing. */
+static void ping_and_intrude(unsigned i, struct rng *r)
+{
+	long v = 1;
+
+	if (i == 2) {
+		for (uint32_t k = rnd(r, 20000); k; k--)
+			__asm__ volatile("");
+		if (uk_chan_trysend(c, &v) == 0)
+			ADD(&in_flight, 1);
+	} else if (i == 0) {
+		for (int n = 0; n < 300; n++) {
+			CHECK_EQ(uk_chan_send(c, &v), 0);
+			ADD(&in_flight, 1);
+		}
+		CHECK_EQ(uk_chan_close(c), 0);
+	} else {
+		for (; uk_chan_recv(c, &v) == 0; v = 0) {
+			CHECK_EQ(v, 1);
+			ADD(&in_flight, -1);
+		}
+	}
+}
+
+static void an_intruder_finds_the_channel_whole(void)
+{
+	for (size_t n = 0; n < 500; n++) {
+		in_flight = 0;
+		CHECK_EQ(uk_chan_create(&c, sizeof(long), n % 3), 0);
+		crew_run(3, 4u, ping_and_intrude);
+		CHECK_EQ(in_flight, 0);
+		uk_chan_destroy(c);
+	}
+}
+
 static void *answer(void *arg)
 {
 	uk_chan *reply = arg;
@@ -367,6 +405,7 @@ int main(void)
 	RUN(close_wakes_receivers);
 	RUN(every_element_arrives_once);
 	RUN(a_cancel_that_meets_the_hand_over_loses_nothing);
+	RUN(an_intruder_finds_the_channel_whole);
 	RUN(who_got_the_answer_may_destroy_the_channel);
 	return 0;
 }

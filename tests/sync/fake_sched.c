@@ -273,6 +273,11 @@ struct uk_vp *sched_vp(const struct uk_thread *t)
 	return t->kind == THREAD_USER ? t->vp : NULL;
 }
 
+struct uk_vp *sched_only_vp(void)
+{
+	return NULL;
+}
+
 int64_t sched_clock_coarse(const struct uk_thread *t UNUSED)
 {
 	return sys_now();
