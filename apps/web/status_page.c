@@ -6,6 +6,7 @@ const char status_page[] =
 	"<!DOCTYPE html>\n"
 	"<html lang='en'><head><meta charset='utf-8'><title>ukweb: status</title>\n"
 	"<meta name='viewport' content='width=device-width, initial-scale=1'>\n"
+	"<link rel='icon' href='data:,'>\n"
 	"<style>\n"
 	":root{color-scheme:light dark}\n"
 	"body{font:15px/1.4 system-ui,sans-serif;margin:1.5rem auto;max-width:70rem;padding:0 1rem}\n"
