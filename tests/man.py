@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The man pages: mandoc finds nothing to warn about, cross-references among them resolve,
-prototypes agree with the headers, examples that include a public header compile."""
+prototypes agree with the headers, examples that include a public header compile (README's
+too)."""
 import glob
 import os
 import re
@@ -55,9 +56,9 @@ def synopsis(page, text, protos):
     return errors
 
 
-def compiles(page, text, tmp):
+def compiles(page, text, tmp, block=r"^\.Bd -literal.*?\n(.*?)^\.Ed"):
     errors = []
-    for n, m in enumerate(re.finditer(r"^\.Bd -literal.*?\n(.*?)^\.Ed", text, re.S | re.M)):
+    for n, m in enumerate(re.finditer(block, text, re.S | re.M)):
         code = m.group(1).replace("\\e", "\\").replace("\\-", "-").replace("\\&", "")
         if "#include <uk/" not in code:
             continue
@@ -96,6 +97,8 @@ def main():
                 # a call without a page is what symbols.py finds
                 if "%s.%s" % (x, sec) not in names and x not in protos:
                     errors.append("%s: refers to %s(%s), which is not there" % (name, x, sec))
+        readme = open(os.path.join(ROOT, "README.md")).read()
+        errors += compiles("README.md", readme, tmp, r"^```c\n(.*?)^```")
     for e in errors:
         print(e)
     if not errors:
