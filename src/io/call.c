@@ -289,13 +289,13 @@ static long raw_ready(struct uk_thread *t, const struct io_op *op)
 
 /* io_uring sends with MSG_NOSIGNAL. Let the kernel say -EPIPE again, in the sender's own
  * context and with the signal that the caller may expect. */
-static long broken_pipe(struct uk_thread *t, const struct io_op *op)
+static long broken_pipe(const struct io_op *op)
 {
 	long r = -EPIPE;
 
 	if ((op->kind == IO_SEND || op->kind == IO_SENDMSG) && !(op->flags & MSG_NOSIGNAL))
-		r = io_try(t, op);
-	return r == -EAGAIN ? -EPIPE : r;
+		r = try_once(op);
+	return r == -EAGAIN || r == -EINTR ? -EPIPE : r;
 }
 
 static long wait_user(struct uk_thread *t, struct io_op *op, enum io_class c)
@@ -306,7 +306,7 @@ static long wait_user(struct uk_thread *t, struct io_op *op, enum io_class c)
 	if (sched_io_can(t, op->kind, c)) {
 		r = sched_io(t, op, c, TIME_NEVER);
 		if (r == -EPIPE)
-			return broken_pipe(t, op);
+			return broken_pipe(op);
 		return r == REACTOR_READY ? raw_ready(t, op) : r;
 	}
 	if (!events)
