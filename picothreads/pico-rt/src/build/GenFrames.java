@@ -53,6 +53,9 @@ final class GenFrames {
 		b.append("\t\tpublic static Capture push(Capture c, Object on, Site[] s, int k")
 			.append(params).append(") {\n\t\t\t").append(n).append(" f = new ").append(n)
 			.append("();\n").append(sets).append("\t\t\treturn link(c, f, s[k], on);\n\t\t}\n");
+		if (i + j + a == 0)
+			b.append("\t\tpublic static Capture pass(Capture c, Object on, Site[] s, int k) {\n"
+				+ "\t\t\treturn passed(c, s[k], on);\n\t\t}\n");
 		b.append("\t\tint shape() { return shape(").append(i).append(", ").append(j)
 			.append(", ").append(a).append("); }\n");
 		access(b, "int", 'i', "I", i);

@@ -143,11 +143,6 @@ public class Continuation {
 	}
 
 	private boolean began(Capture c) {
-		if (c.first == null) {
-			/* The task is itself a primitive: nothing to go on with. */
-			exc = c.lost("the start of the thread", null);
-			return false;
-		}
 		try {
 			Runnable r = entry();
 			Site.Ok o = START.ok;
@@ -157,10 +152,20 @@ public class Continuation {
 			exc = e;
 			return false;
 		}
-		top = c.first;
+		/* Nothing but tail calls left no frame: one that ends at once stands for them. */
+		top = c.first != null ? c.first : Frame.end(END[0]);
 		c.clear();
 		return true;
 	}
+
+	private static final Site[] END = new Code(Continuation.class,
+		"end\n()V\n\nM\t0\t1\t0\nS\t0\ts\t0\t0\t1") {
+		@Override
+		protected boolean resume(int m, int pc, Frame f, Continuation t) {
+			t.takeV();
+			return true;
+		}
+	}.sites();
 
 	/** What the first descent calls; its run() is the outermost frame. */
 	Runnable entry() {

@@ -26,6 +26,25 @@ public abstract class Frame implements Cloneable {
 		return add(c, f, s);
 	}
 
+	/**
+	 * A method whose last act is the call leaves no frame: checked, and named as the
+	 * callee that its caller will check for.
+	 */
+	static Capture passed(Capture c, Site s, Object on) {
+		Site.Ok o = s.ok;
+		if (o == null || o.callee != c.callee || (on != null && on.getClass() != o.type))
+			s.check(c, on);
+		c.callee = s.method;
+		return c;
+	}
+
+	/** A frame without values. */
+	static Frame end(Site s) {
+		Frame f = new Frames.F0_0_0();
+		f.site = s;
+		return f;
+	}
+
 	/** Links without the check: hand-made frames do their own. */
 	static Capture add(Capture c, Frame f, Site s) {
 		f.site = s;

@@ -89,10 +89,12 @@ public final class ClassRewriter {
 	}
 
 	private boolean split(MethodNode m, List<MethodNode> added) throws AnalyzerException {
+		int before = companion.sites();
 		MethodNode copy = new MethodRewriter(this, m).rewrite(Hash.of(m));
-		if (copy == null)
+		if (companion.sites() == before)
 			return true;
-		added.add(copy);
+		if (copy != null)
+			added.add(copy);
 		report.translated(node.name, m.name + m.desc);
 		if (library) {
 			if (m.invisibleAnnotations == null)

@@ -134,6 +134,12 @@ final class Companion {
 		}
 		for (int k = 0; k < n; k++) {
 			m.visitLabel(ls[k]);
+			if (resumers.get(k) == null) {
+				/* Leaves no frame: never called. */
+				m.visitInsn(Opcodes.ICONST_1);
+				m.visitInsn(Opcodes.IRETURN);
+				continue;
+			}
 			m.visitVarInsn(Opcodes.ILOAD, 2);
 			m.visitVarInsn(Opcodes.ALOAD, 3);
 			m.visitVarInsn(Opcodes.ALOAD, 4);

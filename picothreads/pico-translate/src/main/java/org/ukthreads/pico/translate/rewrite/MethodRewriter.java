@@ -118,6 +118,8 @@ final class MethodRewriter {
 		int index;
 		/** Local that tells whether the call is pinned (foreign receiver); -1: never. */
 		int guard = -1;
+		/** The call is the last thing the method does: no frame. */
+		boolean tail;
 		LabelNode resume;
 	}
 
@@ -136,15 +138,45 @@ final class MethodRewriter {
 			pinCalls();
 			return null;
 		}
-		String resumer = owner.resumerName(m);
+		boolean tails = isGlue() && sites.stream().allMatch(this::isTail);
+		String resumer = tails ? null : owner.resumerName(m);
 		owner.companion.method(m.name, m.desc, hash, resumer);
+		if (tails) {
+			for (Site s : sites)
+				s.tail = true;
+		}
 		for (Site s : sites)
 			s.index = owner.companion.site(lineOf(s.call), kind(s.call), s.call.owner,
 				s.call.name, s.call.desc, describe(s));
-		MethodNode copy = copy(resumer);
+		MethodNode copy = tails ? null : copy(resumer);
 		handlers(m, sites, null, -1);
 		pinCalls();
 		return copy;
+	}
+
+	/** Made by compilers or by us: nobody misses it in a dump. */
+	private boolean isGlue() {
+		return owner.node.name.contains("$$L")
+			|| (m.access & (Opcodes.ACC_BRIDGE | Opcodes.ACC_SYNTHETIC)) != 0;
+	}
+
+	/**
+	 * Nothing is left to do after the call but to return what it returned: no frame. The
+	 * handler checks, and says that this method was passed.
+	 */
+	private boolean isTail(Site s) {
+		if (s.guard >= 0 || !s.below.isEmpty())
+			return false;
+		int k = m.instructions.indexOf(s.call);
+		for (TryCatchBlockNode b : m.tryCatchBlocks)
+			if (m.instructions.indexOf(b.start) <= k && k < m.instructions.indexOf(b.end))
+				return false;
+		AbstractInsnNode n = News.next(s.call);
+		if (n == null || n.getOpcode() < Opcodes.IRETURN || n.getOpcode() > Opcodes.RETURN)
+			return false;
+		Type r = Type.getReturnType(s.call.desc);
+		return r.getSort() == Type.VOID ? n.getOpcode() == Opcodes.RETURN
+			: n.getOpcode() == r.getOpcode(Opcodes.IRETURN);
 	}
 
 	private static char kind(MethodInsnNode c) {
@@ -597,6 +629,11 @@ final class MethodRewriter {
 			l.add(new InsnNode(Opcodes.ACONST_NULL));
 		l.add(new FieldInsnNode(Opcodes.GETSTATIC, owner.companion.name(), "S", SITES));
 		l.add(constant(s.index));
+		if (s.tail) {
+			l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, "org/ukthreads/pico/Frames$F0_0_0",
+				"pass", new Shape(0, 0, 0).pushDesc(), false));
+			return;
+		}
 		if (s.shape.wide) {
 			wide(l, s, 'i', s.shape.i, Opcodes.T_INT, Opcodes.IASTORE);
 			wide(l, s, 'j', s.shape.j, Opcodes.T_LONG, Opcodes.LASTORE);
