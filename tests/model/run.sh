@@ -55,5 +55,9 @@ expect mutex safety holds
 for m in NO_RECHECK NO_PASS IGNORE_HANDED KEEP_WOKEN LATE_WOKEN; do
 	expect mutex safety breaks -D$m
 done
+expect select safety holds
+for m in BUSY_IS_GONE SELF_THEN_OTHER NO_CLAIM; do
+	expect select safety breaks -D$m
+done
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
