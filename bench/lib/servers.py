@@ -170,7 +170,7 @@ class Server:
         raise harness.Failed(f"does not start: {' '.join(tail.split())}")
 
     def __exit__(self, *_):
-        """Stop our own child politely, then by force; its session holds only its own."""
+        """Stop our own child politely, then by force; its process group is its own."""
         self.process.send_signal(signal.SIGTERM)
         try:
             self.process.wait(10)
