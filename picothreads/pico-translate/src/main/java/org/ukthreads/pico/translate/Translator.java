@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.Set;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassVisitor;
+import org.objectweb.asm.MethodTooLargeException;
 import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.commons.JSRInlinerAdapter;
@@ -25,6 +26,7 @@ import org.ukthreads.pico.translate.read.Hierarchy;
 import org.ukthreads.pico.translate.rewrite.ClassRewriter;
 import org.ukthreads.pico.translate.rewrite.Constructors;
 import org.ukthreads.pico.translate.rewrite.Lambdas;
+import org.ukthreads.pico.translate.rewrite.Large;
 
 /*
  * A whole program in, a whole program out.
@@ -53,8 +55,11 @@ public final class Translator {
 	private final Options options;
 	private final Hierarchy hierarchy;
 	private final Replacements replacements;
-	private final CallGraph graph;
-	private final Report report = new Report();
+	private final List<ClassInfo> translated = new ArrayList<>();
+	private final Large large = new Large();
+	/* Of one pass. */
+	private CallGraph graph;
+	private Report report = new Report();
 	private final Map<String, byte[]> files = new LinkedHashMap<>();
 	private final Map<String, ClassNode> nodes = new LinkedHashMap<>();
 	private final Set<String> dirty = new HashSet<>();
@@ -63,7 +68,6 @@ public final class Translator {
 		this.options = options;
 		hierarchy = new Hierarchy(libraries);
 		replacements = new Replacements(hierarchy);
-		graph = new CallGraph(hierarchy);
 		options.rules.forEach(replacements::read);
 	}
 
@@ -102,7 +106,7 @@ public final class Translator {
 	/** A class that was translated before, or is the runtime's: may be called, stays. */
 	public void library(byte[] file) {
 		ClassInfo c = hierarchy.add(file, ClassInfo.Kind.TRANSLATED);
-		c.suspends.keySet().forEach(k -> graph.addRoot(c.name, k));
+		translated.add(c);
 	}
 
 	/** A class of the program. */
@@ -111,13 +115,29 @@ public final class Translator {
 		if (files.putIfAbsent(r.getClassName(), file) != null)
 			return;
 		hierarchy.add(file, ClassInfo.Kind.PROGRAM);
-		report.before += file.length;
-		report.classes++;
 	}
 
 	/** Translates all that was added: name to class file, new classes included. */
 	public Map<String, byte[]> run() {
+		Map<String, byte[]> out;
+		do
+			out = pass();
+		while (out == null);
+		return out;
+	}
+
+	/** Null: a method came out too large; once more, with that known. */
+	private Map<String, byte[]> pass() {
+		graph = new CallGraph(hierarchy);
+		report = new Report();
+		nodes.clear();
+		dirty.clear();
+		for (ClassInfo c : translated)
+			c.suspends.keySet().forEach(k -> graph.addRoot(c.name, k));
 		files.forEach((name, file) -> {
+			report.before += file.length;
+			report.classes++;
+			hierarchy.add(file, ClassInfo.Kind.PROGRAM);
 			ClassNode n = read(file);
 			nodes.put(name, n);
 			if (replacements.apply(n))
@@ -136,6 +156,9 @@ public final class Translator {
 		for (ClassNode n : nodes.values()) {
 			report.methods += n.methods.size();
 			graph.addClass(n, options.conservative);
+			for (MethodNode m : n.methods)
+				if (large.refused(n.name + '.' + m.name + m.desc))
+					graph.node(n.name, m.name + m.desc).refuse();
 		}
 		for (Lambdas.Lambda l : lambdas) {
 			hierarchy.add(info(l.node));
@@ -199,13 +222,21 @@ public final class Translator {
 			if (n.suspends())
 				report.because(n.toString(), n.because());
 		Map<String, byte[]> out = new LinkedHashMap<>();
+		boolean again = false;
 		for (ClassNode n : nodes.values()) {
 			ClassRewriter r = new ClassRewriter(n, hierarchy, graph, replacements, report,
-				options.library);
+				options.library, large);
 			boolean changed = r.rewrite() | dirty.contains(n.name);
 			if (changed && files.containsKey(n.name))
 				keepSerialForm(n);
-			byte[] b = changed ? r.write() : files.get(n.name);
+			byte[] b;
+			try {
+				b = changed ? r.write() : files.get(n.name);
+			} catch (MethodTooLargeException e) {
+				large.found(n.name, e.getMethodName(), e.getDescriptor());
+				again = true;
+				continue;
+			}
 			out.put(n.name, b);
 			report.after += b.length;
 			if (changed)
@@ -217,7 +248,7 @@ public final class Translator {
 				report.added++;
 			}
 		}
-		return out;
+		return again ? null : out;
 	}
 
 	/** New methods change the default serialVersionUID: the old one is written down. */

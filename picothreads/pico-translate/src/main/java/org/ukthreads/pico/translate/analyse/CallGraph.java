@@ -53,6 +53,12 @@ public final class CallGraph {
 			return suspends;
 		}
 
+		/** Must not be translated: what it calls pins. */
+		public void refuse() {
+			never = true;
+			suspends = false;
+		}
+
 		public boolean never() {
 			return never;
 		}

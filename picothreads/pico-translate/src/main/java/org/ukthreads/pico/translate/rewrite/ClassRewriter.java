@@ -5,12 +5,16 @@ import java.util.List;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassWriter;
 import org.objectweb.asm.Opcodes;
+import org.objectweb.asm.Type;
 import org.objectweb.asm.tree.AbstractInsnNode;
 import org.objectweb.asm.tree.AnnotationNode;
 import org.objectweb.asm.tree.ClassNode;
+import org.objectweb.asm.tree.InsnList;
+import org.objectweb.asm.tree.InsnNode;
 import org.objectweb.asm.tree.MethodInsnNode;
 import org.objectweb.asm.tree.MethodNode;
 import org.objectweb.asm.tree.TryCatchBlockNode;
+import org.objectweb.asm.tree.VarInsnNode;
 import org.objectweb.asm.tree.analysis.AnalyzerException;
 import org.ukthreads.pico.translate.Report;
 import org.ukthreads.pico.translate.analyse.CallGraph;
@@ -20,9 +24,6 @@ import org.ukthreads.pico.translate.read.Hierarchy;
 
 /** One class: its suspending methods are split, the others are bracketed where they pin. */
 public final class ClassRewriter {
-	/** A method above this many bytes of code is not translated but pinned. */
-	static final int MAX_CODE = 65_000;
-
 	final ClassNode node;
 	final Hierarchy hierarchy;
 	final CallGraph graph;
@@ -30,21 +31,29 @@ public final class ClassRewriter {
 	final Report report;
 	final Companion companion;
 	private final boolean library;
+	private final Large large;
 	private int resumers;
 
 	public ClassRewriter(ClassNode node, Hierarchy hierarchy, CallGraph graph,
-			Replacements replacements, Report report, boolean library) {
+			Replacements replacements, Report report, boolean library, Large large) {
 		this.node = node;
 		this.hierarchy = hierarchy;
 		this.graph = graph;
 		this.replacements = replacements;
 		this.report = report;
 		this.library = library;
+		this.large = large;
 		companion = new Companion(node);
 	}
 
+	int parts(MethodNode m) {
+		return large.parts(node.name + '.' + m.name + m.desc);
+	}
+
 	String resumerName(MethodNode m) {
-		return "pico$" + m.name.replace('<', '_').replace('>', '_') + "$" + resumers++;
+		String name = "pico$" + m.name.replace('<', '_').replace('>', '_') + "$" + resumers++;
+		large.resumes(node.name + '.' + name, node.name + '.' + m.name + m.desc);
+		return name;
 	}
 
 	/** A call that is not a site but may come back into the program. */
@@ -74,7 +83,9 @@ public final class ClassRewriter {
 				continue;
 			any |= guard(m);
 			try {
-				if (n.pinned())
+				if (large.refused(n.toString()))
+					any |= wrap(m, added);
+				else if (n.pinned())
 					any |= pinAll(m);
 				else if (n.suspends())
 					any |= split(m, added);
@@ -90,11 +101,9 @@ public final class ClassRewriter {
 
 	private boolean split(MethodNode m, List<MethodNode> added) throws AnalyzerException {
 		int before = companion.sites();
-		MethodNode copy = new MethodRewriter(this, m).rewrite(Hash.of(m));
+		added.addAll(new MethodRewriter(this, m).rewrite(Hash.of(m)));
 		if (companion.sites() == before)
 			return true;
-		if (copy != null)
-			added.add(copy);
 		report.translated(node.name, m.name + m.desc);
 		if (library) {
 			if (m.invisibleAnnotations == null)
@@ -123,6 +132,43 @@ public final class ClassRewriter {
 			any = true;
 		}
 		return any;
+	}
+
+	/** Too large for handlers: the body moves, untouched, into a pinned bracket. */
+	private boolean wrap(MethodNode m, List<MethodNode> added) {
+		MethodNode body = new MethodNode(Opcodes.ASM9, m.access & ~(Opcodes.ACC_PUBLIC
+			| Opcodes.ACC_PROTECTED | Opcodes.ACC_FINAL | Opcodes.ACC_SYNCHRONIZED)
+			| Opcodes.ACC_PRIVATE | Opcodes.ACC_SYNTHETIC, "pico$pinned$" + added.size(),
+			m.desc, null, m.exceptions.toArray(new String[0]));
+		body.instructions = m.instructions;
+		body.tryCatchBlocks = m.tryCatchBlocks;
+		body.maxLocals = m.maxLocals;
+		body.maxStack = m.maxStack;
+		added.add(body);
+		boolean st = (m.access & Opcodes.ACC_STATIC) != 0;
+		boolean itf = (node.access & Opcodes.ACC_INTERFACE) != 0;
+		m.instructions = new InsnList();
+		m.tryCatchBlocks = new ArrayList<>();
+		m.localVariables = null;
+		m.visibleLocalVariableAnnotations = null;
+		m.invisibleLocalVariableAnnotations = null;
+		int at = 0;
+		if (!st)
+			m.instructions.add(new VarInsnNode(Opcodes.ALOAD, at++));
+		for (Type t : Type.getArgumentTypes(m.desc)) {
+			m.instructions.add(new VarInsnNode(t.getOpcode(Opcodes.ILOAD), at));
+			at += t.getSize();
+		}
+		MethodInsnNode call = new MethodInsnNode(st ? Opcodes.INVOKESTATIC
+			: Opcodes.INVOKESPECIAL, node.name, body.name, body.desc, itf);
+		m.instructions.add(call);
+		m.instructions.add(new InsnNode(Type.getReturnType(m.desc)
+			.getOpcode(Opcodes.IRETURN)));
+		m.maxLocals = at;
+		MethodRewriter.pinCall(m, call);
+		report.refused(node.name + '.' + m.name + m.desc,
+			"over 64 KB with handlers; runs pinned");
+		return true;
 	}
 
 	/** A method that never suspends itself: only calls that may come back are bracketed. */

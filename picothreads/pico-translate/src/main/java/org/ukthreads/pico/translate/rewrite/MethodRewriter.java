@@ -127,7 +127,7 @@ final class MethodRewriter {
 	private final List<MethodInsnNode> pinned = new ArrayList<>();
 
 	/** Splits the method; the result is the resume method, or null when nothing can. */
-	MethodNode rewrite(long hash) throws AnalyzerException {
+	List<MethodNode> rewrite(long hash) throws AnalyzerException {
 		delayNews();
 		analyse();
 		List<Plan> plans = plan();
@@ -136,7 +136,7 @@ final class MethodRewriter {
 		m.maxLocals = Math.max(m.maxLocals, maxTemp);
 		if (sites.isEmpty()) {
 			pinCalls();
-			return null;
+			return List.of();
 		}
 		boolean tails = isGlue() && sites.stream().allMatch(this::isTail);
 		String resumer = tails ? null : owner.resumerName(m);
@@ -148,10 +148,51 @@ final class MethodRewriter {
 		for (Site s : sites)
 			s.index = owner.companion.site(lineOf(s.call), kind(s.call), s.call.owner,
 				s.call.name, s.call.desc, describe(s));
-		MethodNode copy = tails ? null : copy(resumer);
+		List<MethodNode> made = tails ? List.of() : copies(resumer);
 		handlers(m, sites, null, -1);
 		pinCalls();
-		return copy;
+		return made;
+	}
+
+	/** One copy, or several and a method that chooses, where one would be too large. */
+	private List<MethodNode> copies(String resumer) {
+		int parts = Math.min(owner.parts(m), sites.size());
+		if (parts <= 1)
+			return List.of(copy(resumer, sites));
+		List<MethodNode> made = new ArrayList<>();
+		MethodNode choose = empty(resumer);
+		made.add(choose);
+		int step = (sites.size() + parts - 1) / parts;
+		LabelNode[] to = new LabelNode[sites.size()];
+		InsnList l = new InsnList();
+		for (int k = 0; k < sites.size(); k += step) {
+			MethodNode part = copy(resumer + "$" + k / step,
+				sites.subList(k, Math.min(k + step, sites.size())));
+			made.add(part);
+			LabelNode at = new LabelNode();
+			java.util.Arrays.fill(to, k, Math.min(k + step, sites.size()), at);
+			l.add(at);
+			l.add(new VarInsnNode(Opcodes.ILOAD, 0));
+			l.add(constant(k));
+			l.add(new InsnNode(Opcodes.ISUB));
+			l.add(new VarInsnNode(Opcodes.ALOAD, 1));
+			l.add(new VarInsnNode(Opcodes.ALOAD, 2));
+			l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, owner.node.name, part.name,
+				part.desc, (owner.node.access & Opcodes.ACC_INTERFACE) != 0));
+			l.add(new InsnNode(Opcodes.IRETURN));
+		}
+		choose.instructions.add(new VarInsnNode(Opcodes.ILOAD, 0));
+		choose.instructions.add(new TableSwitchInsnNode(0, to.length - 1, to[0], to));
+		choose.instructions.add(l);
+		choose.maxLocals = 3;
+		choose.maxStack = 3;
+		return made;
+	}
+
+	private MethodNode empty(String name) {
+		boolean itf = (owner.node.access & Opcodes.ACC_INTERFACE) != 0;
+		return new MethodNode(Opcodes.ASM9, Opcodes.ACC_STATIC | Opcodes.ACC_SYNTHETIC
+			| (itf ? Opcodes.ACC_PUBLIC : 0), name, Companion.RESUME_DESC, null, null);
 	}
 
 	/** Made by compilers or by us: nobody misses it in a dump. */
@@ -695,17 +736,19 @@ final class MethodRewriter {
 
 	private final Map<Site, MethodInsnNode> copies = new HashMap<>();
 
-	private MethodNode copy(String name) {
-		boolean itf = (owner.node.access & Opcodes.ACC_INTERFACE) != 0;
-		MethodNode r = new MethodNode(Opcodes.ASM9, Opcodes.ACC_STATIC | Opcodes.ACC_SYNTHETIC
-			| (itf ? Opcodes.ACC_PUBLIC : 0), name, Companion.RESUME_DESC, null, null);
+	/** The copy that is entered at these sites. */
+	private MethodNode copy(String name, List<Site> entries) {
+		MethodNode r = empty(name);
+		copies.clear();
+		for (Site s : sites)
+			s.resume = null;
 		int f = Math.max(m.maxLocals, 3);
 		int t = f + 1;
 		Map<LabelNode, LabelNode> map = new HashMap<>();
 		for (AbstractInsnNode i : m.instructions)
 			if (i instanceof LabelNode)
 				map.put((LabelNode) i, new LabelNode());
-		prologue(r.instructions, f, t);
+		prologue(r.instructions, entries, f, t);
 		Map<AbstractInsnNode, Site> at = new LinkedHashMap<>();
 		for (Site s : sites)
 			at.put(s.call, s);
@@ -723,7 +766,8 @@ final class MethodRewriter {
 			Site s = at.get(i);
 			if (s != null) {
 				copies.put(s, (MethodInsnNode) n);
-				resumePoint(r.instructions, s, t);
+				if (s.resume != null)
+					resumePoint(r.instructions, s, t);
 			} else if (pinned.contains(i)) {
 				pins.add((MethodInsnNode) n);
 			}
@@ -742,12 +786,12 @@ final class MethodRewriter {
 		return r;
 	}
 
-	private void prologue(InsnList l, int f, int t) {
+	private void prologue(InsnList l, List<Site> entries, int f, int t) {
 		l.add(new VarInsnNode(Opcodes.ALOAD, 1));
 		l.add(new VarInsnNode(Opcodes.ASTORE, f));
 		l.add(new VarInsnNode(Opcodes.ALOAD, 2));
 		l.add(new VarInsnNode(Opcodes.ASTORE, t));
-		LabelNode[] entry = new LabelNode[sites.size()];
+		LabelNode[] entry = new LabelNode[entries.size()];
 		for (int k = 0; k < entry.length; k++)
 			entry[k] = new LabelNode();
 		if (entry.length > 1) {
@@ -755,7 +799,7 @@ final class MethodRewriter {
 			l.add(new TableSwitchInsnNode(0, entry.length - 1, entry[0], entry));
 		}
 		for (int k = 0; k < entry.length; k++) {
-			Site s = sites.get(k);
+			Site s = entries.get(k);
 			l.add(entry[k]);
 			restore(l, s, f);
 			for (AbstractInsnNode b : s.below)

@@ -1,0 +1,74 @@
+package org.ukthreads.pico.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.File;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * The same Java 8 programs on every JDK that is found: -Dpico.jdks=HOME:HOME..., and what
+ * lies in /usr/lib/jvm. Skipped, and said so, where there is none but this one.
+ */
+final class JdksTest {
+	@TempDir
+	Path dir;
+
+	private static List<Path> javas() throws Exception {
+		List<Path> l = new ArrayList<>();
+		for (String h : System.getProperty("pico.jdks", "").split(File.pathSeparator))
+			if (!h.isEmpty())
+				l.add(Paths.get(h));
+		if (Files.isDirectory(Paths.get("/usr/lib/jvm")))
+			try (Stream<Path> s = Files.list(Paths.get("/usr/lib/jvm"))) {
+				s.filter(p -> !Files.isSymbolicLink(p)).forEach(l::add);
+			}
+		return l.stream().map(p -> p.resolve("bin/java")).filter(Files::isExecutable)
+			.collect(Collectors.toList());
+	}
+
+	@Test
+	void java_8_programs_print_the_same_on_every_jdk() throws Exception {
+		List<Path> javas = javas();
+		assumeTrue(javas.size() > 1, "no other JDK: set -Dpico.jdks");
+		Path src = Paths.get("src/test/java/org/ukthreads/fixtures");
+		for (String name : new String[] {"Constructs", "Concurrency", "Making"}) {
+			Path out = Files.createDirectories(dir.resolve(name));
+			String text = new String(Files.readAllBytes(src.resolve(name + ".java")), "UTF-8");
+			Harness.compile(out, name, text, "--release", "8");
+			String main = "org.ukthreads.fixtures." + name;
+			String want = sorted(Harness.plain(out, main));
+			for (Path java : javas)
+				assertEquals(want, sorted(run(java, out, main)), java + " " + name);
+		}
+	}
+
+	private static String sorted(String s) {
+		return Arrays.stream(s.split("\n")).sorted().collect(Collectors.joining("\n"));
+	}
+
+	private String run(Path java, Path classes, String main) throws Exception {
+		Path out = dir.resolve("out");
+		List<String> c = new ArrayList<>(List.of(java.toString(), "-Xverify:all", "-cp",
+			System.getProperty("java.class.path"), "org.ukthreads.pico.cli.Main", "run",
+			"-cp", classes.toString(), main));
+		Process p = new ProcessBuilder(c).redirectOutput(out.toFile())
+			.redirectError(dir.resolve("err").toFile()).start();
+		if (!p.waitFor(60, TimeUnit.SECONDS)) {
+			p.destroyForcibly();
+			throw new AssertionError(java + " hangs");
+		}
+		return new String(Files.readAllBytes(out), "UTF-8")
+			+ (p.exitValue() == 0 ? "" : new String(Files.readAllBytes(dir.resolve("err"))));
+	}
+}

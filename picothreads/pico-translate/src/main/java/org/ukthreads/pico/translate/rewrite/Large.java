@@ -1,0 +1,47 @@
+package org.ukthreads.pico.translate.rewrite;
+
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Methods that came out over the 64 KB of a method. A resume copy is cut into 2, 4.. 32
+ * parts by entry (each part loses what it cannot reach); a body that is too large with
+ * its handlers, or a copy that parts do not help, runs pinned. The translation is run
+ * again after each finding; there are few such methods.
+ */
+public final class Large {
+	private static final int MAX_PARTS = 32;
+	private final Map<String, Integer> parts = new HashMap<>();
+	private final Set<String> refused = new HashSet<>();
+	/** Resume method to the method it resumes. */
+	private final Map<String, String> resumes = new HashMap<>();
+
+	int parts(String method) {
+		return parts.getOrDefault(method, 1);
+	}
+
+	public boolean refused(String method) {
+		return refused.contains(method);
+	}
+
+	void resumes(String resumer, String method) {
+		resumes.put(resumer, method);
+	}
+
+	/** A method of the output is too large. */
+	public void found(String owner, String name, String desc) {
+		String key = owner + '.' + name;
+		String of = null;
+		for (Map.Entry<String, String> e : resumes.entrySet())
+			if (key.equals(e.getKey()) || key.startsWith(e.getKey() + "$"))
+				of = e.getValue();
+		if (of == null)
+			refused.add(owner + '.' + name + desc);
+		else if (parts(of) >= MAX_PARTS)
+			refused.add(of);
+		else
+			parts.put(of, parts(of) * 2);
+	}
+}
