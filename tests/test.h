@@ -32,6 +32,12 @@
 		putchar('\n'); \
 		exit(77); \
 	} while (0)
+/* Wait until c holds; the test's time limit is the only limit. */
+#define UNTIL(c) \
+	do { \
+		while (!(c)) \
+			uk_sleep(UK_MS / 4); \
+	} while (0)
 #define RUN(fn) \
 	do { \
 		fn(); \

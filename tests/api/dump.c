@@ -46,6 +46,24 @@ __attribute__((noinline)) void *computes_for_ever(void *arg)
 	return arg;
 }
 
+static int waits_on_mutex(const uk_thread_info *i, void *arg)
+{
+	(void)arg;
+	return !strcmp(i->name, "waiter") && !strcmp(i->waits, "mutex");
+}
+
+static int reads(const uk_thread_info *i, void *arg)
+{
+	(void)arg;
+	return !strcmp(i->name, "reader") && !strcmp(i->waits, "io");
+}
+
+static int runs(const uk_thread_info *i, void *arg)
+{
+	(void)arg;
+	return !strcmp(i->name, "hog") && !strcmp(i->state, "running");
+}
+
 static uk_thread *start(const char *name, void *(*fn)(void *))
 {
 	uk_attr a = UK_ATTR_INIT;
@@ -151,7 +169,9 @@ int main(void)
 	t[1] = start("waiter", waits_for_the_mutex);
 	t[2] = start("reader", reads_the_pipe);
 	t[3] = start("hog", computes_for_ever);
-	uk_sleep(60 * UK_MS);
+	UNTIL(uk_thread_each(waits_on_mutex, NULL));
+	UNTIL(uk_thread_each(reads, NULL));
+	UNTIL(uk_thread_each(runs, NULL));
 	RUN(the_dump_tells_it_all);
 	RUN(sigquit_dumps);
 	RUN(the_program_can_look_itself);

@@ -6,6 +6,35 @@
 
 #include "test.h"
 
+struct want {
+	const char *state;
+	uint64_t id;
+};
+
+static int in_state(const uk_thread_info *i, void *arg)
+{
+	const struct want *w = arg;
+
+	return i->id == w->id && !strcmp(i->state, w->state);
+}
+
+/* Is t in that state now, as the dump would say? */
+static int is(uk_thread *t, const char *state)
+{
+	struct want w = { state, uk_thread_id(t) };
+
+	return uk_thread_each(in_state, &w);
+}
+
+static uint32_t go;
+
+static void *until_go(void *arg)
+{
+	while (!__atomic_load_n(&go, __ATOMIC_SEQ_CST))
+		uk_sleep(UK_MS / 2);
+	return arg;
+}
+
 static void *give_back(void *arg)
 {
 	return arg;
@@ -102,9 +131,11 @@ static void join_times_out_and_may_be_repeated(void)
 	uk_thread *t;
 	void *r;
 
-	CHECK_EQ(uk_thread_create(&t, NULL, sleep_ms, (void *)60), 0);
+	go = 0;
+	CHECK_EQ(uk_thread_create(&t, NULL, until_go, NULL), 0);
 	CHECK_EQ(uk_thread_join_until(t, &r, uk_after(5 * UK_MS)), -ETIMEDOUT);
 	CHECK_EQ(uk_thread_join_until(t, &r, uk_after(5 * UK_MS)), -ETIMEDOUT);
+	go = 1;
 	CHECK_EQ(uk_thread_join(t, &r), 0);
 	CHECK(r == NULL);
 }
@@ -125,10 +156,12 @@ static void only_one_joins_and_nobody_himself(void)
 	uk_thread *t, *j;
 	void *r;
 
-	CHECK_EQ(uk_thread_create(&t, NULL, sleep_ms, (void *)50), 0);
+	go = 0;
+	CHECK_EQ(uk_thread_create(&t, NULL, until_go, NULL), 0);
 	CHECK_EQ(uk_thread_create(&j, NULL, join_arg, t), 0);
-	uk_sleep(10 * UK_MS);
+	UNTIL(is(j, "parked"));
 	CHECK_EQ(uk_thread_join(t, NULL), -EINVAL);
+	go = 1;
 	CHECK_EQ(uk_thread_join(j, &r), 0);
 	CHECK(r == NULL);
 	CHECK_EQ(uk_thread_create(&t, NULL, join_self, NULL), 0);
@@ -174,7 +207,7 @@ static void suspend_stops_and_resume_continues(void)
 	while (!__atomic_load_n(&beats, __ATOMIC_SEQ_CST))
 		uk_sleep(UK_MS);
 	CHECK_EQ(uk_thread_suspend(t), 0);
-	uk_sleep(20 * UK_MS);
+	UNTIL(is(t, "suspended"));
 	seen = beats;
 	uk_sleep(20 * UK_MS);
 	CHECK_EQ(beats, seen);
@@ -199,7 +232,7 @@ static void a_thread_may_suspend_itself(void)
 
 	ran = 0;
 	CHECK_EQ(uk_thread_create(&t, NULL, suspend_self, NULL), 0);
-	uk_sleep(20 * UK_MS);
+	UNTIL(is(t, "suspended"));
 	CHECK_EQ(ran, 0);
 	CHECK_EQ(uk_thread_resume(t), 0);
 	CHECK_EQ(uk_thread_join(t, NULL), 0);

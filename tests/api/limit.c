@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stack limit: the creator waits, as in the founding model, or gets -EAGAIN. */
 #include <errno.h>
+#include <pthread.h>
+#include <unistd.h>
 #include <uk/uk.h>
 
 #include "test.h"
@@ -43,16 +45,28 @@ static void creators_wait_for_a_free_stack(void)
 		uk_sleep(UK_MS);
 }
 
+static uint32_t go;
+
 static void *fills(void *arg)
 {
-	uk_sleep(30 * UK_MS);
+	while (!__atomic_load_n(&go, __ATOMIC_SEQ_CST))
+		uk_sleep(UK_MS);
 	return arg;
+}
+
+static void *opens_the_door(void *arg)
+{
+	(void)arg;
+	usleep(20000);
+	__atomic_store_n(&go, 1, __ATOMIC_SEQ_CST);
+	return NULL;
 }
 
 static void nowait_gives_eagain(void)
 {
 	uk_attr a = UK_ATTR_INIT;
 	uk_thread *t[3], *u;
+	pthread_t door;
 
 	while (uk_sleep(UK_MS), __atomic_load_n(&alive, __ATOMIC_SEQ_CST))
 		;
@@ -66,7 +80,10 @@ static void nowait_gives_eagain(void)
 	uk_thread_set_deadline(uk_after(2 * UK_MS));
 	CHECK_EQ(uk_thread_create(&u, NULL, fills, NULL), -ETIMEDOUT);
 	uk_thread_set_deadline(UK_FOREVER);
+	CHECK_EQ(pthread_create(&door, NULL, opens_the_door, NULL), 0);
 	CHECK_EQ(uk_thread_create(&u, NULL, fills, NULL), 0); /* waits */
+	CHECK_EQ(go, 1);
+	pthread_join(door, NULL);
 	for (int i = 0; i < 3; i++)
 		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
 	CHECK_EQ(uk_thread_join(u, NULL), 0);
