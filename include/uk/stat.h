@@ -58,7 +58,7 @@ UK_API int uk_vp_stats(const uk_vp *vp, uk_stats *s);
 UK_API const char *uk_reactor_name(void);
 
 /* Print every thread (state, what it waits for and who holds it, since when, creator,
- * backtrace) to fd. Also on SIGQUIT when UK_DUMP=1. Async-signal-safe. */
+ * backtrace) to fd. Also on SIGQUIT, unless UK_DUMP=0. Async-signal-safe. */
 UK_API void uk_dump(int fd);
 
 /* For status pages and tools: call fn for every thread until it returns non-zero. The
