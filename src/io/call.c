@@ -31,7 +31,7 @@
 
 #define PAUSE (NS_PER_MS / 2)
 
-uint8_t io_hints[IO_HINTS];
+uint16_t io_hints[IO_HINTS];
 
 /* -- the forms of a call -- */
 

@@ -23,9 +23,11 @@
 
 static long read_stream_or_file(struct uk_thread *t, struct io_op *op, unsigned hint)
 {
-	if (!(hint & HINT_STREAM) || (hint & HINT_MORE)) {
+	if (!(hint & HINT_STREAM) || io_hint_likely(op->fd)) {
 		long r = io_try(t, op);
 
+		if (hint & HINT_STREAM)
+			io_hint_tried(op->fd, r != -EAGAIN);
 		if (r != -EAGAIN && r != -EOPNOTSUPP) {
 			COUNT(t, io_inline);
 			return r;
@@ -54,6 +56,7 @@ static long read_op(struct uk_thread *t, struct io_op *op, const struct iovec *v
 	if (r < 0)
 		return r;
 	want = io_iov_len(v, n);
+	hint = load_relaxed(io_hint(op->fd)); /* it may have been looked at meanwhile */
 	if (!(hint & HINT_STREAM) && (size_t)r != want) {
 		/* once for each new stream, and at the end of each file */
 		hint = io_is_file(t, op->fd) ? HINT_FILE : HINT_STREAM;

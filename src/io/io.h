@@ -30,27 +30,63 @@
 
 /* -- hints: what a descriptor number was when we last looked --
  *
+ *	15 ....... 8 | 7 ... 4 | 3    2    1    0
+ *	tries to skip  misses    SOCK MORE FILE STREAM
+ *
  * Racy, shared by numbers that are equal mod IO_HINTS, out of date when somebody closes
- * behind our back. They choose between ways that are all right; none is trusted. */
+ * behind our back. They choose between ways that are all right; none is trusted.
+ *
+ * The SPIN heuristic: a read is tried at once when the last one filled its buffer. Where
+ * that proves wrong (a protocol of small fixed messages fills its buffer each time), the
+ * next 1, 3, 7 ... 127 chances are let pass; a success forgets that. */
 #define IO_HINTS 65536u
 #define HINT_STREAM 1u /* no position: pipe, socket, tty, ... */
 #define HINT_FILE 2u   /* regular, block device, directory */
-#define HINT_SOCK 8u   /* a call for sockets has worked */
 #define HINT_MORE 4u   /* the last read filled its buffer: the next one likely succeeds */
+#define HINT_SOCK 8u   /* a call for sockets has worked */
+#define HINT_FLAGS 15u
+#define HINT_MISSES(h) (((h) >> 4) & 15u)
+#define HINT_SKIP 0x100u
+#define HINT_MISSES_MAX 7u
 
-extern uint8_t io_hints[IO_HINTS];
+extern uint16_t io_hints[IO_HINTS];
 
-static inline uint8_t *io_hint(int fd)
+static inline uint16_t *io_hint(int fd)
 {
 	return &io_hints[(unsigned)fd % IO_HINTS];
 }
 
-static inline void io_hint_set(int fd, unsigned hint)
+static inline void io_hint_store(int fd, unsigned h)
 {
-	uint8_t *h = io_hint(fd);
+	if (load_relaxed(io_hint(fd)) != h)
+		store_relaxed(io_hint(fd), (uint16_t)h);
+}
 
-	if (load_relaxed(h) != hint)
-		store_relaxed(h, (uint8_t)hint);
+/* Change the flags; 0 forgets everything. */
+static inline void io_hint_set(int fd, unsigned flags)
+{
+	io_hint_store(fd, flags ? (load_relaxed(io_hint(fd)) & ~HINT_FLAGS) | flags : 0);
+}
+
+/* Shall this read be tried? */
+static inline bool io_hint_likely(int fd)
+{
+	unsigned h = load_relaxed(io_hint(fd));
+
+	if (!(h & HINT_MORE))
+		return false;
+	if (h >= HINT_SKIP)
+		io_hint_store(fd, h - HINT_SKIP);
+	return h < HINT_SKIP;
+}
+
+/* It was, and this came of it. */
+static inline void io_hint_tried(int fd, bool hit)
+{
+	unsigned h = load_relaxed(io_hint(fd));
+	unsigned misses = hit ? 0 : MIN(HINT_MISSES(h) + 1, HINT_MISSES_MAX);
+
+	io_hint_store(fd, ((1u << misses) - 1) * HINT_SKIP | misses << 4 | (h & HINT_FLAGS));
 }
 
 /* Remember after a read of n bytes that gave r: what it is, and whether more is likely. */

@@ -55,11 +55,19 @@ static long at_once(struct uk_thread *t, struct io_op *op)
 
 static long recv_op(struct uk_thread *t, struct io_op *op)
 {
-	unsigned hint = load_relaxed(io_hint(op->fd));
+	bool known = load_relaxed(io_hint(op->fd)) & HINT_SOCK;
 
 	/* unknown: epoll would wait for an event of a descriptor that is no socket at all */
-	if (!(hint & HINT_SOCK) || (hint & HINT_MORE))
-		return io_do(t, op, IO_CLASS_NET);
+	if (!known || io_hint_likely(op->fd)) {
+		long r = io_try(t, op);
+
+		if (known)
+			io_hint_tried(op->fd, r != -EAGAIN);
+		if (r != -EAGAIN) {
+			COUNT(t, io_inline);
+			return r;
+		}
+	}
 	return io_wait_op(t, op, IO_CLASS_NET);
 }
 
