@@ -39,7 +39,7 @@ public final class Dump {
 	private static void frame(Frame f, StringBuilder b) {
 		b.append("\tat ").append(f.site.element()).append('\n');
 		for (Site.Variable v : f.site.variables()) {
-			if (v.name.isEmpty())
+			if (v.name.trim().isEmpty())
 				continue;
 			b.append("\t\t").append(v.name).append(" = ").append(show(v.in(f)))
 				.append('\n');

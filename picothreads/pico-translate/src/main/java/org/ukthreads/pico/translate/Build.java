@@ -25,13 +25,19 @@ public final class Build {
 	/** Arguments: the folder, and the class path that it was compiled with. */
 	public static void main(String[] args) throws IOException {
 		Path dir = Paths.get(args[0]);
-		ClassPath program = new ClassPath(List.of(dir));
 		List<Path> path = new ArrayList<>();
 		for (String p : args[1].split(File.pathSeparator))
 			if (!Paths.get(p).equals(dir))
 				path.add(Paths.get(p));
 		Translator.Options o = new Translator.Options();
 		o.library = true;
+		System.out.print(inPlace(dir, path, o).text(Boolean.getBoolean("pico.details")));
+	}
+
+	/** Translates a folder of classes in place. */
+	public static Report inPlace(Path dir, List<Path> path, Translator.Options o)
+			throws IOException {
+		ClassPath program = new ClassPath(List.of(dir));
 		ClassPath libraries = new ClassPath(path);
 		Translator t = new Translator(o, name -> {
 			byte[] b = libraries.entries().get(name + ".class");
@@ -40,8 +46,8 @@ public final class Build {
 		libraries.rules().forEach(t::rules);
 		program.rules().forEach(t::rules);
 		libraries.entries().forEach((name, b) -> {
-			if (ClassPath.isClass(name) && ClassPath.isPico(name)
-					&& !ClassPath.isTool(name))
+			if (ClassPath.isClass(name) && !ClassPath.isTool(name)
+					&& (ClassPath.isPico(name) || isTranslated(b)))
 				t.library(b);
 		});
 		program.entries().forEach((name, b) -> {
@@ -52,12 +58,16 @@ public final class Build {
 			else
 				t.add(b);
 		});
-		for (Map.Entry<String, byte[]> e : t.run().entrySet())
-			Files.write(dir.resolve(e.getKey() + ".class"), e.getValue());
-		System.out.print(t.report().text(Boolean.getBoolean("pico.details")));
+		for (Map.Entry<String, byte[]> e : t.run().entrySet()) {
+			Path f = dir.resolve(e.getKey() + ".class");
+			Files.createDirectories(f.getParent());
+			Files.write(f, e.getValue());
+		}
+		return t.report();
 	}
 
-	private static boolean isTranslated(byte[] file) {
+	/** Has it been through here? */
+	public static boolean isTranslated(byte[] file) {
 		boolean[] is = new boolean[1];
 		ClassReader r = new ClassReader(file);
 		is[0] = r.getClassName().endsWith("$$Pico");

@@ -83,17 +83,21 @@ public final class Translator {
 		libraries.rules().forEach(t::rules);
 		program.rules().forEach(t::rules);
 		libraries.entries().forEach((name, b) -> {
-			if (ClassPath.isClass(name) && ClassPath.isPico(name)
-					&& !ClassPath.isTool(name))
+			if (ClassPath.isClass(name) && !ClassPath.isTool(name)
+					&& (ClassPath.isPico(name) || Build.isTranslated(b)))
 				t.library(b);
 		});
 		program.entries().forEach((name, b) -> {
 			if (!ClassPath.isClass(name) || ClassPath.isTool(name))
 				return;
-			if (ClassPath.isPico(name) && !options.library)
+			if (ClassPath.isPico(name) && !options.library) {
 				t.library(b);
-			else
+			} else if (Build.isTranslated(b)) {
+				t.library(b);
+				t.asTheyAre.put(name.substring(0, name.length() - 6), b);
+			} else {
 				t.add(b);
+			}
 		});
 		return t;
 	}
@@ -109,6 +113,9 @@ public final class Translator {
 		translated.add(c);
 	}
 
+	/** Translated classes among the program's: they go along unchanged. */
+	private final Map<String, byte[]> asTheyAre = new LinkedHashMap<>();
+
 	/** A class of the program. */
 	public void add(byte[] file) {
 		ClassReader r = new ClassReader(file);
@@ -123,6 +130,7 @@ public final class Translator {
 		do
 			out = pass();
 		while (out == null);
+		out.putAll(asTheyAre);
 		return out;
 	}
 
