@@ -80,7 +80,7 @@ static void report_stall(struct uk_vp *vp, struct carrier *c, int64_t for_ns)
 {
 	const struct uk_thread *t = load_relaxed(&c->current);
 
-	vp->stalls++;
+	bump(&vp->stalls, 1);
 	uk_warn("stall: vp %u has not switched for %ld ms though work waits; carrier %d runs "
 		"thread %lu \"%s\"%s (UK_STALL sets this limit)",
 		vp->id, (long)(for_ns / NS_PER_MS), c->tid, (unsigned long)t->id,
@@ -104,8 +104,8 @@ static bool take(struct uk_vp *vp, struct carrier *c, bool hog)
 		}
 		return false;
 	}
-	vp->handoffs++;
-	vp->handoffs_hog += hog;
+	bump(&vp->handoffs, 1);
+	bump(&vp->handoffs_hog, hog);
 	return true;
 }
 
@@ -188,7 +188,7 @@ static void *monitor_main(void *arg UNUSED)
 		bool found = false;
 
 		sys4(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, NULL);
-		monitor_passes++;
+		bump(&monitor_passes, 1);
 		now = sys_now();
 		for (uint32_t i = 0; i < n; i++)
 			found |= look(vp_all[i], now);

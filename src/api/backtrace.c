@@ -14,17 +14,16 @@
 
 #define FRAMES_MAX 64
 
-/* name, off: what the unwinder knows of functions that are not exported, or NULL. */
-static void print_frame(int fd, int n, uintptr_t ip, const char *name, uintptr_t off)
+/* Names of exported functions only: asking the unwinder for the others would allocate, and
+ * the code that a signal interrupted may be malloc itself. addr2line and the gdb script know
+ * them all. */
+static void print_frame(int fd, int n, uintptr_t ip)
 {
 	Dl_info i;
 
 	/* ip - 1: the call, not what follows it */
 	if (dladdr((const void *)(ip - 1), &i) && i.dli_fname) {
-		if (name)
-			fmt_fd(fd, "      #%d %#lx %s+%#lx (%s)\n", n, (unsigned long)ip, name,
-			       (unsigned long)off, i.dli_fname);
-		else if (i.dli_sname)
+		if (i.dli_sname)
 			fmt_fd(fd, "      #%d %#lx %s+%#lx (%s)\n", n, (unsigned long)ip,
 			       i.dli_sname, (unsigned long)(ip - (uintptr_t)i.dli_saddr),
 			       i.dli_fname);
@@ -43,8 +42,7 @@ static void print_frame(int fd, int n, uintptr_t ip, const char *name, uintptr_t
 static void walk(int fd, unw_context_t *uc, bool signal_frame)
 {
 	unw_cursor_t c;
-	unw_word_t ip, off = 0;
-	char name[96];
+	unw_word_t ip;
 	int n = 0;
 
 	if (unw_init_local2(&c, uc, signal_frame ? UNW_INIT_SIGNAL_FRAME : 0))
@@ -52,9 +50,7 @@ static void walk(int fd, unw_context_t *uc, bool signal_frame)
 	do {
 		if (unw_get_reg(&c, UNW_REG_IP, &ip) || !ip)
 			break;
-		if (unw_get_proc_name(&c, name, sizeof(name), &off) < 0)
-			name[0] = 0;
-		print_frame(fd, n++, ip, name[0] ? name : NULL, off);
+		print_frame(fd, n++, ip);
 	} while (n < FRAMES_MAX && unw_step(&c) > 0);
 }
 
@@ -73,7 +69,7 @@ void backtrace_parked(int fd, const struct uk_thread *t)
 	uc.uc_mcontext.gregs[REG_RBP] = (greg_t)r.fp;
 	walk(fd, &uc, false);
 #else
-	print_frame(fd, 0, r.ip, NULL, 0);
+	print_frame(fd, 0, r.ip);
 #endif
 }
 
@@ -87,7 +83,7 @@ static void walk_fp(int fd, uintptr_t ip, uintptr_t fp, uintptr_t low, uintptr_t
 	for (int n = 0; n < FRAMES_MAX && ip; n++) {
 		const uintptr_t *f = (const uintptr_t *)fp;
 
-		print_frame(fd, n, ip, NULL, 0);
+		print_frame(fd, n, ip);
 		if (fp < low || fp + 16 > high || (fp & 7))
 			return;
 		ip = f[1];

@@ -56,6 +56,9 @@ extern uint32_t fence_word;
 /* The compiler alone: orders plain stores against a remote membarrier(2). */
 #define fence_compiler() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
+/* A counter with one writer and racy readers. */
+#define bump(p, n) store_relaxed((p), load_relaxed(p) + (n))
+
 static inline void cpu_relax(void)
 {
 #if defined(__x86_64__)

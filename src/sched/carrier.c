@@ -88,7 +88,7 @@ static void wait_for_vp(struct carrier *c)
 	if (orphans) {
 		struct uk_vp *vp = orphans;
 
-		orphans = vp->next_orphan;
+		store_relaxed(&orphans, vp->next_orphan);
 		c->vp = vp;
 		store_release(&vp->owner, (uintptr_t)c);
 		lock_release(&spares_lock);
@@ -97,7 +97,7 @@ static void wait_for_vp(struct carrier *c)
 	c->wake = 0;
 	c->next_spare = spares;
 	spares = c;
-	spares_count++;
+	bump(&spares_count, 1);
 	lock_release(&spares_lock);
 	while (!load_acquire(&c->wake))
 		sys_futex_wait(&c->wake, 0, TIME_NEVER);
@@ -192,7 +192,7 @@ static void *maker_main(void *arg UNUSED)
 				sys_futex_wait(&maker_word, 0, sys_now() + 100 * NS_PER_MS);
 				continue;
 			}
-			spares_made++;
+			bump(&spares_made, 1);
 			/* it counts as a spare only once it has parked; give it the time */
 			for (int i = 0; i < 1000 && load_relaxed(&spares_count) < spares_target;
 			     i++)
@@ -240,14 +240,14 @@ void vp_give(struct uk_vp *vp)
 	s = spares;
 	if (s) {
 		spares = s->next_spare;
-		spares_count--;
+		store_relaxed(&spares_count, spares_count - 1);
 		s->vp = vp;
 		/* release: the new owner sees all that the old one did (pairs with enter) */
 		store_release(&vp->owner, (uintptr_t)s);
 	} else {
 		store_release(&vp->owner, 0);
 		vp->next_orphan = orphans;
-		orphans = vp;
+		store_relaxed(&orphans, vp);
 	}
 	lock_release(&spares_lock);
 	if (s) {
@@ -268,7 +268,7 @@ bool carrier_take_orphan(struct carrier *c, struct uk_vpset *only, struct uk_vp 
 	for (p = &orphans; (vp = *p); p = &vp->next_orphan) {
 		if ((only && vp->set != only) || (exactly && vp != exactly) || vp->reactive)
 			continue;
-		*p = vp->next_orphan;
+		store_relaxed(p, vp->next_orphan);
 		c->vp = vp;
 		store_release(&vp->owner, (uintptr_t)c);
 		break;
@@ -286,7 +286,8 @@ bool vp_revoke(struct uk_vp *vp, struct carrier *c)
 		return false;
 	sys2(SYS_membarrier, 8 /* PRIVATE_EXPEDITED */, 0);
 	old = revoking;
-	if (load_relaxed(&c->in_rt)) {
+	/* acquire: the next owner sees what c did before it left (pairs with rt_exit) */
+	if (load_acquire(&c->in_rt)) {
 		cas_seq_cst(&vp->owner, &old, mine); /* or it has reclaimed it already */
 		return false;
 	}
@@ -321,9 +322,9 @@ COLD void enter_slow(struct uk_thread *t, struct carrier *c)
 	if (carrier_take_orphan(c, t->vp->set, t->pinned)) {
 		carrier_bind(c, c->vp);
 		t->vp = c->vp;
-		c->vp->count.returns++;
+		bump(&c->vp->count.returns, 1);
 		return;
 	}
 	switch_to(c, t, &c->disp, POST_RETURN);
-	t->carrier->vp->count.returns++;
+	bump(&t->carrier->vp->count.returns, 1);
 }

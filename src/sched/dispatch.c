@@ -53,7 +53,7 @@ static bool suspend_here(struct uk_thread *t)
 	uint8_t old = SUSP_ASKED;
 
 	/* the state first: after the CAS uk_thread_resume may already run it */
-	t->state = T_SUSPENDED;
+	store_relaxed(&t->state, (uint8_t)T_SUSPENDED);
 	if (cas_acq_rel(&t->susp, &old, SUSP_HELD))
 		return true;
 	return false;
@@ -80,7 +80,7 @@ void enqueue(struct uk_vp *vp, struct uk_thread *t, bool lifo)
 {
 	if (unlikely(load_relaxed(&t->susp) == SUSP_ASKED) && suspend_here(t))
 		return;
-	t->state = T_READY;
+	store_relaxed(&t->state, (uint8_t)T_READY);
 	if (unlikely(t->pinned || t->vp->set != vp->set || vp->reactive)) {
 		if (t->pinned != vp || vp->reactive) {
 			inbox_push(t->pinned ? t->pinned : t->vp, t);
@@ -131,7 +131,7 @@ void queue_anywhere(struct uk_thread *t)
 {
 	if (unlikely(load_relaxed(&t->susp) == SUSP_ASKED) && suspend_here(t))
 		return;
-	t->state = T_READY;
+	store_relaxed(&t->state, (uint8_t)T_READY);
 	inbox_push(t->pinned ? t->pinned : t->vp, t);
 }
 
@@ -166,7 +166,7 @@ static unsigned drain_inbox(struct uk_vp *vp, struct uk_vp *v)
 			next = t->next;
 			tqueue_push(&vp->rq.pinned, t);
 		}
-	vp->count.inbox += n;
+	bump(&vp->count.inbox, n);
 	return n;
 }
 
@@ -260,15 +260,15 @@ void switch_to(struct carrier *c, struct uk_thread *from, struct uk_thread *to,
 	c->post_action = action;
 	store_relaxed(&c->current, to);
 	to->carrier = c;
-	to->state = T_RUNNING;
+	store_relaxed(&to->state, (uint8_t)T_RUNNING);
 	if (!tp) { /* light, or the dispatcher: the carrier's own TLS */
 		*c->self_slot = to;
 		tp = c->tp;
 	}
 	if (likely(c->vp)) {
 		if (to != &c->disp)
-			to->vp = c->vp;
-		store_relaxed(&c->vp->count.switches, c->vp->count.switches + 1);
+			store_relaxed(&to->vp, c->vp);
+		bump(&c->vp->count.switches, 1);
 	}
 	if (tp == c->tp_now)
 		tp = NULL;
@@ -291,11 +291,11 @@ bool sched_yield_now(struct uk_thread *t)
 	struct uk_vp *vp = c->vp;
 	struct uk_thread *to = next_thread(c);
 
-	vp->count.yields++;
+	bump(&vp->count.yields, 1);
 	if (to == &c->disp && vp->budget >= 0 && !load_relaxed(&vp->nudge) &&
 	    !load_relaxed(&vp->inbox) && !load_relaxed(&vp->pinbox))
 		return false; /* alone: the budget brings us to the dispatcher in time */
-	t->since = vp->clock;
+	store_relaxed(&t->since, vp->clock);
 	switch_to(c, t, to, t->pinned && t->pinned != vp ? POST_MIGRATE : POST_YIELD);
 	return true;
 }
@@ -391,7 +391,7 @@ static unsigned run_timers(struct uk_vp *vp)
 			wait_fire(hits[i].thread, hits[i].token, WAKE_TIMEOUT);
 		total += n;
 	} while (n == TIMER_BATCH);
-	vp->count.timer_fires += total;
+	bump(&vp->count.timer_fires, total);
 	return total;
 }
 
@@ -439,7 +439,7 @@ static bool try_steal(struct uk_vp *vp)
 				n = 1;
 			}
 		}
-		vp->count.steals += n;
+		bump(&vp->count.steals, n);
 		n += drain_inbox(vp, v);
 		if (n)
 			return true;
@@ -510,7 +510,7 @@ void dispatch(struct carrier *c)
 		store_relaxed(&vp->nudge, 0);
 		if (unlikely(load_relaxed(&c->deferred)))
 			run_deferred(c);
-		vp->clock = sys_now();
+		store_relaxed(&vp->clock, sys_now());
 		drain_inbox(vp, vp);
 		if (unlikely(load_relaxed(&vp->msgs)))
 			serve_msgs(vp);

@@ -69,7 +69,7 @@ static void lose_vp(struct uk_thread *t)
 {
 	struct uk_vp *vp = t->carrier->vp;
 
-	vp->count.handoffs_mark++;
+	bump(&vp->count.handoffs_mark, 1);
 	t->carrier->vp = NULL;
 	vp_give(vp);
 	enter_slow(t, t->carrier);
@@ -137,7 +137,7 @@ void block_begin(struct uk_thread *t, bool release)
 	store_relaxed(&c->mark, 1);
 	if ((release && (vp_has_work(vp) || vp->reactor.pending || wheel_count(&vp->wheel))) ||
 	    fuzz_once_in(4)) {
-		vp->count.handoffs_mark++;
+		bump(&vp->count.handoffs_mark, 1);
 		c->vp = NULL;
 		vp_give(vp);
 	}

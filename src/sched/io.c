@@ -56,7 +56,7 @@ static void retrieve(struct uk_thread *t, struct io_op *op, struct uk_vp *home, 
 	else
 		ask(t, home, &m);
 	tok = wait_begin_uncancelable(t, WAIT_IO, NULL);
-	t->wfd = op->fd;
+	store_relaxed(&t->wfd, op->fd);
 	old = OP_ORPHAN;
 	if (cas_acq_rel(&op->token, &old, tok)) {
 		wait_park(t, tok, TIME_NEVER);
@@ -74,11 +74,11 @@ int sched_io(struct uk_thread *t, struct io_op *op, enum io_class c, int64_t dea
 	uint64_t tok = wait_begin(t, WAIT_IO, NULL);
 	unsigned why;
 
-	t->wfd = op->fd;
+	store_relaxed(&t->wfd, op->fd);
 	op->thread = t;
 	op->token = tok;
 	op->state = IO_IDLE;
-	here->count.io_parked++;
+	bump(&here->count.io_parked, 1);
 	if (likely(home == here))
 		home->reactor.ops->submit(&home->reactor, op);
 	else

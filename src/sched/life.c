@@ -91,7 +91,7 @@ static int count_alive(void *obj, void *arg)
 {
 	const struct uk_thread *t = obj;
 
-	*(uint64_t *)arg += load_relaxed(&t->kind) == THREAD_USER && t->state != T_EXITED;
+	*(uint64_t *)arg += load_relaxed(&t->kind) == THREAD_USER && load_relaxed(&t->state) != T_EXITED;
 	return 0;
 }
 
@@ -284,9 +284,9 @@ UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(vo
 	t->timer.wheel = NULL;
 	if (unlikely(a->name))
 		uk_thread_set_name(t, a->name);
-	t->state = t->susp ? T_SUSPENDED : T_NEW;
+	store_relaxed(&t->state, (uint8_t)(t->susp ? T_SUSPENDED : T_NEW));
 	store_release(&t->kind, THREAD_USER);
-	sched_count(me)->creates++;
+	bump(&sched_count(me)->creates, 1);
 	if (out)
 		*out = t;
 	if (!t->susp) {
@@ -307,17 +307,19 @@ out:
  * t's exit is one switch, and its stack goes from hand to hand. The reaper finds it fired. */
 static struct uk_thread *claim_joiner(struct uk_vp *vp, struct uk_thread *t)
 {
-	uint64_t j = load_acquire(&t->join), w;
+	/* the token first: while it is the joiner's, what we read of him stays so */
+	uint64_t token = load_acquire(&t->join_token);
+	uint64_t j = load_acquire(&t->join);
+	uint64_t w = W_MAKE(token, 0, W_PARKED);
 	struct uk_thread *joiner = (struct uk_thread *)(j & 0xffffffffffff);
 
-	if (j <= JOIN_TAKEN || joiner->kind != THREAD_USER || joiner->vp->set != vp->set ||
-	    joiner->pinned || load_relaxed(&joiner->susp) || --vp->budget < 0)
+	if (j <= JOIN_TAKEN || (token & 0xffff) != j >> 48 || joiner->kind != THREAD_USER ||
+	    load_relaxed(&joiner->vp)->set != vp->set || load_relaxed(&joiner->pinned) ||
+	    load_relaxed(&joiner->susp) || --vp->budget < 0)
 		return NULL;
-	w = W_MAKE(t->join_token, 0, W_PARKED);
-	if ((t->join_token & 0xffff) != j >> 48 ||
-	    !cas_acq_rel(&joiner->wait, &w, W_MAKE(t->join_token, WAKE_OK, W_FIRED)))
+	if (!cas_acq_rel(&joiner->wait, &w, W_MAKE(token, WAKE_OK, W_FIRED)))
 		return NULL;
-	vp->count.readies++;
+	bump(&vp->count.readies, 1);
 	return joiner;
 }
 
@@ -335,8 +337,8 @@ UK_API void uk_thread_exit(void *ret)
 	t = rt_enter();
 	c = t->carrier;
 	t->arg = ret;
-	t->state = T_EXITED;
-	c->vp->count.exits++;
+	store_relaxed(&t->state, (uint8_t)T_EXITED);
+	bump(&c->vp->count.exits, 1);
 	next = claim_joiner(c->vp, t);
 	if (next)
 		switch_to(c, t, next, POST_EXIT_JOINED);
@@ -375,7 +377,7 @@ void thread_reap(struct uk_vp *vp, struct uk_thread *t, bool joined)
 			descriptor_put(vp, t);
 			return;
 		}
-		token = t->join_token; /* belongs to j: a re-join changes j, too */
+		token = load_relaxed(&t->join_token); /* belongs to j: a re-join changes j, too */
 	} while (!cas_acq_rel(&t->join, &j, JOIN_EXITED));
 	if (j)
 		wait_fire((struct uk_thread *)(j & 0xffffffffffff), token, WAKE_OK);
@@ -398,7 +400,7 @@ UK_API int uk_thread_join_until(uk_thread *t, void **ret, uk_time deadline)
 			goto out;
 		}
 		tok = wait_begin(me, WAIT_JOIN, t);
-		t->join_token = tok;
+		store_release(&t->join_token, tok);
 		mine = (uintptr_t)me | (tok & 0xffff) << 48;
 		if (!cas_acq_rel(&t->join, &j, mine)) {
 			if (!wait_abandon(me, tok, &why) && why == WAKE_CANCEL &&
@@ -488,7 +490,7 @@ UK_API int uk_thread_suspend(uk_thread *t)
 	uint8_t old = SUSP_NONE;
 	int r = 0;
 
-	if (t->kind != THREAD_USER || t->state == T_EXITED) {
+	if (t->kind != THREAD_USER || load_relaxed(&t->state) == T_EXITED) {
 		r = -ESRCH;
 	} else {
 		cas_acq_rel(&t->susp, &old, SUSP_ASKED);
@@ -504,7 +506,7 @@ UK_API int uk_thread_resume(uk_thread *t)
 	struct uk_thread *me = rt_enter();
 	int r = 0;
 
-	if (t->kind != THREAD_USER || t->state == T_EXITED)
+	if (t->kind != THREAD_USER || load_relaxed(&t->state) == T_EXITED)
 		r = -ESRCH;
 	else if (xchg_acq_rel(&t->susp, SUSP_NONE) == SUSP_HELD) {
 		if (me->kind == THREAD_USER)
@@ -522,7 +524,7 @@ UK_API int uk_thread_cancel(uk_thread *t)
 	int r = 0;
 
 	rt_enter();
-	if ((t->kind != THREAD_USER && t->kind != THREAD_FOREIGN) || t->state == T_EXITED) {
+	if ((t->kind != THREAD_USER && t->kind != THREAD_FOREIGN) || load_relaxed(&t->state) == T_EXITED) {
 		r = -ESRCH;
 		goto out;
 	}
@@ -624,7 +626,7 @@ UK_API int uk_thread_pin(uk_vp *vp)
 	else if (vp && vp->reactive)
 		r = -EINVAL;
 	else {
-		t->pinned = vp;
+		store_relaxed(&t->pinned, vp);
 		if (vp && vp != t->carrier->vp)
 			switch_to(t->carrier, t, next_thread(t->carrier), POST_MIGRATE);
 	}

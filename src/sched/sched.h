@@ -83,7 +83,7 @@ bool rt_defer_wake(void);
 extern void (*deferred_wake)(void);
 
 /* Counters of the current vp (or a shared set for foreign threads: lossy is fine). */
-#define COUNT(t, field) ((void)(sched_count(t)->field++))
+#define COUNT(t, field) bump(&sched_count(t)->field, 1)
 struct vp_count *sched_count(struct uk_thread *t);
 struct vp_count *sched_foreign_count(void);
 

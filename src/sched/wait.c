@@ -21,9 +21,9 @@ static uint64_t begin(struct uk_thread *t, enum wait_kind kind, const void *obj)
 	uint64_t token = (W_TOKEN(w) + 1) & 0xffffffffffff;
 
 	dbg_assert(W_STATE(w) == W_IDLE);
-	t->wkind = (uint8_t)kind;
-	t->wobj = obj;
-	t->wfd = -1;
+	store_relaxed(&t->wkind, (uint8_t)kind);
+	store_relaxed(&t->wobj, obj);
+	store_relaxed(&t->wfd, -1);
 	/* release: who learns the token sees the fields; pairs with the CAS in wait_fire */
 	store_release(&t->wait, W_MAKE(token, 0, W_ARMED));
 	fence_compiler();
@@ -34,7 +34,7 @@ uint64_t wait_begin(struct uk_thread *t, enum wait_kind kind, const void *obj)
 {
 	uint64_t token;
 
-	t->uncancelable = 0;
+	store_relaxed(&t->uncancelable, 0);
 	token = begin(t, kind, obj);
 	if (unlikely(load_relaxed(&t->cancelled)))
 		wait_fire(t, token, WAKE_CANCEL);
@@ -43,7 +43,7 @@ uint64_t wait_begin(struct uk_thread *t, enum wait_kind kind, const void *obj)
 
 uint64_t wait_begin_uncancelable(struct uk_thread *t, enum wait_kind kind, const void *obj)
 {
-	t->uncancelable = 1;
+	store_relaxed(&t->uncancelable, 1);
 	return begin(t, kind, obj);
 }
 
@@ -52,7 +52,7 @@ static unsigned wait_end(struct uk_thread *t)
 	uint64_t w = load_acquire(&t->wait);
 
 	dbg_assert(W_STATE(w) == W_FIRED);
-	t->wkind = WAIT_NONE;
+	store_relaxed(&t->wkind, (uint8_t)WAIT_NONE);
 	store_relaxed(&t->wait, W_MAKE(W_TOKEN(w), 0, W_IDLE));
 	return W_REASON(w);
 }
@@ -65,14 +65,14 @@ static unsigned park_foreign(struct uk_thread *t, uint64_t token, int64_t deadli
 	/* No lock is held here: a signal handler may fire for itself while we sleep. */
 	t->depth = 0;
 	run_deferred_foreign(t);
-	t->state = T_PARKED;
+	store_relaxed(&t->state, (uint8_t)T_PARKED);
 	if (cas_acq_rel(&t->wait, &w, W_MAKE(token, 0, W_PARKED))) {
 		/* the low half changes with every transition: enough for the futex */
 		while (W_STATE(w = load_acquire(&t->wait)) == W_PARKED)
 			if (sys_futex_wait(&t->wait, (uint32_t)w, deadline) == -ETIMEDOUT)
 				wait_fire(t, token, WAKE_TIMEOUT);
 	}
-	t->state = T_RUNNING;
+	store_relaxed(&t->state, (uint8_t)T_RUNNING);
 	t->depth = depth;
 	return wait_end(t);
 }
@@ -94,11 +94,11 @@ unsigned wait_park(struct uk_thread *t, uint64_t token, int64_t deadline)
 		t->timer.thread = t;
 		t->timer.token = token;
 		wheel_add(&vp->wheel, &t->timer, deadline);
-		vp->count.timers++;
+		bump(&vp->count.timers, 1);
 	}
-	vp->count.parks++;
-	t->since = vp->clock;
-	t->state = T_PARKED;
+	bump(&vp->count.parks, 1);
+	store_relaxed(&t->since, vp->clock);
+	store_relaxed(&t->state, (uint8_t)T_PARKED);
 	switch_to(c, t, next_thread(c), POST_PARK);
 	if (deadline != TIME_NEVER)
 		timer_del(&t->timer);
@@ -110,7 +110,7 @@ bool wait_abandon(struct uk_thread *t, uint64_t token, unsigned *reason)
 	uint64_t w = W_MAKE(token, 0, W_ARMED);
 
 	if (cas_acq_rel(&t->wait, &w, W_MAKE(token, 0, W_IDLE))) {
-		t->wkind = WAIT_NONE;
+		store_relaxed(&t->wkind, (uint8_t)WAIT_NONE);
 		return true;
 	}
 	*reason = wait_end(t);
@@ -141,7 +141,7 @@ bool wait_fire(struct uk_thread *t, uint64_t token, unsigned reason)
 	if (likely(me && me->depth && me->kind != THREAD_FOREIGN && me->carrier->vp)) {
 		struct uk_vp *vp = me->carrier->vp;
 
-		vp->count.readies++;
+		bump(&vp->count.readies, 1);
 		/* completions come in batches, oldest first: keep their order */
 		enqueue(vp, t, me->kind == THREAD_USER);
 	} else {

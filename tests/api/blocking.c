@@ -54,7 +54,8 @@ static void others_run_beside(void *(*fn)(void *), int n)
 
 	CHECK_EQ(pipe(p), 0);
 	uk_stats_get(&a);
-	stop = ticks = 0;
+	__atomic_store_n(&stop, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&ticks, 0, __ATOMIC_SEQ_CST);
 	for (int i = 0; i < n; i++)
 		CHECK_EQ(uk_thread_create(&t[i], NULL, fn, (void *)(intptr_t)p[0]), 0);
 	CHECK_EQ(uk_thread_create(&tk, NULL, tick, NULL), 0);
@@ -62,7 +63,7 @@ static void others_run_beside(void *(*fn)(void *), int n)
 		uk_sleep(UK_MS);
 	uk_stats_get(&b);
 	CHECK(b.handoffs > a.handoffs);
-	stop = 1;
+	__atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
 	for (int i = 0; i < n; i++)
 		CHECK_EQ(write(p[1], "x", 1), 1);
 	for (int i = 0; i < n; i++)

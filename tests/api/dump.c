@@ -175,7 +175,7 @@ int main(void)
 	RUN(the_dump_tells_it_all);
 	RUN(sigquit_dumps);
 	RUN(the_program_can_look_itself);
-	stop = 1;
+	__atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
 	CHECK_EQ(write(pipe_fd[1], "x", 1), 1);
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(uk_thread_join(t[i], NULL), 0);

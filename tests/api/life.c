@@ -103,7 +103,7 @@ static void detached_threads_free_themselves(void)
 	uk_stats s;
 
 	a.flags = UK_ATTR_DETACHED;
-	ran = 0;
+	__atomic_store_n(&ran, 0, __ATOMIC_SEQ_CST);
 	for (int i = 0; i < 10000; i++)
 		CHECK_EQ(uk_thread_create(NULL, &a, count, NULL), 0);
 	while (__atomic_load_n(&ran, __ATOMIC_SEQ_CST) != 10000)
@@ -131,11 +131,11 @@ static void join_times_out_and_may_be_repeated(void)
 	uk_thread *t;
 	void *r;
 
-	go = 0;
+	__atomic_store_n(&go, 0, __ATOMIC_SEQ_CST);
 	CHECK_EQ(uk_thread_create(&t, NULL, until_go, NULL), 0);
 	CHECK_EQ(uk_thread_join_until(t, &r, uk_after(5 * UK_MS)), -ETIMEDOUT);
 	CHECK_EQ(uk_thread_join_until(t, &r, uk_after(5 * UK_MS)), -ETIMEDOUT);
-	go = 1;
+	__atomic_store_n(&go, 1, __ATOMIC_SEQ_CST);
 	CHECK_EQ(uk_thread_join(t, &r), 0);
 	CHECK(r == NULL);
 }
@@ -156,12 +156,12 @@ static void only_one_joins_and_nobody_himself(void)
 	uk_thread *t, *j;
 	void *r;
 
-	go = 0;
+	__atomic_store_n(&go, 0, __ATOMIC_SEQ_CST);
 	CHECK_EQ(uk_thread_create(&t, NULL, until_go, NULL), 0);
 	CHECK_EQ(uk_thread_create(&j, NULL, join_arg, t), 0);
 	UNTIL(is(j, "parked"));
 	CHECK_EQ(uk_thread_join(t, NULL), -EINVAL);
-	go = 1;
+	__atomic_store_n(&go, 1, __ATOMIC_SEQ_CST);
 	CHECK_EQ(uk_thread_join(j, &r), 0);
 	CHECK(r == NULL);
 	CHECK_EQ(uk_thread_create(&t, NULL, join_self, NULL), 0);
@@ -175,13 +175,13 @@ static void suspended_threads_wait_for_resume(void)
 	uk_thread *t;
 
 	a.flags = UK_ATTR_SUSPENDED;
-	ran = 0;
+	__atomic_store_n(&ran, 0, __ATOMIC_SEQ_CST);
 	CHECK_EQ(uk_thread_create(&t, &a, count, NULL), 0);
 	uk_sleep(20 * UK_MS);
-	CHECK_EQ(ran, 0);
+	CHECK_EQ(__atomic_load_n(&ran, __ATOMIC_SEQ_CST), 0);
 	CHECK_EQ(uk_thread_resume(t), 0);
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
-	CHECK_EQ(ran, 1);
+	CHECK_EQ(__atomic_load_n(&ran, __ATOMIC_SEQ_CST), 1);
 }
 
 static uint32_t beats, stop;
@@ -202,19 +202,20 @@ static void suspend_stops_and_resume_continues(void)
 	uk_thread *t;
 	uint32_t seen;
 
-	stop = beats = 0;
+	__atomic_store_n(&stop, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&beats, 0, __ATOMIC_SEQ_CST);
 	CHECK_EQ(uk_thread_create(&t, NULL, beat, NULL), 0);
 	while (!__atomic_load_n(&beats, __ATOMIC_SEQ_CST))
 		uk_sleep(UK_MS);
 	CHECK_EQ(uk_thread_suspend(t), 0);
 	UNTIL(is(t, "suspended"));
-	seen = beats;
+	seen = __atomic_load_n(&beats, __ATOMIC_SEQ_CST);
 	uk_sleep(20 * UK_MS);
-	CHECK_EQ(beats, seen);
+	CHECK_EQ(__atomic_load_n(&beats, __ATOMIC_SEQ_CST), seen);
 	CHECK_EQ(uk_thread_resume(t), 0);
-	while (beats == seen)
+	while (__atomic_load_n(&beats, __ATOMIC_SEQ_CST) == seen)
 		uk_sleep(UK_MS);
-	stop = 1;
+	__atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
 }
 
@@ -230,13 +231,13 @@ static void a_thread_may_suspend_itself(void)
 {
 	uk_thread *t;
 
-	ran = 0;
+	__atomic_store_n(&ran, 0, __ATOMIC_SEQ_CST);
 	CHECK_EQ(uk_thread_create(&t, NULL, suspend_self, NULL), 0);
 	UNTIL(is(t, "suspended"));
-	CHECK_EQ(ran, 0);
+	CHECK_EQ(__atomic_load_n(&ran, __ATOMIC_SEQ_CST), 0);
 	CHECK_EQ(uk_thread_resume(t), 0);
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
-	CHECK_EQ(ran, 1);
+	CHECK_EQ(__atomic_load_n(&ran, __ATOMIC_SEQ_CST), 1);
 }
 
 static int order[4], norder;

@@ -82,7 +82,7 @@ static void nowait_gives_eagain(void)
 	uk_thread_set_deadline(UK_FOREVER);
 	CHECK_EQ(pthread_create(&door, NULL, opens_the_door, NULL), 0);
 	CHECK_EQ(uk_thread_create(&u, NULL, fills, NULL), 0); /* waits */
-	CHECK_EQ(go, 1);
+	CHECK_EQ(__atomic_load_n(&go, __ATOMIC_SEQ_CST), 1);
 	pthread_join(door, NULL);
 	for (int i = 0; i < 3; i++)
 		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
