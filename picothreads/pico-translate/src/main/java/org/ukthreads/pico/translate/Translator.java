@@ -23,6 +23,7 @@ import org.ukthreads.pico.translate.analyse.Replacements;
 import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.ClassPath;
 import org.ukthreads.pico.translate.read.Hierarchy;
+import org.ukthreads.pico.translate.rewrite.CallBackCalls;
 import org.ukthreads.pico.translate.rewrite.ClassRewriter;
 import org.ukthreads.pico.translate.rewrite.Constructors;
 import org.ukthreads.pico.translate.rewrite.Lambdas;
@@ -178,15 +179,17 @@ public final class Translator {
 		Map<String, ClassNode> all = new LinkedHashMap<>(nodes);
 		lambdas.forEach(l -> all.put(l.node.name, l.node));
 		Constructors constructors = new Constructors(hierarchy, graph, all);
+		CallBackCalls callBacks = new CallBackCalls(graph, replacements, lambdas);
 		try {
 			do
 				locks.run();
-			while (constructors.run());
+			while (constructors.run() | callBacks.run());
 		} catch (AnalyzerException e) {
 			throw new IllegalStateException(e);
 		}
 		locks.converted().forEach(n -> dirty.add(n.owner.name));
 		dirty.addAll(constructors.changed());
+		dirty.addAll(callBacks.changed());
 		commit(lambdas);
 		return write();
 	}

@@ -239,6 +239,18 @@ public final class CallGraph {
 		return callBacks.through(call);
 	}
 
+	/** May some method of an object of this type suspend that the type itself declares? */
+	public boolean suspends(String type) {
+		ClassInfo c = hierarchy.get(type);
+		if (c == null)
+			return false;
+		for (String key : c.methods.keySet())
+			for (String o : suspending.getOrDefault(key, Set.of()))
+				if (hierarchy.isSubtype(o, type))
+					return true;
+		return false;
+	}
+
 	/** Does the program make dynamic proxies? */
 	public boolean makesProxies() {
 		return callers.containsKey("newProxyInstance(Ljava/lang/ClassLoader;"

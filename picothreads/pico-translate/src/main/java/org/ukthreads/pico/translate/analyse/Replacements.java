@@ -14,6 +14,7 @@ import org.objectweb.asm.tree.LdcInsnNode;
 import org.objectweb.asm.tree.MethodInsnNode;
 import org.objectweb.asm.tree.MethodNode;
 import org.objectweb.asm.tree.TypeInsnNode;
+import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.Hierarchy;
 
 /*
@@ -25,6 +26,7 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  *   call OWNER NAME DESC TO [AS]   a call of that method becomes TO.AS, static; the
  *                                  receiver, if any, is the first argument
  *   pin OWNER NAME                 a call that may come back into the program: bracketed
+ *   carry OWNER NAME DESC TO [AS]  as call, where a function among the arguments suspends
  *   open OWNER NAME DESC           the library calls it and programs implement it: taken
  *                                  to suspend when the library itself is translated
  *   # ...                          comment
@@ -71,6 +73,10 @@ public final class Replacements {
 			case "pin":
 				pins.computeIfAbsent(w[2], k -> new ArrayList<>()).add(w[1]);
 				break;
+			case "carry":
+				carries.computeIfAbsent(w[2] + w[3], k -> new ArrayList<>())
+					.add(new Call(w[1], w[3], w[4], w.length > 5 ? w[5] : w[2]));
+				break;
 			case "open":
 				open.add(new String[] {w[1], w[2] + w[3]});
 				break;
@@ -78,6 +84,47 @@ public final class Replacements {
 				throw new IllegalArgumentException("replace: " + line);
 			}
 		}
+	}
+
+	private final Map<String, List<Call>> carries = new HashMap<>();
+
+	/** Is there a version of ours of this call, and does the receiver inherit the JDK's? */
+	public boolean carried(String in, MethodInsnNode m) {
+		return carry(in, m) != null;
+	}
+
+	private Call carry(String in, MethodInsnNode m) {
+		if (m.getOpcode() == Opcodes.INVOKESPECIAL || m.owner.startsWith("["))
+			return null;
+		for (Call c : carries.getOrDefault(m.name + m.desc, List.of()))
+			if (!c.to.equals(in) && hierarchy.isSubtype(m.owner, c.owner)
+					&& !overridden(m))
+				return c;
+		return null;
+	}
+
+	/** A class of the program has its own version: the call stays virtual. */
+	private boolean overridden(MethodInsnNode m) {
+		String key = m.name + m.desc;
+		for (String k : hierarchy.below(m.owner))
+			for (String s : hierarchy.supers(k)) {
+				ClassInfo c = hierarchy.get(s);
+				if (c != null && c.kind != ClassInfo.Kind.FOREIGN
+						&& c.methods.containsKey(key))
+					return true;
+			}
+		return false;
+	}
+
+	/** Makes the call one of ours. */
+	public void toCarrier(String in, MethodInsnNode m) {
+		Call c = carry(in, m);
+		if (m.getOpcode() != Opcodes.INVOKESTATIC)
+			m.desc = "(L" + c.owner + ";" + m.desc.substring(1);
+		m.setOpcode(Opcodes.INVOKESTATIC);
+		m.owner = c.to;
+		m.name = c.as;
+		m.itf = false;
 	}
 
 	private final List<String[]> open = new ArrayList<>();

@@ -1,0 +1,220 @@
+package org.ukthreads.pico.juc;
+
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.Iterator;
+import java.util.List;
+import java.util.ListIterator;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentMap;
+import java.util.function.BiConsumer;
+import java.util.function.BiFunction;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.function.Predicate;
+import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
+
+/*
+ * JDK methods that call back, in plain Java, for calls whose function may suspend (the
+ * rules are the `carry` lines; a call whose function never suspends keeps the JDK's
+ * method). What is not here pins.
+ */
+public final class Carriers {
+	/** Stand in for the bin lock of a ConcurrentMap: one computation of a key at a time. */
+	private static final KeyLock[] KEYS = new KeyLock[64];
+
+	private static final class KeyLock {}
+
+	static {
+		for (int k = 0; k < KEYS.length; k++)
+			KEYS[k] = new KeyLock();
+	}
+
+	private Carriers() {}
+
+	public static <T> void forEach(Iterable<T> i, Consumer<? super T> c) {
+		java.util.Objects.requireNonNull(c);
+		for (T t : i)
+			c.accept(t);
+	}
+
+	public static <T> void forEachRemaining(Iterator<T> i, Consumer<? super T> c) {
+		while (i.hasNext())
+			c.accept(i.next());
+	}
+
+	public static <K, V> void forEach(Map<K, V> m, BiConsumer<? super K, ? super V> c) {
+		for (Map.Entry<K, V> e : m.entrySet())
+			c.accept(e.getKey(), e.getValue());
+	}
+
+	public static <T> boolean removeIf(Collection<T> c, Predicate<? super T> p) {
+		boolean any = false;
+		for (Iterator<T> i = c.iterator(); i.hasNext();)
+			if (p.test(i.next())) {
+				i.remove();
+				any = true;
+			}
+		return any;
+	}
+
+	public static <T> void replaceAll(List<T> l, UnaryOperator<T> f) {
+		for (ListIterator<T> i = l.listIterator(); i.hasNext();)
+			i.set(f.apply(i.next()));
+	}
+
+	public static <K, V> void replaceAll(Map<K, V> m,
+			BiFunction<? super K, ? super V, ? extends V> f) {
+		for (Map.Entry<K, V> e : m.entrySet())
+			e.setValue(f.apply(e.getKey(), e.getValue()));
+	}
+
+	public static <K, V> V computeIfAbsent(Map<K, V> m, K key,
+			Function<? super K, ? extends V> f) {
+		V v = m.get(key);
+		if (v != null)
+			return v;
+		if (!(m instanceof ConcurrentMap))
+			return absent(m, key, f);
+		synchronized (lock(m, key)) {
+			v = m.get(key);
+			return v != null ? v : absent(m, key, f);
+		}
+	}
+
+	private static <K, V> V absent(Map<K, V> m, K key, Function<? super K, ? extends V> f) {
+		V v = f.apply(key);
+		if (v == null)
+			return null;
+		V old = m.putIfAbsent(key, v);
+		return old != null ? old : v;
+	}
+
+	public static <K, V> V computeIfPresent(Map<K, V> m, K key,
+			BiFunction<? super K, ? super V, ? extends V> f) {
+		return locked(m, key, f, false);
+	}
+
+	public static <K, V> V compute(Map<K, V> m, K key,
+			BiFunction<? super K, ? super V, ? extends V> f) {
+		return locked(m, key, f, true);
+	}
+
+	public static <K, V> V merge(Map<K, V> m, K key, V value,
+			BiFunction<? super V, ? super V, ? extends V> f) {
+		java.util.Objects.requireNonNull(value);
+		return locked(m, key, (k, old) -> old == null ? value : f.apply(old, value), true);
+	}
+
+	private static <K, V> V locked(Map<K, V> m, K key,
+			BiFunction<? super K, ? super V, ? extends V> f, boolean absent) {
+		if (!(m instanceof ConcurrentMap))
+			return computed(m, key, f, absent);
+		synchronized (lock(m, key)) {
+			return computed(m, key, f, absent);
+		}
+	}
+
+	private static <K, V> V computed(Map<K, V> m, K key,
+			BiFunction<? super K, ? super V, ? extends V> f, boolean absent) {
+		for (;;) {
+			V old = m.get(key);
+			if (old == null && !absent)
+				return null;
+			V v = f.apply(key, old);
+			if (store(m, key, old, v))
+				return v;
+		}
+	}
+
+	/** False: somebody else stored meanwhile. */
+	private static <K, V> boolean store(Map<K, V> m, K key, V old, V v) {
+		if (!(m instanceof ConcurrentMap)) {
+			if (v == null)
+				m.remove(key);
+			else
+				m.put(key, v);
+			return true;
+		}
+		if (old == null)
+			return v == null || m.putIfAbsent(key, v) == null;
+		return v == null ? m.remove(key, old) : m.replace(key, old, v);
+	}
+
+	private static KeyLock lock(Map<?, ?> m, Object key) {
+		int h = System.identityHashCode(m) * 31 + key.hashCode();
+		return KEYS[(h ^ h >>> 16) & KEYS.length - 1];
+	}
+
+	/* Sorting: stable, as the JDK's. */
+
+	public static <T> void sort(List<T> l, Comparator<? super T> c) {
+		@SuppressWarnings("unchecked")
+		T[] a = (T[]) l.toArray();
+		sort(a, c);
+		ListIterator<T> i = l.listIterator();
+		for (T t : a) {
+			i.next();
+			i.set(t);
+		}
+	}
+
+	public static <T> void sort(T[] a, Comparator<? super T> c) {
+		merge(a, Arrays.copyOf(a, a.length), 0, a.length, order(c));
+	}
+
+	@SuppressWarnings("unchecked")
+	private static <T> Comparator<? super T> order(Comparator<? super T> c) {
+		return c != null ? c : (Comparator<? super T>) (Comparator<?>)
+			Collections.reverseOrder(Collections.reverseOrder());
+	}
+
+	private static <T> void merge(T[] a, T[] from, int lo, int hi, Comparator<? super T> c) {
+		if (hi - lo < 2)
+			return;
+		int mid = (lo + hi) >>> 1;
+		merge(from, a, lo, mid, c);
+		merge(from, a, mid, hi, c);
+		int i = lo;
+		int j = mid;
+		for (int k = lo; k < hi; k++)
+			a[k] = j >= hi || i < mid && c.compare(from[i], from[j]) <= 0 ? from[i++]
+				: from[j++];
+	}
+
+	/* Optional */
+
+	public static <T> void ifPresent(Optional<T> o, Consumer<? super T> c) {
+		if (o.isPresent())
+			c.accept(o.get());
+	}
+
+	public static <T, U> Optional<U> map(Optional<T> o, Function<? super T, ? extends U> f) {
+		return o.isPresent() ? Optional.ofNullable(f.apply(o.get())) : Optional.empty();
+	}
+
+	public static <T, U> Optional<U> flatMap(Optional<T> o,
+			Function<? super T, Optional<U>> f) {
+		return o.isPresent() ? java.util.Objects.requireNonNull(f.apply(o.get()))
+			: Optional.empty();
+	}
+
+	public static <T> Optional<T> filter(Optional<T> o, Predicate<? super T> p) {
+		return o.isPresent() && !p.test(o.get()) ? Optional.empty() : o;
+	}
+
+	public static <T> T orElseGet(Optional<T> o, Supplier<? extends T> s) {
+		return o.isPresent() ? o.get() : s.get();
+	}
+
+	public static <T, X extends Throwable> T orElseThrow(Optional<T> o,
+			Supplier<? extends X> s) throws X {
+		if (o.isPresent())
+			return o.get();
+		throw s.get();
+	}
+}
