@@ -26,6 +26,11 @@
 #define BOUNCE ((size_t)65536)
 #define BOUNCE_VPS 1024u
 #define PAUSE NS_PER_MS
+#define SLOTS 256u
+#define SLOT_TRIES 3
+
+/* Per descriptor number: 1 = a thread has looked for room and is about to use it. */
+static uint32_t sending[SLOTS]; /* whoever wins the exchange */
 
 static void *bounces[BOUNCE_VPS]; /* by vp id; the vp's owner writes */
 
@@ -90,35 +95,67 @@ static long bounce_once(struct uk_thread *t, int out, int in, int64_t pos, size_
 	return r == -ENOTSOCK ? -EOPNOTSUPP : r;
 }
 
-/* What a sendfile may move now: chunk bytes, or -errno. */
-static long portion(struct uk_thread *t, int out, size_t left)
+static long sendfile_raw(struct uk_thread *t, int out, int in, int64_t *pos, size_t n)
 {
-	long room = room_of(t, out);
-	bool sock = room != -ENOTSOCK;
+	return io_marked(t, SYS_sendfile, out, in, SYS_ARG(pos), (long)n, 0, 0);
+}
+
+/* To a pipe, a tty: a page once it is ready. */
+static long sendfile_other(struct uk_thread *t, int out, int in, int64_t *pos, size_t n)
+{
 	int r;
 
-	if (t->kind == THREAD_FOREIGN && t->deadline == TIME_NEVER)
-		return (long)left;
-	if (!sock && io_is_file(t, out))
-		return (long)left;
-	if (sock && room < 0)
-		return room;
-	if (room <= 0 && !io_nonblock(t, out)) {
+	if (io_is_file(t, out))
+		return sendfile_raw(t, out, in, pos, n);
+	if (!io_nonblock(t, out)) {
 		r = io_ready(t, out, POLLOUT, TIME_NEVER);
 		if (r < 0)
 			return r;
-		room = sock ? room_of(t, out) : 0;
+		n = MIN(n, PAGE);
 	}
-	return (long)MIN(left, (size_t)MAX(room, (long)PAGE));
+	return sendfile_raw(t, out, in, pos, n);
+}
+
+/* To a socket: what it has room for. The look and the call are one step among our
+ * sendfiles, so that a second one does not take the room in between and leave us asleep in
+ * the kernel, where no close and no deadline reaches. (A send may: then the hand-off saves
+ * the vp, and the peer or the socket's end the call.) */
+static long sendfile_sock(struct uk_thread *t, int out, int in, int64_t *pos, size_t n)
+{
+	uint32_t *slot = &sending[(unsigned)out % SLOTS];
+	bool plain = io_nonblock(t, out);
+
+	for (int tries = 0;;) {
+		/* acquire: what the previous holder sent is counted in the room */
+		bool mine = !xchg_acquire(slot, 1);
+		long room = mine ? room_of(t, out) : 0, r;
+
+		/* ready and yet no room: the two are not counted alike */
+		if (mine && (room > 0 || plain || tries > SLOT_TRIES)) {
+			r = sendfile_raw(t, out, in, pos, MIN(n, (size_t)MAX(room, (long)PAGE)));
+			store_release(slot, 0);
+			return r;
+		}
+		if (mine)
+			store_release(slot, 0); /* pairs with the exchange */
+		if (room < 0)
+			return room;
+		r = mine ? io_ready(t, out, POLLOUT, TIME_NEVER) : io_pause(t, PAUSE / 10);
+		if (r < 0)
+			return r;
+		tries += mine;
+	}
 }
 
 static long sendfile_once(struct uk_thread *t, int out, int in, int64_t *pos, size_t n)
 {
-	long chunk = portion(t, out, n);
+	long room = room_of(t, out);
 
-	if (chunk < 0)
-		return chunk;
-	return io_marked(t, SYS_sendfile, out, in, SYS_ARG(pos), chunk, 0, 0);
+	if (t->kind == THREAD_FOREIGN && t->deadline == TIME_NEVER)
+		return sendfile_raw(t, out, in, pos, n);
+	if (room == -ENOTSOCK)
+		return sendfile_other(t, out, in, pos, n);
+	return room < 0 ? room : sendfile_sock(t, out, in, pos, n);
 }
 
 static long sendfile_loop(struct uk_thread *t, int out, int in, int64_t *pos, size_t n)
