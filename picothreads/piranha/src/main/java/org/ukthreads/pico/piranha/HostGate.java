@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Politeness towards one origin: so many requests at once, so much time between their starts.
+ * Politeness towards one origin: so many requests at once, and time between them. One at a time,
+ * the time runs from the end of a request, so that the server sees no two closer, however slow
+ * the network or this machine; several at a time, it is between their starts.
  *
  * enter() blocks the URL's own thread, which is the point of having one: a host with 10,000 URLs
  * has 10,000 threads parked here. They wait in order, each on an object of its own, so a turn
  * wakes one thread and not all.
  *
  * Invariant: active <= parallel, and with parallel = 1 a request starts no earlier than `delay`
- * after the one before it started.
+ * after the one before it ended.
  */
 package org.ukthreads.pico.piranha;
 
@@ -68,10 +70,13 @@ final class HostGate {
         for (long left = start - System.nanoTime(); left > 0; left = start - System.nanoTime()) {
             Thread.sleep(TimeUnit.NANOSECONDS.toMillis(left) + 1);
         }
-        started();
     }
 
     synchronized void leave() {
+        long after = System.nanoTime() + delayNanos;
+        if (parallel == 1 && after - next > 0) {
+            next = after;
+        }
         Turn turn = waiting.poll();
         if (turn == null) {
             active--;
@@ -85,13 +90,5 @@ final class HostGate {
         long start = next - now > 0 ? next : now;
         next = start + delayNanos;
         return start;
-    }
-
-    /** A thread that overslept has started later than it claimed. */
-    private synchronized void started() {
-        long after = System.nanoTime() + delayNanos;
-        if (parallel == 1 && after - next > 0) {
-            next = after;
-        }
     }
 }

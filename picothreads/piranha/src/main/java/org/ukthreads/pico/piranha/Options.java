@@ -54,8 +54,9 @@ final class Options {
     int maxConnections = 4000;
 
     @Option(names = "--delay", paramLabel = "TIME", converter = Millis.class, description =
-            "Time between requests to one host, such as 500ms or 2s (default: 1s). A longer"
-            + " crawl delay in robots.txt wins.")
+            "Time between requests to one host, such as 500ms or 2s (default: 1s): after each,"
+            + " or with --per-host between their starts. A longer crawl delay in robots.txt"
+            + " wins.")
     int delayMillis = 1000;
 
     @Option(names = "--per-host", paramLabel = "N", description =

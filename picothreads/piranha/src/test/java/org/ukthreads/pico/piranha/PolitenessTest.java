@@ -90,13 +90,11 @@ final class PolitenessTest {
         }
     }
 
-    /** They are sent so far apart; on a busy machine the server may see two of them closer. */
+    /** One ends before the next is sent, so the server sees them apart on a busy machine too. */
     private static void apart(List<Hit> hits, long nanos) {
         for (int i = 1; i < hits.size(); i++) {
             long gap = hits.get(i).startNanos() - hits.get(i - 1).startNanos();
-            assertTrue(gap > nanos / 2, "only " + gap / 1e6 + " ms apart");
-            long all = hits.get(i).startNanos() - hits.get(0).startNanos();
-            assertTrue(all > i * nanos - nanos / 2, i + " requests in " + all / 1e6 + " ms");
+            assertTrue(gap >= nanos, "only " + gap / 1e6 + " ms apart");
         }
     }
 
