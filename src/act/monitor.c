@@ -34,7 +34,7 @@
 #include "sched/vp.h"
 
 #define PERIOD_MIN (50 * NS_PER_US)
-#define PERIOD_MAX (5 * NS_PER_MS)
+#define PERIOD_MAX (1 * NS_PER_MS)
 #define QUIET_PASSES 20       /* without a find before the period doubles */
 #define IDLE_PASSES 20        /* of PERIOD_MAX with all vps asleep before we sleep */
 #define MARK_NS (20 * NS_PER_US)
@@ -44,6 +44,25 @@
 
 uint64_t monitor_passes; /* read by stat */
 static int64_t stall_ns;
+static bool may_renice; /* and take it back later: that needs privilege */
+
+/* May a carrier that was made nicer become what it was again? */
+static bool can_renice(void)
+{
+	struct {
+		uint32_t version;
+		int pid;
+	} head = { 0x20080522, 0 }; /* _LINUX_CAPABILITY_VERSION_3 */
+	struct {
+		uint32_t effective, permitted, inheritable;
+	} caps[2] = { { 0, 0, 0 } };
+	struct rlimit rl;
+
+	if (!sys2(SYS_capget, &head, caps) && caps[0].effective & 1u << 23 /* CAP_SYS_NICE */)
+		return true;
+	return !sys4(SYS_prlimit64, 0, RLIMIT_NICE, NULL, &rl) &&
+	       (rl.rlim_cur == RLIM_INFINITY || 20 - (int)rl.rlim_cur <= process_nice);
+}
 
 /* CPU time of kernel thread tid of this process, ns; -1 = unknown. */
 static int64_t cpu_time(int tid)
@@ -88,20 +107,20 @@ static void report_stall(struct uk_vp *vp, struct carrier *c, int64_t for_ns)
 		load_relaxed(&c->in_rt) ? ", inside the runtime" : "");
 }
 
-/* True if the vp was moved. */
+/* True if the vp was moved. A hog is marked first: once it has lost the vp it may come back
+ * at any moment, and unmarks itself (enter_slow). */
 static bool take(struct uk_vp *vp, struct carrier *c, bool hog)
 {
-	if (hog) { /* before: once it has lost the vp, it may clear this itself */
-		store_relaxed(&c->reniced, 1);
+	if (hog) {
+		store_relaxed(&c->hog, 1);
 		/* its ring's completions need a poke from now on (reactor.h) */
 		fetch_add_relaxed(&vp->reactor.hogs, 1);
-		sys3(SYS_setpriority, PRIO_PROCESS, c->tid, HOG_NICE);
+		if (may_renice)
+			sys3(SYS_setpriority, PRIO_PROCESS, c->tid, HOG_NICE);
 	}
 	if (!vp_revoke(vp, c)) {
-		if (hog && xchg_seq_cst(&c->reniced, 0)) {
-			fetch_add_relaxed(&vp->reactor.hogs, -1u);
-			sys3(SYS_setpriority, PRIO_PROCESS, c->tid, 0);
-		}
+		if (hog)
+			carrier_no_hog(c, vp);
 		return false;
 	}
 	bump(&vp->handoffs, 1);
@@ -164,7 +183,12 @@ static void balance(uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		struct uk_vp *vp = vp_all[i];
 
-		if (vp->shared && load_relaxed(&vp->set->nidle) && runq_len(&vp->rq) > 0) {
+		/* more than it can run, or a hot thread that has waited a whole period */
+		bool more = runq_stealable(&vp->rq) > 0 ||
+			    (load_relaxed(&vp->rq.lifo) && vp->watch.switches ==
+				     load_relaxed(&vp->count.switches));
+
+		if (vp->shared && load_relaxed(&vp->set->nidle) && more) {
 			for (unsigned k = 0; k < vp->set->n; k++)
 				if (load_relaxed(&vp->set->vps[k]->idle)) {
 					vp_kick(vp->set->vps[k]);
@@ -221,13 +245,13 @@ static void *monitor_main(void *arg UNUSED)
 
 static void monitor_start(void)
 {
-	const char *s = getenv("UK_STALL");
 	sigset_t all, old;
 	pthread_attr_t a;
 	pthread_t th;
 	int r;
 
-	stall_ns = (s && *s ? strtol(s, NULL, 10) : 5000) * NS_PER_MS;
+	stall_ns = env_number("UK_STALL", 5000, 1u << 30) * NS_PER_MS;
+	may_renice = can_renice();
 	pthread_attr_init(&a);
 	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&a, (size_t)64 << 10);

@@ -38,15 +38,12 @@ static void print_thread(int fd, const uk_thread_info *i, int64_t now, bool ligh
 
 static void frames_of_parked(int fd, struct uk_thread *t)
 {
-	uint8_t none = SUSP_NONE;
+	uint8_t old = fetch_or_acq_rel(&t->susp, SUSP_LOOK);
 
-	if (!cas_acq_rel(&t->susp, &none, SUSP_ASKED))
-		return;
 	fence_seq_cst();
-	if (W_STATE(load_acquire(&t->wait)) == W_PARKED)
+	if (W_STATE(load_acquire(&t->wait)) == W_PARKED || old & SUSP_HELD)
 		backtrace_parked(fd, t);
-	if (xchg_acq_rel(&t->susp, SUSP_NONE) == SUSP_HELD)
-		queue_anywhere(t);
+	suspend_end(t, SUSP_LOOK);
 }
 
 static int dump_one(void *obj, void *arg)
@@ -66,10 +63,8 @@ static int dump_one(void *obj, void *arg)
 		return 0;
 	}
 	print_thread(fd, &i, sys_now(), i.light);
-	if (load_relaxed(&t->state) == T_PARKED)
+	if (load_relaxed(&t->state) == T_PARKED || load_relaxed(&t->state) == T_SUSPENDED)
 		frames_of_parked(fd, t);
-	else if (load_relaxed(&t->state) == T_SUSPENDED)
-		backtrace_parked(fd, t);
 	return 0;
 }
 

@@ -55,8 +55,7 @@ void carrier_bind(struct carrier *c, struct uk_vp *vp)
 	if (want)
 		sys3(SYS_sched_setaffinity, 0, sizeof(vp->cpus), &vp->cpus);
 	else /* back to what the process may use */
-		sys3(SYS_sched_setaffinity, 0, sizeof(vpset_default->vps[0]->cpus),
-		     &vpset_default->vps[0]->cpus);
+		sys3(SYS_sched_setaffinity, 0, sizeof(process_cpus), &process_cpus);
 	c->bound = want;
 }
 
@@ -123,7 +122,6 @@ static void *carrier_main(void *arg)
 	for (;;) {
 		if (!c->vp)
 			wait_for_vp(c);
-		carrier_bind(c, c->vp);
 		dispatch(c);
 	}
 	return NULL;
@@ -211,14 +209,13 @@ static void maker_wake(void)
 
 int carriers_init(void)
 {
-	const char *s = getenv("UK_CARRIERS");
 	unsigned n = load_relaxed(&vp_count_all);
 	sigset_t all, old;
 	pthread_t th;
 	int r;
 
 	spares_target = MAX(2u, 2 * MIN(n, 8u));
-	carriers_max = s ? (unsigned)strtoul(s, NULL, 10) : 512;
+	carriers_max = env_number("UK_CARRIERS", 512, 1u << 20);
 	if (carriers_max < n + 1)
 		carriers_max = n + 1;
 	sigfillset(&all);
@@ -298,6 +295,16 @@ bool vp_revoke(struct uk_vp *vp, struct carrier *c)
 	return true;
 }
 
+/* c is no hog any more; vp is what it lost. Once, whoever sees it first. */
+void carrier_no_hog(struct carrier *c, struct uk_vp *vp)
+{
+	if (!xchg_seq_cst(&c->hog, 0))
+		return;
+	fetch_add_relaxed(&vp->reactor.hogs, -1u);
+	if (sys2(SYS_getpriority, PRIO_PROCESS, c->tid) != 20 - process_nice)
+		sys3(SYS_setpriority, PRIO_PROCESS, c->tid, process_nice);
+}
+
 /* The carrier has entered the runtime (in_rt == 1) and owner was not itself. */
 COLD void enter_slow(struct uk_thread *t, struct carrier *c)
 {
@@ -314,11 +321,8 @@ COLD void enter_slow(struct uk_thread *t, struct carrier *c)
 		}
 		c->vp = NULL;
 	}
-	if (load_relaxed(&c->reniced) && xchg_seq_cst(&c->reniced, 0)) {
-		if (vp)
-			fetch_add_relaxed(&vp->reactor.hogs, -1u);
-		sys3(SYS_setpriority, PRIO_PROCESS, c->tid, 0);
-	}
+	if (unlikely(load_relaxed(&c->hog)) && vp)
+		carrier_no_hog(c, vp);
 	if (carrier_take_orphan(c, t->vp->set, t->pinned)) {
 		carrier_bind(c, c->vp);
 		t->vp = c->vp;

@@ -50,13 +50,27 @@ __attribute__((constructor)) static void choose_switch(void)
 /* Suspension is honoured where a thread would be queued. True: it is held, not queued. */
 static bool suspend_here(struct uk_thread *t)
 {
-	uint8_t old = SUSP_ASKED;
+	uint8_t old = load_acquire(&t->susp);
 
 	/* the state first: after the CAS uk_thread_resume may already run it */
 	store_relaxed(&t->state, (uint8_t)T_SUSPENDED);
-	if (cas_acq_rel(&t->susp, &old, SUSP_HELD))
-		return true;
+	while (old & (SUSP_ASKED | SUSP_LOOK))
+		if (cas_acq_rel(&t->susp, &old, old | SUSP_HELD))
+			return true;
 	return false;
+}
+
+void suspend_end(struct uk_thread *t, uint8_t bit)
+{
+	uint8_t old = load_acquire(&t->susp), new;
+
+	do {
+		new = old & (uint8_t)~bit;
+		if (!(new & (SUSP_ASKED | SUSP_LOOK)))
+			new = 0;
+	} while (!cas_acq_rel(&t->susp, &old, new));
+	if (old & SUSP_HELD && !new)
+		queue_anywhere(t);
 }
 
 static void wake_a_thief(struct uk_vpset *s)
@@ -78,7 +92,7 @@ static void wake_a_thief(struct uk_vpset *s)
 
 void enqueue(struct uk_vp *vp, struct uk_thread *t, bool lifo)
 {
-	if (unlikely(load_relaxed(&t->susp) == SUSP_ASKED) && suspend_here(t))
+	if (unlikely(load_relaxed(&t->susp)) && suspend_here(t))
 		return;
 	store_relaxed(&t->state, (uint8_t)T_READY);
 	if (unlikely(t->pinned || t->vp->set != vp->set || vp->reactive)) {
@@ -93,7 +107,7 @@ void enqueue(struct uk_vp *vp, struct uk_thread *t, bool lifo)
 		runq_push_lifo(&vp->rq, t);
 	else
 		runq_push(&vp->rq, t);
-	if (vp->shared && load_relaxed(&vp->set->nidle) && runq_len(&vp->rq))
+	if (vp->shared && load_relaxed(&vp->set->nidle) && runq_stealable(&vp->rq))
 		wake_a_thief(vp->set);
 }
 
@@ -129,7 +143,7 @@ void vp_post(struct uk_vp *vp, struct vp_msg *m)
 
 void queue_anywhere(struct uk_thread *t)
 {
-	if (unlikely(load_relaxed(&t->susp) == SUSP_ASKED) && suspend_here(t))
+	if (unlikely(load_relaxed(&t->susp)) && suspend_here(t))
 		return;
 	store_relaxed(&t->state, (uint8_t)T_READY);
 	inbox_push(t->pinned ? t->pinned : t->vp, t);
@@ -461,7 +475,7 @@ static bool set_has_work(const struct uk_vp *vp)
 		return false;
 	for (unsigned i = 0; i < s->n; i++)
 		if (s->vps[i] != vp &&
-		    (runq_len(&s->vps[i]->rq) || load_relaxed(&s->vps[i]->inbox)))
+		    (runq_stealable(&s->vps[i]->rq) || load_relaxed(&s->vps[i]->inbox)))
 			return true;
 	return false;
 }
@@ -510,6 +524,7 @@ void dispatch(struct carrier *c)
 		store_relaxed(&vp->nudge, 0);
 		if (unlikely(load_relaxed(&c->deferred)))
 			run_deferred(c);
+		carrier_bind(c, vp);
 		store_relaxed(&vp->clock, sys_now());
 		drain_inbox(vp, vp);
 		if (unlikely(load_relaxed(&vp->msgs)))

@@ -8,9 +8,9 @@
  * The stack limit (uk_stack_limit) counts live threads only where one is set; creators wait
  * on it in FIFO order, as in the founding model.
  */
-#include <pthread.h>
-#include <stdlib.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "arch/arch.h"
 #include "base/list.h"
@@ -49,26 +49,37 @@ static int limit_take(struct uk_thread *t, bool nowait)
 	struct limit_waiter w = { .t = t };
 	unsigned why;
 
-	for (;;) {
-		lock_acquire(&limit.lock);
-		if (!limit.max || limit.live < limit.max) {
+	lock_acquire(&limit.lock);
+	if (!limit.max || (limit.live < limit.max && list_empty(&limit.waiters))) {
+		limit.live++;
+		lock_release(&limit.lock);
+		return 0;
+	}
+	if (nowait) {
+		lock_release(&limit.lock);
+		return -EAGAIN;
+	}
+	w.token = wait_begin(t, WAIT_STACK, NULL);
+	list_push_back(&limit.waiters, &w.link);
+	lock_release(&limit.lock);
+	why = wait_park(t, w.token, TIME_NEVER);
+	if (why == WAKE_OK)
+		return 0; /* who fired us counted us */
+	lock_acquire(&limit.lock);
+	list_del(&w.link);
+	lock_release(&limit.lock);
+	return wake_error(why);
+}
+
+/* Under the lock: as many waiters as there is room for, first come first served. */
+static void limit_serve(void)
+{
+	while (!list_empty(&limit.waiters) && (!limit.max || limit.live < limit.max)) {
+		struct limit_waiter *w =
+			container_of(list_pop_front(&limit.waiters), struct limit_waiter, link);
+
+		if (wait_fire(w->t, w->token, WAKE_OK))
 			limit.live++;
-			lock_release(&limit.lock);
-			return 0;
-		}
-		if (nowait) {
-			lock_release(&limit.lock);
-			return -EAGAIN;
-		}
-		w.token = wait_begin(t, WAIT_STACK, NULL);
-		list_push_back(&limit.waiters, &w.link);
-		lock_release(&limit.lock);
-		why = wait_park(t, w.token, TIME_NEVER);
-		lock_acquire(&limit.lock);
-		list_del(&w.link);
-		lock_release(&limit.lock);
-		if (why != WAKE_OK)
-			return wake_error(why);
 	}
 }
 
@@ -77,13 +88,7 @@ static void limit_put(void)
 	lock_acquire(&limit.lock);
 	if (limit.live)
 		limit.live--;
-	list_each_safe(l, next, &limit.waiters) {
-		struct limit_waiter *w = container_of(l, struct limit_waiter, link);
-
-		list_del(l);
-		if (wait_fire(w->t, w->token, WAKE_OK))
-			break;
-	}
+	limit_serve();
 	lock_release(&limit.lock);
 }
 
@@ -95,10 +100,28 @@ static int count_alive(void *obj, void *arg)
 	return 0;
 }
 
+/* Can an mmap without reservation fail long before memory is used up? */
+static bool memory_is_rationed(void)
+{
+	struct rlimit rl;
+	char c = '0';
+	long fd;
+
+	if (!sys4(SYS_prlimit64, 0, RLIMIT_AS, NULL, &rl) && rl.rlim_cur != RLIM_INFINITY)
+		return true;
+	fd = sys4(SYS_openat, AT_FDCWD, "/proc/sys/vm/overcommit_memory",
+		  O_RDONLY | O_CLOEXEC, 0);
+	if (fd >= 0) {
+		sys3(SYS_read, fd, &c, 1);
+		sys1(SYS_close, fd);
+	}
+	return c == '2';
+}
+
 void stack_limit_init(uint64_t max)
 {
 	limit.max = max;
-	eager_stacks = stack_guard_kind()[0] != 'M';
+	eager_stacks = stack_guard_kind()[0] != 'M' || memory_is_rationed();
 }
 
 UK_API int uk_stack_limit(size_t max_threads)
@@ -111,12 +134,7 @@ UK_API int uk_stack_limit(size_t max_threads)
 	if (!limit.max)
 		limit.live = live;
 	store_relaxed(&limit.max, max_threads);
-	list_each_safe(l, next, &limit.waiters) {
-		struct limit_waiter *w = container_of(l, struct limit_waiter, link);
-
-		list_del(l);
-		wait_fire(w->t, w->token, WAKE_OK);
-	}
+	limit_serve();
 	lock_release(&limit.lock);
 	rt_exit();
 	return 0;
@@ -150,7 +168,7 @@ static void thread_main(void *arg)
 	san_arrive(&t->san, &c->post->san);
 #endif
 	finish_switch(c);
-	t->fn = NULL;
+	t->wobj = NULL;
 	t->depth = 0;
 	fence_compiler();
 	store_release(&c->in_rt, 0);
@@ -245,6 +263,10 @@ UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(vo
 	if (!fn || (!out && !(a->flags & UK_ATTR_DETACHED)))
 		return -EINVAL;
 	me = rt_enter();
+	if (unlikely(!light && tls_method()[0] == 'n')) {
+		r = -ENOTSUP;
+		goto out;
+	}
 	r = check_attr(a, &order);
 	if (unlikely(r))
 		goto out;
@@ -265,7 +287,7 @@ UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(vo
 	t->carrier = NULL;
 	t->vp = to;
 	t->pinned = a->vp;
-	t->susp = a->flags & UK_ATTR_SUSPENDED ? SUSP_HELD : SUSP_NONE;
+	t->susp = a->flags & UK_ATTR_SUSPENDED ? SUSP_ASKED | SUSP_HELD : 0;
 	t->cancelled = 0;
 	t->depth = 1;
 	t->wkind = WAIT_NONE;
@@ -278,7 +300,6 @@ UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(vo
 	t->join = a->flags & UK_ATTR_DETACHED ? JOIN_DETACHED : 0;
 	t->id = new_id(here);
 	t->creator = me->id;
-	t->wobj = NULL;
 	t->ext = NULL;
 	t->wfd = -1;
 	t->timer.wheel = NULL;
@@ -307,14 +328,15 @@ out:
  * t's exit is one switch, and its stack goes from hand to hand. The reaper finds it fired. */
 static struct uk_thread *claim_joiner(struct uk_vp *vp, struct uk_thread *t)
 {
-	/* the token first: while it is the joiner's, what we read of him stays so */
-	uint64_t token = load_acquire(&t->join_token);
-	uint64_t j = load_acquire(&t->join);
-	uint64_t w = W_MAKE(token, 0, W_PARKED);
+	uint64_t j = load_acquire(&t->join), token, w;
 	struct uk_thread *joiner = (struct uk_thread *)(j & 0xffffffffffff);
 
-	if (j <= JOIN_TAKEN || (token & 0xffff) != j >> 48 || joiner->kind != THREAD_USER ||
-	    load_relaxed(&joiner->vp)->set != vp->set || load_relaxed(&joiner->pinned) ||
+	if (j <= JOIN_TAKEN || joiner->kind != THREAD_USER)
+		return NULL;
+	/* the token first: while it stays, so does what we read of him */
+	token = W_TOKEN(load_acquire(&joiner->wait));
+	w = W_MAKE(token, 0, W_PARKED);
+	if ((token & 0xffff) != j >> 48 || load_relaxed(&joiner->vp)->set != vp->set || load_relaxed(&joiner->pinned) ||
 	    load_relaxed(&joiner->susp) || --vp->budget < 0)
 		return NULL;
 	if (!cas_acq_rel(&joiner->wait, &w, W_MAKE(token, WAKE_OK, W_FIRED)))
@@ -355,6 +377,7 @@ static void descriptor_put(struct uk_vp *vp, struct uk_thread *t)
 
 void thread_reap(struct uk_vp *vp, struct uk_thread *t, bool joined)
 {
+	struct uk_thread *joiner;
 	uint64_t j, token;
 
 #if UK_SAN
@@ -377,10 +400,12 @@ void thread_reap(struct uk_vp *vp, struct uk_thread *t, bool joined)
 			descriptor_put(vp, t);
 			return;
 		}
-		token = load_relaxed(&t->join_token); /* belongs to j: a re-join changes j, too */
+		joiner = (struct uk_thread *)(j & 0xffffffffffff);
+		token = joiner ? W_TOKEN(load_acquire(&joiner->wait)) : 0;
 	} while (!cas_acq_rel(&t->join, &j, JOIN_EXITED));
-	if (j)
-		wait_fire((struct uk_thread *)(j & 0xffffffffffff), token, WAKE_OK);
+	/* Another token: he has timed out, and will find EXITED when he takes himself out. */
+	if (joiner && (token & 0xffff) == j >> 48)
+		wait_fire(joiner, token, WAKE_OK);
 }
 
 UK_API int uk_thread_join_until(uk_thread *t, void **ret, uk_time deadline)
@@ -400,7 +425,6 @@ UK_API int uk_thread_join_until(uk_thread *t, void **ret, uk_time deadline)
 			goto out;
 		}
 		tok = wait_begin(me, WAIT_JOIN, t);
-		store_release(&t->join_token, tok);
 		mine = (uintptr_t)me | (tok & 0xffff) << 48;
 		if (!cas_acq_rel(&t->join, &j, mine)) {
 			if (!wait_abandon(me, tok, &why) && why == WAKE_CANCEL &&
@@ -487,13 +511,12 @@ UK_API int uk_sleep(uk_time ns)
 UK_API int uk_thread_suspend(uk_thread *t)
 {
 	struct uk_thread *me = rt_enter();
-	uint8_t old = SUSP_NONE;
 	int r = 0;
 
 	if (t->kind != THREAD_USER || load_relaxed(&t->state) == T_EXITED) {
 		r = -ESRCH;
 	} else {
-		cas_acq_rel(&t->susp, &old, SUSP_ASKED);
+		fetch_or_acq_rel(&t->susp, SUSP_ASKED);
 		if (t == me) /* whoever finishes the switch holds us instead of queueing */
 			switch_to(t->carrier, t, next_thread(t->carrier), POST_YIELD);
 	}
@@ -503,17 +526,13 @@ UK_API int uk_thread_suspend(uk_thread *t)
 
 UK_API int uk_thread_resume(uk_thread *t)
 {
-	struct uk_thread *me = rt_enter();
 	int r = 0;
 
+	rt_enter();
 	if (t->kind != THREAD_USER || load_relaxed(&t->state) == T_EXITED)
 		r = -ESRCH;
-	else if (xchg_acq_rel(&t->susp, SUSP_NONE) == SUSP_HELD) {
-		if (me->kind == THREAD_USER)
-			enqueue(me->carrier->vp, t, false);
-		else
-			queue_anywhere(t);
-	}
+	else
+		suspend_end(t, SUSP_ASKED);
 	rt_exit();
 	return r;
 }

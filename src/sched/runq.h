@@ -136,12 +136,18 @@ static inline void runq_push_lifo(struct runq *q, struct uk_thread *t)
 		runq_push(q, old);
 }
 
-/* Racy size of what others might take. */
-static inline unsigned runq_len(const struct runq *q)
+/* Racy size of what thieves could take, now or after a refill. */
+static inline unsigned runq_stealable(const struct runq *q)
 {
 	uint32_t n = load_relaxed(&q->tail) - load_relaxed(&q->head);
 
-	return (n > RUNQ_SIZE ? 0 : n) + load_relaxed(&q->over.n) + load_relaxed(&q->pinned.n);
+	return (n > RUNQ_SIZE ? 0 : n) + load_relaxed(&q->over.n);
+}
+
+/* Racy size of all but the lifo slot. */
+static inline unsigned runq_len(const struct runq *q)
+{
+	return runq_stealable(q) + load_relaxed(&q->pinned.n);
 }
 
 /* Thief: up to max threads of victim's ring, oldest first, at most half (rounded up). */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "base/panic.h"
 #include "base/sys.h"
@@ -41,12 +42,19 @@ static void *zalloc(size_t size)
 	return p < 0 && p > -4096 ? NULL : (void *)p;
 }
 
+cpu_set_t process_cpus;
+int process_nice;
+
+/* Of the process, not of the caller: a carrier may be bound. */
 static int allowed_cpus(cpu_set_t *set)
 {
-	long r;
+	long r = 0;
 
 	CPU_ZERO(set);
-	r = sys3(SYS_sched_getaffinity, 0, sizeof(*set), set);
+	if (CPU_COUNT(&process_cpus))
+		*set = process_cpus;
+	else
+		r = sys3(SYS_sched_getaffinity, sys0(SYS_getpid), sizeof(*set), set);
 	return r < 0 ? 1 : CPU_COUNT(set);
 }
 
@@ -161,7 +169,7 @@ static int set_make(struct uk_vpset **out, const char *name, unsigned n, const c
 	return r;
 }
 
-static unsigned env_number(const char *name, unsigned dflt, unsigned max)
+unsigned env_number(const char *name, unsigned dflt, unsigned max)
 {
 	const char *s = getenv(name);
 	char *end;
@@ -206,6 +214,8 @@ static void start(void)
 		return;
 	}
 	fuzz_init();
+	allowed_cpus(&process_cpus);
+	process_nice = 20 - (int)sys2(SYS_getpriority, PRIO_PROCESS, 0);
 	env_stack();
 	start_error = thread_init();
 	if (start_error)
@@ -248,10 +258,12 @@ UK_API int uk_init(void)
 UK_API int uk_vps(void)
 {
 	cpu_set_t set;
+	unsigned n;
 
 	if (vpset_default)
 		return (int)vpset_default->n;
-	return (int)env_number("UK_VPS", (unsigned)allowed_cpus(&set), VP_MAX - 2);
+	n = env_number("UK_VPS", 0, VP_MAX - 2);
+	return n ? (int)n : allowed_cpus(&set);
 }
 
 UK_API int uk_vpset_create(uk_vpset **out, const char *name, unsigned n, const cpu_set_t *mask,
@@ -300,8 +312,12 @@ UK_API uk_vp *uk_vpset_next_vp(uk_vpset *s)
 UK_API uk_vp *uk_vp_self(void)
 {
 	struct uk_thread *t = thread_self_tls;
+	struct uk_vp *vp;
 
-	return t && t->kind == THREAD_USER ? t->vp : NULL;
+	if (!t || t->kind != THREAD_USER)
+		return NULL;
+	vp = t->carrier->vp;
+	return vp && load_relaxed(&vp->owner) == (uintptr_t)t->carrier ? vp : NULL;
 }
 
 UK_API unsigned uk_vp_id(const uk_vp *vp)
@@ -320,5 +336,7 @@ UK_API int uk_vp_bind(uk_vp *vp, const cpu_set_t *mask)
 	lock_acquire(&set_lock);
 	bind_to(vp, &cpus);
 	lock_release(&set_lock);
+	store_relaxed(&vp->nudge, 1); /* its dispatcher sees to it */
+	vp_kick(vp);
 	return 0;
 }

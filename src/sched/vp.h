@@ -134,7 +134,7 @@ struct carrier {
 	struct uk_thread disp;   /* its own context */
 	int tid;
 	uint32_t wake;           /* futex: 1 = a vp was given; giver sets */
-	uint32_t reniced;        /* monitor sets, itself clears */
+	uint32_t hog;            /* monitor sets, itself clears (carrier_no_hog) */
 	uint32_t bound;          /* generation of its affinity; itself */
 	struct carrier *next_spare; /* spares lock */
 	struct carrier *next_all;   /* push-only list */
@@ -159,7 +159,13 @@ void switch_to(struct carrier *c, struct uk_thread *from, struct uk_thread *to,
 void finish_switch(struct carrier *c);
 struct uk_thread *next_thread(struct carrier *c); /* or the dispatcher */
 void queue_anywhere(struct uk_thread *t); /* to its vp's inbox, honouring suspension */
+void suspend_end(struct uk_thread *t, uint8_t bit); /* async-signal-safe */
 bool vp_has_work(const struct uk_vp *vp); /* racy, any thread */
+
+/* vp.c */
+extern int process_nice;       /* likewise; what a hog's carrier returns to */
+extern cpu_set_t process_cpus; /* allowed when the runtime started */
+unsigned env_number(const char *name, unsigned dflt, unsigned max);
 
 /* carrier.c */
 int carrier_start(struct uk_vp *vp);           /* a new kernel thread, owning vp */
@@ -167,6 +173,7 @@ int carriers_init(void);                       /* spares and their maker */
 void vp_give(struct uk_vp *vp);                /* caller holds vp in fact: to a spare or orphaned */
 bool carrier_take_orphan(struct carrier *c, struct uk_vpset *only, struct uk_vp *exactly);
 void enter_slow(struct uk_thread *t, struct carrier *c);
+void carrier_no_hog(struct carrier *c, struct uk_vp *vp);
 void exit_slow(struct uk_thread *t); /* deferred wake-ups, hostile hand-off */
 void run_deferred(struct carrier *c);
 bool vp_revoke(struct uk_vp *vp, struct carrier *c); /* monitor: true if it moved */

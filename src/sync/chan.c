@@ -311,28 +311,33 @@ int uk_chan_tryrecv(uk_chan *c, void *elem)
 }
 
 /* Nobody of q can go on any more. */
-static void hang_up(struct list *q)
+/* *last is the wake-up not yet sent: the last one of all goes out after the channel's lock,
+ * because who gets it may destroy the channel. */
+static void hang_up(struct list *q, struct chan_wake *last, bool *any)
 {
 	for (struct chan_node *n; partner(q, NULL, 0, &n) == MEET;) {
-		struct chan_wake wake;
-
-		finish(n, -EPIPE, &wake);
-		chan_fire(&wake);
+		if (*any)
+			chan_fire(last);
+		finish(n, -EPIPE, last);
+		*any = true;
 	}
 }
 
 int uk_chan_close(uk_chan *c)
 {
-	bool locked = chan_enter(c, rt_enter());
+	bool locked = chan_enter(c, rt_enter()), any = false;
+	struct chan_wake last;
 	int ret = -EPIPE;
 
 	if (!c->closed) {
 		c->closed = true;
-		hang_up(&c->sendq);
-		hang_up(&c->recvq);
+		hang_up(&c->sendq, &last, &any);
+		hang_up(&c->recvq, &last, &any);
 		ret = 0;
 	}
 	chan_leave(c, locked);
+	if (any)
+		chan_fire(&last);
 	rt_exit();
 	return ret;
 }

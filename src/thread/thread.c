@@ -67,7 +67,7 @@ struct uk_thread *thread_foreign(void)
 	t->carrier = NULL;
 	t->vp = NULL;
 	t->pinned = NULL;
-	t->susp = SUSP_NONE;
+	t->susp = 0;
 	t->cancelled = 0;
 	t->depth = 0;
 	t->deferred = 0;

@@ -80,9 +80,12 @@ enum wait_kind {
 #define WAKE_CANCEL 2u
 #define WAKE_USER 64u
 
-/* suspension: uk_thread_suspend asks (NONE > ASKED), who would queue the thread holds it
- * instead (ASKED > HELD), uk_thread_resume lets go (any > NONE; queues it if it was HELD) */
-enum susp { SUSP_NONE, SUSP_ASKED, SUSP_HELD };
+/* suspension, bits of t->susp: ASKED by uk_thread_suspend, LOOK by a dump that reads the
+ * frames. Who would queue the thread while one of them is set sets HELD instead; who clears
+ * the last of them and finds HELD queues it (suspend_end). */
+#define SUSP_ASKED ((uint8_t)1)
+#define SUSP_LOOK ((uint8_t)2)
+#define SUSP_HELD ((uint8_t)4)
 
 struct carrier;
 struct uk_vp;
@@ -113,7 +116,7 @@ struct uk_thread {
 	struct uk_vp *pinned;    /* fixed vp or NULL; owner writes */
 	uint8_t kind;            /* enum thread_kind */
 	uint8_t state;           /* enum thread_state */
-	uint8_t susp;            /* enum susp; atomics */
+	uint8_t susp;            /* SUSP_... bits; atomics */
 	uint8_t cancelled;       /* anyone sets, owner clears; pairs with wait_begin */
 	uint8_t depth;           /* nesting of rt_enter; owner */
 	uint8_t wkind;           /* enum wait_kind; owner writes */
@@ -126,12 +129,13 @@ struct uk_thread {
 	int64_t since;           /* vp clock at the last change of state */
 	/* -- line 2: life -- */
 	void *arg;               /* argument, later the return value */
-	void *(*fn)(void *);
 	uint64_t join;           /* JOIN_... or joiner | token << 48; atomics */
-	uint64_t join_token;     /* joiner writes before it publishes itself in join */
 	void *stack;             /* lowest address; NULL before its first run */
 	uint64_t id, creator;
-	const void *wobj;        /* what it waits for; owner, for the dump */
+	union {
+		const void *wobj;     /* what it waits for; owner, for the dump */
+		void *(*fn)(void *);  /* before its first run: what to run */
+	};
 	struct thread_ext *ext;
 #if UK_SAN
 	struct san_fiber san;
