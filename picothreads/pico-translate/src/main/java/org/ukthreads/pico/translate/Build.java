@@ -2,6 +2,7 @@ package org.ukthreads.pico.translate;
 
 import java.io.File;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
@@ -9,9 +10,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.objectweb.asm.ClassReader;
-import org.objectweb.asm.ClassVisitor;
-import org.objectweb.asm.MethodVisitor;
-import org.objectweb.asm.Opcodes;
 import org.ukthreads.pico.translate.read.ClassPath;
 
 /**
@@ -66,19 +64,10 @@ public final class Build {
 		return t.report();
 	}
 
-	/** Has it been through here? */
+	/** Has it been through here? Then it is a companion, or speaks of its own. */
 	public static boolean isTranslated(byte[] file) {
-		boolean[] is = new boolean[1];
-		ClassReader r = new ClassReader(file);
-		is[0] = r.getClassName().endsWith("$$Pico");
-		r.accept(new ClassVisitor(Opcodes.ASM9) {
-			@Override
-			public MethodVisitor visitMethod(int access, String name, String desc, String sig,
-					String[] ex) {
-				is[0] |= name.startsWith("pico$");
-				return null;
-			}
-		}, ClassReader.SKIP_CODE);
-		return is[0];
+		String name = new ClassReader(file).getClassName();
+		return name.endsWith("$$Pico")
+			|| new String(file, StandardCharsets.ISO_8859_1).contains(name + "$$Pico");
 	}
 }

@@ -178,7 +178,8 @@ public final class Translator {
 		Locks locks = new Locks(hierarchy, graph);
 		Map<String, ClassNode> all = new LinkedHashMap<>(nodes);
 		lambdas.forEach(l -> all.put(l.node.name, l.node));
-		Constructors constructors = new Constructors(hierarchy, graph, all);
+		Constructors constructors = new Constructors(hierarchy, graph, all,
+			lambdas);
 		CallBackCalls callBacks = new CallBackCalls(graph, replacements, lambdas);
 		try {
 			do

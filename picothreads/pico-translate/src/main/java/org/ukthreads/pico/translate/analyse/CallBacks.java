@@ -15,7 +15,8 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  * bracketed as pins. Nothing is known of the code in between, so the question is which
  * of its objects may hold one of ours, by family of the method that ours overrides:
  *
- *   any         a parameter or the receiver is of the overridden method's type
+ *   any         a parameter or the receiver is of the overridden method's type, or may
+ *               be an object of the class that overrides (a map with removeEldestEntry)
  *   values      equals, hashCode, toString, compareTo: whatever stores or prints objects
  *   functions   Comparator, Function, Iterator...: whatever stores them for later
  *               (streams, futures, sorted collections)
@@ -38,6 +39,8 @@ final class CallBacks {
 	private final Hierarchy hierarchy;
 	/** Foreign types with a method that a suspending one overrides. */
 	private final Set<String> overridden = new HashSet<>();
+	/** The classes that override so. */
+	private final Set<String> owners = new HashSet<>();
 	private boolean values;
 	private boolean functions;
 	private boolean streams;
@@ -54,17 +57,18 @@ final class CallBacks {
 						continue;
 					Integer access = c.methods.get(key);
 					if ((access & (Opcodes.ACC_PRIVATE | Opcodes.ACC_STATIC)) == 0)
-						add(s);
+						add(s, o);
 				}
 		});
 	}
 
-	private void add(String type) {
+	private void add(String type, String owner) {
 		if (VALUE.contains(type)) {
 			values = true;
 			return;
 		}
 		overridden.add(type);
+		owners.add(owner);
 		streams |= type.startsWith("java/io/") || type.startsWith("java/nio/");
 		functions |= type.startsWith("java/util/") && !type.startsWith("java/util/concurrent/");
 	}
@@ -115,6 +119,9 @@ final class CallBacks {
 		return carries.computeIfAbsent(type, t -> {
 			for (String s : hierarchy.supers(t))
 				if (overridden.contains(s))
+					return true;
+			for (String o : owners)
+				if (hierarchy.isSubtype(o, t))
 					return true;
 			return false;
 		});

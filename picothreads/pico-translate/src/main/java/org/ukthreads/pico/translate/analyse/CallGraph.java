@@ -233,9 +233,15 @@ public final class CallGraph {
 
 	/** May this call of untranslated code come back into a method that suspends? */
 	public boolean mayCallBack(MethodInsnNode call) {
-		ClassInfo c = hierarchy.get(call.owner);
-		if (c != null && c.kind != ClassInfo.Kind.FOREIGN || call.owner.startsWith("["))
+		if (call.owner.startsWith("["))
 			return false;
+		ClassInfo c = hierarchy.get(call.owner);
+		if (c != null && c.kind != ClassInfo.Kind.FOREIGN) {
+			/* Ours, but the method may be one that it inherits from outside. */
+			c = hierarchy.resolve(call.owner, call.name + call.desc);
+			if (c == null || c.kind != ClassInfo.Kind.FOREIGN)
+				return false;
+		}
 		return callBacks.through(call);
 	}
 

@@ -25,7 +25,7 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  *                                  that extends FROM extends TO
  *   call OWNER NAME DESC TO [AS]   a call of that method becomes TO.AS, static; the
  *                                  receiver, if any, is the first argument
- *   pin OWNER NAME                 a call that may come back into the program: bracketed
+ *   pin OWNER NAME|*               a call that may come back into the program: bracketed
  *   carry OWNER NAME DESC TO [AS]  as call, where a function among the arguments suspends
  *   open OWNER NAME DESC           the library calls it and programs implement it: taken
  *                                  to suspend when the library itself is translated
@@ -135,9 +135,10 @@ public final class Replacements {
 	}
 
 	public boolean pins(String owner, String name) {
-		for (String o : pins.getOrDefault(name, List.of()))
-			if (hierarchy.isSubtype(owner, o))
-				return true;
+		for (String n : new String[] {name, "*"})
+			for (String o : pins.getOrDefault(n, List.of()))
+				if (hierarchy.isSubtype(owner, o))
+					return true;
 		return false;
 	}
 

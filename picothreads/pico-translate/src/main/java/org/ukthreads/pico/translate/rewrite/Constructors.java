@@ -51,7 +51,11 @@ public final class Constructors {
 	private final Set<String> refused = new HashSet<>();
 	private final Map<MethodNode, Set<AbstractInsnNode>> stuck = new HashMap<>();
 
-	public Constructors(Hierarchy h, CallGraph g, Map<String, ClassNode> nodes) {
+	private final Map<AbstractInsnNode, Lambdas.Lambda> lambdas = new HashMap<>();
+
+	public Constructors(Hierarchy h, CallGraph g, Map<String, ClassNode> nodes,
+			List<Lambdas.Lambda> all) {
+		all.forEach(l -> lambdas.put(l.site, l));
 		hierarchy = h;
 		graph = g;
 		this.nodes = nodes;
@@ -182,6 +186,11 @@ public final class Constructors {
 		MethodInsnNode up = superCall(c, m);
 		int at = m.instructions.indexOf(up);
 		m.accept(i);
+		for (int k = 0; k < m.instructions.size(); k++) {
+			Lambdas.Lambda l = lambdas.get(m.instructions.get(k));
+			if (l != null)
+				l.copied(i, i.instructions.get(k));
+		}
 		MethodInsnNode call = (MethodInsnNode) i.instructions.get(at);
 		if (call.owner.equals(c.name) || nodes.containsKey(call.owner)) {
 			call.setOpcode(Opcodes.INVOKESTATIC);

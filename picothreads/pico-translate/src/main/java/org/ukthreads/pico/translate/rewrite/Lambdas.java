@@ -49,10 +49,22 @@ public final class Lambdas {
 			this.node = node;
 		}
 
+		/** The same invokedynamic in a copy of the method (pico$init). */
+		void copied(MethodNode to, AbstractInsnNode copy) {
+			copies.add(() -> commit(to, copy));
+		}
+
+		private final List<Runnable> copies = new ArrayList<>();
+
+		private void commit(MethodNode to, AbstractInsnNode at) {
+			to.instructions.set(at, new MethodInsnNode(Opcodes.INVOKESTATIC, node.name,
+				"make", site.desc, false));
+		}
+
 		/** Puts the class in the place of the invokedynamic. */
 		public void commit() {
-			in.instructions.set(site, new MethodInsnNode(Opcodes.INVOKESTATIC, node.name,
-				"make", site.desc, false));
+			commit(in, site);
+			copies.forEach(Runnable::run);
 			boolean itf = (host.access & Opcodes.ACC_INTERFACE) != 0;
 			if (open != null) {
 				open.access &= ~Opcodes.ACC_PRIVATE;
