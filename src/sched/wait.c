@@ -121,19 +121,22 @@ bool wait_fire(struct uk_thread *t, uint64_t token, unsigned reason)
 {
 	uint64_t w = load_acquire(&t->wait);
 	struct uk_thread *me;
+	uint8_t kind;
 
 	for (;;) {
 		unsigned st = W_STATE(w);
 
 		if (W_TOKEN(w) != token || (st != W_ARMED && st != W_PARKED))
 			return false;
+		/* before the CAS: after it a foreign thread may go, and its descriptor with it */
+		kind = load_relaxed(&t->kind);
 		if (cas_acq_rel(&t->wait, &w, W_MAKE(token, reason, W_FIRED))) {
 			if (st == W_ARMED)
 				return true; /* it has not left yet; finish_switch sees it */
 			break;
 		}
 	}
-	if (unlikely(t->kind == THREAD_FOREIGN)) {
+	if (unlikely(kind == THREAD_FOREIGN)) {
 		sys_futex_wake(&t->wait, 1);
 		return true;
 	}

@@ -117,7 +117,7 @@ static uint64_t pending[FUTEX_BUCKETS / 64]; /* bit per bucket; atomics, any thr
 /* Under the bucket's lock; the waiter is alive, so is its semaphore. */
 static bool sem_ready(const struct futex_node *n)
 {
-	return n->thread->wkind == WAIT_SEM &&
+	return load_relaxed(&n->thread->wkind) == WAIT_SEM &&
 	       VALUE(load_seq_cst((const uint64_t *)n->key)) > 0;
 }
 

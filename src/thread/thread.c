@@ -38,7 +38,7 @@ static void foreign_gone(void *arg)
 	thread_run_cleanups(t);
 	thread_free_ext(t);
 	thread_self_tls = NULL;
-	t->kind = THREAD_FREE;
+	store_release(&t->kind, (uint8_t)THREAD_FREE);
 	slab_put(&thread_slab, NULL, t);
 }
 

@@ -73,8 +73,14 @@ static void *watcher(void *arg)
 {
 	struct watch *w = arg;
 
-	w->got = uk_wait(w->fd, w->events, uk_after(10 * UK_SEC));
+	__atomic_store_n(&w->got, uk_wait(w->fd, w->events, uk_after(10 * UK_SEC)),
+			 __ATOMIC_SEQ_CST);
 	return NULL;
+}
+
+static int got(struct watch *w)
+{
+	return __atomic_load_n(&w->got, __ATOMIC_SEQ_CST);
 }
 
 /* Readers and a writer wait on one socket, each for his own event. */
@@ -97,21 +103,21 @@ static void each_waiter_gets_his_event(void)
 	u = spawn(watcher, &out);
 	v = spawn(watcher, &bell);
 	uk_sleep(3 * MS);
-	CHECK(in[0].got == 0 && out.got == 0 && bell.got == 0);
+	CHECK(got(&in[0]) == 0 && got(&out) == 0 && got(&bell) == 0);
 	CHECK_EQ(send(s[1], "x", 1, 0), 1);
 	for (int i = 0; i < 4; i++) {
 		join(t[i]);
-		CHECK_EQ(in[i].got, POLLIN);
+		CHECK_EQ(got(&in[i]), POLLIN);
 	}
-	CHECK(out.got == 0 && bell.got == 0);
+	CHECK(got(&out) == 0 && got(&bell) == 0);
 	while (recv(s[1], b, sizeof(b), MSG_DONTWAIT) > 0)
 		usleep(100);
 	join(u);
-	CHECK_EQ(out.got, POLLOUT);
-	CHECK_EQ(bell.got, 0);
+	CHECK_EQ(got(&out), POLLOUT);
+	CHECK_EQ(got(&bell), 0);
 	shutdown(s[1], SHUT_WR);
 	join(v);
-	CHECK_EQ(bell.got, POLLRDHUP);
+	CHECK_EQ(got(&bell), POLLRDHUP);
 	uk_close(s[0]);
 	uk_close(s[1]);
 }
