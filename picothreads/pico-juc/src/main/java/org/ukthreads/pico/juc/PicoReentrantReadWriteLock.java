@@ -49,7 +49,12 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock {
 			if (l.writer != null && l.writer != fiber)
 				return false;
 			if (shared) {
-				l.readers.computeIfAbsent(fiber, k -> new int[1])[0]++;
+				int[] n = l.readers.get(fiber);
+				if (n == null) {
+					n = new int[1];
+					l.readers.put(fiber, n);
+				}
+				n[0]++;
 				return true;
 			}
 			if (l.writer == null && !l.readers.isEmpty())

@@ -9,6 +9,9 @@ import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.zip.CRC32;
 import org.objectweb.asm.ClassReader;
 import org.ukthreads.pico.translate.read.ClassPath;
 
@@ -37,6 +40,10 @@ public final class Build {
 			throws IOException {
 		ClassPath program = new ClassPath(List.of(dir));
 		ClassPath libraries = new ClassPath(path);
+		byte[] old = program.entries().get(STAMPS);
+		Set<String> done = new TreeSet<>();
+		if (old != null)
+			done.addAll(List.of(new String(old, StandardCharsets.UTF_8).split("\n")));
 		Translator t = new Translator(o, name -> {
 			byte[] b = libraries.entries().get(name + ".class");
 			return b != null ? b : program.entries().get(name + ".class");
@@ -51,7 +58,7 @@ public final class Build {
 		program.entries().forEach((name, b) -> {
 			if (!ClassPath.isClass(name))
 				return;
-			if (isTranslated(b))
+			if (done.contains(stamp(name, b)) || isTranslated(b))
 				t.library(b);
 			else
 				t.add(b);
@@ -60,8 +67,24 @@ public final class Build {
 			Path f = dir.resolve(e.getKey() + ".class");
 			Files.createDirectories(f.getParent());
 			Files.write(f, e.getValue());
+			done.add(stamp(e.getKey() + ".class", e.getValue()));
 		}
+		Path stamps = dir.resolve(STAMPS);
+		Files.createDirectories(stamps.getParent());
+		Files.write(stamps, done);
 		return t.report();
+	}
+
+	/**
+	 * What earlier runs wrote, name and CRC: a class that the compiler has made anew since
+	 * is translated again, one that is still ours is not (it would be bracketed twice).
+	 */
+	private static final String STAMPS = "META-INF/pico/translated";
+
+	private static String stamp(String name, byte[] b) {
+		CRC32 c = new CRC32();
+		c.update(b);
+		return name + ' ' + Long.toHexString(c.getValue());
 	}
 
 	/** Has it been through here? Then it is a companion, or speaks of its own. */
