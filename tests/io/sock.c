@@ -138,6 +138,13 @@ static void *dribbler(void *arg)
 	return NULL;
 }
 
+/* The hostile build may show less than there is. */
+#define CHECK_PEEK(r, k) \
+	do { \
+		ssize_t r_ = (r); \
+		CHECK(UK_HOSTILE ? r_ > 0 && r_ <= (k) : r_ == (k)); \
+	} while (0)
+
 static void waitall_waits_for_all(void)
 {
 	for (int tcp = 0; tcp < 2; tcp++) {
@@ -158,7 +165,7 @@ static void waitall_waits_for_all(void)
 		check_fill(b, 1000, 0);
 		CHECK_EQ(uk_recvmsg(s[0], &m, MSG_WAITALL), 1000);
 		check_fill(b, 1000, 1000);
-		CHECK_EQ(uk_recv(s[0], b, 400, MSG_WAITALL | MSG_PEEK), 400);
+		CHECK_PEEK(uk_recv(s[0], b, 400, MSG_WAITALL | MSG_PEEK), 400);
 		check_fill(b, 400, 2000);
 		/* the stream ends before all of it is there */
 		CHECK_EQ(uk_recv(s[0], b, 1000, MSG_WAITALL), 500);
@@ -180,8 +187,8 @@ static void peek_leaves_it_there(void)
 	make_unix(s, SOCK_STREAM);
 	j.fd = s[1];
 	t = spawn(late_sender, &j);
-	CHECK_EQ(uk_recv(s[0], b, 10, MSG_PEEK), 5);
-	CHECK_EQ(uk_recv(s[0], b, 3, MSG_PEEK), 3);
+	CHECK_PEEK(uk_recv(s[0], b, 10, MSG_PEEK), 5);
+	CHECK_PEEK(uk_recv(s[0], b, 3, MSG_PEEK), 3);
 	CHECK_EQ(recv_k(s[0], b, 3, 3), 3);
 	CHECK_EQ(recv_k(s[0], b, 10, 2), 2);
 	CHECK(!memcmp(b, "lo", 2));
