@@ -134,14 +134,17 @@ public final class Main {
 				"pins that blocked: " + Pins.report())));
 	}
 
-	/** The crawler, when it was built into this jar or lies beside it. */
+	/** The crawler, from its module's build: its classes and target/lib. */
 	private static void piranha(List<String> args) throws Exception {
-		Path jar = Paths.get(System.getProperty("pico.home", "."), "piranha", "target",
-			"piranha.jar");
-		String name = System.getProperty("pico.piranha.main",
-			"org.ukthreads.pico.piranha.Main");
-		if (!Files.exists(jar))
-			fail("piranha is not built: " + jar + " is missing (mvn -f picothreads package)");
-		launch(List.of(jar), name, args, new Arguments(List.of()));
+		Path target = Paths.get(System.getProperty("pico.home", "."), "piranha", "target");
+		List<Path> path = new ArrayList<>();
+		path.add(target.resolve("classes"));
+		if (!Files.isDirectory(path.get(0)) || !Files.isDirectory(target.resolve("lib")))
+			fail("piranha is not built: mvn -f " + System.getProperty("pico.home", "picothreads")
+				+ " package");
+		try (java.util.stream.Stream<Path> s = Files.list(target.resolve("lib"))) {
+			s.filter(f -> f.toString().endsWith(".jar")).sorted().forEach(path::add);
+		}
+		launch(path, "org.ukthreads.pico.piranha.Piranha", args, new Arguments(List.of()));
 	}
 }

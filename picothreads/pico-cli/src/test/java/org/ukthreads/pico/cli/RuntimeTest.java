@@ -60,7 +60,7 @@ final class RuntimeTest {
 	void a_pinned_fiber_blocks_its_os_thread_and_not_the_carrier() throws Exception {
 		PicoRuntime rt = new PicoRuntime("pins", 1, null, Clock.REAL);
 		Runnable pinned = compiled("Pinned", "public void run() { Pins.enter(); try {"
-			+ " Thread.sleep(200); x++; } catch (InterruptedException e) {} finally {"
+			+ " Thread.sleep(1500); x++; } catch (InterruptedException e) {} finally {"
 			+ " Pins.exit(); } }");
 		Runnable free = compiled("Free", "public void run() { for (int i = 0; i < 100; i++)"
 			+ " Thread.yield(); }");

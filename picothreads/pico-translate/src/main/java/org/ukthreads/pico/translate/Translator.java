@@ -149,8 +149,11 @@ public final class Translator {
 			hierarchy.add(file, ClassInfo.Kind.PROGRAM);
 			ClassNode n = read(file);
 			nodes.put(name, n);
+			String sup = n.superName;
 			if (replacements.apply(n))
 				dirty.add(name);
+			if (!java.util.Objects.equals(sup, n.superName))
+				hierarchy.add(info(n));
 		});
 		List<Lambdas.Lambda> lambdas = new ArrayList<>();
 		Lambdas maker = new Lambdas(hierarchy);

@@ -434,9 +434,40 @@ final class MethodRewriter {
 		p.before.add(new MethodInsnNode(Opcodes.INVOKESTATIC, PINS, "enterFor",
 			"(Ljava/lang/Object;)Z", false));
 		p.before.add(new VarInsnNode(Opcodes.ISTORE, s.guard));
-		p.after = new InsnList();
-		p.after.add(new VarInsnNode(Opcodes.ILOAD, s.guard));
-		p.after.add(new MethodInsnNode(Opcodes.INVOKESTATIC, PINS, "exitIf", "(Z)V", false));
+		LabelNode start = new LabelNode();
+		p.before.add(start);
+		p.after = exits(start, s.guard);
+	}
+
+	/**
+	 * Behind a pinned call: leaves the pin, normally and by exception. In line, so that the
+	 * exception is thrown again inside the program's own try ranges.
+	 */
+	private InsnList exits(LabelNode start, int guard) {
+		return exits(m, start, guard);
+	}
+
+	private static InsnList exits(MethodNode m, LabelNode start, int guard) {
+		LabelNode end = new LabelNode();
+		LabelNode h = new LabelNode();
+		LabelNode on = new LabelNode();
+		InsnList l = new InsnList();
+		l.add(end);
+		exit(l, guard);
+		l.add(new JumpInsnNode(Opcodes.GOTO, on));
+		l.add(h);
+		exit(l, guard);
+		l.add(new InsnNode(Opcodes.ATHROW));
+		l.add(on);
+		m.tryCatchBlocks.add(0, new TryCatchBlockNode(start, end, h, null));
+		return l;
+	}
+
+	private static void exit(InsnList l, int guard) {
+		if (guard >= 0)
+			l.add(new VarInsnNode(Opcodes.ILOAD, guard));
+		l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, PINS, guard >= 0 ? "exitIf" : "exit",
+			guard >= 0 ? "(Z)V" : "()V", false));
 	}
 
 	/** A new instruction that pushes the value again at c; null: it must be spilled. */
@@ -649,15 +680,6 @@ final class MethodRewriter {
 				to.instructions.add(new InsnNode(Opcodes.IRETURN));
 			}
 			mine.add(new TryCatchBlockNode(start, end, h, CAPTURE));
-			if (s.guard < 0)
-				continue;
-			h = new LabelNode();
-			to.instructions.add(h);
-			to.instructions.add(new VarInsnNode(Opcodes.ILOAD, s.guard));
-			to.instructions.add(new MethodInsnNode(Opcodes.INVOKESTATIC, PINS, "exitIf",
-				"(Z)V", false));
-			to.instructions.add(new InsnNode(Opcodes.ATHROW));
-			mine.add(new TryCatchBlockNode(start, end, h, null));
 		}
 		to.tryCatchBlocks.addAll(0, mine);
 	}
@@ -909,20 +931,10 @@ final class MethodRewriter {
 	/** Brackets a call with Pins.enter and exit. */
 	static void pinCall(MethodNode to, MethodInsnNode c) {
 		LabelNode start = new LabelNode();
-		LabelNode end = new LabelNode();
-		LabelNode h = new LabelNode();
 		InsnList l = new InsnList();
 		l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, PINS, "enter", "()V", false));
 		l.add(start);
 		to.instructions.insertBefore(c, l);
-		l = new InsnList();
-		l.add(end);
-		l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, PINS, "exit", "()V", false));
-		to.instructions.insert(c, l);
-		to.instructions.add(h);
-		to.instructions.add(new MethodInsnNode(Opcodes.INVOKESTATIC, PINS, "exit", "()V",
-			false));
-		to.instructions.add(new InsnNode(Opcodes.ATHROW));
-		to.tryCatchBlocks.add(0, new TryCatchBlockNode(start, end, h, null));
+		to.instructions.insert(c, exits(to, start, -1));
 	}
 }
