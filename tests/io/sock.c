@@ -166,7 +166,8 @@ static void waitall_waits_for_all(void)
 		CHECK_EQ(uk_recvmsg(s[0], &m, MSG_WAITALL), 1000);
 		check_fill(b, 1000, 1000);
 		CHECK_PEEK(uk_recv(s[0], b, 400, MSG_WAITALL | MSG_PEEK), 400);
-		check_fill(b, 400, 2000);
+		if (!UK_HOSTILE)
+			check_fill(b, 400, 2000);
 		/* the stream ends before all of it is there */
 		CHECK_EQ(uk_recv(s[0], b, 1000, MSG_WAITALL), 500);
 		check_fill(b, 500, 2000);
