@@ -74,11 +74,13 @@ public final class Constructors {
 		for (CallGraph.Node n : graph.nodes())
 			if (n.method.name.equals("<init>") && n.suspends() && !n.never())
 				todo.add(n);
-		for (CallGraph.Node n : todo)
-			if (!split.contains(n.owner.name) && fits(n.owner.name))
-				split(n.owner);
 		boolean any = false;
-		if (!split.isEmpty())
+		for (CallGraph.Node n : todo)
+			if (!split.contains(n.owner.name) && fits(n.owner.name)) {
+				split(n.owner);
+				any = true;
+			}
+		if (!split.isEmpty() || splitLibraries())
 			for (ClassNode c : new ArrayList<>(nodes.values()))
 				for (MethodNode m : new ArrayList<>(c.methods))
 					any |= sites(c, m);
@@ -271,6 +273,18 @@ public final class Constructors {
 		}
 	}
 
+	/** Has a library a class whose constructors were split in its build? */
+	private boolean splitLibraries() {
+		return hierarchy.get(ALLOC) != null;
+	}
+
+	/** A constructor of a library's class that was split and may suspend. */
+	private boolean inLibrary(String owner, String desc) {
+		ClassInfo c = hierarchy.get(owner);
+		return c != null && c.kind == ClassInfo.Kind.TRANSLATED && c.suspends.containsKey(NEW
+			+ desc.substring(0, desc.length() - 1) + "L" + owner + ";");
+	}
+
 	private AbstractInsnNode candidate(MethodNode m) {
 		Set<AbstractInsnNode> no = stuck.getOrDefault(m, Set.of());
 		if (m.name.equals(NEW))
@@ -279,6 +293,14 @@ public final class Constructors {
 			if (i.getOpcode() == Opcodes.NEW && split.contains(((TypeInsnNode) i).desc)
 					&& !no.contains(i) && anySuspends(((TypeInsnNode) i).desc))
 				return i;
+		for (AbstractInsnNode i : m.instructions)
+			if (i.getOpcode() == Opcodes.INVOKESPECIAL && !m.name.equals(NEW)
+					&& ((MethodInsnNode) i).name.equals("<init>")
+					&& inLibrary(((MethodInsnNode) i).owner, ((MethodInsnNode) i).desc))
+				for (AbstractInsnNode n : m.instructions)
+					if (n.getOpcode() == Opcodes.NEW && !no.contains(n)
+							&& ((TypeInsnNode) n).desc.equals(((MethodInsnNode) i).owner))
+						return n;
 		return null;
 	}
 
@@ -292,6 +314,6 @@ public final class Constructors {
 
 	private boolean suspends(MethodInsnNode i) {
 		CallGraph.Node n = graph.node(i.owner, i.name + i.desc);
-		return n != null && n.suspends();
+		return n != null ? n.suspends() : inLibrary(i.owner, i.desc);
 	}
 }

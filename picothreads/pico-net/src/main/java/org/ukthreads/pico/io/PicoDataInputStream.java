@@ -1,0 +1,181 @@
+package org.ukthreads.pico.io;
+
+import java.io.DataInputStream;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.UTFDataFormatException;
+
+/**
+ * DataInputStream; its final methods are called by way of Data. The superclass has a
+ * guarded stream, so that who calls a final method from the JDK is pinned, not lost.
+ */
+public class PicoDataInputStream extends DataInputStream {
+	private final InputStream source;
+
+	public PicoDataInputStream(InputStream in) {
+		super(new Guard(in));
+		source = in;
+	}
+
+	int bytes(byte[] b, int off, int len) throws IOException {
+		return source.read(b, off, len);
+	}
+
+	@Override
+	public int read() throws IOException {
+		return source.read();
+	}
+
+	@Override
+	public long skip(long n) throws IOException {
+		return source.skip(n);
+	}
+
+	@Override
+	public int available() throws IOException {
+		return source.available();
+	}
+
+	@Override
+	public void close() throws IOException {
+		source.close();
+	}
+
+	public byte[] readAllBytes() throws IOException {
+		return PicoInputStream.readNBytes(source, Integer.MAX_VALUE);
+	}
+
+	public byte[] readNBytes(int n) throws IOException {
+		return PicoInputStream.readNBytes(source, n);
+	}
+
+	public int readNBytes(byte[] b, int off, int len) throws IOException {
+		return PicoInputStream.readNBytes(source, b, off, len);
+	}
+
+	public long transferTo(OutputStream out) throws IOException {
+		return PicoInputStream.transfer(source, out);
+	}
+
+	private int must() throws IOException {
+		int c = source.read();
+		if (c < 0)
+			throw new EOFException();
+		return c;
+	}
+
+	void readFully0(byte[] b) throws IOException {
+		readFully0(b, 0, b.length);
+	}
+
+	void readFully0(byte[] b, int off, int len) throws IOException {
+		if (len < 0)
+			throw new IndexOutOfBoundsException();
+		if (PicoInputStream.readNBytes(source, b, off, len) < len)
+			throw new EOFException();
+	}
+
+	int skipBytes0(int n) throws IOException {
+		int all = 0;
+		long k;
+		while (all < n && (k = source.skip(n - all)) > 0)
+			all += (int) k;
+		return all;
+	}
+
+	boolean readBoolean0() throws IOException {
+		return must() != 0;
+	}
+
+	byte readByte0() throws IOException {
+		return (byte) must();
+	}
+
+	int readUnsignedByte0() throws IOException {
+		return must();
+	}
+
+	private long number(int bytes) throws IOException {
+		byte[] b = new byte[bytes];
+		readFully0(b, 0, bytes);
+		long n = 0;
+		for (byte x : b)
+			n = n << 8 | x & 0xff;
+		return n;
+	}
+
+	short readShort0() throws IOException {
+		return (short) number(2);
+	}
+
+	int readUnsignedShort0() throws IOException {
+		return (int) number(2);
+	}
+
+	char readChar0() throws IOException {
+		return (char) number(2);
+	}
+
+	int readInt0() throws IOException {
+		return (int) number(4);
+	}
+
+	long readLong0() throws IOException {
+		return number(8);
+	}
+
+	float readFloat0() throws IOException {
+		return Float.intBitsToFloat((int) number(4));
+	}
+
+	double readDouble0() throws IOException {
+		return Double.longBitsToDouble(number(8));
+	}
+
+	/** As the superclass's, but a byte after \r stays here and not in a pushed-back stream. */
+	String readLine0() throws IOException {
+		StringBuilder s = new StringBuilder();
+		for (;;) {
+			int c = source.read();
+			if (c < 0)
+				return s.length() == 0 ? null : s.toString();
+			if (c == '\n')
+				return s.toString();
+			if (c == '\r') {
+				if (source.markSupported()) {
+					source.mark(1);
+					if (source.read() != '\n')
+						source.reset();
+				}
+				return s.toString();
+			}
+			s.append((char) c);
+		}
+	}
+
+	String readUTF0() throws IOException {
+		byte[] b = new byte[readUnsignedShort0()];
+		readFully0(b, 0, b.length);
+		StringBuilder s = new StringBuilder(b.length);
+		for (int k = 0; k < b.length;) {
+			int c = b[k] & 0xff;
+			int n = c < 0x80 ? 1 : c >> 5 == 6 ? 2 : c >> 4 == 14 ? 3 : 0;
+			if (n == 0)
+				throw new UTFDataFormatException("malformed input around byte " + k);
+			if (k + n > b.length)
+				throw new UTFDataFormatException(
+					"malformed input: partial character at end");
+			for (int j = 1; j < n; j++) {
+				if ((b[k + j] & 0xC0) != 0x80)
+					throw new UTFDataFormatException("malformed input around byte "
+						+ (k + j));
+				c = (j == 1 ? c & (n == 2 ? 0x1f : 0x0f) : c) << 6 | b[k + j] & 0x3f;
+			}
+			s.append((char) c);
+			k += n;
+		}
+		return s.toString();
+	}
+}

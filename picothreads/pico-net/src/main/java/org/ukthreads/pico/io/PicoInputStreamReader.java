@@ -1,0 +1,174 @@
+package org.ukthreads.pico.io;
+
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.io.UnsupportedEncodingException;
+import java.nio.ByteBuffer;
+import java.nio.CharBuffer;
+import java.nio.charset.Charset;
+import java.nio.charset.CharsetDecoder;
+import java.nio.charset.CoderResult;
+import java.nio.charset.CodingErrorAction;
+
+/** InputStreamReader with a decoder of its own; the superclass reads nothing. */
+public class PicoInputStreamReader extends InputStreamReader {
+	private final InputStream source;
+	private final CharsetDecoder decoder;
+	private final ByteBuffer bytes = ByteBuffer.allocate(8192);
+	private final CharBuffer chars = CharBuffer.allocate(2);
+	private boolean end;
+	private boolean closed;
+
+	public PicoInputStreamReader(InputStream in) {
+		this(in, Charset.defaultCharset());
+	}
+
+	public PicoInputStreamReader(InputStream in, String charset)
+			throws UnsupportedEncodingException {
+		this(in, lookUp(charset));
+	}
+
+	public PicoInputStreamReader(InputStream in, Charset cs) {
+		this(in, cs.newDecoder().onMalformedInput(CodingErrorAction.REPLACE)
+			.onUnmappableCharacter(CodingErrorAction.REPLACE));
+	}
+
+	public PicoInputStreamReader(InputStream in, CharsetDecoder decoder) {
+		super(new ByteArrayInputStream(new byte[0]), decoder.charset());
+		if (in == null)
+			throw new NullPointerException();
+		lock = in;
+		source = in;
+		this.decoder = decoder;
+		bytes.flip();
+		chars.flip();
+	}
+
+	static Charset lookUp(String name) throws UnsupportedEncodingException {
+		if (name == null)
+			throw new NullPointerException("charsetName");
+		try {
+			return Charset.forName(name);
+		} catch (IllegalArgumentException e) {
+			throw new UnsupportedEncodingException(name);
+		}
+	}
+
+	private void check() throws IOException {
+		if (closed)
+			throw new IOException("Stream closed");
+	}
+
+	@Override
+	public String getEncoding() {
+		return closed ? null : super.getEncoding();
+	}
+
+	@Override
+	public int read() throws IOException {
+		char[] c = new char[1];
+		return read(c, 0, 1) < 0 ? -1 : c[0];
+	}
+
+	@Override
+	public int read(char[] c) throws IOException {
+		return read(c, 0, c.length);
+	}
+
+	@Override
+	public int read(CharBuffer b) throws IOException {
+		char[] c = new char[b.remaining()];
+		int n = read(c, 0, c.length);
+		if (n > 0)
+			b.put(c, 0, n);
+		return n;
+	}
+
+	@Override
+	public int read(char[] c, int off, int len) throws IOException {
+		if (off < 0 || len < 0 || len > c.length - off)
+			throw new IndexOutOfBoundsException();
+		synchronized (lock) {
+			check();
+			if (len == 0)
+				return 0;
+			if (chars.hasRemaining()) {
+				int n = Math.min(len, chars.remaining());
+				chars.get(c, off, n);
+				return n;
+			}
+			if (len > 1)
+				return decode(CharBuffer.wrap(c, off, len).slice());
+			/* A surrogate pair does not fit into one: by way of `chars`. */
+			chars.clear();
+			int n = decode(chars);
+			chars.flip();
+			if (n <= 0)
+				return -1;
+			c[off] = chars.get();
+			return 1;
+		}
+	}
+
+	private int decode(CharBuffer to) throws IOException {
+		for (;;) {
+			CoderResult r = decoder.decode(bytes, to, end);
+			if (r.isError())
+				r.throwException();
+			if (end && r.isUnderflow() && to.hasRemaining()) {
+				decoder.flush(to);
+				decoder.reset();
+			}
+			if (to.position() > 0 && (r.isOverflow() || end || !bytes.hasRemaining()
+					|| source.available() <= 0))
+				return to.position();
+			if (end)
+				return -1;
+			bytes.compact();
+			try {
+				int n = source.read(bytes.array(), bytes.position(), bytes.remaining());
+				if (n < 0)
+					end = true;
+				else
+					bytes.position(bytes.position() + n);
+			} finally {
+				bytes.flip();
+			}
+		}
+	}
+
+	@Override
+	public boolean ready() throws IOException {
+		synchronized (lock) {
+			check();
+			return chars.hasRemaining() || bytes.hasRemaining() || source.available() > 0;
+		}
+	}
+
+	@Override
+	public long skip(long n) throws IOException {
+		if (n < 0)
+			throw new IllegalArgumentException("skip value is negative");
+		char[] c = new char[(int) Math.min(n, 8192)];
+		long left = n;
+		while (left > 0) {
+			int r = read(c, 0, (int) Math.min(left, c.length));
+			if (r < 0)
+				break;
+			left -= r;
+		}
+		return n - left;
+	}
+
+	@Override
+	public void close() throws IOException {
+		synchronized (lock) {
+			if (closed)
+				return;
+			closed = true;
+			source.close();
+		}
+	}
+}

@@ -1,0 +1,337 @@
+package org.ukthreads.pico.io;
+
+import java.io.File;
+import java.io.FileNotFoundException;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.PrintWriter;
+import java.io.UnsupportedEncodingException;
+import java.io.Writer;
+import java.nio.charset.Charset;
+import java.util.Locale;
+
+/** PrintWriter. */
+public class PicoPrintWriter extends PrintWriter {
+	private final boolean auto;
+	private boolean trouble;
+
+	public PicoPrintWriter(Writer out) {
+		this(out, false);
+	}
+
+	public PicoPrintWriter(Writer out, boolean autoFlush) {
+		super(out, autoFlush);
+		auto = autoFlush;
+	}
+
+	public PicoPrintWriter(OutputStream out) {
+		this(out, false);
+	}
+
+	public PicoPrintWriter(OutputStream out, boolean autoFlush) {
+		this(out, autoFlush, Charset.defaultCharset());
+	}
+
+	public PicoPrintWriter(OutputStream out, boolean autoFlush, Charset cs) {
+		this(writer(out, cs), autoFlush);
+	}
+
+	public PicoPrintWriter(String file) throws FileNotFoundException {
+		this(new FileOutputStream(file), false);
+	}
+
+	public PicoPrintWriter(String file, String charset)
+			throws FileNotFoundException, UnsupportedEncodingException {
+		this(new File(file), charset);
+	}
+
+	public PicoPrintWriter(String file, Charset cs) throws IOException {
+		this(new FileOutputStream(file), false, cs);
+	}
+
+	public PicoPrintWriter(File file) throws FileNotFoundException {
+		this(new FileOutputStream(file), false);
+	}
+
+	public PicoPrintWriter(File file, String charset)
+			throws FileNotFoundException, UnsupportedEncodingException {
+		this(file, PicoInputStreamReader.lookUp(charset), 0);
+	}
+
+	public PicoPrintWriter(File file, Charset cs) throws IOException {
+		this(file, cs, 0);
+	}
+
+	private PicoPrintWriter(File file, Charset cs, int unused) throws FileNotFoundException {
+		this(new FileOutputStream(file), false, cs);
+	}
+
+	private static Writer writer(OutputStream out, Charset cs) {
+		return new PicoBufferedWriter(new PicoOutputStreamWriter(out, cs));
+	}
+
+	private void check() throws IOException {
+		if (out == null)
+			throw new IOException("Stream closed");
+	}
+
+	@Override
+	protected void setError() {
+		trouble = true;
+	}
+
+	@Override
+	protected void clearError() {
+		trouble = false;
+	}
+
+	@Override
+	public boolean checkError() {
+		if (out != null)
+			flush();
+		if (out instanceof PrintWriter)
+			return trouble || ((PrintWriter) out).checkError();
+		return trouble;
+	}
+
+	@Override
+	public void flush() {
+		try {
+			synchronized (lock) {
+				check();
+				out.flush();
+			}
+		} catch (IOException e) {
+			trouble = true;
+		}
+	}
+
+	@Override
+	public void close() {
+		try {
+			synchronized (lock) {
+				if (out != null) {
+					Writer w = out;
+					out = null;
+					w.close();
+				}
+			}
+		} catch (IOException e) {
+			trouble = true;
+		}
+	}
+
+	@Override
+	public void write(int c) {
+		write(new char[] {(char) c}, 0, 1);
+	}
+
+	@Override
+	public void write(char[] c) {
+		write(c, 0, c.length);
+	}
+
+	@Override
+	public void write(char[] c, int off, int len) {
+		try {
+			synchronized (lock) {
+				check();
+				out.write(c, off, len);
+			}
+		} catch (IOException e) {
+			trouble = true;
+		}
+	}
+
+	@Override
+	public void write(String s) {
+		write(s, 0, s.length());
+	}
+
+	@Override
+	public void write(String s, int off, int len) {
+		try {
+			synchronized (lock) {
+				check();
+				out.write(s, off, len);
+			}
+		} catch (IOException e) {
+			trouble = true;
+		}
+	}
+
+	@Override
+	public void println() {
+		try {
+			synchronized (lock) {
+				check();
+				out.write(System.lineSeparator());
+				if (auto)
+					out.flush();
+			}
+		} catch (IOException e) {
+			trouble = true;
+		}
+	}
+
+	@Override
+	public PrintWriter printf(String f, Object... args) {
+		return format(f, args);
+	}
+
+	@Override
+	public PrintWriter printf(Locale l, String f, Object... args) {
+		return format(l, f, args);
+	}
+
+	@Override
+	public PrintWriter format(String f, Object... args) {
+		return format(Locale.getDefault(Locale.Category.FORMAT), f, args);
+	}
+
+	@Override
+	public PrintWriter format(Locale l, String f, Object... args) {
+		String s = String.format(l, f, args);
+		synchronized (lock) {
+			write(s);
+			if (auto)
+				flush();
+		}
+		return this;
+	}
+
+	@Override
+	public PrintWriter append(CharSequence s) {
+		write(String.valueOf(s));
+		return this;
+	}
+
+	@Override
+	public PrintWriter append(CharSequence s, int from, int to) {
+		return append((s == null ? "null" : s).subSequence(from, to));
+	}
+
+	@Override
+	public PrintWriter append(char c) {
+		write(c);
+		return this;
+	}
+
+	@Override
+	public void print(boolean x) {
+		write(String.valueOf(x));
+	}
+
+	@Override
+	public void println(boolean x) {
+		synchronized (lock) {
+			print(x);
+			println();
+		}
+	}
+
+	@Override
+	public void print(char x) {
+		write(String.valueOf(x));
+	}
+
+	@Override
+	public void println(char x) {
+		synchronized (lock) {
+			print(x);
+			println();
+		}
+	}
+
+	@Override
+	public void print(int x) {
+		write(String.valueOf(x));
+	}
+
+	@Override
+	public void println(int x) {
+		synchronized (lock) {
+			print(x);
+			println();
+		}
+	}
+
+	@Override
+	public void print(long x) {
+		write(String.valueOf(x));
+	}
+
+	@Override
+	public void println(long x) {
+		synchronized (lock) {
+			print(x);
+			println();
+		}
+	}
+
+	@Override
+	public void print(float x) {
+		write(String.valueOf(x));
+	}
+
+	@Override
+	public void println(float x) {
+		synchronized (lock) {
+			print(x);
+			println();
+		}
+	}
+
+	@Override
+	public void print(double x) {
+		write(String.valueOf(x));
+	}
+
+	@Override
+	public void println(double x) {
+		synchronized (lock) {
+			print(x);
+			println();
+		}
+	}
+
+	@Override
+	public void print(char[] x) {
+		write(x);
+	}
+
+	@Override
+	public void println(char[] x) {
+		synchronized (lock) {
+			print(x);
+			println();
+		}
+	}
+
+	@Override
+	public void print(String x) {
+		write(String.valueOf(x));
+	}
+
+	@Override
+	public void println(String x) {
+		synchronized (lock) {
+			print(x);
+			println();
+		}
+	}
+
+	@Override
+	public void print(Object x) {
+		write(String.valueOf(x));
+	}
+
+	@Override
+	public void println(Object x) {
+		synchronized (lock) {
+			print(x);
+			println();
+		}
+	}
+}

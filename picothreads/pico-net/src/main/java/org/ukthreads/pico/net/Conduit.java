@@ -1,0 +1,214 @@
+package org.ukthreads.pico.net;
+
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.net.ConnectException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.SocketException;
+import java.net.SocketTimeoutException;
+import java.net.UnknownHostException;
+import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
+import java.nio.channels.UnresolvedAddressException;
+import java.nio.channels.UnsupportedAddressTypeException;
+
+/** A stream connection as java.net.Socket sees it: its waits, its time-outs, its errors. */
+final class Conduit {
+	/** One call of the channel moves no more: the JDK copies through a buffer that it keeps. */
+	private static final int MOST = 128 << 10;
+
+	final SocketChannel channel;
+	final Port port;
+	/** SO_TIMEOUT. */
+	volatile int timeout;
+	volatile boolean inShut;
+	volatile boolean outShut;
+	volatile boolean closed;
+	/** What available() had to read to count it; under inLock. */
+	private ByteBuffer ahead;
+	/** The connection was reset: so says every later read. Under inLock. */
+	private boolean reset;
+
+	Conduit(SocketChannel channel) throws IOException {
+		this.channel = channel;
+		Channels.unblock(channel);
+		port = new Port(channel);
+	}
+
+	/** One of the program's channels. */
+	Conduit(SocketChannel channel, Port port) {
+		this.channel = channel;
+		this.port = port;
+	}
+
+	void connect(InetSocketAddress to, int millis) throws IOException {
+		long end = Port.end(millis);
+		synchronized (port.outLock) {
+			try {
+				boolean done = Channels.rawConnect(channel, to);
+				while (!done) {
+					if (!port.await(SelectionKey.OP_CONNECT, end)) {
+						close();
+						throw new SocketTimeoutException("Connect timed out");
+					}
+					if (closed)
+						throw new SocketException("Socket closed");
+					done = Channels.rawFinish(channel);
+				}
+			} catch (ClosedChannelException e) {
+				throw new SocketException("Socket closed");
+			} catch (UnresolvedAddressException e) {
+				close();
+				throw new UnknownHostException(to.getHostString());
+			} catch (UnsupportedAddressTypeException e) {
+				close();
+				throw new SocketException("Unsupported address type");
+			} catch (SocketTimeoutException e) {
+				throw e;
+			} catch (IOException e) {
+				boolean was = closed;
+				close();
+				if (was)
+					throw new SocketException("Socket closed");
+				throw e;
+			}
+		}
+	}
+
+	private void check() throws SocketException {
+		if (closed || !channel.isOpen())
+			throw new SocketException("Socket closed");
+	}
+
+	int read(byte[] b, int off, int len) throws IOException {
+		if ((off | len | off + len | b.length - off - len) < 0)
+			throw new IndexOutOfBoundsException(off + ", " + len + " of " + b.length);
+		if (len == 0)
+			return 0;
+		synchronized (port.inLock) {
+			check();
+			if (reset)
+				throw new SocketException("Connection reset");
+			if (inShut)
+				return -1;
+			if (ahead != null && ahead.hasRemaining()) {
+				int n = Math.min(len, ahead.remaining());
+				ahead.get(b, off, n);
+				return n;
+			}
+			ByteBuffer into = ByteBuffer.wrap(b, off, Math.min(len, MOST));
+			long end = Port.end(timeout);
+			for (;;) {
+				int n;
+				try {
+					n = Channels.rawRead(channel, into);
+				} catch (ClosedChannelException e) {
+					throw new SocketException("Socket closed");
+				} catch (IOException e) {
+					check();
+					reset = isReset(e);
+					throw error(e);
+				}
+				if (n > 0)
+					return n;
+				if (n < 0) {
+					check();
+					return -1;
+				}
+				if (!port.await(SelectionKey.OP_READ, end))
+					throw new SocketTimeoutException("Read timed out");
+				check();
+				if (inShut)
+					return -1;
+			}
+		}
+	}
+
+	private static boolean isReset(IOException e) {
+		return e.getMessage() != null && e.getMessage().startsWith("Connection reset");
+	}
+
+	private static SocketException error(IOException e) {
+		if (isReset(e))
+			return new SocketException("Connection reset");
+		if (e instanceof SocketException)
+			return (SocketException) e;
+		SocketException x = new SocketException(e.getMessage());
+		x.initCause(e);
+		return x;
+	}
+
+	void write(byte[] b, int off, int len) throws IOException {
+		if ((off | len | off + len | b.length - off - len) < 0)
+			throw new IndexOutOfBoundsException(off + ", " + len + " of " + b.length);
+		if (len == 0)
+			return;
+		synchronized (port.outLock) {
+			while (len > 0) {
+				check();
+				if (outShut)
+					throw new IOException("Stream closed");
+				int n;
+				try {
+					n = Channels.rawWrite(channel, ByteBuffer.wrap(b, off, Math.min(len, MOST)));
+				} catch (ClosedChannelException e) {
+					throw new SocketException("Socket closed");
+				} catch (IOException e) {
+					check();
+					throw error(e);
+				}
+				off += n;
+				len -= n;
+				if (n == 0)
+					port.await(SelectionKey.OP_WRITE, Port.NEVER);
+			}
+		}
+	}
+
+	/** Reads ahead what is there. */
+	int available() throws IOException {
+		synchronized (port.inLock) {
+			check();
+			if (inShut)
+				return 0;
+			if (ahead != null && ahead.hasRemaining())
+				return ahead.remaining();
+			if (ahead == null)
+				ahead = ByteBuffer.allocate(4096);
+			ahead.clear();
+			int n = 0;
+			try {
+				n = Channels.rawRead(channel, ahead);
+			} catch (IOException e) {
+				check();
+				reset = isReset(e);
+				if (!reset)
+					throw error(e);
+			} finally {
+				ahead.flip();
+			}
+			return Math.max(0, n);
+		}
+	}
+
+	void shutdownInput() throws IOException {
+		inShut = true;
+		channel.shutdownInput();
+		port.wake();
+	}
+
+	void shutdownOutput() throws IOException {
+		outShut = true;
+		channel.shutdownOutput();
+		port.wake();
+	}
+
+	void close() throws IOException {
+		closed = true;
+		port.close();
+	}
+}

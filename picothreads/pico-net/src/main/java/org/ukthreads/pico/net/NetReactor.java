@@ -1,0 +1,140 @@
+package org.ukthreads.pico.net;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.channels.ClosedSelectorException;
+import java.nio.channels.SelectableChannel;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Supplier;
+import org.ukthreads.pico.Carrier;
+import org.ukthreads.pico.Fiber;
+import org.ukthreads.pico.NeverBlocks;
+import org.ukthreads.pico.Reactor;
+
+/*
+ * A selector: one per carrier, and one with a thread of its own for platform threads that
+ * run translated code.
+ *
+ * Only the thread that holds the carrier touches the selector and its keys (it polls, or
+ * it runs the fiber that asks); everybody else queues the port and wakes the selector.
+ */
+@NeverBlocks
+final class NetReactor implements Reactor {
+	private static final List<NetReactor> ALL = new CopyOnWriteArrayList<>();
+
+	private final Selector selector;
+	/** Ports whose wishes, or ends, are not known to the selector. */
+	private final Queue<Port> pending = new ConcurrentLinkedQueue<>();
+
+	private NetReactor() {
+		try {
+			selector = Selector.open();
+		} catch (IOException e) {
+			throw new UncheckedIOException(e);
+		}
+		ALL.add(this);
+	}
+
+	private static final class Maker implements Supplier<Reactor> {
+		@Override
+		public Reactor get() {
+			return new NetReactor();
+		}
+	}
+
+	private static final Maker MAKER = new Maker();
+
+	/** For platform threads. */
+	private static final class Own extends Thread {
+		static final Own IT = new Own();
+		final NetReactor reactor = new NetReactor();
+
+		private Own() {
+			super(null, null, "pico-net", 0);
+			setDaemon(true);
+			start();
+		}
+
+		@Override
+		public void run() {
+			for (;;)
+				reactor.poll(Long.MAX_VALUE);
+		}
+	}
+
+	static NetReactor current() {
+		return Fiber.isFiber() ? (NetReactor) Carrier.current().reactor(MAKER)
+			: Own.IT.reactor;
+	}
+
+	private boolean mine() {
+		return Fiber.isFiber() && current() == this;
+	}
+
+	/** What the port wants has grown, or it is closed. */
+	void changed(Port p) {
+		if (mine()) {
+			p.apply(selector);
+			return;
+		}
+		pending.add(p);
+		selector.wakeup();
+	}
+
+	/** Lets a closed channel go at once, if that can be done from here. */
+	void closed() {
+		if (mine())
+			poll(0);
+		else
+			selector.wakeup();
+	}
+
+	/** The port under which a reactor knows the channel, or null. */
+	static Port find(SelectableChannel ch) {
+		for (NetReactor r : ALL) {
+			SelectionKey k = ch.keyFor(r.selector);
+			if (k != null)
+				return (Port) k.attachment();
+		}
+		return null;
+	}
+
+	void register(Port p) throws IOException {
+		p.key = p.channel.register(selector, 0, p);
+	}
+
+	@Override
+	public void poll(long nanos) {
+		try {
+			for (Port p; (p = pending.poll()) != null;)
+				p.apply(selector);
+			int n;
+			if (nanos == 0)
+				n = selector.selectNow();
+			else if (nanos == Long.MAX_VALUE)
+				n = selector.select();
+			else
+				n = selector.select(Math.max(1, nanos / 1_000_000));
+			if (n > 0) {
+				for (SelectionKey k : selector.selectedKeys())
+					((Port) k.attachment()).ready(k);
+				selector.selectedKeys().clear();
+			}
+		} catch (IOException e) {
+			throw new UncheckedIOException(e);
+		} catch (ClosedSelectorException e) {
+			/* The runtime is going down. */
+			return;
+		}
+	}
+
+	@Override
+	public void wakeup() {
+		selector.wakeup();
+	}
+}

@@ -1,0 +1,519 @@
+package org.ukthreads.pico.net;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Proxy;
+import java.net.Socket;
+import java.net.SocketAddress;
+import java.net.SocketException;
+import java.net.SocketImpl;
+import java.net.UnknownHostException;
+import java.nio.channels.SocketChannel;
+import java.util.Objects;
+import org.ukthreads.pico.io.PicoInputStream;
+import org.ukthreads.pico.io.PicoOutputStream;
+
+/*
+ * java.net.Socket on a channel that does not block; where it would, the thread parks.
+ *
+ * The superclass is only a type here: everything that it does is done again below, and
+ * its own SocketImpl is never opened. Options and addresses go to the channel's socket
+ * adaptor, whose methods for them do not block.
+ */
+public class PicoSocket extends Socket {
+	/** Made at the first use, so that a socket that is never used holds no descriptor. */
+	private volatile Conduit conduit;
+	private Proxy proxy;
+	private int timeout;
+	private volatile boolean closed;
+	private volatile boolean bound;
+	private volatile InetSocketAddress remote;
+	private InputStream in;
+	private OutputStream out;
+	/** Given out by this channel's socket(). */
+	private boolean ofChannel;
+
+	public PicoSocket() {}
+
+	public PicoSocket(Proxy proxy) {
+		if (proxy == null)
+			throw new IllegalArgumentException("Invalid Proxy");
+		if (proxy.type() == Proxy.Type.HTTP)
+			throw new IllegalArgumentException("Invalid Proxy");
+		this.proxy = proxy;
+	}
+
+	protected PicoSocket(SocketImpl impl) throws SocketException {
+		if (impl != null)
+			throw new SocketException("a SocketImpl of the program's cannot park");
+	}
+
+	public PicoSocket(String host, int port) throws UnknownHostException, IOException {
+		open(resolve(host, port), null);
+	}
+
+	public PicoSocket(InetAddress address, int port) throws IOException {
+		open(new InetSocketAddress(Objects.requireNonNull(address), port), null);
+	}
+
+	public PicoSocket(String host, int port, InetAddress local, int localPort)
+			throws IOException {
+		open(resolve(host, port), new InetSocketAddress(local, localPort));
+	}
+
+	public PicoSocket(InetAddress address, int port, InetAddress local, int localPort)
+			throws IOException {
+		open(new InetSocketAddress(Objects.requireNonNull(address), port),
+			new InetSocketAddress(local, localPort));
+	}
+
+	@Deprecated
+	public PicoSocket(String host, int port, boolean stream) throws IOException {
+		streamOnly(stream);
+		open(resolve(host, port), null);
+	}
+
+	@Deprecated
+	public PicoSocket(InetAddress address, int port, boolean stream) throws IOException {
+		streamOnly(stream);
+		open(new InetSocketAddress(address, port), null);
+	}
+
+	private static void streamOnly(boolean stream) {
+		if (!stream)
+			throw new IllegalArgumentException("Socket constructor does not support "
+				+ "creation of datagram sockets");
+	}
+
+	/** A connection that was accepted, or one of the program's channels. */
+	PicoSocket(Conduit c, boolean ofChannel) {
+		this.ofChannel = ofChannel;
+		conduit = c;
+		bound = true;
+		remote = (InetSocketAddress) Channels.adaptor(c.channel).getRemoteSocketAddress();
+		if (ofChannel)
+			bound = Channels.adaptor(c.channel).isBound();
+	}
+
+	/** ServerSocket.implAccept fills a socket of the program's. */
+	void become(Conduit c) throws SocketException {
+		conduit = c;
+		bound = true;
+		remote = (InetSocketAddress) Channels.adaptor(c.channel).getRemoteSocketAddress();
+		c.timeout = timeout;
+	}
+
+	private static InetSocketAddress resolve(String host, int port)
+			throws UnknownHostException {
+		if (port < 0 || port > 65535)
+			throw new IllegalArgumentException("port out of range:" + port);
+		return new InetSocketAddress(host == null ? InetAddress.getByName(null)
+			: Dns.getByName(host), port);
+	}
+
+	private void open(InetSocketAddress to, InetSocketAddress local) throws IOException {
+		try {
+			if (local != null)
+				bind(local);
+			connect(to);
+		} catch (IOException | IllegalArgumentException e) {
+			close();
+			throw e;
+		}
+	}
+
+	private Conduit conduit() throws SocketException {
+		Conduit c = conduit;
+		if (c != null)
+			return c;
+		return make();
+	}
+
+	private Conduit make() throws SocketException {
+		synchronized (this) {
+			if (closed)
+				throw new SocketException("Socket is closed");
+			if (conduit == null) {
+				try {
+					conduit = new Conduit(SocketChannel.open());
+				} catch (SocketException e) {
+					throw e;
+				} catch (IOException e) {
+					throw (SocketException) new SocketException(e.getMessage())
+						.initCause(e);
+				}
+				conduit.timeout = timeout;
+			}
+			return conduit;
+		}
+	}
+
+	private Socket adaptor() throws SocketException {
+		if (isClosed())
+			throw new SocketException("Socket is closed");
+		return Channels.adaptor(conduit().channel);
+	}
+
+	@Override
+	public void connect(SocketAddress to) throws IOException {
+		connect(to, 0);
+	}
+
+	@Override
+	public void connect(SocketAddress to, int millis) throws IOException {
+		if (to == null)
+			throw new IllegalArgumentException("connect: The address can't be null");
+		if (millis < 0)
+			throw new IllegalArgumentException("connect: timeout can't be negative");
+		if (isClosed())
+			throw new SocketException("Socket is closed");
+		if (isConnected())
+			throw new SocketException("already connected");
+		if (!(to instanceof InetSocketAddress))
+			throw new IllegalArgumentException("Unsupported address type");
+		InetSocketAddress a = (InetSocketAddress) to;
+		if (proxy != null && proxy.type() == Proxy.Type.SOCKS) {
+			Conduit c = conduit();
+			InetSocketAddress p = (InetSocketAddress) proxy.address();
+			c.connect(p.isUnresolved() ? resolve(p.getHostString(), p.getPort()) : p, millis);
+			Socks.connect(c, a, millis);
+		} else {
+			if (a.isUnresolved()) {
+				close();
+				throw new UnknownHostException(a.getHostString());
+			}
+			try {
+				conduit().connect(a, millis);
+			} catch (IOException e) {
+				closed = true;
+				throw e;
+			}
+		}
+		remote = a;
+		bound = true;
+	}
+
+	@Override
+	public void bind(SocketAddress to) throws IOException {
+		if (isClosed())
+			throw new SocketException("Socket is closed");
+		if (isBound())
+			throw new SocketException("Already bound");
+		if (to != null && !(to instanceof InetSocketAddress))
+			throw new IllegalArgumentException("Unsupported address type");
+		if (to != null && ((InetSocketAddress) to).isUnresolved())
+			throw new SocketException("Unresolved address");
+		conduit().channel.bind(to);
+		bound = true;
+	}
+
+	@Override
+	public InetAddress getInetAddress() {
+		InetSocketAddress a = remote();
+		return a == null ? null : a.getAddress();
+	}
+
+	private InetSocketAddress remote() {
+		if (remote == null && ofChannel)
+			remote = (InetSocketAddress) Channels.adaptor(conduit.channel)
+				.getRemoteSocketAddress();
+		return remote;
+	}
+
+	@Override
+	public InetAddress getLocalAddress() {
+		Conduit c = conduit;
+		if (c == null || isClosed() || !isBound())
+			return new InetSocketAddress(0).getAddress();
+		return Channels.adaptor(c.channel).getLocalAddress();
+	}
+
+	private int localPort = -1;
+
+	@Override
+	public int getLocalPort() {
+		Conduit c = conduit;
+		if (!isBound() || c == null)
+			return -1;
+		if (!isClosed())
+			localPort = Channels.adaptor(c.channel).getLocalPort();
+		return localPort;
+	}
+
+	@Override
+	public int getPort() {
+		InetSocketAddress a = remote();
+		return a == null ? 0 : a.getPort();
+	}
+
+	@Override
+	public SocketAddress getRemoteSocketAddress() {
+		return isConnected() ? new InetSocketAddress(getInetAddress(), getPort()) : null;
+	}
+
+	@Override
+	public SocketAddress getLocalSocketAddress() {
+		return isBound() ? new InetSocketAddress(getLocalAddress(), getLocalPort()) : null;
+	}
+
+	@Override
+	public SocketChannel getChannel() {
+		return ofChannel ? conduit.channel : null;
+	}
+
+	@Override
+	public InputStream getInputStream() throws IOException {
+		if (isClosed())
+			throw new SocketException("Socket is closed");
+		if (!isConnected())
+			throw new SocketException("Socket is not connected");
+		if (isInputShutdown())
+			throw new SocketException("Socket input is shutdown");
+		if (in == null)
+			in = new In(this, conduit);
+		return in;
+	}
+
+	@Override
+	public OutputStream getOutputStream() throws IOException {
+		if (isClosed())
+			throw new SocketException("Socket is closed");
+		if (!isConnected())
+			throw new SocketException("Socket is not connected");
+		if (isOutputShutdown())
+			throw new SocketException("Socket output is shutdown");
+		if (out == null)
+			out = new Out(this, conduit);
+		return out;
+	}
+
+	private static final class In extends PicoInputStream {
+		private final PicoSocket socket;
+		private final Conduit conduit;
+
+		In(PicoSocket s, Conduit c) {
+			socket = s;
+			conduit = c;
+		}
+
+		@Override
+		public int read() throws IOException {
+			byte[] one = new byte[1];
+			return conduit.read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
+		}
+
+		@Override
+		public int read(byte[] b, int off, int len) throws IOException {
+			return conduit.read(b, off, len);
+		}
+
+		@Override
+		public int available() throws IOException {
+			return conduit.available();
+		}
+
+		@Override
+		public void close() throws IOException {
+			socket.close();
+		}
+	}
+
+	private static final class Out extends PicoOutputStream {
+		private final PicoSocket socket;
+		private final Conduit conduit;
+
+		Out(PicoSocket s, Conduit c) {
+			socket = s;
+			conduit = c;
+		}
+
+		@Override
+		public void write(int b) throws IOException {
+			conduit.write(new byte[] {(byte) b}, 0, 1);
+		}
+
+		@Override
+		public void write(byte[] b, int off, int len) throws IOException {
+			conduit.write(b, off, len);
+		}
+
+		@Override
+		public void close() throws IOException {
+			socket.close();
+		}
+	}
+
+	@Override
+	public void setSoTimeout(int millis) throws SocketException {
+		if (isClosed())
+			throw new SocketException("Socket is closed");
+		if (millis < 0)
+			throw new IllegalArgumentException("timeout can't be negative");
+		timeout = millis;
+		Conduit c = conduit;
+		if (c != null)
+			c.timeout = millis;
+	}
+
+	@Override
+	public int getSoTimeout() throws SocketException {
+		if (isClosed())
+			throw new SocketException("Socket is closed");
+		return timeout;
+	}
+
+	@Override
+	public void setTcpNoDelay(boolean on) throws SocketException {
+		adaptor().setTcpNoDelay(on);
+	}
+
+	@Override
+	public boolean getTcpNoDelay() throws SocketException {
+		return adaptor().getTcpNoDelay();
+	}
+
+	@Override
+	public void setSoLinger(boolean on, int seconds) throws SocketException {
+		adaptor().setSoLinger(on, seconds);
+	}
+
+	@Override
+	public int getSoLinger() throws SocketException {
+		return adaptor().getSoLinger();
+	}
+
+	@Override
+	public void sendUrgentData(int data) throws IOException {
+		Channels.urgent(conduit().channel, data);
+	}
+
+	@Override
+	public void setOOBInline(boolean on) throws SocketException {
+		adaptor().setOOBInline(on);
+	}
+
+	@Override
+	public boolean getOOBInline() throws SocketException {
+		return adaptor().getOOBInline();
+	}
+
+	@Override
+	public void setSendBufferSize(int size) throws SocketException {
+		adaptor().setSendBufferSize(size);
+	}
+
+	@Override
+	public int getSendBufferSize() throws SocketException {
+		return adaptor().getSendBufferSize();
+	}
+
+	@Override
+	public void setReceiveBufferSize(int size) throws SocketException {
+		adaptor().setReceiveBufferSize(size);
+	}
+
+	@Override
+	public int getReceiveBufferSize() throws SocketException {
+		return adaptor().getReceiveBufferSize();
+	}
+
+	@Override
+	public void setKeepAlive(boolean on) throws SocketException {
+		adaptor().setKeepAlive(on);
+	}
+
+	@Override
+	public boolean getKeepAlive() throws SocketException {
+		return adaptor().getKeepAlive();
+	}
+
+	@Override
+	public void setTrafficClass(int tc) throws SocketException {
+		adaptor().setTrafficClass(tc);
+	}
+
+	@Override
+	public int getTrafficClass() throws SocketException {
+		return adaptor().getTrafficClass();
+	}
+
+	@Override
+	public void setReuseAddress(boolean on) throws SocketException {
+		adaptor().setReuseAddress(on);
+	}
+
+	@Override
+	public boolean getReuseAddress() throws SocketException {
+		return adaptor().getReuseAddress();
+	}
+
+	@Override
+	public void shutdownInput() throws IOException {
+		if (isClosed())
+			throw new SocketException("Socket is closed");
+		if (!isConnected())
+			throw new SocketException("Socket is not connected");
+		if (isInputShutdown())
+			throw new SocketException("Socket input is already shutdown");
+		conduit.shutdownInput();
+	}
+
+	@Override
+	public void shutdownOutput() throws IOException {
+		if (isClosed())
+			throw new SocketException("Socket is closed");
+		if (!isConnected())
+			throw new SocketException("Socket is not connected");
+		if (isOutputShutdown())
+			throw new SocketException("Socket output is already shutdown");
+		conduit.shutdownOutput();
+	}
+
+	@Override
+	public boolean isConnected() {
+		return remote() != null;
+	}
+
+	@Override
+	public boolean isBound() {
+		return bound || ofChannel && Channels.adaptor(conduit.channel).isBound();
+	}
+
+	@Override
+	public boolean isClosed() {
+		return closed || ofChannel && !conduit.channel.isOpen();
+	}
+
+	@Override
+	public boolean isInputShutdown() {
+		Conduit c = conduit;
+		return c != null && c.inShut;
+	}
+
+	@Override
+	public boolean isOutputShutdown() {
+		Conduit c = conduit;
+		return c != null && c.outShut;
+	}
+
+	@Override
+	public void close() throws IOException {
+		if (isBound())
+			getLocalPort();
+		closed = true;
+		Conduit c = conduit;
+		if (c != null)
+			c.close();
+	}
+
+	@Override
+	public String toString() {
+		if (isConnected())
+			return "Socket[addr=" + getInetAddress() + ",port=" + getPort() + ",localport="
+				+ getLocalPort() + "]";
+		return "Socket[unconnected]";
+	}
+}

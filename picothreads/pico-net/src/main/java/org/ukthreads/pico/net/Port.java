@@ -1,0 +1,192 @@
+package org.ukthreads.pico.net;
+
+import java.io.IOException;
+import java.nio.channels.CancelledKeyException;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.SelectableChannel;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.ukthreads.pico.Fiber;
+
+/*
+ * A channel at its reactor: who waits for it, and what for.
+ *
+ *   await(op): slot = me; want |= op --> the reactor's interest --> park
+ *   ready():   want &= ~ready, interest follows; unpark the slot's fiber
+ *
+ * One fiber waits in each direction (whoever calls holds the direction's lock). An
+ * event may come before the park: unpark is sticky. All wake-ups may be spurious: the
+ * caller tries the channel again.
+ */
+final class Port {
+	static final long NEVER = Long.MAX_VALUE;
+	private static final int IN = SelectionKey.OP_READ | SelectionKey.OP_ACCEPT;
+
+	final SelectableChannel channel;
+	/** Where it is registered, at the first wait. */
+	private NetReactor reactor;
+	/** The reactor's thread only. */
+	SelectionKey key;
+	private final AtomicInteger want = new AtomicInteger();
+	private volatile Fiber in;
+	private volatile Fiber out;
+	/** For SocketChannel and friends: the program believes that it blocks. */
+	volatile boolean blocking = true;
+	/** What reads, and what writes, hold. */
+	final Object inLock = new Object();
+	final Object outLock = new Object();
+	/** The Socket that SocketChannel.socket() gave out, and the like. */
+	volatile Object face;
+
+	Port(SelectableChannel channel) {
+		this.channel = channel;
+	}
+
+	/** The end of a wait of so many milliseconds; 0: none. */
+	static long end(long millis) {
+		return millis == 0 ? NEVER : System.nanoTime() + millis * 1_000_000;
+	}
+
+	/** Registers, if that is not done; not while another thread may be at it. */
+	synchronized void open() throws IOException {
+		if (reactor != null)
+			return;
+		NetReactor r = NetReactor.current();
+		if (Fiber.isFiber())
+			r.register(this);
+		reactor = r;
+	}
+
+	/**
+	 * Parks until the operation may succeed, or the port was closed; false: the time is
+	 * over. An interrupt does not end it; `interrupted` says that there was one.
+	 */
+	boolean await(int op, long end) throws IOException {
+		boolean interrupted = false;
+		boolean in = (op & IN) != 0;
+		long left = 0;
+		open();
+		if (end != NEVER) {
+			left = end - System.nanoTime();
+			if (left <= 0)
+				return false;
+		}
+		if (in)
+			this.in = Fiber.current();
+		else
+			out = Fiber.current();
+		arm(op);
+		try {
+			do {
+				if (!channel.isOpen())
+					break;
+				if (end == NEVER)
+					Fiber.park();
+				else
+					Fiber.parkNanos(left);
+				/* Not by this: the flag must be down, or park returns at once. */
+				if (!Thread.interrupted())
+					break;
+				interrupted = true;
+				if (end != NEVER)
+					left = end - System.nanoTime();
+			} while ((want.get() & op) != 0 && (end == NEVER || left > 0));
+		} finally {
+			if (in)
+				this.in = null;
+			else
+				out = null;
+			if (interrupted)
+				Thread.currentThread().interrupt();
+		}
+		return true;
+	}
+
+	/** The same for channels: an interrupt ends it, and true is returned. */
+	boolean awaitInterruptibly(int op) throws IOException {
+		open();
+		boolean in = (op & IN) != 0;
+		if (in)
+			this.in = Fiber.current();
+		else
+			out = Fiber.current();
+		arm(op);
+		if (channel.isOpen() && !Thread.currentThread().isInterrupted())
+			Fiber.park();
+		if (in)
+			this.in = null;
+		else
+			out = null;
+		return Thread.currentThread().isInterrupted();
+	}
+
+	private void arm(int op) {
+		for (;;) {
+			int w = want.get();
+			if ((w & op) == op)
+				return;
+			if (want.compareAndSet(w, w | op))
+				break;
+		}
+		reactor.changed(this);
+	}
+
+	/** On the reactor's thread. */
+	void apply(Selector s) {
+		try {
+			if (key == null)
+				key = channel.register(s, want.get(), this);
+			else
+				key.interestOps(want.get());
+		} catch (CancelledKeyException | ClosedChannelException e) {
+			wake();
+		}
+	}
+
+	/** On the reactor's thread. */
+	void ready(SelectionKey k) {
+		int r;
+		try {
+			r = k.readyOps();
+			int w;
+			do
+				w = want.get();
+			while (!want.compareAndSet(w, w & ~r));
+			k.interestOps(w & ~r);
+		} catch (CancelledKeyException e) {
+			wake();
+			return;
+		}
+		if ((r & IN) != 0)
+			unpark(in);
+		if ((r & ~IN) != 0)
+			unpark(out);
+	}
+
+	private static void unpark(Fiber f) {
+		if (f != null)
+			f.unpark();
+	}
+
+	/** Whoever waits looks again. */
+	void wake() {
+		unpark(in);
+		unpark(out);
+	}
+
+	void close() throws IOException {
+		try {
+			Channels.rawClose(channel);
+		} finally {
+			NetReactor r;
+			synchronized (this) {
+				r = reactor;
+			}
+			want.set(0);
+			wake();
+			if (r != null)
+				r.closed();
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package org.ukthreads.pico.net;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.ukthreads.fixtures.Crowd;
+import org.ukthreads.fixtures.Sockets;
+
+/** The same program prints the same on the JDK's network and, translated, on ours. */
+final class ParityTest {
+	@TempDir
+	Path dir;
+
+	static String sorted(String s) {
+		return Arrays.stream(s.split("\n")).sorted().collect(Collectors.joining("\n"));
+	}
+
+	private void same(Class<?> c, String... args) throws Exception {
+		List<Path> p = Harness.program(dir, c);
+		String want = Harness.plain(p, c, args);
+		assertTrue(want.length() > 20, want);
+		assertEquals(want, Harness.pico(p, c, args));
+		System.err.println(c.getSimpleName() + ": " + want.split("\n").length
+			+ " lines alike, pins that blocked: " + Harness.pinned);
+	}
+
+	@Test
+	void sockets_behave_as_the_jdks() throws Exception {
+		same(Sockets.class);
+	}
+
+	@Test
+	void a_thousand_clients_and_their_server_share_a_carrier() throws Exception {
+		same(Crowd.class, "1000");
+		assertEquals(0, Harness.pinned);
+	}
+}
