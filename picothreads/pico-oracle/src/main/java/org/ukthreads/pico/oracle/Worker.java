@@ -1,0 +1,74 @@
+package org.ukthreads.pico.oracle;
+
+import java.io.BufferedWriter;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.URL;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.BiConsumer;
+import org.ukthreads.pico.Chaos;
+import org.ukthreads.pico.Pins;
+
+/**
+ * The JVM that runs one library's tests in one mode:
+ * <code>Worker plain|pico EVERY SEED OUT WHAT PATH...</code>. WHAT is a file of class names
+ * and ids of tests; PATH begins with the folder of the program. OUT gets a line per test,
+ * "id TAB outcome" (line ends and tabs as \n, \t), and at the end the counts.
+ */
+public final class Worker {
+	private Worker() {}
+
+	public static void main(String[] a) throws Exception {
+		List<URL> path = new ArrayList<>();
+		for (int k = 5; k < a.length; k++)
+			path.add(Paths.get(a[k]).toUri().toURL());
+		Loader loader = new Loader(path.toArray(new URL[0]));
+		Thread.currentThread().setContextClassLoader(loader);
+		boolean pico = a[0].equals("pico");
+		int every = Integer.parseInt(a[1]);
+		Calls.prepare(loader, pico, every, Long.parseLong(a[2]));
+		try (BufferedWriter out = Files.newBufferedWriter(Paths.get(a[3]))) {
+			List<Object> what = new ArrayList<>();
+			for (String s : Files.readAllLines(Path.of(a[4]))) {
+				if (s.startsWith("[")) {
+					what.add(s);
+					continue;
+				}
+				try {
+					what.add(Class.forName(s, false, loader));
+				} catch (LinkageError e) {
+					line(out, s, "NOT LOADED " + e);
+				}
+			}
+			@SuppressWarnings("unchecked")
+			BiConsumer<List<Object>, BiConsumer<String, String>> runner =
+				(BiConsumer<List<Object>, BiConsumer<String, String>>) loader
+					.loadClass("org.ukthreads.pico.oracle.junit.Runner")
+					.getConstructor().newInstance();
+			runner.accept(what, (id, outcome) -> line(out, id, outcome));
+			line(out, "#calls", "" + Calls.made());
+			line(out, "#suspensions", "" + Chaos.suspensions());
+			line(out, "#pinned", "" + Pins.blocked());
+			line(out, "#lost", "" + Pins.lostFrames());
+		}
+		System.exit(0);
+	}
+
+	private static synchronized void line(BufferedWriter out, String id, String outcome) {
+		try {
+			out.write(one(id) + "\t" + one(outcome));
+			out.newLine();
+			out.flush();
+		} catch (IOException e) {
+			throw new UncheckedIOException(e);
+		}
+	}
+
+	private static String one(String s) {
+		return s.replace("\t", "\\t").replace("\r", "").replace("\n", "\\n");
+	}
+}
