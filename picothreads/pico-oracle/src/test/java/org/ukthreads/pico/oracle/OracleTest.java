@@ -38,8 +38,7 @@ final class OracleTest {
 				m.put(s, ".*");
 			break;
 		default:
-			m.put("commons-codec", ".*\\.(binary|language)\\..*");
-			m.put("commons-lang3", ".*\\.(builder|mutable|tuple|text)\\..*");
+			m.put("commons-codec", ".*\\.(binary|net|language)\\.[^.]*");
 		}
 		String only = System.getProperty("pico.oracle.only");
 		if (only != null)
