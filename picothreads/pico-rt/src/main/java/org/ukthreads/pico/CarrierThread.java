@@ -59,6 +59,7 @@ final class CarrierThread extends Thread {
 				rt.ended(f);
 			}
 		} else {
+			f.parking();
 			f.unwound();
 		}
 	}

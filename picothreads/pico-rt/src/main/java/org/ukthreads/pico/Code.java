@@ -87,18 +87,57 @@ public abstract class Code {
 		return sites[k];
 	}
 
+	/** Hash of the methods of a class that may suspend and of what they call directly. */
+	static long hash(Class<?> owner, boolean deep) {
+		long h = 0;
+		Code c;
+		try {
+			find(owner, "", "", 0);
+		} catch (ClassNotFoundException e) {
+			return 0;
+		}
+		synchronized (LOADED) {
+			c = LOADED.get(owner.getClassLoader()).get(owner.getName());
+		}
+		for (MethodRef m : c.methods)
+			h = 31 * h + m.hash;
+		for (Site s : c.sites)
+			if (deep) {
+				h = 31 * h + s.name.hashCode();
+				try {
+					MethodRef m = find(Class.forName(s.owner.replace('/', '.'), false,
+						owner.getClassLoader()), s.name, s.desc);
+					if (m != null)
+						h = 31 * h + m.hash;
+				} catch (ClassNotFoundException e) {
+					continue;
+				}
+			}
+		return h;
+	}
+
+	private static MethodRef find(Class<?> owner, String method, String desc)
+			throws ClassNotFoundException {
+		Site s = find(owner, method, desc, 0);
+		return s == null ? null : s.method;
+	}
+
 	/** Finds a site by name: for frames that come from another process. */
 	static Site find(Class<?> owner, String method, String desc, int pc)
 			throws ClassNotFoundException {
-		Class<?> companion = Class.forName(owner.getName() + "$$Pico", true,
-			owner.getClassLoader());
+		try {
+			Class.forName(owner.getName() + "$$Pico", true, owner.getClassLoader());
+		} catch (ClassNotFoundException e) {
+			/* Hand-made code of the runtime is registered by its own class. */
+			Class.forName(owner.getName(), true, owner.getClassLoader());
+		}
 		Code code;
 		synchronized (LOADED) {
 			Map<String, Code> m = LOADED.get(owner.getClassLoader());
 			code = m == null ? null : m.get(owner.getName());
 		}
 		if (code == null)
-			throw new ClassNotFoundException("no companion: " + companion);
+			throw new ClassNotFoundException("no companion of " + owner.getName());
 		for (Site s : code.sites)
 			if (s.pc == pc && s.method.name.equals(method) && s.method.desc.equals(desc))
 				return s;

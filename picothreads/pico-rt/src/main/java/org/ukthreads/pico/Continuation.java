@@ -91,6 +91,12 @@ public class Continuation {
 		return k;
 	}
 
+	/** Frames that come from elsewhere (a snapshot): run() goes on with them. */
+	final void adopt(Frame f) {
+		started = true;
+		top = f;
+	}
+
 	public final boolean ended() {
 		return started && top == null;
 	}

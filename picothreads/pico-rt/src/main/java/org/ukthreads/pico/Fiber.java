@@ -123,6 +123,9 @@ public class Fiber extends Continuation {
 			rt.uncaught(this, e);
 	}
 
+	/** On the carrier, frames complete, before anybody can resume it: for snapshots. */
+	void parking() {}
+
 	/* --- the wait protocol --- */
 
 	/** The ticket that the next begin() will open. */

@@ -437,4 +437,33 @@ public final class Monitors {
 			exit(thread);
 		}
 	}
+
+	/** Object and count, in turn, of what f holds. */
+	static java.util.List<Object> heldBy(Fiber f) {
+		java.util.List<Object> l = new java.util.ArrayList<>(0);
+		for (Stripe s : TABLE)
+			synchronized (s) {
+				if (s.size > 0)
+					for (Monitor b : s.buckets)
+						for (Monitor m = b; m != null; m = m.next)
+							if (m.owner == f) {
+								l.add(m.key);
+								l.add(m.count);
+							}
+			}
+		return l;
+	}
+
+	/** f, which does not run yet, holds o: free until now. */
+	static void adopt(Fiber f, Object o, int count) {
+		int h = hash(o);
+		Stripe s = stripe(h);
+		synchronized (s) {
+			if (s.find(o, h) != null)
+				throw new IllegalStateException("held: " + o.getClass().getName());
+			Monitor m = s.make(o, h);
+			m.owner = f;
+			m.count = count;
+		}
+	}
 }

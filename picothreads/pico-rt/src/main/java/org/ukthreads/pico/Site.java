@@ -186,6 +186,20 @@ public final class Site {
 		}
 	}
 
+	private int layout;
+
+	/** Hash of the call and of the slots: frames of the same layout can be exchanged. */
+	int layout() {
+		int h = layout;
+		if (h == 0) {
+			h = 31 * (31 * owner.hashCode() + name.hashCode()) + desc.hashCode();
+			for (Variable v : variables())
+				h = 31 * (31 * (31 * h + v.bank) + v.index) + v.type.hashCode();
+			layout = h;
+		}
+		return h;
+	}
+
 	/** The site as a stack trace would show it. */
 	public StackTraceElement element() {
 		String c = method.owner.replace('/', '.');

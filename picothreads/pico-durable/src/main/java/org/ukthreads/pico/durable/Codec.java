@@ -1,0 +1,68 @@
+package org.ukthreads.pico.durable;
+
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.Map;
+import org.ukthreads.pico.Continuation;
+import org.ukthreads.pico.Freezer;
+import org.ukthreads.pico.NeverBlocks;
+
+/** What saving and loading agree on: the loader, the filter, and what stays outside. */
+@NeverBlocks
+public final class Codec {
+	final Filter filter;
+	final ClassLoader loader;
+	private final Map<Object, String> names =
+		Collections.synchronizedMap(new IdentityHashMap<>());
+	private final Map<String, Object> objects = Collections.synchronizedMap(new HashMap<>());
+
+	public Codec(ClassLoader loader, Filter filter) {
+		this.loader = loader;
+		this.filter = filter;
+	}
+
+	/** An object of the process (a connection pool, a service): saved as its name. */
+	public Codec external(String name, Object o) {
+		names.put(o, name);
+		objects.put(name, o);
+		return this;
+	}
+
+	String nameOf(Object o) {
+		return names.isEmpty() ? null : names.get(o);
+	}
+
+	Object named(String name) {
+		Object o = objects.get(name);
+		if (o == null)
+			throw new DurableException("no external object is named " + name);
+		return o;
+	}
+
+	/** A stopped continuation; it can go on, and so can each copy that is loaded. */
+	public byte[] save(Continuation k) {
+		Encoder e = new Encoder(this, null);
+		Freezer.write(k, e);
+		return e.finish();
+	}
+
+	/** A continuation of its own, with a heap of its own. */
+	public Continuation load(byte[] snapshot) {
+		try {
+			return Freezer.continuation(new Decoder(this, new Bytes(snapshot, 0), null));
+		} catch (ClassNotFoundException e) {
+			throw new DurableException("a class is missing: " + e.getMessage(), e);
+		}
+	}
+
+	byte[] value(Object o) {
+		Encoder e = new Encoder(this, null);
+		e.ref(o);
+		return e.finish();
+	}
+
+	Object value(Bytes b) {
+		return new Decoder(this, b, null).ref();
+	}
+}

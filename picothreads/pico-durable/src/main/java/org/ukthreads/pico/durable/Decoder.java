@@ -1,0 +1,460 @@
+package org.ukthreads.pico.durable;
+
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.ObjectInputStream;
+import java.io.ObjectStreamClass;
+import java.lang.reflect.Array;
+import java.lang.reflect.Field;
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import org.ukthreads.pico.Freezer;
+import org.ukthreads.pico.NeverBlocks;
+
+/*
+ * What Encoder wrote, made again: all objects, then what is in them, then the roots.
+ *
+ * Some objects need others to be made at all: a record its components, a tree its
+ * comparator, a Java stream what it refers to. They are Later until somebody asks for
+ * them, and what holds them gets them after the plain fields are set. Sets and maps are
+ * filled last, inner ones first, so that no hashCode sees an object without its fields.
+ */
+@NeverBlocks
+final class Decoder implements Freezer.In {
+	private final Codec codec;
+	private final DurableThread self;
+	private final Bytes in;
+	private final String[] names;
+	private final Object[] objects;
+	private final List<Type> types = new ArrayList<>();
+	private final List<Runnable> later = new ArrayList<>();
+	private final List<Runnable> fills = new ArrayList<>();
+
+	private static final class Type {
+		Shape shape;
+		/** As they were written; null: the class has no such field now. */
+		Field[] fields;
+		char[] kinds;
+	}
+
+	private abstract static class Later {
+		boolean busy;
+
+		abstract Object make() throws IOException, ReflectiveOperationException;
+	}
+
+	Decoder(Codec codec, Bytes in, DurableThread self) {
+		this.codec = codec;
+		this.in = in;
+		this.self = self;
+		names = new String[in.count()];
+		for (int k = 0; k < names.length; k++)
+			names[k] = in.text();
+		objects = new Object[in.count()];
+		Runnable[] bodies = new Runnable[objects.length];
+		try {
+			for (int k = 0; k < objects.length; k++)
+				bodies[k] = head(k);
+		} catch (ReflectiveOperationException e) {
+			throw new DurableException("a snapshot cannot be read: " + e, e);
+		}
+		for (Runnable b : bodies)
+			if (b != null)
+				b.run();
+		later.forEach(Runnable::run);
+		for (int k = fills.size(); k-- > 0;)
+			fills.get(k).run();
+	}
+
+	@Override
+	public long number() {
+		return in.number();
+	}
+
+	@Override
+	public long bits() {
+		return in.bits();
+	}
+
+	@Override
+	public String text() {
+		return name();
+	}
+
+	@Override
+	public Object ref() {
+		return get(handle());
+	}
+
+	@Override
+	public Class<?> type(String name) throws ClassNotFoundException {
+		return Class.forName(name, false, codec.loader);
+	}
+
+	private Class<?> allowed(String name) throws ClassNotFoundException {
+		codec.filter.check(name);
+		return type(name);
+	}
+
+	private String name() {
+		long k = in.unsigned();
+		if (k < 0 || k >= names.length)
+			throw new DurableException("no name " + k);
+		return names[(int) k];
+	}
+
+	private int handle() {
+		long k = in.unsigned();
+		if (k < 0 || k > objects.length)
+			throw new DurableException("no object " + k);
+		return (int) k;
+	}
+
+	private Object get(int handle) {
+		if (handle == 0)
+			return null;
+		Object o = objects[handle - 1];
+		if (!(o instanceof Later))
+			return o;
+		Later l = (Later) o;
+		if (l.busy)
+			throw new DurableException("an object needs itself to be made");
+		l.busy = true;
+		try {
+			o = l.make();
+		} catch (IOException | ReflectiveOperationException e) {
+			throw new DurableException("a snapshot cannot be read: " + e, e);
+		}
+		objects[handle - 1] = o;
+		return o;
+	}
+
+	private boolean isLater(int handle) {
+		return handle != 0 && objects[handle - 1] instanceof Later;
+	}
+
+	/** Makes object k, or what will make it; the result reads its body. */
+	private Runnable head(int k) throws ReflectiveOperationException {
+		int tag = in.get();
+		if (tag >= Encoder.COLLECTION)
+			return container(k, tag);
+		switch (tag) {
+		case Encoder.THREAD:
+			if (self == null)
+				throw new DurableException("the snapshot refers to its thread");
+			objects[k] = in.get() == 0 ? self : self.asThread();
+			return null;
+		case Encoder.EXTERNAL:
+			objects[k] = codec.named(name());
+			return null;
+		case Encoder.FIELDS: {
+			Type t = type();
+			Object o = t.shape.blank();
+			objects[k] = o;
+			return () -> fields(o, t);
+		}
+		case Encoder.RECORD:
+			record(k);
+			return null;
+		case Encoder.STREAM: {
+			byte[] b = in.raw();
+			objects[k] = new Later() {
+				@Override
+				Object make() throws IOException, ReflectiveOperationException {
+					return stream(b);
+				}
+			};
+			return null;
+		}
+		case Encoder.ARRAY: {
+			Class<?> of = allowed(name());
+			Object[] a = (Object[]) Array.newInstance(of, in.count());
+			objects[k] = a;
+			return () -> elements(a);
+		}
+		case Encoder.PRIMITIVES:
+			objects[k] = primitives();
+			return null;
+		default:
+			objects[k] = value(tag);
+			return null;
+		}
+	}
+
+	private Object value(int tag) throws ReflectiveOperationException {
+		switch (tag) {
+		case Encoder.STRING: return in.text();
+		case Encoder.INT: return (int) in.number();
+		case Encoder.LONG: return in.number();
+		case Encoder.TRUE: return true;
+		case Encoder.FALSE: return false;
+		case Encoder.DOUBLE: return Double.longBitsToDouble(in.bits());
+		case Encoder.CHAR: return (char) in.unsigned();
+		case Encoder.PLAIN: return new Object();
+		case Encoder.CLASS: return named(name());
+		case Encoder.ENUM: return constant(allowed(name()), name());
+		case Encoder.BIG_INTEGER: return new BigInteger(in.raw());
+		case Encoder.BIG_DECIMAL:
+			BigInteger v = new BigInteger(in.raw());
+			return new BigDecimal(v, (int) in.number());
+		case Encoder.METHOD:
+			Class<?> c = allowed(name());
+			String m = name();
+			Class<?>[] ps = new Class<?>[in.count()];
+			for (int k = 0; k < ps.length; k++)
+				ps[k] = named(name());
+			return c.getDeclaredMethod(m, ps);
+		default:
+			throw new DurableException("no such tag: " + tag);
+		}
+	}
+
+	private Class<?> named(String n) throws ClassNotFoundException {
+		for (Class<?> p : new Class<?>[] {boolean.class, byte.class, char.class, short.class,
+				int.class, long.class, float.class, double.class, void.class})
+			if (p.getName().equals(n))
+				return p;
+		return allowed(n);
+	}
+
+	@SuppressWarnings({"unchecked", "rawtypes"})
+	private static Object constant(Class<?> c, String name) {
+		return Enum.valueOf((Class) c, name);
+	}
+
+	/* --- classes of the program --- */
+
+	private Type type() throws ReflectiveOperationException {
+		int k = (int) in.unsigned();
+		if (k < types.size())
+			return types.get(k);
+		Type t = new Type();
+		types.add(t);
+		Class<?> c = allowed(name());
+		t.shape = Shape.of(c);
+		if (Shape.isLambda(c) && Freezer.lambdaHash(c) != in.bits())
+			throw new DurableException("the code of the lambda " + c.getName()
+				+ " has changed");
+		if (t.shape.how != Shape.How.FIELDS && t.shape.how != Shape.How.RECORD)
+			throw new DurableException(c.getName() + " is now saved in another way: "
+				+ t.shape.how);
+		int n = in.count();
+		t.fields = new Field[n];
+		t.kinds = new char[n];
+		for (int f = 0; f < n; f++) {
+			String name = name();
+			t.kinds[f] = (char) in.get();
+			for (int x = 0; x < t.shape.fields.length; x++)
+				if (t.shape.fields[x].getName().equals(name)
+						&& !Arrays.asList(t.fields).contains(t.shape.fields[x])) {
+					t.fields[f] = t.shape.fields[x];
+					if (t.shape.kinds[x] != t.kinds[f])
+						throw new DurableException("the type of field " + name + " of "
+							+ c.getName() + " has changed");
+					break;
+				}
+		}
+		return t;
+	}
+
+	private void fields(Object o, Type t) {
+		try {
+			for (int k = 0; k < t.kinds.length; k++) {
+				Field f = t.fields[k];
+				if (t.kinds[k] == 'L')
+					refField(o, f, handle());
+				else if (f == null)
+					primitive(t.kinds[k]);
+				else
+					f.set(o, primitive(t.kinds[k]));
+			}
+		} catch (IllegalAccessException e) {
+			throw new DurableException("a field of " + o.getClass().getName(), e);
+		}
+	}
+
+	private void refField(Object o, Field f, int h) throws IllegalAccessException {
+		if (f == null)
+			return;
+		if (!isLater(h)) {
+			set(o, f, get(h));
+			return;
+		}
+		later.add(() -> set(o, f, get(h)));
+	}
+
+	private static void set(Object o, Field f, Object v) {
+		try {
+			f.set(o, v);
+		} catch (IllegalArgumentException | IllegalAccessException e) {
+			throw new DurableException("field " + f.getName() + " of "
+				+ f.getDeclaringClass().getName() + ": " + e.getMessage(), e);
+		}
+	}
+
+	private Object primitive(char kind) {
+		switch (kind) {
+		case 'J': return in.number();
+		case 'D': return Double.longBitsToDouble(in.bits());
+		case 'F': return Float.intBitsToFloat((int) in.number());
+		case 'Z': return in.get() != 0;
+		case 'C': return (char) in.unsigned();
+		case 'B': return (byte) in.number();
+		case 'S': return (short) in.number();
+		case 'I': return (int) in.number();
+		default: throw new DurableException("no such kind: " + kind);
+		}
+	}
+
+	/** Components that the class lacks are dropped, new ones are null or 0. */
+	private void record(int k) throws ReflectiveOperationException {
+		Type t = type();
+		Object[] values = new Object[t.kinds.length];
+		int[] handles = new int[t.kinds.length];
+		for (int f = 0; f < values.length; f++)
+			if (t.kinds[f] == 'L')
+				handles[f] = handle();
+			else
+				values[f] = primitive(t.kinds[f]);
+		objects[k] = new Later() {
+			@Override
+			Object make() throws ReflectiveOperationException {
+				Object[] all = new Object[t.shape.fields.length];
+				for (int x = 0; x < all.length; x++) {
+					int f = Arrays.asList(t.fields).indexOf(t.shape.fields[x]);
+					if (f >= 0)
+						all[x] = t.kinds[f] == 'L' ? get(handles[f]) : values[f];
+					else if (t.shape.kinds[x] != 'L')
+						all[x] = Array.get(Array.newInstance(
+							t.shape.fields[x].getType(), 1), 0);
+				}
+				return t.shape.record(all);
+			}
+		};
+	}
+
+	/* --- arrays and containers --- */
+
+	private void elements(Object[] a) {
+		for (int k = 0; k < a.length; k++) {
+			int h = handle();
+			int at = k;
+			if (isLater(h))
+				later.add(() -> a[at] = get(h));
+			else
+				a[k] = get(h);
+		}
+	}
+
+	private Object primitives() {
+		char kind = (char) in.get();
+		if (kind == 'B')
+			return in.raw();
+		int n = in.count();
+		Object a = Array.newInstance(primitiveClass(kind), n);
+		for (int k = 0; k < n; k++)
+			switch (kind) {
+			case 'D': Array.setDouble(a, k, Double.longBitsToDouble(in.bits())); break;
+			case 'F': Array.setFloat(a, k, Float.intBitsToFloat((int) in.number())); break;
+			case 'Z': Array.setBoolean(a, k, in.get() != 0); break;
+			case 'C': Array.setChar(a, k, (char) in.unsigned()); break;
+			case 'S': Array.setShort(a, k, (short) in.number()); break;
+			case 'I': Array.setInt(a, k, (int) in.number()); break;
+			default: Array.setLong(a, k, in.number()); break;
+			}
+		return a;
+	}
+
+	private static Class<?> primitiveClass(char kind) {
+		try {
+			return Class.forName("[" + kind).getComponentType();
+		} catch (ClassNotFoundException e) {
+			throw new DurableException("no such kind: " + kind);
+		}
+	}
+
+	private Runnable container(int k, int tag) throws ReflectiveOperationException {
+		if (tag == Encoder.TREE_SET || tag == Encoder.TREE_MAP) {
+			int h = handle();
+			objects[k] = new Later() {
+				@Override
+				@SuppressWarnings("unchecked")
+				Object make() {
+					Comparator<Object> by = (Comparator<Object>) Decoder.this.get(h);
+					return tag == Encoder.TREE_SET ? new java.util.TreeSet<>(by)
+						: new java.util.TreeMap<>(by);
+				}
+			};
+		} else {
+			Class<?>[] of = tag >= Encoder.MAP ? Encoder.MAPS : Encoder.COLLECTIONS;
+			int x = tag - (tag >= Encoder.MAP ? Encoder.MAP : Encoder.COLLECTION);
+			if (x >= of.length)
+				throw new DurableException("no such tag: " + tag);
+			objects[k] = of[x].getConstructor().newInstance();
+		}
+		boolean map = tag >= Encoder.MAP && tag != Encoder.TREE_SET;
+		return () -> contents(k, map);
+	}
+
+	@SuppressWarnings("unchecked")
+	private void contents(int k, boolean map) {
+		int[] hs = new int[in.count() * (map ? 2 : 1)];
+		for (int x = 0; x < hs.length; x++)
+			hs[x] = handle();
+		Runnable fill = () -> {
+			Object o = get(k + 1);
+			if (map)
+				for (int x = 0; x < hs.length; x += 2)
+					((Map<Object, Object>) o).put(get(hs[x]), get(hs[x + 1]));
+			else
+				for (int h : hs)
+					((Collection<Object>) o).add(get(h));
+		};
+		if (map || !(objects[k] instanceof List))
+			fills.add(fill);
+		else
+			later.add(fill);
+	}
+
+	/* --- Java's own streams --- */
+
+	private Object stream(byte[] b) throws IOException, ClassNotFoundException {
+		try (ObjectInputStream s = new ObjectInputStream(new ByteArrayInputStream(b)) {
+			{
+				enableResolveObject(true);
+			}
+
+			@Override
+			protected Class<?> resolveClass(ObjectStreamClass d)
+					throws IOException, ClassNotFoundException {
+				if (d.getName().equals(Ref.class.getName()))
+					return Ref.class;
+				if (d.getName().length() > 1 || d.getName().charAt(0) > 'Z')
+					codec.filter.check(d.getName());
+				try {
+					return Class.forName(d.getName(), false, codec.loader);
+				} catch (ClassNotFoundException e) {
+					return super.resolveClass(d);
+				}
+			}
+
+			@Override
+			protected Class<?> resolveProxyClass(String[] interfaces) {
+				throw new DurableException("proxies are refused");
+			}
+
+			@Override
+			protected Object resolveObject(Object o) {
+				return o instanceof Ref ? get(((Ref) o).number) : o;
+			}
+		}) {
+			return s.readObject();
+		}
+	}
+}

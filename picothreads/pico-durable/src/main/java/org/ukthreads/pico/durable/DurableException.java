@@ -1,0 +1,14 @@
+package org.ukthreads.pico.durable;
+
+/** A thread cannot be saved or resumed; the message says which and why. */
+public class DurableException extends RuntimeException {
+	private static final long serialVersionUID = 1;
+
+	public DurableException(String message) {
+		super(message);
+	}
+
+	public DurableException(String message, Throwable cause) {
+		super(message, cause);
+	}
+}

@@ -1,0 +1,126 @@
+package org.ukthreads.pico.durable;
+
+import java.io.File;
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.net.URLDecoder;
+import java.net.URLEncoder;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import org.ukthreads.pico.NeverBlocks;
+
+/*
+ * A folder, a file for each key. A value is written beside its file, synced, and renamed
+ * over it; then the folder is synced. A reader finds the old value or the new one.
+ * One process at a time: the folder is locked, and the lock dies with the process.
+ */
+@NeverBlocks
+public final class FileStore implements Store {
+	private static final String END = ".pico";
+	private final Path dir;
+	private final boolean sync;
+	private final FileChannel lockFile;
+	private final FileLock lock;
+
+	public FileStore(Path dir) throws IOException {
+		this(dir, true);
+	}
+
+	/** sync false: survives the process, not the machine. */
+	public FileStore(Path dir, boolean sync) throws IOException {
+		this.dir = Files.createDirectories(dir);
+		this.sync = sync;
+		lockFile = FileChannel.open(dir.resolve("lock"), StandardOpenOption.CREATE,
+			StandardOpenOption.WRITE);
+		FileLock l;
+		try {
+			l = lockFile.tryLock();
+		} catch (OverlappingFileLockException e) {
+			l = null;
+		}
+		if (l == null) {
+			lockFile.close();
+			throw new IOException(dir + " is in use by another process");
+		}
+		lock = l;
+	}
+
+	private Path file(String key) throws IOException {
+		return dir.resolve(URLEncoder.encode(key, "UTF-8").replace("*", "%2A") + END);
+	}
+
+	@Override
+	public void apply(List<Change> changes) throws IOException {
+		for (int k = 0; k < changes.size(); k++)
+			if (changes.get(k).value != null)
+				write(dir.resolve("new." + k), changes.get(k).value);
+		for (int k = 0; k < changes.size(); k++) {
+			Change c = changes.get(k);
+			if (c.value != null) {
+				Files.move(dir.resolve("new." + k), file(c.key),
+					StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+			} else {
+				/* What came before must be there before this is gone. */
+				if (k > 0 && changes.get(k - 1).value != null)
+					syncFolder();
+				Files.deleteIfExists(file(c.key));
+			}
+		}
+		syncFolder();
+	}
+
+	private void write(Path f, byte[] value) throws IOException {
+		try (FileChannel c = FileChannel.open(f, StandardOpenOption.CREATE,
+				StandardOpenOption.WRITE, StandardOpenOption.TRUNCATE_EXISTING)) {
+			ByteBuffer b = ByteBuffer.wrap(value);
+			while (b.hasRemaining())
+				c.write(b);
+			if (sync)
+				c.force(true);
+		}
+	}
+
+	private void syncFolder() throws IOException {
+		if (!sync || File.separatorChar == '\\')
+			return;
+		try (FileChannel c = FileChannel.open(dir, StandardOpenOption.READ)) {
+			c.force(true);
+		}
+	}
+
+	@Override
+	public List<String> keys() throws IOException {
+		List<String> l = new ArrayList<>();
+		String[] names = dir.toFile().list();
+		if (names == null)
+			throw new FileNotFoundException(dir.toString());
+		for (String n : names)
+			if (n.endsWith(END))
+				l.add(URLDecoder.decode(n.substring(0, n.length() - END.length()), "UTF-8"));
+		return l;
+	}
+
+	@Override
+	public byte[] get(String key) throws IOException {
+		try {
+			return Files.readAllBytes(file(key));
+		} catch (NoSuchFileException e) {
+			return null;
+		}
+	}
+
+	@Override
+	public void close() throws IOException {
+		lock.release();
+		lockFile.close();
+	}
+}

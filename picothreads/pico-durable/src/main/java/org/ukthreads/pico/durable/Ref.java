@@ -1,0 +1,13 @@
+package org.ukthreads.pico.durable;
+
+import java.io.Serializable;
+
+/** Stands in a Java stream for an object that the snapshot holds by number. */
+final class Ref implements Serializable {
+	private static final long serialVersionUID = 1;
+	final int number;
+
+	Ref(int number) {
+		this.number = number;
+	}
+}

@@ -1,0 +1,151 @@
+package org.ukthreads.pico.durable;
+
+import java.io.Externalizable;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutputStream;
+import java.io.Serializable;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.util.ArrayList;
+import java.util.List;
+import org.ukthreads.pico.NeverBlocks;
+
+/*
+ * How the objects of a class are written.
+ *
+ *   FIELDS  a class of the program, all of whose fields are the state
+ *   RECORD  its components, made by the canonical constructor
+ *   ENUM    the constant's name
+ *   STREAM  it has its own serial form (writeObject...), or is the JDK's: Java's streams
+ *   REFUSED not Serializable
+ */
+@NeverBlocks
+final class Shape {
+	enum How { FIELDS, RECORD, ENUM, STREAM, REFUSED }
+
+	final Class<?> type;
+	final How how;
+	/** Superclass first; neither static nor transient. */
+	final Field[] fields;
+	/** As the letters of descriptors: Z B C S I J F D, L for all references. */
+	final char[] kinds;
+	private final Constructor<?> blank;
+	private final Constructor<?> canonical;
+
+	private static final ClassValue<Shape> OF = new ClassValue<Shape>() {
+		@Override
+		protected Shape computeValue(Class<?> c) {
+			try {
+				return new Shape(c);
+			} catch (ReflectiveOperationException e) {
+				throw new IllegalStateException(c.getName(), e);
+			}
+		}
+	};
+
+	static Shape of(Class<?> c) {
+		return OF.get(c);
+	}
+
+	private Shape(Class<?> c) throws ReflectiveOperationException {
+		type = c;
+		how = how(c);
+		List<Field> fs = new ArrayList<>();
+		if (how == How.FIELDS)
+			collect(c, fs);
+		else if (how == How.RECORD)
+			for (Field f : c.getDeclaredFields())
+				if (!Modifier.isStatic(f.getModifiers()))
+					fs.add(f);
+		fields = fs.toArray(new Field[0]);
+		kinds = new char[fields.length];
+		Class<?>[] types = new Class<?>[fields.length];
+		for (int k = 0; k < kinds.length; k++) {
+			fields[k].setAccessible(true);
+			types[k] = fields[k].getType();
+			kinds[k] = kind(types[k]);
+		}
+		blank = how == How.FIELDS ? blank(c) : null;
+		canonical = how == How.RECORD ? c.getDeclaredConstructor(types) : null;
+		if (canonical != null)
+			canonical.setAccessible(true);
+	}
+
+	private static How how(Class<?> c) {
+		if (Enum.class.isAssignableFrom(c))
+			return How.ENUM;
+		boolean serial = Serializable.class.isAssignableFrom(c);
+		boolean lambda = isLambda(c);
+		if (!serial && !lambda)
+			return How.REFUSED;
+		Class<?> s = c.getSuperclass();
+		if (s != null && s.getName().equals("java.lang.Record"))
+			return How.RECORD;
+		if (Externalizable.class.isAssignableFrom(c) || c.isSynthetic() && !lambda)
+			return How.STREAM;
+		for (Class<?> k = c; k != Object.class && k != null; k = k.getSuperclass())
+			if (isJdk(k) || hasForm(k))
+				return How.STREAM;
+		return How.FIELDS;
+	}
+
+	/** A lambda that may suspend: the translator's class for it. */
+	static boolean isLambda(Class<?> c) {
+		return c.isSynthetic() && c.getName().matches(".*\\$\\$L[0-9]+");
+	}
+
+	static boolean isJdk(Class<?> c) {
+		ClassLoader l = c.getClassLoader();
+		return l == null || c.getName().startsWith("java.") || c.getName().startsWith("jdk.");
+	}
+
+	private static boolean hasForm(Class<?> c) {
+		return has(c, "writeObject", ObjectOutputStream.class)
+			|| has(c, "readObject", ObjectInputStream.class)
+			|| has(c, "writeReplace") || has(c, "readResolve");
+	}
+
+	private static boolean has(Class<?> c, String name, Class<?>... types) {
+		try {
+			c.getDeclaredMethod(name, types);
+			return true;
+		} catch (NoSuchMethodException e) {
+			return false;
+		}
+	}
+
+	private static void collect(Class<?> c, List<Field> to) {
+		if (c == Object.class)
+			return;
+		collect(c.getSuperclass(), to);
+		Field[] fs = c.getDeclaredFields();
+		java.util.Arrays.sort(fs, java.util.Comparator.comparing(Field::getName));
+		for (Field f : fs)
+			if ((f.getModifiers() & (Modifier.STATIC | Modifier.TRANSIENT)) == 0)
+				to.add(f);
+	}
+
+	static char kind(Class<?> t) {
+		if (!t.isPrimitive())
+			return 'L';
+		return java.lang.reflect.Array.newInstance(t, 0).getClass().getName().charAt(1);
+	}
+
+	/** Makes objects without running a constructor of the program, as Java's streams do. */
+	private static Constructor<?> blank(Class<?> c) throws ReflectiveOperationException {
+		Class<?> k = Class.forName("sun.reflect.ReflectionFactory");
+		Object factory = k.getMethod("getReflectionFactory").invoke(null);
+		return (Constructor<?>) k.getMethod("newConstructorForSerialization", Class.class,
+			Constructor.class).invoke(factory, c, Object.class.getDeclaredConstructor());
+	}
+
+	Object blank() throws ReflectiveOperationException {
+		return blank.newInstance();
+	}
+
+	Object record(Object[] values) throws ReflectiveOperationException {
+		return canonical.newInstance(values);
+	}
+}

@@ -1,0 +1,255 @@
+package org.ukthreads.pico.durable;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BiConsumer;
+import org.ukthreads.pico.Blocking;
+import org.ukthreads.pico.PicoRuntime;
+
+/*
+ * Threads that are kept in a store.
+ *
+ *   start --> stored, runs --+-- commit, long sleep, receive --> stored again
+ *                            +-- ends --> removed
+ *                            +-- throws --> stays as last stored, failed
+ *   open  --> what the store holds; resume() --> all of it runs on
+ *
+ * Keys: t/<id> is a thread, m/<id>/<number> a message that it has not taken for good.
+ */
+public final class Vault implements Closeable {
+	static final String THREAD = "t/";
+
+	final PicoRuntime runtime;
+	final Codec codec;
+	final Seal seal;
+	final Writer writer;
+	private final Store store;
+	private final Map<String, DurableThread> running = new ConcurrentHashMap<>();
+	private final Map<String, Throwable> failed = new ConcurrentHashMap<>();
+	private final ReentrantLock lock = new ReentrantLock();
+	/** Signalled when a thread leaves `running`. */
+	private final Condition gone = lock.newCondition();
+	private volatile BiConsumer<String, Throwable> onFailure = (id, e) -> {
+		System.err.print("durable thread " + id + ": ");
+		e.printStackTrace();
+	};
+	volatile long sleepNanos = 1_000_000_000;
+
+	public Vault(Store store, Seal seal, Codec codec) {
+		this(store, seal, codec, PicoRuntime.main());
+	}
+
+	public Vault(Store store, Seal seal, Codec codec, PicoRuntime runtime) {
+		this.store = store;
+		this.seal = seal;
+		this.codec = codec;
+		this.runtime = runtime;
+		writer = new Writer(store);
+	}
+
+	/** Thread.sleep of at least so many milliseconds is stored; 1,000 unless told. */
+	public Vault sleepsFrom(long millis) {
+		sleepNanos = millis * 1_000_000;
+		return this;
+	}
+
+	/** Told of threads that failed or could not be resumed; System.err unless told. */
+	public Vault onFailure(BiConsumer<String, Throwable> f) {
+		onFailure = f;
+		return this;
+	}
+
+	static String message(String id, long number) {
+		return "m/" + id + '/' + number;
+	}
+
+	/** A new thread; stored when this returns. The task must be Serializable. */
+	public void start(String id, Runnable task) {
+		DurableThread t = new DurableThread(this, id, task);
+		if (running.putIfAbsent(id, t) != null)
+			throw new DurableException("there is a thread " + id);
+		try {
+			byte[] record = t.record(task);
+			store(Collections.singletonList(new Store.Change(THREAD + id, record)));
+		} catch (RuntimeException e) {
+			running.remove(id);
+			throw e;
+		}
+		t.go();
+	}
+
+	/** Sends a message to a thread of this vault; stored when this returns. */
+	public void send(String id, Object value) {
+		DurableThread t = running.get(id);
+		if (t == null)
+			throw new DurableException("no thread " + id + " is running");
+		long number = t.nextMessage();
+		Bytes b = new Bytes(256);
+		b.put(DurableThread.VERSION);
+		byte[] v = codec.value(value);
+		b.raw(v, v.length);
+		String key = message(id, number);
+		store(Collections.singletonList(new Store.Change(key, seal.close(key, b))));
+		/* The receiver gets its own copy, as it would after a restart. */
+		t.deliver(number, codec.value(new Bytes(v, 0)));
+	}
+
+	private void store(List<Store.Change> changes) {
+		FutureTask<Throwable> done = new FutureTask<>(() -> null);
+		Throwable[] bad = new Throwable[1];
+		writer.add(changes, e -> {
+			bad[0] = e;
+			done.run();
+		});
+		try {
+			Blocking.call(done::get);
+		} catch (InterruptedException e) {
+			throw new DurableException("interrupted: the outcome is not known", e);
+		} catch (ExecutionException e) {
+			throw new DurableException("cannot be", e);
+		} catch (Exception e) {
+			throw new DurableException(e.toString(), e);
+		}
+		if (bad[0] != null)
+			throw (DurableException) bad[0];
+	}
+
+	/**
+	 * Resumes what the store holds and does not run yet.
+	 *
+	 * @return the threads that run now. The others, such as those whose code has
+	 *     changed, stay in the store as they are, are told to onFailure, and are in
+	 *     failed()
+	 */
+	public List<String> resume() throws IOException {
+		List<String> ids = new ArrayList<>();
+		Map<String, TreeMap<Long, String>> messages = new TreeMap<>();
+		for (String k : store.keys()) {
+			if (k.startsWith(THREAD)) {
+				if (!running.containsKey(k.substring(2)))
+					ids.add(k.substring(2));
+			} else if (k.startsWith("m/")) {
+				int at = k.lastIndexOf('/');
+				messages.computeIfAbsent(k.substring(2, at), x -> new TreeMap<>())
+					.put(Long.parseLong(k.substring(at + 1)), k);
+			}
+		}
+		Collections.sort(ids);
+		List<String> ok = new ArrayList<>();
+		for (String id : ids) {
+			try {
+				resume(id, messages.getOrDefault(id, new TreeMap<>()));
+				ok.add(id);
+			} catch (RuntimeException e) {
+				report(id, e);
+			}
+		}
+		return ok;
+	}
+
+	private void resume(String id, TreeMap<Long, String> messages) throws IOException {
+		byte[] record = store.get(THREAD + id);
+		if (record == null)
+			return;
+		DurableThread t = DurableThread.read(this, id, record);
+		for (Map.Entry<Long, String> m : messages.entrySet()) {
+			Bytes b = seal.open(m.getValue(), store.get(m.getValue()));
+			b.get();
+			t.stored(m.getKey(), codec.value(new Bytes(
+				Arrays.copyOfRange(b.b, b.n, b.b.length), 0)));
+		}
+		failed.remove(id);
+		running.put(id, t);
+		t.go();
+	}
+
+	void report(String id, Throwable e) {
+		failed.put(id, e);
+		onFailure.accept(id, e);
+	}
+
+	/** On the carrier. */
+	void ended(DurableThread t, Throwable e) {
+		if (e != null) {
+			report(t.id, e);
+			gone(t);
+			return;
+		}
+		writer.add(t.last(), x -> {
+			if (x != null)
+				report(t.id, x);
+			gone(t);
+		});
+	}
+
+	private void gone(DurableThread t) {
+		lock.lock();
+		try {
+			running.remove(t.id);
+			gone.signalAll();
+		} finally {
+			lock.unlock();
+		}
+	}
+
+	/** Waits until no thread runs, or so long; true: none does. */
+	public boolean awaitAll(long millis) {
+		return await(null, millis);
+	}
+
+	/** Waits for the end of one thread. */
+	public boolean await(String id, long millis) {
+		try {
+			return (Boolean) Blocking.call(() -> {
+				long left = TimeUnit.MILLISECONDS.toNanos(millis);
+				lock.lock();
+				try {
+					while (id == null ? !running.isEmpty() : running.containsKey(id)) {
+						if (left <= 0)
+							return false;
+						left = gone.awaitNanos(left);
+					}
+				} finally {
+					lock.unlock();
+				}
+				return true;
+			});
+		} catch (RuntimeException e) {
+			throw e;
+		} catch (Exception e) {
+			throw new DurableException(e.toString(), e);
+		}
+	}
+
+	public List<String> running() {
+		return new ArrayList<>(new java.util.TreeSet<>(running.keySet()));
+	}
+
+	/** Why a thread failed, or was refused. */
+	public Map<String, Throwable> failed() {
+		return new TreeMap<>(failed);
+	}
+
+	/** Stores what is under way; the threads that are left go on in another process. */
+	@Override
+	public void close() throws IOException {
+		try {
+			writer.close();
+		} catch (InterruptedException e) {
+			Thread.currentThread().interrupt();
+		}
+		store.close();
+	}
+}

@@ -1,0 +1,85 @@
+package org.ukthreads.pico.durable;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.function.Consumer;
+import org.ukthreads.pico.KeptFiber;
+import org.ukthreads.pico.NeverBlocks;
+
+/**
+ * The one OS thread that touches the store. What has come together meanwhile goes out
+ * together, so that many threads share the cost of a sync.
+ */
+@NeverBlocks
+final class Writer implements Runnable {
+	private static final int BATCH = 1024;
+
+	private static final class Job {
+		final List<Store.Change> changes;
+		final Consumer<Throwable> then;
+
+		Job(List<Store.Change> changes, Consumer<Throwable> then) {
+			this.changes = changes;
+			this.then = then;
+		}
+	}
+
+	private final Store store;
+	private final LinkedBlockingQueue<Job> jobs = new LinkedBlockingQueue<>();
+	private static final Job LAST = new Job(null, null);
+	private volatile boolean closed;
+	private final CountDownLatch ended = new CountDownLatch(1);
+
+	Writer(Store store) {
+		this.store = store;
+		KeptFiber.platform("pico-durable-writer", this).start();
+	}
+
+	/** then: called when the changes are safe, with null, or with what went wrong. */
+	void add(List<Store.Change> changes, Consumer<Throwable> then) {
+		if (closed)
+			throw new DurableException("the vault is closed");
+		jobs.add(new Job(changes, then));
+	}
+
+	/** Writes what is left and ends. */
+	void close() throws InterruptedException {
+		closed = true;
+		jobs.add(LAST);
+		ended.await();
+	}
+
+	@Override
+	public void run() {
+		List<Job> batch = new ArrayList<>();
+		for (;;) {
+			batch.clear();
+			try {
+				batch.add(jobs.take());
+			} catch (InterruptedException e) {
+				continue;
+			}
+			jobs.drainTo(batch, BATCH);
+			boolean last = batch.remove(LAST);
+			Throwable bad = null;
+			try {
+				List<Store.Change> all = new ArrayList<>();
+				for (Job j : batch)
+					all.addAll(j.changes);
+				store.apply(all);
+			} catch (IOException | RuntimeException e) {
+				bad = e;
+			}
+			for (Job j : batch)
+				j.then.accept(bad == null ? null
+					: new DurableException("the store failed: " + bad, bad));
+			if (last) {
+				ended.countDown();
+				return;
+			}
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package org.ukthreads.pico.durable;
+
+import java.io.File;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.ukthreads.pico.translate.Translator;
+import org.ukthreads.pico.translate.read.ClassPath;
+
+/** Translates fixtures into a folder and runs them in JVMs of their own. */
+final class Children {
+	private Children() {}
+
+	static List<Path> pico() {
+		return Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator))
+			.filter(p -> p.contains("pico-") && !p.contains("test-classes")
+				&& !p.contains("pico-translate")).map(Paths::get)
+			.collect(Collectors.toList());
+	}
+
+	/** The class files of a fixture: the class and its nested ones. */
+	static Path copy(Path to, Class<?> c) throws Exception {
+		Path dir = Paths.get(c.getProtectionDomain().getCodeSource().getLocation().toURI())
+			.resolve(c.getPackageName().replace('.', '/'));
+		Path out = to.resolve(c.getPackageName().replace('.', '/'));
+		Files.createDirectories(out);
+		try (Stream<Path> s = Files.list(dir)) {
+			for (Path p : (Iterable<Path>) s::iterator)
+				if (p.getFileName().toString().matches(c.getSimpleName() + "(\\$.*)?\\.class"))
+					Files.copy(p, out.resolve(p.getFileName()));
+		}
+		return to;
+	}
+
+	static Map<String, byte[]> translate(Path from) {
+		return Translator.of(new ClassPath(List.of(from)), new ClassPath(pico()),
+			new Translator.Options()).run();
+	}
+
+	static Path translated(Path from, Path to) throws Exception {
+		for (Map.Entry<String, byte[]> e : translate(from).entrySet()) {
+			Path f = to.resolve(e.getKey() + ".class");
+			Files.createDirectories(f.getParent());
+			Files.write(f, e.getValue());
+		}
+		return to;
+	}
+
+	/** Output goes to the file, errors as well. */
+	static Process run(Path home, Path classes, Path out, String main, String... args)
+			throws Exception {
+		List<String> c = new ArrayList<>();
+		c.add(home.resolve("bin/java").toString());
+		c.addAll(List.of("-Xshare:auto", "-XX:TieredStopAtLevel=1", "-Xmx256m", "-cp"));
+		c.add(classes + File.pathSeparator + pico().stream().map(Path::toString)
+			.collect(Collectors.joining(File.pathSeparator)));
+		c.add(main);
+		c.addAll(Arrays.asList(args));
+		return new ProcessBuilder(c).redirectErrorStream(true)
+			.redirectOutput(ProcessBuilder.Redirect.appendTo(out.toFile())).start();
+	}
+
+	static Path home() {
+		return Paths.get(System.getProperty("java.home"));
+	}
+
+	/** Other JDKs: -Dpico.jdks=HOME:HOME..., and what lies in /usr/lib/jvm. */
+	static List<Path> homes() throws Exception {
+		List<Path> l = new ArrayList<>();
+		for (String h : System.getProperty("pico.jdks", "").split(File.pathSeparator))
+			if (!h.isEmpty())
+				l.add(Paths.get(h));
+		if (Files.isDirectory(Paths.get("/usr/lib/jvm")))
+			try (Stream<Path> s = Files.list(Paths.get("/usr/lib/jvm"))) {
+				s.filter(p -> !Files.isSymbolicLink(p)).forEach(l::add);
+			}
+		l.removeIf(p -> !Files.isExecutable(p.resolve("bin/java")));
+		return l;
+	}
+}

@@ -1,0 +1,215 @@
+package org.ukthreads.pico;
+
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+
+/*
+ * The frames of a stopped computation, to and from a stream of values: the door that
+ * snapshots use. Nothing but whole frames at known sites goes through it.
+ *
+ *   stream: count of frames, innermost first; then for each
+ *             site    a number; a new one (the next number) is followed by
+ *                     class, method, descriptor, pc, hash of the method, hash of the site
+ *             shape, then as many ints, longs and references as it says
+ *           count of monitors held, then for each: object, count
+ *
+ * Two hashes guard an upgrade. The method's is of its untranslated code. The site's is
+ * of what the translator made of it (which call, and which value in which slot): the
+ * same method may be laid out anew because something that it calls began to suspend.
+ */
+public final class Freezer {
+	private Freezer() {}
+
+	/** Where values go. References must be kept with their identity. */
+	public interface Out {
+		void number(long v);
+
+		void bits(long v);
+
+		void text(String s);
+
+		void ref(Object o);
+
+		/** The references that follow are held by a frame of this site. */
+		void at(Site s);
+	}
+
+	/** Where values come from. */
+	public interface In {
+		long number();
+
+		long bits();
+
+		String text();
+
+		Object ref();
+
+		Class<?> type(String name) throws ClassNotFoundException;
+	}
+
+	/** The code is not what the frames were made by. */
+	public static final class ChangedException extends RuntimeException {
+		private static final long serialVersionUID = 1;
+		/** Class, name and descriptor of the method. */
+		public final String method;
+
+		ChangedException(String method, String why) {
+			super(method + ": " + why);
+			this.method = method;
+		}
+	}
+
+	/** Of a stopped continuation; it stays as it is. */
+	public static void write(Continuation k, Out out) {
+		int n = 0;
+		for (Frame f = k.top; f != null; f = f.next)
+			n++;
+		if (n == 0)
+			throw new IllegalStateException("not stopped: " + k);
+		out.number(n);
+		Site[] known = new Site[n];
+		int sites = 0;
+		for (Frame f = k.top; f != null; f = f.next) {
+			Site s = f.site;
+			int x = 0;
+			while (x < sites && known[x] != s)
+				x++;
+			out.number(x);
+			if (x == sites) {
+				known[sites++] = s;
+				out.text(s.method.owner);
+				out.text(s.method.name);
+				out.text(s.method.desc);
+				out.number(s.pc);
+				out.bits(s.method.hash);
+				out.number(s.layout());
+			}
+			frame(f, s, out);
+		}
+		List<Object> held = k instanceof Fiber ? Monitors.heldBy((Fiber) k)
+			: java.util.Collections.emptyList();
+		out.number(held.size() / 2);
+		for (int i = 0; i < held.size(); i += 2) {
+			out.ref(held.get(i));
+			out.number((Integer) held.get(i + 1));
+		}
+	}
+
+	private static void frame(Frame f, Site s, Out out) {
+		int shape = f.shape();
+		out.number(f instanceof WideFrame ? -shape - 1 : shape);
+		for (int i = 0, n = f.ints(); i < n; i++)
+			out.number(f.getI(i));
+		for (int i = 0, n = f.longs(); i < n; i++)
+			out.number(f.getJ(i));
+		out.at(s);
+		for (int i = 0, n = f.refs(); i < n; i++)
+			out.ref(f.getA(i));
+	}
+
+	/** Into a continuation that has not begun. */
+	public static void read(Continuation k, In in) throws ClassNotFoundException {
+		int n = (int) in.number();
+		Site[] known = new Site[n];
+		int sites = 0;
+		Frame first = null;
+		Frame last = null;
+		for (int c = 0; c < n; c++) {
+			int x = (int) in.number();
+			if (x == sites)
+				known[sites++] = site(in);
+			Frame f = frame(in);
+			f.site = known[x];
+			if (last == null)
+				first = f;
+			else
+				last.next = f;
+			last = f;
+		}
+		k.adopt(first);
+		for (int held = (int) in.number(); held > 0; held--) {
+			Object o = in.ref();
+			Monitors.adopt((Fiber) k, o, (int) in.number());
+		}
+	}
+
+	private static Site site(In in) throws ClassNotFoundException {
+		String owner = in.text();
+		String name = in.text();
+		String desc = in.text();
+		int pc = (int) in.number();
+		long hash = in.bits();
+		int layout = (int) in.number();
+		String method = owner.replace('/', '.') + '.' + name + desc;
+		Class<?> c;
+		try {
+			c = in.type(owner.replace('/', '.'));
+		} catch (ClassNotFoundException e) {
+			throw new ChangedException(method, "the class is gone (" + e.getMessage() + ")");
+		}
+		Site s = null;
+		try {
+			for (int k = 0; s == null && Code.find(c, name, desc, k) != null; k++) {
+				Site any = Code.find(c, name, desc, k);
+				if (any.method.hash != hash)
+					throw new ChangedException(method, "its code has changed");
+				if (k == pc)
+					s = any;
+			}
+		} catch (ClassNotFoundException e) {
+			throw new ChangedException(method, "the class is not translated");
+		}
+		if (s == null)
+			throw new ChangedException(method, "no such method, or it no longer blocks");
+		if (s.layout() != layout)
+			throw new ChangedException(method, "its translation has changed");
+		return s;
+	}
+
+	private static final ConcurrentHashMap<Integer, Frame> SHAPES = new ConcurrentHashMap<>();
+
+	private static Frame frame(In in) {
+		int shape = (int) in.number();
+		Frame f;
+		if (shape < 0) {
+			shape = -shape - 1;
+			WideFrame w = new WideFrame();
+			w.i = new int[shape >>> 20];
+			w.j = new long[shape >>> 10 & 1023];
+			w.a = new Object[shape & 1023];
+			f = w;
+		} else {
+			f = SHAPES.computeIfAbsent(shape, Freezer::blank).copy();
+		}
+		for (int i = 0, n = f.ints(); i < n; i++)
+			f.setI(i, (int) in.number());
+		for (int i = 0, n = f.longs(); i < n; i++)
+			f.setJ(i, in.number());
+		for (int i = 0, n = f.refs(); i < n; i++)
+			f.setA(i, in.ref());
+		return f;
+	}
+
+	private static Frame blank(int shape) {
+		try {
+			return (Frame) Class.forName("org.ukthreads.pico.Frames$F" + (shape >>> 20) + '_'
+				+ (shape >>> 10 & 1023) + '_' + (shape & 1023)).getDeclaredConstructor()
+				.newInstance();
+		} catch (ReflectiveOperationException e) {
+			throw new IllegalStateException("no frame of shape "
+				+ Integer.toHexString(shape), e);
+		}
+	}
+
+	/** Identifies the code of a lambda's class: its name is a number and may be reused. */
+	public static long lambdaHash(Class<?> lambda) {
+		return Code.hash(lambda, true);
+	}
+
+	/** A stopped continuation of its own, for generators and search. */
+	public static Continuation continuation(In in) throws ClassNotFoundException {
+		Continuation k = new Continuation(null);
+		read(k, in);
+		return k;
+	}
+}

@@ -1,0 +1,163 @@
+package org.ukthreads.pico;
+
+/*
+ * A fiber that is told when it stops, so that it can be saved, and that can begin in the
+ * middle: the base of durable threads.
+ *
+ *   commit(), await(), Thread.sleep --> frames complete --> stopped(kind, nanos)
+ *                                                            on the carrier; nothing runs
+ *   a new process: Freezer.read(fiber, in); fiber.arm(kind, nanos)
+ *
+ * stopped() must not block its carrier for long: it takes the bytes; another thread
+ * stores them and calls committed().
+ */
+public abstract class KeptFiber extends Fiber {
+	/** It waits for committed(). */
+	public static final int COMMIT = 16;
+	/** It waits for poke(), or for the time. */
+	public static final int AWAIT = 17;
+	/** Thread.sleep. */
+	public static final int SLEEP = W_SLEEP;
+
+	private static final MethodRef COMMITS =
+		MethodRef.primitive(KeptFiber.class, "commit", "()V");
+	private static final MethodRef AWAITS =
+		MethodRef.primitive(KeptFiber.class, "await", "(J)V");
+
+	protected KeptFiber(PicoRuntime rt, Runnable task) {
+		super(rt, task);
+	}
+
+	/** @param nanos until it goes on by itself; Long.MAX_VALUE: never */
+	protected abstract void stopped(int kind, long nanos);
+
+	/** Its code has ended; e: how, or null. */
+	protected abstract void ended(Throwable e);
+
+	/** The kept fiber that runs the calling code. */
+	public static KeptFiber running() {
+		Fiber f = Context.get().fiber;
+		if (!(f instanceof KeptFiber))
+			throw new IllegalStateException("not a durable thread: " + Fiber.current());
+		return (KeptFiber) f;
+	}
+
+	@Leaf
+	public static void commit() {
+		KeptFiber f = stoppable("commit()");
+		f.begin(COMMIT, null);
+		f.stop(COMMITS);
+		f.takeV();
+	}
+
+	/** Until poke(), or so many nanoseconds; may return early. */
+	@Leaf
+	public static void await(long nanos) {
+		KeptFiber f = stoppable("await()");
+		if (f.poked || nanos <= 0) {
+			f.poked = false;
+			return;
+		}
+		int t = f.waitFor(AWAIT, nanos);
+		if (f.poked && f.retract(t)) {
+			f.poked = false;
+			return;
+		}
+		f.stop(AWAITS);
+		f.takeV();
+	}
+
+	private volatile boolean poked;
+
+	private static KeptFiber stoppable(String what) {
+		KeptFiber f = running();
+		if (Context.get().current != f || f.pins > 0)
+			throw new PinnedException(what + " below a frame that cannot be captured");
+		return f;
+	}
+
+	private int waitFor(int kind, long nanos) {
+		if (nanos == Long.MAX_VALUE)
+			return begin(kind, null);
+		Timers.Entry e = new Timers.Entry(rt.timers, this, nextTicket());
+		int t = begin(kind, e);
+		rt.timers.add(e, nanos);
+		return t;
+	}
+
+	@Override
+	final void parking() {
+		int t = wait;
+		int kind = waitKind;
+		if ((t & 1) == 0 || (kind != COMMIT && kind != AWAIT && kind != SLEEP))
+			return;
+		Waiter w = waiter;
+		long nanos = w instanceof Timers.Entry
+			? Math.max(0, ((Timers.Entry) w).at - rt.clock.nanos()) : Long.MAX_VALUE;
+		try {
+			stopped(kind, nanos);
+		} catch (Throwable e) {
+			if (claim(t)) {
+				exc = e;
+				wake();
+			}
+		}
+	}
+
+	/** From any thread, once per stopped(COMMIT). e: what commit() throws, or null. */
+	public final void committed(Throwable e) {
+		int t = wait;
+		if (waitKind == COMMIT && claim(t)) {
+			exc = e;
+			wake();
+		}
+	}
+
+	/** Ends the present or next await. */
+	public final void poke() {
+		poked = true;
+		int t = wait;
+		if ((t & 1) != 0 && waitKind == AWAIT && claim(t)) {
+			poked = false;
+			wake();
+		}
+	}
+
+	/** Starts what Freezer.read has filled, in the wait that it was saved in. */
+	public final void arm(int kind, long nanos) {
+		rt.started(this);
+		int t = waitFor(kind, kind == COMMIT ? Long.MAX_VALUE : nanos);
+		if (kind == COMMIT || (kind == AWAIT && poked)) {
+			if (claim(t))
+				wake();
+		}
+		unwound();
+	}
+
+	@Override
+	void done(Throwable e) {
+		try {
+			ended(e);
+		} finally {
+			if (thread != null)
+				super.done(null);
+		}
+	}
+
+	/** The java.lang.Thread that its code sees. */
+	public final Thread asThread() {
+		return PicoThread.of(this);
+	}
+
+	/** Is t what this fiber's code sees as its thread? */
+	public final boolean is(Object t) {
+		return t != null && t == thread;
+	}
+
+	/** A daemon thread of the JVM, also where `new Thread` makes a pico thread. */
+	public static Thread platform(String name, Runnable r) {
+		Thread t = new Thread(null, r, name, 0);
+		t.setDaemon(true);
+		return t;
+	}
+}
