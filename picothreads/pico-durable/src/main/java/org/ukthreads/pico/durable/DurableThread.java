@@ -76,7 +76,7 @@ final class DurableThread extends KeptFiber {
 
 	@Override
 	protected void stopped(int kind, long nanos) {
-		if (kind == SLEEP && nanos < vault.sleepNanos)
+		if (vault.writer.closed() || (kind == SLEEP && nanos < vault.sleepNanos))
 			return;
 		Bytes b = header(kind, nanos);
 		Encoder e = new Encoder(vault.codec, this);

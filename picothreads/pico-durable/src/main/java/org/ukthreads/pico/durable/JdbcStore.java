@@ -28,7 +28,7 @@ public final class JdbcStore implements Store {
 		if (!exists()) {
 			boolean bytea = db.getMetaData().getDatabaseProductName().equals("PostgreSQL");
 			try (Statement s = db.createStatement()) {
-				s.execute("create table " + table + " (id varchar(250) primary key, value "
+				s.execute("create table " + table + " (id varchar(250) primary key, content "
 					+ (bytea ? "bytea" : "blob") + " not null)");
 			}
 			db.commit();
@@ -49,9 +49,9 @@ public final class JdbcStore implements Store {
 	@Override
 	public void apply(List<Change> changes) throws IOException {
 		try (PreparedStatement update = db.prepareStatement("update " + table
-					+ " set value = ? where id = ?");
+					+ " set content = ? where id = ?");
 				PreparedStatement insert = db.prepareStatement("insert into " + table
-					+ " (value, id) values (?, ?)");
+					+ " (content, id) values (?, ?)");
 				PreparedStatement delete = db.prepareStatement("delete from " + table
 					+ " where id = ?")) {
 			for (Change c : changes) {
@@ -99,7 +99,7 @@ public final class JdbcStore implements Store {
 
 	@Override
 	public byte[] get(String key) throws IOException {
-		try (PreparedStatement s = db.prepareStatement("select value from " + table
+		try (PreparedStatement s = db.prepareStatement("select content from " + table
 				+ " where id = ?")) {
 			s.setString(1, key);
 			try (ResultSet r = s.executeQuery()) {

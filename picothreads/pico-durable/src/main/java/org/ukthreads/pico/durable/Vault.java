@@ -182,6 +182,8 @@ public final class Vault implements Closeable {
 
 	/** On the carrier. */
 	void ended(DurableThread t, Throwable e) {
+		if (writer.closed())
+			return;
 		if (e != null) {
 			report(t.id, e);
 			gone(t);
@@ -242,7 +244,10 @@ public final class Vault implements Closeable {
 		return new TreeMap<>(failed);
 	}
 
-	/** Stores what is under way; the threads that are left go on in another process. */
+	/**
+	 * Stores what is under way. A thread that is left stops at its next commit, and goes
+	 * on, from what is stored, in the next vault.
+	 */
 	@Override
 	public void close() throws IOException {
 		try {

@@ -45,6 +45,10 @@ final class Writer implements Runnable {
 		jobs.add(new Job(changes, then));
 	}
 
+	boolean closed() {
+		return closed;
+	}
+
 	/** Writes what is left and ends. */
 	void close() throws InterruptedException {
 		closed = true;

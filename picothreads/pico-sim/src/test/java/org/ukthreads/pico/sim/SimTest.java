@@ -1,0 +1,131 @@
+package org.ukthreads.pico.sim;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.File;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+import org.ukthreads.fixtures.sim.Races;
+import org.ukthreads.pico.translate.PicoLoader;
+import org.ukthreads.pico.translate.Translator;
+import org.ukthreads.pico.translate.read.ClassPath;
+
+final class SimTest {
+	private static PicoLoader load(boolean chaos) throws Exception {
+		Translator.Options o = new Translator.Options();
+		o.chaos = chaos;
+		List<Path> pico = Arrays.stream(System.getProperty("java.class.path")
+			.split(File.pathSeparator)).filter(p -> p.contains("pico-")
+				&& !p.contains("test-classes") && !p.contains("pico-translate"))
+			.map(Paths::get).collect(Collectors.toList());
+		Path tests = Paths.get(Races.class.getProtectionDomain().getCodeSource()
+			.getLocation().toURI());
+		ClassPath own = new ClassPath(List.of(tests));
+		own.entries().keySet().removeIf(n -> !n.contains("fixtures"));
+		return PicoLoader.translate(own, new ClassPath(pico), o,
+			SimTest.class.getClassLoader(), r -> {});
+	}
+
+	private static Supplier<Runnable> program(String name, boolean chaos, Object... args)
+			throws Exception {
+		var c = load(chaos).loadClass(Races.class.getName() + "$" + name)
+			.getConstructors()[0];
+		return () -> {
+			try {
+				return (Runnable) c.newInstance(args);
+			} catch (ReflectiveOperationException e) {
+				throw new IllegalStateException(e);
+			}
+		};
+	}
+
+	private static Sim.Outcome search(Sim s, int n, Supplier<Runnable> p) {
+		Sim.Outcome o = null;
+		for (int seed = 1; seed <= n; seed++) {
+			o = s.run(seed, p.get());
+			if (!o.ok())
+				return o;
+		}
+		return o;
+	}
+
+	private static void replays(Sim s, Sim.Outcome o, Supplier<Runnable> p) {
+		assertFalse(o.ok(), "no seed fails");
+		System.out.println(o.toString().lines().findFirst().get());
+		for (int k = 0; k < 5; k++) {
+			Sim.Outcome again = s.run(o.seed, p.get());
+			assertEquals(o.trace, again.trace);
+			assertEquals(o.steps, again.steps);
+			assertEquals(o.nanos, again.nanos);
+			assertEquals(o.failure.getClass(), again.failure.getClass());
+			if (!(o.failure instanceof Sim.DeadlockException))
+				assertEquals(o.failure.getMessage(), again.failure.getMessage());
+		}
+	}
+
+	@Test
+	void a_race_is_found_by_a_seed_and_replayed() throws Exception {
+		Sim s = new Sim();
+		Supplier<Runnable> p = program("Bank", false, false);
+		Sim.Outcome o = search(s, 2_000, p);
+		replays(s, o, p);
+		assertTrue(o.failure.getMessage().startsWith("balance -"));
+		assertTrue(o.seed > 1, "every seed fails: that is no search");
+		assertTrue(search(s, 2_000, program("Bank", false, true)).ok());
+	}
+
+	@Test
+	void a_race_between_two_instructions_needs_chaos() throws Exception {
+		Supplier<Runnable> p = program("Counter", true);
+		assertTrue(search(new Sim(), 200, p).ok());
+		Sim s = new Sim().preempt(100);
+		Sim.Outcome o = search(s, 2_000, p);
+		replays(s, o, p);
+	}
+
+	@Test
+	void a_deadlock_is_found_and_told() throws Exception {
+		Sim s = new Sim();
+		Supplier<Runnable> p = program("Forks", false);
+		Sim.Outcome o = search(s, 2_000, p);
+		replays(s, o, p);
+		assertTrue(o.failure instanceof Sim.DeadlockException, o.toString());
+		assertTrue(o.failure.getMessage().contains("Races$Forks.eat"),
+			o.failure.getMessage());
+	}
+
+	@Test
+	void a_year_takes_no_time() throws Exception {
+		long start = System.nanoTime();
+		Sim.Outcome o = new Sim().run(7, program("Year", false).get());
+		assertTrue(o.ok(), o.toString());
+		assertEquals(365 * 86_400L * 1_000_000_000, o.nanos);
+		assertTrue(System.nanoTime() - start < 20_000_000_000L);
+	}
+
+	@Test
+	void seeds_differ() throws Exception {
+		Supplier<Runnable> p = program("Bank", false, true);
+		Set<Long> traces = new HashSet<>();
+		for (int seed = 0; seed < 50; seed++)
+			traces.add(new Sim().run(seed, p.get()).trace);
+		assertTrue(traces.size() > 40, "" + traces.size());
+		assertNotEquals(0, traces.size());
+	}
+
+	@Test
+	void an_endless_program_is_stopped() throws Exception {
+		Sim.Outcome o = new Sim().maxSteps(100).run(1, program("Year", false).get());
+		assertTrue(o.failure instanceof Sim.LimitException);
+	}
+}
