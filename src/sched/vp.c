@@ -76,6 +76,11 @@ static int vp_make(struct uk_vp **out, struct uk_vpset *s, unsigned index, bool 
 	wheel_init(&vp->wheel, vp->clock);
 	r = reactor_init(&vp->reactor, getenv("UK_REACTOR"));
 	if (r) {
+		const char *want = getenv("UK_REACTOR");
+
+		uk_warn("no reactor for a virtual processor: error %d%s%s%s", -r,
+			want ? ", UK_REACTOR=" : "", want ? want : "",
+			want && r == -EINVAL ? " (uring or epoll)" : "");
 		sys2(SYS_munmap, vp, (sizeof(*vp) + PAGE - 1) & ~(PAGE - 1));
 		return r;
 	}
