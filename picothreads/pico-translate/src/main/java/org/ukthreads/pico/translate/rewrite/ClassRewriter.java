@@ -210,6 +210,8 @@ public final class ClassRewriter {
 				return hierarchy.commonSuper(a, b);
 			}
 		};
+		/* ASM's default guards against hostile input; large methods need more than it. */
+		w.setComputeLimits(Integer.MAX_VALUE, Long.MAX_VALUE);
 		node.accept(w);
 		return w.toByteArray();
 	}
