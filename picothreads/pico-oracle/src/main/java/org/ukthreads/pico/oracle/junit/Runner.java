@@ -27,7 +27,7 @@ public final class Runner implements BiConsumer<List<Object>, BiConsumer<String,
 				: selectUniqueId((String) o));
 		LauncherDiscoveryRequest r = LauncherDiscoveryRequestBuilder.request()
 			.selectors(selected).configurationParameter(
-				"junit.jupiter.extensions.autodetection.enabled", "false").build();
+				"junit.platform.discovery.listener.default", "logging").build();
 		LauncherFactory.create().execute(r, new TestExecutionListener() {
 			@Override
 			public void executionFinished(TestIdentifier t, TestExecutionResult x) {
