@@ -38,7 +38,7 @@ public final class Oracle {
 	}
 
 	private static final Pattern TEST = Pattern.compile(
-		"(?!.*jmh_generated)(.*/)?(Test[^/$]*|[^/$]*Tests?|[^/$]*TestCase)\\.class");
+		"(?!.*(jmh_generated|PerformanceTest))(.*/)?(Test[^/$]*|[^/$]*Tests?|[^/$]*TestCase)\\.class");
 	private static final Pattern ASSERTIONS = Pattern.compile(
 		"org/junit/jupiter/api/Assert[^/]*\\.class|org/junit/Assert\\.class"
 		+ "|org/junit/function/.*\\.class|junit/framework/Assert\\.class");
