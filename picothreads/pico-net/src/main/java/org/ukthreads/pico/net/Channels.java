@@ -1,10 +1,12 @@
 package org.ukthreads.pico.net;
 
 import java.io.IOException;
+import java.net.DatagramSocket;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.SocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.DatagramChannel;
 import java.nio.channels.SelectableChannel;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
@@ -49,6 +51,22 @@ public final class Channels {
 
 	static void rawClose(SelectableChannel c) throws IOException {
 		c.close();
+	}
+
+	static DatagramSocket adaptor(DatagramChannel c) {
+		return c.socket();
+	}
+
+	static SocketAddress rawReceive(DatagramChannel c, ByteBuffer b) throws IOException {
+		return c.receive(b);
+	}
+
+	static int rawSend(DatagramChannel c, ByteBuffer b, SocketAddress to) throws IOException {
+		return c.send(b, to);
+	}
+
+	static void rawConnect(DatagramChannel c, SocketAddress to) throws IOException {
+		c.connect(to);
 	}
 
 	/** The adaptor wants a channel that blocks; nothing waits, a byte goes out at once. */

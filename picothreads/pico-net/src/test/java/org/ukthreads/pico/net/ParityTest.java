@@ -10,6 +10,7 @@ import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.fixtures.Crowd;
+import org.ukthreads.fixtures.Datagrams;
 import org.ukthreads.fixtures.Sockets;
 
 /** The same program prints the same on the JDK's network and, translated, on ours. */
@@ -33,6 +34,11 @@ final class ParityTest {
 	@Test
 	void sockets_behave_as_the_jdks() throws Exception {
 		same(Sockets.class);
+	}
+
+	@Test
+	void datagrams_behave_as_the_jdks() throws Exception {
+		same(Datagrams.class);
 	}
 
 	@Test

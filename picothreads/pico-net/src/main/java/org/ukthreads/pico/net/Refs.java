@@ -1,0 +1,32 @@
+package org.ukthreads.pico.net;
+
+import java.lang.ref.Reference;
+import java.lang.ref.ReferenceQueue;
+import java.util.concurrent.Callable;
+import org.ukthreads.pico.Blocking;
+
+/** Database drivers have a thread that waits for dead references: a helper waits for it. */
+public final class Refs {
+	private Refs() {}
+
+	/** In the place of ReferenceQueue.remove. */
+	public static Reference<?> remove(ReferenceQueue<?> q) throws InterruptedException {
+		return remove(q, 0);
+	}
+
+	public static Reference<?> remove(ReferenceQueue<?> q, long millis)
+			throws InterruptedException {
+		Reference<?> r = q.poll();
+		return r != null ? r : waited(() -> q.remove(millis));
+	}
+
+	private static Reference<?> waited(Callable<Reference<?>> c) throws InterruptedException {
+		try {
+			return (Reference<?>) Blocking.call(c);
+		} catch (InterruptedException | RuntimeException e) {
+			throw e;
+		} catch (Exception e) {
+			throw new IllegalStateException(e);
+		}
+	}
+}

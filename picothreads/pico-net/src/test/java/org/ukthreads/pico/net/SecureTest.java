@@ -1,0 +1,80 @@
+package org.ukthreads.pico.net;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.sun.net.httpserver.HttpsConfigurator;
+import com.sun.net.httpserver.HttpsServer;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.security.KeyStore;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import javax.net.ssl.KeyManagerFactory;
+import javax.net.ssl.SSLContext;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.ukthreads.fixtures.Secure;
+
+/** TLS sockets of the translated program against the JDK's server. */
+final class SecureTest {
+	@TempDir
+	Path dir;
+
+	@Test
+	void tls_clients_behave_as_the_jdks() throws Exception {
+		Path store = dir.resolve("keys.p12");
+		Process k = new ProcessBuilder(Paths.get(System.getProperty("java.home"), "bin",
+			"keytool").toString(), "-genkeypair", "-keyalg", "EC", "-alias", "a", "-dname",
+			"CN=localhost", "-ext", "san=dns:localhost,ip:127.0.0.1", "-keystore",
+			store.toString(), "-storetype", "PKCS12", "-storepass", "secret", "-validity",
+			"2").redirectErrorStream(true).start();
+		assertEquals(0, k.waitFor(), new String(k.getInputStream().readAllBytes()));
+		KeyStore keys = KeyStore.getInstance("PKCS12");
+		try (var in = Files.newInputStream(store)) {
+			keys.load(in, "secret".toCharArray());
+		}
+		Path trust = trust(keys);
+		KeyManagerFactory f = KeyManagerFactory.getInstance("PKIX");
+		f.init(keys, "secret".toCharArray());
+		SSLContext c = SSLContext.getInstance("TLS");
+		c.init(f.getKeyManagers(), null, null);
+		HttpsServer h = HttpsServer.create(new InetSocketAddress(
+			InetAddress.getLoopbackAddress(), 0), 100);
+		ExecutorService threads = Executors.newCachedThreadPool();
+		h.setExecutor(threads);
+		h.setHttpsConfigurator(new HttpsConfigurator(c));
+		h.createContext("/", x -> {
+			byte[] b = x.getRequestBody().readAllBytes();
+			x.sendResponseHeaders(200, b.length == 0 ? -1 : b.length);
+			x.getResponseBody().write(b);
+			x.close();
+		});
+		h.start();
+		try {
+			List<Path> p = Harness.program(dir.resolve("program"), Secure.class);
+			String[] args = {"" + h.getAddress().getPort(), trust.toString()};
+			String want = Harness.plain(p, Secure.class, args);
+			assertTrue(want.contains("50 ok"), want);
+			assertEquals(want, Harness.pico(p, Secure.class, args));
+		} finally {
+			h.stop(0);
+			threads.shutdownNow();
+		}
+	}
+
+	private Path trust(KeyStore keys) throws Exception {
+		KeyStore t = KeyStore.getInstance("PKCS12");
+		t.load(null, null);
+		t.setCertificateEntry("a", keys.getCertificate("a"));
+		Path p = dir.resolve("trust.p12");
+		try (var out = Files.newOutputStream(p)) {
+			t.store(out, "secret".toCharArray());
+		}
+		return p;
+	}
+}
