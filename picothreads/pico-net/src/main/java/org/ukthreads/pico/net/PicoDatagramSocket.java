@@ -85,7 +85,8 @@ public class PicoDatagramSocket extends DatagramSocket {
 	@Override
 	public void receive(DatagramPacket p) throws IOException {
 		synchronized (port.inLock) {
-			check();
+			if (closed)
+				throw new SocketException("Socket closed");
 			if (!bound)
 				bind(new InetSocketAddress(0));
 			int room = Rooms.of(p);
@@ -113,7 +114,8 @@ public class PicoDatagramSocket extends DatagramSocket {
 	@Override
 	public void send(DatagramPacket p) throws IOException {
 		synchronized (port.outLock) {
-			check();
+			if (closed)
+				throw new SocketException("Socket closed");
 			InetSocketAddress to = p.getAddress() == null ? remote
 				: new InetSocketAddress(p.getAddress(), p.getPort());
 			if (to == null)

@@ -222,7 +222,13 @@ final class PicoSSLSocket extends SSLSocket {
 					throw new SocketException("Socket is closed");
 				if (engine.isInboundDone())
 					return -1;
-				SSLEngineResult r = unwrap();
+				SSLEngineResult r;
+				try {
+					r = unwrap();
+				} catch (EOFException e) {
+					/* No good-bye: taken for the end, as the JDK does. */
+					return -1;
+				}
 				if (r.getStatus() == Status.CLOSED)
 					return appIn.hasRemaining() ? take(b, off, len) : -1;
 				after();

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.ukthreads.fixtures.ChannelCalls;
 import org.ukthreads.fixtures.Crowd;
 import org.ukthreads.fixtures.Datagrams;
 import org.ukthreads.fixtures.Sockets;
@@ -39,6 +40,11 @@ final class ParityTest {
 	@Test
 	void datagrams_behave_as_the_jdks() throws Exception {
 		same(Datagrams.class);
+	}
+
+	@Test
+	void channels_behave_as_the_jdks() throws Exception {
+		same(ChannelCalls.class);
 	}
 
 	@Test
