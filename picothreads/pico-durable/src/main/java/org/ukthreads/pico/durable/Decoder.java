@@ -172,6 +172,17 @@ final class Decoder implements Freezer.In {
 			};
 			return null;
 		}
+		case Encoder.ITERATOR: {
+			int list = handle();
+			int place = (int) in.unsigned();
+			objects[k] = new Later() {
+				@Override
+				Object make() {
+					return Iterators.at(Decoder.this.get(list), place);
+				}
+			};
+			return null;
+		}
 		case Encoder.ARRAY: {
 			Class<?> of = allowed(name());
 			Object[] a = (Object[]) Array.newInstance(of, in.count());

@@ -36,7 +36,7 @@ final class Encoder implements Freezer.Out {
 	static final int THREAD = 0, EXTERNAL = 1, STRING = 2, INT = 3, LONG = 4, TRUE = 5,
 		FALSE = 6, DOUBLE = 7, CLASS = 8, ENUM = 9, FIELDS = 10, RECORD = 11, STREAM = 12,
 		ARRAY = 13, PRIMITIVES = 14, METHOD = 15, BIG_INTEGER = 16, BIG_DECIMAL = 17,
-		CHAR = 18, PLAIN = 19, COLLECTION = 32, MAP = 48, TREE_SET = 62, TREE_MAP = 63;
+		CHAR = 18, PLAIN = 19, ITERATOR = 20, COLLECTION = 32, MAP = 48, TREE_SET = 62, TREE_MAP = 63;
 
 	static final Class<?>[] COLLECTIONS = {java.util.ArrayList.class,
 		java.util.LinkedList.class, java.util.ArrayDeque.class, java.util.HashSet.class,
@@ -206,6 +206,10 @@ final class Encoder implements Freezer.Out {
 			heads.number(((BigDecimal) o).scale());
 		} else if (c == Object.class) {
 			heads.put(PLAIN);
+		} else if (Iterators.is(o)) {
+			heads.put(ITERATOR);
+			heads.unsigned(handle(Iterators.list(o)));
+			heads.unsigned(Iterators.place(o));
 		} else {
 			shaped(o, Shape.of(c));
 		}

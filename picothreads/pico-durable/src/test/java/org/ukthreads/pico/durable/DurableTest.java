@@ -301,4 +301,13 @@ final class DurableTest {
 		}
 		new FileStore(dir.resolve("x")).close();
 	}
+
+	@Test
+	void loops_over_lists_go_on_where_they_were() throws Exception {
+		Codec c = new Codec(loader, Filter.PROGRAM);
+		Continuation k = new Continuation(task("Loops"));
+		while (!k.run())
+			k = c.load(c.save(k));
+		assertEquals(List.of("aceacfadeadfbcebcfbdebdf"), seen);
+	}
 }

@@ -1,0 +1,81 @@
+package org.ukthreads.pico.durable;
+
+import java.lang.reflect.Field;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.ukthreads.pico.NeverBlocks;
+
+/*
+ * The iterator of a for loop over a list is in the frame, and is not Serializable: it is
+ * saved as the list and the place in it. Those of sets and maps are refused, since the
+ * order may be another one in the next process; copy such a collection into a list.
+ *
+ * The place is a private field of the JDK. `pico run` opens java.util; elsewhere, on
+ * JDK 17 and later, say --add-opens java.base/java.util=ALL-UNNAMED, or sun.misc.Unsafe
+ * is used, of which JDK 24 and later warn once.
+ */
+@NeverBlocks
+final class Iterators {
+	/** Class to: the field of the list (or array), the field of the place. */
+	private static final Map<String, String[]> KNOWN = new HashMap<>();
+
+	static {
+		KNOWN.put("java.util.ArrayList$Itr", new String[] {"this$0", "cursor"});
+		KNOWN.put("java.util.ArrayList$ListItr", new String[] {"this$0", "cursor"});
+		KNOWN.put("java.util.LinkedList$ListItr", new String[] {"this$0", "nextIndex"});
+		KNOWN.put("java.util.AbstractList$Itr", new String[] {"this$0", "cursor"});
+		KNOWN.put("java.util.AbstractList$ListItr", new String[] {"this$0", "cursor"});
+		KNOWN.put("java.util.Arrays$ArrayItr", new String[] {"a", "cursor"});
+		KNOWN.put("java.util.ImmutableCollections$ListItr",
+			new String[] {"list", "cursor"});
+	}
+
+	private Iterators() {}
+
+	static boolean is(Object o) {
+		return o instanceof Iterator && KNOWN.containsKey(o.getClass().getName());
+	}
+
+	static Object list(Object it) throws ReflectiveOperationException {
+		return field(it, KNOWN.get(it.getClass().getName())[0]);
+	}
+
+	static int place(Object it) throws ReflectiveOperationException {
+		return (Integer) field(it, KNOWN.get(it.getClass().getName())[1]);
+	}
+
+	static Object at(Object list, int place) {
+		List<?> l = list instanceof Object[] ? Arrays.asList((Object[]) list)
+			: (List<?>) list;
+		return l.listIterator(place);
+	}
+
+	private static Object field(Object o, String name) throws ReflectiveOperationException {
+		Field f = null;
+		for (Class<?> c = o.getClass(); f == null && c != Object.class; c = c.getSuperclass())
+			for (Field x : c.getDeclaredFields())
+				if (x.getName().equals(name))
+					f = x;
+		if (f == null)
+			throw new NoSuchFieldException(o.getClass().getName() + '.' + name);
+		try {
+			f.setAccessible(true);
+			return f.get(o);
+		} catch (RuntimeException e) {
+			return unsafe(o, f);
+		}
+	}
+
+	private static Object unsafe(Object o, Field f) throws ReflectiveOperationException {
+		Class<?> c = Class.forName("sun.misc.Unsafe");
+		Field the = c.getDeclaredField("theUnsafe");
+		the.setAccessible(true);
+		Object u = the.get(null);
+		Object at = c.getMethod("objectFieldOffset", Field.class).invoke(u, f);
+		return c.getMethod(f.getType() == int.class ? "getInt" : "getObject", Object.class,
+			long.class).invoke(u, o, at);
+	}
+}
