@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Durable threads: bytes and time to save twelve frames; kill -9 at random moments, N times
-set -eu
+set -eu -o pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 pico=$(cd "$here/../../picothreads" && pwd)
@@ -22,7 +22,8 @@ mvn -q -f "$pico" package -DskipTests -pl pico-durable -am >&2
 repo=${MAVEN_REPO:-$HOME/.m2/repository}
 cp=$pico/pico-durable/target/test-classes
 for m in durable rt juc translate; do cp=$cp:$pico/pico-$m/target/classes; done
-cp=$cp:$(find "$repo/org/ow2/asm" -name 'asm*-9.*.jar' | tr '\n' ':')
+asm=$(sed -n 's:.*<asm.version>\(.*\)</asm.version>.*:\1:p' "$pico/pom.xml")
+cp=$cp:$(find "$repo/org/ow2/asm" -name "asm*-$asm.jar" | tr '\n' ':')
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 java -cp "$cp" org.ukthreads.pico.durable.Cost | tee "$work/cost"
