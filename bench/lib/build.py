@@ -69,7 +69,7 @@ def go(target, folder):
 
 
 def cargo(package):
-    return [which("cargo", "cargo"), "build", "--release", "--locked", "--quiet",
+    return [which("cargo", "cargo"), "build", "--release", "--quiet",
             "--manifest-path", os.path.join(BENCH, "Cargo.toml"),
             "--target-dir", os.path.join(OUT, "cargo"), "-p", package]
 
@@ -91,7 +91,7 @@ RULES = {
     "go": (f"{B}/go-micro", ["micro/go/main.go", "micro/go/go.mod"],
            lambda t: go(t, f"{BENCH}/micro/go"), None),
     "tokio": (f"{OUT}/cargo/release/tokio-micro",
-              ["micro/tokio/src/main.rs", "micro/tokio/Cargo.toml", "Cargo.lock"],
+              ["micro/tokio/src/main.rs", "micro/tokio/Cargo.toml"],
               lambda t: cargo("tokio-micro"), None),
     "loom": (f"{OUT}/loom/Loom.class", ["micro/Loom.java"],
              lambda t: [f"{jdk()}/bin/javac", "-Xlint:all", "-d", f"{OUT}/loom",
@@ -105,7 +105,7 @@ RULES = {
     "go-net-http": (f"{B}/go-web", ["web/go/main.go", "web/go/go.mod"],
                     lambda t: go(t, f"{BENCH}/web/go"), None),
     "hyper": (f"{OUT}/cargo/release/hyper-web",
-              ["web/hyper/src/main.rs", "web/hyper/Cargo.toml", "Cargo.lock"],
+              ["web/hyper/src/main.rs", "web/hyper/Cargo.toml"],
               lambda t: cargo("hyper-web"), None),
 }
 
