@@ -22,7 +22,7 @@ for home in $jdks; do
 		systems=$systems${systems:+,}$s
 	done
 	depths=1,10,50
-	[ -z "$quick" ] || depths=1,10
+	[ -z "$quick" ] || depths=10
 	[ -z "$systems" ] || jmh "$home" "$v-core" 'Core.suspend' -p system="$systems" -p depth="$depths" ||
 		failed=1
 
