@@ -120,7 +120,8 @@ static void steal(int kind)
 	pid = thief(s[0], s[1], kind, rep[1]);
 	CHECK(pid > 0);
 	k.fd = s[0];
-	ticks = stop = 0;
+	__atomic_store_n(&ticks, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&stop, 0, __ATOMIC_RELAXED);
 	tick = spawn(ticker, NULL);
 	t = spawn(taker, &k);
 	for (int i = 0; i < (kind == 2 ? 300 : ROUNDS); i++) {
@@ -163,7 +164,7 @@ static void steal(int kind)
 		uk_close(s[0]);
 	}
 	CHECK(k.got > 0);
-	stop = 1;
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	join(tick);
 	CHECK_EQ(waitpid(pid, NULL, 0), pid);
 	close(rep[0]);

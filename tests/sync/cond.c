@@ -214,7 +214,7 @@ static void be_impatient(int error, struct rng *r)
 			continue;
 		}
 		CHECK_EQ(ret, error);
-		left_early++;
+		__atomic_add_fetch(&left_early, 1, __ATOMIC_RELAXED);
 		uk_thread_cancel_clear();
 		CHECK_EQ(uk_mutex_unlock(&m), 0);
 		uk_yield();
@@ -247,7 +247,7 @@ static void deal_tokens(struct crew *crew, bool cancel)
 	tokens = taken = left_early = closing = 0;
 	crew_start(crew, 8, cancel ? ALL_USER : MIXED,
 		   cancel ? wait_or_be_cancelled : wait_or_time_out);
-	for (int n = 0; n < 8000 || !left_early; n++) {
+	for (int n = 0; n < 8000 || !__atomic_load_n(&left_early, __ATOMIC_RELAXED); n++) {
 		CHECK_EQ(uk_mutex_lock(&m), 0);
 		tokens++;
 		given++;
