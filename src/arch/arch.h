@@ -45,16 +45,4 @@ bool arch_has_fsgsbase(void);
 void *arch_get_tp(void);
 void arch_set_tp(void *tp);
 
-static inline uint64_t arch_cycles(void)
-{
-#if defined(__x86_64__)
-	return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-	uint64_t v;
-
-	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(v));
-	return v;
-#endif
-}
-
 #endif

@@ -73,6 +73,13 @@ void suspend_end(struct uk_thread *t, uint8_t bit)
 		queue_anywhere(t);
 }
 
+/* Whoever cleared v->idle sends the one wake-up. Any thread may: hence the atomic count. */
+static void kick(struct uk_vp *v)
+{
+	fetch_add_relaxed(&v->count.kicks, 1);
+	v->reactor.ops->kick(&v->reactor);
+}
+
 static void wake_a_thief(struct uk_vpset *s)
 {
 	uint32_t zero = 0;
@@ -83,7 +90,7 @@ static void wake_a_thief(struct uk_vpset *s)
 		struct uk_vp *v = s->vps[i];
 
 		if (load_relaxed(&v->idle) && xchg_seq_cst(&v->idle, 0)) {
-			v->reactor.ops->kick(&v->reactor);
+			kick(v);
 			return;
 		}
 	}
@@ -114,7 +121,7 @@ void enqueue(struct uk_vp *vp, struct uk_thread *t, bool lifo)
 void vp_kick(struct uk_vp *vp)
 {
 	if (load_seq_cst(&vp->idle) && xchg_seq_cst(&vp->idle, 0))
-		vp->reactor.ops->kick(&vp->reactor);
+		kick(vp);
 }
 
 /* Pinned threads have an inbox of their own: a thief that took them would have to give them

@@ -65,12 +65,11 @@ struct uk_vp {
 	uintptr_t owner;        /* see above; CAS */
 	int32_t budget;         /* owner */
 	uint32_t nudge;         /* anyone sets: go to the dispatcher soon; owner clears */
-	uint32_t lifo_runs;     /* owner */
 	bool shared;            /* thieves exist: the set has several vps; constant */
 	bool reactive;          /* runs no threads, only a reactor; constant */
 	bool starved;           /* owner: a thread found no memory for its stack */
 	uint8_t lifo_streak;
-	struct vp_count count;  /* owner */
+	struct vp_count count;  /* owner; kicks: whoever kicks */
 	int64_t clock;          /* owner writes once a pass */
 	struct runq rq;
 	struct slab_cache threads; /* owner, as are the next five */

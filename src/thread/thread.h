@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* thread.h - one thread's descriptor. This is the data-structure essay of the runtime.
  *
- * Four kinds share one type, so that every wait queue, the dump and the wait word serve
+ * Three kinds share one type, so that every wait queue, the dump and the wait word serve
  * them alike:
  *   USER       a user thread: stack and context of its own
  *   DISPATCHER the context of a carrier itself (embedded in struct carrier)

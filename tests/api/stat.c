@@ -36,6 +36,22 @@ static void counters_follow_what_happens(void)
 	CHECK_EQ(sum, b.yields);
 }
 
+static void a_sleeping_vp_is_kicked_and_it_counts(void)
+{
+	uk_stats a, b;
+	uk_thread *t;
+
+	uk_stats_get(&a);
+	do { /* until a vp had gone to sleep before main needed it */
+		uk_sleep(UK_MS);
+		CHECK_EQ(uk_thread_create(&t, NULL, yields, NULL), 0);
+		CHECK_EQ(uk_thread_join(t, NULL), 0);
+		uk_stats_get(&b);
+	} while (b.kicks == a.kicks);
+	/* the sleep that it ended may have begun before the first look */
+	CHECK(b.waits > 0);
+}
+
 static void counters_have_names(void)
 {
 	int n = 0;
@@ -66,6 +82,7 @@ int main(void)
 {
 	CHECK_EQ(uk_init(), 0);
 	RUN(counters_follow_what_happens);
+	RUN(a_sleeping_vp_is_kicked_and_it_counts);
 	RUN(counters_have_names);
 	RUN(the_doctor_has_something_to_say);
 	return 0;
