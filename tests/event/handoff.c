@@ -293,10 +293,11 @@ static void two_vps_accept_from_one_listener(void)
 		CHECK_EQ(connect(c, (struct sockaddr *)&a, sizeof(a)), 0);
 		close(c);
 	}
-	for (int i = 0; i < 2; i++) {
+	/* whoever takes the last client kicks both: neither reactor goes before both have ended */
+	for (int i = 0; i < 2; i++)
 		pthread_join(t[i], NULL);
+	for (int i = 0; i < 2; i++)
 		reactor_fini(&vp[i]);
-	}
 	CHECK_EQ(accepted, CLIENTS);
 	close(listener);
 }
