@@ -4,7 +4,6 @@ import java.io.File;
 import java.io.IOException;
 import java.lang.reflect.Method;
 import java.net.URISyntaxException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
@@ -52,9 +51,6 @@ public final class Main {
 			break;
 		case "dump":
 			Dumper.dump(rest);
-			break;
-		case "piranha":
-			piranha(rest);
 			break;
 		default:
 			fail("unknown command: " + args[0] + "\n" + USAGE);
@@ -132,19 +128,5 @@ public final class Main {
 		if (a.pins)
 			Runtime.getRuntime().addShutdownHook(new Thread(() -> System.err.println(
 				"pins that blocked: " + Pins.report())));
-	}
-
-	/** The crawler, from its module's build: its classes and target/lib. */
-	private static void piranha(List<String> args) throws Exception {
-		Path target = Paths.get(System.getProperty("pico.home", "."), "piranha", "target");
-		List<Path> path = new ArrayList<>();
-		path.add(target.resolve("classes"));
-		if (!Files.isDirectory(path.get(0)) || !Files.isDirectory(target.resolve("lib")))
-			fail("piranha is not built: mvn -f " + System.getProperty("pico.home", "picothreads")
-				+ " package");
-		try (java.util.stream.Stream<Path> s = Files.list(target.resolve("lib"))) {
-			s.filter(f -> f.toString().endsWith(".jar")).sorted().forEach(path::add);
-		}
-		launch(path, "org.ukthreads.pico.piranha.Piranha", args, new Arguments(List.of()));
 	}
 }

@@ -8,7 +8,6 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -23,15 +22,12 @@ import org.ukthreads.pico.piranha.web.WebBuilder;
 /** The translated crawler, as `pico piranha` starts it, does what the untranslated one does. */
 @Timeout(120)
 final class PicoTest {
-    private static final Path HOME = Path.of("").toAbsolutePath().getParent();
-
     @TempDir
     private Path dir;
 
-    /** The jars are of this build: in the whole build the command comes before the crawler. */
     @BeforeEach
     void the_command_is_built() {
-        assumeTrue(Files.exists(HOME.resolve("pico-cli/target/pico.jar")), "no pico.jar");
+        assumeTrue(Run.picoIsBuilt(), "no pico.jar");
     }
 
     @Test
@@ -150,14 +146,7 @@ final class PicoTest {
     }
 
     private Process start(String... options) throws IOException {
-        List<String> command = new ArrayList<>();
-        command.add(HOME.resolve("bin/pico").toString());
-        command.add("piranha");
-        command.addAll(Run.fast(dir.resolve("log"), options));
-        ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true)
-                .redirectOutput(ProcessBuilder.Redirect.to(dir.resolve("output").toFile()));
-        builder.environment().put("JAVA_HOME", System.getProperty("java.home"));
-        return builder.start();
+        return Run.pico(Run.fast(dir.resolve("log"), options), dir.resolve("output"));
     }
 
     private String output() throws IOException {

@@ -17,6 +17,8 @@ final class Run {
     record Line(String outcome, int status, long bytes, int depth, String url, String note) {
     }
 
+    private static final Path HOME = Path.of("").toAbsolutePath().getParent();
+
     private Run() {
     }
 
@@ -42,6 +44,23 @@ final class Run {
         command.addAll(args);
         return new ProcessBuilder(command).redirectErrorStream(true)
                 .redirectOutput(ProcessBuilder.Redirect.appendTo(output.toFile())).start();
+    }
+
+    /** Translated, as `pico piranha` starts it. */
+    static Process pico(List<String> args, Path output, String... jvm) throws IOException {
+        List<String> command = new ArrayList<>(List.of(
+                HOME.resolve("bin/pico").toString(), "piranha"));
+        command.addAll(args);
+        ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true)
+                .redirectOutput(ProcessBuilder.Redirect.to(output.toFile()));
+        builder.environment().put("JAVA_HOME", System.getProperty("java.home"));
+        builder.environment().put("PICO_JAVA_OPTS", String.join(" ", jvm));
+        return builder.start();
+    }
+
+    /** The jars are of this build: in the whole build the command comes before the crawler. */
+    static boolean picoIsBuilt() {
+        return Files.exists(HOME.resolve("pico-cli/target/pico.jar"));
     }
 
     static List<Line> log(Path log) throws IOException {

@@ -3,6 +3,7 @@ package org.ukthreads.pico.piranha;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.io.InputStream;
@@ -17,9 +18,10 @@ import java.util.concurrent.TimeUnit;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLServerSocket;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** https: pages are fetched, and a certificate that is not trusted or not the host's is refused. */
 @Timeout(60)
@@ -29,23 +31,27 @@ final class SecureTest {
     @TempDir
     private Path dir;
 
-    @Test
-    void a_trusted_host_is_crawled() throws Exception {
-        assertEquals(List.of("page", "page"), crawl("ip:127.0.0.1", true));
+    @ParameterizedTest
+    @ValueSource(strings = {"platform", "pico"})
+    void a_trusted_host_is_crawled(String threads) throws Exception {
+        assertEquals(List.of("page", "page"), crawl(threads, "ip:127.0.0.1", true));
     }
 
-    @Test
-    void an_unknown_certificate_is_refused() throws Exception {
-        assertEquals(List.of("failed"), crawl("ip:127.0.0.1", false));
+    @ParameterizedTest
+    @ValueSource(strings = {"platform", "pico"})
+    void an_unknown_certificate_is_refused(String threads) throws Exception {
+        assertEquals(List.of("failed"), crawl(threads, "ip:127.0.0.1", false));
         assertTrue(Files.readString(dir.resolve("log")).contains("SSLHandshakeException"));
     }
 
-    @Test
-    void the_certificate_of_another_host_is_refused() throws Exception {
-        assertEquals(List.of("failed"), crawl("dns:other.example", true));
+    @ParameterizedTest
+    @ValueSource(strings = {"platform", "pico"})
+    void the_certificate_of_another_host_is_refused(String threads) throws Exception {
+        assertEquals(List.of("failed"), crawl(threads, "dns:other.example", true));
     }
 
-    private List<String> crawl(String name, boolean trusted) throws Exception {
+    private List<String> crawl(String threads, String name, boolean trusted) throws Exception {
+        assumeTrue(!threads.equals("pico") || Run.picoIsBuilt(), "no pico.jar");
         Path store = dir.resolve("store");
         Process keytool = new ProcessBuilder(System.getProperty("java.home") + "/bin/keytool",
                 "-genkeypair", "-alias", "h", "-keyalg", "EC", "-dname", "CN=test", "-ext",
@@ -57,11 +63,12 @@ final class SecureTest {
             thread.setDaemon(true);
             thread.start();
             Path log = dir.resolve("log");
-            List<String> args = Run.fast(log, "--threads=platform", "--no-robots",
+            List<String> args = Run.fast(log, "--threads=" + threads, "--no-robots",
                     "https://127.0.0.1:" + server.getLocalPort() + "/");
             String[] jvm = trusted ? new String[] {"-Djavax.net.ssl.trustStore=" + store,
                 "-Djavax.net.ssl.trustStorePassword=" + PASSWORD} : new String[0];
-            Process crawl = Run.process(args, dir.resolve("output"), jvm);
+            Process crawl = threads.equals("pico") ? Run.pico(args, dir.resolve("output"), jvm)
+                    : Run.process(args, dir.resolve("output"), jvm);
             assertTrue(crawl.waitFor(30, TimeUnit.SECONDS));
             return Run.log(log).stream().map(Run.Line::outcome).toList();
         }

@@ -22,7 +22,6 @@ import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
-import javax.net.SocketFactory;
 import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSocket;
 import javax.net.ssl.SSLSocketFactory;
@@ -67,10 +66,7 @@ final class Wire implements Closeable {
 
     private static Wire open(InetAddress address, Target target, HttpLimits limits)
             throws IOException {
-        // TLS is read inside the JDK, where nobody can park: it gets the JDK's own socket, which
-        // holds its carrier thread up. (new Socket() may have become another in translation.)
-        Socket socket = target.secure() ? SocketFactory.getDefault().createSocket()
-                : new Socket();
+        Socket socket = new Socket();
         try {
             socket.connect(new InetSocketAddress(address, target.port()), limits.connectMillis);
             socket.setTcpNoDelay(true);
