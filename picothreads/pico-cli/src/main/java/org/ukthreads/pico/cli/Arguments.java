@@ -19,6 +19,7 @@ final class Arguments {
 	String out;
 	boolean report;
 	boolean pins;
+	boolean asIs;
 
 	/** Reads options up to the first argument that is none; -o may also come later. */
 	Arguments(List<String> args) {
@@ -36,6 +37,8 @@ final class Arguments {
 				report = true;
 			} else if (x.equals("--pins")) {
 				pins = true;
+			} else if (x.equals("--as-is")) {
+				asIs = true;
 			} else if (x.equals("--conservative")) {
 				conservative.add(args.get(++k).replace('.', '/'));
 			} else if (x.equals("--rules")) {

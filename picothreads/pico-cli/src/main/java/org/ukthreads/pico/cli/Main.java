@@ -4,6 +4,8 @@ import java.io.File;
 import java.io.IOException;
 import java.lang.reflect.Method;
 import java.net.URISyntaxException;
+import java.net.URL;
+import java.net.URLClassLoader;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
@@ -29,7 +31,9 @@ public final class Main {
 		"",
 		"PATH and LIBS are class paths. Options for translate, run and report:",
 		"  --conservative a.b.c    every method of that package may suspend",
-		"  --rules FILE            more replacement rules", "");
+		"  --rules FILE            more replacement rules",
+		"and for run:",
+		"  --as-is                 PATH was translated before", "");
 
 	private Main() {}
 
@@ -107,22 +111,28 @@ public final class Main {
 	private static void run(Arguments a) throws Exception {
 		if (a.rest.isEmpty())
 			fail("pico run -cp PATH MAIN [ARG...]");
+		if (a.asIs) {
+			URL[] urls = new URL[a.path.size()];
+			for (int k = 0; k < urls.length; k++)
+				urls[k] = a.path.get(k).toUri().toURL();
+			start(new URLClassLoader(urls, Main.class.getClassLoader()), a);
+			return;
+		}
 		List<Path> path = a.path.isEmpty() ? List.of(Paths.get(".")) : a.path;
-		launch(path, a.rest.get(0), a.rest.subList(1, a.rest.size()), a);
-	}
-
-	static void launch(List<Path> path, String main, List<String> args, Arguments a)
-			throws Exception {
-		PicoLoader l = PicoLoader.translate(new ClassPath(path), libraries(List.of()),
+		start(PicoLoader.translate(new ClassPath(path), libraries(List.of()),
 			a.options(), Main.class.getClassLoader(), r -> {
 				if (a.report)
 					System.err.print(r.text(true));
-			});
+			}), a);
+	}
+
+	/** The program's main, on a pico thread. */
+	private static void start(ClassLoader l, Arguments a) throws Exception {
 		Thread.currentThread().setContextClassLoader(l);
-		Method m = l.loadClass(main).getMethod("main", String[].class);
+		Method m = l.loadClass(a.rest.get(0)).getMethod("main", String[].class);
 		m.setAccessible(true);
 		PicoThread t = new PicoThread(null, Reflect.task(m,
-			new Object[] {args.toArray(new String[0])}), "main");
+			new Object[] {a.rest.subList(1, a.rest.size()).toArray(new String[0])}), "main");
 		t.setContextClassLoader(l);
 		t.start();
 		if (a.pins)

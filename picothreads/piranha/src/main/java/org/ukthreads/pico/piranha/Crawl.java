@@ -58,7 +58,7 @@ final class Crawl implements Closeable {
         this.scope = new Scope(options.scope, seeds, options.include, options.exclude);
         this.http = new HttpClient(options.agent, options.limits(), options.keepAlive,
                 options.warc.isPresent());
-        this.gates = new Gates(options.perHost, options.delayMillis);
+        this.gates = new Gates(options.delayMillis, options.perHost);
         this.robots = new Robots(http, gates, options.agent);
         this.connections = new Slots(options.maxConnections);
         this.threadSlots = new Slots(options.maxThreads);
@@ -146,6 +146,11 @@ final class Crawl implements Closeable {
             frontier.done(link, result.found);
         }
         tally.outcome(result.outcome);
+        String why = result.note.isEmpty() && result.status >= 400
+                ? Integer.toString(result.status) : result.note;
+        if (!why.isEmpty() && result.outcome.trouble()) {
+            tally.example(result.outcome, link.url() + ": " + why);
+        }
         log.write(link, result, millis);
     }
 

@@ -51,6 +51,10 @@ final class HostGate {
         delayNanos = Math.max(delayNanos, TimeUnit.MILLISECONDS.toNanos(delayMillis));
     }
 
+    synchronized boolean delays() {
+        return delayNanos > 0;
+    }
+
     synchronized void open() {
         delayNanos = 0;
         next = System.nanoTime();

@@ -57,11 +57,12 @@ final class Options {
             "Time between requests to one host, such as 500ms or 2s (default: 1s): after each,"
             + " or with --per-host between their starts. A longer crawl delay in robots.txt"
             + " wins.")
-    int delayMillis = 1000;
+    Optional<Integer> delayMillis = Optional.empty();
 
     @Option(names = "--per-host", paramLabel = "N", description =
-            "Requests to one host at once (default: ${DEFAULT-VALUE}).")
-    int perHost = 1;
+            "Requests to one host at once (default: 1). This machine (localhost, 127.*) gets"
+            + " 64 and no delay, unless one of the two is given.")
+    Optional<Integer> perHost = Optional.empty();
 
     @Option(names = "--no-robots", negatable = false, description =
             "Do not read robots.txt: for your own hosts only.")
@@ -155,7 +156,7 @@ final class Options {
         if (depth < 0 || maxPages < 1 || maxRedirects < 0 || retries < 0) {
             return "--depth, --max-redirects and --retries take 0 or more, --max-pages 1 or more";
         }
-        if (maxConnections < 1 || perHost < 1 || maxThreads < 0) {
+        if (maxConnections < 1 || perHost.orElse(1) < 1 || maxThreads < 0) {
             return "--max-connections, --per-host and --max-threads take 1 or more";
         }
         if (connectMillis < 1 || readMillis < 1 || totalMillis < 1 || maxBytes < 1) {

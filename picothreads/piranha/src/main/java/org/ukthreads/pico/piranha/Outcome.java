@@ -23,6 +23,12 @@ enum Outcome {
         this.meaning = meaning;
     }
 
+    /** The summary gives an example of it. */
+    boolean trouble() {
+        return this == HTTP_ERROR || this == REDIRECT_LIMIT || this == TIMEOUT || this == FAILED
+                || this == BROKEN;
+    }
+
     String label() {
         return label;
     }

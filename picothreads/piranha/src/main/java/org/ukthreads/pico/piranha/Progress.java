@@ -55,7 +55,8 @@ final class Progress implements Runnable {
         }
         double seconds = Math.max(tally.seconds(), 0.001);
         return bar + String.format(Locale.ROOT,
-                "] %,d of %,d  %.0f/s  %.2f MB/s  %,d threads    ", settled, limit,
-                settled / seconds, tally.bytes() / seconds / 1e6, tally.live());
+                "] %,d of %,d  %.0f/s  %.2f MB/s  %,d threads, %,d fetching    ", settled,
+                limit, settled / seconds, tally.bytes() / seconds / 1e6, tally.live(),
+                tally.fetching());
     }
 }

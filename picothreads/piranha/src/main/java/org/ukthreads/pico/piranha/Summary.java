@@ -9,11 +9,15 @@ final class Summary {
     private final long known;
     private final long open;
     private final double seconds;
+    private final int hosts;
+    private final boolean polite;
 
     Summary(Crawl crawl) {
         tally = crawl.tally();
         known = crawl.frontier().known();
         open = crawl.frontier().open();
+        hosts = crawl.gates().size();
+        polite = crawl.gates().polite();
         seconds = Math.max(tally.seconds(), 0.001);
     }
 
@@ -26,12 +30,20 @@ final class Summary {
             if (tally.count(outcome) > 0) {
                 text.append(String.format(Locale.ROOT, "  %,9d  %-14s  %s%n",
                         tally.count(outcome), outcome.label(), outcome.meaning()));
+                if (!tally.example(outcome).isEmpty()) {
+                    text.append(String.format("             such as %s%n",
+                            tally.example(outcome)));
+                }
             }
         }
         if (open > 0) {
             text.append(String.format(Locale.ROOT, "  %,9d  left to visit%n", open));
         }
         text.append(String.format(Locale.ROOT, "  %,9d  threads at the peak%n", tally.peak()));
+        if (polite) {
+            text.append(String.format(Locale.ROOT, "  %,9d  host%s, with time between requests"
+                    + " (--delay, --per-host)%n", hosts, hosts == 1 ? "" : "s"));
+        }
         if (tally.refused() > 0) {
             text.append(String.format(Locale.ROOT,
                     "  %,9d  times the system refused a thread%n", tally.refused()));

@@ -4,6 +4,7 @@ package org.ukthreads.pico.piranha;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 
 /** What the crawl has done so far. Every URL's thread adds to it; nobody waits. */
 final class Tally {
@@ -11,12 +12,25 @@ final class Tally {
     private final AtomicLong bytes = new AtomicLong();
     private final AtomicLong bodyBytes = new AtomicLong();
     private final AtomicInteger live = new AtomicInteger();
+    private final AtomicInteger fetching = new AtomicInteger();
     private final AtomicInteger peak = new AtomicInteger();
     private final AtomicInteger refused = new AtomicInteger();
+    private final AtomicReferenceArray<String> examples =
+            new AtomicReferenceArray<>(Outcome.values().length);
     private final long startNanos = System.nanoTime();
 
     void outcome(Outcome outcome) {
         outcomes.incrementAndGet(outcome.ordinal());
+    }
+
+    /** The first page that came to this, and why. */
+    void example(Outcome outcome, String text) {
+        examples.compareAndSet(outcome.ordinal(), null, text);
+    }
+
+    String example(Outcome outcome) {
+        String text = examples.get(outcome.ordinal());
+        return text == null ? "" : text;
     }
 
     void received(long wire, long body) {
@@ -34,6 +48,19 @@ final class Tally {
 
     void threadEnds() {
         live.decrementAndGet();
+    }
+
+    void fetchStarts() {
+        fetching.incrementAndGet();
+    }
+
+    void fetchEnds() {
+        fetching.decrementAndGet();
+    }
+
+    /** Threads that are at their server's; the other live ones wait for their turn. */
+    int fetching() {
+        return fetching.get();
     }
 
     void threadRefused() {

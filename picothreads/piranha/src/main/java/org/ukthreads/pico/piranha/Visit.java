@@ -108,7 +108,12 @@ final class Visit implements Runnable {
                     return Result.of(Outcome.LEASE_LOST, "");
                 }
                 when = Instant.now();
-                response = fetch(target);
+                crawl.tally().fetchStarts();
+                try {
+                    response = fetch(target);
+                } finally {
+                    crawl.tally().fetchEnds();
+                }
             } catch (SocketTimeoutException e) {
                 return Result.of(Outcome.TIMEOUT, String.valueOf(e.getMessage()));
             } catch (IOException e) {

@@ -2,12 +2,14 @@
 package org.ukthreads.pico.piranha;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -20,6 +22,28 @@ import org.ukthreads.pico.piranha.web.WebBuilder;
 final class PolitenessTest {
     @TempDir
     private Path dir;
+
+    @Test
+    void only_this_machine_is_spared_the_manners_that_nobody_asked_for() {
+        Optional<Integer> no = Optional.empty();
+        for (String own : List.of("http://127.0.0.1:8080", "https://localhost", "http://[::1]:1")) {
+            Gates gates = new Gates(no, no);
+            gates.of(own);
+            assertFalse(gates.polite(), own);
+            gates = new Gates(Optional.of(5), no);
+            gates.of(own);
+            assertTrue(gates.polite(), own);
+        }
+        for (String other : List.of("http://127.0.0.1.example.org", "http://example.org:8080",
+                "https://localhost.example.org", "http://1127.0.0.1")) {
+            Gates gates = new Gates(no, no);
+            gates.of(other);
+            assertTrue(gates.polite(), other);
+            gates = new Gates(Optional.of(0), Optional.of(9));
+            gates.of(other);
+            assertFalse(gates.polite(), other);
+        }
+    }
 
     @Test
     void requests_to_a_host_keep_their_distance() throws IOException {
