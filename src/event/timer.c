@@ -112,7 +112,7 @@ void wheel_init(struct wheel *w, int64_t now)
 void wheel_add(struct wheel *w, struct timer *t, int64_t when)
 {
 	dbg_assert(!load_relaxed(&t->wheel));
-	t->when = when;
+	t->when = t->due = when;
 	if (when == TIME_NEVER)
 		return;
 	lock_acquire(&w->lock);
@@ -157,15 +157,49 @@ bool timer_del(struct timer *t)
 	return was;
 }
 
+void timer_arm(struct wheel *w, struct timer *t, uint64_t token, int64_t when)
+{
+	if (load_relaxed(&t->wheel) == w && t->when <= when) {
+		t->token = token;
+		t->due = when;
+		return;
+	}
+	timer_del(t);
+	t->token = token;
+	wheel_add(w, t, when);
+}
+
+void timer_rest(struct wheel *w, struct timer *t)
+{
+	struct wheel *in = load_relaxed(&t->wheel);
+
+	if (in == w)
+		t->due = TIME_NEVER;
+	else if (in)
+		timer_del(t);
+}
+
+/* Its slot's time has come, but not its own: on to that, or out. */
+static void put_off(struct wheel *w, struct timer *t)
+{
+	if (t->due == TIME_NEVER) {
+		let_go(w, t);
+		return;
+	}
+	t->when = t->due;
+	file_timer(w, t);
+}
+
 /* Take what is due from a level 0 slot. What is not goes to the back, so that the rest is
  * found at the front when max stops us; s->min is renewed only by a complete round. */
 static unsigned fire_slot(struct wheel *w, struct wheel_slot *s, int64_t now,
 			  struct timer_hit *out, unsigned max)
 {
-	struct list *kept = NULL, *l;
+	struct list *kept = NULL, *l, later;
 	int64_t min = TIME_NEVER;
 	unsigned n = 0;
 
+	list_init(&later);
 	while (n < max && (l = s->timers.next) != &s->timers && l != kept) {
 		struct timer *t = container_of(l, struct timer, link);
 
@@ -176,13 +210,19 @@ static unsigned fire_slot(struct wheel *w, struct wheel_slot *s, int64_t now,
 			min = MIN(min, t->when);
 			continue;
 		}
-		out[n++] = (struct timer_hit){ t->thread, t->token };
+		if (unlikely(t->due > now)) {
+			list_push_back(&later, l);
+			continue;
+		}
+		out[n++] = (struct timer_hit){ t, t->token };
 		let_go(w, t);
 	}
 	if (list_empty(&s->timers))
 		slot_emptied(w, s);
 	else if (s->timers.next == kept)
 		s->min = min;
+	while ((l = list_pop_front(&later)))
+		put_off(w, container_of(l, struct timer, link));
 	return n;
 }
 
@@ -196,7 +236,7 @@ static void cascade(struct wheel *w, struct wheel_slot *s)
 	list_splice_back(&all, &s->timers);
 	slot_emptied(w, s);
 	while ((l = list_pop_front(&all)))
-		file_timer(w, container_of(l, struct timer, link));
+		put_off(w, container_of(l, struct timer, link));
 }
 
 /* Bring cur to now if no slot is entered by it: what is added next is near cur. */

@@ -409,7 +409,8 @@ static unsigned run_timers(struct uk_vp *vp)
 	do {
 		n = wheel_expire(&vp->wheel, vp->clock, hits, TIMER_BATCH);
 		for (unsigned i = 0; i < n; i++)
-			wait_fire(hits[i].thread, hits[i].token, WAKE_TIMEOUT);
+			wait_fire(container_of(hits[i].timer, struct uk_thread, timer),
+				  hits[i].token, WAKE_TIMEOUT);
 		total += n;
 	} while (n == TIMER_BATCH);
 	bump(&vp->count.timer_fires, total);

@@ -360,6 +360,7 @@ UK_API void uk_thread_exit(void *ret)
 	c = t->carrier;
 	t->arg = ret;
 	store_relaxed(&t->state, (uint8_t)T_EXITED);
+	timer_del(&t->timer);
 	bump(&c->vp->count.exits, 1);
 	next = claim_joiner(c->vp, t);
 	if (next)

@@ -91,9 +91,7 @@ unsigned wait_park(struct uk_thread *t, uint64_t token, int64_t deadline)
 	c = t->carrier;
 	vp = c->vp;
 	if (deadline != TIME_NEVER) {
-		t->timer.thread = t;
-		t->timer.token = token;
-		wheel_add(&vp->wheel, &t->timer, deadline);
+		timer_arm(&vp->wheel, &t->timer, token, deadline);
 		bump(&vp->count.timers, 1);
 	}
 	bump(&vp->count.parks, 1);
@@ -101,7 +99,7 @@ unsigned wait_park(struct uk_thread *t, uint64_t token, int64_t deadline)
 	store_relaxed(&t->state, (uint8_t)T_PARKED);
 	switch_to(c, t, next_thread(c), POST_PARK);
 	if (deadline != TIME_NEVER)
-		timer_del(&t->timer);
+		timer_rest(&t->carrier->vp->wheel, &t->timer);
 	return wait_end(t);
 }
 

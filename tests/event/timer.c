@@ -31,7 +31,7 @@ static struct wheel wheel;
 
 #define N 4096
 static struct timer timers[N];
-static bool armed[N], was_past[N];
+static bool armed[N], was_past[N], resting[N]; /* resting: perhaps still in the wheel */
 
 /* A span between 0 and years, each magnitude as likely. */
 static int64_t span(void)
@@ -44,8 +44,8 @@ static int64_t model_min(void)
 	int64_t min = TIME_NEVER;
 
 	for (unsigned i = 0; i < N; i++)
-		if (armed[i] && timers[i].when < min)
-			min = timers[i].when;
+		if (armed[i] && timers[i].due < min)
+			min = timers[i].due;
 	return min;
 }
 
@@ -61,8 +61,8 @@ static void expire_and_compare(int64_t now)
 			unsigned k = (unsigned)hit[i].token;
 
 			CHECK(armed[k]);
-			CHECK(hit[i].thread == &timers[k]);
-			CHECK(timers[k].when <= now);
+			CHECK(hit[i].timer == &timers[k]);
+			CHECK(timers[k].due <= now);
 			CHECK(!timers[k].wheel);
 			/* buckets in order; what was past due when added is exempt */
 			if (!was_past[k]) {
@@ -75,7 +75,7 @@ static void expire_and_compare(int64_t now)
 		}
 	} while (n);
 	for (unsigned i = 0; i < N; i++)
-		CHECK(!armed[i] || timers[i].when > now);
+		CHECK(!armed[i] || timers[i].due > now);
 }
 
 static void a_million_random_operations_match_the_model(void)
@@ -89,21 +89,25 @@ static void a_million_random_operations_match_the_model(void)
 
 		switch (draw() % 8) {
 		default:
-			if (armed[k]) {
+			if (armed[k] && op & 1) {
 				CHECK(timer_del(&timers[k]));
 				armed[k] = false;
+			} else if (armed[k]) {
+				timer_rest(&wheel, &timers[k]);
+				armed[k] = false;
+				resting[k] = true;
 			} else {
-				timers[k].token = k;
-				timers[k].thread = &timers[k];
-				wheel_add(&wheel, &timers[k], now - 100000 + span());
+				timer_arm(&wheel, &timers[k], k, now - 100000 + span());
 				armed[k] = true;
-				was_past[k] = timers[k].when <= now;
+				resting[k] = false;
+				was_past[k] = timers[k].due <= now;
 			}
 			break;
 		case 0:
 			if (armed[k])
 				break;
-			CHECK(!timer_del(&timers[k]));
+			CHECK(!timer_del(&timers[k]) || resting[k]);
+			resting[k] = false;
 			break;
 		case 1:
 			if (op % 16)
@@ -111,21 +115,27 @@ static void a_million_random_operations_match_the_model(void)
 			now += span() >> (draw() % 40);
 			expire_and_compare(now);
 			live = 0;
-			for (unsigned i = 0; i < N; i++)
-				live += armed[i];
+			for (unsigned i = 0; i < N; i++) {
+				live += timers[i].wheel != NULL;
+				CHECK(!armed[i] || timers[i].wheel);
+				CHECK(armed[i] || resting[i] || !timers[i].wheel);
+			}
 			CHECK_EQ(wheel_count(&wheel), live);
 			CHECK(wheel_next(&wheel) <= model_min());
 			if (!live)
 				CHECK(wheel_next(&wheel) == TIME_NEVER);
 			if (now > INT64_MAX / 2)
 				now = 1000 * NS_PER_SEC, wheel_init(&wheel, now),
-				memset(armed, 0, sizeof(armed)), memset(timers, 0, sizeof(timers));
+				memset(armed, 0, sizeof(armed)), memset(timers, 0, sizeof(timers)),
+				memset(resting, 0, sizeof(resting));
 			break;
 		}
 	}
 	for (unsigned i = 0; i < N; i++)
-		if (armed[i])
-			CHECK(timer_del(&timers[i]));
+		if (timer_del(&timers[i]))
+			CHECK(armed[i] || resting[i]);
+		else
+			CHECK(!armed[i]);
 	CHECK_EQ(wheel_count(&wheel), 0);
 	CHECK(wheel_next(&wheel) == TIME_NEVER);
 }
@@ -204,6 +214,43 @@ static void two_hundred_thousand_in_one_tick_cost_linear_time(void)
 	free(t);
 }
 
+/* A wait that is over leaves its timer; the next one puts it off; it goes by itself. */
+static void a_resting_timer_is_put_off_and_goes_by_itself(void)
+{
+	struct timer_hit hit[4];
+	int64_t now = 5 * NS_PER_SEC;
+	struct wheel *other = calloc(1, sizeof(*other));
+	struct timer t = { .wheel = NULL };
+
+	wheel_init(&wheel, now);
+	wheel_init(other, now);
+	timer_arm(&wheel, &t, 1, now + 1000);
+	timer_rest(&wheel, &t);
+	timer_arm(&wheel, &t, 2, now + NS_PER_SEC);
+	CHECK_EQ(wheel_next(&wheel), now + 1000); /* one vain look, then: */
+	CHECK_EQ(wheel_expire(&wheel, now + 1000, hit, 4), 0);
+	CHECK_EQ(wheel_next(&wheel), now + NS_PER_SEC);
+	timer_rest(&wheel, &t);
+	timer_arm(&wheel, &t, 3, now + NS_PER_MS); /* earlier: moved at once */
+	CHECK_EQ(wheel_next(&wheel), now + NS_PER_MS);
+	CHECK_EQ(wheel_expire(&wheel, now + NS_PER_MS, hit, 4), 1);
+	CHECK(hit[0].timer == &t && hit[0].token == 3);
+	timer_rest(&wheel, &t); /* it has fired: nothing to do */
+	timer_arm(&wheel, &t, 4, now + NS_PER_SEC);
+	timer_rest(other, &t); /* its thread woke on another vp */
+	CHECK_EQ(wheel_count(&wheel), 0);
+	timer_arm(other, &t, 5, now + NS_PER_SEC);
+	timer_rest(other, &t);
+	timer_arm(&wheel, &t, 6, now + 2 * NS_PER_SEC);
+	CHECK_EQ(wheel_count(other), 0);
+	timer_rest(&wheel, &t);
+	CHECK_EQ(wheel_expire(&wheel, now + 3 * NS_PER_SEC, hit, 4), 0);
+	CHECK_EQ(wheel_count(&wheel), 0);
+	CHECK(!t.wheel);
+	CHECK(wheel_next(&wheel) == TIME_NEVER);
+	free(other);
+}
+
 /* -- several kernel threads -- */
 
 #define THREADS 4
@@ -225,7 +272,6 @@ static void *add_and_delete(void *arg)
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		uint32_t before = load_acquire(&o->fired);
 
-		o->t.thread = o;
 		wheel_add(&wheel, &o->t, sys_now() + (int64_t)(i % 64) * 1000);
 		armed_n++;
 		for (unsigned spin = i % 50; spin; spin--)
@@ -249,7 +295,7 @@ static void *expirer(void *arg UNUSED)
 		unsigned n = wheel_expire(&wheel, sys_now(), hit, 3);
 
 		for (unsigned i = 0; i < n; i++) {
-			struct owned *o = hit[i].thread;
+			struct owned *o = container_of(hit[i].timer, struct owned, t);
 
 			lost[o - owned]++;
 			fetch_add_acq_rel(&o->fired, 1);
@@ -283,6 +329,7 @@ int main(void)
 	RUN(a_million_random_operations_match_the_model);
 	RUN(next_is_exact_when_nothing_was_deleted);
 	RUN(never_is_refused_and_the_past_is_due_at_once);
+	RUN(a_resting_timer_is_put_off_and_goes_by_itself);
 	RUN(two_hundred_thousand_in_one_tick_cost_linear_time);
 	RUN(parallel_add_and_delete_fires_or_deletes_exactly_once);
 	return 0;
