@@ -94,11 +94,21 @@ static inline struct mag_node *mag_pool_get_one(struct mag_pool *p)
 	return x;
 }
 
+/* From the batch at hand, if it has any. */
+static inline struct mag_node *mag_get_own(struct magazine *m)
+{
+	struct mag_node *x = m->head;
+
+	if (likely(x)) {
+		m->head = x->next;
+		m->n--;
+	}
+	return x;
+}
+
 /* NULL: cache and pool are empty. m may be NULL. */
 static inline struct mag_node *mag_get(struct magazine *m, struct mag_pool *p)
 {
-	struct mag_node *x;
-
 	if (!m)
 		return mag_pool_get_one(p);
 	if (unlikely(!m->head)) {
@@ -112,10 +122,18 @@ static inline struct mag_node *mag_get(struct magazine *m, struct mag_pool *p)
 				return NULL;
 		}
 	}
-	x = m->head;
-	m->head = x->next;
-	m->n--;
-	return x;
+	return mag_get_own(m);
+}
+
+/* To the batch at hand. False: it is full. */
+static inline bool mag_put_own(struct magazine *m, struct mag_node *x)
+{
+	if (unlikely(m->n == MAG_BATCH))
+		return false;
+	x->next = m->head;
+	m->head = x;
+	m->n++;
+	return true;
 }
 
 static inline void mag_put(struct magazine *m, struct mag_pool *p, struct mag_node *x)
@@ -131,9 +149,7 @@ static inline void mag_put(struct magazine *m, struct mag_pool *p, struct mag_no
 		m->head = NULL;
 		m->n = 0;
 	}
-	x->next = m->head;
-	m->head = x;
-	m->n++;
+	mag_put_own(m, x);
 }
 
 static inline void mag_flush(struct magazine *m, struct mag_pool *p)

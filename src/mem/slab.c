@@ -8,7 +8,7 @@
  *
  * Runs on whatever stack calls; the lock covers a few loads and stores, and one mmap
  * per chunk. A vp's cache trades with the shared list in batches, so that a vp that
- * only creates and another that only destroys take the lock once per BATCH objects.
+ * only creates and another that only destroys take the lock once per SLAB_BATCH objects.
  *
  * Invariant: an object's memory is that type for ever. Only the first word of a free
  * object is ours (the link); all else keeps its last contents, so a late look at a dead
@@ -23,7 +23,6 @@
 #include "base/panic.h"
 #include "base/sys.h"
 
-#define BATCH 32
 #define CHUNK_FIRST ((size_t)64 << 10)
 #define CHUNK_MAX ((size_t)2 << 20)
 
@@ -33,16 +32,6 @@ struct slab_chunk {
 	size_t used; /* bytes of objects handed out; slab's lock, walkers acquire */
 	char objs[] LINE_ALIGNED;
 };
-
-static inline void *link_of(const void *obj)
-{
-	return *(void *const *)obj;
-}
-
-static inline void set_link(void *obj, void *next)
-{
-	*(void **)obj = next;
-}
 
 void slab_init(struct slab *s, size_t size)
 {
@@ -80,10 +69,10 @@ static unsigned take_locked(struct slab *s, unsigned max, void **chain)
 	unsigned n = 0;
 
 	if (head) {
-		for (n = 1; n < max && link_of(p); n++)
-			p = link_of(p);
-		s->free = link_of(p);
-		set_link(p, NULL);
+		for (n = 1; n < max && slab_link_of(p); n++)
+			p = slab_link_of(p);
+		s->free = slab_link_of(p);
+		slab_set_link(p, NULL);
 		*chain = head;
 		s->live += n;
 		return n;
@@ -91,7 +80,7 @@ static unsigned take_locked(struct slab *s, unsigned max, void **chain)
 	if ((!s->bump || s->bump + s->size > s->end) && !grow_locked(s))
 		return 0;
 	for (; n < max && s->bump + s->size <= s->end; n++, s->bump += s->size) {
-		set_link(s->bump, head);
+		slab_set_link(s->bump, head);
 		head = s->bump;
 	}
 	/* release: pairs with slab_walk; all but the links is still zero */
@@ -101,27 +90,21 @@ static unsigned take_locked(struct slab *s, unsigned max, void **chain)
 	return n;
 }
 
-void *slab_get(struct slab *s, struct slab_cache *c)
+COLD void *slab_get_slow(struct slab *s, struct slab_cache *c)
 {
 	void *obj;
 	unsigned n;
 
-	if (c && likely(c->head)) {
-		obj = c->head;
-		c->head = link_of(obj);
-		c->n--;
-	} else {
-		lock_acquire(&s->lock);
-		n = take_locked(s, c ? BATCH : 1, &obj);
-		lock_release(&s->lock);
-		if (!n)
-			return NULL;
-		if (c) {
-			c->head = link_of(obj);
-			c->n = n - 1;
-		}
+	lock_acquire(&s->lock);
+	n = take_locked(s, c ? SLAB_BATCH : 1, &obj);
+	lock_release(&s->lock);
+	if (!n)
+		return NULL;
+	if (c) {
+		c->head = slab_link_of(obj);
+		c->n = n - 1;
 	}
-	set_link(obj, NULL);
+	slab_set_link(obj, NULL);
 	return obj;
 }
 
@@ -131,30 +114,26 @@ static void give(struct slab *s, struct slab_cache *c, unsigned n)
 	void *head = c->head, *last = head;
 
 	for (unsigned i = 1; i < n; i++)
-		last = link_of(last);
-	c->head = link_of(last);
+		last = slab_link_of(last);
+	c->head = slab_link_of(last);
 	c->n -= n;
 	lock_acquire(&s->lock);
-	set_link(last, s->free);
+	slab_set_link(last, s->free);
 	s->free = head;
 	s->live -= n;
 	lock_release(&s->lock);
 }
 
-void slab_put(struct slab *s, struct slab_cache *c, void *obj)
+COLD void slab_put_slow(struct slab *s, struct slab_cache *c, void *obj)
 {
-	struct slab_cache one = {0};
+	struct slab_cache one = {.head = obj, .n = 1};
 
-	if (!c)
-		c = &one;
-	dbg_assert(c->head != obj);
-	set_link(obj, c->head);
-	c->head = obj;
-	c->n++;
-	if (c == &one)
-		give(s, c, 1);
-	else if (unlikely(c->n >= 2 * BATCH))
-		give(s, c, BATCH);
+	if (!c) {
+		slab_set_link(obj, NULL);
+		give(s, &one, 1);
+	} else {
+		give(s, c, SLAB_BATCH);
+	}
 }
 
 void slab_cache_flush(struct slab *s, struct slab_cache *c)

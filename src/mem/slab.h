@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "base/lock.h"
+#include "base/panic.h"
 
 struct slab {
 	struct lock lock;
@@ -26,9 +27,47 @@ struct slab_cache {
 };
 
 void slab_init(struct slab *s, size_t size);
-void *slab_get(struct slab *s,
-	       struct slab_cache *c); /* c may be NULL; NULL: no memory */
-void slab_put(struct slab *s, struct slab_cache *c, void *obj);
+#define SLAB_BATCH 32u /* objects that a cache trades with the shared list at a time */
+
+static inline void *slab_link_of(const void *obj)
+{
+	return *(void *const *)obj;
+}
+
+static inline void slab_set_link(void *obj, void *next)
+{
+	*(void **)obj = next;
+}
+
+void *slab_get_slow(struct slab *s, struct slab_cache *c);
+void slab_put_slow(struct slab *s, struct slab_cache *c, void *obj);
+
+/* c may be NULL; NULL: no memory */
+static inline void *slab_get(struct slab *s, struct slab_cache *c)
+{
+	void *obj;
+
+	if (unlikely(!c || !c->head))
+		return slab_get_slow(s, c);
+	obj = c->head;
+	c->head = slab_link_of(obj);
+	c->n--;
+	slab_set_link(obj, NULL);
+	return obj;
+}
+
+static inline void slab_put(struct slab *s, struct slab_cache *c, void *obj)
+{
+	if (likely(c)) {
+		dbg_assert(c->head != obj);
+		slab_set_link(obj, c->head);
+		c->head = obj;
+		if (likely(++c->n < 2 * SLAB_BATCH))
+			return;
+	}
+	slab_put_slow(s, c, obj);
+}
+
 void slab_cache_flush(struct slab *s, struct slab_cache *c);
 /* Every object ever handed out or cached, live or not; async-signal-safe. Stops when fn
  * returns non-zero and returns that. */

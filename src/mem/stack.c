@@ -259,29 +259,49 @@ void stack_cache_init(struct stack_cache *c)
 	guard_kind();
 }
 
-void *stack_get(struct stack_cache *c, unsigned order, unsigned *color)
+static COLD void *get_slow(struct stack_cache *c, unsigned order)
 {
+	struct pool *p = &pools[order];
 	struct mag_node *x;
-	struct pool *p;
 	void *base;
 
 	if (order < STACK_MIN_ORDER || order > STACK_MAX_ORDER)
 		return NULL;
-	p = &pools[order];
 	x = mag_get(c ? &c->free[order] : NULL, &p->mag);
 	base = x ? container_of(x, struct idle, node)->base : get_cold(p);
 	if (base) {
-		/* what the dead thread's frames poisoned */
-		ASAN_UNPOISON_MEMORY_REGION(base, (size_t)1 << order);
 		if (c)
 			c->reuses++;
 	} else {
 		base = get_fresh(p, order);
-		if (!base)
-			return NULL;
-		if (c)
+		if (base && c)
 			c->maps++;
 	}
+	return base;
+}
+
+static COLD void put_slow(struct stack_cache *c, struct idle *i, unsigned order)
+{
+	mag_put(c ? &c->free[order] : NULL, &pools[order].mag, &i->node);
+}
+
+void *stack_get(struct stack_cache *c, unsigned order, unsigned *color)
+{
+	struct mag_node *x = NULL;
+	void *base;
+
+	if (likely(c && order <= STACK_MAX_ORDER))
+		x = mag_get_own(&c->free[order]);
+	if (likely(x)) {
+		base = container_of(x, struct idle, node)->base;
+		c->reuses++;
+	} else {
+		base = get_slow(c, order);
+		if (!base)
+			return NULL;
+	}
+	/* what the dead thread's frames poisoned */
+	ASAN_UNPOISON_MEMORY_REGION(base, (size_t)1 << order);
 	*color = color_of(base, order);
 	return base;
 }
@@ -292,7 +312,8 @@ void stack_put(struct stack_cache *c, void *base, unsigned order)
 
 	ASAN_UNPOISON_MEMORY_REGION(i, sizeof(*i));
 	i->base = base;
-	mag_put(c ? &c->free[order] : NULL, &pools[order].mag, &i->node);
+	if (unlikely(!c || !mag_put_own(&c->free[order], &i->node)))
+		put_slow(c, i, order);
 }
 
 void stack_cache_flush(struct stack_cache *c)
@@ -393,13 +414,4 @@ void stack_fork_unlock(void)
 uint64_t stack_mapped(void)
 {
 	return load_relaxed(&handed);
-}
-
-unsigned stack_order(size_t bytes)
-{
-	unsigned order = STACK_MIN_ORDER;
-
-	while (order <= STACK_MAX_ORDER && (size_t)1 << order < bytes)
-		order++;
-	return order <= STACK_MAX_ORDER ? order : 0;
 }

@@ -52,7 +52,16 @@ uint64_t stack_mapped(void); /* stacks in existence */
 /* "MADV_GUARD_INSTALL", "PROT_NONE" or "none"; UK_GUARD=madvise|mprotect|none in the
  * environment forces it (tests). */
 const char *stack_guard_kind(void);
-unsigned
-stack_order(size_t bytes); /* smallest order that holds bytes, or 0 if too big */
+
+/* The smallest order that holds bytes, or 0 if too big. */
+static inline unsigned stack_order(size_t bytes)
+{
+	unsigned order;
+
+	if (bytes <= (size_t)1 << STACK_MIN_ORDER)
+		return STACK_MIN_ORDER;
+	order = 64 - (unsigned)__builtin_clzll(bytes - 1);
+	return order <= STACK_MAX_ORDER ? order : 0;
+}
 
 #endif

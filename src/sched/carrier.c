@@ -24,7 +24,7 @@
 #include "base/panic.h"
 #include "base/sys.h"
 #include "sched/fuzz.h"
-#include "sched/vp.h"
+#include "sched/switch.h"
 
 #define CARRIER_STACK ((size_t)256 << 10)
 #define SIGSTACK_SIZE ((size_t)32 << 10)

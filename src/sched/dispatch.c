@@ -31,18 +31,18 @@
 #include "base/panic.h"
 #include "base/sys.h"
 #include "sched/fuzz.h"
+#include "sched/switch.h"
 #include "sched/vp.h"
 
-#define LIFO_STREAK 16
 #define STEAL_MAX 256u
 #define TIMER_BATCH 64u
 
 uint32_t monitor_asleep;
-static bool fast_tp; /* wrfsbase is there; set once */
+bool switch_fast_tp;
 
 __attribute__((constructor)) static void choose_switch(void)
 {
-	fast_tp = arch_has_fsgsbase();
+	switch_fast_tp = arch_has_fsgsbase();
 }
 
 /* ---- queues ---- */
@@ -191,19 +191,12 @@ static unsigned drain_inbox(struct uk_vp *vp, struct uk_vp *v)
 	return n;
 }
 
-static struct uk_thread *pop(struct uk_vp *vp)
+/* The lifo slot is empty or has had its turns. */
+NOINLINE struct uk_thread *pop_slow(struct uk_vp *vp)
 {
 	struct runq *q = &vp->rq;
 	struct uk_thread *t;
 
-	if (load_relaxed(&q->lifo) && vp->lifo_streak < LIFO_STREAK && !fuzz_once_in(8)) {
-		t = runq_take_lifo(q);
-		if (t) {
-			vp->lifo_streak++;
-			return t;
-		}
-	}
-	vp->lifo_streak = 0;
 	if (unlikely(q->pinned.head) && (++q->tick & 3) == 0)
 		return tqueue_pop(&q->pinned);
 	t = runq_pop_ring(q);
@@ -219,94 +212,32 @@ static struct uk_thread *pop(struct uk_vp *vp)
 	return t ? t : tqueue_pop(&q->pinned);
 }
 
-/* The next thread that can run, NULL if there is none. A thread that runs for the first
- * time gets its stack and TLS block here: threads that wait for their first turn cost no
- * stack, and one stack, hot in the cache, serves many short threads in turn. */
-static struct uk_thread *pop_runnable(struct uk_vp *vp)
+NOINLINE struct uk_thread *pop_first(struct uk_vp *vp, struct uk_thread *t)
 {
-	struct uk_thread *t = pop(vp);
-
-	if (likely(t) && unlikely(!t->sp) && !thread_start(vp, t)) {
-		/* No memory. It waits its turn again; the dispatcher sleeps meanwhile. */
-		vp->starved = true;
-		if (t->pinned)
-			tqueue_push(&vp->rq.pinned, t);
-		else
-			runq_push(&vp->rq, t);
-		return NULL;
-	}
-	return t;
-}
-
-struct uk_thread *next_thread(struct carrier *c)
-{
-	struct uk_vp *vp = c->vp;
-	struct uk_thread *t;
-
-	if (unlikely(--vp->budget < 0) || unlikely(load_relaxed(&vp->nudge)))
-		return &c->disp;
-	t = pop_runnable(vp);
-	return t ? t : &c->disp;
+	if (likely(thread_start(vp, t)))
+		return t;
+	/* No memory. It waits its turn again; the dispatcher sleeps meanwhile. */
+	vp->starved = true;
+	if (t->pinned)
+		tqueue_push(&vp->rq.pinned, t);
+	else
+		runq_push(&vp->rq, t);
+	return NULL;
 }
 
 /* ---- the switch ---- */
 
-void finish_switch(struct carrier *c)
-{
-	struct uk_thread *t = c->post;
-	uint64_t w;
-
-	/* in the order of how often; a jump table would be mispredicted */
-	if (c->post_action == POST_PARK) {
-		w = load_relaxed(&t->wait);
-		/* release: who fires PARKED may run t, so its context must be visible */
-		if (W_STATE(w) != W_ARMED ||
-		    !cas_acq_rel(&t->wait, &w, W_MAKE(W_TOKEN(w), 0, W_PARKED)))
-			enqueue(c->vp, t, false); /* fired while it was leaving */
-	} else if (c->post_action == POST_YIELD) {
-		enqueue(c->vp, t, false);
-	} else if (c->post_action == POST_EXIT || c->post_action == POST_EXIT_JOINED) {
-		thread_reap(c->vp, t, c->post_action == POST_EXIT_JOINED);
-	} else if (c->post_action != POST_NONE) { /* RETURN, MIGRATE */
-		queue_anywhere(t);
-	}
-}
-
 void switch_to(struct carrier *c, struct uk_thread *from, struct uk_thread *to,
 	       enum post action)
 {
-	void *tp = to->tp;
-
-	c->post = from;
-	c->post_action = action;
-	store_relaxed(&c->current, to);
-	to->carrier = c;
-	store_relaxed(&to->state, (uint8_t)T_RUNNING);
-	if (!tp) { /* light, or the dispatcher: the carrier's own TLS */
-		*c->self_slot = to;
-		tp = c->tp;
-	}
-	if (likely(c->vp)) {
-		if (to != &c->disp)
-			store_relaxed(&to->vp, c->vp);
-		bump(&c->vp->count.switches, 1);
-	}
-	if (tp == c->tp_now)
-		tp = NULL;
+	if (likely(c->vp))
+		switch_now(c, from, to, action);
 	else
-		c->tp_now = tp;
-#if UK_SAN
-	san_leave(&from->san, &to->san, action == POST_EXIT || action == POST_EXIT_JOINED);
-#endif
-	arch_switch(&from->sp, to->sp, tp, fast_tp);
-	c = from->carrier; /* perhaps another one now */
-#if UK_SAN
-	san_arrive(&from->san, &c->post->san);
-#endif
-	finish_switch(c);
+		switch_raw(c, from, to, action);
 }
 
-bool sched_yield_now(struct uk_thread *t)
+/* Let others run; in the runtime. */
+INLINE void yield_now(struct uk_thread *t)
 {
 	struct carrier *c = t->carrier;
 	struct uk_vp *vp = c->vp;
@@ -315,10 +246,9 @@ bool sched_yield_now(struct uk_thread *t)
 	bump(&vp->count.yields, 1);
 	if (to == &c->disp && vp->budget >= 0 && !load_relaxed(&vp->nudge) &&
 	    !load_relaxed(&vp->inbox) && !load_relaxed(&vp->pinbox))
-		return false; /* alone: the budget brings us to the dispatcher in time */
+		return; /* alone: the budget brings us to the dispatcher in time */
 	store_relaxed(&t->since, vp->clock);
-	switch_to(c, t, to, t->pinned && t->pinned != vp ? POST_MIGRATE : POST_YIELD);
-	return true;
+	switch_now(c, t, to, t->pinned && t->pinned != vp ? POST_MIGRATE : POST_YIELD);
 }
 
 UK_API int uk_yield(void)
@@ -330,7 +260,7 @@ UK_API int uk_yield(void)
 		return 0;
 	}
 	enter_user(t);
-	sched_yield_now(t);
+	yield_now(t);
 	exit_user(t);
 	return 0;
 }
@@ -554,6 +484,6 @@ void dispatch(struct carrier *c)
 		}
 		if (unlikely(load_relaxed(&vp->set->waking)))
 			leave_waking(vp);
-		switch_to(c, &c->disp, t, POST_NONE);
+		switch_now(c, &c->disp, t, POST_NONE);
 	}
 }

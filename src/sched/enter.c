@@ -90,7 +90,7 @@ COLD void exit_slow(struct uk_thread *t)
 
 void rt_exit(void)
 {
-	struct uk_thread *t = thread_self();
+	struct uk_thread *t = thread_self_tls;
 
 	if (t->depth > 1) {
 		t->depth--;

@@ -16,6 +16,7 @@
 #include "base/list.h"
 #include "base/panic.h"
 #include "base/sys.h"
+#include "sched/switch.h"
 #include "sched/vp.h"
 #include "thread/tls.h"
 #include "uk/stat.h"
@@ -158,23 +159,6 @@ static uint64_t new_id(struct uk_vp *vp)
 	return vp->next_id++;
 }
 
-static void thread_main(void *arg)
-{
-	struct uk_thread *t = arg;
-	struct carrier *c = t->carrier;
-	void *(*fn)(void *) = t->fn;
-
-#if UK_SAN
-	san_arrive(&t->san, &c->post->san);
-#endif
-	finish_switch(c);
-	t->wobj = NULL;
-	t->depth = 0;
-	fence_compiler();
-	store_release(&c->in_rt, 0);
-	uk_thread_exit(fn(t->arg));
-}
-
 /* Where a new thread goes: pinned; else its set's next vp, or, created inside the set, the
  * creator's own vp (thieves spread the load; a set without stealing goes round robin). */
 static struct uk_vp *place(const uk_attr *a, struct uk_vp *here)
@@ -188,6 +172,8 @@ static struct uk_vp *place(const uk_attr *a, struct uk_vp *here)
 		return here;
 	return uk_vpset_next_vp(s);
 }
+
+static void thread_main(void *arg);
 
 bool thread_start(struct uk_vp *vp, struct uk_thread *t)
 {
@@ -237,12 +223,14 @@ static struct uk_thread *make(struct uk_vp *here, unsigned order, bool light)
 static int check_attr(const uk_attr *a, unsigned *order)
 {
 	size_t size = a->stack_size ? a->stack_size : sched_stack_size;
+	uint32_t reserved = 0;
 
 	if (a->flags & ~(UK_ATTR_DETACHED | UK_ATTR_SUSPENDED | UK_ATTR_LIGHT | UK_ATTR_NOWAIT))
 		return -EINVAL;
 	for (unsigned i = 0; i < array_size(a->reserved); i++)
-		if (a->reserved[i])
-			return -EINVAL;
+		reserved |= a->reserved[i];
+	if (reserved)
+		return -EINVAL;
 	if (a->vp && (a->vp->reactive || (a->set && a->set != a->vp->set)))
 		return -EINVAL;
 	*order = stack_order(size);
@@ -262,7 +250,7 @@ UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(vo
 
 	if (!fn || (!out && !(a->flags & UK_ATTR_DETACHED)))
 		return -EINVAL;
-	me = rt_enter();
+	me = enter_any();
 	if (unlikely(!light && tls_method()[0] == 'n')) {
 		r = -ENOTSUP;
 		goto out;
@@ -275,7 +263,7 @@ UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(vo
 		if (r)
 			goto out;
 	}
-	here = sched_vp(me);
+	here = vp_of(me);
 	t = make(here, order, light);
 	if (unlikely(!t)) {
 		if (load_relaxed(&limit.max))
@@ -307,7 +295,7 @@ UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(vo
 		uk_thread_set_name(t, a->name);
 	store_relaxed(&t->state, (uint8_t)(t->susp ? T_SUSPENDED : T_NEW));
 	store_release(&t->kind, THREAD_USER);
-	bump(&sched_count(me)->creates, 1);
+	bump(here ? &here->count.creates : &sched_count(me)->creates, 1);
 	if (out)
 		*out = t;
 	if (!t->susp) {
@@ -318,7 +306,7 @@ UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(vo
 	}
 	r = 0;
 out:
-	rt_exit();
+	exit_any(me);
 	return r;
 }
 
@@ -345,29 +333,55 @@ static struct uk_thread *claim_joiner(struct uk_vp *vp, struct uk_thread *t)
 	return joiner;
 }
 
-UK_API void uk_thread_exit(void *ret)
+/* The end of t, the caller, outside of the runtime. */
+INLINE NORETURN void leave(struct uk_thread *t, void *ret)
 {
-	struct uk_thread *t = thread_self(), *next;
+	struct uk_thread *next;
 	struct carrier *c;
+	enum post action = POST_EXIT_JOINED;
 
-	if (!t || t->kind != THREAD_USER)
-		uk_panic("uk_thread_exit on a kernel thread that is not a user thread");
-	if (t->ext)
+	if (unlikely(t->ext))
 		thread_run_cleanups(t);
 	if (t->tp)
 		tls_run_destructors();
-	t = rt_enter();
-	c = t->carrier;
+	c = enter_user(t);
 	t->arg = ret;
 	store_relaxed(&t->state, (uint8_t)T_EXITED);
 	timer_del(&t->timer);
 	bump(&c->vp->count.exits, 1);
 	next = claim_joiner(c->vp, t);
-	if (next)
-		switch_to(c, t, next, POST_EXIT_JOINED);
-	else
-		switch_to(c, t, next_thread(c), POST_EXIT);
+	if (unlikely(!next)) {
+		next = next_thread(c);
+		action = POST_EXIT;
+	}
+	switch_now(c, t, next, action);
 	uk_panic("thread %lu ran after its exit", (unsigned long)t->id);
+}
+
+UK_API void uk_thread_exit(void *ret)
+{
+	struct uk_thread *t = thread_self();
+
+	if (!t || t->kind != THREAD_USER)
+		uk_panic("uk_thread_exit on a kernel thread that is not a user thread");
+	leave(t, ret);
+}
+
+static void thread_main(void *arg)
+{
+	struct uk_thread *t = arg;
+	struct carrier *c = t->carrier;
+	void *(*fn)(void *) = t->fn;
+
+#if UK_SAN
+	san_arrive(&t->san, &c->post->san);
+#endif
+	finish_switch(c);
+	t->wobj = NULL;
+	t->depth = 0;
+	fence_compiler();
+	store_release(&c->in_rt, 0);
+	leave(t, fn(t->arg));
 }
 
 static void descriptor_put(struct uk_vp *vp, struct uk_thread *t)
@@ -390,7 +404,8 @@ void thread_reap(struct uk_vp *vp, struct uk_thread *t, bool joined)
 		tls_put(&vp->tls, t->tp);
 		t->tp = NULL;
 	}
-	thread_free_ext(t);
+	if (unlikely(t->ext))
+		thread_free_ext(t);
 	if (unlikely(load_relaxed(&limit.max)))
 		limit_put();
 	if (likely(joined)) /* the joiner is already out of its wait: nobody else writes join */
@@ -409,9 +424,9 @@ void thread_reap(struct uk_vp *vp, struct uk_thread *t, bool joined)
 		wait_fire(joiner, token, WAKE_OK);
 }
 
-UK_API int uk_thread_join_until(uk_thread *t, void **ret, uk_time deadline)
+static int join(struct uk_thread *t, void **ret, int64_t deadline)
 {
-	struct uk_thread *me = rt_enter();
+	struct uk_thread *me = enter_any();
 	uint64_t j = load_acquire(&t->join), mine, tok;
 	unsigned why;
 	int r = 0;
@@ -452,15 +467,20 @@ UK_API int uk_thread_join_until(uk_thread *t, void **ret, uk_time deadline)
 take:
 	if (ret)
 		*ret = t->arg;
-	descriptor_put(sched_vp(me), t);
+	descriptor_put(vp_of(me), t);
 out:
-	rt_exit();
+	exit_any(me);
 	return r;
+}
+
+UK_API int uk_thread_join_until(uk_thread *t, void **ret, uk_time deadline)
+{
+	return join(t, ret, deadline);
 }
 
 UK_API int uk_thread_join(uk_thread *t, void **ret)
 {
-	return uk_thread_join_until(t, ret, UK_FOREVER);
+	return join(t, ret, UK_FOREVER);
 }
 
 UK_API int uk_thread_detach(uk_thread *t)

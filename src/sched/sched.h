@@ -44,8 +44,6 @@ bool wait_fire(struct uk_thread *t, uint64_t token, unsigned reason);
 /* -ETIMEDOUT, -ECANCELED or 0 for a reason */
 int wake_error(unsigned reason);
 
-/* Let others run; true if somebody did. In the runtime. */
-bool sched_yield_now(struct uk_thread *t);
 /* The vp of the caller (user thread in the runtime), NULL for a foreign thread. Re-read
  * after every park. */
 struct uk_vp *sched_vp(const struct uk_thread *t);

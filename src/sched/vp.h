@@ -153,10 +153,6 @@ void enqueue(struct uk_vp *vp, struct uk_thread *t, bool lifo); /* owner of vp *
 void inbox_push(struct uk_vp *vp, struct uk_thread *t);         /* anyone */
 void vp_post(struct uk_vp *vp, struct vp_msg *m);               /* anyone */
 void vp_kick(struct uk_vp *vp);                                 /* anyone, if it sleeps */
-void switch_to(struct carrier *c, struct uk_thread *from, struct uk_thread *to,
-	       enum post action);
-void finish_switch(struct carrier *c);
-struct uk_thread *next_thread(struct carrier *c); /* or the dispatcher */
 void queue_anywhere(struct uk_thread *t); /* to its vp's inbox, honouring suspension */
 void suspend_end(struct uk_thread *t, uint8_t bit); /* async-signal-safe */
 bool vp_has_work(const struct uk_vp *vp); /* racy, any thread */
@@ -210,6 +206,31 @@ INLINE void exit_user(struct uk_thread *t)
 	}
 	fence_compiler();
 	store_release(&c->in_rt, 0);
+}
+
+/* rt_enter and rt_exit for this room, inline; t is what enter_any gave. */
+INLINE struct uk_thread *enter_any(void)
+{
+	struct uk_thread *t = thread_self_tls;
+
+	if (unlikely(!t || t->kind != THREAD_USER || t->depth))
+		return rt_enter();
+	enter_user(t);
+	return t;
+}
+
+INLINE void exit_any(struct uk_thread *t)
+{
+	if (likely(t->kind == THREAD_USER && t->depth == 1))
+		exit_user(t);
+	else
+		rt_exit();
+}
+
+/* sched_vp, inline */
+INLINE struct uk_vp *vp_of(const struct uk_thread *t)
+{
+	return likely(t->kind == THREAD_USER) ? t->carrier->vp : NULL;
 }
 
 /* life.c */

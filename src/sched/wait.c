@@ -13,9 +13,9 @@
 #include "base/panic.h"
 #include "base/sys.h"
 #include "sched/fuzz.h"
-#include "sched/vp.h"
+#include "sched/switch.h"
 
-static uint64_t begin(struct uk_thread *t, enum wait_kind kind, const void *obj)
+INLINE uint64_t begin(struct uk_thread *t, enum wait_kind kind, const void *obj)
 {
 	uint64_t w = load_relaxed(&t->wait);
 	uint64_t token = (W_TOKEN(w) + 1) & 0xffffffffffff;
@@ -47,7 +47,7 @@ uint64_t wait_begin_uncancelable(struct uk_thread *t, enum wait_kind kind, const
 	return begin(t, kind, obj);
 }
 
-static unsigned wait_end(struct uk_thread *t)
+INLINE unsigned wait_end(struct uk_thread *t)
 {
 	uint64_t w = load_acquire(&t->wait);
 
@@ -97,7 +97,7 @@ unsigned wait_park(struct uk_thread *t, uint64_t token, int64_t deadline)
 	bump(&vp->count.parks, 1);
 	store_relaxed(&t->since, vp->clock);
 	store_relaxed(&t->state, (uint8_t)T_PARKED);
-	switch_to(c, t, next_thread(c), POST_PARK);
+	switch_now(c, t, next_thread(c), POST_PARK);
 	if (deadline != TIME_NEVER)
 		timer_rest(&t->carrier->vp->wheel, &t->timer);
 	return wait_end(t);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* First code of a context, x86-64: pops fn and arg (context.c puts them there) and calls
- * fn(arg), which never returns. The undefined return address ends every unwinder's walk
- * here. */
+/* First code of a context, x86-64: pops fn and arg (context.c puts them there) and goes to
+ * fn(arg), which never returns. It finds a return address that nobody returns to, whose own
+ * return address is undefined: that ends every unwinder's walk. A jump and not a call, so
+ * that the processor's return stack is what it was when this thread is gone (arch.h). */
 
 	.text
 	.globl	arch_entry
@@ -15,8 +16,13 @@ arch_entry:
 	popq	%rax
 	popq	%rdi
 	xorl	%ebp, %ebp
-	callq	*%rax
+	leaq	1f(%rip), %rcx
+	pushq	%rcx
+	.cfi_adjust_cfa_offset 8
+	jmpq	*%rax
+	.cfi_adjust_cfa_offset -8
 	ud2
+1:	ud2
 	.cfi_endproc
 	.size	arch_entry, . - arch_entry
 

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* switch.h - the switch and what stands around it, inline: who is next, leave, and what the
+ * successor does about the thread that it left behind. The essay is in dispatch.c.
+ *
+ * Inline for the processor's return stack and not for the calls saved: a thread that begins
+ * or ends leaves no return address there, so its joiner's returns are predicted (3.0
+ * mispredicted branches for each create and join before, see bench/FINDINGS.md).
+ *
+ * No TLS address is kept across: the thread and its carrier are reached through `from`.
+ */
+#ifndef SCHED_SWITCH_H
+#define SCHED_SWITCH_H
+
+#include "arch/arch.h"
+#include "sched/fuzz.h"
+#include "sched/vp.h"
+
+#define LIFO_STREAK 16
+
+extern bool switch_fast_tp; /* wrfsbase is there; set once */
+
+struct uk_thread *pop_slow(struct uk_vp *vp);
+/* t runs for the first time: prepare it. NULL: no memory, it is queued again. */
+struct uk_thread *pop_first(struct uk_vp *vp, struct uk_thread *t);
+
+INLINE struct uk_thread *pop(struct uk_vp *vp)
+{
+	struct runq *q = &vp->rq;
+	struct uk_thread *t;
+
+	if (load_relaxed(&q->lifo) && vp->lifo_streak < LIFO_STREAK && !fuzz_once_in(8)) {
+		t = runq_take_lifo(q);
+		if (t) {
+			vp->lifo_streak++;
+			return t;
+		}
+	}
+	vp->lifo_streak = 0;
+	if (likely(!q->pinned.head)) {
+		t = runq_pop_ring(q);
+		if (likely(t))
+			return t;
+	}
+	return pop_slow(vp);
+}
+
+/* The next thread that can run, NULL if there is none. A thread that runs for the first
+ * time gets its stack and TLS block here: threads that wait for their first turn cost no
+ * stack, and one stack, hot in the cache, serves many short threads in turn. */
+INLINE struct uk_thread *pop_runnable(struct uk_vp *vp)
+{
+	struct uk_thread *t = pop(vp);
+
+	return t && unlikely(!t->sp) ? pop_first(vp, t) : t;
+}
+
+/* Or the dispatcher. */
+INLINE struct uk_thread *next_thread(struct carrier *c)
+{
+	struct uk_vp *vp = c->vp;
+	struct uk_thread *t;
+
+	if (unlikely(--vp->budget < 0) || unlikely(load_relaxed(&vp->nudge)))
+		return &c->disp;
+	t = pop_runnable(vp);
+	return t ? t : &c->disp;
+}
+
+INLINE void finish_switch(struct carrier *c)
+{
+	struct uk_thread *t = c->post;
+	uint32_t action = c->post_action;
+	uint64_t w;
+
+	/* in the order of how often; a jump table would be mispredicted */
+	if (action == POST_PARK) {
+		w = load_relaxed(&t->wait);
+		/* release: who fires PARKED may run t, so its context must be visible */
+		if (W_STATE(w) != W_ARMED ||
+		    !cas_acq_rel(&t->wait, &w, W_MAKE(W_TOKEN(w), 0, W_PARKED)))
+			enqueue(c->vp, t, false); /* fired while it was leaving */
+	} else if (action == POST_YIELD) {
+		enqueue(c->vp, t, false);
+	} else if (action == POST_EXIT || action == POST_EXIT_JOINED) {
+		thread_reap(c->vp, t, action == POST_EXIT_JOINED);
+	} else if (action != POST_NONE) { /* RETURN, MIGRATE */
+		queue_anywhere(t);
+	}
+}
+
+INLINE void switch_raw(struct carrier *c, struct uk_thread *from, struct uk_thread *to,
+		       enum post action)
+{
+	void *tp = to->tp;
+
+	c->post = from;
+	c->post_action = action;
+	store_relaxed(&c->current, to);
+	to->carrier = c;
+	store_relaxed(&to->state, (uint8_t)T_RUNNING);
+	if (!tp) { /* light, or the dispatcher: the carrier's own TLS */
+		*c->self_slot = to;
+		tp = c->tp;
+	}
+	if (tp == c->tp_now)
+		tp = NULL;
+	else
+		c->tp_now = tp;
+#if UK_SAN
+	san_leave(&from->san, &to->san, action == POST_EXIT || action == POST_EXIT_JOINED);
+#endif
+	arch_switch(&from->sp, to->sp, tp, switch_fast_tp);
+	c = from->carrier; /* perhaps another one now */
+#if UK_SAN
+	san_arrive(&from->san, &c->post->san);
+#endif
+	finish_switch(c);
+}
+
+/* With a vp. */
+INLINE void switch_now(struct carrier *c, struct uk_thread *from, struct uk_thread *to,
+		       enum post action)
+{
+	struct uk_vp *vp = c->vp;
+
+	store_relaxed(&to->vp, vp); /* the dispatcher's is read by nobody */
+	bump(&vp->count.switches, 1);
+	switch_raw(c, from, to, action);
+}
+
+/* The same out of line, for who is in no hurry; c may have lost its vp. */
+void switch_to(struct carrier *c, struct uk_thread *from, struct uk_thread *to,
+	       enum post action);
+
+#endif
