@@ -9,8 +9,8 @@ import java.lang.reflect.Modifier;
  * do nothing after the target returns but box its value and wrap what it throws; so when
  * a Capture comes out of them, one frame of ours, which does just that, stands for them.
  *
- * Difference from the JDK: the caller that access is checked for is this class; where
- * the check fails the method is opened, if the module allows it.
+ * The JDK checks access for its caller, which is this class. Where that fails, the rules
+ * are asked for the caller on the stack, and if it may, the method is opened.
  */
 public final class Reflect {
 	private static final String INVOKE =
@@ -42,6 +42,8 @@ public final class Reflect {
 			try {
 				return m.invoke(on, args);
 			} catch (IllegalAccessException e) {
+				if (!mayCall(m))
+					throw e;
 				m.setAccessible(true);
 				return m.invoke(on, args);
 			}
@@ -56,6 +58,48 @@ public final class Reflect {
 			Continuation.<RuntimeException>sneak(c);
 			throw e;
 		}
+	}
+
+	/** Java's rules of access, for the first class on the stack that is not this one. */
+	private static boolean mayCall(Method m) {
+		String caller = null;
+		for (StackTraceElement e : new Throwable().getStackTrace())
+			if (!e.getClassName().equals(Reflect.class.getName())) {
+				caller = e.getClassName();
+				break;
+			}
+		if (caller == null)
+			return true;
+		Class<?> owner = m.getDeclaringClass();
+		boolean near = packageOf(caller).equals(packageOf(owner.getName()));
+		int access = m.getModifiers();
+		if (Modifier.isPrivate(access))
+			return near && outermost(caller).equals(outermost(owner.getName()));
+		if (near)
+			return true;
+		return Modifier.isPublic(owner.getModifiers()) && (Modifier.isPublic(access)
+			|| Modifier.isProtected(access) && isBelow(caller, owner));
+	}
+
+	private static boolean isBelow(String caller, Class<?> owner) {
+		ClassLoader[] loaders = {owner.getClassLoader(),
+			Threads.currentThread().getContextClassLoader()};
+		for (ClassLoader l : loaders)
+			try {
+				return owner.isAssignableFrom(Class.forName(caller, false, l));
+			} catch (ClassNotFoundException e) {
+				continue;
+			}
+		return false;
+	}
+
+	private static String packageOf(String name) {
+		return name.substring(0, name.lastIndexOf('.') + 1);
+	}
+
+	private static String outermost(String name) {
+		int d = name.indexOf('$', packageOf(name).length() + 1);
+		return d < 0 ? name : name.substring(0, d);
 	}
 
 	/** What the invocation calls, as a site, for the lost-frame check. */

@@ -1,11 +1,12 @@
 package org.ukthreads.pico;
 
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.List;
-import java.util.Set;
+import java.util.Map;
 
 /*
  * One call site that may suspend: what it calls, and what its frame holds.
@@ -86,40 +87,54 @@ public final class Site {
 	}
 
 	private boolean resolvesTo(MethodRef last, Object on) {
-		Class<?> from;
-		if (on != null && (kind == 'v' || kind == 'i')) {
-			from = on.getClass();
-		} else {
-			try {
-				from = Class.forName(owner.replace('/', '.'), false,
-					code.owner.getClassLoader());
-			} catch (ClassNotFoundException e) {
-				return false;
-			}
+		Class<?> named;
+		try {
+			named = Class.forName(owner.replace('/', '.'), false, code == null ? null
+				: code.owner.getClassLoader());
+		} catch (ClassNotFoundException e) {
+			return false;
 		}
+		boolean virtual = on != null && (kind == 'v' || kind == 'i');
+		/* What the call names decides what can override it. */
+		Class<?> found = named;
+		while (found != null && modifiers(found) == null)
+			found = found.getSuperclass();
+		int mods = found == null ? Modifier.PUBLIC : modifiers(found);
+		if (virtual && Modifier.isPrivate(mods))
+			return found == last.holder;
+		boolean open = (mods & (Modifier.PUBLIC | Modifier.PROTECTED)) != 0;
+		Class<?> from = virtual ? on.getClass() : named;
 		for (Class<?> k = from; k != null; k = k.getSuperclass()) {
 			if (k == last.holder)
 				return true;
-			if (declares(k))
+			Integer m = modifiers(k);
+			if (m != null && (!virtual || (m & (Modifier.PRIVATE | Modifier.STATIC)) == 0
+					&& (open || packageOf(k).equals(packageOf(found)))))
 				return false;
 		}
 		return last.holder.isInterface() && last.holder.isAssignableFrom(from);
 	}
 
-	private boolean declares(Class<?> k) {
-		return DECLARED.get(k).contains(name + desc);
+	private static String packageOf(Class<?> k) {
+		return k.getName().substring(0, k.getName().lastIndexOf('.') + 1);
 	}
 
-	private static final ClassValue<Set<String>> DECLARED = new ClassValue<Set<String>>() {
+	/** Of the method that k declares for this call; null: none. */
+	private Integer modifiers(Class<?> k) {
+		return DECLARED.get(k).get(name + desc);
+	}
+
+	private static final ClassValue<Map<String, Integer>> DECLARED =
+			new ClassValue<Map<String, Integer>>() {
 		@Override
-		protected Set<String> computeValue(Class<?> k) {
-			Set<String> s = new HashSet<>();
+		protected Map<String, Integer> computeValue(Class<?> k) {
+			Map<String, Integer> s = new HashMap<>();
 			try {
 				for (Method m : k.getDeclaredMethods())
-					s.add(m.getName() + descriptor(m));
+					s.put(m.getName() + descriptor(m), m.getModifiers());
 			} catch (NoClassDefFoundError e) {
 				/* A signature names a class that is not there: nothing is known. */
-				return Collections.emptySet();
+				return Collections.emptyMap();
 			}
 			return s;
 		}

@@ -1,5 +1,7 @@
 package org.ukthreads.pico;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 
@@ -127,6 +129,53 @@ public final class Threads {
 				m.put(k, v);
 		});
 		return m;
+	}
+
+	/* Groups: the JVM's own know its threads only. */
+
+	public static int activeCount() {
+		return activeCount(currentThread().getThreadGroup());
+	}
+
+	public static int enumerate(Thread[] to) {
+		return enumerate(currentThread().getThreadGroup(), to);
+	}
+
+	public static int activeCount(ThreadGroup g) {
+		return in(g, true).size();
+	}
+
+	public static int enumerate(ThreadGroup g, Thread[] to) {
+		return enumerate(g, to, true);
+	}
+
+	public static int enumerate(ThreadGroup g, Thread[] to, boolean below) {
+		int n = 0;
+		for (Thread t : in(g, below))
+			if (n < to.length)
+				to[n++] = t;
+		return n;
+	}
+
+	public static void interrupt(ThreadGroup g) {
+		in(g, true).forEach(Thread::interrupt);
+	}
+
+	private static List<Thread> in(ThreadGroup g, boolean below) {
+		Thread[] os = new Thread[g.activeCount() + 16];
+		int n;
+		while ((n = g.enumerate(os, below)) == os.length)
+			os = new Thread[2 * n];
+		List<Thread> l = new ArrayList<>();
+		for (int k = 0; k < n; k++)
+			if (!(os[k] instanceof CarrierThread))
+				l.add(os[k]);
+		for (PicoThread t : PicoThread.all()) {
+			ThreadGroup of = t.getThreadGroup();
+			if (of != null && (of == g || below && g.parentOf(of)))
+				l.add(t);
+		}
+		return l;
 	}
 
 	public static long nanoTime() {

@@ -13,6 +13,7 @@ import org.ukthreads.fixtures.Constructs;
 import org.ukthreads.fixtures.Lossy;
 import org.ukthreads.fixtures.Making;
 import org.ukthreads.fixtures.Modern;
+import org.ukthreads.fixtures.Reaching;
 
 /** Programs of every construct print the same translated, and with forced suspension. */
 final class FixturesTest {
@@ -45,6 +46,11 @@ final class FixturesTest {
 	@Test
 	void constructors_suspend() throws Exception {
 		same(Making.class);
+	}
+
+	@Test
+	void calls_reach_the_program_by_other_ways() throws Exception {
+		same(Reaching.class);
 	}
 
 	@Test

@@ -310,12 +310,27 @@ public class PicoScheduledThreadPoolExecutor extends ScheduledThreadPoolExecutor
 	}
 
 	@Override
+	public boolean getExecuteExistingDelayedTasksAfterShutdownPolicy() {
+		return afterShutdown;
+	}
+
+	@Override
 	public void setContinueExistingPeriodicTasksAfterShutdownPolicy(boolean b) {
 		periodicAfterShutdown = b;
 	}
 
 	@Override
+	public boolean getContinueExistingPeriodicTasksAfterShutdownPolicy() {
+		return periodicAfterShutdown;
+	}
+
+	@Override
 	public void setRemoveOnCancelPolicy(boolean b) {
 		removeCancelled = b;
+	}
+
+	@Override
+	public boolean getRemoveOnCancelPolicy() {
+		return removeCancelled;
 	}
 }

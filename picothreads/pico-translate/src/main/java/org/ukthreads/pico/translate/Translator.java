@@ -160,8 +160,11 @@ public final class Translator {
 		for (ClassNode n : nodes.values())
 			for (Lambdas.Lambda l : maker.of(n)) {
 				lambdas.add(l);
-				if (l.accessor() != null)
+				if (l.accessor() != null) {
 					n.methods.add(l.accessor());
+					hierarchy.get(n.name).methods.put(l.accessor().name
+						+ l.accessor().desc, l.accessor().access);
+				}
 			}
 		if (options.chaos)
 			nodes.values().forEach(this::chaos);

@@ -237,7 +237,7 @@ public final class Lambdas {
 		}
 		MethodNode target = h.getOwner().equals(host.name) ? find(h) : null;
 		if (target != null && (target.access & Opcodes.ACC_PRIVATE) != 0 && !ctor
-				&& (target.access & Opcodes.ACC_SYNTHETIC) != 0) {
+				&& (target.access & Opcodes.ACC_SYNTHETIC) != 0 && !namesake(target)) {
 			l.open = target;
 			if (op == Opcodes.INVOKESPECIAL)
 				op = h.isInterface() ? Opcodes.INVOKEINTERFACE : Opcodes.INVOKEVIRTUAL;
@@ -263,6 +263,19 @@ public final class Lambdas {
 				c.remove(i);
 				return;
 			}
+	}
+
+	/** Has a class above or below one of this name, which would override or be overridden? */
+	private boolean namesake(MethodNode target) {
+		if ((target.access & Opcodes.ACC_STATIC) != 0)
+			return false;
+		String key = target.name + target.desc;
+		for (Set<String> some : List.of(hierarchy.below(host.name), hierarchy.supers(host.name)))
+			for (String k : some)
+				if (!k.equals(host.name) && hierarchy.get(k) != null
+						&& hierarchy.get(k).methods.containsKey(key))
+					return true;
+		return false;
 	}
 
 	private boolean needsHost(Handle h, MethodNode target, int op, boolean ctor) {
