@@ -40,7 +40,7 @@ public final class Chaos {
 			return;
 		Context x = Context.get();
 		Fiber f = x.fiber;
-		if (f == null || x.current != f || f.pins > 0)
+		if (f == null || x.current != f || x.pinned(f))
 			return;
 		SUSPENDED.incrementAndGet();
 		Fiber.yield(x, f, POINT);

@@ -11,6 +11,13 @@ final class Context {
 	final Capture capture = new Capture();
 	/** The fiber that stands for a platform thread that blocks in translated code. */
 	Fiber foreign;
+	/**
+	 * How many methods that untranslated code may call were entered since the trampoline
+	 * was; not above 0: no frame but ours is on the stack, without a look.
+	 */
+	long entered;
+	/** Has a raw continuation run outside the carriers? Then their entries count, too. */
+	static boolean others;
 
 	private static final ThreadLocal<Context> OTHERS = new ThreadLocal<Context>() {
 		@Override
@@ -24,6 +31,11 @@ final class Context {
 		if (t instanceof CarrierThread)
 			return ((CarrierThread) t).context;
 		return OTHERS.get();
+	}
+
+	/** Is a frame on the stack, above k's trampoline, that cannot be captured? */
+	boolean pinned(Continuation k) {
+		return k.pins > 0 || entered > 0 && Walk.meetsForeign();
 	}
 
 	/** Throws: unwinds `k` from a primitive. */

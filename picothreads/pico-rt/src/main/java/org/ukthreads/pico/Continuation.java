@@ -50,6 +50,9 @@ public class Continuation {
 			throw new IllegalStateException("the continuation has ended");
 		Context x = Context.get();
 		Continuation outer = x.current;
+		long entered = x.entered;
+		if (!(Thread.currentThread() instanceof CarrierThread))
+			Context.others = true;
 		x.current = this;
 		try {
 			boolean ended = go(x);
@@ -58,6 +61,7 @@ public class Continuation {
 			return ended;
 		} finally {
 			x.current = outer;
+			x.entered = entered;
 		}
 	}
 
@@ -68,7 +72,7 @@ public class Continuation {
 		Continuation k = x.current;
 		if (k == null || k == x.fiber)
 			throw new IllegalStateException("not in a continuation");
-		if (k.pins > 0)
+		if (x.pinned(k))
 			throw new PinnedException("suspend() below a frame that cannot be captured");
 		Continuation.<RuntimeException>sneak(x.capture(k, SUSPEND));
 	}
@@ -115,6 +119,7 @@ public class Continuation {
 		while (f != null) {
 			Frame rest = f.next;
 			Site s = f.site;
+			x.entered = 0;
 			try {
 				if (!s.code.resume(s.m, s.pc, f, this)) {
 					c.last.next = rest;
@@ -136,7 +141,10 @@ public class Continuation {
 	private boolean begin(Context x) {
 		Capture c = x.capture;
 		try {
-			body();
+			Runnable r = entry();
+			/* It is we who call this one. */
+			x.entered = Walk.counts(r.getClass()) ? -1 : 0;
+			r.run();
 			if (c.active)
 				throw c.lost("the end of the thread", null);
 			return true;
@@ -176,10 +184,6 @@ public class Continuation {
 	/** What the first descent calls; its run() is the outermost frame. */
 	Runnable entry() {
 		return task;
-	}
-
-	private void body() {
-		entry().run();
 	}
 
 	/* The resume code reads the value of the call that it stopped at, or throws what the

@@ -214,7 +214,7 @@ public class Fiber extends Continuation {
 	/** Ends a primitive: captures, or blocks the OS thread and returns when woken. */
 	final void stop(MethodRef primitive) {
 		Context x = Context.get();
-		if (x.current == this && pins == 0)
+		if (x.current == this && !x.pinned(this))
 			Continuation.<RuntimeException>sneak(x.capture(this, primitive));
 		block(x);
 	}
@@ -234,7 +234,7 @@ public class Fiber extends Continuation {
 			Thread.yield();
 			return;
 		}
-		if (x.current != f || f.pins > 0)
+		if (x.current != f || x.pinned(f))
 			return;
 		yield(x, f, YIELD);
 	}

@@ -71,7 +71,8 @@ public abstract class KeptFiber extends Fiber {
 
 	private static KeptFiber stoppable(String what) {
 		KeptFiber f = running();
-		if (Context.get().current != f || f.pins > 0)
+		Context x = Context.get();
+		if (x.current != f || x.pinned(f))
 			throw new PinnedException(what + " below a frame that cannot be captured");
 		return f;
 	}

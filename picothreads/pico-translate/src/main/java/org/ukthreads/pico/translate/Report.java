@@ -30,6 +30,12 @@ public final class Report {
 				+ call.name + call.desc);
 	}
 
+	/** Pinned while untranslated code is below it: it may be called from there. */
+	public void entered(String method) {
+		pins.computeIfAbsent("where untranslated code calls them", k -> new LinkedHashSet<>())
+			.add(method);
+	}
+
 	public void refused(String method, String why) {
 		refused.add(method + ": " + why);
 	}
@@ -68,7 +74,7 @@ public final class Report {
 		b.append(String.format("size: %,d to %,d bytes (x%.2f)%n", before, after,
 			(double) after / Math.max(1, before)));
 		for (Map.Entry<String, Set<String>> e : pins.entrySet()) {
-			b.append(String.format("pins: %d calls, %s%n", e.getValue().size(), e.getKey()));
+			b.append(String.format("pins: %d, %s%n", e.getValue().size(), e.getKey()));
 			if (details)
 				e.getValue().forEach(p -> b.append("  ").append(p).append('\n'));
 		}

@@ -98,7 +98,6 @@ public final class CallGraph {
 	private final Map<String, Set<String>> suspending = new HashMap<>();
 	private final ArrayDeque<String[]> work = new ArrayDeque<>();
 	private final Map<String, Boolean> reach = new HashMap<>();
-	private CallBacks callBacks;
 
 	public CallGraph(Hierarchy h) {
 		hierarchy = h;
@@ -204,7 +203,6 @@ public final class CallGraph {
 					mark(c.node, w[0] + '.' + w[1]);
 		}
 		reach.clear();
-		callBacks = new CallBacks(hierarchy, suspending);
 	}
 
 	private boolean reaches(MethodInsnNode call, String owner, String key) {
@@ -231,18 +229,50 @@ public final class CallGraph {
 		return false;
 	}
 
-	/** May this call of untranslated code come back into a method that suspends? */
-	public boolean mayCallBack(MethodInsnNode call) {
-		if (call.owner.startsWith("["))
+	/** What the JVM calls by name. */
+	private static final Set<String> REFLECTED = Set.of("readObject", "writeObject",
+		"readObjectNoData", "readResolve", "writeReplace");
+
+	/**
+	 * May untranslated code call this method without knowing the program? It can when the
+	 * method overrides one that it knows.
+	 */
+	public boolean isCalledFromOutside(String owner, MethodNode m, Replacements rules) {
+		if (REFLECTED.contains(m.name))
+			return true;
+		if ((m.access & (Opcodes.ACC_STATIC | Opcodes.ACC_PRIVATE)) != 0
+				|| m.name.startsWith("<"))
 			return false;
-		ClassInfo c = hierarchy.get(call.owner);
-		if (c != null && c.kind != ClassInfo.Kind.FOREIGN) {
-			/* Ours, but the method may be one that it inherits from outside. */
-			c = hierarchy.resolve(call.owner, call.name + call.desc);
-			if (c == null || c.kind != ClassInfo.Kind.FOREIGN)
-				return false;
+		for (ClassInfo c : outside.computeIfAbsent(owner, this::outside)) {
+			if (c == UNKNOWN)
+				return true;
+			Integer access = c.methods.get(m.name + m.desc);
+			if (access != null && (access & (Opcodes.ACC_STATIC | Opcodes.ACC_PRIVATE)) == 0
+					&& !rules.isDirect(c.name))
+				return true;
 		}
-		return callBacks.through(call);
+		return false;
+	}
+
+	private final Map<String, Set<ClassInfo>> outside = new HashMap<>();
+	/** A class that was not found: it may declare anything. */
+	private static final ClassInfo UNKNOWN = new ClassInfo("?", null, List.of(), 0,
+		ClassInfo.Kind.FOREIGN);
+
+	/** The foreign types that objects with this class's methods may have. */
+	private Set<ClassInfo> outside(String owner) {
+		Set<String> names = new HashSet<>(hierarchy.supers(owner));
+		for (String k : hierarchy.below(owner))
+			names.addAll(hierarchy.supers(k));
+		Set<ClassInfo> s = new HashSet<>();
+		for (String n : names) {
+			ClassInfo c = hierarchy.get(n);
+			if (c == null)
+				s.add(UNKNOWN);
+			else if (c.kind == ClassInfo.Kind.FOREIGN)
+				s.add(c);
+		}
+		return s;
 	}
 
 	/** May some method of an object of this type suspend that the type itself declares? */
@@ -255,12 +285,6 @@ public final class CallGraph {
 				if (hierarchy.isSubtype(o, type))
 					return true;
 		return false;
-	}
-
-	/** Does the program make dynamic proxies? */
-	public boolean makesProxies() {
-		return callers.containsKey("newProxyInstance(Ljava/lang/ClassLoader;"
-			+ "[Ljava/lang/Class;Ljava/lang/reflect/InvocationHandler;)Ljava/lang/Object;");
 	}
 
 	public Node node(String owner, String key) {

@@ -2,8 +2,10 @@ package org.ukthreads.pico.translate.analyse;
 
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.objectweb.asm.Handle;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.Type;
@@ -25,7 +27,9 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  *                                  that extends FROM extends TO
  *   call OWNER NAME DESC TO [AS]   a call of that method becomes TO.AS, static; the
  *                                  receiver, if any, is the first argument
- *   pin OWNER NAME|*               a call that may come back into the program: bracketed
+ *   pin OWNER NAME|*               a call that comes back into the program unseen by the
+ *                                  stack (method handles): bracketed
+ *   direct OWNER                   untranslated code never calls this type's methods
  *   carry OWNER NAME DESC TO [AS]  as call, where a function among the arguments suspends
  *   open OWNER NAME DESC           the library calls it and programs implement it: taken
  *                                  to suspend when the library itself is translated
@@ -76,6 +80,9 @@ public final class Replacements {
 			case "carry":
 				carries.computeIfAbsent(w[2] + w[3], k -> new ArrayList<>())
 					.add(new Call(w[1], w[3], w[4], w.length > 5 ? w[5] : w[2]));
+				break;
+			case "direct":
+				direct.add(w[1]);
 				break;
 			case "open":
 				open.add(new String[] {w[1], w[2] + w[3]});
@@ -132,6 +139,13 @@ public final class Replacements {
 	/** Owner and name+desc of what programs implement. */
 	public List<String[]> open() {
 		return open;
+	}
+
+	private final Set<String> direct = new HashSet<>();
+
+	/** Are this type's methods called by translated code alone? */
+	public boolean isDirect(String type) {
+		return direct.contains(type);
 	}
 
 	public boolean pins(String owner, String name) {

@@ -56,21 +56,20 @@ public final class ClassRewriter {
 		return name;
 	}
 
-	/** A call that is not a site but may come back into the program. */
+	/** A call that a rule brackets. */
 	boolean pins(MethodInsnNode c) {
-		if (replacements.pins(c.owner, c.name) || graph.mayCallBack(c)) {
-			report.pin(node.name, "", c, "untranslated code that may call back");
-			return true;
-		}
-		return false;
+		if (!replacements.pins(c.owner, c.name))
+			return false;
+		report.pin(node.name, "", c, "a call that a rule pins");
+		return true;
 	}
 
-	/** May the receiver's code be the JDK's? Its type is, or a proxy may stand for it. */
-	boolean mayBeForeign(MethodInsnNode c) {
-		ClassInfo k = hierarchy.get(c.owner);
-		if (k == null || k.kind == ClassInfo.Kind.FOREIGN)
-			return (k == null || (k.access & Opcodes.ACC_FINAL) == 0);
-		return k.isInterface() && graph.makesProxies();
+	/** Counts its entry, because untranslated code may call it. */
+	boolean isEntered(MethodNode m) {
+		if (!graph.isCalledFromOutside(node.name, m, replacements))
+			return false;
+		report.entered(node.name + '.' + m.name + m.desc);
+		return true;
 	}
 
 	/** Rewrites in place; true when anything changed. */

@@ -116,8 +116,6 @@ final class MethodRewriter {
 		final List<AbstractInsnNode> below = new ArrayList<>();
 		Shape shape;
 		int index;
-		/** Local that tells whether the call is pinned (foreign receiver); -1: never. */
-		int guard = -1;
 		/** The call is the last thing the method does: no frame. */
 		boolean tail;
 		LabelNode resume;
@@ -151,6 +149,8 @@ final class MethodRewriter {
 		List<MethodNode> made = tails ? List.of() : copies(resumer);
 		handlers(m, sites, null, -1);
 		pinCalls();
+		if (owner.isEntered(m))
+			m.instructions.insert(pins("entered"));
 		return made;
 	}
 
@@ -206,7 +206,7 @@ final class MethodRewriter {
 	 * handler checks, and says that this method was passed.
 	 */
 	private boolean isTail(Site s) {
-		if (s.guard >= 0 || !s.below.isEmpty())
+		if (!s.below.isEmpty())
 			return false;
 		int k = m.instructions.indexOf(s.call);
 		for (TryCatchBlockNode b : m.tryCatchBlocks)
@@ -333,7 +333,6 @@ final class MethodRewriter {
 	private final class Plan {
 		final Site site;
 		InsnList before;
-		InsnList after;
 
 		Plan(Site s) {
 			site = s;
@@ -342,8 +341,6 @@ final class MethodRewriter {
 		void apply() {
 			if (before != null)
 				m.instructions.insertBefore(site.call, before);
-			if (after != null)
-				m.instructions.insert(site.call, after);
 		}
 	}
 
@@ -415,59 +412,31 @@ final class MethodRewriter {
 			for (int k = 0; k < below; k++)
 				keepBelow(s, reload(f.getStack(k), c), f.getStack(k), c);
 		assign(s);
-		if (check && owner.mayBeForeign(c))
-			guard(p);
 		return p;
-	}
-
-	/**
-	 * The receiver may be an object of the JDK that calls back (Function.andThen, a
-	 * proxy): looked at before the call, which is then pinned.
-	 */
-	private void guard(Plan p) {
-		Site s = p.site;
-		s.guard = Math.max(m.maxLocals, maxTemp);
-		maxTemp = s.guard + 1;
-		if (p.before == null)
-			p.before = new InsnList();
-		p.before.add(new VarInsnNode(Opcodes.ALOAD, s.receiver));
-		p.before.add(new MethodInsnNode(Opcodes.INVOKESTATIC, PINS, "enterFor",
-			"(Ljava/lang/Object;)Z", false));
-		p.before.add(new VarInsnNode(Opcodes.ISTORE, s.guard));
-		LabelNode start = new LabelNode();
-		p.before.add(start);
-		p.after = exits(start, s.guard);
 	}
 
 	/**
 	 * Behind a pinned call: leaves the pin, normally and by exception. In line, so that the
 	 * exception is thrown again inside the program's own try ranges.
 	 */
-	private InsnList exits(LabelNode start, int guard) {
-		return exits(m, start, guard);
-	}
-
-	private static InsnList exits(MethodNode m, LabelNode start, int guard) {
+	private static InsnList exits(MethodNode m, LabelNode start) {
 		LabelNode end = new LabelNode();
 		LabelNode h = new LabelNode();
 		LabelNode on = new LabelNode();
 		InsnList l = new InsnList();
 		l.add(end);
-		exit(l, guard);
+		l.add(pins("exit"));
 		l.add(new JumpInsnNode(Opcodes.GOTO, on));
 		l.add(h);
-		exit(l, guard);
+		l.add(pins("exit"));
 		l.add(new InsnNode(Opcodes.ATHROW));
 		l.add(on);
 		m.tryCatchBlocks.add(0, new TryCatchBlockNode(start, end, h, null));
 		return l;
 	}
 
-	private static void exit(InsnList l, int guard) {
-		if (guard >= 0)
-			l.add(new VarInsnNode(Opcodes.ILOAD, guard));
-		l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, PINS, guard >= 0 ? "exitIf" : "exit",
-			guard >= 0 ? "(Z)V" : "()V", false));
+	private static MethodInsnNode pins(String name) {
+		return new MethodInsnNode(Opcodes.INVOKESTATIC, PINS, name, "()V", false);
 	}
 
 	/** A new instruction that pushes the value again at c; null: it must be spilled. */
@@ -836,10 +805,6 @@ final class MethodRewriter {
 			l.add(new InsnNode(Opcodes.ACONST_NULL));
 			l.add(new VarInsnNode(Opcodes.ASTORE, v));
 		}
-		if (s.guard >= 0) {
-			l.add(new InsnNode(Opcodes.ICONST_0));
-			l.add(new VarInsnNode(Opcodes.ISTORE, s.guard));
-		}
 		if (s.saved.isEmpty())
 			return;
 		l.add(new VarInsnNode(Opcodes.ALOAD, f));
@@ -932,9 +897,9 @@ final class MethodRewriter {
 	static void pinCall(MethodNode to, MethodInsnNode c) {
 		LabelNode start = new LabelNode();
 		InsnList l = new InsnList();
-		l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, PINS, "enter", "()V", false));
+		l.add(pins("enter"));
 		l.add(start);
 		to.instructions.insertBefore(c, l);
-		to.instructions.insert(c, exits(to, start, -1));
+		to.instructions.insert(c, exits(to, start));
 	}
 }

@@ -1,0 +1,99 @@
+package org.ukthreads.pico;
+
+/*
+ * The look at the stack: is there a frame between the primitive and the trampoline that
+ * nobody can capture? Innermost first:
+ *
+ *   Walk, Context, primitives of this package | translated and ours ... | Continuation.go
+ *
+ * Foreign is every class without a companion: the JDK's, proxies, classes that were not
+ * given to the translator or in which nothing suspends. The JDK's frames of a reflective
+ * call are passed over when Reflect made the call: it stands for them.
+ *
+ * getClassContext is the one way to the stack that has been there since Java 1.0, and the
+ * fastest: 0.2 us at depth 3 and 0.4 us at depth 10, a StackWalker 0.8 and 1.5 us.
+ */
+final class Walk {
+	@SuppressWarnings({"removal", "deprecation"})
+	private static final class Stack extends SecurityManager {
+		Class<?>[] classes() {
+			return getClassContext();
+		}
+	}
+
+	private static final Stack STACK = new Stack();
+
+	private Walk() {}
+
+	static boolean meetsForeign() {
+		Class<?>[] st = STACK.classes();
+		int k = 0;
+		while (k < st.length && KIND.get(st[k]) == Kind.RUNTIME)
+			k++;
+		boolean reflected = false;
+		for (; k < st.length && st[k] != Continuation.class; k++) {
+			Kind c = KIND.get(st[k]);
+			if (c == Kind.REFLECTION)
+				reflected = true;
+			else if (st[k] == Reflect.class)
+				reflected = false;
+			else if (c == Kind.FOREIGN || reflected)
+				return true;
+		}
+		return reflected;
+	}
+
+	private enum Kind { RUNTIME, TRANSLATED, REFLECTION, FOREIGN }
+
+	private static final ClassValue<Kind> KIND = new ClassValue<Kind>() {
+		@Override
+		protected Kind computeValue(Class<?> k) {
+			String n = k.getName();
+			if (k.getClassLoader() == Walk.class.getClassLoader()
+					&& n.lastIndexOf('.') == PACKAGE && n.startsWith("org.ukthreads.pico."))
+				return Kind.RUNTIME;
+			if (isTranslated(k))
+				return Kind.TRANSLATED;
+			return n.startsWith("java.lang.reflect.") || n.startsWith("jdk.internal.reflect.")
+				|| n.startsWith("sun.reflect.") || n.startsWith("java.lang.invoke.")
+				? Kind.REFLECTION : Kind.FOREIGN;
+		}
+	};
+
+	private static final int PACKAGE = "org.ukthreads.pico".length();
+
+	/** Has it a companion, or is it one? */
+	private static boolean isTranslated(Class<?> k) {
+		ClassLoader l = k.getClassLoader();
+		if (l == null || l == PLATFORM)
+			return false;
+		if (Code.class.isAssignableFrom(k))
+			return true;
+		try {
+			Class.forName(k.getName() + "$$Pico", false, l);
+			return true;
+		} catch (ClassNotFoundException | LinkageError e) {
+			return false;
+		}
+	}
+
+	/** Java 8: the extension loader; later: the platform loader. */
+	private static final ClassLoader PLATFORM = ClassLoader.getSystemClassLoader().getParent();
+
+	/** Does the run() that this class has count its entry? */
+	static boolean counts(Class<?> k) {
+		return COUNTS.get(k);
+	}
+
+	private static final ClassValue<Boolean> COUNTS = new ClassValue<Boolean>() {
+		@Override
+		protected Boolean computeValue(Class<?> k) {
+			try {
+				Class<?> d = k.getMethod("run").getDeclaringClass();
+				return isTranslated(d) && Code.find(d, "run", "()V", 0) != null;
+			} catch (NoSuchMethodException | ClassNotFoundException | LinkageError e) {
+				return false;
+			}
+		}
+	};
+}
