@@ -64,6 +64,29 @@ static void publish_next(struct wheel *w)
 	store_seq_cst(&w->next, next);
 }
 
+static bool slot_empty(const struct wheel_slot *s)
+{
+	for (unsigned i = 0; i < WHEEL_WAYS; i++)
+		if (!list_empty(&s->way[i]))
+			return false;
+	return true;
+}
+
+static void slot_push(struct wheel *w, struct wheel_slot *s, struct list *l)
+{
+	list_push_back(&s->way[w->turn++ % WHEEL_WAYS], l);
+}
+
+/* Another way each time, so that the misses overlap. NULL: all are empty. */
+static struct list *ways_pop(struct list *way, unsigned *turn)
+{
+	struct list *l = NULL;
+
+	for (unsigned i = 0; !l && i < WHEEL_WAYS; i++)
+		l = list_pop_front(&way[(*turn)++ % WHEEL_WAYS]);
+	return l;
+}
+
 static void slot_emptied(struct wheel *w, const struct wheel_slot *s)
 {
 	unsigned i = (unsigned)(s - w->slot), level = i / WHEEL_SLOTS;
@@ -93,7 +116,7 @@ static void file_timer(struct wheel *w, struct timer *t)
 	} else if (t->when < s->min) {
 		s->min = t->when;
 	}
-	list_push_back(&s->timers, &t->link);
+	slot_push(w, s, &t->link);
 }
 
 void wheel_init(struct wheel *w, int64_t now)
@@ -102,11 +125,12 @@ void wheel_init(struct wheel *w, int64_t now)
 	w->count = 0;
 	w->next = TIME_NEVER;
 	w->cur = tick_of(now);
-	w->levels = 0;
+	w->levels = w->turn = 0;
 	for (unsigned i = 0; i < array_size(w->used); i++)
 		w->used[i] = 0;
 	for (unsigned i = 0; i < array_size(w->slot); i++)
-		list_init(&w->slot[i].timers);
+		for (unsigned k = 0; k < WHEEL_WAYS; k++)
+			list_init(&w->slot[i].way[k]);
 }
 
 void wheel_add(struct wheel *w, struct timer *t, int64_t when)
@@ -147,9 +171,14 @@ bool timer_del(struct timer *t)
 		struct list *other = t->link.next;
 
 		list_del(&t->link);
-		if (other->next == other) { /* it was alone: other is the slot's head */
-			slot_emptied(w, container_of(other, struct wheel_slot, timers));
-			publish_next(w);
+		if (other->next == other) { /* it was alone: other is one of its slot's ways */
+			size_t off = (size_t)((char *)other - (char *)w->slot);
+			struct wheel_slot *s = &w->slot[off / sizeof(*s)];
+
+			if (slot_empty(s)) {
+				slot_emptied(w, s);
+				publish_next(w);
+			}
 		}
 		let_go(w, t);
 	}
@@ -195,32 +224,32 @@ static void put_off(struct wheel *w, struct timer *t)
 static unsigned fire_slot(struct wheel *w, struct wheel_slot *s, int64_t now,
 			  struct timer_hit *out, unsigned max)
 {
-	struct list *kept = NULL, *l, later;
+	struct list kept, later, *l = NULL;
 	int64_t min = TIME_NEVER;
-	unsigned n = 0;
+	unsigned n = 0, turn = 0;
 
+	list_init(&kept);
 	list_init(&later);
-	while (n < max && (l = s->timers.next) != &s->timers && l != kept) {
+	while (n < max && (l = ways_pop(s->way, &turn))) {
 		struct timer *t = container_of(l, struct timer, link);
 
-		list_del(l);
 		if (t->when > now) {
-			list_push_back(&s->timers, l);
-			kept = kept ? kept : l;
+			list_push_back(&kept, l);
 			min = MIN(min, t->when);
-			continue;
-		}
-		if (unlikely(t->due > now)) {
+		} else if (unlikely(t->due > now)) {
 			list_push_back(&later, l);
-			continue;
+		} else {
+			out[n++] = (struct timer_hit){ t, t->token };
+			let_go(w, t);
 		}
-		out[n++] = (struct timer_hit){ t, t->token };
-		let_go(w, t);
 	}
-	if (list_empty(&s->timers))
-		slot_emptied(w, s);
-	else if (s->timers.next == kept)
+	if (slot_empty(s)) {
 		s->min = min;
+		if (list_empty(&kept))
+			slot_emptied(w, s);
+	}
+	while ((l = list_pop_front(&kept)))
+		slot_push(w, s, l);
 	while ((l = list_pop_front(&later)))
 		put_off(w, container_of(l, struct timer, link));
 	return n;
@@ -228,14 +257,17 @@ static unsigned fire_slot(struct wheel *w, struct wheel_slot *s, int64_t now,
 
 static void cascade(struct wheel *w, struct wheel_slot *s)
 {
-	struct list all, *l;
+	struct list all[WHEEL_WAYS], *l;
+	unsigned turn = 0;
 
 	/* All levels below are empty, so cur may move to the earliest of this slot. */
 	w->cur = MAX(tick_of(s->min), w->cur);
-	list_init(&all);
-	list_splice_back(&all, &s->timers);
+	for (unsigned i = 0; i < WHEEL_WAYS; i++) {
+		list_init(&all[i]);
+		list_splice_back(&all[i], &s->way[i]);
+	}
 	slot_emptied(w, s);
-	while ((l = list_pop_front(&all)))
+	while ((l = ways_pop(all, &turn)))
 		put_off(w, container_of(l, struct timer, link));
 }
 
@@ -275,6 +307,28 @@ unsigned wheel_expire(struct wheel *w, int64_t now, struct timer_hit *out, unsig
 int64_t wheel_next(const struct wheel *w)
 {
 	return load_seq_cst(&w->next);
+}
+
+int64_t wheel_next_crowd(struct wheel *w, int64_t slack)
+{
+	int64_t until = wheel_next(w);
+	struct wheel_slot *s;
+	uint64_t rest;
+	unsigned level;
+
+	if (until == TIME_NEVER)
+		return until;
+	lock_acquire(&w->lock);
+	s = first_slot(w, &level);
+	/* the slots of level 0 follow each other in time; what lies higher is left alone */
+	for (rest = s && !level ? w->used[0] : 0; rest; rest &= rest - 1) {
+		s = slot_at(w, 0, (unsigned)__builtin_ctzll(rest));
+		if (s->min - w->next > slack)
+			break;
+		until = s->min;
+	}
+	lock_release(&w->lock);
+	return until;
 }
 
 unsigned wheel_count(const struct wheel *w)

@@ -41,7 +41,7 @@ struct timer_hit {
 	uint64_t token;
 };
 
-struct wheel; /* below; 9 KiB */
+struct wheel; /* below; 28 KiB */
 
 void wheel_init(struct wheel *w, int64_t now);
 /* when in the past: due at once; TIME_NEVER: t stays out of the wheel. t is in none. */
@@ -58,6 +58,9 @@ unsigned wheel_expire(struct wheel *w, int64_t now, struct timer_hit *out, unsig
  * there is none. Exact, but for a deleted timer's time that may linger once. Lock-free
  * (seq_cst) read of a cached value: any thread. */
 int64_t wheel_next(const struct wheel *w);
+/* The same for who is about to sleep: where more timers are due within slack of the first,
+ * the last of them. A lone timer is met exactly, a crowd by one sleep. The owner of w. */
+int64_t wheel_next_crowd(struct wheel *w, int64_t slack);
 unsigned wheel_count(const struct wheel *w); /* resting ones, too */
 
 #include "event/timer_impl.h" /* struct wheel */

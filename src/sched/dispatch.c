@@ -18,6 +18,9 @@
  * is to be done about it (post action), and the successor does it as its first act
  * (finish_switch), on its own stack.
  *
+ * A sleep ends when the next timer is due; where a crowd of them is, within SLEEP_SLACK of
+ * the first, one sleep serves them all (a sleep costs more than all that a wake-up does).
+ *
  * Sleeping: set idle, fence, look at everything once more, sleep. Waking: push, fence (the
  * CAS of the push is one), if idle was 1 and we were the one who cleared it, kick. Neither
  * can miss the other.
@@ -36,6 +39,8 @@
 
 #define STEAL_MAX 256u
 #define TIMER_BATCH 64u
+#define SWITCH_LINES 4 /* what a thread touches of its stack when it goes on */
+#define SLEEP_SLACK (32 * NS_PER_US) /* less than the kernel allows itself */
 
 uint32_t monitor_asleep;
 bool switch_fast_tp;
@@ -329,6 +334,28 @@ static void serve_msgs(struct uk_vp *vp)
 	serve_closers(vp);
 }
 
+static struct uk_thread *hit_thread(const struct timer_hit *h)
+{
+	return container_of(h->timer, struct uk_thread, timer);
+}
+
+/* Sleepers are cold: descriptor, stack and its page table entry are fetched for all of a
+ * batch at a time, not one miss after the other. */
+static void warm(const struct timer_hit *hits, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		__builtin_prefetch(hit_thread(&hits[i]), 1);
+		__builtin_prefetch(&hit_thread(&hits[i])->wobj, 1);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		/* racy: perhaps it runs already; then this is a vain hint, no more */
+		char *sp = load_relaxed((char **)&hit_thread(&hits[i])->sp);
+
+		for (unsigned k = 0; k < SWITCH_LINES; k++)
+			__builtin_prefetch(sp + k * CACHE_LINE, 1);
+	}
+}
+
 static unsigned run_timers(struct uk_vp *vp)
 {
 	struct timer_hit hits[TIMER_BATCH];
@@ -338,9 +365,9 @@ static unsigned run_timers(struct uk_vp *vp)
 		return 0;
 	do {
 		n = wheel_expire(&vp->wheel, vp->clock, hits, TIMER_BATCH);
+		warm(hits, n);
 		for (unsigned i = 0; i < n; i++)
-			wait_fire(container_of(hits[i].timer, struct uk_thread, timer),
-				  hits[i].token, WAKE_TIMEOUT);
+			wait_fire(hit_thread(&hits[i]), hits[i].token, WAKE_TIMEOUT);
 		total += n;
 	} while (n == TIMER_BATCH);
 	bump(&vp->count.timer_fires, total);
@@ -434,7 +461,7 @@ static void idle(struct uk_vp *vp)
 		fetch_add_relaxed(&vp->set->nidle, 1);
 	store_seq_cst(&vp->idle, 1);
 	fence_seq_cst(); /* pairs with the CAS in inbox_push, vp_post and runq_push's readers */
-	next = wheel_next(&vp->wheel);
+	next = wheel_next_crowd(&vp->wheel, SLEEP_SLACK);
 	if (next != TIME_NEVER) {
 		timeout = next - sys_now();
 		if (timeout < 0)

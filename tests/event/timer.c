@@ -100,7 +100,8 @@ static void a_million_random_operations_match_the_model(void)
 				timer_arm(&wheel, &timers[k], k, now - 100000 + span());
 				armed[k] = true;
 				resting[k] = false;
-				was_past[k] = timers[k].due <= now;
+				/* or rested from a past time, and is filed there still */
+				was_past[k] = timers[k].when <= now;
 			}
 			break;
 		case 0:
@@ -192,6 +193,38 @@ static void never_is_refused_and_the_past_is_due_at_once(void)
 }
 
 #define MANY 200000
+/* A lone timer is met exactly; of a crowd never a later one than the slack allows, and never
+ * one beyond the last. */
+static void a_crowd_is_met_by_one_sleep_and_a_lone_timer_exactly(void)
+{
+	const int64_t slack = 32 * NS_PER_US;
+	unsigned joined = 0;
+
+	for (unsigned round = 0; round < 20000; round++) {
+		int64_t base = (int64_t)(draw() >> 8), first = TIME_NEVER, last = 0, until;
+		unsigned n = 1 + (unsigned)(draw() % 8);
+		bool is_one = false;
+
+		wheel_init(&wheel, base);
+		CHECK_EQ(wheel_next_crowd(&wheel, slack), TIME_NEVER);
+		for (unsigned i = 0; i < n; i++) {
+			timers[i] = (struct timer){ 0 };
+			wheel_add(&wheel, &timers[i], base + (int64_t)(draw() % 200000));
+			first = MIN(first, timers[i].when);
+			last = MAX(last, timers[i].when);
+		}
+		until = wheel_next_crowd(&wheel, slack);
+		CHECK(until >= first && until <= last && until - first <= slack);
+		for (unsigned i = 0; i < n; i++)
+			is_one |= timers[i].when == until;
+		CHECK(is_one);
+		CHECK(n > 1 || until == first);
+		joined += until > first;
+		CHECK_EQ(wheel_next(&wheel), first);
+	}
+	CHECK(joined > 2000);
+}
+
 static void two_hundred_thousand_in_one_tick_cost_linear_time(void)
 {
 	struct timer *t = calloc(MANY, sizeof(*t));
@@ -330,6 +363,7 @@ int main(void)
 	RUN(next_is_exact_when_nothing_was_deleted);
 	RUN(never_is_refused_and_the_past_is_due_at_once);
 	RUN(a_resting_timer_is_put_off_and_goes_by_itself);
+	RUN(a_crowd_is_met_by_one_sleep_and_a_lone_timer_exactly);
 	RUN(two_hundred_thousand_in_one_tick_cost_linear_time);
 	RUN(parallel_add_and_delete_fires_or_deletes_exactly_once);
 	return 0;
