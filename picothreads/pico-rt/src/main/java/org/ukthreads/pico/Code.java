@@ -1,7 +1,11 @@
 package org.ukthreads.pico;
 
+import java.io.ByteArrayOutputStream;
+import java.io.UnsupportedEncodingException;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.zip.DataFormatException;
+import java.util.zip.Inflater;
 
 /*
  * The companion of one translated class: `Foo$$Pico extends Code`, generated.
@@ -12,7 +16,7 @@ import java.util.Map;
  * Frame, which is what keeps others from entering Foo's methods half-way.
  *
  * The debug tables come as text and are parsed when somebody asks (a dump, a snapshot,
- * the first suspension at a site). Lines, and fields by tab, numbers in base 36:
+ * the first suspension at a site), mostly deflated. Lines, and fields by tab, numbers in base 36:
  *
  *   strings, one by one                                   the pool
  *   (empty line)
@@ -51,7 +55,7 @@ public abstract class Code {
 
 	/** The table for the generated class; parsed once. */
 	protected final Site[] sites() {
-		String[] lines = tables.split("\n", -1);
+		String[] lines = text(tables).split("\n", -1);
 		int k = 0;
 		while (!lines[k].isEmpty())
 			k++;
@@ -77,6 +81,41 @@ public abstract class Code {
 		methods = ms.toArray(new MethodRef[0]);
 		sites = all.toArray(new Site[0]);
 		return sites;
+	}
+
+	/** What the translator deflated begins with a 1: seven bits in each character. */
+	private static String text(String s) {
+		if (s.charAt(0) != 1)
+			return s;
+		byte[] in = new byte[(s.length() - 1) * 7 / 8 + 1];
+		int n = 0;
+		int bits = 0;
+		int have = 0;
+		for (int k = 1; k < s.length(); k++) {
+			bits = bits << 7 | s.charAt(k);
+			have += 7;
+			if (have >= 8) {
+				have -= 8;
+				in[n++] = (byte) (bits >> have);
+			}
+		}
+		Inflater i = new Inflater(true);
+		i.setInput(in);
+		ByteArrayOutputStream out = new ByteArrayOutputStream(4 * n);
+		byte[] buf = new byte[4096];
+		try {
+			while (!i.finished()) {
+				int got = i.inflate(buf);
+				if (got == 0 && i.needsInput())
+					throw new IllegalStateException("tables of sites that end too early");
+				out.write(buf, 0, got);
+			}
+			return out.toString("UTF-8");
+		} catch (DataFormatException | UnsupportedEncodingException e) {
+			throw new IllegalStateException(e);
+		} finally {
+			i.end();
+		}
 	}
 
 	static String str(String[] pool, String index) {

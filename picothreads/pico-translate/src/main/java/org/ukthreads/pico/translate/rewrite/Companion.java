@@ -1,9 +1,11 @@
 package org.ukthreads.pico.translate.rewrite;
 
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.zip.Deflater;
 import org.objectweb.asm.ClassWriter;
 import org.objectweb.asm.Label;
 import org.objectweb.asm.MethodVisitor;
@@ -16,7 +18,7 @@ final class Companion {
 	private static final String CODE = "org/ukthreads/pico/Code";
 	private static final String SITES = "[Lorg/ukthreads/pico/Site;";
 	static final String RESUME_DESC =
-		"(ILorg/ukthreads/pico/Frame;Lorg/ukthreads/pico/Continuation;)Z";
+		"(Lorg/ukthreads/pico/Continuation;ILorg/ukthreads/pico/Frame;)Z";
 
 	private final ClassNode owner;
 	private final Map<String, Integer> pool = new LinkedHashMap<>();
@@ -104,7 +106,7 @@ final class Companion {
 
 	/** The text, in pieces that fit into constants. */
 	private void tables(MethodVisitor m) {
-		String t = String.join("\n", pool.keySet()) + "\n\n" + lines;
+		String t = packed(String.join("\n", pool.keySet()) + "\n\n" + lines);
 		int step = 20_000;
 		m.visitLdcInsn(t.substring(0, Math.min(step, t.length())));
 		for (int k = step; k < t.length(); k += step) {
@@ -114,6 +116,28 @@ final class Companion {
 		}
 	}
 
+	/** Deflated, seven bits to a character (one byte in a class file), where that is less. */
+	private static String packed(String text) {
+		Deflater d = new Deflater(Deflater.BEST_COMPRESSION, true);
+		d.setInput(text.getBytes(StandardCharsets.UTF_8));
+		d.finish();
+		StringBuilder b = new StringBuilder("\1");
+		byte[] buf = new byte[4096];
+		int bits = 0;
+		int have = 0;
+		while (!d.finished()) {
+			int n = d.deflate(buf);
+			for (int k = 0; k < n; k++) {
+				bits = bits << 8 | buf[k] & 255;
+				for (have += 8; have >= 7; have -= 7)
+					b.append((char) (bits >> have - 7 & 127));
+			}
+		}
+		d.end();
+		b.append((char) (bits << 7 - have & 127));
+		return b.length() < text.length() ? b.toString() : text;
+	}
+
 	/*
 	 * The companion is a class file of version 49 (it needs ldc of a class and no more),
 	 * which has no stack-map frames: smaller, and nothing to compute. For an
@@ -121,7 +145,7 @@ final class Companion {
 	 */
 	private void resume(ClassWriter w) {
 		MethodVisitor m = w.visitMethod(Opcodes.ACC_PROTECTED, "resume",
-			"(II" + RESUME_DESC.substring(2), null, null);
+			"(IILorg/ukthreads/pico/Frame;Lorg/ukthreads/pico/Continuation;)Z", null, null);
 		m.visitCode();
 		int n = resumers.size();
 		boolean itf = (owner.access & Opcodes.ACC_INTERFACE) != 0;
@@ -140,9 +164,9 @@ final class Companion {
 				m.visitInsn(Opcodes.IRETURN);
 				continue;
 			}
+			m.visitVarInsn(Opcodes.ALOAD, 4);
 			m.visitVarInsn(Opcodes.ILOAD, 2);
 			m.visitVarInsn(Opcodes.ALOAD, 3);
-			m.visitVarInsn(Opcodes.ALOAD, 4);
 			m.visitMethodInsn(Opcodes.INVOKESTATIC, owner.name, resumers.get(k),
 				RESUME_DESC, itf);
 			m.visitInsn(Opcodes.IRETURN);

@@ -12,6 +12,7 @@ import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.Type;
 import org.objectweb.asm.tree.AbstractInsnNode;
 import org.objectweb.asm.tree.FieldInsnNode;
+import org.objectweb.asm.tree.IincInsnNode;
 import org.objectweb.asm.tree.InsnList;
 import org.objectweb.asm.tree.InsnNode;
 import org.objectweb.asm.tree.IntInsnNode;
@@ -50,15 +51,20 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  *
  * Out of line, one copy of the body, entered at any of its sites:
  *
- *   static boolean pico$foo$0(int pc, Frame f, Continuation t)
+ *   static boolean pico$foo$0(Continuation t, int pc, Frame f)
  *        switch (pc) { P0, P1, ... }
- *   Pk:  live locals from f, stack values; goto Rk
+ *   Pk:  live locals from f, stack values; t.takeI(); goto D
  *        ...
  *   C:   invoke foo                     a new call in the copy: same handler, but it
- *        goto D                         returns false (to the trampoline) in place of
- *   Rk:  t.takeI()                      the throw: no unwinding on repeated suspension
- *   D:   ...                            (Rk is inside the program's own try ranges, so
- *        ireturn => t.ret(int); true    that what foo threw arrives in its handlers)
+ *   D:   ...                            returns false (to the trampoline) in place of
+ *        ireturn => t.ret(int); true    the throw: no unwinding on repeated suspension
+ *
+ * Inside a try range of the program the value is taken there, not in Pk, so that what foo
+ * threw arrives in its handlers:
+ *
+ *   C:   invoke foo; goto D
+ *   Rk:  t.takeI()
+ *   D:   ...
  *
  * What cannot be reached from a resume point is cut out of the copy. One copy per method
  * and not one tail per site: tails share nothing, which made classes 2.3 to 4.3 times as
@@ -147,7 +153,7 @@ final class MethodRewriter {
 			s.index = owner.companion.site(lineOf(s.call), kind(s.call), s.call.owner,
 				s.call.name, s.call.desc, describe(s));
 		List<MethodNode> made = tails ? List.of() : copies(resumer);
-		handlers(m, sites, null, -1);
+		handlers(m, sites, null);
 		pinCalls();
 		if (owner.isEntered(m))
 			m.instructions.insert(pins("entered"));
@@ -172,16 +178,16 @@ final class MethodRewriter {
 			LabelNode at = new LabelNode();
 			java.util.Arrays.fill(to, k, Math.min(k + step, sites.size()), at);
 			l.add(at);
-			l.add(new VarInsnNode(Opcodes.ILOAD, 0));
+			l.add(new VarInsnNode(Opcodes.ALOAD, 0));
+			l.add(new VarInsnNode(Opcodes.ILOAD, 1));
 			l.add(constant(k));
 			l.add(new InsnNode(Opcodes.ISUB));
-			l.add(new VarInsnNode(Opcodes.ALOAD, 1));
 			l.add(new VarInsnNode(Opcodes.ALOAD, 2));
 			l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, owner.node.name, part.name,
 				part.desc, (owner.node.access & Opcodes.ACC_INTERFACE) != 0));
 			l.add(new InsnNode(Opcodes.IRETURN));
 		}
-		choose.instructions.add(new VarInsnNode(Opcodes.ILOAD, 0));
+		choose.instructions.add(new VarInsnNode(Opcodes.ILOAD, 1));
 		choose.instructions.add(new TableSwitchInsnNode(0, to.length - 1, to[0], to));
 		choose.instructions.add(l);
 		choose.maxLocals = 3;
@@ -490,8 +496,7 @@ final class MethodRewriter {
 				if (w == var || two && w + 1 == var)
 					return false;
 			}
-			if (i instanceof org.objectweb.asm.tree.IincInsnNode
-					&& ((org.objectweb.asm.tree.IincInsnNode) i).var == var)
+			if (i instanceof IincInsnNode && ((IincInsnNode) i).var == var)
 				return false;
 		}
 		/* Expressions only jump ahead; who comes back from behind may have stored. */
@@ -626,9 +631,8 @@ final class MethodRewriter {
 
 	/* --- handlers --- */
 
-	/** Adds the capture handlers to a body; fiber < 0: the original, else the copy. */
-	private void handlers(MethodNode to, List<Site> list, Map<LabelNode, LabelNode> map,
-			int fiber) {
+	/** Adds the capture handlers to a body; map null: the original, else the copy. */
+	private void handlers(MethodNode to, List<Site> list, Map<LabelNode, LabelNode> map) {
 		List<TryCatchBlockNode> mine = new ArrayList<>();
 		for (Site s : list) {
 			MethodInsnNode c = map == null ? s.call : copies.get(s);
@@ -641,7 +645,7 @@ final class MethodRewriter {
 			to.instructions.insert(c, end);
 			to.instructions.add(h);
 			push(to.instructions, s);
-			if (fiber < 0) {
+			if (map == null) {
 				to.instructions.add(new InsnNode(Opcodes.ATHROW));
 			} else {
 				to.instructions.add(new InsnNode(Opcodes.POP));
@@ -727,19 +731,40 @@ final class MethodRewriter {
 
 	private final Map<Site, MethodInsnNode> copies = new HashMap<>();
 
+	/*
+	 * Locals of the copy: the continuation is 0 and stays, the method's own follow it. So
+	 * the stack-map frames differ at the end, as the original's do, and stay short.
+	 * The entry and the frame are needed in the prologue alone.
+	 */
+	private static final int T = 1 << 20;
+	private static final int PC = T + 1;
+	private static final int F = T + 2;
+
+	private static void number(MethodNode r, int locals) {
+		for (AbstractInsnNode i : r.instructions)
+			if (i instanceof VarInsnNode)
+				((VarInsnNode) i).var = number(((VarInsnNode) i).var);
+			else if (i instanceof IincInsnNode)
+				((IincInsnNode) i).var = number(((IincInsnNode) i).var);
+		r.maxLocals = Math.max(locals + 1, 3);
+	}
+
+	private static int number(int var) {
+		return var >= T ? var - T : var + 1;
+	}
+
 	/** The copy that is entered at these sites. */
 	private MethodNode copy(String name, List<Site> entries) {
 		MethodNode r = empty(name);
 		copies.clear();
 		for (Site s : sites)
 			s.resume = null;
-		int f = Math.max(m.maxLocals, 3);
-		int t = f + 1;
 		Map<LabelNode, LabelNode> map = new HashMap<>();
 		for (AbstractInsnNode i : m.instructions)
 			if (i instanceof LabelNode)
 				map.put((LabelNode) i, new LabelNode());
-		prologue(r.instructions, entries, f, t);
+		Map<Site, LabelNode> behind = new HashMap<>();
+		prologue(r.instructions, entries, behind);
 		Map<AbstractInsnNode, Site> at = new LinkedHashMap<>();
 		for (Site s : sites)
 			at.put(s.call, s);
@@ -749,7 +774,7 @@ final class MethodRewriter {
 				continue;
 			int op = i.getOpcode();
 			if (op >= Opcodes.IRETURN && op <= Opcodes.RETURN) {
-				ret(r.instructions, op, t);
+				ret(r.instructions, op);
 				continue;
 			}
 			AbstractInsnNode n = i.clone(map);
@@ -758,7 +783,9 @@ final class MethodRewriter {
 			if (s != null) {
 				copies.put(s, (MethodInsnNode) n);
 				if (s.resume != null)
-					resumePoint(r.instructions, s, t);
+					resumePoint(r.instructions, s);
+				if (behind.containsKey(s))
+					r.instructions.add(behind.get(s));
 			} else if (pinned.contains(i)) {
 				pins.add((MethodInsnNode) n);
 			}
@@ -768,46 +795,60 @@ final class MethodRewriter {
 				map.get(b.handler), b.type));
 		Reach.prune(r);
 		copies.values().removeIf(c -> !r.instructions.contains(c));
-		handlers(r, sites, map, t);
+		handlers(r, sites, map);
 		for (MethodInsnNode c : pins)
 			if (r.instructions.contains(c))
 				pinCall(r, c);
-		r.maxLocals = t + 1;
+		number(r, m.maxLocals);
 		r.maxStack = m.maxStack + 4;
 		return r;
 	}
 
-	private void prologue(InsnList l, List<Site> entries, int f, int t) {
-		l.add(new VarInsnNode(Opcodes.ALOAD, 1));
-		l.add(new VarInsnNode(Opcodes.ASTORE, f));
-		l.add(new VarInsnNode(Opcodes.ALOAD, 2));
-		l.add(new VarInsnNode(Opcodes.ASTORE, t));
+	private void prologue(InsnList l, List<Site> entries, Map<Site, LabelNode> behind) {
 		LabelNode[] entry = new LabelNode[entries.size()];
 		for (int k = 0; k < entry.length; k++)
 			entry[k] = new LabelNode();
 		if (entry.length > 1) {
-			l.add(new VarInsnNode(Opcodes.ILOAD, 0));
+			l.add(new VarInsnNode(Opcodes.ILOAD, PC));
 			l.add(new TableSwitchInsnNode(0, entry.length - 1, entry[0], entry));
 		}
 		for (int k = 0; k < entry.length; k++) {
 			Site s = entries.get(k);
 			l.add(entry[k]);
-			restore(l, s, f);
+			restore(l, s);
 			for (AbstractInsnNode b : s.below)
 				l.add(b.clone(new HashMap<>()));
-			s.resume = new LabelNode();
-			l.add(new JumpInsnNode(Opcodes.GOTO, s.resume));
+			LabelNode to = new LabelNode();
+			if (isCovered(s.call)) {
+				s.resume = to;
+			} else {
+				take(l, s);
+				behind.put(s, to);
+			}
+			l.add(new JumpInsnNode(Opcodes.GOTO, to));
 		}
 	}
 
-	private void restore(InsnList l, Site s, int f) {
+	/** Is the call inside a try range of the program? */
+	private boolean isCovered(AbstractInsnNode call) {
+		int k = m.instructions.indexOf(call);
+		for (TryCatchBlockNode b : m.tryCatchBlocks)
+			if (m.instructions.indexOf(b.start) <= k && k < m.instructions.indexOf(b.end))
+				return true;
+		return false;
+	}
+
+	private static void restore(InsnList l, Site s) {
+		if (!s.saved.isEmpty())
+			unpack(l, s);
 		for (int v : s.nulls) {
 			l.add(new InsnNode(Opcodes.ACONST_NULL));
 			l.add(new VarInsnNode(Opcodes.ASTORE, v));
 		}
-		if (s.saved.isEmpty())
-			return;
-		l.add(new VarInsnNode(Opcodes.ALOAD, f));
+	}
+
+	private static void unpack(InsnList l, Site s) {
+		l.add(new VarInsnNode(Opcodes.ALOAD, F));
 		l.add(new TypeInsnNode(Opcodes.CHECKCAST, s.shape.className()));
 		int left = s.saved.size();
 		for (Saved v : s.saved) {
@@ -848,11 +889,17 @@ final class MethodRewriter {
 			: v.bank == 'j' ? Opcodes.LALOAD : Opcodes.AALOAD));
 	}
 
-	private void resumePoint(InsnList l, Site s, int t) {
+	private static void resumePoint(InsnList l, Site s) {
 		LabelNode d = new LabelNode();
 		l.add(new JumpInsnNode(Opcodes.GOTO, d));
 		l.add(s.resume);
-		l.add(new VarInsnNode(Opcodes.ALOAD, t));
+		take(l, s);
+		l.add(d);
+	}
+
+	/** What the call returned, or throws what it threw. */
+	private static void take(InsnList l, Site s) {
+		l.add(new VarInsnNode(Opcodes.ALOAD, T));
 		Type r = Type.getReturnType(s.call.desc);
 		String k;
 		String desc;
@@ -867,10 +914,9 @@ final class MethodRewriter {
 		l.add(new MethodInsnNode(Opcodes.INVOKEVIRTUAL, CONT, "take" + k, "()" + desc, false));
 		if (k.equals("A") && !r.getInternalName().equals("java/lang/Object"))
 			l.add(new TypeInsnNode(Opcodes.CHECKCAST, r.getInternalName()));
-		l.add(d);
 	}
 
-	private static void ret(InsnList l, int op, int t) {
+	private static void ret(InsnList l, int op) {
 		String d;
 		switch (op) {
 		case Opcodes.IRETURN: d = "I"; break;
@@ -880,7 +926,7 @@ final class MethodRewriter {
 		case Opcodes.ARETURN: d = "Ljava/lang/Object;"; break;
 		default: d = ""; break;
 		}
-		l.add(new VarInsnNode(Opcodes.ALOAD, t));
+		l.add(new VarInsnNode(Opcodes.ALOAD, T));
 		l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, CONT, "ret",
 			"(" + d + "L" + CONT + ";)Z", false));
 		l.add(new InsnNode(Opcodes.IRETURN));
