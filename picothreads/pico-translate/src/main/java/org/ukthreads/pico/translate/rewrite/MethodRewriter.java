@@ -447,6 +447,8 @@ final class MethodRewriter {
 
 	/** A new instruction that pushes the value again at c; null: it must be spilled. */
 	private AbstractInsnNode reload(BasicValue v, AbstractInsnNode c) {
+		if (v.getType() != null && isNull(v.getType()))
+			return new InsnNode(Opcodes.ACONST_NULL);
 		if (!(v instanceof Types.Pushed))
 			return null;
 		AbstractInsnNode from = ((Types.Pushed) v).from;
@@ -482,6 +484,7 @@ final class MethodRewriter {
 	/** From the load to the call: no store to the local, only jumps ahead. */
 	private boolean straight(VarInsnNode from, AbstractInsnNode c) {
 		int var = from.var;
+		boolean wide = from.getOpcode() == Opcodes.LLOAD || from.getOpcode() == Opcodes.DLOAD;
 		int a = m.instructions.indexOf(from);
 		int b = m.instructions.indexOf(c);
 		if (b < a)
@@ -493,7 +496,7 @@ final class MethodRewriter {
 				int w = ((VarInsnNode) i).var;
 				boolean two = i.getOpcode() == Opcodes.LSTORE
 					|| i.getOpcode() == Opcodes.DSTORE;
-				if (w == var || two && w + 1 == var)
+				if (w == var || two && w + 1 == var || wide && w == var + 1)
 					return false;
 			}
 			if (i instanceof IincInsnNode && ((IincInsnNode) i).var == var)

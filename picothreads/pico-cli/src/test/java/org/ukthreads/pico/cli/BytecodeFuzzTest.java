@@ -1,0 +1,46 @@
+package org.ukthreads.pico.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Random class files, translated with suspension at random method entries, print what the
+ * originals print. -Dpico.fuzz=N of them, from -Dpico.fuzz.seed; a failure names its seed
+ * and keeps the class file under -Dpico.fuzz.keep.
+ */
+final class BytecodeFuzzTest {
+	@Test
+	void random_class_files_print_the_same(@TempDir Path dir) throws Exception {
+		int n = 2 * Integer.getInteger("pico.fuzz", 60);
+		long first = Long.getLong("pico.fuzz.seed", 1);
+		System.out.println("bytecode fuzz: seeds " + first + " to " + (first + n - 1));
+		for (long seed = first; seed < first + n; seed++) {
+			Path at = dir.resolve("b" + seed);
+			Files.createDirectories(at);
+			try {
+				one(at, seed);
+			} catch (Throwable e) {
+				String keep = System.getProperty("pico.fuzz.keep");
+				if (keep != null)
+					Files.copy(at.resolve("Bytes" + seed + ".class"),
+						Path.of(keep, "Bytes" + seed + ".class"),
+						java.nio.file.StandardCopyOption.REPLACE_EXISTING);
+				throw new AssertionError("seed " + seed + ": " + e, e);
+			}
+		}
+	}
+
+	private static void one(Path dir, long seed) throws Exception {
+		String name = "Bytes" + seed;
+		Files.write(dir.resolve(name + ".class"), new Bytecodes(seed, name).make());
+		String want = Harness.plain(dir, name);
+		assertNotEquals("", want);
+		for (int chaos : new int[] {1, 3, 50})
+			assertEquals(want, Harness.pico(dir, name, chaos, seed), "chaos " + chaos);
+	}
+}
