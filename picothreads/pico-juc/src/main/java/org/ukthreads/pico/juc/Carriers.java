@@ -17,12 +17,15 @@ import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
+import org.ukthreads.pico.Pico;
 
 /*
  * JDK methods that call back, in plain Java, for calls whose function may suspend (the
  * rules are the `carry` lines; a call whose function never suspends keeps the JDK's
- * method). What is not here pins.
+ * method). What is not here pins. @Pico: the collections and iterators may be the
+ * program's, and suspend as well.
  */
+@Pico
 public final class Carriers {
 	/** Stand in for the bin lock of a ConcurrentMap: one computation of a key at a time. */
 	private static final KeyLock[] KEYS = new KeyLock[64];

@@ -107,6 +107,11 @@ public final class CallGraph {
 		boolean all = annotated(c.visibleAnnotations, c.invisibleAnnotations, PICO)
 			|| conservative.contains(packageOf(c.name));
 		boolean none = annotated(c.visibleAnnotations, c.invisibleAnnotations, NEVER);
+		if (annotated(c.visibleAnnotations, c.invisibleAnnotations, PICO))
+			for (MethodNode m : c.methods)
+				for (AbstractInsnNode i : m.instructions)
+					if (isOpen(i))
+						open.add((MethodInsnNode) i);
 		for (MethodNode m : c.methods) {
 			Node n = addMethod(c, m);
 			n.never = none || annotated(m.visibleAnnotations, m.invisibleAnnotations, NEVER);
@@ -114,6 +119,20 @@ public final class CallGraph {
 					|| annotated(m.visibleAnnotations, m.invisibleAnnotations, PICO)))
 				mark(n, "@Pico");
 		}
+	}
+
+	/** Calls that may suspend whatever the analysis says: made by classes that are @Pico. */
+	private final Set<MethodInsnNode> open =
+		java.util.Collections.newSetFromMap(new java.util.IdentityHashMap<>());
+
+	/** A call of an outside method that a class of some program may override. */
+	private boolean isOpen(AbstractInsnNode i) {
+		if (i.getOpcode() != Opcodes.INVOKEINTERFACE && i.getOpcode() != Opcodes.INVOKEVIRTUAL)
+			return false;
+		MethodInsnNode m = (MethodInsnNode) i;
+		ClassInfo c = m.owner.startsWith("[") ? null : hierarchy.get(m.owner);
+		return c != null && c.kind == ClassInfo.Kind.FOREIGN
+			&& (c.access & Opcodes.ACC_FINAL) == 0 && !m.owner.equals("java/lang/Object");
 	}
 
 	/** A method with its calls; those that suspend already are not seen before run(). */
@@ -217,6 +236,8 @@ public final class CallGraph {
 
 	/** May this call, which the program makes, end in a suspension? */
 	public boolean suspends(MethodInsnNode call) {
+		if (open.contains(call))
+			return true;
 		if (call.owner.startsWith("["))
 			return false;
 		String key = call.name + call.desc;
