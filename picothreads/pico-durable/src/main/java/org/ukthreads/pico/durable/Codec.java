@@ -16,6 +16,9 @@ public final class Codec {
 	private final Map<Object, String> names =
 		Collections.synchronizedMap(new IdentityHashMap<>());
 	private final Map<String, Object> objects = Collections.synchronizedMap(new HashMap<>());
+	/** Some are strings or boxes, which are not looked up otherwise. */
+	private volatile boolean values;
+	private volatile boolean anyClass;
 
 	public Codec(ClassLoader loader, Filter filter) {
 		this.loader = loader;
@@ -26,7 +29,24 @@ public final class Codec {
 	public Codec external(String name, Object o) {
 		names.put(o, name);
 		objects.put(name, o);
+		if (o instanceof String || o instanceof Number || o instanceof Boolean
+				|| o instanceof Character)
+			values = true;
 		return this;
+	}
+
+	/** Saves objects of the program's classes that are not Serializable by their fields. */
+	public Codec anyClass() {
+		anyClass = true;
+		return this;
+	}
+
+	Shape shape(Class<?> c) {
+		return anyClass ? Shape.ofAny(c) : Shape.of(c);
+	}
+
+	boolean namesValues() {
+		return values;
 	}
 
 	String nameOf(Object o) {

@@ -248,7 +248,7 @@ final class Decoder implements Freezer.In {
 		Type t = new Type();
 		types.add(t);
 		Class<?> c = allowed(name());
-		t.shape = Shape.of(c);
+		t.shape = codec.shape(c);
 		if (Shape.isLambda(c) && Freezer.lambdaHash(c) != in.bits())
 			throw new DurableException("the code of the lambda " + c.getName()
 				+ " has changed");

@@ -59,6 +59,12 @@ final class Encoder implements Freezer.Out {
 		KNOWN.put(java.util.TreeMap.class, TREE_MAP);
 	}
 
+	/** Written in a way of its own, whatever it says of itself. */
+	static boolean isKnown(Class<?> c) {
+		return KNOWN.containsKey(c) || c == Object.class || c == Class.class
+			|| c == Method.class || Iterators.isClass(c);
+	}
+
 	private final Codec codec;
 	/** The thread that is saved: its own java.lang.Thread is a reference to itself. */
 	private final DurableThread self;
@@ -154,7 +160,9 @@ final class Encoder implements Freezer.Out {
 
 	private void write(Object o) throws IOException, ReflectiveOperationException {
 		Class<?> c = o.getClass();
-		if (c == String.class) {
+		if (codec.namesValues() && codec.nameOf(o) != null) {
+			other(o, c);
+		} else if (c == String.class) {
 			heads.put(STRING);
 			heads.text((String) o);
 		} else if (c == Integer.class) {
@@ -211,7 +219,7 @@ final class Encoder implements Freezer.Out {
 			heads.unsigned(handle(Iterators.list(o)));
 			heads.unsigned(Iterators.place(o));
 		} else {
-			shaped(o, Shape.of(c));
+			shaped(o, codec.shape(c));
 		}
 	}
 
@@ -354,7 +362,7 @@ final class Encoder implements Freezer.Out {
 			return true;
 		if (c.isArray() || o instanceof String || o instanceof Number || o instanceof Class)
 			return false;
-		Shape.How h = Shape.of(c).how;
+		Shape.How h = codec.shape(c).how;
 		return h == Shape.How.FIELDS || h == Shape.How.RECORD || h == Shape.How.REFUSED;
 	}
 

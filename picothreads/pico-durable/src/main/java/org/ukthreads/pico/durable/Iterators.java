@@ -36,7 +36,11 @@ final class Iterators {
 	private Iterators() {}
 
 	static boolean is(Object o) {
-		return o instanceof Iterator && KNOWN.containsKey(o.getClass().getName());
+		return o instanceof Iterator && isClass(o.getClass());
+	}
+
+	static boolean isClass(Class<?> c) {
+		return KNOWN.containsKey(c.getName());
 	}
 
 	static Object list(Object it) throws ReflectiveOperationException {

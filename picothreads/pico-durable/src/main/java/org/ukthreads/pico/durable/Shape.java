@@ -49,12 +49,44 @@ final class Shape {
 		return OF.get(c);
 	}
 
+	/** All fields of the program's classes that are not Serializable. */
+	private static final ClassValue<Shape> PLAIN = new ClassValue<Shape>() {
+		@Override
+		protected Shape computeValue(Class<?> c) {
+			try {
+				return new Shape(c, How.FIELDS);
+			} catch (ReflectiveOperationException e) {
+				throw new IllegalStateException(c.getName(), e);
+			}
+		}
+	};
+
+	static Shape ofAny(Class<?> c) {
+		Shape s = of(c);
+		return s.how == How.REFUSED && isOfProgram(c) ? PLAIN.get(c) : s;
+	}
+
+	/** No part of an object of this class is the JDK's or the JVM's making. */
+	private static boolean isOfProgram(Class<?> c) {
+		if (c.getName().indexOf('/') >= 0 || java.lang.reflect.Proxy.isProxyClass(c))
+			return false;
+		for (Class<?> k = c; k != Object.class && k != null; k = k.getSuperclass())
+			if (isJdk(k))
+				return false;
+		return true;
+	}
+
 	private Shape(Class<?> c) throws ReflectiveOperationException {
+		this(c, how(c));
+	}
+
+	private Shape(Class<?> c, How how) throws ReflectiveOperationException {
 		type = c;
-		how = how(c);
+		this.how = how;
 		List<Field> fs = new ArrayList<>();
 		if (how == How.FIELDS)
-			collect(c, fs);
+			collect(c, fs, Serializable.class.isAssignableFrom(c) ? Modifier.STATIC
+				| Modifier.TRANSIENT : Modifier.STATIC);
 		else if (how == How.RECORD)
 			for (Field f : c.getDeclaredFields())
 				if (!Modifier.isStatic(f.getModifiers()))
@@ -116,14 +148,14 @@ final class Shape {
 		}
 	}
 
-	private static void collect(Class<?> c, List<Field> to) {
+	private static void collect(Class<?> c, List<Field> to, int without) {
 		if (c == Object.class)
 			return;
-		collect(c.getSuperclass(), to);
+		collect(c.getSuperclass(), to, without);
 		Field[] fs = c.getDeclaredFields();
 		java.util.Arrays.sort(fs, java.util.Comparator.comparing(Field::getName));
 		for (Field f : fs)
-			if ((f.getModifiers() & (Modifier.STATIC | Modifier.TRANSIENT)) == 0)
+			if ((f.getModifiers() & without) == 0)
 				to.add(f);
 	}
 

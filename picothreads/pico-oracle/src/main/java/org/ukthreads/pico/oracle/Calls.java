@@ -5,6 +5,7 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 import org.ukthreads.pico.Chaos;
 import org.ukthreads.pico.Dump;
 import org.ukthreads.pico.Fiber;
@@ -27,18 +28,31 @@ public final class Calls {
 	private static volatile int every;
 	private static volatile long seed;
 	private static Constructor<?> call;
+	private static volatile Reload reload;
+	/** What the call that runs was given. */
+	private static volatile Object[] given;
 
 	private Calls() {}
 
-	/** Before the first test. every 0: no chaos. */
-	static void prepare(ClassLoader loader, boolean translated, int oneIn, long withSeed)
-			throws ReflectiveOperationException {
+	/** Before the first test. every 0: no chaos; r null: stops keep their frames. */
+	static void prepare(ClassLoader loader, boolean translated, int oneIn, long withSeed,
+			Reload r) throws ReflectiveOperationException {
+		reload = r;
 		call = loader.loadClass("org.ukthreads.oracle.Call").getConstructor(Method.class,
 			Object.class, Object[].class, Result.class);
 		pico = translated;
 		every = oneIn;
 		seed = withSeed;
 		tests = loader;
+	}
+
+	/** What JUnit, who waits, holds of the program. */
+	static void outside(Consumer<Object> to) {
+		Object[] g = given;
+		if (g != null)
+			for (Object o : g)
+				if (o != null)
+					to.accept(o);
 	}
 
 	public static long made() {
@@ -76,6 +90,9 @@ public final class Calls {
 			throw new IllegalStateException(e);
 		}
 		MADE.incrementAndGet();
+		given = new Object[] {task, on, args, r};
+		if (reload != null)
+			reload.begin();
 		/* Reproducible test by test: the seed depends on the method, not on what ran before. */
 		if (every > 0)
 			Chaos.set(every, seed * 31 + m.toGenericString().hashCode() | 1);
@@ -100,6 +117,9 @@ public final class Calls {
 				throw new InvocationTargetException(new AssertionError("hangs: " + m));
 			}
 		}
+		/* JUnit would give up altogether. */
+		if (r.thrown instanceof OutOfMemoryError)
+			throw new InvocationTargetException(new AssertionError(r.thrown.toString()));
 		if (r.thrown != null)
 			throw new InvocationTargetException(r.thrown);
 		return r.value;

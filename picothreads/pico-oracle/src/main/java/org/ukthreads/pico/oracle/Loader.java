@@ -2,11 +2,15 @@ package org.ukthreads.pico.oracle;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.security.CodeSource;
 import java.security.ProtectionDomain;
 import java.security.cert.Certificate;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassVisitor;
 import org.objectweb.asm.ClassWriter;
@@ -35,8 +39,47 @@ final class Loader extends URLClassLoader {
 		}
 	}
 
+	private final Set<Class<?>> classes = ConcurrentHashMap.newKeySet();
+	private final Map<String, String> literals = new ConcurrentHashMap<>();
+
+	/** All that it has defined. */
+	Set<Class<?>> classes() {
+		return classes;
+	}
+
+	/** The strings in the constants of its classes: to the one object that each is. */
+	Map<String, String> literals() {
+		return literals;
+	}
+
 	@Override
 	protected Class<?> findClass(String name) throws ClassNotFoundException {
+		Class<?> c = find(name);
+		if (classes.add(c))
+			findLiterals(name);
+		return c;
+	}
+
+	private void findLiterals(String name) {
+		try (InputStream in = getResourceAsStream(name.replace('.', '/') + ".class")) {
+			if (in == null)
+				return;
+			ClassReader r = new ClassReader(in);
+			char[] buffer = new char[r.getMaxStringLength()];
+			for (int k = 1; k < r.getItemCount(); k++)
+				if (r.getItem(k) > 0 && r.readByte(r.getItem(k) - 1) == STRING) {
+					String s = r.readUTF8(r.getItem(k), buffer).intern();
+					literals.put(s, s);
+				}
+		} catch (IOException e) {
+			throw new UncheckedIOException(e);
+		}
+	}
+
+	/** The tag of a string in a constant pool. */
+	private static final int STRING = 8;
+
+	private Class<?> find(String name) throws ClassNotFoundException {
 		boolean own = name.startsWith(OWN);
 		if (!own && !name.startsWith("org.junit.") && !name.startsWith("junit."))
 			return super.findClass(name);

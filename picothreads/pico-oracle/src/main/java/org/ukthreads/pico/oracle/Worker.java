@@ -11,11 +11,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BiConsumer;
 import org.ukthreads.pico.Chaos;
+import org.ukthreads.pico.Clock;
+import org.ukthreads.pico.PicoRuntime;
 import org.ukthreads.pico.Pins;
 
 /**
  * The JVM that runs one library's tests in one mode:
- * <code>Worker plain|pico EVERY SEED OUT WHAT PATH...</code>. WHAT is a file of class names
+ * <code>Worker plain|pico|reload EVERY SEED OUT WHAT PATH...</code>. WHAT is a file of class names
  * and ids of tests; PATH begins with the folder of the program. OUT gets a line per test,
  * "id TAB outcome" (line ends and tabs as \n, \t), and at the end the counts.
  */
@@ -28,9 +30,12 @@ public final class Worker {
 			path.add(Paths.get(a[k]).toUri().toURL());
 		Loader loader = new Loader(path.toArray(new URL[0]));
 		Thread.currentThread().setContextClassLoader(loader);
-		boolean pico = a[0].equals("pico");
+		boolean pico = !a[0].equals("plain");
+		Reload reload = a[0].equals("reload") ? new Reload(loader) : null;
+		if (reload != null)
+			PicoRuntime.install(new PicoRuntime("pico", 1, reload, Clock.REAL));
 		int every = Integer.parseInt(a[1]);
-		Calls.prepare(loader, pico, every, Long.parseLong(a[2]));
+		Calls.prepare(loader, pico, every, Long.parseLong(a[2]), reload);
 		try (BufferedWriter out = Files.newBufferedWriter(Paths.get(a[3]))) {
 			List<Object> what = new ArrayList<>();
 			for (String s : Files.readAllLines(Path.of(a[4]))) {
@@ -53,6 +58,10 @@ public final class Worker {
 			line(out, "#calls", "" + Calls.made());
 			line(out, "#suspensions", "" + Chaos.suspensions());
 			line(out, "#pinned", "" + Pins.blocked());
+			if (reload != null) {
+				reload.counts().forEach((k, n) -> line(out, "#" + k, "" + n));
+				reload.named().forEach((k, n) -> line(out, "#stays: " + k, "" + n));
+			}
 			line(out, "#lost", "" + Pins.lostFrames());
 		}
 		System.exit(0);

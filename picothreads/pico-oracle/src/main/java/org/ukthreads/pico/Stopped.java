@@ -1,0 +1,56 @@
+package org.ukthreads.pico;
+
+import java.util.List;
+
+/** The oracle's door to the frames of a fiber that does not run. */
+public final class Stopped {
+	private Stopped() {}
+
+	/** Has it begun, and not ended? */
+	public static boolean hasFrames(Fiber f) {
+		return f.top != null;
+	}
+
+	public static int depth(Fiber f) {
+		int n = 0;
+		for (Frame x = f.top; x != null; x = x.next)
+			n++;
+		return n;
+	}
+
+	/** Its frames as a continuation of its own, for a codec. */
+	public static Continuation frames(Fiber f) {
+		Continuation k = new Continuation(null);
+		k.adopt(f.top);
+		return k;
+	}
+
+	/** Goes on with the frames of k. */
+	public static void replace(Fiber f, Continuation k) {
+		f.top = k.top;
+	}
+
+	/** All references in its frames. */
+	public static void refs(Fiber f, List<Object> to) {
+		for (Frame x = f.top; x != null; x = x.next)
+			for (int k = 0; k < x.refs(); k++)
+				if (x.getA(k) != null)
+					to.add(x.getA(k));
+	}
+
+	/** What runs while the fiber seems to have no frames, so that a walk does not see them. */
+	public static void without(Fiber f, Runnable r) {
+		Frame top = f.top;
+		f.top = null;
+		try {
+			r.run();
+		} finally {
+			f.top = top;
+		}
+	}
+
+	/** Objects whose monitors it holds (and counts). */
+	public static List<Object> held(Fiber f) {
+		return Monitors.heldBy(f);
+	}
+}

@@ -1,0 +1,191 @@
+package org.ukthreads.pico.durable;
+
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.lang.reflect.Field;
+import java.lang.reflect.Modifier;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+
+/*
+ * References between objects as the JVM sees them: every field, static ones too, without
+ * running or initialising anything. The worker's JVM exports jdk.internal.misc for it
+ * (sun.misc.Unsafe knows no fields of records and hidden classes).
+ */
+final class Heap {
+	private static final MethodHandle GET;
+	private static final MethodHandle OFFSET;
+	private static final MethodHandle STATIC_BASE;
+	private static final MethodHandle STATIC_OFFSET;
+	private static final MethodHandle LONG;
+
+	static {
+		try {
+			Class<?> u = Class.forName("jdk.internal.misc.Unsafe");
+			MethodHandles.Lookup l = MethodHandles.lookup();
+			Object the = u.getMethod("getUnsafe").invoke(null);
+			MethodType ref = MethodType.methodType(Object.class, Object.class, long.class);
+			GET = l.findVirtual(u, "getReference", ref).bindTo(the);
+			LONG = l.findVirtual(u, "getLong", ref.changeReturnType(long.class)).bindTo(the);
+			MethodType of = MethodType.methodType(long.class, Field.class);
+			OFFSET = l.findVirtual(u, "objectFieldOffset", of).bindTo(the);
+			STATIC_OFFSET = l.findVirtual(u, "staticFieldOffset", of).bindTo(the);
+			STATIC_BASE = l.findVirtual(u, "staticFieldBase",
+				MethodType.methodType(Object.class, Field.class)).bindTo(the);
+		} catch (ReflectiveOperationException e) {
+			throw new ExceptionInInitializerError(e);
+		}
+	}
+
+	private Heap() {}
+
+	/** Where the references of a class's objects are. */
+	private static final class Layout {
+		final long[] refs;
+		/** Fields that Java's serial form leaves out; all of eight bytes or less. */
+		final List<Field> transients = new ArrayList<>();
+
+		Layout(Class<?> c) {
+			List<Long> l = new ArrayList<>();
+			for (Class<?> k = c; k != null; k = k.getSuperclass())
+				for (Field f : k.getDeclaredFields()) {
+					if (Modifier.isStatic(f.getModifiers()))
+						continue;
+					if (Modifier.isTransient(f.getModifiers()))
+						transients.add(f);
+					if (!f.getType().isPrimitive())
+						l.add(offset(OFFSET, f));
+				}
+			refs = l.stream().mapToLong(Long::longValue).toArray();
+		}
+	}
+
+	private static final ClassValue<Layout> LAYOUTS = new ClassValue<>() {
+		@Override
+		protected Layout computeValue(Class<?> c) {
+			return new Layout(c);
+		}
+	};
+
+	private static long offset(MethodHandle h, Field f) {
+		try {
+			return (long) h.invokeExact(f);
+		} catch (Throwable e) {
+			throw new IllegalStateException(f.toString(), e);
+		}
+	}
+
+	private static Object get(Object base, long offset) {
+		try {
+			return (Object) GET.invokeExact(base, offset);
+		} catch (Throwable e) {
+			throw new IllegalStateException(e);
+		}
+	}
+
+	/** What o refers to. */
+	static void refs(Object o, Consumer<Object> to) {
+		Class<?> c = o.getClass();
+		if (c.isArray()) {
+			if (!c.getComponentType().isPrimitive())
+				for (Object x : (Object[]) o)
+					if (x != null)
+						to.accept(x);
+			return;
+		}
+		for (long at : LAYOUTS.get(c).refs) {
+			Object x = get(o, at);
+			if (x != null)
+				to.accept(x);
+		}
+	}
+
+	/** Is a transient field of o set? */
+	static boolean hasTransients(Object o) {
+		for (Field f : LAYOUTS.get(o.getClass()).transients) {
+			long at = offset(OFFSET, f);
+			Class<?> t = f.getType();
+			if (!t.isPrimitive() ? get(o, at) != null : bits(o, at, t) != 0)
+				return true;
+		}
+		return false;
+	}
+
+	private static long bits(Object o, long at, Class<?> t) {
+		int size = t == long.class || t == double.class ? 8 : t == int.class
+			|| t == float.class ? 4 : t == short.class || t == char.class ? 2 : 1;
+		long whole = at & ~7;
+		try {
+			long v = (long) LONG.invokeExact(o, whole) >>> 8 * (at - whole);
+			return size == 8 ? v : v & (1L << 8 * size) - 1;
+		} catch (Throwable e) {
+			throw new IllegalStateException(e);
+		}
+	}
+
+	/** What the static fields of c refer to; nothing before it is initialised. */
+	static void statics(Class<?> c, Consumer<Object> to) {
+		Field[] fs;
+		try {
+			fs = c.getDeclaredFields();
+		} catch (LinkageError e) {
+			return;
+		}
+		for (Field f : fs) {
+			if (!Modifier.isStatic(f.getModifiers()) || f.getType().isPrimitive())
+				continue;
+			Object base;
+			try {
+				base = (Object) STATIC_BASE.invokeExact(f);
+			} catch (Throwable e) {
+				throw new IllegalStateException(f.toString(), e);
+			}
+			Object x = get(base, offset(STATIC_OFFSET, f));
+			if (x != null)
+				to.accept(x);
+		}
+	}
+
+	/** A set of objects by identity: open addressing. */
+	static final class Marks {
+		private Object[] table = new Object[1 << 12];
+		private int size;
+
+		boolean add(Object o) {
+			if (2 * size >= table.length)
+				grow();
+			int k = slot(table, o);
+			if (table[k] == o)
+				return false;
+			table[k] = o;
+			size++;
+			return true;
+		}
+
+		boolean has(Object o) {
+			return table[slot(table, o)] == o;
+		}
+
+		int size() {
+			return size;
+		}
+
+		private static int slot(Object[] t, Object o) {
+			int h = System.identityHashCode(o) * 0x9E3779B9;
+			int k = (h ^ h >>> 15) & t.length - 1;
+			while (t[k] != null && t[k] != o)
+				k = k + 1 & t.length - 1;
+			return k;
+		}
+
+		private void grow() {
+			Object[] t = new Object[table.length * 4];
+			for (Object o : table)
+				if (o != null)
+					t[slot(t, o)] = o;
+			table = t;
+		}
+	}
+}
