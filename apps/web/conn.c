@@ -29,13 +29,6 @@ struct counters counters[SHARDS];
 
 static _Atomic(uint64_t) last_id;
 
-static void tell(struct conn *c)
-{
-	if (c->s.sent != c->told)
-		COUNT(c->id, bytes_sent, c->s.sent - c->told);
-	c->told = c->s.sent;
-}
-
 /* Wait for bytes: count, 0 = the connection ends here, in good order or not. */
 static ssize_t wait_bytes(struct conn *c, bool started)
 {
@@ -45,7 +38,6 @@ static ssize_t wait_bytes(struct conn *c, bool started)
 
 	if (stream_flush(s, false) < 0)
 		return 0;
-	tell(c);
 	if (fresh) {
 		bool first = atomic_load_explicit(&c->requests, memory_order_relaxed) == 0;
 
@@ -151,11 +143,11 @@ void *conn_main(void *arg)
 	atomic_init(&c.requests, 0);
 	c.since = uk_now();
 	c.linger = false;
-	c.told = 0;
 	c.peer = t->peer;
 	stream_init(&c.s, t->fd);
 	free(t);
 	request_init(&c.r);
+	uk_recv_ahead(c.s.fd);
 	conns_add(&c);
 	COUNT(c.id, accepted, 1);
 
@@ -172,7 +164,6 @@ void *conn_main(void *arg)
 	stream_free(&c.s);
 	uk_close(c.s.fd);
 	COUNT(c.id, closed, 1);
-	tell(&c);
 	tls_thread_end();
 	conns_leave();
 	return NULL;

@@ -17,6 +17,7 @@
 static uk_mutex lock = UK_MUTEX_INIT;
 static uk_cond changed = UK_COND_INIT;
 static struct conn *head;  /* under lock */
+static struct tally dead;  /* under lock: sums of those that have ended */
 static unsigned places;    /* under lock: reserved or alive */
 static unsigned linked;    /* under lock */
 static bool waited;        /* under lock: somebody waits on changed */
@@ -71,10 +72,28 @@ void conns_add(struct conn *c)
 	uk_mutex_unlock(&lock);
 }
 
+static void add_tally(struct tally *sum, const struct tally *t)
+{
+	TALLY(sum, r2xx, atomic_load_explicit(&t->r2xx, memory_order_relaxed));
+	TALLY(sum, cache_hits, atomic_load_explicit(&t->cache_hits, memory_order_relaxed));
+	TALLY(sum, bytes_sent, atomic_load_explicit(&t->bytes_sent, memory_order_relaxed));
+}
+
+void conns_tally(struct tally *sum)
+{
+	uk_mutex_lock(&lock);
+	add_tally(sum, &dead);
+	for (struct conn *c = head; c; c = c->next)
+		add_tally(sum, &c->s.tally);
+	uk_mutex_unlock(&lock);
+}
+
+/* Its last bytes are sent, or never will be. */
 void conns_remove(struct conn *c)
 {
 	uk_thread_set_deadline(UK_FOREVER);
 	uk_mutex_lock(&lock);
+	add_tally(&dead, &c->s.tally);
 	if (c->prev)
 		c->prev->next = c->next;
 	else

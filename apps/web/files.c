@@ -322,17 +322,17 @@ static int slow(const char *path, uint32_t n, uint32_t hash, int64_t now, struct
 	return rc;
 }
 
-int file_get(const char *path, uint32_t n, uint32_t hash, int64_t now, unsigned shard,
+int file_get(const char *path, uint32_t n, uint32_t hash, int64_t now, struct conn *c,
 	     struct file **out)
 {
 	struct file *f = cfg.cache_files ? lookup(path, n, hash) : NULL;
 	int64_t seen;
 
 	if (!f) {
-		COUNT(shard, cache_misses, 1);
+		COUNT(c->id, cache_misses, 1);
 		return slow(path, n, hash, now, NULL, out);
 	}
-	COUNT(shard, cache_hits, 1);
+	TALLY(&c->s.tally, cache_hits, 1);
 	seen = atomic_load_explicit(&f->checked, memory_order_relaxed);
 	if ((now - seen < cfg.t_cache && now >= seen) ||
 	    !atomic_compare_exchange_strong(&f->checked, &seen, now)) {

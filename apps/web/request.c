@@ -20,20 +20,21 @@
 #define T 1
 #define V 2
 #define U 4
+#define H 8 /* RFC 3986 reg-name: unreserved, sub-delims, % */
 static const unsigned char cls[256] = {
 	['\t'] = V, [' '] = V,
-	['!'] = T | V | U, ['"'] = V | U, ['#'] = T | V, ['$'] = T | V | U,
-	['%'] = T | V | U, ['&'] = T | V | U, ['\''] = T | V | U, ['('] = V | U,
-	[')'] = V | U, ['*'] = T | V | U, ['+'] = T | V | U, [','] = V | U,
-	['-'] = T | V | U, ['.'] = T | V | U, ['/'] = V | U,
-	['0' ... '9'] = T | V | U,
-	[':'] = V | U, [';'] = V | U, ['<'] = V | U, ['='] = V | U, ['>'] = V | U,
+	['!'] = T | V | U | H, ['"'] = V | U, ['#'] = T | V, ['$'] = T | V | U | H,
+	['%'] = T | V | U | H, ['&'] = T | V | U | H, ['\''] = T | V | U | H,
+	['('] = V | U | H, [')'] = V | U | H, ['*'] = T | V | U | H, ['+'] = T | V | U | H,
+	[','] = V | U | H, ['-'] = T | V | U | H, ['.'] = T | V | U | H, ['/'] = V | U,
+	['0' ... '9'] = T | V | U | H,
+	[':'] = V | U, [';'] = V | U | H, ['<'] = V | U, ['='] = V | U | H, ['>'] = V | U,
 	['?'] = V | U, ['@'] = V | U,
-	['A' ... 'Z'] = T | V | U,
-	['['] = V | U, ['\\'] = V | U, [']'] = V | U, ['^'] = T | V | U, ['_'] = T | V | U,
-	['`'] = T | V | U,
-	['a' ... 'z'] = T | V | U,
-	['{'] = V | U, ['|'] = T | V | U, ['}'] = V | U, ['~'] = T | V | U,
+	['A' ... 'Z'] = T | V | U | H,
+	['['] = V | U, ['\\'] = V | U, [']'] = V | U, ['^'] = T | V | U,
+	['_'] = T | V | U | H, ['`'] = T | V | U,
+	['a' ... 'z'] = T | V | U | H,
+	['{'] = V | U, ['|'] = T | V | U, ['}'] = V | U, ['~'] = T | V | U | H,
 	[128 ... 255] = V,
 };
 
@@ -107,8 +108,7 @@ static bool host_ok(const char *p, uint32_t n)
 		i++;
 	} else {
 		for (; i < n && p[i] != ':'; i++)
-			if (!(is(p[i], T) || strchr("();=,", p[i])) ||
-			    strchr("#^`|", p[i]))
+			if (!is(p[i], H))
 				return false;
 	}
 	if (i == n)

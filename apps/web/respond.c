@@ -79,7 +79,7 @@ void respond_done(struct conn *c, int status, uint64_t body)
 	unsigned shard = (unsigned)c->id;
 
 	if (status < 300)
-		COUNT(shard, r2xx, 1);
+		TALLY(&c->s.tally, r2xx, 1);
 	else if (status < 400)
 		COUNT(shard, r3xx, 1);
 	else if (status < 500)
@@ -364,7 +364,7 @@ static __attribute__((noinline)) void reply_slow(struct conn *c, bool keep, int6
 	}
 	for (int i = 0; i < n; i++)
 		h = path_hash_step(h, (unsigned char)name[i]);
-	rc = file_get(name, (uint32_t)n, h, now, (unsigned)c->id, &f);
+	rc = file_get(name, (uint32_t)n, h, now, c, &f);
 	if (rc < 0) {
 		reply_status(c, rc, name, (uint32_t)n, keep);
 		return;
@@ -386,7 +386,7 @@ static void reply_get(struct conn *c, bool keep)
 		reply_slow(c, keep, now);
 		return;
 	}
-	rc = file_get(path, n, r->path_hash, now, (unsigned)c->id, &f);
+	rc = file_get(path, n, r->path_hash, now, c, &f);
 	if (rc < 0) {
 		reply_status(c, rc, path, n, keep);
 		return;

@@ -48,8 +48,16 @@ bool status_wants(const struct conn *c)
 #define TOTAL(name) total(offsetof(struct counters, name))
 static uint64_t total(size_t off)
 {
+	struct tally sum = { 0 };
 	uint64_t n = 0;
 
+	conns_tally(&sum);
+	if (off == offsetof(struct counters, r2xx))
+		n = atomic_load_explicit(&sum.r2xx, memory_order_relaxed);
+	else if (off == offsetof(struct counters, cache_hits))
+		n = atomic_load_explicit(&sum.cache_hits, memory_order_relaxed);
+	else if (off == offsetof(struct counters, bytes_sent))
+		n = atomic_load_explicit(&sum.bytes_sent, memory_order_relaxed);
 	if (off == offsetof(struct counters, requests))
 		return TOTAL(r2xx) + TOTAL(r3xx) + TOTAL(r4xx) + TOTAL(r5xx);
 	for (unsigned i = 0; i < SHARDS; i++)

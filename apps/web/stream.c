@@ -8,8 +8,9 @@
  * per piece of at most 256 KiB, so that a reader that stands still is dropped and a slow one
  * is not.
  *
- * The small buffers live in the thread's frame: an idle connection touches two or three
- * pages of stack. A big one is taken from the heap when a head or a pipeline needs it, and
+ * The small input buffer lives in the thread's frame; an output buffer is taken from a pool
+ * for the time of a reply, so that with a thousand connections replies are written to memory
+ * that is warm. A big one is taken from the heap when a head or a pipeline needs it, and
  * goes back when the connection turns idle. */
 #include "web.h"
 
@@ -25,13 +26,64 @@ void stream_init(struct stream *s, int fd)
 	s->err = 0;
 	s->eof = false;
 	s->ssl = NULL;
-	s->sent = 0;
+	s->tally = (struct tally){ 0 };
 	s->now = 0;
 	s->ibuf = s->ismall;
-	s->obuf = s->osmall;
-	s->ipos = s->ilen = s->olen = 0;
+	s->obuf = NULL;
+	s->ipos = s->ilen = s->olen = s->ocap = 0;
 	s->icap = IBUF;
+}
+
+/* ---- output buffers ---- */
+
+static int fail(struct stream *s, ssize_t rc)
+{
+	if (!s->err)
+		s->err = rc < 0 ? (int)rc : -EPIPE;
+	s->olen = 0;
+	return s->err;
+}
+
+/* Last given, first taken: the one that was just sent is warm. */
+static uk_spin pool_lock;
+static struct spare {
+	struct spare *next;
+} *pool; /* under pool_lock; OBUF bytes each */
+
+static bool take_obuf(struct stream *s)
+{
+	struct spare *b;
+
+	uk_spin_lock(&pool_lock);
+	b = pool;
+	if (b)
+		pool = b->next;
+	uk_spin_unlock(&pool_lock);
+	s->obuf = b ? (char *)b : malloc(OBUF);
+	if (!s->obuf) {
+		fail(s, -ENOMEM);
+		return false;
+	}
 	s->ocap = OBUF;
+	return true;
+}
+
+static void give_obuf(struct stream *s)
+{
+	struct spare *b = (struct spare *)(void *)s->obuf;
+
+	if (!b || s->olen)
+		return;
+	s->obuf = NULL;
+	if (s->ocap == OBUF) {
+		uk_spin_lock(&pool_lock);
+		b->next = pool;
+		pool = b;
+		uk_spin_unlock(&pool_lock);
+	} else {
+		free(b);
+	}
+	s->ocap = 0;
 }
 
 void stream_idle(struct stream *s)
@@ -44,11 +96,7 @@ void stream_idle(struct stream *s)
 		s->ibuf = s->ismall;
 		s->icap = IBUF;
 	}
-	if (s->obuf != s->osmall && s->olen == 0) {
-		free(s->obuf);
-		s->obuf = s->osmall;
-		s->ocap = OBUF;
-	}
+	give_obuf(s);
 }
 
 void stream_free(struct stream *s)
@@ -116,14 +164,6 @@ static void write_deadline(struct stream *s)
 	uk_thread_set_deadline(stream_now(s) + cfg.t_write);
 }
 
-static int fail(struct stream *s, ssize_t rc)
-{
-	if (!s->err)
-		s->err = rc < 0 ? (int)rc : -EPIPE;
-	s->olen = 0;
-	return s->err;
-}
-
 static int send_all(struct stream *s, const char *p, size_t n, int flags)
 {
 	while (n && !s->err) {
@@ -137,7 +177,7 @@ static int send_all(struct stream *s, const char *p, size_t n, int flags)
 			w = uk_send(s->fd, p, k, flags | MSG_NOSIGNAL | (k < n ? MSG_MORE : 0));
 		if (w <= 0)
 			return fail(s, w);
-		s->sent += (uint64_t)w;
+		TALLY(&s->tally, bytes_sent, (uint64_t)w);
 		p += w;
 		n -= (size_t)w;
 		if (n)
@@ -151,7 +191,11 @@ int stream_flush(struct stream *s, bool more)
 	uint32_t n = s->olen;
 
 	s->olen = 0;
-	return n ? send_all(s, s->obuf, n, more ? MSG_MORE : 0) : s->err;
+	if (n)
+		send_all(s, s->obuf, n, more ? MSG_MORE : 0);
+	if (!more)
+		give_obuf(s);
+	return s->err;
 }
 
 void stream_room(struct stream *s)
@@ -163,14 +207,21 @@ void stream_room(struct stream *s)
 	p = malloc(BIG);
 	if (!p)
 		return;
-	memcpy(p, s->obuf, s->olen);
+	if (s->obuf) {
+		uint32_t n = s->olen;
+
+		memcpy(p, s->obuf, n);
+		s->olen = 0;
+		give_obuf(s);
+		s->olen = n;
+	}
 	s->obuf = p;
 	s->ocap = BIG;
 }
 
 void stream_put(struct stream *s, const void *p, size_t n)
 {
-	if (s->err)
+	if (s->err || (!s->obuf && !take_obuf(s)))
 		return;
 	if (n > s->ocap - s->olen) {
 		stream_flush(s, true);
@@ -212,7 +263,7 @@ static void send_pair(struct stream *s, const void *p, size_t n)
 		fail(s, w);
 		return;
 	}
-	s->sent += (uint64_t)w;
+	TALLY(&s->tally, bytes_sent, (uint64_t)w);
 	if ((size_t)w < head + n)
 		s->now = 0;
 	done = (size_t)w;
@@ -283,7 +334,7 @@ void stream_file(struct stream *s, int fd, off_t off, uint64_t n)
 			fail(s, k ? k : -ESTALE);
 			return;
 		}
-		s->sent += (uint64_t)k;
+		TALLY(&s->tally, bytes_sent, (uint64_t)k);
 		n -= (uint64_t)k;
 		s->now = 0;
 	}

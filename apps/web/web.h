@@ -41,7 +41,9 @@ struct config {
 extern struct config cfg;
 void options_parse(int argc, char **argv);
 
-/* ---- numbers: only grow, sharded by connection; the gauges are differences ---- */
+/* ---- numbers: only grow, sharded by connection; the gauges are differences. What every
+ * request counts is counted in the connection (struct tally), and comes here when it ends:
+ * a locked instruction waits for all earlier stores, which are cold with many connections. ---- */
 #define WEB_COUNTERS(X) \
 	X(accepted, "connections accepted") \
 	X(closed, "connections closed") \
@@ -72,6 +74,15 @@ extern struct counters counters[SHARDS];
 #define COUNT(shard, name, n) \
 	atomic_fetch_add_explicit(&counters[(shard) % SHARDS].name, (n), memory_order_relaxed)
 
+/* Its connection's thread writes (TALLY), the status page reads. */
+struct tally {
+	_Atomic(uint64_t) r2xx, cache_hits, bytes_sent;
+};
+#define TALLY(t, name, n) \
+	atomic_store_explicit(&(t)->name, \
+			      atomic_load_explicit(&(t)->name, memory_order_relaxed) + (n), \
+			      memory_order_relaxed)
+
 /* ---- stream.c ---- */
 #define IBUF 2048
 #define OBUF 2048
@@ -84,11 +95,12 @@ struct stream {
 	bool eof;          /* TLS: the transport has ended */
 	struct ssl_st *ssl;
 	uk_time now;       /* the time of the last read, while it is near enough; else 0 */
-	uint64_t sent;     /* bytes handed to the kernel (plain) or to TLS */
-	char *ibuf, *obuf; /* small ones of the frame below, or BIG ones from the heap */
+	struct tally tally; /* bytes_sent: handed to the kernel (plain) or to TLS */
+	char *ibuf;        /* the frame's, or a BIG one from the heap */
+	char *obuf;        /* NULL, one of the pool, or a BIG one from the heap */
 	uint32_t ipos, ilen, icap;
 	uint32_t olen, ocap;
-	char ismall[IBUF], osmall[OBUF];
+	char ismall[IBUF];
 };
 void stream_init(struct stream *s, int fd);
 void stream_free(struct stream *s);
@@ -126,11 +138,10 @@ struct conn {
 	_Atomic(int) state;             /* the connection's thread; C_ENDING: anybody */
 	_Atomic(uint32_t) requests;     /* its thread writes, the status page reads */
 	uk_time since;                  /* when it was accepted */
-	uint64_t told;                  /* of s.sent, what the counters know */
 	bool linger;                    /* the client may still be sending */
-	struct sockaddr_storage peer;
-	struct stream s;
 	struct request r;
+	struct stream s;
+	struct sockaddr_storage peer;
 };
 
 /* What the acceptor hands to a new thread, which frees it. */
@@ -150,6 +161,7 @@ void conns_remove(struct conn *c);
 int conns_wait_none(uk_time deadline);   /* 0 or -ETIMEDOUT */
 unsigned conns_close_idle(unsigned max); /* wake idle keep-alives so that they end */
 unsigned conns_cut(void);                /* shut all down, now */
+void conns_tally(struct tally *sum);      /* of all that are alive, and of the dead */
 unsigned conns_each(int (*fn)(const struct conn *, void *), void *arg); /* how many alive */
 void peer_text(const struct sockaddr_storage *a, char out[INET6_ADDRSTRLEN]);
 
@@ -200,7 +212,7 @@ struct file {
 };
 int files_init(void);
 /* 0 and *out (give back with file_put), or -status; -301 = a directory without slash. */
-int file_get(const char *path, uint32_t n, uint32_t hash, int64_t now, unsigned shard,
+int file_get(const char *path, uint32_t n, uint32_t hash, int64_t now, struct conn *c,
 	     struct file **out);
 void file_put(struct file *f);
 

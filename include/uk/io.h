@@ -45,6 +45,7 @@ UK_API int uk_accept(int fd, struct sockaddr *addr, socklen_t *len);
 UK_API int uk_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags);
 UK_API int uk_connect(int fd, const struct sockaddr *addr, socklen_t len);
 UK_API ssize_t uk_recv(int fd, void *buf, size_t n, int flags);
+UK_API int uk_recv_ahead(int fd);
 UK_API ssize_t uk_send(int fd, const void *buf, size_t n, int flags);
 UK_API ssize_t uk_recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr *addr,
 			   socklen_t *len);

@@ -56,6 +56,8 @@ uint32_t op_events(const struct io_op *op)
 	case IO_OPENAT2:
 	case IO_STATX:
 	case IO_SPLICE:
+	case IO_RECV_AHEAD: /* never in the kernel as such */
+	case IO_SHOT:
 	case IO_KINDS:
 		break;
 	}

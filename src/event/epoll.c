@@ -141,6 +141,8 @@ static long try_once(struct reactor *r, struct io_op *op)
 	case IO_OPENAT2:
 	case IO_STATX:
 	case IO_SPLICE:
+	case IO_RECV_AHEAD:
+	case IO_SHOT:
 	case IO_KINDS:
 		break;
 	}
@@ -340,6 +342,11 @@ static void ep_fini(struct reactor *r)
 	r->priv = NULL;
 }
 
+static int ep_take(struct reactor *r UNUSED, int fd UNUSED, void *buf UNUSED, uint32_t len UNUSED)
+{
+	return -EAGAIN;
+}
+
 static bool ep_can(const struct reactor *r UNUSED, enum io_kind kind)
 {
 	switch (kind) {
@@ -349,6 +356,8 @@ static bool ep_can(const struct reactor *r UNUSED, enum io_kind kind)
 	case IO_OPENAT2:
 	case IO_STATX:
 	case IO_SPLICE:
+	case IO_RECV_AHEAD:
+	case IO_SHOT:
 	case IO_KINDS:
 		return false;
 	case IO_NOP:
@@ -524,6 +533,7 @@ const struct reactor_ops epoll_ops = {
 	.fini = ep_fini,
 	.can = ep_can,
 	.submit = ep_submit,
+	.take = ep_take,
 	.cancel = ep_cancel,
 	.cancel_fd = ep_cancel_fd,
 	.poll = ep_poll,

@@ -36,6 +36,7 @@ static void leaf_reset(struct fdleaf *leaf)
 		struct fdent *e = &leaf->ent[i];
 
 		e->ops.next = e->ops.prev = NULL;
+		e->ahead = NULL;
 		store_relaxed(&e->n, 0);
 		e->gen = 0;
 		e->dirty = e->known = 0;

@@ -18,7 +18,8 @@
 
 struct fdent {
 	struct list ops; /* of struct io_op.link, oldest first; next NULL = never used */
-	uint32_t n;      /* length of ops; owner writes, others peek */
+	struct ahead *ahead; /* io_uring: the stream that is received ahead, or NULL */
+	uint32_t n;      /* length of ops, + 1 for ahead; owner writes, others peek */
 	/* the epoll engine's: */
 	uint32_t gen;    /* of the latest arming: tells its events from a stale file's */
 	int32_t dirty_next;

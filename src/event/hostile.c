@@ -95,6 +95,7 @@ static bool may_be_short(const struct io_op *op)
 
 	switch ((enum io_kind)op->kind) {
 	case IO_RECV:
+	case IO_RECV_AHEAD:
 	case IO_SEND:
 		return !(op->flags & (MSG_WAITALL | MSG_PEEK | MSG_OOB)) && is_stream(op->fd);
 	case IO_READ:

@@ -35,6 +35,8 @@ enum io_kind {
 	IO_READV,     /* addr = iovec, len = count, off */
 	IO_WRITEV,
 	IO_RECV,      /* addr, len, flags = MSG_... */
+	IO_RECV_AHEAD, /* the same, of a stream that is received ahead (ahead.c); may turn into
+			  IO_RECV; flags = 0 */
 	IO_SEND,
 	IO_RECVMSG,   /* addr = msghdr, flags */
 	IO_SENDMSG,
@@ -45,6 +47,7 @@ enum io_kind {
 	IO_OPENAT2,   /* fd = dir, addr = path, addr2 = open_how, len = its size */
 	IO_STATX,     /* fd = dir, addr = path, flags, len = mask, addr2 = statx buffer */
 	IO_SPLICE,    /* fd = out, off = off_out, fd2 = in, off2 = off_in, len, flags */
+	IO_SHOT,      /* private to ahead.c */
 	IO_KINDS
 };
 
@@ -88,6 +91,9 @@ struct reactor_ops {
 	/* Queue op (op->state = PENDING). Never fails, never sleeps: if the kernel refuses,
 	 * the op comes back through poll with the error. */
 	void (*submit)(struct reactor *r, struct io_op *op);
+	/* What has been received ahead on fd: how many bytes went to buf, the error that ended
+	 * it, -EAGAIN if there is nothing (then submit IO_RECV_AHEAD). */
+	int (*take)(struct reactor *r, int fd, void *buf, uint32_t len);
 	/* Ask for op's end; it comes back through poll, with its result or -ECANCELED. */
 	void (*cancel)(struct reactor *r, struct io_op *op);
 	/* The same for every op pending on fd, with -EBADF; returns how many. */

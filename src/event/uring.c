@@ -29,10 +29,9 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
-#include "event/engine.h"
 #include "event/hostile.h"
 #include "event/probe.h"
-#include "event/uring_abi.h"
+#include "event/uring_impl.h"
 
 #define SQ_ENTRIES 512u
 #define CQ_ENTRIES 8192u
@@ -45,53 +44,11 @@
 #define UD_MASK 7u
 #define KICK_GEN_SHIFT 3
 
-/* io_op.engine, bits */
-#define U_POLL 1u       /* in the kernel as a poll; the operation itself comes after it */
-#define U_FINISHED 2u   /* has its result; returned by the next poll */
-#define U_BACKLOG 4u    /* in the backlog, not in the kernel */
-#define U_LATE_CANCEL 8u  /* in `cancels`: to be cancelled in a moment */
-#define U_CANCEL_CQE 16u  /* a cancel's completion is to come */
-#define U_RESULT 32u    /* its own completion came, in op->res */
-#define U_AGAIN 64u     /* submitted more than once */
-
 /* The kernel's own "interrupted" codes; some operations (splice) let them out. */
 #define ERESTART_FIRST 512
 #define ERESTART_LAST 516
 
-struct uring {
-	int fd;
-	int kick_fd;       /* eventfd, -1 when msg_kick */
-	bool msg_kick;
-	bool kick_armed;   /* a read of generation kick_gen is in the ring, or queued */
-	uint32_t kick_gen;
-	int kick_tid;      /* who armed it */
-	uint64_t kick_buf;
-	uint64_t ops;      /* opcodes known */
-
-	uint32_t *sq_head, *sq_ktail, *sq_flags; /* shared with the kernel */
-	uint32_t sq_tail, sq_mask, sq_entries;
-	struct uring_sqe *sqes;
-	uint32_t *cq_khead, *cq_tail;
-	uint32_t cq_mask;
-	struct uring_cqe *cqes;
-
-	struct opq backlog; /* U_BACKLOG */
-	struct opq cancels; /* U_LATE_CANCEL */
-	struct opq done;    /* U_FINISHED */
-	int64_t retry_at;   /* when to look at cancels again */
-	bool closing;       /* no retries */
-	struct waker waker;
-
-	void *rings, *sqe_map;
-	size_t rings_size, sqe_size;
-};
-
 bool uring_no_msg_kick;
-
-static struct uring *ring_of(const struct reactor *r)
-{
-	return r->priv;
-}
 
 static void reap(struct reactor *r);
 
@@ -181,6 +138,7 @@ static uint8_t opcode_of(enum io_kind kind)
 		[IO_READ] = URING_OP_READ,	 [IO_WRITE] = URING_OP_WRITE,
 		[IO_READV] = URING_OP_READV,	 [IO_WRITEV] = URING_OP_WRITEV,
 		[IO_RECV] = URING_OP_RECV,	 [IO_SEND] = URING_OP_SEND,
+		[IO_RECV_AHEAD] = URING_OP_RECV, [IO_SHOT] = URING_OP_RECV,
 		[IO_RECVMSG] = URING_OP_RECVMSG, [IO_SENDMSG] = URING_OP_SENDMSG,
 		[IO_ACCEPT] = URING_OP_ACCEPT,	 [IO_CONNECT] = URING_OP_CONNECT,
 		[IO_FSYNC] = URING_OP_FSYNC,	 [IO_OPENAT] = URING_OP_OPENAT,
@@ -222,9 +180,14 @@ static void fill_sqe(struct uring_sqe *s, const struct io_op *op)
 		s->op_flags = 0;
 		s->off = (uint64_t)op->off;
 		break;
+	case IO_RECV_AHEAD:
 	case IO_RECV:
 	case IO_SEND:
 		s->len = hostile_len(op);
+		break;
+	case IO_SHOT:
+		s->ioprio = URING_RECV_MULTISHOT;
+		s->flags = URING_SQE_BUFFER_SELECT;
 		break;
 	case IO_RECVMSG:
 	case IO_SENDMSG:
@@ -264,15 +227,18 @@ static void fill_sqe(struct uring_sqe *s, const struct io_op *op)
 
 /* -- the life of an op -- */
 
-static void finish(struct reactor *r, struct io_op *op, int res)
+void uring_finish(struct reactor *r, struct io_op *op, int res)
 {
 	op->res = res;
 	op->engine |= U_FINISHED;
 	fdtab_unlink(r->fds, op);
-	opq_push(&ring_of(r)->done, op);
+	if (op->kind == IO_SHOT)
+		ahead_ended(r, op, res);
+	else
+		opq_push(&ring_of(r)->done, op);
 }
 
-static int cancelled_result(const struct io_op *op)
+int uring_cancelled_result(const struct io_op *op)
 {
 	return op->ebadf ? -EBADF : -ECANCELED;
 }
@@ -289,7 +255,7 @@ static bool try_queue(struct reactor *r, struct io_op *op)
 	return true;
 }
 
-static void queue(struct reactor *r, struct io_op *op)
+void uring_queue(struct reactor *r, struct io_op *op)
 {
 	struct uring *u = ring_of(r);
 
@@ -402,13 +368,13 @@ static void on_result(struct reactor *r, struct io_op *op, int res)
 		/* the end of a first phase, or a worker interrupted by the cancel */
 		if (res == -ECANCELED || res == -EINTR || res == -EAGAIN ||
 		    ((op->engine & U_POLL) && res >= 0))
-			res = cancelled_result(op);
+			res = uring_cancelled_result(op);
 		if (op->engine & U_LATE_CANCEL) {
 			opq_remove(&ring_of(r)->cancels, op);
 			op->engine &= (uint8_t)~U_LATE_CANCEL;
 		}
 		if (!(op->engine & U_CANCEL_CQE)) {
-			finish(r, op, res);
+			uring_finish(r, op, res);
 			return;
 		}
 		op->engine |= U_RESULT;
@@ -417,12 +383,12 @@ static void on_result(struct reactor *r, struct io_op *op, int res)
 	}
 	if ((op->engine & U_POLL) && res >= 0) {
 		op->engine = U_AGAIN;
-		queue(r, op);
+		uring_queue(r, op);
 	} else if (unlikely(res < 0) && !ring_of(r)->closing && must_retry(op, &res)) {
 		op->engine |= U_AGAIN;
-		queue(r, op);
+		uring_queue(r, op);
 	} else {
-		finish(r, op, res);
+		uring_finish(r, op, res);
 	}
 }
 
@@ -430,7 +396,7 @@ static void on_cancel(struct reactor *r, struct io_op *op, int res)
 {
 	op->engine &= (uint8_t)~U_CANCEL_CQE;
 	if (op->engine & U_RESULT)
-		finish(r, op, op->res);
+		uring_finish(r, op, op->res);
 	else if (res == -ENOENT)
 		/* It is between two places: its result is on the way (from another kernel
 		 * thread, perhaps a hog), or it is about to wait anew and the cancel missed it */
@@ -444,6 +410,11 @@ static void on_cqe(struct reactor *r, const struct uring_cqe *cqe)
 
 	switch (cqe->user_data & UD_MASK) {
 	case UD_OP:
+		if (op->kind == IO_SHOT) {
+			ahead_data(r, op, cqe);
+			if (cqe->flags & URING_CQE_F_MORE)
+				break;
+		}
 		on_result(r, op, cqe->res);
 		break;
 	case UD_CANCEL:
@@ -642,7 +613,11 @@ static int uring_init(struct reactor *r)
 
 static bool uring_can(const struct reactor *r, enum io_kind kind)
 {
-	return kind < IO_KINDS && (ring_of(r)->ops >> opcode_of(kind) & 1);
+	const struct uring *u = ring_of(r);
+
+	if (kind == IO_RECV_AHEAD && u->no_ahead)
+		return false;
+	return kind < IO_KINDS && (u->ops >> opcode_of(kind) & 1);
 }
 
 static void uring_submit(struct reactor *r, struct io_op *op)
@@ -658,19 +633,23 @@ static void uring_submit(struct reactor *r, struct io_op *op)
 	err = fdtab_link(r->fds, op);
 	if (unlikely(err)) {
 		list_init(&op->link);
-		finish(r, op, err);
+		uring_finish(r, op, err);
+		return;
+	}
+	if (op->kind == IO_RECV_AHEAD) {
+		ahead_submit(r, op);
 		return;
 	}
 	if (hostile_eagain(op)) {
-		finish(r, op, -EAGAIN);
+		uring_finish(r, op, -EAGAIN);
 		return;
 	}
 	if (hostile_poll_first(op))
 		op->engine = U_POLL;
-	queue(r, op);
+	uring_queue(r, op);
 }
 
-static void uring_cancel(struct reactor *r, struct io_op *op)
+void uring_cancel(struct reactor *r, struct io_op *op)
 {
 	if (op->state != IO_PENDING || (op->engine & U_FINISHED))
 		return;
@@ -679,35 +658,55 @@ static void uring_cancel(struct reactor *r, struct io_op *op)
 	if (op->engine & U_BACKLOG) {
 		opq_remove(&ring_of(r)->backlog, op);
 		op->engine &= (uint8_t)~U_BACKLOG;
-		finish(r, op, cancelled_result(op));
+		uring_finish(r, op, uring_cancelled_result(op));
+	} else if (op->engine & U_AHEAD) {
+		ahead_leave(r, op);
+		uring_finish(r, op, uring_cancelled_result(op));
 	} else {
 		queue_cancel(r, op);
 	}
 }
 
-static unsigned uring_cancel_fd(struct reactor *r, int fd)
+/* One that is not being cancelled yet. (To cancel may reap completions, which unlinks any.) */
+static struct io_op *pending_on(const struct fdent *e)
 {
-	struct fdent *e = fdtab_find(r->fds, fd);
-	unsigned n = 0;
+	list_each(l, &e->ops) {
+		struct io_op *op = container_of(l, struct io_op, link);
 
-	if (e && e->n) {
-		list_each_safe(l, tmp, &e->ops) {
-			struct io_op *op = container_of(l, struct io_op, link);
-
-			op->ebadf = 1;
-			uring_cancel(r, op);
-			n++;
-		}
+		op->ebadf = 1;
+		if (op->state == IO_PENDING)
+			return op;
 	}
-	list_each_safe(l, tmp, &r->fds->twos) {
+	return NULL;
+}
+
+static struct io_op *pending_two(const struct reactor *r, int fd)
+{
+	list_each(l, &r->fds->twos) {
 		struct io_op *op = container_of(l, struct io_op, link);
 
 		if (op->fd != fd && op->fd2 != fd)
 			continue;
 		op->ebadf = 1;
-		uring_cancel(r, op);
-		n++;
+		if (op->state == IO_PENDING)
+			return op;
 	}
+	return NULL;
+}
+
+static unsigned uring_cancel_fd(struct reactor *r, int fd)
+{
+	struct fdent *e = fdtab_find(r->fds, fd);
+	struct io_op *op;
+	unsigned n = 0;
+
+	if (e && e->n) {
+		for (; (op = pending_on(e)); n++)
+			uring_cancel(r, op);
+		ahead_drop(r, fd);
+	}
+	for (; (op = pending_two(r, fd)); n++)
+		uring_cancel(r, op);
 	/* now: the caller is about to close, and what is still in the kernel would swallow
 	 * bytes and keep the file open */
 	if (n)
@@ -771,9 +770,18 @@ static struct io_op *uring_poll(struct reactor *r, int64_t timeout_ns)
 	hogs = load_relaxed(&r->hogs);
 	if (unlikely(hogs) && (timeout_ns < 0 || timeout_ns > HOG_SLICE))
 		timeout_ns = HOG_SLICE;
+	if (unlikely(u->poller != __builtin_thread_pointer())) {
+		u->poller = __builtin_thread_pointer();
+		u->poller_gen++;
+	}
 	reap(r);
 	if (unlikely(u->backlog.head || u->cancels.head) && !drain(r) && timeout_ns)
 		timeout_ns = NS_PER_MS; /* look again soon */
+	if (unlikely(ahead_rearm_due(u))) {
+		ahead_rearm(r);
+		if (ahead_rearm_due(u))
+			timeout_ns = 0;
+	}
 	if (timeout_ns && !u->done.head && !hostile_eintr())
 		sleep_in_kernel(r, timeout_ns);
 	else
@@ -801,6 +809,7 @@ static void uring_fini(struct reactor *r)
 		}
 		uring_poll(r, NS_PER_MS);
 	}
+	ahead_fini(u);
 	ring_close(u);
 	unmap_pages(u, sizeof(*u));
 	r->priv = NULL;
@@ -816,6 +825,7 @@ static int uring_fork_child(struct reactor *r)
 	struct uring *u = ring_of(r);
 
 	u->rings = u->sqe_map = NULL; /* MADV_DONTFORK: they are not here */
+	ahead_fini(u);
 	ring_close(u);
 	fdtab_reset(r->fds);
 	r->pending = 0;
@@ -828,6 +838,7 @@ const struct reactor_ops uring_ops = {
 	.fini = uring_fini,
 	.can = uring_can,
 	.submit = uring_submit,
+	.take = ahead_take,
 	.cancel = uring_cancel,
 	.cancel_fd = uring_cancel_fd,
 	.poll = uring_poll,

@@ -53,6 +53,13 @@ struct uring_params {
 };
 _Static_assert(sizeof(struct uring_params) == 120, "the kernel's size");
 
+struct uring_buf_reg {
+	uint64_t ring_addr;
+	uint32_t ring_entries;
+	uint16_t bgid, flags;
+	uint64_t resv[3];
+};
+
 struct uring_enter_arg {
 	uint64_t sigmask;
 	uint32_t sigmask_size, min_wait_us;
@@ -102,10 +109,20 @@ struct uring_probe {
 
 /* register */
 #define URING_REGISTER_PROBE 8
+#define URING_REGISTER_PBUF_RING 22
 #define URING_REGISTER_SEND_MSG_RING 31
 
 /* sqe flags */
 #define URING_SQE_ASYNC (1u << 4)
+#define URING_SQE_BUFFER_SELECT (1u << 5)
+
+/* ioprio of RECV */
+#define URING_RECV_MULTISHOT (1u << 1)
+
+/* cqe flags */
+#define URING_CQE_F_BUFFER (1u << 0)
+#define URING_CQE_F_MORE (1u << 1)
+#define URING_CQE_BUFFER_SHIFT 16
 
 /* cancel flags */
 #define URING_CANCEL_ALL (1u << 0)

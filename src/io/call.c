@@ -253,9 +253,12 @@ int io_ready(struct uk_thread *t, int fd, unsigned events, int64_t deadline)
 	do {
 		r = sched_io(t, &op, IO_CLASS_NET, deadline);
 	} while (r == -EINTR || r == -EAGAIN || r == 0);
-	if (r != REACTOR_READY) /* io_uring adds POLLRDHUP */
+	/* the clock that said "not yet" lags: a deadline that was over is a look, not a wait */
+	if (r != REACTOR_READY && r != -ETIMEDOUT) /* io_uring adds POLLRDHUP */
 		return r < 0 ? r : r & (int)(events | POLLERR | POLLHUP);
 	r = poll_once(t, fd, events, 0);
+	if (r == 0 && deadline <= sys_now())
+		return -ETIMEDOUT;
 	return r ? r : (int)(events & (POLLIN | POLLOUT));
 }
 

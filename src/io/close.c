@@ -73,6 +73,7 @@ int uk_close(int fd)
 	if (!file)
 		kill_number(t, fd);
 	sched_io_cancel_fd(t, fd);
+	sched_ahead_end(fd);
 	COUNT(t, syscalls);
 	block_begin(t, false);
 	r = sys1(SYS_close, fd);

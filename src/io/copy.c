@@ -211,6 +211,7 @@ struct end {
 	bool wrong; /* the kernel will say what */
 	bool waits; /* it may have nothing, or no room, for now */
 	bool pipe, sock;
+	bool ahead; /* its bytes are not in the socket */
 };
 
 static struct end end_of(struct uk_thread *t, int fd, short events, const off_t *off,
@@ -228,6 +229,7 @@ static struct end end_of(struct uk_thread *t, int fd, short events, const off_t 
 		return e;
 	e.pipe = S_ISFIFO(st.st_mode);
 	e.sock = S_ISSOCK(st.st_mode);
+	e.ahead = e.sock && events == POLLIN && sched_is_ahead(fd);
 	e.wrong = off && (e.pipe || e.sock);
 	e.waits = !(fl & O_NONBLOCK) && !S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode) &&
 		  !(e.pipe && (flags & SPLICE_F_NONBLOCK));
@@ -264,6 +266,8 @@ ssize_t uk_splice(int in, off_t *off_in, int out, off_t *off_out, size_t n, unsi
 	bool waits = !wrong && (e[0].waits || e[1].waits);
 	long r = io_check(t);
 
+	if (r == 0 && e[0].ahead)
+		r = -EBUSY;
 	while (r == 0) {
 		size_t chunk = MIN(n, IO_MAX_LEN);
 

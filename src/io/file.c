@@ -52,7 +52,7 @@ static long read_op(struct uk_thread *t, struct io_op *op, const struct iovec *v
 	size_t want;
 
 	if (r == 0)
-		r = read_stream_or_file(t, op, hint);
+		r = sched_is_ahead(op->fd) ? -EBUSY : read_stream_or_file(t, op, hint);
 	if (r < 0)
 		return r;
 	want = io_iov_len(v, n);

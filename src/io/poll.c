@@ -5,7 +5,11 @@
 int uk_wait(int fd, int events, uk_time deadline)
 {
 	struct uk_thread *t = rt_enter();
-	int r = io_ready(t, fd, (unsigned)events & 0xffff, deadline);
+	int r = -EBUSY;
+
+	/* what has been received ahead is not in the socket */
+	if (!(events & (POLLIN | POLLRDNORM)) || !sched_is_ahead(fd))
+		r = io_ready(t, fd, (unsigned)events & 0xffff, deadline);
 
 	rt_exit();
 	return r;

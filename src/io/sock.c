@@ -14,6 +14,11 @@
  * of the call (it is seen by their reads); a kernel thread that sits in connect for minutes
  * and hears neither deadline nor cancellation.
  *
+ * uk_recv_ahead is a promise of the program's that makes the multishot receive possible
+ * (event/ahead.c): bytes that the runtime holds are invisible to other processes, to plain
+ * system calls and after a close behind our back, so it is never assumed. What would miss
+ * them gives -EBUSY.
+ *
  * SO_RCVTIMEO and SO_SNDTIMEO are not honoured when a user thread waits: deadlines are.
  */
 #include "io/io.h"
@@ -93,6 +98,32 @@ static long peek_all(struct uk_thread *t, struct io_op *op, size_t want)
 	}
 }
 
+/* A stream that is received ahead: its bytes come through its vp's reactor alone. */
+static long recv_ahead(struct uk_thread *t, struct io_op *op)
+{
+	bool all = op->flags & MSG_WAITALL;
+	uint32_t want = op->len;
+	long done = 0, r;
+
+	if (op->kind != IO_RECV || t->kind != THREAD_USER ||
+	    (op->flags & ~(uint32_t)(MSG_WAITALL | MSG_NOSIGNAL)))
+		return -EBUSY;
+	op->flags = 0;
+	do {
+		op->kind = IO_RECV_AHEAD;
+		op->len = want - (uint32_t)done;
+		r = sched_recv_ahead(t, op, TIME_NEVER);
+		if (r > 0) {
+			done += r;
+			op->addr = (const char *)op->addr + r;
+		} else if (r != -EINTR && r != -EAGAIN) {
+			break;
+		}
+		r = io_check(t);
+	} while (r == 0 && (!done || (all && (uint32_t)done < want)));
+	return done ? done : r;
+}
+
 /* For all kinds of receiving; v[0..n) is where the bytes go. */
 static long recv_any(struct uk_thread *t, struct io_op *op, const struct iovec *v, size_t n)
 {
@@ -101,6 +132,8 @@ static long recv_any(struct uk_thread *t, struct io_op *op, const struct iovec *
 
 	if (r)
 		return r;
+	if (sched_is_ahead(op->fd))
+		return recv_ahead(t, op);
 	if (op->flags & RECV_AT_ONCE)
 		return at_once(t, op);
 	if (unlikely(op->flags & MSG_WAITALL)) {
@@ -165,6 +198,24 @@ ssize_t uk_recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr *add
 	if (r >= 0)
 		*len = m.msg_namelen;
 	return r;
+}
+
+int uk_recv_ahead(int fd)
+{
+	struct uk_thread *t = rt_enter();
+	int type = 0, listens = 0;
+	uint32_t len = sizeof(type), len2 = sizeof(listens);
+	long r = sys5(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len);
+
+	if (r == 0)
+		r = sys5(SYS_getsockopt, fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len2);
+	if (r == 0 && (type != SOCK_STREAM || listens))
+		r = -EINVAL;
+	if (r == 0 && (unsigned)fd < SCHED_AHEAD_FDS && !io_nonblock(t, fd) &&
+	    sched_io_can(t, IO_RECV_AHEAD, IO_CLASS_NET))
+		sched_ahead_begin(fd);
+	rt_exit();
+	return (int)r;
 }
 
 /* -- sending -- */
@@ -259,13 +310,24 @@ ssize_t uk_sendto(int fd, const void *buf, size_t n, int flags, const struct soc
 
 /* -- connections -- */
 
+/* A new socket: nothing that was known of its number holds. (One that was received ahead
+ * and closed behind our back still has its stream.) */
+static void new_socket(struct uk_thread *t, int fd)
+{
+	io_hint_set(fd, 0);
+	if (unlikely(sched_is_ahead(fd))) {
+		sched_io_cancel_fd(t, fd);
+		sched_ahead_end(fd);
+	}
+}
+
 int uk_socket(int domain, int type, int protocol)
 {
 	struct uk_thread *t = rt_enter();
 	long r = io_marked(t, SYS_socket, domain, type, protocol, 0, 0, 0);
 
 	if (r >= 0)
-		io_hint_set((int)r, 0);
+		new_socket(t, (int)r);
 	rt_exit();
 	return (int)r;
 }
@@ -314,7 +376,7 @@ int uk_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 	if (r == 0)
 		r = accept_op(t, &op);
 	if (r >= 0)
-		io_hint_set((int)r, 0);
+		new_socket(t, (int)r);
 	rt_exit();
 	return (int)r;
 }

@@ -377,7 +377,6 @@ static unsigned run_timers(struct uk_vp *vp)
 static void poll_reactor(struct uk_vp *vp, int64_t timeout)
 {
 	struct io_op *op = vp->reactor.ops->poll(&vp->reactor, timeout);
-	bool any = op;
 
 	while (op) {
 		struct io_op *next = op->next;
@@ -385,7 +384,8 @@ static void poll_reactor(struct uk_vp *vp, int64_t timeout)
 		op_done(op);
 		op = next;
 	}
-	if (unlikely(vp->closers) && any)
+	/* an op of the engine's own may have ended, too: nothing comes back for it */
+	if (unlikely(vp->closers))
 		serve_closers(vp);
 }
 

@@ -12,6 +12,15 @@
  *
  * The op may be pending in another vp's reactor than the one we run on now (we were
  * stolen, or it is a reactive vp's): requests travel as messages to that vp's dispatcher.
+ *
+ * A stream that is received ahead (event/ahead.c) lives in one reactor, so that its bytes
+ * stay in order. Which one, says a word per descriptor:
+ *
+ *   0         --sched_ahead_begin--> UNPLACED
+ *   UNPLACED  --the first receive--> 2 + index of the vp      (CAS; later ones go there)
+ *   any       --sched_ahead_end, before the number is free--> 0
+ *
+ * A thread that was stolen asks its stream's vp and wakes there, so it finds home by itself.
  */
 #include "base/panic.h"
 #include "sched/vp.h"
@@ -67,9 +76,10 @@ static void retrieve(struct uk_thread *t, struct io_op *op, struct uk_vp *home, 
 	}
 }
 
-int sched_io(struct uk_thread *t, struct io_op *op, enum io_class c, int64_t deadline)
+/* Submit to home and park. */
+static int submit_to(struct uk_thread *t, struct io_op *op, struct uk_vp *home, int64_t deadline)
 {
-	struct uk_vp *here = t->carrier->vp, *home = vp_for(here, c);
+	struct uk_vp *here = t->carrier->vp;
 	struct vp_msg m = { .kind = MSG_SUBMIT, .op = op };
 	uint64_t tok = wait_begin(t, WAIT_IO, NULL);
 	unsigned why;
@@ -90,6 +100,51 @@ int sched_io(struct uk_thread *t, struct io_op *op, enum io_class c, int64_t dea
 	if (op->res == -ECANCELED)
 		return wake_error(why);
 	return op->res;
+}
+
+int sched_io(struct uk_thread *t, struct io_op *op, enum io_class c, int64_t deadline)
+{
+	return submit_to(t, op, vp_for(t->carrier->vp, c), deadline);
+}
+
+#define UNPLACED ((uint16_t)1)
+
+uint16_t sched_ahead[SCHED_AHEAD_FDS];
+
+void sched_ahead_begin(int fd)
+{
+	uint16_t none = 0;
+
+	cas_acq_rel(&sched_ahead[fd], &none, UNPLACED);
+}
+
+void sched_ahead_end(int fd)
+{
+	if ((unsigned)fd < SCHED_AHEAD_FDS && load_relaxed(&sched_ahead[fd]))
+		store_release(&sched_ahead[fd], (uint16_t)0);
+}
+
+int sched_recv_ahead(struct uk_thread *t, struct io_op *op, int64_t deadline)
+{
+	struct uk_vp *here = t->carrier->vp, *home = vp_for(here, IO_CLASS_NET);
+	uint16_t at = load_acquire(&sched_ahead[op->fd]);
+
+	if (unlikely(at == UNPLACED) &&
+	    cas_acq_rel(&sched_ahead[op->fd], &at, (uint16_t)(home->id + 2)))
+		at = (uint16_t)(home->id + 2);
+	if (unlikely(at <= UNPLACED)) /* closed meanwhile */
+		return -EBADF;
+	home = vp_all[at - 2];
+	if (likely(home == here)) {
+		int r = home->reactor.ops->take(&home->reactor, op->fd,
+						(void *)(uintptr_t)op->addr, op->len);
+
+		if (r != -EAGAIN) {
+			COUNT(t, io_inline);
+			return r;
+		}
+	}
+	return submit_to(t, op, home, deadline);
 }
 
 void sched_io_cancel_fd(struct uk_thread *t, int fd)

@@ -61,6 +61,18 @@ enum io_class { IO_CLASS_NET, IO_CLASS_FILE };
 int sched_io(struct uk_thread *t, struct io_op *op, enum io_class c, int64_t deadline);
 /* Can the caller's reactor do this kind? False for foreign threads. */
 bool sched_io_can(struct uk_thread *t, enum io_kind kind, enum io_class c);
+/* Streams that are received ahead: see sched/io.c. */
+#define SCHED_AHEAD_FDS (1u << 20)
+extern uint16_t sched_ahead[SCHED_AHEAD_FDS];
+static inline bool sched_is_ahead(int fd)
+{
+	return (unsigned)fd < SCHED_AHEAD_FDS && load_relaxed(&sched_ahead[fd]) != 0;
+}
+void sched_ahead_begin(int fd);
+/* After sched_io_cancel_fd, before the number can mean another file. */
+void sched_ahead_end(int fd);
+/* op: IO_RECV_AHEAD, or IO_RECV again. As sched_io, of class net. */
+int sched_recv_ahead(struct uk_thread *t, struct io_op *op, int64_t deadline);
 /* End every op pending on fd, on all vps, with -EBADF; returns when they have all ended. */
 void sched_io_cancel_fd(struct uk_thread *t, int fd);
 

@@ -46,7 +46,7 @@ static void *taker(void *arg)
 		}
 		if (r <= 0)
 			return (void *)(intptr_t)r;
-		k->got += (size_t)r;
+		__atomic_fetch_add(&k->got, (size_t)r, __ATOMIC_RELAXED);
 	}
 }
 
@@ -144,7 +144,7 @@ static void steal(int kind)
 		/* the thief leaves after a while without clients; then ours gets the last
 		 * one, even if he lost a race and sits in accept */
 		CHECK_EQ(uk_read_all(rep[0], &other, sizeof(other)), sizeof(other));
-		for (int more = 0; k.got + other < 301 && more < 1; more++) {
+		for (int more = 0; __atomic_load_n(&k.got, __ATOMIC_RELAXED) + other < 301 && more < 1; more++) {
 			int c = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 			CHECK_EQ(uk_connect(c, (struct sockaddr *)&a, sizeof(a)), 0);
