@@ -370,7 +370,7 @@ long io_do(struct uk_thread *t, struct io_op *op, enum io_class c)
 	long r = io_try(t, op);
 
 	if (r != -EAGAIN && r != -EOPNOTSUPP) {
-		COUNT(t, io_inline);
+		sched_inline(t);
 		return r;
 	}
 	return io_wait_op(t, op, c);
@@ -381,7 +381,7 @@ long io_file(struct uk_thread *t, struct io_op *op)
 	long r = io_try(t, op);
 
 	if (r != -EAGAIN && r != -EOPNOTSUPP) {
-		COUNT(t, io_inline);
+		sched_inline(t);
 		return r;
 	}
 	do

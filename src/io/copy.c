@@ -91,7 +91,7 @@ static long bounce_once(struct uk_thread *t, int out, int in, int64_t pos, size_
 	to.flags = (size_t)r == BOUNCE && n > BOUNCE ? MSG_MORE : 0;
 	r = io_try(t, &to);
 	if (r >= 0)
-		COUNT(t, io_inline);
+		sched_inline(t);
 	return r == -ENOTSOCK ? -EOPNOTSUPP : r;
 }
 

@@ -29,7 +29,7 @@ static long read_stream_or_file(struct uk_thread *t, struct io_op *op, unsigned 
 		if (hint & HINT_STREAM)
 			io_hint_tried(op->fd, r != -EAGAIN);
 		if (r != -EAGAIN && r != -EOPNOTSUPP) {
-			COUNT(t, io_inline);
+			sched_inline(t);
 			return r;
 		}
 		if (!(hint & HINT_STREAM) && io_is_file(t, op->fd)) {
@@ -105,7 +105,7 @@ static long pread_op(struct uk_thread *t, struct io_op *op, const struct iovec *
 	if (r == 0) {
 		r = io_try(t, op);
 		if (r != -EAGAIN && r != -EOPNOTSUPP)
-			COUNT(t, io_inline);
+			sched_inline(t);
 		else if (r == -EAGAIN && t->kind == THREAD_USER && io_is_file(t, op->fd))
 			r = io_wait_op(t, op, IO_CLASS_FILE);
 		else

@@ -54,7 +54,7 @@ static long at_once(struct uk_thread *t, struct io_op *op)
 	do
 		r = io_raw(t, op, false);
 	while (r == -EINTR);
-	COUNT(t, io_inline);
+	sched_inline(t);
 	return r;
 }
 
@@ -69,7 +69,7 @@ static long recv_op(struct uk_thread *t, struct io_op *op)
 		if (known)
 			io_hint_tried(op->fd, r != -EAGAIN);
 		if (r != -EAGAIN) {
-			COUNT(t, io_inline);
+			sched_inline(t);
 			return r;
 		}
 	}

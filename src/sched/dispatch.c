@@ -256,6 +256,18 @@ INLINE void yield_now(struct uk_thread *t)
 	switch_now(c, t, to, t->pinned && t->pinned != vp ? POST_MIGRATE : POST_YIELD);
 }
 
+COLD void sched_make_room(struct uk_thread *t)
+{
+	struct uk_vp *vp = t->carrier->vp;
+	bool alone = vp->seen_switches == (uint32_t)vp->count.switches;
+
+	vp->seen_switches = (uint32_t)vp->count.switches;
+	if (alone) {
+		vp->budget = 0; /* by way of the dispatcher: what comes from outside counts, too */
+		yield_now(t);
+	}
+}
+
 UK_API int uk_yield(void)
 {
 	struct uk_thread *t = thread_self_tls;

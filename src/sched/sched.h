@@ -103,6 +103,20 @@ struct vp_count {
 		syscalls;
 };
 
+/* An I/O call has ended without parking; no lock is held. A thread that makes nothing but
+ * such calls never switches, and no monitor can take its vp away, so once in a while it
+ * yields by itself. */
+void sched_make_room(struct uk_thread *t);
+static inline void sched_inline(struct uk_thread *t)
+{
+	struct vp_count *c = sched_count(t);
+	uint64_t n = c->io_inline + 1;
+
+	store_relaxed(&c->io_inline, n);
+	if (unlikely(n % 256 == 0) && t->kind == THREAD_USER)
+		sched_make_room(t);
+}
+
 /* Start the runtime: 0 or -errno. Idempotent, any thread. */
 int sched_start(void);
 

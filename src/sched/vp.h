@@ -69,6 +69,7 @@ struct uk_vp {
 	bool reactive;          /* runs no threads, only a reactor; constant */
 	bool starved;           /* owner: a thread found no memory for its stack */
 	uint8_t lifo_streak;
+	uint32_t seen_switches; /* owner: at the last sched_make_room */
 	struct vp_count count;  /* owner; kicks: whoever kicks */
 	int64_t clock;          /* owner writes once a pass */
 	struct runq rq;

@@ -473,6 +473,44 @@ static void records_up_to_a_page_stay_whole(void)
 	uk_close(p[1]);
 }
 
+static int busy_pipe[2];
+static uint32_t busy_over;
+
+static void *busy_with_io(void *arg)
+{
+	char c = 'b';
+
+	/* each write is done at once, and so is each read, for the last one filled its buffer */
+	while (!__atomic_load_n(&busy_over, __ATOMIC_SEQ_CST)) {
+		CHECK_EQ(uk_write(busy_pipe[1], &c, 1), 1);
+		CHECK_EQ(uk_read(busy_pipe[0], &c, 1), 1);
+	}
+	return arg;
+}
+
+static void *ends_busy(void *arg)
+{
+	CHECK_EQ(uk_sleep(MS), 0);
+	__atomic_store_n(&busy_over, 1, __ATOMIC_SEQ_CST);
+	return arg;
+}
+
+static void io_that_never_waits_lets_others_run(void)
+{
+	uk_attr a = UK_ATTR_INIT;
+	uk_thread *b, *e;
+
+	make_pipe(busy_pipe, 0);
+	busy_over = 0;
+	a.vp = uk_vpset_vp(uk_vpset_default(), 0);
+	CHECK_EQ(uk_thread_create(&b, &a, busy_with_io, NULL), 0);
+	CHECK_EQ(uk_thread_create(&e, &a, ends_busy, NULL), 0);
+	join(e);
+	join(b);
+	CHECK_EQ(uk_close(busy_pipe[0]), 0);
+	CHECK_EQ(uk_close(busy_pipe[1]), 0);
+}
+
 int main(void)
 {
 	io_test_init(50);
@@ -480,6 +518,7 @@ int main(void)
 	BOTH(a_megabyte_goes_through_a_page);
 	BOTH(a_gathered_megabyte_goes_through_a_page);
 	BOTH(readv_scatters);
+	BOTH(io_that_never_waits_lets_others_run);
 	BOTH(errors_are_the_kernels);
 	BOTH(a_broken_pipe_signals_and_says_so);
 	BOTH(a_pipe_that_breaks_midway_gives_the_count);
