@@ -34,7 +34,7 @@ UK_API int uk_thread_create(uk_thread **out, const uk_attr *a, void *(*fn)(void 
 /* End the calling user thread; cleanups and TLS destructors run. Not for foreign threads. */
 UK_API void uk_thread_exit(void *ret) __attribute__((noreturn));
 /* Wait for t's end and free it. Errors: -EDEADLK (self), -EINVAL (detached or already
- * being joined), -ETIMEDOUT, -ECANCELED. */
+ * being joined), -ESRCH (lost in a fork), -ETIMEDOUT, -ECANCELED. */
 UK_API int uk_thread_join(uk_thread *t, void **ret);
 UK_API int uk_thread_join_until(uk_thread *t, void **ret, uk_time deadline);
 UK_API int uk_thread_detach(uk_thread *t);

@@ -213,9 +213,11 @@ static void *monitor_main(void *arg UNUSED)
 
 		sys4(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, NULL);
 		bump(&monitor_passes, 1);
+		lock_acquire(&watch_lock); /* a fork marks the owners as we do */
 		now = sys_now();
 		for (uint32_t i = 0; i < n; i++)
 			found |= look(vp_all[i], now);
+		lock_release(&watch_lock);
 		if (found) {
 			period = PERIOD_MIN;
 			quiet = idle = 0;
@@ -268,4 +270,5 @@ static void monitor_start(void)
 __attribute__((constructor)) static void act_register(void)
 {
 	sched_on_start(monitor_start);
+	sched_on_child(monitor_start);
 }

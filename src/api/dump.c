@@ -107,6 +107,16 @@ static void frames_of_running(int fd)
 	sigaction(SIGURG, &old, NULL);
 }
 
+static void parent_dumps_no_more(void)
+{
+	store_relaxed(&busy, 0);
+}
+
+__attribute__((constructor)) static void dump_register(void)
+{
+	sched_on_child(parent_dumps_no_more);
+}
+
 UK_API void uk_dump(int fd)
 {
 	uint32_t n = load_acquire(&vp_count_all);
@@ -114,6 +124,11 @@ UK_API void uk_dump(int fd)
 
 	if (xchg_seq_cst(&busy, 1)) {
 		fmt_fd(fd, "ukthreads: another dump is under way\n");
+		return;
+	}
+	if (sched_unsettled()) {
+		fmt_fd(fd, "ukthreads %s: a forked child that has not called us yet\n", UK_VERSION);
+		store_release(&busy, 0);
 		return;
 	}
 	uk_stats_get(&s);

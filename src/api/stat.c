@@ -59,6 +59,7 @@ UK_API void uk_stats_get(uk_stats *s)
 {
 	uint32_t n = load_acquire(&vp_count_all);
 
+	sched_settle();
 	memset(s, 0, sizeof(*s));
 	for (uint32_t i = 0; i < n; i++)
 		add_vp(s, vp_all[i]);
@@ -109,5 +110,6 @@ UK_API int uk_thread_each(int (*fn)(const uk_thread_info *, void *), void *arg)
 {
 	struct each e = { fn, arg };
 
+	sched_settle();
 	return thread_slab.size ? slab_walk(&thread_slab, each_one, &e) : 0;
 }

@@ -517,11 +517,18 @@ static bool ep_owns_fd(const struct reactor *r, int fd)
 	return fd == ep_of(r)->fd || fd == ep_of(r)->kick_fd;
 }
 
-static int ep_fork_child(struct reactor *r)
+static void ep_fork_leave(struct reactor *r)
 {
 	struct ep *ep = ep_of(r);
 
 	ep_close(ep);
+	ep->fd = ep->kick_fd = -1;
+}
+
+static int ep_fork_child(struct reactor *r)
+{
+	struct ep *ep = ep_of(r);
+
 	fdtab_reset(r->fds);
 	r->pending = 0;
 	return ep_open(ep);
@@ -539,5 +546,6 @@ const struct reactor_ops epoll_ops = {
 	.poll = ep_poll,
 	.kick = ep_kick,
 	.owns_fd = ep_owns_fd,
+	.fork_leave = ep_fork_leave,
 	.fork_child = ep_fork_child,
 };

@@ -108,8 +108,10 @@ struct reactor_ops {
 	/* Is fd one of the engine's own descriptors? (For those who close all they find.) Any
 	 * thread. */
 	bool (*owns_fd)(const struct reactor *r, int fd);
-	/* After fork, in the child: forget the parent's descriptors and mappings, start anew.
-	 * Pending ops are lost (their threads do not exist in the child). */
+	/* After fork, in the child, in two steps. At once: close what was inherited (later the
+	 * program may have other files under these numbers). When a reactor is needed: start
+	 * anew; pending ops are lost (their threads do not exist in the child). */
+	void (*fork_leave)(struct reactor *r);
 	int (*fork_child)(struct reactor *r);
 };
 

@@ -820,13 +820,20 @@ static bool uring_owns_fd(const struct reactor *r, int fd)
 	return fd == ring_of(r)->fd || fd == ring_of(r)->kick_fd;
 }
 
-static int uring_fork_child(struct reactor *r)
+static void uring_fork_leave(struct reactor *r)
 {
 	struct uring *u = ring_of(r);
 
 	u->rings = u->sqe_map = NULL; /* MADV_DONTFORK: they are not here */
 	ahead_fini(u);
 	ring_close(u);
+	u->fd = u->kick_fd = -1;
+}
+
+static int uring_fork_child(struct reactor *r)
+{
+	struct uring *u = ring_of(r);
+
 	fdtab_reset(r->fds);
 	r->pending = 0;
 	return ring_open(u);
@@ -844,5 +851,6 @@ const struct reactor_ops uring_ops = {
 	.poll = uring_poll,
 	.kick = uring_kick,
 	.owns_fd = uring_owns_fd,
+	.fork_leave = uring_fork_leave,
 	.fork_child = uring_fork_child,
 };

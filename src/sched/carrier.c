@@ -61,7 +61,7 @@ void carrier_bind(struct carrier *c, struct uk_vp *vp)
 
 /* Synchronous signals stay open; all others go to kernel threads of the program, so that a
  * handler runs on a stack the program knows. */
-static void carrier_signals(void)
+static void carrier_signals(struct carrier *c)
 {
 	static const int keep[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS,
 				    SIGURG, SIGPROF, SIGPIPE };
@@ -78,6 +78,7 @@ static void carrier_signals(void)
 	if (p > 0) {
 		ss.ss_sp = (void *)p;
 		sys2(SYS_sigaltstack, &ss, NULL);
+		c->sigstack = ss.ss_sp;
 	}
 }
 
@@ -94,12 +95,22 @@ static void wait_for_vp(struct carrier *c)
 		return;
 	}
 	c->wake = 0;
+	store_relaxed(&c->stopped, 1);
 	c->next_spare = spares;
 	spares = c;
 	bump(&spares_count, 1);
 	lock_release(&spares_lock);
 	while (!load_acquire(&c->wake))
 		sys_futex_wait(&c->wake, 0, TIME_NEVER);
+}
+
+static NORETURN void carrier_loop(struct carrier *c)
+{
+	for (;;) {
+		if (!c->vp)
+			wait_for_vp(c);
+		dispatch(c);
+	}
 }
 
 static void *carrier_main(void *arg)
@@ -110,7 +121,7 @@ static void *carrier_main(void *arg)
 	c->tp = c->tp_now = arch_get_tp();
 	c->self_slot = thread_self_slot();
 	*c->self_slot = &c->disp;
-	carrier_signals();
+	carrier_signals(c);
 	sys2(SYS_prctl, PR_SET_TIMERSLACK, 1UL);
 	sys2(SYS_prctl, PR_SET_NAME, "uk-carrier");
 #if UK_SAN
@@ -119,12 +130,7 @@ static void *carrier_main(void *arg)
 	do
 		c->next_all = head;
 	while (!cas_acq_rel(&carriers_all, &head, c));
-	for (;;) {
-		if (!c->vp)
-			wait_for_vp(c);
-		dispatch(c);
-	}
-	return NULL;
+	carrier_loop(c);
 }
 
 static int carrier_create(struct uk_vp *vp)
@@ -207,17 +213,12 @@ static void maker_wake(void)
 		sys_futex_wake(&maker_word, 1);
 }
 
-int carriers_init(void)
+static int maker_start(void)
 {
-	unsigned n = load_relaxed(&vp_count_all);
 	sigset_t all, old;
 	pthread_t th;
 	int r;
 
-	spares_target = MAX(2u, 2 * MIN(n, 8u));
-	carriers_max = env_number("UK_CARRIERS", 512, 1u << 20);
-	if (carriers_max < n + 1)
-		carriers_max = n + 1;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	r = pthread_create(&th, NULL, maker_main, NULL);
@@ -225,6 +226,100 @@ int carriers_init(void)
 	if (!r)
 		pthread_detach(th);
 	return -r;
+}
+
+int carriers_init(void)
+{
+	unsigned n = load_relaxed(&vp_count_all);
+
+	spares_target = MAX(2u, 2 * MIN(n, 8u));
+	carriers_max = env_number("UK_CARRIERS", 512, 1u << 20);
+	if (carriers_max < n + 1)
+		carriers_max = n + 1;
+	return maker_start();
+}
+
+/* ---- fork ---- */
+
+static struct carrier *dead; /* the child's: whom the parent had, chained by next_all */
+
+void carriers_lock(void)
+{
+	lock_acquire(&spares_lock);
+}
+
+void carriers_unlock(void)
+{
+	lock_release(&spares_lock);
+}
+
+/* Under the spares lock. */
+void carriers_forget(struct carrier *only)
+{
+	struct carrier **p;
+
+	for (p = &dead; *p; p = &(*p)->next_all) /* a child's child that never rebuilt */
+		;
+	*p = carriers_all;
+	for (p = &dead; only && *p; p = &(*p)->next_all)
+		if (*p == only) {
+			*p = only->next_all;
+			break;
+		}
+	if (only)
+		only->next_all = NULL;
+	carriers_all = only;
+	carriers_count = only != NULL;
+	spares = NULL;
+	spares_count = 0;
+	orphans = NULL;
+	maker_word = 0;
+	for (uint32_t i = vp_count_all; i-- > 0;) {
+		vp_all[i]->owner = 0;
+		vp_all[i]->next_orphan = orphans;
+		orphans = vp_all[i];
+	}
+}
+
+/* The dead carriers' stacks are libc's, which has them already. */
+int carriers_rebuild(void)
+{
+	size_t size = (sizeof(struct carrier) + PAGE - 1) & ~(PAGE - 1);
+
+	for (struct carrier *c = dead, *next; c; c = next) {
+		next = c->next_all;
+		if (c->sigstack)
+			sys2(SYS_munmap, c->sigstack, SIGSTACK_SIZE);
+		sys2(SYS_munmap, c, size);
+	}
+	dead = NULL;
+	return maker_start(); /* its first spares take the orphans */
+}
+
+static void carrier_again(void *arg)
+{
+	struct carrier *c = arg;
+
+	finish_switch(c);
+	carrier_loop(c);
+}
+
+/* A full user thread forked, and libc gave the stack of its kernel thread, with the thread
+ * block in it, to its cache of free ones. Whoever dispatches here needs others. */
+COLD void carrier_renew(struct carrier *c)
+{
+	unsigned order = stack_order(CARRIER_STACK), color;
+	char *stack = stack_get(NULL, order, &color);
+	void *tp = stack ? tls_get(NULL, stack, CARRIER_STACK) : NULL;
+
+	if (!tp)
+		uk_panic("no memory for the carrier of a forked child");
+	c->tp = tp;
+	c->self_slot = tls_address_in(tp, thread_self_slot());
+	*c->self_slot = &c->disp;
+	c->disp.sp = arch_context_init(stack + CARRIER_STACK - color, carrier_again, c,
+				       arch_fp_env());
+	c->renew = false;
 }
 
 /* ---- ownership ---- */
@@ -237,6 +332,7 @@ void vp_give(struct uk_vp *vp)
 	s = spares;
 	if (s) {
 		spares = s->next_spare;
+		store_relaxed(&s->stopped, 0);
 		store_relaxed(&spares_count, spares_count - 1);
 		s->vp = vp;
 		/* release: the new owner sees all that the old one did (pairs with enter) */
@@ -308,8 +404,13 @@ void carrier_no_hog(struct carrier *c, struct uk_vp *vp)
 /* The carrier has entered the runtime (in_rt == 1) and owner was not itself. */
 COLD void enter_slow(struct uk_thread *t, struct carrier *c)
 {
-	struct uk_vp *vp = c->vp;
+	struct uk_vp *vp;
 
+	if (unlikely(load_acquire(&world_gate)))
+		carrier_stop(c);
+	if (unlikely(c->renew))
+		carrier_renew(c);
+	vp = c->vp;
 	if (vp) { /* NULL: given up by itself, no hog */
 		uintptr_t o = load_acquire(&vp->owner);
 

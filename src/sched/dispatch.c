@@ -314,6 +314,7 @@ static void serve_msgs(struct uk_vp *vp)
 {
 	struct reactor *r = &vp->reactor;
 	struct vp_msg *m, *rev = NULL;
+	bool stop = false;
 
 	for (m = xchg_acq_rel(&vp->msgs, (struct vp_msg *)NULL); m;) {
 		struct vp_msg *next = m->next;
@@ -340,10 +341,18 @@ static void serve_msgs(struct uk_vp *vp)
 			m->next = vp->closers;
 			vp->closers = m;
 			break;
+		case MSG_STOP:
+			stop = true;
+			break;
 		}
 		m = next;
 	}
 	serve_closers(vp);
+	if (unlikely(stop)) {
+		/* seq_cst: a fork that finds it sent still has shut the gate before we look */
+		store_seq_cst(&vp->stop_sent, 0);
+		carrier_stop((struct carrier *)(load_acquire(&vp->owner) & ~VP_REVOKING));
+	}
 }
 
 static struct uk_thread *hit_thread(const struct timer_hit *h)

@@ -26,7 +26,10 @@ static COLD struct uk_thread *enter_foreign(void)
 		if (!t)
 			uk_panic("no memory for the descriptor of a kernel thread");
 	}
-	t->depth++;
+	if (t->kind == THREAD_FOREIGN && !t->depth)
+		enter_gate(t, 1);
+	else
+		store_relaxed(&t->depth, t->depth + 1);
 	return t;
 }
 
@@ -56,9 +59,9 @@ void run_deferred_foreign(struct uk_thread *t)
 	fence_compiler();
 	while (unlikely(load_relaxed(&t->deferred))) {
 		store_relaxed(&t->deferred, 0);
-		t->depth++;
+		enter_gate(t, 1);
 		deferred_wake();
-		t->depth--;
+		store_release(&t->depth, 0);
 		fence_compiler();
 	}
 }
@@ -100,7 +103,8 @@ void rt_exit(void)
 		exit_user(t);
 		return;
 	}
-	t->depth = 0;
+	/* release: a fork that sees 0 sees what we did (pairs with fork.c) */
+	store_release(&t->depth, 0);
 	run_deferred_foreign(t);
 }
 
@@ -129,8 +133,11 @@ void block_begin(struct uk_thread *t, bool release)
 	struct carrier *c;
 	struct uk_vp *vp;
 
-	if (t->kind != THREAD_USER)
+	if (t->kind != THREAD_USER) {
+		store_release(&t->depth, 0);
+		run_deferred_foreign(t);
 		return;
+	}
 	dbg_assert(t->depth == 1);
 	c = t->carrier;
 	vp = c->vp;
@@ -150,8 +157,10 @@ void block_end(struct uk_thread *t)
 {
 	struct carrier *c;
 
-	if (t->kind != THREAD_USER)
+	if (t->kind != THREAD_USER) {
+		enter_gate(t, 1);
 		return;
+	}
 	t->depth = 1;
 	c = t->carrier;
 	store_relaxed(&c->in_rt, 1);

@@ -9,6 +9,7 @@
  * on it in FIFO order, as in the founding model.
  */
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -41,8 +42,18 @@ static struct {
 	struct lock lock;
 	uint64_t max;  /* 0 = none; written under the lock, read racily */
 	uint64_t live; /* lock; counted while max != 0 */
+	uint64_t heirs; /* lock to write; not 0: a forked child without main: its threads */
 	struct list waiters;
-} limit = { LOCK_INIT(RANK_THREADS), 0, 0, LIST_INIT(limit.waiters) };
+} limit = { LOCK_INIT(RANK_THREADS), 0, 0, 0, LIST_INIT(limit.waiters) };
+
+#define NO_LIMIT ((uint64_t)INT64_MAX) /* counted nevertheless */
+
+/* Under the lock. */
+static void heir_born(void)
+{
+	if (unlikely(limit.heirs))
+		store_relaxed(&limit.heirs, limit.heirs + 1);
+}
 
 /* 0, -EAGAIN (nowait), -ECANCELED, -ETIMEDOUT. */
 static int limit_take(struct uk_thread *t, bool nowait)
@@ -53,6 +64,7 @@ static int limit_take(struct uk_thread *t, bool nowait)
 	lock_acquire(&limit.lock);
 	if (!limit.max || (limit.live < limit.max && list_empty(&limit.waiters))) {
 		limit.live++;
+		heir_born();
 		lock_release(&limit.lock);
 		return 0;
 	}
@@ -79,18 +91,49 @@ static void limit_serve(void)
 		struct limit_waiter *w =
 			container_of(list_pop_front(&limit.waiters), struct limit_waiter, link);
 
-		if (wait_fire(w->t, w->token, WAKE_OK))
+		if (wait_fire(w->t, w->token, WAKE_OK)) {
 			limit.live++;
+			heir_born();
+		}
 	}
 }
 
-static void limit_put(void)
+/* unborn: its creation failed, so it won't come by limit_leave. */
+static void limit_put(bool unborn)
 {
 	lock_acquire(&limit.lock);
 	if (limit.live)
 		limit.live--;
+	if (unborn && limit.heirs)
+		store_relaxed(&limit.heirs, limit.heirs - 1);
 	limit_serve();
 	lock_release(&limit.lock);
+}
+
+/* Nobody waits any more, and of the user threads one lives at most. Where that one forked,
+ * no main is there to end the process: its last thread does (POSIX has it so), and they are
+ * counted for that. */
+void limit_rebuild(bool heir)
+{
+	lock_init(&limit.lock, RANK_THREADS);
+	list_init(&limit.waiters);
+	limit.live = limit.heirs = heir;
+	if (heir ? !limit.max : limit.max == NO_LIMIT)
+		store_relaxed(&limit.max, heir ? NO_LIMIT : 0);
+}
+
+void limit_leave(void)
+{
+	bool last = false;
+
+	lock_acquire(&limit.lock);
+	if (limit.heirs) {
+		store_relaxed(&limit.heirs, limit.heirs - 1);
+		last = !limit.heirs;
+	}
+	lock_release(&limit.lock);
+	if (last)
+		exit(0);
 }
 
 static int count_alive(void *obj, void *arg)
@@ -134,7 +177,7 @@ UK_API int uk_stack_limit(size_t max_threads)
 	lock_acquire(&limit.lock);
 	if (!limit.max)
 		limit.live = live;
-	store_relaxed(&limit.max, max_threads);
+	store_relaxed(&limit.max, max_threads || !limit.heirs ? max_threads : NO_LIMIT);
 	limit_serve();
 	lock_release(&limit.lock);
 	rt_exit();
@@ -267,7 +310,7 @@ UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(vo
 	t = make(here, order, light);
 	if (unlikely(!t)) {
 		if (load_relaxed(&limit.max))
-			limit_put();
+			limit_put(true);
 		r = -ENOMEM;
 		goto out;
 	}
@@ -319,7 +362,7 @@ static struct uk_thread *claim_joiner(struct uk_vp *vp, struct uk_thread *t)
 	uint64_t j = load_acquire(&t->join), token, w;
 	struct uk_thread *joiner = (struct uk_thread *)(j & 0xffffffffffff);
 
-	if (j <= JOIN_TAKEN || joiner->kind != THREAD_USER)
+	if (j <= JOIN_LAST || joiner->kind != THREAD_USER)
 		return NULL;
 	/* the token first: while it stays, so does what we read of him */
 	token = W_TOKEN(load_acquire(&joiner->wait));
@@ -344,6 +387,8 @@ INLINE NORETURN void leave(struct uk_thread *t, void *ret)
 		thread_run_cleanups(t);
 	if (t->tp)
 		tls_run_destructors();
+	if (unlikely(load_relaxed(&limit.heirs)))
+		limit_leave();
 	c = enter_user(t);
 	t->arg = ret;
 	store_relaxed(&t->state, (uint8_t)T_EXITED);
@@ -407,7 +452,7 @@ void thread_reap(struct uk_vp *vp, struct uk_thread *t, bool joined)
 	if (unlikely(t->ext))
 		thread_free_ext(t);
 	if (unlikely(load_relaxed(&limit.max)))
-		limit_put();
+		limit_put(false);
 	if (likely(joined)) /* the joiner is already out of its wait: nobody else writes join */
 		return;
 	j = load_acquire(&t->join);
@@ -424,6 +469,15 @@ void thread_reap(struct uk_vp *vp, struct uk_thread *t, bool joined)
 		wait_fire(joiner, token, WAKE_OK);
 }
 
+/* A thread that a fork left behind: free its descriptor. */
+static bool lost_take(struct uk_thread *me, struct uk_thread *t, uint64_t j)
+{
+	if (j != JOIN_LOST || !cas_acq_rel(&t->join, &j, JOIN_TAKEN))
+		return false;
+	descriptor_put(vp_of(me), t);
+	return true;
+}
+
 static int join(struct uk_thread *t, void **ret, int64_t deadline)
 {
 	struct uk_thread *me = enter_any();
@@ -437,7 +491,7 @@ static int join(struct uk_thread *t, void **ret, int64_t deadline)
 	}
 	while (j != JOIN_EXITED) {
 		if (j) { /* detached, taken, or somebody else joins */
-			r = -EINVAL;
+			r = lost_take(me, t, j) ? -ESRCH : -EINVAL;
 			goto out;
 		}
 		tok = wait_begin(me, WAIT_JOIN, t);
@@ -492,7 +546,7 @@ UK_API int uk_thread_detach(uk_thread *t)
 	if (!cas_acq_rel(&t->join, &j, JOIN_DETACHED)) {
 		if (j == JOIN_EXITED && cas_acq_rel(&t->join, &j, JOIN_TAKEN))
 			descriptor_put(sched_vp(me), t);
-		else
+		else if (!lost_take(me, t, j))
 			r = -EINVAL;
 	}
 	rt_exit();

@@ -120,4 +120,13 @@ static inline void sched_inline(struct uk_thread *t)
 /* Start the runtime: 0 or -errno. Idempotent, any thread. */
 int sched_start(void);
 
+/* In a forked child only the thread that forked goes on. The sync room sets this; it is
+ * called in the child, by fork itself, for every other thread that stands in a wait: what
+ * that one did to the object that it waits for is to be undone. Then once with NULL. */
+extern void (*wait_lost)(struct uk_thread *t);
+extern uint32_t sched_forks; /* how many forks lie between us and the first process */
+/* A forked child whose runtime has not been rebuilt yet: do it (not in a signal handler). */
+void sched_settle(void);
+bool sched_unsettled(void);
+
 #endif

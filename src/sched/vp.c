@@ -20,8 +20,8 @@ struct uk_vp *vp_all[VP_MAX];
 uint32_t vp_count_all;
 struct uk_vpset *vpset_default;
 
-static void (*on_start[4])(void);
-static unsigned n_on_start;
+static void (*on_start[4])(void), (*on_child[4])(void);
+static unsigned n_on_start, n_on_child;
 
 void sched_on_start(void (*fn)(void))
 {
@@ -29,7 +29,19 @@ void sched_on_start(void (*fn)(void))
 	on_start[n_on_start++] = fn;
 }
 
-static struct lock set_lock = LOCK_INIT(RANK_VPSET);
+void sched_on_child(void (*fn)(void))
+{
+	uk_assert(n_on_child < array_size(on_child));
+	on_child[n_on_child++] = fn;
+}
+
+void sched_run_on_child(void)
+{
+	for (unsigned i = 0; i < n_on_child; i++)
+		on_child[i]();
+}
+
+static struct lock set_lock = LOCK_INIT(RANK_VPSET); /* also around the start, for fork */
 static pthread_once_t start_once = PTHREAD_ONCE_INIT;
 static int start_error;
 static uint32_t bind_generation;
@@ -209,7 +221,7 @@ static void env_stack(void)
 		sched_stack_size = v;
 }
 
-static void start(void)
+static void start_locked(void)
 {
 	long r = sys2(SYS_membarrier, 16 /* REGISTER_PRIVATE_EXPEDITED */, 0);
 
@@ -240,6 +252,24 @@ static void start(void)
 	stack_limit_init(env_number("UK_STACK_LIMIT", 0, 1u << 30));
 	for (unsigned i = 0; i < n_on_start; i++)
 		on_start[i]();
+	fork_init();
+}
+
+static void start(void)
+{
+	lock_acquire(&set_lock);
+	start_locked();
+	lock_release(&set_lock);
+}
+
+void set_lock_acquire(void)
+{
+	lock_acquire(&set_lock);
+}
+
+void set_lock_release(void)
+{
+	lock_release(&set_lock);
 }
 
 int sched_start(void)

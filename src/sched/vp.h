@@ -9,6 +9,7 @@
  *   C|REVOKING --monitor, C->in_rt seen 1--> C          (backs off)
  *   C|REVOKING --C itself, on entering the runtime--> C (reclaims; the monitor's CAS fails)
  *   C    --C itself gives up (block_begin)--> 0 or S
+ *   C    --who forks (the monitor is locked out)--> C|REVOKING; after the fork back to C
  *
  * Entering the runtime is two plain stores and a load: in_rt = 1; compiler barrier; is
  * owner still me? The monitor pays for the missing fence with membarrier(2): after it,
@@ -41,7 +42,7 @@
 
 /* A small request that a vp's dispatcher executes; lives on the sender's stack until its
  * token is fired. */
-enum msg_kind { MSG_SUBMIT, MSG_CANCEL, MSG_CANCEL_FD };
+enum msg_kind { MSG_SUBMIT, MSG_CANCEL, MSG_CANCEL_FD, MSG_STOP };
 struct vp_msg {
 	struct vp_msg *next;
 	enum msg_kind kind;
@@ -86,6 +87,8 @@ struct uk_vp {
 						 thief takes all */
 	struct uk_thread *pinbox;             /* the same for pinned threads: owner takes */
 	struct vp_msg *msgs;                  /* the same for requests */
+	struct vp_msg stop;    /* MSG_STOP, a fork's; who turns stop_sent to 1 posts it */
+	uint32_t stop_sent;    /* the dispatcher that serves it turns it back to 0 */
 	uint32_t idle;         /* 1: sleeps or is about to; owner sets, kicker clears by xchg */
 	/* -- rarely changes -- */
 	struct uk_vpset *set LINE_ALIGNED;
@@ -136,6 +139,10 @@ struct carrier {
 	uint32_t wake;           /* futex: 1 = a vp was given; giver sets */
 	uint32_t hog;            /* monitor sets, itself clears (carrier_no_hog) */
 	uint32_t bound;          /* generation of its affinity; itself */
+	uint32_t stopped;        /* it stands at the gate, or is a spare (fork.c); itself, or
+				    who gives it a vp, under the spares lock */
+	bool renew;              /* after a fork: needs a stack and a block of its own */
+	void *sigstack;
 	struct carrier *next_spare; /* spares lock */
 	struct carrier *next_all;   /* push-only list */
 } LINE_ALIGNED;
@@ -174,6 +181,21 @@ void exit_slow(struct uk_thread *t); /* deferred wake-ups, hostile hand-off */
 void run_deferred(struct carrier *c);
 bool vp_revoke(struct uk_vp *vp, struct carrier *c); /* monitor: true if it moved */
 void carrier_bind(struct carrier *c, struct uk_vp *vp);
+void carrier_renew(struct carrier *c); /* itself, on a user thread's stack */
+/* Around fork (fork.c). */
+void carriers_lock(void);
+void carriers_unlock(void);
+void carriers_forget(struct carrier *only); /* the child: no other one exists (may be NULL) */
+int carriers_rebuild(void);                 /* the child: all vps are orphans */
+
+/* fork.c */
+extern uint32_t world_gate; /* enum gate; not 0: nobody may come into the runtime */
+extern struct lock watch_lock; /* held by the monitor while it looks */
+void gate_wait(void);       /* outside the runtime, or as good as */
+void carrier_stop(struct carrier *c); /* in the runtime, between two things: wait there */
+void fork_init(void);       /* the runtime has started */
+void set_lock_acquire(void);
+void set_lock_release(void);
 
 /* enter.c */
 void run_deferred_foreign(struct uk_thread *t); /* itself, with depth 0 */
@@ -234,14 +256,33 @@ INLINE struct uk_vp *vp_of(const struct uk_thread *t)
 	return likely(t->kind == THREAD_USER) ? t->carrier->vp : NULL;
 }
 
+/* A thread that is not in the runtime comes in, or comes back after it slept in it: a
+ * foreign one; the same protocol as enter_user's, the gate in the place of the owner. */
+INLINE void enter_gate(struct uk_thread *t, uint8_t depth)
+{
+	store_relaxed(&t->depth, depth);
+	fence_compiler(); /* pairs with the membarrier in fork.c */
+	while (unlikely(load_acquire(&world_gate))) {
+		store_release(&t->depth, 0);
+		gate_wait();
+		store_relaxed(&t->depth, depth);
+		fence_seq_cst();
+	}
+}
+
 /* life.c */
+void limit_rebuild(bool heir); /* the child; heir: a user thread forked, main is no more */
+void limit_leave(void);        /* that child's thread ends; the last one ends the process */
 void stack_limit_init(uint64_t max); /* before any thread exists */
 void thread_reap(struct uk_vp *vp, struct uk_thread *t, bool joined);
 /* Give t, which has not run yet, its stack, TLS block and context. False: no memory. */
 bool thread_start(struct uk_vp *vp, struct uk_thread *t);
 
-/* Constructors of the rooms above register what shall run once the runtime runs. */
+/* Constructors of the rooms above register what shall run once the runtime runs; and what
+ * shall run again in a forked child, when the runtime is rebuilt. */
 void sched_on_start(void (*fn)(void));
+void sched_on_child(void (*fn)(void));
+void sched_run_on_child(void);
 /* set by the act room: 1 while the monitor sleeps for long; who leaves idleness wakes it */
 extern uint32_t monitor_asleep;
 

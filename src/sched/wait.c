@@ -63,7 +63,7 @@ static unsigned park_foreign(struct uk_thread *t, uint64_t token, int64_t deadli
 	uint8_t depth = t->depth;
 
 	/* No lock is held here: a signal handler may fire for itself while we sleep. */
-	t->depth = 0;
+	store_release(&t->depth, 0);
 	run_deferred_foreign(t);
 	store_relaxed(&t->state, (uint8_t)T_PARKED);
 	if (cas_acq_rel(&t->wait, &w, W_MAKE(token, 0, W_PARKED))) {
@@ -73,7 +73,7 @@ static unsigned park_foreign(struct uk_thread *t, uint64_t token, int64_t deadli
 				wait_fire(t, token, WAKE_TIMEOUT);
 	}
 	store_relaxed(&t->state, (uint8_t)T_RUNNING);
-	t->depth = depth;
+	enter_gate(t, depth); /* before wait_end: a fork's child sees what we waited for */
 	return wait_end(t);
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/sys.h"
+#include "sync/futex.h"
 
 static void copy(void *to, const void *from, size_t n)
 {
@@ -52,6 +53,12 @@ int uk_chan_create(uk_chan **out, size_t elem_size, size_t capacity)
 	list_init(&c->sendq);
 	*out = c;
 	return 0;
+}
+
+void chan_lost(uk_chan *c)
+{
+	list_init(&c->recvq);
+	list_init(&c->sendq);
 }
 
 void uk_chan_destroy(uk_chan *c)

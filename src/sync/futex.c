@@ -265,7 +265,8 @@ void futex_wake_ready(struct futex_bucket *b, bool (*ready)(const struct futex_n
 	futex_unlock(b);
 }
 
-void futex_fork_child(void)
+/* In a forked child nobody waits; the nodes lie on the stacks of lost threads. */
+static void table_lost(void)
 {
 	for (unsigned i = 0; i < FUTEX_BUCKETS; i++) {
 		struct futex_bucket *b = &futex_table[i];
@@ -275,6 +276,49 @@ void futex_fork_child(void)
 			list_init(&b->queue);
 		}
 	}
+}
+
+/* t will not come back from its wait, and neither will any other that waits for the same
+ * object: whoever is left was not waiting. So the object shall look as without waiters. Who
+ * holds it, holds it still; if that is a lost thread, for ever (POSIX has it so). */
+static void lost(struct uk_thread *t)
+{
+	void *obj = t ? (void *)(uintptr_t)t->wobj : NULL;
+
+	if (!t) {
+		table_lost();
+		return;
+	}
+	switch ((enum wait_kind)t->wkind) {
+	case WAIT_MUTEX:
+		mutex_lost(obj);
+		break;
+	case WAIT_COND:
+		((uk_cond *)obj)->waiters = 0;
+		break;
+	case WAIT_RWLOCK:
+		rwlock_lost(obj);
+		break;
+	case WAIT_SEM:
+		((uk_sem *)obj)->waiters = 0;
+		break;
+	case WAIT_BARRIER:
+		((uk_barrier *)obj)->arrived = 0;
+		break;
+	case WAIT_CHAN:
+		chan_lost(obj);
+		break;
+	case WAIT_SELECT:
+		select_lost(obj);
+		break;
+	default:
+		break; /* nothing but the table, or the scheduler's own */
+	}
+}
+
+__attribute__((constructor)) static void fork_hook(void)
+{
+	wait_lost = lost;
 }
 
 int uk_futex_wait(const uint32_t *addr, uint32_t expected, uk_time deadline)

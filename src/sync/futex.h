@@ -21,6 +21,8 @@
 #include "base/list.h"
 #include "base/lock.h"
 #include "sched/sched.h"
+#include "uk/chan.h"
+#include "uk/sync.h"
 
 enum futex_state { FUTEX_QUEUED, FUTEX_TAKEN, FUTEX_HANDED, FUTEX_LEFT };
 
@@ -86,7 +88,10 @@ extern struct futex_bucket futex_table[];
 #define FUTEX_BUCKETS 8192u
 unsigned futex_hash(const void *key);
 
-/* After fork, in the child: nobody waits. */
-void futex_fork_child(void);
+/* A forked child: what a lost thread's wait did to its object is undone (futex.c). */
+void mutex_lost(uk_mutex *m);
+void rwlock_lost(uk_rwlock *l);
+void chan_lost(uk_chan *c);
+void select_lost(const void *select);
 
 #endif

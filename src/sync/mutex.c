@@ -219,6 +219,9 @@ void mutex_adopt(uk_mutex *m, struct futex_bucket *bm, struct futex_node *n, int
 
 		if (cas_acq_rel(&m->word, &w, w | (held ? M_WAITERS : M_WOKEN))) {
 			n->since = now;
+			/* he cannot begin another wait before he has taken this bucket's lock */
+			store_relaxed(&n->thread->wkind, (uint8_t)WAIT_MUTEX);
+			store_relaxed(&n->thread->wobj, m);
 			futex_move(n, bm, m);
 			if (held)
 				return; /* the unlock to come sees him */
@@ -228,6 +231,11 @@ void mutex_adopt(uk_mutex *m, struct futex_bucket *bm, struct futex_node *n, int
 	futex_take(n, FUTEX_TAKEN);
 	if (!wait_fire(n->thread, n->token, WAKE_OK))
 		fetch_and_acq_rel(&m->word, ~M_WOKEN); /* he comes, but not as the woken one */
+}
+
+void mutex_lost(uk_mutex *m)
+{
+	m->word &= M_LOCKED; /* whoever was WOKEN does not come */
 }
 
 /* -- the public calls: fast path, else into the runtime -- */

@@ -5,6 +5,9 @@
  *                            |                             |
  *                            +-------- fn returned --------+--> DONE
  *
+ * RUNNING carries the number of forks behind us: in a forked child a runner of the parent
+ * does not exist, so its RUNNING counts as NEW (as pthread_once has it).
+ *
  * Waiting is uncancelable and without deadline: whoever returns may rely on fn's work.
  * Cancelling the thread inside fn makes its blocking calls return -ECANCELED, but nothing
  * is unwound, so fn completes.
@@ -14,13 +17,21 @@
 
 enum once_state { ONCE_NEW, ONCE_RUNNING, ONCE_RUNNING_WAITED, ONCE_DONE };
 
+#define STATE(s) ((s) & 3u)
+#define FORKS_SHIFT 2
+
+static uint32_t running(enum once_state s)
+{
+	return s | sched_forks << FORKS_SHIFT;
+}
+
 static void once_run(uk_once *o, void (*fn)(void))
 {
 	struct futex_bucket *b;
 
 	fn();
 	/* release: a caller that sees DONE sees what fn did */
-	if (xchg_acq_rel(&o->state, ONCE_DONE) != ONCE_RUNNING_WAITED)
+	if (STATE(xchg_acq_rel(&o->state, ONCE_DONE)) != ONCE_RUNNING_WAITED)
 		return;
 	rt_enter();
 	b = futex_lock(o);
@@ -37,11 +48,11 @@ static void once_wait(uk_once *o)
 	struct uk_thread *t = rt_enter();
 
 	while (load_acquire(&o->state) != ONCE_DONE) {
-		uint32_t running = ONCE_RUNNING;
+		uint32_t seen = running(ONCE_RUNNING);
 		struct futex_bucket *b = futex_lock(o);
 		struct futex_node n;
 
-		cas_acq_rel(&o->state, &running, ONCE_RUNNING_WAITED);
+		cas_acq_rel(&o->state, &seen, running(ONCE_RUNNING_WAITED));
 		if (load_acquire(&o->state) == ONCE_DONE) {
 			futex_unlock(b);
 			break;
@@ -56,14 +67,16 @@ static void once_wait(uk_once *o)
 
 int uk_once_run(uk_once *o, void (*fn)(void))
 {
-	uint32_t fresh = ONCE_NEW;
+	uint32_t s = load_acquire(&o->state);
 
 	/* acquire: pairs with the release of DONE */
-	if (likely(load_acquire(&o->state) == ONCE_DONE))
+	if (likely(s == ONCE_DONE))
 		return 0;
-	if (cas_acq_rel(&o->state, &fresh, ONCE_RUNNING))
-		once_run(o, fn);
-	else
-		once_wait(o);
+	while (s == ONCE_NEW || (s != ONCE_DONE && s != running((enum once_state)STATE(s))))
+		if (cas_acq_rel(&o->state, &s, running(ONCE_RUNNING))) {
+			once_run(o, fn);
+			return 0;
+		}
+	once_wait(o);
 	return 0;
 }

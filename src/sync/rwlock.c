@@ -136,6 +136,12 @@ static bool rw_enqueue(uk_rwlock *l, enum rw_role role, struct uk_thread *t,
 	return true;
 }
 
+void rwlock_lost(uk_rwlock *l)
+{
+	l->readers_waiting = l->writers_waiting = 0;
+	l->state &= ~RW_WAITERS;
+}
+
 /* After a wake-up by clock or cancel: true if we had been granted it. */
 static bool rw_leave(uk_rwlock *l, struct futex_node *n)
 {

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "sync/chan.h"
+#include "sync/futex.h"
 
 #define INLINE_CASES 12
 
@@ -113,6 +114,15 @@ static void withdraw(struct select *s, unsigned upto)
 	}
 }
 
+void select_lost(const void *select)
+{
+	const struct select *s = select;
+
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->cases[i].chan)
+			chan_lost(s->cases[i].chan);
+}
+
 /* Nothing was ready: steps 2 and 3. */
 static int select_wait(struct select *s, int64_t deadline)
 {
@@ -120,7 +130,7 @@ static int select_wait(struct select *s, int64_t deadline)
 	uint32_t done;
 	int ret;
 
-	s->token = wait_begin(s->thread, WAIT_SELECT, s->cases);
+	s->token = wait_begin(s->thread, WAIT_SELECT, s);
 	ret = pass(s, true, &upto, &done);
 	if (ret == 0 || ret == -EPIPE) {
 		/* our claim is ours: nobody else fires but the clock or a cancel */

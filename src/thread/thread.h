@@ -155,10 +155,14 @@ struct uk_thread {
  *   joiner   --exit----> EXITED, and the joiner is fired
  *   DETACHED --exit----> descriptor freed by the reaper
  *   EXITED   --join, detach--> TAKEN: descriptor freed by the caller
+ * In a forked child, for a thread that was not copied (sched/fork.c):
+ *   0, joiner --rebuild--> LOST --join, detach--> TAKEN: descriptor freed by the caller
  */
 #define JOIN_DETACHED ((uint64_t)1)
 #define JOIN_EXITED ((uint64_t)2)
 #define JOIN_TAKEN ((uint64_t)3)
+#define JOIN_LOST ((uint64_t)4)
+#define JOIN_LAST JOIN_LOST /* above: a joiner */
 
 /* The running thread; NULL on a kernel thread that never called us. One initial-exec word:
  * right by law 2 for full threads, rewritten at the switch for light ones. */

@@ -31,6 +31,8 @@ struct fake {
 __thread struct uk_thread *thread_self_tls
 	__attribute__((tls_model("initial-exec")));
 void (*deferred_wake)(void);
+void (*wait_lost)(struct uk_thread *t);
+uint32_t sched_forks;
 
 static struct fake *unused;
 static pthread_mutex_t unused_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fork.c - the child is a running runtime with one thread alive, the one that called fork.
+ *
+ * THE GATE. Before fork copies the address space, every other thread is brought to a place
+ * where the runtime's data is at rest; so the child finds each list whole, and each waiting
+ * thread's descriptor says for what it waits. No lock pairs can give that: a run queue has
+ * no lock, and a page is copied while others still write to the next one.
+ *
+ *   OPEN  --prepare-----------> SHUT      who would enter the runtime waits here
+ *   SHUT  --fork, the parent--> OPEN
+ *   SHUT  --fork, the child---> CHILD     only the caller is left; nothing is rebuilt yet
+ *   CHILD --prepare, parent---> SHUT, CHILD   it forks again before anybody entered
+ *   CHILD --first to enter----> REBUILD --> OPEN
+ *   OPEN  --child of a fork by a handler that interrupted the runtime--> LOST
+ *
+ * A carrier stands if it is outside the runtime (in_rt == 0) and its vp's owner word is
+ * marked REVOKING, so that entering takes the slow way, which ends at the gate (the same
+ * protocol, and the same membarrier, as the monitor's hand-off; hence the monitor is locked
+ * out meanwhile); or if it waits at the gate, where its dispatcher goes when it is asked to
+ * by a message (MSG_STOP); or if it is a spare. A foreign thread stands if its depth is 0.
+ * Nobody waits at the gate with a lock. User code goes on running all the time.
+ *
+ * Then prepare takes the few locks that are used outside the runtime, too, in this order:
+ * fork, watch (monitor), set, spares, thread blocks, slabs, stacks.
+ *
+ * THE CHILD does at once what cannot wait: it closes the parent's reactors, undoes what the
+ * lost threads' waits did to mutexes, channels and so on (later the program may have freed
+ * those), and gives the caller back its thread block, which libc took for a kernel thread's.
+ * All else is done by the first call that enters the runtime (rebuild), for most children
+ * call exec: the lost threads' stacks and descriptors go back to their pools, queues, wheels
+ * and reactors start anew, all vps are orphans, and the maker makes carriers for them.
+ * Blocks of lost threads that ran user code are not used again: malloc may have been at work
+ * in one. Carriers' own stacks are given back by libc.
+ *
+ * The handlers are registered when the library is loaded: so prepare runs after, and the
+ * child's part before, those of the program.
+ *
+ * Rejected: locks instead of a gate (above); a child that may only exec (so it was);
+ * rebuilding in the child at once (some 100 us for each fork and exec).
+ */
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <dlfcn.h>
+
+#include "arch/arch.h"
+#include "base/panic.h"
+#include "base/sys.h"
+#include "sched/vp.h"
+
+enum gate { GATE_OPEN, GATE_SHUT, GATE_CHILD, GATE_REBUILD, GATE_LOST };
+
+/* What prepare did, for parent and child. */
+enum how { FORK_NOTHING, FORK_INSIDE, FORK_LOCKED, FORK_UNSETTLED, FORK_STOPPED };
+
+#define STOP_SPINS 20
+
+uint32_t world_gate;
+uint32_t sched_forks;
+struct lock watch_lock = LOCK_INIT(RANK_NONE);
+void (*wait_lost)(struct uk_thread *t);
+
+static struct lock fork_lock = LOCK_INIT(RANK_NONE);
+static __thread uint8_t how_tls;     /* read and written out of line: entering may park */
+static bool started;                /* set lock */
+static uint64_t process_mask;       /* signals, when the runtime started */
+static struct uk_thread *survivor;  /* the child's caller of fork */
+static uint64_t first_id;           /* ids from here on are the child's own */
+static struct {
+	void (*lock)(void), (*unlock)(void), (*reset)(void);
+} files; /* libc's list of all FILEs; NULL: unknown */
+
+/* ---- the gate ---- */
+
+static void rebuild(void);
+
+void gate_wait(void)
+{
+	uint32_t g;
+
+	while ((g = load_acquire(&world_gate))) {
+		if (g == GATE_LOST)
+			uk_panic("this process was forked by a signal handler that interrupted "
+				 "the runtime: it can only exec");
+		if (g == GATE_CHILD && cas_acq_rel(&world_gate, &g, GATE_REBUILD))
+			rebuild();
+		else
+			sys_futex_wait(&world_gate, g, TIME_NEVER);
+	}
+}
+
+static void gate_set(uint32_t g)
+{
+	store_seq_cst(&world_gate, g);
+	if (g == GATE_OPEN)
+		sys_futex_wake(&world_gate, INT_MAX);
+}
+
+void carrier_stop(struct carrier *c)
+{
+	do {
+		/* release: a fork that sees us stand sees all that we did; seq_cst: once we
+		 * do not, either it sees that or we see the gate */
+		store_seq_cst(&c->stopped, 1);
+		gate_wait();
+		store_seq_cst(&c->stopped, 0);
+	} while (load_seq_cst(&world_gate));
+}
+
+/* ---- prepare: everybody stands ---- */
+
+static NOINLINE void set_how(enum how h)
+{
+	how_tls = (uint8_t)h;
+}
+
+static NOINLINE enum how get_how(void)
+{
+	return (enum how)how_tls;
+}
+
+static bool stands(const struct carrier *c)
+{
+	return !load_acquire(&c->in_rt) || load_seq_cst(&c->stopped);
+}
+
+static void mark_owners(const struct carrier *mine)
+{
+	for (uint32_t i = 0; i < vp_count_all; i++) {
+		uintptr_t o = load_acquire(&vp_all[i]->owner);
+
+		if (o && !(o & VP_REVOKING) && o != (uintptr_t)mine)
+			cas_seq_cst(&vp_all[i]->owner, &o, o | VP_REVOKING);
+	}
+}
+
+static void unmark_owners(void)
+{
+	for (uint32_t i = 0; i < vp_count_all; i++) {
+		uintptr_t o = load_acquire(&vp_all[i]->owner);
+
+		/* or it has taken its vp back by itself */
+		if (o & VP_REVOKING)
+			cas_seq_cst(&vp_all[i]->owner, &o, o & ~VP_REVOKING);
+	}
+}
+
+static int foreign_inside(void *obj, void *me)
+{
+	const struct uk_thread *t = obj;
+
+	return t != me && load_acquire(&t->kind) == THREAD_FOREIGN && load_acquire(&t->depth);
+}
+
+/* True, with the spares lock held: nobody else is in the runtime, or comes in. */
+static bool all_stand(struct uk_thread *me, const struct carrier *mine)
+{
+	bool ok = true;
+
+	carriers_lock(); /* no vp changes hands by vp_give or as an orphan */
+	mark_owners(mine);
+	/* pairs with enter_user and enter_gate: who comes in later sees mark or gate */
+	sys2(SYS_membarrier, 8 /* PRIVATE_EXPEDITED */, 0);
+	for (struct carrier *c = load_acquire(&carriers_all); c; c = c->next_all)
+		ok &= c == mine || stands(c);
+	/* Again the owners: one that was inside when we marked may have taken its vp back and
+	 * left since; and a carrier just born may not be in the list. */
+	for (uint32_t i = 0; i < vp_count_all; i++) {
+		struct uk_vp *vp = vp_all[i];
+		uintptr_t o = load_acquire(&vp->owner);
+		struct carrier *c = (struct carrier *)(o & ~VP_REVOKING);
+
+		if (!o || c == mine)
+			continue;
+		ok &= (o & VP_REVOKING) && stands(c);
+		if (!stands(c) && !xchg_seq_cst(&vp->stop_sent, 1)) {
+			vp->stop.kind = MSG_STOP;
+			vp_post(vp, &vp->stop);
+		}
+	}
+	if (ok)
+		ok = !slab_walk(&thread_slab, foreign_inside, me);
+	if (!ok)
+		carriers_unlock();
+	return ok;
+}
+
+static void stop_all(struct uk_thread *me)
+{
+	const struct carrier *mine = me->kind == THREAD_USER ? me->carrier : NULL;
+	struct timespec ts = { 0, 20 * NS_PER_US };
+
+	gate_set(GATE_SHUT);
+	for (unsigned n = 0; !all_stand(me, mine); n++) {
+		if (n < STOP_SPINS)
+			sys0(SYS_sched_yield);
+		else
+			sys2(SYS_nanosleep, &ts, NULL);
+	}
+}
+
+static void locks_take(void)
+{
+	tls_fork_lock();
+	lock_acquire_nested(&thread_slab.lock);
+	lock_acquire_nested(&thread_ext_slab.lock);
+	lock_acquire_nested(&cleanup_slab.lock);
+	stack_fork_lock();
+}
+
+static void locks_give(void)
+{
+	stack_fork_unlock();
+	lock_release_nested(&cleanup_slab.lock);
+	lock_release_nested(&thread_ext_slab.lock);
+	lock_release_nested(&thread_slab.lock);
+	tls_fork_unlock();
+}
+
+/* A thread may come to stand at the gate with the lock of libc's list of FILEs: it flushes
+ * all, and one of them writes by our calls. So we take it first; libc's fork takes it once
+ * more, and it counts by kernel thread: a light thread must not change that in between. */
+static void enter_with_files(void)
+{
+	struct uk_thread *t = thread_self();
+	struct carrier *c;
+
+	if (!files.reset) {
+		rt_enter();
+		return;
+	}
+	for (;;) {
+		c = t ? t->carrier : NULL;
+		files.lock(); /* may sleep: not inside the runtime */
+		t = rt_enter();
+		if (t->kind != THREAD_USER || !t->light || t->carrier == c)
+			return;
+		files.unlock();
+		rt_exit();
+	}
+}
+
+static void prepare(void)
+{
+	uint32_t unsettled = GATE_CHILD;
+
+	if (rt_in_runtime()) { /* a handler; what it interrupted may hold any lock */
+		set_how(FORK_INSIDE);
+		return;
+	}
+	lock_acquire(&fork_lock);
+	set_lock_acquire();
+	set_how(FORK_LOCKED);
+	if (!started)
+		return;
+	if (cas_acq_rel(&world_gate, &unsettled, GATE_SHUT)) {
+		set_how(FORK_UNSETTLED);
+		carriers_lock();
+		locks_take();
+		return;
+	}
+	set_lock_release(); /* entering may take locks, and may wait for a vp */
+	enter_with_files();
+	set_how(FORK_STOPPED);
+	lock_acquire(&watch_lock);
+	set_lock_acquire();
+	stop_all(thread_self());
+	locks_take();
+}
+
+static void parent(void)
+{
+	switch (get_how()) {
+	case FORK_STOPPED:
+		locks_give();
+		unmark_owners();
+		carriers_unlock();
+		gate_set(GATE_OPEN);
+		set_lock_release();
+		lock_release(&watch_lock);
+		lock_release(&fork_lock);
+		if (files.reset)
+			files.unlock();
+		rt_exit();
+		break;
+	case FORK_UNSETTLED:
+		locks_give();
+		carriers_unlock();
+		gate_set(GATE_CHILD);
+		set_lock_release();
+		lock_release(&fork_lock);
+		break;
+	case FORK_LOCKED:
+		set_lock_release();
+		lock_release(&fork_lock);
+		break;
+	case FORK_INSIDE:
+	case FORK_NOTHING:
+		break;
+	}
+}
+
+/* ---- the child, at once ---- */
+
+static int undo_wait(void *obj, void *arg)
+{
+	struct uk_thread *t = obj;
+	uint8_t kind = load_acquire(&t->kind);
+
+	if (t != arg && (kind == THREAD_USER || kind == THREAD_FOREIGN) &&
+	    W_STATE(load_relaxed(&t->wait)) != W_IDLE)
+		wait_lost(t);
+	return 0;
+}
+
+/* The kernel writes into this thread's rseq area, which is in the stack that libc will give
+ * to somebody else. */
+static void rseq_leave(const struct carrier *c)
+{
+	const ptrdiff_t *off = dlsym(RTLD_DEFAULT, "__rseq_offset");
+
+	for (uint32_t len = 32; off && len <= 256; len += 32)
+		if (!sys4(SYS_rseq, (char *)c->tp + *off, len, 1 /* UNREGISTER */, 0x53053053))
+			return;
+}
+
+static void user_survives(struct uk_thread *t)
+{
+	struct carrier *c = t->carrier;
+
+	c->tid = sys_gettid();
+	c->vp = NULL;
+	c->hog = 0;
+	c->deferred = 0; /* for waiters that are no more */
+	if (t->tp) {
+		if (!c->renew)
+			rseq_leave(c);
+		tls_fork_child();
+		c->renew = true;
+	}
+	t->susp = 0;
+	if (t->join > JOIN_LAST)
+		t->join = 0; /* its joiner was lost */
+	/* No other kernel thread is there to take signals. */
+	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &process_mask, NULL, sizeof(process_mask));
+}
+
+/* What the parent's runtime had and the child has not. */
+static void leave_parent(struct uk_thread *t)
+{
+	slab_walk(&thread_slab, undo_wait, t);
+	wait_lost(NULL);
+	for (uint32_t i = 0; i < vp_count_all; i++) {
+		struct reactor *r = &vp_all[i]->reactor;
+
+		r->ops->fork_leave(r);
+		vp_all[i]->idle = 0;
+	}
+}
+
+/* t: the caller of fork; NULL: a kernel thread that never called us. */
+static void survive(struct uk_thread *t)
+{
+	bool user = t && t->kind == THREAD_USER;
+
+	survivor = t;
+	first_id = thread_new_ids(1);
+	sched_forks++;
+	carriers_forget(user ? t->carrier : NULL);
+	limit_rebuild(user);
+	if (user)
+		user_survives(t);
+	else if (t)
+		t->deferred = 0;
+	locks_give();
+	carriers_unlock();
+	gate_set(GATE_CHILD);
+	set_lock_release();
+	lock_release(&fork_lock);
+}
+
+static void child(void)
+{
+	struct uk_thread *t;
+
+	switch (get_how()) {
+	case FORK_STOPPED:
+		t = thread_self();
+		leave_parent(t);
+		survive(t);
+		lock_release(&watch_lock);
+		if (files.reset)
+			files.reset();
+		/* as rt_exit, but there is no vp to be left in order */
+		store_release(&t->depth, t->depth - 1);
+		if (t->kind == THREAD_USER)
+			store_release(&t->carrier->in_rt, 0);
+		break;
+	case FORK_UNSETTLED:
+		survive(thread_self());
+		break;
+	case FORK_LOCKED:
+		set_lock_release();
+		lock_release(&fork_lock);
+		break;
+	case FORK_INSIDE:
+		gate_set(GATE_LOST);
+		break;
+	case FORK_NOTHING:
+		break;
+	}
+}
+
+/* ---- the child, when it enters the runtime ---- */
+
+static void end_wait(struct uk_thread *t)
+{
+	store_relaxed(&t->wait, W_MAKE(W_TOKEN(t->wait) + 1, 0, W_IDLE));
+}
+
+/* A user thread that is not there any more. */
+static bool bury_user(struct uk_thread *t)
+{
+	struct cleanup *k;
+
+	if (t->state == T_EXITED) {
+		t->join = JOIN_EXITED; /* its joiner may have been lost, its result is not */
+		return false;
+	}
+	if (t->stack)
+		stack_put(NULL, t->stack, t->order);
+	if (t->tp && t->state != T_RUNNING) /* else it may have been in malloc: lost */
+		tls_put(NULL, t->tp);
+	t->stack = NULL;
+	t->tp = NULL;
+	while (t->ext && (k = t->ext->cleanups)) { /* POSIX: not run */
+		t->ext->cleanups = k->next;
+		slab_put(&cleanup_slab, NULL, k);
+	}
+	thread_free_ext(t);
+	end_wait(t);
+	t->timer.wheel = NULL;
+	t->state = T_EXITED;
+	store_release(&t->kind, (uint8_t)THREAD_FREE);
+	if (t->join != JOIN_DETACHED)
+		t->join = JOIN_LOST;
+	else
+		slab_put(&thread_slab, NULL, t);
+	return true;
+}
+
+static int bury(void *obj, void *arg)
+{
+	struct uk_thread *t = obj;
+	uint64_t *lost = arg;
+
+	if (t == survivor || t->id >= first_id)
+		return 0;
+	if (load_acquire(&t->kind) == THREAD_USER) {
+		*lost += bury_user(t);
+	} else if (load_acquire(&t->kind) == THREAD_FOREIGN) {
+		end_wait(t);
+		thread_free_ext(t);
+		store_release(&t->kind, (uint8_t)THREAD_FREE);
+		slab_put(&thread_slab, NULL, t);
+	}
+	return 0;
+}
+
+static void vp_renew(struct uk_vp *vp)
+{
+	struct runq *q = &vp->rq;
+	int r;
+
+	q->lifo = NULL;
+	q->head = q->tail = 0;
+	q->over = q->pinned = (struct tqueue){ 0 };
+	vp->inbox = vp->pinbox = NULL;
+	vp->msgs = vp->closers = NULL;
+	vp->stop_sent = 0;
+	vp->nudge = 0;
+	vp->starved = false;
+	vp->watch = (struct vp_watch){ 0 };
+	vp->clock = sys_now();
+	wheel_init(&vp->wheel, vp->clock);
+	vp->reactor.hogs = 0;
+	vp->set->nidle = vp->set->waking = 0;
+	r = vp->reactor.ops->fork_child(&vp->reactor);
+	if (r)
+		uk_panic("the reactor of vp %u cannot start anew in this forked child: error %d",
+			 vp->id, -r);
+}
+
+static void rebuild(void)
+{
+	uint64_t lost = 0;
+	int r;
+
+	sys2(SYS_membarrier, 16 /* REGISTER_PRIVATE_EXPEDITED */, 0);
+	slab_walk(&thread_slab, bury, &lost);
+	for (uint32_t i = 0; i < vp_count_all; i++)
+		vp_renew(vp_all[i]);
+	vp_all[0]->count.exits += lost;
+	if (survivor)
+		survivor->timer.wheel = NULL; /* it rested in one */
+	monitor_asleep = 0;
+	r = carriers_rebuild();
+	if (r)
+		uk_panic("no kernel threads for the runtime of this forked child: error %d", -r);
+	sched_run_on_child();
+	gate_set(GATE_OPEN);
+}
+
+bool sched_unsettled(void)
+{
+	return load_acquire(&world_gate) == GATE_CHILD;
+}
+
+void sched_settle(void)
+{
+	if (sched_unsettled()) {
+		rt_enter();
+		rt_exit();
+	}
+}
+
+void fork_init(void)
+{
+	sys4(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &process_mask, sizeof(process_mask));
+	started = true;
+}
+
+__attribute__((constructor)) static void fork_register(void)
+{
+	*(void **)(void *)&files.lock = dlsym(RTLD_DEFAULT, "_IO_list_lock");
+	*(void **)(void *)&files.unlock = dlsym(RTLD_DEFAULT, "_IO_list_unlock");
+	if (files.lock && files.unlock)
+		*(void **)(void *)&files.reset = dlsym(RTLD_DEFAULT, "_IO_list_resetlock");
+	pthread_atfork(prepare, parent, child);
+}
