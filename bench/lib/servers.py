@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 import build
@@ -76,7 +77,7 @@ def nginx(cache=""):
 
 
 def nginx_command(port, cpus, cache):
-    home = prefix("nginx")
+    home = prefix(f"nginx-{port}")
     with open(os.path.join(build.BENCH, "web", "nginx.conf"), encoding="utf-8") as f:
         text = f.read()
     conf = os.path.join(home, "nginx.conf")
@@ -91,7 +92,7 @@ def nginx_command(port, cpus, cache):
 
 def apache(mpm):
     def command(port, _, connections):
-        home = prefix(f"apache-{mpm}")
+        home = prefix(f"apache-{mpm}-{port}")
         binary = build.which("apache2", "apache2")
         modules = "/usr/lib/apache2/modules"
         if not os.path.exists(f"{modules}/mod_mpm_{mpm}.so"):
@@ -142,14 +143,21 @@ def free_port():
     raise build.Missing("no free port")
 
 
+STARTING = threading.Lock()  # from the choice of a port until it listens
+
+
 class Server:
-    """A running server: `with Server("nginx", cpus=1) as s: s.port, s.cpu()`."""
+    """A running server: `with Server("nginx", cpus=1) as s: s.port, s.cpu()`. Several may
+    be started at once."""
 
     def __init__(self, name, cpus, connections):
-        self.name, self.cpus = name, cpus
+        self.name, self.cpus, self.connections = name, cpus, connections
+
+    def start(self):
+        name, cpus = self.name, self.cpus
         self.port = free_port()
-        words, env = SERVERS[name](self.port, cpus, connections)
-        log = os.path.join(build.OUT, f"{name}.log")
+        words, env = SERVERS[name](self.port, cpus, self.connections)
+        log = os.path.join(build.OUT, f"{name}-{self.port}.log")
         self.log = open(log, "wb")
         self.process = subprocess.Popen(
             harness.pinned(cpus) + words, env={**os.environ, **env}, cwd=build.OUT,
@@ -157,6 +165,11 @@ class Server:
             start_new_session=True)
 
     def __enter__(self):
+        with STARTING:
+            self.start()
+            return self.wait_for_port()
+
+    def wait_for_port(self):
         end = time.monotonic() + 10
         while time.monotonic() < end and self.process.poll() is None:
             try:
