@@ -40,6 +40,8 @@
 #define STEAL_MAX 256u
 #define TIMER_BATCH 64u
 #define SWITCH_LINES 4 /* what a thread touches of its stack when it goes on */
+#define GATHER_SLEEP (20 * NS_PER_US) /* a sleep for a moment */
+#define GATHER_AFTER 16               /* such sleeps in a row */
 #define SLEEP_SLACK (32 * NS_PER_US) /* less than the kernel allows itself */
 
 uint32_t monitor_asleep;
@@ -102,6 +104,22 @@ static void wake_a_thief(struct uk_vpset *s)
 	store_release(&s->waking, 0);
 }
 
+/* The owner: somebody of the set sleeps, and there is something for him. */
+static void call_thief(struct uk_vp *vp)
+{
+	if (load_relaxed(&vp->set->nidle) && runq_stealable(&vp->rq))
+		wake_a_thief(vp->set);
+}
+
+/* The owner: does the dispatcher run here? It takes one thread itself, and only then calls
+ * for thieves. */
+static bool dispatching(const struct uk_vp *vp)
+{
+	struct carrier *c = (struct carrier *)(load_relaxed(&vp->owner) & ~VP_REVOKING);
+
+	return load_relaxed(&c->current) == &c->disp;
+}
+
 void enqueue(struct uk_vp *vp, struct uk_thread *t, bool lifo)
 {
 	if (unlikely(load_relaxed(&t->susp)) && suspend_here(t))
@@ -119,8 +137,8 @@ void enqueue(struct uk_vp *vp, struct uk_thread *t, bool lifo)
 		runq_push_lifo(&vp->rq, t);
 	else
 		runq_push(&vp->rq, t);
-	if (vp->shared && load_relaxed(&vp->set->nidle) && runq_stealable(&vp->rq))
-		wake_a_thief(vp->set);
+	if (vp->shared && !dispatching(vp))
+		call_thief(vp);
 }
 
 void vp_kick(struct uk_vp *vp)
@@ -131,15 +149,19 @@ void vp_kick(struct uk_vp *vp)
 
 /* Pinned threads have an inbox of their own: a thief that took them would have to give them
  * back, and two thieves can do that to each other for ever. */
-void inbox_push(struct uk_vp *vp, struct uk_thread *t)
+static void box_push(struct uk_vp *vp, struct uk_thread **box, struct uk_thread *t)
 {
-	struct uk_thread **box = t->pinned ? &vp->pinbox : &vp->inbox;
 	struct uk_thread *head = load_relaxed(box);
 
 	do
 		t->next = head;
 	while (!cas_seq_cst(box, &head, t));
 	vp_kick(vp);
+}
+
+void inbox_push(struct uk_vp *vp, struct uk_thread *t)
+{
+	box_push(vp, t->pinned ? &vp->pinbox : &vp->inbox, t);
 }
 
 void vp_post(struct uk_vp *vp, struct vp_msg *m)
@@ -368,13 +390,14 @@ static void warm(const struct timer_hit *hits, unsigned n)
 		__builtin_prefetch(hit_thread(&hits[i]), 1);
 		__builtin_prefetch(&hit_thread(&hits[i])->wobj, 1);
 	}
+#if !UK_TSAN /* a race by design: it may run already, then this is a vain hint, no more */
 	for (unsigned i = 0; i < n; i++) {
-		/* racy: perhaps it runs already; then this is a vain hint, no more */
 		char *sp = load_relaxed((char **)&hit_thread(&hits[i])->sp);
 
 		for (unsigned k = 0; k < SWITCH_LINES; k++)
 			__builtin_prefetch(sp + k * CACHE_LINE, 1);
 	}
+#endif
 }
 
 static unsigned run_timers(struct uk_vp *vp)
@@ -478,6 +501,7 @@ static void idle(struct uk_vp *vp)
 	int64_t next, timeout = -1;
 
 	leave_waking(vp);
+	vp->slept = vp->clock;
 	if (!vp->reactive)
 		fetch_add_relaxed(&vp->set->nidle, 1);
 	store_seq_cst(&vp->idle, 1);
@@ -498,6 +522,27 @@ static void idle(struct uk_vp *vp)
 		fetch_add_relaxed(&vp->set->nidle, (uint32_t)-1);
 	if (unlikely(load_relaxed(&monitor_asleep)) && xchg_seq_cst(&monitor_asleep, 0))
 		sys_futex_wake(&monitor_asleep, 1);
+}
+
+/* Two threads that wait for each other by turns (through a pipe, a socket, another process)
+ * on two vps pay for a sleep and a wake-up each time; on one vp they need neither. So when
+ * this vp, time after time, slept for a moment only and was woken for a single thread while
+ * all others slept, t goes to the set's first vp, where its partner comes too, if it is not
+ * there already. Whenever one vp has more than it can run, thieves spread it again. */
+static bool gather(struct uk_vp *vp, struct uk_thread *t)
+{
+	struct uk_vpset *s = vp->set;
+	bool lonely = vp->index && vp->clock - vp->slept < GATHER_SLEEP && !t->pinned &&
+		      !vp_has_work(vp) && load_relaxed(&s->nidle) == s->n - 1;
+
+	vp->slept = 0;
+	vp->lonely = lonely ? vp->lonely + 1 : 0;
+	if (likely(vp->lonely < GATHER_AFTER))
+		return false;
+	vp->lonely = 0;
+	/* where thieves, we are one now, do not take it back before it has run there */
+	box_push(s->vps[0], &s->vps[0]->pinbox, t);
+	return true;
 }
 
 void dispatch(struct carrier *c)
@@ -532,6 +577,11 @@ void dispatch(struct carrier *c)
 		}
 		if (unlikely(load_relaxed(&vp->set->waking)))
 			leave_waking(vp);
+		if (vp->shared) {
+			call_thief(vp);
+			if (unlikely(vp->slept) && gather(vp, t))
+				continue;
+		}
 		switch_now(c, &c->disp, t, POST_NONE);
 	}
 }

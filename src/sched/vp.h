@@ -70,9 +70,11 @@ struct uk_vp {
 	bool reactive;          /* runs no threads, only a reactor; constant */
 	bool starved;           /* owner: a thread found no memory for its stack */
 	uint8_t lifo_streak;
+	uint8_t lonely;         /* owner: short sleeps in a row that ended for one thread */
 	uint32_t seen_switches; /* owner: at the last sched_make_room */
 	struct vp_count count;  /* owner; kicks: whoever kicks */
 	int64_t clock;          /* owner writes once a pass */
+	int64_t slept;          /* owner: clock before the last sleep, 0 = ran since */
 	struct runq rq;
 	struct slab_cache threads; /* owner, as are the next five */
 	struct stack_cache stacks;
@@ -236,7 +238,9 @@ INLINE struct uk_thread *enter_any(void)
 {
 	struct uk_thread *t = thread_self_tls;
 
-	if (unlikely(!t || t->kind != THREAD_USER || t->depth))
+	/* load_relaxed: or the compiler reads kind and depth by one load, with `cancelled`,
+	 * which others write, between them */
+	if (unlikely(!t || load_relaxed(&t->kind) != THREAD_USER || t->depth))
 		return rt_enter();
 	enter_user(t);
 	return t;
@@ -244,7 +248,7 @@ INLINE struct uk_thread *enter_any(void)
 
 INLINE void exit_any(struct uk_thread *t)
 {
-	if (likely(t->kind == THREAD_USER && t->depth == 1))
+	if (likely(load_relaxed(&t->kind) == THREAD_USER && t->depth == 1))
 		exit_user(t);
 	else
 		rt_exit();

@@ -93,25 +93,31 @@ static void requeue_may_ask_for_the_value(void)
 	rt_exit();
 }
 
-static void *wait_then_time_out(void *arg)
+static void *wait_for_ms(void *arg)
 {
-	(void)arg;
-	return (void *)(intptr_t)uk_futex_wait(&word, 0, uk_after(30 * UK_MS));
+	return (void *)(intptr_t)uk_futex_wait(&word, 0, uk_after((intptr_t)arg * UK_MS));
 }
 
 static void a_requeued_waiter_can_still_leave(void)
 {
+	intptr_t ms = 15;
 	uk_thread *t;
 	void *ret;
+	int moved;
 
 	SET(&word, 0);
-	CHECK_EQ(uk_thread_create(&t, NULL, wait_then_time_out, NULL), 0);
-	EVENTUALLY(queued(&word) == 1);
-	CHECK_EQ(uk_futex_requeue(&word, 0, 1, &other), 1);
-	CHECK_EQ(uk_thread_join(t, &ret), 0);
-	CHECK_EQ((intptr_t)ret, -ETIMEDOUT);
-	CHECK_EQ(queued(&other), 0);
-	CHECK_EQ(uk_thread_create(&t, NULL, wait_then_time_out, NULL), 0);
+	/* on a busy machine its time may be over before we come to move it */
+	do {
+		ms *= 2;
+		CHECK_EQ(uk_thread_create(&t, NULL, wait_for_ms, (void *)ms), 0);
+		uk_sleep(UK_MS);
+		moved = uk_futex_requeue(&word, 0, 1, &other);
+		CHECK_EQ(uk_thread_join(t, &ret), 0);
+		CHECK_EQ((intptr_t)ret, -ETIMEDOUT);
+		CHECK_EQ(queued(&other), 0);
+		CHECK_EQ(queued(&word), 0);
+	} while (!moved);
+	CHECK_EQ(uk_thread_create(&t, NULL, wait_for_ms, (void *)(intptr_t)1000000), 0);
 	EVENTUALLY(queued(&word) == 1);
 	CHECK_EQ(uk_futex_requeue(&word, 0, 1, &other), 1);
 	CHECK_EQ(uk_thread_cancel(t), 0);
