@@ -42,8 +42,10 @@ public final class Blocking {
 				e = x;
 			}
 			if (f.claim(ticket)) {
-				f.retA = v;
-				f.exc = e;
+				if (e != null)
+					f.fail(e);
+				else
+					f.retA = v;
 				f.wake();
 			}
 		});

@@ -45,21 +45,22 @@ final class CarrierThread extends Thread {
 		x.current = null;
 		x.fiber = null;
 		if (ended) {
-			Throwable e = f.exc;
-			f.exc = null;
-			f.retA = null;
+			Throwable e = f.thrown();
 			/* Thread bookkeeping may call the program (handlers): still as this fiber. */
 			x.fiber = f;
-			f.pins = 1;
+			x.pins = 1;
 			try {
 				f.done(e);
 			} finally {
 				x.fiber = null;
+				x.pins = 0;
 				f.state = Fiber.DONE;
 				rt.ended(f);
 			}
 		} else {
 			f.parking();
+			if (rt.packs(f))
+				f.pack();
 			f.unwound();
 		}
 	}

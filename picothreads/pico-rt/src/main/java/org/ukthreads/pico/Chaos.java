@@ -40,7 +40,7 @@ public final class Chaos {
 			return;
 		Context x = Context.get();
 		Fiber f = x.fiber;
-		if (f == null || x.current != f || x.pinned(f))
+		if (f == null || x.current != f || x.pinned())
 			return;
 		SUSPENDED.incrementAndGet();
 		Fiber.yield(x, f, POINT);

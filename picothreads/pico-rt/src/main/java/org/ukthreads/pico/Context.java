@@ -16,6 +16,8 @@ final class Context {
 	 * was; not above 0: no frame but ours is on the stack, without a look.
 	 */
 	long entered;
+	/** Brackets (Pins) that are open above the innermost trampoline. */
+	int pins;
 	/** Has a raw continuation run outside the carriers? Then their entries count, too. */
 	static boolean others;
 
@@ -33,9 +35,9 @@ final class Context {
 		return OTHERS.get();
 	}
 
-	/** Is a frame on the stack, above k's trampoline, that cannot be captured? */
-	boolean pinned(Continuation k) {
-		return k.pins > 0 || entered > 0 && Walk.meetsForeign();
+	/** Is a frame on the stack, above the innermost trampoline, that cannot be captured? */
+	boolean pinned() {
+		return pins > 0 || entered > 0 && Walk.meetsForeign();
 	}
 
 	/** Throws: unwinds `k` from a primitive. */

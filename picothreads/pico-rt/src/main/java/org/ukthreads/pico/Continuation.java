@@ -11,7 +11,7 @@ package org.ukthreads.pico;
  *
  * The stack never grows by resuming: each frame's out-of-line code is called from the
  * trampoline, so a thread that stops often pays for the frames it touches, not for its
- * depth. Values travel in retJ (int, long, and float and double as bits), retA and exc.
+ * depth. Values travel in retJ (int, long, and float and double as bits) and retA.
  *
  * Used raw for generators and search (suspend() stops the innermost one); Fiber adds
  * scheduling. A fiber that blocks inside a raw continuation pins: its own Java frames
@@ -23,13 +23,11 @@ package org.ukthreads.pico;
 public class Continuation {
 	/** Frames to resume, innermost first; null before the start and after the end. */
 	Frame top;
+	/** A reference, or what was thrown (threw); before the start: the task. */
 	Object retA;
 	long retJ;
-	Throwable exc;
-	/** Java frames on the stack that nobody can capture; > 0: block the OS thread. */
-	int pins;
+	boolean threw;
 	private boolean started;
-	private final Runnable task;
 
 	private static final MethodRef SUSPEND =
 		MethodRef.primitive(Continuation.class, "suspend", "()V");
@@ -37,7 +35,7 @@ public class Continuation {
 		"java/lang/Runnable", "run", "()V", new String[0], new String[0]);
 
 	public Continuation(Runnable task) {
-		this.task = task;
+		retA = task;
 	}
 
 	/**
@@ -51,17 +49,20 @@ public class Continuation {
 		Context x = Context.get();
 		Continuation outer = x.current;
 		long entered = x.entered;
+		int pins = x.pins;
 		if (!(Thread.currentThread() instanceof CarrierThread))
 			Context.others = true;
 		x.current = this;
+		x.pins = 0;
 		try {
 			boolean ended = go(x);
-			if (ended && exc != null)
+			if (ended)
 				takeV();
 			return ended;
 		} finally {
 			x.current = outer;
 			x.entered = entered;
+			x.pins = pins;
 		}
 	}
 
@@ -72,7 +73,7 @@ public class Continuation {
 		Continuation k = x.current;
 		if (k == null || k == x.fiber)
 			throw new IllegalStateException("not in a continuation");
-		if (x.pinned(k))
+		if (x.pinned())
 			throw new PinnedException("suspend() below a frame that cannot be captured");
 		Continuation.<RuntimeException>sneak(x.capture(k, SUSPEND));
 	}
@@ -81,11 +82,12 @@ public class Continuation {
 	public final Continuation fork() {
 		if (!started || top == null)
 			throw new IllegalStateException("fork of what is not suspended");
-		Continuation k = new Continuation(task);
+		Continuation k = new Continuation(null);
 		k.started = true;
 		Frame tail = null;
-		for (Frame f = top; f != null; f = f.next) {
+		for (Frame f : Packed.frames(top)) {
 			Frame g = f.copy();
+			g.next = null;
 			if (tail == null)
 				k.top = g;
 			else
@@ -105,7 +107,7 @@ public class Continuation {
 		return started && top == null;
 	}
 
-	/** The trampoline. True: ended, exc tells how. Runs with x.current == this. */
+	/** The trampoline. True: ended, threw tells how. Runs with x.current == this. */
 	final boolean go(Context x) {
 		Frame f = top;
 		top = null;
@@ -117,6 +119,8 @@ public class Continuation {
 		}
 		Capture c = x.capture;
 		while (f != null) {
+			if (f.site == null)
+				f = ((Packed) f).open();
 			Frame rest = f.next;
 			Site s = f.site;
 			x.entered = 0;
@@ -130,7 +134,7 @@ public class Continuation {
 				if (c.active)
 					throw c.lost("the end of " + s.method, null);
 			} catch (Throwable e) {
-				exc = e instanceof Capture ? ((Capture) e).lost("the trampoline", s) : e;
+				fail(e instanceof Capture ? ((Capture) e).lost("the trampoline", s) : e);
 			}
 			f = rest;
 		}
@@ -140,8 +144,9 @@ public class Continuation {
 	/** The first descent; true: ended without suspending. */
 	private boolean begin(Context x) {
 		Capture c = x.capture;
+		Runnable r = entry();
+		retA = null;
 		try {
-			Runnable r = entry();
 			/* It is we who call this one. */
 			x.entered = Walk.counts(r.getClass()) ? -1 : 0;
 			r.run();
@@ -150,26 +155,38 @@ public class Continuation {
 			return true;
 		} catch (Throwable e) {
 			if (e instanceof Capture)
-				return !began((Capture) e);
-			exc = e;
+				return !began((Capture) e, r);
+			fail(e);
 			return true;
 		}
 	}
 
-	private boolean began(Capture c) {
+	private boolean began(Capture c, Runnable r) {
 		try {
-			Runnable r = entry();
 			Site.Ok o = START.ok;
 			if (o == null || o.callee != c.callee || r.getClass() != o.type)
 				START.check(c, r);
 		} catch (PinnedException e) {
-			exc = e;
+			fail(e);
 			return false;
 		}
 		/* Nothing but tail calls left no frame: one that ends at once stands for them. */
 		top = c.first != null ? c.first : Frame.end(END[0]);
 		c.clear();
+		shareOutermost();
 		return true;
+	}
+
+	/** Nobody writes an outermost frame again: one without values serves all threads. */
+	private void shareOutermost() {
+		Frame f = top;
+		if (f.next == null) {
+			top = f.shared();
+			return;
+		}
+		while (f.next.next != null)
+			f = f.next;
+		f.next = f.next.shared();
 	}
 
 	private static final Site[] END = new Code(Continuation.class,
@@ -183,43 +200,43 @@ public class Continuation {
 
 	/** What the first descent calls; its run() is the outermost frame. */
 	Runnable entry() {
-		return task;
+		return (Runnable) retA;
 	}
 
 	/* The resume code reads the value of the call that it stopped at, or throws what the
 	 * call threw. */
 
 	public final void takeV() {
-		if (exc != null)
+		if (threw)
 			raise();
 	}
 
 	public final int takeI() {
-		if (exc != null)
+		if (threw)
 			raise();
 		return (int) retJ;
 	}
 
 	public final long takeJ() {
-		if (exc != null)
+		if (threw)
 			raise();
 		return retJ;
 	}
 
 	public final float takeF() {
-		if (exc != null)
+		if (threw)
 			raise();
 		return Float.intBitsToFloat((int) retJ);
 	}
 
 	public final double takeD() {
-		if (exc != null)
+		if (threw)
 			raise();
 		return Double.longBitsToDouble(retJ);
 	}
 
 	public final Object takeA() {
-		if (exc != null)
+		if (threw)
 			raise();
 		Object o = retA;
 		retA = null;
@@ -227,9 +244,21 @@ public class Continuation {
 	}
 
 	private void raise() {
-		Throwable e = exc;
-		exc = null;
-		Continuation.<RuntimeException>sneak(e);
+		Continuation.<RuntimeException>sneak(thrown());
+	}
+
+	/** The call that it stopped at threw this; null: it did not. */
+	final void fail(Throwable e) {
+		retA = e;
+		threw = e != null;
+	}
+
+	/** Takes what was thrown, or null. */
+	final Throwable thrown() {
+		Throwable e = threw ? (Throwable) retA : null;
+		threw = false;
+		retA = null;
+		return e;
 	}
 
 	@SuppressWarnings("unchecked")

@@ -9,7 +9,7 @@ public final class Dump {
 
 	static StackTraceElement[] trace(Fiber f) {
 		List<StackTraceElement> st = new ArrayList<>();
-		for (Frame x = f.top; x != null; x = x.next)
+		for (Frame x : Packed.frames(f.top))
 			st.add(x.site.element());
 		return st.toArray(new StackTraceElement[0]);
 	}
@@ -31,7 +31,7 @@ public final class Dump {
 
 	static void of(PicoThread t, StringBuilder b) {
 		b.append('"').append(t.getName()).append("\" ").append(t.getState()).append('\n');
-		for (Frame f = t.fiber.top; f != null; f = f.next)
+		for (Frame f : Packed.frames(t.fiber.top))
 			frame(f, b);
 		b.append('\n');
 	}

@@ -1,6 +1,5 @@
 package org.ukthreads.pico;
 
-import java.util.Map;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import java.util.concurrent.locks.LockSupport;
 
@@ -21,7 +20,7 @@ import java.util.concurrent.locks.LockSupport;
  *   it then leaves WOKEN, and the carrier queues the fiber when the unwinding is over.
  *
  * Who may wake: each wait has a ticket (`wait` odd = waiting); wakers race by claim(),
- * and the one that wins stores the result (retJ, retA or exc) and calls wake().
+ * and the one that wins stores the result (retJ, retA or fail()) and calls wake().
  *
  * A platform thread that blocks in translated code has a fiber too (foreign): it never
  * captures, it blocks its OS thread on the same protocol. So has a fiber that is pinned,
@@ -58,8 +57,6 @@ public class Fiber extends Continuation {
 	volatile Thread blocked;
 	/** Set for `blocked`: go on. */
 	volatile boolean go;
-	/** ThreadLocal values; only the fiber's own thread touches them. */
-	Map<ThreadLocal<?>, Object> locals;
 
 	private static final MethodRef YIELD =
 		MethodRef.primitive(Fiber.class, "yieldNow", "()V");
@@ -123,6 +120,11 @@ public class Fiber extends Continuation {
 			rt.uncaught(this, e);
 	}
 
+	/** On the carrier: nothing runs, and nobody else has the frames. */
+	final void pack() {
+		top = Packed.pack(top);
+	}
+
 	/** On the carrier, frames complete, before anybody can resume it: for snapshots. */
 	void parking() {}
 
@@ -176,8 +178,7 @@ public class Fiber extends Continuation {
 		/* Somebody has claimed it and is about to say so. */
 		while (state == STOPPING)
 			Thread.yield();
-		exc = null;
-		retA = null;
+		thrown();
 		state = RUNNING;
 	}
 
@@ -214,7 +215,7 @@ public class Fiber extends Continuation {
 	/** Ends a primitive: captures, or blocks the OS thread and returns when woken. */
 	final void stop(MethodRef primitive) {
 		Context x = Context.get();
-		if (x.current == this && !x.pinned(this))
+		if (x.current == this && !x.pinned())
 			Continuation.<RuntimeException>sneak(x.capture(this, primitive));
 		block(x);
 	}
@@ -234,7 +235,7 @@ public class Fiber extends Continuation {
 			Thread.yield();
 			return;
 		}
-		if (x.current != f || x.pinned(f))
+		if (x.current != f || x.pinned())
 			return;
 		yield(x, f, YIELD);
 	}
@@ -334,7 +335,7 @@ public class Fiber extends Continuation {
 		case W_JOIN:
 			if (claim(t)) {
 				interrupted = false;
-				exc = new InterruptedException();
+				fail(new InterruptedException());
 				wake();
 			}
 			break;
@@ -342,7 +343,7 @@ public class Fiber extends Continuation {
 			Waiter w = waiter;
 			if (claim(t)) {
 				interrupted = false;
-				exc = new InterruptedException();
+				fail(new InterruptedException());
 				w.aborted();
 			}
 			break;

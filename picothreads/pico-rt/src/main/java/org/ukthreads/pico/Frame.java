@@ -45,6 +45,16 @@ public abstract class Frame implements Cloneable {
 		return f;
 	}
 
+	/** The same for every thread, where it holds nothing and nothing is below it. */
+	final Frame shared() {
+		if (next != null || site == null || shape() != 0)
+			return this;
+		Frame f = site.end;
+		if (f == null)
+			site.end = f = this;
+		return f;
+	}
+
 	/** Links without the check: hand-made frames do their own. */
 	static Capture add(Capture c, Frame f, Site s) {
 		f.site = s;

@@ -61,15 +61,14 @@ public final class Freezer {
 
 	/** Of a stopped continuation; it stays as it is. */
 	public static void write(Continuation k, Out out) {
-		int n = 0;
-		for (Frame f = k.top; f != null; f = f.next)
-			n++;
+		List<Frame> frames = Packed.frames(k.top);
+		int n = frames.size();
 		if (n == 0)
 			throw new IllegalStateException("not stopped: " + k);
 		out.number(n);
 		Site[] known = new Site[n];
 		int sites = 0;
-		for (Frame f = k.top; f != null; f = f.next) {
+		for (Frame f : frames) {
 			Site s = f.site;
 			int x = 0;
 			while (x < sites && known[x] != s)

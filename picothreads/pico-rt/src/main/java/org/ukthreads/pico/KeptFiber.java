@@ -72,7 +72,7 @@ public abstract class KeptFiber extends Fiber {
 	private static KeptFiber stoppable(String what) {
 		KeptFiber f = running();
 		Context x = Context.get();
-		if (x.current != f || x.pinned(f))
+		if (x.current != f || x.pinned())
 			throw new PinnedException(what + " below a frame that cannot be captured");
 		return f;
 	}
@@ -99,7 +99,7 @@ public abstract class KeptFiber extends Fiber {
 			stopped(kind, nanos);
 		} catch (Throwable e) {
 			if (claim(t)) {
-				exc = e;
+				fail(e);
 				wake();
 			}
 		}
@@ -109,7 +109,7 @@ public abstract class KeptFiber extends Fiber {
 	public final void committed(Throwable e) {
 		int t = wait;
 		if (waitKind == COMMIT && claim(t)) {
-			exc = e;
+			fail(e);
 			wake();
 		}
 	}

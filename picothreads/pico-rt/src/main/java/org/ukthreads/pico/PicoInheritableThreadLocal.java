@@ -27,8 +27,8 @@ public class PicoInheritableThreadLocal<T> extends InheritableThreadLocal<T> {
 		Fiber f = Context.get().fiber;
 		if (f == null)
 			super.remove();
-		else if (f.locals != null)
-			f.locals.remove(this);
+		else
+			PicoThreadLocal.remove(f, this);
 	}
 
 	@SuppressWarnings("unchecked")

@@ -186,6 +186,13 @@ public final class PicoRuntime {
 		}
 	}
 
+	/** Above so many live threads, those that wait have their frames packed; -1: always. */
+	private final long crowd = Long.getLong("pico.crowd", 10_000);
+
+	boolean packs(Fiber f) {
+		return live.get() > crowd && (f.waitKind != Fiber.W_NONE || crowd < 0);
+	}
+
 	/* --- pins --- */
 
 	void blockPinned(Fiber f, CarrierThread t) {

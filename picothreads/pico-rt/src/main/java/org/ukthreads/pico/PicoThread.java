@@ -21,6 +21,8 @@ public class PicoThread extends Thread {
 	final Fiber fiber;
 	private final Runnable target;
 	private volatile boolean ended;
+	/** ThreadLocal values; only the thread itself touches them. */
+	Map<ThreadLocal<?>, Object> locals;
 	/** Who joins: under this list. */
 	private final List<Joiner> joiners = new ArrayList<>(0);
 
@@ -117,8 +119,9 @@ public class PicoThread extends Thread {
 		ClassLoader l = p.getContextClassLoader();
 		if (l != getContextClassLoader())
 			setContextClassLoader(l);
-		if (locals && parent.locals != null)
-			fiber.locals = PicoInheritableThreadLocal.childValues(parent.locals);
+		PicoThread maker = parent.thread;
+		if (locals && maker != null && maker.locals != null)
+			this.locals = PicoInheritableThreadLocal.childValues(maker.locals);
 	}
 
 	/** The fiber of a thread object: runs what a JVM thread would run. */

@@ -40,13 +40,14 @@ public class PicoThreadLocal<T> extends ThreadLocal<T> {
 		Fiber f = Context.get().fiber;
 		if (f == null)
 			super.remove();
-		else if (f.locals != null)
-			f.locals.remove(this);
+		else
+			remove(f, this);
 	}
 
 	@SuppressWarnings("unchecked")
 	static <T> T get(Fiber f, ThreadLocal<T> key, Supplier<T> initial) {
-		Object v = f.locals == null ? null : f.locals.get(key);
+		PicoThread t = f.thread;
+		Object v = t == null || t.locals == null ? null : t.locals.get(key);
 		if (v != null)
 			return v == NULL ? null : (T) v;
 		/* initialValue is the program's, and our frame below it cannot be captured. */
@@ -62,9 +63,16 @@ public class PicoThreadLocal<T> extends ThreadLocal<T> {
 	}
 
 	static void set(Fiber f, ThreadLocal<?> key, Object v) {
-		if (f.locals == null)
-			f.locals = new WeakHashMap<>(4);
-		f.locals.put(key, v == null ? NULL : v);
+		PicoThread t = PicoThread.of(f);
+		if (t.locals == null)
+			t.locals = new WeakHashMap<>(4);
+		t.locals.put(key, v == null ? NULL : v);
+	}
+
+	static void remove(Fiber f, ThreadLocal<?> key) {
+		PicoThread t = f.thread;
+		if (t != null && t.locals != null)
+			t.locals.remove(key);
 	}
 
 	static final Object NULL = new Object();

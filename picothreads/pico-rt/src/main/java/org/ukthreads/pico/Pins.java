@@ -31,16 +31,12 @@ public final class Pins {
 
 	/** Before a call of untranslated code that may call back. */
 	public static void enter() {
-		Fiber f = Context.get().fiber;
-		if (f != null)
-			f.pins++;
+		Context.get().pins++;
 	}
 
 	/** After it, however it ended. */
 	public static void exit() {
-		Fiber f = Context.get().fiber;
-		if (f != null)
-			f.pins--;
+		Context.get().pins--;
 	}
 
 	/**

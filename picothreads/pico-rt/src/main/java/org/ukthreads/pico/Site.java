@@ -39,6 +39,11 @@ public final class Site {
 	private final String[] pool;
 	private final String[] words;
 
+	/** The outermost frame of this site, when it holds no value: Frame.shared. */
+	Frame end;
+	/** A frame of this site without values: what Packed makes others of. */
+	Frame blank;
+
 	/** Most recent pair first; at most MAX_OK. */
 	Ok ok;
 	private static final int MAX_OK = 16;

@@ -48,8 +48,12 @@ final class JdksTest {
 			Harness.compile(out, name, text, "--release", "8");
 			String main = "org.ukthreads.fixtures." + name;
 			String want = sorted(Harness.plain(out, main));
-			for (Path java : javas)
+			for (Path java : javas) {
 				assertEquals(want, sorted(run(java, out, main)), java + " " + name);
+				assertEquals(want, sorted(run(java, out, main, "-Dpico.crowd=-1",
+					"-Dpico.chaos.translate=true", "-Dpico.chaos=3")),
+					java + " " + name + ", all frames packed");
+			}
 		}
 	}
 
@@ -57,11 +61,13 @@ final class JdksTest {
 		return Arrays.stream(s.split("\n")).sorted().collect(Collectors.joining("\n"));
 	}
 
-	private String run(Path java, Path classes, String main) throws Exception {
+	private String run(Path java, Path classes, String main, String... options)
+			throws Exception {
 		Path out = dir.resolve("out");
-		List<String> c = new ArrayList<>(List.of(java.toString(), "-Xverify:all", "-cp",
-			System.getProperty("java.class.path"), "org.ukthreads.pico.cli.Main", "run",
-			"-cp", classes.toString(), main));
+		List<String> c = new ArrayList<>(List.of(java.toString(), "-Xverify:all"));
+		c.addAll(List.of(options));
+		c.addAll(List.of("-cp", System.getProperty("java.class.path"),
+			"org.ukthreads.pico.cli.Main", "run", "-cp", classes.toString(), main));
 		Process p = new ProcessBuilder(c).redirectOutput(out.toFile())
 			.redirectError(dir.resolve("err").toFile()).start();
 		if (!p.waitFor(60, TimeUnit.SECONDS)) {
