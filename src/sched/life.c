@@ -218,6 +218,28 @@ static struct uk_vp *place(const uk_attr *a, struct uk_vp *here)
 
 static void thread_main(void *arg);
 
+/* A new block needs libc's malloc, which gives each thread that calls it a cache and an
+ * arena of its own (672 bytes). Whoever parks starts the next thread, so each thread would
+ * pay for its successor's block: the carrier's TLS is put on for the call. A signal handler
+ * that comes meanwhile finds the dispatcher in there, inside the runtime. */
+static void *block_get(struct uk_vp *vp, void *stack, size_t size)
+{
+	struct carrier *c;
+	void *mine, *tp;
+
+	if (!vp)
+		return tls_get(NULL, stack, size);
+	c = (struct carrier *)(load_relaxed(&vp->owner) & ~VP_REVOKING);
+	mine = c->tp_now;
+	if (likely(tls_cache_holds(&vp->tls)) || mine == c->tp)
+		return tls_get(&vp->tls, stack, size);
+	*c->self_slot = &c->disp;
+	arch_set_tp(c->tp);
+	tp = tls_get(&vp->tls, stack, size);
+	arch_set_tp(mine);
+	return tp;
+}
+
 bool thread_start(struct uk_vp *vp, struct uk_thread *t)
 {
 	size_t size = thread_stack_size(t);
@@ -227,7 +249,7 @@ bool thread_start(struct uk_vp *vp, struct uk_thread *t)
 	if (unlikely(!stack))
 		return false;
 	if (!t->light) {
-		t->tp = tls_get(vp ? &vp->tls : NULL, stack, size);
+		t->tp = block_get(vp, stack, size);
 		if (unlikely(!t->tp)) {
 			stack_put(vp ? &vp->stacks : NULL, stack, t->order);
 			return false;

@@ -39,6 +39,11 @@ struct tls_cache {
 void *tls_get(struct tls_cache *c, void *stack, size_t size);
 /* The thread is gone for good and nobody runs on tp: pool the block. */
 void tls_put(struct tls_cache *c, void *tp);
+/* Will the next tls_get do without a new block? False: perhaps. */
+static inline bool tls_cache_holds(const struct tls_cache *c)
+{
+	return c->free.head || c->free.spare;
+}
 void tls_cache_flush(struct tls_cache *c);
 /* Run by the exiting thread itself, %fs == its tp, as the last of its own code: C++
  * thread_local destructors, pthread key destructors, libc's thread freeres that leave

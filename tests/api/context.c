@@ -3,6 +3,7 @@
  * floating-point control, callee-saved registers, pthread_self (law 2). */
 #include <errno.h>
 #include <fenv.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <uk/uk.h>
 
@@ -107,10 +108,42 @@ static void registers_stay(void)
 		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
 }
 
+static uint32_t gate, parked;
+
+static void *parks(void *arg)
+{
+	__atomic_fetch_add(&parked, 1, __ATOMIC_RELAXED);
+	while (!__atomic_load_n(&gate, __ATOMIC_RELAXED))
+		uk_futex_wait(&gate, 0, UK_FOREVER);
+	return arg;
+}
+
+/* libc's vector of TLS modules is all that a thread has on the heap: no cache of malloc's,
+ * which it never calls, though it starts others that need their vectors. */
+static void who_never_calls_malloc_owns_none_of_its_caches(void)
+{
+	enum { N = 2000 };
+	static uk_thread *t[N];
+	size_t before = mallinfo2().uordblks, each;
+
+	for (int i = 0; i < N; i++)
+		CHECK_EQ(uk_thread_create(&t[i], NULL, parks, NULL), 0);
+	UNTIL(__atomic_load_n(&parked, __ATOMIC_RELAXED) == N);
+	each = (mallinfo2().uordblks - before) / N;
+	printf("%zu bytes of heap for each thread\n", each);
+	CHECK(each < 600); /* it was 970 */
+	__atomic_store_n(&gate, 1, __ATOMIC_RELAXED);
+	uk_futex_wake(&gate, INT32_MAX);
+	for (int i = 0; i < N; i++)
+		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+}
+
 int main(void)
 {
 	RUN(tls_and_errno_stay);
 	RUN(rounding_modes_stay);
 	RUN(registers_stay);
+	if (!UK_ASAN && !UK_TSAN)
+		RUN(who_never_calls_malloc_owns_none_of_its_caches);
 	return 0;
 }
