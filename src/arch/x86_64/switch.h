@@ -16,7 +16,10 @@ INLINE void arch_switch(void **from, void *to, void *tp, bool fast)
 		tp = NULL;
 	}
 	__asm__ volatile(
-		"addq	$-128, %%rsp\n\t"	/* the compiler may use the red zone here */
+		"testq	%%rdx, %%rdx\n\t"
+		"jz	1f\n\t"
+		"wrfsbase %%rdx\n"	/* waits for all before it, so what is slow comes after */
+		"1:\taddq	$-128, %%rsp\n\t"	/* the compiler may use the red zone here */
 		"leaq	3f(%%rip), %%rax\n\t"
 		"pushq	%%rax\n\t"
 		"pushq	%%rbp\n\t"
@@ -26,10 +29,7 @@ INLINE void arch_switch(void **from, void *to, void *tp, bool fast)
 		"movl	(%%rsp), %%eax\n\t"
 		"movzwl	4(%%rsp), %%ecx\n\t"
 		"movq	%%rsp, (%%rdi)\n\t"
-		"testq	%%rdx, %%rdx\n\t"
-		"jz	1f\n\t"
-		"wrfsbase %%rdx\n"
-		"1:\tmovq %%rsi, %%rsp\n\t"
+		"movq	%%rsi, %%rsp\n\t"
 		"xorl	(%%rsp), %%eax\n\t"
 		"xorw	4(%%rsp), %%cx\n\t"
 		"andl	$0xffc0, %%eax\n\t"	/* exception flags are not part of the state kept */
