@@ -32,6 +32,8 @@ public final class Carrier {
 	/** The calling fiber's carrier; IllegalStateException on a platform thread. */
 	public static Carrier current() {
 		Carrier c = ofThread();
+		if (c == null && Pins.back())
+			c = ofThread();
 		if (c == null)
 			throw new IllegalStateException(Thread.currentThread() + " has no carrier");
 		return c;

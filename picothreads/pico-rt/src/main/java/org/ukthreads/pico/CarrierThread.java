@@ -29,10 +29,14 @@ final class CarrierThread extends Thread {
 			Fiber f = rt.next(c);
 			if (f == null)
 				return;
-			if (f.blocked != null)
+			if (f.blocked != null) {
 				handOver(c, f);
-			else
+			} else {
 				slice(f);
+				/* Its fiber left the carrier to another thread. */
+				if (carrier == null)
+					rt.spare(this);
+			}
 		}
 	}
 
@@ -42,6 +46,7 @@ final class CarrierThread extends Thread {
 		x.current = f;
 		x.fiber = f;
 		boolean ended = f.go(x);
+		x.away = false;
 		x.current = null;
 		x.fiber = null;
 		if (ended) {
@@ -85,11 +90,28 @@ final class CarrierThread extends Thread {
 		carrier = null;
 		f.go = false;
 		f.blocked = this;
-		rt.replace(c);
+		if (c != null)
+			rt.replace(c);
 		f.unwound();
 		while (!f.go)
 			LockSupport.park(f);
 		f.blocked = null;
 		f.state = Fiber.RUNNING;
+		if (context.away)
+			leave();
+	}
+
+	/** Runs on without a carrier. */
+	void leave() {
+		Carrier c = carrier;
+		carrier = null;
+		rt.replace(c);
+	}
+
+	/** Waits for a carrier. */
+	void back(Fiber f) {
+		if (f.claim(f.begin(Fiber.W_NONE, null)))
+			f.wake();
+		blockFor(f);
 	}
 }

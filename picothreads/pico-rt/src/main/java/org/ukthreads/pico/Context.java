@@ -18,6 +18,8 @@ final class Context {
 	long entered;
 	/** Brackets (Pins) that are open above the innermost trampoline. */
 	int pins;
+	/** The fiber runs without a carrier: see Pins.away. */
+	boolean away;
 	/** Has a raw continuation run outside the carriers? Then their entries count, too. */
 	static boolean others;
 

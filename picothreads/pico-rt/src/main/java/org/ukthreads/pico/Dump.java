@@ -7,7 +7,11 @@ import java.util.List;
 public final class Dump {
 	private Dump() {}
 
+	/** Of a fiber that runs, or blocks an OS thread: that thread's stack. */
 	static StackTraceElement[] trace(Fiber f) {
+		Thread os = f.rt.carrying(f);
+		if (os != null)
+			return os.getStackTrace();
 		List<StackTraceElement> st = new ArrayList<>();
 		for (Frame x : Packed.frames(f.top))
 			st.add(x.site.element());
@@ -21,7 +25,16 @@ public final class Dump {
 		ts.sort((p, q) -> p.getName().compareTo(q.getName()));
 		for (PicoThread t : ts)
 			of(t, b);
-		b.append(ts.size()).append(" pico threads; pins that blocked: ")
+		List<KeptFiber> ks = new ArrayList<>(KeptFiber.LIVE);
+		ks.sort((p, q) -> p.toString().compareTo(q.toString()));
+		for (KeptFiber k : ks) {
+			b.append(k).append(' ').append(PicoThread.state(k));
+			stack(k, b);
+		}
+		PicoRuntime rt = PicoRuntime.main();
+		b.append(ts.size()).append(" pico threads; carriers: ").append(rt.carriers())
+			.append(", OS threads made for them: ").append(rt.osThreads())
+			.append(", spare now: ").append(rt.spares()).append("; pins that blocked: ")
 			.append(Pins.blocked()).append("; lost frames: ").append(Pins.lostFrames())
 			.append('\n');
 		Pins.report().forEach((k, v) -> b.append("  pinned ").append(v).append(" times: ")
@@ -30,10 +43,47 @@ public final class Dump {
 	}
 
 	static void of(PicoThread t, StringBuilder b) {
-		b.append('"').append(t.getName()).append("\" ").append(t.getState()).append('\n');
-		for (Frame f : Packed.frames(t.fiber.top))
+		b.append('"').append(t.getName()).append("\" #").append(t.getId())
+			.append(t.isDaemon() ? " daemon " : " ").append(t.getState());
+		stack(t.fiber, b);
+	}
+
+	private static void stack(Fiber fiber, StringBuilder b) {
+		waits(fiber, b);
+		b.append('\n');
+		Thread os = fiber.rt.carrying(fiber);
+		if (os != null) {
+			b.append("\t(on ").append(os.getName()).append(")\n");
+			for (StackTraceElement e : os.getStackTrace())
+				b.append("\tat ").append(e).append('\n');
+		}
+		for (Frame f : Packed.frames(fiber.top))
 			frame(f, b);
 		b.append('\n');
+	}
+
+	private static void waits(Fiber f, StringBuilder b) {
+		int s = f.state;
+		Waiter w = f.waiter;
+		if (s != Fiber.PARKED && s != Fiber.STOPPING)
+			return;
+		Object on = Monitors.awaited(w);
+		if (on != null) {
+			Thread o = Monitors.owner(on);
+			b.append(f.waitKind == Fiber.W_ENTER ? ", to lock " : ", in wait() of ")
+				.append(show(on));
+			if (o != null)
+				b.append(", held by \"").append(o.getName()).append('"');
+		} else if (f.waitKind == Fiber.W_JOIN && PicoThread.joined(w) != null) {
+			b.append(", for the end of \"").append(PicoThread.joined(w).getName())
+				.append('"');
+		} else {
+			b.append(f.waitKind == Fiber.W_SLEEP ? ", asleep"
+				: f.waitKind == Fiber.W_PARK ? ", parked" : "");
+		}
+		if (w instanceof Timers.Entry && ((Timers.Entry) w).pending())
+			b.append(", ").append((((Timers.Entry) w).at - f.rt.clock.nanos()) / 1_000_000)
+				.append(" ms left");
 	}
 
 	private static void frame(Frame f, StringBuilder b) {

@@ -1,5 +1,9 @@
 package org.ukthreads.pico;
 
+import java.util.Map;
+import java.util.WeakHashMap;
+import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.ForkJoinWorkerThread;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import java.util.concurrent.locks.LockSupport;
 
@@ -92,6 +96,11 @@ public class Fiber extends Continuation {
 
 	public final PicoRuntime runtime() {
 		return rt;
+	}
+
+	/** The java.lang.Thread that its code sees. */
+	public Thread asThread() {
+		return PicoThread.of(this);
 	}
 
 	boolean isForeign() {
@@ -202,6 +211,11 @@ public class Fiber extends Continuation {
 				throw new IllegalStateException(this + " woken in state " + s);
 			}
 		}
+	}
+
+	/** Keeps a parked one from running until unwound(); false: it is not parked. */
+	final boolean stopAgain() {
+		return STATE.compareAndSet(this, PARKED, STOPPING);
 	}
 
 	/** The carrier, after the stack is unwound (or the OS thread about to block). */
@@ -375,9 +389,24 @@ public class Fiber extends Continuation {
 		return t != null ? t.toString() : "fiber-" + Integer.toHexString(hashCode());
 	}
 
+	/**
+	 * What pico threads inherit from the calling platform thread; null: nothing, or make:
+	 * an empty map.
+	 */
+	static Map<ThreadLocal<?>, Object> noted(boolean make) {
+		Context x = Context.get();
+		if (x.foreign == null && !make)
+			return null;
+		Foreign f = (Foreign) foreign(x);
+		if (f.noted == null && make)
+			f.noted = new WeakHashMap<>(4);
+		return f.noted;
+	}
+
 	/** Stands for a platform thread. */
 	static final class Foreign extends Fiber {
 		private final Thread os;
+		private Map<ThreadLocal<?>, Object> noted;
 
 		Foreign(Thread os) {
 			super(PicoRuntime.main(), null);
@@ -391,17 +420,59 @@ public class Fiber extends Continuation {
 		}
 
 		@Override
+		public Thread asThread() {
+			return os;
+		}
+
+		@Override
 		void block(Context x) {
 			go = false;
 			blocked = os;
 			unwound();
-			while (!go) {
-				LockSupport.park(this);
-				if (Thread.currentThread().isInterrupted())
-					osInterrupted();
-			}
+			if (os instanceof ForkJoinWorkerThread)
+				managed();
+			while (!go)
+				await();
 			blocked = null;
 			state = RUNNING;
+		}
+
+		/** Its own time-outs are its own business: no carrier needs to be free for them. */
+		private void await() {
+			Waiter w = waiter;
+			if (rt.clock != Clock.REAL || !(w instanceof Timers.Entry)
+					|| !((Timers.Entry) w).pending()) {
+				LockSupport.park(this);
+			} else {
+				long left = ((Timers.Entry) w).at - System.nanoTime();
+				if (left > 0)
+					LockSupport.parkNanos(this, left);
+				else if (((Timers.Entry) w).pending())
+					((Timers.Entry) w).now();
+			}
+			if (Thread.currentThread().isInterrupted())
+				osInterrupted();
+		}
+
+		/** A pool's worker: the pool may make another one meanwhile. */
+		private void managed() {
+			try {
+				ForkJoinPool.managedBlock(new ForkJoinPool.ManagedBlocker() {
+					@Override
+					public boolean block() {
+						while (!go)
+							await();
+						return true;
+					}
+
+					@Override
+					public boolean isReleasable() {
+						return go;
+					}
+				});
+			} catch (InterruptedException e) {
+				throw new AssertionError(e);
+			}
 		}
 
 		private void osInterrupted() {

@@ -200,6 +200,16 @@ public final class Freezer {
 		}
 	}
 
+	/** The program's call that a stopped computation waits in: what, and from where. */
+	public static String where(Continuation k) {
+		for (Frame f : Packed.frames(k.top)) {
+			StackTraceElement e = f.site.element();
+			if (!e.getClassName().startsWith("org.ukthreads.pico."))
+				return f.site.owner.replace('/', '.') + '.' + f.site.name + "(), called at " + e;
+		}
+		return "a call of the runtime";
+	}
+
 	/** Identifies the code of a lambda's class: its name is a number and may be reused. */
 	public static long lambdaHash(Class<?> lambda) {
 		return Code.hash(lambda, true);

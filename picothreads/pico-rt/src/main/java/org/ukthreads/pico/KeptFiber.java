@@ -1,5 +1,8 @@
 package org.ukthreads.pico;
 
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
 /*
  * A fiber that is told when it stops, so that it can be saved, and that can begin in the
  * middle: the base of durable threads.
@@ -18,6 +21,8 @@ public abstract class KeptFiber extends Fiber {
 	public static final int AWAIT = 17;
 	/** Thread.sleep. */
 	public static final int SLEEP = W_SLEEP;
+	/** A wait that something else ends; see keep(). */
+	public static final int PARK = W_PARK, MONITOR = W_MONITOR, ENTER = W_ENTER, JOIN = W_JOIN;
 
 	private static final MethodRef COMMITS =
 		MethodRef.primitive(KeptFiber.class, "commit", "()V");
@@ -67,7 +72,18 @@ public abstract class KeptFiber extends Fiber {
 		f.takeV();
 	}
 
+	/** Started and not ended; for dumps. */
+	static final Set<KeptFiber> LIVE = ConcurrentHashMap.newKeySet();
+
 	private volatile boolean poked;
+	/* Of keep(): the wait that was seen, since when, and the one that was told. */
+	private int seen;
+	private long since;
+	private int told;
+	/** What System.nanoTime is ahead of the clock's in its code: it goes on where it was. */
+	private long ahead;
+	/** Is any? */
+	static volatile boolean anyAhead;
 
 	private static KeptFiber stoppable(String what) {
 		KeptFiber f = running();
@@ -92,17 +108,77 @@ public abstract class KeptFiber extends Fiber {
 		int kind = waitKind;
 		if ((t & 1) == 0 || (kind != COMMIT && kind != AWAIT && kind != SLEEP))
 			return;
-		Waiter w = waiter;
-		long nanos = w instanceof Timers.Entry
-			? Math.max(0, ((Timers.Entry) w).at - rt.clock.nanos()) : Long.MAX_VALUE;
 		try {
-			stopped(kind, nanos);
+			stopped(kind, left(waiter));
 		} catch (Throwable e) {
 			if (claim(t)) {
 				fail(e);
 				wake();
 			}
 		}
+	}
+
+	/**
+	 * Calls stopped() if it waits, in the same call, for as long as that, and it has not
+	 * been called for this wait. By one thread, which is none of the runtime's. It cannot
+	 * go on meanwhile: who wakes it leaves that to us (see Fiber: as if it still unwound).
+	 */
+	public final void keep(long nanos) {
+		int t = wait;
+		if ((t & 1) == 0 || t == told)
+			return;
+		if (t != seen) {
+			seen = t;
+			since = System.nanoTime();
+			return;
+		}
+		if (System.nanoTime() - since < nanos || !stopAgain())
+			return;
+		try {
+			if (wait != t || waitKind == COMMIT || waitKind == AWAIT || waitKind == SLEEP)
+				return;
+			told = t;
+			stopped(waitKind, left(waiter));
+		} finally {
+			unwound();
+		}
+	}
+
+	private long left(Waiter w) {
+		return w instanceof Timers.Entry && ((Timers.Entry) w).pending()
+			? Math.max(0, ((Timers.Entry) w).at - rt.clock.nanos()) : Long.MAX_VALUE;
+	}
+
+	/** It waits in an OS thread: its frames are not all there. */
+	public final boolean isPinned() {
+		return blocked != null;
+	}
+
+	/** Of a wait for a monitor: whose; else null. */
+	public final Object monitor() {
+		return Monitors.awaited(waiter);
+	}
+
+	/** How often it will hold it. */
+	public final int monitorCount() {
+		return Monitors.count(waiter);
+	}
+
+	/** System.nanoTime as its code sees it. */
+	public final long nanoTime() {
+		return rt.clock.nanos() + ahead;
+	}
+
+	/** It goes on from there. */
+	public final void nanoTime(long now) {
+		ahead = now - rt.clock.nanos();
+		anyAhead |= ahead != 0;
+	}
+
+	/** What System.nanoTime of the calling code is ahead. */
+	static long aheadNow() {
+		Fiber f = Context.get().fiber;
+		return f instanceof KeptFiber ? ((KeptFiber) f).ahead : 0;
 	}
 
 	/** From any thread, once per stopped(COMMIT). e: what commit() throws, or null. */
@@ -128,10 +204,18 @@ public abstract class KeptFiber extends Fiber {
 	public final void arm(int kind, long nanos) {
 		rt.started(this);
 		int t = waitFor(kind, kind == COMMIT ? Long.MAX_VALUE : nanos);
-		if (kind == COMMIT || (kind == AWAIT && poked)) {
+		if (kind == COMMIT || kind == AWAIT && poked || kind == PARK && permit) {
+			permit = false;
 			if (claim(t))
 				wake();
 		}
+		unwound();
+	}
+
+	/** The same for one that waits for a monitor. */
+	public final void arm(int kind, long nanos, Object monitor, int count) {
+		rt.started(this);
+		Monitors.adoptWait(this, kind, monitor, count, nanos);
 		unwound();
 	}
 
@@ -143,11 +227,6 @@ public abstract class KeptFiber extends Fiber {
 			if (thread != null)
 				super.done(null);
 		}
-	}
-
-	/** The java.lang.Thread that its code sees. */
-	public final Thread asThread() {
-		return PicoThread.of(this);
 	}
 
 	/** Is t what this fiber's code sees as its thread? */

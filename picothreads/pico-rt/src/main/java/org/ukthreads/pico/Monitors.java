@@ -422,6 +422,56 @@ public final class Monitors {
 		return Thread.holdsLock(o);
 	}
 
+	/** The object whose monitor a wait is for, or null. */
+	static Object awaited(Waiter w) {
+		return w instanceof Node ? ((Node) w).key : null;
+	}
+
+	static int count(Waiter w) {
+		return w instanceof Node ? ((Node) w).count : 0;
+	}
+
+	/** f, loaded, is again in wait() for o, or wants to enter; then unwound(). */
+	static void adoptWait(Fiber f, int kind, Object o, int count, long nanos) {
+		int h = hash(o);
+		Stripe s = stripe(h);
+		Node n = new Node(f, o, count);
+		boolean mine = false;
+		synchronized (s) {
+			Monitor m = s.find(o, h);
+			if (m == null)
+				m = s.make(o, h);
+			int t = f.begin(kind, n);
+			if (kind == Fiber.W_MONITOR) {
+				if (m.waitTail == null)
+					m.waitHead = n;
+				else
+					m.waitTail.next = n;
+				m.waitTail = n;
+			} else if (m.owner != null) {
+				m.queue(n);
+			} else {
+				m.owner = f;
+				m.count = count;
+				mine = f.claim(t);
+			}
+		}
+		if (mine)
+			f.wake();
+		else if (nanos != Long.MAX_VALUE)
+			f.rt.timers.add(n, Math.max(1, nanos));
+	}
+
+	/** Who holds it, or null. */
+	static Thread owner(Object o) {
+		int h = hash(o);
+		Stripe s = stripe(h);
+		synchronized (s) {
+			Monitor m = s.find(o, h);
+			return m == null || m.owner == null ? null : m.owner.asThread();
+		}
+	}
+
 	/** A thread has ended: whoever waits on the Thread object, as the JVM does it. */
 	static void ended(Object thread) {
 		int h = hash(thread);

@@ -10,14 +10,21 @@ public class PicoInheritableThreadLocal<T> extends InheritableThreadLocal<T> {
 	@Override
 	public T get() {
 		Fiber f = Context.get().fiber;
-		return f == null ? super.get() : PicoThreadLocal.get(f, this, this::initialValue);
+		return f == null ? noted(super.get())
+			: PicoThreadLocal.get(f, this, this::initialValue);
+	}
+
+	/** On a platform thread: what pico threads that it makes will inherit. */
+	private T noted(T v) {
+		Fiber.noted(true).put(this, v == null ? PicoThreadLocal.NULL : v);
+		return v;
 	}
 
 	@Override
 	public void set(T v) {
 		Fiber f = Context.get().fiber;
 		if (f == null)
-			super.set(v);
+			super.set(noted(v));
 		else
 			PicoThreadLocal.set(f, this, v);
 	}
@@ -25,10 +32,14 @@ public class PicoInheritableThreadLocal<T> extends InheritableThreadLocal<T> {
 	@Override
 	public void remove() {
 		Fiber f = Context.get().fiber;
-		if (f == null)
+		if (f == null) {
 			super.remove();
-		else
+			Map<?, ?> m = Fiber.noted(false);
+			if (m != null)
+				m.remove(this);
+		} else {
 			PicoThreadLocal.remove(f, this);
+		}
 	}
 
 	@SuppressWarnings("unchecked")
@@ -45,7 +56,13 @@ public class PicoInheritableThreadLocal<T> extends InheritableThreadLocal<T> {
 				m = new WeakHashMap<>(4);
 			Object v = e.getValue();
 			v = v == PicoThreadLocal.NULL ? null : v;
-			v = ((PicoInheritableThreadLocal<?>) e.getKey()).child(v);
+			/* childValue is the program's, and our frame below it cannot be captured. */
+			Pins.enter();
+			try {
+				v = ((PicoInheritableThreadLocal<?>) e.getKey()).child(v);
+			} finally {
+				Pins.exit();
+			}
 			m.put(e.getKey(), v == null ? PicoThreadLocal.NULL : v);
 		}
 		return m;

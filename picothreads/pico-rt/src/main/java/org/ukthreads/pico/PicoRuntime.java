@@ -221,6 +221,26 @@ public final class PicoRuntime {
 		}
 	}
 
+	/** OS threads that wait for the next pin. */
+	public int spares() {
+		synchronized (spares) {
+			return spares.size();
+		}
+	}
+
+	/** The OS thread that runs f now, or blocks for it; null: f is in its frames. */
+	Thread carrying(Fiber f) {
+		Thread t = f.blocked;
+		if (t != null)
+			return t;
+		for (Carrier c : carriers) {
+			CarrierThread h = c.holder;
+			if (h != null && h != Thread.currentThread() && h.context.fiber == f)
+				return h;
+		}
+		return null;
+	}
+
 	/** OS threads made so far: carriers and spares. */
 	public int osThreads() {
 		return threads.get();
@@ -228,10 +248,14 @@ public final class PicoRuntime {
 
 	void started(Fiber f) {
 		live.incrementAndGet();
+		if (f instanceof KeptFiber)
+			KeptFiber.LIVE.add((KeptFiber) f);
 	}
 
 	void ended(Fiber f) {
 		live.decrementAndGet();
+		if (f instanceof KeptFiber)
+			KeptFiber.LIVE.remove(f);
 	}
 
 	void uncaught(Fiber f, Throwable e) {

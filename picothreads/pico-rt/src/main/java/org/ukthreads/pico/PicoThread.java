@@ -20,6 +20,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 public class PicoThread extends Thread {
 	final Fiber fiber;
 	private final Runnable target;
+	/** What Thread.isVirtual says. */
+	final boolean virtual;
 	private volatile boolean ended;
 	/** ThreadLocal values; only the thread itself touches them. */
 	Map<ThreadLocal<?>, Object> locals;
@@ -50,6 +52,7 @@ public class PicoThread extends Thread {
 	public PicoThread(ThreadGroup group, Runnable target) {
 		super(group, (Runnable) null);
 		this.target = target;
+		virtual = false;
 		fiber = new Of(this);
 		inherit(true);
 	}
@@ -78,14 +81,31 @@ public class PicoThread extends Thread {
 			boolean inheritLocals) {
 		super(group, null, name, stackSize);
 		this.target = target;
+		virtual = false;
 		fiber = new Of(this);
 		inherit(inheritLocals);
+	}
+
+	/** As the JVM's own builders made it. */
+	PicoThread(Thread like, Runnable target, boolean virtual) {
+		super(virtual ? null : like.getThreadGroup(), null, like.getName(), 0);
+		this.target = target;
+		this.virtual = virtual;
+		fiber = new Of(this);
+		inherit(true);
+		setDaemon(like.isDaemon());
+		if (like.getPriority() != getPriority())
+			setPriority(like.getPriority());
+		UncaughtExceptionHandler h = like.getUncaughtExceptionHandler();
+		if (h != like.getThreadGroup())
+			setUncaughtExceptionHandler(h);
 	}
 
 	/** The thread of a bare fiber, when its code asks for Thread.currentThread(). */
 	private PicoThread(Fiber f) {
 		super((ThreadGroup) null, null, "fiber-" + Integer.toHexString(f.hashCode()), 0);
 		target = null;
+		virtual = false;
 		fiber = f;
 		setDaemon(true);
 	}
@@ -110,6 +130,9 @@ public class PicoThread extends Thread {
 		if (parent == null) {
 			setDaemon(Thread.currentThread().isDaemon()
 				&& !(Thread.currentThread() instanceof CarrierThread));
+			Map<ThreadLocal<?>, Object> m = locals ? Fiber.noted(false) : null;
+			if (m != null)
+				this.locals = PicoInheritableThreadLocal.childValues(m);
 			return;
 		}
 		PicoThread p = of(parent);
@@ -185,8 +208,10 @@ public class PicoThread extends Thread {
 		}
 		LIVE.remove(this);
 		for (Joiner j : js)
-			if (j.fiber.claim(j.ticket))
+			if (j.fiber.claim(j.ticket)) {
+				j.fiber.retJ = 1;
 				j.fiber.wake();
+			}
 		Monitors.ended(this);
 		if (!isDaemon() && NON_DAEMON.decrementAndGet() == 0)
 			Keeper.release();
@@ -203,7 +228,10 @@ public class PicoThread extends Thread {
 		@Override
 		void expired() {
 			drop();
-			super.expired();
+			if (fiber.claim(ticket)) {
+				fiber.retJ = 0;
+				fiber.wake();
+			}
 		}
 
 		@Override
@@ -217,6 +245,11 @@ public class PicoThread extends Thread {
 				of.joiners.remove(this);
 			}
 		}
+	}
+
+	/** The thread that a wait is for the end of, or null. */
+	static PicoThread joined(Waiter w) {
+		return w instanceof Joiner ? ((Joiner) w).of : null;
 	}
 
 	/** Opens a wait for the end; false: it has ended. */
@@ -254,8 +287,10 @@ public class PicoThread extends Thread {
 
 	@Override
 	public Thread.State getState() {
-		if (ended)
-			return State.TERMINATED;
+		return ended ? State.TERMINATED : state(fiber);
+	}
+
+	static Thread.State state(Fiber fiber) {
 		switch (fiber.state) {
 		case Fiber.NEW:
 			return State.NEW;

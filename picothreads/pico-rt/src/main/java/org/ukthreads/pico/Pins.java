@@ -19,6 +19,8 @@ import java.util.concurrent.atomic.LongAdder;
  *   bracketed    enter and exit, where the stack does not show it: constructors and
  *                static initialisers of translated classes, method handles.
  *
+ * A parallel stream pins, too: see away().
+ *
  * Rejected: a bracket around each call that may call back (what is stored in a HashMap?
  * one equals() that may suspend bracketed every call of java.util: 3 to 140 %).
  */
@@ -37,6 +39,30 @@ public final class Pins {
 	/** After it, however it ended. */
 	public static void exit() {
 		Context.get().pins--;
+	}
+
+	/**
+	 * A stream becomes parallel: its threads are the JVM's, and who asks it for its result
+	 * waits for them inside the JDK, where nobody sees it wait. From here to the next
+	 * suspension it runs without a carrier: what they wait for may need it.
+	 */
+	static void away() {
+		Context x = Context.get();
+		if (x.fiber == null || x.away)
+			return;
+		x.away = true;
+		count(x.fiber);
+		((CarrierThread) Thread.currentThread()).leave();
+	}
+
+	/** The calling fiber, if it is away, needs a carrier again. */
+	static boolean back() {
+		Context x = Context.get();
+		if (x.fiber == null || !x.away)
+			return false;
+		x.away = false;
+		((CarrierThread) Thread.currentThread()).back(x.fiber);
+		return true;
 	}
 
 	/**

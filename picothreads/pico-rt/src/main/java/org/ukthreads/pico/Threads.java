@@ -1,6 +1,8 @@
 package org.ukthreads.pico;
 
+import java.time.Duration;
 import java.util.ArrayList;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
@@ -50,6 +52,20 @@ public final class Threads {
 			: millis * 1_000_000;
 	}
 
+	private static final MethodRef SLEEP_FOR =
+		MethodRef.primitive(Threads.class, "sleep", "(Ljava/time/Duration;)V");
+
+	/** Java 19. */
+	@Leaf
+	public static void sleep(Duration d) throws InterruptedException {
+		Fiber.sleep(Math.max(0, nanos(d)), SLEEP_FOR);
+	}
+
+	private static long nanos(Duration d) {
+		return d.getSeconds() > Long.MAX_VALUE / 4_000_000_000L ? Long.MAX_VALUE / 4
+			: d.toNanos();
+	}
+
 	@Leaf
 	public static void join(Thread t) throws InterruptedException {
 		join(t, 0, JOIN);
@@ -69,16 +85,57 @@ public final class Threads {
 		join(t, nanos(millis) + nanos, JOIN_NANOS);
 	}
 
+	private static final MethodRef JOIN_FOR = MethodRef.primitive(Threads.class, "join",
+		"(Ljava/lang/Thread;Ljava/time/Duration;)Z");
+
+	/** Java 19; true: it has ended. */
+	@Leaf
+	public static boolean join(Thread t, Duration d) throws InterruptedException {
+		Fiber f = Fiber.current();
+		if (t.getState() == Thread.State.NEW)
+			throw new IllegalThreadStateException("Thread not started");
+		f.throwIfInterrupted();
+		long ns = nanos(d);
+		if (!isAlive(t) || ns <= 0)
+			return !isAlive(t);
+		/* What the wait returns depends on how it ends: the waker knows. */
+		int ticket;
+		if (t instanceof PicoThread) {
+			if (!((PicoThread) t).joinBegin(f, ns))
+				return true;
+		} else {
+			ticket = f.begin(Fiber.W_JOIN, null);
+			Blocking.execute(() -> joined(f, ticket, t, ns));
+		}
+		f.stop(JOIN_FOR);
+		return f.takeI() != 0;
+	}
+
+	private static void joined(Fiber f, int ticket, Thread t, long nanos) {
+		boolean ended = false;
+		try {
+			t.join(nanos / 1_000_000, (int) (nanos % 1_000_000));
+			ended = !t.isAlive();
+		} catch (InterruptedException e) {
+			/* Nobody interrupts a helper: woken early at worst. */
+		}
+		if (f.claim(ticket)) {
+			f.retJ = ended ? 1 : 0;
+			f.wake();
+		}
+	}
+
 	private static void join(Thread t, long nanos, MethodRef as)
 			throws InterruptedException {
+		if (!isAlive(t))
+			return;
 		Fiber f = Fiber.current();
 		f.throwIfInterrupted();
 		if (!(t instanceof PicoThread)) {
 			joinPlatform(f, t, nanos, as);
 			return;
 		}
-		PicoThread p = (PicoThread) t;
-		if (p.fiber.state == Fiber.NEW || !p.joinBegin(f, nanos))
+		if (!((PicoThread) t).joinBegin(f, nanos))
 			return;
 		f.stop(as);
 		f.takeV();
@@ -97,21 +154,36 @@ public final class Threads {
 		if (!t.isAlive())
 			return;
 		int ticket = f.begin(Fiber.W_JOIN, null);
-		Blocking.execute(() -> {
-			try {
-				t.join(nanos / 1_000_000, (int) (nanos % 1_000_000));
-			} catch (InterruptedException e) {
-				/* Nobody interrupts a helper: woken early at worst. */
-			}
-			if (f.claim(ticket))
-				f.wake();
-		});
+		Blocking.execute(() -> joined(f, ticket, t, nanos));
 		f.stop(as);
 		f.takeV();
 	}
 
 	public static boolean isAlive(Thread t) {
 		return t instanceof PicoThread ? ((PicoThread) t).alive() : t.isAlive();
+	}
+
+	public static boolean isVirtual(Thread t) {
+		return t instanceof PicoThread && ((PicoThread) t).virtual;
+	}
+
+	public static void setDaemon(Thread t, boolean on) {
+		if (t instanceof PicoThread && ((PicoThread) t).alive())
+			throw new IllegalThreadStateException();
+		if (isVirtual(t) && !on)
+			throw new IllegalArgumentException("'false' not legal for virtual threads");
+		t.setDaemon(on);
+	}
+
+	/** None when it has ended. */
+	public static ThreadGroup getThreadGroup(Thread t) {
+		return t instanceof PicoThread && t.getState() == Thread.State.TERMINATED ? null
+			: t.getThreadGroup();
+	}
+
+	/** Thread.stop, suspend, resume. */
+	public static void stop(Thread t) {
+		throw new UnsupportedOperationException();
 	}
 
 	public static boolean interrupted() {
@@ -179,11 +251,61 @@ public final class Threads {
 	}
 
 	public static long nanoTime() {
-		return PicoRuntime.main().clock.nanos();
+		long n = PicoRuntime.main().clock.nanos();
+		return KeptFiber.anyAhead ? n + KeptFiber.aheadNow() : n;
 	}
 
 	public static long currentTimeMillis() {
 		return PicoRuntime.main().clock.millis();
+	}
+
+	/* Shutdown hooks: the JVM starts its own threads and waits for them. */
+
+	private static final class Hook extends Thread {
+		private final PicoThread of;
+
+		Hook(PicoThread of) {
+			super((ThreadGroup) null, null, of.getName(), 0);
+			this.of = of;
+		}
+
+		@Override
+		public void run() {
+			of.start();
+			try {
+				Threads.join(of);
+			} catch (InterruptedException e) {
+				/* The JVM is in a hurry. */
+			}
+		}
+	}
+
+	private static final Map<Thread, Hook> HOOKS = new IdentityHashMap<>();
+
+	public static void addShutdownHook(Runtime rt, Thread t) {
+		if (!(t instanceof PicoThread)) {
+			rt.addShutdownHook(t);
+			return;
+		}
+		synchronized (HOOKS) {
+			if (HOOKS.containsKey(t))
+				throw new IllegalArgumentException("Hook previously registered");
+			if (t.getState() != Thread.State.NEW)
+				throw new IllegalArgumentException("Hook already running");
+			Hook h = new Hook((PicoThread) t);
+			rt.addShutdownHook(h);
+			HOOKS.put(t, h);
+		}
+	}
+
+	public static boolean removeShutdownHook(Runtime rt, Thread t) {
+		synchronized (HOOKS) {
+			Hook h = HOOKS.get(t);
+			if (!rt.removeShutdownHook(h != null ? h : t))
+				return false;
+			HOOKS.remove(t);
+			return true;
+		}
 	}
 
 	/* LockSupport */

@@ -22,7 +22,7 @@ final class Timers {
 		long at;
 		final Fiber fiber;
 		final int ticket;
-		int index = -1;
+		volatile int index = -1;
 		private final Timers owner;
 
 		Entry(Timers owner, Fiber fiber, int ticket) {
@@ -35,6 +35,17 @@ final class Timers {
 		void expired() {
 			if (fiber.claim(ticket))
 				fiber.wake();
+		}
+
+		/** In the heap. */
+		final boolean pending() {
+			return index >= 0;
+		}
+
+		/** Expires it, if nobody else has done so. */
+		final void now() {
+			if (owner.remove(this))
+				expired();
 		}
 
 		@Override
@@ -58,10 +69,11 @@ final class Timers {
 			rt.deadlineMoved();
 	}
 
-	synchronized void remove(Entry e) {
+	/** False: it was not there. */
+	synchronized boolean remove(Entry e) {
 		int k = e.index;
 		if (k < 0)
-			return;
+			return false;
 		e.index = -1;
 		Entry last = heap[--size];
 		heap[size] = null;
@@ -70,6 +82,7 @@ final class Timers {
 			if (heap[k] == last)
 				up(k, last);
 		}
+		return true;
 	}
 
 	/** Nanoseconds until the first; Long.MAX_VALUE when there is none. */

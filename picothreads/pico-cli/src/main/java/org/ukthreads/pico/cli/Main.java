@@ -13,8 +13,10 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.ukthreads.pico.Pins;
+import org.ukthreads.pico.PicoRuntime;
 import org.ukthreads.pico.PicoThread;
 import org.ukthreads.pico.Reflect;
+import org.ukthreads.pico.Threads;
 import org.ukthreads.pico.translate.PicoLoader;
 import org.ukthreads.pico.translate.Report;
 import org.ukthreads.pico.translate.Translator;
@@ -134,9 +136,23 @@ public final class Main {
 		PicoThread t = new PicoThread(null, Reflect.task(m,
 			new Object[] {a.rest.subList(1, a.rest.size()).toArray(new String[0])}), "main");
 		t.setContextClassLoader(l);
-		t.start();
 		if (a.pins)
 			Runtime.getRuntime().addShutdownHook(new Thread(() -> System.err.println(
-				"pins that blocked: " + Pins.report())));
+				"pins that blocked: " + Pins.blocked() + " " + Pins.report()
+				+ ", OS threads: " + PicoRuntime.main().osThreads())));
+		Thread.UncaughtExceptionHandler[] of = {t.getUncaughtExceptionHandler()};
+		Throwable[] thrown = new Throwable[1];
+		t.setUncaughtExceptionHandler((x, e) -> {
+			thrown[0] = e;
+			t.setUncaughtExceptionHandler(of[0]);
+			t.getUncaughtExceptionHandler().uncaughtException(x, e);
+		});
+		t.start();
+		Threads.join(t);
+		if (thrown[0] != null) {
+			/* Told already. This thread ends by it, too, for the exit code. */
+			Thread.currentThread().setUncaughtExceptionHandler((x, e) -> {});
+			throw new IllegalStateException(thrown[0]);
+		}
 	}
 }

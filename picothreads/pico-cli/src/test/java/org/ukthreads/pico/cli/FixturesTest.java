@@ -10,10 +10,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.fixtures.Concurrency;
 import org.ukthreads.fixtures.Constructs;
+import org.ukthreads.fixtures.Life;
 import org.ukthreads.fixtures.Lossy;
 import org.ukthreads.fixtures.Making;
 import org.ukthreads.fixtures.Modern;
 import org.ukthreads.fixtures.Reaching;
+import org.ukthreads.fixtures.Stages;
+import org.ukthreads.fixtures.Synchronizers;
 
 /** Programs of every construct print the same translated, and with forced suspension. */
 final class FixturesTest {
@@ -25,12 +28,17 @@ final class FixturesTest {
 	}
 
 	private void same(Class<?> c) throws Exception {
+		same(c, 1);
+	}
+
+	/** On so many carriers each, as it is and with forced suspension. */
+	private void same(Class<?> c, int... carriers) throws Exception {
 		Path p = Harness.classes(dir.resolve(c.getSimpleName()), c);
 		String want = sorted(Harness.plain(p, c.getName()));
-		assertEquals(want, sorted(Harness.pico(p, c.getName(), 0, 1)));
-		for (int chaos : new int[] {1, 2, 7})
-			assertEquals(want, sorted(Harness.pico(p, c.getName(), chaos, chaos)),
-				"one call in " + chaos + " suspends");
+		for (int n : carriers)
+			for (int chaos : new int[] {0, 1, 2, 7})
+				assertEquals(want, sorted(Harness.pico(p, c.getName(), chaos, chaos + 1, n)),
+					n + " carriers, one call in " + chaos + " suspends");
 	}
 
 	@Test
@@ -55,7 +63,22 @@ final class FixturesTest {
 
 	@Test
 	void threads_and_j_u_c_behave_as_the_jdks() throws Exception {
-		same(Concurrency.class);
+		same(Concurrency.class, 1, 3);
+	}
+
+	@Test
+	void threads_live_as_the_jvms() throws Exception {
+		same(Life.class, 1, 3);
+	}
+
+	@Test
+	void phasers_stamped_locks_and_own_synchronizers_behave_as_the_jdks() throws Exception {
+		same(Synchronizers.class, 1, 3);
+	}
+
+	@Test
+	void futures_pools_streams_and_timers_behave_as_the_jdks() throws Exception {
+		same(Stages.class, 1, 3);
 	}
 
 	@Test

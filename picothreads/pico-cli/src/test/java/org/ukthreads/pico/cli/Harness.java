@@ -15,6 +15,8 @@ import java.util.stream.Collectors;
 import javax.tools.JavaCompiler;
 import javax.tools.ToolProvider;
 import org.ukthreads.pico.Chaos;
+import org.ukthreads.pico.Clock;
+import org.ukthreads.pico.PicoRuntime;
 import org.ukthreads.pico.PicoThread;
 import org.ukthreads.pico.Reflect;
 import org.ukthreads.pico.translate.PicoLoader;
@@ -99,6 +101,25 @@ final class Harness {
 
 	/** Translated; chaos 0: as it is, n: one call in n suspends. */
 	static String pico(Path classes, String main, int chaos, long seed) throws Exception {
+		return pico(classes, main, chaos, seed, 1);
+	}
+
+	/** In a runtime of its own. */
+	static String pico(Path classes, String main, int chaos, long seed, int carriers)
+			throws Exception {
+		PicoRuntime old = PicoRuntime.main();
+		PicoRuntime rt = new PicoRuntime("test", carriers, null, Clock.REAL);
+		PicoRuntime.install(rt);
+		try {
+			return translated(classes, main, chaos, seed);
+		} finally {
+			PicoRuntime.install(old);
+			rt.shutdown();
+		}
+	}
+
+	private static String translated(Path classes, String main, int chaos, long seed)
+			throws Exception {
 		Translator.Options o = new Translator.Options();
 		o.chaos = chaos > 0;
 		PicoLoader l = PicoLoader.translate(new ClassPath(List.of(classes)), libraries(), o,

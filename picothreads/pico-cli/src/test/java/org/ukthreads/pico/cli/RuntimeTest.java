@@ -147,7 +147,7 @@ final class RuntimeTest {
 		while (t.getState() != Thread.State.TIMED_WAITING)
 			Thread.sleep(1);
 		String d = Dump.all();
-		assertTrue(d.contains("\"dumped\" TIMED_WAITING"), d);
+		assertTrue(d.matches("(?s).*\"dumped\" #\\d+ TIMED_WAITING, asleep, \\d+ ms left\n.*"), d);
 		assertTrue(d.contains("at Dumped.inner(Dumped.java:4)"), d);
 		assertTrue(d.contains("tag = \"t21\"") && d.contains("half = 0.5"), d);
 		assertEquals("inner", t.getStackTrace()[0].getMethodName());
@@ -155,5 +155,30 @@ final class RuntimeTest {
 		await(t.fiber());
 		assertEquals(Thread.State.TERMINATED, t.getState());
 		assertFalse(Dump.all().contains("dumped"));
+	}
+
+	@Test
+	void dumps_say_who_waits_for_whom_and_who_runs_where() throws Exception {
+		Runnable r = compiled("Held", "static final Object LOCK = new Object();\n"
+			+ "public static volatile boolean go;\n"
+			+ "public void run() { try { synchronized (LOCK) {\n"
+			+ "Thread in = new Thread(() -> { synchronized (LOCK) { x++; } }, \"wants\");\n"
+			+ "in.start(); Thread join = new Thread(() -> { try { in.join(); } catch"
+			+ " (InterruptedException e) { x = -1; } }, \"joins\"); join.start();\n"
+			+ "while (join.getState() != Thread.State.WAITING) Thread.sleep(1);\n"
+			+ "spin(); } } catch (InterruptedException e) { x = 1; } }\n"
+			+ "static void spin() { while (!go); } }\n class Unused {");
+		PicoThread t = new PicoThread(r, "holder");
+		t.start();
+		String d;
+		do
+			d = Dump.all();
+		while (!d.contains("at Held.spin("));
+		assertTrue(d.matches("(?s).*\"holder\" #\\d+ RUNNABLE\n\t\\(on pico-carrier-.*"), d);
+		assertTrue(d.matches("(?s).*\"wants\" #\\d+ BLOCKED, to lock java.lang.Object@\\w+, held"
+			+ " by \"holder\"\n.*"), d);
+		assertTrue(d.matches("(?s).*\"joins\" #\\d+ WAITING, for the end of \"wants\"\n.*"), d);
+		r.getClass().getField("go").set(null, true);
+		await(t.fiber());
 	}
 }

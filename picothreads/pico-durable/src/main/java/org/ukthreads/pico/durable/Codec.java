@@ -7,12 +7,14 @@ import java.util.Map;
 import org.ukthreads.pico.Continuation;
 import org.ukthreads.pico.Freezer;
 import org.ukthreads.pico.NeverBlocks;
+import org.ukthreads.pico.Room;
 
 /** What saving and loading agree on: the loader, the filter, and what stays outside. */
 @NeverBlocks
 public final class Codec {
 	final Filter filter;
 	final ClassLoader loader;
+	boolean alone;
 	private final Map<Object, String> names =
 		Collections.synchronizedMap(new IdentityHashMap<>());
 	private final Map<String, Object> objects = Collections.synchronizedMap(new HashMap<>());
@@ -49,8 +51,28 @@ public final class Codec {
 		return values;
 	}
 
+	/**
+	 * Saves threads without the heap that they reach: their frames, values of the JDK, and
+	 * the names of external objects. What else a frame holds is refused.
+	 */
+	public Codec alone() {
+		alone = true;
+		return this;
+	}
+
 	String nameOf(Object o) {
 		return names.isEmpty() ? null : names.get(o);
+	}
+
+	/** Where one waits at a named object. */
+	Object room(String name) {
+		Object o = named(name);
+		if (o instanceof Room)
+			return o;
+		if (o instanceof Room.Of)
+			return ((Room.Of) o).room();
+		throw new DurableException("the external object " + name
+			+ " is none that a thread can wait at: " + o.getClass().getName());
 	}
 
 	Object named(String name) {

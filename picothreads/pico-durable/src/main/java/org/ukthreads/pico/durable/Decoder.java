@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import org.ukthreads.pico.Freezer;
 import org.ukthreads.pico.NeverBlocks;
+import org.ukthreads.pico.Room;
 
 /*
  * What Encoder wrote, made again: all objects, then what is in them, then the roots.
@@ -34,6 +35,8 @@ final class Decoder implements Freezer.In {
 	private final Object[] objects;
 	private final List<Type> types = new ArrayList<>();
 	private final List<Runnable> later = new ArrayList<>();
+	/** Who waits in a room: to be told when the thread is there again. */
+	final List<Room.Guest> guests = new ArrayList<>();
 	private final List<Runnable> fills = new ArrayList<>();
 
 	private static final class Type {
@@ -70,6 +73,9 @@ final class Decoder implements Freezer.In {
 		later.forEach(Runnable::run);
 		for (int k = fills.size(); k-- > 0;)
 			fills.get(k).run();
+		for (Object o : objects)
+			if (o instanceof Room.Guest)
+				guests.add((Room.Guest) o);
 	}
 
 	@Override
@@ -152,6 +158,9 @@ final class Decoder implements Freezer.In {
 			return null;
 		case Encoder.EXTERNAL:
 			objects[k] = codec.named(name());
+			return null;
+		case Encoder.ROOM:
+			objects[k] = codec.room(name());
 			return null;
 		case Encoder.FIELDS: {
 			Type t = type();

@@ -7,12 +7,15 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.ukthreads.pico.Freezer;
 import org.ukthreads.pico.KeptFiber;
 import org.ukthreads.pico.NeverBlocks;
+import org.ukthreads.pico.Room;
 
 /*
  * A thread of a vault. Its record:
  *
  *   version, saves so far, messages taken, how it waits, until when (epoch millis),
- *   then a snapshot whose roots are the task (not begun) or the frames
+ *   System.nanoTime and the time of day when it was saved,
+ *   then a snapshot whose roots are the task (not begun) or the frames; and, of one that
+ *   waits for a monitor, whose, and how often it will hold it
  *
  * `taken` counts the messages that the code has received. It is in the record, so that a
  * message is consumed by the same write that stores what the code did with it; the
@@ -20,7 +23,7 @@ import org.ukthreads.pico.NeverBlocks;
  */
 @NeverBlocks
 final class DurableThread extends KeptFiber {
-	static final int VERSION = 1;
+	static final int VERSION = 2;
 	static final int NEW = 0;
 
 	final Vault vault;
@@ -57,6 +60,8 @@ final class DurableThread extends KeptFiber {
 		b.put(kind);
 		b.number(nanos == Long.MAX_VALUE ? Long.MAX_VALUE
 			: vault.runtime.clock().millis() + nanos / 1_000_000);
+		b.number(nanoTime());
+		b.number(vault.runtime.clock().millis());
 		return b;
 	}
 
@@ -65,10 +70,6 @@ final class DurableThread extends KeptFiber {
 		Bytes b = header(NEW, Long.MAX_VALUE);
 		Encoder e = new Encoder(vault.codec, this);
 		e.ref(task);
-		return seal(b, e);
-	}
-
-	private byte[] seal(Bytes b, Encoder e) {
 		byte[] s = e.finish();
 		b.raw(s, s.length);
 		return vault.seal.close(Vault.THREAD + id, b);
@@ -78,11 +79,57 @@ final class DurableThread extends KeptFiber {
 	protected void stopped(int kind, long nanos) {
 		if (vault.writer.closed() || (kind == SLEEP && nanos < vault.sleepNanos))
 			return;
-		Bytes b = header(kind, nanos);
+		if (kind != COMMIT && kind != SLEEP && kind != AWAIT) {
+			waits(kind, nanos);
+			return;
+		}
 		Encoder e = new Encoder(vault.codec, this);
 		Freezer.write(this, e);
+		save(kind, nanos, e);
+	}
+
+	/**
+	 * In any other call, for long: stored, unless it waits for what will not be there after
+	 * a restart. Then that is told, and a crash takes it back to where it was last stored.
+	 */
+	private void waits(int kind, long nanos) {
+		try {
+			if (isPinned())
+				throw new DurableException(
+					"a frame below it is not translated and cannot be saved");
+			Encoder e = new Encoder(vault.codec, this);
+			Freezer.write(this, e);
+			if (kind == MONITOR || kind == ENTER) {
+				e.ref(monitor());
+				e.number(monitorCount());
+			} else if (kind != PARK && kind != JOIN) {
+				throw new DurableException("the operating system is waited for");
+			}
+			/* Written here, so that what it meets is known. */
+			byte[] snapshot = e.finish();
+			if (nanos == Long.MAX_VALUE && !e.outside
+					&& (kind == PARK || kind == JOIN
+					|| vault.codec.nameOf(monitor()) == null))
+				throw new DurableException("another thread would have to end that wait, and"
+					+ " it is not saved with this one: wait with a time-out, wait at an"
+					+ " object that is registered by external(name, object), or use"
+					+ " Durable.receive()");
+			save(kind, nanos, snapshot);
+		} catch (RuntimeException e) {
+			vault.unsaved(id, Freezer.where(this), e);
+		}
+	}
+
+	private void save(int kind, long nanos, Encoder e) {
+		save(kind, nanos, e.finish());
+	}
+
+	private void save(int kind, long nanos, byte[] snapshot) {
+		Bytes b = header(kind, nanos);
+		b.raw(snapshot, snapshot.length);
 		List<Store.Change> cs = new ArrayList<>(1);
-		cs.add(new Store.Change(Vault.THREAD + id, seal(b, e)));
+		cs.add(new Store.Change(Vault.THREAD + id,
+			vault.seal.close(Vault.THREAD + id, b)));
 		while (removed < taken)
 			cs.add(new Store.Change(Vault.message(id, ++removed), null));
 		vault.writer.add(cs, kind == COMMIT ? this::committed : x -> {
@@ -115,6 +162,8 @@ final class DurableThread extends KeptFiber {
 		long taken = b.unsigned();
 		int kind = b.get();
 		long until = b.number();
+		long nanoTime = b.number();
+		long millis = b.number();
 		DurableThread t;
 		try {
 			if (kind == NEW) {
@@ -122,7 +171,15 @@ final class DurableThread extends KeptFiber {
 				t = new DurableThread(v, id, task);
 			} else {
 				t = new DurableThread(v, id, null);
-				Freezer.read(t, new Decoder(v.codec, b, t));
+				Decoder d = new Decoder(v.codec, b, t);
+				Freezer.read(t, d);
+				if (kind == MONITOR || kind == ENTER) {
+					t.at = d.ref();
+					t.holds = (int) d.number();
+				}
+				t.guests = d.guests;
+				t.nanoTime(nanoTime + 1_000_000
+					* Math.max(0, v.runtime.clock().millis() - millis));
 			}
 		} catch (ClassNotFoundException e) {
 			throw new DurableException("a class is missing: " + e.getMessage(), e);
@@ -136,8 +193,12 @@ final class DurableThread extends KeptFiber {
 		return t;
 	}
 
+	/* Of one that was read, until it goes. */
 	private int kind;
 	private long until;
+	private Object at;
+	private int holds;
+	private List<Room.Guest> guests = new ArrayList<>();
 
 	void go() {
 		if (kind == NEW) {
@@ -146,8 +207,16 @@ final class DurableThread extends KeptFiber {
 		}
 		long ms = until == Long.MAX_VALUE ? Long.MAX_VALUE
 			: Math.max(0, until - vault.runtime.clock().millis());
-		arm(kind, ms > Long.MAX_VALUE / 2_000_000 ? Long.MAX_VALUE
-			: Math.max(1, ms * 1_000_000));
+		long nanos = ms > Long.MAX_VALUE / 2_000_000 ? Long.MAX_VALUE
+			: Math.max(1, ms * 1_000_000);
+		guests.forEach(Room.Guest::back);
+		guests.clear();
+		Object o = at;
+		at = null;
+		if (o != null)
+			arm(kind, nanos, o, holds);
+		else
+			arm(kind, nanos);
 	}
 
 	/** One that was stored earlier; in order of their numbers. */

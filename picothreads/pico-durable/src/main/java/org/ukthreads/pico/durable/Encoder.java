@@ -15,9 +15,12 @@ import java.util.IdentityHashMap;
 import java.util.Map;
 import java.util.SortedMap;
 import java.util.SortedSet;
+import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.Freezer;
 import org.ukthreads.pico.NeverBlocks;
+import org.ukthreads.pico.Room;
 import org.ukthreads.pico.Site;
+import org.ukthreads.pico.Snapshot;
 
 /*
  * Objects, and all that they reach, to bytes. No recursion: an object gets the next
@@ -36,7 +39,8 @@ final class Encoder implements Freezer.Out {
 	static final int THREAD = 0, EXTERNAL = 1, STRING = 2, INT = 3, LONG = 4, TRUE = 5,
 		FALSE = 6, DOUBLE = 7, CLASS = 8, ENUM = 9, FIELDS = 10, RECORD = 11, STREAM = 12,
 		ARRAY = 13, PRIMITIVES = 14, METHOD = 15, BIG_INTEGER = 16, BIG_DECIMAL = 17,
-		CHAR = 18, PLAIN = 19, ITERATOR = 20, COLLECTION = 32, MAP = 48, TREE_SET = 62, TREE_MAP = 63;
+		CHAR = 18, PLAIN = 19, ITERATOR = 20, ROOM = 21, COLLECTION = 32, MAP = 48,
+		TREE_SET = 62, TREE_MAP = 63;
 
 	static final Class<?>[] COLLECTIONS = {java.util.ArrayList.class,
 		java.util.LinkedList.class, java.util.ArrayDeque.class, java.util.HashSet.class,
@@ -81,6 +85,8 @@ final class Encoder implements Freezer.Out {
 	private final Bytes bodies = new Bytes(512);
 	private final Bytes roots = new Bytes(512);
 	private Bytes to = roots;
+	/** The thread waits at an object that stays outside. */
+	boolean outside;
 
 	Encoder(Codec codec, DurableThread self) {
 		this.codec = codec;
@@ -190,9 +196,16 @@ final class Encoder implements Freezer.Out {
 	private void other(Object o, Class<?> c) throws IOException, ReflectiveOperationException {
 		String external = codec.nameOf(o);
 		Integer known = KNOWN.get(c);
+		if (external == null && o instanceof Room.Guest)
+			guest((Room.Guest) o);
 		if (external != null) {
 			heads.put(EXTERNAL);
 			heads.unsigned(name(external));
+		} else if (o instanceof Room && codec.nameOf(((Room) o).of()) != null) {
+			heads.put(ROOM);
+			heads.unsigned(name(codec.nameOf(((Room) o).of())));
+		} else if (codec.alone && !alone(o, c)) {
+			throw new NotSerializableException("the thread is saved alone");
 		} else if (known != null) {
 			heads.put(known);
 			if (known == TREE_SET)
@@ -221,6 +234,20 @@ final class Encoder implements Freezer.Out {
 		} else {
 			shaped(o, codec.shape(c));
 		}
+	}
+
+	private void guest(Room.Guest g) {
+		Room r = g.room();
+		outside |= r != null && codec.nameOf(r.of()) != null;
+	}
+
+	/** May it go along with a thread that is saved without its heap? */
+	private static boolean alone(Object o, Class<?> c) {
+		return o instanceof Number || o instanceof Enum || o instanceof Class
+			|| o instanceof Method || o instanceof Room.Guest
+			|| o instanceof java.time.temporal.TemporalAccessor
+			|| o instanceof java.time.temporal.TemporalAmount || c.isArray()
+			&& c.getComponentType().isPrimitive();
 	}
 
 	private void big(int tag, BigInteger v) {
@@ -288,7 +315,8 @@ final class Encoder implements Freezer.Out {
 
 	private void shaped(Object o, Shape s) throws IOException, ReflectiveOperationException {
 		if (s.how == Shape.How.REFUSED)
-			throw new NotSerializableException("it is not Serializable");
+			throw new NotSerializableException(o instanceof Fiber || o instanceof Thread
+				? "it is another thread" : "it is not Serializable");
 		if (s.how == Shape.How.ENUM) {
 			codec.filter.check(((Enum<?>) o).getDeclaringClass().getName());
 			heads.put(ENUM);
@@ -336,9 +364,16 @@ final class Encoder implements Freezer.Out {
 	/** Java's own form; what we write ourselves inside it is referred to by number. */
 	private void stream(Object root) throws IOException {
 		ByteArrayOutputStream out = new ByteArrayOutputStream(256);
-		try (ObjectOutputStream s = new ObjectOutputStream(out) {
+		try (ObjectOutputStream s = new Snapshot(out) {
 			{
 				enableReplaceObject(true);
+			}
+
+			/* What could not be loaded is refused here, while the thread still runs. */
+			@Override
+			protected void annotateClass(Class<?> c) {
+				if (c != Ref.class && !(c.isArray() && c.getName().length() == 2))
+					codec.filter.check(c.getName());
 			}
 
 			@Override
@@ -357,7 +392,7 @@ final class Encoder implements Freezer.Out {
 
 	private boolean own(Object o) {
 		Class<?> c = o.getClass();
-		if (codec.nameOf(o) != null || KNOWN.containsKey(c) || self != null && self.is(o)
+		if (codec.nameOf(o) != null || o instanceof Room || KNOWN.containsKey(c) || self != null && self.is(o)
 				|| o == self)
 			return true;
 		if (c.isArray() || o instanceof String || o instanceof Number || o instanceof Class)

@@ -22,7 +22,7 @@ public final class Filter {
 	/** Values of the JDK; to be added to one's own patterns. */
 	public static final String JDK = "java.lang.invoke.SerializedLambda;!java.lang.invoke.**;"
 		+ "!java.lang.reflect.**;java.lang.*;java.math.*;java.time.**;java.util.*;"
-		+ "java.util.concurrent.*;java.util.concurrent.atomic.*;!java.rmi.**;!sun.**;"
+		+ "java.util.concurrent.*;java.util.concurrent.atomic.*;java.util.concurrent.locks.*;!java.rmi.**;!sun.**;"
 		+ "!com.sun.**;!javax.**;!java.**";
 
 	/** Every Serializable class of the program: for stores that nobody else can write. */

@@ -10,28 +10,43 @@ import java.util.ArrayList;
 import java.util.List;
 import org.ukthreads.pico.NeverBlocks;
 
-/**
+/*
  * A table of a database, in plain SQL; all changes of a call are one transaction. The
  * connection is the store's own. Two processes must not share a table.
+ *
+ * A commit must be on the disk when it returns. Databases that think otherwise by
+ * themselves are told so: H2 keeps commits in memory for half a second (a kill -9 lost
+ * what it had committed), HSQLDB does not sync.
  */
 @NeverBlocks
 public final class JdbcStore implements Store {
 	private final Connection db;
 	private final String table;
+	/** What makes a commit last; null: it does. */
+	private final String lasting;
 
 	public JdbcStore(Connection db, String table) throws SQLException {
 		this.db = db;
 		if (!table.matches("[A-Za-z_][A-Za-z0-9_]*"))
 			throw new IllegalArgumentException("table: " + table);
 		this.table = table;
+		String product = db.getMetaData().getDatabaseProductName();
+		lasting = product.equals("H2") ? "checkpoint sync" : null;
+		if (product.equals("H2"))
+			execute("set write_delay 0");
+		else if (product.startsWith("HSQL"))
+			execute("set files write delay false");
 		db.setAutoCommit(false);
 		if (!exists()) {
-			boolean bytea = db.getMetaData().getDatabaseProductName().equals("PostgreSQL");
-			try (Statement s = db.createStatement()) {
-				s.execute("create table " + table + " (id varchar(250) primary key, content "
-					+ (bytea ? "bytea" : "blob") + " not null)");
-			}
+			execute("create table " + table + " (id varchar(250) primary key, content "
+				+ (product.equals("PostgreSQL") ? "bytea" : "blob") + " not null)");
 			db.commit();
+		}
+	}
+
+	private void execute(String sql) throws SQLException {
+		try (Statement s = db.createStatement()) {
+			s.execute(sql);
 		}
 	}
 
@@ -63,6 +78,8 @@ public final class JdbcStore implements Store {
 				}
 			}
 			db.commit();
+			if (lasting != null)
+				execute(lasting);
 		} catch (SQLException e) {
 			rollback(e);
 			throw new IOException(e);

@@ -13,15 +13,18 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BiConsumer;
 import org.ukthreads.pico.Blocking;
+import org.ukthreads.pico.KeptFiber;
 import org.ukthreads.pico.PicoRuntime;
 
 /*
  * Threads that are kept in a store.
  *
  *   start --> stored, runs --+-- commit, long sleep, receive --> stored again
+ *                            +-- any other wait, when it lasts --> stored again, or told
  *                            +-- ends --> removed
  *                            +-- throws --> stays as last stored, failed
  *   open  --> what the store holds; resume() --> all of it runs on
@@ -45,6 +48,10 @@ public final class Vault implements Closeable {
 		System.err.print("durable thread " + id + ": ");
 		e.printStackTrace();
 	};
+	private volatile BiConsumer<String, String> onUnsaved = (id, why) ->
+		System.err.println("durable thread " + id + ' ' + why);
+	private final Map<String, String> unsaved = new ConcurrentHashMap<>();
+	private volatile boolean closed;
 	volatile long sleepNanos = 1_000_000_000;
 
 	public Vault(Store store, Seal seal, Codec codec) {
@@ -57,9 +64,23 @@ public final class Vault implements Closeable {
 		this.codec = codec;
 		this.runtime = runtime;
 		writer = new Writer(store);
+		KeptFiber.platform("pico-durable-watch", this::watch).start();
 	}
 
-	/** Thread.sleep of at least so many milliseconds is stored; 1,000 unless told. */
+	/** Looks for threads that wait for long. */
+	private void watch() {
+		while (!closed) {
+			LockSupport.parkNanos(Math.max(5_000_000, sleepNanos / 4));
+			for (DurableThread t : running.values())
+				if (!closed)
+					t.keep(sleepNanos);
+		}
+	}
+
+	/**
+	 * Thread.sleep of at least so many milliseconds is stored, and so is a thread that has
+	 * waited in any other call for so long; 1,000 unless told.
+	 */
 	public Vault sleepsFrom(long millis) {
 		sleepNanos = millis * 1_000_000;
 		return this;
@@ -69,6 +90,27 @@ public final class Vault implements Closeable {
 	public Vault onFailure(BiConsumer<String, Throwable> f) {
 		onFailure = f;
 		return this;
+	}
+
+	/**
+	 * Told of threads that wait for long and cannot be stored there, with the call and the
+	 * reason; System.err unless told.
+	 */
+	public Vault onUnsaved(BiConsumer<String, String> f) {
+		onUnsaved = f;
+		return this;
+	}
+
+	/** The last such call of each thread. */
+	public Map<String, String> unsaved() {
+		return new TreeMap<>(unsaved);
+	}
+
+	void unsaved(String id, String where, Throwable why) {
+		String s = "waits in " + where + ", and cannot be stored there: " + why.getMessage()
+			+ ". A crash takes it back to where it was last stored";
+		if (!s.equals(unsaved.put(id, s)))
+			onUnsaved.accept(id, s);
 	}
 
 	static String message(String id, long number) {
@@ -200,6 +242,7 @@ public final class Vault implements Closeable {
 		lock.lock();
 		try {
 			running.remove(t.id);
+			unsaved.remove(t.id);
 			gone.signalAll();
 		} finally {
 			lock.unlock();
@@ -250,6 +293,7 @@ public final class Vault implements Closeable {
 	 */
 	@Override
 	public void close() throws IOException {
+		closed = true;
 		try {
 			writer.close();
 		} catch (InterruptedException e) {

@@ -10,6 +10,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipOutputStream;
 import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
 
@@ -22,6 +24,13 @@ final class Children {
 			.filter(p -> p.contains("pico-") && !p.contains("test-classes")
 				&& !p.contains("pico-translate")).map(Paths::get)
 			.collect(Collectors.toList());
+	}
+
+	/** JDBC drivers on the class path. */
+	static String drivers() {
+		return Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator))
+			.filter(p -> p.matches(".*/(h2|sqlite-jdbc|postgresql|slf4j-[a-z]+)-[^/]*\\.jar"))
+			.collect(Collectors.joining(File.pathSeparator));
 	}
 
 	/** The class files of a fixture: the class and its nested ones. */
@@ -55,15 +64,35 @@ final class Children {
 	/** Output goes to the file, errors as well. */
 	static Process run(Path home, Path classes, Path out, String main, String... args)
 			throws Exception {
+		return run(home, List.of("-cp", classes + File.pathSeparator + pico().stream()
+			.map(Path::toString).collect(Collectors.joining(File.pathSeparator))), out, main,
+			args);
+	}
+
+	static Process run(Path home, List<String> options, Path out, String main,
+			String... args) throws Exception {
 		List<String> c = new ArrayList<>();
 		c.add(home.resolve("bin/java").toString());
-		c.addAll(List.of("-Xshare:auto", "-XX:TieredStopAtLevel=1", "-Xmx256m", "-cp"));
-		c.add(classes + File.pathSeparator + pico().stream().map(Path::toString)
-			.collect(Collectors.joining(File.pathSeparator)));
+		c.addAll(List.of("-Xshare:auto", "-XX:TieredStopAtLevel=1", "-Xmx256m"));
+		c.addAll(options);
 		c.add(main);
 		c.addAll(Arrays.asList(args));
 		return new ProcessBuilder(c).redirectErrorStream(true)
 			.redirectOutput(ProcessBuilder.Redirect.appendTo(out.toFile())).start();
+	}
+
+	/** One jar of the classes and of all of pico: what a class data archive can be made of. */
+	static Path jar(Path classes, Path to) throws Exception {
+		List<Path> from = new ArrayList<>(List.of(classes));
+		from.addAll(pico());
+		Map<String, byte[]> entries = new ClassPath(from).entries();
+		try (ZipOutputStream z = new ZipOutputStream(Files.newOutputStream(to))) {
+			for (Map.Entry<String, byte[]> e : entries.entrySet()) {
+				z.putNextEntry(new ZipEntry(e.getKey()));
+				z.write(e.getValue());
+			}
+		}
+		return to;
 	}
 
 	static Path home() {

@@ -9,7 +9,6 @@ import java.io.IOException;
 import java.lang.reflect.Field;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.sql.DriverManager;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -144,29 +143,6 @@ final class DurableTest {
 		while (!c.holds()) {
 			assertTrue(System.nanoTime() < end, "not in time");
 			Thread.sleep(1);
-		}
-	}
-
-	@Test
-	void a_database_is_a_store() throws Exception {
-		String url = "jdbc:h2:" + dir.resolve("db");
-		Seal seal = new Seal(new byte[32]);
-		Vault v = new Vault(new JdbcStore(DriverManager.getConnection(url), "threads"), seal,
-			new Codec(loader, Filter.PROGRAM));
-		v.start("a", task("Adder"));
-		v.send("a", 5);
-		until(() -> seen.contains("a=5"));
-		v.close();
-		v = new Vault(new JdbcStore(DriverManager.getConnection(url), "threads"), seal,
-			new Codec(loader, Filter.PROGRAM));
-		assertEquals(List.of("a"), v.resume());
-		v.send("a", 6);
-		v.send("a", "end");
-		assertTrue(v.await("a", 10_000));
-		assertTrue(seen.contains("sum 11"), seen.toString());
-		v.close();
-		try (JdbcStore s = new JdbcStore(DriverManager.getConnection(url), "threads")) {
-			assertEquals(List.of(), s.keys());
 		}
 	}
 

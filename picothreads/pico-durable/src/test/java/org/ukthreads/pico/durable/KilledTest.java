@@ -20,7 +20,8 @@ final class KilledTest {
 
 	@Test
 	void no_committed_step_is_lost() throws Exception {
-		Kills k = new Kills(dir, Long.getLong("pico.seed", System.nanoTime()));
+		Kills k = new Kills(dir, Long.getLong("pico.seed", System.nanoTime()), false,
+			null);
 		int rounds = Integer.getInteger("pico.kills", 8);
 		for (int n = 0; n < rounds; n++)
 			k.round();
@@ -31,7 +32,7 @@ final class KilledTest {
 
 	@Test
 	void all_end_well() throws Exception {
-		Kills k = new Kills(dir, 1);
+		Kills k = new Kills(dir, 1, false, null);
 		Process p = k.start(40);
 		Thread.sleep(400);
 		p.destroyForcibly().waitFor();

@@ -1,8 +1,12 @@
 package org.ukthreads.pico.durable;
 
+import java.io.File;
+import java.io.RandomAccessFile;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -13,9 +17,11 @@ import org.ukthreads.fixtures.durable.Killed;
 /** Kills a JVM full of durable threads at random moments, again and again. */
 final class Kills {
 	static final int THREADS = 8;
-	private final Path dir;
-	private final Path classes;
+	private final List<String> options = new ArrayList<>();
 	private final Random random;
+	/** From the start of a process to its first step; running mean. */
+	private long startNanos = 300_000_000;
+	int early;
 	final long seed;
 	final Path log;
 	final Path out;
@@ -24,32 +30,74 @@ final class Kills {
 	private long checked;
 	long steps;
 
-	Kills(Path dir, long seed) throws Exception {
-		this.dir = dir;
+	/**
+	 * archive: victims start from a class data archive, which a first run makes.
+	 * url: of a database, its driver is on our class path; null: a folder.
+	 */
+	Kills(Path dir, long seed, boolean archive, String url) throws Exception {
 		this.seed = seed;
 		random = new Random(seed);
-		classes = Children.translated(Children.copy(dir.resolve("in"), Killed.class),
+		Path classes = Children.translated(Children.copy(dir.resolve("in"), Killed.class),
 			dir.resolve("out"));
-		log = Files.createDirectories(dir.resolve("work")).resolve("log");
+		Path jar = Children.jar(classes, dir.resolve("all.jar"));
+		options.addAll(List.of("-cp", url == null ? jar.toString()
+			: jar + File.pathSeparator + Children.drivers()));
+		if (url != null)
+			options.add("-Dpico.store=" + url);
 		out = dir.resolve("printed");
+		if (archive && url == null)
+			archive(dir);
+		log = Files.createDirectories(dir.resolve("work")).resolve("log");
+	}
+
+	private void archive(Path dir) throws Exception {
+		Path a = dir.resolve("classes.jsa");
+		List<String> make = new ArrayList<>(options);
+		make.add("-XX:ArchiveClassesAtExit=" + a);
+		/* The second run resumes what the first one left, and ends by itself. */
+		Path work = Files.createDirectories(dir.resolve("first"));
+		Process p = Children.run(Children.home(), options, out, Killed.class.getName(),
+			work.toString(), "" + THREADS, "1000000");
+		await(p, work.resolve("log"), 0);
+		p.destroyForcibly().waitFor();
+		p = Children.run(Children.home(), make, out, Killed.class.getName(),
+			work.toString(), "" + (THREADS + 1), "20", "2000");
+		if (p.waitFor() != 1 || !Files.exists(a))
+			throw new IllegalStateException("no archive:\n" + Files.readString(out));
+		options.add("-XX:SharedArchiveFile=" + a);
 	}
 
 	Process start(int steps) throws Exception {
-		return Children.run(Children.home(), classes, out, Killed.class.getName(),
+		return Children.run(Children.home(), options, out, Killed.class.getName(),
 			log.getParent().toString(), "" + THREADS, "" + steps);
 	}
 
-	/** One start and one kill, some time after the first sign of life; then the check. */
-	void round() throws Exception {
-		long before = Files.exists(log) ? Files.size(log) : 0;
-		Process p = start(1_000_000);
-		long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(15);
+	/** Until its first sign of life. */
+	private void await(Process p, Path log, long before) throws Exception {
+		long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
 		while (p.isAlive() && (!Files.exists(log) || Files.size(log) == before))
 			if (System.nanoTime() < end)
 				Thread.sleep(1);
 			else
 				throw new IllegalStateException("no step in time:\n" + Files.readString(out));
-		Thread.sleep(random.nextInt(60), random.nextInt(1_000_000));
+	}
+
+	/**
+	 * One start and one kill; then the check. Three of four are killed some time after the
+	 * first sign of life, the fourth at any time before: while it opens its store.
+	 */
+	void round() throws Exception {
+		long before = Files.exists(log) ? Files.size(log) : 0;
+		long begun = System.nanoTime();
+		Process p = start(1_000_000);
+		if (random.nextInt(4) > 0) {
+			await(p, log, before);
+			startNanos += (System.nanoTime() - begun - startNanos) / 8;
+			Thread.sleep(random.nextInt(60), random.nextInt(1_000_000));
+		} else {
+			TimeUnit.NANOSECONDS.sleep((long) (random.nextDouble() * startNanos));
+			early++;
+		}
 		if (!p.isAlive())
 			throw new IllegalStateException("it ended by itself:\n" + Files.readString(out));
 		p.destroyForcibly().waitFor();
@@ -58,8 +106,17 @@ final class Kills {
 
 	/** Each thread's steps: the next, or the same again after a kill; with the right sum. */
 	Map<String, Long> check() throws Exception {
-		List<String> lines = Files.readAllLines(log);
-		for (String line : lines.subList((int) checked, lines.size())) {
+		if (!Files.exists(log))
+			return sums;
+		String fresh;
+		try (RandomAccessFile f = new RandomAccessFile(log.toFile(), "r")) {
+			f.seek(checked);
+			byte[] b = new byte[(int) (f.length() - checked)];
+			f.readFully(b);
+			checked += b.length;
+			fresh = new String(b, StandardCharsets.UTF_8);
+		}
+		for (String line : fresh.split("\n")) {
 			String[] w = line.split(" ");
 			if (!w[0].equals("step"))
 				continue;
@@ -76,20 +133,21 @@ final class Kills {
 				throw new IllegalStateException("seed " + seed + ": " + line);
 			last.put(w[1], k);
 		}
-		checked = lines.size();
 		return sums;
 	}
 
-	/** Rounds, folder. */
+	/** Rounds, folder, and the URL of a database. */
 	public static void main(String[] args) throws Exception {
-		Kills k = new Kills(Paths.get(args[1]), Long.getLong("pico.seed", System.nanoTime()));
+		Kills k = new Kills(Paths.get(args[1]), Long.getLong("pico.seed", System.nanoTime()),
+			true, args.length > 2 ? args[2] : null);
 		int rounds = Integer.parseInt(args[0]);
 		long start = System.nanoTime();
 		for (int n = 1; n <= rounds; n++) {
 			k.round();
 			if (n % 50 == 0 || n == rounds)
 				System.out.println(n + " kills, " + k.steps
-					+ " committed steps, none lost, seed " + k.seed + ", "
+					+ " committed steps, none lost, " + k.early + " killed before their"
+					+ " first step, seed " + k.seed + ", "
 					+ (System.nanoTime() - start) / 1_000_000_000 + " s");
 		}
 	}

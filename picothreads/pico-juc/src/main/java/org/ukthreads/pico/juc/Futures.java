@@ -1,10 +1,14 @@
 package org.ukthreads.pico.juc;
 
+import java.util.Collection;
+import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.ForkJoinTask;
 import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
@@ -104,6 +108,94 @@ public final class Futures {
 
 	public static <V> V invoke(ForkJoinTask<V> t) {
 		return quietly(t, t::invoke);
+	}
+
+	public static <V> V invoke(ForkJoinPool p, ForkJoinTask<V> t) {
+		return quietly(t, () -> p.invoke(t));
+	}
+
+	public static boolean awaitQuiescence(ForkJoinPool p, long time, TimeUnit unit) {
+		if (!Fiber.isFiber())
+			return p.awaitQuiescence(time, unit);
+		try {
+			return Futures.<Boolean>helped(() -> p.awaitQuiescence(time, unit));
+		} catch (InterruptedException | ExecutionException e) {
+			throw new IllegalStateException(e);
+		}
+	}
+
+	/* Executors of the JDK (ForkJoinPool): a helper waits for them. */
+
+	private static boolean plain(ExecutorService x) {
+		return !Fiber.isFiber() || x.getClass().getClassLoader() != null;
+	}
+
+	public static boolean awaitTermination(ExecutorService x, long time, TimeUnit unit)
+			throws InterruptedException {
+		if (plain(x))
+			return x.awaitTermination(time, unit);
+		try {
+			return Futures.<Boolean>helped(() -> x.awaitTermination(time, unit));
+		} catch (ExecutionException e) {
+			throw new IllegalStateException(e);
+		}
+	}
+
+	/** Its tasks become ours: the futures park, the pool runs them. */
+	public static <V> List<Future<V>> invokeAll(ExecutorService x,
+			Collection<? extends Callable<V>> tasks) throws InterruptedException {
+		return plain(x) ? x.invokeAll(tasks) : Submit.all(x, tasks, Long.MAX_VALUE);
+	}
+
+	public static <V> List<Future<V>> invokeAll(ExecutorService x,
+			Collection<? extends Callable<V>> tasks, long time, TimeUnit unit)
+			throws InterruptedException {
+		return plain(x) ? x.invokeAll(tasks, time, unit)
+			: Submit.all(x, tasks, unit.toNanos(time));
+	}
+
+	public static <V> V invokeAny(ExecutorService x, Collection<? extends Callable<V>> tasks)
+			throws InterruptedException, ExecutionException {
+		try {
+			return plain(x) ? x.invokeAny(tasks) : Submit.any(x, tasks, Long.MAX_VALUE);
+		} catch (TimeoutException e) {
+			throw new IllegalStateException(e);
+		}
+	}
+
+	public static <V> V invokeAny(ExecutorService x, Collection<? extends Callable<V>> tasks,
+			long time, TimeUnit unit)
+			throws InterruptedException, ExecutionException, TimeoutException {
+		return plain(x) ? x.invokeAny(tasks, time, unit)
+			: Submit.any(x, tasks, unit.toNanos(time));
+	}
+
+	/** ExecutorService.close, of Java 19: an interrupt makes it impatient. */
+	public static void close(ExecutorService x) {
+		if (plain(x)) {
+			try {
+				((AutoCloseable) x).close();
+			} catch (Exception e) {
+				throw Futures.<RuntimeException>sneak(e);
+			}
+			return;
+		}
+		if (x == ForkJoinPool.commonPool())
+			return;
+		boolean interrupted = false;
+		x.shutdown();
+		for (;;) {
+			try {
+				if (awaitTermination(x, 1, TimeUnit.DAYS))
+					break;
+			} catch (InterruptedException e) {
+				if (!interrupted)
+					x.shutdownNow();
+				interrupted = true;
+			}
+		}
+		if (interrupted)
+			Thread.currentThread().interrupt();
 	}
 
 	private static <V> V quietly(ForkJoinTask<V> t, Callable<V> c) {

@@ -1,6 +1,10 @@
 package org.ukthreads.pico.juc;
 
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.List;
 import org.ukthreads.pico.Fiber;
+import org.ukthreads.pico.Room;
 
 /*
  * What every class here waits at: a guarded state and a queue of attempts.
@@ -17,14 +21,19 @@ import org.ukthreads.pico.Fiber;
  * The guard is the JVM's lock: the translator leaves it alone because no method that
  * locks it may suspend, and no other class locks a Gate.
  */
-class Gate {
+class Gate implements Room, Serializable {
+	private static final long serialVersionUID = 1L;
+
 	/** A waiter and what it waits for. */
-	abstract static class Node {
+	abstract static class Node implements Room.Guest, Serializable {
+		private static final long serialVersionUID = 1L;
 		final Fiber fiber = Fiber.current();
 		final int kind;
 		/** Under the guard, read without. */
 		volatile boolean done;
 		Node next;
+		/** Where it is queued; under the guard. */
+		private Gate at;
 
 		Node(int kind) {
 			this.kind = kind;
@@ -32,11 +41,41 @@ class Gate {
 
 		/** Under the guard: takes what is wanted, or changes nothing. Never suspends. */
 		abstract boolean attempt();
+
+		@Override
+		public Room room() {
+			return at;
+		}
+
+		@Override
+		public void back() {
+			Gate g = at;
+			if (g != null)
+				g.again(this);
+		}
 	}
 
+	private final Object of;
 	private Node head;
 	private Node tail;
-	private int size;
+
+	/** of: the lock or the queue, for those who wait at one that has a name. */
+	Gate(Object of) {
+		this.of = of;
+	}
+
+	@Override
+	public final Object of() {
+		return of;
+	}
+
+	private synchronized void again(Node n) {
+		for (Node x = head; x != null; x = x.next)
+			if (x == n)
+				return;
+		add(n);
+		serve();
+	}
 
 	/** True: through. Otherwise n is queued. */
 	final synchronized boolean enter(Node n) {
@@ -69,12 +108,12 @@ class Gate {
 	/** Under the guard. */
 	final void add(Node n) {
 		n.next = null;
+		n.at = this;
 		if (tail == null)
 			head = n;
 		else
 			tail.next = n;
 		tail = n;
-		size++;
 	}
 
 	/** Gives up waiting; false: it was done in the meantime. */
@@ -98,7 +137,7 @@ class Gate {
 				p.next = n.next;
 			if (tail == n)
 				tail = p;
-			size--;
+			n.at = null;
 			return true;
 		}
 		return false;
@@ -120,7 +159,7 @@ class Gate {
 						p.next = next;
 					if (tail == n)
 						tail = p;
-					size--;
+					n.at = null;
 					finish(n);
 					again = true;
 				} else {
@@ -157,11 +196,13 @@ class Gate {
 		return null;
 	}
 
-	final synchronized boolean holds(Fiber f) {
+	/** Of a kind, in their order. */
+	final synchronized List<Thread> threads(int kind) {
+		List<Thread> l = new ArrayList<>();
 		for (Node n = head; n != null; n = n.next)
-			if (n.fiber == f)
-				return true;
-		return false;
+			if (n.kind == kind)
+				l.add(n.fiber.asThread());
+		return l;
 	}
 
 	/* --- waiting: these suspend --- */
@@ -186,8 +227,12 @@ class Gate {
 	final void passInterruptibly(Node n) throws InterruptedException {
 		if (Thread.interrupted())
 			throw new InterruptedException();
-		if (enter(n))
-			return;
+		if (!enter(n))
+			awaitInterruptibly(n);
+	}
+
+	/** Until done, of one that is queued. */
+	final void awaitInterruptibly(Node n) throws InterruptedException {
 		while (!n.done) {
 			Fiber.park();
 			if (!n.done && Thread.interrupted() && leave(n))
@@ -201,8 +246,11 @@ class Gate {
 			throw new InterruptedException();
 		if (nanos <= 0)
 			return once(n, false);
-		if (enter(n))
-			return true;
+		return enter(n) || awaitIn(n, nanos);
+	}
+
+	/** False: the time is over, and it is no longer queued. */
+	final boolean awaitIn(Node n, long nanos) throws InterruptedException {
 		long end = System.nanoTime() + nanos;
 		while (!n.done) {
 			long left = end - System.nanoTime();

@@ -16,7 +16,7 @@ import java.util.concurrent.TimeoutException;
 
 /** A thread for each task; what newVirtualThreadPerTaskExecutor gives. */
 final class PerTaskExecutor extends AbstractExecutorService implements AutoCloseable {
-	private final Gate gate = new Gate();
+	private final Gate gate = new Gate(this);
 	private final ThreadFactory factory;
 	/* Under the gate's guard. */
 	private final Set<Thread> threads = new HashSet<>();

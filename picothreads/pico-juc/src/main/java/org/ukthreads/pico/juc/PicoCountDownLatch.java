@@ -2,15 +2,21 @@ package org.ukthreads.pico.juc;
 
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import org.ukthreads.pico.Room;
 
 /** CountDownLatch. */
-public class PicoCountDownLatch extends CountDownLatch {
-	private final Gate gate = new Gate();
+public class PicoCountDownLatch extends CountDownLatch implements Room.Of {
+	private final Gate gate = new Gate(this);
 	private long count;
 
 	public PicoCountDownLatch(int count) {
 		super(count);
 		this.count = count;
+	}
+
+	@Override
+	public Room room() {
+		return gate;
 	}
 
 	private static final class Zero extends Gate.Node {

@@ -4,13 +4,11 @@ import java.util.Collection;
 import java.util.concurrent.Delayed;
 import java.util.concurrent.DelayQueue;
 import java.util.concurrent.TimeUnit;
+import org.ukthreads.pico.Room;
 
-/**
- * DelayQueue whose put and take park the pico thread. The elements are kept by the JDK's
- * class, whose own lock is held for a few instructions; who must wait does so at a Gate.
- */
-public class PicoDelayQueue<E extends Delayed> extends DelayQueue<E> {
-	private final Gate gate = new Gate();
+/** DelayQueue whose take parks the pico thread: see QueueGate. */
+public class PicoDelayQueue<E extends Delayed> extends DelayQueue<E> implements Room.Of {
+	private QueueGate<E> gate = gate();
 
 	public PicoDelayQueue() {
 		super();
@@ -20,37 +18,42 @@ public class PicoDelayQueue<E extends Delayed> extends DelayQueue<E> {
 		super(c);
 	}
 
-	/** The JDK's own operation, for the attempts. */
-	private boolean in(E e) {
-		return super.offer(e);
-	}
+	private final class Items extends QueueGate<E> {
+		private static final long serialVersionUID = 1L;
 
-	private static final class Put<E extends Delayed> extends Gate.Node {
-		private final PicoDelayQueue<E> q;
-		private final E e;
-
-		Put(PicoDelayQueue<E> q, E e) {
-			super(0);
-			this.q = q;
-			this.e = java.util.Objects.requireNonNull(e);
+		Items() {
+			super(PicoDelayQueue.this);
 		}
 
 		@Override
-		boolean attempt() {
-			return q.in(e);
+		boolean in(E e, boolean last) {
+			return PicoDelayQueue.super.offer(e);
 		}
+
+		@Override
+		E out(boolean last) {
+			return PicoDelayQueue.super.poll();
+		}
+	}
+
+	/** Null while the superclass's constructor calls what is ours. */
+	private QueueGate<E> gate() {
+		return gate != null ? gate : (gate = new Items());
+	}
+
+	@Override
+	public Room room() {
+		return gate();
 	}
 
 	@Override
 	public boolean offer(E e) {
-		return gate.once(new Put<>(this, e), true);
+		return gate().offer(e, true);
 	}
 
 	@Override
 	public boolean add(E e) {
-		if (!offer(e))
-			throw new IllegalStateException("full");
-		return true;
+		return gate().add(e, true);
 	}
 
 	@Override
@@ -76,7 +79,7 @@ public class PicoDelayQueue<E extends Delayed> extends DelayQueue<E> {
 	public E poll() {
 		E e = super.poll();
 		if (e != null)
-			gate.changed();
+			gate().changed();
 		return e;
 	}
 
@@ -95,12 +98,13 @@ public class PicoDelayQueue<E extends Delayed> extends DelayQueue<E> {
 			if (left <= 0)
 				return null;
 			Sooner s = new Sooner(this, head);
-			gate.passIn(s, Math.max(1, wait));
+			gate().passIn(s, Math.max(1, wait));
 		}
 	}
 
 	/** The head is another one. */
 	private static final class Sooner extends Gate.Node {
+		private static final long serialVersionUID = 1L;
 		private final PicoDelayQueue<?> q;
 		private final Object head;
 
@@ -124,43 +128,32 @@ public class PicoDelayQueue<E extends Delayed> extends DelayQueue<E> {
 
 	@Override
 	public boolean remove(Object o) {
-		boolean b = super.remove(o);
-		if (b)
-			gate.changed();
-		return b;
+		return gate().changed(super.remove(o));
 	}
 
 	@Override
 	public void clear() {
 		super.clear();
-		gate.changed();
+		gate().changed();
 	}
 
 	@Override
 	public int drainTo(Collection<? super E> c) {
-		int n = super.drainTo(c);
-		gate.changed();
-		return n;
+		return gate().changed(super.drainTo(c));
 	}
 
 	@Override
 	public int drainTo(Collection<? super E> c, int max) {
-		int n = super.drainTo(c, max);
-		gate.changed();
-		return n;
+		return gate().changed(super.drainTo(c, max));
 	}
 
 	@Override
 	public boolean removeAll(Collection<?> c) {
-		boolean b = super.removeAll(c);
-		gate.changed();
-		return b;
+		return gate().changed(super.removeAll(c));
 	}
 
 	@Override
 	public boolean retainAll(Collection<?> c) {
-		boolean b = super.retainAll(c);
-		gate.changed();
-		return b;
+		return gate().changed(super.retainAll(c));
 	}
 }

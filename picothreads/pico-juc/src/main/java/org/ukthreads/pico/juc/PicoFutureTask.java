@@ -9,7 +9,7 @@ import java.util.concurrent.TimeoutException;
 
 /** FutureTask whose task may suspend and whose get parks. */
 public class PicoFutureTask<V> extends FutureTask<V> {
-	private final Gate gate = new Gate();
+	private final Gate gate = new Gate(this);
 	private final Callable<V> task;
 	/* Under the gate's guard. */
 	private Thread runner;

@@ -1,17 +1,19 @@
 package org.ukthreads.pico.juc;
 
+import java.io.IOException;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutputStream;
 import java.util.Collection;
 import java.util.concurrent.LinkedBlockingDeque;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
+import org.ukthreads.pico.Room;
+import org.ukthreads.pico.Snapshot;
 
-/**
- * LinkedBlockingDeque whose put and take park the pico thread. The elements are kept by the JDK's
- * class, whose own lock is held for a few instructions; who must wait does so at a Gate.
- */
-public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> {
+/** LinkedBlockingDeque whose put and take park the pico thread: see QueueGate. */
+public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> implements Room.Of {
 	private static final long serialVersionUID = 1L;
-	private final transient Gate gate = new Gate();
+	private transient QueueGate<E> gate = gate();
 
 	public PicoLinkedBlockingDeque() {
 		super();
@@ -25,129 +27,116 @@ public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> {
 		super(c);
 	}
 
-	/** The JDK's own operation, for the attempts. */
-	private boolean in(E e, boolean last) {
-		return last ? super.offerLast(e) : super.offerFirst(e);
-	}
+	private final class Items extends QueueGate<E> {
+		private static final long serialVersionUID = 1L;
 
-	private E out(boolean last) {
-		return last ? super.pollLast() : super.pollFirst();
-	}
-
-	private static final class Put<E> extends Gate.Node {
-		private final PicoLinkedBlockingDeque<E> q;
-		private final E e;
-		private final boolean last;
-
-		Put(PicoLinkedBlockingDeque<E> q, E e, boolean last) {
-			super(0);
-			this.q = q;
-			this.e = java.util.Objects.requireNonNull(e);
-			this.last = last;
+		Items() {
+			super(PicoLinkedBlockingDeque.this);
 		}
 
 		@Override
-		boolean attempt() {
-			return q.in(e, last);
-		}
-	}
-
-	private static final class Take<E> extends Gate.Node {
-		private final PicoLinkedBlockingDeque<E> q;
-		private final boolean last;
-		private E got;
-
-		Take(PicoLinkedBlockingDeque<E> q, boolean last) {
-			super(1);
-			this.q = q;
-			this.last = last;
+		boolean in(E e, boolean last) {
+			return last ? PicoLinkedBlockingDeque.super.offerLast(e)
+				: PicoLinkedBlockingDeque.super.offerFirst(e);
 		}
 
 		@Override
-		boolean attempt() {
-			got = q.out(last);
-			return got != null;
+		E out(boolean last) {
+			return last ? PicoLinkedBlockingDeque.super.pollLast()
+				: PicoLinkedBlockingDeque.super.pollFirst();
 		}
+	}
+
+	/** Null while the superclass's constructor or readObject calls what is ours. */
+	private QueueGate<E> gate() {
+		return gate != null ? gate : (gate = new Items());
+	}
+
+	@Override
+	public Room room() {
+		return gate();
+	}
+
+	private void writeObject(ObjectOutputStream s) throws IOException {
+		s.defaultWriteObject();
+		s.writeObject(s instanceof Snapshot ? gate : null);
+	}
+
+	@SuppressWarnings("unchecked")
+	private void readObject(ObjectInputStream s) throws IOException, ClassNotFoundException {
+		s.defaultReadObject();
+		QueueGate<E> g = (QueueGate<E>) s.readObject();
+		gate = g != null ? g : gate();
 	}
 
 	@Override
 	public boolean offerFirst(E e) {
-		return gate.once(new Put<>(this, e, false), true);
+		return gate().offer(e, false);
 	}
 
 	@Override
 	public void addFirst(E e) {
-		if (!offerFirst(e))
-			throw new IllegalStateException("Deque full");
+		gate().add(e, false);
 	}
 
 	@Override
 	public void putFirst(E e) throws InterruptedException {
-		gate.passInterruptibly(new Put<>(this, e, false));
+		gate().put(e, false);
 	}
 
 	@Override
 	public boolean offerFirst(E e, long time, TimeUnit unit) throws InterruptedException {
-		return gate.passIn(new Put<>(this, e, false), unit.toNanos(time));
+		return gate().offer(e, false, time, unit);
 	}
 
 	@Override
 	public E takeFirst() throws InterruptedException {
-		Take<E> t = new Take<>(this, false);
-		gate.passInterruptibly(t);
-		return t.got;
+		return gate().take(false);
 	}
 
 	@Override
 	public E pollFirst() {
-		Take<E> t = new Take<>(this, false);
-		return gate.once(t, true) ? t.got : null;
+		return gate().poll(false);
 	}
 
 	@Override
 	public E pollFirst(long time, TimeUnit unit) throws InterruptedException {
-		Take<E> t = new Take<>(this, false);
-		return gate.passIn(t, unit.toNanos(time)) ? t.got : null;
+		return gate().poll(false, time, unit);
 	}
 
 	@Override
 	public boolean offerLast(E e) {
-		return gate.once(new Put<>(this, e, true), true);
+		return gate().offer(e, true);
 	}
 
 	@Override
 	public void addLast(E e) {
-		if (!offerLast(e))
-			throw new IllegalStateException("Deque full");
+		gate().add(e, true);
 	}
 
 	@Override
 	public void putLast(E e) throws InterruptedException {
-		gate.passInterruptibly(new Put<>(this, e, true));
+		gate().put(e, true);
 	}
 
 	@Override
 	public boolean offerLast(E e, long time, TimeUnit unit) throws InterruptedException {
-		return gate.passIn(new Put<>(this, e, true), unit.toNanos(time));
+		return gate().offer(e, true, time, unit);
 	}
 
 	@Override
 	public E takeLast() throws InterruptedException {
-		Take<E> t = new Take<>(this, true);
-		gate.passInterruptibly(t);
-		return t.got;
+		return gate().take(true);
 	}
 
 	@Override
 	public E pollLast() {
-		Take<E> t = new Take<>(this, true);
-		return gate.once(t, true) ? t.got : null;
+		return gate().poll(true);
 	}
 
 	@Override
 	public E pollLast(long time, TimeUnit unit) throws InterruptedException {
-		Take<E> t = new Take<>(this, true);
-		return gate.passIn(t, unit.toNanos(time)) ? t.got : null;
+		return gate().poll(true, time, unit);
 	}
 
 	@Override
@@ -188,16 +177,12 @@ public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> {
 
 	@Override
 	public boolean removeFirstOccurrence(Object o) {
-		boolean b = super.removeFirstOccurrence(o);
-		gate.changed();
-		return b;
+		return gate().changed(super.removeFirstOccurrence(o));
 	}
 
 	@Override
 	public boolean removeLastOccurrence(Object o) {
-		boolean b = super.removeLastOccurrence(o);
-		gate.changed();
-		return b;
+		return gate().changed(super.removeLastOccurrence(o));
 	}
 
 	@Override
@@ -235,50 +220,37 @@ public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> {
 
 	@Override
 	public boolean remove(Object o) {
-		boolean b = super.remove(o);
-		if (b)
-			gate.changed();
-		return b;
+		return gate().changed(super.remove(o));
 	}
 
 	@Override
 	public void clear() {
 		super.clear();
-		gate.changed();
+		gate().changed();
 	}
 
 	@Override
 	public int drainTo(Collection<? super E> c) {
-		int n = super.drainTo(c);
-		gate.changed();
-		return n;
+		return gate().changed(super.drainTo(c));
 	}
 
 	@Override
 	public int drainTo(Collection<? super E> c, int max) {
-		int n = super.drainTo(c, max);
-		gate.changed();
-		return n;
+		return gate().changed(super.drainTo(c, max));
 	}
 
 	@Override
 	public boolean removeAll(Collection<?> c) {
-		boolean b = super.removeAll(c);
-		gate.changed();
-		return b;
+		return gate().changed(super.removeAll(c));
 	}
 
 	@Override
 	public boolean retainAll(Collection<?> c) {
-		boolean b = super.retainAll(c);
-		gate.changed();
-		return b;
+		return gate().changed(super.retainAll(c));
 	}
 
 	@Override
 	public boolean removeIf(Predicate<? super E> p) {
-		boolean b = super.removeIf(p);
-		gate.changed();
-		return b;
+		return gate().changed(super.removeIf(p));
 	}
 }

@@ -1,17 +1,19 @@
 package org.ukthreads.pico.juc;
 
+import java.io.IOException;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutputStream;
 import java.util.Collection;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
+import org.ukthreads.pico.Room;
+import org.ukthreads.pico.Snapshot;
 
-/**
- * LinkedBlockingQueue whose put and take park the pico thread. The elements are kept by the JDK's
- * class, whose own lock is held for a few instructions; who must wait does so at a Gate.
- */
-public class PicoLinkedBlockingQueue<E> extends LinkedBlockingQueue<E> {
+/** LinkedBlockingQueue whose put and take park the pico thread: see QueueGate. */
+public class PicoLinkedBlockingQueue<E> extends LinkedBlockingQueue<E> implements Room.Of {
 	private static final long serialVersionUID = 1L;
-	private final transient Gate gate = new Gate();
+	private transient QueueGate<E> gate = gate();
 
 	public PicoLinkedBlockingQueue() {
 		super();
@@ -25,136 +27,116 @@ public class PicoLinkedBlockingQueue<E> extends LinkedBlockingQueue<E> {
 		super(c);
 	}
 
-	/** The JDK's own operation, for the attempts. */
-	private boolean in(E e) {
-		return super.offer(e);
-	}
+	private final class Items extends QueueGate<E> {
+		private static final long serialVersionUID = 1L;
 
-	private E out() {
-		return super.poll();
-	}
-
-	private static final class Put<E> extends Gate.Node {
-		private final PicoLinkedBlockingQueue<E> q;
-		private final E e;
-
-		Put(PicoLinkedBlockingQueue<E> q, E e) {
-			super(0);
-			this.q = q;
-			this.e = java.util.Objects.requireNonNull(e);
+		Items() {
+			super(PicoLinkedBlockingQueue.this);
 		}
 
 		@Override
-		boolean attempt() {
-			return q.in(e);
-		}
-	}
-
-	private static final class Take<E> extends Gate.Node {
-		private final PicoLinkedBlockingQueue<E> q;
-		private E got;
-
-		Take(PicoLinkedBlockingQueue<E> q) {
-			super(1);
-			this.q = q;
+		boolean in(E e, boolean last) {
+			return PicoLinkedBlockingQueue.super.offer(e);
 		}
 
 		@Override
-		boolean attempt() {
-			got = q.out();
-			return got != null;
+		E out(boolean last) {
+			return PicoLinkedBlockingQueue.super.poll();
 		}
+	}
+
+	/** Null while the superclass's constructor or readObject calls what is ours. */
+	private QueueGate<E> gate() {
+		return gate != null ? gate : (gate = new Items());
+	}
+
+	@Override
+	public Room room() {
+		return gate();
+	}
+
+	private void writeObject(ObjectOutputStream s) throws IOException {
+		s.defaultWriteObject();
+		s.writeObject(s instanceof Snapshot ? gate : null);
+	}
+
+	@SuppressWarnings("unchecked")
+	private void readObject(ObjectInputStream s) throws IOException, ClassNotFoundException {
+		s.defaultReadObject();
+		QueueGate<E> g = (QueueGate<E>) s.readObject();
+		gate = g != null ? g : gate();
 	}
 
 	@Override
 	public boolean offer(E e) {
-		return gate.once(new Put<>(this, e), true);
+		return gate().offer(e, true);
 	}
 
 	@Override
 	public boolean add(E e) {
-		if (!offer(e))
-			throw new IllegalStateException("full");
-		return true;
+		return gate().add(e, true);
 	}
 
 	@Override
 	public void put(E e) throws InterruptedException {
-		gate.passInterruptibly(new Put<>(this, e));
+		gate().put(e, true);
 	}
 
 	@Override
 	public boolean offer(E e, long time, TimeUnit unit) throws InterruptedException {
-		return gate.passIn(new Put<>(this, e), unit.toNanos(time));
+		return gate().offer(e, true, time, unit);
 	}
 
 	@Override
 	public E take() throws InterruptedException {
-		Take<E> t = new Take<>(this);
-		gate.passInterruptibly(t);
-		return t.got;
+		return gate().take(true);
 	}
 
 	@Override
 	public E poll() {
-		Take<E> t = new Take<>(this);
-		return gate.once(t, true) ? t.got : null;
+		return gate().poll(true);
 	}
 
 	@Override
 	public E poll(long time, TimeUnit unit) throws InterruptedException {
-		Take<E> t = new Take<>(this);
-		return gate.passIn(t, unit.toNanos(time)) ? t.got : null;
+		return gate().poll(true, time, unit);
 	}
 
 	/* What else adds or removes: whoever waits looks again. */
 
 	@Override
 	public boolean remove(Object o) {
-		boolean b = super.remove(o);
-		if (b)
-			gate.changed();
-		return b;
+		return gate().changed(super.remove(o));
 	}
 
 	@Override
 	public void clear() {
 		super.clear();
-		gate.changed();
+		gate().changed();
 	}
 
 	@Override
 	public int drainTo(Collection<? super E> c) {
-		int n = super.drainTo(c);
-		gate.changed();
-		return n;
+		return gate().changed(super.drainTo(c));
 	}
 
 	@Override
 	public int drainTo(Collection<? super E> c, int max) {
-		int n = super.drainTo(c, max);
-		gate.changed();
-		return n;
+		return gate().changed(super.drainTo(c, max));
 	}
 
 	@Override
 	public boolean removeAll(Collection<?> c) {
-		boolean b = super.removeAll(c);
-		gate.changed();
-		return b;
+		return gate().changed(super.removeAll(c));
 	}
 
 	@Override
 	public boolean retainAll(Collection<?> c) {
-		boolean b = super.retainAll(c);
-		gate.changed();
-		return b;
+		return gate().changed(super.retainAll(c));
 	}
 
 	@Override
 	public boolean removeIf(Predicate<? super E> p) {
-		boolean b = super.removeIf(p);
-		gate.changed();
-		return b;
+		return gate().changed(super.removeIf(p));
 	}
 }

@@ -1,54 +1,108 @@
 package org.ukthreads.pico.juc;
 
+import java.io.IOException;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutputStream;
 import java.util.Collection;
-import java.util.Date;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.ukthreads.pico.Fiber;
+import org.ukthreads.pico.Room;
+import org.ukthreads.pico.Snapshot;
 
 /** ReentrantLock; always fair in effect: a lock is handed to the first that waits. */
-public class PicoReentrantLock extends ReentrantLock {
+public class PicoReentrantLock extends ReentrantLock implements Room.Of {
 	private static final long serialVersionUID = 1L;
-	private final transient Gate gate = new Gate();
-	private final boolean fair;
-	/* Under the gate's guard. */
-	transient Fiber owner;
-	transient int holds;
+	private transient Held gate = new Held(this);
 
 	public PicoReentrantLock() {
 		this(false);
 	}
 
 	public PicoReentrantLock(boolean fair) {
-		this.fair = fair;
+		super(fair);
 	}
 
-	private static final class Acquire extends Gate.Node {
-		private final PicoReentrantLock lock;
-		private final int count;
+	/** Who holds it, and how often; under its guard. */
+	private static final class Held extends Gate implements GateCondition.Exclusive {
+		private static final long serialVersionUID = 1L;
+		private Fiber owner;
+		private int holds;
 
-		Acquire(PicoReentrantLock lock, int count) {
-			super(0);
-			this.lock = lock;
-			this.count = count;
+		Held(PicoReentrantLock of) {
+			super(of);
 		}
 
 		@Override
-		boolean attempt() {
-			if (lock.owner != null)
+		public Gate gate() {
+			return this;
+		}
+
+		@Override
+		public void owned() {
+			if (owner != Fiber.current())
+				throw new IllegalMonitorStateException();
+		}
+
+		@Override
+		public int holds() {
+			return holds;
+		}
+
+		@Override
+		public void release() {
+			owner = null;
+			holds = 0;
+			serve();
+		}
+
+		@Override
+		public boolean take(Fiber f, int n) {
+			if (owner != null)
 				return false;
-			lock.owner = fiber;
-			lock.holds = count;
+			owner = f;
+			holds = n;
 			return true;
 		}
 	}
 
+	private static final class Acquire extends Gate.Node {
+		private static final long serialVersionUID = 1L;
+		private final Held lock;
+
+		Acquire(Held lock) {
+			super(0);
+			this.lock = lock;
+		}
+
+		@Override
+		boolean attempt() {
+			return lock.take(fiber, 1);
+		}
+	}
+
+	@Override
+	public Room room() {
+		return gate;
+	}
+
+	private void writeObject(ObjectOutputStream s) throws IOException {
+		s.defaultWriteObject();
+		s.writeObject(s instanceof Snapshot ? gate : null);
+	}
+
+	private void readObject(ObjectInputStream s) throws IOException, ClassNotFoundException {
+		s.defaultReadObject();
+		Held h = (Held) s.readObject();
+		gate = h != null ? h : new Held(this);
+	}
+
 	private boolean again() {
 		synchronized (gate) {
-			if (owner != Fiber.current())
+			if (gate.owner != Fiber.current())
 				return false;
-			if (++holds < 0)
+			if (++gate.holds < 0)
 				throw new Error("Maximum lock count exceeded");
 			return true;
 		}
@@ -57,7 +111,7 @@ public class PicoReentrantLock extends ReentrantLock {
 	@Override
 	public void lock() {
 		if (!again())
-			gate.pass(new Acquire(this, 1));
+			gate.pass(new Acquire(gate));
 	}
 
 	@Override
@@ -65,50 +119,39 @@ public class PicoReentrantLock extends ReentrantLock {
 		if (Thread.interrupted())
 			throw new InterruptedException();
 		if (!again())
-			gate.passInterruptibly(new Acquire(this, 1));
+			gate.passInterruptibly(new Acquire(gate));
 	}
 
 	@Override
 	public boolean tryLock() {
-		return again() || gate.once(new Acquire(this, 1), true);
+		return again() || gate.once(new Acquire(gate), true);
 	}
 
 	@Override
 	public boolean tryLock(long time, TimeUnit unit) throws InterruptedException {
 		if (Thread.interrupted())
 			throw new InterruptedException();
-		return again() || gate.passIn(new Acquire(this, 1), unit.toNanos(time));
+		return again() || gate.passIn(new Acquire(gate), unit.toNanos(time));
 	}
 
 	@Override
 	public void unlock() {
 		synchronized (gate) {
-			owned();
-			if (--holds == 0)
-				release();
+			gate.owned();
+			if (--gate.holds == 0)
+				gate.release();
 		}
-	}
-
-	private void owned() {
-		if (owner != Fiber.current())
-			throw new IllegalMonitorStateException();
-	}
-
-	private void release() {
-		owner = null;
-		holds = 0;
-		gate.serve();
 	}
 
 	@Override
 	public Condition newCondition() {
-		return new On(this);
+		return new GateCondition(gate);
 	}
 
 	@Override
 	public int getHoldCount() {
 		synchronized (gate) {
-			return owner == Fiber.current() ? holds : 0;
+			return gate.owner == Fiber.current() ? gate.holds : 0;
 		}
 	}
 
@@ -120,18 +163,20 @@ public class PicoReentrantLock extends ReentrantLock {
 	@Override
 	public boolean isLocked() {
 		synchronized (gate) {
-			return owner != null;
+			return gate.owner != null;
 		}
 	}
 
 	@Override
 	protected Thread getOwner() {
-		return null;
+		synchronized (gate) {
+			return gate.owner == null ? null : gate.owner.asThread();
+		}
 	}
 
 	@Override
 	protected Collection<Thread> getQueuedThreads() {
-		return new java.util.ArrayList<>();
+		return gate.threads(0);
 	}
 
 	@Override
@@ -141,192 +186,18 @@ public class PicoReentrantLock extends ReentrantLock {
 
 	@Override
 	public int getWaitQueueLength(Condition c) {
-		if (!(c instanceof On) || ((On) c).lock != this)
-			throw new IllegalArgumentException("not owner");
-		return ((On) c).count();
+		return getWaitingThreads(c).size();
 	}
 
 	@Override
 	protected Collection<Thread> getWaitingThreads(Condition c) {
-		return new java.util.ArrayList<>();
+		return GateCondition.waiters(gate, c);
 	}
 
 	@Override
 	public String toString() {
-		return getClass().getName() + '@' + Integer.toHexString(System.identityHashCode(this))
-			+ (isLocked() ? "[Locked]" : "[Unlocked]") + (fair ? "[fair]" : "");
-	}
-
-	/**
-	 * A condition. A waiter is in `list` until it is signalled, times out or is
-	 * interrupted, then in the lock's gate like any other that wants the lock.
-	 */
-	private static final class On implements Condition {
-		private final PicoReentrantLock lock;
-		/** Under the gate's guard; linked by `after`. */
-		private Wait first;
-
-		On(PicoReentrantLock lock) {
-			this.lock = lock;
-		}
-
-		private static final class Wait extends Gate.Node {
-			private final PicoReentrantLock lock;
-			private final int holds;
-			private boolean signalled;
-			private Wait after;
-
-			Wait(PicoReentrantLock lock) {
-				super(0);
-				this.lock = lock;
-				holds = lock.holds;
-			}
-
-			@Override
-			boolean attempt() {
-				if (lock.owner != null)
-					return false;
-				lock.owner = fiber;
-				lock.holds = holds;
-				return true;
-			}
-		}
-
-		private Wait begin() {
-			synchronized (lock.gate) {
-				lock.owned();
-				Wait w = new Wait(lock);
-				if (first == null) {
-					first = w;
-				} else {
-					Wait x = first;
-					while (x.after != null)
-						x = x.after;
-					x.after = w;
-				}
-				lock.release();
-				return w;
-			}
-		}
-
-		int count() {
-			synchronized (lock.gate) {
-				int n = 0;
-				for (Wait w = first; w != null; w = w.after)
-					n++;
-				return n;
-			}
-		}
-
-		/** Out of the list and back to the lock, unless a signal did it. */
-		private boolean abandon(Wait w) {
-			synchronized (lock.gate) {
-				if (w.signalled || w.done)
-					return false;
-				if (first == w) {
-					first = w.after;
-				} else {
-					Wait x = first;
-					while (x.after != w)
-						x = x.after;
-					x.after = w.after;
-				}
-				lock.gate.add(w);
-				lock.gate.serve();
-				return true;
-			}
-		}
-
-		@Override
-		public void signal() {
-			synchronized (lock.gate) {
-				lock.owned();
-				next();
-			}
-		}
-
-		@Override
-		public void signalAll() {
-			synchronized (lock.gate) {
-				lock.owned();
-				while (first != null)
-					next();
-			}
-		}
-
-		private void next() {
-			Wait w = first;
-			if (w == null)
-				return;
-			first = w.after;
-			w.signalled = true;
-			lock.gate.add(w);
-		}
-
-		@Override
-		public void await() throws InterruptedException {
-			if (Thread.interrupted())
-				throw new InterruptedException();
-			Wait w = begin();
-			while (!w.done) {
-				Fiber.park();
-				if (!w.done && Thread.interrupted()) {
-					boolean mine = abandon(w);
-					Gate.await(w);
-					if (mine)
-						throw new InterruptedException();
-					Thread.currentThread().interrupt();
-					return;
-				}
-			}
-		}
-
-		@Override
-		public void awaitUninterruptibly() {
-			Gate.await(begin());
-		}
-
-		@Override
-		public long awaitNanos(long nanos) throws InterruptedException {
-			long end = System.nanoTime() + Math.max(0, nanos);
-			timed(end);
-			return end - System.nanoTime();
-		}
-
-		/** True: signalled. */
-		private boolean timed(long end) throws InterruptedException {
-			if (Thread.interrupted())
-				throw new InterruptedException();
-			Wait w = begin();
-			while (!w.done) {
-				long left = end - System.nanoTime();
-				if (left <= 0) {
-					boolean mine = abandon(w);
-					Gate.await(w);
-					return !mine;
-				}
-				Fiber.parkNanos(left);
-				if (!w.done && Thread.interrupted()) {
-					boolean mine = abandon(w);
-					Gate.await(w);
-					if (mine)
-						throw new InterruptedException();
-					Thread.currentThread().interrupt();
-					return true;
-				}
-			}
-			return true;
-		}
-
-		@Override
-		public boolean await(long time, TimeUnit unit) throws InterruptedException {
-			return timed(System.nanoTime() + Math.max(0, unit.toNanos(time)));
-		}
-
-		@Override
-		public boolean awaitUntil(Date deadline) throws InterruptedException {
-			long ms = deadline.getTime() - System.currentTimeMillis();
-			return timed(System.nanoTime() + Math.max(0, ms) * 1_000_000);
-		}
+		Thread o = getOwner();
+		return getClass().getName() + '@' + Integer.toHexString(hashCode())
+			+ (o == null ? "[Unlocked]" : "[Locked by thread " + o.getName() + "]");
 	}
 }

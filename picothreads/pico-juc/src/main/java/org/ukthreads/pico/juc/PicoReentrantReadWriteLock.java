@@ -1,22 +1,24 @@
 package org.ukthreads.pico.juc;
 
+import java.io.IOException;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutputStream;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.ukthreads.pico.Fiber;
+import org.ukthreads.pico.Room;
+import org.ukthreads.pico.Snapshot;
 
 /** ReentrantReadWriteLock: first come, first served; downgrading and re-entry as there. */
-public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock {
+public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implements Room.Of {
 	private static final long serialVersionUID = 1L;
-	private final transient Gate gate = new Gate();
-	/* Under the gate's guard. */
-	private transient Fiber writer;
-	private transient int writes;
-	private final transient Map<Fiber, int[]> readers = new HashMap<>();
-	private final transient Read read = new Read(this);
-	private final transient Write write = new Write(this);
+	private transient Held held = new Held(this);
+	private transient Read read = new Read(this);
+	private transient Write write = new Write(this);
 
 	public PicoReentrantReadWriteLock() {}
 
@@ -34,63 +36,123 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock {
 		return write;
 	}
 
+	/** Who holds what; under the gate's guard. */
+	private static final class Held extends Gate implements GateCondition.Exclusive {
+		private static final long serialVersionUID = 1L;
+		private Fiber writer;
+		private int writes;
+		private final Map<Fiber, int[]> readers = new HashMap<>();
+
+		Held(Object of) {
+			super(of);
+		}
+
+		boolean take(Fiber f, boolean shared) {
+			if (writer != null && writer != f)
+				return false;
+			if (shared) {
+				readers.computeIfAbsent(f, k -> new int[1])[0]++;
+				return true;
+			}
+			if (writer == null && !readers.isEmpty())
+				return false;
+			writer = f;
+			writes++;
+			return true;
+		}
+
+		@Override
+		public Gate gate() {
+			return this;
+		}
+
+		@Override
+		public void owned() {
+			if (writer != Fiber.current())
+				throw new IllegalMonitorStateException();
+		}
+
+		@Override
+		public int holds() {
+			return writes;
+		}
+
+		@Override
+		public void release() {
+			writer = null;
+			writes = 0;
+			serve();
+		}
+
+		@Override
+		public boolean take(Fiber f, int n) {
+			if (writer != null || !readers.isEmpty())
+				return false;
+			writer = f;
+			writes = n;
+			return true;
+		}
+	}
+
 	private static final class Acquire extends Gate.Node {
-		private final PicoReentrantReadWriteLock l;
+		private static final long serialVersionUID = 1L;
+		private final Held held;
 		private final boolean shared;
 
-		Acquire(PicoReentrantReadWriteLock l, boolean shared) {
+		Acquire(Held held, boolean shared) {
 			super(0);
-			this.l = l;
+			this.held = held;
 			this.shared = shared;
 		}
 
 		@Override
 		boolean attempt() {
-			if (l.writer != null && l.writer != fiber)
-				return false;
-			if (shared) {
-				int[] n = l.readers.get(fiber);
-				if (n == null) {
-					n = new int[1];
-					l.readers.put(fiber, n);
-				}
-				n[0]++;
-				return true;
-			}
-			if (l.writer == null && !l.readers.isEmpty())
-				return false;
-			l.writer = fiber;
-			l.writes++;
-			return true;
+			return held.take(fiber, shared);
 		}
+	}
+
+	@Override
+	public Room room() {
+		return held;
+	}
+
+	private void writeObject(ObjectOutputStream s) throws IOException {
+		s.defaultWriteObject();
+		s.writeObject(s instanceof Snapshot ? held : null);
+	}
+
+	private void readObject(ObjectInputStream s) throws IOException, ClassNotFoundException {
+		s.defaultReadObject();
+		Held h = (Held) s.readObject();
+		held = h != null ? h : new Held(this);
+		read = new Read(this);
+		write = new Write(this);
 	}
 
 	/** Who holds some of it already does not queue behind those who wait for it. */
 	private boolean again(boolean shared) {
-		synchronized (gate) {
+		synchronized (held) {
 			Fiber me = Fiber.current();
-			if (writer == me || shared && readers.containsKey(me))
-				return new Acquire(this, shared).attempt();
-			return false;
+			return (held.writer == me || shared && held.readers.containsKey(me))
+				&& held.take(me, shared);
 		}
 	}
 
 	private void unlock(boolean shared) {
-		synchronized (gate) {
+		synchronized (held) {
 			Fiber me = Fiber.current();
 			if (shared) {
-				int[] n = readers.get(me);
+				int[] n = held.readers.get(me);
 				if (n == null)
 					throw new IllegalMonitorStateException("not read-locked by this thread");
 				if (--n[0] == 0)
-					readers.remove(me);
+					held.readers.remove(me);
 			} else {
-				if (writer != me)
-					throw new IllegalMonitorStateException();
-				if (--writes == 0)
-					writer = null;
+				held.owned();
+				if (--held.writes == 0)
+					held.writer = null;
 			}
-			gate.serve();
+			held.serve();
 		}
 	}
 
@@ -106,23 +168,23 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock {
 		@Override
 		public void lock() {
 			if (!l.again(true))
-				l.gate.pass(new Acquire(l, true));
+				l.held.pass(new Acquire(l.held, true));
 		}
 
 		@Override
 		public void lockInterruptibly() throws InterruptedException {
 			if (!l.again(true))
-				l.gate.passInterruptibly(new Acquire(l, true));
+				l.held.passInterruptibly(new Acquire(l.held, true));
 		}
 
 		@Override
 		public boolean tryLock() {
-			return l.gate.once(new Acquire(l, true), true);
+			return l.held.once(new Acquire(l.held, true), true);
 		}
 
 		@Override
 		public boolean tryLock(long time, TimeUnit unit) throws InterruptedException {
-			return l.again(true) || l.gate.passIn(new Acquire(l, true), unit.toNanos(time));
+			return l.again(true) || l.held.passIn(new Acquire(l.held, true), unit.toNanos(time));
 		}
 
 		@Override
@@ -143,23 +205,23 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock {
 		@Override
 		public void lock() {
 			if (!l.again(false))
-				l.gate.pass(new Acquire(l, false));
+				l.held.pass(new Acquire(l.held, false));
 		}
 
 		@Override
 		public void lockInterruptibly() throws InterruptedException {
 			if (!l.again(false))
-				l.gate.passInterruptibly(new Acquire(l, false));
+				l.held.passInterruptibly(new Acquire(l.held, false));
 		}
 
 		@Override
 		public boolean tryLock() {
-			return l.gate.once(new Acquire(l, false), true);
+			return l.held.once(new Acquire(l.held, false), true);
 		}
 
 		@Override
 		public boolean tryLock(long time, TimeUnit unit) throws InterruptedException {
-			return l.again(false) || l.gate.passIn(new Acquire(l, false), unit.toNanos(time));
+			return l.again(false) || l.held.passIn(new Acquire(l.held, false), unit.toNanos(time));
 		}
 
 		@Override
@@ -169,7 +231,7 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock {
 
 		@Override
 		public Condition newCondition() {
-			throw new UnsupportedOperationException("condition of a write lock");
+			return new GateCondition(l.held);
 		}
 
 		@Override
@@ -185,40 +247,74 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock {
 
 	@Override
 	public boolean isWriteLocked() {
-		synchronized (gate) {
-			return writer != null;
+		synchronized (held) {
+			return held.writer != null;
 		}
 	}
 
 	@Override
 	public boolean isWriteLockedByCurrentThread() {
-		synchronized (gate) {
-			return writer == Fiber.current();
+		synchronized (held) {
+			return held.writer == Fiber.current();
 		}
 	}
 
 	@Override
 	public int getWriteHoldCount() {
-		synchronized (gate) {
-			return writer == Fiber.current() ? writes : 0;
+		synchronized (held) {
+			return held.writer == Fiber.current() ? held.writes : 0;
 		}
 	}
 
 	@Override
 	public int getReadHoldCount() {
-		synchronized (gate) {
-			int[] n = readers.get(Fiber.current());
+		synchronized (held) {
+			int[] n = held.readers.get(Fiber.current());
 			return n == null ? 0 : n[0];
 		}
 	}
 
 	@Override
 	public int getReadLockCount() {
-		synchronized (gate) {
+		synchronized (held) {
 			int c = 0;
-			for (int[] n : readers.values())
+			for (int[] n : held.readers.values())
 				c += n[0];
 			return c;
 		}
+	}
+
+	@Override
+	protected Thread getOwner() {
+		synchronized (held) {
+			return held.writer == null ? null : held.writer.asThread();
+		}
+	}
+
+	@Override
+	protected Collection<Thread> getQueuedThreads() {
+		return held.threads(0);
+	}
+
+	@Override
+	public boolean hasWaiters(Condition c) {
+		return getWaitQueueLength(c) > 0;
+	}
+
+	@Override
+	public int getWaitQueueLength(Condition c) {
+		return getWaitingThreads(c).size();
+	}
+
+	@Override
+	protected Collection<Thread> getWaitingThreads(Condition c) {
+		return GateCondition.waiters(held, c);
+	}
+
+	@Override
+	public String toString() {
+		return getClass().getName() + '@' + Integer.toHexString(hashCode())
+			+ "[Write locks = " + (isWriteLocked() ? 1 : 0) + ", Read locks = "
+			+ getReadLockCount() + "]";
 	}
 }

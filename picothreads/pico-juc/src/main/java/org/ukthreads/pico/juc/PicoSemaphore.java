@@ -1,12 +1,18 @@
 package org.ukthreads.pico.juc;
 
+import java.io.IOException;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutputStream;
+import java.util.Collection;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import org.ukthreads.pico.Room;
+import org.ukthreads.pico.Snapshot;
 
 /** Semaphore. */
-public class PicoSemaphore extends Semaphore {
+public class PicoSemaphore extends Semaphore implements Room.Of {
 	private static final long serialVersionUID = 1L;
-	private final transient Gate gate = new Gate();
+	private transient Gate gate = new Gate(this);
 	private int permits;
 
 	public PicoSemaphore(int permits) {
@@ -16,6 +22,22 @@ public class PicoSemaphore extends Semaphore {
 	public PicoSemaphore(int permits, boolean fair) {
 		super(permits, fair);
 		this.permits = permits;
+	}
+
+	@Override
+	public Room room() {
+		return gate;
+	}
+
+	private void writeObject(ObjectOutputStream s) throws IOException {
+		s.defaultWriteObject();
+		s.writeObject(s instanceof Snapshot ? gate : null);
+	}
+
+	private void readObject(ObjectInputStream s) throws IOException, ClassNotFoundException {
+		s.defaultReadObject();
+		Gate g = (Gate) s.readObject();
+		gate = g != null ? g : new Gate(this);
 	}
 
 	private static final class Take extends Gate.Node {
@@ -119,5 +141,16 @@ public class PicoSemaphore extends Semaphore {
 		synchronized (gate) {
 			permits -= n;
 		}
+	}
+
+	@Override
+	protected Collection<Thread> getQueuedThreads() {
+		return gate.threads(0);
+	}
+
+	@Override
+	public String toString() {
+		return getClass().getName() + '@' + Integer.toHexString(hashCode()) + "[Permits = "
+			+ availablePermits() + "]";
 	}
 }

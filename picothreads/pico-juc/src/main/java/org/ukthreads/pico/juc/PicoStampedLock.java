@@ -1,34 +1,40 @@
 package org.ukthreads.pico.juc;
 
+import java.io.IOException;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutputStream;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReadWriteLock;
 import java.util.concurrent.locks.StampedLock;
+import org.ukthreads.pico.Room;
+import org.ukthreads.pico.Snapshot;
 
 /*
- * StampedLock: not re-entrant, first come, first served. Stamps are made as there, so that
- * its static tests (isWriteLockStamp...) tell them apart:
+ * StampedLock: first come, first served, not re-entrant. Stamps have the JDK's layout, so
+ * that its static tests of stamps hold:
  *
- *   version  63 .. 8 | 7: written to | 6 .. 0: of a read stamp, how many readers (1..126)
+ *   version (from bit 8) | 128 written | 1..126 read
  *
- * Releasing the write lock adds bit 7 once more, which makes the next version.
+ * The version goes up by 256 each time a writer leaves.
  */
-public class PicoStampedLock extends StampedLock {
+public class PicoStampedLock extends StampedLock implements Room.Of {
 	private static final long serialVersionUID = 1L;
 	private static final long WRITE = 128;
-	private static final long READS = 127;
-	private static final long FIRST = 256;
+	private static final long READ = 127;
 
-	private final transient Gate gate = new Gate();
+	private transient Gate gate = new Gate(this);
 	/* Under the gate's guard. */
-	private transient long version = FIRST;
+	private transient long version = 256;
+	private transient boolean written;
 	private transient int readers;
 
 	private static final class Acquire extends Gate.Node {
+		private static final long serialVersionUID = 1L;
 		private final PicoStampedLock l;
 		private final boolean shared;
-		long stamp;
+		private long stamp;
 
 		Acquire(PicoStampedLock l, boolean shared) {
 			super(0);
@@ -38,36 +44,54 @@ public class PicoStampedLock extends StampedLock {
 
 		@Override
 		boolean attempt() {
-			if ((l.version & WRITE) != 0 || !shared && l.readers > 0)
-				return false;
-			stamp = shared ? l.read() : l.write();
-			return true;
+			stamp = l.take(shared);
+			return stamp != 0;
 		}
 	}
 
-	private long read() {
-		return version | Math.min(++readers, READS - 1);
+	/** Under the guard; 0: it is not free. */
+	private long take(boolean shared) {
+		if (written || !shared && readers > 0)
+			return 0;
+		if (shared)
+			readers++;
+		else
+			written = true;
+		return state();
 	}
 
-	private long write() {
-		return version |= WRITE;
+	private long state() {
+		return version | (written ? WRITE : Math.min(readers, 126));
 	}
 
-	private void written() {
-		version += WRITE;
-		if (version == 0)
-			version = FIRST;
+	@Override
+	public Room room() {
+		return gate;
 	}
+
+	private void writeObject(ObjectOutputStream s) throws IOException {
+		s.defaultWriteObject();
+		boolean all = s instanceof Snapshot;
+		s.writeObject(all ? gate : null);
+		s.writeLong(all ? version : 256);
+		s.writeBoolean(all && written);
+		s.writeInt(all ? readers : 0);
+	}
+
+	private void readObject(ObjectInputStream s) throws IOException, ClassNotFoundException {
+		s.defaultReadObject();
+		Gate g = (Gate) s.readObject();
+		gate = g != null ? g : new Gate(this);
+		version = s.readLong();
+		written = s.readBoolean();
+		readers = s.readInt();
+	}
+
+	/* --- to lock --- */
 
 	private long lock(boolean shared) {
 		Acquire a = new Acquire(this, shared);
 		gate.pass(a);
-		return a.stamp;
-	}
-
-	private long lockInterruptibly(boolean shared) throws InterruptedException {
-		Acquire a = new Acquire(this, shared);
-		gate.passInterruptibly(a);
 		return a.stamp;
 	}
 
@@ -80,6 +104,12 @@ public class PicoStampedLock extends StampedLock {
 			throws InterruptedException {
 		Acquire a = new Acquire(this, shared);
 		return gate.passIn(a, unit.toNanos(time)) ? a.stamp : 0;
+	}
+
+	private long lockInterruptibly(boolean shared) throws InterruptedException {
+		Acquire a = new Acquire(this, shared);
+		gate.passInterruptibly(a);
+		return a.stamp;
 	}
 
 	@Override
@@ -125,120 +155,132 @@ public class PicoStampedLock extends StampedLock {
 	@Override
 	public long tryOptimisticRead() {
 		synchronized (gate) {
-			return (version & WRITE) != 0 ? 0 : version;
+			return written ? 0 : version;
 		}
 	}
 
+	/** super's part is its fence: what was read before stays before. */
 	@Override
 	public boolean validate(long stamp) {
-		/* The guard also keeps the reads before it before it. */
+		super.validate(stamp);
 		synchronized (gate) {
-			return (stamp & ~READS) == version;
+			return (stamp & ~READ) == (state() & ~READ);
 		}
 	}
 
-	private boolean isWrite(long stamp) {
-		return stamp == version && (stamp & WRITE) != 0;
+	/* --- to unlock --- */
+
+	private boolean holds(long stamp, boolean shared) {
+		return (stamp & ~READ) == (state() & ~READ) && (shared
+			? readers > 0 && (stamp & READ) != 0 : written && (stamp & WRITE) != 0);
 	}
 
-	private boolean isRead(long stamp) {
-		return (stamp & ~READS) == version && (stamp & READS) != 0 && (stamp & WRITE) == 0
-			&& readers > 0;
-	}
-
-	/** Under the guard: gives back what the stamp holds; false: nothing. */
-	private boolean release(long stamp, boolean write, boolean read) {
-		if (write && isWrite(stamp))
-			written();
-		else if (read && isRead(stamp))
+	/** Under the guard. */
+	private void release(boolean shared) {
+		if (shared) {
 			readers--;
-		else
-			return false;
+		} else {
+			written = false;
+			version += 256;
+		}
 		gate.serve();
-		return true;
 	}
 
-	private void unlock(long stamp, boolean write, boolean read) {
+	private void unlock(long stamp, boolean shared) {
 		synchronized (gate) {
-			if (!release(stamp, write, read))
+			if (!holds(stamp, shared))
 				throw new IllegalMonitorStateException();
+			release(shared);
+		}
+	}
+
+	private boolean tryUnlock(boolean shared) {
+		synchronized (gate) {
+			if (shared ? readers == 0 : !written)
+				return false;
+			release(shared);
+			return true;
 		}
 	}
 
 	@Override
 	public void unlockWrite(long stamp) {
-		unlock(stamp, true, false);
+		unlock(stamp, false);
 	}
 
 	@Override
 	public void unlockRead(long stamp) {
-		unlock(stamp, false, true);
+		unlock(stamp, true);
 	}
 
 	@Override
 	public void unlock(long stamp) {
-		unlock(stamp, true, true);
+		unlock(stamp, (stamp & WRITE) == 0);
 	}
+
+	@Override
+	public boolean tryUnlockWrite() {
+		return tryUnlock(false);
+	}
+
+	@Override
+	public boolean tryUnlockRead() {
+		return tryUnlock(true);
+	}
+
+	/* --- to change; 0: it cannot be had now, or the stamp is no longer good --- */
 
 	@Override
 	public long tryConvertToWriteLock(long stamp) {
 		synchronized (gate) {
-			if (isWrite(stamp))
+			if ((stamp & ~READ) != (state() & ~READ))
+				return 0;
+			if ((stamp & WRITE) != 0)
 				return stamp;
-			if (isRead(stamp)) {
-				if (readers > 1)
-					return 0;
-				readers = 0;
-				return write();
-			}
-			return stamp == version && stamp != 0 && readers == 0 ? write() : 0;
+			int mine = (stamp & READ) != 0 ? 1 : 0;
+			if (readers != mine)
+				return 0;
+			readers = 0;
+			return take(false);
 		}
 	}
 
 	@Override
 	public long tryConvertToReadLock(long stamp) {
 		synchronized (gate) {
-			if (isRead(stamp))
-				return stamp;
-			long s = 0;
-			if (isWrite(stamp)) {
-				written();
-				s = read();
+			if ((stamp & ~READ) != (state() & ~READ))
+				return 0;
+			if ((stamp & WRITE) != 0) {
+				written = false;
+				version += 256;
+				long s = take(true);
 				gate.serve();
-			} else if (stamp == version && stamp != 0) {
-				s = read();
+				return s;
 			}
-			return s;
+			return (stamp & READ) != 0 ? readers > 0 ? stamp : 0 : take(true);
 		}
 	}
 
 	@Override
 	public long tryConvertToOptimisticRead(long stamp) {
+		super.validate(stamp);
 		synchronized (gate) {
-			if (stamp == version && stamp != 0 && (stamp & WRITE) == 0)
-				return stamp;
-			return release(stamp, true, true) ? version : 0;
-		}
-	}
-
-	@Override
-	public boolean tryUnlockWrite() {
-		synchronized (gate) {
-			return release(version, true, false);
-		}
-	}
-
-	@Override
-	public boolean tryUnlockRead() {
-		synchronized (gate) {
-			return release(version | 1, false, true);
+			if ((stamp & ~READ) != (state() & ~READ))
+				return 0;
+			if ((stamp & WRITE) != 0)
+				release(false);
+			else if ((stamp & READ) != 0 && readers == 0)
+				return 0;
+			else if ((stamp & READ) != 0)
+				release(true);
+			return version;
 		}
 	}
 
 	@Override
 	public boolean isWriteLocked() {
 		synchronized (gate) {
-			return (version & WRITE) != 0;
+			return written;
 		}
 	}
 
@@ -256,17 +298,14 @@ public class PicoStampedLock extends StampedLock {
 
 	@Override
 	public String toString() {
-		String s = getClass().getName() + '@' + Integer.toHexString(hashCode());
 		synchronized (gate) {
-			return s + (isWriteLocked() ? "[Write-locked]"
-				: readers == 0 ? "[Unlocked]" : "[Read-locks:" + readers + "]");
+			return getClass().getName() + '@' + Integer.toHexString(hashCode())
+				+ (written ? "[Write-locked]"
+					: readers > 0 ? "[Read-locks:" + readers + "]" : "[Unlocked]");
 		}
 	}
 
-	/** As the JDK's: it comes back unlocked. */
-	private Object readResolve() {
-		return new PicoStampedLock();
-	}
+	/* --- as the other interfaces --- */
 
 	private static final class View implements Lock {
 		private final PicoStampedLock l;
@@ -299,7 +338,7 @@ public class PicoStampedLock extends StampedLock {
 
 		@Override
 		public void unlock() {
-			if (!(shared ? l.tryUnlockRead() : l.tryUnlockWrite()))
+			if (!l.tryUnlock(shared))
 				throw new IllegalMonitorStateException();
 		}
 
@@ -321,24 +360,16 @@ public class PicoStampedLock extends StampedLock {
 
 	@Override
 	public ReadWriteLock asReadWriteLock() {
-		return new Both(this);
-	}
+		return new ReadWriteLock() {
+			@Override
+			public Lock readLock() {
+				return asReadLock();
+			}
 
-	private static final class Both implements ReadWriteLock {
-		private final PicoStampedLock l;
-
-		Both(PicoStampedLock l) {
-			this.l = l;
-		}
-
-		@Override
-		public Lock readLock() {
-			return l.asReadLock();
-		}
-
-		@Override
-		public Lock writeLock() {
-			return l.asWriteLock();
-		}
+			@Override
+			public Lock writeLock() {
+				return asWriteLock();
+			}
+		};
 	}
 }

@@ -1,18 +1,31 @@
 package org.ukthreads.pico.juc;
 
+import java.io.IOException;
+import java.io.ObjectInputStream;
 import java.util.Collection;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.TimeUnit;
+import org.ukthreads.pico.Room;
 
 /** SynchronousQueue: a put ends when a take has the element. First come, first served. */
-public class PicoSynchronousQueue<E> extends SynchronousQueue<E> {
+public class PicoSynchronousQueue<E> extends SynchronousQueue<E> implements Room.Of {
 	private static final long serialVersionUID = 1L;
-	private final transient Gate gate = new Gate();
+	private transient Gate gate = new Gate(this);
 
 	public PicoSynchronousQueue() {}
 
 	public PicoSynchronousQueue(boolean fair) {
 		super(fair);
+	}
+
+	@Override
+	public Room room() {
+		return gate;
+	}
+
+	private void readObject(ObjectInputStream s) throws IOException, ClassNotFoundException {
+		s.defaultReadObject();
+		gate = new Gate(this);
 	}
 
 	private static final class Put extends Gate.Node {

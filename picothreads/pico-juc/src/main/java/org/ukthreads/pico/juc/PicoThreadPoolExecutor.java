@@ -23,7 +23,7 @@ import java.util.concurrent.TimeoutException;
  * there for its type alone; its workers are never started.
  */
 public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
-	private final Gate gate = new Gate();
+	private final Gate gate = new Gate(this);
 	/* Under the gate's guard. */
 	private final Set<Worker> workers = new HashSet<>();
 	private int core;
@@ -89,7 +89,9 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 	}
 
 	private void run(Worker w, Runnable r) {
-		busy(w, true);
+		/* An interrupt was for the idle worker, unless the pool stops. */
+		if (!busy(w, true))
+			Thread.interrupted();
 		Throwable thrown = null;
 		try {
 			beforeExecute(w.thread, r);
@@ -106,11 +108,13 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 		}
 	}
 
-	private void busy(Worker w, boolean b) {
+	/** True: the pool stops. */
+	private boolean busy(Worker w, boolean b) {
 		synchronized (gate) {
 			w.busy = b;
 			if (!b)
 				completed++;
+			return stop;
 		}
 	}
 
@@ -162,7 +166,16 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 		boolean replace = leave(w, abrupt);
 		if (replace)
 			start(null, false);
+		interrupt(idleForNothing(), true);
 		tryEnd();
+	}
+
+	/** Shut, and the last task was taken by another one: they would wait for ever. */
+	private List<Worker> idleForNothing() {
+		synchronized (gate) {
+			return shut && getQueue().isEmpty() ? new ArrayList<>(workers)
+				: java.util.Collections.emptyList();
+		}
 	}
 
 	private boolean leave(Worker w, boolean abrupt) {

@@ -13,10 +13,10 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /** Private servers on loopback, in a temporary folder; null where the binaries are not there. */
-final class Servers implements AutoCloseable {
+public final class Servers implements AutoCloseable {
 	private final Process process;
 	private final Path dir;
-	final int port;
+	public final int port;
 
 	private Servers(Process process, Path dir, int port) {
 		this.process = process;
@@ -45,7 +45,7 @@ final class Servers implements AutoCloseable {
 		return null;
 	}
 
-	static Servers redis() throws Exception {
+	public static Servers redis() throws Exception {
 		Path redis = find("redis-server");
 		if (redis == null)
 			return null;
@@ -56,7 +56,7 @@ final class Servers implements AutoCloseable {
 			"--tcp-backlog", "1024", "--dir", dir.toString()), dir, port);
 	}
 
-	static Servers postgres() throws Exception {
+	public static Servers postgres() throws Exception {
 		Path initdb = find("initdb");
 		if (initdb == null)
 			return null;

@@ -8,7 +8,6 @@ import java.util.Map;
 import java.util.Set;
 import org.objectweb.asm.Handle;
 import org.objectweb.asm.Opcodes;
-import org.objectweb.asm.Type;
 import org.objectweb.asm.tree.AbstractInsnNode;
 import org.objectweb.asm.tree.ClassNode;
 import org.objectweb.asm.tree.InvokeDynamicInsnNode;
@@ -26,7 +25,9 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  *   class FROM TO                  `new FROM` makes a TO (TO extends FROM), and a class
  *                                  that extends FROM extends TO
  *   call OWNER NAME DESC TO [AS]   a call of that method becomes TO.AS, static; the
- *                                  receiver, if any, is the first argument
+ *                                  receiver, if any, is the first argument. AS may have a
+ *                                  descriptor, with wider types, where TO cannot name
+ *                                  those of a later Java
  *   pin OWNER NAME|*               a call that comes back into the program unseen by the
  *                                  stack (method handles): bracketed
  *   direct OWNER                   untranslated code never calls this type's methods
@@ -43,12 +44,21 @@ public final class Replacements {
 		final String desc;
 		final String to;
 		final String as;
+		/** Null: that of the call, with the receiver. */
+		private final String exact;
 
 		Call(String owner, String desc, String to, String as) {
 			this.owner = owner;
 			this.desc = desc;
 			this.to = to;
-			this.as = as;
+			int k = as.indexOf('(');
+			this.as = k < 0 ? as : as.substring(0, k);
+			exact = k < 0 ? null : as.substring(k);
+		}
+
+		String target(String desc, boolean isStatic) {
+			return exact != null ? exact : isStatic ? desc
+				: "(L" + owner + ";" + desc.substring(1);
 		}
 	}
 
@@ -223,8 +233,7 @@ public final class Replacements {
 		Call r = rule(m.owner, m.name, m.desc, m.getOpcode() == Opcodes.INVOKESTATIC);
 		if (r == null || r.to.equals(c.name))
 			return false;
-		if (m.getOpcode() != Opcodes.INVOKESTATIC)
-			m.desc = "(L" + r.owner + ";" + m.desc.substring(1);
+		m.desc = r.target(m.desc, m.getOpcode() == Opcodes.INVOKESTATIC);
 		m.setOpcode(Opcodes.INVOKESTATIC);
 		m.owner = r.to;
 		m.name = r.as;
@@ -241,7 +250,7 @@ public final class Replacements {
 				continue;
 			if (!hierarchy.isSubtype(owner, r.owner))
 				continue;
-			String key = r.as + (isStatic ? desc : "(L" + r.owner + ";" + desc.substring(1));
+			String key = r.as + r.target(desc, isStatic);
 			if (hierarchy.get(r.to) != null && !hierarchy.get(r.to).methods.containsKey(key))
 				continue;
 			return r;
@@ -260,16 +269,7 @@ public final class Replacements {
 		Call r = rule(h.getOwner(), h.getName(), h.getDesc(), st);
 		if (r == null || r.to.equals(in))
 			return h;
-		String desc = st ? h.getDesc()
-			: Type.getMethodDescriptor(Type.getReturnType(h.getDesc()), first(r.owner, h));
+		String desc = r.target(h.getDesc(), st);
 		return new Handle(Opcodes.H_INVOKESTATIC, r.to, r.as, desc, false);
-	}
-
-	private static Type[] first(String owner, Handle h) {
-		Type[] a = Type.getArgumentTypes(h.getDesc());
-		Type[] b = new Type[a.length + 1];
-		b[0] = Type.getObjectType(owner);
-		System.arraycopy(a, 0, b, 1, a.length);
-		return b;
 	}
 }

@@ -1,0 +1,102 @@
+package org.ukthreads.pico.durable;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.TreeSet;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.ukthreads.pico.net.Servers;
+
+/** A database is a store: SQLite, H2, and a PostgreSQL server that is started for it. */
+final class DatabasesTest {
+	@TempDir
+	Path dir;
+
+	private static Servers postgres;
+
+	@BeforeAll
+	static void start() throws Exception {
+		postgres = Servers.postgres();
+	}
+
+	@AfterAll
+	static void stop() throws Exception {
+		if (postgres != null)
+			postgres.close();
+	}
+
+	private static String postgresUrl() {
+		assumeTrue(postgres != null, "no PostgreSQL");
+		return "jdbc:postgresql://127.0.0.1:" + postgres.port + "/postgres?user=pico";
+	}
+
+	private static Connection open(String url) throws SQLException {
+		return DriverManager.getConnection(url);
+	}
+
+	private static Store.Change put(String key, String value) {
+		return new Store.Change(key, value.getBytes());
+	}
+
+	private static void store(String url) throws Exception {
+		byte[] big = new byte[3_000_000];
+		new Random(1).nextBytes(big);
+		try (JdbcStore s = new JdbcStore(open(url), "records")) {
+			assertEquals(List.of(), s.keys());
+			assertNull(s.get("a"));
+			s.apply(List.of(put("a", "1"), put("b", "2"), put("a", "3"),
+				new Store.Change("t/\u20ac '\"%", big), new Store.Change("none", null)));
+			s.apply(List.of(new Store.Change("b", null), put("c", "4")));
+			/* A key that the table cannot hold: nothing of that call is there. */
+			if (!url.contains("sqlite"))
+				assertThrows(IOException.class, () -> s.apply(List.of(put("d", "5"),
+					put(String.join("", java.util.Collections.nCopies(300, "k")), "6"))));
+		}
+		try (JdbcStore s = new JdbcStore(open(url), "records")) {
+			assertEquals(new TreeSet<>(Arrays.asList("a", "c", "t/\u20ac '\"%")),
+				new TreeSet<>(s.keys()));
+			assertArrayEquals("3".getBytes(), s.get("a"));
+			assertArrayEquals(big, s.get("t/\u20ac '\"%"));
+		}
+	}
+
+	private void threads(String url) throws Exception {
+		store(url);
+		Kills k = new Kills(dir, 3, false, url);
+		for (int n = 0; n < Integer.getInteger("pico.kills", 4); n++)
+			k.round();
+		assertTrue(k.steps > 0);
+		System.out.println(url.replaceFirst("^jdbc:(\\w+).*", "$1") + ": " + k.steps
+			+ " committed steps, none lost");
+	}
+
+	@Test
+	void sqlite() throws Exception {
+		threads("jdbc:sqlite:" + dir.resolve("db"));
+	}
+
+	@Test
+	void h2() throws Exception {
+		threads("jdbc:h2:" + dir.resolve("db"));
+	}
+
+	@Test
+	void postgresql() throws Exception {
+		threads(postgresUrl());
+	}
+}

@@ -1,0 +1,236 @@
+package org.ukthreads.pico.juc;
+
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.Date;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import org.ukthreads.pico.Fiber;
+import org.ukthreads.pico.Room;
+
+/**
+ * A condition of a lock that lives at a Gate. A waiter is in the list from `first` until it
+ * is signalled, times out or is interrupted, then in the lock's gate like any other that
+ * wants the lock.
+ */
+final class GateCondition implements Condition, Room, Serializable {
+	private static final long serialVersionUID = 1L;
+
+	/** The lock; all under the guard of its gate. */
+	interface Exclusive {
+		Gate gate();
+
+		/** IllegalMonitorStateException unless the caller holds it. */
+		void owned();
+
+		int holds();
+
+		/** Gives it up however often it is held, and serves. */
+		void release();
+
+		/** f takes it so many times over; false: it is not free. */
+		boolean take(Fiber f, int holds);
+	}
+
+	final Exclusive lock;
+	/** Under the gate's guard; linked by `after`. */
+	private Wait first;
+
+	GateCondition(Exclusive lock) {
+		this.lock = lock;
+	}
+
+	@Override
+	public Object of() {
+		return this;
+	}
+
+	private static final class Wait extends Gate.Node {
+		private static final long serialVersionUID = 1L;
+		private final GateCondition on;
+		private final int holds;
+		private boolean signalled;
+		private Wait after;
+
+		Wait(GateCondition on) {
+			super(0);
+			this.on = on;
+			holds = on.lock.holds();
+		}
+
+		@Override
+		boolean attempt() {
+			return on.lock.take(fiber, holds);
+		}
+
+		@Override
+		public Room room() {
+			return done || signalled ? super.room() : on;
+		}
+
+		@Override
+		public void back() {
+			super.back();
+			on.back(this);
+		}
+	}
+
+	private void back(Wait w) {
+		synchronized (lock.gate()) {
+			if (w.done || w.signalled)
+				return;
+			for (Wait x = first; x != null; x = x.after)
+				if (x == w)
+					return;
+			add(w);
+		}
+	}
+
+	private void add(Wait w) {
+		w.after = null;
+		if (first == null) {
+			first = w;
+			return;
+		}
+		Wait x = first;
+		while (x.after != null)
+			x = x.after;
+		x.after = w;
+	}
+
+	private Wait begin() {
+		synchronized (lock.gate()) {
+			lock.owned();
+			Wait w = new Wait(this);
+			add(w);
+			lock.release();
+			return w;
+		}
+	}
+
+	/** Who waits at c; IllegalArgumentException: it is another lock's. */
+	static List<Thread> waiters(Exclusive lock, Condition c) {
+		if (!(c instanceof GateCondition) || ((GateCondition) c).lock != lock)
+			throw new IllegalArgumentException("not owner");
+		List<Thread> l = new ArrayList<>();
+		synchronized (lock.gate()) {
+			lock.owned();
+			for (Wait w = ((GateCondition) c).first; w != null; w = w.after)
+				l.add(w.fiber.asThread());
+		}
+		return l;
+	}
+
+	/** Out of the list and back to the lock, unless a signal did it. */
+	private boolean abandon(Wait w) {
+		synchronized (lock.gate()) {
+			if (w.signalled || w.done)
+				return false;
+			w.signalled = true;
+			if (first == w) {
+				first = w.after;
+			} else {
+				Wait x = first;
+				while (x.after != w)
+					x = x.after;
+				x.after = w.after;
+			}
+			lock.gate().add(w);
+			lock.gate().serve();
+			return true;
+		}
+	}
+
+	@Override
+	public void signal() {
+		synchronized (lock.gate()) {
+			lock.owned();
+			next();
+		}
+	}
+
+	@Override
+	public void signalAll() {
+		synchronized (lock.gate()) {
+			lock.owned();
+			while (first != null)
+				next();
+		}
+	}
+
+	private void next() {
+		Wait w = first;
+		if (w == null)
+			return;
+		first = w.after;
+		w.signalled = true;
+		lock.gate().add(w);
+	}
+
+	@Override
+	public void await() throws InterruptedException {
+		if (Thread.interrupted())
+			throw new InterruptedException();
+		Wait w = begin();
+		while (!w.done) {
+			Fiber.park();
+			if (!w.done && Thread.interrupted()) {
+				boolean mine = abandon(w);
+				Gate.await(w);
+				if (mine)
+					throw new InterruptedException();
+				Thread.currentThread().interrupt();
+				return;
+			}
+		}
+	}
+
+	@Override
+	public void awaitUninterruptibly() {
+		Gate.await(begin());
+	}
+
+	@Override
+	public long awaitNanos(long nanos) throws InterruptedException {
+		long end = System.nanoTime() + Math.max(0, nanos);
+		timed(end);
+		return end - System.nanoTime();
+	}
+
+	/** True: signalled. */
+	private boolean timed(long end) throws InterruptedException {
+		if (Thread.interrupted())
+			throw new InterruptedException();
+		Wait w = begin();
+		while (!w.done) {
+			long left = end - System.nanoTime();
+			if (left <= 0) {
+				boolean mine = abandon(w);
+				Gate.await(w);
+				return !mine;
+			}
+			Fiber.parkNanos(left);
+			if (!w.done && Thread.interrupted()) {
+				boolean mine = abandon(w);
+				Gate.await(w);
+				if (mine)
+					throw new InterruptedException();
+				Thread.currentThread().interrupt();
+				return true;
+			}
+		}
+		return true;
+	}
+
+	@Override
+	public boolean await(long time, TimeUnit unit) throws InterruptedException {
+		return timed(System.nanoTime() + Math.max(0, unit.toNanos(time)));
+	}
+
+	@Override
+	public boolean awaitUntil(Date deadline) throws InterruptedException {
+		long ms = deadline.getTime() - System.currentTimeMillis();
+		return timed(System.nanoTime() + Math.max(0, ms) * 1_000_000);
+	}
+}

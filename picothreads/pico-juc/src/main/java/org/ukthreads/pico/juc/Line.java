@@ -1,0 +1,272 @@
+package org.ukthreads.pico.juc;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.ukthreads.pico.Fiber;
+
+/*
+ * The queue under a program's own AbstractQueuedSynchronizer. Unlike at a Gate, the waiter
+ * itself tries, for tryAcquire is the program's code:
+ *
+ *   acquire:  try -- no --> queued; while not the first, or the try fails: park
+ *   release:  the first one is unparked
+ *   through:  out of the queue; the next one is unparked if it may pass, too (shared)
+ */
+final class Line {
+	/** 0 or more: through, and so much is left for others; negative: not now. */
+	interface Try {
+		long attempt();
+	}
+
+	/** A condition of the program's synchronizer, whose state is an int or a long. */
+	interface Sync {
+		long state();
+
+		boolean release(long n);
+
+		Try acquire(long n);
+
+		boolean held();
+
+		Line line();
+
+		Waiters waiters();
+	}
+
+	private static final class Waiter {
+		final Fiber fiber = Fiber.current();
+		final boolean shared;
+		/** Of a condition. */
+		boolean signalled;
+
+		Waiter(boolean shared) {
+			this.shared = shared;
+		}
+	}
+
+	/** Under this. */
+	private final List<Waiter> queue = new ArrayList<>(0);
+	private boolean contended;
+
+	private synchronized void add(Waiter w) {
+		queue.add(w);
+		contended = true;
+	}
+
+	private synchronized boolean isFirst(Waiter w) {
+		return queue.get(0) == w;
+	}
+
+	/** next: unpark the first one that is left, whatever it is; else if it is shared. */
+	private void leave(Waiter w, boolean next) {
+		Waiter n;
+		synchronized (this) {
+			queue.remove(w);
+			n = queue.isEmpty() ? null : queue.get(0);
+		}
+		if (n != null && (next || n.shared))
+			n.fiber.unpark();
+	}
+
+	void wakeFirst() {
+		Waiter n;
+		synchronized (this) {
+			n = queue.isEmpty() ? null : queue.get(0);
+		}
+		if (n != null)
+			n.fiber.unpark();
+	}
+
+	/** Interrupts are remembered. */
+	void acquire(Try t, boolean shared) {
+		if (t.attempt() >= 0)
+			return;
+		Waiter w = new Waiter(shared);
+		add(w);
+		boolean interrupted = false;
+		boolean ok = false;
+		try {
+			while (!isFirst(w) || t.attempt() < 0) {
+				Fiber.park();
+				if (Thread.interrupted())
+					interrupted = true;
+			}
+			ok = true;
+		} finally {
+			leave(w, !ok);
+		}
+		if (interrupted)
+			Thread.currentThread().interrupt();
+	}
+
+	/** False: the time is over. nanos Long.MAX_VALUE: no limit. */
+	boolean acquire(Try t, boolean shared, long nanos) throws InterruptedException {
+		if (Thread.interrupted())
+			throw new InterruptedException();
+		if (t.attempt() >= 0)
+			return true;
+		if (nanos <= 0)
+			return false;
+		long end = System.nanoTime() + nanos;
+		Waiter w = new Waiter(shared);
+		add(w);
+		boolean ok = false;
+		try {
+			while (!isFirst(w) || t.attempt() < 0) {
+				long left = nanos == Long.MAX_VALUE ? nanos : end - System.nanoTime();
+				if (left <= 0)
+					return false;
+				if (nanos == Long.MAX_VALUE)
+					Fiber.park();
+				else
+					Fiber.parkNanos(left);
+				if (Thread.interrupted())
+					throw new InterruptedException();
+			}
+			ok = true;
+			return true;
+		} finally {
+			leave(w, !ok);
+		}
+	}
+
+	/* --- questions --- */
+
+	synchronized boolean contended() {
+		return contended;
+	}
+
+	/** Somebody else is before the caller. */
+	synchronized boolean others() {
+		return !queue.isEmpty() && queue.get(0).fiber != Fiber.current();
+	}
+
+	synchronized boolean firstIsExclusive() {
+		return !queue.isEmpty() && !queue.get(0).shared;
+	}
+
+	/** kind 0: all; 1: who wants it alone; 2: who would share it. First come, first. */
+	synchronized List<Thread> threads(int kind) {
+		List<Thread> l = new ArrayList<>();
+		for (Waiter w : queue)
+			if (kind == 0 || w.shared == (kind == 2))
+				l.add(w.fiber.asThread());
+		return l;
+	}
+
+	/** A condition of a synchronizer: its waiters, in order. Guarded by itself. */
+	static final class Waiters {
+		private final List<Waiter> queue = new ArrayList<>(0);
+
+		private synchronized Waiter add() {
+			Waiter w = new Waiter(false);
+			queue.add(w);
+			return w;
+		}
+
+		/** Out, unless a signal was first. */
+		private synchronized boolean abandon(Waiter w) {
+			return !w.signalled && queue.remove(w);
+		}
+
+		private synchronized boolean signalled(Waiter w) {
+			return w.signalled;
+		}
+
+		private synchronized Waiter take() {
+			if (queue.isEmpty())
+				return null;
+			Waiter w = queue.remove(0);
+			w.signalled = true;
+			return w;
+		}
+
+		void signal(Sync s, boolean all) {
+			if (!s.held())
+				throw new IllegalMonitorStateException();
+			for (Waiter w; (w = take()) != null;) {
+				w.fiber.unpark();
+				if (!all)
+					return;
+			}
+		}
+
+		synchronized List<Thread> threads() {
+			List<Thread> l = new ArrayList<>();
+			for (Waiter w : queue)
+				l.add(w.fiber.asThread());
+			return l;
+		}
+
+		private long giveUp(Sync s) {
+			long n = s.state();
+			if (!s.release(n))
+				throw new IllegalMonitorStateException();
+			return n;
+		}
+
+		void awaitUninterruptibly(Sync s) {
+			if (!s.held())
+				throw new IllegalMonitorStateException();
+			Waiter w = add();
+			boolean interrupted = false;
+			long n = left(w, s);
+			while (!signalled(w)) {
+				Fiber.park();
+				if (Thread.interrupted())
+					interrupted = true;
+			}
+			s.line().acquire(s.acquire(n), false);
+			if (interrupted)
+				Thread.currentThread().interrupt();
+		}
+
+		/** The state to restore; the waiter leaves if the lock cannot be given up. */
+		private long left(Waiter w, Sync s) {
+			boolean ok = false;
+			try {
+				long n = giveUp(s);
+				ok = true;
+				return n;
+			} finally {
+				if (!ok)
+					abandon(w);
+			}
+		}
+
+		/** True: signalled. nanos Long.MAX_VALUE: no limit. */
+		boolean await(Sync s, long nanos) throws InterruptedException {
+			if (Thread.interrupted())
+				throw new InterruptedException();
+			if (!s.held())
+				throw new IllegalMonitorStateException();
+			long end = System.nanoTime() + nanos;
+			Waiter w = add();
+			long n = left(w, s);
+			boolean out = false;
+			boolean interrupted = false;
+			while (!signalled(w)) {
+				long left = nanos == Long.MAX_VALUE ? nanos : end - System.nanoTime();
+				if (left <= 0) {
+					out = abandon(w);
+					break;
+				}
+				if (nanos == Long.MAX_VALUE)
+					Fiber.park();
+				else
+					Fiber.parkNanos(left);
+				if (Thread.interrupted()) {
+					interrupted = true;
+					out = abandon(w);
+					break;
+				}
+			}
+			s.line().acquire(s.acquire(n), false);
+			if (interrupted && out)
+				throw new InterruptedException();
+			if (interrupted)
+				Thread.currentThread().interrupt();
+			return !out;
+		}
+	}
+}

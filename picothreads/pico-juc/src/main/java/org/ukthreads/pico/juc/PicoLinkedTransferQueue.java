@@ -1,0 +1,398 @@
+package org.ukthreads.pico.juc;
+
+import java.io.IOException;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutputStream;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Spliterator;
+import java.util.Spliterators;
+import java.util.concurrent.LinkedTransferQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.function.Predicate;
+import org.ukthreads.pico.Fiber;
+import org.ukthreads.pico.Room;
+
+/**
+ * LinkedTransferQueue. The elements are here, each with the one who waits until it is taken,
+ * if somebody does; takers wait at the gate.
+ */
+public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implements Room.Of {
+	private static final long serialVersionUID = 1L;
+	private transient Gate gate = new Gate(this);
+	/** Under the gate's guard; in order. */
+	private transient Cell<E> head = new Cell<>(null, null);
+	private transient Cell<E> tail = head;
+	private transient int size;
+
+	/** The first one is no element. */
+	private static final class Cell<E> {
+		final E e;
+		/** Done when e is taken; null: nobody waits. */
+		final Given given;
+		Cell<E> next;
+		boolean out;
+
+		Cell(E e, Given given) {
+			this.e = e;
+			this.given = given;
+		}
+	}
+
+	private static final class Given extends Gate.Node {
+		private static final long serialVersionUID = 1L;
+
+		Given() {
+			super(0);
+		}
+
+		@Override
+		boolean attempt() {
+			return false;
+		}
+	}
+
+	private static final class Take<E> extends Gate.Node {
+		private static final long serialVersionUID = 1L;
+		private final PicoLinkedTransferQueue<E> q;
+		private E got;
+
+		Take(PicoLinkedTransferQueue<E> q) {
+			super(1);
+			this.q = q;
+		}
+
+		@Override
+		boolean attempt() {
+			Cell<E> c = q.head.next;
+			if (c == null)
+				return false;
+			q.drop(q.head, c);
+			got = c.e;
+			return true;
+		}
+	}
+
+	public PicoLinkedTransferQueue() {}
+
+	public PicoLinkedTransferQueue(Collection<? extends E> c) {
+		addAll(c);
+	}
+
+	@Override
+	public Room room() {
+		return gate;
+	}
+
+	private void writeObject(ObjectOutputStream s) throws IOException {
+		s.defaultWriteObject();
+	}
+
+	/** What super has read is ours to keep. */
+	private void readObject(ObjectInputStream s) throws IOException, ClassNotFoundException {
+		s.defaultReadObject();
+		gate = new Gate(this);
+		head = new Cell<>(null, null);
+		tail = head;
+		for (E e; (e = super.poll()) != null;)
+			put(e);
+	}
+
+	/** Under the guard. */
+	private Cell<E> append(E e, Given g) {
+		Cell<E> c = new Cell<>(e, g);
+		tail.next = c;
+		tail = c;
+		size++;
+		return c;
+	}
+
+	/** Under the guard: c, after p, leaves, and who waits for that goes on. */
+	private void drop(Cell<E> p, Cell<E> c) {
+		p.next = c.next;
+		if (tail == c)
+			tail = p;
+		size--;
+		c.out = true;
+		if (c.given != null)
+			Gate.finish(c.given);
+	}
+
+	/** Gives up a transfer; false: it was taken. */
+	private boolean withdraw(Cell<E> c) {
+		synchronized (gate) {
+			if (c.out)
+				return false;
+			for (Cell<E> p = head; p.next != null; p = p.next)
+				if (p.next == c) {
+					drop(p, c);
+					break;
+				}
+			return true;
+		}
+	}
+
+	@Override
+	public void put(E e) {
+		java.util.Objects.requireNonNull(e);
+		/* Null while super's readObject calls us: it keeps it for now. */
+		if (gate == null) {
+			super.put(e);
+			return;
+		}
+		synchronized (gate) {
+			append(e, null);
+			gate.serve();
+		}
+	}
+
+	@Override
+	public boolean offer(E e) {
+		if (gate == null)
+			return super.offer(e);
+		put(e);
+		return true;
+	}
+
+	@Override
+	public boolean offer(E e, long time, TimeUnit unit) {
+		return offer(e);
+	}
+
+	@Override
+	public boolean add(E e) {
+		return offer(e);
+	}
+
+	/** Null: a taker has it; else the cell that is to be waited for. */
+	private Cell<E> give(E e) {
+		java.util.Objects.requireNonNull(e);
+		synchronized (gate) {
+			Cell<E> c = append(e, new Given());
+			gate.serve();
+			return c.out ? null : c;
+		}
+	}
+
+	@Override
+	public void transfer(E e) throws InterruptedException {
+		if (Thread.interrupted())
+			throw new InterruptedException();
+		Cell<E> c = give(e);
+		if (c != null)
+			await(c, Long.MAX_VALUE);
+	}
+
+	@Override
+	public boolean tryTransfer(E e) {
+		java.util.Objects.requireNonNull(e);
+		synchronized (gate) {
+			if (gate.first(1) == null)
+				return false;
+			append(e, null);
+			gate.serve();
+			return true;
+		}
+	}
+
+	@Override
+	public boolean tryTransfer(E e, long time, TimeUnit unit) throws InterruptedException {
+		if (Thread.interrupted())
+			throw new InterruptedException();
+		Cell<E> c = give(e);
+		return c == null || await(c, unit.toNanos(time));
+	}
+
+	/** False: not taken in time, and withdrawn. */
+	private boolean await(Cell<E> c, long nanos) throws InterruptedException {
+		long end = System.nanoTime() + nanos;
+		while (!c.given.done) {
+			long left = nanos == Long.MAX_VALUE ? nanos : end - System.nanoTime();
+			if (left <= 0)
+				return !withdraw(c);
+			if (nanos == Long.MAX_VALUE)
+				Fiber.park();
+			else
+				Fiber.parkNanos(left);
+			if (!c.given.done && Thread.interrupted()) {
+				if (withdraw(c))
+					throw new InterruptedException();
+				Thread.currentThread().interrupt();
+			}
+		}
+		return true;
+	}
+
+	@Override
+	public E take() throws InterruptedException {
+		Take<E> t = new Take<>(this);
+		gate.passInterruptibly(t);
+		return t.got;
+	}
+
+	@Override
+	public E poll() {
+		Take<E> t = new Take<>(this);
+		return gate.once(t, true) ? t.got : null;
+	}
+
+	@Override
+	public E poll(long time, TimeUnit unit) throws InterruptedException {
+		Take<E> t = new Take<>(this);
+		return gate.passIn(t, unit.toNanos(time)) ? t.got : null;
+	}
+
+	@Override
+	public boolean hasWaitingConsumer() {
+		return getWaitingConsumerCount() > 0;
+	}
+
+	@Override
+	public int getWaitingConsumerCount() {
+		return gate.waiting(1);
+	}
+
+	@Override
+	public int drainTo(Collection<? super E> c) {
+		return drainTo(c, Integer.MAX_VALUE);
+	}
+
+	@Override
+	public int drainTo(Collection<? super E> c, int max) {
+		java.util.Objects.requireNonNull(c);
+		if (c == this)
+			throw new IllegalArgumentException();
+		int n = 0;
+		for (E e; n < max && (e = poll()) != null; n++)
+			c.add(e);
+		return n;
+	}
+
+	private List<Cell<E>> cells() {
+		synchronized (gate) {
+			List<Cell<E>> l = new ArrayList<>(size);
+			for (Cell<E> c = head.next; c != null; c = c.next)
+				l.add(c);
+			return l;
+		}
+	}
+
+	private List<E> list() {
+		List<E> l = new ArrayList<>();
+		for (Cell<E> c : cells())
+			l.add(c.e);
+		return l;
+	}
+
+	@Override
+	public Iterator<E> iterator() {
+		Iterator<Cell<E>> i = cells().iterator();
+		return new Iterator<E>() {
+			private Cell<E> last;
+
+			@Override
+			public boolean hasNext() {
+				return i.hasNext();
+			}
+
+			@Override
+			public E next() {
+				last = i.next();
+				return last.e;
+			}
+
+			@Override
+			public void remove() {
+				if (last == null)
+					throw new IllegalStateException();
+				withdraw(last);
+				last = null;
+			}
+		};
+	}
+
+	@Override
+	public Spliterator<E> spliterator() {
+		return Spliterators.spliterator(list(), Spliterator.ORDERED | Spliterator.NONNULL);
+	}
+
+	@Override
+	public E peek() {
+		synchronized (gate) {
+			return head.next == null ? null : head.next.e;
+		}
+	}
+
+	@Override
+	public int size() {
+		synchronized (gate) {
+			return size;
+		}
+	}
+
+	@Override
+	public boolean isEmpty() {
+		return size() == 0;
+	}
+
+	@Override
+	public boolean contains(Object o) {
+		return list().contains(o);
+	}
+
+	@Override
+	public boolean remove(Object o) {
+		for (Cell<E> c : cells())
+			if (c.e.equals(o) && withdraw(c))
+				return true;
+		return false;
+	}
+
+	@Override
+	public boolean removeIf(Predicate<? super E> p) {
+		boolean any = false;
+		for (Cell<E> c : cells())
+			any |= p.test(c.e) && withdraw(c);
+		return any;
+	}
+
+	@Override
+	public boolean removeAll(Collection<?> c) {
+		return removeIf(c::contains);
+	}
+
+	@Override
+	public boolean retainAll(Collection<?> c) {
+		return removeIf(e -> !c.contains(e));
+	}
+
+	@Override
+	public void clear() {
+		for (Cell<E> c : cells())
+			withdraw(c);
+	}
+
+	@Override
+	public void forEach(Consumer<? super E> action) {
+		for (E e : list())
+			action.accept(e);
+	}
+
+	@Override
+	public Object[] toArray() {
+		return list().toArray();
+	}
+
+	@Override
+	public <T> T[] toArray(T[] a) {
+		return list().toArray(a);
+	}
+
+	@Override
+	public String toString() {
+		return list().toString();
+	}
+}

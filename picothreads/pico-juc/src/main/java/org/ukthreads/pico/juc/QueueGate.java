@@ -1,0 +1,108 @@
+package org.ukthreads.pico.juc;
+
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * What the blocking queues share: puts and takes are attempts on the JDK's own queue, which
+ * keeps the elements and whose lock is held for a few instructions; who must wait does so
+ * here.
+ */
+abstract class QueueGate<E> extends Gate {
+	private static final long serialVersionUID = 1L;
+
+	QueueGate(Object of) {
+		super(of);
+	}
+
+	/** The JDK's own operations; a deque has a first end, too. */
+	abstract boolean in(E e, boolean last);
+
+	/** Null: there is none. */
+	abstract E out(boolean last);
+
+	private static final class Put<E> extends Gate.Node {
+		private static final long serialVersionUID = 1L;
+		private final QueueGate<E> gate;
+		private final E e;
+		private final boolean last;
+
+		Put(QueueGate<E> gate, E e, boolean last) {
+			super(0);
+			this.gate = gate;
+			this.e = Objects.requireNonNull(e);
+			this.last = last;
+		}
+
+		@Override
+		boolean attempt() {
+			return gate.in(e, last);
+		}
+	}
+
+	private static final class Take<E> extends Gate.Node {
+		private static final long serialVersionUID = 1L;
+		private final QueueGate<E> gate;
+		private final boolean last;
+		private E got;
+
+		Take(QueueGate<E> gate, boolean last) {
+			super(1);
+			this.gate = gate;
+			this.last = last;
+		}
+
+		@Override
+		boolean attempt() {
+			got = gate.out(last);
+			return got != null;
+		}
+	}
+
+	final boolean offer(E e, boolean last) {
+		return once(new Put<>(this, e, last), true);
+	}
+
+	final boolean add(E e, boolean last) {
+		if (!offer(e, last))
+			throw new IllegalStateException("full");
+		return true;
+	}
+
+	final void put(E e, boolean last) throws InterruptedException {
+		passInterruptibly(new Put<>(this, e, last));
+	}
+
+	final boolean offer(E e, boolean last, long time, TimeUnit unit)
+			throws InterruptedException {
+		return passIn(new Put<>(this, e, last), unit.toNanos(time));
+	}
+
+	final E take(boolean last) throws InterruptedException {
+		Take<E> t = new Take<>(this, last);
+		passInterruptibly(t);
+		return t.got;
+	}
+
+	final E poll(boolean last) {
+		Take<E> t = new Take<>(this, last);
+		return once(t, true) ? t.got : null;
+	}
+
+	final E poll(boolean last, long time, TimeUnit unit) throws InterruptedException {
+		Take<E> t = new Take<>(this, last);
+		return passIn(t, unit.toNanos(time)) ? t.got : null;
+	}
+
+	/** Something else added or removed: whoever waits looks again. */
+	final boolean changed(boolean b) {
+		if (b)
+			changed();
+		return b;
+	}
+
+	final int changed(int n) {
+		changed();
+		return n;
+	}
+}

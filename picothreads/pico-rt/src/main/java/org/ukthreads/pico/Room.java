@@ -1,0 +1,25 @@
+package org.ukthreads.pico;
+
+/**
+ * Where threads wait at an object (a lock, a queue). A thread that is saved while it waits
+ * at an object that stays outside waits, when it is loaded, in the room of the object that
+ * has the name then.
+ */
+public interface Room {
+	/** Whose it is. */
+	Object of();
+
+	/** The object at whose room one waits. */
+	interface Of {
+		Room room();
+	}
+
+	/** One who waits there. */
+	interface Guest {
+		/** Where; null: it waits no longer. */
+		Room room();
+
+		/** It was loaded, and is about to wait again: in a room where nobody knows it. */
+		void back();
+	}
+}
