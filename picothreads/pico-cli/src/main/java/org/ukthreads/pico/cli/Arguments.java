@@ -19,6 +19,12 @@ final class Arguments {
 	String out;
 	boolean report;
 	boolean pins;
+	/* Of sim. */
+	long seeds = 1_000;
+	long from = 1;
+	Long replay;
+	int preempt;
+	long steps;
 	boolean asIs;
 
 	/** Reads options up to the first argument that is none; -o may also come later. */
@@ -39,6 +45,16 @@ final class Arguments {
 				pins = true;
 			} else if (x.equals("--as-is")) {
 				asIs = true;
+			} else if (x.equals("--seeds")) {
+				seeds = Long.parseLong(args.get(++k));
+			} else if (x.equals("--from")) {
+				from = Long.parseLong(args.get(++k));
+			} else if (x.equals("--replay")) {
+				replay = Long.valueOf(args.get(++k));
+			} else if (x.equals("--preempt")) {
+				preempt = Integer.parseInt(args.get(++k));
+			} else if (x.equals("--steps")) {
+				steps = Long.parseLong(args.get(++k));
 			} else if (x.equals("--conservative")) {
 				conservative.add(args.get(++k).replace('.', '/'));
 			} else if (x.equals("--rules")) {

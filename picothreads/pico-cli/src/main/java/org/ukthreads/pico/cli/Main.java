@@ -28,12 +28,18 @@ public final class Main {
 		"pico translate IN.jar [-o OUT.jar] [-cp LIBS] [--report]",
 		"pico run [-cp PATH] [--report] [--pins] MAIN [ARG...]     translates in memory",
 		"pico report IN.jar [-cp LIBS]                             what would change and why",
+		"pico sim [-cp PATH] [--seeds N] MAIN [ARG...]             finds a seed that fails",
+		"pico sim [-cp PATH] --replay SEED MAIN [ARG...]           the same run again",
 		"pico dump PID                                             parked threads, locals",
 		"pico piranha URL...                                       the crawler",
 		"",
 		"PATH and LIBS are class paths. Options for translate, run and report:",
 		"  --conservative a.b.c    every method of that package may suspend",
 		"  --rules FILE            more replacement rules",
+		"for sim:",
+		"  --from SEED             the first one; 1 unless told",
+		"  --preempt N             one method entry in N suspends, too: races in between",
+		"  --steps N               a run that takes more has failed",
 		"and for run:",
 		"  --as-is                 PATH was translated before", "");
 
@@ -54,6 +60,9 @@ public final class Main {
 			break;
 		case "report":
 			System.out.print(report(new Arguments(rest)).text(true));
+			break;
+		case "sim":
+			Simulate.run(new Arguments(rest));
 			break;
 		case "dump":
 			Dumper.dump(rest);

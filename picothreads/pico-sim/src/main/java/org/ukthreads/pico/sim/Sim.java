@@ -1,5 +1,9 @@
 package org.ukthreads.pico.sim;
 
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.Reader;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -25,8 +29,9 @@ import org.ukthreads.pico.Scheduler;
  *
  * The same seed makes the same draws, so a failure that a seed finds is there again.
  * What a seed does not govern: identity hash codes (the order of an IdentityHashMap, of
- * a HashMap of objects without a hashCode), real I/O, and calls on helper threads. Use
- * Sim.random() for chance. `trace` tells whether two runs took the same way.
+ * a HashMap of objects without a hashCode), the order of Set.of and Map.of in another JVM,
+ * real I/O, and calls on helper threads. With rules() chance and the time of day follow
+ * it, too. `trace` tells whether two runs took the same way.
  *
  * Threads change places where the program blocks. A translation with chaos adds the
  * entry of each method: preempt(n) then suspends there once in n times, by the seed.
@@ -80,6 +85,33 @@ public final class Sim {
 		LimitException(String what) {
 			super(what);
 		}
+	}
+
+	/** The simulated program has called System.exit. */
+	static final class ExitException extends RuntimeException {
+		private static final long serialVersionUID = 1;
+		final int code;
+
+		ExitException(int code) {
+			super("System.exit(" + code + ")");
+			this.code = code;
+		}
+	}
+
+	/**
+	 * Rules for the translator (Translator.Options.rules): Random, Math.random, UUIDs and
+	 * the time of day follow the seed.
+	 */
+	public static String rules() {
+		StringBuilder b = new StringBuilder();
+		try (Reader r = new InputStreamReader(Sim.class.getResourceAsStream(
+				"/META-INF/pico/sim"), StandardCharsets.UTF_8)) {
+			for (int c; (c = r.read()) >= 0;)
+				b.append((char) c);
+		} catch (IOException e) {
+			throw new IllegalStateException(e);
+		}
+		return b.toString();
 	}
 
 	private int preempt;
@@ -189,7 +221,8 @@ public final class Sim {
 		}
 
 		private void fail(Throwable e) {
-			if (failure == null)
+			boolean exit = e instanceof ExitException && ((ExitException) e).code == 0;
+			if (failure == null && !exit && !ended)
 				failure = e;
 			end();
 		}

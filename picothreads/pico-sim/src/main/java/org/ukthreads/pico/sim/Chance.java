@@ -1,0 +1,104 @@
+package org.ukthreads.pico.sim;
+
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import java.util.UUID;
+import java.util.concurrent.ThreadLocalRandom;
+
+/** What calls that draw by chance become in a simulated program. */
+public final class Chance {
+	private Chance() {}
+
+	/** System.exit: the end of this run, not of the JVM. */
+	public static void exit(int code) {
+		throw new Sim.ExitException(code);
+	}
+
+	public static void exit(Runtime rt, int code) {
+		exit(code);
+	}
+
+	public static double random() {
+		return Sim.random().nextDouble();
+	}
+
+	public static UUID randomUUID() {
+		Random r = Sim.random();
+		return new UUID(r.nextLong() & ~0xf000L | 0x4000L,
+			r.nextLong() & Long.MAX_VALUE >>> 1 | Long.MIN_VALUE);
+	}
+
+	public static void shuffle(List<?> l) {
+		Collections.shuffle(l, Sim.random());
+	}
+
+	/* ThreadLocalRandom.current() stays; what is asked of it is drawn here. */
+
+	private static void check(boolean ok) {
+		if (!ok)
+			throw new IllegalArgumentException("bound");
+	}
+
+	public static int nextInt(ThreadLocalRandom r) {
+		return Sim.random().nextInt();
+	}
+
+	public static int nextInt(ThreadLocalRandom r, int bound) {
+		return Sim.random().nextInt(bound);
+	}
+
+	public static int nextInt(ThreadLocalRandom r, int from, int to) {
+		return (int) nextLong(r, from, to);
+	}
+
+	public static long nextLong(ThreadLocalRandom r) {
+		return Sim.random().nextLong();
+	}
+
+	public static long nextLong(ThreadLocalRandom r, long bound) {
+		return nextLong(r, 0, bound);
+	}
+
+	public static long nextLong(ThreadLocalRandom r, long from, long to) {
+		check(from < to);
+		for (;;) {
+			long v = Sim.random().nextLong();
+			if (to - from <= 0) {
+				if (v >= from && v < to)
+					return v;
+			} else {
+				return from + Long.remainderUnsigned(v, to - from);
+			}
+		}
+	}
+
+	public static double nextDouble(ThreadLocalRandom r) {
+		return Sim.random().nextDouble();
+	}
+
+	public static double nextDouble(ThreadLocalRandom r, double bound) {
+		return nextDouble(r, 0, bound);
+	}
+
+	public static double nextDouble(ThreadLocalRandom r, double from, double to) {
+		check(from < to);
+		return from + Sim.random().nextDouble() * (to - from);
+	}
+
+	public static float nextFloat(ThreadLocalRandom r) {
+		return Sim.random().nextFloat();
+	}
+
+	public static boolean nextBoolean(ThreadLocalRandom r) {
+		return Sim.random().nextBoolean();
+	}
+
+	public static double nextGaussian(ThreadLocalRandom r) {
+		return Sim.random().nextGaussian();
+	}
+
+	public static void nextBytes(ThreadLocalRandom r, byte[] b) {
+		Sim.random().nextBytes(b);
+	}
+}

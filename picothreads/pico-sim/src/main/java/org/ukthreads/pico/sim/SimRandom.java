@@ -1,0 +1,16 @@
+package org.ukthreads.pico.sim;
+
+import java.util.Random;
+
+/** `new Random()` in a simulated program: its seed is drawn by the simulation's. */
+public class SimRandom extends Random {
+	private static final long serialVersionUID = 1;
+
+	public SimRandom() {
+		super(Sim.random().nextLong());
+	}
+
+	public SimRandom(long seed) {
+		super(seed);
+	}
+}
