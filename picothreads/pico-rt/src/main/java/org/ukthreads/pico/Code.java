@@ -38,12 +38,6 @@ public abstract class Code {
 	protected Code(Class<?> owner, String tables) {
 		this.owner = owner;
 		this.tables = tables;
-		if (tables.isEmpty())
-			return;
-		synchronized (LOADED) {
-			LOADED.computeIfAbsent(owner.getClassLoader(), k -> new HashMap<>())
-				.put(owner.getName(), this);
-		}
 	}
 
 	/**
@@ -80,6 +74,11 @@ public abstract class Code {
 		}
 		methods = ms.toArray(new MethodRef[0]);
 		sites = all.toArray(new Site[0]);
+		/* Complete: from here on it is found by name. */
+		synchronized (LOADED) {
+			LOADED.computeIfAbsent(owner.getClassLoader(), l -> new HashMap<>())
+				.put(owner.getName(), this);
+		}
 		return sites;
 	}
 
@@ -164,16 +163,15 @@ public abstract class Code {
 	/** Finds a site by name: for frames that come from another process. */
 	static Site find(Class<?> owner, String method, String desc, int pc)
 			throws ClassNotFoundException {
-		try {
-			Class.forName(owner.getName() + "$$Pico", true, owner.getClassLoader());
-		} catch (ClassNotFoundException e) {
-			/* Hand-made code of the runtime is registered by its own class. */
-			Class.forName(owner.getName(), true, owner.getClassLoader());
-		}
-		Code code;
-		synchronized (LOADED) {
-			Map<String, Code> m = LOADED.get(owner.getClassLoader());
-			code = m == null ? null : m.get(owner.getName());
+		Code code = loaded(owner);
+		if (code == null) {
+			try {
+				Class.forName(owner.getName() + "$$Pico", true, owner.getClassLoader());
+			} catch (ClassNotFoundException e) {
+				/* Hand-made code of the runtime is registered by its own class. */
+				Class.forName(owner.getName(), true, owner.getClassLoader());
+			}
+			code = loaded(owner);
 		}
 		if (code == null)
 			throw new ClassNotFoundException("no companion of " + owner.getName());
@@ -181,5 +179,12 @@ public abstract class Code {
 			if (s.pc == pc && s.method.name.equals(method) && s.method.desc.equals(desc))
 				return s;
 		return null;
+	}
+
+	private static Code loaded(Class<?> owner) {
+		synchronized (LOADED) {
+			Map<String, Code> m = LOADED.get(owner.getClassLoader());
+			return m == null ? null : m.get(owner.getName());
+		}
 	}
 }

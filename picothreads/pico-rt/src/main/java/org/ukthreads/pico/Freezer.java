@@ -146,15 +146,12 @@ public final class Freezer {
 		} catch (ClassNotFoundException e) {
 			throw new ChangedException(method, "the class is gone (" + e.getMessage() + ")");
 		}
-		Site s = null;
+		Site s;
 		try {
-			for (int k = 0; s == null && Code.find(c, name, desc, k) != null; k++) {
-				Site any = Code.find(c, name, desc, k);
-				if (any.method.hash != hash)
-					throw new ChangedException(method, "its code has changed");
-				if (k == pc)
-					s = any;
-			}
+			Site any = Code.find(c, name, desc, 0);
+			if (any != null && any.method.hash != hash)
+				throw new ChangedException(method, "its code has changed");
+			s = pc == 0 ? any : Code.find(c, name, desc, pc);
 		} catch (ClassNotFoundException e) {
 			throw new ChangedException(method, "the class is not translated");
 		}

@@ -125,24 +125,47 @@ final class Heap {
 		}
 	}
 
+	/** The static references of a class: where they are. */
+	private static final class Statics {
+		final Object[] bases;
+		final long[] offsets;
+
+		Statics(Class<?> c) {
+			List<Object> b = new ArrayList<>();
+			List<Long> o = new ArrayList<>();
+			Field[] fs;
+			try {
+				fs = c.getDeclaredFields();
+			} catch (LinkageError e) {
+				fs = new Field[0];
+			}
+			for (Field f : fs) {
+				if (!Modifier.isStatic(f.getModifiers()) || f.getType().isPrimitive())
+					continue;
+				try {
+					b.add((Object) STATIC_BASE.invokeExact(f));
+				} catch (Throwable e) {
+					throw new IllegalStateException(f.toString(), e);
+				}
+				o.add(offset(STATIC_OFFSET, f));
+			}
+			bases = b.toArray();
+			offsets = o.stream().mapToLong(Long::longValue).toArray();
+		}
+	}
+
+	private static final ClassValue<Statics> STATICS = new ClassValue<>() {
+		@Override
+		protected Statics computeValue(Class<?> c) {
+			return new Statics(c);
+		}
+	};
+
 	/** What the static fields of c refer to; nothing before it is initialised. */
 	static void statics(Class<?> c, Consumer<Object> to) {
-		Field[] fs;
-		try {
-			fs = c.getDeclaredFields();
-		} catch (LinkageError e) {
-			return;
-		}
-		for (Field f : fs) {
-			if (!Modifier.isStatic(f.getModifiers()) || f.getType().isPrimitive())
-				continue;
-			Object base;
-			try {
-				base = (Object) STATIC_BASE.invokeExact(f);
-			} catch (Throwable e) {
-				throw new IllegalStateException(f.toString(), e);
-			}
-			Object x = get(base, offset(STATIC_OFFSET, f));
+		Statics s = STATICS.get(c);
+		for (int k = 0; k < s.bases.length; k++) {
+			Object x = get(s.bases[k], s.offsets[k]);
 			if (x != null)
 				to.accept(x);
 		}
