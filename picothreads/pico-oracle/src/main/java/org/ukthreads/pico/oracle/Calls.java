@@ -21,7 +21,7 @@ import org.ukthreads.pico.PicoThread;
  * original, so both see a thread of their own per call.
  */
 public final class Calls {
-	private static final long LIMIT = 120_000_000_000L;
+	private static final long LIMIT = 600_000_000_000L;
 	private static final AtomicLong MADE = new AtomicLong();
 	private static volatile ClassLoader tests;
 	private static volatile boolean pico;

@@ -116,15 +116,16 @@ final class OtherCompilersTest {
 				System.out.println("threw " + e.getCause());
 			}
 		}, "main"));
-		assertTrue(want.length() > 500 && !want.contains("BAD"), want);
+		assertTrue(want.length() > 200 && !want.contains("BAD"), want);
 		long lost = Pins.lostFrames();
 		for (boolean chaos : new boolean[] {false, true}) {
 			Translator.Options o = new Translator.Options();
 			o.chaos = chaos;
-			PicoLoader l = PicoLoader.translate(program, ours, o, parent(),
-				r -> System.out.println(main + (chaos ? ", chaos: " : ": ") + r));
-			Method run = l.loadClass(main).getMethod("main", type);
+			Map<String, byte[]> out = Translator.of(program, ours, o).run();
 			for (int every : chaos ? new int[] {3, 50} : new int[] {0}) {
+				/* A loader each: a library may keep what System.out was. */
+				Method run = new PicoLoader(out, program.entries(), parent()).loadClass(main)
+					.getMethod("main", type);
 				Chaos.set(every, 7);
 				assertEquals(want, printed(new PicoThread(null, Reflect.task(run, args),
 					"main")), "seed 7 every " + every);
