@@ -12,10 +12,7 @@ public final class Stopped {
 	}
 
 	public static int depth(Fiber f) {
-		int n = 0;
-		for (Frame x = f.top; x != null; x = x.next)
-			n++;
-		return n;
+		return Packed.frames(f.top).size();
 	}
 
 	/** Its frames as a continuation of its own, for a codec. */
@@ -32,7 +29,7 @@ public final class Stopped {
 
 	/** All references in its frames. */
 	public static void refs(Fiber f, List<Object> to) {
-		for (Frame x = f.top; x != null; x = x.next)
+		for (Frame x : Packed.frames(f.top))
 			for (int k = 0; k < x.refs(); k++)
 				if (x.getA(k) != null)
 					to.add(x.getA(k));

@@ -20,7 +20,7 @@ public final class Codec {
 	private final Map<String, Object> objects = Collections.synchronizedMap(new HashMap<>());
 	/** Some are strings or boxes, which are not looked up otherwise. */
 	private volatile boolean values;
-	private volatile boolean anyClass;
+	private volatile boolean whole;
 
 	public Codec(ClassLoader loader, Filter filter) {
 		this.loader = loader;
@@ -37,14 +37,17 @@ public final class Codec {
 		return this;
 	}
 
-	/** Saves objects of the program's classes that are not Serializable by their fields. */
-	public Codec anyClass() {
-		anyClass = true;
+	/**
+	 * Saves objects of the program's classes by all their fields, transient ones too, and
+	 * whether or not they are Serializable: for copies within one program, not for stores.
+	 */
+	public Codec wholeObjects() {
+		whole = true;
 		return this;
 	}
 
 	Shape shape(Class<?> c) {
-		return anyClass ? Shape.ofAny(c) : Shape.of(c);
+		return whole ? Shape.ofWhole(c) : Shape.of(c);
 	}
 
 	boolean namesValues() {

@@ -38,6 +38,7 @@ final class Decoder implements Freezer.In {
 	/** Who waits in a room: to be told when the thread is there again. */
 	final List<Room.Guest> guests = new ArrayList<>();
 	private final List<Runnable> fills = new ArrayList<>();
+	private final List<Runnable> last = new ArrayList<>();
 
 	private static final class Type {
 		Shape shape;
@@ -48,6 +49,8 @@ final class Decoder implements Freezer.In {
 
 	private abstract static class Later {
 		boolean busy;
+		/** An iterator: its list must be full, and stay as it is. */
+		boolean afterFills;
 
 		abstract Object make() throws IOException, ReflectiveOperationException;
 	}
@@ -73,6 +76,7 @@ final class Decoder implements Freezer.In {
 		later.forEach(Runnable::run);
 		for (int k = fills.size(); k-- > 0;)
 			fills.get(k).run();
+		last.forEach(Runnable::run);
 		for (Object o : objects)
 			if (o instanceof Room.Guest)
 				guests.add((Room.Guest) o);
@@ -141,6 +145,10 @@ final class Decoder implements Freezer.In {
 		return o;
 	}
 
+	private List<Runnable> queue(int handle) {
+		return ((Later) objects[handle - 1]).afterFills ? last : later;
+	}
+
 	private boolean isLater(int handle) {
 		return handle != 0 && objects[handle - 1] instanceof Later;
 	}
@@ -184,12 +192,15 @@ final class Decoder implements Freezer.In {
 		case Encoder.ITERATOR: {
 			int list = handle();
 			int place = (int) in.unsigned();
-			objects[k] = new Later() {
+			int last = in.get();
+			Later i = new Later() {
 				@Override
 				Object make() {
-					return Iterators.at(Decoder.this.get(list), place);
+					return Iterators.at(Decoder.this.get(list), place, last);
 				}
 			};
+			i.afterFills = true;
+			objects[k] = i;
 			return null;
 		}
 		case Encoder.ARRAY: {
@@ -306,7 +317,7 @@ final class Decoder implements Freezer.In {
 			set(o, f, get(h));
 			return;
 		}
-		later.add(() -> set(o, f, get(h)));
+		queue(h).add(() -> set(o, f, get(h)));
 	}
 
 	private static void set(Object o, Field f, Object v) {
@@ -366,7 +377,7 @@ final class Decoder implements Freezer.In {
 			int h = handle();
 			int at = k;
 			if (isLater(h))
-				later.add(() -> a[at] = get(h));
+				queue(h).add(() -> a[at] = get(h));
 			else
 				a[k] = get(h);
 		}

@@ -231,6 +231,9 @@ final class Encoder implements Freezer.Out {
 			heads.put(ITERATOR);
 			heads.unsigned(handle(Iterators.list(o)));
 			heads.unsigned(Iterators.place(o));
+			heads.put(Iterators.last(o));
+			if (Iterators.isStale(o))
+				throw new NotSerializableException("its list was changed by others");
 		} else {
 			shaped(o, codec.shape(c));
 		}

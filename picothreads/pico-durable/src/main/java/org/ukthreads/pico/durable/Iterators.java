@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
+import java.util.ListIterator;
 import java.util.Map;
 import org.ukthreads.pico.NeverBlocks;
 
@@ -51,10 +52,42 @@ final class Iterators {
 		return (Integer) field(it, KNOWN.get(it.getClass().getName())[1]);
 	}
 
-	static Object at(Object list, int place) {
+	/**
+	 * What remove() and set() are for: 0 nothing yet, 1 what next() gave, 2 what previous()
+	 * gave.
+	 */
+	static int last(Object it) throws ReflectiveOperationException {
+		switch (it.getClass().getName()) {
+		case "java.util.LinkedList$ListItr":
+			Object node = field(it, "lastReturned");
+			return node == null ? 0 : node == field(it, "next") ? 2 : 1;
+		case "java.util.Arrays$ArrayItr":
+		case "java.util.ImmutableCollections$ListItr":
+			return 0;
+		default:
+			int last = (Integer) field(it, "lastRet");
+			return last < 0 ? 0 : last == place(it) ? 2 : 1;
+		}
+	}
+
+	/** Was its list changed by others, so that it throws when it is used? */
+	static boolean isStale(Object it) throws ReflectiveOperationException {
+		Object list = list(it);
+		return list instanceof java.util.AbstractList
+			&& !it.getClass().getName().startsWith("java.util.Immutable")
+			&& !field(it, "expectedModCount").equals(field(list, "modCount"));
+	}
+
+	static Object at(Object list, int place, int last) {
 		List<?> l = list instanceof Object[] ? Arrays.asList((Object[]) list)
 			: (List<?>) list;
-		return l.listIterator(place);
+		ListIterator<?> i = l.listIterator(last == 1 ? place - 1 : last == 2 ? place + 1
+			: place);
+		if (last == 1)
+			i.next();
+		else if (last == 2)
+			i.previous();
+		return i;
 	}
 
 	private static Object field(Object o, String name) throws ReflectiveOperationException {

@@ -49,26 +49,27 @@ final class Shape {
 		return OF.get(c);
 	}
 
-	/** All fields of the program's classes that are not Serializable. */
-	private static final ClassValue<Shape> PLAIN = new ClassValue<Shape>() {
+	/** All fields, whatever the class says of its form. */
+	private static final ClassValue<Shape> WHOLE = new ClassValue<Shape>() {
 		@Override
 		protected Shape computeValue(Class<?> c) {
 			try {
-				return new Shape(c, How.FIELDS);
+				return new Shape(c, How.FIELDS, Modifier.STATIC);
 			} catch (ReflectiveOperationException e) {
 				throw new IllegalStateException(c.getName(), e);
 			}
 		}
 	};
 
-	static Shape ofAny(Class<?> c) {
+	static Shape ofWhole(Class<?> c) {
 		Shape s = of(c);
-		return s.how == How.REFUSED && isOfProgram(c) ? PLAIN.get(c) : s;
+		return s.how != How.ENUM && s.how != How.RECORD && isOfProgram(c) ? WHOLE.get(c) : s;
 	}
 
 	/** No part of an object of this class is the JDK's or the JVM's making. */
 	private static boolean isOfProgram(Class<?> c) {
-		if (c.getName().indexOf('/') >= 0 || java.lang.reflect.Proxy.isProxyClass(c))
+		if (c.getName().indexOf('/') >= 0 || java.lang.reflect.Proxy.isProxyClass(c)
+				|| isLambda(c) || c.isArray() || c.isInterface())
 			return false;
 		for (Class<?> k = c; k != Object.class && k != null; k = k.getSuperclass())
 			if (isJdk(k))
@@ -77,16 +78,16 @@ final class Shape {
 	}
 
 	private Shape(Class<?> c) throws ReflectiveOperationException {
-		this(c, how(c));
+		this(c, how(c), Modifier.STATIC | Modifier.TRANSIENT);
 	}
 
-	private Shape(Class<?> c, How how) throws ReflectiveOperationException {
+	/** without: modifiers of fields that are left out. */
+	private Shape(Class<?> c, How how, int without) throws ReflectiveOperationException {
 		type = c;
 		this.how = how;
 		List<Field> fs = new ArrayList<>();
 		if (how == How.FIELDS)
-			collect(c, fs, Serializable.class.isAssignableFrom(c) ? Modifier.STATIC
-				| Modifier.TRANSIENT : Modifier.STATIC);
+			collect(c, fs, without);
 		else if (how == How.RECORD)
 			for (Field f : c.getDeclaredFields())
 				if (!Modifier.isStatic(f.getModifiers()))

@@ -16,12 +16,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.ukthreads.pico.Blocking;
 import org.ukthreads.pico.Fiber;
+import org.ukthreads.pico.Pico;
 
 /**
  * What Future.get and its kin become at the call site. Ours and the program's are called
  * as they are; the JDK's would block the carrier: a CompletableFuture unparks us when it
- * is done, anything else is waited for by a helper thread.
+ * is done, anything else is waited for by a helper thread. @Pico: futures of the program.
  */
+@Pico
 public final class Futures {
 	private Futures() {}
 

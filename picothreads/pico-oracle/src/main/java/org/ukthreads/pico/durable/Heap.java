@@ -19,7 +19,6 @@ final class Heap {
 	private static final MethodHandle OFFSET;
 	private static final MethodHandle STATIC_BASE;
 	private static final MethodHandle STATIC_OFFSET;
-	private static final MethodHandle LONG;
 
 	static {
 		try {
@@ -28,7 +27,6 @@ final class Heap {
 			Object the = u.getMethod("getUnsafe").invoke(null);
 			MethodType ref = MethodType.methodType(Object.class, Object.class, long.class);
 			GET = l.findVirtual(u, "getReference", ref).bindTo(the);
-			LONG = l.findVirtual(u, "getLong", ref.changeReturnType(long.class)).bindTo(the);
 			MethodType of = MethodType.methodType(long.class, Field.class);
 			OFFSET = l.findVirtual(u, "objectFieldOffset", of).bindTo(the);
 			STATIC_OFFSET = l.findVirtual(u, "staticFieldOffset", of).bindTo(the);
@@ -44,8 +42,6 @@ final class Heap {
 	/** Where the references of a class's objects are. */
 	private static final class Layout {
 		final long[] refs;
-		/** Fields that Java's serial form leaves out; all of eight bytes or less. */
-		final List<Field> transients = new ArrayList<>();
 
 		Layout(Class<?> c) {
 			List<Long> l = new ArrayList<>();
@@ -53,8 +49,6 @@ final class Heap {
 				for (Field f : k.getDeclaredFields()) {
 					if (Modifier.isStatic(f.getModifiers()))
 						continue;
-					if (Modifier.isTransient(f.getModifiers()))
-						transients.add(f);
 					if (!f.getType().isPrimitive())
 						l.add(offset(OFFSET, f));
 				}
@@ -99,29 +93,6 @@ final class Heap {
 			Object x = get(o, at);
 			if (x != null)
 				to.accept(x);
-		}
-	}
-
-	/** Is a transient field of o set? */
-	static boolean hasTransients(Object o) {
-		for (Field f : LAYOUTS.get(o.getClass()).transients) {
-			long at = offset(OFFSET, f);
-			Class<?> t = f.getType();
-			if (!t.isPrimitive() ? get(o, at) != null : bits(o, at, t) != 0)
-				return true;
-		}
-		return false;
-	}
-
-	private static long bits(Object o, long at, Class<?> t) {
-		int size = t == long.class || t == double.class ? 8 : t == int.class
-			|| t == float.class ? 4 : t == short.class || t == char.class ? 2 : 1;
-		long whole = at & ~7;
-		try {
-			long v = (long) LONG.invokeExact(o, whole) >>> 8 * (at - whole);
-			return size == 8 ? v : v & (1L << 8 * size) - 1;
-		} catch (Throwable e) {
-			throw new IllegalStateException(e);
 		}
 	}
 

@@ -247,9 +247,8 @@ public final class Parting {
 		if (!isOwnWay(c) && codec.shape(c).how == Shape.How.REFUSED)
 			return c.getName().startsWith("java") ? "not Serializable (the JDK)"
 				: "not Serializable (made by the JDK's class)";
-		if (!isOwnWay(c) && codec.shape(c).how == Shape.How.FIELDS
-				&& java.io.Serializable.class.isAssignableFrom(c) && Heap.hasTransients(o))
-			return "transient state";
+		if (c == Object.class)
+			return "identity (a hash table of the program's may have it)";
 		return null;
 	}
 }

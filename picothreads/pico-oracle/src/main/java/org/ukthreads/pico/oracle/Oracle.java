@@ -151,6 +151,9 @@ public final class Oracle {
 		/* A test that spins until another thread acts needs a second one. */
 		if (mode.equals("pico"))
 			c.add("-Dpico.carriers=2");
+		/* Also through the frames of a crowd: packed at each stop. */
+		if (mode.equals("chaos"))
+			c.add("-Dpico.crowd=-1");
 		c.addAll(List.of(Worker.class.getName(), mode.equals("chaos") ? "pico" : mode,
 			"" + every, "" + seed, out.toString(), list.toString(), dir + File.separator));
 		path.stream().filter(p -> !ours(p) && !p.equals(jar)
@@ -172,6 +175,13 @@ public final class Oracle {
 		if (r.failure.isEmpty() && !r.counts.containsKey("lost"))
 			r.failure = "cut off; " + log;
 		return r;
+	}
+
+	/** What the original came to in an earlier run, by its work folder; null: not there. */
+	public Run earlier(Path folder) throws IOException {
+		Run r = new Run();
+		read(folder.resolve(artifact).resolve("plain.out"), r);
+		return r.counts.containsKey("lost") ? r : null;
 	}
 
 	private static void read(Path out, Run r) throws IOException {

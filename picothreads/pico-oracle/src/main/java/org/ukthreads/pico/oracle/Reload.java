@@ -95,7 +95,7 @@ final class Reload implements Scheduler {
 	}
 
 	private Codec codec(List<Object> outside) {
-		Codec c = new Codec(loader, filter).anyClass();
+		Codec c = new Codec(loader, filter).wholeObjects();
 		for (int k = 0; k < outside.size(); k++)
 			c.external("" + k, outside.get(k));
 		return c;

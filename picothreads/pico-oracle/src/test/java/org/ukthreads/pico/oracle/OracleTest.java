@@ -21,13 +21,17 @@ import org.junit.jupiter.api.TestFactory;
  * loading what was saved.
  *
  * <p>-Dpico.oracle=full (all) or none; -Dpico.oracle.only=commons-io; -Dpico.oracle.seed=N;
- * -Dpico.oracle.every=N: one method entry in N suspends.
+ * -Dpico.oracle.every=N: one method entry in N suspends; -Dpico.oracle.modes=pico,chaos;
+ * -Dpico.oracle.plain=FOLDER: the original's outcome from the work folder of another run.
  */
 final class OracleTest {
 	private static final Path WORK = Paths.get(System.getProperty("pico.oracle.work",
 		"target/oracle"));
 	private static final long SEED = Long.getLong("pico.oracle.seed", 20260101);
 	private static final int EVERY = Integer.getInteger("pico.oracle.every", 7);
+
+	private static final String[] MODES = System.getProperty("pico.oracle.modes",
+		"pico,chaos,reload").split(",");
 
 	private static Map<String, String> libraries() {
 		Map<String, String> m = new LinkedHashMap<>();
@@ -57,15 +61,21 @@ final class OracleTest {
 		return libraries().entrySet().stream().flatMap(e -> {
 			Oracle[] o = new Oracle[1];
 			Oracle.Run[] plain = new Oracle.Run[1];
-			return Stream.of("pico", "chaos", "reload").map(mode ->
+			return Stream.of(MODES).map(mode ->
 				DynamicTest.dynamicTest(e.getKey() + " " + mode, () -> {
 					if (o[0] == null)
 						o[0] = new Oracle(e.getKey(), e.getValue(), WORK);
 					if (plain[0] == null)
-						plain[0] = o[0].run("plain", 0, 0, null);
+						plain[0] = original(o[0]);
 					parity(e.getKey(), o[0], plain[0], mode);
 				}));
 		});
+	}
+
+	private static Oracle.Run original(Oracle o) throws Exception {
+		String folder = System.getProperty("pico.oracle.plain");
+		Oracle.Run r = folder == null ? null : o.earlier(Paths.get(folder));
+		return r != null ? r : o.run("plain", 0, 0, null);
 	}
 
 	private static void parity(String name, Oracle o, Oracle.Run plain, String mode)
