@@ -85,10 +85,6 @@ final class Conduit {
 	}
 
 	int read(byte[] b, int off, int len) throws IOException {
-		if ((off | len | off + len | b.length - off - len) < 0)
-			throw new IndexOutOfBoundsException(off + ", " + len + " of " + b.length);
-		if (len == 0)
-			return 0;
 		synchronized (port.inLock) {
 			check();
 			if (reset)
@@ -143,10 +139,6 @@ final class Conduit {
 	}
 
 	void write(byte[] b, int off, int len) throws IOException {
-		if ((off | len | off + len | b.length - off - len) < 0)
-			throw new IndexOutOfBoundsException(off + ", " + len + " of " + b.length);
-		if (len == 0)
-			return;
 		synchronized (port.outLock) {
 			while (len > 0) {
 				check();

@@ -5,15 +5,14 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.lang.reflect.InvocationTargetException;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketAddress;
 import java.net.SocketException;
 import java.nio.ByteBuffer;
-import java.nio.channels.SocketChannel;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.BiFunction;
 import javax.net.ssl.HandshakeCompletedEvent;
 import javax.net.ssl.HandshakeCompletedListener;
 import javax.net.ssl.SSLContext;
@@ -24,8 +23,6 @@ import javax.net.ssl.SSLEngineResult.Status;
 import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSession;
 import javax.net.ssl.SSLSocket;
-import org.ukthreads.pico.io.PicoInputStream;
-import org.ukthreads.pico.io.PicoOutputStream;
 
 /*
  * SSLSocket: an SSLEngine between the program and a socket that parks.
@@ -34,11 +31,10 @@ import org.ukthreads.pico.io.PicoOutputStream;
  * socket). A reader that must answer (KeyUpdate, close_notify) takes `out` as well; a
  * writer never takes `in`, except to shake hands.
  */
-final class PicoSSLSocket extends SSLSocket {
+final class PicoSSLSocket extends OverSocket {
 	private static final ByteBuffer NOTHING = ByteBuffer.allocate(0);
 
 	private final SSLContext context;
-	private final Socket base;
 	private final boolean autoClose;
 	private volatile SSLEngine engine;
 	private final Object shake = new Object();
@@ -53,8 +49,8 @@ final class PicoSSLSocket extends SSLSocket {
 	private final List<HandshakeCompletedListener> listeners = new CopyOnWriteArrayList<>();
 
 	PicoSSLSocket(SSLContext context, Socket base, String host, int port, boolean autoClose) {
+		super(base);
 		this.context = context;
-		this.base = base;
 		this.autoClose = autoClose;
 		SSLEngine e = host == null ? context.createSSLEngine()
 			: context.createSSLEngine(host, port);
@@ -62,17 +58,22 @@ final class PicoSSLSocket extends SSLSocket {
 		engine = e;
 	}
 
+	/** A server's end; `read` are bytes that were taken from the socket before. */
+	PicoSSLSocket(SSLContext context, Socket base, SSLEngine like, byte[] read,
+			boolean autoClose) {
+		super(base);
+		this.context = context;
+		this.autoClose = autoClose;
+		engine = Tls.like(like, context.createSSLEngine());
+		netIn = ByteBuffer.wrap(read);
+	}
+
 	/** Keeps what was set, with the peer's name for SNI, resumption and verification. */
 	private void named(SocketAddress to) {
 		if (!(to instanceof InetSocketAddress))
 			return;
 		InetSocketAddress a = (InetSocketAddress) to;
-		SSLEngine old = engine;
-		SSLEngine e = context.createSSLEngine(a.getHostString(), a.getPort());
-		e.setUseClientMode(old.getUseClientMode());
-		e.setSSLParameters(old.getSSLParameters());
-		e.setEnableSessionCreation(old.getEnableSessionCreation());
-		engine = e;
+		engine = Tls.like(engine, context.createSSLEngine(a.getHostString(), a.getPort()));
 	}
 
 	@Override
@@ -211,10 +212,6 @@ final class PicoSSLSocket extends SSLSocket {
 	}
 
 	private int read(byte[] b, int off, int len) throws IOException {
-		if ((off | len | off + len | b.length - off - len) < 0)
-			throw new IndexOutOfBoundsException();
-		if (len == 0)
-			return 0;
 		ready();
 		synchronized (inLock) {
 			while (!appIn.hasRemaining()) {
@@ -260,8 +257,6 @@ final class PicoSSLSocket extends SSLSocket {
 	}
 
 	private void write(byte[] b, int off, int len) throws IOException {
-		if ((off | len | off + len | b.length - off - len) < 0)
-			throw new IndexOutOfBoundsException();
 		ready();
 		ByteBuffer from = ByteBuffer.wrap(b, off, len);
 		synchronized (outLock) {
@@ -273,58 +268,33 @@ final class PicoSSLSocket extends SSLSocket {
 		}
 	}
 
-	private final InputStream in = new In(this);
-	private final OutputStream out = new Out(this);
+	private final Duct streams = new Streams(this);
 
-	private static final class In extends PicoInputStream {
+	private static final class Streams extends Duct {
 		private final PicoSSLSocket s;
 
-		In(PicoSSLSocket s) {
+		Streams(PicoSSLSocket s) {
 			this.s = s;
 		}
 
 		@Override
-		public int read() throws IOException {
-			byte[] one = new byte[1];
-			return s.read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
-		}
-
-		@Override
-		public int read(byte[] b, int off, int len) throws IOException {
+		int read(byte[] b, int off, int len) throws IOException {
 			return s.read(b, off, len);
 		}
 
 		@Override
-		public int available() throws IOException {
+		void write(byte[] b, int off, int len) throws IOException {
+			s.write(b, off, len);
+		}
+
+		@Override
+		int available() throws IOException {
 			s.check();
 			return s.appIn.remaining();
 		}
 
 		@Override
-		public void close() throws IOException {
-			s.close();
-		}
-	}
-
-	private static final class Out extends PicoOutputStream {
-		private final PicoSSLSocket s;
-
-		Out(PicoSSLSocket s) {
-			this.s = s;
-		}
-
-		@Override
-		public void write(int b) throws IOException {
-			s.write(new byte[] {(byte) b}, 0, 1);
-		}
-
-		@Override
-		public void write(byte[] b, int off, int len) throws IOException {
-			s.write(b, off, len);
-		}
-
-		@Override
-		public void close() throws IOException {
+		void close() throws IOException {
 			s.close();
 		}
 	}
@@ -334,7 +304,7 @@ final class PicoSSLSocket extends SSLSocket {
 		check();
 		if (!isConnected())
 			throw new SocketException("Socket is not connected");
-		return in;
+		return streams.in;
 	}
 
 	@Override
@@ -342,7 +312,7 @@ final class PicoSSLSocket extends SSLSocket {
 		check();
 		if (!isConnected())
 			throw new SocketException("Socket is not connected");
-		return out;
+		return streams.out;
 	}
 
 	@Override
@@ -436,6 +406,27 @@ final class PicoSSLSocket extends SSLSocket {
 		return (String) later("getHandshakeApplicationProtocol");
 	}
 
+	/** Server: picks one of the protocols that the client offers. Java 9, as above. */
+	public void setHandshakeApplicationProtocolSelector(
+			BiFunction<SSLSocket, List<String>, String> selector) {
+		this.selector = selector;
+		BiFunction<SSLEngine, List<String>, String> f =
+			selector == null ? null : (e, offered) -> selector.apply(this, offered);
+		try {
+			SSLEngine.class.getMethod("setHandshakeApplicationProtocolSelector",
+				BiFunction.class).invoke(engine, f);
+		} catch (ReflectiveOperationException e) {
+			throw new UnsupportedOperationException("ALPN", e);
+		}
+	}
+
+	public BiFunction<SSLSocket, List<String>, String>
+			getHandshakeApplicationProtocolSelector() {
+		return selector;
+	}
+
+	private BiFunction<SSLSocket, List<String>, String> selector;
+
 	private Object later(String method) {
 		try {
 			return SSLEngine.class.getMethod(method).invoke(engine);
@@ -516,13 +507,6 @@ final class PicoSSLSocket extends SSLSocket {
 		return engine.getEnableSessionCreation();
 	}
 
-	/* --- the socket's --- */
-
-	@Override
-	public void connect(SocketAddress to) throws IOException {
-		connect(to, 0);
-	}
-
 	@Override
 	public void connect(SocketAddress to, int millis) throws IOException {
 		base.connect(to, millis);
@@ -530,143 +514,8 @@ final class PicoSSLSocket extends SSLSocket {
 	}
 
 	@Override
-	public void bind(SocketAddress to) throws IOException {
-		base.bind(to);
-	}
-
-	@Override
-	public InetAddress getInetAddress() {
-		return base.getInetAddress();
-	}
-
-	@Override
-	public InetAddress getLocalAddress() {
-		return base.getLocalAddress();
-	}
-
-	@Override
-	public int getPort() {
-		return base.getPort();
-	}
-
-	@Override
-	public int getLocalPort() {
-		return base.getLocalPort();
-	}
-
-	@Override
-	public SocketAddress getRemoteSocketAddress() {
-		return base.getRemoteSocketAddress();
-	}
-
-	@Override
-	public SocketAddress getLocalSocketAddress() {
-		return base.getLocalSocketAddress();
-	}
-
-	@Override
-	public SocketChannel getChannel() {
-		return null;
-	}
-
-	@Override
-	public boolean isConnected() {
-		return base.isConnected();
-	}
-
-	@Override
-	public boolean isBound() {
-		return base.isBound();
-	}
-
-	@Override
-	public boolean isInputShutdown() {
-		return base.isInputShutdown();
-	}
-
-	@Override
 	public boolean isOutputShutdown() {
 		return base.isOutputShutdown() || engine.isOutboundDone();
-	}
-
-	@Override
-	public void setSoTimeout(int millis) throws SocketException {
-		base.setSoTimeout(millis);
-	}
-
-	@Override
-	public int getSoTimeout() throws SocketException {
-		return base.getSoTimeout();
-	}
-
-	@Override
-	public void setTcpNoDelay(boolean on) throws SocketException {
-		base.setTcpNoDelay(on);
-	}
-
-	@Override
-	public boolean getTcpNoDelay() throws SocketException {
-		return base.getTcpNoDelay();
-	}
-
-	@Override
-	public void setSoLinger(boolean on, int seconds) throws SocketException {
-		base.setSoLinger(on, seconds);
-	}
-
-	@Override
-	public int getSoLinger() throws SocketException {
-		return base.getSoLinger();
-	}
-
-	@Override
-	public void setKeepAlive(boolean on) throws SocketException {
-		base.setKeepAlive(on);
-	}
-
-	@Override
-	public boolean getKeepAlive() throws SocketException {
-		return base.getKeepAlive();
-	}
-
-	@Override
-	public void setSendBufferSize(int size) throws SocketException {
-		base.setSendBufferSize(size);
-	}
-
-	@Override
-	public int getSendBufferSize() throws SocketException {
-		return base.getSendBufferSize();
-	}
-
-	@Override
-	public void setReceiveBufferSize(int size) throws SocketException {
-		base.setReceiveBufferSize(size);
-	}
-
-	@Override
-	public int getReceiveBufferSize() throws SocketException {
-		return base.getReceiveBufferSize();
-	}
-
-	@Override
-	public void setReuseAddress(boolean on) throws SocketException {
-		base.setReuseAddress(on);
-	}
-
-	@Override
-	public boolean getReuseAddress() throws SocketException {
-		return base.getReuseAddress();
-	}
-
-	@Override
-	public void setTrafficClass(int tc) throws SocketException {
-		base.setTrafficClass(tc);
-	}
-
-	@Override
-	public int getTrafficClass() throws SocketException {
-		return base.getTrafficClass();
 	}
 
 	@Override

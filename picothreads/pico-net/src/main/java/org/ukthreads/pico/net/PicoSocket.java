@@ -13,8 +13,6 @@ import java.net.SocketImpl;
 import java.net.UnknownHostException;
 import java.nio.channels.SocketChannel;
 import java.util.Objects;
-import org.ukthreads.pico.io.PicoInputStream;
-import org.ukthreads.pico.io.PicoOutputStream;
 
 /*
  * java.net.Socket on a channel that does not block; where it would, the thread parks.
@@ -31,8 +29,7 @@ public class PicoSocket extends Socket {
 	private volatile boolean closed;
 	private volatile boolean bound;
 	private volatile InetSocketAddress remote;
-	private InputStream in;
-	private OutputStream out;
+	private Streams streams;
 	/** Given out by this channel's socket(). */
 	private boolean ofChannel;
 
@@ -272,9 +269,7 @@ public class PicoSocket extends Socket {
 			throw new SocketException("Socket is not connected");
 		if (isInputShutdown())
 			throw new SocketException("Socket input is shutdown");
-		if (in == null)
-			in = new In(this, conduit);
-		return in;
+		return streams().in;
 	}
 
 	@Override
@@ -285,64 +280,44 @@ public class PicoSocket extends Socket {
 			throw new SocketException("Socket is not connected");
 		if (isOutputShutdown())
 			throw new SocketException("Socket output is shutdown");
-		if (out == null)
-			out = new Out(this, conduit);
-		return out;
+		return streams().out;
 	}
 
-	private static final class In extends PicoInputStream {
+	private static final class Streams extends Duct {
 		private final PicoSocket socket;
 		private final Conduit conduit;
 
-		In(PicoSocket s, Conduit c) {
+		Streams(PicoSocket s, Conduit c) {
 			socket = s;
 			conduit = c;
 		}
 
 		@Override
-		public int read() throws IOException {
-			byte[] one = new byte[1];
-			return conduit.read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
-		}
-
-		@Override
-		public int read(byte[] b, int off, int len) throws IOException {
+		int read(byte[] b, int off, int len) throws IOException {
 			return conduit.read(b, off, len);
 		}
 
 		@Override
-		public int available() throws IOException {
-			return conduit.available();
-		}
-
-		@Override
-		public void close() throws IOException {
-			socket.close();
-		}
-	}
-
-	private static final class Out extends PicoOutputStream {
-		private final PicoSocket socket;
-		private final Conduit conduit;
-
-		Out(PicoSocket s, Conduit c) {
-			socket = s;
-			conduit = c;
-		}
-
-		@Override
-		public void write(int b) throws IOException {
-			conduit.write(new byte[] {(byte) b}, 0, 1);
-		}
-
-		@Override
-		public void write(byte[] b, int off, int len) throws IOException {
+		void write(byte[] b, int off, int len) throws IOException {
 			conduit.write(b, off, len);
 		}
 
 		@Override
-		public void close() throws IOException {
+		int available() throws IOException {
+			return conduit.available();
+		}
+
+		@Override
+		void close() throws IOException {
 			socket.close();
+		}
+	}
+
+	private Streams streams() {
+		synchronized (this) {
+			if (streams == null)
+				streams = new Streams(this, conduit);
+			return streams;
 		}
 	}
 

@@ -1,15 +1,21 @@
 package org.ukthreads.pico.net;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
 import java.net.Socket;
 import java.security.NoSuchAlgorithmException;
+import java.util.Arrays;
+import javax.net.ServerSocketFactory;
 import javax.net.SocketFactory;
 import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLEngine;
+import javax.net.ssl.SSLServerSocketFactory;
 import javax.net.ssl.SSLSocketFactory;
 
-/** SSLContext's socket factories: sockets on its engines. */
+/** SSLContext's factories: sockets on its engines. */
 public final class Tls {
 	private Tls() {}
 
@@ -27,6 +33,80 @@ public final class Tls {
 		/* Fails now if the context was not initialised, as the JDK's does. */
 		c.getSupportedSSLParameters();
 		return new Factory(c);
+	}
+
+	/** The JDK's default is ours; any other is the program's. */
+	static SSLSocketFactory ours(SSLSocketFactory f) {
+		return f == SSLSocketFactory.getDefault() ? (SSLSocketFactory) getDefault() : f;
+	}
+
+	/** In the place of SSLServerSocketFactory.getDefault. */
+	public static ServerSocketFactory getDefaultServer() {
+		try {
+			return new ServerFactory(SSLContext.getDefault());
+		} catch (NoSuchAlgorithmException e) {
+			throw new IllegalStateException(e);
+		}
+	}
+
+	/** In the place of SSLContext.getServerSocketFactory. */
+	public static SSLServerSocketFactory getServerSocketFactory(SSLContext c) {
+		c.getSupportedSSLParameters();
+		return new ServerFactory(c);
+	}
+
+	/** `to`, with what was set on `from`. */
+	static SSLEngine like(SSLEngine from, SSLEngine to) {
+		to.setUseClientMode(from.getUseClientMode());
+		to.setSSLParameters(from.getSSLParameters());
+		to.setEnableSessionCreation(from.getEnableSessionCreation());
+		return to;
+	}
+
+	private static final class ServerFactory extends SSLServerSocketFactory {
+		private final SSLContext context;
+
+		ServerFactory(SSLContext context) {
+			this.context = context;
+		}
+
+		private SSLEngine engine() {
+			SSLEngine e = context.createSSLEngine();
+			e.setUseClientMode(false);
+			return e;
+		}
+
+		@Override
+		public String[] getDefaultCipherSuites() {
+			return engine().getEnabledCipherSuites();
+		}
+
+		@Override
+		public String[] getSupportedCipherSuites() {
+			return engine().getSupportedCipherSuites();
+		}
+
+		@Override
+		public ServerSocket createServerSocket() throws IOException {
+			return new PicoSSLServerSocket(context, engine(), new PicoServerSocket());
+		}
+
+		@Override
+		public ServerSocket createServerSocket(int port) throws IOException {
+			return createServerSocket(port, 50, null);
+		}
+
+		@Override
+		public ServerSocket createServerSocket(int port, int backlog) throws IOException {
+			return createServerSocket(port, backlog, null);
+		}
+
+		@Override
+		public ServerSocket createServerSocket(int port, int backlog, InetAddress a)
+				throws IOException {
+			return new PicoSSLServerSocket(context, engine(),
+				new PicoServerSocket(port, backlog, a));
+		}
 	}
 
 	private static final class Factory extends SSLSocketFactory {
@@ -81,6 +161,22 @@ public final class Tls {
 				throws IOException {
 			return new PicoSSLSocket(context, new PicoSocket(a, port, local, localPort),
 				name(a), port, true);
+		}
+
+		/** A server's end of a connection from which somebody has read already. */
+		@Override
+		public Socket createSocket(Socket s, InputStream consumed, boolean autoClose)
+				throws IOException {
+			if (!s.isConnected())
+				throw new java.net.SocketException("Socket is not connected");
+			byte[] read = new byte[consumed == null ? 0 : consumed.available()];
+			int n = 0;
+			for (int r; n < read.length
+					&& (r = consumed.read(read, n, read.length - n)) >= 0; n += r)
+				continue;
+			SSLEngine e = context.createSSLEngine();
+			e.setUseClientMode(false);
+			return new PicoSSLSocket(context, s, e, Arrays.copyOf(read, n), autoClose);
 		}
 
 		private static String name(InetAddress a) {

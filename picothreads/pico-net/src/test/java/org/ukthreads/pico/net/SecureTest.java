@@ -19,6 +19,8 @@ import javax.net.ssl.SSLContext;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.fixtures.Secure;
+import org.ukthreads.fixtures.SecureServer;
+import org.ukthreads.fixtures.UrlCalls;
 
 /** TLS sockets of the translated program against the JDK's server. */
 final class SecureTest {
@@ -27,13 +29,7 @@ final class SecureTest {
 
 	@Test
 	void tls_clients_behave_as_the_jdks() throws Exception {
-		Path store = dir.resolve("keys.p12");
-		Process k = new ProcessBuilder(Paths.get(System.getProperty("java.home"), "bin",
-			"keytool").toString(), "-genkeypair", "-keyalg", "EC", "-alias", "a", "-dname",
-			"CN=localhost", "-ext", "san=dns:localhost,ip:127.0.0.1", "-keystore",
-			store.toString(), "-storetype", "PKCS12", "-storepass", "secret", "-validity",
-			"2").redirectErrorStream(true).start();
-		assertEquals(0, k.waitFor(), new String(k.getInputStream().readAllBytes()));
+		Path store = keys(dir);
 		KeyStore keys = KeyStore.getInstance("PKCS12");
 		try (var in = Files.newInputStream(store)) {
 			keys.load(in, "secret".toCharArray());
@@ -65,6 +61,37 @@ final class SecureTest {
 			h.stop(0);
 			threads.shutdownNow();
 		}
+	}
+
+	@Test
+	void tls_servers_behave_as_the_jdks() throws Exception {
+		same(SecureServer.class, keys(dir).toString(), "50");
+	}
+
+	@Test
+	void urls_behave_as_the_jdks() throws Exception {
+		same(UrlCalls.class, keys(dir).toString(), "200");
+	}
+
+	private void same(Class<?> c, String... args) throws Exception {
+		List<Path> p = Harness.program(dir.resolve("program"), c);
+		String want = Harness.plain(p, c, args);
+		assertTrue(want.length() > 20, want);
+		assertEquals(want, Harness.pico(p, c, args));
+		System.err.println(c.getSimpleName() + ": " + want.split("\n").length
+			+ " lines alike, pins that blocked: " + Harness.pinned);
+	}
+
+	/** A key of its own for localhost, in dir. */
+	static Path keys(Path dir) throws Exception {
+		Path store = dir.resolve("keys.p12");
+		Process k = new ProcessBuilder(Paths.get(System.getProperty("java.home"), "bin",
+			"keytool").toString(), "-genkeypair", "-keyalg", "EC", "-alias", "a", "-dname",
+			"CN=localhost", "-ext", "san=dns:localhost,ip:127.0.0.1", "-keystore",
+			store.toString(), "-storetype", "PKCS12", "-storepass", "secret", "-validity",
+			"2").redirectErrorStream(true).start();
+		assertEquals(0, k.waitFor(), new String(k.getInputStream().readAllBytes()));
+		return store;
 	}
 
 	private Path trust(KeyStore keys) throws Exception {

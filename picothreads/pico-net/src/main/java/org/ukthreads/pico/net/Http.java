@@ -1,0 +1,114 @@
+package org.ukthreads.pico.net;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.HttpURLConnection;
+import java.net.Proxy;
+import java.net.URL;
+import java.net.URLConnection;
+
+/*
+ * URL's connections of http and https are ours. The getters below are the superclass's: it
+ * calls back for the header fields, and so they are only called when the answer is there.
+ */
+public final class Http {
+	private Http() {}
+
+	/** In the place of URL.openConnection. */
+	public static URLConnection openConnection(URL u) throws IOException {
+		URLConnection c = ours(u, null);
+		return c != null ? c : u.openConnection();
+	}
+
+	public static URLConnection openConnection(URL u, Proxy p) throws IOException {
+		if (p == null)
+			throw new IllegalArgumentException("proxy can not be null");
+		URLConnection c = ours(u, p);
+		return c != null ? c : u.openConnection(p);
+	}
+
+	/** In the place of URL.openStream. */
+	public static InputStream openStream(URL u) throws IOException {
+		return openConnection(u).getInputStream();
+	}
+
+	/** Null: of another scheme, or with a handler of the program's. */
+	private static URLConnection ours(URL u, Proxy p) throws IOException {
+		String s = u.getProtocol();
+		boolean http = s.equalsIgnoreCase("http");
+		if (!http && !s.equalsIgnoreCase("https") || !theirs(p == null ? u.openConnection()
+				: u.openConnection(p)))
+			return null;
+		return http ? new PicoHttpURLConnection(u, p) : new PicoHttpsURLConnection(u, p);
+	}
+
+	/** The JDK's: a connection that was only made has done nothing yet. */
+	private static boolean theirs(URLConnection c) {
+		return c.getClass().getName().startsWith("sun.net.www.protocol.http");
+	}
+
+	private static void await(URLConnection c) {
+		if (c instanceof HttpFace)
+			((HttpFace) c).call().head();
+	}
+
+	public static int getResponseCode(HttpURLConnection c) throws IOException {
+		await(c);
+		return c.getResponseCode();
+	}
+
+	public static String getResponseMessage(HttpURLConnection c) throws IOException {
+		await(c);
+		return c.getResponseMessage();
+	}
+
+	public static int getContentLength(URLConnection c) {
+		await(c);
+		return c.getContentLength();
+	}
+
+	public static long getContentLengthLong(URLConnection c) {
+		await(c);
+		return c.getContentLengthLong();
+	}
+
+	public static String getContentType(URLConnection c) {
+		await(c);
+		return c.getContentType();
+	}
+
+	public static String getContentEncoding(URLConnection c) {
+		await(c);
+		return c.getContentEncoding();
+	}
+
+	public static long getDate(URLConnection c) {
+		await(c);
+		return c.getDate();
+	}
+
+	public static long getExpiration(URLConnection c) {
+		await(c);
+		return c.getExpiration();
+	}
+
+	public static long getLastModified(URLConnection c) {
+		await(c);
+		return c.getLastModified();
+	}
+
+	public static int getHeaderFieldInt(URLConnection c, String name, int other) {
+		await(c);
+		return c.getHeaderFieldInt(name, other);
+	}
+
+	public static long getHeaderFieldLong(URLConnection c, String name, long other) {
+		await(c);
+		return c.getHeaderFieldLong(name, other);
+	}
+
+	public static long getHeaderFieldDate(URLConnection c, String name, long other) {
+		await(c);
+		return c.getHeaderFieldDate(name, other);
+	}
+}

@@ -1,0 +1,117 @@
+package org.ukthreads.pico.net;
+
+import java.io.IOException;
+import org.ukthreads.pico.io.PicoInputStream;
+
+/** The body of an answer; at its end the connection is free for another call. */
+final class HttpBody extends PicoInputStream {
+	static final long CHUNKED = -1;
+	static final long TO_THE_END = -2;
+
+	private final HttpWire wire;
+	private final boolean chunked;
+	private final boolean keep;
+	/** Of the body, or of the chunk; TO_THE_END: unknown. */
+	private long left;
+	private boolean first = true;
+	private boolean over;
+	private boolean closed;
+
+	HttpBody(HttpWire wire, long length, boolean keep) throws IOException {
+		this.wire = wire;
+		this.keep = keep && length != TO_THE_END;
+		chunked = length == CHUNKED;
+		left = chunked ? 0 : length;
+		if (length == 0)
+			end(true);
+	}
+
+	private void end(boolean whole) {
+		over = true;
+		if (whole && keep)
+			wire.release();
+		else
+			wire.close();
+	}
+
+	private void chunk() throws IOException {
+		String line = first ? wire.line() : wire.line() == null ? null : wire.line();
+		first = false;
+		if (line == null)
+			throw new IOException("Premature EOF");
+		int semicolon = line.indexOf(';');
+		try {
+			left = Long.parseLong((semicolon < 0 ? line : line.substring(0, semicolon)).trim(),
+				16);
+		} catch (NumberFormatException e) {
+			throw new IOException("Bogus chunk size");
+		}
+		if (left == 0) {
+			for (String trailer; (trailer = wire.line()) != null && !trailer.isEmpty();)
+				continue;
+			end(true);
+		}
+	}
+
+	@Override
+	public int read() throws IOException {
+		byte[] one = new byte[1];
+		return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
+	}
+
+	@Override
+	public int read(byte[] b, int off, int len) throws IOException {
+		if (closed)
+			throw new IOException("stream is closed");
+		if ((off | len | off + len | b.length - off - len) < 0)
+			throw new IndexOutOfBoundsException(off + ", " + len + " of " + b.length);
+		if (len == 0)
+			return 0;
+		try {
+			if (!over && chunked && left == 0)
+				chunk();
+			if (over)
+				return -1;
+			int n = wire.read(b, off, left == TO_THE_END ? len : (int) Math.min(len, left));
+			if (n < 0) {
+				end(false);
+				if (chunked)
+					throw new IOException("Premature EOF");
+				return -1;
+			}
+			if (left > 0) {
+				left -= n;
+				if (left == 0 && !chunked)
+					end(true);
+			}
+			return n;
+		} catch (IOException e) {
+			if (!over)
+				end(false);
+			throw e;
+		}
+	}
+
+	@Override
+	public int available() throws IOException {
+		if (closed)
+			throw new IOException("stream is closed");
+		if (over)
+			return 0;
+		long n = wire.available();
+		return (int) (left == TO_THE_END ? n : Math.min(left, n));
+	}
+
+	/** What is here already is skipped, so that the connection can be kept. */
+	@Override
+	public void close() throws IOException {
+		if (closed)
+			return;
+		byte[] b = new byte[2048];
+		while (!over && !chunked && left > 0 && left <= wire.buffered())
+			read(b, 0, b.length);
+		closed = true;
+		if (!over)
+			end(false);
+	}
+}

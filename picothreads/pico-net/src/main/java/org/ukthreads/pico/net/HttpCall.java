@@ -1,0 +1,547 @@
+package org.ukthreads.pico.net;
+
+import java.io.ByteArrayOutputStream;
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.Authenticator;
+import java.net.CookieHandler;
+import java.net.HttpRetryException;
+import java.net.HttpURLConnection;
+import java.net.InetSocketAddress;
+import java.net.MalformedURLException;
+import java.net.PasswordAuthentication;
+import java.net.ProtocolException;
+import java.net.Proxy;
+import java.net.ProxySelector;
+import java.net.Socket;
+import java.net.SocketException;
+import java.net.URI;
+import java.net.URISyntaxException;
+import java.net.URL;
+import java.net.UnknownHostException;
+import java.nio.charset.StandardCharsets;
+import java.text.SimpleDateFormat;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Base64;
+import java.util.Collections;
+import java.util.Date;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TimeZone;
+import java.util.TreeMap;
+
+/*
+ * One HttpURLConnection at work, as the JDK's does it:
+ *
+ *   NEW --connect--> a connection (idle or new) --getOutputStream--> the body
+ *    \------------------------ getInputStream --------------------------> head, body
+ *                              ^ redirect, 401: the same again on another connection --/
+ *
+ * A request whose connection was idle and turns out to be closed is sent again once. What
+ * is written is kept until it is sent, unless the program asked for streaming.
+ *
+ * Left out: Digest and NTLM, response caches, digging for a proxy's certificate.
+ */
+final class HttpCall {
+	private static final int MOST_REDIRECTS = Integer.getInteger("http.maxRedirects", 20);
+	private static final String ACCEPT = "text/html, image/gif, image/jpeg, */*; q=0.2";
+	/** A program may not set them: they say what this class does. */
+	private static final Set<String> OURS = new HashSet<>(Arrays.asList(
+		"access-control-request-headers", "access-control-request-method", "content-length",
+		"content-transfer-encoding", "host", "keep-alive", "origin", "trailer",
+		"transfer-encoding", "upgrade", "via"));
+
+	private final HttpURLConnection c;
+	private final HttpFace face;
+	private final Proxy proxy;
+	/** Snapshot: the superclass keeps them, and shows them until it is connected. */
+	private Map<String, List<String>> asked;
+	private HttpWire wire;
+	private ByteArrayOutputStream kept;
+	private HttpSend streamed;
+	private HttpHead head;
+	private HttpBody body;
+	private IOException failure;
+	private boolean usingProxy;
+	private String authorization;
+	private boolean reading;
+
+	/** proxy null: the system's choice. */
+	HttpCall(HttpURLConnection c, HttpFace face, Proxy proxy) {
+		this.c = c;
+		this.face = face;
+		this.proxy = proxy;
+	}
+
+	/* --- the connection --- */
+
+	synchronized void connect() throws IOException {
+		if (wire != null || head != null)
+			return;
+		if (failure != null)
+			throw again(failure);
+		freeze();
+		wire = open(true);
+		face.connected();
+	}
+
+	private void freeze() {
+		if (asked == null)
+			asked = new TreeMap<>(c.getRequestProperties());
+	}
+
+	private boolean https() {
+		return c.getURL().getProtocol().equalsIgnoreCase("https");
+	}
+
+	private int port() {
+		int p = c.getURL().getPort();
+		return p < 0 ? c.getURL().getDefaultPort() : p;
+	}
+
+	private String host() {
+		String h = c.getURL().getHost();
+		return h.startsWith("[") ? h.substring(1, h.length() - 1) : h;
+	}
+
+	private List<Proxy> proxies() {
+		if (proxy != null)
+			return Collections.singletonList(proxy);
+		ProxySelector s = ProxySelector.getDefault();
+		URI u = uri();
+		List<Proxy> l = s == null || u == null ? null : s.select(u);
+		return l == null || l.isEmpty() ? Collections.singletonList(Proxy.NO_PROXY) : l;
+	}
+
+	private URI uri() {
+		try {
+			URL u = c.getURL();
+			return new URI(u.getProtocol().toLowerCase(Locale.ROOT), null, u.getHost(),
+				port(), u.getPath().isEmpty() ? "/" : u.getPath(), u.getQuery(), null);
+		} catch (URISyntaxException e) {
+			return null;
+		}
+	}
+
+	private HttpWire open(boolean idle) throws IOException {
+		IOException last = null;
+		for (Proxy p : proxies()) {
+			try {
+				return open(p, idle);
+			} catch (IOException e) {
+				last = e;
+				ProxySelector s = ProxySelector.getDefault();
+				URI u = uri();
+				if (p.type() != Proxy.Type.DIRECT && proxy == null && s != null && u != null)
+					s.connectFailed(u, p.address(), e);
+			}
+		}
+		throw last;
+	}
+
+	private HttpWire open(Proxy p, boolean idle) throws IOException {
+		boolean http = p.type() == Proxy.Type.HTTP;
+		usingProxy = http;
+		List<Object> key = new ArrayList<>(Arrays.asList(https(), host().toLowerCase(
+			Locale.ROOT), port(), p));
+		key.addAll(face.secrets());
+		HttpWire w = idle ? HttpWire.take(key) : null;
+		if (w != null) {
+			face.opened(w.socket);
+			w.socket.setSoTimeout(c.getReadTimeout());
+			return w;
+		}
+		Socket s = new PicoSocket(p.type() == Proxy.Type.SOCKS ? p : Proxy.NO_PROXY);
+		try {
+			InetSocketAddress to = http ? (InetSocketAddress) p.address()
+				: InetSocketAddress.createUnresolved(host(), port());
+			s.connect(p.type() == Proxy.Type.SOCKS ? to : resolved(to),
+				c.getConnectTimeout());
+			s.setTcpNoDelay(true);
+			s.setSoTimeout(c.getReadTimeout());
+			if (https()) {
+				if (http)
+					tunnel(s);
+				s = face.secured(s, host(), port());
+			}
+			face.opened(s);
+			return new HttpWire(s, key, http && !https());
+		} catch (IOException | RuntimeException e) {
+			s.close();
+			throw e;
+		}
+	}
+
+	private static InetSocketAddress resolved(InetSocketAddress a) throws IOException {
+		if (!a.isUnresolved())
+			return a;
+		try {
+			return new InetSocketAddress(Dns.getByName(a.getHostString()), a.getPort());
+		} catch (UnknownHostException e) {
+			throw (UnknownHostException) new UnknownHostException(a.getHostString())
+				.initCause(e);
+		}
+	}
+
+	private void tunnel(Socket s) throws IOException {
+		HttpWire w = new HttpWire(s, Collections.emptyList(), false);
+		String to = c.getURL().getHost() + ":" + port();
+		w.send("CONNECT " + to + " HTTP/1.1\r\nUser-Agent: " + agent() + "\r\nHost: " + to
+			+ "\r\nAccept: " + ACCEPT + "\r\nProxy-Connection: keep-alive\r\n\r\n");
+		HttpHead h = HttpHead.read(w);
+		if (h == null)
+			throw new SocketException("Unexpected end of file from server");
+		if (h.status != 200)
+			throw new IOException("Unable to tunnel through proxy. Proxy returns \""
+				+ h.value(0) + "\"");
+	}
+
+	/* --- the request --- */
+
+	private static String agent() {
+		String a = System.getProperty("http.agent");
+		String java = "Java/" + System.getProperty("java.version");
+		return a == null || a.isEmpty() ? java : a + " " + java;
+	}
+
+	private boolean has(String name) {
+		for (String k : asked.keySet())
+			if (name.equalsIgnoreCase(k))
+				return true;
+		return false;
+	}
+
+	private boolean streaming() {
+		return face.fixedLength() >= 0 || face.chunkLength() >= 0;
+	}
+
+	private String request() throws IOException {
+		URL u = c.getURL();
+		String file = u.getFile();
+		if (file.isEmpty() || file.charAt(0) == '?')
+			file = "/" + file;
+		StringBuilder b = new StringBuilder(c.getRequestMethod()).append(' ');
+		if (wire.proxied)
+			b.append(u.getProtocol()).append("://").append(u.getAuthority());
+		b.append(file).append(" HTTP/1.1\r\n");
+		if (!c.getUseCaches()) {
+			line(b, "Cache-Control", "no-cache");
+			line(b, "Pragma", "no-cache");
+		}
+		line(b, "User-Agent", agent());
+		String host = u.getHost();
+		if (u.getPort() >= 0 && u.getPort() != u.getDefaultPort())
+			host += ":" + u.getPort();
+		b.append("Host: ").append(host).append("\r\n");
+		line(b, "Accept", ACCEPT);
+		if (c.getIfModifiedSince() != 0)
+			line(b, "If-Modified-Since", date(c.getIfModifiedSince()));
+		boolean close = false;
+		for (Map.Entry<String, List<String>> e : asked.entrySet()) {
+			String k = e.getKey();
+			List<String> l = new ArrayList<>(e.getValue());
+			Collections.reverse(l);
+			for (String v : l)
+				if (k.equalsIgnoreCase("Connection"))
+					close |= "close".equalsIgnoreCase(v);
+				else if (!OURS.contains(k.toLowerCase(Locale.ROOT))
+						&& !k.toLowerCase(Locale.ROOT).startsWith("sec-"))
+					b.append(k).append(": ").append(v).append("\r\n");
+		}
+		b.append(wire.proxied ? "Proxy-Connection: " : "Connection: ")
+			.append(close ? "close" : "keep-alive").append("\r\n");
+		if (authorization != null && !has("Authorization"))
+			b.append("Authorization: ").append(authorization).append("\r\n");
+		cookies(b);
+		length(b);
+		return b.append("\r\n").toString();
+	}
+
+	private void line(StringBuilder b, String name, String value) {
+		if (!has(name))
+			b.append(name).append(": ").append(value).append("\r\n");
+	}
+
+	private void length(StringBuilder b) {
+		if (streaming() && c.getDoOutput()) {
+			type(b);
+			if (face.fixedLength() >= 0)
+				b.append("Content-Length: ").append(face.fixedLength()).append("\r\n");
+			else
+				b.append("Transfer-Encoding: chunked\r\n");
+		} else if (kept != null) {
+			type(b);
+			b.append("Content-Length: ").append(kept.size()).append("\r\n");
+		} else if (c.getRequestMethod().equals("PUT")) {
+			b.append("Content-Length: 0\r\n");
+		}
+	}
+
+	private void type(StringBuilder b) {
+		if (!c.getRequestMethod().equals("PUT"))
+			line(b, "Content-type", "application/x-www-form-urlencoded");
+	}
+
+	private static String date(long millis) {
+		SimpleDateFormat f = new SimpleDateFormat("EEE, dd MMM yyyy HH:mm:ss 'GMT'", Locale.US);
+		f.setTimeZone(TimeZone.getTimeZone("GMT"));
+		return f.format(new Date(millis));
+	}
+
+	private void cookies(StringBuilder b) throws IOException {
+		CookieHandler h = CookieHandler.getDefault();
+		URI u = h == null ? null : uri();
+		if (u == null)
+			return;
+		for (Map.Entry<String, List<String>> e : h.get(u, asked).entrySet())
+			if ((e.getKey().equalsIgnoreCase("Cookie") || e.getKey().equalsIgnoreCase("Cookie2"))
+					&& !e.getValue().isEmpty())
+				b.append(e.getKey()).append(": ").append(String.join("; ", e.getValue()))
+					.append("\r\n");
+	}
+
+	synchronized OutputStream output() throws IOException {
+		if (!c.getDoOutput())
+			throw new ProtocolException("cannot write to a URLConnection if doOutput=false"
+				+ " - call setDoOutput(true)");
+		if (c.getRequestMethod().equals("GET"))
+			face.moved(c.getURL(), "POST");
+		String m = c.getRequestMethod();
+		if (m.equals("TRACE"))
+			throw new ProtocolException("HTTP method TRACE doesn't support output");
+		if (reading || head != null)
+			throw new ProtocolException("Cannot write output after reading input.");
+		connect();
+		if (!streaming()) {
+			if (kept == null)
+				kept = new ByteArrayOutputStream();
+			return kept;
+		}
+		if (streamed == null) {
+			wire.send(request());
+			streamed = new HttpSend(wire, face.fixedLength(),
+				face.chunkLength() > 0 ? face.chunkLength() : 4096);
+		}
+		return streamed;
+	}
+
+	/* --- the answer --- */
+
+	/** Asks, if that has not been done, and follows where it is sent. */
+	synchronized void respond() throws IOException {
+		if (failure != null)
+			throw again(failure);
+		if (head != null)
+			return;
+		reading = true;
+		try {
+			connect();
+			if (streamed != null && !streamed.closed())
+				streamed.close();
+			for (int hops = 0;; hops++) {
+				HttpHead h = exchange();
+				cookies(h);
+				HttpBody b = new HttpBody(wire, h.length(c.getRequestMethod()),
+					h.keepAlive());
+				wire = null;
+				if (!goesOn(h, hops)) {
+					head = h;
+					body = b;
+					return;
+				}
+				b.close();
+				wire = open(true);
+			}
+		} catch (IOException e) {
+			failure = e;
+			if (wire != null)
+				wire.close();
+			wire = null;
+			throw e;
+		}
+	}
+
+	private HttpHead exchange() throws IOException {
+		HttpHead h = null;
+		IOException why = null;
+		try {
+			send();
+			h = HttpHead.read(wire);
+		} catch (java.net.SocketTimeoutException e) {
+			throw e;
+		} catch (SocketException e) {
+			why = e;
+		}
+		if (h == null && wire.reused && streamed == null) {
+			wire.close();
+			wire = open(false);
+			send();
+			why = null;
+			h = HttpHead.read(wire);
+		}
+		if (why != null)
+			throw why;
+		if (h == null)
+			throw new SocketException("Unexpected end of file from server");
+		return h;
+	}
+
+	private void send() throws IOException {
+		if (streamed != null)
+			return;
+		byte[] r = request().getBytes(StandardCharsets.ISO_8859_1);
+		if (kept != null) {
+			byte[] b = kept.toByteArray();
+			byte[] all = Arrays.copyOf(r, r.length + b.length);
+			System.arraycopy(b, 0, all, r.length, b.length);
+			r = all;
+		}
+		wire.out.write(r);
+	}
+
+	private void cookies(HttpHead h) throws IOException {
+		CookieHandler x = CookieHandler.getDefault();
+		URI u = x == null ? null : uri();
+		if (u != null)
+			x.put(u, h.map());
+	}
+
+	/** Another request must be made. */
+	private boolean goesOn(HttpHead h, int hops) throws IOException {
+		if (h.status == 401)
+			return authorized(h);
+		if (!c.getInstanceFollowRedirects() || h.status < 300 || h.status > 307
+				|| h.status == 304 || h.status == 305 || h.status == 306)
+			return false;
+		String to = h.find("Location");
+		if (to == null)
+			return false;
+		URL u;
+		try {
+			u = new URL(c.getURL(), to);
+		} catch (MalformedURLException e) {
+			return false;
+		}
+		if (!u.getProtocol().equalsIgnoreCase(c.getURL().getProtocol()))
+			return false;
+		if (streamed != null)
+			throw new HttpRetryException("cannot retry due to redirection, in streaming mode",
+				h.status, to);
+		if (hops + 1 >= MOST_REDIRECTS)
+			throw new ProtocolException("Server redirected too many  times (" + (hops + 1)
+				+ ")");
+		String method = c.getRequestMethod();
+		if (method.equals("POST") && h.status != 307
+				&& !Boolean.getBoolean("http.strictPostRedirect")) {
+			method = "GET";
+			kept = null;
+		}
+		if (!u.getHost().equalsIgnoreCase(c.getURL().getHost()))
+			authorization = null;
+		face.moved(u, method);
+		return true;
+	}
+
+	private Authenticator authenticator;
+
+	void authenticator(Authenticator a) {
+		authenticator = a;
+	}
+
+	private boolean authorized(HttpHead h) throws IOException {
+		String realm = null;
+		for (String s : h.all("WWW-Authenticate"))
+			if (s.regionMatches(true, 0, "Basic", 0, 5))
+				realm = realm(s);
+		if (realm == null || authorization != null || has("Authorization"))
+			return false;
+		PasswordAuthentication a = Passwords.ask(authenticator, host(), port(),
+			c.getURL().getProtocol(), realm, c.getURL());
+		if (a == null)
+			return false;
+		if (streamed != null)
+			throw new HttpRetryException("cannot retry due to server authentication, in"
+				+ " streaming mode", 401);
+		byte[] b = (a.getUserName() + ":" + new String(a.getPassword()))
+			.getBytes(StandardCharsets.ISO_8859_1);
+		authorization = "Basic " + Base64.getEncoder().encodeToString(b);
+		return true;
+	}
+
+	private static String realm(String challenge) {
+		int k = challenge.toLowerCase(Locale.ROOT).indexOf("realm=");
+		return k < 0 ? "" : challenge.substring(k + 6).replace("\"", "").trim();
+	}
+
+	/** Never the same exception object twice: its trace would be the first caller's. */
+	private static IOException again(IOException e) {
+		IOException x;
+		if (e instanceof java.net.SocketTimeoutException)
+			x = new java.net.SocketTimeoutException(e.getMessage());
+		else if (e instanceof java.net.ConnectException)
+			x = new java.net.ConnectException(e.getMessage());
+		else if (e instanceof UnknownHostException)
+			x = new UnknownHostException(e.getMessage());
+		else if (e instanceof SocketException)
+			x = new SocketException(e.getMessage());
+		else
+			return e;
+		x.initCause(e);
+		return x;
+	}
+
+	InputStream input() throws IOException {
+		if (!c.getDoInput())
+			throw new ProtocolException("Cannot read from URLConnection if doInput=false"
+				+ " (call setDoInput(true))");
+		respond();
+		if (head.status < 0)
+			throw new IOException("Invalid Http response");
+		if (head.status == 404 || head.status == 410)
+			throw new FileNotFoundException(c.getURL().toString());
+		if (head.status >= 400)
+			throw new IOException("Server returned HTTP response code: " + head.status
+				+ " for URL: " + c.getURL());
+		return body;
+	}
+
+	InputStream error() {
+		HttpHead h = head;
+		return h != null && h.status >= 400 ? body : null;
+	}
+
+	/** An answer that could not be had has no head. */
+	HttpHead head() {
+		try {
+			respond();
+		} catch (IOException e) {
+			return HttpHead.NONE;
+		}
+		return head;
+	}
+
+	boolean usingProxy() {
+		return usingProxy;
+	}
+
+	void disconnect() {
+		HttpBody b = body;
+		if (b != null) {
+			try {
+				b.close();
+			} catch (IOException e) {
+				/* It is what was wanted. */
+				return;
+			}
+		}
+		HttpWire w = wire;
+		if (w != null)
+			w.close();
+	}
+}

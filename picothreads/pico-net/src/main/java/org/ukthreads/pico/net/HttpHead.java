@@ -1,0 +1,115 @@
+package org.ukthreads.pico.net;
+
+import java.io.IOException;
+import java.net.SocketException;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** The head of an answer: the status line has the key null. */
+final class HttpHead {
+	static final HttpHead NONE = new HttpHead();
+
+	private final List<String> keys = new ArrayList<>();
+	private final List<String> values = new ArrayList<>();
+	int status = -1;
+
+	/** Null: the connection was closed before it began. */
+	static HttpHead read(HttpWire w) throws IOException {
+		HttpHead h;
+		do {
+			h = new HttpHead();
+			String line = w.line();
+			if (line == null)
+				return null;
+			h.begin(line);
+			while ((line = w.line()) != null && !line.isEmpty())
+				h.add(line);
+			if (line == null)
+				throw new SocketException("Unexpected end of file from server");
+		} while (h.status >= 100 && h.status < 200);
+		return h;
+	}
+
+	/** The status stays -1 where the line is none of HTTP's. */
+	private void begin(String line) {
+		int k = line.indexOf(' ');
+		String code = line.substring(k + 1, Math.min(line.length(), k + 4));
+		if (line.startsWith("HTTP/") && code.matches("[0-9]{3}"))
+			status = Integer.parseInt(code);
+		keys.add(null);
+		values.add(line);
+	}
+
+	private void add(String line) {
+		int k = line.indexOf(':');
+		if (k < 0 && (line.charAt(0) == ' ' || line.charAt(0) == '\t') && keys.size() > 1) {
+			int last = values.size() - 1;
+			values.set(last, values.get(last) + " " + line.trim());
+			return;
+		}
+		keys.add(k < 0 ? null : line.substring(0, k).trim());
+		values.add(line.substring(k + 1).trim());
+	}
+
+	String key(int k) {
+		return k >= 0 && k < keys.size() ? keys.get(k) : null;
+	}
+
+	String value(int k) {
+		return k >= 0 && k < keys.size() ? values.get(k) : null;
+	}
+
+	/** The last one of that name, or null. */
+	String find(String name) {
+		for (int k = keys.size(); --k >= 0;)
+			if (name == null ? keys.get(k) == null : name.equalsIgnoreCase(keys.get(k)))
+				return values.get(k);
+		return null;
+	}
+
+	List<String> all(String name) {
+		List<String> l = new ArrayList<>();
+		for (int k = 0; k < keys.size(); k++)
+			if (name.equalsIgnoreCase(keys.get(k)))
+				l.add(values.get(k));
+		return l;
+	}
+
+	/** As the JDK has it: the values of one name come last first. */
+	Map<String, List<String>> map() {
+		Map<String, List<String>> m = new LinkedHashMap<>();
+		for (int k = keys.size(); --k >= 0;)
+			m.computeIfAbsent(keys.get(k), x -> new ArrayList<>()).add(values.get(k));
+		m.replaceAll((x, l) -> Collections.unmodifiableList(l));
+		return Collections.unmodifiableMap(m);
+	}
+
+	boolean keepAlive() {
+		String c = find("Connection");
+		if (c == null)
+			c = find("Proxy-Connection");
+		if (values.get(0).startsWith("HTTP/1.0"))
+			return c != null && c.equalsIgnoreCase("keep-alive");
+		return c == null || !c.equalsIgnoreCase("close");
+	}
+
+	/** How long the body is, as HttpBody wants it. */
+	long length(String method) throws IOException {
+		if (method.equals("HEAD") || status == 204 || status == 304)
+			return 0;
+		String t = find("Transfer-Encoding");
+		if (t != null && t.equalsIgnoreCase("chunked"))
+			return HttpBody.CHUNKED;
+		String n = find("Content-Length");
+		if (n == null)
+			return HttpBody.TO_THE_END;
+		try {
+			return Math.max(0, Long.parseLong(n));
+		} catch (NumberFormatException e) {
+			return HttpBody.TO_THE_END;
+		}
+	}
+}

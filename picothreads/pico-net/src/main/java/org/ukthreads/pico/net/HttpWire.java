@@ -1,0 +1,152 @@
+package org.ukthreads.pico.net;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.Socket;
+import java.net.SocketException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.ukthreads.pico.NeverBlocks;
+
+/** A connection to an HTTP server, with what was read too far; between two calls, idle. */
+final class HttpWire {
+	private static final long IDLE_NANOS = 5_000_000_000L;
+
+	final Socket socket;
+	/** Who may use it again: scheme, host, port, proxy, factory, verifier. */
+	final List<Object> key;
+	/** The request line names the whole URL. */
+	final boolean proxied;
+	private final InputStream in;
+	final OutputStream out;
+	private final byte[] buffer = new byte[8192];
+	private int at;
+	private int end;
+	boolean reused;
+	private long idleSince;
+
+	HttpWire(Socket socket, List<Object> key, boolean proxied) throws IOException {
+		this.socket = socket;
+		this.key = key;
+		this.proxied = proxied;
+		in = socket.getInputStream();
+		out = socket.getOutputStream();
+	}
+
+	private boolean fill() throws IOException {
+		int n = in.read(buffer, 0, buffer.length);
+		at = 0;
+		end = Math.max(0, n);
+		return n > 0;
+	}
+
+	/** A line without its end; null: the peer closed before the first byte. */
+	String line() throws IOException {
+		StringBuilder b = new StringBuilder();
+		for (;;) {
+			if (at == end && !fill()) {
+				if (b.length() > 0)
+					throw new SocketException("Unexpected end of file from server");
+				return null;
+			}
+			int c = buffer[at++] & 0xff;
+			if (c == '\n') {
+				int n = b.length();
+				return n > 0 && b.charAt(n - 1) == '\r' ? b.substring(0, n - 1) : b.toString();
+			}
+			b.append((char) c);
+		}
+	}
+
+	int read(byte[] b, int off, int len) throws IOException {
+		if (at == end) {
+			if (len >= buffer.length)
+				return in.read(b, off, len);
+			if (!fill())
+				return -1;
+		}
+		int n = Math.min(len, end - at);
+		System.arraycopy(buffer, at, b, off, n);
+		at += n;
+		return n;
+	}
+
+	int buffered() {
+		return end - at;
+	}
+
+	/** What can be read now. */
+	int available() throws IOException {
+		return buffered() + in.available();
+	}
+
+	void send(String head) throws IOException {
+		out.write(head.getBytes(StandardCharsets.ISO_8859_1));
+	}
+
+	void close() {
+		try {
+			socket.close();
+		} catch (IOException e) {
+			/* It is gone in any case. */
+			return;
+		}
+	}
+
+	/* --- connections that wait for another call --- */
+
+	@NeverBlocks
+	private static final class Idle {
+		private static final boolean KEEP = !"false".equals(
+			System.getProperty("http.keepAlive"));
+		private static final int MOST = Integer.getInteger("http.maxConnections", 5);
+		private static final Map<List<Object>, ArrayDeque<HttpWire>> ALL = new HashMap<>();
+
+		/** The youngest, or null; what has waited too long is put into `old`. */
+		static synchronized HttpWire take(List<Object> key, List<HttpWire> old) {
+			long now = System.nanoTime();
+			for (Iterator<ArrayDeque<HttpWire>> i = ALL.values().iterator(); i.hasNext();) {
+				ArrayDeque<HttpWire> q = i.next();
+				while (!q.isEmpty() && now - q.getLast().idleSince > IDLE_NANOS)
+					old.add(q.removeLast());
+				if (q.isEmpty())
+					i.remove();
+			}
+			ArrayDeque<HttpWire> q = ALL.get(key);
+			return q == null ? null : q.poll();
+		}
+
+		static synchronized boolean give(HttpWire w) {
+			ArrayDeque<HttpWire> q = ALL.computeIfAbsent(w.key, k -> new ArrayDeque<>());
+			if (!KEEP || q.size() >= MOST)
+				return false;
+			w.idleSince = System.nanoTime();
+			q.push(w);
+			return true;
+		}
+	}
+
+	static HttpWire take(List<Object> key) {
+		List<HttpWire> old = new ArrayList<>();
+		HttpWire w = Idle.take(key, old);
+		while (w != null && w.socket.isClosed())
+			w = Idle.take(key, old);
+		for (HttpWire x : old)
+			x.close();
+		if (w != null)
+			w.reused = true;
+		return w;
+	}
+
+	/** The answer was read to its end. */
+	void release() {
+		if (buffered() > 0 || !Idle.give(this))
+			close();
+	}
+}

@@ -1,0 +1,119 @@
+package org.ukthreads.pico.net;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.Authenticator;
+import java.net.HttpURLConnection;
+import java.net.Proxy;
+import java.net.Socket;
+import java.net.URL;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+
+/** HttpURLConnection on sockets that park; what it does is in HttpCall. */
+final class PicoHttpURLConnection extends HttpURLConnection implements HttpFace {
+	private final HttpCall call;
+
+	PicoHttpURLConnection(URL u, Proxy proxy) {
+		super(u);
+		call = new HttpCall(this, this, proxy);
+	}
+
+	@Override
+	public Socket secured(Socket plain, String host, int port) {
+		return plain;
+	}
+
+	@Override
+	public void opened(Socket s) {
+		/* Nothing of it is asked for. */
+	}
+
+	@Override
+	public List<Object> secrets() {
+		return Collections.emptyList();
+	}
+
+	@Override
+	public HttpCall call() {
+		return call;
+	}
+
+	@Override
+	public long fixedLength() {
+		return fixedContentLengthLong >= 0 ? fixedContentLengthLong : fixedContentLength;
+	}
+
+	@Override
+	public int chunkLength() {
+		return chunkLength;
+	}
+
+	@Override
+	public void connected() {
+		connected = true;
+	}
+
+	@Override
+	public void moved(URL to, String m) {
+		url = to;
+		method = m;
+	}
+
+	@Override
+	public void connect() throws IOException {
+		call.connect();
+	}
+
+	@Override
+	public void disconnect() {
+		call.disconnect();
+	}
+
+	@Override
+	public boolean usingProxy() {
+		return call.usingProxy();
+	}
+
+	/** Java 9. */
+	public void setAuthenticator(Authenticator a) {
+		call.authenticator(a);
+	}
+
+	@Override
+	public InputStream getInputStream() throws IOException {
+		return call.input();
+	}
+
+	@Override
+	public OutputStream getOutputStream() throws IOException {
+		return call.output();
+	}
+
+	@Override
+	public InputStream getErrorStream() {
+		return call.error();
+	}
+
+	@Override
+	public String getHeaderField(String name) {
+		return call.head().find(name);
+	}
+
+	@Override
+	public Map<String, List<String>> getHeaderFields() {
+		return call.head().map();
+	}
+
+	@Override
+	public String getHeaderField(int k) {
+		return call.head().value(k);
+	}
+
+	@Override
+	public String getHeaderFieldKey(int k) {
+		return call.head().key(k);
+	}
+}
