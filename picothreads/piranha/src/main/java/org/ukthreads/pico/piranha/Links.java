@@ -4,6 +4,7 @@ package org.ukthreads.pico.piranha;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.nio.charset.Charset;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -36,8 +37,8 @@ final class Links {
             charset = "";
         }
         // The bytes are all here: the parser never waits for the network.
-        Document page = Jsoup.parse(new ByteArrayInputStream(response.body()),
-                charset.isEmpty() ? null : charset, base);
+        Document page = parse(response.body(), charset, base);
+        String origin = origin(page.baseUri());
         Set<String> found = new LinkedHashSet<>();
         // By hand: to parse a selector costs more than to walk a page.
         for (Element element : page.getAllElements()) {
@@ -50,18 +51,46 @@ final class Links {
                     break;
                 case "frame":
                 case "iframe":
-                    collect(element.absUrl("src"), found);
+                    collect(absolute(element, "src", origin), found);
                     break;
                 case "a":
                 case "area":
                     if (element.hasAttr("href") && !nofollow(element.attr("rel"))) {
-                        collect(element.absUrl("href"), found);
+                        collect(absolute(element, "href", origin), found);
                     }
                     break;
                 default:
             }
         }
         return new ArrayList<>(found);
+    }
+
+    /** A string parses faster than a stream, which is read in pieces. */
+    private static Document parse(byte[] body, String charset, String base) throws IOException {
+        if (charset.equalsIgnoreCase("utf-8") && !(body.length > 2 && body[0] == (byte) 0xef)) {
+            return Jsoup.parse(new String(body, StandardCharsets.UTF_8), base);
+        }
+        return Jsoup.parse(new ByteArrayInputStream(body), charset.isEmpty() ? null : charset,
+                base);
+    }
+
+    /** Scheme and authority where they are plain, or "". */
+    private static String origin(String base) {
+        int path = base.indexOf('/', 8);
+        String origin = path < 0 ? base : base.substring(0, path);
+        return Urls.alreadyNormal(origin + "/") ? origin : "";
+    }
+
+    /** As absUrl, which takes bases and links apart for each link: plain links need not that. */
+    private static String absolute(Element element, String attribute, String origin) {
+        String link = element.attr(attribute);
+        if (Urls.alreadyNormal(link)) {
+            return link;
+        }
+        if (!origin.isEmpty() && !link.isEmpty() && Urls.plainPath(link, 0)) {
+            return origin + link;
+        }
+        return element.absUrl(attribute);
     }
 
     private static boolean nofollow(String words) {

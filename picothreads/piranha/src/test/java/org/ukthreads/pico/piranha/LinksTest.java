@@ -2,7 +2,9 @@
 package org.ukthreads.pico.piranha;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import crawlercommons.filters.basic.BasicURLNormalizer;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -10,7 +12,13 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Optional;
+import java.util.Random;
+import java.util.Set;
+import org.jsoup.Jsoup;
+import org.jsoup.nodes.Document;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.ukthreads.pico.piranha.http.HttpClient;
@@ -65,6 +73,11 @@ final class LinksTest {
         assertEquals(expected, links(page, "text/html; charset=no-such"));
     }
 
+    private static List<String> linksOf(String base, String page) throws IOException {
+        return new Links(new Urls()).of(base, response(page.getBytes(StandardCharsets.UTF_8),
+                "text/html; charset=utf-8"));
+    }
+
     private static List<String> links(String page, String type) throws IOException {
         return links(page, type, StandardCharsets.UTF_8);
     }
@@ -94,5 +107,49 @@ final class LinksTest {
                     false, false);
             return http.get(Target.of("http://127.0.0.1:" + server.getLocalPort() + "/"));
         }
+    }
+
+    /** Made of pieces that matter to the normaliser: what the short way takes, it keeps. */
+    @Test
+    void the_short_way_takes_only_what_the_normaliser_keeps() {
+        String[] pieces = {"http://", "https://", "a", "B", "7", ".", "..", "-", "_", "/", "//", ":80",
+            ":443", ":8080", ":0080", ":99999", ":", "~", "%41", "%7e", "?", "a=b", "#", "example.org",
+            "127.0.0.1", "xn--", "index.html", ";x", "@", " ", "é", "0", "p"};
+        Random random = new Random(1997);
+        BasicURLNormalizer normalizer = new BasicURLNormalizer();
+        int taken = 0;
+        for (int i = 0; i < 300_000; i++) {
+            StringBuilder url = new StringBuilder(random.nextInt(10) == 0 ? ""
+                    : "http://h" + (random.nextBoolean() ? "" : "/"));
+            for (int n = random.nextInt(7); n >= 0; n--) {
+                url.append(pieces[random.nextInt(pieces.length)]);
+            }
+            if (Urls.alreadyNormal(url.toString())) {
+                taken++;
+                assertEquals(url.toString(), normalizer.filter(url.toString()));
+                Optional<String> same = new Urls().normal(url.toString());
+                assertEquals(url.toString(), same.orElse("none"));
+            }
+        }
+        assertTrue(taken > 10_000, taken + " taken");
+    }
+
+    @Test
+    void links_are_absolute_with_and_without_the_short_way() throws Exception {
+        String[] bases = {"http://h/a/b.html", "http://h:8080", "https://H/a", "http://h:80/x?y/z"};
+        String[] links = {"/a/b", "/", "//other/x", "c", "../c", "/a/../b", "?q", "#f", "http://x/y",
+            "HTTP://X/y", "/a//b", "/a%20b", "/a b", "", "javascript:x", "http://x", "/a/b#c"};
+        for (String base : bases) {
+            for (String link : links) {
+                Document page = Jsoup.parse("<a href='" + link + "'>x</a>", base);
+                String slow = page.selectFirst("a").absUrl("href");
+                Set<String> want = new LinkedHashSet<>();
+                new Urls().normal(slow).ifPresent(want::add);
+                assertEquals(List.copyOf(want), linksOf(base, "<a href='" + link + "'>x</a>"),
+                        base + " " + link);
+            }
+        }
+        assertEquals(List.of("http://other/a"), linksOf("http://h/",
+                "<base href='http://other/x/'><a href='/a'>x</a>"));
     }
 }
