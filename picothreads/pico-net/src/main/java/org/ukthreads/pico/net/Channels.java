@@ -1,22 +1,38 @@
 package org.ukthreads.pico.net;
 
+import java.io.Closeable;
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.Reader;
+import java.io.Writer;
 import java.net.DatagramSocket;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.SocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.AsynchronousCloseException;
+import java.nio.channels.Channel;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.DatagramChannel;
+import java.nio.channels.FileChannel;
+import java.nio.channels.GatheringByteChannel;
 import java.nio.channels.IllegalBlockingModeException;
+import java.nio.channels.ReadableByteChannel;
+import java.nio.channels.ScatteringByteChannel;
 import java.nio.channels.SelectableChannel;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
+import java.nio.channels.WritableByteChannel;
+import java.nio.charset.Charset;
+import java.nio.charset.CharsetDecoder;
+import java.nio.charset.CharsetEncoder;
 import org.ukthreads.pico.Fiber;
+import org.ukthreads.pico.io.PicoInputStreamReader;
+import org.ukthreads.pico.io.PicoOutputStreamWriter;
 
 /*
  * The channels themselves (this is the one class whose calls of them are not replaced),
@@ -50,6 +66,18 @@ public final class Channels {
 			|| !c.isOpen() || port(c) == null;
 	}
 
+	/** The port of an operation that may wait; an interrupt from before ends it at once. */
+	private static Port enter(SelectableChannel c) throws IOException {
+		Port p = port(c);
+		if (p == null)
+			throw new IllegalBlockingModeException();
+		if (Thread.currentThread().isInterrupted()) {
+			p.close();
+			throw new ClosedByInterruptException();
+		}
+		return p;
+	}
+
 	private static void await(SelectableChannel c, int op) throws IOException {
 		Port p = NetReactor.find(c);
 		if (p == null || !c.isOpen())
@@ -62,37 +90,149 @@ public final class Channels {
 			throw new AsynchronousCloseException();
 	}
 
-	public static int read(SocketChannel c, ByteBuffer b) throws IOException {
-		if (plain(c) || !b.hasRemaining())
+	/* --- reading: sockets, connected datagrams, pipes; anything else as it was --- */
+
+	private static boolean waits(Channel c) throws IOException {
+		return c instanceof SelectableChannel && !plain((SelectableChannel) c);
+	}
+
+	public static int read(ReadableByteChannel c, ByteBuffer b) throws IOException {
+		if (!b.hasRemaining() || !waits(c))
 			return c.read(b);
-		for (;;) {
-			int n = c.read(b);
-			if (n != 0)
-				return n;
-			await(c, SelectionKey.OP_READ);
+		SelectableChannel s = (SelectableChannel) c;
+		synchronized (enter(s).inLock) {
+			for (;;) {
+				int n = c.read(b);
+				if (n != 0)
+					return n;
+				await(s, SelectionKey.OP_READ);
+			}
 		}
 	}
 
-	public static int write(SocketChannel c, ByteBuffer b) throws IOException {
-		if (plain(c))
+	public static long read(ScatteringByteChannel c, ByteBuffer[] b) throws IOException {
+		return read(c, b, 0, b.length);
+	}
+
+	public static long read(ScatteringByteChannel c, ByteBuffer[] b, int off, int n)
+			throws IOException {
+		if (!waits(c) || room(b, off, n) == 0)
+			return c.read(b, off, n);
+		SelectableChannel s = (SelectableChannel) c;
+		synchronized (enter(s).inLock) {
+			for (;;) {
+				long r = c.read(b, off, n);
+				if (r != 0)
+					return r;
+				await(s, SelectionKey.OP_READ);
+			}
+		}
+	}
+
+	private static long room(ByteBuffer[] b, int off, int n) {
+		if (off < 0 || n < 0 || off > b.length - n)
+			throw new IndexOutOfBoundsException();
+		long all = 0;
+		for (int k = off; k < off + n; k++)
+			all += b[k].remaining();
+		return all;
+	}
+
+	/* --- writing --- */
+
+	public static int write(WritableByteChannel c, ByteBuffer b) throws IOException {
+		if (!waits(c))
 			return c.write(b);
+		SelectableChannel s = (SelectableChannel) c;
 		int all = 0;
-		while (b.hasRemaining()) {
-			int n = c.write(b);
-			all += n;
-			if (n == 0)
-				await(c, SelectionKey.OP_WRITE);
+		synchronized (enter(s).outLock) {
+			do {
+				int n = c.write(b);
+				all += n;
+				if (n == 0 && b.hasRemaining())
+					await(s, SelectionKey.OP_WRITE);
+			} while (b.hasRemaining());
 		}
 		return all;
 	}
 
+	public static long write(GatheringByteChannel c, ByteBuffer[] b) throws IOException {
+		return write(c, b, 0, b.length);
+	}
+
+	public static long write(GatheringByteChannel c, ByteBuffer[] b, int off, int n)
+			throws IOException {
+		if (!waits(c))
+			return c.write(b, off, n);
+		SelectableChannel s = (SelectableChannel) c;
+		long all = 0;
+		synchronized (enter(s).outLock) {
+			while (room(b, off, n) > 0) {
+				long w = c.write(b, off, n);
+				all += w;
+				if (w == 0)
+					await(s, SelectionKey.OP_WRITE);
+			}
+		}
+		return all;
+	}
+
+	/** All of it, as to a channel that blocks. */
+	public static long transferTo(FileChannel f, long at, long count, WritableByteChannel c)
+			throws IOException {
+		if (!waits(c))
+			return f.transferTo(at, count, c);
+		SelectableChannel s = (SelectableChannel) c;
+		long all = 0;
+		synchronized (enter(s).outLock) {
+			while (all < count && at + all < f.size()) {
+				long n = f.transferTo(at + all, count - all, c);
+				all += n;
+				if (n == 0)
+					await(s, SelectionKey.OP_WRITE);
+			}
+		}
+		return all;
+	}
+
+	public static long transferFrom(FileChannel f, ReadableByteChannel c, long at, long count)
+			throws IOException {
+		if (!waits(c))
+			return f.transferFrom(c, at, count);
+		if (at > f.size())
+			return 0;
+		ByteBuffer b = ByteBuffer.allocate((int) Math.min(count, 8192));
+		long all = 0;
+		while (all < count) {
+			b.clear();
+			b.limit((int) Math.min(b.capacity(), count - all));
+			if (read(c, b) < 0)
+				break;
+			b.flip();
+			while (b.hasRemaining())
+				all += f.write(b, at + all);
+		}
+		return all;
+	}
+
+	/* --- connections --- */
+
 	public static boolean connect(SocketChannel c, SocketAddress to) throws IOException {
 		if (plain(c))
 			return c.connect(to);
-		boolean done = c.connect(to);
-		while (!done) {
-			await(c, SelectionKey.OP_CONNECT);
-			done = c.finishConnect();
+		synchronized (enter(c).outLock) {
+			boolean done = c.connect(to);
+			try {
+				while (!done) {
+					await(c, SelectionKey.OP_CONNECT);
+					done = c.finishConnect();
+				}
+			} catch (AsynchronousCloseException e) {
+				throw e;
+			} catch (IOException e) {
+				closeSelectable(c);
+				throw e;
+			}
 		}
 		return true;
 	}
@@ -111,23 +251,194 @@ public final class Channels {
 	public static SocketChannel accept(ServerSocketChannel c) throws IOException {
 		if (plain(c))
 			return c.accept();
-		for (;;) {
-			SocketChannel a = c.accept();
-			if (a != null)
-				return a;
-			await(c, SelectionKey.OP_ACCEPT);
+		synchronized (enter(c).inLock) {
+			for (;;) {
+				SocketChannel a = c.accept();
+				if (a != null)
+					return a;
+				await(c, SelectionKey.OP_ACCEPT);
+			}
 		}
 	}
+
+	/** Whoever reads must find out. */
+	public static SocketChannel shutdownInput(SocketChannel c) throws IOException {
+		c.shutdownInput();
+		wake(c);
+		return c;
+	}
+
+	public static SocketChannel shutdownOutput(SocketChannel c) throws IOException {
+		c.shutdownOutput();
+		wake(c);
+		return c;
+	}
+
+	private static void wake(SelectableChannel c) {
+		Port p = NetReactor.find(c);
+		if (p != null)
+			p.wake();
+	}
+
+	/* --- datagrams --- */
 
 	public static SocketAddress receive(DatagramChannel c, ByteBuffer b) throws IOException {
 		if (plain(c))
 			return c.receive(b);
-		for (;;) {
-			SocketAddress from = c.receive(b);
-			if (from != null)
-				return from;
-			await(c, SelectionKey.OP_READ);
+		synchronized (enter(c).inLock) {
+			for (;;) {
+				SocketAddress from = c.receive(b);
+				if (from != null)
+					return from;
+				await(c, SelectionKey.OP_READ);
+			}
 		}
+	}
+
+	public static int send(DatagramChannel c, ByteBuffer b, SocketAddress to)
+			throws IOException {
+		if (plain(c))
+			return c.send(b, to);
+		boolean empty = !b.hasRemaining();
+		synchronized (enter(c).outLock) {
+			for (;;) {
+				int n = c.send(b, to);
+				if (n > 0 || empty)
+					return n;
+				await(c, SelectionKey.OP_WRITE);
+			}
+		}
+	}
+
+	/* --- the sockets of channels --- */
+
+	public static Socket socket(SocketChannel c) throws IOException {
+		Port p = c.isOpen() ? port(c) : null;
+		if (p == null)
+			return c.socket();
+		synchronized (p) {
+			if (p.face == null)
+				p.face = new PicoSocket(new Conduit(c, p), true);
+			return (Socket) p.face;
+		}
+	}
+
+	public static ServerSocket socket(ServerSocketChannel c) throws IOException {
+		Port p = c.isOpen() ? port(c) : null;
+		if (p == null)
+			return c.socket();
+		synchronized (p) {
+			if (p.face == null)
+				p.face = new PicoServerSocket(c, p);
+			return (ServerSocket) p.face;
+		}
+	}
+
+	public static DatagramSocket socket(DatagramChannel c) throws IOException {
+		Port p = c.isOpen() ? port(c) : null;
+		if (p == null)
+			return c.socket();
+		synchronized (p) {
+			if (p.face == null)
+				p.face = new PicoDatagramSocket(c, p);
+			return (DatagramSocket) p.face;
+		}
+	}
+
+	/* --- java.nio.channels.Channels --- */
+
+	public static InputStream newInputStream(ReadableByteChannel c) {
+		return c instanceof SelectableChannel ? new Bytes(c).in
+			: java.nio.channels.Channels.newInputStream(c);
+	}
+
+	public static OutputStream newOutputStream(WritableByteChannel c) {
+		return c instanceof SelectableChannel ? new Bytes(c).out
+			: java.nio.channels.Channels.newOutputStream(c);
+	}
+
+	public static Reader newReader(ReadableByteChannel c, CharsetDecoder d, int min) {
+		return new PicoInputStreamReader(newInputStream(c), d);
+	}
+
+	public static Reader newReader(ReadableByteChannel c, String charset) {
+		return newReader(c, Charset.forName(charset));
+	}
+
+	public static Reader newReader(ReadableByteChannel c, Charset charset) {
+		return newReader(c, charset.newDecoder(), -1);
+	}
+
+	public static Writer newWriter(WritableByteChannel c, CharsetEncoder e, int min) {
+		return new PicoOutputStreamWriter(newOutputStream(c), e);
+	}
+
+	public static Writer newWriter(WritableByteChannel c, String charset) {
+		return newWriter(c, Charset.forName(charset));
+	}
+
+	public static Writer newWriter(WritableByteChannel c, Charset charset) {
+		return newWriter(c, charset.newEncoder(), -1);
+	}
+
+	/** A channel that blocks, as streams. */
+	private static final class Bytes extends Duct {
+		private final Channel channel;
+
+		Bytes(Channel channel) {
+			this.channel = channel;
+		}
+
+		private void check() {
+			if (!isBlocking((SelectableChannel) channel))
+				throw new IllegalBlockingModeException();
+		}
+
+		@Override
+		int read(byte[] b, int off, int len) throws IOException {
+			check();
+			return Channels.read((ReadableByteChannel) channel, ByteBuffer.wrap(b, off, len));
+		}
+
+		@Override
+		void write(byte[] b, int off, int len) throws IOException {
+			check();
+			Channels.write((WritableByteChannel) channel, ByteBuffer.wrap(b, off, len));
+		}
+
+		@Override
+		int available() {
+			return 0;
+		}
+
+		@Override
+		void close() throws IOException {
+			closeSelectable((SelectableChannel) channel);
+		}
+	}
+
+	/* --- the ends, and the mode --- */
+
+	/** close() by way of an interface. */
+	public static void close(Channel c) throws IOException {
+		if (c instanceof SelectableChannel)
+			closeSelectable((SelectableChannel) c);
+		else
+			c.close();
+	}
+
+	public static void close(Closeable c) throws IOException {
+		if (c instanceof SelectableChannel)
+			closeSelectable((SelectableChannel) c);
+		else
+			c.close();
+	}
+
+	public static void close(AutoCloseable c) throws Exception {
+		if (c instanceof SelectableChannel)
+			closeSelectable((SelectableChannel) c);
+		else
+			c.close();
 	}
 
 	/** close(), which must wake who waits. */

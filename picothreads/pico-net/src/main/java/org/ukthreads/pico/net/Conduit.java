@@ -37,6 +37,7 @@ final class Conduit {
 		this.channel = channel;
 		Channels.unblock(channel);
 		port = new Port(channel);
+		Leaks.watch(this, port);
 	}
 
 	/** One of the program's channels. */

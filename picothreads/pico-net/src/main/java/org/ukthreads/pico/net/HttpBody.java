@@ -8,12 +8,23 @@ final class HttpBody extends PicoInputStream {
 	static final long CHUNKED = -1;
 	static final long TO_THE_END = -2;
 
+	/** A body that is shorter than its length was taken for whole by older JDKs. */
+	private static final boolean STRICT = version() >= 25;
+
+	private static int version() {
+		String v = System.getProperty("java.specification.version");
+		return v.startsWith("1.") ? 8 : Integer.parseInt(v);
+	}
+
 	private final HttpWire wire;
 	private final boolean chunked;
 	private final boolean keep;
 	/** Of the body, or of the chunk; TO_THE_END: unknown. */
 	private long left;
 	private boolean first = true;
+	/** All of it, if it came with the head: the connection is free at once. */
+	private byte[] here = {};
+	private int at;
 	private boolean over;
 	private boolean closed;
 
@@ -22,8 +33,13 @@ final class HttpBody extends PicoInputStream {
 		this.keep = keep && length != TO_THE_END;
 		chunked = length == CHUNKED;
 		left = chunked ? 0 : length;
-		if (length == 0)
+		if (length >= 0 && length <= wire.buffered()) {
+			here = new byte[(int) length];
+			for (int n = 0; n < here.length;)
+				n += wire.read(here, n, here.length - n);
+			left = 0;
 			end(true);
+		}
 	}
 
 	private void end(boolean whole) {
@@ -67,6 +83,12 @@ final class HttpBody extends PicoInputStream {
 			throw new IndexOutOfBoundsException(off + ", " + len + " of " + b.length);
 		if (len == 0)
 			return 0;
+		if (at < here.length) {
+			int n = Math.min(len, here.length - at);
+			System.arraycopy(here, at, b, off, n);
+			at += n;
+			return n;
+		}
 		try {
 			if (!over && chunked && left == 0)
 				chunk();
@@ -75,7 +97,7 @@ final class HttpBody extends PicoInputStream {
 			int n = wire.read(b, off, left == TO_THE_END ? len : (int) Math.min(len, left));
 			if (n < 0) {
 				end(false);
-				if (chunked)
+				if (chunked || left > 0 && STRICT)
 					throw new IOException("Premature EOF");
 				return -1;
 			}
@@ -97,19 +119,15 @@ final class HttpBody extends PicoInputStream {
 		if (closed)
 			throw new IOException("stream is closed");
 		if (over)
-			return 0;
+			return here.length - at;
 		long n = wire.available();
 		return (int) (left == TO_THE_END ? n : Math.min(left, n));
 	}
 
-	/** What is here already is skipped, so that the connection can be kept. */
 	@Override
 	public void close() throws IOException {
 		if (closed)
 			return;
-		byte[] b = new byte[2048];
-		while (!over && !chunked && left > 0 && left <= wire.buffered())
-			read(b, 0, b.length);
 		closed = true;
 		if (!over)
 			end(false);

@@ -246,7 +246,8 @@ final class HttpCall {
 		for (Map.Entry<String, List<String>> e : asked.entrySet()) {
 			String k = e.getKey();
 			List<String> l = new ArrayList<>(e.getValue());
-			Collections.reverse(l);
+			if (HttpHead.LAST_FIRST)
+				Collections.reverse(l);
 			for (String v : l)
 				if (k.equalsIgnoreCase("Connection"))
 					close |= "close".equalsIgnoreCase(v);
@@ -350,7 +351,14 @@ final class HttpCall {
 				HttpBody b = new HttpBody(wire, h.length(c.getRequestMethod()),
 					h.keepAlive());
 				wire = null;
-				if (!goesOn(h, hops)) {
+				boolean on;
+				try {
+					on = goesOn(h, hops);
+				} catch (IOException e) {
+					b.close();
+					throw e;
+				}
+				if (!on) {
 					head = h;
 					body = b;
 					return;
@@ -434,7 +442,7 @@ final class HttpCall {
 			throw new HttpRetryException("cannot retry due to redirection, in streaming mode",
 				h.status, to);
 		if (hops + 1 >= MOST_REDIRECTS)
-			throw new ProtocolException("Server redirected too many  times (" + (hops + 1)
+			throw new ProtocolException("Server redirected too many times (" + (hops + 1)
 				+ ")");
 		String method = c.getRequestMethod();
 		if (method.equals("POST") && h.status != 307

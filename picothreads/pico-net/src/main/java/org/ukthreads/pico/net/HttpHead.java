@@ -2,6 +2,7 @@ package org.ukthreads.pico.net;
 
 import java.io.IOException;
 import java.net.SocketException;
+import java.net.URLConnection;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -78,13 +79,31 @@ final class HttpHead {
 		return l;
 	}
 
-	/** As the JDK has it: the values of one name come last first. */
+	/** Many JDKs give the values of one name last first. */
 	Map<String, List<String>> map() {
 		Map<String, List<String>> m = new LinkedHashMap<>();
-		for (int k = keys.size(); --k >= 0;)
+		for (int k = 0; k < keys.size(); k++)
 			m.computeIfAbsent(keys.get(k), x -> new ArrayList<>()).add(values.get(k));
-		m.replaceAll((x, l) -> Collections.unmodifiableList(l));
+		for (Map.Entry<String, List<String>> e : m.entrySet()) {
+			if (LAST_FIRST)
+				Collections.reverse(e.getValue());
+			e.setValue(Collections.unmodifiableList(e.getValue()));
+		}
 		return Collections.unmodifiableMap(m);
+	}
+
+	static final boolean LAST_FIRST = lastFirst();
+
+	private static boolean lastFirst() {
+		URLConnection c = new URLConnection(null) {
+			@Override
+			public void connect() {
+				/* It is only asked in which order it keeps headers. */
+			}
+		};
+		c.addRequestProperty("k", "first");
+		c.addRequestProperty("k", "second");
+		return c.getRequestProperties().get("k").get(0).equals("second");
 	}
 
 	boolean keepAlive() {

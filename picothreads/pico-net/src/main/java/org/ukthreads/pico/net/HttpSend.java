@@ -32,8 +32,11 @@ final class HttpSend extends PicoOutputStream {
 		if ((off | len | off + len | b.length - off - len) < 0)
 			throw new IndexOutOfBoundsException(off + ", " + len + " of " + b.length);
 		if (left >= 0) {
-			if (len > left)
+			if (len > left) {
+				closed = true;
+				wire.close();
 				throw new IOException("too many bytes written");
+			}
 			wire.out.write(b, off, len);
 			left -= len;
 			return;

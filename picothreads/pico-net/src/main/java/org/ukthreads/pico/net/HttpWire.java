@@ -108,8 +108,15 @@ final class HttpWire {
 		private static final int MOST = Integer.getInteger("http.maxConnections", 5);
 		private static final Map<List<Object>, ArrayDeque<HttpWire>> ALL = new HashMap<>();
 
-		/** The youngest, or null; what has waited too long is put into `old`. */
-		static synchronized HttpWire take(List<Object> key, List<HttpWire> old) {
+		private static boolean reaping;
+
+		static synchronized HttpWire take(List<Object> key) {
+			ArrayDeque<HttpWire> q = ALL.get(key);
+			return q == null ? null : q.poll();
+		}
+
+		/** Puts what has waited too long into `old`; false: nobody waits any more. */
+		static synchronized boolean expire(List<HttpWire> old) {
 			long now = System.nanoTime();
 			for (Iterator<ArrayDeque<HttpWire>> i = ALL.values().iterator(); i.hasNext();) {
 				ArrayDeque<HttpWire> q = i.next();
@@ -118,8 +125,8 @@ final class HttpWire {
 				if (q.isEmpty())
 					i.remove();
 			}
-			ArrayDeque<HttpWire> q = ALL.get(key);
-			return q == null ? null : q.poll();
+			reaping = !ALL.isEmpty();
+			return reaping;
 		}
 
 		static synchronized boolean give(HttpWire w) {
@@ -130,15 +137,40 @@ final class HttpWire {
 			q.push(w);
 			return true;
 		}
+
+		/** Somebody must see to it that they end. */
+		static synchronized boolean needsReaper() {
+			boolean start = !reaping && !ALL.isEmpty();
+			reaping |= start;
+			return start;
+		}
 	}
 
+	/** Like the JDK's Keep-Alive-Timer: a thread while there is something to close. */
+	private static final class Reaper implements Runnable {
+		@Override
+		public void run() {
+			try {
+				List<HttpWire> old = new ArrayList<>();
+				boolean more;
+				do {
+					Thread.sleep(1000);
+					more = Idle.expire(old);
+					for (HttpWire w : old)
+						w.close();
+					old.clear();
+				} while (more);
+			} catch (InterruptedException e) {
+				Thread.currentThread().interrupt();
+			}
+		}
+	}
+
+	/** An idle one, the youngest, or null. */
 	static HttpWire take(List<Object> key) {
-		List<HttpWire> old = new ArrayList<>();
-		HttpWire w = Idle.take(key, old);
+		HttpWire w = Idle.take(key);
 		while (w != null && w.socket.isClosed())
-			w = Idle.take(key, old);
-		for (HttpWire x : old)
-			x.close();
+			w = Idle.take(key);
 		if (w != null)
 			w.reused = true;
 		return w;
@@ -146,7 +178,14 @@ final class HttpWire {
 
 	/** The answer was read to its end. */
 	void release() {
-		if (buffered() > 0 || !Idle.give(this))
+		if (buffered() > 0 || !Idle.give(this)) {
 			close();
+			return;
+		}
+		if (Idle.needsReaper()) {
+			Thread t = new Thread(new Reaper(), "Keep-Alive-Timer");
+			t.setDaemon(true);
+			t.start();
+		}
 	}
 }

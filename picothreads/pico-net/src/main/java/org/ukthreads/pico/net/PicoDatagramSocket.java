@@ -26,6 +26,7 @@ public class PicoDatagramSocket extends DatagramSocket {
 	private volatile boolean bound;
 	private volatile int timeout;
 	private volatile InetSocketAddress remote;
+	private boolean ofChannel;
 
 	public PicoDatagramSocket() throws SocketException {
 		this(new InetSocketAddress(0));
@@ -56,13 +57,24 @@ public class PicoDatagramSocket extends DatagramSocket {
 		}
 	}
 
+	/** Given out by the channel's socket(). */
+	PicoDatagramSocket(DatagramChannel channel, Port port) throws IOException {
+		super((SocketAddress) null);
+		super.close();
+		this.channel = channel;
+		this.port = port;
+		ofChannel = true;
+		bound = channel.getLocalAddress() != null;
+		remote = (InetSocketAddress) channel.getRemoteAddress();
+	}
+
 	private DatagramSocket adaptor() throws SocketException {
 		check();
 		return Channels.adaptor(channel);
 	}
 
 	private void check() throws SocketException {
-		if (closed)
+		if (isClosed())
 			throw new SocketException("Socket is closed");
 	}
 
@@ -87,7 +99,7 @@ public class PicoDatagramSocket extends DatagramSocket {
 		synchronized (port.inLock) {
 			if (closed)
 				throw new SocketException("Socket closed");
-			if (!bound)
+			if (!isBound())
 				bind(new InetSocketAddress(0));
 			int room = Rooms.of(p);
 			ByteBuffer b = ByteBuffer.wrap(p.getData(), p.getOffset(), room);
@@ -140,7 +152,7 @@ public class PicoDatagramSocket extends DatagramSocket {
 	@Override
 	public synchronized void bind(SocketAddress a) throws SocketException {
 		check();
-		if (bound)
+		if (isBound())
 			throw new SocketException("already bound");
 		adaptor().bind(a == null ? new InetSocketAddress(0) : a);
 		bound = true;
@@ -185,7 +197,7 @@ public class PicoDatagramSocket extends DatagramSocket {
 
 	@Override
 	public boolean isBound() {
-		return bound;
+		return bound || ofChannel && !isClosed() && Channels.adaptor(channel).isBound();
 	}
 
 	@Override
@@ -195,7 +207,7 @@ public class PicoDatagramSocket extends DatagramSocket {
 
 	@Override
 	public boolean isClosed() {
-		return closed;
+		return closed || ofChannel && !channel.isOpen();
 	}
 
 	@Override
@@ -215,19 +227,19 @@ public class PicoDatagramSocket extends DatagramSocket {
 
 	@Override
 	public SocketAddress getLocalSocketAddress() {
-		if (closed || !bound)
+		if (isClosed() || !isBound())
 			return null;
 		return new InetSocketAddress(getLocalAddress(), getLocalPort());
 	}
 
 	@Override
 	public InetAddress getLocalAddress() {
-		return closed ? null : Channels.adaptor(channel).getLocalAddress();
+		return isClosed() ? null : Channels.adaptor(channel).getLocalAddress();
 	}
 
 	@Override
 	public int getLocalPort() {
-		return closed ? -1 : bound ? Channels.adaptor(channel).getLocalPort() : 0;
+		return isClosed() ? -1 : isBound() ? Channels.adaptor(channel).getLocalPort() : 0;
 	}
 
 	@Override
@@ -309,6 +321,6 @@ public class PicoDatagramSocket extends DatagramSocket {
 
 	@Override
 	public DatagramChannel getChannel() {
-		return null;
+		return ofChannel ? channel : null;
 	}
 }

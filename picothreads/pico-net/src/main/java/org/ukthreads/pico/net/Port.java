@@ -36,6 +36,8 @@ final class Port {
 	/** What reads, and what writes, hold. */
 	final Object inLock = new Object();
 	final Object outLock = new Object();
+	/** Closes it when nobody can use it any more; or null. */
+	volatile Leaks watch;
 	/** The Socket that SocketChannel.socket() gave out, and the like. */
 	volatile Object face;
 
@@ -176,6 +178,9 @@ final class Port {
 	}
 
 	void close() throws IOException {
+		Leaks l = watch;
+		if (l != null)
+			l.drop();
 		try {
 			Channels.rawClose(channel);
 		} finally {

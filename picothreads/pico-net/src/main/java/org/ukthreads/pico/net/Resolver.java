@@ -3,6 +3,7 @@ package org.ukthreads.pico.net;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletionException;
@@ -14,6 +15,7 @@ import org.xbill.DNS.ARecord;
 import org.xbill.DNS.ExtendedResolver;
 import org.xbill.DNS.Name;
 import org.xbill.DNS.Record;
+import org.xbill.DNS.ResolverConfig;
 import org.xbill.DNS.SimpleResolver;
 import org.xbill.DNS.TextParseException;
 import org.xbill.DNS.Type;
@@ -31,17 +33,31 @@ final class Resolver {
 		static final LookupSession IT = make();
 
 		private static LookupSession make() {
-			LookupSession.LookupSessionBuilder b = LookupSession.defaultBuilder();
-			String servers = System.getProperty("pico.net.dns.servers");
-			if (servers == null)
-				return b.build();
+			ExtendedResolver all = new ExtendedResolver(servers());
+			all.setTimeout(Duration.ofSeconds(15));
+			all.setRetries(3);
+			return LookupSession.defaultBuilder().resolver(all).build();
+		}
+
+		/** A question that is lost is asked again while the first asker still waits. */
+		private static List<org.xbill.DNS.Resolver> servers() {
+			List<InetSocketAddress> at = new ArrayList<>();
+			String named = System.getProperty("pico.net.dns.servers");
+			if (named == null)
+				at.addAll(ResolverConfig.getCurrentConfig().servers());
+			else
+				for (String s : named.split(",")) {
+					int k = s.lastIndexOf(':');
+					at.add(new InetSocketAddress(k < 0 ? s : s.substring(0, k),
+						k < 0 ? 53 : Integer.parseInt(s.substring(k + 1))));
+				}
 			List<org.xbill.DNS.Resolver> l = new ArrayList<>();
-			for (String s : servers.split(",")) {
-				int k = s.lastIndexOf(':');
-				l.add(new SimpleResolver(new InetSocketAddress(k < 0 ? s : s.substring(0, k),
-					k < 0 ? 53 : Integer.parseInt(s.substring(k + 1)))));
+			for (InetSocketAddress a : at) {
+				SimpleResolver r = new SimpleResolver(a);
+				r.setTimeout(Duration.ofSeconds(3));
+				l.add(r);
 			}
-			return b.resolver(new ExtendedResolver(l)).build();
+			return l;
 		}
 	}
 

@@ -35,9 +35,10 @@ public final class Tls {
 		return new Factory(c);
 	}
 
-	/** The JDK's default is ours; any other is the program's. */
+	/** The JDK's own (a new one for each asker) can only be the default here: it is ours. */
 	static SSLSocketFactory ours(SSLSocketFactory f) {
-		return f == SSLSocketFactory.getDefault() ? (SSLSocketFactory) getDefault() : f;
+		return f.getClass() == SSLSocketFactory.getDefault().getClass()
+			? (SSLSocketFactory) getDefault() : f;
 	}
 
 	/** In the place of SSLServerSocketFactory.getDefault. */

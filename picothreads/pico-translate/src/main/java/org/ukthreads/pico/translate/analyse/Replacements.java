@@ -28,6 +28,7 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  *                                  receiver, if any, is the first argument. AS may have a
  *                                  descriptor, with wider types, where TO cannot name
  *                                  those of a later Java
+ *   exact OWNER NAME DESC TO [AS]  as call, where the call names this OWNER itself
  *   pin OWNER NAME|*               a call that comes back into the program unseen by the
  *                                  stack (method handles): bracketed
  *   direct OWNER                   untranslated code never calls this type's methods
@@ -44,20 +45,25 @@ public final class Replacements {
 		final String desc;
 		final String to;
 		final String as;
+		/** The call names the owner itself, not a type below it. */
+		final boolean only;
 		/** Null: that of the call, with the receiver. */
-		private final String exact;
+		private final String asDesc;
 
-		Call(String owner, String desc, String to, String as) {
-			this.owner = owner;
-			this.desc = desc;
-			this.to = to;
+		/** Words of a rule. */
+		Call(String[] w) {
+			only = w[0].equals("exact");
+			owner = w[1];
+			desc = w[3];
+			to = w[4];
+			String as = w.length > 5 ? w[5] : w[2];
 			int k = as.indexOf('(');
 			this.as = k < 0 ? as : as.substring(0, k);
-			exact = k < 0 ? null : as.substring(k);
+			asDesc = k < 0 ? null : as.substring(k);
 		}
 
 		String target(String desc, boolean isStatic) {
-			return exact != null ? exact : isStatic ? desc
+			return asDesc != null ? asDesc : isStatic ? desc
 				: "(L" + owner + ";" + desc.substring(1);
 		}
 	}
@@ -81,15 +87,14 @@ public final class Replacements {
 				classes.put(w[1], w[2]);
 				break;
 			case "call":
-				calls.computeIfAbsent(w[2], k -> new ArrayList<>())
-					.add(new Call(w[1], w[3], w[4], w.length > 5 ? w[5] : w[2]));
+			case "exact":
+				calls.computeIfAbsent(w[2], k -> new ArrayList<>()).add(new Call(w));
 				break;
 			case "pin":
 				pins.computeIfAbsent(w[2], k -> new ArrayList<>()).add(w[1]);
 				break;
 			case "carry":
-				carries.computeIfAbsent(w[2] + w[3], k -> new ArrayList<>())
-					.add(new Call(w[1], w[3], w[4], w.length > 5 ? w[5] : w[2]));
+				carries.computeIfAbsent(w[2] + w[3], k -> new ArrayList<>()).add(new Call(w));
 				break;
 			case "direct":
 				direct.add(w[1]);
@@ -248,7 +253,7 @@ public final class Replacements {
 		for (Call r : l) {
 			if (!r.desc.equals("*") && !r.desc.equals(desc))
 				continue;
-			if (!hierarchy.isSubtype(owner, r.owner))
+			if (r.only ? !owner.equals(r.owner) : !hierarchy.isSubtype(owner, r.owner))
 				continue;
 			String key = r.as + r.target(desc, isStatic);
 			if (hierarchy.get(r.to) != null && !hierarchy.get(r.to).methods.containsKey(key))

@@ -1,0 +1,315 @@
+package org.ukthreads.pico.io;
+
+import java.io.ByteArrayOutputStream;
+import java.io.File;
+import java.io.FileNotFoundException;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.io.OutputStream;
+import java.io.PrintStream;
+import java.io.UnsupportedEncodingException;
+import java.nio.charset.Charset;
+import java.util.Locale;
+
+/** PrintStream: text is encoded here, what is under it may park; the superclass writes nothing. */
+public class PicoPrintStream extends PrintStream {
+	private final boolean auto;
+	private final Charset charset;
+	private boolean trouble;
+	private boolean closed;
+
+	public PicoPrintStream(OutputStream out) {
+		this(out, false);
+	}
+
+	public PicoPrintStream(OutputStream out, boolean autoFlush) {
+		this(out, autoFlush, Charset.defaultCharset());
+	}
+
+	public PicoPrintStream(OutputStream out, boolean autoFlush, String charset)
+			throws UnsupportedEncodingException {
+		this(out, autoFlush, PicoInputStreamReader.lookUp(charset));
+	}
+
+	public PicoPrintStream(OutputStream out, boolean autoFlush, Charset charset) {
+		super(new ByteArrayOutputStream(0));
+		if (out == null)
+			throw new NullPointerException("Null output stream");
+		this.out = out;
+		auto = autoFlush;
+		this.charset = charset;
+	}
+
+	public PicoPrintStream(String file) throws FileNotFoundException {
+		this(new FileOutputStream(file));
+	}
+
+	public PicoPrintStream(String file, String charset)
+			throws FileNotFoundException, UnsupportedEncodingException {
+		this(new File(file), charset);
+	}
+
+	public PicoPrintStream(String file, Charset charset) throws IOException {
+		this(new FileOutputStream(file), false, charset);
+	}
+
+	public PicoPrintStream(File file) throws FileNotFoundException {
+		this(new FileOutputStream(file));
+	}
+
+	public PicoPrintStream(File file, String charset)
+			throws FileNotFoundException, UnsupportedEncodingException {
+		this(file, PicoInputStreamReader.lookUp(charset), 0);
+	}
+
+	public PicoPrintStream(File file, Charset charset) throws IOException {
+		this(file, charset, 0);
+	}
+
+	private PicoPrintStream(File file, Charset charset, int unused)
+			throws FileNotFoundException {
+		this(new FileOutputStream(file), false, charset);
+	}
+
+	/** Java 18. */
+	public Charset charset() {
+		return charset;
+	}
+
+	@Override
+	protected void setError() {
+		trouble = true;
+	}
+
+	@Override
+	protected void clearError() {
+		trouble = false;
+	}
+
+	@Override
+	public boolean checkError() {
+		if (!closed)
+			flush();
+		OutputStream o = out;
+		return trouble || o instanceof PrintStream && ((PrintStream) o).checkError();
+	}
+
+	@Override
+	public void flush() {
+		synchronized (this) {
+			try {
+				check();
+				out.flush();
+			} catch (IOException e) {
+				setError();
+			}
+		}
+	}
+
+	@Override
+	public void close() {
+		synchronized (this) {
+			if (closed)
+				return;
+			closed = true;
+			try {
+				out.flush();
+				out.close();
+			} catch (IOException e) {
+				setError();
+			}
+		}
+	}
+
+	private void check() throws IOException {
+		if (closed)
+			throw new IOException("Stream closed");
+	}
+
+	@Override
+	public void write(int b) {
+		synchronized (this) {
+			try {
+				check();
+				out.write(b);
+				if (b == '\n' && auto)
+					out.flush();
+			} catch (InterruptedIOException e) {
+				Thread.currentThread().interrupt();
+			} catch (IOException e) {
+				setError();
+			}
+		}
+	}
+
+	@Override
+	public void write(byte[] b, int off, int len) {
+		bytes(b, off, len, auto);
+	}
+
+	/** Java 14 has it without the exception. */
+	@Override
+	public void write(byte[] b) throws IOException {
+		bytes(b, 0, b.length, auto);
+	}
+
+	public void writeBytes(byte[] b) {
+		bytes(b, 0, b.length, auto);
+	}
+
+	private void bytes(byte[] b, int off, int len, boolean flush) {
+		synchronized (this) {
+			try {
+				check();
+				out.write(b, off, len);
+				if (flush)
+					out.flush();
+			} catch (InterruptedIOException e) {
+				Thread.currentThread().interrupt();
+			} catch (IOException e) {
+				setError();
+			}
+		}
+	}
+
+	private void text(String s, boolean line) {
+		byte[] b = (line ? s + System.lineSeparator() : s).getBytes(charset);
+		bytes(b, 0, b.length, auto && (line || s.indexOf('\n') >= 0));
+	}
+
+	@Override
+	public void println() {
+		text("", true);
+	}
+
+	@Override
+	public PrintStream format(String format, Object... args) {
+		text(String.format(format, args), false);
+		return this;
+	}
+
+	@Override
+	public PrintStream format(Locale l, String format, Object... args) {
+		text(String.format(l, format, args), false);
+		return this;
+	}
+
+	@Override
+	public PrintStream printf(String format, Object... args) {
+		return format(format, args);
+	}
+
+	@Override
+	public PrintStream printf(Locale l, String format, Object... args) {
+		return format(l, format, args);
+	}
+
+	@Override
+	public PrintStream append(CharSequence s) {
+		text(String.valueOf(s), false);
+		return this;
+	}
+
+	@Override
+	public PrintStream append(CharSequence s, int from, int to) {
+		text((s == null ? "null" : s).subSequence(from, to).toString(), false);
+		return this;
+	}
+
+	@Override
+	public PrintStream append(char c) {
+		text(String.valueOf(c), false);
+		return this;
+	}
+
+	@Override
+	public void print(boolean b) {
+		text(String.valueOf(b), false);
+	}
+
+	@Override
+	public void println(boolean b) {
+		text(String.valueOf(b), true);
+	}
+
+	@Override
+	public void print(char c) {
+		text(String.valueOf(c), false);
+	}
+
+	@Override
+	public void println(char c) {
+		text(String.valueOf(c), true);
+	}
+
+	@Override
+	public void print(int k) {
+		text(String.valueOf(k), false);
+	}
+
+	@Override
+	public void println(int k) {
+		text(String.valueOf(k), true);
+	}
+
+	@Override
+	public void print(long k) {
+		text(String.valueOf(k), false);
+	}
+
+	@Override
+	public void println(long k) {
+		text(String.valueOf(k), true);
+	}
+
+	@Override
+	public void print(float x) {
+		text(String.valueOf(x), false);
+	}
+
+	@Override
+	public void println(float x) {
+		text(String.valueOf(x), true);
+	}
+
+	@Override
+	public void print(double x) {
+		text(String.valueOf(x), false);
+	}
+
+	@Override
+	public void println(double x) {
+		text(String.valueOf(x), true);
+	}
+
+	@Override
+	public void print(char[] c) {
+		text(String.valueOf(c), false);
+	}
+
+	@Override
+	public void println(char[] c) {
+		text(String.valueOf(c), true);
+	}
+
+	@Override
+	public void print(String s) {
+		text(String.valueOf(s), false);
+	}
+
+	@Override
+	public void println(String s) {
+		text(String.valueOf(s), true);
+	}
+
+	@Override
+	public void print(Object o) {
+		text(String.valueOf(o), false);
+	}
+
+	@Override
+	public void println(Object o) {
+		text(String.valueOf(o), true);
+	}
+}

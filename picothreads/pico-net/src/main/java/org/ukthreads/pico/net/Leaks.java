@@ -1,0 +1,60 @@
+package org.ukthreads.pico.net;
+
+import java.io.IOException;
+import java.lang.ref.PhantomReference;
+import java.lang.ref.ReferenceQueue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.ukthreads.pico.NeverBlocks;
+
+/**
+ * Sockets that programs drop without closing them are closed when they are collected, as
+ * the JDK's are. Whoever waits in one holds its Conduit; the selector holds the Port alone.
+ */
+@NeverBlocks
+final class Leaks extends PhantomReference<Conduit> {
+	private static final ReferenceQueue<Conduit> QUEUE = new ReferenceQueue<>();
+	private static final Set<Leaks> WATCHED = ConcurrentHashMap.newKeySet();
+
+	private final Port port;
+
+	private Leaks(Conduit c, Port port) {
+		super(c, QUEUE);
+		this.port = port;
+	}
+
+	static void watch(Conduit c, Port port) {
+		Leaks l = new Leaks(c, port);
+		port.watch = l;
+		WATCHED.add(l);
+		Leak.IT.hashCode();
+	}
+
+	/** The port is closed: nothing is left to do. */
+	void drop() {
+		WATCHED.remove(this);
+		clear();
+	}
+
+	/** A platform thread: the references' queue can only block one. */
+	private static final class Leak extends Thread {
+		static final Leak IT = new Leak();
+
+		private Leak() {
+			super(null, null, "pico-net-cleaner", 0);
+			setDaemon(true);
+			start();
+		}
+
+		@Override
+		public void run() {
+			for (;;)
+				try {
+					((Leaks) QUEUE.remove()).port.close();
+				} catch (InterruptedException | IOException e) {
+					/* It was closed as far as it could be. */
+					continue;
+				}
+		}
+	}
+}

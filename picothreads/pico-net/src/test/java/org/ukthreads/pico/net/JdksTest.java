@@ -1,0 +1,53 @@
+package org.ukthreads.pico.net;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.io.TempDir;
+import org.ukthreads.fixtures.Boot;
+import org.ukthreads.fixtures.ChannelCalls;
+import org.ukthreads.fixtures.Crowd;
+import org.ukthreads.fixtures.Datagrams;
+import org.ukthreads.fixtures.LineClients;
+import org.ukthreads.fixtures.SecureServer;
+import org.ukthreads.fixtures.Sockets;
+import org.ukthreads.fixtures.UrlCalls;
+
+/** All of the network on each JDK, on one carrier and on four: as that JDK's own. */
+final class JdksTest {
+	@TempDir
+	Path dir;
+
+	/** Messages that JDKs have worded differently. */
+	private static String words(String s) {
+		return s.replaceAll(" \\((Bind failed|Connection refused)\\)", "")
+			.replace("Socket is closed", "Socket closed").replace("Already", "already");
+	}
+
+	@TestFactory
+	List<DynamicTest> the_network_of_each_jdk() throws Exception {
+		Path plain = Children.compiled(dir.resolve("plain"), Boot.class, Sockets.class,
+			Datagrams.class, ChannelCalls.class, SecureServer.class, UrlCalls.class,
+			Crowd.class, LineClients.class);
+		Path pico = Children.translated(plain, dir.resolve("pico"));
+		String keys = SecureTest.keys(dir).toString();
+		String[] all = {"Sockets", "/", "Datagrams", "/", "ChannelCalls", "/", "Crowd", "300",
+			"/", "SecureServer", keys, "20", "/", "UrlCalls", keys, "100", "/", "LineClients"};
+		List<DynamicTest> l = new ArrayList<>();
+		for (Path home : Children.homes())
+			l.add(DynamicTest.dynamicTest(home.toString(), () -> {
+				String want = words(Children.run(home, plain, List.of(), all));
+				assertTrue(want.contains("== UrlCalls") && !want.contains("\tat "), want);
+				for (int carriers : new int[] {1, 4})
+					assertEquals(want, words(Children.run(home, pico, List.of(
+						"-Dpico.carriers=" + carriers), all)),
+						home + ", carriers: " + carriers);
+			}));
+		return l;
+	}
+}
