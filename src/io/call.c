@@ -365,6 +365,16 @@ long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
 	return plain;
 }
 
+long io_whole(struct uk_thread *t, const struct io_op *op)
+{
+	long r;
+
+	do
+		r = io_raw(t, op, false);
+	while (r == -EINTR);
+	return r;
+}
+
 long io_do(struct uk_thread *t, struct io_op *op, enum io_class c)
 {
 	long r = io_try(t, op);
@@ -384,10 +394,7 @@ long io_file(struct uk_thread *t, struct io_op *op)
 		sched_inline(t);
 		return r;
 	}
-	do
-		r = io_raw(t, op, false);
-	while (r == -EINTR);
-	return r;
+	return io_whole(t, op);
 }
 
 /* -- the rest of a partial transfer -- */

@@ -19,6 +19,41 @@
 
 #include <fcntl.h>
 
+/* -- both forms of a call -- */
+
+typedef long call_fn(struct uk_thread *t, struct io_op *op, const struct iovec *v, size_t n);
+
+INLINE ssize_t plain(call_fn *call, enum io_kind kind, int fd, const void *buf, size_t n,
+		     off_t off)
+{
+	struct uk_thread *t = rt_enter();
+	struct iovec one = { (void *)(uintptr_t)buf, MIN(n, IO_MAX_LEN) };
+	struct io_op op = { .kind = (uint8_t)kind,
+			    .fd = fd,
+			    .addr = buf,
+			    .len = (uint32_t)one.iov_len,
+			    .off = off };
+	long r = call(t, &op, &one, 1);
+
+	rt_exit();
+	return r;
+}
+
+INLINE ssize_t vectored(call_fn *call, enum io_kind kind, int fd, const struct iovec *iov,
+			int n, off_t off)
+{
+	struct uk_thread *t = rt_enter();
+	struct io_op op = { .kind = (uint8_t)kind,
+			    .fd = fd,
+			    .addr = iov,
+			    .len = (uint32_t)n,
+			    .off = off };
+	long r = (unsigned)n > IO_MAX_IOV ? -EINVAL : call(t, &op, iov, (size_t)n);
+
+	rt_exit();
+	return r;
+}
+
 /* -- reading -- */
 
 static long read_stream_or_file(struct uk_thread *t, struct io_op *op, unsigned hint)
@@ -32,12 +67,8 @@ static long read_stream_or_file(struct uk_thread *t, struct io_op *op, unsigned 
 			sched_inline(t);
 			return r;
 		}
-		if (!(hint & HINT_STREAM) && io_is_file(t, op->fd)) {
-			do
-				r = io_raw(t, op, false);
-			while (r == -EINTR);
-			return r;
-		}
+		if (!(hint & HINT_STREAM) && io_is_file(t, op->fd))
+			return io_whole(t, op);
 		io_hint_set(op->fd, (hint & HINT_SOCK) | HINT_STREAM);
 	}
 	return io_wait_op(t, op, IO_CLASS_FILE);
@@ -69,31 +100,12 @@ static long read_op(struct uk_thread *t, struct io_op *op, const struct iovec *v
 
 ssize_t uk_read(int fd, void *buf, size_t n)
 {
-	struct uk_thread *t = rt_enter();
-	struct iovec one = { buf, MIN(n, IO_MAX_LEN) };
-	struct io_op op = { .kind = IO_READ,
-			    .fd = fd,
-			    .addr = buf,
-			    .len = (uint32_t)one.iov_len,
-			    .off = IO_CURRENT };
-	long r = read_op(t, &op, &one, 1);
-
-	rt_exit();
-	return r;
+	return plain(read_op, IO_READ, fd, buf, n, IO_CURRENT);
 }
 
 ssize_t uk_readv(int fd, const struct iovec *iov, int n)
 {
-	struct uk_thread *t = rt_enter();
-	struct io_op op = { .kind = IO_READV,
-			    .fd = fd,
-			    .addr = iov,
-			    .len = (uint32_t)n,
-			    .off = IO_CURRENT };
-	long r = (unsigned)n > IO_MAX_IOV ? -EINVAL : read_op(t, &op, iov, (size_t)n);
-
-	rt_exit();
-	return r;
+	return vectored(read_op, IO_READV, fd, iov, n, IO_CURRENT);
 }
 
 static long pread_op(struct uk_thread *t, struct io_op *op, const struct iovec *v, size_t n)
@@ -118,31 +130,12 @@ static long pread_op(struct uk_thread *t, struct io_op *op, const struct iovec *
 
 ssize_t uk_pread(int fd, void *buf, size_t n, off_t off)
 {
-	struct uk_thread *t = rt_enter();
-	struct iovec one = { buf, MIN(n, IO_MAX_LEN) };
-	struct io_op op = { .kind = IO_READ,
-			    .fd = fd,
-			    .addr = buf,
-			    .len = (uint32_t)one.iov_len,
-			    .off = off };
-	long r = pread_op(t, &op, &one, 1);
-
-	rt_exit();
-	return r;
+	return plain(pread_op, IO_READ, fd, buf, n, off);
 }
 
 ssize_t uk_preadv(int fd, const struct iovec *iov, int n, off_t off)
 {
-	struct uk_thread *t = rt_enter();
-	struct io_op op = { .kind = IO_READV,
-			    .fd = fd,
-			    .addr = iov,
-			    .len = (uint32_t)n,
-			    .off = off };
-	long r = (unsigned)n > IO_MAX_IOV ? -EINVAL : pread_op(t, &op, iov, (size_t)n);
-
-	rt_exit();
-	return r;
+	return vectored(pread_op, IO_READV, fd, iov, n, off);
 }
 
 static ssize_t wait_zero(int fd, int events)
@@ -172,16 +165,6 @@ ssize_t uk_read_all(int fd, void *buf, size_t n)
 
 /* -- writing -- */
 
-static long write_file(struct uk_thread *t, const struct io_op *op)
-{
-	long r;
-
-	do
-		r = io_raw(t, op, false);
-	while (r == -EINTR);
-	return r;
-}
-
 static long write_op(struct uk_thread *t, struct io_op *op, const struct iovec *v, size_t n)
 {
 	unsigned hint = load_relaxed(io_hint(op->fd));
@@ -192,83 +175,47 @@ static long write_op(struct uk_thread *t, struct io_op *op, const struct iovec *
 	if (!(hint & HINT_STREAM)) {
 		if (io_is_file(t, op->fd)) {
 			io_hint_set(op->fd, HINT_FILE);
-			return write_file(t, op);
+			return io_whole(t, op);
 		}
 		io_hint_set(op->fd, (hint & HINT_SOCK) | HINT_STREAM);
 	}
 	r = io_do(t, op, IO_CLASS_FILE);
 	/* a file where a stream was: some file systems say so with -EINVAL */
 	if (unlikely(r == -EINVAL) && io_is_file(t, op->fd))
-		return write_file(t, op);
+		return io_whole(t, op);
 	if (r < 0 || (n == 1 && (size_t)r == v->iov_len))
 		return r;
 	return io_rest(t, op, v, n, r, IO_CLASS_FILE);
 }
 
-ssize_t uk_write(int fd, const void *buf, size_t n)
-{
-	struct uk_thread *t = rt_enter();
-	struct iovec one = { (void *)(uintptr_t)buf, MIN(n, IO_MAX_LEN) };
-	struct io_op op = { .kind = IO_WRITE,
-			    .fd = fd,
-			    .addr = buf,
-			    .len = (uint32_t)one.iov_len,
-			    .off = IO_CURRENT };
-	long r = write_op(t, &op, &one, 1);
-
-	rt_exit();
-	return r;
-}
-
-ssize_t uk_writev(int fd, const struct iovec *iov, int n)
-{
-	struct uk_thread *t = rt_enter();
-	struct io_op op = { .kind = IO_WRITEV,
-			    .fd = fd,
-			    .addr = iov,
-			    .len = (uint32_t)n,
-			    .off = IO_CURRENT };
-	long r = (unsigned)n > IO_MAX_IOV ? -EINVAL : write_op(t, &op, iov, (size_t)n);
-
-	rt_exit();
-	return r;
-}
-
-static long pwrite_op(struct uk_thread *t, const struct io_op *op)
+static long pwrite_op(struct uk_thread *t, struct io_op *op, const struct iovec *v UNUSED,
+		      size_t n UNUSED)
 {
 	int err = io_check(t);
 
 	if (err)
 		return err;
-	return op->off < 0 ? -EINVAL : write_file(t, op);
+	return op->off < 0 ? -EINVAL : io_whole(t, op);
+}
+
+ssize_t uk_write(int fd, const void *buf, size_t n)
+{
+	return plain(write_op, IO_WRITE, fd, buf, n, IO_CURRENT);
+}
+
+ssize_t uk_writev(int fd, const struct iovec *iov, int n)
+{
+	return vectored(write_op, IO_WRITEV, fd, iov, n, IO_CURRENT);
 }
 
 ssize_t uk_pwrite(int fd, const void *buf, size_t n, off_t off)
 {
-	struct uk_thread *t = rt_enter();
-	struct io_op op = { .kind = IO_WRITE,
-			    .fd = fd,
-			    .addr = buf,
-			    .len = (uint32_t)MIN(n, IO_MAX_LEN),
-			    .off = off };
-	long r = pwrite_op(t, &op);
-
-	rt_exit();
-	return r;
+	return plain(pwrite_op, IO_WRITE, fd, buf, n, off);
 }
 
 ssize_t uk_pwritev(int fd, const struct iovec *iov, int n, off_t off)
 {
-	struct uk_thread *t = rt_enter();
-	struct io_op op = { .kind = IO_WRITEV,
-			    .fd = fd,
-			    .addr = iov,
-			    .len = (uint32_t)n,
-			    .off = off };
-	long r = (unsigned)n > IO_MAX_IOV ? -EINVAL : pwrite_op(t, &op);
-
-	rt_exit();
-	return r;
+	return vectored(pwrite_op, IO_WRITEV, fd, iov, n, off);
 }
 
 ssize_t uk_write_all(int fd, const void *buf, size_t n)

@@ -112,6 +112,8 @@ static inline int io_check(const struct uk_thread *t)
 long io_try(struct uk_thread *t, const struct io_op *op);
 /* The plain system call, under a mark; may give -EINTR. */
 long io_raw(struct uk_thread *t, const struct io_op *op, bool release);
+/* The same of a file, which ends by itself: never -EINTR. */
+long io_whole(struct uk_thread *t, const struct io_op *op);
 /* Wait until op is done: reactor, or the kernel where the reactor cannot. -EAGAIN only for
  * a descriptor with O_NONBLOCK, and then nothing has waited. */
 long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c);
