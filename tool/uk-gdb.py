@@ -63,6 +63,7 @@ class Thread:
         self.object = int(value["wobj"])
         self.fd = int(value["wfd"])
         self.sp = int(value["sp"])
+        self.since = int(value["since"])
         self.light = bool(int(value["light"]))
         self.vp = int(value["vp"]["id"]) if int(value["vp"]) else None
         self.tid = carriers.get(self.address)  # of the carrier that runs it now
@@ -116,6 +117,12 @@ def all_threads():
                 found.append(Thread(t, carriers))
         chunk = int(k["next"])
     return sorted(found, key=lambda t: t.id)
+
+
+def latest(threads):
+    """The latest time that the process has noted: its clock can't be read from here."""
+    vps, n = symbol("vp_all"), int(symbol("vp_count_all"))
+    return max([int(vps[i]["clock"]) for i in range(n)] + [t.since for t in threads])
 
 
 class ParkedUnwinder(Unwinder):
@@ -247,8 +254,9 @@ class InfoThreads(gdb.Command):
         waits = names_of("thread_wait_name", WAITS)
         threads = all_threads()
         functions = len(threads) <= FRAMES_BY_DEFAULT
-        print("%8s %-16s %-4s %-8s %-32s %s" % ("Id", "Name", "Vp", "Kernel", "State",
-                                                 "Function" if functions else ""))
+        now = latest(threads)
+        print("%8s %-16s %-4s %-8s %9s %-32s %s" % (
+            "Id", "Name", "Vp", "Kernel", "For ms", "State", "Function" if functions else ""))
         shown = 0
         for t in threads:
             text = t.describe(states, waits)
@@ -256,8 +264,9 @@ class InfoThreads(gdb.Command):
                 continue
             shown += 1
             name = '"%s"' % t.name + (" light" if t.light and t.kind == USER else "")
-            print("%8d %-16s %-4s %-8s %-32s %s" % (
-                t.id, name, "-" if t.vp is None else t.vp, t.tid or "-", text,
+            print("%8d %-16s %-4s %-8s %9d %-32s %s" % (
+                t.id, name, "-" if t.vp is None else t.vp, t.tid or "-",
+                (now - t.since) // 1000000, text,
                 where(t) if functions and t.kind == USER else ""))
         print("%d of %d threads" % (shown, len(threads)))
 

@@ -72,7 +72,7 @@ typedef struct uk_thread_info {
 	uint64_t holder;      /* id of the thread that holds object, or 0 */
 	int fd;               /* for io, else -1 */
 	unsigned vp;
-	uk_time since;        /* when it last parked or yielded, as its vp's clock knew */
+	uk_time since;        /* when its state began, as its vp's clock knew */
 	int light;
 	size_t stack_size;
 } uk_thread_info;

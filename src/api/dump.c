@@ -18,10 +18,13 @@ static uint32_t busy;       /* one dump at a time */
 static int dump_fd;         /* the running dump's */
 static uint32_t answered;   /* carriers that have printed */
 
-static void print_thread(int fd, const uk_thread_info *i, int64_t now, bool light)
+static long age_ms(const uk_thread_info *i)
 {
-	int64_t age = now - i->since;
+	return (long)(MAX(sys_now() - i->since, 0) / NS_PER_MS);
+}
 
+static void print_thread(int fd, const uk_thread_info *i, bool light)
+{
 	fmt_fd(fd, "  thread %lu \"%s\"%s %s", (unsigned long)i->id, i->name,
 	       light ? " light" : "", i->state);
 	if (i->waits[0])
@@ -33,7 +36,7 @@ static void print_thread(int fd, const uk_thread_info *i, int64_t now, bool ligh
 	if (i->holder)
 		fmt_fd(fd, " held by thread %lu", (unsigned long)i->holder);
 	fmt_fd(fd, " since %ld ms, vp %u, created by %lu\n",
-	       (long)(age < 0 ? 0 : age / NS_PER_MS), i->vp, (unsigned long)i->creator);
+	       age_ms(i), i->vp, (unsigned long)i->creator);
 }
 
 static void frames_of_parked(int fd, struct uk_thread *t)
@@ -57,12 +60,13 @@ static int dump_one(void *obj, void *arg)
 	if (t->kind == THREAD_FOREIGN) {
 		fmt_fd(fd, "  kernel thread %lu", (unsigned long)i.id);
 		if (i.waits[0])
-			fmt_fd(fd, " parked on %s %p\n", i.waits, i.object);
+			fmt_fd(fd, " parked on %s %p", i.waits, i.object);
 		else
-			fmt_fd(fd, " running\n");
+			fmt_fd(fd, " running");
+		fmt_fd(fd, " since %ld ms\n", age_ms(&i));
 		return 0;
 	}
-	print_thread(fd, &i, sys_now(), i.light);
+	print_thread(fd, &i, i.light);
 	if (load_relaxed(&t->state) == T_PARKED || load_relaxed(&t->state) == T_SUSPENDED)
 		frames_of_parked(fd, t);
 	return 0;

@@ -60,6 +60,7 @@ static bool suspend_here(struct uk_thread *t)
 	uint8_t old = load_acquire(&t->susp);
 
 	/* the state first: after the CAS uk_thread_resume may already run it */
+	store_relaxed(&t->since, sys_now());
 	store_relaxed(&t->state, (uint8_t)T_SUSPENDED);
 	while (old & (SUSP_ASKED | SUSP_LOOK))
 		if (cas_acq_rel(&t->susp, &old, old | SUSP_HELD))
@@ -124,6 +125,7 @@ void enqueue(struct uk_vp *vp, struct uk_thread *t, bool lifo)
 {
 	if (unlikely(load_relaxed(&t->susp)) && suspend_here(t))
 		return;
+	store_relaxed(&t->since, vp->clock);
 	store_relaxed(&t->state, (uint8_t)T_READY);
 	if (unlikely(t->pinned || t->vp->set != vp->set || vp->reactive)) {
 		if (t->pinned != vp || vp->reactive) {
@@ -179,6 +181,7 @@ void queue_anywhere(struct uk_thread *t)
 {
 	if (unlikely(load_relaxed(&t->susp)) && suspend_here(t))
 		return;
+	store_relaxed(&t->since, sys_now());
 	store_relaxed(&t->state, (uint8_t)T_READY);
 	inbox_push(t->pinned ? t->pinned : t->vp, t);
 }
@@ -274,7 +277,6 @@ INLINE void yield_now(struct uk_thread *t)
 	if (to == &c->disp && vp->budget >= 0 && !load_relaxed(&vp->nudge) &&
 	    !load_relaxed(&vp->inbox) && !load_relaxed(&vp->pinbox))
 		return; /* alone: the budget brings us to the dispatcher in time */
-	store_relaxed(&t->since, vp->clock);
 	switch_now(c, t, to, t->pinned && t->pinned != vp ? POST_MIGRATE : POST_YIELD);
 }
 

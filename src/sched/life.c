@@ -413,6 +413,7 @@ INLINE NORETURN void leave(struct uk_thread *t, void *ret)
 		limit_leave();
 	c = enter_user(t);
 	t->arg = ret;
+	store_relaxed(&t->since, c->vp->clock);
 	store_relaxed(&t->state, (uint8_t)T_EXITED);
 	timer_del(&t->timer);
 	bump(&c->vp->count.exits, 1);

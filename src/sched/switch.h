@@ -77,8 +77,10 @@ INLINE void finish_switch(struct carrier *c)
 		w = load_relaxed(&t->wait);
 		/* release: who fires PARKED may run t, so its context must be visible */
 		if (W_STATE(w) != W_ARMED ||
-		    !cas_acq_rel(&t->wait, &w, W_MAKE(W_TOKEN(w), 0, W_PARKED)))
+		    !cas_acq_rel(&t->wait, &w, W_MAKE(W_TOKEN(w), 0, W_PARKED))) {
+			bump(&c->vp->count.readies, 1);
 			enqueue(c->vp, t, false); /* fired while it was leaving */
+		}
 	} else if (action == POST_YIELD) {
 		enqueue(c->vp, t, false);
 	} else if (action == POST_EXIT || action == POST_EXIT_JOINED) {
@@ -124,6 +126,7 @@ INLINE void switch_now(struct carrier *c, struct uk_thread *from, struct uk_thre
 	struct uk_vp *vp = c->vp;
 
 	store_relaxed(&to->vp, vp); /* the dispatcher's is read by nobody */
+	store_relaxed(&to->since, vp->clock);
 	bump(&vp->count.switches, 1);
 	switch_raw(c, from, to, action);
 }

@@ -65,6 +65,7 @@ static unsigned park_foreign(struct uk_thread *t, uint64_t token, int64_t deadli
 	/* No lock is held here: a signal handler may fire for itself while we sleep. */
 	store_release(&t->depth, 0);
 	run_deferred_foreign(t);
+	store_relaxed(&t->since, sys_now());
 	store_relaxed(&t->state, (uint8_t)T_PARKED);
 	if (cas_acq_rel(&t->wait, &w, W_MAKE(token, 0, W_PARKED))) {
 		/* the low half changes with every transition: enough for the futex */
@@ -72,6 +73,7 @@ static unsigned park_foreign(struct uk_thread *t, uint64_t token, int64_t deadli
 			if (sys_futex_wait(&t->wait, (uint32_t)w, deadline) == -ETIMEDOUT)
 				wait_fire(t, token, WAKE_TIMEOUT);
 	}
+	store_relaxed(&t->since, sys_now());
 	store_relaxed(&t->state, (uint8_t)T_RUNNING);
 	enter_gate(t, depth); /* before wait_end: a fork's child sees what we waited for */
 	return wait_end(t);
@@ -146,6 +148,7 @@ bool wait_fire(struct uk_thread *t, uint64_t token, unsigned reason)
 		/* completions come in batches, oldest first: keep their order */
 		enqueue(vp, t, me->kind == THREAD_USER);
 	} else {
+		fetch_add_relaxed(&sched_foreign_count()->readies, 1); /* many write it */
 		queue_anywhere(t);
 	}
 	return true;

@@ -79,6 +79,7 @@ struct uk_thread *thread_foreign(void)
 	t->join = JOIN_DETACHED;
 	t->wfd = -1;
 	t->wkind = WAIT_NONE;
+	t->since = sys_now();
 	t->state = T_RUNNING;
 	store_release(&t->kind, THREAD_FOREIGN);
 	thread_self_tls = t;

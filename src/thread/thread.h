@@ -126,7 +126,7 @@ struct uk_thread {
 	struct timer timer;      /* the wheel's, while armed. Before the first run, token holds
 				    the creator's floating-point environment */
 	int64_t deadline;        /* of every blocking call; owner */
-	int64_t since;           /* vp clock at the last change of state */
+	int64_t since;           /* vp clock at the last change of state; who changes that */
 	/* -- line 2: life -- */
 	void *arg;               /* argument, later the return value */
 	uint64_t join;           /* JOIN_... or joiner | token << 48; atomics */

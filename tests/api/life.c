@@ -45,6 +45,69 @@ static void *sleep_ms(void *arg)
 	return (void *)(intptr_t)uk_sleep((intptr_t)arg * UK_MS);
 }
 
+struct since {
+	uint64_t id;
+	uk_time since;
+	const char *state;
+};
+
+static int since_of(const uk_thread_info *i, void *arg)
+{
+	struct since *s = arg;
+
+	if (i->id != s->id)
+		return 0;
+	s->since = i->since;
+	s->state = i->state;
+	return 1;
+}
+
+static struct since look_since(uk_thread *t)
+{
+	struct since s = { uk_thread_id(t), 0, "" };
+
+	CHECK_EQ(uk_thread_each(since_of, &s), 1);
+	return s;
+}
+
+static uk_sem begin = UK_SEM_INIT(0);
+
+static void *waits_then_computes(void *arg)
+{
+	CHECK_EQ(uk_sem_wait(&begin), 0);
+	while (!__atomic_load_n(&go, __ATOMIC_SEQ_CST))
+		;
+	return arg;
+}
+
+static struct since once_it_is(uk_thread *t, const char *state)
+{
+	struct since s;
+
+	do
+		s = look_since(t);
+	while (strcmp(s.state, state) != 0);
+	CHECK(s.since <= uk_now());
+	return s;
+}
+
+static void since_is_the_beginning_of_the_present_state(void)
+{
+	struct since parked, running, exited;
+	uk_thread *t;
+
+	__atomic_store_n(&go, 0, __ATOMIC_SEQ_CST);
+	CHECK_EQ(uk_thread_create(&t, NULL, waits_then_computes, NULL), 0);
+	parked = once_it_is(t, "parked");
+	CHECK_EQ(uk_sem_post(&begin), 0); /* it comes by another pass of the dispatcher */
+	running = once_it_is(t, "running");
+	CHECK(running.since > parked.since);
+	__atomic_store_n(&go, 1, __ATOMIC_SEQ_CST);
+	exited = once_it_is(t, "exited");
+	CHECK(exited.since >= running.since);
+	CHECK_EQ(uk_thread_join(t, NULL), 0);
+}
+
 static void join_returns_what_the_thread_returned(void)
 {
 	uk_thread *t;
@@ -346,6 +409,7 @@ static void kernel_threads_come_and_go(void)
 
 int main(void)
 {
+	RUN(since_is_the_beginning_of_the_present_state);
 	RUN(join_returns_what_the_thread_returned);
 	RUN(exit_ends_the_thread_with_a_value);
 	RUN(bad_attributes_are_refused);

@@ -52,6 +52,40 @@ static void a_sleeping_vp_is_kicked_and_it_counts(void)
 	CHECK(b.waits > 0);
 }
 
+static uk_sem sem = UK_SEM_INIT(0);
+
+static void *takes_many(void *arg)
+{
+	for (int i = 0; i < 100; i++)
+		CHECK_EQ(uk_sem_wait(&sem), 0);
+	return arg;
+}
+
+static int waits_on_sem(const uk_thread_info *i, void *arg)
+{
+	(void)arg;
+	return !strcmp(i->waits, "semaphore");
+}
+
+/* main is no user thread: what it wakes counts, too. */
+static void wake_ups_from_outside_count(void)
+{
+	uk_stats a, b;
+	uk_thread *t;
+
+	CHECK_EQ(uk_thread_create(&t, NULL, takes_many, NULL), 0);
+	uk_stats_get(&a);
+	for (int i = 0; i < 100; i++) {
+		UNTIL(uk_thread_each(waits_on_sem, NULL));
+		CHECK_EQ(uk_sem_post(&sem), 0);
+		while (sem.value)
+			uk_yield();
+	}
+	CHECK_EQ(uk_thread_join(t, NULL), 0);
+	uk_stats_get(&b);
+	CHECK_EQ(b.readies - a.readies, 100);
+}
+
 static void counters_have_names(void)
 {
 	int n = 0;
@@ -82,6 +116,7 @@ int main(void)
 {
 	CHECK_EQ(uk_init(), 0);
 	RUN(counters_follow_what_happens);
+	RUN(wake_ups_from_outside_count);
 	RUN(a_sleeping_vp_is_kicked_and_it_counts);
 	RUN(counters_have_names);
 	RUN(the_doctor_has_something_to_say);

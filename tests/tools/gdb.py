@@ -53,7 +53,7 @@ def check(what, out, err):
             ("suspended-one", "suspended", "suspends_itself"),
             ("hog", "running", "computes")]:
         line = row(out, name)
-        if state not in line or not line.endswith(function):
+        if not re.search(r" \d+ " + state, line) or not line.endswith(function):
             bad.append("%s: expected %s in %s, got: %s" % (name, state, function, line))
     for name, wanted in [
             ("semaphore-waiter", ["wait_park", "third_level", "second_level", "waits_for_a_post",
