@@ -16,8 +16,7 @@
  * for data whatever the flag says, and no remembered answer is right when another process
  * may set the flag.
  *
- * A foreign thread sleeps in the kernel where nothing of ours reaches it: its cancellation
- * is seen before and after a system call, and a close elsewhere does not wake it.
+ * A foreign thread sleeps in the kernel; a close elsewhere gets it out by a signal (raw.c).
  *
  * Rejected: a table of what each descriptor is (programs and libc close and reopen behind
  * our back); setting O_NONBLOCK for the time of the call (other processes share it).
@@ -124,9 +123,11 @@ long io_raw(struct uk_thread *t, const struct io_op *op, bool release)
 	if (interrupted(op))
 		return -EINTR;
 	COUNT(t, syscalls);
+	raw_begin(t, op->fd);
 	block_begin(t, release);
 	r = raw_once(op);
 	block_end(t);
+	raw_end(t, op->fd);
 	return r;
 }
 
@@ -223,8 +224,13 @@ static int poll_once(struct uk_thread *t, int fd, unsigned events, int64_t deadl
 static int ready_foreign(struct uk_thread *t, int fd, unsigned events, int64_t deadline)
 {
 	for (;;) {
-		int r = poll_once(t, fd, events, deadline);
+		int r;
 
+		raw_begin(t, fd);
+		block_begin(t, false);
+		r = poll_once(t, fd, events, deadline);
+		block_end(t);
+		raw_end(t, fd);
 		if (r > 0 || (r < 0 && r != -EINTR))
 			return r;
 		if (r == 0)
@@ -284,9 +290,11 @@ static long raw_ready(struct uk_thread *t, const struct io_op *op)
 	if (op->kind != IO_ACCEPT)
 		return io_raw(t, op, false);
 	COUNT(t, syscalls);
+	raw_begin(t, op->fd);
 	block_begin(t, false);
 	r = accept_try(op->fd, addr, op->addr2, (int)op->flags);
 	block_end(t);
+	raw_end(t, op->fd);
 	return r;
 }
 

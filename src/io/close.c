@@ -10,6 +10,7 @@
  *                        that comes from now on gets -EBADF from the kernel itself, and the
  *                        number cannot be given to another file yet
  *   sched_io_cancel_fd   who holds the old file wakes with -EBADF
+ *   raw_interrupt        the same for foreign threads in a system call
  *   close(fd)
  *
  * It leaves no gap: an operation is in its reactor's table before the kernel looks its
@@ -66,16 +67,17 @@ static bool kill_number(struct uk_thread *t, int fd)
 int uk_close(int fd)
 {
 	struct uk_thread *t = rt_enter();
-	bool file = load_relaxed(io_hint(fd)) & HINT_FILE;
+	bool file = load_relaxed(io_hint(fd)) & HINT_FILE, dead;
 	long r;
 
 	io_hint_set(fd, 0);
-	if (!file)
-		kill_number(t, fd);
+	dead = !file && kill_number(t, fd);
 	sched_io_cancel_fd(t, fd);
 	sched_ahead_end(fd);
 	COUNT(t, syscalls);
 	block_begin(t, false);
+	if (dead)
+		raw_interrupt(fd);
 	r = sys1(SYS_close, fd);
 	block_end(t);
 	rt_exit();

@@ -97,7 +97,12 @@ static long bounce_once(struct uk_thread *t, int out, int in, int64_t pos, size_
 
 static long sendfile_raw(struct uk_thread *t, int out, int in, int64_t *pos, size_t n)
 {
-	return io_marked(t, SYS_sendfile, out, in, SYS_ARG(pos), (long)n, 0, 0);
+	long r;
+
+	raw_begin(t, out);
+	r = io_marked(t, SYS_sendfile, out, in, SYS_ARG(pos), (long)n, 0, 0);
+	raw_end(t, out);
+	return r;
 }
 
 /* To a pipe, a tty: a page once it is ready. */

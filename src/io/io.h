@@ -136,6 +136,11 @@ long io_out(struct uk_thread *t, struct io_op *op, enum io_class c);
 int io_ready(struct uk_thread *t, int fd, unsigned events, int64_t deadline);
 /* Park for a while (a state of the kernel that nothing announces): 0 or -errno. */
 int io_pause(struct uk_thread *t, int64_t ns);
+/* raw.c: around a call on fd that may sleep; does something for foreign threads alone. */
+void raw_begin(struct uk_thread *t, int fd);
+void raw_end(struct uk_thread *t, int fd);
+/* Outside the runtime, fd is a dead number: whoever sleeps in a call on it comes out. */
+void raw_interrupt(int fd);
 /* A system call that may block now and then (disk, name lookup): marked, EINTR repeated. */
 long io_marked(struct uk_thread *t, long nr, long a, long b, long c, long d, long e, long f);
 

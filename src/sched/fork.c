@@ -370,8 +370,10 @@ static void survive(struct uk_thread *t)
 	limit_rebuild(user);
 	if (user)
 		user_survives(t);
-	else if (t)
+	else if (t) {
+		t->ktid = sys_gettid();
 		t->deferred = 0;
+	}
 	locks_give();
 	carriers_unlock();
 	gate_set(GATE_CHILD);

@@ -25,6 +25,11 @@ struct uk_thread **thread_self_slot(void)
 	return &thread_self_tls;
 }
 
+int thread_walk(int (*fn)(void *t, void *arg), void *arg)
+{
+	return slab_walk(&thread_slab, fn, arg);
+}
+
 uint64_t thread_new_ids(unsigned n)
 {
 	return fetch_add_relaxed(&next_id, n);
@@ -79,6 +84,7 @@ struct uk_thread *thread_foreign(void)
 	t->join = JOIN_DETACHED;
 	t->wfd = -1;
 	t->wkind = WAIT_NONE;
+	t->ktid = sys_gettid();
 	t->since = sys_now();
 	t->state = T_RUNNING;
 	store_release(&t->kind, THREAD_FOREIGN);

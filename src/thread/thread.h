@@ -130,7 +130,10 @@ struct uk_thread {
 	/* -- line 2: life -- */
 	void *arg;               /* argument, later the return value */
 	uint64_t join;           /* JOIN_... or joiner | token << 48; atomics */
-	void *stack;             /* lowest address; NULL before its first run */
+	union {
+		void *stack;  /* lowest address; NULL before its first run */
+		long ktid;    /* foreign: the kernel's id */
+	};
 	uint64_t id, creator;
 	union {
 		const void *wobj;     /* what it waits for; owner, for the dump */
@@ -140,7 +143,7 @@ struct uk_thread {
 #if UK_SAN
 	struct san_fiber san;
 #endif
-	int32_t wfd;             /* fd of an I/O wait, else -1 */
+	int32_t wfd;             /* fd of an I/O wait, else -1; foreign: see io/raw.c */
 	uint8_t light;           /* no TLS block of its own; constant */
 	uint8_t spare;
 	uint8_t order;           /* stack size = 1 << order */
@@ -178,6 +181,8 @@ int thread_init(void); /* once */
 /* Descriptor of the calling foreign kernel thread, made on first use. */
 struct uk_thread *thread_foreign(void);
 uint64_t thread_new_ids(unsigned n); /* first of n fresh ids */
+/* slab_walk over all descriptors, for rooms that know no slabs. */
+int thread_walk(int (*fn)(void *t, void *arg), void *arg);
 struct thread_ext *thread_ext(struct uk_thread *t); /* self only; NULL = no memory */
 void thread_run_cleanups(struct uk_thread *t);      /* self; cleanups, then keys */
 void thread_free_ext(struct uk_thread *t);

@@ -3,6 +3,7 @@
  * table of blocked calls, each tried with each end. */
 #include "iotest.h"
 
+#include <pthread.h>
 #include <pty.h>
 
 #define BIG ((size_t)4 << 20)
@@ -358,6 +359,32 @@ static void close_ends_calls(void)
 	}
 }
 
+/* The same for kernel threads, closed by a user thread and by main. */
+static void close_ends_calls_of_kernel_threads(void)
+{
+	for (size_t i = 0; i < ROWS; i++) {
+		struct victim v[3];
+		pthread_t t[3];
+		int s[2];
+
+		if (!table[i].setup(s))
+			continue;
+		for (int k = 0; k < 3; k++) {
+			v[k] = (struct victim){ .b = &table[i], .fd = s[0] };
+			CHECK_EQ(pthread_create(&t[k], NULL, victim, &v[k]), 0);
+		}
+		uk_sleep(3 * MS);
+		CHECK_EQ(uk_close(s[0]), 0);
+		for (int k = 0; k < 3; k++) {
+			CHECK_EQ(pthread_join(t[k], NULL), 0);
+			if (v[k].r != -EBADF && !(table[i].partial && v[k].r >= 0))
+				check_end(&table[i], v[k].r, -EBADF);
+		}
+		if (s[1] >= 0)
+			uk_close(s[1]);
+	}
+}
+
 /* What the closed socket would still have received goes to nobody; the peer sees the end;
  * the number is another file's the next moment and loses nothing. */
 static void a_closed_number_is_clean(void)
@@ -463,6 +490,7 @@ int main(void)
 	BOTH(deadlines_end_calls);
 	USER(cancellation_ends_calls);
 	BOTH(close_ends_calls);
+	BOTH(close_ends_calls_of_kernel_threads);
 	USER(a_closed_number_is_clean);
 	BOTH(nobody_slips_in_while_closing);
 	BOTH(deadlines_do_not_hurt_who_is_served);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Foreign threads in a system call, and how uk_close gets them out.
+ *
+ * The call would sleep on the file that has been closed for ever. So each is on record while
+ * it is in one: in its descriptor's wfd, and in a count for each number, so that a close
+ * that concerns nobody costs one load.
+ *
+ *   wfd   -1 --itself, before the call--> fd --itself, after it--> -1
+ *         fd --who closes--> BUSY(fd) --the same, signal sent--> fd
+ *
+ * It cannot leave while wfd is BUSY, so the signal never hits the program's own calls. The
+ * signal is SIGURG, which nobody minds: for the time of a close it has a handler that does
+ * nothing, if it has none. By then the number is a dead one (close.c): who is about to make
+ * the call gets -EBADF, who is in it is interrupted and makes it again. So one signal is
+ * enough. A thread that blocks SIGURG stays where it is.
+ *
+ * Runs on the foreign thread (begin, end), on any thread (interrupt), there outside the
+ * runtime. Rejected: a ppoll with a descriptor of our own beside fd before each call (two
+ * system calls more for each that waits).
+ */
+#include "io/io.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/lock.h"
+#include "base/panic.h"
+
+#define COUNTS 4096u
+#define BUSY(fd) (-2 - (fd))
+
+static uint32_t counts[COUNTS]; /* foreign threads in a call, by number */
+static struct lock interrupting = LOCK_INIT(RANK_NONE); /* the handler of SIGURG */
+
+static uint32_t *count_of(int fd)
+{
+	return &counts[(unsigned)fd % COUNTS];
+}
+
+void raw_begin(struct uk_thread *t, int fd)
+{
+	if (t->kind != THREAD_FOREIGN || fd < 0)
+		return;
+	store_relaxed(&t->wfd, fd);
+	/* seq_cst: who closes finds us, or we find the dead number (pairs with its dup3, and
+	 * the load after it) */
+	fetch_add_seq_cst(count_of(fd), 1);
+}
+
+void raw_end(struct uk_thread *t, int fd)
+{
+	int32_t was = fd;
+
+	if (t->kind != THREAD_FOREIGN || fd < 0)
+		return;
+	while (!cas_acq_rel(&t->wfd, &was, -1)) {
+		sys_futex_wait(&t->wfd, (uint32_t)was, TIME_NEVER);
+		was = fd;
+	}
+	fetch_sub_acq_rel(count_of(fd), 1);
+}
+
+/* Does kernel thread tid block SIGURG? Gone counts as yes. */
+static bool deaf(int tid)
+{
+	char path[48], buf[2048], *p;
+	uint64_t mask = 0;
+	long fd, n;
+
+	fmt_to(path, sizeof(path), "/proc/self/task/%d/status", tid);
+	fd = sys4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return true;
+	n = sys3(SYS_read, fd, buf, sizeof(buf) - 1);
+	sys1(SYS_close, fd);
+	buf[MAX(n, 0)] = 0;
+	p = strstr(buf, "SigBlk:");
+	for (p = p ? p + 7 : buf + MAX(n, 0); *p == '\t' || *p == ' '; p++)
+		;
+	for (; *p && *p != '\n'; p++)
+		mask = mask << 4 | (uint64_t)(*p <= '9' ? *p - '0' : (*p | 32) - 'a' + 10);
+	return mask >> (SIGURG - 1) & 1;
+}
+
+static int interrupt_one(void *obj, void *arg)
+{
+	struct uk_thread *t = obj;
+	int fd = *(const int *)arg;
+	int32_t was = fd;
+
+	if (load_acquire(&t->kind) != THREAD_FOREIGN || load_relaxed(&t->wfd) != fd ||
+	    !cas_acq_rel(&t->wfd, &was, BUSY(fd)))
+		return 0;
+	sys3(SYS_tgkill, sys0(SYS_getpid), t->ktid, SIGURG);
+	store_release(&t->wfd, fd);
+	sys_futex_wake(&t->wfd, 1);
+	return 0;
+}
+
+static int still_in(void *obj, void *arg)
+{
+	const struct uk_thread *t = obj;
+	int fd = *(const int *)arg;
+
+	return load_acquire(&t->kind) == THREAD_FOREIGN && load_relaxed(&t->wfd) == fd &&
+	       !deaf((int)t->ktid);
+}
+
+static void nothing(int sig UNUSED)
+{
+}
+
+void raw_interrupt(int fd)
+{
+	struct sigaction sa = { .sa_handler = nothing, .sa_flags = SA_RESTART }, old;
+	struct timespec ts = { 0, 50 * NS_PER_US };
+	bool ours;
+
+	if (likely(!load_seq_cst(count_of(fd))))
+		return;
+	lock_acquire(&interrupting);
+	ours = !sigaction(SIGURG, NULL, &old) &&
+	       (old.sa_handler == SIG_DFL || old.sa_handler == SIG_IGN);
+	if (ours)
+		sigaction(SIGURG, &sa, NULL);
+	thread_walk(interrupt_one, &fd);
+	while (thread_walk(still_in, &fd))
+		sys2(SYS_nanosleep, &ts, NULL);
+	if (ours)
+		sigaction(SIGURG, &old, NULL);
+	lock_release(&interrupting);
+}
