@@ -18,6 +18,9 @@
  * Law 5: facts go down (vp_revoke), nothing is called up. Here is never allocated and no
  * thread is created: the thread being rescued may hold libc's locks.
  *
+ * Now and then it trims the stacks of threads that have been parked for long (sched/trim.c),
+ * for which it wakes up once more after the vps have gone to sleep.
+ *
  * The same kernel thread is the stall watchdog: a vp that has not switched for UK_STALL
  * milliseconds (default 5000, 0 = off) although work waits for it is reported, with the
  * thread that holds it, once per stall.
@@ -44,6 +47,7 @@
 
 uint64_t monitor_passes; /* read by stat */
 static int64_t stall_ns;
+static int64_t trim_ns;  /* how long a thread is parked before its stack is trimmed */
 static bool may_renice; /* and take it back later: that needs privilege */
 
 /* May a carrier that was made nicer become what it was again? */
@@ -200,8 +204,9 @@ static void balance(uint32_t n)
 
 static void *monitor_main(void *arg UNUSED)
 {
-	int64_t period = PERIOD_MIN;
+	int64_t period = PERIOD_MIN, trim_at = trim_ns ? sys_now() + trim_ns : TIME_NEVER;
 	unsigned quiet = 0, idle = 0;
+	bool untrimmed = true;
 
 	sys2(SYS_prctl, PR_SET_NAME, "uk-monitor");
 	sys2(SYS_prctl, PR_SET_TIMERSLACK, 1UL);
@@ -218,6 +223,12 @@ static void *monitor_main(void *arg UNUSED)
 		for (uint32_t i = 0; i < n; i++)
 			found |= look(vp_all[i], now);
 		lock_release(&watch_lock);
+		if (unlikely(now >= trim_at)) {
+			lock_acquire(&watch_lock);
+			untrimmed = sched_trim_parked(now - trim_ns);
+			lock_release(&watch_lock);
+			trim_at = now + trim_ns;
+		}
 		if (found) {
 			period = PERIOD_MIN;
 			quiet = idle = 0;
@@ -237,8 +248,11 @@ static void *monitor_main(void *arg UNUSED)
 		fence_seq_cst();
 		if (all_idle(load_acquire(&vp_count_all)))
 			while (load_acquire(&monitor_asleep))
-				sys_futex_wait(&monitor_asleep, 1, TIME_NEVER);
-		store_seq_cst(&monitor_asleep, 0);
+				if (sys_futex_wait(&monitor_asleep, 1,
+						   untrimmed ? trim_at : TIME_NEVER) == -ETIMEDOUT)
+					break;
+		if (!xchg_seq_cst(&monitor_asleep, 0))
+			untrimmed = true; /* somebody has run */
 		idle = quiet = 0;
 		period = PERIOD_MIN;
 	}
@@ -253,6 +267,7 @@ static void monitor_start(void)
 	int r;
 
 	stall_ns = env_number("UK_STALL", 5000, 1u << 30) * NS_PER_MS;
+	trim_ns = env_number("UK_TRIM", 10000, 1u << 30) * NS_PER_MS;
 	may_renice = can_renice();
 	pthread_attr_init(&a);
 	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);

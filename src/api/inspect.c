@@ -66,7 +66,7 @@ bool inspect_thread(const struct uk_thread *t, uk_thread_info *i)
 			i->holder = holder_of(t, i->object);
 	}
 	i->vp = vp ? vp->id : 0;
-	i->since = t->since;
+	i->since = load_relaxed(&t->since);
 	i->light = kind == THREAD_USER && t->light;
 	i->stack_size = kind == THREAD_USER ? thread_stack_size(t) : 0;
 	return true;

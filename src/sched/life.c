@@ -256,7 +256,7 @@ bool thread_start(struct uk_vp *vp, struct uk_thread *t)
 		}
 		*(struct uk_thread **)tls_address_in(t->tp, thread_self_slot()) = t;
 	}
-	t->stack = stack;
+	store_relaxed(&t->stack, (void *)stack);
 #if UK_SAN
 	san_create(&t->san, stack, size);
 #endif
@@ -392,8 +392,13 @@ static struct uk_thread *claim_joiner(struct uk_vp *vp, struct uk_thread *t)
 	if ((token & 0xffff) != j >> 48 || load_relaxed(&joiner->vp)->set != vp->set || load_relaxed(&joiner->pinned) ||
 	    load_relaxed(&joiner->susp) || --vp->budget < 0)
 		return NULL;
-	if (!cas_acq_rel(&joiner->wait, &w, W_MAKE(token, WAKE_OK, W_FIRED)))
+	if (!cas_seq_cst(&joiner->wait, &w, W_MAKE(token, WAKE_OK, W_FIRED)))
 		return NULL;
+	/* who looks at his stack sees him fired, or we see that somebody looks (trim.c) */
+	if (unlikely(load_seq_cst(&joiner->susp))) {
+		store_release(&joiner->wait, W_MAKE(token, 0, W_PARKED));
+		return NULL;
+	}
 	bump(&vp->count.readies, 1);
 	return joiner;
 }
@@ -467,7 +472,7 @@ void thread_reap(struct uk_vp *vp, struct uk_thread *t, bool joined)
 	san_destroy(&t->san);
 #endif
 	stack_put(&vp->stacks, t->stack, t->order);
-	t->stack = NULL;
+	store_relaxed(&t->stack, NULL);
 	if (t->tp) {
 		tls_put(&vp->tls, t->tp);
 		t->tp = NULL;
@@ -753,9 +758,11 @@ UK_API int uk_thread_pin(uk_vp *vp)
 
 UK_API int uk_thread_stack(const uk_thread *t, void **base, size_t *size)
 {
-	if (t->kind != THREAD_USER || !t->stack)
+	void *stack = load_relaxed(&t->stack); /* perhaps another's, who begins or ends */
+
+	if (t->kind != THREAD_USER || !stack)
 		return -ESRCH;
-	*base = t->stack;
+	*base = stack;
 	*size = thread_stack_size(t);
 	return 0;
 }

@@ -165,6 +165,8 @@ void vp_post(struct uk_vp *vp, struct vp_msg *m);               /* anyone */
 void vp_kick(struct uk_vp *vp);                                 /* anyone, if it sleeps */
 void queue_anywhere(struct uk_thread *t); /* to its vp's inbox, honouring suspension */
 void suspend_end(struct uk_thread *t, uint8_t bit); /* async-signal-safe */
+/* trim.c, for the monitor: threads parked since before. True: there are others for later. */
+bool sched_trim_parked(int64_t before);
 bool vp_has_work(const struct uk_vp *vp); /* racy, any thread */
 
 /* vp.c */

@@ -18,6 +18,8 @@
  *                                            whoever finishes the switch queues us
  *   PARKED --wait_fire (anyone)--> FIRED     the firing thread queues us
  *   FIRED  --wait_end (self)-----> IDLE
+ *   FIRED  --claim_joiner--------> PARKED    it fired a thread that somebody looks at, so it
+ *                                            may not run it; the reaper fires it in a moment
  *
  * Exactly one of event, timer, cancellation wins the CAS to FIRED and leaves its reason.
  *
@@ -145,7 +147,7 @@ struct uk_thread {
 #endif
 	int32_t wfd;             /* fd of an I/O wait, else -1; foreign: see io/raw.c */
 	uint8_t light;           /* no TLS block of its own; constant */
-	uint8_t spare;
+	uint8_t trimmed;         /* the monitor: the wait for which its stack was trimmed */
 	uint8_t order;           /* stack size = 1 << order */
 	uint8_t deferred;        /* foreign: a signal handler of its own left a wake-up */
 } LINE_ALIGNED;

@@ -78,7 +78,7 @@ static void wake_ups_from_outside_count(void)
 	for (int i = 0; i < 100; i++) {
 		UNTIL(uk_thread_each(waits_on_sem, NULL));
 		CHECK_EQ(uk_sem_post(&sem), 0);
-		while (sem.value)
+		while (__atomic_load_n(&sem.value, __ATOMIC_SEQ_CST))
 			uk_yield();
 	}
 	CHECK_EQ(uk_thread_join(t, NULL), 0);

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stacks of threads that park for long: their unused pages go, their frames stay. */
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <uk/uk.h>
+
+#include "test.h"
+
+enum { N = 50, DEEP = 16 * 4096, FRAME = 3000, BIG = 64 };
+
+static uk_sem go = UK_SEM_INIT(0);
+static uint32_t over;
+
+static __attribute__((noinline)) void goes_deep(volatile char *p)
+{
+	volatile char big[DEEP];
+
+	for (int i = 0; i < DEEP; i += 512)
+		big[i] = 1;
+	*p = big[0];
+}
+
+static void *deep_then_waits(void *arg)
+{
+	unsigned char frame[FRAME];
+	volatile char c;
+
+	goes_deep(&c);
+	memset(frame, (int)(uintptr_t)arg, sizeof(frame));
+	CHECK_EQ(uk_sem_wait(&go), 0);
+	for (int i = 0; i < FRAME; i++)
+		CHECK_EQ(frame[i], (unsigned char)(uintptr_t)arg);
+	goes_deep(&c);
+	for (int i = 0; i < FRAME; i++)
+		CHECK_EQ(frame[i], (unsigned char)(uintptr_t)arg);
+	return arg;
+}
+
+static int pages(const uk_thread *t)
+{
+	static unsigned char in[BIG];
+	size_t size;
+	void *base;
+	int n = 0;
+
+	if (uk_thread_stack(t, &base, &size) || size > BIG * 4096 || mincore(base, size, in))
+		return 0;
+	for (size_t i = 0; i < size / 4096; i++)
+		n += in[i] & 1;
+	return n;
+}
+
+static void the_stack_of_who_waits_for_long_shrinks(void)
+{
+	uk_thread *t[N];
+
+	for (uintptr_t i = 0; i < N; i++)
+		CHECK_EQ(uk_thread_create(&t[i], NULL, deep_then_waits, (void *)i), 0);
+	for (int i = 0; i < N; i++)
+		UNTIL(pages(t[i]) > 0 && pages(t[i]) <= 3); /* it was 17 or so */
+	for (int i = 0; i < N; i++)
+		CHECK_EQ(uk_sem_post(&go), 0);
+	for (int i = 0; i < N; i++)
+		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+}
+
+static void *checks_its_frame(void *arg)
+{
+	unsigned char frame[FRAME];
+
+	memset(frame, (int)(uintptr_t)arg, sizeof(frame));
+	CHECK_EQ(uk_sleep((int64_t)((uintptr_t)arg % 5) * UK_MS / 2 + 1), 0);
+	for (int i = 0; i < FRAME; i++)
+		CHECK_EQ(frame[i], (unsigned char)(uintptr_t)arg);
+	return arg;
+}
+
+/* Joins, sleeps and wake-ups race the knife. */
+static void *joins_for_a_while(void *arg)
+{
+	for (uintptr_t i = 0; !__atomic_load_n(&over, __ATOMIC_SEQ_CST); i++) {
+		unsigned char frame[FRAME];
+		uk_thread *t;
+
+		memset(frame, (int)i, sizeof(frame));
+		CHECK_EQ(uk_thread_create(&t, NULL, checks_its_frame, (void *)i), 0);
+		CHECK_EQ(uk_thread_join(t, NULL), 0);
+		for (int k = 0; k < FRAME; k++)
+			CHECK_EQ(frame[k], (unsigned char)i);
+	}
+	return arg;
+}
+
+static void frames_are_never_cut(void)
+{
+	uk_thread *t[20];
+
+	for (int i = 0; i < 20; i++)
+		CHECK_EQ(uk_thread_create(&t[i], NULL, joins_for_a_while, NULL), 0);
+	uk_sleep(700 * UK_MS);
+	__atomic_store_n(&over, 1, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < 20; i++)
+		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+}
+
+int main(void)
+{
+	setenv("UK_TRIM", "1", 1);
+	RUN(the_stack_of_who_waits_for_long_shrinks);
+	RUN(frames_are_never_cut);
+	return 0;
+}
