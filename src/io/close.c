@@ -67,7 +67,8 @@ static bool kill_number(struct uk_thread *t, int fd)
 int uk_close(int fd)
 {
 	struct uk_thread *t = rt_enter();
-	bool file = load_relaxed(io_hint(fd)) & HINT_FILE, dead;
+	/* a hint may be of another life of the number */
+	bool file = (load_relaxed(io_hint(fd)) & HINT_FILE) && io_is_file(t, fd), dead;
 	long r;
 
 	io_hint_set(fd, 0);

@@ -54,7 +54,8 @@ __attribute__((constructor)) static void choose_switch(void)
 
 /* ---- queues ---- */
 
-/* Suspension is honoured where a thread would be queued. True: it is held, not queued. */
+/* Suspension is honoured where a thread would be queued (who reads susp there acquires: what
+ * trim.c did to the stack is over, pairs with suspend_end). True: it is held, not queued. */
 static bool suspend_here(struct uk_thread *t)
 {
 	uint8_t old = load_acquire(&t->susp);
@@ -123,7 +124,7 @@ static bool dispatching(const struct uk_vp *vp)
 
 void enqueue(struct uk_vp *vp, struct uk_thread *t, bool lifo)
 {
-	if (unlikely(load_relaxed(&t->susp)) && suspend_here(t))
+	if (unlikely(load_acquire(&t->susp)) && suspend_here(t))
 		return;
 	store_relaxed(&t->since, vp->clock);
 	store_relaxed(&t->state, (uint8_t)T_READY);
@@ -179,7 +180,7 @@ void vp_post(struct uk_vp *vp, struct vp_msg *m)
 
 void queue_anywhere(struct uk_thread *t)
 {
-	if (unlikely(load_relaxed(&t->susp)) && suspend_here(t))
+	if (unlikely(load_acquire(&t->susp)) && suspend_here(t))
 		return;
 	store_relaxed(&t->since, sys_now());
 	store_relaxed(&t->state, (uint8_t)T_READY);

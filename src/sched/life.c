@@ -347,7 +347,7 @@ UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(vo
 	t->blocking = 0;
 	t->uncancelable = 0;
 	t->deadline = TIME_NEVER;
-	t->since = here ? here->clock : sys_now();
+	store_relaxed(&t->since, here ? here->clock : sys_now());
 	t->arg = arg;
 	t->fn = fn;
 	t->join = a->flags & UK_ATTR_DETACHED ? JOIN_DETACHED : 0;

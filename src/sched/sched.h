@@ -110,7 +110,7 @@ void sched_make_room(struct uk_thread *t);
 static inline void sched_inline(struct uk_thread *t)
 {
 	struct vp_count *c = sched_count(t);
-	uint64_t n = c->io_inline + 1;
+	uint64_t n = load_relaxed(&c->io_inline) + 1;
 
 	store_relaxed(&c->io_inline, n);
 	if (unlikely(n % 256 == 0) && t->kind == THREAD_USER)

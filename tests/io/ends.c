@@ -298,6 +298,7 @@ static void deadlines_end_calls(void)
 struct victim {
 	const struct blocked *b;
 	int fd;
+	int tid; /* of a kernel thread */
 	ssize_t r, again;
 };
 
@@ -305,6 +306,7 @@ static void *victim(void *arg)
 {
 	struct victim *v = arg;
 
+	__atomic_store_n(&v->tid, gettid(), __ATOMIC_SEQ_CST);
 	v->r = v->b->call(v->fd);
 	if (v->again) {
 		v->again = v->b->call(v->fd); /* stays cancelled */
@@ -359,6 +361,25 @@ static void close_ends_calls(void)
 	}
 }
 
+/* Kernel thread of v sleeps, so it is in its call. */
+static bool sleeps(const struct victim *v)
+{
+	char path[64], text[512], *p;
+	int tid = __atomic_load_n(&v->tid, __ATOMIC_SEQ_CST);
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	fd = tid ? open(path, O_RDONLY) : -1;
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	p = strrchr(text, ')');
+	return p && p[2] == 'S';
+}
+
 /* The same for kernel threads, closed by a user thread and by main. */
 static void close_ends_calls_of_kernel_threads(void)
 {
@@ -373,7 +394,8 @@ static void close_ends_calls_of_kernel_threads(void)
 			v[k] = (struct victim){ .b = &table[i], .fd = s[0] };
 			CHECK_EQ(pthread_create(&t[k], NULL, victim, &v[k]), 0);
 		}
-		uk_sleep(3 * MS);
+		for (int k = 0; k < 3; k++)
+			UNTIL(sleeps(&v[k]));
 		CHECK_EQ(uk_close(s[0]), 0);
 		for (int k = 0; k < 3; k++) {
 			CHECK_EQ(pthread_join(t[k], NULL), 0);
