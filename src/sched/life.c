@@ -364,8 +364,10 @@ UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(vo
 	if (out)
 		*out = t;
 	if (!t->susp) {
+		/* next on this vp, which walks a tree of threads in depth and keeps few of them
+		 * alive; where a vp of the set sleeps, within the reach of thieves */
 		if (here == to)
-			enqueue(here, t, false);
+			enqueue(here, t, !here->shared || !load_relaxed(&here->set->nidle));
 		else
 			queue_anywhere(t);
 	}

@@ -2,7 +2,7 @@
 /* runq.h - run queue of one vp.
  *
  * Four places, looked at in this order:
- *   lifo    the thread just readied: its data is hot. At most LIFO_STREAK times in a row
+ *   lifo    the thread just readied or created: its data is hot. At most LIFO_STREAK times in a row
  *   ring    FIFO of RUNQ_SIZE; the owner pushes at the tail, owner and thieves CAS the head
  *   pinned  threads that must stay on this vp; owner only
  *   over    FIFO of what found the ring full; owner only, refills the ring
