@@ -316,6 +316,30 @@ static void *victim(void *arg)
 	return NULL;
 }
 
+struct look {
+	uint64_t id;
+	bool rests;
+};
+
+static int look_at(const uk_thread_info *i, void *arg)
+{
+	struct look *l = arg;
+
+	if (i->id != l->id)
+		return 0;
+	l->rests = !strcmp(i->state, "parked") && uk_now() - i->since > 2 * MS;
+	return 1;
+}
+
+/* It has been parked for a while: it is in its call, with all done that can be. */
+static bool rests(const uk_thread *t)
+{
+	struct look l = { .id = uk_thread_id(t) };
+
+	uk_thread_each(look_at, &l);
+	return l.rests;
+}
+
 static void cancellation_ends_calls(void)
 {
 	for (size_t i = 0; i < ROWS; i++) {
@@ -327,7 +351,7 @@ static void cancellation_ends_calls(void)
 			continue;
 		v.fd = s[0];
 		t = spawn(victim, &v);
-		uk_sleep(3 * MS);
+		UNTIL(rests(t));
 		CHECK_EQ(uk_thread_cancel(t), 0);
 		join(t);
 		check_end(&table[i], v.r, -ECANCELED);
