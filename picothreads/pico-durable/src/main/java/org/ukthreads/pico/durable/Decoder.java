@@ -25,6 +25,7 @@ import org.ukthreads.pico.Room;
  * comparator, a Java stream what it refers to. They are Later until somebody asks for
  * them, and what holds them gets them after the plain fields are set. Sets and maps are
  * filled last, inner ones first, so that no hashCode sees an object without its fields.
+ * Iterators come after that: their lists must be full, and stay as they are.
  */
 @NeverBlocks
 final class Decoder implements Freezer.In {
@@ -38,6 +39,8 @@ final class Decoder implements Freezer.In {
 	/** Who waits in a room: to be told when the thread is there again. */
 	final List<Room.Guest> guests = new ArrayList<>();
 	private final List<Runnable> fills = new ArrayList<>();
+	/** Collections of iterators. */
+	private final List<Runnable> iteratorFills = new ArrayList<>();
 	private final List<Runnable> last = new ArrayList<>();
 
 	private static final class Type {
@@ -76,6 +79,7 @@ final class Decoder implements Freezer.In {
 		later.forEach(Runnable::run);
 		for (int k = fills.size(); k-- > 0;)
 			fills.get(k).run();
+		iteratorFills.forEach(Runnable::run);
 		last.forEach(Runnable::run);
 		for (Object o : objects)
 			if (o instanceof Room.Guest)
@@ -447,7 +451,12 @@ final class Decoder implements Freezer.In {
 				for (int h : hs)
 					((Collection<Object>) o).add(get(h));
 		};
-		if (map || !(objects[k] instanceof List))
+		boolean iterators = false;
+		for (int h : hs)
+			iterators |= isLater(h) && ((Later) objects[h - 1]).afterFills;
+		if (iterators)
+			iteratorFills.add(fill);
+		else if (map || !(objects[k] instanceof List))
 			fills.add(fill);
 		else
 			later.add(fill);

@@ -286,4 +286,23 @@ final class DurableTest {
 			k = c.load(c.save(k));
 		assertEquals(List.of("aceacfadeadfbcebcfbdebdf"), seen);
 	}
+
+	@Test
+	void iterators_go_on_as_they_were() throws Exception {
+		Codec c = new Codec(loader, Filter.PROGRAM);
+		Continuation k = new Continuation(task("Edits"));
+		while (!k.run())
+			k = c.load(c.save(k));
+		assertEquals(2, seen.size());
+		List<Object> loaded = new ArrayList<>(seen);
+		seen.clear();
+		Continuation plain = new Continuation(task("Edits"));
+		while (!plain.run())
+			continue;
+		assertEquals(new ArrayList<>(seen), loaded);
+		Continuation stale = new Continuation(task("Stale"));
+		stale.run();
+		DurableException e = assertThrows(DurableException.class, () -> c.save(stale));
+		assertTrue(e.getMessage().contains("its list was changed by others"), e.getMessage());
+	}
 }
