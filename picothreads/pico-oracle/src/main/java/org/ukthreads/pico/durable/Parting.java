@@ -228,6 +228,9 @@ public final class Parting {
 		String n = c.getName();
 		if (o instanceof String)
 			return literals.get(o) == o ? "a literal" : null;
+		if (o instanceof Integer && (byte) (int) (Integer) o == (Integer) o
+				&& Integer.valueOf((Integer) o) != o)
+			return "a box that is not the usual one";
 		if (isAtom(c))
 			return null;
 		if (n.indexOf('/') >= 0)

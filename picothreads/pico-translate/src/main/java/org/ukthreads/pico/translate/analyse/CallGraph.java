@@ -130,9 +130,12 @@ public final class CallGraph {
 		if (i.getOpcode() != Opcodes.INVOKEINTERFACE && i.getOpcode() != Opcodes.INVOKEVIRTUAL)
 			return false;
 		MethodInsnNode m = (MethodInsnNode) i;
+		if (m.owner.equals("java/lang/Object"))
+			return m.name.equals("hashCode") || m.name.equals("equals")
+				|| m.name.equals("toString");
 		ClassInfo c = m.owner.startsWith("[") ? null : hierarchy.get(m.owner);
 		return c != null && c.kind == ClassInfo.Kind.FOREIGN
-			&& (c.access & Opcodes.ACC_FINAL) == 0 && !m.owner.equals("java/lang/Object");
+			&& (c.access & Opcodes.ACC_FINAL) == 0;
 	}
 
 	/** A method with its calls; those that suspend already are not seen before run(). */
