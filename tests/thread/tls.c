@@ -635,7 +635,7 @@ static void fork_and_go_on(void *arg)
 	CHECK_EQ(pthread_mutex_lock(&recursive), 0);
 	tls_fork_lock();
 	stack_fork_lock();
-	pid = fork();
+	pid = _Fork(); /* without sched's handlers, which would take them all */
 	stack_fork_unlock();
 	tls_fork_unlock();
 	if (pid) {
