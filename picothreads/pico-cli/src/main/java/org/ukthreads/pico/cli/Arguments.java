@@ -19,6 +19,7 @@ final class Arguments {
 	String out;
 	boolean report;
 	boolean pins;
+	private boolean verify;
 	/* Of sim. */
 	long seeds = 1_000;
 	long from = 1;
@@ -45,6 +46,8 @@ final class Arguments {
 				pins = true;
 			} else if (x.equals("--as-is")) {
 				asIs = true;
+			} else if (x.equals("--verify")) {
+				verify = true;
 			} else if (x.equals("--seeds")) {
 				seeds = Long.parseLong(args.get(++k));
 			} else if (x.equals("--from")) {
@@ -81,6 +84,7 @@ final class Arguments {
 	Translator.Options options() throws IOException {
 		Translator.Options o = new Translator.Options();
 		o.chaos = Boolean.getBoolean("pico.chaos.translate");
+		o.verify = verify;
 		o.conservative.addAll(conservative);
 		for (String r : rules)
 			o.rules.add(new String(Files.readAllBytes(Paths.get(r)), StandardCharsets.UTF_8));

@@ -36,6 +36,7 @@ public final class Main {
 		"PATH and LIBS are class paths. Options for translate, run and report:",
 		"  --conservative a.b.c    every method of that package may suspend",
 		"  --rules FILE            more replacement rules",
+		"  --verify                check what comes out",
 		"for sim:",
 		"  --from SEED             the first one; 1 unless told",
 		"  --preempt N             one method entry in N suspends, too: races in between",

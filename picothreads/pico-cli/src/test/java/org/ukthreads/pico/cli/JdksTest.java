@@ -1,6 +1,7 @@
 package org.ukthreads.pico.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.File;
@@ -42,7 +43,8 @@ final class JdksTest {
 		List<Path> javas = javas();
 		assumeTrue(javas.size() > 1, "no other JDK: set -Dpico.jdks");
 		Path src = Paths.get("src/test/java/org/ukthreads/fixtures");
-		for (String name : new String[] {"Constructs", "Concurrency", "Making"}) {
+		for (String name : new String[] {"Constructs", "Concurrency", "Making",
+				"Synchronizers"}) {
 			Path out = Files.createDirectories(dir.resolve(name));
 			String text = new String(Files.readAllBytes(src.resolve(name + ".java")), "UTF-8");
 			Harness.compile(out, name, text, "--release", "8");
@@ -55,6 +57,32 @@ final class JdksTest {
 					java + " " + name + ", all frames packed");
 			}
 		}
+	}
+
+	/** Thread.Builder, Thread.join(Duration), hooks, and the exit code of a main that throws. */
+	@Test
+	void java_21_programs_print_the_same() throws Exception {
+		int n = 0;
+		for (Path java : javas()) {
+			Path javac = java.resolveSibling("javac");
+			String release = Files.readString(java.getParent().resolveSibling("release"));
+			if (!Files.isExecutable(javac)
+					|| !release.matches("(?s).*JAVA_VERSION=\"(2[1-9]|[3-9]\\d).*"))
+				continue;
+			Path out = dir.resolve("later" + n++);
+			assertEquals(0, new ProcessBuilder(javac.toString(), "-d", out.toString(),
+				"src/test/resources/later/Hooks.java").start().waitFor());
+			Path plain = dir.resolve("plain");
+			assertEquals(1, new ProcessBuilder(java.toString(), "-cp", out.toString(), "Hooks")
+				.redirectOutput(plain.toFile()).start().waitFor());
+			String want = sorted(Files.readString(plain));
+			String got = run(java, out, "Hooks");
+			int end = got.indexOf("Exception in thread \"main\" java.lang.IllegalStateException");
+			assertTrue(end > 0, got);
+			assertEquals(want, sorted(got.substring(0, end)));
+			assertTrue(got.substring(0, end).endsWith("slow end\nhook\n"), got);
+		}
+		assumeTrue(n > 0, "no JDK 21 or later: set -Dpico.jdks");
 	}
 
 	private static String sorted(String s) {

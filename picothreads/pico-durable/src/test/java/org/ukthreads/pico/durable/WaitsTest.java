@@ -101,7 +101,7 @@ final class WaitsTest {
 
 	@Test
 	void waits_with_a_time_out_go_on_where_they_were() throws Exception {
-		String[] how = {"poll", "put", "condition", "semaphore", "wait", "park"};
+		String[] how = {"poll", "put", "condition", "semaphore", "locks", "wait", "park"};
 		for (String h : how)
 			vault.start(h, task("Waits", h));
 		for (String h : how) {
@@ -118,7 +118,8 @@ final class WaitsTest {
 		assertEquals(how.length, vault.resume().size(), () -> told + "");
 		assertTrue(vault.awaitAll(20_000), seen + "");
 		seen.sort(null);
-		assertEquals(List.of("condition false2 in time", "park  in time",
+		assertEquals(List.of("condition false2 in time", "locks falsefalse0true in time",
+			"park  in time",
 			"poll nulllater in time", "put falsefirst0 in time",
 			"semaphore falsetruefalse in time", "wait true in time"), seen);
 	}

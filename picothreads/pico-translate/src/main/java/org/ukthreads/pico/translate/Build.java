@@ -32,6 +32,7 @@ public final class Build {
 				path.add(Paths.get(p));
 		Translator.Options o = new Translator.Options();
 		o.library = true;
+		o.verify = true;
 		System.out.print(inPlace(dir, path, o).text(Boolean.getBoolean("pico.details")));
 	}
 

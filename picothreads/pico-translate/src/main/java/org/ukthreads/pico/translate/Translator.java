@@ -28,6 +28,7 @@ import org.ukthreads.pico.translate.rewrite.ClassRewriter;
 import org.ukthreads.pico.translate.rewrite.Constructors;
 import org.ukthreads.pico.translate.rewrite.Lambdas;
 import org.ukthreads.pico.translate.rewrite.Large;
+import org.ukthreads.pico.translate.verify.Verifier;
 
 /*
  * A whole program in, a whole program out.
@@ -35,7 +36,7 @@ import org.ukthreads.pico.translate.rewrite.Large;
  *   read      class files -> trees, hierarchy
  *   analyse   replacements (Thread, locks, sockets), call graph and locks to a fixpoint
  *   rewrite   lambdas that suspend -> classes; methods that suspend -> body + resume copy
- *   verify    every changed class, by the caller's choice (Verifier)
+ *   verify    every changed class, if Options.verify says so (Verifier)
  *
  * Only what must change changes: a class without a suspending method, a replaced call or
  * a pin comes out byte for byte as it went in.
@@ -47,6 +48,8 @@ public final class Translator {
 		public boolean library;
 		/** For tests: every method may suspend, at random, when it is entered. */
 		public boolean chaos;
+		/** Check what comes out. */
+		public boolean verify;
 		/** Packages (a/b/c) all of whose methods are taken to suspend. */
 		public final Set<String> conservative = new HashSet<>();
 		/** More replacement rules. */
@@ -256,12 +259,16 @@ public final class Translator {
 				continue;
 			}
 			out.put(n.name, b);
+			if (options.verify && changed)
+				Verifier.check(hierarchy, b);
 			report.after += b.length;
 			if (changed)
 				report.changed++;
 			byte[] c = r.companion();
 			if (c != null) {
 				out.put(r.companionName(), c);
+				if (options.verify)
+					Verifier.check(hierarchy, c);
 				report.after += c.length;
 				report.added++;
 			}
