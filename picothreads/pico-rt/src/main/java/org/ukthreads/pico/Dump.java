@@ -10,8 +10,12 @@ public final class Dump {
 	/** Of a fiber that runs, or blocks an OS thread: that thread's stack. */
 	static StackTraceElement[] trace(Fiber f) {
 		Thread os = f.rt.carrying(f);
-		if (os != null)
-			return os.getStackTrace();
+		if (os != null) {
+			StackTraceElement[] running = os.getStackTrace();
+			/* It may have gone on to another one. */
+			if (f.rt.carrying(f) == os)
+				return running;
+		}
 		List<StackTraceElement> st = new ArrayList<>();
 		for (Frame x : Packed.frames(f.top))
 			st.add(x.site.element());

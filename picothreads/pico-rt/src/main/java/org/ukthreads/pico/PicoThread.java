@@ -312,7 +312,8 @@ public class PicoThread extends Thread {
 	public StackTraceElement[] getStackTrace() {
 		if (Context.get().fiber == fiber)
 			return new Throwable().getStackTrace();
-		return Dump.trace(fiber);
+		/* Ended, but its carrier may still be telling those who joined. */
+		return alive() ? Dump.trace(fiber) : new StackTraceElement[0];
 	}
 
 	/** Started and not ended. */

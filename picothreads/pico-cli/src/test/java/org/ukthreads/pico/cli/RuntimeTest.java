@@ -171,14 +171,21 @@ final class RuntimeTest {
 		PicoThread t = new PicoThread(r, "holder");
 		t.start();
 		String d;
-		do
-			d = Dump.all();
-		while (!d.contains("at Held.spin("));
-		assertTrue(d.matches("(?s).*\"holder\" #\\d+ RUNNABLE\n\t\\(on pico-carrier-.*"), d);
-		assertTrue(d.matches("(?s).*\"wants\" #\\d+ BLOCKED, to lock java.lang.Object@\\w+, held"
-			+ " by \"holder\"\n.*"), d);
-		assertTrue(d.matches("(?s).*\"joins\" #\\d+ WAITING, for the end of \"wants\"\n.*"), d);
-		r.getClass().getField("go").set(null, true);
+		long end = System.nanoTime() + 20_000_000_000L;
+		try {
+			/* A dump is no snapshot: until all three have come to where they stay. */
+			do
+				d = Dump.all();
+			while (!(d.matches("(?s).*\"holder\" #\\d+( daemon)? RUNNABLE\n\t\\(on pico-carrier-.*")
+				&& d.contains("at Held.spin(")
+				&& d.matches("(?s).*\"wants\" #\\d+( daemon)? BLOCKED, to lock"
+					+ " java.lang.Object@\\w+, held by \"holder\"\n.*")
+				&& d.matches("(?s).*\"joins\" #\\d+( daemon)? WAITING, for the end of"
+					+ " \"wants\"\n.*")) && System.nanoTime() < end);
+		} finally {
+			r.getClass().getField("go").set(null, true);
+		}
+		assertTrue(System.nanoTime() < end, d);
 		await(t.fiber());
 	}
 }
