@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Sourced by bench/pico-core and bench/pico-overhead: options, the jar, the JDKs, a run of JMH.
-json='' runs='' quick='' only='' jdks=''
+json='' runs='' quick='' only='' jdks='' minima=''
 usage() {
 	echo "usage: run.sh [--json FILE] [--runs N] [--quick] [--only SYSTEM,...] [--jdk 'HOME ...']" >&2
 	exit 2
@@ -8,6 +8,7 @@ usage() {
 while [ $# -gt 0 ]; do
 	case $1 in
 	--quick) quick=1; shift; continue ;;
+	--minima) minima=1; shift; continue ;;
 	--json|--runs|--only|--jdk) [ $# -ge 2 ] || usage ;;
 	*) usage ;;
 	esac
@@ -25,7 +26,7 @@ version() {
 if [ -z "$jdks" ]; then
 	old='' new='' oldv=99 newv=0
 	for home in "${JAVA_HOME:-}" /usr/lib/jvm/*; do
-		[ -x "$home/bin/java" ] || continue
+		[ -n "$home" ] && [ -x "$home/bin/java" ] || continue
 		v=$(version "$home")
 		case $v in 1.*|'') continue ;; esac
 		[ "$v" -ge 17 ] || continue

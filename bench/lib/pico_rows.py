@@ -38,6 +38,17 @@ def main(workload, folder, out=None):
                 x = v / plain[variant, "plain"]
                 add(variant, "pico", "x", x)
                 ratios.setdefault(jdk, []).append(x)
+    minima = os.path.join(folder, "minima")
+    if os.path.exists(minima):
+        for line in open(minima):
+            variant, system, unit, value = line.split()
+            add(variant, system, unit, float(value))
+        for variant, system, unit in list(values):
+            plain = values.get((variant, "plain", unit))
+            if system == "pico" and plain:
+                x = min(values[variant, "pico", unit]) / min(plain)
+                add(variant, "pico", "x of minima", x)
+                ratios.setdefault(variant.split(",")[1], []).append(x)
     for jdk, xs in ratios.items():
         add(f"geometric mean of {len(xs)},{jdk}", "pico", "x",
             math.exp(sum(map(math.log, xs)) / len(xs)))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # suspend + resume at depth 1/10/50, down-suspend-return, bytes per parked thread, spawn + park
 #
-# pico and loom are bare continuations (jdk.internal.vm.Continuation from JDK 21 on); pico-thread,
+# pico, javaflow and loom (jdk.internal.vm.Continuation, JDK 21 on) are bare continuations; pico-thread,
 # virtual, platform and kotlin are whole threads that yield, their schedulers included. A
 # platform thread's yield alone on its CPU is a system call, no suspension: read it as such.
 # In the parked rows, pico is a light fiber and pico-thread one with a java.lang.Thread; the
@@ -16,7 +16,7 @@ failed=0
 for home in $jdks; do
 	v=$(version "$home")
 	systems=
-	for s in pico pico-thread platform kotlin loom virtual; do
+	for s in pico javaflow pico-thread platform kotlin loom virtual; do
 		wanted "$s" || continue
 		case $s in loom|virtual) [ "$v" -ge 21 ] || continue ;; esac
 		systems=$systems${systems:+,}$s

@@ -4,6 +4,8 @@
 #
 # Unit x: translated to plain; the geometric mean is over the works of one JDK. Both run on a
 # thread of their own (platform; pico), and every result is compared with the plain one's.
+# With --minima: no JMH, but for each work plain and pico in turn, a JVM each, 10 s long, and the
+# shortest batch of all; for a machine that others use, where JMH's means are theirs.
 # The regex engine is re2j: the JDK's own is not translated and would show nothing.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -15,6 +17,21 @@ for home in $jdks; do
 	for s in plain pico; do
 		wanted "$s" && systems=$systems${systems:+,}$s
 	done
+	if [ -n "$minima" ]; then
+		v=$(version "$home")
+		for work_ in gson jackson-write jackson-read jsoup h2 regex; do
+			for run in $(seq "${runs:-$([ -n "$quick" ] && echo 1 || echo 3)}"); do
+				for s in ${systems//,/ }; do
+					timeout 300 "$home/bin/java" -Xmx1g -cp "$path" \
+						org.ukthreads.bench.jmh.Minima "$work_" "$s" 10 \
+						>"$work/out" 2>"$work/err" || { failed=1; tail -n 5 "$work/err" >&2; }
+					sed -n "s/^result /$work_,jdk$v $s /p" "$work/out" >>"$work/minima"
+					cat "$work/out" >>"$work/$v-minima.log"
+				done
+			done
+		done
+		continue
+	fi
 	[ -z "$systems" ] || jmh "$home" "$(version "$home")-overhead" 'Overhead.work' -p system="$systems" ||
 		failed=1
 done

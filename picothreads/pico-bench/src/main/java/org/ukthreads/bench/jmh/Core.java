@@ -14,13 +14,15 @@ import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
+import org.ukthreads.bench.flow.Flow;
+import org.ukthreads.bench.flow.FlowLoader;
 import org.ukthreads.bench.work.Coroutines;
 import org.ukthreads.bench.work.Threads;
 import org.ukthreads.pico.Continuation;
 
 /**
  * One suspension and resumption: at the leaf of a stack that stays (repeat), or down the
- * stack, suspend, back up (down). Raw continuations (pico, loom) and whole threads that
+ * stack, suspend, back up (down). Raw continuations (pico, loom, javaflow) and whole threads that
  * yield, scheduler included (pico-thread, virtual, platform, kotlin).
  */
 @State(Scope.Thread)
@@ -59,6 +61,20 @@ public class Core {
 		case "loom":
 			machine = loom(repeat);
 			break;
+		case "javaflow":
+			org.apache.commons.javaflow.api.Continuation[] f = {
+				(org.apache.commons.javaflow.api.Continuation) new FlowLoader()
+					.loadClass(Flow.class.getName()).getMethod("make", int.class,
+					boolean.class).invoke(null, depth, repeat)};
+			machine = () -> {
+				for (int i = 0; i < N; i++) {
+					f[0] = f[0].resume();
+					if (f[0] == null)
+						throw new IllegalStateException("ended");
+				}
+				return N;
+			};
+			break;
 		case "pico-thread":
 			MethodHandle h = MethodHandles.lookup().unreflect(new Translated().method(
 				"Threads", "run", ThreadFactory.class, int.class, int.class, boolean.class));
@@ -68,8 +84,8 @@ public class Core {
 			machine = () -> Threads.run(null, depth, N, repeat);
 			break;
 		case "virtual":
-			ThreadFactory f = Translated.virtual();
-			machine = () -> Threads.run(f, depth, N, repeat);
+			ThreadFactory v = Translated.virtual();
+			machine = () -> Threads.run(v, depth, N, repeat);
 			break;
 		case "kotlin":
 			machine = () -> Coroutines.run(depth, N, repeat);

@@ -28,6 +28,7 @@ public class Overhead {
 
 	private Callable<Integer> call;
 	private Method run;
+	/** What one run of the work returns. */
 	private int proof;
 
 	private static String[] jars(String work) {
@@ -44,7 +45,7 @@ public class Overhead {
 	@Setup
 	@SuppressWarnings("unchecked")
 	public void make() throws Exception {
-		proof = Work.run(Work.make(work), N);
+		proof = Work.make(work).call();
 		if (system.equals("plain")) {
 			call = Work.make(work);
 			run = Work.class.getMethod("run", Callable.class, int.class);
@@ -60,9 +61,13 @@ public class Overhead {
 	@Benchmark
 	@OperationsPerInvocation(N)
 	public int work() throws Exception {
-		int got = (int) run.invoke(null, call, N);
-		if (got != proof)
-			throw new IllegalStateException(got + " instead of " + proof);
+		return batch(N);
+	}
+
+	int batch(int n) throws Exception {
+		int got = (int) run.invoke(null, call, n);
+		if (got != proof * n)
+			throw new IllegalStateException(got + " instead of " + proof * n);
 		return got;
 	}
 }
