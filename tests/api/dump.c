@@ -162,6 +162,8 @@ int main(void)
 {
 	uk_thread *t[4];
 
+	/* a shell that starts us in the background has it ignored, and so it would stay */
+	signal(SIGQUIT, SIG_DFL);
 	CHECK_EQ(pipe(pipe_fd), 0);
 	t[0] = start("holder", holds_the_mutex);
 	while (!__atomic_load_n(&held, __ATOMIC_SEQ_CST))
