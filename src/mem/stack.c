@@ -270,6 +270,8 @@ static COLD void *get_slow(struct stack_cache *c, unsigned order)
 	x = mag_get(c ? &c->free[order] : NULL, &p->mag);
 	base = x ? container_of(x, struct idle, node)->base : get_cold(p);
 	if (base) {
+		/* what the dead thread's frames poisoned */
+		ASAN_UNPOISON_MEMORY_REGION(base, (size_t)1 << order);
 		if (c)
 			c->reuses++;
 	} else {
@@ -294,14 +296,13 @@ void *stack_get(struct stack_cache *c, unsigned order, unsigned *color)
 		x = mag_get_own(&c->free[order]);
 	if (likely(x)) {
 		base = container_of(x, struct idle, node)->base;
+		ASAN_UNPOISON_MEMORY_REGION(base, (size_t)1 << order); /* as in get_slow */
 		c->reuses++;
 	} else {
 		base = get_slow(c, order);
 		if (!base)
 			return NULL;
 	}
-	/* what the dead thread's frames poisoned */
-	ASAN_UNPOISON_MEMORY_REGION(base, (size_t)1 << order);
 	*color = color_of(base, order);
 	return base;
 }
