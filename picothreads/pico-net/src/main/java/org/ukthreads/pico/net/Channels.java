@@ -48,17 +48,24 @@ public final class Channels {
 	/** The port of a channel that the program believes to block; null: it does not. */
 	private static Port port(SelectableChannel c) throws IOException {
 		Port p = NetReactor.find(c);
-		if (p == null) {
-			if (!c.isBlocking())
-				return null;
+		if (p == null)
+			p = firstPort(c);
+		return p != null && p.blocking ? p : null;
+	}
+
+	/** One at a time: between the two steps the channel looks as if the program had made it
+	 * non-blocking. */
+	private static Port firstPort(SelectableChannel c) throws IOException {
+		synchronized (c.blockingLock()) {
+			Port p = NetReactor.find(c);
+			if (p != null || !c.isBlocking())
+				return p;
 			c.configureBlocking(false);
 			p = new Port(c);
 			p.open();
 			Port other = NetReactor.find(c);
-			if (other != null)
-				p = other;
+			return other != null ? other : p;
 		}
-		return p.blocking ? p : null;
 	}
 
 	private static boolean plain(SelectableChannel c) throws IOException {
@@ -457,11 +464,13 @@ public final class Channels {
 
 	public static SelectableChannel configureBlocking(SelectableChannel c, boolean on)
 			throws IOException {
-		Port p = NetReactor.find(c);
-		if (p == null)
-			return c.configureBlocking(on);
-		p.blocking = on;
-		return c;
+		synchronized (c.blockingLock()) {
+			Port p = NetReactor.find(c);
+			if (p == null)
+				return c.configureBlocking(on);
+			p.blocking = on;
+			return c;
+		}
 	}
 
 	public static SelectionKey register(SelectableChannel c, Selector s, int ops)
