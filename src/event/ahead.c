@@ -15,10 +15,8 @@
  *
  *   why a shot ends        what the waiters get             then
  *   end of stream          0                                armed anew by the next op
- *   -ENOBUFS               armed again, with more buffers   the same
- *                          while there may be more; with
- *                          most of them held: a receive
- *                          of their own
+ *   -ENOBUFS               armed again; if most buffers     the same
+ *                          are held: a receive of their own
  *   pause                  (there are none, or armed again)
  *   refused                a receive of their own           always so on this stream
  *   error                  the error; held if nobody waits
@@ -38,8 +36,7 @@
 #include "event/uring_impl.h"
 #include "event/hostile.h"
 
-#define BUFS 8192u     /* a power of two; so many at most */
-#define BUFS_STEP 1024u /* so many at first, and more each time that they do not suffice */
+#define BUFS 1024u /* a power of two */
 #define BUF_SIZE 2048u
 #define HOLD_MAX 16u
 #define GROUP 0
@@ -70,8 +67,7 @@ struct ahead_pool {
 	char *mem;
 	struct ahead *free;
 	struct list rearm; /* ended with waiters; armed by the next poll */
-	unsigned given;    /* buffers that there are */
-	unsigned out;      /* of these, those that we hold */
+	unsigned out;      /* buffers that we hold */
 	uint16_t tail;
 	uint16_t next[BUFS], len[BUFS];
 	struct uring_buf_reg reg;
@@ -88,16 +84,6 @@ static void give(struct ahead_pool *p, uint16_t bid)
 	b->bid = bid;
 	/* release: the kernel that sees the tail sees the entry */
 	store_release(&p->ring[0].resv, ++p->tail);
-}
-
-/* The kernel takes them in turn, so all that there are get touched: no more than needed. */
-static bool give_more(struct ahead_pool *p)
-{
-	if (p->given == BUFS)
-		return false;
-	for (unsigned i = 0; i < BUFS_STEP; i++)
-		give(p, (uint16_t)p->given++);
-	return true;
 }
 
 static struct ahead_pool *pool_make(struct uring *u)
@@ -119,7 +105,8 @@ static struct ahead_pool *pool_make(struct uring *u)
 		u->no_ahead = true;
 		return NULL;
 	}
-	give_more(p);
+	for (unsigned i = 0; i < BUFS; i++)
+		give(p, (uint16_t)i);
 	return p;
 }
 
@@ -333,7 +320,7 @@ void ahead_ended(struct reactor *r, struct io_op *shot, int res)
 		/* fall through */
 	case -EAGAIN:
 	case -ENOBUFS:
-		if (res == -ENOBUFS && (give_more(p) || p->out < p->given / 2))
+		if (res == -ENOBUFS && p->out < BUFS / 2)
 			break;
 		while ((op = pop_waiter(a)))
 			go_alone(r, op);
