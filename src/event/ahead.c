@@ -30,7 +30,6 @@
  * Rejected: waiting for the shot's completions without holding bytes (a multishot poll):
  * the receive is a system call again. A buffer ring per stream: memory per idle connection.
  */
-#include <linux/membarrier.h>
 #include <string.h>
 
 #include "event/uring_impl.h"

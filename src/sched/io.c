@@ -17,7 +17,7 @@
  * stay in order. Which one, says a word per descriptor:
  *
  *   0         --sched_ahead_begin--> UNPLACED
- *   UNPLACED  --the first receive--> 2 + index of the vp      (CAS; later ones go there)
+ *   UNPLACED  --the first receive--> 2 + id of the vp         (CAS; later ones go there)
  *   any       --sched_ahead_end, before the number is free--> 0
  *
  * A thread that was stolen asks its stream's vp and wakes there, so it finds home by itself.
