@@ -21,13 +21,14 @@ package org.ukthreads.pico;
  * against 18), and a value object for each result (boxing).
  */
 public class Continuation {
-	/** Frames to resume, innermost first; null before the start and after the end. */
+	/** Frames to resume, innermost first; while it runs: who waits for what runs. */
 	Frame top;
 	/** A reference, or what was thrown (threw); before the start: the task. */
 	Object retA;
 	long retJ;
 	boolean threw;
-	private boolean started;
+	private static final byte NEW = 0, RUNNING = 1, STOPPED = 2, ENDED = 3;
+	private byte phase;
 
 	private static final MethodRef SUSPEND =
 		MethodRef.primitive(Continuation.class, "suspend", "()V");
@@ -44,8 +45,9 @@ public class Continuation {
 	 * @return true when the computation has ended
 	 */
 	public final boolean run() {
-		if (started && top == null)
-			throw new IllegalStateException("the continuation has ended");
+		if (phase == RUNNING || phase == ENDED)
+			throw new IllegalStateException(phase == ENDED ? "the continuation has ended"
+				: "the continuation is running");
 		Context x = Context.get();
 		Continuation outer = x.current;
 		long entered = x.entered;
@@ -80,10 +82,10 @@ public class Continuation {
 
 	/** A second continuation that goes on from the same point. Values are shared. */
 	public final Continuation fork() {
-		if (!started || top == null)
+		if (phase != STOPPED)
 			throw new IllegalStateException("fork of what is not suspended");
 		Continuation k = new Continuation(null);
-		k.started = true;
+		k.phase = STOPPED;
 		Frame tail = null;
 		for (Frame f : Packed.frames(top)) {
 			Frame g = f.copy();
@@ -99,29 +101,29 @@ public class Continuation {
 
 	/** Frames that come from elsewhere (a snapshot): run() goes on with them. */
 	final void adopt(Frame f) {
-		started = true;
+		phase = STOPPED;
 		top = f;
 	}
 
 	public final boolean ended() {
-		return started && top == null;
+		return phase == ENDED;
 	}
 
 	/** The trampoline. True: ended, threw tells how. Runs with x.current == this. */
 	final boolean go(Context x) {
 		Frame f = top;
-		top = null;
-		if (!started) {
-			started = true;
-			if (!begin(x))
-				return false;
-			f = null;
+		boolean first = phase == NEW;
+		phase = RUNNING;
+		if (first && !begin(x)) {
+			phase = STOPPED;
+			return false;
 		}
 		Capture c = x.capture;
 		while (f != null) {
 			if (f.site == null)
 				f = ((Packed) f).open();
 			Frame rest = f.next;
+			top = rest;
 			Site s = f.site;
 			x.entered = 0;
 			try {
@@ -129,15 +131,18 @@ public class Continuation {
 					c.last.next = rest;
 					top = c.first;
 					c.clear();
+					phase = STOPPED;
 					return false;
 				}
 				if (c.active)
 					throw c.lost("the end of " + s.method, null);
 			} catch (Throwable e) {
-				fail(e instanceof Capture ? ((Capture) e).lost("the trampoline", s) : e);
+				fail(Traces.left(e instanceof Capture
+					? ((Capture) e).lost("the trampoline", s) : e, f));
 			}
 			f = rest;
 		}
+		phase = ENDED;
 		return true;
 	}
 

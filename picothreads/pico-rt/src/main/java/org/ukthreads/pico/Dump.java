@@ -10,15 +10,14 @@ public final class Dump {
 	/** Of a fiber that runs, or blocks an OS thread: that thread's stack. */
 	static StackTraceElement[] trace(Fiber f) {
 		Thread os = f.rt.carrying(f);
+		List<StackTraceElement> st = new ArrayList<>();
 		if (os != null) {
 			StackTraceElement[] running = os.getStackTrace();
 			/* It may have gone on to another one. */
 			if (f.rt.carrying(f) == os)
-				return running;
+				st = Traces.running(running);
 		}
-		List<StackTraceElement> st = new ArrayList<>();
-		for (Frame x : Packed.frames(f.top))
-			st.add(x.site.element());
+		Traces.callers(f.top, st);
 		return st.toArray(new StackTraceElement[0]);
 	}
 
@@ -58,7 +57,7 @@ public final class Dump {
 		Thread os = fiber.rt.carrying(fiber);
 		if (os != null) {
 			b.append("\t(on ").append(os.getName()).append(")\n");
-			for (StackTraceElement e : os.getStackTrace())
+			for (StackTraceElement e : Traces.running(os.getStackTrace()))
 				b.append("\tat ").append(e).append('\n');
 		}
 		for (Frame f : Packed.frames(fiber.top))

@@ -311,7 +311,7 @@ public class PicoThread extends Thread {
 	@Override
 	public StackTraceElement[] getStackTrace() {
 		if (Context.get().fiber == fiber)
-			return new Throwable().getStackTrace();
+			return Traces.here();
 		/* Ended, but its carrier may still be telling those who joined. */
 		return alive() ? Dump.trace(fiber) : new StackTraceElement[0];
 	}

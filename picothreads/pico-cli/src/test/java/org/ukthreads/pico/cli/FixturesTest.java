@@ -17,6 +17,7 @@ import org.ukthreads.fixtures.Modern;
 import org.ukthreads.fixtures.Reaching;
 import org.ukthreads.fixtures.Stages;
 import org.ukthreads.fixtures.Synchronizers;
+import org.ukthreads.fixtures.Traced;
 
 /** Programs of every construct print the same translated, and with forced suspension. */
 final class FixturesTest {
@@ -79,6 +80,11 @@ final class FixturesTest {
 	@Test
 	void futures_pools_streams_and_timers_behave_as_the_jdks() throws Exception {
 		same(Stages.class, 1, 3);
+	}
+
+	@Test
+	void stack_traces_are_those_of_the_jvms_threads() throws Exception {
+		same(Traced.class, 1, 2);
 	}
 
 	@Test

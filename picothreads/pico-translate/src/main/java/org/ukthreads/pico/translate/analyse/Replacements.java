@@ -8,8 +8,11 @@ import java.util.Map;
 import java.util.Set;
 import org.objectweb.asm.Handle;
 import org.objectweb.asm.Opcodes;
+import org.objectweb.asm.Type;
 import org.objectweb.asm.tree.AbstractInsnNode;
 import org.objectweb.asm.tree.ClassNode;
+import org.objectweb.asm.tree.InsnList;
+import org.objectweb.asm.tree.InsnNode;
 import org.objectweb.asm.tree.InvokeDynamicInsnNode;
 import org.objectweb.asm.tree.LdcInsnNode;
 import org.objectweb.asm.tree.MethodInsnNode;
@@ -29,6 +32,9 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  *                                  descriptor, with wider types, where TO cannot name
  *                                  those of a later Java
  *   exact OWNER NAME DESC TO [AS]  as call, where the call names this OWNER itself
+ *   first OWNER NAME DESC TO AS    the receiver (with one argument of one word, or none) is
+ *                                  shown to TO.AS before the call
+ *   last OWNER NAME DESC TO AS     so is the last argument
  *   pin OWNER NAME|*               a call that comes back into the program unseen by the
  *                                  stack (method handles): bracketed
  *   direct OWNER                   untranslated code never calls this type's methods
@@ -47,12 +53,15 @@ public final class Replacements {
 		final String as;
 		/** The call names the owner itself, not a type below it. */
 		final boolean only;
+		/** The receiver is shown; else the last argument. */
+		final boolean first;
 		/** Null: that of the call, with the receiver. */
 		private final String asDesc;
 
 		/** Words of a rule. */
 		Call(String[] w) {
 			only = w[0].equals("exact");
+			first = w[0].equals("first");
 			owner = w[1];
 			desc = w[3];
 			to = w[4];
@@ -70,6 +79,7 @@ public final class Replacements {
 
 	private final Map<String, String> classes = new HashMap<>();
 	private final Map<String, List<Call>> calls = new HashMap<>();
+	private final Map<String, List<Call>> shown = new HashMap<>();
 	private final Map<String, List<String>> pins = new HashMap<>();
 	private final Hierarchy hierarchy;
 
@@ -89,6 +99,10 @@ public final class Replacements {
 			case "call":
 			case "exact":
 				calls.computeIfAbsent(w[2], k -> new ArrayList<>()).add(new Call(w));
+				break;
+			case "first":
+			case "last":
+				shown.computeIfAbsent(w[2] + w[3], k -> new ArrayList<>()).add(new Call(w));
 				break;
 			case "pin":
 				pins.computeIfAbsent(w[2], k -> new ArrayList<>()).add(w[1]);
@@ -186,8 +200,36 @@ public final class Replacements {
 		}
 		for (MethodNode m : c.methods)
 			for (AbstractInsnNode i : m.instructions)
-				any |= insn(c, i, old, sup);
+				any |= insn(c, i, old, sup) | show(m, i);
 		return any;
+	}
+
+	/** What is on the stack before the call goes to a method of ours, too. */
+	private boolean show(MethodNode in, AbstractInsnNode i) {
+		if (!(i instanceof MethodInsnNode) || i.getOpcode() == Opcodes.INVOKESPECIAL)
+			return false;
+		MethodInsnNode m = (MethodInsnNode) i;
+		for (Call r : shown.getOrDefault(m.name + m.desc, List.of())) {
+			if (m.owner.startsWith("[") || !hierarchy.isSubtype(m.owner, r.owner))
+				continue;
+			Type[] args = Type.getArgumentTypes(m.desc);
+			InsnList l = new InsnList();
+			Type t = Type.getObjectType(r.owner);
+			if (!r.first)
+				t = args[args.length - 1];
+			if (r.first && args.length > 0) {
+				l.add(new InsnNode(Opcodes.DUP2));
+				l.add(new InsnNode(Opcodes.POP));
+			} else {
+				l.add(new InsnNode(Opcodes.DUP));
+			}
+			l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, r.to, r.as,
+				Type.getMethodDescriptor(Type.VOID_TYPE, t), false));
+			in.instructions.insertBefore(m, l);
+			in.maxStack += 2;
+			return true;
+		}
+		return false;
 	}
 
 	private boolean insn(ClassNode c, AbstractInsnNode i, String oldSuper, String newSuper) {

@@ -137,7 +137,7 @@ public final class ClassRewriter {
 	private boolean wrap(MethodNode m, List<MethodNode> added) {
 		MethodNode body = new MethodNode(Opcodes.ASM9, m.access & ~(Opcodes.ACC_PUBLIC
 			| Opcodes.ACC_PROTECTED | Opcodes.ACC_FINAL | Opcodes.ACC_SYNCHRONIZED)
-			| Opcodes.ACC_PRIVATE | Opcodes.ACC_SYNTHETIC, "pico$pinned$" + added.size(),
+			| Opcodes.ACC_PRIVATE | Opcodes.ACC_SYNTHETIC, "pico$$pinned$" + added.size(),
 			m.desc, null, m.exceptions.toArray(new String[0]));
 		body.instructions = m.instructions;
 		body.tryCatchBlocks = m.tryCatchBlocks;

@@ -308,7 +308,7 @@ public final class Lambdas {
 		args.addAll(List.of(Type.getArgumentTypes(h.getDesc())));
 		boolean itf = (host.access & Opcodes.ACC_INTERFACE) != 0;
 		MethodNode a = new MethodNode(Opcodes.ASM9, Opcodes.ACC_STATIC | Opcodes.ACC_SYNTHETIC
-			| (itf ? Opcodes.ACC_PUBLIC : 0), "pico$access$" + count,
+			| (itf ? Opcodes.ACC_PUBLIC : 0), "pico$$access$" + count,
 			Type.getMethodDescriptor(back, args.toArray(new Type[0])), null, null);
 		if (ctor) {
 			a.instructions.add(new TypeInsnNode(Opcodes.NEW, h.getOwner()));

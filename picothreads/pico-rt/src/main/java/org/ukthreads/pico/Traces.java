@@ -1,0 +1,194 @@
+package org.ukthreads.pico;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/*
+ * Stack traces as the program's author knows them. An exception that is made after a
+ * suspension has seen the OS thread's stack alone:
+ *
+ *   at Parser.next(Parser.java:40)
+ *   at Session.pico$run$2(Session.java:17)     out-of-line code: Session.run
+ *   at Session$$Pico.resume                    the trampoline's
+ *   at ...Continuation.go
+ *   at ...CarrierThread.slice, run
+ *
+ * The callers of Session.run are frames on the heap. They are put in, and the trampoline is
+ * taken out, in two places:
+ *
+ *   left()      the exception leaves a resumed frame: its callers are that frame's next
+ *   complete()  the program is about to read or print it: the callers are those of the
+ *               frame that runs now, if the trace's outermost method is the same, or of the
+ *               innermost waiting frame of that method. Where there is none (it comes from
+ *               another thread) its callers stay unknown.
+ *
+ * Not at the exception's birth: that would cost each of them a walk, printed or not.
+ */
+public final class Traces {
+	private static final String CONTINUATION = Continuation.class.getName();
+	private static final Set<String> OURS = new HashSet<>(Arrays.asList(CONTINUATION,
+		CarrierThread.class.getName(), Traces.class.getName()));
+
+
+	private Traces() {}
+
+	/** In the place of Thread's. */
+	public static void dumpStack() {
+		Throwable e = new Exception("Stack trace");
+		complete(e);
+		e.printStackTrace();
+	}
+
+	/** Called before the program reads or prints e, or gives it to a logger. */
+	public static void complete(Throwable e) {
+		if (Context.get().current != null)
+			complete(e, new IdentityHashMap<>());
+	}
+
+	private static void complete(Throwable e, Map<Throwable, Boolean> seen) {
+		if (e == null || seen.put(e, true) != null)
+			return;
+		StackTraceElement[] st = e.getStackTrace();
+		if (trampoline(st, 0) < st.length)
+			e.setStackTrace(known(st));
+		complete(e.getCause(), seen);
+		for (Throwable s : e.getSuppressed())
+			complete(s, seen);
+	}
+
+	/** e leaves the frame f, which was resumed. */
+	static Throwable left(Throwable e, Frame f) {
+		StackTraceElement[] st = e.getStackTrace();
+		int go = trampoline(st, 0);
+		if (go == st.length)
+			return e;
+		List<StackTraceElement> l = new ArrayList<>(st.length);
+		part(st, 0, go, l);
+		if (!l.isEmpty() && same(last(l), f.site.method))
+			callers(f.next, l);
+		part(st, go + 1, st.length, l);
+		e.setStackTrace(l.toArray(new StackTraceElement[0]));
+		return e;
+	}
+
+	/** Of the calling code. */
+	static StackTraceElement[] here() {
+		return known(new Throwable().getStackTrace());
+	}
+
+	/** What an OS thread with that stack runs of the program; its callers are on the heap. */
+	static List<StackTraceElement> running(StackTraceElement[] os) {
+		List<StackTraceElement> l = new ArrayList<>(os.length);
+		part(os, 0, os.length, l);
+		return l;
+	}
+
+	/** With the callers that the running thread knows, without trampolines. */
+	private static StackTraceElement[] known(StackTraceElement[] st) {
+		Context x = Context.get();
+		List<StackTraceElement> l = new ArrayList<>(st.length);
+		Continuation k = x.current;
+		for (int from = 0; from < st.length;) {
+			int go = trampoline(st, from);
+			part(st, from, go, l);
+			/* Up to the first descent the stack is whole. */
+			if (k != null && go < st.length && go > from && !l.isEmpty()
+					&& !isBegin(st[go - 1]))
+				callers(below(k, last(l)), l);
+			k = k == x.fiber ? null : x.fiber;
+			from = go + 1;
+		}
+		return l.toArray(new StackTraceElement[0]);
+	}
+
+	/** The frames that called the method which a trace of k ends with. */
+	private static Frame below(Continuation k, StackTraceElement method) {
+		List<StackTraceElement> now = new ArrayList<>();
+		StackTraceElement[] st = new Throwable().getStackTrace();
+		part(st, 0, trampoline(st, 0), now);
+		if (same(last(now), method))
+			return k.top;
+		for (Frame f : Packed.frames(k.top))
+			if (same(method, f.site.method))
+				return f.next;
+		return null;
+	}
+
+	static void callers(Frame top, List<StackTraceElement> to) {
+		for (Frame f : Packed.frames(top))
+			add(f.site.element(), to);
+	}
+
+	private static StackTraceElement last(List<StackTraceElement> l) {
+		return l.get(l.size() - 1);
+	}
+
+	private static boolean same(StackTraceElement e, StackTraceElement d) {
+		return e.getMethodName().equals(d.getMethodName())
+			&& e.getClassName().equals(d.getClassName());
+	}
+
+	private static boolean same(StackTraceElement e, MethodRef m) {
+		return e.getMethodName().equals(m.name)
+			&& e.getClassName().equals(m.owner.replace('/', '.'));
+	}
+
+	/** Where the trampoline is, from `from` on; the length: nowhere. */
+	private static int trampoline(StackTraceElement[] st, int from) {
+		int k = from;
+		while (k < st.length && !(st[k].getMethodName().equals("go")
+				&& st[k].getClassName().equals(CONTINUATION)))
+			k++;
+		return k;
+	}
+
+	private static boolean isBegin(StackTraceElement e) {
+		return e.getMethodName().equals("begin") && e.getClassName().equals(CONTINUATION);
+	}
+
+	/** Adds what is the program's, by the names that it has in the program. */
+	private static void part(StackTraceElement[] st, int from, int to,
+			List<StackTraceElement> l) {
+		for (int k = from; k < to; k++)
+			add(st[k], l);
+	}
+
+	private static void add(StackTraceElement e, List<StackTraceElement> l) {
+		String c = e.getClassName();
+		String n = inProgram(e.getMethodName());
+		if (n == null || OURS.contains(c) || c.endsWith("$$Pico") || isLambda(c))
+			return;
+		l.add(n.equals(e.getMethodName()) ? e
+			: new StackTraceElement(c, n, e.getFileName(), e.getLineNumber()));
+	}
+
+	/** What a method that the translator made is called in the program; null: nothing. */
+	static String inProgram(String name) {
+		String n = name;
+		while (n.startsWith("pico$")) {
+			int d = n.lastIndexOf('$');
+			if (n.startsWith("pico$$") || n.equals("pico$new"))
+				return null;
+			if (n.equals("pico$init"))
+				return "<init>";
+			n = n.substring(5, d > 4 ? d : n.length());
+		}
+		return n;
+	}
+
+	/** Foo$$L3: the JVM does not show its own, either. */
+	private static boolean isLambda(String c) {
+		int d = c.lastIndexOf("$$L");
+		if (d < 0 || d + 3 == c.length())
+			return false;
+		for (int k = d + 3; k < c.length(); k++)
+			if (c.charAt(k) < '0' || c.charAt(k) > '9')
+				return false;
+		return true;
+	}
+}
