@@ -12,6 +12,8 @@ import java.util.concurrent.TimeUnit;
 public final class Blocking {
 	private static final MethodRef CALL = MethodRef.primitive(Blocking.class, "call",
 		"(Ljava/util/concurrent/Callable;)Ljava/lang/Object;");
+	private static final MethodRef INTERRUPTIBLY = MethodRef.primitive(Blocking.class,
+		"interruptibly", "(Ljava/util/concurrent/Callable;)Ljava/lang/Object;");
 	private static final ThreadPoolExecutor HELPERS = new ThreadPoolExecutor(0,
 		Integer.getInteger("pico.helpers", 256), 5, TimeUnit.SECONDS,
 		new SynchronousQueue<>(), r -> {
@@ -29,27 +31,80 @@ public final class Blocking {
 	/** Runs c on a helper thread; the calling fiber parks until it has ended. */
 	@Leaf
 	public static Object call(Callable<?> c) throws Exception {
+		return call(c, Fiber.W_NONE, CALL);
+	}
+
+	/** The same for a call that an interrupt ends: one of the fiber reaches c. */
+	@Leaf
+	public static Object interruptibly(Callable<?> c) throws Exception {
+		return call(c, Fiber.W_CALL, INTERRUPTIBLY);
+	}
+
+	private static Object call(Callable<?> c, int kind, MethodRef as) throws Exception {
 		Fiber f = Fiber.current();
 		if (f.isForeign())
 			return c.call();
-		int ticket = f.begin(Fiber.W_NONE, null);
-		execute(() -> {
+		Call call = new Call(f, c, kind == Fiber.W_CALL);
+		call.ticket = f.begin(kind, call);
+		execute(call);
+		f.stop(as);
+		return f.takeA();
+	}
+
+	/** One call: what the fiber waits for, and what the helper runs. */
+	static final class Call extends Waiter implements Runnable {
+		private final Fiber fiber;
+		private final Callable<?> what;
+		private final boolean interruptible;
+		int ticket;
+		/** Makes the call; null: nobody, nobody yet, or nobody any more. */
+		private Thread helper;
+
+		Call(Fiber fiber, Callable<?> what, boolean interruptible) {
+			this.fiber = fiber;
+			this.what = what;
+			this.interruptible = interruptible;
+		}
+
+		@Override
+		public void run() {
 			Object v = null;
 			Throwable e = null;
+			enter();
 			try {
-				v = c.call();
+				v = what.call();
 			} catch (Throwable x) {
 				e = x;
 			}
-			if (f.claim(ticket)) {
+			leave(e);
+			if (fiber.claim(ticket)) {
 				if (e != null)
-					f.fail(e);
+					fiber.fail(e);
 				else
-					f.retA = v;
-				f.wake();
+					fiber.retA = v;
+				fiber.wake();
 			}
-		});
-		f.stop(CALL);
-		return f.takeA();
+		}
+
+		private synchronized void enter() {
+			helper = Thread.currentThread();
+			/* After helper: who interrupts later finds it. */
+			if (interruptible && fiber.isInterrupted())
+				helper.interrupt();
+		}
+
+		/** The next call of this helper must not see our interrupt. */
+		private synchronized void leave(Throwable e) {
+			helper = null;
+			Thread.interrupted();
+			if (e instanceof InterruptedException)
+				fiber.testInterrupted();
+		}
+
+		/** The fiber was interrupted, and says so. */
+		synchronized void interrupt() {
+			if (helper != null)
+				helper.interrupt();
+		}
 	}
 }

@@ -36,7 +36,7 @@ public class Fiber extends Continuation {
 
 	/** What a wait is, for interrupt() and for dumps. */
 	static final int W_NONE = 0, W_PARK = 1, W_SLEEP = 2, W_MONITOR = 3, W_ENTER = 4,
-		W_JOIN = 5;
+		W_JOIN = 5, W_CALL = 6;
 
 	final PicoRuntime rt;
 	volatile int state;
@@ -360,6 +360,12 @@ public class Fiber extends Continuation {
 				fail(new InterruptedException());
 				w.aborted();
 			}
+			break;
+		case W_CALL:
+			/* Null, or another wait's: the call has just ended. */
+			Waiter c = waiter;
+			if (c instanceof Blocking.Call)
+				((Blocking.Call) c).interrupt();
 			break;
 		default:
 			break;

@@ -58,7 +58,7 @@ public final class Futures {
 	@SuppressWarnings("unchecked")
 	private static <V> V helped(Callable<V> c) throws InterruptedException, ExecutionException {
 		try {
-			return (V) Blocking.call(c);
+			return (V) Blocking.interruptibly(c);
 		} catch (InterruptedException | ExecutionException | RuntimeException e) {
 			throw e;
 		} catch (Exception e) {

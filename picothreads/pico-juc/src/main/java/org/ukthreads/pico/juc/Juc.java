@@ -127,7 +127,7 @@ public final class Juc {
 
 	private static Object helped(Callable<?> c) throws InterruptedException {
 		try {
-			return Blocking.call(c);
+			return Blocking.interruptibly(c);
 		} catch (InterruptedException | RuntimeException e) {
 			throw e;
 		} catch (Exception e) {

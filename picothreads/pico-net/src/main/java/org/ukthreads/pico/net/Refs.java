@@ -22,7 +22,7 @@ public final class Refs {
 
 	private static Reference<?> waited(Callable<Reference<?>> c) throws InterruptedException {
 		try {
-			return (Reference<?>) Blocking.call(c);
+			return (Reference<?>) Blocking.interruptibly(c);
 		} catch (InterruptedException | RuntimeException e) {
 			throw e;
 		} catch (Exception e) {
