@@ -1,15 +1,22 @@
 package org.ukthreads.pico.juc;
 
+import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.Comparator;
+import java.util.ConcurrentModificationException;
 import java.util.Iterator;
 import java.util.List;
 import java.util.ListIterator;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Vector;
 import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CopyOnWriteArraySet;
 import java.util.function.BiConsumer;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
@@ -56,6 +63,10 @@ public final class Carriers {
 	}
 
 	public static <T> boolean removeIf(Collection<T> c, Predicate<? super T> p) {
+		java.util.Objects.requireNonNull(p);
+		if (c instanceof ArrayList || c instanceof Vector || c instanceof ArrayDeque
+				|| c instanceof CopyOnWriteArrayList || c instanceof CopyOnWriteArraySet)
+			return removeTogether(c, p);
 		boolean any = false;
 		for (Iterator<T> i = c.iterator(); i.hasNext();)
 			if (p.test(i.next())) {
@@ -65,13 +76,78 @@ public final class Carriers {
 		return any;
 	}
 
+	/** These ask first and then remove, if they were asked without an exception. */
+	private static <T> boolean removeTogether(Collection<T> c, Predicate<? super T> p) {
+		List<T> asked = new ArrayList<>();
+		BitSet goes = new BitSet();
+		for (T t : c) {
+			if (p.test(t))
+				goes.set(asked.size());
+			asked.add(t);
+		}
+		int[] next = {0};
+		return c.removeIf(t -> {
+			int k = next[0];
+			while (k < asked.size() && asked.get(k) != t)
+				k++;
+			/* One that came meanwhile was not asked. */
+			if (k == asked.size())
+				return false;
+			next[0] = k + 1;
+			return goes.get(k);
+		});
+	}
+
 	public static <T> void replaceAll(List<T> l, UnaryOperator<T> f) {
+		if (l instanceof CopyOnWriteArrayList) {
+			Object[] old;
+			Object[] now;
+			do {
+				old = l.toArray();
+				now = new Object[old.length];
+				for (int k = 0; k < old.length; k++)
+					now[k] = f.apply(Carriers.<T>cast(old[k]));
+			} while (!exchange(l, old, now));
+			return;
+		}
 		for (ListIterator<T> i = l.listIterator(); i.hasNext();)
 			i.set(f.apply(i.next()));
 	}
 
+	@SuppressWarnings("unchecked")
+	private static <T> T cast(Object o) {
+		return (T) o;
+	}
+
+	/**
+	 * All elements of a list whose iterators set nothing, at once; false: somebody changed it
+	 * meanwhile, and nothing was done.
+	 */
+	private static <T> boolean exchange(List<T> l, Object[] old, Object[] now) {
+		int[] next = {0};
+		try {
+			l.replaceAll(t -> {
+				int k = next[0]++;
+				if (l.size() != old.length || old[k] != t)
+					throw new ConcurrentModificationException();
+				return Carriers.<T>cast(now[k]);
+			});
+		} catch (ConcurrentModificationException e) {
+			return false;
+		}
+		return next[0] == old.length;
+	}
+
 	public static <K, V> void replaceAll(Map<K, V> m,
 			BiFunction<? super K, ? super V, ? extends V> f) {
+		if (m instanceof ConcurrentMap) {
+			for (Map.Entry<K, V> e : m.entrySet()) {
+				K k = e.getKey();
+				for (V v = e.getValue(); v != null && !m.replace(k, v, f.apply(k, v));)
+					v = m.get(k);
+			}
+			return;
+		}
 		for (Map.Entry<K, V> e : m.entrySet())
 			e.setValue(f.apply(e.getKey(), e.getValue()));
 	}
@@ -156,6 +232,16 @@ public final class Carriers {
 	/* Sorting: stable, as the JDK's. */
 
 	public static <T> void sort(List<T> l, Comparator<? super T> c) {
+		if (l instanceof CopyOnWriteArrayList) {
+			Object[] old;
+			Object[] now;
+			do {
+				old = l.toArray();
+				now = old.clone();
+				sort(now, Carriers.<Comparator<Object>>cast(c));
+			} while (!exchange(l, old, now));
+			return;
+		}
 		@SuppressWarnings("unchecked")
 		T[] a = (T[]) l.toArray();
 		sort(a, c);
