@@ -46,7 +46,7 @@ public final class Pins {
 	 * waits for them inside the JDK, where nobody sees it wait. From here to the next
 	 * suspension it runs without a carrier: what they wait for may need it.
 	 */
-	static void away() {
+	public static void away() {
 		Context x = Context.get();
 		if (x.fiber == null || x.away)
 			return;
