@@ -143,7 +143,10 @@ public final class Lambdas {
 				descs.add(((Type) d.bsmArgs[k++]).getDescriptor());
 	}
 
-	/** Fields, constructor and the static factory with the shape of the invokedynamic. */
+	/**
+	 * Fields, constructor and the static factory with the shape of the invokedynamic. One
+	 * that captures nothing is one object, as the JVM's.
+	 */
 	private static void make(ClassNode n, Type[] captured, String desc) {
 		String init = Type.getMethodDescriptor(Type.VOID_TYPE, captured);
 		MethodNode c = new MethodNode(Opcodes.ASM9, Opcodes.ACC_PRIVATE, "<init>", init, null,
@@ -175,6 +178,25 @@ public final class Lambdas {
 		f.maxLocals = at;
 		n.methods.add(c);
 		n.methods.add(f);
+		if (captured.length == 0)
+			makeOne(n, f);
+	}
+
+	/** The factory f becomes the initialiser of a field, and another reads that. */
+	private static void makeOne(ClassNode n, MethodNode f) {
+		String type = Type.getObjectType(n.name).getDescriptor();
+		n.fields.add(new FieldNode(Opcodes.ACC_PRIVATE | Opcodes.ACC_STATIC
+			| Opcodes.ACC_FINAL, "one", type, null, null));
+		MethodNode init = new MethodNode(Opcodes.ASM9, Opcodes.ACC_STATIC, "<clinit>", "()V",
+			null, null);
+		init.instructions = f.instructions;
+		init.instructions.set(init.instructions.getLast(), new FieldInsnNode(
+			Opcodes.PUTSTATIC, n.name, "one", type));
+		init.instructions.add(new InsnNode(Opcodes.RETURN));
+		n.methods.add(init);
+		f.instructions = new InsnList();
+		f.instructions.add(new FieldInsnNode(Opcodes.GETSTATIC, n.name, "one", type));
+		f.instructions.add(new InsnNode(Opcodes.ARETURN));
 	}
 
 	private MethodNode method(Lambda l, ClassNode n, String name, String desc,
