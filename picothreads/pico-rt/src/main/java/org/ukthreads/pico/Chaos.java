@@ -28,6 +28,10 @@ public final class Chaos {
 
 	@Leaf
 	public static void point() {
+		point(null);
+	}
+
+	public static void point(Capture c) {
 		int n = every;
 		if (n == 0)
 			return;
@@ -38,11 +42,11 @@ public final class Chaos {
 		seed = s;
 		if (Long.remainderUnsigned(s, n) != 0)
 			return;
-		Context x = Context.get();
+		Context x = Context.of(c);
 		Fiber f = x.fiber;
 		if (f == null || x.current != f || x.pinned())
 			return;
 		SUSPENDED.incrementAndGet();
-		Fiber.yield(x, f, POINT);
+		Fiber.yield(x, f, POINT, c);
 	}
 }

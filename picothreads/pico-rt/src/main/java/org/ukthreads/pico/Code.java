@@ -2,7 +2,10 @@ package org.ukthreads.pico;
 
 import java.io.ByteArrayOutputStream;
 import java.io.UnsupportedEncodingException;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.zip.DataFormatException;
 import java.util.zip.Inflater;
@@ -53,8 +56,8 @@ public abstract class Code {
 		int k = 0;
 		while (!lines[k].isEmpty())
 			k++;
-		java.util.ArrayList<Site> all = new java.util.ArrayList<>();
-		java.util.ArrayList<MethodRef> ms = new java.util.ArrayList<>();
+		List<Site> all = new ArrayList<>();
+		List<MethodRef> ms = new ArrayList<>();
 		int pc = 0;
 		for (int n = k + 1; n < lines.length; n++) {
 			String line = lines[n];
@@ -158,6 +161,17 @@ public abstract class Code {
 			throws ClassNotFoundException {
 		Site s = find(owner, method, desc, 0);
 		return s == null ? null : s.method;
+	}
+
+	/** Of all companions that were asked for their sites. */
+	static List<MethodRef> methods() {
+		List<MethodRef> all = new ArrayList<>();
+		synchronized (LOADED) {
+			for (Map<String, Code> m : LOADED.values())
+				for (Code c : m.values())
+					all.addAll(Arrays.asList(c.methods));
+		}
+		return all;
 	}
 
 	/** Finds a site by name: for frames that come from another process. */

@@ -8,7 +8,7 @@ package org.ukthreads.pico;
 final class Context {
 	Continuation current;
 	Fiber fiber;
-	final Capture capture = new Capture();
+	final Capture capture = new Capture(this);
 	/** The fiber that stands for a platform thread that blocks in translated code. */
 	Fiber foreign;
 	/**
@@ -42,14 +42,27 @@ final class Context {
 		return pins > 0 || entered > 0 && Walk.meetsForeign();
 	}
 
-	/** Throws: unwinds `k` from a primitive. */
-	Capture capture(Continuation k, MethodRef primitive) {
+	/** Of a primitive that was called with c (its twin), or with null. */
+	static Context of(Capture c) {
+		return c != null ? c.context : get();
+	}
+
+	/** Unwinds `k` from a primitive: throws, or returns from the twin that c is for. */
+	void unwind(Continuation k, MethodRef primitive, Capture c) {
+		capture(k, primitive);
+		if (c == null)
+			Continuation.<RuntimeException>sneak(capture);
+		c.leave();
+	}
+
+	private void capture(Continuation k, MethodRef primitive) {
 		Capture c = capture;
 		if (c.active)
 			throw c.lost("the primitive " + primitive, null);
 		c.active = true;
 		c.from = k;
 		c.callee = primitive;
-		return c;
+		if (Profile.ON)
+			Profile.suspension();
 	}
 }

@@ -71,13 +71,18 @@ public class Continuation {
 	/** Stops the innermost continuation; returns when it is run again. */
 	@Leaf
 	public static void suspend() {
-		Context x = Context.get();
+		suspend(null);
+	}
+
+	/** Its twin. */
+	public static void suspend(Capture c) {
+		Context x = Context.of(c);
 		Continuation k = x.current;
 		if (k == null || k == x.fiber)
 			throw new IllegalStateException("not in a continuation");
 		if (x.pinned())
 			throw new PinnedException("suspend() below a frame that cannot be captured");
-		Continuation.<RuntimeException>sneak(x.capture(k, SUSPEND));
+		x.unwind(k, SUSPEND, c);
 	}
 
 	/** A second continuation that goes on from the same point. Values are shared. */

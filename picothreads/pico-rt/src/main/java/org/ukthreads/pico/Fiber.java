@@ -228,10 +228,18 @@ public class Fiber extends Continuation {
 
 	/** Ends a primitive: captures, or blocks the OS thread and returns when woken. */
 	final void stop(MethodRef primitive) {
-		Context x = Context.get();
-		if (x.current == this && !x.pinned())
-			Continuation.<RuntimeException>sneak(x.capture(this, primitive));
+		stop(primitive, null);
+	}
+
+	/** The same in a twin: true: it must return at once. */
+	final boolean stop(MethodRef primitive, Capture c) {
+		Context x = Context.of(c);
+		if (x.current == this && !x.pinned()) {
+			x.unwind(this, primitive, c);
+			return true;
+		}
 		block(x);
+		return false;
 	}
 
 	void block(Context x) {
@@ -243,7 +251,11 @@ public class Fiber extends Continuation {
 	/** Lets the others run. */
 	@Leaf
 	public static void yieldNow() {
-		Context x = Context.get();
+		yieldNow(null);
+	}
+
+	public static void yieldNow(Capture c) {
+		Context x = Context.of(c);
 		Fiber f = x.fiber;
 		if (f == null) {
 			Thread.yield();
@@ -251,29 +263,37 @@ public class Fiber extends Continuation {
 		}
 		if (x.current != f || x.pinned())
 			return;
-		yield(x, f, YIELD);
+		yield(x, f, YIELD, c);
 	}
 
-	static void yield(Context x, Fiber f, MethodRef as) {
+	static void yield(Context x, Fiber f, MethodRef as, Capture c) {
 		f.waitKind = W_NONE;
 		f.state = WOKEN;
-		Continuation.<RuntimeException>sneak(x.capture(f, as));
+		x.unwind(f, as, c);
 	}
 
 	/** LockSupport.park: until unpark, interrupt, or no reason. */
 	@Leaf
 	public static void park() {
-		park(0, PARK);
+		park(0, PARK, null);
+	}
+
+	public static void park(Capture c) {
+		park(0, PARK, c);
 	}
 
 	@Leaf
 	public static void parkNanos(long nanos) {
+		parkNanos(nanos, null);
+	}
+
+	public static void parkNanos(long nanos, Capture c) {
 		if (nanos > 0)
-			park(nanos, PARK_NANOS);
+			park(nanos, PARK_NANOS, c);
 	}
 
 	/** nanos 0: no limit. */
-	static void park(long nanos, MethodRef as) {
+	static void park(long nanos, MethodRef as, Capture c) {
 		Fiber f = current();
 		if (f.isForeign()) {
 			if (nanos == 0)
@@ -282,8 +302,8 @@ public class Fiber extends Continuation {
 				LockSupport.parkNanos(f, nanos);
 			return;
 		}
-		if (f.preparePark(nanos))
-			f.stop(as);
+		if (f.preparePark(nanos) && f.stop(as, c))
+			return;
 		f.takeV();
 	}
 
@@ -321,7 +341,7 @@ public class Fiber extends Continuation {
 	}
 
 	/** Thread.sleep. */
-	static void sleep(long nanos, MethodRef as) throws InterruptedException {
+	static void sleep(long nanos, MethodRef as, Capture c) throws InterruptedException {
 		Fiber f = current();
 		f.throwIfInterrupted();
 		Timers.Entry e = new Timers.Entry(f.rt.timers, f, f.nextTicket());
@@ -329,8 +349,8 @@ public class Fiber extends Continuation {
 		f.rt.timers.add(e, nanos);
 		if (f.isInterrupted() && f.retract(t))
 			f.throwIfInterrupted();
-		f.stop(as);
-		f.takeV();
+		if (!f.stop(as, c))
+			f.takeV();
 	}
 
 	/* --- interrupts --- */

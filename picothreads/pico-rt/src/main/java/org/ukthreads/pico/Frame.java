@@ -34,8 +34,7 @@ public abstract class Frame implements Cloneable {
 		Site.Ok o = s.ok;
 		if (o == null || o.callee != c.callee || (on != null && on.getClass() != o.type))
 			s.check(c, on);
-		c.callee = s.method;
-		return c;
+		return done(c, s);
 	}
 
 	/** A frame without values. */
@@ -64,7 +63,13 @@ public abstract class Frame implements Cloneable {
 		else
 			l.next = f;
 		c.last = f;
+		return done(c, s);
+	}
+
+	private static Capture done(Capture c, Site s) {
 		c.callee = s.method;
+		if (Profile.ON)
+			Profile.pushed(s.method);
 		return c;
 	}
 

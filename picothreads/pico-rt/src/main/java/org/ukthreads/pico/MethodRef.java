@@ -1,5 +1,7 @@
 package org.ukthreads.pico;
 
+import java.util.concurrent.atomic.AtomicLong;
+
 /** One translated method, or one primitive. Compared by identity: one object per method. */
 public final class MethodRef {
 	/** The class that holds the code; null for a primitive. */
@@ -9,6 +11,8 @@ public final class MethodRef {
 	public final String desc;
 	/** Hash of the untranslated code: a saved frame is refused by other code. */
 	public final long hash;
+	/** How often it took part in a suspension; null: nobody counts. */
+	final AtomicLong suspended = Profile.ON ? new AtomicLong() : null;
 
 	MethodRef(Class<?> holder, String owner, String name, String desc, long hash) {
 		this.holder = holder;

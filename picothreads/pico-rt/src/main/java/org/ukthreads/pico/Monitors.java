@@ -244,7 +244,11 @@ public final class Monitors {
 	/** Object.wait(millis); 0: for ever. */
 	@Leaf
 	public static void await(Object o, long millis) throws InterruptedException {
-		await(o, millis, AWAIT_MILLIS);
+		await(o, millis, AWAIT_MILLIS, null);
+	}
+
+	public static void await(Object o, long millis, Capture c) throws InterruptedException {
+		await(o, millis, AWAIT_MILLIS, c);
 	}
 
 	/** TimeUnit.timedWait. */
@@ -252,10 +256,10 @@ public final class Monitors {
 	public static void timedWait(TimeUnit u, Object o, long time)
 			throws InterruptedException {
 		if (time > 0)
-			await(o, Math.max(1, u.toMillis(time)), TIMED_WAIT);
+			await(o, Math.max(1, u.toMillis(time)), TIMED_WAIT, null);
 	}
 
-	private static void await(Object o, long millis, MethodRef as)
+	private static void await(Object o, long millis, MethodRef as, Capture c)
 			throws InterruptedException {
 		if (millis < 0)
 			throw new IllegalArgumentException("timeout value is negative");
@@ -289,14 +293,18 @@ public final class Monitors {
 		if (millis > 0)
 			f.rt.timers.add(n, millis > Long.MAX_VALUE / 1_000_000 ? Long.MAX_VALUE / 2
 				: millis * 1_000_000);
-		f.stop(as);
-		f.takeV();
+		if (!f.stop(as, c))
+			f.takeV();
 	}
 
 	/** Object.wait(). */
 	@Leaf
 	public static void await(Object o) throws InterruptedException {
-		await(o, 0, AWAIT);
+		await(o, 0, AWAIT, null);
+	}
+
+	public static void await(Object o, Capture c) throws InterruptedException {
+		await(o, 0, AWAIT, c);
 	}
 
 	/** Object.wait(millis, nanos). */
@@ -304,7 +312,8 @@ public final class Monitors {
 	public static void await(Object o, long millis, int nanos) throws InterruptedException {
 		if (nanos < 0 || nanos > 999_999)
 			throw new IllegalArgumentException("nanosecond timeout value out of range");
-		await(o, nanos > 0 && millis < Long.MAX_VALUE ? millis + 1 : millis, AWAIT_NANOS);
+		await(o, nanos > 0 && millis < Long.MAX_VALUE ? millis + 1 : millis, AWAIT_NANOS,
+			null);
 	}
 
 	public static void signal(Object o) {

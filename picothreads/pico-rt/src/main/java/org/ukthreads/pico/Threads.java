@@ -33,9 +33,15 @@ public final class Threads {
 
 	@Leaf
 	public static void sleep(long millis) throws InterruptedException {
+		sleep(millis, null);
+	}
+
+	/* The twins (see Capture) of what programs wait in most. */
+
+	public static void sleep(long millis, Capture c) throws InterruptedException {
 		if (millis < 0)
 			throw new IllegalArgumentException("timeout value is negative");
-		Fiber.sleep(nanos(millis), SLEEP);
+		Fiber.sleep(nanos(millis), SLEEP, c);
 	}
 
 	@Leaf
@@ -44,7 +50,7 @@ public final class Threads {
 			throw new IllegalArgumentException("timeout value is negative");
 		if (nanos < 0 || nanos > 999_999)
 			throw new IllegalArgumentException("nanosecond timeout value out of range");
-		Fiber.sleep(nanos(millis) + nanos, SLEEP_NANOS);
+		Fiber.sleep(nanos(millis) + nanos, SLEEP_NANOS, null);
 	}
 
 	private static long nanos(long millis) {
@@ -58,7 +64,7 @@ public final class Threads {
 	/** Java 19. */
 	@Leaf
 	public static void sleep(Duration d) throws InterruptedException {
-		Fiber.sleep(Math.max(0, nanos(d)), SLEEP_FOR);
+		Fiber.sleep(Math.max(0, nanos(d)), SLEEP_FOR, null);
 	}
 
 	private static long nanos(Duration d) {
@@ -68,21 +74,25 @@ public final class Threads {
 
 	@Leaf
 	public static void join(Thread t) throws InterruptedException {
-		join(t, 0, JOIN);
+		join(t, 0, JOIN, null);
+	}
+
+	public static void join(Thread t, Capture c) throws InterruptedException {
+		join(t, 0, JOIN, c);
 	}
 
 	@Leaf
 	public static void join(Thread t, long millis) throws InterruptedException {
 		if (millis < 0)
 			throw new IllegalArgumentException("timeout value is negative");
-		join(t, nanos(millis), JOIN_MILLIS);
+		join(t, nanos(millis), JOIN_MILLIS, null);
 	}
 
 	@Leaf
 	public static void join(Thread t, long millis, int nanos) throws InterruptedException {
 		if (millis < 0 || nanos < 0 || nanos > 999_999)
 			throw new IllegalArgumentException("timeout");
-		join(t, nanos(millis) + nanos, JOIN_NANOS);
+		join(t, nanos(millis) + nanos, JOIN_NANOS, null);
 	}
 
 	private static final MethodRef JOIN_FOR = MethodRef.primitive(Threads.class, "join",
@@ -125,25 +135,25 @@ public final class Threads {
 		}
 	}
 
-	private static void join(Thread t, long nanos, MethodRef as)
+	private static void join(Thread t, long nanos, MethodRef as, Capture c)
 			throws InterruptedException {
 		if (!isAlive(t))
 			return;
 		Fiber f = Fiber.current();
 		f.throwIfInterrupted();
 		if (!(t instanceof PicoThread)) {
-			joinPlatform(f, t, nanos, as);
+			joinPlatform(f, t, nanos, as, c);
 			return;
 		}
 		if (!((PicoThread) t).joinBegin(f, nanos))
 			return;
-		f.stop(as);
-		f.takeV();
+		if (!f.stop(as, c))
+			f.takeV();
 	}
 
 	/** The thread is the JVM's: somebody who may block waits for it. */
-	private static void joinPlatform(Fiber f, Thread t, long nanos, MethodRef as)
-			throws InterruptedException {
+	private static void joinPlatform(Fiber f, Thread t, long nanos, MethodRef as,
+			Capture c) throws InterruptedException {
 		if (f.isForeign()) {
 			if (nanos == 0)
 				t.join();
@@ -155,8 +165,8 @@ public final class Threads {
 			return;
 		int ticket = f.begin(Fiber.W_JOIN, null);
 		Blocking.execute(() -> joined(f, ticket, t, nanos));
-		f.stop(as);
-		f.takeV();
+		if (!f.stop(as, c))
+			f.takeV();
 	}
 
 	public static boolean isAlive(Thread t) {
@@ -328,13 +338,21 @@ public final class Threads {
 
 	@Leaf
 	public static void park(Object blocker) {
-		Fiber.park(0, PARK);
+		Fiber.park(0, PARK, null);
+	}
+
+	public static void park(Object blocker, Capture c) {
+		Fiber.park(0, PARK, c);
 	}
 
 	@Leaf
 	public static void parkNanos(Object blocker, long nanos) {
+		parkNanos(blocker, nanos, null);
+	}
+
+	public static void parkNanos(Object blocker, long nanos, Capture c) {
 		if (nanos > 0)
-			Fiber.park(nanos, PARK_NANOS);
+			Fiber.park(nanos, PARK_NANOS, c);
 	}
 
 	@Leaf
@@ -350,6 +368,6 @@ public final class Threads {
 	private static void until(long deadline, MethodRef as) {
 		long ms = deadline - currentTimeMillis();
 		if (ms > 0)
-			Fiber.park(nanos(ms), as);
+			Fiber.park(nanos(ms), as, null);
 	}
 }

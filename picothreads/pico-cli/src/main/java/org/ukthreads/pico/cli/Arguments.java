@@ -9,6 +9,7 @@ import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.List;
 import org.ukthreads.pico.translate.Translator;
+import org.ukthreads.pico.translate.analyse.Hot;
 
 /** Options first, then what is left. */
 final class Arguments {
@@ -20,6 +21,9 @@ final class Arguments {
 	boolean report;
 	boolean pins;
 	private boolean verify;
+	private String hot;
+	/** Where a run's profile goes; null: nowhere. */
+	String profile;
 	/* Of sim. */
 	long seeds = 1_000;
 	long from = 1;
@@ -48,6 +52,10 @@ final class Arguments {
 				asIs = true;
 			} else if (x.equals("--verify")) {
 				verify = true;
+			} else if (x.equals("--hot")) {
+				hot = args.get(++k);
+			} else if (x.equals("--profile")) {
+				profile = args.get(++k);
 			} else if (x.equals("--seeds")) {
 				seeds = Long.parseLong(args.get(++k));
 			} else if (x.equals("--from")) {
@@ -85,6 +93,12 @@ final class Arguments {
 		Translator.Options o = new Translator.Options();
 		o.chaos = Boolean.getBoolean("pico.chaos.translate");
 		o.verify = verify;
+		if (hot != null)
+			try {
+				o.hot = Hot.of(hot);
+			} catch (IllegalArgumentException e) {
+				Main.fail("--hot: " + e.getMessage());
+			}
 		o.conservative.addAll(conservative);
 		for (String r : rules)
 			o.rules.add(new String(Files.readAllBytes(Paths.get(r)), StandardCharsets.UTF_8));

@@ -37,12 +37,14 @@ public final class Main {
 		"  --conservative a.b.c    every method of that package may suspend",
 		"  --rules FILE            more replacement rules",
 		"  --verify                check what comes out",
+		"  --hot FILE              what that profile shows to suspend often is made for it",
 		"for sim:",
 		"  --from SEED             the first one; 1 unless told",
 		"  --preempt N             one method entry in N suspends, too: races in between",
 		"  --steps N               a run that takes more has failed",
 		"and for run:",
-		"  --as-is                 PATH was translated before", "");
+		"  --as-is                 PATH was translated before",
+		"  --profile FILE          count what suspends, for --hot", "");
 
 	private Main() {}
 
@@ -123,6 +125,8 @@ public final class Main {
 	private static void run(Arguments a) throws Exception {
 		if (a.rest.isEmpty())
 			fail("pico run -cp PATH MAIN [ARG...]");
+		if (a.profile != null)
+			System.setProperty("pico.profile", a.profile);
 		if (a.asIs) {
 			URL[] urls = new URL[a.path.size()];
 			for (int k = 0; k < urls.length; k++)

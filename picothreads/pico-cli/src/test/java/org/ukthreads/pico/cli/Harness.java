@@ -21,6 +21,7 @@ import org.ukthreads.pico.PicoThread;
 import org.ukthreads.pico.Reflect;
 import org.ukthreads.pico.translate.PicoLoader;
 import org.ukthreads.pico.translate.Translator;
+import org.ukthreads.pico.translate.analyse.Hot;
 import org.ukthreads.pico.translate.read.ClassPath;
 
 /** Runs the same classes as they are and translated, and hands back what they print. */
@@ -99,7 +100,10 @@ final class Harness {
 		});
 	}
 
-	/** Translated; chaos 0: as it is, n: one call in n suspends. */
+	/**
+	 * Translated; chaos 0: as it is, n: one call in n suspends, the methods of the program
+	 * by throwing where n is even, by returning where it is odd.
+	 */
 	static String pico(Path classes, String main, int chaos, long seed) throws Exception {
 		return pico(classes, main, chaos, seed, 1);
 	}
@@ -122,6 +126,8 @@ final class Harness {
 			throws Exception {
 		Translator.Options o = new Translator.Options();
 		o.chaos = chaos > 0;
+		if (chaos > 0 && System.getProperty("pico.hot") == null)
+			o.hot = Hot.of(chaos % 2 == 0 ? "none" : "all");
 		PicoLoader l = PicoLoader.translate(new ClassPath(List.of(classes)), libraries(), o,
 			Harness.class.getClassLoader(), r -> {});
 		Method run = main(l, main);

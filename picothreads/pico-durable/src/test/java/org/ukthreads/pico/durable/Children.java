@@ -13,6 +13,7 @@ import java.util.stream.Stream;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
 import org.ukthreads.pico.translate.Translator;
+import org.ukthreads.pico.translate.analyse.Hot;
 import org.ukthreads.pico.translate.read.ClassPath;
 
 /** Translates fixtures into a folder and runs them in JVMs of their own. */
@@ -48,12 +49,26 @@ final class Children {
 	}
 
 	static Map<String, byte[]> translate(Path from) {
-		return Translator.of(new ClassPath(List.of(from)), new ClassPath(pico()),
-			new Translator.Options()).run();
+		return translate(from, new Translator.Options());
+	}
+
+	private static Map<String, byte[]> translate(Path from, Translator.Options o) {
+		return Translator.of(new ClassPath(List.of(from)), new ClassPath(pico()), o).run();
 	}
 
 	static Path translated(Path from, Path to) throws Exception {
-		for (Map.Entry<String, byte[]> e : translate(from).entrySet()) {
+		return write(translate(from), to);
+	}
+
+	/** Suspending by returns, all or none. */
+	static Path translated(Path from, Path to, String hot) throws Exception {
+		Translator.Options o = new Translator.Options();
+		o.hot = Hot.of(hot);
+		return write(translate(from, o), to);
+	}
+
+	private static Path write(Map<String, byte[]> classes, Path to) throws Exception {
+		for (Map.Entry<String, byte[]> e : classes.entrySet()) {
 			Path f = to.resolve(e.getKey() + ".class");
 			Files.createDirectories(f.getParent());
 			Files.write(f, e.getValue());

@@ -16,10 +16,12 @@ final class MovesTest {
 	@TempDir
 	Path dir;
 
+	/** And in a build whose methods suspend the other way: by returns, by throws. */
 	@Test
 	void resumes_on_another_jdk() throws Exception {
-		Path classes = Children.translated(Children.copy(dir.resolve("in"), Moves.class),
-			dir.resolve("out"));
+		Path in = Children.copy(dir.resolve("in"), Moves.class);
+		Path[] builds = {Children.translated(in, dir.resolve("returns"), "all"),
+			Children.translated(in, dir.resolve("throws"), "none")};
 		List<Path> homes = Children.homes();
 		if (homes.isEmpty())
 			homes = List.of(Children.home());
@@ -31,7 +33,7 @@ final class MovesTest {
 					continue;
 				Path work = Files.createDirectories(dir.resolve("work" + n++));
 				Path out = work.resolve("out");
-				Process p = Children.run(from, classes, out, Moves.class.getName(),
+				Process p = Children.run(from, builds[n % 2], out, Moves.class.getName(),
 					work.toString());
 				Path record = work.resolve("store").resolve("t%2Ftrip.pico");
 				long end = System.nanoTime() + 30_000_000_000L;
@@ -42,7 +44,7 @@ final class MovesTest {
 				p.destroyForcibly().waitFor();
 				assertTrue(Files.exists(record), () -> "nothing stored");
 				Path out2 = work.resolve("out2");
-				p = Children.run(to, classes, out2, Moves.class.getName(), work.toString());
+				p = Children.run(to, builds[(n + 1) % 2], out2, Moves.class.getName(), work.toString());
 				assertTrue(p.waitFor(60, TimeUnit.SECONDS));
 				assertEquals("before\n", Files.readString(out));
 				String s = Files.readString(out2);

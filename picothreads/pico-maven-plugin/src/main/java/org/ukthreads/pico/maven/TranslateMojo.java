@@ -18,6 +18,7 @@ import org.apache.maven.plugins.annotations.ResolutionScope;
 import org.apache.maven.project.MavenProject;
 import org.ukthreads.pico.translate.Build;
 import org.ukthreads.pico.translate.Translator;
+import org.ukthreads.pico.translate.analyse.Hot;
 
 /**
  * Translates target/classes in place, against the project's dependencies. The project
@@ -41,6 +42,10 @@ public final class TranslateMojo extends AbstractMojo {
 	@Parameter
 	private List<File> rules;
 
+	/** A profile (`pico run --profile`): what it shows to suspend often is made for that. */
+	@Parameter(property = "pico.hot", defaultValue = "direct")
+	private String hot;
+
 	/** Mark what suspends, so that other projects can be translated against this one. */
 	@Parameter(defaultValue = "true")
 	private boolean library;
@@ -52,6 +57,7 @@ public final class TranslateMojo extends AbstractMojo {
 		try {
 			Translator.Options o = new Translator.Options();
 			o.library = library;
+			o.hot = Hot.of(hot);
 			if (conservative != null)
 				conservative.forEach(p -> o.conservative.add(p.replace('.', '/')));
 			if (rules != null)

@@ -10,6 +10,7 @@ import org.objectweb.asm.tree.MethodInsnNode;
 /** What was translated, what pins and why, and how the size grew. */
 public final class Report {
 	private final Set<String> translated = new LinkedHashSet<>();
+	private final Set<String> twins = new LinkedHashSet<>();
 	private final Map<String, Set<String>> pins = new TreeMap<>();
 	private final Set<String> refused = new LinkedHashSet<>();
 	private final Map<String, String> because = new LinkedHashMap<>();
@@ -22,6 +23,11 @@ public final class Report {
 
 	public void translated(String owner, String key) {
 		translated.add(owner + '.' + key);
+	}
+
+	/** It has a second entry, which suspends by returning. */
+	public void twin(String owner, String key) {
+		twins.add(owner + '.' + key);
 	}
 
 	public void pin(String owner, String method, MethodInsnNode call, String why) {
@@ -48,6 +54,10 @@ public final class Report {
 		return translated;
 	}
 
+	public Set<String> twins() {
+		return twins;
+	}
+
 	public Set<String> refused() {
 		return refused;
 	}
@@ -71,6 +81,9 @@ public final class Report {
 			added));
 		b.append(String.format("methods: %d, may suspend %d (%.0f %%)%n", methods,
 			translated.size(), 100.0 * translated.size() / Math.max(1, methods)));
+		b.append(String.format("suspend by returning: %d%n", twins.size()));
+		if (details)
+			twins.forEach(t -> b.append("  ").append(t).append('\n'));
 		b.append(String.format("size: %,d to %,d bytes (x%.2f)%n", before, after,
 			(double) after / Math.max(1, before)));
 		for (Map.Entry<String, Set<String>> e : pins.entrySet()) {

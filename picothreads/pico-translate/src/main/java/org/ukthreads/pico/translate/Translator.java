@@ -18,8 +18,10 @@ import org.objectweb.asm.tree.MethodInsnNode;
 import org.objectweb.asm.tree.MethodNode;
 import org.objectweb.asm.tree.analysis.AnalyzerException;
 import org.ukthreads.pico.translate.analyse.CallGraph;
+import org.ukthreads.pico.translate.analyse.Hot;
 import org.ukthreads.pico.translate.analyse.Locks;
 import org.ukthreads.pico.translate.analyse.Replacements;
+import org.ukthreads.pico.translate.analyse.Twins;
 import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.ClassPath;
 import org.ukthreads.pico.translate.read.Hierarchy;
@@ -48,6 +50,8 @@ public final class Translator {
 		public boolean library;
 		/** For tests: every method may suspend, at random, when it is entered. */
 		public boolean chaos;
+		/** Which methods get a twin. */
+		public Hot hot = Hot.of(System.getProperty("pico.hot", "direct"));
 		/** Check what comes out. */
 		public boolean verify;
 		/** Packages (a/b/c) all of whose methods are taken to suspend. */
@@ -63,6 +67,7 @@ public final class Translator {
 	private final Large large = new Large();
 	/* Of one pass. */
 	private CallGraph graph;
+	private Twins twins;
 	private Report report = new Report();
 	private final Map<String, byte[]> files = new LinkedHashMap<>();
 	private final Map<String, ClassNode> nodes = new LinkedHashMap<>();
@@ -201,6 +206,8 @@ public final class Translator {
 		dirty.addAll(constructors.changed());
 		dirty.addAll(callBacks.changed());
 		commit(lambdas);
+		twins = new Twins(hierarchy);
+		twins.choose(graph, options.hot, large::isLarge);
 		return write();
 	}
 
@@ -246,7 +253,7 @@ public final class Translator {
 		boolean again = false;
 		for (ClassNode n : nodes.values()) {
 			ClassRewriter r = new ClassRewriter(n, hierarchy, graph, replacements, report,
-				options.library, large);
+				options.library, large, twins);
 			boolean changed = r.rewrite() | dirty.contains(n.name);
 			if (changed && files.containsKey(n.name))
 				keepSerialForm(n);

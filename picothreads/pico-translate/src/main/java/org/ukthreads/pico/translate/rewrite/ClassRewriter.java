@@ -19,6 +19,7 @@ import org.objectweb.asm.tree.analysis.AnalyzerException;
 import org.ukthreads.pico.translate.Report;
 import org.ukthreads.pico.translate.analyse.CallGraph;
 import org.ukthreads.pico.translate.analyse.Replacements;
+import org.ukthreads.pico.translate.analyse.Twins;
 import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.Hierarchy;
 
@@ -32,10 +33,12 @@ public final class ClassRewriter {
 	final Companion companion;
 	private final boolean library;
 	private final Large large;
+	final Twins twins;
 	private int resumers;
 
 	public ClassRewriter(ClassNode node, Hierarchy hierarchy, CallGraph graph,
-			Replacements replacements, Report report, boolean library, Large large) {
+			Replacements replacements, Report report, boolean library, Large large,
+			Twins twins) {
 		this.node = node;
 		this.hierarchy = hierarchy;
 		this.graph = graph;
@@ -43,6 +46,7 @@ public final class ClassRewriter {
 		this.report = report;
 		this.library = library;
 		this.large = large;
+		this.twins = twins;
 		companion = new Companion(node);
 	}
 

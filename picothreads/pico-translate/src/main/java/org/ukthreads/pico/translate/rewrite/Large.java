@@ -22,6 +22,11 @@ public final class Large {
 		return parts.getOrDefault(method, 1);
 	}
 
+	/** Has it come out too large in any way? */
+	public boolean isLarge(String method) {
+		return refused(method) || parts(method) > 1;
+	}
+
 	public boolean refused(String method) {
 		return refused.contains(method);
 	}

@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -33,6 +32,7 @@ import org.objectweb.asm.tree.analysis.BasicValue;
 import org.objectweb.asm.tree.analysis.Frame;
 import org.ukthreads.pico.translate.analyse.CallGraph;
 import org.ukthreads.pico.translate.analyse.Liveness;
+import org.ukthreads.pico.translate.analyse.Twins;
 import org.ukthreads.pico.translate.analyse.Types;
 import org.ukthreads.pico.translate.read.Hierarchy;
 
@@ -66,6 +66,19 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  *   Rk:  t.takeI()
  *   D:   ...
  *
+ * A call of a method that has a twin (see Twins and the runtime's Capture) goes to that;
+ * the look joins the handler. In all three bodies, the method, its twin and the copy:
+ *
+ *        Capture c = Capture.mine()      (the twin: its argument)
+ *   C:   invoke foo(..., c)
+ *   D:   if (c.returned()) goto L
+ *        ...
+ *   L:   pop all; c.seen()
+ *   H:   [Capture] push the frame, then
+ *        method: athrow    twin: c.leave(); return anything    copy: return false
+ *
+ * The frame is the same whoever pushes it: snapshots do not know of twins.
+ *
  * What cannot be reached from a resume point is cut out of the copy. One copy per method
  * and not one tail per site: tails share nothing, which made classes 2.3 to 4.3 times as
  * large; the price is that a loop of the copy may have two entries.
@@ -84,6 +97,8 @@ final class MethodRewriter {
 	private Liveness live;
 	private int temps;
 	private int maxTemp;
+	/** Where the bodies keep the Capture that they call twins with. */
+	private int captureLocal;
 
 	MethodRewriter(ClassRewriter owner, MethodNode m) {
 		this.owner = owner;
@@ -118,6 +133,8 @@ final class MethodRewriter {
 		final List<Saved> saved = new ArrayList<>();
 		/** Locals known to hold null: restored as such. */
 		final List<Integer> nulls = new ArrayList<>();
+		/** The sizes of the values below the receiver, bottom first. */
+		final List<Integer> sizes = new ArrayList<>();
 		/** How to push the values below the arguments, bottom first. */
 		final List<AbstractInsnNode> below = new ArrayList<>();
 		Shape shape;
@@ -137,10 +154,14 @@ final class MethodRewriter {
 		List<Plan> plans = plan();
 		for (Plan p : plans)
 			p.apply();
-		m.maxLocals = Math.max(m.maxLocals, maxTemp);
+		captureLocal = Math.max(m.maxLocals, maxTemp);
+		m.maxLocals = captureLocal + 1;
+		List<MethodNode> made = new ArrayList<>();
 		if (sites.isEmpty()) {
+			if (owner.twins.has(owner.node, m))
+				made.add(twin());
 			pinCalls();
-			return List.of();
+			return made;
 		}
 		boolean tails = isGlue() && sites.stream().allMatch(this::isTail);
 		String resumer = tails ? null : owner.resumerName(m);
@@ -152,8 +173,11 @@ final class MethodRewriter {
 		for (Site s : sites)
 			s.index = owner.companion.site(lineOf(s.call), kind(s.call), s.call.owner,
 				s.call.name, s.call.desc, describe(s));
-		List<MethodNode> made = tails ? List.of() : copies(resumer);
-		handlers(m, sites, null);
+		if (!tails)
+			made.addAll(copies(resumer));
+		if (owner.twins.has(owner.node, m))
+			made.add(twin());
+		handlers(m, Body.METHOD);
 		pinCalls();
 		if (owner.isEntered(m))
 			m.instructions.insert(pins("entered"));
@@ -401,6 +425,7 @@ final class MethodRewriter {
 			if (v instanceof Types.New)
 				return null;
 			spillBelow |= reload(v, c) == null;
+			s.sizes.add(v.getSize());
 		}
 		boolean check = c.getOpcode() == Opcodes.INVOKEVIRTUAL
 			|| c.getOpcode() == Opcodes.INVOKEINTERFACE;
@@ -634,11 +659,21 @@ final class MethodRewriter {
 
 	/* --- handlers --- */
 
-	/** Adds the capture handlers to a body; map null: the original, else the copy. */
-	private void handlers(MethodNode to, List<Site> list, Map<LabelNode, LabelNode> map) {
+	/** The three bodies of a method, and what each does once its frame is pushed. */
+	private enum Body {
+		/** Throws. */
+		METHOD,
+		/** Returns anything, marked. */
+		TWIN,
+		/** Returns false, to the trampoline. */
+		COPY
+	}
+
+	/** Adds the capture handlers to a body: at s.call, or at what copies says. */
+	private void handlers(MethodNode to, Body body) {
 		List<TryCatchBlockNode> mine = new ArrayList<>();
-		for (Site s : list) {
-			MethodInsnNode c = map == null ? s.call : copies.get(s);
+		for (Site s : sites) {
+			MethodInsnNode c = body == Body.METHOD ? s.call : copies.get(s);
 			if (c == null)
 				continue;
 			LabelNode start = new LabelNode();
@@ -646,18 +681,147 @@ final class MethodRewriter {
 			LabelNode h = new LabelNode();
 			to.instructions.insertBefore(c, start);
 			to.instructions.insert(c, end);
+			if (owner.twins.reaches(c))
+				look(to, s, c, start, end, body);
 			to.instructions.add(h);
 			push(to.instructions, s);
-			if (map == null) {
-				to.instructions.add(new InsnNode(Opcodes.ATHROW));
-			} else {
-				to.instructions.add(new InsnNode(Opcodes.POP));
-				to.instructions.add(new InsnNode(Opcodes.ICONST_0));
-				to.instructions.add(new InsnNode(Opcodes.IRETURN));
-			}
+			leave(to.instructions, body);
 			mine.add(new TryCatchBlockNode(start, end, h, CAPTURE));
 		}
 		to.tryCatchBlocks.addAll(0, mine);
+	}
+
+	/** Calls the twin, and looks whether it suspended: then to the handler. */
+	private void look(MethodNode to, Site s, MethodInsnNode c, LabelNode start, LabelNode end,
+			Body body) {
+		InsnList before = new InsnList();
+		if (body == Body.TWIN) {
+			before.add(new VarInsnNode(Opcodes.ALOAD, captureLocal));
+		} else {
+			before.add(new MethodInsnNode(Opcodes.INVOKESTATIC, CAPTURE, "mine",
+				"()L" + CAPTURE + ";", false));
+			before.add(new InsnNode(Opcodes.DUP));
+			before.add(new VarInsnNode(Opcodes.ASTORE, captureLocal));
+		}
+		to.instructions.insertBefore(start, before);
+		c.desc = Twins.desc(c.desc);
+		LabelNode suspended = new LabelNode();
+		InsnList after = new InsnList();
+		after.add(new VarInsnNode(Opcodes.ALOAD, captureLocal));
+		after.add(new MethodInsnNode(Opcodes.INVOKEVIRTUAL, CAPTURE, "returned", "()Z", false));
+		after.add(new JumpInsnNode(Opcodes.IFNE, suspended));
+		to.instructions.insert(end, after);
+		InsnList l = to.instructions;
+		l.add(suspended);
+		pop(l, Type.getReturnType(c.desc).getSize());
+		for (int k = s.sizes.size() - 1; k >= 0; k--)
+			pop(l, s.sizes.get(k));
+		l.add(new VarInsnNode(Opcodes.ALOAD, captureLocal));
+		l.add(new MethodInsnNode(Opcodes.INVOKEVIRTUAL, CAPTURE, "seen", "()L" + CAPTURE + ";",
+			false));
+	}
+
+	private static void pop(InsnList l, int size) {
+		if (size > 0)
+			l.add(new InsnNode(size == 2 ? Opcodes.POP2 : Opcodes.POP));
+	}
+
+	/** Stack: Capture. */
+	private void leave(InsnList l, Body body) {
+		switch (body) {
+		case METHOD:
+			l.add(new InsnNode(Opcodes.ATHROW));
+			break;
+		case COPY:
+			l.add(new InsnNode(Opcodes.POP));
+			l.add(new InsnNode(Opcodes.ICONST_0));
+			l.add(new InsnNode(Opcodes.IRETURN));
+			break;
+		default:
+			l.add(new MethodInsnNode(Opcodes.INVOKEVIRTUAL, CAPTURE, "leave", "()V", false));
+			Type r = Type.getReturnType(m.desc);
+			anything(l, r);
+			l.add(new InsnNode(r.getOpcode(Opcodes.IRETURN)));
+			break;
+		}
+	}
+
+	private static void anything(InsnList l, Type r) {
+		switch (r.getSort()) {
+		case Type.VOID: break;
+		case Type.LONG: l.add(new InsnNode(Opcodes.LCONST_0)); break;
+		case Type.FLOAT: l.add(new InsnNode(Opcodes.FCONST_0)); break;
+		case Type.DOUBLE: l.add(new InsnNode(Opcodes.DCONST_0)); break;
+		case Type.OBJECT: case Type.ARRAY: l.add(new InsnNode(Opcodes.ACONST_NULL)); break;
+		default: l.add(new InsnNode(Opcodes.ICONST_0)); break;
+		}
+	}
+
+	/* --- the twin --- */
+
+	/** The same body under a descriptor with a Capture as the last argument. */
+	private MethodNode twin() {
+		owner.report.twin(owner.node.name, m.name + m.desc);
+		MethodNode r = new MethodNode(Opcodes.ASM9, m.access & ~(Opcodes.ACC_SYNCHRONIZED
+			| Opcodes.ACC_BRIDGE | Opcodes.ACC_VARARGS) | Opcodes.ACC_SYNTHETIC, m.name,
+			Twins.desc(m.desc), null, m.exceptions.toArray(new String[0]));
+		copies.clear();
+		Map<LabelNode, LabelNode> map = labels();
+		Map<AbstractInsnNode, Site> at = calls();
+		List<MethodInsnNode> pins = new ArrayList<>();
+		for (AbstractInsnNode i : m.instructions) {
+			if (i.getType() == AbstractInsnNode.FRAME)
+				continue;
+			AbstractInsnNode n = i.clone(map);
+			r.instructions.add(n);
+			if (at.containsKey(i))
+				copies.put(at.get(i), (MethodInsnNode) n);
+			if (pinned.contains(i))
+				pins.add((MethodInsnNode) n);
+		}
+		ranges(r, map);
+		handlers(r, Body.TWIN);
+		for (MethodInsnNode c : pins)
+			pinCall(r, c);
+		int args = (Type.getArgumentsAndReturnSizes(m.desc) >> 2)
+			- ((m.access & Opcodes.ACC_STATIC) != 0 ? 1 : 0);
+		/* To a local that nothing else uses: it is not the last argument for the body. */
+		InsnList keep = new InsnList();
+		keep.add(new VarInsnNode(Opcodes.ALOAD, args));
+		keep.add(new VarInsnNode(Opcodes.ASTORE, captureLocal));
+		r.instructions.insert(keep);
+		r.maxLocals = captureLocal + 1;
+		if (Twins.isOverridable(owner.node, m))
+			r.instructions.insert(overridden());
+		return r;
+	}
+
+	/** To the method itself, where a class without a twin overrides it. */
+	private InsnList overridden() {
+		InsnList l = new InsnList();
+		LabelNode on = new LabelNode();
+		String self = owner.node.name;
+		l.add(new VarInsnNode(Opcodes.ALOAD, 0));
+		l.add(new MethodInsnNode(Opcodes.INVOKEVIRTUAL, "java/lang/Object", "getClass",
+			"()Ljava/lang/Class;", false));
+		l.add(new LdcInsnNode(Type.getObjectType(self)));
+		l.add(new JumpInsnNode(Opcodes.IF_ACMPEQ, on));
+		l.add(new VarInsnNode(Opcodes.ALOAD, 0));
+		l.add(new LdcInsnNode(m.name + m.desc));
+		l.add(new LdcInsnNode(Type.getObjectType(self)));
+		l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, "org/ukthreads/pico/Twins", "inherits",
+			"(Ljava/lang/Object;Ljava/lang/String;Ljava/lang/Class;)Z", false));
+		l.add(new JumpInsnNode(Opcodes.IFNE, on));
+		l.add(new VarInsnNode(Opcodes.ALOAD, 0));
+		int at = 1;
+		for (Type t : Type.getArgumentTypes(m.desc)) {
+			l.add(new VarInsnNode(t.getOpcode(Opcodes.ILOAD), at));
+			at += t.getSize();
+		}
+		l.add(new MethodInsnNode(Opcodes.INVOKEVIRTUAL, self, m.name, m.desc, false));
+		l.add(new InsnNode(Type.getReturnType(m.desc).getOpcode(Opcodes.IRETURN)));
+		l.add(on);
+		return l;
 	}
 
 	/** Stack: Capture. Pushes the frame. */
@@ -756,21 +920,37 @@ final class MethodRewriter {
 		return var >= T ? var - T : var + 1;
 	}
 
+	private Map<AbstractInsnNode, Site> calls() {
+		Map<AbstractInsnNode, Site> at = new HashMap<>();
+		for (Site s : sites)
+			at.put(s.call, s);
+		return at;
+	}
+
+	private Map<LabelNode, LabelNode> labels() {
+		Map<LabelNode, LabelNode> map = new HashMap<>();
+		for (AbstractInsnNode i : m.instructions)
+			if (i instanceof LabelNode)
+				map.put((LabelNode) i, new LabelNode());
+		return map;
+	}
+
+	private void ranges(MethodNode r, Map<LabelNode, LabelNode> map) {
+		for (TryCatchBlockNode b : m.tryCatchBlocks)
+			r.tryCatchBlocks.add(new TryCatchBlockNode(map.get(b.start), map.get(b.end),
+				map.get(b.handler), b.type));
+	}
+
 	/** The copy that is entered at these sites. */
 	private MethodNode copy(String name, List<Site> entries) {
 		MethodNode r = empty(name);
 		copies.clear();
 		for (Site s : sites)
 			s.resume = null;
-		Map<LabelNode, LabelNode> map = new HashMap<>();
-		for (AbstractInsnNode i : m.instructions)
-			if (i instanceof LabelNode)
-				map.put((LabelNode) i, new LabelNode());
+		Map<LabelNode, LabelNode> map = labels();
 		Map<Site, LabelNode> behind = new HashMap<>();
 		prologue(r.instructions, entries, behind);
-		Map<AbstractInsnNode, Site> at = new LinkedHashMap<>();
-		for (Site s : sites)
-			at.put(s.call, s);
+		Map<AbstractInsnNode, Site> at = calls();
 		List<MethodInsnNode> pins = new ArrayList<>();
 		for (AbstractInsnNode i : m.instructions) {
 			if (i.getType() == AbstractInsnNode.FRAME)
@@ -793,12 +973,10 @@ final class MethodRewriter {
 				pins.add((MethodInsnNode) n);
 			}
 		}
-		for (TryCatchBlockNode b : m.tryCatchBlocks)
-			r.tryCatchBlocks.add(new TryCatchBlockNode(map.get(b.start), map.get(b.end),
-				map.get(b.handler), b.type));
+		ranges(r, map);
 		Reach.prune(r);
 		copies.values().removeIf(c -> !r.instructions.contains(c));
-		handlers(r, sites, map);
+		handlers(r, Body.COPY);
 		for (MethodInsnNode c : pins)
 			if (r.instructions.contains(c))
 				pinCall(r, c);
