@@ -166,9 +166,10 @@ public final class Constructors {
 		return "(L" + owner + ";" + desc.substring(1);
 	}
 
+	/** For itself and its subclasses: not among what getConstructors() finds. */
 	private MethodNode alloc(ClassNode c) {
-		MethodNode a = new MethodNode(Opcodes.ASM9, Opcodes.ACC_PUBLIC | Opcodes.ACC_SYNTHETIC,
-			"<init>", "(L" + ALLOC + ";)V", null, null);
+		MethodNode a = new MethodNode(Opcodes.ASM9, Opcodes.ACC_PROTECTED
+			| Opcodes.ACC_SYNTHETIC, "<init>", "(L" + ALLOC + ";)V", null, null);
 		boolean up = nodes.containsKey(c.superName);
 		a.instructions.add(new VarInsnNode(Opcodes.ALOAD, 0));
 		if (up)
