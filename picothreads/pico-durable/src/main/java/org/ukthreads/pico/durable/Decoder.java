@@ -200,7 +200,8 @@ final class Decoder implements Freezer.In {
 			Later i = new Later() {
 				@Override
 				Object make() {
-					return Iterators.at(Decoder.this.get(list), place, last);
+					return Iterators.at(Decoder.this.get(list), place,
+						last & ~Encoder.PLAIN_ITERATOR, (last & Encoder.PLAIN_ITERATOR) != 0);
 				}
 			};
 			i.afterFills = true;

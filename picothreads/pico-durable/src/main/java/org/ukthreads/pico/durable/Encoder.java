@@ -41,6 +41,8 @@ final class Encoder implements Freezer.Out {
 		ARRAY = 13, PRIMITIVES = 14, METHOD = 15, BIG_INTEGER = 16, BIG_DECIMAL = 17,
 		CHAR = 18, PLAIN = 19, ITERATOR = 20, ROOM = 21, COLLECTION = 32, MAP = 48,
 		TREE_SET = 62, TREE_MAP = 63;
+	/** With an iterator's last: it is no ListIterator. */
+	static final int PLAIN_ITERATOR = 4;
 
 	static final Class<?>[] COLLECTIONS = {java.util.ArrayList.class,
 		java.util.LinkedList.class, java.util.ArrayDeque.class, java.util.HashSet.class,
@@ -231,7 +233,7 @@ final class Encoder implements Freezer.Out {
 			heads.put(ITERATOR);
 			heads.unsigned(handle(Iterators.list(o)));
 			heads.unsigned(Iterators.place(o));
-			heads.put(Iterators.last(o));
+			heads.put(Iterators.last(o) | (Iterators.isPlain(o) ? PLAIN_ITERATOR : 0));
 			if (Iterators.isStale(o))
 				throw new NotSerializableException("its list was changed by others");
 		} else {

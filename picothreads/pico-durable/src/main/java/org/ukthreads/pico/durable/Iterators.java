@@ -78,9 +78,19 @@ final class Iterators {
 			&& !field(it, "expectedModCount").equals(field(list, "modCount"));
 	}
 
-	static Object at(Object list, int place, int last) {
+	/** One of a for loop: not a ListIterator, and a program may ask. */
+	static boolean isPlain(Object it) {
+		return !(it instanceof ListIterator);
+	}
+
+	static Object at(Object list, int place, int last, boolean plain) {
 		List<?> l = list instanceof Object[] ? Arrays.asList((Object[]) list)
 			: (List<?>) list;
+		if (plain) {
+			Iterator<?> i = l.iterator();
+			if (isClass(i.getClass()))
+				return put(i, place, last);
+		}
 		ListIterator<?> i = l.listIterator(last == 1 ? place - 1 : last == 2 ? place + 1
 			: place);
 		if (last == 1)
@@ -90,29 +100,58 @@ final class Iterators {
 		return i;
 	}
 
+	private static Object put(Iterator<?> i, int place, int last) {
+		String c = i.getClass().getName();
+		try {
+			setInt(i, KNOWN.get(c)[1], place);
+			if (!c.equals("java.util.Arrays$ArrayItr"))
+				setInt(i, "lastRet", last == 1 ? place - 1 : -1);
+		} catch (ReflectiveOperationException e) {
+			throw new DurableException(c, e);
+		}
+		return i;
+	}
+
+	private static void setInt(Object o, String name, int value)
+			throws ReflectiveOperationException {
+		Field f = find(o, name);
+		try {
+			f.setAccessible(true);
+			f.setInt(o, value);
+		} catch (RuntimeException e) {
+			unsafe("putInt", o, f, value);
+		}
+	}
+
 	private static Object field(Object o, String name) throws ReflectiveOperationException {
-		Field f = null;
-		for (Class<?> c = o.getClass(); f == null && c != Object.class; c = c.getSuperclass())
-			for (Field x : c.getDeclaredFields())
-				if (x.getName().equals(name))
-					f = x;
-		if (f == null)
-			throw new NoSuchFieldException(o.getClass().getName() + '.' + name);
+		Field f = find(o, name);
 		try {
 			f.setAccessible(true);
 			return f.get(o);
 		} catch (RuntimeException e) {
-			return unsafe(o, f);
+			return unsafe(f.getType() == int.class ? "getInt" : "getObject", o, f);
 		}
 	}
 
-	private static Object unsafe(Object o, Field f) throws ReflectiveOperationException {
+	private static Field find(Object o, String name) throws NoSuchFieldException {
+		for (Class<?> c = o.getClass(); c != Object.class; c = c.getSuperclass())
+			for (Field f : c.getDeclaredFields())
+				if (f.getName().equals(name))
+					return f;
+		throw new NoSuchFieldException(o.getClass().getName() + '.' + name);
+	}
+
+	/** method(o, offset of f) or, with an int, method(o, offset of f, value). */
+	private static Object unsafe(String method, Object o, Field f, Object... value)
+			throws ReflectiveOperationException {
 		Class<?> c = Class.forName("sun.misc.Unsafe");
 		Field the = c.getDeclaredField("theUnsafe");
 		the.setAccessible(true);
 		Object u = the.get(null);
 		Object at = c.getMethod("objectFieldOffset", Field.class).invoke(u, f);
-		return c.getMethod(f.getType() == int.class ? "getInt" : "getObject", Object.class,
-			long.class).invoke(u, o, at);
+		return value.length == 0
+			? c.getMethod(method, Object.class, long.class).invoke(u, o, at)
+			: c.getMethod(method, Object.class, long.class, int.class).invoke(u, o, at,
+				value[0]);
 	}
 }

@@ -66,14 +66,32 @@ final class Shape {
 		return s.how != How.ENUM && s.how != How.RECORD && isOfProgram(c) ? WHOLE.get(c) : s;
 	}
 
-	/** No part of an object of this class is the JDK's or the JVM's making. */
+	/**
+	 * No part of an object of this class is the JDK's or the JVM's making, but what
+	 * collections inherit.
+	 */
 	private static boolean isOfProgram(Class<?> c) {
 		if (c.getName().indexOf('/') >= 0 || java.lang.reflect.Proxy.isProxyClass(c)
 				|| isLambda(c) || c.isArray() || c.isInterface())
 			return false;
 		for (Class<?> k = c; k != Object.class && k != null; k = k.getSuperclass())
-			if (isJdk(k))
+			if (isJdk(k) && !isSkeleton(k))
 				return false;
+		return true;
+	}
+
+	/** A JDK class without state, or with as much as AbstractList, which must be open to us. */
+	private static boolean isSkeleton(Class<?> c) {
+		for (Field f : c.getDeclaredFields())
+			if (!Modifier.isStatic(f.getModifiers())) {
+				if (!c.getName().startsWith("java.util.Abstract"))
+					return false;
+				try {
+					f.setAccessible(true);
+				} catch (RuntimeException e) {
+					return false;
+				}
+			}
 		return true;
 	}
 
