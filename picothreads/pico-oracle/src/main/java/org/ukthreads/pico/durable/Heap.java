@@ -8,14 +8,16 @@ import java.lang.reflect.Modifier;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
+import sun.misc.Unsafe;
 
 /*
  * References between objects as the JVM sees them: every field, static ones too, without
  * running or initialising anything. The worker's JVM exports jdk.internal.misc for it
- * (sun.misc.Unsafe knows no fields of records and hidden classes).
+ * (sun.misc.Unsafe tells no offsets in records and hidden classes; it reads there, and a
+ * direct call of it is one instruction, which one through a method handle is not in C1).
  */
 final class Heap {
-	private static final MethodHandle GET;
+	private static final Unsafe READ;
 	private static final MethodHandle OFFSET;
 	private static final MethodHandle STATIC_BASE;
 	private static final MethodHandle STATIC_OFFSET;
@@ -25,8 +27,9 @@ final class Heap {
 			Class<?> u = Class.forName("jdk.internal.misc.Unsafe");
 			MethodHandles.Lookup l = MethodHandles.lookup();
 			Object the = u.getMethod("getUnsafe").invoke(null);
-			MethodType ref = MethodType.methodType(Object.class, Object.class, long.class);
-			GET = l.findVirtual(u, "getReference", ref).bindTo(the);
+			Field f = Unsafe.class.getDeclaredField("theUnsafe");
+			f.setAccessible(true);
+			READ = (Unsafe) f.get(null);
 			MethodType of = MethodType.methodType(long.class, Field.class);
 			OFFSET = l.findVirtual(u, "objectFieldOffset", of).bindTo(the);
 			STATIC_OFFSET = l.findVirtual(u, "staticFieldOffset", of).bindTo(the);
@@ -71,14 +74,6 @@ final class Heap {
 		}
 	}
 
-	private static Object get(Object base, long offset) {
-		try {
-			return (Object) GET.invokeExact(base, offset);
-		} catch (Throwable e) {
-			throw new IllegalStateException(e);
-		}
-	}
-
 	/** What o refers to. */
 	static void refs(Object o, Consumer<Object> to) {
 		Class<?> c = o.getClass();
@@ -90,7 +85,7 @@ final class Heap {
 			return;
 		}
 		for (long at : LAYOUTS.get(c).refs) {
-			Object x = get(o, at);
+			Object x = READ.getObject(o, at);
 			if (x != null)
 				to.accept(x);
 		}
@@ -132,11 +127,15 @@ final class Heap {
 		}
 	};
 
+	static boolean hasStatics(Class<?> c) {
+		return STATICS.get(c).bases.length > 0;
+	}
+
 	/** What the static fields of c refer to; nothing before it is initialised. */
 	static void statics(Class<?> c, Consumer<Object> to) {
 		Statics s = STATICS.get(c);
 		for (int k = 0; k < s.bases.length; k++) {
-			Object x = get(s.bases[k], s.offsets[k]);
+			Object x = READ.getObject(s.bases[k], s.offsets[k]);
 			if (x != null)
 				to.accept(x);
 		}

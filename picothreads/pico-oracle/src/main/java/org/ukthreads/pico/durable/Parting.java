@@ -54,6 +54,11 @@ public final class Parting {
 				Heap.refs(o, this::mark);
 	}
 
+	/** Has it static fields that refer to anything? */
+	public static boolean hasStatics(Class<?> c) {
+		return Heap.hasStatics(c);
+	}
+
 	public void shareStatics(Class<?> c) {
 		Heap.statics(c, this::share);
 	}

@@ -8,8 +8,9 @@ import java.net.URLClassLoader;
 import java.security.CodeSource;
 import java.security.ProtectionDomain;
 import java.security.cert.Certificate;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassVisitor;
@@ -39,12 +40,14 @@ final class Loader extends URLClassLoader {
 		}
 	}
 
-	private final Set<Class<?>> classes = ConcurrentHashMap.newKeySet();
+	private final List<Class<?>> classes = new ArrayList<>();
 	private final Map<String, String> literals = new ConcurrentHashMap<>();
 
-	/** All that it has defined. */
-	Set<Class<?>> classes() {
-		return classes;
+	/** All that it has defined, in order, from the one numbered so on. */
+	List<Class<?>> classes(int from) {
+		synchronized (classes) {
+			return List.copyOf(classes.subList(from, classes.size()));
+		}
 	}
 
 	/** The strings in the constants of its classes: to the one object that each is. */
@@ -55,8 +58,10 @@ final class Loader extends URLClassLoader {
 	@Override
 	protected Class<?> findClass(String name) throws ClassNotFoundException {
 		Class<?> c = find(name);
-		if (classes.add(c))
-			findLiterals(name);
+		synchronized (classes) {
+			classes.add(c);
+		}
+		findLiterals(name);
 		return c;
 	}
 

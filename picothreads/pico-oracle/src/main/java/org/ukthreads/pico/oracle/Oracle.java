@@ -8,14 +8,17 @@ import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import org.objectweb.asm.ClassReader;
 import org.ukthreads.pico.translate.Report;
 import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
@@ -24,7 +27,7 @@ import org.ukthreads.pico.translate.read.ClassPath;
  * One library: its jar and the jar of its tests, laid out once per mode and run in a JVM
  * of its own with every class verified.
  *
- *   plain/    as published
+ *   plain/    as published; with the commons libraries that it and its tests use
  *   pico/     translated, with the assertions of JUnit (they call the tests' lambdas back)
  *   chaos/    the same with a possible suspension at the entry of every method; also
  *             for the mode reload, where a fiber that stopped goes on with loaded frames
@@ -39,7 +42,16 @@ public final class Oracle {
 	}
 
 	private static final Pattern TEST = Pattern.compile(
-		"(?!.*(jmh_generated|PerformanceTest|FastDateParser_TimeZoneStrategyTest))(.*/)?(Test[^/$]*|[^/$]*Tests?|[^/$]*TestCase)\\.class");
+		"(.*/)?(Test[^/$]*|[^/$]*Tests?|[^/$]*TestCase)\\.class");
+	/*
+	 * Unless classes are named: measurements; those that need an OSGi container; 2,037 tests
+	 * of the JDK's time zone names, some of a minute each.
+	 */
+	private static final Pattern LEFT_OUT = Pattern.compile(
+		".*(jmh_generated|PerformanceTest|Osgi.*ITest|FastDateParser_TimeZoneStrategyTest).*");
+	/** Compilers, for OtherCompilersTest: no library knows them. */
+	private static final Pattern TOOLS = Pattern.compile(
+		"(kotlin|kotlinx|scala|trove4j|jline|jna|java-diff-utils|annotations)-.*");
 	private static final Pattern ASSERTIONS = Pattern.compile(
 		"org/junit/jupiter/api/Assert[^/]*\\.class|org/junit/Assert\\.class"
 		+ "|org/junit/function/.*\\.class|junit/framework/Assert\\.class");
@@ -60,7 +72,8 @@ public final class Oracle {
 		this.only = Pattern.compile(only);
 		this.work = work.resolve(artifact).toAbsolutePath();
 		path = Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator))
-			.map(Paths::get).collect(Collectors.toList());
+			.map(Paths::get).filter(p -> !TOOLS.matcher(p.getFileName().toString()).matches())
+			.collect(Collectors.toList());
 		jar = find("\\.jar");
 		tests = find("-tests\\.jar");
 	}
@@ -84,7 +97,8 @@ public final class Oracle {
 		ClassPath both = new ClassPath(List.of(jar, tests));
 		both.entries().forEach((n, b) -> write(plain.resolve(n), b));
 		ClassPath all = new ClassPath(path.stream().filter(p -> !p.toString()
-			.endsWith("-tests.jar") || p.equals(tests)).collect(Collectors.toList()));
+			.endsWith("-tests.jar")).collect(Collectors.toList()));
+		uses(both).forEach((n, b) -> write(plain.resolve(n), b));
 		all.entries().forEach((n, b) -> {
 			if (ASSERTIONS.matcher(n).matches() || n.startsWith("org/ukthreads/oracle/"))
 				write(plain.resolve(n), b);
@@ -96,6 +110,41 @@ public final class Oracle {
 		program = new ClassPath(List.of(plain));
 		libraries = all;
 	}
+
+	/** The classes of the other libraries that these use: they are part of the program. */
+	private Map<String, byte[]> uses(ClassPath these) {
+		List<ClassPath> others = path.stream().filter(p -> !p.equals(jar)
+			&& p.getFileName().toString().matches("commons-.*-[0-9.]*\\.jar"))
+			.map(p -> new ClassPath(List.of(p))).collect(Collectors.toList());
+		Set<String> names = new HashSet<>();
+		these.entries().forEach((n, b) -> addReferred(n, b, names));
+		Map<String, byte[]> used = new TreeMap<>();
+		for (boolean more = true; more;)
+			more = others.removeIf(o -> {
+				if (o.entries().keySet().stream().noneMatch(names::contains))
+					return false;
+				o.entries().forEach((n, b) -> {
+					addReferred(n, b, names);
+					if (ClassPath.isClass(n))
+						used.put(n, b);
+				});
+				return true;
+			});
+		return used;
+	}
+
+	private static void addReferred(String name, byte[] file, Set<String> to) {
+		if (!ClassPath.isClass(name))
+			return;
+		ClassReader r = new ClassReader(file);
+		char[] buffer = new char[r.getMaxStringLength()];
+		for (int k = 1; k < r.getItemCount(); k++)
+			if (r.getItem(k) > 0 && r.readByte(r.getItem(k) - 1) == CLASS)
+				to.add(r.readUTF8(r.getItem(k), buffer) + ".class");
+	}
+
+	/** The tag of a class in a constant pool. */
+	private static final int CLASS = 7;
 
 	/** Translates once; the folder of the mode's classes. */
 	private Path layout(String mode) throws IOException {
@@ -122,6 +171,7 @@ public final class Oracle {
 	private List<String> classes() {
 		return new TreeSet<>(new ClassPath(List.of(tests)).entries().keySet()).stream()
 			.filter(n -> TEST.matcher(n).matches())
+			.filter(n -> !only.pattern().equals(".*") || !LEFT_OUT.matcher(n).matches())
 			.map(n -> n.substring(0, n.length() - 6).replace('/', '.'))
 			.filter(n -> only.matcher(n).matches()).collect(Collectors.toList());
 	}
@@ -188,11 +238,11 @@ public final class Oracle {
 		if (!Files.exists(out))
 			return;
 		for (String s : Files.readAllLines(out)) {
-			int tab = s.indexOf('\t');
-			if (tab < 0)
+			String[] part = s.split("\t");
+			if (part.length < 3)
 				continue;
-			String id = s.substring(0, tab);
-			String v = s.substring(tab + 1);
+			String id = part[0];
+			String v = part[1];
 			if (id.startsWith("#"))
 				r.counts.put(id.substring(1), Long.parseLong(v));
 			else

@@ -41,6 +41,9 @@ final class Reload implements Scheduler {
 	/** Begun and, as far as is known, not ended. */
 	private final Set<Fiber> fibers = new LinkedHashSet<>();
 	private final Loader loader;
+	/** Of the loader's classes, as far as seen, those with static fields that count. */
+	private final List<Class<?>> statics = new ArrayList<>();
+	private int seen;
 	private final Filter filter = new Filter("*");
 	/** Of this call; written by its thread, read by the carrier. */
 	private volatile long stops;
@@ -128,7 +131,7 @@ final class Reload implements Scheduler {
 			count("own", p.own());
 			count("shared", shared.size());
 			return true;
-		} catch (RuntimeException | LinkageError | StackOverflowError e) {
+		} catch (RuntimeException | LinkageError | VirtualMachineError e) {
 			String s = String.valueOf(e.getMessage());
 			name("a form that fails: " + e.getClass().getSimpleName() + ' ' + s.replaceAll(
 				"(; reached|\\n).*", "").replaceAll("[@0-9]+", "#"));
@@ -137,9 +140,12 @@ final class Reload implements Scheduler {
 	}
 
 	private void shareOutside(Fiber f, Parting p) {
-		for (Class<?> c : loader.classes())
-			if (!MACHINERY.matcher(c.getName()).lookingAt())
-				p.shareStatics(c);
+		for (Class<?> c : loader.classes(seen)) {
+			seen++;
+			if (!MACHINERY.matcher(c.getName()).lookingAt() && Parting.hasStatics(c))
+				statics.add(c);
+		}
+		statics.forEach(p::shareStatics);
 		synchronized (queue) {
 			fibers.removeIf(Fiber::isDone);
 			fibers.forEach(p::share);

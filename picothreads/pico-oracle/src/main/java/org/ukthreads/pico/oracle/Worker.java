@@ -19,7 +19,7 @@ import org.ukthreads.pico.Pins;
  * The JVM that runs one library's tests in one mode:
  * <code>Worker plain|pico|reload EVERY SEED OUT WHAT PATH...</code>. WHAT is a file of class names
  * and ids of tests; PATH begins with the folder of the program. OUT gets a line per test,
- * "id TAB outcome" (line ends and tabs as \n, \t), and at the end the counts.
+ * "id TAB outcome TAB ms" (line ends and tabs as \n, \t), and at the end the counts.
  */
 public final class Worker {
 	private Worker() {}
@@ -67,9 +67,13 @@ public final class Worker {
 		System.exit(0);
 	}
 
+	private static long last = System.nanoTime();
+
 	private static synchronized void line(BufferedWriter out, String id, String outcome) {
+		long now = System.nanoTime();
 		try {
-			out.write(one(id) + "\t" + one(outcome));
+			out.write(one(id) + "\t" + one(outcome) + "\t" + (now - last) / 1_000_000);
+			last = now;
 			out.newLine();
 			out.flush();
 		} catch (IOException e) {

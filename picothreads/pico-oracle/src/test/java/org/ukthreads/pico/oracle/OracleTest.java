@@ -10,6 +10,11 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.FutureTask;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.DynamicTest;
@@ -22,6 +27,7 @@ import org.junit.jupiter.api.TestFactory;
  *
  * <p>-Dpico.oracle=full (all) or none; -Dpico.oracle.only=commons-io; -Dpico.oracle.seed=N;
  * -Dpico.oracle.every=N: one method entry in N suspends; -Dpico.oracle.modes=pico,chaos;
+ * -Dpico.oracle.jvms=N: libraries at the same time;
  * -Dpico.oracle.plain=FOLDER: the original's outcome from the work folder of another run.
  */
 final class OracleTest {
@@ -58,18 +64,54 @@ final class OracleTest {
 
 	@TestFactory
 	Stream<DynamicTest> same_outcome_translated() {
-		return libraries().entrySet().stream().flatMap(e -> {
-			Oracle[] o = new Oracle[1];
-			Oracle.Run[] plain = new Oracle.Run[1];
-			return Stream.of(MODES).map(mode ->
-				DynamicTest.dynamicTest(e.getKey() + " " + mode, () -> {
-					if (o[0] == null)
-						o[0] = new Oracle(e.getKey(), e.getValue(), WORK);
-					if (plain[0] == null)
-						plain[0] = original(o[0]);
-					parity(e.getKey(), o[0], plain[0], mode);
-				}));
+		ExecutorService some = Executors.newFixedThreadPool(Integer.getInteger(
+			"pico.oracle.jvms", 1), r -> {
+			Thread t = new Thread(r);
+			t.setDaemon(true);
+			return t;
 		});
+		List<DynamicTest> tests = new ArrayList<>();
+		libraries().forEach((name, classes) -> {
+			List<FutureTask<Void>> modes = new ArrayList<>();
+			Library l = new Library(name, classes);
+			for (String mode : MODES) {
+				FutureTask<Void> t = new FutureTask<>(() -> {
+					l.run(mode);
+					return null;
+				});
+				modes.add(t);
+				tests.add(DynamicTest.dynamicTest(name + " " + mode, () -> {
+					try {
+						t.get();
+					} catch (ExecutionException e) {
+						throw e.getCause();
+					}
+				}));
+			}
+			some.execute(() -> modes.forEach(Runnable::run));
+		});
+		return tests.stream();
+	}
+
+	/** Its modes run one after the other. */
+	private static final class Library {
+		private final String name;
+		private final String classes;
+		private Oracle oracle;
+		private Oracle.Run plain;
+
+		Library(String name, String classes) {
+			this.name = name;
+			this.classes = classes;
+		}
+
+		void run(String mode) throws Exception {
+			if (oracle == null)
+				oracle = new Oracle(name, classes, WORK);
+			if (plain == null)
+				plain = original(oracle);
+			parity(name, oracle, plain, mode);
+		}
 	}
 
 	private static Oracle.Run original(Oracle o) throws Exception {
@@ -101,19 +143,21 @@ final class OracleTest {
 		}
 		long ok = plain.tests.values().stream().filter("ok"::equals).count();
 		long same = plain.tests.size() - bad.size() - known.size();
-		System.out.printf("oracle %s %s: %d tests (%d pass as published), %d alike, "
-			+ "%d differ, %d known, %d of them alike at a second try; seed %d every %d, %s, "
-			+ "growth x%.2f, %d s%n", name, mode, plain.tests.size(), ok, same, bad.size(),
-			known.size(), second.size(), SEED, every, counts(run),
+		StringBuilder line = new StringBuilder(String.format("oracle %s %s: %d tests (%d pass as "
+			+ "published), %d alike, %d differ, %d known, %d of them alike at a second try; "
+			+ "seed %d every %d, %s, growth x%.2f, %d s", name, mode, plain.tests.size(), ok,
+			same, bad.size(), known.size(), second.size(), SEED, every, counts(run),
 			(double) o.report(mode).sizeAfter() / o.report(mode).sizeBefore(),
-			(System.nanoTime() - start) / 1_000_000_000);
+			(System.nanoTime() - start) / 1_000_000_000));
 		run.counts.entrySet().stream().filter(e -> e.getKey().startsWith(STAYS))
 			.sorted((x, y) -> Long.compare(y.getValue(), x.getValue())).limit(25)
-			.forEach(e -> System.out.println("  " + e.getKey() + ", " + e.getValue() + " times"));
+			.forEach(e -> line.append("\n  ").append(e.getKey()).append(", ")
+				.append(e.getValue()).append(" times"));
+		second.forEach(id -> line.append("\n  second try: ").append(id));
+		known.forEach(k -> line.append("\n  known: ").append(k));
+		System.out.println(line);
 		TOTALS.merge(mode, new long[] {plain.tests.size(), same, bad.size()}, (x, y) ->
 			new long[] {x[0] + y[0], x[1] + y[1], x[2] + y[2]});
-		second.forEach(id -> System.out.println("  second try: " + id));
-		known.forEach(s -> System.out.println("  known: " + s));
 		StringBuilder b = new StringBuilder();
 		bad.forEach((id, s) -> b.append('\n').append(id).append("\n  ").append(
 			s.length() > 3000 ? s.substring(0, 3000) : s));
@@ -126,7 +170,7 @@ final class OracleTest {
 
 	private static final String STAYS = "stays: ";
 	/** Mode to: tests, alike, differ. */
-	private static final Map<String, long[]> TOTALS = new LinkedHashMap<>();
+	private static final Map<String, long[]> TOTALS = new ConcurrentSkipListMap<>();
 
 	private static Map<String, Long> counts(Oracle.Run run) {
 		Map<String, Long> m = new TreeMap<>(run.counts);
