@@ -59,5 +59,9 @@ expect select safety holds
 for m in BUSY_IS_GONE SELF_THEN_OTHER NO_CLAIM; do
 	expect select safety breaks -D$m
 done
+expect carrier safety holds
+for m in NO_LOCK KEEP_BY_STORE TAKE_BUSY NO_OUT; do
+	expect carrier safety breaks -D$m
+done
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -29,7 +29,21 @@ public final class Carrier {
 		return t instanceof CarrierThread ? ((CarrierThread) t).carrier : null;
 	}
 
-	/** The calling fiber's carrier; IllegalStateException on a platform thread. */
+	/**
+	 * The calling thread's carrier, which stays with it until release(); null: it has none.
+	 * Who is stuck loses its carrier at any other moment.
+	 */
+	public static Carrier keep() {
+		Thread t = Thread.currentThread();
+		return t instanceof CarrierThread ? ((CarrierThread) t).keep() : null;
+	}
+
+	/** On the thread that kept it. */
+	public void release() {
+		((CarrierThread) Thread.currentThread()).release();
+	}
+
+	/** The calling fiber's carrier, at this moment; IllegalStateException on a platform thread. */
 	public static Carrier current() {
 		Carrier c = ofThread();
 		if (c == null && Pins.back())

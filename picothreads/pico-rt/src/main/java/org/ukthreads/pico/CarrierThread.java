@@ -1,13 +1,43 @@
 package org.ukthreads.pico;
 
+import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import java.util.concurrent.locks.LockSupport;
 
-/** An OS thread that holds a carrier, waits for a pinned fiber, or is spare. */
+/*
+ * An OS thread that holds a carrier, waits for a pinned fiber, or is spare; or runs a fiber
+ * without a carrier, because it was stuck and the Watch gave its carrier to another one.
+ *
+ *   hold                                            who moves it on
+ *   OUT    looks for a fiber, is blocked, or spare  itself: slice() > SLICE
+ *   SLICE  runs a fiber                             itself: keep() > BUSY, out() > OUT,
+ *                                                   leave() > LOST; Watch: > LOST
+ *   BUSY   runs one, and touches what belongs to    itself: release() > SLICE
+ *          the carrier (queue, selector)
+ *   LOST   runs one, without a carrier              itself: out() > OUT
+ *
+ * From SLICE by compare-and-set, all else is the thread's own. Who made LOST has taken the
+ * carrier when rt.lost is unlocked; the thread leaves LOST under that lock.
+ */
 final class CarrierThread extends Thread {
+	static final int OUT = 0, SLICE = 1, BUSY = 2, LOST = 3;
+
 	final Context context = new Context();
 	private final PicoRuntime rt;
-	/** Held; null: blocked for a pinned fiber, or spare. */
+	/** Held; null: blocked for a pinned fiber, spare, or lost. */
 	volatile Carrier carrier;
+	volatile int hold;
+	private static final AtomicIntegerFieldUpdater<CarrierThread> HOLD =
+		AtomicIntegerFieldUpdater.newUpdater(CarrierThread.class, "hold");
+	/** Slices begun; the Watch looks whether it moves. */
+	volatile int slices;
+	private static final AtomicIntegerFieldUpdater<CarrierThread> SLICES =
+		AtomicIntegerFieldUpdater.newUpdater(CarrierThread.class, "slices");
+	/** keep() within keep(). */
+	private int kept;
+	/** The fiber's interrupt was made this thread's, for the call that it is stuck in. */
+	volatile boolean lent;
+	/** It computes, it does not wait. Under rt.lost. */
+	boolean hogs;
 
 	CarrierThread(PicoRuntime rt, String name, Carrier carrier) {
 		super(null, null, name, 0);
@@ -40,8 +70,57 @@ final class CarrierThread extends Thread {
 		}
 	}
 
+	/* --- who has the carrier --- */
+
+	/** The calling thread's carrier stays with it until release(); null: it has none. */
+	Carrier keep() {
+		Carrier c = carrier;
+		if (c == null)
+			return null;
+		int h = hold;
+		if (h == LOST || h == SLICE && !HOLD.compareAndSet(this, SLICE, BUSY))
+			return null;
+		kept++;
+		return c;
+	}
+
+	void release() {
+		if (--kept == 0 && hold == BUSY)
+			HOLD.lazySet(this, SLICE);
+	}
+
+	/** Under rt.lost: its carrier, for another one; null: it is not stuck any more. */
+	Carrier lose(boolean hogs) {
+		if (!HOLD.compareAndSet(this, SLICE, LOST))
+			return null;
+		Carrier c = carrier;
+		carrier = null;
+		this.hogs = hogs;
+		return c;
+	}
+
+	/** From here on nobody takes away what it has. */
+	private void out(Fiber f) {
+		if (HOLD.compareAndSet(this, SLICE, OUT))
+			return;
+		rt.found(this);
+		if (lent) {
+			lent = false;
+			/* Nobody saw it. */
+			if (Thread.interrupted())
+				f.interrupt();
+		}
+	}
+
+	/** Under rt.lost. */
+	void found() {
+		hold = OUT;
+	}
+
 	private void slice(Fiber f) {
 		Context x = context;
+		SLICES.lazySet(this, slices + 1);
+		HOLD.lazySet(this, SLICE);
 		f.state = Fiber.RUNNING;
 		x.current = f;
 		x.fiber = f;
@@ -59,10 +138,12 @@ final class CarrierThread extends Thread {
 			} finally {
 				x.fiber = null;
 				x.pins = 0;
+				out(f);
 				f.state = Fiber.DONE;
 				rt.ended(f);
 			}
 		} else {
+			out(f);
 			f.parking();
 			if (rt.packs(f))
 				f.pack();
@@ -86,6 +167,7 @@ final class CarrierThread extends Thread {
 
 	/** This thread's fiber is about to block it; returns with a carrier again. */
 	void blockFor(Fiber f) {
+		out(f);
 		Carrier c = carrier;
 		carrier = null;
 		f.go = false;
@@ -97,15 +179,14 @@ final class CarrierThread extends Thread {
 			LockSupport.park(f);
 		f.blocked = null;
 		f.state = Fiber.RUNNING;
+		hold = SLICE;
 		if (context.away)
 			leave();
 	}
 
 	/** Runs on without a carrier. */
 	void leave() {
-		Carrier c = carrier;
-		carrier = null;
-		rt.replace(c);
+		rt.take(this, false);
 	}
 
 	/** Waits for a carrier. */

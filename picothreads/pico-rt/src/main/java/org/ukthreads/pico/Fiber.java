@@ -358,8 +358,10 @@ public class Fiber extends Continuation {
 	public void interrupt() {
 		interrupted = true;
 		int t = wait;
-		if ((t & 1) == 0)
+		if ((t & 1) == 0) {
+			rt.interruptOutside(this);
 			return;
+		}
 		switch (waitKind) {
 		case W_PARK:
 			if (claim(t))
@@ -393,7 +395,14 @@ public class Fiber extends Continuation {
 	}
 
 	public boolean isInterrupted() {
-		return interrupted;
+		return interrupted || lent() && Thread.currentThread().isInterrupted();
+	}
+
+	/** Is the flag the calling OS thread's, because this was stuck in a call of the JDK? */
+	private boolean lent() {
+		Thread t = Thread.currentThread();
+		return t instanceof CarrierThread && ((CarrierThread) t).lent
+			&& ((CarrierThread) t).context.fiber == this;
 	}
 
 	/** Reads and clears. */
@@ -401,7 +410,7 @@ public class Fiber extends Continuation {
 		boolean i = interrupted;
 		if (i)
 			interrupted = false;
-		return i;
+		return lent() && Thread.interrupted() || i;
 	}
 
 	final void throwIfInterrupted() throws InterruptedException {

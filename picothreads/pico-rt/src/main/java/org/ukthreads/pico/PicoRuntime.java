@@ -1,6 +1,8 @@
 package org.ukthreads.pico;
 
 import java.util.ArrayDeque;
+import java.util.HashSet;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -16,7 +18,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * ready() that comes later finds it there and wakes it. The order (list, look) against
  * (queue, list) is what makes a lost wake-up impossible; both go through the idle lock.
  *
- * Lock order: monitor stripe > idle > (scheduler's own, timers). None is held when
+ * Lock order: monitor stripe > idle > (scheduler's own, timers, lost). None is held when
  * program code runs.
  */
 public final class PicoRuntime {
@@ -29,6 +31,9 @@ public final class PicoRuntime {
 	private final AtomicLong live = new AtomicLong();
 	private final ArrayDeque<CarrierThread> spares = new ArrayDeque<>();
 	private final Object idle = new Object();
+	/** Run a fiber without a carrier. The lock is a leaf. */
+	private final Set<CarrierThread> lost = new HashSet<>();
+	private final Watch watch;
 	/** Carriers that sleep or are about to; written under idle. */
 	private volatile int sleepers;
 	private volatile boolean stopped;
@@ -62,6 +67,7 @@ public final class PicoRuntime {
 		this.carriers = new Carrier[carriers];
 		for (int k = 0; k < carriers; k++)
 			this.carriers[k] = new Carrier(this, k);
+		watch = clock == Clock.REAL ? Watch.of(this, this.carriers) : null;
 	}
 
 	/** A light thread without a java.lang.Thread (one is made if its code asks). */
@@ -145,6 +151,8 @@ public final class PicoRuntime {
 			running = true;
 			for (Carrier c : carriers)
 				new CarrierThread(this, threadName(), c).start();
+			if (watch != null)
+				watch.start(name);
 		}
 	}
 
@@ -181,9 +189,16 @@ public final class PicoRuntime {
 					sleepers--;
 				}
 			}
+			if (watch != null)
+				watch.stir();
 			if (f != null)
 				return f;
 		}
+	}
+
+	/** No carrier has anything to do. */
+	boolean sleeps() {
+		return sleepers == carriers.length;
 	}
 
 	/** Above so many live threads, those that wait have their frames packed; -1: always. */
@@ -215,6 +230,58 @@ public final class PicoRuntime {
 		java.util.concurrent.locks.LockSupport.unpark(t);
 	}
 
+	/** Another thread gets t's carrier; false: t is not stuck any more. */
+	boolean take(CarrierThread t, boolean hogs) {
+		Carrier c;
+		synchronized (lost) {
+			c = t.lose(hogs);
+			if (c == null)
+				return false;
+			lost.add(t);
+		}
+		replace(c);
+		return true;
+	}
+
+	/** t takes no part without a carrier any more. */
+	void found(CarrierThread t) {
+		synchronized (lost) {
+			lost.remove(t);
+			t.found();
+		}
+	}
+
+	/** Threads that compute without a carrier. */
+	int hogs() {
+		int n = 0;
+		synchronized (lost) {
+			for (CarrierThread t : lost)
+				if (t.hogs)
+					n++;
+		}
+		return n;
+	}
+
+	/** f may be stuck in a call of the JDK that an interrupt ends. */
+	void interruptOutside(Fiber f) {
+		synchronized (lost) {
+			CarrierThread t = withoutCarrier(f);
+			if (t == null || t.lent)
+				return;
+			t.lent = true;
+			f.interrupted = false;
+			t.interrupt();
+		}
+	}
+
+	/** Under lost. */
+	private CarrierThread withoutCarrier(Fiber f) {
+		for (CarrierThread t : lost)
+			if (t.context.fiber == f)
+				return t;
+		return null;
+	}
+
 	void spare(CarrierThread t) {
 		synchronized (spares) {
 			spares.addFirst(t);
@@ -238,7 +305,9 @@ public final class PicoRuntime {
 			if (h != null && h != Thread.currentThread() && h.context.fiber == f)
 				return h;
 		}
-		return null;
+		synchronized (lost) {
+			return withoutCarrier(f);
+		}
 	}
 
 	/** OS threads made so far: carriers and spares. */

@@ -19,7 +19,8 @@ import java.util.concurrent.atomic.LongAdder;
  *   bracketed    enter and exit, where the stack does not show it: constructors and
  *                static initialisers of translated classes, method handles.
  *
- * A parallel stream pins, too: see away().
+ * A parallel stream pins, too: see away(). What blocks in untranslated code without coming
+ * back is nobody's pin: the Watch sees to it.
  *
  * Rejected: a bracket around each call that may call back (what is stored in a HashMap?
  * one equals() that may suspend bracketed every call of java.util: 3 to 140 %).
@@ -28,6 +29,7 @@ public final class Pins {
 	private static final Map<String, LongAdder> BY_PLACE = new ConcurrentHashMap<>();
 	private static final AtomicLong BLOCKED = new AtomicLong();
 	private static final AtomicLong LOST = new AtomicLong();
+	private static final Map<String, LongAdder> TAKEN = new ConcurrentHashMap<>();
 
 	private Pins() {}
 
@@ -58,7 +60,7 @@ public final class Pins {
 	/** The calling fiber, if it is away, needs a carrier again. */
 	static boolean back() {
 		Context x = Context.get();
-		if (x.fiber == null || !x.away)
+		if (x.fiber == null)
 			return false;
 		x.away = false;
 		((CarrierThread) Thread.currentThread()).back(x.fiber);
@@ -80,6 +82,30 @@ public final class Pins {
 	static void count(Fiber f) {
 		BLOCKED.incrementAndGet();
 		BY_PLACE.computeIfAbsent(place(), k -> new LongAdder()).increment();
+	}
+
+	/** The Watch gave its carrier away, for what the stack shows. */
+	static void taken(StackTraceElement[] stack) {
+		TAKEN.computeIfAbsent(place(stack), k -> new LongAdder()).increment();
+	}
+
+	/** The program's innermost method, and what of the JDK it called. */
+	private static String place(StackTraceElement[] stack) {
+		String called = "";
+		for (StackTraceElement e : Traces.running(stack)) {
+			String c = e.getClassName();
+			String m = c + '.' + e.getMethodName();
+			if (!c.startsWith("java.") && !c.startsWith("jdk.") && !c.startsWith("sun.")
+					&& !c.startsWith("javax."))
+				return called.isEmpty() ? m : called + " in " + m;
+			called = m;
+		}
+		return called.isEmpty() ? "nothing of the program" : called;
+	}
+
+	/** How often a carrier was taken from a thread that was stuck (place to count). */
+	public static Map<String, Long> taken() {
+		return sums(TAKEN);
 	}
 
 	static void lost() {
@@ -107,8 +133,12 @@ public final class Pins {
 
 	/** Place to count. */
 	public static Map<String, Long> report() {
+		return sums(BY_PLACE);
+	}
+
+	private static Map<String, Long> sums(Map<String, LongAdder> by) {
 		Map<String, Long> m = new TreeMap<>();
-		BY_PLACE.forEach((k, v) -> m.put(k, v.sum()));
+		by.forEach((k, v) -> m.put(k, v.sum()));
 		return m;
 	}
 }

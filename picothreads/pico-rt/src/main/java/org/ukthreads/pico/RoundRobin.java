@@ -4,7 +4,7 @@ package org.ukthreads.pico;
  * First come, first served. The default.
  *
  * Two intrusive queues through Fiber.link: `local` belongs to the one carrier and is
- * touched by its thread alone (the common case costs no lock); `shared` is for the other
+ * touched by the thread that keeps it (the common case costs no lock); `shared` is for the other
  * threads, and for every thread when there are several carriers.
  * Fairness: next() takes the shared ones in turn, one batch after one local round.
  */
@@ -24,14 +24,20 @@ final class RoundRobin implements Scheduler {
 
 	@Override
 	public void ready(Fiber f) {
-		if (single && Carrier.ofThread() != null && Carrier.ofThread().rt == f.rt) {
-			f.link = null;
-			if (localTail == null)
-				localHead = f;
-			else
-				localTail.link = f;
-			localTail = f;
-			return;
+		Carrier c = single ? Carrier.keep() : null;
+		if (c != null) {
+			boolean own = c.rt == f.rt;
+			if (own) {
+				f.link = null;
+				if (localTail == null)
+					localHead = f;
+				else
+					localTail.link = f;
+				localTail = f;
+			}
+			c.release();
+			if (own)
+				return;
 		}
 		synchronized (this) {
 			f.link = null;

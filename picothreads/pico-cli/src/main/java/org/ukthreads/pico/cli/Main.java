@@ -153,6 +153,7 @@ public final class Main {
 		if (a.pins)
 			Runtime.getRuntime().addShutdownHook(new Thread(() -> System.err.println(
 				"pins that blocked: " + Pins.blocked() + " " + Pins.report()
+				+ ", carriers taken from who was stuck: " + Pins.taken()
 				+ ", OS threads: " + PicoRuntime.main().osThreads())));
 		Thread.UncaughtExceptionHandler[] of = {t.getUncaughtExceptionHandler()};
 		Throwable[] thrown = new Throwable[1];

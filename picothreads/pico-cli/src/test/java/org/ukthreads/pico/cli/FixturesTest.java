@@ -16,6 +16,7 @@ import org.ukthreads.fixtures.Making;
 import org.ukthreads.fixtures.Modern;
 import org.ukthreads.fixtures.Reaching;
 import org.ukthreads.fixtures.Stages;
+import org.ukthreads.fixtures.Stuck;
 import org.ukthreads.fixtures.Synchronizers;
 import org.ukthreads.fixtures.Traced;
 
@@ -85,6 +86,11 @@ final class FixturesTest {
 	@Test
 	void stack_traces_are_those_of_the_jvms_threads() throws Exception {
 		same(Traced.class, 1, 2);
+	}
+
+	@Test
+	void who_is_stuck_holds_nobody_up() throws Exception {
+		same(Stuck.class, 1, 3);
 	}
 
 	@Test

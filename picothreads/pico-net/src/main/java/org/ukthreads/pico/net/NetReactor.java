@@ -21,7 +21,7 @@ import org.ukthreads.pico.Reactor;
  * run translated code.
  *
  * Only the thread that holds the carrier touches the selector and its keys (it polls, or
- * it runs the fiber that asks); everybody else queues the port and wakes the selector.
+ * it runs the fiber that asks, and keeps the carrier meanwhile); everybody else queues the port and wakes the selector.
  */
 @NeverBlocks
 final class NetReactor implements Reactor {
@@ -72,14 +72,25 @@ final class NetReactor implements Reactor {
 			: Own.IT.reactor;
 	}
 
-	private boolean mine() {
-		return Fiber.isFiber() && current() == this;
+	/** The calling fiber's carrier, kept, if this is its reactor; or null. */
+	private Carrier keep() {
+		Carrier c = Fiber.isFiber() ? Carrier.keep() : null;
+		if (c != null && c.reactor(MAKER) != this) {
+			c.release();
+			c = null;
+		}
+		return c;
 	}
 
 	/** What the port wants has grown, or it is closed. */
 	void changed(Port p) {
-		if (mine()) {
-			p.apply(selector);
+		Carrier c = keep();
+		if (c != null) {
+			try {
+				p.apply(selector);
+			} finally {
+				c.release();
+			}
 			return;
 		}
 		pending.add(p);
@@ -88,10 +99,16 @@ final class NetReactor implements Reactor {
 
 	/** Lets a closed channel go at once, if that can be done from here. */
 	void closed() {
-		if (mine())
-			poll(0);
-		else
+		Carrier c = keep();
+		if (c == null) {
 			selector.wakeup();
+			return;
+		}
+		try {
+			poll(0);
+		} finally {
+			c.release();
+		}
 	}
 
 	/** The port under which a reactor knows the channel, or null. */
@@ -104,8 +121,16 @@ final class NetReactor implements Reactor {
 		return null;
 	}
 
+	/** Or later, by apply(). */
 	void register(Port p) throws IOException {
-		p.key = p.channel.register(selector, 0, p);
+		Carrier c = keep();
+		if (c == null)
+			return;
+		try {
+			p.key = p.channel.register(selector, 0, p);
+		} finally {
+			c.release();
+		}
 	}
 
 	@Override

@@ -1,0 +1,132 @@
+package org.ukthreads.pico;
+
+import java.lang.management.ManagementFactory;
+import java.util.concurrent.locks.LockSupport;
+
+/*
+ * Nothing that is ready waits for a thread that is stuck. A fiber may call what blocks its OS
+ * thread without anybody of ours being told: a read of a pipe or of the console, a lock of
+ * the JDK's, HttpClient.send. This thread looks at the carriers, and when one has been in the
+ * same slice for a while
+ *
+ *   - in a wait or at a monitor, as the JVM says,
+ *   - in a native method (reads and their like),
+ *   - or computing, for long (not more of those at a time than there are processors)
+ *
+ * it gives the carrier to another OS thread (CarrierThread, LOST). The stuck one goes on
+ * without; when its fiber stops, it is spare.
+ *
+ * It sleeps while all carriers do. A carrier taken without need costs a thread's switch.
+ */
+final class Watch implements Runnable {
+	/** In the same slice for so long before anything is done, ms; 0: never. */
+	private static final int STUCK = Integer.getInteger("pico.stuck", 5);
+	/** For so long where it computes, ms; 0: never. */
+	private static final int HOG = Integer.getInteger("pico.hog", 100);
+	private static final int HOGS = Runtime.getRuntime().availableProcessors();
+
+	private final PicoRuntime rt;
+	private final Carrier[] carriers;
+	/** What was seen of each: who, in which slice, since when. */
+	private final CarrierThread[] who;
+	private final int[] slice;
+	private final long[] since;
+	/** Its CPU time when it had computed for long; -1: not yet. */
+	private final long[] used;
+	private volatile Thread thread;
+	private volatile boolean asleep;
+
+	private Watch(PicoRuntime rt, Carrier[] carriers) {
+		this.rt = rt;
+		this.carriers = carriers;
+		who = new CarrierThread[carriers.length];
+		slice = new int[carriers.length];
+		since = new long[carriers.length];
+		used = new long[carriers.length];
+	}
+
+	/** Null: it was switched off. */
+	static Watch of(PicoRuntime rt, Carrier[] carriers) {
+		return STUCK > 0 ? new Watch(rt, carriers) : null;
+	}
+
+	void start(String name) {
+		Thread t = new Thread(null, this, name + "-watch", 65536);
+		t.setDaemon(true);
+		thread = t;
+		t.start();
+	}
+
+	/** A carrier has something to do again. */
+	void stir() {
+		if (asleep)
+			LockSupport.unpark(thread);
+	}
+
+	@Override
+	public void run() {
+		while (!rt.stopped()) {
+			asleep = true;
+			if (rt.sleeps())
+				LockSupport.parkNanos(this, 1_000_000_000L);
+			asleep = false;
+			LockSupport.parkNanos(this, STUCK * 1_000_000L);
+			if (rt.live() > 1)
+				for (int k = 0; k < carriers.length; k++)
+					look(k);
+		}
+	}
+
+	/** Has it had as much CPU as it takes, or was it the machine that was slow? */
+	private boolean computes(int k, Thread t) {
+		long now;
+		try {
+			now = ManagementFactory.getThreadMXBean().getThreadCpuTime(t.getId());
+		} catch (LinkageError | UnsupportedOperationException e) {
+			/* No such module, or JVM: by the clock on the wall. */
+			return true;
+		}
+		if (used[k] < 0)
+			used[k] = now;
+		return now - used[k] >= HOG * 1_000_000L / 2;
+	}
+
+	private void look(int k) {
+		CarrierThread t = carriers[k].holder;
+		if (t == null)
+			return;
+		int n = t.slices;
+		long now = System.nanoTime();
+		if (t != who[k] || n != slice[k] || t.hold == CarrierThread.OUT) {
+			who[k] = t;
+			slice[k] = n;
+			since[k] = now;
+			used[k] = -1;
+			return;
+		}
+		long ms = (now - since[k]) / 1_000_000;
+		if (ms < STUCK)
+			return;
+		StackTraceElement[] stack = null;
+		boolean hogs = false;
+		switch (t.getState()) {
+		case WAITING:
+		case TIMED_WAITING:
+		case BLOCKED:
+			break;
+		default:
+			if (ms < 2 * STUCK)
+				return;
+			stack = t.getStackTrace();
+			if (stack.length > 0 && stack[0].isNativeMethod())
+				break;
+			hogs = true;
+			if (HOG == 0 || ms < HOG || !computes(k, t) || rt.hogs() >= HOGS)
+				return;
+		}
+		if (stack == null)
+			stack = t.getStackTrace();
+		if (t.slices == n && rt.take(t, hogs))
+			Pins.taken(stack);
+	}
+}
