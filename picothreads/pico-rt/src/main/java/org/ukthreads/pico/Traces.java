@@ -46,8 +46,16 @@ public final class Traces {
 
 	/** Called before the program reads or prints e, or gives it to a logger. */
 	public static void complete(Throwable e) {
-		if (Context.get().current != null)
+		Context x = Context.get();
+		if (x.current == null)
+			return;
+		/* The program's getCause() or getStackTrace() must not suspend below us. */
+		x.pins++;
+		try {
 			complete(e, new IdentityHashMap<>());
+		} finally {
+			x.pins--;
+		}
 	}
 
 	private static void complete(Throwable e, Map<Throwable, Boolean> seen) {
@@ -63,6 +71,16 @@ public final class Traces {
 
 	/** e leaves the frame f, which was resumed. */
 	static Throwable left(Throwable e, Frame f) {
+		Context x = Context.get();
+		x.pins++;
+		try {
+			return whole(e, f);
+		} finally {
+			x.pins--;
+		}
+	}
+
+	private static Throwable whole(Throwable e, Frame f) {
 		StackTraceElement[] st = e.getStackTrace();
 		int go = trampoline(st, 0);
 		if (go == st.length)
