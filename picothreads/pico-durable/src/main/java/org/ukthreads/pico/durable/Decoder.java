@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.ukthreads.pico.Freezer;
@@ -200,6 +201,7 @@ final class Decoder implements Freezer.In {
 			Later i = new Later() {
 				@Override
 				Object make() {
+					fill(list - 1);
 					return Iterators.at(Decoder.this.get(list), place,
 						last & ~Encoder.PLAIN_ITERATOR, (last & Encoder.PLAIN_ITERATOR) != 0);
 				}
@@ -455,12 +457,21 @@ final class Decoder implements Freezer.In {
 		boolean iterators = false;
 		for (int h : hs)
 			iterators |= isLater(h) && ((Later) objects[h - 1]).afterFills;
-		if (iterators)
-			iteratorFills.add(fill);
-		else if (map || !(objects[k] instanceof List))
+		if (!iterators && (map || !(objects[k] instanceof List))) {
 			fills.add(fill);
-		else
-			later.add(fill);
+			return;
+		}
+		unfilled.put(k, fill);
+		(iterators ? iteratorFills : later).add(() -> fill(k));
+	}
+
+	/** Lists, and what holds iterators: each when its turn comes, or an iterator of it does. */
+	private final Map<Integer, Runnable> unfilled = new HashMap<>();
+
+	private void fill(int k) {
+		Runnable r = unfilled.remove(k);
+		if (r != null)
+			r.run();
 	}
 
 	/* --- Java's own streams --- */

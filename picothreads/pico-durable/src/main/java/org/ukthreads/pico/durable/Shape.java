@@ -71,8 +71,8 @@ final class Shape {
 	 * collections inherit.
 	 */
 	private static boolean isOfProgram(Class<?> c) {
-		if (c.getName().indexOf('/') >= 0 || java.lang.reflect.Proxy.isProxyClass(c)
-				|| isLambda(c) || c.isArray() || c.isInterface())
+		if (isJdk(c) || c.getName().indexOf('/') >= 0
+				|| java.lang.reflect.Proxy.isProxyClass(c) || isLambda(c) || c.isArray() || c.isInterface())
 			return false;
 		for (Class<?> k = c; k != Object.class && k != null; k = k.getSuperclass())
 			if (isJdk(k) && !isSkeleton(k))
