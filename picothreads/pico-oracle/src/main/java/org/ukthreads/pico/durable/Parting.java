@@ -252,6 +252,8 @@ public final class Parting {
 			return "the runtime's";
 		if (n.startsWith("java.security."))
 			return "the JDK's security";
+		if (n.matches("java\\.beans\\..*ChangeSupport"))
+			return "its form drops listeners that are not Serializable";
 		if (!isOwnWay(c) && codec.shape(c).how == Shape.How.REFUSED)
 			return c.getName().startsWith("java") ? "not Serializable (the JDK)"
 				: "not Serializable (made by the JDK's class)";

@@ -6,8 +6,10 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -113,34 +115,36 @@ public final class Oracle {
 
 	/** The classes of the other libraries that these use: they are part of the program. */
 	private Map<String, byte[]> uses(ClassPath these) {
-		List<ClassPath> others = path.stream().filter(p -> !p.equals(jar)
+		Map<String, byte[]> others = new HashMap<>();
+		path.stream().filter(p -> !p.equals(jar)
 			&& p.getFileName().toString().matches("commons-.*-[0-9.]*\\.jar"))
-			.map(p -> new ClassPath(List.of(p))).collect(Collectors.toList());
-		Set<String> names = new HashSet<>();
-		these.entries().forEach((n, b) -> addReferred(n, b, names));
+			.forEach(p -> others.putAll(new ClassPath(List.of(p)).entries()));
+		others.keySet().removeIf(n -> !ClassPath.isClass(n));
 		Map<String, byte[]> used = new TreeMap<>();
-		for (boolean more = true; more;)
-			more = others.removeIf(o -> {
-				if (o.entries().keySet().stream().noneMatch(names::contains))
-					return false;
-				o.entries().forEach((n, b) -> {
-					addReferred(n, b, names);
-					if (ClassPath.isClass(n))
-						used.put(n, b);
-				});
-				return true;
-			});
+		ArrayDeque<byte[]> todo = new ArrayDeque<>();
+		these.entries().forEach((n, b) -> {
+			if (ClassPath.isClass(n))
+				todo.add(b);
+		});
+		for (byte[] file; (file = todo.poll()) != null;)
+			for (String n : referred(file)) {
+				byte[] b = others.remove(n);
+				if (b != null) {
+					used.put(n, b);
+					todo.add(b);
+				}
+			}
 		return used;
 	}
 
-	private static void addReferred(String name, byte[] file, Set<String> to) {
-		if (!ClassPath.isClass(name))
-			return;
+	private static Set<String> referred(byte[] file) {
+		Set<String> names = new HashSet<>();
 		ClassReader r = new ClassReader(file);
 		char[] buffer = new char[r.getMaxStringLength()];
 		for (int k = 1; k < r.getItemCount(); k++)
 			if (r.getItem(k) > 0 && r.readByte(r.getItem(k) - 1) == CLASS)
-				to.add(r.readUTF8(r.getItem(k), buffer) + ".class");
+				names.add(r.readUTF8(r.getItem(k), buffer) + ".class");
+		return names;
 	}
 
 	/** The tag of a class in a constant pool. */

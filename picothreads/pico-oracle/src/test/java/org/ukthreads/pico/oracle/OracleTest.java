@@ -15,6 +15,8 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.FutureTask;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.DynamicTest;
@@ -129,9 +131,12 @@ final class OracleTest {
 		List<String> second = new ArrayList<>();
 		List<String> known = new ArrayList<>();
 		Map<String, String> expected = expected();
+		String at = name + " " + mode + " ";
 		bad.keySet().removeIf(id -> expected.entrySet().stream().anyMatch(x ->
-			x.getKey().startsWith(name + " ") && id.contains(x.getKey().substring(
-				name.length() + 1)) && known.add(id + ": " + x.getValue())));
+			x.getKey().startsWith(at) && id.contains(x.getKey().substring(at.length()))
+				&& known.add(id + ": " + x.getValue()))
+			|| mode.equals("reload") && onlyHashes(run.tests.get(id))
+				&& known.add(id + ": " + HASHES));
 		/* One that was unlucky with time passes alone, with the same seed. */
 		if (!bad.isEmpty() && bad.size() < 100 && run.failure.isEmpty()) {
 			List<String> ids = new ArrayList<>(bad.keySet());
@@ -168,6 +173,18 @@ final class OracleTest {
 		assertTrue(bad.isEmpty(), () -> "seed " + SEED + " every " + every + b);
 	}
 
+	private static final String HASHES = "an identity hash that the test wrote into a string "
+		+ "before a load; the copy has another";
+	private static final Pattern EQUALS = Pattern.compile(
+		".*?expected: <(.*)> but was: <(.*)>(\\\\n)?");
+
+	/** assertEquals saw two strings that differ in nothing but identity hashes. */
+	private static boolean onlyHashes(String outcome) {
+		Matcher m = EQUALS.matcher(outcome == null ? "" : outcome.split("\\\\n\\\\tat ")[0]);
+		return m.matches() && m.group(1).replaceAll("@[0-9a-f]+", "@").equals(
+			m.group(2).replaceAll("@[0-9a-f]+", "@"));
+	}
+
 	private static final String STAYS = "stays: ";
 	/** Mode to: tests, alike, differ. */
 	private static final Map<String, long[]> TOTALS = new ConcurrentSkipListMap<>();
@@ -186,7 +203,7 @@ final class OracleTest {
 		System.out.println(b.append(" seed ").append(SEED).append(" every ").append(EVERY));
 	}
 
-	/** "library part-of-the-id" to the reason why it cannot be alike. */
+	/** "library mode part-of-the-id" to the reason why it cannot be alike. */
 	private static Map<String, String> expected() throws Exception {
 		Map<String, String> m = new LinkedHashMap<>();
 		try (var in = OracleTest.class.getResourceAsStream("/known-differences")) {
