@@ -10,6 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.fixtures.Concurrency;
 import org.ukthreads.fixtures.Constructs;
+import org.ukthreads.fixtures.Flows;
 import org.ukthreads.fixtures.Life;
 import org.ukthreads.fixtures.Lossy;
 import org.ukthreads.fixtures.Making;
@@ -61,6 +62,11 @@ final class FixturesTest {
 	@Test
 	void calls_reach_the_program_by_other_ways() throws Exception {
 		same(Reaching.class);
+	}
+
+	@Test
+	void an_object_is_followed_wherever_it_goes() throws Exception {
+		same(Flows.class);
 	}
 
 	@Test

@@ -2,6 +2,7 @@ package org.ukthreads.pico.translate;
 
 import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -13,6 +14,7 @@ import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.commons.JSRInlinerAdapter;
 import org.objectweb.asm.commons.SerialVersionUIDAdder;
+import org.objectweb.asm.tree.AbstractInsnNode;
 import org.objectweb.asm.tree.ClassNode;
 import org.objectweb.asm.tree.MethodInsnNode;
 import org.objectweb.asm.tree.MethodNode;
@@ -22,6 +24,7 @@ import org.ukthreads.pico.translate.analyse.Hot;
 import org.ukthreads.pico.translate.analyse.Locks;
 import org.ukthreads.pico.translate.analyse.Replacements;
 import org.ukthreads.pico.translate.analyse.Twins;
+import org.ukthreads.pico.translate.analyse.flow.Flow;
 import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.ClassPath;
 import org.ukthreads.pico.translate.read.Hierarchy;
@@ -187,11 +190,14 @@ public final class Translator {
 			hierarchy.add(info(l.node));
 			graph.addClass(l.node, Set.of());
 		}
-		if (options.library)
-			replacements.open().forEach(o -> graph.addRoot(o[0], o[1]));
-		Locks locks = new Locks(hierarchy, graph);
 		Map<String, ClassNode> all = new LinkedHashMap<>(nodes);
 		lambdas.forEach(l -> all.put(l.node.name, l.node));
+		/* A library meets classes that nobody has written yet. */
+		if (options.library)
+			replacements.open().forEach(o -> graph.addRoot(o[0], o[1]));
+		else
+			graph.follow(flow(all, lambdas));
+		Locks locks = new Locks(hierarchy, graph);
 		Constructors constructors = new Constructors(hierarchy, graph, all,
 			lambdas);
 		CallBackCalls callBacks = new CallBackCalls(graph, replacements, lambdas);
@@ -209,6 +215,16 @@ public final class Translator {
 		twins = new Twins(hierarchy);
 		twins.choose(graph, options.hot, large::isLarge);
 		return write();
+	}
+
+	private Flow flow(Map<String, ClassNode> all, List<Lambdas.Lambda> lambdas) {
+		Map<AbstractInsnNode, ClassNode> made = new IdentityHashMap<>();
+		lambdas.forEach(l -> made.put(l.site, l.node));
+		try {
+			return new Flow(hierarchy, all.values(), made);
+		} catch (AnalyzerException e) {
+			throw new IllegalStateException(e);
+		}
 	}
 
 	/** Called by the JDK by reflection, where nothing brackets them. */

@@ -14,6 +14,7 @@ import org.objectweb.asm.tree.AnnotationNode;
 import org.objectweb.asm.tree.ClassNode;
 import org.objectweb.asm.tree.MethodInsnNode;
 import org.objectweb.asm.tree.MethodNode;
+import org.ukthreads.pico.translate.analyse.flow.Flow;
 import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.Hierarchy;
 
@@ -89,6 +90,7 @@ public final class CallGraph {
 	}
 
 	private static final String PICO = "Lorg/ukthreads/pico/Pico;";
+	private static final String DECLARED = "@Pico";
 	private static final String NEVER = "Lorg/ukthreads/pico/NeverBlocks;";
 
 	private final Hierarchy hierarchy;
@@ -98,6 +100,8 @@ public final class CallGraph {
 	private final Map<String, Set<String>> suspending = new HashMap<>();
 	private final ArrayDeque<String[]> work = new ArrayDeque<>();
 	private final Map<String, Boolean> reach = new HashMap<>();
+
+	private Flow flow;
 
 	public CallGraph(Hierarchy h) {
 		hierarchy = h;
@@ -117,7 +121,7 @@ public final class CallGraph {
 			n.never = none || annotated(m.visibleAnnotations, m.invisibleAnnotations, NEVER);
 			if (!n.never && (all && m.instructions.size() > 0 && !m.name.startsWith("<")
 					|| annotated(m.visibleAnnotations, m.invisibleAnnotations, PICO)))
-				mark(n, "@Pico");
+				mark(n, DECLARED);
 		}
 	}
 
@@ -214,7 +218,8 @@ public final class CallGraph {
 	public void run() {
 		for (Object[] l : late) {
 			MethodInsnNode i = (MethodInsnNode) l[1];
-			mark((Node) l[0], i.owner + '.' + i.name + i.desc);
+			if (suspends(i))
+				mark((Node) l[0], i.owner + '.' + i.name + i.desc);
 		}
 		late.clear();
 		String[] w;
@@ -233,8 +238,35 @@ public final class CallGraph {
 			ClassInfo c = hierarchy.resolve(call.owner, key);
 			return c != null && c.name.equals(owner);
 		}
+		Set<String> targets = flow == null ? null : flow.targets(call);
+		if (targets != null && !isDeclared(owner, key))
+			return targets.contains(owner);
 		return reach.computeIfAbsent(call.owner + ' ' + owner,
 			k -> hierarchy.mayMeet(call.owner, owner));
+	}
+
+	/**
+	 * Is it in the set because somebody says so? Then it counts wherever its class fits; and
+	 * an annotation on a method without code speaks for all below it.
+	 */
+	private boolean isDeclared(String owner, String key) {
+		Node n = node(owner, key);
+		if (n != null && DECLARED.equals(n.because))
+			return true;
+		ClassInfo c = hierarchy.get(owner);
+		return c == null || (c.methods.getOrDefault(key, Opcodes.ACC_ABSTRACT)
+			& Opcodes.ACC_ABSTRACT) != 0;
+	}
+
+	/** What virtual calls may run; without it, every class that fits. */
+	public void follow(Flow f) {
+		flow = f;
+	}
+
+	/** to is a copy of from. */
+	public void copied(MethodInsnNode from, MethodInsnNode to) {
+		if (flow != null)
+			flow.copied(from, to);
 	}
 
 	/** May this call, which the program makes, end in a suspension? */

@@ -190,9 +190,12 @@ public final class Constructors {
 		int at = m.instructions.indexOf(up);
 		m.accept(i);
 		for (int k = 0; k < m.instructions.size(); k++) {
-			Lambdas.Lambda l = lambdas.get(m.instructions.get(k));
+			AbstractInsnNode from = m.instructions.get(k);
+			Lambdas.Lambda l = lambdas.get(from);
 			if (l != null)
 				l.copied(i, i.instructions.get(k));
+			if (from instanceof MethodInsnNode)
+				graph.copied((MethodInsnNode) from, (MethodInsnNode) i.instructions.get(k));
 		}
 		MethodInsnNode call = (MethodInsnNode) i.instructions.get(at);
 		if (call.owner.equals(c.name) || nodes.containsKey(call.owner)) {

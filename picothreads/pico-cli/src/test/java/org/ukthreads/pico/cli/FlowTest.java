@@ -1,0 +1,111 @@
+package org.ukthreads.pico.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.ukthreads.pico.translate.Translator;
+import org.ukthreads.pico.translate.read.ClassPath;
+
+/**
+ * What is not taken to suspend, because no object that does so can be there. (What must be:
+ * the fixture Flows.)
+ */
+final class FlowTest {
+	@TempDir
+	Path dir;
+
+	/** Names of P's methods that may suspend, in order. */
+	private String suspending(String body) throws Exception {
+		Harness.compile(dir, "P", "import java.util.*; import java.util.function.*;\n"
+			+ "public class P {\n"
+			+ "static int pause(int k) { try { Thread.sleep(1); }"
+			+ " catch (InterruptedException e) {} return k; }\n" + body + "}\n");
+		Translator t = Translator.of(new ClassPath(List.of(dir)), Harness.libraries(),
+			new Translator.Options());
+		t.run();
+		Set<String> s = new TreeSet<>();
+		for (String m : t.report().translated())
+			if (m.startsWith("P."))
+				s.add(m.substring(2, m.indexOf('(')));
+		s.remove("pause");
+		return String.join(" ", s);
+	}
+
+	@Test
+	void an_iterator_of_the_jdk_is_no_other() throws Exception {
+		assertEquals("main slow", suspending(
+			"static class Slow implements Iterator<String> {\n"
+			+ "public boolean hasNext() { return pause(0) > 0; }\n"
+			+ "public String next() { return \"\" + pause(1); } }\n"
+			+ "static int fast(List<String> l) { int n = 0; for (String s : l)"
+			+ " n += s.length(); return n; }\n"
+			+ "static int slow() { int n = 0; for (Iterator<String> i = new Slow();"
+			+ " i.hasNext();) n += i.next().length(); return n; }\n"
+			+ "public static void main(String[] a) { fast(new ArrayList<>()); slow(); }\n"));
+	}
+
+	@Test
+	void a_field_holds_what_was_put_there() throws Exception {
+		assertEquals("lambda$main$1 main slow", suspending(
+			"final IntUnaryOperator f; P(IntUnaryOperator f) { this.f = f; }\n"
+			+ "static class Q { final IntUnaryOperator f;"
+			+ " Q(IntUnaryOperator f) { this.f = f; }\n"
+			+ "int call() { return f.applyAsInt(1); } }\n"
+			+ "static int fast(Q q) { return q.call(); }\n"
+			+ "static int slow(P p) { return p.f.applyAsInt(1); }\n"
+			+ "public static void main(String[] a) {\n"
+			+ "fast(new Q(k -> k + 1)); slow(new P(k -> pause(k))); }\n"));
+	}
+
+	@Test
+	void an_array_holds_what_was_put_there() throws Exception {
+		assertEquals("lambda$main$1 main slow", suspending(
+			"static int fast(Supplier<String>[] s) { return s[0].get().length(); }\n"
+			+ "static int slow(Supplier<String>[] s) { return s[0].get().length(); }\n"
+			+ "@SuppressWarnings(\"unchecked\") public static void main(String[] a) {\n"
+			+ "Supplier<String>[] x = new Supplier[] {() -> \"x\"}, y = new Supplier[1];\n"
+			+ "y[0] = () -> \"y\" + pause(1); fast(x); slow(y); }\n"));
+	}
+
+	@Test
+	void a_cast_filters_what_comes_out_of_a_list() throws Exception {
+		assertEquals("main slow", suspending(
+			"static class A { int go() { return 1; } }\n"
+			+ "static class B extends A { int go() { return 2; } }\n"
+			+ "static class C extends A { int go() { return pause(3); } }\n"
+			+ "static int fast(List<?> l) { return ((B) l.get(0)).go(); }\n"
+			+ "static int slow(List<?> l) { return ((A) l.get(0)).go(); }\n"
+			+ "public static void main(String[] a) {\n"
+			+ "List<Object> l = new ArrayList<>(List.of(new B(), new C()));\n"
+			+ "fast(l); slow(l); }\n"));
+	}
+
+	@Test
+	void an_exception_s_message_waits_for_nobody() throws Exception {
+		assertEquals("main slow", suspending(
+			"static class Slow { public String toString() { return \"\" + pause(1); } }\n"
+			+ "static String message(Object o) { return String.valueOf(o.hashCode()); }\n"
+			+ "static String fast(Integer k) { return text(k); }\n"
+			+ "private static String text(Integer k) { return k.toString(); }\n"
+			+ "static String slow() { return new Slow().toString(); }\n"
+			+ "public static void main(String[] a) { fast(1); slow(); message(a); }\n"));
+	}
+
+	@Test
+	void a_plug_in_may_hand_out_anything() throws Exception {
+		assertEquals("slow", suspending(
+			"interface Task { int run(); }\n"
+			+ "public static class Mine implements Task { public int run() { return pause(1); } }\n"
+			+ "interface Plugin { Task task(); }\n"
+			+ "static int fast(Task t) { return t.hashCode(); }\n"
+			+ "static int slow(Plugin p) { return p.task().run(); }\n"
+			+ "public static void main(String[] a) throws Exception { fast(new Mine());\n"
+			+ "slow((Plugin) Class.forName(a[0]).getConstructor().newInstance()); }\n")
+			.replace("main ", ""));
+	}
+}

@@ -1,0 +1,597 @@
+package org.ukthreads.pico.translate.analyse.flow;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.objectweb.asm.Handle;
+import org.objectweb.asm.Opcodes;
+import org.objectweb.asm.Type;
+import org.objectweb.asm.tree.AbstractInsnNode;
+import org.objectweb.asm.tree.ClassNode;
+import org.objectweb.asm.tree.FieldInsnNode;
+import org.objectweb.asm.tree.FieldNode;
+import org.objectweb.asm.tree.InvokeDynamicInsnNode;
+import org.objectweb.asm.tree.LabelNode;
+import org.objectweb.asm.tree.MethodInsnNode;
+import org.objectweb.asm.tree.MethodNode;
+import org.objectweb.asm.tree.MultiANewArrayInsnNode;
+import org.objectweb.asm.tree.TryCatchBlockNode;
+import org.objectweb.asm.tree.TypeInsnNode;
+import org.objectweb.asm.tree.analysis.AnalyzerException;
+import org.objectweb.asm.tree.analysis.Frame;
+import org.ukthreads.pico.translate.read.ClassInfo;
+import org.ukthreads.pico.translate.read.Hierarchy;
+
+/*
+ * Which classes the objects of each variable may have, and so which methods a virtual call
+ * may run: a class-hierarchy analysis says that `it.next()` runs the next() of every class,
+ * this one that the iterator of an ArrayList is the JDK's own.
+ *
+ * Variables are fields, parameters, results, and what an instruction makes; one for each,
+ * whoever calls (no contexts). Sets hold only classes of the program and of translated
+ * libraries: objects of other classes run nothing of ours when they are called.
+ *
+ *   new C            {C}
+ *   x = y            y --> x, filtered by what x can hold by its type
+ *   x.m(y)           for each class in x that m's owner may be: y --> its m's parameter,
+ *                    the class itself --> its m's this, its m's result --> the call's
+ *   arrays           an array's variable holds what its elements may be; edges between
+ *                    arrays go both ways, and one that is kept as an Object leaks: its
+ *                    elements go to the outside and come from there
+ *   the outside      see Outside: what untranslated code is told it may tell anybody
+ *
+ * Nothing is assumed to be unreachable. A method that no call reaches (the outside calls it
+ * by name, or the program is a library) gets whatever the outside may have.
+ */
+public final class Flow {
+	/** A method and its variables; below 0: of no interest. */
+	static final class Method {
+		final ClassInfo owner;
+		final String key;
+		final MethodNode node;
+		final int[] parameters;
+		/** By number of the local. */
+		final Map<Integer, Integer> locals = new HashMap<>();
+		int self = -1;
+		int result = -1;
+		/** Methods that its calls run. */
+		final Set<Method> calls = new HashSet<>();
+		/** Called from outside, or by nobody that we know. */
+		boolean root;
+
+		Method(ClassInfo owner, MethodNode node, int n) {
+			this.owner = owner;
+			this.node = node;
+			key = node.name + node.desc;
+			parameters = new int[n];
+		}
+
+		boolean isStatic() {
+			return (node.access & Opcodes.ACC_STATIC) != 0;
+		}
+	}
+
+	/** A call with the sources of its receiver and arguments. */
+	static final class Call {
+		final Method in;
+		final MethodInsnNode insn;
+		final String key;
+		final int[] receiver;
+		final int[][] args;
+		final int result;
+		/** Classes whose code it may run. */
+		final Set<String> targets = new HashSet<>(2);
+		boolean outside;
+		private final Set<ClassInfo> met = new HashSet<>(2);
+
+		Call(Method in, MethodInsnNode insn, int[] receiver, int[][] args, int result) {
+			this.in = in;
+			this.insn = insn;
+			key = insn.name + insn.desc;
+			this.receiver = receiver;
+			this.args = args;
+			this.result = result;
+		}
+	}
+
+	final Hierarchy hierarchy;
+	final Universe universe;
+	final Solver solver = new Solver();
+	private final Outside outside;
+	private final Map<String, Method> methods = new HashMap<>();
+	private final Map<MethodInsnNode, Call> calls = new IdentityHashMap<>();
+	/** Name+desc to the methods with such a call. */
+	private final Map<String, Set<Method>> callers = new HashMap<>();
+	private final Map<AbstractInsnNode, ClassNode> lambdas;
+	/** owner.name of the program's fields. */
+	private final Map<String, Integer> fields = new HashMap<>();
+	/** Variables of arrays, and their dimensions. */
+	private final Map<Integer, Integer> arrays = new HashMap<>();
+
+	/**
+	 * @param classes the program's, those of its lambdas among them
+	 * @param lambdas invokedynamic to the class with its method `make`
+	 */
+	public Flow(Hierarchy h, Iterable<ClassNode> classes,
+			Map<AbstractInsnNode, ClassNode> lambdas) throws AnalyzerException {
+		hierarchy = h;
+		this.lambdas = lambdas;
+		universe = new Universe(h);
+		outside = new Outside(this, classes);
+		for (ClassNode c : classes) {
+			for (FieldNode f : c.fields)
+				outside.field(c.name, f, field(c.name + '.' + f.name, f.desc));
+			for (MethodNode m : c.methods)
+				outside.method(declare(c, m));
+		}
+		for (ClassNode c : classes)
+			for (MethodNode m : c.methods)
+				if (m.instructions.size() > 0)
+					read(c, methods.get(c.name + '.' + m.name + m.desc));
+		outside.start();
+		solve();
+	}
+
+	/** The classes whose code a call may run; null: not known. */
+	public Set<String> targets(MethodInsnNode call) {
+		Call c = calls.get(call);
+		return c == null ? null : c.targets;
+	}
+
+	/** to is a copy of a call. */
+	public void copied(MethodInsnNode from, MethodInsnNode to) {
+		if (calls.containsKey(from))
+			calls.put(to, calls.get(from));
+	}
+
+	/**
+	 * To the end, with what no call of the program names as entries; then once more, with
+	 * what is still not reached (methods that only call each other).
+	 */
+	private void solve() {
+		for (Method m : methods.values())
+			if (m.node.name.equals("<clinit>") || !isNamed(m))
+				outside.calls(m);
+		boolean any = true;
+		while (any) {
+			do
+				solver.run();
+			while (outside.settle());
+			Set<Method> reached = reached();
+			any = false;
+			for (Method m : methods.values())
+				if (!reached.contains(m)) {
+					outside.calls(m);
+					any = true;
+				}
+		}
+	}
+
+	private boolean isNamed(Method m) {
+		Set<Method> by = callers.getOrDefault(m.key, Set.of());
+		return by.size() > 1 || by.size() == 1 && !by.contains(m)
+			|| m.owner.name.contains("$$L");
+	}
+
+	private Set<Method> reached() {
+		ArrayDeque<Method> work = new ArrayDeque<>();
+		Set<Method> reached = new HashSet<>();
+		for (Method m : methods.values())
+			if (m.root && reached.add(m))
+				work.add(m);
+		Method m;
+		while ((m = work.poll()) != null)
+			for (Method t : m.calls)
+				if (reached.add(t))
+					work.add(t);
+		return reached;
+	}
+
+	/* --- variables --- */
+
+	/** A variable of this type; below 0: nothing of ours can be in it. */
+	int variable(Type t) {
+		String base = Universe.base(t);
+		if (base == null || universe.cone(base).isEmpty())
+			return -1;
+		int v = solver.add(base.equals("java/lang/Object") ? null : universe.cone(base));
+		if (t.getSort() == Type.ARRAY)
+			arrays.put(v, t.getDimensions());
+		return v;
+	}
+
+	private int field(String name, String desc) {
+		return fields.computeIfAbsent(name, k -> variable(Type.getType(desc)));
+	}
+
+	private Method declare(ClassNode c, MethodNode m) {
+		Type[] args = Type.getArgumentTypes(m.desc);
+		Method r = new Method(hierarchy.get(c.name), m, args.length);
+		int local = 0;
+		if (!r.isStatic()) {
+			r.self = solver.add(universe.cone(c.name));
+			r.locals.put(local++, r.self);
+		}
+		for (int k = 0; k < args.length; k++) {
+			r.parameters[k] = variable(args[k]);
+			r.locals.put(local, r.parameters[k]);
+			local += args[k].getSize();
+		}
+		r.result = variable(Type.getReturnType(m.desc));
+		methods.put(c.name + '.' + r.key, r);
+		return r;
+	}
+
+	/** What is in a may be in b. */
+	void flow(int a, int b) {
+		if (a < 0 || b < 0 || a == b)
+			return;
+		boolean x = arrays.containsKey(a);
+		boolean y = arrays.containsKey(b);
+		if (x && y) {
+			solver.edge(a, b);
+			solver.edge(b, a);
+		} else if (x) {
+			solver.edge(a, outside.told);
+			solver.edge(outside.told, a);
+		} else if (y) {
+			solver.edge(a, b);
+			solver.edge(b, outside.told);
+			solver.edge(outside.told, b);
+		} else {
+			solver.edge(a, b);
+		}
+	}
+
+	void flow(int[] from, int b) {
+		for (int a : from)
+			flow(a, b);
+	}
+
+	/** Of an array's elements, and not of the array. */
+	void element(int a, int b) {
+		if (a >= 0 && b >= 0)
+			solver.edge(a, b);
+	}
+
+	/* --- a method's body --- */
+
+	private final class Body implements Sources.Maker {
+		final Method method;
+		final Map<Object, Integer> made = new IdentityHashMap<>();
+
+		Body(Method m) {
+			method = m;
+		}
+
+		@Override
+		public int make(AbstractInsnNode i) {
+			return made.computeIfAbsent(i, k -> variable(i));
+		}
+
+		private int variable(AbstractInsnNode i) {
+			if (i instanceof FieldInsnNode)
+				return read((FieldInsnNode) i);
+			if (i instanceof MethodInsnNode)
+				return ofCall((MethodInsnNode) i);
+			if (i instanceof InvokeDynamicInsnNode)
+				return Flow.this.variable(Type.getReturnType(((InvokeDynamicInsnNode) i).desc));
+			if (i instanceof MultiANewArrayInsnNode)
+				return Flow.this.variable(Type.getType(((MultiANewArrayInsnNode) i).desc));
+			if (i.getOpcode() == Opcodes.AALOAD)
+				return solver.add(null);
+			Type t = Type.getObjectType(((TypeInsnNode) i).desc);
+			if (i.getOpcode() == Opcodes.ANEWARRAY)
+				return Flow.this.variable(Type.getType("[" + t.getDescriptor()));
+			int v = Flow.this.variable(t);
+			if (v >= 0 && i.getOpcode() == Opcodes.NEW && universe.of(t.getInternalName()) >= 0)
+				solver.put(v, universe.of(t.getInternalName()));
+			return v;
+		}
+
+		private int ofCall(MethodInsnNode c) {
+			/* An array's clone, and copies, are arrays of the same elements. */
+			if (c.owner.startsWith("["))
+				return c.name.equals("clone") ? Flow.this.variable(Type.getObjectType(c.owner))
+					: -1;
+			return Flow.this.variable(Type.getReturnType(c.desc));
+		}
+
+		private int read(FieldInsnNode i) {
+			int f = resolve(i);
+			if (f != OUTSIDE)
+				return f;
+			int v = Flow.this.variable(Type.getType(i.desc));
+			flow(outside.told, v);
+			return v;
+		}
+
+		@Override
+		public int parameter(int local) {
+			return method.locals.get(local);
+		}
+
+		@Override
+		public int caught(TryCatchBlockNode b) {
+			return made.computeIfAbsent(b, k -> {
+				int v = Flow.this.variable(Type.getObjectType(b.type == null
+					? "java/lang/Throwable" : b.type));
+				flow(outside.told, v);
+				return v;
+			});
+		}
+
+		@Override
+		public int join() {
+			return solver.add(null);
+		}
+
+		@Override
+		public void joins(int from, int to) {
+			if (arrays.containsKey(from))
+				flow(from, to);
+			else
+				solver.edge(from, to);
+		}
+	}
+
+	private static final int OUTSIDE = -2;
+
+	/** The field's variable; OUTSIDE: not one of the program's. */
+	private int resolve(FieldInsnNode i) {
+		for (ClassInfo c = hierarchy.get(i.owner); c != null
+				&& c.kind == ClassInfo.Kind.PROGRAM;
+				c = c.superName == null ? null : hierarchy.get(c.superName)) {
+			Integer v = fields.get(c.name + '.' + i.name);
+			if (v != null)
+				return v;
+			for (String s : c.interfaces) {
+				v = fields.get(s + '.' + i.name);
+				if (v != null)
+					return v;
+			}
+		}
+		for (String s : hierarchy.supers(i.owner))
+			if (fields.containsKey(s + '.' + i.name))
+				return fields.get(s + '.' + i.name);
+		return OUTSIDE;
+	}
+
+	private void read(ClassNode c, Method m) throws AnalyzerException {
+		Body body = new Body(m);
+		Frame<Sources.V>[] fs = Sources.analyzer(body).analyzeAndComputeMaxs(c.name, m.node);
+		boolean again = true;
+		while (again) {
+			again = false;
+			for (int k = 0; k < fs.length; k++)
+				if (fs[k] != null && m.node.instructions.get(k).getOpcode() == Opcodes.AALOAD)
+					for (int a : top(fs[k], 1))
+						if (dimensions(a) > 1)
+							again |= arrays.putIfAbsent(body.make(m.node.instructions.get(k)),
+								dimensions(a) - 1) == null;
+		}
+		for (int k = 0; k < fs.length; k++)
+			if (fs[k] != null)
+				read(body, m.node.instructions.get(k), fs[k]);
+	}
+
+	private int dimensions(int v) {
+		return arrays.getOrDefault(v, 0);
+	}
+
+	private static int[] top(Frame<Sources.V> f, int depth) {
+		return f.getStack(f.getStackSize() - 1 - depth).from;
+	}
+
+	private void read(Body body, AbstractInsnNode i, Frame<Sources.V> f) {
+		switch (i.getOpcode()) {
+		case Opcodes.CHECKCAST:
+			flow(top(f, 0), body.make(i));
+			break;
+		case Opcodes.PUTFIELD: case Opcodes.PUTSTATIC: {
+			int v = resolve((FieldInsnNode) i);
+			flow(top(f, 0), v == OUTSIDE ? outside.told : v);
+			break;
+		}
+		case Opcodes.AALOAD:
+			for (int a : top(f, 1))
+				if (dimensions(a) > 1)
+					flow(a, body.make(i));
+				else
+					element(a, body.make(i));
+			break;
+		case Opcodes.AASTORE:
+			for (int a : top(f, 2))
+				for (int v : top(f, 0))
+					store(v, a);
+			break;
+		case Opcodes.ARETURN:
+			flow(top(f, 0), body.method.result);
+			break;
+		case Opcodes.ATHROW:
+			flow(top(f, 0), outside.told);
+			break;
+		case Opcodes.INVOKEDYNAMIC:
+			dynamic(body, (InvokeDynamicInsnNode) i, f);
+			break;
+		case Opcodes.INVOKEVIRTUAL: case Opcodes.INVOKEINTERFACE: case Opcodes.INVOKESPECIAL:
+		case Opcodes.INVOKESTATIC:
+			call(body, (MethodInsnNode) i, f);
+			break;
+		default:
+			break;
+		}
+	}
+
+	private void store(int v, int a) {
+		if (!arrays.containsKey(v)) {
+			element(v, a);
+			return;
+		}
+		flow(v, a);
+		/* Kept as an Object among others. */
+		if (dimensions(a) < 2)
+			flow(v, outside.told);
+	}
+
+	private void dynamic(Body body, InvokeDynamicInsnNode i, Frame<Sources.V> f) {
+		Type[] types = Type.getArgumentTypes(i.desc);
+		ClassNode lambda = lambdas.get(i);
+		Method make = lambda == null ? null : methods.get(lambda.name + ".make" + i.desc);
+		int result = body.make(i);
+		for (int k = 0; k < types.length; k++) {
+			int[] from = top(f, types.length - 1 - k);
+			if (make != null)
+				flow(from, make.parameters[k]);
+			else if (!i.bsm.getOwner().equals("java/lang/invoke/StringConcatFactory"))
+				flow(from, outside.told);
+		}
+		/* equals, hashCode and toString of a record call those of its fields. */
+		for (Object a : i.bsmArgs)
+			if (a instanceof Handle && ((Handle) a).getTag() == Opcodes.H_GETFIELD)
+				flow(fields.getOrDefault(((Handle) a).getOwner() + '.'
+					+ ((Handle) a).getName(), -1), outside.told);
+		if (make != null) {
+			body.method.calls.add(make);
+			flow(make.result, result);
+		} else {
+			flow(outside.told, result);
+		}
+	}
+
+	/* --- calls --- */
+
+	private void call(Body body, MethodInsnNode i, Frame<Sources.V> f) {
+		Type[] types = Type.getArgumentTypes(i.desc);
+		boolean on = i.getOpcode() != Opcodes.INVOKESTATIC;
+		int[][] args = new int[types.length][];
+		for (int k = 0; k < types.length; k++)
+			args[k] = top(f, types.length - 1 - k);
+		int[] receiver = on ? top(f, types.length) : new int[0];
+		int result = Type.getReturnType(i.desc).getSort() < Type.ARRAY ? -1 : body.make(i);
+		Call c = new Call(body.method, i, receiver, args, result);
+		if (outside.isKnown(c))
+			return;
+		if (i.owner.startsWith("[")) {
+			flow(receiver, result);
+			return;
+		}
+		calls.put(i, c);
+		callers.computeIfAbsent(c.key, k -> new HashSet<>(2)).add(body.method);
+		if (i.getOpcode() == Opcodes.INVOKESTATIC || i.getOpcode() == Opcodes.INVOKESPECIAL) {
+			exact(c);
+			return;
+		}
+		ClassInfo named = hierarchy.resolve(i.owner, c.key);
+		int access = named == null ? Opcodes.ACC_PUBLIC : named.methods.get(c.key);
+		if ((access & Opcodes.ACC_PRIVATE) != 0) {
+			exact(c);
+			return;
+		}
+		/* Of a package: another package's method of the same name does not override it. */
+		if ((access & (Opcodes.ACC_PUBLIC | Opcodes.ACC_PROTECTED)) == 0)
+			exact(c);
+		if (outside.mayReceive(c))
+			outside.called(c, -1);
+		BitSet cone = universe.cone(i.owner);
+		if (!cone.isEmpty())
+			for (int r : receiver)
+				solver.listen(r, k -> {
+					if (cone.get(k))
+						dispatch(c, k);
+				});
+	}
+
+	/** The call finds its method without the object. */
+	private void exact(Call c) {
+		ClassInfo t = hierarchy.resolve(c.insn.owner, c.key);
+		if (t != null)
+			c.targets.add(t.name);
+		Method m = t == null ? null : methods.get(t.name + '.' + c.key);
+		if (m == null) {
+			outside.called(c, -1);
+			if (t != null && c.receiver.length > 0)
+				outside.inherited(c, t, -1);
+			return;
+		}
+		link(c, m);
+		for (int r : c.receiver)
+			flow(r, m.self);
+	}
+
+	/** The call meets an object of class k. */
+	private void dispatch(Call c, int k) {
+		if (k == universe.stranger()) {
+			stranger(c);
+			return;
+		}
+		for (ClassInfo t : universe.find(k, c.key)) {
+			boolean first = c.met.add(t);
+			if (first)
+				c.targets.add(t.name);
+			Method m = methods.get(t.name + '.' + c.key);
+			if (m == null) {
+				outside.called(c, k);
+				outside.inherited(c, t, k);
+				continue;
+			}
+			if (first)
+				link(c, m);
+			solver.put(m.self, k);
+		}
+	}
+
+	/** The call meets an object of a class that may extend any of ours. */
+	private void stranger(Call c) {
+		outside.stranger(c);
+		BitSet all = universe.cone(c.insn.owner);
+		for (int k = all.nextSetBit(0); k >= 0 && k < universe.size();
+				k = all.nextSetBit(k + 1))
+			dispatch(c, k);
+		ClassInfo t = hierarchy.resolve(c.insn.owner, c.key);
+		Method m = t == null ? null : methods.get(t.name + '.' + c.key);
+		if (m == null)
+			return;
+		c.targets.add(t.name);
+		link(c, m);
+		if (m.self >= 0)
+			solver.put(m.self, universe.stranger());
+	}
+
+	private void link(Call c, Method m) {
+		c.in.calls.add(m);
+		for (int k = 0; k < c.args.length; k++)
+			flow(c.args[k], m.parameters[k]);
+		flow(m.result, c.result);
+	}
+
+	/** The method that an object of class k has under this name, if it is the program's. */
+	List<Method> methods(int k, String key) {
+		List<Method> l = new ArrayList<>(1);
+		for (ClassInfo t : universe.find(k, key)) {
+			Method m = methods.get(t.name + '.' + key);
+			if (m != null)
+				l.add(m);
+		}
+		return l;
+	}
+
+	/** The elements of one array may be copied to another. */
+	void elements(int[] from, int[] to) {
+		for (int a : from)
+			for (int b : to)
+				if (arrays.containsKey(a) && arrays.containsKey(b)) {
+					flow(a, b);
+				} else {
+					flow(a, outside.told);
+					flow(outside.told, b);
+					flow(b, outside.told);
+				}
+	}
+}
