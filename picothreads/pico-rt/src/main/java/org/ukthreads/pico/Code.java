@@ -13,10 +13,10 @@ import java.util.zip.Inflater;
 /*
  * The companion of one translated class: `Foo$$Pico extends Code`, generated.
  *
- * It owns the table of the class's call sites and leads the trampoline to the resume
- * code, which sits in Foo itself (a static synthetic method for each method that may
- * suspend). It is package-private and so is its table; who has no Site cannot make a
- * Frame, which is what keeps others from entering Foo's methods half-way.
+ * It owns the table of the class's call sites, is what every handler of Foo calls first
+ * (`at`), and leads the trampoline to the resume code, which sits in Foo itself (a static
+ * synthetic method for each method that may suspend). It is package-private; who has no Site
+ * cannot make a Frame, which is what keeps others from entering Foo's methods half-way.
  *
  * The debug tables come as text and are parsed when somebody asks (a dump, a snapshot,
  * the first suspension at a site), mostly deflated. Lines, and fields by tab, numbers in base 36:
@@ -34,24 +34,28 @@ public abstract class Code {
 		new java.util.WeakHashMap<>();
 
 	final Class<?> owner;
-	private final String tables;
 	private Site[] sites;
 	private MethodRef[] methods;
 
+	/** Of a class that has no table: no frame is its. */
+	Code(Class<?> owner) {
+		this.owner = owner;
+	}
+
 	protected Code(Class<?> owner, String tables) {
 		this.owner = owner;
-		this.tables = tables;
+		parse(tables);
 	}
 
 	/**
-	 * Continues a frame.
+	 * Continues a frame; at: the method in the upper half, the site's index in it in the
+	 * lower. (One descriptor for this and for the resume code: it is written in each class.)
 	 *
 	 * @return true: the method ended and its value is in t; false: it suspended again
 	 */
-	protected abstract boolean resume(int method, int pc, Frame f, Continuation t);
+	protected abstract boolean resume(Continuation t, int at, Frame f);
 
-	/** The table for the generated class; parsed once. */
-	protected final Site[] sites() {
+	private void parse(String tables) {
 		String[] lines = text(tables).split("\n", -1);
 		int k = 0;
 		while (!lines[k].isEmpty())
@@ -82,6 +86,9 @@ public abstract class Code {
 			LOADED.computeIfAbsent(owner.getClassLoader(), l -> new HashMap<>())
 				.put(owner.getName(), this);
 		}
+	}
+
+	final Site[] sites() {
 		return sites;
 	}
 
@@ -122,6 +129,11 @@ public abstract class Code {
 
 	static String str(String[] pool, String index) {
 		return pool[Integer.parseInt(index, 36)];
+	}
+
+	/** For the companion's `at`: the first half of a frame. */
+	public final Capture check(Capture c, Object on, int k) {
+		return c.at(sites[k], on);
 	}
 
 	final Site site(int k) {

@@ -132,7 +132,7 @@ public class Continuation {
 			Site s = f.site;
 			x.entered = 0;
 			try {
-				if (!s.code.resume(s.m, s.pc, f, this)) {
+				if (!s.code.resume(this, s.at, f)) {
 					c.last.next = rest;
 					top = c.first;
 					c.clear();
@@ -202,7 +202,7 @@ public class Continuation {
 	private static final Site[] END = new Code(Continuation.class,
 		"end\n()V\n\nM\t0\t1\t0\nS\t0\ts\t0\t0\t1") {
 		@Override
-		protected boolean resume(int m, int pc, Frame f, Continuation t) {
+		protected boolean resume(Continuation t, int at, Frame f) {
 			t.takeV();
 			return true;
 		}
@@ -278,32 +278,32 @@ public class Continuation {
 
 	/* ... and leaves its own value here: `return` in resume code. */
 
-	public static boolean ret(Continuation t) {
+	public final boolean ret() {
 		return true;
 	}
 
-	public static boolean ret(int v, Continuation t) {
-		t.retJ = v;
+	public final boolean ret(int v) {
+		retJ = v;
 		return true;
 	}
 
-	public static boolean ret(long v, Continuation t) {
-		t.retJ = v;
+	public final boolean ret(long v) {
+		retJ = v;
 		return true;
 	}
 
-	public static boolean ret(float v, Continuation t) {
-		t.retJ = Float.floatToRawIntBits(v);
+	public final boolean ret(float v) {
+		retJ = Float.floatToRawIntBits(v);
 		return true;
 	}
 
-	public static boolean ret(double v, Continuation t) {
-		t.retJ = Double.doubleToRawLongBits(v);
+	public final boolean ret(double v) {
+		retJ = Double.doubleToRawLongBits(v);
 		return true;
 	}
 
-	public static boolean ret(Object v, Continuation t) {
-		t.retA = v;
+	public final boolean ret(Object v) {
+		retA = v;
 		return true;
 	}
 }

@@ -7,7 +7,7 @@ package org.ukthreads.pico;
  *                        next, site,      next, site
  *                        i0.. j0.. a0..
  *
- * Written once, at capture, by the static push of the subclass; read by the out-of-line
+ * Written once, at capture, by Capture.push; read by the out-of-line
  * resume code. Frames are never written again by the program, so a copy of the chain may
  * be resumed again (fork). The accessors by index serve dumps, snapshots and forks; the
  * resume code reads the fields.
@@ -17,25 +17,6 @@ public abstract class Frame implements Cloneable {
 	Site site;
 
 	Frame() {}
-
-	/** Links f, checks that no frame was lost below it. Hot: a few loads and stores. */
-	static Capture link(Capture c, Frame f, Site s, Object on) {
-		Site.Ok o = s.ok;
-		if (o == null || o.callee != c.callee || (on != null && on.getClass() != o.type))
-			s.check(c, on);
-		return add(c, f, s);
-	}
-
-	/**
-	 * A method whose last act is the call leaves no frame: checked, and named as the
-	 * callee that its caller will check for.
-	 */
-	static Capture passed(Capture c, Site s, Object on) {
-		Site.Ok o = s.ok;
-		if (o == null || o.callee != c.callee || (on != null && on.getClass() != o.type))
-			s.check(c, on);
-		return done(c, s);
-	}
 
 	/** A frame without values. */
 	static Frame end(Site s) {
@@ -52,25 +33,6 @@ public abstract class Frame implements Cloneable {
 		if (f == null)
 			site.end = f = this;
 		return f;
-	}
-
-	/** Links without the check: hand-made frames do their own. */
-	static Capture add(Capture c, Frame f, Site s) {
-		f.site = s;
-		Frame l = c.last;
-		if (l == null)
-			c.first = f;
-		else
-			l.next = f;
-		c.last = f;
-		return done(c, s);
-	}
-
-	private static Capture done(Capture c, Site s) {
-		c.callee = s.method;
-		if (Profile.ON)
-			Profile.pushed(s.method);
-		return c;
 	}
 
 	static int shape(int i, int j, int a) {

@@ -169,11 +169,8 @@ public final class Freezer {
 		Frame f;
 		if (shape < 0) {
 			shape = -shape - 1;
-			WideFrame w = new WideFrame();
-			w.i = new int[shape >>> 20];
-			w.j = new long[shape >>> 10 & 1023];
-			w.a = new Object[shape & 1023];
-			f = w;
+			f = new WideFrame(new int[shape >>> 20], new long[shape >>> 10 & 1023],
+				new Object[shape & 1023]);
 		} else {
 			f = SHAPES.computeIfAbsent(shape, Freezer::blank).copy();
 		}

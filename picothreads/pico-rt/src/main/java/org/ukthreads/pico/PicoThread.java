@@ -34,7 +34,7 @@ public class PicoThread extends Thread {
 	private static final Code RUN_CODE = new Code(PicoThread.class,
 		"run\n()V\njava/lang/Runnable\n\nM\t0\t1\t0\nS\t0\ti\t2\t0\t1") {
 		@Override
-		protected boolean resume(int m, int pc, Frame f, Continuation t) {
+		protected boolean resume(Continuation t, int at, Frame f) {
 			t.takeV();
 			return true;
 		}
@@ -187,7 +187,7 @@ public class PicoThread extends Thread {
 			r.run();
 		} catch (Throwable e) {
 			if (e instanceof Capture)
-				Frames.F0_0_0.push((Capture) e, r, RUN, 0);
+				((Capture) e).at(RUN[0], r).push();
 			Continuation.<RuntimeException>sneak(e);
 		}
 	}

@@ -20,14 +20,14 @@ public final class Reflect {
 		"invoke\n" + INVOKE + "\njava/lang/reflect/Method\nmethod\n"
 		+ "Ljava/lang/reflect/Method;\n\nM\t0\t1\t0\nS\t0\ts\t2\t0\t1\ta0\t3\t4") {
 		@Override
-		protected boolean resume(int m, int pc, Frame f, Continuation t) {
+		protected boolean resume(Continuation t, int at, Frame f) {
 			Object v = null;
 			try {
 				v = boxed(((Method) f.getA(0)).getReturnType(), t);
 			} catch (Throwable e) {
 				Continuation.<RuntimeException>sneak(new InvocationTargetException(e));
 			}
-			return Continuation.ret(v, t);
+			return t.ret(v);
 		}
 	};
 	private static final Site SITE = CODE.sites()[0];
@@ -54,7 +54,7 @@ public final class Reflect {
 			target(m).check(c, Modifier.isStatic(m.getModifiers()) ? null : on);
 			Frames.F0_0_1 f = new Frames.F0_0_1();
 			f.a0 = m;
-			Frame.add(c, f, SITE);
+			c.add(f, SITE);
 			Continuation.<RuntimeException>sneak(c);
 			throw e;
 		}
@@ -105,9 +105,9 @@ public final class Reflect {
 	/** What the invocation calls, as a site, for the lost-frame check. */
 	private static Site target(Method m) {
 		boolean st = Modifier.isStatic(m.getModifiers());
-		return new Site(new Code(m.getDeclaringClass(), "") {
+		return new Site(new Code(m.getDeclaringClass()) {
 			@Override
-			protected boolean resume(int k, int pc, Frame f, Continuation t) {
+			protected boolean resume(Continuation t, int at, Frame f) {
 				throw new AssertionError();
 			}
 		}, null, 0, 0, 0, st ? 's' : 'v', m.getDeclaringClass().getName().replace('.', '/'),
@@ -149,7 +149,7 @@ public final class Reflect {
 			"run\n()V\norg/ukthreads/pico/Reflect\ninvoke\n" + INVOKE
 			+ "\n\nM\t0\t1\t0\nS\t0\ts\t2\t3\t4") {
 			@Override
-			protected boolean resume(int m, int pc, Frame f, Continuation t) {
+			protected boolean resume(Continuation t, int at, Frame f) {
 				try {
 					t.takeA();
 				} catch (Throwable e) {
@@ -173,7 +173,7 @@ public final class Reflect {
 				invoke(method, null, args);
 			} catch (Throwable e) {
 				if (e instanceof Capture)
-					Frame.add((Capture) e, new Frames.F0_0_0(), SITE);
+					((Capture) e).add(new Frames.F0_0_0(), SITE);
 				rethrow(e);
 			}
 		}

@@ -31,6 +31,8 @@ public final class Site {
 	final int m;
 	/** Index of the site in its method. */
 	public final int pc;
+	/** Both, as Code.resume takes them: less than 65,536 calls fit into a method. */
+	final int at;
 	public final int line;
 	private final char kind;
 	public final String owner;
@@ -66,6 +68,7 @@ public final class Site {
 		this.method = method;
 		this.m = m;
 		this.pc = pc;
+		at = m << 16 | pc;
 		this.line = line;
 		this.kind = kind;
 		this.owner = owner;
@@ -75,7 +78,7 @@ public final class Site {
 		this.words = words;
 	}
 
-	/** The slow half of Frame.link. */
+	/** The slow half of Capture.at. */
 	void check(Capture c, Object on) {
 		MethodRef last = c.callee;
 		Class<?> type = on == null ? null : on.getClass();

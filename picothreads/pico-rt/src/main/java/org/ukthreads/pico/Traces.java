@@ -13,7 +13,7 @@ import java.util.Set;
  * suspension has seen the OS thread's stack alone:
  *
  *   at Parser.next(Parser.java:40)
- *   at Session.pico$run$2(Session.java:17)     out-of-line code: Session.run
+ *   at Session.run(Session.java:17)            out-of-line code; of an overload: pico$run$1
  *   at Session$$Pico.resume                    the trampoline's
  *   at ...Continuation.go
  *   at ...CarrierThread.slice, run

@@ -6,15 +6,10 @@ public final class WideFrame extends Frame {
 	public long[] j;
 	public Object[] a;
 
-	WideFrame() {}
-
-	public static Capture push(Capture c, Object on, Site[] s, int k,
-			int[] i, long[] j, Object[] a) {
-		WideFrame f = new WideFrame();
-		f.i = i;
-		f.j = j;
-		f.a = a;
-		return link(c, f, s[k], on);
+	WideFrame(int[] i, long[] j, Object[] a) {
+		this.i = i;
+		this.j = j;
+		this.a = a;
 	}
 
 	@Override

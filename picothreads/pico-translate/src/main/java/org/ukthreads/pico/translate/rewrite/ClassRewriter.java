@@ -1,7 +1,9 @@
 package org.ukthreads.pico.translate.rewrite;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassWriter;
 import org.objectweb.asm.Opcodes;
@@ -34,7 +36,7 @@ public final class ClassRewriter {
 	private final boolean library;
 	private final Large large;
 	final Twins twins;
-	private int resumers;
+	private final Set<String> resumers = new HashSet<>();
 
 	public ClassRewriter(ClassNode node, Hierarchy hierarchy, CallGraph graph,
 			Replacements replacements, Report report, boolean library, Large large,
@@ -54,10 +56,18 @@ public final class ClassRewriter {
 		return large.parts(node.name + '.' + m.name + m.desc);
 	}
 
+	/** The method's own name, which costs nothing, where no other copy has it. */
 	String resumerName(MethodNode m) {
-		String name = "pico$" + m.name.replace('<', '_').replace('>', '_') + "$" + resumers++;
-		large.resumes(node.name + '.' + name, node.name + '.' + m.name + m.desc);
+		String name = m.name;
+		for (int k = 1; !resumers.add(name); k++)
+			name = "pico$" + m.name + "$" + k;
+		resumes(name, m);
 		return name;
+	}
+
+	/** A method of this name is resume code of m. */
+	void resumes(String name, MethodNode m) {
+		large.resumes(node.name + '.' + name, node.name + '.' + m.name + m.desc);
 	}
 
 	/** A call that a rule brackets. */
@@ -99,6 +109,9 @@ public final class ClassRewriter {
 			}
 		}
 		node.methods.addAll(added);
+		MethodNode chooser = companion.chooser();
+		if (chooser != null)
+			node.methods.add(chooser);
 		return any;
 	}
 
@@ -216,7 +229,8 @@ public final class ClassRewriter {
 		/* ASM's default guards against hostile input; large methods need more than it. */
 		w.setComputeLimits(Integer.MAX_VALUE, Long.MAX_VALUE);
 		node.accept(w);
-		return w.toByteArray();
+		byte[] b = w.toByteArray();
+		return frames && !companion.isEmpty() ? Handlers.trim(b) : b;
 	}
 
 	/** A range without an instruction is a format error. */

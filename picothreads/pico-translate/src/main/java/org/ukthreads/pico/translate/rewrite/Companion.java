@@ -12,11 +12,14 @@ import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.Type;
 import org.objectweb.asm.tree.ClassNode;
+import org.objectweb.asm.tree.MethodNode;
 
 /** Collects the sites of one class and writes its companion `Foo$$Pico`. */
 final class Companion {
 	private static final String CODE = "org/ukthreads/pico/Code";
-	private static final String SITES = "[Lorg/ukthreads/pico/Site;";
+	private static final String CHOOSER = "pico$$resume";
+	static final String AT_DESC =
+		"(Lorg/ukthreads/pico/Capture;Ljava/lang/Object;I)Lorg/ukthreads/pico/Capture;";
 	static final String RESUME_DESC =
 		"(Lorg/ukthreads/pico/Continuation;ILorg/ukthreads/pico/Frame;)Z";
 
@@ -67,14 +70,56 @@ final class Companion {
 		return sites;
 	}
 
+	/** Leads to the resume code of each method; null: there is none. */
+	MethodNode chooser() {
+		if (resumers.stream().allMatch(java.util.Objects::isNull))
+			return null;
+		boolean itf = (owner.access & Opcodes.ACC_INTERFACE) != 0;
+		MethodNode m = new MethodNode(Opcodes.ASM9, Opcodes.ACC_STATIC | Opcodes.ACC_SYNTHETIC
+			| (itf ? Opcodes.ACC_PUBLIC : 0), CHOOSER, RESUME_DESC, null, null);
+		int n = resumers.size();
+		Label[] ls = new Label[n];
+		for (int k = 0; k < n; k++)
+			ls[k] = new Label();
+		if (n > 1) {
+			m.visitVarInsn(Opcodes.ILOAD, 1);
+			m.visitIntInsn(Opcodes.BIPUSH, 16);
+			m.visitInsn(Opcodes.ISHR);
+			m.visitTableSwitchInsn(0, n - 1, ls[0], ls);
+		}
+		for (int k = 0; k < n; k++) {
+			m.visitLabel(ls[k]);
+			m.visitVarInsn(Opcodes.ALOAD, 0);
+			if (resumers.get(k) == null) {
+				through(m);
+				continue;
+			}
+			m.visitVarInsn(Opcodes.ILOAD, 1);
+			m.visitVarInsn(Opcodes.ALOAD, 2);
+			m.visitMethodInsn(Opcodes.INVOKESTATIC, owner.name, resumers.get(k), RESUME_DESC,
+				itf);
+			m.visitInsn(Opcodes.IRETURN);
+		}
+		m.visitMaxs(3, 3);
+		return m;
+	}
+
+	/** What the callee left is the method's own: thrown, or stays where it is. */
+	private static void through(MethodVisitor m) {
+		m.visitMethodInsn(Opcodes.INVOKEVIRTUAL, MethodRewriter.CONT, "takeV", "()V", false);
+		m.visitInsn(Opcodes.ICONST_1);
+		m.visitInsn(Opcodes.IRETURN);
+	}
+
 	byte[] write() {
 		ClassWriter w = new ClassWriter((owner.access & Opcodes.ACC_INTERFACE) != 0
 			? ClassWriter.COMPUTE_FRAMES : ClassWriter.COMPUTE_MAXS);
 		w.visit((owner.access & Opcodes.ACC_INTERFACE) != 0 ? Opcodes.V1_8 : Opcodes.V1_5, Opcodes.ACC_FINAL | Opcodes.ACC_SUPER | Opcodes.ACC_SYNTHETIC,
 			name(), null, CODE, null);
-		w.visitField(Opcodes.ACC_STATIC | Opcodes.ACC_FINAL, "S", SITES, null, null)
+		w.visitField(Opcodes.ACC_STATIC | Opcodes.ACC_FINAL, "I", "L" + CODE + ";", null, null)
 			.visitEnd();
 		constructor(w);
+		at(w);
 		resume(w);
 		w.visitEnd();
 		return w.toByteArray();
@@ -86,8 +131,7 @@ final class Companion {
 		m.visitTypeInsn(Opcodes.NEW, name());
 		m.visitInsn(Opcodes.DUP);
 		m.visitMethodInsn(Opcodes.INVOKESPECIAL, name(), "<init>", "()V", false);
-		m.visitMethodInsn(Opcodes.INVOKEVIRTUAL, name(), "sites", "()" + SITES, false);
-		m.visitFieldInsn(Opcodes.PUTSTATIC, name(), "S", SITES);
+		m.visitFieldInsn(Opcodes.PUTSTATIC, name(), "I", "L" + CODE + ";");
 		m.visitInsn(Opcodes.RETURN);
 		m.visitMaxs(0, 0);
 		m.visitEnd();
@@ -100,6 +144,20 @@ final class Companion {
 		m.visitMethodInsn(Opcodes.INVOKESPECIAL, CODE, "<init>",
 			"(Ljava/lang/Class;Ljava/lang/String;)V", false);
 		m.visitInsn(Opcodes.RETURN);
+		m.visitMaxs(0, 0);
+		m.visitEnd();
+	}
+
+	/** What each handler calls first. */
+	private void at(ClassWriter w) {
+		MethodVisitor m = w.visitMethod(Opcodes.ACC_STATIC, "at", AT_DESC, null, null);
+		m.visitCode();
+		m.visitFieldInsn(Opcodes.GETSTATIC, name(), "I", "L" + CODE + ";");
+		m.visitVarInsn(Opcodes.ALOAD, 0);
+		m.visitVarInsn(Opcodes.ALOAD, 1);
+		m.visitVarInsn(Opcodes.ILOAD, 2);
+		m.visitMethodInsn(Opcodes.INVOKEVIRTUAL, CODE, "check", AT_DESC, false);
+		m.visitInsn(Opcodes.ARETURN);
 		m.visitMaxs(0, 0);
 		m.visitEnd();
 	}
@@ -144,31 +202,17 @@ final class Companion {
 	 * interface it is 52, the first that may call an interface's static methods.
 	 */
 	private void resume(ClassWriter w) {
-		MethodVisitor m = w.visitMethod(Opcodes.ACC_PROTECTED, "resume",
-			"(IILorg/ukthreads/pico/Frame;Lorg/ukthreads/pico/Continuation;)Z", null, null);
+		MethodVisitor m = w.visitMethod(Opcodes.ACC_PROTECTED, "resume", RESUME_DESC, null,
+			null);
 		m.visitCode();
-		int n = resumers.size();
-		boolean itf = (owner.access & Opcodes.ACC_INTERFACE) != 0;
-		Label[] ls = new Label[n];
-		for (int k = 0; k < n; k++)
-			ls[k] = new Label();
-		if (n > 1) {
-			m.visitVarInsn(Opcodes.ILOAD, 1);
-			m.visitTableSwitchInsn(0, n - 1, ls[0], ls);
-		}
-		for (int k = 0; k < n; k++) {
-			m.visitLabel(ls[k]);
-			if (resumers.get(k) == null) {
-				/* Leaves no frame: never called. */
-				m.visitInsn(Opcodes.ICONST_1);
-				m.visitInsn(Opcodes.IRETURN);
-				continue;
-			}
-			m.visitVarInsn(Opcodes.ALOAD, 4);
+		m.visitVarInsn(Opcodes.ALOAD, 1);
+		if (chooser() == null) {
+			through(m);
+		} else {
 			m.visitVarInsn(Opcodes.ILOAD, 2);
 			m.visitVarInsn(Opcodes.ALOAD, 3);
-			m.visitMethodInsn(Opcodes.INVOKESTATIC, owner.name, resumers.get(k),
-				RESUME_DESC, itf);
+			m.visitMethodInsn(Opcodes.INVOKESTATIC, owner.name, CHOOSER, RESUME_DESC,
+				(owner.access & Opcodes.ACC_INTERFACE) != 0);
 			m.visitInsn(Opcodes.IRETURN);
 		}
 		m.visitMaxs(0, 0);

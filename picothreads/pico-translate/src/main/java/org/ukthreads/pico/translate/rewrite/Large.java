@@ -37,11 +37,7 @@ public final class Large {
 
 	/** A method of the output is too large. */
 	public void found(String owner, String name, String desc) {
-		String key = owner + '.' + name;
-		String of = null;
-		for (Map.Entry<String, String> e : resumes.entrySet())
-			if (key.equals(e.getKey()) || key.startsWith(e.getKey() + "$"))
-				of = e.getValue();
+		String of = desc.equals(Companion.RESUME_DESC) ? resumes.get(owner + '.' + name) : null;
 		if (of == null)
 			refused.add(owner + '.' + name + desc);
 		else if (parts(of) >= MAX_PARTS)

@@ -2,11 +2,13 @@ package org.ukthreads.pico.translate.rewrite;
 
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.Type;
 import org.objectweb.asm.tree.AbstractInsnNode;
@@ -45,19 +47,21 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  *   C:   invoke foo
  *   D:   ...
  *   H:   [Capture]                      handler for C..D alone, first in the table
- *        receiver|null, S, k, live...   push the frame; the receiver is for the check
- *        invokestatic Frames$Fi_j_a.push
+ *        receiver|null, k               the receiver is for the check
+ *        invokestatic Foo$$Pico.at
+ *        dup, live...                   the frame
+ *        invokevirtual Capture.push
  *        athrow
  *
  * Out of line, one copy of the body, entered at any of its sites:
  *
- *   static boolean pico$foo$0(Continuation t, int pc, Frame f)
+ *   static boolean foo(Continuation t, int pc, Frame f)
  *        switch (pc) { P0, P1, ... }
  *   Pk:  live locals from f, stack values; t.takeI(); goto D
  *        ...
  *   C:   invoke foo                     a new call in the copy: same handler, but it
  *   D:   ...                            returns false (to the trampoline) in place of
- *        ireturn => t.ret(int); true    the throw: no unwinding on repeated suspension
+ *        ireturn => t.ret(int)          the throw: no unwinding on repeated suspension
  *
  * Inside a try range of the program the value is taken there, not in Pk, so that what foo
  * threw arrives in its handlers:
@@ -65,6 +69,9 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  *   C:   invoke foo; goto D
  *   Rk:  t.takeI()
  *   D:   ...
+ *
+ *   static boolean pico$$resume(Continuation t, int at, Frame f)
+ *        leads to the copies
  *
  * A call of a method that has a twin (see Twins and the runtime's Capture) goes to that;
  * the look joins the handler. In all three bodies, the method, its twin and the copy:
@@ -84,10 +91,9 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  * large; the price is that a loop of the copy may have two entries.
  */
 final class MethodRewriter {
-	private static final String CAPTURE = "org/ukthreads/pico/Capture";
+	static final String CAPTURE = "org/ukthreads/pico/Capture";
 	private static final String PINS = "org/ukthreads/pico/Pins";
-	private static final String CONT = "org/ukthreads/pico/Continuation";
-	private static final String SITES = "[Lorg/ukthreads/pico/Site;";
+	static final String CONT = "org/ukthreads/pico/Continuation";
 
 	private final ClassRewriter owner;
 	private final MethodNode m;
@@ -163,8 +169,9 @@ final class MethodRewriter {
 			pinCalls();
 			return made;
 		}
-		boolean tails = isGlue() && sites.stream().allMatch(this::isTail);
-		String resumer = tails ? null : owner.resumerName(m);
+		boolean last = sites.stream().allMatch(this::isTail);
+		boolean tails = last && isGlue();
+		String resumer = last ? null : owner.resumerName(m);
 		owner.companion.method(m.name, m.desc, hash, resumer);
 		if (tails) {
 			for (Site s : sites)
@@ -173,7 +180,7 @@ final class MethodRewriter {
 		for (Site s : sites)
 			s.index = owner.companion.site(lineOf(s.call), kind(s.call), s.call.owner,
 				s.call.name, s.call.desc, describe(s));
-		if (!tails)
+		if (!last)
 			made.addAll(copies(resumer));
 		if (owner.twins.has(owner.node, m))
 			made.add(twin());
@@ -196,14 +203,16 @@ final class MethodRewriter {
 		LabelNode[] to = new LabelNode[sites.size()];
 		InsnList l = new InsnList();
 		for (int k = 0; k < sites.size(); k += step) {
-			MethodNode part = copy(resumer + "$" + k / step,
+			MethodNode part = copy("pico$" + resumer + "$" + k / step,
 				sites.subList(k, Math.min(k + step, sites.size())));
 			made.add(part);
+			owner.resumes(part.name, m);
 			LabelNode at = new LabelNode();
 			java.util.Arrays.fill(to, k, Math.min(k + step, sites.size()), at);
 			l.add(at);
 			l.add(new VarInsnNode(Opcodes.ALOAD, 0));
 			l.add(new VarInsnNode(Opcodes.ILOAD, 1));
+			l.add(new InsnNode(Opcodes.I2C));
 			l.add(constant(k));
 			l.add(new InsnNode(Opcodes.ISUB));
 			l.add(new VarInsnNode(Opcodes.ALOAD, 2));
@@ -212,6 +221,7 @@ final class MethodRewriter {
 			l.add(new InsnNode(Opcodes.IRETURN));
 		}
 		choose.instructions.add(new VarInsnNode(Opcodes.ILOAD, 1));
+		choose.instructions.add(new InsnNode(Opcodes.I2C));
 		choose.instructions.add(new TableSwitchInsnNode(0, to.length - 1, to[0], to));
 		choose.instructions.add(l);
 		choose.maxLocals = 3;
@@ -232,8 +242,9 @@ final class MethodRewriter {
 	}
 
 	/**
-	 * Nothing is left to do after the call but to return what it returned: no frame. The
-	 * handler checks, and says that this method was passed.
+	 * Nothing is left to do after the call but to return what it returned. A method of such
+	 * calls alone needs no resume code. Glue leaves no frame, either: the handler checks, and
+	 * says that this method was passed.
 	 */
 	private boolean isTail(Site s) {
 		if (!s.below.isEmpty())
@@ -672,7 +683,9 @@ final class MethodRewriter {
 	/** Adds the capture handlers to a body: at s.call, or at what copies says. */
 	private void handlers(MethodNode to, Body body) {
 		List<TryCatchBlockNode> mine = new ArrayList<>();
-		for (Site s : sites) {
+		List<Site> alike = new ArrayList<>(sites);
+		alike.sort(Comparator.comparing(MethodRewriter::values));
+		for (Site s : alike) {
 			MethodInsnNode c = body == Body.METHOD ? s.call : copies.get(s);
 			if (c == null)
 				continue;
@@ -684,7 +697,7 @@ final class MethodRewriter {
 			if (owner.twins.reaches(c))
 				look(to, s, c, start, end, body);
 			to.instructions.add(h);
-			push(to.instructions, s);
+			push(to.instructions, s, body != Body.COPY);
 			leave(to.instructions, body);
 			mine.add(new TryCatchBlockNode(start, end, h, CAPTURE));
 		}
@@ -726,14 +739,13 @@ final class MethodRewriter {
 			l.add(new InsnNode(size == 2 ? Opcodes.POP2 : Opcodes.POP));
 	}
 
-	/** Stack: Capture. */
+	/** Stack: Capture, but in the copy. */
 	private void leave(InsnList l, Body body) {
 		switch (body) {
 		case METHOD:
 			l.add(new InsnNode(Opcodes.ATHROW));
 			break;
 		case COPY:
-			l.add(new InsnNode(Opcodes.POP));
 			l.add(new InsnNode(Opcodes.ICONST_0));
 			l.add(new InsnNode(Opcodes.IRETURN));
 			break;
@@ -824,17 +836,28 @@ final class MethodRewriter {
 		return l;
 	}
 
+	/** Handlers that read the same locals stand together: one stack-map frame for them. */
+	private static String values(Site s) {
+		TreeMap<Integer, String> m = new TreeMap<>();
+		m.put(s.receiver, "");
+		for (Saved v : s.saved)
+			m.put(v.local, v.type.getDescriptor());
+		return m.toString();
+	}
+
 	/** Stack: Capture. Pushes the frame. */
-	private void push(InsnList l, Site s) {
+	private void push(InsnList l, Site s, boolean keep) {
 		if (s.receiver >= 0)
 			l.add(new VarInsnNode(Opcodes.ALOAD, s.receiver));
 		else
 			l.add(new InsnNode(Opcodes.ACONST_NULL));
-		l.add(new FieldInsnNode(Opcodes.GETSTATIC, owner.companion.name(), "S", SITES));
 		l.add(constant(s.index));
+		l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, owner.companion.name(), "at",
+			Companion.AT_DESC, false));
+		if (keep)
+			l.add(new InsnNode(Opcodes.DUP));
 		if (s.tail) {
-			l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, "org/ukthreads/pico/Frames$F0_0_0",
-				"pass", new Shape(0, 0, 0).pushDesc(), false));
+			l.add(new MethodInsnNode(Opcodes.INVOKEVIRTUAL, CAPTURE, "pass", "()V", false));
 			return;
 		}
 		if (s.shape.wide) {
@@ -846,8 +869,8 @@ final class MethodRewriter {
 			bank(l, s, 'j', s.shape.j, Opcodes.LCONST_0);
 			bank(l, s, 'a', s.shape.a, Opcodes.ACONST_NULL);
 		}
-		l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, s.shape.className(), "push",
-			s.shape.pushDesc(), false));
+		l.add(new MethodInsnNode(Opcodes.INVOKEVIRTUAL, CAPTURE, "push", s.shape.pushDesc(),
+			false));
 	}
 
 	private static void bank(InsnList l, Site s, char bank, int n, int filler) {
@@ -991,6 +1014,7 @@ final class MethodRewriter {
 			entry[k] = new LabelNode();
 		if (entry.length > 1) {
 			l.add(new VarInsnNode(Opcodes.ILOAD, PC));
+			l.add(new InsnNode(Opcodes.I2C));
 			l.add(new TableSwitchInsnNode(0, entry.length - 1, entry[0], entry));
 		}
 		for (int k = 0; k < entry.length; k++) {
@@ -1108,8 +1132,13 @@ final class MethodRewriter {
 		default: d = ""; break;
 		}
 		l.add(new VarInsnNode(Opcodes.ALOAD, T));
-		l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, CONT, "ret",
-			"(" + d + "L" + CONT + ";)Z", false));
+		if (d.equals("J") || d.equals("D")) {
+			l.add(new InsnNode(Opcodes.DUP_X2));
+			l.add(new InsnNode(Opcodes.POP));
+		} else if (!d.isEmpty()) {
+			l.add(new InsnNode(Opcodes.SWAP));
+		}
+		l.add(new MethodInsnNode(Opcodes.INVOKEVIRTUAL, CONT, "ret", "(" + d + ")Z", false));
 		l.add(new InsnNode(Opcodes.IRETURN));
 	}
 

@@ -31,13 +31,9 @@ final class Shape {
 			: "org/ukthreads/pico/Frames$F" + i + "_" + j + "_" + a;
 	}
 
+	/** Of Capture.push: the values. */
 	String pushDesc() {
-		StringBuilder b = new StringBuilder(
-			"(Lorg/ukthreads/pico/Capture;Ljava/lang/Object;[Lorg/ukthreads/pico/Site;I");
-		if (wide)
-			b.append("[I[J[Ljava/lang/Object;");
-		else
-			b.append("I".repeat(i)).append("J".repeat(j)).append("Ljava/lang/Object;".repeat(a));
-		return b.append(")Lorg/ukthreads/pico/Capture;").toString();
+		return wide ? "([I[J[Ljava/lang/Object;)V"
+			: "(" + "I".repeat(i) + "J".repeat(j) + "Ljava/lang/Object;".repeat(a) + ")V";
 	}
 }
