@@ -8,6 +8,8 @@ import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.jar.Attributes;
+import java.util.jar.JarFile;
 import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.analyse.Hot;
 
@@ -38,12 +40,19 @@ final class Arguments {
 		for (int k = 0; k < args.size(); k++) {
 			String x = args.get(k);
 			if (x.equals("-o") && rest.size() <= 1) {
-				out = args.get(++k);
+				out = value(args, ++k);
 			} else if (main) {
 				rest.add(x);
 			} else if (x.equals("-cp") || x.equals("-classpath")) {
-				for (String p : args.get(++k).split(File.pathSeparator))
+				for (String p : value(args, ++k).split(File.pathSeparator))
 					add(p);
+			} else if (x.equals("-jar")) {
+				jar(value(args, ++k));
+				main = true;
+			} else if (x.startsWith("-D") && x.length() > 2) {
+				int eq = x.indexOf('=');
+				System.setProperty(eq < 0 ? x.substring(2) : x.substring(2, eq),
+					eq < 0 ? "" : x.substring(eq + 1));
 			} else if (x.equals("--report")) {
 				report = true;
 			} else if (x.equals("--pins")) {
@@ -53,27 +62,65 @@ final class Arguments {
 			} else if (x.equals("--verify")) {
 				verify = true;
 			} else if (x.equals("--hot")) {
-				hot = args.get(++k);
+				hot = value(args, ++k);
 			} else if (x.equals("--profile")) {
-				profile = args.get(++k);
+				profile = value(args, ++k);
 			} else if (x.equals("--seeds")) {
-				seeds = Long.parseLong(args.get(++k));
+				seeds = number(args, ++k);
 			} else if (x.equals("--from")) {
-				from = Long.parseLong(args.get(++k));
+				from = number(args, ++k);
 			} else if (x.equals("--replay")) {
-				replay = Long.valueOf(args.get(++k));
+				replay = number(args, ++k);
 			} else if (x.equals("--preempt")) {
-				preempt = Integer.parseInt(args.get(++k));
+				preempt = (int) number(args, ++k);
 			} else if (x.equals("--steps")) {
-				steps = Long.parseLong(args.get(++k));
+				steps = number(args, ++k);
 			} else if (x.equals("--conservative")) {
-				conservative.add(args.get(++k).replace('.', '/'));
+				conservative.add(value(args, ++k).replace('.', '/'));
 			} else if (x.equals("--rules")) {
-				rules.add(args.get(++k));
+				rules.add(value(args, ++k));
 			} else {
+				if (x.startsWith("-"))
+					Main.fail("no such option: " + x);
 				rest.add(x);
 				main = !x.endsWith(".jar");
 			}
+		}
+	}
+
+	private static String value(List<String> args, int k) {
+		if (k == args.size())
+			Main.fail(args.get(k - 1) + " needs a value");
+		return args.get(k);
+	}
+
+	private static long number(List<String> args, int k) {
+		String v = value(args, k);
+		try {
+			return Long.parseLong(v);
+		} catch (NumberFormatException e) {
+			Main.fail(args.get(k - 1) + " needs a number, not " + v);
+			return 0;
+		}
+	}
+
+	/** As java -jar: the main class and the class path that its manifest names. */
+	private void jar(String jar) {
+		try (JarFile j = new JarFile(jar)) {
+			Attributes a = j.getManifest() == null ? new Attributes()
+				: j.getManifest().getMainAttributes();
+			String main = a.getValue(Attributes.Name.MAIN_CLASS);
+			if (main == null)
+				Main.fail(jar + ": its manifest names no Main-Class");
+			path.clear();
+			path.add(Paths.get(jar));
+			String more = a.getValue(Attributes.Name.CLASS_PATH);
+			if (more != null)
+				for (String p : more.trim().split("\\s+"))
+					path.add(Paths.get(Paths.get(jar).toUri().resolve(p)));
+			rest.add(main);
+		} catch (IOException e) {
+			Main.fail("-jar " + jar + ": " + e.getMessage());
 		}
 	}
 

@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 import org.ukthreads.pico.Pins;
 import org.ukthreads.pico.PicoRuntime;
 import org.ukthreads.pico.PicoThread;
@@ -27,6 +28,7 @@ public final class Main {
 	private static final String USAGE = String.join("\n",
 		"pico translate IN.jar [-o OUT.jar] [-cp LIBS] [--report]",
 		"pico run [-cp PATH] [--report] [--pins] MAIN [ARG...]     translates in memory",
+		"pico run [--report] [--pins] -jar APP.jar [ARG...]        as java -jar",
 		"pico report IN.jar [-cp LIBS]                             what would change and why",
 		"pico sim [-cp PATH] [--seeds N] MAIN [ARG...]             finds a seed that fails",
 		"pico sim [-cp PATH] --replay SEED MAIN [ARG...]           the same run again",
@@ -43,6 +45,7 @@ public final class Main {
 		"  --preempt N             one method entry in N suspends, too: races in between",
 		"  --steps N               a run that takes more has failed",
 		"and for run:",
+		"  -DNAME=VALUE            a system property",
 		"  --as-is                 PATH was translated before",
 		"  --profile FILE          count what suspends, for --hot", "");
 
@@ -125,6 +128,7 @@ public final class Main {
 	private static void run(Arguments a) throws Exception {
 		if (a.rest.isEmpty())
 			fail("pico run -cp PATH MAIN [ARG...]");
+		ClassPath ours = libraries(List.of());
 		if (a.profile != null)
 			System.setProperty("pico.profile", a.profile);
 		if (a.asIs) {
@@ -135,7 +139,10 @@ public final class Main {
 			return;
 		}
 		List<Path> path = a.path.isEmpty() ? List.of(Paths.get(".")) : a.path;
-		start(PicoLoader.translate(new ClassPath(path), libraries(List.of()),
+		/* What java would have set it to. */
+		System.setProperty("java.class.path", path.stream().map(Path::toString)
+			.collect(Collectors.joining(File.pathSeparator)));
+		start(PicoLoader.translate(new ClassPath(path), ours,
 			a.options(), Main.class.getClassLoader(), r -> {
 				if (a.report)
 					System.err.print(r.text(true));

@@ -90,7 +90,7 @@ final class Simulate {
 
 	/** out null: the program prints where it likes. */
 	private Sim.Outcome one(long seed, PrintStream out) throws Exception {
-		PicoLoader l = new PicoLoader(classes, program.entries(), Main.class.getClassLoader());
+		PicoLoader l = new PicoLoader(classes, program, Main.class.getClassLoader());
 		Method m = l.loadClass(a.rest.get(0)).getMethod("main", String[].class);
 		m.setAccessible(true);
 		PrintStream old = System.out;

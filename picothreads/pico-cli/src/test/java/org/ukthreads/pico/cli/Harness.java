@@ -81,7 +81,7 @@ final class Harness {
 			if (n.endsWith(".class"))
 				m.put(n.substring(0, n.length() - 6), b);
 		});
-		PicoLoader l = new PicoLoader(m, cp.entries(), Harness.class.getClassLoader());
+		PicoLoader l = new PicoLoader(m, cp, Harness.class.getClassLoader());
 		Method run = main(l, main);
 		return printed(() -> {
 			Thread t = new Thread(() -> {

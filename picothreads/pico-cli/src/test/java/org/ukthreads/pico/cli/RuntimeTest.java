@@ -138,15 +138,17 @@ final class RuntimeTest {
 	void dumps_show_lines_and_locals() throws Exception {
 		Runnable r = compiled("Dumped", "static void inner(int depth, String tag) throws"
 			+ " InterruptedException { double half = depth / 2.0;\n"
-			+ "if (depth == 0) Thread.sleep(5000); else inner(depth - 1, tag + depth);\n"
+			+ "if (depth == 0) Thread.sleep(60000); else inner(depth - 1, tag + depth);\n"
 			+ "System.out.print(half > 9 ? tag : \"\"); }\n"
 			+ "public void run() { try { inner(2, \"t\"); } catch (InterruptedException e) {"
 			+ " x = 1; } }");
 		PicoThread t = new PicoThread(r, "dumped");
 		t.start();
-		while (t.getState() != Thread.State.TIMED_WAITING)
-			Thread.sleep(1);
-		String d = Dump.all();
+		/* It says so before its frames are complete: until it is on no OS thread any more. */
+		String d;
+		do
+			d = Dump.all();
+		while (!d.contains("TIMED_WAITING") || d.contains("(on "));
 		assertTrue(d.matches("(?s).*\"dumped\" #\\d+ TIMED_WAITING, asleep, \\d+ ms left\n.*"), d);
 		assertTrue(d.contains("at Dumped.inner(Dumped.java:4)"), d);
 		assertTrue(d.contains("tag = \"t21\"") && d.contains("half = 0.5"), d);

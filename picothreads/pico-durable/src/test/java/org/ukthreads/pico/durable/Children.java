@@ -18,6 +18,9 @@ import org.ukthreads.pico.translate.read.ClassPath;
 
 /** Translates fixtures into a folder and runs them in JVMs of their own. */
 final class Children {
+	/** Resources of a program that has none. */
+	static final ClassPath NOTHING = new ClassPath(List.of());
+
 	private Children() {}
 
 	static List<Path> pico() {

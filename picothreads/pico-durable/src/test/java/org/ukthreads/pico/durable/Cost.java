@@ -13,7 +13,7 @@ final class Cost {
 	public static void main(String[] args) throws Exception {
 		Path dir = Files.createTempDirectory("cost");
 		Children.copy(dir, Parts.class);
-		PicoLoader l = new PicoLoader(Children.translate(dir), java.util.Map.of(),
+		PicoLoader l = new PicoLoader(Children.translate(dir), Children.NOTHING,
 			Cost.class.getClassLoader());
 		Continuation k = new Continuation((Runnable) l.loadClass(Parts.Deep.class.getName())
 			.getConstructor().newInstance());

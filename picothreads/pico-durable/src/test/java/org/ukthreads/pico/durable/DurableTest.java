@@ -11,7 +11,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import javax.tools.ToolProvider;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -38,7 +37,7 @@ final class DurableTest {
 	}
 
 	private static PicoLoader loader(Path classes) {
-		return new PicoLoader(Children.translate(classes), Map.of(),
+		return new PicoLoader(Children.translate(classes), Children.NOTHING,
 			DurableTest.class.getClassLoader());
 	}
 

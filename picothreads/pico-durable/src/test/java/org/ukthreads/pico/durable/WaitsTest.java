@@ -10,7 +10,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -42,7 +41,7 @@ final class WaitsTest {
 	@BeforeEach
 	void load() throws Exception {
 		loader = new PicoLoader(Children.translate(Children.copy(dir.resolve("in"),
-			Parts.class)), Map.of(), WaitsTest.class.getClassLoader());
+			Parts.class)), Children.NOTHING, WaitsTest.class.getClassLoader());
 		@SuppressWarnings("unchecked")
 		List<Object> l = (List<Object>) loader.loadClass(Parts.class.getName())
 			.getField("SEEN").get(null);

@@ -107,7 +107,7 @@ final class OtherCompilersTest {
 				m.put(n.substring(0, n.length() - 6), b);
 		});
 		Object[] args = type.length == 0 ? new Object[0] : new Object[] {new String[0]};
-		Method plain = new PicoLoader(m, program.entries(), parent()).loadClass(main)
+		Method plain = new PicoLoader(m, program, parent()).loadClass(main)
 			.getMethod("main", type);
 		String want = printed(new Thread(() -> {
 			try {
@@ -124,7 +124,7 @@ final class OtherCompilersTest {
 			Map<String, byte[]> out = Translator.of(program, ours, o).run();
 			for (int every : chaos ? new int[] {3, 50} : new int[] {0}) {
 				/* A loader each: a library may keep what System.out was. */
-				Method run = new PicoLoader(out, program.entries(), parent()).loadClass(main)
+				Method run = new PicoLoader(out, program, parent()).loadClass(main)
 					.getMethod("main", type);
 				Chaos.set(every, 7);
 				assertEquals(want, printed(new PicoThread(null, Reflect.task(run, args),

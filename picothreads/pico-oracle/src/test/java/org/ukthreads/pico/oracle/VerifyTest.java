@@ -68,7 +68,7 @@ final class VerifyTest {
 
 	/** Links all classes; name to what went wrong. */
 	private static Map<String, String> load(Map<String, byte[]> classes, ClassPath resources) {
-		PicoLoader l = new PicoLoader(classes, resources.entries(),
+		PicoLoader l = new PicoLoader(classes, resources,
 			VerifyTest.class.getClassLoader());
 		Map<String, String> bad = new TreeMap<>();
 		for (String n : classes.keySet())

@@ -5,40 +5,71 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.MalformedURLException;
 import java.net.URL;
+import java.net.URLClassLoader;
 import java.net.URLConnection;
 import java.net.URLStreamHandler;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.CodeSource;
+import java.security.ProtectionDomain;
+import java.security.cert.Certificate;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Enumeration;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
+import java.util.jar.Attributes;
+import java.util.jar.JarFile;
+import java.util.jar.Manifest;
 import org.ukthreads.pico.translate.read.ClassPath;
 
 /**
- * Runs a translated program in memory: defines its classes and serves its resources;
- * everything else (the JDK, the runtime) comes from the parent.
+ * Runs a translated program in memory: defines its classes, as if from the jars and folders
+ * that they were in (code source, package versions); resources are those of the class path,
+ * under their own URLs, but for the class files that were translated. Everything else (the
+ * JDK, the runtime) comes from the parent.
  */
 public final class PicoLoader extends ClassLoader {
 	private final Map<String, byte[]> classes;
-	private final Map<String, byte[]> resources;
+	private final ClassPath program;
+	private final URLClassLoader resources;
+	private final Map<Path, ProtectionDomain> domains = new ConcurrentHashMap<>();
+	private final Map<Path, Optional<Manifest>> manifests = new ConcurrentHashMap<>();
 
 	static {
 		registerAsParallelCapable();
 	}
 
-	public PicoLoader(Map<String, byte[]> classes, Map<String, byte[]> resources,
-			ClassLoader parent) {
+	/** Classes by their name with slashes; the program that they were made of. */
+	public PicoLoader(Map<String, byte[]> classes, ClassPath program, ClassLoader parent) {
 		super(parent);
 		this.classes = new LinkedHashMap<>(classes);
-		this.resources = resources;
+		this.program = program;
+		List<URL> urls = new ArrayList<>();
+		for (Path p : program.paths())
+			urls.add(url(p));
+		resources = new URLClassLoader(urls.toArray(new URL[0]), null);
+	}
+
+	private static URL url(Path p) {
+		try {
+			return p.toUri().toURL();
+		} catch (MalformedURLException e) {
+			throw new IllegalArgumentException(p.toString(), e);
+		}
 	}
 
 	/** Translates a class path and makes the loader that runs it. */
 	public static PicoLoader translate(ClassPath program, ClassPath libraries,
-			Translator.Options options, ClassLoader parent, java.util.function.Consumer<Report> to) {
+			Translator.Options options, ClassLoader parent, Consumer<Report> to) {
 		Translator t = Translator.of(program, libraries, options);
 		Map<String, byte[]> out = t.run();
 		to.accept(t.report());
-		return new PicoLoader(out, program.entries(), parent);
+		return new PicoLoader(out, program, parent);
 	}
 
 	@Override
@@ -47,14 +78,65 @@ public final class PicoLoader extends ClassLoader {
 			Class<?> c = findLoadedClass(name);
 			if (c == null) {
 				byte[] b = classes.get(name.replace('.', '/'));
-				c = b == null ? super.loadClass(name, false)
-					: defineClass(name, b, 0, b.length);
+				c = b == null ? super.loadClass(name, false) : define(name, b);
 			}
 			if (resolve)
 				resolveClass(c);
 			return c;
 		}
 	}
+
+	private Class<?> define(String name, byte[] b) {
+		Path from = origin(name.replace('.', '/'));
+		int dot = name.lastIndexOf('.');
+		if (from != null && dot > 0 && getDefinedPackage(name.substring(0, dot)) == null)
+			definePackage(name.substring(0, dot), from);
+		return defineClass(name, b, 0, b.length, from == null ? null
+			: domains.computeIfAbsent(from, p -> new ProtectionDomain(
+				new CodeSource(url(p), (Certificate[]) null), null, this, null)));
+	}
+
+	/** What the translator adds to a class is from where the class is. */
+	private Path origin(String name) {
+		Path p = program.origin(name + ".class");
+		int d = name.indexOf("$$", 1);
+		return p != null || d < 0 ? p : program.origin(name.substring(0, d) + ".class");
+	}
+
+	private void definePackage(String name, Path from) {
+		Manifest m = manifests.computeIfAbsent(from, PicoLoader::manifest).orElse(null);
+		String[] v = new String[6];
+		if (m != null) {
+			Attributes of = m.getAttributes(name.replace('.', '/') + '/');
+			Attributes.Name[] keys = {Attributes.Name.SPECIFICATION_TITLE,
+				Attributes.Name.SPECIFICATION_VERSION, Attributes.Name.SPECIFICATION_VENDOR,
+				Attributes.Name.IMPLEMENTATION_TITLE, Attributes.Name.IMPLEMENTATION_VERSION,
+				Attributes.Name.IMPLEMENTATION_VENDOR};
+			for (int k = 0; k < v.length; k++) {
+				v[k] = of == null ? null : of.getValue(keys[k]);
+				if (v[k] == null)
+					v[k] = m.getMainAttributes().getValue(keys[k]);
+			}
+		}
+		try {
+			definePackage(name, v[0], v[1], v[2], v[3], v[4], v[5], null);
+		} catch (IllegalArgumentException e) {
+			/* Another thread was first. */
+			return;
+		}
+	}
+
+	private static Optional<Manifest> manifest(Path p) {
+		if (Files.isDirectory(p))
+			return Optional.empty();
+		try (JarFile j = new JarFile(p.toFile())) {
+			return Optional.ofNullable(j.getManifest());
+		} catch (IOException e) {
+			return Optional.empty();
+		}
+	}
+
+	/* The program's come before the parent's, as its classes do. */
 
 	@Override
 	public URL getResource(String name) {
@@ -63,13 +145,32 @@ public final class PicoLoader extends ClassLoader {
 	}
 
 	@Override
+	public Enumeration<URL> getResources(String name) throws IOException {
+		List<URL> all = Collections.list(findResources(name));
+		if (getParent() != null)
+			all.addAll(Collections.list(getParent().getResources(name)));
+		return Collections.enumeration(all);
+	}
+
+	@Override
 	protected URL findResource(String name) {
-		byte[] b = resources.get(name);
-		if (name.endsWith(".class") && classes.containsKey(cut(name)))
-			b = classes.get(cut(name));
-		if (b == null)
-			return null;
-		byte[] content = b;
+		byte[] b = translated(name);
+		return b != null ? memory(name, b) : resources.findResource(name);
+	}
+
+	@Override
+	protected Enumeration<URL> findResources(String name) throws IOException {
+		byte[] b = translated(name);
+		return b != null ? Collections.enumeration(Collections.singleton(memory(name, b)))
+			: resources.findResources(name);
+	}
+
+	private byte[] translated(String name) {
+		return name.endsWith(".class") ? classes.get(name.substring(0, name.length() - 6))
+			: null;
+	}
+
+	private static URL memory(String name, byte[] content) {
 		try {
 			return new URL("pico", null, -1, "/" + name, new URLStreamHandler() {
 				@Override
@@ -80,17 +181,6 @@ public final class PicoLoader extends ClassLoader {
 		} catch (MalformedURLException e) {
 			throw new IllegalStateException(e);
 		}
-	}
-
-	private static String cut(String name) {
-		return name.substring(0, name.length() - 6);
-	}
-
-	@Override
-	protected Enumeration<URL> findResources(String name) {
-		URL u = findResource(name);
-		return u == null ? Collections.emptyEnumeration()
-			: Collections.enumeration(Collections.singleton(u));
 	}
 
 	private static final class Memory extends URLConnection {
@@ -110,7 +200,7 @@ public final class PicoLoader extends ClassLoader {
 		}
 
 		@Override
-		public InputStream getInputStream() throws IOException {
+		public InputStream getInputStream() {
 			return new ByteArrayInputStream(content);
 		}
 	}

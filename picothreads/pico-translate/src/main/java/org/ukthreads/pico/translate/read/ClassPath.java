@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Enumeration;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -19,9 +20,13 @@ import java.util.zip.ZipFile;
 public final class ClassPath {
 	private final Map<String, byte[]> entries = new LinkedHashMap<>();
 	private final List<String> rules = new ArrayList<>();
+	private final List<Path> paths = new ArrayList<>();
+	/** Entry name to the jar or folder that it is from. */
+	private final Map<String, Path> origins = new HashMap<>();
 
 	public ClassPath(List<Path> paths) {
 		for (Path p : paths) {
+			this.paths.add(p);
 			try {
 				if (Files.isDirectory(p))
 					folder(p);
@@ -35,16 +40,17 @@ public final class ClassPath {
 
 	public static final String RULES = "META-INF/pico/replace";
 
-	private void put(String name, byte[] b) {
+	private void put(Path from, String name, byte[] b) {
 		if (name.equals(RULES))
 			rules.add(new String(b, StandardCharsets.UTF_8));
-		entries.putIfAbsent(name, b);
+		if (entries.putIfAbsent(name, b) == null)
+			origins.put(name, from);
 	}
 
 	private void folder(Path p) throws IOException {
 		try (Stream<Path> s = Files.walk(p)) {
 			for (Path f : (Iterable<Path>) s.filter(Files::isRegularFile)::iterator)
-				put(p.relativize(f).toString().replace('\\', '/'), Files.readAllBytes(f));
+				put(p, p.relativize(f).toString().replace('\\', '/'), Files.readAllBytes(f));
 		}
 	}
 
@@ -55,7 +61,7 @@ public final class ClassPath {
 				if (x.isDirectory())
 					continue;
 				try (InputStream in = z.getInputStream(x)) {
-					put(x.getName(), in.readAllBytes());
+					put(p, x.getName(), in.readAllBytes());
 				}
 			}
 		}
@@ -64,6 +70,16 @@ public final class ClassPath {
 	/** Entry name to content; classes and resources. */
 	public Map<String, byte[]> entries() {
 		return entries;
+	}
+
+	/** What it was made of, in order. */
+	public List<Path> paths() {
+		return paths;
+	}
+
+	/** The jar or folder that an entry is from; null: there is none of that name. */
+	public Path origin(String entry) {
+		return origins.get(entry);
 	}
 
 	/** The replacement rules of every library. */

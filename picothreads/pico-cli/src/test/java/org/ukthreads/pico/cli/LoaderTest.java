@@ -1,0 +1,123 @@
+package org.ukthreads.pico.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.jar.Attributes;
+import java.util.jar.JarOutputStream;
+import java.util.jar.Manifest;
+import java.util.stream.Stream;
+import java.util.zip.ZipEntry;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A program of two jars finds what it finds under `java -jar`: resources, services, itself. */
+final class LoaderTest {
+	@TempDir
+	Path dir;
+
+	private void jar(String name, String main, String path, String text, String... sources)
+			throws Exception {
+		Path classes = Files.createDirectories(dir.resolve(name + "-classes"));
+		List<String> words = new ArrayList<>(List.of("-g", "-d", classes.toString(), "-cp",
+			dir.resolve("two.jar").toString()));
+		for (String s : sources) {
+			Path f = dir.resolve(s.replaceAll("(?s).*class (\\w+).*", "$1") + ".java");
+			if (s.contains("interface Voice"))
+				f = dir.resolve("Voice.java");
+			words.add(Files.writeString(f, s).toString());
+		}
+		assertEquals(0, javax.tools.ToolProvider.getSystemJavaCompiler().run(null, null, null,
+			words.toArray(new String[0])));
+		Manifest m = new Manifest();
+		m.getMainAttributes().put(Attributes.Name.MANIFEST_VERSION, "1.0");
+		m.getMainAttributes().put(Attributes.Name.IMPLEMENTATION_VERSION, name + "-7");
+		if (main != null) {
+			m.getMainAttributes().put(Attributes.Name.MAIN_CLASS, main);
+			m.getMainAttributes().put(Attributes.Name.CLASS_PATH, path);
+		}
+		try (OutputStream o = Files.newOutputStream(dir.resolve(name + ".jar"));
+				JarOutputStream z = new JarOutputStream(o, m);
+				Stream<Path> all = Files.walk(classes)) {
+			for (Path p : (Iterable<Path>) all.filter(Files::isRegularFile)::iterator)
+				entry(z, classes.relativize(p).toString(), Files.readAllBytes(p));
+			entry(z, "words/" + name + ".txt", text.getBytes(StandardCharsets.UTF_8));
+			entry(z, "META-INF/services/a.Voice", ("a." + (main == null ? "High" : "Low"))
+				.getBytes(StandardCharsets.UTF_8));
+		}
+	}
+
+	private static void entry(JarOutputStream z, String name, byte[] b) throws Exception {
+		z.putNextEntry(new ZipEntry(name));
+		z.write(b);
+	}
+
+	private String run(String... words) throws Exception {
+		List<String> c = new ArrayList<>(List.of(Paths.get(System.getProperty("java.home"),
+			"bin", "java").toString()));
+		c.addAll(List.of(words));
+		Path out = dir.resolve("out");
+		int rc = new ProcessBuilder(c).redirectErrorStream(true).redirectOutput(out.toFile())
+			.start().waitFor();
+		return Files.readString(out) + "exit " + rc;
+	}
+
+	@Test
+	void resources_services_and_places_are_those_of_the_jars() throws Exception {
+		jar("two", null, null, "zwei", "package a; public interface Voice { String sing(); }",
+			"package a; public class High implements Voice { public String sing() { try {"
+			+ " Thread.sleep(1); } catch (InterruptedException e) {} return \"high\"; } }");
+		jar("one", "a.Main", "two.jar", "eins",
+			"package a; public class Low implements Voice { public String sing() {"
+			+ " return \"low\"; } }",
+			"package a; import java.net.URL; import java.util.*; public class Main {"
+			+ " static void p(Object o) { System.out.println(o); }"
+			+ " static String read(URL u) throws Exception { try (java.io.InputStream in ="
+			+ " u.openStream()) { return new String(in.readAllBytes()); } }"
+			+ " public static void main(String[] args) throws Exception {"
+			+ " ClassLoader l = Main.class.getClassLoader();"
+			+ " for (Voice v : ServiceLoader.load(Voice.class)) p(v.sing());"
+			+ " for (String n : new String[] {\"one\", \"two\"}) {"
+			+ " URL u = l.getResource(\"words/\" + n + \".txt\"); p(u); p(read(u));"
+			+ " p(read(new URL(u.toString()))); p(read(new URL(u, \"two.txt\".replace(\"two\","
+			+ " n)))); }"
+			+ " p(Collections.list(l.getResources(\"META-INF/services/a.Voice\")).size());"
+			+ " p(l.getResource(\"none\")); p(l.getResource(\"a/Voice.class\") != null);"
+			+ " for (Class<?> c : new Class<?>[] {Main.class, High.class, Voice.class}) {"
+			+ " p(c.getProtectionDomain().getCodeSource().getLocation());"
+			+ " p(c.getPackage().getImplementationVersion()); }"
+			+ " p(Arrays.toString(args) + System.getProperty(\"a.b\")); if (args.length > 2) System.exit(3); } }");
+		String jar = dir.resolve("one.jar").toString();
+		for (String[] args : new String[][] {{"x", "-cp"}, {"1", "2", "3"}}) {
+			List<String> words = new ArrayList<>(List.of("-Da.b=c=d", "-jar", jar));
+			words.addAll(List.of(args));
+			String want = run(words.toArray(new String[0]));
+			assertTrue(want.contains("high\n") && want.contains("low\n"), want);
+			words.addAll(0, List.of("-cp", System.getProperty("java.class.path"),
+				"org.ukthreads.pico.cli.Main", "run"));
+			assertEquals(want, run(words.toArray(new String[0])));
+		}
+	}
+
+	@Test
+	void bad_words_are_answered() throws Exception {
+		String[][] bad = {{"run", "-jar"}, {"run", "-jar", "/no/such.jar"}, {"run", "--nonsense"},
+			{"sim", "--seeds", "many", "Main"}};
+		String[] says = {"-jar needs a value", "-jar /no/such.jar: ", "no such option: --nonsense",
+			"--seeds needs a number, not many"};
+		for (int k = 0; k < bad.length; k++) {
+			List<String> words = new ArrayList<>(List.of("-cp",
+				System.getProperty("java.class.path"), "org.ukthreads.pico.cli.Main"));
+			words.addAll(List.of(bad[k]));
+			String got = run(words.toArray(new String[0]));
+			assertTrue(got.startsWith(says[k]) && got.endsWith("exit 2"), got);
+		}
+	}
+}
