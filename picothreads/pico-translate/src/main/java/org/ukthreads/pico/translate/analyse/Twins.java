@@ -15,8 +15,8 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  * Which methods have a twin, the second entry that suspends by returning (see Capture),
  * and which calls may use it.
  *
- *   int foo(String)             as ever: throws; everybody may call it
- *   int foo(String, Capture)    its twin: the caller must look; synthetic, same access
+ *   int foo(String)                       as ever: throws; everybody may call it
+ *   int pico$foo$twin(String, Capture)    the caller must look; synthetic, same access
  *
  * A call may use the twin of the method that it names, where dispatch leads to that twin
  * as it leads to the method: static and private ones, and virtual ones of classes (what
@@ -25,8 +25,9 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  * would take the object for one of an overriding class.
  *
  * Rejected: twins for private methods alone, under the method's own name (reflection
- * calls them, too, and would take what they return for a result); one name for all
- * twins (stack traces show the method's).
+ * calls them, too, and would take what they return for a result); the method's name with
+ * the descriptor of the twin (reflection that goes by names finds it; stack traces get
+ * their names back otherwise, see Traces).
  */
 public final class Twins {
 	private static final String CAPTURE = "Lorg/ukthreads/pico/Capture;";
@@ -41,6 +42,16 @@ public final class Twins {
 		this.hierarchy = hierarchy;
 	}
 
+	/** The twin's name; the runtime's own, which are written by hand, have the method's. */
+	public static String name(String owner, String name) {
+		return owner.startsWith(RUNTIME) && owner.indexOf('/', RUNTIME.length()) < 0 ? name
+			: "pico$" + name + "$twin";
+	}
+
+	private static String key(String owner, MethodNode m) {
+		return name(owner, m.name) + desc(m.desc);
+	}
+
 	/** The twin's descriptor: one argument more. */
 	public static String desc(String desc) {
 		int k = desc.indexOf(')');
@@ -51,11 +62,11 @@ public final class Twins {
 	public void choose(CallGraph graph, Hot hot, Predicate<String> refused) {
 		for (CallGraph.Node n : graph.nodes()) {
 			if (!fits(n) || refused.test(n.toString())
-					|| refused.test(n.owner.name + '.' + n.method.name + desc(n.method.desc))
+					|| refused.test(n.owner.name + '.' + key(n.owner.name, n.method))
 					|| !hot.is(n.toString(), callsPrimitive(n.method)))
 				continue;
 			chosen.add(n.toString());
-			hierarchy.get(n.owner.name).methods.put(n.method.name + desc(n.method.desc),
+			hierarchy.get(n.owner.name).methods.put(key(n.owner.name, n.method),
 				n.method.access);
 		}
 	}
@@ -72,8 +83,8 @@ public final class Twins {
 		for (AbstractInsnNode i : m.instructions)
 			if (i.getOpcode() == Opcodes.INVOKESTATIC) {
 				MethodInsnNode c = (MethodInsnNode) i;
-				if (c.owner.startsWith(RUNTIME) && c.owner.indexOf('/', RUNTIME.length()) < 0
-						&& !c.name.equals("point") && reaches(c))
+				if (name(c.owner, c.name).equals(c.name) && !c.name.equals("point")
+						&& reaches(c))
 					return true;
 			}
 		return false;
@@ -89,6 +100,12 @@ public final class Twins {
 			&& (m.access & (Opcodes.ACC_STATIC | Opcodes.ACC_PRIVATE)) == 0;
 	}
 
+	/** Makes it a call of the twin. */
+	public void redirect(MethodInsnNode call) {
+		call.name = name(hierarchy.resolve(call.owner, call.name + call.desc).name, call.name);
+		call.desc = desc(call.desc);
+	}
+
 	/** May this call be made to the twin of what it names? */
 	public boolean reaches(MethodInsnNode call) {
 		int op = call.getOpcode();
@@ -97,7 +114,7 @@ public final class Twins {
 			return false;
 		ClassInfo c = hierarchy.resolve(call.owner, call.name + call.desc);
 		if (c == null || c.isInterface() || c.kind == ClassInfo.Kind.FOREIGN
-				|| !c.methods.containsKey(call.name + desc(call.desc)))
+				|| !c.methods.containsKey(name(c.name, call.name) + desc(call.desc)))
 			return false;
 		int access = c.methods.get(call.name + call.desc);
 		return op != Opcodes.INVOKESPECIAL || (access & Opcodes.ACC_PRIVATE) != 0;

@@ -77,7 +77,7 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  * the look joins the handler. In all three bodies, the method, its twin and the copy:
  *
  *        Capture c = Capture.mine()      (the twin: its argument)
- *   C:   invoke foo(..., c)
+ *   C:   invoke pico$foo$twin(..., c)
  *   D:   if (c.returned()) goto L
  *        ...
  *   L:   pop all; c.seen()
@@ -717,7 +717,7 @@ final class MethodRewriter {
 			before.add(new VarInsnNode(Opcodes.ASTORE, captureLocal));
 		}
 		to.instructions.insertBefore(start, before);
-		c.desc = Twins.desc(c.desc);
+		owner.twins.redirect(c);
 		LabelNode suspended = new LabelNode();
 		InsnList after = new InsnList();
 		after.add(new VarInsnNode(Opcodes.ALOAD, captureLocal));
@@ -771,12 +771,12 @@ final class MethodRewriter {
 
 	/* --- the twin --- */
 
-	/** The same body under a descriptor with a Capture as the last argument. */
+	/** The same body under another name, with a Capture as the last argument. */
 	private MethodNode twin() {
 		owner.report.twin(owner.node.name, m.name + m.desc);
 		MethodNode r = new MethodNode(Opcodes.ASM9, m.access & ~(Opcodes.ACC_SYNCHRONIZED
-			| Opcodes.ACC_BRIDGE | Opcodes.ACC_VARARGS) | Opcodes.ACC_SYNTHETIC, m.name,
-			Twins.desc(m.desc), null, m.exceptions.toArray(new String[0]));
+			| Opcodes.ACC_BRIDGE | Opcodes.ACC_VARARGS) | Opcodes.ACC_SYNTHETIC,
+			Twins.name(owner.node.name, m.name), Twins.desc(m.desc), null, m.exceptions.toArray(new String[0]));
 		copies.clear();
 		Map<LabelNode, LabelNode> map = labels();
 		Map<AbstractInsnNode, Site> at = calls();
