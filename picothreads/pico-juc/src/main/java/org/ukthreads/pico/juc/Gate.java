@@ -14,6 +14,13 @@ import org.ukthreads.pico.Room;
  *   changed():   under the guard, attempts of the queued nodes in order; who gets true is
  *                done (it already has what it wanted) and is unparked
  *
+ *   new --enter: attempt, nobody of its kind ahead--> done          (under the guard, all)
+ *    |                                                 ^
+ *    +--enter: no--> queued --serve: attempt-----------+   whoever changed the state
+ *                      |
+ *                      +--leave: time-out, interrupt--> out         (false once it is done:
+ *                                   then the time-out is none and the interrupt is kept)
+ *
  * The attempt is run by whoever changed the state, on behalf of the waiter, so nothing is
  * raced for and nobody barges past the queue. Nodes of one kind are served in order; a
  * node that must wait does not hold up the other kind (puts and takes).
@@ -235,9 +242,17 @@ class Gate implements Room, Serializable {
 	final void awaitInterruptibly(Node n) throws InterruptedException {
 		while (!n.done) {
 			Fiber.park();
-			if (!n.done && Thread.interrupted() && leave(n))
-				throw new InterruptedException();
+			giveWay(n);
 		}
+	}
+
+	/** To an interrupt; when n was done first, the flag stays up. */
+	private void giveWay(Node n) throws InterruptedException {
+		if (n.done || !Thread.interrupted())
+			return;
+		if (leave(n))
+			throw new InterruptedException();
+		Thread.currentThread().interrupt();
 	}
 
 	/** False: the time is over. */
@@ -257,8 +272,7 @@ class Gate implements Room, Serializable {
 			if (left <= 0)
 				return !leave(n);
 			Fiber.parkNanos(left);
-			if (!n.done && Thread.interrupted() && leave(n))
-				throw new InterruptedException();
+			giveWay(n);
 		}
 		return true;
 	}

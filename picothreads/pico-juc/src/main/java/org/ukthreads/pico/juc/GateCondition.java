@@ -9,10 +9,14 @@ import java.util.concurrent.locks.Condition;
 import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.Room;
 
-/**
+/*
  * A condition of a lock that lives at a Gate. A waiter is in the list from `first` until it
  * is signalled, times out or is interrupted, then in the lock's gate like any other that
- * wants the lock.
+ * wants the lock; all under the guard of that gate:
+ *
+ *   holds --begin--> in the list --signal---------------------> queued --take--> done, holds
+ *                        |                                        ^
+ *                        +-- time-out, interrupt: abandon (mine) -+   (false: signalled first)
  */
 final class GateCondition implements Condition, Room, Serializable {
 	private static final long serialVersionUID = 1L;

@@ -11,6 +11,17 @@ import org.ukthreads.pico.Fiber;
  *   acquire:  try -- no --> queued; while not the first, or the try fails: park
  *   release:  the first one is unparked
  *   through:  out of the queue; the next one is unparked if it may pass, too (shared)
+ *
+ *   trying --no--> queued --first, and the try succeeds--> out: the next, if it shares
+ *                    |  ^ unparked and not first, or the try fails: parks again
+ *                    +--time-out, interrupt, the try throws--> out: the next, whatever it is
+ *
+ * Whoever leaves without passing may have had the wake-up of a release: hence `whatever`.
+ * The first is still queued while it tries, so a release in that moment unparks it for
+ * nothing; an exclusive one holds the lock then, and its own release wakes the next.
+ *
+ * A condition's waiter (Waiters): in its list --signal--> signalled --acquire--> holds; or
+ * --time-out, interrupt: abandon, false once signalled--> acquire--> holds, not signalled.
  */
 final class Line {
 	/** 0 or more: through, and so much is left for others; negative: not now. */

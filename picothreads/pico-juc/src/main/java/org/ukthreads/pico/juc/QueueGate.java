@@ -6,7 +6,7 @@ import java.util.concurrent.TimeUnit;
 /**
  * What the blocking queues share: puts and takes are attempts on the JDK's own queue, which
  * keeps the elements and whose lock is held for a few instructions; who must wait does so
- * here.
+ * here (the states of a waiter: Gate). Kind 0 puts, kind 1 takes.
  */
 abstract class QueueGate<E> extends Gate {
 	private static final long serialVersionUID = 1L;
