@@ -4,6 +4,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
 
 /**
  * Calls that can only block an OS thread (a process to wait for, the system's resolver):
@@ -22,10 +23,18 @@ public final class Blocking {
 			return t;
 		}, (r, e) -> new Thread(r, "pico-helper-extra").start());
 
+	private static final LongAdder HELPED = new LongAdder();
+
 	private Blocking() {}
 
 	static void execute(Runnable r) {
+		HELPED.increment();
 		HELPERS.execute(r);
+	}
+
+	/** How many calls helper threads have made. */
+	public static long helped() {
+		return HELPED.sum();
 	}
 
 	/** Runs c on a helper thread; the calling fiber parks until it has ended. */

@@ -38,7 +38,8 @@ public final class Dump {
 		b.append(ts.size()).append(" pico threads; carriers: ").append(rt.carriers())
 			.append(", OS threads made for them: ").append(rt.osThreads())
 			.append(", spare now: ").append(rt.spares()).append("; pins that blocked: ")
-			.append(Pins.blocked()).append("; lost frames: ").append(Pins.lostFrames())
+			.append(Pins.blocked()).append("; calls by helpers: ").append(Blocking.helped())
+			.append("; lost frames: ").append(Pins.lostFrames())
 			.append('\n');
 		Pins.report().forEach((k, v) -> b.append("  pinned ").append(v).append(" times: ")
 			.append(k).append('\n'));

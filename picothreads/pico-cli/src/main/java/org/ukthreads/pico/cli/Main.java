@@ -13,6 +13,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
+import org.ukthreads.pico.Blocking;
 import org.ukthreads.pico.Pins;
 import org.ukthreads.pico.PicoRuntime;
 import org.ukthreads.pico.PicoThread;
@@ -161,6 +162,7 @@ public final class Main {
 			Runtime.getRuntime().addShutdownHook(new Thread(() -> System.err.println(
 				"pins that blocked: " + Pins.blocked() + " " + Pins.report()
 				+ ", carriers taken from who was stuck: " + Pins.taken()
+				+ ", calls by helpers: " + Blocking.helped()
 				+ ", OS threads: " + PicoRuntime.main().osThreads())));
 		Thread.UncaughtExceptionHandler[] of = {t.getUncaughtExceptionHandler()};
 		Throwable[] thrown = new Throwable[1];

@@ -3,6 +3,7 @@ package org.ukthreads.pico.io;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.Reader;
+import java.io.Writer;
 import java.nio.CharBuffer;
 import java.util.Arrays;
 
@@ -91,11 +92,7 @@ public class PicoBufferedReader extends BufferedReader {
 
 	@Override
 	public int read(CharBuffer b) throws IOException {
-		char[] c = new char[b.remaining()];
-		int n = read(c, 0, c.length);
-		if (n > 0)
-			b.put(c, 0, n);
-		return n;
+		return PicoReader.read(this, b);
 	}
 
 	@Override
@@ -139,8 +136,14 @@ public class PicoBufferedReader extends BufferedReader {
 
 	@Override
 	public String readLine() throws IOException {
+		return readLine(false);
+	}
+
+	/** In the middle of a \r\n, whose end does not count? */
+	String readLine(boolean middle) throws IOException {
 		synchronized (lock) {
 			check();
+			skipLf |= middle;
 			StringBuilder s = null;
 			for (;;) {
 				if (pos >= count && !fill())
@@ -228,5 +231,9 @@ public class PicoBufferedReader extends BufferedReader {
 			buf = null;
 			source.close();
 		}
+	}
+
+	public long transferTo(Writer out) throws IOException {
+		return PicoReader.transfer(this, out);
 	}
 }

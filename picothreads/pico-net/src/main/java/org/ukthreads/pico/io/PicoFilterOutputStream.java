@@ -40,10 +40,15 @@ public class PicoFilterOutputStream extends FilterOutputStream {
 		if (shut)
 			return;
 		shut = true;
+		shut(this, out);
+	}
+
+	/** What is left goes out, then it is closed, whatever happens. */
+	static void shut(OutputStream ours, OutputStream under) throws IOException {
 		try {
-			flush();
+			ours.flush();
 		} finally {
-			out.close();
+			under.close();
 		}
 	}
 }

@@ -15,8 +15,7 @@ public abstract class PicoInputStream extends InputStream {
 
 	@Override
 	public int read(byte[] b, int off, int len) throws IOException {
-		if ((off | len | off + len | b.length - off - len) < 0)
-			throw new IndexOutOfBoundsException(off + ", " + len + " of " + b.length);
+		check(b, off, len);
 		if (len == 0)
 			return 0;
 		int c = read();
@@ -60,6 +59,11 @@ public abstract class PicoInputStream extends InputStream {
 		return transfer(this, out);
 	}
 
+	static void check(byte[] b, int off, int len) {
+		if ((off | len | off + len | b.length - off - len) < 0)
+			throw new IndexOutOfBoundsException(off + ", " + len + " of " + b.length);
+	}
+
 	static long skip(InputStream in, long n) throws IOException {
 		if (n <= 0)
 			return 0;
@@ -101,8 +105,7 @@ public abstract class PicoInputStream extends InputStream {
 	}
 
 	static int readNBytes(InputStream in, byte[] b, int off, int len) throws IOException {
-		if ((off | len | off + len | b.length - off - len) < 0)
-			throw new IndexOutOfBoundsException(off + ", " + len + " of " + b.length);
+		check(b, off, len);
 		int n = 0;
 		while (n < len) {
 			int r = in.read(b, off + n, len - n);

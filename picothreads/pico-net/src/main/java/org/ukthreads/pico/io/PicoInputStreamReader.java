@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.UnsupportedEncodingException;
+import java.io.Writer;
 import java.nio.ByteBuffer;
 import java.nio.CharBuffer;
 import java.nio.charset.Charset;
@@ -68,8 +69,7 @@ public class PicoInputStreamReader extends InputStreamReader {
 
 	@Override
 	public int read() throws IOException {
-		char[] c = new char[1];
-		return read(c, 0, 1) < 0 ? -1 : c[0];
+		return PicoReader.read(this);
 	}
 
 	@Override
@@ -79,11 +79,7 @@ public class PicoInputStreamReader extends InputStreamReader {
 
 	@Override
 	public int read(CharBuffer b) throws IOException {
-		char[] c = new char[b.remaining()];
-		int n = read(c, 0, c.length);
-		if (n > 0)
-			b.put(c, 0, n);
-		return n;
+		return PicoReader.read(this, b);
 	}
 
 	@Override
@@ -149,17 +145,7 @@ public class PicoInputStreamReader extends InputStreamReader {
 
 	@Override
 	public long skip(long n) throws IOException {
-		if (n < 0)
-			throw new IllegalArgumentException("skip value is negative");
-		char[] c = new char[(int) Math.min(n, 8192)];
-		long left = n;
-		while (left > 0) {
-			int r = read(c, 0, (int) Math.min(left, c.length));
-			if (r < 0)
-				break;
-			left -= r;
-		}
-		return n - left;
+		return PicoReader.skip(this, n);
 	}
 
 	@Override
@@ -170,5 +156,9 @@ public class PicoInputStreamReader extends InputStreamReader {
 			closed = true;
 			source.close();
 		}
+	}
+
+	public long transferTo(Writer out) throws IOException {
+		return PicoReader.transfer(this, out);
 	}
 }

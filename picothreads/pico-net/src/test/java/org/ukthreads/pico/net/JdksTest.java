@@ -15,7 +15,9 @@ import org.ukthreads.fixtures.Crowd;
 import org.ukthreads.fixtures.Datagrams;
 import org.ukthreads.fixtures.LineClients;
 import org.ukthreads.fixtures.SecureServer;
+import org.ukthreads.fixtures.Selecting;
 import org.ukthreads.fixtures.Sockets;
+import org.ukthreads.fixtures.Streams;
 import org.ukthreads.fixtures.UrlCalls;
 
 /** All of the network on each JDK, on one carrier and on four: as that JDK's own. */
@@ -33,11 +35,12 @@ final class JdksTest {
 	List<DynamicTest> the_network_of_each_jdk() throws Exception {
 		Path plain = Children.compiled(dir.resolve("plain"), Boot.class, Sockets.class,
 			Datagrams.class, ChannelCalls.class, SecureServer.class, UrlCalls.class,
-			Crowd.class, LineClients.class);
+			Crowd.class, LineClients.class, Streams.class, Selecting.class);
 		Path pico = Children.translated(plain, dir.resolve("pico"));
 		String keys = SecureTest.keys(dir).toString();
 		String[] all = {"Sockets", "/", "Datagrams", "/", "ChannelCalls", "/", "Crowd", "300",
-			"/", "SecureServer", keys, "20", "/", "UrlCalls", keys, "100", "/", "LineClients"};
+			"/", "SecureServer", keys, "20", "/", "UrlCalls", keys, "100", "/", "LineClients",
+			"/", "Streams", "4", "whole", "/", "Streams", "4", "broken", "/", "Selecting", "50"};
 		List<DynamicTest> l = new ArrayList<>();
 		for (Path home : Children.homes())
 			l.add(DynamicTest.dynamicTest(home.toString(), () -> {

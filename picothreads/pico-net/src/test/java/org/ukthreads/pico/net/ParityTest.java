@@ -12,7 +12,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.fixtures.ChannelCalls;
 import org.ukthreads.fixtures.Crowd;
 import org.ukthreads.fixtures.Datagrams;
+import org.ukthreads.fixtures.Selecting;
 import org.ukthreads.fixtures.Sockets;
+import org.ukthreads.fixtures.Streams;
+import org.ukthreads.pico.Pins;
 
 /** The same program prints the same on the JDK's network and, translated, on ours. */
 final class ParityTest {
@@ -45,6 +48,23 @@ final class ParityTest {
 	@Test
 	void channels_behave_as_the_jdks() throws Exception {
 		same(ChannelCalls.class);
+	}
+
+	@Test
+	void streams_over_slow_sockets_behave_as_the_jdks_and_do_not_pin() throws Exception {
+		same(Streams.class, "12", "whole");
+		assertEquals(0, Harness.pinned, Pins.report().toString());
+	}
+
+	@Test
+	void streams_that_break_off_behave_as_the_jdks() throws Exception {
+		same(Streams.class, "12", "broken");
+	}
+
+	@Test
+	void a_programs_selectors_do_not_pin() throws Exception {
+		same(Selecting.class, "100");
+		assertEquals(0, Harness.pinned, Pins.report().toString());
 	}
 
 	@Test

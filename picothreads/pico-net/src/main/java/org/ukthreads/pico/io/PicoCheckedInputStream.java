@@ -1,0 +1,72 @@
+package org.ukthreads.pico.io;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.util.zip.CheckedInputStream;
+import java.util.zip.Checksum;
+
+/** CheckedInputStream. */
+public class PicoCheckedInputStream extends CheckedInputStream {
+	public PicoCheckedInputStream(InputStream in, Checksum sum) {
+		super(in, sum);
+	}
+
+	@Override
+	public int read() throws IOException {
+		int c = in.read();
+		if (c >= 0)
+			getChecksum().update(c);
+		return c;
+	}
+
+	@Override
+	public int read(byte[] b) throws IOException {
+		return read(b, 0, b.length);
+	}
+
+	@Override
+	public int read(byte[] b, int off, int len) throws IOException {
+		int n = in.read(b, off, len);
+		if (n > 0)
+			getChecksum().update(b, off, n);
+		return n;
+	}
+
+	@Override
+	public long skip(long n) throws IOException {
+		return PicoInputStream.skip(this, n);
+	}
+
+	@Override
+	public int available() throws IOException {
+		return in.available();
+	}
+
+	@Override
+	public void close() throws IOException {
+		in.close();
+	}
+
+	/* As in PicoInputStream: the JDK's types leave no common superclass. */
+
+	public byte[] readAllBytes() throws IOException {
+		return PicoInputStream.readNBytes(this, Integer.MAX_VALUE);
+	}
+
+	public byte[] readNBytes(int n) throws IOException {
+		return PicoInputStream.readNBytes(this, n);
+	}
+
+	public int readNBytes(byte[] b, int off, int len) throws IOException {
+		return PicoInputStream.readNBytes(this, b, off, len);
+	}
+
+	public void skipNBytes(long n) throws IOException {
+		PicoInputStream.skipNBytes(this, n);
+	}
+
+	public long transferTo(OutputStream out) throws IOException {
+		return PicoInputStream.transfer(this, out);
+	}
+}

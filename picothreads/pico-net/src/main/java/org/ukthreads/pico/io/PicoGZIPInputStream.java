@@ -1,0 +1,233 @@
+package org.ukthreads.pico.io;
+
+import java.io.ByteArrayInputStream;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.util.zip.CRC32;
+import java.util.zip.GZIPInputStream;
+import java.util.zip.ZipException;
+import org.ukthreads.pico.Alloc;
+
+/*
+ * GZIPInputStream (RFC 1952): members one after the other. The superclass's constructor
+ * reads a header: it is given one from memory, and the real one is read here, which may
+ * park. A constructor cannot, so `new` goes to pico$new (rewrite.Constructors).
+ */
+public class PicoGZIPInputStream extends GZIPInputStream implements Inflate {
+	private static final byte[] HEADER = {31, (byte) 139, 8, 0, 0, 0, 0, 0, 0, 0};
+	private static final int HCRC = 2, EXTRA = 4, NAME = 8, COMMENT = 16;
+
+	private boolean closed;
+
+	private PicoGZIPInputStream(Alloc a, InputStream in, int size) throws IOException {
+		super(new ByteArrayInputStream(HEADER), size);
+		if (in == null)
+			throw new NullPointerException();
+		this.in = in;
+		crc.reset();
+	}
+
+	public PicoGZIPInputStream(InputStream in) throws IOException {
+		this(in, 512);
+	}
+
+	public PicoGZIPInputStream(InputStream in, int size) throws IOException {
+		this(null, in, size);
+		header(in);
+	}
+
+	public static PicoGZIPInputStream pico$new(InputStream in) throws IOException {
+		return pico$new(in, 512);
+	}
+
+	public static PicoGZIPInputStream pico$new(InputStream in, int size) throws IOException {
+		PicoGZIPInputStream g = new PicoGZIPInputStream(null, in, size);
+		g.header(in);
+		return g;
+	}
+
+	private static int octet(InputStream in, CRC32 sum) throws IOException {
+		int c = in.read();
+		if (c < 0)
+			throw new EOFException();
+		sum.update(c);
+		return c;
+	}
+
+	private static int two(InputStream in, CRC32 sum) throws IOException {
+		int low = octet(in, sum);
+		return octet(in, sum) << 8 | low;
+	}
+
+	private static int text(InputStream in, CRC32 sum) throws IOException {
+		int n = 1;
+		while (octet(in, sum) != 0)
+			n++;
+		return n;
+	}
+
+	/** Its length. */
+	private int header(InputStream in) throws IOException {
+		CRC32 sum = new CRC32();
+		if (two(in, sum) != GZIP_MAGIC)
+			throw new ZipException("Not in GZIP format");
+		if (octet(in, sum) != 8)
+			throw new ZipException("Unsupported compression method");
+		int flags = octet(in, sum);
+		for (int k = 0; k < 6; k++)
+			octet(in, sum);
+		int n = 10;
+		if ((flags & EXTRA) != 0) {
+			int m = two(in, sum);
+			n += m + 2;
+			while (m-- > 0)
+				octet(in, sum);
+		}
+		if ((flags & NAME) != 0)
+			n += text(in, sum);
+		if ((flags & COMMENT) != 0)
+			n += text(in, sum);
+		if ((flags & HCRC) != 0) {
+			int is = (int) sum.getValue() & 0xffff;
+			if (two(in, sum) != is)
+				throw new ZipException("Corrupt GZIP header");
+			n += 2;
+		}
+		return n;
+	}
+
+	private static long four(InputStream in) throws IOException {
+		CRC32 unused = new CRC32();
+		long low = two(in, unused);
+		return (long) two(in, unused) << 16 | low;
+	}
+
+	/** After a member: true when none follows. What follows and is none is passed over. */
+	private boolean last() throws IOException {
+		int n = inf.getRemaining();
+		InputStream all = n == 0 ? in : new PicoSequenceInputStream(
+			new ByteArrayInputStream(buf, len - n, n), new Lent(in));
+		if (four(all) != crc.getValue() || four(all) != (inf.getBytesWritten() & 0xffffffffL))
+			throw new ZipException("Corrupt GZIP trailer");
+		if (in.available() <= 0 && n <= 26)
+			return true;
+		int used = 8;
+		try {
+			used += header(all);
+		} catch (IOException e) {
+			return true;
+		}
+		inf.reset();
+		crc.reset();
+		if (n > used)
+			inf.setInput(buf, len - n + used, n - used);
+		return false;
+	}
+
+	/** The stream below; whoever ends here does not close it. */
+	private static final class Lent extends PicoFilterInputStream {
+		Lent(InputStream in) {
+			super(in);
+		}
+
+		@Override
+		public void close() {}
+	}
+
+	private void check() throws IOException {
+		if (closed)
+			throw new IOException("Stream closed");
+	}
+
+	@Override
+	protected void fill() throws IOException {
+		check();
+		len = in.read(buf, 0, buf.length);
+		if (len < 0)
+			throw new EOFException("Unexpected end of ZLIB input stream");
+		inf.setInput(buf, 0, len);
+	}
+
+	@Override
+	public void more() throws IOException {
+		fill();
+	}
+
+	@Override
+	public int read() throws IOException {
+		byte[] one = new byte[1];
+		return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
+	}
+
+	@Override
+	public int read(byte[] b) throws IOException {
+		return read(b, 0, b.length);
+	}
+
+	@Override
+	public int read(byte[] b, int off, int len) throws IOException {
+		check();
+		if (eos)
+			return -1;
+		PicoInputStream.check(b, off, len);
+		if (len == 0)
+			return 0;
+		for (;;) {
+			int n = Inflate.read(this, inf, b, off, len);
+			if (n > 0) {
+				crc.update(b, off, n);
+				return n;
+			}
+			if (last()) {
+				eos = true;
+				return -1;
+			}
+		}
+	}
+
+	@Override
+	public int available() throws IOException {
+		check();
+		return eos || inf.finished() ? 0 : 1;
+	}
+
+	@Override
+	public long skip(long n) throws IOException {
+		return Inflate.skip(this, n);
+	}
+
+	@Override
+	public void close() throws IOException {
+		if (closed)
+			return;
+		closed = true;
+		InputStream i = in;
+		in = Inflate.nothing();
+		super.close();
+		i.close();
+	}
+
+	/* As in PicoInputStream: the JDK's types leave no common superclass. */
+
+	public byte[] readAllBytes() throws IOException {
+		return PicoInputStream.readNBytes(this, Integer.MAX_VALUE);
+	}
+
+	public byte[] readNBytes(int n) throws IOException {
+		return PicoInputStream.readNBytes(this, n);
+	}
+
+	public int readNBytes(byte[] b, int off, int len) throws IOException {
+		return PicoInputStream.readNBytes(this, b, off, len);
+	}
+
+	public void skipNBytes(long n) throws IOException {
+		PicoInputStream.skipNBytes(this, n);
+	}
+
+	public long transferTo(OutputStream out) throws IOException {
+		return PicoInputStream.transfer(this, out);
+	}
+}

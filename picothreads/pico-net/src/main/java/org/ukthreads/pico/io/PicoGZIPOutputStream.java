@@ -1,0 +1,99 @@
+package org.ukthreads.pico.io;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.util.zip.GZIPOutputStream;
+
+/** GZIPOutputStream: it writes to a Sink, and what comes there goes on from here. */
+public class PicoGZIPOutputStream extends GZIPOutputStream {
+	private final Sink sink;
+
+	/** The header is in the sink, the first act sends it; pico$new does. */
+	public PicoGZIPOutputStream(OutputStream out) throws IOException {
+		this(out, 512, false);
+	}
+
+	public PicoGZIPOutputStream(OutputStream out, int size) throws IOException {
+		this(out, size, false);
+	}
+
+	public PicoGZIPOutputStream(OutputStream out, boolean sync) throws IOException {
+		this(out, 512, sync);
+	}
+
+	public PicoGZIPOutputStream(OutputStream out, int size, boolean sync) throws IOException {
+		super(Sink.of(out), size, sync);
+		sink = (Sink) this.out;
+	}
+
+	public static PicoGZIPOutputStream pico$new(OutputStream out) throws IOException {
+		return pico$new(out, 512, false);
+	}
+
+	public static PicoGZIPOutputStream pico$new(OutputStream out, int size)
+			throws IOException {
+		return pico$new(out, size, false);
+	}
+
+	public static PicoGZIPOutputStream pico$new(OutputStream out, boolean sync)
+			throws IOException {
+		return pico$new(out, 512, sync);
+	}
+
+	public static PicoGZIPOutputStream pico$new(OutputStream out, int size, boolean sync)
+			throws IOException {
+		PicoGZIPOutputStream g = new PicoGZIPOutputStream(out, size, sync);
+		g.sink.drain();
+		return g;
+	}
+
+	@Override
+	public void write(int b) throws IOException {
+		write(new byte[] {(byte) b}, 0, 1);
+	}
+
+	@Override
+	public void write(byte[] b) throws IOException {
+		write(b, 0, b.length);
+	}
+
+	@Override
+	public synchronized void write(byte[] b, int off, int len) throws IOException {
+		sink.enter();
+		try {
+			super.write(b, off, len);
+		} finally {
+			sink.exit();
+		}
+	}
+
+	@Override
+	public void flush() throws IOException {
+		sink.enter();
+		try {
+			super.flush();
+		} finally {
+			sink.exit();
+		}
+	}
+
+	@Override
+	public void close() throws IOException {
+		sink.enter();
+		try {
+			super.close();
+		} finally {
+			sink.exit();
+		}
+	}
+
+	@Override
+	public void finish() throws IOException {
+		sink.enter();
+		try {
+			super.finish();
+		} finally {
+			sink.exit();
+		}
+	}
+}

@@ -1,0 +1,355 @@
+package org.ukthreads.pico.io;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.ObjectInput;
+import java.io.ObjectInputStream;
+import java.io.OutputStream;
+import java.io.StreamCorruptedException;
+
+/*
+ * ObjectInputStream: the JDK's, over a Feed. Before it reads anything, as much as it will
+ * read is taken from the source, by code that may park: for an object the whole of it
+ * (ObjectShape), for primitive data its blocks. What the program's readObject methods read
+ * in the middle (`depth`) is there already.
+ *
+ * The header is read by pico$new, as the JDK's constructor reads it; a subclass reads it
+ * before its first act, because a constructor would pin. A subclass with a header or class
+ * descriptors of its own reads as the JDK does, and pins.
+ */
+public class PicoObjectInputStream extends ObjectInputStream {
+	private Feed feed;
+	private ObjectShape shape;
+	/** Set by the superclass's constructor: no initialiser may undo it. */
+	private boolean headerToCome;
+	private int depth;
+	/** Primitive data that was taken and not read. */
+	private byte[] block = new byte[0];
+	private int from;
+
+	protected PicoObjectInputStream() throws IOException {}
+
+	public PicoObjectInputStream(InputStream in) throws IOException {
+		this(new Feed(in));
+	}
+
+	private PicoObjectInputStream(Feed feed) throws IOException {
+		super(feed);
+		this.feed = feed;
+		shape = new ObjectShape(feed);
+		if (OWN_FORM.get(getClass()))
+			feed.lost = true;
+	}
+
+	public static PicoObjectInputStream pico$new(InputStream in) throws IOException {
+		PicoObjectInputStream o = new PicoObjectInputStream(new Feed(in));
+		o.header();
+		return o;
+	}
+
+	private static final ClassValue<Boolean> OWN_FORM = new ClassValue<Boolean>() {
+		@Override
+		protected Boolean computeValue(Class<?> c) {
+			for (; c != PicoObjectInputStream.class; c = c.getSuperclass())
+				for (String m : new String[] {"readStreamHeader", "readClassDescriptor"})
+					try {
+						c.getDeclaredMethod(m);
+						return true;
+					} catch (NoSuchMethodException e) {
+						/* It has not. */
+					}
+			return false;
+		}
+	};
+
+	/** In the superclass's constructor. */
+	@Override
+	protected void readStreamHeader() throws IOException {
+		headerToCome = true;
+	}
+
+	private void header() throws IOException {
+		headerToCome = false;
+		int magic = (int) feed.number(2);
+		int version = (int) feed.number(2);
+		feed.taken();
+		if (magic != (STREAM_MAGIC & 0xffff) || version != STREAM_VERSION)
+			throw new StreamCorruptedException(String.format("invalid stream header: %04X%04X",
+				magic, version));
+	}
+
+	/** What comes may be taken ahead: no read is under way, and where it begins is known. */
+	private boolean begin() throws IOException {
+		if (feed == null || depth > 0)
+			return false;
+		if (headerToCome)
+			header();
+		if (from == block.length && !feed.even())
+			feed.lost = true;
+		return !feed.lost;
+	}
+
+	/** The next element's first byte; resets before it are passed. */
+	private int tag() throws IOException {
+		int tag;
+		while ((tag = feed.peek()) == TC_RESET) {
+			feed.octet();
+			shape.reset();
+		}
+		return tag;
+	}
+
+	private static boolean isBlock(int tag) {
+		return tag == TC_BLOCKDATA || tag == TC_BLOCKDATALONG;
+	}
+
+	private void object() throws IOException {
+		if (!begin() || from < block.length)
+			return;
+		int tag = tag();
+		if (isBlock(tag))
+			blocks(1);
+		else if (tag >= 0)
+			take(null);
+	}
+
+	/** So many bytes of primitive data, if there are so many before the next object. */
+	private boolean blocks(int n) throws IOException {
+		while (block.length - from < n && begin() && isBlock(tag()))
+			take(block);
+		return block.length - from >= n;
+	}
+
+	/** An object (null), or a block of primitive data, to be added to what there is. */
+	private void take(byte[] more) throws IOException {
+		boolean done = false;
+		try {
+			if (more == null)
+				shape.element();
+			else
+				add(feed.bytes((int) feed.number(feed.octet() == TC_BLOCKDATA ? 1 : 4)));
+			done = true;
+		} catch (ObjectShape.Unclear e) {
+			/* Lost; the JDK's reads it, or finds out what is wrong. */
+		} finally {
+			feed.lost |= !done;
+		}
+	}
+
+	private void add(byte[] b) {
+		byte[] all = new byte[block.length - from + b.length];
+		System.arraycopy(block, from, all, 0, block.length - from);
+		System.arraycopy(b, 0, all, block.length - from, b.length);
+		block = all;
+		from = 0;
+	}
+
+	/** The JDK's has read so many. */
+	private void read(long n) {
+		if (depth == 0)
+			from = (int) Math.min(block.length, from + Math.max(0, n));
+	}
+
+	/** In the place of readObject, which is final. */
+	public static Object readObject(ObjectInput in)
+			throws IOException, ClassNotFoundException {
+		if (!(in instanceof PicoObjectInputStream))
+			return in.readObject();
+		PicoObjectInputStream o = (PicoObjectInputStream) in;
+		o.object();
+		o.depth++;
+		try {
+			return ((ObjectInputStream) in).readObject();
+		} finally {
+			o.depth--;
+		}
+	}
+
+	@Override
+	public Object readUnshared() throws IOException, ClassNotFoundException {
+		object();
+		depth++;
+		try {
+			return super.readUnshared();
+		} finally {
+			depth--;
+		}
+	}
+
+	@Override
+	public int read() throws IOException {
+		blocks(1);
+		int c = super.read();
+		read(c < 0 ? 0 : 1);
+		return c;
+	}
+
+	@Override
+	public int read(byte[] b) throws IOException {
+		return read(b, 0, b.length);
+	}
+
+	@Override
+	public int read(byte[] b, int off, int len) throws IOException {
+		if (len > 0)
+			blocks(1);
+		int n = super.read(b, off, len);
+		read(n);
+		return n;
+	}
+
+	@Override
+	public int available() throws IOException {
+		if (begin())
+			feed.pull();
+		return super.available();
+	}
+
+	@Override
+	public long skip(long n) throws IOException {
+		return PicoInputStream.skip(this, n);
+	}
+
+	@Override
+	public int skipBytes(int n) throws IOException {
+		blocks(n);
+		int k = super.skipBytes(n);
+		read(k);
+		return k;
+	}
+
+	@Override
+	public void readFully(byte[] b) throws IOException {
+		readFully(b, 0, b.length);
+	}
+
+	@Override
+	public void readFully(byte[] b, int off, int len) throws IOException {
+		blocks(len);
+		super.readFully(b, off, len);
+		read(len);
+	}
+
+	@Override
+	public String readUTF() throws IOException {
+		int n = 2;
+		if (blocks(n)) {
+			n += (block[from] & 0xff) << 8 | block[from + 1] & 0xff;
+			blocks(n);
+		}
+		String s = super.readUTF();
+		read(n);
+		return s;
+	}
+
+	@Override
+	public boolean readBoolean() throws IOException {
+		blocks(1);
+		boolean x = super.readBoolean();
+		read(1);
+		return x;
+	}
+
+	@Override
+	public byte readByte() throws IOException {
+		blocks(1);
+		byte x = super.readByte();
+		read(1);
+		return x;
+	}
+
+	@Override
+	public int readUnsignedByte() throws IOException {
+		blocks(1);
+		int x = super.readUnsignedByte();
+		read(1);
+		return x;
+	}
+
+	@Override
+	public char readChar() throws IOException {
+		blocks(2);
+		char x = super.readChar();
+		read(2);
+		return x;
+	}
+
+	@Override
+	public short readShort() throws IOException {
+		blocks(2);
+		short x = super.readShort();
+		read(2);
+		return x;
+	}
+
+	@Override
+	public int readUnsignedShort() throws IOException {
+		blocks(2);
+		int x = super.readUnsignedShort();
+		read(2);
+		return x;
+	}
+
+	@Override
+	public int readInt() throws IOException {
+		blocks(4);
+		int x = super.readInt();
+		read(4);
+		return x;
+	}
+
+	@Override
+	public long readLong() throws IOException {
+		blocks(8);
+		long x = super.readLong();
+		read(8);
+		return x;
+	}
+
+	@Override
+	public float readFloat() throws IOException {
+		blocks(4);
+		float x = super.readFloat();
+		read(4);
+		return x;
+	}
+
+	@Override
+	public double readDouble() throws IOException {
+		blocks(8);
+		double x = super.readDouble();
+		read(8);
+		return x;
+	}
+
+	@Override
+	public void close() throws IOException {
+		if (feed != null)
+			feed.shut = true;
+		super.close();
+		if (feed != null)
+			feed.source.close();
+	}
+
+	/* As in PicoInputStream: the JDK's types leave no common superclass. */
+
+	public byte[] readAllBytes() throws IOException {
+		return PicoInputStream.readNBytes(this, Integer.MAX_VALUE);
+	}
+
+	public byte[] readNBytes(int n) throws IOException {
+		return PicoInputStream.readNBytes(this, n);
+	}
+
+	public int readNBytes(byte[] b, int off, int len) throws IOException {
+		return PicoInputStream.readNBytes(this, b, off, len);
+	}
+
+	public void skipNBytes(long n) throws IOException {
+		PicoInputStream.skipNBytes(this, n);
+	}
+
+	public long transferTo(OutputStream out) throws IOException {
+		return PicoInputStream.transfer(this, out);
+	}
+}

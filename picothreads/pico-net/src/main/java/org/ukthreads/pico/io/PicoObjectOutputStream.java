@@ -1,0 +1,228 @@
+package org.ukthreads.pico.io;
+
+import java.io.IOException;
+import java.io.ObjectOutput;
+import java.io.ObjectOutputStream;
+import java.io.OutputStream;
+
+/**
+ * ObjectOutputStream: it writes to a Sink, and what comes there goes on from here, when the
+ * outermost act is over: the program's writeObject methods run in the middle of one.
+ */
+public class PicoObjectOutputStream extends ObjectOutputStream {
+	/** Null: a subclass that writes objects its own way. */
+	private final Sink sink;
+
+	protected PicoObjectOutputStream() throws IOException {
+		sink = null;
+	}
+
+	public PicoObjectOutputStream(OutputStream out) throws IOException {
+		this(Sink.of(out));
+	}
+
+	private PicoObjectOutputStream(Sink sink) throws IOException {
+		super(sink);
+		this.sink = sink;
+	}
+
+	private void enter() {
+		if (sink != null)
+			sink.enter();
+	}
+
+	private void exit() throws IOException {
+		if (sink != null)
+			sink.exit();
+	}
+
+	/** In the place of writeObject, which is final. */
+	public static void writeObject(ObjectOutput out, Object x) throws IOException {
+		if (!(out instanceof PicoObjectOutputStream)) {
+			out.writeObject(x);
+			return;
+		}
+		PicoObjectOutputStream o = (PicoObjectOutputStream) out;
+		o.enter();
+		try {
+			((ObjectOutputStream) out).writeObject(x);
+		} finally {
+			o.exit();
+		}
+	}
+
+	@Override
+	public void write(byte[] b) throws IOException {
+		write(b, 0, b.length);
+	}
+
+	@Override
+	public void write(int b) throws IOException {
+		enter();
+		try {
+			super.write(b);
+		} finally {
+			exit();
+		}
+	}
+
+	@Override
+	public void write(byte[] b, int off, int len) throws IOException {
+		enter();
+		try {
+			super.write(b, off, len);
+		} finally {
+			exit();
+		}
+	}
+
+	@Override
+	public void writeUnshared(Object x) throws IOException {
+		enter();
+		try {
+			super.writeUnshared(x);
+		} finally {
+			exit();
+		}
+	}
+
+	@Override
+	public void writeBoolean(boolean x) throws IOException {
+		enter();
+		try {
+			super.writeBoolean(x);
+		} finally {
+			exit();
+		}
+	}
+
+	@Override
+	public void writeByte(int x) throws IOException {
+		enter();
+		try {
+			super.writeByte(x);
+		} finally {
+			exit();
+		}
+	}
+
+	@Override
+	public void writeShort(int x) throws IOException {
+		enter();
+		try {
+			super.writeShort(x);
+		} finally {
+			exit();
+		}
+	}
+
+	@Override
+	public void writeChar(int x) throws IOException {
+		enter();
+		try {
+			super.writeChar(x);
+		} finally {
+			exit();
+		}
+	}
+
+	@Override
+	public void writeInt(int x) throws IOException {
+		enter();
+		try {
+			super.writeInt(x);
+		} finally {
+			exit();
+		}
+	}
+
+	@Override
+	public void writeLong(long x) throws IOException {
+		enter();
+		try {
+			super.writeLong(x);
+		} finally {
+			exit();
+		}
+	}
+
+	@Override
+	public void writeFloat(float x) throws IOException {
+		enter();
+		try {
+			super.writeFloat(x);
+		} finally {
+			exit();
+		}
+	}
+
+	@Override
+	public void writeDouble(double x) throws IOException {
+		enter();
+		try {
+			super.writeDouble(x);
+		} finally {
+			exit();
+		}
+	}
+
+	@Override
+	public void writeBytes(String x) throws IOException {
+		enter();
+		try {
+			super.writeBytes(x);
+		} finally {
+			exit();
+		}
+	}
+
+	@Override
+	public void writeChars(String x) throws IOException {
+		enter();
+		try {
+			super.writeChars(x);
+		} finally {
+			exit();
+		}
+	}
+
+	@Override
+	public void writeUTF(String x) throws IOException {
+		enter();
+		try {
+			super.writeUTF(x);
+		} finally {
+			exit();
+		}
+	}
+
+	@Override
+	public void reset() throws IOException {
+		enter();
+		try {
+			super.reset();
+		} finally {
+			exit();
+		}
+	}
+
+	@Override
+	public void flush() throws IOException {
+		enter();
+		try {
+			super.flush();
+		} finally {
+			exit();
+		}
+	}
+
+	@Override
+	public void close() throws IOException {
+		enter();
+		try {
+			super.close();
+		} finally {
+			exit();
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package org.ukthreads.pico.io;
+
+import java.io.IOException;
+import java.io.Writer;
+
+/** What the program's own writers extend: Writer's methods on top of write(char[], ...). */
+public abstract class PicoWriter extends Writer {
+	protected PicoWriter() {}
+
+	protected PicoWriter(Object lock) {
+		super(lock);
+	}
+
+	@Override
+	public void write(int c) throws IOException {
+		write(new char[] {(char) c}, 0, 1);
+	}
+
+	@Override
+	public void write(char[] c) throws IOException {
+		write(c, 0, c.length);
+	}
+
+	@Override
+	public void write(String s) throws IOException {
+		write(s, 0, s.length());
+	}
+
+	@Override
+	public void write(String s, int off, int len) throws IOException {
+		char[] c = new char[len];
+		s.getChars(off, off + len, c, 0);
+		write(c, 0, len);
+	}
+
+	@Override
+	public Writer append(CharSequence s) throws IOException {
+		write(String.valueOf(s));
+		return this;
+	}
+
+	@Override
+	public Writer append(CharSequence s, int from, int to) throws IOException {
+		return append((s == null ? "null" : s).subSequence(from, to));
+	}
+
+	@Override
+	public Writer append(char c) throws IOException {
+		write(c);
+		return this;
+	}
+}

@@ -1,0 +1,108 @@
+package org.ukthreads.pico.net;
+
+import java.io.IOException;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.function.Consumer;
+import org.ukthreads.pico.Blocking;
+
+/*
+ * Selector.select of a program's own selector: a helper thread selects while the fiber is
+ * parked, and is counted as such (Blocking.helped). The selector itself makes wakeup(),
+ * close(), time-outs and interrupts, which reach the helper.
+ *
+ * Rejected: selectNow() and then the carrier's reactor for the keys' channels: it uses up a
+ * wakeup() without saying so, and a wait would cost a registration for each key.
+ */
+public final class Selects {
+	private Selects() {}
+
+	/** Selector.select(Consumer, long); null before Java 11. */
+	private static final MethodHandle LISTING = listing();
+
+	private static MethodHandle listing() {
+		try {
+			return MethodHandles.publicLookup().findVirtual(Selector.class, "select",
+				MethodType.methodType(int.class, Consumer.class, long.class));
+		} catch (ReflectiveOperationException e) {
+			return null;
+		}
+	}
+
+	/** One call, on the helper. */
+	private static final class Selection implements Callable<Integer>, Consumer<SelectionKey> {
+		private final Selector selector;
+		private final long millis;
+		/** Null, or the keys that were found are not marked as selected but listed here. */
+		private final List<SelectionKey> found;
+
+		Selection(Selector selector, long millis, List<SelectionKey> found) {
+			this.selector = selector;
+			this.millis = millis;
+			this.found = found;
+		}
+
+		@Override
+		public Integer call() throws Exception {
+			return Selects.raw(selector, millis, found == null ? null : this);
+		}
+
+		@Override
+		public void accept(SelectionKey k) {
+			found.add(k);
+		}
+	}
+
+	private static int raw(Selector s, long millis, Consumer<SelectionKey> list)
+			throws Exception {
+		if (list == null)
+			return s.select(millis);
+		try {
+			return (int) LISTING.invoke(s, list, millis);
+		} catch (Exception | Error e) {
+			throw e;
+		} catch (Throwable e) {
+			throw new AssertionError(e);
+		}
+	}
+
+	private static int helped(Selection x) throws IOException {
+		try {
+			return (Integer) Blocking.interruptibly(x);
+		} catch (IOException | RuntimeException e) {
+			throw e;
+		} catch (Exception e) {
+			throw new IOException(e);
+		}
+	}
+
+	public static int select(Selector s) throws IOException {
+		return select(s, 0);
+	}
+
+	public static int select(Selector s, long millis) throws IOException {
+		return helped(new Selection(s, millis, null));
+	}
+
+	public static int select(Selector s, Consumer<SelectionKey> act) throws IOException {
+		return select(s, act, 0);
+	}
+
+	/** The program's function is called here, when the selector is free again. */
+	public static int select(Selector s, Consumer<SelectionKey> act, long millis)
+			throws IOException {
+		if (act == null)
+			throw new NullPointerException();
+		List<SelectionKey> found = new ArrayList<>();
+		int n = helped(new Selection(s, millis, found));
+		for (SelectionKey k : found)
+			act.accept(k);
+		return n;
+	}
+}
