@@ -20,6 +20,8 @@ final class Context {
 	int pins;
 	/** The fiber runs without a carrier: see Pins.away. */
 	boolean away;
+	/** A free one, or null: Monitors. */
+	Monitors.Monitor monitor;
 	/** Has a raw continuation run outside the carriers? Then their entries count, too. */
 	static boolean others;
 

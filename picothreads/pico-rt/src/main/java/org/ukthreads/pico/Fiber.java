@@ -75,7 +75,10 @@ public class Fiber extends Continuation {
 
 	/** The fiber that runs the calling code; a stand-in on a platform thread. */
 	public static Fiber current() {
-		Context x = Context.get();
+		return of(Context.get());
+	}
+
+	static Fiber of(Context x) {
 		Fiber f = x.fiber;
 		return f != null ? f : foreign(x);
 	}

@@ -1,13 +1,23 @@
 package org.ukthreads.pico;
 
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 
 /*
  * synchronized, wait and notify for translated code: re-entrant, keyed by identity.
  *
- * A Monitor exists only while somebody holds it or waits in it; it lives in a table of
- * stripes by identity hash. The stripe's own (JVM) lock is held for a few instructions,
- * never across a suspension.
+ * A Monitor exists only while somebody holds it or waits in it. Where it is found follows
+ * from the identity hash: a slot, which is
+ *
+ *   null  --enter: CAS-->  its Monitor  --exit: CAS-->  null        alone in it, uncontended
+ *     |                         |
+ *     +---- anything else ------+-->  its Stripe  -- the last one leaves -->  null
+ *
+ * Anything else (a second object or fiber, wait, notify, a question) happens under the
+ * stripe's own (JVM) lock, held for a few instructions, never across a suspension; it makes
+ * the slot the stripe's first, and takes in the Monitor that was there. Its owner finds out
+ * when its CAS fails. `count` of a monitor is written by its owner alone, or by who hands it
+ * on, under the stripe.
  *
  *   free --enter--> held by f, count n --exit, n == 0--> free           (entry dropped)
  *                        |    ^   ^
@@ -22,8 +32,11 @@ import java.util.concurrent.TimeUnit;
  * that is, a frame), a weak map (an idle object must cost nothing).
  */
 public final class Monitors {
-	private static final int STRIPES = 64;
+	private static final int STRIPES = 512;
 	private static final Stripe[] TABLE = new Stripe[STRIPES];
+	/** Null, a Monitor, or TABLE's stripe of that index. */
+	private static final AtomicReferenceArray<Object> SLOTS =
+		new AtomicReferenceArray<>(STRIPES);
 
 	private static final MethodRef ENTER =
 		MethodRef.primitive(Monitors.class, "enter", "(Ljava/lang/Object;)V");
@@ -39,19 +52,39 @@ public final class Monitors {
 
 	static {
 		for (int k = 0; k < STRIPES; k++)
-			TABLE[k] = new Stripe();
+			TABLE[k] = new Stripe(k);
 	}
 
 	private Monitors() {}
 
 	/** The monitors of one slice of the hash space; all its fields under itself. */
 	private static final class Stripe {
-		Monitor[] buckets = new Monitor[16];
+		final int slot;
+		Monitor[] buckets = new Monitor[4];
 		int size;
 		/** One free monitor kept, so that an uncontended pair allocates nothing. */
-		Monitor spare;
+		private Monitor spare;
+
+		Stripe(int slot) {
+			this.slot = slot;
+		}
+
+		/** From here to the last drop() nobody passes by (a mere question may leave it open). */
+		void open() {
+			for (;;) {
+				Object s = SLOTS.get(slot);
+				if (s == this)
+					return;
+				if (SLOTS.compareAndSet(slot, s, this)) {
+					if (s != null)
+						put((Monitor) s);
+					return;
+				}
+			}
+		}
 
 		Monitor find(Object o, int h) {
+			open();
 			for (Monitor m = buckets[h & buckets.length - 1]; m != null; m = m.next)
 				if (m.key == o)
 					return m;
@@ -59,8 +92,6 @@ public final class Monitors {
 		}
 
 		Monitor make(Object o, int h) {
-			if (size > buckets.length)
-				grow();
 			Monitor m = spare;
 			if (m != null)
 				spare = null;
@@ -68,11 +99,17 @@ public final class Monitors {
 				m = new Monitor();
 			m.key = o;
 			m.hash = h;
-			int b = h & buckets.length - 1;
+			put(m);
+			return m;
+		}
+
+		private void put(Monitor m) {
+			if (size > buckets.length)
+				grow();
+			int b = m.hash & buckets.length - 1;
 			m.next = buckets[b];
 			buckets[b] = m;
 			size++;
-			return m;
 		}
 
 		private void grow() {
@@ -98,16 +135,15 @@ public final class Monitors {
 					p = p.next;
 				p.next = m.next;
 			}
-			size--;
-			m.key = null;
+			if (--size == 0)
+				SLOTS.set(slot, null);
 			m.next = null;
-			m.owner = null;
-			m.count = 0;
+			m.clear();
 			spare = m;
 		}
 	}
 
-	private static final class Monitor {
+	static final class Monitor {
 		Object key;
 		int hash;
 		Monitor next;
@@ -117,6 +153,12 @@ public final class Monitors {
 		Node entryTail;
 		Node waitHead;
 		Node waitTail;
+
+		void clear() {
+			key = null;
+			owner = null;
+			count = 0;
+		}
 
 		void queue(Node n) {
 			n.next = null;
@@ -166,17 +208,52 @@ public final class Monitors {
 		return h ^ h >>> 15;
 	}
 
+	private static int slot(int h) {
+		return h >>> 8 & STRIPES - 1;
+	}
+
 	private static Stripe stripe(int h) {
-		return TABLE[h >>> 8 & STRIPES - 1];
+		return TABLE[slot(h)];
 	}
 
 	/** monitorenter. */
 	@Leaf
 	public static void enter(Object o) {
-		Fiber f = Fiber.current();
-		int h = hash(o);
 		if (o == null)
 			throw new NullPointerException("synchronized (null)");
+		Context x = Context.get();
+		Fiber f = Fiber.of(x);
+		int h = hash(o);
+		int k = slot(h);
+		Object there = SLOTS.get(k);
+		if (there == null) {
+			Monitor m = x.monitor;
+			if (m == null)
+				m = new Monitor();
+			else
+				x.monitor = null;
+			m.key = o;
+			m.hash = h;
+			m.owner = f;
+			m.count = 1;
+			if (SLOTS.compareAndSet(k, null, m))
+				return;
+			m.clear();
+			x.monitor = m;
+		} else if (isHeld(there, o, f)) {
+			((Monitor) there).count++;
+			return;
+		}
+		enter(o, h, f);
+	}
+
+	/** Is that o's monitor, alone in its slot, and f's? Nobody else makes it so. */
+	private static boolean isHeld(Object there, Object o, Fiber f) {
+		return there instanceof Monitor && ((Monitor) there).owner == f
+			&& ((Monitor) there).key == o;
+	}
+
+	private static void enter(Object o, int h, Fiber f) {
 		Stripe s = stripe(h);
 		synchronized (s) {
 			Monitor m = s.find(o, h);
@@ -201,8 +278,23 @@ public final class Monitors {
 
 	/** monitorexit. */
 	public static void exit(Object o) {
-		Fiber f = Fiber.current();
+		Context x = Context.get();
+		Fiber f = Fiber.of(x);
 		int h = hash(o);
+		int k = slot(h);
+		Object there = SLOTS.get(k);
+		if (isHeld(there, o, f)) {
+			Monitor m = (Monitor) there;
+			if (m.count > 1) {
+				m.count--;
+				return;
+			}
+			if (SLOTS.compareAndSet(k, m, null)) {
+				m.clear();
+				x.monitor = m;
+				return;
+			}
+		}
 		Stripe s = stripe(h);
 		Fiber w = null;
 		synchronized (s) {
@@ -422,11 +514,16 @@ public final class Monitors {
 	public static boolean holds(Object o) {
 		Fiber f = Fiber.current();
 		int h = hash(o);
-		Stripe s = stripe(h);
-		synchronized (s) {
-			Monitor m = s.find(o, h);
-			if (m != null && m.owner == f)
-				return true;
+		Object there = SLOTS.get(slot(h));
+		if (isHeld(there, o, f))
+			return true;
+		if (there != null) {
+			Stripe s = stripe(h);
+			synchronized (s) {
+				Monitor m = s.find(o, h);
+				if (m != null && m.owner == f)
+					return true;
+			}
 		}
 		return Thread.holdsLock(o);
 	}
@@ -474,6 +571,8 @@ public final class Monitors {
 	/** Who holds it, or null. */
 	static Thread owner(Object o) {
 		int h = hash(o);
+		if (SLOTS.get(slot(h)) == null)
+			return null;
 		Stripe s = stripe(h);
 		synchronized (s) {
 			Monitor m = s.find(o, h);
@@ -484,6 +583,8 @@ public final class Monitors {
 	/** A thread has ended: whoever waits on the Thread object, as the JVM does it. */
 	static void ended(Object thread) {
 		int h = hash(thread);
+		if (SLOTS.get(slot(h)) == null)
+			return;
 		Stripe s = stripe(h);
 		synchronized (s) {
 			if (s.find(thread, h) == null)
@@ -501,15 +602,16 @@ public final class Monitors {
 	static java.util.List<Object> heldBy(Fiber f) {
 		java.util.List<Object> l = new java.util.ArrayList<>(0);
 		for (Stripe s : TABLE)
-			synchronized (s) {
-				if (s.size > 0)
+			if (SLOTS.get(s.slot) != null)
+				synchronized (s) {
+					s.open();
 					for (Monitor b : s.buckets)
 						for (Monitor m = b; m != null; m = m.next)
 							if (m.owner == f) {
 								l.add(m.key);
 								l.add(m.count);
 							}
-			}
+				}
 		return l;
 	}
 

@@ -1,0 +1,137 @@
+package org.ukthreads.pico;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+
+/** Monitors under platform threads, which block in them for real. */
+final class MonitorsTest {
+	private static final class Cell {
+		/** Plain: the monitor guards it. */
+		int n;
+		Thread in;
+	}
+
+	interface Body {
+		void run() throws Exception;
+	}
+
+	private static void all(int threads, Body b) throws Exception {
+		AtomicReference<Throwable> bad = new AtomicReference<>();
+		List<Thread> l = new ArrayList<>();
+		for (int k = 0; k < threads; k++) {
+			Thread t = new Thread(() -> {
+				try {
+					b.run();
+				} catch (Throwable e) {
+					bad.set(e);
+				}
+			});
+			l.add(t);
+			t.start();
+		}
+		for (Thread t : l)
+			t.join();
+		if (bad.get() != null)
+			throw new AssertionError(bad.get());
+	}
+
+	/** Nested, again and again, more objects than slots: uncontended, crowded and fought for. */
+	@Test
+	void one_holder_at_a_time() throws Exception {
+		Cell[] cells = new Cell[2000];
+		for (int k = 0; k < cells.length; k++)
+			cells[k] = new Cell();
+		int rounds = 60_000;
+		all(6, () -> {
+			Random r = new Random();
+			for (int k = 0; k < rounds; k++)
+				nest(cells, r.nextInt(8) == 0 ? r.nextInt(4) : r.nextInt(cells.length), 2, r);
+		});
+		int sum = 0;
+		for (Cell c : cells)
+			sum += c.n;
+		assertEquals(6 * rounds * 3, sum);
+		assertTrue(Monitors.heldBy(Fiber.current()).isEmpty());
+	}
+
+	/** In the order of the cells: no deadlock; the last one meets itself. */
+	private static void nest(Cell[] cells, int at, int more, Random r) {
+		Cell c = cells[at];
+		Monitors.enter(c);
+		try {
+			if (c.in != null && c.in != Thread.currentThread())
+				throw new IllegalStateException("two in a monitor");
+			Thread before = c.in;
+			c.in = Thread.currentThread();
+			c.n++;
+			if (more == 1 && r.nextInt(64) == 0 && !Monitors.holds(c))
+				throw new IllegalStateException("not held");
+			if (more > 0)
+				nest(cells, Math.min(cells.length - 1, at + r.nextInt(3)), more - 1, r);
+			else if (r.nextInt(100) == 0)
+				Thread.yield();
+			c.in = before;
+		} finally {
+			Monitors.exit(c);
+		}
+	}
+
+	@Test
+	void a_wait_gives_up_every_hold_and_gets_it_back() throws Exception {
+		Object o = new Object();
+		int[] turn = {0};
+		int[] next = {0};
+		all(5, () -> {
+			int me;
+			synchronized (next) {
+				me = next[0]++;
+			}
+			for (int k = 0; k < 300; k++) {
+				Monitors.enter(o);
+				Monitors.enter(o);
+				while (turn[0] % 5 != me)
+					Monitors.await(o);
+				turn[0]++;
+				Monitors.signalAll(o);
+				Monitors.exit(o);
+				Monitors.exit(o);
+			}
+		});
+		assertEquals(1500, turn[0]);
+	}
+
+	@Test
+	void who_holds_what_is_known() {
+		Object a = new Object();
+		Object b = new Object();
+		Fiber me = Fiber.current();
+		Monitors.enter(a);
+		Monitors.enter(b);
+		Monitors.enter(b);
+		assertTrue(Monitors.holds(a) && Monitors.holds(b));
+		assertEquals(Thread.currentThread(), Monitors.owner(b));
+		List<Object> held = Monitors.heldBy(me);
+		assertEquals(4, held.size());
+		assertEquals(2, held.get(held.indexOf(b) + 1));
+		/* The question has moved them to their stripes: they are left all the same. */
+		Monitors.exit(b);
+		Monitors.exit(b);
+		Monitors.exit(a);
+		assertFalse(Monitors.holds(a) || Monitors.holds(b));
+		assertTrue(Monitors.heldBy(me).isEmpty());
+		assertThrows(IllegalMonitorStateException.class, () -> Monitors.exit(a));
+		assertThrows(IllegalMonitorStateException.class, () -> Monitors.signal(a));
+		Monitors.enter(a);
+		Monitors.exit(a);
+		assertThrows(IllegalMonitorStateException.class, () -> Monitors.exit(a));
+		assertThrows(NullPointerException.class, () -> Monitors.enter(null));
+	}
+}
