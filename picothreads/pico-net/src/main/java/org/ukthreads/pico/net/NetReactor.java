@@ -21,7 +21,14 @@ import org.ukthreads.pico.Reactor;
  * run translated code.
  *
  * Only the thread that holds the carrier touches the selector and its keys (it polls, or
- * it runs the fiber that asks, and keeps the carrier meanwhile); everybody else queues the port and wakes the selector.
+ * it runs the fiber that asks, and keeps the carrier meanwhile); everybody else queues the
+ * port and wakes the selector.
+ *
+ *   a port:  unknown --first wait--> registered --interest follows Port.want--> ...
+ *                                        +--closed: its key goes at the next poll
+ *
+ * A port stays with the reactor of its first wait; the fibers that use it may be with
+ * other carriers.
  */
 @NeverBlocks
 final class NetReactor implements Reactor {

@@ -12,12 +12,21 @@ import org.ukthreads.pico.Fiber;
 /*
  * A channel at its reactor: who waits for it, and what for.
  *
- *   await(op): slot = me; want |= op --> the reactor's interest --> park
- *   ready():   want &= ~ready, interest follows; unpark the slot's fiber
+ * One fiber waits in each direction (whoever calls holds the direction's lock), in a slot:
  *
- * One fiber waits in each direction (whoever calls holds the direction's lock). An
- * event may come before the park: unpark is sticky. All wake-ups may be spurious: the
- * caller tries the channel again.
+ *   slot  want    what happens                                                 slot  want
+ *   -     -       await: slot first, then want, then the reactor's interest    me    op
+ *   me    op      ready (on the reactor's thread): want, interest, unpark me   me    -
+ *   me    -       me goes on                                                   -     -
+ *   me    op      time-out, interrupt, wake: me goes on; the interest stays    -     op
+ *   -     op      await: the interest is there, nothing to tell the reactor    me    op
+ *   -     op      ready: nobody to wake, await will ask again                  -     -
+ *   any   any     close: the channel first, then want, then unpark             any   -
+ *
+ * await fills the slot before it reads `want`, ready clears `want` before it reads the
+ * slot: one of them sees the other. In the same way await looks at the channel after the
+ * slot, close wakes the slot after the channel. An event may come before the park: unpark
+ * is sticky. All wake-ups may be spurious: the caller tries the channel again.
  */
 final class Port {
 	static final long NEVER = Long.MAX_VALUE;
