@@ -25,6 +25,11 @@ final class Walk {
 
 	private Walk() {}
 
+	/** The classes of the frames, innermost first. */
+	static Class<?>[] stack() {
+		return STACK.classes();
+	}
+
 	static boolean meetsForeign() {
 		Class<?>[] st = STACK.classes();
 		int k = 0;
@@ -78,7 +83,7 @@ final class Walk {
 	}
 
 	/** Java 8: the extension loader; later: the platform loader. */
-	private static final ClassLoader PLATFORM = ClassLoader.getSystemClassLoader().getParent();
+	static final ClassLoader PLATFORM = ClassLoader.getSystemClassLoader().getParent();
 
 	/** Does the run() that this class has count its entry? */
 	static boolean counts(Class<?> k) {

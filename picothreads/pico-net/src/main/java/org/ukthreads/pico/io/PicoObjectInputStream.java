@@ -4,8 +4,12 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.ObjectInput;
 import java.io.ObjectInputStream;
+import java.io.ObjectStreamClass;
 import java.io.OutputStream;
 import java.io.StreamCorruptedException;
+import java.lang.reflect.Modifier;
+import java.lang.reflect.Proxy;
+import org.ukthreads.pico.Callers;
 
 /*
  * ObjectInputStream: the JDK's, over a Feed. Before it reads anything, as much as it will
@@ -23,6 +27,8 @@ public class PicoObjectInputStream extends ObjectInputStream {
 	/** Set by the superclass's constructor: no initialiser may undo it. */
 	private boolean headerToCome;
 	private int depth;
+	/** Of the program's frame that reads: the JDK looks for it on the stack, where we are. */
+	private ClassLoader caller;
 	/** Primitive data that was taken and not read. */
 	private byte[] block = new byte[0];
 	private int from;
@@ -156,23 +162,70 @@ public class PicoObjectInputStream extends ObjectInputStream {
 		if (!(in instanceof PicoObjectInputStream))
 			return in.readObject();
 		PicoObjectInputStream o = (PicoObjectInputStream) in;
-		o.object();
-		o.depth++;
+		ClassLoader before = o.enter(Callers.loader());
 		try {
 			return ((ObjectInputStream) in).readObject();
 		} finally {
-			o.depth--;
+			o.leave(before);
 		}
 	}
 
 	@Override
 	public Object readUnshared() throws IOException, ClassNotFoundException {
-		object();
-		depth++;
+		ClassLoader before = enter(Callers.loader());
 		try {
 			return super.readUnshared();
 		} finally {
-			depth--;
+			leave(before);
+		}
+	}
+
+	private ClassLoader enter(ClassLoader c) throws IOException {
+		object();
+		ClassLoader before = caller;
+		caller = c;
+		depth++;
+		return before;
+	}
+
+	private void leave(ClassLoader before) {
+		depth--;
+		caller = before;
+	}
+
+	private ClassLoader caller() {
+		return caller != null ? caller : Callers.loader();
+	}
+
+	@Override
+	protected Class<?> resolveClass(ObjectStreamClass c)
+			throws IOException, ClassNotFoundException {
+		try {
+			return Class.forName(c.getName(), false, caller());
+		} catch (ClassNotFoundException e) {
+			return super.resolveClass(c);
+		}
+	}
+
+	@Override
+	protected Class<?> resolveProxyClass(String[] names)
+			throws IOException, ClassNotFoundException {
+		ClassLoader l = caller();
+		ClassLoader hidden = null;
+		Class<?>[] all = new Class<?>[names.length];
+		for (int k = 0; k < all.length; k++) {
+			all[k] = Class.forName(names[k], false, l);
+			if (Modifier.isPublic(all[k].getModifiers()))
+				continue;
+			if (hidden != null && hidden != all[k].getClassLoader())
+				throw new IllegalAccessError(
+					"conflicting non-public interface class loaders");
+			hidden = all[k].getClassLoader();
+		}
+		try {
+			return Proxy.getProxyClass(hidden != null ? hidden : l, all);
+		} catch (IllegalArgumentException e) {
+			throw new ClassNotFoundException(null, e);
 		}
 	}
 

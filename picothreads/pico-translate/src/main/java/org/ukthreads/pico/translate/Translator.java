@@ -198,8 +198,8 @@ public final class Translator {
 		else
 			graph.follow(flow(all, lambdas));
 		Locks locks = new Locks(hierarchy, graph);
-		Constructors constructors = new Constructors(hierarchy, graph, all,
-			lambdas);
+		Constructors constructors = new Constructors(hierarchy, graph,
+			replacements, all, lambdas);
 		CallBackCalls callBacks = new CallBackCalls(graph, replacements, lambdas);
 		try {
 			do

@@ -27,6 +27,8 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  *
  *   class FROM TO                  `new FROM` makes a TO (TO extends FROM), and a class
  *                                  that extends FROM extends TO
+ *   make FROM TO                   `new FROM(args)` becomes TO.make(args), static, where TO has
+ *                                  a method of those arguments that returns a FROM
  *   call OWNER NAME DESC TO [AS]   a call of that method becomes TO.AS, static; the
  *                                  receiver, if any, is the first argument. AS may have a
  *                                  descriptor, with wider types, where TO cannot name
@@ -78,6 +80,7 @@ public final class Replacements {
 	}
 
 	private final Map<String, String> classes = new HashMap<>();
+	private final Map<String, String> makers = new HashMap<>();
 	private final Map<String, List<Call>> calls = new HashMap<>();
 	private final Map<String, List<Call>> shown = new HashMap<>();
 	private final Map<String, List<String>> pins = new HashMap<>();
@@ -95,6 +98,9 @@ public final class Replacements {
 			switch (w[0]) {
 			case "class":
 				classes.put(w[1], w[2]);
+				break;
+			case "make":
+				makers.put(w[1], w[2]);
 				break;
 			case "call":
 			case "exact":
@@ -120,6 +126,23 @@ public final class Replacements {
 				throw new IllegalArgumentException("replace: " + line);
 			}
 		}
+	}
+
+	/** The name of the static method that makes an object in the constructor's place. */
+	public static final String MAKE = "make";
+
+	/** The class that has it; null: none has. */
+	public String maker(String in, MethodInsnNode init) {
+		String to = makers.get(init.owner);
+		if (to == null || to.equals(in) || !init.name.equals("<init>"))
+			return null;
+		ClassInfo c = hierarchy.get(to);
+		return c != null && c.methods.containsKey(MAKE + made(init)) ? to : null;
+	}
+
+	/** A constructor's descriptor, as that of a method which returns the object. */
+	public static String made(MethodInsnNode init) {
+		return init.desc.substring(0, init.desc.length() - 1) + "L" + init.owner + ";";
 	}
 
 	private final Map<String, List<Call>> carries = new HashMap<>();

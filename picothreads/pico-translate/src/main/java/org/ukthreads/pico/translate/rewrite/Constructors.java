@@ -21,6 +21,7 @@ import org.objectweb.asm.tree.analysis.AnalyzerException;
 import org.objectweb.asm.tree.analysis.BasicValue;
 import org.objectweb.asm.tree.analysis.Frame;
 import org.ukthreads.pico.translate.analyse.CallGraph;
+import org.ukthreads.pico.translate.analyse.Replacements;
 import org.ukthreads.pico.translate.analyse.Types;
 import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.Hierarchy;
@@ -53,8 +54,11 @@ public final class Constructors {
 
 	private final Map<AbstractInsnNode, Lambdas.Lambda> lambdas = new HashMap<>();
 
-	public Constructors(Hierarchy h, CallGraph g, Map<String, ClassNode> nodes,
-			List<Lambdas.Lambda> all) {
+	private final Replacements rules;
+
+	public Constructors(Hierarchy h, CallGraph g, Replacements rules,
+			Map<String, ClassNode> nodes, List<Lambdas.Lambda> all) {
+		this.rules = rules;
 		all.forEach(l -> lambdas.put(l.site, l));
 		hierarchy = h;
 		graph = g;
@@ -243,18 +247,19 @@ public final class Constructors {
 		return n;
 	}
 
-	/** `new C(args)` becomes C.pico$new(args) where that constructor suspends. */
+	/** `new C(args)` becomes C.pico$new(args) where it suspends, or what a rule says. */
 	private boolean sites(ClassNode c, MethodNode m) throws AnalyzerException {
 		boolean any = false;
 		for (;;) {
-			AbstractInsnNode n = candidate(m);
+			AbstractInsnNode n = candidate(c, m);
 			if (n == null)
 				return any;
 			List<MethodInsnNode> inits = News.inits(Types.of(hierarchy, c.name, m), m, n);
 			boolean ok = inits != null;
 			if (ok)
 				for (MethodInsnNode i : inits)
-					ok &= i.owner.equals(((TypeInsnNode) n).desc) && suspends(i);
+					ok &= i.owner.equals(((TypeInsnNode) n).desc)
+						&& (suspends(i) || rules.maker(c.name, i) != null);
 			if (!ok) {
 				stuck.computeIfAbsent(m, k -> new HashSet<>()).add(n);
 				continue;
@@ -262,9 +267,11 @@ public final class Constructors {
 			AbstractInsnNode dup = News.next(n);
 			boolean dupped = dup != null && dup.getOpcode() == Opcodes.DUP;
 			for (MethodInsnNode i : inits) {
+				String by = rules.maker(c.name, i);
 				i.setOpcode(Opcodes.INVOKESTATIC);
-				i.name = NEW;
-				i.desc = i.desc.substring(0, i.desc.length() - 1) + "L" + i.owner + ";";
+				i.name = by != null ? Replacements.MAKE : NEW;
+				i.desc = Replacements.made(i);
+				i.owner = by != null ? by : i.owner;
 				if (!dupped)
 					m.instructions.insert(i, new InsnNode(Opcodes.POP));
 				graph.addSite(graph.node(c.name, m.name + m.desc), i);
@@ -289,7 +296,7 @@ public final class Constructors {
 			+ desc.substring(0, desc.length() - 1) + "L" + owner + ";");
 	}
 
-	private AbstractInsnNode candidate(MethodNode m) {
+	private AbstractInsnNode candidate(ClassNode c, MethodNode m) {
 		Set<AbstractInsnNode> no = stuck.getOrDefault(m, Set.of());
 		if (m.name.equals(NEW))
 			return null;
@@ -300,7 +307,8 @@ public final class Constructors {
 		for (AbstractInsnNode i : m.instructions)
 			if (i.getOpcode() == Opcodes.INVOKESPECIAL && !m.name.equals(NEW)
 					&& ((MethodInsnNode) i).name.equals("<init>")
-					&& inLibrary(((MethodInsnNode) i).owner, ((MethodInsnNode) i).desc))
+					&& (inLibrary(((MethodInsnNode) i).owner, ((MethodInsnNode) i).desc)
+					|| rules.maker(c.name, (MethodInsnNode) i) != null))
 				for (AbstractInsnNode n : m.instructions)
 					if (n.getOpcode() == Opcodes.NEW && !no.contains(n)
 							&& ((TypeInsnNode) n).desc.equals(((MethodInsnNode) i).owner))

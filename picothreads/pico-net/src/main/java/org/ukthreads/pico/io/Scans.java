@@ -1,0 +1,415 @@
+package org.ukthreads.pico.io;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.Reader;
+import java.io.UnsupportedEncodingException;
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.nio.CharBuffer;
+import java.nio.channels.ReadableByteChannel;
+import java.nio.charset.Charset;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.InputMismatchException;
+import java.util.Map;
+import java.util.Scanner;
+import java.util.WeakHashMap;
+import java.util.regex.Pattern;
+import org.ukthreads.pico.net.Channels;
+
+/*
+ * Scanner, which is final: it stays the JDK's, over a Source. Before a call that reads, the
+ * source is filled, by code that may park, with as much as the call will want, and not a
+ * character more: a peer may wait for an answer to what it has sent.
+ *
+ *   text: | read and passed | at: where the scanner is ..  given: what it has read .. count |
+ *
+ * Known is where the scanner is after lines, and after tokens between white space. After
+ * anything else (patterns, delimiters of the program's) the source reads when it is asked,
+ * and pins.
+ */
+public final class Scans {
+	private static final class Source implements Readable, Closeable {
+		private final Reader in;
+		private char[] text = new char[1024];
+		private int at;
+		private int given;
+		private int count;
+		/** Of the token that was asked for. */
+		private int start;
+		private int stop;
+		private boolean end;
+		private IOException failed;
+		boolean lost;
+
+		Source(Reader in) {
+			this.in = in;
+		}
+
+		/** False: there is no more. */
+		private boolean more() {
+			if (end)
+				return false;
+			int from = Math.min(at, given);
+			if (from > 0) {
+				System.arraycopy(text, from, text, 0, count - from);
+				at -= from;
+				given -= from;
+				count -= from;
+				start -= from;
+				stop -= from;
+			}
+			if (count == text.length)
+				text = Arrays.copyOf(text, count * 2);
+			try {
+				int n = in.read(text, count, text.length - count);
+				end = n < 0;
+				count += Math.max(0, n);
+			} catch (IOException e) {
+				failed = e;
+				end = true;
+			}
+			return !end;
+		}
+
+		/** The character, which may have to come first; -1: there is none. k from `at`. */
+		private int look(int k) {
+			while (at + k >= count)
+				if (!more())
+					return -1;
+			return text[at + k];
+		}
+
+		/** The length of the line with its end; a \r may be half of one. */
+		int line() {
+			for (int k = 0;; k++) {
+				int c = look(k);
+				if (c < 0)
+					return k;
+				if (c == '\r')
+					return look(k + 1) == '\n' ? k + 2 : k + 1;
+				if (c == '\n' || c == '\u2028' || c == '\u2029' || c == '\u0085')
+					return k + 1;
+			}
+		}
+
+		/** Up to the first character of a token. */
+		int space() {
+			int k = 0;
+			while (Character.isWhitespace(look(k)))
+				k++;
+			return k;
+		}
+
+		/** Up to the white space behind it. */
+		void token() {
+			int k = space();
+			int s = k;
+			for (int c; (c = look(k)) >= 0 && !Character.isWhitespace(c);)
+				k++;
+			start = at + s;
+			stop = at + k;
+		}
+
+		void pass(int n) {
+			at += n;
+		}
+
+		void token(boolean passed) {
+			at = passed ? stop : start;
+		}
+
+		@Override
+		public int read(CharBuffer to) throws IOException {
+			if (given == count && !more()) {
+				if (failed != null)
+					throw failed;
+				return -1;
+			}
+			int n = Math.min(to.remaining(), count - given);
+			to.put(text, given, n);
+			given += n;
+			return n;
+		}
+
+		@Override
+		public void close() throws IOException {
+			in.close();
+		}
+	}
+
+	private static final Map<Scanner, Source> SOURCES =
+		Collections.synchronizedMap(new WeakHashMap<>());
+
+	private Scans() {}
+
+	/* --- new Scanner --- */
+
+	private static Scanner over(Reader in) {
+		Source t = new Source(in);
+		Scanner s = new Scanner(t);
+		SOURCES.put(s, t);
+		return s;
+	}
+
+	/** May it park? The JDK's own do not. */
+	private static boolean ours(Object in) {
+		return in != null && in.getClass().getClassLoader() != null;
+	}
+
+	public static Scanner make(InputStream in) {
+		return ours(in) ? over(new PicoInputStreamReader(in)) : new Scanner(in);
+	}
+
+	public static Scanner make(InputStream in, String charset) {
+		return ours(in) ? over(reader(in, charset)) : new Scanner(in, charset);
+	}
+
+	/** Java 10. */
+	public static Scanner make(InputStream in, Charset charset) {
+		return ours(in) ? over(new PicoInputStreamReader(in, charset))
+			: new Scanner(in, charset.name());
+	}
+
+	public static Scanner make(Readable in) {
+		return in instanceof Reader && ours(in) ? over((Reader) in) : new Scanner(in);
+	}
+
+	public static Scanner make(ReadableByteChannel in) {
+		return over(new PicoInputStreamReader(Channels.newInputStream(in)));
+	}
+
+	public static Scanner make(ReadableByteChannel in, String charset) {
+		return over(reader(Channels.newInputStream(in), charset));
+	}
+
+	private static Reader reader(InputStream in, String charset) {
+		try {
+			return new PicoInputStreamReader(in, charset);
+		} catch (UnsupportedEncodingException e) {
+			throw new IllegalArgumentException(e);
+		}
+	}
+
+	/* --- what its calls become --- */
+
+	private interface Call<T> {
+		T on(Scanner s);
+	}
+
+	private static Source source(Scanner s) {
+		Source t = SOURCES.get(s);
+		return t == null || t.lost ? null : t;
+	}
+
+	/** Of a call for tokens: only those between white space are known. */
+	private static Source tokens(Scanner s) {
+		Source t = source(s);
+		if (t != null && !s.delimiter().pattern().equals("\\p{javaWhitespace}+"))
+			t.lost = true;
+		return t == null || t.lost ? null : t;
+	}
+
+	private static boolean has(Scanner s, Call<Boolean> c) {
+		Source t = tokens(s);
+		if (t != null)
+			t.token();
+		return c.on(s);
+	}
+
+	private static <T> T next(Scanner s, Call<T> c) {
+		Source t = tokens(s);
+		if (t == null)
+			return c.on(s);
+		t.token();
+		try {
+			T x = c.on(s);
+			t.token(true);
+			return x;
+		} catch (InputMismatchException e) {
+			t.token(false);
+			throw e;
+		}
+	}
+
+	private static <T> T other(Scanner s, Call<T> c) {
+		Source t = source(s);
+		if (t != null)
+			t.lost = true;
+		return c.on(s);
+	}
+
+	public static boolean hasNextLine(Scanner s) {
+		Source t = source(s);
+		if (t != null)
+			t.line();
+		return s.hasNextLine();
+	}
+
+	public static String nextLine(Scanner s) {
+		Source t = source(s);
+		if (t == null)
+			return s.nextLine();
+		int n = t.line();
+		String line = s.nextLine();
+		t.pass(n);
+		return line;
+	}
+
+	public static boolean hasNext(Scanner s) {
+		Source t = tokens(s);
+		if (t != null)
+			t.space();
+		return s.hasNext();
+	}
+
+	public static String next(Scanner s) {
+		return next(s, x -> x.next());
+	}
+
+	public static String next(Scanner s, String pattern) {
+		return other(s, x -> x.next(pattern));
+	}
+
+	public static String next(Scanner s, Pattern pattern) {
+		return other(s, x -> x.next(pattern));
+	}
+
+	public static String findInLine(Scanner s, String pattern) {
+		return other(s, x -> x.findInLine(pattern));
+	}
+
+	public static String findInLine(Scanner s, Pattern pattern) {
+		return other(s, x -> x.findInLine(pattern));
+	}
+
+	public static String findWithinHorizon(Scanner s, String pattern, int most) {
+		return other(s, x -> x.findWithinHorizon(pattern, most));
+	}
+
+	public static String findWithinHorizon(Scanner s, Pattern pattern, int most) {
+		return other(s, x -> x.findWithinHorizon(pattern, most));
+	}
+
+	public static Scanner skip(Scanner s, String pattern) {
+		return other(s, x -> x.skip(pattern));
+	}
+
+	public static Scanner skip(Scanner s, Pattern pattern) {
+		return other(s, x -> x.skip(pattern));
+	}
+
+	public static boolean hasNextBoolean(Scanner s) {
+		return has(s, x -> x.hasNextBoolean());
+	}
+
+	public static boolean nextBoolean(Scanner s) {
+		return next(s, x -> x.nextBoolean());
+	}
+
+	public static boolean hasNextByte(Scanner s) {
+		return has(s, x -> x.hasNextByte());
+	}
+
+	public static byte nextByte(Scanner s) {
+		return next(s, x -> x.nextByte());
+	}
+
+	public static boolean hasNextByte(Scanner s, int radix) {
+		return has(s, x -> x.hasNextByte(radix));
+	}
+
+	public static byte nextByte(Scanner s, int radix) {
+		return next(s, x -> x.nextByte(radix));
+	}
+
+	public static boolean hasNextShort(Scanner s) {
+		return has(s, x -> x.hasNextShort());
+	}
+
+	public static short nextShort(Scanner s) {
+		return next(s, x -> x.nextShort());
+	}
+
+	public static boolean hasNextShort(Scanner s, int radix) {
+		return has(s, x -> x.hasNextShort(radix));
+	}
+
+	public static short nextShort(Scanner s, int radix) {
+		return next(s, x -> x.nextShort(radix));
+	}
+
+	public static boolean hasNextInt(Scanner s) {
+		return has(s, x -> x.hasNextInt());
+	}
+
+	public static int nextInt(Scanner s) {
+		return next(s, x -> x.nextInt());
+	}
+
+	public static boolean hasNextInt(Scanner s, int radix) {
+		return has(s, x -> x.hasNextInt(radix));
+	}
+
+	public static int nextInt(Scanner s, int radix) {
+		return next(s, x -> x.nextInt(radix));
+	}
+
+	public static boolean hasNextLong(Scanner s) {
+		return has(s, x -> x.hasNextLong());
+	}
+
+	public static long nextLong(Scanner s) {
+		return next(s, x -> x.nextLong());
+	}
+
+	public static boolean hasNextLong(Scanner s, int radix) {
+		return has(s, x -> x.hasNextLong(radix));
+	}
+
+	public static long nextLong(Scanner s, int radix) {
+		return next(s, x -> x.nextLong(radix));
+	}
+
+	public static boolean hasNextBigInteger(Scanner s) {
+		return has(s, x -> x.hasNextBigInteger());
+	}
+
+	public static BigInteger nextBigInteger(Scanner s) {
+		return next(s, x -> x.nextBigInteger());
+	}
+
+	public static boolean hasNextBigInteger(Scanner s, int radix) {
+		return has(s, x -> x.hasNextBigInteger(radix));
+	}
+
+	public static BigInteger nextBigInteger(Scanner s, int radix) {
+		return next(s, x -> x.nextBigInteger(radix));
+	}
+
+	public static boolean hasNextFloat(Scanner s) {
+		return has(s, x -> x.hasNextFloat());
+	}
+
+	public static float nextFloat(Scanner s) {
+		return next(s, x -> x.nextFloat());
+	}
+
+	public static boolean hasNextDouble(Scanner s) {
+		return has(s, x -> x.hasNextDouble());
+	}
+
+	public static double nextDouble(Scanner s) {
+		return next(s, x -> x.nextDouble());
+	}
+
+	public static boolean hasNextBigDecimal(Scanner s) {
+		return has(s, x -> x.hasNextBigDecimal());
+	}
+
+	public static BigDecimal nextBigDecimal(Scanner s) {
+		return next(s, x -> x.nextBigDecimal());
+	}
+}
