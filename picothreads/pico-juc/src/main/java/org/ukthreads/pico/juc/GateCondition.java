@@ -174,20 +174,7 @@ final class GateCondition implements Condition, Room, Serializable {
 
 	@Override
 	public void await() throws InterruptedException {
-		if (Thread.interrupted())
-			throw new InterruptedException();
-		Wait w = begin();
-		while (!w.done) {
-			Fiber.park();
-			if (!w.done && Thread.interrupted()) {
-				boolean mine = abandon(w);
-				Gate.await(w);
-				if (mine)
-					throw new InterruptedException();
-				Thread.currentThread().interrupt();
-				return;
-			}
-		}
+		pass(false, 0);
 	}
 
 	@Override
@@ -198,30 +185,31 @@ final class GateCondition implements Condition, Room, Serializable {
 	@Override
 	public long awaitNanos(long nanos) throws InterruptedException {
 		long end = System.nanoTime() + Math.max(0, nanos);
-		timed(end);
+		pass(true, end);
 		return end - System.nanoTime();
 	}
 
 	/** True: signalled. */
-	private boolean timed(long end) throws InterruptedException {
+	private boolean pass(boolean timed, long end) throws InterruptedException {
 		if (Thread.interrupted())
 			throw new InterruptedException();
 		Wait w = begin();
 		while (!w.done) {
 			long left = end - System.nanoTime();
-			if (left <= 0) {
+			boolean over = timed && left <= 0;
+			if (timed && !over)
+				Fiber.parkNanos(left);
+			else if (!over)
+				Fiber.park();
+			boolean interrupted = !over && !w.done && Thread.interrupted();
+			if (over || interrupted) {
 				boolean mine = abandon(w);
 				Gate.await(w);
-				return !mine;
-			}
-			Fiber.parkNanos(left);
-			if (!w.done && Thread.interrupted()) {
-				boolean mine = abandon(w);
-				Gate.await(w);
-				if (mine)
+				if (interrupted && mine)
 					throw new InterruptedException();
-				Thread.currentThread().interrupt();
-				return true;
+				if (interrupted)
+					Thread.currentThread().interrupt();
+				return !mine;
 			}
 		}
 		return true;
@@ -229,12 +217,12 @@ final class GateCondition implements Condition, Room, Serializable {
 
 	@Override
 	public boolean await(long time, TimeUnit unit) throws InterruptedException {
-		return timed(System.nanoTime() + Math.max(0, unit.toNanos(time)));
+		return pass(true, System.nanoTime() + Math.max(0, unit.toNanos(time)));
 	}
 
 	@Override
 	public boolean awaitUntil(Date deadline) throws InterruptedException {
 		long ms = deadline.getTime() - System.currentTimeMillis();
-		return timed(System.nanoTime() + Math.max(0, ms) * 1_000_000);
+		return pass(true, System.nanoTime() + Math.max(0, ms) * 1_000_000);
 	}
 }

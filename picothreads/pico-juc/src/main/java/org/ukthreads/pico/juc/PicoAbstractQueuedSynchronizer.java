@@ -6,7 +6,8 @@ import java.util.concurrent.locks.AbstractQueuedSynchronizer;
 
 /**
  * What a program's AbstractQueuedSynchronizer extends. The JDK's methods that block are
- * final: their calls become the static ones here; the state is the JDK's.
+ * final: their calls become the static ones here; the state is the JDK's. What can be
+ * shared is in Line: the JDK has this class twice, for int and for long.
  */
 public abstract class PicoAbstractQueuedSynchronizer extends AbstractQueuedSynchronizer {
 	private static final long serialVersionUID = 1L;

@@ -6,7 +6,8 @@ import java.util.concurrent.TimeUnit;
 /**
  * What the blocking queues share: puts and takes are attempts on the JDK's own queue, which
  * keeps the elements and whose lock is held for a few instructions; who must wait does so
- * here (the states of a waiter: Gate). Kind 0 puts, kind 1 takes.
+ * here (the states of a waiter: Gate). Kind 0 puts, kind 1 takes. The queues themselves
+ * look alike because each extends another class of the JDK.
  */
 abstract class QueueGate<E> extends Gate {
 	private static final long serialVersionUID = 1L;

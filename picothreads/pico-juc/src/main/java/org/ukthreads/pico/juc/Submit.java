@@ -11,7 +11,10 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** invokeAll and invokeAny, for executors whose futures park. */
+/**
+ * invokeAll and invokeAny, for executors whose futures park. Their overrides stand in each
+ * of the executors: those extend three classes of the JDK.
+ */
 final class Submit {
 	private Submit() {}
 

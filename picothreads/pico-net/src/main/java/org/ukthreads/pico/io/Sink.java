@@ -14,7 +14,7 @@ import java.io.OutputStream;
  *        +----------> Sink.drain() ----> `to`      (may park)
  *
  * Their acts call each other (close calls finish calls closeEntry): `acts` counts, and the
- * outermost drains.
+ * outermost drains. The streams on it look alike: each must extend the JDK's.
  */
 final class Sink extends ByteArrayOutputStream {
 	final OutputStream to;

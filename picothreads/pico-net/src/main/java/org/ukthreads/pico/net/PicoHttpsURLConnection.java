@@ -19,7 +19,7 @@ import javax.net.ssl.SSLPeerUnverifiedException;
 import javax.net.ssl.SSLSession;
 import javax.net.ssl.SSLSocket;
 
-/** The same with TLS. */
+/** PicoHttpURLConnection with TLS: it must be an HttpsURLConnection. HttpCall is in both. */
 final class PicoHttpsURLConnection extends HttpsURLConnection implements HttpFace {
 	private final HttpCall call;
 	private volatile SSLSession session;

@@ -13,7 +13,9 @@ import javax.net.ssl.SSLServerSocket;
 
 /**
  * SSLServerSocket on a server socket that parks. An engine that never runs keeps what is
- * set here: accepted sockets begin with a copy. They shake hands at their first use.
+ * set here: accepted sockets begin with a copy. They shake hands at their first use. What it
+ * hands to the engine and to the socket, PicoSSLSocket and OverSocket hand on, too: the JDK
+ * knows no type for both.
  */
 final class PicoSSLServerSocket extends SSLServerSocket {
 	private final SSLContext context;
