@@ -29,12 +29,13 @@ import org.ukthreads.pico.Room;
  * locks it may suspend, and no other class locks a Gate.
  */
 class Gate implements Room, Serializable {
-	private static final long serialVersionUID = 1L;
+	private static final long serialVersionUID = 2L;
 
 	/** A waiter and what it waits for. */
 	abstract static class Node implements Room.Guest, Serializable {
 		private static final long serialVersionUID = 1L;
 		final Fiber fiber = Fiber.current();
+		/** 0 or 1. */
 		final int kind;
 		/** Under the guard, read without. */
 		volatile boolean done;
@@ -65,6 +66,9 @@ class Gate implements Room, Serializable {
 	private final Object of;
 	private Node head;
 	private Node tail;
+	/** How many are queued, of kind 0 and of kind 1. */
+	private int zeros;
+	private int ones;
 
 	/** of: the lock or the queue, for those who wait at one that has a name. */
 	Gate(Object of) {
@@ -106,10 +110,14 @@ class Gate implements Room, Serializable {
 	}
 
 	private boolean ahead(int kind) {
-		for (Node n = head; n != null; n = n.next)
-			if (n.kind == kind)
-				return true;
-		return false;
+		return (kind == 0 ? zeros : ones) > 0;
+	}
+
+	private void count(Node n, int by) {
+		if (n.kind == 0)
+			zeros += by;
+		else
+			ones += by;
 	}
 
 	/** Under the guard. */
@@ -121,6 +129,7 @@ class Gate implements Room, Serializable {
 		else
 			tail.next = n;
 		tail = n;
+		count(n, 1);
 	}
 
 	/** Gives up waiting; false: it was done in the meantime. */
@@ -145,6 +154,7 @@ class Gate implements Room, Serializable {
 			if (tail == n)
 				tail = p;
 			n.at = null;
+			count(n, -1);
 			return true;
 		}
 		return false;
@@ -155,11 +165,13 @@ class Gate implements Room, Serializable {
 		boolean again = true;
 		while (again && head != null) {
 			again = false;
-			int blocked = 0;
+			/* The first of its kind that had to wait; those behind it need not be asked. */
+			boolean zero = false;
+			boolean one = false;
 			Node p = null;
-			for (Node n = head; n != null;) {
+			for (Node n = head; n != null && (zeros > 0 && !zero || ones > 0 && !one);) {
 				Node next = n.next;
-				if ((blocked & 1 << n.kind) == 0 && n.attempt()) {
+				if (!(n.kind == 0 ? zero : one) && n.attempt()) {
 					if (p == null)
 						head = next;
 					else
@@ -167,10 +179,12 @@ class Gate implements Room, Serializable {
 					if (tail == n)
 						tail = p;
 					n.at = null;
+					count(n, -1);
 					finish(n);
 					again = true;
 				} else {
-					blocked |= 1 << n.kind;
+					zero |= n.kind == 0;
+					one |= n.kind != 0;
 					p = n;
 				}
 				n = next;
@@ -188,11 +202,7 @@ class Gate implements Room, Serializable {
 	}
 
 	final synchronized int waiting(int kind) {
-		int c = 0;
-		for (Node n = head; n != null; n = n.next)
-			if (n.kind == kind)
-				c++;
-		return c;
+		return kind == 0 ? zeros : ones;
 	}
 
 	/** The first waiting node of a kind; under the guard. */

@@ -19,7 +19,7 @@ import org.ukthreads.pico.Room;
  *                        +-- time-out, interrupt: abandon (mine) -+   (false: signalled first)
  */
 final class GateCondition implements Condition, Room, Serializable {
-	private static final long serialVersionUID = 1L;
+	private static final long serialVersionUID = 2L;
 
 	/** The lock; all under the guard of its gate. */
 	interface Exclusive {
@@ -40,6 +40,7 @@ final class GateCondition implements Condition, Room, Serializable {
 	final Exclusive lock;
 	/** Under the gate's guard; linked by `after`. */
 	private Wait first;
+	private Wait last;
 
 	GateCondition(Exclusive lock) {
 		this.lock = lock;
@@ -93,14 +94,11 @@ final class GateCondition implements Condition, Room, Serializable {
 
 	private void add(Wait w) {
 		w.after = null;
-		if (first == null) {
+		if (first == null)
 			first = w;
-			return;
-		}
-		Wait x = first;
-		while (x.after != null)
-			x = x.after;
-		x.after = w;
+		else
+			last.after = w;
+		last = w;
 	}
 
 	private Wait begin() {
@@ -132,14 +130,15 @@ final class GateCondition implements Condition, Room, Serializable {
 			if (w.signalled || w.done)
 				return false;
 			w.signalled = true;
-			if (first == w) {
+			Wait p = null;
+			for (Wait x = first; x != w; x = x.after)
+				p = x;
+			if (p == null)
 				first = w.after;
-			} else {
-				Wait x = first;
-				while (x.after != w)
-					x = x.after;
-				x.after = w.after;
-			}
+			else
+				p.after = w.after;
+			if (last == w)
+				last = p;
 			lock.gate().add(w);
 			lock.gate().serve();
 			return true;
@@ -168,6 +167,8 @@ final class GateCondition implements Condition, Room, Serializable {
 		if (w == null)
 			return;
 		first = w.after;
+		if (first == null)
+			last = null;
 		w.signalled = true;
 		lock.gate().add(w);
 	}

@@ -1,5 +1,6 @@
 package org.ukthreads.pico.juc;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -53,6 +54,57 @@ final class GateTest {
 		assertTrue(n[0].done);
 		assertTrue(kept[0], "the interrupt is lost");
 		assertFalse(timed && !kept[1]);
+	}
+
+	private static final class Of extends Gate.Node {
+		private static final long serialVersionUID = 1L;
+		private final int[] permits;
+
+		Of(int kind, int[] permits) {
+			super(kind);
+			this.permits = permits;
+		}
+
+		@Override
+		boolean attempt() {
+			return permits[kind] > 0 && permits[kind]-- > 0;
+		}
+	}
+
+	@Test
+	void one_kind_is_served_in_order_and_does_not_hold_up_the_other() {
+		Gate g = new Gate(null);
+		int[] permits = new int[2];
+		Of[] n = new Of[8];
+		for (int k = 0; k < n.length; k++) {
+			n[k] = new Of(k % 2, permits);
+			assertFalse(g.enter(n[k]));
+		}
+		permits[1] = 2;
+		g.changed();
+		assertEquals("01010000", done(n));
+		assertTrue(g.leave(n[2]));
+		assertFalse(g.leave(n[1]));
+		permits[0] = 2;
+		assertFalse(g.once(new Of(0, permits), false), "past the queue");
+		g.changed();
+		assertEquals("11011000", done(n));
+		assertEquals(1, g.waiting(0));
+		assertEquals(2, g.waiting(1));
+		assertTrue(g.first(0) == n[6] && g.first(1) == n[5]);
+		permits[0] = 1;
+		permits[1] = 9;
+		g.changed();
+		assertEquals("11011111", done(n));
+		assertEquals(0, g.waiting(0) + g.waiting(1));
+		assertTrue(g.enter(new Of(1, permits)));
+	}
+
+	private static String done(Of[] n) {
+		StringBuilder s = new StringBuilder();
+		for (Of x : n)
+			s.append(x.done ? 1 : 0);
+		return s.toString();
 	}
 
 	private static void until(Callable<Boolean> c) throws Exception {
