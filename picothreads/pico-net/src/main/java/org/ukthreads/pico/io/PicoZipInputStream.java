@@ -31,6 +31,7 @@ public class PicoZipInputStream extends ZipInputStream implements Inflate {
 	private ZipEntry entry;
 	/** Of the entry. */
 	private int flags;
+	private int method;
 	/** Of a stored entry: bytes to come. */
 	private long left;
 	private boolean entryEnd;
@@ -87,13 +88,15 @@ public class PicoZipInputStream extends ZipInputStream implements Inflate {
 		ZipEntry e = createZipEntry(decoded(name));
 		if ((flags & ENCRYPTED) != 0)
 			throw new ZipException("encrypted ZIP entry not supported");
-		e.setMethod((int) number(h, 8, 2));
+		method = (int) number(h, 8, 2);
+		if (method == ZipEntry.STORED || method == ZipEntry.DEFLATED)
+			e.setMethod(method);
 		e.setTime(time((int) number(h, 10, 2), (int) number(h, 12, 2)));
 		long size = number(h, 22, 4);
 		long packed = number(h, 18, 4);
 		byte[] extra = exactly((int) number(h, 28, 2));
 		if ((flags & DESCRIBED) != 0) {
-			if (e.getMethod() != ZipEntry.DEFLATED)
+			if (method != ZipEntry.DEFLATED)
 				throw new ZipException("only DEFLATED entries can have EXT descriptor");
 		} else {
 			int at = size == BIG || packed == BIG ? big(extra) : -1;
@@ -109,7 +112,7 @@ public class PicoZipInputStream extends ZipInputStream implements Inflate {
 		}
 		if (extra.length > 0)
 			e.setExtra(extra);
-		left = e.getMethod() == ZipEntry.STORED ? e.getSize() : 0;
+		left = method == ZipEntry.STORED ? e.getSize() : 0;
 		return e;
 	}
 
@@ -181,7 +184,7 @@ public class PicoZipInputStream extends ZipInputStream implements Inflate {
 			return 0;
 		if (entry == null)
 			return -1;
-		switch (entry.getMethod()) {
+		switch (method) {
 		case ZipEntry.DEFLATED:
 			int n = Inflate.read(this, inf, b, off, len);
 			if (n < 0) {
