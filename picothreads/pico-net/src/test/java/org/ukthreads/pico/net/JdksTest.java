@@ -13,6 +13,7 @@ import org.ukthreads.fixtures.Boot;
 import org.ukthreads.fixtures.ChannelCalls;
 import org.ukthreads.fixtures.Crowd;
 import org.ukthreads.fixtures.Datagrams;
+import org.ukthreads.fixtures.Fire;
 import org.ukthreads.fixtures.LineClients;
 import org.ukthreads.fixtures.SecureServer;
 import org.ukthreads.fixtures.Selecting;
@@ -35,12 +36,13 @@ final class JdksTest {
 	List<DynamicTest> the_network_of_each_jdk() throws Exception {
 		Path plain = Children.compiled(dir.resolve("plain"), Boot.class, Sockets.class,
 			Datagrams.class, ChannelCalls.class, SecureServer.class, UrlCalls.class,
-			Crowd.class, LineClients.class, Streams.class, Selecting.class);
+			Crowd.class, LineClients.class, Streams.class, Selecting.class,
+			Fire.class);
 		Path pico = Children.translated(plain, dir.resolve("pico"));
 		String keys = SecureTest.keys(dir).toString();
 		String[] all = {"Sockets", "/", "Datagrams", "/", "ChannelCalls", "/", "Crowd", "300",
 			"/", "SecureServer", keys, "20", "/", "UrlCalls", keys, "100", "/", "LineClients",
-			"/", "Streams", "4", "whole", "/", "Streams", "4", "broken", "/", "Selecting", "50"};
+			"/", "Streams", "4", "whole", "/", "Streams", "4", "broken", "/", "Selecting", "50", "/", "Fire", "20"};
 		List<DynamicTest> l = new ArrayList<>();
 		for (Path home : Children.homes())
 			l.add(DynamicTest.dynamicTest(home.toString(), () -> {

@@ -12,6 +12,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.fixtures.ChannelCalls;
 import org.ukthreads.fixtures.Crowd;
 import org.ukthreads.fixtures.Datagrams;
+import org.ukthreads.fixtures.Fire;
 import org.ukthreads.fixtures.Selecting;
 import org.ukthreads.fixtures.Sockets;
 import org.ukthreads.fixtures.Streams;
@@ -64,6 +65,12 @@ final class ParityTest {
 	@Test
 	void a_programs_selectors_do_not_pin() throws Exception {
 		same(Selecting.class, "100");
+		assertEquals(0, Harness.pinned, Pins.report().toString());
+	}
+
+	@Test
+	void waits_that_end_in_every_way_at_once_lose_nothing() throws Exception {
+		same(Fire.class, "40");
 		assertEquals(0, Harness.pinned, Pins.report().toString());
 	}
 
