@@ -6,6 +6,7 @@ import java.lang.reflect.Proxy;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
@@ -132,6 +133,13 @@ public final class Parting {
 			share(y);
 			share(inside.get(y));
 		}
+		for (Object o : met)
+			if (!shared.has(o) && isContainer(o))
+				Heap.refs(o, y -> {
+					/* An iterator that stays has it: the table of a set. */
+					if (shared.has(y) && !(y instanceof Comparator) && !isEmpty(y))
+						share(o);
+				});
 		/* Inside one that is own, but shared: its form would copy it. */
 		inside.forEach((y, x) -> {
 			if (shared.has(y) && !shared.has(x))
@@ -179,20 +187,31 @@ public final class Parting {
 			return;
 		if (isForm(o))
 			into(o, o);
-		else if (c.getName().startsWith("java.util.") && o instanceof Map) {
+		else if (isContainer(o) && o instanceof Map) {
 			((Map<?, ?>) o).forEach((k, v) -> {
 				meet(k);
 				meet(v);
 			});
 			if (o instanceof SortedMap)
 				meet(((SortedMap<?, ?>) o).comparator());
-		} else if (c.getName().startsWith("java.util.") && o instanceof Collection) {
+		} else if (isContainer(o)) {
 			((Collection<?>) o).forEach(this::meet);
 			if (o instanceof SortedSet)
 				meet(((SortedSet<?>) o).comparator());
 		} else {
 			Heap.refs(o, this::meet);
 		}
+	}
+
+	/** The array that all empty lists have. */
+	private static boolean isEmpty(Object o) {
+		return o instanceof Object[] && ((Object[]) o).length == 0;
+	}
+
+	/** One of the JDK's that is written as what it holds. */
+	private static boolean isContainer(Object o) {
+		return o.getClass().getName().startsWith("java.util.")
+			&& (o instanceof Map || o instanceof Collection);
 	}
 
 	/** Is it written in Java's serial form, and what it holds with it? */
