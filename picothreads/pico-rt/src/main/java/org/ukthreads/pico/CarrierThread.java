@@ -144,9 +144,14 @@ final class CarrierThread extends Thread {
 			}
 		} else {
 			out(f);
-			f.parking();
-			if (rt.packs(f))
-				f.pack();
+			try {
+				f.parking();
+				if (rt.packs(f))
+					f.pack();
+			} catch (Throwable e) {
+				/* No memory, perhaps. The frames are as they were: it can go on. */
+				rt.uncaught(f, e);
+			}
 			f.unwound();
 		}
 	}
