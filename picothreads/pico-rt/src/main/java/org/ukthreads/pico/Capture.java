@@ -32,7 +32,7 @@ public final class Capture extends Pushes {
 	/** Between the throw and the trampoline. */
 	boolean active;
 	/** Between the return of a twin and its caller's look. */
-	private boolean returned;
+	boolean returned;
 	/** Whose it is. */
 	final Context context;
 
@@ -44,22 +44,6 @@ public final class Capture extends Pushes {
 	/** Of the calling OS thread: what a twin is called with. */
 	public static Capture mine() {
 		return Context.get().capture;
-	}
-
-	/** Behind the call of a twin: did it suspend? */
-	public boolean returned() {
-		return returned;
-	}
-
-	/** ... it did, and the caller has seen it. */
-	public Capture seen() {
-		returned = false;
-		return this;
-	}
-
-	/** The last act of a twin that suspends. */
-	public void leave() {
-		returned = true;
 	}
 
 	/**

@@ -54,7 +54,7 @@ final class Context {
 		capture(k, primitive);
 		if (c == null)
 			Continuation.<RuntimeException>sneak(capture);
-		c.leave();
+		Twins.leave(c);
 	}
 
 	private void capture(Continuation k, MethodRef primitive) {

@@ -13,6 +13,24 @@ import java.util.concurrent.ConcurrentHashMap;
 public final class Twins {
 	private Twins() {}
 
+	/* Not methods of Capture: C2 does not inline those of a Throwable's class. */
+
+	/** Behind the call of a twin: did it suspend? */
+	public static boolean returned(Capture c) {
+		return c.returned;
+	}
+
+	/** ... it did, and the caller has seen it. */
+	public static Capture seen(Capture c) {
+		c.returned = false;
+		return c;
+	}
+
+	/** The last act of a twin that suspends. */
+	public static void leave(Capture c) {
+		c.returned = true;
+	}
+
 	/** Has `on`, a subclass's object, the method `key` (name and descriptor) of `holder`? */
 	public static boolean inherits(Object on, String key, Class<?> holder) {
 		Class<?> k = on.getClass();

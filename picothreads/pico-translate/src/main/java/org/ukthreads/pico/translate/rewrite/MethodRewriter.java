@@ -92,6 +92,7 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  */
 final class MethodRewriter {
 	static final String CAPTURE = "org/ukthreads/pico/Capture";
+	private static final String TWINS = "org/ukthreads/pico/Twins";
 	private static final String PINS = "org/ukthreads/pico/Pins";
 	static final String CONT = "org/ukthreads/pico/Continuation";
 
@@ -721,7 +722,8 @@ final class MethodRewriter {
 		LabelNode suspended = new LabelNode();
 		InsnList after = new InsnList();
 		after.add(new VarInsnNode(Opcodes.ALOAD, captureLocal));
-		after.add(new MethodInsnNode(Opcodes.INVOKEVIRTUAL, CAPTURE, "returned", "()Z", false));
+		after.add(new MethodInsnNode(Opcodes.INVOKESTATIC, TWINS, "returned",
+			"(L" + CAPTURE + ";)Z", false));
 		after.add(new JumpInsnNode(Opcodes.IFNE, suspended));
 		to.instructions.insert(end, after);
 		InsnList l = to.instructions;
@@ -730,8 +732,8 @@ final class MethodRewriter {
 		for (int k = s.sizes.size() - 1; k >= 0; k--)
 			pop(l, s.sizes.get(k));
 		l.add(new VarInsnNode(Opcodes.ALOAD, captureLocal));
-		l.add(new MethodInsnNode(Opcodes.INVOKEVIRTUAL, CAPTURE, "seen", "()L" + CAPTURE + ";",
-			false));
+		l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, TWINS, "seen",
+			"(L" + CAPTURE + ";)L" + CAPTURE + ";", false));
 	}
 
 	private static void pop(InsnList l, int size) {
@@ -750,7 +752,8 @@ final class MethodRewriter {
 			l.add(new InsnNode(Opcodes.IRETURN));
 			break;
 		default:
-			l.add(new MethodInsnNode(Opcodes.INVOKEVIRTUAL, CAPTURE, "leave", "()V", false));
+			l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, TWINS, "leave",
+				"(L" + CAPTURE + ";)V", false));
 			Type r = Type.getReturnType(m.desc);
 			anything(l, r);
 			l.add(new InsnNode(r.getOpcode(Opcodes.IRETURN)));
@@ -821,7 +824,7 @@ final class MethodRewriter {
 		l.add(new VarInsnNode(Opcodes.ALOAD, 0));
 		l.add(new LdcInsnNode(m.name + m.desc));
 		l.add(new LdcInsnNode(Type.getObjectType(self)));
-		l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, "org/ukthreads/pico/Twins", "inherits",
+		l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, TWINS, "inherits",
 			"(Ljava/lang/Object;Ljava/lang/String;Ljava/lang/Class;)Z", false));
 		l.add(new JumpInsnNode(Opcodes.IFNE, on));
 		l.add(new VarInsnNode(Opcodes.ALOAD, 0));
