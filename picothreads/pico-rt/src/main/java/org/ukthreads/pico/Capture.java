@@ -21,7 +21,7 @@ package org.ukthreads.pico;
  * translated) leaves `active` set, and the next primitive or the trampoline finds out.
  * It extends Throwable and neither Exception nor Error, so that fewer handlers match.
  */
-public final class Capture extends Pushes {
+public final class Capture extends Throwable {
 	/** Who unwinds; the frames go to it. */
 	Continuation from;
 	/** Frames pushed so far: innermost first. */
@@ -35,59 +35,13 @@ public final class Capture extends Pushes {
 	boolean returned;
 	/** Whose it is. */
 	final Context context;
+	/** What handlers do: not here, because C2 inlines no method of a Throwable's class. */
+	final Pusher pusher = new Pusher(this);
 
 	Capture(Context context) {
-		super("a suspending pico thread (untranslated code must not catch this)");
+		super("a suspending pico thread (untranslated code must not catch this)", null, false,
+			false);
 		this.context = context;
-	}
-
-	/** Of the calling OS thread: what a twin is called with. */
-	public static Capture mine() {
-		return Context.get().capture;
-	}
-
-	/**
-	 * The first half of what a handler does: the call of site s, on that receiver, must be
-	 * what the suspension came out of. Hot: a few loads and stores.
-	 */
-	Capture at(Site s, Object on) {
-		Site.Ok o = s.ok;
-		if (o == null || o.callee != callee || (on != null && on.getClass() != o.type))
-			s.check(this, on);
-		at = s;
-		return this;
-	}
-
-	/** The second: a frame with the values (`push`). Hand-made frames do their own check. */
-	@Override
-	void add(Frame f, Site s) {
-		f.site = s;
-		Frame l = last;
-		if (l == null)
-			first = f;
-		else
-			l.next = f;
-		last = f;
-		done(s);
-	}
-
-	private void done(Site s) {
-		callee = s.method;
-		if (Profile.ON)
-			Profile.pushed(s.method);
-	}
-
-	/** Of a frame with more values than the largest shape. */
-	public void push(int[] i, long[] j, Object[] a) {
-		add(new WideFrame(i, j, a), at);
-	}
-
-	/**
-	 * A method whose last act is the call leaves no frame: it is named as the callee that
-	 * its caller will check for.
-	 */
-	public void pass() {
-		done(at);
 	}
 
 	/**

@@ -132,8 +132,8 @@ public abstract class Code {
 	}
 
 	/** For the companion's `at`: the first half of a frame. */
-	public final Capture check(Capture c, Object on, int k) {
-		return c.at(sites[k], on);
+	public final Pushes check(Capture c, Object on, int k) {
+		return c.pusher.at(sites[k], on);
 	}
 
 	final Site site(int k) {

@@ -7,7 +7,7 @@ package org.ukthreads.pico;
  *                        next, site,      next, site
  *                        i0.. j0.. a0..
  *
- * Written once, at capture, by Capture.push; read by the out-of-line
+ * Written once, at capture, by Pushes.push; read by the out-of-line
  * resume code. Frames are never written again by the program, so a copy of the chain may
  * be resumed again (fork). The accessors by index serve dumps, snapshots and forks; the
  * resume code reads the fields.

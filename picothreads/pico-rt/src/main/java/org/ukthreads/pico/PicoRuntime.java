@@ -238,6 +238,9 @@ public final class PicoRuntime {
 			if (c == null)
 				return false;
 			lost.add(t);
+			Fiber f = t.context.fiber;
+			if (f != null && f.interrupted)
+				lend(t, f);
 		}
 		replace(c);
 		return true;
@@ -266,12 +269,16 @@ public final class PicoRuntime {
 	void interruptOutside(Fiber f) {
 		synchronized (lost) {
 			CarrierThread t = withoutCarrier(f);
-			if (t == null || t.lent)
-				return;
-			t.lent = true;
-			f.interrupted = false;
-			t.interrupt();
+			if (t != null && !t.lent)
+				lend(t, f);
 		}
+	}
+
+	/** Under lost: f's interrupt becomes its OS thread's. */
+	private static void lend(CarrierThread t, Fiber f) {
+		t.lent = true;
+		f.interrupted = false;
+		t.interrupt();
 	}
 
 	/** Under lost. */

@@ -54,7 +54,7 @@ public final class Reflect {
 			target(m).check(c, Modifier.isStatic(m.getModifiers()) ? null : on);
 			Frames.F0_0_1 f = new Frames.F0_0_1();
 			f.a0 = m;
-			c.add(f, SITE);
+			c.pusher.add(f, SITE);
 			Continuation.<RuntimeException>sneak(c);
 			throw e;
 		}
@@ -173,7 +173,7 @@ public final class Reflect {
 				invoke(method, null, args);
 			} catch (Throwable e) {
 				if (e instanceof Capture)
-					((Capture) e).add(new Frames.F0_0_0(), SITE);
+					((Capture) e).pusher.add(new Frames.F0_0_0(), SITE);
 				rethrow(e);
 			}
 		}

@@ -78,7 +78,7 @@ public final class Site {
 		this.words = words;
 	}
 
-	/** The slow half of Capture.at. */
+	/** The slow half of Pusher.at. */
 	void check(Capture c, Object on) {
 		MethodRef last = c.callee;
 		Class<?> type = on == null ? null : on.getClass();

@@ -15,6 +15,11 @@ public final class Twins {
 
 	/* Not methods of Capture: C2 does not inline those of a Throwable's class. */
 
+	/** Of the calling OS thread: what a twin is called with. */
+	public static Capture mine() {
+		return Context.get().capture;
+	}
+
 	/** Behind the call of a twin: did it suspend? */
 	public static boolean returned(Capture c) {
 		return c.returned;

@@ -128,15 +128,17 @@ final class NetReactor implements Reactor {
 		return null;
 	}
 
-	/** Or later, by apply(). */
+	/**
+	 * At once, also without a carrier: a channel that is not blocking any more must be known
+	 * to a reactor, or it is taken for one that the program has made so.
+	 */
 	void register(Port p) throws IOException {
 		Carrier c = keep();
-		if (c == null)
-			return;
 		try {
 			p.key = p.channel.register(selector, 0, p);
 		} finally {
-			c.release();
+			if (c != null)
+				c.release();
 		}
 	}
 

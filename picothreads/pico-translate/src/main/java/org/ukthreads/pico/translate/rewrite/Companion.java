@@ -19,7 +19,7 @@ final class Companion {
 	private static final String CODE = "org/ukthreads/pico/Code";
 	private static final String CHOOSER = "pico$$resume";
 	static final String AT_DESC =
-		"(Lorg/ukthreads/pico/Capture;Ljava/lang/Object;I)Lorg/ukthreads/pico/Capture;";
+		"(Lorg/ukthreads/pico/Capture;Ljava/lang/Object;I)Lorg/ukthreads/pico/Pushes;";
 	static final String RESUME_DESC =
 		"(Lorg/ukthreads/pico/Continuation;ILorg/ukthreads/pico/Frame;)Z";
 

@@ -47,10 +47,10 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  *   C:   invoke foo
  *   D:   ...
  *   H:   [Capture]                      handler for C..D alone, first in the table
- *        receiver|null, k               the receiver is for the check
+ *        dup, receiver|null, k          the receiver is for the check
  *        invokestatic Foo$$Pico.at
- *        dup, live...                   the frame
- *        invokevirtual Capture.push
+ *        live...                        the frame
+ *        invokevirtual Pushes.push
  *        athrow
  *
  * Out of line, one copy of the body, entered at any of its sites:
@@ -92,6 +92,7 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  */
 final class MethodRewriter {
 	static final String CAPTURE = "org/ukthreads/pico/Capture";
+	static final String PUSHES = "org/ukthreads/pico/Pushes";
 	private static final String TWINS = "org/ukthreads/pico/Twins";
 	private static final String PINS = "org/ukthreads/pico/Pins";
 	static final String CONT = "org/ukthreads/pico/Continuation";
@@ -712,7 +713,7 @@ final class MethodRewriter {
 		if (body == Body.TWIN) {
 			before.add(new VarInsnNode(Opcodes.ALOAD, captureLocal));
 		} else {
-			before.add(new MethodInsnNode(Opcodes.INVOKESTATIC, CAPTURE, "mine",
+			before.add(new MethodInsnNode(Opcodes.INVOKESTATIC, TWINS, "mine",
 				"()L" + CAPTURE + ";", false));
 			before.add(new InsnNode(Opcodes.DUP));
 			before.add(new VarInsnNode(Opcodes.ASTORE, captureLocal));
@@ -850,6 +851,8 @@ final class MethodRewriter {
 
 	/** Stack: Capture. Pushes the frame. */
 	private void push(InsnList l, Site s, boolean keep) {
+		if (keep)
+			l.add(new InsnNode(Opcodes.DUP));
 		if (s.receiver >= 0)
 			l.add(new VarInsnNode(Opcodes.ALOAD, s.receiver));
 		else
@@ -857,10 +860,8 @@ final class MethodRewriter {
 		l.add(constant(s.index));
 		l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, owner.companion.name(), "at",
 			Companion.AT_DESC, false));
-		if (keep)
-			l.add(new InsnNode(Opcodes.DUP));
 		if (s.tail) {
-			l.add(new MethodInsnNode(Opcodes.INVOKEVIRTUAL, CAPTURE, "pass", "()V", false));
+			l.add(new MethodInsnNode(Opcodes.INVOKEVIRTUAL, PUSHES, "pass", "()V", false));
 			return;
 		}
 		if (s.shape.wide) {
@@ -872,7 +873,7 @@ final class MethodRewriter {
 			bank(l, s, 'j', s.shape.j, Opcodes.LCONST_0);
 			bank(l, s, 'a', s.shape.a, Opcodes.ACONST_NULL);
 		}
-		l.add(new MethodInsnNode(Opcodes.INVOKEVIRTUAL, CAPTURE, "push", s.shape.pushDesc(),
+		l.add(new MethodInsnNode(Opcodes.INVOKEVIRTUAL, PUSHES, "push", s.shape.pushDesc(),
 			false));
 	}
 

@@ -31,7 +31,7 @@ final class Shape {
 			: "org/ukthreads/pico/Frames$F" + i + "_" + j + "_" + a;
 	}
 
-	/** Of Capture.push: the values. */
+	/** Of Pushes.push: the values. */
 	String pushDesc() {
 		return wide ? "([I[J[Ljava/lang/Object;)V"
 			: "(" + "I".repeat(i) + "J".repeat(j) + "Ljava/lang/Object;".repeat(a) + ")V";
