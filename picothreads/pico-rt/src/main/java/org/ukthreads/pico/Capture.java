@@ -22,26 +22,30 @@ package org.ukthreads.pico;
  * It extends Throwable and neither Exception nor Error, so that fewer handlers match.
  */
 public final class Capture extends Throwable {
-	/** Who unwinds; the frames go to it. */
-	Continuation from;
-	/** Frames pushed so far: innermost first. */
-	Frame first;
-	Frame last;
-	/** The method whose frame was pushed last, or the primitive that threw. */
-	MethodRef callee;
 	/** Between the throw and the trampoline. */
 	boolean active;
 	/** Between the return of a twin and its caller's look. */
 	boolean returned;
 	/** Whose it is. */
 	final Context context;
-	/** What handlers do: not here, because C2 inlines no method of a Throwable's class. */
-	final Pusher pusher = new Pusher(this);
+	/** Of the suspension that is under way, or was the last. */
+	Pusher pusher = new Pusher(null);
+	/** Suspensions until the next one. */
+	private int fresh;
 
 	Capture(Context context) {
 		super("a suspending pico thread (untranslated code must not catch this)", null, false,
 			false);
 		this.context = context;
+	}
+
+	/** A Pusher that no collection has made old. */
+	Pusher young() {
+		if (--fresh < 0) {
+			fresh = Pusher.TIMES;
+			pusher = new Pusher(pusher.running);
+		}
+		return pusher;
 	}
 
 	/**
@@ -59,10 +63,11 @@ public final class Capture extends Throwable {
 		b.append(where);
 		if (at != null)
 			b.append(" at ").append(at);
+		Pusher p = pusher;
 		b.append(" saw a suspension that came from ")
-			.append(callee == null ? "nowhere" : callee.toString())
+			.append(p.callee == null ? "nowhere" : p.callee.toString())
 			.append("; a method between the two is not translated");
-		Continuation f = from;
+		Continuation f = p.from;
 		clear();
 		if (f instanceof Fiber)
 			((Fiber) f).abandon();
@@ -71,10 +76,7 @@ public final class Capture extends Throwable {
 	}
 
 	void clear() {
-		first = null;
-		last = null;
-		callee = null;
-		from = null;
+		pusher.done();
 		active = false;
 		returned = false;
 	}

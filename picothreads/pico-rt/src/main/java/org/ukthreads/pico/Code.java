@@ -133,7 +133,7 @@ public abstract class Code {
 
 	/** For the companion's `at`: the first half of a frame. */
 	public final Pushes check(Capture c, Object on, int k) {
-		return c.pusher.at(sites[k], on);
+		return c.pusher.at(c, sites[k], on);
 	}
 
 	final Site site(int k) {

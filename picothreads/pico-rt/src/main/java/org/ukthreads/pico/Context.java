@@ -39,6 +39,12 @@ final class Context {
 		return OTHERS.get();
 	}
 
+	/** The frames that wait for what runs; null: none, or all are on the stack. */
+	Frame callers() {
+		Frame f = capture.pusher.running;
+		return f == null ? null : f.next;
+	}
+
 	/** Is a frame on the stack, above the innermost trampoline, that cannot be captured? */
 	boolean pinned() {
 		return pins > 0 || entered > 0 && Walk.meetsForeign();
@@ -62,8 +68,7 @@ final class Context {
 		if (c.active)
 			throw c.lost("the primitive " + primitive, null);
 		c.active = true;
-		c.from = k;
-		c.callee = primitive;
+		c.young().begin(k, primitive);
 		if (Profile.ON)
 			Profile.suspension();
 	}

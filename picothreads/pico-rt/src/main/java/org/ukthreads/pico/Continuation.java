@@ -21,7 +21,7 @@ package org.ukthreads.pico;
  * against 18), and a value object for each result (boxing).
  */
 public class Continuation {
-	/** Frames to resume, innermost first; while it runs: who waits for what runs. */
+	/** Frames to resume, innermost first; null before the start, while it runs, at the end. */
 	Frame top;
 	/** A reference, or what was thrown (threw); before the start: the task. */
 	Object retA;
@@ -52,6 +52,7 @@ public class Continuation {
 		Continuation outer = x.current;
 		long entered = x.entered;
 		int pins = x.pins;
+		Frame running = x.capture.pusher.running;
 		if (!(Thread.currentThread() instanceof CarrierThread))
 			Context.others = true;
 		x.current = this;
@@ -65,6 +66,7 @@ public class Continuation {
 			x.current = outer;
 			x.entered = entered;
 			x.pins = pins;
+			x.capture.pusher.running = running;
 		}
 	}
 
@@ -117,6 +119,7 @@ public class Continuation {
 	/** The trampoline. True: ended, threw tells how. Runs with x.current == this. */
 	final boolean go(Context x) {
 		Frame f = top;
+		top = null;
 		boolean first = phase == NEW;
 		phase = RUNNING;
 		if (first && !begin(x)) {
@@ -128,14 +131,15 @@ public class Continuation {
 			if (f.site == null)
 				f = ((Packed) f).open();
 			Frame rest = f.next;
-			top = rest;
+			c.pusher.running = f;
 			Site s = f.site;
 			x.entered = 0;
 			try {
 				if (!s.code.resume(this, s.at, f)) {
-					c.last.next = rest;
-					top = c.first;
+					c.pusher.last.next = rest;
+					top = c.pusher.first;
 					c.clear();
+					c.pusher.running = null;
 					phase = STOPPED;
 					return false;
 				}
@@ -147,6 +151,7 @@ public class Continuation {
 			}
 			f = rest;
 		}
+		c.pusher.running = null;
 		phase = ENDED;
 		return true;
 	}
@@ -174,14 +179,14 @@ public class Continuation {
 	private boolean began(Capture c, Runnable r) {
 		try {
 			Site.Ok o = START.ok;
-			if (o == null || o.callee != c.callee || r.getClass() != o.type)
-				START.check(c, r);
+			if (o == null || o.callee != c.pusher.callee || r.getClass() != o.type)
+				START.check(c, c.pusher.callee, r);
 		} catch (PinnedException e) {
 			fail(e);
 			return false;
 		}
 		/* Nothing but tail calls left no frame: one that ends at once stands for them. */
-		top = c.first != null ? c.first : Frame.end(END[0]);
+		top = c.pusher.first != null ? c.pusher.first : Frame.end(END[0]);
 		c.clear();
 		shareOutermost();
 		return true;

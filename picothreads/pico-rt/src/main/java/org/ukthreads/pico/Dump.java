@@ -17,8 +17,13 @@ public final class Dump {
 			if (f.rt.carrying(f) == os)
 				st = Traces.running(running);
 		}
-		Traces.callers(f.top, st);
+		Traces.callers(waiting(f, os), st);
 		return st.toArray(new StackTraceElement[0]);
+	}
+
+	/** All frames, or of a fiber that runs on an OS thread those that are not on its stack. */
+	private static Frame waiting(Fiber f, Thread os) {
+		return os instanceof CarrierThread ? ((CarrierThread) os).context.callers() : f.top;
 	}
 
 	/** All live pico threads, like jstack. */
@@ -61,7 +66,7 @@ public final class Dump {
 			for (StackTraceElement e : Traces.running(os.getStackTrace()))
 				b.append("\tat ").append(e).append('\n');
 		}
-		for (Frame f : Packed.frames(fiber.top))
+		for (Frame f : Packed.frames(waiting(fiber, os)))
 			frame(f, b);
 		b.append('\n');
 	}

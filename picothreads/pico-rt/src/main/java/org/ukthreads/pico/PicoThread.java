@@ -187,7 +187,7 @@ public class PicoThread extends Thread {
 			r.run();
 		} catch (Throwable e) {
 			if (e instanceof Capture)
-				((Capture) e).pusher.at(RUN[0], r).push();
+				((Capture) e).pusher.at((Capture) e, RUN[0], r).push();
 			Continuation.<RuntimeException>sneak(e);
 		}
 	}

@@ -51,7 +51,7 @@ public final class Reflect {
 			if (!(e.getCause() instanceof Capture))
 				throw e;
 			Capture c = (Capture) e.getCause();
-			target(m).check(c, Modifier.isStatic(m.getModifiers()) ? null : on);
+			target(m).check(c, c.pusher.callee, Modifier.isStatic(m.getModifiers()) ? null : on);
 			Frames.F0_0_1 f = new Frames.F0_0_1();
 			f.a0 = m;
 			c.pusher.add(f, SITE);

@@ -79,8 +79,7 @@ public final class Site {
 	}
 
 	/** The slow half of Pusher.at. */
-	void check(Capture c, Object on) {
-		MethodRef last = c.callee;
+	void check(Capture c, MethodRef last, Object on) {
 		Class<?> type = on == null ? null : on.getClass();
 		int n = 0;
 		for (Ok o = ok; o != null; o = o.next, n++)

@@ -110,28 +110,26 @@ public final class Traces {
 	private static StackTraceElement[] known(StackTraceElement[] st) {
 		Context x = Context.get();
 		List<StackTraceElement> l = new ArrayList<>(st.length);
-		Continuation k = x.current;
 		for (int from = 0; from < st.length;) {
 			int go = trampoline(st, from);
 			part(st, from, go, l);
-			/* Up to the first descent the stack is whole. */
-			if (k != null && go < st.length && go > from && !l.isEmpty()
+			/* Up to the first descent the stack is whole; of an outer one nobody knows. */
+			if (from == 0 && x.current != null && go < st.length && go > 0 && !l.isEmpty()
 					&& !isBegin(st[go - 1]))
-				callers(below(k, last(l)), l);
-			k = k == x.fiber ? null : x.fiber;
+				callers(below(x, last(l)), l);
 			from = go + 1;
 		}
 		return l.toArray(new StackTraceElement[0]);
 	}
 
-	/** The frames that called the method which a trace of k ends with. */
-	private static Frame below(Continuation k, StackTraceElement method) {
+	/** The frames that called the method which a trace of x ends with. */
+	private static Frame below(Context x, StackTraceElement method) {
 		List<StackTraceElement> now = new ArrayList<>();
 		StackTraceElement[] st = new Throwable().getStackTrace();
 		part(st, 0, trampoline(st, 0), now);
 		if (same(last(now), method))
-			return k.top;
-		for (Frame f : Packed.frames(k.top))
+			return x.callers();
+		for (Frame f : Packed.frames(x.callers()))
 			if (same(method, f.site.method))
 				return f.next;
 		return null;
