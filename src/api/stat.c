@@ -50,7 +50,7 @@ static void add_foreign(uk_stats *s)
 {
 	const struct vp_count *c = sched_foreign_count();
 
-	s->creates += c->creates;
+	s->creates += load_relaxed(&c->creates);
 	s->readies += load_relaxed(&c->readies);
 	s->io_inline += c->io_inline;
 	s->syscalls += c->syscalls;

@@ -20,7 +20,8 @@
  *   pause                  (there are none, or armed again)
  *   refused                a receive of their own           always so on this stream
  *   error                  the error; held if nobody waits
- *   close                  -EBADF, from cancel_fd           the cell is free
+ *   close                  -EBADF                           the cell is free
+ *   -EBADF: nobody's number the same                        the same
  *
  * A shot is paused when HOLD_MAX buffers of its stream wait unread (so a stream that nobody
  * reads holds 32 KiB and the peer feels the window close), and when the kernel thread that
@@ -214,6 +215,7 @@ static void cell_free(struct reactor *r, struct ahead *a)
 	list_init(&a->rearm);
 	e->ahead = NULL;
 	store_relaxed(&e->n, e->n - 1);
+	ring_of(r)->news = true;
 	a->next = p->free;
 	p->free = a;
 }
@@ -304,11 +306,12 @@ void ahead_ended(struct reactor *r, struct io_op *shot, int res)
 
 	shot->state = IO_DONE;
 	r->pending--;
-	if (shot->ebadf) {
+	switch (shot->ebadf ? -EBADF : res) {
+	case -EBADF: /* there is no such stream any more; who comes now comes too late */
+		while ((op = pop_waiter(a)))
+			uring_finish(r, op, -EBADF);
 		cell_free(r, a);
 		return;
-	}
-	switch (res) {
 	case 0:
 		while ((op = pop_waiter(a)))
 			uring_finish(r, op, 0);
@@ -384,6 +387,10 @@ void ahead_submit(struct reactor *r, struct io_op *op)
 		a = cell_make(r, op->fd);
 	if (!a || a->refused || !op->len) {
 		go_alone(r, op);
+		return;
+	}
+	if (unlikely(in_kernel(a) && a->shot.ebadf)) {
+		uring_finish(r, op, -EBADF); /* it is being closed */
 		return;
 	}
 	res = ahead_take(r, op->fd, (void *)(uintptr_t)op->addr, op->len);

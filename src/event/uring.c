@@ -782,13 +782,16 @@ static struct io_op *uring_poll(struct reactor *r, int64_t timeout_ns)
 		if (ahead_rearm_due(u))
 			timeout_ns = 0;
 	}
-	if (timeout_ns && !u->done.head && !hostile_eintr())
+	/* what has ended since the last poll is for our caller to see before we sleep, be it
+	 * an op or a stream's cell, for which nothing is returned */
+	if (timeout_ns && !u->done.head && !u->news && !hostile_eintr())
 		sleep_in_kernel(r, timeout_ns);
 	else
 		pass(r);
 	if (unlikely(hogs))
 		poke_hogs(r);
 	reap(r);
+	u->news = false;
 	return take_done(r);
 }
 

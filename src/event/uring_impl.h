@@ -40,6 +40,7 @@ struct uring {
 	struct opq done;    /* U_FINISHED */
 	int64_t retry_at;   /* when to look at cancels again */
 	bool closing;       /* no retries */
+	bool news;          /* a stream's cell was freed: a closer may wait for it */
 	struct waker waker;
 
 	struct ahead_pool *pool; /* ahead.c; NULL until the first stream */

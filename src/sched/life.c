@@ -360,7 +360,10 @@ UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(vo
 		uk_thread_set_name(t, a->name);
 	store_relaxed(&t->state, (uint8_t)(t->susp ? T_SUSPENDED : T_NEW));
 	store_release(&t->kind, THREAD_USER);
-	bump(here ? &here->count.creates : &sched_count(me)->creates, 1);
+	if (likely(here))
+		bump(&here->count.creates, 1);
+	else /* many write it, and what lives is counted by it */
+		fetch_add_relaxed(&sched_foreign_count()->creates, 1);
 	if (out)
 		*out = t;
 	if (!t->susp) {

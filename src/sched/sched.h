@@ -92,7 +92,8 @@ bool rt_defer_wake(void);
 /* The sync room sets it, and knows by itself what there is to wake. */
 extern void (*deferred_wake)(void);
 
-/* Counters of the current vp (or a shared set for foreign threads: lossy is fine). */
+/* Counters of the current vp (or a shared set for foreign threads, lossy: what must be exact
+ * is added to atomically there). */
 #define COUNT(t, field) bump(&sched_count(t)->field, 1)
 struct vp_count *sched_count(struct uk_thread *t);
 struct vp_count *sched_foreign_count(void);

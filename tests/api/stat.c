@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters count what they say; the doctor reports. */
+#include <pthread.h>
 #include <uk/uk.h>
 
 #include "test.h"
@@ -86,6 +87,38 @@ static void wake_ups_from_outside_count(void)
 	CHECK_EQ(b.readies - a.readies, 100);
 }
 
+static void *returns(void *arg)
+{
+	return arg;
+}
+
+static void *creates_many(void *arg)
+{
+	uk_attr a = { .flags = UK_ATTR_DETACHED };
+
+	for (int i = 0; i < 100000; i++)
+		CHECK_EQ(uk_thread_create(NULL, &a, returns, arg), 0);
+	return arg;
+}
+
+/* They share one set of counters, and none is lost: `threads` would be wrong for ever. */
+static void kernel_threads_that_create_at_once_are_counted(void)
+{
+	pthread_t p[4];
+	uk_stats a, b;
+
+	uk_stats_get(&a);
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ(pthread_create(&p[i], NULL, creates_many, NULL), 0);
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ(pthread_join(p[i], NULL), 0);
+	do
+		uk_stats_get(&b);
+	while (b.exits - a.exits < 4 * 100000);
+	CHECK_EQ(b.creates - a.creates, 4 * 100000);
+	CHECK_EQ(b.threads, 0);
+}
+
 static void counters_have_names(void)
 {
 	int n = 0;
@@ -117,6 +150,7 @@ int main(void)
 	CHECK_EQ(uk_init(), 0);
 	RUN(counters_follow_what_happens);
 	RUN(wake_ups_from_outside_count);
+	RUN(kernel_threads_that_create_at_once_are_counted);
 	RUN(a_sleeping_vp_is_kicked_and_it_counts);
 	RUN(counters_have_names);
 	RUN(the_doctor_has_something_to_say);

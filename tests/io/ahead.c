@@ -168,6 +168,37 @@ static void cancelled_and_closed_waiters_are_told(void)
 	uk_close(s[1]);
 }
 
+static void *reader_until_told(void *arg)
+{
+	int fd = *(int *)arg;
+	char b[4];
+	ssize_t r;
+
+	while ((r = uk_recv(fd, b, sizeof(b), 0)) > 0)
+		uk_yield();
+	return (void *)(intptr_t)r;
+}
+
+/* Nobody waits for ever, neither a reader that came in the middle nor the closer. */
+static void a_close_meets_readers_at_any_moment(void)
+{
+	uk_thread *t[4];
+	int s[2];
+
+	for (unsigned i = 0; i < 300; i++) {
+		pair(s);
+		for (unsigned k = 0; k < 4; k++)
+			t[k] = spawn(reader_until_told, &s[0]);
+		send_all(s[1], i, 0, 16 + i % 64);
+		for (unsigned k = 0; k < i % 8; k++)
+			uk_yield();
+		CHECK_EQ(uk_close(s[0]), 0);
+		for (unsigned k = 0; k < 4; k++)
+			CHECK_EQ((intptr_t)join(t[k]), -EBADF);
+		CHECK_EQ(uk_close(s[1]), 0);
+	}
+}
+
 static void the_end_comes_after_the_bytes_and_again(void)
 {
 	char b[10];
@@ -400,6 +431,7 @@ int main(void)
 	USER(a_reader_that_comes_first_waits);
 	USER(a_deadline_loses_nothing);
 	USER(cancelled_and_closed_waiters_are_told);
+	USER(a_close_meets_readers_at_any_moment);
 	USER(the_end_comes_after_the_bytes_and_again);
 	USER(a_reset_is_told_once_after_the_bytes);
 	USER(the_next_holder_of_the_number_gets_its_own_bytes);
