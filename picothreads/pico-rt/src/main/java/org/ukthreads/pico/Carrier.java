@@ -57,7 +57,10 @@ public final class Carrier {
 		return rt;
 	}
 
-	/** This carrier's reactor, made on first use. */
+	/**
+	 * This carrier's reactor, made on first use. Making one may take long, and so cost the
+	 * caller its carrier, whose new holder then sleeps where no event comes: it looks again.
+	 */
 	public Reactor reactor(Supplier<? extends Reactor> make) {
 		Reactor r = reactor;
 		if (r == null) {
@@ -68,6 +71,9 @@ public final class Carrier {
 					reactor = r;
 				}
 			}
+			CarrierThread t = holder;
+			if (t != Thread.currentThread())
+				LockSupport.unpark(t);
 		}
 		return r;
 	}

@@ -12,6 +12,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.fixtures.ChannelCalls;
 import org.ukthreads.fixtures.Crowd;
 import org.ukthreads.fixtures.Datagrams;
+import org.ukthreads.fixtures.Deaf;
 import org.ukthreads.fixtures.Fire;
 import org.ukthreads.fixtures.Selecting;
 import org.ukthreads.fixtures.Sockets;
@@ -44,6 +45,12 @@ final class ParityTest {
 	@Test
 	void datagrams_behave_as_the_jdks() throws Exception {
 		same(Datagrams.class);
+	}
+
+	/** Its OS thread has the flag by then, the fiber lost its carrier. */
+	@Test
+	void who_was_interrupted_in_a_long_call_keeps_its_sockets() throws Exception {
+		same(Deaf.class);
 	}
 
 	@Test
