@@ -234,7 +234,7 @@ static void arm(struct reactor *r, struct ahead *a)
 	*op = (struct io_op){ .kind = IO_SHOT, .state = IO_PENDING, .fd = a->fd, .home = r };
 	a->gen = ring_of(r)->poller_gen;
 	r->pending++;
-	r->count.sqes++;
+	bump(&r->count.sqes, 1);
 	fdtab_link(r->fds, op); /* the table has a place for this fd */
 	uring_queue(r, op);
 }

@@ -84,13 +84,13 @@ static long try_rw(struct reactor *r, const struct io_op *op, const struct iovec
 	struct msghdr m = { .msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = n };
 	long res;
 
-	r->count.syscalls++;
+	bump(&r->count.syscalls, 1);
 	res = sysn(in ? SYS_preadv2 : SYS_pwritev2, op->fd, iov, n, op->off, 0, RWF_NOWAIT);
 	if (res != -EOPNOTSUPP && res != -ENOSYS)
 		return res;
 	if (op->off != -1)
 		return REACTOR_READY;
-	r->count.syscalls++;
+	bump(&r->count.syscalls, 1);
 	res = sys3(in ? SYS_recvmsg : SYS_sendmsg, op->fd, &m, MSG_DONTWAIT);
 	return res == -ENOTSOCK ? REACTOR_READY : res;
 }
@@ -108,30 +108,30 @@ static long try_once(struct reactor *r, struct io_op *op)
 	case IO_WRITEV:
 		return try_rw(r, op, op->addr, op->len);
 	case IO_RECV:
-		r->count.syscalls++;
+		bump(&r->count.syscalls, 1);
 		return sysn(SYS_recvfrom, op->fd, op->addr, one.iov_len, flags, NULL, NULL);
 	case IO_SEND:
-		r->count.syscalls++;
+		bump(&r->count.syscalls, 1);
 		return sysn(SYS_sendto, op->fd, op->addr, one.iov_len, flags | MSG_NOSIGNAL,
 			    NULL, 0);
 	case IO_RECVMSG:
-		r->count.syscalls++;
+		bump(&r->count.syscalls, 1);
 		return sys3(SYS_recvmsg, op->fd, op->addr, flags);
 	case IO_SENDMSG:
-		r->count.syscalls++;
+		bump(&r->count.syscalls, 1);
 		return sys3(SYS_sendmsg, op->fd, op->addr, flags | MSG_NOSIGNAL);
 	case IO_ACCEPT:
-		r->count.syscalls++;
+		bump(&r->count.syscalls, 1);
 		if (!fd_nonblock(op->fd))
 			return REACTOR_READY;
-		r->count.syscalls++;
+		bump(&r->count.syscalls, 1);
 		return sys4(SYS_accept4, op->fd, op->addr, op->addr2, op->flags);
 	case IO_CONNECT: {
 		int err = 0;
 		uint32_t len = sizeof(err);
 		long res = sys5(SYS_getsockopt, op->fd, SOL_SOCKET, SO_ERROR, &err, &len);
 
-		r->count.syscalls++;
+		bump(&r->count.syscalls, 1);
 		return res < 0 ? res : -err;
 	}
 	case IO_NOP:
@@ -172,7 +172,7 @@ static void mark_dirty(struct ep *ep, struct fdent *e, int fd)
 
 static long ctl(struct reactor *r, int how, int fd, struct epoll_event *ev)
 {
-	r->count.syscalls++;
+	bump(&r->count.syscalls, 1);
 	return sys4(SYS_epoll_ctl, ep_of(r)->fd, how, fd, ev);
 }
 
@@ -266,7 +266,7 @@ static long wait_once(struct reactor *r, int64_t ns)
 	struct timespec ts = sys_timespec(ns);
 	int64_t ms = ns < 0 ? -1 : (ns + NS_PER_MS - 1) / NS_PER_MS;
 
-	r->count.syscalls++;
+	bump(&r->count.syscalls, 1);
 	if (ns > 0 && ep->pwait2)
 		return sysn(SYS_epoll_pwait2, ep->fd, ep->ev, EVENTS, &ts, NULL, 8);
 	return sysn(SYS_epoll_pwait, ep->fd, ep->ev, EVENTS, MIN(ms, INT32_MAX), NULL, 8);
@@ -421,7 +421,7 @@ static void ep_submit(struct reactor *r, struct io_op *op)
 	op->home = r;
 	list_init(&op->link);
 	r->pending++;
-	r->count.sqes++;
+	bump(&r->count.sqes, 1);
 	if (start_at_once(r, op))
 		return;
 	if (op->fd < 0) {
@@ -445,7 +445,7 @@ static void ep_cancel(struct reactor *r, struct io_op *op)
 {
 	if (op->engine == ENG_FINISHED)
 		return;
-	r->count.cancels++;
+	bump(&r->count.cancels, 1);
 	op->state = IO_CANCELING;
 	finish_linked(r, op, op->ebadf ? -EBADF : -ECANCELED);
 }
@@ -474,7 +474,7 @@ static struct io_op *take_done(struct reactor *r)
 	for (struct io_op *op = all; op; op = op->next) {
 		op->state = IO_DONE;
 		r->pending--;
-		r->count.cqes++;
+		bump(&r->count.cqes, 1);
 	}
 	return all;
 }
@@ -484,13 +484,13 @@ static struct io_op *ep_poll(struct reactor *r, int64_t timeout_ns)
 	struct ep *ep = ep_of(r);
 	long n = 0;
 
-	r->count.polls++;
+	bump(&r->count.polls, 1);
 	timeout_ns = MIN(timeout_ns, MAX_SLEEP);
 	arm_dirty(r);
 	if (ep->done.head || hostile_eintr())
 		timeout_ns = 0;
 	if (timeout_ns && waker_sleep(&ep->waker)) {
-		r->count.waits++;
+		bump(&r->count.waits, 1);
 		n = wait_events(r, timeout_ns);
 		waker_wake(&ep->waker);
 	} else if (ep->linked) {

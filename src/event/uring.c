@@ -81,7 +81,7 @@ static long enter(struct reactor *r, uint32_t min, int64_t ns)
 
 	if (min || load_relaxed(u->sq_flags) & (URING_SQ_TASKRUN | URING_SQ_CQ_OVERFLOW))
 		flags = URING_ENTER_GETEVENTS;
-	r->count.syscalls++;
+	bump(&r->count.syscalls, 1);
 	if (!min)
 		n = sysn(SYS_io_uring_enter, u->fd, unsubmitted(u), 0, flags, NULL, 0);
 	else
@@ -456,7 +456,7 @@ static bool arm_kick(struct reactor *r)
 
 	if (u->msg_kick)
 		return true;
-	r->count.syscalls++;
+	bump(&r->count.syscalls, 1);
 	tid = sys_gettid();
 	if (u->kick_armed && u->kick_tid == tid)
 		return true;
@@ -629,7 +629,7 @@ static void uring_submit(struct reactor *r, struct io_op *op)
 	op->ebadf = 0;
 	op->home = r;
 	r->pending++;
-	r->count.sqes++;
+	bump(&r->count.sqes, 1);
 	err = fdtab_link(r->fds, op);
 	if (unlikely(err)) {
 		list_init(&op->link);
@@ -653,7 +653,7 @@ void uring_cancel(struct reactor *r, struct io_op *op)
 {
 	if (op->state != IO_PENDING || (op->engine & U_FINISHED))
 		return;
-	r->count.cancels++;
+	bump(&r->count.cancels, 1);
 	op->state = IO_CANCELING;
 	if (op->engine & U_BACKLOG) {
 		opq_remove(&ring_of(r)->backlog, op);
@@ -721,7 +721,7 @@ static struct io_op *take_done(struct reactor *r)
 	for (struct io_op *op = all; op; op = op->next) {
 		op->state = IO_DONE;
 		r->pending--;
-		r->count.cqes++;
+		bump(&r->count.cqes, 1);
 	}
 	return all;
 }
@@ -740,7 +740,7 @@ static void poke_hogs(struct reactor *r)
 {
 	if (!(load_relaxed(ring_of(r)->sq_flags) & URING_SQ_TASKRUN))
 		return;
-	r->count.syscalls++;
+	bump(&r->count.syscalls, 1);
 	sys3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 
@@ -753,7 +753,7 @@ static void sleep_in_kernel(struct reactor *r, int64_t ns)
 		pass(r);
 		return;
 	}
-	r->count.waits++;
+	bump(&r->count.waits, 1);
 	do
 		n = enter(r, 1, ns);
 	while (n > 0 && unsubmitted(u) && *u->cq_khead == load_acquire(u->cq_tail));
@@ -765,7 +765,7 @@ static struct io_op *uring_poll(struct reactor *r, int64_t timeout_ns)
 	struct uring *u = ring_of(r);
 	uint32_t hogs;
 
-	r->count.polls++;
+	bump(&r->count.polls, 1);
 	timeout_ns = MIN(timeout_ns, MAX_SLEEP);
 	hogs = load_relaxed(&r->hogs);
 	if (unlikely(hogs) && (timeout_ns < 0 || timeout_ns > HOG_SLICE))

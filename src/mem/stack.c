@@ -273,11 +273,11 @@ static COLD void *get_slow(struct stack_cache *c, unsigned order)
 		/* what the dead thread's frames poisoned */
 		ASAN_UNPOISON_MEMORY_REGION(base, (size_t)1 << order);
 		if (c)
-			c->reuses++;
+			bump(&c->reuses, 1);
 	} else {
 		base = get_fresh(p, order);
 		if (base && c)
-			c->maps++;
+			bump(&c->maps, 1);
 	}
 	return base;
 }
@@ -297,7 +297,7 @@ void *stack_get(struct stack_cache *c, unsigned order, unsigned *color)
 	if (likely(x)) {
 		base = container_of(x, struct idle, node)->base;
 		ASAN_UNPOISON_MEMORY_REGION(base, (size_t)1 << order); /* as in get_slow */
-		c->reuses++;
+		bump(&c->reuses, 1);
 	} else {
 		base = get_slow(c, order);
 		if (!base)

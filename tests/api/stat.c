@@ -87,6 +87,12 @@ static void wake_ups_from_outside_count(void)
 	CHECK_EQ(b.readies - a.readies, 100);
 }
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define KERNEL_CREATES 1000
+#else
+#define KERNEL_CREATES 100000
+#endif
+
 static void *returns(void *arg)
 {
 	return arg;
@@ -96,7 +102,7 @@ static void *creates_many(void *arg)
 {
 	uk_attr a = { .flags = UK_ATTR_DETACHED };
 
-	for (int i = 0; i < 100000; i++)
+	for (int i = 0; i < KERNEL_CREATES; i++)
 		CHECK_EQ(uk_thread_create(NULL, &a, returns, arg), 0);
 	return arg;
 }
@@ -114,8 +120,8 @@ static void kernel_threads_that_create_at_once_are_counted(void)
 		CHECK_EQ(pthread_join(p[i], NULL), 0);
 	do
 		uk_stats_get(&b);
-	while (b.exits - a.exits < 4 * 100000);
-	CHECK_EQ(b.creates - a.creates, 4 * 100000);
+	while (b.exits - a.exits < 4 * KERNEL_CREATES);
+	CHECK_EQ(b.creates - a.creates, 4 * KERNEL_CREATES);
 	CHECK_EQ(b.threads, 0);
 }
 
