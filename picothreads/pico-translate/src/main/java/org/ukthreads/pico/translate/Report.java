@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import org.objectweb.asm.tree.MethodInsnNode;
+import org.ukthreads.pico.translate.read.CodeSizes;
 
 /** What was translated, what pins and why, and how the size grew. */
 public final class Report {
@@ -13,6 +14,7 @@ public final class Report {
 	private final Set<String> twins = new LinkedHashSet<>();
 	private final Map<String, Set<String>> pins = new TreeMap<>();
 	private final Set<String> refused = new LinkedHashSet<>();
+	private final Map<String, Integer> huge = new TreeMap<>();
 	private final Map<String, String> because = new LinkedHashMap<>();
 	int classes;
 	int changed;
@@ -46,6 +48,11 @@ public final class Report {
 		refused.add(method + ": " + why);
 	}
 
+	/** The JIT leaves it to the interpreter, and did not before (or it is new). */
+	void huge(String method, int bytes) {
+		huge.put(method, bytes);
+	}
+
 	void because(String method, String callee) {
 		because.put(method, callee);
 	}
@@ -64,6 +71,11 @@ public final class Report {
 
 	public Map<String, Set<String>> pins() {
 		return pins;
+	}
+
+	/** Methods that the JIT does not compile because of the translation, and their sizes. */
+	public Map<String, Integer> huge() {
+		return huge;
 	}
 
 	public long sizeBefore() {
@@ -91,6 +103,11 @@ public final class Report {
 			if (details)
 				e.getValue().forEach(p -> b.append("  ").append(p).append('\n'));
 		}
+		if (!huge.isEmpty())
+			b.append(String.format("too large for the JIT now: %d (over %d bytes;"
+				+ " -XX:-DontCompileHugeMethods compiles them)%n", huge.size(), CodeSizes.HUGE));
+		if (details)
+			huge.forEach((m, n) -> b.append("  ").append(m).append(", ").append(n).append('\n'));
 		for (String r : refused)
 			b.append("refused: ").append(r).append('\n');
 		if (details) {

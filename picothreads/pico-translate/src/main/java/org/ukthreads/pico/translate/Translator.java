@@ -27,6 +27,7 @@ import org.ukthreads.pico.translate.analyse.Twins;
 import org.ukthreads.pico.translate.analyse.flow.Flow;
 import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.ClassPath;
+import org.ukthreads.pico.translate.read.CodeSizes;
 import org.ukthreads.pico.translate.read.Hierarchy;
 import org.ukthreads.pico.translate.rewrite.CallBackCalls;
 import org.ukthreads.pico.translate.rewrite.ClassRewriter;
@@ -285,8 +286,10 @@ public final class Translator {
 			if (options.verify && changed)
 				Verifier.check(hierarchy, b);
 			report.after += b.length;
-			if (changed)
+			if (changed) {
 				report.changed++;
+				huge(n.name, b);
+			}
 			byte[] c = r.companion();
 			if (c != null) {
 				out.put(r.companionName(), c);
@@ -297,6 +300,18 @@ public final class Translator {
 			}
 		}
 		return again ? null : out;
+	}
+
+	private void huge(String name, byte[] file) {
+		Map<String, Integer> before = null;
+		for (Map.Entry<String, Integer> e : CodeSizes.of(file).entrySet()) {
+			if (e.getValue() <= CodeSizes.HUGE)
+				continue;
+			if (before == null)
+				before = files.containsKey(name) ? CodeSizes.of(files.get(name)) : Map.of();
+			if (before.getOrDefault(e.getKey(), 0) <= CodeSizes.HUGE)
+				report.huge(name + '.' + e.getKey(), e.getValue());
+		}
 	}
 
 	/** New methods change the default serialVersionUID: the old one is written down. */

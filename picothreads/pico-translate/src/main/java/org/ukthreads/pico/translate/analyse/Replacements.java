@@ -288,7 +288,7 @@ public final class Replacements {
 	}
 
 	private boolean call(ClassNode c, MethodInsnNode m, String oldSuper, String newSuper) {
-		if (m.getOpcode() == Opcodes.INVOKESPECIAL) {
+		if (m.getOpcode() == Opcodes.INVOKESPECIAL && !isFinal(m)) {
 			if (newSuper != null && m.owner.equals(oldSuper)) {
 				/* super.method(), super(...) or `new OLD(...)`: all go to the new class. */
 				m.owner = newSuper;
@@ -301,14 +301,28 @@ public final class Replacements {
 			return true;
 		}
 		Call r = rule(m.owner, m.name, m.desc, m.getOpcode() == Opcodes.INVOKESTATIC);
-		if (r == null || r.to.equals(c.name))
-			return false;
+		if (r == null || r.to.equals(c.name)) {
+			if (m.getOpcode() != Opcodes.INVOKESPECIAL || newSuper == null
+					|| !m.owner.equals(oldSuper))
+				return false;
+			m.owner = newSuper;
+			return true;
+		}
 		m.desc = r.target(m.desc, m.getOpcode() == Opcodes.INVOKESTATIC);
 		m.setOpcode(Opcodes.INVOKESTATIC);
 		m.owner = r.to;
 		m.name = r.as;
 		m.itf = false;
 		return true;
+	}
+
+	/** super.wait() and its like: no class has another version, so the rules are meant. */
+	private boolean isFinal(MethodInsnNode superCall) {
+		String key = superCall.name + superCall.desc;
+		ClassInfo c = hierarchy.resolve(superCall.owner, key);
+		return c != null && c.kind == ClassInfo.Kind.FOREIGN
+			&& (c.methods.get(key) & (Opcodes.ACC_FINAL | Opcodes.ACC_PRIVATE))
+				== Opcodes.ACC_FINAL;
 	}
 
 	private Call rule(String owner, String name, String desc, boolean isStatic) {
