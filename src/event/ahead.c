@@ -261,19 +261,22 @@ static void go_alone(struct reactor *r, struct io_op *op)
 	uring_queue(r, op);
 }
 
+/* Bytes have come: to those who wait, in turn; what is left of them is held. So bytes are
+ * held or threads wait, never both. */
 static void arrived(struct reactor *r, struct ahead *a, uint16_t bid, uint16_t n)
 {
 	struct ahead_pool *p = ring_of(r)->pool;
-	struct io_op *op = a->held ? NULL : pop_waiter(a);
+	const char *from = p->mem + (size_t)bid * BUF_SIZE;
+	struct io_op *op;
 	uint16_t k = 0;
 
 	p->out++;
-	if (op) {
-		uint32_t room = hostile_len(op);
+	while (k < n && !a->held && (op = pop_waiter(a))) {
+		uint32_t m = MIN(hostile_len(op), (uint32_t)(n - k));
 
-		k = (uint16_t)MIN(room, (uint32_t)n);
-		memcpy((void *)(uintptr_t)op->addr, p->mem + (size_t)bid * BUF_SIZE, k);
-		uring_finish(r, op, k);
+		memcpy((void *)(uintptr_t)op->addr, from + k, m);
+		uring_finish(r, op, (int)m);
+		k = (uint16_t)(k + m);
 	}
 	if (likely(k == n)) {
 		p->out--;

@@ -153,6 +153,38 @@ static void a_full_queue_changes_nothing(void)
 	}
 }
 
+/* One completion brings what several wait for; `ends`: the last one gets the end instead. */
+static void one_write_for(int n, bool ends)
+{
+	struct io_op op[3];
+	char b[3] = "";
+
+	stream();
+	for (int i = 0; i < n; i++) {
+		op[i] = ahead(&b[i]);
+		submit(&op[i]);
+	}
+	R.ops->poll(&R, 0);
+	CHECK_EQ(write(s[1], "xy", 2), 2);
+	if (ends)
+		CHECK_EQ(shutdown(s[1], SHUT_WR), 0);
+	for (int i = 0; i < n; i++)
+		CHECK_EQ(wait_op(&op[i]), i < 2);
+	CHECK(b[0] == 'x' && b[1] == 'y');
+	R.ops->cancel_fd(&R, s[0]);
+	until_forgotten();
+}
+
+static void bytes_go_to_all_who_wait(void)
+{
+	one_write_for(2, false);
+}
+
+static void the_end_overtakes_no_byte(void)
+{
+	one_write_for(3, true);
+}
+
 static void all(void)
 {
 	if (!R.ops->can(&R, IO_RECV_AHEAD)) {
@@ -165,6 +197,8 @@ static void all(void)
 	RUN_ON(who_comes_after_that_is_told_and_leaves_nothing);
 	RUN_ON(who_waits_while_it_rests_is_told);
 	RUN_ON(a_full_queue_changes_nothing);
+	RUN_ON(bytes_go_to_all_who_wait);
+	RUN_ON(the_end_overtakes_no_byte);
 }
 
 int main(void)

@@ -366,6 +366,91 @@ static void all_buffers_held_is_no_deadlock(void)
 	finish(extra);
 }
 
+/* -- several readers of one stream -- */
+
+#define SHARED ((size_t)200000)
+
+struct counted {
+	int fd;
+	size_t piece;
+	uint64_t bytes, sum;
+};
+
+static void *counts(void *arg)
+{
+	struct counted *c = arg;
+	unsigned char b[64];
+	ssize_t r;
+
+	while ((r = uk_recv(c->fd, b, c->piece, 0)) > 0) {
+		for (ssize_t i = 0; i < r; i++)
+			c->sum += b[i];
+		c->bytes += (uint64_t)r;
+	}
+	return (void *)(intptr_t)r;
+}
+
+/* Each byte comes to one of them, whoever it is, and the end to all. */
+static void many_readers_lose_nothing(void)
+{
+	static struct counted c[7];
+	uint64_t bytes = 0, sum = 0;
+	uk_thread *t[7];
+	int s[2];
+
+	pair(s);
+	for (unsigned i = 0; i < 7; i++) {
+		c[i] = (struct counted){ .fd = s[0], .piece = 1 + i * 9 };
+		t[i] = spawn(counts, &c[i]);
+	}
+	for (size_t pos = 0, n; pos < SHARED; pos += n) {
+		n = 1 + pos % 200;
+		n = n < SHARED - pos ? n : SHARED - pos;
+		send_all(s[1], 8, pos, n);
+		uk_yield();
+	}
+	CHECK_EQ(uk_shutdown(s[1], SHUT_WR), 0);
+	for (unsigned i = 0; i < 7; i++) {
+		CHECK_EQ((intptr_t)join(t[i]), 0);
+		bytes += c[i].bytes;
+		sum += c[i].sum;
+	}
+	CHECK_EQ(bytes, SHARED);
+	for (size_t i = 0; i < SHARED; i++)
+		sum -= at(8, i);
+	CHECK_EQ(sum, 0);
+	finish(s);
+}
+
+static void *takes_one(void *arg)
+{
+	unsigned char b = 0;
+
+	CHECK_EQ(uk_recv(*(int *)arg, &b, 1, 0), 1);
+	return (void *)(intptr_t)b;
+}
+
+static void all_that_wait_are_served_by_one_send(void)
+{
+	uk_thread *t[5];
+	int s[2];
+
+	pair(s);
+	for (unsigned i = 0; i < 100; i++) {
+		intptr_t sum = 0;
+
+		for (unsigned k = 0; k < 5; k++)
+			t[k] = spawn(takes_one, &s[0]);
+		if (i % 2)
+			uk_sleep(MS / 10);
+		CHECK_EQ(uk_send(s[1], "\001\002\004\010\020", 5, MSG_NOSIGNAL), 5);
+		for (unsigned k = 0; k < 5; k++)
+			sum += (intptr_t)join(t[k]);
+		CHECK_EQ(sum, 31);
+	}
+	finish(s);
+}
+
 /* -- many, on all vps, with hand-offs -- */
 
 #define STREAMS 60
@@ -439,6 +524,8 @@ int main(void)
 	USER(what_would_miss_bytes_is_refused);
 	USER(a_flood_stops_and_nothing_is_lost);
 	USER(all_buffers_held_is_no_deadlock);
+	USER(many_readers_lose_nothing);
+	USER(all_that_wait_are_served_by_one_send);
 	USER(streams_survive_stealing_and_hand_off);
 	return 0;
 }
