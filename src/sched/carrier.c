@@ -9,7 +9,8 @@
  *
  * Spares are made ahead by a kernel thread of their own (the maker): pthread_create takes
  * glibc's locks, which the very thread that a hand-off rescues may hold; so neither the
- * monitor nor a dispatcher ever creates one. Carriers never exit: io_uring ends the
+ * monitor nor a dispatcher ever creates one. The maker also does the wake-ups that a signal
+ * handler on a spare leaves behind (enter.c). Carriers never exit: io_uring ends the
  * requests of an exiting task.
  */
 #include <pthread.h>
@@ -33,6 +34,7 @@ static struct lock spares_lock = LOCK_INIT(RANK_SPARES);
 static struct carrier *spares;   /* lock */
 static struct uk_vp *orphans;    /* lock */
 static uint32_t maker_word;      /* futex: 1 = look again */
+static uint32_t maker_deferred;  /* 1 = wake-ups to do; set before maker_word */
 static unsigned spares_target, carriers_max;
 struct carrier *carriers_all;
 uint64_t carriers_count, spares_count, spares_made;
@@ -84,6 +86,7 @@ static void carrier_signals(struct carrier *c)
 
 static void wait_for_vp(struct carrier *c)
 {
+	run_deferred(c);
 	lock_acquire(&spares_lock);
 	if (orphans) {
 		struct uk_vp *vp = orphans;
@@ -177,32 +180,40 @@ int carrier_start(struct uk_vp *vp)
 
 /* ---- the maker of spares ---- */
 
+static bool want_spare(void)
+{
+	return load_relaxed(&spares_count) < spares_target &&
+	       load_relaxed(&carriers_count) < carriers_max;
+}
+
 static void *maker_main(void *arg UNUSED)
 {
 	bool warned = false;
 
 	sys2(SYS_prctl, PR_SET_NAME, "uk-maker");
 	for (;;) {
-		store_seq_cst(&maker_word, 0);
-		while (load_relaxed(&spares_count) < spares_target &&
-		       load_relaxed(&carriers_count) < carriers_max) {
-			int r = carrier_create(NULL);
+		int r;
 
-			if (r) {
-				if (!warned)
-					uk_warn("cannot make a spare carrier (error %d): blocking calls "
-						"may delay other threads", -r);
-				warned = true;
-				sys_futex_wait(&maker_word, 0, sys_now() + 100 * NS_PER_MS);
-				continue;
-			}
-			bump(&spares_made, 1);
-			/* it counts as a spare only once it has parked; give it the time */
-			for (int i = 0; i < 1000 && load_relaxed(&spares_count) < spares_target;
-			     i++)
-				sys0(SYS_sched_yield);
+		store_seq_cst(&maker_word, 0);
+		if (load_relaxed(&maker_deferred) && xchg_seq_cst(&maker_deferred, 0))
+			deferred_wake();
+		if (!want_spare()) {
+			sys_futex_wait(&maker_word, 0, TIME_NEVER);
+			continue;
 		}
-		sys_futex_wait(&maker_word, 0, TIME_NEVER);
+		r = carrier_create(NULL);
+		if (r) {
+			if (!warned)
+				uk_warn("cannot make a spare carrier (error %d): blocking calls "
+					"may delay other threads", -r);
+			warned = true;
+			sys_futex_wait(&maker_word, 0, sys_now() + 100 * NS_PER_MS);
+			continue;
+		}
+		bump(&spares_made, 1);
+		/* it counts as a spare only once it has parked; give it the time */
+		for (int i = 0; i < 1000 && load_relaxed(&spares_count) < spares_target; i++)
+			sys0(SYS_sched_yield);
 	}
 	return NULL;
 }
@@ -211,6 +222,12 @@ static void maker_wake(void)
 {
 	if (!xchg_seq_cst(&maker_word, 1))
 		sys_futex_wake(&maker_word, 1);
+}
+
+void maker_defer(void)
+{
+	store_relaxed(&maker_deferred, 1);
+	maker_wake(); /* seq_cst: the maker that takes this word away sees the bit */
 }
 
 static int maker_start(void)
@@ -273,7 +290,7 @@ void carriers_forget(struct carrier *only)
 	spares = NULL;
 	spares_count = 0;
 	orphans = NULL;
-	maker_word = 0;
+	maker_word = maker_deferred = 0;
 	for (uint32_t i = vp_count_all; i-- > 0;) {
 		vp_all[i]->owner = 0;
 		vp_all[i]->next_orphan = orphans;

@@ -2,7 +2,15 @@
 /* Entering and leaving the runtime, and brackets around calls that may block.
  *
  * Runs on the stack of the thread that calls us. Signal handlers: a handler that interrupts
- * the runtime may not enter it; what it wants done is deferred to the next rt_exit.
+ * the runtime may not enter it; what it wants done is deferred:
+ *
+ *   it interrupted       who does it
+ *   a user thread        whoever next leaves the runtime on this carrier, or its dispatcher
+ *   a dispatcher         itself: at the top of its loop, for it does not sleep before
+ *   the same, no vp      the maker: a spare must not touch anything while a fork stands by
+ *   a foreign thread     itself, when it leaves or before it sleeps
+ *
+ * Who leaves sets depth to 0 first and looks then, so a handler is seen or does it itself.
  */
 #include <pthread.h>
 
@@ -48,9 +56,25 @@ struct uk_thread *rt_enter(void)
 
 void run_deferred(struct carrier *c)
 {
-	store_relaxed(&c->deferred, 0);
-	fence_compiler();
-	deferred_wake();
+	while (load_relaxed(&c->deferred)) {
+		store_relaxed(&c->deferred, 0);
+		fence_compiler();
+		deferred_wake();
+	}
+}
+
+/* depth becomes 0, and what handlers have left until then is done. */
+static void leave_deferred(struct uk_thread *t)
+{
+	for (;;) {
+		t->depth = 0;
+		fence_compiler();
+		if (likely(!load_relaxed(&t->carrier->deferred)))
+			return;
+		t->depth = 1;
+		fence_compiler();
+		run_deferred(t->carrier);
+	}
 }
 
 void run_deferred_foreign(struct uk_thread *t)
@@ -86,9 +110,7 @@ COLD void exit_slow(struct uk_thread *t)
 	if (fuzz_once_in(UK_HOSTILE ? 16 : 256))
 		lose_vp(t);
 #endif
-	if (load_relaxed(&t->carrier->deferred))
-		run_deferred(t->carrier);
-	t->depth = 0;
+	leave_deferred(t);
 }
 
 void rt_exit(void)
@@ -118,13 +140,24 @@ bool rt_in_runtime(void)
 bool rt_defer_wake(void)
 {
 	struct uk_thread *t = thread_self_tls;
+	struct carrier *c;
 
 	if (!t || !t->depth)
 		return false;
-	if (t->kind == THREAD_FOREIGN)
+	if (t->kind == THREAD_FOREIGN) {
 		store_relaxed(&t->deferred, 1);
-	else
-		store_relaxed(&t->carrier->deferred, 1);
+		return true;
+	}
+	c = t->carrier;
+	if (t->kind == THREAD_DISPATCHER && !c->vp) {
+		maker_defer();
+		return true;
+	}
+	store_relaxed(&c->deferred, 1);
+	fence_compiler();
+	/* it may have looked already, and be about to sleep */
+	if (t->kind == THREAD_DISPATCHER)
+		c->vp->reactor.ops->kick(&c->vp->reactor);
 	return true;
 }
 
@@ -141,6 +174,7 @@ void block_begin(struct uk_thread *t, bool release)
 	dbg_assert(t->depth == 1);
 	c = t->carrier;
 	vp = c->vp;
+	run_deferred(c); /* whom it wakes is work that waits */
 	store_relaxed(&c->mark, 1);
 	if ((release && (vp_has_work(vp) || vp->reactor.pending || wheel_count(&vp->wheel))) ||
 	    fuzz_once_in(4)) {
@@ -148,9 +182,9 @@ void block_begin(struct uk_thread *t, bool release)
 		c->vp = NULL;
 		vp_give(vp);
 	}
-	t->depth = 0;
+	leave_deferred(t);
 	fence_compiler();
-	store_release(&c->in_rt, 0);
+	store_release(&t->carrier->in_rt, 0); /* a handler may have entered by now, and moved */
 }
 
 void block_end(struct uk_thread *t)

@@ -456,9 +456,7 @@ static void thread_main(void *arg)
 #endif
 	finish_switch(c);
 	t->wobj = NULL;
-	t->depth = 0;
-	fence_compiler();
-	store_release(&c->in_rt, 0);
+	exit_user(t);
 	leave(t, fn(t->arg));
 }
 

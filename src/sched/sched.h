@@ -86,8 +86,9 @@ void block_end(struct uk_thread *t);
 /* Async-signal-safe helpers for uk_sem_post. Is the calling kernel thread inside the
  * runtime (so a handler interrupted it)? */
 bool rt_in_runtime(void);
-/* Then: deferred_wake will be called when this kernel thread leaves the runtime (a foreign
- * one also before it sleeps in it). False: it is not inside, do it yourself. */
+/* Then: deferred_wake will be called when this kernel thread leaves the runtime, or before it
+ * sleeps in it, or by another one if it sleeps already (enter.c). False: it is not inside, do
+ * it yourself. */
 bool rt_defer_wake(void);
 /* The sync room sets it, and knows by itself what there is to wake. */
 extern void (*deferred_wake)(void);

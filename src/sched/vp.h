@@ -134,7 +134,8 @@ struct carrier {
 	void *tp_now;            /* the running %fs; itself */
 	void *tp;                /* its own */
 	struct uk_thread **self_slot; /* thread_self_tls in its own TLS */
-	uint32_t deferred;       /* a signal handler on this carrier left a wake-up to do; itself */
+	uint32_t deferred;       /* a signal handler on this carrier left a wake-up to do
+				    (table in enter.c); itself */
 	uint32_t mark;           /* != 0: inside a bracketed call; itself */
 	struct uk_thread disp;   /* its own context */
 	int tid;
@@ -182,7 +183,8 @@ bool carrier_take_orphan(struct carrier *c, struct uk_vpset *only, struct uk_vp 
 void enter_slow(struct uk_thread *t, struct carrier *c);
 void carrier_no_hog(struct carrier *c, struct uk_vp *vp);
 void exit_slow(struct uk_thread *t); /* deferred wake-ups, hostile hand-off */
-void run_deferred(struct carrier *c);
+void run_deferred(struct carrier *c); /* itself, in the runtime, without a lock */
+void maker_defer(void);              /* a signal handler: the maker shall call deferred_wake */
 bool vp_revoke(struct uk_vp *vp, struct carrier *c); /* monitor: true if it moved */
 void carrier_bind(struct carrier *c, struct uk_vp *vp);
 void carrier_renew(struct carrier *c); /* itself, on a user thread's stack */
@@ -227,6 +229,7 @@ INLINE void exit_user(struct uk_thread *t)
 	struct carrier *c = t->carrier;
 
 	t->depth = 0;
+	fence_compiler(); /* a handler that sees depth sets deferred before we look */
 	if (UK_DEBUG || unlikely(load_relaxed(&c->deferred))) {
 		exit_slow(t);
 		c = t->carrier;
