@@ -27,9 +27,16 @@ public final class Blocking {
 
 	private Blocking() {}
 
-	static void execute(Runnable r) {
+	/** For f, which has begun to wait for it. */
+	static void execute(Fiber f, Runnable r) {
 		HELPED.increment();
-		HELPERS.execute(r);
+		try {
+			HELPERS.execute(r);
+		} catch (Throwable e) {
+			/* No more threads. */
+			f.abandon();
+			throw e;
+		}
 	}
 
 	/** How many calls helper threads have made. */
@@ -55,7 +62,7 @@ public final class Blocking {
 			return c.call();
 		Call call = new Call(f, c, kind == Fiber.W_CALL);
 		call.ticket = f.begin(kind, call);
-		execute(call);
+		execute(f, call);
 		f.stop(as);
 		return f.takeA();
 	}

@@ -46,7 +46,7 @@ public final class Carrier {
 	/** The calling fiber's carrier, at this moment; IllegalStateException on a platform thread. */
 	public static Carrier current() {
 		Carrier c = ofThread();
-		if (c == null && Pins.back())
+		while (c == null && Pins.back())
 			c = ofThread();
 		if (c == null)
 			throw new IllegalStateException(Thread.currentThread() + " has no carrier");
@@ -55,6 +55,11 @@ public final class Carrier {
 
 	public PicoRuntime runtime() {
 		return rt;
+	}
+
+	/** Null: nobody has needed one here. */
+	public Reactor reactor() {
+		return reactor;
 	}
 
 	/**

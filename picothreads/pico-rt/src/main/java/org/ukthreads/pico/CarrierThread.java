@@ -56,17 +56,39 @@ final class CarrierThread extends Thread {
 				LockSupport.park(rt);
 				continue;
 			}
-			Fiber f = rt.next(c);
-			if (f == null)
-				return;
-			if (f.blocked != null) {
-				handOver(c, f);
-			} else {
+			try {
+				Fiber f = rt.next(c);
+				if (f == null)
+					return;
+				if (f.blocked != null) {
+					handOver(c, f);
+					continue;
+				}
 				slice(f);
-				/* Its fiber left the carrier to another thread. */
-				if (carrier == null)
-					rt.spare(this);
+			} catch (Throwable e) {
+				/* No memory, or a scheduler, clock or reactor that throws: the carrier must
+				 * not end with it. */
+				rt.uncaught(this, e);
+				recover();
+				rt.awake(c);
+				LockSupport.parkNanos(1_000_000);
 			}
+			/* Its fiber left the carrier to another thread. */
+			if (carrier == null)
+				rt.spare(this);
+		}
+	}
+
+	/** As after a slice. */
+	private void recover() {
+		context.current = null;
+		context.fiber = null;
+		context.pins = 0;
+		kept = 0;
+		if (!HOLD.compareAndSet(this, SLICE, OUT)) {
+			if (hold == LOST)
+				rt.found(this);
+			hold = OUT;
 		}
 	}
 
@@ -101,15 +123,13 @@ final class CarrierThread extends Thread {
 
 	/** From here on nobody takes away what it has. */
 	private void out(Fiber f) {
-		if (HOLD.compareAndSet(this, SLICE, OUT))
-			return;
-		rt.found(this);
-		if (lent) {
+		if (!HOLD.compareAndSet(this, SLICE, OUT)) {
+			rt.found(this);
 			lent = false;
-			/* Nobody saw it. */
-			if (Thread.interrupted())
-				f.interrupt();
 		}
+		/* It was lent and nobody saw it, or code that is not translated has set it again. */
+		if (Thread.interrupted())
+			f.interrupt();
 	}
 
 	/** Under rt.lost. */
@@ -124,7 +144,13 @@ final class CarrierThread extends Thread {
 		f.state = Fiber.RUNNING;
 		x.current = f;
 		x.fiber = f;
-		boolean ended = f.go(x);
+		boolean ended;
+		try {
+			ended = f.go(x);
+		} catch (Throwable e) {
+			f.died(x, e);
+			ended = true;
+		}
 		x.away = false;
 		x.current = null;
 		x.fiber = null;
@@ -135,6 +161,8 @@ final class CarrierThread extends Thread {
 			x.pins = 1;
 			try {
 				f.done(e);
+			} catch (Throwable again) {
+				rt.uncaught(f, again);
 			} finally {
 				x.fiber = null;
 				x.pins = 0;

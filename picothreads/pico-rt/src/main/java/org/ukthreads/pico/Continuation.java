@@ -156,6 +156,15 @@ public class Continuation {
 		return true;
 	}
 
+	/** go() itself has failed, for want of memory: the frames are gone. */
+	final void died(Context x, Throwable e) {
+		x.capture.clear();
+		x.capture.pusher.running = null;
+		top = null;
+		phase = ENDED;
+		fail(e);
+	}
+
 	/** The first descent; true: ended without suspending. */
 	private boolean begin(Context x) {
 		Capture c = x.capture;

@@ -144,15 +144,23 @@ public class Fiber extends Continuation {
 
 	/** The ticket that the next begin() will open. */
 	final int nextTicket() {
-		return wait + 1;
+		int t = wait;
+		if ((t & 1) != 0) {
+			/* An error (no memory, no stack, a capture that was swallowed) came between
+			 * begin() and its end: nobody waits there. */
+			abandon();
+			t = wait;
+		}
+		return t + 1;
 	}
+
 
 	/** Opens a wait; from here on anybody may claim it. w may be null. */
 	final int begin(int kind, Waiter w) {
+		int t = nextTicket();
 		waiter = w;
 		waitKind = (byte) kind;
 		state = STOPPING;
-		int t = wait + 1;
 		wait = t;
 		return t;
 	}
@@ -397,23 +405,33 @@ public class Fiber extends Continuation {
 		}
 	}
 
+	/*
+	 * Of a fiber that has lost its carrier the flag may be lent: down here, up on its OS
+	 * thread, for the call of the JDK that it is stuck in. It moves there under rt.lost, once.
+	 */
+
 	public boolean isInterrupted() {
-		return interrupted || lent() && Thread.currentThread().isInterrupted();
+		if (interrupted)
+			return true;
+		CarrierThread t = carrying();
+		return t != null ? t.lent && t.isInterrupted() : rt.hasLent(this);
 	}
 
-	/** Is the flag the calling OS thread's, because this was stuck in a call of the JDK? */
-	private boolean lent() {
+	/** The calling OS thread, if it runs this. */
+	private CarrierThread carrying() {
 		Thread t = Thread.currentThread();
-		return t instanceof CarrierThread && ((CarrierThread) t).lent
-			&& ((CarrierThread) t).context.fiber == this;
+		return t instanceof CarrierThread && ((CarrierThread) t).context.fiber == this
+			? (CarrierThread) t : null;
 	}
 
-	/** Reads and clears. */
+	/** Reads and clears; by the fiber itself. */
 	boolean testInterrupted() {
 		boolean i = interrupted;
 		if (i)
 			interrupted = false;
-		return lent() && Thread.interrupted() || i;
+		/* After that: who makes us lose our carrier sees the flag down, or we see it here. */
+		CarrierThread t = carrying();
+		return t != null && t.hold == CarrierThread.LOST && rt.takeBack(this, t) || i;
 	}
 
 	final void throwIfInterrupted() throws InterruptedException {

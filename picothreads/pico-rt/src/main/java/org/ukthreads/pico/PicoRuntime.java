@@ -30,6 +30,8 @@ public final class PicoRuntime {
 	private final AtomicInteger threads = new AtomicInteger();
 	private final AtomicLong live = new AtomicLong();
 	private final ArrayDeque<CarrierThread> spares = new ArrayDeque<>();
+	/** Carriers for which no OS thread could be made; likewise under spares. */
+	private final ArrayDeque<Carrier> orphans = new ArrayDeque<>();
 	private final Object idle = new Object();
 	/** Run a fiber without a carrier. The lock is a leaf. */
 	private final Set<CarrierThread> lost = new HashSet<>();
@@ -148,9 +150,12 @@ public final class PicoRuntime {
 		synchronized (idle) {
 			if (running)
 				return;
+			CarrierThread first = new CarrierThread(this, threadName(), carriers[0]);
+			/* Without it nothing works, and the caller hears of it. */
+			starter.accept(first);
 			running = true;
-			for (Carrier c : carriers)
-				new CarrierThread(this, threadName(), c).start();
+			for (int k = 1; k < carriers.length; k++)
+				replace(carriers[k]);
 			if (watch != null)
 				watch.start(name);
 		}
@@ -183,16 +188,21 @@ public final class PicoRuntime {
 			long nap = f == null ? timers.untilNext() : 0;
 			if (nap > 0 && !stopped && !clock.idle(nap))
 				c.sleep(nap);
-			synchronized (idle) {
-				if (c.idle) {
-					c.idle = false;
-					sleepers--;
-				}
-			}
+			awake(c);
 			if (watch != null)
 				watch.stir();
 			if (f != null)
 				return f;
+		}
+	}
+
+	/** c sleeps no more. */
+	void awake(Carrier c) {
+		synchronized (idle) {
+			if (c.idle) {
+				c.idle = false;
+				sleepers--;
+			}
 		}
 	}
 
@@ -221,13 +231,46 @@ public final class PicoRuntime {
 		synchronized (spares) {
 			t = spares.pollFirst();
 		}
-		if (t == null) {
-			new CarrierThread(this, threadName(), c).start();
+		if (t == null)
+			t = make(c);
+		if (t == null)
 			return;
-		}
+		give(c, t);
+		java.util.concurrent.locks.LockSupport.unpark(t);
+	}
+
+	private static void give(Carrier c, CarrierThread t) {
 		c.holder = t;
 		t.carrier = c;
-		java.util.concurrent.locks.LockSupport.unpark(t);
+	}
+
+	/** Tests may let it fail. */
+	static volatile java.util.function.Consumer<Thread> starter = Thread::start;
+
+	/** A thread for c, or c is an orphan; not null: one has become spare meanwhile. */
+	private CarrierThread make(Carrier c) {
+		try {
+			starter.accept(new CarrierThread(this, threadName(), c));
+			return null;
+		} catch (Throwable e) {
+			c.holder = null;
+			synchronized (spares) {
+				CarrierThread t = spares.pollFirst();
+				if (t == null)
+					orphans.add(c);
+				return t;
+			}
+		}
+	}
+
+	/** A carrier without an OS thread, because none could be made: once more. */
+	void adopt() {
+		Carrier c;
+		synchronized (spares) {
+			c = orphans.pollFirst();
+		}
+		if (c != null)
+			replace(c);
 	}
 
 	/** Another thread gets t's carrier; false: t is not stuck any more. */
@@ -238,9 +281,7 @@ public final class PicoRuntime {
 			if (c == null)
 				return false;
 			lost.add(t);
-			Fiber f = t.context.fiber;
-			if (f != null && f.interrupted)
-				lend(t, f);
+			lend(t, t.context.fiber);
 		}
 		replace(c);
 		return true;
@@ -265,20 +306,54 @@ public final class PicoRuntime {
 		return n;
 	}
 
+	/** What has changed of those without a carrier: interrupts, and who computes no more. */
+	void look() {
+		synchronized (lost) {
+			for (CarrierThread t : lost) {
+				lend(t, t.context.fiber);
+				if (t.hogs && t.getState() != Thread.State.RUNNABLE)
+					t.hogs = false;
+			}
+		}
+	}
+
 	/** f may be stuck in a call of the JDK that an interrupt ends. */
 	void interruptOutside(Fiber f) {
 		synchronized (lost) {
 			CarrierThread t = withoutCarrier(f);
-			if (t != null && !t.lent)
+			if (t != null)
 				lend(t, f);
 		}
 	}
 
-	/** Under lost: f's interrupt becomes its OS thread's. */
+	/**
+	 * Under lost: f's interrupt, if it has not seen it yet, becomes its OS thread's. Not while
+	 * a wait is open: who opened it looks, or who interrupts ends it.
+	 */
 	private static void lend(CarrierThread t, Fiber f) {
-		t.lent = true;
+		if (f == null || !f.interrupted || (f.wait & 1) != 0)
+			return;
 		f.interrupted = false;
+		t.lent = true;
 		t.interrupt();
+	}
+
+	/** f's flag, wherever it is, comes down; true: it was up. On t, which f runs on. */
+	boolean takeBack(Fiber f, CarrierThread t) {
+		synchronized (lost) {
+			boolean i = f.interrupted;
+			if (i) /* else one that comes now would be lost */
+				f.interrupted = false;
+			return t.lent && Thread.interrupted() || i;
+		}
+	}
+
+	/** Is f's interrupt its OS thread's, and not seen yet? For other threads. */
+	boolean hasLent(Fiber f) {
+		synchronized (lost) {
+			CarrierThread t = withoutCarrier(f);
+			return f.interrupted || t != null && t.lent && t.isInterrupted();
+		}
 	}
 
 	/** Under lost. */
@@ -289,10 +364,17 @@ public final class PicoRuntime {
 		return null;
 	}
 
+	/** t has nothing to do: the next one that is needed, or at once an orphan's. By t. */
 	void spare(CarrierThread t) {
+		Carrier c;
 		synchronized (spares) {
-			spares.addFirst(t);
+			c = orphans.pollFirst();
+			if (c == null) {
+				spares.addFirst(t);
+				return;
+			}
 		}
+		give(c, t);
 	}
 
 	/** OS threads that wait for the next pin. */
@@ -334,8 +416,13 @@ public final class PicoRuntime {
 			KeptFiber.LIVE.remove(f);
 	}
 
-	void uncaught(Fiber f, Throwable e) {
-		System.err.print("Exception in " + f + " ");
-		e.printStackTrace();
+	/** It throws nothing itself. */
+	void uncaught(Object in, Throwable e) {
+		try {
+			System.err.print("Exception in " + in + " ");
+			e.printStackTrace();
+		} catch (Throwable again) {
+			/* No memory, or a getMessage of the program's. */
+		}
 	}
 }

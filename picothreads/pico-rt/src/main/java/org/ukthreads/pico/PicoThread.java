@@ -200,14 +200,12 @@ public class PicoThread extends Thread {
 		} catch (Throwable again) {
 			/* As the JVM: ignored. */
 		}
-		List<Joiner> js;
 		synchronized (joiners) {
 			ended = true;
-			js = new ArrayList<>(joiners);
-			joiners.clear();
 		}
 		LIVE.remove(this);
-		for (Joiner j : js)
+		/* Nothing is made: there may be no memory. */
+		for (Joiner j; (j = joiner()) != null;)
 			if (j.fiber.claim(j.ticket)) {
 				j.fiber.retJ = 1;
 				j.fiber.wake();
@@ -215,6 +213,12 @@ public class PicoThread extends Thread {
 		Monitors.ended(this);
 		if (!isDaemon() && NON_DAEMON.decrementAndGet() == 0)
 			Keeper.release();
+	}
+
+	private Joiner joiner() {
+		synchronized (joiners) {
+			return joiners.isEmpty() ? null : joiners.remove(0);
+		}
 	}
 
 	private static final class Joiner extends Timers.Entry {

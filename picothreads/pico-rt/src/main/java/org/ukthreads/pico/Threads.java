@@ -115,7 +115,7 @@ public final class Threads {
 				return true;
 		} else {
 			ticket = f.begin(Fiber.W_JOIN, null);
-			Blocking.execute(() -> joined(f, ticket, t, ns));
+			Blocking.execute(f, () -> joined(f, ticket, t, ns));
 		}
 		f.stop(JOIN_FOR);
 		return f.takeI() != 0;
@@ -164,7 +164,7 @@ public final class Threads {
 		if (!t.isAlive())
 			return;
 		int ticket = f.begin(Fiber.W_JOIN, null);
-		Blocking.execute(() -> joined(f, ticket, t, nanos));
+		Blocking.execute(f, () -> joined(f, ticket, t, nanos));
 		if (!f.stop(as, c))
 			f.takeV();
 	}

@@ -11,7 +11,7 @@ import java.util.concurrent.locks.LockSupport;
  *
  *   - in a wait or at a monitor, as the JVM says,
  *   - in a native method (reads and their like),
- *   - or computing, for long (not more of those at a time than there are processors)
+ *   - or computing, for long (the longer the more of those there are)
  *
  * it gives the carrier to another OS thread (CarrierThread, LOST). The stuck one goes on
  * without; when its fiber stops, it is spare.
@@ -71,9 +71,16 @@ final class Watch implements Runnable {
 				LockSupport.parkNanos(this, 1_000_000_000L);
 			asleep = false;
 			LockSupport.parkNanos(this, STUCK * 1_000_000L);
-			if (rt.live() > 1)
+			try {
+				rt.adopt();
+				rt.look();
+				boolean alone = rt.live() <= 1;
 				for (int k = 0; k < carriers.length; k++)
-					look(k);
+					look(k, alone);
+			} catch (Throwable e) {
+				/* No memory: the next round may have some. */
+				rt.uncaught(Thread.currentThread(), e);
+			}
 		}
 	}
 
@@ -91,7 +98,8 @@ final class Watch implements Runnable {
 		return now - used[k] >= HOG * 1_000_000L / 2;
 	}
 
-	private void look(int k) {
+	/** alone: there is nobody who could use the carrier. */
+	private void look(int k, boolean alone) {
 		CarrierThread t = carriers[k].holder;
 		if (t == null)
 			return;
@@ -107,6 +115,12 @@ final class Watch implements Runnable {
 		long ms = (now - since[k]) / 1_000_000;
 		if (ms < STUCK)
 			return;
+		if (alone) {
+			/* Then it keeps it, unless the call is to be interrupted. */
+			Fiber f = t.context.fiber;
+			if (f == null || !f.interrupted)
+				return;
+		}
 		StackTraceElement[] stack = null;
 		boolean hogs = false;
 		switch (t.getState()) {
@@ -121,7 +135,9 @@ final class Watch implements Runnable {
 			if (stack.length > 0 && stack[0].isNativeMethod())
 				break;
 			hogs = true;
-			if (HOG == 0 || ms < HOG || !computes(k, t) || rt.hogs() >= HOGS)
+			/* Beyond the number of processors later and later, but not never: one of them
+			 * may spin until a fiber that is ready has run. */
+			if (HOG == 0 || ms < HOG * (1L + rt.hogs() / HOGS) || !computes(k, t))
 				return;
 		}
 		if (stack == null)

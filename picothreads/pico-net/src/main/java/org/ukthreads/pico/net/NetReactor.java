@@ -8,6 +8,7 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.util.List;
 import java.util.Queue;
+import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Supplier;
@@ -82,7 +83,7 @@ final class NetReactor implements Reactor {
 	/** The calling fiber's carrier, kept, if this is its reactor; or null. */
 	private Carrier keep() {
 		Carrier c = Fiber.isFiber() ? Carrier.keep() : null;
-		if (c != null && c.reactor(MAKER) != this) {
+		if (c != null && c.reactor() != this) {
 			c.release();
 			c = null;
 		}
@@ -134,6 +135,13 @@ final class NetReactor implements Reactor {
 	 */
 	void register(Port p) throws IOException {
 		Carrier c = keep();
+		if (c == null && OLD) {
+			synchronized (gate) {
+				selector.wakeup();
+				p.key = p.channel.register(selector, 0, p);
+			}
+			return;
+		}
 		try {
 			p.key = p.channel.register(selector, 0, p);
 		} finally {
@@ -142,22 +150,36 @@ final class NetReactor implements Reactor {
 		}
 	}
 
+	/** Before Java 11 who registers waits for who selects; it goes first, by the gate. */
+	private static final boolean OLD =
+		Double.parseDouble(System.getProperty("java.specification.version")) < 11;
+	private final Object gate = new Object();
+
+	private void pass() {
+		synchronized (gate) {
+			/* Nobody registers now, or has woken the selector. */
+		}
+	}
+
 	@Override
 	public void poll(long nanos) {
 		try {
 			for (Port p; (p = pending.poll()) != null;)
 				p.apply(selector);
-			int n;
+			if (OLD)
+				pass();
 			if (nanos == 0)
-				n = selector.selectNow();
+				selector.selectNow();
 			else if (nanos == Long.MAX_VALUE)
-				n = selector.select();
+				selector.select();
 			else
-				n = selector.select(Math.max(1, nanos / 1_000_000));
-			if (n > 0) {
-				for (SelectionKey k : selector.selectedKeys())
+				selector.select(Math.max(1, nanos / 1_000_000));
+			/* Those of a poll that failed half-way, too. */
+			Set<SelectionKey> keys = selector.selectedKeys();
+			if (!keys.isEmpty()) {
+				for (SelectionKey k : keys)
 					((Port) k.attachment()).ready(k);
-				selector.selectedKeys().clear();
+				keys.clear();
 			}
 		} catch (IOException e) {
 			throw new UncheckedIOException(e);

@@ -140,7 +140,16 @@ final class Port {
 			if (want.compareAndSet(w, w | op))
 				break;
 		}
-		reactor.changed(this);
+		try {
+			reactor.changed(this);
+		} catch (Throwable e) {
+			/* Nobody will wake us: the next wait must tell the reactor. */
+			for (;;) {
+				int w = want.get();
+				if (want.compareAndSet(w, w & ~op))
+					throw e;
+			}
+		}
 	}
 
 	/** On the reactor's thread. */
