@@ -3,7 +3,9 @@ package org.ukthreads.pico.cli;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.Paths;
 import java.util.Arrays;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
@@ -11,6 +13,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.fixtures.Concurrency;
 import org.ukthreads.fixtures.Constructs;
 import org.ukthreads.fixtures.Flows;
+import org.ukthreads.fixtures.Hidden;
 import org.ukthreads.fixtures.Life;
 import org.ukthreads.fixtures.Lossy;
 import org.ukthreads.fixtures.Making;
@@ -20,6 +23,7 @@ import org.ukthreads.fixtures.Stages;
 import org.ukthreads.fixtures.Stuck;
 import org.ukthreads.fixtures.Synchronizers;
 import org.ukthreads.fixtures.Traced;
+import org.ukthreads.fixtures.far.Chain;
 
 /** Programs of every construct print the same translated, and with forced suspension. */
 final class FixturesTest {
@@ -36,7 +40,10 @@ final class FixturesTest {
 
 	/** On so many carriers each, as it is and with forced suspension. */
 	private void same(Class<?> c, int... carriers) throws Exception {
-		Path p = Harness.classes(dir.resolve(c.getSimpleName()), c);
+		same(Harness.classes(dir.resolve(c.getSimpleName()), c), c, carriers);
+	}
+
+	private static void same(Path p, Class<?> c, int... carriers) throws Exception {
 		String want = sorted(Harness.plain(p, c.getName()));
 		for (int n : carriers)
 			for (int chaos : new int[] {0, 1, 2, 7})
@@ -52,6 +59,14 @@ final class FixturesTest {
 	@Test
 	void records_lambdas_patterns_and_bridges_suspend() throws Exception {
 		same(Modern.class);
+	}
+
+	@Test
+	void hidden_types_suspend() throws Exception {
+		Path p = Harness.classes(dir.resolve("Hidden"), Hidden.class, Chain.class);
+		Files.copy(Paths.get(Chain.class.getResource("Link.class").toURI()),
+			p.resolve("org/ukthreads/fixtures/far/Link.class"));
+		same(p, Hidden.class, 1, 3);
 	}
 
 	@Test

@@ -14,9 +14,20 @@ public class PicoSequenceInputStream extends SequenceInputStream {
 	private InputStream in;
 
 	public PicoSequenceInputStream(Enumeration<? extends InputStream> e) {
+		this(e, true);
+		next();
+	}
+
+	private PicoSequenceInputStream(Enumeration<? extends InputStream> e, boolean later) {
 		super(Collections.emptyEnumeration());
 		rest = e;
-		next();
+	}
+
+	/** As the constructor, but what it calls may park. */
+	public static PicoSequenceInputStream pico$new(Enumeration<? extends InputStream> e) {
+		PicoSequenceInputStream s = new PicoSequenceInputStream(e, true);
+		s.next();
+		return s;
 	}
 
 	public PicoSequenceInputStream(InputStream a, InputStream b) {

@@ -21,6 +21,7 @@ import java.nio.channels.GatheringByteChannel;
 import java.nio.channels.IllegalBlockingModeException;
 import java.nio.channels.ReadableByteChannel;
 import java.nio.channels.ScatteringByteChannel;
+import java.nio.channels.SeekableByteChannel;
 import java.nio.channels.SelectableChannel;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
@@ -30,6 +31,7 @@ import java.nio.channels.WritableByteChannel;
 import java.nio.charset.Charset;
 import java.nio.charset.CharsetDecoder;
 import java.nio.charset.CharsetEncoder;
+import java.util.Objects;
 import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.io.PicoInputStreamReader;
 import org.ukthreads.pico.io.PicoOutputStreamWriter;
@@ -355,13 +357,13 @@ public final class Channels {
 	/* --- java.nio.channels.Channels --- */
 
 	public static InputStream newInputStream(ReadableByteChannel c) {
-		return c instanceof SelectableChannel ? new Bytes(c).in
-			: java.nio.channels.Channels.newInputStream(c);
+		return c instanceof FileChannel ? java.nio.channels.Channels.newInputStream(c)
+			: new Bytes(c).in;
 	}
 
 	public static OutputStream newOutputStream(WritableByteChannel c) {
-		return c instanceof SelectableChannel ? new Bytes(c).out
-			: java.nio.channels.Channels.newOutputStream(c);
+		return c instanceof FileChannel ? java.nio.channels.Channels.newOutputStream(c)
+			: new Bytes(c).out;
 	}
 
 	public static Reader newReader(ReadableByteChannel c, CharsetDecoder d, int min) {
@@ -388,16 +390,16 @@ public final class Channels {
 		return newWriter(c, charset.newEncoder(), -1);
 	}
 
-	/** A channel that blocks, as streams. */
+	/** A channel that blocks, or one of the program's, as streams. */
 	private static final class Bytes extends Duct {
 		private final Channel channel;
 
 		Bytes(Channel channel) {
-			this.channel = channel;
+			this.channel = Objects.requireNonNull(channel, "ch");
 		}
 
 		private void check() {
-			if (!isBlocking((SelectableChannel) channel))
+			if (channel instanceof SelectableChannel && !isBlocking((SelectableChannel) channel))
 				throw new IllegalBlockingModeException();
 		}
 
@@ -410,17 +412,22 @@ public final class Channels {
 		@Override
 		void write(byte[] b, int off, int len) throws IOException {
 			check();
-			Channels.write((WritableByteChannel) channel, ByteBuffer.wrap(b, off, len));
+			for (ByteBuffer x = ByteBuffer.wrap(b, off, len); x.hasRemaining();)
+				if (Channels.write((WritableByteChannel) channel, x) <= 0)
+					throw new RuntimeException("no bytes written");
 		}
 
 		@Override
-		int available() {
-			return 0;
+		int available() throws IOException {
+			if (!(channel instanceof SeekableByteChannel))
+				return 0;
+			SeekableByteChannel s = (SeekableByteChannel) channel;
+			return (int) Math.min(Integer.MAX_VALUE, Math.max(0, s.size() - s.position()));
 		}
 
 		@Override
 		void close() throws IOException {
-			closeSelectable((SelectableChannel) channel);
+			Channels.close(channel);
 		}
 	}
 

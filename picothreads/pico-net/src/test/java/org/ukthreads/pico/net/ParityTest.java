@@ -14,6 +14,7 @@ import org.ukthreads.fixtures.Crowd;
 import org.ukthreads.fixtures.Datagrams;
 import org.ukthreads.fixtures.Deaf;
 import org.ukthreads.fixtures.Fire;
+import org.ukthreads.fixtures.OwnParts;
 import org.ukthreads.fixtures.Selecting;
 import org.ukthreads.fixtures.Sockets;
 import org.ukthreads.fixtures.Streams;
@@ -56,6 +57,12 @@ final class ParityTest {
 	@Test
 	void channels_behave_as_the_jdks() throws Exception {
 		same(ChannelCalls.class);
+	}
+
+	@Test
+	void the_programs_own_channels_sums_and_lists_may_wait() throws Exception {
+		same(OwnParts.class);
+		assertEquals(0, Harness.pinned, Pins.report().toString());
 	}
 
 	@Test

@@ -268,9 +268,10 @@ public final class Translator {
 				report.because(n.toString(), n.because());
 		Map<String, byte[]> out = new LinkedHashMap<>();
 		boolean again = false;
+		Set<String> shown = new HashSet<>();
 		for (ClassNode n : nodes.values()) {
 			ClassRewriter r = new ClassRewriter(n, hierarchy, graph, replacements, report,
-				options.library, large, twins);
+				options.library, large, twins, shown);
 			boolean changed = r.rewrite() | dirty.contains(n.name);
 			if (changed && files.containsKey(n.name))
 				keepSerialForm(n);
@@ -299,7 +300,15 @@ public final class Translator {
 				report.added++;
 			}
 		}
+		shown.forEach(k -> out.computeIfPresent(k, (name, b) -> open(b)));
 		return again ? null : out;
+	}
+
+	/** The class file's own access; reflection reads that of a member from elsewhere. */
+	private static byte[] open(byte[] file) {
+		byte[] b = file.clone();
+		b[new ClassReader(b).header + 1] |= Opcodes.ACC_PUBLIC;
+		return b;
 	}
 
 	private void huge(String name, byte[] file) {

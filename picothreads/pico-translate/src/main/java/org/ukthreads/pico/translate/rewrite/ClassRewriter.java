@@ -36,11 +36,12 @@ public final class ClassRewriter {
 	private final boolean library;
 	private final Large large;
 	final Twins twins;
+	private final Set<String> shown;
 	private final Set<String> resumers = new HashSet<>();
 
 	public ClassRewriter(ClassNode node, Hierarchy hierarchy, CallGraph graph,
 			Replacements replacements, Report report, boolean library, Large large,
-			Twins twins) {
+			Twins twins, Set<String> shown) {
 		this.node = node;
 		this.hierarchy = hierarchy;
 		this.graph = graph;
@@ -49,7 +50,25 @@ public final class ClassRewriter {
 		this.library = library;
 		this.large = large;
 		this.twins = twins;
+		this.shown = shown;
 		companion = new Companion(node);
+	}
+
+	/**
+	 * Resume code casts to t. Values of a class that is hidden in another package go through
+	 * methods without being named, but a cast names it: it is made public.
+	 */
+	void names(Type t) {
+		Type e = t.getSort() == Type.ARRAY ? t.getElementType() : t;
+		ClassInfo c = e.getSort() == Type.OBJECT ? hierarchy.get(e.getInternalName()) : null;
+		if (c != null && c.kind == ClassInfo.Kind.PROGRAM
+				&& (c.access & Opcodes.ACC_PUBLIC) == 0
+				&& !packageOf(c.name).equals(packageOf(node.name)))
+			shown.add(c.name);
+	}
+
+	private static String packageOf(String name) {
+		return name.substring(0, name.lastIndexOf('/') + 1);
 	}
 
 	int parts(MethodNode m) {

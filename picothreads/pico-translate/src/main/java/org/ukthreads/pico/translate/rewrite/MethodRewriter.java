@@ -1047,7 +1047,7 @@ final class MethodRewriter {
 		return false;
 	}
 
-	private static void restore(InsnList l, Site s) {
+	private void restore(InsnList l, Site s) {
 		if (!s.saved.isEmpty())
 			unpack(l, s);
 		for (int v : s.nulls) {
@@ -1056,7 +1056,7 @@ final class MethodRewriter {
 		}
 	}
 
-	private static void unpack(InsnList l, Site s) {
+	private void unpack(InsnList l, Site s) {
 		l.add(new VarInsnNode(Opcodes.ALOAD, F));
 		l.add(new TypeInsnNode(Opcodes.CHECKCAST, s.shape.className()));
 		int left = s.saved.size();
@@ -1074,8 +1074,7 @@ final class MethodRewriter {
 					"longBitsToDouble", "(J)D", false));
 				break;
 			case Type.OBJECT: case Type.ARRAY:
-				if (!v.type.getInternalName().equals("java/lang/Object"))
-					l.add(new TypeInsnNode(Opcodes.CHECKCAST, v.type.getInternalName()));
+				cast(l, v.type);
 				break;
 			default:
 				break;
@@ -1098,7 +1097,7 @@ final class MethodRewriter {
 			: v.bank == 'j' ? Opcodes.LALOAD : Opcodes.AALOAD));
 	}
 
-	private static void resumePoint(InsnList l, Site s) {
+	private void resumePoint(InsnList l, Site s) {
 		LabelNode d = new LabelNode();
 		l.add(new JumpInsnNode(Opcodes.GOTO, d));
 		l.add(s.resume);
@@ -1107,7 +1106,7 @@ final class MethodRewriter {
 	}
 
 	/** What the call returned, or throws what it threw. */
-	private static void take(InsnList l, Site s) {
+	private void take(InsnList l, Site s) {
 		l.add(new VarInsnNode(Opcodes.ALOAD, T));
 		Type r = Type.getReturnType(s.call.desc);
 		String k;
@@ -1121,8 +1120,15 @@ final class MethodRewriter {
 		default: k = "I"; desc = "I"; break;
 		}
 		l.add(new MethodInsnNode(Opcodes.INVOKEVIRTUAL, CONT, "take" + k, "()" + desc, false));
-		if (k.equals("A") && !r.getInternalName().equals("java/lang/Object"))
-			l.add(new TypeInsnNode(Opcodes.CHECKCAST, r.getInternalName()));
+		if (k.equals("A"))
+			cast(l, r);
+	}
+
+	private void cast(InsnList l, Type t) {
+		if (t.getInternalName().equals("java/lang/Object"))
+			return;
+		owner.names(t);
+		l.add(new TypeInsnNode(Opcodes.CHECKCAST, t.getInternalName()));
 	}
 
 	private static void ret(InsnList l, int op) {
