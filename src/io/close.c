@@ -13,8 +13,9 @@
  *   raw_interrupt        the same for foreign threads in a system call
  *   close(fd)
  *
- * It leaves no gap: an operation is in its reactor's table before the kernel looks its
- * descriptor up, so either that look finds the dead one or our look at the table finds it.
+ * It leaves no gap: an operation is in its reactor's table, or counted as on its way there,
+ * before the kernel looks its descriptor up, so either that look finds the dead one or our
+ * look at the table finds it.
  *
  * dup3 hides the error of closing the old file, which for a regular file on some file
  * systems tells of lost data; and what waits for a disk ends by itself. So files are closed

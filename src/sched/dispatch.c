@@ -353,7 +353,8 @@ static void serve_msgs(struct uk_vp *vp)
 
 		switch (m->kind) {
 		case MSG_SUBMIT: /* m lives as long as the op */
-			r->ops->submit(r, m->op);
+			r->ops->submit(r, m->op); /* links it: now the table tells of it */
+			fetch_sub_acq_rel(&vp->submits, 1);
 			break;
 		case MSG_CANCEL:
 			/* its sender waits for us, so op is still there, done or not */

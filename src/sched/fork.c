@@ -480,6 +480,7 @@ static void vp_renew(struct uk_vp *vp)
 	vp->inbox = vp->pinbox = NULL;
 	vp->msgs = vp->closers = NULL;
 	vp->stop_sent = 0;
+	vp->submits = 0;
 	vp->nudge = 0;
 	vp->starved = false;
 	vp->watch = (struct vp_watch){ 0 };

@@ -76,6 +76,14 @@ static void retrieve(struct uk_thread *t, struct io_op *op, struct uk_vp *home, 
 	}
 }
 
+/* Who closes does not find the op in the table of a reactor while it is on its way there, so
+ * he finds the count. */
+static void post_submit(struct uk_vp *home, struct vp_msg *m)
+{
+	fetch_add_seq_cst(&home->submits, 1); /* pairs with sched_io_cancel_fd */
+	vp_post(home, m);
+}
+
 /* Submit to home and park. */
 static int submit_to(struct uk_thread *t, struct io_op *op, struct uk_vp *home, int64_t deadline)
 {
@@ -92,7 +100,7 @@ static int submit_to(struct uk_thread *t, struct io_op *op, struct uk_vp *home, 
 	if (likely(home == here))
 		home->reactor.ops->submit(&home->reactor, op);
 	else
-		vp_post(home, &m);
+		post_submit(home, &m);
 	why = wait_park(t, tok, deadline);
 	if (likely(why == WAKE_OK))
 		return op->res;
@@ -154,7 +162,10 @@ void sched_io_cancel_fd(struct uk_thread *t, int fd)
 	for (uint32_t i = 0; i < n; i++) {
 		struct vp_msg m = { .kind = MSG_CANCEL_FD, .fd = fd };
 
-		if (reactor_peek_fd(&vp_all[i]->reactor, fd))
+		/* the count first: when it says that all have arrived, the table has them. Ours
+		 * arrives after them (vp_post keeps the order). */
+		if (load_seq_cst(&vp_all[i]->submits) ||
+		    reactor_peek_fd(&vp_all[i]->reactor, fd))
 			ask(t, vp_all[i], &m);
 	}
 }

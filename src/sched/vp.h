@@ -91,6 +91,7 @@ struct uk_vp {
 	struct vp_msg *msgs;                  /* the same for requests */
 	struct vp_msg stop;    /* MSG_STOP, a fork's; who turns stop_sent to 1 posts it */
 	uint32_t stop_sent;    /* the dispatcher that serves it turns it back to 0 */
+	uint32_t submits;      /* MSG_SUBMITs on their way: the sender adds, the server subtracts */
 	uint32_t idle;         /* 1: sleeps or is about to; owner sets, kicker clears by xchg */
 	/* -- rarely changes -- */
 	struct uk_vpset *set LINE_ALIGNED;

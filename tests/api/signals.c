@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A semaphore posted by a signal handler wakes its waiter, whatever the handler interrupted:
  * a carrier that runs a thread, one that sleeps, a spare. */
-#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -10,7 +9,7 @@
 #include <unistd.h>
 #include <uk/uk.h>
 
-#include "test.h"
+#include "tasks.h"
 
 #ifndef __SANITIZE_THREAD__
 #define __SANITIZE_THREAD__ 0
@@ -30,30 +29,6 @@ static void posts(int sig)
 {
 	(void)sig;
 	uk_sem_post(&sem);
-}
-
-/* The carriers' kernel threads. */
-static int carriers(pid_t *tid, int max)
-{
-	DIR *d = opendir("/proc/self/task");
-	struct dirent *e;
-	int n = 0;
-
-	CHECK(d);
-	while ((e = readdir(d)) && n < max) {
-		char path[300], name[32] = "";
-		FILE *f;
-
-		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", e->d_name);
-		f = fopen(path, "r");
-		if (!f)
-			continue;
-		if (fgets(name, sizeof(name), f) && !strncmp(name, "uk-carrier", 10))
-			tid[n++] = (pid_t)atoi(e->d_name);
-		fclose(f);
-	}
-	closedir(d);
-	return n;
 }
 
 static uint32_t waiting, posted, woken, stop;
@@ -84,7 +59,7 @@ static void signal_all(void)
 	for (int round = 0; round < 8; round++) {
 		int n;
 
-		while (!(n = carriers(tid, 64))) /* it has no name yet */
+		while (!(n = tasks_named("uk-carrier", tid, 64))) /* it has no name yet */
 			raw_sleep(50000);
 		for (int i = 0; i < n; i++) {
 			while (LOAD(&waiting) <= posted)

@@ -5,6 +5,9 @@
 
 #include <pthread.h>
 #include <pty.h>
+#include <sys/syscall.h>
+
+#include "tasks.h"
 
 #define BIG ((size_t)4 << 20)
 
@@ -528,6 +531,83 @@ static void deadlines_do_not_hurt_who_is_served(void)
 	uk_close(s[1]);
 }
 
+/* -- a close meets an operation on its way to a reactive vp that has not time -- */
+
+static uint32_t go, frozen;
+static pid_t reader_tid;
+static int late_fd;
+
+static void freezes(int sig)
+{
+	struct timespec ts = { 0, 200 * MS };
+
+	(void)sig;
+	__atomic_fetch_add(&frozen, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_nanosleep, &ts, NULL);
+}
+
+static void *receives_when_told(void *arg)
+{
+	char b;
+
+	__atomic_store_n(&reader_tid, (pid_t)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&go, __ATOMIC_SEQ_CST))
+		uk_yield();
+	__atomic_store_n((uint32_t *)arg, 1, __ATOMIC_SEQ_CST);
+	return (void *)(intptr_t)uk_recv(late_fd, &b, 1, 0);
+}
+
+static void freeze_all_but_the_reader(void)
+{
+	pid_t tid[64], mine = __atomic_load_n(&reader_tid, __ATOMIC_SEQ_CST);
+	int n = tasks_named("uk-carrier", tid, 64), asked = 0;
+
+	for (int i = 0; i < n; i++)
+		if (tid[i] != mine)
+			asked += !syscall(SYS_tgkill, getpid(), tid[i], SIGURG);
+	while (__atomic_load_n(&frozen, __ATOMIC_SEQ_CST) < (uint32_t)asked)
+		usleep(100);
+}
+
+/* From a kernel thread. */
+static void a_close_waits_for_what_is_on_its_way(void)
+{
+	struct sigaction sa = { .sa_handler = freezes, .sa_flags = SA_RESTART }, old;
+	uk_attr a = UK_ATTR_INIT;
+	int s[2], fresh[2];
+	uint32_t calls = 0;
+	uk_thread *t;
+	char b = 0;
+
+	CHECK_EQ(uk_vpset_create(&a.set, "reactive", 1, NULL, UK_VPSET_NET), 0);
+	CHECK_EQ(sigaction(SIGURG, &sa, &old), 0);
+	make_unix(s, SOCK_STREAM);
+	late_fd = s[0];
+	CHECK_EQ(uk_thread_create(&t, &a, receives_when_told, &calls), 0);
+	while (!__atomic_load_n(&reader_tid, __ATOMIC_SEQ_CST))
+		usleep(100);
+	usleep(20000); /* spares are made and named */
+	freeze_all_but_the_reader();
+	__atomic_store_n(&go, 1, __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&calls, __ATOMIC_SEQ_CST)) /* at once, unless it has moved */
+		usleep(100);
+	usleep(20000);
+	CHECK_EQ(uk_close(s[0]), 0);
+	make_unix(fresh, SOCK_STREAM);
+	if (fresh[0] != s[0]) {
+		CHECK_EQ(dup2(fresh[0], s[0]), s[0]);
+		close(fresh[0]);
+	}
+	CHECK_EQ(write(fresh[1], "x", 1), 1);
+	CHECK_EQ((intptr_t)join(t), -EBADF);
+	CHECK_EQ(uk_recv(s[0], &b, 1, MSG_DONTWAIT), 1);
+	CHECK_EQ(b, 'x');
+	close(s[0]);
+	close(s[1]);
+	close(fresh[1]);
+	CHECK_EQ(sigaction(SIGURG, &old, NULL), 0);
+}
+
 int main(void)
 {
 	io_test_init(50);
@@ -540,5 +620,6 @@ int main(void)
 	USER(a_closed_number_is_clean);
 	BOTH(nobody_slips_in_while_closing);
 	BOTH(deadlines_do_not_hurt_who_is_served);
+	RUN(a_close_waits_for_what_is_on_its_way);
 	return 0;
 }
