@@ -12,12 +12,18 @@
 #include "event/accept.h"
 
 #include <poll.h>
+#include <string.h>
 
 #include "base/sys.h"
 
 #define LOCKS 256u
 
 static uint8_t busy[LOCKS]; /* by descriptor; whoever exchanges 0 for 1 */
+
+void accept_fork_child(void)
+{
+	memset(busy, 0, sizeof(busy));
+}
 
 int accept_try(int fd, struct sockaddr *addr, uint32_t *len, int flags)
 {

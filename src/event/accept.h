@@ -12,5 +12,7 @@ struct sockaddr;
  * taking him): wait for readiness again. Call it under a mark: it does block when somebody
  * outside the runtime (another process, a foreign call) takes the connection first. */
 int accept_try(int fd, struct sockaddr *addr, uint32_t *len, int flags);
+/* In a forked child: nobody is taking one. */
+void accept_fork_child(void);
 
 #endif

@@ -21,6 +21,7 @@
 
 #include <fcntl.h>
 #include <linux/sock_diag.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #define BOUNCE ((size_t)65536)
@@ -31,6 +32,11 @@
 
 /* Per descriptor number: 1 = a thread has looked for room and is about to use it. */
 static uint32_t sending[SLOTS]; /* whoever wins the exchange */
+
+void copy_fork_child(void)
+{
+	memset(sending, 0, sizeof(sending));
+}
 
 static void *bounces[BOUNCE_VPS]; /* by vp id; the vp's owner writes */
 

@@ -141,6 +141,11 @@ void raw_begin(struct uk_thread *t, int fd);
 void raw_end(struct uk_thread *t, int fd);
 /* Outside the runtime, fd is a dead number: whoever sleeps in a call on it comes out. */
 void raw_interrupt(int fd);
+
+/* -- fork.c: in a forked child, what a lost thread had taken is free -- */
+void copy_fork_child(void);
+void raw_fork_child(void);
+void sock_fork_child(void);
 /* A system call that may block now and then (disk, name lookup): marked, EINTR repeated. */
 long io_marked(struct uk_thread *t, long nr, long a, long b, long c, long d, long e, long f);
 

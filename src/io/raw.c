@@ -107,6 +107,28 @@ static int still_in(void *obj, void *arg)
 	       !deaf((int)t->ktid);
 }
 
+/* Who forked from a handler in the middle of its call is still in it; and who was about to
+ * signal it is not here. */
+static int count_again(void *obj, void *arg UNUSED)
+{
+	struct uk_thread *t = obj;
+	int32_t fd = load_relaxed(&t->wfd);
+
+	if (load_acquire(&t->kind) != THREAD_FOREIGN || fd == -1)
+		return 0;
+	fd = fd < 0 ? BUSY(fd) : fd; /* its own inverse */
+	store_relaxed(&t->wfd, fd);
+	store_relaxed(count_of(fd), load_relaxed(count_of(fd)) + 1);
+	return 0;
+}
+
+void raw_fork_child(void)
+{
+	memset(counts, 0, sizeof(counts));
+	lock_init(&interrupting, RANK_NONE);
+	thread_walk(count_again, NULL);
+}
+
 static void nothing(int sig UNUSED)
 {
 }

@@ -24,6 +24,7 @@
 #include "io/io.h"
 
 #include <netinet/in.h>
+#include <string.h>
 #include <sys/time.h>
 
 /* These never wait, whatever the descriptor's flags. */
@@ -33,6 +34,11 @@
 
 /* Per descriptor number: 1 = a thread has changed the send time-out for a moment. */
 static uint32_t ticking[SLOTS]; /* whoever wins the exchange */
+
+void sock_fork_child(void)
+{
+	memset(ticking, 0, sizeof(ticking));
+}
 
 /* -- receiving -- */
 

@@ -11,13 +11,7 @@
 
 #include "test.h"
 
-#ifndef __SANITIZE_THREAD__
-#define __SANITIZE_THREAD__ 0
-#endif
-#ifndef __SANITIZE_ADDRESS__
-#define __SANITIZE_ADDRESS__ 0
-#endif
-#define LIGHT_ONLY (__SANITIZE_THREAD__ || __SANITIZE_ADDRESS__)
+#define LIGHT_ONLY SANITIZED
 
 #define LOAD(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
 #define STORE(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
@@ -32,7 +26,7 @@ static pid_t forks(void)
 {
 	pid_t pid = fork();
 
-	if (!pid && (__SANITIZE_THREAD__ || __SANITIZE_ADDRESS__))
+	if (!pid && SANITIZED)
 		_exit(0);
 	return pid;
 }
@@ -1001,7 +995,7 @@ int main(void)
 	RUN(a_mutex_locked_around_fork_works_on_both_sides);
 	RUN(fork_waits_for_who_flushes_all_files);
 	RUN(a_child_without_main_ends_with_its_last_thread);
-	if (!__SANITIZE_THREAD__ && !__SANITIZE_ADDRESS__)
+	if (!SANITIZED)
 		RUN(a_child_of_a_user_thread_takes_signals);
 	RUN(a_grandchild_lives);
 	RUN(a_new_kernel_thread_may_rebuild_the_child);

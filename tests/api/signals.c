@@ -11,13 +11,6 @@
 
 #include "tasks.h"
 
-#ifndef __SANITIZE_THREAD__
-#define __SANITIZE_THREAD__ 0
-#endif
-#ifndef __SANITIZE_ADDRESS__
-#define __SANITIZE_ADDRESS__ 0
-#endif
-
 #define LOAD(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
 #define STORE(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
 
@@ -176,7 +169,7 @@ static void a_forked_child_hears_of_its_signal(void)
 	uk_thread *t;
 
 	reset();
-	if (__SANITIZE_THREAD__ || __SANITIZE_ADDRESS__)
+	if (SANITIZED)
 		return;
 	CHECK_EQ(uk_thread_create(&t, NULL, forks, NULL), 0);
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
