@@ -296,29 +296,26 @@ static void queue_cancel(struct reactor *r, struct io_op *op)
 		cancel_later(r, op);
 }
 
-/* What found no room before. True if nothing is left to do soon. */
-static bool drain(struct reactor *r)
+/* What found no room before. What is left is to be tried again soon. */
+static void drain(struct reactor *r)
 {
 	struct uring *u = ring_of(r);
 	struct io_op *op;
 
 	while ((op = u->backlog.head)) {
 		if (!try_queue(r, op))
-			return false;
+			return;
 		opq_remove(&u->backlog, op);
 		op->engine &= (uint8_t)~U_BACKLOG;
 	}
-	if (!u->cancels.head)
-		return true;
-	if (sys_now() < u->retry_at)
-		return false;
+	if (!u->cancels.head || sys_now() < u->retry_at)
+		return;
 	while ((op = u->cancels.head)) {
 		if (!try_queue_cancel(r, op))
-			return false;
+			return;
 		opq_remove(&u->cancels, op);
 		op->engine &= (uint8_t)~U_LATE_CANCEL;
 	}
-	return true;
 }
 
 static bool wants_nonblock(const struct io_op *op)
@@ -749,7 +746,7 @@ static void sleep_in_kernel(struct reactor *r, int64_t ns)
 	struct uring *u = ring_of(r);
 	long n;
 
-	if (!arm_kick(r) || !waker_sleep(&u->waker)) {
+	if (!waker_sleep(&u->waker)) {
 		pass(r);
 		return;
 	}
@@ -758,6 +755,27 @@ static void sleep_in_kernel(struct reactor *r, int64_t ns)
 		n = enter(r, 1, ns);
 	while (n > 0 && unsubmitted(u) && *u->cq_khead == load_acquire(u->cq_tail));
 	waker_wake(&u->waker);
+}
+
+/* What must be done before a sleep of ns; returns how long it may be, 0: not at all. Each
+ * step may have to make room in the queue, and then reaps: so what that has brought is looked
+ * at last. What has ended since the last poll is for our caller to see before we sleep, be it
+ * an op or a stream's cell, for which nothing is returned. */
+static int64_t before_sleep(struct reactor *r, int64_t ns)
+{
+	struct uring *u = ring_of(r);
+
+	if (unlikely(ahead_rearm_due(u)))
+		ahead_rearm(r); /* may add to the backlog */
+	if (unlikely(u->backlog.head || u->cancels.head))
+		drain(r);
+	if (ns && (u->done.head || u->news || !arm_kick(r)))
+		ns = 0;
+	if (u->done.head || u->news || ahead_rearm_due(u))
+		ns = 0;
+	if (unlikely(u->backlog.head || u->cancels.head) && (ns < 0 || ns > NS_PER_MS))
+		ns = NS_PER_MS; /* look again soon */
+	return ns;
 }
 
 static struct io_op *uring_poll(struct reactor *r, int64_t timeout_ns)
@@ -775,16 +793,8 @@ static struct io_op *uring_poll(struct reactor *r, int64_t timeout_ns)
 		u->poller_gen++;
 	}
 	reap(r);
-	if (unlikely(u->backlog.head || u->cancels.head) && !drain(r) && timeout_ns)
-		timeout_ns = NS_PER_MS; /* look again soon */
-	if (unlikely(ahead_rearm_due(u))) {
-		ahead_rearm(r);
-		if (ahead_rearm_due(u))
-			timeout_ns = 0;
-	}
-	/* what has ended since the last poll is for our caller to see before we sleep, be it
-	 * an op or a stream's cell, for which nothing is returned */
-	if (timeout_ns && !u->done.head && !u->news && !hostile_eintr())
+	timeout_ns = before_sleep(r, timeout_ns);
+	if (timeout_ns && !hostile_eintr())
 		sleep_in_kernel(r, timeout_ns);
 	else
 		pass(r);

@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -185,6 +186,41 @@ static void the_end_overtakes_no_byte(void)
 	one_write_for(3, true);
 }
 
+static void *polls(void *arg)
+{
+	R.ops->poll(&R, 0);
+	return arg;
+}
+
+/* Its shot is paused while somebody waits, because another kernel thread polls now: it is
+ * armed anew, room in the queue or not, before the poll sleeps. (That there is none, is the
+ * hostile build's doing.) */
+static void a_rearmed_stream_wakes_the_sleep(void)
+{
+	struct io_op op[2];
+	pthread_t th;
+	char b[2];
+
+	for (int i = 0; i < 200; i++) {
+		stream();
+		CHECK_EQ(pthread_create(&th, NULL, polls, NULL), 0);
+		CHECK_EQ(pthread_join(th, NULL), 0);
+		for (int k = 0; k < 2; k++) {
+			op[k] = ahead(&b[k]);
+			submit(&op[k]);
+		}
+		for (int k = 0; k < 2; k++) {
+			CHECK_EQ(write(s[1], "pq" + k, 1), 1);
+			while (op[k].state != IO_DONE)
+				R.ops->poll(&R, -1);
+			CHECK_EQ(op[k].res, 1);
+			CHECK_EQ(b[k], "pq"[k]);
+		}
+		R.ops->cancel_fd(&R, s[0]);
+		until_forgotten();
+	}
+}
+
 static void all(void)
 {
 	if (!R.ops->can(&R, IO_RECV_AHEAD)) {
@@ -199,6 +235,7 @@ static void all(void)
 	RUN_ON(a_full_queue_changes_nothing);
 	RUN_ON(bytes_go_to_all_who_wait);
 	RUN_ON(the_end_overtakes_no_byte);
+	RUN_ON(a_rearmed_stream_wakes_the_sleep);
 }
 
 int main(void)
