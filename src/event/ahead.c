@@ -272,8 +272,9 @@ static void arrived(struct reactor *r, struct ahead *a, uint16_t bid, uint16_t n
 
 	p->out++;
 	while (k < n && !a->held && (op = pop_waiter(a))) {
-		uint32_t m = MIN(hostile_len(op), (uint32_t)(n - k));
+		uint32_t m = hostile_len(op);
 
+		m = MIN(m, (uint32_t)(n - k));
 		memcpy((void *)(uintptr_t)op->addr, from + k, m);
 		uring_finish(r, op, (int)m);
 		k = (uint16_t)(k + m);
