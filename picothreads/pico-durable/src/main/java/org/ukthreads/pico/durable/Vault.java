@@ -86,7 +86,10 @@ public final class Vault implements Closeable {
 		return this;
 	}
 
-	/** Told of threads that failed or could not be resumed; System.err unless told. */
+	/**
+	 * Told of threads that failed or could not be resumed; System.err unless told. What it
+	 * throws is printed and changes nothing.
+	 */
 	public Vault onFailure(BiConsumer<String, Throwable> f) {
 		onFailure = f;
 		return this;
@@ -94,7 +97,7 @@ public final class Vault implements Closeable {
 
 	/**
 	 * Told of threads that wait for long and cannot be stored there, with the call and the
-	 * reason; System.err unless told.
+	 * reason; System.err unless told. What it throws is printed and changes nothing.
 	 */
 	public Vault onUnsaved(BiConsumer<String, String> f) {
 		onUnsaved = f;
@@ -110,7 +113,16 @@ public final class Vault implements Closeable {
 		String s = "waits in " + where + ", and cannot be stored there: " + why.getMessage()
 			+ ". A crash takes it back to where it was last stored";
 		if (!s.equals(unsaved.put(id, s)))
-			onUnsaved.accept(id, s);
+			tell(onUnsaved, id, s);
+	}
+
+	/** The program's code: what it throws must not end the thread that tells it. */
+	private static <T> void tell(BiConsumer<String, T> to, String id, T what) {
+		try {
+			to.accept(id, what);
+		} catch (Throwable e) {
+			System.err.println("durable thread " + id + ": who is told of it throws " + e);
+		}
 	}
 
 	static String message(String id, long number) {
@@ -219,7 +231,7 @@ public final class Vault implements Closeable {
 
 	void report(String id, Throwable e) {
 		failed.put(id, e);
-		onFailure.accept(id, e);
+		tell(onFailure, id, e);
 	}
 
 	/** On the carrier. */

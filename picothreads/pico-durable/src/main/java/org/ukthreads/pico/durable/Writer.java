@@ -1,6 +1,5 @@
 package org.ukthreads.pico.durable;
 
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -56,6 +55,15 @@ final class Writer implements Runnable {
 		ended.await();
 	}
 
+	private static void tell(Job j, Throwable bad) {
+		try {
+			j.then.accept(bad == null ? null
+				: new DurableException("the store failed: " + bad, bad));
+		} catch (Throwable e) {
+			e.printStackTrace();
+		}
+	}
+
 	@Override
 	public void run() {
 		List<Job> batch = new ArrayList<>();
@@ -74,12 +82,12 @@ final class Writer implements Runnable {
 				for (Job j : batch)
 					all.addAll(j.changes);
 				store.apply(all);
-			} catch (IOException | RuntimeException e) {
+			} catch (Throwable e) {
+				/* Errors, too: without us no commit would ever return again. */
 				bad = e;
 			}
 			for (Job j : batch)
-				j.then.accept(bad == null ? null
-					: new DurableException("the store failed: " + bad, bad));
+				tell(j, bad);
 			if (last) {
 				ended.countDown();
 				return;

@@ -204,6 +204,21 @@ final class DurableTest {
 		w.close();
 	}
 
+	/** On one carrier: what is told of the failure must not take it, nor the writer, along. */
+	@Test
+	void who_is_told_of_a_failure_may_throw() throws Exception {
+		Vault v = vault(loader).onFailure((id, e) -> {
+			throw new Error("told of " + id);
+		});
+		v.start("f", task("Fails"));
+		while (!v.failed().containsKey("f"))
+			Thread.sleep(1);
+		assertEquals("as it should", v.failed().get("f").getMessage());
+		v.start("a", task("Adder"));
+		assertTrue(Files.exists(dir.resolve("store/t%2Fa.pico")));
+		v.close();
+	}
+
 	@Test
 	void the_filter_has_the_last_word() throws Exception {
 		Continuation k = new Continuation(task("Deep"));
