@@ -12,7 +12,9 @@
  * signal is SIGURG, which nobody minds: for the time of a close it has a handler that does
  * nothing, if it has none. By then the number is a dead one (close.c): who is about to make
  * the call gets -EBADF, who is in it is interrupted and makes it again. So one signal is
- * enough. A thread that blocks SIGURG stays where it is.
+ * enough, if it arrives: the program, or a dump, may take the handler away between our look
+ * and the signal, which is then discarded. Hence who has not left after a while is signalled
+ * again. A thread that blocks SIGURG stays where it is.
  *
  * Runs on the foreign thread (begin, end), on any thread (interrupt), there outside the
  * runtime. Rejected: a ppoll with a descriptor of our own beside fd before each call (two
@@ -29,6 +31,7 @@
 
 #define COUNTS 4096u
 #define BUSY(fd) (-2 - (fd))
+#define SIGNAL_EVERY 20 /* looks */
 
 static uint32_t counts[COUNTS]; /* foreign threads in a call, by number */
 static struct lock interrupting = LOCK_INIT(RANK_NONE); /* the handler of SIGURG */
@@ -133,23 +136,38 @@ static void nothing(int sig UNUSED)
 {
 }
 
+/* SIGURG shall have a handler. *ours: we have set one, and *old was before. */
+static void handler_set(struct sigaction *old, bool *ours)
+{
+	struct sigaction sa = { .sa_handler = nothing, .sa_flags = SA_RESTART }, now;
+
+	if (sigaction(SIGURG, NULL, &now) ||
+	    (now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN))
+		return;
+	*old = now;
+	*ours = true;
+	sigaction(SIGURG, &sa, NULL);
+}
+
 void raw_interrupt(int fd)
 {
-	struct sigaction sa = { .sa_handler = nothing, .sa_flags = SA_RESTART }, old;
 	struct timespec ts = { 0, 50 * NS_PER_US };
-	bool ours;
+	struct sigaction old, now;
+	bool ours = false;
 
 	if (likely(!load_seq_cst(count_of(fd))))
 		return;
 	lock_acquire(&interrupting);
-	ours = !sigaction(SIGURG, NULL, &old) &&
-	       (old.sa_handler == SIG_DFL || old.sa_handler == SIG_IGN);
-	if (ours)
-		sigaction(SIGURG, &sa, NULL);
-	thread_walk(interrupt_one, &fd);
-	while (thread_walk(still_in, &fd))
-		sys2(SYS_nanosleep, &ts, NULL);
-	if (ours)
+	for (unsigned n = 0; !n || thread_walk(still_in, &fd); n++) {
+		if (n % SIGNAL_EVERY == 0) {
+			handler_set(&old, &ours);
+			thread_walk(interrupt_one, &fd);
+		} else {
+			sys2(SYS_nanosleep, &ts, NULL);
+		}
+	}
+	/* unless the program has set another one meanwhile */
+	if (ours && !sigaction(SIGURG, NULL, &now) && now.sa_handler == nothing)
 		sigaction(SIGURG, &old, NULL);
 	lock_release(&interrupting);
 }

@@ -434,6 +434,50 @@ static void close_ends_calls_of_kernel_threads(void)
 	}
 }
 
+/* The program changes its mind about SIGURG all the time: a signal that comes at the wrong
+ * moment is discarded, and the close goes on nevertheless. */
+static uint32_t enough;
+
+static void on_sigurg(int sig)
+{
+	(void)sig;
+}
+
+static void *flips_sigurg(void *arg)
+{
+	while (!__atomic_load_n(&enough, __ATOMIC_RELAXED)) {
+		signal(SIGURG, on_sigurg);
+		signal(SIGURG, SIG_DFL);
+	}
+	return arg;
+}
+
+static void *accepts_until_closed(void *arg)
+{
+	return (void *)(intptr_t)uk_accept(*(int *)arg, NULL, NULL);
+}
+
+static void close_needs_no_steady_handler(void)
+{
+	struct sockaddr_in a;
+	pthread_t flip, th;
+
+	CHECK_EQ(pthread_create(&flip, NULL, flips_sigurg, NULL), 0);
+	for (int i = 0; i < 300; i++) {
+		int l = make_listener(&a, 8);
+		void *r;
+
+		CHECK_EQ(pthread_create(&th, NULL, accepts_until_closed, &l), 0);
+		usleep(300);
+		CHECK_EQ(uk_close(l), 0);
+		CHECK_EQ(pthread_join(th, &r), 0);
+		CHECK_EQ((intptr_t)r, -EBADF);
+	}
+	__atomic_store_n(&enough, 1, __ATOMIC_RELAXED);
+	CHECK_EQ(pthread_join(flip, NULL), 0);
+	signal(SIGURG, SIG_DFL);
+}
+
 /* What the closed socket would still have received goes to nobody; the peer sees the end;
  * the number is another file's the next moment and loses nothing. */
 static void a_closed_number_is_clean(void)
@@ -617,6 +661,7 @@ int main(void)
 	USER(cancellation_ends_calls);
 	BOTH(close_ends_calls);
 	BOTH(close_ends_calls_of_kernel_threads);
+	RUN(close_needs_no_steady_handler);
 	USER(a_closed_number_is_clean);
 	BOTH(nobody_slips_in_while_closing);
 	BOTH(deadlines_do_not_hurt_who_is_served);
