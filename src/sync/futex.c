@@ -278,6 +278,15 @@ static void table_lost(void)
 	}
 }
 
+/* The last to arrive at a barrier takes all out of the table; then it may be freed memory,
+ * though they still stand in their wait. (Before table_lost.) */
+static bool somebody_queued(const void *key)
+{
+	struct futex_bucket *b = bucket_of(key);
+
+	return b->queue.next && futex_first(b, key);
+}
+
 /* t will not come back from its wait, and neither will any other that waits for the same
  * object: whoever is left was not waiting. So the object shall look as without waiters. Who
  * holds it, holds it still; if that is a lost thread, for ever (POSIX has it so). */
@@ -294,7 +303,7 @@ static void lost(struct uk_thread *t)
 		mutex_lost(obj);
 		break;
 	case WAIT_COND:
-		((uk_cond *)obj)->waiters = 0;
+		((uk_cond *)obj)->waiters = 0; /* who was signalled waits for the mutex */
 		break;
 	case WAIT_RWLOCK:
 		rwlock_lost(obj);
@@ -303,7 +312,8 @@ static void lost(struct uk_thread *t)
 		((uk_sem *)obj)->waiters = 0;
 		break;
 	case WAIT_BARRIER:
-		((uk_barrier *)obj)->arrived = 0;
+		if (somebody_queued(obj))
+			((uk_barrier *)obj)->arrived = 0;
 		break;
 	case WAIT_CHAN:
 		chan_lost(obj);

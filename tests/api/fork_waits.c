@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a forked child undoes of the waits of threads that it has not: of objects that are
+ * still there, and of no others. */
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <uk/uk.h>
+
+#include "test.h"
+
+#define PATTERN 0xa5
+#define ROUNDS 20
+
+static union {
+	uk_barrier barrier;
+	uk_cond cond;
+	unsigned char bytes[64];
+} o; /* one after the other */
+static uk_mutex m = UK_MUTEX_INIT;
+static uint32_t waiting;
+
+static bool untouched(void)
+{
+	for (size_t i = 0; i < sizeof(o); i++)
+		if (o.bytes[i] != PATTERN)
+			return false;
+	return true;
+}
+
+/* In the child: 0 if that says so. */
+static void child_says(bool (*fine)(void))
+{
+	pid_t pid = fork(), got;
+	int st;
+
+	CHECK(pid >= 0);
+	if (!pid)
+		_exit(SANITIZED || fine() ? 0 : 1);
+	do
+		got = waitpid(pid, &st, 0);
+	while (got < 0 && errno == EINTR);
+	CHECK_EQ(got, pid);
+	CHECK_EQ(st, 0);
+}
+
+static void *waits_at_barrier(void *arg)
+{
+	waiting++;
+	CHECK(uk_barrier_wait(&o.barrier) >= 0);
+	return arg;
+}
+
+static void *waits_on_cond(void *arg)
+{
+	CHECK_EQ(uk_mutex_lock(&m), 0);
+	waiting++;
+	CHECK_EQ(uk_cond_wait(&o.cond, &m), 0);
+	CHECK_EQ(uk_mutex_unlock(&m), 0);
+	return arg;
+}
+
+/* n threads of fn, and they sleep. */
+static void start(uk_thread **t, int n, void *(*fn)(void *))
+{
+	waiting = 0;
+	for (int i = 0; i < n; i++)
+		CHECK_EQ(uk_thread_create(&t[i], NULL, fn, NULL), 0);
+	while (waiting < (uint32_t)n)
+		uk_yield();
+	uk_sleep(UK_MS / 10);
+}
+
+static void finish(uk_thread **t, int n)
+{
+	for (int i = 0; i < n; i++)
+		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+}
+
+static void a_barrier_that_has_opened_is_not_touched(void)
+{
+	uk_thread *t[2];
+
+	for (int i = 0; i < ROUNDS; i++) {
+		CHECK_EQ(uk_barrier_init(&o.barrier, 3), 0);
+		start(t, 2, waits_at_barrier);
+		CHECK_EQ(uk_barrier_wait(&o.barrier), 1);
+		memset(&o, PATTERN, sizeof(o)); /* as free would */
+		child_says(untouched);
+		finish(t, 2);
+	}
+}
+
+static void a_condition_that_was_broadcast_is_not_touched(void)
+{
+	uk_thread *t[2];
+
+	for (int i = 0; i < ROUNDS; i++) {
+		o.cond = (uk_cond)UK_COND_INIT;
+		start(t, 2, waits_on_cond);
+		CHECK_EQ(uk_mutex_lock(&m), 0);
+		CHECK_EQ(uk_cond_broadcast(&o.cond), 0);
+		memset(&o, PATTERN, sizeof(o));
+		child_says(untouched);
+		CHECK_EQ(uk_mutex_unlock(&m), 0);
+		finish(t, 2);
+	}
+}
+
+static void *arrives(void *arg)
+{
+	(void)arg;
+	return (void *)(intptr_t)uk_barrier_wait(&o.barrier);
+}
+
+/* Three arrive, of whom one is told that it was the last. */
+static bool barrier_begins_anew(void)
+{
+	uk_thread *t[2];
+	int last;
+
+	for (int i = 0; i < 2; i++)
+		if (uk_thread_create(&t[i], NULL, arrives, NULL))
+			return false;
+	last = uk_barrier_wait(&o.barrier);
+	for (int i = 0; i < 2; i++) {
+		void *r;
+
+		if (uk_thread_join(t[i], &r))
+			return false;
+		last += (int)(intptr_t)r;
+	}
+	return last == 1;
+}
+
+static void a_barrier_where_others_wait_begins_anew(void)
+{
+	uk_thread *t[2];
+
+	CHECK_EQ(uk_barrier_init(&o.barrier, 3), 0);
+	start(t, 2, waits_at_barrier);
+	child_says(barrier_begins_anew);
+	CHECK_EQ(uk_barrier_wait(&o.barrier), 1);
+	finish(t, 2);
+}
+
+static void *all(void *arg)
+{
+	RUN(a_barrier_that_has_opened_is_not_touched);
+	RUN(a_condition_that_was_broadcast_is_not_touched);
+	RUN(a_barrier_where_others_wait_begins_anew);
+	return arg;
+}
+
+int main(void)
+{
+	uk_thread *t;
+
+	setenv("UK_VPS", "1", 1); /* who was woken has not run when we fork */
+	CHECK_EQ(uk_thread_create(&t, NULL, all, NULL), 0);
+	CHECK_EQ(uk_thread_join(t, NULL), 0);
+	return 0;
+}
