@@ -557,6 +557,7 @@ void dispatch(struct carrier *c)
 		struct uk_thread *t;
 
 		store_relaxed(&vp->nudge, 0);
+		store_relaxed(&c->mark, 0); /* of who yielded, or ended, between its brackets */
 		if (unlikely(load_relaxed(&c->deferred)))
 			run_deferred(c);
 		carrier_bind(c, vp);

@@ -137,7 +137,7 @@ struct carrier {
 	struct uk_thread **self_slot; /* thread_self_tls in its own TLS */
 	uint32_t deferred;       /* a signal handler on this carrier left a wake-up to do
 				    (table in enter.c); itself */
-	uint32_t mark;           /* != 0: inside a bracketed call; itself */
+	uint32_t mark;           /* != 0: the running thread is inside a bracketed call; itself */
 	struct uk_thread disp;   /* its own context */
 	int tid;
 	uint32_t wake;           /* futex: 1 = a vp was given; giver sets */

@@ -99,7 +99,11 @@ unsigned wait_park(struct uk_thread *t, uint64_t token, int64_t deadline)
 	bump(&vp->count.parks, 1);
 	store_relaxed(&t->since, vp->clock);
 	store_relaxed(&t->state, (uint8_t)T_PARKED);
+	if (unlikely(t->blocking)) /* the mark is ours, not our successor's */
+		store_relaxed(&c->mark, 0);
 	switch_now(c, t, next_thread(c), POST_PARK);
+	if (unlikely(t->blocking))
+		store_relaxed(&t->carrier->mark, 1);
 	if (deadline != TIME_NEVER)
 		timer_rest(&t->carrier->vp->wheel, &t->timer);
 	return wait_end(t);

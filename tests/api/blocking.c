@@ -7,6 +7,10 @@
 
 #include "test.h"
 
+#ifndef UK_DEBUG /* there the runtime gives vps away for the fun of it */
+#define UK_DEBUG 0
+#endif
+
 static uint32_t stop, ticks;
 
 static void *tick(void *arg)
@@ -109,11 +113,61 @@ static void many_come_back_and_go_on(void)
 		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
 }
 
+#define BRACKETS 60
+
+static void *sleeps_in_brackets(void *arg)
+{
+	for (int i = 0; i < BRACKETS; i++) {
+		uk_blocking_begin();
+		uk_sleep(2 * UK_MS);
+		uk_blocking_end();
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
+	return arg;
+}
+
+static void *computes(void *arg)
+{
+	while (!__atomic_load_n(&stop, __ATOMIC_SEQ_CST)) {
+		uk_time until = uk_after(UK_MS);
+
+		while (uk_now() < until)
+			;
+		uk_yield();
+	}
+	return arg;
+}
+
+/* Who parks between the brackets takes the mark along. */
+static void a_mark_is_not_its_successors(void)
+{
+	uk_attr a = UK_ATTR_INIT;
+	uk_thread *t, *b;
+	uk_stats was, is;
+	uint64_t taken;
+
+	CHECK_EQ(uk_vpset_create(&a.set, "marks", 1, NULL, 0), 0);
+	__atomic_store_n(&stop, 0, __ATOMIC_SEQ_CST);
+	uk_stats_get(&was);
+	CHECK_EQ(uk_thread_create(&b, &a, computes, NULL), 0);
+	CHECK_EQ(uk_thread_create(&t, &a, sleeps_in_brackets, NULL), 0);
+	CHECK_EQ(uk_thread_join(t, NULL), 0);
+	CHECK_EQ(uk_thread_join(b, NULL), 0);
+	uk_stats_get(&is);
+	/* those by mark are uk_blocking_begin's, for others wait */
+	taken = is.handoffs - is.handoffs_mark - is.handoffs_hog -
+		(was.handoffs - was.handoffs_mark - was.handoffs_hog);
+	printf("%lu hand-offs by the monitor\n", (unsigned long)taken);
+	if (!SANITIZED && !UK_DEBUG)
+		CHECK(taken < BRACKETS / 4);
+}
+
 int main(void)
 {
 	RUN(raw_blocking_calls_hold_nobody_up);
 	RUN(bracketed_calls_hold_nobody_up);
 	RUN(hogs_hold_nobody_up);
 	RUN(many_come_back_and_go_on);
+	RUN(a_mark_is_not_its_successors);
 	return 0;
 }
