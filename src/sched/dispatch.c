@@ -524,6 +524,8 @@ static void idle(struct uk_vp *vp)
 		store_relaxed(&vp->idle, 0);
 	if (!vp->reactive)
 		fetch_add_relaxed(&vp->set->nidle, (uint32_t)-1);
+	fence_seq_cst(); /* idle before the look: the monitor stores and looks the other way
+			    round (pairs with the fence in monitor_main) */
 	if (unlikely(load_relaxed(&monitor_asleep)) && xchg_seq_cst(&monitor_asleep, 0))
 		sys_futex_wake(&monitor_asleep, 1);
 }
