@@ -9,7 +9,9 @@
  *  - the kernel finishes an op in the context of the kernel thread that submitted it. One
  *    that sleeps interruptibly (a parked spare) is woken for it; one that spins in user
  *    space does it at its next kernel entry, at the latest its next timer tick. Hence
- *    reactor.hogs.
+ *    reactor.hogs. The known limit: one that sleeps uninterruptibly (a disk that hangs, vfork
+ *    until the child's exec) keeps what it has submitted until it wakes, though the vp is long
+ *    somebody else's. A reactive vp's carrier runs nobody's code and has it not, nor has epoll.
  *  - a kick must not depend on another thread: SEND_MSG_RING posts the completion itself.
  *    Where the kernel lacks it, a read of an eventfd is armed, anew when the sleeper is a
  *    different kernel thread from the one that armed it.
@@ -286,8 +288,9 @@ static void cancel_later(struct reactor *r, struct io_op *op)
 	struct uring *u = ring_of(r);
 
 	op->engine |= U_LATE_CANCEL;
+	if (!u->cancels.head) /* who comes later does not put off who waits */
+		u->retry_at = sys_now() + NS_PER_MS;
 	opq_push(&u->cancels, op);
-	u->retry_at = sys_now() + NS_PER_MS;
 }
 
 static void queue_cancel(struct reactor *r, struct io_op *op)
