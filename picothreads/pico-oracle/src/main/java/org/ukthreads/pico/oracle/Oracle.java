@@ -56,7 +56,8 @@ public final class Oracle {
 		"(kotlin|kotlinx|scala|trove4j|jline|jna|java-diff-utils|annotations)-.*");
 	private static final Pattern ASSERTIONS = Pattern.compile(
 		"org/junit/jupiter/api/Assert[^/]*\\.class|org/junit/Assert\\.class"
-		+ "|org/junit/function/.*\\.class|junit/framework/Assert\\.class");
+		+ "|org/junit/function/.*\\.class|org/junit/internal/[^/]*Comparison[^/]*\\.class"
+		+ "|junit/framework/Assert\\.class");
 
 	private final String artifact;
 	private final Pattern only;
