@@ -169,8 +169,6 @@ static void a_forked_child_hears_of_its_signal(void)
 	uk_thread *t;
 
 	reset();
-	if (SANITIZED)
-		return;
 	CHECK_EQ(uk_thread_create(&t, NULL, forks, NULL), 0);
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
 }
@@ -179,6 +177,8 @@ int main(void)
 {
 	struct sigaction sa = { .sa_handler = posts, .sa_flags = SA_RESTART };
 
+	if (SANITIZED)
+		SKIP("the sanitizer holds signals back until a call that it knows");
 	CHECK_EQ(sigaction(SIGURG, &sa, NULL), 0);
 	CHECK_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
 	RUN(a_user_thread_hears_of_every_post);
