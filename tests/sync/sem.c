@@ -175,7 +175,8 @@ static void a_signal_handler_may_post(void)
 	EVENTUALLY(GET(&received) == GET(&handled));
 	SET(&stop, 1);
 	crew_join(&crew);
-	CHECK_EQ(s2.value, 0);
+	/* what a handler posted after that (a sanitizer delivers late) lies there */
+	EVENTUALLY(GET(&s2.value) == GET(&handled) - GET(&received));
 	CHECK_EQ(s2.waiters, 0);
 }
 
