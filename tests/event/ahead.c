@@ -210,7 +210,7 @@ static void a_rearmed_stream_wakes_the_sleep(void)
 			submit(&op[k]);
 		}
 		for (int k = 0; k < 2; k++) {
-			CHECK_EQ(write(s[1], "pq" + k, 1), 1);
+			CHECK_EQ(write(s[1], &"pq"[k], 1), 1);
 			while (op[k].state != IO_DONE)
 				R.ops->poll(&R, -1);
 			CHECK_EQ(op[k].res, 1);
