@@ -148,7 +148,7 @@ final class RuntimeTest {
 		String d;
 		do
 			d = Dump.all();
-		while (!d.contains("TIMED_WAITING") || d.contains("(on "));
+		while (!d.matches("(?s).*\"dumped\" #\\d+ TIMED_WAITING.*") || d.contains("(on "));
 		assertTrue(d.matches("(?s).*\"dumped\" #\\d+ TIMED_WAITING, asleep, \\d+ ms left\n.*"), d);
 		assertTrue(d.contains("at Dumped.inner(Dumped.java:4)"), d);
 		assertTrue(d.contains("tag = \"t21\"") && d.contains("half = 0.5"), d);
