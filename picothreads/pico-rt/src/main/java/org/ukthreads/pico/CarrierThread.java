@@ -123,10 +123,8 @@ final class CarrierThread extends Thread {
 
 	/** From here on nobody takes away what it has. */
 	private void out(Fiber f) {
-		if (!HOLD.compareAndSet(this, SLICE, OUT)) {
+		if (!HOLD.compareAndSet(this, SLICE, OUT))
 			rt.found(this);
-			lent = false;
-		}
 		/* It was lent and nobody saw it, or code that is not translated has set it again. */
 		if (Thread.interrupted())
 			f.interrupt();
@@ -135,6 +133,7 @@ final class CarrierThread extends Thread {
 	/** Under rt.lost. */
 	void found() {
 		hold = OUT;
+		lent = false;
 	}
 
 	private void slice(Fiber f) {

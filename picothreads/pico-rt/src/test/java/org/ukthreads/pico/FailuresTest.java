@@ -7,28 +7,19 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 /** What fails below a fiber takes nobody's carrier away. */
 final class FailuresTest {
-	private static boolean await(CountDownLatch l) {
-		try {
-			return l.await(20, TimeUnit.SECONDS);
-		} catch (InterruptedException e) {
-			throw new AssertionError(e);
-		}
-	}
-
 	/** One is stuck outside, the other needs its carrier, and there are no more threads. */
 	@Test
 	void a_carrier_without_a_thread_waits_for_one() {
 		PicoRuntime rt = new PicoRuntime("failures", 1, null, Clock.REAL);
 		AtomicInteger refused = new AtomicInteger();
 		CountDownLatch run = new CountDownLatch(1);
-		rt.fiber(() -> assertTrue(await(run))).start();
+		rt.fiber(() -> assertTrue(ReactorTest.await(run))).start();
 		PicoRuntime.starter = t -> {
 			if (refused.incrementAndGet() <= 5)
 				throw new OutOfMemoryError("unable to create native thread");
@@ -36,7 +27,7 @@ final class FailuresTest {
 		};
 		try {
 			rt.fiber(run::countDown).start();
-			assertTrue(await(run));
+			assertTrue(ReactorTest.await(run));
 			assertEquals(6, refused.get());
 		} finally {
 			PicoRuntime.starter = Thread::start;
@@ -50,14 +41,14 @@ final class FailuresTest {
 		PicoRuntime rt = new PicoRuntime("failures", 1, null, Clock.REAL);
 		CountDownLatch refused = new CountDownLatch(3);
 		CountDownLatch run = new CountDownLatch(1);
-		rt.fiber(() -> assertTrue(await(refused))).start();
+		rt.fiber(() -> assertTrue(ReactorTest.await(refused))).start();
 		PicoRuntime.starter = t -> {
 			refused.countDown();
 			throw new OutOfMemoryError("unable to create native thread");
 		};
 		try {
 			rt.fiber(run::countDown).start();
-			assertTrue(await(run));
+			assertTrue(ReactorTest.await(run));
 		} finally {
 			PicoRuntime.starter = Thread::start;
 			rt.shutdown();
@@ -80,7 +71,7 @@ final class FailuresTest {
 			PicoRuntime.starter = Thread::start;
 		}
 		rt.fiber(run::countDown).start();
-		assertTrue(await(run));
+		assertTrue(ReactorTest.await(run));
 		rt.shutdown();
 	}
 
@@ -113,7 +104,7 @@ final class FailuresTest {
 		CountDownLatch run = new CountDownLatch(20);
 		for (int k = 0; k < 20; k++)
 			rt.fiber(run::countDown).start();
-		assertTrue(await(run));
+		assertTrue(ReactorTest.await(run));
 		rt.shutdown();
 	}
 
@@ -136,7 +127,7 @@ final class FailuresTest {
 			};
 		}).start();
 		rt.fiber(run::countDown).start();
-		assertTrue(await(run));
+		assertTrue(ReactorTest.await(run));
 		rt.shutdown();
 	}
 
@@ -159,7 +150,7 @@ final class FailuresTest {
 			}
 			end.countDown();
 		}).start();
-		assertTrue(await(end));
+		assertTrue(ReactorTest.await(end));
 		assertTrue(second.get() instanceof PinnedException, "" + second.get());
 		rt.shutdown();
 	}

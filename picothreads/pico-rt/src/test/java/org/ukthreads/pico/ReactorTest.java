@@ -32,7 +32,7 @@ final class ReactorTest {
 		}
 	}
 
-	private static boolean await(CountDownLatch l) {
+	static boolean await(CountDownLatch l) {
 		try {
 			return l.await(20, TimeUnit.SECONDS);
 		} catch (InterruptedException e) {

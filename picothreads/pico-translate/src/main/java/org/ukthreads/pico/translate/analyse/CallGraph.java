@@ -158,7 +158,7 @@ public final class CallGraph {
 	/** Calls of methods that were in the set before their caller was known. */
 	private final List<Object[]> late = new ArrayList<>();
 
-	private static String packageOf(String name) {
+	public static String packageOf(String name) {
 		int k = name.lastIndexOf('/');
 		return k < 0 ? "" : name.substring(0, k);
 	}

@@ -63,12 +63,9 @@ public final class ClassRewriter {
 		ClassInfo c = e.getSort() == Type.OBJECT ? hierarchy.get(e.getInternalName()) : null;
 		if (c != null && c.kind == ClassInfo.Kind.PROGRAM
 				&& (c.access & Opcodes.ACC_PUBLIC) == 0
-				&& !packageOf(c.name).equals(packageOf(node.name)))
+				&& !CallGraph.packageOf(c.name)
+					.equals(CallGraph.packageOf(node.name)))
 			shown.add(c.name);
-	}
-
-	private static String packageOf(String name) {
-		return name.substring(0, name.lastIndexOf('/') + 1);
 	}
 
 	int parts(MethodNode m) {
