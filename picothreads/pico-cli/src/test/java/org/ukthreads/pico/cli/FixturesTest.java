@@ -18,6 +18,7 @@ import org.ukthreads.fixtures.Life;
 import org.ukthreads.fixtures.Lossy;
 import org.ukthreads.fixtures.Making;
 import org.ukthreads.fixtures.Modern;
+import org.ukthreads.fixtures.OwnKinds;
 import org.ukthreads.fixtures.Reaching;
 import org.ukthreads.fixtures.Stages;
 import org.ukthreads.fixtures.Stuck;
@@ -87,6 +88,11 @@ final class FixturesTest {
 	@Test
 	void threads_and_j_u_c_behave_as_the_jdks() throws Exception {
 		same(Concurrency.class, 1, 3);
+	}
+
+	@Test
+	void the_programs_own_keys_lists_and_queues_suspend() throws Exception {
+		same(OwnKinds.class, 1, 3);
 	}
 
 	@Test

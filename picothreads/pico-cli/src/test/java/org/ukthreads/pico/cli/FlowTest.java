@@ -21,12 +21,15 @@ final class FlowTest {
 
 	/** Names of P's methods that may suspend, in order. */
 	private String suspending(String body) throws Exception {
+		return suspending(body, new Translator.Options());
+	}
+
+	private String suspending(String body, Translator.Options o) throws Exception {
 		Harness.compile(dir, "P", "import java.util.*; import java.util.function.*;\n"
 			+ "public class P {\n"
 			+ "static int pause(int k) { try { Thread.sleep(1); }"
 			+ " catch (InterruptedException e) {} return k; }\n" + body + "}\n");
-		Translator t = Translator.of(new ClassPath(List.of(dir)), Harness.libraries(),
-			new Translator.Options());
+		Translator t = Translator.of(new ClassPath(List.of(dir)), Harness.libraries(), o);
 		t.run();
 		Set<String> s = new TreeSet<>();
 		for (String m : t.report().translated())
@@ -107,5 +110,37 @@ final class FlowTest {
 			+ "public static void main(String[] a) throws Exception { fast(new Mine());\n"
 			+ "slow((Plugin) Class.forName(a[0]).getConstructor().newInstance()); }\n")
 			.replace("main ", ""));
+	}
+
+	/** A program's list may suspend, and may be in all but what the library made itself. */
+	@Test
+	void in_a_library_its_own_collections_are_the_jdks() throws Exception {
+		Translator.Options o = new Translator.Options();
+		o.library = true;
+		assertEquals("bothSlow changedSlow elementSlow givenSlow openSlow paramSlow virtualSlow",
+			suspending(
+			"private final List<String> own = new ArrayList<>();\n"
+			+ "private List<String> changed = new ArrayList<>();\n"
+			+ "private List<String> given = new ArrayList<>();\n"
+			+ "List<String> open = new ArrayList<>();\n"
+			+ "private final List<List<String>> all = new ArrayList<>();\n"
+			+ "private static List<String> made() { return new LinkedList<>(); }\n"
+			+ "final List<String> kept() { return own; }\n"
+			+ "List<String> virtual() { return own; }\n"
+			+ "void set(List<String> l) { changed = l; }\n"
+			+ "P(List<String> l, int k) { given = k > 0 ? l : new ArrayList<>(); }\n"
+			+ "void ownFast() { own.add(\"\"); for (String s : own) s.length(); }\n"
+			+ "void madeFast() { made().isEmpty(); kept().size(); }\n"
+			+ "int localFast() { List<String> l = new ArrayList<>(); l.add(\"\");"
+			+ " Collection<String> c = l; return c.size(); }\n"
+			+ "String finalFast(StringBuilder b) { return b.toString(); }\n"
+			+ "void changedSlow() { changed.add(\"\"); }\n"
+			+ "void givenSlow() { given.add(\"\"); }\n"
+			+ "void openSlow() { open.add(\"\"); }\n"
+			+ "void elementSlow() { all.get(0).add(\"\"); }\n"
+			+ "void virtualSlow() { virtual().add(\"\"); }\n"
+			+ "int paramSlow(Collection<String> l) { return l.size(); }\n"
+			+ "int bothSlow(List<String> l, boolean b) { if (b) l = own;"
+			+ " return l.size(); }\n", o));
 	}
 }

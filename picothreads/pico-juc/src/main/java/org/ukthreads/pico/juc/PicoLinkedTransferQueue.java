@@ -340,7 +340,10 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 
 	@Override
 	public boolean contains(Object o) {
-		return list().contains(o);
+		for (Cell<E> c : cells())
+			if (c.e.equals(o))
+				return true;
+		return false;
 	}
 
 	@Override

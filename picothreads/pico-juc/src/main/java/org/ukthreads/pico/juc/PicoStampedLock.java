@@ -298,11 +298,10 @@ public class PicoStampedLock extends StampedLock implements Room.Of {
 
 	@Override
 	public String toString() {
-		synchronized (gate) {
-			return getClass().getName() + '@' + Integer.toHexString(hashCode())
-				+ (written ? "[Write-locked]"
-					: readers > 0 ? "[Read-locks:" + readers + "]" : "[Unlocked]");
-		}
+		int n = getReadLockCount();
+		return getClass().getName() + '@' + Integer.toHexString(hashCode())
+			+ (isWriteLocked() ? "[Write-locked]" : n > 0 ? "[Read-locks:" + n + "]"
+				: "[Unlocked]");
 	}
 
 	/* --- as the other interfaces --- */

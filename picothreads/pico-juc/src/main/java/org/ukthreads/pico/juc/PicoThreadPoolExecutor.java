@@ -136,9 +136,15 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 		}
 	}
 
+	/*
+	 * The queue may be the program's, and its methods may suspend: it is not asked under the
+	 * gate. Its answer may be old then. Who ends on an old "empty" is replaced by leave(),
+	 * which asks once more when the worker is out of the set: whoever offers a task after that
+	 * sees a pool without it.
+	 */
 	private boolean mustEnd(Worker w, boolean timedOut) {
+		boolean empty = getQueue().isEmpty();
 		synchronized (gate) {
-			boolean empty = getQueue().isEmpty();
 			if (stop || shut && empty)
 				return true;
 			boolean spare = workers.size() > max || timedOut && timedNow();
@@ -172,19 +178,25 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 
 	/** Shut, and the last task was taken by another one: they would wait for ever. */
 	private List<Worker> idleForNothing() {
+		if (!isShutdown() || !getQueue().isEmpty())
+			return java.util.Collections.emptyList();
 		synchronized (gate) {
-			return shut && getQueue().isEmpty() ? new ArrayList<>(workers)
-				: java.util.Collections.emptyList();
+			return new ArrayList<>(workers);
 		}
 	}
 
 	private boolean leave(Worker w, boolean abrupt) {
 		synchronized (gate) {
 			workers.remove(w);
-			if (stop || shut && getQueue().isEmpty())
+			if (stop)
+				return false;
+		}
+		boolean empty = getQueue().isEmpty();
+		synchronized (gate) {
+			if (stop || shut && empty)
 				return false;
 			int least = coreTimeOut ? 0 : core;
-			if (least == 0 && !getQueue().isEmpty())
+			if (least == 0 && !empty)
 				least = 1;
 			return abrupt || workers.size() < least;
 		}
@@ -202,12 +214,24 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 
 	/** True once: nothing is left. */
 	private boolean ended() {
+		boolean stopped;
 		synchronized (gate) {
-			if (!shut || ending || !workers.isEmpty() || !stop && !getQueue().isEmpty())
+			if (!endable())
+				return false;
+			stopped = stop;
+		}
+		if (!stopped && !getQueue().isEmpty())
+			return false;
+		synchronized (gate) {
+			if (!endable())
 				return false;
 			ending = true;
 			return true;
 		}
+	}
+
+	private boolean endable() {
+		return shut && !ending && workers.isEmpty();
 	}
 
 	private boolean ending;
@@ -254,8 +278,9 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 	}
 
 	private boolean reserve(Worker w, Runnable first, boolean toCore) {
+		boolean late = isShutdown() && (first != null || getQueue().isEmpty());
 		synchronized (gate) {
-			if (stop || shut && (first != null || getQueue().isEmpty()))
+			if (stop || ending || late || shut && first != null)
 				return false;
 			if (workers.size() >= (toCore ? core : max))
 				return false;
@@ -473,11 +498,11 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 
 	@Override
 	public void setCorePoolSize(int n) {
-		int more;
+		int more = getQueue().size();
 		synchronized (gate) {
 			if (n < 0 || n > max)
 				throw new IllegalArgumentException();
-			more = Math.min(n - core, getQueue().size());
+			more = Math.min(n - core, more);
 			core = n;
 		}
 		while (more-- > 0)

@@ -25,6 +25,7 @@ import org.ukthreads.pico.translate.analyse.Locks;
 import org.ukthreads.pico.translate.analyse.Replacements;
 import org.ukthreads.pico.translate.analyse.Twins;
 import org.ukthreads.pico.translate.analyse.flow.Flow;
+import org.ukthreads.pico.translate.analyse.flow.Settled;
 import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.ClassPath;
 import org.ukthreads.pico.translate.read.CodeSizes;
@@ -194,10 +195,12 @@ public final class Translator {
 		Map<String, ClassNode> all = new LinkedHashMap<>(nodes);
 		lambdas.forEach(l -> all.put(l.node.name, l.node));
 		/* A library meets classes that nobody has written yet. */
-		if (options.library)
+		if (options.library) {
 			replacements.open().forEach(o -> graph.addRoot(o[0], o[1]));
-		else
+			graph.settle(settled(all));
+		} else {
 			graph.follow(flow(all, lambdas));
+		}
 		Locks locks = new Locks(hierarchy, graph);
 		Constructors constructors = new Constructors(hierarchy, graph,
 			replacements, all, lambdas);
@@ -216,6 +219,14 @@ public final class Translator {
 		twins = new Twins(hierarchy);
 		twins.choose(graph, options.hot, large::isLarge);
 		return write();
+	}
+
+	private Settled settled(Map<String, ClassNode> all) {
+		try {
+			return new Settled(hierarchy, all.values());
+		} catch (AnalyzerException e) {
+			throw new IllegalStateException(e);
+		}
 	}
 
 	private Flow flow(Map<String, ClassNode> all, List<Lambdas.Lambda> lambdas) {

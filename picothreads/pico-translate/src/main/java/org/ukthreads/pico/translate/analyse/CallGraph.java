@@ -15,6 +15,7 @@ import org.objectweb.asm.tree.ClassNode;
 import org.objectweb.asm.tree.MethodInsnNode;
 import org.objectweb.asm.tree.MethodNode;
 import org.ukthreads.pico.translate.analyse.flow.Flow;
+import org.ukthreads.pico.translate.analyse.flow.Settled;
 import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.Hierarchy;
 
@@ -102,6 +103,7 @@ public final class CallGraph {
 	private final Map<String, Boolean> reach = new HashMap<>();
 
 	private Flow flow;
+	private Settled settled;
 
 	public CallGraph(Hierarchy h) {
 		hierarchy = h;
@@ -238,6 +240,8 @@ public final class CallGraph {
 			ClassInfo c = hierarchy.resolve(call.owner, key);
 			return c != null && c.name.equals(owner);
 		}
+		if (settled != null && settled.isSettled(call))
+			return false;
 		Set<String> targets = flow == null ? null : flow.targets(call);
 		if (targets != null && !isDeclared(owner, key))
 			return targets.contains(owner);
@@ -263,10 +267,17 @@ public final class CallGraph {
 		flow = f;
 	}
 
+	/** In a library: calls that the JDK answers. */
+	public void settle(Settled s) {
+		settled = s;
+	}
+
 	/** to is a copy of from. */
 	public void copied(MethodInsnNode from, MethodInsnNode to) {
 		if (flow != null)
 			flow.copied(from, to);
+		if (settled != null)
+			settled.copied(from, to);
 	}
 
 	/** May this call, which the program makes, end in a suspension? */

@@ -427,7 +427,7 @@ final class Outside {
 		else
 			for (int[] a : c.args)
 				flow.flow(a, told);
-		if (isFresh(c) && !spoiled)
+		if (isFresh(hierarchy, c.insn) && !spoiled)
 			fresh.add(c);
 		else
 			flow.flow(told, c.result);
@@ -552,10 +552,10 @@ final class Outside {
 	 * The result is an object that the JDK has just made, whatever it was given; but for a
 	 * synchronized wrapper, whose iterator is that of what it wraps.
 	 */
-	private boolean isFresh(Flow.Call c) {
-		if (!FRESH.contains(c.insn.name))
+	static boolean isFresh(Hierarchy h, MethodInsnNode call) {
+		if (!FRESH.contains(call.name))
 			return false;
-		ClassInfo o = hierarchy.resolve(c.insn.owner, c.key);
+		ClassInfo o = h.resolve(call.owner, call.name + call.desc);
 		return o != null && (o.name.startsWith("java/util/")
 			|| o.name.equals("java/lang/Iterable"));
 	}
