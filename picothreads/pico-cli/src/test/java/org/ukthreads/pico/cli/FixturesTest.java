@@ -65,8 +65,9 @@ final class FixturesTest {
 	@Test
 	void hidden_types_suspend() throws Exception {
 		Path p = Harness.classes(dir.resolve("Hidden"), Hidden.class, Chain.class);
-		Files.copy(Paths.get(Chain.class.getResource("Link.class").toURI()),
-			p.resolve("org/ukthreads/fixtures/far/Link.class"));
+		for (String f : new String[] {"Link.class", "Plain.class"})
+			Files.copy(Paths.get(Chain.class.getResource(f).toURI()),
+				p.resolve("org/ukthreads/fixtures/far").resolve(f));
 		same(p, Hidden.class, 1, 3);
 	}
 

@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Set;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassVisitor;
+import org.objectweb.asm.ClassWriter;
 import org.objectweb.asm.MethodTooLargeException;
 import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
@@ -311,13 +312,19 @@ public final class Translator {
 				report.added++;
 			}
 		}
-		shown.forEach(k -> out.computeIfPresent(k, (name, b) -> open(b)));
+		shown.forEach(k -> out.computeIfPresent(k, this::open));
 		return again ? null : out;
 	}
 
 	/** The class file's own access; reflection reads that of a member from elsewhere. */
-	private static byte[] open(byte[] file) {
+	private byte[] open(String name, byte[] file) {
 		byte[] b = file.clone();
+		if (file == files.get(name) && hasDefaultForm(nodes.get(name))) {
+			ClassReader r = new ClassReader(file);
+			ClassWriter w = new ClassWriter(r, 0);
+			r.accept(new SerialVersionUIDAdder(w), 0);
+			b = w.toByteArray();
+		}
 		b[new ClassReader(b).header + 1] |= Opcodes.ACC_PUBLIC;
 		return b;
 	}
@@ -334,11 +341,16 @@ public final class Translator {
 		}
 	}
 
+	/** Is its serialVersionUID made of its members and its access? */
+	private boolean hasDefaultForm(ClassNode n) {
+		return (n.access & (Opcodes.ACC_INTERFACE | Opcodes.ACC_ENUM)) == 0
+			&& hierarchy.isSubtype(n.name, "java/io/Serializable")
+			&& n.fields.stream().noneMatch(f -> f.name.equals("serialVersionUID"));
+	}
+
 	/** New methods change the default serialVersionUID: the old one is written down. */
 	private void keepSerialForm(ClassNode n) {
-		if ((n.access & (Opcodes.ACC_INTERFACE | Opcodes.ACC_ENUM)) != 0
-				|| !hierarchy.isSubtype(n.name, "java/io/Serializable")
-				|| n.fields.stream().anyMatch(f -> f.name.equals("serialVersionUID")))
+		if (!hasDefaultForm(n))
 			return;
 		ClassNode old = new ClassNode(Opcodes.ASM9);
 		new ClassReader(files.get(n.name)).accept(new SerialVersionUIDAdder(old),
