@@ -278,13 +278,13 @@ static void table_lost(void)
 	}
 }
 
-/* The last to arrive at a barrier takes all out of the table; then it may be freed memory,
- * though they still stand in their wait. (Before table_lost.) */
-static bool somebody_queued(const void *key)
+/* Somebody has done for t what it waits for, so it does not look at the object again, which
+ * others may have destroyed since. */
+static bool done(const struct uk_thread *t)
 {
-	struct futex_bucket *b = bucket_of(key);
+	uint64_t w = load_relaxed(&t->wait);
 
-	return b->queue.next && futex_first(b, key);
+	return W_STATE(w) == W_FIRED && W_REASON(w) == WAKE_OK;
 }
 
 /* t will not come back from its wait, and neither will any other that waits for the same
@@ -312,11 +312,12 @@ static void lost(struct uk_thread *t)
 		((uk_sem *)obj)->waiters = 0;
 		break;
 	case WAIT_BARRIER:
-		if (somebody_queued(obj))
+		if (!done(t))
 			((uk_barrier *)obj)->arrived = 0;
 		break;
 	case WAIT_CHAN:
-		chan_lost(obj);
+		if (!done(t))
+			chan_lost(obj);
 		break;
 	case WAIT_SELECT:
 		select_lost(obj);

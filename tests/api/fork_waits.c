@@ -2,6 +2,7 @@
 /* What a forked child undoes of the waits of threads that it has not: of objects that are
  * still there, and of no others. */
 #include <errno.h>
+#include <malloc.h>
 #include <stdbool.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -107,6 +108,47 @@ static void a_condition_that_was_broadcast_is_not_touched(void)
 	}
 }
 
+static uk_chan *chan;
+static unsigned char *reused; /* the memory of that channel, when it was destroyed */
+static size_t chan_size;
+
+static bool chan_untouched(void)
+{
+	for (size_t i = 0; i < chan_size; i++)
+		if (reused[i] != PATTERN)
+			return false;
+	return true;
+}
+
+static void *receives(void *arg)
+{
+	waiting++;
+	CHECK_EQ(uk_chan_recv(chan, NULL), -EPIPE);
+	return arg;
+}
+
+/* Two receivers; the one that the end of the channel wakes last may destroy it. */
+static void a_channel_that_was_closed_is_not_touched(void)
+{
+	uk_thread *t[2];
+	uintptr_t was;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		CHECK_EQ(uk_chan_create(&chan, 0, 0), 0);
+		chan_size = malloc_usable_size(chan);
+		start(t, 2, receives);
+		CHECK_EQ(uk_chan_close(chan), 0);
+		was = (uintptr_t)chan;
+		uk_chan_destroy(chan);
+		reused = malloc(chan_size);
+		CHECK(SANITIZED || (uintptr_t)reused == was);
+		memset(reused, PATTERN, chan_size);
+		child_says(chan_untouched);
+		free(reused);
+		finish(t, 2);
+	}
+}
+
 static void *arrives(void *arg)
 {
 	(void)arg;
@@ -149,6 +191,7 @@ static void *all(void *arg)
 	RUN(a_barrier_that_has_opened_is_not_touched);
 	RUN(a_condition_that_was_broadcast_is_not_touched);
 	RUN(a_barrier_where_others_wait_begins_anew);
+	RUN(a_channel_that_was_closed_is_not_touched);
 	return arg;
 }
 
