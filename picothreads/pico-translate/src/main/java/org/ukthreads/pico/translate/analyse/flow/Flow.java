@@ -46,6 +46,10 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  *                    elements go to the outside and come from there
  *   the outside      see Outside: what untranslated code is told it may tell anybody
  *
+ * A call that finds many methods (a visitor's, an interpreter's) goes through a hub, which it
+ * shares with the others of that type and name: each is linked to the hub, and the hub to each
+ * method. Without, a program of 10,000 classes had a hundred million edges.
+ *
  * Nothing is assumed to be unreachable. A method that no call reaches (the outside calls it
  * by name, or the program is a library) gets whatever the outside may have.
  */
@@ -64,6 +68,14 @@ public final class Flow {
 		final Set<Method> calls = new HashSet<>();
 		/** Called from outside, or by nobody that we know. */
 		boolean root;
+
+		/** Of a hub: runs what the hub finds. */
+		Method() {
+			owner = null;
+			node = null;
+			key = null;
+			parameters = null;
+		}
 
 		Method(ClassInfo owner, MethodNode node, int n) {
 			this.owner = owner;
@@ -89,6 +101,8 @@ public final class Flow {
 		final Set<String> targets = new HashSet<>(2);
 		boolean outside;
 		private final Set<ClassInfo> met = new HashSet<>(2);
+		/** It has found MANY methods, and goes there instead. */
+		private Call hub;
 
 		Call(Method in, MethodInsnNode insn, int[] receiver, int[][] args, int result) {
 			this.in = in;
@@ -141,7 +155,7 @@ public final class Flow {
 	/** The classes whose code a call may run; null: not known. */
 	public Set<String> targets(MethodInsnNode call) {
 		Call c = calls.get(call);
-		return c == null ? null : c.targets;
+		return c == null ? null : c.hub != null ? c.hub.targets : c.targets;
 	}
 
 	/** to is a copy of a call. */
@@ -527,6 +541,8 @@ public final class Flow {
 
 	/** The call meets an object of class k. */
 	private void dispatch(Call c, int k) {
+		if (c.hub != null)
+			return;
 		if (k == universe.stranger()) {
 			stranger(c);
 			return;
@@ -545,6 +561,38 @@ public final class Flow {
 				link(c, m);
 			solver.put(m.self, k);
 		}
+		if (c.met.size() > MANY && c.in.node != null)
+			c.hub = hub(c);
+	}
+
+	private static final int MANY = 48;
+	/** By the call's type, name and descriptor. */
+	private final Map<String, Call> hubs = new HashMap<>();
+
+	/** What c may run from here on is the hub's matter. */
+	private Call hub(Call c) {
+		Call h = hubs.get(c.insn.owner + '.' + c.key);
+		if (h == null) {
+			int[][] args = new int[c.args.length][];
+			Type[] types = Type.getArgumentTypes(c.insn.desc);
+			for (int k = 0; k < args.length; k++)
+				args[k] = new int[] {variable(types[k])};
+			BitSet cone = universe.cone(c.insn.owner);
+			int self = solver.add(cone);
+			h = new Call(new Method(), c.insn, new int[] {self}, args,
+				variable(Type.getReturnType(c.insn.desc)));
+			hubs.put(c.insn.owner + '.' + c.key, h);
+			Call hub = h;
+			solver.listen(self, k -> dispatch(hub, k));
+		}
+		h.targets.addAll(c.targets);
+		c.in.calls.add(h.in);
+		for (int r : c.receiver)
+			solver.edge(r, h.receiver[0]);
+		for (int k = 0; k < c.args.length; k++)
+			flow(c.args[k], h.args[k][0]);
+		flow(h.result, c.result);
+		return h;
 	}
 
 	/** The call meets an object of a class that may extend any of ours. */

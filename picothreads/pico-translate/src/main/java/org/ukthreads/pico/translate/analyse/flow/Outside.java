@@ -345,19 +345,19 @@ final class Outside {
 	/** At the fixpoint: what must be opened after all; true: go on. */
 	boolean settle() {
 		boolean any = false;
-		if (!invokes && !solver.get(invoked).isEmpty()) {
+		if (!invokes && !solver.isEmpty(invoked)) {
 			invokes = true;
 			any = true;
 			for (Flow.Method m : called)
 				pass(invoked, m, false);
 		}
-		if (!makes && !solver.get(making).isEmpty()) {
+		if (!makes && !solver.isEmpty(making)) {
 			makes = true;
 			any = true;
 			for (Flow.Method m : called)
 				pass(making, m, true);
 		}
-		if (!receives && !solver.get(receiving).isEmpty()) {
+		if (!receives && !solver.isEmpty(receiving)) {
 			receives = true;
 			any = true;
 			for (Flow.Method m : called)
@@ -366,7 +366,7 @@ final class Outside {
 					m.root = true;
 				}
 		}
-		if (!puts && !solver.get(put).isEmpty()) {
+		if (!puts && !solver.isEmpty(put)) {
 			puts = true;
 			any = true;
 			for (int f : fields)
@@ -384,7 +384,7 @@ final class Outside {
 	/** Is one of ours among them that has an iterator of its own? */
 	private boolean holdsIterator() {
 		for (String t : List.of("java/lang/Iterable", "java/util/Iterator", "java/util/Map"))
-			if (universe.cone(t).intersects(solver.get(wrapped)))
+			if (solver.meets(wrapped, universe.cone(t)))
 				return true;
 		return false;
 	}

@@ -118,7 +118,7 @@ public final class Settled {
 		if (r == null || r.length == 0)
 			return false;
 		for (int v : r)
-			if (!solver.get(v).isEmpty())
+			if (!solver.isEmpty(v))
 				return false;
 		return true;
 	}

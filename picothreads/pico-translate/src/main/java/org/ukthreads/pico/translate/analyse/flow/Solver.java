@@ -4,63 +4,84 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
-import java.util.HashSet;
+import java.util.IdentityHashMap;
 import java.util.List;
-import java.util.Set;
+import java.util.Map;
 import java.util.function.IntConsumer;
 
 /**
  * Variables, each with the set of classes that its objects may have, and edges along which
  * the sets flow; the least solution. Edges may be added while it is made, by listeners that
  * are told each class that arrives at a variable.
+ *
+ * <p>A large program has millions of edges, so sets are bare words and edges bare numbers.
  */
 final class Solver {
-	private final List<BitSet> sets = new ArrayList<>();
-	private final List<BitSet> news = new ArrayList<>();
-	private final List<BitSet> filters = new ArrayList<>();
+	private static final long[] NONE = {};
+	private long[][] sets = new long[1024][];
+	/** What has come since v was looked at; null: nothing. */
+	private long[][] news = new long[1024][];
+	/** What v can hold at all; null: anything. */
+	private long[][] filters = new long[1024][];
 	private final List<List<IntConsumer>> listeners = new ArrayList<>();
 	private int[][] to = new int[1024][];
 	private int[] count = new int[1024];
-	private final Set<Long> edges = new HashSet<>();
+	private final Edges edges = new Edges();
 	private final ArrayDeque<Integer> work = new ArrayDeque<>();
+	private final Map<BitSet, long[]> words = new IdentityHashMap<>();
 
-	/** A new variable; filter: what it can hold at all, null: anything. */
+	/** A new variable; filter: what it can hold at all, null: anything. It is not changed. */
 	int add(BitSet filter) {
-		int v = sets.size();
-		sets.add(new BitSet());
-		news.add(null);
-		filters.add(filter);
+		int v = listeners.size();
 		listeners.add(null);
 		if (v == to.length) {
+			sets = Arrays.copyOf(sets, 2 * v);
+			news = Arrays.copyOf(news, 2 * v);
+			filters = Arrays.copyOf(filters, 2 * v);
 			to = Arrays.copyOf(to, 2 * v);
 			count = Arrays.copyOf(count, 2 * v);
 		}
+		sets[v] = NONE;
+		if (filter != null)
+			filters[v] = words.computeIfAbsent(filter, BitSet::toLongArray);
 		return v;
 	}
 
-	BitSet get(int v) {
-		return sets.get(v);
+	boolean isEmpty(int v) {
+		return sets[v].length == 0;
+	}
+
+	/** Is one of these classes in v? */
+	boolean meets(int v, BitSet classes) {
+		return classes.intersects(BitSet.valueOf(sets[v]));
 	}
 
 	void put(int v, int k) {
-		BitSet b = new BitSet();
-		b.set(k);
-		put(v, b);
+		long[] one = new long[(k >> 6) + 1];
+		one[k >> 6] = 1L << k;
+		put(v, one);
 	}
 
-	void put(int v, BitSet all) {
-		BitSet b = (BitSet) all.clone();
-		if (filters.get(v) != null)
-			b.and(filters.get(v));
-		b.andNot(sets.get(v));
-		if (b.isEmpty())
-			return;
-		sets.get(v).or(b);
-		if (news.get(v) == null) {
-			news.set(v, b);
-			work.add(v);
-		} else {
-			news.get(v).or(b);
+	private void put(int v, long[] all) {
+		long[] f = filters[v];
+		int n = f == null ? all.length : Math.min(f.length, all.length);
+		for (int k = 0; k < n; k++) {
+			long w = f == null ? all[k] : all[k] & f[k];
+			long[] s = sets[v];
+			if (k < s.length)
+				w &= ~s[k];
+			if (w == 0)
+				continue;
+			if (k >= s.length)
+				sets[v] = s = Arrays.copyOf(s, n);
+			s[k] |= w;
+			if (news[v] == null) {
+				news[v] = new long[n];
+				work.add(v);
+			} else if (k >= news[v].length) {
+				news[v] = Arrays.copyOf(news[v], n);
+			}
+			news[v][k] |= w;
 		}
 	}
 
@@ -72,7 +93,7 @@ final class Solver {
 		else if (count[a] == to[a].length)
 			to[a] = Arrays.copyOf(to[a], 2 * count[a]);
 		to[a][count[a]++] = b;
-		put(b, sets.get(a));
+		put(b, sets[a]);
 	}
 
 	/** Tells what is in v, and whatever will be. */
@@ -80,23 +101,60 @@ final class Solver {
 		if (listeners.get(v) == null)
 			listeners.set(v, new ArrayList<>(1));
 		listeners.get(v).add(l);
-		BitSet told = (BitSet) sets.get(v).clone();
+		long[] told = sets[v].clone();
 		/* What is still to be told to all of v's listeners is told then. */
-		if (news.get(v) != null)
-			told.andNot(news.get(v));
-		told.stream().forEach(l);
+		if (news[v] != null)
+			for (int k = 0; k < Math.min(told.length, news[v].length); k++)
+				told[k] &= ~news[v][k];
+		each(told, l);
+	}
+
+	private static void each(long[] set, IntConsumer l) {
+		for (int k = 0; k < set.length; k++)
+			for (long w = set[k]; w != 0; w &= w - 1)
+				l.accept(k << 6 | Long.numberOfTrailingZeros(w));
 	}
 
 	void run() {
 		Integer v;
 		while ((v = work.poll()) != null) {
-			BitSet b = news.set(v, null);
+			long[] b = news[v];
+			news[v] = null;
 			for (int k = 0; k < count[v]; k++)
 				put(to[v][k], b);
 			List<IntConsumer> ls = listeners.get(v);
 			if (ls != null)
 				for (IntConsumer l : new ArrayList<>(ls))
-					b.stream().forEach(l);
+					each(b, l);
+		}
+	}
+
+	/** A set of pairs. */
+	private static final class Edges {
+		/** 0: free. No edge is 0, for none goes from a variable to itself. */
+		private long[] slots = new long[1 << 16];
+		private int used;
+
+		boolean add(long e) {
+			if (!insert(e))
+				return false;
+			if (++used > slots.length / 2) {
+				long[] old = slots;
+				slots = new long[2 * old.length];
+				for (long o : old)
+					if (o != 0)
+						insert(o);
+			}
+			return true;
+		}
+
+		private boolean insert(long e) {
+			int k = (int) (e * 0x9e3779b97f4a7c15L >>> 32) & slots.length - 1;
+			for (; slots[k] != 0; k = k + 1 & slots.length - 1)
+				if (slots[k] == e)
+					return false;
+			slots[k] = e;
+			return true;
 		}
 	}
 }
