@@ -18,6 +18,7 @@ import org.ukthreads.fixtures.Life;
 import org.ukthreads.fixtures.Lossy;
 import org.ukthreads.fixtures.Making;
 import org.ukthreads.fixtures.Modern;
+import org.ukthreads.fixtures.Nested;
 import org.ukthreads.fixtures.OwnKinds;
 import org.ukthreads.fixtures.Reaching;
 import org.ukthreads.fixtures.Stages;
@@ -84,6 +85,11 @@ final class FixturesTest {
 	@Test
 	void an_object_is_followed_wherever_it_goes() throws Exception {
 		same(Flows.class);
+	}
+
+	@Test
+	void a_lock_around_a_wait_for_another_is_ours() throws Exception {
+		same(Nested.class, 1, 3);
 	}
 
 	@Test

@@ -54,7 +54,7 @@ public final class Locks {
 		/** Of the whole method; null: not synchronized. */
 		String method;
 		final Map<AbstractInsnNode, String> types = new LinkedHashMap<>();
-		/** Open monitorenters before each call. */
+		/** Open monitorenters before each call, and before each monitorenter. */
 		final Map<AbstractInsnNode, List<AbstractInsnNode>> open = new LinkedHashMap<>();
 	}
 
@@ -85,7 +85,8 @@ public final class Locks {
 	private boolean held(Held h) {
 		boolean any = h.method != null && ours.add(h.method);
 		for (Map.Entry<AbstractInsnNode, List<AbstractInsnNode>> e : h.open.entrySet()) {
-			if (e.getValue().isEmpty() || !graph.suspends((MethodInsnNode) e.getKey()))
+			if (e.getValue().isEmpty() || !(e.getKey() instanceof MethodInsnNode)
+					|| !graph.suspends((MethodInsnNode) e.getKey()))
 				continue;
 			for (AbstractInsnNode i : e.getValue())
 				if (h.types.containsKey(i))
@@ -149,7 +150,7 @@ public final class Locks {
 		while ((k = work.poll()) != null) {
 			AbstractInsnNode i = code.get(k);
 			List<AbstractInsnNode> in = at[k];
-			if (i instanceof MethodInsnNode)
+			if (i instanceof MethodInsnNode || i.getOpcode() == Opcodes.MONITORENTER)
 				h.open.put(i, in);
 			for (TryCatchBlockNode b : m.tryCatchBlocks)
 				if (code.indexOf(b.start) <= k && k < code.indexOf(b.end))
@@ -200,8 +201,12 @@ public final class Locks {
 			if (!meetsOurs(h.types.get(i)))
 				continue;
 			h.types.remove(i);
-			n.method.instructions.set(i,
-				call(n, i.getOpcode() == Opcodes.MONITORENTER ? "enter" : "exit"));
+			MethodInsnNode c = call(n, i.getOpcode() == Opcodes.MONITORENTER ? "enter"
+				: "exit");
+			n.method.instructions.set(i, c);
+			/* It may suspend: what is open here is held across a suspension. */
+			if (h.open.containsKey(i))
+				h.open.put(c, h.open.remove(i));
 			any = true;
 		}
 		if (h.method != null && meetsOurs(h.method)) {
