@@ -17,6 +17,7 @@ import org.ukthreads.fixtures.Hidden;
 import org.ukthreads.fixtures.Life;
 import org.ukthreads.fixtures.Lossy;
 import org.ukthreads.fixtures.Making;
+import org.ukthreads.fixtures.Merges;
 import org.ukthreads.fixtures.Modern;
 import org.ukthreads.fixtures.Nested;
 import org.ukthreads.fixtures.OwnKinds;
@@ -90,6 +91,11 @@ final class FixturesTest {
 	@Test
 	void a_lock_around_a_wait_for_another_is_ours() throws Exception {
 		same(Nested.class, 1, 3);
+	}
+
+	@Test
+	void where_two_types_meet_any_object_is_restored() throws Exception {
+		same(Merges.class);
 	}
 
 	@Test

@@ -111,7 +111,7 @@ public final class CallGraph {
 
 	public void addClass(ClassNode c, Set<String> conservative) {
 		boolean all = annotated(c.visibleAnnotations, c.invisibleAnnotations, PICO)
-			|| conservative.contains(packageOf(c.name));
+			|| conservative.contains(ClassInfo.packageOf(c.name));
 		boolean none = annotated(c.visibleAnnotations, c.invisibleAnnotations, NEVER);
 		if (annotated(c.visibleAnnotations, c.invisibleAnnotations, PICO))
 			for (MethodNode m : c.methods)
@@ -159,11 +159,6 @@ public final class CallGraph {
 
 	/** Calls of methods that were in the set before their caller was known. */
 	private final List<Object[]> late = new ArrayList<>();
-
-	public static String packageOf(String name) {
-		int k = name.lastIndexOf('/');
-		return k < 0 ? "" : name.substring(0, k);
-	}
 
 	private void addCall(Node n, MethodInsnNode i) {
 		if (i.owner.startsWith("["))

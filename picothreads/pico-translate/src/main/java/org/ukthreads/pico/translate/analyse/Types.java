@@ -65,11 +65,13 @@ public final class Types extends SimpleVerifier {
 	}
 
 	private final Hierarchy hierarchy;
+	private final String owner;
 	private final boolean constructor;
 
 	private Types(Hierarchy h, String owner, boolean constructor) {
 		super(Opcodes.ASM9, Type.getObjectType(owner), null, null, false);
 		hierarchy = h;
+		this.owner = owner;
 		this.constructor = constructor;
 	}
 
@@ -184,17 +186,42 @@ public final class Types extends SimpleVerifier {
 			return a;
 		if (a instanceof New || b instanceof New)
 			return BasicValue.UNINITIALIZED_VALUE;
+		merging = true;
 		BasicValue r = super.merge(plain(a), plain(b));
+		merging = false;
 		if (r.getType() == null)
 			return r;
+		if (!r.getType().equals(a.getType()) && !r.getType().equals(b.getType()))
+			r = nameable(r);
 		if (a instanceof Pushed)
 			return new Merged(r.getType());
 		return r.getType().equals(a.getType()) ? a : r;
 	}
 
+	/**
+	 * Nobody has named a common superclass. One that is hidden in a package of the JDK or of a
+	 * library cannot be cast to, and nothing that the method does needs it.
+	 */
+	private BasicValue nameable(BasicValue v) {
+		Type t = v.getType();
+		Type e = t.getSort() == Type.ARRAY ? t.getElementType() : t;
+		if (e.getSort() != Type.OBJECT || !hierarchy.isHidden(e.getInternalName(), owner))
+			return v;
+		String up = e.getInternalName();
+		while (hierarchy.isHidden(up, owner))
+			up = hierarchy.superOf(up);
+		String dims = "[".repeat(t.getSort() == Type.ARRAY ? t.getDimensions() : 0);
+		return new BasicValue(Type.getType(dims + "L" + up + ";"));
+	}
+
 	/* Types from class files. */
 
 	private final Map<String, Boolean> assignable = new HashMap<>();
+	/**
+	 * The verifier lets any object pass for an interface. A merged type is cast to when a
+	 * frame is resumed, and must be right.
+	 */
+	private boolean merging;
 
 	@Override
 	protected boolean isInterface(Type t) {
@@ -215,10 +242,13 @@ public final class Types extends SimpleVerifier {
 			return true;
 		if (to.getSort() == Type.OBJECT && to.getInternalName().equals("java/lang/Object"))
 			return true;
-		return assignable.computeIfAbsent(to + " " + from, k -> assign(to, from));
+		return assignable.computeIfAbsent(to + (merging ? "+" : " ") + from,
+			k -> assign(to, from));
 	}
 
 	private boolean assign(Type to, Type from) {
+		if (merging)
+			return hierarchy.isSubtype(from.getInternalName(), to.getInternalName());
 		if (from.getDescriptor().equals("Lnull;"))
 			return true;
 		if (from.getSort() == Type.ARRAY) {

@@ -35,6 +35,11 @@ public final class ClassInfo {
 		this.kind = kind;
 	}
 
+	public static String packageOf(String name) {
+		int k = name.lastIndexOf('/');
+		return k < 0 ? "" : name.substring(0, k);
+	}
+
 	public boolean isInterface() {
 		return (access & Opcodes.ACC_INTERFACE) != 0;
 	}

@@ -100,6 +100,14 @@ public final class Hierarchy {
 		return c != null && c.isInterface();
 	}
 
+	/** Is it hidden in a package other than that of `from`, in a class file that stays? */
+	public boolean isHidden(String name, String from) {
+		ClassInfo c = get(name);
+		return c != null && c.kind != ClassInfo.Kind.PROGRAM
+			&& (c.access & Opcodes.ACC_PUBLIC) == 0
+			&& !ClassInfo.packageOf(name).equals(ClassInfo.packageOf(from));
+	}
+
 	/** The class itself and everything above it. */
 	public Set<String> supers(String name) {
 		Set<String> s = supers.get(name);

@@ -63,8 +63,8 @@ public final class ClassRewriter {
 		ClassInfo c = e.getSort() == Type.OBJECT ? hierarchy.get(e.getInternalName()) : null;
 		if (c != null && c.kind == ClassInfo.Kind.PROGRAM
 				&& (c.access & Opcodes.ACC_PUBLIC) == 0
-				&& !CallGraph.packageOf(c.name)
-					.equals(CallGraph.packageOf(node.name)))
+				&& !ClassInfo.packageOf(c.name)
+					.equals(ClassInfo.packageOf(node.name)))
 			shown.add(c.name);
 	}
 

@@ -405,7 +405,8 @@ final class MethodRewriter {
 			Plan p = c.name.equals("<init>") ? null : plan(c, f);
 			if (p == null) {
 				pinned.add(c);
-				owner.report.pin(owner.node.name, m.name, c, "an object under construction");
+				owner.report.pin(owner.node.name, m.name, c,
+					"an object under construction, or of a hidden class");
 			} else {
 				plans.add(p);
 				sites.add(p.site);
@@ -414,7 +415,17 @@ final class MethodRewriter {
 		return plans;
 	}
 
+	/** Resume code could not cast to it. */
+	private boolean isHidden(Type t) {
+		Type e = t.getSort() == Type.ARRAY ? t.getElementType() : t;
+		return e.getSort() == Type.OBJECT
+			&& hierarchy.isHidden(e.getInternalName(), owner.node.name);
+	}
+
+	/** Null: it cannot be captured there. */
 	private Plan plan(MethodInsnNode c, Frame<BasicValue> f) {
+		if (isHidden(Type.getReturnType(c.desc)))
+			return null;
 		Site s = new Site();
 		s.call = c;
 		Plan p = new Plan(s);
@@ -427,6 +438,8 @@ final class MethodRewriter {
 				return null;
 			if (v == BasicValue.UNINITIALIZED_VALUE || v.getType() == null)
 				continue;
+			if (isHidden(v.getType()))
+				return null;
 			save(s, k, v, c);
 		}
 		int args = Type.getArgumentTypes(c.desc).length;
@@ -435,7 +448,7 @@ final class MethodRewriter {
 		boolean spillBelow = false;
 		for (int k = 0; k < below; k++) {
 			BasicValue v = f.getStack(k);
-			if (v instanceof Types.New)
+			if (v instanceof Types.New || isHidden(v.getType()))
 				return null;
 			spillBelow |= reload(v, c) == null;
 			s.sizes.add(v.getSize());
