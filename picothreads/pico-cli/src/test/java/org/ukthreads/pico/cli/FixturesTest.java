@@ -12,6 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.fixtures.Concurrency;
 import org.ukthreads.fixtures.Constructs;
+import org.ukthreads.fixtures.Diamonds;
 import org.ukthreads.fixtures.Flows;
 import org.ukthreads.fixtures.Hidden;
 import org.ukthreads.fixtures.Life;
@@ -96,6 +97,11 @@ final class FixturesTest {
 	@Test
 	void where_two_types_meet_any_object_is_restored() throws Exception {
 		same(Merges.class);
+	}
+
+	@Test
+	void super_finds_the_nearest_default_method() throws Exception {
+		same(Diamonds.class);
 	}
 
 	@Test

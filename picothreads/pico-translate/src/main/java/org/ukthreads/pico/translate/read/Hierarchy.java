@@ -166,12 +166,26 @@ public final class Hierarchy {
 				c = c.superName == null ? null : get(c.superName))
 			if (c.methods.containsKey(key))
 				return c;
+		ClassInfo found = null;
 		for (String s : supers(owner)) {
 			ClassInfo c = get(s);
-			if (c != null && c.isInterface() && c.methods.containsKey(key))
-				return c;
+			if (c != null && c.isInterface() && isInherited(c, key)
+					&& (found == null || isNearer(c, found, key)))
+				found = c;
 		}
-		return null;
+		return found;
+	}
+
+	private static boolean isInherited(ClassInfo c, String key) {
+		Integer access = c.methods.get(key);
+		return access != null && (access & (Opcodes.ACC_STATIC | Opcodes.ACC_PRIVATE)) == 0;
+	}
+
+	/** Does the method of interface a hide that of b? Or has it alone code, if neither does? */
+	private boolean isNearer(ClassInfo a, ClassInfo b, String key) {
+		return isSubtype(a.name, b.name) || !isSubtype(b.name, a.name)
+			&& (a.methods.get(key) & Opcodes.ACC_ABSTRACT) == 0
+			&& (b.methods.get(key) & Opcodes.ACC_ABSTRACT) != 0;
 	}
 
 	/** As the verifier: interfaces count as Object. */
