@@ -10,6 +10,7 @@ import java.util.Arrays;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.ukthreads.fixtures.Bodies;
 import org.ukthreads.fixtures.Concurrency;
 import org.ukthreads.fixtures.Constructs;
 import org.ukthreads.fixtures.Diamonds;
@@ -102,6 +103,11 @@ final class FixturesTest {
 	@Test
 	void super_finds_the_nearest_default_method() throws Exception {
 		same(Diamonds.class);
+	}
+
+	@Test
+	void lambdas_of_two_interfaces_meet_in_one_object() throws Exception {
+		same(Bodies.class);
 	}
 
 	@Test

@@ -287,10 +287,15 @@ public final class Lambdas {
 			}
 	}
 
-	/** Has a class above or below one of this name, which would override or be overridden? */
+	/**
+	 * Has a class above or below one of this name, which would override or be overridden? A
+	 * default method may meet that of another interface in a class that nobody knows.
+	 */
 	private boolean namesake(MethodNode target) {
 		if ((target.access & Opcodes.ACC_STATIC) != 0)
 			return false;
+		if ((host.access & Opcodes.ACC_INTERFACE) != 0)
+			return true;
 		String key = target.name + target.desc;
 		for (Set<String> some : List.of(hierarchy.below(host.name), hierarchy.supers(host.name)))
 			for (String k : some)
