@@ -10,6 +10,7 @@ import java.util.Arrays;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.ukthreads.fixtures.Adapted;
 import org.ukthreads.fixtures.Bodies;
 import org.ukthreads.fixtures.Concurrency;
 import org.ukthreads.fixtures.Constructs;
@@ -108,6 +109,11 @@ final class FixturesTest {
 	@Test
 	void lambdas_of_two_interfaces_meet_in_one_object() throws Exception {
 		same(Bodies.class);
+	}
+
+	@Test
+	void method_references_widen_what_a_type_parameter_was() throws Exception {
+		same(Adapted.class);
 	}
 
 	@Test

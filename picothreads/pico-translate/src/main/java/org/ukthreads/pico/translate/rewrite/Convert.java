@@ -31,8 +31,14 @@ final class Convert {
 
 	private static void unbox(InsnList c, Type from, Type to) {
 		Type p = primitive(from.getInternalName());
+		if (p == null && to.getSort() != Type.BOOLEAN && to.getSort() != Type.CHAR) {
+			/* Object or Number: any number, which may be of a narrower type. */
+			c.add(new TypeInsnNode(Opcodes.CHECKCAST, "java/lang/Number"));
+			c.add(new MethodInsnNode(Opcodes.INVOKEVIRTUAL, "java/lang/Number",
+				to.getClassName() + "Value", "()" + to.getDescriptor(), false));
+			return;
+		}
 		if (p == null) {
-			/* Object or Number: the box of the wanted type. */
 			c.add(new TypeInsnNode(Opcodes.CHECKCAST, box(to)));
 			p = to;
 		}
