@@ -16,6 +16,7 @@ import org.ukthreads.fixtures.Concurrency;
 import org.ukthreads.fixtures.Constructs;
 import org.ukthreads.fixtures.Diamonds;
 import org.ukthreads.fixtures.Flows;
+import org.ukthreads.fixtures.Generic;
 import org.ukthreads.fixtures.Hidden;
 import org.ukthreads.fixtures.Life;
 import org.ukthreads.fixtures.Lossy;
@@ -114,6 +115,11 @@ final class FixturesTest {
 	@Test
 	void method_references_widen_what_a_type_parameter_was() throws Exception {
 		same(Adapted.class);
+	}
+
+	@Test
+	void type_parameters_of_replaced_superclasses_stay() throws Exception {
+		same(Generic.class);
 	}
 
 	@Test

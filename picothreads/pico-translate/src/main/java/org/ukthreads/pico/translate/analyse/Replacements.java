@@ -9,6 +9,9 @@ import java.util.Set;
 import org.objectweb.asm.Handle;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.Type;
+import org.objectweb.asm.signature.SignatureReader;
+import org.objectweb.asm.signature.SignatureVisitor;
+import org.objectweb.asm.signature.SignatureWriter;
 import org.objectweb.asm.tree.AbstractInsnNode;
 import org.objectweb.asm.tree.ClassNode;
 import org.objectweb.asm.tree.InsnList;
@@ -216,7 +219,7 @@ public final class Replacements {
 		if (sup != null && !sup.equals(c.name)) {
 			c.superName = sup;
 			if (c.signature != null)
-				c.signature = null;
+				c.signature = below(c.signature, old, sup);
 			any = true;
 		} else {
 			sup = null;
@@ -225,6 +228,27 @@ public final class Replacements {
 			for (AbstractInsnNode i : m.instructions)
 				any |= insn(c, i, old, sup) | show(m, i);
 		return any;
+	}
+
+	/** The signature of a class whose superclass is now another, with the same parameters. */
+	private static String below(String signature, String old, String sup) {
+		SignatureWriter w = new SignatureWriter() {
+			private boolean next;
+
+			@Override
+			public SignatureVisitor visitSuperclass() {
+				next = true;
+				return super.visitSuperclass();
+			}
+
+			@Override
+			public void visitClassType(String name) {
+				super.visitClassType(next && name.equals(old) ? sup : name);
+				next = false;
+			}
+		};
+		new SignatureReader(signature).accept(w);
+		return w.toString();
 	}
 
 	/** What is on the stack before the call goes to a method of ours, too. */
