@@ -236,6 +236,7 @@ public final class Locks {
 	private void wrap(CallGraph.Node n) {
 		MethodNode m = n.method;
 		m.access &= ~Opcodes.ACC_SYNCHRONIZED;
+		int self = isThisStored(m) ? m.maxLocals++ : 0;
 		LabelNode start = new LabelNode();
 		LabelNode end = new LabelNode();
 		for (AbstractInsnNode i : m.instructions.toArray()) {
@@ -247,7 +248,7 @@ public final class Locks {
 			LabelNode on = new LabelNode();
 			/* The exit itself is outside the range, or a failing exit would exit twice. */
 			l.add(off);
-			lock(n, l);
+			lock(n, l, self);
 			l.add(call(n, "exit"));
 			m.instructions.insertBefore(i, l);
 			m.instructions.insert(i, on);
@@ -258,12 +259,16 @@ public final class Locks {
 		LabelNode last = new LabelNode();
 		m.instructions.add(last);
 		m.instructions.add(end);
-		lock(n, m.instructions);
+		lock(n, m.instructions, self);
 		m.instructions.add(call(n, "exit"));
 		m.instructions.add(new InsnNode(Opcodes.ATHROW));
 		m.tryCatchBlocks.add(new TryCatchBlockNode(start, last, end, null));
 		InsnList l = new InsnList();
-		lock(n, l);
+		if (self > 0) {
+			lock(n, l, 0);
+			l.add(new VarInsnNode(Opcodes.ASTORE, self));
+		}
+		lock(n, l, self);
 		l.add(call(n, "enter"));
 		l.add(first);
 		/* The first range began at a label that is nowhere yet. */
@@ -274,10 +279,27 @@ public final class Locks {
 		m.maxStack += 1;
 	}
 
-	private static void lock(CallGraph.Node n, InsnList l) {
-		if ((n.method.access & Opcodes.ACC_STATIC) != 0)
+	/** Pushes what a synchronized method locks; self: the local that holds `this`. */
+	private static void lock(CallGraph.Node n, InsnList l, int self) {
+		if ((n.method.access & Opcodes.ACC_STATIC) == 0) {
+			l.add(new VarInsnNode(Opcodes.ALOAD, self));
+		} else if ((n.owner.version & 0xffff) >= Opcodes.V1_5) {
 			l.add(new LdcInsnNode(Type.getObjectType(n.owner.name)));
-		else
-			l.add(new VarInsnNode(Opcodes.ALOAD, 0));
+		} else {
+			l.add(new LdcInsnNode(n.owner.name.replace('/', '.')));
+			l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, "java/lang/Class", "forName",
+				"(Ljava/lang/String;)Ljava/lang/Class;", false));
+		}
+	}
+
+	/** Obfuscators use the local of `this` for something else. */
+	private static boolean isThisStored(MethodNode m) {
+		if ((m.access & Opcodes.ACC_STATIC) != 0)
+			return false;
+		for (AbstractInsnNode i : m.instructions)
+			if (i instanceof VarInsnNode && ((VarInsnNode) i).var == 0
+					&& i.getOpcode() >= Opcodes.ISTORE && i.getOpcode() <= Opcodes.ASTORE)
+				return true;
+		return false;
 	}
 }

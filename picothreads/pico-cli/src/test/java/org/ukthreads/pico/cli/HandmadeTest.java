@@ -1,0 +1,107 @@
+package org.ukthreads.pico.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.objectweb.asm.ClassWriter;
+import org.objectweb.asm.MethodVisitor;
+import org.objectweb.asm.Opcodes;
+
+/** Class files as old compilers and obfuscators make them print the same translated. */
+final class HandmadeTest implements Opcodes {
+	private static final String OBJECT = "java/lang/Object";
+	@TempDir
+	Path dir;
+
+	private static ClassWriter begin(String name, int version) {
+		ClassWriter w = new ClassWriter(ClassWriter.COMPUTE_FRAMES) {
+			@Override
+			protected String getCommonSuperClass(String a, String b) {
+				return OBJECT;
+			}
+		};
+		w.visit(version, ACC_PUBLIC | ACC_SUPER, name, null, OBJECT, null);
+		MethodVisitor m = w.visitMethod(ACC_PUBLIC, "<init>", "()V", null, null);
+		m.visitVarInsn(ALOAD, 0);
+		m.visitMethodInsn(INVOKESPECIAL, OBJECT, "<init>", "()V", false);
+		m.visitInsn(RETURN);
+		m.visitMaxs(0, 0);
+		return w;
+	}
+
+	private static MethodVisitor main(ClassWriter w) {
+		return w.visitMethod(ACC_PUBLIC | ACC_STATIC, "main", "([Ljava/lang/String;)V", null,
+			null);
+	}
+
+	private static void pause(MethodVisitor m) {
+		m.visitMethodInsn(INVOKESTATIC, "java/lang/Thread", "yield", "()V", false);
+	}
+
+	/** What is on the stack, of that type. */
+	private static void print(MethodVisitor m, String desc) {
+		m.visitFieldInsn(GETSTATIC, "java/lang/System", "out", "Ljava/io/PrintStream;");
+		m.visitInsn(SWAP);
+		m.visitMethodInsn(INVOKEVIRTUAL, "java/io/PrintStream", "println", "(" + desc + ")V",
+			false);
+	}
+
+	private static void end(MethodVisitor m) {
+		m.visitInsn(RETURN);
+		m.visitMaxs(0, 0);
+	}
+
+	private void same(String name, ClassWriter w, String want) throws Exception {
+		w.visitEnd();
+		Path p = Files.createDirectories(dir.resolve(name));
+		Files.write(p.resolve(name + ".class"), w.toByteArray());
+		assertEquals(want, Harness.plain(p, name));
+		for (int chaos : new int[] {0, 1, 2, 3})
+			assertEquals(want, Harness.pico(p, name, chaos, chaos + 1), name + " " + chaos);
+	}
+
+	/** Before Java 5, no constant is a class. */
+	@Test
+	void a_static_method_of_an_old_class_locks_the_class() throws Exception {
+		for (int version : new int[] {V1_1, V1_4, V1_5}) {
+			ClassWriter w = begin("Old", version);
+			MethodVisitor m = w.visitMethod(ACC_STATIC | ACC_SYNCHRONIZED, "f", "(I)I", null,
+				null);
+			pause(m);
+			m.visitVarInsn(ILOAD, 0);
+			m.visitInsn(IRETURN);
+			m.visitMaxs(0, 0);
+			m = main(w);
+			m.visitInsn(ICONST_3);
+			m.visitMethodInsn(INVOKESTATIC, "Old", "f", "(I)I", false);
+			print(m, "I");
+			end(m);
+			same("Old", w, "3\n");
+		}
+	}
+
+	@Test
+	void a_synchronized_method_may_store_over_this() throws Exception {
+		ClassWriter w = begin("Over", V1_8);
+		MethodVisitor m = w.visitMethod(ACC_SYNCHRONIZED, "f", "(I)I", null, null);
+		pause(m);
+		m.visitVarInsn(ILOAD, 1);
+		m.visitVarInsn(ISTORE, 0);
+		pause(m);
+		m.visitVarInsn(ILOAD, 0);
+		m.visitInsn(IRETURN);
+		m.visitMaxs(0, 0);
+		m = main(w);
+		m.visitTypeInsn(NEW, "Over");
+		m.visitInsn(DUP);
+		m.visitMethodInsn(INVOKESPECIAL, "Over", "<init>", "()V", false);
+		m.visitInsn(ICONST_5);
+		m.visitMethodInsn(INVOKEVIRTUAL, "Over", "f", "(I)I", false);
+		print(m, "I");
+		end(m);
+		same("Over", w, "5\n");
+	}
+}
