@@ -104,4 +104,23 @@ final class HandmadeTest implements Opcodes {
 		end(m);
 		same("Over", w, "5\n");
 	}
+
+	@Test
+	void a_method_may_have_all_the_arguments_that_fit() throws Exception {
+		ClassWriter w = begin("Many", V1_8);
+		String desc = "(" + "J".repeat(127) + "I)I";
+		MethodVisitor m = w.visitMethod(ACC_STATIC, "f", desc, null, null);
+		pause(m);
+		m.visitVarInsn(ILOAD, 254);
+		m.visitInsn(IRETURN);
+		m.visitMaxs(0, 0);
+		m = main(w);
+		for (int k = 0; k < 127; k++)
+			m.visitInsn(LCONST_1);
+		m.visitInsn(ICONST_4);
+		m.visitMethodInsn(INVOKESTATIC, "Many", "f", desc, false);
+		print(m, "I");
+		end(m);
+		same("Many", w, "4\n");
+	}
 }

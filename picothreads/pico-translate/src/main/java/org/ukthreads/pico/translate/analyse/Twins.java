@@ -4,6 +4,7 @@ import java.util.HashSet;
 import java.util.Set;
 import java.util.function.Predicate;
 import org.objectweb.asm.Opcodes;
+import org.objectweb.asm.Type;
 import org.objectweb.asm.tree.AbstractInsnNode;
 import org.objectweb.asm.tree.ClassNode;
 import org.objectweb.asm.tree.MethodInsnNode;
@@ -34,6 +35,8 @@ public final class Twins {
 	private static final String RUNTIME = "org/ukthreads/pico/";
 	/** Instructions; the JIT leaves a method of some more alone. */
 	private static final int LARGEST = 3000;
+	/** Words, `this` among them; the twin has one more. */
+	private static final int MAX_ARGUMENTS = 255;
 
 	private final Hierarchy hierarchy;
 	private final Set<String> chosen = new HashSet<>();
@@ -75,6 +78,7 @@ public final class Twins {
 		return n.suspends() && !n.pinned() && n.method.instructions.size() > 0
 			&& n.method.instructions.size() <= LARGEST
 			&& (n.owner.access & Opcodes.ACC_INTERFACE) == 0
+			&& Type.getArgumentsAndReturnSizes(n.method.desc) >> 2 < MAX_ARGUMENTS
 			&& (!isOverridable(n.owner, n.method) || (n.owner.version & 0xffff) >= Opcodes.V1_5);
 	}
 
