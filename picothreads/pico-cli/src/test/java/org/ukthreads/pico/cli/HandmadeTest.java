@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.objectweb.asm.ClassWriter;
+import org.objectweb.asm.Label;
 import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 
@@ -122,5 +123,39 @@ final class HandmadeTest implements Opcodes {
 		print(m, "I");
 		end(m);
 		same("Many", w, "4\n");
+	}
+
+	@Test
+	void a_handler_may_be_jumped_to_with_something_else() throws Exception {
+		ClassWriter w = begin("Joined", V1_8);
+		MethodVisitor m = w.visitMethod(ACC_STATIC, "f", "(I)L" + OBJECT + ";", null, null);
+		Label start = new Label();
+		Label end = new Label();
+		Label handler = new Label();
+		m.visitTryCatchBlock(start, end, handler, "java/lang/Throwable");
+		m.visitVarInsn(ILOAD, 0);
+		m.visitJumpInsn(IFNE, start);
+		m.visitLdcInsn("jumped");
+		m.visitJumpInsn(GOTO, handler);
+		m.visitLabel(start);
+		pause(m);
+		m.visitVarInsn(ILOAD, 0);
+		m.visitInsn(ICONST_0);
+		m.visitInsn(IDIV);
+		m.visitInsn(POP);
+		m.visitLabel(end);
+		m.visitInsn(ACONST_NULL);
+		m.visitInsn(ARETURN);
+		m.visitLabel(handler);
+		m.visitInsn(ARETURN);
+		m.visitMaxs(0, 0);
+		m = main(w);
+		for (int k = 0; k < 2; k++) {
+			m.visitInsn(ICONST_0 + k);
+			m.visitMethodInsn(INVOKESTATIC, "Joined", "f", "(I)L" + OBJECT + ";", false);
+			print(m, "L" + OBJECT + ";");
+		}
+		end(m);
+		same("Joined", w, "jumped\njava.lang.ArithmeticException: / by zero\n");
 	}
 }

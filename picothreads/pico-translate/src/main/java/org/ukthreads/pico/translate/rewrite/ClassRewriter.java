@@ -13,6 +13,8 @@ import org.objectweb.asm.tree.AnnotationNode;
 import org.objectweb.asm.tree.ClassNode;
 import org.objectweb.asm.tree.InsnList;
 import org.objectweb.asm.tree.InsnNode;
+import org.objectweb.asm.tree.JumpInsnNode;
+import org.objectweb.asm.tree.LabelNode;
 import org.objectweb.asm.tree.MethodInsnNode;
 import org.objectweb.asm.tree.MethodNode;
 import org.objectweb.asm.tree.TryCatchBlockNode;
@@ -20,6 +22,7 @@ import org.objectweb.asm.tree.VarInsnNode;
 import org.objectweb.asm.tree.analysis.AnalyzerException;
 import org.ukthreads.pico.translate.Report;
 import org.ukthreads.pico.translate.analyse.CallGraph;
+import org.ukthreads.pico.translate.analyse.Liveness;
 import org.ukthreads.pico.translate.analyse.Replacements;
 import org.ukthreads.pico.translate.analyse.Twins;
 import org.ukthreads.pico.translate.read.ClassInfo;
@@ -222,6 +225,8 @@ public final class ClassRewriter {
 		for (TryCatchBlockNode b : m.tryCatchBlocks) {
 			if (!"java/lang/Throwable".equals(b.type) || done.contains(b.handler))
 				continue;
+			if (isJoined(m, b.handler))
+				separate(m, b.handler);
 			done.add(b.handler);
 			m.instructions.insert(b.handler, new MethodInsnNode(Opcodes.INVOKESTATIC,
 				"org/ukthreads/pico/Capture", "guard",
@@ -229,6 +234,32 @@ public final class ClassRewriter {
 			any = true;
 		}
 		return any;
+	}
+
+	/** Does code come to a handler by other ways than an exception? */
+	private static boolean isJoined(MethodNode m, LabelNode handler) {
+		Set<LabelNode> here = new HashSet<>();
+		AbstractInsnNode p = handler;
+		for (; p != null && p.getOpcode() < 0; p = p.getPrevious())
+			if (p instanceof LabelNode)
+				here.add((LabelNode) p);
+		if (p == null || Liveness.falls(p))
+			return true;
+		for (AbstractInsnNode i : m.instructions)
+			for (LabelNode l : Liveness.targets(i))
+				if (here.contains(l))
+					return true;
+		return false;
+	}
+
+	/** The exceptions get an entry of their own, which jumps there. */
+	private static void separate(MethodNode m, LabelNode handler) {
+		LabelNode own = new LabelNode();
+		for (TryCatchBlockNode b : m.tryCatchBlocks)
+			if (b.handler == handler && "java/lang/Throwable".equals(b.type))
+				b.handler = own;
+		m.instructions.add(own);
+		m.instructions.add(new JumpInsnNode(Opcodes.GOTO, handler));
 	}
 
 	public byte[] write() {
