@@ -33,7 +33,7 @@ public final class Agent {
 		List<Path> path = new ArrayList<>();
 		for (String p : System.getProperty("java.class.path").split(File.pathSeparator))
 			path.add(Paths.get(p));
-		ClassPath program = new ClassPath(path);
+		ClassPath program = new ClassPath(ClassPath.whole(path));
 		Translator t = Translator.of(program, Main.libraries(List.of()),
 			new Translator.Options());
 		Map<String, byte[]> classes = t.run();

@@ -104,7 +104,7 @@ final class Arguments {
 		}
 	}
 
-	/** As java -jar: the main class and the class path that its manifest names. */
+	/** As java -jar: the main class that its manifest names. */
 	private void jar(String jar) {
 		try (JarFile j = new JarFile(jar)) {
 			Attributes a = j.getManifest() == null ? new Attributes()
@@ -114,10 +114,6 @@ final class Arguments {
 				Main.fail(jar + ": its manifest names no Main-Class");
 			path.clear();
 			path.add(Paths.get(jar));
-			String more = a.getValue(Attributes.Name.CLASS_PATH);
-			if (more != null)
-				for (String p : more.trim().split("\\s+"))
-					path.add(Paths.get(Paths.get(jar).toUri().resolve(p)));
 			rest.add(main);
 		} catch (IOException e) {
 			Main.fail("-jar " + jar + ": " + e.getMessage());

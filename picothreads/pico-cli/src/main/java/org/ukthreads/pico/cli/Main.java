@@ -101,7 +101,7 @@ public final class Main {
 		for (String p : System.getProperty("java.class.path").split(File.pathSeparator))
 			if (p.contains("pico"))
 				all.add(Paths.get(p));
-		all.addAll(more);
+		all.addAll(ClassPath.whole(more));
 		return new ClassPath(all);
 	}
 
@@ -112,16 +112,26 @@ public final class Main {
 		Path out = a.out != null ? Paths.get(a.out)
 			: Paths.get(in.toString().replaceFirst("\\.jar$", "") + "-pico.jar");
 		ClassPath program = new ClassPath(List.of(in));
-		Translator t = Translator.of(program, libraries(a.path), a.options());
+		Translator t = Translator.of(program, libraries(with(a.path, List.of(in))),
+			a.options());
 		Map<String, byte[]> classes = t.run();
 		Jars.write(out, program, classes);
 		System.out.print(t.report().text(a.report));
 	}
 
+	/** What a program is linked with: a class path, and what its own jars name. */
+	private static List<Path> with(List<Path> path, List<Path> program) {
+		List<Path> all = new ArrayList<>(path);
+		all.addAll(ClassPath.whole(program));
+		all.removeAll(program);
+		return all;
+	}
+
 	private static Report report(Arguments a) throws IOException {
 		List<Path> in = new ArrayList<>();
 		a.rest.forEach(p -> in.add(Paths.get(p)));
-		Translator t = Translator.of(new ClassPath(in), libraries(a.path), a.options());
+		Translator t = Translator.of(new ClassPath(in), libraries(with(a.path, in)),
+			a.options());
 		t.run();
 		return t.report();
 	}
@@ -143,7 +153,7 @@ public final class Main {
 		/* What java would have set it to. */
 		System.setProperty("java.class.path", path.stream().map(Path::toString)
 			.collect(Collectors.joining(File.pathSeparator)));
-		start(PicoLoader.translate(new ClassPath(path), ours,
+		start(PicoLoader.translate(new ClassPath(ClassPath.whole(path)), ours,
 			a.options(), Main.class.getClassLoader(), r -> {
 				if (a.report)
 					System.err.print(r.text(true));

@@ -47,7 +47,7 @@ final class Simulate {
 
 	private void translate() throws IOException {
 		List<Path> path = a.path.isEmpty() ? List.of(Paths.get(".")) : a.path;
-		program = new ClassPath(path);
+		program = new ClassPath(ClassPath.whole(path));
 		Translator.Options o = a.options();
 		o.rules.add(Sim.rules());
 		o.chaos |= a.preempt > 0;

@@ -106,6 +106,39 @@ final class LoaderTest {
 		}
 	}
 
+	private static final String[] VOICES = {
+		"package a; public class Voice { public String sing() { Thread.yield(); return name(); }"
+		+ " String name() { return \"voice\"; } }",
+		"package a; public class High extends Voice { String name() { return \"high\"; } }",
+		"package a; public class Low extends Voice { String name() { return \"low\"; } }"};
+
+	/** The pico command with these words. */
+	private String pico(String... words) throws Exception {
+		List<String> c = new ArrayList<>(List.of("-cp", System.getProperty("java.class.path"),
+			"org.ukthreads.pico.cli.Main"));
+		c.addAll(List.of(words));
+		return run(c.toArray(new String[0]));
+	}
+
+	/** Two classes of a jar that only a manifest names meet in a local. */
+	@Test
+	void what_a_manifest_names_is_part_of_the_program() throws Exception {
+		jar("two", null, null, "zwei", VOICES);
+		jar("one", "a.Main", "two.jar", "eins",
+			"package a; public class Main { static String sing(boolean high) { Voice v;"
+			+ " if (high) v = new High(); else v = new Low(); Thread.yield(); return v.sing(); }"
+			+ " public static void main(String[] args) {"
+			+ " System.out.println(sing(true) + sing(false)); } }");
+		String jar = dir.resolve("one.jar").toString();
+		String want = "highlow\nexit 0";
+		assertEquals(want, run("-cp", jar, "a.Main"));
+		assertEquals(want, pico("run", "-cp", jar, "a.Main"));
+		String out = dir.resolve("out.jar").toString();
+		String said = pico("translate", jar, "-o", out);
+		assertTrue(said.endsWith("exit 0"), said);
+		assertEquals(want, pico("run", "--as-is", "-cp", out, "a.Main"));
+	}
+
 	@Test
 	void bad_words_are_answered() throws Exception {
 		String[][] bad = {{"run", "-jar"}, {"run", "-jar", "/no/such.jar"}, {"run", "--nonsense"},

@@ -4,14 +4,19 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileSystemNotFoundException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Enumeration;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.jar.Attributes;
+import java.util.jar.JarFile;
 import java.util.stream.Stream;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipFile;
@@ -64,6 +69,40 @@ public final class ClassPath {
 					put(p, x.getName(), in.readAllBytes());
 				}
 			}
+		}
+	}
+
+	/**
+	 * These, and what the manifests of the jars among them name (Class-Path), as java looks
+	 * for classes: each behind the jar that names it.
+	 */
+	public static List<Path> whole(List<Path> paths) {
+		Set<Path> all = new LinkedHashSet<>();
+		paths.forEach(p -> follow(p, all));
+		return new ArrayList<>(all);
+	}
+
+	private static void follow(Path p, Set<Path> all) {
+		if (!all.add(p) || !Files.isRegularFile(p))
+			return;
+		for (String x : named(p).trim().split("\\s+"))
+			try {
+				if (!x.isEmpty())
+					follow(Path.of(p.toUri().resolve(x)), all);
+			} catch (IllegalArgumentException | FileSystemNotFoundException e) {
+				/* As java: what is no file's place is passed over. */
+				continue;
+			}
+	}
+
+	/** The Class-Path of a jar; empty: it has none, or is no jar. */
+	private static String named(Path p) {
+		try (JarFile j = new JarFile(p.toFile(), false)) {
+			String s = j.getManifest() == null ? null
+				: j.getManifest().getMainAttributes().getValue(Attributes.Name.CLASS_PATH);
+			return s == null ? "" : s;
+		} catch (IOException e) {
+			return "";
 		}
 	}
 
