@@ -17,9 +17,10 @@ final class Jars {
 			throws IOException {
 		Map<String, byte[]> all = new TreeMap<>();
 		program.entries().forEach((n, b) -> {
-			if (!isSignature(n))
+			if (!isSignature(n) && !isLater(n, classes))
 				all.put(n, b);
 		});
+		program.folders().forEach(n -> all.put(n, new byte[0]));
 		classes.forEach((n, b) -> all.put(n + ".class", b));
 		try (ZipOutputStream z = new ZipOutputStream(Files.newOutputStream(out))) {
 			byte[] manifest = all.remove("META-INF/MANIFEST.MF");
@@ -28,6 +29,13 @@ final class Jars {
 			for (Map.Entry<String, byte[]> e : all.entrySet())
 				put(z, e.getKey(), e.getValue());
 		}
+	}
+
+	/** META-INF/versions/N/a/B.class: would be loaded in the place of the translated a/B. */
+	private static boolean isLater(String n, Map<String, byte[]> classes) {
+		return n.matches("META-INF/versions/\\d+/.*\\.class")
+			&& classes.containsKey(n.replaceFirst("META-INF/versions/\\d+/", "")
+				.replaceFirst("\\.class$", ""));
 	}
 
 	/** Signatures no longer hold. */

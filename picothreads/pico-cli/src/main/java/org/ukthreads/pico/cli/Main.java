@@ -111,7 +111,7 @@ public final class Main {
 		Path in = Paths.get(a.rest.get(0));
 		Path out = a.out != null ? Paths.get(a.out)
 			: Paths.get(in.toString().replaceFirst("\\.jar$", "") + "-pico.jar");
-		ClassPath program = new ClassPath(List.of(in));
+		ClassPath program = ClassPath.stored(in);
 		Translator t = Translator.of(program, libraries(with(a.path, List.of(in))),
 			a.options());
 		Map<String, byte[]> classes = t.run();

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileSystem;
+import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
@@ -38,6 +40,7 @@ final class LoaderTest {
 			words.toArray(new String[0])));
 		Manifest m = new Manifest();
 		m.getMainAttributes().put(Attributes.Name.MANIFEST_VERSION, "1.0");
+		m.getMainAttributes().put(Attributes.Name.MULTI_RELEASE, "true");
 		m.getMainAttributes().put(Attributes.Name.IMPLEMENTATION_VERSION, name + "-7");
 		if (main != null) {
 			m.getMainAttributes().put(Attributes.Name.MAIN_CLASS, main);
@@ -48,6 +51,7 @@ final class LoaderTest {
 				Stream<Path> all = Files.walk(classes)) {
 			for (Path p : (Iterable<Path>) all.filter(Files::isRegularFile)::iterator)
 				entry(z, classes.relativize(p).toString(), Files.readAllBytes(p));
+			entry(z, "words/", new byte[0]);
 			entry(z, "words/" + name + ".txt", text.getBytes(StandardCharsets.UTF_8));
 			entry(z, "META-INF/services/a.Voice", ("a." + (main == null ? "High" : "Low"))
 				.getBytes(StandardCharsets.UTF_8));
@@ -137,6 +141,32 @@ final class LoaderTest {
 		String said = pico("translate", jar, "-o", out);
 		assertTrue(said.endsWith("exit 0"), said);
 		assertEquals(want, pico("run", "--as-is", "-cp", out, "a.Main"));
+	}
+
+	@Test
+	void folders_stay_and_later_versions_do_not_hide_what_is_translated() throws Exception {
+		jar("two", null, null, "zwei", VOICES);
+		jar("one", "a.Main", "two.jar", "eins", VOICES[0], VOICES[1],
+			"package a; public class Main { public static void main(String[] args) {"
+			+ " System.out.println(new High().sing() + (Main.class.getResource(\"/words/\")"
+			+ " != null)); } }");
+		Path jar = dir.resolve("one.jar");
+		Path later = Files.createDirectories(dir.resolve("later"));
+		Harness.compile(later, "High", VOICES[1].replace("\"high\"", "super.name() + 11"),
+			"-cp", dir.resolve("two.jar").toString());
+		try (FileSystem fs = FileSystems.newFileSystem(jar, (ClassLoader) null)) {
+			Path p = fs.getPath("META-INF/versions/11/a/High.class");
+			Files.createDirectories(p.getParent());
+			Files.copy(later.resolve("a/High.class"), p);
+		}
+		String want = "voice11true\nexit 0";
+		assertEquals(want, run("-jar", jar.toString()));
+		assertEquals(want, pico("run", "-jar", jar.toString()));
+		String out = dir.resolve("out.jar").toString();
+		String said = pico("translate", jar.toString(), "-o", out);
+		assertTrue(said.endsWith("exit 0"), said);
+		/* One file for all versions of Java: the first. */
+		assertEquals("hightrue\nexit 0", pico("run", "--as-is", "-cp", out, "a.Main"));
 	}
 
 	@Test

@@ -8,7 +8,6 @@ import java.nio.file.FileSystemNotFoundException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Enumeration;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -16,12 +15,15 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.jar.Attributes;
+import java.util.jar.JarEntry;
 import java.util.jar.JarFile;
 import java.util.stream.Stream;
-import java.util.zip.ZipEntry;
 import java.util.zip.ZipFile;
 
-/** Jars and folders, read whole. The first entry of a name wins, as on a class path. */
+/**
+ * Jars and folders, read whole. The first entry of a name wins, as on a class path, and of a
+ * multi-release jar what this JVM would load.
+ */
 public final class ClassPath {
 	private final Map<String, byte[]> entries = new LinkedHashMap<>();
 	private final List<String> rules = new ArrayList<>();
@@ -29,7 +31,21 @@ public final class ClassPath {
 	/** Entry name to the jar or folder that it is from. */
 	private final Map<String, Path> origins = new HashMap<>();
 
+	/** Folders of jars, which have entries of their own: name/ */
+	private final List<String> folders = new ArrayList<>();
+	private final Runtime.Version version;
+
 	public ClassPath(List<Path> paths) {
+		this(paths, Runtime.version());
+	}
+
+	/** All entries as they are stored, those for later versions of Java among them. */
+	public static ClassPath stored(Path p) {
+		return new ClassPath(List.of(p), JarFile.baseVersion());
+	}
+
+	private ClassPath(List<Path> paths, Runtime.Version version) {
+		this.version = version;
 		for (Path p : paths) {
 			this.paths.add(p);
 			try {
@@ -60,11 +76,14 @@ public final class ClassPath {
 	}
 
 	private void jar(Path p) throws IOException {
-		try (ZipFile z = new ZipFile(p.toFile())) {
-			for (Enumeration<? extends ZipEntry> e = z.entries(); e.hasMoreElements();) {
-				ZipEntry x = e.nextElement();
-				if (x.isDirectory())
+		try (JarFile z = new JarFile(p.toFile(), false, ZipFile.OPEN_READ, version);
+				Stream<JarEntry> s = version == JarFile.baseVersion() ? z.stream()
+					: z.versionedStream()) {
+			for (JarEntry x : (Iterable<JarEntry>) s::iterator) {
+				if (x.isDirectory()) {
+					folders.add(x.getName());
 					continue;
+				}
 				try (InputStream in = z.getInputStream(x)) {
 					put(p, x.getName(), in.readAllBytes());
 				}
@@ -109,6 +128,11 @@ public final class ClassPath {
 	/** Entry name to content; classes and resources. */
 	public Map<String, byte[]> entries() {
 		return entries;
+	}
+
+	/** The entries of jars that are folders. */
+	public List<String> folders() {
+		return folders;
 	}
 
 	/** What it was made of, in order. */
