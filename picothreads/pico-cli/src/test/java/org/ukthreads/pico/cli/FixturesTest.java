@@ -157,6 +157,20 @@ final class FixturesTest {
 		same(Stuck.class, 1, 3);
 	}
 
+	/** As of a dependency that is optional: what needs it is never loaded. */
+	@Test
+	void a_superclass_may_be_missing() throws Exception {
+		Path p = Files.createDirectories(dir.resolve("missing"));
+		Harness.compile(p, "Main", "public class Main { public static void main(String[] args) {"
+			+ " Thread.yield(); System.out.println(\"ran\"); } }"
+			+ " class Gone extends Exception {} class Part extends Gone {}"
+			+ " class Never { static Throwable in(Part p) { Thread.yield();"
+			+ " return new Exception(p); } }");
+		Files.delete(p.resolve("Gone.class"));
+		assertEquals("ran\n", Harness.plain(p, "Main"));
+		assertEquals("ran\n", Harness.pico(p, "Main", 0, 1));
+	}
+
 	@Test
 	void a_lost_frame_is_an_exception_that_names_it() throws Exception {
 		Path p = Harness.classes(dir.resolve("lossy"), Lossy.class);

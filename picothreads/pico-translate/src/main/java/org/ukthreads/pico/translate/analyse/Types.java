@@ -261,8 +261,8 @@ public final class Types extends SimpleVerifier {
 		}
 		if (to.getSort() == Type.ARRAY)
 			return false;
-		/* A class that is not on the path: the compiler knew better. */
-		if (hierarchy.get(from.getInternalName()) == null
+		/* A class that is not on the path, or one above it: the compiler knew better. */
+		if (!hierarchy.isWhole(from.getInternalName())
 				|| hierarchy.get(to.getInternalName()) == null)
 			return true;
 		return hierarchy.isInterface(to.getInternalName())

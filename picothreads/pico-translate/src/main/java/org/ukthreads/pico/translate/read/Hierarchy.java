@@ -127,6 +127,14 @@ public final class Hierarchy {
 		return s;
 	}
 
+	/** Is it known with everything above it? */
+	public boolean isWhole(String name) {
+		for (String s : supers(name))
+			if (get(s) == null)
+				return false;
+		return true;
+	}
+
 	public boolean isSubtype(String sub, String sup) {
 		return sub.equals(sup) || sup.equals("java/lang/Object")
 			|| supers(sub).contains(sup);
