@@ -172,6 +172,20 @@ final class FixturesTest {
 	}
 
 	@Test
+	void what_is_not_at_its_place_is_no_class() throws Exception {
+		Path p = Files.createDirectories(dir.resolve("places"));
+		Path in = Files.createDirectories(p.resolve("AAA/classes"));
+		String source = "public class Main { public static void main(String[] args) {"
+			+ " Thread.yield(); System.out.println(\"here\"); } }";
+		Harness.compile(in, "Main", source.replace("here", "there"));
+		Harness.compile(p, "Main", source);
+		Files.createFile(in.resolve("Empty.class"));
+		Files.writeString(in.resolve("Text.class"), "this is text");
+		assertEquals("here\n", Harness.plain(p, "Main"));
+		assertEquals("here\n", Harness.pico(p, "Main", 0, 1));
+	}
+
+	@Test
 	void a_lost_frame_is_an_exception_that_names_it() throws Exception {
 		Path p = Harness.classes(dir.resolve("lossy"), Lossy.class);
 		assertEquals("read 41\nread 42\nread 42\nread 42\nread 42\nread 42\nread 42\nread 42\nread 41\n",

@@ -52,12 +52,12 @@ public final class Build {
 		libraries.rules().forEach(t::rules);
 		program.rules().forEach(t::rules);
 		libraries.entries().forEach((name, b) -> {
-			if (ClassPath.isClass(name) && !ClassPath.isTool(name)
+			if (ClassPath.isClass(name, b) && !ClassPath.isTool(name)
 					&& (ClassPath.isPico(name) || isTranslated(b)))
 				t.library(b);
 		});
 		program.entries().forEach((name, b) -> {
-			if (!ClassPath.isClass(name))
+			if (!ClassPath.isClass(name, b))
 				return;
 			if (done.contains(stamp(name, b)) || isTranslated(b))
 				t.library(b);

@@ -98,12 +98,12 @@ public final class Translator {
 		libraries.rules().forEach(t::rules);
 		program.rules().forEach(t::rules);
 		libraries.entries().forEach((name, b) -> {
-			if (ClassPath.isClass(name) && !ClassPath.isTool(name)
+			if (ClassPath.isClass(name, b) && !ClassPath.isTool(name)
 					&& (ClassPath.isPico(name) || Build.isTranslated(b)))
 				t.library(b);
 		});
 		program.entries().forEach((name, b) -> {
-			if (!ClassPath.isClass(name) || ClassPath.isTool(name))
+			if (!ClassPath.isClass(name, b) || ClassPath.isTool(name))
 				return;
 			if (ClassPath.isPico(name) && !options.library) {
 				t.library(b);

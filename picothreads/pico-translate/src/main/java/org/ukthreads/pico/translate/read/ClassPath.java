@@ -19,6 +19,7 @@ import java.util.jar.JarEntry;
 import java.util.jar.JarFile;
 import java.util.stream.Stream;
 import java.util.zip.ZipFile;
+import org.objectweb.asm.ClassReader;
 
 /**
  * Jars and folders, read whole. The first entry of a name wins, as on a class path, and of a
@@ -154,6 +155,12 @@ public final class ClassPath {
 	public static boolean isClass(String entry) {
 		return entry.endsWith(".class") && !entry.endsWith("module-info.class")
 			&& !entry.endsWith("package-info.class") && !entry.startsWith("META-INF/");
+	}
+
+	/** And is it the one that the JVM looks for under this name? */
+	public static boolean isClass(String entry, byte[] b) {
+		return isClass(entry) && b.length > 4 && (b[0] & 255) == 0xca && (b[1] & 255) == 0xfe
+			&& entry.equals(new ClassReader(b).getClassName() + ".class");
 	}
 
 	/** Made for the runtime, or already translated: never a program's. */
