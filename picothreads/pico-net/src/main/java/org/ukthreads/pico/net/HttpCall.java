@@ -210,6 +210,18 @@ final class HttpCall {
 		return a == null || a.isEmpty() ? java : a + " " + java;
 	}
 
+	/** No property can end its line and begin another. */
+	static void check(String name, String value) {
+		if (name != null && (name.indexOf('\n') >= 0 || name.indexOf(':') >= 0))
+			throw new IllegalArgumentException("Illegal character(s) in message header field: "
+				+ name);
+		int k = value == null ? -1 : value.indexOf('\n');
+		for (; k >= 0; k = value.indexOf('\n', k + 1))
+			if (k + 1 == value.length() || " \t".indexOf(value.charAt(k + 1)) < 0)
+				throw new IllegalArgumentException(
+					"Illegal character(s) in message header value: " + value);
+	}
+
 	private boolean has(String name) {
 		for (String k : asked.keySet())
 			if (name.equalsIgnoreCase(k))
@@ -253,7 +265,7 @@ final class HttpCall {
 					close |= "close".equalsIgnoreCase(v);
 				else if (!OURS.contains(k.toLowerCase(Locale.ROOT))
 						&& !k.toLowerCase(Locale.ROOT).startsWith("sec-"))
-					b.append(k).append(": ").append(v).append("\r\n");
+					b.append(k).append(v == null ? ":" : ": " + v).append("\r\n");
 		}
 		b.append(wire.proxied ? "Proxy-Connection: " : "Connection: ")
 			.append(close ? "close" : "keep-alive").append("\r\n");

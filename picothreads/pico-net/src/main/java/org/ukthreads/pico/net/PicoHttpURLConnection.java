@@ -83,6 +83,18 @@ final class PicoHttpURLConnection extends HttpURLConnection implements HttpFace 
 	}
 
 	@Override
+	public void setRequestProperty(String name, String value) {
+		HttpCall.check(name, value);
+		super.setRequestProperty(name, value);
+	}
+
+	@Override
+	public void addRequestProperty(String name, String value) {
+		HttpCall.check(name, value);
+		super.addRequestProperty(name, value);
+	}
+
+	@Override
 	public InputStream getInputStream() throws IOException {
 		return call.input();
 	}

@@ -134,6 +134,18 @@ final class PicoHttpsURLConnection extends HttpsURLConnection implements HttpFac
 	}
 
 	@Override
+	public void setRequestProperty(String name, String value) {
+		HttpCall.check(name, value);
+		super.setRequestProperty(name, value);
+	}
+
+	@Override
+	public void addRequestProperty(String name, String value) {
+		HttpCall.check(name, value);
+		super.addRequestProperty(name, value);
+	}
+
+	@Override
 	public InputStream getInputStream() throws IOException {
 		return call.input();
 	}
