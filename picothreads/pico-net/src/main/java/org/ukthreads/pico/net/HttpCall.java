@@ -101,8 +101,11 @@ final class HttpCall {
 	}
 
 	private int port() {
-		int p = c.getURL().getPort();
-		return p < 0 ? c.getURL().getDefaultPort() : p;
+		return port(c.getURL());
+	}
+
+	private static int port(URL u) {
+		return u.getPort() < 0 ? u.getDefaultPort() : u.getPort();
 	}
 
 	private String host() {
@@ -462,10 +465,17 @@ final class HttpCall {
 			method = "GET";
 			kept = null;
 		}
-		if (!u.getHost().equalsIgnoreCase(c.getURL().getHost()))
-			authorization = null;
+		if (!u.getHost().equalsIgnoreCase(c.getURL().getHost()) || port(u) != port())
+			forget();
 		face.moved(u, method);
 		return true;
+	}
+
+	/** What was meant for one server is not another's. */
+	private void forget() {
+		authorization = null;
+		asked.keySet().removeIf(k -> k.equalsIgnoreCase("Authorization")
+			|| k.equalsIgnoreCase("Cookie") || k.equalsIgnoreCase("Cookie2"));
 	}
 
 	private Authenticator authenticator;
