@@ -51,21 +51,33 @@ final class HttpBody extends PicoInputStream {
 	}
 
 	private void chunk() throws IOException {
-		String line = first ? wire.line() : wire.line() == null ? null : wire.line();
+		if (!first && !line().isEmpty())
+			throw new IOException("missing CR");
 		first = false;
-		if (line == null)
-			throw new IOException("Premature EOF");
-		int semicolon = line.indexOf(';');
-		try {
-			left = Long.parseLong((semicolon < 0 ? line : line.substring(0, semicolon)).trim(),
-				16);
-		} catch (NumberFormatException e) {
-			throw new IOException("Bogus chunk size");
-		}
+		left = size(line().trim());
 		if (left == 0) {
-			for (String trailer; (trailer = wire.line()) != null && !trailer.isEmpty();)
+			while (!line().isEmpty())
 				continue;
 			end(true);
+		}
+	}
+
+	private String line() throws IOException {
+		String line = wire.line();
+		if (line == null)
+			throw new IOException("Premature EOF");
+		return line;
+	}
+
+	/** What follows the digits is the chunk's, and of no interest. */
+	private static int size(String line) throws IOException {
+		int n = 0;
+		while (n < line.length() && Character.digit(line.charAt(n), 16) >= 0)
+			n++;
+		try {
+			return Integer.parseInt(line.substring(0, n), 16);
+		} catch (NumberFormatException e) {
+			throw new IOException("Bogus chunk size");
 		}
 	}
 
