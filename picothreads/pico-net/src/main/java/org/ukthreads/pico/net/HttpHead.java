@@ -30,7 +30,8 @@ final class HttpHead {
 				h.add(line);
 			if (line == null)
 				throw new SocketException("Unexpected end of file from server");
-		} while (h.status >= 100 && h.status < 200);
+			/* After 101 there is no other head. */
+		} while (h.status >= 100 && h.status < 200 && h.status != 101);
 		return h;
 	}
 
@@ -46,7 +47,7 @@ final class HttpHead {
 
 	private void add(String line) {
 		int k = line.indexOf(':');
-		if (k < 0 && (line.charAt(0) == ' ' || line.charAt(0) == '\t') && keys.size() > 1) {
+		if ((line.charAt(0) == ' ' || line.charAt(0) == '\t') && keys.size() > 1) {
 			int last = values.size() - 1;
 			values.set(last, values.get(last) + " " + line.trim());
 			return;
@@ -126,7 +127,8 @@ final class HttpHead {
 		if (n == null)
 			return HttpBody.TO_THE_END;
 		try {
-			return Math.max(0, Long.parseLong(n));
+			long l = Long.parseLong(n);
+			return l < 0 ? HttpBody.TO_THE_END : l;
 		} catch (NumberFormatException e) {
 			return HttpBody.TO_THE_END;
 		}
