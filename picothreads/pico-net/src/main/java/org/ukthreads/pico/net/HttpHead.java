@@ -17,17 +17,24 @@ final class HttpHead {
 	private final List<String> values = new ArrayList<>();
 	int status = -1;
 
+	/** What a head may take, as the JDK counts it. */
+	private static final int MOST = Integer.getInteger("jdk.http.maxHeaderSize", 384 << 10);
+	private static final int EACH = 32;
+
 	/** Null: the connection was closed before it began. */
 	static HttpHead read(HttpWire w) throws IOException {
 		HttpHead h;
 		do {
 			h = new HttpHead();
-			String line = w.line();
+			int left = MOST > 0 ? MOST : Integer.MAX_VALUE;
+			String line = w.line(left);
 			if (line == null)
 				return null;
 			h.begin(line);
-			while ((line = w.line()) != null && !line.isEmpty())
+			while ((line = w.line(left)) != null && !line.isEmpty()) {
+				left = Math.max(0, left - line.length() - EACH);
 				h.add(line);
+			}
 			if (line == null)
 				throw new SocketException("Unexpected end of file from server");
 			/* After 101 there is no other head. */

@@ -3,6 +3,7 @@ package org.ukthreads.pico.net;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.net.ProtocolException;
 import java.net.Socket;
 import java.net.SocketException;
 import java.nio.charset.StandardCharsets;
@@ -17,6 +18,7 @@ import org.ukthreads.pico.NeverBlocks;
 /** A connection to an HTTP server, with what was read too far; between two calls, idle. */
 final class HttpWire {
 	private static final long IDLE_NANOS = 5_000_000_000L;
+	private static final int MOST = 64 << 10;
 
 	final Socket socket;
 	/** Who may use it again: scheme, host, port, proxy, factory, verifier. */
@@ -46,10 +48,17 @@ final class HttpWire {
 		return n > 0;
 	}
 
-	/** A line without its end; null: the peer closed before the first byte. */
+	/** A line within a body. */
 	String line() throws IOException {
+		return line(MOST);
+	}
+
+	/** A line without its end; null: the peer closed before the first byte. */
+	String line(int most) throws IOException {
 		StringBuilder b = new StringBuilder();
 		for (;;) {
+			if (b.length() > most)
+				throw new ProtocolException("Header size too big: " + b.length() + " > " + most);
 			if (at == end && !fill()) {
 				if (b.length() > 0)
 					throw new SocketException("Unexpected end of file from server");
