@@ -155,6 +155,11 @@ final class HttpCall {
 			Locale.ROOT), port(), p));
 		key.addAll(face.secrets());
 		HttpWire w = idle ? HttpWire.take(key) : null;
+		/* What is streamed cannot be sent again. */
+		while (w != null && streaming() && !w.alive()) {
+			w.close();
+			w = HttpWire.take(key);
+		}
 		if (w != null) {
 			face.opened(w.socket);
 			w.socket.setSoTimeout(c.getReadTimeout());

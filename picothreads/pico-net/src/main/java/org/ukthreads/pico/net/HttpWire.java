@@ -6,6 +6,7 @@ import java.io.OutputStream;
 import java.net.ProtocolException;
 import java.net.Socket;
 import java.net.SocketException;
+import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -183,6 +184,19 @@ final class HttpWire {
 		if (w != null)
 			w.reused = true;
 		return w;
+	}
+
+	/** The peer of this idle one has not hung up, nor said what nobody asked for. */
+	boolean alive() {
+		try {
+			socket.setSoTimeout(1);
+			in.read(buffer, 0, 1);
+			return false;
+		} catch (SocketTimeoutException e) {
+			return true;
+		} catch (IOException e) {
+			return false;
+		}
 	}
 
 	/** The answer was read to its end. */
