@@ -124,9 +124,13 @@ final class HttpCall {
 
 	private URI uri() {
 		try {
+			/* What is escaped in the URL stays as it is; the rest is escaped. */
 			URL u = c.getURL();
-			return new URI(u.getProtocol().toLowerCase(Locale.ROOT), null, u.getHost(),
-				port(), u.getPath().isEmpty() ? "/" : u.getPath(), u.getQuery(), null);
+			String before = u.getProtocol().toLowerCase(Locale.ROOT) + "://" + u.getHost()
+				+ (u.getPort() < 0 ? "" : ":" + u.getPort());
+			URI rest = new URI(null, null, u.getPath().isEmpty() ? "/" : u.getPath(),
+				u.getQuery(), null);
+			return new URI(before + rest.toString().replaceAll("%25([0-9a-fA-F]{2})", "%$1"));
 		} catch (URISyntaxException e) {
 			return null;
 		}
@@ -263,6 +267,7 @@ final class HttpCall {
 		if (c.getIfModifiedSince() != 0)
 			line(b, "If-Modified-Since", date(c.getIfModifiedSince()));
 		boolean close = false;
+		String cookie = null;
 		for (Map.Entry<String, List<String>> e : asked.entrySet()) {
 			String k = e.getKey();
 			List<String> l = new ArrayList<>(e.getValue());
@@ -271,6 +276,8 @@ final class HttpCall {
 			for (String v : l)
 				if (k.equalsIgnoreCase("Connection"))
 					close |= "close".equalsIgnoreCase(v);
+				else if (k.equalsIgnoreCase("Cookie") && v != null)
+					cookie = cookie == null ? v : cookie + ";" + v;
 				else if (!OURS.contains(k.toLowerCase(Locale.ROOT))
 						&& !k.toLowerCase(Locale.ROOT).startsWith("sec-"))
 					b.append(k).append(v == null ? ":" : ": " + v).append("\r\n");
@@ -279,7 +286,7 @@ final class HttpCall {
 			.append(close ? "close" : "keep-alive").append("\r\n");
 		if (authorization != null && !has("Authorization"))
 			b.append("Authorization: ").append(authorization).append("\r\n");
-		cookies(b);
+		cookies(b, cookie);
 		length(b);
 		return b.append("\r\n").toString();
 	}
@@ -315,16 +322,24 @@ final class HttpCall {
 		return f.format(new Date(millis));
 	}
 
-	private void cookies(StringBuilder b) throws IOException {
+	/** The handler's, and behind them the program's own: servers look at one header. */
+	private void cookies(StringBuilder b, String own) throws IOException {
 		CookieHandler h = CookieHandler.getDefault();
 		URI u = h == null ? null : uri();
-		if (u == null)
-			return;
-		for (Map.Entry<String, List<String>> e : h.get(u, asked).entrySet())
-			if ((e.getKey().equalsIgnoreCase("Cookie") || e.getKey().equalsIgnoreCase("Cookie2"))
-					&& !e.getValue().isEmpty())
-				b.append(e.getKey()).append(": ").append(String.join("; ", e.getValue()))
-					.append("\r\n");
+		String all = null;
+		if (u != null)
+			for (Map.Entry<String, List<String>> e : h.get(u, asked).entrySet())
+				if (e.getValue().isEmpty())
+					continue;
+				else if (e.getKey().equalsIgnoreCase("Cookie"))
+					all = String.join("; ", e.getValue());
+				else if (e.getKey().equalsIgnoreCase("Cookie2"))
+					b.append("Cookie2: ").append(String.join("; ", e.getValue()))
+						.append("\r\n");
+		if (own != null)
+			all = all == null ? own : all + ";" + own;
+		if (all != null)
+			b.append("Cookie: ").append(all).append("\r\n");
 	}
 
 	synchronized OutputStream output() throws IOException {
