@@ -35,6 +35,8 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TimeZone;
 import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /*
  * One HttpURLConnection at work, as the JDK's does it:
@@ -458,7 +460,7 @@ final class HttpCall {
 	/** Another request must be made. */
 	private boolean goesOn(HttpHead h, int hops) throws IOException {
 		if (h.status == 401)
-			return authorized(h);
+			return authorized(h, hops);
 		if (!c.getInstanceFollowRedirects() || h.status < 300 || h.status > 307
 				|| h.status == 304 || h.status == 305 || h.status == 306)
 			return false;
@@ -476,9 +478,7 @@ final class HttpCall {
 		if (streamed != null)
 			throw new HttpRetryException("cannot retry due to redirection, in streaming mode",
 				h.status, to);
-		if (hops + 1 >= MOST_REDIRECTS)
-			throw new ProtocolException("Server redirected too many times (" + (hops + 1)
-				+ ")");
+		limit(hops);
 		String method = c.getRequestMethod();
 		if (method.equals("POST") && h.status != 307
 				&& !Boolean.getBoolean("http.strictPostRedirect")) {
@@ -489,6 +489,12 @@ final class HttpCall {
 			forget();
 		face.moved(u, method);
 		return true;
+	}
+
+	private static void limit(int hops) throws IOException {
+		if (hops + 1 >= MOST_REDIRECTS)
+			throw new ProtocolException("Server redirected too many times (" + (hops + 1)
+				+ ")");
 	}
 
 	/** What was meant for one server is not another's. */
@@ -504,12 +510,12 @@ final class HttpCall {
 		authenticator = a;
 	}
 
-	private boolean authorized(HttpHead h) throws IOException {
+	private boolean authorized(HttpHead h, int hops) throws IOException {
 		String realm = null;
 		for (String s : h.all("WWW-Authenticate"))
 			if (s.regionMatches(true, 0, "Basic", 0, 5))
 				realm = realm(s);
-		if (realm == null || authorization != null || has("Authorization"))
+		if (realm == null || has("Authorization"))
 			return false;
 		PasswordAuthentication a = Passwords.ask(authenticator, host(), port(),
 			c.getURL().getProtocol(), realm, c.getURL());
@@ -518,15 +524,19 @@ final class HttpCall {
 		if (streamed != null)
 			throw new HttpRetryException("cannot retry due to server authentication, in"
 				+ " streaming mode", 401);
+		limit(hops);
 		byte[] b = (a.getUserName() + ":" + new String(a.getPassword()))
 			.getBytes(StandardCharsets.ISO_8859_1);
 		authorization = "Basic " + Base64.getEncoder().encodeToString(b);
 		return true;
 	}
 
+	private static final Pattern REALM = Pattern.compile(
+		"[\\s,]realm\\s*=\\s*(?:\"([^\"]*)\"|([^\\s,]*))", Pattern.CASE_INSENSITIVE);
+
 	private static String realm(String challenge) {
-		int k = challenge.toLowerCase(Locale.ROOT).indexOf("realm=");
-		return k < 0 ? "" : challenge.substring(k + 6).replace("\"", "").trim();
+		Matcher m = REALM.matcher(challenge);
+		return !m.find() ? "" : m.group(1) != null ? m.group(1) : m.group(2);
 	}
 
 	/** Never the same exception object twice: its trace would be the first caller's. */

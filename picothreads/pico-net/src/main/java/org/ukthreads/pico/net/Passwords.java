@@ -1,19 +1,28 @@
 package org.ukthreads.pico.net;
 
-import java.io.IOException;
 import java.net.Authenticator;
 import java.net.InetAddress;
 import java.net.PasswordAuthentication;
 import java.net.URL;
+import java.net.UnknownHostException;
 
 /** Asks the program's Authenticator; the connection's own came with Java 9. */
 final class Passwords {
 	private Passwords() {}
 
+	/** Null: a proxy alone knows the host. */
+	private static InetAddress address(String host) {
+		try {
+			return Dns.getByName(host);
+		} catch (UnknownHostException e) {
+			return null;
+		}
+	}
+
 	/** Null: there is none. */
 	static PasswordAuthentication ask(Authenticator own, String host, int port, String scheme,
-			String realm, URL url) throws IOException {
-		InetAddress a = Dns.getByName(host);
+			String realm, URL url) {
+		InetAddress a = address(host);
 		if (own == null)
 			return Authenticator.requestPasswordAuthentication(host, a, port, scheme, realm,
 				"basic", url, Authenticator.RequestorType.SERVER);
