@@ -51,6 +51,7 @@ import java.util.regex.Pattern;
  * Left out: Digest and NTLM, response caches, digging for a proxy's certificate.
  */
 final class HttpCall {
+	private static final int LEAVE_MILLIS = 5000;
 	private static final int MOST_REDIRECTS = Integer.getInteger("http.maxRedirects", 20);
 	private static final String ACCEPT = "text/html, image/gif, image/jpeg, */*; q=0.2";
 	/** A program may not set them: they say what this class does. */
@@ -68,6 +69,8 @@ final class HttpCall {
 	private ByteArrayOutputStream kept;
 	private HttpSend streamed;
 	private HttpHead head;
+	/** The answer that came in the place of a leave to send the body. */
+	private HttpHead early;
 	private HttpBody body;
 	private IOException failure;
 	private boolean usingProxy;
@@ -353,7 +356,7 @@ final class HttpCall {
 		String m = c.getRequestMethod();
 		if (m.equals("TRACE"))
 			throw new ProtocolException("HTTP method TRACE doesn't support output");
-		if (reading || head != null)
+		if (reading || head != null || early != null)
 			throw new ProtocolException("Cannot write output after reading input.");
 		connect();
 		if (!streaming()) {
@@ -363,10 +366,40 @@ final class HttpCall {
 		}
 		if (streamed == null) {
 			wire.send(request());
+			if (expects())
+				awaitLeave();
 			streamed = new HttpSend(wire, face.fixedLength(),
 				face.chunkLength() > 0 ? face.chunkLength() : 4096);
 		}
 		return streamed;
+	}
+
+	private boolean expects() {
+		for (Map.Entry<String, List<String>> e : asked.entrySet())
+			if (e.getKey().equalsIgnoreCase("Expect"))
+				for (String v : e.getValue())
+					if ("100-continue".equalsIgnoreCase(v))
+						return true;
+		return false;
+	}
+
+	/** Not for ever: some servers wait for the body without a word. */
+	private void awaitLeave() throws IOException {
+		int t = c.getReadTimeout();
+		wire.socket.setSoTimeout(t > 0 ? t : LEAVE_MILLIS);
+		try {
+			if (!wire.speaks())
+				return;
+		} finally {
+			wire.socket.setSoTimeout(t);
+		}
+		HttpHead h = HttpHead.one(wire);
+		if (h != null && h.status == 100)
+			return;
+		early = h;
+		if (h != null)
+			h.last = true;
+		throw new ProtocolException("Server rejected operation");
 	}
 
 	/* --- the answer --- */
@@ -413,8 +446,11 @@ final class HttpCall {
 	}
 
 	private HttpHead exchange() throws IOException {
-		HttpHead h = null;
+		HttpHead h = early;
 		IOException why = null;
+		early = null;
+		if (h != null)
+			return h;
 		try {
 			send();
 			h = HttpHead.read(wire);
@@ -475,7 +511,7 @@ final class HttpCall {
 		}
 		if (!u.getProtocol().equalsIgnoreCase(c.getURL().getProtocol()))
 			return false;
-		if (streamed != null)
+		if (streamed != null || h.last)
 			throw new HttpRetryException("cannot retry due to redirection, in streaming mode",
 				h.status, to);
 		limit(hops);
@@ -521,7 +557,7 @@ final class HttpCall {
 			c.getURL().getProtocol(), realm, c.getURL());
 		if (a == null)
 			return false;
-		if (streamed != null)
+		if (streamed != null || h.last)
 			throw new HttpRetryException("cannot retry due to server authentication, in"
 				+ " streaming mode", 401);
 		limit(hops);

@@ -16,6 +16,8 @@ final class HttpHead {
 	private final List<String> keys = new ArrayList<>();
 	private final List<String> values = new ArrayList<>();
 	int status = -1;
+	/** The server may take what comes next for the body that it was promised. */
+	boolean last;
 
 	/** What a head may take, as the JDK counts it. */
 	private static final int MOST = Integer.getInteger("jdk.http.maxHeaderSize", 384 << 10);
@@ -24,21 +26,27 @@ final class HttpHead {
 	/** Null: the connection was closed before it began. */
 	static HttpHead read(HttpWire w) throws IOException {
 		HttpHead h;
-		do {
-			h = new HttpHead();
-			int left = MOST > 0 ? MOST : Integer.MAX_VALUE;
-			String line = w.line(left);
-			if (line == null)
-				return null;
-			h.begin(line);
-			while ((line = w.line(left)) != null && !line.isEmpty()) {
-				left = Math.max(0, left - line.length() - EACH);
-				h.add(line);
-			}
-			if (line == null)
-				throw new SocketException("Unexpected end of file from server");
-			/* After 101 there is no other head. */
-		} while (h.status >= 100 && h.status < 200 && h.status != 101);
+		do
+			h = one(w);
+		/* After 101 there is no other head. */
+		while (h != null && h.status >= 100 && h.status < 200 && h.status != 101);
+		return h;
+	}
+
+	/** The next, be it a provisional one. */
+	static HttpHead one(HttpWire w) throws IOException {
+		HttpHead h = new HttpHead();
+		int left = MOST > 0 ? MOST : Integer.MAX_VALUE;
+		String line = w.line(left);
+		if (line == null)
+			return null;
+		h.begin(line);
+		while ((line = w.line(left)) != null && !line.isEmpty()) {
+			left = Math.max(0, left - line.length() - EACH);
+			h.add(line);
+		}
+		if (line == null)
+			throw new SocketException("Unexpected end of file from server");
 		return h;
 	}
 
@@ -115,6 +123,8 @@ final class HttpHead {
 	}
 
 	boolean keepAlive() {
+		if (last)
+			return false;
 		String c = find("Connection");
 		if (c == null)
 			c = find("Proxy-Connection");

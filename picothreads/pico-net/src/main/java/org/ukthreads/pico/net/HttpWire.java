@@ -186,6 +186,17 @@ final class HttpWire {
 		return w;
 	}
 
+	/** Waits for the first bytes, or the end; false: the socket's time is over. */
+	boolean speaks() throws IOException {
+		try {
+			if (at == end)
+				fill();
+			return true;
+		} catch (SocketTimeoutException e) {
+			return false;
+		}
+	}
+
 	/** The peer of this idle one has not hung up, nor said what nobody asked for. */
 	boolean alive() {
 		try {
