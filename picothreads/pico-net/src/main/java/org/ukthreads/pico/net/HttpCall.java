@@ -476,7 +476,7 @@ final class HttpCall {
 	private void send() throws IOException {
 		if (streamed != null)
 			return;
-		byte[] r = request().getBytes(StandardCharsets.ISO_8859_1);
+		byte[] r = request().getBytes(HttpWire.CHARSET);
 		if (kept != null) {
 			byte[] b = kept.toByteArray();
 			byte[] all = Arrays.copyOf(r, r.length + b.length);

@@ -7,9 +7,11 @@ import java.net.ProtocolException;
 import java.net.Socket;
 import java.net.SocketException;
 import java.net.SocketTimeoutException;
+import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
@@ -18,6 +20,9 @@ import org.ukthreads.pico.NeverBlocks;
 
 /** A connection to an HTTP server, with what was read too far; between two calls, idle. */
 final class HttpWire {
+	/** Of what is sent: the platform's, as in the JDK, or one that has ASCII. */
+	static final Charset CHARSET = Arrays.equals(new byte[] {'/', ':'}, "/:".getBytes())
+		? Charset.defaultCharset() : StandardCharsets.ISO_8859_1;
 	private static final long IDLE_NANOS = 5_000_000_000L;
 	private static final int MOST = 64 << 10;
 
@@ -97,7 +102,7 @@ final class HttpWire {
 	}
 
 	void send(String head) throws IOException {
-		out.write(head.getBytes(StandardCharsets.ISO_8859_1));
+		out.write(head.getBytes(CHARSET));
 	}
 
 	void close() {
