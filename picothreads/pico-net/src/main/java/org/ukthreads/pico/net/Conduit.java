@@ -28,9 +28,11 @@ final class Conduit {
 	volatile boolean inShut;
 	volatile boolean outShut;
 	volatile boolean closed;
-	/** What available() had to read to count it; under inLock. */
-	private ByteBuffer ahead;
-	/** The connection was reset: so says every later read. Under inLock. */
+	private static final ByteBuffer NOTHING = ByteBuffer.allocate(0);
+	/** What available() had to read to count it, ready to be read. Under this, which is held
+	 * inside inLock or alone, and never in a wait. */
+	private ByteBuffer ahead = NOTHING;
+	/** The connection was reset: so says every later read. Under this. */
 	private boolean reset;
 
 	Conduit(SocketChannel channel) throws IOException {
@@ -88,40 +90,43 @@ final class Conduit {
 	int read(byte[] b, int off, int len) throws IOException {
 		synchronized (port.inLock) {
 			check();
-			if (reset)
-				throw new SocketException("Connection reset");
-			if (inShut)
-				return -1;
-			if (ahead != null && ahead.hasRemaining()) {
+			long end = Port.end(timeout);
+			for (;;) {
+				int n = readNow(b, off, len);
+				if (n != 0)
+					return n;
+				if (!port.await(SelectionKey.OP_READ, end))
+					throw new SocketTimeoutException("Read timed out");
+				check();
+			}
+		}
+	}
+
+	/** 0: nothing is there yet. */
+	private int readNow(byte[] b, int off, int len) throws IOException {
+		synchronized (this) {
+			if (ahead.hasRemaining() && !inShut) {
 				int n = Math.min(len, ahead.remaining());
 				ahead.get(b, off, n);
 				return n;
 			}
-			ByteBuffer into = ByteBuffer.wrap(b, off, Math.min(len, MOST));
-			long end = Port.end(timeout);
-			for (;;) {
-				int n;
-				try {
-					n = Channels.rawRead(channel, into);
-				} catch (ClosedChannelException e) {
-					throw new SocketException("Socket closed");
-				} catch (IOException e) {
-					check();
-					reset = isReset(e);
-					throw error(e);
-				}
-				if (n > 0)
-					return n;
-				if (n < 0) {
-					check();
-					return -1;
-				}
-				if (!port.await(SelectionKey.OP_READ, end))
-					throw new SocketTimeoutException("Read timed out");
+			if (reset)
+				throw new SocketException("Connection reset");
+			if (inShut)
+				return -1;
+			int n;
+			try {
+				n = Channels.rawRead(channel, ByteBuffer.wrap(b, off, Math.min(len, MOST)));
+			} catch (ClosedChannelException e) {
+				throw new SocketException("Socket closed");
+			} catch (IOException e) {
 				check();
-				if (inShut)
-					return -1;
+				reset = isReset(e);
+				throw error(e);
 			}
+			if (n < 0)
+				check();
+			return n;
 		}
 	}
 
@@ -162,29 +167,37 @@ final class Conduit {
 		}
 	}
 
-	/** Reads ahead what is there. */
+	/** Reads ahead what is there, for whoever waits for it, too. */
 	int available() throws IOException {
-		synchronized (port.inLock) {
+		synchronized (this) {
 			check();
 			if (inShut)
 				return 0;
-			if (ahead != null && ahead.hasRemaining())
-				return ahead.remaining();
-			if (ahead == null)
-				ahead = ByteBuffer.allocate(4096);
-			ahead.clear();
-			int n = 0;
 			try {
-				n = Channels.rawRead(channel, ahead);
+				for (int had = -1; !reset && ahead.remaining() > had && ahead.remaining() < MOST;) {
+					had = ahead.remaining();
+					readAhead();
+				}
 			} catch (IOException e) {
 				check();
 				reset = isReset(e);
 				if (!reset)
 					throw error(e);
-			} finally {
-				ahead.flip();
 			}
-			return Math.max(0, n);
+			if (ahead.hasRemaining() || reset)
+				port.wake();
+			return ahead.remaining();
+		}
+	}
+
+	private void readAhead() throws IOException {
+		ByteBuffer b = 2 * ahead.remaining() < ahead.capacity() ? ahead.compact()
+			: ByteBuffer.allocate(Math.max(4096, 4 * ahead.remaining())).put(ahead);
+		try {
+			Channels.rawRead(channel, b);
+		} finally {
+			b.flip();
+			ahead = b;
 		}
 	}
 
