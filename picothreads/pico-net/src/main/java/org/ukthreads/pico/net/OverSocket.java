@@ -5,7 +5,9 @@ import java.net.InetAddress;
 import java.net.Socket;
 import java.net.SocketAddress;
 import java.net.SocketException;
+import java.net.SocketOption;
 import java.nio.channels.SocketChannel;
+import java.util.Set;
 import javax.net.ssl.SSLSocket;
 
 /** An SSLSocket on top of another socket: addresses and options are that one's. */
@@ -84,6 +86,43 @@ abstract class OverSocket extends SSLSocket {
 	@Override
 	public int getSoTimeout() throws SocketException {
 		return base.getSoTimeout();
+	}
+
+	private PicoSocket options() {
+		if (base instanceof PicoSocket)
+			return (PicoSocket) base;
+		throw new UnsupportedOperationException("options of " + base);
+	}
+
+	/** Java 9, as the next two. */
+	public <T> Socket setOption(SocketOption<T> name, T value) throws IOException {
+		options().setOption(name, value);
+		return this;
+	}
+
+	public <T> T getOption(SocketOption<T> name) throws IOException {
+		return options().getOption(name);
+	}
+
+	public Set<SocketOption<?>> supportedOptions() {
+		return options().supportedOptions();
+	}
+
+	@Override
+	public void sendUrgentData(int data) throws SocketException {
+		throw new SocketException("This method is not supported by SSLSockets");
+	}
+
+	@Override
+	public void setOOBInline(boolean on) throws SocketException {
+		throw new SocketException("This method is ineffective, since sending urgent data is"
+			+ " not supported by SSLSockets");
+	}
+
+	@Override
+	public boolean getOOBInline() throws SocketException {
+		throw new SocketException("This method is ineffective, since sending urgent data is"
+			+ " not supported by SSLSockets");
 	}
 
 	@Override

@@ -5,9 +5,12 @@ import java.net.DatagramPacket;
 import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.MulticastSocket;
+import java.net.NetworkInterface;
 import java.net.PortUnreachableException;
 import java.net.SocketAddress;
 import java.net.SocketException;
+import java.net.SocketOption;
 import java.net.SocketTimeoutException;
 import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
@@ -15,6 +18,8 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.DatagramChannel;
 import java.nio.channels.SelectionKey;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
 import java.util.WeakHashMap;
 import org.ukthreads.pico.NeverBlocks;
 
@@ -254,6 +259,29 @@ public class PicoDatagramSocket extends DatagramSocket {
 	public int getSoTimeout() throws SocketException {
 		check();
 		return timeout;
+	}
+
+	/** Java 9, as the next two. */
+	public <T> DatagramSocket setOption(SocketOption<T> name, T value) throws IOException {
+		channel.setOption(Objects.requireNonNull(name), value);
+		return this;
+	}
+
+	public <T> T getOption(SocketOption<T> name) throws IOException {
+		return channel.getOption(Objects.requireNonNull(name));
+	}
+
+	public Set<SocketOption<?>> supportedOptions() {
+		return channel.supportedOptions();
+	}
+
+	/** Java 17, as the next: there the adaptor is a MulticastSocket. */
+	public void joinGroup(SocketAddress group, NetworkInterface via) throws IOException {
+		((MulticastSocket) adaptor()).joinGroup(group, via);
+	}
+
+	public void leaveGroup(SocketAddress group, NetworkInterface via) throws IOException {
+		((MulticastSocket) adaptor()).leaveGroup(group, via);
 	}
 
 	@Override

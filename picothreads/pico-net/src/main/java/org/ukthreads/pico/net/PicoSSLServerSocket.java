@@ -2,10 +2,13 @@ package org.ukthreads.pico.net;
 
 import java.io.IOException;
 import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.SocketAddress;
 import java.net.SocketException;
+import java.net.SocketOption;
 import java.nio.channels.ServerSocketChannel;
+import java.util.Set;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLParameters;
@@ -176,6 +179,20 @@ final class PicoSSLServerSocket extends SSLServerSocket {
 	@Override
 	public int getSoTimeout() throws IOException {
 		return base.getSoTimeout();
+	}
+
+	/** Java 9, as the next two. */
+	public <T> ServerSocket setOption(SocketOption<T> name, T value) throws IOException {
+		base.setOption(name, value);
+		return this;
+	}
+
+	public <T> T getOption(SocketOption<T> name) throws IOException {
+		return base.getOption(name);
+	}
+
+	public Set<SocketOption<?>> supportedOptions() {
+		return base.supportedOptions();
 	}
 
 	@Override

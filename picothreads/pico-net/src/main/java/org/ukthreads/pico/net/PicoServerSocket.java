@@ -7,11 +7,15 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.SocketAddress;
 import java.net.SocketException;
+import java.net.SocketOption;
 import java.net.SocketTimeoutException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
+import java.util.Collections;
+import java.util.Objects;
+import java.util.Set;
 
 /** java.net.ServerSocket on a channel that does not block. */
 public class PicoServerSocket extends ServerSocket {
@@ -189,6 +193,30 @@ public class PicoServerSocket extends ServerSocket {
 		if (isClosed())
 			throw new SocketException("Socket is closed");
 		return timeout;
+	}
+
+	private ServerSocketChannel options() throws SocketException {
+		if (isClosed())
+			throw new SocketException("Socket is closed");
+		return channel();
+	}
+
+	/** Java 9, as the next two. */
+	public <T> ServerSocket setOption(SocketOption<T> name, T value) throws IOException {
+		options().setOption(Objects.requireNonNull(name), value);
+		return this;
+	}
+
+	public <T> T getOption(SocketOption<T> name) throws IOException {
+		return options().getOption(Objects.requireNonNull(name));
+	}
+
+	public Set<SocketOption<?>> supportedOptions() {
+		try {
+			return channel().supportedOptions();
+		} catch (SocketException e) {
+			return Collections.emptySet();
+		}
 	}
 
 	@Override

@@ -10,9 +10,14 @@ import java.net.Socket;
 import java.net.SocketAddress;
 import java.net.SocketException;
 import java.net.SocketImpl;
+import java.net.SocketOption;
 import java.net.UnknownHostException;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.NotYetConnectedException;
 import java.nio.channels.SocketChannel;
+import java.util.Collections;
 import java.util.Objects;
+import java.util.Set;
 
 /*
  * java.net.Socket on a channel that does not block; where it would, the thread parks.
@@ -340,6 +345,30 @@ public class PicoSocket extends Socket {
 		return timeout;
 	}
 
+	private SocketChannel options() throws SocketException {
+		if (isClosed())
+			throw new SocketException("Socket is closed");
+		return conduit().channel;
+	}
+
+	/** Java 9, as the next two: the superclass's would open a socket of their own. */
+	public <T> Socket setOption(SocketOption<T> name, T value) throws IOException {
+		options().setOption(Objects.requireNonNull(name), value);
+		return this;
+	}
+
+	public <T> T getOption(SocketOption<T> name) throws IOException {
+		return options().getOption(Objects.requireNonNull(name));
+	}
+
+	public Set<SocketOption<?>> supportedOptions() {
+		try {
+			return conduit().channel.supportedOptions();
+		} catch (SocketException e) {
+			return Collections.emptySet();
+		}
+	}
+
 	@Override
 	public void setTcpNoDelay(boolean on) throws SocketException {
 		adaptor().setTcpNoDelay(on);
@@ -352,7 +381,10 @@ public class PicoSocket extends Socket {
 
 	@Override
 	public void setSoLinger(boolean on, int seconds) throws SocketException {
-		adaptor().setSoLinger(on, seconds);
+		Socket a = adaptor();
+		if (on && seconds < 0)
+			throw new IllegalArgumentException("invalid value for SO_LINGER");
+		a.setSoLinger(on, seconds);
 	}
 
 	@Override
@@ -362,7 +394,15 @@ public class PicoSocket extends Socket {
 
 	@Override
 	public void sendUrgentData(int data) throws IOException {
-		Channels.urgent(conduit().channel, data);
+		if (isClosed())
+			throw new SocketException("Socket closed");
+		try {
+			Channels.urgent(conduit().channel, data);
+		} catch (NotYetConnectedException e) {
+			throw new SocketException("Not connected");
+		} catch (ClosedChannelException e) {
+			throw new SocketException(isClosed() ? "Socket closed" : "Broken pipe");
+		}
 	}
 
 	@Override
