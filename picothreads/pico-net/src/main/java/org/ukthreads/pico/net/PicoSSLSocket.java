@@ -9,6 +9,7 @@ import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketAddress;
 import java.net.SocketException;
+import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -20,6 +21,8 @@ import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLEngineResult;
 import javax.net.ssl.SSLEngineResult.HandshakeStatus;
 import javax.net.ssl.SSLEngineResult.Status;
+import javax.net.ssl.SSLException;
+import javax.net.ssl.SSLHandshakeException;
 import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSession;
 import javax.net.ssl.SSLSocket;
@@ -42,7 +45,7 @@ final class PicoSSLSocket extends OverSocket {
 	private final Object outLock = new Object();
 	private volatile boolean done;
 	private volatile boolean closed;
-	private IOException broken;
+	private volatile IOException broken;
 	/** Under inLock; ready to be read. */
 	private ByteBuffer netIn = NOTHING;
 	private ByteBuffer appIn = NOTHING;
@@ -79,6 +82,8 @@ final class PicoSSLSocket extends OverSocket {
 	@Override
 	public void startHandshake() throws IOException {
 		check();
+		if (!isConnected())
+			throw new SocketException("Socket is not connected");
 		synchronized (shake) {
 			if (done) {
 				engine.beginHandshake();
@@ -94,6 +99,9 @@ final class PicoSSLSocket extends OverSocket {
 				engine.beginHandshake();
 				loop();
 				done = true;
+			} catch (SocketTimeoutException e) {
+				/* What has come so far is kept: it may be tried again. */
+				throw e;
 			} catch (IOException e) {
 				broken = e;
 				alert();
@@ -138,12 +146,21 @@ final class PicoSSLSocket extends OverSocket {
 			case NOT_HANDSHAKING:
 				return;
 			default:
-				synchronized (inLock) {
-					if (unwrap().getStatus() == Status.CLOSED)
-						throw new EOFException("SSL peer shut down incorrectly");
+				try {
+					record();
+				} catch (EOFException e) {
+					throw (IOException) new SSLHandshakeException(
+						"Remote host terminated the handshake").initCause(e);
 				}
 				break;
 			}
+		}
+	}
+
+	private void record() throws IOException {
+		synchronized (inLock) {
+			if (unwrap().getStatus() == Status.CLOSED)
+				throw new EOFException("SSL peer shut down incorrectly");
 		}
 	}
 
@@ -206,15 +223,36 @@ final class PicoSSLSocket extends OverSocket {
 			startHandshake();
 	}
 
+	/** A forged or garbled record: the peer is told, and nothing after it is believed. */
+	private void breakOff(SSLException e) {
+		broken = e;
+		alert();
+		closed = true;
+		try {
+			base.close();
+		} catch (IOException x) {
+			e.addSuppressed(x);
+		}
+	}
+
+	/** A record that was not right is not an end of the stream. */
+	private void whole() throws SSLException {
+		IOException e = broken;
+		if (done && e != null)
+			throw new SSLException("Connection has closed: " + e, e);
+	}
+
 	private void check() throws SocketException {
 		if (isClosed())
 			throw new SocketException("Socket is closed");
 	}
 
 	private int read(byte[] b, int off, int len) throws IOException {
+		whole();
 		ready();
 		synchronized (inLock) {
 			while (!appIn.hasRemaining()) {
+				whole();
 				if (closed)
 					throw new SocketException("Socket is closed");
 				if (engine.isInboundDone())
@@ -225,6 +263,9 @@ final class PicoSSLSocket extends OverSocket {
 				} catch (EOFException e) {
 					/* No good-bye: taken for the end, as the JDK does. */
 					return -1;
+				} catch (SSLException e) {
+					breakOff(e);
+					throw e;
 				}
 				if (r.getStatus() == Status.CLOSED)
 					return appIn.hasRemaining() ? take(b, off, len) : -1;
