@@ -40,6 +40,7 @@ final class HostGate {
     private long delayNanos;
     private int active;
     private long next = System.nanoTime();      /* no request starts before */
+    private boolean open;       /* for good: nobody waits for the time any more */
 
     HostGate(int parallel, long delayMillis) {
         this.parallel = parallel;
@@ -56,8 +57,8 @@ final class HostGate {
     }
 
     synchronized void open() {
-        delayNanos = 0;
-        next = System.nanoTime();
+        open = true;
+        notifyAll();
     }
 
     void enter() throws InterruptedException {
@@ -70,9 +71,14 @@ final class HostGate {
                 waiting.add(turn);
             }
         }
-        long start = turn.await();
-        for (long left = start - System.nanoTime(); left > 0; left = start - System.nanoTime()) {
-            Thread.sleep(TimeUnit.NANOSECONDS.toMillis(left) + 1);
+        awaitTime(turn.await());
+    }
+
+    /** Those that have their turn wait here: no more than may be active. */
+    private synchronized void awaitTime(long start) throws InterruptedException {
+        for (long left = start - System.nanoTime(); left > 0 && !open;
+                left = start - System.nanoTime()) {
+            wait(TimeUnit.NANOSECONDS.toMillis(left) + 1);
         }
     }
 

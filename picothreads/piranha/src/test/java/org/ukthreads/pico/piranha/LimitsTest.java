@@ -89,6 +89,17 @@ final class LimitsTest {
     }
 
     @Test
+    void max_time_does_not_wait_for_the_next_turn_at_a_host() throws IOException {
+        try (TestWeb web = new WebBuilder().pages(50).hosts(1).fanout(49).start()) {
+            long start = System.nanoTime();
+            crawl(0, "--delay=45s", "--per-host=1", "--max-time=4s", web.url(0));
+            double seconds = (System.nanoTime() - start) / 1e9;
+            assertTrue(seconds < 20, seconds + " s");
+            assertEquals(1, Run.counts(web).size());
+        }
+    }
+
+    @Test
     void nothing_fetched_is_exit_code_1() throws IOException {
         int port;
         try (ServerSocket taken = new ServerSocket(0)) {
