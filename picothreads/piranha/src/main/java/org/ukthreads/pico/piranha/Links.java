@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
@@ -45,7 +46,8 @@ final class Links {
             switch (element.normalName()) {
                 case "meta":
                     if (element.attr("name").equalsIgnoreCase("robots")
-                            && nofollow(element.attr("content"))) {
+                            && (nofollow(element.attr("content"))
+                            || none(element.attr("content")))) {
                         return new ArrayList<>();
                     }
                     break;
@@ -91,6 +93,11 @@ final class Links {
             return origin + link;
         }
         return element.absUrl(attribute);
+    }
+
+    /** Neither indexed nor followed. */
+    private static boolean none(String words) {
+        return Arrays.asList(words.toLowerCase(Locale.ROOT).split("[\\s,]+")).contains("none");
     }
 
     private static boolean nofollow(String words) {

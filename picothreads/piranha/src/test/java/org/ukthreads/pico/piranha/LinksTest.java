@@ -51,6 +51,8 @@ final class LinksTest {
     void a_page_may_ask_not_to_be_followed() throws IOException {
         assertEquals(List.of(), links("<meta name=ROBOTS content='noindex, NoFollow'>"
                 + "<a href=/a>1</a>", "text/html"));
+        assertEquals(List.of(), links("<meta name=robots content='noarchive, NONE'>"
+                + "<a href=/a>1</a>", "text/html"));
         assertEquals(List.of("http://h.example/b"),
                 links("<a rel='x nofollow' href=/a>1</a><a href=/b>2</a>", "text/html"));
     }
