@@ -49,7 +49,7 @@ final class CrawlLog implements Closeable {
     void write(Link link, Visit.Result result, long millis) throws IOException {
         String line = Instant.now() + "\t" + result.outcome.label() + "\t" + result.status + "\t"
                 + result.bytes + "\t" + link.depth() + "\t" + millis + "\t" + link.url() + "\t"
-                + result.note.replace('\t', ' ').replace('\n', ' ') + "\n";
+                + result.note + "\n";
         synchronized (this) {
             out.write(line);
             out.flush();

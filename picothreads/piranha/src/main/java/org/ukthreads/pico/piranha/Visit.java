@@ -31,6 +31,7 @@ final class Visit implements Runnable {
     private static final long RETRY_MILLIS = 500;
 
     static final class Result {
+        /* Servers choose the words: neither lines of the log nor commands to a terminal. */
         final Outcome outcome;
         final int status;
         final long bytes;
@@ -41,7 +42,7 @@ final class Visit implements Runnable {
             this.outcome = outcome;
             this.status = status;
             this.bytes = bytes;
-            this.note = note;
+            this.note = note.replaceAll("[\\p{Cntrl}\\x80-\\x9f]", " ");
             this.found = found;
         }
 

@@ -8,6 +8,8 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -97,6 +99,29 @@ final class LimitsTest {
             assertTrue(seconds < 20, seconds + " s");
             assertEquals(1, Run.counts(web).size());
         }
+    }
+
+    @Test
+    void what_a_server_says_cannot_command_the_terminal() throws Exception {
+        try (ServerSocket server = new ServerSocket(0)) {
+            Thread thread = new Thread(() -> {
+                try (Socket socket = server.accept()) {
+                    socket.getOutputStream().write(("HTTP/1.1 302 x\r\nLocation: /\u001b[2J\u009b"
+                            + "2J\tx\ry\r\n\r\n").getBytes(StandardCharsets.ISO_8859_1));
+                    socket.shutdownOutput();
+                    socket.getInputStream().readAllBytes();
+                } catch (IOException e) {
+                    throw new IllegalStateException(e);
+                }
+            });
+            thread.start();
+            crawl(1, "--max-redirects=0", "--no-robots", "http://127.0.0.1:"
+                    + server.getLocalPort() + "/");
+            thread.join();
+        }
+        Run.Line line = Run.log(dir.resolve("log")).get(0);
+        assertEquals("redirect-limit", line.outcome());
+        assertEquals("/ [2J 2J x y", line.note());
     }
 
     @Test
