@@ -169,13 +169,20 @@ public final class HttpClient {
         if (length.isEmpty()) {
             return toEnd(wire, body);
         }
-        long left;
+        return exactly(wire, body, size(length, 10, "content length: "));
+    }
+
+    /** Digits alone: no sign. */
+    private static long size(String text, int radix, String what) throws ProtocolException {
         try {
-            left = Long.parseLong(length);
+            long size = Long.parseLong(text, radix);
+            if (Character.digit(text.charAt(0), radix) >= 0) {
+                return size;
+            }
         } catch (NumberFormatException e) {
-            throw new ProtocolException("content length: " + length);
+            // Said below.
         }
-        return exactly(wire, body, left);
+        throw new ProtocolException(what + text);
     }
 
     private boolean exactly(Wire wire, ByteArrayOutputStream body, long length)
@@ -199,12 +206,8 @@ public final class HttpClient {
         while (true) {
             String line = wire.line();
             int end = line.indexOf(';');
-            long size;
-            try {
-                size = Long.parseLong((end < 0 ? line : line.substring(0, end)).trim(), 16);
-            } catch (NumberFormatException e) {
-                throw new ProtocolException("chunk size: " + line);
-            }
+            long size = size((end < 0 ? line : line.substring(0, end)).trim(), 16,
+                    "chunk size: ");
             if (size == 0) {
                 headers(wire);      /* the trailers */
                 return true;
@@ -212,7 +215,9 @@ public final class HttpClient {
             if (!exactly(wire, body, size)) {
                 return false;
             }
-            wire.line();
+            if (!wire.line().isEmpty()) {
+                throw new ProtocolException("a chunk that is longer than it says");
+            }
         }
     }
 

@@ -109,7 +109,10 @@ final class HttpClientTest {
     void nonsense_is_an_error_and_not_a_page() {
         for (String nonsense : new String[] {"SSH-2.0-OpenSSH_9\r\n", "HTTP/1.1 OK\r\n\r\n",
             "HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n\r\n0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n",
             "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 1\r\n\r\nx",
             "HTTP/1.1 200 OK\r\n" + "A: b\r\n".repeat(300) + "\r\n",
             "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort", ""}) {
