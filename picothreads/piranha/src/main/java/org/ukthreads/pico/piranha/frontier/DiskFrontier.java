@@ -8,7 +8,8 @@
  *   settled URL ("" = seeds) | count | count * (URL, depth, hops)
  *
  * so a page and its links become durable together: after a crash a page is either settled with
- * its links in the queue, or it is fetched again. The queue of URLs to fetch is the journal read
+ * its links in the queue, or it is fetched again. (What is too much for one record goes before
+ * it, as seeds do.) The queue of URLs to fetch is the journal read
  * from the start behind a cursor. In memory: 16 bytes per known URL, plus the URLs of the one
  * record at the cursor. After a resume also 16 bytes per settled URL, until the cursor has
  * passed all records that were there.
@@ -26,11 +27,13 @@ import java.io.File;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
 
 public final class DiskFrontier implements Frontier {
     private static final String FILE = "frontier.journal";
+    private static final int BATCH = 1 << 20;       /* bytes of links in a record */
 
     private final Journal journal;
     private final Fingerprints known = new Fingerprints();
@@ -141,21 +144,34 @@ public final class DiskFrontier implements Frontier {
         if (fresh.isEmpty() && done.isEmpty()) {
             return 0;
         }
-        ByteArrayOutputStream bytes = new ByteArrayOutputStream(64 + 64 * fresh.size());
-        DataOutputStream out = new DataOutputStream(bytes);
-        out.writeUTF(done);
-        out.writeInt(fresh.size());
-        for (Link link : fresh) {
-            out.writeUTF(link.url());
-            out.writeInt(link.depth());
-            out.writeInt(link.hops());
-        }
-        journal.append(bytes.toByteArray());
+        Iterator<Link> rest = fresh.iterator();
+        do {
+            ByteArrayOutputStream some = new ByteArrayOutputStream(64);
+            DataOutputStream out = new DataOutputStream(some);
+            int count = 0;
+            for (; rest.hasNext() && some.size() < BATCH; count++) {
+                Link link = rest.next();
+                out.writeUTF(link.url());
+                out.writeInt(link.depth());
+                out.writeInt(link.hops());
+            }
+            append(rest.hasNext() ? "" : done, count, some);
+        } while (rest.hasNext());
         unread += fresh.size();
         if (!fresh.isEmpty()) {
             notifyAll();
         }
         return fresh.size();
+    }
+
+    private void append(String done, int count, ByteArrayOutputStream links)
+            throws IOException {
+        ByteArrayOutputStream record = new ByteArrayOutputStream(64 + links.size());
+        DataOutputStream out = new DataOutputStream(record);
+        out.writeUTF(done);
+        out.writeInt(count);
+        links.writeTo(out);
+        journal.append(record.toByteArray());
     }
 
     /** Learns from the journal what is known and what is settled; then starts from the top. */

@@ -68,6 +68,9 @@ final class Journal implements Closeable {
     }
 
     void append(byte[] payload) throws IOException {
+        if (payload.length > MAX_RECORD) {
+            throw new IOException("a record of " + payload.length + " bytes");
+        }
         CRC32 crc = new CRC32();
         crc.update(payload);
         ByteBuffer record = ByteBuffer.allocate(HEADER + payload.length);

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
@@ -31,6 +32,24 @@ final class DiskFrontierTest {
             assertEquals(Set.of("b", "c", "d"), rest);
             assertEquals(4, frontier.known());
             assertEquals(0, frontier.open());
+        }
+    }
+
+    @Test
+    void any_number_of_links_can_come_at_once() throws Exception {
+        List<Link> many = new ArrayList<>();
+        for (int i = 0; i < 18_000; i++) {
+            many.add(Link.seed(i + "x".repeat(4000)));
+        }
+        try (Frontier frontier = DiskFrontier.open(dir.toFile(), false)) {
+            frontier.add(List.of(Link.seed("page")));
+            frontier.done(frontier.take().get(), many);
+            assertEquals(18_001, frontier.known());
+            assertEquals(many.get(0).url(), frontier.take().get().url());
+        }
+        try (Frontier frontier = DiskFrontier.open(dir.toFile(), false)) {
+            assertEquals(18_001, frontier.known());
+            assertEquals(18_000, frontier.open());
         }
     }
 
