@@ -8,7 +8,9 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -77,6 +79,26 @@ final class ArchiveTest {
                 assertTrue(Warcs.check(each).contains(web.url(0)));
             }
         }
+    }
+
+    @Test
+    void a_full_disk_leaves_whole_records() throws Exception {
+        Path archive = dir.resolve("warc");
+        Path log = dir.resolve("log");
+        Path output = dir.resolve("out");
+        try (TestWeb web = new WebBuilder().pages(50).hosts(1).fanout(49).size(50_000, 90_000)
+                .start()) {
+            List<String> command = new ArrayList<>(List.of("bash", "-c",
+                    "ulimit -f 16; exec \"$@\"", "-"));
+            command.addAll(Run.command(Run.fast(log, "--threads=platform", "--warc=" + archive,
+                    web.url(0)), "-XX:-UsePerfData"));
+            Process crawl = new ProcessBuilder(command).redirectErrorStream(true)
+                    .redirectOutput(output.toFile()).start();
+            assertEquals(4, crawl.waitFor(), Files.readString(output));
+        }
+        assertTrue(Files.readString(output).contains("File too large"),
+                Files.readString(output));
+        assertTrue(Warcs.check(archive).size() > 0);
     }
 
     private static void look(WarcResponse response) throws IOException {

@@ -35,6 +35,11 @@ final class Run {
     }
 
     static Process process(List<String> args, Path output, String... jvm) throws IOException {
+        return new ProcessBuilder(command(args, jvm)).redirectErrorStream(true)
+                .redirectOutput(ProcessBuilder.Redirect.appendTo(output.toFile())).start();
+    }
+
+    static List<String> command(List<String> args, String... jvm) {
         List<String> command = new ArrayList<>(List.of(
                 System.getProperty("java.home") + "/bin/java", "-Xmx256m", "-cp",
                 System.getProperty("surefire.test.class.path",
@@ -42,8 +47,7 @@ final class Run {
         command.addAll(List.of(jvm));
         command.add(Piranha.class.getName());
         command.addAll(args);
-        return new ProcessBuilder(command).redirectErrorStream(true)
-                .redirectOutput(ProcessBuilder.Redirect.appendTo(output.toFile())).start();
+        return command;
     }
 
     /** Translated, as `pico piranha` starts it. */

@@ -14,7 +14,6 @@ import java.io.Closeable;
 import java.io.File;
 import java.io.FileOutputStream;
 import java.io.IOException;
-import java.io.OutputStream;
 import java.io.RandomAccessFile;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
@@ -38,7 +37,7 @@ public final class WarcWriter implements Closeable {
     private final long rotateBytes;
     private final String stamp;
     private File file;
-    private OutputStream out;       /* guarded by this, as are the next two */
+    private FileOutputStream out;       /* guarded by this, as are the next two */
     private long written;
     private int sequence;
     private boolean closed;
@@ -92,9 +91,22 @@ public final class WarcWriter implements Closeable {
             finishFile();
             nextFile();
         }
-        out.write(answer);
-        out.write(question);
-        written += answer.length + question.length;
+        put(answer, question);
+    }
+
+    /** All or nothing: on a full disk a piece of a record would make the file invalid. */
+    private void put(byte[]... records) throws IOException {
+        try {
+            for (byte[] record : records) {
+                out.write(record);
+            }
+        } catch (IOException e) {
+            out.getChannel().truncate(written);
+            throw e;
+        }
+        for (byte[] record : records) {
+            written += record.length;
+        }
     }
 
     private void nextFile() throws IOException {
@@ -106,8 +118,8 @@ public final class WarcWriter implements Closeable {
                 + "warc-format/warc-1.1/\r\n").getBytes(StandardCharsets.UTF_8);
         byte[] first = record("warcinfo", id(), Instant.now(),
                 "WARC-Filename: " + name + "\r\n", "application/warc-fields", info);
-        out.write(first);
-        written = first.length;
+        written = 0;
+        put(first);
     }
 
     private void finishFile() throws IOException {
