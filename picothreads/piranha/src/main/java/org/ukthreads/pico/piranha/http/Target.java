@@ -22,6 +22,11 @@ public final class Target {
     }
 
     public static Target of(String url) throws MalformedURLException {
+        for (int i = 0; i < url.length(); i++) {
+            if (Character.isISOControl(url.charAt(i))) {
+                throw new MalformedURLException("a control character in the URL");
+            }
+        }
         URL parsed = new URL(url);
         String scheme = parsed.getProtocol().toLowerCase(Locale.ROOT);
         if (!scheme.equals("http") && !scheme.equals("https")) {

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
+import java.net.MalformedURLException;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
@@ -118,6 +119,14 @@ final class HttpClientTest {
             "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort", ""}) {
             scripts.add(new String[] {nonsense});
             assertThrows(IOException.class, this::get, nonsense);
+        }
+    }
+
+    /** It would end the request's first line, and begin what its author likes. */
+    @Test
+    void a_target_has_no_line_end() {
+        for (String url : new String[] {"http://h/a\r\nb: c", "http://h\n/a", "http://h/a\u0085"}) {
+            assertThrows(MalformedURLException.class, () -> Target.of(url));
         }
     }
 
