@@ -59,12 +59,12 @@ final class Sitemaps {
             throws InterruptedException {
         AbstractSiteMap map;
         try {
-            HttpResponse response = crawl.http().get(Target.of(file));
+            HttpResponse response = politely(Target.of(file));
             if (response.status() != 200) {
                 return;
             }
             map = parser.parseSiteMap(response.mediaType(), response.body(), new URL(file));
-        } catch (IOException | UnknownFormatException e) {
+        } catch (IOException | UnknownFormatException | RuntimeException e) {
             return;
         }
         if (map instanceof SiteMapIndex) {
@@ -78,6 +78,16 @@ final class Sitemaps {
                     found.add(Link.seed(url.get()));
                 }
             }
+        }
+    }
+
+    private HttpResponse politely(Target target) throws IOException, InterruptedException {
+        HostGate gate = crawl.gates().of(target.origin());
+        gate.enter();
+        try {
+            return crawl.http().get(target);
+        } finally {
+            gate.leave();
         }
     }
 }

@@ -95,6 +95,22 @@ final class PolitenessTest {
     }
 
     @Test
+    void sitemaps_are_asked_for_as_politely_as_pages() throws IOException {
+        try (TestWeb web = new WebBuilder().pages(2).hosts(1).traps(true).start()) {
+            assertEquals(0, Run.here(Run.fast(dir.resolve("log"), "--threads=platform",
+                    "--sitemap", "--delay=300ms", "--per-host=1", "--depth=0", web.url(0))));
+            List<Hit> hits = new ArrayList<>();
+            for (Hit hit : web.hits()) {
+                if (!hit.path().equals("/robots.txt")) {
+                    hits.add(hit);
+                }
+            }
+            assertEquals(4, hits.size(), hits.toString());
+            apart(hits, 300_000_000L);
+        }
+    }
+
+    @Test
     void robots_txt_is_asked_for_once_per_host_and_first() throws IOException {
         try (TestWeb web = new WebBuilder().pages(100).hosts(2).delayMillis(20).start()) {
             assertEquals(0, Run.here(Run.fast(dir.resolve("log"), "--threads=platform",
