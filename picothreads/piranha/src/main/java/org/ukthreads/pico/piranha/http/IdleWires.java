@@ -10,13 +10,16 @@ package org.ukthreads.pico.piranha.http;
 
 import java.util.ArrayDeque;
 import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 
 final class IdleWires {
     private final int perOrigin;
     private final int total;
-    private final Map<String, ArrayDeque<Wire>> idle = new HashMap<>();
+    /** In the order in which their origins began to wait. */
+    private final Map<String, ArrayDeque<Wire>> idle = new LinkedHashMap<>();
     private int count;
     private boolean closed;
 
@@ -39,15 +42,17 @@ final class IdleWires {
     }
 
     void give(String origin, Wire wire) {
-        if (!keep(origin, wire)) {
-            wire.close();
+        Optional<Wire> over = keep(origin, wire);
+        if (over.isPresent()) {
+            over.get().close();
         }
     }
 
-    private synchronized boolean keep(String origin, Wire wire) {
+    /** The one that there is no room for: at the bound, one of the origin that waits longest. */
+    private synchronized Optional<Wire> keep(String origin, Wire wire) {
         ArrayDeque<Wire> stack = idle.get(origin);
-        if (closed || count >= total || (stack != null && stack.size() >= perOrigin)) {
-            return false;
+        if (closed || (stack != null && stack.size() >= perOrigin)) {
+            return Optional.of(wire);
         }
         if (stack == null) {
             stack = new ArrayDeque<>();
@@ -55,7 +60,18 @@ final class IdleWires {
         }
         stack.push(wire);
         count++;
-        return true;
+        return count > total ? Optional.of(eldest()) : Optional.<Wire>empty();
+    }
+
+    private Wire eldest() {
+        Iterator<ArrayDeque<Wire>> origins = idle.values().iterator();
+        ArrayDeque<Wire> stack = origins.next();
+        Wire wire = stack.removeLast();
+        if (stack.isEmpty()) {
+            origins.remove();
+        }
+        count--;
+        return wire;
     }
 
     void close() {

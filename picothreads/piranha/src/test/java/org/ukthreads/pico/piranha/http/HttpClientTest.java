@@ -67,6 +67,19 @@ final class HttpClientTest {
     }
 
     @Test
+    void an_old_idle_connection_makes_room_for_a_new_one() throws IOException {
+        IdleWires idle = new IdleWires(2, 3);
+        Target target = Target.of("http://127.0.0.1:" + server.getLocalPort() + "/");
+        for (String origin : new String[] {"a", "b", "b", "b", "c"}) {
+            idle.give(origin, Wire.open(target, new HttpLimits(1000, 400, 1500, 1000)));
+        }
+        assertFalse(idle.take("a").isPresent());
+        assertTrue(idle.take("c").isPresent());
+        assertTrue(idle.take("b").isPresent());
+        idle.close();
+    }
+
+    @Test
     void a_body_without_length_ends_with_the_connection() throws IOException {
         scripts.add(new String[] {"HTTP/1.0 200\r\n\r\nto the end"});
         assertEquals("to the end", text(get()));
