@@ -59,7 +59,7 @@ public final class HttpClient {
             }
             wire.close();
         }
-        Wire wire = Wire.open(target, limits);
+        Wire wire = Wire.open(target, limits, deadline);
         wire.begin(record, limits.readMillis, deadline);
         if (!answers(wire, request)) {
             wire.close();

@@ -4,8 +4,8 @@
  *
  * Every blocking call of a fetch is here (connect, TLS handshake, read, write), each a plain call
  * of java.net with a plain return: that is what lets a translated thread park in it. Before each
- * read the socket's time-out is set to what is left of the deadline, so a server that sends a
- * byte now and then cannot hold a thread for ever.
+ * read the socket's time-out is set to what is left of the deadline (see TimedSocket), so a
+ * server that sends a byte now and then cannot hold a thread for ever.
  *
  * Owner: the thread that fetches; between fetches the pool. Never both.
  */
@@ -20,7 +20,6 @@ import java.io.OutputStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
-import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
 import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSocket;
@@ -30,7 +29,8 @@ final class Wire implements Closeable {
     private static final int BUFFER = 16 << 10;
     private static final int MAX_LINE = 16 << 10;
 
-    private final Socket socket;
+    private final TimedSocket plain;
+    private final Socket socket;        /* the same, or TLS over it */
     private final InputStream in;
     private final OutputStream out;
     private final String peer;
@@ -40,11 +40,9 @@ final class Wire implements Closeable {
     private boolean recording;
     private ByteArrayOutputStream record = new ByteArrayOutputStream(0);
     private long received;
-    private int readMillis;
-    private long deadline;
-    private int soTimeout = -1;
 
-    private Wire(Socket socket) throws IOException {
+    private Wire(TimedSocket plain, Socket socket) throws IOException {
+        this.plain = plain;
         this.socket = socket;
         this.in = socket.getInputStream();
         this.out = socket.getOutputStream();
@@ -52,34 +50,33 @@ final class Wire implements Closeable {
     }
 
     /** The name is looked up by a call of its own: a lookup waits too, and not in a constructor. */
-    static Wire open(Target target, HttpLimits limits) throws IOException {
+    static Wire open(Target target, HttpLimits limits, long deadline) throws IOException {
         InetAddress[] addresses = InetAddress.getAllByName(target.host());
         for (int i = 0; i < addresses.length - 1; i++) {
             try {
-                return open(addresses[i], target, limits);
+                return open(addresses[i], target, limits, deadline);
             } catch (IOException e) {
                 // The host has another address.
             }
         }
-        return open(addresses[addresses.length - 1], target, limits);
+        return open(addresses[addresses.length - 1], target, limits, deadline);
     }
 
-    private static Wire open(InetAddress address, Target target, HttpLimits limits)
-            throws IOException {
-        Socket socket = new Socket();
+    private static Wire open(InetAddress address, Target target, HttpLimits limits,
+            long deadline) throws IOException {
+        TimedSocket socket = new TimedSocket();
         try {
-            socket.connect(new InetSocketAddress(address, target.port()), limits.connectMillis);
+            socket.limit(limits.readMillis, deadline);
+            socket.open(new InetSocketAddress(address, target.port()), limits.connectMillis);
             socket.setTcpNoDelay(true);
-            return new Wire(target.secure() ? secured(socket, target, limits) : socket);
+            return new Wire(socket, target.secure() ? secured(socket, target) : socket);
         } catch (IOException e) {
             socket.close();
             throw e;
         }
     }
 
-    private static Socket secured(Socket plain, Target target, HttpLimits limits)
-            throws IOException {
-        plain.setSoTimeout(limits.readMillis);
+    private static Socket secured(Socket plain, Target target) throws IOException {
         SSLSocketFactory factory = (SSLSocketFactory) SSLSocketFactory.getDefault();
         SSLSocket tls = (SSLSocket) factory.createSocket(plain, target.host(), target.port(),
                 true);
@@ -95,8 +92,7 @@ final class Wire implements Closeable {
         this.recording = record;
         this.record = new ByteArrayOutputStream(record ? BUFFER : 0);
         this.received = 0;
-        this.readMillis = readMillis;
-        this.deadline = deadline;
+        plain.limit(readMillis, deadline);
     }
 
     void send(byte[] request) throws IOException {
@@ -153,16 +149,6 @@ final class Wire implements Closeable {
 
     /** Waits for bytes. False: the peer has closed. */
     boolean fill() throws IOException {
-        long left = (deadline - System.nanoTime()) / 1_000_000;
-        if (left <= 0) {
-            throw new SocketTimeoutException("the fetch took too long");
-        }
-        // Setting it costs a system call on some JDKs: only when it must become shorter.
-        int millis = left > 2L * readMillis ? readMillis : (int) Math.min(readMillis, left);
-        if (millis != soTimeout) {
-            socket.setSoTimeout(millis);
-            soTimeout = millis;
-        }
         int n = in.read(buffer, 0, buffer.length);
         at = 0;
         end = Math.max(n, 0);

@@ -71,7 +71,8 @@ final class HttpClientTest {
         IdleWires idle = new IdleWires(2, 3);
         Target target = Target.of("http://127.0.0.1:" + server.getLocalPort() + "/");
         for (String origin : new String[] {"a", "b", "b", "b", "c"}) {
-            idle.give(origin, Wire.open(target, new HttpLimits(1000, 400, 1500, 1000)));
+            idle.give(origin, Wire.open(target, new HttpLimits(1000, 400, 1500, 1000),
+                    System.nanoTime() + 10_000_000_000L));
         }
         assertFalse(idle.take("a").isPresent());
         assertTrue(idle.take("c").isPresent());
@@ -117,6 +118,31 @@ final class HttpClientTest {
     void silence_is_a_time_out() {
         scripts.add(new String[] {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", "never"});
         assertThrows(SocketTimeoutException.class, this::get);
+    }
+
+    /** A byte of a record now and then: no read of TLS's own is too long. */
+    @Test
+    void a_slow_handshake_is_a_time_out() throws IOException {
+        try (ServerSocket slow = new ServerSocket(0, 10, InetAddress.getByName("127.0.0.1"))) {
+            Thread thread = new Thread(() -> {
+                try (Socket socket = slow.accept()) {
+                    socket.getOutputStream().write(new byte[] {22, 3, 3, 64, 0, 2});
+                    while (true) {
+                        socket.getOutputStream().write(0);
+                        Thread.sleep(100);
+                    }
+                } catch (IOException | InterruptedException e) {
+                    // The client has gone.
+                }
+            });
+            thread.start();
+            long start = System.nanoTime();
+            assertThrows(SocketTimeoutException.class, () -> http.get(Target.of(
+                    "https://127.0.0.1:" + slow.getLocalPort() + "/")));
+            double seconds = (System.nanoTime() - start) / 1e9;
+            assertTrue(seconds < 10, seconds + " s");
+            thread.interrupt();
+        }
     }
 
     @Test
