@@ -54,10 +54,8 @@ final class Hosts {
 			Map<String, List<InetAddress>> fresh = new HashMap<>();
 			for (String line : Files.readAllLines(file, StandardCharsets.ISO_8859_1)) {
 				String[] w = line.replaceAll("#.*", "").trim().split("\\s+");
-				if (w.length < 2 || !Dns.literal(w[0]))
-					continue;
-				InetAddress a = InetAddress.getByName(w[0]);
-				for (int k = 1; k < w.length; k++)
+				InetAddress a = w.length < 2 || !Dns.literal(w[0]) ? null : address(w[0]);
+				for (int k = 1; a != null && k < w.length; k++)
 					fresh.computeIfAbsent(w[k].toLowerCase(Locale.ROOT),
 						x -> new ArrayList<>()).add(a);
 			}
@@ -68,6 +66,15 @@ final class Hosts {
 			names = new HashMap<>();
 			read = file;
 			modified = -1;
+		}
+	}
+
+	/** Null: it only looks like one. */
+	private static InetAddress address(String literal) {
+		try {
+			return InetAddress.getByName(literal);
+		} catch (UnknownHostException e) {
+			return null;
 		}
 	}
 }

@@ -121,7 +121,8 @@ final class DnsTest {
 		Path pico = dir.resolve("pico");
 		if (!Files.exists(pico))
 			Children.translated(Children.compiled(plain, Boot.class, Names.class), pico);
-		Path hosts = Files.writeString(dir.resolve("hosts"), "127.0.0.7 filed.test # file\n");
+		Path hosts = Files.writeString(dir.resolve("hosts"), "1::2::3 no.test\n"
+			+ "127.0.0.7 filed.test # file\n127.300.0.1 no.test\n");
 		return Children.run(Paths.get(System.getProperty("java.home")), pico, List.of(
 			"-Dpico.carriers=" + carriers, "-Djdk.net.hosts.file=" + hosts,
 			"-Dpico.net.dns.servers=127.0.0.1:" + socket.getLocalPort()), "Names", "" + LATE);
