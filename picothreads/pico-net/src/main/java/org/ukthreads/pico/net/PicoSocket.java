@@ -177,11 +177,16 @@ public class PicoSocket extends Socket {
 		if (!(to instanceof InetSocketAddress))
 			throw new IllegalArgumentException("Unsupported address type");
 		InetSocketAddress a = (InetSocketAddress) to;
-		if (proxy != null && proxy.type() == Proxy.Type.SOCKS) {
-			Conduit c = conduit();
-			InetSocketAddress p = (InetSocketAddress) proxy.address();
-			c.connect(p.isUnresolved() ? resolve(p.getHostString(), p.getPort()) : p, millis);
-			Socks.connect(c, a, millis);
+		Proxy by = proxy != null || ofChannel ? proxy : Socks.chosen(a);
+		if (by != null && by.type() == Proxy.Type.SOCKS) {
+			InetSocketAddress p = (InetSocketAddress) by.address();
+			try {
+				conduit().connect(p.isUnresolved() ? resolve(p.getHostString(), p.getPort())
+					: p, millis);
+			} catch (IOException e) {
+				throw proxy != null ? e : Socks.failed(a, p, e);
+			}
+			Socks.connect(conduit(), a, millis);
 		} else {
 			if (a.isUnresolved()) {
 				close();

@@ -2,8 +2,13 @@ package org.ukthreads.pico.net;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.net.Proxy;
+import java.net.ProxySelector;
 import java.net.SocketException;
+import java.net.URI;
+import java.net.URISyntaxException;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 
 /** SOCKS 5 (RFC 1928), without authentication. */
 final class Socks {
@@ -13,6 +18,32 @@ final class Socks {
 		"SOCKS: Command not supported", "SOCKS: address type not supported"};
 
 	private Socks() {}
+
+	/** Whom the system's selector sends there by (-DsocksProxyHost=...); or null. */
+	static Proxy chosen(InetSocketAddress to) {
+		ProxySelector s = ProxySelector.getDefault();
+		URI u = s == null ? null : uri(to);
+		List<Proxy> l = u == null ? null : s.select(u);
+		return l == null || l.isEmpty() ? null : l.get(0);
+	}
+
+	static IOException failed(InetSocketAddress to, InetSocketAddress proxy, IOException e) {
+		ProxySelector s = ProxySelector.getDefault();
+		if (s != null)
+			s.connectFailed(uri(to), proxy, e);
+		SocketException x = new SocketException("Can't connect to SOCKS proxy:"
+			+ e.getMessage());
+		x.initCause(e);
+		return x;
+	}
+
+	private static URI uri(InetSocketAddress to) {
+		try {
+			return new URI("socket", null, to.getHostString(), to.getPort(), null, null, null);
+		} catch (URISyntaxException e) {
+			return null;
+		}
+	}
 
 	static void connect(Conduit c, InetSocketAddress to, int millis) throws IOException {
 		int old = c.timeout;
