@@ -9,22 +9,23 @@ import org.ukthreads.pico.NeverBlocks;
 
 /**
  * Sockets that programs drop without closing them are closed when they are collected, as
- * the JDK's are. Whoever waits in one holds its Conduit; the selector holds the Port alone.
+ * the JDK's are. Whoever waits in one holds its owner (a Conduit, or a socket of the other
+ * kinds); the selector holds the Port alone.
  */
 @NeverBlocks
-final class Leaks extends PhantomReference<Conduit> {
-	private static final ReferenceQueue<Conduit> QUEUE = new ReferenceQueue<>();
+final class Leaks extends PhantomReference<Object> {
+	private static final ReferenceQueue<Object> QUEUE = new ReferenceQueue<>();
 	private static final Set<Leaks> WATCHED = ConcurrentHashMap.newKeySet();
 
 	private final Port port;
 
-	private Leaks(Conduit c, Port port) {
-		super(c, QUEUE);
+	private Leaks(Object owner, Port port) {
+		super(owner, QUEUE);
 		this.port = port;
 	}
 
-	static void watch(Conduit c, Port port) {
-		Leaks l = new Leaks(c, port);
+	static void watch(Object owner, Port port) {
+		Leaks l = new Leaks(owner, port);
 		port.watch = l;
 		WATCHED.add(l);
 		Leak.IT.hashCode();

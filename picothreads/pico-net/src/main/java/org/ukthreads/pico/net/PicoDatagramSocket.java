@@ -53,6 +53,7 @@ public class PicoDatagramSocket extends DatagramSocket {
 			channel = DatagramChannel.open();
 			Channels.unblock(channel);
 			port = new Port(channel);
+			Leaks.watch(this, port);
 			if (a != null)
 				bind(a);
 		} catch (SocketException e) {

@@ -71,6 +71,7 @@ public class PicoServerSocket extends ServerSocket {
 						.initCause(e);
 				}
 				port = new Port(c);
+				Leaks.watch(this, port);
 				channel = c;
 			}
 			return channel;
