@@ -71,10 +71,10 @@ final class HttpWire {
 				return null;
 			}
 			int c = buffer[at++] & 0xff;
-			if (c == '\n') {
-				int n = b.length();
-				return n > 0 && b.charAt(n - 1) == '\r' ? b.substring(0, n - 1) : b.toString();
-			}
+			if (c == '\r' && (at < end || fill()) && buffer[at] == '\n')
+				at++;
+			if (c == '\r' || c == '\n')
+				return b.toString();
 			b.append((char) c);
 		}
 	}
