@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.SortedMap;
 import java.util.SortedSet;
@@ -272,17 +273,21 @@ final class Encoder implements Freezer.Out {
 	}
 
 	private void contents(Object o, int known) {
+		/* Others may change it meanwhile: what is counted is what is written. */
+		Object[] all;
 		if (o instanceof Map) {
-			Map<?, ?> m = (Map<?, ?>) o;
-			bodies.unsigned(m.size());
-			m.forEach((k, v) -> {
-				bodies.unsigned(handle(k));
-				bodies.unsigned(handle(v));
+			List<Object> l = new ArrayList<>();
+			((Map<?, ?>) o).forEach((k, v) -> {
+				l.add(k);
+				l.add(v);
 			});
-			return;
+			all = l.toArray();
+			bodies.unsigned(all.length / 2);
+		} else {
+			all = ((Collection<?>) o).toArray();
+			bodies.unsigned(all.length);
 		}
-		bodies.unsigned(((Collection<?>) o).size());
-		for (Object x : (Collection<?>) o)
+		for (Object x : all)
 			bodies.unsigned(handle(x));
 	}
 
