@@ -8,13 +8,15 @@ import java.lang.reflect.Array;
 import java.lang.reflect.Field;
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
 import org.ukthreads.pico.Freezer;
 import org.ukthreads.pico.NeverBlocks;
 import org.ukthreads.pico.Room;
@@ -23,10 +25,16 @@ import org.ukthreads.pico.Room;
  * What Encoder wrote, made again: all objects, then what is in them, then the roots.
  *
  * Some objects need others to be made at all: a record its components, a tree its
- * comparator, a Java stream what it refers to. They are Later until somebody asks for
- * them, and what holds them gets them after the plain fields are set. Sets and maps are
- * filled last, inner ones first, so that no hashCode sees an object without its fields.
- * Iterators come after that: their lists must be full, and stay as they are.
+ * comparator, a Java stream what it refers to, an iterator its list. They are Later until
+ * all that they reach is whole: a constructor or a readObject may look at it, or copy it.
+ *
+ *   heads      what needs nothing else is made
+ *   bodies     fields and elements are set, but for what is Later
+ *   whole()    each Later, after what it reaches, sets and maps filled, too
+ *   the rest   is set and filled: lists; then sets and maps, each after what its keys
+ *              reach, so that no hashCode sees half an object
+ *
+ * In a circle somebody must be first, and sees the others as far as they are.
  */
 @NeverBlocks
 final class Decoder implements Freezer.In {
@@ -36,13 +44,16 @@ final class Decoder implements Freezer.In {
 	private final String[] names;
 	private final Object[] objects;
 	private final List<Type> types = new ArrayList<>();
-	private final List<Runnable> later = new ArrayList<>();
 	/** Who waits in a room: to be told when the thread is there again. */
 	final List<Room.Guest> guests = new ArrayList<>();
-	private final List<Runnable> fills = new ArrayList<>();
-	/** Collections of iterators. */
-	private final List<Runnable> iteratorFills = new ArrayList<>();
-	private final List<Runnable> last = new ArrayList<>();
+	/** What each object refers to, as far as its body or head says; a map: keys, values. */
+	private final int[][] parts;
+	/** Collections whose contents are known and not in them. */
+	private final TreeMap<Integer, Runnable> unfilled = new TreeMap<>();
+	private boolean[] seen;
+	/** Whose turn it is: see the top. */
+	private boolean fillsAll = true;
+	private boolean keysFirst;
 
 	private static final class Type {
 		Shape shape;
@@ -53,8 +64,10 @@ final class Decoder implements Freezer.In {
 
 	private abstract static class Later {
 		boolean busy;
-		/** An iterator: its list must be full, and stay as it is. */
-		boolean afterFills;
+		/** Only its list, or its comparator, must be there. */
+		boolean looksAtNothing;
+		/** Puts it where it belongs. */
+		final List<Runnable> made = new ArrayList<>(2);
 
 		abstract Object make() throws IOException, ReflectiveOperationException;
 	}
@@ -67,21 +80,36 @@ final class Decoder implements Freezer.In {
 		for (int k = 0; k < names.length; k++)
 			names[k] = in.text();
 		objects = new Object[in.count()];
+		parts = new int[objects.length][];
+		seen = new boolean[objects.length];
 		Runnable[] bodies = new Runnable[objects.length];
 		try {
 			for (int k = 0; k < objects.length; k++)
 				bodies[k] = head(k);
-		} catch (ReflectiveOperationException e) {
+		} catch (IOException | ReflectiveOperationException e) {
 			throw new DurableException("a snapshot cannot be read: " + e, e);
 		}
+		for (int k = 0; k < objects.length; k++)
+			if (objects[k] instanceof Tree && !isLater(((Tree) objects[k]).by))
+				get(k + 1);
 		for (Runnable b : bodies)
 			if (b != null)
 				b.run();
-		later.forEach(Runnable::run);
-		for (int k = fills.size(); k-- > 0;)
-			fills.get(k).run();
-		iteratorFills.forEach(Runnable::run);
-		last.forEach(Runnable::run);
+		for (int k = 0; k < objects.length; k++)
+			if (isLater(k + 1) && !((Later) objects[k]).looksAtNothing)
+				whole(k);
+		fillsAll = false;
+		for (int k = 0; k < objects.length; k++)
+			if (isLater(k + 1))
+				whole(k);
+		for (Integer k : unfilled.keySet().toArray(new Integer[0]))
+			if (!hashes(k))
+				fill(k);
+		fillsAll = true;
+		keysFirst = true;
+		seen = new boolean[objects.length];
+		while (!unfilled.isEmpty())
+			whole(unfilled.lastKey());
 		for (Object o : objects)
 			if (o instanceof Room.Guest)
 				guests.add((Room.Guest) o);
@@ -147,11 +175,60 @@ final class Decoder implements Freezer.In {
 			throw new DurableException("a snapshot cannot be read: " + e, e);
 		}
 		objects[handle - 1] = o;
+		l.made.forEach(Runnable::run);
 		return o;
 	}
 
-	private List<Runnable> queue(int handle) {
-		return ((Later) objects[handle - 1]).afterFills ? last : later;
+	/**
+	 * Object k, after all that it reaches; without recursion, since chains are long. What
+	 * leads back to it is as far as it is.
+	 */
+	private void whole(int root) {
+		int[] path = new int[32];
+		int[] next = new int[32];
+		int depth = 0;
+		path[0] = root;
+		seen[root] = true;
+		while (depth >= 0) {
+			int k = path[depth];
+			int x = next[depth]++;
+			int n = parts[k] == null ? 0 : parts[k].length;
+			if (x == (keysFirst && objects[k] instanceof Map ? n / 2 : n))
+				finish(k);
+			if (x == n) {
+				depth--;
+				continue;
+			}
+			int h = parts[k][x];
+			if (h == 0 || seen[h - 1])
+				continue;
+			if (++depth == path.length) {
+				path = Arrays.copyOf(path, 2 * depth);
+				next = Arrays.copyOf(next, 2 * depth);
+			}
+			path[depth] = h - 1;
+			next[depth] = 0;
+			seen[h - 1] = true;
+		}
+	}
+
+	private void finish(int k) {
+		get(k + 1);
+		if (!unfilled.containsKey(k) || hashes(k) && !fillsAll)
+			return;
+		for (int h : parts[k])
+			if (isLater(h))
+				return;
+		fill(k);
+	}
+
+	/** Is it of those that look at what they are filled with? */
+	private boolean hashes(int k) {
+		return objects[k] instanceof Map || objects[k] instanceof Set;
+	}
+
+	private void whenMade(int h, Runnable then) {
+		((Later) objects[h - 1]).made.add(then);
 	}
 
 	private boolean isLater(int handle) {
@@ -159,7 +236,7 @@ final class Decoder implements Freezer.In {
 	}
 
 	/** Makes object k, or what will make it; the result reads its body. */
-	private Runnable head(int k) throws ReflectiveOperationException {
+	private Runnable head(int k) throws IOException, ReflectiveOperationException {
 		int tag = in.get();
 		if (tag >= Encoder.COLLECTION)
 			return container(k, tag);
@@ -179,13 +256,17 @@ final class Decoder implements Freezer.In {
 			Type t = type();
 			Object o = t.shape.blank();
 			objects[k] = o;
-			return () -> fields(o, t);
+			return () -> fields(k, o, t);
 		}
 		case Encoder.RECORD:
 			record(k);
 			return null;
 		case Encoder.STREAM: {
 			byte[] b = in.raw();
+			if (!refers(b)) {
+				objects[k] = stream(b);
+				return null;
+			}
 			objects[k] = new Later() {
 				@Override
 				Object make() throws IOException, ReflectiveOperationException {
@@ -206,7 +287,8 @@ final class Decoder implements Freezer.In {
 						last & ~Encoder.PLAIN_ITERATOR, (last & Encoder.PLAIN_ITERATOR) != 0);
 				}
 			};
-			i.afterFills = true;
+			i.looksAtNothing = true;
+			parts[k] = new int[] {list};
 			objects[k] = i;
 			return null;
 		}
@@ -214,7 +296,7 @@ final class Decoder implements Freezer.In {
 			Class<?> of = allowed(name());
 			Object[] a = (Object[]) Array.newInstance(of, in.count());
 			objects[k] = a;
-			return () -> elements(a);
+			return () -> elements(k, a);
 		}
 		case Encoder.PRIMITIVES:
 			objects[k] = primitives();
@@ -301,30 +383,41 @@ final class Decoder implements Freezer.In {
 		return t;
 	}
 
-	private void fields(Object o, Type t) {
+	private void fields(int of, Object o, Type t) {
+		/* What is Later first: who leads back here should find it. */
+		int[] hs = new int[t.kinds.length];
+		int first = 0;
+		int last = hs.length;
+		parts[of] = hs;
 		try {
 			for (int k = 0; k < t.kinds.length; k++) {
 				Field f = t.fields[k];
-				if (t.kinds[k] == 'L')
-					refField(o, f, handle());
-				else if (f == null)
+				if (t.kinds[k] == 'L') {
+					int h = part(f);
+					hs[isLater(h) ? first++ : --last] = h;
+					refField(o, f, h);
+				} else if (f == null) {
 					primitive(t.kinds[k]);
-				else
+				} else {
 					f.set(o, primitive(t.kinds[k]));
+				}
 			}
 		} catch (IllegalAccessException e) {
 			throw new DurableException("a field of " + o.getClass().getName(), e);
 		}
 	}
 
-	private void refField(Object o, Field f, int h) throws IllegalAccessException {
-		if (f == null)
-			return;
-		if (!isLater(h)) {
+	/** 0: of a field that is no more. */
+	private int part(Field f) {
+		int h = handle();
+		return f == null ? 0 : h;
+	}
+
+	private void refField(Object o, Field f, int h) {
+		if (isLater(h))
+			whenMade(h, () -> set(o, f, get(h)));
+		else if (f != null)
 			set(o, f, get(h));
-			return;
-		}
-		queue(h).add(() -> set(o, f, get(h)));
 	}
 
 	private static void set(Object o, Field f, Object v) {
@@ -357,9 +450,10 @@ final class Decoder implements Freezer.In {
 		int[] handles = new int[t.kinds.length];
 		for (int f = 0; f < values.length; f++)
 			if (t.kinds[f] == 'L')
-				handles[f] = handle();
+				handles[f] = part(t.fields[f]);
 			else
 				values[f] = primitive(t.kinds[f]);
+		parts[k] = handles;
 		objects[k] = new Later() {
 			@Override
 			Object make() throws ReflectiveOperationException {
@@ -379,12 +473,14 @@ final class Decoder implements Freezer.In {
 
 	/* --- arrays and containers --- */
 
-	private void elements(Object[] a) {
+	private void elements(int of, Object[] a) {
+		parts[of] = new int[a.length];
 		for (int k = 0; k < a.length; k++) {
 			int h = handle();
 			int at = k;
+			parts[of][k] = h;
 			if (isLater(h))
-				queue(h).add(() -> a[at] = get(h));
+				whenMade(h, () -> a[at] = get(h));
 			else
 				a[k] = get(h);
 		}
@@ -419,16 +515,7 @@ final class Decoder implements Freezer.In {
 
 	private Runnable container(int k, int tag) throws ReflectiveOperationException {
 		if (tag == Encoder.TREE_SET || tag == Encoder.TREE_MAP) {
-			int h = handle();
-			objects[k] = new Later() {
-				@Override
-				@SuppressWarnings("unchecked")
-				Object make() {
-					Comparator<Object> by = (Comparator<Object>) Decoder.this.get(h);
-					return tag == Encoder.TREE_SET ? new java.util.TreeSet<>(by)
-						: new java.util.TreeMap<>(by);
-				}
-			};
+			objects[k] = new Tree(handle(), tag == Encoder.TREE_MAP);
 		} else {
 			Class<?>[] of = tag >= Encoder.MAP ? Encoder.MAPS : Encoder.COLLECTIONS;
 			int x = tag - (tag >= Encoder.MAP ? Encoder.MAP : Encoder.COLLECTION);
@@ -440,33 +527,46 @@ final class Decoder implements Freezer.In {
 		return () -> contents(k, map);
 	}
 
-	@SuppressWarnings("unchecked")
-	private void contents(int k, boolean map) {
-		int[] hs = new int[in.count() * (map ? 2 : 1)];
-		for (int x = 0; x < hs.length; x++)
-			hs[x] = handle();
-		Runnable fill = () -> {
-			Object o = get(k + 1);
-			if (map)
-				for (int x = 0; x < hs.length; x += 2)
-					((Map<Object, Object>) o).put(get(hs[x]), get(hs[x + 1]));
-			else
-				for (int h : hs)
-					((Collection<Object>) o).add(get(h));
-		};
-		boolean iterators = false;
-		for (int h : hs)
-			iterators |= isLater(h) && ((Later) objects[h - 1]).afterFills;
-		if (!iterators && (map || !(objects[k] instanceof List))) {
-			fills.add(fill);
-			return;
+	/** A sorted set or map. */
+	private final class Tree extends Later {
+		final int by;
+		private final boolean map;
+
+		Tree(int by, boolean map) {
+			this.by = by;
+			this.map = map;
+			looksAtNothing = true;
 		}
-		unfilled.put(k, fill);
-		(iterators ? iteratorFills : later).add(() -> fill(k));
+
+		@Override
+		@SuppressWarnings("unchecked")
+		Object make() {
+			if (by != 0 && !seen[by - 1])
+				whole(by - 1);
+			Comparator<Object> c = (Comparator<Object>) Decoder.this.get(by);
+			return map ? new TreeMap<>(c) : new java.util.TreeSet<>(c);
+		}
 	}
 
-	/** Lists, and what holds iterators: each when its turn comes, or an iterator of it does. */
-	private final Map<Integer, Runnable> unfilled = new HashMap<>();
+	@SuppressWarnings("unchecked")
+	private void contents(int k, boolean map) {
+		int n = in.count();
+		int[] hs = new int[map ? 2 * n : n];
+		for (int x = 0; x < n; x++) {
+			hs[x] = handle();
+			if (map)
+				hs[n + x] = handle();
+		}
+		parts[k] = hs;
+		unfilled.put(k, () -> {
+			Object o = get(k + 1);
+			for (int x = 0; x < n; x++)
+				if (map)
+					((Map<Object, Object>) o).put(get(hs[x]), get(hs[n + x]));
+				else
+					((Collection<Object>) o).add(get(hs[x]));
+		});
+	}
 
 	private void fill(int k) {
 		Runnable r = unfilled.remove(k);
@@ -475,6 +575,20 @@ final class Decoder implements Freezer.In {
 	}
 
 	/* --- Java's own streams --- */
+
+	private static final byte[] REF = Ref.class.getName().getBytes(StandardCharsets.US_ASCII);
+
+	/** Is there a Ref in the stream? Then it names the class. */
+	private static boolean refers(byte[] b) {
+		for (int k = 0; k + REF.length <= b.length; k++) {
+			int x = 0;
+			while (x < REF.length && b[k + x] == REF[x])
+				x++;
+			if (x == REF.length)
+				return true;
+		}
+		return false;
+	}
 
 	private Object stream(byte[] b) throws IOException, ClassNotFoundException {
 		try (ObjectInputStream s = new ObjectInputStream(new ByteArrayInputStream(b)) {
@@ -503,7 +617,12 @@ final class Decoder implements Freezer.In {
 
 			@Override
 			protected Object resolveObject(Object o) {
-				return o instanceof Ref ? get(((Ref) o).number) : o;
+				if (!(o instanceof Ref))
+					return o;
+				int h = ((Ref) o).number;
+				if (h > 0 && h <= objects.length && !seen[h - 1])
+					whole(h - 1);
+				return get(h);
 			}
 		}) {
 			return s.readObject();
