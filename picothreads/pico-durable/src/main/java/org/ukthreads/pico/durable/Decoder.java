@@ -601,7 +601,7 @@ final class Decoder implements Freezer.In {
 					throws IOException, ClassNotFoundException {
 				if (d.getName().equals(Ref.class.getName()))
 					return Ref.class;
-				if (d.getName().length() > 1 || d.getName().charAt(0) > 'Z')
+				if (d.getName().length() != 2 || d.getName().charAt(0) != '[')
 					codec.filter.check(d.getName());
 				try {
 					return Class.forName(d.getName(), false, codec.loader);

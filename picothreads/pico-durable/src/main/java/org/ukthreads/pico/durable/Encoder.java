@@ -220,7 +220,7 @@ final class Encoder implements Freezer.Out {
 			array(o, c.getComponentType());
 		} else if (o instanceof Class) {
 			heads.put(CLASS);
-			heads.unsigned(name(((Class<?>) o).getName()));
+			named((Class<?>) o);
 		} else if (o instanceof Method) {
 			method((Method) o);
 		} else if (c == BigInteger.class) {
@@ -265,11 +265,17 @@ final class Encoder implements Freezer.Out {
 
 	private void method(Method m) {
 		heads.put(METHOD);
-		heads.unsigned(name(m.getDeclaringClass().getName()));
+		named(m.getDeclaringClass());
 		heads.unsigned(name(m.getName()));
 		heads.unsigned(m.getParameterCount());
 		for (Class<?> p : m.getParameterTypes())
-			heads.unsigned(name(p.getName()));
+			named(p);
+	}
+
+	private void named(Class<?> c) {
+		if (!c.isPrimitive())
+			codec.filter.check(c.getName());
+		heads.unsigned(name(c.getName()));
 	}
 
 	private void contents(Object o, int known) {
@@ -384,6 +390,11 @@ final class Encoder implements Freezer.Out {
 			protected void annotateClass(Class<?> c) {
 				if (c != Ref.class && !(c.isArray() && c.getName().length() == 2))
 					codec.filter.check(c.getName());
+			}
+
+			@Override
+			protected void annotateProxyClass(Class<?> c) throws IOException {
+				throw new NotSerializableException("a proxy");
 			}
 
 			@Override

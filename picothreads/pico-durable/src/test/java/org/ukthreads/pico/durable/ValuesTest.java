@@ -1,7 +1,9 @@
 package org.ukthreads.pico.durable;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.Serializable;
@@ -183,5 +185,29 @@ final class ValuesTest {
 			t.interrupt();
 			t.join();
 		}
+	}
+
+	/** What could not be loaded is refused while the thread still runs. */
+	@Test
+	void what_the_filter_or_the_decoder_would_refuse_is_not_saved() throws Exception {
+		Object proxy = java.lang.reflect.Proxy.newProxyInstance(getClass().getClassLoader(),
+			new Class<?>[] {Comparable.class},
+			(java.lang.reflect.InvocationHandler & Serializable) (o, m, a) -> 0);
+		for (Object o : new Object[] {java.io.File.class, java.io.File[].class,
+				java.io.File.class.getMethod("length"),
+				String.class.getMethod("getBytes", java.nio.charset.Charset.class), proxy,
+				List.of(proxy), List.of(java.io.File.class)})
+			assertThrows(DurableException.class, () -> CODEC.value(o), () -> "" + o);
+		Object[] good = {int.class, int[].class, String[][].class,
+			String.class.getMethod("indexOf", int.class), List.of(int.class, Tag.class)};
+		assertArrayEquals(good, moved(good));
+	}
+
+	@Test
+	void a_filter_need_not_name_what_arrays_of_numbers_are() {
+		Codec c = new Codec(null, new Filter("java.util.*"));
+		java.util.BitSet b = new java.util.BitSet();
+		b.set(70);
+		assertEquals(b, c.value(new Bytes(c.value(b), 0)));
 	}
 }
