@@ -7,7 +7,6 @@ import java.net.URLDecoder;
 import java.net.URLEncoder;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
-import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -16,6 +15,10 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import org.ukthreads.pico.NeverBlocks;
 
 /*
@@ -28,8 +31,14 @@ public final class FileStore implements Store {
 	private static final String END = ".pico";
 	private final Path dir;
 	private final boolean sync;
+	private final Path place;
 	private final FileChannel lockFile;
-	private final FileLock lock;
+	/**
+	 * Folders of this process. A second one must not so much as open the lock's file: POSIX
+	 * frees the locks of the process on a file when any of its descriptors is closed.
+	 */
+	private static final Set<Path> OPEN = ConcurrentHashMap.newKeySet();
+	private static final Queue<FileChannel> KEPT = new ConcurrentLinkedQueue<>();
 
 	public FileStore(Path dir) throws IOException {
 		this(dir, true);
@@ -39,19 +48,27 @@ public final class FileStore implements Store {
 	public FileStore(Path dir, boolean sync) throws IOException {
 		this.dir = Files.createDirectories(dir);
 		this.sync = sync;
-		lockFile = FileChannel.open(dir.resolve("lock"), StandardOpenOption.CREATE,
-			StandardOpenOption.WRITE);
-		FileLock l;
+		place = dir.toRealPath();
+		if (!OPEN.add(place))
+			throw new IOException(dir + " is in use by this process");
+		FileChannel f = null;
 		try {
-			l = lockFile.tryLock();
+			f = FileChannel.open(dir.resolve("lock"), StandardOpenOption.CREATE,
+				StandardOpenOption.WRITE);
+			if (f.tryLock() == null)
+				throw new IOException(dir + " is in use by another process");
+			lockFile = f;
 		} catch (OverlappingFileLockException e) {
-			l = null;
+			/* Through another class loader. The file must not be closed: see OPEN. */
+			KEPT.add(f);
+			OPEN.remove(place);
+			throw new IOException(dir + " is in use by this process", e);
+		} catch (IOException | RuntimeException e) {
+			if (f != null)
+				f.close();
+			OPEN.remove(place);
+			throw e;
 		}
-		if (l == null) {
-			lockFile.close();
-			throw new IOException(dir + " is in use by another process");
-		}
-		lock = l;
 	}
 
 	private Path file(String key) throws IOException {
@@ -120,7 +137,7 @@ public final class FileStore implements Store {
 
 	@Override
 	public void close() throws IOException {
-		lock.release();
 		lockFile.close();
+		OPEN.remove(place);
 	}
 }

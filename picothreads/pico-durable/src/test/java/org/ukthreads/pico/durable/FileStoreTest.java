@@ -1,0 +1,50 @@
+package org.ukthreads.pico.durable;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The folder that threads are kept in. */
+final class FileStoreTest {
+	@TempDir
+	Path dir;
+
+	private static Store.Change put(String key, int... b) {
+		byte[] v = new byte[b.length];
+		for (int k = 0; k < b.length; k++)
+			v[k] = (byte) b[k];
+		return new Store.Change(key, v);
+	}
+
+	/** Another process. */
+	static final class Other {
+		public static void main(String[] args) {
+			try {
+				new FileStore(Paths.get(args[0]));
+			} catch (IOException e) {
+				System.exit(3);
+			}
+			System.exit(4);
+		}
+	}
+
+	/** On Linux who closes any file of the lock's has given up the lock. */
+	@Test
+	void who_opens_it_twice_does_not_let_another_process_in() throws Exception {
+		try (FileStore s = new FileStore(dir)) {
+			assertThrows(IOException.class, () -> new FileStore(dir));
+			assertThrows(IOException.class,
+				() -> new FileStore(dir.resolve("../" + dir.getFileName())));
+			Process p = new ProcessBuilder(System.getProperty("java.home") + "/bin/java", "-cp",
+				System.getProperty("java.class.path"), Other.class.getName(),
+				dir.toString()).inheritIO().start();
+			assertEquals(3, p.waitFor());
+		}
+		new FileStore(dir).close();
+	}
+}
