@@ -137,6 +137,8 @@ public final class FileStore implements Store {
 
 	@Override
 	public void close() throws IOException {
+		if (!lockFile.isOpen())
+			return;
 		lockFile.close();
 		OPEN.remove(place);
 	}

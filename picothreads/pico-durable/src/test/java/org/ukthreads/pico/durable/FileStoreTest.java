@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -46,5 +47,14 @@ final class FileStoreTest {
 			assertEquals(3, p.waitFor());
 		}
 		new FileStore(dir).close();
+	}
+
+	@Test
+	void it_may_be_closed_twice() throws Exception {
+		FileStore s = new FileStore(dir);
+		try (FileStore t = s; Vault v = new Vault(s, new Seal(new byte[16]),
+				new Codec(null, Filter.PROGRAM))) {
+			assertEquals(List.of(), v.running());
+		}
 	}
 }
