@@ -121,9 +121,21 @@ public final class FileStore implements Store {
 		if (names == null)
 			throw new FileNotFoundException(dir.toString());
 		for (String n : names)
-			if (n.endsWith(END))
-				l.add(URLDecoder.decode(n.substring(0, n.length() - END.length()), "UTF-8"));
+			if (n.endsWith(END)) {
+				String key = key(n.substring(0, n.length() - END.length()));
+				if (key != null && file(key).getFileName().toString().equals(n))
+					l.add(key);
+			}
 		return l;
+	}
+
+	/** Null: the file is not ours. */
+	private static String key(String name) throws IOException {
+		try {
+			return URLDecoder.decode(name, "UTF-8");
+		} catch (IllegalArgumentException e) {
+			return null;
+		}
 	}
 
 	@Override

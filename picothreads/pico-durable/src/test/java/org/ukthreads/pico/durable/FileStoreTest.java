@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.List;
@@ -47,6 +48,16 @@ final class FileStoreTest {
 			assertEquals(3, p.waitFor());
 		}
 		new FileStore(dir).close();
+	}
+
+	@Test
+	void files_of_others_are_left_alone() throws Exception {
+		try (FileStore s = new FileStore(dir)) {
+			s.apply(List.of(put("t/a b", 1)));
+			for (String n : List.of("%zz.pico", "t%2Fa+b copy.pico", "t%2fa+b.pico"))
+				Files.write(dir.resolve(n), new byte[1]);
+			assertEquals(List.of("t/a b"), s.keys());
+		}
 	}
 
 	@Test
