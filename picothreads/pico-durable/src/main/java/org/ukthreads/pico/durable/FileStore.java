@@ -58,6 +58,7 @@ public final class FileStore implements Store {
 			if (f.tryLock() == null)
 				throw new IOException(dir + " is in use by another process");
 			lockFile = f;
+			clear();
 		} catch (OverlappingFileLockException e) {
 			/* Through another class loader. The file must not be closed: see OPEN. */
 			KEPT.add(f);
@@ -71,12 +72,30 @@ public final class FileStore implements Store {
 		}
 	}
 
+	/** Values that did not come to their files: of a process that died, of a full disk. */
+	private void clear() {
+		String[] names = dir.toFile().list();
+		if (names != null)
+			for (String n : names)
+				if (n.matches("new\\.[0-9]+"))
+					dir.resolve(n).toFile().delete();
+	}
+
 	private Path file(String key) throws IOException {
 		return dir.resolve(URLEncoder.encode(key, "UTF-8").replace("*", "%2A") + END);
 	}
 
 	@Override
 	public void apply(List<Change> changes) throws IOException {
+		try {
+			make(changes);
+		} catch (IOException | RuntimeException e) {
+			clear();
+			throw e;
+		}
+	}
+
+	private void make(List<Change> changes) throws IOException {
 		for (int k = 0; k < changes.size(); k++)
 			if (changes.get(k).value != null)
 				write(dir.resolve("new." + k), changes.get(k).value);

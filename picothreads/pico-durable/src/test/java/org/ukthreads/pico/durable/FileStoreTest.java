@@ -1,5 +1,6 @@
 package org.ukthreads.pico.durable;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
@@ -48,6 +49,27 @@ final class FileStoreTest {
 			assertEquals(3, p.waitFor());
 		}
 		new FileStore(dir).close();
+	}
+
+	@Test
+	void what_could_not_be_written_takes_no_room() throws Exception {
+		try (FileStore s = new FileStore(dir)) {
+			s.apply(List.of(put("a", 1)));
+			/* In the way of the third. */
+			Files.createDirectories(dir.resolve("new.2/x"));
+			assertThrows(IOException.class,
+				() -> s.apply(List.of(put("a", 2), put("b", 3), put("c", 4))));
+			assertArrayEquals(new byte[] {1}, s.get("a"));
+			assertEquals(List.of("a"), s.keys());
+			Files.delete(dir.resolve("new.2/x"));
+			Files.delete(dir.resolve("new.2"));
+			try (var l = Files.list(dir)) {
+				assertEquals(2, l.count(), "the lock and a");
+			}
+		}
+		Files.write(dir.resolve("new.7"), new byte[9]);
+		new FileStore(dir).close();
+		assertEquals(false, Files.exists(dir.resolve("new.7")));
 	}
 
 	@Test
