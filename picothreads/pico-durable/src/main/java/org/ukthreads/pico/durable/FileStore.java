@@ -46,7 +46,7 @@ public final class FileStore implements Store {
 
 	/** sync false: survives the process, not the machine. */
 	public FileStore(Path dir, boolean sync) throws IOException {
-		this.dir = Files.createDirectories(dir);
+		this.dir = make(dir, sync);
 		this.sync = sync;
 		place = dir.toRealPath();
 		if (!OPEN.add(place))
@@ -70,6 +70,17 @@ public final class FileStore implements Store {
 			OPEN.remove(place);
 			throw e;
 		}
+	}
+
+	/** The folder, and those above it, in which they must be found after a crash. */
+	static Path make(Path dir, boolean sync) throws IOException {
+		Path old = dir.toAbsolutePath();
+		while (!Files.exists(old))
+			old = old.getParent();
+		Files.createDirectories(dir);
+		for (Path p = dir.toAbsolutePath(); sync && !p.equals(old); p = p.getParent())
+			syncFolder(p.getParent());
+		return dir;
 	}
 
 	/** Values that did not come to their files: of a process that died, of a full disk. */
@@ -114,6 +125,11 @@ public final class FileStore implements Store {
 		syncFolder();
 	}
 
+	private void syncFolder() throws IOException {
+		if (sync)
+			syncFolder(dir);
+	}
+
 	private void write(Path f, byte[] value) throws IOException {
 		try (FileChannel c = FileChannel.open(f, StandardOpenOption.CREATE,
 				StandardOpenOption.WRITE, StandardOpenOption.TRUNCATE_EXISTING)) {
@@ -125,8 +141,9 @@ public final class FileStore implements Store {
 		}
 	}
 
-	private void syncFolder() throws IOException {
-		if (!sync || File.separatorChar == '\\')
+	/** What was made, renamed and removed in it survives a crash of the machine. */
+	static void syncFolder(Path dir) throws IOException {
+		if (File.separatorChar == '\\')
 			return;
 		try (FileChannel c = FileChannel.open(dir, StandardOpenOption.READ)) {
 			c.force(true);

@@ -42,8 +42,8 @@ public final class Seal {
 		if (!Files.exists(f, LinkOption.NOFOLLOW_LINKS)) {
 			byte[] b = new byte[32];
 			new SecureRandom().nextBytes(b);
-			Files.createDirectories(f.toAbsolutePath().getParent());
-			Path tmp = Files.createTempFile(f.toAbsolutePath().getParent(), "key", null);
+			Path dir = FileStore.make(f.toAbsolutePath().getParent(), true);
+			Path tmp = Files.createTempFile(dir, "key", null);
 			Files.write(tmp, b, StandardOpenOption.SYNC);
 			if (Files.getFileStore(tmp).supportsFileAttributeView("posix"))
 				Files.setPosixFilePermissions(tmp,
@@ -54,6 +54,8 @@ public final class Seal {
 				/* Another process was first: its key holds. */
 			}
 			Files.delete(tmp);
+			/* A record may be synced next: what it was signed with must outlast it. */
+			FileStore.syncFolder(dir);
 		}
 		return new Seal(Files.readAllBytes(f));
 	}
