@@ -140,6 +140,9 @@ public class Fiber extends Continuation {
 	/** On the carrier, frames complete, before anybody can resume it: for snapshots. */
 	void parking() {}
 
+	/** It is about to sleep for so long. */
+	void sleeps(long nanos) {}
+
 	/* --- the wait protocol --- */
 
 	/** The ticket that the next begin() will open. */
@@ -355,6 +358,7 @@ public class Fiber extends Continuation {
 	static void sleep(long nanos, MethodRef as, Capture c) throws InterruptedException {
 		Fiber f = current();
 		f.throwIfInterrupted();
+		f.sleeps(nanos);
 		Timers.Entry e = new Timers.Entry(f.rt.timers, f, f.nextTicket());
 		int t = f.begin(W_SLEEP, e);
 		f.rt.timers.add(e, nanos);

@@ -72,6 +72,18 @@ public abstract class KeptFiber extends Fiber {
 		f.takeV();
 	}
 
+	private long asked;
+
+	@Override
+	final void sleeps(long nanos) {
+		asked = nanos;
+	}
+
+	/** How long the present SLEEP was to be: some of it has passed when stopped() is called. */
+	protected final long asked() {
+		return asked;
+	}
+
 	/** Started and not ended; for dumps. */
 	static final Set<KeptFiber> LIVE = ConcurrentHashMap.newKeySet();
 

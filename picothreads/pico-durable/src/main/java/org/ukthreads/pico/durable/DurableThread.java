@@ -77,7 +77,7 @@ final class DurableThread extends KeptFiber {
 
 	@Override
 	protected void stopped(int kind, long nanos) {
-		if (vault.writer.closed() || (kind == SLEEP && nanos < vault.sleepNanos))
+		if (vault.writer.closed() || (kind == SLEEP && asked() < vault.sleepNanos))
 			return;
 		if (kind != COMMIT && kind != SLEEP && kind != AWAIT) {
 			waits(kind, nanos);

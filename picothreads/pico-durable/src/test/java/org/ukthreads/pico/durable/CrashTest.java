@@ -1,0 +1,193 @@
+package org.ukthreads.pico.durable;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.Predicate;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.ukthreads.fixtures.durable.Parts;
+import org.ukthreads.pico.Clock;
+import org.ukthreads.pico.KeptFiber;
+import org.ukthreads.pico.PicoRuntime;
+import org.ukthreads.pico.translate.PicoLoader;
+
+/** A store that fails, or a process that dies, between two changes. */
+final class CrashTest {
+	private static final Seal SEAL = new Seal("sixteen bytes and more".getBytes());
+
+	/** In memory. */
+	private static final class Memory implements Store {
+		final Map<String, byte[]> content = new TreeMap<>();
+		/** The process dies before such a change. */
+		volatile Predicate<Change> dies = c -> false;
+		/** The change is refused. */
+		volatile Predicate<Change> fails = c -> false;
+		boolean dead;
+		private Thread inside;
+
+		private void enter() {
+			synchronized (this) {
+				if (inside != null)
+					throw new IllegalStateException("two threads at once");
+				inside = Thread.currentThread();
+			}
+		}
+
+		private synchronized void exit() {
+			inside = null;
+		}
+
+		@Override
+		public void apply(List<Change> changes) throws IOException {
+			enter();
+			try {
+				for (Change c : changes) {
+					synchronized (content) {
+						dead |= dies.test(c);
+						if (dead)
+							throw new IOException("dead");
+						if (fails.test(c))
+							throw new IOException("no space left");
+						if (c.value == null)
+							content.remove(c.key);
+						else
+							content.put(c.key, c.value);
+					}
+				}
+			} finally {
+				exit();
+			}
+		}
+
+		@Override
+		public List<String> keys() {
+			enter();
+			try {
+				synchronized (content) {
+					return new ArrayList<>(content.keySet());
+				}
+			} finally {
+				exit();
+			}
+		}
+
+		@Override
+		public byte[] get(String key) throws IOException {
+			enter();
+			try {
+				Thread.sleep(1);
+				synchronized (content) {
+					return content.get(key);
+				}
+			} catch (InterruptedException e) {
+				throw new IOException(e);
+			} finally {
+				exit();
+			}
+		}
+
+		/** What a process finds that starts now. */
+		Memory after() {
+			Memory m = new Memory();
+			synchronized (content) {
+				m.content.putAll(content);
+			}
+			return m;
+		}
+
+		boolean has(String key) {
+			synchronized (content) {
+				return content.containsKey(key);
+			}
+		}
+
+		@Override
+		public void close() {}
+	}
+
+	@TempDir
+	Path dir;
+	private PicoLoader loader;
+	private List<Object> seen;
+	private final List<String> told = java.util.Collections.synchronizedList(
+		new ArrayList<>());
+
+	@BeforeEach
+	void load() throws Exception {
+		loader = new PicoLoader(Children.translate(Children.copy(dir.resolve("in"),
+			Parts.class)), Children.NOTHING, CrashTest.class.getClassLoader());
+		@SuppressWarnings("unchecked")
+		List<Object> l = (List<Object>) loader.loadClass(Parts.class.getName())
+			.getField("SEEN").get(null);
+		seen = l;
+	}
+
+	private Runnable task(String name, Object... args) throws Exception {
+		return (Runnable) loader.loadClass(Parts.class.getName() + "$" + name)
+			.getConstructors()[0].newInstance(args);
+	}
+
+	/** In a "process" of its own. */
+	private Vault vault(Store s) {
+		return new Vault(s, SEAL, new Codec(loader, Filter.PROGRAM),
+			new PicoRuntime("process", 2, null, Clock.REAL)).sleepsFrom(100)
+			.onFailure((id, e) -> told.add(id + " " + e))
+			.onUnsaved((id, why) -> told.add(id + " " + why));
+	}
+
+	private interface Holds {
+		boolean now() throws Exception;
+	}
+
+	private void until(Holds h) throws Exception {
+		long end = System.nanoTime() + 10_000_000_000L;
+		while (!h.now()) {
+			assertTrue(System.nanoTime() < end, () -> "not in time: " + seen + told);
+			Thread.sleep(2);
+		}
+	}
+
+	/** How its record says that it waits; -1: there is none. */
+	private static int kind(Memory m, String id) {
+		byte[] r;
+		synchronized (m.content) {
+			r = m.content.get("t/" + id);
+		}
+		if (r == null)
+			return -1;
+		Bytes b = SEAL.open("t/" + id, r);
+		b.get();
+		b.unsigned();
+		b.unsigned();
+		return b.get();
+	}
+
+	private static int kindOf(Store.Change c) {
+		if (c.value == null || !c.key.startsWith("t/"))
+			return -1;
+		Bytes b = SEAL.open(c.key, c.value);
+		b.get();
+		b.unsigned();
+		b.unsigned();
+		return b.get();
+	}
+
+	@Test
+	void a_sleep_of_just_so_long_is_stored() throws Exception {
+		Memory m = new Memory();
+		Vault v = vault(m);
+		v.start("s", task("Sleeper", 100L));
+		until(() -> kind(m, "s") == KeptFiber.SLEEP || seen.contains("slept"));
+		until(() -> seen.contains("slept"));
+		assertEquals(KeptFiber.SLEEP, kind(m.after(), "s"));
+		v.close();
+	}
+}
