@@ -201,6 +201,11 @@ public final class Freezer {
 			if (!e.getClassName().startsWith("org.ukthreads.pico."))
 				return f.site.owner.replace('/', '.') + '.' + f.site.name + "(), called at " + e;
 		}
+		Thread pinned = k instanceof Fiber ? ((Fiber) k).blocked : null;
+		if (pinned != null)
+			for (StackTraceElement e : pinned.getStackTrace())
+				if (!e.getClassName().matches("(org\\.ukthreads\\.pico|java|jdk|sun)\\..*"))
+					return "a call at " + e;
 		return "a call of the runtime";
 	}
 

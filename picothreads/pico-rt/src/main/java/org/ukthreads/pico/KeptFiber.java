@@ -147,7 +147,8 @@ public abstract class KeptFiber extends Fiber {
 		if (System.nanoTime() - since < nanos || !stopAgain())
 			return;
 		try {
-			if (wait != t || waitKind == COMMIT || waitKind == AWAIT || waitKind == SLEEP)
+			if (wait != t || waitKind == COMMIT || waitKind == AWAIT
+					|| waitKind == SLEEP && !isPinned())
 				return;
 			told = t;
 			stopped(waitKind, left(waiter));

@@ -79,7 +79,7 @@ final class DurableThread extends KeptFiber {
 	protected void stopped(int kind, long nanos) {
 		if (vault.writer.closed() || (kind == SLEEP && asked() < vault.sleepNanos))
 			return;
-		if (kind != COMMIT && kind != SLEEP && kind != AWAIT) {
+		if (isPinned() || kind != COMMIT && kind != SLEEP && kind != AWAIT) {
 			waits(kind, nanos);
 			return;
 		}

@@ -190,4 +190,19 @@ final class CrashTest {
 		assertEquals(KeptFiber.SLEEP, kind(m.after(), "s"));
 		v.close();
 	}
+
+	/** Below a frame that is the JDK's: its thread would lose the sleep, and nobody knew. */
+	@Test
+	void a_long_sleep_that_cannot_be_stored_is_told() throws Exception {
+		Memory m = new Memory();
+		Vault v = vault(m);
+		v.start("s", task("Pinned"));
+		until(() -> !told.isEmpty());
+		assertTrue(told.get(0).startsWith("s waits in a call at "
+			+ Parts.Pinned.class.getName() + "."), told.get(0));
+		assertTrue(told.get(0).contains("(Parts.java:"), told.get(0));
+		assertTrue(told.get(0).contains("a frame below it is not translated"), told.get(0));
+		assertEquals(DurableThread.NEW, kind(m, "s"));
+		v.close();
+	}
 }
