@@ -115,7 +115,8 @@ final class DurableThread extends KeptFiber {
 					+ " object that is registered by external(name, object), or use"
 					+ " Durable.receive()");
 			save(kind, nanos, snapshot);
-		} catch (RuntimeException e) {
+		} catch (Throwable e) {
+			/* An error, too (a stream too deep), must not end who watches them all. */
 			vault.unsaved(id, Freezer.where(this), e);
 		}
 	}

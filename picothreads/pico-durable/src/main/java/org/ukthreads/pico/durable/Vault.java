@@ -110,8 +110,8 @@ public final class Vault implements Closeable {
 	}
 
 	void unsaved(String id, String where, Throwable why) {
-		String s = "waits in " + where + ", and cannot be stored there: " + why.getMessage()
-			+ ". A crash takes it back to where it was last stored";
+		String s = "waits in " + where + ", and cannot be stored there: "
+			+ (why instanceof DurableException ? why.getMessage() : why) + ". A crash takes it back to where it was last stored";
 		if (!s.equals(unsaved.put(id, s)))
 			tell(onUnsaved, id, s);
 	}

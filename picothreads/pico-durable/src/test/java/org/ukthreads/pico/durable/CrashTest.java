@@ -191,6 +191,19 @@ final class CrashTest {
 		v.close();
 	}
 
+	/** It cannot be saved in a way that is no exception: the others still can. */
+	@Test
+	void an_error_in_saving_a_wait_is_told_and_the_others_are_saved() throws Exception {
+		Memory m = new Memory();
+		Vault v = vault(m);
+		v.start("bad", task("Unruly"));
+		until(() -> told.toString().contains("bad waits in"));
+		assertTrue(told.toString().contains("StackOverflowError"), told.toString());
+		v.start("p", task("Waits", "park"));
+		until(() -> kind(m, "p") == KeptFiber.PARK);
+		v.close();
+	}
+
 	/** Below a frame that is the JDK's: its thread would lose the sleep, and nobody knew. */
 	@Test
 	void a_long_sleep_that_cannot_be_stored_is_told() throws Exception {
