@@ -224,7 +224,7 @@ final class DurableThread extends KeptFiber {
 	void stored(long number, Object value) {
 		sent.set(Math.max(sent.get(), number));
 		if (number > taken)
-			mailbox.add(new Message(number, value));
+			deliver(number, value);
 	}
 
 	long nextMessage() {

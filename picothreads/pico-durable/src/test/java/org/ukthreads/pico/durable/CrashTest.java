@@ -170,6 +170,23 @@ final class CrashTest {
 		return b.get();
 	}
 
+	@Test
+	void a_message_that_was_stored_is_received_after_a_crash() throws Exception {
+		Memory m = new Memory();
+		Vault v = vault(m);
+		v.start("a", task("Adder"));
+		until(() -> kind(m, "a") == KeptFiber.AWAIT);
+		m.dies = c -> c.key.startsWith("t/");
+		v.send("a", 7);
+		Memory next = m.after();
+		assertTrue(next.has("m/a/1"));
+		v.close();
+		Vault w = vault(next);
+		assertEquals(List.of("a"), w.resume());
+		until(() -> seen.contains("a=7"));
+		w.close();
+	}
+
 	private static int kindOf(Store.Change c) {
 		if (c.value == null || !c.key.startsWith("t/"))
 			return -1;
