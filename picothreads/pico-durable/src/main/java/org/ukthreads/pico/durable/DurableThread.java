@@ -1,9 +1,10 @@
 package org.ukthreads.pico.durable;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 import org.ukthreads.pico.Freezer;
 import org.ukthreads.pico.KeptFiber;
 import org.ukthreads.pico.NeverBlocks;
@@ -33,8 +34,10 @@ final class DurableThread extends KeptFiber {
 	private long taken;
 	private long removed;
 	private final ConcurrentLinkedQueue<Message> mailbox = new ConcurrentLinkedQueue<>();
-	/** Messages numbered so far. */
-	private final AtomicLong sent = new AtomicLong();
+	/** Messages numbered so far; under this. */
+	private long sent;
+	/** It takes no more; under this. */
+	private boolean over;
 
 	static final class Message {
 		final long number;
@@ -145,10 +148,11 @@ final class DurableThread extends KeptFiber {
 	}
 
 	/** The records that go when it has ended well. */
-	List<Store.Change> last() {
+	synchronized List<Store.Change> last() {
+		over = true;
 		List<Store.Change> cs = new ArrayList<>(1);
 		cs.add(new Store.Change(Vault.THREAD + id, null));
-		while (removed < sent.get())
+		while (removed < sent)
 			cs.add(new Store.Change(Vault.message(id, ++removed), null));
 		return cs;
 	}
@@ -188,7 +192,7 @@ final class DurableThread extends KeptFiber {
 		t.saves = saves;
 		t.taken = taken;
 		t.removed = taken;
-		t.sent.set(taken);
+		t.sent = taken;
 		t.kind = kind;
 		t.until = until;
 		return t;
@@ -220,18 +224,34 @@ final class DurableThread extends KeptFiber {
 			arm(kind, nanos);
 	}
 
-	/** One that was stored earlier; in order of their numbers. */
-	void stored(long number, Object value) {
-		sent.set(Math.max(sent.get(), number));
+	/** One that was stored earlier; in order of their numbers; before go(). */
+	synchronized void stored(long number, Object value) {
+		sent = Math.max(sent, number);
 		if (number > taken)
 			deliver(number, value);
 	}
 
-	long nextMessage() {
-		return sent.incrementAndGet();
+	/**
+	 * Numbers a message, stores it and delivers it. Numbers, records and deliveries are in
+	 * one order: `taken` stands for all that have a lower number.
+	 */
+	synchronized void post(byte[] value, Object copy, Consumer<Throwable> then) {
+		if (over)
+			throw new DurableException("the thread " + id + " has ended");
+		long number = ++sent;
+		Bytes b = new Bytes(value.length + 1 + Seal.SIZE);
+		b.put(VERSION);
+		b.raw(value, value.length);
+		String key = Vault.message(id, number);
+		vault.writer.add(Collections.singletonList(
+			new Store.Change(key, vault.seal.close(key, b))), x -> {
+				if (x == null)
+					deliver(number, copy);
+				then.accept(x);
+			});
 	}
 
-	void deliver(long number, Object value) {
+	private void deliver(long number, Object value) {
 		mailbox.add(new Message(number, value));
 		poke();
 	}

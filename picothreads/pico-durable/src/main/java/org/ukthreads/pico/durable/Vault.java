@@ -16,6 +16,7 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 import org.ukthreads.pico.Blocking;
 import org.ukthreads.pico.KeptFiber;
 import org.ukthreads.pico.PicoRuntime;
@@ -136,7 +137,8 @@ public final class Vault implements Closeable {
 			throw new DurableException("there is a thread " + id);
 		try {
 			byte[] record = t.record(task);
-			store(Collections.singletonList(new Store.Change(THREAD + id, record)));
+			store(then -> writer.add(Collections.singletonList(
+				new Store.Change(THREAD + id, record)), then));
 		} catch (RuntimeException e) {
 			running.remove(id);
 			throw e;
@@ -149,21 +151,17 @@ public final class Vault implements Closeable {
 		DurableThread t = running.get(id);
 		if (t == null)
 			throw new DurableException("no thread " + id + " is running");
-		long number = t.nextMessage();
-		Bytes b = new Bytes(256);
-		b.put(DurableThread.VERSION);
 		byte[] v = codec.value(value);
-		b.raw(v, v.length);
-		String key = message(id, number);
-		store(Collections.singletonList(new Store.Change(key, seal.close(key, b))));
 		/* The receiver gets its own copy, as it would after a restart. */
-		t.deliver(number, codec.value(new Bytes(v, 0)));
+		Object copy = codec.value(new Bytes(v, 0));
+		store(then -> t.post(v, copy, then));
 	}
 
-	private void store(List<Store.Change> changes) {
+	/** How: gives changes to the writer, with what is to be told of the outcome. */
+	private void store(Consumer<Consumer<Throwable>> how) {
 		FutureTask<Throwable> done = new FutureTask<>(() -> null);
 		Throwable[] bad = new Throwable[1];
-		writer.add(changes, e -> {
+		how.accept(e -> {
 			bad[0] = e;
 			done.run();
 		});

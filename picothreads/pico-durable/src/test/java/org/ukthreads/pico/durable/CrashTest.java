@@ -187,6 +187,41 @@ final class CrashTest {
 		w.close();
 	}
 
+	/** The store has the first when the second is already there. */
+	@Test
+	void messages_of_two_senders_come_in_the_order_of_their_numbers() throws Exception {
+		for (int round = 0; round < 30; round++) {
+			Memory m = new Memory();
+			Vault v = vault(m);
+			seen.clear();
+			v.start("a", task("Adder"));
+			List<Thread> ts = new ArrayList<>();
+			List<Integer> order = java.util.Collections.synchronizedList(new ArrayList<>());
+			for (int k = 0; k < 4; k++) {
+				int from = k;
+				Thread t = new Thread(() -> {
+					for (int x = 0; x < 25; x++)
+						v.send("a", 1);
+					order.add(from);
+				});
+				ts.add(t);
+				t.start();
+			}
+			for (Thread t : ts)
+				t.join();
+			Memory next = m.after();
+			v.close();
+			seen.clear();
+			Vault w = vault(next);
+			w.resume();
+			w.send("a", "end");
+			assertTrue(w.await("a", 10_000));
+			assertTrue(seen.contains("sum 100"), "round " + round + ": " + seen);
+			assertEquals(List.of(), next.keys());
+			w.close();
+		}
+	}
+
 	private static int kindOf(Store.Change c) {
 		if (c.value == null || !c.key.startsWith("t/"))
 			return -1;
