@@ -32,7 +32,8 @@ final class DurableThread extends KeptFiber {
 	/** The carrier's, or whoever starts it. */
 	private long saves;
 	private long taken;
-	private long removed;
+	/** Messages whose records are gone; the writer's. */
+	private volatile long removed;
 	private final ConcurrentLinkedQueue<Message> mailbox = new ConcurrentLinkedQueue<>();
 	/** Messages numbered so far; under this. */
 	private long sent;
@@ -134,10 +135,15 @@ final class DurableThread extends KeptFiber {
 		List<Store.Change> cs = new ArrayList<>(1);
 		cs.add(new Store.Change(Vault.THREAD + id,
 			vault.seal.close(Vault.THREAD + id, b)));
-		while (removed < taken)
-			cs.add(new Store.Change(Vault.message(id, ++removed), null));
-		vault.writer.add(cs, kind == COMMIT ? this::committed : x -> {
-			if (x != null)
+		long gone = taken;
+		for (long k = removed; k < gone;)
+			cs.add(new Store.Change(Vault.message(id, ++k), null));
+		vault.writer.add(cs, x -> {
+			if (x == null)
+				removed = gone;
+			if (kind == COMMIT)
+				committed(x);
+			else if (x != null)
 				vault.report(id, x);
 		});
 	}
@@ -152,8 +158,8 @@ final class DurableThread extends KeptFiber {
 		over = true;
 		List<Store.Change> cs = new ArrayList<>(1);
 		cs.add(new Store.Change(Vault.THREAD + id, null));
-		while (removed < sent)
-			cs.add(new Store.Change(Vault.message(id, ++removed), null));
+		for (long k = removed; k < sent;)
+			cs.add(new Store.Change(Vault.message(id, ++k), null));
 		return cs;
 	}
 
@@ -224,11 +230,14 @@ final class DurableThread extends KeptFiber {
 			arm(kind, nanos);
 	}
 
+	long taken() {
+		return taken;
+	}
+
 	/** One that was stored earlier; in order of their numbers; before go(). */
 	synchronized void stored(long number, Object value) {
 		sent = Math.max(sent, number);
-		if (number > taken)
-			deliver(number, value);
+		deliver(number, value);
 	}
 
 	/**

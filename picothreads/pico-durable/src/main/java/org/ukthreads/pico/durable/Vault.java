@@ -34,6 +34,7 @@ import org.ukthreads.pico.PicoRuntime;
  */
 public final class Vault implements Closeable {
 	static final String THREAD = "t/";
+	static final String MESSAGE = "m/";
 
 	final PicoRuntime runtime;
 	final Codec codec;
@@ -127,7 +128,17 @@ public final class Vault implements Closeable {
 	}
 
 	static String message(String id, long number) {
-		return "m/" + id + '/' + number;
+		return MESSAGE + id + '/' + number;
+	}
+
+	/** A message's; 0: it is none. */
+	private static long number(String key) {
+		int at = key.lastIndexOf('/');
+		try {
+			return at < MESSAGE.length() ? 0 : Long.parseLong(key.substring(at + 1));
+		} catch (NumberFormatException e) {
+			return 0;
+		}
 	}
 
 	/** A new thread; stored when this returns. The task must be Serializable. */
@@ -189,42 +200,55 @@ public final class Vault implements Closeable {
 		List<String> ids = new ArrayList<>();
 		Map<String, TreeMap<Long, String>> messages = new TreeMap<>();
 		for (String k : store.keys()) {
-			if (k.startsWith(THREAD)) {
-				if (!running.containsKey(k.substring(2)))
-					ids.add(k.substring(2));
-			} else if (k.startsWith("m/")) {
-				int at = k.lastIndexOf('/');
-				messages.computeIfAbsent(k.substring(2, at), x -> new TreeMap<>())
-					.put(Long.parseLong(k.substring(at + 1)), k);
-			}
+			if (k.startsWith(THREAD))
+				ids.add(k.substring(THREAD.length()));
+			else if (k.startsWith(MESSAGE) && number(k) > 0)
+				messages.computeIfAbsent(k.substring(MESSAGE.length(), k.lastIndexOf('/')),
+					x -> new TreeMap<>()).put(number(k), k);
 		}
 		Collections.sort(ids);
 		List<String> ok = new ArrayList<>();
 		for (String id : ids) {
+			TreeMap<Long, String> m = messages.remove(id);
 			try {
-				resume(id, messages.getOrDefault(id, new TreeMap<>()));
-				ok.add(id);
+				if (!running.containsKey(id) && resume(id, m != null ? m : new TreeMap<>()))
+					ok.add(id);
 			} catch (RuntimeException e) {
 				report(id, e);
 			}
 		}
+		messages.keySet().removeAll(running.keySet());
+		for (TreeMap<Long, String> m : messages.values())
+			remove(m);
 		return ok;
 	}
 
-	private void resume(String id, TreeMap<Long, String> messages) throws IOException {
+	/** False: it has ended meanwhile, or runs. */
+	private boolean resume(String id, TreeMap<Long, String> messages) throws IOException {
 		byte[] record = store.get(THREAD + id);
 		if (record == null)
-			return;
+			return false;
 		DurableThread t = DurableThread.read(this, id, record);
-		for (Map.Entry<Long, String> m : messages.entrySet()) {
+		for (Map.Entry<Long, String> m : messages.tailMap(t.taken(), false).entrySet()) {
 			Bytes b = seal.open(m.getValue(), store.get(m.getValue()));
 			b.get();
 			t.stored(m.getKey(), codec.value(new Bytes(
 				Arrays.copyOfRange(b.b, b.n, b.b.length), 0)));
 		}
+		if (running.putIfAbsent(id, t) != null)
+			return false;
 		failed.remove(id);
-		running.put(id, t);
+		remove(messages.headMap(t.taken(), true));
 		t.go();
+		return true;
+	}
+
+	/** Messages that were taken by who has ended, or before a crash came in between. */
+	private void remove(Map<Long, String> messages) {
+		List<Store.Change> cs = new ArrayList<>();
+		messages.values().forEach(k -> cs.add(new Store.Change(k, null)));
+		if (!cs.isEmpty())
+			writer.add(cs, x -> {});
 	}
 
 	void report(String id, Throwable e) {

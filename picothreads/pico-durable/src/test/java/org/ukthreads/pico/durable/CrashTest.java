@@ -222,6 +222,56 @@ final class CrashTest {
 		}
 	}
 
+	@Test
+	void messages_of_one_that_has_ended_are_not_those_of_the_next() throws Exception {
+		Memory m = new Memory();
+		Vault v = vault(m);
+		v.start("a", task("Adder"));
+		/* It ends, and dies before its messages are gone. */
+		m.dies = c -> c.key.startsWith("m/") && c.value == null;
+		v.send("a", "end");
+		until(() -> seen.contains("sum 0"));
+		until(() -> kind(m, "a") < 0);
+		Memory next = m.after();
+		assertTrue(next.has("m/a/1"));
+		v.close();
+		seen.clear();
+		Vault w = vault(next);
+		assertEquals(List.of(), w.resume());
+		w.start("a", task("Adder"));
+		until(() -> kind(next, "a") == KeptFiber.AWAIT);
+		Memory third = next.after();
+		w.close();
+		Vault x = vault(third);
+		assertEquals(List.of("a"), x.resume());
+		x.send("a", 5);
+		until(() -> seen.contains("a=5"));
+		assertEquals(List.of("a=5"), seen);
+		x.close();
+	}
+
+	@Test
+	void a_message_whose_removal_failed_is_removed_later() throws Exception {
+		Memory m = new Memory();
+		Vault v = vault(m);
+		v.start("a", task("Adder"));
+		until(() -> kind(m, "a") == KeptFiber.AWAIT);
+		boolean[] once = {true};
+		m.fails = c -> c.value == null && once[0] && !(once[0] = false);
+		v.send("a", 1);
+		until(() -> v.failed().containsKey("a"));
+		assertTrue(m.has("m/a/1"));
+		v.close();
+		Memory next = m.after();
+		Vault w = vault(next);
+		w.resume();
+		until(() -> kind(next, "a") == KeptFiber.AWAIT);
+		w.send("a", "end");
+		assertTrue(w.await("a", 10_000));
+		assertEquals(List.of(), next.keys());
+		w.close();
+	}
+
 	private static int kindOf(Store.Change c) {
 		if (c.value == null || !c.key.startsWith("t/"))
 			return -1;
