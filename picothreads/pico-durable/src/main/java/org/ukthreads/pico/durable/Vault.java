@@ -213,7 +213,8 @@ public final class Vault implements Closeable {
 			try {
 				if (!running.containsKey(id) && resume(id, m != null ? m : new TreeMap<>()))
 					ok.add(id);
-			} catch (RuntimeException e) {
+			} catch (Throwable e) {
+				/* Errors, too (a class that is gone): the others must go on. */
 				report(id, e);
 			}
 		}

@@ -272,6 +272,47 @@ final class CrashTest {
 		w.close();
 	}
 
+	@Test
+	void one_that_cannot_be_read_does_not_keep_the_others() throws Exception {
+		Memory m = new Memory();
+		Vault v = vault(m);
+		for (String id : List.of("a", "b", "c", "d"))
+			v.start(id, task("Adder"));
+		for (String id : List.of("a", "b", "c", "d"))
+			until(() -> kind(m, id) == KeptFiber.AWAIT);
+		v.close();
+		Memory next = m.after();
+		next.content.put("m/a", new byte[3]);
+		next.content.put("m/b/first", new byte[3]);
+		Store bad = new Store() {
+			@Override
+			public void apply(List<Change> changes) throws IOException {
+				next.apply(changes);
+			}
+
+			@Override
+			public List<String> keys() {
+				return next.keys();
+			}
+
+			@Override
+			public byte[] get(String key) throws IOException {
+				if (key.equals("t/b"))
+					throw new IOException("a bad sector");
+				if (key.equals("t/c"))
+					throw new NoClassDefFoundError("a library that is gone");
+				return next.get(key);
+			}
+
+			@Override
+			public void close() {}
+		};
+		Vault w = vault(bad);
+		assertEquals(List.of("a", "d"), w.resume());
+		assertEquals("[b, c]", w.failed().keySet().toString());
+		w.close();
+	}
+
 	private static int kindOf(Store.Change c) {
 		if (c.value == null || !c.key.startsWith("t/"))
 			return -1;
