@@ -53,7 +53,7 @@ public final class Durable {
 
 	/**
 	 * A key for what must be done once: the same when the code after a commit runs again
-	 * because of a crash, another one after the next commit.
+	 * because of a crash, another one after the next commit (sleep, receive) that was stored.
 	 */
 	public static String key() {
 		return self().key();

@@ -13,7 +13,8 @@ import org.ukthreads.pico.Room;
 /*
  * A thread of a vault. Its record:
  *
- *   version, saves so far, messages taken, how it waits, until when (epoch millis),
+ *   version, saves so far (not those in waits that were found to last, which are chance,
+ *   and would change the key), messages taken, how it waits, until when (epoch millis),
  *   System.nanoTime and the time of day when it was saved,
  *   then a snapshot whose roots are the task (not begun) or the frames; and, of one that
  *   waits for a monitor, whose, and how often it will hold it
@@ -59,7 +60,9 @@ final class DurableThread extends KeptFiber {
 	private Bytes header(int kind, long nanos) {
 		Bytes b = new Bytes(1024);
 		b.put(VERSION);
-		b.unsigned(++saves);
+		if (kind == NEW || kind == COMMIT || kind == AWAIT || kind == SLEEP)
+			saves++;
+		b.unsigned(saves);
 		b.unsigned(taken);
 		b.put(kind);
 		b.number(nanos == Long.MAX_VALUE ? Long.MAX_VALUE
@@ -141,10 +144,14 @@ final class DurableThread extends KeptFiber {
 		vault.writer.add(cs, x -> {
 			if (x == null)
 				removed = gone;
-			if (kind == COMMIT)
+			if (kind == COMMIT) {
+				/* It was none: the same key again. */
+				if (x != null)
+					saves--;
 				committed(x);
-			else if (x != null)
+			} else if (x != null) {
 				vault.report(id, x);
+			}
 		});
 	}
 

@@ -313,6 +313,18 @@ final class CrashTest {
 		w.close();
 	}
 
+	@Test
+	void a_commit_that_failed_does_not_change_the_key() throws Exception {
+		Memory m = new Memory();
+		Vault v = vault(m);
+		int[] left = {2};
+		m.fails = c -> kindOf(c) == KeptFiber.COMMIT && left[0]-- > 0;
+		v.start("k", task("Keys", 0L));
+		assertTrue(v.await("k", 10_000));
+		assertEquals(List.of("k#1", "k#1", "k#1", "k#2"), seen);
+		v.close();
+	}
+
 	private static int kindOf(Store.Change c) {
 		if (c.value == null || !c.key.startsWith("t/"))
 			return -1;
@@ -321,6 +333,18 @@ final class CrashTest {
 		b.unsigned();
 		b.unsigned();
 		return b.get();
+	}
+
+	/** Whether a wait was long enough to be stored is chance. */
+	@Test
+	void a_wait_that_lasted_does_not_change_the_key() throws Exception {
+		Memory m = new Memory();
+		Vault v = vault(m);
+		v.start("k", task("Keys", 1_000L));
+		until(() -> kind(m, "k") == KeptFiber.PARK);
+		assertTrue(v.await("k", 10_000));
+		assertEquals(List.of("k#1", "k#1", "k#2"), seen);
+		v.close();
 	}
 
 	@Test
