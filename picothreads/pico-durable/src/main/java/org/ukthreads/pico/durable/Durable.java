@@ -2,7 +2,6 @@ package org.ukthreads.pico.durable;
 
 import java.time.Duration;
 import org.ukthreads.pico.KeptFiber;
-import org.ukthreads.pico.PicoRuntime;
 
 /**
  * What the code of a durable thread calls. Thread.sleep is durable, too: a long one is
@@ -27,7 +26,7 @@ public final class Durable {
 	/** Null: none came in time. */
 	public static Object receive(Duration limit) {
 		return receive(limit.compareTo(Duration.ofDays(30_000)) > 0 ? Long.MAX_VALUE
-			: PicoRuntime.main().clock().millis() + limit.toMillis());
+			: self().vault.runtime.clock().millis() + limit.toMillis());
 	}
 
 	/** A message is taken for good by the first commit or long wait after this. */
