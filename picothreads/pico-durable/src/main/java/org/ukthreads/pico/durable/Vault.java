@@ -199,7 +199,7 @@ public final class Vault implements Closeable {
 	public List<String> resume() throws IOException {
 		List<String> ids = new ArrayList<>();
 		Map<String, TreeMap<Long, String>> messages = new TreeMap<>();
-		for (String k : store.keys()) {
+		for (String k : writer.keys()) {
 			if (k.startsWith(THREAD))
 				ids.add(k.substring(THREAD.length()));
 			else if (k.startsWith(MESSAGE) && number(k) > 0)
@@ -226,12 +226,12 @@ public final class Vault implements Closeable {
 
 	/** False: it has ended meanwhile, or runs. */
 	private boolean resume(String id, TreeMap<Long, String> messages) throws IOException {
-		byte[] record = store.get(THREAD + id);
+		byte[] record = writer.get(THREAD + id);
 		if (record == null)
 			return false;
 		DurableThread t = DurableThread.read(this, id, record);
 		for (Map.Entry<Long, String> m : messages.tailMap(t.taken(), false).entrySet()) {
-			Bytes b = seal.open(m.getValue(), store.get(m.getValue()));
+			Bytes b = seal.open(m.getValue(), writer.get(m.getValue()));
 			b.get();
 			t.stored(m.getKey(), codec.value(new Bytes(
 				Arrays.copyOfRange(b.b, b.n, b.b.length), 0)));

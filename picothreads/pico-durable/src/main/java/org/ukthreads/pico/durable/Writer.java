@@ -1,5 +1,6 @@
 package org.ukthreads.pico.durable;
 
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -26,9 +27,11 @@ final class Writer implements Runnable {
 		}
 	}
 
+	/** Under this: one thread at a time. */
 	private final Store store;
 	private final LinkedBlockingQueue<Job> jobs = new LinkedBlockingQueue<>();
 	private static final Job LAST = new Job(null, null);
+	/** Written under `jobs`, as LAST is added: nothing comes after it. */
 	private volatile boolean closed;
 	private final CountDownLatch ended = new CountDownLatch(1);
 
@@ -39,19 +42,36 @@ final class Writer implements Runnable {
 
 	/** then: called when the changes are safe, with null, or with what went wrong. */
 	void add(List<Store.Change> changes, Consumer<Throwable> then) {
-		if (closed)
-			throw new DurableException("the vault is closed");
-		jobs.add(new Job(changes, then));
+		synchronized (jobs) {
+			if (closed)
+				throw new DurableException("the vault is closed");
+			jobs.add(new Job(changes, then));
+		}
 	}
 
 	boolean closed() {
 		return closed;
 	}
 
+	List<String> keys() throws IOException {
+		synchronized (store) {
+			return store.keys();
+		}
+	}
+
+	byte[] get(String key) throws IOException {
+		synchronized (store) {
+			return store.get(key);
+		}
+	}
+
 	/** Writes what is left and ends. */
 	void close() throws InterruptedException {
-		closed = true;
-		jobs.add(LAST);
+		synchronized (jobs) {
+			if (!closed)
+				jobs.add(LAST);
+			closed = true;
+		}
 		ended.await();
 	}
 
@@ -76,22 +96,29 @@ final class Writer implements Runnable {
 			}
 			jobs.drainTo(batch, BATCH);
 			boolean last = batch.remove(LAST);
-			Throwable bad = null;
-			try {
-				List<Store.Change> all = new ArrayList<>();
-				for (Job j : batch)
-					all.addAll(j.changes);
-				store.apply(all);
-			} catch (Throwable e) {
-				/* Errors, too: without us no commit would ever return again. */
-				bad = e;
-			}
+			Throwable bad = apply(batch);
 			for (Job j : batch)
 				tell(j, bad);
 			if (last) {
 				ended.countDown();
 				return;
 			}
+		}
+	}
+
+	/** What went wrong, or null. */
+	private Throwable apply(List<Job> batch) {
+		List<Store.Change> all = new ArrayList<>();
+		for (Job j : batch)
+			all.addAll(j.changes);
+		try {
+			synchronized (store) {
+				store.apply(all);
+			}
+			return null;
+		} catch (Throwable e) {
+			/* Errors, too: without us no commit would ever return again. */
+			return e;
 		}
 	}
 }

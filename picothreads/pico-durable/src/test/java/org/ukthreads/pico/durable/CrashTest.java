@@ -313,6 +313,32 @@ final class CrashTest {
 		w.close();
 	}
 
+	/** Threads that were resumed commit while others are still read. */
+	@Test
+	void the_store_is_called_by_one_thread_at_a_time() throws Exception {
+		Memory m = new Memory();
+		Vault v = vault(m);
+		for (int k = 0; k < 50; k++) {
+			String id = "a" + k;
+			v.start(id, task("Adder"));
+			until(() -> kind(m, id) == KeptFiber.AWAIT);
+		}
+		m.fails = c -> kindOf(c) == KeptFiber.COMMIT;
+		for (int k = 0; k < 50; k++)
+			v.send("a" + k, 1);
+		assertTrue(v.awaitAll(10_000));
+		v.close();
+		told.clear();
+		Memory next = m.after();
+		Vault w = vault(next);
+		assertEquals(50, w.resume().size(), told.toString());
+		for (int k = 0; k < 50; k++)
+			w.send("a" + k, "end");
+		assertTrue(w.awaitAll(10_000));
+		assertEquals(List.of(), told);
+		w.close();
+	}
+
 	@Test
 	void a_commit_that_failed_does_not_change_the_key() throws Exception {
 		Memory m = new Memory();
