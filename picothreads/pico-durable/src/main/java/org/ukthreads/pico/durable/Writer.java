@@ -2,6 +2,7 @@ package org.ukthreads.pico.durable;
 
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -98,7 +99,9 @@ final class Writer implements Runnable {
 			boolean last = batch.remove(LAST);
 			Throwable bad = apply(batch);
 			for (Job j : batch)
-				tell(j, bad);
+				/* One may have spoilt it for all; what was done of it is done again. */
+				tell(j, bad == null || batch.size() == 1 ? bad
+					: apply(Collections.singletonList(j)));
 			if (last) {
 				ended.countDown();
 				return;

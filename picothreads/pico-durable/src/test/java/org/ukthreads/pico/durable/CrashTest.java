@@ -339,6 +339,35 @@ final class CrashTest {
 		w.close();
 	}
 
+	/** One that the store cannot take: those whose commits came together with it go on. */
+	@Test
+	void a_record_that_the_store_refuses_is_its_own_failure_alone() throws Exception {
+		Memory m = new Memory();
+		m.fails = c -> c.key.equals("t/bad") && c.value != null;
+		Vault v = vault(m);
+		List<Thread> ts = new ArrayList<>();
+		List<String> failed = java.util.Collections.synchronizedList(new ArrayList<>());
+		for (int k = 0; k < 40; k++) {
+			String id = k % 4 == 0 ? "bad" : "a" + k;
+			Runnable task = task("Adder");
+			Thread t = new Thread(() -> {
+				for (int x = 0; x < 10; x++)
+					try {
+						v.start(id + (id.equals("bad") ? "" : "/" + x), task);
+					} catch (DurableException e) {
+						failed.add(id);
+					}
+			});
+			ts.add(t);
+			t.start();
+		}
+		for (Thread t : ts)
+			t.join();
+		failed.removeIf(x -> x.equals("bad"));
+		assertEquals(List.of(), failed);
+		v.close();
+	}
+
 	@Test
 	void a_commit_that_failed_does_not_change_the_key() throws Exception {
 		Memory m = new Memory();
