@@ -127,7 +127,7 @@ public final class Vault implements Closeable {
 		}
 	}
 
-	static String message(String id, long number) {
+	static String message(String id, Object number) {
 		return MESSAGE + id + '/' + number;
 	}
 
@@ -147,14 +147,30 @@ public final class Vault implements Closeable {
 		if (running.putIfAbsent(id, t) != null)
 			throw new DurableException("there is a thread " + id);
 		try {
-			byte[] record = t.record(task);
-			store(then -> writer.add(Collections.singletonList(
-				new Store.Change(THREAD + id, record)), then));
-		} catch (RuntimeException e) {
+			List<Store.Change> record = Collections.singletonList(
+				new Store.Change(THREAD + id, t.record(task)));
+			store(then -> writer.add(record, THREAD + id, then));
+		} catch (RuntimeException | Error e) {
 			running.remove(id);
 			throw e;
 		}
 		t.go();
+	}
+
+	/**
+	 * Removes what the store holds of a thread that does not run: one that has failed or was
+	 * refused, and the messages to it.
+	 */
+	public void remove(String id) throws IOException {
+		if (running.containsKey(id))
+			throw new DurableException("the thread " + id + " is running");
+		List<Store.Change> cs = new ArrayList<>();
+		cs.add(new Store.Change(THREAD + id, null));
+		for (String k : writer.keys())
+			if (k.startsWith(message(id, "")) && number(k) > 0)
+				cs.add(new Store.Change(k, null));
+		store(then -> writer.add(cs, then));
+		failed.remove(id);
 	}
 
 	/** Sends a message to a thread of this vault; stored when this returns. */

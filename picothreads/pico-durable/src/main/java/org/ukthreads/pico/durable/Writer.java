@@ -20,10 +20,13 @@ final class Writer implements Runnable {
 
 	private static final class Job {
 		final List<Store.Change> changes;
+		/** A key that the store must not have yet, or null. */
+		final String fresh;
 		final Consumer<Throwable> then;
 
-		Job(List<Store.Change> changes, Consumer<Throwable> then) {
+		Job(List<Store.Change> changes, String fresh, Consumer<Throwable> then) {
 			this.changes = changes;
+			this.fresh = fresh;
 			this.then = then;
 		}
 	}
@@ -31,7 +34,7 @@ final class Writer implements Runnable {
 	/** Under this: one thread at a time. */
 	private final Store store;
 	private final LinkedBlockingQueue<Job> jobs = new LinkedBlockingQueue<>();
-	private static final Job LAST = new Job(null, null);
+	private static final Job LAST = new Job(null, null, null);
 	/** Written under `jobs`, as LAST is added: nothing comes after it. */
 	private volatile boolean closed;
 	private final CountDownLatch ended = new CountDownLatch(1);
@@ -43,10 +46,15 @@ final class Writer implements Runnable {
 
 	/** then: called when the changes are safe, with null, or with what went wrong. */
 	void add(List<Store.Change> changes, Consumer<Throwable> then) {
+		add(changes, null, then);
+	}
+
+	/** The same, if the store has no such key. */
+	void add(List<Store.Change> changes, String fresh, Consumer<Throwable> then) {
 		synchronized (jobs) {
 			if (closed)
 				throw new DurableException("the vault is closed");
-			jobs.add(new Job(changes, then));
+			jobs.add(new Job(changes, fresh, then));
 		}
 	}
 
@@ -78,7 +86,7 @@ final class Writer implements Runnable {
 
 	private static void tell(Job j, Throwable bad) {
 		try {
-			j.then.accept(bad == null ? null
+			j.then.accept(bad == null || bad instanceof DurableException ? bad
 				: new DurableException("the store failed: " + bad, bad));
 		} catch (Throwable e) {
 			e.printStackTrace();
@@ -97,6 +105,7 @@ final class Writer implements Runnable {
 			}
 			jobs.drainTo(batch, BATCH);
 			boolean last = batch.remove(LAST);
+			batch.removeIf(this::isThere);
 			Throwable bad = apply(batch);
 			for (Job j : batch)
 				/* One may have spoilt it for all; what was done of it is done again. */
@@ -107,6 +116,22 @@ final class Writer implements Runnable {
 				return;
 			}
 		}
+	}
+
+	/** What must be new and is not: refused, before anything is done. */
+	private boolean isThere(Job j) {
+		Throwable bad;
+		try {
+			if (j.fresh == null || get(j.fresh) == null)
+				return false;
+			bad = new DurableException("the store holds a thread "
+				+ j.fresh.substring(Vault.THREAD.length())
+				+ ": resume() it, or remove() it");
+		} catch (Throwable e) {
+			bad = e;
+		}
+		tell(j, bad);
+		return true;
 	}
 
 	/** What went wrong, or null. */

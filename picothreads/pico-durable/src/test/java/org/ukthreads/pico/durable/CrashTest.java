@@ -1,6 +1,7 @@
 package org.ukthreads.pico.durable;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -269,6 +270,27 @@ final class CrashTest {
 		w.send("a", "end");
 		assertTrue(w.await("a", 10_000));
 		assertEquals(List.of(), next.keys());
+		w.close();
+	}
+
+	@Test
+	void a_stored_thread_is_not_replaced_by_a_new_one() throws Exception {
+		Memory m = new Memory();
+		Vault v = vault(m);
+		v.start("a", task("Adder"));
+		v.send("a", 3);
+		until(() -> seen.contains("a=3"));
+		until(() -> kind(m, "a") == KeptFiber.AWAIT);
+		Memory next = m.after();
+		v.close();
+		Vault w = vault(next);
+		DurableException e = assertThrows(DurableException.class,
+			() -> w.start("a", task("Adder")));
+		assertEquals("the store holds a thread a: resume() it, or remove() it",
+			e.getMessage());
+		assertEquals(List.of("a"), w.resume());
+		w.send("a", 4);
+		until(() -> seen.contains("a=7"));
 		w.close();
 	}
 
