@@ -5,6 +5,9 @@ import java.util.List;
 import java.util.Random;
 import java.util.UUID;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.stream.DoubleStream;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 
 /** What calls that draw by chance become in a simulated program. */
 public final class Chance {
@@ -100,5 +103,76 @@ public final class Chance {
 
 	public static void nextBytes(ThreadLocalRandom r, byte[] b) {
 		Sim.random().nextBytes(b);
+	}
+
+	/* Since Java 17. */
+
+	public static float nextFloat(ThreadLocalRandom r, float bound) {
+		return nextFloat(r, 0, bound);
+	}
+
+	public static float nextFloat(ThreadLocalRandom r, float from, float to) {
+		check(from < to);
+		float v = from + Sim.random().nextFloat() * (to - from);
+		return v < to ? v : Math.nextDown(to);
+	}
+
+	public static double nextGaussian(ThreadLocalRandom r, double mean, double deviation) {
+		check(deviation >= 0);
+		return mean + Sim.random().nextGaussian() * deviation;
+	}
+
+	public static double nextExponential(ThreadLocalRandom r) {
+		return -Math.log(1 - Sim.random().nextDouble());
+	}
+
+	/* Streams: drawn when they are consumed, as the JDK's are. */
+
+	public static IntStream ints(ThreadLocalRandom r) {
+		return Sim.random().ints();
+	}
+
+	public static IntStream ints(ThreadLocalRandom r, long n) {
+		return Sim.random().ints(n);
+	}
+
+	public static IntStream ints(ThreadLocalRandom r, int from, int to) {
+		return Sim.random().ints(from, to);
+	}
+
+	public static IntStream ints(ThreadLocalRandom r, long n, int from, int to) {
+		return Sim.random().ints(n, from, to);
+	}
+
+	public static LongStream longs(ThreadLocalRandom r) {
+		return Sim.random().longs();
+	}
+
+	public static LongStream longs(ThreadLocalRandom r, long n) {
+		return Sim.random().longs(n);
+	}
+
+	public static LongStream longs(ThreadLocalRandom r, long from, long to) {
+		return Sim.random().longs(from, to);
+	}
+
+	public static LongStream longs(ThreadLocalRandom r, long n, long from, long to) {
+		return Sim.random().longs(n, from, to);
+	}
+
+	public static DoubleStream doubles(ThreadLocalRandom r) {
+		return Sim.random().doubles();
+	}
+
+	public static DoubleStream doubles(ThreadLocalRandom r, long n) {
+		return Sim.random().doubles(n);
+	}
+
+	public static DoubleStream doubles(ThreadLocalRandom r, double from, double to) {
+		return Sim.random().doubles(from, to);
+	}
+
+	public static DoubleStream doubles(ThreadLocalRandom r, long n, double from, double to) {
+		return Sim.random().doubles(n, from, to);
 	}
 }

@@ -1,14 +1,22 @@
 package org.ukthreads.pico.sim;
 
 import java.time.Clock;
+import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.time.LocalTime;
+import java.time.MonthDay;
 import java.time.OffsetDateTime;
+import java.time.OffsetTime;
+import java.time.Year;
+import java.time.YearMonth;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.time.ZonedDateTime;
+import java.util.Calendar;
+import java.util.Locale;
+import java.util.TimeZone;
 import org.ukthreads.pico.Threads;
 
 /** What calls for the time of day become in a simulated program. */
@@ -112,5 +120,91 @@ public final class Times {
 
 	public static OffsetDateTime offsetDateTime(Clock c) {
 		return OffsetDateTime.now(c);
+	}
+
+	public static Year year() {
+		return Year.now(systemDefaultZone());
+	}
+
+	public static Year year(ZoneId z) {
+		return Year.now(new Simulated(z));
+	}
+
+	public static Year year(Clock c) {
+		return Year.now(c);
+	}
+
+	public static YearMonth yearMonth() {
+		return YearMonth.now(systemDefaultZone());
+	}
+
+	public static YearMonth yearMonth(ZoneId z) {
+		return YearMonth.now(new Simulated(z));
+	}
+
+	public static YearMonth yearMonth(Clock c) {
+		return YearMonth.now(c);
+	}
+
+	public static MonthDay monthDay() {
+		return MonthDay.now(systemDefaultZone());
+	}
+
+	public static MonthDay monthDay(ZoneId z) {
+		return MonthDay.now(new Simulated(z));
+	}
+
+	public static MonthDay monthDay(Clock c) {
+		return MonthDay.now(c);
+	}
+
+	public static OffsetTime offsetTime() {
+		return OffsetTime.now(systemDefaultZone());
+	}
+
+	public static OffsetTime offsetTime(ZoneId z) {
+		return OffsetTime.now(new Simulated(z));
+	}
+
+	public static OffsetTime offsetTime(Clock c) {
+		return OffsetTime.now(c);
+	}
+
+	public static Clock system(ZoneId z) {
+		return new Simulated(z);
+	}
+
+	/** Java 9. */
+	public static Clock tickMillis(ZoneId z) {
+		return Clock.tick(new Simulated(z), Duration.ofMillis(1));
+	}
+
+	public static Clock tickSeconds(ZoneId z) {
+		return Clock.tick(new Simulated(z), Duration.ofSeconds(1));
+	}
+
+	public static Clock tickMinutes(ZoneId z) {
+		return Clock.tick(new Simulated(z), Duration.ofMinutes(1));
+	}
+
+	private static Calendar now(Calendar c) {
+		c.setTimeInMillis(Threads.currentTimeMillis());
+		return c;
+	}
+
+	public static Calendar calendar() {
+		return now(Calendar.getInstance());
+	}
+
+	public static Calendar calendar(TimeZone z) {
+		return now(Calendar.getInstance(z));
+	}
+
+	public static Calendar calendar(Locale l) {
+		return now(Calendar.getInstance(l));
+	}
+
+	public static Calendar calendar(TimeZone z, Locale l) {
+		return now(Calendar.getInstance(z, l));
 	}
 }

@@ -24,6 +24,7 @@ final class SimTest {
 	private static PicoLoader load(boolean chaos) throws Exception {
 		Translator.Options o = new Translator.Options();
 		o.chaos = chaos;
+		o.rules.add(Sim.rules());
 		List<Path> pico = Arrays.stream(System.getProperty("java.class.path")
 			.split(File.pathSeparator)).filter(p -> p.contains("pico-")
 				&& !p.contains("test-classes") && !p.contains("pico-translate"))
@@ -127,5 +128,18 @@ final class SimTest {
 	void an_endless_program_is_stopped() throws Exception {
 		Sim.Outcome o = new Sim().maxSteps(100).run(1, program("Year", false).get());
 		assertTrue(o.failure instanceof Sim.LimitException);
+	}
+
+	@Test
+	void chance_and_time_are_the_seed_s() throws Exception {
+		Class<?> c = load(false).loadClass(Races.class.getName() + "$Draws");
+		Set<Object> seen = new HashSet<>();
+		for (int k = 0; k < 4; k++) {
+			Sim.Outcome o = new Sim().run(k & 1,
+				(Runnable) c.getConstructor().newInstance());
+			assertTrue(o.ok(), () -> o + " " + Arrays.toString(o.failure.getStackTrace()));
+			seen.add(c.getField("seen").get(null));
+		}
+		assertEquals(2, seen.size());
 	}
 }
