@@ -85,7 +85,8 @@ final class Simulate {
 		List<String> w = new ArrayList<>();
 		a.path.forEach(p -> w.add(p.toString()));
 		return (w.isEmpty() ? "" : "-cp " + String.join(java.io.File.pathSeparator, w) + " ")
-			+ (a.preempt > 0 ? "--preempt " + a.preempt + " " : "");
+			+ (a.preempt > 0 ? "--preempt " + a.preempt + " " : "")
+			+ (a.steps > 0 ? "--steps " + a.steps + " " : "");
 	}
 
 	/** out null: the program prints where it likes. */
