@@ -36,6 +36,10 @@ public final class Chance {
 		Collections.shuffle(l, Sim.random());
 	}
 
+	public static void shuffle(List<?> l, Random r) {
+		Collections.shuffle(l, r instanceof ThreadLocalRandom ? Sim.random() : r);
+	}
+
 	/* ThreadLocalRandom.current() stays; what is asked of it is drawn here. */
 
 	private static void check(boolean ok) {
