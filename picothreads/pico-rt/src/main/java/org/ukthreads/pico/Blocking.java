@@ -4,6 +4,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
@@ -24,6 +25,7 @@ public final class Blocking {
 		}, (r, e) -> new Thread(r, "pico-helper-extra").start());
 
 	private static final LongAdder HELPED = new LongAdder();
+	private static final AtomicInteger BUSY = new AtomicInteger();
 
 	private Blocking() {}
 
@@ -37,6 +39,11 @@ public final class Blocking {
 			f.abandon();
 			throw e;
 		}
+	}
+
+	/** Is any call of call() or interruptibly() under way? */
+	public static boolean isBusy() {
+		return BUSY.get() > 0;
 	}
 
 	/** How many calls helper threads have made. */
@@ -62,7 +69,13 @@ public final class Blocking {
 			return c.call();
 		Call call = new Call(f, c, kind == Fiber.W_CALL);
 		call.ticket = f.begin(kind, call);
-		execute(f, call);
+		BUSY.incrementAndGet();
+		try {
+			execute(f, call);
+		} catch (Throwable e) {
+			BUSY.decrementAndGet();
+			throw e;
+		}
 		f.stop(as);
 		return f.takeA();
 	}
@@ -100,6 +113,7 @@ public final class Blocking {
 					fiber.retA = v;
 				fiber.wake();
 			}
+			BUSY.decrementAndGet();
 		}
 
 		private synchronized void enter() {

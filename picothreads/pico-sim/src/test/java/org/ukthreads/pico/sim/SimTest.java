@@ -142,4 +142,17 @@ final class SimTest {
 		}
 		assertEquals(2, seen.size());
 	}
+
+	@Test
+	void to_sleep_for_ever_is_a_deadlock() throws Exception {
+		Sim.Outcome o = new Sim().maxSteps(1_000).run(1, program("Patient", false).get());
+		assertTrue(o.failure instanceof Sim.DeadlockException, o.toString());
+		assertEquals(0, o.nanos);
+	}
+
+	@Test
+	void who_waits_for_a_process_is_not_in_a_deadlock() throws Exception {
+		Sim.Outcome o = new Sim().run(1, program("Outside", false).get());
+		assertTrue(o.ok(), o.toString());
+	}
 }
