@@ -126,10 +126,21 @@ public final class Freezer {
 			last = f;
 		}
 		k.adopt(first);
-		for (int held = (int) in.number(); held > 0; held--) {
-			Object o = in.ref();
-			Monitors.adopt((Fiber) k, o, (int) in.number());
+		try {
+			for (int held = (int) in.number(); held > 0; held--) {
+				Object o = in.ref();
+				Monitors.adopt((Fiber) k, o, (int) in.number());
+			}
+		} catch (RuntimeException e) {
+			drop(k);
+			throw e;
 		}
+	}
+
+	/** What was read will not run: the monitors that it holds are free. */
+	public static void drop(Continuation k) {
+		if (k instanceof Fiber)
+			Monitors.disown((Fiber) k);
 	}
 
 	private static Site site(In in) throws ClassNotFoundException {

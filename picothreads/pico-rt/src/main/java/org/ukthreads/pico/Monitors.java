@@ -627,4 +627,21 @@ public final class Monitors {
 			m.count = count;
 		}
 	}
+
+	/** f, which was to run and never will, holds nothing. */
+	static void disown(Fiber f) {
+		java.util.List<Fiber> next = new java.util.ArrayList<>(0);
+		java.util.List<Object> held = heldBy(f);
+		for (int i = 0; i < held.size(); i += 2) {
+			Object o = held.get(i);
+			int h = hash(o);
+			Stripe s = stripe(h);
+			synchronized (s) {
+				Fiber w = release(s, owned(s, o, h, f));
+				if (w != null)
+					next.add(w);
+			}
+		}
+		next.forEach(Fiber::wake);
+	}
 }

@@ -18,6 +18,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import org.ukthreads.pico.Blocking;
+import org.ukthreads.pico.Freezer;
 import org.ukthreads.pico.KeptFiber;
 import org.ukthreads.pico.PicoRuntime;
 
@@ -246,13 +247,20 @@ public final class Vault implements Closeable {
 		if (record == null)
 			return false;
 		DurableThread t = DurableThread.read(this, id, record);
-		for (Map.Entry<Long, String> m : messages.tailMap(t.taken(), false).entrySet()) {
-			Bytes b = seal.open(m.getValue(), writer.get(m.getValue()));
-			b.get();
-			t.stored(m.getKey(), codec.value(new Bytes(
-				Arrays.copyOfRange(b.b, b.n, b.b.length), 0)));
+		boolean ok = false;
+		try {
+			for (Map.Entry<Long, String> m : messages.tailMap(t.taken(), false).entrySet()) {
+				Bytes b = seal.open(m.getValue(), writer.get(m.getValue()));
+				b.get();
+				t.stored(m.getKey(), codec.value(new Bytes(
+					Arrays.copyOfRange(b.b, b.n, b.b.length), 0)));
+			}
+			ok = running.putIfAbsent(id, t) == null;
+		} finally {
+			if (!ok)
+				Freezer.drop(t);
 		}
-		if (running.putIfAbsent(id, t) != null)
+		if (!ok)
 			return false;
 		failed.remove(id);
 		remove(messages.headMap(t.taken(), true));

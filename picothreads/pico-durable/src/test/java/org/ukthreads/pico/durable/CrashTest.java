@@ -17,6 +17,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.fixtures.durable.Parts;
 import org.ukthreads.pico.Clock;
 import org.ukthreads.pico.KeptFiber;
+import org.ukthreads.pico.Monitors;
 import org.ukthreads.pico.PicoRuntime;
 import org.ukthreads.pico.translate.PicoLoader;
 
@@ -461,5 +462,37 @@ final class CrashTest {
 		assertTrue(told.get(0).contains("a frame below it is not translated"), told.get(0));
 		assertEquals(DurableThread.NEW, kind(m, "s"));
 		v.close();
+	}
+
+	/** What it held when it was saved is held by nobody: others of this process need it. */
+	@Test
+	void a_thread_that_is_refused_holds_no_monitor() throws Exception {
+		List<Object> monitor = new ArrayList<>();
+		Memory m = new Memory();
+		Vault v = vault(m);
+		v.codec.external("monitor", monitor);
+		v.start("g", task("Guarded", monitor));
+		until(() -> kind(m, "g") == KeptFiber.AWAIT);
+		v.close();
+		Memory next = m.after();
+		next.content.put("m/g/1", new byte[40]);
+		List<Object> other = new ArrayList<>();
+		Vault w = vault(next);
+		w.codec.external("monitor", other);
+		assertEquals(List.of(), w.resume());
+		assertTrue(told.toString().contains("m/g/1: the signature is wrong"), "" + told);
+		Thread t = new Thread(() -> {
+			Monitors.enter(other);
+			Monitors.exit(other);
+		});
+		t.setDaemon(true);
+		t.start();
+		t.join(5_000);
+		assertEquals(Thread.State.TERMINATED, t.getState());
+		next.content.remove("m/g/1");
+		assertEquals(List.of("g"), w.resume());
+		w.send("g", 1);
+		until(() -> seen.contains("guarded 1"));
+		w.close();
 	}
 }
