@@ -150,6 +150,8 @@ final class MethodRewriter {
 		/** The call is the last thing the method does: no frame. */
 		boolean tail;
 		LabelNode resume;
+		/** See values(). */
+		private String values;
 	}
 
 	private final List<Site> sites = new ArrayList<>();
@@ -179,8 +181,9 @@ final class MethodRewriter {
 			for (Site s : sites)
 				s.tail = true;
 		}
+		Map<AbstractInsnNode, Integer> lines = lines();
 		for (Site s : sites)
-			s.index = owner.companion.site(lineOf(s.call), kind(s.call), s.call.owner,
+			s.index = owner.companion.site(lines.get(s.call), kind(s.call), s.call.owner,
 				s.call.name, s.call.desc, describe(s));
 		if (!last)
 			made.addAll(copies(resumer));
@@ -279,11 +282,16 @@ final class MethodRewriter {
 		return l;
 	}
 
-	private static int lineOf(AbstractInsnNode i) {
-		for (; i != null; i = i.getPrevious())
+	/** Of each site's call. */
+	private Map<AbstractInsnNode, Integer> lines() {
+		Map<AbstractInsnNode, Integer> lines = new HashMap<>();
+		int line = 0;
+		for (AbstractInsnNode i : m.instructions)
 			if (i instanceof LineNumberNode)
-				return ((LineNumberNode) i).line;
-		return 0;
+				line = ((LineNumberNode) i).line;
+			else if (i instanceof MethodInsnNode)
+				lines.put(i, line);
+		return lines;
 	}
 
 	private void analyse() throws AnalyzerException {
@@ -855,11 +863,14 @@ final class MethodRewriter {
 
 	/** Handlers that read the same locals stand together: one stack-map frame for them. */
 	private static String values(Site s) {
-		TreeMap<Integer, String> m = new TreeMap<>();
-		m.put(s.receiver, "");
-		for (Saved v : s.saved)
-			m.put(v.local, v.type.getDescriptor());
-		return m.toString();
+		if (s.values == null) {
+			TreeMap<Integer, String> m = new TreeMap<>();
+			m.put(s.receiver, "");
+			for (Saved v : s.saved)
+				m.put(v.local, v.type.getDescriptor());
+			s.values = m.toString();
+		}
+		return s.values;
 	}
 
 	/** Stack: Capture. Pushes the frame. */
@@ -1015,11 +1026,13 @@ final class MethodRewriter {
 		}
 		ranges(r, map);
 		Reach.prune(r);
-		copies.values().removeIf(c -> !r.instructions.contains(c));
+		Set<AbstractInsnNode> kept = new HashSet<>();
+		r.instructions.forEach(kept::add);
+		copies.values().retainAll(kept);
+		pins.retainAll(kept);
 		handlers(r, Body.COPY);
 		for (MethodInsnNode c : pins)
-			if (r.instructions.contains(c))
-				pinCall(r, c);
+			pinCall(r, c);
 		number(r, m.maxLocals);
 		r.maxStack = m.maxStack + 4;
 		return r;
