@@ -55,9 +55,8 @@ final class Timers {
 	}
 
 	void add(Entry e, long nanos) {
-		long now = rt.clock.nanos();
-		long at = now + nanos;
-		e.at = at - now < 0 ? Long.MAX_VALUE / 2 + now : at;
+		/* One that is due, but still here, must not be that far from it: at is compared. */
+		e.at = rt.clock.nanos() + Math.max(0, Math.min(nanos, Long.MAX_VALUE / 2));
 		boolean first;
 		synchronized (this) {
 			if (size == heap.length)
