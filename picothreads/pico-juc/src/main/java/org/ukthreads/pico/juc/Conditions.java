@@ -46,8 +46,7 @@ public final class Conditions {
 	public static boolean awaitUntil(Condition c, Date deadline) throws InterruptedException {
 		if (!(c instanceof Line.Sync))
 			return c.awaitUntil(deadline);
-		long ms = deadline.getTime() - System.currentTimeMillis();
-		return wait((Line.Sync) c, TimeUnit.MILLISECONDS.toNanos(Math.max(0, ms)));
+		return wait((Line.Sync) c, GateCondition.left(deadline));
 	}
 
 	public static void signal(Condition c) {

@@ -89,17 +89,23 @@ public final class Futures {
 	private static <V> boolean done(CompletableFuture<V> f, long nanos)
 			throws InterruptedException {
 		Fiber me = Fiber.current();
-		f.whenComplete((v, e) -> me.unpark());
-		long end = nanos == Long.MAX_VALUE ? 0 : System.nanoTime() + nanos;
-		while (!f.isDone()) {
-			if (Thread.interrupted())
-				throw new InterruptedException();
-			long left = end == 0 ? Long.MAX_VALUE / 4 : end - System.nanoTime();
-			if (left <= 0)
-				return false;
-			Fiber.parkNanos(left);
+		CompletableFuture<V> told = f.whenComplete((v, e) -> me.unpark());
+		long end = System.nanoTime() + Math.max(0, nanos);
+		try {
+			while (!f.isDone()) {
+				if (Thread.interrupted())
+					throw new InterruptedException();
+				long left = end - System.nanoTime();
+				if (left <= 0)
+					return false;
+				Fiber.parkNanos(left);
+			}
+			return true;
+		} finally {
+			/* What is done hangs at f no longer than until it is swept. */
+			if (!f.isDone())
+				told.cancel(false);
 		}
-		return true;
 	}
 
 	/* ForkJoinTask: its pool's threads are the JVM's. */

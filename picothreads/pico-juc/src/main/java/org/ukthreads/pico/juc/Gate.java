@@ -276,7 +276,7 @@ class Gate implements Room, Serializable {
 
 	/** False: the time is over, and it is no longer queued. */
 	final boolean awaitIn(Node n, long nanos) throws InterruptedException {
-		long end = System.nanoTime() + nanos;
+		long end = System.nanoTime() + Math.max(0, nanos);
 		while (!n.done) {
 			long left = end - System.nanoTime();
 			if (left <= 0)

@@ -223,7 +223,12 @@ final class GateCondition implements Condition, Room, Serializable {
 
 	@Override
 	public boolean awaitUntil(Date deadline) throws InterruptedException {
-		long ms = deadline.getTime() - System.currentTimeMillis();
-		return pass(true, System.nanoTime() + Math.max(0, ms) * 1_000_000);
+		return pass(true, System.nanoTime() + left(deadline));
+	}
+
+	/** Nanoseconds until then, 0 when it is over. */
+	static long left(Date deadline) {
+		long ms = Math.max(0, deadline.getTime()) - System.currentTimeMillis();
+		return TimeUnit.MILLISECONDS.toNanos(Math.max(0, ms));
 	}
 }

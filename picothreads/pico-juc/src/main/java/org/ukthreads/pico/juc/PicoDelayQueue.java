@@ -86,7 +86,9 @@ public class PicoDelayQueue<E extends Delayed> extends DelayQueue<E> implements 
 	/** Waits for the earliest element's time, or for an earlier one to come. */
 	@Override
 	public E poll(long time, TimeUnit unit) throws InterruptedException {
-		long end = System.nanoTime() + unit.toNanos(time);
+		if (Thread.interrupted())
+			throw new InterruptedException();
+		long end = System.nanoTime() + Math.max(0, unit.toNanos(time));
 		for (;;) {
 			long left = end - System.nanoTime();
 			E head = super.peek();
@@ -98,7 +100,21 @@ public class PicoDelayQueue<E extends Delayed> extends DelayQueue<E> implements 
 			if (left <= 0)
 				return null;
 			Sooner s = new Sooner(this, head);
-			gate().passIn(s, Math.max(1, wait));
+			if (queued(s))
+				gate().awaitIn(s, Math.max(1, wait));
+		}
+	}
+
+	/**
+	 * False: the head is another one already. Who is first at the gate waits for the head,
+	 * and is asked for all: so nobody queues there for one that is the head no longer.
+	 */
+	private boolean queued(Sooner s) {
+		synchronized (gate()) {
+			if (s.attempt())
+				return false;
+			gate().add(s);
+			return true;
 		}
 	}
 

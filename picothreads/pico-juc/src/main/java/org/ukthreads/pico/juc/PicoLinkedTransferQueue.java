@@ -208,7 +208,7 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 
 	/** False: not taken in time, and withdrawn. */
 	private boolean await(Cell<E> c, long nanos) throws InterruptedException {
-		long end = System.nanoTime() + nanos;
+		long end = System.nanoTime() + Math.max(0, nanos);
 		while (!c.given.done) {
 			long left = nanos == Long.MAX_VALUE ? nanos : end - System.nanoTime();
 			if (left <= 0)
@@ -340,16 +340,20 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 
 	@Override
 	public boolean contains(Object o) {
+		if (o == null)
+			return false;
 		for (Cell<E> c : cells())
-			if (c.e.equals(o))
+			if (o.equals(c.e))
 				return true;
 		return false;
 	}
 
 	@Override
 	public boolean remove(Object o) {
+		if (o == null)
+			return false;
 		for (Cell<E> c : cells())
-			if (c.e.equals(o) && withdraw(c))
+			if (o.equals(c.e) && withdraw(c))
 				return true;
 		return false;
 	}

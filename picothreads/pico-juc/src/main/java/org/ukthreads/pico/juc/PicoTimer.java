@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.PriorityQueue;
 import java.util.Timer;
 import java.util.TimerTask;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.PicoThread;
@@ -106,7 +107,7 @@ public class PicoTimer extends Timer {
 					else if (wait[0] == Long.MAX_VALUE)
 						Fiber.park();
 					else
-						Fiber.parkNanos(wait[0] * 1_000_000);
+						Fiber.parkNanos(TimeUnit.MILLISECONDS.toNanos(wait[0]));
 					if (t == null)
 						Thread.interrupted();
 				}
