@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
 import java.util.Collection;
+import java.util.Iterator;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
@@ -102,11 +103,15 @@ public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements 
 		return gate().poll(true, time, unit);
 	}
 
-	/* What else adds or removes: whoever waits looks again. */
+	/* What else adds or removes, and may throw in between: whoever waits looks again. */
 
 	@Override
 	public boolean remove(Object o) {
-		return gate().changed(super.remove(o));
+		try {
+			return super.remove(o);
+		} finally {
+			gate().changed();
+		}
 	}
 
 	@Override
@@ -117,26 +122,51 @@ public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements 
 
 	@Override
 	public int drainTo(Collection<? super E> c) {
-		return gate().changed(super.drainTo(c));
+		try {
+			return super.drainTo(c);
+		} finally {
+			gate().changed();
+		}
 	}
 
 	@Override
 	public int drainTo(Collection<? super E> c, int max) {
-		return gate().changed(super.drainTo(c, max));
+		try {
+			return super.drainTo(c, max);
+		} finally {
+			gate().changed();
+		}
 	}
 
 	@Override
 	public boolean removeAll(Collection<?> c) {
-		return gate().changed(super.removeAll(c));
+		try {
+			return super.removeAll(c);
+		} finally {
+			gate().changed();
+		}
 	}
 
 	@Override
 	public boolean retainAll(Collection<?> c) {
-		return gate().changed(super.retainAll(c));
+		try {
+			return super.retainAll(c);
+		} finally {
+			gate().changed();
+		}
 	}
 
 	@Override
 	public boolean removeIf(Predicate<? super E> p) {
-		return gate().changed(super.removeIf(p));
+		try {
+			return super.removeIf(p);
+		} finally {
+			gate().changed();
+		}
+	}
+
+	@Override
+	public Iterator<E> iterator() {
+		return gate().iterator(super.iterator());
 	}
 }

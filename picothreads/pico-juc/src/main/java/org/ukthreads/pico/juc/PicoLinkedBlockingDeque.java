@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
 import java.util.Collection;
+import java.util.Iterator;
 import java.util.concurrent.LinkedBlockingDeque;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
@@ -177,12 +178,20 @@ public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> implement
 
 	@Override
 	public boolean removeFirstOccurrence(Object o) {
-		return gate().changed(super.removeFirstOccurrence(o));
+		try {
+			return super.removeFirstOccurrence(o);
+		} finally {
+			gate().changed();
+		}
 	}
 
 	@Override
 	public boolean removeLastOccurrence(Object o) {
-		return gate().changed(super.removeLastOccurrence(o));
+		try {
+			return super.removeLastOccurrence(o);
+		} finally {
+			gate().changed();
+		}
 	}
 
 	@Override
@@ -216,11 +225,15 @@ public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> implement
 		return removeFirst();
 	}
 
-	/* What else adds or removes: whoever waits looks again. */
+	/* What else adds or removes, and may throw in between: whoever waits looks again. */
 
 	@Override
 	public boolean remove(Object o) {
-		return gate().changed(super.remove(o));
+		try {
+			return super.remove(o);
+		} finally {
+			gate().changed();
+		}
 	}
 
 	@Override
@@ -231,26 +244,65 @@ public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> implement
 
 	@Override
 	public int drainTo(Collection<? super E> c) {
-		return gate().changed(super.drainTo(c));
+		try {
+			return super.drainTo(c);
+		} finally {
+			gate().changed();
+		}
 	}
 
 	@Override
 	public int drainTo(Collection<? super E> c, int max) {
-		return gate().changed(super.drainTo(c, max));
+		try {
+			return super.drainTo(c, max);
+		} finally {
+			gate().changed();
+		}
 	}
 
 	@Override
 	public boolean removeAll(Collection<?> c) {
-		return gate().changed(super.removeAll(c));
+		try {
+			return super.removeAll(c);
+		} finally {
+			gate().changed();
+		}
 	}
 
 	@Override
 	public boolean retainAll(Collection<?> c) {
-		return gate().changed(super.retainAll(c));
+		try {
+			return super.retainAll(c);
+		} finally {
+			gate().changed();
+		}
 	}
 
 	@Override
 	public boolean removeIf(Predicate<? super E> p) {
-		return gate().changed(super.removeIf(p));
+		try {
+			return super.removeIf(p);
+		} finally {
+			gate().changed();
+		}
+	}
+
+	@Override
+	public Iterator<E> iterator() {
+		return gate().iterator(super.iterator());
+	}
+
+	@Override
+	public Iterator<E> descendingIterator() {
+		return gate().iterator(super.descendingIterator());
+	}
+
+	@Override
+	public boolean addAll(Collection<? extends E> c) {
+		try {
+			return super.addAll(c);
+		} finally {
+			gate().changed();
+		}
 	}
 }

@@ -115,6 +115,9 @@ public class PicoSynchronousQueue<E> extends SynchronousQueue<E> implements Room
 
 	@Override
 	public int drainTo(Collection<? super E> c, int max) {
+		java.util.Objects.requireNonNull(c);
+		if (c == this)
+			throw new IllegalArgumentException();
 		int n = 0;
 		for (E e; n < max && (e = poll()) != null; n++)
 			c.add(e);

@@ -1,7 +1,9 @@
 package org.ukthreads.pico.juc;
 
+import java.util.Iterator;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 
 /**
  * What the blocking queues share: puts and takes are attempts on the JDK's own queue, which
@@ -93,6 +95,32 @@ abstract class QueueGate<E> extends Gate {
 	final E poll(boolean last, long time, TimeUnit unit) throws InterruptedException {
 		Take<E> t = new Take<>(this, last);
 		return passIn(t, unit.toNanos(time)) ? t.got : null;
+	}
+
+	/** The JDK's iterator; what it removes makes room. */
+	final Iterator<E> iterator(Iterator<E> i) {
+		return new Iterator<E>() {
+			@Override
+			public boolean hasNext() {
+				return i.hasNext();
+			}
+
+			@Override
+			public E next() {
+				return i.next();
+			}
+
+			@Override
+			public void remove() {
+				i.remove();
+				changed();
+			}
+
+			@Override
+			public void forEachRemaining(Consumer<? super E> c) {
+				i.forEachRemaining(c);
+			}
+		};
 	}
 
 	/** Something else added or removed: whoever waits looks again. */
