@@ -30,26 +30,33 @@ public class PicoPhaser extends Phaser implements Room.Of {
 	private boolean advancing;
 
 	public PicoPhaser() {
-		this(null, 0);
+		this(0, null);
 	}
 
 	public PicoPhaser(int parties) {
-		this(null, parties);
+		this(parties, null);
 	}
 
 	public PicoPhaser(Phaser parent) {
-		this(parent, 0);
+		this(0, (PicoPhaser) parent);
 	}
 
 	public PicoPhaser(Phaser parent, int parties) {
+		this(parties, (PicoPhaser) parent);
+		if (parent != null && parties > 0)
+			enrol(parties);
+	}
+
+	/** Does not wait: of a child, the parties come later. */
+	private PicoPhaser(int parties, PicoPhaser parent) {
 		if (parties < 0 || parties > MAX_PARTIES)
 			throw new IllegalArgumentException("Illegal number of parties");
-		this.parent = (PicoPhaser) parent;
+		this.parent = parent;
 		root = parent == null ? this : this.parent.root;
 		gate = parent == null ? new Gate(this) : root.gate;
 		synchronized (gate) {
 			seen = root.phase;
-			if (parties > 0)
+			if (parent == null && parties > 0)
 				join(parties);
 		}
 	}
@@ -67,17 +74,24 @@ public class PicoPhaser extends Phaser implements Room.Of {
 		}
 	}
 
-	/** Under the guard. While the root advances, new ones are counted for the next phase. */
+	/** Under the guard: has it arrived, as a whole? Then nobody joins before the next phase. */
+	private boolean isThrough() {
+		look();
+		if (parties > 0)
+			return unarrived == 0;
+		return parent != null && parent.isThrough();
+	}
+
+	/** Under the guard, and not while the root advances. */
 	private void join(int n) {
 		look();
-		if (parties + n > MAX_PARTIES)
+		if (n > MAX_PARTIES - parties)
 			throw new IllegalStateException("Attempt to register more than " + MAX_PARTIES
 				+ " parties for " + super.toString());
 		if (parties == 0 && parent != null)
 			parent.join(1);
 		parties += n;
-		if (!root.advancing)
-			unarrived += n;
+		unarrived += n;
 	}
 
 	private static final class Register extends Gate.Node {
@@ -85,6 +99,7 @@ public class PicoPhaser extends Phaser implements Room.Of {
 		private final PicoPhaser of;
 		private final int n;
 		private int phase;
+		private boolean late;
 		private RuntimeException bad;
 
 		Register(PicoPhaser of, int n) {
@@ -98,8 +113,9 @@ public class PicoPhaser extends Phaser implements Room.Of {
 			if (of.root.advancing)
 				return false;
 			phase = of.root.phase;
+			late = phase >= 0 && of.isThrough();
 			try {
-				if (phase >= 0)
+				if (phase >= 0 && !late)
 					of.join(n);
 			} catch (IllegalStateException e) {
 				bad = e;
@@ -119,11 +135,19 @@ public class PicoPhaser extends Phaser implements Room.Of {
 			throw new IllegalArgumentException();
 		if (n == 0)
 			return getPhase(this);
-		Register r = new Register(this, n);
-		gate.pass(r);
-		if (r.bad != null)
-			throw r.bad;
-		return r.phase;
+		return enrol(n);
+	}
+
+	private int enrol(int n) {
+		for (;;) {
+			Register r = new Register(this, n);
+			gate.pass(r);
+			if (r.bad != null)
+				throw r.bad;
+			if (!r.late)
+				return r.phase;
+			awaitAdvance(r.phase);
+		}
 	}
 
 	/** The phase of this arrival; advance() is to be called when root.advancing was set. */
@@ -239,7 +263,7 @@ public class PicoPhaser extends Phaser implements Room.Of {
 	public int awaitAdvanceInterruptibly(int p) throws InterruptedException {
 		if (p < 0)
 			return p;
-		if (Thread.interrupted())
+		if (root.phase == p && Thread.interrupted())
 			throw new InterruptedException();
 		Next n = queued(p);
 		if (n != null)
@@ -252,7 +276,7 @@ public class PicoPhaser extends Phaser implements Room.Of {
 			throws InterruptedException, TimeoutException {
 		if (p < 0)
 			return p;
-		if (Thread.interrupted())
+		if (root.phase == p && Thread.interrupted())
 			throw new InterruptedException();
 		Next n = queued(p);
 		if (n != null && !gate.awaitIn(n, unit.toNanos(time)))
