@@ -173,6 +173,8 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 
 		@Override
 		public void lockInterruptibly() throws InterruptedException {
+			if (Thread.interrupted())
+				throw new InterruptedException();
 			if (!l.again(true))
 				l.held.passInterruptibly(new Acquire(l.held, true));
 		}
@@ -184,12 +186,19 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 
 		@Override
 		public boolean tryLock(long time, TimeUnit unit) throws InterruptedException {
+			if (Thread.interrupted())
+				throw new InterruptedException();
 			return l.again(true) || l.held.passIn(new Acquire(l.held, true), unit.toNanos(time));
 		}
 
 		@Override
 		public void unlock() {
 			l.unlock(true);
+		}
+
+		@Override
+		public String toString() {
+			return name(this) + "[Read locks = " + l.getReadLockCount() + "]";
 		}
 	}
 
@@ -210,6 +219,8 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 
 		@Override
 		public void lockInterruptibly() throws InterruptedException {
+			if (Thread.interrupted())
+				throw new InterruptedException();
 			if (!l.again(false))
 				l.held.passInterruptibly(new Acquire(l.held, false));
 		}
@@ -221,6 +232,8 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 
 		@Override
 		public boolean tryLock(long time, TimeUnit unit) throws InterruptedException {
+			if (Thread.interrupted())
+				throw new InterruptedException();
 			return l.again(false) || l.held.passIn(new Acquire(l.held, false), unit.toNanos(time));
 		}
 
@@ -242,6 +255,13 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 		@Override
 		public int getHoldCount() {
 			return l.getWriteHoldCount();
+		}
+
+		@Override
+		public String toString() {
+			Thread o = l.getOwner();
+			return name(this)
+				+ (o == null ? "[Unlocked]" : "[Locked by thread " + o.getName() + "]");
 		}
 	}
 
@@ -311,10 +331,19 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 		return GateCondition.waiters(held, c);
 	}
 
+	private static String name(Object o) {
+		return o.getClass().getName() + '@' + Integer.toHexString(o.hashCode());
+	}
+
 	@Override
 	public String toString() {
-		return getClass().getName() + '@' + Integer.toHexString(hashCode())
-			+ "[Write locks = " + (isWriteLocked() ? 1 : 0) + ", Read locks = "
+		return name(this) + "[Write locks = " + writes() + ", Read locks = "
 			+ getReadLockCount() + "]";
+	}
+
+	private int writes() {
+		synchronized (held) {
+			return held.writes;
+		}
 	}
 }
