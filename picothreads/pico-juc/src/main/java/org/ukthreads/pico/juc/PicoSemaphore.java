@@ -65,24 +65,35 @@ public class PicoSemaphore extends Semaphore implements Room.Of {
 		return new Take(this, n);
 	}
 
+	/** One that is not fair: at once, although others wait for more than there is. */
+	private boolean past(Take t) {
+		return !isFair() && gate.once(t, true);
+	}
+
 	@Override
 	public void acquire() throws InterruptedException {
-		gate.passInterruptibly(take(1));
+		acquire(1);
 	}
 
 	@Override
 	public void acquire(int n) throws InterruptedException {
-		gate.passInterruptibly(take(n));
+		Take t = take(n);
+		if (Thread.interrupted())
+			throw new InterruptedException();
+		if (!past(t))
+			gate.passInterruptibly(t);
 	}
 
 	@Override
 	public void acquireUninterruptibly() {
-		gate.pass(take(1));
+		acquireUninterruptibly(1);
 	}
 
 	@Override
 	public void acquireUninterruptibly(int n) {
-		gate.pass(take(n));
+		Take t = take(n);
+		if (!past(t))
+			gate.pass(t);
 	}
 
 	@Override
@@ -97,12 +108,15 @@ public class PicoSemaphore extends Semaphore implements Room.Of {
 
 	@Override
 	public boolean tryAcquire(long time, TimeUnit unit) throws InterruptedException {
-		return gate.passIn(take(1), unit.toNanos(time));
+		return tryAcquire(1, time, unit);
 	}
 
 	@Override
 	public boolean tryAcquire(int n, long time, TimeUnit unit) throws InterruptedException {
-		return gate.passIn(take(n), unit.toNanos(time));
+		Take t = take(n);
+		if (Thread.interrupted())
+			throw new InterruptedException();
+		return past(t) || gate.passIn(t, unit.toNanos(time));
 	}
 
 	@Override
@@ -115,6 +129,8 @@ public class PicoSemaphore extends Semaphore implements Room.Of {
 		if (n < 0)
 			throw new IllegalArgumentException();
 		synchronized (gate) {
+			if (permits + n < permits)
+				throw new Error("Maximum permit count exceeded");
 			permits += n;
 			gate.serve();
 		}
@@ -138,7 +154,11 @@ public class PicoSemaphore extends Semaphore implements Room.Of {
 
 	@Override
 	protected void reducePermits(int n) {
+		if (n < 0)
+			throw new IllegalArgumentException();
 		synchronized (gate) {
+			if (permits - n > permits)
+				throw new Error("Permit count underflow");
 			permits -= n;
 		}
 	}
