@@ -27,6 +27,36 @@ public final class Juc {
 		}
 	}
 
+	/** Executors.callable: the JDK's would be its frame below the task. */
+	private static final class Adapter<T> implements Callable<T> {
+		private final Runnable task;
+		private final T result;
+
+		Adapter(Runnable task, T result) {
+			this.task = java.util.Objects.requireNonNull(task);
+			this.result = result;
+		}
+
+		@Override
+		public T call() {
+			task.run();
+			return result;
+		}
+
+		@Override
+		public String toString() {
+			return super.toString() + "[Wrapped task = " + task + "]";
+		}
+	}
+
+	public static <T> Callable<T> callable(Runnable task, T result) {
+		return new Adapter<>(task, result);
+	}
+
+	public static Callable<Object> callable(Runnable task) {
+		return new Adapter<>(task, null);
+	}
+
 	public static ThreadFactory defaultThreadFactory() {
 		return new Factory();
 	}

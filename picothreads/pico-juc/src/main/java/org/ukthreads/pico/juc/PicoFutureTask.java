@@ -1,7 +1,6 @@
 package org.ukthreads.pico.juc;
 
 import java.util.concurrent.Callable;
-import java.util.concurrent.Executors;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
@@ -10,8 +9,9 @@ import java.util.concurrent.TimeoutException;
 /** FutureTask whose task may suspend and whose get parks. */
 public class PicoFutureTask<V> extends FutureTask<V> {
 	private final Gate gate = new Gate(this);
-	private final Callable<V> task;
 	/* Under the gate's guard. */
+	/** Null once it is done: it may hold much. */
+	private Callable<V> task;
 	private Thread runner;
 	private boolean started;
 
@@ -21,7 +21,7 @@ public class PicoFutureTask<V> extends FutureTask<V> {
 	}
 
 	public PicoFutureTask(Runnable task, V result) {
-		this(Executors.callable(task, result));
+		this(Juc.callable(task, result));
 	}
 
 	private static final class Done extends Gate.Node {
@@ -38,20 +38,43 @@ public class PicoFutureTask<V> extends FutureTask<V> {
 		}
 	}
 
-	private boolean begin() {
+	/** The task, to be run; null: not now. */
+	private Callable<V> begin() {
 		Thread me = Thread.currentThread();
 		synchronized (gate) {
 			if (started || isDone())
-				return false;
+				return null;
 			started = true;
 			runner = me;
-			return true;
+			return task;
 		}
 	}
 
 	private void end() {
 		synchronized (gate) {
 			runner = null;
+			task = null;
+			gate.serve();
+		}
+	}
+
+	/* A subclass may do so itself, and so may we: in either case somebody may be waiting. */
+
+	@Override
+	protected void set(V v) {
+		super.set(v);
+		over();
+	}
+
+	@Override
+	protected void setException(Throwable e) {
+		super.setException(e);
+		over();
+	}
+
+	private void over() {
+		synchronized (gate) {
+			task = null;
 			gate.serve();
 		}
 	}
@@ -65,11 +88,12 @@ public class PicoFutureTask<V> extends FutureTask<V> {
 
 	@Override
 	public void run() {
-		if (!begin())
+		Callable<V> c = begin();
+		if (c == null)
 			return;
 		V v;
 		try {
-			v = task.call();
+			v = c.call();
 		} catch (Throwable e) {
 			setException(e);
 			end();
@@ -81,10 +105,11 @@ public class PicoFutureTask<V> extends FutureTask<V> {
 
 	@Override
 	protected boolean runAndReset() {
-		if (!begin())
+		Callable<V> c = begin();
+		if (c == null)
 			return false;
 		try {
-			task.call();
+			c.call();
 		} catch (Throwable e) {
 			setException(e);
 			end();
@@ -101,6 +126,7 @@ public class PicoFutureTask<V> extends FutureTask<V> {
 		Thread t;
 		synchronized (gate) {
 			t = runner;
+			task = null;
 			gate.serve();
 		}
 		if (interrupt && t != null)
