@@ -4,7 +4,6 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorCompletionService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 
@@ -25,14 +24,12 @@ public class PicoExecutorCompletionService<V> extends ExecutorCompletionService<
 
 	@Override
 	public Future<V> submit(Callable<V> c) {
-		PicoFutureTask<V> f = new Submit.Queueing<>(java.util.Objects.requireNonNull(c), done);
-		executor.execute(f);
-		return f;
+		return Submit.submit(executor, java.util.Objects.requireNonNull(c), done);
 	}
 
 	@Override
 	public Future<V> submit(Runnable r, V v) {
-		return submit(Executors.callable(r, v));
+		return submit(Juc.callable(r, v));
 	}
 
 	@Override

@@ -90,7 +90,9 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 
 	private void run(Worker w, Runnable r) {
 		/* An interrupt was for the idle worker, unless the pool stops. */
-		if (!busy(w, true))
+		if (busy(w, true))
+			w.thread.interrupt();
+		else
 			Thread.interrupted();
 		Throwable thrown = null;
 		try {
@@ -172,8 +174,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 		boolean replace = leave(w, abrupt);
 		if (replace)
 			start(null, false);
-		interrupt(idleForNothing(), true);
-		tryEnd();
+		fewer();
 	}
 
 	/** Shut, and the last task was taken by another one: they would wait for ever. */
@@ -265,16 +266,25 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 		boolean ok = false;
 		try {
 			Thread t = getThreadFactory().newThread(w);
-			if (t != null) {
+			if (t != null && mayStart(first)) {
 				w.thread = t;
 				t.start();
 				ok = true;
 			}
 		} finally {
-			if (!ok)
+			if (!ok) {
 				leave(w, false);
+				tryEnd();
+			}
 		}
 		return ok;
+	}
+
+	/** The factory took its time. */
+	private boolean mayStart(Runnable first) {
+		synchronized (gate) {
+			return !stop && !(shut && first != null);
+		}
 	}
 
 	private boolean reserve(Worker w, Runnable first, boolean toCore) {
@@ -296,7 +306,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 		if (start(r, true))
 			return;
 		if (!isShutdown() && getQueue().offer(r)) {
-			if (isShutdown() && getQueue().remove(r))
+			if (isShutdown() && remove(r))
 				refuse(r);
 			else if (getPoolSize() == 0)
 				start(null, false);
@@ -391,9 +401,36 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 	public List<Runnable> shutdownNow() {
 		interrupt(shut(true), false);
 		List<Runnable> left = new ArrayList<>();
-		getQueue().drainTo(left);
+		BlockingQueue<Runnable> q = getQueue();
+		q.drainTo(left);
+		/* What a delay queue does not give away before its time. */
+		if (!q.isEmpty())
+			for (Object r : q.toArray())
+				if (q.remove(r))
+					left.add((Runnable) r);
 		tryEnd();
 		return left;
+	}
+
+	@Override
+	public boolean remove(Runnable r) {
+		boolean b = getQueue().remove(r);
+		fewer();
+		return b;
+	}
+
+	@Override
+	public void purge() {
+		for (Object r : getQueue().toArray())
+			if (r instanceof Future<?> && ((Future<?>) r).isCancelled())
+				getQueue().remove(r);
+		fewer();
+	}
+
+	/** Fewer tasks: that may have been all, and who is idle would wait for ever. */
+	final void fewer() {
+		interrupt(idleForNothing(), true);
+		tryEnd();
 	}
 
 	private List<Worker> shut(boolean now) {
@@ -505,8 +542,20 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 			more = Math.min(n - core, more);
 			core = n;
 		}
+		tooMany(n);
 		while (more-- > 0)
 			start(null, true);
+	}
+
+	/** Who is idle looks whether it is one too many. */
+	private void tooMany(int most) {
+		List<Worker> ws;
+		synchronized (gate) {
+			if (workers.size() <= most)
+				return;
+			ws = new ArrayList<>(workers);
+		}
+		interrupt(ws, true);
 	}
 
 	@Override
@@ -523,13 +572,21 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 				throw new IllegalArgumentException();
 			max = n;
 		}
+		tooMany(n);
 	}
 
 	@Override
 	public void setKeepAliveTime(long time, TimeUnit unit) {
+		long nanos = unit.toNanos(time);
+		boolean less;
 		synchronized (gate) {
-			keepAlive = unit.toNanos(time);
+			if (time < 0 || time == 0 && coreTimeOut)
+				throw new IllegalArgumentException();
+			less = nanos < keepAlive;
+			keepAlive = nanos;
 		}
+		if (less)
+			tooMany(0);
 	}
 
 	@Override
@@ -546,18 +603,31 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 
 	@Override
 	public void allowCoreThreadTimeOut(boolean b) {
-		List<Worker> ws;
 		synchronized (gate) {
+			if (b && keepAlive <= 0)
+				throw new IllegalArgumentException(
+					"Core threads must have nonzero keep alive times");
 			coreTimeOut = b;
-			ws = new ArrayList<>(workers);
 		}
 		if (b)
-			interrupt(ws, true);
+			tooMany(0);
 	}
 
 	@Override
 	public boolean prestartCoreThread() {
 		return start(null, true);
+	}
+
+	/** At least one worker, also where the core has none. */
+	final void ensureOne() {
+		if (!start(null, true) && getPoolSize() == 0)
+			start(null, false);
+	}
+
+	final boolean isStopped() {
+		synchronized (gate) {
+			return stop;
+		}
 	}
 
 	@Override
@@ -570,7 +640,12 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 
 	@Override
 	public String toString() {
-		return "ThreadPoolExecutor[pool size = " + getPoolSize() + ", active threads = "
+		return getClass().getName() + '@' + Integer.toHexString(hashCode()) + counts();
+	}
+
+	final String counts() {
+		return "[" + (isTerminated() ? "Terminated" : isShutdown() ? "Shutting down"
+			: "Running") + ", pool size = " + getPoolSize() + ", active threads = "
 			+ getActiveCount() + ", queued tasks = " + getQueue().size()
 			+ ", completed tasks = " + getCompletedTaskCount() + "]";
 	}

@@ -8,6 +8,7 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Future;
+import java.util.concurrent.RunnableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
@@ -18,6 +19,13 @@ import java.util.concurrent.TimeoutException;
 final class Submit {
 	private Submit() {}
 
+	/** AbstractExecutorService.newTaskFor, where it is ours to call. */
+	private static <V> RunnableFuture<V> task(Executor x, Callable<V> c) {
+		if (x instanceof PicoThreadPoolExecutor)
+			return ((PicoThreadPoolExecutor) x).newTaskFor(c);
+		return new PicoFutureTask<>(c);
+	}
+
 	static <T> List<Future<T>> all(Executor x, Collection<? extends Callable<T>> tasks,
 			long nanos) throws InterruptedException {
 		long end = System.nanoTime() + nanos;
@@ -25,7 +33,7 @@ final class Submit {
 		boolean ok = false;
 		try {
 			for (Callable<T> c : tasks)
-				fs.add(new PicoFutureTask<>(c));
+				fs.add(task(x, c));
 			for (Future<T> f : fs)
 				x.execute((Runnable) f);
 			for (Future<T> f : fs)
@@ -69,9 +77,7 @@ final class Submit {
 		List<Future<T>> fs = new ArrayList<>();
 		try {
 			for (Callable<T> c : tasks) {
-				PicoFutureTask<T> f = new Queueing<>(c, done);
-				fs.add(f);
-				x.execute(f);
+				fs.add(submit(x, c, done));
 			}
 			ExecutionException last = null;
 			for (int k = 0; k < fs.size(); k++) {
@@ -91,18 +97,26 @@ final class Submit {
 		}
 	}
 
-	/** A future that joins a queue when it is done. */
-	static final class Queueing<V> extends PicoFutureTask<V> {
+	/** The task's future joins a queue when it is done. */
+	static <V> Future<V> submit(Executor x, Callable<V> c, Collection<Future<V>> to) {
+		RunnableFuture<V> f = task(x, c);
+		x.execute(new Queueing<>(f, to));
+		return f;
+	}
+
+	private static final class Queueing<V> extends PicoFutureTask<Void> {
+		private final Future<V> task;
 		private final Collection<Future<V>> to;
 
-		Queueing(Callable<V> c, Collection<Future<V>> to) {
-			super(c);
+		Queueing(RunnableFuture<V> task, Collection<Future<V>> to) {
+			super(task, null);
+			this.task = task;
 			this.to = to;
 		}
 
 		@Override
 		protected void done() {
-			to.add(this);
+			to.add(task);
 		}
 	}
 }
