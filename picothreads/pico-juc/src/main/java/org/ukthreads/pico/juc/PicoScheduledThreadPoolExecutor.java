@@ -2,13 +2,11 @@ package org.ukthreads.pico.juc;
 
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Delayed;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionHandler;
 import java.util.concurrent.RunnableScheduledFuture;
@@ -21,7 +19,7 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** ScheduledThreadPoolExecutor: a fixed pool of ours over a delay queue of ours. */
 public class PicoScheduledThreadPoolExecutor extends ScheduledThreadPoolExecutor {
-	private final PicoDelayQueue<Task<?>> delayed = new PicoDelayQueue<>();
+	private final PicoDelayQueue<RunnableScheduledFuture<?>> delayed = new PicoDelayQueue<>();
 	private final Pool pool;
 	private volatile boolean afterShutdown = true;
 	private volatile boolean periodicAfterShutdown;
@@ -69,11 +67,9 @@ public class PicoScheduledThreadPoolExecutor extends ScheduledThreadPoolExecutor
 			PicoScheduledThreadPoolExecutor.this.terminated();
 		}
 
-		void ensure() {
-			if (!prestartCoreThread() && getPoolSize() == 0 && getCorePoolSize() == 0) {
-				setCorePoolSize(1);
-				prestartCoreThread();
-			}
+		@Override
+		public String toString() {
+			return PicoScheduledThreadPoolExecutor.this.toString();
 		}
 	}
 
@@ -84,12 +80,14 @@ public class PicoScheduledThreadPoolExecutor extends ScheduledThreadPoolExecutor
 		/** 0: once; > 0: fixed rate; < 0: fixed delay. */
 		private final long period;
 		private volatile long at;
+		/** What the program has made of this: that is in the queue. */
+		private RunnableScheduledFuture<V> outer = this;
 
-		Task(PicoScheduledThreadPoolExecutor x, Callable<V> c, long delay, long period) {
+		Task(PicoScheduledThreadPoolExecutor x, Callable<V> c, long at, long period) {
 			super(c);
 			this.x = x;
 			this.period = period;
-			at = System.nanoTime() + delay;
+			this.at = at;
 		}
 
 		@Override
@@ -115,19 +113,16 @@ public class PicoScheduledThreadPoolExecutor extends ScheduledThreadPoolExecutor
 
 		@Override
 		public void run() {
-			if (x.isShutdown() && !(isPeriodic() ? x.periodicAfterShutdown
-					: x.afterShutdown)) {
+			if (!x.mayRun(this)) {
 				cancel(false);
 				return;
 			}
 			if (period == 0) {
 				super.run();
 			} else if (super.runAndReset()) {
-				at = period > 0 ? at + period : System.nanoTime() - period;
-				if (x.isShutdown() && !x.periodicAfterShutdown)
-					cancel(false);
-				else
-					x.delayed.add(this);
+				at = period > 0 ? at + period : x.after(-period);
+				if (!x.mayRun(outer) || !x.queue(outer))
+					outer.cancel(false);
 			}
 		}
 
@@ -135,30 +130,66 @@ public class PicoScheduledThreadPoolExecutor extends ScheduledThreadPoolExecutor
 		public boolean cancel(boolean interrupt) {
 			boolean c = super.cancel(interrupt);
 			if (c && x.removeCancelled)
-				x.delayed.remove(this);
+				x.remove(outer);
 			return c;
 		}
 	}
 
-	private <V> Task<V> add(Task<V> t) {
-		if (isShutdown()) {
-			getRejectedExecutionHandler().rejectedExecution(t, this);
-			return t;
+	/** When a delay is over. What is in the queue must not lie too far apart to be compared. */
+	private long after(long delay) {
+		long now = System.nanoTime();
+		long d = Math.max(0, delay);
+		RunnableScheduledFuture<?> head = d < Long.MAX_VALUE / 2 ? null : delayed.peek();
+		if (head != null) {
+			long due = head.getDelay(TimeUnit.NANOSECONDS);
+			if (due < 0 && d - due < 0)
+				d = Long.MAX_VALUE + due;
 		}
+		return now + d;
+	}
+
+	private boolean mayRun(RunnableScheduledFuture<?> t) {
+		if (!isShutdown())
+			return true;
+		if (pool.isStopped())
+			return false;
+		return t.isPeriodic() ? periodicAfterShutdown
+			: afterShutdown || t.getDelay(TimeUnit.NANOSECONDS) <= 0;
+	}
+
+	/** False: it was shut down meanwhile, and t is not in the queue. */
+	private boolean queue(RunnableScheduledFuture<?> t) {
 		delayed.add(t);
-		pool.ensure();
+		if (!mayRun(t) && remove(t))
+			return false;
+		pool.ensureOne();
+		return true;
+	}
+
+	private <V> ScheduledFuture<V> add(Task<V> task, RunnableScheduledFuture<V> t) {
+		task.outer = t;
+		if (isShutdown())
+			getRejectedExecutionHandler().rejectedExecution(t, this);
+		else if (!queue(t))
+			t.cancel(false);
 		return t;
+	}
+
+	private ScheduledFuture<?> add(Runnable r, long delay, long period) {
+		Task<Object> t = new Task<>(this, Juc.callable(r), after(delay), period);
+		return add(t, decorateTask(r, t));
 	}
 
 	@Override
 	public ScheduledFuture<?> schedule(Runnable r, long delay, TimeUnit unit) {
-		return add(new Task<Object>(this, Executors.callable(r), unit.toNanos(delay), 0));
+		return add(r, unit.toNanos(delay), 0);
 	}
 
 	@Override
 	public <V> ScheduledFuture<V> schedule(Callable<V> c, long delay, TimeUnit unit) {
-		return add(new Task<>(this, java.util.Objects.requireNonNull(c), unit.toNanos(delay),
-			0));
+		Task<V> t = new Task<>(this, java.util.Objects.requireNonNull(c),
+			after(unit.toNanos(delay)), 0);
+		return add(t, decorateTask(c, t));
 	}
 
 	@Override
@@ -166,8 +197,7 @@ public class PicoScheduledThreadPoolExecutor extends ScheduledThreadPoolExecutor
 			TimeUnit unit) {
 		if (period <= 0)
 			throw new IllegalArgumentException();
-		return add(new Task<Object>(this, Executors.callable(r), unit.toNanos(first),
-			unit.toNanos(period)));
+		return add(r, unit.toNanos(first), unit.toNanos(period));
 	}
 
 	@Override
@@ -175,8 +205,7 @@ public class PicoScheduledThreadPoolExecutor extends ScheduledThreadPoolExecutor
 			TimeUnit unit) {
 		if (delay <= 0)
 			throw new IllegalArgumentException();
-		return add(new Task<Object>(this, Executors.callable(r), unit.toNanos(first),
-			-unit.toNanos(delay)));
+		return add(r, unit.toNanos(first), -unit.toNanos(delay));
 	}
 
 	@Override
@@ -191,7 +220,7 @@ public class PicoScheduledThreadPoolExecutor extends ScheduledThreadPoolExecutor
 
 	@Override
 	public <T> Future<T> submit(Runnable r, T v) {
-		return schedule(Executors.callable(r, v), 0, TimeUnit.NANOSECONDS);
+		return schedule(Juc.callable(r, v), 0, TimeUnit.NANOSECONDS);
 	}
 
 	@Override
@@ -229,14 +258,11 @@ public class PicoScheduledThreadPoolExecutor extends ScheduledThreadPoolExecutor
 
 	@Override
 	public void shutdown() {
-		for (Iterator<Task<?>> i = new ArrayList<>(delayed).iterator(); i.hasNext();) {
-			Task<?> t = i.next();
-			if (!(t.isPeriodic() ? periodicAfterShutdown : afterShutdown)) {
-				delayed.remove(t);
-				t.cancel(false);
-			}
-		}
 		pool.shutdown();
+		for (RunnableScheduledFuture<?> t : new ArrayList<>(delayed))
+			if ((t.isCancelled() || !mayRun(t)) && delayed.remove(t))
+				t.cancel(false);
+		pool.fewer();
 	}
 
 	@Override
@@ -277,6 +303,72 @@ public class PicoScheduledThreadPoolExecutor extends ScheduledThreadPoolExecutor
 	@Override
 	public int getPoolSize() {
 		return pool.getPoolSize();
+	}
+
+	@Override
+	public int getLargestPoolSize() {
+		return pool.getLargestPoolSize();
+	}
+
+	@Override
+	public boolean remove(Runnable r) {
+		return pool.remove(r);
+	}
+
+	@Override
+	public void purge() {
+		pool.purge();
+	}
+
+	@Override
+	public boolean prestartCoreThread() {
+		return pool.prestartCoreThread();
+	}
+
+	@Override
+	public int prestartAllCoreThreads() {
+		return pool.prestartAllCoreThreads();
+	}
+
+	@Override
+	public void setThreadFactory(ThreadFactory f) {
+		super.setThreadFactory(f);
+		pool.setThreadFactory(f);
+	}
+
+	@Override
+	public int getMaximumPoolSize() {
+		return pool.getMaximumPoolSize();
+	}
+
+	@Override
+	public void setMaximumPoolSize(int n) {
+		pool.setMaximumPoolSize(n);
+	}
+
+	@Override
+	public void setKeepAliveTime(long time, TimeUnit unit) {
+		pool.setKeepAliveTime(time, unit);
+	}
+
+	@Override
+	public long getKeepAliveTime(TimeUnit unit) {
+		return pool.getKeepAliveTime(unit);
+	}
+
+	@Override
+	public void allowCoreThreadTimeOut(boolean b) {
+		pool.allowCoreThreadTimeOut(b);
+	}
+
+	@Override
+	public boolean allowsCoreThreadTimeOut() {
+		return pool.allowsCoreThreadTimeOut();
+	}
+
+	@Override
+	public String toString() {
+		return getClass().getName() + '@' + Integer.toHexString(hashCode()) + pool.counts();
 	}
 
 	@Override
