@@ -39,17 +39,21 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 		final Step<? super T, U> step;
 		/** Null: in the thread that completes. */
 		final Executor in;
+		/** Nothing of the program's is called for an exception: that passes without `in`. */
+		final boolean values;
 		Reaction<T, ?> next;
 
-		Reaction(PicoCompletableFuture<U> to, Step<? super T, U> step, Executor in) {
+		Reaction(PicoCompletableFuture<U> to, Step<? super T, U> step, Executor in,
+				boolean values) {
 			this.to = to;
 			this.step = step;
 			this.in = in;
+			this.values = values;
 		}
 
 		/** What it completed, whose reactions are due; null: nothing yet. */
 		PicoCompletableFuture<U> run(PicoCompletableFuture<T> from) {
-			if (in == null)
+			if (in == null || to.isDone() || values && from.isCompletedExceptionally())
 				return act(from);
 			try {
 				in.execute(() -> {
@@ -122,11 +126,22 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 		return super.completeExceptionally(wrapped(e));
 	}
 
+	/** What the program gets: a subclass may have it be of its own kind. */
+	@SuppressWarnings("unchecked")
+	private <U> PicoCompletableFuture<U> made() {
+		return (PicoCompletableFuture<U>) this.<U>newIncompleteFuture();
+	}
+
 	private <U> PicoCompletableFuture<U> then(Executor in, Step<? super T, U> step) {
-		Reaction<T, U> r = new Reaction<>(new PicoCompletableFuture<>(), step, in);
+		return then(this.<U>made(), in, false, step);
+	}
+
+	private <U> PicoCompletableFuture<U> then(PicoCompletableFuture<U> to, Executor in,
+			boolean values, Step<? super T, U> step) {
+		Reaction<T, U> r = new Reaction<>(to, step, in, values);
 		if (!hang(r))
 			run(r);
-		return r.to;
+		return to;
 	}
 
 	private <U> void run(Reaction<T, U> r) {
@@ -295,7 +310,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 		}, "timeout");
 		t.setDaemon(true);
 		t.start();
-		then(null, (v, e, to) -> t.interrupt());
+		then(new PicoCompletableFuture<>(), null, false, (v, e, to) -> t.interrupt());
 	}
 
 	@Override
@@ -307,6 +322,15 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 				n++;
 			return n;
 		}
+	}
+
+	@Override
+	public String toString() {
+		String s = super.toString();
+		int n = isDone() ? 0 : getNumberOfDependents();
+		return n == 0 || !s.endsWith("]") ? s
+			: s.replaceFirst("\\[Not completed.*$",
+				"[Not completed, " + n + " dependents]");
 	}
 
 	/* --- static methods: what their calls become --- */
@@ -370,7 +394,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 	private <U> PicoCompletableFuture<U> apply(Executor in,
 			Function<? super T, ? extends U> f) {
 		java.util.Objects.requireNonNull(f);
-		return then(in, (v, e, to) -> {
+		return then(this.<U>made(), in, true, (v, e, to) -> {
 			if (e != null)
 				to.failed(e);
 			else
@@ -567,7 +591,8 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 	private <U> void lead(PicoCompletableFuture<U> follower) {
 		@SuppressWarnings("unchecked")
 		PicoCompletableFuture<U> me = (PicoCompletableFuture<U>) this;
-		Reaction<U, U> r = new Reaction<>(follower, (v, e, to) -> to.as(v, e), null);
+		Reaction<U, U> r = new Reaction<>(follower, (v, e, to) -> to.as(v, e), null,
+			false);
 		if (!me.hang(r))
 			me.run(r);
 	}
@@ -575,7 +600,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 	private <U> PicoCompletableFuture<U> compose(Executor in,
 			Function<? super T, ? extends CompletionStage<U>> f) {
 		java.util.Objects.requireNonNull(f);
-		return then(in, (v, e, to) -> {
+		return then(this.<U>made(), in, true, (v, e, to) -> {
 			if (e != null)
 				to.failed(e);
 			else
@@ -608,27 +633,21 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 		java.util.Objects.requireNonNull(f);
 		PicoCompletableFuture<U> b = new PicoCompletableFuture<>();
 		b.follow(o);
+		/* As the JDK: an exception that is there already passes through the executor. */
+		boolean values = !isDone() || !b.isDone();
 		/* When both are done: then this one's outcome counts first. */
-		PicoCompletableFuture<V> to = new PicoCompletableFuture<>();
-		PicoCompletableFuture<Void> two = this.<Void>then(null, (v, e, mid) ->
-			b.then(null, (w, x, end) -> {
-				mid.quietly(null);
+		PicoCompletableFuture<Void> two = new PicoCompletableFuture<>();
+		then(two, null, false, (v, e, mid) ->
+			b.then(new PicoCompletableFuture<Void>(), null, false, (w, x, end) -> {
+				mid.as(null, e != null ? e : x);
 				mid.fire();
 			}));
-		two.then(in, (n, none, end) -> {
-			Throwable e = outcome().thrown;
-			Throwable x = b.outcome().thrown;
-			try {
-				if (e != null || x != null)
-					to.failed(e != null ? e : x);
-				else
-					to.quietly(f.apply(getNow(null), b.getNow(null)));
-			} catch (Throwable y) {
-				to.failed(y);
-			}
-			to.fire();
+		return two.then(this.<V>made(), in, values, (n, e, to) -> {
+			if (e != null)
+				to.failed(e);
+			else
+				to.quietly(f.apply(getNow(null), b.getNow(null)));
 		});
-		return to;
 	}
 
 	@Override
@@ -704,7 +723,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 	/** The first of two to be done. */
 	@SuppressWarnings("unchecked")
 	private <V> PicoCompletableFuture<V> first(CompletionStage<? extends V> o) {
-		PicoCompletableFuture<V> f = new PicoCompletableFuture<>();
+		PicoCompletableFuture<V> f = made();
 		f.follow((CompletionStage<V>) this);
 		f.follow(o);
 		return f;
