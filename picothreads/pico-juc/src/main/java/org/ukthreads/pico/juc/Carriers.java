@@ -34,14 +34,59 @@ import org.ukthreads.pico.Pico;
  */
 @Pico
 public final class Carriers {
-	/** Stand in for the bin lock of a ConcurrentMap: one computation of a key at a time. */
-	private static final KeyLock[] KEYS = new KeyLock[64];
+	private static final Keys KEYS = new Keys();
 
-	private static final class KeyLock {}
+	/**
+	 * Stands in for the bin lock of a ConcurrentMap: one computation of a key at a time. Of one
+	 * map and hash alone: who computes may wait for who computes another one.
+	 */
+	private static final class KeyLock {
+		final Map<?, ?> map;
+		final int hash;
+		/* Under the Keys. */
+		int users;
+		KeyLock next;
 
-	static {
-		for (int k = 0; k < KEYS.length; k++)
-			KEYS[k] = new KeyLock();
+		KeyLock(Map<?, ?> map, int hash, KeyLock next) {
+			this.map = map;
+			this.hash = hash;
+			this.next = next;
+		}
+	}
+
+	/** The locks that somebody holds or wants. */
+	private static final class Keys {
+		private final KeyLock[] buckets = new KeyLock[64];
+
+		private int bucket(Map<?, ?> m, int hash) {
+			int h = System.identityHashCode(m) * 31 + hash;
+			return (h ^ h >>> 16) & buckets.length - 1;
+		}
+
+		synchronized KeyLock take(Map<?, ?> m, int hash) {
+			int b = bucket(m, hash);
+			KeyLock l = buckets[b];
+			while (l != null && (l.map != m || l.hash != hash))
+				l = l.next;
+			if (l == null)
+				l = buckets[b] = new KeyLock(m, hash, buckets[b]);
+			l.users++;
+			return l;
+		}
+
+		synchronized void give(KeyLock l) {
+			if (--l.users > 0)
+				return;
+			int b = bucket(l.map, l.hash);
+			if (buckets[b] == l) {
+				buckets[b] = l.next;
+				return;
+			}
+			KeyLock p = buckets[b];
+			while (p.next != l)
+				p = p.next;
+			p.next = l.next;
+		}
 	}
 
 	private Carriers() {}
@@ -159,9 +204,14 @@ public final class Carriers {
 			return v;
 		if (!(m instanceof ConcurrentMap))
 			return absent(m, key, f);
-		synchronized (lock(m, key)) {
-			v = m.get(key);
-			return v != null ? v : absent(m, key, f);
+		KeyLock l = KEYS.take(m, key.hashCode());
+		try {
+			synchronized (l) {
+				v = m.get(key);
+				return v != null ? v : absent(m, key, f);
+			}
+		} finally {
+			KEYS.give(l);
 		}
 	}
 
@@ -193,8 +243,13 @@ public final class Carriers {
 			BiFunction<? super K, ? super V, ? extends V> f, boolean absent) {
 		if (!(m instanceof ConcurrentMap))
 			return computed(m, key, f, absent);
-		synchronized (lock(m, key)) {
-			return computed(m, key, f, absent);
+		KeyLock l = KEYS.take(m, key.hashCode());
+		try {
+			synchronized (l) {
+				return computed(m, key, f, absent);
+			}
+		} finally {
+			KEYS.give(l);
 		}
 	}
 
@@ -222,11 +277,6 @@ public final class Carriers {
 		if (old == null)
 			return v == null || m.putIfAbsent(key, v) == null;
 		return v == null ? m.remove(key, old) : m.replace(key, old, v);
-	}
-
-	private static KeyLock lock(Map<?, ?> m, Object key) {
-		int h = System.identityHashCode(m) * 31 + key.hashCode();
-		return KEYS[(h ^ h >>> 16) & KEYS.length - 1];
 	}
 
 	/* Sorting: stable, as the JDK's. */
