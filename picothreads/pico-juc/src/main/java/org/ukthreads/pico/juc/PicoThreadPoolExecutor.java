@@ -65,6 +65,8 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 		private Thread thread;
 		/** Under the pool's guard. */
 		private boolean busy;
+		/** Who found it idle and is about to interrupt it; written under the guard. */
+		private volatile int knocks;
 
 		Worker(PicoThreadPoolExecutor pool, Runnable first) {
 			this.pool = pool;
@@ -88,12 +90,38 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 		}
 	}
 
+	/** Who found the worker idle has interrupted it: nobody will interrupt its task for that. */
+	private static final class Quiet extends Gate.Node {
+		private final Worker w;
+
+		Quiet(Worker w) {
+			super(1);
+			this.w = w;
+		}
+
+		@Override
+		boolean attempt() {
+			return w.knocks == 0;
+		}
+	}
+
+	private boolean knock(Worker w, boolean begin) {
+		synchronized (gate) {
+			if (begin && w.busy)
+				return false;
+			w.knocks += begin ? 1 : -1;
+			gate.serve();
+			return true;
+		}
+	}
+
 	private void run(Worker w, Runnable r) {
 		/* An interrupt was for the idle worker, unless the pool stops. */
-		if (busy(w, true))
+		boolean stopped = busy(w, true);
+		if (w.knocks > 0)
+			gate.pass(new Quiet(w));
+		if (stopped || Thread.interrupted() && isStopped())
 			w.thread.interrupt();
-		else
-			Thread.interrupted();
 		Throwable thrown = null;
 		try {
 			beforeExecute(w.thread, r);
@@ -441,10 +469,17 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 		}
 	}
 
-	private static void interrupt(List<Worker> ws, boolean idle) {
-		for (Worker w : ws)
-			if (w.thread != null && !(idle && w.busy))
+	private void interrupt(List<Worker> ws, boolean idle) {
+		for (Worker w : ws) {
+			if (w.thread == null || idle && !knock(w, true))
+				continue;
+			try {
 				w.thread.interrupt();
+			} finally {
+				if (idle)
+					knock(w, false);
+			}
+		}
 	}
 
 	@Override
