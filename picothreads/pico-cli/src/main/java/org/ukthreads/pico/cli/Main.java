@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 import org.ukthreads.pico.Blocking;
+import org.ukthreads.pico.Loaders;
 import org.ukthreads.pico.Pins;
 import org.ukthreads.pico.PicoRuntime;
 import org.ukthreads.pico.PicoThread;
@@ -53,7 +54,8 @@ public final class Main {
 	private Main() {}
 
 	public static void main(String[] args) throws Exception {
-		if (args.length == 0 || args[0].matches("-h|--help|help")) {
+		if (args.length == 0 || args[0].equals("help") || isHelp(args[0])
+				|| args.length > 1 && isHelp(args[1])) {
 			System.out.print(USAGE);
 			return;
 		}
@@ -77,6 +79,10 @@ public final class Main {
 		default:
 			fail("unknown command: " + args[0] + "\n" + USAGE);
 		}
+	}
+
+	private static boolean isHelp(String word) {
+		return word.equals("-h") || word.equals("--help");
 	}
 
 	static void fail(String message) {
@@ -163,6 +169,7 @@ public final class Main {
 	/** The program's main, on a pico thread. */
 	private static void start(ClassLoader l, Arguments a) throws Exception {
 		Thread.currentThread().setContextClassLoader(l);
+		Loaders.program(l);
 		Method m = l.loadClass(a.rest.get(0)).getMethod("main", String[].class);
 		m.setAccessible(true);
 		PicoThread t = new PicoThread(null, Reflect.task(m,

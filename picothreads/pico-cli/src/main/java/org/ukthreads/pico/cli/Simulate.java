@@ -9,6 +9,7 @@ import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.ukthreads.pico.Loaders;
 import org.ukthreads.pico.Reflect;
 import org.ukthreads.pico.sim.Sim;
 import org.ukthreads.pico.translate.PicoLoader;
@@ -92,6 +93,7 @@ final class Simulate {
 	/** out null: the program prints where it likes. */
 	private Sim.Outcome one(long seed, PrintStream out) throws Exception {
 		PicoLoader l = new PicoLoader(classes, program, Main.class.getClassLoader());
+		Loaders.program(l);
 		Method m = l.loadClass(a.rest.get(0)).getMethod("main", String[].class);
 		m.setAccessible(true);
 		PrintStream old = System.out;
