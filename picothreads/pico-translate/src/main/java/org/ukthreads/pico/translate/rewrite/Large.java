@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Methods that came out over the 64 KB of a method. A resume copy is cut into 2, 4.. 32
+ * Methods that came out over the 64 KB of a method. A resume copy is cut into 4, 16 or 32
  * parts by entry (each part loses what it cannot reach); a body that is too large with
  * its handlers, or a copy that parts do not help, runs pinned. The translation is run
  * again after each finding; there are few such methods.
@@ -43,6 +43,6 @@ public final class Large {
 		else if (parts(of) >= MAX_PARTS)
 			refused.add(of);
 		else
-			parts.put(of, parts(of) * 2);
+			parts.put(of, Math.min(MAX_PARTS, parts(of) * 4));
 	}
 }
