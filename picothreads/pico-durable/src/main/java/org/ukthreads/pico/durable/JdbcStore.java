@@ -8,6 +8,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
+import javax.sql.DataSource;
 import org.ukthreads.pico.NeverBlocks;
 
 /*
@@ -17,30 +18,126 @@ import org.ukthreads.pico.NeverBlocks;
  * A commit must be on the disk when it returns. Databases that think otherwise by
  * themselves are told so: H2 keeps commits in memory for half a second (a kill -9 lost
  * what it had committed), HSQLDB does not sync.
+ *
+ * With a DataSource, a connection that is lost is replaced and the call made once more: it
+ * puts and removes by key, so it does not matter whether it had come through.
  */
 @NeverBlocks
 public final class JdbcStore implements Store {
-	private final Connection db;
+	/** Null: there is but one connection. */
+	private final DataSource source;
+	private Connection db;
 	private final String table;
 	/** What makes a commit last; null: it does. */
 	private final String lasting;
 
+	/** What a call does with the connection. */
+	private interface Work<T> {
+		T run() throws SQLException;
+	}
+
 	public JdbcStore(Connection db, String table) throws SQLException {
+		this(null, db, table);
+	}
+
+	/** Asks for connections, and keeps one at a time. */
+	public JdbcStore(DataSource source, String table) throws SQLException {
+		this(source, source.getConnection(), table);
+	}
+
+	private JdbcStore(DataSource source, Connection db, String table) throws SQLException {
+		this.source = source;
 		this.db = db;
 		if (!table.matches("[A-Za-z_][A-Za-z0-9_]*"))
 			throw new IllegalArgumentException("table: " + table);
 		this.table = table;
-		String product = db.getMetaData().getDatabaseProductName();
+		String product = product();
 		lasting = product.equals("H2") ? "checkpoint sync" : null;
+		open(product);
+		if (!exists()) {
+			execute("create table " + table + " (id " + key(product) + " primary key, content "
+				+ content(product) + " not null)");
+			db.commit();
+		}
+	}
+
+	private String product() throws SQLException {
+		return db.getMetaData().getDatabaseProductName();
+	}
+
+	/** A new connection. */
+	private void open(String product) throws SQLException {
 		if (product.equals("H2"))
 			execute("set write_delay 0");
 		else if (product.startsWith("HSQL"))
 			execute("set files write delay false");
 		db.setAutoCommit(false);
-		if (!exists()) {
-			execute("create table " + table + " (id varchar(250) primary key, content "
-				+ (product.equals("PostgreSQL") ? "bytea" : "blob") + " not null)");
+	}
+
+	/* Keys differ by case, and a record may have more than the 64 KB of MySQL's blob. */
+
+	private static String key(String product) {
+		switch (product) {
+		case "MySQL": case "MariaDB":
+			return "varchar(250) character set utf8mb4 collate utf8mb4_bin";
+		case "Microsoft SQL Server":
+			return "nvarchar(250) collate Latin1_General_BIN2";
+		default:
+			return "varchar(250)";
+		}
+	}
+
+	private static String content(String product) {
+		switch (product) {
+		case "PostgreSQL":
+			return "bytea";
+		case "MySQL": case "MariaDB":
+			return "longblob";
+		case "Microsoft SQL Server":
+			return "varbinary(max)";
+		default:
+			return "blob";
+		}
+	}
+
+	private <T> T call(Work<T> w) throws IOException {
+		try {
+			return once(w);
+		} catch (SQLException e) {
+			if (source == null || isAlive())
+				throw new IOException(e);
+			try {
+				close();
+			} catch (IOException x) {
+				e.addSuppressed(x);
+			}
+			try {
+				db = source.getConnection();
+				open(product());
+				return once(w);
+			} catch (SQLException again) {
+				again.addSuppressed(e);
+				throw new IOException(again);
+			}
+		}
+	}
+
+	private <T> T once(Work<T> w) throws SQLException {
+		try {
+			T t = w.run();
 			db.commit();
+			return t;
+		} catch (SQLException e) {
+			rollback(e);
+			throw e;
+		}
+	}
+
+	private boolean isAlive() {
+		try {
+			return db.isValid(5);
+		} catch (SQLException e) {
+			return false;
 		}
 	}
 
@@ -63,6 +160,18 @@ public final class JdbcStore implements Store {
 
 	@Override
 	public void apply(List<Change> changes) throws IOException {
+		call(() -> {
+			change(changes);
+			return null;
+		});
+		if (lasting != null)
+			call(() -> {
+				execute(lasting);
+				return null;
+			});
+	}
+
+	private void change(List<Change> changes) throws SQLException {
 		try (PreparedStatement update = db.prepareStatement("update " + table
 					+ " set content = ? where id = ?");
 				PreparedStatement insert = db.prepareStatement("insert into " + table
@@ -77,12 +186,6 @@ public final class JdbcStore implements Store {
 					put(insert, c);
 				}
 			}
-			db.commit();
-			if (lasting != null)
-				execute(lasting);
-		} catch (SQLException e) {
-			rollback(e);
-			throw new IOException(e);
 		}
 	}
 
@@ -102,31 +205,28 @@ public final class JdbcStore implements Store {
 
 	@Override
 	public List<String> keys() throws IOException {
-		List<String> l = new ArrayList<>();
-		try (Statement s = db.createStatement();
-				ResultSet r = s.executeQuery("select id from " + table)) {
-			while (r.next())
-				l.add(r.getString(1));
-			db.commit();
-		} catch (SQLException e) {
-			throw new IOException(e);
-		}
-		return l;
+		return call(() -> {
+			List<String> l = new ArrayList<>();
+			try (Statement s = db.createStatement();
+					ResultSet r = s.executeQuery("select id from " + table)) {
+				while (r.next())
+					l.add(r.getString(1));
+			}
+			return l;
+		});
 	}
 
 	@Override
 	public byte[] get(String key) throws IOException {
-		try (PreparedStatement s = db.prepareStatement("select content from " + table
-				+ " where id = ?")) {
-			s.setString(1, key);
-			try (ResultSet r = s.executeQuery()) {
-				byte[] b = r.next() ? r.getBytes(1) : null;
-				db.commit();
-				return b;
+		return call(() -> {
+			try (PreparedStatement s = db.prepareStatement("select content from " + table
+					+ " where id = ?")) {
+				s.setString(1, key);
+				try (ResultSet r = s.executeQuery()) {
+					return r.next() ? r.getBytes(1) : null;
+				}
 			}
-		} catch (SQLException e) {
-			throw new IOException(e);
-		}
+		});
 	}
 
 	@Override

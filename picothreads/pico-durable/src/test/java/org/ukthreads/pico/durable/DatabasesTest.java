@@ -8,14 +8,17 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
+import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.TreeSet;
+import javax.sql.DataSource;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -75,8 +78,31 @@ final class DatabasesTest {
 		}
 	}
 
+	/** Each connection is broken under the store before a call. */
+	private static void lost(String url) throws Exception {
+		List<Connection> open = new ArrayList<>();
+		DataSource source = (DataSource) Proxy.newProxyInstance(
+			DatabasesTest.class.getClassLoader(), new Class<?>[] {DataSource.class},
+			(p, m, a) -> {
+				assertEquals("getConnection", m.getName());
+				open.add(open(url));
+				return open.get(open.size() - 1);
+			});
+		try (JdbcStore s = new JdbcStore(source, "lost")) {
+			s.apply(List.of(put("a", "1")));
+			open.get(0).close();
+			s.apply(List.of(put("a", "2"), put("b", "3")));
+			open.get(1).close();
+			assertArrayEquals("2".getBytes(), s.get("a"));
+			open.get(2).close();
+			assertEquals(2, s.keys().size());
+		}
+		assertEquals(4, open.size());
+	}
+
 	private void threads(String url) throws Exception {
 		store(url);
+		lost(url);
 		Kills k = new Kills(dir, 3, false, url);
 		for (int n = 0; n < Integer.getInteger("pico.kills", 4); n++)
 			k.round();
