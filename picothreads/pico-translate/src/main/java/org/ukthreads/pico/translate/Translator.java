@@ -126,7 +126,12 @@ public final class Translator {
 	public void library(byte[] file) {
 		ClassInfo c = hierarchy.add(file, ClassInfo.Kind.TRANSLATED);
 		translated.add(c);
+		if (!ClassPath.isPico(c.name + ".class"))
+			others.add(file);
 	}
+
+	/** Translated classes that are not ours. */
+	private final List<byte[]> others = new ArrayList<>();
 
 	/** Translated classes among the program's: they go along unchanged. */
 	private final Map<String, byte[]> asTheyAre = new LinkedHashMap<>();
@@ -142,6 +147,7 @@ public final class Translator {
 	/** Translates all that was added: name to class file, new classes included. */
 	public Map<String, byte[]> run() {
 		Map<String, byte[]> out;
+		others.forEach(replacements::uses);
 		do
 			out = pass();
 		while (out == null);
@@ -155,8 +161,6 @@ public final class Translator {
 		report = new Report();
 		nodes.clear();
 		dirty.clear();
-		for (ClassInfo c : translated)
-			c.suspends.keySet().forEach(k -> graph.addRoot(c.name, k));
 		files.forEach((name, file) -> {
 			report.before += file.length;
 			report.classes++;
@@ -169,6 +173,10 @@ public final class Translator {
 			if (!java.util.Objects.equals(sup, n.superName))
 				hierarchy.add(info(n));
 		});
+		/* A library may be given what it does not use. */
+		for (ClassInfo c : translated)
+			if (options.library || replacements.isUsed(c.name))
+				c.suspends.keySet().forEach(k -> graph.addRoot(c.name, k));
 		List<Lambdas.Lambda> lambdas = new ArrayList<>();
 		Lambdas maker = new Lambdas(hierarchy);
 		for (ClassNode n : nodes.values())
@@ -202,7 +210,7 @@ public final class Translator {
 		} else {
 			graph.follow(flow(all, lambdas));
 		}
-		Locks locks = new Locks(hierarchy, graph);
+		Locks locks = new Locks(hierarchy, graph, replacements.locks());
 		Constructors constructors = new Constructors(hierarchy, graph,
 			replacements, all, lambdas);
 		CallBackCalls callBacks = new CallBackCalls(graph, replacements, lambdas);

@@ -28,8 +28,8 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  * A lock that is held at a call that may suspend must be ours; then every other place
  * that may lock the same object must use ours as well, and may suspend there. "May be the
  * same object" is by static type. A type whose objects are waited on or notified is ours
- * too. Locks of types that never meet such a type stay the JVM's: they are held for a
- * bounded time and cost nothing more.
+ * too, and so are those that a library of ours locks itself. Locks of types that never meet
+ * such a type stay the JVM's: they are held for a bounded time and cost nothing more.
  *
  *   held across a suspension, or wait/notify --> type is ours --> all that may meet it
  *        ^                                                          |
@@ -58,9 +58,11 @@ public final class Locks {
 		final Map<AbstractInsnNode, List<AbstractInsnNode>> open = new LinkedHashMap<>();
 	}
 
-	public Locks(Hierarchy h, CallGraph g) {
+	/** types: what libraries lock with our monitors, of what the program has. */
+	public Locks(Hierarchy h, CallGraph g, Set<String> types) {
 		hierarchy = h;
 		graph = g;
+		ours.addAll(types);
 	}
 
 	/** Finds all locks; then spreads and converts until nothing changes. */

@@ -46,6 +46,9 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  *   carry OWNER NAME DESC TO [AS]  as call, where a function among the arguments suspends
  *   open OWNER NAME DESC           the library calls it and programs implement it: taken
  *                                  to suspend when the library itself is translated
+ *   lock TO TYPE...                TO's objects, and those of the other types, lock themselves
+ *                                  with our monitors; their names are those of outer classes.
+ *                                  They occur where a rule has led to TO
  *   # ...                          comment
  *
  * DESC may be `*`: every overload.
@@ -122,6 +125,9 @@ public final class Replacements {
 			case "direct":
 				direct.add(w[1]);
 				break;
+			case "lock":
+				locks.put(w[1], List.of(w).subList(1, w.length));
+				break;
 			case "open":
 				open.add(new String[] {w[1], w[2] + w[3]});
 				break;
@@ -165,13 +171,13 @@ public final class Replacements {
 		return null;
 	}
 
-	/** A class of the program has its own version: the call stays virtual. */
+	/** A class of the program has its own version: the call stays virtual. Carriers knows ours. */
 	private boolean overridden(MethodInsnNode m) {
 		String key = m.name + m.desc;
 		for (String k : hierarchy.below(m.owner))
 			for (String s : hierarchy.supers(k)) {
 				ClassInfo c = hierarchy.get(s);
-				if (c != null && c.kind != ClassInfo.Kind.FOREIGN
+				if (c != null && c.kind != ClassInfo.Kind.FOREIGN && !isLock(outer(s))
 						&& c.methods.containsKey(key))
 					return true;
 			}
@@ -196,6 +202,44 @@ public final class Replacements {
 		return open;
 	}
 
+	private final Map<String, List<String>> locks = new HashMap<>();
+	/** The types that lock themselves and are in use. */
+	private final Set<String> used = new HashSet<>();
+
+	private void use(String to) {
+		used.addAll(locks.getOrDefault(to, List.of()));
+	}
+
+	/** A translated class: it may use what rules led to then. */
+	public void uses(byte[] file) {
+		String text = new String(file, java.nio.charset.StandardCharsets.ISO_8859_1);
+		for (String to : locks.keySet())
+			if (text.contains(to))
+				use(to);
+	}
+
+	/** The types of the objects that lock themselves with our monitors. */
+	public Set<String> locks() {
+		return used;
+	}
+
+	private boolean isLock(String type) {
+		for (List<String> l : locks.values())
+			if (l.contains(type))
+				return true;
+		return false;
+	}
+
+	private static String outer(String type) {
+		int k = type.indexOf('$');
+		return k < 0 ? type : type.substring(0, k);
+	}
+
+	/** Are there objects of this class, as far as rules say? */
+	public boolean isUsed(String type) {
+		return !isLock(outer(type)) || used.contains(outer(type));
+	}
+
 	private final Set<String> direct = new HashSet<>();
 
 	/** Are this type's methods called by translated code alone? */
@@ -218,6 +262,7 @@ public final class Replacements {
 		String old = c.superName;
 		if (sup != null && !sup.equals(c.name)) {
 			c.superName = sup;
+			use(sup);
 			if (c.signature != null)
 				c.signature = below(c.signature, old, sup);
 			any = true;
@@ -286,6 +331,7 @@ public final class Replacements {
 			if (to == null || to.equals(c.name))
 				return false;
 			t.desc = to;
+			use(to);
 			return true;
 		}
 		if (i instanceof MethodInsnNode)
@@ -332,6 +378,7 @@ public final class Replacements {
 			m.owner = newSuper;
 			return true;
 		}
+		use(r.to);
 		m.desc = r.target(m.desc, m.getOpcode() == Opcodes.INVOKESTATIC);
 		m.setOpcode(Opcodes.INVOKESTATIC);
 		m.owner = r.to;
@@ -369,7 +416,10 @@ public final class Replacements {
 	private Handle handle(String in, Handle h) {
 		if (h.getTag() == Opcodes.H_NEWINVOKESPECIAL) {
 			String to = classes.get(h.getOwner());
-			return to == null || to.equals(in) ? h : new Handle(h.getTag(), to, h.getName(), h.getDesc(), false);
+			if (to == null || to.equals(in))
+				return h;
+			use(to);
+			return new Handle(h.getTag(), to, h.getName(), h.getDesc(), false);
 		}
 		if (h.getTag() < Opcodes.H_INVOKEVIRTUAL || h.getTag() == Opcodes.H_INVOKESPECIAL)
 			return h;
@@ -377,6 +427,7 @@ public final class Replacements {
 		Call r = rule(h.getOwner(), h.getName(), h.getDesc(), st);
 		if (r == null || r.to.equals(in))
 			return h;
+		use(r.to);
 		String desc = r.target(h.getDesc(), st);
 		return new Handle(Opcodes.H_INVOKESTATIC, r.to, r.as, desc, false);
 	}
