@@ -26,6 +26,7 @@ import org.ukthreads.fixtures.Modern;
 import org.ukthreads.fixtures.Nested;
 import org.ukthreads.fixtures.OwnKinds;
 import org.ukthreads.fixtures.Reaching;
+import org.ukthreads.fixtures.SelfLocked;
 import org.ukthreads.fixtures.Stages;
 import org.ukthreads.fixtures.Stuck;
 import org.ukthreads.fixtures.Synchronizers;
@@ -130,6 +131,11 @@ final class FixturesTest {
 	@Test
 	void the_programs_own_keys_lists_and_queues_suspend() throws Exception {
 		same(OwnKinds.class, 1, 3);
+	}
+
+	@Test
+	void collections_that_lock_themselves_hold_the_programs_locks() throws Exception {
+		same(SelfLocked.class, 1, 3);
 	}
 
 	@Test

@@ -91,24 +91,40 @@ public final class Carriers {
 
 	private Carriers() {}
 
+	/* What is a Mutex is ours: it calls the function under its lock. */
+
 	public static <T> void forEach(Iterable<T> i, Consumer<? super T> c) {
 		java.util.Objects.requireNonNull(c);
+		if (i instanceof Mutex) {
+			i.forEach(c);
+			return;
+		}
 		for (T t : i)
 			c.accept(t);
 	}
 
 	public static <T> void forEachRemaining(Iterator<T> i, Consumer<? super T> c) {
+		if (i instanceof Vectors.Itr) {
+			i.forEachRemaining(c);
+			return;
+		}
 		while (i.hasNext())
 			c.accept(i.next());
 	}
 
 	public static <K, V> void forEach(Map<K, V> m, BiConsumer<? super K, ? super V> c) {
+		if (m instanceof Mutex) {
+			m.forEach(c);
+			return;
+		}
 		for (Map.Entry<K, V> e : m.entrySet())
 			c.accept(e.getKey(), e.getValue());
 	}
 
 	public static <T> boolean removeIf(Collection<T> c, Predicate<? super T> p) {
 		java.util.Objects.requireNonNull(p);
+		if (c instanceof Mutex)
+			return c.removeIf(p);
 		if (c instanceof ArrayList || c instanceof Vector || c instanceof ArrayDeque
 				|| c instanceof CopyOnWriteArrayList || c instanceof CopyOnWriteArraySet)
 			return removeTogether(c, p);
@@ -144,6 +160,10 @@ public final class Carriers {
 	}
 
 	public static <T> void replaceAll(List<T> l, UnaryOperator<T> f) {
+		if (l instanceof Mutex) {
+			l.replaceAll(f);
+			return;
+		}
 		if (l instanceof CopyOnWriteArrayList) {
 			Object[] old;
 			Object[] now;
@@ -185,6 +205,10 @@ public final class Carriers {
 
 	public static <K, V> void replaceAll(Map<K, V> m,
 			BiFunction<? super K, ? super V, ? extends V> f) {
+		if (m instanceof Mutex) {
+			m.replaceAll(f);
+			return;
+		}
 		if (m instanceof ConcurrentMap) {
 			for (Map.Entry<K, V> e : m.entrySet()) {
 				K k = e.getKey();
@@ -199,6 +223,8 @@ public final class Carriers {
 
 	public static <K, V> V computeIfAbsent(Map<K, V> m, K key,
 			Function<? super K, ? extends V> f) {
+		if (m instanceof Mutex)
+			return m.computeIfAbsent(key, f);
 		V v = m.get(key);
 		if (v != null)
 			return v;
@@ -225,16 +251,18 @@ public final class Carriers {
 
 	public static <K, V> V computeIfPresent(Map<K, V> m, K key,
 			BiFunction<? super K, ? super V, ? extends V> f) {
-		return locked(m, key, f, false);
+		return m instanceof Mutex ? m.computeIfPresent(key, f) : locked(m, key, f, false);
 	}
 
 	public static <K, V> V compute(Map<K, V> m, K key,
 			BiFunction<? super K, ? super V, ? extends V> f) {
-		return locked(m, key, f, true);
+		return m instanceof Mutex ? m.compute(key, f) : locked(m, key, f, true);
 	}
 
 	public static <K, V> V merge(Map<K, V> m, K key, V value,
 			BiFunction<? super V, ? super V, ? extends V> f) {
+		if (m instanceof Mutex)
+			return m.merge(key, value, f);
 		java.util.Objects.requireNonNull(value);
 		return locked(m, key, (k, old) -> old == null ? value : f.apply(old, value), true);
 	}
@@ -282,6 +310,10 @@ public final class Carriers {
 	/* Sorting: stable, as the JDK's. */
 
 	public static <T> void sort(List<T> l, Comparator<? super T> c) {
+		if (l instanceof Mutex) {
+			l.sort(c);
+			return;
+		}
 		if (l instanceof CopyOnWriteArrayList) {
 			Object[] old;
 			Object[] now;

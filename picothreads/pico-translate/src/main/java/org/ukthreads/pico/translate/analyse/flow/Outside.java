@@ -491,7 +491,7 @@ final class Outside {
 			solver.edge(made, told);
 			solver.put(told, universe.stranger());
 		}
-		if (isAlien(o) || o.equals("java/util/Collections")
+		if (isAlien(o) || (o.equals("java/util/Collections") || o.equals(WRAPPERS))
 				&& c.insn.name.startsWith("synchronized"))
 			wraps(c);
 	}
@@ -530,6 +530,9 @@ final class Outside {
 		for (int v : from)
 			solver.edge(v, to);
 	}
+
+	/** What stands in for those of Collections. */
+	private static final String WRAPPERS = "org/ukthreads/pico/juc/Synchronized";
 
 	private static final String[] PLAIN = {"lang", "util", "io", "nio", "net", "math", "text",
 		"time", "security", "sql"};

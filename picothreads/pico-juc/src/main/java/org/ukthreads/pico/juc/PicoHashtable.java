@@ -1,0 +1,336 @@
+package org.ukthreads.pico.juc;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Enumeration;
+import java.util.Hashtable;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.function.BiConsumer;
+import java.util.function.BiFunction;
+import java.util.function.Function;
+import org.ukthreads.pico.Pico;
+
+/** java.util.Hashtable under a monitor of ours: see PicoVector. */
+@Pico
+public class PicoHashtable<K, V> extends Hashtable<K, V> implements Mutex {
+	private static final long serialVersionUID = 1L;
+
+	private transient volatile Set<K> keys;
+	private transient volatile Set<Map.Entry<K, V>> entries;
+	private transient volatile Collection<V> values;
+
+	/* As the JDK's table is, so that the copy on a stream has the same order. */
+	private transient int capacity = 11;
+	private transient float load = 0.75f;
+
+	public PicoHashtable() {}
+
+	public PicoHashtable(int capacity) {
+		super(capacity);
+		this.capacity = Math.max(capacity, 1);
+	}
+
+	public PicoHashtable(int capacity, float load) {
+		super(capacity, load);
+		this.capacity = Math.max(capacity, 1);
+		this.load = load;
+	}
+
+	public PicoHashtable(Map<? extends K, ? extends V> m) {
+		super(m);
+		capacity = Math.max(2 * super.size(), 11);
+	}
+
+	@Override
+	protected void rehash() {
+		super.rehash();
+		capacity = 2 * capacity + 1;
+	}
+
+	@Override
+	public synchronized int size() {
+		return super.size();
+	}
+
+	@Override
+	public synchronized boolean isEmpty() {
+		return super.isEmpty();
+	}
+
+	@Override
+	public synchronized Enumeration<K> keys() {
+		return super.keys();
+	}
+
+	@Override
+	public synchronized Enumeration<V> elements() {
+		return super.elements();
+	}
+
+	@Override
+	public synchronized boolean contains(Object v) {
+		return super.contains(v);
+	}
+
+	@Override
+	public boolean containsValue(Object v) {
+		return contains(v);
+	}
+
+	@Override
+	public synchronized boolean containsKey(Object k) {
+		return super.containsKey(k);
+	}
+
+	@Override
+	public synchronized V get(Object k) {
+		return super.get(k);
+	}
+
+	@Override
+	public synchronized V put(K k, V v) {
+		return super.put(k, v);
+	}
+
+	@Override
+	public synchronized V remove(Object k) {
+		return super.remove(k);
+	}
+
+	@Override
+	public synchronized void putAll(Map<? extends K, ? extends V> m) {
+		for (Map.Entry<? extends K, ? extends V> e : m.entrySet())
+			put(e.getKey(), e.getValue());
+	}
+
+	@Override
+	public synchronized void clear() {
+		super.clear();
+	}
+
+	@Override
+	public synchronized Object clone() {
+		PicoHashtable<?, ?> t = (PicoHashtable<?, ?>) super.clone();
+		t.keys = null;
+		t.entries = null;
+		t.values = null;
+		return t;
+	}
+
+	@Override
+	public synchronized String toString() {
+		return super.toString();
+	}
+
+	@Override
+	public synchronized boolean equals(Object x) {
+		return super.equals(x);
+	}
+
+	@Override
+	public synchronized int hashCode() {
+		return super.hashCode();
+	}
+
+	@Override
+	public synchronized V getOrDefault(Object k, V v) {
+		return super.getOrDefault(k, v);
+	}
+
+	@Override
+	public synchronized V putIfAbsent(K k, V v) {
+		return super.putIfAbsent(k, v);
+	}
+
+	@Override
+	public synchronized boolean remove(Object k, Object v) {
+		return super.remove(k, v);
+	}
+
+	@Override
+	public synchronized boolean replace(K k, V v, V to) {
+		return super.replace(k, v, to);
+	}
+
+	@Override
+	public synchronized V replace(K k, V v) {
+		return super.replace(k, v);
+	}
+
+	/* The views: the JDK's are of Collections.synchronizedSet, too, but under its lock. */
+
+	@Pico
+	private static final class View<E> extends Synchronized.OfSet<E> {
+		private static final long serialVersionUID = 1L;
+
+		View(Set<E> s, Mutex mutex) {
+			super(s, mutex);
+		}
+
+		@Override
+		public Iterator<E> iterator() {
+			return new Removing<>(mutex, c.iterator());
+		}
+	}
+
+	@Pico
+	private static final class Values<E> extends Synchronized.OfCollection<E> {
+		private static final long serialVersionUID = 1L;
+
+		Values(Collection<E> c, Mutex mutex) {
+			super(c, mutex);
+		}
+
+		@Override
+		public Iterator<E> iterator() {
+			return new Removing<>(mutex, c.iterator());
+		}
+	}
+
+	/** Only remove() takes the lock in the JDK's. */
+	@Pico
+	private static final class Removing<E> implements Iterator<E> {
+		private final Mutex mutex;
+		private final Iterator<E> i;
+
+		Removing(Mutex mutex, Iterator<E> i) {
+			this.mutex = mutex;
+			this.i = i;
+		}
+
+		@Override
+		public boolean hasNext() {
+			return i.hasNext();
+		}
+
+		@Override
+		public E next() {
+			return i.next();
+		}
+
+		@Override
+		public void remove() {
+			synchronized (mutex) {
+				i.remove();
+			}
+		}
+	}
+
+	@Override
+	public Set<K> keySet() {
+		Set<K> s = keys;
+		return s != null ? s : (keys = new View<>(super.keySet(), this));
+	}
+
+	@Override
+	public Set<Map.Entry<K, V>> entrySet() {
+		Set<Map.Entry<K, V>> s = entries;
+		return s != null ? s : (entries = new View<>(super.entrySet(), this));
+	}
+
+	@Override
+	public Collection<V> values() {
+		Collection<V> c = values;
+		return c != null ? c : (values = new Values<>(super.values(), this));
+	}
+
+	/* What takes functions calls them here, in the JDK's order, and looks for changes as it. */
+
+	@Override
+	public synchronized void forEach(BiConsumer<? super K, ? super V> f) {
+		Objects.requireNonNull(f);
+		List<K> ks = new ArrayList<>();
+		List<V> vs = new ArrayList<>();
+		Iterator<?> check = list(ks, vs);
+		for (int n = 0; n < ks.size(); n++) {
+			f.accept(ks.get(n), vs.get(n));
+			Vectors.check(check);
+		}
+	}
+
+	/** The entries in their order, and what throws if there are others later. */
+	private Iterator<?> list(List<K> ks, List<V> vs) {
+		super.forEach((k, v) -> {
+			ks.add(k);
+			vs.add(v);
+		});
+		return super.entrySet().iterator();
+	}
+
+	@Override
+	public synchronized void replaceAll(BiFunction<? super K, ? super V, ? extends V> f) {
+		Objects.requireNonNull(f);
+		List<K> ks = new ArrayList<>();
+		List<V> vs = new ArrayList<>();
+		Iterator<?> check = list(ks, vs);
+		try {
+			for (int n = 0; n < ks.size(); n++) {
+				vs.set(n, Objects.requireNonNull(f.apply(ks.get(n), vs.get(n))));
+				Vectors.check(check);
+			}
+		} finally {
+			int[] next = {0};
+			if (super.size() == ks.size())
+				super.replaceAll((k, v) -> ks.get(next[0]) == k ? vs.get(next[0]++) : v);
+		}
+	}
+
+	/** What there is to a key after a function's turn. */
+	private V store(Iterator<?> check, K k, V old, V v) {
+		Vectors.check(check);
+		if (v != null)
+			super.put(k, v);
+		else if (old != null)
+			super.remove(k);
+		return v;
+	}
+
+	@Override
+	public synchronized V computeIfAbsent(K k, Function<? super K, ? extends V> f) {
+		Objects.requireNonNull(f);
+		V old = super.get(k);
+		Iterator<?> check = super.entrySet().iterator();
+		return old != null ? old : store(check, k, null, f.apply(k));
+	}
+
+	@Override
+	public synchronized V computeIfPresent(K k,
+			BiFunction<? super K, ? super V, ? extends V> f) {
+		Objects.requireNonNull(f);
+		V old = super.get(k);
+		Iterator<?> check = super.entrySet().iterator();
+		return old == null ? null : store(check, k, old, f.apply(k, old));
+	}
+
+	@Override
+	public synchronized V compute(K k, BiFunction<? super K, ? super V, ? extends V> f) {
+		Objects.requireNonNull(f);
+		V old = super.get(k);
+		Iterator<?> check = super.entrySet().iterator();
+		return store(check, k, old, f.apply(k, old));
+	}
+
+	@Override
+	public synchronized V merge(K k, V v, BiFunction<? super V, ? super V, ? extends V> f) {
+		Objects.requireNonNull(f);
+		V old = super.get(k);
+		Iterator<?> check = super.entrySet().iterator();
+		return store(check, k, old, old == null ? v : f.apply(old, v));
+	}
+
+	/** On a stream: the JDK's. Private, so not for subclasses. */
+	private synchronized Object writeReplace() {
+		Hashtable<K, V> t = new Hashtable<>(capacity, load);
+		List<K> ks = new ArrayList<>();
+		List<V> vs = new ArrayList<>();
+		list(ks, vs);
+		/* What is put last is the first of its chain. */
+		for (int n = ks.size(); --n >= 0;)
+			t.put(ks.get(n), vs.get(n));
+		return t;
+	}
+}

@@ -1,0 +1,654 @@
+package org.ukthreads.pico.juc;
+
+import java.io.Serializable;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.LinkedList;
+import java.util.List;
+import java.util.ListIterator;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.NavigableSet;
+import java.util.NoSuchElementException;
+import java.util.Objects;
+import java.util.RandomAccess;
+import java.util.Set;
+import java.util.SortedMap;
+import java.util.SortedSet;
+import java.util.Spliterator;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.function.Consumer;
+import java.util.function.Predicate;
+import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
+import org.ukthreads.pico.Pico;
+
+/*
+ * The wrappers of Collections.synchronizedList and its like. A program locks them itself to
+ * iterate, and where it suspends in there, with a monitor of ours: so must they. Each is the
+ * JDK's of the same name but for that, and views share the mutex as the JDK's do.
+ *
+ * A function that is handed to a collection of the JDK's is called by Carriers in its place,
+ * so that it may suspend. @Pico: what is wrapped may be the program's, and suspend as well.
+ *
+ * On a serial stream they are the JDK's. The stream writes what is wrapped later and without
+ * the lock: a copy of it, where there is a clone(), so that nobody changes it meanwhile.
+ */
+@Pico
+public abstract class Synchronized implements Mutex, Serializable {
+	private static final long serialVersionUID = 1L;
+
+	final transient Mutex mutex;
+
+	/** mutex: null for itself. */
+	Synchronized(Mutex mutex) {
+		this.mutex = mutex != null ? mutex : this;
+	}
+
+	public static <T> Collection<T> synchronizedCollection(Collection<T> c) {
+		return new OfCollection<>(Objects.requireNonNull(c), null);
+	}
+
+	public static <T> Set<T> synchronizedSet(Set<T> s) {
+		return new OfSet<>(Objects.requireNonNull(s), null);
+	}
+
+	public static <T> SortedSet<T> synchronizedSortedSet(SortedSet<T> s) {
+		return new OfSortedSet<>(Objects.requireNonNull(s), null);
+	}
+
+	public static <T> NavigableSet<T> synchronizedNavigableSet(NavigableSet<T> s) {
+		return new OfNavigableSet<>(Objects.requireNonNull(s), null);
+	}
+
+	public static <T> List<T> synchronizedList(List<T> l) {
+		return list(Objects.requireNonNull(l), null);
+	}
+
+	public static <K, V> Map<K, V> synchronizedMap(Map<K, V> m) {
+		return new SynchronizedMaps.OfMap<>(Objects.requireNonNull(m), null);
+	}
+
+	public static <K, V> SortedMap<K, V> synchronizedSortedMap(SortedMap<K, V> m) {
+		return new SynchronizedMaps.OfSortedMap<>(Objects.requireNonNull(m), null);
+	}
+
+	public static <K, V> NavigableMap<K, V> synchronizedNavigableMap(NavigableMap<K, V> m) {
+		return new SynchronizedMaps.OfNavigableMap<>(Objects.requireNonNull(m), null);
+	}
+
+	static <T> List<T> list(List<T> l, Mutex mutex) {
+		return l instanceof RandomAccess ? new OfRandomAccessList<>(l, mutex)
+			: new OfList<>(l, mutex);
+	}
+
+	static boolean isJdks(Object o) {
+		return o.getClass().getClassLoader() == null;
+	}
+
+	/* The JDK's wrapper of each kind: the rules leave calls in this class alone. */
+
+	static Object plain(OfCollection<?> c) {
+		Collection<?> in = copy(c.c);
+		if (c instanceof OfNavigableSet)
+			return Collections.synchronizedNavigableSet((NavigableSet<?>) in);
+		if (c instanceof OfSortedSet)
+			return Collections.synchronizedSortedSet((SortedSet<?>) in);
+		if (c instanceof OfSet)
+			return Collections.synchronizedSet((Set<?>) in);
+		if (c instanceof OfList)
+			return Collections.synchronizedList((List<?>) in);
+		return Collections.synchronizedCollection(in);
+	}
+
+	static Object plain(SynchronizedMaps.OfMap<?, ?> m) {
+		Map<?, ?> in = copy(m.m);
+		if (m instanceof SynchronizedMaps.OfNavigableMap)
+			return Collections.synchronizedNavigableMap((NavigableMap<?, ?>) in);
+		if (m instanceof SynchronizedMaps.OfSortedMap)
+			return Collections.synchronizedSortedMap((SortedMap<?, ?>) in);
+		return Collections.synchronizedMap(in);
+	}
+
+	private static Collection<?> copy(Collection<?> c) {
+		if (!isJdks(c))
+			return c;
+		if (c instanceof ArrayList)
+			return (Collection<?>) ((ArrayList<?>) c).clone();
+		if (c instanceof LinkedList)
+			return (Collection<?>) ((LinkedList<?>) c).clone();
+		if (c instanceof HashSet)
+			return (Collection<?>) ((HashSet<?>) c).clone();
+		if (c instanceof TreeSet)
+			return (Collection<?>) ((TreeSet<?>) c).clone();
+		return c instanceof ArrayDeque ? ((ArrayDeque<?>) c).clone() : c;
+	}
+
+	private static Map<?, ?> copy(Map<?, ?> m) {
+		if (!isJdks(m))
+			return m;
+		if (m instanceof HashMap)
+			return (Map<?, ?>) ((HashMap<?, ?>) m).clone();
+		return m instanceof TreeMap ? (Map<?, ?>) ((TreeMap<?, ?>) m).clone() : m;
+	}
+
+	@Pico
+	static class OfCollection<E> extends Synchronized implements Collection<E> {
+		private static final long serialVersionUID = 1L;
+
+		final transient Collection<E> c;
+
+		OfCollection(Collection<E> c, Mutex mutex) {
+			super(mutex);
+			this.c = c;
+		}
+
+		@Override
+		public int size() {
+			synchronized (mutex) {
+				return c.size();
+			}
+		}
+
+		@Override
+		public boolean isEmpty() {
+			synchronized (mutex) {
+				return c.isEmpty();
+			}
+		}
+
+		@Override
+		public boolean contains(Object x) {
+			synchronized (mutex) {
+				return c.contains(x);
+			}
+		}
+
+		@Override
+		public Object[] toArray() {
+			synchronized (mutex) {
+				return c.toArray();
+			}
+		}
+
+		@Override
+		public <T> T[] toArray(T[] a) {
+			synchronized (mutex) {
+				return c.toArray(a);
+			}
+		}
+
+		/* As in the JDK: iterators and streams are the program's to lock. */
+
+		@Override
+		public Iterator<E> iterator() {
+			return c.iterator();
+		}
+
+		@Override
+		public Spliterator<E> spliterator() {
+			return c.spliterator();
+		}
+
+		@Override
+		public Stream<E> stream() {
+			return c.stream();
+		}
+
+		@Override
+		public Stream<E> parallelStream() {
+			return c.parallelStream();
+		}
+
+		@Override
+		public boolean add(E e) {
+			synchronized (mutex) {
+				return c.add(e);
+			}
+		}
+
+		@Override
+		public boolean remove(Object x) {
+			synchronized (mutex) {
+				return c.remove(x);
+			}
+		}
+
+		@Override
+		public boolean containsAll(Collection<?> x) {
+			synchronized (mutex) {
+				return c.containsAll(x);
+			}
+		}
+
+		@Override
+		public boolean addAll(Collection<? extends E> x) {
+			synchronized (mutex) {
+				return c.addAll(x);
+			}
+		}
+
+		@Override
+		public boolean removeAll(Collection<?> x) {
+			synchronized (mutex) {
+				return c.removeAll(x);
+			}
+		}
+
+		@Override
+		public boolean retainAll(Collection<?> x) {
+			synchronized (mutex) {
+				return c.retainAll(x);
+			}
+		}
+
+		@Override
+		public void clear() {
+			synchronized (mutex) {
+				c.clear();
+			}
+		}
+
+		@Override
+		public String toString() {
+			synchronized (mutex) {
+				return c.toString();
+			}
+		}
+
+		@Override
+		public void forEach(Consumer<? super E> f) {
+			synchronized (mutex) {
+				if (isJdks(c))
+					Carriers.forEach(c, f);
+				else
+					c.forEach(f);
+			}
+		}
+
+		@Override
+		public boolean removeIf(Predicate<? super E> f) {
+			synchronized (mutex) {
+				return isJdks(c) ? Carriers.removeIf(c, f) : c.removeIf(f);
+			}
+		}
+
+		final Object writeReplace() {
+			synchronized (mutex) {
+				return plain(this);
+			}
+		}
+	}
+
+	@Pico
+	static class OfSet<E> extends OfCollection<E> implements Set<E> {
+		private static final long serialVersionUID = 1L;
+
+		OfSet(Set<E> s, Mutex mutex) {
+			super(s, mutex);
+		}
+
+		@Override
+		public boolean equals(Object o) {
+			if (this == o)
+				return true;
+			synchronized (mutex) {
+				return c.equals(o);
+			}
+		}
+
+		@Override
+		public int hashCode() {
+			synchronized (mutex) {
+				return c.hashCode();
+			}
+		}
+	}
+
+	@Pico
+	static class OfSortedSet<E> extends OfSet<E> implements SortedSet<E> {
+		private static final long serialVersionUID = 1L;
+
+		private final transient SortedSet<E> s;
+
+		OfSortedSet(SortedSet<E> s, Mutex mutex) {
+			super(s, mutex);
+			this.s = s;
+		}
+
+		@Override
+		public Comparator<? super E> comparator() {
+			synchronized (mutex) {
+				return s.comparator();
+			}
+		}
+
+		@Override
+		public SortedSet<E> subSet(E from, E to) {
+			synchronized (mutex) {
+				return new OfSortedSet<>(s.subSet(from, to), mutex);
+			}
+		}
+
+		@Override
+		public SortedSet<E> headSet(E to) {
+			synchronized (mutex) {
+				return new OfSortedSet<>(s.headSet(to), mutex);
+			}
+		}
+
+		@Override
+		public SortedSet<E> tailSet(E from) {
+			synchronized (mutex) {
+				return new OfSortedSet<>(s.tailSet(from), mutex);
+			}
+		}
+
+		@Override
+		public E first() {
+			synchronized (mutex) {
+				return s.first();
+			}
+		}
+
+		@Override
+		public E last() {
+			synchronized (mutex) {
+				return s.last();
+			}
+		}
+	}
+
+	@Pico
+	static final class OfNavigableSet<E> extends OfSortedSet<E> implements NavigableSet<E> {
+		private static final long serialVersionUID = 1L;
+
+		private final transient NavigableSet<E> s;
+
+		OfNavigableSet(NavigableSet<E> s, Mutex mutex) {
+			super(s, mutex);
+			this.s = s;
+		}
+
+		@Override
+		public E lower(E e) {
+			synchronized (mutex) {
+				return s.lower(e);
+			}
+		}
+
+		@Override
+		public E floor(E e) {
+			synchronized (mutex) {
+				return s.floor(e);
+			}
+		}
+
+		@Override
+		public E ceiling(E e) {
+			synchronized (mutex) {
+				return s.ceiling(e);
+			}
+		}
+
+		@Override
+		public E higher(E e) {
+			synchronized (mutex) {
+				return s.higher(e);
+			}
+		}
+
+		@Override
+		public E pollFirst() {
+			synchronized (mutex) {
+				return s.pollFirst();
+			}
+		}
+
+		@Override
+		public E pollLast() {
+			synchronized (mutex) {
+				return s.pollLast();
+			}
+		}
+
+		@Override
+		public NavigableSet<E> descendingSet() {
+			synchronized (mutex) {
+				return new OfNavigableSet<>(s.descendingSet(), mutex);
+			}
+		}
+
+		@Override
+		public Iterator<E> descendingIterator() {
+			synchronized (mutex) {
+				return s.descendingSet().iterator();
+			}
+		}
+
+		@Override
+		public NavigableSet<E> subSet(E from, E to) {
+			synchronized (mutex) {
+				return new OfNavigableSet<>(s.subSet(from, true, to, false), mutex);
+			}
+		}
+
+		@Override
+		public NavigableSet<E> headSet(E to) {
+			synchronized (mutex) {
+				return new OfNavigableSet<>(s.headSet(to, false), mutex);
+			}
+		}
+
+		@Override
+		public NavigableSet<E> tailSet(E from) {
+			synchronized (mutex) {
+				return new OfNavigableSet<>(s.tailSet(from, true), mutex);
+			}
+		}
+
+		@Override
+		public NavigableSet<E> subSet(E from, boolean with, E to, boolean and) {
+			synchronized (mutex) {
+				return new OfNavigableSet<>(s.subSet(from, with, to, and), mutex);
+			}
+		}
+
+		@Override
+		public NavigableSet<E> headSet(E to, boolean and) {
+			synchronized (mutex) {
+				return new OfNavigableSet<>(s.headSet(to, and), mutex);
+			}
+		}
+
+		@Override
+		public NavigableSet<E> tailSet(E from, boolean with) {
+			synchronized (mutex) {
+				return new OfNavigableSet<>(s.tailSet(from, with), mutex);
+			}
+		}
+	}
+
+	@Pico
+	static class OfList<E> extends OfCollection<E> implements List<E> {
+		private static final long serialVersionUID = 1L;
+
+		final transient List<E> l;
+
+		OfList(List<E> l, Mutex mutex) {
+			super(l, mutex);
+			this.l = l;
+		}
+
+		@Override
+		public boolean equals(Object o) {
+			if (this == o)
+				return true;
+			synchronized (mutex) {
+				return l.equals(o);
+			}
+		}
+
+		@Override
+		public int hashCode() {
+			synchronized (mutex) {
+				return l.hashCode();
+			}
+		}
+
+		@Override
+		public E get(int k) {
+			synchronized (mutex) {
+				return l.get(k);
+			}
+		}
+
+		@Override
+		public E set(int k, E e) {
+			synchronized (mutex) {
+				return l.set(k, e);
+			}
+		}
+
+		@Override
+		public void add(int k, E e) {
+			synchronized (mutex) {
+				l.add(k, e);
+			}
+		}
+
+		@Override
+		public E remove(int k) {
+			synchronized (mutex) {
+				return l.remove(k);
+			}
+		}
+
+		@Override
+		public int indexOf(Object x) {
+			synchronized (mutex) {
+				return l.indexOf(x);
+			}
+		}
+
+		@Override
+		public int lastIndexOf(Object x) {
+			synchronized (mutex) {
+				return l.lastIndexOf(x);
+			}
+		}
+
+		@Override
+		public boolean addAll(int k, Collection<? extends E> x) {
+			synchronized (mutex) {
+				return l.addAll(k, x);
+			}
+		}
+
+		@Override
+		public ListIterator<E> listIterator() {
+			return l.listIterator();
+		}
+
+		@Override
+		public ListIterator<E> listIterator(int k) {
+			return l.listIterator(k);
+		}
+
+		@Override
+		public List<E> subList(int from, int to) {
+			synchronized (mutex) {
+				return new OfList<>(l.subList(from, to), mutex);
+			}
+		}
+
+		@Override
+		public void replaceAll(UnaryOperator<E> f) {
+			synchronized (mutex) {
+				if (isJdks(l))
+					Carriers.replaceAll(l, f);
+				else
+					l.replaceAll(f);
+			}
+		}
+
+		@Override
+		public void sort(Comparator<? super E> f) {
+			synchronized (mutex) {
+				if (isJdks(l))
+					Carriers.sort(l, f);
+				else
+					l.sort(f);
+			}
+		}
+
+		/* Of Java 21, in one piece. */
+
+		public E getFirst() {
+			synchronized (mutex) {
+				if (l.isEmpty())
+					throw new NoSuchElementException();
+				return l.get(0);
+			}
+		}
+
+		public E getLast() {
+			synchronized (mutex) {
+				if (l.isEmpty())
+					throw new NoSuchElementException();
+				return l.get(l.size() - 1);
+			}
+		}
+
+		public E removeFirst() {
+			synchronized (mutex) {
+				if (l.isEmpty())
+					throw new NoSuchElementException();
+				return l.remove(0);
+			}
+		}
+
+		public E removeLast() {
+			synchronized (mutex) {
+				if (l.isEmpty())
+					throw new NoSuchElementException();
+				return l.remove(l.size() - 1);
+			}
+		}
+
+		public void addFirst(E e) {
+			synchronized (mutex) {
+				l.add(0, e);
+			}
+		}
+
+		public void addLast(E e) {
+			synchronized (mutex) {
+				l.add(e);
+			}
+		}
+	}
+
+	@Pico
+	static final class OfRandomAccessList<E> extends OfList<E> implements RandomAccess {
+		private static final long serialVersionUID = 1L;
+
+		OfRandomAccessList(List<E> l, Mutex mutex) {
+			super(l, mutex);
+		}
+
+		@Override
+		public List<E> subList(int from, int to) {
+			synchronized (mutex) {
+				return new OfRandomAccessList<>(l.subList(from, to), mutex);
+			}
+		}
+	}
+}

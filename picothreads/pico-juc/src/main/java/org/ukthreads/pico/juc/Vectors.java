@@ -1,0 +1,137 @@
+package org.ukthreads.pico.juc;
+
+import java.util.ConcurrentModificationException;
+import java.util.Enumeration;
+import java.util.Iterator;
+import java.util.ListIterator;
+import java.util.NoSuchElementException;
+import java.util.Objects;
+import java.util.function.Consumer;
+import org.ukthreads.pico.Pico;
+
+/** Iterators of the JDK's Vector, Stack and Hashtable, under our lock where they take theirs. */
+final class Vectors {
+	private Vectors() {}
+
+	@Pico
+	static class Itr<E> implements Iterator<E> {
+		final Mutex mutex;
+		private final Iterator<E> i;
+
+		Itr(Mutex mutex, Iterator<E> i) {
+			this.mutex = mutex;
+			this.i = i;
+		}
+
+		@Override
+		public final boolean hasNext() {
+			return i.hasNext();
+		}
+
+		@Override
+		public final E next() {
+			synchronized (mutex) {
+				return i.next();
+			}
+		}
+
+		@Override
+		public final void remove() {
+			synchronized (mutex) {
+				i.remove();
+			}
+		}
+
+		@Override
+		public final void forEachRemaining(Consumer<? super E> f) {
+			Objects.requireNonNull(f);
+			synchronized (mutex) {
+				while (i.hasNext())
+					f.accept(i.next());
+			}
+		}
+	}
+
+	@Pico
+	static final class ListItr<E> extends Itr<E> implements ListIterator<E> {
+		private final ListIterator<E> i;
+
+		ListItr(Mutex mutex, ListIterator<E> i) {
+			super(mutex, i);
+			this.i = i;
+		}
+
+		@Override
+		public boolean hasPrevious() {
+			return i.hasPrevious();
+		}
+
+		@Override
+		public int nextIndex() {
+			return i.nextIndex();
+		}
+
+		@Override
+		public int previousIndex() {
+			return i.previousIndex();
+		}
+
+		@Override
+		public E previous() {
+			synchronized (mutex) {
+				return i.previous();
+			}
+		}
+
+		@Override
+		public void set(E e) {
+			synchronized (mutex) {
+				i.set(e);
+			}
+		}
+
+		@Override
+		public void add(E e) {
+			synchronized (mutex) {
+				i.add(e);
+			}
+		}
+	}
+
+	@Pico
+	static final class Elements<E> implements Enumeration<E> {
+		private final Mutex mutex;
+		private final Enumeration<E> e;
+
+		Elements(Mutex mutex, Enumeration<E> e) {
+			this.mutex = mutex;
+			this.e = e;
+		}
+
+		@Override
+		public boolean hasMoreElements() {
+			return e.hasMoreElements();
+		}
+
+		@Override
+		public E nextElement() {
+			synchronized (mutex) {
+				return e.nextElement();
+			}
+		}
+	}
+
+	/** Throws if the iterator's collection has changed; can be asked once for each element. */
+	static void check(Iterator<?> i) {
+		try {
+			i.next();
+		} catch (NoSuchElementException e) {
+			/* It is empty, still. */
+		}
+	}
+
+	static void check(int was, int modCount) {
+		if (was != modCount)
+			throw new ConcurrentModificationException();
+	}
+}
