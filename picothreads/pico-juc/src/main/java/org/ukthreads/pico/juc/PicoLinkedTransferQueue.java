@@ -14,6 +14,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.ukthreads.pico.Fiber;
+import org.ukthreads.pico.NeverBlocks;
 import org.ukthreads.pico.Room;
 
 /**
@@ -294,11 +295,13 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 			private Cell<E> last;
 
 			@Override
+			@NeverBlocks
 			public boolean hasNext() {
 				return i.hasNext();
 			}
 
 			@Override
+			@NeverBlocks
 			public E next() {
 				last = i.next();
 				return last.e;

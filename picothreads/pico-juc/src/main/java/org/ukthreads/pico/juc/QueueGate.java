@@ -4,6 +4,7 @@ import java.util.Iterator;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import org.ukthreads.pico.NeverBlocks;
 
 /**
  * What the blocking queues share: puts and takes are attempts on the JDK's own queue, which
@@ -97,20 +98,23 @@ abstract class QueueGate<E> extends Gate {
 		return passIn(t, unit.toNanos(time)) ? t.got : null;
 	}
 
-	/** The JDK's iterator; what it removes makes room. */
+	/** The JDK's iterator, which calls nothing of the program's; what it removes makes room. */
 	final Iterator<E> iterator(Iterator<E> i) {
 		return new Iterator<E>() {
 			@Override
+			@NeverBlocks
 			public boolean hasNext() {
 				return i.hasNext();
 			}
 
 			@Override
+			@NeverBlocks
 			public E next() {
 				return i.next();
 			}
 
 			@Override
+			@NeverBlocks
 			public void remove() {
 				i.remove();
 				changed();
