@@ -154,7 +154,8 @@ final class Outside {
 			gets |= any || o.equals("java/lang/reflect/Field");
 			swaps |= isUpdater(o);
 			declared |= ((MethodInsnNode) i).name.startsWith("getDeclaredConstructor");
-			lists |= LISTS.contains(((MethodInsnNode) i).name) && o.equals("java/lang/Class")
+			lists |= LISTS.contains(((MethodInsnNode) i).name)
+				&& (o.equals("java/lang/Class") || o.equals("org/ukthreads/pico/Members"))
 				|| o.startsWith("java/beans/");
 		}
 	}

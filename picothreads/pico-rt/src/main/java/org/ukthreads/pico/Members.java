@@ -1,0 +1,41 @@
+package org.ukthreads.pico;
+
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Executable;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Lists of a class's members, without those that the translation has added. Any thread. */
+public final class Members {
+	private Members() {}
+
+	public static Method[] getMethods(Class<?> c) {
+		return shown(c.getMethods()).toArray(new Method[0]);
+	}
+
+	public static Method[] getDeclaredMethods(Class<?> c) {
+		return shown(c.getDeclaredMethods()).toArray(new Method[0]);
+	}
+
+	public static Constructor<?>[] getDeclaredConstructors(Class<?> c) {
+		return shown(c.getDeclaredConstructors()).toArray(new Constructor<?>[0]);
+	}
+
+	private static <T extends Executable> List<T> shown(T[] all) {
+		List<T> l = new ArrayList<>(all.length);
+		for (T t : all)
+			if (!t.isSynthetic() || !isAdded(t))
+				l.add(t);
+		return l;
+	}
+
+	private static boolean isAdded(Executable e) {
+		if (e.getName().startsWith("pico$"))
+			return true;
+		for (Class<?> p : e.getParameterTypes())
+			if (p == Continuation.class || p == Capture.class || p == Alloc.class)
+				return true;
+		return false;
+	}
+}
