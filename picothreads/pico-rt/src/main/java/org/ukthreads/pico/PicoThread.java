@@ -200,10 +200,11 @@ public class PicoThread extends Thread {
 		} catch (Throwable again) {
 			/* As the JVM: ignored. */
 		}
+		/* Who sees that it has ended does not find it in its group any more. */
+		LIVE.remove(this);
 		synchronized (joiners) {
 			ended = true;
 		}
-		LIVE.remove(this);
 		/* Nothing is made: there may be no memory. */
 		for (Joiner j; (j = joiner()) != null;)
 			if (j.fiber.claim(j.ticket)) {
