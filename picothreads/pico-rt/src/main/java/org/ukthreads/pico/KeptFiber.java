@@ -72,6 +72,7 @@ public abstract class KeptFiber extends Fiber {
 		f.takeV();
 	}
 
+	/** Written by its own code before it stops, read by whoever holds it stopped. */
 	private long asked;
 
 	@Override
