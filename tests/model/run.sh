@@ -63,5 +63,13 @@ expect carrier safety holds
 for m in NO_LOCK KEEP_BY_STORE TAKE_BUSY NO_OUT; do
 	expect carrier safety breaks -D$m
 done
+expect fiber safety holds
+for m in NO_RECHECK CLAIM_BY_STORE PARK_BY_STORE QUEUE_STOPPING KEEP_TIMER; do
+	expect fiber safety breaks -D$m
+done
+expect lent safety holds
+for m in NO_TAKE_BACK NO_OUT_LOOK LATE_FLAG NO_LOOK NO_WITHDRAW; do
+	expect lent safety breaks -D$m
+done
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

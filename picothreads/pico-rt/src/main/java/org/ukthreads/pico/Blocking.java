@@ -128,7 +128,7 @@ public final class Blocking {
 			helper = null;
 			Thread.interrupted();
 			if (e instanceof InterruptedException)
-				fiber.testInterrupted();
+				fiber.rt.withdraw(fiber);
 		}
 
 		/** The fiber was interrupted, and says so. */

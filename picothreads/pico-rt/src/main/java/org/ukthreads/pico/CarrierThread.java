@@ -36,6 +36,8 @@ final class CarrierThread extends Thread {
 	private int kept;
 	/** The fiber's interrupt was made this thread's, for the call that it is stuck in. */
 	volatile boolean lent;
+	/** What was lent has had its effect: this thread's flag is to be ignored. Under rt.lost. */
+	boolean withdrawn;
 	/** It computes, it does not wait. Under rt.lost. */
 	boolean hogs;
 
@@ -81,13 +83,14 @@ final class CarrierThread extends Thread {
 
 	/** As after a slice. */
 	private void recover() {
+		Fiber f = context.fiber;
 		context.current = null;
 		context.fiber = null;
 		context.pins = 0;
 		kept = 0;
 		if (!HOLD.compareAndSet(this, SLICE, OUT)) {
 			if (hold == LOST)
-				rt.found(this);
+				rt.found(this, f);
 			hold = OUT;
 		}
 	}
@@ -123,17 +126,22 @@ final class CarrierThread extends Thread {
 
 	/** From here on nobody takes away what it has. */
 	private void out(Fiber f) {
-		if (!HOLD.compareAndSet(this, SLICE, OUT))
-			rt.found(this);
-		/* It was lent and nobody saw it, or code that is not translated has set it again. */
-		if (Thread.interrupted())
-			f.interrupt();
+		if (HOLD.compareAndSet(this, SLICE, OUT)) {
+			/* Code that is not translated has set it. */
+			if (Thread.interrupted())
+				f.interrupt();
+		} else if (rt.found(this, f)) {
+			f.deliver();
+		}
 	}
 
-	/** Under rt.lost. */
-	void found() {
+	/** Under rt.lost, by itself; true: its flag was up, because nobody saw what was lent. */
+	boolean found() {
 		hold = OUT;
+		boolean up = Thread.interrupted() && !withdrawn;
 		lent = false;
+		withdrawn = false;
+		return up;
 	}
 
 	private void slice(Fiber f) {

@@ -25,6 +25,7 @@ import java.util.concurrent.locks.LockSupport;
  *
  * Who may wake: each wait has a ticket (`wait` odd = waiting); wakers race by claim(),
  * and the one that wins stores the result (retJ, retA or fail()) and calls wake().
+ * Model: tests/model/fiber.pml.
  *
  * A platform thread that blocks in translated code has a fiber too (foreign): it never
  * captures, it blocks its OS thread on the same protocol. So has a fiber that is pinned,
@@ -372,6 +373,11 @@ public class Fiber extends Continuation {
 
 	public void interrupt() {
 		interrupted = true;
+		deliver();
+	}
+
+	/** The flag is up: ends the wait that it ends. */
+	final void deliver() {
 		int t = wait;
 		if ((t & 1) == 0) {
 			rt.interruptOutside(this);
@@ -385,7 +391,7 @@ public class Fiber extends Continuation {
 		case W_SLEEP:
 		case W_JOIN:
 			if (claim(t)) {
-				interrupted = false;
+				rt.withdraw(this);
 				fail(new InterruptedException());
 				wake();
 			}
@@ -393,7 +399,7 @@ public class Fiber extends Continuation {
 		case W_MONITOR:
 			Waiter w = waiter;
 			if (claim(t)) {
-				interrupted = false;
+				rt.withdraw(this);
 				fail(new InterruptedException());
 				w.aborted();
 			}
@@ -411,7 +417,8 @@ public class Fiber extends Continuation {
 
 	/*
 	 * Of a fiber that has lost its carrier the flag may be lent: down here, up on its OS
-	 * thread, for the call of the JDK that it is stuck in. It moves there under rt.lost, once.
+	 * thread, for the call of the JDK that it is stuck in. It moves under rt.lost, there and
+	 * back. Model: tests/model/lent.pml.
 	 */
 
 	public boolean isInterrupted() {

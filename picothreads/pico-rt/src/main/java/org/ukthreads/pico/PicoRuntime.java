@@ -287,11 +287,17 @@ public final class PicoRuntime {
 		return true;
 	}
 
-	/** t takes no part without a carrier any more. */
-	void found(CarrierThread t) {
+	/**
+	 * By t, which ran f and takes no part without a carrier any more. True: its flag is up,
+	 * is f's from now on, and f's wait may have to end.
+	 */
+	boolean found(CarrierThread t, Fiber f) {
 		synchronized (lost) {
 			lost.remove(t);
-			t.found();
+			if (!t.found() || f == null)
+				return false;
+			f.interrupted = true;
+			return true;
 		}
 	}
 
@@ -345,6 +351,18 @@ public final class PicoRuntime {
 			if (i) /* else one that comes now would be lost */
 				f.interrupted = false;
 			return t.lent && Thread.interrupted() || i;
+		}
+	}
+
+	/** An interrupt has ended f's wait: it is down, wherever it is. */
+	void withdraw(Fiber f) {
+		synchronized (lost) {
+			f.interrupted = false;
+			CarrierThread t = withoutCarrier(f);
+			if (t != null && t.lent) {
+				t.lent = false;
+				t.withdrawn = true;
+			}
 		}
 	}
 

@@ -64,7 +64,10 @@ final class Timers {
 			up(size++, e);
 			first = e.index == 0;
 		}
-		if (first)
+		/* Who has ended the wait before may not have seen it here. */
+		if (e.fiber.wait != e.ticket)
+			remove(e);
+		else if (first)
 			rt.deadlineMoved();
 	}
 

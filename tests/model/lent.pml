@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lent.pml - the interrupt of a fiber of the JVM runtime that may have lost its carrier:
+ * Fiber.interrupt, testInterrupted, isInterrupted and sleep; PicoRuntime.lend, takeBack,
+ * withdraw and hasLent; CarrierThread.out and found, the Watch's take and look.
+ *
+ * A fiber tests, sleeps, parks, yields, is in a call of the JDK that ends, at last in one that
+ * only an interrupt ends, or in such a sleep or park. One thread interrupts it once, and then
+ * asks isInterrupted(). The Watch takes its carrier, and looks, whenever it likes.
+ *
+ * Memory: all that is shared is volatile, or under rt.lost.
+ *
+ * Checked: the interrupt is seen (else an invalid end state), once, and by nobody else; from
+ * when it was sent until it is seen isInterrupted() is true.
+ *
+ * Must fail: -DNO_TAKE_BACK -DNO_OUT_LOOK -DLATE_FLAG -DNO_LOOK -DNO_WITHDRAW
+ */
+#define OUT 0
+#define SLICE 1
+#define LOST 2
+
+byte hold = SLICE;
+bool lock;              /* rt.lost */
+bool interrupted;       /* Fiber.interrupted */
+bool lent, withdrawn;   /* CarrierThread.lent, withdrawn */
+bool os;                /* the OS thread's own flag */
+bool open, parks;       /* Fiber.wait is odd: a sleep, or a park */
+bool woken;             /* the waker of the sleep has been there */
+byte seen;              /* ghost */
+bool seeing;            /* ghost: it has read that it is up */
+
+#define acquire() atomic { !lock -> lock = true }
+#define saw() seen++; assert(seen <= 1)
+
+/* under rt.lost, of a thread that is LOST */
+inline lend()
+{
+	if
+	:: interrupted && !open ->
+		interrupted = false;
+		lent = true;
+		os = true
+	:: else
+	fi
+}
+
+inline deliver()
+{
+	if
+	:: atomic { open && parks -> open = false }  /* claim */
+		woken = true
+	:: atomic { open && !parks -> open = false }
+#ifdef NO_WITHDRAW
+		atomic { interrupted = false; saw() }
+#else
+		acquire();
+		atomic {
+			interrupted = false;
+			saw();
+			if
+			:: hold == LOST && lent -> lent = false; withdrawn = true
+			:: else
+			fi
+		}
+		lock = false;
+#endif
+		woken = true                  /* fail(), wake() */
+	:: atomic { !open }
+		acquire();
+		if
+		:: hold == LOST -> lend()
+		:: else
+		fi;
+		lock = false
+	fi
+}
+
+/* by the fiber itself */
+inline isInterrupted(i)
+{
+	i = interrupted;
+	if
+	:: !i -> i = lent; i = i && os
+	:: else
+	fi
+}
+
+/* by the fiber itself: reads and clears */
+inline test(i)
+{
+	atomic {
+		i = interrupted;
+		if
+		:: i -> seeing = true
+		:: else
+		fi
+	}
+	if
+	:: i -> interrupted = false
+	:: else
+	fi;
+#ifndef NO_TAKE_BACK
+	if
+	:: hold == LOST ->
+		acquire();
+		atomic {
+			i = i || interrupted || (lent && os);
+			seeing = i;
+			interrupted = false;
+			if
+			:: lent -> os = false
+			:: else
+			fi
+		}
+		lock = false
+	:: else
+	fi;
+#endif
+	if
+	:: atomic { i -> saw(); seeing = false }
+	:: else
+	fi
+}
+
+/* The slice ends: CarrierThread.out */
+inline out()
+{
+	if
+	:: atomic { hold == SLICE -> hold = OUT }
+	:: atomic { hold != SLICE }
+		acquire();
+		hold = OUT;
+		atomic { i = os && !withdrawn; os = false }
+		lent = false;
+		withdrawn = false;
+#ifndef LATE_FLAG
+		if
+		:: i -> interrupted = true
+		:: else
+		fi;
+#endif
+		lock = false;
+#ifdef LATE_FLAG
+		if
+		:: i -> interrupted = true
+		:: else
+		fi;
+#endif
+#ifndef NO_OUT_LOOK
+		if
+		:: i -> deliver()
+		:: else
+		fi
+#endif
+	fi
+}
+
+inline slice()
+{
+	assert(!os && !lent && !withdrawn);
+	hold = SLICE
+}
+
+proctype fiber()
+{
+	bool i, forever;
+	byte times = 3;
+
+	do
+	:: seen > 0 || times == 0 -> break
+	:: seen == 0 && times > 0 ->
+		times--;
+		forever = (times == 0);
+		if
+		:: !forever -> test(i)
+		:: !forever -> out(); slice()   /* yieldNow */
+		:: true ->                      /* a call of the JDK, which may look */
+			if
+			:: atomic { os -> os = false; saw() }
+			:: !forever
+			fi
+		:: true ->                      /* sleep, or park */
+			select(parks : 0 .. 1);
+			if
+			:: parks -> isInterrupted(i)
+			:: else -> test(i)
+			fi;
+			if
+			:: i -> goto next
+			:: else
+			fi;
+			woken = false;
+			open = true;
+			isInterrupted(i);
+			if
+			:: i ->
+				if
+				:: atomic { open -> open = false }      /* retract */
+					if
+					:: parks
+					:: else -> test(i)
+					fi;
+					goto next
+				:: atomic { !open }
+				fi
+			:: else
+			fi;
+			out();
+			if
+			:: woken
+			:: atomic { !forever && open -> open = false }  /* the timer */
+			fi;
+			slice()
+		fi;
+next:		skip
+	od;
+	out();
+	test(i);
+	assert(seen == 1)
+}
+
+/* Another thread: interrupt(), and isInterrupted() until it is seen */
+proctype other()
+{
+	bool i;
+
+	interrupted = true;
+	deliver();
+	i = interrupted;
+	if
+	:: i
+	:: else ->
+		acquire();
+		i = interrupted;
+		if
+		:: !i && hold == LOST -> i = lent; i = i && os
+		:: else
+		fi;
+		lock = false
+	fi;
+	assert(i || seeing || seen > 0)
+}
+
+proctype watch()
+{
+end:
+	do
+	:: hold == SLICE ->
+		acquire();
+		if
+		:: atomic { hold == SLICE -> hold = LOST } lend()
+		:: atomic { hold != SLICE }
+		fi;
+		lock = false
+#ifndef NO_LOOK
+	:: hold == LOST && interrupted && !open ->
+		acquire();
+		if
+		:: hold == LOST -> lend()
+		:: else
+		fi;
+		lock = false
+#endif
+	od
+}
+
+init {
+	atomic {
+		run fiber();
+		run other();
+		run watch()
+	}
+}
