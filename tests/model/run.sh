@@ -71,5 +71,9 @@ expect lent safety holds
 for m in NO_TAKE_BACK NO_OUT_LOOK LATE_FLAG NO_LOOK NO_WITHDRAW; do
 	expect lent safety breaks -D$m
 done
+expect monitor safety holds
+for m in NO_TAKE_IN EXIT_BY_STORE EARLY_NULL FORGET_WAITERS READ_EARLY; do
+	expect monitor safety breaks -D$m
+done
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
