@@ -27,7 +27,7 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
  *
  * Ownership is handed over, not raced for: what wakes a waiter has already made it the
  * owner, so a waiter has nothing to do after it wakes, which is what lets enter and wait
- * be leaf primitives without a frame.
+ * be leaf primitives without a frame. Model: tests/model/monitor.pml.
  * Rejected: a field in every class (JDK objects have none), barging (needs a retry loop,
  * that is, a frame), a weak map (an idle object must cost nothing).
  */
