@@ -171,7 +171,11 @@ final class FixturesTest {
 			+ " Thread.yield(); System.out.println(\"ran\"); } }"
 			+ " class Gone extends Exception {} class Part extends Gone {}"
 			+ " class Never { static Throwable in(Part p) { Thread.yield();"
-			+ " return new Exception(p); } }");
+			+ " return new Exception(p); } static String of(int k) { try { Thread.yield();"
+			+ " if (k > 0) throw new Gone(); } catch (Gone | IllegalStateException e) {"
+			+ " Thread.yield(); return e.getMessage(); } return null; }"
+			+ " static String both(Part p, Error e) { Throwable t = p != null ? p : e;"
+			+ " Thread.yield(); return t.getMessage(); } }");
 		Files.delete(p.resolve("Gone.class"));
 		assertEquals("ran\n", Harness.plain(p, "Main"));
 		assertEquals("ran\n", Harness.pico(p, "Main", 0, 1));

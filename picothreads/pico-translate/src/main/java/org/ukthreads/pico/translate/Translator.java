@@ -148,6 +148,7 @@ public final class Translator {
 	public Map<String, byte[]> run() {
 		Map<String, byte[]> out;
 		others.forEach(replacements::uses);
+		files.values().forEach(hierarchy::learn);
 		do
 			out = pass();
 		while (out == null);

@@ -90,7 +90,12 @@ public final class Types extends SimpleVerifier {
 				return new Step(f);
 			}
 		};
-		return a.analyzeAndComputeMaxs(owner, m);
+		try {
+			return a.analyzeAndComputeMaxs(owner, m);
+		} catch (AnalyzerException e) {
+			throw new AnalyzerException(e.node, owner + '.' + m.name + m.desc + ": "
+				+ e.getMessage(), e);
+		}
 	}
 
 	/** A frame that marks a constructed object as such, wherever it is. */

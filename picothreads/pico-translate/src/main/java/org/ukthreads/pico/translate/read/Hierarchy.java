@@ -95,6 +95,32 @@ public final class Hierarchy {
 		return c;
 	}
 
+	/** What is known of a class that is nowhere: its lowest superclass. */
+	private final Map<String, String> missing = new HashMap<>();
+
+	/** Reads what a class file tells of classes that are nowhere. */
+	public void learn(byte[] file) {
+		StackMaps.learn(this, file);
+	}
+
+	/** An object of `name` was one of `sup`, too; of use where we miss a class above it. */
+	void learn(String name, String sup) {
+		String top = name;
+		while (get(top) != null)
+			if ((top = get(top).superName) == null)
+				return;
+		if (top.equals(sup) || isInterface(sup) || supers(sup).contains(top)
+				|| isSubtype(top, sup))
+			return;
+		String old = missing.get(top);
+		if (old != null && !isSubtype(sup, old)) {
+			learn(old, sup);
+			return;
+		}
+		missing.put(top, sup);
+		supers.clear();
+	}
+
 	public boolean isInterface(String name) {
 		ClassInfo c = get(name);
 		return c != null && c.isInterface();
@@ -122,6 +148,8 @@ public final class Hierarchy {
 				s.addAll(supers(c.superName));
 			for (String i : c.interfaces)
 				s.addAll(supers(i));
+		} else if (missing.containsKey(name)) {
+			s.addAll(supers(missing.get(name)));
 		}
 		supers.put(name, s);
 		return s;
@@ -219,7 +247,8 @@ public final class Hierarchy {
 	public String superOf(String k) {
 		ClassInfo c = get(k);
 		if (c == null)
-			return k.equals("java/lang/Object") ? null : "java/lang/Object";
+			return k.equals("java/lang/Object") ? null
+				: missing.getOrDefault(k, "java/lang/Object");
 		return c.superName;
 	}
 }
