@@ -11,6 +11,8 @@ import java.util.concurrent.locks.LockSupport;
  *
  *   - in a wait or at a monitor, as the JVM says,
  *   - in a native method (reads and their like),
+ *   - without any CPU for long, while the machine is not slow: the JVM says of who waits for a
+ *     class that another thread initialises that it runs,
  *   - or computing, for long (the longer the more of those there are)
  *
  * it gives the carrier to another OS thread (CarrierThread, LOST). The stuck one goes on
@@ -33,6 +35,11 @@ final class Watch implements Runnable {
 	private final long[] since;
 	/** Its CPU time when it had computed for long; -1: not yet. */
 	private final long[] used;
+	/** Its CPU time as last seen, and since when it has been that. */
+	private final long[] seen;
+	private final long[] idle;
+	/** When this thread was last late itself: a slow machine, nobody is known to wait. */
+	private long late = System.nanoTime();
 	private volatile Thread thread;
 	private volatile boolean asleep;
 
@@ -43,6 +50,8 @@ final class Watch implements Runnable {
 		slice = new int[carriers.length];
 		since = new long[carriers.length];
 		used = new long[carriers.length];
+		seen = new long[carriers.length];
+		idle = new long[carriers.length];
 	}
 
 	/** Null: it was switched off. */
@@ -70,7 +79,10 @@ final class Watch implements Runnable {
 			if (rt.sleeps())
 				LockSupport.parkNanos(this, 1_000_000_000L);
 			asleep = false;
+			long then = System.nanoTime();
 			LockSupport.parkNanos(this, STUCK * 1_000_000L);
+			if (System.nanoTime() - then > 4 * STUCK * 1_000_000L)
+				late = System.nanoTime();
 			try {
 				rt.adopt();
 				rt.look();
@@ -84,18 +96,22 @@ final class Watch implements Runnable {
 		}
 	}
 
-	/** Has it had as much CPU as it takes, or was it the machine that was slow? */
-	private boolean computes(int k, Thread t) {
-		long now;
+	/** Notes the CPU time that it has used; false: the JVM does not tell. */
+	private boolean measure(int k, Thread t, long now) {
+		long cpu;
 		try {
-			now = ManagementFactory.getThreadMXBean().getThreadCpuTime(t.getId());
+			cpu = ManagementFactory.getThreadMXBean().getThreadCpuTime(t.getId());
 		} catch (LinkageError | UnsupportedOperationException e) {
-			/* No such module, or JVM: by the clock on the wall. */
-			return true;
+			/* No such module, or JVM. */
+			return false;
 		}
 		if (used[k] < 0)
-			used[k] = now;
-		return now - used[k] >= HOG * 1_000_000L / 2;
+			used[k] = cpu;
+		if (seen[k] != cpu) {
+			seen[k] = cpu;
+			idle[k] = now;
+		}
+		return cpu >= 0;
 	}
 
 	/** alone: there is nobody who could use the carrier. */
@@ -110,6 +126,7 @@ final class Watch implements Runnable {
 			slice[k] = n;
 			since[k] = now;
 			used[k] = -1;
+			idle[k] = now;
 			return;
 		}
 		long ms = (now - since[k]) / 1_000_000;
@@ -134,10 +151,20 @@ final class Watch implements Runnable {
 			stack = t.getStackTrace();
 			if (stack.length > 0 && stack[0].isNativeMethod())
 				break;
+			if (HOG == 0 || ms < HOG)
+				return;
+			boolean told = measure(k, t, now);
+			/* It waits, and the JVM does not say so: for a class that another thread
+			 * initialises. */
+			if (told && now - Math.max(idle[k], late) >= HOG * 1_000_000L)
+				break;
 			hogs = true;
 			/* Beyond the number of processors later and later, but not never: one of them
-			 * may spin until a fiber that is ready has run. */
-			if (HOG == 0 || ms < HOG * (1L + rt.hogs() / HOGS) || !computes(k, t))
+			 * may spin until a fiber that is ready has run. Has it had as much CPU as it
+			 * takes (or none at all), or was it the machine that was slow? */
+			if (ms < HOG * (1L + rt.hogs() / HOGS) || told
+					&& seen[k] - used[k] < HOG * 1_000_000L / 2
+					&& now - idle[k] < 2 * HOG * 1_000_000L)
 				return;
 		}
 		if (stack == null)
