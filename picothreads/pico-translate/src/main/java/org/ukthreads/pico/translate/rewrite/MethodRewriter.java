@@ -282,16 +282,32 @@ final class MethodRewriter {
 		return l;
 	}
 
-	/** Of each site's call. */
+	/** Of each instruction; 0: not known. */
 	private Map<AbstractInsnNode, Integer> lines() {
 		Map<AbstractInsnNode, Integer> lines = new HashMap<>();
 		int line = 0;
 		for (AbstractInsnNode i : m.instructions)
 			if (i instanceof LineNumberNode)
 				line = ((LineNumberNode) i).line;
-			else if (i instanceof MethodInsnNode)
+			else if (i.getOpcode() >= 0)
 				lines.put(i, line);
 		return lines;
+	}
+
+	/** Says the line again where what is kept begins in the middle of one. */
+	private static void keepLines(MethodNode to, Map<AbstractInsnNode, Integer> lines) {
+		int line = 0;
+		for (AbstractInsnNode i : to.instructions.toArray()) {
+			if (i instanceof LineNumberNode)
+				line = ((LineNumberNode) i).line;
+			int own = lines.getOrDefault(i, line);
+			if (own == line || own == 0)
+				continue;
+			LabelNode at = new LabelNode();
+			to.instructions.insertBefore(i, at);
+			to.instructions.insertBefore(i, new LineNumberNode(own, at));
+			line = own;
+		}
 	}
 
 	private void analyse() throws AnalyzerException {
@@ -1002,6 +1018,8 @@ final class MethodRewriter {
 		Map<Site, LabelNode> behind = new HashMap<>();
 		prologue(r.instructions, entries, behind);
 		Map<AbstractInsnNode, Site> at = calls();
+		Map<AbstractInsnNode, Integer> old = lines();
+		Map<AbstractInsnNode, Integer> lines = new HashMap<>();
 		List<MethodInsnNode> pins = new ArrayList<>();
 		for (AbstractInsnNode i : m.instructions) {
 			if (i.getType() == AbstractInsnNode.FRAME)
@@ -1013,6 +1031,8 @@ final class MethodRewriter {
 			}
 			AbstractInsnNode n = i.clone(map);
 			r.instructions.add(n);
+			if (op >= 0)
+				lines.put(n, old.get(i));
 			Site s = at.get(i);
 			if (s != null) {
 				copies.put(s, (MethodInsnNode) n);
@@ -1026,6 +1046,7 @@ final class MethodRewriter {
 		}
 		ranges(r, map);
 		Reach.prune(r);
+		keepLines(r, lines);
 		Set<AbstractInsnNode> kept = new HashSet<>();
 		r.instructions.forEach(kept::add);
 		copies.values().retainAll(kept);
