@@ -4,27 +4,43 @@ import java.io.File;
 import java.io.IOException;
 import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.Instrumentation;
+import java.lang.instrument.UnmodifiableClassException;
+import java.lang.reflect.Method;
+import java.net.URL;
+import java.net.URLClassLoader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.security.ProtectionDomain;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.HashMap;
+import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.jar.JarFile;
+import org.objectweb.asm.ClassReader;
+import org.objectweb.asm.ClassVisitor;
+import org.objectweb.asm.ClassWriter;
+import org.objectweb.asm.MethodVisitor;
+import org.objectweb.asm.Opcodes;
+import org.objectweb.asm.Type;
 import org.ukthreads.pico.Dump;
 import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
+import org.ukthreads.pico.translate.read.Nested;
 
 /*
  * -javaagent:pico.jar[=report]
  *
  * The call graph needs the whole program, so the class path is translated before main;
  * the classes that the program had are replaced as they are loaded, the new ones
- * (companions, lambdas) go into a temporary jar behind the class path. main itself runs
- * on the JVM's main thread and blocks it; the threads it makes are pico threads.
+ * (companions, lambdas) go into a temporary jar behind the class path, those of jars in a
+ * jar behind what the launcher's loader has. Beside classes of a signed jar the JVM takes
+ * only such as have the same signers: that check is taken out where there is one. main itself
+ * runs on the JVM's main thread and blocks it; the threads it makes are pico threads.
  */
 public final class Agent {
 	private Agent() {}
@@ -33,25 +49,112 @@ public final class Agent {
 		List<Path> path = new ArrayList<>();
 		for (String p : System.getProperty("java.class.path").split(File.pathSeparator))
 			path.add(Paths.get(p));
-		ClassPath program = new ClassPath(ClassPath.whole(path));
+		List<Path> outer = ClassPath.whole(path);
+		ClassPath program = new ClassPath(Nested.unfold(outer));
 		Translator t = Translator.of(program, Main.libraries(List.of()),
 			new Translator.Options());
 		Map<String, byte[]> classes = t.run();
-		Map<String, byte[]> fresh = new HashMap<>(classes);
-		fresh.keySet().removeIf(n -> program.entries().containsKey(n + ".class"));
-		Path jar = Files.createTempFile("pico", ".jar");
-		jar.toFile().deleteOnExit();
-		Jars.write(jar, new ClassPath(List.of()), fresh);
-		inst.appendToSystemClassLoaderSearch(new JarFile(jar.toFile()));
+		Map<String, byte[]> fresh = new HashMap<>();
+		Map<String, byte[]> nested = new HashMap<>();
+		classes.forEach((n, b) -> {
+			if (!program.entries().containsKey(n + ".class"))
+				(outer.contains(program.origin(n)) ? fresh : nested).put(n, b);
+		});
+		inst.appendToSystemClassLoaderSearch(new JarFile(temporary(fresh).toFile()));
+		/* Loaders of nested jars get theirs behind what they have. */
+		Loaders loaders = nested.isEmpty() ? null : new Loaders(inst, temporary(nested));
 		inst.addTransformer(new ClassFileTransformer() {
 			@Override
 			public byte[] transform(ClassLoader l, String name, Class<?> old,
 					ProtectionDomain d, byte[] file) {
-				return name == null || fresh.containsKey(name) ? null : classes.get(name);
+				if (name == null || !program.entries().containsKey(name + ".class"))
+					return null;
+				byte[] b = classes.get(name);
+				if (loaders != null && b != null && !outer.contains(program.origin(name)))
+					return loaders.extended(l) ? b : null;
+				return b;
 			}
 		});
+		if (program.entries().keySet().stream().anyMatch(Jars::isSignature))
+			unsigned(inst);
 		if ("report".equals(args))
 			System.err.print(t.report().text(false));
+	}
+
+	/** Takes the body out of ClassLoader.checkCerts. */
+	private static void unsigned(Instrumentation inst) {
+		ClassFileTransformer t = new ClassFileTransformer() {
+			@Override
+			public byte[] transform(ClassLoader l, String name, Class<?> old,
+					ProtectionDomain d, byte[] file) {
+				if (old != ClassLoader.class)
+					return null;
+				ClassReader r = new ClassReader(file);
+				ClassWriter w = new ClassWriter(r, 0);
+				r.accept(new ClassVisitor(Opcodes.ASM9, w) {
+					@Override
+					public MethodVisitor visitMethod(int access, String name, String desc,
+							String sig, String[] ex) {
+						MethodVisitor m = super.visitMethod(access, name, desc, sig, ex);
+						if (!name.equals("checkCerts") || !desc.endsWith(")V"))
+							return m;
+						m.visitCode();
+						m.visitInsn(Opcodes.RETURN);
+						m.visitMaxs(0, Type.getArgumentsAndReturnSizes(desc) >> 2);
+						m.visitEnd();
+						return null;
+					}
+				}, 0);
+				return w.toByteArray();
+			}
+		};
+		inst.addTransformer(t, true);
+		try {
+			inst.retransformClasses(ClassLoader.class);
+		} catch (UnmodifiableClassException e) {
+			throw new IllegalStateException(e);
+		} finally {
+			inst.removeTransformer(t);
+		}
+	}
+
+	private static Path temporary(Map<String, byte[]> classes) throws IOException {
+		Path jar = Files.createTempFile("pico", ".jar");
+		jar.toFile().deleteOnExit();
+		Jars.write(jar, classes);
+		return jar;
+	}
+
+	/** The loaders that a launcher makes for the jars in its jar. */
+	private static final class Loaders {
+		private final Method add;
+		private final URL jar;
+		private final Map<ClassLoader, Boolean> done
+			= Collections.synchronizedMap(new WeakHashMap<>());
+
+		Loaders(Instrumentation inst, Path jar) throws IOException {
+			this.jar = jar.toUri().toURL();
+			inst.redefineModule(Object.class.getModule(), Set.of(), Map.of(),
+				Map.of("java.net", Set.of(Agent.class.getModule())), Set.of(), Map.of());
+			try {
+				add = URLClassLoader.class.getDeclaredMethod("addURL", URL.class);
+				add.setAccessible(true);
+			} catch (NoSuchMethodException e) {
+				throw new IllegalStateException(e);
+			}
+		}
+
+		/** Can it find what the translator added? */
+		boolean extended(ClassLoader l) {
+			return l instanceof URLClassLoader && done.computeIfAbsent(l, k -> {
+				try {
+					add.invoke(k, jar);
+					return true;
+				} catch (ReflectiveOperationException e) {
+					return false;
+				}
+			});
+		}
 	}
 
 	/** Loaded into a running JVM by `pico dump`. */

@@ -1,50 +1,108 @@
 package org.ukthreads.pico.cli;
 
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.jar.JarFile;
+import java.util.zip.CRC32;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
 import org.ukthreads.pico.translate.read.ClassPath;
+import org.ukthreads.pico.translate.read.Nested;
 
 /** Writes a translated jar: the resources as they were, the classes as they are now. */
 final class Jars {
 	private Jars() {}
 
-	static void write(Path out, ClassPath program, Map<String, byte[]> classes)
+	/** The jar, the jars in it, and what all their classes became. */
+	static void write(Path out, Nested in, ClassPath program, Map<String, byte[]> classes)
 			throws IOException {
-		Map<String, byte[]> all = new TreeMap<>();
-		program.entries().forEach((n, b) -> {
-			if (!isSignature(n) && !isLater(n, classes))
+		Map<Path, Map<String, byte[]>> of = new HashMap<>();
+		classes.forEach((n, b) -> {
+			Path from = program.origin(n);
+			of.computeIfAbsent(from != null ? from : in.jar(), p -> new TreeMap<>())
+				.put(n + ".class", b);
+		});
+		Map<String, byte[]> own = of.computeIfAbsent(in.jar(), p -> new TreeMap<>());
+		for (Map.Entry<String, Path> e : in.parts().entrySet()) {
+			Map<String, byte[]> now = of.getOrDefault(e.getValue(), Map.of());
+			if (e.getKey().endsWith("/"))
+				now.forEach((n, b) -> own.put(e.getKey() + n, b));
+			else
+				own.put(e.getKey(), jar(e.getValue(), now));
+		}
+		try (OutputStream o = Files.newOutputStream(out)) {
+			write(o, in.jar(), own, in);
+		}
+	}
+
+	/** A jar of these classes. */
+	static void write(Path out, Map<String, byte[]> classes) throws IOException {
+		try (ZipOutputStream z = new ZipOutputStream(Files.newOutputStream(out))) {
+			for (Map.Entry<String, byte[]> e : new TreeMap<>(classes).entrySet())
+				put(z, new ZipEntry(e.getKey() + ".class"), e.getValue());
+		}
+	}
+
+	private static byte[] jar(Path in, Map<String, byte[]> now) throws IOException {
+		ByteArrayOutputStream b = new ByteArrayOutputStream();
+		write(b, in, now, null);
+		return b.toByteArray();
+	}
+
+	/** In the order that they were in: a launcher goes by that. What is new comes last. */
+	private static void write(OutputStream out, Path in, Map<String, byte[]> now, Nested of)
+			throws IOException {
+		ClassPath old = ClassPath.stored(List.of(in));
+		Map<String, byte[]> all = new LinkedHashMap<>();
+		byte[] manifest = old.entries().get(JarFile.MANIFEST_NAME);
+		if (manifest != null)
+			all.put(JarFile.MANIFEST_NAME, manifest);
+		old.folders().forEach(n -> all.put(n, new byte[0]));
+		old.entries().forEach((n, b) -> {
+			if (!isSignature(n) && !isLater(n, now))
 				all.put(n, b);
 		});
-		program.folders().forEach(n -> all.put(n, new byte[0]));
-		classes.forEach((n, b) -> all.put(n + ".class", b));
-		try (ZipOutputStream z = new ZipOutputStream(Files.newOutputStream(out))) {
-			byte[] manifest = all.remove("META-INF/MANIFEST.MF");
-			if (manifest != null)
-				put(z, "META-INF/MANIFEST.MF", manifest);
-			for (Map.Entry<String, byte[]> e : all.entrySet())
-				put(z, e.getKey(), e.getValue());
+		all.putAll(now);
+		ZipOutputStream z = new ZipOutputStream(out);
+		for (Map.Entry<String, byte[]> e : all.entrySet()) {
+			ZipEntry x = new ZipEntry(e.getKey());
+			if (of != null && of.parts().containsKey(e.getKey()))
+				stored(x, e.getValue(), of.comment(e.getKey()));
+			put(z, x, e.getValue());
 		}
+		z.finish();
+	}
+
+	/** A jar in a jar is read where it lies. */
+	private static void stored(ZipEntry x, byte[] b, String comment) {
+		CRC32 c = new CRC32();
+		c.update(b);
+		x.setMethod(ZipEntry.STORED);
+		x.setSize(b.length);
+		x.setCrc(c.getValue());
+		x.setComment(comment);
 	}
 
 	/** META-INF/versions/N/a/B.class: would be loaded in the place of the translated a/B. */
 	private static boolean isLater(String n, Map<String, byte[]> classes) {
 		return n.matches("META-INF/versions/\\d+/.*\\.class")
-			&& classes.containsKey(n.replaceFirst("META-INF/versions/\\d+/", "")
-				.replaceFirst("\\.class$", ""));
+			&& classes.containsKey(n.replaceFirst("META-INF/versions/\\d+/", ""));
 	}
 
 	/** Signatures no longer hold. */
-	private static boolean isSignature(String n) {
-		return n.startsWith("META-INF/") && n.matches(".*\\.(SF|RSA|DSA|EC)");
+	static boolean isSignature(String n) {
+		return n.matches("(?i)META-INF/([^/]+\\.(SF|RSA|DSA|EC)|SIG-[^/]+)");
 	}
 
-	private static void put(ZipOutputStream z, String name, byte[] b) throws IOException {
-		ZipEntry e = new ZipEntry(name);
+	private static void put(ZipOutputStream z, ZipEntry e, byte[] b) throws IOException {
 		e.setTime(0);
 		z.putNextEntry(e);
 		z.write(b);

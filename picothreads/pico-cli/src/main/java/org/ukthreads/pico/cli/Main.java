@@ -6,6 +6,7 @@ import java.lang.reflect.Method;
 import java.net.URISyntaxException;
 import java.net.URL;
 import java.net.URLClassLoader;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
@@ -24,6 +25,7 @@ import org.ukthreads.pico.translate.PicoLoader;
 import org.ukthreads.pico.translate.Report;
 import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
+import org.ukthreads.pico.translate.read.Nested;
 
 /** The pico command. */
 public final class Main {
@@ -114,15 +116,26 @@ public final class Main {
 	private static void translate(Arguments a) throws IOException {
 		if (a.rest.size() != 1)
 			fail("pico translate IN.jar -o OUT.jar");
-		Path in = Paths.get(a.rest.get(0));
+		Path in = there(a.rest.get(0));
 		Path out = a.out != null ? Paths.get(a.out)
 			: Paths.get(in.toString().replaceFirst("\\.jar$", "") + "-pico.jar");
-		ClassPath program = ClassPath.stored(in);
+		Nested jar = new Nested(in);
+		ClassPath program = ClassPath.stored(jar.paths());
 		Translator t = Translator.of(program, libraries(with(a.path, List.of(in))),
 			a.options());
 		Map<String, byte[]> classes = t.run();
-		Jars.write(out, program, classes);
+		Jars.write(out, jar, program, classes);
 		System.out.print(t.report().text(a.report));
+		program.entries().keySet().stream()
+			.filter(n -> n.endsWith(".jar") && !jar.parts().containsKey(n))
+			.forEach(n -> System.err.println("left as it is: " + n + ", a jar in the jar"));
+	}
+
+	private static Path there(String file) {
+		Path p = Paths.get(file);
+		if (!Files.exists(p))
+			fail("no such file: " + file);
+		return p;
 	}
 
 	/** What a program is linked with: a class path, and what its own jars name. */
@@ -135,8 +148,8 @@ public final class Main {
 
 	private static Report report(Arguments a) throws IOException {
 		List<Path> in = new ArrayList<>();
-		a.rest.forEach(p -> in.add(Paths.get(p)));
-		Translator t = Translator.of(new ClassPath(in), libraries(with(a.path, in)),
+		a.rest.forEach(p -> in.add(there(p)));
+		Translator t = Translator.of(new ClassPath(Nested.unfold(in)), libraries(with(a.path, in)),
 			a.options());
 		t.run();
 		return t.report();
@@ -148,29 +161,31 @@ public final class Main {
 		ClassPath ours = libraries(List.of());
 		if (a.profile != null)
 			System.setProperty("pico.profile", a.profile);
+		List<Path> path = a.path.isEmpty() ? List.of(Paths.get(".")) : a.path;
+		String main = Nested.start(path, a.rest.get(0));
 		if (a.asIs) {
-			URL[] urls = new URL[a.path.size()];
-			for (int k = 0; k < urls.length; k++)
-				urls[k] = a.path.get(k).toUri().toURL();
-			start(new URLClassLoader(urls, Main.class.getClassLoader()), a);
+			List<URL> urls = new ArrayList<>();
+			for (Path p : Nested.unfold(path))
+				urls.add(p.toUri().toURL());
+			start(new URLClassLoader(urls.toArray(new URL[0]), Main.class.getClassLoader()),
+				main, a);
 			return;
 		}
-		List<Path> path = a.path.isEmpty() ? List.of(Paths.get(".")) : a.path;
 		/* What java would have set it to. */
 		System.setProperty("java.class.path", path.stream().map(Path::toString)
 			.collect(Collectors.joining(File.pathSeparator)));
-		start(PicoLoader.translate(new ClassPath(ClassPath.whole(path)), ours,
+		start(PicoLoader.translate(new ClassPath(Nested.unfold(ClassPath.whole(path))), ours,
 			a.options(), Main.class.getClassLoader(), r -> {
 				if (a.report)
 					System.err.print(r.text(true));
-			}), a);
+			}), main, a);
 	}
 
 	/** The program's main, on a pico thread. */
-	private static void start(ClassLoader l, Arguments a) throws Exception {
+	private static void start(ClassLoader l, String main, Arguments a) throws Exception {
 		Thread.currentThread().setContextClassLoader(l);
 		Loaders.program(l);
-		Method m = l.loadClass(a.rest.get(0)).getMethod("main", String[].class);
+		Method m = l.loadClass(main).getMethod("main", String[].class);
 		m.setAccessible(true);
 		PicoThread t = new PicoThread(null, Reflect.task(m,
 			new Object[] {a.rest.subList(1, a.rest.size()).toArray(new String[0])}), "main");

@@ -146,6 +146,13 @@ final class LoaderTest {
 		String said = pico("translate", jar, "-o", out);
 		assertTrue(said.endsWith("exit 0"), said);
 		assertEquals(want, pico("run", "--as-is", "-cp", out, "a.Main"));
+		/* Or it is not there yet: the stack maps know what the two have in common. */
+		Path two = dir.resolve("two.jar");
+		Files.move(two, Files.createDirectories(dir.resolve("later")).resolve("two.jar"));
+		said = pico("translate", jar, "-o", out);
+		assertTrue(said.endsWith("exit 0"), said);
+		assertEquals(want, pico("run", "--as-is", "-cp", out + java.io.File.pathSeparator
+			+ dir.resolve("later/two.jar"), "a.Main"));
 	}
 
 	@Test
@@ -177,9 +184,9 @@ final class LoaderTest {
 	@Test
 	void bad_words_are_answered() throws Exception {
 		String[][] bad = {{"run", "-jar"}, {"run", "-jar", "/no/such.jar"}, {"run", "--nonsense"},
-			{"sim", "--seeds", "many", "Main"}};
+			{"sim", "--seeds", "many", "Main"}, {"translate", "/no/such.jar"}};
 		String[] says = {"-jar needs a value", "-jar /no/such.jar: ", "no such option: --nonsense",
-			"--seeds needs a number, not many"};
+			"--seeds needs a number, not many", "no such file: /no/such.jar"};
 		for (int k = 0; k < bad.length; k++) {
 			List<String> words = new ArrayList<>(List.of("-cp",
 				System.getProperty("java.class.path"), "org.ukthreads.pico.cli.Main"));

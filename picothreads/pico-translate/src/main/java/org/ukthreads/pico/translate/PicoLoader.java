@@ -87,20 +87,13 @@ public final class PicoLoader extends ClassLoader {
 	}
 
 	private Class<?> define(String name, byte[] b) {
-		Path from = origin(name.replace('.', '/'));
+		Path from = program.origin(name.replace('.', '/'));
 		int dot = name.lastIndexOf('.');
 		if (from != null && dot > 0 && getDefinedPackage(name.substring(0, dot)) == null)
 			definePackage(name.substring(0, dot), from);
 		return defineClass(name, b, 0, b.length, from == null ? null
 			: domains.computeIfAbsent(from, p -> new ProtectionDomain(
 				new CodeSource(url(p), (Certificate[]) null), null, this, null)));
-	}
-
-	/** What the translator adds to a class is from where the class is. */
-	private Path origin(String name) {
-		Path p = program.origin(name + ".class");
-		int d = name.indexOf("$$", 1);
-		return p != null || d < 0 ? p : program.origin(name.substring(0, d) + ".class");
 	}
 
 	private void definePackage(String name, Path from) {

@@ -41,8 +41,8 @@ public final class ClassPath {
 	}
 
 	/** All entries as they are stored, those for later versions of Java among them. */
-	public static ClassPath stored(Path p) {
-		return new ClassPath(List.of(p), JarFile.baseVersion());
+	public static ClassPath stored(List<Path> paths) {
+		return new ClassPath(paths, JarFile.baseVersion());
 	}
 
 	private ClassPath(List<Path> paths, Runtime.Version version) {
@@ -141,9 +141,14 @@ public final class ClassPath {
 		return paths;
 	}
 
-	/** The jar or folder that an entry is from; null: there is none of that name. */
-	public Path origin(String entry) {
-		return origins.get(entry);
+	/**
+	 * The jar or folder that a class is from, its name with slashes; what the translator adds
+	 * to a class is from there, too. Null: there is none of that name.
+	 */
+	public Path origin(String name) {
+		Path p = origins.get(name + ".class");
+		int d = name.lastIndexOf("$$");
+		return p != null || d <= 0 ? p : origin(name.substring(0, d));
 	}
 
 	/** The replacement rules of every library. */

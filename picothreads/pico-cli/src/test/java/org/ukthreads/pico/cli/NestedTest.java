@@ -1,0 +1,239 @@
+package org.ukthreads.pico.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.security.KeyStore;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.jar.JarFile;
+import java.util.stream.Collectors;
+import java.util.zip.CRC32;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipFile;
+import java.util.zip.ZipOutputStream;
+import jdk.security.jarsigner.JarSigner;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.ukthreads.pico.translate.read.ClassPath;
+
+/** A jar with jars in it, and signed ones: run, translated, and under the agent. */
+final class NestedTest {
+	@TempDir
+	Path dir;
+
+	/** As Spring Boot's, but that it writes the jars out. */
+	private static final String LAUNCHER = "package l; import java.io.*; import java.net.*;"
+		+ " import java.nio.file.*; import java.util.*; import java.util.jar.*;"
+		+ " public class Launcher { public static void main(String[] args) throws Exception {"
+		+ " File self = new File(Launcher.class.getProtectionDomain().getCodeSource()"
+		+ ".getLocation().toURI()); List<URL> urls = new ArrayList<>();"
+		+ " urls.add(new URL(\"jar:\" + self.toURI() + \"!/BOOT-INF/classes/\"));"
+		+ " String start; try (JarFile j = new JarFile(self)) { start = j.getManifest()"
+		+ ".getMainAttributes().getValue(\"Start-Class\");"
+		+ " for (JarEntry e : Collections.list(j.entries()))"
+		+ " if (e.getName().endsWith(\".jar\")) {"
+		+ " if (e.getMethod() != 0) throw new Exception(e + \" is compressed\");"
+		+ " Path p = Files.createTempFile(\"x\", \".jar\"); p.toFile().deleteOnExit();"
+		+ " Files.copy(j.getInputStream(e), p, StandardCopyOption.REPLACE_EXISTING);"
+		+ " urls.add(p.toUri().toURL()); } }"
+		+ " ClassLoader c = new URLClassLoader(urls.toArray(new URL[0]),"
+		+ " Launcher.class.getClassLoader()); Thread.currentThread().setContextClassLoader(c);"
+		+ " Class.forName(start, true, c).getMethod(\"main\", String[].class)"
+		+ ".invoke(null, (Object) args); } }";
+	private static final String VOICE = "package b; public interface Voice { String sing()"
+		+ " throws Exception; }";
+	private static final String HIGH = "package b; public class High implements b.Voice {"
+		+ " public String sing() throws Exception { Object lock = new Object(); String[] s = {\"\"};"
+		+ " Thread[] t = new Thread[3]; for (int k = 0; k < 3; k++) { t[k] = new Thread(() -> {"
+		+ " synchronized (lock) { try { Thread.sleep(2); } catch (InterruptedException e) {}"
+		+ " s[0] += \"la\"; } }); t[k].start(); } for (Thread x : t) x.join();"
+		+ " return s[0] + \" \" + t[0].getClass().getName(); } }";
+	private static final String LOW = HIGH.replace("package b", "package a").replace("High", "Low").replace("\"la\"", "\"lu\"");
+	private static final String MAIN = "package a; import b.Voice; import java.util.*; public class Main {"
+		+ " public static void main(String[] args) throws Exception {"
+		+ " for (Voice v : ServiceLoader.load(Voice.class)) { Thread.yield();"
+		+ " System.out.println(v.getClass().getSimpleName() + \" \" + v.sing()); }"
+		+ " System.out.println(Main.class.getPackage().getImplementationVersion() + \" \""
+		+ " + Low.class.getPackage().getImplementationVersion() + args[0]); } }";
+	private static final String SUNG = "High lalala java.lang.Thread\n"
+		+ "Low lululu java.lang.Thread\n7 7!\nexit 0";
+	private static final String SUNG_BY_US = SUNG.replace("java.lang.Thread",
+		"org.ukthreads.pico.PicoThread");
+
+	private final Map<String, byte[]> files = new LinkedHashMap<>();
+
+	/** Compiled, and as the entries of a jar. */
+	private void compile(String root, String... sources) throws Exception {
+		Path to = Files.createDirectories(dir.resolve("classes" + files.size()));
+		for (String s : sources) {
+			String name = s.replaceAll("(?s).*?(class|interface) (\\w+).*", "$2");
+			Harness.compile(to, name, s, "-cp", dir + java.io.File.pathSeparator
+				+ dir.resolve("all"));
+			Harness.compile(Files.createDirectories(dir.resolve("all")), name, s, "-cp",
+				dir.resolve("all").toString());
+		}
+		new ClassPath(List.of(to)).entries().forEach((n, b) -> {
+			if (n.endsWith(".class"))
+				files.put(root + n, b);
+		});
+	}
+
+	private void text(String name, String s) {
+		files.put(name, s.getBytes(StandardCharsets.UTF_8));
+	}
+
+	/** A jar of the files so far. */
+	private Path jar(String name) throws Exception {
+		Path p = dir.resolve(name);
+		try (OutputStream o = Files.newOutputStream(p);
+				ZipOutputStream z = new ZipOutputStream(o)) {
+			for (Map.Entry<String, byte[]> e : files.entrySet()) {
+				ZipEntry x = new ZipEntry(e.getKey());
+				if (e.getKey().endsWith(".jar")) {
+					CRC32 c = new CRC32();
+					c.update(e.getValue());
+					x.setMethod(ZipEntry.STORED);
+					x.setSize(e.getValue().length);
+					x.setCrc(c.getValue());
+					x.setComment("UNPACK:1");
+				}
+				z.putNextEntry(x);
+				z.write(e.getValue());
+			}
+		}
+		files.clear();
+		return p;
+	}
+
+	private Path signed(Path jar) throws Exception {
+		Path keys = dir.resolve("keys");
+		if (!Files.exists(keys))
+			assertEquals("exit 0", run("keytool", "-genkeypair", "-keystore", keys.toString(),
+				"-storetype", "PKCS12", "-storepass", "secret", "-alias", "k", "-keyalg", "RSA",
+				"-dname", "CN=k").replaceFirst("(?s).*(exit \\d+)", "$1"));
+		KeyStore s = KeyStore.getInstance(keys.toFile(), "secret".toCharArray());
+		KeyStore.Entry k = s.getEntry("k",
+			new KeyStore.PasswordProtection("secret".toCharArray()));
+		Path out = Paths.get(jar.toString().replace(".jar", "-signed.jar"));
+		try (ZipFile in = new ZipFile(jar.toFile());
+				OutputStream o = Files.newOutputStream(out)) {
+			new JarSigner.Builder((KeyStore.PrivateKeyEntry) k).build().sign(in, o);
+		}
+		return out;
+	}
+
+	private String run(String... words) throws Exception {
+		List<String> c = new ArrayList<>(Arrays.asList(words));
+		c.set(0, Paths.get(System.getProperty("java.home"), "bin", words[0]).toString());
+		Path out = dir.resolve("out");
+		int rc = new ProcessBuilder(c).redirectErrorStream(true).redirectOutput(out.toFile())
+			.start().waitFor();
+		return Files.readString(out) + "exit " + rc;
+	}
+
+	private String java(String... words) throws Exception {
+		List<String> c = new ArrayList<>(List.of("java"));
+		c.addAll(List.of(words));
+		return run(c.toArray(new String[0]));
+	}
+
+	/** All that pico.jar has, its agent included. */
+	private Path pico() throws Exception {
+		ClassPath all = new ClassPath(Arrays.stream(System.getProperty("java.class.path")
+			.split(java.io.File.pathSeparator)).filter(p -> p.matches(".*(pico-|asm|dnsjava|slf4j).*")
+			&& !p.contains("test-classes")).map(Paths::get).collect(Collectors.toList()));
+		all.entries().forEach((n, b) -> {
+			if (n.endsWith(".class") && !n.endsWith("module-info.class"))
+				files.put(n, b);
+		});
+		text(ClassPath.RULES, String.join("\n", all.rules()));
+		Map<String, byte[]> classes = new LinkedHashMap<>(files);
+		files.clear();
+		text(JarFile.MANIFEST_NAME, "Manifest-Version: 1.0\n"
+			+ "Main-Class: org.ukthreads.pico.cli.Main\n"
+			+ "Premain-Class: org.ukthreads.pico.cli.Agent\n"
+			+ "Can-Retransform-Classes: true\nAdd-Opens: java.base/java.util\n\n");
+		files.putAll(classes);
+		return jar("pico.jar");
+	}
+
+	private Path boot() throws Exception {
+		compile("", VOICE, HIGH);
+		text("META-INF/services/b.Voice", "b.High");
+		byte[] library = Files.readAllBytes(signed(jar("high.jar")));
+		text(JarFile.MANIFEST_NAME, "Manifest-Version: 1.0\nMain-Class: l.Launcher\n"
+			+ "Start-Class: a.Main\nImplementation-Version: 7\n\n");
+		compile("", LAUNCHER);
+		compile("BOOT-INF/classes/", LOW, MAIN);
+		text("BOOT-INF/classes/META-INF/services/b.Voice", "a.Low");
+		files.put("BOOT-INF/lib/high.jar", library);
+		return jar("boot.jar");
+	}
+
+	private static String sorted(String s) {
+		return Arrays.stream(s.split("\n")).sorted().collect(Collectors.joining("\n"));
+	}
+
+	private static void sings(String want, String got) {
+		/* Whose service comes first is the launcher's order. */
+		assertEquals(sorted(want.replace("7 7!", "7!").replace("null 7!", "7!")),
+			sorted(got.replaceAll("(null|7) (null|7)!", "7!")));
+	}
+
+	@Test
+	void jars_in_a_jar_are_translated() throws Exception {
+		String boot = boot().toString();
+		String pico = pico().toString();
+		sings(SUNG, java("-jar", boot, "!"));
+		sings(SUNG_BY_US, java("-jar", pico, "run", "-jar", boot, "!"));
+		sings(SUNG_BY_US, java("-jar", pico, "run", "-cp", boot, "l.Launcher", "!"));
+		sings(SUNG_BY_US, java("-javaagent:" + pico, "-jar", boot, "!"));
+		String out = dir.resolve("out.jar").toString();
+		String said = java("-jar", pico, "translate", "--verify", boot, "-o", out);
+		assertTrue(said.endsWith("exit 0"), said);
+		sings(SUNG_BY_US, java("-cp", out + java.io.File.pathSeparator + pico, "l.Launcher", "!"));
+		sings(SUNG_BY_US, java("-jar", pico, "run", "--as-is", "-jar", out, "!"));
+		try (ZipFile z = new ZipFile(out)) {
+			ZipEntry e = z.getEntry("BOOT-INF/lib/high.jar");
+			assertEquals(ZipEntry.STORED, e.getMethod());
+			assertEquals("UNPACK:1", e.getComment());
+			CRC32 c = new CRC32();
+			try (InputStream in = z.getInputStream(e)) {
+				c.update(in.readAllBytes());
+			}
+			assertEquals(e.getCrc(), c.getValue());
+		}
+	}
+
+	/** What was signed is so no longer; the JVM must not take what was added for a forgery. */
+	@Test
+	void signed_jars_are_translated() throws Exception {
+		compile("", VOICE, HIGH, LOW, MAIN);
+		text("META-INF/services/b.Voice", "b.High\na.Low");
+		Map<String, byte[]> classes = new LinkedHashMap<>(files);
+		files.clear();
+		text(JarFile.MANIFEST_NAME, "Manifest-Version: 1.0\nMain-Class: a.Main\n"
+			+ "Implementation-Version: 7\n\n");
+		files.putAll(classes);
+		String jar = signed(jar("plain.jar")).toString();
+		String pico = pico().toString();
+		assertEquals(SUNG, java("-jar", jar, "!"));
+		assertEquals(SUNG_BY_US, java("-jar", pico, "run", "-jar", jar, "!"));
+		assertEquals(SUNG_BY_US, java("-javaagent:" + pico, "-jar", jar, "!"));
+		String out = dir.resolve("out.jar").toString();
+		String said = java("-jar", pico, "translate", jar, "-o", out);
+		assertTrue(said.endsWith("exit 0"), said);
+		assertEquals(SUNG_BY_US, java("-cp", out + java.io.File.pathSeparator + pico, "a.Main",
+			"!"));
+	}
+}
