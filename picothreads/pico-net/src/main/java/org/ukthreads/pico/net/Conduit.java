@@ -122,7 +122,7 @@ final class Conduit {
 			} catch (IOException e) {
 				check();
 				reset = isReset(e);
-				throw error(e);
+				throw reset ? new SocketException("Connection reset") : error(e);
 			}
 			if (n < 0)
 				check();
@@ -135,12 +135,10 @@ final class Conduit {
 	}
 
 	private static SocketException error(IOException e) {
-		if (isReset(e))
-			return new SocketException("Connection reset");
 		if (e instanceof SocketException)
 			return (SocketException) e;
 		SocketException x = new SocketException(e.getMessage());
-		x.initCause(e);
+		x.setStackTrace(e.getStackTrace());
 		return x;
 	}
 

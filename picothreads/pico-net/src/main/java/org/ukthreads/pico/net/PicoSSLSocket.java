@@ -3,16 +3,20 @@ package org.ukthreads.pico.net;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.InterruptedIOException;
 import java.io.OutputStream;
 import java.lang.reflect.InvocationTargetException;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketAddress;
 import java.net.SocketException;
-import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BiFunction;
 import javax.net.ssl.HandshakeCompletedEvent;
 import javax.net.ssl.HandshakeCompletedListener;
@@ -24,39 +28,64 @@ import javax.net.ssl.SSLEngineResult.Status;
 import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLHandshakeException;
 import javax.net.ssl.SSLParameters;
+import javax.net.ssl.SSLProtocolException;
 import javax.net.ssl.SSLSession;
 import javax.net.ssl.SSLSocket;
 
 /*
- * SSLSocket: an SSLEngine between the program and a socket that parks.
+ * SSLSocket: an SSLEngine between the program and a socket that parks. What it says when
+ * it is closed, by whom and in which half, is the JDK's (SSLSocketImpl, TransportContext):
  *
- * Locks: shake (one handshake at a time) > in, out (a direction of the engine and of the
- * socket). A reader that must answer (KeyUpdate, close_notify) takes `out` as well; a
- * writer never takes `in`, except to shake hands.
+ *   begun -> done            the first handshake; later ones are the engine's business
+ *   inClosed, outClosed      nothing more is read, or written, by us
+ *   notified                 the peer has said close_notify, or hung up without
+ *   broken                   an error: nothing after it is believed
+ *   closed                   as isClosed() says
+ *
+ * TLS 1.3 closes its halves one by one, 1.2 answers a close_notify with its own. What the
+ * engine has no word for is left out: close() does not say user_canceled.
+ *
+ * Locks: shake (one handshake at a time) > in > out (a direction of the engine and of the
+ * socket). A writer never takes `in`, except to shake hands; close() waits for none but
+ * `out`, and for that no longer than SO_LINGER.
  */
 final class PicoSSLSocket extends OverSocket {
 	private static final ByteBuffer NOTHING = ByteBuffer.allocate(0);
+	private static final boolean STRICT =
+		Boolean.getBoolean("com.sun.net.ssl.requireCloseNotify");
+	/** What a record takes beyond its data, with any cipher. */
+	private static final int AROUND = 96;
+	private static final int HEADER = 5;
 
 	private final SSLContext context;
+	/** So it is, too, when the base is our own. */
 	private final boolean autoClose;
 	private volatile SSLEngine engine;
 	private final Object shake = new Object();
-	private final Object inLock = new Object();
-	private final Object outLock = new Object();
+	private final ReentrantLock in = new ReentrantLock();
+	private final ReentrantLock out = new ReentrantLock();
+	private volatile boolean begun;
 	private volatile boolean done;
+	private volatile boolean inClosed;
+	private volatile boolean outClosed;
+	private volatile boolean notified;
+	private volatile SSLException broken;
 	private volatile boolean closed;
-	private volatile IOException broken;
-	/** Under inLock; ready to be read. */
+	/** The base's, which it does not give out any more when it is shut. */
+	private InputStream netInput;
+	private OutputStream netOutput;
+	/** Under `in`; ready to be read. */
 	private ByteBuffer netIn = NOTHING;
-	private ByteBuffer appIn = NOTHING;
-	private final List<HandshakeCompletedListener> listeners = new CopyOnWriteArrayList<>();
+	private volatile ByteBuffer appIn = NOTHING;
+	/** SSLParameters' limit of a record. The engine would hold the peer to it, too. */
+	private volatile int packet = -1;
+	private final Set<HandshakeCompletedListener> listeners = new LinkedHashSet<>();
 
 	PicoSSLSocket(SSLContext context, Socket base, String host, int port, boolean autoClose) {
 		super(base);
 		this.context = context;
 		this.autoClose = autoClose;
-		SSLEngine e = host == null ? context.createSSLEngine()
-			: context.createSSLEngine(host, port);
+		SSLEngine e = base.isConnected() ? engine(host) : context.createSSLEngine();
 		e.setUseClientMode(true);
 		engine = e;
 	}
@@ -67,121 +96,204 @@ final class PicoSSLSocket extends OverSocket {
 		super(base);
 		this.context = context;
 		this.autoClose = autoClose;
-		engine = Tls.like(like, context.createSSLEngine());
+		engine = Tls.like(like, engine(null));
+		setSSLParameters(engine.getSSLParameters());
 		netIn = ByteBuffer.wrap(read);
 	}
 
-	/** Keeps what was set, with the peer's name for SNI, resumption and verification. */
-	private void named(SocketAddress to) {
-		if (!(to instanceof InetSocketAddress))
-			return;
-		InetSocketAddress a = (InetSocketAddress) to;
-		engine = Tls.like(engine, context.createSSLEngine(a.getHostString(), a.getPort()));
+	/** With the peer's name for SNI, resumption and verification. */
+	private SSLEngine engine(String host) {
+		String h = host != null && !host.isEmpty() ? host
+			: new InetSocketAddress(base.getInetAddress(), 0).getHostString();
+		return context.createSSLEngine(h, base.getPort());
 	}
+
+	/* --- the handshake --- */
 
 	@Override
 	public void startHandshake() throws IOException {
-		check();
+		handshake(true);
+	}
+
+	/** again: after a time-out it may be tried once more. */
+	private void handshake(boolean again) throws IOException {
 		if (!isConnected())
 			throw new SocketException("Socket is not connected");
 		synchronized (shake) {
-			if (done) {
-				engine.beginHandshake();
-				synchronized (outLock) {
-					while (engine.getHandshakeStatus() == HandshakeStatus.NEED_WRAP)
-						wrap(NOTHING);
-				}
-				return;
-			}
-			if (broken != null)
-				throw broken;
+			if (over())
+				throw new SocketException("Socket has been closed or broken");
 			try {
+				open();
+				begun = true;
 				engine.beginHandshake();
-				loop();
-				done = true;
-			} catch (SocketTimeoutException e) {
-				/* What has come so far is kept: it may be tried again. */
-				throw e;
-			} catch (IOException e) {
-				broken = e;
-				alert();
-				closed = true;
-				base.close();
-				throw e;
+				if (done)
+					flush();
+				else
+					loop();
+			} catch (InterruptedIOException e) {
+				/* What has come so far is kept. */
+				throw again ? e : fatal(new SSLException("Couldn't kickstart handshaking", e));
+			} catch (IOException | RuntimeException e) {
+				throw failed(e);
 			}
-		}
-		for (HandshakeCompletedListener l : listeners) {
-			HandshakeCompletedEvent e = new HandshakeCompletedEvent(this, engine.getSession());
-			new Thread(() -> l.handshakeCompleted(e)).start();
 		}
 	}
 
-	/** Tells the peer what is wrong, if the engine has something to say. */
-	private void alert() {
-		try {
-			synchronized (outLock) {
-				for (int k = 0; k < 4 && engine.getHandshakeStatus()
-						== HandshakeStatus.NEED_WRAP; k++)
-					wrap(NOTHING);
-			}
-		} catch (IOException e) {
-			/* It is gone, then. */
+	private boolean over() {
+		return broken != null || inClosed || outClosed;
+	}
+
+	private void ensure(boolean again) throws IOException {
+		if (done || over())
 			return;
+		synchronized (shake) {
+			if (!done && !over())
+				handshake(again);
+		}
+	}
+
+	private void open() throws IOException {
+		if (netInput == null) {
+			netInput = base.getInputStream();
+			netOutput = base.getOutputStream();
 		}
 	}
 
 	private void loop() throws IOException {
-		for (;;) {
-			HandshakeStatus s = engine.getHandshakeStatus();
-			switch (s) {
+		while (!inClosed) {
+			switch (engine.getHandshakeStatus()) {
 			case NEED_WRAP:
-				synchronized (outLock) {
-					wrap(NOTHING);
-				}
+				flush();
+				/* Somebody has closed that half. */
+				if (engine.getHandshakeStatus() == HandshakeStatus.NEED_WRAP)
+					record();
 				break;
 			case NEED_TASK:
 				tasks();
 				break;
 			case FINISHED:
 			case NOT_HANDSHAKING:
+				done = true;
+				completed();
 				return;
 			default:
-				try {
-					record();
-				} catch (EOFException e) {
-					throw (IOException) new SSLHandshakeException(
-						"Remote host terminated the handshake").initCause(e);
-				}
+				record();
 				break;
 			}
 		}
 	}
 
-	private void record() throws IOException {
-		synchronized (inLock) {
-			if (unwrap().getStatus() == Status.CLOSED)
-				throw new EOFException("SSL peer shut down incorrectly");
+	private void completed() {
+		List<HandshakeCompletedListener> l;
+		synchronized (listeners) {
+			l = new ArrayList<>(listeners);
 		}
+		if (l.isEmpty())
+			return;
+		HandshakeCompletedEvent e = new HandshakeCompletedEvent(this, engine.getSession());
+		new Thread(() -> {
+			for (HandshakeCompletedListener x : l)
+				x.handshakeCompleted(e);
+		}, "HandshakeCompletedNotify-Thread").start();
 	}
 
 	private void tasks() {
-		for (Runnable r; (r = engine.getDelegatedTask()) != null;)
+		Runnable r = engine.getDelegatedTask();
+		if (r == null)
+			/* Another thread is at it. */
+			Thread.yield();
+		for (; r != null; r = engine.getDelegatedTask())
 			r.run();
 	}
 
-	/** Under outLock: one record goes out. */
-	private SSLEngineResult wrap(ByteBuffer from) throws IOException {
-		ByteBuffer to = ByteBuffer.allocate(engine.getSession().getPacketBufferSize());
-		SSLEngineResult r = engine.wrap(from, to);
-		if (to.position() > 0)
-			base.getOutputStream().write(to.array(), 0, to.position());
-		return r;
+	/* --- records --- */
+
+	/** Says all that the engine has to say; true: that ended a handshake. */
+	private boolean flush() throws IOException {
+		boolean finished = false;
+		/* Who has nothing to say does not wait for who writes: that may wait for us. */
+		if (engine.getHandshakeStatus() != HandshakeStatus.NEED_WRAP)
+			return false;
+		out.lock();
+		try {
+			while (engine.getHandshakeStatus() == HandshakeStatus.NEED_WRAP) {
+				SSLEngineResult r = wrap(NOTHING);
+				if (r.getHandshakeStatus() == HandshakeStatus.FINISHED)
+					finished = true;
+				else if (r.bytesProduced() == 0)
+					break;
+			}
+		} finally {
+			out.unlock();
+		}
+		return finished;
 	}
 
-	/** Under inLock: one record comes in; its data, if any, is in appIn. */
+	/** Under out: one record goes out. */
+	private SSLEngineResult wrap(ByteBuffer from) throws IOException {
+		for (int size = engine.getSession().getPacketBufferSize();; size *= 2) {
+			ByteBuffer to = ByteBuffer.allocate(size);
+			SSLEngineResult r = engine.wrap(from, to);
+			if (to.position() > 0)
+				netOutput.write(to.array(), 0, to.position());
+			if (r.getStatus() != Status.BUFFER_OVERFLOW)
+				return r;
+		}
+	}
+
+	/** One record comes in, and what it asks for is done. */
+	private void record() throws IOException {
+		in.lock();
+		try {
+			SSLEngineResult r;
+			try {
+				r = unwrap();
+			} catch (EOFException e) {
+				ended(e);
+				return;
+			}
+			if (r.getStatus() == Status.CLOSED) {
+				notified = true;
+				inClosed = true;
+				if (!outClosed)
+					bye(false);
+			} else if (done) {
+				after(r);
+			}
+		} finally {
+			in.unlock();
+		}
+	}
+
+	/** What a record after the handshake asks for. */
+	private void after(SSLEngineResult r) throws IOException {
+		while (engine.getHandshakeStatus() == HandshakeStatus.NEED_TASK)
+			tasks();
+		boolean finished = flush();
+		if ((finished || r.getHandshakeStatus() == HandshakeStatus.FINISHED) && !late())
+			completed();
+	}
+
+	/** TLS 1.3 */
+	private boolean late() {
+		return engine.getSession().getProtocol().equals("TLSv1.3");
+	}
+
+	/** The peer has hung up without a word. */
+	private void ended(EOFException e) throws IOException {
+		if (!done)
+			throw (IOException) new SSLHandshakeException(
+				"Remote host terminated the handshake").initCause(e);
+		if (STRICT)
+			throw (IOException) new SSLProtocolException(
+				"Remote host terminated the connection").initCause(e);
+		notified = true;
+		shutdownInput();
+	}
+
+	/** Under in: one record comes in; its data, if any, is in appIn. */
 	private SSLEngineResult unwrap() throws IOException {
-		for (;;) {
-			int size = engine.getSession().getApplicationBufferSize();
+		for (int size = engine.getSession().getApplicationBufferSize();;) {
 			ByteBuffer to = ByteBuffer.allocate(size);
 			SSLEngineResult r = engine.unwrap(netIn, to);
 			if (to.position() > 0) {
@@ -195,6 +307,7 @@ final class PicoSSLSocket extends OverSocket {
 				fill();
 				break;
 			case BUFFER_OVERFLOW:
+				size *= 2;
 				break;
 			default:
 				return r;
@@ -206,106 +319,154 @@ final class PicoSSLSocket extends OverSocket {
 		int room = Math.max(engine.getSession().getPacketBufferSize(), netIn.remaining() * 2);
 		ByteBuffer b = ByteBuffer.allocate(room);
 		b.put(netIn);
-		int n = base.getInputStream().read(b.array(), b.position(), b.remaining());
-		if (n < 0) {
-			b.flip();
-			netIn = b;
-			throw new EOFException("SSL peer shut down incorrectly");
-		}
-		b.position(b.position() + n);
+		int n = netInput.read(b.array(), b.position(), missing(b));
+		if (n > 0)
+			b.position(b.position() + n);
 		b.flip();
 		netIn = b;
+		if (n < 0)
+			throw new EOFException("SSL peer shut down incorrectly");
 	}
 
-	private void ready() throws IOException {
-		check();
-		if (!done)
-			startHandshake();
+	/** Not beyond the record, where others read the socket after us. */
+	private int missing(ByteBuffer b) {
+		int n = b.position();
+		if (autoClose || n >= HEADER && (b.get(0) < 20 || b.get(0) > 24))
+			return b.remaining();
+		int all = n < HEADER ? HEADER : HEADER + (b.getShort(3) & 0xffff);
+		return Math.min(b.remaining(), all - n);
 	}
 
-	/** A forged or garbled record: the peer is told, and nothing after it is believed. */
-	private void breakOff(SSLException e) {
-		broken = e;
-		alert();
-		closed = true;
-		try {
-			base.close();
-		} catch (IOException x) {
-			e.addSuppressed(x);
-		}
-	}
+	/* --- data --- */
 
-	/** A record that was not right is not an end of the stream. */
-	private void whole() throws SSLException {
-		IOException e = broken;
-		if (done && e != null)
+	private boolean ended() throws SSLException {
+		SSLException e = broken;
+		if (e != null)
 			throw new SSLException("Connection has closed: " + e, e);
-	}
-
-	private void check() throws SocketException {
-		if (isClosed())
-			throw new SocketException("Socket is closed");
+		return inClosed || notified;
 	}
 
 	private int read(byte[] b, int off, int len) throws IOException {
-		whole();
-		ready();
-		synchronized (inLock) {
-			while (!appIn.hasRemaining()) {
-				whole();
-				if (closed)
-					throw new SocketException("Socket is closed");
-				if (engine.isInboundDone())
-					return -1;
-				SSLEngineResult r;
-				try {
-					r = unwrap();
-				} catch (EOFException e) {
-					/* No good-bye: taken for the end, as the JDK does. */
-					return -1;
-				} catch (SSLException e) {
-					breakOff(e);
-					throw e;
-				}
-				if (r.getStatus() == Status.CLOSED)
-					return appIn.hasRemaining() ? take(b, off, len) : -1;
-				after();
-			}
-			return take(b, off, len);
+		if (ended())
+			return -1;
+		ensure(true);
+		in.lock();
+		try {
+			if (!done || broken != null || inClosed)
+				throw new SocketException("Connection or inbound has closed");
+			while (!appIn.hasRemaining() && !inClosed)
+				next();
+			int n = Math.min(len, appIn.remaining());
+			appIn.get(b, off, n);
+			return n == 0 ? -1 : n;
+		} finally {
+			in.unlock();
 		}
 	}
 
-	/** What a record after the handshake asks for. */
-	private void after() throws IOException {
-		for (;;) {
-			HandshakeStatus s = engine.getHandshakeStatus();
-			if (s == HandshakeStatus.NEED_TASK) {
-				tasks();
-			} else if (s == HandshakeStatus.NEED_WRAP) {
-				synchronized (outLock) {
-					wrap(NOTHING);
-				}
-			} else {
-				return;
-			}
+	/** A record for whoever reads: an error is the end. */
+	private void next() throws IOException {
+		try {
+			record();
+		} catch (InterruptedIOException e) {
+			throw e;
+		} catch (IOException | RuntimeException e) {
+			throw failed(e);
 		}
-	}
-
-	private int take(byte[] b, int off, int len) {
-		int n = Math.min(len, appIn.remaining());
-		appIn.get(b, off, n);
-		return n;
 	}
 
 	private void write(byte[] b, int off, int len) throws IOException {
-		ready();
-		ByteBuffer from = ByteBuffer.wrap(b, off, len);
-		synchronized (outLock) {
-			while (from.hasRemaining()) {
-				if (engine.isOutboundDone())
-					throw new SocketException("Socket output is shutdown");
-				wrap(from);
+		if (len == 0)
+			return;
+		ensure(true);
+		if (!done || broken != null || outClosed)
+			throw new SocketException("Connection or outbound has closed");
+		try {
+			deliver(b, off, len);
+		} catch (SSLException e) {
+			throw fatal(e);
+		}
+	}
+
+	private void deliver(byte[] b, int off, int len) throws IOException {
+		int most = packet <= 0 ? len : Math.max(1, packet - AROUND);
+		out.lock();
+		try {
+			for (int n = 0; n < len;) {
+				if (outClosed || engine.isOutboundDone())
+					throw new SocketException("Connection or outbound has been closed");
+				SSLEngineResult r = wrap(ByteBuffer.wrap(b, off + n, Math.min(most, len - n)));
+				n += r.bytesConsumed();
+				/* Of a handshake in between. */
+				if (r.getHandshakeStatus() == HandshakeStatus.NEED_TASK)
+					tasks();
 			}
+		} finally {
+			out.unlock();
+		}
+	}
+
+	/* --- errors --- */
+
+	/** To be thrown: the peer is told, and nothing more is believed. */
+	private IOException failed(Exception e) {
+		if (e instanceof SocketException) {
+			fatal(new SSLException(e.getMessage(), e));
+			return (IOException) e;
+		}
+		if (e instanceof SSLException)
+			return fatal((SSLException) e);
+		return fatal(new SSLException(e.getMessage(), e));
+	}
+
+	private SSLException fatal(SSLException e) {
+		SSLException x = e;
+		/* The JDK's sockets have words of their own for it. */
+		if ("Unrecognized SSL message, plaintext connection?".equals(e.getMessage()))
+			x = new SSLException("Unsupported or unrecognized SSL message");
+		synchronized (listeners) {
+			if (broken != null)
+				return x;
+			broken = x;
+		}
+		inClosed = true;
+		alert();
+		outClosed = true;
+		try {
+			shutdown();
+		} catch (IOException y) {
+			x.addSuppressed(y);
+		}
+		return x;
+	}
+
+	/** Tells the peer what is wrong, if the engine has something to say. */
+	private void alert() {
+		try {
+			if (!begun || !within(1))
+				return;
+			try {
+				flush();
+			} finally {
+				out.unlock();
+			}
+		} catch (IOException e) {
+			/* It is gone, then. */
+			return;
+		}
+	}
+
+	/** Takes `out`, if it is to be had in that time. */
+	private boolean within(int seconds) {
+		boolean interrupted = Thread.interrupted();
+		try {
+			return out.tryLock() || out.tryLock(seconds, TimeUnit.SECONDS);
+		} catch (InterruptedException e) {
+			interrupted = true;
+			return false;
+		} finally {
+			if (interrupted)
+				Thread.currentThread().interrupt();
 		}
 	}
 
@@ -330,8 +491,7 @@ final class PicoSSLSocket extends OverSocket {
 
 		@Override
 		int available() throws IOException {
-			s.check();
-			return s.appIn.remaining();
+			return s.ended() ? 0 : s.appIn.remaining();
 		}
 
 		@Override
@@ -340,62 +500,206 @@ final class PicoSSLSocket extends OverSocket {
 		}
 	}
 
+	private void check() throws SocketException {
+		if (closed)
+			throw new SocketException("Socket is closed");
+		if (!isConnected())
+			throw new SocketException("Socket is not connected");
+	}
+
 	@Override
 	public InputStream getInputStream() throws IOException {
 		check();
-		if (!isConnected())
-			throw new SocketException("Socket is not connected");
+		if (inClosed)
+			throw new SocketException("Socket input is already shutdown");
 		return streams.in;
 	}
 
 	@Override
 	public OutputStream getOutputStream() throws IOException {
 		check();
-		if (!isConnected())
-			throw new SocketException("Socket is not connected");
+		if (outClosed)
+			throw new SocketException("Socket output is already shutdown");
 		return streams.out;
 	}
+
+	/* --- the end --- */
 
 	@Override
 	public void close() throws IOException {
 		if (closed)
 			return;
-		closed = true;
 		try {
-			if (done) {
-				engine.closeOutbound();
-				synchronized (outLock) {
-					for (int k = 0; k < 4 && !engine.isOutboundDone(); k++)
-						wrap(NOTHING);
-				}
+			if (isConnected()) {
+				if (!isOutputShutdown())
+					closeOut();
+				if (!isInputShutdown())
+					closeIn(done && !late());
 			}
 		} catch (IOException e) {
-			/* The peer is gone: nobody to say good-bye to. */
-			done = false;
+			/* The peer is gone, or does not read: nobody to say good-bye to. */
+			return;
 		} finally {
-			if (autoClose)
-				base.close();
+			closeBase();
+		}
+	}
+
+	private void closeBase() throws IOException {
+		if (closed)
+			return;
+		closed = true;
+		if (autoClose) {
+			drain(false);
+			base.close();
+		}
+	}
+
+	private void closeOut() throws IOException {
+		bye(true);
+		if (!isInputShutdown())
+			closeIn(begun && !(done && late()));
+	}
+
+	/** receipt: the peer answers our close_notify with its own. */
+	private void closeIn(boolean receipt) throws IOException {
+		if (receipt) {
+			try {
+				shutdown();
+			} finally {
+				if (!isInputShutdown())
+					shutdownInput(false);
+			}
+			return;
+		}
+		if (!inClosed)
+			drain(done && getSoTimeout() > 0);
+		inClosed = true;
+		if (autoClose && !base.isInputShutdown())
+			base.shutdownInput();
+	}
+
+	private void shutdown() throws IOException {
+		if (closed)
+			return;
+		try {
+			if (!autoClose && done && !notified && broken == null && !isInputShutdown())
+				awaitBye();
+		} finally {
+			closeBase();
+		}
+	}
+
+	/** Others go on with the socket: what is ours in there must be gone. */
+	private void awaitBye() throws IOException {
+		in.lock();
+		try {
+			while (!inClosed)
+				next();
+		} finally {
+			in.unlock();
+		}
+	}
+
+	/** What came and nobody read would make the kernel reset the connection. */
+	private void drain(boolean wait) {
+		InputStream from = netInput;
+		if (from == null || base.isInputShutdown() || !in.tryLock())
+			return;
+		try {
+			byte[] b = new byte[1024];
+			if (wait && from.available() == 0)
+				from.read(b);
+			while (from.available() > 0 && from.read(b) >= 0)
+				continue;
+		} catch (IOException e) {
+			/* There is nothing more, then. */
+			return;
+		} finally {
+			in.unlock();
+		}
+	}
+
+	/** Says close_notify; or, if not `first`, what the engine answers to the peer's. */
+	private void bye(boolean first) throws IOException {
+		int linger = base.getSoLinger();
+		if (linger < 0) {
+			out.lock();
+		} else if (!within(linger)) {
+			if (!base.isOutputShutdown()) {
+				if (!autoClose)
+					throw new SSLException(
+						"SO_LINGER timeout, close_notify message cannot be sent.");
+				base.shutdownOutput();
+			}
+			engine.getSession().invalidate();
+			return;
+		}
+		try {
+			if (first)
+				engine.closeOutbound();
+			if (begun)
+				flush();
+		} catch (IOException e) {
+			/* Nobody hears it. */
+			first = true;
+		} finally {
+			try {
+				if (first || engine.isOutboundDone()) {
+					outClosed = true;
+					if (autoClose && !base.isOutputShutdown())
+						base.shutdownOutput();
+				}
+			} finally {
+				out.unlock();
+			}
 		}
 	}
 
 	@Override
 	public void shutdownOutput() throws IOException {
-		ready();
-		engine.closeOutbound();
-		synchronized (outLock) {
-			while (!engine.isOutboundDone())
-				wrap(NOTHING);
-		}
+		if (isOutputShutdown())
+			return;
+		if (!outClosed)
+			bye(true);
+		if (autoClose && !base.isOutputShutdown())
+			base.shutdownOutput();
 	}
 
 	@Override
 	public void shutdownInput() throws IOException {
-		base.shutdownInput();
+		shutdownInput(true);
+	}
+
+	private void shutdownInput(boolean check) throws IOException {
+		if (isInputShutdown())
+			return;
+		try {
+			if (check && !notified && begun)
+				throw new SSLException("closing inbound before receiving peer's close_notify");
+		} finally {
+			boolean was = inClosed;
+			inClosed = true;
+			/* TLS 1.2: who has heard a good-bye answers it. */
+			if (!was && notified && !outClosed && begun && !late())
+				bye(true);
+			if (autoClose && !base.isInputShutdown())
+				base.shutdownInput();
+		}
+	}
+
+	@Override
+	public boolean isInputShutdown() {
+		return inClosed && (!autoClose || base.isInputShutdown());
+	}
+
+	@Override
+	public boolean isOutputShutdown() {
+		return outClosed && (!autoClose || base.isOutputShutdown());
 	}
 
 	@Override
 	public boolean isClosed() {
-		return closed || base.isClosed();
+		return closed;
 	}
 
 	/* --- the engine's --- */
@@ -403,13 +707,12 @@ final class PicoSSLSocket extends OverSocket {
 	@Override
 	public SSLSession getSession() {
 		try {
-			if (!done)
-				ready();
+			ensure(false);
 		} catch (IOException e) {
 			/* As the JDK's: a session of no cipher. */
-			return engine.getSession();
+			return context.createSSLEngine().getSession();
 		}
-		return engine.getSession();
+		return done ? engine.getSession() : context.createSSLEngine().getSession();
 	}
 
 	@Override
@@ -419,23 +722,40 @@ final class PicoSSLSocket extends OverSocket {
 
 	@Override
 	public void addHandshakeCompletedListener(HandshakeCompletedListener l) {
-		listeners.add(l);
+		if (l == null)
+			throw new IllegalArgumentException("listener is null");
+		synchronized (listeners) {
+			listeners.add(l);
+		}
 	}
 
 	@Override
 	public void removeHandshakeCompletedListener(HandshakeCompletedListener l) {
-		if (!listeners.remove(l))
-			throw new IllegalArgumentException("no such listener");
+		if (l == null)
+			throw new IllegalArgumentException("listener is null");
+		synchronized (listeners) {
+			if (listeners.isEmpty())
+				throw new IllegalArgumentException("no listeners");
+			if (!listeners.remove(l))
+				throw new IllegalArgumentException("listener not registered");
+		}
 	}
 
 	@Override
 	public SSLParameters getSSLParameters() {
-		return engine.getSSLParameters();
+		SSLParameters p = engine.getSSLParameters();
+		return packet < 0 ? p : Tls.packet(p, packet);
 	}
 
 	@Override
 	public void setSSLParameters(SSLParameters p) {
-		engine.setSSLParameters(p);
+		int n = Tls.packet(p);
+		try {
+			engine.setSSLParameters(Tls.packet(p, 0));
+		} finally {
+			Tls.packet(p, n);
+		}
+		packet = n;
 	}
 
 	/** ALPN came with Java 9 (and late updates of 8). */
@@ -551,16 +871,13 @@ final class PicoSSLSocket extends OverSocket {
 	@Override
 	public void connect(SocketAddress to, int millis) throws IOException {
 		base.connect(to, millis);
-		named(to);
-	}
-
-	@Override
-	public boolean isOutputShutdown() {
-		return base.isOutputShutdown() || engine.isOutboundDone();
+		if (to instanceof InetSocketAddress)
+			engine = Tls.like(engine, engine(((InetSocketAddress) to).getHostString()));
 	}
 
 	@Override
 	public String toString() {
-		return "SSLSocket[hostname=" + engine.getPeerHost() + ", port=" + getPort() + "]";
+		return "SSLSocket[hostname=" + engine.getPeerHost() + ", port=" + getPort() + ", "
+			+ engine.getSession() + "]";
 	}
 }

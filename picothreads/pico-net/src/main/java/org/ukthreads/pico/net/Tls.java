@@ -2,6 +2,7 @@ package org.ukthreads.pico.net;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.reflect.Method;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -12,6 +13,7 @@ import javax.net.ServerSocketFactory;
 import javax.net.SocketFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
+import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLServerSocketFactory;
 import javax.net.ssl.SSLSocketFactory;
 
@@ -62,6 +64,37 @@ public final class Tls {
 		to.setSSLParameters(from.getSSLParameters());
 		to.setEnableSessionCreation(from.getEnableSessionCreation());
 		return to;
+	}
+
+	/** Of Java 9. */
+	private static final Method GET_PACKET = ofParameters("getMaximumPacketSize");
+	private static final Method SET_PACKET = ofParameters("setMaximumPacketSize", int.class);
+
+	private static Method ofParameters(String name, Class<?>... arguments) {
+		try {
+			return SSLParameters.class.getMethod(name, arguments);
+		} catch (NoSuchMethodException e) {
+			return null;
+		}
+	}
+
+	/** The most that a record may take; 0: as much as the protocol lets it. */
+	static int packet(SSLParameters p) {
+		try {
+			return GET_PACKET == null ? 0 : (Integer) GET_PACKET.invoke(p);
+		} catch (ReflectiveOperationException e) {
+			throw new IllegalStateException(e);
+		}
+	}
+
+	static SSLParameters packet(SSLParameters p, int size) {
+		try {
+			if (SET_PACKET != null)
+				SET_PACKET.invoke(p, size);
+			return p;
+		} catch (ReflectiveOperationException e) {
+			throw new IllegalStateException(e);
+		}
 	}
 
 	private static final class ServerFactory extends SSLServerSocketFactory {
@@ -136,7 +169,7 @@ public final class Tls {
 		public Socket createSocket(Socket s, String host, int port, boolean autoClose)
 				throws IOException {
 			if (!s.isConnected())
-				throw new java.net.SocketException("Socket is not connected");
+				throw new java.net.SocketException("Underlying socket is not connected");
 			return new PicoSSLSocket(context, s, host, port, autoClose);
 		}
 
@@ -169,7 +202,7 @@ public final class Tls {
 		public Socket createSocket(Socket s, InputStream consumed, boolean autoClose)
 				throws IOException {
 			if (!s.isConnected())
-				throw new java.net.SocketException("Socket is not connected");
+				throw new java.net.SocketException("Underlying socket is not connected");
 			byte[] read = new byte[consumed == null ? 0 : consumed.available()];
 			int n = 0;
 			for (int r; n < read.length
