@@ -1,6 +1,7 @@
 package org.ukthreads.pico.net;
 
 import java.io.IOException;
+import java.net.SocketTimeoutException;
 import org.ukthreads.pico.io.PicoInputStream;
 
 /** The body of an answer; at its end the connection is free for another call. */
@@ -17,6 +18,7 @@ final class HttpBody extends PicoInputStream {
 	}
 
 	private final HttpWire wire;
+	private final HttpHead head;
 	private final boolean chunked;
 	private final boolean keep;
 	/** Of the body, or of the chunk; TO_THE_END: unknown. */
@@ -27,10 +29,13 @@ final class HttpBody extends PicoInputStream {
 	private int at;
 	private boolean over;
 	private boolean closed;
+	/** Why it ended before its end: so says every later read. */
+	private IOException broken;
 
-	HttpBody(HttpWire wire, long length, boolean keep) throws IOException {
+	HttpBody(HttpWire wire, HttpHead head, long length) throws IOException {
 		this.wire = wire;
-		this.keep = keep && length != TO_THE_END;
+		this.head = head;
+		this.keep = head.keepAlive() && length != TO_THE_END;
 		chunked = length == CHUNKED;
 		left = chunked ? 0 : length;
 		if (length >= 0 && length <= wire.buffered()) {
@@ -56,8 +61,8 @@ final class HttpBody extends PicoInputStream {
 		first = false;
 		left = size(line().trim());
 		if (left == 0) {
-			while (!line().isEmpty())
-				continue;
+			for (String s; !(s = line()).isEmpty();)
+				head.trailer(s);
 			end(true);
 		}
 	}
@@ -101,6 +106,8 @@ final class HttpBody extends PicoInputStream {
 			at += n;
 			return n;
 		}
+		if (broken != null)
+			throw new IOException(broken.getMessage(), broken);
 		try {
 			if (!over && chunked && left == 0)
 				chunk();
@@ -119,7 +126,11 @@ final class HttpBody extends PicoInputStream {
 					end(true);
 			}
 			return n;
+		} catch (SocketTimeoutException e) {
+			/* It may be waited for again. */
+			throw e;
 		} catch (IOException e) {
+			broken = e;
 			if (!over)
 				end(false);
 			throw e;

@@ -6,17 +6,18 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.net.Authenticator;
+import java.net.Authenticator.RequestorType;
 import java.net.CookieHandler;
 import java.net.HttpRetryException;
 import java.net.HttpURLConnection;
 import java.net.InetSocketAddress;
-import java.net.MalformedURLException;
 import java.net.PasswordAuthentication;
 import java.net.ProtocolException;
 import java.net.Proxy;
 import java.net.ProxySelector;
 import java.net.Socket;
 import java.net.SocketException;
+import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.net.URL;
@@ -28,13 +29,10 @@ import java.util.Arrays;
 import java.util.Base64;
 import java.util.Collections;
 import java.util.Date;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Set;
 import java.util.TimeZone;
-import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -48,23 +46,18 @@ import java.util.regex.Pattern;
  * A request whose connection was idle and turns out to be closed is sent again once. What
  * is written is kept until it is sent, unless the program asked for streaming.
  *
- * Left out: Digest and NTLM, response caches, digging for a proxy's certificate.
+ * Left out: Digest and NTLM, response caches, 305, passwords before they are asked for.
  */
 final class HttpCall {
 	private static final int LEAVE_MILLIS = 5000;
 	private static final int MOST_REDIRECTS = Integer.getInteger("http.maxRedirects", 20);
 	private static final String ACCEPT = "text/html, image/gif, image/jpeg, */*; q=0.2";
-	/** A program may not set them: they say what this class does. */
-	private static final Set<String> OURS = new HashSet<>(Arrays.asList(
-		"access-control-request-headers", "access-control-request-method", "content-length",
-		"content-transfer-encoding", "host", "keep-alive", "origin", "trailer",
-		"transfer-encoding", "upgrade", "via"));
-
 	private final HttpURLConnection c;
 	private final HttpFace face;
 	private final Proxy proxy;
-	/** Snapshot: the superclass keeps them, and shows them until it is connected. */
-	private Map<String, List<String>> asked;
+	private final HttpAsked asked = new HttpAsked();
+	/** The last request's head. */
+	private String sent;
 	private HttpWire wire;
 	private ByteArrayOutputStream kept;
 	private HttpSend streamed;
@@ -87,19 +80,52 @@ final class HttpCall {
 	/* --- the connection --- */
 
 	synchronized void connect() throws IOException {
-		if (wire != null || head != null)
-			return;
 		if (failure != null)
 			throw again(failure);
-		freeze();
-		wire = open(true);
+		if (wire != null || head != null)
+			return;
+		try {
+			wire = open(true);
+		} catch (IOException e) {
+			if (refused != null) {
+				head = refused;
+				failure = e;
+			}
+			throw e;
+		}
 		face.connected();
 	}
 
-	private void freeze() {
-		if (asked == null)
-			asked = new TreeMap<>(c.getRequestProperties());
+	/* --- what the program sets --- */
+
+	void property(boolean connected, String name, String value, boolean more) {
+		if (connected)
+			throw new IllegalStateException("Already connected");
+		if (more)
+			asked.add(name, value);
+		else
+			asked.set(name, value);
 	}
+
+	/** What we have set, too. */
+	String property(String name) {
+		if (name == null || HttpAsked.secret(name))
+			return null;
+		if (asked.has(name) || sent == null)
+			return asked.find(name);
+		for (String line : sent.split("\r\n"))
+			if (line.regionMatches(true, 0, name + ": ", 0, name.length() + 2))
+				return line.substring(name.length() + 2);
+		return null;
+	}
+
+	Map<String, List<String>> properties(boolean connected) {
+		if (connected)
+			throw new IllegalStateException("Already connected");
+		return asked.map();
+	}
+
+	/* --- where to --- */
 
 	private boolean https() {
 		return c.getURL().getProtocol().equalsIgnoreCase("https");
@@ -118,12 +144,17 @@ final class HttpCall {
 		return h.startsWith("[") ? h.substring(1, h.length() - 1) : h;
 	}
 
-	private List<Proxy> proxies() {
+	private List<Proxy> proxies() throws IOException {
 		if (proxy != null)
 			return Collections.singletonList(proxy);
 		ProxySelector s = ProxySelector.getDefault();
 		URI u = uri();
-		List<Proxy> l = s == null || u == null ? null : s.select(u);
+		List<Proxy> l;
+		try {
+			l = s == null || u == null ? null : s.select(u);
+		} catch (IllegalArgumentException e) {
+			throw new IOException("Failed to select a proxy", e);
+		}
 		return l == null || l.isEmpty() ? Collections.singletonList(Proxy.NO_PROXY) : l;
 	}
 
@@ -160,6 +191,7 @@ final class HttpCall {
 	private HttpWire open(Proxy p, boolean idle) throws IOException {
 		boolean http = p.type() == Proxy.Type.HTTP;
 		usingProxy = http;
+		proxyAddress = http ? (InetSocketAddress) p.address() : null;
 		List<Object> key = new ArrayList<>(Arrays.asList(https(), host().toLowerCase(
 			Locale.ROOT), port(), p));
 		key.addAll(face.secrets());
@@ -183,8 +215,10 @@ final class HttpCall {
 			s.setTcpNoDelay(true);
 			s.setSoTimeout(c.getReadTimeout());
 			if (https()) {
-				if (http)
-					tunnel(s);
+				if (http && !tunnel(s, p)) {
+					s.close();
+					return open(p, false);
+				}
 				s = face.secured(s, host(), port());
 			}
 			face.opened(s);
@@ -206,18 +240,35 @@ final class HttpCall {
 		}
 	}
 
-	private void tunnel(Socket s) throws IOException {
+	/** False: the proxy wants a password, and now we have one. */
+	private boolean tunnel(Socket s, Proxy p) throws IOException {
 		HttpWire w = new HttpWire(s, Collections.emptyList(), false);
 		String to = c.getURL().getHost() + ":" + port();
 		w.send("CONNECT " + to + " HTTP/1.1\r\nUser-Agent: " + agent() + "\r\nHost: " + to
-			+ "\r\nAccept: " + ACCEPT + "\r\nProxy-Connection: keep-alive\r\n\r\n");
+			+ "\r\nAccept: " + ACCEPT + "\r\nProxy-Connection: keep-alive\r\n"
+			+ (proxyAuthorization == null ? "" : "Proxy-Authorization: " + proxyAuthorization
+			+ "\r\n") + "\r\n");
 		HttpHead h = HttpHead.read(w);
 		if (h == null)
 			throw new SocketException("Unexpected end of file from server");
-		if (h.status != 200)
-			throw new IOException("Unable to tunnel through proxy. Proxy returns \""
-				+ h.value(0) + "\"");
+		if (h.status == 200)
+			return true;
+		if (h.status == 407 && TUNNEL_BASIC && tunnels < MOST_REDIRECTS) {
+			tunnels++;
+			proxyAuthorization = password(h, (InetSocketAddress) p.address());
+			if (proxyAuthorization != null)
+				return false;
+		}
+		/* Of any other answer nothing is shown, as in the JDK. */
+		refused = h.status == 407 ? h : null;
+		throw new IOException("Unable to tunnel through proxy. Proxy returns \""
+			+ h.value(0) + "\"");
 	}
+
+	/** Not to whoever listens between us and the proxy, as the JDK has it. */
+	private static final boolean TUNNEL_BASIC = !System.getProperty(
+		"jdk.http.auth.tunneling.disabledSchemes", "Basic").toLowerCase(Locale.ROOT)
+		.contains("basic");
 
 	/* --- the request --- */
 
@@ -227,23 +278,8 @@ final class HttpCall {
 		return a == null || a.isEmpty() ? java : a + " " + java;
 	}
 
-	/** No property can end its line and begin another. */
-	static void check(String name, String value) {
-		if (name != null && (name.indexOf('\n') >= 0 || name.indexOf(':') >= 0))
-			throw new IllegalArgumentException("Illegal character(s) in message header field: "
-				+ name);
-		int k = value == null ? -1 : value.indexOf('\n');
-		for (; k >= 0; k = value.indexOf('\n', k + 1))
-			if (k + 1 == value.length() || " \t".indexOf(value.charAt(k + 1)) < 0)
-				throw new IllegalArgumentException(
-					"Illegal character(s) in message header value: " + value);
-	}
-
 	private boolean has(String name) {
-		for (String k : asked.keySet())
-			if (name.equalsIgnoreCase(k))
-				return true;
-		return false;
+		return asked.has(name);
 	}
 
 	private boolean streaming() {
@@ -259,6 +295,19 @@ final class HttpCall {
 		if (wire.proxied)
 			b.append(u.getProtocol()).append("://").append(u.getAuthority());
 		b.append(file).append(" HTTP/1.1\r\n");
+		boolean close = false;
+		String cookie = null;
+		for (int k = 0; k < asked.keys.size(); k++) {
+			String name = asked.keys.get(k);
+			String v = asked.values.get(k);
+			if (name.equalsIgnoreCase("Connection"))
+				close |= "close".equalsIgnoreCase(v);
+			else if (name.equalsIgnoreCase("Cookie") && v != null)
+				cookie = cookie == null ? v : cookie + ";" + v;
+			else if (!name.equalsIgnoreCase("Content-Length")
+					&& !name.equalsIgnoreCase("Transfer-Encoding"))
+				b.append(name).append(v == null ? ":" : ": " + v).append("\r\n");
+		}
 		if (!c.getUseCaches()) {
 			line(b, "Cache-Control", "no-cache");
 			line(b, "Pragma", "no-cache");
@@ -267,33 +316,20 @@ final class HttpCall {
 		String host = u.getHost();
 		if (u.getPort() >= 0 && u.getPort() != u.getDefaultPort())
 			host += ":" + u.getPort();
-		b.append("Host: ").append(host).append("\r\n");
+		line(b, "Host", host);
 		line(b, "Accept", ACCEPT);
 		if (c.getIfModifiedSince() != 0)
 			line(b, "If-Modified-Since", date(c.getIfModifiedSince()));
-		boolean close = false;
-		String cookie = null;
-		for (Map.Entry<String, List<String>> e : asked.entrySet()) {
-			String k = e.getKey();
-			List<String> l = new ArrayList<>(e.getValue());
-			if (HttpHead.LAST_FIRST)
-				Collections.reverse(l);
-			for (String v : l)
-				if (k.equalsIgnoreCase("Connection"))
-					close |= "close".equalsIgnoreCase(v);
-				else if (k.equalsIgnoreCase("Cookie") && v != null)
-					cookie = cookie == null ? v : cookie + ";" + v;
-				else if (!OURS.contains(k.toLowerCase(Locale.ROOT))
-						&& !k.toLowerCase(Locale.ROOT).startsWith("sec-"))
-					b.append(k).append(v == null ? ":" : ": " + v).append("\r\n");
-		}
 		b.append(wire.proxied ? "Proxy-Connection: " : "Connection: ")
 			.append(close ? "close" : "keep-alive").append("\r\n");
+		if (wire.proxied && proxyAuthorization != null)
+			line(b, "Proxy-Authorization", proxyAuthorization);
 		if (authorization != null && !has("Authorization"))
 			b.append("Authorization: ").append(authorization).append("\r\n");
 		cookies(b, cookie);
 		length(b);
-		return b.append("\r\n").toString();
+		sent = b.append("\r\n").toString();
+		return sent;
 	}
 
 	private void line(StringBuilder b, String name, String value) {
@@ -333,7 +369,7 @@ final class HttpCall {
 		URI u = h == null ? null : uri();
 		String all = null;
 		if (u != null)
-			for (Map.Entry<String, List<String>> e : h.get(u, asked).entrySet())
+			for (Map.Entry<String, List<String>> e : h.get(u, asked.map()).entrySet())
 				if (e.getValue().isEmpty())
 					continue;
 				else if (e.getKey().equalsIgnoreCase("Cookie"))
@@ -361,7 +397,7 @@ final class HttpCall {
 		connect();
 		if (!streaming()) {
 			if (kept == null)
-				kept = new ByteArrayOutputStream();
+				kept = new Kept();
 			return kept;
 		}
 		if (streamed == null) {
@@ -374,13 +410,30 @@ final class HttpCall {
 		return streamed;
 	}
 
+	/** What comes after its close() is not sent. */
+	private static final class Kept extends ByteArrayOutputStream {
+		private boolean closed;
+
+		@Override
+		public void write(int b) {
+			if (!closed)
+				super.write(b);
+		}
+
+		@Override
+		public void write(byte[] b, int off, int len) {
+			if (!closed)
+				super.write(b, off, len);
+		}
+
+		@Override
+		public void close() {
+			closed = true;
+		}
+	}
+
 	private boolean expects() {
-		for (Map.Entry<String, List<String>> e : asked.entrySet())
-			if (e.getKey().equalsIgnoreCase("Expect"))
-				for (String v : e.getValue())
-					if ("100-continue".equalsIgnoreCase(v))
-						return true;
-		return false;
+		return "100-continue".equalsIgnoreCase(asked.find("Expect"));
 	}
 
 	/** Not for ever: some servers wait for the body without a word. */
@@ -410,22 +463,28 @@ final class HttpCall {
 			throw again(failure);
 		if (head != null)
 			return;
-		reading = true;
 		try {
 			connect();
+			if (streaming() && c.getDoOutput() && streamed == null && early == null)
+				output();
+			reading = true;
 			if (streamed != null && !streamed.closed())
 				streamed.close();
+			if (streamed != null && streamed.failed())
+				throw new IOException("Incomplete output stream");
 			for (int hops = 0;; hops++) {
 				HttpHead h = exchange();
 				cookies(h);
-				HttpBody b = new HttpBody(wire, h.length(c.getRequestMethod()),
-					h.keepAlive());
+				HttpBody b = new HttpBody(wire, h, h.length(c.getRequestMethod()));
 				wire = null;
 				boolean on;
 				try {
 					on = goesOn(h, hops);
 				} catch (IOException e) {
 					b.close();
+					/* Which answer it was can be seen. */
+					if (!(e instanceof ProtocolException))
+						head = h;
 					throw e;
 				}
 				if (!on) {
@@ -454,12 +513,13 @@ final class HttpCall {
 		try {
 			send();
 			h = HttpHead.read(wire);
-		} catch (java.net.SocketTimeoutException e) {
+		} catch (SocketTimeoutException | ProtocolException e) {
 			throw e;
-		} catch (SocketException e) {
+		} catch (IOException e) {
 			why = e;
 		}
-		if (h == null && wire.reused && streamed == null) {
+		if (h == null && streamed == null
+				&& (POSTS_AGAIN || !c.getRequestMethod().equals("POST"))) {
 			wire.close();
 			wire = open(false);
 			send();
@@ -472,6 +532,10 @@ final class HttpCall {
 			throw new SocketException("Unexpected end of file from server");
 		return h;
 	}
+
+	/** A server that hangs up without an answer is asked once more. */
+	private static final boolean POSTS_AGAIN =
+		!"false".equals(System.getProperty("sun.net.http.retryPost"));
 
 	private void send() throws IOException {
 		if (streamed != null)
@@ -495,7 +559,7 @@ final class HttpCall {
 
 	/** Another request must be made. */
 	private boolean goesOn(HttpHead h, int hops) throws IOException {
-		if (h.status == 401)
+		if (h.status == 401 || h.status == 407 && usingProxy)
 			return authorized(h, hops);
 		if (!c.getInstanceFollowRedirects() || h.status < 300 || h.status > 307
 				|| h.status == 304 || h.status == 305 || h.status == 306)
@@ -503,12 +567,7 @@ final class HttpCall {
 		String to = h.find("Location");
 		if (to == null)
 			return false;
-		URL u;
-		try {
-			u = new URL(c.getURL(), to);
-		} catch (MalformedURLException e) {
-			return false;
-		}
+		URL u = new URL(c.getURL(), to);
 		if (!u.getProtocol().equalsIgnoreCase(c.getURL().getProtocol()))
 			return false;
 		if (streamed != null || h.last)
@@ -536,8 +595,8 @@ final class HttpCall {
 	/** What was meant for one server is not another's. */
 	private void forget() {
 		authorization = null;
-		asked.keySet().removeIf(k -> k.equalsIgnoreCase("Authorization")
-			|| k.equalsIgnoreCase("Cookie") || k.equalsIgnoreCase("Cookie2"));
+		for (String k : new String[] {"Authorization", "Cookie", "Cookie2"})
+			asked.forget(k);
 	}
 
 	private Authenticator authenticator;
@@ -546,25 +605,47 @@ final class HttpCall {
 		authenticator = a;
 	}
 
+	private String proxyAuthorization;
+	private InetSocketAddress proxyAddress;
+	/** The answer of a proxy that made no tunnel. */
+	private HttpHead refused;
+	private int tunnels;
+
 	private boolean authorized(HttpHead h, int hops) throws IOException {
-		String realm = null;
-		for (String s : h.all("WWW-Authenticate"))
-			if (s.regionMatches(true, 0, "Basic", 0, 5))
-				realm = realm(s);
-		if (realm == null || has("Authorization"))
+		boolean byProxy = h.status == 407;
+		if (has(byProxy ? "Proxy-Authorization" : "Authorization"))
 			return false;
-		PasswordAuthentication a = Passwords.ask(authenticator, host(), port(),
-			c.getURL().getProtocol(), realm, c.getURL());
+		String a = password(h, byProxy ? proxyAddress : null);
 		if (a == null)
 			return false;
 		if (streamed != null || h.last)
-			throw new HttpRetryException("cannot retry due to server authentication, in"
-				+ " streaming mode", 401);
+			throw new HttpRetryException("cannot retry due to " + (byProxy ? "proxy" : "server")
+				+ " authentication, in streaming mode", h.status);
 		limit(hops);
+		if (byProxy)
+			proxyAuthorization = a;
+		else
+			authorization = a;
+		return true;
+	}
+
+	/** By null: the server wants it; the answer null: nobody knows it. */
+	private String password(HttpHead h, InetSocketAddress by) {
+		String realm = null;
+		for (String s : h.all(by == null ? "WWW-Authenticate" : "Proxy-Authenticate"))
+			if (s.regionMatches(true, 0, "Basic", 0, 5))
+				realm = realm(s);
+		if (realm == null)
+			return null;
+		PasswordAuthentication a = by == null ? Passwords.ask(authenticator, host(), port(),
+			c.getURL().getProtocol(), realm, c.getURL(), RequestorType.SERVER)
+			: Passwords.ask(authenticator, by.getHostString(), by.getPort(), "http", realm,
+			c.getURL(), RequestorType.PROXY);
+		if (a == null)
+			return null;
 		byte[] b = (a.getUserName() + ":" + new String(a.getPassword()))
 			.getBytes(StandardCharsets.ISO_8859_1);
-		authorization = "Basic " + Base64.getEncoder().encodeToString(b);
-		return true;
+		return "Basic " + Base64.getEncoder().encodeToString(b);
 	}
 
 	private static final Pattern REALM = Pattern.compile(
@@ -578,8 +659,8 @@ final class HttpCall {
 	/** Never the same exception object twice: its trace would be the first caller's. */
 	private static IOException again(IOException e) {
 		IOException x;
-		if (e instanceof java.net.SocketTimeoutException)
-			x = new java.net.SocketTimeoutException(e.getMessage());
+		if (e instanceof SocketTimeoutException)
+			x = new SocketTimeoutException(e.getMessage());
 		else if (e instanceof java.net.ConnectException)
 			x = new java.net.ConnectException(e.getMessage());
 		else if (e instanceof UnknownHostException)
@@ -612,18 +693,18 @@ final class HttpCall {
 		return h != null && h.status >= 400 ? body : null;
 	}
 
-	/** An answer that could not be had has no head. */
+	/** An answer that could not be had has no head; one that could not be followed has. */
 	HttpHead head() {
 		try {
 			respond();
 		} catch (IOException e) {
-			return HttpHead.NONE;
+			return head != null ? head : HttpHead.NONE;
 		}
 		return head;
 	}
 
 	boolean usingProxy() {
-		return usingProxy;
+		return usingProxy || proxy != null && proxy.type() == Proxy.Type.HTTP;
 	}
 
 	void disconnect() {
@@ -637,6 +718,9 @@ final class HttpCall {
 			}
 		}
 		HttpWire w = wire;
+		/* Who only was connected may begin again. */
+		if (!reading && streamed == null)
+			wire = null;
 		if (w != null)
 			w.close();
 	}

@@ -1,6 +1,7 @@
 package org.ukthreads.pico.net;
 
 import java.io.IOException;
+import java.net.ProtocolException;
 import java.net.SocketException;
 import java.net.URLConnection;
 import java.util.ArrayList;
@@ -18,6 +19,8 @@ final class HttpHead {
 	int status = -1;
 	/** The server may take what comes next for the body that it was promised. */
 	boolean last;
+	/** Room for trailers. */
+	private int left;
 
 	/** What a head may take, as the JDK counts it. */
 	private static final int MOST = Integer.getInteger("jdk.http.maxHeaderSize", 384 << 10);
@@ -45,6 +48,7 @@ final class HttpHead {
 			left = Math.max(0, left - line.length() - EACH);
 			h.add(line);
 		}
+		h.left = left;
 		if (line == null)
 			throw new SocketException("Unexpected end of file from server");
 		return h;
@@ -58,6 +62,14 @@ final class HttpHead {
 			status = Integer.parseInt(code);
 		keys.add(null);
 		values.add(line);
+	}
+
+	/** What comes behind the body counts with the rest. */
+	void trailer(String line) throws ProtocolException {
+		left -= line.length() + EACH;
+		if (left < 0)
+			throw new ProtocolException("Header size too big: " + (MOST - left) + " > " + MOST);
+		add(line);
 	}
 
 	private void add(String line) {

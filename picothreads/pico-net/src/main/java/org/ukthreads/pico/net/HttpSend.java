@@ -12,6 +12,7 @@ final class HttpSend extends PicoOutputStream {
 	private final byte[] chunk;
 	private int n;
 	private boolean closed;
+	private boolean failed;
 
 	/** length negative: chunks of so many bytes. */
 	HttpSend(HttpWire wire, long length, int chunk) {
@@ -34,6 +35,7 @@ final class HttpSend extends PicoOutputStream {
 		if (left >= 0) {
 			if (len > left) {
 				closed = true;
+				failed = true;
 				wire.close();
 				throw new IOException("too many bytes written");
 			}
@@ -66,6 +68,11 @@ final class HttpSend extends PicoOutputStream {
 		wire.out.write(b);
 	}
 
+	/** It was not what had been promised. */
+	boolean failed() {
+		return failed;
+	}
+
 	boolean closed() {
 		return closed;
 	}
@@ -76,6 +83,7 @@ final class HttpSend extends PicoOutputStream {
 			return;
 		closed = true;
 		if (left > 0) {
+			failed = true;
 			wire.close();
 			throw new IOException("insufficient data written");
 		}

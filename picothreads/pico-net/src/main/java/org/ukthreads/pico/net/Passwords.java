@@ -21,17 +21,17 @@ final class Passwords {
 
 	/** Null: there is none. */
 	static PasswordAuthentication ask(Authenticator own, String host, int port, String scheme,
-			String realm, URL url) {
+			String realm, URL url, Authenticator.RequestorType type) {
 		InetAddress a = address(host);
 		if (own == null)
 			return Authenticator.requestPasswordAuthentication(host, a, port, scheme, realm,
-				"basic", url, Authenticator.RequestorType.SERVER);
+				"basic", url, type);
 		try {
 			return (PasswordAuthentication) Authenticator.class.getMethod(
 				"requestPasswordAuthenticationInstance", String.class, InetAddress.class,
 				int.class, String.class, String.class, String.class, URL.class,
 				Authenticator.RequestorType.class).invoke(own, host, a, port, scheme, realm,
-				"basic", url, Authenticator.RequestorType.SERVER);
+				"basic", url, type);
 		} catch (ReflectiveOperationException e) {
 			throw new IllegalStateException("Authenticator", e);
 		}

@@ -135,14 +135,22 @@ final class PicoHttpsURLConnection extends HttpsURLConnection implements HttpFac
 
 	@Override
 	public void setRequestProperty(String name, String value) {
-		HttpCall.check(name, value);
-		super.setRequestProperty(name, value);
+		call.property(connected, name, value, false);
 	}
 
 	@Override
 	public void addRequestProperty(String name, String value) {
-		HttpCall.check(name, value);
-		super.addRequestProperty(name, value);
+		call.property(connected, name, value, true);
+	}
+
+	@Override
+	public String getRequestProperty(String name) {
+		return call.property(name);
+	}
+
+	@Override
+	public Map<String, List<String>> getRequestProperties() {
+		return call.properties(connected);
 	}
 
 	@Override
