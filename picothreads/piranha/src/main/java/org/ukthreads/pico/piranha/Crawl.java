@@ -59,7 +59,7 @@ final class Crawl implements Closeable {
         this.http = new HttpClient(options.agent, options.limits(), options.keepAlive,
                 options.warc.isPresent());
         this.gates = new Gates(options.delayMillis, options.perHost);
-        this.robots = new Robots(http, gates, options.agent);
+        this.robots = new Robots(http, gates, options.agent, Robots.RETRY_MILLIS);
         this.connections = new Slots(options.maxConnections);
         this.threadSlots = new Slots(options.maxThreads);
         this.warc = options.warc.isPresent()

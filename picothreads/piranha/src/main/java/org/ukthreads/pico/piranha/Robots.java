@@ -2,8 +2,9 @@
 /*
  * robots.txt, fetched once per origin by the first thread that needs it while the others wait.
  *
- * As RFC 9309 has it: no file (4xx) allows all; no answer or 5xx forbids all; up to five
- * redirects are followed. A crawl delay is passed on to the origin's gate.
+ * As RFC 9309 has it: no file (4xx) allows all; no answer or 5xx forbids all for now, and is
+ * asked for again by who needs it a minute later; up to five redirects are followed. A crawl
+ * delay is passed on to the origin's gate.
  */
 package org.ukthreads.pico.piranha;
 
@@ -26,6 +27,7 @@ import org.ukthreads.pico.piranha.http.Target;
 final class Robots {
     private static final int MAX_REDIRECTS = 5;
     private static final long MAX_DELAY_MILLIS = 300_000;
+    static final long RETRY_MILLIS = 60_000;
 
     /** The rules of one origin, and why they could not be had, if so. */
     static final class Rules {
@@ -53,16 +55,30 @@ final class Robots {
 
     private static final class Entry {
         private Rules rules = new Rules(new SimpleRobotRules(), "not asked yet");
-        private boolean ready;
+        private boolean asked;
+        private boolean loading;
+        private long retry;
 
-        synchronized void set(Rules value) {
+        /** True: the caller has to load them. */
+        synchronized boolean claim() {
+            boolean due = !asked || !rules.trouble().isEmpty() && System.nanoTime() - retry >= 0;
+            if (!due || loading) {
+                return false;
+            }
+            loading = true;
+            return true;
+        }
+
+        synchronized void set(Rules value, long retryMillis) {
             rules = value;
-            ready = true;
+            asked = true;
+            loading = false;
+            retry = System.nanoTime() + retryMillis * 1_000_000;
             notifyAll();
         }
 
         synchronized Rules await() throws InterruptedException {
-            while (!ready) {
+            while (loading) {
                 wait();
             }
             return rules;
@@ -73,8 +89,10 @@ final class Robots {
     private final HttpClient http;
     private final Gates gates;
     private final String name;
+    private final long retryMillis;
 
-    Robots(HttpClient http, Gates gates, String agent) {
+    Robots(HttpClient http, Gates gates, String agent, long retryMillis) {
+        this.retryMillis = retryMillis;
         this.http = http;
         this.gates = gates;
         this.name = product(agent);
@@ -93,21 +111,19 @@ final class Robots {
     Rules rules(Target target) throws InterruptedException {
         String origin = target.origin();
         Entry entry;
-        boolean first = false;
         synchronized (entries) {
             entry = entries.get(origin);
             if (entry == null) {
                 entry = new Entry();
                 entries.put(origin, entry);
-                first = true;
             }
         }
-        if (first) {
+        if (entry.claim()) {
             Rules rules = new Rules(all(RobotRulesMode.ALLOW_NONE), "robots.txt: not read");
             try {
                 rules = load(origin);
             } finally {
-                entry.set(rules);   /* the others wait for it, come what may */
+                entry.set(rules, retryMillis);      /* the others wait for it, come what may */
             }
         }
         return entry.await();
@@ -136,9 +152,10 @@ final class Robots {
             } else if (response.status() == 200) {
                 return parser.parseContent(url, response.body(), response.mediaType(),
                         Collections.singleton(name));
+            } else if (response.status() < 500) {
+                return all(RobotRulesMode.ALLOW_ALL);
             } else {
-                return all(response.status() < 500 ? RobotRulesMode.ALLOW_ALL
-                        : RobotRulesMode.ALLOW_NONE);
+                throw new IOException("status " + response.status());
             }
         }
         return all(RobotRulesMode.ALLOW_ALL);

@@ -8,11 +8,14 @@ public final class Exchange {
     private final String peer;
     private final long wireBytes;
 
-    Exchange(byte[] request, byte[] response, String peer, long wireBytes) {
+    private final boolean whole;
+
+    Exchange(byte[] request, byte[] response, String peer, long wireBytes, boolean whole) {
         this.request = request;
         this.response = response;
         this.peer = peer;
         this.wireBytes = wireBytes;
+        this.whole = whole;
     }
 
     public byte[] request() {
@@ -26,6 +29,11 @@ public final class Exchange {
     /** The server's IP address. */
     public String peer() {
         return peer;
+    }
+
+    /** The answer was read to its end, and not to the size limit. */
+    public boolean whole() {
+        return whole;
     }
 
     /** Bytes received. */

@@ -20,6 +20,7 @@ import java.io.InputStream;
 import java.net.ProtocolException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
@@ -91,6 +92,7 @@ public final class HttpClient {
             int status = status(wire);
             List<String> headers = headers(wire);
             while (status >= 100 && status < 200) {
+                wire.forget();
                 status = status(wire);
                 headers = headers(wire);
             }
@@ -99,14 +101,15 @@ public final class HttpClient {
             reusable = keepAlive && complete && delimited(status, headers) && !wire.dirty()
                     && !HttpResponse.find(headers, "connection").equalsIgnoreCase("close");
             byte[] raw = body.toByteArray();
-            byte[] decoded = decode(raw, HttpResponse.find(headers, "content-encoding"));
-            boolean cut = !complete || decoded.length > limits.maxBytes;
-            if (decoded.length > limits.maxBytes) {
-                decoded = java.util.Arrays.copyOf(decoded, limits.maxBytes);
+            ByteArrayOutputStream decoded = new ByteArrayOutputStream();
+            boolean all = decode(raw, HttpResponse.find(headers, "content-encoding"), decoded);
+            byte[] page = decoded.toByteArray();
+            if (page.length > limits.maxBytes) {
+                page = Arrays.copyOf(page, limits.maxBytes);
             }
             Exchange exchange = new Exchange(request, wire.recorded(), wire.peer(),
-                    wire.received());
-            return new HttpResponse(status, headers, decoded, cut, exchange);
+                    wire.received(), complete);
+            return new HttpResponse(status, headers, page, !complete || !all, exchange);
         } finally {
             if (reusable) {
                 idle.give(target.origin(), wire);
@@ -233,34 +236,38 @@ public final class HttpClient {
         }
     }
 
-    /** One byte more than the limit shows that there was more. */
-    private byte[] decode(byte[] body, String encoding) throws IOException {
+    /** False: it is more than the limit, or ends before its end. */
+    private boolean decode(byte[] body, String encoding, ByteArrayOutputStream to)
+            throws IOException {
         String name = encoding.toLowerCase(Locale.ROOT);
         if (body.length == 0 || name.isEmpty() || name.equals("identity")) {
-            return body;
+            to.write(body, 0, body.length);
+            return true;
         }
         InputStream raw = new ByteArrayInputStream(body);
-        if (name.equals("gzip") || name.equals("x-gzip")) {
-            return inflate(new GZIPInputStream(raw));
-        }
-        if (name.equals("deflate")) {
-            boolean zlib = (body[0] & 0x0f) == 8;
-            return inflate(new InflaterInputStream(raw, new Inflater(!zlib)));
+        try {
+            if (name.equals("gzip") || name.equals("x-gzip")) {
+                return inflate(new GZIPInputStream(raw), to);
+            }
+            if (name.equals("deflate")) {
+                boolean zlib = (body[0] & 0x0f) == 8;
+                return inflate(new InflaterInputStream(raw, new Inflater(!zlib)), to);
+            }
+        } catch (EOFException e) {
+            return false;       /* what is there is decoded */
         }
         throw new ProtocolException("content encoding " + encoding + " was not asked for");
     }
 
-    private byte[] inflate(InputStream in) throws IOException {
-        ByteArrayOutputStream out = new ByteArrayOutputStream();
+    /** One byte more than the limit shows that there was more. */
+    private boolean inflate(InputStream in, ByteArrayOutputStream to) throws IOException {
         byte[] some = new byte[8192];
-        try {
-            for (int n = in.read(some); n >= 0 && out.size() <= limits.maxBytes;
-                    n = in.read(some)) {
-                out.write(some, 0, n);
+        for (int n = in.read(some); n >= 0; n = in.read(some)) {
+            to.write(some, 0, n);
+            if (to.size() > limits.maxBytes) {
+                return false;
             }
-        } catch (EOFException e) {
-            // A body that the size limit has cut: what is there is decoded.
         }
-        return out.toByteArray();
+        return true;
     }
 }

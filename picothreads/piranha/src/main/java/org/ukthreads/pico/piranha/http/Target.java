@@ -52,6 +52,11 @@ public final class Target {
         return host;
     }
 
+    /** The host as names are looked up and certificates checked: an IPv6 address is bare. */
+    public String name() {
+        return host.startsWith("[") ? host.substring(1, host.length() - 1) : host;
+    }
+
     public int port() {
         return port;
     }

@@ -51,7 +51,7 @@ final class Wire implements Closeable {
 
     /** The name is looked up by a call of its own: a lookup waits too, and not in a constructor. */
     static Wire open(Target target, HttpLimits limits, long deadline) throws IOException {
-        InetAddress[] addresses = InetAddress.getAllByName(target.host());
+        InetAddress[] addresses = InetAddress.getAllByName(target.name());
         for (int i = 0; i < addresses.length - 1; i++) {
             try {
                 return open(addresses[i], target, limits, deadline);
@@ -78,7 +78,7 @@ final class Wire implements Closeable {
 
     private static Socket secured(Socket plain, Target target) throws IOException {
         SSLSocketFactory factory = (SSLSocketFactory) SSLSocketFactory.getDefault();
-        SSLSocket tls = (SSLSocket) factory.createSocket(plain, target.host(), target.port(),
+        SSLSocket tls = (SSLSocket) factory.createSocket(plain, target.name(), target.port(),
                 true);
         SSLParameters parameters = tls.getSSLParameters();
         parameters.setEndpointIdentificationAlgorithm("HTTPS");
@@ -98,6 +98,14 @@ final class Wire implements Closeable {
     void send(byte[] request) throws IOException {
         out.write(request);
         out.flush();
+    }
+
+    /** What was read so far was a provisional answer: the archive holds the final one. */
+    void forget() {
+        if (recording) {
+            record.reset();
+            record.write(buffer, at, end - at);
+        }
     }
 
     String peer() {

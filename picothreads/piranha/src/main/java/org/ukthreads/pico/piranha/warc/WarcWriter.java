@@ -65,7 +65,7 @@ public final class WarcWriter implements Closeable {
     /** Archives one fetch. */
     public void write(String url, Instant when, HttpResponse response) throws IOException {
         String responseId = id();
-        String cut = response.truncated() ? "WARC-Truncated: length\r\n" : "";
+        String cut = !response.exchange().whole() ? "WARC-Truncated: length\r\n" : "";
         byte[] answer = record("response", responseId, when, "WARC-Target-URI: " + url
                 + "\r\nWARC-IP-Address: " + response.exchange().peer() + "\r\n" + cut,
                 "application/http;msgtype=response", response.exchange().response());

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
@@ -16,6 +17,7 @@ import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -170,6 +172,44 @@ final class HttpClientTest {
     }
 
     @Test
+    void a_provisional_answer_is_not_archived() throws IOException {
+        String ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+        scripts.add(new String[] {"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+            + "HTTP/1.1 102 Wait\r\n\r\n" + ok, ok});
+        for (int time = 0; time < 2; time++) {
+            HttpResponse response = get();
+            assertEquals("ok", text(response));
+            assertEquals(ok, new String(response.exchange().response(),
+                    StandardCharsets.US_ASCII));
+        }
+    }
+
+    @Test
+    void a_packed_body_that_was_cut_is_read_as_far_as_it_goes() throws IOException {
+        ByteArrayOutputStream packed = new ByteArrayOutputStream();
+        try (GZIPOutputStream gzip = new GZIPOutputStream(packed)) {
+            gzip.write("hello, and more of it".getBytes(StandardCharsets.US_ASCII));
+        }
+        String all = new String(packed.toByteArray(), StandardCharsets.ISO_8859_1);
+        for (int length : new int[] {all.length(), all.length() - 4, 15, 5, 1}) {
+            scripts.add(new String[] {"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"
+                + "Content-Length: " + length + "\r\n\r\n" + all.substring(0, length)});
+            HttpResponse response = get();
+            assertTrue("hello, and more of it".startsWith(text(response)), text(response));
+            assertEquals(length < all.length(), response.truncated());
+            assertTrue(response.exchange().whole());
+        }
+    }
+
+    @Test
+    void an_ipv6_address_is_looked_up_without_its_brackets() throws IOException {
+        Target target = Target.of("http://[::1]:8080/a");
+        assertEquals("::1", target.name());
+        assertEquals("[::1]:8080", target.authority());
+        assertEquals("http://[::1]:8080", target.origin());
+    }
+
+    @Test
     void type_and_charset_are_told_apart() throws IOException {
         scripts.add(new String[] {"HTTP/1.1 200 OK\r\nContent-Type: Text/HTML ; q=1;"
             + " Charset=\"ISO-8859-1\"\r\nContent-Length: 0\r\n\r\n"});
@@ -210,7 +250,7 @@ final class HttpClientTest {
                     }
                     newlines = b == '\n' ? newlines + 1 : b == '\r' ? newlines : 0;
                 }
-                socket.getOutputStream().write(answer.getBytes(StandardCharsets.US_ASCII));
+                socket.getOutputStream().write(answer.getBytes(StandardCharsets.ISO_8859_1));
                 socket.getOutputStream().flush();
             }
         } catch (IOException e) {
