@@ -147,7 +147,7 @@ final class Conduit {
 			while (len > 0) {
 				check();
 				if (outShut)
-					throw new IOException("Stream closed");
+					throw new SocketException("Broken pipe");
 				int n;
 				try {
 					n = Channels.rawWrite(channel, ByteBuffer.wrap(b, off, Math.min(len, MOST)));
