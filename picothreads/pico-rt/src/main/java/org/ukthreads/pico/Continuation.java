@@ -126,6 +126,8 @@ public class Continuation {
 			phase = STOPPED;
 			return false;
 		}
+		if (threw && f != null)
+			Traces.told((Throwable) retA, f);
 		Capture c = x.capture;
 		while (f != null) {
 			if (f.site == null)

@@ -254,6 +254,8 @@ public class Fiber extends Continuation {
 			return true;
 		}
 		block(x);
+		if (threw && retA instanceof InterruptedException)
+			((Throwable) retA).fillInStackTrace();
 		return false;
 	}
 
@@ -358,18 +360,21 @@ public class Fiber extends Continuation {
 	/** Thread.sleep. */
 	static void sleep(long nanos, MethodRef as, Capture c) throws InterruptedException {
 		Fiber f = current();
-		f.throwIfInterrupted();
+		f.throwIfInterrupted(ASLEEP);
 		f.sleeps(nanos);
 		Timers.Entry e = new Timers.Entry(f.rt.timers, f, f.nextTicket());
 		int t = f.begin(W_SLEEP, e);
 		f.rt.timers.add(e, nanos);
 		if (f.isInterrupted() && f.retract(t))
-			f.throwIfInterrupted();
+			f.throwIfInterrupted(ASLEEP);
 		if (!f.stop(as, c))
 			f.takeV();
 	}
 
 	/* --- interrupts --- */
+
+	/** What the JVM says to who sleeps. */
+	private static final String ASLEEP = "sleep interrupted";
 
 	public void interrupt() {
 		interrupted = true;
@@ -392,7 +397,7 @@ public class Fiber extends Continuation {
 		case W_JOIN:
 			if (claim(t)) {
 				rt.withdraw(this);
-				fail(new InterruptedException());
+				fail(new InterruptedException(waitKind == W_SLEEP ? ASLEEP : null));
 				wake();
 			}
 			break;
@@ -446,8 +451,12 @@ public class Fiber extends Continuation {
 	}
 
 	final void throwIfInterrupted() throws InterruptedException {
+		throwIfInterrupted(null);
+	}
+
+	private void throwIfInterrupted(String message) throws InterruptedException {
 		if (testInterrupted())
-			throw new InterruptedException();
+			throw new InterruptedException(message);
 	}
 
 	@Override

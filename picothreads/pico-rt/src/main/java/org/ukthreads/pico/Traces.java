@@ -69,6 +69,15 @@ public final class Traces {
 			complete(s, seen);
 	}
 
+	/** e was made by who interrupted the waiting frame f, and is thrown there. */
+	static void told(Throwable e, Frame f) {
+		if (!(e instanceof InterruptedException))
+			return;
+		List<StackTraceElement> l = new ArrayList<>();
+		callers(f, l);
+		e.setStackTrace(l.toArray(new StackTraceElement[0]));
+	}
+
 	/** e leaves the frame f, which was resumed. */
 	static Throwable left(Throwable e, Frame f) {
 		Context x = Context.get();
