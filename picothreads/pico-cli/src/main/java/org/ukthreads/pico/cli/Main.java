@@ -2,11 +2,13 @@ package org.ukthreads.pico.cli;
 
 import java.io.File;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.reflect.Method;
 import java.net.URISyntaxException;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
@@ -61,6 +63,18 @@ public final class Main {
 			System.out.print(USAGE);
 			return;
 		}
+		try {
+			command(args);
+		} catch (NoSuchFileException e) {
+			fail("no such file: " + e.getMessage());
+		} catch (IOException e) {
+			fail(e.getMessage());
+		} catch (UncheckedIOException e) {
+			fail(e.getMessage());
+		}
+	}
+
+	private static void command(String[] args) throws Exception {
 		List<String> rest = new ArrayList<>(Arrays.asList(args).subList(1, args.length));
 		switch (args[0]) {
 		case "translate":
@@ -185,7 +199,14 @@ public final class Main {
 	private static void start(ClassLoader l, String main, Arguments a) throws Exception {
 		Thread.currentThread().setContextClassLoader(l);
 		Loaders.program(l);
-		Method m = l.loadClass(main).getMethod("main", String[].class);
+		Method m = null;
+		try {
+			m = l.loadClass(main).getMethod("main", String[].class);
+		} catch (ClassNotFoundException e) {
+			fail("no such class: " + main);
+		} catch (NoSuchMethodException e) {
+			fail(main + " has no public static void main(String[])");
+		}
 		m.setAccessible(true);
 		PicoThread t = new PicoThread(null, Reflect.task(m,
 			new Object[] {a.rest.subList(1, a.rest.size()).toArray(new String[0])}), "main");

@@ -183,10 +183,16 @@ final class LoaderTest {
 
 	@Test
 	void bad_words_are_answered() throws Exception {
+		String text = Files.writeString(dir.resolve("text.jar"), "text").toString();
 		String[][] bad = {{"run", "-jar"}, {"run", "-jar", "/no/such.jar"}, {"run", "--nonsense"},
-			{"sim", "--seeds", "many", "Main"}, {"translate", "/no/such.jar"}};
+			{"sim", "--seeds", "many", "Main"}, {"translate", "/no/such.jar"},
+			{"translate", text}, {"report", text}, {"run", "-cp", text, "Main"},
+			{"run", "-cp", dir.toString(), "NoSuch"},
+			{"run", "--rules", "/no/rules", "-cp", dir.toString(), "Main"}};
 		String[] says = {"-jar needs a value", "-jar /no/such.jar: ", "no such option: --nonsense",
-			"--seeds needs a number, not many", "no such file: /no/such.jar"};
+			"--seeds needs a number, not many", "no such file: /no/such.jar",
+			text + ": ", text + ": ", text + ": ", "no such class: NoSuch",
+			"no such file: /no/rules"};
 		for (int k = 0; k < bad.length; k++) {
 			List<String> words = new ArrayList<>(List.of("-cp",
 				System.getProperty("java.class.path"), "org.ukthreads.pico.cli.Main"));

@@ -55,7 +55,7 @@ public final class ClassPath {
 				else if (Files.exists(p))
 					jar(p);
 			} catch (IOException e) {
-				throw new UncheckedIOException(p.toString(), e);
+				throw new UncheckedIOException(p + ": " + e.getMessage(), e);
 			}
 		}
 	}

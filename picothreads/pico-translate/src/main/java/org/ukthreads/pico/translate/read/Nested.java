@@ -138,7 +138,7 @@ public final class Nested {
 	}
 
 	/** The class whose main is the program's: not the launcher, which would make a loader. */
-	public static String start(List<Path> paths, String main) throws IOException {
+	public static String start(List<Path> paths, String main) {
 		for (Path p : paths) {
 			if (!Files.isRegularFile(p))
 				continue;
@@ -148,6 +148,8 @@ public final class Nested {
 				String start = a.getValue("Start-Class");
 				if (start != null && main.equals(a.getValue(Attributes.Name.MAIN_CLASS)))
 					return start.trim();
+			} catch (IOException e) {
+				throw new UncheckedIOException(p + ": " + e.getMessage(), e);
 			}
 		}
 		return main;
