@@ -1,6 +1,7 @@
 package org.ukthreads.pico.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -59,5 +60,66 @@ final class LargeTest {
 	@Test
 	void a_method_too_large_for_handlers_runs_pinned() throws Exception {
 		same("Refused", 2300, true);
+	}
+
+	private void refused(String name, String source) throws Exception {
+		Path classes = Files.createDirectory(dir.resolve(name));
+		Harness.compile(classes, name, source);
+		String want = Harness.plain(classes, name);
+		assertEquals(want, Harness.pico(classes, name, 0, 1));
+		PicoLoader.translate(new ClassPath(List.of(classes)), Harness.libraries(),
+			new Translator.Options(), Harness.class.getClassLoader(),
+			r -> assertTrue(r.text(false).contains("refused: "), r.text(false)));
+	}
+
+	private static final String YIELDS = "static int n; static int s(int k) { Thread.yield();"
+		+ " return k + n++; }\n";
+
+	/** Nine bytes each; a bracket has 13, the one around all of them ten. */
+	private static String initialiser(String name, int fields) {
+		StringBuilder b = new StringBuilder("public class " + name + " { " + YIELDS
+			+ "static class Big {\n");
+		for (int k = 0; k < fields; k++)
+			b.append("static final int F").append(k).append(" = s(").append(k + 1000)
+				.append(");\n");
+		return b.append("}\npublic static void main(String[] a) throws Exception { long r = 0;"
+			+ " for (java.lang.reflect.Field f : Big.class.getDeclaredFields()) {"
+			+ " f.setAccessible(true); r = r * 31 + f.getInt(null); }"
+			+ " System.out.println(r); } }").toString();
+	}
+
+	@Test
+	void a_static_initialiser_too_large_for_brackets_runs_pinned() throws Exception {
+		refused("Half", initialiser("Half", 4000));
+		refused("Whole", initialiser("Whole", 7279));
+		refused("Brim", initialiser("Brim", 7281));
+	}
+
+	@Test
+	void an_enum_too_large_for_brackets_runs_pinned() throws Exception {
+		StringBuilder b = new StringBuilder("public class Enums { " + YIELDS + "enum E {\n");
+		for (int k = 0; k < 2500; k++)
+			b.append("E").append(k).append("(s(").append(k).append(")),\n");
+		refused("Enums", b.append("; final int v; E(int v) { this.v = v + s(1); } }\n"
+			+ "public static void main(String[] a) { long r = 0; for (E e : E.values())"
+			+ " r = r * 31 + e.v; System.out.println(r); } }").toString());
+	}
+
+	/** Suspends before super(...), leaves by return and by exception; then nothing pins. */
+	@Test
+	void a_constructor_too_large_for_brackets_runs_pinned() throws Exception {
+		StringBuilder b = new StringBuilder("public class Makes { " + YIELDS
+			+ "static class Base { final int b; Base(int b) { this.b = b + s(1); } }\n"
+			+ "static class Big extends Base {\n");
+		for (int k = 0; k < 6000; k++)
+			b.append("final int f").append(k).append(" = s(").append(k + 1000).append(");\n");
+		refused("Makes", b.append("Big(int how) { super(s(how)); if (how == 1) return;"
+			+ " try { if (how == 2) throw new IllegalStateException(\"two\"); }"
+			+ " finally { s(2); } }\n"
+			+ "Big() { this(s(7)); } }\n"
+			+ "public static void main(String[] a) {"
+			+ " System.out.println(new Big(1).f5999 + new Big().b + new Big(0).f0);"
+			+ " try { new Big(2); } catch (IllegalStateException e) { System.out.println(e); }"
+			+ " System.out.println(n); } }").toString());
 	}
 }

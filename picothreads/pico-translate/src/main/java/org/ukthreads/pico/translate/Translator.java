@@ -298,9 +298,11 @@ public final class Translator {
 				keepSerialForm(n);
 			byte[] b;
 			try {
-				b = changed ? r.write() : files.get(n.name);
+				b = !changed ? files.get(n.name)
+					: r.write(large.isFull(n.name) ? files.get(n.name) : null);
 			} catch (MethodTooLargeException e) {
-				large.found(n.name, e.getMethodName(), e.getDescriptor());
+				if (!large.found(n.name, e.getMethodName(), e.getDescriptor()))
+					throw e;
 				again = true;
 				continue;
 			}

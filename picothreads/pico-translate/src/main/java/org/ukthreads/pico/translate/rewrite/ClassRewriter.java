@@ -11,6 +11,7 @@ import org.objectweb.asm.Type;
 import org.objectweb.asm.tree.AbstractInsnNode;
 import org.objectweb.asm.tree.AnnotationNode;
 import org.objectweb.asm.tree.ClassNode;
+import org.objectweb.asm.tree.FieldNode;
 import org.objectweb.asm.tree.InsnList;
 import org.objectweb.asm.tree.InsnNode;
 import org.objectweb.asm.tree.JumpInsnNode;
@@ -113,11 +114,13 @@ public final class ClassRewriter {
 			CallGraph.Node n = graph.node(node.name, m.name + m.desc);
 			if (n == null || m.instructions.size() == 0)
 				continue;
-			any |= guard(m);
 			try {
-				if (large.refused(n.toString()))
-					any |= wrap(m, added);
-				else if (n.pinned())
+				if (large.refused(n.toString())) {
+					any |= m.name.startsWith("<") ? bracket(m, added) : wrap(m, added);
+					continue;
+				}
+				any |= guard(m);
+				if (n.pinned())
 					any |= pinAll(m);
 				else if (n.suspends())
 					any |= split(m, added);
@@ -167,6 +170,52 @@ public final class ClassRewriter {
 			any = true;
 		}
 		return any;
+	}
+
+	/**
+	 * Too large for a bracket around each call; and nobody else may write its final fields or
+	 * construct its object. So one around all of it, from super(...) on. Where there is no room
+	 * for that, the body of a static initialiser moves, and its fields are not final any more.
+	 */
+	private boolean bracket(MethodNode m, List<MethodNode> added)
+			throws AnalyzerException {
+		String name = node.name + '.' + m.name + m.desc;
+		MethodInsnNode up = m.name.equals("<init>")
+			? Constructors.superCall(hierarchy, node.name, m) : null;
+		if (large.bare(name) && m.name.equals("<clinit>")
+				&& (node.access & Opcodes.ACC_INTERFACE) == 0) {
+			for (FieldNode f : node.fields)
+				if ((f.access & Opcodes.ACC_STATIC) != 0)
+					f.access &= ~Opcodes.ACC_FINAL;
+			return wrap(m, added);
+		}
+		if (large.bare(name) || up == null && m.name.equals("<init>")) {
+			report.refused(name, "64 KB; a suspension in it is a lost frame");
+			return false;
+		}
+		for (AbstractInsnNode i : m.instructions.toArray())
+			if (i == up)
+				break;
+			else if (up != null && i instanceof MethodInsnNode
+					&& !((MethodInsnNode) i).name.equals("<init>")
+					&& graph.suspends((MethodInsnNode) i))
+				MethodRewriter.pinCall(m, (MethodInsnNode) i);
+		LabelNode start = new LabelNode();
+		LabelNode end = new LabelNode();
+		InsnList l = new InsnList();
+		l.add(MethodRewriter.pins("enter"));
+		l.add(start);
+		AbstractInsnNode from = up == null ? m.instructions.getFirst() : up.getNext();
+		m.instructions.insertBefore(from, l);
+		for (AbstractInsnNode i = from; i != null; i = i.getNext())
+			if (i.getOpcode() == Opcodes.RETURN)
+				m.instructions.insertBefore(i, MethodRewriter.pins("exit"));
+		m.instructions.add(end);
+		m.instructions.add(MethodRewriter.pins("exit"));
+		m.instructions.add(new InsnNode(Opcodes.ATHROW));
+		m.tryCatchBlocks.add(new TryCatchBlockNode(start, end, end, null));
+		report.refused(name, "over 64 KB with brackets; runs pinned");
+		return true;
 	}
 
 	/** Too large for handlers: the body moves, untouched, into a pinned bracket. */
@@ -262,12 +311,13 @@ public final class ClassRewriter {
 		m.instructions.add(new JumpInsnNode(Opcodes.GOTO, handler));
 	}
 
-	public byte[] write() {
+	/** like: the class file that it was, whose constants are to stay as they are; or null. */
+	public byte[] write(byte[] like) {
 		for (MethodNode m : node.methods)
 			m.tryCatchBlocks.removeIf(b -> isEmpty(b));
 		boolean frames = (node.version & 0xffff) >= Opcodes.V1_6;
-		ClassWriter w = new ClassWriter(frames ? ClassWriter.COMPUTE_FRAMES
-			: ClassWriter.COMPUTE_MAXS) {
+		ClassWriter w = new ClassWriter(like == null ? null : new ClassReader(like), frames
+			? ClassWriter.COMPUTE_FRAMES : ClassWriter.COMPUTE_MAXS) {
 			@Override
 			protected String getCommonSuperClass(String a, String b) {
 				return hierarchy.commonSuper(a, b);

@@ -110,7 +110,7 @@ public final class Constructors {
 	}
 
 	private boolean fits(ClassNode c, MethodNode m) throws AnalyzerException {
-		MethodInsnNode s = superCall(c, m);
+		MethodInsnNode s = superCall(hierarchy, c.name, m);
 		if (s == null)
 			return false;
 		if (s.owner.equals(c.name))
@@ -122,8 +122,9 @@ public final class Constructors {
 	}
 
 	/** The one call of super(...) or this(...). */
-	private MethodInsnNode superCall(ClassNode c, MethodNode m) throws AnalyzerException {
-		Frame<BasicValue>[] fs = Types.of(hierarchy, c.name, m);
+	static MethodInsnNode superCall(Hierarchy h, String owner, MethodNode m)
+			throws AnalyzerException {
+		Frame<BasicValue>[] fs = Types.of(h, owner, m);
 		MethodInsnNode found = null;
 		for (int k = 0; k < fs.length; k++) {
 			AbstractInsnNode i = m.instructions.get(k);
@@ -190,7 +191,7 @@ public final class Constructors {
 	private MethodNode init(ClassNode c, MethodNode m) throws AnalyzerException {
 		MethodNode i = new MethodNode(Opcodes.ASM9, Opcodes.ACC_PUBLIC | Opcodes.ACC_STATIC
 			| Opcodes.ACC_SYNTHETIC, INIT, with(c.name, m.desc), null, null);
-		MethodInsnNode up = superCall(c, m);
+		MethodInsnNode up = superCall(hierarchy, c.name, m);
 		int at = m.instructions.indexOf(up);
 		m.accept(i);
 		for (int k = 0; k < m.instructions.size(); k++) {

@@ -8,13 +8,17 @@ import java.util.Set;
 /**
  * Methods that came out over the 64 KB of a method. A resume copy is cut into 4, 16 or 32
  * parts by entry (each part loses what it cannot reach); a body that is too large with
- * its handlers, or a copy that parts do not help, runs pinned. The translation is run
- * again after each finding; there are few such methods.
+ * its handlers, or a copy that parts do not help, runs pinned. A constructor or static
+ * initialiser that leaves no room for that, either, stays bare. The translation is run again
+ * after each finding; there are few such methods.
  */
 public final class Large {
 	private static final int MAX_PARTS = 32;
 	private final Map<String, Integer> parts = new HashMap<>();
 	private final Set<String> refused = new HashSet<>();
+	private final Set<String> bare = new HashSet<>();
+	/** Classes with a method that has no room for longer instructions, either. */
+	private final Set<String> full = new HashSet<>();
 	/** Resume method to the method it resumes. */
 	private final Map<String, String> resumes = new HashMap<>();
 
@@ -31,18 +35,28 @@ public final class Large {
 		return refused.contains(method);
 	}
 
+	boolean bare(String method) {
+		return bare.contains(method);
+	}
+
+	/** Must its constants keep their places? Another may need a longer instruction. */
+	public boolean isFull(String owner) {
+		return full.contains(owner);
+	}
+
 	void resumes(String resumer, String method) {
 		resumes.put(resumer, method);
 	}
 
-	/** A method of the output is too large. */
-	public void found(String owner, String name, String desc) {
+	/** A method of the output is too large; false: and was when nothing was done to it. */
+	public boolean found(String owner, String name, String desc) {
 		String of = desc.equals(Companion.RESUME_DESC) ? resumes.get(owner + '.' + name) : null;
-		if (of == null)
-			refused.add(owner + '.' + name + desc);
-		else if (parts(of) >= MAX_PARTS)
-			refused.add(of);
-		else
+		if (of != null && parts(of) < MAX_PARTS) {
 			parts.put(of, Math.min(MAX_PARTS, parts(of) * 4));
+			return true;
+		}
+		full.add(owner);
+		String m = of != null ? of : owner + '.' + name + desc;
+		return refused.add(m) || name.startsWith("<") && bare.add(m);
 	}
 }

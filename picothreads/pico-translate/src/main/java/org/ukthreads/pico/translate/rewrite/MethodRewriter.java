@@ -516,7 +516,7 @@ final class MethodRewriter {
 		return l;
 	}
 
-	private static MethodInsnNode pins(String name) {
+	static MethodInsnNode pins(String name) {
 		return new MethodInsnNode(Opcodes.INVOKESTATIC, PINS, name, "()V", false);
 	}
 
