@@ -6,11 +6,16 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import java.util.zip.CRC32;
 import org.objectweb.asm.ClassReader;
 import org.ukthreads.pico.translate.read.ClassPath;
@@ -39,6 +44,7 @@ public final class Build {
 	/** Translates a folder of classes in place. */
 	public static Report inPlace(Path dir, List<Path> path, Translator.Options o)
 			throws IOException {
+		finish(dir);
 		ClassPath program = new ClassPath(List.of(dir));
 		ClassPath libraries = new ClassPath(path);
 		byte[] old = program.entries().get(STAMPS);
@@ -64,16 +70,77 @@ public final class Build {
 			else
 				t.add(b);
 		});
+		Path aside = dir.resolve(ASIDE);
+		Set<String> replaced = new TreeSet<>();
 		for (Map.Entry<String, byte[]> e : t.run().entrySet()) {
-			Path f = dir.resolve(e.getKey() + ".class");
-			Files.createDirectories(f.getParent());
-			Files.write(f, e.getValue());
-			done.add(stamp(e.getKey() + ".class", e.getValue()));
+			String name = e.getKey() + ".class";
+			byte[] before = program.entries().get(name);
+			done.add(stamp(name, e.getValue()));
+			if (Arrays.equals(before, e.getValue()))
+				continue;
+			if (before != null)
+				replaced.add(stamp(name, before));
+			write(aside.resolve(name), e.getValue());
 		}
-		Path stamps = dir.resolve(STAMPS);
-		Files.createDirectories(stamps.getParent());
-		Files.write(stamps, done);
+		write(aside.resolve(STAMPS), lines(done));
+		write(aside.resolve(REPLACED), lines(replaced));
+		Files.move(aside, dir.resolve(READY), StandardCopyOption.ATOMIC_MOVE);
+		finish(dir);
 		return t.report();
+	}
+
+	/*
+	 * A run may be killed at any time, and the next one must not take half of what it wrote
+	 * for classes of the compiler. So all of it is written aside, which is then renamed to
+	 * READY, and moved into place by this run or by the next. What the compiler has made
+	 * anew since stays.
+	 */
+	private static final String ASIDE = "META-INF/pico/aside";
+	private static final String READY = "META-INF/pico/ready";
+	private static final String REPLACED = "META-INF/pico/replaced";
+
+	private static void finish(Path dir) throws IOException {
+		delete(dir.resolve(ASIDE));
+		Path ready = dir.resolve(READY);
+		Path list = ready.resolve(REPLACED);
+		if (Files.exists(list)) {
+			Set<String> replaced = Set.of(Files.readString(list).split("\n"));
+			for (Path f : files(ready)) {
+				String name = ready.relativize(f).toString().replace('\\', '/');
+				Path to = dir.resolve(name);
+				if (f.equals(list) || Files.exists(to) && !name.equals(STAMPS)
+						&& !replaced.contains(stamp(name, Files.readAllBytes(to))))
+					continue;
+				Files.createDirectories(to.getParent());
+				Files.move(f, to, StandardCopyOption.REPLACE_EXISTING);
+			}
+			Files.delete(list);
+		}
+		delete(ready);
+	}
+
+	private static List<Path> files(Path dir) throws IOException {
+		try (Stream<Path> s = Files.walk(dir)) {
+			return s.filter(Files::isRegularFile).collect(Collectors.toList());
+		}
+	}
+
+	private static void delete(Path dir) throws IOException {
+		if (!Files.exists(dir))
+			return;
+		try (Stream<Path> s = Files.walk(dir)) {
+			for (Path f : s.sorted(Comparator.reverseOrder()).collect(Collectors.toList()))
+				Files.delete(f);
+		}
+	}
+
+	private static void write(Path f, byte[] b) throws IOException {
+		Files.createDirectories(f.getParent());
+		Files.write(f, b);
+	}
+
+	private static byte[] lines(Set<String> s) {
+		return String.join("\n", s).getBytes(StandardCharsets.UTF_8);
 	}
 
 	/**
