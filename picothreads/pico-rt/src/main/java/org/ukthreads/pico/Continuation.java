@@ -149,7 +149,7 @@ public class Continuation {
 					throw c.lost("the end of " + s.method, null);
 			} catch (Throwable e) {
 				fail(Traces.left(e instanceof Capture
-					? ((Capture) e).lost("the trampoline", s) : e, f));
+					? ((Capture) e).lost("the trampoline", s) : left(c, e), f));
 			}
 			f = rest;
 		}
@@ -182,9 +182,15 @@ public class Continuation {
 		} catch (Throwable e) {
 			if (e instanceof Capture)
 				return !began((Capture) e, r);
-			fail(e);
+			fail(left(c, e));
 			return true;
 		}
+	}
+
+	/** Under way is a capture: who caught it, unseen, made this of it. */
+	private static Throwable left(Capture c, Throwable e) {
+		return c.active && !(e instanceof VirtualMachineError)
+			? c.lost("who threw " + e, null).initCause(e) : e;
 	}
 
 	private boolean began(Capture c, Runnable r) {

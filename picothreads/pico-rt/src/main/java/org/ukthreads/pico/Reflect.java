@@ -34,10 +34,20 @@ public final class Reflect {
 
 	private Reflect() {}
 
+	/** Of this class. */
+	private static Method self;
+
 	/** As m.invoke(on, args). */
 	@Pico
 	public static Object invoke(Method m, Object on, Object[] args)
 			throws IllegalAccessException, InvocationTargetException {
+		/* Method.invoke called by reflection: this one, called by reflection. */
+		if (m.getDeclaringClass() == Method.class && m.getName().equals("invoke")
+				&& on instanceof Method && args != null && args.length == 2) {
+			args = new Object[] {on, args[0], args[1]};
+			on = null;
+			m = self();
+		}
 		try {
 			try {
 				return m.invoke(on, args);
@@ -60,11 +70,23 @@ public final class Reflect {
 		}
 	}
 
+	private static Method self() {
+		if (self == null)
+			try {
+				self = Reflect.class.getMethod("invoke", Method.class, Object.class,
+					Object[].class);
+			} catch (NoSuchMethodException e) {
+				throw new AssertionError(e);
+			}
+		return self;
+	}
+
 	/** Java's rules of access, for the first class on the stack that is not this one. */
 	private static boolean mayCall(Method m) {
 		String caller = null;
 		for (StackTraceElement e : new Throwable().getStackTrace())
-			if (!e.getClassName().equals(Reflect.class.getName())) {
+			if (!e.getClassName().equals(Reflect.class.getName())
+					&& !Walk.isReflection(e.getClassName())) {
 				caller = e.getClassName();
 				break;
 			}

@@ -59,11 +59,15 @@ final class Walk {
 				return Kind.RUNTIME;
 			if (isTranslated(k))
 				return Kind.TRANSLATED;
-			return n.startsWith("java.lang.reflect.") || n.startsWith("jdk.internal.reflect.")
-				|| n.startsWith("sun.reflect.") || n.startsWith("java.lang.invoke.")
-				? Kind.REFLECTION : Kind.FOREIGN;
+			return isReflection(n) ? Kind.REFLECTION : Kind.FOREIGN;
 		}
 	};
+
+	/** Does a class of this name carry out what reflection is asked for? */
+	static boolean isReflection(String n) {
+		return n.startsWith("java.lang.reflect.") || n.startsWith("jdk.internal.reflect.")
+			|| n.startsWith("sun.reflect.") || n.startsWith("java.lang.invoke.");
+	}
 
 	private static final int PACKAGE = "org.ukthreads.pico".length();
 

@@ -210,4 +210,37 @@ final class FixturesTest {
 		assertTrue(got[7].startsWith("PinnedException lost frame"), got[7]);
 		assertEquals("read 41", got[8]);
 	}
+
+	private static final String BEANS = "import java.lang.reflect.*; public class Main {"
+		+ " public interface D { default int twice(int k) { Thread.yield(); return 2 * k; } }"
+		+ " public interface L { void heard(String s); }"
+		+ " public int x() { Thread.yield(); return 5; }"
+		+ " public void hear(String s) { Thread.yield(); System.out.println(s); }"
+		+ " public static void main(String[] a) throws Exception { ";
+
+	@Test
+	void what_the_jdk_calls_by_reflection_pins() throws Exception {
+		Path p = Files.createDirectories(dir.resolve("beans"));
+		Harness.compile(p, "Main", BEANS + "D d = (D) Proxy.newProxyInstance("
+			+ "Main.class.getClassLoader(), new Class<?>[] {D.class},"
+			+ " (o, m, as) -> InvocationHandler.invokeDefault(o, m, as));"
+			+ " System.out.println(d.twice(4)); System.out.println("
+			+ " new java.beans.Expression(new Main(), \"x\", null).getValue());"
+			+ " Thread.sleep(1); System.out.println(\"on\"); } }");
+		String want = "8\n5\non\n";
+		assertEquals(want, Harness.plain(p, "Main"));
+		for (int chaos : new int[] {0, 1, 2})
+			assertEquals(want, Harness.pico(p, "Main", chaos, 1));
+	}
+
+	@Test
+	void an_exception_that_somebody_made_of_a_lost_frame_says_so() throws Exception {
+		Path p = Files.createDirectories(dir.resolve("events"));
+		Harness.compile(p, "Main", BEANS + "L l = java.beans.EventHandler.create(L.class,"
+			+ " new Main(), \"hear\", \"\"); l.heard(\"event\"); } }");
+		assertEquals("event\n", Harness.plain(p, "Main"));
+		String got = Harness.pico(p, "Main", 0, 1);
+		assertTrue(got.startsWith("threw org.ukthreads.pico.PinnedException: lost frame"), got);
+		assertTrue(got.contains("Main.hear("), got);
+	}
 }

@@ -7,6 +7,8 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.objectweb.asm.ClassWriter;
+import org.objectweb.asm.ConstantDynamic;
+import org.objectweb.asm.Handle;
 import org.objectweb.asm.Label;
 import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
@@ -157,5 +159,58 @@ final class HandmadeTest implements Opcodes {
 		}
 		end(m);
 		same("Joined", w, "jumped\njava.lang.ArithmeticException: / by zero\n");
+	}
+
+	/** The bootstrap methods suspend, and what they make. */
+	@Test
+	void what_bootstrap_methods_of_the_program_make_pins() throws Exception {
+		ClassWriter w = begin("Boots", V11);
+		String mh = "java/lang/invoke/MethodHandle";
+		String site = "(Ljava/lang/invoke/MethodHandles$Lookup;Ljava/lang/String;"
+			+ "Ljava/lang/invoke/MethodType;L" + mh + ";)Ljava/lang/invoke/CallSite;";
+		MethodVisitor m = w.visitMethod(ACC_STATIC, "site", site, null, null);
+		pause(m);
+		m.visitTypeInsn(NEW, "java/lang/invoke/ConstantCallSite");
+		m.visitInsn(DUP);
+		m.visitVarInsn(ALOAD, 3);
+		m.visitMethodInsn(INVOKESPECIAL, "java/lang/invoke/ConstantCallSite", "<init>",
+			"(L" + mh + ";)V", false);
+		m.visitInsn(ARETURN);
+		m.visitMaxs(0, 0);
+		String condy = "(Ljava/lang/invoke/MethodHandles$Lookup;Ljava/lang/String;"
+			+ "Ljava/lang/Class;)Ljava/lang/Object;";
+		m = w.visitMethod(ACC_STATIC, "constant", condy, null, null);
+		pause(m);
+		m.visitLdcInsn("constant");
+		m.visitInsn(ARETURN);
+		m.visitMaxs(0, 0);
+		m = w.visitMethod(ACC_STATIC, "f", "(IJ)I", null, null);
+		pause(m);
+		m.visitVarInsn(ILOAD, 0);
+		m.visitVarInsn(LLOAD, 1);
+		m.visitInsn(L2I);
+		m.visitInsn(IADD);
+		m.visitInsn(IRETURN);
+		m.visitMaxs(0, 0);
+		Handle boot = new Handle(H_INVOKESTATIC, "Boots", "site", site, false);
+		Handle f = new Handle(H_INVOKESTATIC, "Boots", "f", "(IJ)I", false);
+		ConstantDynamic c = new ConstantDynamic("c", "Ljava/lang/Object;",
+			new Handle(H_INVOKESTATIC, "Boots", "constant", condy, false));
+		m = w.visitMethod(ACC_STATIC, "all", "()V", null, null);
+		for (int k = 0; k < 2; k++) {
+			m.visitInsn(ICONST_3);
+			m.visitInsn(LCONST_1);
+			m.visitInvokeDynamicInsn("any", "(IJ)I", boot, f);
+			pause(m);
+			print(m, "I");
+			m.visitLdcInsn(c);
+			pause(m);
+			print(m, "Ljava/lang/Object;");
+		}
+		end(m);
+		m = main(w);
+		m.visitMethodInsn(INVOKESTATIC, "Boots", "all", "()V", false);
+		end(m);
+		same("Boots", w, "4\nconstant\n4\nconstant\n");
 	}
 }

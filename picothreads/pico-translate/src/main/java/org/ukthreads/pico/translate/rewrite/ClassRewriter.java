@@ -6,6 +6,8 @@ import java.util.List;
 import java.util.Set;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassWriter;
+import org.objectweb.asm.ConstantDynamic;
+import org.objectweb.asm.Handle;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.Type;
 import org.objectweb.asm.tree.AbstractInsnNode;
@@ -14,8 +16,10 @@ import org.objectweb.asm.tree.ClassNode;
 import org.objectweb.asm.tree.FieldNode;
 import org.objectweb.asm.tree.InsnList;
 import org.objectweb.asm.tree.InsnNode;
+import org.objectweb.asm.tree.InvokeDynamicInsnNode;
 import org.objectweb.asm.tree.JumpInsnNode;
 import org.objectweb.asm.tree.LabelNode;
+import org.objectweb.asm.tree.LdcInsnNode;
 import org.objectweb.asm.tree.MethodInsnNode;
 import org.objectweb.asm.tree.MethodNode;
 import org.objectweb.asm.tree.TryCatchBlockNode;
@@ -90,12 +94,50 @@ public final class ClassRewriter {
 		large.resumes(node.name + '.' + name, node.name + '.' + m.name + m.desc);
 	}
 
-	/** A call that a rule brackets. */
-	boolean pins(MethodInsnNode c) {
-		if (!replacements.pins(c.owner, c.name))
+	/** A call that a rule brackets; or what a bootstrap method made, or makes now. */
+	boolean pins(AbstractInsnNode i) {
+		if (i instanceof MethodInsnNode) {
+			MethodInsnNode c = (MethodInsnNode) i;
+			if (c.name.equals("<init>") || !replacements.pins(c.owner, c.name))
+				return false;
+			report.pin(node.name, "", c, "a call that a rule pins");
+			return true;
+		}
+		Handle by;
+		if (i instanceof InvokeDynamicInsnNode) {
+			by = ((InvokeDynamicInsnNode) i).bsm;
+			if (by.getOwner().startsWith("java/lang/"))
+				return false;
+		} else if (i instanceof LdcInsnNode && suspends(((LdcInsnNode) i).cst)) {
+			by = ((ConstantDynamic) ((LdcInsnNode) i).cst).getBootstrapMethod();
+		} else {
 			return false;
-		report.pin(node.name, "", c, "a call that a rule pins");
+		}
+		report.pin(node.name, "", new MethodInsnNode(Opcodes.INVOKESTATIC, by.getOwner(),
+			by.getName(), by.getDesc()), "what a bootstrap method makes");
 		return true;
+	}
+
+	/** May what makes this constant suspend? A method handle is a constant, but calls nothing. */
+	private boolean suspends(Object constant) {
+		if (!(constant instanceof ConstantDynamic))
+			return false;
+		ConstantDynamic c = (ConstantDynamic) constant;
+		boolean any = suspends(c.getBootstrapMethod());
+		for (int k = 0; k < c.getBootstrapMethodArgumentCount(); k++) {
+			Object a = c.getBootstrapMethodArgument(k);
+			any |= a instanceof Handle ? suspends((Handle) a) : suspends(a);
+		}
+		return any;
+	}
+
+	private boolean suspends(Handle h) {
+		int op = h.getTag() == Opcodes.H_INVOKESTATIC ? Opcodes.INVOKESTATIC
+			: h.getTag() == Opcodes.H_INVOKEVIRTUAL ? Opcodes.INVOKEVIRTUAL
+			: h.getTag() == Opcodes.H_INVOKEINTERFACE ? Opcodes.INVOKEINTERFACE
+			: Opcodes.INVOKESPECIAL;
+		return graph.suspends(new MethodInsnNode(op, h.getOwner(), h.getName(), h.getDesc(),
+			h.isInterface()));
 	}
 
 	/** Counts its entry, because untranslated code may call it. */
@@ -151,22 +193,22 @@ public final class ClassRewriter {
 		return true;
 	}
 
+	private boolean suspends(AbstractInsnNode i) {
+		return i instanceof MethodInsnNode && !((MethodInsnNode) i).name.equals("<init>")
+			&& graph.suspends((MethodInsnNode) i);
+	}
+
 	/** <init>, <clinit>: what suspends inside blocks the OS thread. */
 	private boolean pinAll(MethodNode m) {
 		boolean any = false;
 		for (AbstractInsnNode i : m.instructions.toArray()) {
-			if (!(i instanceof MethodInsnNode))
-				continue;
-			MethodInsnNode c = (MethodInsnNode) i;
-			if (c.name.equals("<init>"))
-				continue;
-			boolean s = graph.suspends(c);
-			if (!s && !pins(c))
+			boolean s = suspends(i);
+			if (!s && !pins(i))
 				continue;
 			if (s)
-				report.pin(node.name, m.name, c, m.name.equals("<clinit>")
+				report.pin(node.name, m.name, (MethodInsnNode) i, m.name.equals("<clinit>")
 					? "a static initialiser" : "a constructor");
-			MethodRewriter.pinCall(m, c);
+			MethodRewriter.pinCall(m, i);
 			any = true;
 		}
 		return any;
@@ -196,10 +238,8 @@ public final class ClassRewriter {
 		for (AbstractInsnNode i : m.instructions.toArray())
 			if (i == up)
 				break;
-			else if (up != null && i instanceof MethodInsnNode
-					&& !((MethodInsnNode) i).name.equals("<init>")
-					&& graph.suspends((MethodInsnNode) i))
-				MethodRewriter.pinCall(m, (MethodInsnNode) i);
+			else if (up != null && (suspends(i) || pins(i)))
+				MethodRewriter.pinCall(m, i);
 		LabelNode start = new LabelNode();
 		LabelNode end = new LabelNode();
 		InsnList l = new InsnList();
@@ -259,9 +299,8 @@ public final class ClassRewriter {
 	private boolean pinForeign(MethodNode m) {
 		boolean any = false;
 		for (AbstractInsnNode i : m.instructions.toArray())
-			if (i instanceof MethodInsnNode && !((MethodInsnNode) i).name.equals("<init>")
-					&& pins((MethodInsnNode) i)) {
-				MethodRewriter.pinCall(m, (MethodInsnNode) i);
+			if (pins(i)) {
+				MethodRewriter.pinCall(m, i);
 				any = true;
 			}
 		return any;

@@ -155,7 +155,7 @@ final class MethodRewriter {
 	}
 
 	private final List<Site> sites = new ArrayList<>();
-	private final List<MethodInsnNode> pinned = new ArrayList<>();
+	private final List<AbstractInsnNode> pinned = new ArrayList<>();
 
 	/** Splits the method; the result is the resume method, or null when nothing can. */
 	List<MethodNode> rewrite(long hash) throws AnalyzerException {
@@ -415,17 +415,15 @@ final class MethodRewriter {
 		List<Plan> plans = new ArrayList<>();
 		findChanged();
 		for (AbstractInsnNode i : m.instructions.toArray()) {
-			if (!(i instanceof MethodInsnNode))
-				continue;
-			MethodInsnNode c = (MethodInsnNode) i;
 			Frame<BasicValue> f = frames[m.instructions.indexOf(i)];
 			if (f == null)
 				continue;
-			if (!graph.suspends(c)) {
-				if (owner.pins(c))
-					pinned.add(c);
+			if (!isSite(i)) {
+				if (owner.pins(i))
+					pinned.add(i);
 				continue;
 			}
+			MethodInsnNode c = (MethodInsnNode) i;
 			Plan p = c.name.equals("<init>") ? null : plan(c, f);
 			if (p == null) {
 				pinned.add(c);
@@ -821,7 +819,7 @@ final class MethodRewriter {
 		copies.clear();
 		Map<LabelNode, LabelNode> map = labels();
 		Map<AbstractInsnNode, Site> at = calls();
-		List<MethodInsnNode> pins = new ArrayList<>();
+		List<AbstractInsnNode> pins = new ArrayList<>();
 		for (AbstractInsnNode i : m.instructions) {
 			if (i.getType() == AbstractInsnNode.FRAME)
 				continue;
@@ -830,11 +828,11 @@ final class MethodRewriter {
 			if (at.containsKey(i))
 				copies.put(at.get(i), (MethodInsnNode) n);
 			if (pinned.contains(i))
-				pins.add((MethodInsnNode) n);
+				pins.add(n);
 		}
 		ranges(r, map);
 		handlers(r, Body.TWIN);
-		for (MethodInsnNode c : pins)
+		for (AbstractInsnNode c : pins)
 			pinCall(r, c);
 		int args = (Type.getArgumentsAndReturnSizes(m.desc) >> 2)
 			- ((m.access & Opcodes.ACC_STATIC) != 0 ? 1 : 0);
@@ -1020,7 +1018,7 @@ final class MethodRewriter {
 		Map<AbstractInsnNode, Site> at = calls();
 		Map<AbstractInsnNode, Integer> old = lines();
 		Map<AbstractInsnNode, Integer> lines = new HashMap<>();
-		List<MethodInsnNode> pins = new ArrayList<>();
+		List<AbstractInsnNode> pins = new ArrayList<>();
 		for (AbstractInsnNode i : m.instructions) {
 			if (i.getType() == AbstractInsnNode.FRAME)
 				continue;
@@ -1041,7 +1039,7 @@ final class MethodRewriter {
 				if (behind.containsKey(s))
 					r.instructions.add(behind.get(s));
 			} else if (pinned.contains(i)) {
-				pins.add((MethodInsnNode) n);
+				pins.add(n);
 			}
 		}
 		ranges(r, map);
@@ -1052,7 +1050,7 @@ final class MethodRewriter {
 		copies.values().retainAll(kept);
 		pins.retainAll(kept);
 		handlers(r, Body.COPY);
-		for (MethodInsnNode c : pins)
+		for (AbstractInsnNode c : pins)
 			pinCall(r, c);
 		number(r, m.maxLocals);
 		r.maxStack = m.maxStack + 4;
@@ -1202,12 +1200,12 @@ final class MethodRewriter {
 	/* --- pins --- */
 
 	private void pinCalls() {
-		for (MethodInsnNode c : pinned)
+		for (AbstractInsnNode c : pinned)
 			pinCall(m, c);
 	}
 
 	/** Brackets a call with Pins.enter and exit. */
-	static void pinCall(MethodNode to, MethodInsnNode c) {
+	static void pinCall(MethodNode to, AbstractInsnNode c) {
 		LabelNode start = new LabelNode();
 		InsnList l = new InsnList();
 		l.add(pins("enter"));
