@@ -53,7 +53,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 
 		/** What it completed, whose reactions are due; null: nothing yet. */
 		PicoCompletableFuture<U> run(PicoCompletableFuture<T> from) {
-			if (in == null || to.isDone() || values && from.isCompletedExceptionally())
+			if (in == null || to.done() || values && from.failed())
 				return act(from);
 			try {
 				in.execute(() -> {
@@ -68,7 +68,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 		}
 
 		private PicoCompletableFuture<U> act(PicoCompletableFuture<T> from) {
-			if (to.isDone())
+			if (to.done())
 				return null;
 			Outcome<T> o = from.outcome();
 			try {
@@ -76,7 +76,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 			} catch (Throwable e) {
 				to.failed(e);
 			}
-			return to.isDone() ? to : null;
+			return to.done() ? to : null;
 		}
 	}
 
@@ -126,6 +126,20 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 		return super.completeExceptionally(wrapped(e));
 	}
 
+	/* What subclasses may override or refuse. */
+
+	private boolean done() {
+		return super.isDone();
+	}
+
+	private boolean failed() {
+		return super.isCompletedExceptionally();
+	}
+
+	private T now() {
+		return super.getNow(null);
+	}
+
 	/** What the program gets: a subclass may have it be of its own kind. */
 	@SuppressWarnings("unchecked")
 	private <U> PicoCompletableFuture<U> made() {
@@ -160,7 +174,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 				sweep();
 		}
 		/* Completed behind our back (by the JDK): fire() takes it, or has taken it. */
-		if (isDone())
+		if (done())
 			fire();
 		return true;
 	}
@@ -170,7 +184,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 		Reaction<T, ?> last = null;
 		int n = 0;
 		for (Reaction<T, ?> r = reactions; r != null; r = r.next) {
-			if (r.to.isDone())
+			if (r.to.done())
 				continue;
 			if (last == null)
 				reactions = r;
@@ -261,7 +275,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 	public CompletableFuture<T> completeAsync(Supplier<? extends T> s, Executor in) {
 		java.util.Objects.requireNonNull(s);
 		in.execute(() -> {
-			if (isDone())
+			if (done())
 				return;
 			try {
 				quietly(s.get());
@@ -285,6 +299,12 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 		return thenApply(v -> v);
 	}
 
+	public CompletionStage<T> minimalCompletionStage() {
+		PicoCompletableFuture<T> s = new PicoMinimalStage<>();
+		s.follow(this);
+		return s;
+	}
+
 	public CompletableFuture<T> orTimeout(long time, TimeUnit unit) {
 		after(time, unit, () -> completeExceptionally(new TimeoutException()));
 		return this;
@@ -298,7 +318,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 	/** In a thread of its own, which ends early when this is done. */
 	private void after(long time, TimeUnit unit, Runnable r) {
 		java.util.Objects.requireNonNull(unit);
-		if (isDone())
+		if (done())
 			return;
 		Thread t = new PicoThread(null, () -> {
 			try {
@@ -315,6 +335,10 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 
 	@Override
 	public int getNumberOfDependents() {
+		return dependents();
+	}
+
+	private int dependents() {
 		synchronized (guard) {
 			sweep();
 			int n = super.getNumberOfDependents();
@@ -327,7 +351,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 	@Override
 	public String toString() {
 		String s = super.toString();
-		int n = isDone() ? 0 : getNumberOfDependents();
+		int n = done() ? 0 : dependents();
 		return n == 0 || !s.endsWith("]") ? s
 			: s.replaceFirst("\\[Not completed.*$",
 				"[Not completed, " + n + " dependents]");
@@ -357,7 +381,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 
 	public static <U> CompletableFuture<U> completedFuture(U v) {
 		PicoCompletableFuture<U> f = new PicoCompletableFuture<>();
-		f.complete(v);
+		f.quietly(v);
 		return f;
 	}
 
@@ -368,11 +392,32 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 	}
 
 	public static <U> CompletionStage<U> completedStage(U v) {
-		return completedFuture(v);
+		PicoMinimalStage<U> s = new PicoMinimalStage<>();
+		s.end(v, null);
+		return s;
 	}
 
 	public static <U> CompletionStage<U> failedStage(Throwable e) {
-		return failedFuture(e);
+		PicoMinimalStage<U> s = new PicoMinimalStage<>();
+		s.end(null, java.util.Objects.requireNonNull(e));
+		return s;
+	}
+
+	public static Executor delayedExecutor(long time, TimeUnit unit) {
+		return delayedExecutor(time, unit, ASYNC);
+	}
+
+	public static Executor delayedExecutor(long time, TimeUnit unit, Executor in) {
+		java.util.Objects.requireNonNull(unit);
+		java.util.Objects.requireNonNull(in);
+		return r -> ASYNC.execute(() -> {
+			try {
+				Juc.sleep(unit, time);
+			} catch (InterruptedException e) {
+				return;
+			}
+			in.execute(r);
+		});
 	}
 
 	public static CompletableFuture<Void> allOf(CompletableFuture<?>... fs) {
@@ -570,7 +615,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 	}
 
 	/** Is completed as s is. */
-	private void follow(CompletionStage<? extends T> s) {
+	final void follow(CompletionStage<? extends T> s) {
 		if (s instanceof PicoCompletableFuture) {
 			((PicoCompletableFuture<? extends T>) s).lead(this);
 			return;
@@ -634,7 +679,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 		PicoCompletableFuture<U> b = new PicoCompletableFuture<>();
 		b.follow(o);
 		/* As the JDK: an exception that is there already passes through the executor. */
-		boolean values = !isDone() || !b.isDone();
+		boolean values = !done() || !b.done();
 		/* When both are done: then this one's outcome counts first. */
 		PicoCompletableFuture<Void> two = new PicoCompletableFuture<>();
 		then(two, null, false, (v, e, mid) ->
@@ -646,7 +691,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 			if (e != null)
 				to.failed(e);
 			else
-				to.quietly(f.apply(getNow(null), b.getNow(null)));
+				to.quietly(f.apply(now(), b.now()));
 		});
 	}
 

@@ -75,6 +75,15 @@ final class SimTest {
 	}
 
 	@Test
+	void time_outs_of_futures_are_virtual() throws Exception {
+		Sim s = new Sim();
+		Supplier<Runnable> p = program("Days", false);
+		Sim.Outcome o = s.run(1, p.get());
+		assertEquals("lateTimeoutException after 3 days", o.failure.getMessage());
+		replays(s, o, p);
+	}
+
+	@Test
 	void a_race_is_found_by_a_seed_and_replayed() throws Exception {
 		Sim s = new Sim();
 		Supplier<Runnable> p = program("Bank", false, false);
