@@ -29,51 +29,38 @@ verify() {
 # expect MODEL MODE holds|breaks [-DMUTANT]
 expect() {
 	got=$(verify "$1" "$2" "$4")
-	name="$1, $2${4:+ $4}: $3"
+	what="$1, $2${4:+ $4}: $3"
 	if { [ "$3" = holds ] && [ "$got" = 0 ]; } ||
 		{ [ "$3" = breaks ] && [ "${got:-0}" -ge 1 ] 2>/dev/null; }; then
 		passed=$((passed + 1))
-		echo "ok $name"
+		echo "ok $what"
 	else
 		failed=$((failed + 1))
-		echo "FAILED $name (errors: $got)"
+		echo "FAILED $what (errors: $got)"
 		cat pan.log 2>/dev/null
 	fi
 }
 
-expect park safety holds
-for m in NO_CANCEL_CHECK NO_MEMBARRIER QUEUE_ARMED PARK_BY_STORE NO_TOKEN; do
-	expect park safety breaks -D$m
-done
-expect handoff safety holds
+# model MODEL MUTANT...: it holds, and each mutant breaks
+model() {
+	name=$1
+	shift
+	expect "$name" safety holds
+	for mutant; do
+		expect "$name" safety breaks "-D$mutant"
+	done
+}
+
+model park NO_CANCEL_CHECK NO_MEMBARRIER QUEUE_ARMED PARK_BY_STORE NO_TOKEN
+model handoff NO_MEMBARRIER CHECK_FIRST NO_CHECK NO_CAS NO_ORPHAN_CHECK
 expect handoff live holds
-for m in NO_MEMBARRIER CHECK_FIRST NO_CHECK NO_CAS NO_ORPHAN_CHECK; do
-	expect handoff safety breaks -D$m
-done
 expect handoff live breaks -DNO_MONITOR
-expect mutex safety holds
-for m in NO_RECHECK NO_PASS IGNORE_HANDED KEEP_WOKEN LATE_WOKEN; do
-	expect mutex safety breaks -D$m
-done
-expect select safety holds
-for m in BUSY_IS_GONE SELF_THEN_OTHER NO_CLAIM; do
-	expect select safety breaks -D$m
-done
-expect carrier safety holds
-for m in NO_LOCK KEEP_BY_STORE TAKE_BUSY NO_OUT; do
-	expect carrier safety breaks -D$m
-done
-expect fiber safety holds
-for m in NO_RECHECK CLAIM_BY_STORE PARK_BY_STORE QUEUE_STOPPING KEEP_TIMER; do
-	expect fiber safety breaks -D$m
-done
-expect lent safety holds
-for m in NO_TAKE_BACK NO_OUT_LOOK LATE_FLAG NO_LOOK NO_WITHDRAW; do
-	expect lent safety breaks -D$m
-done
-expect monitor safety holds
-for m in NO_TAKE_IN EXIT_BY_STORE EARLY_NULL FORGET_WAITERS READ_EARLY; do
-	expect monitor safety breaks -D$m
-done
+model mutex NO_RECHECK NO_PASS IGNORE_HANDED KEEP_WOKEN LATE_WOKEN
+model select BUSY_IS_GONE SELF_THEN_OTHER NO_CLAIM
+# the JVM runtime's
+model carrier NO_LOCK KEEP_BY_STORE TAKE_BUSY NO_OUT
+model fiber NO_RECHECK CLAIM_BY_STORE PARK_BY_STORE QUEUE_STOPPING KEEP_TIMER
+model lent NO_TAKE_BACK NO_OUT_LOOK LATE_FLAG NO_LOOK NO_WITHDRAW
+model monitor NO_TAKE_IN EXIT_BY_STORE EARLY_NULL FORGET_WAITERS READ_EARLY
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
