@@ -267,7 +267,7 @@ proctype interrupter()
 	interrupted = true;
 	t = wait;
 	if
-	:: odd(t) ->
+	:: odd(t) && interrupted ->
 		k = kind;
 		claim(t, won);
 		if

@@ -13,6 +13,7 @@
  * when it was sent until it is seen isInterrupted() is true.
  *
  * Must fail: -DNO_TAKE_BACK -DNO_OUT_LOOK -DLATE_FLAG -DNO_LOOK -DNO_WITHDRAW
+ * -DNO_FLAG_CHECK
  */
 #define OUT 0
 #define SLICE 1
@@ -24,6 +25,7 @@ bool interrupted;       /* Fiber.interrupted */
 bool lent, withdrawn;   /* CarrierThread.lent, withdrawn */
 bool os;                /* the OS thread's own flag */
 bool open, parks;       /* Fiber.wait is odd: a sleep, or a park */
+byte ticket;            /* Fiber.wait, when it is */
 bool woken;             /* the waker of the sleep has been there */
 byte seen;              /* ghost */
 bool seeing;            /* ghost: it has read that it is up */
@@ -43,34 +45,49 @@ inline lend()
 	fi
 }
 
-inline deliver()
+inline deliver(t)
 {
+	atomic {
+		if
+		:: open -> t = ticket
+		:: !open -> t = 0
+		fi
+	}
 	if
-	:: atomic { open && parks -> open = false }  /* claim */
-		woken = true
-	:: atomic { open && !parks -> open = false }
-#ifdef NO_WITHDRAW
-		atomic { interrupted = false; saw() }
-#else
-		acquire();
-		atomic {
-			interrupted = false;
-			saw();
-			if
-			:: hold == LOST && lent -> lent = false; withdrawn = true
-			:: else
-			fi
-		}
-		lock = false;
-#endif
-		woken = true                  /* fail(), wake() */
-	:: atomic { !open }
+	:: t == 0 ->
 		acquire();
 		if
 		:: hold == LOST -> lend()
 		:: else
 		fi;
 		lock = false
+#ifndef NO_FLAG_CHECK
+	:: t != 0 && !interrupted               /* seen, or lent */
+	:: t != 0 && interrupted ->
+#else
+	:: t != 0 ->
+#endif
+		if
+		:: atomic { !open || ticket != t }      /* the claim failed */
+		:: atomic { open && ticket == t && parks -> open = false }
+			woken = true
+		:: atomic { open && ticket == t && !parks -> open = false }
+#ifdef NO_WITHDRAW
+			atomic { interrupted = false; saw() }
+#else
+			acquire();
+			atomic {
+				interrupted = false;
+				saw();
+				if
+				:: hold == LOST && lent -> lent = false; withdrawn = true
+				:: else
+				fi
+			}
+			lock = false;
+#endif
+			woken = true            /* fail(), wake() */
+		fi
 	fi
 }
 
@@ -147,7 +164,7 @@ inline out()
 #endif
 #ifndef NO_OUT_LOOK
 		if
-		:: i -> deliver()
+		:: i -> deliver(t)
 		:: else
 		fi
 #endif
@@ -163,13 +180,13 @@ inline slice()
 proctype fiber()
 {
 	bool i, forever;
-	byte times = 3;
+	byte times = 3, t;
 
 	do
-	:: seen > 0 || times == 0 -> break
-	:: seen == 0 && times > 0 ->
+	:: times == 0 -> break
+	:: times > 0 ->
 		times--;
-		forever = (times == 0);
+		forever = (times == 0 && seen == 0);
 		if
 		:: !forever -> test(i)
 		:: !forever -> out(); slice()   /* yieldNow */
@@ -189,7 +206,7 @@ proctype fiber()
 			:: else
 			fi;
 			woken = false;
-			open = true;
+			atomic { ticket++; open = true }
 			isInterrupted(i);
 			if
 			:: i ->
@@ -222,9 +239,10 @@ next:		skip
 proctype other()
 {
 	bool i;
+	byte t;
 
 	interrupted = true;
-	deliver();
+	deliver(t);
 	i = interrupted;
 	if
 	:: i

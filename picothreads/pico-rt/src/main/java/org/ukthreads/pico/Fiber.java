@@ -388,6 +388,9 @@ public class Fiber extends Continuation {
 			rt.interruptOutside(this);
 			return;
 		}
+		/* Down: seen before this wait was opened; or lent, and out() brings it back. */
+		if (!interrupted)
+			return;
 		switch (waitKind) {
 		case W_PARK:
 			if (claim(t))
