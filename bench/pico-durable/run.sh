@@ -1,43 +1,84 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Durable threads: bytes and time to save twelve frames; kill -9 at random moments, N times
+# Durable threads: cost of a save, steps/s against a polled table and Temporal, parked, kill -9
+#   --kills N    as many kills (10,000); --parked N: as many parked threads (1,000,000)
+#   --quick      small sizes
+# Temporal's own Java test server is run where Maven can get it.
 set -eu -o pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 pico=$(cd "$here/../../picothreads" && pwd)
-json='' kills=10000
+json='' kills=10000 parked=1000000 threads=1000 steps=100
 while [ $# -gt 0 ]; do
 	case $1 in
-	--quick) kills=20; shift; continue ;;
+	--quick) kills=20 parked=20000 threads=200 steps=50; shift; continue ;;
 	esac
-	[ $# -ge 2 ] || { echo "usage: run.sh [--json FILE] [--kills N] [--quick]" >&2; exit 2; }
+	[ $# -ge 2 ] || {
+		echo "usage: run.sh [--json FILE] [--kills N] [--parked N] [--quick]" >&2
+		exit 2
+	}
 	case $1 in
-	--json) json=$2 ;; --kills) kills=$2 ;; --runs|--only) ;;
+	--json) json=$2 ;; --kills) kills=$2 ;; --parked) parked=$2 ;; --runs|--only) ;;
 	*) echo "run.sh: $1?" >&2; exit 2 ;;
 	esac
 	shift 2
 done
 
-mvn -q -f "$pico" package -DskipTests -pl pico-durable -am >&2
-repo=${MAVEN_REPO:-$HOME/.m2/repository}
-cp=$pico/pico-durable/target/test-classes
-for m in durable rt juc translate; do cp=$cp:$pico/pico-$m/target/classes; done
-asm=$(sed -n 's:.*<asm.version>\(.*\)</asm.version>.*:\1:p' "$pico/pom.xml")
-cp=$cp:$(find "$repo/org/ow2/asm" -name "asm*-$asm.jar" | tr '\n' ':')
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-java -cp "$cp" org.ukthreads.pico.durable.Cost | tee "$work/cost"
+# PICO_MVN adds words to Maven's command line (-o).
+# shellcheck disable=SC2086
+mvn -q ${PICO_MVN:-} -f "$pico" test -pl pico-durable -am -DskipTests >&2
+repo=${MAVEN_REPO:-$HOME/.m2/repository}
+jars() { # PATTERN: the newest of each
+	find "$repo" -name '*.jar' | grep -E "$1" | tr '\n' ':'
+}
+asm=$(sed -n 's:.*<asm.version>\(.*\)</asm.version>.*:\1:p' "$pico/pom.xml")
+cp=$pico/pico-durable/target/test-classes
+for m in durable rt juc translate; do cp=$cp:$pico/pico-$m/target/classes; done
+cp=$cp:$pico/pico-net/target/test-classes
+cp=$cp:$(jars "asm(-[a-z]+)?-$asm.jar|/h2-2.3.232|/sqlite-jdbc-3.46|/postgresql-42.7.4")
+cp=$cp$(jars "/opentest4j-1.3|/junit-jupiter-api-5.11.4|/junit-platform-commons-1.11.4")
+cp=$cp$(jars "/slf4j-(api|nop)-2.0.17")
+java -cp "$cp" org.ukthreads.pico.durable.Cost | tee "$work/all"
+java -Xmx512m -cp "$cp" org.ukthreads.pico.durable.Throughput "$threads" "$steps" "$parked" |
+	tee -a "$work/all"
+# shellcheck disable=SC2086
+if mvn -q -B ${PICO_MVN:-} ${MAVEN_REPO:+-Dmaven.repo.local="$MAVEN_REPO"} \
+	-f "$here/temporal" compile exec:java -Dexec.mainClass=Steps \
+	-Dexec.args="$((threads / 10)) $steps" >"$work/temporal" 2>"$work/temporal.err"; then
+	sed -n 's/.*\({"bench".*}\).*/\1/p' "$work/temporal" | tee -a "$work/all"
+else
+	echo "Temporal's test server: not here" >&2
+fi
+rm -rf "$here/temporal/target"
 java -Xmx300m -cp "$cp" org.ukthreads.pico.durable.Kills "$kills" "$work/k" | tee "$work/kills"
 if [ -n "$json" ]; then
-	python3 - "$work/cost" "$work/kills" "$json" <<-'EOF'
+	python3 - "$work/all" "$work/kills" "$json" <<-'PY'
 	import json, sys
-	cost = json.load(open(sys.argv[1]))
+	rows = []
+	def row(system, variant, unit, v):
+	    rows.append({"workload": "pico-durable", "variant": variant, "system": system,
+	                 "unit": unit, "median": v, "min": v, "max": v})
+	for line in open(sys.argv[1]):
+	    r = json.loads(line)
+	    if r["bench"] == "durable":
+	        for k, u in (("bytes", "bytes"), ("save_us", "us"), ("sign_us", "us"),
+	                     ("load_us", "us")):
+	            row("pico", k, u, r[k])
+	    elif r["bench"] == "parked":
+	        for k, u in (("threads", "threads"), ("heap_used_mb", "MB"),
+	                     ("parked_per_s", "1/s"), ("start_ms", "ms"), ("wake_ms", "ms")):
+	            row("pico", "parked " + k, u, r[k])
+	    else:
+	        system = {"durable-steps": "pico", "polled-table": "table"}.get(r["bench"],
+	                                                                       "temporal")
+	        row(system, r["on"] + " steps_per_s", "1/s", r["steps_per_s"])
+	        if "bytes_per_step" in r:
+	            row(system, r["on"] + " bytes_per_step", "bytes", r["bytes_per_step"])
 	last = open(sys.argv[2]).read().splitlines()[-1].split()
-	rows = [(k, cost[k], u) for k, u in (("bytes", "bytes"), ("save_us", "us"),
-	        ("sign_us", "us"), ("load_us", "us"))]
-	rows += [("kills", int(last[0]), "kills"), ("lost", 0, "steps")]
-	json.dump([{"workload": "pico-durable", "variant": n, "system": "pico", "unit": u,
-	            "median": v, "min": v, "max": v} for n, v, u in rows],
-	          open(sys.argv[3], "w"), indent=1)
-	EOF
+	row("pico", "kills", "kills", int(last[0]))
+	row("pico", "lost", "steps", 0)
+	json.dump(rows, open(sys.argv[3], "w"), indent=1)
+	PY
 fi

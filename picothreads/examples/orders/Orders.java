@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import java.io.Serializable;
 import java.nio.file.Path;
 import java.nio.file.Paths;

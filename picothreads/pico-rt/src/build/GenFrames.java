@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -45,6 +46,8 @@ final class GenFrames {
 		b.append("\t/** The site whose frame comes next. */\n\tSite at;\n\n");
 		b.append("\tPushes() {}\n\n");
 		b.append("\tabstract void add(Frame f, Site s);\n");
+		b.append("\n\t/** No memory for the frame: the suspension ends as that error, thrown. */\n")
+			.append("\tabstract RuntimeException failed(OutOfMemoryError e);\n");
 		b.append("\n\tpublic abstract void push(int[] i, long[] j, Object[] a);\n");
 		b.append("\n\t/**\n\t * A method whose last act is the call leaves no frame: it is");
 		b.append(" named as the callee\n\t * that its caller will check for.\n\t */\n");
@@ -74,8 +77,9 @@ final class GenFrames {
 		values(params, sets, "long", 'j', j);
 		values(params, sets, "Object", 'a', a);
 		b.append("\n\tpublic final void push(").append(params).append(") {\n\t\t").append(n)
-			.append(" f = new ").append(n).append("();\n").append(sets)
-			.append("\t\tadd(f, at);\n\t}\n");
+			.append(" f;\n\t\ttry {\n\t\t\tf = new ").append(n).append("();\n")
+			.append("\t\t} catch (OutOfMemoryError e) {\n\t\t\tthrow failed(e);\n\t\t}\n")
+			.append(sets).append("\t\tadd(f, at);\n\t}\n");
 	}
 
 	private static void values(StringBuilder params, StringBuilder sets, String type, char c,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 /** Who called: for what the JDK finds out by looking at its caller's caller. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 import java.util.concurrent.locks.LockSupport;
@@ -14,8 +15,12 @@ public final class Carrier {
 	/** Who holds it; written by the giver before the taker is unparked. */
 	volatile CarrierThread holder;
 	private volatile Reactor reactor;
+	/** No reactor is made any more. Under this. */
+	private boolean closed;
 	/** In the runtime's idle list: whoever removes it must wake it. Under rt.idle. */
 	boolean idle;
+	/** While it is idle: when it looks at the timers again by itself. Likewise. */
+	long until;
 	int slices;
 
 	Carrier(PicoRuntime rt, int index) {
@@ -63,7 +68,7 @@ public final class Carrier {
 	}
 
 	/**
-	 * This carrier's reactor, made on first use. Making one may take long, and so cost the
+	 * This carrier's reactor, made on first use; IllegalStateException: its runtime is down. Making one may take long, and so cost the
 	 * caller its carrier, whose new holder then sleeps where no event comes: it looks again.
 	 */
 	public Reactor reactor(Supplier<? extends Reactor> make) {
@@ -72,6 +77,8 @@ public final class Carrier {
 			synchronized (this) {
 				r = reactor;
 				if (r == null) {
+					if (closed)
+						throw new IllegalStateException("the runtime was shut down");
 					r = make.get();
 					reactor = r;
 				}
@@ -81,6 +88,16 @@ public final class Carrier {
 				LockSupport.unpark(t);
 		}
 		return r;
+	}
+
+	/** By who holds it, for the last time: the runtime has stopped. */
+	void close() {
+		synchronized (this) {
+			closed = true;
+		}
+		Reactor r = reactor;
+		if (r != null)
+			r.close();
 	}
 
 	void poll() {

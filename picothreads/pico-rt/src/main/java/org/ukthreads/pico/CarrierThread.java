@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
@@ -52,6 +53,17 @@ final class CarrierThread extends Thread {
 
 	@Override
 	public void run() {
+		try {
+			carry();
+		} finally {
+			Carrier c = carrier;
+			if (c != null)
+				c.close();
+		}
+	}
+
+	/** Until the runtime is shut down. */
+	private void carry() {
 		while (!rt.stopped()) {
 			Carrier c = carrier;
 			if (c == null) {

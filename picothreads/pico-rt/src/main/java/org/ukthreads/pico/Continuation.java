@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 /*
@@ -29,6 +30,8 @@ public class Continuation {
 	boolean threw;
 	private static final byte NEW = 0, RUNNING = 1, STOPPED = 2, ENDED = 3;
 	private byte phase;
+	/** Frames that came since they were counted, less those that went; at most GROWN. */
+	private char grown;
 
 	private static final MethodRef SUSPEND =
 		MethodRef.primitive(Continuation.class, "suspend", "()V");
@@ -116,10 +119,72 @@ public class Continuation {
 		return phase == ENDED;
 	}
 
+	/* --- the end of the stack --- */
+
+	/** So many frames are too many. */
+	private static final int DEEPEST = Integer.getInteger("pico.stack", 100_000);
+	/** They are counted when so many have come: a walk for each of them. */
+	private static final int GROWN = Math.min(20_000, Math.max(1, DEEPEST / 4));
+
+	/** After a suspension: are there too many? The heap would have room for gigabytes. */
+	private boolean isTooDeep(int more) {
+		int g = Math.max(0, grown + more);
+		if (g <= GROWN) {
+			grown = (char) g;
+			return false;
+		}
+		grown = 0;
+		int n = 0;
+		for (Frame f = top; f != null; f = f.next)
+			n += f.site == null ? Packed.MOST : 1;
+		return n > DEEPEST;
+	}
+
+	/** It is not to wait: the call that it stopped at throws. Its frames, to be run. */
+	private Frame overflow() {
+		Frame f = top;
+		top = null;
+		if (this instanceof Fiber)
+			((Fiber) this).abandon();
+		Throwable e = new StackOverflowError();
+		Traces.made(e, f);
+		fail(e);
+		return f;
+	}
+
+	/**
+	 * Runs these frames, the innermost of which throws e; they may block, and not suspend.
+	 *
+	 * @return what comes out of the outermost, or e
+	 */
+	final Throwable unwound(Context x, Frame f, Throwable e) {
+		Frame running = x.capture.pusher.running;
+		x.pins++;
+		fail(e);
+		try {
+			while (f != null) {
+				Frame rest = f.next;
+				x.capture.pusher.running = f;
+				try {
+					f.site.code.resume(this, f.site.at, f);
+				} catch (Throwable t) {
+					fail(t);
+				}
+				f = rest;
+			}
+			Throwable t = thrown();
+			return t != null ? t : e;
+		} finally {
+			x.pins--;
+			x.capture.pusher.running = running;
+		}
+	}
+
 	/** The trampoline. True: ended, threw tells how. Runs with x.current == this. */
 	final boolean go(Context x) {
 		Frame f = top;
 		top = null;
+		int gone = 0;
 		boolean first = phase == NEW;
 		phase = RUNNING;
 		if (first && !begin(x)) {
@@ -133,6 +198,7 @@ public class Continuation {
 			if (f.site == null)
 				f = ((Packed) f).open();
 			Frame rest = f.next;
+			gone++;
 			c.pusher.running = f;
 			Site s = f.site;
 			x.entered = 0;
@@ -140,22 +206,37 @@ public class Continuation {
 				if (!s.code.resume(this, s.at, f)) {
 					c.pusher.last.next = rest;
 					top = c.pusher.first;
+					boolean deep = isTooDeep(c.pusher.count - gone);
 					c.clear();
 					c.pusher.running = null;
-					phase = STOPPED;
-					return false;
-				}
-				if (c.active)
+					if (!deep) {
+						phase = STOPPED;
+						return false;
+					}
+					rest = overflow();
+					gone = 0;
+				} else if (c.active) {
 					throw c.lost("the end of " + s.method, null);
+				}
 			} catch (Throwable e) {
-				fail(Traces.left(e instanceof Capture
-					? ((Capture) e).lost("the trampoline", s) : left(c, e), f));
+				fail(leaving(c, e, s, f));
 			}
 			f = rest;
 		}
 		c.pusher.running = null;
 		phase = ENDED;
 		return true;
+	}
+
+	/** What the caller of f gets; without its whole trace where there is no memory for that. */
+	private static Throwable leaving(Capture c, Throwable e, Site s, Frame f) {
+		Throwable t = e instanceof Capture ? ((Capture) e).lost("the trampoline", s)
+			: left(c, e);
+		try {
+			return Traces.left(t, f);
+		} catch (VirtualMachineError x) {
+			return t;
+		}
 	}
 
 	/** go() itself has failed, for want of memory: the frames are gone. */

@@ -1,7 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 
 /** Thread dumps: frames of parked threads with their lines and the live locals. */
 public final class Dump {
@@ -39,6 +42,7 @@ public final class Dump {
 			b.append(k).append(' ').append(PicoThread.state(k));
 			stack(k, b);
 		}
+		deadlocks(ts, ks, b);
 		PicoRuntime rt = PicoRuntime.main();
 		b.append(ts.size()).append(" pico threads; carriers: ").append(rt.carriers())
 			.append(", OS threads made for them: ").append(rt.osThreads())
@@ -78,11 +82,13 @@ public final class Dump {
 			return;
 		Object on = Monitors.awaited(w);
 		if (on != null) {
-			Thread o = Monitors.owner(on);
 			b.append(f.waitKind == Fiber.W_ENTER ? ", to lock " : ", in wait() of ")
 				.append(show(on));
-			if (o != null)
-				b.append(", held by \"").append(o.getName()).append('"');
+			held(Monitors.owner(on), b);
+		} else if (f.waitKind == Fiber.W_PARK && f.blocker != null) {
+			Object by = f.blocker;
+			b.append(", parked at ").append(show(of(by)));
+			held(owner(by), b);
 		} else if (f.waitKind == Fiber.W_JOIN && PicoThread.joined(w) != null) {
 			b.append(", for the end of \"").append(PicoThread.joined(w).getName())
 				.append('"');
@@ -93,6 +99,86 @@ public final class Dump {
 		if (w instanceof Timers.Entry && ((Timers.Entry) w).pending())
 			b.append(", ").append((((Timers.Entry) w).at - f.rt.clock.nanos()) / 1_000_000)
 				.append(" ms left");
+	}
+
+	private static void held(Fiber owner, StringBuilder b) {
+		if (owner != null)
+			b.append(", held by \"").append(name(owner)).append('"');
+	}
+
+	private static String name(Fiber f) {
+		PicoThread t = f.thread;
+		return t != null ? t.getName() : f.isForeign() ? f.asThread().getName()
+			: f.toString();
+	}
+
+	/** What the program calls it: a lock, not the room in which one waits for it. */
+	private static Object of(Object blocker) {
+		Object o = blocker instanceof Room ? ((Room) blocker).of() : null;
+		return o != null ? o : blocker;
+	}
+
+	private static Fiber owner(Object blocker) {
+		return blocker instanceof Room.Owned ? ((Room.Owned) blocker).owner() : null;
+	}
+
+	/* --- dead-locks --- */
+
+	/** Who must act before f goes on: the owner of what it wants, who it joins; or null. */
+	private static Fiber waitsFor(Fiber f) {
+		int s = f.state;
+		if (s != Fiber.PARKED && s != Fiber.STOPPING)
+			return null;
+		Waiter w = f.waiter;
+		/* A time-out ends it. */
+		if (w instanceof Timers.Entry && ((Timers.Entry) w).pending())
+			return null;
+		Object on = Monitors.awaited(w);
+		if (on != null)
+			/* In wait() it is not its owner who must act, unless it was notified. */
+			return f.waitKind == Fiber.W_ENTER || (f.wait & 1) == 0 ? Monitors.owner(on) : null;
+		if (f.waitKind == Fiber.W_JOIN) {
+			PicoThread t = PicoThread.joined(w);
+			return t != null ? t.fiber : null;
+		}
+		return f.waitKind == Fiber.W_PARK ? owner(f.blocker) : null;
+	}
+
+	/** Each circle of threads that wait for one another; twice the same, or it only passes. */
+	private static void deadlocks(List<PicoThread> ts, List<KeptFiber> ks, StringBuilder b) {
+		Set<Fiber> seen = new HashSet<>();
+		List<Fiber> all = new ArrayList<>(ks);
+		for (PicoThread t : ts)
+			all.add(t.fiber);
+		for (Fiber f : all) {
+			List<Fiber> way = new ArrayList<>();
+			Fiber x = f;
+			while (x != null && !seen.contains(x) && !way.contains(x)) {
+				way.add(x);
+				x = waitsFor(x);
+			}
+			int from = x == null ? -1 : way.indexOf(x);
+			seen.addAll(way);
+			if (from >= 0 && stands(way.subList(from, way.size())))
+				circle(way.subList(from, way.size()), b);
+		}
+	}
+
+	private static boolean stands(List<Fiber> circle) {
+		for (int k = 0; k < circle.size(); k++)
+			if (waitsFor(circle.get(k)) != circle.get((k + 1) % circle.size()))
+				return false;
+		return true;
+	}
+
+	private static void circle(List<Fiber> fs, StringBuilder b) {
+		b.append("dead-lock of ").append(fs.size()).append(" threads:\n");
+		for (Fiber f : fs) {
+			b.append("  \"").append(name(f)).append('"');
+			waits(f, b);
+			b.append('\n');
+		}
+		b.append('\n');
 	}
 
 	private static void frame(Frame f, StringBuilder b) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 import java.util.Map;
@@ -54,6 +55,8 @@ public class Fiber extends Continuation {
 	volatile PicoThread thread;
 	/** The open wait's record: a Timers.Entry, a Monitor.Node. The claimer clears it. */
 	volatile Waiter waiter;
+	/** What it parks for (LockSupport's blocker); set by itself, cleared by who wakes it. */
+	volatile Object blocker;
 	byte waitKind;
 	volatile boolean interrupted;
 	/** LockSupport permit. */
@@ -182,6 +185,7 @@ public class Fiber extends Continuation {
 		waiter = null;
 		if (w != null)
 			w.cancel();
+		blocker = null;
 		state = RUNNING;
 		return true;
 	}
@@ -207,6 +211,8 @@ public class Fiber extends Continuation {
 	}
 
 	final void wake() {
+		if (blocker != null)
+			blocker = null;
 		Waiter w = waiter;
 		if (w != null) {
 			waiter = null;
@@ -292,11 +298,11 @@ public class Fiber extends Continuation {
 	/** LockSupport.park: until unpark, interrupt, or no reason. */
 	@Leaf
 	public static void park() {
-		park(0, PARK, null);
+		park(null, 0, PARK, null);
 	}
 
 	public static void park(Capture c) {
-		park(0, PARK, c);
+		park(null, 0, PARK, c);
 	}
 
 	@Leaf
@@ -306,31 +312,35 @@ public class Fiber extends Continuation {
 
 	public static void parkNanos(long nanos, Capture c) {
 		if (nanos > 0)
-			park(nanos, PARK_NANOS, c);
+			park(null, nanos, PARK_NANOS, c);
 	}
 
-	/** nanos 0: no limit. */
-	static void park(long nanos, MethodRef as, Capture c) {
+	/** nanos 0: no limit. blocker: null, or what it is parked for, as dumps and programs ask. */
+	static void park(Object blocker, long nanos, MethodRef as, Capture c) {
 		Fiber f = current();
 		if (f.isForeign()) {
+			Object b = blocker != null ? blocker : f;
 			if (nanos == 0)
-				LockSupport.park(f);
+				LockSupport.park(b);
 			else
-				LockSupport.parkNanos(f, nanos);
+				LockSupport.parkNanos(b, nanos);
 			return;
 		}
-		if (f.preparePark(nanos) && f.stop(as, c))
+		if (f.preparePark(blocker, nanos) && f.stop(as, c))
 			return;
 		f.takeV();
 	}
 
-	private boolean preparePark(long nanos) {
+	private boolean preparePark(Object blocker, long nanos) {
 		if (permit) {
 			permit = false;
 			return false;
 		}
 		if (isInterrupted())
 			return false;
+		/* Before the wait is open: who ends it clears it. */
+		if (blocker != null)
+			this.blocker = blocker;
 		int t;
 		if (nanos > 0) {
 			Timers.Entry e = new Timers.Entry(rt.timers, this, nextTicket());
@@ -486,6 +496,8 @@ public class Fiber extends Continuation {
 	static final class Foreign extends Fiber {
 		private final Thread os;
 		private Map<ThreadLocal<?>, Object> noted;
+		/** An interrupt that came while it waits for what none ends: it is up again after. */
+		private volatile boolean kept;
 
 		Foreign(Thread os) {
 			super(PicoRuntime.main(), null);
@@ -514,6 +526,10 @@ public class Fiber extends Continuation {
 				await();
 			blocked = null;
 			state = RUNNING;
+			if (kept) {
+				os.interrupt();
+				kept = false;
+			}
 		}
 
 		/** Its own time-outs are its own business: no carrier needs to be free for them. */
@@ -554,17 +570,19 @@ public class Fiber extends Continuation {
 			}
 		}
 
+		/**
+		 * The flag comes down, or the next wait in the JDK ends at once: it ends this wait,
+		 * or is kept for later. isInterrupted() says so all the while.
+		 */
 		private void osInterrupted() {
-			boolean open = (wait & 1) != 0;
-			if (open && waitKind != W_PARK && waitKind != W_ENTER)
-				Thread.interrupted();
-			if (open && waitKind != W_ENTER)
-				super.interrupt();
-			if (!go && Thread.currentThread().isInterrupted()) {
-				/* Not interruptible: the flag stays set for later, spin gently. */
-				LockSupport.parkNanos(100_000);
-				Thread.yield();
-			}
+			Thread.interrupted();
+			interrupted = true;
+			if ((wait & 1) != 0 && waitKind != W_ENTER)
+				deliver();
+			/* Still up: this is no such wait, or something else ended it first. */
+			if (interrupted)
+				kept = true;
+			interrupted = false;
 		}
 
 		@Override
@@ -579,7 +597,7 @@ public class Fiber extends Continuation {
 
 		@Override
 		public boolean isInterrupted() {
-			return os.isInterrupted();
+			return kept || os.isInterrupted();
 		}
 
 		@Override

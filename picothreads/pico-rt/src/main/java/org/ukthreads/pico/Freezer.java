@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 import java.util.List;
@@ -223,6 +224,114 @@ public final class Freezer {
 	/** Identifies the code of a lambda's class: its name is a number and may be reused. */
 	public static long lambdaHash(Class<?> lambda) {
 		return Code.hash(lambda, true);
+	}
+
+	/**
+	 * Of the methods of a task's class that may suspend: what a thread that was killed before
+	 * it was saved in any wait would run again. 0: it is not translated.
+	 */
+	public static long taskHash(Class<?> task) {
+		long h = 0;
+		for (Class<?> c = task; c != null && c.getClassLoader() != null; c = c.getSuperclass())
+			h = 31 * h + Code.hash(c, false);
+		return h;
+	}
+
+	/** Throws ChangedException if it is another. */
+	public static void checkTask(Class<?> task, long hash) {
+		if (taskHash(task) != hash)
+			throw new ChangedException(task.getName() + ".run()V", "its code, or that of a"
+				+ " method beside it, has changed, and the thread would begin again in it");
+	}
+
+	/** A frame of a snapshot, as it was written: its class need not be there. */
+	public static final class Looked {
+		/** Class, name and descriptor of the method, and where in it. */
+		public String owner;
+		public String name;
+		public String desc;
+		public int pc;
+		/** What it holds of objects, by slot. */
+		public Object[] refs;
+		/** Whether it can go on in the present code: null, or why not. */
+		public ChangedException refused;
+	}
+
+	/** The frames of a snapshot, innermost first, and what would become of each. */
+	public static List<Looked> look(In in) {
+		int n = (int) in.number();
+		List<Looked> all = new java.util.ArrayList<>();
+		List<Looked> sites = new java.util.ArrayList<>();
+		for (int c = 0; c < n; c++) {
+			int x = (int) in.number();
+			if (x == sites.size())
+				sites.add(lookedSite(in));
+			Looked s = sites.get(x);
+			Looked f = new Looked();
+			f.owner = s.owner;
+			f.name = s.name;
+			f.desc = s.desc;
+			f.pc = s.pc;
+			f.refused = s.refused;
+			Frame v = frame(in);
+			f.refs = new Object[v.refs()];
+			for (int k = 0; k < f.refs.length; k++)
+				f.refs[k] = v.getA(k);
+			all.add(f);
+		}
+		return all;
+	}
+
+	private static Looked lookedSite(In in) {
+		Looked s = new Looked();
+		In again = new In() {
+			private int texts;
+			private int numbers;
+
+			@Override
+			public long number() {
+				long v = in.number();
+				if (numbers++ == 0)
+					s.pc = (int) v;
+				return v;
+			}
+
+			@Override
+			public long bits() {
+				return in.bits();
+			}
+
+			@Override
+			public String text() {
+				String t = in.text();
+				if (texts == 0)
+					s.owner = t.replace('/', '.');
+				else if (texts == 1)
+					s.name = t;
+				else
+					s.desc = t;
+				texts++;
+				return t;
+			}
+
+			@Override
+			public Object ref() {
+				return in.ref();
+			}
+
+			@Override
+			public Class<?> type(String name) throws ClassNotFoundException {
+				return in.type(name);
+			}
+		};
+		try {
+			site(again);
+		} catch (ChangedException e) {
+			s.refused = e;
+		} catch (ClassNotFoundException e) {
+			throw new IllegalStateException(e);
+		}
+		return s;
 	}
 
 	/** A stopped continuation of its own, for generators and search. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 import java.util.Set;
@@ -212,6 +213,29 @@ public abstract class KeptFiber extends Fiber {
 			poked = false;
 			wake();
 		}
+	}
+
+	/**
+	 * The ticket of its open wait, if it can leave in that: a commit, an await or a sleep,
+	 * its frames are complete and it holds no monitor. 0: it cannot.
+	 */
+	public final int leavable() {
+		int t = wait;
+		int k = waitKind;
+		return (t & 1) != 0 && (k == COMMIT || k == AWAIT || k == SLEEP) && blocked == null
+			&& Monitors.heldBy(this).isEmpty() ? t : 0;
+	}
+
+	/** Nothing wakes it from that wait any more, and it is not live. False: it has gone on. */
+	public final boolean leave(int ticket) {
+		if (!claim(ticket))
+			return false;
+		Waiter w = waiter;
+		waiter = null;
+		if (w != null)
+			w.cancel();
+		rt.ended(this);
+		return true;
 	}
 
 	/** Starts what Freezer.read has filled, in the wait that it was saved in. */

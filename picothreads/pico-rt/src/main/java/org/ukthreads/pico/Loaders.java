@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URL;
 import java.net.URLClassLoader;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
 import java.util.Enumeration;
 
 /**
@@ -11,7 +14,18 @@ import java.util.Enumeration;
  * the class path of the JVM, but its loader stands for that. Any thread may call.
  */
 public final class Loaders {
+	/**
+	 * Makes what the runtime can run of a class that the program makes while it runs. A loader
+	 * that runs a translated program is one.
+	 */
+	public interface Definer {
+		/** The class file to define in the place of this one. */
+		byte[] defined(ClassLoader by, byte[] file);
+	}
+
 	private static volatile ClassLoader system;
+	/** For loaders that have none above them. */
+	private static volatile Definer definer;
 
 	private Loaders() {}
 
@@ -40,5 +54,43 @@ public final class Loaders {
 	/** new URLClassLoader(urls): its parent is the system's. */
 	public static URLClassLoader make(URL[] urls) {
 		return new URLClassLoader(urls, getSystemClassLoader());
+	}
+
+	/* --- classes that the program makes --- */
+
+	/** Whom loaders ask that have no Definer above them. */
+	public static void definer(Definer d) {
+		definer = d;
+	}
+
+	private static byte[] made(Object by, byte[] file) {
+		ClassLoader l = by instanceof ClassLoader ? (ClassLoader) by : Loaders.class
+			.getClassLoader();
+		if (by instanceof java.lang.invoke.MethodHandles.Lookup)
+			l = ((java.lang.invoke.MethodHandles.Lookup) by).lookupClass().getClassLoader();
+		Definer d = definer;
+		for (ClassLoader k = l; k != null; k = k.getParent())
+			if (k instanceof Definer)
+				d = (Definer) k;
+		if (d == null && system instanceof Definer)
+			d = (Definer) system;
+		return d == null ? file : d.defined(l, file);
+	}
+
+	/** The class file that `by`, a loader or a Lookup, is to define. */
+	public static byte[] define(Object by, byte[] b, int off, int len) {
+		if (b == null || off < 0 || len < 0 || off > b.length - len)
+			return b;
+		return made(by, Arrays.copyOfRange(b, off, off + len));
+	}
+
+	public static byte[] define(Object by, byte[] b) {
+		return b == null ? null : made(by, b);
+	}
+
+	public static ByteBuffer define(Object by, ByteBuffer b) {
+		byte[] file = new byte[b.remaining()];
+		b.get(file);
+		return ByteBuffer.wrap(made(by, file));
 	}
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 import java.lang.reflect.Constructor;
@@ -6,7 +7,10 @@ import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Lists of a class's members, without those that the translation has added. Any thread. */
+/**
+ * Lists of a class's members, without those that the translation has added; and what makes the
+ * objects where the program asks reflection for one. Any thread.
+ */
 public final class Members {
 	private Members() {}
 
@@ -20,6 +24,18 @@ public final class Members {
 
 	public static Constructor<?>[] getDeclaredConstructors(Class<?> c) {
 		return shown(c.getDeclaredConstructors()).toArray(new Constructor<?>[0]);
+	}
+
+	/** What is to make an object in the place of c. */
+	public static Constructor<?> made(Constructor<?> c) {
+		Constructor<?> to = Instead.of(c);
+		return to != null ? to : c;
+	}
+
+	/** Of what class newInstance() is to make an object. */
+	public static Class<?> made(Class<?> c) {
+		Class<?> to = Instead.of(c);
+		return to != null ? to : c;
 	}
 
 	private static <T extends Executable> List<T> shown(T[] all) {

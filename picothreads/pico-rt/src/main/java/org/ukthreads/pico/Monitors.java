@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 import java.util.concurrent.TimeUnit;
@@ -569,14 +570,14 @@ public final class Monitors {
 	}
 
 	/** Who holds it, or null. */
-	static Thread owner(Object o) {
+	static Fiber owner(Object o) {
 		int h = hash(o);
 		if (SLOTS.get(slot(h)) == null)
 			return null;
 		Stripe s = stripe(h);
 		synchronized (s) {
 			Monitor m = s.find(o, h);
-			return m == null || m.owner == null ? null : m.owner.asThread();
+			return m == null ? null : m.owner;
 		}
 	}
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 import java.util.ArrayList;
@@ -18,7 +19,7 @@ import java.util.List;
  * suspension of the same depth, so it is for the many: PicoRuntime.packs.
  */
 final class Packed extends Frame {
-	private static final int MOST = 16;
+	static final int MOST = 16;
 	/** Fewer are not worth the three objects. */
 	private static final int LEAST = 4;
 

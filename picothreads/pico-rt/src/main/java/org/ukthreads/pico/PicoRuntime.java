@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 import java.util.ArrayDeque;
@@ -17,6 +18,11 @@ import java.util.concurrent.atomic.AtomicLong;
  * A carrier that finds nothing puts itself in `idle` *before* it looks a last time; a
  * ready() that comes later finds it there and wakes it. The order (list, look) against
  * (queue, list) is what makes a lost wake-up impossible; both go through the idle lock.
+ *
+ * While one sleeps, no timer is late: of the carriers in `idle` one at least sleeps no longer
+ * than until the first is due (the keeper). So wakeOne() takes the one that sleeps longest,
+ * and who leaves with work, or adds a timer that is the first, sees to it that one of the
+ * others looks again (guard).
  *
  * Lock order: monitor stripe > idle > (scheduler's own, timers, lost). None is held when
  * program code runs.
@@ -38,6 +44,8 @@ public final class PicoRuntime {
 	private final Watch watch;
 	/** Carriers that sleep or are about to; written under idle. */
 	private volatile int sleepers;
+	/** When the first of those that sleep looks at the timers again; likewise. */
+	private volatile long keeps = Timers.NONE;
 	private volatile boolean stopped;
 	private boolean running;
 
@@ -97,10 +105,28 @@ public final class PicoRuntime {
 			for (Carrier c : carriers)
 				if (c.holder != null)
 					c.wakeup();
+				else
+					c.close();
 		}
 		synchronized (spares) {
 			spares.forEach(java.util.concurrent.locks.LockSupport::unpark);
 		}
+	}
+
+	/**
+	 * Shuts down and waits until no carrier runs a fiber; the threads that are left are
+	 * forgotten: they are not among PicoThread.all() and do not keep the JVM up. For
+	 * simulations, from a platform thread. A thread that its fiber blocks, or that computes
+	 * without a carrier, is not waited for.
+	 */
+	public void abandon() throws InterruptedException {
+		shutdown();
+		for (Carrier c : carriers) {
+			CarrierThread t = c.holder;
+			while (t != null && t == c.holder && t.isAlive())
+				t.join(10);
+		}
+		PicoThread.forget(this);
 	}
 
 	boolean stopped() {
@@ -127,12 +153,10 @@ public final class PicoRuntime {
 		Carrier w = null;
 		synchronized (idle) {
 			for (Carrier c : carriers)
-				if (c.idle) {
-					c.idle = false;
-					sleepers--;
+				if (c.idle && (w == null || Timers.before(w.until, c.until)))
 					w = c;
-					break;
-				}
+			if (w != null)
+				busy(w);
 		}
 		if (w != null)
 			w.wakeup();
@@ -144,6 +168,38 @@ public final class PicoRuntime {
 			startCarriers();
 		if (Carrier.ofThread() == null || sleepers == carriers.length)
 			wakeOne();
+		else
+			guard();
+	}
+
+	/** With several carriers: one of those that sleep must not sleep beyond the first timer. */
+	private void guard() {
+		if (sleepers > 0 && Timers.before(timers.first(), keeps))
+			wakeOne();
+	}
+
+	/** Under idle: c is in it, and looks at the timers at `until`. */
+	private void idle(Carrier c, long until) {
+		if (!c.idle)
+			sleepers++;
+		c.idle = true;
+		c.until = until;
+		kept();
+	}
+
+	/** Under idle: c is not in it any more. */
+	private void busy(Carrier c) {
+		c.idle = false;
+		sleepers--;
+		kept();
+	}
+
+	private void kept() {
+		long first = Timers.NONE;
+		for (Carrier c : carriers)
+			if (c.idle && Timers.before(c.until, first))
+				first = c.until;
+		keeps = first;
 	}
 
 	private void startCarriers() {
@@ -173,36 +229,41 @@ public final class PicoRuntime {
 		}
 		for (;;) {
 			Fiber f = scheduler.next(c);
-			if (f != null)
+			if (f != null) {
+				guard();
 				return f;
+			}
 			if (stopped)
 				return null;
 			if (timers.expire())
 				continue;
 			c.poll();
+			long first = timers.first();
 			synchronized (idle) {
-				c.idle = true;
-				sleepers++;
+				idle(c, first);
 			}
 			f = scheduler.next(c);
 			long nap = f == null ? timers.untilNext() : 0;
+			/* The first one has changed: whoever did that may have looked before we slept. */
+			if (Timers.before(timers.first(), first))
+				nap = 0;
 			if (nap > 0 && !stopped && !clock.idle(nap))
 				c.sleep(nap);
 			awake(c);
 			if (watch != null)
 				watch.stir();
-			if (f != null)
+			if (f != null) {
+				guard();
 				return f;
+			}
 		}
 	}
 
 	/** c sleeps no more. */
 	void awake(Carrier c) {
 		synchronized (idle) {
-			if (c.idle) {
-				c.idle = false;
-				sleepers--;
-			}
+			if (c.idle)
+				busy(c);
 		}
 	}
 

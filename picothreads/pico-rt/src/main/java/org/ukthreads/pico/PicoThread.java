@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 import java.util.ArrayList;
@@ -178,6 +179,8 @@ public class PicoThread extends Thread {
 		}
 	}
 
+	/** Also called by subclasses, from wherever they like, and by who does not start it. */
+	@Pico
 	@Override
 	public void run() {
 		Runnable r = target;
@@ -324,6 +327,14 @@ public class PicoThread extends Thread {
 	/** Started and not ended. */
 	public static Set<PicoThread> all() {
 		return new java.util.HashSet<>(LIVE);
+	}
+
+	/** Those of a runtime that has been shut down never run again: nothing waits for them. */
+	static void forget(PicoRuntime rt) {
+		for (PicoThread t : LIVE)
+			if (t.fiber.rt == rt && LIVE.remove(t) && !t.isDaemon()
+					&& NON_DAEMON.decrementAndGet() == 0)
+				Keeper.release();
 	}
 
 	static Map<Thread, StackTraceElement[]> traces() {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 import java.util.Map;
@@ -112,13 +113,18 @@ public final class Pins {
 		LOST.incrementAndGet();
 	}
 
-	/** The innermost frame that is not the runtime's: what waits. */
+	/** The innermost frame that is not the runtime's: what waits; or how the runtime came to. */
 	private static String place() {
 		StackTraceElement[] st = new Throwable().getStackTrace();
-		for (StackTraceElement e : st)
-			if (!e.getClassName().startsWith("org.ukthreads.pico."))
-				return e.getClassName() + '.' + e.getMethodName();
-		return "the runtime";
+		String outer = "";
+		for (StackTraceElement e : st) {
+			String c = e.getClassName();
+			if (!c.startsWith("org.ukthreads.pico."))
+				return c + '.' + e.getMethodName();
+			if (!c.endsWith(".CarrierThread") && !c.endsWith(".Continuation"))
+				outer = c + '.' + e.getMethodName();
+		}
+		return "the runtime, in " + outer;
 	}
 
 	/** How often a pinned fiber blocked its OS thread. */

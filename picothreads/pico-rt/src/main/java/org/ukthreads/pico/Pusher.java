@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 /*
@@ -18,6 +19,9 @@ final class Pusher extends Pushes {
 	/** The method whose frame was pushed last, or the primitive that suspends. */
 	MethodRef callee;
 
+	/** Frames pushed. */
+	int count;
+
 	/** From here until the next: the frame that runs, resumed; its next are its callers. */
 	Frame running;
 
@@ -31,6 +35,7 @@ final class Pusher extends Pushes {
 	void begin(Continuation k, MethodRef primitive) {
 		from = k;
 		callee = primitive;
+		count = 0;
 	}
 
 	/** The frames are where they belong, or lost. */
@@ -64,6 +69,7 @@ final class Pusher extends Pushes {
 		else
 			l.next = f;
 		last = f;
+		count++;
 		done(s);
 	}
 
@@ -76,7 +82,31 @@ final class Pusher extends Pushes {
 	/** Of a frame with more values than the largest shape. */
 	@Override
 	public void push(int[] i, long[] j, Object[] a) {
-		add(new WideFrame(i, j, a), at);
+		WideFrame f;
+		try {
+			f = new WideFrame(i, j, a);
+		} catch (OutOfMemoryError e) {
+			throw failed(e);
+		}
+		add(f, at);
+	}
+
+	/**
+	 * What was unwound goes on here, with the error, above the method that cannot be: its
+	 * catch and finally blocks run, its locks are released, and then the error is thrown in
+	 * this method, too, at its call.
+	 */
+	@Override
+	RuntimeException failed(OutOfMemoryError e) {
+		Continuation k = from;
+		Frame frames = first;
+		Context x = Context.get();
+		x.capture.clear();
+		if (k instanceof Fiber)
+			((Fiber) k).abandon();
+		Throwable t = k.unwound(x, frames, e);
+		Continuation.<RuntimeException>sneak(t);
+		return null;
 	}
 
 	@Override

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 /**
@@ -10,4 +11,7 @@ public interface Reactor {
 
 	/** From any thread: a poll that waits, or the next one, returns at once. */
 	void wakeup();
+
+	/** The runtime was shut down: lets go of what it has. On the carrier's thread, once. */
+	default void close() {}
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 import java.lang.reflect.InvocationTargetException;
@@ -11,6 +12,8 @@ import java.lang.reflect.Modifier;
  *
  * The JDK checks access for its caller, which is this class. Where that fails, the rules
  * are asked for the caller on the stack, and if it may, the method is opened.
+ *
+ * A method that a rule replaces at its calls is replaced here, too: see Instead.
  */
 public final class Reflect {
 	private static final String INVOKE =
@@ -48,6 +51,17 @@ public final class Reflect {
 			on = null;
 			m = self();
 		}
+		if (m.getName().equals("defineClass") && on instanceof ClassLoader)
+			args = defined((ClassLoader) on, args);
+		Method to = Instead.of(m);
+		if (to != null && isRight(m, on, args) && !Instead.isJvms(to, on)) {
+			if (!Modifier.isStatic(m.getModifiers()))
+				args = with(on, args);
+			m = to;
+			on = null;
+		} else if (Instead.isShown(m.getName()) && isRight(m, on, args)) {
+			Instead.show(m, on, args);
+		}
 		try {
 			try {
 				return m.invoke(on, args);
@@ -68,6 +82,39 @@ public final class Reflect {
 			Continuation.<RuntimeException>sneak(c);
 			throw e;
 		}
+	}
+
+	/** Will the call get as far as the method? If not, the JDK says why. */
+	private static boolean isRight(Method m, Object on, Object[] args) {
+		return (args == null ? 0 : args.length) == m.getParameterCount()
+			&& (Modifier.isStatic(m.getModifiers()) || m.getDeclaringClass().isInstance(on));
+	}
+
+	/** Of ClassLoader.defineClass, by who has opened it: see Loaders. */
+	private static Object[] defined(ClassLoader l, Object[] args) {
+		for (int k = 0; args != null && k < args.length; k++)
+			if (args[k] instanceof byte[] && k + 2 < args.length
+					&& args[k + 1] instanceof Integer && args[k + 2] instanceof Integer) {
+				Object[] now = args.clone();
+				byte[] b = Loaders.define(l, (byte[]) args[k], (Integer) args[k + 1],
+					(Integer) args[k + 2]);
+				if (b == args[k])
+					return args;
+				now[k] = b;
+				now[k + 1] = 0;
+				now[k + 2] = b.length;
+				return now;
+			}
+		return args;
+	}
+
+	private static Object[] with(Object on, Object[] args) {
+		int n = args == null ? 0 : args.length;
+		Object[] all = new Object[n + 1];
+		all[0] = on;
+		if (n > 0)
+			System.arraycopy(args, 0, all, 1, n);
+		return all;
 	}
 
 	private static Method self() {

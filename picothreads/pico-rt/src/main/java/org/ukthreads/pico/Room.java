@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 /**
@@ -8,6 +9,12 @@ package org.ukthreads.pico;
 public interface Room {
 	/** Whose it is. */
 	Object of();
+
+	/** One that a thread may have to itself: a lock. */
+	interface Owned {
+		/** Who has it at this moment; null: nobody. */
+		Fiber owner();
+	}
 
 	/** The object at whose room one waits. */
 	interface Of {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 import java.time.Duration;
@@ -200,8 +201,9 @@ public final class Threads {
 		return Fiber.current().testInterrupted();
 	}
 
+	/** With our monitor, or with the JVM's: which one it is is the translator's matter. */
 	public static boolean holdsLock(Object o) {
-		return Monitors.holds(o);
+		return Monitors.holds(o) || Thread.holdsLock(o);
 	}
 
 	public static Map<Thread, StackTraceElement[]> getAllStackTraces() {
@@ -338,11 +340,11 @@ public final class Threads {
 
 	@Leaf
 	public static void park(Object blocker) {
-		Fiber.park(0, PARK, null);
+		Fiber.park(blocker, 0, PARK, null);
 	}
 
 	public static void park(Object blocker, Capture c) {
-		Fiber.park(0, PARK, c);
+		Fiber.park(blocker, 0, PARK, c);
 	}
 
 	@Leaf
@@ -352,22 +354,33 @@ public final class Threads {
 
 	public static void parkNanos(Object blocker, long nanos, Capture c) {
 		if (nanos > 0)
-			Fiber.park(nanos, PARK_NANOS, c);
+			Fiber.park(blocker, nanos, PARK_NANOS, c);
 	}
 
 	@Leaf
 	public static void parkUntil(long deadline) {
-		until(deadline, PARK_UNTIL);
+		until(null, deadline, PARK_UNTIL);
 	}
 
 	@Leaf
 	public static void parkUntil(Object blocker, long deadline) {
-		until(deadline, PARK_UNTIL_BY);
+		until(blocker, deadline, PARK_UNTIL_BY);
 	}
 
-	private static void until(long deadline, MethodRef as) {
+	private static void until(Object blocker, long deadline, MethodRef as) {
 		long ms = deadline - currentTimeMillis();
 		if (ms > 0)
-			Fiber.park(nanos(ms), as, null);
+			Fiber.park(blocker, nanos(ms), as, null);
+	}
+
+	/** LockSupport.getBlocker. */
+	public static Object getBlocker(Thread t) {
+		return t instanceof PicoThread ? ((PicoThread) t).fiber.blocker
+			: LockSupport.getBlocker(t);
+	}
+
+	/** LockSupport.setCurrentBlocker (Java 14): until its next wait is over. */
+	public static void setCurrentBlocker(Object blocker) {
+		Fiber.current().blocker = blocker;
 	}
 }

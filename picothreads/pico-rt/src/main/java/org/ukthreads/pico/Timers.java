@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 import java.util.Arrays;
@@ -12,6 +13,12 @@ import java.util.Arrays;
 final class Timers {
 	private Entry[] heap = new Entry[64];
 	private int size;
+	/**
+	 * When the first is due, NONE: never. Written under this, read without: who adds the first
+	 * one then looks at PicoRuntime.keeps, who is about to sleep writes that and then looks here.
+	 */
+	private volatile long first = NONE;
+	static final long NONE = Long.MAX_VALUE;
 	private final PicoRuntime rt;
 
 	Timers(PicoRuntime rt) {
@@ -63,6 +70,8 @@ final class Timers {
 				heap = Arrays.copyOf(heap, size * 2);
 			up(size++, e);
 			first = e.index == 0;
+			if (first)
+				this.first = e.at;
 		}
 		/* Who has ended the wait before may not have seen it here. */
 		if (e.fiber.wait != e.ticket)
@@ -84,6 +93,8 @@ final class Timers {
 			if (heap[k] == last)
 				up(k, last);
 		}
+		if (k == 0)
+			first = size == 0 ? NONE : heap[0].at;
 		return true;
 	}
 
@@ -92,6 +103,16 @@ final class Timers {
 		if (size == 0)
 			return Long.MAX_VALUE;
 		return Math.max(0, heap[0].at - rt.clock.nanos());
+	}
+
+	/** When the first is due; NONE: there is none. */
+	long first() {
+		return first;
+	}
+
+	/** Is a before b? Either may be NONE. */
+	static boolean before(long a, long b) {
+		return a != NONE && (b == NONE || a - b < 0);
 	}
 
 	synchronized int size() {

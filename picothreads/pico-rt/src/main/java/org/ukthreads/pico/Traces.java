@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 import java.util.ArrayList;
@@ -73,9 +74,7 @@ public final class Traces {
 	static void told(Throwable e, Frame f) {
 		if (!(e instanceof InterruptedException))
 			return;
-		List<StackTraceElement> l = new ArrayList<>();
-		callers(f, l);
-		e.setStackTrace(l.toArray(new StackTraceElement[0]));
+		made(e, f);
 	}
 
 	/** e leaves the frame f, which was resumed. */
@@ -144,9 +143,22 @@ public final class Traces {
 		return null;
 	}
 
+	/** e was made for the chain of frames f, and is thrown there. */
+	static void made(Throwable e, Frame f) {
+		List<StackTraceElement> l = new ArrayList<>();
+		callers(f, l);
+		e.setStackTrace(l.toArray(new StackTraceElement[0]));
+	}
+
+	/** So many elements has a trace at most, as the JVM's. */
+	private static final int LONGEST = 1024;
+
 	static void callers(Frame top, List<StackTraceElement> to) {
-		for (Frame f : Packed.frames(top))
+		for (Frame f : Packed.frames(top)) {
+			if (to.size() >= LONGEST)
+				return;
 			add(f.site.element(), to);
+		}
 	}
 
 	private static StackTraceElement last(List<StackTraceElement> l) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 /** What an open wait hangs on: lets the one who ends it undo the rest. */

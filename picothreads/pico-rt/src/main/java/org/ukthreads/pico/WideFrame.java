@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 /** A frame of more values than the largest shape of Frames: arrays. Rare. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -5,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -108,6 +111,68 @@ final class MonitorsTest {
 		assertEquals(1500, turn[0]);
 	}
 
+	/** Its flag is up all the while, and nothing of the JDK waits for who has it up. */
+	@Test
+	void who_was_interrupted_waits_to_enter_without_spinning() throws Exception {
+		Object o = new Object();
+		ThreadMXBean cpu = ManagementFactory.getThreadMXBean();
+		long[] used = new long[1];
+		boolean[] kept = new boolean[1];
+		Monitors.enter(o);
+		Thread t = new Thread(() -> {
+			Thread.currentThread().interrupt();
+			long before = cpu.getCurrentThreadCpuTime();
+			Monitors.enter(o);
+			used[0] = cpu.getCurrentThreadCpuTime() - before;
+			kept[0] = Thread.interrupted();
+			Monitors.exit(o);
+		});
+		t.start();
+		while (t.getState() != Thread.State.WAITING)
+			Thread.sleep(1);
+		Thread.sleep(1500);
+		Monitors.exit(o);
+		t.join();
+		assertTrue(kept[0], "the interrupt is lost");
+		assertTrue(used[0] < 200_000_000, "CPU " + used[0] / 1_000_000 + " ms");
+	}
+
+	/** The first interrupt ends the wait, the second comes while it waits to enter again. */
+	@Test
+	void who_was_interrupted_twice_keeps_the_second() throws Exception {
+		Object o = new Object();
+		boolean[] ended = new boolean[1];
+		boolean[] kept = new boolean[1];
+		Fiber[] f = new Fiber[1];
+		Thread t = new Thread(() -> {
+			f[0] = Fiber.current();
+			Monitors.enter(o);
+			try {
+				Monitors.await(o);
+			} catch (InterruptedException e) {
+				ended[0] = true;
+			}
+			kept[0] = Thread.interrupted();
+			Monitors.exit(o);
+		});
+		t.start();
+		while (f[0] == null || (f[0].wait & 1) == 0 || f[0].waitKind != Fiber.W_MONITOR)
+			Thread.sleep(1);
+		Monitors.enter(o);
+		t.interrupt();
+		while ((f[0].wait & 1) != 0)
+			Thread.sleep(1);
+		while (t.isInterrupted())
+			Thread.sleep(1);
+		t.interrupt();
+		while (t.isInterrupted())
+			Thread.sleep(1);
+		Monitors.exit(o);
+		t.join();
+		assertTrue(ended[0]);
+		assertTrue(kept[0], "the second interrupt is lost");
+	}
+
 	@Test
 	void who_holds_what_is_known() {
 		Object a = new Object();
@@ -117,7 +182,7 @@ final class MonitorsTest {
 		Monitors.enter(b);
 		Monitors.enter(b);
 		assertTrue(Monitors.holds(a) && Monitors.holds(b));
-		assertEquals(Thread.currentThread(), Monitors.owner(b));
+		assertEquals(Thread.currentThread(), Monitors.owner(b).asThread());
 		List<Object> held = Monitors.heldBy(me);
 		assertEquals(4, held.size());
 		assertEquals(2, held.get(held.indexOf(b) + 1));

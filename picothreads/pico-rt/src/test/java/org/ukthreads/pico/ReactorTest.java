@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -30,6 +31,13 @@ final class ReactorTest {
 			events.add(() -> {
 			});
 		}
+
+		final CountDownLatch closed = new CountDownLatch(1);
+
+		@Override
+		public void close() {
+			closed.countDown();
+		}
 	}
 
 	static boolean await(CountDownLatch l) {
@@ -38,6 +46,81 @@ final class ReactorTest {
 		} catch (InterruptedException e) {
 			throw new AssertionError(e);
 		}
+	}
+
+	@Test
+	void a_runtime_that_ends_lets_its_reactors_go() throws Exception {
+		PicoRuntime rt = new PicoRuntime("ends", 2, null, Clock.REAL);
+		BlockingQueue<Box> made = new LinkedBlockingQueue<>();
+		CountDownLatch both = new CountDownLatch(2);
+		for (int k = 0; k < 2; k++)
+			rt.fiber(() -> {
+				both.countDown();
+				await(both);
+				made.add((Box) Carrier.current().reactor(Box::new));
+			}).start();
+		Box one = made.poll(20, TimeUnit.SECONDS);
+		rt.shutdown();
+		assertTrue(await(one.closed));
+		for (Box b; (b = made.poll()) != null;)
+			assertTrue(await(b.closed));
+	}
+
+	/** Real time, and nobody who takes a carrier from who computes. */
+	private static final Clock UNWATCHED = new Clock() {
+		@Override
+		public long nanos() {
+			return System.nanoTime();
+		}
+
+		@Override
+		public long millis() {
+			return System.currentTimeMillis();
+		}
+
+		@Override
+		public boolean idle(long nanos) {
+			return false;
+		}
+	};
+
+	/** Who of two that sleep is woken to compute: not the one that keeps the timers. */
+	@Test
+	void a_timer_is_not_late_while_a_carrier_sleeps() throws Exception {
+		PicoRuntime rt = new PicoRuntime("keeper", 2, null, UNWATCHED);
+		try {
+			for (int k = 0; k < 10; k++)
+				sleepBeside(rt);
+		} finally {
+			rt.shutdown();
+		}
+	}
+
+	private static void sleepBeside(PicoRuntime rt) throws Exception {
+		CountDownLatch asleep = new CountDownLatch(1);
+		CountDownLatch awake = new CountDownLatch(1);
+		CountDownLatch computed = new CountDownLatch(1);
+		boolean[] inTime = new boolean[1];
+		rt.fiber(() -> {
+			asleep.countDown();
+			/* Nobody translated this. */
+			Pins.enter();
+			Fiber.parkNanos(100_000_000);
+			Pins.exit();
+			awake.countDown();
+		}).start();
+		await(asleep);
+		while (awake.getCount() > 0 && !rt.sleeps())
+			Thread.sleep(1);
+		rt.fiber(() -> {
+			long end = System.nanoTime() + 10_000_000_000L;
+			while (awake.getCount() > 0 && System.nanoTime() < end)
+				Thread.yield();
+			inTime[0] = awake.getCount() == 0;
+			computed.countDown();
+		}).start();
+		assertTrue(await(computed));
+		assertTrue(inTime[0]);
 	}
 
 	/** The maker's carrier was given to another thread, which already sleeps without it. */

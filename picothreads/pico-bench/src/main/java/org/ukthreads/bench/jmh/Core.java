@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.bench.jmh;
 
 import java.lang.invoke.MethodHandle;

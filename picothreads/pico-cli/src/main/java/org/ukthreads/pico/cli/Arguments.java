@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.cli;
 
 import java.io.File;
@@ -12,6 +13,7 @@ import java.util.jar.Attributes;
 import java.util.jar.JarFile;
 import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.analyse.Hot;
+import org.ukthreads.pico.translate.rewrite.SchedulingPoints;
 
 /** Options first, then what is left. */
 final class Arguments {
@@ -29,10 +31,21 @@ final class Arguments {
 	/* Of sim. */
 	long seeds = 1_000;
 	long from = 1;
-	Long replay;
+	/** A seed, or more: Sim.Outcome.token(). */
+	String replay;
+	/** 0: uniform, -1: in turn. */
+	int pct = -1;
+	/** Preemptions of a search of all schedules; -1: seeds. */
+	int bound = -1;
+	int hurry;
+	boolean realWorld;
+	/** Runs to shrink a failure with. */
+	int shrink = 2_000;
+	SchedulingPoints.Level points = SchedulingPoints.Level.SYNC;
 	int preempt;
 	long steps;
 	boolean asIs;
+	boolean cache = true;
 
 	/** Reads options up to the first argument that is none; -o may also come later. */
 	Arguments(List<String> args) {
@@ -59,6 +72,8 @@ final class Arguments {
 				pins = true;
 			} else if (x.equals("--as-is")) {
 				asIs = true;
+			} else if (x.equals("--no-cache")) {
+				cache = false;
 			} else if (x.equals("--verify")) {
 				verify = true;
 			} else if (x.equals("--hot")) {
@@ -70,7 +85,23 @@ final class Arguments {
 			} else if (x.equals("--from")) {
 				from = number(args, ++k);
 			} else if (x.equals("--replay")) {
-				replay = number(args, ++k);
+				replay = value(args, ++k);
+			} else if (x.equals("--pct")) {
+				pct = (int) number(args, ++k);
+			} else if (x.equals("--uniform")) {
+				pct = 0;
+			} else if (x.equals("--bound")) {
+				bound = (int) number(args, ++k);
+			} else if (x.equals("--hurry")) {
+				hurry = (int) number(args, ++k);
+			} else if (x.equals("--shrink")) {
+				shrink = (int) number(args, ++k);
+			} else if (x.equals("--real-world")) {
+				realWorld = true;
+			} else if (x.equals("--fields")) {
+				points = SchedulingPoints.Level.FIELDS;
+			} else if (x.equals("--no-points")) {
+				points = SchedulingPoints.Level.NONE;
 			} else if (x.equals("--preempt")) {
 				preempt = (int) number(args, ++k);
 			} else if (x.equals("--steps")) {
@@ -130,6 +161,24 @@ final class Arguments {
 			for (File f : jars)
 				if (f.getName().endsWith(".jar"))
 					path.add(f.toPath());
+	}
+
+	/** What a translation depends on, beside the class path. */
+	List<String> words() throws IOException {
+		List<String> w = new ArrayList<>();
+		if (Boolean.getBoolean("pico.chaos.translate"))
+			w.add("chaos");
+		if (verify)
+			w.add("verify");
+		w.add("hot " + System.getProperty("pico.hot", "direct"));
+		w.add("budget " + System.getProperty("pico.analysis", ""));
+		if (hot != null)
+			w.add("hot " + (Files.exists(Paths.get(hot)) ? Files.readString(Paths.get(hot))
+				: hot));
+		conservative.forEach(c -> w.add("conservative " + c));
+		for (String r : rules)
+			w.add("rules " + Files.readString(Paths.get(r)));
+		return w;
 	}
 
 	Translator.Options options() throws IOException {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.cli;
 
 import java.io.File;
@@ -15,7 +16,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Collectors;
+import java.util.TreeMap;
 import org.ukthreads.pico.Blocking;
 import org.ukthreads.pico.Loaders;
 import org.ukthreads.pico.Pins;
@@ -23,8 +24,10 @@ import org.ukthreads.pico.PicoRuntime;
 import org.ukthreads.pico.PicoThread;
 import org.ukthreads.pico.Reflect;
 import org.ukthreads.pico.Threads;
+import org.ukthreads.pico.translate.Classes;
 import org.ukthreads.pico.translate.PicoLoader;
 import org.ukthreads.pico.translate.Report;
+import org.ukthreads.pico.translate.Stored;
 import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
 import org.ukthreads.pico.translate.read.Nested;
@@ -37,8 +40,10 @@ public final class Main {
 		"pico run [--report] [--pins] -jar APP.jar [ARG...]        as java -jar",
 		"pico report IN.jar [-cp LIBS]                             what would change and why",
 		"pico sim [-cp PATH] [--seeds N] MAIN [ARG...]             finds a seed that fails",
-		"pico sim [-cp PATH] --replay SEED MAIN [ARG...]           the same run again",
+		"pico sim [-cp PATH] --replay TOKEN MAIN [ARG...]          the same run again",
 		"pico dump PID                                             parked threads, locals",
+		"pico durable ls|show|cancel|resume|check ...              a store of durable threads",
+		"pico cache [show|clear|dir]                               translations of earlier runs",
 		"pico piranha URL...                                       the crawler",
 		"",
 		"PATH and LIBS are class paths. Options for translate, run and report:",
@@ -48,12 +53,23 @@ public final class Main {
 		"  --hot FILE              what that profile shows to suspend often is made for it",
 		"for sim:",
 		"  --from SEED             the first one; 1 unless told",
-		"  --preempt N             one method entry in N suspends, too: races in between",
+		"  --uniform | --pct D     how each seed decides; both in turn unless told",
+		"  --bound N               no seeds: all schedules with at most N preemptions",
+		"  --fields                threads may change places at plain fields, too",
+		"  --no-points             only where they wait",
+		"  --real-world            sockets and files are the system's",
+		"  --hurry N               one decision in N lets a timer expire early",
+		"  --preempt N             one method entry in N suspends, too",
+		"  --shrink N              runs to shorten a schedule that fails; 2000 unless told",
 		"  --steps N               a run that takes more has failed",
 		"and for run:",
 		"  -DNAME=VALUE            a system property",
+		"  --no-cache              translates anew, and keeps nothing",
 		"  --as-is                 PATH was translated before",
 		"  --profile FILE          count what suspends, for --hot", "");
+
+	/** Our own class path: the property becomes the program's. */
+	private static final String OWN = System.getProperty("java.class.path");
 
 	private Main() {}
 
@@ -89,8 +105,17 @@ public final class Main {
 		case "sim":
 			Simulate.run(new Arguments(rest));
 			break;
+		case "durable":
+			Durables.run(rest);
+			break;
 		case "dump":
 			Dumper.dump(rest);
+			break;
+		case "cache":
+			Cache.command(rest);
+			break;
+		case "warm":
+			Warm.run();
 			break;
 		default:
 			fail("unknown command: " + args[0] + "\n" + USAGE);
@@ -120,7 +145,7 @@ public final class Main {
 	static ClassPath libraries(List<Path> more) {
 		List<Path> all = new ArrayList<>();
 		all.add(self());
-		for (String p : System.getProperty("java.class.path").split(File.pathSeparator))
+		for (String p : OWN.split(File.pathSeparator))
 			if (p.contains("pico"))
 				all.add(Paths.get(p));
 		all.addAll(ClassPath.whole(more));
@@ -169,10 +194,9 @@ public final class Main {
 		return t.report();
 	}
 
-	private static void run(Arguments a) throws Exception {
+	static void run(Arguments a) throws Exception {
 		if (a.rest.isEmpty())
 			fail("pico run -cp PATH MAIN [ARG...]");
-		ClassPath ours = libraries(List.of());
 		if (a.profile != null)
 			System.setProperty("pico.profile", a.profile);
 		List<Path> path = a.path.isEmpty() ? List.of(Paths.get(".")) : a.path;
@@ -186,13 +210,43 @@ public final class Main {
 			return;
 		}
 		/* What java would have set it to. */
-		System.setProperty("java.class.path", path.stream().map(Path::toString)
-			.collect(Collectors.joining(File.pathSeparator)));
-		start(PicoLoader.translate(new ClassPath(Nested.unfold(ClassPath.whole(path))), ours,
-			a.options(), Main.class.getClassLoader(), r -> {
-				if (a.report)
-					System.err.print(r.text(true));
-			}), main, a);
+		StringBuilder words = new StringBuilder();
+		for (Path p : path)
+			words.append(words.length() == 0 ? "" : File.pathSeparator).append(p);
+		System.setProperty("java.class.path", words.toString());
+		start(loader(ClassPath.whole(path), a), main, a);
+	}
+
+	/** Of an earlier run's translation, or of one that is made now. */
+	private static ClassLoader loader(List<Path> path, Arguments a) throws IOException {
+		Cache cache = a.cache ? Cache.open() : null;
+		String key = null;
+		if (cache != null) {
+			key = cache.key(path, a.words());
+			Stored s = a.report ? null : cache.find(key);
+			if (s != null)
+				return new PicoLoader(Classes.of(s, Nested.unfold(path)),
+					Main.class.getClassLoader());
+		}
+		ClassPath program = new ClassPath(Nested.unfold(path));
+		Translator.Options o = a.options();
+		if (!"false".equals(System.getProperty("pico.progress")))
+			o.progress = new Progress();
+		Translator t = Translator.of(program, libraries(List.of()), o);
+		Map<String, byte[]> out = t.run();
+		o.progress.accept(null);
+		if (a.report)
+			System.err.print(t.report().text(true));
+		if (cache != null) {
+			Map<String, byte[]> changed = new TreeMap<>();
+			out.forEach((n, b) -> {
+				if (program.entries().get(n + ".class") != b)
+					changed.put(n, b);
+			});
+			cache.store(key, changed, t.rules(), t.locks());
+		}
+		return new PicoLoader(Classes.of(out, program, t.dynamic()),
+			Main.class.getClassLoader());
 	}
 
 	/** The program's main, on a pico thread. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.cli;
 
 import java.io.ByteArrayOutputStream;
@@ -15,34 +16,43 @@ import org.ukthreads.pico.sim.Sim;
 import org.ukthreads.pico.translate.PicoLoader;
 import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
+import org.ukthreads.pico.translate.rewrite.SchedulingPoints;
 
 /**
  * pico sim: runs a main under one seed after the other, each with classes of its own (no
- * static field is left from the run before), until one fails. Only what the failing run
- * prints is shown; its seed replays it.
+ * static field is left from the run before), until one fails; then looks for the shortest
+ * schedule that fails so. Only what that run prints is shown; its token replays it.
  */
-final class Simulate {
+final class Simulate implements Sim.Program {
 	private final Arguments a;
-	private final long first;
-	private final long seeds;
-	private final boolean replay;
 	private final Sim sim = new Sim();
 	private Map<String, byte[]> classes;
 	private ClassPath program;
+	private final PrintStream out = System.out;
+	private final PrintStream err = System.err;
+	/** What the last run has printed; null: it prints where it likes. */
+	private ByteArrayOutputStream printed;
 
 	private Simulate(Arguments a) {
 		this.a = a;
-		replay = a.replay != null;
-		first = replay ? a.replay : a.from;
-		seeds = replay ? 1 : a.seeds;
-		sim.preempt(a.preempt);
+		sim.preempt(a.preempt).hurry(a.hurry);
+		sim.loader(() -> new PicoLoader(classes, program, Main.class.getClassLoader()));
+		if (a.realWorld)
+			sim.realWorld();
 		if (a.steps > 0)
 			sim.maxSteps(a.steps);
+		if (a.pct == 0)
+			sim.uniform();
+		if (a.pct > 0)
+			sim.pct(a.pct);
 	}
 
 	static void run(Arguments a) throws Exception {
-		if (a.rest.isEmpty())
-			Main.fail("pico sim -cp PATH [--seeds N | --replay SEED] MAIN [ARG...]");
+		if (a.rest.isEmpty() || a.seeds < 1)
+			Main.fail("pico sim -cp PATH [--seeds N | --bound N | --replay TOKEN] MAIN"
+				+ " [ARG...]");
+		if (a.pct > 4 || a.pct < -1)
+			Main.fail("--pct: depths are 1 to 4");
 		System.exit(new Simulate(a).go() ? 0 : 1);
 	}
 
@@ -51,6 +61,7 @@ final class Simulate {
 		program = new ClassPath(ClassPath.whole(path));
 		Translator.Options o = a.options();
 		o.rules.add(Sim.rules());
+		o.points = a.points;
 		o.chaos |= a.preempt > 0;
 		classes = Translator.of(program, Main.libraries(List.of()), o).run();
 	}
@@ -58,56 +69,99 @@ final class Simulate {
 	private boolean go() throws Exception {
 		translate();
 		long start = System.nanoTime();
-		Sim.Outcome o = null;
-		long n = 0;
-		for (; n < seeds; n++) {
-			ByteArrayOutputStream printed = new ByteArrayOutputStream();
-			o = one(first + n, replay ? null : new PrintStream(printed, true));
-			if (!o.ok()) {
-				if (!replay)
-					System.out.write(printed.toByteArray());
-				break;
-			}
-		}
+		Sim.Outcome o = a.replay != null ? replay() : search();
+		System.setOut(out);
+		System.setErr(err);
+		long ms = (System.nanoTime() - start) / 1_000_000;
 		if (o == null || o.ok()) {
-			System.out.println((replay ? "" + o : "seeds " + first + " to " + (first + n - 1)
-				+ ": ok") + ", " + (System.nanoTime() - start) / 1_000_000 + " ms");
+			out.println((a.replay != null ? "" + o : covered()) + ", " + ms + " ms");
 			return true;
 		}
-		System.out.println(o);
-		o.failure.printStackTrace(System.out);
-		if (!replay)
-			System.out.println("again: pico sim " + words() + "--replay " + o.seed + " "
+		if (a.replay != null) {
+			failed(o);
+			return false;
+		}
+		o = told(o);
+		out.println("again: pico sim " + words(o) + "--replay " + o.token() + " "
 				+ String.join(" ", a.rest));
 		return false;
 	}
 
-	private String words() {
+	private Sim.Outcome replay() throws Exception {
+		Runnable r = fresh();
+		try {
+			return sim.replay(a.replay, r);
+		} catch (IllegalArgumentException e) {
+			Main.fail("--replay: " + e.getMessage());
+			return null;
+		}
+	}
+
+	private Sim.Outcome search() throws Exception {
+		printed = new ByteArrayOutputStream();
+		if (a.bound < 0)
+			return sim.check(a.from, a.seeds, this);
+		return sim.explore(a.from, a.bound, (int) a.seeds, this);
+	}
+
+	private String covered() {
+		if (a.bound < 0)
+			return "seeds " + a.from + " to " + (a.from + a.seeds - 1) + ": ok, "
+				+ sim.coverage();
+		return (sim.complete() ? "all schedules with at most " : "not all schedules with at most ")
+			+ a.bound + " preemptions: ok, " + sim.coverage();
+	}
+
+	/** The failure, shrunk if that can be done, and what it printed. */
+	private Sim.Outcome told(Sim.Outcome first) throws Exception {
+		byte[] text = printed.toByteArray();
+		Sim.Outcome o = first;
+		if (a.shrink > 0) {
+			o = sim.shrink(first, a.shrink, this);
+			System.setOut(out);
+			System.setErr(err);
+			text = printed.toByteArray();
+		}
+		out.write(text);
+		failed(o);
+		if (o != first)
+			out.print("found by seed " + first.token() + " in run " + sim.coverage().runs()
+				+ " (" + first.schedule.length() + " turns); " + o.told());
+		return o;
+	}
+
+	private void failed(Sim.Outcome o) {
+		out.println(o);
+		o.failure.printStackTrace(out);
+	}
+
+	private String words(Sim.Outcome o) {
 		List<String> w = new ArrayList<>();
 		a.path.forEach(p -> w.add(p.toString()));
 		return (w.isEmpty() ? "" : "-cp " + String.join(java.io.File.pathSeparator, w) + " ")
+			+ (a.points == SchedulingPoints.Level.FIELDS ? "--fields " : "")
+			+ (a.points == SchedulingPoints.Level.NONE ? "--no-points " : "")
+			+ (o.token().contains("@") ? "" : a.pct == 0 ? "--uniform " : a.pct > 0 ? "--pct " + a.pct
+				+ " " : "")
+			+ (a.realWorld ? "--real-world " : "")
+			+ (a.hurry > 0 ? "--hurry " + a.hurry + " " : "")
 			+ (a.preempt > 0 ? "--preempt " + a.preempt + " " : "")
 			+ (a.steps > 0 ? "--steps " + a.steps + " " : "");
 	}
 
-	/** out null: the program prints where it likes. */
-	private Sim.Outcome one(long seed, PrintStream out) throws Exception {
+	@Override
+	public Runnable fresh() throws Exception {
 		PicoLoader l = new PicoLoader(classes, program, Main.class.getClassLoader());
 		Loaders.program(l);
 		Method m = l.loadClass(a.rest.get(0)).getMethod("main", String[].class);
 		m.setAccessible(true);
-		PrintStream old = System.out;
-		PrintStream err = System.err;
-		if (out != null) {
-			System.setOut(out);
-			System.setErr(out);
+		if (printed != null) {
+			printed = new ByteArrayOutputStream();
+			PrintStream to = new PrintStream(printed, true);
+			System.setOut(to);
+			System.setErr(to);
 		}
-		try {
-			return sim.run(seed, Reflect.task(m, new Object[] {a.rest.subList(1,
-				a.rest.size()).toArray(new String[0])}));
-		} finally {
-			System.setOut(old);
-			System.setErr(err);
-		}
+		return Reflect.task(m, new Object[] {a.rest.subList(1, a.rest.size())
+			.toArray(new String[0])});
 	}
 }

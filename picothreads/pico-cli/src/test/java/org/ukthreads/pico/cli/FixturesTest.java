@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -12,9 +13,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.fixtures.Adapted;
 import org.ukthreads.fixtures.Bodies;
+import org.ukthreads.fixtures.ByName;
 import org.ukthreads.fixtures.Concurrency;
 import org.ukthreads.fixtures.Constructs;
 import org.ukthreads.fixtures.Diamonds;
+import org.ukthreads.fixtures.Endless;
 import org.ukthreads.fixtures.Flows;
 import org.ukthreads.fixtures.Generic;
 import org.ukthreads.fixtures.Hidden;
@@ -26,6 +29,7 @@ import org.ukthreads.fixtures.Modern;
 import org.ukthreads.fixtures.Nested;
 import org.ukthreads.fixtures.OwnKinds;
 import org.ukthreads.fixtures.Reaching;
+import org.ukthreads.fixtures.Runs;
 import org.ukthreads.fixtures.SelfLocked;
 import org.ukthreads.fixtures.Stages;
 import org.ukthreads.fixtures.Stuck;
@@ -67,6 +71,24 @@ final class FixturesTest {
 	@Test
 	void records_lambdas_patterns_and_bridges_suspend() throws Exception {
 		same(Modern.class);
+	}
+
+	@Test
+	void what_is_reached_by_name_is_ours() throws Exception {
+		Path p = Harness.classes(dir.resolve("ByName"), ByName.class);
+		Path in = p.resolve("org/ukthreads/fixtures");
+		Files.copy(in.resolve("ByName$Script.class"), in.resolve("Script.bin"));
+		same(p, ByName.class, 1, 3);
+	}
+
+	@Test
+	void run_may_be_called_by_anybody() throws Exception {
+		same(Runs.class, 1, 3);
+	}
+
+	@Test
+	void recursion_without_an_end_overflows() throws Exception {
+		same(Endless.class);
 	}
 
 	@Test

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -26,6 +27,11 @@ final class JdksTest {
 	Path dir;
 
 	private static List<Path> javas() throws Exception {
+		return javas(true);
+	}
+
+	/** The tool runs on Java 9 and later: those have modules. */
+	private static List<Path> javas(boolean modular) throws Exception {
 		List<Path> l = new ArrayList<>();
 		for (String h : System.getProperty("pico.jdks", "").split(File.pathSeparator))
 			if (!h.isEmpty())
@@ -34,8 +40,34 @@ final class JdksTest {
 			try (Stream<Path> s = Files.list(Paths.get("/usr/lib/jvm"))) {
 				s.filter(p -> !Files.isSymbolicLink(p)).forEach(l::add);
 			}
-		return l.stream().map(p -> p.resolve("bin/java")).filter(Files::isExecutable)
+		return l.stream().filter(p -> modular == Files.exists(p.resolve("lib/modules")))
+			.map(p -> p.resolve("bin/java")).filter(Files::isExecutable)
 			.collect(Collectors.toList());
+	}
+
+	/** The tool needs Java 11, what it has made and the libraries need 8. */
+	@Test
+	void what_was_translated_ahead_of_time_runs_on_java_8() throws Exception {
+		List<Path> javas = javas(false);
+		assumeTrue(!javas.isEmpty(), "no JDK 8: set -Dpico.jdks");
+		Path src = Paths.get("src/test/java/org/ukthreads/fixtures");
+		String libraries = Arrays.stream(System.getProperty("java.class.path")
+			.split(File.pathSeparator)).filter(p -> p.matches(".*pico-(rt|juc|net)[/-].*"))
+			.map(p -> Paths.get(p).toAbsolutePath().toString())
+			.collect(Collectors.joining(File.pathSeparator));
+		for (String name : new String[] {"Constructs", "Concurrency", "Making",
+				"Synchronizers"}) {
+			Path out = Files.createDirectories(dir.resolve(name));
+			String text = new String(Files.readAllBytes(src.resolve(name + ".java")), "UTF-8");
+			Harness.compile(out, name, text, "--release", "8");
+			Path made = dir.resolve(name + "-pico");
+			Main.main(new String[] {"translate", out.toString(), "-o", made.toString()});
+			String main = "org.ukthreads.fixtures." + name;
+			for (Path java : javas)
+				assertEquals(sorted(started(java, "-cp", out.toString(), main)),
+					sorted(started(java, "-Xverify:all", "-cp", made
+						+ File.pathSeparator + libraries, main)), java + " " + name);
+		}
 	}
 
 	@Test
@@ -91,14 +123,22 @@ final class JdksTest {
 
 	private String run(Path java, Path classes, String main, String... options)
 			throws Exception {
-		Path out = dir.resolve("out");
-		List<String> c = new ArrayList<>(List.of(java.toString(), "-Xverify:all"));
+		List<String> c = new ArrayList<>(List.of("-Xverify:all",
+			"-Dpico.progress=false"));
 		c.addAll(List.of(options));
 		c.addAll(List.of("-cp", System.getProperty("java.class.path"),
 			"org.ukthreads.pico.cli.Main", "run", "-cp", classes.toString(), main));
+		return started(java, c.toArray(new String[0]));
+	}
+
+	/** What it prints; what it says on stderr, too, if it fails. */
+	private String started(Path java, String... args) throws Exception {
+		Path out = dir.resolve("out");
+		List<String> c = new ArrayList<>(List.of(java.toString()));
+		c.addAll(List.of(args));
 		Process p = new ProcessBuilder(c).redirectOutput(out.toFile())
 			.redirectError(dir.resolve("err").toFile()).start();
-		if (!p.waitFor(60, TimeUnit.SECONDS)) {
+		if (!p.waitFor(600, TimeUnit.SECONDS)) {
 			p.destroyForcibly();
 			throw new AssertionError(java + " hangs");
 		}

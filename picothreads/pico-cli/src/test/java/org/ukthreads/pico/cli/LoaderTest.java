@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -65,7 +66,7 @@ final class LoaderTest {
 
 	private String run(String... words) throws Exception {
 		List<String> c = new ArrayList<>(List.of(Paths.get(System.getProperty("java.home"),
-			"bin", "java").toString()));
+			"bin", "java").toString(), "-Dpico.progress=false"));
 		c.addAll(List.of(words));
 		Path out = dir.resolve("out");
 		int rc = new ProcessBuilder(c).redirectErrorStream(true).redirectOutput(out.toFile())

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.durable;
 
 import java.util.Collections;
@@ -67,9 +68,39 @@ public final class Codec {
 		return names.isEmpty() ? null : names.get(o);
 	}
 
+	private volatile String release;
+
+	/**
+	 * The name of the program's release: threads remember which one they were started by. A
+	 * hash of the jar or folder that the first task came from, unless told.
+	 */
+	public Codec release(String name) {
+		release = name;
+		return this;
+	}
+
+	/** Null: what is known already. */
+	String releaseOf(Class<?> of) {
+		String r = release;
+		if (r == null && of != null) {
+			r = Release.of(of);
+			release = r;
+		}
+		return r == null ? "" : r;
+	}
+
+	private volatile boolean absent;
+
+	/** External objects need not be there: null is in their place. For looking at. */
+	void absent() {
+		absent = true;
+	}
+
 	/** Where one waits at a named object. */
 	Object room(String name) {
 		Object o = named(name);
+		if (o == null)
+			return null;
 		if (o instanceof Room)
 			return o;
 		if (o instanceof Room.Of)
@@ -80,7 +111,7 @@ public final class Codec {
 
 	Object named(String name) {
 		Object o = objects.get(name);
-		if (o == null)
+		if (o == null && !absent)
 			throw new DurableException("no external object is named " + name);
 		return o;
 	}

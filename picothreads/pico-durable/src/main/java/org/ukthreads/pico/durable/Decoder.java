@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.durable;
 
 import java.io.ByteArrayInputStream;
@@ -135,9 +136,15 @@ final class Decoder implements Freezer.In {
 		return get(handle());
 	}
 
+	/** Of frames: the class of the program that was asked for last. */
+	Class<?> outermost;
+
 	@Override
 	public Class<?> type(String name) throws ClassNotFoundException {
-		return Class.forName(name, false, codec.loader);
+		Class<?> c = Class.forName(name, false, codec.loader);
+		if (c.getClassLoader() != Freezer.class.getClassLoader() || outermost == null)
+			outermost = c;
+		return c;
 	}
 
 	private Class<?> allowed(String name) throws ClassNotFoundException {

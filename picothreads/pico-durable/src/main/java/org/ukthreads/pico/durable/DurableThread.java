@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.durable;
 
 import java.util.ArrayList;
-import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Consumer;
@@ -11,35 +12,48 @@ import org.ukthreads.pico.NeverBlocks;
 import org.ukthreads.pico.Room;
 
 /*
- * A thread of a vault. Its record:
- *
- *   version, saves so far (not those in waits that were found to last, which are chance,
- *   and would change the key), messages taken, how it waits, until when (epoch millis),
- *   System.nanoTime and the time of day when it was saved,
- *   then a snapshot whose roots are the task (not begun) or the frames; and, of one that
- *   waits for a monitor, whose, and how often it will hold it
+ * A thread of a vault, in memory. Its record: see Header, then a snapshot whose roots are
+ * the versions it was told of, what it exposes, and the task (not begun) or the frames; and,
+ * of one that waits for a monitor, whose, and how often it will hold it.
  *
  * `taken` counts the messages that the code has received. It is in the record, so that a
  * message is consumed by the same write that stores what the code did with it; the
  * message's own record is removed after that, and ignored if it is still there.
+ *
+ *   in memory --stored in a wait, for long--> leave() --RELEASE stored--> gone
+ *   in memory --stored by a commit, too many here--> RELEASE stored --> leave() --> gone
+ *   in memory --its record is another worker's (fenced)--> gone; its code stops for ever at
+ *                                                the next call that would store it
  */
 @NeverBlocks
 final class DurableThread extends KeptFiber {
-	static final int VERSION = 2;
 	static final int NEW = 0;
 
 	final Vault vault;
 	final String id;
+	/** Whose it was when it came here; written before it runs. */
+	long worker;
 	/** The carrier's, or whoever starts it. */
-	private long saves;
-	private long taken;
+	private Header head = new Header();
 	/** Messages whose records are gone; the writer's. */
 	private volatile long removed;
 	private final ConcurrentLinkedQueue<Message> mailbox = new ConcurrentLinkedQueue<>();
-	/** Messages numbered so far; under this. */
-	private long sent;
-	/** It takes no more; under this. */
-	private boolean over;
+	/** The last message in the mailbox. Under this. */
+	private long heard;
+	/** It has left the memory, or was lost. Under this to set. */
+	private volatile boolean gone;
+	/** It was told to end, and has not seen it. */
+	private volatile boolean asked;
+	private HashMap<String, Integer> versions;
+	private Object exposed;
+	/** What the next commit does in the database; its own code's. */
+	private Transaction<?> work;
+	private Object result;
+
+	/* Of the wait that it was stored in: its ticket, since when, until when. */
+	private volatile int parked;
+	private volatile long parkedAt;
+	private volatile long parkedUntil;
 
 	static final class Message {
 		final long number;
@@ -51,48 +65,80 @@ final class DurableThread extends KeptFiber {
 		}
 	}
 
+	/** In the mailbox: the thread is to end. */
+	static final Object CANCEL = new Object();
+
 	DurableThread(Vault vault, String id, Runnable task) {
 		super(vault.runtime, task);
 		this.vault = vault;
 		this.id = id;
 	}
 
-	private Bytes header(int kind, long nanos) {
-		Bytes b = new Bytes(1024);
-		b.put(VERSION);
-		if (kind == NEW || kind == COMMIT || kind == AWAIT || kind == SLEEP)
-			saves++;
-		b.unsigned(saves);
-		b.unsigned(taken);
-		b.put(kind);
-		b.number(nanos == Long.MAX_VALUE ? Long.MAX_VALUE
-			: vault.runtime.clock().millis() + nanos / 1_000_000);
-		b.number(nanoTime());
-		b.number(vault.runtime.clock().millis());
-		return b;
+	/* --- saving --- */
+
+	private Header header(int kind, long nanos) {
+		if (kind == NEW || kind == COMMIT || kind == AWAIT || kind == SLEEP) {
+			head.saves++;
+			head.onces = 0;
+		}
+		head.kind = kind;
+		head.seq++;
+		long now = vault.runtime.clock().millis();
+		head.until = nanos == Long.MAX_VALUE ? Long.MAX_VALUE : now + nanos / 1_000_000;
+		head.nanoTime = nanoTime();
+		head.millis = now;
+		/* Its code has seen the interrupt: it is not told again. */
+		if (asked && !isInterrupted())
+			seen();
+		return head;
+	}
+
+	private Encoder encoder() {
+		Encoder e = new Encoder(vault.codec, this);
+		e.ref(versions);
+		e.ref(exposed);
+		return e;
 	}
 
 	/** Of a thread that has not begun. */
 	byte[] record(Runnable task) {
-		Bytes b = header(NEW, Long.MAX_VALUE);
-		Encoder e = new Encoder(vault.codec, this);
+		head.release = vault.codec.releaseOf(task.getClass());
+		head.task = Freezer.taskHash(task.getClass());
+		Header h = header(NEW, Long.MAX_VALUE);
+		Encoder e = encoder();
 		e.ref(task);
-		byte[] s = e.finish();
-		b.raw(s, s.length);
+		return sealed(h.bytes(null), e.finish());
+	}
+
+	/** The first record of what goes on for another. */
+	byte[] migrated(Runnable task, Header of) {
+		head = of;
+		heard = head.taken;
+		removed = head.taken;
+		return record(task);
+	}
+
+	private byte[] sealed(Bytes b, byte[] snapshot) {
+		b.raw(snapshot, snapshot.length);
 		return vault.seal.close(Vault.THREAD + id, b);
 	}
 
 	@Override
 	protected void stopped(int kind, long nanos) {
+		if (gone) {
+			if (leavable() != 0)
+				leave(leavable());
+			return;
+		}
 		if (vault.writer.closed() || (kind == SLEEP && asked() < vault.sleepNanos))
 			return;
 		if (isPinned() || kind != COMMIT && kind != SLEEP && kind != AWAIT) {
 			waits(kind, nanos);
 			return;
 		}
-		Encoder e = new Encoder(vault.codec, this);
+		Encoder e = encoder();
 		Freezer.write(this, e);
-		save(kind, nanos, e);
+		save(kind, nanos, e.finish(), !e.rooms);
 	}
 
 	/**
@@ -104,7 +150,7 @@ final class DurableThread extends KeptFiber {
 			if (isPinned())
 				throw new DurableException(
 					"a frame below it is not translated and cannot be saved");
-			Encoder e = new Encoder(vault.codec, this);
+			Encoder e = encoder();
 			Freezer.write(this, e);
 			if (kind == MONITOR || kind == ENTER) {
 				e.ref(monitor());
@@ -121,38 +167,99 @@ final class DurableThread extends KeptFiber {
 					+ " it is not saved with this one: wait with a time-out, wait at an"
 					+ " object that is registered by external(name, object), or use"
 					+ " Durable.receive()");
-			save(kind, nanos, snapshot);
+			save(kind, nanos, snapshot, false);
 		} catch (Throwable e) {
 			/* An error, too (a stream too deep), must not end who watches them all. */
 			vault.unsaved(id, Freezer.where(this), e);
 		}
 	}
 
-	private void save(int kind, long nanos, Encoder e) {
-		save(kind, nanos, e.finish());
+	/** mayLeave: nobody of this process needs it in memory. */
+	private void save(int kind, long nanos, byte[] snapshot, boolean mayLeave) {
+		Transaction<?> w = work;
+		work = null;
+		parked = 0;
+		int ticket = leavable();
+		boolean leaves = kind == COMMIT && mayLeave && w == null && ticket != 0
+			&& vault.mayGo();
+		Act save = Act.of(leaves ? Act.Op.RELEASE : Act.Op.SAVE, id, null, worker);
+		Header h = header(kind, nanos);
+		save.heard = heard;
+		save.due = leaves ? 0 : h.until;
+		List<Act> acts = new ArrayList<>(2);
+		Object[] made = new Object[1];
+		if (w == null) {
+			save.value = sealed(h.bytes(null), snapshot);
+		} else {
+			Header copy = h.copy();
+			acts.add(working(w, made));
+			save.later = () -> sealed(copy.bytes(vault.codec.value(made[0])), snapshot);
+		}
+		acts.add(save);
+		long taken = h.taken;
+		for (long k = removed; k < taken;)
+			acts.add(Act.put(Vault.message(id, ++k), null));
+		long until = h.until;
+		long number = h.seq;
+		vault.writer.add(acts, x -> {
+			if (x == null) {
+				removed = taken;
+				vault.saved(id, number, save.value.length, kind == COMMIT);
+				if (kind != COMMIT && mayLeave) {
+					parkedUntil = until;
+					parkedAt = System.nanoTime();
+					parked = ticket;
+				}
+				if (leaves)
+					left(ticket);
+				result = made[0];
+			}
+			if (x instanceof FencedException)
+				vault.lost(this);
+			else if (kind == COMMIT && !(x == null && leaves))
+				answer(x);
+			else if (x != null)
+				vault.report(id, x);
+		});
 	}
 
-	private void save(int kind, long nanos, byte[] snapshot) {
-		Bytes b = header(kind, nanos);
-		b.raw(snapshot, snapshot.length);
-		List<Store.Change> cs = new ArrayList<>(1);
-		cs.add(new Store.Change(Vault.THREAD + id,
-			vault.seal.close(Vault.THREAD + id, b)));
-		long gone = taken;
-		for (long k = removed; k < gone;)
-			cs.add(new Store.Change(Vault.message(id, ++k), null));
-		vault.writer.add(cs, x -> {
-			if (x == null)
-				removed = gone;
-			if (kind == COMMIT) {
-				/* It was none: the same key again. */
-				if (x != null)
-					saves--;
-				committed(x);
-			} else if (x != null) {
-				vault.report(id, x);
+	private static Act working(Transaction<?> w, Object[] made) {
+		Act a = new Act(Act.Op.WORK, "");
+		a.work = db -> {
+			try {
+				made[0] = w.run(db);
+			} catch (java.sql.SQLException e) {
+				throw e;
+			} catch (RuntimeException | Error e) {
+				throw new Failed(e);
 			}
-		});
+		};
+		return a;
+	}
+
+	/** The program's own part of the transaction threw that. */
+	private static final class Failed extends DurableException {
+		private static final long serialVersionUID = 1;
+
+		Failed(Throwable e) {
+			super(e.toString(), e);
+		}
+	}
+
+	private void answer(Throwable x) {
+		/* It was none: the same key again. */
+		if (x != null)
+			head.saves--;
+		committed(x instanceof Failed ? x.getCause() : x);
+	}
+
+	/** A commit after which it is for others to go on with it. */
+	private void left(int ticket) {
+		synchronized (this) {
+			gone = true;
+		}
+		leave(ticket);
+		vault.gone(this);
 	}
 
 	@Override
@@ -161,127 +268,245 @@ final class DurableThread extends KeptFiber {
 	}
 
 	/** The records that go when it has ended well. */
-	synchronized List<Store.Change> last() {
-		over = true;
-		List<Store.Change> cs = new ArrayList<>(1);
-		cs.add(new Store.Change(Vault.THREAD + id, null));
-		for (long k = removed; k < sent;)
-			cs.add(new Store.Change(Vault.message(id, ++k), null));
-		return cs;
+	Act last() {
+		Act a = Act.of(Act.Op.END, id, null, worker);
+		a.heard = removed;
+		return a;
 	}
 
-	/** Reads a record; then start(). */
+	/* --- leaving the memory --- */
+
+	/**
+	 * It has been stored in a wait for so long, and will be there for as long again: it
+	 * leaves. What is to be stored of that, or null: it stays.
+	 */
+	Act passivate(long nanos) {
+		int t = parked;
+		if (t == 0 || System.nanoTime() - parkedAt < nanos || t != leavable()
+				|| parkedUntil - vault.runtime.clock().millis() < nanos / 1_000_000)
+			return null;
+		synchronized (this) {
+			if (gone || !mailbox.isEmpty() || asked || !leave(t))
+				return null;
+			gone = true;
+			Act a = Act.of(Act.Op.RELEASE, id, null, worker);
+			a.heard = heard;
+			a.due = parkedUntil;
+			return a;
+		}
+	}
+
+	/**
+	 * Its record is another worker's: what its code does from here on is not stored. False: it
+	 * was gone.
+	 */
+	boolean drop() {
+		synchronized (this) {
+			if (gone)
+				return false;
+			gone = true;
+		}
+		int t = leavable();
+		if (t != 0)
+			leave(t);
+		return true;
+	}
+
+	boolean isGone() {
+		return gone;
+	}
+
+	/* --- loading --- */
+
+	/** Reads a record; then go(). */
 	static DurableThread read(Vault v, String id, byte[] record) {
 		Bytes b = v.seal.open(Vault.THREAD + id, record);
-		int version = b.get();
-		if (version != VERSION)
-			throw new DurableException("a record of version " + version);
-		long saves = b.unsigned();
-		long taken = b.unsigned();
-		int kind = b.get();
-		long until = b.number();
-		long nanoTime = b.number();
-		long millis = b.number();
+		Header h = new Header(b);
 		DurableThread t;
+		Decoder d;
 		try {
-			if (kind == NEW) {
-				Runnable task = (Runnable) new Decoder(v.codec, b, null).ref();
+			if (h.kind == NEW) {
+				d = new Decoder(v.codec, b, null);
+				HashMap<String, Integer> versions = versions(d);
+				Object exposed = d.ref();
+				Runnable task = (Runnable) d.ref();
 				t = new DurableThread(v, id, task);
+				t.versions = versions;
+				t.exposed = exposed;
+				Freezer.checkTask(task.getClass(), h.task);
+				if (!h.release.equals(v.codec.releaseOf(task.getClass())))
+					v.restarts(id, h.release);
 			} else {
 				t = new DurableThread(v, id, null);
-				Decoder d = new Decoder(v.codec, b, t);
+				d = new Decoder(v.codec, b, t);
+				t.versions = versions(d);
+				t.exposed = d.ref();
 				Freezer.read(t, d);
-				if (kind == MONITOR || kind == ENTER) {
+				v.codec.releaseOf(d.outermost);
+				if (h.kind == MONITOR || h.kind == ENTER) {
 					t.at = d.ref();
 					t.holds = (int) d.number();
 				}
 				t.guests = d.guests;
-				t.nanoTime(nanoTime + 1_000_000
-					* Math.max(0, v.runtime.clock().millis() - millis));
+				t.nanoTime(h.nanoTime + 1_000_000
+					* Math.max(0, v.runtime.clock().millis() - h.millis));
 			}
 		} catch (ClassNotFoundException e) {
 			throw new DurableException("a class is missing: " + e.getMessage(), e);
 		}
-		t.saves = saves;
-		t.taken = taken;
-		t.removed = taken;
-		t.sent = taken;
-		t.kind = kind;
-		t.until = until;
+		t.head = h;
+		t.removed = h.taken;
+		t.heard = h.taken;
+		t.result = h.result == null ? null : v.codec.value(new Bytes(h.result, 0));
 		return t;
 	}
 
+	@SuppressWarnings("unchecked")
+	static HashMap<String, Integer> versions(Decoder d) {
+		return (HashMap<String, Integer>) d.ref();
+	}
+
 	/* Of one that was read, until it goes. */
-	private int kind;
-	private long until;
 	private Object at;
 	private int holds;
 	private List<Room.Guest> guests = new ArrayList<>();
 
 	void go() {
+		int kind = head.kind;
 		if (kind == NEW) {
 			start();
 			return;
 		}
-		long ms = until == Long.MAX_VALUE ? Long.MAX_VALUE
-			: Math.max(0, until - vault.runtime.clock().millis());
+		long ms = head.until == Long.MAX_VALUE ? Long.MAX_VALUE
+			: Math.max(0, head.until - vault.runtime.clock().millis());
 		long nanos = ms > Long.MAX_VALUE / 2_000_000 ? Long.MAX_VALUE
 			: Math.max(1, ms * 1_000_000);
 		guests.forEach(Room.Guest::back);
 		guests.clear();
 		Object o = at;
 		at = null;
+		long until = head.until;
 		if (o != null)
 			arm(kind, nanos, o, holds);
 		else
 			arm(kind, nanos);
+		/* As it is stored already, it may leave again. */
+		if (kind == AWAIT || kind == SLEEP) {
+			parkedUntil = until;
+			parkedAt = System.nanoTime();
+			parked = leavable();
+		}
+		if (asked)
+			interrupt();
 	}
+
+	Header head() {
+		return head;
+	}
+
+	/* --- messages --- */
 
 	long taken() {
-		return taken;
+		return head.taken;
 	}
 
-	/** One that was stored earlier; in order of their numbers; before go(). */
-	synchronized void stored(long number, Object value) {
-		sent = Math.max(sent, number);
-		deliver(number, value);
+	/** The last that came; what is missing is in the store. */
+	synchronized long heard() {
+		return heard;
 	}
 
 	/**
-	 * Numbers a message, stores it and delivers it. Numbers, records and deliveries are in
-	 * one order: `taken` stands for all that have a lower number.
+	 * The next message, in the order of the numbers: `taken` stands for all that have a
+	 * lower one. False: it has left, or one before this is missing.
 	 */
-	synchronized void post(byte[] value, Object copy, Consumer<Throwable> then) {
-		if (over)
-			throw new DurableException("the thread " + id + " has ended");
-		long number = ++sent;
-		Bytes b = new Bytes(value.length + 1 + Seal.SIZE);
-		b.put(VERSION);
-		b.raw(value, value.length);
-		String key = Vault.message(id, number);
-		vault.writer.add(Collections.singletonList(
-			new Store.Change(key, vault.seal.close(key, b))), x -> {
-				if (x == null)
-					deliver(number, copy);
-				then.accept(x);
-			});
+	synchronized boolean deliver(long number, Object value) {
+		if (gone || number != heard + 1)
+			return false;
+		heard = number;
+		mailbox.add(new Message(number, value));
+		if (value == CANCEL && !head.cancelled) {
+			asked = true;
+			interrupt();
+		}
+		poke();
+		return true;
 	}
 
-	private void deliver(long number, Object value) {
-		mailbox.add(new Message(number, value));
-		poke();
+	/** There is no such message. False: it has left. */
+	synchronized boolean skip(long number) {
+		if (gone)
+			return false;
+		if (number == heard + 1)
+			heard = number;
+		return true;
 	}
 
 	/** The next message for the running code, or null. */
 	Message take() {
-		Message m = mailbox.poll();
-		if (m != null)
-			taken = m.number;
-		return m;
+		for (;;) {
+			Message m = mailbox.poll();
+			if (m == null)
+				return null;
+			head.taken = m.number;
+			if (m.value != CANCEL)
+				return m;
+		}
 	}
 
+	/* --- what its code asks --- */
+
 	String key() {
-		return id + '#' + saves;
+		return id + '#' + head.saves;
+	}
+
+	String onceKey() {
+		return key() + '/' + ++head.onces;
+	}
+
+	private void seen() {
+		asked = false;
+		head.cancelled = true;
+	}
+
+	/** It was told to end, and does not know it: by an InterruptedException it would. */
+	boolean isToEnd(boolean interrupted) {
+		if (!asked)
+			return false;
+		seen();
+		return interrupted;
+	}
+
+	boolean isCancelled() {
+		return asked || head.cancelled;
+	}
+
+	void expose(Object o) {
+		exposed = o;
+	}
+
+	void work(Transaction<?> w) {
+		work = w;
+	}
+
+	Object result() {
+		Object r = result;
+		result = null;
+		return r;
+	}
+
+	/** See Durable.version. */
+	int version(String name, int min, int max) {
+		Integer v = versions == null ? null : versions.get(name);
+		if (v == null) {
+			v = head.release.equals(vault.codec.releaseOf(null)) ? max : min;
+			if (versions == null)
+				versions = new HashMap<>();
+			versions.put(name, v);
+		}
+		if (v < min || v > max)
+			throw new DurableException("the thread " + id + " is at version " + v + " of "
+				+ name + ", and the program knows " + min + " to " + max);
+		return v;
 	}
 
 	@Override

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.durable;
 
 import java.io.ByteArrayOutputStream;
@@ -90,6 +91,8 @@ final class Encoder implements Freezer.Out {
 	private Bytes to = roots;
 	/** The thread waits at an object that stays outside. */
 	boolean outside;
+	/** It reaches a lock, a queue or the like that stays outside: others may wait for it. */
+	boolean rooms;
 
 	Encoder(Codec codec, DurableThread self) {
 		this.codec = codec;
@@ -202,9 +205,11 @@ final class Encoder implements Freezer.Out {
 		if (external == null && o instanceof Room.Guest)
 			guest((Room.Guest) o);
 		if (external != null) {
+			rooms |= o instanceof Room || o instanceof Room.Of;
 			heads.put(EXTERNAL);
 			heads.unsigned(name(external));
 		} else if (o instanceof Room && codec.nameOf(((Room) o).of()) != null) {
+			rooms = true;
 			heads.put(ROOM);
 			heads.unsigned(name(codec.nameOf(((Room) o).of())));
 		} else if (codec.alone && !alone(o, c)) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.durable;
 
 import java.io.File;
@@ -13,6 +14,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
@@ -24,7 +26,9 @@ import org.ukthreads.pico.NeverBlocks;
 /*
  * A folder, a file for each key. A value is written beside its file, synced, and renamed
  * over it; then the folder is synced. A reader finds the old value or the new one.
- * One process at a time: the folder is locked, and the lock dies with the process.
+ * When a thread is due is its file's time of modification: no file is read to find out.
+ * One process at a time: the folder is locked, and the lock dies with the process. Tools
+ * look at it without the lock (reader).
  */
 @NeverBlocks
 public final class FileStore implements Store {
@@ -42,6 +46,21 @@ public final class FileStore implements Store {
 
 	public FileStore(Path dir) throws IOException {
 		this(dir, true);
+	}
+
+	/** To look at a store, which may be in use: it takes no changes. */
+	public static FileStore reader(Path dir) throws IOException {
+		if (!Files.isDirectory(dir))
+			throw new java.nio.file.NoSuchFileException(dir.toString());
+		return new FileStore(dir, (Void) null);
+	}
+
+	/** A reader; the flag is its constructor's name. */
+	private FileStore(Path dir, Void reader) {
+		this.dir = dir;
+		sync = false;
+		place = dir;
+		lockFile = null;
 	}
 
 	/** sync false: survives the process, not the machine. */
@@ -98,6 +117,8 @@ public final class FileStore implements Store {
 
 	@Override
 	public void apply(List<Change> changes) throws IOException {
+		if (lockFile == null)
+			throw new IOException(dir + " was opened to be looked at");
 		try {
 			make(changes);
 		} catch (IOException | RuntimeException e) {
@@ -109,7 +130,7 @@ public final class FileStore implements Store {
 	private void make(List<Change> changes) throws IOException {
 		for (int k = 0; k < changes.size(); k++)
 			if (changes.get(k).value != null)
-				write(dir.resolve("new." + k), changes.get(k).value);
+				write(dir.resolve("new." + k), changes.get(k));
 		for (int k = 0; k < changes.size(); k++) {
 			Change c = changes.get(k);
 			if (c.value != null) {
@@ -130,15 +151,27 @@ public final class FileStore implements Store {
 			syncFolder(dir);
 	}
 
-	private void write(Path f, byte[] value) throws IOException {
+	private void write(Path f, Change change) throws IOException {
 		try (FileChannel c = FileChannel.open(f, StandardOpenOption.CREATE,
 				StandardOpenOption.WRITE, StandardOpenOption.TRUNCATE_EXISTING)) {
-			ByteBuffer b = ByteBuffer.wrap(value);
+			ByteBuffer b = ByteBuffer.wrap(change.value);
 			while (b.hasRemaining())
 				c.write(b);
+			if (change.due != 0)
+				Files.setLastModifiedTime(f,
+					FileTime.fromMillis(Math.min(change.due, NEVER)));
 			if (sync)
 				c.force(true);
 		}
+	}
+
+	/** File systems know no later time: the year 2100. */
+	private static final long NEVER = 4_102_444_800_000L;
+
+	@Override
+	public long due(String key) throws IOException {
+		long t = Files.getLastModifiedTime(file(key)).toMillis();
+		return t >= NEVER ? Long.MAX_VALUE : t;
 	}
 
 	/** What was made, renamed and removed in it survives a crash of the machine. */
@@ -185,7 +218,7 @@ public final class FileStore implements Store {
 
 	@Override
 	public void close() throws IOException {
-		if (!lockFile.isOpen())
+		if (lockFile == null || !lockFile.isOpen())
 			return;
 		lockFile.close();
 		OPEN.remove(place);

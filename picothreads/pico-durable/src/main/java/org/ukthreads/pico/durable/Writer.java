@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.durable;
 
 import java.io.IOException;
@@ -11,7 +12,7 @@ import org.ukthreads.pico.KeptFiber;
 import org.ukthreads.pico.NeverBlocks;
 
 /**
- * The one OS thread that touches the store. What has come together meanwhile goes out
+ * The one OS thread that writes to the shelf. What has come together meanwhile goes out
  * together, so that many threads share the cost of a sync.
  */
 @NeverBlocks
@@ -19,58 +20,56 @@ final class Writer implements Runnable {
 	private static final int BATCH = 1024;
 
 	private static final class Job {
-		final List<Store.Change> changes;
-		/** A key that the store must not have yet, or null. */
-		final String fresh;
+		final List<Act> acts;
 		final Consumer<Throwable> then;
 
-		Job(List<Store.Change> changes, String fresh, Consumer<Throwable> then) {
-			this.changes = changes;
-			this.fresh = fresh;
+		Job(List<Act> acts, Consumer<Throwable> then) {
+			this.acts = acts;
 			this.then = then;
 		}
 	}
 
+	/** What is asked of the shelf. */
+	interface Asked<T> {
+		T of(Shelf s) throws IOException;
+	}
+
 	/** Under this: one thread at a time. */
-	private final Store store;
+	private final Shelf shelf;
 	private final LinkedBlockingQueue<Job> jobs = new LinkedBlockingQueue<>();
-	private static final Job LAST = new Job(null, null, null);
+	private static final Job LAST = new Job(null, null);
 	/** Written under `jobs`, as LAST is added: nothing comes after it. */
 	private volatile boolean closed;
 	private final CountDownLatch ended = new CountDownLatch(1);
+	/** For who counts: batches, and the acts in them. This thread's. */
+	volatile long batches;
+	volatile long acts;
 
-	Writer(Store store) {
-		this.store = store;
+	Writer(Shelf shelf) {
+		this.shelf = shelf;
 		KeptFiber.platform("pico-durable-writer", this).start();
 	}
 
-	/** then: called when the changes are safe, with null, or with what went wrong. */
-	void add(List<Store.Change> changes, Consumer<Throwable> then) {
-		add(changes, null, then);
-	}
-
-	/** The same, if the store has no such key. */
-	void add(List<Store.Change> changes, String fresh, Consumer<Throwable> then) {
+	/** then: called when all of it is safe, with null, or with what went wrong. */
+	void add(List<Act> acts, Consumer<Throwable> then) {
 		synchronized (jobs) {
 			if (closed)
 				throw new DurableException("the vault is closed");
-			jobs.add(new Job(changes, fresh, then));
+			jobs.add(new Job(acts, then));
 		}
+	}
+
+	void add(Act act, Consumer<Throwable> then) {
+		add(Collections.singletonList(act), then);
 	}
 
 	boolean closed() {
 		return closed;
 	}
 
-	List<String> keys() throws IOException {
-		synchronized (store) {
-			return store.keys();
-		}
-	}
-
-	byte[] get(String key) throws IOException {
-		synchronized (store) {
-			return store.get(key);
+	<T> T ask(Asked<T> what) throws IOException {
+		synchronized (shelf) {
+			return what.of(shelf);
 		}
 	}
 
@@ -105,7 +104,6 @@ final class Writer implements Runnable {
 			}
 			jobs.drainTo(batch, BATCH);
 			boolean last = batch.remove(LAST);
-			batch.removeIf(this::isThere);
 			Throwable bad = apply(batch);
 			for (Job j : batch)
 				/* One may have spoilt it for all; what was done of it is done again. */
@@ -118,31 +116,19 @@ final class Writer implements Runnable {
 		}
 	}
 
-	/** What must be new and is not: refused, before anything is done. */
-	private boolean isThere(Job j) {
-		Throwable bad;
-		try {
-			if (j.fresh == null || get(j.fresh) == null)
-				return false;
-			bad = new DurableException("the store holds a thread "
-				+ j.fresh.substring(Vault.THREAD.length())
-				+ ": resume() it, or remove() it");
-		} catch (Throwable e) {
-			bad = e;
-		}
-		tell(j, bad);
-		return true;
-	}
-
 	/** What went wrong, or null. */
 	private Throwable apply(List<Job> batch) {
-		List<Store.Change> all = new ArrayList<>();
+		List<Act> all = new ArrayList<>();
 		for (Job j : batch)
-			all.addAll(j.changes);
+			all.addAll(j.acts);
+		if (all.isEmpty())
+			return null;
 		try {
-			synchronized (store) {
-				store.apply(all);
+			synchronized (shelf) {
+				shelf.make(all);
 			}
+			batches++;
+			acts += all.size();
 			return null;
 		} catch (Throwable e) {
 			/* Errors, too: without us no commit would ever return again. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.durable;
 
 import java.io.File;
@@ -33,7 +34,7 @@ final class Children {
 	/** JDBC drivers on the class path. */
 	static String drivers() {
 		return Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator))
-			.filter(p -> p.matches(".*/(h2|sqlite-jdbc|postgresql|slf4j-[a-z]+)-[^/]*\\.jar"))
+			.filter(p -> p.matches(".*/(h2|sqlite-jdbc|postgresql|mariadb-java-client|slf4j-[a-z]+)-[^/]*\\.jar"))
 			.collect(Collectors.joining(File.pathSeparator));
 	}
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.durable;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
@@ -5,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.lang.reflect.Proxy;
@@ -20,32 +20,17 @@ import java.util.Random;
 import java.util.TreeSet;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.ukthreads.pico.net.Servers;
 
-/** A database is a store: SQLite, H2, and a PostgreSQL server that is started for it. */
+/** A database is a store: SQLite, H2, and servers that are started for it. */
 final class DatabasesTest {
 	@TempDir
 	Path dir;
 
-	private static Servers postgres;
-
-	@BeforeAll
-	static void start() throws Exception {
-		postgres = Servers.postgres();
-	}
-
 	@AfterAll
 	static void stop() throws Exception {
-		if (postgres != null)
-			postgres.close();
-	}
-
-	private static String postgresUrl() {
-		assumeTrue(postgres != null, "no PostgreSQL");
-		return "jdbc:postgresql://127.0.0.1:" + postgres.port + "/postgres?user=pico";
+		Databases.stop();
 	}
 
 	private static Connection open(String url) throws SQLException {
@@ -122,7 +107,12 @@ final class DatabasesTest {
 	}
 
 	@Test
+	void mariadb() throws Exception {
+		threads(Databases.mariadb());
+	}
+
+	@Test
 	void postgresql() throws Exception {
-		threads(postgresUrl());
+		threads(Databases.postgres());
 	}
 }

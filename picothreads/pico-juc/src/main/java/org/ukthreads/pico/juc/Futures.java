@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.juc;
 
 import java.util.Collection;
@@ -206,9 +207,10 @@ public final class Futures {
 			Thread.currentThread().interrupt();
 	}
 
+	/** Of one that is done the exception is its own: a helper's would be a copy with a cause. */
 	private static <V> V quietly(ForkJoinTask<V> t, Callable<V> c) {
 		try {
-			return Fiber.isFiber() ? helped(c) : c.call();
+			return Fiber.isFiber() && !t.isDone() ? helped(c) : c.call();
 		} catch (RuntimeException e) {
 			throw e;
 		} catch (Exception e) {

@@ -1,8 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.juc;
 
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.Room;
 
@@ -17,13 +19,23 @@ import org.ukthreads.pico.Room;
  *   new --enter: attempt, nobody of its kind ahead--> done          (under the guard, all)
  *    |                                                 ^
  *    +--enter: no--> queued --serve: attempt-----------+   whoever changed the state
- *                      |
- *                      +--leave: time-out, interrupt--> out         (false once it is done:
- *                                   then the time-out is none and the interrupt is kept)
+ *                    | | ^                             |
+ *                    | | +-retry: no--+                |
+ *                    | +-serve: wake--> woken --retry: attempt     (the waiter itself)
+ *                    |                    |
+ *                    +--------------------+--leave: time-out, interrupt--> out
+ *                                   (false once it is done: then the time-out is none and
+ *                                   the interrupt is kept)
  *
  * The attempt is run by whoever changed the state, on behalf of the waiter, so nothing is
  * raced for and nobody barges past the queue. Nodes of one kind are served in order; a
  * node that must wait does not hold up the other kind (puts and takes).
+ *
+ * Not so a patient node, which wants a lock that is not fair: it is woken when the lock is
+ * free, and tries itself when it runs; who comes first takes it. Handed over, a lock is held by
+ * who does not run yet, and everybody else must suspend, from the first queue on and for ever
+ * (a convoy). Who was woken PATIENCE times for nothing is handed it all the same, so nobody
+ * waits for ever.
  *
  * The guard is the JVM's lock: the translator leaves it alone because no method that
  * locks it may suspend, and no other class locks a Gate.
@@ -39,6 +51,10 @@ class Gate implements Room, Serializable {
 		final int kind;
 		/** Under the guard, read without. */
 		volatile boolean done;
+		/** It was told that the state may be right for it; under the guard, read without. */
+		volatile boolean woken;
+		/** Woken so often in vain; under the guard. */
+		private int passed;
 		Node next;
 		/** Where it is queued; under the guard. */
 		private Gate at;
@@ -49,6 +65,16 @@ class Gate implements Room, Serializable {
 
 		/** Under the guard: takes what is wanted, or changes nothing. Never suspends. */
 		abstract boolean attempt();
+
+		/** It may be passed by: it is woken, and tries itself. */
+		boolean patient() {
+			return false;
+		}
+
+		/** Under the guard, of a patient one: could attempt() succeed now? */
+		boolean open() {
+			return true;
+		}
 
 		@Override
 		public Room room() {
@@ -62,6 +88,9 @@ class Gate implements Room, Serializable {
 				g.again(this);
 		}
 	}
+
+	/** For nothing so often, then a patient one is patient no more. */
+	static final int PATIENCE = 8;
 
 	private final Object of;
 	private Node head;
@@ -81,20 +110,20 @@ class Gate implements Room, Serializable {
 	}
 
 	private synchronized void again(Node n) {
-		for (Node x = head; x != null; x = x.next)
-			if (x == n)
-				return;
-		add(n);
+		/* Whoever woke it did so elsewhere. */
+		n.woken = false;
+		Node x = head;
+		while (x != null && x != n)
+			x = x.next;
+		if (x == null)
+			add(n);
 		serve();
 	}
 
 	/** True: through. Otherwise n is queued. */
 	final synchronized boolean enter(Node n) {
-		if (!ahead(n.kind) && n.attempt()) {
-			n.done = true;
-			serve();
+		if (once(n, n.patient()))
 			return true;
-		}
 		add(n);
 		return false;
 	}
@@ -171,7 +200,7 @@ class Gate implements Room, Serializable {
 			Node p = null;
 			for (Node n = head; n != null && (zeros > 0 && !zero || ones > 0 && !one);) {
 				Node next = n.next;
-				if (!(n.kind == 0 ? zero : one) && n.attempt()) {
+				if (!(n.kind == 0 ? zero : one) && served(n)) {
 					if (p == null)
 						head = next;
 					else
@@ -190,6 +219,37 @@ class Gate implements Room, Serializable {
 				n = next;
 			}
 		}
+	}
+
+	/** Under the guard, of one that is queued: true: it has what it wanted. */
+	private static boolean served(Node n) {
+		if (!n.patient() || n.passed >= PATIENCE)
+			return n.attempt();
+		if (!n.woken && n.open()) {
+			n.woken = true;
+			n.fiber.unpark();
+		}
+		return false;
+	}
+
+	/** By the waiter, when it runs: true: it has what it wanted. */
+	private synchronized boolean retry(Node n) {
+		if (n.done || !n.woken)
+			return n.done;
+		n.woken = false;
+		if (!n.attempt()) {
+			n.passed++;
+			return false;
+		}
+		remove(n);
+		n.done = true;
+		serve();
+		return true;
+	}
+
+	/** Is n through? By the waiter. */
+	final boolean through(Node n) {
+		return n.done || n.woken && retry(n);
 	}
 
 	static void finish(Node n) {
@@ -225,10 +285,10 @@ class Gate implements Room, Serializable {
 	/* --- waiting: these suspend --- */
 
 	/** Until done; an interrupt is remembered. */
-	static void await(Node n) {
+	final void await(Node n) {
 		boolean interrupted = false;
-		while (!n.done) {
-			Fiber.park();
+		while (!through(n)) {
+			LockSupport.park(this);
 			if (Thread.interrupted())
 				interrupted = true;
 		}
@@ -250,8 +310,8 @@ class Gate implements Room, Serializable {
 
 	/** Until done, of one that is queued. */
 	final void awaitInterruptibly(Node n) throws InterruptedException {
-		while (!n.done) {
-			Fiber.park();
+		while (!through(n)) {
+			LockSupport.park(this);
 			giveWay(n);
 		}
 	}
@@ -270,18 +330,18 @@ class Gate implements Room, Serializable {
 		if (Thread.interrupted())
 			throw new InterruptedException();
 		if (nanos <= 0)
-			return once(n, false);
+			return once(n, n.patient());
 		return enter(n) || awaitIn(n, nanos);
 	}
 
 	/** False: the time is over, and it is no longer queued. */
 	final boolean awaitIn(Node n, long nanos) throws InterruptedException {
 		long end = System.nanoTime() + Math.max(0, nanos);
-		while (!n.done) {
+		while (!through(n)) {
 			long left = end - System.nanoTime();
 			if (left <= 0)
 				return !leave(n);
-			Fiber.parkNanos(left);
+			LockSupport.parkNanos(this, left);
 			giveWay(n);
 		}
 		return true;

@@ -1,11 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.juc;
 
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Date;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
 import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.Room;
 
@@ -35,6 +38,10 @@ final class GateCondition implements Condition, Room, Serializable {
 
 		/** f takes it so many times over; false: it is not free. */
 		boolean take(Fiber f, int holds);
+
+		boolean free();
+
+		boolean fair();
 	}
 
 	final Exclusive lock;
@@ -67,6 +74,16 @@ final class GateCondition implements Condition, Room, Serializable {
 		@Override
 		boolean attempt() {
 			return on.lock.take(fiber, holds);
+		}
+
+		@Override
+		boolean patient() {
+			return !on.lock.fair();
+		}
+
+		@Override
+		boolean open() {
+			return on.lock.free();
 		}
 
 		@Override
@@ -113,7 +130,7 @@ final class GateCondition implements Condition, Room, Serializable {
 
 	/** Who waits at c; IllegalArgumentException: it is another lock's. */
 	static List<Thread> waiters(Exclusive lock, Condition c) {
-		if (!(c instanceof GateCondition) || ((GateCondition) c).lock != lock)
+		if (!(Objects.requireNonNull(c) instanceof GateCondition) || ((GateCondition) c).lock != lock)
 			throw new IllegalArgumentException("not owner");
 		List<Thread> l = new ArrayList<>();
 		synchronized (lock.gate()) {
@@ -180,7 +197,7 @@ final class GateCondition implements Condition, Room, Serializable {
 
 	@Override
 	public void awaitUninterruptibly() {
-		Gate.await(begin());
+		lock.gate().await(begin());
 	}
 
 	@Override
@@ -195,17 +212,18 @@ final class GateCondition implements Condition, Room, Serializable {
 		if (Thread.interrupted())
 			throw new InterruptedException();
 		Wait w = begin();
-		while (!w.done) {
+		Gate g = lock.gate();
+		while (!g.through(w)) {
 			long left = end - System.nanoTime();
 			boolean over = timed && left <= 0;
 			if (timed && !over)
-				Fiber.parkNanos(left);
+				LockSupport.parkNanos(this, left);
 			else if (!over)
-				Fiber.park();
+				LockSupport.park(this);
 			boolean interrupted = !over && !w.done && Thread.interrupted();
 			if (over || interrupted) {
 				boolean mine = abandon(w);
-				Gate.await(w);
+				g.await(w);
 				if (interrupted && mine)
 					throw new InterruptedException();
 				if (interrupted)

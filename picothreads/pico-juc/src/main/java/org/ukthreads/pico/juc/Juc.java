@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.juc;
 
 import java.util.concurrent.Callable;
@@ -61,6 +62,20 @@ public final class Juc {
 		return new Factory();
 	}
 
+	/**
+	 * Its threads have the caller's class loader. The access-control context is not carried:
+	 * doPrivileged would be a frame of the JDK's below every task.
+	 */
+	public static ThreadFactory privilegedThreadFactory() {
+		ClassLoader l = Thread.currentThread().getContextClassLoader();
+		ThreadFactory f = new Factory();
+		return r -> {
+			Thread t = f.newThread(r);
+			t.setContextClassLoader(l);
+			return t;
+		};
+	}
+
 	public static ExecutorService newFixedThreadPool(int n) {
 		return newFixedThreadPool(n, defaultThreadFactory());
 	}
@@ -71,11 +86,11 @@ public final class Juc {
 	}
 
 	public static ExecutorService newSingleThreadExecutor() {
-		return newFixedThreadPool(1);
+		return new Single<>(newFixedThreadPool(1));
 	}
 
 	public static ExecutorService newSingleThreadExecutor(ThreadFactory f) {
-		return newFixedThreadPool(1, f);
+		return new Single<>(newFixedThreadPool(1, f));
 	}
 
 	public static ExecutorService newCachedThreadPool() {
@@ -110,11 +125,11 @@ public final class Juc {
 	}
 
 	public static ScheduledExecutorService newSingleThreadScheduledExecutor() {
-		return new PicoScheduledThreadPoolExecutor(1);
+		return new Single.Scheduled(new PicoScheduledThreadPoolExecutor(1));
 	}
 
 	public static ScheduledExecutorService newSingleThreadScheduledExecutor(ThreadFactory f) {
-		return new PicoScheduledThreadPoolExecutor(1, f);
+		return new Single.Scheduled(new PicoScheduledThreadPoolExecutor(1, f));
 	}
 
 	/** A pico thread for each task. */

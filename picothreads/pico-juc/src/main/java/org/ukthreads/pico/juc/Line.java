@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.juc;
 
 import java.util.ArrayList;
@@ -20,8 +21,9 @@ import org.ukthreads.pico.Fiber;
  * The first is still queued while it tries, so a release in that moment unparks it for
  * nothing; an exclusive one holds the lock then, and its own release wakes the next.
  *
- * A condition's waiter (Waiters): in its list --signal--> signalled --acquire--> holds; or
- * --time-out, interrupt: abandon, false once signalled--> acquire--> holds, not signalled.
+ * A condition's waiter (Waiters): in its list --signal--> in the queue, signalled --through-->
+ * holds; or --time-out, interrupt: abandon, false once signalled--> in the queue --through-->
+ * holds, not signalled. Who signals puts it into the queue: it is there before it has run.
  */
 final class Line {
 	/** 0 or more: through, and so much is left for others; negative: not now. */
@@ -94,6 +96,12 @@ final class Line {
 			return;
 		Waiter w = new Waiter(shared);
 		add(w);
+		if (pass(w, t))
+			Thread.currentThread().interrupt();
+	}
+
+	/** Until w, which is queued, is through; true: it was interrupted, and the flag is down. */
+	private boolean pass(Waiter w, Try t) {
 		boolean interrupted = false;
 		boolean ok = false;
 		try {
@@ -105,9 +113,11 @@ final class Line {
 			ok = true;
 		} finally {
 			leave(w, !ok);
+			/* The program's own try has thrown: nobody else puts it up again. */
+			if (!ok && interrupted)
+				Thread.currentThread().interrupt();
 		}
-		if (interrupted)
-			Thread.currentThread().interrupt();
+		return interrupted;
 	}
 
 	/** False: the time is over. nanos Long.MAX_VALUE: no limit. */
@@ -175,19 +185,25 @@ final class Line {
 			return w;
 		}
 
-		/** Out, unless a signal was first. */
-		private synchronized boolean abandon(Waiter w) {
-			return !w.signalled && queue.remove(w);
+		/** Out, unless a signal was first. to: null, or where it queues for the lock then. */
+		private synchronized boolean abandon(Waiter w, Line to) {
+			if (w.signalled || !queue.remove(w))
+				return false;
+			if (to != null)
+				to.add(w);
+			return true;
 		}
 
 		private synchronized boolean signalled(Waiter w) {
 			return w.signalled;
 		}
 
-		private synchronized Waiter take() {
+		/** Its first one queues at `to` from now on; null: there is none. */
+		private synchronized Waiter take(Line to) {
 			if (queue.isEmpty())
 				return null;
 			Waiter w = queue.remove(0);
+			to.add(w);
 			w.signalled = true;
 			return w;
 		}
@@ -195,7 +211,7 @@ final class Line {
 		void signal(Sync s, boolean all) {
 			if (!s.held())
 				throw new IllegalMonitorStateException();
-			for (Waiter w; (w = take()) != null;) {
+			for (Waiter w; (w = take(s.line())) != null;) {
 				w.fiber.unpark();
 				if (!all)
 					return;
@@ -227,8 +243,7 @@ final class Line {
 				if (Thread.interrupted())
 					interrupted = true;
 			}
-			s.line().acquire(s.acquire(n), false);
-			if (interrupted)
+			if (s.line().pass(w, s.acquire(n)) || interrupted)
 				Thread.currentThread().interrupt();
 		}
 
@@ -241,7 +256,7 @@ final class Line {
 				return n;
 			} finally {
 				if (!ok)
-					abandon(w);
+					abandon(w, null);
 			}
 		}
 
@@ -259,7 +274,7 @@ final class Line {
 			while (!signalled(w)) {
 				long left = nanos == Long.MAX_VALUE ? nanos : end - System.nanoTime();
 				if (left <= 0) {
-					out = abandon(w);
+					out = abandon(w, s.line());
 					break;
 				}
 				if (nanos == Long.MAX_VALUE)
@@ -268,14 +283,17 @@ final class Line {
 					Fiber.parkNanos(left);
 				if (Thread.interrupted()) {
 					interrupted = true;
-					out = abandon(w);
+					out = abandon(w, s.line());
 					break;
 				}
 			}
-			s.line().acquire(s.acquire(n), false);
-			if (interrupted && out)
+			boolean later = s.line().pass(w, s.acquire(n));
+			if (interrupted && out) {
+				if (later)
+					Thread.currentThread().interrupt();
 				throw new InterruptedException();
-			if (interrupted)
+			}
+			if (interrupted || later)
 				Thread.currentThread().interrupt();
 			return !out;
 		}

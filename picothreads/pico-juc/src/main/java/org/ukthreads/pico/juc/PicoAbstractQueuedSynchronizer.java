@@ -1,7 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.juc;
 
 import java.util.Collection;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.locks.AbstractQueuedSynchronizer;
 
 /**
@@ -99,7 +101,7 @@ public abstract class PicoAbstractQueuedSynchronizer extends AbstractQueuedSynch
 	}
 
 	public static boolean isQueued(AbstractQueuedSynchronizer s, Thread t) {
-		return ours(s).line.threads(0).contains(java.util.Objects.requireNonNull(t));
+		return ours(s).line.threads(0).contains(Objects.requireNonNull(t));
 	}
 
 	public static boolean hasQueuedPredecessors(AbstractQueuedSynchronizer s) {
@@ -123,7 +125,7 @@ public abstract class PicoAbstractQueuedSynchronizer extends AbstractQueuedSynch
 	}
 
 	public static boolean owns(AbstractQueuedSynchronizer s, ConditionObject c) {
-		return c instanceof On && ((On) c).of == s;
+		return Objects.requireNonNull(c) instanceof On && ((On) c).of == s;
 	}
 
 	private static On own(AbstractQueuedSynchronizer s, ConditionObject c) {

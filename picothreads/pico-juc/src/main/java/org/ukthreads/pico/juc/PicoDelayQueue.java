@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.juc;
 
 import java.util.Collection;
@@ -68,11 +69,7 @@ public class PicoDelayQueue<E extends Delayed> extends DelayQueue<E> implements 
 
 	@Override
 	public E take() throws InterruptedException {
-		for (;;) {
-			E e = poll(Long.MAX_VALUE / 2, TimeUnit.NANOSECONDS);
-			if (e != null)
-				return e;
-		}
+		return first(Long.MAX_VALUE);
 	}
 
 	@Override
@@ -83,14 +80,22 @@ public class PicoDelayQueue<E extends Delayed> extends DelayQueue<E> implements 
 		return e;
 	}
 
-	/** Waits for the earliest element's time, or for an earlier one to come. */
 	@Override
 	public E poll(long time, TimeUnit unit) throws InterruptedException {
+		return first(Math.max(0, unit.toNanos(time)));
+	}
+
+	/**
+	 * Waits for the earliest element's time, or for an earlier one to come. nanos
+	 * Long.MAX_VALUE: no limit; while there is none, that is no timed wait.
+	 */
+	private E first(long nanos) throws InterruptedException {
 		if (Thread.interrupted())
 			throw new InterruptedException();
-		long end = System.nanoTime() + Math.max(0, unit.toNanos(time));
+		boolean ever = nanos == Long.MAX_VALUE;
+		long end = System.nanoTime() + nanos;
 		for (;;) {
-			long left = end - System.nanoTime();
+			long left = ever ? nanos : end - System.nanoTime();
 			E head = super.peek();
 			long wait = head == null ? left
 				: Math.min(left, head.getDelay(TimeUnit.NANOSECONDS));
@@ -100,7 +105,11 @@ public class PicoDelayQueue<E extends Delayed> extends DelayQueue<E> implements 
 			if (left <= 0)
 				return null;
 			Sooner s = new Sooner(this, head);
-			if (queued(s))
+			if (!queued(s))
+				continue;
+			if (ever && head == null)
+				gate().awaitInterruptibly(s);
+			else
 				gate().awaitIn(s, Math.max(1, wait));
 		}
 	}

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.juc;
 
 import java.util.concurrent.BlockingQueue;
@@ -29,7 +30,7 @@ public class PicoExecutorCompletionService<V> extends ExecutorCompletionService<
 
 	@Override
 	public Future<V> submit(Runnable r, V v) {
-		return submit(Juc.callable(r, v));
+		return Submit.submit(executor, java.util.Objects.requireNonNull(r), v, done);
 	}
 
 	@Override

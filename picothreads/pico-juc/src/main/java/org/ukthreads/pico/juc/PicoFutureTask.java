@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.juc;
 
 import java.util.concurrent.Callable;
@@ -144,7 +145,8 @@ public class PicoFutureTask<V> extends FutureTask<V> {
 	@Override
 	public V get(long time, TimeUnit unit)
 			throws InterruptedException, ExecutionException, TimeoutException {
-		if (!isDone() && !gate.passIn(new Done(this), unit.toNanos(time)))
+		long nanos = unit.toNanos(time);
+		if (!isDone() && !gate.passIn(new Done(this), nanos))
 			throw new TimeoutException();
 		return super.get();
 	}

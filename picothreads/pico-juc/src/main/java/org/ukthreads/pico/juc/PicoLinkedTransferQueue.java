@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.juc;
 
 import java.io.IOException;
@@ -7,6 +8,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Objects;
 import java.util.Spliterator;
 import java.util.Spliterators;
 import java.util.concurrent.LinkedTransferQueue;
@@ -138,7 +140,7 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 
 	@Override
 	public void put(E e) {
-		java.util.Objects.requireNonNull(e);
+		Objects.requireNonNull(e);
 		/* Null while super's readObject calls us: it keeps it for now. */
 		if (gate == null) {
 			super.put(e);
@@ -170,7 +172,7 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 
 	/** Null: a taker has it; else the cell that is to be waited for. */
 	private Cell<E> give(E e) {
-		java.util.Objects.requireNonNull(e);
+		Objects.requireNonNull(e);
 		synchronized (gate) {
 			Cell<E> c = append(e, new Given());
 			gate.serve();
@@ -189,7 +191,7 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 
 	@Override
 	public boolean tryTransfer(E e) {
-		java.util.Objects.requireNonNull(e);
+		Objects.requireNonNull(e);
 		synchronized (gate) {
 			if (gate.first(1) == null)
 				return false;
@@ -230,7 +232,8 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 	@Override
 	public E take() throws InterruptedException {
 		Take<E> t = new Take<>(this);
-		gate.passInterruptibly(t);
+		if (!gate.once(t, false))
+			gate.passInterruptibly(t);
 		return t.got;
 	}
 
@@ -243,7 +246,8 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 	@Override
 	public E poll(long time, TimeUnit unit) throws InterruptedException {
 		Take<E> t = new Take<>(this);
-		return gate.passIn(t, unit.toNanos(time)) ? t.got : null;
+		/* The JDK's looks at the interrupt only when it would have to wait. */
+		return gate.once(t, false) || gate.passIn(t, unit.toNanos(time)) ? t.got : null;
 	}
 
 	@Override
@@ -263,7 +267,7 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 
 	@Override
 	public int drainTo(Collection<? super E> c, int max) {
-		java.util.Objects.requireNonNull(c);
+		Objects.requireNonNull(c);
 		if (c == this)
 			throw new IllegalArgumentException();
 		int n = 0;
@@ -314,6 +318,13 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 				withdraw(last);
 				last = null;
 			}
+
+			@Override
+			public void forEachRemaining(Consumer<? super E> c) {
+				Objects.requireNonNull(c);
+				while (hasNext())
+					c.accept(next());
+			}
 		};
 	}
 
@@ -363,6 +374,7 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 
 	@Override
 	public boolean removeIf(Predicate<? super E> p) {
+		Objects.requireNonNull(p);
 		boolean any = false;
 		for (Cell<E> c : cells())
 			any |= p.test(c.e) && withdraw(c);
@@ -371,11 +383,13 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 
 	@Override
 	public boolean removeAll(Collection<?> c) {
+		Objects.requireNonNull(c);
 		return removeIf(c::contains);
 	}
 
 	@Override
 	public boolean retainAll(Collection<?> c) {
+		Objects.requireNonNull(c);
 		return removeIf(e -> !c.contains(e));
 	}
 
@@ -387,6 +401,7 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 
 	@Override
 	public void forEach(Consumer<? super E> action) {
+		Objects.requireNonNull(action);
 		for (E e : list())
 			action.accept(e);
 	}

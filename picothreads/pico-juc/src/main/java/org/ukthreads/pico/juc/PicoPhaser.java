@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.juc;
 
 import java.util.concurrent.Phaser;
@@ -255,7 +256,7 @@ public class PicoPhaser extends Phaser implements Room.Of {
 	public int awaitAdvance(int p) {
 		Next n = p < 0 ? null : queued(p);
 		if (n != null)
-			Gate.await(n);
+			gate.await(n);
 		return p < 0 ? p : root.phase;
 	}
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.juc;
 
 import java.io.IOException;
@@ -11,10 +12,10 @@ import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.Room;
 import org.ukthreads.pico.Snapshot;
 
-/** ReentrantLock; always fair in effect: a lock is handed to the first that waits. */
+/** ReentrantLock; who comes first takes one that is not fair (Gate: patient nodes). */
 public class PicoReentrantLock extends ReentrantLock implements Room.Of {
 	private static final long serialVersionUID = 1L;
-	private transient Held gate = new Held(this);
+	private transient Held gate;
 
 	public PicoReentrantLock() {
 		this(false);
@@ -22,16 +23,35 @@ public class PicoReentrantLock extends ReentrantLock implements Room.Of {
 
 	public PicoReentrantLock(boolean fair) {
 		super(fair);
+		gate = new Held(this, fair);
 	}
 
 	/** Who holds it, and how often; under its guard. */
-	private static final class Held extends Gate implements GateCondition.Exclusive {
-		private static final long serialVersionUID = 1L;
+	private static final class Held extends Gate
+			implements GateCondition.Exclusive, Room.Owned {
+		private static final long serialVersionUID = 2L;
+		private final boolean fair;
 		private Fiber owner;
 		private int holds;
 
-		Held(PicoReentrantLock of) {
+		Held(PicoReentrantLock of, boolean fair) {
 			super(of);
+			this.fair = fair;
+		}
+
+		@Override
+		public boolean free() {
+			return owner == null;
+		}
+
+		@Override
+		public boolean fair() {
+			return fair;
+		}
+
+		@Override
+		public synchronized Fiber owner() {
+			return owner;
 		}
 
 		@Override
@@ -80,6 +100,16 @@ public class PicoReentrantLock extends ReentrantLock implements Room.Of {
 		boolean attempt() {
 			return lock.take(fiber, 1);
 		}
+
+		@Override
+		boolean patient() {
+			return !lock.fair;
+		}
+
+		@Override
+		boolean open() {
+			return lock.owner == null;
+		}
 	}
 
 	@Override
@@ -95,7 +125,7 @@ public class PicoReentrantLock extends ReentrantLock implements Room.Of {
 	private void readObject(ObjectInputStream s) throws IOException, ClassNotFoundException {
 		s.defaultReadObject();
 		Held h = (Held) s.readObject();
-		gate = h != null ? h : new Held(this);
+		gate = h != null ? h : new Held(this, isFair());
 	}
 
 	private boolean again() {

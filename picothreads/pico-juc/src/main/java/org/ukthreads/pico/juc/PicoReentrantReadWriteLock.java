@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.juc;
 
 import java.io.IOException;
@@ -13,17 +14,23 @@ import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.Room;
 import org.ukthreads.pico.Snapshot;
 
-/** ReentrantReadWriteLock: first come, first served; downgrading and re-entry as there. */
+/**
+ * ReentrantReadWriteLock; downgrading and re-entry as there. Of one that is not fair a writer
+ * takes what is free (Gate: patient nodes), a reader does not pass who waits.
+ */
 public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implements Room.Of {
 	private static final long serialVersionUID = 1L;
-	private transient Held held = new Held(this);
+	private transient Held held;
 	private transient Read read = new Read(this);
 	private transient Write write = new Write(this);
 
-	public PicoReentrantReadWriteLock() {}
+	public PicoReentrantReadWriteLock() {
+		this(false);
+	}
 
 	public PicoReentrantReadWriteLock(boolean fair) {
 		super(fair);
+		held = new Held(this, fair);
 	}
 
 	@Override
@@ -37,14 +44,32 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 	}
 
 	/** Who holds what; under the gate's guard. */
-	private static final class Held extends Gate implements GateCondition.Exclusive {
-		private static final long serialVersionUID = 1L;
+	private static final class Held extends Gate
+			implements GateCondition.Exclusive, Room.Owned {
+		private static final long serialVersionUID = 2L;
+		private final boolean fair;
 		private Fiber writer;
 		private int writes;
 		private final Map<Fiber, int[]> readers = new HashMap<>();
 
-		Held(Object of) {
+		Held(Object of, boolean fair) {
 			super(of);
+			this.fair = fair;
+		}
+
+		@Override
+		public boolean free() {
+			return writer == null && readers.isEmpty();
+		}
+
+		@Override
+		public boolean fair() {
+			return fair;
+		}
+
+		@Override
+		public synchronized Fiber owner() {
+			return writer;
 		}
 
 		boolean take(Fiber f, boolean shared) {
@@ -109,6 +134,16 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 		boolean attempt() {
 			return held.take(fiber, shared);
 		}
+
+		@Override
+		boolean patient() {
+			return !shared && !held.fair;
+		}
+
+		@Override
+		boolean open() {
+			return held.free();
+		}
 	}
 
 	@Override
@@ -124,7 +159,7 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 	private void readObject(ObjectInputStream s) throws IOException, ClassNotFoundException {
 		s.defaultReadObject();
 		Held h = (Held) s.readObject();
-		held = h != null ? h : new Held(this);
+		held = h != null ? h : new Held(this, isFair());
 		read = new Read(this);
 		write = new Write(this);
 	}

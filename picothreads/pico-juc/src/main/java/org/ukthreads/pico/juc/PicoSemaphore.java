@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.juc;
 
 import java.io.IOException;
@@ -9,7 +10,7 @@ import java.util.concurrent.TimeUnit;
 import org.ukthreads.pico.Room;
 import org.ukthreads.pico.Snapshot;
 
-/** Semaphore. */
+/** Semaphore; who comes first takes the permits of one that is not fair (Gate). */
 public class PicoSemaphore extends Semaphore implements Room.Of {
 	private static final long serialVersionUID = 1L;
 	private transient Gate gate = new Gate(this);
@@ -57,17 +58,22 @@ public class PicoSemaphore extends Semaphore implements Room.Of {
 			of.permits -= n;
 			return true;
 		}
+
+		@Override
+		boolean patient() {
+			return !of.isFair();
+		}
+
+		@Override
+		boolean open() {
+			return of.permits >= n;
+		}
 	}
 
 	private Take take(int n) {
 		if (n < 0)
 			throw new IllegalArgumentException();
 		return new Take(this, n);
-	}
-
-	/** One that is not fair: at once, although others wait for more than there is. */
-	private boolean past(Take t) {
-		return !isFair() && gate.once(t, true);
 	}
 
 	@Override
@@ -80,8 +86,7 @@ public class PicoSemaphore extends Semaphore implements Room.Of {
 		Take t = take(n);
 		if (Thread.interrupted())
 			throw new InterruptedException();
-		if (!past(t))
-			gate.passInterruptibly(t);
+		gate.passInterruptibly(t);
 	}
 
 	@Override
@@ -92,8 +97,7 @@ public class PicoSemaphore extends Semaphore implements Room.Of {
 	@Override
 	public void acquireUninterruptibly(int n) {
 		Take t = take(n);
-		if (!past(t))
-			gate.pass(t);
+		gate.pass(t);
 	}
 
 	@Override
@@ -116,7 +120,7 @@ public class PicoSemaphore extends Semaphore implements Room.Of {
 		Take t = take(n);
 		if (Thread.interrupted())
 			throw new InterruptedException();
-		return past(t) || gate.passIn(t, unit.toNanos(time));
+		return gate.passIn(t, unit.toNanos(time));
 	}
 
 	@Override

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.juc;
 
 import java.io.IOException;
@@ -12,7 +13,8 @@ import org.ukthreads.pico.Room;
 import org.ukthreads.pico.Snapshot;
 
 /*
- * StampedLock: first come, first served, not re-entrant. Stamps have the JDK's layout, so
+ * StampedLock: not re-entrant, and not fair: a writer takes what is free (Gate: patient
+ * nodes), a reader does not pass who waits. Stamps have the JDK's layout, so
  * that its static tests of stamps hold:
  *
  *   version (from bit 8) | 128 written | 1..126 read
@@ -46,6 +48,16 @@ public class PicoStampedLock extends StampedLock implements Room.Of {
 		boolean attempt() {
 			stamp = l.take(shared);
 			return stamp != 0;
+		}
+
+		@Override
+		boolean patient() {
+			return !shared;
+		}
+
+		@Override
+		boolean open() {
+			return !l.written && l.readers == 0;
 		}
 	}
 

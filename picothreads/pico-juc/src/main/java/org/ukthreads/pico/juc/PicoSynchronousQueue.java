@@ -1,21 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.juc;
 
 import java.io.IOException;
 import java.io.ObjectInputStream;
+import java.io.ObjectOutputStream;
 import java.util.Collection;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.TimeUnit;
 import org.ukthreads.pico.Room;
+import org.ukthreads.pico.Snapshot;
 
 /** SynchronousQueue: a put ends when a take has the element. First come, first served. */
 public class PicoSynchronousQueue<E> extends SynchronousQueue<E> implements Room.Of {
-	private static final long serialVersionUID = 1L;
+	private static final long serialVersionUID = 2L;
 	private transient Gate gate = new Gate(this);
+	private final boolean fair;
+	/** It comes from a snapshot: what is loaded with it knows this very object. */
+	private transient boolean kept;
 
-	public PicoSynchronousQueue() {}
+	public PicoSynchronousQueue() {
+		this(false);
+	}
 
 	public PicoSynchronousQueue(boolean fair) {
 		super(fair);
+		this.fair = fair;
 	}
 
 	@Override
@@ -23,9 +32,20 @@ public class PicoSynchronousQueue<E> extends SynchronousQueue<E> implements Room
 		return gate;
 	}
 
+	private void writeObject(ObjectOutputStream s) throws IOException {
+		s.defaultWriteObject();
+		s.writeBoolean(s instanceof Snapshot);
+	}
+
 	private void readObject(ObjectInputStream s) throws IOException, ClassNotFoundException {
 		s.defaultReadObject();
 		gate = new Gate(this);
+		kept = s.readBoolean();
+	}
+
+	/** Java 25 keeps its fairness in what no stream brings back. */
+	private Object readResolve() {
+		return kept ? this : new PicoSynchronousQueue<E>(fair);
 	}
 
 	private static final class Put extends Gate.Node {

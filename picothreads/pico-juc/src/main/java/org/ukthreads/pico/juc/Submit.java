@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.juc;
 
 import java.util.ArrayList;
@@ -24,6 +25,12 @@ final class Submit {
 		if (x instanceof PicoThreadPoolExecutor)
 			return ((PicoThreadPoolExecutor) x).newTaskFor(c);
 		return new PicoFutureTask<>(c);
+	}
+
+	private static <V> RunnableFuture<V> task(Executor x, Runnable r, V v) {
+		if (x instanceof PicoThreadPoolExecutor)
+			return ((PicoThreadPoolExecutor) x).newTaskFor(r, v);
+		return new PicoFutureTask<>(r, v);
 	}
 
 	static <T> List<Future<T>> all(Executor x, Collection<? extends Callable<T>> tasks,
@@ -99,7 +106,15 @@ final class Submit {
 
 	/** The task's future joins a queue when it is done. */
 	static <V> Future<V> submit(Executor x, Callable<V> c, Collection<Future<V>> to) {
-		RunnableFuture<V> f = task(x, c);
+		return submit(x, task(x, c), to);
+	}
+
+	static <V> Future<V> submit(Executor x, Runnable r, V v, Collection<Future<V>> to) {
+		return submit(x, task(x, r, v), to);
+	}
+
+	private static <V> Future<V> submit(Executor x, RunnableFuture<V> f,
+			Collection<Future<V>> to) {
 		x.execute(new Queueing<>(f, to));
 		return f;
 	}

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.juc;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -5,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.concurrent.Callable;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -102,6 +104,74 @@ final class GateTest {
 		assertTrue(g.enter(new Of(1, permits)));
 	}
 
+	/** What wants a lock that is not fair. */
+	private static final class Patient extends Gate.Node {
+		private static final long serialVersionUID = 1L;
+		private final boolean[] free;
+
+		Patient(boolean[] free) {
+			super(0);
+			this.free = free;
+		}
+
+		@Override
+		boolean attempt() {
+			boolean was = free[0];
+			free[0] = false;
+			return was;
+		}
+
+		@Override
+		boolean patient() {
+			return true;
+		}
+
+		@Override
+		boolean open() {
+			return free[0];
+		}
+	}
+
+	@Test
+	void who_comes_first_takes_what_is_not_fair_but_passes_nobody_for_ever() {
+		Gate g = new Gate(null);
+		boolean[] free = new boolean[1];
+		Patient a = new Patient(free);
+		Patient b = new Patient(free);
+		assertFalse(g.enter(a));
+		assertFalse(g.enter(b));
+		for (int k = 0; k < Gate.PATIENCE; k++) {
+			free[0] = true;
+			g.changed();
+			assertTrue(a.woken && !a.done && !b.woken);
+			assertTrue(g.enter(new Patient(free)), "it had to queue");
+			assertFalse(g.through(a));
+		}
+		free[0] = true;
+		g.changed();
+		assertTrue(a.done, "it is passed for ever");
+		assertFalse(g.enter(new Patient(free)));
+		free[0] = true;
+		g.changed();
+		assertTrue(g.through(b));
+		assertEquals(1, g.waiting(0));
+	}
+
+	/** The one that was woken leaves: the next one must hear of it. */
+	@Test
+	void a_wake_up_is_handed_on() {
+		Gate g = new Gate(null);
+		boolean[] free = new boolean[1];
+		Patient a = new Patient(free);
+		Patient b = new Patient(free);
+		assertFalse(g.enter(a) || g.enter(b));
+		free[0] = true;
+		g.changed();
+		assertTrue(a.woken && !b.woken);
+		assertTrue(g.leave(a));
+		assertTrue(b.woken && g.through(b));
+	}
+
 	private static String done(Of[] n) {
 		StringBuilder s = new StringBuilder();
 		for (Of x : n)
@@ -112,6 +182,32 @@ final class GateTest {
 	private static void until(Callable<Boolean> c) throws Exception {
 		while (!c.call())
 			Thread.yield();
+	}
+
+	@Test
+	void an_interrupt_outlives_a_try_that_throws() throws Exception {
+		Line line = new Line();
+		AtomicBoolean bad = new AtomicBoolean();
+		boolean[] kept = new boolean[1];
+		Thread t = new Thread(() -> {
+			try {
+				line.acquire(() -> {
+					if (bad.get())
+						throw new IllegalStateException();
+					return -1;
+				}, false);
+			} catch (IllegalStateException e) {
+				kept[0] = Thread.interrupted();
+			}
+		});
+		t.start();
+		until(() -> line.threads(0).size() == 1 && t.getState() == Thread.State.WAITING);
+		t.interrupt();
+		until(() -> !t.isInterrupted());
+		bad.set(true);
+		line.wakeFirst();
+		t.join();
+		assertTrue(kept[0], "the interrupt is lost");
 	}
 
 	@Test

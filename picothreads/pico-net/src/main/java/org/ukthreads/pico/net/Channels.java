@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.net;
 
 import java.io.Closeable;
@@ -33,6 +34,7 @@ import java.nio.charset.CharsetDecoder;
 import java.nio.charset.CharsetEncoder;
 import java.util.Objects;
 import org.ukthreads.pico.Fiber;
+import org.ukthreads.pico.Transport;
 import org.ukthreads.pico.io.PicoInputStreamReader;
 import org.ukthreads.pico.io.PicoOutputStreamWriter;
 
@@ -247,7 +249,7 @@ public final class Channels {
 	}
 
 	public static SocketChannel open(SocketAddress to) throws IOException {
-		SocketChannel c = SocketChannel.open();
+		SocketChannel c = Transport.provider().openSocketChannel();
 		try {
 			connect(c, to);
 			return c;

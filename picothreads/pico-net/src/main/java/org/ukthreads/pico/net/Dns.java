@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.net;
 
 import java.io.IOException;
@@ -10,6 +11,7 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import org.ukthreads.pico.Blocking;
 import org.ukthreads.pico.Fiber;
+import org.ukthreads.pico.Transport;
 
 /*
  * Names to addresses, without blocking the carrier:
@@ -36,6 +38,8 @@ public final class Dns {
 	public static InetAddress[] getAllByName(String host) throws UnknownHostException {
 		if (host == null || host.isEmpty() || literal(host))
 			return InetAddress.getAllByName(host);
+		if (!Transport.isReal())
+			return Transport.names().find(host);
 		InetAddress[] a = Hosts.find(host);
 		if (a != null)
 			return a;
@@ -74,22 +78,26 @@ public final class Dns {
 	}
 
 	public static InetAddress getLocalHost() throws UnknownHostException {
+		if (!Transport.isReal())
+			return Transport.names().local();
 		return (InetAddress) helped(InetAddress::getLocalHost);
 	}
 
 	public static String getHostName(InetAddress a) {
-		return name(a::getHostName);
+		return name(a::getHostName, a);
 	}
 
 	public static String getCanonicalHostName(InetAddress a) {
-		return name(a::getCanonicalHostName);
+		return name(a::getCanonicalHostName, a);
 	}
 
 	public static String getHostName(InetSocketAddress a) {
-		return name(a::getHostName);
+		return a.isUnresolved() ? a.getHostString() : name(a::getHostName, a.getAddress());
 	}
 
-	private static String name(Callable<String> c) {
+	private static String name(Callable<String> c, InetAddress a) {
+		if (!Transport.isReal())
+			return Transport.names().name(a);
 		try {
 			return (String) helped(c);
 		} catch (UnknownHostException e) {
@@ -103,6 +111,8 @@ public final class Dns {
 
 	public static boolean isReachable(InetAddress a, NetworkInterface via, int ttl, int millis)
 			throws IOException {
+		if (!Transport.isReal())
+			return Transport.names().isReachable(a);
 		try {
 			return (Boolean) Blocking.call(() -> a.isReachable(via, ttl, millis));
 		} catch (IOException | RuntimeException e) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.net;
 
 import java.io.IOException;
@@ -6,6 +7,7 @@ import java.lang.ref.ReferenceQueue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.ukthreads.pico.NeverBlocks;
+import org.ukthreads.pico.Transport;
 
 /**
  * Sockets that programs drop without closing them are closed when they are collected, as
@@ -25,6 +27,9 @@ final class Leaks extends PhantomReference<Object> {
 	}
 
 	static void watch(Object owner, Port port) {
+		/* In a simulation the collector decides nothing. */
+		if (!Transport.isReal())
+			return;
 		Leaks l = new Leaks(owner, port);
 		port.watch = l;
 		WATCHED.add(l);
@@ -38,24 +43,26 @@ final class Leaks extends PhantomReference<Object> {
 	}
 
 	/** A platform thread: the references' queue can only block one. */
-	private static final class Leak extends Thread {
+	@NeverBlocks
+	private static final class Leak implements Daemon.Round {
 		static final Leak IT = new Leak();
 
 		private Leak() {
-			super(null, null, "pico-net-cleaner", 0);
-			setDaemon(true);
-			start();
+			Daemon.start("pico-net-cleaner", this);
 		}
 
 		@Override
-		public void run() {
-			for (;;)
-				try {
-					((Leaks) QUEUE.remove()).port.close();
-				} catch (InterruptedException | IOException e) {
-					/* It was closed as far as it could be. */
-					continue;
-				}
+		public void round() throws InterruptedException {
+			close((Leaks) QUEUE.remove());
+		}
+	}
+
+	private static void close(Leaks l) {
+		try {
+			l.port.close();
+		} catch (IOException e) {
+			/* It was closed as far as it could be. */
+			return;
 		}
 	}
 }

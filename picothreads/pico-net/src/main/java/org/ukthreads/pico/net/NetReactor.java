@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.net;
 
 import java.io.IOException;
@@ -16,6 +17,7 @@ import org.ukthreads.pico.Carrier;
 import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.NeverBlocks;
 import org.ukthreads.pico.Reactor;
+import org.ukthreads.pico.Transport;
 
 /*
  * A selector: one per carrier, and one with a thread of its own for platform threads that
@@ -41,10 +43,12 @@ final class NetReactor implements Reactor {
 
 	private NetReactor() {
 		try {
-			selector = Selector.open();
+			selector = Transport.provider().openSelector();
 		} catch (IOException e) {
 			throw new UncheckedIOException(e);
 		}
+		/* Those of simulations that are over. */
+		ALL.removeIf(r -> !r.selector.isOpen());
 		ALL.add(this);
 	}
 
@@ -58,20 +62,18 @@ final class NetReactor implements Reactor {
 	private static final Maker MAKER = new Maker();
 
 	/** For platform threads. */
-	private static final class Own extends Thread {
+	@NeverBlocks
+	private static final class Own implements Daemon.Round {
 		static final Own IT = new Own();
 		final NetReactor reactor = new NetReactor();
 
 		private Own() {
-			super(null, null, "pico-net", 0);
-			setDaemon(true);
-			start();
+			Daemon.start("pico-net", this);
 		}
 
 		@Override
-		public void run() {
-			for (;;)
-				reactor.poll(Long.MAX_VALUE);
+		public void round() {
+			reactor.poll(Long.MAX_VALUE);
 		}
 	}
 
@@ -192,5 +194,15 @@ final class NetReactor implements Reactor {
 	@Override
 	public void wakeup() {
 		selector.wakeup();
+	}
+
+	@Override
+	public void close() {
+		ALL.remove(this);
+		try {
+			selector.close();
+		} catch (IOException e) {
+			throw new UncheckedIOException(e);
+		}
 	}
 }

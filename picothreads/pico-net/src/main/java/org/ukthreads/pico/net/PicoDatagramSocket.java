@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.net;
 
 import java.io.IOException;
@@ -22,6 +23,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.WeakHashMap;
 import org.ukthreads.pico.NeverBlocks;
+import org.ukthreads.pico.Transport;
 
 /** java.net.DatagramSocket on a channel that does not block. */
 public class PicoDatagramSocket extends DatagramSocket {
@@ -50,7 +52,7 @@ public class PicoDatagramSocket extends DatagramSocket {
 		/* Some JDKs have opened it: only the type is wanted. */
 		super.close();
 		try {
-			channel = DatagramChannel.open();
+			channel = Transport.provider().openDatagramChannel();
 			Channels.unblock(channel);
 			port = new Port(channel);
 			Leaks.watch(this, port);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.net;
 
 import java.io.EOFException;
@@ -46,7 +47,7 @@ import javax.net.ssl.SSLSocket;
  * engine has no word for is left out: close() does not say user_canceled.
  *
  * Locks: shake (one handshake at a time) > in > out (a direction of the engine and of the
- * socket). A writer never takes `in`, except to shake hands; close() waits for none but
+ * socket) > tasks (the engine's own, which call key and trust managers). A writer never takes `in`, except to shake hands; close() waits for none but
  * `out`, and for that no longer than SO_LINGER.
  */
 final class PicoSSLSocket extends OverSocket {
@@ -64,6 +65,7 @@ final class PicoSSLSocket extends OverSocket {
 	private final Object shake = new Object();
 	private final ReentrantLock in = new ReentrantLock();
 	private final ReentrantLock out = new ReentrantLock();
+	private final ReentrantLock tasks = new ReentrantLock();
 	private volatile boolean begun;
 	private volatile boolean done;
 	private volatile boolean inClosed;
@@ -197,13 +199,15 @@ final class PicoSSLSocket extends OverSocket {
 		}, "HandshakeCompletedNotify-Thread").start();
 	}
 
+	/** Who finds none waits until those that another thread took are done. */
 	private void tasks() {
-		Runnable r = engine.getDelegatedTask();
-		if (r == null)
-			/* Another thread is at it. */
-			Thread.yield();
-		for (; r != null; r = engine.getDelegatedTask())
-			r.run();
+		tasks.lock();
+		try {
+			for (Runnable r; (r = engine.getDelegatedTask()) != null;)
+				r.run();
+		} finally {
+			tasks.unlock();
+		}
 	}
 
 	/* --- records --- */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.net;
 
 import java.io.IOException;
@@ -16,6 +17,7 @@ import java.nio.channels.SocketChannel;
 import java.util.Collections;
 import java.util.Objects;
 import java.util.Set;
+import org.ukthreads.pico.Transport;
 
 /** java.net.ServerSocket on a channel that does not block. */
 public class PicoServerSocket extends ServerSocket {
@@ -64,7 +66,7 @@ public class PicoServerSocket extends ServerSocket {
 				throw new SocketException("Socket is closed");
 			if (channel == null) {
 				try {
-					c = ServerSocketChannel.open();
+					c = Transport.provider().openServerSocketChannel();
 					Channels.unblock(c);
 				} catch (IOException e) {
 					throw (SocketException) new SocketException(e.getMessage())

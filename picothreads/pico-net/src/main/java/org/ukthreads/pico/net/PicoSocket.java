@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.net;
 
 import java.io.IOException;
@@ -18,6 +19,7 @@ import java.nio.channels.SocketChannel;
 import java.util.Collections;
 import java.util.Objects;
 import java.util.Set;
+import org.ukthreads.pico.Transport;
 
 /*
  * java.net.Socket on a channel that does not block; where it would, the thread parks.
@@ -140,7 +142,7 @@ public class PicoSocket extends Socket {
 				throw new SocketException("Socket is closed");
 			if (conduit == null) {
 				try {
-					conduit = new Conduit(SocketChannel.open());
+					conduit = new Conduit(Transport.provider().openSocketChannel());
 				} catch (SocketException e) {
 					throw e;
 				} catch (IOException e) {

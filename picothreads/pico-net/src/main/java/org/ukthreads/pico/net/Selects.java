@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.net;
 
 import java.io.IOException;
@@ -11,6 +12,8 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.function.Consumer;
 import org.ukthreads.pico.Blocking;
+import org.ukthreads.pico.Fiber;
+import org.ukthreads.pico.Transport;
 
 /*
  * Selector.select of a program's own selector: a helper thread selects while the fiber is
@@ -28,7 +31,7 @@ public final class Selects {
 
 	private static MethodHandle listing() {
 		try {
-			return MethodHandles.publicLookup().findVirtual(Selector.class, "select",
+			return MethodHandles.lookup().findVirtual(Selector.class, "select",
 				MethodType.methodType(int.class, Consumer.class, long.class));
 		} catch (ReflectiveOperationException e) {
 			return null;
@@ -72,7 +75,39 @@ public final class Selects {
 		}
 	}
 
+	/** Of a selector that never blocks: parks until it has something. */
+	private static int parked(Selector s, long millis) throws IOException {
+		Transport.Parkable p = (Transport.Parkable) s;
+		long end = millis == 0 ? 0 : System.nanoTime() + millis * 1_000_000;
+		p.waiter(Fiber.current());
+		try {
+			for (;;) {
+				int n = s.selectNow();
+				long left = end - System.nanoTime();
+				if (n > 0 || p.woken() || Thread.currentThread().isInterrupted()
+						|| millis > 0 && left <= 0)
+					return n;
+				if (millis == 0)
+					Fiber.park();
+				else
+					Fiber.parkNanos(left);
+				if (!s.isOpen())
+					return 0;
+			}
+		} finally {
+			p.waiter(null);
+		}
+	}
+
 	private static int helped(Selection x) throws IOException {
+		if (x.selector instanceof Transport.Parkable) {
+			int n = parked(x.selector, x.millis);
+			if (x.found != null) {
+				x.found.addAll(x.selector.selectedKeys());
+				x.selector.selectedKeys().clear();
+			}
+			return n;
+		}
 		try {
 			return (Integer) Blocking.interruptibly(x);
 		} catch (IOException | RuntimeException e) {

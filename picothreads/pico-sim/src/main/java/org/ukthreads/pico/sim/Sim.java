@@ -1,73 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.sim;
 
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.Reader;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
-import org.ukthreads.pico.Blocking;
-import org.ukthreads.pico.Carrier;
-import org.ukthreads.pico.Chaos;
-import org.ukthreads.pico.Clock;
-import org.ukthreads.pico.Dump;
 import org.ukthreads.pico.Fiber;
-import org.ukthreads.pico.PicoRuntime;
-import org.ukthreads.pico.PicoThread;
-import org.ukthreads.pico.Scheduler;
 
-/*
- * A translated program under a seed: one carrier, a scheduler that draws who runs next,
- * and a clock that stands still while anybody can run and then jumps to the next timer.
+/**
+ * A translated program under a seed: one carrier, a scheduler that decides who runs next, and a
+ * clock that stands still while anybody can run and then jumps to the next timer.
  *
- *   run(seed) --> PicoRuntime(1 carrier, this, this)
- *     ready ones --draw--> slice --> ... --> none ready --> clock jumps --> timers expire
- *                                                        \-> no timer: all have ended,
- *                                                            or it is a deadlock
+ * <p>The same seed makes the same decisions, so a failure that a seed finds is there again
+ * ({@link Outcome#token}). What a seed does not govern: identity hash codes (the order of an
+ * IdentityHashMap, of a HashMap of objects without a hashCode), the order of Set.of and Map.of
+ * in another JVM, real processes, and calls on helper threads. With {@link #rules} chance and
+ * the time of day follow it, too.
  *
- * The same seed makes the same draws, so a failure that a seed finds is there again.
- * What a seed does not govern: identity hash codes (the order of an IdentityHashMap, of
- * a HashMap of objects without a hashCode), the order of Set.of and Map.of in another JVM,
- * real I/O, and calls on helper threads. With rules() chance and the time of day follow
- * it, too. `trace` tells whether two runs took the same way.
+ * <p>Threads change places where the program waits, and at scheduling points, which a
+ * translation with {@code Options.points} puts before each act that other threads can see.
  *
- * Threads change places where the program blocks. A translation with chaos adds the
- * entry of each method: preempt(n) then suspends there once in n times, by the seed.
- *
- * One simulation at a time in a JVM: it is the default runtime while it runs.
+ * <p>One simulation at a time in a JVM: it is the default runtime while it runs. The object
+ * itself belongs to one thread.
  */
 public final class Sim {
+	/** A program that can be run again: with classes or objects of its own each time. */
+	public interface Program {
+		/** Called before each run, on the platform thread that asks for it. */
+		Runnable fresh() throws Exception;
+	}
+
+	/** Makes a class loader with the translated program, for each start of a node. */
+	public interface Loader {
+		ClassLoader make() throws Exception;
+	}
+
 	/** How a run went. */
 	public static final class Outcome {
 		public final long seed;
 		/** Null: it went well. */
 		public final Throwable failure;
-		/** Of all draws and jumps of the clock. */
+		/** Of all decisions and jumps of the clock: equal ones took the same way. */
 		public final long trace;
+		/** Slices and points. */
 		public final long steps;
 		/** On the simulated clock. */
 		public final long nanos;
+		/** Where there was a choice. */
+		public final int decisions;
+		/** Where a thread made way that could have gone on. */
+		public final int preemptions;
+		/** Started in all. */
+		public final int threads;
+		/** Points below untranslated code, where nobody could make way. */
+		public final long pinned;
+		/** Of PCT, 0: another strategy. */
+		public final int depth;
+		/** Decisions that PCT reckoned with. */
+		public final int length;
+		/** The way it took. */
+		public final Schedule schedule;
+		/** Each deviation of the schedule in words; of shrunk ones. */
+		public final List<String> story;
+		/** No schedule with fewer preemptions fails in this way: all were tried. */
+		public final boolean shortest;
+		private final String strategy;
+		private final boolean exact;
+		/** Runs that it took to shrink it. */
+		private final int tried;
 
-		Outcome(long seed, Throwable failure, long trace, long steps, long nanos) {
-			this.seed = seed;
-			this.failure = failure;
-			this.trace = trace;
-			this.steps = steps;
-			this.nanos = nanos;
+		Outcome(Run r) {
+			seed = r.seed();
+			failure = r.failure();
+			trace = r.trace();
+			steps = r.steps();
+			nanos = r.now();
+			decisions = r.decisions();
+			preemptions = r.preemptions();
+			threads = r.threads();
+			pinned = r.pinned();
+			depth = r.strategy().depth();
+			length = r.strategy().length();
+			strategy = r.strategy().name();
+			exact = !r.strategy().isRandom();
+			schedule = r.schedule();
+			story = Collections.unmodifiableList(r.story());
+			shortest = false;
+			tried = 0;
+		}
+
+		private Outcome(Outcome o, boolean shortest, int tried) {
+			seed = o.seed;
+			failure = o.failure;
+			trace = o.trace;
+			steps = o.steps;
+			nanos = o.nanos;
+			decisions = o.decisions;
+			preemptions = o.preemptions;
+			threads = o.threads;
+			pinned = o.pinned;
+			depth = o.depth;
+			length = o.length;
+			strategy = o.strategy;
+			exact = o.exact;
+			schedule = o.schedule;
+			story = o.story;
+			this.shortest = shortest;
+			this.tried = tried;
+		}
+
+		Outcome shrunk(boolean proven, int runs) {
+			return new Outcome(this, proven, runs);
 		}
 
 		public boolean ok() {
 			return failure == null;
 		}
 
+		/**
+		 * What {@link Sim#replay} needs, in any JVM: the seed; with PCT the length that it
+		 * reckoned with, 32/481; of a shrunk run the schedule, 32@0.3:2+2.1:0.
+		 */
+		public String token() {
+			return exact ? seed + "@" + schedule : depth > 0 ? seed + "/" + length
+				: "" + seed;
+		}
+
 		@Override
 		public String toString() {
-			return "seed " + seed + ": " + (ok() ? "ok" : "" + failure) + ", " + steps
-				+ " steps, " + nanos / 1e9 + " s, trace " + Long.toHexString(trace);
+			return "seed " + seed + ": " + (ok() ? "ok" : line(failure)) + ", " + steps
+				+ " steps, " + nanos / 1e9 + " s, trace " + Long.toHexString(trace) + " ("
+				+ strategy + ")";
+		}
+
+		/** Without the dump of a deadlock. */
+		private static String line(Throwable e) {
+			String s = e.toString();
+			int k = s.indexOf('\n');
+			return k < 0 ? s : s.substring(0, k);
+		}
+
+		/** How short the schedule is, and its turns, a line each. */
+		public String told() {
+			StringBuilder b = new StringBuilder();
+			b.append(schedule.length()).append(schedule.length() == 1 ? " turn" : " turns")
+				.append(" off the plain way, ").append(preemptions)
+				.append(preemptions == 1 ? " preemption" : " preemptions");
+			if (tried > 0)
+				b.append(shortest ? " (no schedule with fewer fails so: all were tried), "
+					: " (no single one can go), ").append(tried).append(" runs to shrink");
+			b.append('\n');
+			for (String s : story)
+				b.append("  ").append(s).append('\n');
+			return b.toString();
 		}
 	}
 
@@ -76,7 +166,7 @@ public final class Sim {
 		private static final long serialVersionUID = 1;
 
 		DeadlockException(String dump) {
-			super("deadlock\n" + dump);
+			super("deadlock\n" + dump, null, false, false);
 		}
 	}
 
@@ -116,14 +206,39 @@ public final class Sim {
 		return b.toString();
 	}
 
-	/** To sleep for seventy years is to sleep for ever; the clock must not come round. */
-	private static final long NEVER = TimeUnit.DAYS.toNanos(25_567);
+	/* --- what is asked of it --- */
 
-	private int preempt;
-	private long maxSteps = 50_000_000;
-	private long epoch = 946_684_800_000L;
+	/** Sockets and files are those of the simulation. */
+	boolean network = true;
+	boolean files = true;
+	/** Makes the classes of a node's program; null: nodes run what they are given. */
+	Loader loader;
+	int preempt;
+	int hurry;
+	long maxSteps = 50_000_000;
+	long epoch = 946_684_800_000L;
+	/** 0: uniform; -1: in turn. */
+	private int depth = -1;
+	/** Most decisions that a run had. */
+	private int longest;
+	/** Which length a seed's PCT run had: so that it is the same again. */
+	private final Map<Long, Integer> lengths = new HashMap<>();
+	private Coverage coverage = new Coverage();
 
 	public Sim() {}
+
+	/** Sockets are the system's, and files too: a seed does not govern them. */
+	public Sim realWorld() {
+		network = false;
+		files = false;
+		return this;
+	}
+
+	/** Where nodes (see {@link Cluster}) take the classes of their main programs from. */
+	public Sim loader(Loader l) {
+		loader = l;
+		return this;
+	}
 
 	/** One call in n of a translation with chaos suspends; 0: none. */
 	public Sim preempt(int n) {
@@ -131,6 +246,31 @@ public final class Sim {
 		return this;
 	}
 
+	/** One decision in n lets the clock jump although somebody could run; 0: none. */
+	public Sim hurry(int n) {
+		hurry = n;
+		return this;
+	}
+
+	/** Each seed draws who goes on, all with the same probability. */
+	public Sim uniform() {
+		depth = 0;
+		return this;
+	}
+
+	/**
+	 * Each seed draws priorities and d - 1 places at which they change: with n threads and k
+	 * decisions a bug of depth d is met by a run with a probability of at least
+	 * 1 / (n k^(d-1)). Not told: seeds are uniform and PCT with depths 1 to 4 in turn.
+	 */
+	public Sim pct(int d) {
+		if (d < 1 || d > Coverage.DEPTHS)
+			throw new IllegalArgumentException("depth: " + d);
+		depth = d;
+		return this;
+	}
+
+	/** Slices and points, at most; 50 million unless told. */
 	public Sim maxSteps(long n) {
 		maxSteps = n;
 		return this;
@@ -142,7 +282,7 @@ public final class Sim {
 		return this;
 	}
 
-	private static volatile Run current;
+	static volatile Run current;
 
 	/** Chance that follows the seed; outside of a simulation, any. */
 	public static Random random() {
@@ -150,159 +290,118 @@ public final class Sim {
 		return r == null ? new Random() : r.forProgram;
 	}
 
+	/** Neighbouring seeds of Random draw alike at first. */
+	static long mixed(long seed) {
+		long s = (seed + 0x9e3779b97f4a7c15L) * 0xbf58476d1ce4e5b9L;
+		return s ^ s >>> 31;
+	}
+
+	/* --- runs --- */
+
 	/**
 	 * Runs a program under one seed: to the end of its threads that are no daemons. What
-	 * any thread throws and nobody catches is a failure. Call it from a platform thread;
-	 * after a failure, threads that are left never run again but keep the JVM alive until
-	 * System.exit.
+	 * any thread throws and nobody catches is a failure. Call it from a platform thread.
 	 */
 	public Outcome run(long seed, Runnable p) {
+		return go(seed, strategy(seed, lengths.getOrDefault(seed, reckoned())), p);
+	}
+
+	/** Decisions that the next run may have. */
+	private int reckoned() {
+		return longest == 0 ? 64 : longest + longest / 4 + 1;
+	}
+
+	private Outcome go(long seed, Strategy s, Runnable p) {
 		if (Fiber.isFiber())
 			throw new IllegalStateException("a simulation within a pico thread");
 		synchronized (Sim.class) {
-			return new Run(seed).go(p);
+			if (s.depth() > 0)
+				lengths.put(seed, s.length());
+			Outcome o = new Run(this, seed, s, false, p).go();
+			longest = Math.max(longest, o.decisions);
+			coverage.add(o);
+			return o;
 		}
 	}
 
-	/** Tries n seeds from first on. The first that fails, or the last. */
+	private Strategy strategy(long seed, int length) {
+		Random draw = new Random(mixed(seed));
+		int d = depth;
+		/* Every second one is uniform. */
+		if (d < 0)
+			d = (seed & 1) != 0 ? 0 : 1 + (int) Long.remainderUnsigned(seed / 2, 4);
+		return d == 0 ? new Strategy.Uniform(draw) : new Strategy.Pct(draw, d, length);
+	}
+
+	/** The run that a token names (see {@link Outcome#token}), once more. */
+	public Outcome replay(String token, Runnable p) {
+		int at = token.indexOf('@');
+		if (at >= 0)
+			return go(Long.parseLong(token.substring(0, at)),
+				new Strategy.Follow(Schedule.parse(token.substring(at + 1))), p);
+		int slash = token.indexOf('/');
+		long seed = Long.parseLong(slash < 0 ? token : token.substring(0, slash));
+		int length = slash < 0 ? 64 : Integer.parseInt(token.substring(slash + 1));
+		return go(seed, strategy(seed, length), p);
+	}
+
+	/** Tries n seeds from first on, on one object. The first that fails, or the last. */
 	public Outcome search(long first, int n, Runnable p) {
+		try {
+			return check(first, n, () -> p);
+		} catch (RuntimeException e) {
+			throw e;
+		} catch (Exception e) {
+			throw new IllegalStateException(e);
+		}
+	}
+
+	/** Tries n seeds from first on. The first that fails, or the last; n is at least 1. */
+	public Outcome check(long first, long n, Program p) throws Exception {
+		coverage = new Coverage();
 		Outcome o = null;
-		for (int k = 0; k < n; k++) {
-			o = run(first + k, p);
+		for (long k = 0; k < n; k++) {
+			o = run(first + k, p.fresh());
 			if (!o.ok())
 				return o;
 		}
 		return o;
 	}
 
-	/** One simulation; the carrier's thread alone touches it, but for what is volatile. */
-	private final class Run implements Scheduler, Clock, Thread.UncaughtExceptionHandler {
-		private final long seed;
-		private final Random draw;
-		final Random forProgram;
-		/** Under this. */
-		private final List<Fiber> ready = new ArrayList<>();
-		private volatile long now;
-		private long trace = 0xcbf29ce484222325L;
-		private long steps;
-		private volatile Throwable failure;
-		private final CountDownLatch over = new CountDownLatch(1);
-		private volatile boolean ended;
-		private PicoRuntime rt;
-		private PicoThread main;
-
-		Run(long seed) {
-			this.seed = seed;
-			/* Neighbouring seeds of Random draw alike at first. */
-			long s = (seed + 0x9e3779b97f4a7c15L) * 0xbf58476d1ce4e5b9L;
-			draw = new Random(s ^ s >>> 31);
-			forProgram = new Random(~s);
+	/**
+	 * Tries all schedules with at most `bound` preemptions, with the chance of one seed, but no
+	 * more than `most`. The one that fails, or null; then {@link #complete} says whether
+	 * these were all.
+	 */
+	public Outcome explore(long seed, int bound, int most, Program p) throws Exception {
+		coverage = new Coverage();
+		synchronized (Sim.class) {
+			Explorer e = new Explorer(this, seed, p);
+			e.all(bound, most, null, coverage);
+			complete = e.complete;
+			return e.failed;
 		}
+	}
 
-		Outcome go(Runnable p) {
-			rt = new PicoRuntime("sim", 1, this, this);
-			PicoRuntime old = PicoRuntime.main();
-			Thread.UncaughtExceptionHandler handler =
-				Thread.getDefaultUncaughtExceptionHandler();
-			PicoRuntime.install(rt);
-			Thread.setDefaultUncaughtExceptionHandler(this);
-			Chaos.set(preempt, seed * 2 + 1);
-			current = this;
-			try {
-				main = new PicoThread(null, p, "main");
-				main.start();
-				over.await();
-			} catch (InterruptedException e) {
-				Thread.currentThread().interrupt();
-				fail(e);
-			} finally {
-				current = null;
-				Chaos.set(0, 1);
-				rt.shutdown();
-				Thread.setDefaultUncaughtExceptionHandler(handler);
-				PicoRuntime.install(old);
-			}
-			return new Outcome(seed, failure, trace, steps, now);
-		}
+	private boolean complete;
 
-		private void fail(Throwable e) {
-			boolean exit = e instanceof ExitException && ((ExitException) e).code == 0;
-			if (failure == null && !exit && !ended)
-				failure = e;
-			end();
-		}
+	/** Has the last explore() made all runs that there are? */
+	public boolean complete() {
+		return complete;
+	}
 
-		private void end() {
-			ended = true;
-			over.countDown();
+	/**
+	 * The shortest schedule that fails as this run did, found by at most `most` runs, with its
+	 * story. The run itself, if it does not fail again.
+	 */
+	public Outcome shrink(Outcome failed, int most, Program p) throws Exception {
+		synchronized (Sim.class) {
+			return new Shrinker(this, failed, p, most).shrink();
 		}
+	}
 
-		@Override
-		public void uncaughtException(Thread t, Throwable e) {
-			fail(e);
-		}
-
-		private void mix(long v) {
-			trace = (trace ^ v) * 0x100000001b3L;
-		}
-
-		@Override
-		public synchronized void ready(Fiber f) {
-			ready.add(f);
-		}
-
-		@Override
-		public synchronized Fiber next(Carrier c) {
-			int n = ready.size();
-			if (n == 0 || ended)
-				return null;
-			if (++steps > maxSteps) {
-				fail(new LimitException(maxSteps + " steps"));
-				return null;
-			}
-			int k = n == 1 ? 0 : draw.nextInt(n);
-			mix(n * 31L + k);
-			return ready.remove(k);
-		}
-
-		@Override
-		public long nanos() {
-			return now;
-		}
-
-		@Override
-		public long millis() {
-			return epoch + TimeUnit.NANOSECONDS.toMillis(now);
-		}
-
-		@Override
-		public boolean idle(long nanos) {
-			if (ended)
-				return false;
-			synchronized (this) {
-				/* The carrier may be up before the first thread is queued. */
-				if (!ready.isEmpty() || steps == 0)
-					return true;
-			}
-			boolean alive = main.getState() != Thread.State.TERMINATED;
-			for (PicoThread t : PicoThread.all())
-				alive |= !t.isDaemon() && t.fiber().runtime() == rt;
-			if (!alive) {
-				end();
-				return false;
-			}
-			if (nanos > NEVER) {
-				if (Blocking.isBusy()) {
-					/* A helper is at work (a process to wait for): in real time. */
-					LockSupport.parkNanos(1_000_000);
-					return true;
-				}
-				fail(new DeadlockException(Dump.all()));
-				return false;
-			}
-			now += nanos;
-			mix(now);
-			return true;
-		}
+	/** Of the runs of this object, or of the last check() or explore(). */
+	public Coverage coverage() {
+		return coverage;
 	}
 }

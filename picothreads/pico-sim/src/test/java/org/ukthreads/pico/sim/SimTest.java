@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.sim;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -5,36 +6,18 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.io.File;
-import java.nio.file.Path;
-import java.nio.file.Paths;
 import java.util.Arrays;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Set;
 import java.util.function.Supplier;
-import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.ukthreads.fixtures.sim.Races;
 import org.ukthreads.pico.translate.PicoLoader;
-import org.ukthreads.pico.translate.Translator;
-import org.ukthreads.pico.translate.read.ClassPath;
+import org.ukthreads.pico.translate.rewrite.SchedulingPoints;
 
 final class SimTest {
 	private static PicoLoader load(boolean chaos) throws Exception {
-		Translator.Options o = new Translator.Options();
-		o.chaos = chaos;
-		o.rules.add(Sim.rules());
-		List<Path> pico = Arrays.stream(System.getProperty("java.class.path")
-			.split(File.pathSeparator)).filter(p -> p.contains("pico-")
-				&& !p.contains("test-classes") && !p.contains("pico-translate"))
-			.map(Paths::get).collect(Collectors.toList());
-		Path tests = Paths.get(Races.class.getProtectionDomain().getCodeSource()
-			.getLocation().toURI());
-		ClassPath own = new ClassPath(List.of(tests));
-		own.entries().keySet().removeIf(n -> !n.contains("fixtures"));
-		return PicoLoader.translate(own, new ClassPath(pico), o,
-			SimTest.class.getClassLoader(), r -> {});
+		return Programs.load(Races.class, SchedulingPoints.Level.NONE, chaos);
 	}
 
 	private static Supplier<Runnable> program(String name, boolean chaos, Object... args)

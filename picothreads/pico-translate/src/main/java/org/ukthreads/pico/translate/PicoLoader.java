@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.translate;
 
 import java.io.ByteArrayInputStream;
@@ -25,6 +26,7 @@ import java.util.function.Consumer;
 import java.util.jar.Attributes;
 import java.util.jar.JarFile;
 import java.util.jar.Manifest;
+import org.ukthreads.pico.Loaders;
 import org.ukthreads.pico.translate.read.ClassPath;
 
 /**
@@ -33,9 +35,8 @@ import org.ukthreads.pico.translate.read.ClassPath;
  * under their own URLs, but for the class files that were translated. Everything else (the
  * JDK, the runtime) comes from the parent.
  */
-public final class PicoLoader extends ClassLoader {
-	private final Map<String, byte[]> classes;
-	private final ClassPath program;
+public final class PicoLoader extends ClassLoader implements Loaders.Definer {
+	private final Classes classes;
 	private final URLClassLoader resources;
 	private final Map<Path, ProtectionDomain> domains = new ConcurrentHashMap<>();
 	private final Map<Path, Optional<Manifest>> manifests = new ConcurrentHashMap<>();
@@ -46,11 +47,14 @@ public final class PicoLoader extends ClassLoader {
 
 	/** Classes by their name with slashes; the program that they were made of. */
 	public PicoLoader(Map<String, byte[]> classes, ClassPath program, ClassLoader parent) {
+		this(Classes.of(new LinkedHashMap<>(classes), program, null), parent);
+	}
+
+	public PicoLoader(Classes classes, ClassLoader parent) {
 		super(parent);
-		this.classes = new LinkedHashMap<>(classes);
-		this.program = program;
+		this.classes = classes;
 		List<URL> urls = new ArrayList<>();
-		for (Path p : program.paths())
+		for (Path p : classes.paths())
 			urls.add(url(p));
 		resources = new URLClassLoader(urls.toArray(new URL[0]), null);
 	}
@@ -63,13 +67,23 @@ public final class PicoLoader extends ClassLoader {
 		}
 	}
 
+	/** The same program once more: no static field is shared with this one. */
+	public PicoLoader again() {
+		return new PicoLoader(classes, getParent());
+	}
+
 	/** Translates a class path and makes the loader that runs it. */
 	public static PicoLoader translate(ClassPath program, ClassPath libraries,
 			Translator.Options options, ClassLoader parent, Consumer<Report> to) {
 		Translator t = Translator.of(program, libraries, options);
 		Map<String, byte[]> out = t.run();
 		to.accept(t.report());
-		return new PicoLoader(out, program, parent);
+		return new PicoLoader(Classes.of(out, program, t.dynamic()), parent);
+	}
+
+	@Override
+	public byte[] defined(ClassLoader by, byte[] file) {
+		return classes.dynamic() == null ? file : classes.dynamic().defined(by, file);
 	}
 
 	@Override
@@ -86,14 +100,20 @@ public final class PicoLoader extends ClassLoader {
 		}
 	}
 
-	private Class<?> define(String name, byte[] b) {
-		Path from = program.origin(name.replace('.', '/'));
+	private Class<?> define(String name, byte[] b) throws ClassNotFoundException {
+		Path from = classes.origin(name.replace('.', '/'));
 		int dot = name.lastIndexOf('.');
 		if (from != null && dot > 0 && getDefinedPackage(name.substring(0, dot)) == null)
 			definePackage(name.substring(0, dot), from);
-		return defineClass(name, b, 0, b.length, from == null ? null
-			: domains.computeIfAbsent(from, p -> new ProtectionDomain(
-				new CodeSource(url(p), (Certificate[]) null), null, this, null)));
+		try {
+			return defineClass(name, b, 0, b.length, from == null ? null
+				: domains.computeIfAbsent(from, p -> new ProtectionDomain(
+					new CodeSource(url(p), (Certificate[]) null), null, this, null)));
+		} catch (NoClassDefFoundError e) {
+			if (e.getMessage() == null || !e.getMessage().contains("wrong name"))
+				throw e;
+			throw new ClassNotFoundException(name, e);
+		}
 	}
 
 	private void definePackage(String name, Path from) {
@@ -159,7 +179,7 @@ public final class PicoLoader extends ClassLoader {
 	}
 
 	private byte[] translated(String name) {
-		return name.endsWith(".class") ? classes.get(name.substring(0, name.length() - 6))
+		return name.endsWith(".class") ? classes.changed(name.substring(0, name.length() - 6))
 			: null;
 	}
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.translate;
 
 import java.util.LinkedHashMap;
@@ -47,6 +48,18 @@ public final class Report {
 	public void refused(String method, String why) {
 		refused.add(method + ": " + why);
 	}
+
+	/** The analysis was not made to its end, for want of that. */
+	void cut(String budget) {
+		cut = budget;
+	}
+
+	/** Null: it was; else what it would have needed more of. */
+	public String cut() {
+		return cut;
+	}
+
+	private String cut;
 
 	/** The JIT leaves it to the interpreter, and did not before (or it is new). */
 	void huge(String method, int bytes) {
@@ -108,6 +121,9 @@ public final class Report {
 				+ " -XX:-DontCompileHugeMethods compiles them)%n", huge.size(), CodeSizes.HUGE));
 		if (details)
 			huge.forEach((m, n) -> b.append("  ").append(m).append(", ").append(n).append('\n'));
+		if (cut != null)
+			b.append("not followed: what its calls may meet would take more than ")
+				.append(cut).append("; any class that fits is taken for it\n");
 		for (String r : refused)
 			b.append("refused: ").append(r).append('\n');
 		if (details) {

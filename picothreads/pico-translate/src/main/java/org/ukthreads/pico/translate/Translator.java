@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.translate;
 
 import java.util.ArrayList;
@@ -7,6 +8,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
+import java.util.function.Consumer;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassVisitor;
 import org.objectweb.asm.ClassWriter;
@@ -25,6 +28,7 @@ import org.ukthreads.pico.translate.analyse.Hot;
 import org.ukthreads.pico.translate.analyse.Locks;
 import org.ukthreads.pico.translate.analyse.Replacements;
 import org.ukthreads.pico.translate.analyse.Twins;
+import org.ukthreads.pico.translate.analyse.Types;
 import org.ukthreads.pico.translate.analyse.flow.Flow;
 import org.ukthreads.pico.translate.analyse.flow.Settled;
 import org.ukthreads.pico.translate.read.ClassInfo;
@@ -36,6 +40,8 @@ import org.ukthreads.pico.translate.rewrite.ClassRewriter;
 import org.ukthreads.pico.translate.rewrite.Constructors;
 import org.ukthreads.pico.translate.rewrite.Lambdas;
 import org.ukthreads.pico.translate.rewrite.Large;
+import org.ukthreads.pico.translate.rewrite.Pinned;
+import org.ukthreads.pico.translate.rewrite.SchedulingPoints;
 import org.ukthreads.pico.translate.verify.Verifier;
 
 /*
@@ -56,6 +62,8 @@ public final class Translator {
 		public boolean library;
 		/** For tests: every method may suspend, at random, when it is entered. */
 		public boolean chaos;
+		/** For simulations: where a thread may lose its turn. */
+		public SchedulingPoints.Level points = SchedulingPoints.Level.NONE;
 		/** Which methods get a twin. */
 		public Hot hot = Hot.of(System.getProperty("pico.hot", "direct"));
 		/** Check what comes out. */
@@ -64,11 +72,16 @@ public final class Translator {
 		public final Set<String> conservative = new HashSet<>();
 		/** More replacement rules. */
 		public final List<String> rules = new ArrayList<>();
+		/** How many steps the analysis may take; then any class that fits is any object's. */
+		public long budget = Long.getLong("pico.analysis", 600) * 1_000_000;
+		/** Told how far it is. */
+		public Consumer<String> progress = s -> {};
 	}
 
 	private final Options options;
 	private final Hierarchy hierarchy;
 	private final Replacements replacements;
+	private final SchedulingPoints points;
 	private final List<ClassInfo> translated = new ArrayList<>();
 	private final Large large = new Large();
 	/* Of one pass. */
@@ -83,6 +96,7 @@ public final class Translator {
 		this.options = options;
 		hierarchy = new Hierarchy(libraries);
 		replacements = new Replacements(hierarchy);
+		points = new SchedulingPoints(options.points);
 		options.rules.forEach(replacements::read);
 	}
 
@@ -117,8 +131,13 @@ public final class Translator {
 		return t;
 	}
 
+	private final List<String> rules = new ArrayList<>();
+	/** The types whose locks are ours. */
+	private Set<String> locks = Set.of();
+
 	/** Rules of a library: the text of its META-INF/pico/replace. */
 	public void rules(String text) {
+		rules.add(text);
 		replacements.read(text);
 	}
 
@@ -149,11 +168,25 @@ public final class Translator {
 		Map<String, byte[]> out;
 		others.forEach(replacements::uses);
 		files.values().forEach(hierarchy::learn);
+		files.values().forEach(points::learn);
 		do
-			out = pass();
+			out = tryPass();
 		while (out == null);
 		out.putAll(asTheyAre);
 		return out;
+	}
+
+	/** Classes that cannot be translated, and why: their methods pin. */
+	private final Map<String, String> aside = new TreeMap<>();
+
+	private Map<String, byte[]> tryPass() {
+		try {
+			return pass();
+		} catch (Types.Unreadable e) {
+			if (!files.containsKey(e.owner) || aside.put(e.owner, e.getMessage()) != null)
+				throw e;
+			return null;
+		}
 	}
 
 	/** Null: a method came out too large; once more, with that known. */
@@ -162,14 +195,18 @@ public final class Translator {
 		report = new Report();
 		nodes.clear();
 		dirty.clear();
+		options.progress.accept("reading " + files.size() + " classes");
 		files.forEach((name, file) -> {
 			report.before += file.length;
 			report.classes++;
 			hierarchy.add(file, ClassInfo.Kind.PROGRAM);
 			ClassNode n = read(file);
 			nodes.put(name, n);
+			for (MethodNode m : n.methods)
+				if (Types.isHuge(m))
+					aside.put(name, m.name + m.desc + " is too large");
 			String sup = n.superName;
-			if (replacements.apply(n))
+			if (points.insert(n) | replacements.apply(n))
 				dirty.add(name);
 			if (!java.util.Objects.equals(sup, n.superName))
 				hierarchy.add(info(n));
@@ -180,7 +217,7 @@ public final class Translator {
 				c.suspends.keySet().forEach(k -> graph.addRoot(c.name, k));
 		List<Lambdas.Lambda> lambdas = new ArrayList<>();
 		Lambdas maker = new Lambdas(hierarchy);
-		for (ClassNode n : nodes.values())
+		for (ClassNode n : whole())
 			for (Lambdas.Lambda l : maker.of(n)) {
 				lambdas.add(l);
 				if (l.accessor() != null) {
@@ -190,12 +227,12 @@ public final class Translator {
 				}
 			}
 		if (options.chaos)
-			nodes.values().forEach(this::chaos);
+			whole().forEach(this::chaos);
 		for (ClassNode n : nodes.values()) {
 			report.methods += n.methods.size();
 			graph.addClass(n, options.conservative);
 			for (MethodNode m : n.methods)
-				if (large.refused(n.name + '.' + m.name + m.desc))
+				if (aside.containsKey(n.name) || large.refused(n.name + '.' + m.name + m.desc))
 					graph.node(n.name, m.name + m.desc).refuse();
 		}
 		for (Lambdas.Lambda l : lambdas) {
@@ -203,15 +240,18 @@ public final class Translator {
 			graph.addClass(l.node, Set.of());
 		}
 		Map<String, ClassNode> all = new LinkedHashMap<>(nodes);
+		all.keySet().removeAll(aside.keySet());
 		lambdas.forEach(l -> all.put(l.node.name, l.node));
 		/* A library meets classes that nobody has written yet. */
 		if (options.library) {
 			replacements.open().forEach(o -> graph.addRoot(o[0], o[1]));
 			graph.settle(settled(all));
 		} else {
-			graph.follow(flow(all, lambdas));
+			follow(all, lambdas);
 		}
-		Locks locks = new Locks(hierarchy, graph, replacements.locks());
+		options.progress.accept("looking at locks");
+		Locks locks = new Locks(hierarchy, graph, replacements.locks(),
+			aside.keySet());
 		Constructors constructors = new Constructors(hierarchy, graph,
 			replacements, all, lambdas);
 		CallBackCalls callBacks = new CallBackCalls(graph, replacements, lambdas);
@@ -222,6 +262,7 @@ public final class Translator {
 		} catch (AnalyzerException e) {
 			throw new IllegalStateException(e);
 		}
+		this.locks = locks.ours();
 		locks.converted().forEach(n -> dirty.add(n.owner.name));
 		dirty.addAll(constructors.changed());
 		dirty.addAll(callBacks.changed());
@@ -239,15 +280,35 @@ public final class Translator {
 		}
 	}
 
-	private Flow flow(Map<String, ClassNode> all, List<Lambdas.Lambda> lambdas) {
+	/** All but those that are left aside. */
+	private List<ClassNode> whole() {
+		List<ClassNode> l = new ArrayList<>(nodes.values());
+		l.removeIf(n -> aside.containsKey(n.name));
+		return l;
+	}
+
+	/** Where the budget is too small, every class that fits is taken for any object's. */
+	private void follow(Map<String, ClassNode> all, List<Lambdas.Lambda> lambdas) {
 		Map<AbstractInsnNode, ClassNode> made = new IdentityHashMap<>();
 		lambdas.forEach(l -> made.put(l.site, l.node));
+		List<ClassNode> classes = new ArrayList<>(all.values());
+		aside.keySet().forEach(k -> classes.add(nodes.get(k)));
 		try {
-			return new Flow(hierarchy, all.values(), made);
-		} catch (AnalyzerException e) {
-			throw new IllegalStateException(e);
+			if (spent == null) {
+				graph.follow(new Flow(hierarchy, classes, made, aside.keySet(),
+					options.budget, options.progress));
+				return;
+			}
+		} catch (Flow.TooMuch e) {
+			spent = e.getMessage();
+		} catch (OutOfMemoryError e) {
+			spent = "the heap";
 		}
+		report.cut(spent);
 	}
+
+	/** Why the analysis is not made; null: it is. */
+	private String spent;
 
 	/** Called by the JDK by reflection, where nothing brackets them. */
 	private static final Set<String> REFLECTED = Set.of("values", "$values", "valueOf",
@@ -290,19 +351,30 @@ public final class Translator {
 		Map<String, byte[]> out = new LinkedHashMap<>();
 		boolean again = false;
 		Set<String> shown = new HashSet<>();
+		int at = 0;
 		for (ClassNode n : nodes.values()) {
+			options.progress.accept("writing class " + ++at + " of " + nodes.size());
+			if (aside.containsKey(n.name)) {
+				out.put(n.name, pinned(n.name));
+				continue;
+			}
 			ClassRewriter r = new ClassRewriter(n, hierarchy, graph, replacements, report,
 				options.library, large, twins, shown);
-			boolean changed = r.rewrite() | dirty.contains(n.name);
-			if (changed && files.containsKey(n.name))
-				keepSerialForm(n);
+			boolean changed;
 			byte[] b;
 			try {
+				changed = r.rewrite() | dirty.contains(n.name);
+				if (changed && files.containsKey(n.name))
+					keepSerialForm(n);
 				b = !changed ? files.get(n.name)
 					: r.write(large.isFull(n.name) ? files.get(n.name) : null);
 			} catch (MethodTooLargeException e) {
 				if (!large.found(n.name, e.getMethodName(), e.getDescriptor()))
-					throw e;
+					leave(n.name, e);
+				again = true;
+				continue;
+			} catch (RuntimeException | OutOfMemoryError | StackOverflowError e) {
+				leave(n.name, e);
 				again = true;
 				continue;
 			}
@@ -325,6 +397,32 @@ public final class Translator {
 		}
 		shown.forEach(k -> out.computeIfPresent(k, this::open));
 		return again ? null : out;
+	}
+
+	/** The class cannot be written. A lambda's, or a library's of ours, must be. */
+	private void leave(String name, Throwable why) {
+		String by = name.contains("$$L") ? name.substring(0, name.indexOf("$$L")) : name;
+		if (options.library || !files.containsKey(by)
+				|| aside.put(by, String.valueOf(why)) != null)
+			throw new IllegalStateException(name + ": " + why, why);
+	}
+
+	/** As it was, but for the rules; its methods pin. */
+	private byte[] pinned(String name) {
+		report.refused(name, aside.get(name) + "; runs pinned");
+		ClassNode n = new ClassNode(Opcodes.ASM9);
+		new ClassReader(files.get(name)).accept(n, 0);
+		byte[] b;
+		try {
+			replacements.apply(n);
+			b = new Pinned(n, hierarchy, locks).write();
+		} catch (AnalyzerException | RuntimeException e) {
+			report.refused(name, e + "; a suspension in it is a lost frame");
+			b = files.get(name);
+		}
+		report.after += b.length;
+		report.changed++;
+		return b;
 	}
 
 	/** The class file's own access; reflection reads that of a member from elsewhere. */
@@ -394,6 +492,21 @@ public final class Translator {
 
 	public Report report() {
 		return report;
+	}
+
+	/** All rules, as one text. */
+	public String rules() {
+		return String.join("\n", rules) + '\n' + String.join("\n", options.rules);
+	}
+
+	/** The types whose locks are ours. */
+	public Set<String> locks() {
+		return locks;
+	}
+
+	/** For the classes that the program makes while it runs. */
+	public Dynamic dynamic() {
+		return new Dynamic(List.of(rules()), locks);
 	}
 
 	public Hierarchy hierarchy() {

@@ -22,205 +22,212 @@ import java.util.concurrent.TimeUnit;
 
 import org.ukthreads.pico.piranha.frontier.Frontier;
 import org.ukthreads.pico.piranha.frontier.Link;
+import org.ukthreads.pico.piranha.http.Budget;
 import org.ukthreads.pico.piranha.http.HttpClient;
 import org.ukthreads.pico.piranha.http.HttpResponse;
 import org.ukthreads.pico.piranha.warc.WarcWriter;
 
 final class Crawl implements Closeable {
-    private static final long MAX_ROTATE = 1L << 30;
+	private static final long MAX_ROTATE = 1L << 30;
 
-    private final Options options;
-    private final List<String> seeds;
-    private final Frontier frontier;
-    private final Threads threads;
-    private final Scope scope;
-    private final HttpClient http;
-    private final Gates gates;
-    private final Robots robots;
-    private final Urls urls = new Urls();
-    private final Links links = new Links(urls);
-    private final Slots connections;
-    private final Slots threadSlots;
-    private final Optional<WarcWriter> warc;
-    private final CrawlLog log;
-    private final Tally tally = new Tally();
-    private int running;                        /* guarded by this: visits not ended */
-    private Optional<Throwable> failure = Optional.empty();     /* guarded by this */
-    private volatile boolean stopping;          /* any thread sets it */
+	private final Options options;
+	private final List<String> seeds;
+	private final Frontier frontier;
+	private final Threads threads;
+	private final Scope scope;
+	private final HttpClient http;
+	private final Busy busy;
+	private final Gates gates;
+	private final Robots robots;
+	private final Urls urls = new Urls();
+	private final Links links = new Links(urls);
+	private final Slots connections;
+	private final Slots threadSlots;
+	private final Optional<WarcWriter> warc;
+	private final CrawlLog log;
+	private final Tally tally = new Tally();
+	private int running;                        /* guarded by this: visits not ended */
+	private Optional<Throwable> failure = Optional.empty();     /* guarded by this */
+	private volatile boolean stopping;          /* any thread sets it */
 
-    /** Seeds are normal URLs. */
-    Crawl(Options options, List<String> seeds, Frontier frontier, Threads threads)
-            throws IOException {
-        this.options = options;
-        this.seeds = seeds;
-        this.frontier = frontier;
-        this.threads = threads;
-        this.scope = new Scope(options.scope, seeds, options.include, options.exclude);
-        this.http = new HttpClient(options.agent, options.limits(), options.keepAlive,
-                options.warc.isPresent());
-        this.gates = new Gates(options.delayMillis, options.perHost);
-        this.robots = new Robots(http, gates, options.agent, Robots.RETRY_MILLIS);
-        this.connections = new Slots(options.maxConnections);
-        this.threadSlots = new Slots(options.maxThreads);
-        this.warc = options.warc.isPresent()
-                ? Optional.of(WarcWriter.open(options.warc.get(), options.agent, MAX_ROTATE))
-                : Optional.<WarcWriter>empty();
-        this.log = options.log.isPresent() ? CrawlLog.open(options.log.get()) : CrawlLog.none();
-    }
+	/** Seeds are normal URLs. */
+	Crawl(Options options, List<String> seeds, Frontier frontier, Threads threads)
+			throws IOException {
+		this.options = options;
+		this.seeds = seeds;
+		this.frontier = frontier;
+		this.threads = threads;
+		this.scope = new Scope(options.scope, seeds, options.include, options.exclude);
+		this.http = new HttpClient(options.agent, options.limits(), options.keepAlive,
+				options.warc.isPresent(), options.proxy, Budget.ofHeap());
+		this.busy = new Busy(options.busyRetries, options.patienceMillis);
+		this.gates = new Gates(options.delayMillis, options.perHost);
+		this.robots = new Robots(http, gates, options.agent, Robots.RETRY_MILLIS, busy);
+		this.connections = new Slots(options.maxConnections);
+		this.threadSlots = new Slots(options.maxThreads);
+		this.warc = options.warc.isPresent()
+				? Optional.of(WarcWriter.open(options.warc.get(), options.agent, MAX_ROTATE))
+				: Optional.<WarcWriter>empty();
+		this.log = options.log.isPresent() ? CrawlLog.open(options.log.get()) : CrawlLog.none();
+	}
 
-    /** Crawls to the end, a limit, or stop(). */
-    void run() throws IOException, InterruptedException {
-        List<Link> first = new ArrayList<>();
-        for (String seed : seeds) {
-            first.add(Link.seed(seed));
-        }
-        frontier.add(first);
-        if (options.sitemap) {
-            frontier.add(new Sitemaps(this).links(seeds));
-        }
-        for (long taken = 0; taken < options.maxPages && !stopping; taken++) {
-            threadSlots.acquire();
-            Optional<Link> link = frontier.take();
-            if (!link.isPresent()) {
-                break;
-            }
-            dispatch(link.get());
-        }
-        awaitThreads();
-        synchronized (this) {
-            if (failure.isPresent()) {
-                throw new IOException(failure.get().toString(), failure.get());
-            }
-        }
-    }
+	/** Crawls to the end, a limit, or stop(). */
+	void run() throws IOException, InterruptedException {
+		List<Link> first = new ArrayList<>();
+		for (String seed : seeds) {
+			first.add(Link.seed(seed));
+		}
+		frontier.add(first);
+		if (options.sitemap) {
+			frontier.add(new Sitemaps(this).links(seeds));
+		}
+		for (long taken = 0; taken < options.maxPages && !stopping; taken++) {
+			threadSlots.acquire();
+			Optional<Link> link = frontier.take();
+			if (!link.isPresent()) {
+				break;
+			}
+			dispatch(link.get());
+		}
+		awaitThreads();
+		synchronized (this) {
+			if (failure.isPresent()) {
+				throw new IOException(failure.get().toString(), failure.get());
+			}
+		}
+	}
 
-    /** Ends the crawl early: running fetches finish, everything else stays in the frontier. */
-    void stop() {
-        stopping = true;
-        frontier.stop();
-        gates.open();
-    }
+	/** Ends the crawl early: running fetches finish, everything else stays in the frontier. */
+	void stop() {
+		stopping = true;
+		frontier.stop();
+		gates.open();
+	}
 
-    @Override
-    public void close() throws IOException {
-        threads.close();
-        http.close();
-        log.close();
-        if (warc.isPresent()) {
-            warc.get().close();
-        }
-        frontier.close();
-    }
+	@Override
+	public void close() throws IOException {
+		threads.close();
+		http.close();
+		log.close();
+		if (warc.isPresent()) {
+			warc.get().close();
+		}
+		frontier.close();
+	}
 
-    private void dispatch(Link link) throws InterruptedException {
-        synchronized (this) {
-            running++;
-        }
-        Visit visit = new Visit(this, link);
-        while (!threads.start(link.url(), visit)) {
-            tally.threadRefused();
-            Thread.sleep(10);
-        }
-    }
+	private void dispatch(Link link) throws InterruptedException {
+		synchronized (this) {
+			running++;
+		}
+		Visit visit = new Visit(this, link);
+		while (!threads.start(link.url(), visit)) {
+			tally.threadRefused();
+			Thread.sleep(10);
+		}
+	}
 
-    private synchronized void awaitThreads() throws InterruptedException {
-        while (running > 0) {
-            wait();
-        }
-    }
+	private synchronized void awaitThreads() throws InterruptedException {
+		while (running > 0) {
+			wait();
+		}
+	}
 
-    void threadEnded() {
-        threadSlots.release();
-        synchronized (this) {
-            running--;
-            if (running == 0) {
-                notifyAll();
-            }
-        }
-    }
+	void threadEnded() {
+		threadSlots.release();
+		synchronized (this) {
+			running--;
+			if (running == 0) {
+				notifyAll();
+			}
+		}
+	}
 
-    void settle(Link link, Visit.Result result, long millis) throws IOException {
-        if (result.outcome == Outcome.LEASE_LOST) {
-            frontier.abandon(link);
-        } else {
-            frontier.done(link, result.found);
-        }
-        tally.outcome(result.outcome);
-        String why = result.note.isEmpty() && result.status >= 400
-                ? Integer.toString(result.status) : result.note;
-        if (!why.isEmpty() && result.outcome.trouble()) {
-            tally.example(result.outcome, link.url() + ": " + why);
-        }
-        log.write(link, result, millis);
-    }
+	void settle(Link link, Visit.Result result, long millis) throws IOException {
+		if (result.outcome == Outcome.LEASE_LOST) {
+			frontier.abandon(link);
+		} else {
+			frontier.done(link, result.found);
+		}
+		tally.outcome(result.outcome);
+		String why = result.note.isEmpty() && result.status >= 400
+				? Integer.toString(result.status) : result.note;
+		if (!why.isEmpty() && result.outcome.trouble()) {
+			tally.example(result.outcome, link.url() + ": " + why);
+		}
+		log.write(link, result, millis);
+	}
 
-    void giveUp(Link link) {
-        frontier.abandon(link);
-    }
+	void giveUp(Link link) {
+		frontier.abandon(link);
+	}
 
-    /** The archive, the log or the frontier has failed. */
-    void fail(Link link, Throwable cause) {
-        synchronized (this) {
-            if (!failure.isPresent()) {
-                failure = Optional.of(cause);
-            }
-        }
-        frontier.abandon(link);
-        stop();
-    }
+	/** The archive, the log or the frontier has failed. */
+	void fail(Link link, Throwable cause) {
+		synchronized (this) {
+			if (!failure.isPresent()) {
+				failure = Optional.of(cause);
+			}
+		}
+		frontier.abandon(link);
+		stop();
+	}
 
-    void archive(Link link, Instant when, HttpResponse response) throws IOException {
-        if (warc.isPresent()) {
-            warc.get().write(link.url(), when, response);
-        }
-    }
+	void archive(Link link, Instant when, HttpResponse response) throws IOException {
+		if (warc.isPresent()) {
+			warc.get().write(link.url(), when, response);
+		}
+	}
 
-    long longestFetchNanos() {
-        return TimeUnit.MILLISECONDS.toNanos((long) (options.retries + 1)
-                * (options.connectMillis + options.totalMillis + 1000L));
-    }
+	long longestFetchNanos() {
+		return TimeUnit.MILLISECONDS.toNanos((long) (options.retries + 1)
+				* (options.connectMillis + options.totalMillis + 1000L));
+	}
 
-    boolean stopping() {
-        return stopping;
-    }
+	boolean stopping() {
+		return stopping;
+	}
 
-    Options options() {
-        return options;
-    }
+	Options options() {
+		return options;
+	}
 
-    Frontier frontier() {
-        return frontier;
-    }
+	Frontier frontier() {
+		return frontier;
+	}
 
-    Scope scope() {
-        return scope;
-    }
+	Scope scope() {
+		return scope;
+	}
 
-    HttpClient http() {
-        return http;
-    }
+	HttpClient http() {
+		return http;
+	}
 
-    Gates gates() {
-        return gates;
-    }
+	Busy busy() {
+		return busy;
+	}
 
-    Robots robots() {
-        return robots;
-    }
+	Gates gates() {
+		return gates;
+	}
 
-    Urls urls() {
-        return urls;
-    }
+	Robots robots() {
+		return robots;
+	}
 
-    Links links() {
-        return links;
-    }
+	Urls urls() {
+		return urls;
+	}
 
-    Slots connections() {
-        return connections;
-    }
+	Links links() {
+		return links;
+	}
 
-    Tally tally() {
-        return tally;
-    }
+	Slots connections() {
+		return connections;
+	}
+
+	Tally tally() {
+		return tally;
+	}
 }

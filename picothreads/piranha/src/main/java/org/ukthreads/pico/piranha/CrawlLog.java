@@ -15,49 +15,49 @@ import org.ukthreads.pico.piranha.frontier.Link;
 
 /** A line per URL: time, outcome, status, bytes, depth, milliseconds, URL, note; tab-separated. */
 final class CrawlLog implements Closeable {
-    private final Writer out;
+	private final Writer out;
 
-    private CrawlLog(Writer out) {
-        this.out = out;
-    }
+	private CrawlLog(Writer out) {
+		this.out = out;
+	}
 
-    static CrawlLog none() {
-        return new CrawlLog(new Writer() {
-            @Override
-            public void write(char[] text, int from, int length) {
-                // Nobody asked for it.
-            }
+	static CrawlLog none() {
+		return new CrawlLog(new Writer() {
+			@Override
+			public void write(char[] text, int from, int length) {
+				// Nobody asked for it.
+			}
 
-            @Override
-            public void flush() {
-                // As above.
-            }
+			@Override
+			public void flush() {
+				// As above.
+			}
 
-            @Override
-            public void close() {
-                // As above.
-            }
-        });
-    }
+			@Override
+			public void close() {
+				// As above.
+			}
+		});
+	}
 
-    /** Appends, so that a resumed crawl has one log. */
-    static CrawlLog open(File file) throws IOException {
-        return new CrawlLog(new BufferedWriter(new OutputStreamWriter(
-                new FileOutputStream(file, true), StandardCharsets.UTF_8)));
-    }
+	/** Appends, so that a resumed crawl has one log. */
+	static CrawlLog open(File file) throws IOException {
+		return new CrawlLog(new BufferedWriter(new OutputStreamWriter(
+				new FileOutputStream(file, true), StandardCharsets.UTF_8)));
+	}
 
-    void write(Link link, Visit.Result result, long millis) throws IOException {
-        String line = Instant.now() + "\t" + result.outcome.label() + "\t" + result.status + "\t"
-                + result.bytes + "\t" + link.depth() + "\t" + millis + "\t" + link.url() + "\t"
-                + result.note + "\n";
-        synchronized (this) {
-            out.write(line);
-            out.flush();
-        }
-    }
+	void write(Link link, Visit.Result result, long millis) throws IOException {
+		String line = Instant.now() + "\t" + result.outcome.label() + "\t" + result.status + "\t"
+				+ result.bytes + "\t" + link.depth() + "\t" + millis + "\t" + link.url() + "\t"
+				+ result.note + "\n";
+		synchronized (this) {
+			out.write(line);
+			out.flush();
+		}
+	}
 
-    @Override
-    public synchronized void close() throws IOException {
-        out.close();
-    }
+	@Override
+	public synchronized void close() throws IOException {
+		out.close();
+	}
 }

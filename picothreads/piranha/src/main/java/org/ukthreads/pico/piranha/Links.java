@@ -20,102 +20,102 @@ import org.ukthreads.pico.piranha.http.HttpResponse;
 
 /** The links of an HTML page, absolute and normal, without repetition. */
 final class Links {
-    private final Urls urls;
+	private final Urls urls;
 
-    Links(Urls urls) {
-        this.urls = urls;
-    }
+	Links(Urls urls) {
+		this.urls = urls;
+	}
 
-    static boolean readable(String mediaType) {
-        return mediaType.isEmpty() || mediaType.equals("text/html")
-                || mediaType.equals("application/xhtml+xml");
-    }
+	static boolean readable(String mediaType) {
+		return mediaType.isEmpty() || mediaType.equals("text/html")
+				|| mediaType.equals("application/xhtml+xml");
+	}
 
-    /** Links that the page asks robots not to follow are left out. */
-    List<String> of(String base, HttpResponse response) throws IOException {
-        String charset = response.charset();
-        if (!charset.isEmpty() && !supported(charset)) {
-            charset = "";
-        }
-        // The bytes are all here: the parser never waits for the network.
-        Document page = parse(response.body(), charset, base);
-        String origin = origin(page.baseUri());
-        Set<String> found = new LinkedHashSet<>();
-        // By hand: to parse a selector costs more than to walk a page.
-        for (Element element : page.getAllElements()) {
-            switch (element.normalName()) {
-                case "meta":
-                    if (element.attr("name").equalsIgnoreCase("robots")
-                            && (nofollow(element.attr("content"))
-                            || none(element.attr("content")))) {
-                        return new ArrayList<>();
-                    }
-                    break;
-                case "frame":
-                case "iframe":
-                    collect(absolute(element, "src", origin), found);
-                    break;
-                case "a":
-                case "area":
-                    if (element.hasAttr("href") && !nofollow(element.attr("rel"))) {
-                        collect(absolute(element, "href", origin), found);
-                    }
-                    break;
-                default:
-            }
-        }
-        return new ArrayList<>(found);
-    }
+	/** Links that the page asks robots not to follow are left out. */
+	List<String> of(String base, HttpResponse response) throws IOException {
+		String charset = response.charset();
+		if (!charset.isEmpty() && !supported(charset)) {
+			charset = "";
+		}
+		// The bytes are all here: the parser never waits for the network.
+		Document page = parse(response.body(), charset, base);
+		String origin = origin(page.baseUri());
+		Set<String> found = new LinkedHashSet<>();
+		// By hand: to parse a selector costs more than to walk a page.
+		for (Element element : page.getAllElements()) {
+			switch (element.normalName()) {
+				case "meta":
+					if (element.attr("name").equalsIgnoreCase("robots")
+							&& (nofollow(element.attr("content"))
+							|| none(element.attr("content")))) {
+						return new ArrayList<>();
+					}
+					break;
+				case "frame":
+				case "iframe":
+					collect(absolute(element, "src", origin), found);
+					break;
+				case "a":
+				case "area":
+					if (element.hasAttr("href") && !nofollow(element.attr("rel"))) {
+						collect(absolute(element, "href", origin), found);
+					}
+					break;
+				default:
+			}
+		}
+		return new ArrayList<>(found);
+	}
 
-    /** A string parses faster than a stream, which is read in pieces. */
-    private static Document parse(byte[] body, String charset, String base) throws IOException {
-        if (charset.equalsIgnoreCase("utf-8") && !(body.length > 2 && body[0] == (byte) 0xef)) {
-            return Jsoup.parse(new String(body, StandardCharsets.UTF_8), base);
-        }
-        return Jsoup.parse(new ByteArrayInputStream(body), charset.isEmpty() ? null : charset,
-                base);
-    }
+	/** A string parses faster than a stream, which is read in pieces. */
+	private static Document parse(byte[] body, String charset, String base) throws IOException {
+		if (charset.equalsIgnoreCase("utf-8") && !(body.length > 2 && body[0] == (byte) 0xef)) {
+			return Jsoup.parse(new String(body, StandardCharsets.UTF_8), base);
+		}
+		return Jsoup.parse(new ByteArrayInputStream(body), charset.isEmpty() ? null : charset,
+				base);
+	}
 
-    /** Scheme and authority where they are plain, or "". */
-    private static String origin(String base) {
-        int path = base.indexOf('/', 8);
-        String origin = path < 0 ? base : base.substring(0, path);
-        return Urls.alreadyNormal(origin + "/") ? origin : "";
-    }
+	/** Scheme and authority where they are plain, or "". */
+	private static String origin(String base) {
+		int path = base.indexOf('/', 8);
+		String origin = path < 0 ? base : base.substring(0, path);
+		return Urls.alreadyNormal(origin + "/") ? origin : "";
+	}
 
-    /** As absUrl, which takes bases and links apart for each link: plain links need not that. */
-    private static String absolute(Element element, String attribute, String origin) {
-        String link = element.attr(attribute);
-        if (Urls.alreadyNormal(link)) {
-            return link;
-        }
-        if (!origin.isEmpty() && !link.isEmpty() && Urls.plainPath(link, 0)) {
-            return origin + link;
-        }
-        return element.absUrl(attribute);
-    }
+	/** As absUrl, which takes bases and links apart for each link: plain links need not that. */
+	private static String absolute(Element element, String attribute, String origin) {
+		String link = element.attr(attribute);
+		if (Urls.alreadyNormal(link)) {
+			return link;
+		}
+		if (!origin.isEmpty() && !link.isEmpty() && Urls.plainPath(link, 0)) {
+			return origin + link;
+		}
+		return element.absUrl(attribute);
+	}
 
-    /** Neither indexed nor followed. */
-    private static boolean none(String words) {
-        return Arrays.asList(words.toLowerCase(Locale.ROOT).split("[\\s,]+")).contains("none");
-    }
+	/** Neither indexed nor followed. */
+	private static boolean none(String words) {
+		return Arrays.asList(words.toLowerCase(Locale.ROOT).split("[\\s,]+")).contains("none");
+	}
 
-    private static boolean nofollow(String words) {
-        return words.toLowerCase(Locale.ROOT).contains("nofollow");
-    }
+	private static boolean nofollow(String words) {
+		return words.toLowerCase(Locale.ROOT).contains("nofollow");
+	}
 
-    private void collect(String url, Set<String> found) {
-        Optional<String> normal = urls.normal(url);
-        if (normal.isPresent()) {
-            found.add(normal.get());
-        }
-    }
+	private void collect(String url, Set<String> found) {
+		Optional<String> normal = urls.normal(url);
+		if (normal.isPresent()) {
+			found.add(normal.get());
+		}
+	}
 
-    private static boolean supported(String charset) {
-        try {
-            return Charset.isSupported(charset);
-        } catch (IllegalArgumentException e) {
-            return false;
-        }
-    }
+	private static boolean supported(String charset) {
+		try {
+			return Charset.isSupported(charset);
+		} catch (IllegalArgumentException e) {
+			return false;
+		}
+	}
 }

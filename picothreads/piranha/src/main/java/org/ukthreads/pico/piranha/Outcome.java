@@ -3,37 +3,38 @@ package org.ukthreads.pico.piranha;
 
 /** How the visit of a URL ended. */
 enum Outcome {
-    PAGE("page", "read and its links followed"),
-    OTHER("other", "read, but of a type that has no links"),
-    TRUNCATED("truncated", "longer than the size limit: cut, its links followed"),
-    REDIRECT("redirect", "leads to another URL"),
-    REDIRECT_LIMIT("redirect-limit", "at the end of too many redirects"),
-    HTTP_ERROR("http-error", "status 4xx or 5xx"),
-    ROBOTS("robots", "forbidden by robots.txt"),
-    TIMEOUT("timeout", "no answer in time"),
-    FAILED("failed", "no connection, or a broken answer"),
-    BROKEN("broken", "an error inside the crawler: see the log"),
-    LEASE_LOST("lease-lost", "left to another crawler: the lease was about to end");
+	PAGE("page", "read and its links followed"),
+	OTHER("other", "read, but of a type that has no links"),
+	TRUNCATED("truncated", "longer than the size limit: cut, its links followed"),
+	REDIRECT("redirect", "leads to another URL"),
+	REDIRECT_LIMIT("redirect-limit", "at the end of too many redirects"),
+	HTTP_ERROR("http-error", "status 4xx or 5xx"),
+	DAMAGED("damaged", "its compressed body is broken: the links of what could be read followed"),
+	ROBOTS("robots", "forbidden by robots.txt"),
+	TIMEOUT("timeout", "no answer in time"),
+	FAILED("failed", "no connection, or a broken answer"),
+	BROKEN("broken", "an error inside the crawler: see the log"),
+	LEASE_LOST("lease-lost", "left to another crawler: the lease was about to end");
 
-    private final String label;
-    private final String meaning;
+	private final String label;
+	private final String meaning;
 
-    Outcome(String label, String meaning) {
-        this.label = label;
-        this.meaning = meaning;
-    }
+	Outcome(String label, String meaning) {
+		this.label = label;
+		this.meaning = meaning;
+	}
 
-    /** The summary gives an example of it. */
-    boolean trouble() {
-        return this == HTTP_ERROR || this == REDIRECT_LIMIT || this == TIMEOUT || this == FAILED
-                || this == BROKEN;
-    }
+	/** The summary gives an example of it. */
+	boolean trouble() {
+		return this == HTTP_ERROR || this == DAMAGED || this == REDIRECT_LIMIT || this == TIMEOUT || this == FAILED
+				|| this == BROKEN;
+	}
 
-    String label() {
-        return label;
-    }
+	String label() {
+		return label;
+	}
 
-    String meaning() {
-        return meaning;
-    }
+	String meaning() {
+		return meaning;
+	}
 }

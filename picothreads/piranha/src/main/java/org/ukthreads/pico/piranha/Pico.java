@@ -3,11 +3,11 @@ package org.ukthreads.pico.piranha;
 
 /** Whether this crawler runs as translated code, where a Thread is a pico thread. */
 final class Pico {
-    private Pico() {
-    }
+	private Pico() {
+	}
 
-    /** The translator makes `new Thread` a thread of its own kind. */
-    static boolean translated() {
-        return !new Thread("probe").getClass().getName().equals("java.lang.Thread");
-    }
+	/** The translator makes `new Thread` a thread of its own kind. */
+	static boolean translated() {
+		return !new Thread("probe").getClass().getName().equals("java.lang.Thread");
+	}
 }

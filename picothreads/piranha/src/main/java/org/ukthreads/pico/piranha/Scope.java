@@ -13,63 +13,63 @@ import org.ukthreads.pico.piranha.http.Target;
 
 /** Which URLs belong to the crawl. */
 final class Scope {
-    enum Kind { HOST, DOMAIN, PREFIX, ANY }
+	enum Kind { HOST, DOMAIN, PREFIX, ANY }
 
-    private final Kind kind;
-    private final Set<String> names = new HashSet<>();      /* hosts, or registered domains */
-    private final List<String> prefixes = new ArrayList<>();
-    private final List<Pattern> include;
-    private final List<Pattern> exclude;
+	private final Kind kind;
+	private final Set<String> names = new HashSet<>();      /* hosts, or registered domains */
+	private final List<String> prefixes = new ArrayList<>();
+	private final List<Pattern> include;
+	private final List<Pattern> exclude;
 
-    Scope(Kind kind, List<String> seeds, List<Pattern> include, List<Pattern> exclude)
-            throws MalformedURLException {
-        this.kind = kind;
-        this.include = include;
-        this.exclude = exclude;
-        for (String seed : seeds) {
-            names.add(name(Target.of(seed).host()));
-            prefixes.add(seed.substring(0, seed.lastIndexOf('/') + 1));
-        }
-    }
+	Scope(Kind kind, List<String> seeds, List<Pattern> include, List<Pattern> exclude)
+			throws MalformedURLException {
+		this.kind = kind;
+		this.include = include;
+		this.exclude = exclude;
+		for (String seed : seeds) {
+			names.add(name(Target.of(seed).host()));
+			prefixes.add(seed.substring(0, seed.lastIndexOf('/') + 1));
+		}
+	}
 
-    boolean contains(String url) {
-        return inKind(url) && (include.isEmpty() || matches(include, url))
-                && !matches(exclude, url);
-    }
+	boolean contains(String url) {
+		return inKind(url) && (include.isEmpty() || matches(include, url))
+				&& !matches(exclude, url);
+	}
 
-    private boolean inKind(String url) {
-        if (kind == Kind.ANY) {
-            return true;
-        }
-        if (kind == Kind.PREFIX) {
-            for (String prefix : prefixes) {
-                if (url.startsWith(prefix)) {
-                    return true;
-                }
-            }
-            return false;
-        }
-        try {
-            return names.contains(name(Target.of(url).host()));
-        } catch (MalformedURLException e) {
-            return false;
-        }
-    }
+	private boolean inKind(String url) {
+		if (kind == Kind.ANY) {
+			return true;
+		}
+		if (kind == Kind.PREFIX) {
+			for (String prefix : prefixes) {
+				if (url.startsWith(prefix)) {
+					return true;
+				}
+			}
+			return false;
+		}
+		try {
+			return names.contains(name(Target.of(url).host()));
+		} catch (MalformedURLException e) {
+			return false;
+		}
+	}
 
-    private String name(String host) {
-        if (kind != Kind.DOMAIN || Character.isDigit(host.charAt(host.length() - 1))) {
-            return host;    /* an address has no domain */
-        }
-        String domain = EffectiveTldFinder.getAssignedDomain(host, true);
-        return domain == null ? host : domain;
-    }
+	private String name(String host) {
+		if (kind != Kind.DOMAIN || Character.isDigit(host.charAt(host.length() - 1))) {
+			return host;    /* an address has no domain */
+		}
+		String domain = EffectiveTldFinder.getAssignedDomain(host, true);
+		return domain == null ? host : domain;
+	}
 
-    private static boolean matches(List<Pattern> patterns, String url) {
-        for (Pattern pattern : patterns) {
-            if (pattern.matcher(url).find()) {
-                return true;
-            }
-        }
-        return false;
-    }
+	private static boolean matches(List<Pattern> patterns, String url) {
+		for (Pattern pattern : patterns) {
+			if (pattern.matcher(url).find()) {
+				return true;
+			}
+		}
+		return false;
+	}
 }

@@ -22,72 +22,74 @@ import org.ukthreads.pico.piranha.http.Target;
 
 /** Seeds from the sitemaps that the seeds' robots.txt name, or /sitemap.xml where none does. */
 final class Sitemaps {
-    private static final int MAX_FILES = 1000;
+	private static final int MAX_FILES = 1000;
 
-    private final Crawl crawl;
-    private final SiteMapParser parser = new SiteMapParser(false);
+	private final Crawl crawl;
+	private final SiteMapParser parser = new SiteMapParser(false);
 
-    Sitemaps(Crawl crawl) {
-        this.crawl = crawl;
-    }
+	Sitemaps(Crawl crawl) {
+		this.crawl = crawl;
+	}
 
-    /** A sitemap that cannot be fetched or read is passed over. */
-    List<Link> links(List<String> seeds) throws IOException, InterruptedException {
-        ArrayDeque<String> files = new ArrayDeque<>();
-        Set<String> seen = new HashSet<>();
-        for (String seed : seeds) {
-            Target target = Target.of(seed);
-            if (seen.add(target.origin())) {
-                List<String> named = crawl.robots().rules(target).sitemaps();
-                files.addAll(named);
-                if (named.isEmpty()) {
-                    files.add(target.origin() + "/sitemap.xml");
-                }
-            }
-        }
-        List<Link> found = new ArrayList<>();
-        for (int n = 0; n < MAX_FILES && !files.isEmpty() && !crawl.stopping(); n++) {
-            String file = files.remove();
-            if (seen.add(file)) {
-                read(file, files, found);
-            }
-        }
-        return found;
-    }
+	/** A sitemap that cannot be fetched or read is passed over. */
+	List<Link> links(List<String> seeds) throws IOException, InterruptedException {
+		ArrayDeque<String> files = new ArrayDeque<>();
+		Set<String> seen = new HashSet<>();
+		for (String seed : seeds) {
+			Target target = Target.of(seed);
+			if (seen.add(target.origin())) {
+				List<String> named = crawl.robots().rules(target).sitemaps();
+				files.addAll(named);
+				if (named.isEmpty()) {
+					files.add(target.origin() + "/sitemap.xml");
+				}
+			}
+		}
+		List<Link> found = new ArrayList<>();
+		for (int n = 0; n < MAX_FILES && !files.isEmpty() && !crawl.stopping(); n++) {
+			String file = files.remove();
+			if (seen.add(file)) {
+				read(file, files, found);
+			}
+		}
+		return found;
+	}
 
-    private void read(String file, ArrayDeque<String> files, List<Link> found)
-            throws InterruptedException {
-        AbstractSiteMap map;
-        try {
-            HttpResponse response = politely(Target.of(file));
-            if (response.status() != 200) {
-                return;
-            }
-            map = parser.parseSiteMap(response.mediaType(), response.body(), new URL(file));
-        } catch (IOException | UnknownFormatException | RuntimeException e) {
-            return;
-        }
-        if (map instanceof SiteMapIndex) {
-            for (AbstractSiteMap part : ((SiteMapIndex) map).getSitemaps()) {
-                files.add(part.getUrl().toString());
-            }
-        } else if (map instanceof SiteMap) {
-            for (SiteMapURL entry : ((SiteMap) map).getSiteMapUrls()) {
-                Optional<String> url = crawl.urls().normal(entry.getUrl().toString());
-                if (url.isPresent() && crawl.scope().contains(url.get())) {
-                    found.add(Link.seed(url.get()));
-                }
-            }
-        }
-    }
+	private void read(String file, ArrayDeque<String> files, List<Link> found)
+			throws InterruptedException {
+		AbstractSiteMap map;
+		try {
+			HttpResponse response = politely(Target.of(file));
+			if (response.status() != 200) {
+				return;
+			}
+			map = parser.parseSiteMap(response.mediaType(), response.body(), new URL(file));
+		} catch (IOException | UnknownFormatException | RuntimeException e) {
+			return;
+		}
+		if (map instanceof SiteMapIndex) {
+			for (AbstractSiteMap part : ((SiteMapIndex) map).getSitemaps()) {
+				files.add(part.getUrl().toString());
+			}
+		} else if (map instanceof SiteMap) {
+			for (SiteMapURL entry : ((SiteMap) map).getSiteMapUrls()) {
+				Optional<String> url = crawl.urls().normal(entry.getUrl().toString());
+				if (url.isPresent() && crawl.scope().contains(url.get())) {
+					found.add(Link.seed(url.get()));
+				}
+			}
+		}
+	}
 
-    private HttpResponse politely(Target target) throws IOException, InterruptedException {
-        HostGate gate = crawl.gates().of(target.origin());
-        gate.enter();
-        try {
-            return crawl.http().get(target);
-        } finally {
-            gate.leave();
-        }
-    }
+	private HttpResponse politely(Target target) throws IOException, InterruptedException {
+		HostGate gate = crawl.gates().of(target.origin());
+		gate.enter();
+		try {
+			HttpResponse response = crawl.http().get(target);
+			response.release();     /* one at a time, and nothing else runs yet */
+			return response;
+		} finally {
+			gate.leave();
+		}
+	}
 }

@@ -6,21 +6,21 @@ package org.ukthreads.pico.piranha;
  * nothing of a runtime but synchronized, wait and notify.)
  */
 final class Slots {
-    private int free;
+	private int free;
 
-    Slots(int free) {
-        this.free = free;
-    }
+	Slots(int free) {
+		this.free = free;
+	}
 
-    synchronized void acquire() throws InterruptedException {
-        while (free == 0) {
-            wait();
-        }
-        free--;
-    }
+	synchronized void acquire() throws InterruptedException {
+		while (free == 0) {
+			wait();
+		}
+		free--;
+	}
 
-    synchronized void release() {
-        free++;
-        notify();
-    }
+	synchronized void release() {
+		free++;
+		notify();
+	}
 }

@@ -10,93 +10,93 @@ package org.ukthreads.pico.piranha;
 import java.util.concurrent.TimeUnit;
 
 final class Stopper {
-    private static final long GRACE_MILLIS = 10_000;
+	private static final long GRACE_MILLIS = 10_000;
 
-    private boolean signalled;      /* guarded by this */
-    private boolean finished;       /* guarded by this */
+	private boolean signalled;      /* guarded by this */
+	private boolean finished;       /* guarded by this */
 
-    void install(Crawl crawl, int maxMillis) {
-        Runtime.getRuntime().addShutdownHook(jvmThread(new Hook(this, crawl)));
-        if (maxMillis > 0) {
-            Thread timer = new Thread(new Timer(crawl, maxMillis), "max-time");
-            timer.setDaemon(true);
-            timer.start();
-        }
-    }
+	void install(Crawl crawl, int maxMillis) {
+		Runtime.getRuntime().addShutdownHook(jvmThread(new Hook(this, crawl)));
+		if (maxMillis > 0) {
+			Thread timer = new Thread(new Timer(crawl, maxMillis), "max-time");
+			timer.setDaemon(true);
+			timer.start();
+		}
+	}
 
-    /**
-     * The JVM starts and joins its hooks itself, so this must be a thread of its own kind even
-     * in translated code, where `new Thread` makes another.
-     */
-    private static Thread jvmThread(Runnable task) {
-        try {
-            return Thread.class.getConstructor(Runnable.class).newInstance(task);
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException("a Thread cannot be made", e);
-        }
-    }
+	/**
+	 * The JVM starts and joins its hooks itself, so this must be a thread of its own kind even
+	 * in translated code, where `new Thread` makes another.
+	 */
+	private static Thread jvmThread(Runnable task) {
+		try {
+			return Thread.class.getConstructor(Runnable.class).newInstance(task);
+		} catch (ReflectiveOperationException e) {
+			throw new IllegalStateException("a Thread cannot be made", e);
+		}
+	}
 
-    synchronized boolean signalled() {
-        return signalled;
-    }
+	synchronized boolean signalled() {
+		return signalled;
+	}
 
-    synchronized void finish() {
-        finished = true;
-        notifyAll();
-    }
+	synchronized void finish() {
+		finished = true;
+		notifyAll();
+	}
 
-    private synchronized boolean signal() {
-        signalled = !finished;
-        return signalled;
-    }
+	private synchronized boolean signal() {
+		signalled = !finished;
+		return signalled;
+	}
 
-    private synchronized void awaitFinish() throws InterruptedException {
-        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(GRACE_MILLIS);
-        for (long left = GRACE_MILLIS; !finished && left > 0;
-                left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime())) {
-            wait(left);
-        }
-    }
+	private synchronized void awaitFinish() throws InterruptedException {
+		long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(GRACE_MILLIS);
+		for (long left = GRACE_MILLIS; !finished && left > 0;
+				left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime())) {
+			wait(left);
+		}
+	}
 
-    private static final class Hook implements Runnable {
-        private final Stopper stopper;
-        private final Crawl crawl;
+	private static final class Hook implements Runnable {
+		private final Stopper stopper;
+		private final Crawl crawl;
 
-        Hook(Stopper stopper, Crawl crawl) {
-            this.stopper = stopper;
-            this.crawl = crawl;
-        }
+		Hook(Stopper stopper, Crawl crawl) {
+			this.stopper = stopper;
+			this.crawl = crawl;
+		}
 
-        @Override
-        public void run() {
-            if (stopper.signal()) {
-                crawl.stop();
-                try {
-                    stopper.awaitFinish();
-                } catch (InterruptedException e) {
-                    Thread.currentThread().interrupt();
-                }
-            }
-        }
-    }
+		@Override
+		public void run() {
+			if (stopper.signal()) {
+				crawl.stop();
+				try {
+					stopper.awaitFinish();
+				} catch (InterruptedException e) {
+					Thread.currentThread().interrupt();
+				}
+			}
+		}
+	}
 
-    private static final class Timer implements Runnable {
-        private final Crawl crawl;
-        private final int millis;
+	private static final class Timer implements Runnable {
+		private final Crawl crawl;
+		private final int millis;
 
-        Timer(Crawl crawl, int millis) {
-            this.crawl = crawl;
-            this.millis = millis;
-        }
+		Timer(Crawl crawl, int millis) {
+			this.crawl = crawl;
+			this.millis = millis;
+		}
 
-        @Override
-        public void run() {
-            try {
-                Thread.sleep(millis);
-                crawl.stop();
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-            }
-        }
-    }
+		@Override
+		public void run() {
+			try {
+				Thread.sleep(millis);
+				crawl.stop();
+			} catch (InterruptedException e) {
+				Thread.currentThread().interrupt();
+			}
+		}
+	}
 }

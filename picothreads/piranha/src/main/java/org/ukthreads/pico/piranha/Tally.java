@@ -8,103 +8,114 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 
 /** What the crawl has done so far. Every URL's thread adds to it; nobody waits. */
 final class Tally {
-    private final AtomicIntegerArray outcomes = new AtomicIntegerArray(Outcome.values().length);
-    private final AtomicLong bytes = new AtomicLong();
-    private final AtomicLong bodyBytes = new AtomicLong();
-    private final AtomicInteger live = new AtomicInteger();
-    private final AtomicInteger fetching = new AtomicInteger();
-    private final AtomicInteger peak = new AtomicInteger();
-    private final AtomicInteger refused = new AtomicInteger();
-    private final AtomicReferenceArray<String> examples =
-            new AtomicReferenceArray<>(Outcome.values().length);
-    private final long startNanos = System.nanoTime();
+	private final AtomicIntegerArray outcomes = new AtomicIntegerArray(Outcome.values().length);
+	private final AtomicLong bytes = new AtomicLong();
+	private final AtomicLong bodyBytes = new AtomicLong();
+	private final AtomicInteger live = new AtomicInteger();
+	private final AtomicInteger fetching = new AtomicInteger();
+	private final AtomicInteger peak = new AtomicInteger();
+	private final AtomicInteger refused = new AtomicInteger();
+	private final AtomicReferenceArray<String> examples =
+			new AtomicReferenceArray<>(Outcome.values().length);
+	private final AtomicInteger busy = new AtomicInteger();
+	private final long startNanos = System.nanoTime();
 
-    void outcome(Outcome outcome) {
-        outcomes.incrementAndGet(outcome.ordinal());
-    }
+	void outcome(Outcome outcome) {
+		outcomes.incrementAndGet(outcome.ordinal());
+	}
 
-    /** The first page that came to this, and why. */
-    void example(Outcome outcome, String text) {
-        examples.compareAndSet(outcome.ordinal(), null, text);
-    }
+	/** The first page that came to this, and why. */
+	void example(Outcome outcome, String text) {
+		examples.compareAndSet(outcome.ordinal(), null, text);
+	}
 
-    String example(Outcome outcome) {
-        String text = examples.get(outcome.ordinal());
-        return text == null ? "" : text;
-    }
+	String example(Outcome outcome) {
+		String text = examples.get(outcome.ordinal());
+		return text == null ? "" : text;
+	}
 
-    void received(long wire, long body) {
-        bytes.addAndGet(wire);
-        bodyBytes.addAndGet(body);
-    }
+	void received(long wire, long body) {
+		bytes.addAndGet(wire);
+		bodyBytes.addAndGet(body);
+	}
 
-    void threadStarts() {
-        int now = live.incrementAndGet();
-        int best = peak.get();
-        while (now > best && !peak.compareAndSet(best, now)) {
-            best = peak.get();
-        }
-    }
+	void threadStarts() {
+		int now = live.incrementAndGet();
+		int best = peak.get();
+		while (now > best && !peak.compareAndSet(best, now)) {
+			best = peak.get();
+		}
+	}
 
-    void threadEnds() {
-        live.decrementAndGet();
-    }
+	void threadEnds() {
+		live.decrementAndGet();
+	}
 
-    void fetchStarts() {
-        fetching.incrementAndGet();
-    }
+	void fetchStarts() {
+		fetching.incrementAndGet();
+	}
 
-    void fetchEnds() {
-        fetching.decrementAndGet();
-    }
+	void fetchEnds() {
+		fetching.decrementAndGet();
+	}
 
-    /** Threads that are at their server's; the other live ones wait for their turn. */
-    int fetching() {
-        return fetching.get();
-    }
+	/** Threads that are at their server's; the other live ones wait for their turn. */
+	int fetching() {
+		return fetching.get();
+	}
 
-    void threadRefused() {
-        refused.incrementAndGet();
-    }
+	void threadRefused() {
+		refused.incrementAndGet();
+	}
 
-    int count(Outcome outcome) {
-        return outcomes.get(outcome.ordinal());
-    }
+	/** A server has asked to be left alone for a while. */
+	void busy() {
+		busy.incrementAndGet();
+	}
 
-    int settled() {
-        int all = 0;
-        for (Outcome outcome : Outcome.values()) {
-            all += outcome == Outcome.LEASE_LOST ? 0 : count(outcome);
-        }
-        return all;
-    }
+	int busyAnswers() {
+		return busy.get();
+	}
 
-    /** Pages whose content was read. */
-    int read() {
-        return count(Outcome.PAGE) + count(Outcome.OTHER) + count(Outcome.TRUNCATED);
-    }
+	int count(Outcome outcome) {
+		return outcomes.get(outcome.ordinal());
+	}
 
-    long bytes() {
-        return bytes.get();
-    }
+	int settled() {
+		int all = 0;
+		for (Outcome outcome : Outcome.values()) {
+			all += outcome == Outcome.LEASE_LOST ? 0 : count(outcome);
+		}
+		return all;
+	}
 
-    long bodyBytes() {
-        return bodyBytes.get();
-    }
+	/** Pages whose content was read. */
+	int read() {
+		return count(Outcome.PAGE) + count(Outcome.OTHER) + count(Outcome.TRUNCATED)
+				+ count(Outcome.DAMAGED);
+	}
 
-    int live() {
-        return live.get();
-    }
+	long bytes() {
+		return bytes.get();
+	}
 
-    int peak() {
-        return peak.get();
-    }
+	long bodyBytes() {
+		return bodyBytes.get();
+	}
 
-    int refused() {
-        return refused.get();
-    }
+	int live() {
+		return live.get();
+	}
 
-    double seconds() {
-        return (System.nanoTime() - startNanos) / 1e9;
-    }
+	int peak() {
+		return peak.get();
+	}
+
+	int refused() {
+		return refused.get();
+	}
+
+	double seconds() {
+		return (System.nanoTime() - startNanos) / 1e9;
+	}
 }

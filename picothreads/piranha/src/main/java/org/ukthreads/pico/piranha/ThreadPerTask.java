@@ -3,20 +3,20 @@ package org.ukthreads.pico.piranha;
 
 /** A thread of its own for each task. In translated code: a pico thread. */
 final class ThreadPerTask implements Threads {
-    @Override
-    public boolean start(String name, Runnable task) {
-        Thread thread = new Thread(task, name);
-        thread.setDaemon(true);
-        try {
-            thread.start();
-            return true;
-        } catch (OutOfMemoryError e) {
-            return false;   /* "unable to create native thread" */
-        }
-    }
+	@Override
+	public boolean start(String name, Runnable task) {
+		Thread thread = new Thread(task, name);
+		thread.setDaemon(true);
+		try {
+			thread.start();
+			return true;
+		} catch (OutOfMemoryError e) {
+			return false;   /* "unable to create native thread" */
+		}
+	}
 
-    @Override
-    public void close() {
-        // Each thread ends with its task.
-    }
+	@Override
+	public void close() {
+		// Each thread ends with its task.
+	}
 }

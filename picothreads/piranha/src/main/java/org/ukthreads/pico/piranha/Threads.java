@@ -14,9 +14,9 @@
 package org.ukthreads.pico.piranha;
 
 interface Threads {
-    /** Runs the task on a thread; false: the system has no thread to give at the moment. */
-    boolean start(String name, Runnable task) throws InterruptedException;
+	/** Runs the task on a thread; false: the system has no thread to give at the moment. */
+	boolean start(String name, Runnable task) throws InterruptedException;
 
-    /** No more tasks come. */
-    void close();
+	/** No more tasks come. */
+	void close();
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.oracle.junit;
 
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.translate.analyse;
 
 import java.util.ArrayList;
@@ -58,8 +59,14 @@ public final class Locks {
 		final Map<AbstractInsnNode, List<AbstractInsnNode>> open = new LinkedHashMap<>();
 	}
 
-	/** types: what libraries lock with our monitors, of what the program has. */
-	public Locks(Hierarchy h, CallGraph g, Set<String> types) {
+	private final Set<String> aside;
+
+	/**
+	 * types: what libraries lock with our monitors, of what the program has; aside: classes
+	 * that are not analysed.
+	 */
+	public Locks(Hierarchy h, CallGraph g, Set<String> types, Set<String> aside) {
+		this.aside = aside;
 		hierarchy = h;
 		graph = g;
 		ours.addAll(types);
@@ -110,6 +117,12 @@ public final class Locks {
 
 	private void collect(CallGraph.Node n) throws AnalyzerException {
 		MethodNode m = n.method;
+		if (aside.contains(n.owner.name)) {
+			for (AbstractInsnNode i : m.instructions)
+				if (isWait(i))
+					ours.add("java/lang/Object");
+			return;
+		}
 		Held h = new Held();
 		if ((m.access & Opcodes.ACC_SYNCHRONIZED) != 0 && m.instructions.size() > 0)
 			h.method = (m.access & Opcodes.ACC_STATIC) != 0 ? "java/lang/Class"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.translate.analyse;
 
 import java.util.ArrayList;
@@ -21,6 +22,7 @@ import org.objectweb.asm.tree.LdcInsnNode;
 import org.objectweb.asm.tree.MethodInsnNode;
 import org.objectweb.asm.tree.MethodNode;
 import org.objectweb.asm.tree.TypeInsnNode;
+import org.objectweb.asm.tree.VarInsnNode;
 import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.Hierarchy;
 
@@ -40,6 +42,11 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  *   first OWNER NAME DESC TO AS    the receiver (with one argument of one word, or none) is
  *                                  shown to TO.AS before the call
  *   last OWNER NAME DESC TO AS     so is the last argument
+ *   map OWNER NAME DESC TO AS      TO.AS(receiver) is the receiver (of a call without
+ *                                  arguments, or with one of one word)
+ *   define OWNER NAME DESC TO AS   what the call makes a class of (an array, perhaps with two
+ *                                  ints behind it, or a ByteBuffer) goes through
+ *                                  TO.AS(receiver, that)
  *   pin OWNER NAME|*               a call that comes back into the program unseen by the
  *                                  stack (method handles): bracketed
  *   direct OWNER                   untranslated code never calls this type's methods
@@ -89,6 +96,8 @@ public final class Replacements {
 	private final Map<String, String> makers = new HashMap<>();
 	private final Map<String, List<Call>> calls = new HashMap<>();
 	private final Map<String, List<Call>> shown = new HashMap<>();
+	private final Map<String, List<Call>> maps = new HashMap<>();
+	private final Map<String, List<Call>> defines = new HashMap<>();
 	private final Map<String, List<String>> pins = new HashMap<>();
 	private final Hierarchy hierarchy;
 
@@ -115,6 +124,12 @@ public final class Replacements {
 			case "first":
 			case "last":
 				shown.computeIfAbsent(w[2] + w[3], k -> new ArrayList<>()).add(new Call(w));
+				break;
+			case "map":
+				maps.computeIfAbsent(w[2] + w[3], k -> new ArrayList<>()).add(new Call(w));
+				break;
+			case "define":
+				defines.computeIfAbsent(w[2] + w[3], k -> new ArrayList<>()).add(new Call(w));
 				break;
 			case "pin":
 				pins.computeIfAbsent(w[2], k -> new ArrayList<>()).add(w[1]);
@@ -271,7 +286,7 @@ public final class Replacements {
 		}
 		for (MethodNode m : c.methods)
 			for (AbstractInsnNode i : m.instructions)
-				any |= insn(c, i, old, sup) | show(m, i);
+				any |= insn(c, i, old, sup) | show(m, i) | map(m, i) | define(m, i);
 		return any;
 	}
 
@@ -322,6 +337,72 @@ public final class Replacements {
 			return true;
 		}
 		return false;
+	}
+
+	private Call of(Map<String, List<Call>> rules, AbstractInsnNode i) {
+		if (!(i instanceof MethodInsnNode))
+			return null;
+		MethodInsnNode m = (MethodInsnNode) i;
+		for (Call r : rules.getOrDefault(m.name + m.desc, List.of()))
+			if (!m.owner.startsWith("[") && hierarchy.isSubtype(m.owner, r.owner))
+				return r;
+		return null;
+	}
+
+	private boolean map(MethodNode in, AbstractInsnNode i) {
+		Call r = of(maps, i);
+		if (r == null)
+			return false;
+		boolean arg = Type.getArgumentTypes(((MethodInsnNode) i).desc).length > 0;
+		InsnList l = new InsnList();
+		if (arg)
+			l.add(new InsnNode(Opcodes.SWAP));
+		l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, r.to, r.as, r.asDesc, false));
+		if (arg)
+			l.add(new InsnNode(Opcodes.SWAP));
+		in.instructions.insertBefore(i, l);
+		return true;
+	}
+
+	/** The class file, which lies on the stack, goes by way of ours. */
+	private boolean define(MethodNode in, AbstractInsnNode i) {
+		Call r = of(defines, i);
+		if (r == null)
+			return false;
+		Type[] args = Type.getArgumentTypes(((MethodInsnNode) i).desc);
+		int[] at = new int[args.length];
+		int file = -1;
+		int next = in.maxLocals;
+		InsnList l = new InsnList();
+		for (int k = args.length - 1; k >= 0; k--) {
+			at[k] = next;
+			l.add(new VarInsnNode(args[k].getOpcode(Opcodes.ISTORE), next));
+			next += args[k].getSize();
+			if (args[k].getDescriptor().equals("[B")
+					|| args[k].getDescriptor().equals("Ljava/nio/ByteBuffer;"))
+				file = k;
+		}
+		in.maxLocals = next;
+		boolean part = file + 2 < args.length && args[file + 2] == Type.INT_TYPE;
+		l.add(new InsnNode(Opcodes.DUP));
+		for (int k = file; k <= (part ? file + 2 : file); k++)
+			l.add(new VarInsnNode(args[k].getOpcode(Opcodes.ILOAD), at[k]));
+		l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, r.to, r.as, "(Ljava/lang/Object;"
+			+ args[file] + (part ? "II)" : ")") + args[file], false));
+		l.add(new VarInsnNode(Opcodes.ASTORE, at[file]));
+		for (int k = 0; k < args.length; k++) {
+			if (part && k == file + 1) {
+				l.add(new InsnNode(Opcodes.ICONST_0));
+			} else if (part && k == file + 2) {
+				l.add(new VarInsnNode(Opcodes.ALOAD, at[file]));
+				l.add(new InsnNode(Opcodes.ARRAYLENGTH));
+			} else {
+				l.add(new VarInsnNode(args[k].getOpcode(Opcodes.ILOAD), at[k]));
+			}
+		}
+		in.instructions.insertBefore(i, l);
+		in.maxStack += 4;
+		return true;
 	}
 
 	private boolean insn(ClassNode c, AbstractInsnNode i, String oldSuper, String newSuper) {

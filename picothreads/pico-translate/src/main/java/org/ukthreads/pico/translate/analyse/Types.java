@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.translate.analyse;
 
 import java.util.HashMap;
@@ -75,9 +76,29 @@ public final class Types extends SimpleVerifier {
 		this.constructor = constructor;
 	}
 
+	/** A method that is not to be analysed: its class is left as it is. */
+	public static final class Unreadable extends RuntimeException {
+		public final String owner;
+
+		public Unreadable(String owner, String why, Throwable cause) {
+			super(why, cause);
+			this.owner = owner;
+		}
+	}
+
+	/** So many values in the frames of one method are too many: 100 MB and more. */
+	private static final long MOST = 25_000_000;
+
+	/** Would its frames take too much memory? */
+	public static boolean isHuge(MethodNode m) {
+		return (long) m.instructions.size() * (m.maxLocals + m.maxStack) > MOST;
+	}
+
 	/** Frames before each instruction; null where unreachable. */
 	public static Frame<BasicValue>[] of(Hierarchy h, String owner, MethodNode m)
 			throws AnalyzerException {
+		if (isHuge(m))
+			throw new Unreadable(owner, m.name + m.desc + " is too large", null);
 		Types t = new Types(h, owner, m.name.equals("<init>"));
 		Analyzer<BasicValue> a = new Analyzer<>(t) {
 			@Override
@@ -92,9 +113,8 @@ public final class Types extends SimpleVerifier {
 		};
 		try {
 			return a.analyzeAndComputeMaxs(owner, m);
-		} catch (AnalyzerException e) {
-			throw new AnalyzerException(e.node, owner + '.' + m.name + m.desc + ": "
-				+ e.getMessage(), e);
+		} catch (AnalyzerException | RuntimeException e) {
+			throw new Unreadable(owner, m.name + m.desc + ": " + e.getMessage(), e);
 		}
 	}
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.translate.rewrite;
 
 import java.util.ArrayList;
@@ -16,8 +17,9 @@ import org.objectweb.asm.tree.TryCatchBlockNode;
 import org.objectweb.asm.tree.VarInsnNode;
 
 /**
- * Stack-map frames of the capture handlers: only the locals that the handler reads, where
- * all that is set at the call was computed. They are shorter, and often the same as that of
+ * Stack-map frames of the capture handlers: only the locals that the handler reads, and those
+ * that handlers of the program read which cover it, where all that is set at the call was
+ * computed. They are shorter, and often the same as that of
  * the handler before, which takes four bytes.
  */
 final class Handlers {
@@ -30,7 +32,7 @@ final class Handlers {
 			Set<LabelNode> handlers = new HashSet<>();
 			for (TryCatchBlockNode b : m.tryCatchBlocks)
 				if (MethodRewriter.CAPTURE.equals(b.type) && handlers.add(b.handler))
-					trim(b.handler);
+					trim(b.handler, needed(m, b.handler));
 		}
 		ClassWriter w = new ClassWriter(0);
 		c.accept(w);
@@ -41,10 +43,29 @@ final class Handlers {
 		return op == Opcodes.ATHROW || op >= Opcodes.IRETURN && op <= Opcodes.RETURN;
 	}
 
+	/** The locals that handlers need which cover this one. */
+	private static Set<Integer> needed(MethodNode m, LabelNode handler) {
+		Set<Integer> locals = new HashSet<>();
+		for (TryCatchBlockNode b : m.tryCatchBlocks) {
+			if (b.start != handler)
+				continue;
+			AbstractInsnNode i = b.handler;
+			while (!(i instanceof FrameNode))
+				i = i.getNext();
+			int at = 0;
+			for (Object t : ((FrameNode) i).local) {
+				if (t != Opcodes.TOP)
+					locals.add(at);
+				at += t == Opcodes.LONG || t == Opcodes.DOUBLE ? 2 : 1;
+			}
+		}
+		return locals;
+	}
+
 	/** A handler of ours is a straight line to its end. */
-	private static void trim(LabelNode handler) {
+	private static void trim(LabelNode handler, Set<Integer> needed) {
 		FrameNode f = null;
-		Set<Integer> read = new HashSet<>();
+		Set<Integer> read = new HashSet<>(needed);
 		for (AbstractInsnNode i = handler; !isEnd(i.getOpcode()); i = i.getNext())
 			if (i instanceof FrameNode)
 				f = (FrameNode) i;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.translate.rewrite;
 
 import java.util.ArrayList;
@@ -5,6 +6,7 @@ import java.util.BitSet;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -84,7 +86,9 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  *   H:   [Capture] push the frame, then
  *        method: athrow    twin: c.leave(); return anything    copy: return false
  *
- * The frame is the same whoever pushes it: snapshots do not know of twins.
+ * The frame is the same whoever pushes it: snapshots do not know of twins. Where there is no
+ * memory for it, push throws that; the program's ranges around the call cover the handler up
+ * to there, so that the method's own catch and finally blocks run (see Pusher.failed).
  *
  * What cannot be reached from a resume point is cut out of the copy. One copy per method
  * and not one tail per site: tails share nothing, which made classes 2.3 to 4.3 times as
@@ -150,6 +154,8 @@ final class MethodRewriter {
 		/** The call is the last thing the method does: no frame. */
 		boolean tail;
 		LabelNode resume;
+		/** The program's try ranges around the call, in their order. */
+		final List<TryCatchBlockNode> covered = new ArrayList<>();
 		/** See values(). */
 		private String values;
 	}
@@ -173,6 +179,7 @@ final class MethodRewriter {
 			pinCalls();
 			return made;
 		}
+		cover();
 		boolean last = sites.stream().allMatch(this::isTail);
 		boolean tails = last && isGlue();
 		String resumer = last ? null : owner.resumerName(m);
@@ -189,6 +196,8 @@ final class MethodRewriter {
 			made.addAll(copies(resumer));
 		if (owner.twins.has(owner.node, m))
 			made.add(twin());
+		ranges.clear();
+		m.tryCatchBlocks.forEach(b -> ranges.put(b, b));
 		handlers(m, Body.METHOD);
 		pinCalls();
 		if (owner.isEntered(m))
@@ -323,17 +332,26 @@ final class MethodRewriter {
 
 	/* --- new Foo(... suspends ...) --- */
 
-	/** Moves NEW behind the arguments of its constructor where they may suspend. */
+	/**
+	 * Moves NEW behind the arguments of its constructor where they may suspend. All that are
+	 * found at once: where each is used was read from the same frames, and none is in another's
+	 * way. A method that builds a large literal has hundreds of them.
+	 */
 	private void delayNews() throws AnalyzerException {
 		for (;;) {
 			Set<AbstractInsnNode> news = pendingNews();
 			news.removeAll(stuck);
 			if (news.isEmpty())
 				return;
-			/* One at a time: each changes the body, and the frames with it. */
-			AbstractInsnNode n = news.iterator().next();
-			if (!delay(n))
-				stuck.add(n);
+			Map<AbstractInsnNode, List<MethodInsnNode>> inits = new LinkedHashMap<>();
+			for (AbstractInsnNode n : news)
+				inits.put(n, News.inits(frames, m, n));
+			inits.forEach((n, l) -> {
+				if (l == null)
+					stuck.add(n);
+				else
+					delay(n, l);
+			});
 		}
 	}
 
@@ -365,12 +383,9 @@ final class MethodRewriter {
 		return false;
 	}
 
-	private boolean delay(AbstractInsnNode n) {
+	private void delay(AbstractInsnNode n, List<MethodInsnNode> inits) {
 		AbstractInsnNode dup = News.next(n);
 		boolean dupped = dup != null && dup.getOpcode() == Opcodes.DUP;
-		List<MethodInsnNode> inits = News.inits(frames, m, n);
-		if (inits == null)
-			return false;
 		for (MethodInsnNode init : inits) {
 			InsnList l = new InsnList();
 			Type[] args = Type.getArgumentTypes(init.desc);
@@ -392,7 +407,6 @@ final class MethodRewriter {
 		m.instructions.remove(n);
 		if (dupped)
 			m.instructions.remove(dup);
-		return true;
 	}
 
 	/* --- the plan of each site, made on the unchanged body --- */
@@ -720,6 +734,7 @@ final class MethodRewriter {
 	/** Adds the capture handlers to a body: at s.call, or at what copies says. */
 	private void handlers(MethodNode to, Body body) {
 		List<TryCatchBlockNode> mine = new ArrayList<>();
+		List<TryCatchBlockNode> program = new ArrayList<>();
 		List<Site> alike = new ArrayList<>(sites);
 		alike.sort(Comparator.comparing(MethodRewriter::values));
 		for (Site s : alike) {
@@ -735,10 +750,32 @@ final class MethodRewriter {
 				look(to, s, c, start, end, body);
 			to.instructions.add(h);
 			push(to.instructions, s, body != Body.COPY);
+			if (!s.covered.isEmpty()) {
+				LabelNode pushed = new LabelNode();
+				to.instructions.add(pushed);
+				for (TryCatchBlockNode b : s.covered)
+					if (to.tryCatchBlocks.contains(ranges.get(b)))
+						program.add(new TryCatchBlockNode(h, pushed, ranges.get(b).handler,
+							b.type));
+			}
 			leave(to.instructions, body);
 			mine.add(new TryCatchBlockNode(start, end, h, CAPTURE));
 		}
 		to.tryCatchBlocks.addAll(0, mine);
+		to.tryCatchBlocks.addAll(program);
+	}
+
+	/** Of the method, to that of the body which is being written. */
+	private final Map<TryCatchBlockNode, TryCatchBlockNode> ranges = new HashMap<>();
+
+	/** The program's ranges around each site. */
+	private void cover() {
+		for (Site s : sites) {
+			int k = m.instructions.indexOf(s.call);
+			for (TryCatchBlockNode b : m.tryCatchBlocks)
+				if (m.instructions.indexOf(b.start) <= k && k < m.instructions.indexOf(b.end))
+					s.covered.add(b);
+		}
 	}
 
 	/** Calls the twin, and looks whether it suspended: then to the handler. */
@@ -1001,9 +1038,13 @@ final class MethodRewriter {
 	}
 
 	private void ranges(MethodNode r, Map<LabelNode, LabelNode> map) {
-		for (TryCatchBlockNode b : m.tryCatchBlocks)
-			r.tryCatchBlocks.add(new TryCatchBlockNode(map.get(b.start), map.get(b.end),
-				map.get(b.handler), b.type));
+		ranges.clear();
+		for (TryCatchBlockNode b : m.tryCatchBlocks) {
+			TryCatchBlockNode n = new TryCatchBlockNode(map.get(b.start), map.get(b.end),
+				map.get(b.handler), b.type);
+			ranges.put(b, n);
+			r.tryCatchBlocks.add(n);
+		}
 	}
 
 	/** The copy that is entered at these sites. */
@@ -1073,7 +1114,7 @@ final class MethodRewriter {
 			for (AbstractInsnNode b : s.below)
 				l.add(b.clone(new HashMap<>()));
 			LabelNode to = new LabelNode();
-			if (isCovered(s.call)) {
+			if (isCovered(s)) {
 				s.resume = to;
 			} else {
 				take(l, s);
@@ -1083,13 +1124,9 @@ final class MethodRewriter {
 		}
 	}
 
-	/** Is the call inside a try range of the program? */
-	private boolean isCovered(AbstractInsnNode call) {
-		int k = m.instructions.indexOf(call);
-		for (TryCatchBlockNode b : m.tryCatchBlocks)
-			if (m.instructions.indexOf(b.start) <= k && k < m.instructions.indexOf(b.end))
-				return true;
-		return false;
+	/** Is the call inside a try range of the program? Then what it throws arrives there. */
+	private static boolean isCovered(Site s) {
+		return !s.covered.isEmpty();
 	}
 
 	private void restore(InsnList l, Site s) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.translate.rewrite;
 
 /** Rounds a frame's counts up to a class of Frames; must agree with GenFrames there. */

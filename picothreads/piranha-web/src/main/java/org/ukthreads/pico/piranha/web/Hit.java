@@ -3,46 +3,46 @@ package org.ukthreads.pico.piranha.web;
 
 /** One request that the test web answered: the evidence for politeness and for exactly-once. */
 public final class Hit {
-    private final String host;
-    private final String path;
-    private final String agent;
-    private final long startNanos;
-    private volatile long endNanos;     /* the server's thread writes; 0 while the answer is due */
+	private final String host;
+	private final String path;
+	private final String agent;
+	private final long startNanos;
+	private volatile long endNanos;     /* the server's thread writes; 0 while the answer is due */
 
-    Hit(String host, String path, String agent, long startNanos) {
-        this.host = host;
-        this.path = path;
-        this.agent = agent;
-        this.startNanos = startNanos;
-    }
+	Hit(String host, String path, String agent, long startNanos) {
+		this.host = host;
+		this.path = path;
+		this.agent = agent;
+		this.startNanos = startNanos;
+	}
 
-    void ended(long nanos) {
-        endNanos = nanos;
-    }
+	void ended(long nanos) {
+		endNanos = nanos;
+	}
 
-    public String host() {
-        return host;
-    }
+	public String host() {
+		return host;
+	}
 
-    public String path() {
-        return path;
-    }
+	public String path() {
+		return path;
+	}
 
-    public String agent() {
-        return agent;
-    }
+	public String agent() {
+		return agent;
+	}
 
-    public long startNanos() {
-        return startNanos;
-    }
+	public long startNanos() {
+		return startNanos;
+	}
 
-    /** When the last byte was handed to the kernel or the connection broke; 0 = still under way. */
-    public long endNanos() {
-        return endNanos;
-    }
+	/** When the last byte was handed to the kernel or the connection broke; 0 = still under way. */
+	public long endNanos() {
+		return endNanos;
+	}
 
-    @Override
-    public String toString() {
-        return host + path;
-    }
+	@Override
+	public String toString() {
+		return host + path;
+	}
 }

@@ -5,77 +5,77 @@ import java.io.IOException;
 
 /** The settings of a test web; the defaults are the paper's 30,000 pages on four hosts. */
 public final class WebBuilder {
-    private long seed = 1997;
-    private int pages = 30_000;
-    private int hosts = 4;
-    private int fanout = 20;
-    private int minSize = 1 << 10;
-    private int maxSize = 1 << 10;
-    int port;
-    int delayMillis;
-    int crawlDelaySeconds;
-    boolean traps;
-    boolean logging = true;
+	private long seed = 1997;
+	private int pages = 30_000;
+	private int hosts = 4;
+	private int fanout = 20;
+	private int minSize = 1 << 10;
+	private int maxSize = 1 << 10;
+	int port;
+	int delayMillis;
+	int crawlDelaySeconds;
+	boolean traps;
+	boolean logging = true;
 
-    public WebBuilder seed(long value) {
-        seed = value;
-        return this;
-    }
+	public WebBuilder seed(long value) {
+		seed = value;
+		return this;
+	}
 
-    public WebBuilder pages(int value) {
-        pages = value;
-        return this;
-    }
+	public WebBuilder pages(int value) {
+		pages = value;
+		return this;
+	}
 
-    public WebBuilder hosts(int value) {
-        hosts = value;
-        return this;
-    }
+	public WebBuilder hosts(int value) {
+		hosts = value;
+		return this;
+	}
 
-    public WebBuilder fanout(int value) {
-        fanout = value;
-        return this;
-    }
+	public WebBuilder fanout(int value) {
+		fanout = value;
+		return this;
+	}
 
-    public WebBuilder size(int min, int max) {
-        minSize = min;
-        maxSize = max;
-        return this;
-    }
+	public WebBuilder size(int min, int max) {
+		minSize = min;
+		maxSize = max;
+		return this;
+	}
 
-    /** 0 = any free port. */
-    public WebBuilder port(int value) {
-        port = value;
-        return this;
-    }
+	/** 0 = any free port. */
+	public WebBuilder port(int value) {
+		port = value;
+		return this;
+	}
 
-    /** The simulated network delay of every answer. */
-    public WebBuilder delayMillis(int value) {
-        delayMillis = value;
-        return this;
-    }
+	/** The simulated network delay of every answer. */
+	public WebBuilder delayMillis(int value) {
+		delayMillis = value;
+		return this;
+	}
 
-    public WebBuilder crawlDelaySeconds(int value) {
-        crawlDelaySeconds = value;
-        return this;
-    }
+	public WebBuilder crawlDelaySeconds(int value) {
+		crawlDelaySeconds = value;
+		return this;
+	}
 
-    public WebBuilder traps(boolean value) {
-        traps = value;
-        return this;
-    }
+	public WebBuilder traps(boolean value) {
+		traps = value;
+		return this;
+	}
 
-    /** Whether to keep a Hit per request. */
-    public WebBuilder logging(boolean value) {
-        logging = value;
-        return this;
-    }
+	/** Whether to keep a Hit per request. */
+	public WebBuilder logging(boolean value) {
+		logging = value;
+		return this;
+	}
 
-    public TestWeb start() throws IOException {
-        return TestWeb.start(this);
-    }
+	public TestWeb start() throws IOException {
+		return TestWeb.start(this);
+	}
 
-    WebGraph graph() {
-        return new WebGraph(seed, pages, hosts, fanout, minSize, maxSize);
-    }
+	WebGraph graph() {
+		return new WebGraph(seed, pages, hosts, fanout, minSize, maxSize);
+	}
 }

@@ -15,78 +15,78 @@ package org.ukthreads.pico.piranha.web;
 import java.util.SplittableRandom;
 
 public final class WebGraph {
-    private static final int CROSS_LINKS = 3;
+	private static final int CROSS_LINKS = 3;
 
-    private final long seed;
-    private final int pages;
-    private final int hosts;
-    private final int fanout;
-    private final int minSize;
-    private final int maxSize;
+	private final long seed;
+	private final int pages;
+	private final int hosts;
+	private final int fanout;
+	private final int minSize;
+	private final int maxSize;
 
-    public WebGraph(long seed, int pages, int hosts, int fanout, int minSize, int maxSize) {
-        if (pages < 1 || hosts < 1 || hosts > 200 || fanout < 1 || minSize < 1
-                || maxSize < minSize) {
-            throw new IllegalArgumentException("bad graph: pages=" + pages + " hosts=" + hosts
-                    + " fanout=" + fanout + " size=" + minSize + ".." + maxSize);
-        }
-        this.seed = seed;
-        this.pages = pages;
-        this.hosts = hosts;
-        this.fanout = fanout;
-        this.minSize = minSize;
-        this.maxSize = maxSize;
-    }
+	public WebGraph(long seed, int pages, int hosts, int fanout, int minSize, int maxSize) {
+		if (pages < 1 || hosts < 1 || hosts > 200 || fanout < 1 || minSize < 1
+				|| maxSize < minSize) {
+			throw new IllegalArgumentException("bad graph: pages=" + pages + " hosts=" + hosts
+					+ " fanout=" + fanout + " size=" + minSize + ".." + maxSize);
+		}
+		this.seed = seed;
+		this.pages = pages;
+		this.hosts = hosts;
+		this.fanout = fanout;
+		this.minSize = minSize;
+		this.maxSize = maxSize;
+	}
 
-    public int pages() {
-        return pages;
-    }
+	public int pages() {
+		return pages;
+	}
 
-    public int hosts() {
-        return hosts;
-    }
+	public int hosts() {
+		return hosts;
+	}
 
-    /** The virtual host that serves the page: 0 stands for 127.0.0.1, 1 for 127.0.0.2... */
-    public int host(int page) {
-        return page % hosts;
-    }
+	/** The virtual host that serves the page: 0 stands for 127.0.0.1, 1 for 127.0.0.2... */
+	public int host(int page) {
+		return page % hosts;
+	}
 
-    public String path(int page) {
-        return "/p/" + page + ".html";
-    }
+	public String path(int page) {
+		return "/p/" + page + ".html";
+	}
 
-    /** Bytes of the body. A page whose links need more room is as large as they need. */
-    public int size(int page) {
-        return minSize == maxSize ? minSize
-                : minSize + random(page, 1).nextInt(maxSize - minSize + 1);
-    }
+	/** Bytes of the body. A page whose links need more room is as large as they need. */
+	public int size(int page) {
+		return minSize == maxSize ? minSize
+				: minSize + random(page, 1).nextInt(maxSize - minSize + 1);
+	}
 
-    /** Clicks from page 0. */
-    public int depth(int page) {
-        int depth = 0;
-        for (int p = page; p > 0; p = (p - 1) / fanout) {
-            depth++;
-        }
-        return depth;
-    }
+	/** Clicks from page 0. */
+	public int depth(int page) {
+		int depth = 0;
+		for (int p = page; p > 0; p = (p - 1) / fanout) {
+			depth++;
+		}
+		return depth;
+	}
 
-    /** The children in the tree first, then the cross links. */
-    public int[] links(int page) {
-        long first = (long) page * fanout + 1;
-        int children = (int) Math.max(0, Math.min(fanout, pages - first));
-        int[] links = new int[children + CROSS_LINKS];
-        for (int i = 0; i < children; i++) {
-            links[i] = (int) first + i;
-        }
-        SplittableRandom random = random(page, 2);
-        for (int i = 0; i < CROSS_LINKS; i++) {
-            // Only upwards or to the same depth: a cross link must not be a short cut.
-            links[children + i] = random.nextInt(page + 1);
-        }
-        return links;
-    }
+	/** The children in the tree first, then the cross links. */
+	public int[] links(int page) {
+		long first = (long) page * fanout + 1;
+		int children = (int) Math.max(0, Math.min(fanout, pages - first));
+		int[] links = new int[children + CROSS_LINKS];
+		for (int i = 0; i < children; i++) {
+			links[i] = (int) first + i;
+		}
+		SplittableRandom random = random(page, 2);
+		for (int i = 0; i < CROSS_LINKS; i++) {
+			// Only upwards or to the same depth: a cross link must not be a short cut.
+			links[children + i] = random.nextInt(page + 1);
+		}
+		return links;
+	}
 
-    private SplittableRandom random(int page, int purpose) {
-        return new SplittableRandom(seed * 0x9E3779B97F4A7C15L + page * 31L + purpose);
-    }
+	private SplittableRandom random(int page, int purpose) {
+		return new SplittableRandom(seed * 0x9E3779B97F4A7C15L + page * 31L + purpose);
+	}
 }

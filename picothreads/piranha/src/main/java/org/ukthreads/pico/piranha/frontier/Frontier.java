@@ -11,24 +11,24 @@ import java.util.Optional;
  * again, its lease must have ended without done() (the process died). Any thread may call.
  */
 public interface Frontier extends Closeable {
-    /** Makes new those of the links that are unknown. The count, or what is known of it. */
-    int add(List<Link> links) throws IOException;
+	/** Makes new those of the links that are unknown. The count, or what is known of it. */
+	int add(List<Link> links) throws IOException;
 
-    /** Leases the next URL; waits while only others' work can bring one. Empty: it is over. */
-    Optional<Link> take() throws IOException, InterruptedException;
+	/** Leases the next URL; waits while only others' work can bring one. Empty: it is over. */
+	Optional<Link> take() throws IOException, InterruptedException;
 
-    /** Settles the link and adds what it led to, in one step: a crash sees both or neither. */
-    void done(Link link, List<Link> found) throws IOException;
+	/** Settles the link and adds what it led to, in one step: a crash sees both or neither. */
+	void done(Link link, List<Link> found) throws IOException;
 
-    /** Gives up the lease without a result: its time is over, somebody else has it. */
-    void abandon(Link link);
+	/** Gives up the lease without a result: its time is over, somebody else has it. */
+	void abandon(Link link);
 
-    /** From now on take() answers "over". */
-    void stop();
+	/** From now on take() answers "over". */
+	void stop();
 
-    /** URLs known so far, as far as this process can tell. */
-    long known();
+	/** URLs known so far, as far as this process can tell. */
+	long known();
 
-    /** Among them, those that are not settled. */
-    long open();
+	/** Among them, those that are not settled. */
+	long open();
 }

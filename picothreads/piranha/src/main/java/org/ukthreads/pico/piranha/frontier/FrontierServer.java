@@ -12,61 +12,61 @@ import java.util.concurrent.TimeUnit;
 
 /** A URLFrontier server in this process. */
 public final class FrontierServer implements Closeable {
-    private static final String FILE = "urlfrontier.journal";
+	private static final String FILE = "urlfrontier.journal";
 
-    private final Server server;
-    private final Optional<Journal> journal;
+	private final Server server;
+	private final Optional<Journal> journal;
 
-    private FrontierServer(Server server, Optional<Journal> journal) {
-        this.server = server;
-        this.journal = journal;
-    }
+	private FrontierServer(Server server, Optional<Journal> journal) {
+		this.server = server;
+		this.journal = journal;
+	}
 
-    /** Port 0: any that is free. In memory alone. */
-    public static FrontierServer start(String host, int port) throws IOException {
-        return new FrontierServer(serve(host, port, new FrontierService()),
-                Optional.<Journal>empty());
-    }
+	/** Port 0: any that is free. In memory alone. */
+	public static FrontierServer start(String host, int port) throws IOException {
+		return new FrontierServer(serve(host, port, new FrontierService()),
+				Optional.<Journal>empty());
+	}
 
-    /** Goes on where the last server with this directory has ended, be it by kill -9. */
-    public static FrontierServer start(String host, int port, File dir) throws IOException {
-        if (!dir.isDirectory() && !dir.mkdirs()) {
-            throw new IOException("cannot make the directory " + dir);
-        }
-        Journal journal = Journal.open(new File(dir, FILE));
-        try {
-            return new FrontierServer(serve(host, port, new FrontierService(journal)),
-                    Optional.of(journal));
-        } catch (IOException e) {
-            journal.close();
-            throw e;
-        }
-    }
+	/** Goes on where the last server with this directory has ended, be it by kill -9. */
+	public static FrontierServer start(String host, int port, File dir) throws IOException {
+		if (!dir.isDirectory() && !dir.mkdirs()) {
+			throw new IOException("cannot make the directory " + dir);
+		}
+		Journal journal = Journal.open(new File(dir, FILE));
+		try {
+			return new FrontierServer(serve(host, port, new FrontierService(journal)),
+					Optional.of(journal));
+		} catch (IOException e) {
+			journal.close();
+			throw e;
+		}
+	}
 
-    private static Server serve(String host, int port, FrontierService service)
-            throws IOException {
-        return NettyServerBuilder.forAddress(new InetSocketAddress(host, port))
-                .addService(service).build().start();
-    }
+	private static Server serve(String host, int port, FrontierService service)
+			throws IOException {
+		return NettyServerBuilder.forAddress(new InetSocketAddress(host, port))
+				.addService(service).build().start();
+	}
 
-    public int port() {
-        return server.getPort();
-    }
+	public int port() {
+		return server.getPort();
+	}
 
-    public void await() throws InterruptedException {
-        server.awaitTermination();
-    }
+	public void await() throws InterruptedException {
+		server.awaitTermination();
+	}
 
-    @Override
-    public void close() throws IOException {
-        server.shutdownNow();
-        try {
-            server.awaitTermination(5, TimeUnit.SECONDS);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
-        if (journal.isPresent()) {
-            journal.get().close();
-        }
-    }
+	@Override
+	public void close() throws IOException {
+		server.shutdownNow();
+		try {
+			server.awaitTermination(5, TimeUnit.SECONDS);
+		} catch (InterruptedException e) {
+			Thread.currentThread().interrupt();
+		}
+		if (journal.isPresent()) {
+			journal.get().close();
+		}
+	}
 }

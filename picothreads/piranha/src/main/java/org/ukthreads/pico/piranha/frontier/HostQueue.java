@@ -24,141 +24,141 @@ import java.util.PriorityQueue;
  * entry's own is stale and is skipped.
  */
 final class HostQueue {
-    enum State { READY, HELD, SETTLED }
+	enum State { READY, HELD, SETTLED }
 
-    private static final class Entry {
-        final URLInfo info;
-        State state = State.READY;
-        long until;
+	private static final class Entry {
+		final URLInfo info;
+		State state = State.READY;
+		long until;
 
-        Entry(URLInfo info) {
-            this.info = info;
-        }
-    }
+		Entry(URLInfo info) {
+			this.info = info;
+		}
+	}
 
-    private static final class Hold {
-        final Entry entry;
-        final long until;
+	private static final class Hold {
+		final Entry entry;
+		final long until;
 
-        Hold(Entry entry, long until) {
-            this.entry = entry;
-            this.until = until;
-        }
-    }
+		Hold(Entry entry, long until) {
+			this.entry = entry;
+			this.until = until;
+		}
+	}
 
-    private final Map<String, Entry> entries = new HashMap<>();
-    private final ArrayDeque<Entry> ready = new ArrayDeque<>();
-    private final PriorityQueue<Hold> held = new PriorityQueue<>(11, new Comparator<Hold>() {
-        @Override
-        public int compare(Hold a, Hold b) {
-            return Long.compare(a.until, b.until);
-        }
-    });
-    private int settled;
-    private long delayMillis;
-    private long blockedUntil;
+	private final Map<String, Entry> entries = new HashMap<>();
+	private final ArrayDeque<Entry> ready = new ArrayDeque<>();
+	private final PriorityQueue<Hold> held = new PriorityQueue<>(11, new Comparator<Hold>() {
+		@Override
+		public int compare(Hold a, Hold b) {
+			return Long.compare(a.until, b.until);
+		}
+	});
+	private int settled;
+	private long delayMillis;
+	private long blockedUntil;
 
-    /** False: it was known. */
-    boolean discover(URLInfo info) {
-        if (entries.containsKey(info.getUrl())) {
-            return false;
-        }
-        Entry entry = new Entry(info);
-        entries.put(info.getUrl(), entry);
-        ready.add(entry);
-        return true;
-    }
+	/** False: it was known. */
+	boolean discover(URLInfo info) {
+		if (entries.containsKey(info.getUrl())) {
+			return false;
+		}
+		Entry entry = new Entry(info);
+		entries.put(info.getUrl(), entry);
+		ready.add(entry);
+		return true;
+	}
 
-    /** A result: fetch again at that time, or never (0). */
-    void result(URLInfo info, long refetchMillis) {
-        Entry entry = entries.get(info.getUrl());
-        if (entry == null) {
-            entry = new Entry(info);
-            entries.put(info.getUrl(), entry);
-        } else if (entry.state == State.READY) {
-            ready.remove(entry);
-        } else if (entry.state == State.SETTLED) {
-            settled--;
-        }
-        if (refetchMillis == 0) {
-            entry.state = State.SETTLED;
-            settled++;
-        } else {
-            hold(entry, refetchMillis);
-        }
-    }
+	/** A result: fetch again at that time, or never (0). */
+	void result(URLInfo info, long refetchMillis) {
+		Entry entry = entries.get(info.getUrl());
+		if (entry == null) {
+			entry = new Entry(info);
+			entries.put(info.getUrl(), entry);
+		} else if (entry.state == State.READY) {
+			ready.remove(entry);
+		} else if (entry.state == State.SETTLED) {
+			settled--;
+		}
+		if (refetchMillis == 0) {
+			entry.state = State.SETTLED;
+			settled++;
+		} else {
+			hold(entry, refetchMillis);
+		}
+	}
 
-    List<URLInfo> lease(int most, long now, long leaseMillis) {
-        expire(now);
-        List<URLInfo> leased = new ArrayList<>();
-        if (now < blockedUntil) {
-            return leased;
-        }
-        while (leased.size() < most && !ready.isEmpty()) {
-            Entry entry = ready.remove();
-            hold(entry, now + leaseMillis);
-            leased.add(entry.info);
-        }
-        if (!leased.isEmpty()) {
-            blockedUntil = now + delayMillis;
-        }
-        return leased;
-    }
+	List<URLInfo> lease(int most, long now, long leaseMillis) {
+		expire(now);
+		List<URLInfo> leased = new ArrayList<>();
+		if (now < blockedUntil) {
+			return leased;
+		}
+		while (leased.size() < most && !ready.isEmpty()) {
+			Entry entry = ready.remove();
+			hold(entry, now + leaseMillis);
+			leased.add(entry.info);
+		}
+		if (!leased.isEmpty()) {
+			blockedUntil = now + delayMillis;
+		}
+		return leased;
+	}
 
-    /** A lease that was given before the server was started again. */
-    void leased(String url, long until) {
-        Entry entry = entries.get(url);
-        if (entry != null && entry.state != State.SETTLED) {
-            if (entry.state == State.READY) {
-                ready.remove(entry);
-            }
-            hold(entry, until);
-        }
-    }
+	/** A lease that was given before the server was started again. */
+	void leased(String url, long until) {
+		Entry entry = entries.get(url);
+		if (entry != null && entry.state != State.SETTLED) {
+			if (entry.state == State.READY) {
+				ready.remove(entry);
+			}
+			hold(entry, until);
+		}
+	}
 
-    boolean hasDue(long now) {
-        expire(now);
-        return now >= blockedUntil && !ready.isEmpty();
-    }
+	boolean hasDue(long now) {
+		expire(now);
+		return now >= blockedUntil && !ready.isEmpty();
+	}
 
-    void delay(long millis) {
-        delayMillis = millis;
-    }
+	void delay(long millis) {
+		delayMillis = millis;
+	}
 
-    void block(long untilMillis) {
-        blockedUntil = untilMillis;
-    }
+	void block(long untilMillis) {
+		blockedUntil = untilMillis;
+	}
 
-    /** URLs that are not settled. */
-    int open() {
-        return entries.size() - settled;
-    }
+	/** URLs that are not settled. */
+	int open() {
+		return entries.size() - settled;
+	}
 
-    int held() {
-        return open() - ready.size();
-    }
+	int held() {
+		return open() - ready.size();
+	}
 
-    int settled() {
-        return settled;
-    }
+	int settled() {
+		return settled;
+	}
 
-    int known() {
-        return entries.size();
-    }
+	int known() {
+		return entries.size();
+	}
 
-    private void hold(Entry entry, long until) {
-        entry.state = State.HELD;
-        entry.until = until;
-        held.add(new Hold(entry, until));
-    }
+	private void hold(Entry entry, long until) {
+		entry.state = State.HELD;
+		entry.until = until;
+		held.add(new Hold(entry, until));
+	}
 
-    private void expire(long now) {
-        while (!held.isEmpty() && held.peek().until <= now) {
-            Hold hold = held.remove();
-            if (hold.entry.state == State.HELD && hold.entry.until == hold.until) {
-                hold.entry.state = State.READY;
-                ready.addFirst(hold.entry);
-            }
-        }
-    }
+	private void expire(long now) {
+		while (!held.isEmpty() && held.peek().until <= now) {
+			Hold hold = held.remove();
+			if (hold.entry.state == State.HELD && hold.entry.until == hold.until) {
+				hold.entry.state = State.READY;
+				ready.addFirst(hold.entry);
+			}
+		}
+	}
 }

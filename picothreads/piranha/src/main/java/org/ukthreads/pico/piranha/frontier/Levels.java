@@ -12,44 +12,44 @@ import java.util.TreeMap;
  * Guarded by the frontier's lock.
  */
 final class Levels {
-    private final boolean strict;
-    private final ArrayDeque<Link> current = new ArrayDeque<>();
-    private final TreeMap<Integer, ArrayDeque<Link>> deeper = new TreeMap<>();
-    private int level;
-    private int size;
+	private final boolean strict;
+	private final ArrayDeque<Link> current = new ArrayDeque<>();
+	private final TreeMap<Integer, ArrayDeque<Link>> deeper = new TreeMap<>();
+	private int level;
+	private int size;
 
-    Levels(boolean strict) {
-        this.strict = strict;
-    }
+	Levels(boolean strict) {
+		this.strict = strict;
+	}
 
-    void add(Link link) {
-        size++;
-        if (!strict || link.depth() <= level) {
-            current.add(link);
-            return;
-        }
-        ArrayDeque<Link> queue = deeper.get(link.depth());
-        if (queue == null) {
-            queue = new ArrayDeque<>();
-            deeper.put(link.depth(), queue);
-        }
-        queue.add(link);
-    }
+	void add(Link link) {
+		size++;
+		if (!strict || link.depth() <= level) {
+			current.add(link);
+			return;
+		}
+		ArrayDeque<Link> queue = deeper.get(link.depth());
+		if (queue == null) {
+			queue = new ArrayDeque<>();
+			deeper.put(link.depth(), queue);
+		}
+		queue.add(link);
+	}
 
-    /** The next URL, if one may be visited now; idle: nothing is under way. */
-    Optional<Link> poll(boolean idle) {
-        if (current.isEmpty() && idle && !deeper.isEmpty()) {
-            level = deeper.firstKey();
-            current.addAll(deeper.remove(level));
-        }
-        if (current.isEmpty()) {
-            return Optional.empty();
-        }
-        size--;
-        return Optional.of(current.remove());
-    }
+	/** The next URL, if one may be visited now; idle: nothing is under way. */
+	Optional<Link> poll(boolean idle) {
+		if (current.isEmpty() && idle && !deeper.isEmpty()) {
+			level = deeper.firstKey();
+			current.addAll(deeper.remove(level));
+		}
+		if (current.isEmpty()) {
+			return Optional.empty();
+		}
+		size--;
+		return Optional.of(current.remove());
+	}
 
-    int size() {
-        return size;
-    }
+	int size() {
+		return size;
+	}
 }

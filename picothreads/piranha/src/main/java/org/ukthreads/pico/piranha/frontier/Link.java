@@ -3,59 +3,59 @@ package org.ukthreads.pico.piranha.frontier;
 
 /** A URL to fetch: how far it is from the seeds, and how many redirects led to it. */
 public final class Link {
-    private final String url;
-    private final int depth;
-    private final int hops;
-    private final long leaseEnds;   /* System.nanoTime() when somebody else may fetch it */
+	private final String url;
+	private final int depth;
+	private final int hops;
+	private final long leaseEnds;   /* System.nanoTime() when somebody else may fetch it */
 
-    private Link(String url, int depth, int hops, long leaseEnds) {
-        this.url = url;
-        this.depth = depth;
-        this.hops = hops;
-        this.leaseEnds = leaseEnds;
-    }
+	private Link(String url, int depth, int hops, long leaseEnds) {
+		this.url = url;
+		this.depth = depth;
+		this.hops = hops;
+		this.leaseEnds = leaseEnds;
+	}
 
-    public static Link seed(String url) {
-        return new Link(url, 0, 0, Long.MAX_VALUE);
-    }
+	public static Link seed(String url) {
+		return new Link(url, 0, 0, Long.MAX_VALUE);
+	}
 
-    public static Link of(String url, int depth, int hops) {
-        return new Link(url, depth, hops, Long.MAX_VALUE);
-    }
+	public static Link of(String url, int depth, int hops) {
+		return new Link(url, depth, hops, Long.MAX_VALUE);
+	}
 
-    /** A link found in this one's page. */
-    public Link child(String childUrl) {
-        return new Link(childUrl, depth + 1, 0, Long.MAX_VALUE);
-    }
+	/** A link found in this one's page. */
+	public Link child(String childUrl) {
+		return new Link(childUrl, depth + 1, 0, Long.MAX_VALUE);
+	}
 
-    /** The page that this one redirects to. */
-    public Link redirect(String targetUrl) {
-        return new Link(targetUrl, depth, hops + 1, Long.MAX_VALUE);
-    }
+	/** The page that this one redirects to. */
+	public Link redirect(String targetUrl) {
+		return new Link(targetUrl, depth, hops + 1, Long.MAX_VALUE);
+	}
 
-    Link leasedUntil(long nanoTime) {
-        return new Link(url, depth, hops, nanoTime);
-    }
+	Link leasedUntil(long nanoTime) {
+		return new Link(url, depth, hops, nanoTime);
+	}
 
-    public String url() {
-        return url;
-    }
+	public String url() {
+		return url;
+	}
 
-    public int depth() {
-        return depth;
-    }
+	public int depth() {
+		return depth;
+	}
 
-    public int hops() {
-        return hops;
-    }
+	public int hops() {
+		return hops;
+	}
 
-    /** Whether a fetch that takes so long is over before the lease is. */
-    public boolean leaseCovers(long nanos) {
-        return leaseEnds == Long.MAX_VALUE || leaseEnds - System.nanoTime() > nanos;
-    }
+	/** Whether a fetch that takes so long is over before the lease is. */
+	public boolean leaseCovers(long nanos) {
+		return leaseEnds == Long.MAX_VALUE || leaseEnds - System.nanoTime() > nanos;
+	}
 
-    @Override
-    public String toString() {
-        return url;
-    }
+	@Override
+	public String toString() {
+		return url;
+	}
 }

@@ -3,41 +3,41 @@ package org.ukthreads.pico.piranha.http;
 
 /** What went over the wire for one fetch. The bytes are empty unless recording was asked for. */
 public final class Exchange {
-    private final byte[] request;
-    private final byte[] response;
-    private final String peer;
-    private final long wireBytes;
+	private final byte[] request;
+	private final byte[] response;
+	private final String peer;
+	private final long wireBytes;
 
-    private final boolean whole;
+	private final boolean whole;
 
-    Exchange(byte[] request, byte[] response, String peer, long wireBytes, boolean whole) {
-        this.request = request;
-        this.response = response;
-        this.peer = peer;
-        this.wireBytes = wireBytes;
-        this.whole = whole;
-    }
+	Exchange(byte[] request, byte[] response, String peer, long wireBytes, boolean whole) {
+		this.request = request;
+		this.response = response;
+		this.peer = peer;
+		this.wireBytes = wireBytes;
+		this.whole = whole;
+	}
 
-    public byte[] request() {
-        return request;
-    }
+	public byte[] request() {
+		return request;
+	}
 
-    public byte[] response() {
-        return response;
-    }
+	public byte[] response() {
+		return response;
+	}
 
-    /** The server's IP address. */
-    public String peer() {
-        return peer;
-    }
+	/** The server's IP address. */
+	public String peer() {
+		return peer;
+	}
 
-    /** The answer was read to its end, and not to the size limit. */
-    public boolean whole() {
-        return whole;
-    }
+	/** The answer was read to its end, and not to the size limit. */
+	public boolean whole() {
+		return whole;
+	}
 
-    /** Bytes received. */
-    public long wireBytes() {
-        return wireBytes;
-    }
+	/** Bytes received. */
+	public long wireBytes() {
+		return wireBytes;
+	}
 }

@@ -17,6 +17,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.InterruptedIOException;
 import java.net.ProtocolException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -28,246 +29,316 @@ import java.util.concurrent.TimeUnit;
 import java.util.zip.GZIPInputStream;
 import java.util.zip.Inflater;
 import java.util.zip.InflaterInputStream;
+import java.util.zip.ZipException;
 
 public final class HttpClient {
-    private static final int MAX_HEADERS = 200;
-    private static final int IDLE_PER_ORIGIN = 256;
-    private static final int IDLE_TOTAL = 1024;
+	private static final int MAX_HEADERS = 200;
+	private static final int IDLE_PER_ORIGIN = 256;
+	private static final int IDLE_TOTAL = 1024;
 
-    private final String agent;
-    private final HttpLimits limits;
-    private final boolean keepAlive;
-    private final boolean record;
-    private final IdleWires idle = new IdleWires(IDLE_PER_ORIGIN, IDLE_TOTAL);
+	private final String agent;
+	private final HttpLimits limits;
+	private final boolean keepAlive;
+	private final boolean record;
+	private final Optional<Proxy> proxy;
+	private final Budget budget;
+	private final IdleWires idle = new IdleWires(IDLE_PER_ORIGIN, IDLE_TOTAL);
 
-    public HttpClient(String agent, HttpLimits limits, boolean keepAlive, boolean record) {
-        this.agent = agent;
-        this.limits = limits;
-        this.keepAlive = keepAlive;
-        this.record = record;
-    }
+	/** record: keep the bytes of each exchange. Without a proxy, memory as much as it takes. */
+	public HttpClient(String agent, HttpLimits limits, boolean keepAlive, boolean record) {
+		this(agent, limits, keepAlive, record, Optional.<Proxy>empty(),
+				new Budget(Long.MAX_VALUE / 2));
+	}
 
-    /** Fetches; a connection that turns out to have gone stale in the pool is replaced once. */
-    public HttpResponse get(Target target) throws IOException {
-        long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(limits.totalMillis);
-        byte[] request = request(target);
-        Optional<Wire> pooled = idle.take(target.origin());
-        if (pooled.isPresent()) {
-            Wire wire = pooled.get();
-            wire.begin(record, limits.readMillis, deadline);
-            if (answers(wire, request)) {
-                return receive(target, wire, request);
-            }
-            wire.close();
-        }
-        Wire wire = Wire.open(target, limits, deadline);
-        wire.begin(record, limits.readMillis, deadline);
-        if (!answers(wire, request)) {
-            wire.close();
-            throw new EOFException("the server closed the connection without an answer");
-        }
-        return receive(target, wire, request);
-    }
+	/** What large bodies take together comes from the budget. */
+	public HttpClient(String agent, HttpLimits limits, boolean keepAlive, boolean record,
+			Optional<Proxy> proxy, Budget budget) {
+		this.proxy = proxy;
+		this.budget = budget;
+		this.agent = agent;
+		this.limits = limits;
+		this.keepAlive = keepAlive;
+		this.record = record;
+	}
 
-    public void close() {
-        idle.close();
-    }
+	/** Fetches; a connection that turns out to have gone stale in the pool is replaced once. */
+	public HttpResponse get(Target target) throws IOException {
+		long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(limits.totalMillis);
+		byte[] request = request(target);
+		Optional<Wire> pooled = idle.take(target.origin());
+		if (pooled.isPresent()) {
+			Wire wire = pooled.get();
+			wire.begin(record, limits.readMillis, deadline);
+			if (answers(wire, request)) {
+				return receive(target, wire, request);
+			}
+			wire.close();
+		}
+		Wire wire = Wire.open(target, proxy, limits, deadline);
+		wire.begin(record, limits.readMillis, deadline);
+		if (!answers(wire, request)) {
+			wire.close();
+			throw new EOFException("the server closed the connection without an answer");
+		}
+		return receive(target, wire, request);
+	}
 
-    /** Sends the request and waits for the first bytes. False: the peer had closed. */
-    private static boolean answers(Wire wire, byte[] request) throws IOException {
-        try {
-            wire.send(request);
-            return wire.fill();
-        } catch (java.net.SocketTimeoutException e) {
-            wire.close();
-            throw e;
-        } catch (IOException e) {
-            return false;
-        }
-    }
+	public void close() {
+		idle.close();
+	}
 
-    private HttpResponse receive(Target target, Wire wire, byte[] request) throws IOException {
-        boolean reusable = false;
-        try {
-            int status = status(wire);
-            List<String> headers = headers(wire);
-            while (status >= 100 && status < 200) {
-                wire.forget();
-                status = status(wire);
-                headers = headers(wire);
-            }
-            ByteArrayOutputStream body = new ByteArrayOutputStream(1024);
-            boolean complete = status == 204 || status == 304 || body(wire, headers, body);
-            reusable = keepAlive && complete && delimited(status, headers) && !wire.dirty()
-                    && !HttpResponse.find(headers, "connection").equalsIgnoreCase("close");
-            byte[] raw = body.toByteArray();
-            ByteArrayOutputStream decoded = new ByteArrayOutputStream();
-            boolean all = decode(raw, HttpResponse.find(headers, "content-encoding"), decoded);
-            byte[] page = decoded.toByteArray();
-            if (page.length > limits.maxBytes) {
-                page = Arrays.copyOf(page, limits.maxBytes);
-            }
-            Exchange exchange = new Exchange(request, wire.recorded(), wire.peer(),
-                    wire.received(), complete);
-            return new HttpResponse(status, headers, page, !complete || !all, exchange);
-        } finally {
-            if (reusable) {
-                idle.give(target.origin(), wire);
-            } else {
-                wire.close();
-            }
-        }
-    }
+	/** Sends the request and waits for the first bytes. False: the peer had closed. */
+	private static boolean answers(Wire wire, byte[] request) throws IOException {
+		try {
+			wire.send(request);
+			return wire.fill();
+		} catch (java.net.SocketTimeoutException e) {
+			wire.close();
+			throw e;
+		} catch (IOException e) {
+			return false;
+		}
+	}
 
-    private byte[] request(Target target) {
-        String text = "GET " + target.path() + " HTTP/1.1\r\nHost: " + target.authority()
-                + "\r\nUser-Agent: " + agent
-                + "\r\nAccept: text/html,application/xhtml+xml,*/*;q=0.8"
-                + "\r\nAccept-Encoding: gzip, deflate"
-                + (keepAlive ? "" : "\r\nConnection: close") + "\r\n\r\n";
-        return text.getBytes(StandardCharsets.UTF_8);
-    }
+	private HttpResponse receive(Target target, Wire wire, byte[] request) throws IOException {
+		boolean reusable = false;
+		try {
+			int status = status(wire);
+			List<String> headers = headers(wire);
+			while (status >= 100 && status < 200) {
+				wire.forget();
+				status = status(wire);
+				headers = headers(wire);
+			}
+			Body body = new Body(wire);
+			boolean done = false;
+			try {
+				boolean complete = status == 204 || status == 304 || body(wire, headers, body);
+				reusable = keepAlive && complete && delimited(status, headers) && !wire.dirty()
+						&& !HttpResponse.find(headers, "connection").equalsIgnoreCase("close");
+				HttpResponse response = response(status, headers, body, wire, request, complete);
+				done = true;
+				return response;
+			} finally {
+				if (!done) {
+					body.leave.close();
+				}
+			}
+		} finally {
+			if (reusable) {
+				idle.give(target.origin(), wire);
+			} else {
+				wire.close();
+			}
+		}
+	}
 
-    private static int status(Wire wire) throws IOException {
-        String line = wire.line();
-        if (!line.startsWith("HTTP/1.") || line.length() < 12) {
-            throw new ProtocolException("not an HTTP/1 answer: "
-                    + line.substring(0, Math.min(40, line.length())));
-        }
-        try {
-            return Integer.parseInt(line.substring(9, 12));
-        } catch (NumberFormatException e) {
-            throw new ProtocolException("no status in: " + line);
-        }
-    }
+	private HttpResponse response(int status, List<String> headers, Body body, Wire wire,
+			byte[] request, boolean complete) throws IOException {
+		byte[] raw = body.bytes.toByteArray();
+		body.bytes.reset();
+		ByteArrayOutputStream decoded = new ByteArrayOutputStream();
+		String damage = "";
+		boolean all = false;
+		try {
+			all = decode(raw, HttpResponse.find(headers, "content-encoding"), body, decoded);
+		} catch (ZipException | EOFException e) {
+			/* What is there is decoded; a body that we have cut ourselves is not broken. */
+			if (complete) {
+				damage = "broken " + HttpResponse.find(headers, "content-encoding") + ": "
+						+ e.getMessage() + " (behind " + decoded.size() + " bytes)";
+			}
+		}
+		byte[] page = all && decoded.size() == 0 ? raw : decoded.toByteArray();
+		if (page.length > limits.maxBytes) {
+			page = Arrays.copyOf(page, limits.maxBytes);
+		}
+		Exchange exchange = new Exchange(request, wire.recorded(), wire.peer(), wire.received(),
+				complete);
+		return new HttpResponse(status, headers, page, !complete || !all && damage.isEmpty(),
+				damage, exchange, body.leave);
+	}
 
-    private static List<String> headers(Wire wire) throws IOException {
-        List<String> headers = new ArrayList<>(8);
-        for (String line = wire.line(); !line.isEmpty(); line = wire.line()) {
-            headers.add(line);
-            if (headers.size() > MAX_HEADERS) {
-                throw new ProtocolException("more than " + MAX_HEADERS + " headers");
-            }
-        }
-        return headers;
-    }
+	/**
+	 * A body as it comes, with leave of the budget, which its answer gives back. The time that
+	 * it waits for that is not the server's.
+	 */
+	private final class Body {
+		private final ByteArrayOutputStream bytes = new ByteArrayOutputStream(1024);
+		private final Wire wire;
+		private final Budget.Leave leave = budget.new Leave(limits.maxBytes);
 
-    private static boolean delimited(int status, List<String> headers) {
-        return status == 204 || status == 304 || chunked(headers)
-                || !HttpResponse.find(headers, "content-length").isEmpty();
-    }
+		Body(Wire wire) {
+			this.wire = wire;
+		}
 
-    private static boolean chunked(List<String> headers) {
-        return HttpResponse.find(headers, "transfer-encoding").toLowerCase(Locale.ROOT)
-                .contains("chunked");
-    }
+		/** Before there are more than so many bytes, raw or decoded. */
+		void grow(long size) throws IOException {
+			try {
+				wire.extend(leave.grow(size));
+			} catch (InterruptedException e) {
+				Thread.currentThread().interrupt();
+				throw new InterruptedIOException("interrupted");
+			}
+		}
+	}
 
-    /** Reads the body. False: it is larger than the limit, and the rest was not read. */
-    private boolean body(Wire wire, List<String> headers, ByteArrayOutputStream body)
-            throws IOException {
-        if (chunked(headers)) {
-            return chunks(wire, body);
-        }
-        String length = HttpResponse.find(headers, "content-length");
-        if (length.isEmpty()) {
-            return toEnd(wire, body);
-        }
-        return exactly(wire, body, size(length, 10, "content length: "));
-    }
+	private byte[] request(Target target) {
+		boolean whole = proxy.isPresent() && !target.secure();
+		String text = "GET " + (whole ? target.origin() : "") + target.path()
+				+ " HTTP/1.1\r\nHost: " + target.authority()
+				+ "\r\nUser-Agent: " + agent
+				+ "\r\nAccept: text/html,application/xhtml+xml,*/*;q=0.8"
+				+ "\r\nAccept-Encoding: gzip, deflate"
+				+ (keepAlive ? "" : "\r\nConnection: close") + "\r\n"
+				+ (whole ? proxy.get().credentials() : "") + "\r\n";
+		return text.getBytes(StandardCharsets.UTF_8);
+	}
 
-    /** Digits alone: no sign. */
-    private static long size(String text, int radix, String what) throws ProtocolException {
-        try {
-            long size = Long.parseLong(text, radix);
-            if (Character.digit(text.charAt(0), radix) >= 0) {
-                return size;
-            }
-        } catch (NumberFormatException e) {
-            // Said below.
-        }
-        throw new ProtocolException(what + text);
-    }
+	private static int status(Wire wire) throws IOException {
+		String line = wire.line();
+		if (!line.startsWith("HTTP/1.") || line.length() < 12) {
+			throw new ProtocolException("not an HTTP/1 answer: "
+					+ line.substring(0, Math.min(40, line.length())));
+		}
+		try {
+			return Integer.parseInt(line.substring(9, 12));
+		} catch (NumberFormatException e) {
+			throw new ProtocolException("no status in: " + line);
+		}
+	}
 
-    private boolean exactly(Wire wire, ByteArrayOutputStream body, long length)
-            throws IOException {
-        long left = length;
-        while (left > 0) {
-            int room = limits.maxBytes - body.size();
-            if (room == 0) {
-                return false;
-            }
-            int n = wire.read(body, (int) Math.min(left, room));
-            if (n < 0) {
-                throw new EOFException("the body ended " + left + " bytes early");
-            }
-            left -= n;
-        }
-        return true;
-    }
+	private static List<String> headers(Wire wire) throws IOException {
+		List<String> headers = new ArrayList<>(8);
+		for (String line = wire.line(); !line.isEmpty(); line = wire.line()) {
+			headers.add(line);
+			if (headers.size() > MAX_HEADERS) {
+				throw new ProtocolException("more than " + MAX_HEADERS + " headers");
+			}
+		}
+		return headers;
+	}
 
-    private boolean chunks(Wire wire, ByteArrayOutputStream body) throws IOException {
-        while (true) {
-            String line = wire.line();
-            int end = line.indexOf(';');
-            long size = size((end < 0 ? line : line.substring(0, end)).trim(), 16,
-                    "chunk size: ");
-            if (size == 0) {
-                headers(wire);      /* the trailers */
-                return true;
-            }
-            if (!exactly(wire, body, size)) {
-                return false;
-            }
-            if (!wire.line().isEmpty()) {
-                throw new ProtocolException("a chunk that is longer than it says");
-            }
-        }
-    }
+	private static boolean delimited(int status, List<String> headers) {
+		return status == 204 || status == 304 || chunked(headers)
+				|| !HttpResponse.find(headers, "content-length").isEmpty();
+	}
 
-    private boolean toEnd(Wire wire, ByteArrayOutputStream body) throws IOException {
-        while (true) {
-            int room = limits.maxBytes - body.size();
-            if (room == 0) {
-                return false;
-            }
-            if (wire.read(body, room) < 0) {
-                return true;
-            }
-        }
-    }
+	private static boolean chunked(List<String> headers) {
+		return HttpResponse.find(headers, "transfer-encoding").toLowerCase(Locale.ROOT)
+				.contains("chunked");
+	}
 
-    /** False: it is more than the limit, or ends before its end. */
-    private boolean decode(byte[] body, String encoding, ByteArrayOutputStream to)
-            throws IOException {
-        String name = encoding.toLowerCase(Locale.ROOT);
-        if (body.length == 0 || name.isEmpty() || name.equals("identity")) {
-            to.write(body, 0, body.length);
-            return true;
-        }
-        InputStream raw = new ByteArrayInputStream(body);
-        try {
-            if (name.equals("gzip") || name.equals("x-gzip")) {
-                return inflate(new GZIPInputStream(raw), to);
-            }
-            if (name.equals("deflate")) {
-                boolean zlib = (body[0] & 0x0f) == 8;
-                return inflate(new InflaterInputStream(raw, new Inflater(!zlib)), to);
-            }
-        } catch (EOFException e) {
-            return false;       /* what is there is decoded */
-        }
-        throw new ProtocolException("content encoding " + encoding + " was not asked for");
-    }
+	/** Reads the body. False: it is larger than the limit, and the rest was not read. */
+	private boolean body(Wire wire, List<String> headers, Body body)
+			throws IOException {
+		if (chunked(headers)) {
+			return chunks(wire, body);
+		}
+		String length = HttpResponse.find(headers, "content-length");
+		if (length.isEmpty()) {
+			return toEnd(wire, body);
+		}
+		return exactly(wire, body, size(length, 10, "content length: "));
+	}
 
-    /** One byte more than the limit shows that there was more. */
-    private boolean inflate(InputStream in, ByteArrayOutputStream to) throws IOException {
-        byte[] some = new byte[8192];
-        for (int n = in.read(some); n >= 0; n = in.read(some)) {
-            to.write(some, 0, n);
-            if (to.size() > limits.maxBytes) {
-                return false;
-            }
-        }
-        return true;
-    }
+	/** Digits alone: no sign. */
+	private static long size(String text, int radix, String what) throws ProtocolException {
+		try {
+			long size = Long.parseLong(text, radix);
+			if (Character.digit(text.charAt(0), radix) >= 0) {
+				return size;
+			}
+		} catch (NumberFormatException e) {
+			// Said below.
+		}
+		throw new ProtocolException(what + text);
+	}
+
+	private boolean exactly(Wire wire, Body body, long length)
+			throws IOException {
+		long left = length;
+		while (left > 0) {
+			int room = limits.maxBytes - body.bytes.size();
+			if (room == 0) {
+				return false;
+			}
+			body.grow(body.bytes.size() + Math.min(left, room));
+			int n = wire.read(body.bytes, (int) Math.min(left, room));
+			if (n < 0) {
+				throw new EOFException("the body ended " + left + " bytes early");
+			}
+			left -= n;
+		}
+		return true;
+	}
+
+	private boolean chunks(Wire wire, Body body) throws IOException {
+		while (true) {
+			String line = wire.line();
+			int end = line.indexOf(';');
+			long size = size((end < 0 ? line : line.substring(0, end)).trim(), 16,
+					"chunk size: ");
+			if (size == 0) {
+				headers(wire);      /* the trailers */
+				return true;
+			}
+			if (!exactly(wire, body, size)) {
+				return false;
+			}
+			if (!wire.line().isEmpty()) {
+				throw new ProtocolException("a chunk that is longer than it says");
+			}
+		}
+	}
+
+	private boolean toEnd(Wire wire, Body body) throws IOException {
+		while (true) {
+			int room = limits.maxBytes - body.bytes.size();
+			if (room == 0) {
+				return false;
+			}
+			body.grow(body.bytes.size() + 1);
+			if (wire.read(body.bytes, room) < 0) {
+				return true;
+			}
+		}
+	}
+
+	/** False: it is more than the limit. True and nothing: it is not packed. EOFException, ZipException: it is broken. */
+	private boolean decode(byte[] body, String encoding, Body of, ByteArrayOutputStream to)
+			throws IOException {
+		String name = encoding.toLowerCase(Locale.ROOT);
+		if (body.length == 0 || name.isEmpty() || name.equals("identity")) {
+			return true;        /* as it is */
+		}
+		InputStream raw = new ByteArrayInputStream(body);
+		if (name.equals("gzip") || name.equals("x-gzip")) {
+			return inflate(new GZIPInputStream(raw), of, to);
+		}
+		if (name.equals("deflate")) {
+			boolean zlib = (body[0] & 0x0f) == 8;
+			Inflater inflater = new Inflater(!zlib);
+			try {
+				return inflate(new InflaterInputStream(raw, inflater), of, to);
+			} finally {
+				inflater.end();
+			}
+		}
+		throw new ProtocolException("content encoding " + encoding + " was not asked for");
+	}
+
+	/** One byte more than the limit shows that there was more. */
+	private boolean inflate(InputStream in, Body of, ByteArrayOutputStream to)
+			throws IOException {
+		byte[] some = new byte[8192];
+		for (int n = in.read(some); n >= 0; n = in.read(some)) {
+			of.grow(to.size() + n);
+			to.write(some, 0, n);
+			if (to.size() > limits.maxBytes) {
+				return false;
+			}
+		}
+		return true;
+	}
 }

@@ -3,19 +3,19 @@ package org.ukthreads.pico.piranha.http;
 
 /** What one fetch may take: times in milliseconds, size in bytes. */
 public final class HttpLimits {
-    final int connectMillis;
-    final int readMillis;
-    final int totalMillis;
-    final int maxBytes;
+	final int connectMillis;
+	final int readMillis;
+	final int totalMillis;
+	final int maxBytes;
 
-    public HttpLimits(int connectMillis, int readMillis, int totalMillis, int maxBytes) {
-        this.connectMillis = connectMillis;
-        this.readMillis = readMillis;
-        this.totalMillis = totalMillis;
-        this.maxBytes = maxBytes;
-    }
+	public HttpLimits(int connectMillis, int readMillis, int totalMillis, int maxBytes) {
+		this.connectMillis = connectMillis;
+		this.readMillis = readMillis;
+		this.totalMillis = totalMillis;
+		this.maxBytes = maxBytes;
+	}
 
-    public int totalMillis() {
-        return totalMillis;
-    }
+	public int totalMillis() {
+		return totalMillis;
+	}
 }

@@ -7,80 +7,80 @@ import java.util.Locale;
 
 /** Where an HTTP request goes: scheme, host and port, and the path with its query. */
 public final class Target {
-    private final boolean secure;
-    private final String host;
-    private final int port;
-    private final String path;
-    private final String url;
+	private final boolean secure;
+	private final String host;
+	private final int port;
+	private final String path;
+	private final String url;
 
-    private Target(boolean secure, String host, int port, String path, String url) {
-        this.secure = secure;
-        this.host = host;
-        this.port = port;
-        this.path = path;
-        this.url = url;
-    }
+	private Target(boolean secure, String host, int port, String path, String url) {
+		this.secure = secure;
+		this.host = host;
+		this.port = port;
+		this.path = path;
+		this.url = url;
+	}
 
-    public static Target of(String url) throws MalformedURLException {
-        for (int i = 0; i < url.length(); i++) {
-            if (Character.isISOControl(url.charAt(i))) {
-                throw new MalformedURLException("a control character in the URL");
-            }
-        }
-        URL parsed = new URL(url);
-        String scheme = parsed.getProtocol().toLowerCase(Locale.ROOT);
-        if (!scheme.equals("http") && !scheme.equals("https")) {
-            throw new MalformedURLException("only http and https are fetched: " + url);
-        }
-        if (parsed.getHost().isEmpty()) {
-            throw new MalformedURLException("no host: " + url);
-        }
-        String file = parsed.getFile();
-        if (!file.startsWith("/")) {
-            file = "/" + file;
-        }
-        int port = parsed.getPort() < 0 ? parsed.getDefaultPort() : parsed.getPort();
-        return new Target(scheme.equals("https"), parsed.getHost().toLowerCase(Locale.ROOT), port,
-                file, url);
-    }
+	public static Target of(String url) throws MalformedURLException {
+		for (int i = 0; i < url.length(); i++) {
+			if (Character.isISOControl(url.charAt(i))) {
+				throw new MalformedURLException("a control character in the URL");
+			}
+		}
+		URL parsed = new URL(url);
+		String scheme = parsed.getProtocol().toLowerCase(Locale.ROOT);
+		if (!scheme.equals("http") && !scheme.equals("https")) {
+			throw new MalformedURLException("only http and https are fetched: " + url);
+		}
+		if (parsed.getHost().isEmpty()) {
+			throw new MalformedURLException("no host: " + url);
+		}
+		String file = parsed.getFile();
+		if (!file.startsWith("/")) {
+			file = "/" + file;
+		}
+		int port = parsed.getPort() < 0 ? parsed.getDefaultPort() : parsed.getPort();
+		return new Target(scheme.equals("https"), parsed.getHost().toLowerCase(Locale.ROOT), port,
+				file, url);
+	}
 
-    public boolean secure() {
-        return secure;
-    }
+	public boolean secure() {
+		return secure;
+	}
 
-    public String host() {
-        return host;
-    }
+	public String host() {
+		return host;
+	}
 
-    /** The host as names are looked up and certificates checked: an IPv6 address is bare. */
-    public String name() {
-        return host.startsWith("[") ? host.substring(1, host.length() - 1) : host;
-    }
+	/** The host as names are looked up and certificates checked: an IPv6 address is bare. */
+	public String name() {
+		return host.startsWith("[") ? host.substring(1, host.length() - 1) : host;
+	}
 
-    public int port() {
-        return port;
-    }
+	public int port() {
+		return port;
+	}
 
-    public String path() {
-        return path;
-    }
+	public String path() {
+		return path;
+	}
 
-    public String url() {
-        return url;
-    }
+	public String url() {
+		return url;
+	}
 
-    /** What politeness, robots.txt and idle connections are kept per. */
-    public String origin() {
-        return (secure ? "https://" : "http://") + authority();
-    }
+	/** What politeness, robots.txt and idle connections are kept per. */
+	public String origin() {
+		return (secure ? "https://" : "http://") + authority();
+	}
 
-    /** The value of the Host header: without the scheme's usual port. */
-    public String authority() {
-        return port == (secure ? 443 : 80) ? host : host + ":" + port;
-    }
+	/** The value of the Host header: without the scheme's usual port. */
+	public String authority() {
+		return port == (secure ? 443 : 80) ? host : host + ":" + port;
+	}
 
-    @Override
-    public String toString() {
-        return url;
-    }
+	@Override
+	public String toString() {
+		return url;
+	}
 }

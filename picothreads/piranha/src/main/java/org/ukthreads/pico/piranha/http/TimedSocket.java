@@ -12,71 +12,76 @@ import java.net.SocketTimeoutException;
  * that TLS makes below the crawler's, for a handshake or for the rest of a record.
  */
 final class TimedSocket extends Socket {
-    private int readMillis;     /* the owner's, as these all */
-    private long deadline;
-    private int soTimeout = -1;
+	private int readMillis;     /* the owner's, as these all */
+	private long deadline;
+	private int soTimeout = -1;
 
-    void limit(int millis, long nanoTime) {
-        readMillis = millis;
-        deadline = nanoTime;
-    }
+	void limit(int millis, long nanoTime) {
+		readMillis = millis;
+		deadline = nanoTime;
+	}
 
-    void open(InetSocketAddress to, int connectMillis) throws IOException {
-        connect(to, (int) Math.min(connectMillis, left()));
-    }
+	/** The fetch may take so much longer. */
+	void extend(long nanos) {
+		deadline += nanos;
+	}
 
-    private long left() throws SocketTimeoutException {
-        long left = (deadline - System.nanoTime()) / 1_000_000;
-        if (left <= 0) {
-            throw new SocketTimeoutException("the fetch took too long");
-        }
-        return left;
-    }
+	void open(InetSocketAddress to, int connectMillis) throws IOException {
+		connect(to, (int) Math.min(connectMillis, left()));
+	}
 
-    private void prepare() throws IOException {
-        long left = left();
-        // Setting it costs a system call on some JDKs: only when it must become shorter.
-        int millis = left > 2L * readMillis ? readMillis : (int) Math.min(readMillis, left);
-        if (millis != soTimeout) {
-            setSoTimeout(millis);
-            soTimeout = millis;
-        }
-    }
+	private long left() throws SocketTimeoutException {
+		long left = (deadline - System.nanoTime()) / 1_000_000;
+		if (left <= 0) {
+			throw new SocketTimeoutException("the fetch took too long");
+		}
+		return left;
+	}
 
-    @Override
-    public InputStream getInputStream() throws IOException {
-        return new Timed(this, super.getInputStream());
-    }
+	private void prepare() throws IOException {
+		long left = left();
+		// Setting it costs a system call on some JDKs: only when it must become shorter.
+		int millis = left > 2L * readMillis ? readMillis : (int) Math.min(readMillis, left);
+		if (millis != soTimeout) {
+			setSoTimeout(millis);
+			soTimeout = millis;
+		}
+	}
 
-    private static final class Timed extends InputStream {
-        private final TimedSocket socket;
-        private final InputStream in;
+	@Override
+	public InputStream getInputStream() throws IOException {
+		return new Timed(this, super.getInputStream());
+	}
 
-        Timed(TimedSocket socket, InputStream in) {
-            this.socket = socket;
-            this.in = in;
-        }
+	private static final class Timed extends InputStream {
+		private final TimedSocket socket;
+		private final InputStream in;
 
-        @Override
-        public int read() throws IOException {
-            socket.prepare();
-            return in.read();
-        }
+		Timed(TimedSocket socket, InputStream in) {
+			this.socket = socket;
+			this.in = in;
+		}
 
-        @Override
-        public int read(byte[] bytes, int from, int length) throws IOException {
-            socket.prepare();
-            return in.read(bytes, from, length);
-        }
+		@Override
+		public int read() throws IOException {
+			socket.prepare();
+			return in.read();
+		}
 
-        @Override
-        public int available() throws IOException {
-            return in.available();
-        }
+		@Override
+		public int read(byte[] bytes, int from, int length) throws IOException {
+			socket.prepare();
+			return in.read(bytes, from, length);
+		}
 
-        @Override
-        public void close() throws IOException {
-            in.close();
-        }
-    }
+		@Override
+		public int available() throws IOException {
+			return in.available();
+		}
+
+		@Override
+		public void close() throws IOException {
+			in.close();
+		}
+	}
 }

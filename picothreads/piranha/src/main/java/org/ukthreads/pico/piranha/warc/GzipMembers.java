@@ -12,81 +12,81 @@ import java.util.zip.Inflater;
 
 /** The gzip members of a WARC file: one per record, so that each can be read on its own. */
 final class GzipMembers {
-    private static final byte[] HEAD = {0x1f, (byte) 0x8b, 8, 0, 0, 0, 0, 0, 0, (byte) 0xff};
-    private static final int TAIL = 8;
+	private static final byte[] HEAD = {0x1f, (byte) 0x8b, 8, 0, 0, 0, 0, 0, 0, (byte) 0xff};
+	private static final int TAIL = 8;
 
-    private GzipMembers() {
-    }
+	private GzipMembers() {
+	}
 
-    static byte[] compress(byte[] data) {
-        ByteArrayOutputStream out = new ByteArrayOutputStream(64 + data.length / 2);
-        out.write(HEAD, 0, HEAD.length);
-        Deflater deflater = new Deflater(Deflater.BEST_SPEED, true);
-        try {
-            deflater.setInput(data);
-            deflater.finish();
-            byte[] some = new byte[8192];
-            while (!deflater.finished()) {
-                out.write(some, 0, deflater.deflate(some));
-            }
-        } finally {
-            deflater.end();
-        }
-        CRC32 crc = new CRC32();
-        crc.update(data);
-        little(out, (int) crc.getValue());
-        little(out, data.length);
-        return out.toByteArray();
-    }
+	static byte[] compress(byte[] data) {
+		ByteArrayOutputStream out = new ByteArrayOutputStream(64 + data.length / 2);
+		out.write(HEAD, 0, HEAD.length);
+		Deflater deflater = new Deflater(Deflater.BEST_SPEED, true);
+		try {
+			deflater.setInput(data);
+			deflater.finish();
+			byte[] some = new byte[8192];
+			while (!deflater.finished()) {
+				out.write(some, 0, deflater.deflate(some));
+			}
+		} finally {
+			deflater.end();
+		}
+		CRC32 crc = new CRC32();
+		crc.update(data);
+		little(out, (int) crc.getValue());
+		little(out, data.length);
+		return out.toByteArray();
+	}
 
-    /** Where the last whole member of the file ends; 0 if there is none. */
-    static long soundLength(File file) throws IOException {
-        try (RandomAccessFile in = new RandomAccessFile(file, "r")) {
-            long sound = 0;
-            for (long end = member(in, 0); end > 0; end = member(in, sound)) {
-                sound = end;
-            }
-            return sound;
-        }
-    }
+	/** Where the last whole member of the file ends; 0 if there is none. */
+	static long soundLength(File file) throws IOException {
+		try (RandomAccessFile in = new RandomAccessFile(file, "r")) {
+			long sound = 0;
+			for (long end = member(in, 0); end > 0; end = member(in, sound)) {
+				sound = end;
+			}
+			return sound;
+		}
+	}
 
-    /** Where the member ends that begins there; 0: it is torn, or the file ends here. */
-    private static long member(RandomAccessFile in, long start) throws IOException {
-        byte[] some = new byte[8192];
-        byte[] out = new byte[1 << 16];
-        in.seek(start);
-        if (in.read(some, 0, HEAD.length) < HEAD.length) {
-            return 0;
-        }
-        for (int i = 0; i < HEAD.length; i++) {
-            if (some[i] != HEAD[i]) {
-                return 0;
-            }
-        }
-        Inflater inflater = new Inflater(true);
-        try {
-            while (!inflater.finished()) {
-                if (inflater.inflate(out) == 0 && inflater.needsInput()) {
-                    int n = in.read(some);
-                    if (n < 0) {
-                        return 0;
-                    }
-                    inflater.setInput(some, 0, n);
-                }
-            }
-            // The inflater has counted what it used, not what it was given.
-            long end = start + HEAD.length + inflater.getBytesRead() + TAIL;
-            return end <= in.length() ? end : 0;
-        } catch (DataFormatException e) {
-            return 0;
-        } finally {
-            inflater.end();
-        }
-    }
+	/** Where the member ends that begins there; 0: it is torn, or the file ends here. */
+	private static long member(RandomAccessFile in, long start) throws IOException {
+		byte[] some = new byte[8192];
+		byte[] out = new byte[1 << 16];
+		in.seek(start);
+		if (in.read(some, 0, HEAD.length) < HEAD.length) {
+			return 0;
+		}
+		for (int i = 0; i < HEAD.length; i++) {
+			if (some[i] != HEAD[i]) {
+				return 0;
+			}
+		}
+		Inflater inflater = new Inflater(true);
+		try {
+			while (!inflater.finished()) {
+				if (inflater.inflate(out) == 0 && inflater.needsInput()) {
+					int n = in.read(some);
+					if (n < 0) {
+						return 0;
+					}
+					inflater.setInput(some, 0, n);
+				}
+			}
+			// The inflater has counted what it used, not what it was given.
+			long end = start + HEAD.length + inflater.getBytesRead() + TAIL;
+			return end <= in.length() ? end : 0;
+		} catch (DataFormatException e) {
+			return 0;
+		} finally {
+			inflater.end();
+		}
+	}
 
-    private static void little(ByteArrayOutputStream out, int value) {
-        for (int shift = 0; shift < 32; shift += 8) {
-            out.write(value >>> shift);
-        }
-    }
+	private static void little(ByteArrayOutputStream out, int value) {
+		for (int shift = 0; shift < 32; shift += 8) {
+			out.write(value >>> shift);
+		}
+	}
 }

@@ -1,14 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.translate.analyse.flow;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 import org.objectweb.asm.Handle;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.Type;
@@ -25,6 +28,7 @@ import org.objectweb.asm.tree.TryCatchBlockNode;
 import org.objectweb.asm.tree.TypeInsnNode;
 import org.objectweb.asm.tree.analysis.AnalyzerException;
 import org.objectweb.asm.tree.analysis.Frame;
+import org.ukthreads.pico.translate.analyse.Types;
 import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.Hierarchy;
 
@@ -46,9 +50,12 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  *                    elements go to the outside and come from there
  *   the outside      see Outside: what untranslated code is told it may tell anybody
  *
- * A call that finds many methods (a visitor's, an interpreter's) goes through a hub, which it
- * shares with the others of that type and name: each is linked to the hub, and the hub to each
+ * A call that finds many methods (a visitor's, an interpreter's), or meets a class that nobody
+ * knows, goes through a hub, which it shares with the others of that type and name: each is linked to the hub, and the hub to each
  * method. Without, a program of 10,000 classes had a hundred million edges.
+ *
+ * There is a budget, of steps and of memory; who needs more does without (TooMuch). A method
+ * that cannot be followed (a class that is left as it is) does anything with what it names.
  *
  * Nothing is assumed to be unreachable. A method that no call reaches (the outside calls it
  * by name, or the program is a library) gets whatever the outside may have.
@@ -101,8 +108,9 @@ public final class Flow {
 		final Set<String> targets = new HashSet<>(2);
 		boolean outside;
 		private final Set<ClassInfo> met = new HashSet<>(2);
-		/** It has found MANY methods, and goes there instead. */
+		/** It has found MANY methods, or a stranger, and goes there instead. */
 		private Call hub;
+		private Map<Integer, List<ClassInfo>> found;
 
 		Call(Method in, MethodInsnNode insn, int[] receiver, int[][] args, int result) {
 			this.in = in;
@@ -114,10 +122,20 @@ public final class Flow {
 		}
 	}
 
+	/** The analysis would take longer, or more memory, than it may. */
+	public static final class TooMuch extends RuntimeException {
+		TooMuch(String what) {
+			super(what, null, false, false);
+		}
+	}
+
 	final Hierarchy hierarchy;
 	final Universe universe;
-	final Solver solver = new Solver();
-	private final Outside outside;
+	Solver solver;
+	/** Of the budget: calls that have met a class, edges that were followed. */
+	private long steps;
+	private final Consumer<String> progress;
+	private Outside outside;
 	private final Map<String, Method> methods = new HashMap<>();
 	private final Map<MethodInsnNode, Call> calls = new IdentityHashMap<>();
 	/** Name+desc to the methods with such a call. */
@@ -131,9 +149,14 @@ public final class Flow {
 	/**
 	 * @param classes the program's, those of its lambdas among them
 	 * @param lambdas invokedynamic to the class with its method `make`
+	 * @param aside   classes whose code is not followed
+	 * @param budget  steps
 	 */
-	public Flow(Hierarchy h, Iterable<ClassNode> classes,
-			Map<AbstractInsnNode, ClassNode> lambdas) throws AnalyzerException {
+	public Flow(Hierarchy h, Collection<ClassNode> classes,
+			Map<AbstractInsnNode, ClassNode> lambdas, Set<String> aside, long budget,
+			Consumer<String> progress) {
+		solver = new Solver(budget);
+		this.progress = progress;
 		hierarchy = h;
 		this.lambdas = lambdas;
 		universe = new Universe(h);
@@ -144,12 +167,64 @@ public final class Flow {
 			for (MethodNode m : c.methods)
 				outside.method(declare(c, m));
 		}
-		for (ClassNode c : classes)
+		int n = 0;
+		for (ClassNode c : classes) {
+			progress.accept("following class " + ++n + " of " + classes.size());
 			for (MethodNode m : c.methods)
-				if (m.instructions.size() > 0)
+				if (m.instructions.size() > 0 && aside.contains(c.name))
+					blind(methods.get(c.name + '.' + m.name + m.desc));
+				else if (m.instructions.size() > 0)
 					read(c, methods.get(c.name + '.' + m.name + m.desc));
+		}
 		outside.start();
 		solve();
+		/* What is asked for from here on is in `calls`. */
+		solver = null;
+		outside = null;
+	}
+
+	/** Not followed: it hands on what it names, and calls with what anybody has. */
+	private void blind(Method m) {
+		outside.calls(m);
+		flow(outside.told, m.result);
+		for (int p : m.parameters)
+			flow(p, outside.told);
+		for (AbstractInsnNode i : m.node.instructions) {
+			if (i.getOpcode() == Opcodes.NEW) {
+				int k = universe.of(((TypeInsnNode) i).desc);
+				if (k >= 0)
+					solver.put(outside.told, k);
+			} else if (i instanceof FieldInsnNode) {
+				int v = resolve((FieldInsnNode) i);
+				if (v != OUTSIDE) {
+					flow(v, outside.told);
+					flow(outside.told, v);
+				}
+			} else if (i instanceof MethodInsnNode) {
+				blindly(m, (MethodInsnNode) i);
+			}
+		}
+	}
+
+	private void blindly(Method in, MethodInsnNode i) {
+		if (i.owner.startsWith("["))
+			return;
+		Type[] types = Type.getArgumentTypes(i.desc);
+		int[][] args = new int[types.length][];
+		for (int k = 0; k < args.length; k++)
+			args[k] = told(types[k]);
+		int[] on = i.getOpcode() == Opcodes.INVOKESTATIC ? new int[0]
+			: told(Type.getObjectType(i.owner));
+		int result = variable(Type.getReturnType(i.desc));
+		flow(result, outside.told);
+		resolved(new Call(in, i, on, args, result));
+	}
+
+	/** A variable of what the outside has of this type. */
+	private int[] told(Type t) {
+		int v = variable(t);
+		flow(outside.told, v);
+		return v < 0 ? new int[0] : new int[] {v};
 	}
 
 	/** The classes whose code a call may run; null: not known. */
@@ -175,8 +250,10 @@ public final class Flow {
 		boolean any = true;
 		while (any) {
 			do
-				solver.run();
+				while (!solver.run(1 << 20))
+					step();
 			while (outside.settle());
+			solver.check(steps);
 			Set<Method> reached = reached();
 			any = false;
 			for (Method m : methods.values())
@@ -185,6 +262,12 @@ public final class Flow {
 					any = true;
 				}
 		}
+	}
+
+	private void step() {
+		progress.accept("following calls, " + (solver.steps() + steps) / 1_000_000
+			+ " million steps");
+		solver.check(steps);
 	}
 
 	private boolean isNamed(Method m) {
@@ -377,9 +460,14 @@ public final class Flow {
 		return OUTSIDE;
 	}
 
-	private void read(ClassNode c, Method m) throws AnalyzerException {
+	private void read(ClassNode c, Method m) {
 		Body body = new Body(m);
-		Frame<Sources.V>[] fs = Sources.analyzer(body).analyzeAndComputeMaxs(c.name, m.node);
+		Frame<Sources.V>[] fs;
+		try {
+			fs = Sources.analyzer(body).analyzeAndComputeMaxs(c.name, m.node);
+		} catch (AnalyzerException | RuntimeException e) {
+			throw new Types.Unreadable(c.name, m.key + ": " + e.getMessage(), e);
+		}
 		boolean again = true;
 		while (again) {
 			again = false;
@@ -496,8 +584,13 @@ public final class Flow {
 			flow(receiver, result);
 			return;
 		}
+		resolved(c);
+	}
+
+	private void resolved(Call c) {
+		MethodInsnNode i = c.insn;
 		calls.put(i, c);
-		callers.computeIfAbsent(c.key, k -> new HashSet<>(2)).add(body.method);
+		callers.computeIfAbsent(c.key, k -> new HashSet<>(2)).add(c.in);
 		if (i.getOpcode() == Opcodes.INVOKESTATIC || i.getOpcode() == Opcodes.INVOKESPECIAL) {
 			exact(c);
 			return;
@@ -515,7 +608,7 @@ public final class Flow {
 			outside.called(c, -1);
 		BitSet cone = universe.cone(i.owner);
 		if (!cone.isEmpty())
-			for (int r : receiver)
+			for (int r : c.receiver)
 				solver.listen(r, k -> {
 					if (cone.get(k))
 						dispatch(c, k);
@@ -544,10 +637,17 @@ public final class Flow {
 		if (c.hub != null)
 			return;
 		if (k == universe.stranger()) {
-			stranger(c);
+			/* It meets all that fit, as all such calls of that type and name do. */
+			if (c.in.node != null)
+				c.hub = hub(c);
+			else
+				stranger(c);
 			return;
 		}
-		for (ClassInfo t : universe.find(k, c.key)) {
+		steps++;
+		if (c.found == null)
+			c.found = universe.table(c.key);
+		for (ClassInfo t : universe.find(c.found, k, c.key)) {
 			boolean first = c.met.add(t);
 			if (first)
 				c.targets.add(t.name);

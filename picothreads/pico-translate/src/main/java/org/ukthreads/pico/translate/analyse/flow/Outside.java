@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.translate.analyse.flow;
 
 import java.util.ArrayList;
@@ -7,6 +8,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Pattern;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.Type;
 import org.objectweb.asm.tree.AbstractInsnNode;
@@ -213,7 +215,8 @@ final class Outside {
 	}
 
 	private static boolean isHandle(String owner) {
-		return owner.startsWith("java/lang/invoke/") || owner.endsWith("/misc/Unsafe");
+		return owner.startsWith("java/lang/invoke/") || owner.endsWith("/misc/Unsafe")
+			|| owner.equals("org/ukthreads/pico/Handles");
 	}
 
 	private static boolean isInvoke(MethodInsnNode i) {
@@ -443,11 +446,7 @@ final class Outside {
 	void inherited(Flow.Call c, ClassInfo from, int k) {
 		if (from.name.equals("java/lang/Object"))
 			return;
-		boolean keeps = !from.name.matches("java/(util|io|util/concurrent)/[A-Z][^/]*")
-			&& !hierarchy.isSubtype(from.name, "java/lang/Throwable")
-			&& !from.name.equals("java/lang/Enum") && !from.name.equals("java/lang/Number")
-			&& !from.name.equals("java/lang/Record");
-		int to = keeps ? told : known;
+		int to = keeping.computeIfAbsent(from.name, this::keeps) ? told : known;
 		if (k >= 0) {
 			solver.put(to, k);
 			if (c.result >= 0)
@@ -456,6 +455,15 @@ final class Outside {
 		}
 		flow.flow(c.receiver, to);
 		flow.flow(c.receiver, c.result);
+	}
+
+	private final Map<String, Boolean> keeping = new HashMap<>();
+
+	private boolean keeps(String from) {
+		return !from.matches("java/(util|io|util/concurrent)/[A-Z][^/]*")
+			&& !hierarchy.isSubtype(from, "java/lang/Throwable")
+			&& !from.equals("java/lang/Enum") && !from.equals("java/lang/Number")
+			&& !from.equals("java/lang/Record");
 	}
 
 	private void reflection(Flow.Call c) {
@@ -519,11 +527,14 @@ final class Outside {
 			pass(a, to);
 	}
 
+	private static final Pattern COLLECTION
+		= Pattern.compile("Ljava/(util/[A-Z]\\w*|lang/Iterable);");
+
 	/** What it takes as a collection. */
 	private void wraps(Flow.Call c) {
 		Type[] types = Type.getArgumentTypes(c.insn.desc);
 		for (int k = 0; k < types.length; k++)
-			if (types[k].getDescriptor().matches("Ljava/(util/[A-Z]\\w*|lang/Iterable);"))
+			if (COLLECTION.matcher(types[k].getDescriptor()).matches())
 				pass(c.args[k], wrapped);
 	}
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.translate.analyse.flow;
 
 import java.util.HashMap;
@@ -37,7 +38,7 @@ public final class Settled {
 	private static final int ANYBODY = 0;
 
 	private final Hierarchy hierarchy;
-	private final Solver solver = new Solver();
+	private final Solver solver = new Solver(Long.MAX_VALUE);
 	private final int anybody = solver.add(null);
 	/** owner.name of private fields. */
 	private final Map<String, Integer> fields = new HashMap<>();
@@ -61,7 +62,8 @@ public final class Settled {
 			for (MethodNode m : c.methods)
 				if (m.instructions.size() > 0)
 					read(c, m);
-		solver.run();
+		while (!solver.run(1 << 30))
+			continue;
 	}
 
 	private void read(ClassNode c, MethodNode m) throws AnalyzerException {

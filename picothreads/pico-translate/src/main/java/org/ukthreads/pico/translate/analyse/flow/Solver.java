@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.translate.analyse.flow;
 
 import java.util.ArrayDeque;
@@ -17,7 +18,12 @@ import java.util.function.IntConsumer;
  * <p>A large program has millions of edges, so sets are bare words and edges bare numbers.
  */
 final class Solver {
+	/** Words of sets, and edges: 8 bytes each, and the edges' some more. */
+	private static final long MOST = 36_000_000;
 	private static final long[] NONE = {};
+	private final long budget;
+	private long steps;
+	private long size;
 	private long[][] sets = new long[1024][];
 	/** What has come since v was looked at; null: nothing. */
 	private long[][] news = new long[1024][];
@@ -29,6 +35,22 @@ final class Solver {
 	private final Edges edges = new Edges();
 	private final ArrayDeque<Integer> work = new ArrayDeque<>();
 	private final Map<BitSet, long[]> words = new IdentityHashMap<>();
+
+	Solver(long budget) {
+		this.budget = budget;
+	}
+
+	long steps() {
+		return steps;
+	}
+
+	/** Is there anything left of the budget, with so many steps taken elsewhere? */
+	void check(long more) {
+		if (steps + more > budget)
+			throw new Flow.TooMuch(budget / 1_000_000 + " million steps");
+		if (size > MOST)
+			throw new Flow.TooMuch(8 * MOST / 1_000_000 + " MB of sets and edges");
+	}
 
 	/** A new variable; filter: what it can hold at all, null: anything. It is not changed. */
 	int add(BitSet filter) {
@@ -72,8 +94,10 @@ final class Solver {
 				w &= ~s[k];
 			if (w == 0)
 				continue;
-			if (k >= s.length)
+			if (k >= s.length) {
+				size += n - s.length;
 				sets[v] = s = Arrays.copyOf(s, n);
+			}
 			s[k] |= w;
 			if (news[v] == null) {
 				news[v] = new long[n];
@@ -88,6 +112,7 @@ final class Solver {
 	void edge(int a, int b) {
 		if (a == b || !edges.add((long) a << 32 | b))
 			return;
+		size += 3;
 		if (to[a] == null)
 			to[a] = new int[4];
 		else if (count[a] == to[a].length)
@@ -115,9 +140,16 @@ final class Solver {
 				l.accept(k << 6 | Long.numberOfTrailingZeros(w));
 	}
 
-	void run() {
+	/** Follows the edges, some; true: to the end. */
+	boolean run(int some) {
+		long until = steps + some;
 		Integer v;
 		while ((v = work.poll()) != null) {
+			if (steps > until) {
+				work.addFirst(v);
+				return false;
+			}
+			steps += 1 + count[v];
 			long[] b = news[v];
 			news[v] = null;
 			for (int k = 0; k < count[v]; k++)
@@ -127,6 +159,7 @@ final class Solver {
 				for (IntConsumer l : new ArrayList<>(ls))
 					each(b, l);
 		}
+		return true;
 	}
 
 	/** A set of pairs. */

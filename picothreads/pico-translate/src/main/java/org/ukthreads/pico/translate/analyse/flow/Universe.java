@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.translate.analyse.flow;
 
 import java.util.ArrayList;
@@ -96,8 +97,19 @@ final class Universe {
 	 * The superclasses come first; else every default method that might be the one.
 	 */
 	List<ClassInfo> find(int k, String key) {
-		return found.computeIfAbsent(key, x -> new HashMap<>())
-			.computeIfAbsent(k, x -> find(classes.get(k).name, key));
+		return find(table(key), k, key);
+	}
+
+	/** What was found for calls of name+desc, by class. */
+	Map<Integer, List<ClassInfo>> table(String key) {
+		return found.computeIfAbsent(key, x -> new HashMap<>());
+	}
+
+	List<ClassInfo> find(Map<Integer, List<ClassInfo>> table, int k, String key) {
+		List<ClassInfo> l = table.get(k);
+		if (l == null)
+			table.put(k, l = find(classes.get(k).name, key));
+		return l;
 	}
 
 	private List<ClassInfo> find(String name, String key) {

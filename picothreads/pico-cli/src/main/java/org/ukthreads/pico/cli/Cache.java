@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.ukthreads.pico.cli;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.FileTime;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.ukthreads.pico.translate.Stored;
+import org.ukthreads.pico.translate.read.ClassPath;
+
+/*
+ * Translations on disk: one file for each, named by the sum of all that it was made of (the
+ * class path's contents in their order, the options, the translator, the version of Java).
+ *
+ *   KEY.pico     a translation (see Stored), written aside and renamed
+ *   KEY.N.tmp    one that is being written, or was when its writer died: swept after an hour
+ *   sums         the sums of files that have not been touched since
+ *   classes-*    archives of our own classes (bin/pico makes them)
+ *
+ * Nobody locks anything. Two that make the same translation write the same; a reader has its
+ * file open and mapped, so that who sweeps does not disturb it; a file that is not whole is
+ * none. What cannot be written (a full disk, a folder that is another's) is not: the run goes
+ * on, and says so.
+ */
+final class Cache {
+	private static final String NAME = ".pico";
+	private static final long HOUR = 3_600_000;
+
+	private final Path dir;
+	private final long limit;
+
+	/** Null: there is to be none. */
+	static Cache open() {
+		String dir = setting("pico.cache", "PICO_CACHE");
+		if ("off".equals(dir))
+			return null;
+		if (dir == null) {
+			String base = System.getenv("XDG_CACHE_HOME");
+			dir = base != null && base.startsWith("/") ? base + "/pico"
+				: System.getProperty("user.home") + "/.cache/pico";
+		}
+		String mb = setting("pico.cache.mb", "PICO_CACHE_MB");
+		long limit = 1024;
+		if (mb != null)
+			try {
+				limit = Long.parseLong(mb);
+			} catch (NumberFormatException e) {
+				Main.fail("PICO_CACHE_MB: a number, not " + mb);
+			}
+		return new Cache(Paths.get(dir), limit << 20);
+	}
+
+	private static String setting(String property, String variable) {
+		String s = System.getProperty(property);
+		return s != null ? s : System.getenv(variable);
+	}
+
+	Cache(Path dir, long limit) {
+		this.dir = dir;
+		this.limit = limit;
+	}
+
+	/* --- keys --- */
+
+	/** The name of the translation of this class path with these options. */
+	String key(List<Path> path, List<String> options) throws IOException {
+		MessageDigest all = sha();
+		Map<String, String> sums = sums();
+		int known = sums.size();
+		add(all, "java " + System.getProperty("java.runtime.version") + ' '
+			+ System.getProperty("java.vm.vendor"));
+		add(all, sum(Main.self(), sums));
+		for (String o : options)
+			add(all, "option " + o);
+		for (Path p : path)
+			add(all, p.toAbsolutePath() + " " + sum(p, sums));
+		if (sums.size() != known)
+			save(sums);
+		return hex(all.digest());
+	}
+
+	private static MessageDigest sha() {
+		try {
+			return MessageDigest.getInstance("SHA-256");
+		} catch (NoSuchAlgorithmException e) {
+			throw new IllegalStateException(e);
+		}
+	}
+
+	private static void add(MessageDigest d, String s) {
+		d.update(s.getBytes(StandardCharsets.UTF_8));
+		d.update((byte) '\n');
+	}
+
+	private static String hex(byte[] b) {
+		char[] c = new char[2 * b.length];
+		for (int k = 0; k < c.length; k++)
+			c[k] = Character.forDigit(b[k >> 1] >> (k % 2 == 0 ? 4 : 0) & 15, 16);
+		return new String(c);
+	}
+
+	/** Of a file, or of what a translator reads in a folder. */
+	private static String sum(Path p, Map<String, String> sums) throws IOException {
+		if (Files.isDirectory(p)) {
+			MessageDigest d = sha();
+			List<Path> files = new ArrayList<>();
+			list(p, files);
+			files.sort(Comparator.naturalOrder());
+			for (Path f : files)
+				add(d, p.relativize(f) + " " + sum(f, sums));
+			return hex(d.digest());
+		}
+		BasicFileAttributes a;
+		try {
+			a = Files.readAttributes(p, BasicFileAttributes.class);
+		} catch (NoSuchFileException e) {
+			return "none";
+		}
+		String state = p.toAbsolutePath() + "\t" + a.size() + ' '
+			+ a.lastModifiedTime().toInstant() + ' ' + a.fileKey();
+		String sum = sums.get(state);
+		if (sum != null)
+			return sum;
+		MessageDigest d = sha();
+		byte[] buf = new byte[1 << 16];
+		try (InputStream in = Files.newInputStream(p)) {
+			for (int n; (n = in.read(buf)) >= 0;)
+				d.update(buf, 0, n);
+		}
+		sum = hex(d.digest());
+		/* One that was written just now may be written once more in the same tick. */
+		if (System.currentTimeMillis() - a.lastModifiedTime().toMillis() > 2_000)
+			sums.put(state, sum);
+		return sum;
+	}
+
+	private static void list(Path p, List<Path> to) throws IOException {
+		try (DirectoryStream<Path> s = Files.newDirectoryStream(p)) {
+			for (Path f : s)
+				if (Files.isDirectory(f))
+					list(f, to);
+				else if (f.toString().endsWith(".class") || f.endsWith(ClassPath.RULES))
+					to.add(f);
+		}
+	}
+
+	private static final int MANY = 5_000;
+
+	private Map<String, String> sums() {
+		Map<String, String> m = new TreeMap<>();
+		try {
+			for (String l : Files.readAllLines(dir.resolve("sums"))) {
+				int k = l.lastIndexOf('\t');
+				if (k > 0 && l.length() == k + 1 + 64 && m.size() < MANY)
+					m.put(l.substring(0, k), l.substring(k + 1));
+			}
+		} catch (IOException e) {
+			/* None, or not text: they are made again. */
+			m.clear();
+		}
+		return m;
+	}
+
+	private void save(Map<String, String> sums) {
+		StringBuilder b = new StringBuilder();
+		sums.forEach((k, v) -> b.append(k).append('\t').append(v).append('\n'));
+		try {
+			Files.createDirectories(dir);
+			Path t = temporary("sums");
+			try {
+				Files.write(t, b.toString().getBytes(StandardCharsets.UTF_8));
+				Files.move(t, dir.resolve("sums"), StandardCopyOption.ATOMIC_MOVE);
+			} finally {
+				Files.deleteIfExists(t);
+			}
+		} catch (IOException e) {
+			/* The next run reads the files again. */
+			return;
+		}
+	}
+
+	private Path temporary(String name) {
+		return dir.resolve(name + '.' + ProcessHandle.current().pid() + '-'
+			+ System.nanoTime() + ".tmp");
+	}
+
+	/* --- translations --- */
+
+	/** Null: it is not there. */
+	Stored find(String key) {
+		Path p = dir.resolve(key + NAME);
+		Stored s = Files.exists(p) ? Stored.read(p) : null;
+		if (s != null)
+			try {
+				Files.setLastModifiedTime(p, FileTime.fromMillis(System.currentTimeMillis()));
+			} catch (IOException e) {
+				/* Swept meanwhile, or another's: it is mapped, that will do. */
+				return s;
+			}
+		return s;
+	}
+
+	/** Keeps a translation; what it may hold no more goes, the one unused for longest first. */
+	void store(String key, Map<String, byte[]> classes, String rules,
+			Collection<String> locks) {
+		try {
+			Files.createDirectories(dir);
+			Path t = temporary(key);
+			try {
+				Stored.write(t, classes, rules, locks);
+				if (Files.size(t) <= limit)
+					Files.move(t, dir.resolve(key + NAME), StandardCopyOption.ATOMIC_MOVE);
+			} finally {
+				Files.deleteIfExists(t);
+			}
+			sweep(dir.resolve(key + NAME));
+		} catch (IOException | ArithmeticException e) {
+			System.err.println("pico: this translation is not kept: " + e);
+		}
+	}
+
+	private List<Path> entries(String suffix) throws IOException {
+		List<Path> l = new ArrayList<>();
+		if (Files.isDirectory(dir))
+			try (DirectoryStream<Path> s = Files.newDirectoryStream(dir, "*" + suffix)) {
+				s.forEach(l::add);
+			}
+		return l;
+	}
+
+	private static long time(Path p) {
+		return p.toFile().lastModified();
+	}
+
+	private void sweep(Path but) throws IOException {
+		for (Path p : entries(".tmp"))
+			if (System.currentTimeMillis() - time(p) > HOUR)
+				Files.deleteIfExists(p);
+		List<Path> all = entries(NAME);
+		long size = 0;
+		for (Path p : all)
+			size += p.toFile().length();
+		all.sort(Comparator.comparingLong(Cache::time));
+		for (Path p : all) {
+			if (size <= limit)
+				return;
+			if (p.equals(but))
+				continue;
+			size -= p.toFile().length();
+			Files.deleteIfExists(p);
+		}
+	}
+
+	/* --- pico cache --- */
+
+	static void command(List<String> args) throws IOException {
+		Cache c = open();
+		String what = args.isEmpty() ? "show" : args.get(0);
+		if (c == null) {
+			System.out.println("{\"dir\":null,\"entries\":0,\"bytes\":0,\"limit\":0}");
+			return;
+		}
+		switch (what) {
+		case "show":
+			c.show();
+			break;
+		case "clear":
+			c.clear();
+			break;
+		case "dir":
+			System.out.println(c.dir);
+			break;
+		default:
+			Main.fail("pico cache [show|clear|dir]");
+		}
+	}
+
+	private void show() throws IOException {
+		long size = 0;
+		List<Path> all = entries(NAME);
+		for (Path p : all)
+			size += p.toFile().length();
+		System.out.println("{\"dir\":\"" + dir.toString().replace("\\", "\\\\")
+			.replace("\"", "\\\"") + "\",\"entries\":" + all.size() + ",\"bytes\":" + size
+			+ ",\"limit\":" + limit + "}");
+	}
+
+	private void clear() throws IOException {
+		for (String s : new String[] {NAME, ".tmp", ".jsa"})
+			for (Path p : entries(s))
+				Files.deleteIfExists(p);
+		Files.deleteIfExists(dir.resolve("sums"));
+	}
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.ukthreads.pico.cli;
+
+import java.io.IOException;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.sql.Connection;
+import java.sql.Driver;
+import java.sql.SQLException;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Properties;
+import java.util.ServiceLoader;
+import org.ukthreads.pico.Freezer;
+import org.ukthreads.pico.durable.Codec;
+import org.ukthreads.pico.durable.DurableException;
+import org.ukthreads.pico.durable.FileStore;
+import org.ukthreads.pico.durable.Filter;
+import org.ukthreads.pico.durable.Inspector;
+import org.ukthreads.pico.durable.JdbcStore;
+import org.ukthreads.pico.durable.Parked;
+import org.ukthreads.pico.durable.Seal;
+import org.ukthreads.pico.durable.Status;
+import org.ukthreads.pico.durable.Store;
+import org.ukthreads.pico.durable.Vault;
+import org.ukthreads.pico.translate.PicoLoader;
+import org.ukthreads.pico.translate.Translator;
+import org.ukthreads.pico.translate.read.ClassPath;
+import org.ukthreads.pico.translate.read.Nested;
+
+/** pico durable: looks at a store of durable threads, and says something to one of them. */
+final class Durables {
+	static final String USAGE = String.join("\n",
+		"pico durable ls STORE                     its threads",
+		"pico durable show STORE ID [-cp PROGRAM]  one; with its program, its frames as well",
+		"pico durable cancel STORE ID --key FILE   it gets an InterruptedException",
+		"pico durable resume STORE ID --key FILE   one that failed or was refused tries again",
+		"pico durable check OLD NEW STORE          which threads NEW would refuse; exit code 1",
+		"",
+		"STORE is a folder or a JDBC URL; OLD, NEW and PROGRAM are class paths.",
+		"  --table NAME    in the database; threads unless told",
+		"  --driver PATH   the class path of the JDBC driver",
+		"  --key FILE      the vault's; ls, show and check work without, and then believe all", "");
+
+	private final List<String> rest = new ArrayList<>();
+	private String table = "threads";
+	private String key;
+	private String program;
+	private final List<Path> driver = new ArrayList<>();
+
+	private Durables(List<String> args) {
+		for (int k = 0; k < args.size(); k++) {
+			String x = args.get(k);
+			if (!x.startsWith("-")) {
+				rest.add(x);
+				continue;
+			}
+			if (k + 1 == args.size())
+				Main.fail(x + " needs a value");
+			String v = args.get(++k);
+			switch (x) {
+			case "--table": table = v; break;
+			case "--key": key = v; break;
+			case "-cp": program = v; break;
+			case "--driver": driver.addAll(path(v)); break;
+			default: Main.fail("no such option: " + x + "\n" + USAGE);
+			}
+		}
+	}
+
+	static void run(List<String> args) throws Exception {
+		if (args.isEmpty() || args.get(0).matches("-h|--help|help")) {
+			System.out.print(USAGE);
+			return;
+		}
+		Durables d = new Durables(args.subList(1, args.size()));
+		try {
+			d.command(args.get(0));
+		} catch (DurableException e) {
+			Main.fail(e.getMessage());
+		} catch (SQLException e) {
+			Main.fail(e.toString());
+		}
+	}
+
+	private void command(String what) throws Exception {
+		switch (what) {
+		case "ls":
+			need(1);
+			try (Store s = store(rest.get(0), true)) {
+				list(new Inspector(s, seal()));
+			}
+			break;
+		case "show":
+			need(2);
+			try (Store s = store(rest.get(0), true)) {
+				show(new Inspector(s, seal()), rest.get(1));
+			}
+			break;
+		case "cancel": case "resume":
+			need(2);
+			if (key == null)
+				Main.fail("--key FILE, the vault's, is needed for that");
+			try (Vault v = new Vault(store(rest.get(0), false), seal(),
+					new Codec(Main.class.getClassLoader(), Filter.PROGRAM))) {
+				if (what.equals("cancel"))
+					v.cancel(rest.get(1));
+				else
+					v.retry(rest.get(1));
+			}
+			break;
+		case "check":
+			need(3);
+			try (Store s = store(rest.get(2), true)) {
+				if (check(new Inspector(s, seal())))
+					System.exit(1);
+			}
+			break;
+		default:
+			Main.fail("unknown command: durable " + what + "\n" + USAGE);
+		}
+	}
+
+	private void need(int n) {
+		if (rest.size() != n)
+			Main.fail(USAGE);
+	}
+
+	private static List<Path> path(String s) {
+		List<Path> l = new ArrayList<>();
+		for (String p : s.split(java.io.File.pathSeparator))
+			l.add(Paths.get(p));
+		return l;
+	}
+
+	private Seal seal() throws IOException {
+		if (key == null)
+			return null;
+		if (!Files.exists(Paths.get(key)))
+			Main.fail("no such file: " + key);
+		return Seal.file(Paths.get(key));
+	}
+
+	private Store store(String name, boolean looks) throws Exception {
+		if (!name.startsWith("jdbc:"))
+			return looks ? FileStore.reader(Paths.get(name)) : open(Paths.get(name));
+		List<URL> urls = new ArrayList<>();
+		for (Path p : driver)
+			urls.add(p.toUri().toURL());
+		ClassLoader l = new URLClassLoader(urls.toArray(new URL[0]),
+			Main.class.getClassLoader());
+		for (Driver d : ServiceLoader.load(Driver.class, l)) {
+			Connection c = d.connect(name, new Properties());
+			if (c != null)
+				return new JdbcStore(c, table);
+		}
+		Main.fail("no JDBC driver for " + name + ": --driver PATH");
+		return null;
+	}
+
+	private static Store open(Path dir) throws IOException {
+		if (!Files.isDirectory(dir))
+			Main.fail("no such folder: " + dir);
+		return new FileStore(dir);
+	}
+
+	private static String until(long millis) {
+		return millis == Long.MAX_VALUE ? "-" : Instant.ofEpochMilli(millis).toString();
+	}
+
+	private static void list(Inspector in) throws IOException {
+		System.out.printf("%-32s %-8s %-8s %-24s %6s %8s %7s%n", "id", "state", "waits",
+			"until", "steps", "messages", "bytes");
+		String after = "";
+		for (;;) {
+			List<Status> l = in.list(after, 500);
+			if (l.isEmpty())
+				return;
+			for (Status s : l) {
+				System.out.printf("%-32s %-8s %-8s %-24s %6d %8d %7d%s%n", s.id, s.state,
+					s.waits, until(s.until), s.steps, s.messages, s.bytes,
+					s.why.isEmpty() ? "" : "  " + s.why);
+				after = s.id;
+			}
+		}
+	}
+
+	private void show(Inspector in, String id) throws Exception {
+		Status s = in.status(id);
+		if (s == null)
+			Main.fail("there is no thread " + id);
+		System.out.println("id        " + s.id + "\nstate     " + s.state
+			+ (s.worker == 0 ? "" : ", worker " + s.worker) + "\nwaits in  " + s.waits
+			+ "\nuntil     " + until(s.until) + "\nsteps     " + s.steps + "\nmessages  "
+			+ s.messages + "\nbytes     " + s.bytes + (s.why.isEmpty() ? "" : "\nfailed    "
+			+ s.why));
+		if (program == null)
+			return;
+		Parked p = in.look(id, codec(program));
+		System.out.println("release   " + p.release + "\nexposes   " + p.exposed);
+		for (Freezer.Looked f : p.frames)
+			System.out.println("    at " + f.owner + "." + f.name + (f.refused == null ? ""
+				: "   refused: " + f.refused.getMessage()));
+	}
+
+	/** The program, translated in memory, to be looked at: external objects are absent. */
+	private static Codec codec(String path) throws IOException {
+		List<Path> in = Nested.unfold(ClassPath.whole(path(path)));
+		for (Path p : path(path))
+			if (!Files.exists(p))
+				Main.fail("no such file: " + p);
+		ClassPath program = new ClassPath(in);
+		return Inspector.looking(new Codec(new PicoLoader(Translator.of(program,
+			Main.libraries(List.of()), new Translator.Options()).run(), program,
+			Main.class.getClassLoader()), Filter.PROGRAM));
+	}
+
+	/** Does the new one refuse what the old one does not? */
+	private boolean check(Inspector in) throws Exception {
+		List<Inspector.Verdict> old = in.check(codec(rest.get(0)));
+		List<Inspector.Verdict> fresh = in.check(codec(rest.get(1)));
+		java.util.Map<String, String> before = new java.util.HashMap<>();
+		for (Inspector.Verdict v : old)
+			before.put(v.id, v.refusal);
+		int refused = 0;
+		int already = 0;
+		for (Inspector.Verdict v : fresh)
+			if (v.refusal != null) {
+				boolean was = before.get(v.id) != null;
+				System.out.println(v.id + ": " + v.refusal
+					+ (was ? " (the old one refuses it, too)" : ""));
+				refused += was ? 0 : 1;
+				already += was ? 1 : 0;
+			}
+		System.out.println(fresh.size() + " threads: " + (fresh.size() - refused - already)
+			+ " go on, " + refused + " would be refused"
+			+ (already == 0 ? "" : ", " + already + " are refused already"));
+		return refused > 0;
+	}
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.ukthreads.pico.cli;
+
+import java.util.function.Consumer;
+
+/**
+ * Says on stderr how far a translation is, where it takes long: one line that is written
+ * over on a terminal, elsewhere a line each few seconds. The program's stdout is its own.
+ * `-Dpico.progress=false` silences it.
+ */
+final class Progress implements Consumer<String> {
+	private static final long SOON = 1_500_000_000L;
+	private static final long OFTEN = 200_000_000L;
+	private static final long SELDOM = 5_000_000_000L;
+	private final boolean terminal = System.console() != null;
+	private final long began = System.nanoTime();
+	private long said = began + SOON - SELDOM;
+	private int width;
+
+	/** A stage, or where it is in one; null: it is over. */
+	@Override
+	public void accept(String stage) {
+		long now = System.nanoTime();
+		if (stage == null) {
+			if (width > 0)
+				System.err.print("\r" + " ".repeat(width) + "\r");
+			else if (said > began)
+				System.err.println("pico: translated, " + (now - began) / 1_000_000_000
+					+ " s");
+			return;
+		}
+		if (now - began < SOON || now - said < (terminal ? OFTEN : SELDOM))
+			return;
+		said = now;
+		String line = "pico: " + stage + ", " + (now - began) / 1_000_000_000 + " s";
+		if (!terminal) {
+			System.err.println(line);
+			return;
+		}
+		System.err.print("\r" + line + " ".repeat(Math.max(0, width - line.length())));
+		width = Math.max(width, line.length());
+	}
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.ukthreads.pico.cli;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.objectweb.asm.ClassWriter;
+import org.objectweb.asm.MethodVisitor;
+import org.objectweb.asm.Opcodes;
+
+/**
+ * A run for its classes: bin/pico keeps what this has loaded in an archive. A small program is
+ * translated, kept, found again, and run: it starts a thread, sleeps in a lock, and ends.
+ */
+final class Warm implements Opcodes {
+	private Warm() {}
+
+	static void run() throws Exception {
+		Path dir = Files.createTempDirectory("pico-warm");
+		try {
+			System.setProperty("pico.cache", dir.resolve("cache").toString());
+			Path p = Files.createDirectory(dir.resolve("program"));
+			Files.write(p.resolve("W.class"), program());
+			for (int k = 0; k < 2; k++)
+				Main.run(new Arguments(List.of("-cp", p.toString(), "W")));
+		} finally {
+			delete(dir);
+		}
+	}
+
+	private static void delete(Path dir) throws IOException {
+		List<Path> all;
+		try (Stream<Path> s = Files.walk(dir)) {
+			all = s.collect(Collectors.toList());
+		}
+		for (int k = all.size(); k-- > 0;)
+			Files.delete(all.get(k));
+	}
+
+	private static byte[] program() {
+		ClassWriter w = new ClassWriter(ClassWriter.COMPUTE_MAXS);
+		w.visit(V1_8, ACC_PUBLIC, "W", null, "java/lang/Object", new String[] {
+			"java/lang/Runnable"});
+		MethodVisitor m = w.visitMethod(ACC_PUBLIC, "<init>", "()V", null, null);
+		m.visitVarInsn(ALOAD, 0);
+		m.visitMethodInsn(INVOKESPECIAL, "java/lang/Object", "<init>", "()V", false);
+		end(m);
+		m = w.visitMethod(ACC_PUBLIC | ACC_SYNCHRONIZED, "run", "()V", null,
+			new String[] {"java/lang/InterruptedException"});
+		m.visitLdcInsn(1L);
+		m.visitMethodInsn(INVOKESTATIC, "java/lang/Thread", "sleep", "(J)V", false);
+		end(m);
+		m = w.visitMethod(ACC_PUBLIC | ACC_STATIC, "main", "([Ljava/lang/String;)V", null,
+			new String[] {"java/lang/InterruptedException"});
+		m.visitTypeInsn(NEW, "java/lang/Thread");
+		m.visitInsn(DUP);
+		m.visitTypeInsn(NEW, "W");
+		m.visitInsn(DUP);
+		m.visitMethodInsn(INVOKESPECIAL, "W", "<init>", "()V", false);
+		m.visitMethodInsn(INVOKESPECIAL, "java/lang/Thread", "<init>",
+			"(Ljava/lang/Runnable;)V", false);
+		m.visitInsn(DUP);
+		m.visitMethodInsn(INVOKEVIRTUAL, "java/lang/Thread", "start", "()V", false);
+		m.visitMethodInsn(INVOKEVIRTUAL, "java/lang/Thread", "join", "()V", false);
+		end(m);
+		return w.toByteArray();
+	}
+
+	private static void end(MethodVisitor m) {
+		m.visitInsn(RETURN);
+		m.visitMaxs(0, 0);
+	}
+}

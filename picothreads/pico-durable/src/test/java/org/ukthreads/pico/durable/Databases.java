@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.ukthreads.pico.durable;
+
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.File;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.ukthreads.pico.net.Servers;
+
+/** Database servers of the tests' own, started when first asked for; each URL a new one. */
+final class Databases {
+	private static Servers postgres;
+	private static Process mariadb;
+	private static Path mariadbDir;
+	private static int mariadbPort;
+	private static org.h2.tools.Server h2;
+	private static int count;
+
+	private Databases() {}
+
+	static synchronized String postgres() throws Exception {
+		if (postgres == null)
+			postgres = Servers.postgres();
+		assumeTrue(postgres != null, "no PostgreSQL (Debian: postgresql)");
+		String base = "jdbc:postgresql://127.0.0.1:" + postgres.port + "/";
+		String name = "d" + ++count;
+		execute(base + "postgres?user=pico", "create database " + name);
+		return base + name + "?user=pico";
+	}
+
+	static synchronized String mariadb() throws Exception {
+		Path server = find("mariadbd");
+		Path install = find("mariadb-install-db");
+		assumeTrue(server != null && install != null, "no MariaDB (Debian: mariadb-server)");
+		if (mariadb == null)
+			start(server, install);
+		String base = "jdbc:mariadb://127.0.0.1:" + mariadbPort + "/";
+		String name = "d" + ++count;
+		execute(base + "mysql?user=root", "create database " + name);
+		return base + name + "?user=root";
+	}
+
+	/** A server in this JVM: several processes can have the file. */
+	static synchronized String h2(Path dir) throws Exception {
+		if (h2 == null)
+			h2 = org.h2.tools.Server.createTcpServer("-tcpPort", "0", "-ifNotExists").start();
+		return "jdbc:h2:tcp://127.0.0.1:" + h2.getPort() + "/" + dir.resolve("h2");
+	}
+
+	private static Path find(String name) {
+		for (String d : (System.getenv("PATH") + File.pathSeparator + "/usr/sbin")
+				.split(File.pathSeparator))
+			if (Files.isExecutable(Paths.get(d, name)))
+				return Paths.get(d, name);
+		return null;
+	}
+
+	private static void execute(String url, String sql) throws SQLException {
+		try (Connection c = DriverManager.getConnection(url);
+				Statement s = c.createStatement()) {
+			s.execute(sql);
+		}
+	}
+
+	private static void start(Path server, Path install) throws Exception {
+		mariadbDir = Files.createTempDirectory("pico-mariadb");
+		Path data = mariadbDir.resolve("data");
+		String user = System.getProperty("user.name");
+		run(install.toString(), "--no-defaults", "--datadir=" + data, "--user=" + user,
+			"--auth-root-authentication-method=normal", "--skip-test-db");
+		try (ServerSocket s = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+			mariadbPort = s.getLocalPort();
+		}
+		mariadb = new ProcessBuilder(server.toString(), "--no-defaults", "--datadir=" + data,
+			"--user=" + user, "--port=" + mariadbPort, "--bind-address=127.0.0.1",
+			"--socket=" + mariadbDir.resolve("socket"), "--pid-file=" + mariadbDir.resolve("pid"),
+			"--skip-networking=0", "--innodb-flush-method=nosync").redirectErrorStream(true)
+			.redirectOutput(mariadbDir.resolve("log").toFile()).start();
+		long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+		for (;;) {
+			try {
+				DriverManager.getConnection("jdbc:mariadb://127.0.0.1:" + mariadbPort
+					+ "/mysql?user=root").close();
+				return;
+			} catch (SQLException e) {
+				if (!mariadb.isAlive() || System.nanoTime() > end)
+					throw new IllegalStateException(Files.readString(
+						mariadbDir.resolve("log")), e);
+				Thread.sleep(50);
+			}
+		}
+	}
+
+	private static void run(String... command) throws Exception {
+		List<String> c = new ArrayList<>(List.of(command));
+		Path log = Files.createTempFile("pico-mariadb", "log");
+		Process p = new ProcessBuilder(c).redirectErrorStream(true)
+			.redirectOutput(log.toFile()).start();
+		if (!p.waitFor(120, TimeUnit.SECONDS) || p.exitValue() != 0)
+			throw new IllegalStateException(Files.readString(log));
+		Files.delete(log);
+	}
+
+	static synchronized void stop() throws Exception {
+		if (postgres != null)
+			postgres.close();
+		postgres = null;
+		if (h2 != null)
+			h2.stop();
+		h2 = null;
+		if (mariadb == null)
+			return;
+		mariadb.destroy();
+		if (!mariadb.waitFor(20, TimeUnit.SECONDS))
+			mariadb.destroyForcibly().waitFor();
+		mariadb = null;
+		try (Stream<Path> s = Files.walk(mariadbDir)) {
+			s.sorted(Comparator.reverseOrder()).map(Path::toFile).forEach(File::delete);
+		}
+	}
+}

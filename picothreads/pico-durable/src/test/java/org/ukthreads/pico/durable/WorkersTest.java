@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.ukthreads.pico.durable;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.File;
+import java.lang.reflect.Proxy;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.concurrent.locks.ReadWriteLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.ukthreads.fixtures.durable.Parts;
+import org.ukthreads.fixtures.durable.Shared;
+import org.ukthreads.pico.Clock;
+import org.ukthreads.pico.PicoRuntime;
+import org.ukthreads.pico.translate.PicoLoader;
+
+/** Many vaults on one table: a thread is one worker's, and each step is committed once. */
+final class WorkersTest {
+	@TempDir
+	Path dir;
+	private PicoLoader loader;
+	private List<String> charged;
+	private static int databases;
+
+	@AfterAll
+	static void stop() throws Exception {
+		Databases.stop();
+	}
+
+	@BeforeEach
+	@SuppressWarnings("unchecked")
+	void load() throws Exception {
+		Path in = Children.copy(dir.resolve("in"), Shared.class);
+		Children.copy(in, Parts.class);
+		loader = new PicoLoader(Children.translate(in), Children.NOTHING,
+			WorkersTest.class.getClassLoader());
+		charged = (List<String>) loader.loadClass(Shared.class.getName()).getField("CHARGED")
+			.get(null);
+	}
+
+	@SuppressWarnings("unchecked")
+	private List<Object> seen() throws Exception {
+		return (List<Object>) loader.loadClass(Parts.class.getName()).getField("SEEN").get(null);
+	}
+
+	private Runnable task(Class<?> c, Object... args) throws Exception {
+		return (Runnable) loader.loadClass(c.getName()).getConstructors()[0].newInstance(args);
+	}
+
+	private static String fresh() {
+		return "jdbc:h2:mem:workers" + ++databases + ";DB_CLOSE_DELAY=-1";
+	}
+
+	private Vault vault(JdbcStore s) {
+		return new Vault(s, new Seal(new byte[32]), new Codec(loader, Filter.PROGRAM),
+			new PicoRuntime("worker", 1, null, Clock.REAL)).sleepsFrom(20).pollEvery(20)
+			.onFailure((id, e) -> e.printStackTrace());
+	}
+
+	private interface Holds {
+		boolean now() throws Exception;
+	}
+
+	private static void until(Holds h) throws Exception {
+		long end = System.nanoTime() + 60_000_000_000L;
+		while (!h.now()) {
+			assertTrue(System.nanoTime() < end, "not in time");
+			Thread.sleep(5);
+		}
+	}
+
+	@Test
+	void a_second_vault_does_not_run_what_the_first_one_has() throws Exception {
+		String url = fresh();
+		Vault one = vault(new JdbcStore(DriverManager.getConnection(url), "t").lease(600_000));
+		one.start("o", task(Shared.Charges.class, 5, 100L));
+		until(() -> charged.size() > 0);
+		Vault two = vault(new JdbcStore(DriverManager.getConnection(url), "t").lease(600_000));
+		assertEquals(List.of(), two.resume());
+		assertEquals("the store holds a thread o: resume() it, or remove() it",
+			assertThrows(DurableException.class,
+				() -> two.start("o", task(Shared.Charges.class, 1, 0L))).getMessage());
+		assertTrue(one.awaitAll(60_000));
+		assertTrue(two.awaitAll(60_000));
+		/* A sleep that is stored changes the key, too. */
+		assertEquals(5, charged.size(), charged.toString());
+		assertEquals(5, new TreeSet<>(charged).size(), charged.toString());
+		one.close();
+		two.close();
+	}
+
+	/**
+	 * Its connection stands still between two transactions: a long pause of the process. (In
+	 * the middle of one, the database has to end the session: see Dialect.idle.)
+	 */
+	private static Connection gated(Connection c, ReadWriteLock gate) {
+		boolean[] inside = new boolean[1];
+		return (Connection) Proxy.newProxyInstance(WorkersTest.class.getClassLoader(),
+			new Class<?>[] {Connection.class}, (p, m, a) -> {
+				boolean begins = m.getName().endsWith("Statement") && !inside[0];
+				if (begins)
+					gate.readLock().lock();
+				try {
+					inside[0] = m.getName().endsWith("Statement")
+						|| inside[0] && !m.getName().matches("commit|rollback");
+					return m.invoke(c, a);
+				} catch (java.lang.reflect.InvocationTargetException e) {
+					throw e.getCause();
+				} finally {
+					if (begins)
+						gate.readLock().unlock();
+				}
+			});
+	}
+
+	@Test
+	void a_worker_that_stood_still_for_longer_than_its_lease_writes_nothing_more()
+			throws Exception {
+		String url = fresh();
+		try (Connection db = DriverManager.getConnection(url)) {
+			ledger(db);
+			ReadWriteLock gate = new ReentrantReadWriteLock();
+			Vault one = vault(new JdbcStore(gated(DriverManager.getConnection(url), gate),
+				"t").lease(500));
+			one.start("s", task(Shared.Steps.class, 40, 100L));
+			until(() -> rows(db) > 2);
+			gate.writeLock().lock();
+			int before = rows(db);
+			Vault two = vault(new JdbcStore(DriverManager.getConnection(url), "t").lease(500));
+			two.resume();
+			until(() -> rows(db) > before + 5);
+			gate.writeLock().unlock();
+			assertTrue(two.awaitAll(60_000));
+			until(() -> one.running().isEmpty());
+			check(db, 1, 40);
+			/* More, where the machine is so busy that the other one stands still, too. */
+			assertTrue(one.metrics().get("fenced") >= 1);
+			assertTrue(two.metrics().get("taken_over") >= 1);
+			/* It is a worker again. */
+			one.start("again", task(Shared.Steps.class, 3, 0L));
+			assertTrue(one.awaitAll(60_000));
+			assertEquals(4, rows(db, "again"));
+			one.close();
+			two.close();
+		}
+	}
+
+	/** Ten that compute at one worker, and a second one that comes. */
+	@Test
+	void a_worker_that_comes_gets_its_share() throws Exception {
+		String url = fresh();
+		Vault one = vault(new JdbcStore(DriverManager.getConnection(url), "t").lease(400));
+		for (int k = 0; k < 10; k++)
+			one.start("c" + k, task(Shared.Charges.class, 1_000_000, 15L));
+		Vault two = vault(new JdbcStore(DriverManager.getConnection(url), "t").lease(400));
+		two.resume();
+		until(() -> two.running().size() >= 4 && one.running().size() >= 4);
+		one.close();
+		/* What it had is free at once. */
+		until(() -> two.running().size() == 10);
+		two.close();
+	}
+
+	@Test
+	void messages_come_from_any_worker_in_order() throws Exception {
+		String url = fresh();
+		Vault one = vault(new JdbcStore(DriverManager.getConnection(url), "t"));
+		Vault two = vault(new JdbcStore(DriverManager.getConnection(url), "t"));
+		one.start("a", task(Parts.Adder.class));
+		Thread[] ts = new Thread[2];
+		for (int k = 0; k < 2; k++) {
+			Vault from = k == 0 ? one : two;
+			ts[k] = new Thread(() -> {
+				for (int n = 0; n < 20; n++)
+					from.send("a", 1);
+			});
+			ts[k].start();
+		}
+		for (Thread t : ts)
+			t.join();
+		two.send("a", "end");
+		assertTrue(one.awaitAll(60_000));
+		assertTrue(seen().contains("sum 40"), seen().toString());
+		assertEquals("there is no thread a",
+			assertThrows(DurableException.class, () -> two.send("a", 1)).getMessage());
+		one.close();
+		two.close();
+		try (JdbcStore s = new JdbcStore(DriverManager.getConnection(url), "t")) {
+			assertEquals(List.of(), s.keys());
+		}
+	}
+
+	/** The answer to a commit is lost: it is not made twice. */
+	@Test
+	void a_commit_whose_answer_is_lost_is_made_once() throws Exception {
+		String url = fresh();
+		try (Connection db = DriverManager.getConnection(url)) {
+			ledger(db);
+			int[] left = {0};
+			javax.sql.DataSource source = (javax.sql.DataSource) Proxy.newProxyInstance(
+				WorkersTest.class.getClassLoader(), new Class<?>[] {javax.sql.DataSource.class},
+				(p, m, a) -> losing(DriverManager.getConnection(url), left));
+			Vault v = vault(new JdbcStore(source, "t"));
+			left[0] = 7;
+			v.start("s", task(Shared.Steps.class, 30, 0L));
+			assertTrue(v.awaitAll(60_000));
+			check(db, 1, 30);
+			assertTrue(left[0] < 0, "none was lost");
+			v.close();
+		}
+	}
+
+	/** The 7th commit comes through, and the connection is gone. */
+	private static Connection losing(Connection c, int[] left) {
+		return (Connection) Proxy.newProxyInstance(WorkersTest.class.getClassLoader(),
+			new Class<?>[] {Connection.class}, (p, m, a) -> {
+				try {
+					Object r = m.invoke(c, a);
+					if (m.getName().equals("commit") && --left[0] == 0) {
+						c.close();
+						throw new SQLException("the connection is lost", "08006");
+					}
+					return r;
+				} catch (java.lang.reflect.InvocationTargetException e) {
+					throw e.getCause();
+				}
+			});
+	}
+
+	/* --- processes, killed at any moment --- */
+
+	private static void ledger(Connection db) throws SQLException {
+		try (Statement s = db.createStatement()) {
+			s.execute("create table ledger (id varchar(50), step int, total bigint)");
+		}
+	}
+
+	private static int rows(Connection db) throws SQLException {
+		return rows(db, "%");
+	}
+
+	private static int rows(Connection db, String id) throws SQLException {
+		try (Statement s = db.createStatement(); ResultSet r = s.executeQuery(
+				"select count(*) from ledger where id like '" + id + "'")) {
+			r.next();
+			return r.getInt(1);
+		}
+	}
+
+	/** Each step of each thread once, with the right sum. */
+	private static void check(Connection db, int threads, int steps) throws SQLException {
+		Map<String, List<Integer>> all = new TreeMap<>();
+		long sum = 0;
+		for (int k = 1; k <= steps; k++)
+			sum = sum * 31 + k;
+		try (Statement s = db.createStatement(); ResultSet r = s.executeQuery(
+				"select id, step, total from ledger order by id, step")) {
+			while (r.next()) {
+				all.computeIfAbsent(r.getString(1), x -> new ArrayList<>()).add(r.getInt(2));
+				if (r.getInt(2) < 0)
+					assertEquals(sum, r.getLong(3));
+			}
+		}
+		List<Integer> want = new ArrayList<>(List.of(-1));
+		for (int k = 1; k <= steps; k++)
+			want.add(k);
+		for (Map.Entry<String, List<Integer>> e : all.entrySet())
+			assertEquals(want, e.getValue(), e.getKey());
+		assertEquals(threads, all.size());
+	}
+
+	private void killed(String url) throws Exception {
+		Path classes = Children.translated(Children.copy(dir.resolve("killed"), Shared.class),
+			dir.resolve("out"));
+		Path jar = Children.jar(classes, dir.resolve("all.jar"));
+		List<String> options = List.of("-cp", jar + File.pathSeparator + Children.drivers());
+		Seal.rotate(Files.write(dir.resolve("key"), new byte[32]));
+		Path out = dir.resolve("printed");
+		int threads = 6;
+		int steps = Integer.getInteger("pico.steps", 30);
+		Random random = new Random(Long.getLong("pico.seed", System.nanoTime()));
+		List<Process> workers = new ArrayList<>();
+		try (Connection db = DriverManager.getConnection(url)) {
+			ledger(db);
+			for (int k = 0; k < 3; k++)
+				workers.add(Children.run(Children.home(), options, out, Shared.class.getName(),
+					url, dir.toString(), k == 0 ? "" + threads : "0", "" + steps, "1000"));
+			until(() -> rows(db) > 0);
+			for (int kills = Integer.getInteger("pico.kills", 4); kills > 0; kills--) {
+				Thread.sleep(random.nextInt(700));
+				int k = random.nextInt(workers.size());
+				workers.get(k).destroyForcibly().waitFor();
+				workers.set(k, Children.run(Children.home(), options, out,
+					Shared.class.getName(), url, dir.toString(), "0", "" + steps, "1000"));
+			}
+			for (Process p : workers)
+				assertTrue(p.waitFor(120, java.util.concurrent.TimeUnit.SECONDS),
+					() -> "still there: " + printed(out));
+			check(db, threads, steps);
+		} catch (AssertionError e) {
+			throw new AssertionError(e.getMessage() + "\n" + printed(out), e);
+		} finally {
+			workers.forEach(Process::destroyForcibly);
+		}
+	}
+
+	private static String printed(Path out) {
+		try {
+			String s = Files.readString(out);
+			return s.substring(Math.max(0, s.length() - 6_000));
+		} catch (java.io.IOException e) {
+			return e.toString();
+		}
+	}
+
+	@Test
+	void killed_on_postgresql() throws Exception {
+		killed(Databases.postgres());
+	}
+
+	@Test
+	void killed_on_mariadb() throws Exception {
+		killed(Databases.mariadb());
+	}
+
+	@Test
+	void killed_on_h2() throws Exception {
+		killed(Databases.h2(dir));
+	}
+
+	@Test
+	void killed_on_sqlite() throws Exception {
+		killed("jdbc:sqlite:" + dir.resolve("db") + "?busy_timeout=30000");
+	}
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.ukthreads.pico.sim;
+
+/*
+ * From a schedule that fails to the shortest that fails in the same way (an exception of the
+ * same class): first deviations are taken out, halves, quarters, ... single ones (Zeller's
+ * delta debugging), until none can go; then all schedules with fewer preemptions than are left
+ * are tried, as far as the runs suffice. Where they do suffice, the result is proven.
+ */
+final class Shrinker {
+	private final Sim sim;
+	private final Sim.Program program;
+	private final int most;
+	private int runs;
+	private Sim.Outcome best;
+
+	Shrinker(Sim sim, Sim.Outcome failed, Sim.Program program, int most) {
+		this.sim = sim;
+		this.program = program;
+		this.most = most;
+		best = failed;
+	}
+
+	Sim.Outcome shrink() throws Exception {
+		Sim.Outcome o = tried(best.schedule);
+		if (o == null)
+			return best;
+		best = o;
+		take();
+		boolean shortest = fewer();
+		Sim.Outcome told = new Run(sim, best.seed, new Strategy.Follow(best.schedule), true,
+			program.fresh()).go();
+		return told.ok() ? best : told.shrunk(shortest, runs);
+	}
+
+	/** The outcome, if it fails in the same way. */
+	private Sim.Outcome tried(Schedule s) throws Exception {
+		runs++;
+		Sim.Outcome o = new Run(sim, best.seed, new Strategy.Follow(s), false,
+			program.fresh()).go();
+		return !o.ok() && o.failure.getClass() == best.failure.getClass() ? o : null;
+	}
+
+	private void take() throws Exception {
+		int size = Math.max(1, best.schedule.length() / 2);
+		while (runs < most && best.schedule.length() > 0) {
+			boolean any = false;
+			for (int at = 0; at < best.schedule.length() && runs < most;) {
+				int to = Math.min(best.schedule.length(), at + size);
+				Sim.Outcome o = tried(best.schedule.without(at, to));
+				if (o != null && o.schedule.length() < best.schedule.length()) {
+					best = o;
+					any = true;
+				} else {
+					at = to;
+				}
+			}
+			if (!any && size == 1)
+				return;
+			if (!any || size > best.schedule.length())
+				size = Math.max(1, Math.min(size / 2, best.schedule.length()));
+		}
+	}
+
+	/** True: nothing with fewer preemptions fails. */
+	private boolean fewer() throws Exception {
+		for (int bound = 0; bound < best.preemptions; bound++) {
+			Explorer e = new Explorer(sim, best.seed, program);
+			e.all(bound, Math.max(0, most - runs), best.failure.getClass(), null);
+			runs += e.runs;
+			if (e.failed != null) {
+				best = e.failed;
+				take();
+				return true;
+			}
+			if (!e.complete)
+				return false;
+		}
+		return true;
+	}
+}

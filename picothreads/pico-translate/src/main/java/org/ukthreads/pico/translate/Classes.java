@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.ukthreads.pico.translate;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.ukthreads.pico.translate.read.ClassPath;
+
+/** A translated program, as a PicoLoader runs it. Names of classes are with slashes. */
+public interface Classes {
+	/** The class file; null: there is none of that name. */
+	byte[] get(String name);
+
+	/** As get; null: the class is as it was in its jar. */
+	byte[] changed(String name);
+
+	/** The jar or folder that the class is from; null: it is from none. */
+	Path origin(String name);
+
+	/** The program's class path. */
+	List<Path> paths();
+
+	/** Rules for the classes that it makes while it runs, and whose locks are ours. */
+	Dynamic dynamic();
+
+	/** What a translator made of a program that was read. */
+	static Classes of(Map<String, byte[]> classes, ClassPath program, Dynamic dynamic) {
+		return new Classes() {
+			@Override
+			public byte[] get(String name) {
+				return classes.get(name);
+			}
+
+			@Override
+			public byte[] changed(String name) {
+				return classes.get(name);
+			}
+
+			@Override
+			public Path origin(String name) {
+				return program.origin(name);
+			}
+
+			@Override
+			public List<Path> paths() {
+				return program.paths();
+			}
+
+			@Override
+			public Dynamic dynamic() {
+				return dynamic;
+			}
+		};
+	}
+
+	/** What comes from an earlier run: the classes that it changed, and where the rest is. */
+	static Classes of(Stored stored, List<Path> paths) {
+		Places places = new Places(paths);
+		Dynamic dynamic = new Dynamic(List.of(stored.rules()), Set.copyOf(stored.locks()));
+		return new Classes() {
+			@Override
+			public byte[] get(String name) {
+				byte[] b = stored.get(name);
+				return b != null || ClassPath.isPico(name) ? b : places.get(name + ".class");
+			}
+
+			@Override
+			public byte[] changed(String name) {
+				return stored.get(name);
+			}
+
+			@Override
+			public Path origin(String name) {
+				Path p = places.of(name + ".class");
+				int d = name.lastIndexOf("$$");
+				return p != null || d <= 0 ? p : origin(name.substring(0, d));
+			}
+
+			@Override
+			public List<Path> paths() {
+				return paths;
+			}
+
+			@Override
+			public Dynamic dynamic() {
+				return dynamic;
+			}
+		};
+	}
+}

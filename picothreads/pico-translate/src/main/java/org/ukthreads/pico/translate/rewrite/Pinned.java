@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.ukthreads.pico.translate.rewrite;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import org.objectweb.asm.ClassWriter;
+import org.objectweb.asm.Handle;
+import org.objectweb.asm.Opcodes;
+import org.objectweb.asm.Type;
+import org.objectweb.asm.tree.AbstractInsnNode;
+import org.objectweb.asm.tree.ClassNode;
+import org.objectweb.asm.tree.FrameNode;
+import org.objectweb.asm.tree.InsnList;
+import org.objectweb.asm.tree.InsnNode;
+import org.objectweb.asm.tree.InvokeDynamicInsnNode;
+import org.objectweb.asm.tree.LabelNode;
+import org.objectweb.asm.tree.LdcInsnNode;
+import org.objectweb.asm.tree.MethodInsnNode;
+import org.objectweb.asm.tree.MethodNode;
+import org.objectweb.asm.tree.TryCatchBlockNode;
+import org.objectweb.asm.tree.VarInsnNode;
+import org.objectweb.asm.tree.analysis.AnalyzerException;
+import org.objectweb.asm.tree.analysis.BasicValue;
+import org.objectweb.asm.tree.analysis.Frame;
+import org.ukthreads.pico.translate.analyse.Types;
+import org.ukthreads.pico.translate.read.Hierarchy;
+
+/*
+ * A class that nobody analysed, because the program makes it while it runs, or because it
+ * cannot be analysed (a method too large for that, code that no compiler makes): it cannot be
+ * captured, but it must not lose a frame either, and it locks what the others lock.
+ *
+ *   m() { body }   -->   m() { Pins.enter(); try { body } finally { Pins.exit(); } }
+ *   synchronized   -->   Monitors.enter and exit, where the object may be one of those that
+ *                        the program locks so
+ *
+ * The stack-map frames of the body stay: what is put in has no branches, and the handler
+ * reads no local. (To compute them anew takes the class files of all the class names, and
+ * those of other classes that were made so are nowhere to be read.)
+ */
+public final class Pinned {
+	private static final String MONITORS = "org/ukthreads/pico/Monitors";
+	private static final String HANDLES = "org/ukthreads/pico/Handles";
+	private final ClassNode node;
+	private final Hierarchy hierarchy;
+	private final Set<String> ours;
+	private final List<MethodNode> added = new ArrayList<>();
+
+	/** ours: the types whose locks are ours. */
+	public Pinned(ClassNode node, Hierarchy hierarchy, Set<String> ours) {
+		this.node = node;
+		this.hierarchy = hierarchy;
+		this.ours = ours;
+	}
+
+	public byte[] write() throws AnalyzerException {
+		for (MethodNode m : node.methods) {
+			if (m.instructions.size() == 0)
+				continue;
+			lambdas(m);
+			blocks(m);
+			AbstractInsnNode from = start(m);
+			if (from != null && calls(m))
+				bracket(m, from);
+			if ((m.access & Opcodes.ACC_SYNCHRONIZED) != 0 && meets((m.access
+					& Opcodes.ACC_STATIC) != 0 ? "java/lang/Class" : node.name))
+				lock(m);
+		}
+		node.methods.addAll(added);
+		ClassWriter w = new ClassWriter(ClassWriter.COMPUTE_MAXS);
+		node.accept(w);
+		return w.toByteArray();
+	}
+
+	private boolean meets(String type) {
+		for (String o : ours)
+			if (hierarchy.isSubtype(type, o) || hierarchy.isSubtype(o, type)
+					|| hierarchy.isInterface(type) || hierarchy.isInterface(o))
+				return true;
+		return false;
+	}
+
+	/** The JVM's own lambdas of methods that may suspend would be lost frames. */
+	private void lambdas(MethodNode m) {
+		for (AbstractInsnNode i : m.instructions) {
+			if (!(i instanceof InvokeDynamicInsnNode))
+				continue;
+			InvokeDynamicInsnNode d = (InvokeDynamicInsnNode) i;
+			if (!d.bsm.getOwner().equals("java/lang/invoke/LambdaMetafactory")
+					|| !(d.bsmArgs[1] instanceof Handle)
+					|| ((Handle) d.bsmArgs[1]).getOwner().equals(node.name))
+				continue;
+			d.bsm = new Handle(Opcodes.H_INVOKESTATIC, HANDLES, d.bsm.getName(),
+				d.bsm.getDesc(), false);
+		}
+	}
+
+	private void blocks(MethodNode m) throws AnalyzerException {
+		boolean any = false;
+		for (AbstractInsnNode i : m.instructions)
+			any |= i.getOpcode() == Opcodes.MONITORENTER;
+		if (!any || ours.isEmpty())
+			return;
+		Frame<BasicValue>[] fs = frames(m);
+		AbstractInsnNode[] all = m.instructions.toArray();
+		for (int k = 0; k < all.length; k++) {
+			int op = all[k].getOpcode();
+			if (op != Opcodes.MONITORENTER && op != Opcodes.MONITOREXIT
+					|| fs != null && fs[k] == null)
+				continue;
+			Type t = fs == null ? null : fs[k].getStack(fs[k].getStackSize() - 1).getType();
+			if (t == null || t.getSort() != Type.OBJECT || meets(t.getInternalName()))
+				m.instructions.set(all[k], monitors(op == Opcodes.MONITORENTER ? "enter"
+					: "exit"));
+		}
+	}
+
+	/** Null: it is too large, or broken; its locks are of any type. */
+	private Frame<BasicValue>[] frames(MethodNode m) throws AnalyzerException {
+		try {
+			return Types.of(hierarchy, node.name, m);
+		} catch (Types.Unreadable e) {
+			return null;
+		}
+	}
+
+	private static MethodInsnNode monitors(String name) {
+		return new MethodInsnNode(Opcodes.INVOKESTATIC, MONITORS, name,
+			"(Ljava/lang/Object;)V", false);
+	}
+
+	/** Where the bracket begins: behind super(...); null: nowhere. */
+	private AbstractInsnNode start(MethodNode m) throws AnalyzerException {
+		if (!m.name.equals("<init>"))
+			return m.instructions.getFirst();
+		if (frames(m) == null)
+			return null;
+		MethodInsnNode up = Constructors.superCall(hierarchy, node.name, m);
+		return up == null ? null : up.getNext();
+	}
+
+	private static boolean calls(MethodNode m) {
+		for (AbstractInsnNode i : m.instructions)
+			if (i instanceof InvokeDynamicInsnNode || i instanceof MethodInsnNode
+					&& !((MethodInsnNode) i).owner.startsWith("java/lang/"))
+				return true;
+		return false;
+	}
+
+	private void bracket(MethodNode m, AbstractInsnNode from) {
+		LabelNode start = new LabelNode();
+		LabelNode end = new LabelNode();
+		InsnList l = new InsnList();
+		l.add(MethodRewriter.pins("enter"));
+		l.add(start);
+		boolean covers = false;
+		for (AbstractInsnNode i = from; i != null; i = i.getNext()) {
+			covers |= i.getOpcode() >= 0;
+			if (i.getOpcode() >= Opcodes.IRETURN && i.getOpcode() <= Opcodes.RETURN)
+				m.instructions.insertBefore(i, MethodRewriter.pins("exit"));
+		}
+		if (!covers)
+			return;
+		m.instructions.insertBefore(from, l);
+		m.instructions.add(end);
+		handler(m, 0);
+		m.instructions.add(MethodRewriter.pins("exit"));
+		m.instructions.add(new InsnNode(Opcodes.ATHROW));
+		m.tryCatchBlocks.add(new TryCatchBlockNode(start, end, end, null));
+	}
+
+	/** The frame of a handler at the end that knows no local, or the method's own. */
+	private void handler(MethodNode m, int locals) {
+		if ((node.version & 0xffff) < Opcodes.V1_6)
+			return;
+		m.instructions.add(locals == 0
+			? new FrameNode(Opcodes.F_FULL, 0, null, 1, new Object[] {"java/lang/Throwable"})
+			: new FrameNode(Opcodes.F_SAME1, 0, null, 1,
+				new Object[] {"java/lang/Throwable"}));
+	}
+
+	/** The body moves away: what is left has the arguments only, and so needs no more frames. */
+	private void lock(MethodNode m) {
+		boolean st = (m.access & Opcodes.ACC_STATIC) != 0;
+		MethodNode body = new MethodNode(Opcodes.ASM9, Opcodes.ACC_PRIVATE
+			| Opcodes.ACC_SYNTHETIC | m.access & (Opcodes.ACC_STATIC | Opcodes.ACC_STRICT),
+			"pico$$locked$" + added.size(), m.desc, null, m.exceptions.toArray(new String[0]));
+		body.instructions = m.instructions;
+		body.tryCatchBlocks = m.tryCatchBlocks;
+		body.localVariables = m.localVariables;
+		body.maxLocals = m.maxLocals;
+		body.maxStack = m.maxStack;
+		added.add(body);
+		m.access &= ~Opcodes.ACC_SYNCHRONIZED;
+		m.instructions = new InsnList();
+		m.tryCatchBlocks = new ArrayList<>();
+		m.localVariables = null;
+		m.visibleLocalVariableAnnotations = null;
+		m.invisibleLocalVariableAnnotations = null;
+		LabelNode start = new LabelNode();
+		LabelNode end = new LabelNode();
+		LabelNode caught = new LabelNode();
+		InsnList l = m.instructions;
+		locked(l, st, "enter");
+		l.add(start);
+		int at = 0;
+		if (!st)
+			l.add(new VarInsnNode(Opcodes.ALOAD, at++));
+		for (Type t : Type.getArgumentTypes(m.desc)) {
+			l.add(new VarInsnNode(t.getOpcode(Opcodes.ILOAD), at));
+			at += t.getSize();
+		}
+		l.add(new MethodInsnNode(st ? Opcodes.INVOKESTATIC : Opcodes.INVOKESPECIAL,
+			node.name, body.name, body.desc, false));
+		l.add(end);
+		locked(l, st, "exit");
+		l.add(new InsnNode(Type.getReturnType(m.desc).getOpcode(Opcodes.IRETURN)));
+		l.add(caught);
+		handler(m, 1);
+		locked(l, st, "exit");
+		l.add(new InsnNode(Opcodes.ATHROW));
+		m.tryCatchBlocks.add(new TryCatchBlockNode(start, end, caught, null));
+	}
+
+	private void locked(InsnList l, boolean isStatic, String name) {
+		boolean in = name.equals("enter");
+		/* Nobody can capture this method while it waits for the lock. */
+		if (in)
+			l.add(MethodRewriter.pins("enter"));
+		l.add(isStatic ? new LdcInsnNode(Type.getObjectType(node.name))
+			: new VarInsnNode(Opcodes.ALOAD, 0));
+		l.add(monitors(name));
+		if (in)
+			l.add(MethodRewriter.pins("exit"));
+	}
+}

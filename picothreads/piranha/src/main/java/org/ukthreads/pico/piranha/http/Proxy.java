@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.ukthreads.pico.piranha.http;
+
+import java.net.MalformedURLException;
+import java.net.URL;
+import java.nio.charset.StandardCharsets;
+import java.util.Base64;
+
+/**
+ * An HTTP proxy that everything goes through: http by requests that name the whole URL, https by
+ * a tunnel (CONNECT). Names are left to the proxy to look up.
+ */
+public final class Proxy {
+	final String host;
+	final int port;
+	private final String user;
+
+	private Proxy(String host, int port, String user) {
+		this.host = host;
+		this.port = port;
+		this.user = user;
+	}
+
+	/** [http://][USER:PASSWORD@]HOST[:PORT]; the port is 8080 unless told. */
+	public static Proxy of(String text) throws MalformedURLException {
+		URL url = new URL(text.contains("://") ? text : "http://" + text);
+		if (!url.getProtocol().equals("http") || url.getHost().isEmpty()
+				|| !url.getFile().isEmpty() && !url.getFile().equals("/")) {
+			throw new MalformedURLException("not a proxy: " + text);
+		}
+		return new Proxy(url.getHost(), url.getPort() < 0 ? 8080 : url.getPort(),
+				url.getUserInfo() == null ? "" : url.getUserInfo());
+	}
+
+	/** The header that says who asks, with its end; "" where nobody was named. */
+	String credentials() {
+		return user.isEmpty() ? "" : "Proxy-Authorization: Basic " + Base64.getEncoder()
+				.encodeToString(user.getBytes(StandardCharsets.UTF_8)) + "\r\n";
+	}
+
+	/** Asks for a tunnel. */
+	byte[] connect(Target target) {
+		String to = target.host() + ":" + target.port();
+		return ("CONNECT " + to + " HTTP/1.1\r\nHost: " + to + "\r\n" + credentials() + "\r\n")
+				.getBytes(StandardCharsets.UTF_8);
+	}
+}
