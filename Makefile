@@ -1,41 +1,55 @@
 # The front door. Meson is behind it (build/), Maven behind picothreads/.
 #
-#   make run      install what lacks, build, serve on 127.0.0.1:8080 (PORT=n changes it)
-#   make test     install what lacks, build, run the tests
+#   make run      install what lacks, build what it serves, serve on 127.0.0.1:8080 (PORT=n)
+#   make test     install what lacks, build, run the tests: some minutes
 #   make check    everything that CI runs: clang, sanitizers, hostile build, models, JVM
+#   make nightly  the README's commands in bare Debian roots (scripts/fresh; as root)
+#   make doctor   what this machine offers
 #   make bench    list the benchmarks; bench/run NAME runs one
-#   make install  the library, headers, tools and man pages (PREFIX=/usr/local)
+#   make install  the library, headers, tools and man pages (PREFIX=/usr/local, DESTDIR=)
 #   make clean
 
 PORT ?= 8080
 ROOT ?= apps/web/www
 MODE ?= uk
 PREFIX ?= /usr/local
+WERROR ?= false
 BUILD := build
+RUN := build-run
 
-.PHONY: all run test check bench install clean deps-run deps-test
+.PHONY: all run doctor test check nightly bench install clean deps-run deps-build deps-test quick
 
-all: $(BUILD)/build.ninja
+all: deps-build $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
 
 $(BUILD)/build.ninja:
-	@meson setup $(BUILD) --prefix $(PREFIX) -Dwerror=true
+	@meson setup $(BUILD) --prefix $(abspath $(PREFIX)) -Dwerror=$(WERROR)
 
 deps-run:
 	@scripts/deps run
 
-deps-test:
-	@scripts/deps run test
+deps-build:
+	@scripts/deps build
 
-run: deps-run all
+deps-test:
+	@scripts/deps test
+
+# What is served, by the compiler alone: a bare machine need not fetch Python and Meson.
+quick: deps-run
+	@$(MAKE) --no-print-directory -s -j$$(nproc) -f scripts/run.mk OUT=$(RUN)
+
+run: quick
 	@echo
 	@echo "  ukweb serves $(ROOT), one user thread per connection"
 	@echo "    http://127.0.0.1:$(PORT)/           the pages"
 	@echo "    http://127.0.0.1:$(PORT)/-/status   threads, processors and rates, live"
 	@echo "    http://127.0.0.1:$(PORT)/metrics    the same for Prometheus"
-	@echo "  Ctrl-C stops it; Ctrl-\\ prints every thread and what it waits for."
+	@echo "  Ctrl-C stops it. Ctrl-\\ does not: it prints every thread and what it waits for."
 	@echo
-	@exec $(BUILD)/ukweb --mode=$(MODE) --port=$(PORT) --root=$(ROOT)
+	@exec $(RUN)/ukweb --mode=$(MODE) --port=$(PORT) --root=$(ROOT)
+
+doctor: quick
+	@$(RUN)/uk doctor
 
 test: deps-test all
 	@scripts/test
@@ -43,11 +57,14 @@ test: deps-test all
 check: deps-test all
 	@scripts/check
 
+nightly:
+	@scripts/fresh
+
 bench:
 	@bench/run --list
 
 install: all
-	@meson install -C $(BUILD)
+	@scripts/install $(BUILD) $(abspath $(PREFIX))
 
 clean:
 	@rm -rf $(BUILD) build-*

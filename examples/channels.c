@@ -50,7 +50,8 @@ int main(void)
 	uk_thread *t[WORKERS + 1];
 	int left = WORKERS, r;
 
-	if (uk_chan_create(&numbers, sizeof(long), 4) || uk_chan_create(&squares, sizeof(long), 0) ||
+	if (uk_chan_create(&numbers, sizeof(long), 4) ||
+	    uk_chan_create(&squares, sizeof(long), 0) ||
 	    uk_chan_create(&done, 0, WORKERS))
 		return 1;
 	s[0].chan = squares;

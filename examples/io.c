@@ -67,7 +67,8 @@ int main(void)
 
 	address.sin_family = AF_INET;
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (bind(listener, (struct sockaddr *)&address, len) || listen(listener, CLIENTS) ||
+	if (bind(listener, (struct sockaddr *)&address, len) ||
+	    listen(listener, CLIENTS) ||
 	    getsockname(listener, (struct sockaddr *)&address, &len))
 		return 1;
 	start(accept_them, (void *)(long)listener);

@@ -21,8 +21,8 @@ static void in_the_narrow_place(void)
 {
 	int n = __atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST), seen = most;
 
-	while (n > seen && !__atomic_compare_exchange_n(&most, &seen, n, 0, __ATOMIC_SEQ_CST,
-							__ATOMIC_SEQ_CST))
+	while (n > seen && !__atomic_compare_exchange_n(
+			       &most, &seen, n, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		;
 	uk_yield();
 	__atomic_sub_fetch(&inside, 1, __ATOMIC_SEQ_CST);
@@ -62,6 +62,7 @@ int main(void)
 	uk_mutex_unlock(&m);
 	for (int i = 0; i < WORKERS; i++)
 		uk_thread_join(t[i], NULL);
-	printf("never more than three inside: %s\n", most >= 1 && most <= 3 ? "yes" : "no");
+	printf("never more than three inside: %s\n",
+	       most >= 1 && most <= 3 ? "yes" : "no");
 	return 0;
 }

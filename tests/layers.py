@@ -6,7 +6,7 @@
 2. Every undefined symbol of a room's objects that another room defines must come from an
    allowed room (nm over the objects of the build directory).
 3. apps/, tool/, examples/ and bench/ include <uk/...> only.
-4. Rooms call no libc function that the drop-in interposes.
+4. What a room reaches beyond the rooms stands in src/LIBC.
 """
 import os
 import re
@@ -15,18 +15,6 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build")
-# What the drop-in takes over; pthread_create and friends are used at start-up only.
-FORBIDDEN = {"read", "write", "readv", "writev", "recv", "send", "recvmsg", "sendmsg", "poll",
-             "select", "epoll_wait", "accept", "accept4", "connect", "nanosleep", "usleep",
-             "sleep", "close", "pthread_mutex_lock", "pthread_mutex_unlock",
-             "pthread_cond_wait", "sem_wait", "sem_post", "malloc", "free", "calloc",
-             "realloc"}
-# malloc off the hot path: blocks that libc itself allocates, arrays of keys, channels, selects
-# over many cases
-ALLOWED_CALLS = {(room, call) for room in ("thread", "sync")
-                 for call in ("malloc", "calloc", "realloc", "free")}
-
-
 def load():
     rooms = {}
     for line in open(os.path.join(ROOT, "src", "LAYERS")):
@@ -35,6 +23,47 @@ def load():
             name, _, deps = line.partition(":")
             rooms[name.strip()] = set(deps.split()) | {name.strip()}
     return rooms
+
+
+def load_libc():
+    names, room = {}, None
+    for line in open(os.path.join(ROOT, "src", "LIBC")):
+        line = line.split("#")[0]
+        if line.strip() and not line.startswith("\t"):
+            room, _, line = line.partition(":")
+        for word in line.split():
+            names.setdefault(room, set()).add(word.lstrip("!"))
+    return names
+
+
+# What compilers and their hardening make of a call.
+def plain(name):
+    name = name.split("@")[0]
+    m = re.match(r"__(?:isoc23_)?(\w+?)(?:_chk)?$", name)
+    return m.group(1) if m and ("isoc23" in name or name.endswith("_chk")) else name
+
+
+COMPILERS = {"_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail", "__tls_get_addr", "memcpy", "memset",
+             "memmove", "memcmp", "strlen", "bcmp"}
+
+
+def reached(objects, defined, errors):
+    """objects: (room, file, name) of what is undefined there."""
+    allowed, used = load_libc(), set()
+    for room, f, name in objects:
+        name = plain(name)
+        if name in defined or name in COMPILERS:
+            continue
+        hit = [w for w in allowed.get(room, ())
+               if w == name or (w.endswith("*") and name.startswith(w[:-1]))]
+        used.update((room, w) for w in hit)
+        if not hit:
+            errors.append("%s: reaches %s, which src/LIBC does not allow its room" % (f, name))
+    for room, words in allowed.items():
+        for w in sorted(words):
+            if (room, w) not in used and not w.endswith("*"):
+                # not an error: another compiler may know a function that this one calls
+                print("src/LIBC: room %s does not reach %s here" % (room, w))
 
 
 def includes(rooms, errors):
@@ -83,8 +112,7 @@ def symbols(rooms, errors):
     for room, f, name in needed:
         if name in defined and defined[name] not in rooms[room]:
             errors.append("%s: needs %s of room %s" % (f, name, defined[name]))
-        if name.split("@")[0] in FORBIDDEN and (room, name) not in ALLOWED_CALLS:
-            errors.append("%s: calls %s, which the drop-in interposes" % (f, name))
+    reached(needed, defined, errors)
 
 
 def main():

@@ -28,6 +28,9 @@ def prototypes():
         for m in re.finditer(r"UK_API\s+([^;{]*?)\b(uk_\w+)\s*\((.*?)\)\s*(?:__attribute__"
                              r"\(\(\w+\)\)\s*)?;", text, re.S):
             found[m.group(2)] = (squeeze(m.group(1)), squeeze(m.group(3)))
+        for m in re.finditer(r"static inline ([^;{]*?)\b(uk_\w+)\s*\((.*?)\)\s*\{", text,
+                             re.S):
+            found[m.group(2)] = (squeeze(m.group(1)), squeeze(m.group(3)))
     return found
 
 

@@ -25,8 +25,21 @@ def main():
     out = subprocess.check_output(["nm", "-D", "--defined-only", lib], text=True)
     exported = set(re.findall(r" [TWBD] (\w+)", out))
     exported = {s for s in exported if not s.startswith("UKTHREADS")}
+    # libc's names that the posix room takes over
+    over = set(re.findall(r"POSIX_API[^;{(]*?\b(\w+)\(", text("src/posix/*.c"))) | {"vfork"}
+    over_mapped = set(re.findall(r"^\s+((?!uk_)\w+);", text("src/api/ukthreads.map"), re.M))
+    exported -= over
     tests = text("tests/**/*.c") + text("tests/**/*.cc")
-    errors = []
+    # a call that knows the size of its structure: NAME is an inline function in front of
+    # NAME_sized, and NAME is exported for programs of before that
+    inline = set(re.findall(r"static inline [^;{]*?\b(uk_\w+)\s*\(", headers))
+    declared |= inline
+    errors = ["%s: inline, without %s_sized" % (n, n)
+              for n in inline if n + "_sized" not in declared]
+    errors += ["%s: taken over, but not in the symbol map, or the other way round" % s
+              for s in sorted(over ^ over_mapped)]
+    errors += ["%s: taken over, and no test calls it" % s for s in sorted(over)
+               if not re.search(r"\b%s\(" % s, tests)]
     for name in sorted(declared):
         if name not in mapped:
             errors.append("%s: no line in the symbol map" % name)

@@ -52,6 +52,19 @@ def names_of(function, known):
         return known
 
 
+def holder_of(what, address):
+    """The id of the thread that has what is waited for, or that is joined; or None."""
+    try:
+        if what in ("mutex", "rwlock"):
+            address = int(gdb.parse_and_eval("((uk_%s *)%d)->owner" % (what, address)))
+        elif what != "join":
+            return None
+        return int(gdb.parse_and_eval("((struct uk_thread *)%d)->id" % address)) \
+            if address else None
+    except (gdb.error, gdb.MemoryError):
+        return None
+
+
 class Thread:
     def __init__(self, value, carriers):
         self.value = value
@@ -81,6 +94,9 @@ class Thread:
                 text += " fd %d" % self.fd
             if self.object:
                 text += " %#x" % self.object
+                holder = holder_of(waits[self.wait], self.object)
+                if holder:
+                    text += " held by %d" % holder
         return text
 
     def context(self):

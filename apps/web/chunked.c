@@ -2,13 +2,28 @@
 /* The chunked coding of a request body that nobody wants: its end must be found all the
  * same, exactly, because the next request begins there. Strict like request.c.
  *
- *  SIZE --hex--> SIZE   --;--> EXT    --CR--> SIZE_LF --LF--> DATA (left > 0) | TRAILER
+ *  SIZE --hex--> SIZE   --;--> EXT   --blank--> GAP --;--> EXT (RFC 9112 7.1.1)
+ *  SIZE, EXT --CR--> SIZE_LF --LF--> DATA (left > 0) | TRAILER
  *  DATA --left=0--> DATA_CR --> DATA_LF --> SIZE
  *  TRAILER (at the start of a line) --CR--> END_LF --LF--> DONE
  *  TRAILER --else--> TLINE --CR--> T_LF --LF--> TRAILER */
 #include "request.h"
 
-enum { SIZE, EXT, SIZE_LF, DATA, DATA_CR, DATA_LF, TRAILER, TLINE, T_LF, END_LF, DONE, BAD };
+enum {
+	SIZE,
+	GAP,
+	EXT,
+	SIZE_LF,
+	DATA,
+	DATA_CR,
+	DATA_LF,
+	TRAILER,
+	TLINE,
+	T_LF,
+	END_LF,
+	DONE,
+	BAD
+};
 #define MAX_EXTRA 4096u /* extensions and trailers of one body */
 
 void chunked_init(struct chunked *c)
@@ -30,14 +45,25 @@ static int size_byte(struct chunked *c, char ch)
 	}
 	if (c->digits == 0)
 		return BAD;
+	if (ch == ' ' || ch == '\t')
+		return GAP;
 	return ch == '\r' ? SIZE_LF : ch == ';' ? EXT : BAD;
+}
+
+/* Blanks before an extension; nothing else may follow them. */
+static int gap_byte(struct chunked *c, char ch)
+{
+	if (ch == ';')
+		return EXT;
+	return (ch == ' ' || ch == '\t') && ++c->extra <= MAX_EXTRA ? GAP : BAD;
 }
 
 static int line_byte(struct chunked *c, char ch, int stay, int cr)
 {
 	if (ch == '\r')
 		return cr;
-	if (((unsigned char)ch < 32 && ch != '\t') || ch == 127 || ++c->extra > MAX_EXTRA)
+	if (((unsigned char)ch < 32 && ch != '\t') || ch == 127 ||
+	    ++c->extra > MAX_EXTRA)
 		return BAD;
 	return stay;
 }
@@ -47,6 +73,8 @@ static int step(struct chunked *c, char ch)
 	switch (c->state) {
 	case SIZE:
 		return size_byte(c, ch);
+	case GAP:
+		return gap_byte(c, ch);
 	case EXT:
 		return line_byte(c, ch, EXT, SIZE_LF);
 	case SIZE_LF:

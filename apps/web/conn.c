@@ -8,6 +8,9 @@
  *   IDLE --stop, want of descriptors--> ENDING          (main or acceptor, by CAS)
  *   ENDING --bytes were already there--> BUSY, last reply says "close"
  *
+ * Memory: one that is idle for COLD gives back what earlier requests left on its stack; then
+ * it holds the page that has these frames, and a descriptor.
+ *
  * Deadlines: t_idle for the first byte of a request (t_header on a new connection),
  * t_header from that byte to the end of the head, t_body, t_write, t_handshake; all by
  * uk_thread_set_deadline, so a slow client costs a parked thread and never more.
@@ -23,11 +26,31 @@
 
 #define LINGER (2 * UK_SEC)
 #define LINGER_BYTES (4u << 20)
-#define FAIR 64 /* requests of a pipeline before others get a turn */
+#define COLD UK_SEC /* idle for so long: the stack is trimmed */
+#define FAIR 64     /* requests of a pipeline before others get a turn */
 
 struct counters counters[SHARDS];
 
 static _Atomic(uint64_t) last_id;
+
+/* Between two requests. The deeper part of the stack is kept warm for the next one, but not
+ * for long. */
+static ssize_t wait_idle(struct conn *c)
+{
+	struct stream *s = &c->s;
+	bool first = atomic_load_explicit(&c->requests, memory_order_relaxed) == 0;
+	uk_time now = stream_now(s), end = now + (first ? cfg.t_header : cfg.t_idle);
+	ssize_t n;
+
+	stream_idle(s);
+	uk_thread_set_deadline(now + COLD < end ? now + COLD : end);
+	n = stream_fill(s, cfg.lim.max_header);
+	if (n != -ETIMEDOUT || now + COLD >= end)
+		return n;
+	spawn_trim_stack();
+	uk_thread_set_deadline(end);
+	return stream_fill(s, cfg.lim.max_header);
+}
 
 /* Wait for bytes: count, 0 = the connection ends here, in good order or not. */
 static ssize_t wait_bytes(struct conn *c, bool started)
@@ -39,12 +62,8 @@ static ssize_t wait_bytes(struct conn *c, bool started)
 	if (stream_flush(s, false) < 0)
 		return 0;
 	if (fresh) {
-		bool first = atomic_load_explicit(&c->requests, memory_order_relaxed) == 0;
-
-		stream_idle(s);
-		uk_thread_set_deadline(stream_now(s) + (first ? cfg.t_header : cfg.t_idle));
 		atomic_store_explicit(&c->state, C_IDLE, memory_order_release);
-		n = stream_fill(s, cfg.lim.max_header);
+		n = wait_idle(c);
 		if (atomic_exchange(&c->state, C_BUSY) == C_ENDING)
 			c->linger = true;
 	} else {
@@ -90,7 +109,8 @@ static int read_request(struct conn *c)
 	}
 }
 
-static void linger(struct conn *c)
+/* Not in the frame that an idle connection holds. */
+static __attribute__((noinline)) void linger(struct conn *c)
 {
 	char drop[1024];
 	uint32_t n = 0;
@@ -143,6 +163,8 @@ void *conn_main(void *arg)
 	atomic_init(&c.requests, 0);
 	c.since = uk_now();
 	c.linger = false;
+	c.coding = IDENTITY;
+	c.caching = NULL;
 	c.peer = t->peer;
 	stream_init(&c.s, t->fd);
 	free(t);

@@ -16,11 +16,11 @@
 
 static uk_mutex lock = UK_MUTEX_INIT;
 static uk_cond changed = UK_COND_INIT;
-static struct conn *head;  /* under lock */
-static struct tally dead;  /* under lock: sums of those that have ended */
-static unsigned places;    /* under lock: reserved or alive */
-static unsigned linked;    /* under lock */
-static bool waited;        /* under lock: somebody waits on changed */
+static struct conn *head, *tail; /* under lock */
+static struct tally dead;        /* under lock: sums of those that have ended */
+static unsigned places;          /* under lock: reserved or alive */
+static unsigned linked;          /* under lock */
+static bool waited;              /* under lock: somebody waits on changed */
 
 _Atomic(int) stopping;
 _Atomic(int64_t) stop_by = UK_FOREVER;
@@ -39,7 +39,8 @@ int conns_enter(void)
 		}
 		waited = true;
 		uk_mutex_unlock(&lock);
-		conns_close_idle(1); /* full: the one that has been idle longest makes room */
+		conns_close_idle(
+		    1); /* full: the one that has been idle longest makes room */
 		uk_mutex_lock(&lock);
 		if (places >= cfg.max_conns)
 			uk_cond_wait_until(&changed, &lock, t);
@@ -67,6 +68,8 @@ void conns_add(struct conn *c)
 	c->prev = NULL;
 	if (head)
 		head->prev = c;
+	else
+		tail = c;
 	head = c;
 	linked++;
 	uk_mutex_unlock(&lock);
@@ -75,8 +78,10 @@ void conns_add(struct conn *c)
 static void add_tally(struct tally *sum, const struct tally *t)
 {
 	TALLY(sum, r2xx, atomic_load_explicit(&t->r2xx, memory_order_relaxed));
-	TALLY(sum, cache_hits, atomic_load_explicit(&t->cache_hits, memory_order_relaxed));
-	TALLY(sum, bytes_sent, atomic_load_explicit(&t->bytes_sent, memory_order_relaxed));
+	TALLY(sum, cache_hits,
+	      atomic_load_explicit(&t->cache_hits, memory_order_relaxed));
+	TALLY(sum, bytes_sent,
+	      atomic_load_explicit(&t->bytes_sent, memory_order_relaxed));
 }
 
 void conns_tally(struct tally *sum)
@@ -100,11 +105,13 @@ void conns_remove(struct conn *c)
 		head = c->next;
 	if (c->next)
 		c->next->prev = c->prev;
+	else
+		tail = c->prev;
 	linked--;
 	uk_mutex_unlock(&lock);
 }
 
-/* The acceptor's own reserved place does not count: it gives it back when it ends. */
+/* The acceptors' own reserved places count: they give them back when they end. */
 int conns_wait_none(uk_time deadline)
 {
 	int rc = 0;
@@ -128,22 +135,30 @@ static bool end_idle(struct conn *c)
 	return true;
 }
 
-/* With a max the oldest idle ones are meant: those sit at the end of the list, roughly
- * (new ones are put in front). */
+static bool is_fresh(const struct conn *c)
+{
+	return atomic_load_explicit(&c->requests, memory_order_relaxed) == 0;
+}
+
+/* The oldest ones sit at the end of the list (new ones are put in front). */
 unsigned conns_close_idle(unsigned max)
 {
-	struct conn *c, *last = NULL;
 	unsigned n = 0;
 
 	uk_mutex_lock(&lock);
-	for (c = head; c; c = c->next) {
-		if (max >= linked)
-			n += end_idle(c);
-		last = c;
-	}
-	if (max < linked)
-		for (c = last; c && n < max; c = c->prev)
-			n += atomic_load(&c->requests) > 0 && end_idle(c);
+	for (struct conn *c = tail; c && n < max; c = c->prev)
+		n += !is_fresh(c) && end_idle(c);
+	uk_mutex_unlock(&lock);
+	return n;
+}
+
+unsigned conns_end_idle(bool fresh)
+{
+	unsigned n = 0;
+
+	uk_mutex_lock(&lock);
+	for (struct conn *c = head; c; c = c->next)
+		n += (fresh || !is_fresh(c)) && end_idle(c);
 	uk_mutex_unlock(&lock);
 	return n;
 }
@@ -171,16 +186,15 @@ unsigned conns_each(int (*fn)(const struct conn *, void *), void *arg)
 	return n;
 }
 
-void peer_text(const struct sockaddr_storage *a, char out[INET6_ADDRSTRLEN])
+void peer_text(const union peer *a, char out[INET6_ADDRSTRLEN])
 {
-	const struct sockaddr_in6 *six = (const void *)a;
-	const struct sockaddr_in *four = (const void *)a;
+	const struct in6_addr *six = &a->six.sin6_addr;
 
-	strcpy(out, "-");
-	if (a->ss_family == AF_INET)
-		inet_ntop(AF_INET, &four->sin_addr, out, INET6_ADDRSTRLEN);
-	else if (a->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
-		inet_ntop(AF_INET, six->sin6_addr.s6_addr + 12, out, INET6_ADDRSTRLEN);
-	else if (a->ss_family == AF_INET6)
-		inet_ntop(AF_INET6, &six->sin6_addr, out, INET6_ADDRSTRLEN);
+	strcpy(out, a->any.sa_family == AF_UNIX ? "unix:" : "-");
+	if (a->any.sa_family == AF_INET)
+		inet_ntop(AF_INET, &a->four.sin_addr, out, INET6_ADDRSTRLEN);
+	else if (a->any.sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(six))
+		inet_ntop(AF_INET, six->s6_addr + 12, out, INET6_ADDRSTRLEN);
+	else if (a->any.sa_family == AF_INET6)
+		inet_ntop(AF_INET6, six, out, INET6_ADDRSTRLEN);
 }

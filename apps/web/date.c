@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char days[7][4] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
-static const char full_days[7][10] = { "Sunday", "Monday", "Tuesday", "Wednesday",
+static const char full_days[7][10] = { "Sunday",   "Monday", "Tuesday", "Wednesday",
 				       "Thursday", "Friday", "Saturday" };
 static const char months[12][4] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun",
 				    "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" };
@@ -71,7 +71,8 @@ static int imf(const char *p, struct tm *tm)
 
 	if (memcmp(p + 3, ", ", 2) || p[7] != ' ' || p[11] != ' ' || p[16] != ' ' ||
 	    memcmp(p + 25, " GMT", 4) || number(p + 5, 2, &tm->tm_mday) ||
-	    month(p + 8, &tm->tm_mon) || number(p + 12, 4, &y) || clock_part(p + 17, tm))
+	    month(p + 8, &tm->tm_mon) || number(p + 12, 4, &y) ||
+	    clock_part(p + 17, tm))
 		return -1;
 	tm->tm_year = y - 1900;
 	return 0;
@@ -93,8 +94,9 @@ static int rfc850(const char *p, uint32_t n, struct tm *tm)
 	int y, this_year = 0;
 
 	if (!q || p + n - q != 24 || q[1] != ' ' || q[4] != '-' || q[8] != '-' ||
-	    q[11] != ' ' || memcmp(q + 20, " GMT", 4) || number(q + 2, 2, &tm->tm_mday) ||
-	    month(q + 5, &tm->tm_mon) || number(q + 9, 2, &y) || clock_part(q + 12, tm) ||
+	    q[11] != ' ' || memcmp(q + 20, " GMT", 4) ||
+	    number(q + 2, 2, &tm->tm_mday) || month(q + 5, &tm->tm_mon) ||
+	    number(q + 9, 2, &y) || clock_part(q + 12, tm) ||
 	    !full_day(p, (size_t)(q - p)))
 		return -1;
 	date_now(&now);
@@ -111,7 +113,8 @@ static int asctime_form(const char *p, struct tm *tm)
 
 	if (p[3] != ' ' || p[7] != ' ' || p[10] != ' ' || p[19] != ' ' ||
 	    month(p + 4, &tm->tm_mon) ||
-	    (p[8] == ' ' ? number(p + 9, 1, &tm->tm_mday) : number(p + 8, 2, &tm->tm_mday)) ||
+	    (p[8] == ' ' ? number(p + 9, 1, &tm->tm_mday)
+			 : number(p + 8, 2, &tm->tm_mday)) ||
 	    clock_part(p + 11, tm) || number(p + 20, 4, &y))
 		return -1;
 	tm->tm_year = y - 1900;
@@ -134,8 +137,9 @@ int date_parse(const char *p, uint32_t n, time_t *out)
 
 int64_t date_now(const char **http)
 {
-	static char slot[8][DATE_LEN + 1]; /* whoever holds `writing` writes the next one */
-	static _Atomic(unsigned) shown;    /* release: the slot it names is complete */
+	static char
+	    slot[8][DATE_LEN + 1]; /* whoever holds `writing` writes the next one */
+	static _Atomic(unsigned) shown; /* release: the slot it names is complete */
 	static _Atomic(int64_t) shown_sec;
 	static _Atomic(int) writing;
 	struct timespec ts;
@@ -145,7 +149,8 @@ int64_t date_now(const char **http)
 	sec = ts.tv_sec;
 	if (atomic_load_explicit(&shown_sec, memory_order_relaxed) != sec &&
 	    !atomic_exchange_explicit(&writing, 1, memory_order_acquire)) {
-		unsigned next = (atomic_load_explicit(&shown, memory_order_relaxed) + 1) & 7;
+		unsigned next =
+		    (atomic_load_explicit(&shown, memory_order_relaxed) + 1) & 7;
 
 		date_format(sec, slot[next]);
 		atomic_store_explicit(&shown, next, memory_order_release);

@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files below the root, and a small shared cache of them.
+/* Files below the root (root.c opens them), and a small shared cache of them.
  *
- * Opening: openat2 with RESOLVE_BENEATH, so that the kernel itself refuses whatever would
- * leave the root, be it "..", an absolute link or a link that points out, also while
- * somebody renames directories under us. Where the kernel lacks openat2 (ENOSYS, or EPERM
- * under an old seccomp filter) each segment is opened with O_NOFOLLOW: no links at all.
- * Only regular files are served; O_NONBLOCK keeps a FIFO from holding the thread.
- *
- * Cache: SETS sets of WAYS entries, each set under a spin lock held for a few instructions
+ * Only regular files are served. Cache: SETS sets of WAYS entries, each set under a spin lock held for a few instructions
  * (no runtime call inside). An entry counts its users; one that is replaced lives until the
  * last of them is done. A small file is kept as bytes, so that a hit is head and body in
  * one send; a larger one as an open descriptor for sendfile. An entry older than t_cache is
  * checked by the first thread that meets it (it opens the path anew and compares identity,
- * size and times), while others still use it: a change shows within t_cache.
+ * size and times), while others still use it: a change shows within t_cache. An entry of
+ * an older root than the present one is not seen.
+ *
+ * The janitor lets go what nobody would ask for again: entries that were not used for AGE
+ * times t_cache, files that have lost their last name, entries of an old root. It sleeps
+ * while the cache is empty.
  *
  * Rejected: inotify (does not see other hosts or all filesystems, and a tree needs a watch
  * per directory); mmap (a file cut short would be a SIGBUS in the middle of a reply). */
 #include "web.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/openat2.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,80 +27,19 @@
 #define WAYS 4u
 #define SMALL_FILE 32768u
 #define MAX_KEY 1024u
+#define AGE 30
+#define SWEEP_MIN (250 * UK_MS)
 
 static struct set {
 	uk_spin lock;
-	struct file *way[WAYS];   /* under lock */
-	uint32_t used[WAYS];      /* under lock: clock of the last hit */
+	struct file *way[WAYS]; /* under lock */
+	uint32_t used[WAYS];    /* under lock: clock of the last hit */
 	uint32_t clock;
 } sets[SETS];
-static int root_fd = -1;
-static bool have_openat2 = true; /* files_init */
-
-int files_init(void)
-{
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_BENEATH };
-	int fd;
-
-	root_fd = uk_open(cfg.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	if (root_fd < 0)
-		return root_fd;
-	fd = uk_openat2(root_fd, ".", &how, sizeof(how));
-	if (fd >= 0)
-		uk_close(fd);
-	else
-		have_openat2 = false;
-	return 0;
-}
-
-/* Without openat2: one segment after the other, none of them a link. */
-static int walk(const char *path, int flags)
-{
-	int dir = root_fd, fd;
-	char seg[256];
-
-	for (;;) {
-		const char *slash = strchr(path, '/');
-		size_t n = slash ? (size_t)(slash - path) : strlen(path);
-		bool last = !slash || slash[1] == 0;
-
-		if (n >= sizeof(seg))
-			fd = -ENAMETOOLONG;
-		else {
-			memcpy(seg, path, n);
-			seg[n] = 0;
-			fd = uk_openat(dir, n ? seg : ".",
-				       O_NOFOLLOW | O_CLOEXEC |
-					       (last ? flags | (slash ? O_DIRECTORY : 0)
-						     : O_PATH | O_DIRECTORY),
-				       0);
-		}
-		if (dir != root_fd)
-			uk_close(dir);
-		if (fd < 0 || last)
-			return fd;
-		dir = fd;
-		path = slash + 1;
-	}
-}
-
-static int open_beneath(const char *path)
-{
-	const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-	struct open_how how = {
-		.flags = (uint64_t)flags,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS |
-			   (cfg.follow ? 0u : RESOLVE_NO_SYMLINKS),
-	};
-	int fd = -EAGAIN;
-
-	if (!have_openat2)
-		return walk(path, flags);
-	/* EAGAIN: a rename raced with the resolution. */
-	for (int i = 0; i < 16 && fd == -EAGAIN; i++)
-		fd = uk_openat2(root_fd, *path ? path : ".", &how, sizeof(how));
-	return fd;
-}
+static uk_mutex lock = UK_MUTEX_INIT;
+static uk_cond work = UK_COND_INIT;
+static bool sweep;              /* under lock: at once */
+static _Atomic(unsigned) count; /* entries; whoever puts one in or takes one out */
 
 static int status_of(int err)
 {
@@ -112,9 +49,8 @@ static int status_of(int err)
 	case -EXDEV: /* would leave the root */
 	case -ELOOP:
 	case -ENXIO:
+	case -ENAMETOOLONG: /* no file is called so */
 		return -404;
-	case -ENAMETOOLONG:
-		return -414;
 	case -EACCES:
 	case -EPERM:
 		return -403;
@@ -144,7 +80,8 @@ void file_put(struct file *f)
 
 static bool same_file(const struct file *f, const struct stat *st)
 {
-	return f->ino == st->st_ino && f->dev == st->st_dev && f->size == (uint64_t)st->st_size &&
+	return f->ino == st->st_ino && f->dev == st->st_dev &&
+	       f->size == (uint64_t)st->st_size &&
 	       memcmp(&f->mtime, &st->st_mtim, sizeof(f->mtime)) == 0 &&
 	       memcmp(&f->ctime, &st->st_ctim, sizeof(f->ctime)) == 0;
 }
@@ -173,20 +110,44 @@ static void load_body(struct file *f)
 	f->body = NULL;
 }
 
+/* "/a/b.js" under the rules "[PATTERN:]VALUE"; a pattern begins with '/' or '*'. */
+static const char *rule_of(const char *key, uint32_t n)
+{
+	char path[MAX_KEY + 2], pattern[128];
+
+	if (n > MAX_KEY)
+		return NULL;
+	snprintf(path, sizeof(path), "/%.*s", (int)n, key);
+	for (unsigned i = 0; i < cfg.rules; i++) {
+		const char *r = cfg.cache_control[i], *colon = strchr(r, ':');
+
+		if ((r[0] != '/' && r[0] != '*') || !colon)
+			return r;
+		snprintf(pattern, sizeof(pattern), "%.*s", (int)(colon - r), r);
+		if (fnmatch(pattern, path, 0) == 0)
+			return colon + 1 + strspn(colon + 1, " ");
+	}
+	return NULL;
+}
+
 static void describe(struct file *f)
 {
 	f->type = mime_of(f->key, f->keylen);
-	f->etag_len = (uint32_t)snprintf(
-		f->etag, sizeof(f->etag), "\"%llx-%llx\"",
-		(unsigned long long)f->mtime.tv_sec * 1000000000ull +
-			(unsigned long long)f->mtime.tv_nsec,
-		(unsigned long long)f->size);
+	f->cache_control = rule_of(f->key, f->keylen);
+	f->etag_len =
+	    (uint32_t)snprintf(f->etag, sizeof(f->etag), "\"%llx-%llx\"",
+			       (unsigned long long)f->mtime.tv_sec * 1000000000ull +
+				   (unsigned long long)f->mtime.tv_nsec,
+			       (unsigned long long)f->size);
 	date_format(f->mtime.tv_sec, f->modified);
 	f->head_len = (uint32_t)snprintf(
-		f->head, sizeof(f->head),
-		"Content-Type: %s\r\nLast-Modified: %s\r\nETag: %s\r\n"
-		"Accept-Ranges: bytes\r\n",
-		f->type, f->modified, f->etag);
+	    f->head, sizeof(f->head),
+	    "Content-Type: %s\r\nLast-Modified: %s\r\nETag: %s\r\n"
+	    "Accept-Ranges: bytes\r\n%s%s%s%s",
+	    f->type, f->modified, f->etag,
+	    cfg.precompressed ? "Vary: Accept-Encoding\r\n" : "",
+	    f->cache_control ? "Cache-Control: " : "",
+	    f->cache_control ? f->cache_control : "", f->cache_control ? "\r\n" : "");
 }
 
 /* Open path (NUL-terminated, normalised); 0 and *out with one reference, or -status. */
@@ -195,13 +156,16 @@ static int file_open(const char *path, uint32_t n, uint32_t hash, int64_t now,
 {
 	struct stat st;
 	struct file *f;
-	int fd = open_beneath(path);
+	unsigned gen;
+	int fd = root_open(path, now, &gen);
 
 	if (fd < 0)
 		return status_of(fd);
 	if (uk_fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
 		uk_close(fd);
-		return S_ISDIR(st.st_mode) ? (n == 0 || path[n - 1] == '/' ? -403 : -301) : -403;
+		return S_ISDIR(st.st_mode)
+			   ? (n == 0 || path[n - 1] == '/' ? -403 : -301)
+			   : -403;
 	}
 	f = calloc(1, sizeof(*f));
 	if (!f || !(f->key = strndup(path, n))) {
@@ -210,6 +174,7 @@ static int file_open(const char *path, uint32_t n, uint32_t hash, int64_t now,
 		return -503;
 	}
 	f->fd = fd;
+	f->root = gen;
 	f->hash = hash;
 	f->keylen = n;
 	f->size = (uint64_t)st.st_size;
@@ -228,13 +193,15 @@ static int file_open(const char *path, uint32_t n, uint32_t hash, int64_t now,
 static struct file *lookup(const char *path, uint32_t n, uint32_t hash)
 {
 	struct set *s = &sets[hash % SETS];
+	unsigned root = root_generation();
 	struct file *f = NULL;
 
 	uk_spin_lock(&s->lock);
 	for (unsigned i = 0; i < WAYS; i++) {
 		struct file *w = s->way[i];
 
-		if (w && w->hash == hash && w->keylen == n && memcmp(w->key, path, n) == 0) {
+		if (w && w->hash == hash && w->keylen == n && w->root == root &&
+		    memcmp(w->key, path, n) == 0) {
 			atomic_fetch_add_explicit(&w->refs, 1, memory_order_relaxed);
 			s->used[i] = ++s->clock;
 			f = w;
@@ -243,6 +210,15 @@ static struct file *lookup(const char *path, uint32_t n, uint32_t hash)
 	}
 	uk_spin_unlock(&s->lock);
 	return f;
+}
+
+static void wake_janitor(bool now)
+{
+	uk_thread_set_deadline(UK_FOREVER);
+	uk_mutex_lock(&lock);
+	sweep |= now;
+	uk_cond_signal(&work);
+	uk_mutex_unlock(&lock);
 }
 
 /* Put f (or nothing, if NULL) in the place of what path has now, or of the oldest. */
@@ -261,10 +237,12 @@ static void replace(const char *path, uint32_t n, uint32_t hash, struct file *f)
 	for (unsigned i = 0; i < WAYS && !found; i++) {
 		struct file *w = s->way[i];
 
-		if (w && w->hash == hash && w->keylen == n && memcmp(w->key, path, n) == 0) {
+		if (w && w->hash == hash && w->keylen == n &&
+		    memcmp(w->key, path, n) == 0) {
 			at = i;
 			found = true;
-		} else if (!w || (s->way[at] && s->clock - s->used[i] > s->clock - s->used[at])) {
+		} else if (!w || (s->way[at] &&
+				  s->clock - s->used[i] > s->clock - s->used[at])) {
 			at = i;
 		}
 	}
@@ -274,8 +252,12 @@ static void replace(const char *path, uint32_t n, uint32_t hash, struct file *f)
 		s->used[at] = ++s->clock;
 	}
 	uk_spin_unlock(&s->lock);
-	if (old)
+	if (f && atomic_fetch_add(&count, 1) == 0)
+		wake_janitor(false);
+	if (old) {
+		atomic_fetch_sub(&count, 1);
 		file_put(old);
+	}
 }
 
 /* f is due for a look at the disk and the caller is the one who looks. */
@@ -283,9 +265,10 @@ static int renew(struct file *f, const char *path, int64_t now, struct file **ou
 {
 	struct file *fresh;
 	struct stat st;
-	int fd = open_beneath(path), rc;
+	unsigned gen;
+	int fd = root_open(path, now, &gen), rc;
 
-	if (fd >= 0 && uk_fstat(fd, &st) == 0 && same_file(f, &st)) {
+	if (fd >= 0 && gen == f->root && uk_fstat(fd, &st) == 0 && same_file(f, &st)) {
 		uk_close(fd);
 		*out = f;
 		return 0;
@@ -301,8 +284,8 @@ static int renew(struct file *f, const char *path, int64_t now, struct file **ou
 }
 
 /* path need not end in NUL (it points into the request); make it so for the kernel. */
-static int slow(const char *path, uint32_t n, uint32_t hash, int64_t now, struct file *f,
-		struct file **out)
+static int slow(const char *path, uint32_t n, uint32_t hash, int64_t now,
+		struct file *f, struct file **out)
 {
 	char name[4096];
 	int rc;
@@ -310,7 +293,7 @@ static int slow(const char *path, uint32_t n, uint32_t hash, int64_t now, struct
 	if (n >= sizeof(name)) {
 		if (f)
 			file_put(f);
-		return -414;
+		return -404;
 	}
 	memcpy(name, path, n);
 	name[n] = 0;
@@ -340,4 +323,109 @@ int file_get(const char *path, uint32_t n, uint32_t hash, int64_t now, struct co
 		return 0;
 	}
 	return slow(path, n, hash, now, f, out);
+}
+
+/* That there is none is remembered for t_cache, in the file itself. */
+struct file *file_variant(struct file *f, enum coding k, int64_t now, struct conn *c)
+{
+	static const char *const ends[N_CODINGS] = { ".br", ".gz" };
+	int64_t seen = atomic_load_explicit(&f->lacks[k], memory_order_relaxed);
+	uint32_t n = f->keylen + 3, h = f->hash;
+	struct file *v = NULL;
+	char name[MAX_KEY];
+
+	if (n >= sizeof(name) || (seen && now - seen < cfg.t_cache && now >= seen))
+		return NULL;
+	memcpy(name, f->key, f->keylen);
+	memcpy(name + f->keylen, ends[k], 4);
+	for (int i = 0; i < 3; i++)
+		h = path_hash_step(h, (unsigned char)ends[k][i]);
+	if (file_get(name, n, h, now, c, &v) == 0) {
+		if (v->mtime.tv_sec >= f->mtime.tv_sec)
+			return v;
+		file_put(v); /* of an older text */
+	}
+	atomic_store_explicit(&f->lacks[k], now, memory_order_relaxed);
+	return NULL;
+}
+
+/* ---- the janitor ---- */
+
+static bool is_done(const struct file *f, int64_t now)
+{
+	struct stat st;
+	int64_t age = now - atomic_load_explicit(&f->checked, memory_order_relaxed);
+
+	if (f->root != root_generation() || age > AGE * cfg.t_cache)
+		return true;
+	return f->fd >= 0 && uk_fstat(f->fd, &st) == 0 && st.st_nlink == 0;
+}
+
+static void take_out(struct set *s, unsigned i, const struct file *f)
+{
+	struct file *old = NULL;
+
+	uk_spin_lock(&s->lock);
+	if (s->way[i] == f) {
+		old = s->way[i];
+		s->way[i] = NULL;
+	}
+	uk_spin_unlock(&s->lock);
+	if (old) {
+		atomic_fetch_sub(&count, 1);
+		file_put(old);
+	}
+}
+
+static void sweep_set(struct set *s, int64_t now)
+{
+	for (unsigned i = 0; i < WAYS; i++) {
+		struct file *f;
+
+		uk_spin_lock(&s->lock);
+		f = s->way[i];
+		if (f)
+			atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
+		uk_spin_unlock(&s->lock);
+		if (!f)
+			continue;
+		if (is_done(f, now))
+			take_out(s, i, f);
+		file_put(f);
+	}
+}
+
+static void *janitor(void *arg)
+{
+	uk_time pause = cfg.t_cache > SWEEP_MIN ? cfg.t_cache : SWEEP_MIN;
+	const char *date;
+
+	(void)arg;
+	for (;;) {
+		uk_mutex_lock(&lock);
+		while (!sweep && atomic_load(&count) == 0)
+			uk_cond_wait(&work, &lock);
+		if (!sweep)
+			uk_cond_wait_until(&work, &lock, uk_after(pause));
+		sweep = false;
+		uk_mutex_unlock(&lock);
+		for (unsigned i = 0; i < SETS; i++)
+			sweep_set(&sets[i], date_now(&date));
+	}
+	return NULL;
+}
+
+int files_start(void)
+{
+	return cfg.cache_files ? spawn_helper("janitor", janitor) : 0;
+}
+
+void files_reload(void)
+{
+	int rc = root_reopen();
+
+	if (rc < 0)
+		say("%s: %s (the old one stays)", cfg.root, strerror(-rc));
+	else if (cfg.cache_files)
+		wake_janitor(true);
 }

@@ -4,7 +4,8 @@
  * Connections append lines to a buffer under a mutex; one writer thread swaps it for an
  * empty one and writes it out, when half of it is full or twice a second. When it is full
  * the connections wait: no line is ever dropped. log_close writes what is left.
- * SIGHUP reopens the file (for logrotate); the writer does that between two buffers. */
+ * SIGHUP and SIGUSR1 reopen the file (for logrotate); the writer does that between two
+ * buffers. */
 #include "web.h"
 
 #include <arpa/inet.h>
@@ -16,17 +17,18 @@
 #define CAP (256u * 1024)
 #define LINE_MAX_ 3072u
 #define FIELD_MAX 1024u
+#define HOW (O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC)
 
 static uk_mutex lock = UK_MUTEX_INIT;
 static uk_cond filled = UK_COND_INIT, emptied = UK_COND_INIT, ended = UK_COND_INIT;
 static char buffers[2][CAP];
-static char *cur = buffers[0];    /* under lock */
-static uint32_t len;              /* under lock */
-static bool closing, done;        /* under lock */
-static bool reopen;               /* under lock */
-static int fd = -1;               /* the writer's, once it runs */
-static int64_t stamp_sec;         /* under lock */
-static char stamp[40];            /* under lock */
+static char *cur = buffers[0]; /* under lock */
+static uint32_t len;           /* under lock */
+static bool closing, done;     /* under lock */
+static bool reopen;            /* under lock */
+static int fd = -1;            /* the writer's, once it runs */
+static int64_t stamp_sec;      /* under lock */
+static char stamp[40];         /* under lock */
 
 void say(const char *fmt, ...)
 {
@@ -60,7 +62,7 @@ static int open_file(void)
 {
 	if (strcmp(cfg.access_log, "-") == 0)
 		return 1;
-	return uk_open(cfg.access_log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	return uk_open(cfg.access_log, HOW, 0644);
 }
 
 static void write_out(const char *p, uint32_t n)
@@ -79,7 +81,8 @@ static void reopen_now(void)
 	int n = open_file();
 
 	if (n < 0) {
-		say("access log %s: %s (the old one stays)", cfg.access_log, strerror(-n));
+		say("access log %s: %s (the old one stays)", cfg.access_log,
+		    strerror(-n));
 		return;
 	}
 	if (fd != 1)
@@ -124,8 +127,22 @@ int log_open(void)
 {
 	if (!cfg.access_log)
 		return 0;
-	fd = open_file();
-	return fd < 0 ? fd : spawn_helper("log", writer);
+	/* a plain call: the runtime has not started */
+	fd = strcmp(cfg.access_log, "-") == 0 ? 1 : open(cfg.access_log, HOW, 0644);
+	return fd < 0 ? -errno : 0;
+}
+
+/* Who has to open it anew later. */
+void log_owner(uid_t uid, gid_t gid)
+{
+	if (fd > 2 && fchown(fd, uid, gid) < 0)
+		fprintf(stderr, "ukweb: access log %s: %s\n", cfg.access_log,
+			strerror(errno));
+}
+
+int log_start(void)
+{
+	return cfg.access_log ? spawn_helper("log", writer) : 0;
 }
 
 void log_reopen(void)
@@ -138,16 +155,14 @@ void log_reopen(void)
 	uk_mutex_unlock(&lock);
 }
 
-void log_close(void)
+void log_close(uk_time deadline)
 {
-	uk_time end = uk_after(10 * UK_SEC);
-
 	if (!cfg.access_log)
 		return;
 	uk_mutex_lock(&lock);
 	closing = true;
 	uk_cond_broadcast(&filled);
-	while (!done && uk_cond_wait_until(&ended, &lock, end) == 0)
+	while (!done && uk_cond_wait_until(&ended, &lock, deadline) == 0)
 		;
 	uk_mutex_unlock(&lock);
 }

@@ -2,33 +2,52 @@
 /* ukweb - a web server in blocking style, one thread per connection.
  *
  * main runs on the first kernel thread, which the runtime does not own: it sets everything
- * up, blocks the signals it wants (all threads inherit that), starts the acceptor and waits
- * in sigwait. No signal handler does anything.
+ * up, blocks the signals it wants (all threads inherit that), starts the acceptors and waits
+ * for signals by a descriptor. No signal handler does anything.
  *
- * Graceful stop: the acceptor drains the backlog (listen.c); replies say "close"; idle
- * keep-alives get GRACE for a request that is under way, then an end of file; when the last
- * connection is gone, or t_stop is over, the log is written out and the process ends with 0.
- * A second signal cuts everything and ends with 1. */
+ * Graceful stop: the acceptors drain the backlog (listen.c, accept.c); replies say "close";
+ * idle keep-alives get GRACE for a request that is under way, then an end of file; a
+ * connection on which no request has come yet is not idle but new, and has a FRESH_SHARE of
+ * the time to stop for its first one; when the last connection is gone, or t_stop is over,
+ * the log is written out and the process ends with 0. A second signal cuts everything and
+ * ends with 1.
+ *
+ * That a stop ends in time must not depend on any lock that connections take: a kernel
+ * thread of its own (the guard) waits for the second signal and for the end of the time, and
+ * ends the process if main has not. */
 #include "web.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #define GRACE (250 * UK_MS)
+#define FRESH_SHARE 6 /* 5 s of 30 */
+#define CUT_TIME UK_SEC
+#define LOG_TIME (2 * UK_SEC)
 
 static sigset_t wanted;
+static int signals;        /* signalfd of wanted */
+static _Atomic(int) force; /* the guard: a second signal has come */
 
 static void block_signals(void)
 {
+	static const int all[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2 };
+
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&wanted);
-	sigaddset(&wanted, SIGTERM);
-	sigaddset(&wanted, SIGINT);
-	sigaddset(&wanted, SIGHUP);
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		sigaddset(&wanted, all[i]);
 	pthread_sigmask(SIG_BLOCK, &wanted, NULL);
+	signals = signalfd(-1, &wanted, SFD_CLOEXEC);
+	if (signals < 0)
+		die(EX_SETUP, "signalfd: %s", strerror(errno));
 }
 
 static void check(int rc, const char *what)
@@ -37,88 +56,233 @@ static void check(int rc, const char *what)
 		die(EX_SETUP, "%s: %s", what, strerror(-rc));
 }
 
+/* ---- the pid file ---- */
+
+static int pid_write(void)
+{
+	int fd = cfg.pid_file ? open(cfg.pid_file,
+				     O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)
+			      : -1;
+
+	if (!cfg.pid_file)
+		return 0;
+	if (fd < 0 || dprintf(fd, "%d\n", (int)getpid()) < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+/* A successor has written its own. */
+static void pid_remove(void)
+{
+	FILE *f = cfg.pid_file ? fopen(cfg.pid_file, "re") : NULL;
+	int pid = 0;
+
+	if (!f)
+		return;
+	if (fscanf(f, "%d", &pid) == 1 && pid == getpid())
+		unlink(cfg.pid_file);
+	fclose(f);
+}
+
+/* ---- the start ---- */
+
+static void greet(void)
+{
+	if (cfg.quiet)
+		return;
+	if (cfg.mode == MODE_PTH)
+		say("%s serves %s (pth: one kernel thread per connection)",
+		    listeners[0].name, cfg.root);
+	else
+		say("%s serves %s (%s: user threads on %u vps, %s)", listeners[0].name,
+		    cfg.root, mode_name(), uk_vpset_size(uk_vpset_default()),
+		    uk_reactor_name());
+	for (unsigned i = 1; i < n_listeners; i++)
+		say("and on %s", listeners[i].name);
+}
+
 static void set_up(void)
 {
 	const char *date;
 
 	date_now(&date);
-	check(spawn_init(), "starting the threads");
+	notify_open();
 	mime_init();
-	check(files_init(), cfg.root);
+	check(root_init(), cfg.root);
 	if (cfg.tls_cert && tls_init() < 0)
 		exit(EX_SETUP); /* it has said why */
 	listen_open();
-	if (cfg.access_log)
-		check(log_open(), cfg.access_log);
-	check(spawn_acceptor(), "starting the acceptor");
-	if (!cfg.quiet) {
-		if (cfg.mode == MODE_PTH)
-			say("http%s://%s/ serves %s (pth: one kernel thread per connection)",
-			    cfg.tls_cert ? "s" : "", listen_name(), cfg.root);
-		else
-			say("http%s://%s/ serves %s (%s: user threads on %u vps, %s)",
-			    cfg.tls_cert ? "s" : "", listen_name(), cfg.root, mode_name(),
-			    uk_vpset_size(uk_vpset_default()), uk_reactor_name());
-	}
+	check(log_open(), cfg.access_log);
+	check(pid_write(), cfg.pid_file);
+	privs_drop();
+	check(spawn_init(), "starting the threads");
+	check(log_start(), "starting the log");
+	check(files_start(), "starting the janitor");
+	check(accept_start(), "starting the acceptors");
+	greet();
+	notify("READY=1\nSTATUS=serving %s", cfg.root);
+	successor_tell_ready();
 }
+
+/* ---- signals ---- */
 
 static void hang_up(void)
 {
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	notify("RELOADING=1\nMONOTONIC_USEC=%lld",
+	       (long long)ts.tv_sec * 1000000 + ts.tv_nsec / 1000);
 	log_reopen();
+	files_reload();
 	if (cfg.tls_cert && tls_reload() == 0)
 		say("certificate loaded");
+	notify("READY=1");
 }
 
-/* A further signal while stopping? */
-static bool again(void)
+static int start_successor(int starting)
 {
-	const struct timespec zero = { 0, 0 };
-	int sig = sigtimedwait(&wanted, NULL, &zero);
+	int fd = successor_start();
 
-	return sig == SIGTERM || sig == SIGINT;
+	if (fd >= 0)
+		return fd;
+	say("starting a successor: %s", strerror(-fd));
+	return starting;
 }
 
-static int stop(void)
+/* True: it serves, we may go. */
+static bool succeeded(void)
 {
-	uk_time grace = uk_after(GRACE), end = uk_after(cfg.t_stop);
-	int code = EX_OK;
+	if (!successor_ready()) {
+		say("the successor has not started; going on");
+		return false;
+	}
+	notify("MAINPID=%d", (int)successor_pid());
+	say("process %d goes on", (int)successor_pid());
+	return true;
+}
 
-	atomic_store(&stop_by, end);
-	atomic_store(&stopping, 1);
-	listen_stop();
-	while (listen_wait_end(uk_after(20 * UK_MS)) < 0 ||
-	       conns_wait_none(uk_after(20 * UK_MS)) < 0) {
+/* Until it is time to stop; returns whether a successor has our sockets. */
+static bool attend(void)
+{
+	int starting = -1;
+
+	for (;;) {
+		struct pollfd p[2] = { { .fd = signals, .events = POLLIN },
+				       { .fd = starting, .events = POLLIN } };
+		struct signalfd_siginfo si;
+
+		if (poll(p, 2, -1) <= 0)
+			continue;
+		if (p[1].revents) {
+			if (succeeded())
+				return true;
+			starting = -1;
+		}
+		if (!p[0].revents || read(signals, &si, sizeof(si)) != sizeof(si))
+			continue;
+		switch (si.ssi_signo) {
+		case SIGHUP:
+			hang_up();
+			break;
+		case SIGUSR1:
+			log_reopen();
+			break;
+		case SIGUSR2:
+			starting = start_successor(starting);
+			break;
+		default:
+			return false;
+		}
+	}
+}
+
+/* ---- the end ---- */
+
+static bool second_signal(uk_time ns)
+{
+	uk_time end = uk_after(ns), left;
+
+	while ((left = end - uk_now()) > 0) {
+		struct timespec ts = { (time_t)(left / UK_SEC), (long)(left % UK_SEC) };
+		int sig = sigtimedwait(&wanted, NULL, &ts);
+
+		if (sig == SIGTERM || sig == SIGINT)
+			return true;
+	}
+	return false;
+}
+
+static void *guard(void *arg)
+{
+	const struct timespec cut = { CUT_TIME / UK_SEC + 1, 0 };
+
+	(void)arg;
+	if (second_signal(cfg.t_stop + CUT_TIME + LOG_TIME + UK_SEC)) {
+		atomic_store(&force, 1);
+		nanosleep(&cut, NULL);
+		_exit(EX_FORCED);
+	}
+	say("the end of a graceful stop has not come in time");
+	_exit(EX_OK);
+}
+
+static void start_guard(void)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, guard, NULL) == 0)
+		pthread_detach(t);
+}
+
+static void wait_for_the_last(uk_time end)
+{
+	uk_time grace = uk_after(GRACE), fresh = uk_after(cfg.t_stop / FRESH_SHARE);
+
+	for (;;) {
+		accept_wake();
+		if (accept_wait_end(uk_after(20 * UK_MS)) == 0 &&
+		    conns_wait_none(uk_after(20 * UK_MS)) == 0)
+			return;
 		if (uk_now() >= grace)
-			conns_close_idle(UINT32_MAX);
-		if (again())
-			code = EX_FORCED;
-		if (code == EX_OK && uk_now() < end)
+			conns_end_idle(uk_now() >= fresh);
+		if (!atomic_load(&force) && uk_now() < end)
 			continue;
 		say("%u connections cut", conns_cut());
-		conns_wait_none(uk_after(UK_SEC));
-		break;
+		conns_wait_none(uk_after(CUT_TIME));
+		return;
 	}
-	log_close();
-	return code;
+}
+
+static int stop(bool handed)
+{
+	uk_time end = uk_after(cfg.t_stop);
+
+	if (!handed)
+		notify("STOPPING=1");
+	start_guard();
+	atomic_store(&stop_by, end);
+	atomic_store(&handed_over, handed);
+	atomic_store(&stopping, 1);
+	listen_shut(handed);
+	wait_for_the_last(end);
+	log_close(uk_after(LOG_TIME));
+	pid_remove();
+	return atomic_load(&force) ? EX_FORCED : EX_OK;
 }
 
 int main(int argc, char **argv)
 {
-	int sig;
+	bool handed;
 
+	successor_keep_args(argv);
 	options_parse(argc, argv);
 	block_signals();
 	set_up();
-	for (;;) {
-		if (sigwait(&wanted, &sig) != 0)
-			continue;
-		if (sig != SIGHUP)
-			break;
-		hang_up();
-	}
+	handed = attend();
 	if (!cfg.quiet)
 		say("stopping");
-	sig = stop();
 	fflush(NULL);
-	_exit(sig);
+	_exit(stop(handed));
 }

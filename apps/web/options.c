@@ -11,7 +11,6 @@
 
 struct config cfg = {
 	.mode = MODE_UK,
-	.bind = "127.0.0.1",
 	.port = "8080",
 	.root = ".",
 	.follow = true,
@@ -36,6 +35,7 @@ enum {
 	O_CERT,
 	O_KEY,
 	O_LOG,
+	O_PID,
 	O_MAX_CONNS,
 	O_MAX_HEADER,
 	O_MAX_URI,
@@ -50,6 +50,12 @@ enum {
 	O_BACKLOG,
 	O_STACK,
 	O_LIGHT,
+	O_FULL,
+	O_USER,
+	O_CHROOT,
+	O_SANDBOX,
+	O_PRECOMPRESSED,
+	O_CACHE_CONTROL,
 	O_NO_FOLLOW,
 	O_NO_STATUS,
 	O_STATUS_REMOTE,
@@ -66,6 +72,7 @@ static const struct option longs[] = {
 	{ "tls-cert", required_argument, NULL, O_CERT },
 	{ "tls-key", required_argument, NULL, O_KEY },
 	{ "access-log", required_argument, NULL, O_LOG },
+	{ "pid-file", required_argument, NULL, O_PID },
 	{ "max-conns", required_argument, NULL, O_MAX_CONNS },
 	{ "max-header", required_argument, NULL, O_MAX_HEADER },
 	{ "max-uri", required_argument, NULL, O_MAX_URI },
@@ -80,6 +87,12 @@ static const struct option longs[] = {
 	{ "backlog", required_argument, NULL, O_BACKLOG },
 	{ "stack", required_argument, NULL, O_STACK },
 	{ "light", no_argument, NULL, O_LIGHT },
+	{ "user", required_argument, NULL, O_USER },
+	{ "chroot", no_argument, NULL, O_CHROOT },
+	{ "sandbox", no_argument, NULL, O_SANDBOX },
+	{ "precompressed", no_argument, NULL, O_PRECOMPRESSED },
+	{ "cache-control", required_argument, NULL, O_CACHE_CONTROL },
+	{ "full", no_argument, NULL, O_FULL },
 	{ "no-symlinks", no_argument, NULL, O_NO_FOLLOW },
 	{ "no-status", no_argument, NULL, O_NO_STATUS },
 	{ "status-remote", no_argument, NULL, O_STATUS_REMOTE },
@@ -91,33 +104,41 @@ static const struct option longs[] = {
 
 static void usage(void)
 {
-	puts("usage: ukweb [options]\n"
-	     "\n"
-	     "  --mode=M             uk (user threads), uk-set (acceptor in a set of its own),\n"
-	     "                       pth (kernel threads)                        [uk]\n"
-	     "  -p, --port=N         port; 0 = any free one                      [8080]\n"
-	     "      --bind=ADDR      address to listen on (also --listen)        [127.0.0.1]\n"
-	     "  -r, --root=DIR       serve the files below DIR                   [.]\n"
-	     "      --vps=N          virtual processors               [CPUs, or UK_VPS]\n"
-	     "      --light          connections are light threads (not with TLS)\n"
-	     "      --stack=SIZE     stack of a connection's thread       [64k; 256k with TLS]\n"
-	     "      --tls-cert=FILE  certificate chain, PEM: serve HTTPS\n"
-	     "      --tls-key=FILE   its private key, PEM\n"
-	     "      --access-log=F   Combined Log Format; - is standard output   [none]\n"
-	     "\n"
-	     "  limits: --max-conns=N --max-header=SIZE [16k] --max-uri=SIZE [8k]\n"
-	     "          --max-body=SIZE [1m] --backlog=N [4096]\n"
-	     "  times (s; also 500ms, 2m): --timeout-idle [60] --timeout-header [20]\n"
-	     "          --timeout-body [30] --timeout-write [60] --timeout-handshake [15]\n"
-	     "          --timeout-stop [30] --cache-time [1; 0 = no cache]\n"
-	     "      --no-symlinks    follow no symbolic link at all\n"
-	     "      --no-status      no /-/status and /metrics\n"
-	     "      --status-remote  show them to others than this machine\n"
-	     "  -q, --quiet          say nothing but errors\n"
-	     "  -h, --help; --version\n"
-	     "\n"
-	     "SIGTERM or SIGINT: finish what was accepted, then exit. Twice: exit now.\n"
-	     "SIGHUP: reopen the access log, load the certificate anew.");
+	puts(
+	    "usage: ukweb [options]\n"
+	    "\n"
+	    "  --mode=M             uk (user threads), uk-set (acceptor in a set of its own),\n"
+	    "                       pth (kernel threads)                        [uk]\n"
+	    "  -p, --port=N         port; 0 = any free one                      [8080]\n"
+	    "      --listen=WHERE   ADDR, ADDR:PORT, [ADDR]:PORT or unix:PATH; may be given\n"
+	    "                       more than once (also --bind)                [127.0.0.1]\n"
+	    "  -r, --root=DIR       serve the files below DIR                   [.]\n"
+	    "      --vps=N          virtual processors               [CPUs, or UK_VPS]\n"
+	    "      --full           connections are full threads, with TLS blocks of their own\n"
+	    "      --stack=SIZE     stack of a connection's thread       [64k; 256k with TLS]\n"
+	    "      --tls-cert=FILE  certificate chain, PEM: serve HTTPS\n"
+	    "      --tls-key=FILE   its private key, PEM\n"
+	    "      --access-log=F   Combined Log Format; - is standard output   [none]\n"
+	    "      --precompressed  serve FILE.br or FILE.gz to those who accept it\n"
+	    "      --cache-control=[PATTERN:]VALUE   a Cache-Control field, also for paths that\n"
+	    "                       match only; the first one that matches counts\n"
+	    "      --user=NAME[:GROUP]  --chroot  --sandbox   fewer rights after the start\n"
+	    "      --pid-file=FILE  write the process id there\n"
+	    "\n"
+	    "  limits: --max-conns=N --max-header=SIZE [16k] --max-uri=SIZE [8k]\n"
+	    "          --max-body=SIZE [1m] --backlog=N [4096]\n"
+	    "  times (s; also 500ms, 2m): --timeout-idle [60] --timeout-header [20]\n"
+	    "          --timeout-body [30] --timeout-write [60] --timeout-handshake [15]\n"
+	    "          --timeout-stop [30] --cache-time [1; 0 = no cache]\n"
+	    "      --no-symlinks    follow no symbolic link at all\n"
+	    "      --no-status      no /-/status and /metrics\n"
+	    "      --status-remote  show them to others than this machine\n"
+	    "  -q, --quiet          say nothing but errors\n"
+	    "  -h, --help; --version\n"
+	    "\n"
+	    "SIGTERM or SIGINT: finish what was accepted, then exit. Twice: exit now.\n"
+	    "SIGHUP: open root and access log, load the certificate anew.\n"
+	    "SIGUSR1: reopen the access log. SIGUSR2: start a successor, which takes over.");
 }
 
 static _Noreturn void bad(const char *opt, const char *val, const char *want)
@@ -148,13 +169,15 @@ static uk_time span(const char *opt, const char *v, double min)
 	static const struct {
 		const char *unit;
 		double ns;
-	} units[] = { { "", 1e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "m", 60e9 }, { "h", 3600e9 } };
+	} units[] = {
+		{ "", 1e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "m", 60e9 }, { "h", 3600e9 }
+	};
 	char *end;
 	double x = strtod(v, &end);
 
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (end != v && strcmp(end, units[i].unit) == 0 && x * units[i].ns >= min &&
-		    x * units[i].ns < 1e17)
+		if (end != v && strcmp(end, units[i].unit) == 0 &&
+		    x * units[i].ns >= min && x * units[i].ns < 1e17)
 			return (uk_time)(x * units[i].ns);
 	bad(opt, v, "a time such as 10, 500ms or 2m is wanted");
 }
@@ -177,15 +200,27 @@ static void set_time(int o, const char *name, const char *v)
 		int o;
 		uk_time *t;
 	} where[] = {
-		{ O_T_IDLE, &cfg.t_idle },     { O_T_HEADER, &cfg.t_header },
-		{ O_T_BODY, &cfg.t_body },     { O_T_WRITE, &cfg.t_write },
-		{ O_T_STOP, &cfg.t_stop },     { O_T_HANDSHAKE, &cfg.t_handshake },
+		{ O_T_IDLE, &cfg.t_idle }, { O_T_HEADER, &cfg.t_header },
+		{ O_T_BODY, &cfg.t_body }, { O_T_WRITE, &cfg.t_write },
+		{ O_T_STOP, &cfg.t_stop }, { O_T_HANDSHAKE, &cfg.t_handshake },
 		{ O_CACHE, &cfg.t_cache },
 	};
 
 	for (size_t i = 0; i < sizeof(where) / sizeof(where[0]); i++)
 		if (where[i].o == o)
 			*where[i].t = span(name, v, o == O_CACHE ? 0 : 1e6);
+}
+
+static void cache_rule(const char *name, const char *v)
+{
+	if (cfg.rules == MAX_RULES)
+		bad(name, v, "that is one rule too many");
+	if (!*v || strlen(v) > 120)
+		bad(name, v, "a value of 1 to 120 characters is wanted");
+	for (const char *p = v; *p; p++)
+		if (*p < 32 || *p > 126)
+			bad(name, v, "printable ASCII is wanted");
+	cfg.cache_control[cfg.rules++] = v;
 }
 
 static void set(int o, const char *name, const char *v)
@@ -199,7 +234,9 @@ static void set(int o, const char *name, const char *v)
 		cfg.port = v;
 		break;
 	case O_BIND:
-		cfg.bind = v;
+		if (cfg.listens == MAX_LISTENERS)
+			bad(name, v, "that is one address too many");
+		cfg.listen[cfg.listens++] = v;
 		break;
 	case 'r':
 		cfg.root = v;
@@ -215,6 +252,9 @@ static void set(int o, const char *name, const char *v)
 		break;
 	case O_LOG:
 		cfg.access_log = v;
+		break;
+	case O_PID:
+		cfg.pid_file = v;
 		break;
 	case O_MAX_CONNS:
 		cfg.max_conns = (unsigned)number(name, v, 1, 10000000, false);
@@ -235,7 +275,25 @@ static void set(int o, const char *name, const char *v)
 		cfg.stack = number(name, v, 32768, 1u << 26, true);
 		break;
 	case O_LIGHT:
-		cfg.light = true;
+		cfg.full = false;
+		break;
+	case O_USER:
+		cfg.user = v;
+		break;
+	case O_CHROOT:
+		cfg.chroot = true;
+		break;
+	case O_SANDBOX:
+		cfg.sandbox = true;
+		break;
+	case O_PRECOMPRESSED:
+		cfg.precompressed = true;
+		break;
+	case O_CACHE_CONTROL:
+		cache_rule(name, v);
+		break;
+	case O_FULL:
+		cfg.full = true;
 		break;
 	case O_NO_FOLLOW:
 		cfg.follow = false;
@@ -266,12 +324,12 @@ static void settle(void)
 	struct rlimit rl;
 	unsigned fds = 1024;
 
+	if (!cfg.listens)
+		cfg.listen[cfg.listens++] = "127.0.0.1";
 	if (!cfg.tls_cert != !cfg.tls_key)
 		die(EX_USAGE_, "--tls-cert and --tls-key go together");
-	if (cfg.light && cfg.tls_cert)
-		die(EX_USAGE_, "--light has no thread-local storage, which OpenSSL needs");
-	if (cfg.light && cfg.mode == MODE_PTH)
-		die(EX_USAGE_, "--light is for user threads, not for --mode=pth");
+	if (cfg.full && cfg.mode == MODE_PTH)
+		die(EX_USAGE_, "--full is for user threads, not for --mode=pth");
 	if (cfg.lim.max_uri + 512 > cfg.lim.max_header)
 		cfg.lim.max_header = cfg.lim.max_uri + 512;
 	if (!cfg.stack)

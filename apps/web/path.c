@@ -53,7 +53,8 @@ int path_decode(const char *p, uint32_t n, char *out, uint32_t cap)
 			continue;
 		}
 		if (c == '%') {
-			int h = i + 2 < n ? hex(p[i + 1]) : -1, l = i + 2 < n ? hex(p[i + 2]) : -1;
+			int h = i + 2 < n ? hex(p[i + 1]) : -1,
+			    l = i + 2 < n ? hex(p[i + 2]) : -1;
 
 			if (h < 0 || l < 0)
 				return -400;
@@ -65,7 +66,7 @@ int path_decode(const char *p, uint32_t n, char *out, uint32_t cap)
 		if (c == 0)
 			return -400;
 		if ((uint32_t)o + 2 >= cap)
-			return -414;
+			return -404; /* longer than the name of any file */
 		out[o++] = (char)c;
 	}
 	k = close_segment(out, seg, o);
@@ -85,8 +86,8 @@ int path_encode(const char *p, uint32_t n, char *out, uint32_t cap)
 
 		if (o + 3 >= cap)
 			return -1;
-		if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-		    (c && strchr("-._~/!$&'()*+,=:@", c))) {
+		if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+		    (c >= 'A' && c <= 'Z') || (c && strchr("-._~/!$&'()*+,=:@", c))) {
 			out[o++] = (char)c;
 		} else {
 			out[o++] = '%';

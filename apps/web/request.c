@@ -22,19 +22,43 @@
 #define U 4
 #define H 8 /* RFC 3986 reg-name: unreserved, sub-delims, % */
 static const unsigned char cls[256] = {
-	['\t'] = V, [' '] = V,
-	['!'] = T | V | U | H, ['"'] = V | U, ['#'] = T | V, ['$'] = T | V | U | H,
-	['%'] = T | V | U | H, ['&'] = T | V | U | H, ['\''] = T | V | U | H,
-	['('] = V | U | H, [')'] = V | U | H, ['*'] = T | V | U | H, ['+'] = T | V | U | H,
-	[','] = V | U | H, ['-'] = T | V | U | H, ['.'] = T | V | U | H, ['/'] = V | U,
+	['\t'] = V,
+	[' '] = V,
+	['!'] = T | V | U | H,
+	['"'] = V | U,
+	['#'] = T | V,
+	['$'] = T | V | U | H,
+	['%'] = T | V | U | H,
+	['&'] = T | V | U | H,
+	['\''] = T | V | U | H,
+	['('] = V | U | H,
+	[')'] = V | U | H,
+	['*'] = T | V | U | H,
+	['+'] = T | V | U | H,
+	[','] = V | U | H,
+	['-'] = T | V | U | H,
+	['.'] = T | V | U | H,
+	['/'] = V | U,
 	['0' ... '9'] = T | V | U | H,
-	[':'] = V | U, [';'] = V | U | H, ['<'] = V | U, ['='] = V | U | H, ['>'] = V | U,
-	['?'] = V | U, ['@'] = V | U,
+	[':'] = V | U,
+	[';'] = V | U | H,
+	['<'] = V | U,
+	['='] = V | U | H,
+	['>'] = V | U,
+	['?'] = V | U,
+	['@'] = V | U,
 	['A' ... 'Z'] = T | V | U | H,
-	['['] = V | U, ['\\'] = V | U, [']'] = V | U, ['^'] = T | V | U,
-	['_'] = T | V | U | H, ['`'] = T | V | U,
+	['['] = V | U,
+	['\\'] = V | U,
+	[']'] = V | U,
+	['^'] = T | V | U,
+	['_'] = T | V | U | H,
+	['`'] = T | V | U,
 	['a' ... 'z'] = T | V | U | H,
-	['{'] = V | U, ['|'] = T | V | U, ['}'] = V | U, ['~'] = T | V | U | H,
+	['{'] = V | U,
+	['|'] = T | V | U,
+	['}'] = V | U,
+	['~'] = T | V | U | H,
 	[128 ... 255] = V,
 };
 
@@ -79,8 +103,8 @@ static int refuse(struct request *r, int status)
 
 static enum method method_of(const char *p, uint32_t n)
 {
-	static const char *const known[] = { "POST", "PUT", "DELETE", "PATCH", "TRACE",
-					     "CONNECT" };
+	static const char *const known[] = { "POST",  "PUT",   "DELETE",
+					     "PATCH", "TRACE", "CONNECT" };
 
 	if (n == 3 && memcmp(p, "GET", 3) == 0)
 		return M_GET;
@@ -168,6 +192,41 @@ static int absolute_form(struct request *r, const char *b, uint32_t off, uint32_
 	return 0; /* path.off == 0: the root */
 }
 
+/* The length of the UTF-8 sequence at p (of n bytes), 0 if it is none: no overlong forms, no
+ * surrogates, nothing above U+10FFFF. */
+static uint32_t utf8_len(const char *p, uint32_t n)
+{
+	const unsigned char *u = (const unsigned char *)p;
+	uint32_t k = u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : 4;
+	unsigned char low = u[0] == 0xe0 ? 0xa0 : u[0] == 0xf0 ? 0x90 : 0x80;
+	unsigned char high = u[0] == 0xed ? 0x9f : u[0] == 0xf4 ? 0x8f : 0xbf;
+
+	if (u[0] < 0xc2 || u[0] > 0xf4 || k > n || u[1] < low || u[1] > high)
+		return 0;
+	for (uint32_t i = 2; i < k; i++)
+		if (u[i] < 0x80 || u[i] > 0xbf)
+			return 0;
+	return k;
+}
+
+/* Where the target that begins at i ends. Raw UTF-8 is not what the RFC allows, but clear,
+ * and clients send it; other bytes above 127 are not clear. */
+static uint32_t target_end(const char *b, uint32_t i, uint32_t end)
+{
+	while (i < end) {
+		uint32_t k = 1;
+
+		if ((unsigned char)b[i] >= 0x80)
+			k = utf8_len(b + i, end - i);
+		else if (!is(b[i], U))
+			break;
+		if (k == 0)
+			break;
+		i += k;
+	}
+	return i;
+}
+
 /* method SP target SP HTTP/1.x */
 static int request_line(struct request *r, const char *b, uint32_t off, uint32_t end,
 			const struct limits *l)
@@ -181,8 +240,7 @@ static int request_line(struct request *r, const char *b, uint32_t off, uint32_t
 		return refuse(r, 400);
 	r->method = method_of(b + off, i - off);
 	t = ++i;
-	while (i < end && is(b[i], U))
-		i++;
+	i = target_end(b, i, end);
 	if (i - t > l->max_uri)
 		return refuse(r, 414);
 	if (i == t || i == end || b[i] != ' ')
@@ -289,9 +347,15 @@ static int field(struct request *r, const char *b, struct span name, struct span
 			r->user_agent = v;
 		return 0;
 	case 13:
-		return span_is(b, name, "if-none-match") ? once(&r->if_none_match, v) : 0;
+		return span_is(b, name, "if-none-match") ? once(&r->if_none_match, v)
+							 : 0;
 	case 14:
-		return span_is(b, name, "content-length") ? content_length(r, p, v.len) : 0;
+		return span_is(b, name, "content-length") ? content_length(r, p, v.len)
+							  : 0;
+	case 15:
+		return span_is(b, name, "accept-encoding")
+			   ? once(&r->accept_encoding, v)
+			   : 0;
 	case 17:
 		if (span_is(b, name, "if-modified-since"))
 			return once(&r->if_modified, v);
@@ -304,10 +368,51 @@ static int field(struct request *r, const char *b, struct span name, struct span
 		r->flags |= R_CHUNKED;
 		return 0;
 	case 19:
-		return span_is(b, name, "if-unmodified-since") ? once(&r->if_unmodified, v) : 0;
+		return span_is(b, name, "if-unmodified-since")
+			   ? once(&r->if_unmodified, v)
+			   : 0;
 	default:
 		return 0;
 	}
+}
+
+/* "gzip;q=0.5": is the weight there, and nothing but zeros? */
+static bool weight_is_zero(const char *p, uint32_t n)
+{
+	uint32_t i = 0;
+
+	while (i < n && (p[i] == ' ' || p[i] == '\t'))
+		i++;
+	if (n - i < 3 || lower(p[i]) != 'q' || p[i + 1] != '=' || p[i + 2] != '0')
+		return false;
+	for (i += 3; i < n; i++)
+		if (p[i] >= '1' && p[i] <= '9')
+			return false;
+	return true;
+}
+
+bool encoding_allowed(const char *p, uint32_t n, const char *coding)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < n;) {
+		uint32_t e, k, w;
+
+		while (i < n && (p[i] == ' ' || p[i] == '\t' || p[i] == ','))
+			i++;
+		for (e = i; e < n && p[e] != ','; e++)
+			;
+		for (w = i; w < e && p[w] != ';'; w++)
+			;
+		for (k = w; k > i && (p[k - 1] == ' ' || p[k - 1] == '\t'); k--)
+			;
+		if (same(p + i, k - i, coding))
+			return w == e || !weight_is_zero(p + w + 1, e - w - 1);
+		if (k - i == 1 && p[i] == '*')
+			any = w == e || !weight_is_zero(p + w + 1, e - w - 1);
+		i = e;
+	}
+	return any;
 }
 
 static int header_line(struct request *r, const char *b, uint32_t off, uint32_t end,
@@ -319,7 +424,8 @@ static int header_line(struct request *r, const char *b, uint32_t off, uint32_t 
 		return refuse(r, 431);
 	while (i < end && is(b[i], T))
 		i++;
-	if (i == off || i == end || b[i] != ':') /* folding, space before colon, no colon */
+	if (i == off || i == end ||
+	    b[i] != ':') /* folding, space before colon, no colon */
 		return refuse(r, 400);
 	for (k = i + 1; k < end && (b[k] == ' ' || b[k] == '\t'); k++)
 		;
@@ -343,13 +449,15 @@ static int finish(struct request *r)
 }
 
 /* What can be said of a line that is not complete yet. */
-static int partial(struct request *r, const char *b, uint32_t len, const struct limits *l)
+static int partial(struct request *r, const char *b, uint32_t len,
+		   const struct limits *l)
 {
 	uint32_t have = len - r->line;
 
 	if (r->first.len == 0 && have) {
 		/* A first line that can't become one (a TLS hello, noise) is told at once. */
-		for (uint32_t i = r->line; i < len && i - r->line < 33 && b[i] != ' '; i++)
+		for (uint32_t i = r->line; i < len && i - r->line < 33 && b[i] != ' ';
+		     i++)
 			if (!(is(b[i], T) || (b[i] == '\r' && i == r->line)) ||
 			    i - r->line == 32)
 				return refuse(r, 400);
@@ -364,9 +472,8 @@ static int partial(struct request *r, const char *b, uint32_t len, const struct 
 int request_feed(struct request *r, const char *b, uint32_t len, const struct limits *l)
 {
 	for (;;) {
-		const char *lf = len > r->scan
-					 ? memchr(b + r->scan, '\n', len - r->scan)
-					 : NULL;
+		const char *lf =
+		    len > r->scan ? memchr(b + r->scan, '\n', len - r->scan) : NULL;
 		uint32_t end;
 		int rc;
 

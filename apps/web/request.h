@@ -43,27 +43,29 @@ struct request {
 	int status; /* why request_feed said -1 */
 
 	enum method method;
-	unsigned flags; /* R_... */
-	unsigned minor; /* HTTP/1.minor */
+	unsigned flags;     /* R_... */
+	unsigned minor;     /* HTTP/1.minor */
 	uint32_t path_hash; /* of path, without its first slash; only if R_PLAIN */
 	uint64_t length;    /* Content-Length */
 	uint32_t head_len;  /* bytes up to and with the empty line */
 	struct span first, target, path, query, host;
-	struct span range, if_range, if_match, if_none_match, if_modified, if_unmodified;
-	struct span user_agent, referer;
+	struct span range, if_range, if_match, if_none_match, if_modified,
+	    if_unmodified;
+	struct span user_agent, referer, accept_encoding;
 };
 
 void request_init(struct request *r);
 /* Look at the len bytes that have arrived since the head began: 1 = complete (head_len),
  * 0 = more bytes are needed, -1 = refuse with r->status and close. Call again with the same
  * bytes and more behind them. */
-int request_feed(struct request *r, const char *buf, uint32_t len, const struct limits *l);
+int request_feed(struct request *r, const char *buf, uint32_t len,
+		 const struct limits *l);
 
 uint32_t path_hash_step(uint32_t h, unsigned char c);
 #define PATH_HASH_INIT 2166136261u
 
 /* Decode and normalise a path ("/a/%62/../c") into out without the leading slash, with a
- * trailing one if it names a directory. Length, or -status (400, 404, 414). */
+ * trailing one if it names a directory. Length, or -status (400, 404). */
 int path_decode(const char *p, uint32_t n, char *out, uint32_t cap);
 /* Encode a decoded path for a Location field; length or -1. */
 int path_encode(const char *p, uint32_t n, char *out, uint32_t cap);
@@ -73,14 +75,17 @@ bool path_hidden(const char *p, uint32_t n);
 /* Chunked transfer coding, decoded only to be dropped. */
 struct chunked {
 	int state;
-	uint32_t extra;  /* bytes of extensions and trailers so far */
+	uint32_t extra; /* bytes of extensions and trailers so far */
 	uint32_t digits;
-	uint64_t left;   /* of the current chunk */
-	uint64_t total;  /* payload so far */
+	uint64_t left;  /* of the current chunk */
+	uint64_t total; /* payload so far */
 };
 void chunked_init(struct chunked *c);
 /* Consume at most n bytes; returns how many. *done: 1 = body complete, -1 = malformed. */
 uint32_t chunked_feed(struct chunked *c, const char *p, uint32_t n, int *done);
+
+/* Does an Accept-Encoding field of n bytes allow coding (lower case)? */
+bool encoding_allowed(const char *p, uint32_t n, const char *coding);
 
 bool span_is(const char *base, struct span s, const char *lower);
 

@@ -16,14 +16,25 @@ static const struct {
 	int status;
 	const char *text;
 } reasons[] = {
-	{ 200, "OK" }, { 204, "No Content" }, { 206, "Partial Content" },
-	{ 301, "Moved Permanently" }, { 304, "Not Modified" }, { 400, "Bad Request" },
-	{ 403, "Forbidden" }, { 404, "Not Found" }, { 405, "Method Not Allowed" },
-	{ 408, "Request Timeout" }, { 412, "Precondition Failed" },
-	{ 413, "Content Too Large" }, { 414, "URI Too Long" },
-	{ 416, "Range Not Satisfiable" }, { 417, "Expectation Failed" },
-	{ 431, "Request Header Fields Too Large" }, { 500, "Internal Server Error" },
-	{ 501, "Not Implemented" }, { 503, "Service Unavailable" },
+	{ 200, "OK" },
+	{ 204, "No Content" },
+	{ 206, "Partial Content" },
+	{ 301, "Moved Permanently" },
+	{ 304, "Not Modified" },
+	{ 400, "Bad Request" },
+	{ 403, "Forbidden" },
+	{ 404, "Not Found" },
+	{ 405, "Method Not Allowed" },
+	{ 408, "Request Timeout" },
+	{ 412, "Precondition Failed" },
+	{ 413, "Content Too Large" },
+	{ 414, "URI Too Long" },
+	{ 416, "Range Not Satisfiable" },
+	{ 417, "Expectation Failed" },
+	{ 431, "Request Header Fields Too Large" },
+	{ 500, "Internal Server Error" },
+	{ 501, "Not Implemented" },
+	{ 503, "Service Unavailable" },
 	{ 505, "HTTP Version Not Supported" },
 };
 
@@ -93,10 +104,11 @@ void respond_error(struct conn *c, int status, bool keep, const char *extra)
 {
 	const char *why = reason_of(status);
 	char page[512];
-	int n = snprintf(page, sizeof(page),
-			 "<!DOCTYPE html>\n<html lang=\"en\"><head><title>%d %s</title></head>\n"
-			 "<body><h1>%d %s</h1></body></html>\n",
-			 status, why, status, why);
+	int n = snprintf(
+	    page, sizeof(page),
+	    "<!DOCTYPE html>\n<html lang=\"en\"><head><title>%d %s</title></head>\n"
+	    "<body><h1>%d %s</h1></body></html>\n",
+	    status, why, status, why);
 	bool head = c->r.method == M_HEAD && c->r.first.len;
 
 	respond_head(c, status, keep);
@@ -155,14 +167,16 @@ static int conditions(const struct conn *c, const struct file *f)
 		if (!etag_listed(f, b + r->if_match.off, r->if_match.len, true))
 			return 412;
 	} else if (r->if_unmodified.off &&
-		   date_parse(b + r->if_unmodified.off, r->if_unmodified.len, &t) == 0 &&
+		   date_parse(b + r->if_unmodified.off, r->if_unmodified.len, &t) ==
+		       0 &&
 		   f->mtime.tv_sec > t) {
 		return 412;
 	}
 	if (r->if_none_match.off)
-		return etag_listed(f, b + r->if_none_match.off, r->if_none_match.len, false)
-			       ? 304
-			       : 0;
+		return etag_listed(f, b + r->if_none_match.off, r->if_none_match.len,
+				   false)
+			   ? 304
+			   : 0;
 	if (r->if_modified.off &&
 	    date_parse(b + r->if_modified.off, r->if_modified.len, &t) == 0 &&
 	    f->mtime.tv_sec <= t)
@@ -196,12 +210,49 @@ static void send_part(struct conn *c, struct file *f, uint64_t first, uint64_t n
 		stream_file(&c->s, f->fd, (off_t)first, n);
 }
 
+static const char *const codings[N_CODINGS] = { "br", "gzip" };
+
+/* Of what is inside the coding. */
+static const char *type_of(const struct conn *c, const struct file *f)
+{
+	return c->coding == IDENTITY ? f->type : mime_of(f->key, f->keylen - 3);
+}
+
+static void put_coding(struct conn *c)
+{
+	if (c->coding != IDENTITY)
+		stream_printf(&c->s, "Content-Encoding: %s\r\n", codings[c->coding]);
+}
+
+/* What a cache has to know, also of a 304. */
+static void put_caching(struct conn *c)
+{
+	if (cfg.precompressed)
+		put_str(&c->s, "Vary: Accept-Encoding\r\n");
+	if (c->caching)
+		stream_printf(&c->s, "Cache-Control: %s\r\n", c->caching);
+}
+
+static void put_file_head(struct conn *c, const struct file *f)
+{
+	if (c->coding == IDENTITY) {
+		stream_put(&c->s, f->head, f->head_len);
+		return;
+	}
+	stream_printf(&c->s,
+		      "Content-Type: %s\r\nLast-Modified: %s\r\nETag: %s\r\n"
+		      "Accept-Ranges: bytes\r\n",
+		      type_of(c, f), f->modified, f->etag);
+	put_coding(c);
+	put_caching(c);
+}
+
 static void reply_whole(struct conn *c, struct file *f, bool keep)
 {
 	bool head = c->r.method == M_HEAD;
 
 	respond_head(c, 200, keep);
-	stream_put(&c->s, f->head, f->head_len);
+	put_file_head(c, f);
 	put_length(&c->s, f->size);
 	if (!head)
 		send_part(c, f, 0, f->size);
@@ -211,16 +262,19 @@ static void reply_whole(struct conn *c, struct file *f, bool keep)
 static void reply_not_modified(struct conn *c, struct file *f, bool keep)
 {
 	respond_head(c, 304, keep);
-	stream_printf(&c->s, "ETag: %s\r\nLast-Modified: %s\r\n\r\n", f->etag, f->modified);
+	stream_printf(&c->s, "ETag: %s\r\nLast-Modified: %s\r\n", f->etag, f->modified);
+	put_caching(c);
+	put_str(&c->s, "\r\n");
 	respond_done(c, 304, 0);
 }
 
 static void reply_one_range(struct conn *c, struct file *f, bool keep, struct range r)
 {
 	respond_head(c, 206, keep);
-	stream_put(&c->s, f->head, f->head_len);
+	put_file_head(c, f);
 	stream_printf(&c->s, "Content-Range: bytes %llu-%llu/%llu\r\n",
-		      (unsigned long long)r.first, (unsigned long long)(r.first + r.len - 1),
+		      (unsigned long long)r.first,
+		      (unsigned long long)(r.first + r.len - 1),
 		      (unsigned long long)f->size);
 	put_length(&c->s, r.len);
 	send_part(c, f, r.first, r.len);
@@ -228,34 +282,40 @@ static void reply_one_range(struct conn *c, struct file *f, bool keep, struct ra
 }
 
 static int part_head(char *out, size_t cap, const char *boundary, const struct file *f,
-		     struct range r)
+		     const char *type, struct range r)
 {
-	return snprintf(out, cap,
-			"\r\n--%s\r\nContent-Type: %s\r\nContent-Range: bytes %llu-%llu/%llu"
-			"\r\n\r\n",
-			boundary, f->type, (unsigned long long)r.first,
-			(unsigned long long)(r.first + r.len - 1), (unsigned long long)f->size);
+	return snprintf(
+	    out, cap,
+	    "\r\n--%s\r\nContent-Type: %s\r\nContent-Range: bytes %llu-%llu/%llu"
+	    "\r\n\r\n",
+	    boundary, type, (unsigned long long)r.first,
+	    (unsigned long long)(r.first + r.len - 1), (unsigned long long)f->size);
 }
 
-static void reply_multipart(struct conn *c, struct file *f, bool keep, const struct range *r,
-			    int n)
+static void reply_multipart(struct conn *c, struct file *f, bool keep,
+			    const struct range *r, int n)
 {
 	char boundary[40], part[320];
+	const char *type = type_of(c, f);
 	uint64_t total = 0;
 
 	snprintf(boundary, sizeof(boundary), "%016llx%08x",
 		 (unsigned long long)uk_now() * 0x9e3779b97f4a7c15ull, (unsigned)c->id);
 	for (int i = 0; i < n; i++)
-		total += (uint64_t)part_head(part, sizeof(part), boundary, f, r[i]) + r[i].len;
+		total +=
+		    (uint64_t)part_head(part, sizeof(part), boundary, f, type, r[i]) +
+		    r[i].len;
 	total += strlen(boundary) + 8;
 	respond_head(c, 206, keep);
 	stream_printf(&c->s,
 		      "Content-Type: multipart/byteranges; boundary=%s\r\n"
 		      "Last-Modified: %s\r\nETag: %s\r\nAccept-Ranges: bytes\r\n",
 		      boundary, f->modified, f->etag);
+	put_coding(c);
+	put_caching(c);
 	put_length(&c->s, total);
 	for (int i = 0; i < n; i++) {
-		int k = part_head(part, sizeof(part), boundary, f, r[i]);
+		int k = part_head(part, sizeof(part), boundary, f, type, r[i]);
 
 		stream_put(&c->s, part, (size_t)k);
 		send_part(c, f, r[i].first, r[i].len);
@@ -264,7 +324,8 @@ static void reply_multipart(struct conn *c, struct file *f, bool keep, const str
 	respond_done(c, 206, total);
 }
 
-static __attribute__((noinline)) void reply_ranges(struct conn *c, struct file *f, bool keep)
+static __attribute__((noinline)) void reply_ranges(struct conn *c, struct file *f,
+						   bool keep)
 {
 	struct range r[MAX_RANGES];
 	const char *b = c->s.ibuf + c->s.ipos;
@@ -284,12 +345,35 @@ static __attribute__((noinline)) void reply_ranges(struct conn *c, struct file *
 	}
 }
 
+/* Take the variant that the client accepts in the place of f, if there is one. */
+static struct file *choose(struct conn *c, struct file *f, int64_t now)
+{
+	struct span a = c->r.accept_encoding;
+	const char *p = c->s.ibuf + c->s.ipos + a.off;
+
+	c->caching = f->cache_control;
+	for (enum coding k = BR; cfg.precompressed && a.len && k < N_CODINGS; k++) {
+		struct file *v = encoding_allowed(p, a.len, codings[k])
+				     ? file_variant(f, k, now, c)
+				     : NULL;
+
+		if (v) {
+			file_put(f);
+			c->coding = k;
+			return v;
+		}
+	}
+	c->coding = IDENTITY;
+	return f;
+}
+
 static void reply_file(struct conn *c, struct file *f, bool keep)
 {
 	struct request *r = &c->r;
 	int cond = 0;
 
-	if (r->if_match.off | r->if_unmodified.off | r->if_none_match.off | r->if_modified.off)
+	if (r->if_match.off | r->if_unmodified.off | r->if_none_match.off |
+	    r->if_modified.off)
 		cond = conditions(c, f);
 	if (cond == 304)
 		reply_not_modified(c, f, keep);
@@ -299,6 +383,25 @@ static void reply_file(struct conn *c, struct file *f, bool keep)
 		reply_ranges(c, f, keep);
 	else
 		reply_whole(c, f, keep);
+}
+
+/* As it came, but for bytes above 127: a field is ASCII. */
+static void put_query(struct stream *s, const char *p, uint32_t n)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	uint32_t from = 0, i;
+
+	for (i = 0; i < n; i++) {
+		unsigned char u = (unsigned char)p[i];
+		char code[3] = { '%', digits[u >> 4], digits[u & 15] };
+
+		if (u < 0x80)
+			continue;
+		stream_put(s, p + from, i - from);
+		stream_put(s, code, 3);
+		from = i + 1;
+	}
+	stream_put(s, p + from, n - from);
 }
 
 /* A directory was asked for without its slash. The path starts with exactly one slash, so
@@ -321,7 +424,7 @@ static void reply_redirect(struct conn *c, const char *path, uint32_t n, bool ke
 	put_str(&c->s, "/");
 	if (c->r.query.off) {
 		put_str(&c->s, "?");
-		stream_put(&c->s, b + c->r.query.off, c->r.query.len);
+		put_query(&c->s, b + c->r.query.off, c->r.query.len);
 	}
 	put_str(&c->s, "\r\nContent-Type: text/plain\r\n");
 	put_length(&c->s, 6);
@@ -331,7 +434,8 @@ static void reply_redirect(struct conn *c, const char *path, uint32_t n, bool ke
 	free(url);
 }
 
-static void reply_status(struct conn *c, int rc, const char *path, uint32_t n, bool keep)
+static void reply_status(struct conn *c, int rc, const char *path, uint32_t n,
+			 bool keep)
 {
 	if (rc == -301)
 		reply_redirect(c, path, n, keep);
@@ -348,7 +452,7 @@ static __attribute__((noinline)) void reply_slow(struct conn *c, bool keep, int6
 	char name[4096];
 	struct file *f;
 	int rc, n = path_decode(b + c->r.path.off, c->r.path.len, name,
-			    sizeof(name) - sizeof(index));
+				sizeof(name) - sizeof(index));
 
 	if (n < 0) {
 		respond_error(c, -n, keep, NULL);
@@ -369,6 +473,7 @@ static __attribute__((noinline)) void reply_slow(struct conn *c, bool keep, int6
 		reply_status(c, rc, name, (uint32_t)n, keep);
 		return;
 	}
+	f = choose(c, f, now);
 	reply_file(c, f, keep);
 	file_put(f);
 }
@@ -391,6 +496,7 @@ static void reply_get(struct conn *c, bool keep)
 		reply_status(c, rc, path, n, keep);
 		return;
 	}
+	f = choose(c, f, now);
 	reply_file(c, f, keep);
 	file_put(f);
 }
@@ -426,7 +532,8 @@ bool respond(struct conn *c)
 	int rc;
 
 	if (r->method == M_OTHER && (r->flags & R_CONTINUE)) {
-		respond_error(c, 405, false, allow); /* the body need not be sent at all */
+		respond_error(c, 405, false,
+			      allow); /* the body need not be sent at all */
 		return false;
 	}
 	if ((r->flags & R_CHUNKED) || r->length) {

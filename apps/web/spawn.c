@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The three kinds of thread: the only file where the modes differ (with the one accept in
- * listen.c).
+/* The three kinds of thread: the only file where the modes differ (with the accepts of
+ * accept.c).
  *
  *   pth     a kernel thread for each connection, as ever
  *   uk      user threads in the default set, the acceptor among them
- *   uk-set  the acceptor alone in a set of one vp, blocking for real in accept(2); the
+ *   uk-set  each acceptor on a vp of a set of theirs, blocking for real in accept(2); the
  *           connections in the default set (the founding paper's third server) */
 #include "web.h"
 
@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static uk_vpset *acceptor_set;
 static pthread_attr_t pth_attr;
@@ -37,7 +38,7 @@ int spawn_init(void)
 	}
 	rc = uk_init();
 	if (rc == 0 && cfg.mode == MODE_UK_SET)
-		rc = uk_vpset_create(&acceptor_set, "acceptor", 1, NULL, 0);
+		rc = uk_vpset_create(&acceptor_set, "acceptor", n_listeners, NULL, 0);
 	return rc;
 }
 
@@ -56,9 +57,9 @@ static int spawn(const char *name, uk_vpset *set, unsigned flags, void *(*fn)(vo
 	return uk_thread_create(NULL, &a, fn, arg);
 }
 
-int spawn_acceptor(void)
+int spawn_acceptor(struct listener *l)
 {
-	return spawn("acceptor", acceptor_set, 0, acceptor_main, NULL);
+	return spawn("acceptor", acceptor_set, 0, acceptor_main, l);
 }
 
 int spawn_helper(const char *name, void *(*fn)(void *))
@@ -66,7 +67,46 @@ int spawn_helper(const char *name, void *(*fn)(void *))
 	return spawn(name, NULL, 0, fn, NULL);
 }
 
+/* Light: nothing that a connection calls keeps anything in thread-local storage while it
+ * waits (tls.c), so a block of its own would be memory for nothing, 5 KB each, and OpenSSL's
+ * generators and malloc's caches beside it. */
 int spawn_conn(struct ticket *t)
 {
-	return spawn("connection", NULL, cfg.light ? UK_ATTR_LIGHT : 0, conn_main, t);
+	return spawn("connection", NULL, cfg.full ? 0 : UK_ATTR_LIGHT, conn_main, t);
+}
+
+static bool own_stack(char **base, size_t *size)
+{
+	pthread_attr_t a;
+	void *p = NULL;
+	bool ok;
+
+	if (cfg.mode != MODE_PTH) {
+		ok = uk_thread_stack(uk_thread_self(), &p, size) == 0;
+	} else if (pthread_getattr_np(pthread_self(), &a) == 0) {
+		ok = pthread_attr_getstack(&a, &p, size) == 0;
+		pthread_attr_destroy(&a);
+	} else {
+		return false;
+	}
+	*base = p;
+	return ok;
+}
+
+#define PAGE 4096u
+#define CALLEES 1024u /* bytes below our frame that the calls here may use */
+
+/* What deeper calls have left on this thread's stack goes back to the system. */
+__attribute__((noinline)) void spawn_trim_stack(void)
+{
+	uintptr_t end = (uintptr_t)__builtin_frame_address(0) - CALLEES;
+	char *base;
+	size_t size;
+
+	/* The lowest page is the guard (pthreads keep theirs outside). */
+	if (own_stack(&base, &size) && end - (uintptr_t)base < size &&
+	    end - (uintptr_t)base > 2 * PAGE)
+		madvise(base + PAGE,
+			(end & ~(uintptr_t)(PAGE - 1)) - (uintptr_t)base - PAGE,
+			MADV_DONTNEED);
 }

@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the server and the runtime are doing: /-/status (a page), /-/status.json (what the
  * page fetches each second; rates are differences, taken by the page) and /metrics
- * (Prometheus text format 0.0.4). Shown to this machine only unless --status-remote.
+ * (Prometheus text format 0.0.4). Shown to this machine only unless --status-remote, and only
+ * under a name that means this machine: a page from elsewhere whose name its owner makes
+ * resolve to 127.0.0.1 (DNS rebinding) asks under that name. An address can't be rebound.
  *
  * Rare requests, so they may allocate: a reply is built in memory by stdio, with nothing in
  * between that could block the thread. */
 #include "web.h"
 
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 extern const char status_page[];
 #define SHOWN 100 /* threads and connections listed on the page */
 
-static bool is_loopback(const struct sockaddr_storage *a)
+static bool is_loopback(const union peer *a)
 {
-	const struct sockaddr_in6 *six = (const void *)a;
-	const struct sockaddr_in *four = (const void *)a;
+	const struct in6_addr *six = &a->six.sin6_addr;
 
-	if (a->ss_family == AF_INET)
-		return ntohl(four->sin_addr.s_addr) >> 24 == 127;
-	return a->ss_family == AF_INET6 &&
-	       (IN6_IS_ADDR_LOOPBACK(&six->sin6_addr) ||
-		(IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) && six->sin6_addr.s6_addr[12] == 127));
+	if (a->any.sa_family == AF_INET)
+		return ntohl(a->four.sin_addr.s_addr) >> 24 == 127;
+	return a->any.sa_family == AF_INET6 &&
+	       (IN6_IS_ADDR_LOOPBACK(six) ||
+		(IN6_IS_ADDR_V4MAPPED(six) && six->s6_addr[12] == 127));
 }
 
 static bool path_is(const struct conn *c, const char *path)
@@ -31,6 +34,36 @@ static bool path_is(const struct conn *c, const char *path)
 
 	return p.len == strlen(path) &&
 	       memcmp(c->s.ibuf + c->s.ipos + p.off, path, p.len) == 0;
+}
+
+/* An address, or localhost, or none at all (no browser does that). */
+static bool is_our_host(const struct conn *c)
+{
+	static const char local[] = "localhost";
+	const char *p = c->s.ibuf + c->s.ipos + c->r.host.off;
+	char text[INET6_ADDRSTRLEN];
+	struct in6_addr six;
+	struct in_addr four;
+	uint32_t n = c->r.host.len, skip = 0;
+
+	if (n && p[0] == '[') {
+		const char *end = memchr(p, ']', n);
+
+		skip = 1;
+		n = end ? (uint32_t)(end - p) : 0;
+	} else {
+		const char *colon = memchr(p, ':', n);
+
+		n = colon ? (uint32_t)(colon - p) : n;
+	}
+	if (n == 0)
+		return c->r.minor == 0 || c->r.host.len == 0;
+	if (n - skip >= sizeof(text))
+		return false;
+	memcpy(text, p + skip, n - skip);
+	text[n - skip] = 0;
+	return strcasecmp(text, local) == 0 || inet_pton(AF_INET, text, &four) == 1 ||
+	       (skip && inet_pton(AF_INET6, text, &six) == 1);
 }
 
 bool status_wants(const struct conn *c)
@@ -42,29 +75,32 @@ bool status_wants(const struct conn *c)
 	if (!path_is(c, "/-/status") && !path_is(c, "/-/status.json") &&
 	    !path_is(c, "/metrics"))
 		return false;
-	return cfg.status_remote || is_loopback(&c->peer);
+	return cfg.status_remote || (is_loopback(&c->peer) && is_our_host(c));
 }
 
-#define TOTAL(name) total(offsetof(struct counters, name))
-static uint64_t total(size_t off)
+/* All counters at one moment: one walk over the connections for all of them. */
+struct totals {
+#define X(name, text) uint64_t name;
+	WEB_COUNTERS(X)
+#undef X
+};
+
+static void take_totals(struct totals *t)
 {
 	struct tally sum = { 0 };
-	uint64_t n = 0;
 
+	memset(t, 0, sizeof(*t));
 	conns_tally(&sum);
-	if (off == offsetof(struct counters, r2xx))
-		n = atomic_load_explicit(&sum.r2xx, memory_order_relaxed);
-	else if (off == offsetof(struct counters, cache_hits))
-		n = atomic_load_explicit(&sum.cache_hits, memory_order_relaxed);
-	else if (off == offsetof(struct counters, bytes_sent))
-		n = atomic_load_explicit(&sum.bytes_sent, memory_order_relaxed);
-	if (off == offsetof(struct counters, requests))
-		return TOTAL(r2xx) + TOTAL(r3xx) + TOTAL(r4xx) + TOTAL(r5xx);
-	for (unsigned i = 0; i < SHARDS; i++)
-		n += atomic_load_explicit(
-			(_Atomic(uint64_t) *)(void *)((char *)&counters[i] + off),
-			memory_order_relaxed);
-	return n;
+	for (unsigned i = 0; i < SHARDS; i++) {
+#define X(name, text)                                                                  \
+	t->name += atomic_load_explicit(&counters[i].name, memory_order_relaxed);
+		WEB_COUNTERS(X)
+#undef X
+	}
+	t->r2xx += atomic_load_explicit(&sum.r2xx, memory_order_relaxed);
+	t->cache_hits += atomic_load_explicit(&sum.cache_hits, memory_order_relaxed);
+	t->bytes_sent += atomic_load_explicit(&sum.bytes_sent, memory_order_relaxed);
+	t->requests = t->r2xx + t->r3xx + t->r4xx + t->r5xx;
 }
 
 /* A number from /proc/self/status, in its own unit. */
@@ -107,7 +143,8 @@ static int json_conn(const struct conn *c, void *arg)
 	char peer[INET6_ADDRSTRLEN];
 
 	peer_text(&c->peer, peer);
-	fprintf(l->f, "%s{\"id\":%llu,\"peer\":", l->n ? "," : "", (unsigned long long)c->id);
+	fprintf(l->f, "%s{\"id\":%llu,\"peer\":", l->n ? "," : "",
+		(unsigned long long)c->id);
 	json_string(l->f, peer);
 	fprintf(l->f, ",\"state\":\"%s\",\"requests\":%u,\"age_ms\":%lld}",
 		names[atomic_load((_Atomic(int) *)(uintptr_t)&c->state) % 3],
@@ -120,13 +157,15 @@ static int json_thread(const uk_thread_info *t, void *arg)
 {
 	struct listing *l = arg;
 
-	fprintf(l->f, "%s{\"id\":%llu,\"name\":", l->n ? "," : "", (unsigned long long)t->id);
+	fprintf(l->f, "%s{\"id\":%llu,\"name\":", l->n ? "," : "",
+		(unsigned long long)t->id);
 	json_string(l->f, t->name);
 	fputs(",\"state\":", l->f);
 	json_string(l->f, t->state ? t->state : "");
 	fputs(",\"waits\":", l->f);
 	json_string(l->f, t->waits ? t->waits : "");
-	fprintf(l->f, ",\"fd\":%d,\"vp\":%u,\"holder\":%llu,\"since_ms\":%lld,\"light\":%d}",
+	fprintf(l->f,
+		",\"fd\":%d,\"vp\":%u,\"holder\":%llu,\"since_ms\":%lld,\"light\":%d}",
 		t->fd, t->vp, (unsigned long long)t->holder,
 		(long long)((l->now - t->since) / UK_MS), t->light);
 	return ++l->n >= SHOWN;
@@ -136,8 +175,8 @@ static void json_stats(FILE *f, const uk_stats *s)
 {
 	const char *sep = "";
 
-#define X(name, text) \
-	fprintf(f, "%s\"" #name "\":%llu", sep, (unsigned long long)s->name); \
+#define X(name, text)                                                                  \
+	fprintf(f, "%s\"" #name "\":%llu", sep, (unsigned long long)s->name);          \
 	sep = ",";
 	UK_COUNTERS(X)
 	X(threads, "")
@@ -173,15 +212,18 @@ static void json_runtime(FILE *f)
 static void build_json(FILE *f)
 {
 	struct listing l = { f, 0, uk_now() };
+	struct totals all;
 	unsigned alive;
 	const char *sep = "";
 
-	fprintf(f, "{\"version\":\"%s\",\"mode\":\"%s\",\"tls\":%s,\"now_ms\":%lld,", UK_VERSION,
-		mode_name(), cfg.tls_cert ? "true" : "false", (long long)(l.now / UK_MS));
+	take_totals(&all);
+	fprintf(f, "{\"version\":\"%s\",\"mode\":\"%s\",\"tls\":%s,\"now_ms\":%lld,",
+		UK_VERSION, mode_name(), cfg.tls_cert ? "true" : "false",
+		(long long)(l.now / UK_MS));
 	fprintf(f, "\"kernel_threads\":%lu,\"rss_kb\":%lu,\"server\":{",
 		proc_number("\nThreads:"), proc_number("\nVmRSS:"));
-#define X(name, text) \
-	fprintf(f, "%s\"" #name "\":%llu", sep, (unsigned long long)TOTAL(name)); \
+#define X(name, text)                                                                  \
+	fprintf(f, "%s\"" #name "\":%llu", sep, (unsigned long long)all.name);         \
 	sep = ",";
 	WEB_COUNTERS(X)
 #undef X
@@ -207,25 +249,29 @@ static void metric(FILE *f, const char *name, const char *type, const char *help
 
 static void metrics_server(FILE *f)
 {
+	struct totals all;
 	char labels[64];
 
-	snprintf(labels, sizeof(labels), "{version=\"%s\",mode=\"%s\",engine=\"%s\"}", UK_VERSION,
-		 mode_name(), cfg.mode == MODE_PTH ? "kernel" : uk_reactor_name());
+	take_totals(&all);
+	snprintf(labels, sizeof(labels), "{version=\"%s\",mode=\"%s\",engine=\"%s\"}",
+		 UK_VERSION, mode_name(),
+		 cfg.mode == MODE_PTH ? "kernel" : uk_reactor_name());
 	metric(f, "ukweb_info", "gauge", "what is running", labels, 1);
-#define X(name, text) \
-	if (#name[0] != 'r' || #name[2] != 'x') \
-		metric(f, "ukweb_" #name "_total", "counter", text, "", TOTAL(name));
+#define X(name, text)                                                                  \
+	if (#name[0] != 'r' || #name[2] != 'x')                                        \
+		metric(f, "ukweb_" #name "_total", "counter", text, "", all.name);
 	WEB_COUNTERS(X)
 #undef X
 	metric(f, "ukweb_replies_total", "counter", "replies by class of status",
-	       "{code=\"1xx\"}", TOTAL(r1xx));
-	metric(f, "ukweb_replies_total", NULL, NULL, "{code=\"2xx\"}", TOTAL(r2xx));
-	metric(f, "ukweb_replies_total", NULL, NULL, "{code=\"3xx\"}", TOTAL(r3xx));
-	metric(f, "ukweb_replies_total", NULL, NULL, "{code=\"4xx\"}", TOTAL(r4xx));
-	metric(f, "ukweb_replies_total", NULL, NULL, "{code=\"5xx\"}", TOTAL(r5xx));
+	       "{code=\"1xx\"}", all.r1xx);
+	metric(f, "ukweb_replies_total", NULL, NULL, "{code=\"2xx\"}", all.r2xx);
+	metric(f, "ukweb_replies_total", NULL, NULL, "{code=\"3xx\"}", all.r3xx);
+	metric(f, "ukweb_replies_total", NULL, NULL, "{code=\"4xx\"}", all.r4xx);
+	metric(f, "ukweb_replies_total", NULL, NULL, "{code=\"5xx\"}", all.r5xx);
 	metric(f, "ukweb_connections", "gauge", "connections alive", "",
-	       TOTAL(accepted) - TOTAL(closed));
-	metric(f, "process_threads", "gauge", "kernel threads", "", proc_number("\nThreads:"));
+	       all.accepted - all.closed);
+	metric(f, "process_threads", "gauge", "kernel threads", "",
+	       proc_number("\nThreads:"));
 	metric(f, "process_resident_memory_bytes", "gauge", "resident memory", "",
 	       proc_number("\nVmRSS:") * 1024ull);
 }
@@ -239,7 +285,8 @@ static void metrics_runtime(FILE *f)
 	char labels[32];
 
 	uk_stats_get(&s);
-#define X(name, text) metric(f, "ukthreads_" #name "_total", "counter", text, "", s.name);
+#define X(name, text)                                                                  \
+	metric(f, "ukthreads_" #name "_total", "counter", text, "", s.name);
 	UK_COUNTERS(X)
 #undef X
 #define X(name, text) metric(f, "ukthreads_" #name, "gauge", text, "", s.name);
@@ -253,10 +300,11 @@ static void metrics_runtime(FILE *f)
 	for (unsigned i = 0; vp && i < n; i++)
 		uk_vp_stats(uk_vpset_vp(set, i), &vp[i]);
 	for (unsigned i = 0; vp && i < n; i++) {
-		snprintf(labels, sizeof(labels), "{vp=\"%u\"}", uk_vp_id(uk_vpset_vp(set, i)));
+		snprintf(labels, sizeof(labels), "{vp=\"%u\"}",
+			 uk_vp_id(uk_vpset_vp(set, i)));
 		metric(f, "ukthreads_vp_switches_total", "counter",
-		       i ? NULL : "context switches of each vp of the default set", labels,
-		       vp[i].switches);
+		       i ? NULL : "context switches of each vp of the default set",
+		       labels, vp[i].switches);
 	}
 	free(vp);
 }
@@ -287,8 +335,9 @@ bool status_respond(struct conn *c, bool keep)
 		body = mem;
 	}
 	respond_head(c, 200, keep);
-	stream_printf(&c->s, "Content-Type: %s\r\nCache-Control: no-store\r\n"
-			     "X-Content-Type-Options: nosniff\r\nContent-Length: %zu\r\n\r\n",
+	stream_printf(&c->s,
+		      "Content-Type: %s\r\nCache-Control: no-store\r\n"
+		      "X-Content-Type-Options: nosniff\r\nContent-Length: %zu\r\n\r\n",
 		      type, n);
 	if (c->r.method != M_HEAD)
 		stream_body(&c->s, body, n);

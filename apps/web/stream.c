@@ -8,10 +8,11 @@
  * per piece of at most 256 KiB, so that a reader that stands still is dropped and a slow one
  * is not.
  *
- * The small input buffer lives in the thread's frame; an output buffer is taken from a pool
- * for the time of a reply, so that with a thousand connections replies are written to memory
- * that is warm. A big one is taken from the heap when a head or a pipeline needs it, and
- * goes back when the connection turns idle. */
+ * A connection that waits for a request holds a small buffer in the thread's frame and no
+ * more; so its frames fit into one page. A larger one for input, and one for output, is taken
+ * from a pool for the time of a request, so that with a thousand connections replies are
+ * written to memory that is warm. Big ones come from the heap, and all go back when the
+ * connection turns idle. Over TLS the small buffer holds what came from the network. */
 #include "web.h"
 
 #include <errno.h>
@@ -19,6 +20,7 @@
 #include <string.h>
 
 #define PIECE (256u * 1024)
+#define POOL_MAX 512u /* a megabyte; beyond, it goes back to the heap */
 
 void stream_init(struct stream *s, int fd)
 {
@@ -28,13 +30,14 @@ void stream_init(struct stream *s, int fd)
 	s->ssl = NULL;
 	s->tally = (struct tally){ 0 };
 	s->now = 0;
-	s->ibuf = s->ismall;
+	s->ibuf = cfg.tls_cert ? NULL : s->small;
+	s->icap = cfg.tls_cert ? 0 : IBUF;
 	s->obuf = NULL;
 	s->ipos = s->ilen = s->olen = s->ocap = 0;
-	s->icap = IBUF;
+	s->rpos = s->rlen = 0;
 }
 
-/* ---- output buffers ---- */
+/* ---- buffers ---- */
 
 static int fail(struct stream *s, ssize_t rc)
 {
@@ -48,18 +51,45 @@ static int fail(struct stream *s, ssize_t rc)
 static uk_spin pool_lock;
 static struct spare {
 	struct spare *next;
-} *pool; /* under pool_lock; OBUF bytes each */
+} * pool;               /* under pool_lock; OBUF bytes each */
+static unsigned pooled; /* under pool_lock */
+
+static char *take(uint32_t cap)
+{
+	struct spare *b = NULL;
+
+	if (cap == OBUF) {
+		uk_spin_lock(&pool_lock);
+		b = pool;
+		if (b) {
+			pool = b->next;
+			pooled--;
+		}
+		uk_spin_unlock(&pool_lock);
+	}
+	return b ? (char *)b : malloc(cap);
+}
+
+static void give(char *p, uint32_t cap)
+{
+	struct spare *b = (struct spare *)(void *)p;
+
+	if (cap == OBUF) {
+		uk_spin_lock(&pool_lock);
+		if (pooled < POOL_MAX) {
+			b->next = pool;
+			pool = b;
+			pooled++;
+			b = NULL;
+		}
+		uk_spin_unlock(&pool_lock);
+	}
+	free(b);
+}
 
 static bool take_obuf(struct stream *s)
 {
-	struct spare *b;
-
-	uk_spin_lock(&pool_lock);
-	b = pool;
-	if (b)
-		pool = b->next;
-	uk_spin_unlock(&pool_lock);
-	s->obuf = b ? (char *)b : malloc(OBUF);
+	s->obuf = take(OBUF);
 	if (!s->obuf) {
 		fail(s, -ENOMEM);
 		return false;
@@ -70,52 +100,54 @@ static bool take_obuf(struct stream *s)
 
 static void give_obuf(struct stream *s)
 {
-	struct spare *b = (struct spare *)(void *)s->obuf;
-
-	if (!b || s->olen)
+	if (!s->obuf || s->olen)
 		return;
+	give(s->obuf, s->ocap);
 	s->obuf = NULL;
-	if (s->ocap == OBUF) {
-		uk_spin_lock(&pool_lock);
-		b->next = pool;
-		pool = b;
-		uk_spin_unlock(&pool_lock);
-	} else {
-		free(b);
-	}
 	s->ocap = 0;
+}
+
+/* What is left of the input, if anything, goes back to the small buffer, or stays. */
+static void give_ibuf(struct stream *s)
+{
+	uint32_t left = s->ilen - s->ipos;
+	bool small = !s->ssl && s->ibuf != s->small;
+
+	if (!s->ibuf || s->ibuf == s->small || (left && (s->ssl || left > IBUF)))
+		return;
+	if (small)
+		memcpy(s->small, s->ibuf + s->ipos, left);
+	give(s->ibuf, s->icap);
+	s->ipos = 0;
+	s->ilen = left;
+	s->ibuf = small ? s->small : NULL;
+	s->icap = small ? IBUF : 0;
 }
 
 void stream_idle(struct stream *s)
 {
-	if (s->ibuf != s->ismall && s->ilen - s->ipos <= IBUF) {
-		memcpy(s->ismall, s->ibuf + s->ipos, s->ilen - s->ipos);
-		s->ilen -= s->ipos;
-		s->ipos = 0;
-		free(s->ibuf);
-		s->ibuf = s->ismall;
-		s->icap = IBUF;
-	}
+	give_ibuf(s);
 	give_obuf(s);
 }
 
 void stream_free(struct stream *s)
 {
-	if (s->ssl)
-		tls_free(s);
 	s->ipos = s->ilen = s->olen = 0;
 	stream_idle(s);
+	if (s->ssl)
+		tls_free(s);
 }
 
 static int grow(struct stream *s, uint32_t cap)
 {
-	char *p = malloc(cap);
+	char *p = take(cap);
 
 	if (!p)
 		return -ENOMEM;
-	memcpy(p, s->ibuf + s->ipos, s->ilen - s->ipos);
-	if (s->ibuf != s->ismall)
-		free(s->ibuf);
+	if (s->ibuf)
+		memcpy(p, s->ibuf + s->ipos, s->ilen - s->ipos);
+	if (s->ibuf && s->ibuf != s->small)
+		give(s->ibuf, s->icap);
 	s->ilen -= s->ipos;
 	s->ipos = 0;
 	s->ibuf = p;
@@ -123,9 +155,10 @@ static int grow(struct stream *s, uint32_t cap)
 	return 0;
 }
 
-ssize_t stream_fill(struct stream *s, uint32_t max)
+/* Room behind ilen, as long as there are fewer than max bytes. */
+static int make_room(struct stream *s, uint32_t max)
 {
-	ssize_t n;
+	uint32_t cap = s->icap < OBUF ? OBUF : s->icap < BIG ? BIG : s->icap * 2;
 
 	if (s->ipos) {
 		memmove(s->ibuf, s->ibuf + s->ipos, s->ilen - s->ipos);
@@ -134,16 +167,21 @@ ssize_t stream_fill(struct stream *s, uint32_t max)
 	}
 	if (s->ilen >= max)
 		return -ENOBUFS;
-	if (s->ilen == s->icap) {
-		uint32_t cap = s->icap < BIG ? BIG : s->icap * 2;
-		int rc = grow(s, cap < max ? cap : max);
+	return s->ilen < s->icap ? 0 : grow(s, cap < max ? cap : max);
+}
 
-		if (rc < 0)
-			return rc;
-	}
-	if (s->ssl)
+ssize_t stream_fill(struct stream *s, uint32_t max)
+{
+	ssize_t n = 0;
+
+	/* TLS: nothing is taken before there are bytes. */
+	if (s->ssl && !tls_pending(s))
+		n = tls_more(s);
+	if (n == 0)
+		n = make_room(s, max);
+	if (n == 0 && s->ssl)
 		n = tls_read(s, s->ibuf + s->ilen, s->icap - s->ilen);
-	else
+	else if (n == 0)
 		n = uk_recv(s->fd, s->ibuf + s->ilen, s->icap - s->ilen, 0);
 	s->now = 0;
 	if (n > 0)
@@ -174,7 +212,8 @@ static int send_all(struct stream *s, const char *p, size_t n, int flags)
 		if (s->ssl)
 			w = tls_write(s, p, k);
 		else
-			w = uk_send(s->fd, p, k, flags | MSG_NOSIGNAL | (k < n ? MSG_MORE : 0));
+			w = uk_send(s->fd, p, k,
+				    flags | MSG_NOSIGNAL | (k < n ? MSG_MORE : 0));
 		if (w <= 0)
 			return fail(s, w);
 		TALLY(&s->tally, bytes_sent, (uint64_t)w);
@@ -330,7 +369,8 @@ void stream_file(struct stream *s, int fd, off_t off, uint64_t n)
 
 		write_deadline(s);
 		k = uk_sendfile(s->fd, fd, &off, n < PIECE ? (size_t)n : PIECE);
-		if (k <= 0) { /* 0: the file shrank; the promised length can't be kept */
+		if (k <=
+		    0) { /* 0: the file shrank; the promised length can't be kept */
 			fail(s, k ? k : -ESTALE);
 			return;
 		}

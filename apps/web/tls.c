@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TLS by OpenSSL, in blocking style.
+/* TLS by OpenSSL, in blocking style, with the blocking outside of OpenSSL.
  *
- * OpenSSL sees a BIO whose read and write are uk_recv and uk_send: where it believes to
- * block, the user thread parks. No descriptor is made non-blocking and there is no
- * WANT_READ loop. OpenSSL keeps its error queue and generators per pthread key, which is
- * right because a full user thread has a TLS block of its own; light threads have none, so
- * --light and TLS exclude each other (options.c).
+ * OpenSSL sees a BIO that never waits: it reads what lies in the stream's small buffer and
+ * writes with MSG_DONTWAIT. Where OpenSSL lacks bytes or room it returns, and the thread
+ * waits here (tls_more, writable) and calls again. So a waiting connection has no frame of
+ * OpenSSL on its stack and none of its record buffers (it allocates 16 KB before it reads),
+ * and nobody switches inside of OpenSSL, whose error queue, generators and locks belong to
+ * the kernel thread: light threads are right. The queue is cleared before each call, for
+ * another connection may have been there.
  *
  * A handshake, a read and a write each run under the thread's deadline; the errno of the
- * transport that ended a call is kept in the stream's err.
+ * transport that ended a call is kept in the stream's err. There is no session cache: both
+ * versions resume by tickets, which cost us nothing.
  *
  * Rejected: kernel TLS. Debian's OpenSSL is built without it. */
 #include "web.h"
@@ -16,31 +19,45 @@
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <poll.h>
 #include <string.h>
 
-static SSL_CTX *ctx;        /* ctx_lock; a connection holds its own reference */
+static SSL_CTX *ctx; /* ctx_lock; a connection holds its own reference */
 static uk_mutex ctx_lock = UK_MUTEX_INIT;
 static BIO_METHOD *method;
 
 static int bio_write(BIO *b, const char *p, int n)
 {
 	struct stream *s = BIO_get_data(b);
-	ssize_t w = uk_send(s->fd, p, (size_t)n, MSG_NOSIGNAL);
+	ssize_t w;
 
-	if (w < 0 && !s->err)
-		s->err = (int)w;
+	BIO_clear_retry_flags(b);
+	do
+		w = send(s->fd, p, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (w < 0 && errno == EINTR);
+	if (w < 0 && errno == EAGAIN)
+		BIO_set_retry_write(b);
+	else if (w < 0 && !s->err)
+		s->err = -errno;
 	return w < 0 ? -1 : (int)w;
 }
 
 static int bio_read(BIO *b, char *p, int n)
 {
 	struct stream *s = BIO_get_data(b);
-	ssize_t r = uk_recv(s->fd, p, (size_t)n, 0);
+	uint32_t k = s->rlen - s->rpos;
 
-	if (r < 0 && !s->err)
-		s->err = (int)r;
-	s->eof = r == 0;
-	return r < 0 ? -1 : (int)r;
+	BIO_clear_retry_flags(b);
+	if (k == 0) {
+		if (s->eof)
+			return 0;
+		BIO_set_retry_read(b);
+		return -1;
+	}
+	k = k < (uint32_t)n ? k : (uint32_t)n;
+	memcpy(p, s->small + s->rpos, k);
+	s->rpos += k;
+	return (int)k;
 }
 
 static long bio_ctrl(BIO *b, int cmd, long num, void *p)
@@ -48,7 +65,8 @@ static long bio_ctrl(BIO *b, int cmd, long num, void *p)
 	const struct stream *s = BIO_get_data(b);
 
 	(void)num, (void)p;
-	return cmd == BIO_CTRL_FLUSH || (cmd == BIO_CTRL_EOF && s->eof);
+	return cmd == BIO_CTRL_FLUSH ||
+	       (cmd == BIO_CTRL_EOF && s->eof && s->rpos == s->rlen);
 }
 
 static int bio_create(BIO *b)
@@ -89,18 +107,20 @@ static SSL_CTX *load(void)
 	if (!c)
 		return NULL;
 	SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION);
-	SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE |
-				       SSL_OP_IGNORE_UNEXPECTED_EOF);
+	SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION |
+				   SSL_OP_CIPHER_SERVER_PREFERENCE |
+				   SSL_OP_IGNORE_UNEXPECTED_EOF);
 	SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_AUTO_RETRY);
+	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_session_id_context(c, sid, sizeof(sid) - 1);
-	SSL_CTX_sess_set_cache_size(c, 4096);
 	SSL_CTX_set_alpn_select_cb(c, alpn, NULL);
 	if (SSL_CTX_use_certificate_chain_file(c, cfg.tls_cert) != 1) {
 		say("certificate %s: %s", cfg.tls_cert, tls_why());
 	} else if (SSL_CTX_use_PrivateKey_file(c, cfg.tls_key, SSL_FILETYPE_PEM) != 1) {
 		say("key %s: %s", cfg.tls_key, tls_why());
 	} else if (SSL_CTX_check_private_key(c) != 1) {
-		say("key %s does not belong to certificate %s", cfg.tls_key, cfg.tls_cert);
+		say("key %s does not belong to certificate %s", cfg.tls_key,
+		    cfg.tls_cert);
 	} else {
 		return c;
 	}
@@ -112,7 +132,8 @@ static SSL_CTX *load(void)
 int tls_init(void)
 {
 	OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL);
-	method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "user thread");
+	method =
+	    BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "user thread");
 	if (!method)
 		return -ENOMEM;
 	BIO_meth_set_write(method, bio_write);
@@ -161,12 +182,44 @@ static SSL *new_ssl(struct stream *s)
 	return ssl;
 }
 
+/* Nothing is buffered, on either side of OpenSSL: the next bytes come from the network. */
+bool tls_pending(struct stream *s)
+{
+	return s->eof || s->rpos < s->rlen || SSL_has_pending(s->ssl);
+}
+
+int tls_more(struct stream *s)
+{
+	ssize_t n = uk_recv(s->fd, s->small, IBUF, 0);
+
+	s->rpos = 0;
+	s->rlen = n > 0 ? (uint32_t)n : 0;
+	s->eof = n == 0;
+	return n < 0 ? (int)n : 0;
+}
+
+/* After a call that gave rc: 1 = it can be made again, else it has failed for good. */
+static int again(struct stream *s, int rc)
+{
+	int e = SSL_get_error(s->ssl, rc), r;
+
+	if (e == SSL_ERROR_WANT_READ)
+		r = tls_more(s);
+	else if (e == SSL_ERROR_WANT_WRITE)
+		r = uk_wait(s->fd, POLLOUT, UK_FOREVER);
+	else
+		return 0;
+	if (r < 0 && !s->err)
+		s->err = r;
+	return r >= 0;
+}
+
 int tls_accept(struct stream *s, unsigned shard)
 {
 	static const char plain[] =
-		"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n"
-		"Content-Length: 33\r\nConnection: close\r\n\r\n"
-		"This port speaks HTTPS, not HTTP\n";
+	    "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n"
+	    "Content-Length: 33\r\nConnection: close\r\n\r\n"
+	    "This port speaks HTTPS, not HTTP\n";
 	SSL *ssl = new_ssl(s);
 	int rc;
 
@@ -174,7 +227,10 @@ int tls_accept(struct stream *s, unsigned shard)
 		return -ENOMEM;
 	s->ssl = ssl;
 	uk_thread_set_deadline(uk_after(cfg.t_handshake));
-	rc = SSL_accept(ssl);
+	do {
+		ERR_clear_error();
+		rc = SSL_accept(ssl);
+	} while (rc <= 0 && again(s, rc));
 	if (rc == 1) {
 		COUNT(shard, tls_handshakes, 1);
 		if (SSL_session_reused(ssl))
@@ -196,24 +252,34 @@ int tls_accept(struct stream *s, unsigned shard)
 
 ssize_t tls_read(struct stream *s, void *p, size_t n)
 {
-	int r = SSL_read(s->ssl, p, n < INT32_MAX ? (int)n : INT32_MAX);
+	int r;
 
-	if (r > 0)
-		return r;
+	do {
+		ERR_clear_error();
+		r = SSL_read(s->ssl, p, n < INT32_MAX ? (int)n : INT32_MAX);
+		if (r > 0)
+			return r;
+	} while (again(s, r));
 	if (SSL_get_error(s->ssl, r) == SSL_ERROR_ZERO_RETURN)
 		return 0;
 	r = s->err ? s->err : -EPROTO;
 	ERR_clear_error();
-	s->err = r == -ETIMEDOUT ? 0 : r; /* after a time-out the reply 408 can still go out */
+	s->err = r == -ETIMEDOUT
+		     ? 0
+		     : r; /* after a time-out the reply 408 can still go out */
 	return r;
 }
 
 ssize_t tls_write(struct stream *s, const void *p, size_t n)
 {
-	int r = SSL_write(s->ssl, p, n < INT32_MAX ? (int)n : INT32_MAX);
+	int r;
 
-	if (r > 0)
-		return r;
+	do {
+		ERR_clear_error();
+		r = SSL_write(s->ssl, p, n < INT32_MAX ? (int)n : INT32_MAX);
+		if (r > 0)
+			return r;
+	} while (again(s, r));
 	ERR_clear_error();
 	return s->err ? s->err : -EPROTO;
 }
@@ -221,8 +287,15 @@ ssize_t tls_write(struct stream *s, const void *p, size_t n)
 /* Our close_notify; the peer's is waited for by the lingering close. */
 void tls_bye(struct stream *s)
 {
-	if (s->ssl && !s->err)
-		SSL_shutdown(s->ssl);
+	int r;
+
+	if (!s->ssl || s->err)
+		return;
+	do {
+		ERR_clear_error();
+		r = SSL_shutdown(s->ssl);
+	} while (r < 0 && SSL_get_error(s->ssl, r) == SSL_ERROR_WANT_WRITE &&
+		 uk_wait(s->fd, POLLOUT, UK_FOREVER) >= 0);
 	ERR_clear_error();
 }
 
@@ -235,8 +308,9 @@ void tls_free(struct stream *s)
 	s->ssl = NULL;
 }
 
+/* What OpenSSL keeps for a thread: a light one has used its carrier's, which stays. */
 void tls_thread_end(void)
 {
-	if (cfg.tls_cert)
+	if (cfg.tls_cert && (cfg.mode == MODE_PTH || cfg.full))
 		OPENSSL_thread_stop();
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* web.h - what the files of the web server share.
  *
- *   main      options, signals, graceful stop         listen   the acceptor, limits
+ *   main      options, signals, graceful stop         listen   sockets, opened and shut
+ *   accept    the acceptors, limits                   successor, notify   restart, systemd
  *   conn      the life of one connection              conns    all of them
- *   stream    its bytes, plain or TLS (tls)           body     a body nobody wants
+ *   stream    its bytes, plain or TLS                 body     a body nobody wants
  *   request, path, chunked   syntax, pure             respond  files, ranges, conditions
- *   files     open_beneath and the cache              status   status page, metrics
+ *   root      the root, opening below it              files    a cache of what was opened
+ *   status    status page, metrics                    tls      OpenSSL
+ *   privs     another user, chroot, sandbox
  *   log       access log, one writer                  spawn    the three kinds of thread
  */
 #ifndef WEB_WEB_H
@@ -24,13 +27,21 @@
 
 enum mode { MODE_PTH, MODE_UK, MODE_UK_SET };
 
+#define MAX_LISTENERS 16
+#define MAX_RULES 16
+
 /* Set once by options.c before any thread exists; read-only after. */
 struct config {
 	enum mode mode;
 	unsigned vps;
-	const char *bind, *port, *root, *access_log, *pid_file;
+	const char *listen[MAX_LISTENERS], *port, *root, *access_log, *pid_file;
+	unsigned listens;
+	const char *user;
+	bool chroot, sandbox, precompressed;
+	const char *cache_control[MAX_RULES]; /* [PATTERN:]VALUE */
+	unsigned rules;
 	const char *tls_cert, *tls_key;
-	bool light, follow, status, status_remote, quiet;
+	bool full, follow, status, status_remote, quiet;
 	unsigned max_conns, backlog;
 	size_t stack;
 	uint64_t max_body;
@@ -44,24 +55,24 @@ void options_parse(int argc, char **argv);
 /* ---- numbers: only grow, sharded by connection; the gauges are differences. What every
  * request counts is counted in the connection (struct tally), and comes here when it ends:
  * a locked instruction waits for all earlier stores, which are cold with many connections. ---- */
-#define WEB_COUNTERS(X) \
-	X(accepted, "connections accepted") \
-	X(closed, "connections closed") \
-	X(requests, "requests answered") /* derived: the sum of the classes */ \
-	X(r1xx, "interim replies") \
-	X(r2xx, "replies of class 2xx") \
-	X(r3xx, "replies of class 3xx") \
-	X(r4xx, "replies of class 4xx") \
-	X(r5xx, "replies of class 5xx") \
-	X(bytes_sent, "bytes given to the network, without TLS overhead") \
-	X(timeouts, "connections ended by a deadline") \
-	X(aborts, "connections ended by the client in the middle of something") \
-	X(tls_handshakes, "TLS handshakes completed") \
-	X(tls_resumed, "of these, resumed sessions") \
-	X(tls_failures, "TLS handshakes failed") \
-	X(accept_errors, "accept calls that failed for want of a resource") \
-	X(refused, "connections refused for want of a thread") \
-	X(cache_hits, "files served from the cache") \
+#define WEB_COUNTERS(X)                                                                \
+	X(accepted, "connections accepted")                                            \
+	X(closed, "connections closed")                                                \
+	X(requests, "requests answered") /* derived: the sum of the classes */         \
+	X(r1xx, "interim replies")                                                     \
+	X(r2xx, "replies of class 2xx")                                                \
+	X(r3xx, "replies of class 3xx")                                                \
+	X(r4xx, "replies of class 4xx")                                                \
+	X(r5xx, "replies of class 5xx")                                                \
+	X(bytes_sent, "bytes given to the network, without TLS overhead")              \
+	X(timeouts, "connections ended by a deadline")                                 \
+	X(aborts, "connections ended by the client in the middle of something")        \
+	X(tls_handshakes, "TLS handshakes completed")                                  \
+	X(tls_resumed, "of these, resumed sessions")                                   \
+	X(tls_failures, "TLS handshakes failed")                                       \
+	X(accept_errors, "accept calls that failed for want of a resource")            \
+	X(refused, "connections refused for want of a thread")                         \
+	X(cache_hits, "files served from the cache")                                   \
 	X(cache_misses, "files opened")
 
 #define SHARDS 16
@@ -71,36 +82,40 @@ struct counters {
 #undef X
 } __attribute__((aligned(128)));
 extern struct counters counters[SHARDS];
-#define COUNT(shard, name, n) \
-	atomic_fetch_add_explicit(&counters[(shard) % SHARDS].name, (n), memory_order_relaxed)
+#define COUNT(shard, name, n)                                                          \
+	atomic_fetch_add_explicit(&counters[(shard) % SHARDS].name, (n),               \
+				  memory_order_relaxed)
 
 /* Its connection's thread writes (TALLY), the status page reads. */
 struct tally {
 	_Atomic(uint64_t) r2xx, cache_hits, bytes_sent;
 };
-#define TALLY(t, name, n) \
-	atomic_store_explicit(&(t)->name, \
-			      atomic_load_explicit(&(t)->name, memory_order_relaxed) + (n), \
-			      memory_order_relaxed)
+#define TALLY(t, name, n)                                                              \
+	atomic_store_explicit(                                                         \
+	    &(t)->name, atomic_load_explicit(&(t)->name, memory_order_relaxed) + (n),  \
+	    memory_order_relaxed)
 
 /* ---- stream.c ---- */
-#define IBUF 2048
+#define IBUF 512
 #define OBUF 2048
 #define BIG 16384
 
 struct ssl_st;
 struct stream {
 	int fd;
-	int err;           /* first error: -errno, sticky; output is dropped after it */
-	bool eof;          /* TLS: the transport has ended */
+	int err; /* first error: -errno, sticky; output is dropped after it */
+	bool
+	    eof; /* TLS: the transport has ended, there is nothing after what small holds */
 	struct ssl_st *ssl;
-	uk_time now;       /* the time of the last read, while it is near enough; else 0 */
+	uk_time now; /* the time of the last read, while it is near enough; else 0 */
 	struct tally tally; /* bytes_sent: handed to the kernel (plain) or to TLS */
-	char *ibuf;        /* the frame's, or a BIG one from the heap */
-	char *obuf;        /* NULL, one of the pool, or a BIG one from the heap */
+	char *
+	    ibuf; /* plain: small, or one of the pool, or a BIG one; TLS: NULL while idle */
+	char *obuf; /* NULL, one of the pool, or a BIG one from the heap */
 	uint32_t ipos, ilen, icap;
 	uint32_t olen, ocap;
-	char ismall[IBUF];
+	uint32_t rpos, rlen; /* TLS: what small holds, as it came from the network */
+	char small[IBUF];
 };
 void stream_init(struct stream *s, int fd);
 void stream_free(struct stream *s);
@@ -109,7 +124,7 @@ void stream_free(struct stream *s);
 ssize_t stream_fill(struct stream *s, uint32_t max);
 void stream_put(struct stream *s, const void *p, size_t n);
 void stream_printf(struct stream *s, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+    __attribute__((format(printf, 2, 3)));
 /* A body that lives in memory: joins the head in one send. */
 void stream_body(struct stream *s, const void *p, size_t n);
 void stream_file(struct stream *s, int fd, off_t off, uint64_t n);
@@ -123,31 +138,45 @@ void stream_room(struct stream *s); /* a batch is coming: take a big output buff
 int tls_init(void);
 int tls_reload(void);
 int tls_accept(struct stream *s, unsigned shard); /* 0 or -errno */
+bool tls_pending(struct stream *s);
+int tls_more(struct stream *s); /* wait for bytes: 0, also at the end, or -errno */
 ssize_t tls_read(struct stream *s, void *p, size_t n);
 ssize_t tls_write(struct stream *s, const void *p, size_t n);
 void tls_bye(struct stream *s);
 void tls_free(struct stream *s);
 void tls_thread_end(void);
 
+/* Of a content; each but IDENTITY may lie beside a file. */
+enum coding { BR, GZIP, N_CODINGS, IDENTITY = N_CODINGS };
+
 /* ---- conn.c ---- */
 enum conn_state { C_IDLE, C_BUSY, C_ENDING };
 
+/* A unix socket's has no address. */
+union peer {
+	struct sockaddr any;
+	struct sockaddr_in four;
+	struct sockaddr_in6 six;
+};
+
 struct conn {
 	uint64_t id;
-	struct conn *next, *prev;       /* conns_lock */
-	_Atomic(int) state;             /* the connection's thread; C_ENDING: anybody */
-	_Atomic(uint32_t) requests;     /* its thread writes, the status page reads */
-	uk_time since;                  /* when it was accepted */
-	bool linger;                    /* the client may still be sending */
+	struct conn *next, *prev;   /* conns_lock */
+	_Atomic(int) state;         /* the connection's thread; C_ENDING: anybody */
+	_Atomic(uint32_t) requests; /* its thread writes, the status page reads */
+	uk_time since;              /* when it was accepted */
+	enum coding coding;         /* of the present reply */
+	const char *caching;        /* the rule for it */
+	bool linger;                /* the client may still be sending */
 	struct request r;
 	struct stream s;
-	struct sockaddr_storage peer;
+	union peer peer;
 };
 
 /* What the acceptor hands to a new thread, which frees it. */
 struct ticket {
 	int fd;
-	struct sockaddr_storage peer;
+	union peer peer;
 };
 void *conn_main(void *ticket);
 
@@ -159,14 +188,16 @@ void conns_leave(void);
 void conns_add(struct conn *c);
 void conns_remove(struct conn *c);
 int conns_wait_none(uk_time deadline);   /* 0 or -ETIMEDOUT */
-unsigned conns_close_idle(unsigned max); /* wake idle keep-alives so that they end */
+unsigned conns_close_idle(unsigned max); /* want of room: wake the oldest keep-alives */
+unsigned conns_end_idle(bool fresh);     /* stop: all, those never used only if fresh */
 unsigned conns_cut(void);                /* shut all down, now */
-void conns_tally(struct tally *sum);      /* of all that are alive, and of the dead */
-unsigned conns_each(int (*fn)(const struct conn *, void *), void *arg); /* how many alive */
-void peer_text(const struct sockaddr_storage *a, char out[INET6_ADDRSTRLEN]);
+void conns_tally(struct tally *sum);     /* of all that are alive, and of the dead */
+unsigned conns_each(int (*fn)(const struct conn *, void *),
+		    void *arg); /* how many alive */
+void peer_text(const union peer *a, char out[INET6_ADDRSTRLEN]);
 
-extern _Atomic(int) stopping;      /* main writes once; connections end after their reply */
-extern _Atomic(int64_t) stop_by;   /* uk_time; written before stopping */
+extern _Atomic(int) stopping; /* main writes once; connections end after their reply */
+extern _Atomic(int64_t) stop_by; /* uk_time; written before stopping */
 
 /* ---- respond.c ---- */
 /* Answer c->r; returns whether the connection may carry on. */
@@ -186,7 +217,8 @@ struct range {
 };
 /* Number of satisfiable ranges of "bytes=..." (merged never, order kept); 0 = none of them
  * satisfiable (416), -1 = ignore the field. */
-int ranges_parse(const char *p, uint32_t n, uint64_t size, struct range out[MAX_RANGES]);
+int ranges_parse(const char *p, uint32_t n, uint64_t size,
+		 struct range out[MAX_RANGES]);
 
 /* ---- date.c ---- */
 #define DATE_LEN 29
@@ -195,25 +227,38 @@ int date_parse(const char *p, uint32_t n, time_t *out); /* all three forms; 0 or
 /* Now, cached per second. Returns CLOCK_REALTIME in ns (coarse). */
 int64_t date_now(const char **http);
 
+/* ---- root.c ---- */
+int root_init(void);
+int root_reopen(void);
+/* Open what lies below the present root, whose generation it tells. */
+int root_open(const char *path, int64_t now, unsigned *gen);
+unsigned root_generation(void);
+
 /* ---- files.c ---- */
 struct file {
 	_Atomic(uint32_t) refs; /* the cache's own and one per user */
 	uint32_t hash, keylen;
-	char *key;              /* normalised path */
-	int fd;                 /* -1 if body is set */
-	char *body;             /* whole content of a small file */
+	char *key; /* normalised path */
+	unsigned root;
+	int fd;     /* -1 if body is set */
+	char *body; /* whole content of a small file */
 	uint64_t size, ino, dev;
 	struct timespec mtime, ctime;
+	_Atomic(int64_t) lacks[N_CODINGS]; /* ns; when no such variant was seen */
 	_Atomic(int64_t) checked; /* ns; the one who renews it looks at the disk */
 	const char *type;
 	uint32_t etag_len, head_len;
 	char etag[48], modified[DATE_LEN + 1];
-	char head[288]; /* Content-Type ... of a plain 200 */
+	const char *cache_control; /* NULL: none */
+	char head[448];            /* Content-Type ... of a plain 200 */
 };
-int files_init(void);
+int files_start(void);   /* its janitor */
+void files_reload(void); /* SIGHUP: open the root anew, forget what is cached */
 /* 0 and *out (give back with file_put), or -status; -301 = a directory without slash. */
 int file_get(const char *path, uint32_t n, uint32_t hash, int64_t now, struct conn *c,
 	     struct file **out);
+/* The same in coding, if it lies beside it and is not older; else NULL. */
+struct file *file_variant(struct file *f, enum coding k, int64_t now, struct conn *c);
 void file_put(struct file *f);
 
 /* ---- mime.c ---- */
@@ -221,29 +266,68 @@ void mime_init(void);
 const char *mime_of(const char *path, size_t n);
 
 /* ---- log.c ---- */
-int log_open(void);
+int log_open(void); /* the file */
+void log_owner(uid_t uid, gid_t gid);
+int log_start(void); /* its writer */
 void log_reopen(void);
 void log_request(struct conn *c, int status, uint64_t bytes);
-void log_close(void);
+void log_close(uk_time deadline);
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-_Noreturn void die(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+_Noreturn void die(int code, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* ---- status.c ---- */
 bool status_wants(const struct conn *c);
 bool status_respond(struct conn *c, bool keep);
 
 /* ---- listen.c ---- */
-void listen_open(void); /* binds; dies with a clear message */
-const char *listen_name(void);
-void listen_stop(void); /* the acceptor drains the backlog and ends */
-int listen_wait_end(uk_time deadline);
-void *acceptor_main(void *arg);
+struct listener {
+	_Atomic(int) fd; /* main takes it away to wake a parked acceptor */
+	bool unlinks;    /* a path of ours is bound to it */
+	bool
+	    shared; /* others hold the socket, too: leave it and its backlog as it is */
+	struct sockaddr_storage addr;
+	socklen_t addr_len;
+	char name[160];
+	int late;         /* uk: a second number, for what is left then */
+	_Atomic(int) tid; /* the kernel thread that sits in accept(2); 0: none */
+};
+extern struct listener listeners[MAX_LISTENERS];
+extern unsigned n_listeners;
+void listen_open(void);        /* binds or inherits; dies with a clear message */
+void listen_shut(bool handed); /* nobody new, unless somebody else goes on with them */
+void listen_unlink(bool handed);
+
+/* ---- accept.c ---- */
+int accept_start(void);
+void accept_wake(void); /* those that block; again and again while stopping */
+int accept_wait_end(uk_time deadline);
+void *acceptor_main(void *listener);
+extern _Atomic(int) handed_over; /* main, before stopping: a successor takes the rest */
+
+/* ---- successor.c ---- */
+void successor_keep_args(char **argv);
+int successor_start(void);  /* a descriptor that tells when it is ready, or -errno */
+bool successor_ready(void); /* after that: yes, or it has died */
+int successor_inherited(int fds[MAX_LISTENERS], bool shared[MAX_LISTENERS]);
+void successor_tell_ready(void);
+bool successor_is(void); /* we were started by a predecessor */
+pid_t successor_pid(void);
+
+/* ---- privs.c ---- */
+void privs_drop(void); /* before there are threads */
+
+/* ---- notify.c ---- */
+void notify_open(void);
+void notify(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+int notify_inherited(int *first); /* systemd's descriptors: how many */
 
 /* ---- spawn.c ---- */
 int spawn_init(void);
-int spawn_acceptor(void);
+int spawn_acceptor(struct listener *l);
 int spawn_helper(const char *name, void *(*fn)(void *));
 int spawn_conn(struct ticket *t);
+void spawn_trim_stack(void); /* the caller's own */
 const char *mode_name(void);
 
 #define EX_OK 0

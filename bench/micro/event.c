@@ -51,13 +51,15 @@ static void idle_poll(void)
 	t = thread_cpu();
 	for (int i = 0; i < N; i++)
 		R.ops->poll(&R, 0);
-	printf("  poll(0), nothing pending      %7.1f ns\n", (double)(thread_cpu() - t) / N);
+	printf("  poll(0), nothing pending      %7.1f ns\n",
+	       (double)(thread_cpu() - t) / N);
 	R.ops->submit(&R, &op);
 	R.ops->poll(&R, 0);
 	t = thread_cpu();
 	for (int i = 0; i < N; i++)
 		R.ops->poll(&R, 0);
-	printf("  poll(0), one op pending       %7.1f ns\n", (double)(thread_cpu() - t) / N);
+	printf("  poll(0), one op pending       %7.1f ns\n",
+	       (double)(thread_cpu() - t) / N);
 	R.ops->cancel(&R, &op);
 	while (op.state != IO_DONE)
 		R.ops->poll(&R, -1);
@@ -86,7 +88,8 @@ static void nops(int batch)
 /* -- kick -- */
 #define KICKS 3000
 static int64_t kicked_at;
-static uint32_t turn;  /* poller writes: the round that it is going to sleep in, from 1 */
+static uint32_t
+    turn; /* poller writes: the round that it is going to sleep in, from 1 */
 static uint32_t kicks; /* kicker writes */
 static int64_t latency[KICKS];
 
@@ -131,11 +134,13 @@ static void kick_latency(void)
 	pthread_join(t, NULL);
 	qsort(latency, KICKS, sizeof(latency[0]), by_value);
 	printf("  kick to wake, other core      %7.1f us p50, %.1f us p99\n",
-	       (double)latency[KICKS / 2] / 1000, (double)latency[KICKS * 99 / 100] / 1000);
+	       (double)latency[KICKS / 2] / 1000,
+	       (double)latency[KICKS * 99 / 100] / 1000);
 	begin = sys_now();
 	for (int i = 0; i < N; i++)
 		R.ops->kick(&R);
-	printf("  kick, repeated                %7.1f ns\n", (double)(sys_now() - begin) / N);
+	printf("  kick, repeated                %7.1f ns\n",
+	       (double)(sys_now() - begin) / N);
 	R.ops->poll(&R, -1);
 }
 
@@ -174,8 +179,10 @@ static void echo(void)
 	for (int c = 0; c < CONNS; c++) {
 		if (socketpair(AF_UNIX, SOCK_STREAM, 0, conn[c].sv))
 			die("socketpair");
-		conn[c].rx = (struct io_op){ .kind = IO_RECV, .fd = conn[c].sv[0],
-					     .addr = conn[c].buf, .len = sizeof(conn[c].buf) };
+		conn[c].rx = (struct io_op){ .kind = IO_RECV,
+					     .fd = conn[c].sv[0],
+					     .addr = conn[c].buf,
+					     .len = sizeof(conn[c].buf) };
 		R.ops->submit(&R, &conn[c].rx);
 	}
 	cpu = thread_cpu();
@@ -187,15 +194,18 @@ static void echo(void)
 
 		for (; o; o = next, n++) {
 			next = o->next;
-			if (send(o->fd, o->addr, (size_t)o->res, MSG_DONTWAIT) != o->res)
+			if (send(o->fd, o->addr, (size_t)o->res, MSG_DONTWAIT) !=
+			    o->res)
 				die("send");
 			R.ops->submit(&R, o);
 		}
 	}
 	pthread_join(t, NULL);
-	printf("  echo request                  %7.0f ns CPU, %.0f ns wall, %.2f system calls\n",
-	       (double)(thread_cpu() - cpu) / REQUESTS, (double)(sys_now() - wall) / REQUESTS,
-	       (double)(R.count.syscalls - calls) / REQUESTS + 1);
+	printf(
+	    "  echo request                  %7.0f ns CPU, %.0f ns wall, %.2f system calls\n",
+	    (double)(thread_cpu() - cpu) / REQUESTS,
+	    (double)(sys_now() - wall) / REQUESTS,
+	    (double)(R.count.syscalls - calls) / REQUESTS + 1);
 	for (int c = 0; c < CONNS; c++) {
 		R.ops->cancel_fd(&R, conn[c].sv[0]);
 		while (conn[c].rx.state != IO_DONE)

@@ -200,8 +200,9 @@ static void sky(fib::unbuffered_channel<long> &up, long num, long size)
 	}
 	fib::unbuffered_channel<long> c;
 	for (long i = 0; i < 10; i++)
-		spawn([&c, num, size, i] { sky(c, num + i * (size / 10), size / 10); })
-			.detach();
+		spawn([&c, num, size, i] {
+			sky(c, num + i * (size / 10), size / 10);
+		}).detach();
 	long sum = 0;
 	for (int i = 0; i < 10; i++) {
 		long v = 0;
@@ -238,8 +239,8 @@ static void w8()
 			for (long i = 0; i < arg2; i++) {
 				int64_t due = now_ns() + rng_sleep(&seed);
 				boost::this_fiber::sleep_until(
-					std::chrono::steady_clock::time_point(
-						std::chrono::nanoseconds(due)));
+				    std::chrono::steady_clock::time_point(
+					std::chrono::nanoseconds(due)));
 				late[id * arg2 + i] = now_ns() - due;
 			}
 		}));
@@ -301,7 +302,7 @@ int main(int argc, char **argv)
 	for (long i = 1; i < vps; i++)
 		workers.emplace_back([&] {
 			fib::use_scheduling_algorithm<fib::algo::work_stealing>(
-				uint32_t(vps), false);
+			    uint32_t(vps), false);
 			std::unique_lock<fib::mutex> l(m);
 			done.wait(l, [&] { return over; });
 		});

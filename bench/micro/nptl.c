@@ -128,7 +128,8 @@ static void w2many(void)
 		for (long i = 0; i < arg1; i++) {
 			int e = try_spawn(&t[i], gate_thread, NULL);
 			if (e) {
-				printf("note fails at %ld threads: %s\n", i, strerror(e));
+				printf("note fails at %ld threads: %s\n", i,
+				       strerror(e));
 				fflush(stdout);
 				_exit(3);
 			}
@@ -170,8 +171,7 @@ static void w3(void)
 	for (int round = 0; round < 2; round++) {
 		int64_t t0 = now_ns();
 		w3_thread(&r);
-		result(names[round],
-		       (double)(now_ns() - t0) / (double)(2 * arg1 - 2));
+		result(names[round], (double)(now_ns() - t0) / (double)(2 * arg1 - 2));
 	}
 	check(r.sum);
 }

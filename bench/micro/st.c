@@ -141,8 +141,7 @@ static void w3(void)
 	for (int round = 0; round < 2; round++) {
 		int64_t t0 = now_ns();
 		w3_thread(&r);
-		result(names[round],
-		       (double)(now_ns() - t0) / (double)(2 * arg1 - 2));
+		result(names[round], (double)(now_ns() - t0) / (double)(2 * arg1 - 2));
 	}
 	check(r.sum);
 }
@@ -339,8 +338,8 @@ static void *w7_thread(void *p)
 		struct sky kid[10];
 		struct cell c = { st_cond_new(), 0, 0 };
 		for (int i = 0; i < 10; i++) {
-			kid[i] = (struct sky){ &c, s.num + i * (s.size / 10),
-					       s.size / 10 };
+			kid[i] =
+			    (struct sky){ &c, s.num + i * (s.size / 10), s.size / 10 };
 			if (!st_thread_create(w7_thread, &kid[i], 0, SMALL_STACK))
 				die("st_thread_create", errno);
 		}

@@ -176,8 +176,7 @@ static void w3(void)
 	for (int round = 0; round < 2; round++) {
 		int64_t t0 = now_ns();
 		w3_thread(&r);
-		result(names[round],
-		       (double)(now_ns() - t0) / (double)(2 * arg1 - 2));
+		result(names[round], (double)(now_ns() - t0) / (double)(2 * arg1 - 2));
 	}
 	check(r.sum);
 }
@@ -330,8 +329,8 @@ static void *w7_thread(void *p)
 		a.flags = base_flags | UK_ATTR_DETACHED;
 		a.stack_size = SMALL_STACK;
 		for (int i = 0; i < 10; i++) {
-			kid[i] = (struct sky){ c, s.num + i * (s.size / 10),
-					       s.size / 10 };
+			kid[i] =
+			    (struct sky){ c, s.num + i * (s.size / 10), s.size / 10 };
 			int e = uk_thread_create(NULL, &a, w7_thread, &kid[i]);
 			if (e < 0)
 				die("uk_thread_create", e);
@@ -408,9 +407,9 @@ static void *root(void *p)
 	static const struct {
 		const char *name;
 		void (*fn)(void);
-	} table[] = { { "w1", w1 },	    { "w2one", w2one }, { "w2many", w2many },
-		      { "w3", w3 },	    { "w4", w4 },	{ "w5", w5 },
-		      { "w6chan", w6chan }, { "w7", w7 },	{ "w8", w8 } };
+	} table[] = { { "w1", w1 },         { "w2one", w2one }, { "w2many", w2many },
+		      { "w3", w3 },         { "w4", w4 },       { "w5", w5 },
+		      { "w6chan", w6chan }, { "w7", w7 },       { "w8", w8 } };
 	if (!strcmp(workload, "w6mutex")) {
 		w6mutex_with(w6_lock);
 		return p;

@@ -26,15 +26,15 @@
 #include "../lib/bench.h"
 
 #define DRAIN_NS ((int64_t)15 * 1000000000) /* a reply later than this is an error */
-#define BATCH 256			    /* connections being made at one time */
+#define BATCH 256                           /* connections being made at one time */
 
 enum state { CONNECTING, IDLE, HEAD, BODY, DEAD };
 
 struct conn {
 	int fd;
 	enum state state;
-	int seen;	  /* replies complete */
-	int want_close;	  /* the server announced the end of the connection */
+	int seen;         /* replies complete */
+	int want_close;   /* the server announced the end of the connection */
 	size_t head_used; /* bytes in head */
 	size_t body_left, body_done;
 	int64_t sent;
@@ -100,8 +100,7 @@ static void reply_done(struct conn *c)
 
 static void take_body(struct conn *c, const char *p, size_t n)
 {
-	if (n > c->body_left ||
-	    (!c->seen && memcmp(p, body + c->body_done, n) != 0)) {
+	if (n > c->body_left || (!c->seen && memcmp(p, body + c->body_done, n) != 0)) {
 		kill_conn(c, &e_body);
 		return;
 	}
@@ -162,7 +161,8 @@ static void connected(struct conn *c)
 {
 	int err = 0;
 	socklen_t len = sizeof err;
-	struct epoll_event ev = { .events = EPOLLIN, .data.u32 = (uint32_t)(c - conns) };
+	struct epoll_event ev = { .events = EPOLLIN,
+				  .data.u32 = (uint32_t)(c - conns) };
 	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len) || err) {
 		kill_conn(c, &e_connect);
 		return;
@@ -188,7 +188,8 @@ static int poll_once(int timeout)
 
 static void connect_all(int port)
 {
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	struct sockaddr_in sa = { .sin_family = AF_INET,
+				  .sin_port = htons((uint16_t)port) };
 	inet_pton(AF_INET, "127.0.0.1", &sa.sin_addr);
 	for (int i = 0; i < nconns; i++) {
 		struct conn *c = &conns[i];
@@ -223,13 +224,14 @@ static double quantile_us(double q)
 
 static void report(double took)
 {
-	printf("DONE requests=%llu seconds=%.6f bytes=%llu p50=%.0f p99=%.0f connect=%llu "
-	       "closed=%llu io=%llu status=%llu body=%llu late=%llu\n",
-	       (unsigned long long)requests, took, (unsigned long long)bytes,
-	       quantile_us(0.5), quantile_us(0.99), (unsigned long long)e_connect,
-	       (unsigned long long)e_closed, (unsigned long long)e_io,
-	       (unsigned long long)e_status, (unsigned long long)e_body,
-	       (unsigned long long)e_late);
+	printf(
+	    "DONE requests=%llu seconds=%.6f bytes=%llu p50=%.0f p99=%.0f connect=%llu "
+	    "closed=%llu io=%llu status=%llu body=%llu late=%llu\n",
+	    (unsigned long long)requests, took, (unsigned long long)bytes,
+	    quantile_us(0.5), quantile_us(0.99), (unsigned long long)e_connect,
+	    (unsigned long long)e_closed, (unsigned long long)e_io,
+	    (unsigned long long)e_status, (unsigned long long)e_body,
+	    (unsigned long long)e_late);
 	fflush(stdout);
 }
 
@@ -253,14 +255,16 @@ static void drain(void)
 static void start_conn(struct conn *c, const struct sockaddr_in *sa)
 {
 	int one = 1;
-	struct epoll_event ev = { .events = EPOLLOUT, .data.u32 = (uint32_t)(c - conns) };
+	struct epoll_event ev = { .events = EPOLLOUT,
+				  .data.u32 = (uint32_t)(c - conns) };
 	c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (c->fd < 0)
 		die("socket", errno);
 	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 	c->state = CONNECTING;
 	in_flight++;
-	if (connect(c->fd, (const struct sockaddr *)sa, sizeof *sa) && errno != EINPROGRESS)
+	if (connect(c->fd, (const struct sockaddr *)sa, sizeof *sa) &&
+	    errno != EINPROGRESS)
 		kill_conn(c, &e_connect);
 	else
 		epoll_ctl(ep, EPOLL_CTL_ADD, c->fd, &ev);
@@ -269,7 +273,8 @@ static void start_conn(struct conn *c, const struct sockaddr_in *sa)
 /* Connections at a fixed rate, whatever the server does. */
 static void open_loop(int port, double rate)
 {
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	struct sockaddr_in sa = { .sin_family = AF_INET,
+				  .sin_port = htons((uint16_t)port) };
 	int64_t t0 = now_ns(), end;
 	inet_pton(AF_INET, "127.0.0.1", &sa.sin_addr);
 	issuing = 1;
@@ -314,14 +319,16 @@ int main(int argc, char **argv)
 {
 	char line[64];
 	if (argc < 6) {
-		fprintf(stderr, "usage: load PORT PATH CONNS SECONDS BODYFILE [WARM]\n");
+		fprintf(stderr,
+			"usage: load PORT PATH CONNS SECONDS BODYFILE [WARM]\n");
 		return 2;
 	}
 	nconns = atoi(argv[3]);
 	double seconds = atof(argv[4]), warm = argc > 6 ? atof(argv[6]) : 0.5;
 	read_body(argv[5]);
-	request_len = (size_t)snprintf(request, sizeof request,
-				       "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", argv[2]);
+	request_len =
+	    (size_t)snprintf(request, sizeof request,
+			     "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", argv[2]);
 	conns = calloc((size_t)nconns, sizeof *conns);
 	ep = epoll_create1(EPOLL_CLOEXEC);
 	if (!conns || ep < 0)

@@ -11,13 +11,15 @@
 #include "../lib/bench.h"
 
 #define SMALL_BODY "hello, world\n"
-static const char small_reply[] = "HTTP/1.1 200 OK\r\nServer: raw\r\nContent-Type: text/plain\r\n"
-				  "Content-Length: 13\r\n\r\n" SMALL_BODY;
+static const char small_reply[] =
+    "HTTP/1.1 200 OK\r\nServer: raw\r\nContent-Type: text/plain\r\n"
+    "Content-Length: 13\r\n\r\n" SMALL_BODY;
 #define SMALL_LEN (sizeof small_reply - 1)
 
 static inline int listen_on(int port, int flags)
 {
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	struct sockaddr_in sa = { .sin_family = AF_INET,
+				  .sin_port = htons((uint16_t)port) };
 	int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
 	inet_pton(AF_INET, "127.0.0.1", &sa.sin_addr);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) ||

@@ -29,7 +29,8 @@ static int send_file(int fd, const char *path)
 	int ok = send(fd, head, (size_t)n, MSG_MORE | MSG_NOSIGNAL) == n &&
 		 sendfile(fd, f, &off, (size_t)st.st_size) == st.st_size;
 	close(f);
-	return ok ? 0 : -1; /* a full socket buffer ends the connection: an error there */
+	return ok ? 0
+		  : -1; /* a full socket buffer ends the connection: an error there */
 }
 
 static int serve(int fd)
@@ -42,9 +43,9 @@ static int serve(int fd)
 		return -1;
 	if (!memcmp(buf + 4, "/small ", 7))
 		return send(fd, small_reply, SMALL_LEN, MSG_DONTWAIT | MSG_NOSIGNAL) ==
-				       (ssize_t)SMALL_LEN
-			       ? 0
-			       : -1;
+			       (ssize_t)SMALL_LEN
+			   ? 0
+			   : -1;
 	char *end = memchr(buf + 5, ' ', (size_t)n - 5);
 	if (!end || strstr(buf, ".."))
 		return -1;
@@ -73,7 +74,8 @@ int main(int argc, char **argv)
 				continue;
 			}
 			while ((fd = accept4(lfd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
-				struct epoll_event e = { .events = EPOLLIN, .data.fd = fd };
+				struct epoll_event e = { .events = EPOLLIN,
+							 .data.fd = fd };
 				epoll_ctl(ep, EPOLL_CTL_ADD, fd, &e);
 			}
 		}

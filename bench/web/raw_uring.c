@@ -130,7 +130,8 @@ static void complete(const struct io_uring_cqe *c)
 
 static void *map(size_t len, off_t off)
 {
-	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring, off);
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+		       ring, off);
 	if (p == MAP_FAILED)
 		die("mmap", errno);
 	return p;
@@ -145,7 +146,8 @@ static void setup(void)
 	ring = (int)syscall(SYS_io_uring_setup, SQ_ENTRIES, &p);
 	if (ring < 0)
 		die("io_uring_setup", errno);
-	char *sq = map(p.sq_off.array + p.sq_entries * sizeof(unsigned), IORING_OFF_SQ_RING);
+	char *sq =
+	    map(p.sq_off.array + p.sq_entries * sizeof(unsigned), IORING_OFF_SQ_RING);
 	char *cq = map(p.cq_off.cqes + p.cq_entries * sizeof *cqes, IORING_OFF_CQ_RING);
 	sqes = map(p.sq_entries * sizeof *sqes, IORING_OFF_SQES);
 	sq_head = (unsigned *)(void *)(sq + p.sq_off.head);
@@ -182,7 +184,8 @@ int main(int argc, char **argv)
 	arm_accept(lfd);
 	for (;;) {
 		enter(1);
-		unsigned head = *cq_head, tail = __atomic_load_n(cq_tail, __ATOMIC_ACQUIRE);
+		unsigned head = *cq_head,
+			 tail = __atomic_load_n(cq_tail, __ATOMIC_ACQUIRE);
 		for (; head != tail; head++) {
 			struct io_uring_cqe c = cqes[head & cq_mask];
 			__atomic_store_n(cq_head, head + 1, __ATOMIC_RELEASE);

@@ -7,53 +7,67 @@
 
 UK_BEGIN
 
-/* Counters only grow (but for the gauges at the end). X(name, what it counts). */
-#define UK_COUNTERS(X) \
-	X(switches, "context switches between user threads") \
-	X(yields, "uk_yield calls that switched") \
-	X(parks, "threads that parked") \
-	X(readies, "parked threads made ready") \
-	X(creates, "threads created") \
-	X(exits, "threads ended") \
-	X(steals, "threads taken from another vp") \
-	X(inbox, "threads that came through an inbox") \
-	X(polls, "reactor passes") \
-	X(waits, "reactor passes that slept in the kernel") \
-	X(kicks, "wake-ups sent to an idle vp") \
-	X(syscalls, "system calls made by the runtime") \
-	X(sqes, "operations submitted to the reactor") \
-	X(cqes, "completions reaped from the reactor") \
-	X(io_inline, "I/O calls that finished without parking") \
-	X(io_parked, "I/O calls that parked") \
-	X(io_cancels, "operations cancelled") \
-	X(timers, "timers armed") \
-	X(timer_fires, "timers fired") \
-	X(handoffs, "vps moved away from a blocked or hogging carrier") \
-	X(handoffs_hog, "of these, taken from a hog") \
-	X(handoffs_mark, "of these, given up by the carrier itself") \
-	X(returns, "threads that came back without a vp") \
-	X(spares_made, "spare carriers created") \
-	X(monitor_wakes, "monitor passes") \
-	X(stack_maps, "stack slabs mapped") \
-	X(stack_reuses, "stacks reused from a pool") \
+/* Counters only grow (but for the gauges). X(name, what it counts). The first list is closed:
+ * it is what UKTHREADS_1 wrote. A new counter goes to the end of the second. */
+#define UK_COUNTERS_1(X)                                                               \
+	X(switches, "context switches between user threads")                           \
+	X(yields, "uk_yield calls that switched")                                      \
+	X(parks, "threads that parked")                                                \
+	X(readies, "parked threads made ready")                                        \
+	X(creates, "threads created")                                                  \
+	X(exits, "threads ended")                                                      \
+	X(steals, "threads taken from another vp")                                     \
+	X(inbox, "threads that came through an inbox")                                 \
+	X(polls, "reactor passes")                                                     \
+	X(waits, "reactor passes that slept in the kernel")                            \
+	X(kicks, "wake-ups sent to an idle vp")                                        \
+	X(syscalls, "system calls made by the runtime")                                \
+	X(sqes, "operations submitted to the reactor")                                 \
+	X(cqes, "completions reaped from the reactor")                                 \
+	X(io_inline, "I/O calls that finished without parking")                        \
+	X(io_parked, "I/O calls that parked")                                          \
+	X(io_cancels, "operations cancelled")                                          \
+	X(timers, "timers armed")                                                      \
+	X(timer_fires, "timers fired")                                                 \
+	X(handoffs, "vps moved away from a blocked or hogging carrier")                \
+	X(handoffs_hog, "of these, taken from a hog")                                  \
+	X(handoffs_mark, "of these, given up by the carrier itself")                   \
+	X(returns, "threads that came back without a vp")                              \
+	X(spares_made, "spare carriers created")                                       \
+	X(monitor_wakes, "monitor passes")                                             \
+	X(stack_maps, "stack slabs mapped")                                            \
+	X(stack_reuses, "stacks reused from a pool")                                   \
 	X(stalls, "stalls seen by the watchdog")
+#define UK_COUNTERS_2(X)
+#define UK_COUNTERS(X) UK_COUNTERS_1(X) UK_COUNTERS_2(X)
 
+/* Grows at its end. The calls that fill it know the size that the program was compiled with:
+ * they never write past it, and what a library older than the program does not count is 0. */
 typedef struct uk_stats {
 #define X(name, text) uint64_t name;
-	UK_COUNTERS(X)
-#undef X
+	UK_COUNTERS_1(X)
 	uint64_t threads;  /* gauge: alive now */
 	uint64_t ready;    /* gauge: in run queues now (approximate) */
 	uint64_t vps;      /* gauge */
 	uint64_t carriers; /* gauge: kernel threads that run or may run user threads */
 	uint64_t spares;   /* gauge: parked carriers */
 	uint64_t stacks;   /* gauge: stacks mapped, in use or pooled */
+	UK_COUNTERS_2(X)
+#undef X
 } uk_stats;
 
-/* Sum over all vps, without stopping them. */
-UK_API void uk_stats_get(uk_stats *s);
+/* Sum over all vps, without stopping them. size: of *s, in bytes. */
+UK_API void uk_stats_get_sized(uk_stats *s, size_t size);
+static inline void uk_stats_get(uk_stats *s)
+{
+	uk_stats_get_sized(s, sizeof(*s));
+}
 /* One vp's. */
-UK_API int uk_vp_stats(const uk_vp *vp, uk_stats *s);
+UK_API int uk_vp_stats_sized(const uk_vp *vp, uk_stats *s, size_t size);
+static inline int uk_vp_stats(const uk_vp *vp, uk_stats *s)
+{
+	return uk_vp_stats_sized(vp, s, sizeof(*s));
+}
 /* Name of the reactor engine in use: "io_uring" or "epoll". */
 UK_API const char *uk_reactor_name(void);
 
@@ -62,21 +76,27 @@ UK_API const char *uk_reactor_name(void);
 UK_API void uk_dump(int fd);
 
 /* For status pages and tools: call fn for every thread until it returns non-zero. The
- * info is a snapshot; strings live until fn returns. */
+ * info is a snapshot; strings live until fn returns. It grows at its end, like uk_stats;
+ * size: of the caller's uk_thread_info (-EINVAL: absurd). */
 typedef struct uk_thread_info {
 	uint64_t id, creator;
 	char name[32];
-	const char *state;    /* "running", "ready", "parked", "suspended", ... */
-	const char *waits;    /* "mutex", "io", "sleep", ... or "" */
-	const void *object;   /* the lock, channel ... waited for, or NULL */
-	uint64_t holder;      /* id of the thread that holds object, or 0 */
-	int fd;               /* for io, else -1 */
+	const char *state;  /* "running", "ready", "parked", "suspended", ... */
+	const char *waits;  /* "mutex", "io", "sleep", ... or "" */
+	const void *object; /* the lock, channel ... waited for, or NULL */
+	uint64_t holder;    /* id of the thread that holds object, or 0 */
+	int fd;             /* for io, else -1 */
 	unsigned vp;
-	uk_time since;        /* when its state began, as its vp's clock knew */
+	uk_time since; /* when its state began, as its vp's clock knew */
 	int light;
 	size_t stack_size;
 } uk_thread_info;
-UK_API int uk_thread_each(int (*fn)(const uk_thread_info *, void *), void *arg);
+UK_API int uk_thread_each_sized(int (*fn)(const uk_thread_info *, void *), void *arg,
+				size_t size);
+static inline int uk_thread_each(int (*fn)(const uk_thread_info *, void *), void *arg)
+{
+	return uk_thread_each_sized(fn, arg, sizeof(uk_thread_info));
+}
 
 /* Environment and machine, as `uk doctor` prints them: calls fn(name, value, ok). */
 UK_API int uk_doctor(void (*fn)(const char *name, const char *value, int ok, void *),

@@ -27,11 +27,18 @@ typedef struct uk_mutex {
 	uint32_t depth;
 	uint32_t spare;
 } uk_mutex;
-#define UK_MUTEX_INIT { 0, 0, 0, 0, 0 }
-#define UK_MUTEX_RECURSIVE_INIT { 0, 1, 0, 0, 0 }
+#define UK_MUTEX_INIT                                                                  \
+	{                                                                              \
+		0, 0, 0, 0, 0                                                          \
+	}
+#define UK_MUTEX_RECURSIVE_INIT                                                        \
+	{                                                                              \
+		0, 1, 0, 0, 0                                                          \
+	}
 #define UK_MUTEX_RECURSIVE 1u
 UK_API void uk_mutex_init(uk_mutex *m, unsigned flags);
-UK_API int uk_mutex_lock(uk_mutex *m);   /* -EDEADLK (own it, not recursive), -ECANCELED */
+UK_API int
+uk_mutex_lock(uk_mutex *m); /* -EDEADLK (own it, not recursive), -ECANCELED */
 UK_API int uk_mutex_lock_until(uk_mutex *m, uk_time deadline);
 UK_API int uk_mutex_trylock(uk_mutex *m); /* -EBUSY */
 UK_API int uk_mutex_unlock(uk_mutex *m);  /* -EPERM */
@@ -40,7 +47,10 @@ typedef struct uk_cond {
 	uint32_t spare;
 	uint32_t waiters;
 } uk_cond;
-#define UK_COND_INIT { 0, 0 }
+#define UK_COND_INIT                                                                   \
+	{                                                                              \
+		0, 0                                                                   \
+	}
 /* m is held again when it returns, whatever it returns. -EPERM: the caller had not got it. */
 UK_API int uk_cond_wait(uk_cond *c, uk_mutex *m);
 UK_API int uk_cond_wait_until(uk_cond *c, uk_mutex *m, uk_time deadline);
@@ -57,7 +67,10 @@ typedef struct uk_rwlock {
 	uint32_t spare;
 	uint64_t owner; /* of the writer, as in uk_mutex */
 } uk_rwlock;
-#define UK_RWLOCK_INIT { 0, 0, 0, 0, 0 }
+#define UK_RWLOCK_INIT                                                                 \
+	{                                                                              \
+		0, 0, 0, 0, 0                                                          \
+	}
 UK_API int uk_rwlock_rdlock(uk_rwlock *l);
 UK_API int uk_rwlock_rdlock_until(uk_rwlock *l, uk_time deadline);
 UK_API int uk_rwlock_tryrdlock(uk_rwlock *l);
@@ -70,7 +83,10 @@ typedef struct uk_sem {
 	uint32_t value;
 	uint32_t waiters;
 } __attribute__((aligned(8))) uk_sem; /* one atomic word */
-#define UK_SEM_INIT(n) { (n), 0 }
+#define UK_SEM_INIT(n)                                                                 \
+	{                                                                              \
+		(n), 0                                                                 \
+	}
 UK_API int uk_sem_init(uk_sem *s, uint32_t value);
 UK_API int uk_sem_wait(uk_sem *s);
 UK_API int uk_sem_wait_until(uk_sem *s, uk_time deadline);
@@ -89,7 +105,10 @@ UK_API int uk_barrier_wait_until(uk_barrier *b, uk_time deadline);
 typedef struct uk_once {
 	uint32_t state;
 } uk_once;
-#define UK_ONCE_INIT { 0 }
+#define UK_ONCE_INIT                                                                   \
+	{                                                                              \
+		0                                                                      \
+	}
 /* Returns 0 when fn has returned, here or in another thread; waiting for that is neither
  * cancelled nor bounded by a deadline. fn must not end the thread. */
 UK_API int uk_once_run(uk_once *o, void (*fn)(void));
@@ -99,7 +118,10 @@ UK_API int uk_once_run(uk_once *o, void (*fn)(void));
 typedef struct uk_spin {
 	uint32_t word;
 } uk_spin;
-#define UK_SPIN_INIT { 0 }
+#define UK_SPIN_INIT                                                                   \
+	{                                                                              \
+		0                                                                      \
+	}
 UK_API void uk_spin_lock(uk_spin *l);
 UK_API int uk_spin_trylock(uk_spin *l); /* -EBUSY */
 UK_API void uk_spin_unlock(uk_spin *l);
@@ -108,7 +130,10 @@ UK_API void uk_spin_unlock(uk_spin *l);
 typedef struct uk_fifo {
 	uint32_t next, serving;
 } uk_fifo;
-#define UK_FIFO_INIT { 0, 0 }
+#define UK_FIFO_INIT                                                                   \
+	{                                                                              \
+		0, 0                                                                   \
+	}
 UK_API void uk_fifo_lock(uk_fifo *l);
 UK_API void uk_fifo_unlock(uk_fifo *l);
 

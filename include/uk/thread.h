@@ -9,20 +9,32 @@ UK_BEGIN
 
 /* Thread attributes. Initialise with UK_ATTR_INIT or uk_attr_init; all zero = defaults. */
 typedef struct uk_attr {
-	size_t stack_size;  /* bytes; rounded up to a power of two; 0 = UK_STACK or 256 KiB */
-	uk_vpset *set;      /* where it runs; NULL = the creator's set, else the default set */
-	uk_vp *vp;          /* not NULL: pinned to this vp for life */
-	const char *name;   /* copied, cut to 31 bytes; NULL = none */
-	unsigned flags;     /* UK_ATTR_... */
-	unsigned reserved[5];
+	size_t
+	    stack_size; /* bytes; rounded up to a power of two; 0 = UK_STACK or 256 KiB */
+	uk_vpset
+	    *set;  /* where it runs; NULL = the creator's set, else the default set */
+	uk_vp *vp; /* not NULL: pinned to this vp for life */
+	const char *name; /* copied, cut to 31 bytes; NULL = none */
+	unsigned flags;   /* UK_ATTR_... */
+	unsigned reserved0;
+	size_t guard_size; /* bytes below the stack that fault, up to 16 MiB; rounded up
+				to 4, 16, 64 KiB ...; 0 = UK_GUARD_SIZE or 128 KiB */
+	unsigned reserved[2];
 } uk_attr;
 
-#define UK_ATTR_INIT { 0, 0, 0, 0, 0, { 0 } }
+#define UK_ATTR_INIT                                                                   \
+	{                                                                              \
+		0, UK_NULL, UK_NULL, UK_NULL, 0, 0, 0,                                 \
+		{                                                                      \
+			0                                                              \
+		}                                                                      \
+	}
 #define UK_ATTR_DETACHED 1u  /* nobody joins it */
 #define UK_ATTR_SUSPENDED 2u /* does not run before uk_thread_resume */
-#define UK_ATTR_LIGHT 4u     /* no TLS block of its own: keep nothing in __thread or errno
+#define UK_ATTR_LIGHT                                                                  \
+	4u                /* no TLS block of its own: keep nothing in __thread or errno
 				across a call that may block */
-#define UK_ATTR_NOWAIT 8u    /* stack pool at its limit: -EAGAIN instead of waiting */
+#define UK_ATTR_NOWAIT 8u /* stack pool at its limit: -EAGAIN instead of waiting */
 
 UK_API void uk_attr_init(uk_attr *a);
 
@@ -40,7 +52,8 @@ UK_API int uk_thread_join_until(uk_thread *t, void **ret, uk_time deadline);
 UK_API int uk_thread_detach(uk_thread *t);
 /* The calling user thread; NULL on a foreign kernel thread. */
 UK_API uk_thread *uk_thread_self(void);
-UK_API uint64_t uk_thread_id(const uk_thread *t); /* unique in the process, never reused */
+UK_API uint64_t
+uk_thread_id(const uk_thread *t); /* unique in the process, never reused */
 
 /* Let others run. 0 always. */
 UK_API int uk_yield(void);

@@ -9,9 +9,11 @@
 #ifdef __cplusplus
 #define UK_BEGIN extern "C" {
 #define UK_END }
+#define UK_NULL nullptr
 #else
 #define UK_BEGIN
 #define UK_END
+#define UK_NULL ((void *)0)
 #endif
 
 #define UK_API __attribute__((visibility("default")))
@@ -19,9 +21,9 @@
 /* Nanoseconds of CLOCK_MONOTONIC; a point in time (deadline) or a span. */
 typedef int64_t uk_time;
 #define UK_FOREVER INT64_MAX
-#define UK_US ((uk_time)1000)
-#define UK_MS ((uk_time)1000000)
-#define UK_SEC ((uk_time)1000000000)
+#define UK_US INT64_C(1000)
+#define UK_MS INT64_C(1000000)
+#define UK_SEC INT64_C(1000000000)
 
 typedef struct uk_thread uk_thread; /* opaque: one user thread */
 typedef struct uk_vp uk_vp;         /* opaque: one virtual processor */

@@ -8,9 +8,10 @@
 
 UK_BEGIN
 
-#define UK_VPSET_NET 1u   /* socket operations on a reactive vp (a carrier) of their own */
-#define UK_VPSET_IO 2u    /* the same for files, pipes and ttys */
-#define UK_VPSET_BIND 4u  /* bind each vp to one CPU of the mask, in turn */
+#define UK_VPSET_NET                                                                   \
+	1u             /* socket operations on a reactive vp (a carrier) of their own */
+#define UK_VPSET_IO 2u /* the same for files, pipes and ttys */
+#define UK_VPSET_BIND 4u /* bind each vp to one CPU of the mask, in turn */
 #define UK_VPSET_NOSTEAL 8u
 
 /* Start the runtime (otherwise the first call that needs it does): 0 or -errno. */
@@ -23,7 +24,8 @@ UK_API int uk_vps(void);
 UK_API int uk_vpset_create(uk_vpset **out, const char *name, unsigned n,
 			   const cpu_set_t *mask, unsigned flags);
 UK_API uk_vpset *uk_vpset_default(void);
-UK_API uk_vpset *uk_vpset_self(void); /* of the calling thread; default set if foreign */
+UK_API uk_vpset *
+uk_vpset_self(void); /* of the calling thread; default set if foreign */
 UK_API unsigned uk_vpset_size(const uk_vpset *s);
 UK_API uk_vp *uk_vpset_vp(const uk_vpset *s, unsigned i); /* NULL beyond the size */
 /* The next vp of the set, round robin. */

@@ -12,14 +12,19 @@
  *                                         it comes back, so that it does not crowd out the
  *                                         carrier that took its vp
  *
+ * Who blocks seldom blocks alone: a vp that was just taken from a blocked carrier (within
+ * BURST_NS) is judged one look earlier, and whom its dispatcher wakes meanwhile goes before
+ * its queue (vp->burst, in switch.h), so that a crowd of threads that block in turn, each
+ * for the price of a hand-off, holds up nobody who does not.
+ *
  * The period adapts: PERIOD_MIN while it finds something, doubling to PERIOD_MAX while it
  * does not; when all vps have been asleep for a while it sleeps, too, until one wakes up.
  *
  * Law 5: facts go down (vp_revoke), nothing is called up. Here is never allocated and no
  * thread is created: the thread being rescued may hold libc's locks.
  *
- * Now and then it trims the stacks of threads that have been parked for long (sched/trim.c),
- * for which it wakes up once more after the vps have gone to sleep.
+ * It also calls the keeper, which gives memory back (sched/keeper.c), for which it wakes up
+ * some times more after the vps have gone to sleep.
  *
  * The same kernel thread is the stall watchdog: a vp that has not switched for UK_STALL
  * milliseconds (default 5000, 0 = off) although work waits for it is reported, with the
@@ -32,22 +37,26 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include "act/files.h"
 #include "base/panic.h"
 #include "base/sys.h"
 #include "sched/vp.h"
 
 #define PERIOD_MIN (50 * NS_PER_US)
 #define PERIOD_MAX (1 * NS_PER_MS)
-#define QUIET_PASSES 20       /* without a find before the period doubles */
-#define IDLE_PASSES 20        /* of PERIOD_MAX with all vps asleep before we sleep */
+#define QUIET_PASSES 20 /* without a find before the period doubles */
+#define IDLE_PASSES 20  /* of PERIOD_MAX with all vps asleep before we sleep */
 #define MARK_NS (20 * NS_PER_US)
 #define BLOCK_NS (40 * NS_PER_US)
 #define HOG_NS (10 * NS_PER_MS)
 #define HOG_NICE 19
+#define MONITOR_STACK ((size_t)64 << 10)
+#define BURST_NS (5 * NS_PER_MS)
 
 uint64_t monitor_passes; /* read by stat */
 static int64_t stall_ns;
-static int64_t trim_ns;  /* how long a thread is parked before its stack is trimmed */
+static int64_t keep_ns; /* between the keeper's rounds */
+static bool own_files;  /* the monitor: it may open what it reads */
 static bool may_renice; /* and take it back later: that needs privilege */
 
 /* May a carrier that was made nicer become what it was again? */
@@ -62,7 +71,8 @@ static bool can_renice(void)
 	} caps[2] = { { 0, 0, 0 } };
 	struct rlimit rl;
 
-	if (!sys2(SYS_capget, &head, caps) && caps[0].effective & 1u << 23 /* CAP_SYS_NICE */)
+	if (!sys2(SYS_capget, &head, caps) &&
+	    caps[0].effective & 1u << 23 /* CAP_SYS_NICE */)
 		return true;
 	return !sys4(SYS_prlimit64, 0, RLIMIT_NICE, NULL, &rl) &&
 	       (rl.rlim_cur == RLIM_INFINITY || 20 - (int)rl.rlim_cur <= process_nice);
@@ -86,6 +96,8 @@ static bool asleep(int tid)
 	char path[48], buf[512];
 	long fd, n, i;
 
+	if (!own_files)
+		return true;
 	fmt_to(path, sizeof(path), "/proc/self/task/%d/stat", tid);
 	fd = sys4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
@@ -99,22 +111,64 @@ static bool asleep(int tid)
 	return buf[i + 2] != 'R';
 }
 
+/* Could anything become ready on a vp that nobody looks at? */
+static bool waited_for(const struct uk_vp *vp)
+{
+	return vp_has_work(vp) || load_relaxed(&vp->reactor.pending) ||
+	       wheel_next(&vp->wheel) < sys_now();
+}
+
+static void report_orphan(struct uk_vp *vp, int64_t for_ns)
+{
+	char who[768];
+
+	bump(&vp->stalls, 1);
+	cap_explain(who, sizeof(who));
+	uk_warn(
+	    "stall: vp %u has had no carrier for %ld ms though work waits; %s (UK_STALL "
+	    "sets this limit)",
+	    vp->id, (long)(for_ns / NS_PER_MS), who);
+}
+
+/* Nobody has the vp: it waits for a spare, or for one who comes back. */
+static bool look_orphan(struct uk_vp *vp, int64_t now)
+{
+	struct vp_watch *w = &vp->watch;
+
+	if (w->carrier || !w->since) {
+		w->carrier = NULL;
+		w->since = now;
+		w->warned = 0;
+	}
+	if (unlikely(stall_ns && now - w->since > stall_ns) && !w->warned &&
+	    waited_for(vp)) {
+		w->warned = 1;
+		report_orphan(vp, now - w->since);
+	}
+	return false;
+}
+
 static void report_stall(struct uk_vp *vp, struct carrier *c, int64_t for_ns)
 {
 	const struct uk_thread *t = load_relaxed(&c->current);
 
 	bump(&vp->stalls, 1);
-	uk_warn("stall: vp %u has not switched for %ld ms though work waits; carrier %d runs "
-		"thread %lu \"%s\"%s (UK_STALL sets this limit)",
-		vp->id, (long)(for_ns / NS_PER_MS), c->tid, (unsigned long)t->id,
-		t->kind == THREAD_DISPATCHER ? "dispatcher" : thread_name(t),
-		load_relaxed(&c->in_rt) ? ", inside the runtime" : "");
+	uk_warn(
+	    "stall: vp %u has not switched for %ld ms though work waits; carrier %d runs "
+	    "thread %lu \"%s\"%s (UK_STALL sets this limit)",
+	    vp->id, (long)(for_ns / NS_PER_MS), c->tid, (unsigned long)t->id,
+	    t->kind == THREAD_DISPATCHER ? "dispatcher" : thread_name(t),
+	    load_relaxed(&c->in_rt) ? ", inside the runtime" : "");
 }
 
 /* True if the vp was moved. A hog is marked first: once it has lost the vp it may come back
  * at any moment, and unmarks itself (enter_slow). */
 static bool take(struct uk_vp *vp, struct carrier *c, bool hog)
 {
+	if (!hog) {
+		vp->watch.taken = vp->watch.seen;
+		store_relaxed(&vp->burst, (uint8_t)VP_BURST);
+	}
 	if (hog) {
 		store_relaxed(&c->hog, 1);
 		/* its ring's completions need a poke from now on (reactor.h) */
@@ -140,16 +194,21 @@ static bool look(struct uk_vp *vp, int64_t now)
 	uint64_t switches = load_relaxed(&vp->count.switches);
 	struct carrier *c = (struct carrier *)owner;
 	int64_t stuck, cpu;
+	bool idle;
 
-	if (!owner || (owner & VP_REVOKING))
+	w->seen = now;
+	if (!owner)
+		return look_orphan(vp, now);
+	if (owner & VP_REVOKING)
 		return false;
-	if (load_relaxed(&vp->idle) || w->carrier != c || w->switches != switches) {
+	idle = load_relaxed(&vp->idle);
+	if (idle || w->carrier != c || w->switches != switches) {
 		w->carrier = c;
 		w->switches = switches;
 		w->since = now;
-		w->cpu = -1;
+		w->cpu = !idle && now - w->taken < BURST_NS ? cpu_time(c->tid) : -1;
 		w->warned = 0;
-		return false;
+		return w->cpu >= 0;
 	}
 	stuck = now - w->since;
 	if (unlikely(stall_ns && stuck > stall_ns) && !w->warned && vp_has_work(vp)) {
@@ -189,27 +248,47 @@ static void balance(uint32_t n)
 
 		/* more than it can run, or a hot thread that has waited a whole period */
 		bool more = runq_stealable(&vp->rq) > 0 ||
-			    (load_relaxed(&vp->rq.lifo) && vp->watch.switches ==
-				     load_relaxed(&vp->count.switches));
+			    (load_relaxed(&vp->rq.lifo) &&
+			     vp->watch.switches == load_relaxed(&vp->count.switches));
 
 		if (vp->shared && load_relaxed(&vp->set->nidle) && more) {
 			for (unsigned k = 0; k < vp->set->n; k++)
 				if (load_relaxed(&vp->set->vps[k]->idle)) {
-					vp_kick(vp->set->vps[k]);
+					/* not we: our descriptors are our own */
+					maker_kick(vp->set->vps[k]);
 					break;
 				}
 		}
 	}
 }
 
+static uint64_t all_switches(uint32_t n)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += load_relaxed(&vp_all[i]->count.switches);
+	return sum;
+}
+
+/* Is there anything for the keeper to find? Who ran since its last round may have left
+ * something, or parked when it had passed him. */
+static bool may_keep(uint32_t n, uint64_t called)
+{
+	return all_switches(n) != called || keeper_left();
+}
+
 static void *monitor_main(void *arg UNUSED)
 {
-	int64_t period = PERIOD_MIN, trim_at = trim_ns ? sys_now() + trim_ns : TIME_NEVER;
+	int64_t period = PERIOD_MIN,
+		keep_at = keep_ns ? sys_now() + keep_ns : TIME_NEVER;
 	unsigned quiet = 0, idle = 0;
-	bool untrimmed = true;
+	uint64_t called = 0; /* the keeper, after so many switches */
 
 	sys2(SYS_prctl, PR_SET_NAME, "uk-monitor");
 	sys2(SYS_prctl, PR_SET_TIMERSLACK, 1UL);
+	own_files = files_own();
+	cap_learn();
 	for (;;) {
 		struct timespec ts = sys_timespec(period);
 		uint32_t n = load_acquire(&vp_count_all);
@@ -223,11 +302,12 @@ static void *monitor_main(void *arg UNUSED)
 		for (uint32_t i = 0; i < n; i++)
 			found |= look(vp_all[i], now);
 		lock_release(&watch_lock);
-		if (unlikely(now >= trim_at)) {
-			lock_acquire(&watch_lock);
-			untrimmed = sched_trim_parked(now - trim_ns);
-			lock_release(&watch_lock);
-			trim_at = now + trim_ns;
+		if (unlikely(now >= keep_at)) {
+			uint64_t sum = all_switches(n);
+
+			if (may_keep(n, called) && keeper_call(keep_ns))
+				called = sum;
+			keep_at = now + keep_ns;
 		}
 		if (found) {
 			period = PERIOD_MIN;
@@ -249,10 +329,11 @@ static void *monitor_main(void *arg UNUSED)
 		if (all_idle(load_acquire(&vp_count_all)))
 			while (load_acquire(&monitor_asleep))
 				if (sys_futex_wait(&monitor_asleep, 1,
-						   untrimmed ? trim_at : TIME_NEVER) == -ETIMEDOUT)
+						   may_keep(n, called)
+						       ? keep_at
+						       : TIME_NEVER) == -ETIMEDOUT)
 					break;
-		if (!xchg_seq_cst(&monitor_asleep, 0))
-			untrimmed = true; /* somebody has run */
+		store_seq_cst(&monitor_asleep, 0);
 		idle = quiet = 0;
 		period = PERIOD_MIN;
 	}
@@ -261,25 +342,17 @@ static void *monitor_main(void *arg UNUSED)
 
 static void monitor_start(void)
 {
-	sigset_t all, old;
-	pthread_attr_t a;
-	pthread_t th;
 	int r;
 
 	stall_ns = env_number("UK_STALL", 5000, 1u << 30) * NS_PER_MS;
-	trim_ns = env_number("UK_TRIM", 10000, 1u << 30) * NS_PER_MS;
+	keep_ns = env_number("UK_TRIM", 10000, 1u << 30) * NS_PER_MS;
 	may_renice = can_renice();
-	pthread_attr_init(&a);
-	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&a, (size_t)64 << 10);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&th, &a, monitor_main, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&a);
+	r = kernel_thread(monitor_main, NULL, MONITOR_STACK);
 	if (r)
-		uk_warn("no monitor (error %d): a thread that blocks outside the runtime holds up "
-			"its processor", r);
+		uk_warn(
+		    "no monitor (error %d): a thread that blocks outside the runtime holds up "
+		    "its processor",
+		    -r);
 }
 
 __attribute__((constructor)) static void act_register(void)

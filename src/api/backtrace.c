@@ -13,6 +13,32 @@
 #include "base/panic.h"
 
 #define FRAMES_MAX 64
+#define STEPS_MAX 4096 /* a recursion's equal frames are one line */
+
+/* Equal frames in a row. */
+struct run {
+	uintptr_t ip;
+	unsigned more;
+};
+
+static void run_end(int fd, struct run *r)
+{
+	if (r->more)
+		fmt_fd(fd, "      ... %u more like this\n", r->more);
+	r->more = 0;
+}
+
+/* True: one more of the same, nothing to print. */
+static bool run_goes_on(int fd, struct run *r, uintptr_t ip)
+{
+	if (r->ip == ip) {
+		r->more++;
+		return true;
+	}
+	run_end(fd, r);
+	r->ip = ip;
+	return false;
+}
 
 /* Names of exported functions only: asking the unwinder for the others would allocate, and
  * the code that a signal interrupted may be malloc itself. addr2line and the gdb script know
@@ -24,11 +50,13 @@ static void print_frame(int fd, int n, uintptr_t ip)
 	/* ip - 1: the call, not what follows it */
 	if (dladdr((const void *)(ip - 1), &i) && i.dli_fname) {
 		if (i.dli_sname)
-			fmt_fd(fd, "      #%d %#lx %s+%#lx (%s)\n", n, (unsigned long)ip,
-			       i.dli_sname, (unsigned long)(ip - (uintptr_t)i.dli_saddr),
+			fmt_fd(fd, "      #%d %#lx %s+%#lx (%s)\n", n,
+			       (unsigned long)ip, i.dli_sname,
+			       (unsigned long)(ip - (uintptr_t)i.dli_saddr),
 			       i.dli_fname);
 		else
-			fmt_fd(fd, "      #%d %#lx (%s+%#lx)\n", n, (unsigned long)ip, i.dli_fname,
+			fmt_fd(fd, "      #%d %#lx (%s+%#lx)\n", n, (unsigned long)ip,
+			       i.dli_fname,
 			       (unsigned long)(ip - (uintptr_t)i.dli_fbase));
 	} else {
 		fmt_fd(fd, "      #%d %#lx\n", n, (unsigned long)ip);
@@ -43,15 +71,20 @@ static void walk(int fd, unw_context_t *uc, bool signal_frame)
 {
 	unw_cursor_t c;
 	unw_word_t ip;
-	int n = 0;
+	struct run run = { 0, 0 };
+	int n = 0, steps = 0;
 
 	if (unw_init_local2(&c, uc, signal_frame ? UNW_INIT_SIGNAL_FRAME : 0))
 		return;
 	do {
 		if (unw_get_reg(&c, UNW_REG_IP, &ip) || !ip)
 			break;
-		print_frame(fd, n++, ip);
-	} while (n < FRAMES_MAX && unw_step(&c) > 0);
+		if (!run_goes_on(fd, &run, ip))
+			print_frame(fd, n, ip);
+		n++;
+	} while (n - (int)run.more < FRAMES_MAX && ++steps < STEPS_MAX &&
+		 unw_step(&c) > 0);
+	run_end(fd, &run);
 }
 
 void backtrace_parked(int fd, const struct uk_thread *t)
@@ -80,17 +113,21 @@ void backtrace_here(int fd, const void *ucontext)
 #else
 static void walk_fp(int fd, uintptr_t ip, uintptr_t fp, uintptr_t low, uintptr_t high)
 {
+	struct run run = { 0, 0 };
+
 	for (int n = 0; n < FRAMES_MAX && ip; n++) {
 		const uintptr_t *f = (const uintptr_t *)fp;
 
-		print_frame(fd, n, ip);
+		if (!run_goes_on(fd, &run, ip))
+			print_frame(fd, n, ip);
 		if (fp < low || fp + 16 > high || (fp & 7))
-			return;
+			break;
 		ip = f[1];
 		if (f[0] <= fp)
-			return;
+			break;
 		fp = f[0];
 	}
+	run_end(fd, &run);
 }
 
 void backtrace_parked(int fd, const struct uk_thread *t)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/inspect.h"
+#include "base/env.h"
 #include "base/panic.h"
 #include "base/sys.h"
 #include "mem/stack.h"
@@ -34,10 +35,11 @@ static void report_overflow(const void *addr, void *base, size_t size)
 
 	slab_walk(&thread_slab, by_stack, found);
 	t = found[1];
-	uk_warn("stack overflow: thread %lu \"%s\" touched %p, the guard of its stack of %lu KiB; "
-		"give it more with uk_attr.stack_size or UK_STACK",
-		t ? (unsigned long)t->id : 0UL, t ? thread_name(t) : "?", addr,
-		(unsigned long)(size >> 10));
+	uk_warn(
+	    "stack overflow: thread %lu \"%s\" touched %p, the guard of its stack of %lu KiB; "
+	    "give it more with uk_attr.stack_size or UK_STACK",
+	    t ? (unsigned long)t->id : 0UL, t ? thread_name(t) : "?",
+	    env_privileged() ? NULL : addr, (unsigned long)(size >> 10));
 }
 
 static void on_fault(int sig, siginfo_t *si, void *uc)
@@ -48,7 +50,8 @@ static void on_fault(int sig, siginfo_t *si, void *uc)
 
 	if (si->si_code > 0 && stack_find_guard(si->si_addr, &base, &size)) {
 		report_overflow(si->si_addr, base, size);
-		backtrace_here(2, uc);
+		if (!env_privileged())
+			backtrace_here(2, uc);
 	} else if (old->sa_flags & SA_SIGINFO && old->sa_sigaction) {
 		old->sa_sigaction(sig, si, uc);
 		return;
@@ -90,7 +93,7 @@ static void panic_dump(void)
 void crash_install(void)
 {
 	struct sigaction sa = { .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER }, old;
-	const char *d = getenv("UK_DUMP");
+	const char *d = env_get("UK_DUMP");
 
 	panic_hook = panic_dump;
 #if !UK_SAN
@@ -98,7 +101,8 @@ void crash_install(void)
 	sigaction(SIGSEGV, &sa, &old_segv);
 	sigaction(SIGBUS, &sa, &old_bus);
 #endif
-	if (d && !strcmp(d, "0"))
+	/* a dump tells addresses: not to whoever may signal a privileged program */
+	if (env_privileged() || (d && !strcmp(d, "0")))
 		return;
 	if (d && d[0] == '/')
 		fmt_to(dump_path, sizeof(dump_path), "%s", d);

@@ -5,6 +5,8 @@
 
 #include "api/inspect.h"
 #include "arch/arch.h"
+#include "base/cgroup.h"
+#include "base/env.h"
 #include "base/panic.h"
 #include "base/sys.h"
 #include "event/probe.h"
@@ -12,14 +14,85 @@
 
 typedef void row_fn(const char *, const char *, int, void *);
 
+/* Why there is no ring, in words. */
+static void explain(char *buf, size_t n, int err)
+{
+	struct rlimit rl = { RLIM_INFINITY, RLIM_INFINITY };
+
+	sys4(SYS_prlimit64, 0, RLIMIT_MEMLOCK, NULL, &rl);
+	switch (-err) {
+	case ENOMEM:
+		if (rl.rlim_cur == RLIM_INFINITY)
+			fmt_to(buf, n, "no memory for a ring");
+		else
+			fmt_to(buf, n,
+			       "a ring's memory does not fit into the limit of locked "
+			       "memory (RLIMIT_MEMLOCK), %lu KiB: ulimit -l",
+			       (unsigned long)(rl.rlim_cur >> 10));
+		break;
+	case EPERM:
+	case EACCES:
+		fmt_to(buf, n,
+		       "refused: kernel.io_uring_disabled, or a seccomp filter");
+		break;
+	case ENOSYS:
+		fmt_to(buf, n, "this kernel has none, or none that does all we need");
+		break;
+	case EMFILE:
+	case ENFILE:
+		fmt_to(buf, n, "no descriptor is free for a ring: ulimit -n");
+		break;
+	default:
+		fmt_to(buf, n, "a ring cannot be made: error %d", -err);
+	}
+}
+
+static unsigned vps_on_epoll(void)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < load_acquire(&vp_count_all); i++)
+		n += vp_all[i]->reactor.ops == &epoll_ops;
+	return n;
+}
+
+static void reactor_row(row_fn *fn, void *arg)
+{
+	int err = load_relaxed(&reactor_dropped);
+	char buf[240], why[160];
+
+	if (err) {
+		explain(why, sizeof(why), err);
+		fmt_to(buf, sizeof(buf), "epoll for %u of %u vps: %s", vps_on_epoll(),
+		       load_acquire(&vp_count_all), why);
+	} else {
+		fmt_to(buf, sizeof(buf), "%s%s", uk_reactor_name(),
+		       env_get("UK_REACTOR") ? ", by UK_REACTOR" : "");
+	}
+	fn("reactor", buf, !err, arg);
+}
+
+static void vps_row(row_fn *fn, void *arg)
+{
+	int64_t milli = cgroup_cpus(CGROUP_ROOT, CGROUP_SELF);
+	char buf[120], quota[60] = "";
+
+	if (milli >= 0)
+		fmt_to(quota, sizeof(quota), ", a control group allows %ld.%ld",
+		       (long)(milli / 1000), (long)(milli % 1000 / 100));
+	fmt_to(buf, sizeof(buf), "%u (%d CPUs%s%s)", vpset_default->n,
+	       CPU_COUNT(&process_cpus), quota, env_get("UK_VPS") ? "; UK_VPS" : "");
+	fn("virtual processors", buf, 1, arg);
+}
+
 static void limits(row_fn *fn, void *arg)
 {
 	struct rlimit rl;
 	char buf[128];
 
 	if (!sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &rl)) {
-		fmt_to(buf, sizeof(buf), "%lu (hard limit %lu)%s", (unsigned long)rl.rlim_cur,
-		       (unsigned long)rl.rlim_max,
+		fmt_to(buf, sizeof(buf), "%lu (hard limit %lu)%s",
+		       (unsigned long)rl.rlim_cur, (unsigned long)rl.rlim_max,
 		       rl.rlim_cur < 4096 ? ": low for a server, see ulimit -n" : "");
 		fn("open files", buf, rl.rlim_cur >= 4096, arg);
 	}
@@ -37,27 +110,30 @@ UK_API int uk_doctor(row_fn *fn, void *arg)
 		fn("kernel", buf, 1, arg);
 	}
 	if (r) {
-		fmt_to(buf, sizeof(buf), "does not start: error %d", -r);
+		fmt_to(buf, sizeof(buf),
+		       "does not start: error %d (why: see standard error)", -r);
 		fn("runtime", buf, 0, arg);
 		return 1;
 	}
-	fmt_to(buf, sizeof(buf), "%u", vpset_default->n);
-	fn("virtual processors", buf, 1, arg);
-	fn("reactor", uk_reactor_name(), 1, arg);
+	vps_row(fn, arg);
+	reactor_row(fn, arg);
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		struct probe_row p = probe_row((enum probe)i);
 
-		fmt_to(buf, sizeof(buf), "%s%s", p.present ? "yes" : "no: ",
-		       p.present ? "" : p.instead);
+		fmt_to(buf, sizeof(buf), "%s%s",
+		       p.present ? "yes" : "no: ", p.present ? "" : p.instead);
 		fn(p.name, buf, p.present, arg);
 		bad += !p.present;
 	}
-	fn("thread pointer", arch_has_fsgsbase() ? "wrfsbase" : "arch_prctl (slower switches)",
-	   arch_has_fsgsbase(), arg);
+	fn("thread pointer", arch_tp_how(), arch_has_fsgsbase(), arg);
 #if UK_SAN
-	fn("TLS of user threads", "none: a sanitizer build makes light threads only", 0, arg);
+	fn("TLS of user threads", "none: a sanitizer build makes light threads only", 0,
+	   arg);
 #else
-	fn("TLS of user threads", tls_method(), tls_method()[0] != 'n', arg);
+	fn("TLS of user threads",
+	   arch_full_threads() ? tls_method()
+			       : "none: on this processor every thread is light",
+	   tls_method()[0] != 'n', arg);
 #endif
 	fn("stack guards", stack_guard_kind(), stack_guard_kind()[0] == 'M', arg);
 	fn("activations", "marks and sampling monitor", 1, arg);

@@ -14,9 +14,9 @@
 
 #define RUNNING_WAIT_MS 200
 
-static uint32_t busy;       /* one dump at a time */
-static int dump_fd;         /* the running dump's */
-static uint32_t answered;   /* carriers that have printed */
+static uint32_t busy;     /* one dump at a time */
+static int dump_fd;       /* the running dump's */
+static uint32_t answered; /* carriers that have printed */
 
 static long age_ms(const uk_thread_info *i)
 {
@@ -35,8 +35,8 @@ static void print_thread(int fd, const uk_thread_info *i, bool light)
 		fmt_fd(fd, " %p", i->object);
 	if (i->holder)
 		fmt_fd(fd, " held by thread %lu", (unsigned long)i->holder);
-	fmt_fd(fd, " since %ld ms, vp %u, created by %lu\n",
-	       age_ms(i), i->vp, (unsigned long)i->creator);
+	fmt_fd(fd, " since %ld ms, vp %u, created by %lu\n", age_ms(i), i->vp,
+	       (unsigned long)i->creator);
 }
 
 static void frames_of_parked(int fd, struct uk_thread *t)
@@ -67,7 +67,8 @@ static int dump_one(void *obj, void *arg)
 		return 0;
 	}
 	print_thread(fd, &i, i.light);
-	if (load_relaxed(&t->state) == T_PARKED || load_relaxed(&t->state) == T_SUSPENDED)
+	if (load_relaxed(&t->state) == T_PARKED ||
+	    load_relaxed(&t->state) == T_SUSPENDED)
 		frames_of_parked(fd, t);
 	return 0;
 }
@@ -79,8 +80,8 @@ static void on_sigurg(int sig UNUSED, siginfo_t *si, void *uc)
 	if (si->si_code != SI_TKILL || si->si_pid != (int)sys0(SYS_getpid) ||
 	    !load_relaxed(&busy) || !t || t->kind != THREAD_USER)
 		return;
-	fmt_fd(dump_fd, "  running thread %lu \"%s\" on carrier %d:\n", (unsigned long)t->id,
-	       thread_name(t), sys_gettid());
+	fmt_fd(dump_fd, "  running thread %lu \"%s\" on carrier %d:\n",
+	       (unsigned long)t->id, thread_name(t), sys_gettid());
 	backtrace_here(dump_fd, uc);
 	fetch_add_acq_rel(&answered, 1);
 }
@@ -103,7 +104,8 @@ static void frames_of_running(int fd)
 		    !sys3(SYS_tgkill, pid, c->tid, SIGURG))
 			asked++;
 	}
-	for (int ms = 0; ms < RUNNING_WAIT_MS && load_acquire(&answered) < asked; ms++) {
+	for (int ms = 0; ms < RUNNING_WAIT_MS && load_acquire(&answered) < asked;
+	     ms++) {
 		struct timespec ts = { 0, NS_PER_MS };
 
 		sys2(SYS_nanosleep, &ts, NULL);
@@ -131,25 +133,29 @@ UK_API void uk_dump(int fd)
 		return;
 	}
 	if (sched_unsettled()) {
-		fmt_fd(fd, "ukthreads %s: a forked child that has not called us yet\n", UK_VERSION);
+		fmt_fd(fd, "ukthreads %s: a forked child that has not called us yet\n",
+		       UK_VERSION);
 		store_release(&busy, 0);
 		return;
 	}
 	uk_stats_get(&s);
-	fmt_fd(fd, "ukthreads %s: %lu threads, %u vps, %lu carriers (%lu spare)\n", UK_VERSION,
-	       (unsigned long)s.threads, n, (unsigned long)s.carriers,
+	fmt_fd(fd, "ukthreads %s: %lu threads, %u vps, %lu carriers (%lu spare)\n",
+	       UK_VERSION, (unsigned long)s.threads, n, (unsigned long)s.carriers,
 	       (unsigned long)s.spares);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct uk_vp *vp = vp_all[i];
 		uintptr_t o = load_acquire(&vp->owner) & ~VP_REVOKING;
 		const struct carrier *c = (const struct carrier *)o;
 
-		fmt_fd(fd, "  vp %u of set %s: %s, carrier %d, ready %u, pending I/O %u, "
-			   "timers %u, switches %lu\n",
+		fmt_fd(fd,
+		       "  vp %u of set %s: %s, carrier %d, ready %u, pending I/O %u, "
+		       "timers %u, switches %lu\n",
 		       vp->id, vp->set->name,
-		       load_relaxed(&vp->idle) ? "idle" : o ? "busy" : "no carrier", c ? c->tid : 0,
-		       runq_len(&vp->rq), vp->reactor.pending, wheel_count(&vp->wheel),
-		       (unsigned long)vp->count.switches);
+		       load_relaxed(&vp->idle) ? "idle"
+		       : o                     ? "busy"
+					       : "no carrier",
+		       c ? c->tid : 0, runq_len(&vp->rq), vp->reactor.pending,
+		       wheel_count(&vp->wheel), (unsigned long)vp->count.switches);
 	}
 	if (thread_slab.size)
 		slab_walk(&thread_slab, dump_one, &fd);

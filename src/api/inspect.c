@@ -13,8 +13,8 @@ bool inspect_read(void *dst, const void *src, size_t n)
 {
 	struct iovec to = { dst, n }, from = { (void *)(uintptr_t)src, n };
 
-	return sysn(SYS_process_vm_readv, sys0(SYS_getpid), &to, 1UL, &from, 1UL, 0UL) ==
-	       (long)n;
+	return sysn(SYS_process_vm_readv, sys0(SYS_getpid), &to, 1UL, &from, 1UL,
+		    0UL) == (long)n;
 }
 
 /* A lock's owner field holds the descriptor's address. */
@@ -37,7 +37,8 @@ static uint64_t holder_of(const struct uk_thread *t, const void *obj)
 	case WAIT_RWLOCK:
 		return id_of_owner(&((const uk_rwlock *)obj)->owner);
 	case WAIT_JOIN:
-		return ((const struct uk_thread *)obj)->id; /* descriptors are never unmapped */
+		return ((const struct uk_thread *)obj)
+		    ->id; /* descriptors are never unmapped */
 	default:
 		return 0;
 	}

@@ -3,6 +3,8 @@
  * without stopping them: each is right, their sum is of no single moment. */
 #include "uk/stat.h"
 
+#include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "api/inspect.h"
@@ -52,16 +54,16 @@ static void add_foreign(uk_stats *s)
 
 	s->creates += load_relaxed(&c->creates);
 	s->readies += load_relaxed(&c->readies);
-	s->io_inline += c->io_inline;
-	s->syscalls += c->syscalls;
+	s->io_inline += load_relaxed(&c->io_inline);
+	s->syscalls += load_relaxed(&c->syscalls);
 }
 
-UK_API void uk_stats_get(uk_stats *s)
+static void sum_up(uk_stats *s)
 {
 	uint32_t n = load_acquire(&vp_count_all);
 
 	sched_settle();
-	memset(s, 0, sizeof(*s));
+	*s = (uk_stats){ 0 };
 	for (uint32_t i = 0; i < n; i++)
 		add_vp(s, vp_all[i]);
 	add_foreign(s);
@@ -74,12 +76,45 @@ UK_API void uk_stats_get(uk_stats *s)
 	s->stacks = stack_mapped();
 }
 
-UK_API int uk_vp_stats(const uk_vp *vp, uk_stats *s)
+/* What the caller's structure has room for; what it has beyond ours is 0. */
+static void hand_out(const uk_stats *s, uk_stats *to, size_t size)
 {
-	memset(s, 0, sizeof(*s));
-	add_vp(s, vp);
-	s->vps = 1;
+	size_t known = MIN(size, sizeof(*s));
+
+	memcpy(to, s, known);
+	memset((char *)to + known, 0, size - known);
+}
+
+UK_API void uk_stats_get_sized(uk_stats *s, size_t size)
+{
+	uk_stats all;
+
+	sum_up(&all);
+	hand_out(&all, s, size);
+}
+
+UK_API int uk_vp_stats_sized(const uk_vp *vp, uk_stats *s, size_t size)
+{
+	uk_stats one = { .vps = 1 };
+
+	add_vp(&one, vp);
+	hand_out(&one, s, size);
 	return 0;
+}
+
+/* Programs of before the sizes call these: their structure ends after the first gauges. */
+#define SIZE_1 (offsetof(uk_stats, stacks) + sizeof(uint64_t))
+UK_API void stats_get_1(uk_stats *s) __asm__("uk_stats_get");
+UK_API int vp_stats_1(const uk_vp *vp, uk_stats *s) __asm__("uk_vp_stats");
+
+void stats_get_1(uk_stats *s)
+{
+	uk_stats_get_sized(s, SIZE_1);
+}
+
+int vp_stats_1(const uk_vp *vp, uk_stats *s)
+{
+	return uk_vp_stats_sized(vp, s, SIZE_1);
 }
 
 UK_API const char *uk_reactor_name(void)
@@ -94,6 +129,12 @@ UK_API const char *uk_version(void)
 	return UK_VERSION;
 }
 
+/* Room for what a newer program than this library expects. */
+union info {
+	uk_thread_info known;
+	char room[512];
+};
+
 struct each {
 	int (*fn)(const uk_thread_info *, void *);
 	void *arg;
@@ -102,15 +143,28 @@ struct each {
 static int each_one(void *obj, void *arg)
 {
 	const struct each *e = arg;
-	uk_thread_info i;
+	union info i;
 
-	return inspect_thread(obj, &i) ? e->fn(&i, e->arg) : 0;
+	memset(i.room + sizeof(i.known), 0, sizeof(i.room) - sizeof(i.known));
+	return inspect_thread(obj, &i.known) ? e->fn(&i.known, e->arg) : 0;
 }
 
-UK_API int uk_thread_each(int (*fn)(const uk_thread_info *, void *), void *arg)
+UK_API int uk_thread_each_sized(int (*fn)(const uk_thread_info *, void *), void *arg,
+				size_t size)
 {
 	struct each e = { fn, arg };
 
+	if (size > sizeof(union info))
+		return -EINVAL;
 	sched_settle();
 	return thread_slab.size ? slab_walk(&thread_slab, each_one, &e) : 0;
+}
+
+/* Of before the sizes; it only reads. */
+UK_API int thread_each_1(int (*fn)(const uk_thread_info *, void *),
+			 void *arg) __asm__("uk_thread_each");
+
+int thread_each_1(int (*fn)(const uk_thread_info *, void *), void *arg)
+{
+	return uk_thread_each_sized(fn, arg, sizeof(uk_thread_info));
 }

@@ -42,6 +42,11 @@ struct arch_regs {
 void arch_context_regs(void *sp, struct arch_regs *r);
 
 bool arch_has_fsgsbase(void);
+/* How the thread pointer is moved, for `uk doctor`. */
+const char *arch_tp_how(void);
+/* Can full threads be made here? Else all are light (tls_template.c, glibc.c: they know TLS
+ * below the thread pointer only). */
+bool arch_full_threads(void);
 void *arch_get_tp(void);
 void arch_set_tp(void *tp);
 

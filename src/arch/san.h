@@ -10,9 +10,9 @@
 #define UK_SAN (UK_ASAN || UK_TSAN)
 
 struct san_fiber {
-	void *tsan;          /* fiber handle */
-	void *fake;          /* ASan's fake stack while switched out */
-	const void *base;    /* stack, for ASan */
+	void *tsan;       /* fiber handle */
+	void *fake;       /* ASan's fake stack while switched out */
+	const void *base; /* stack, for ASan */
 	size_t size;
 };
 
@@ -65,7 +65,8 @@ static inline void san_leave(struct san_fiber *from UNUSED, struct san_fiber *to
 #endif
 }
 
-static inline void san_arrive(struct san_fiber *me UNUSED, struct san_fiber *from UNUSED)
+static inline void san_arrive(struct san_fiber *me UNUSED,
+			      struct san_fiber *from UNUSED)
 {
 #if UK_ASAN
 	const void *base;

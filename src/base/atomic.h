@@ -24,16 +24,21 @@
 #define fetch_or_acq_rel(p, v) __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL)
 #define fetch_and_acq_rel(p, v) __atomic_fetch_and((p), (v), __ATOMIC_ACQ_REL)
 /* *old holds the value seen on failure. */
-#define cas_relaxed(p, old, new) \
-	__atomic_compare_exchange_n((p), (old), (new), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
-#define cas_acquire(p, old, new) \
-	__atomic_compare_exchange_n((p), (old), (new), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
-#define cas_release(p, old, new) \
-	__atomic_compare_exchange_n((p), (old), (new), false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)
-#define cas_acq_rel(p, old, new) \
-	__atomic_compare_exchange_n((p), (old), (new), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
-#define cas_seq_cst(p, old, new) \
-	__atomic_compare_exchange_n((p), (old), (new), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
+#define cas_relaxed(p, old, new)                                                       \
+	__atomic_compare_exchange_n((p), (old), (new), false, __ATOMIC_RELAXED,        \
+				    __ATOMIC_RELAXED)
+#define cas_acquire(p, old, new)                                                       \
+	__atomic_compare_exchange_n((p), (old), (new), false, __ATOMIC_ACQUIRE,        \
+				    __ATOMIC_RELAXED)
+#define cas_release(p, old, new)                                                       \
+	__atomic_compare_exchange_n((p), (old), (new), false, __ATOMIC_RELEASE,        \
+				    __ATOMIC_RELAXED)
+#define cas_acq_rel(p, old, new)                                                       \
+	__atomic_compare_exchange_n((p), (old), (new), false, __ATOMIC_ACQ_REL,        \
+				    __ATOMIC_ACQUIRE)
+#define cas_seq_cst(p, old, new)                                                       \
+	__atomic_compare_exchange_n((p), (old), (new), false, __ATOMIC_SEQ_CST,        \
+				    __ATOMIC_SEQ_CST)
 #if defined(__SANITIZE_THREAD__)
 #define FENCES_AS_RMW 1
 #elif defined(__has_feature)

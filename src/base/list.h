@@ -9,7 +9,10 @@ struct list {
 	struct list *next, *prev;
 };
 
-#define LIST_INIT(l) { &(l), &(l) }
+#define LIST_INIT(l)                                                                   \
+	{                                                                              \
+		&(l), &(l)                                                             \
+	}
 
 static inline void list_init(struct list *l)
 {
@@ -63,8 +66,10 @@ static inline void list_splice_back(struct list *dst, struct list *src)
 	list_init(src);
 }
 
-#define list_each(pos, l) for (struct list *pos = (l)->next; pos != (l); pos = pos->next)
-#define list_each_safe(pos, tmp, l) \
-	for (struct list *pos = (l)->next, *tmp = pos->next; pos != (l); pos = tmp, tmp = pos->next)
+#define list_each(pos, l)                                                              \
+	for (struct list *pos = (l)->next; pos != (l); pos = pos->next)
+#define list_each_safe(pos, tmp, l)                                                    \
+	for (struct list *pos = (l)->next, *tmp = pos->next; pos != (l);               \
+	     pos = tmp, tmp = pos->next)
 
 #endif

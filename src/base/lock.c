@@ -32,7 +32,8 @@ void lock_wake(struct lock *l)
 #if UK_DEBUG
 /* Locks are never held across a switch, so the carrier's TLS is the right place; light and
  * full threads alike leave it as they found it. */
-static __thread uint32_t held __attribute__((tls_model("initial-exec"))); /* bit per rank */
+static __thread uint32_t held
+    __attribute__((tls_model("initial-exec"))); /* bit per rank */
 
 void lock_rank_enter(struct lock *l)
 {

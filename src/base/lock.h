@@ -33,7 +33,10 @@ struct lock {
 	uint32_t rank;
 };
 
-#define LOCK_INIT(r) { 0, (r) }
+#define LOCK_INIT(r)                                                                   \
+	{                                                                              \
+		0, (r)                                                                 \
+	}
 
 void lock_slow(struct lock *l);
 void lock_wake(struct lock *l);

@@ -7,6 +7,7 @@
 #include "base/sys.h"
 
 void (*panic_hook)(void);
+int (*stderr_door)(void);
 
 struct out {
 	char *buf;
@@ -39,8 +40,8 @@ static void put_str(struct out *o, const char *s, int width, bool left)
 		pad(o, width - len, ' ');
 }
 
-static void put_num(struct out *o, unsigned long long v, unsigned base, bool neg, int width,
-		    bool left, char fill, bool alt)
+static void put_num(struct out *o, unsigned long long v, unsigned base, bool neg,
+		    int width, bool left, char fill, bool alt)
 {
 	char tmp[32];
 	int i = 31;
@@ -92,20 +93,24 @@ size_t fmt_tov(char *buf, size_t n, const char *fmt, va_list ap)
 		case 'd': {
 			long long v = longs == 0 ? va_arg(ap, int) : va_arg(ap, long);
 
-			put_num(&o, v < 0 ? 0ULL - (unsigned long long)v : (unsigned long long)v, 10,
-				v < 0, width, left, fill, false);
+			put_num(&o,
+				v < 0 ? 0ULL - (unsigned long long)v
+				      : (unsigned long long)v,
+				10, v < 0, width, left, fill, false);
 			break;
 		}
 		case 'u':
 		case 'x': {
-			unsigned long long v =
-				longs == 0 ? va_arg(ap, unsigned) : va_arg(ap, unsigned long);
+			unsigned long long v = longs == 0 ? va_arg(ap, unsigned)
+							  : va_arg(ap, unsigned long);
 
-			put_num(&o, v, *fmt == 'x' ? 16 : 10, false, width, left, fill, alt);
+			put_num(&o, v, *fmt == 'x' ? 16 : 10, false, width, left, fill,
+				alt);
 			break;
 		}
 		case 'p':
-			put_num(&o, (uintptr_t)va_arg(ap, void *), 16, false, width, left, fill, true);
+			put_num(&o, (uintptr_t)va_arg(ap, void *), 16, false, width,
+				left, fill, true);
 			break;
 		case 's': {
 			const char *s = va_arg(ap, const char *);
@@ -165,6 +170,21 @@ void fmt_fd(int fd, const char *fmt, ...)
 	va_end(ap);
 }
 
+static void write_message(const char *s, size_t n)
+{
+	int fd;
+
+	if (sys3(SYS_write, 2, s, 0) != -EBADF || !stderr_door) {
+		write_all(2, s, n);
+		return;
+	}
+	fd = stderr_door();
+	if (fd < 0)
+		return;
+	write_all(fd, s, n);
+	sys1(SYS_close, fd);
+}
+
 static void say(const char *what, const char *fmt, va_list ap)
 {
 	char buf[1024];
@@ -172,7 +192,7 @@ static void say(const char *what, const char *fmt, va_list ap)
 
 	n += fmt_tov(buf + n, sizeof(buf) - 1 - n, fmt, ap);
 	buf[n++] = '\n';
-	write_all(2, buf, n);
+	write_message(buf, n);
 }
 
 void uk_warn(const char *fmt, ...)

@@ -49,12 +49,13 @@ static inline long sys6(long n, long a, long b, long c, long d, long e, long f)
 #define sys1(n, a) sys6((n), SYS_ARG(a), 0, 0, 0, 0, 0)
 #define sys2(n, a, b) sys6((n), SYS_ARG(a), SYS_ARG(b), 0, 0, 0, 0)
 #define sys3(n, a, b, c) sys6((n), SYS_ARG(a), SYS_ARG(b), SYS_ARG(c), 0, 0, 0)
-#define sys4(n, a, b, c, d) \
+#define sys4(n, a, b, c, d)                                                            \
 	sys6((n), SYS_ARG(a), SYS_ARG(b), SYS_ARG(c), SYS_ARG(d), 0, 0)
-#define sys5(n, a, b, c, d, e) \
+#define sys5(n, a, b, c, d, e)                                                         \
 	sys6((n), SYS_ARG(a), SYS_ARG(b), SYS_ARG(c), SYS_ARG(d), SYS_ARG(e), 0)
-#define sysn(n, a, b, c, d, e, f) \
-	sys6((n), SYS_ARG(a), SYS_ARG(b), SYS_ARG(c), SYS_ARG(d), SYS_ARG(e), SYS_ARG(f))
+#define sysn(n, a, b, c, d, e, f)                                                      \
+	sys6((n), SYS_ARG(a), SYS_ARG(b), SYS_ARG(c), SYS_ARG(d), SYS_ARG(e),          \
+	     SYS_ARG(f))
 
 static inline int64_t sys_now(void)
 {
@@ -76,8 +77,9 @@ static inline int sys_futex_wait(const void *word, uint32_t expected, int64_t de
 {
 	struct timespec ts = sys_timespec(deadline);
 
-	return (int)sysn(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
-			 deadline == TIME_NEVER ? NULL : &ts, NULL, FUTEX_BITSET_MATCH_ANY);
+	return (int)sysn(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG,
+			 expected, deadline == TIME_NEVER ? NULL : &ts, NULL,
+			 FUTEX_BITSET_MATCH_ANY);
 }
 
 static inline int sys_futex_wake(const void *word, int n)

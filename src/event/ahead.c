@@ -46,13 +46,13 @@
 struct ahead {
 	struct io_op shot; /* IO_SHOT; first: completions find the cell */
 	struct opq waiters;
-	struct list rearm;     /* in pool->rearm, or alone */
-	struct ahead *next;    /* free */
+	struct list rearm;  /* in pool->rearm, or alone */
+	struct ahead *next; /* free */
 	int fd;
-	int err;               /* to be told to the next one */
-	uint32_t gen;          /* of the poller that armed it */
-	uint16_t first, last;  /* held buffers, NONE: none */
-	uint16_t held, off;    /* how many; bytes of the first that are gone */
+	int err;              /* to be told to the next one */
+	uint32_t gen;         /* of the poller that armed it */
+	uint16_t first, last; /* held buffers, NONE: none */
+	uint16_t held, off;   /* how many; bytes of the first that are gone */
 	bool refused;
 };
 
@@ -88,19 +88,20 @@ static void give(struct ahead_pool *p, uint16_t bid)
 
 static struct ahead_pool *pool_make(struct uring *u)
 {
-	struct ahead_pool *p = map_pages(sizeof(*p));
+	struct ahead_pool *p = os_map(sizeof(*p));
 
 	if (!p)
 		return NULL;
 	list_init(&p->rearm);
-	p->ring = map_pages(BUFS * sizeof(*p->ring));
-	p->mem = map_pages(BUFS * BUF_SIZE);
+	p->ring = os_map(BUFS * sizeof(*p->ring));
+	p->mem = os_map(BUFS * BUF_SIZE);
 	p->reg = (struct uring_buf_reg){ .ring_addr = (uintptr_t)p->ring,
 					 .ring_entries = BUFS,
 					 .bgid = GROUP };
 	u->pool = p;
 	if (!p->ring || !p->mem ||
-	    sys4(SYS_io_uring_register, u->fd, URING_REGISTER_PBUF_RING, &p->reg, 1) < 0) {
+	    sys4(SYS_io_uring_register, u->fd, URING_REGISTER_PBUF_RING, &p->reg, 1) <
+		0) {
 		ahead_fini(u);
 		u->no_ahead = true;
 		return NULL;
@@ -118,13 +119,14 @@ void ahead_fini(struct uring *u)
 
 	if (!p)
 		return;
-	unmap_pages(p->ring, BUFS * sizeof(*p->ring));
-	unmap_pages(p->mem, BUFS * BUF_SIZE);
-	unmap_pages(p, sizeof(*p));
+	os_unmap(p->ring, BUFS * sizeof(*p->ring));
+	os_unmap(p->mem, BUFS * BUF_SIZE);
+	os_unmap(p, sizeof(*p));
 	u->pool = NULL;
 }
 
-static void hold(struct ahead_pool *p, struct ahead *a, uint16_t bid, uint16_t n, uint16_t off)
+static void hold(struct ahead_pool *p, struct ahead *a, uint16_t bid, uint16_t n,
+		 uint16_t off)
 {
 	p->len[bid] = n;
 	p->next[bid] = NONE;
@@ -184,7 +186,7 @@ static struct ahead *cell_make(struct reactor *r, int fd)
 	if (!p && (u->no_ahead || !(p = pool_make(u))))
 		return NULL;
 	if (!p->free) {
-		struct ahead *all = map_pages(CELLS * sizeof(*all));
+		struct ahead *all = os_map(CELLS * sizeof(*all));
 
 		if (!all)
 			return NULL;
@@ -231,7 +233,9 @@ static void arm(struct reactor *r, struct ahead *a)
 {
 	struct io_op *op = &a->shot;
 
-	*op = (struct io_op){ .kind = IO_SHOT, .state = IO_PENDING, .fd = a->fd, .home = r };
+	*op = (struct io_op){
+		.kind = IO_SHOT, .state = IO_PENDING, .fd = a->fd, .home = r
+	};
 	a->gen = ring_of(r)->poller_gen;
 	r->pending++;
 	bump(&r->count.sqes, 1);

@@ -5,9 +5,9 @@
 #define EVENT_ENGINE_H
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "base/os.h"
 #include "base/panic.h"
 #include "base/sys.h"
 #include "event/fdtab.h"
@@ -95,27 +95,7 @@ static inline void waker_wake(struct waker *w)
 /* No sleep is longer: keeps sums of times from overflowing. */
 #define MAX_SLEEP (NS_PER_SEC << 20)
 
-/* -- memory and descriptors -- */
-static inline bool sys_failed(long r)
-{
-	return r < 0 && r >= -4095;
-}
-
-/* Zeroed pages, NULL if there are none. */
-static inline void *map_pages(size_t n)
-{
-	long p = sysn(SYS_mmap, NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		      -1, 0);
-
-	return sys_failed(p) ? NULL : (void *)(uintptr_t)p;
-}
-
-static inline void unmap_pages(void *p, size_t n)
-{
-	if (p)
-		sys2(SYS_munmap, p, n);
-}
-
+/* -- descriptors -- */
 /* Move a descriptor of ours out of the way of programs that expect the lowest numbers; close
  * on exec. Returns the new one (the old one if there is no room above). */
 int fd_move_high(int fd);

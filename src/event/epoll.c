@@ -47,9 +47,10 @@ struct ep {
 	int fd;
 	int kick_fd; /* eventfd, edge-triggered: written, never read */
 	bool pwait2;
-	unsigned linked;     /* ops in the fdtab: pending and not finished */
-	int32_t dirty_head;  /* descriptors to arm in the next poll, chained by dirty_next */
-	struct opq done;     /* finished, not yet returned */
+	unsigned linked; /* ops in the fdtab: pending and not finished */
+	int32_t
+	    dirty_head; /* descriptors to arm in the next poll, chained by dirty_next */
+	struct opq done; /* finished, not yet returned */
 	struct waker waker;
 	struct epoll_event ev[EVENTS];
 };
@@ -81,11 +82,13 @@ static long try_rw(struct reactor *r, const struct io_op *op, const struct iovec
 		   unsigned n)
 {
 	bool in = op_events(op) == POLLIN;
-	struct msghdr m = { .msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = n };
+	struct msghdr m = { .msg_iov = (struct iovec *)(uintptr_t)iov,
+			    .msg_iovlen = n };
 	long res;
 
 	bump(&r->count.syscalls, 1);
-	res = sysn(in ? SYS_preadv2 : SYS_pwritev2, op->fd, iov, n, op->off, 0, RWF_NOWAIT);
+	res = sysn(in ? SYS_preadv2 : SYS_pwritev2, op->fd, iov, n, op->off, 0,
+		   RWF_NOWAIT);
 	if (res != -EOPNOTSUPP && res != -ENOSYS)
 		return res;
 	if (op->off != -1)
@@ -109,11 +112,12 @@ static long try_once(struct reactor *r, struct io_op *op)
 		return try_rw(r, op, op->addr, op->len);
 	case IO_RECV:
 		bump(&r->count.syscalls, 1);
-		return sysn(SYS_recvfrom, op->fd, op->addr, one.iov_len, flags, NULL, NULL);
+		return sysn(SYS_recvfrom, op->fd, op->addr, one.iov_len, flags, NULL,
+			    NULL);
 	case IO_SEND:
 		bump(&r->count.syscalls, 1);
-		return sysn(SYS_sendto, op->fd, op->addr, one.iov_len, flags | MSG_NOSIGNAL,
-			    NULL, 0);
+		return sysn(SYS_sendto, op->fd, op->addr, one.iov_len,
+			    flags | MSG_NOSIGNAL, NULL, 0);
 	case IO_RECVMSG:
 		bump(&r->count.syscalls, 1);
 		return sys3(SYS_recvmsg, op->fd, op->addr, flags);
@@ -129,7 +133,8 @@ static long try_once(struct reactor *r, struct io_op *op)
 	case IO_CONNECT: {
 		int err = 0;
 		uint32_t len = sizeof(err);
-		long res = sys5(SYS_getsockopt, op->fd, SOL_SOCKET, SO_ERROR, &err, &len);
+		long res =
+		    sys5(SYS_getsockopt, op->fd, SOL_SOCKET, SO_ERROR, &err, &len);
 
 		bump(&r->count.syscalls, 1);
 		return res < 0 ? res : -err;
@@ -179,14 +184,17 @@ static long ctl(struct reactor *r, int how, int fd, struct epoll_event *ev)
 /* epoll cannot watch fd: end its ops in another way. */
 static void arm_failed(struct reactor *r, struct fdent *e, long err)
 {
-	list_each_safe(l, tmp, &e->ops) {
+	list_each_safe(l, tmp, &e->ops)
+	{
 		struct io_op *op = container_of(l, struct io_op, link);
-		uint32_t always = op->len & (POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM);
+		uint32_t always =
+		    op->len & (POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM);
 
 		if (err == -EBADF)
 			finish_linked(r, op, -EBADF);
 		else if (err == -EPERM && op->kind == IO_POLL && always)
-			finish_linked(r, op, (int)always); /* a regular file is always ready */
+			finish_linked(r, op,
+				      (int)always); /* a regular file is always ready */
 		else if (err == -EPERM && op->kind == IO_POLL)
 			continue; /* and nothing else ever happens to it */
 		else
@@ -201,8 +209,8 @@ static void arm(struct reactor *r, struct fdent *e, int fd)
 
 	if (!e->n)
 		return;
-	list_each(l, &e->ops)
-		ev.events |= op_events(container_of(l, struct io_op, link));
+	list_each(l, &e->ops) ev.events |=
+	    op_events(container_of(l, struct io_op, link));
 	e->gen++;
 	ev.data.u64 = (uint64_t)e->gen << 32 | (uint32_t)fd;
 	err = ctl(r, e->known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &ev);
@@ -242,7 +250,8 @@ static void on_event(struct reactor *r, const struct epoll_event *ev)
 	e = fdtab_find(r->fds, fd);
 	if (!e || e->gen != (uint32_t)(ev->data.u64 >> 32))
 		return;
-	list_each_safe(l, tmp, &e->ops) {
+	list_each_safe(l, tmp, &e->ops)
+	{
 		struct io_op *op = container_of(l, struct io_op, link);
 		uint32_t want = op_events(op);
 		uint32_t hit = ev->events & (want | POLLERR | POLLHUP);
@@ -269,7 +278,8 @@ static long wait_once(struct reactor *r, int64_t ns)
 	bump(&r->count.syscalls, 1);
 	if (ns > 0 && ep->pwait2)
 		return sysn(SYS_epoll_pwait2, ep->fd, ep->ev, EVENTS, &ts, NULL, 8);
-	return sysn(SYS_epoll_pwait, ep->fd, ep->ev, EVENTS, MIN(ms, INT32_MAX), NULL, 8);
+	return sysn(SYS_epoll_pwait, ep->fd, ep->ev, EVENTS, MIN(ms, INT32_MAX), NULL,
+		    8);
 }
 
 static long wait_events(struct reactor *r, int64_t ns)
@@ -320,7 +330,7 @@ static void ep_close(struct ep *ep)
 
 static int ep_init(struct reactor *r)
 {
-	struct ep *ep = map_pages(sizeof(*ep));
+	struct ep *ep = os_map(sizeof(*ep));
 	int err;
 
 	if (!ep)
@@ -328,7 +338,7 @@ static int ep_init(struct reactor *r)
 	ep->pwait2 = probe_has(PROBE_EPOLL_PWAIT2);
 	err = ep_open(ep);
 	if (err < 0) {
-		unmap_pages(ep, sizeof(*ep));
+		os_unmap(ep, sizeof(*ep));
 		return err;
 	}
 	r->priv = ep;
@@ -338,11 +348,12 @@ static int ep_init(struct reactor *r)
 static void ep_fini(struct reactor *r)
 {
 	ep_close(ep_of(r));
-	unmap_pages(r->priv, sizeof(struct ep));
+	os_unmap(r->priv, sizeof(struct ep));
 	r->priv = NULL;
 }
 
-static int ep_take(struct reactor *r UNUSED, int fd UNUSED, void *buf UNUSED, uint32_t len UNUSED)
+static int ep_take(struct reactor *r UNUSED, int fd UNUSED, void *buf UNUSED,
+		   uint32_t len UNUSED)
 {
 	return -EAGAIN;
 }
@@ -379,7 +390,8 @@ static bool ep_can(const struct reactor *r UNUSED, enum io_kind kind)
 /* The caller wants -EAGAIN, as a ring would give it. */
 static bool asks_dontwait(const struct io_op *op)
 {
-	return op->kind >= IO_RECV && op->kind <= IO_SENDMSG && (op->flags & MSG_DONTWAIT);
+	return op->kind >= IO_RECV && op->kind <= IO_SENDMSG &&
+	       (op->flags & MSG_DONTWAIT);
 }
 
 /* What need not or cannot wait: true if op ended here. */
@@ -443,6 +455,7 @@ static void ep_submit(struct reactor *r, struct io_op *op)
 
 static void ep_cancel(struct reactor *r, struct io_op *op)
 {
+	dbg_assert(op->state != IO_IDLE);
 	if (op->engine == ENG_FINISHED)
 		return;
 	bump(&r->count.cancels, 1);
@@ -457,7 +470,8 @@ static unsigned ep_cancel_fd(struct reactor *r, int fd)
 
 	if (!e || !e->n)
 		return 0;
-	list_each_safe(l, tmp, &e->ops) {
+	list_each_safe(l, tmp, &e->ops)
+	{
 		struct io_op *op = container_of(l, struct io_op, link);
 
 		op->ebadf = 1;

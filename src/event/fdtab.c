@@ -7,7 +7,7 @@
 
 struct fdtab *fdtab_create(void)
 {
-	struct fdtab *tab = map_pages(sizeof(*tab));
+	struct fdtab *tab = os_map(sizeof(*tab));
 
 	if (tab)
 		list_init(&tab->twos);
@@ -24,10 +24,10 @@ void fdtab_destroy(struct fdtab *tab)
 		if (!mid)
 			continue;
 		for (unsigned j = 0; j < FDTAB_MID; j++)
-			unmap_pages(mid->leaf[j], sizeof(struct fdleaf));
-		unmap_pages(mid, sizeof(*mid));
+			os_unmap(mid->leaf[j], sizeof(struct fdleaf));
+		os_unmap(mid, sizeof(*mid));
 	}
-	unmap_pages(tab, sizeof(*tab));
+	os_unmap(tab, sizeof(*tab));
 }
 
 static void leaf_reset(struct fdleaf *leaf)
@@ -60,7 +60,7 @@ static struct fdent *grow(struct fdtab *tab, int fd)
 	struct fdleaf **pl, *leaf;
 
 	if (!*pm) {
-		struct fdmid *mid = map_pages(sizeof(*mid));
+		struct fdmid *mid = os_map(sizeof(*mid));
 
 		if (!mid)
 			return NULL;
@@ -69,7 +69,7 @@ static struct fdent *grow(struct fdtab *tab, int fd)
 	}
 	pl = &(*pm)->leaf[u / FDTAB_LEAF % FDTAB_MID];
 	if (!*pl) {
-		leaf = map_pages(sizeof(*leaf));
+		leaf = os_map(sizeof(*leaf));
 		if (!leaf)
 			return NULL;
 		store_release(pl, leaf); /* the same */

@@ -17,11 +17,12 @@
 #define FDTAB_ROOT 2048u
 
 struct fdent {
-	struct list ops; /* of struct io_op.link, oldest first; next NULL = never used */
+	struct list
+	    ops; /* of struct io_op.link, oldest first; next NULL = never used */
 	struct ahead *ahead; /* io_uring: the stream that is received ahead, or NULL */
-	uint32_t n;      /* length of ops, + 1 for ahead; owner writes, others peek */
+	uint32_t n; /* length of ops, + 1 for ahead; owner writes, others peek */
 	/* the epoll engine's: */
-	uint32_t gen;    /* of the latest arming: tells its events from a stale file's */
+	uint32_t gen; /* of the latest arming: tells its events from a stale file's */
 	int32_t dirty_next;
 	uint8_t dirty; /* in the list of what must be armed */
 	uint8_t known; /* a hint: it was registered when we last looked */
@@ -32,7 +33,8 @@ struct fdleaf {
 };
 
 struct fdmid {
-	struct fdleaf *leaf[FDTAB_MID]; /* owner publishes (release), others read (acquire) */
+	struct fdleaf
+	    *leaf[FDTAB_MID]; /* owner publishes (release), others read (acquire) */
 };
 
 struct fdtab {

@@ -9,13 +9,14 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "base/env.h"
 #include "event/engine.h"
 
 static uint64_t state; /* 0 = not seeded */
 
 static void seed(void)
 {
-	const char *s = getenv("UK_SEED");
+	const char *s = env_get("UK_SEED");
 	uint64_t v = s ? strtoull(s, NULL, 0) : (uint64_t)sys_now(), old = 0;
 
 	v = v ? v : 1;
@@ -43,7 +44,7 @@ static bool one_in(unsigned n)
 
 bool hostile_no_uring(void)
 {
-	const char *s = getenv("UK_HOSTILE_URING");
+	const char *s = env_get("UK_HOSTILE_URING");
 
 	return s && !strcmp(s, "refuse");
 }
@@ -97,7 +98,8 @@ static bool may_be_short(const struct io_op *op)
 	case IO_RECV:
 	case IO_RECV_AHEAD:
 	case IO_SEND:
-		return !(op->flags & (MSG_WAITALL | MSG_PEEK | MSG_OOB)) && is_stream(op->fd);
+		return !(op->flags & (MSG_WAITALL | MSG_PEEK | MSG_OOB)) &&
+		       is_stream(op->fd);
 	case IO_READ:
 		return sys2(SYS_fstat, op->fd, &st) == 0 &&
 		       (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode));
@@ -119,7 +121,8 @@ bool hostile_poll_first(const struct io_op *op)
 {
 	struct stat st;
 
-	if (!op_events(op) || op->kind == IO_POLL || op->kind == IO_CONNECT || !one_in(4))
+	if (!op_events(op) || op->kind == IO_POLL || op->kind == IO_CONNECT ||
+	    !one_in(4))
 		return false;
 	return sys2(SYS_fstat, op->fd, &st) == 0 &&
 	       (S_ISSOCK(st.st_mode) || S_ISFIFO(st.st_mode));

@@ -7,12 +7,12 @@
 #include "event/reactor.h"
 
 #if UK_HOSTILE
-bool hostile_no_uring(void);                     /* UK_HOSTILE_URING=refuse */
-bool hostile_eintr(void);                        /* poll shall return early */
-bool hostile_eagain(const struct io_op *op);     /* legal here: the file is O_NONBLOCK */
-uint32_t hostile_len(const struct io_op *op);    /* op->len, or less where that is legal */
-bool hostile_full(void);                         /* io_uring: no room in the queue */
-bool hostile_miss(void);                         /* io_uring: a cancel finds nothing */
+bool hostile_no_uring(void);                  /* UK_HOSTILE_URING=refuse */
+bool hostile_eintr(void);                     /* poll shall return early */
+bool hostile_eagain(const struct io_op *op);  /* legal here: the file is O_NONBLOCK */
+uint32_t hostile_len(const struct io_op *op); /* op->len, or less where that is legal */
+bool hostile_full(void);                      /* io_uring: no room in the queue */
+bool hostile_miss(void);                      /* io_uring: a cancel finds nothing */
 bool hostile_poll_first(const struct io_op *op); /* io_uring: wait, then do */
 #else
 #define hostile_no_uring() false

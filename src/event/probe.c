@@ -12,14 +12,14 @@
 #define SYS_epoll_pwait2 441
 #endif
 
-#define NEEDED_FEATURES \
-	(URING_FEAT_SINGLE_MMAP | URING_FEAT_NODROP | URING_FEAT_RW_CUR_POS | \
+#define NEEDED_FEATURES                                                                \
+	(URING_FEAT_SINGLE_MMAP | URING_FEAT_NODROP | URING_FEAT_RW_CUR_POS |          \
 	 URING_FEAT_FAST_POLL | URING_FEAT_EXT_ARG)
 #define OP(name) ((uint64_t)1 << URING_OP_##name)
-#define NEEDED_OPS \
+#define NEEDED_OPS                                                                     \
 	(OP(NOP) | OP(READV) | OP(WRITEV) | OP(POLL_ADD) | OP(SENDMSG) | OP(RECVMSG) | \
-	 OP(ACCEPT) | OP(ASYNC_CANCEL) | OP(CONNECT) | OP(READ) | OP(WRITE) | OP(SEND) | \
-	 OP(RECV))
+	 OP(ACCEPT) | OP(ASYNC_CANCEL) | OP(CONNECT) | OP(READ) | OP(WRITE) |          \
+	 OP(SEND) | OP(RECV))
 #define FILE_OPS (OP(FSYNC) | OP(OPENAT) | OP(STATX) | OP(OPENAT2) | OP(SPLICE))
 
 static struct lock probe_lock = LOCK_INIT(RANK_NONE);
@@ -37,7 +37,9 @@ static int try_setup(uint32_t flags, struct uring_params *p)
 static int setup_best(struct uring_params *p)
 {
 	static const uint32_t wish[] = { URING_SETUP_CQSIZE, URING_SETUP_CLAMP,
-		URING_SETUP_SUBMIT_ALL, URING_SETUP_COOP_TASKRUN | URING_SETUP_TASKRUN_FLAG };
+					 URING_SETUP_SUBMIT_ALL,
+					 URING_SETUP_COOP_TASKRUN |
+					     URING_SETUP_TASKRUN_FLAG };
 	uint32_t all = 0, granted = 0;
 	int fd;
 
@@ -63,7 +65,8 @@ static void ask_ops(int fd)
 {
 	struct uring_probe p = { 0 };
 
-	if (sys4(SYS_io_uring_register, fd, URING_REGISTER_PROBE, &p, array_size(p.ops)) < 0)
+	if (sys4(SYS_io_uring_register, fd, URING_REGISTER_PROBE, &p,
+		 array_size(p.ops)) < 0)
 		return;
 	for (unsigned i = 0; i < MIN(p.ops_len, array_size(p.ops)); i++)
 		if (p.ops[i].flags & URING_PROBE_SUPPORTED)
@@ -85,7 +88,7 @@ static void ask_uring(void)
 		caps.err = -ENOSYS;
 	msg.fd = fd;
 	caps.msg_kick =
-		sys4(SYS_io_uring_register, -1, URING_REGISTER_SEND_MSG_RING, &msg, 1) == 0;
+	    sys4(SYS_io_uring_register, -1, URING_REGISTER_SEND_MSG_RING, &msg, 1) == 0;
 	sys1(SYS_close, fd);
 }
 
@@ -98,8 +101,9 @@ static void ask_all(void)
 	if (!known) {
 		ask_uring();
 		/* a bad descriptor tells a kernel that knows the call from one that does not */
-		pwait2 = sysn(SYS_epoll_pwait2, -1, NULL, 0, NULL, NULL, 8) != -ENOSYS &&
-			 sysn(SYS_epoll_pwait2, -1, NULL, 0, NULL, NULL, 8) != -EPERM;
+		pwait2 =
+		    sysn(SYS_epoll_pwait2, -1, NULL, 0, NULL, NULL, 8) != -ENOSYS &&
+		    sysn(SYS_epoll_pwait2, -1, NULL, 0, NULL, NULL, 8) != -EPERM;
 		store_release(&known, 1);
 	}
 	lock_release(&probe_lock);
@@ -138,15 +142,17 @@ struct probe_row probe_row(enum probe p)
 	static const struct probe_row rows[PROBE_COUNT] = {
 		[PROBE_URING] = { "io_uring", "epoll engine", false },
 		[PROBE_URING_COOP] = { "io_uring COOP_TASKRUN, TASKRUN_FLAG",
-			"completions interrupt the carrier", false },
+				       "completions interrupt the carrier", false },
 		[PROBE_URING_SUBMIT_ALL] = { "io_uring SUBMIT_ALL",
-			"one more io_uring_enter after an operation refused", false },
-		[PROBE_URING_MSG_KICK] = { "io_uring SEND_MSG_RING", "eventfd in the ring",
-			false },
+					     "one more io_uring_enter after an operation refused",
+					     false },
+		[PROBE_URING_MSG_KICK] = { "io_uring SEND_MSG_RING",
+					   "eventfd in the ring", false },
 		[PROBE_URING_FILES] = { "io_uring openat, statx, fsync, splice",
-			"blocking calls under a mark", false },
+					"blocking calls under a mark", false },
 		[PROBE_EPOLL_PWAIT2] = { "epoll_pwait2",
-			"epoll_pwait, time-outs rounded up to 1 ms", false },
+					 "epoll_pwait, time-outs rounded up to 1 ms",
+					 false },
 	};
 	struct probe_row row = rows[p];
 

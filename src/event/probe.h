@@ -7,8 +7,8 @@
 #include "base/base.h"
 
 enum probe {
-	PROBE_URING,          /* io_uring, with all that the engine cannot do without */
-	PROBE_URING_COOP,     /* COOP_TASKRUN and TASKRUN_FLAG */
+	PROBE_URING,      /* io_uring, with all that the engine cannot do without */
+	PROBE_URING_COOP, /* COOP_TASKRUN and TASKRUN_FLAG */
 	PROBE_URING_SUBMIT_ALL,
 	PROBE_URING_MSG_KICK, /* SEND_MSG_RING without a ring of one's own */
 	PROBE_URING_FILES,    /* openat, openat2, statx, fsync, splice */

@@ -7,6 +7,8 @@
 #include "base/panic.h"
 #include "event/fdtab.h"
 
+int reactor_dropped;
+
 static int start(struct reactor *r, const struct reactor_ops *ops)
 {
 	int err;
@@ -31,7 +33,10 @@ int reactor_init(struct reactor *r, const char *want)
 	if (want && strcmp(want, "uring") && strcmp(want, "io_uring"))
 		return -EINVAL;
 	err = start(r, &uring_ops);
-	return err && !want ? start(r, &epoll_ops) : err;
+	if (!err || want)
+		return err;
+	store_relaxed(&reactor_dropped, err);
+	return start(r, &epoll_ops);
 }
 
 void reactor_fini(struct reactor *r)

@@ -29,25 +29,25 @@
 
 enum io_kind {
 	IO_NOP,
-	IO_POLL,      /* len = poll mask; res = ready mask */
-	IO_READ,      /* addr, len, off (-1: file position) */
+	IO_POLL, /* len = poll mask; res = ready mask */
+	IO_READ, /* addr, len, off (-1: file position) */
 	IO_WRITE,
-	IO_READV,     /* addr = iovec, len = count, off */
+	IO_READV, /* addr = iovec, len = count, off */
 	IO_WRITEV,
-	IO_RECV,      /* addr, len, flags = MSG_... */
+	IO_RECV, /* addr, len, flags = MSG_... */
 	IO_RECV_AHEAD, /* the same, of a stream that is received ahead (ahead.c); may turn into
 			  IO_RECV; flags = 0 */
 	IO_SEND,
-	IO_RECVMSG,   /* addr = msghdr, flags */
+	IO_RECVMSG, /* addr = msghdr, flags */
 	IO_SENDMSG,
-	IO_ACCEPT,    /* addr = sockaddr or NULL, addr2 = socklen_t *, flags = SOCK_... */
-	IO_CONNECT,   /* addr = sockaddr, len */
-	IO_FSYNC,     /* flags = 1: data only */
-	IO_OPENAT,    /* fd = dir, addr = path, flags = open flags, len = mode */
-	IO_OPENAT2,   /* fd = dir, addr = path, addr2 = open_how, len = its size */
-	IO_STATX,     /* fd = dir, addr = path, flags, len = mask, addr2 = statx buffer */
-	IO_SPLICE,    /* fd = out, off = off_out, fd2 = in, off2 = off_in, len, flags */
-	IO_SHOT,      /* private to ahead.c */
+	IO_ACCEPT,  /* addr = sockaddr or NULL, addr2 = socklen_t *, flags = SOCK_... */
+	IO_CONNECT, /* addr = sockaddr, len */
+	IO_FSYNC,   /* flags = 1: data only */
+	IO_OPENAT,  /* fd = dir, addr = path, flags = open flags, len = mode */
+	IO_OPENAT2, /* fd = dir, addr = path, addr2 = open_how, len = its size */
+	IO_STATX,   /* fd = dir, addr = path, flags, len = mask, addr2 = statx buffer */
+	IO_SPLICE,  /* fd = out, off = off_out, fd2 = in, off2 = off_in, len, flags */
+	IO_SHOT,    /* private to ahead.c */
 	IO_KINDS
 };
 
@@ -72,10 +72,13 @@ struct io_op {
 	void *addr2;
 	int64_t off;
 	int64_t off2;
+	int64_t
+	    until; /* the io room's: SO_RCVTIMEO or SO_SNDTIMEO end the call; 0 = not
+			  looked up yet */
 	int fd2;
 	int res;
-	uint64_t token;      /* the waiter's, opaque here */
-	void *thread;        /* likewise */
+	uint64_t token;       /* the waiter's, opaque here */
+	void *thread;         /* likewise */
 	struct reactor *home; /* the reactor that it is pending in */
 };
 
@@ -123,9 +126,9 @@ struct reactor_count {
 struct reactor {
 	const struct reactor_ops *ops;
 	void *priv;
-	unsigned pending;           /* ops not yet returned by poll; owner */
+	unsigned pending; /* ops not yet returned by poll; owner */
 	struct reactor_count count;
-	struct fdtab *fds;          /* owner writes; closers of other vps peek (fdtab.h) */
+	struct fdtab *fds; /* owner writes; closers of other vps peek (fdtab.h) */
 	/* Kernel threads that lost this vp as hogs and still run user code. A ring's ops end in
 	 * the context of the thread that submitted them, and such a one does not look: while
 	 * this is not 0, poll sleeps in short slices and interrupts them (membarrier). A hint:
@@ -139,6 +142,8 @@ extern const struct reactor_ops uring_ops, epoll_ops;
 /* Choose and start an engine: want = "uring", "epoll" or NULL (automatic: uring if the
  * kernel and the seccomp filter let us, else epoll). -EINVAL for another name; a forced
  * engine that does not start is an error, not a fallback. */
+/* Why the last vp that wanted io_uring got epoll: -errno; 0: none has. */
+extern int reactor_dropped;
 int reactor_init(struct reactor *r, const char *want);
 void reactor_fini(struct reactor *r);
 

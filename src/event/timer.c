@@ -41,7 +41,8 @@ static struct wheel_slot *first_slot(struct wheel *w, unsigned *level)
 }
 
 /* First tick of a slot that first_slot returned. */
-static uint64_t slot_start(const struct wheel *w, const struct wheel_slot *s, unsigned level)
+static uint64_t slot_start(const struct wheel *w, const struct wheel_slot *s,
+			   unsigned level)
 {
 	unsigned shift = level * WHEEL_BITS, above = shift + WHEEL_BITS;
 
@@ -171,7 +172,8 @@ bool timer_del(struct timer *t)
 		struct list *other = t->link.next;
 
 		list_del(&t->link);
-		if (other->next == other) { /* it was alone: other is one of its slot's ways */
+		if (other->next ==
+		    other) { /* it was alone: other is one of its slot's ways */
 			size_t off = (size_t)((char *)other - (char *)w->slot);
 			struct wheel_slot *s = &w->slot[off / sizeof(*s)];
 

@@ -30,9 +30,10 @@
 
 struct timer {
 	struct list link;
-	int64_t when;         /* ns, CLOCK_MONOTONIC; where it is filed */
-	int64_t due;          /* >= when; TIME_NEVER: it rests */
-	struct wheel *wheel;  /* the wheel it is in, NULL if none; under that wheel's lock */
+	int64_t when; /* ns, CLOCK_MONOTONIC; where it is filed */
+	int64_t due;  /* >= when; TIME_NEVER: it rests */
+	struct wheel
+	    *wheel; /* the wheel it is in, NULL if none; under that wheel's lock */
 	uint64_t token;
 };
 
@@ -53,7 +54,8 @@ void timer_rest(struct wheel *w, struct timer *t);
 /* True if it was still in a wheel. Finds the wheel by itself. */
 bool timer_del(struct timer *t);
 /* Up to max timers due at now, earliest bucket first; call again while it returns max. */
-unsigned wheel_expire(struct wheel *w, int64_t now, struct timer_hit *out, unsigned max);
+unsigned wheel_expire(struct wheel *w, int64_t now, struct timer_hit *out,
+		      unsigned max);
 /* When poll must wake at the latest: never later than the earliest timer, TIME_NEVER if
  * there is none. Exact, but for a deleted timer's time that may linger once. Lock-free
  * (seq_cst) read of a cached value: any thread. */

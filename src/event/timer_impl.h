@@ -34,13 +34,15 @@ struct wheel_slot {
 };
 
 struct wheel {
-	struct lock lock; /* RANK_WHEEL; guards all below and the wheel field of its timers */
-	unsigned count;   /* read without the lock by wheel_count */
-	int64_t next;     /* = first slot's min; read without the lock by wheel_next */
-	uint64_t cur;     /* the tick that levels are relative to; no timer is before it, but
+	struct lock
+	    lock; /* RANK_WHEEL; guards all below and the wheel field of its timers */
+	unsigned count; /* read without the lock by wheel_count */
+	int64_t next;   /* = first slot's min; read without the lock by wheel_next */
+	uint64_t
+	    cur; /* the tick that levels are relative to; no timer is before it, but
 			   * for those that were past due when added: they sit in its slot */
-	uint32_t turn;    /* the way that is filled next */
-	uint32_t levels;  /* bit l: level l is not empty; bit WHEEL_LEVELS: far is not */
+	uint32_t turn;   /* the way that is filled next */
+	uint32_t levels; /* bit l: level l is not empty; bit WHEEL_LEVELS: far is not */
 	uint64_t used[WHEEL_LEVELS + 1]; /* bit s: slot s is not empty */
 	/* the last level is one slot, `far`: what differs above all digits */
 	struct wheel_slot slot[WHEEL_LEVELS * WHEEL_SLOTS + 1];

@@ -27,10 +27,10 @@
  * Rejected: a registered ring descriptor (belongs to one kernel thread); SQPOLL (a kernel
  * thread per vp); linked time-outs (451 ns per op; timer.c does it for 40).
  */
-#include <linux/membarrier.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include "base/barrier.h"
 #include "event/hostile.h"
 #include "event/probe.h"
 #include "event/uring_impl.h"
@@ -65,11 +65,15 @@ static uint32_t unsubmitted(const struct uring *u)
 static void check_fatal(const struct uring *u, long n)
 {
 	if (n == -EBADF || n == -EOPNOTSUPP || n == -EINVAL)
-		uk_panic("io_uring_enter on descriptor %d: error %ld; has the program closed "
-			 "a descriptor that is not its own?", u->fd, n);
+		uk_panic(
+		    "io_uring_enter on descriptor %d: error %ld; has the program closed "
+		    "a descriptor that is not its own?",
+		    u->fd, n);
 	if (n == -EPERM || n == -EACCES || n == -ENOSYS)
-		uk_panic("io_uring_enter: error %ld; a seccomp filter that was installed later "
-			 "refuses it: set UK_REACTOR=epoll", n);
+		uk_panic(
+		    "io_uring_enter: error %ld; a seccomp filter that was installed later "
+		    "refuses it: set UK_REACTOR=epoll",
+		    n);
 }
 
 /* Hand over what is queued; wait for min completions at most ns (< 0: no limit). */
@@ -77,11 +81,13 @@ static long enter(struct reactor *r, uint32_t min, int64_t ns)
 {
 	struct uring *u = ring_of(r);
 	struct timespec ts = sys_timespec(ns);
-	struct uring_enter_arg arg = { .sigmask_size = 8, .ts = ns < 0 ? 0 : (uintptr_t)&ts };
+	struct uring_enter_arg arg = { .sigmask_size = 8,
+				       .ts = ns < 0 ? 0 : (uintptr_t)&ts };
 	uint32_t flags = 0;
 	long n;
 
-	if (min || load_relaxed(u->sq_flags) & (URING_SQ_TASKRUN | URING_SQ_CQ_OVERFLOW))
+	if (min ||
+	    load_relaxed(u->sq_flags) & (URING_SQ_TASKRUN | URING_SQ_CQ_OVERFLOW))
 		flags = URING_ENTER_GETEVENTS;
 	bump(&r->count.syscalls, 1);
 	if (!min)
@@ -136,14 +142,14 @@ static void put_sqe(struct uring *u)
 static uint8_t opcode_of(enum io_kind kind)
 {
 	static const uint8_t code[IO_KINDS] = {
-		[IO_NOP] = URING_OP_NOP,	 [IO_POLL] = URING_OP_POLL_ADD,
-		[IO_READ] = URING_OP_READ,	 [IO_WRITE] = URING_OP_WRITE,
-		[IO_READV] = URING_OP_READV,	 [IO_WRITEV] = URING_OP_WRITEV,
-		[IO_RECV] = URING_OP_RECV,	 [IO_SEND] = URING_OP_SEND,
+		[IO_NOP] = URING_OP_NOP,         [IO_POLL] = URING_OP_POLL_ADD,
+		[IO_READ] = URING_OP_READ,       [IO_WRITE] = URING_OP_WRITE,
+		[IO_READV] = URING_OP_READV,     [IO_WRITEV] = URING_OP_WRITEV,
+		[IO_RECV] = URING_OP_RECV,       [IO_SEND] = URING_OP_SEND,
 		[IO_RECV_AHEAD] = URING_OP_RECV, [IO_SHOT] = URING_OP_RECV,
 		[IO_RECVMSG] = URING_OP_RECVMSG, [IO_SENDMSG] = URING_OP_SENDMSG,
-		[IO_ACCEPT] = URING_OP_ACCEPT,	 [IO_CONNECT] = URING_OP_CONNECT,
-		[IO_FSYNC] = URING_OP_FSYNC,	 [IO_OPENAT] = URING_OP_OPENAT,
+		[IO_ACCEPT] = URING_OP_ACCEPT,   [IO_CONNECT] = URING_OP_CONNECT,
+		[IO_FSYNC] = URING_OP_FSYNC,     [IO_OPENAT] = URING_OP_OPENAT,
 		[IO_OPENAT2] = URING_OP_OPENAT2, [IO_STATX] = URING_OP_STATX,
 		[IO_SPLICE] = URING_OP_SPLICE,
 	};
@@ -406,7 +412,8 @@ static void on_cancel(struct reactor *r, struct io_op *op, int res)
 static void on_cqe(struct reactor *r, const struct uring_cqe *cqe)
 {
 	struct uring *u = ring_of(r);
-	struct io_op *op = (struct io_op *)(uintptr_t)(cqe->user_data & ~(uint64_t)UD_MASK);
+	struct io_op *op =
+	    (struct io_op *)(uintptr_t)(cqe->user_data & ~(uint64_t)UD_MASK);
 
 	switch (cqe->user_data & UD_MASK) {
 	case UD_OP:
@@ -425,7 +432,8 @@ static void on_cqe(struct reactor *r, const struct uring_cqe *cqe)
 			u->kick_armed = false;
 		break;
 	default:
-		uk_panic("io_uring: unknown completion %#lx", (unsigned long)cqe->user_data);
+		uk_panic("io_uring: unknown completion %#lx",
+			 (unsigned long)cqe->user_data);
 	}
 }
 
@@ -489,7 +497,9 @@ static bool arm_kick(struct reactor *r)
 static void uring_kick(struct reactor *r)
 {
 	struct uring *u = ring_of(r);
-	struct uring_sqe msg = { .opcode = URING_OP_MSG_RING, .fd = u->fd, .off = UD_KICK };
+	struct uring_sqe msg = { .opcode = URING_OP_MSG_RING,
+				 .fd = u->fd,
+				 .off = UD_KICK };
 	uint64_t one = 1;
 	long err;
 
@@ -500,7 +510,8 @@ static void uring_kick(struct reactor *r)
 		return;
 	}
 	do
-		err = sys4(SYS_io_uring_register, -1, URING_REGISTER_SEND_MSG_RING, &msg, 1);
+		err = sys4(SYS_io_uring_register, -1, URING_REGISTER_SEND_MSG_RING,
+			   &msg, 1);
 	while (err == -EINTR || err == -EAGAIN || err == -ENOMEM);
 }
 
@@ -528,10 +539,10 @@ static void set_pointers(struct uring *u, const struct uring_params *p)
 
 static void *map_ring(int fd, size_t n, long off)
 {
-	long p = sysn(SYS_mmap, NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
-		      off);
+	long p = sysn(SYS_mmap, NULL, n, PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_POPULATE, fd, off);
 
-	if (sys_failed(p))
+	if (os_failed(p))
 		return NULL;
 	sys3(SYS_madvise, p, n, MADV_DONTFORK);
 	return (void *)(uintptr_t)p;
@@ -551,8 +562,8 @@ static int map_rings(struct uring *u, const struct uring_params *p)
 
 static void ring_close(struct uring *u)
 {
-	unmap_pages(u->rings, u->rings_size);
-	unmap_pages(u->sqe_map, u->sqe_size);
+	os_unmap(u->rings, u->rings_size);
+	os_unmap(u->sqe_map, u->sqe_size);
 	if (u->fd >= 0)
 		sys1(SYS_close, u->fd);
 	if (u->kick_fd >= 0)
@@ -562,7 +573,8 @@ static void ring_close(struct uring *u)
 static int ring_open(struct uring *u)
 {
 	const struct uring_caps *caps = probe_uring();
-	struct uring_params p = { .flags = caps->setup_flags, .cq_entries = CQ_ENTRIES };
+	struct uring_params p = { .flags = caps->setup_flags,
+				  .cq_entries = CQ_ENTRIES };
 	long fd;
 	int err;
 
@@ -589,7 +601,7 @@ static int ring_open(struct uring *u)
 		return err;
 	}
 	set_pointers(u, &p);
-	sys3(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+	barrier_init(); /* the room alone, in its tests */
 	return 0;
 }
 
@@ -597,14 +609,14 @@ static int ring_open(struct uring *u)
 
 static int uring_init(struct reactor *r)
 {
-	struct uring *u = map_pages(sizeof(*u));
+	struct uring *u = os_map(sizeof(*u));
 	int err;
 
 	if (!u)
 		return -ENOMEM;
 	err = ring_open(u);
 	if (err) {
-		unmap_pages(u, sizeof(*u));
+		os_unmap(u, sizeof(*u));
 		return err;
 	}
 	r->priv = u;
@@ -651,6 +663,7 @@ static void uring_submit(struct reactor *r, struct io_op *op)
 
 void uring_cancel(struct reactor *r, struct io_op *op)
 {
+	dbg_assert(op->state != IO_IDLE);
 	if (op->state != IO_PENDING || (op->engine & U_FINISHED))
 		return;
 	bump(&r->count.cancels, 1);
@@ -670,7 +683,8 @@ void uring_cancel(struct reactor *r, struct io_op *op)
 /* One that is not being cancelled yet. (To cancel may reap completions, which unlinks any.) */
 static struct io_op *pending_on(const struct fdent *e)
 {
-	list_each(l, &e->ops) {
+	list_each(l, &e->ops)
+	{
 		struct io_op *op = container_of(l, struct io_op, link);
 
 		op->ebadf = 1;
@@ -682,7 +696,8 @@ static struct io_op *pending_on(const struct fdent *e)
 
 static struct io_op *pending_two(const struct reactor *r, int fd)
 {
-	list_each(l, &r->fds->twos) {
+	list_each(l, &r->fds->twos)
+	{
 		struct io_op *op = container_of(l, struct io_op, link);
 
 		if (op->fd != fd && op->fd2 != fd)
@@ -741,7 +756,7 @@ static void poke_hogs(struct reactor *r)
 	if (!(load_relaxed(ring_of(r)->sq_flags) & URING_SQ_TASKRUN))
 		return;
 	bump(&r->count.syscalls, 1);
-	sys3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+	barrier_everywhere();
 }
 
 static void sleep_in_kernel(struct reactor *r, int64_t ns)
@@ -827,7 +842,7 @@ static void uring_fini(struct reactor *r)
 	}
 	ahead_fini(u);
 	ring_close(u);
-	unmap_pages(u, sizeof(*u));
+	os_unmap(u, sizeof(*u));
 	r->priv = NULL;
 }
 

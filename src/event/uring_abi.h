@@ -18,7 +18,7 @@ struct uring_sqe {
 	uint8_t opcode, flags;
 	uint16_t ioprio;
 	int32_t fd;
-	uint64_t off; /* also addr2 */
+	uint64_t off;  /* also addr2 */
 	uint64_t addr; /* also splice_off_in */
 	uint32_t len;
 	uint32_t op_flags;
@@ -46,7 +46,8 @@ struct uring_cq_off {
 };
 
 struct uring_params {
-	uint32_t sq_entries, cq_entries, flags, sq_thread_cpu, sq_thread_idle, features, wq_fd;
+	uint32_t sq_entries, cq_entries, flags, sq_thread_cpu, sq_thread_idle, features,
+	    wq_fd;
 	uint32_t resv[3];
 	struct uring_sq_off sq;
 	struct uring_cq_off cq;

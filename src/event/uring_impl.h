@@ -7,26 +7,26 @@
 #include "event/uring_abi.h"
 
 /* io_op.engine, bits */
-#define U_POLL 1u       /* in the kernel as a poll; the operation itself comes after it */
-#define U_FINISHED 2u   /* has its result; returned by the next poll */
-#define U_BACKLOG 4u    /* in the backlog, not in the kernel */
-#define U_LATE_CANCEL 8u  /* in `cancels`: to be cancelled in a moment */
-#define U_CANCEL_CQE 16u  /* a cancel's completion is to come */
-#define U_RESULT 32u    /* its own completion came, in op->res */
-#define U_AGAIN 64u     /* submitted more than once */
-#define U_AHEAD 128u    /* not in the kernel: waits for what its stream's shot brings */
+#define U_POLL 1u     /* in the kernel as a poll; the operation itself comes after it */
+#define U_FINISHED 2u /* has its result; returned by the next poll */
+#define U_BACKLOG 4u  /* in the backlog, not in the kernel */
+#define U_LATE_CANCEL 8u /* in `cancels`: to be cancelled in a moment */
+#define U_CANCEL_CQE 16u /* a cancel's completion is to come */
+#define U_RESULT 32u     /* its own completion came, in op->res */
+#define U_AGAIN 64u      /* submitted more than once */
+#define U_AHEAD 128u /* not in the kernel: waits for what its stream's shot brings */
 
 struct ahead_pool;
 
 struct uring {
 	int fd;
-	int kick_fd;       /* eventfd, -1 when msg_kick */
+	int kick_fd; /* eventfd, -1 when msg_kick */
 	bool msg_kick;
-	bool kick_armed;   /* a read of generation kick_gen is in the ring, or queued */
+	bool kick_armed; /* a read of generation kick_gen is in the ring, or queued */
 	uint32_t kick_gen;
-	int kick_tid;      /* who armed it */
+	int kick_tid; /* who armed it */
 	uint64_t kick_buf;
-	uint64_t ops;      /* opcodes known */
+	uint64_t ops; /* opcodes known */
 
 	uint32_t *sq_head, *sq_ktail, *sq_flags; /* shared with the kernel */
 	uint32_t sq_tail, sq_mask, sq_entries;

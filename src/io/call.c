@@ -4,17 +4,19 @@
  *	            +-- inline: io_try, a form of the call that cannot block
  *	uk_recv ----+
  *	            +-- io_wait_op --+-- user thread: the reactor (sched_io) carries it out
+ *	                             |     its memory may fault, or it sends: the reactor says
+ *	                             |       when, io_try makes it (place.c)
  *	                             |     REACTOR_READY or no such op: io_ready, io_raw
  *	                             +-- foreign thread: io_raw; with a deadline ppoll first
  *
- * Runs on the calling thread's own stack, between rt_enter and rt_exit; io_raw leaves the
- * runtime for its system call, under a mark, so that the vp moves on if the kernel sleeps.
- * The result is what counts: a call that comes back here with -EAGAIN or -EINTR begins
- * again, unless the descriptor has O_NONBLOCK.
+ * Runs on the calling thread's own stack, between rt_enter and rt_exit; forms.c has the
+ * calls themselves, which leave the runtime. The result is what counts: a call that comes
+ * back here with -EAGAIN or -EINTR begins again, unless the descriptor has O_NONBLOCK or the
+ * socket's own time limit is over.
  *
- * O_NONBLOCK is looked up when a call is about to wait (50 ns), each time: io_uring waits
- * for data whatever the flag says, and no remembered answer is right when another process
- * may set the flag.
+ * O_NONBLOCK, SO_RCVTIMEO and SO_SNDTIMEO are looked up when a call is about to wait (50 ns
+ * each), each time: io_uring waits for data whatever they say, and no remembered answer is
+ * right when another process may set them.
  *
  * A foreign thread sleeps in the kernel; a close elsewhere gets it out by a signal (raw.c).
  *
@@ -24,125 +26,15 @@
 #include "io/io.h"
 
 #include <fcntl.h>
+#include <sys/time.h>
 
 #include "event/accept.h"
-#include "io/hostile.h"
 
 #define PAUSE (NS_PER_MS / 2)
+#define AGAIN_MAX 8
+#define LIMIT_MAX (1L << 30) /* s */
 
 uint16_t io_hints[IO_HINTS];
-
-/* -- the forms of a call -- */
-
-static long try_once(const struct io_op *op)
-{
-	struct iovec one = { (void *)(uintptr_t)op->addr, hostile_io_len(op, op->len) };
-	uint32_t now = op->flags | MSG_DONTWAIT;
-
-	switch ((enum io_kind)op->kind) {
-	case IO_READ:
-		return sysn(SYS_preadv2, op->fd, &one, 1, op->off, 0, RWF_NOWAIT);
-	case IO_WRITE:
-		return sysn(SYS_pwritev2, op->fd, &one, 1, op->off, 0, RWF_NOWAIT);
-	case IO_READV:
-		return sysn(SYS_preadv2, op->fd, op->addr, op->len, op->off, 0, RWF_NOWAIT);
-	case IO_WRITEV:
-		return sysn(SYS_pwritev2, op->fd, op->addr, op->len, op->off, 0, RWF_NOWAIT);
-	case IO_RECV:
-		return sysn(SYS_recvfrom, op->fd, op->addr, one.iov_len, now, NULL, NULL);
-	case IO_SEND:
-		return sysn(SYS_sendto, op->fd, op->addr, one.iov_len, now, NULL, 0);
-	case IO_RECVMSG:
-		return sys3(SYS_recvmsg, op->fd, op->addr, now);
-	case IO_SENDMSG:
-		return sys3(SYS_sendmsg, op->fd, op->addr, now);
-	default:
-		return -EOPNOTSUPP;
-	}
-}
-
-long io_try(struct uk_thread *t, const struct io_op *op)
-{
-	long r;
-
-	if (hostile_io_again(op))
-		return -EAGAIN;
-	do {
-		COUNT(t, syscalls);
-		r = try_once(op);
-	} while (r == -EINTR);
-	return r == -ENOSYS ? -EOPNOTSUPP : r;
-}
-
-/* connect goes on after a signal, so its injection comes after the fact. */
-static bool interrupted(const struct io_op *op)
-{
-	return op->kind != IO_CONNECT && hostile_io_intr();
-}
-
-static long raw_once(const struct io_op *op)
-{
-	bool here = op->off == IO_CURRENT;
-
-	switch ((enum io_kind)op->kind) {
-	case IO_READ:
-		return here ? sys3(SYS_read, op->fd, op->addr, op->len)
-			    : sys4(SYS_pread64, op->fd, op->addr, op->len, op->off);
-	case IO_WRITE:
-		return here ? sys3(SYS_write, op->fd, op->addr, op->len)
-			    : sys4(SYS_pwrite64, op->fd, op->addr, op->len, op->off);
-	case IO_READV:
-		return here ? sys3(SYS_readv, op->fd, op->addr, op->len)
-			    : sys5(SYS_preadv, op->fd, op->addr, op->len, op->off, 0);
-	case IO_WRITEV:
-		return here ? sys3(SYS_writev, op->fd, op->addr, op->len)
-			    : sys5(SYS_pwritev, op->fd, op->addr, op->len, op->off, 0);
-	case IO_RECV:
-		return sysn(SYS_recvfrom, op->fd, op->addr, op->len, op->flags, NULL, NULL);
-	case IO_SEND:
-		return sysn(SYS_sendto, op->fd, op->addr, op->len, op->flags, NULL, 0);
-	case IO_RECVMSG:
-		return sys3(SYS_recvmsg, op->fd, op->addr, op->flags);
-	case IO_SENDMSG:
-		return sys3(SYS_sendmsg, op->fd, op->addr, op->flags);
-	case IO_ACCEPT:
-		return sys4(SYS_accept4, op->fd, op->addr, op->addr2, op->flags);
-	case IO_CONNECT:
-		return sys3(SYS_connect, op->fd, op->addr, op->len);
-	case IO_FSYNC:
-		return sys1(op->flags ? SYS_fdatasync : SYS_fsync, op->fd);
-	default:
-		return -EINVAL;
-	}
-}
-
-long io_raw(struct uk_thread *t, const struct io_op *op, bool release)
-{
-	long r;
-
-	if (interrupted(op))
-		return -EINTR;
-	COUNT(t, syscalls);
-	raw_begin(t, op->fd);
-	block_begin(t, release);
-	r = raw_once(op);
-	block_end(t);
-	raw_end(t, op->fd);
-	return r;
-}
-
-long io_marked(struct uk_thread *t, long nr, long a, long b, long c, long d, long e, long f)
-{
-	long r;
-
-	do {
-		COUNT(t, syscalls);
-		block_begin(t, false);
-		r = sys6(nr, a, b, c, d, e, f);
-		block_end(t);
-	} while (r == -EINTR);
-	return r;
-}
 
 /* -- facts about a descriptor -- */
 
@@ -240,9 +132,12 @@ static int ready_foreign(struct uk_thread *t, int fd, unsigned events, int64_t d
 	}
 }
 
-int io_ready(struct uk_thread *t, int fd, unsigned events, int64_t deadline)
+static int ready_in(struct uk_thread *t, int fd, unsigned events, int64_t deadline,
+		    enum io_class c)
 {
-	struct io_op op = { .kind = IO_POLL, .fd = fd, .len = events, .off = IO_CURRENT };
+	struct io_op op = {
+		.kind = IO_POLL, .fd = fd, .len = events, .off = IO_CURRENT
+	};
 	int r;
 
 	deadline = MIN(deadline, t->deadline);
@@ -257,7 +152,7 @@ int io_ready(struct uk_thread *t, int fd, unsigned events, int64_t deadline)
 	if (t->kind == THREAD_FOREIGN)
 		return ready_foreign(t, fd, events, deadline);
 	do {
-		r = sched_io(t, &op, IO_CLASS_NET, deadline);
+		r = sched_io(t, &op, c, deadline);
 	} while (r == -EINTR || r == -EAGAIN || r == 0);
 	/* the clock that said "not yet" lags: a deadline that was over is a look, not a wait */
 	if (r != REACTOR_READY && r != -ETIMEDOUT) /* io_uring adds POLLRDHUP */
@@ -266,6 +161,39 @@ int io_ready(struct uk_thread *t, int fd, unsigned events, int64_t deadline)
 	if (r == 0 && deadline <= sys_now())
 		return -ETIMEDOUT;
 	return r ? r : (int)(events & (POLLIN | POLLOUT));
+}
+
+int io_ready(struct uk_thread *t, int fd, unsigned events, int64_t deadline)
+{
+	return ready_in(t, fd, events, deadline, IO_CLASS_NET);
+}
+
+int64_t io_limit(struct uk_thread *t, int fd, unsigned events)
+{
+	int opt = events & POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO;
+	struct timeval tv = { 0, 0 };
+	uint32_t len = sizeof(tv);
+	long r;
+
+	if (!events)
+		return TIME_NEVER;
+	COUNT(t, syscalls);
+	r = sys5(SYS_getsockopt, fd, SOL_SOCKET, opt, &tv, &len);
+	if (r == -ENOTSOCK)
+		io_hint_set(fd, (load_relaxed(io_hint(fd)) & HINT_FLAGS) | HINT_NOSOCK);
+	if (r < 0 || (!tv.tv_sec && !tv.tv_usec))
+		return TIME_NEVER;
+	return sys_now() + MIN(tv.tv_sec, LIMIT_MAX) * NS_PER_SEC + tv.tv_usec * 1000;
+}
+
+int io_ready_limit(struct uk_thread *t, int fd, unsigned events, int64_t *until)
+{
+	int r;
+
+	if (!*until)
+		*until = io_limit(t, fd, events);
+	r = io_ready(t, fd, events, *until);
+	return io_limit_over(t, *until, r) ? -EAGAIN : r;
 }
 
 int io_pause(struct uk_thread *t, int64_t ns)
@@ -298,32 +226,31 @@ static long raw_ready(struct uk_thread *t, const struct io_op *op)
 	return r;
 }
 
-/* io_uring sends with MSG_NOSIGNAL. Let the kernel say -EPIPE again, in the sender's own
- * context and with the signal that the caller may expect. */
-static long broken_pipe(const struct io_op *op)
+/* The reactor says when, the thread makes the call. */
+static long wait_outside(struct uk_thread *t, const struct io_op *op, enum io_class c)
 {
-	long r = -EPIPE;
+	long r;
 
-	if ((op->kind == IO_SEND || op->kind == IO_SENDMSG) && !(op->flags & MSG_NOSIGNAL))
-		r = try_once(op);
-	return r == -EAGAIN || r == -EINTR ? -EPIPE : r;
+	if (op->off != IO_CURRENT) /* a file: the disk's business */
+		return io_whole(t, op);
+	using_begin(op->fd);
+	r = ready_in(t, op->fd, io_events(op), op->until, c);
+	if (r >= 0)
+		r = io_try(t, op);
+	using_end(op->fd);
+	return r == -EOPNOTSUPP ? raw_ready(t, op) : r;
 }
 
 static long wait_user(struct uk_thread *t, struct io_op *op, enum io_class c)
 {
-	uint32_t events = io_events(op);
+	bool events = io_events(op);
 	long r;
 
-	if (sched_io_can(t, op->kind, c)) {
-		r = sched_io(t, op, c, TIME_NEVER);
-		if (r == -EPIPE)
-			return broken_pipe(op);
+	if (sched_io_can(t, op->kind, c) && io_in_place(t, op)) {
+		r = sched_io(t, op, c, op->until);
 		return r == REACTOR_READY ? raw_ready(t, op) : r;
 	}
-	if (!events)
-		return io_raw(t, op, true);
-	r = io_ready(t, op->fd, events, TIME_NEVER);
-	return r < 0 ? r : raw_ready(t, op);
+	return events ? wait_outside(t, op, c) : io_raw(t, op, true);
 }
 
 static long wait_foreign(struct uk_thread *t, const struct io_op *op)
@@ -338,7 +265,7 @@ static long wait_foreign(struct uk_thread *t, const struct io_op *op)
 
 		if (r != -EAGAIN && r != -EOPNOTSUPP)
 			return r;
-		ready = io_ready(t, op->fd, events, TIME_NEVER);
+		ready = io_ready(t, op->fd, events, op->until);
 		if (ready < 0)
 			return ready;
 		/* a file is always ready and its deadline is the disk's business */
@@ -347,13 +274,36 @@ static long wait_foreign(struct uk_thread *t, const struct io_op *op)
 	}
 }
 
+/* It begins again unless that is the answer. 0: again. */
+static long answer(struct uk_thread *t, const struct io_op *op, long r)
+{
+	if (io_limit_over(t, op->until, r))
+		return -EAGAIN;
+	if (r == -EAGAIN && t->kind == THREAD_FOREIGN && op->until != TIME_NEVER)
+		return r; /* the kernel has kept the limit itself */
+	return r == -EINTR || r == -EAGAIN ? 0 : r;
+}
+
+/* A pipe that is read again and again is not asked each time. */
+static int64_t limit_of(struct uk_thread *t, const struct io_op *op)
+{
+	bool any = op->kind >= IO_READ && op->kind <= IO_WRITEV;
+
+	if (any && load_relaxed(io_hint(op->fd)) & HINT_NOSOCK)
+		return TIME_NEVER;
+	return io_limit(t, op->fd, io_events(op));
+}
+
 long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
 {
 	int plain = io_events(op) ? op_mode(t, op) : 0;
 
-	for (unsigned again = 0; plain >= 0;) {
-		long r;
-		int err;
+	if (plain < 0)
+		return plain;
+	if (!op->until)
+		op->until = plain ? TIME_NEVER : limit_of(t, op);
+	for (unsigned again = 0;;) {
+		long r, err;
 
 		if (plain)
 			r = io_raw(t, op, false);
@@ -361,26 +311,21 @@ long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
 			r = wait_foreign(t, op);
 		else
 			r = wait_user(t, op, c);
-		if (r != -EINTR && (r != -EAGAIN || plain))
+		if (likely(r != -EINTR && r != -EAGAIN && r != -ETIMEDOUT))
 			return r;
+		if (r != -EINTR && plain)
+			return r;
+		err = answer(t, op, r);
+		if (err)
+			return err;
 		err = io_check(t);
-		/* -EAGAIN of a descriptor that blocks: the kernel is short of something */
-		if (!err && r == -EAGAIN && ++again > 2)
+		/* -EAGAIN of a descriptor that blocks: the kernel is short of something, or
+		 * others are always faster */
+		if (!err && r == -EAGAIN && ++again > AGAIN_MAX)
 			err = io_pause(t, PAUSE);
 		if (err)
 			return err;
 	}
-	return plain;
-}
-
-long io_whole(struct uk_thread *t, const struct io_op *op)
-{
-	long r;
-
-	do
-		r = io_raw(t, op, false);
-	while (r == -EINTR);
-	return r;
 }
 
 long io_do(struct uk_thread *t, struct io_op *op, enum io_class c)
@@ -403,106 +348,4 @@ long io_file(struct uk_thread *t, struct io_op *op)
 		return r;
 	}
 	return io_whole(t, op);
-}
-
-/* -- the rest of a partial transfer -- */
-
-/* Take r bytes off the front. */
-static void iov_advance(struct io_iov *io, size_t r)
-{
-	r += io->skip;
-	while (io->n && r >= io->v->iov_len) {
-		r -= io->v->iov_len;
-		io->v++;
-		io->n--;
-	}
-	io->skip = io->n ? r : 0;
-}
-
-size_t io_iov_len(const struct iovec *v, size_t n)
-{
-	size_t sum = 0;
-
-	for (size_t i = 0; i < n; i++)
-		sum = v[i].iov_len > SIZE_MAX - sum ? SIZE_MAX : sum + v[i].iov_len;
-	return sum;
-}
-
-static enum io_kind single_kind(enum io_kind kind)
-{
-	switch (kind) {
-	case IO_READV:
-		return IO_READ;
-	case IO_WRITEV:
-		return IO_WRITE;
-	case IO_RECVMSG:
-		return IO_RECV;
-	case IO_SENDMSG:
-		return IO_SEND;
-	default:
-		return kind;
-	}
-}
-
-/* The next piece: what is left of an element begun, else the whole elements that follow. */
-static void next_piece(struct io_op *op, const struct io_op *first, const struct io_iov *io,
-		       struct msghdr *m, int64_t off)
-{
-	*op = (struct io_op){ .kind = first->kind,
-			      .fd = first->fd,
-			      .flags = first->flags & ~(uint32_t)MSG_FASTOPEN,
-			      .off = off };
-	if (io->skip || io->n == 1) {
-		op->kind = (uint8_t)single_kind(first->kind);
-		op->addr = (const char *)io->v->iov_base + io->skip;
-		op->len = (uint32_t)MIN(io->v->iov_len - io->skip, IO_MAX_LEN);
-	} else if (first->kind == IO_RECVMSG || first->kind == IO_SENDMSG) {
-		*m = (struct msghdr){ .msg_iov = (struct iovec *)(uintptr_t)io->v,
-				      .msg_iovlen = io->n };
-		op->addr = m;
-		op->len = 1;
-	} else {
-		op->addr = io->v;
-		op->len = (uint32_t)io->n;
-	}
-}
-
-static long do_piece(struct uk_thread *t, struct io_op *op, enum io_class c)
-{
-	if (op->kind != IO_READ && op->kind != IO_READV)
-		return io_wait_op(t, op, c); /* it took less than all: full, or empty, now */
-	return op->off == IO_CURRENT ? io_file(t, op) : io_do(t, op, c);
-}
-
-long io_rest(struct uk_thread *t, const struct io_op *first, const struct iovec *v, size_t n,
-	     long r, enum io_class c)
-{
-	struct io_iov io = { v, n, 0 };
-	int64_t off = first->off;
-	struct io_op op;
-	struct msghdr m;
-	size_t done = 0;
-
-	for (;;) {
-		if (r <= 0)
-			return done ? (long)done : r;
-		done += (size_t)r;
-		if (off != IO_CURRENT)
-			off += r;
-		iov_advance(&io, (size_t)r);
-		if (!io.n || done >= IO_MAX_LEN || io_check(t))
-			return (long)done;
-		next_piece(&op, first, &io, &m, off);
-		r = do_piece(t, &op, c);
-	}
-}
-
-long io_out(struct uk_thread *t, struct io_op *op, enum io_class c)
-{
-	struct iovec one = { (void *)(uintptr_t)op->addr, op->len };
-	long r = io_do(t, op, c);
-
-	if (likely(r < 0 || (size_t)r >= one.iov_len))
-		return r;
-	return io_rest(t, op, &one, 1, r, c);
 }

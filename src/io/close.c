@@ -11,6 +11,7 @@
  *                        number cannot be given to another file yet
  *   sched_io_cancel_fd   who holds the old file wakes with -EBADF
  *   raw_interrupt        the same for foreign threads in a system call
+ *   using_wait           who was told "ready" and is about to make its call has made it
  *   close(fd)
  *
  * It leaves no gap: an operation is in its reactor's table, or counted as on its way there,
@@ -34,7 +35,8 @@ static int dead_fd = -1; /* made when first needed, by whoever is first; then fi
 
 static int dead_open(struct uk_thread *t)
 {
-	long low = io_marked(t, SYS_openat, AT_FDCWD, SYS_ARG("/"), O_PATH | O_CLOEXEC, 0, 0, 0);
+	long low = io_marked(t, SYS_openat, AT_FDCWD, SYS_ARG("/"), O_PATH | O_CLOEXEC,
+			     0, 0, 0);
 	long fd = low < 0 ? low : sys3(SYS_fcntl, low, F_DUPFD_CLOEXEC, DEAD_FLOOR);
 	int none = -1;
 
@@ -77,9 +79,11 @@ int uk_close(int fd)
 	sched_io_cancel_fd(t, fd);
 	sched_ahead_end(fd);
 	COUNT(t, syscalls);
-	block_begin(t, false);
-	if (dead)
+	block_begin(t, dead && using_any(fd));
+	if (dead) {
 		raw_interrupt(fd);
+		using_wait(fd);
+	}
 	r = sys1(SYS_close, fd);
 	block_end(t);
 	rt_exit();

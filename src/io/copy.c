@@ -17,6 +17,7 @@
  * a pipe (the same socket, one more call, two descriptors a thread); IORING_OP_SPLICE (it
  * always goes to a kernel worker thread, which then sits in the same sleep).
  */
+#include "base/os.h"
 #include "io/io.h"
 
 #include <fcntl.h>
@@ -44,17 +45,11 @@ static void *bounce_of(const struct uk_thread *t)
 {
 	struct uk_vp *vp = t->kind == THREAD_FOREIGN ? NULL : sched_vp(t);
 	unsigned id = vp ? uk_vp_id(vp) : BOUNCE_VPS;
-	long p;
 
 	if (id >= BOUNCE_VPS)
 		return NULL;
-	if (!bounces[id]) {
-		p = sysn(SYS_mmap, NULL, BOUNCE, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (p < 0 && p >= -4095)
-			return NULL;
-		bounces[id] = (void *)(uintptr_t)p;
-	}
+	if (!bounces[id])
+		bounces[id] = os_map(BOUNCE);
 	return bounces[id];
 }
 
@@ -90,12 +85,12 @@ static long bounce_once(struct uk_thread *t, int out, int in, int64_t pos, size_
 
 	if (!one.iov_base)
 		return -EOPNOTSUPP;
-	r = io_try(t, &from);
+	r = io_try_in(t, &from);
 	if (r <= 0)
 		return r < 0 ? -EOPNOTSUPP : 0;
 	to.len = (uint32_t)r;
 	to.flags = (size_t)r == BOUNCE && n > BOUNCE ? MSG_MORE : 0;
-	r = io_try(t, &to);
+	r = io_try_in(t, &to);
 	if (r >= 0)
 		sched_inline(t);
 	return r == -ENOTSOCK ? -EOPNOTSUPP : r;
@@ -131,7 +126,8 @@ static long sendfile_other(struct uk_thread *t, int out, int in, int64_t *pos, s
  * sendfiles, so that a second one does not take the room in between and leave us asleep in
  * the kernel, where no close and no deadline reaches. (A send may: then the hand-off saves
  * the vp, and the peer or the socket's end the call.) */
-static long sendfile_sock(struct uk_thread *t, int out, int in, int64_t *pos, size_t n)
+static long sendfile_sock(struct uk_thread *t, int out, int in, int64_t *pos, size_t n,
+			  int64_t *until)
 {
 	uint32_t *slot = &sending[(unsigned)out % SLOTS];
 	bool plain = io_nonblock(t, out);
@@ -143,7 +139,8 @@ static long sendfile_sock(struct uk_thread *t, int out, int in, int64_t *pos, si
 
 		/* ready and yet no room: the two are not counted alike */
 		if (mine && (room > 0 || plain || tries > SLOT_TRIES)) {
-			r = sendfile_raw(t, out, in, pos, MIN(n, (size_t)MAX(room, (long)PAGE)));
+			r = sendfile_raw(t, out, in, pos,
+					 MIN(n, (size_t)MAX(room, (long)PAGE)));
 			store_release(slot, 0);
 			return r;
 		}
@@ -151,14 +148,16 @@ static long sendfile_sock(struct uk_thread *t, int out, int in, int64_t *pos, si
 			store_release(slot, 0); /* pairs with the exchange */
 		if (room < 0)
 			return room;
-		r = mine ? io_ready(t, out, POLLOUT, TIME_NEVER) : io_pause(t, PAUSE / 10);
+		r = mine ? io_ready_limit(t, out, POLLOUT, until)
+			 : io_pause(t, PAUSE / 10);
 		if (r < 0)
 			return r;
 		tries += mine;
 	}
 }
 
-static long sendfile_once(struct uk_thread *t, int out, int in, int64_t *pos, size_t n)
+static long sendfile_once(struct uk_thread *t, int out, int in, int64_t *pos, size_t n,
+			  int64_t *until)
 {
 	long room = room_of(t, out);
 
@@ -166,12 +165,13 @@ static long sendfile_once(struct uk_thread *t, int out, int in, int64_t *pos, si
 		return sendfile_raw(t, out, in, pos, n);
 	if (room == -ENOTSOCK)
 		return sendfile_other(t, out, in, pos, n);
-	return room < 0 ? room : sendfile_sock(t, out, in, pos, n);
+	return room < 0 ? room : sendfile_sock(t, out, in, pos, n, until);
 }
 
 static long sendfile_loop(struct uk_thread *t, int out, int in, int64_t *pos, size_t n)
 {
 	bool bounce = pos && *pos >= 0 && n <= BOUNCE && t->kind != THREAD_FOREIGN;
+	int64_t until = 0; /* the socket's own limit */
 	size_t done = 0;
 
 	while (done < n) {
@@ -187,9 +187,9 @@ static long sendfile_loop(struct uk_thread *t, int out, int in, int64_t *pos, si
 		}
 		if (r == -EOPNOTSUPP) {
 			bounce = false;
-			r = sendfile_once(t, out, in, pos, n - done);
+			r = sendfile_once(t, out, in, pos, n - done, &until);
 		} else if (r == -EAGAIN && !io_nonblock(t, out)) {
-			r = io_ready(t, out, POLLOUT, TIME_NEVER);
+			r = io_ready_limit(t, out, POLLOUT, &until);
 			if (r > 0)
 				continue;
 		}
@@ -202,15 +202,16 @@ static long sendfile_loop(struct uk_thread *t, int out, int in, int64_t *pos, si
 
 ssize_t uk_sendfile(int out, int in, off_t *off, size_t n)
 {
-	struct uk_thread *t = rt_enter();
 	int64_t pos = off ? *off : 0;
+	struct uk_thread *t = rt_enter();
 	long r;
 
 	r = n ? sendfile_loop(t, out, in, off ? &pos : NULL, MIN(n, IO_MAX_LEN))
-	      : io_marked(t, SYS_sendfile, out, in, SYS_ARG(off ? &pos : NULL), 0, 0, 0);
+	      : io_marked(t, SYS_sendfile, out, in, SYS_ARG(off ? &pos : NULL), 0, 0,
+			  0);
+	rt_exit();
 	if (off)
 		*off = pos;
-	rt_exit();
 	return r;
 }
 
@@ -234,7 +235,8 @@ static struct end end_of(struct uk_thread *t, int fd, short events, const off_t 
 
 	COUNT(t, syscalls);
 	COUNT(t, syscalls);
-	e.wrong = fl < 0 || (fl & O_ACCMODE) == (events == POLLIN ? O_WRONLY : O_RDONLY) ||
+	e.wrong = fl < 0 ||
+		  (fl & O_ACCMODE) == (events == POLLIN ? O_WRONLY : O_RDONLY) ||
 		  sys2(SYS_fstat, fd, &st) < 0;
 	if (e.wrong)
 		return e;
@@ -249,10 +251,12 @@ static struct end end_of(struct uk_thread *t, int fd, short events, const off_t 
 
 /* Until those ends that can be waited for are ready: both are looked at in one call, and
  * only who is not ready costs a park. */
-static int ends_ready(struct uk_thread *t, const struct end *e)
+static int ends_ready(struct uk_thread *t, const struct end *e, int64_t until[2])
 {
-	struct pollfd p[2] = { { .fd = e[0].waits ? e[0].fd : -1, .events = e[0].events },
-			       { .fd = e[1].waits ? e[1].fd : -1, .events = e[1].events } };
+	struct pollfd p[2] = {
+		{ .fd = e[0].waits ? e[0].fd : -1, .events = e[0].events },
+		{ .fd = e[1].waits ? e[1].fd : -1, .events = e[1].events }
+	};
 	struct timespec zero = { 0, 0 };
 
 	COUNT(t, syscalls);
@@ -261,20 +265,23 @@ static int ends_ready(struct uk_thread *t, const struct end *e)
 		int r = 0;
 
 		if (e[i].waits && !p[i].revents)
-			r = io_ready(t, e[i].fd, (unsigned)e[i].events, TIME_NEVER);
+			r = io_ready_limit(t, e[i].fd, (unsigned)e[i].events,
+					   &until[i]);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-ssize_t uk_splice(int in, off_t *off_in, int out, off_t *off_out, size_t n, unsigned flags)
+ssize_t uk_splice(int in, off_t *off_in, int out, off_t *off_out, size_t n,
+		  unsigned flags)
 {
 	struct uk_thread *t = rt_enter();
 	struct end e[2] = { end_of(t, in, POLLIN, off_in, flags),
 			    end_of(t, out, POLLOUT, off_out, flags) };
 	bool wrong = e[0].wrong || e[1].wrong || (!e[0].pipe && !e[1].pipe);
 	bool waits = !wrong && (e[0].waits || e[1].waits);
+	int64_t until[2] = { 0, 0 };
 	long r = io_check(t);
 
 	if (r == 0 && e[0].ahead)
@@ -283,7 +290,7 @@ ssize_t uk_splice(int in, off_t *off_in, int out, off_t *off_out, size_t n, unsi
 		size_t chunk = MIN(n, IO_MAX_LEN);
 
 		if (waits)
-			r = ends_ready(t, e);
+			r = ends_ready(t, e, until);
 		if (r < 0)
 			break;
 		if (waits && e[1].sock && e[1].waits)

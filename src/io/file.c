@@ -21,10 +21,11 @@
 
 /* -- both forms of a call -- */
 
-typedef long call_fn(struct uk_thread *t, struct io_op *op, const struct iovec *v, size_t n);
+typedef long call_fn(struct uk_thread *t, struct io_op *op, const struct iovec *v,
+		     size_t n);
 
-INLINE ssize_t plain(call_fn *call, enum io_kind kind, int fd, const void *buf, size_t n,
-		     off_t off)
+INLINE ssize_t plain(call_fn *call, enum io_kind kind, int fd, const void *buf,
+		     size_t n, off_t off)
 {
 	struct uk_thread *t = rt_enter();
 	struct iovec one = { (void *)(uintptr_t)buf, MIN(n, IO_MAX_LEN) };
@@ -39,8 +40,8 @@ INLINE ssize_t plain(call_fn *call, enum io_kind kind, int fd, const void *buf, 
 	return r;
 }
 
-INLINE ssize_t vectored(call_fn *call, enum io_kind kind, int fd, const struct iovec *iov,
-			int n, off_t off)
+INLINE ssize_t vectored(call_fn *call, enum io_kind kind, int fd,
+			const struct iovec *iov, int n, off_t off)
 {
 	struct uk_thread *t = rt_enter();
 	struct io_op op = { .kind = (uint8_t)kind,
@@ -69,14 +70,15 @@ static long read_stream_or_file(struct uk_thread *t, struct io_op *op, unsigned 
 		}
 		if (!(hint & HINT_STREAM) && io_is_file(t, op->fd))
 			return io_whole(t, op);
-		io_hint_set(op->fd, (hint & HINT_SOCK) | HINT_STREAM);
+		io_hint_set(op->fd, (hint & (HINT_SOCK | HINT_NOSOCK)) | HINT_STREAM);
 	}
 	return io_wait_op(t, op, IO_CLASS_FILE);
 }
 
 /* At the current position. A file gives all that it has: a page that is not cached must not
  * look like its end. */
-static long read_op(struct uk_thread *t, struct io_op *op, const struct iovec *v, size_t n)
+static long read_op(struct uk_thread *t, struct io_op *op, const struct iovec *v,
+		    size_t n)
 {
 	unsigned hint = load_relaxed(io_hint(op->fd));
 	long r = io_check(t);
@@ -94,7 +96,7 @@ static long read_op(struct uk_thread *t, struct io_op *op, const struct iovec *v
 		if (hint == HINT_FILE)
 			r = io_rest(t, op, v, n, r, IO_CLASS_FILE);
 	}
-	io_hint_read(op->fd, hint & (HINT_STREAM | HINT_FILE | HINT_SOCK), r, want);
+	io_hint_read(op->fd, hint & (HINT_FLAGS & ~HINT_MORE), r, want);
 	return r;
 }
 
@@ -108,7 +110,8 @@ ssize_t uk_readv(int fd, const struct iovec *iov, int n)
 	return vectored(read_op, IO_READV, fd, iov, n, IO_CURRENT);
 }
 
-static long pread_op(struct uk_thread *t, struct io_op *op, const struct iovec *v, size_t n)
+static long pread_op(struct uk_thread *t, struct io_op *op, const struct iovec *v,
+		     size_t n)
 {
 	long r = io_check(t);
 
@@ -118,7 +121,8 @@ static long pread_op(struct uk_thread *t, struct io_op *op, const struct iovec *
 		r = io_try(t, op);
 		if (r != -EAGAIN && r != -EOPNOTSUPP)
 			sched_inline(t);
-		else if (r == -EAGAIN && t->kind == THREAD_USER && io_is_file(t, op->fd))
+		else if (r == -EAGAIN && t->kind == THREAD_USER && io_in_place(t, op) &&
+			 io_is_file(t, op->fd))
 			r = io_wait_op(t, op, IO_CLASS_FILE);
 		else
 			r = io_file(t, op);
@@ -138,10 +142,15 @@ ssize_t uk_preadv(int fd, const struct iovec *iov, int n, off_t off)
 	return vectored(pread_op, IO_READV, fd, iov, n, off);
 }
 
+/* After -EAGAIN: O_NONBLOCK, but all of it was asked for; or the socket's own time limit is
+ * over, and that is the answer. */
 static ssize_t wait_zero(int fd, int events)
 {
-	ssize_t r = uk_wait(fd, events, UK_FOREVER);
+	long flags = sys2(SYS_fcntl, fd, F_GETFL);
+	ssize_t r = -EAGAIN;
 
+	if (flags < 0 || flags & O_NONBLOCK)
+		r = uk_wait(fd, events, UK_FOREVER);
 	return r < 0 ? r : 0;
 }
 
@@ -154,7 +163,7 @@ ssize_t uk_read_all(int fd, void *buf, size_t n)
 
 		if (r == 0)
 			break;
-		if (r == -EAGAIN) /* O_NONBLOCK: all of it was asked for */
+		if (r == -EAGAIN)
 			r = wait_zero(fd, POLLIN);
 		if (r < 0)
 			return r;
@@ -165,7 +174,8 @@ ssize_t uk_read_all(int fd, void *buf, size_t n)
 
 /* -- writing -- */
 
-static long write_op(struct uk_thread *t, struct io_op *op, const struct iovec *v, size_t n)
+static long write_op(struct uk_thread *t, struct io_op *op, const struct iovec *v,
+		     size_t n)
 {
 	unsigned hint = load_relaxed(io_hint(op->fd));
 	long r = io_check(t);
@@ -188,8 +198,8 @@ static long write_op(struct uk_thread *t, struct io_op *op, const struct iovec *
 	return io_rest(t, op, v, n, r, IO_CLASS_FILE);
 }
 
-static long pwrite_op(struct uk_thread *t, struct io_op *op, const struct iovec *v UNUSED,
-		      size_t n UNUSED)
+static long pwrite_op(struct uk_thread *t, struct io_op *op,
+		      const struct iovec *v UNUSED, size_t n UNUSED)
 {
 	int err = io_check(t);
 
@@ -218,13 +228,22 @@ ssize_t uk_pwritev(int fd, const struct iovec *iov, int n, off_t off)
 	return vectored(pwrite_op, IO_WRITEV, fd, iov, n, off);
 }
 
+/* A socket's peer may go at any time, and a server must not die of it: MSG_NOSIGNAL. (What
+ * was known of the number may be of another open file: so it is asked each time.) */
 ssize_t uk_write_all(int fd, const void *buf, size_t n)
 {
+	bool is_sock = true;
 	size_t done = 0;
 
 	while (done < n) {
-		ssize_t r = uk_write(fd, (const char *)buf + done, n - done);
+		const char *p = (const char *)buf + done;
+		ssize_t r = is_sock ? uk_send(fd, p, n - done, MSG_NOSIGNAL)
+				    : uk_write(fd, p, n - done);
 
+		if (r == -ENOTSOCK && is_sock) {
+			is_sock = false;
+			continue;
+		}
 		if (r == -EAGAIN)
 			r = wait_zero(fd, POLLOUT);
 		if (r < 0)
@@ -265,7 +284,8 @@ int uk_openat2(int dir, const char *path, const struct open_how *how, size_t siz
 int uk_fstatat(int dir, const char *path, struct stat *st, int flags)
 {
 	struct uk_thread *t = rt_enter();
-	long r = io_marked(t, SYS_newfstatat, dir, SYS_ARG(path), SYS_ARG(st), flags, 0, 0);
+	long r =
+	    io_marked(t, SYS_newfstatat, dir, SYS_ARG(path), SYS_ARG(st), flags, 0, 0);
 
 	rt_exit();
 	return (int)r;
@@ -290,10 +310,9 @@ int uk_fstat(int fd, struct stat *st)
 static int sync_op(int fd, unsigned data_only)
 {
 	struct uk_thread *t = rt_enter();
-	struct io_op op = { .kind = IO_FSYNC,
-			    .fd = fd,
-			    .flags = data_only,
-			    .off = IO_CURRENT };
+	struct io_op op = {
+		.kind = IO_FSYNC, .fd = fd, .flags = data_only, .off = IO_CURRENT
+	};
 	long r = io_check(t);
 
 	if (r == 0)

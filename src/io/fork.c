@@ -18,6 +18,7 @@ static void forget(void)
 	copy_fork_child();
 	raw_fork_child();
 	sock_fork_child();
+	using_fork_child();
 }
 
 __attribute__((constructor)) static void io_fork_register(void)

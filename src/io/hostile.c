@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "base/env.h"
 #include "base/sys.h"
 #include "event/reactor.h"
 
@@ -21,7 +22,7 @@ static uint64_t draw(void)
 	uint64_t x = load_relaxed(&seed);
 
 	if (!x) {
-		const char *s = getenv("UK_SEED");
+		const char *s = env_get("UK_SEED");
 
 		x = (s ? strtoull(s, NULL, 0) : 1) * 2 + 1;
 		store_relaxed(&seed, x);
@@ -60,7 +61,8 @@ static bool is_stream(int fd)
 	if (sys2(SYS_fstat, fd, &st) < 0)
 		return false;
 	if (S_ISSOCK(st.st_mode))
-		return sys5(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 &&
+		return sys5(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) ==
+			   0 &&
 		       type == SOCK_STREAM;
 	if (S_ISFIFO(st.st_mode))
 		return !(sys2(SYS_fcntl, fd, F_GETFL) & O_DIRECT);

@@ -26,12 +26,12 @@
 
 #define IO_MAX_LEN ((size_t)0x7ffff000) /* the kernel's limit of one transfer */
 #define IO_MAX_IOV 1024
-#define IO_CURRENT ((int64_t)-1)        /* op.off: the file's own position */
+#define IO_CURRENT ((int64_t)-1) /* op.off: the file's own position */
 
 /* -- hints: what a descriptor number was when we last looked --
  *
- *	15 ....... 8 | 7 ... 4 | 3    2    1    0
- *	tries to skip  misses    SOCK MORE FILE STREAM
+ *	15 ....... 8 | 7      6 5 4 | 3    2    1    0
+ *	tries to skip  NOSOCK misses  SOCK MORE FILE STREAM
  *
  * Racy, shared by numbers that are equal mod IO_HINTS, out of date when somebody closes
  * behind our back. They choose between ways that are all right; none is trusted.
@@ -42,10 +42,11 @@
 #define IO_HINTS 65536u
 #define HINT_STREAM 1u /* no position: pipe, socket, tty, ... */
 #define HINT_FILE 2u   /* regular, block device, directory */
-#define HINT_MORE 4u   /* the last read filled its buffer: the next one likely succeeds */
-#define HINT_SOCK 8u   /* a call for sockets has worked */
-#define HINT_FLAGS 15u
-#define HINT_MISSES(h) (((h) >> 4) & 15u)
+#define HINT_MORE 4u /* the last read filled its buffer: the next one likely succeeds */
+#define HINT_SOCK 8u /* a call for sockets has worked */
+#define HINT_NOSOCK 0x80u /* it has no socket's options: the kernel said so */
+#define HINT_FLAGS 0x8fu
+#define HINT_MISSES(h) (((h) >> 4) & 7u)
 #define HINT_SKIP 0x100u
 #define HINT_MISSES_MAX 7u
 
@@ -65,7 +66,8 @@ static inline void io_hint_store(int fd, unsigned h)
 /* Change the flags; 0 forgets everything. */
 static inline void io_hint_set(int fd, unsigned flags)
 {
-	io_hint_store(fd, flags ? (load_relaxed(io_hint(fd)) & ~HINT_FLAGS) | flags : 0);
+	io_hint_store(fd,
+		      flags ? (load_relaxed(io_hint(fd)) & ~HINT_FLAGS) | flags : 0);
 }
 
 /* Shall this read be tried? */
@@ -86,7 +88,8 @@ static inline void io_hint_tried(int fd, bool hit)
 	unsigned h = load_relaxed(io_hint(fd));
 	unsigned misses = hit ? 0 : MIN(HINT_MISSES(h) + 1, HINT_MISSES_MAX);
 
-	io_hint_store(fd, ((1u << misses) - 1) * HINT_SKIP | misses << 4 | (h & HINT_FLAGS));
+	io_hint_store(fd, ((1u << misses) - 1) * HINT_SKIP | misses << 4 |
+			      (h & HINT_FLAGS));
 }
 
 /* Remember after a read of n bytes that gave r: what it is, and whether more is likely. */
@@ -107,15 +110,17 @@ static inline int io_check(const struct uk_thread *t)
 	return 0;
 }
 
-/* The operation in a form that cannot block. -EAGAIN: not now; -EOPNOTSUPP: this kind, or
- * this file, has no such form. */
+/* forms.c: the operation in a form that cannot block. -EAGAIN: not now; -EOPNOTSUPP: this
+ * kind, or this file, has no such form. Outside the runtime, since its memory may fault; the
+ * thread may be on another vp afterwards. io_try_in: inside, for memory of the runtime's. */
 long io_try(struct uk_thread *t, const struct io_op *op);
+long io_try_in(struct uk_thread *t, const struct io_op *op);
 /* The plain system call, under a mark; may give -EINTR. */
 long io_raw(struct uk_thread *t, const struct io_op *op, bool release);
 /* The same of a file, which ends by itself: never -EINTR. */
 long io_whole(struct uk_thread *t, const struct io_op *op);
-/* Wait until op is done: reactor, or the kernel where the reactor cannot. -EAGAIN only for
- * a descriptor with O_NONBLOCK, and then nothing has waited. */
+/* Wait until op is done: reactor, or the kernel where the reactor cannot. -EAGAIN: a
+ * descriptor with O_NONBLOCK, and nothing has waited; or the socket's own limit is over. */
 long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c);
 /* io_try, then io_wait_op. */
 long io_do(struct uk_thread *t, struct io_op *op, enum io_class c);
@@ -127,15 +132,35 @@ size_t io_iov_len(const struct iovec *v, size_t n);
 /* The rest of a transfer to or from v[0..n) of which first gave r: on until all is done,
  * the file ends, an error, the deadline or cancellation. Returns the whole count, r if that
  * is not positive. Ancillary data and the address go with the first piece alone. */
-long io_rest(struct uk_thread *t, const struct io_op *first, const struct iovec *v, size_t n,
-	     long r, enum io_class c);
+long io_rest(struct uk_thread *t, const struct io_op *first, const struct iovec *v,
+	     size_t n, long r, enum io_class c);
 /* Until all of op's bytes are out, as a blocking write does: the count, or -errno if there
  * was none. For IO_WRITE and IO_SEND. */
 long io_out(struct uk_thread *t, struct io_op *op, enum io_class c);
 /* Ready events of fd, -errno; also bounded by the thread's deadline. */
 int io_ready(struct uk_thread *t, int fd, unsigned events, int64_t deadline);
+/* The same until the time limit that a socket's own option sets (SO_RCVTIMEO for POLLIN,
+ * SO_SNDTIMEO for POLLOUT) is over: then -EAGAIN. *until: 0 before a call's first wait. */
+int io_ready_limit(struct uk_thread *t, int fd, unsigned events, int64_t *until);
+/* When that is; TIME_NEVER: it has none, or is no socket. */
+int64_t io_limit(struct uk_thread *t, int fd, unsigned events);
+/* Did that limit end a wait which gave r, and not the thread's deadline? */
+static inline bool io_limit_over(const struct uk_thread *t, int64_t until, long r)
+{
+	return unlikely(r == -ETIMEDOUT && until && until < t->deadline) &&
+	       until <= sys_now();
+}
 /* Park for a while (a state of the kernel that nothing announces): 0 or -errno. */
 int io_pause(struct uk_thread *t, int64_t ns);
+/* place.c: may the reactor touch what op reads and writes? And p[0..n)? */
+bool io_in_place(struct uk_thread *t, const struct io_op *op);
+bool io_in_memory(struct uk_thread *t, const void *p, size_t n);
+/* using.c: from before a thread asks whether fd is ready until its call on it is over. */
+void using_begin(int fd);
+void using_end(int fd);
+bool using_any(int fd);
+/* Outside the runtime, fd is a dead number: until nobody uses it. */
+void using_wait(int fd);
 /* raw.c: around a call on fd that may sleep; does something for foreign threads alone. */
 void raw_begin(struct uk_thread *t, int fd);
 void raw_end(struct uk_thread *t, int fd);
@@ -146,8 +171,10 @@ void raw_interrupt(int fd);
 void copy_fork_child(void);
 void raw_fork_child(void);
 void sock_fork_child(void);
+void using_fork_child(void);
 /* A system call that may block now and then (disk, name lookup): marked, EINTR repeated. */
-long io_marked(struct uk_thread *t, long nr, long a, long b, long c, long d, long e, long f);
+long io_marked(struct uk_thread *t, long nr, long a, long b, long c, long d, long e,
+	       long f);
 
 bool io_nonblock(struct uk_thread *t, int fd); /* O_NONBLOCK is set */
 bool io_is_file(struct uk_thread *t, int fd);  /* by fstat: what HINT_FILE says */

@@ -1,6 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Readiness, for programs that make the call themselves (a TLS library, say). */
+/* Readiness, for programs that make the call themselves (a TLS library, a DNS library).
+ *
+ * uk_poll looks first, by ppoll(2) without a time. If nothing is ready, each descriptor
+ * becomes an operation of the reactor, all with one token: the first event wakes the thread,
+ * which ends the others and looks once more. So thousands of threads may wait on many
+ * descriptors each, and no carrier does; what it costs is what poll(2) costs, a few steps for
+ * each descriptor and wait.
+ *
+ * Rejected: an epoll instance for each waiting thread (three system calls for each
+ * descriptor and wait, and a descriptor more).
+ */
+#include "base/os.h"
 #include "io/io.h"
+
+#define INLINE_OPS 16u
+#define VAIN_MAX 4 /* wake-ups with nothing ready, before it pauses */
 
 int uk_wait(int fd, int events, uk_time deadline)
 {
@@ -12,5 +26,111 @@ int uk_wait(int fd, int events, uk_time deadline)
 		r = io_ready(t, fd, (unsigned)events & 0xffff, deadline);
 
 	rt_exit();
+	return r;
+}
+
+/* ppoll(2) of all, for at most ns (0: a look; TIME_NEVER). The list is the program's, so
+ * outside the runtime. */
+static int look(struct uk_thread *t, struct pollfd *fds, unsigned n, int64_t ns)
+{
+	struct timespec ts = sys_timespec(ns == TIME_NEVER ? 0 : ns);
+	long r;
+
+	COUNT(t, syscalls);
+	block_begin(t, false);
+	r = sys5(SYS_ppoll, fds, n, ns == TIME_NEVER ? NULL : &ts, NULL, 8);
+	block_end(t);
+	return r == -EINTR ? 0 : (int)r;
+}
+
+/* An operation for each descriptor; how many. -EBUSY: it would miss what came ahead. */
+static int fill(struct io_op *op, const struct pollfd *fds, unsigned n)
+{
+	unsigned k = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (fds[i].fd < 0)
+			continue;
+		if (fds[i].events & (POLLIN | POLLRDNORM) && sched_is_ahead(fds[i].fd))
+			return -EBUSY;
+		op[k++] = (struct io_op){ .kind = IO_POLL,
+					  .fd = fds[i].fd,
+					  .len = (uint16_t)fds[i].events,
+					  .off = IO_CURRENT };
+	}
+	return (int)k;
+}
+
+static int park_on(struct uk_thread *t, struct io_op *op, unsigned k, int64_t deadline)
+{
+	uint64_t tok;
+
+	if (k)
+		return sched_io_any(t, op, k, IO_CLASS_NET, deadline);
+	tok = wait_begin(t, WAIT_SLEEP, NULL); /* no descriptor at all: a sleep */
+	return wake_error(wait_park(t, tok, deadline));
+}
+
+static int poll_user(struct uk_thread *t, struct pollfd *fds, unsigned n,
+		     struct io_op *op, int64_t deadline)
+{
+	int r = look(t, fds, n, 0), end = 0, k;
+
+	for (int vain = 0; r == 0 && end == 0; vain++) {
+		if (load_relaxed(&t->cancelled))
+			return -ECANCELED;
+		if (MIN(deadline, t->deadline) <= sys_now())
+			return -ETIMEDOUT;
+		k = fill(op, fds, n);
+		if (k < 0)
+			return k;
+		/* ready for the reactor and not for poll(2): do not spin */
+		if (vain > VAIN_MAX)
+			end = io_pause(t, NS_PER_MS);
+		if (end == 0)
+			end = park_on(t, op, (unsigned)k, deadline);
+		r = look(t, fds, n, 0);
+	}
+	return r ? r : end;
+}
+
+static int poll_foreign(struct uk_thread *t, struct pollfd *fds, unsigned n,
+			int64_t deadline)
+{
+	for (;;) {
+		int64_t end = MIN(deadline, t->deadline), now = sys_now();
+		int r =
+		    look(t, fds, n, end == TIME_NEVER ? TIME_NEVER : MAX(end - now, 0));
+
+		if (r)
+			return r;
+		if (load_relaxed(&t->cancelled))
+			return -ECANCELED;
+		if (end <= sys_now())
+			return -ETIMEDOUT;
+	}
+}
+
+int uk_poll(struct pollfd *fds, unsigned n, uk_time deadline)
+{
+	struct io_op few[INLINE_OPS], *op = few;
+	struct uk_thread *t;
+	int r;
+
+	if (n > INLINE_OPS) {
+		if (n > INT32_MAX / sizeof(*op))
+			return -EINVAL;
+		op = os_map(n * sizeof(*op));
+		if (!op)
+			return -ENOMEM;
+	}
+	t = rt_enter();
+	if (t->kind == THREAD_USER)
+		r = poll_user(t, fds, n, op, deadline);
+	else
+		r = poll_foreign(t, fds, n, deadline);
+	rt_exit();
+	if (op != few)
+		os_unmap(op, n * sizeof(*op));
 	return r;
 }

@@ -82,7 +82,8 @@ static bool deaf(int tid)
 	for (p = p ? p + 7 : buf + MAX(n, 0); *p == '\t' || *p == ' '; p++)
 		;
 	for (; *p && *p != '\n'; p++)
-		mask = mask << 4 | (uint64_t)(*p <= '9' ? *p - '0' : (*p | 32) - 'a' + 10);
+		mask =
+		    mask << 4 | (uint64_t)(*p <= '9' ? *p - '0' : (*p | 32) - 'a' + 10);
 	return mask >> (SIGURG - 1) & 1;
 }
 
@@ -106,8 +107,8 @@ static int still_in(void *obj, void *arg)
 	const struct uk_thread *t = obj;
 	int fd = *(const int *)arg;
 
-	return load_acquire(&t->kind) == THREAD_FOREIGN && load_relaxed(&t->wfd) == fd &&
-	       !deaf((int)t->ktid);
+	return load_acquire(&t->kind) == THREAD_FOREIGN &&
+	       load_relaxed(&t->wfd) == fd && !deaf((int)t->ktid);
 }
 
 /* Who forked from a handler in the middle of its call is still in it; and who was about to
@@ -132,9 +133,7 @@ void raw_fork_child(void)
 	thread_walk(count_again, NULL);
 }
 
-static void nothing(int sig UNUSED)
-{
-}
+static void nothing(int sig UNUSED) {}
 
 /* SIGURG shall have a handler. *ours: we have set one, and *old was before. */
 static void handler_set(struct sigaction *old, bool *ours)

@@ -19,7 +19,8 @@
  * system calls and after a close behind our back, so it is never assumed. What would miss
  * them gives -EBUSY.
  *
- * SO_RCVTIMEO and SO_SNDTIMEO are not honoured when a user thread waits: deadlines are.
+ * SO_RCVTIMEO and SO_SNDTIMEO end a wait as they do in the kernel (io_limit). A stream that is
+ * to be received ahead has none when uk_recv_ahead is called, or is not received ahead.
  */
 #include "io/io.h"
 
@@ -31,6 +32,7 @@
 #define RECV_AT_ONCE (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB)
 #define PEEK_PAUSE (1 * NS_PER_MS)
 #define SLOTS 256u
+#define BOUNCE 1024u
 
 /* Per descriptor number: 1 = a thread has changed the send time-out for a moment. */
 static uint32_t ticking[SLOTS]; /* whoever wins the exchange */
@@ -87,6 +89,7 @@ static long recv_op(struct uk_thread *t, struct io_op *op)
 static long peek_all(struct uk_thread *t, struct io_op *op, size_t want)
 {
 	op->flags &= ~(uint32_t)MSG_WAITALL;
+	op->until = io_limit(t, op->fd, POLLIN);
 	for (;;) {
 		long r = recv_op(t, op);
 		int end;
@@ -94,7 +97,7 @@ static long peek_all(struct uk_thread *t, struct io_op *op, size_t want)
 		if (r <= 0 || (size_t)r == want)
 			return r;
 		end = io_ready(t, op->fd, POLLRDHUP, 0);
-		if (end > 0 || io_pause(t, PEEK_PAUSE) < 0)
+		if (end > 0 || op->until <= sys_now() || io_pause(t, PEEK_PAUSE) < 0)
 			return r;
 		op->flags |= MSG_DONTWAIT;
 		r = at_once(t, op);
@@ -102,6 +105,27 @@ static long peek_all(struct uk_thread *t, struct io_op *op, size_t want)
 		if (r <= 0 || (size_t)r == want)
 			return r;
 	}
+}
+
+/* The reactor copies what came ahead, inside the runtime, so it may have to go by way of our
+ * stack (place.c). */
+static long recv_ahead_once(struct uk_thread *t, struct io_op *op)
+{
+	char here[BOUNCE];
+	struct io_op by_way = *op;
+	long r;
+
+	if (likely(io_in_memory(t, op->addr, op->len)))
+		return sched_recv_ahead(t, op, TIME_NEVER);
+	by_way.addr = here;
+	by_way.len = MIN(op->len, BOUNCE);
+	r = sched_recv_ahead(t, &by_way, TIME_NEVER);
+	if (r > 0) {
+		outside_begin(t);
+		memcpy((void *)(uintptr_t)op->addr, here, (size_t)r);
+		outside_end(t);
+	}
+	return r;
 }
 
 /* A stream that is received ahead: its bytes come through its vp's reactor alone. */
@@ -118,7 +142,7 @@ static long recv_ahead(struct uk_thread *t, struct io_op *op)
 	do {
 		op->kind = IO_RECV_AHEAD;
 		op->len = want - (uint32_t)done;
-		r = sched_recv_ahead(t, op, TIME_NEVER);
+		r = recv_ahead_once(t, op);
 		if (r > 0) {
 			done += r;
 			op->addr = (const char *)op->addr + r;
@@ -131,7 +155,8 @@ static long recv_ahead(struct uk_thread *t, struct io_op *op)
 }
 
 /* For all kinds of receiving; v[0..n) is where the bytes go. */
-static long recv_any(struct uk_thread *t, struct io_op *op, const struct iovec *v, size_t n)
+static long recv_any(struct uk_thread *t, struct io_op *op, const struct iovec *v,
+		     size_t n)
 {
 	long r = io_check(t);
 	size_t want;
@@ -176,6 +201,8 @@ ssize_t uk_recv(int fd, void *buf, size_t n, int flags)
 
 ssize_t uk_recvmsg(int fd, struct msghdr *m, int flags)
 {
+	const struct iovec *v = m->msg_iov; /* here, where it may fault */
+	size_t n = m->msg_iovlen;
 	struct uk_thread *t = rt_enter();
 	struct io_op op = { .kind = IO_RECVMSG,
 			    .fd = fd,
@@ -183,7 +210,7 @@ ssize_t uk_recvmsg(int fd, struct msghdr *m, int flags)
 			    .len = 1,
 			    .flags = (uint32_t)flags,
 			    .off = IO_CURRENT };
-	long r = recv_any(t, &op, m->msg_iov, m->msg_iovlen);
+	long r = recv_any(t, &op, v, n);
 
 	rt_exit();
 	return r;
@@ -214,10 +241,12 @@ int uk_recv_ahead(int fd)
 	long r = sys5(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len);
 
 	if (r == 0)
-		r = sys5(SYS_getsockopt, fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len2);
+		r = sys5(SYS_getsockopt, fd, SOL_SOCKET, SO_ACCEPTCONN, &listens,
+			 &len2);
 	if (r == 0 && (type != SOCK_STREAM || listens))
 		r = -EINVAL;
 	if (r == 0 && (unsigned)fd < SCHED_AHEAD_FDS && !io_nonblock(t, fd) &&
+	    io_limit(t, fd, POLLIN) == TIME_NEVER &&
 	    sched_io_can(t, IO_RECV_AHEAD, IO_CLASS_NET))
 		sched_ahead_begin(fd);
 	rt_exit();
@@ -250,7 +279,8 @@ static bool unannounced(const struct msghdr *m)
 {
 	const struct sockaddr *sa = m->msg_name;
 
-	return sa && m->msg_namelen >= sizeof(sa->sa_family) && sa->sa_family == AF_UNIX;
+	return sa && m->msg_namelen >= sizeof(sa->sa_family) &&
+	       sa->sa_family == AF_UNIX;
 }
 
 static long send_to_unix(struct uk_thread *t, struct io_op *op)
@@ -264,6 +294,10 @@ static long send_to_unix(struct uk_thread *t, struct io_op *op)
 		if (r != -EAGAIN)
 			return r;
 		if (io_nonblock(t, op->fd))
+			return r;
+		if (!op->until)
+			op->until = io_limit(t, op->fd, POLLOUT);
+		if (op->until <= sys_now())
 			return r;
 		err = io_pause(t, pause);
 		if (err)
@@ -301,8 +335,8 @@ ssize_t uk_sendmsg(int fd, const struct msghdr *m, int flags)
 	return r;
 }
 
-ssize_t uk_sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *addr,
-		  socklen_t len)
+ssize_t uk_sendto(int fd, const void *buf, size_t n, int flags,
+		  const struct sockaddr *addr, socklen_t len)
 {
 	struct iovec one = { (void *)(uintptr_t)buf, MIN(n, IO_MAX_LEN) };
 	struct msghdr m = { .msg_iov = &one, .msg_iovlen = 1 };
@@ -358,7 +392,8 @@ static long accept_op(struct uk_thread *t, struct io_op *op)
 		return -EINVAL;
 	if (!(load_relaxed(io_hint(op->fd)) & HINT_SOCK)) {
 		COUNT(t, syscalls);
-		r = sys5(SYS_getsockopt, op->fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len);
+		r = sys5(SYS_getsockopt, op->fd, SOL_SOCKET, SO_ACCEPTCONN, &listens,
+			 &len);
 		if (r < 0)
 			return r;
 		if (!listens)
@@ -393,15 +428,15 @@ int uk_accept(int fd, struct sockaddr *addr, socklen_t *len)
 }
 
 /* A connection attempt is under way: how does it end? */
-static long connect_result(struct uk_thread *t, int fd)
+static long connect_result(struct uk_thread *t, int fd, int64_t until)
 {
 	struct sockaddr_storage peer;
 	int err = 0;
 	uint32_t len = sizeof(err);
-	long r = io_ready(t, fd, POLLOUT, TIME_NEVER);
+	long r = io_ready(t, fd, POLLOUT, until);
 
 	if (r < 0)
-		return r;
+		return io_limit_over(t, until, r) ? -EINPROGRESS : r;
 	COUNT(t, syscalls);
 	if (sys5(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err)
 		return err ? -err : -EBADF;
@@ -426,9 +461,11 @@ static long connect_one_tick(struct uk_thread *t, const struct io_op *op)
 	COUNT(t, syscalls);
 	r = sys5(SYS_getsockopt, op->fd, SOL_SOCKET, SO_SNDTIMEO, &old, &len);
 	if (r == 0) {
-		sys5(SYS_setsockopt, op->fd, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof(tick));
+		sys5(SYS_setsockopt, op->fd, SOL_SOCKET, SO_SNDTIMEO, &tick,
+		     sizeof(tick));
 		r = io_raw(t, op, false);
-		sys5(SYS_setsockopt, op->fd, SOL_SOCKET, SO_SNDTIMEO, &old, sizeof(old));
+		sys5(SYS_setsockopt, op->fd, SOL_SOCKET, SO_SNDTIMEO, &old,
+		     sizeof(old));
 	}
 	store_release(slot, 0);
 	return r;
@@ -440,34 +477,44 @@ static long connect_once(struct uk_thread *t, struct io_op *op)
 
 	if (t->kind == THREAD_FOREIGN && t->deadline == TIME_NEVER)
 		return io_raw(t, op, false);
-	if (!sched_io_can(t, IO_CONNECT, IO_CLASS_NET))
+	if (!sched_io_can(t, IO_CONNECT, IO_CLASS_NET) || !io_in_place(t, op))
 		return connect_one_tick(t, op);
-	r = sched_io(t, op, IO_CLASS_NET, TIME_NEVER);
+	r = sched_io(t, op, IO_CLASS_NET, op->until);
 	return r == REACTOR_READY ? -EINPROGRESS : r;
 }
 
 /* Until the attempt is decided, or under way (-EINPROGRESS). A unix listener whose queue is
  * full gives -EAGAIN, or -EINTR for a signal, and nothing is under way then; nothing
  * announces room in its queue either. */
-static long connect_start(struct uk_thread *t, struct io_op *op)
+static long connect_start(struct uk_thread *t, struct io_op *op, sa_family_t family)
 {
-	const struct sockaddr *sa = op->addr;
 	int64_t pause = 100 * NS_PER_US;
 
 	for (;;) {
 		long r = connect_once(t, op);
 		int err;
 
-		if (r == -EINTR && op->len >= sizeof(sa->sa_family) &&
-		    sa->sa_family != AF_UNIX)
+		if (io_limit_over(t, op->until, r)) /* an attempt under way goes on */
+			return family == AF_UNIX ? -EAGAIN : -EINPROGRESS;
+		if (r == -EINTR && family != AF_UNIX)
 			return -EINPROGRESS;
-		if (r != -EAGAIN && r != -EINTR)
+		if ((r != -EAGAIN && r != -EINTR) || op->until <= sys_now())
 			return r;
 		err = r == -EINTR ? io_check(t) : io_pause(t, pause);
 		if (err)
 			return err;
 		pause = MIN(pause * 2, 5 * NS_PER_MS);
 	}
+}
+
+/* Of an address that the kernel may still have to refuse: -EFAULT is its word. */
+static sa_family_t family_of(int fd)
+{
+	int family = AF_UNSPEC;
+	uint32_t len = sizeof(family);
+
+	sys5(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &family, &len);
+	return (sa_family_t)family;
 }
 
 int uk_connect(int fd, const struct sockaddr *addr, socklen_t len)
@@ -485,9 +532,10 @@ int uk_connect(int fd, const struct sockaddr *addr, socklen_t len)
 			r = io_raw(t, &op, false);
 		while (r == -EINTR);
 	} else if (r == 0) {
-		r = connect_start(t, &op);
+		op.until = io_limit(t, fd, POLLOUT);
+		r = connect_start(t, &op, family_of(fd));
 		if (r == -EINPROGRESS || r == -EALREADY)
-			r = connect_result(t, fd);
+			r = connect_result(t, fd, op.until);
 	}
 	rt_exit();
 	return (int)r;

@@ -32,7 +32,34 @@ struct magazine {
 struct mag_pool {
 	struct lock lock;
 	struct mag_node *batches; /* lock; a racy look may tell "empty" */
+	size_t n;                 /* lock; batches */
+	size_t low;               /* lock; the least n since mag_pool_age */
 };
+
+/* Under the lock. */
+static inline void mag_pool_more(struct mag_pool *p)
+{
+	store_relaxed(&p->n, p->n + 1);
+}
+
+static inline void mag_pool_less(struct mag_pool *p)
+{
+	store_relaxed(&p->n, p->n - 1);
+	if (p->n < p->low)
+		p->low = p->n;
+}
+
+/* How many batches nobody has needed since the last call. */
+static inline size_t mag_pool_age(struct mag_pool *p)
+{
+	size_t old;
+
+	lock_acquire(&p->lock);
+	old = p->low;
+	p->low = p->n;
+	lock_release(&p->lock);
+	return old;
+}
 
 static inline void mag_pool_put(struct mag_pool *p, struct mag_node *head, size_t n)
 {
@@ -40,6 +67,7 @@ static inline void mag_pool_put(struct mag_pool *p, struct mag_node *head, size_
 	head->n = n;
 	head->batch = p->batches;
 	store_relaxed(&p->batches, head);
+	mag_pool_more(p);
 	lock_release(&p->lock);
 }
 
@@ -54,6 +82,7 @@ static inline struct mag_node *mag_pool_get(struct mag_pool *p, unsigned *n)
 	head = p->batches;
 	if (head) {
 		store_relaxed(&p->batches, head->batch);
+		mag_pool_less(p);
 		*n = (unsigned)head->n;
 	}
 	lock_release(&p->lock);
@@ -67,10 +96,12 @@ static inline void mag_pool_put_one(struct mag_pool *p, struct mag_node *x)
 
 	lock_acquire(&p->lock);
 	top = p->batches;
-	if (top && top->n < MAG_BATCH)
-		*x = (struct mag_node){top, top->batch, top->n + 1};
-	else
-		*x = (struct mag_node){NULL, top, 1};
+	if (top && top->n < MAG_BATCH) {
+		*x = (struct mag_node){ top, top->batch, top->n + 1 };
+	} else {
+		*x = (struct mag_node){ NULL, top, 1 };
+		mag_pool_more(p);
+	}
 	store_relaxed(&p->batches, x);
 	lock_release(&p->lock);
 }
@@ -89,6 +120,7 @@ static inline struct mag_node *mag_pool_get_one(struct mag_pool *p)
 		store_relaxed(&p->batches, x->next);
 	} else if (x) {
 		store_relaxed(&p->batches, x->batch);
+		mag_pool_less(p);
 	}
 	lock_release(&p->lock);
 	return x;
@@ -158,7 +190,7 @@ static inline void mag_flush(struct magazine *m, struct mag_pool *p)
 		mag_pool_put(p, m->spare, MAG_BATCH);
 	if (m->head)
 		mag_pool_put(p, m->head, m->n);
-	*m = (struct magazine){0};
+	*m = (struct magazine){ 0 };
 }
 
 #endif

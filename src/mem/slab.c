@@ -35,7 +35,8 @@ struct slab_chunk {
 
 void slab_init(struct slab *s, size_t size)
 {
-	*s = (struct slab){.size = (size + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1)};
+	*s = (struct slab){ .size =
+				(size + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1) };
 	lock_init(&s->lock, RANK_SLAB);
 }
 
@@ -126,7 +127,7 @@ static void give(struct slab *s, struct slab_cache *c, unsigned n)
 
 COLD void slab_put_slow(struct slab *s, struct slab_cache *c, void *obj)
 {
-	struct slab_cache one = {.head = obj, .n = 1};
+	struct slab_cache one = { .head = obj, .n = 1 };
 
 	if (!c) {
 		slab_set_link(obj, NULL);
@@ -157,4 +158,26 @@ int slab_walk(struct slab *s, int (*fn)(void *obj, void *arg), void *arg)
 		}
 	}
 	return 0;
+}
+
+bool slab_step(struct slab *s, struct slab_cursor *c, unsigned max,
+	       int (*fn)(void *obj, void *arg), void *arg)
+{
+	if (!c->begun) {
+		*c = (struct slab_cursor){ load_acquire(&s->chunks), 0, true };
+	}
+	while (c->chunk) {
+		size_t used = load_acquire(&c->chunk->used); /* as in slab_walk */
+
+		while (c->off < used) {
+			void *obj = c->chunk->objs + c->off;
+
+			c->off += s->size;
+			if (fn(obj, arg) || !--max)
+				return true;
+		}
+		c->chunk = c->chunk->next;
+		c->off = 0;
+	}
+	return false;
 }

@@ -69,6 +69,16 @@ static inline void slab_put(struct slab *s, struct slab_cache *c, void *obj)
 }
 
 void slab_cache_flush(struct slab *s, struct slab_cache *c);
+/* A walk in portions: looks at up to max objects from the cursor on, one that is all zero at
+ * first, and moves it; ends earlier, after that object, where fn returns non-zero. False:
+ * all that were there when the walk began have been seen. */
+struct slab_cursor {
+	struct slab_chunk *chunk;
+	size_t off;
+	bool begun;
+};
+bool slab_step(struct slab *s, struct slab_cursor *c, unsigned max,
+	       int (*fn)(void *obj, void *arg), void *arg);
 /* Every object ever handed out or cached, live or not; async-signal-safe. Stops when fn
  * returns non-zero and returns that. */
 int slab_walk(struct slab *s, int (*fn)(void *obj, void *arg), void *arg);

@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stacks of user threads.
  *
- * A slab is one mapping of many stacks of one order:
+ * A slab is one mapping of many stacks of one kind:
  *
  *   | guard | stack ........ top | guard | stack ........ top | ... never used ... |
- *   ^base                        ^base + size                 ^bump                ^end
+ *   ^base                        ^base + stride               ^base + used * stride
  *
- * The slabs of an order start with SLAB_FIRST stacks and double up to SLAB_BYTES or
+ * The slabs of a kind start with SLAB_FIRST stacks and double up to SLAB_BYTES or
  * SLAB_STACKS, whichever is more: a program of ten threads reserves little, one of a
- * million makes some 250 mappings of 16 KiB stacks. Nothing is touched before a thread
+ * million makes some 2,000 mappings of 16 KiB stacks. Nothing is touched before a thread
  * does.
  *
- * A free stack is described by words in the very line where its next thread starts
- * (below the colour), which is the hottest line that it has: top - color - 64. Free
- * stacks travel in batches (magazine.h). A pool that stack_pool_trim has emptied of its
- * pages keeps bare addresses in an array instead, so that a cold stack stays cold until
- * somebody runs on it.
+ * A free stack is described by words in the hottest line that it has (struct idle). Free
+ * stacks travel in batches (magazine.h). Those that nobody has needed for a while give
+ * their pages back, and are one bit in their slab from then on: cold.c.
  *
- * Invariant: the lowest STACK_GUARD bytes of a stack that was ever handed out fault,
- * and the rest of it never does (guard kind "none" excepted, which is for tests).
+ * Invariant: the lowest STACK_GUARD bytes of a stack that is handed out and all of its
+ * guard below fault, and the rest of it never does (guard kind "none" excepted, which is
+ * for tests).
+ *
+ * The guard costs address space and page tables, 8 bytes a page: so a default of 128 KiB
+ * adds about 1 us to a stack's first use and 256 bytes to its 512 (64 KiB: 0.5 us, 1 MiB: 7). It is
+ * more than the frames that occur, those with a buffer of 64 KiB included. Small stacks,
+ * which are made by the million, have four times their size.
  *
  * Rejected: one mapping per stack (two VMAs each: the wall of vm.max_map_count at 32 k
- * threads, 2.4 us more per creation); a bitmap per slab (finds no *hot* stack). */
+ * threads, 2.4 us more per creation); a bitmap of what is free (finds no *hot* stack); a
+ * guard that only some of whose pages fault (a frame lands where it likes). */
 #include "mem/stack.h"
 
 #include <stdlib.h>
@@ -29,9 +34,11 @@
 #include <sys/mman.h>
 
 #include "base/lock.h"
+#include "base/env.h"
 #include "base/panic.h"
 #include "base/sys.h"
 #include "mem/slab.h"
+#include "mem/stack_impl.h"
 
 #if UK_ASAN
 #include <sanitizer/asan_interface.h>
@@ -47,43 +54,23 @@
 #define SLAB_STACKS ((size_t)64)
 #define SLAB_FIRST ((size_t)16)
 #define RED_ZONE 128
+#define GUARD_DEFAULT ((size_t)128 << 10)
 
 enum guard { GUARD_UNKNOWN, GUARD_MADVISE, GUARD_MPROTECT, GUARD_NONE };
 
-struct idle {
-	struct mag_node node;
-	void *base;
+struct pool stack_pools[STACK_KINDS] = {
+	[0 ... STACK_KINDS - 1] = { .mag.lock = LOCK_INIT(RANK_NONE) }, /* a leaf */
 };
-
-/* What a signal handler can look up: one per slab, never freed. (The first word of a
- * slab object is not for data that readers without a lock use.) */
-struct stack_slab {
-	void *link;
-	uintptr_t base; /* 0 until the rest is written */
-	size_t bytes;
-	unsigned order;
-};
-
-struct pool {
-	struct mag_pool mag;
-	char *bump, *end;   /* lock; never handed out */
-	size_t mapped;      /* lock; stacks in all slabs */
-	void **cold;        /* lock; stacks without pages, and where the array ends */
-	size_t ncold, room; /* lock */
-} LINE_ALIGNED;
-
-static struct pool pools[STACK_ORDERS] = {
-    [0 ... STACK_MAX_ORDER] = {.mag.lock = LOCK_INIT(RANK_NONE)}, /* a leaf */
-};
-static struct slab slabs = {.lock = LOCK_INIT(RANK_NONE),
-			    .size = (sizeof(struct stack_slab) + 63) & ~(size_t)63};
-static uint64_t handed;   /* stacks ever handed out; fetch_add */
+static struct slab slabs = { .lock = LOCK_INIT(RANK_NONE),
+			     .size = (sizeof(struct stack_slab) + 63) & ~(size_t)63 };
+uint64_t stack_handed;
 static uint32_t guarding; /* enum guard; whoever probes first, all probe the same */
 static uint32_t warned;
+static size_t guard_chosen; /* 0: none; set once, before the first stack */
 
 static uint32_t probe_guard(void)
 {
-	const char *s = secure_getenv("UK_GUARD");
+	const char *s = env_get("UK_GUARD");
 	uint32_t kind = GUARD_MPROTECT;
 	long p;
 
@@ -121,68 +108,108 @@ const char *stack_guard_kind(void)
 	}
 }
 
-/* 0 or -errno. */
-static int install_guard(void *base)
+void stack_set_guard(size_t bytes)
 {
-	uint32_t kind = guard_kind();
+	guard_chosen = (MAX(bytes, PAGE) + PAGE - 1) & ~(PAGE - 1);
+}
+
+size_t stack_guard_size(unsigned kind)
+{
+	unsigned class = kind >> 5;
+
+	if (class)
+		return PAGE << 2 * (class - 1);
+	return guard_chosen ? guard_chosen : MIN(GUARD_DEFAULT, 4 * stack_size(kind));
+}
+
+/* 0 or -errno. */
+static int install_guard(char *base, unsigned kind)
+{
+	size_t n = stack_guard_size(kind);
+	char *from = base + STACK_GUARD - n;
+	uint32_t how = guard_kind();
 	long ret = 0;
 
-	if (kind == GUARD_NONE)
+	if (how == GUARD_NONE)
 		return 0;
-	if (kind == GUARD_MADVISE) {
-		ret = sys3(SYS_madvise, base, STACK_GUARD, MADV_GUARD_INSTALL);
+	if (how == GUARD_MADVISE) {
+		ret = sys3(SYS_madvise, from, n, MADV_GUARD_INSTALL);
 		if (ret !=
 		    -EINVAL) /* mlockall(MCL_FUTURE): such memory takes no markers */
 			return (int)ret;
 	}
-	return (int)sys3(SYS_mprotect, base, STACK_GUARD, PROT_NONE);
+	return (int)sys3(SYS_mprotect, from, n, PROT_NONE);
 }
 
 /* Neighbours get different colours whatever their size. */
-static inline unsigned color_of(const void *base, unsigned order)
+static inline unsigned color_of(const void *base)
 {
-	uint64_t h = ((uint64_t)(uintptr_t)base >> order) * 0x9e3779b97f4a7c15u;
+	uint64_t h = (uint64_t)(uintptr_t)base / PAGE * 0x9e3779b97f4a7c15u;
 
 	return (unsigned)(h >> 60) * CACHE_LINE;
 }
 
-static inline struct idle *idle_of(void *base, unsigned order)
+static inline struct idle *idle_of(void *base, unsigned kind)
 {
-	char *top = (char *)base + ((size_t)1 << order);
+	char *top = (char *)base + stack_size(kind);
 
-	return (struct idle *)(void *)(top - color_of(base, order) - CACHE_LINE);
+	return (struct idle *)(void *)(top - color_of(base) - CACHE_LINE);
 }
 
-static bool map_slab_locked(struct pool *p, unsigned order)
+struct idle *stack_idle(void *base, unsigned kind)
 {
-	size_t size = (size_t)1 << order, n = MAX(p->mapped, SLAB_FIRST);
-	struct stack_slab *d;
-	long m = -ENOMEM;
+	return idle_of(base, kind);
+}
 
-	n = MIN(n, MAX(SLAB_BYTES >> order, SLAB_STACKS));
-	d = slab_get(&slabs, NULL);
-	if (!d)
+bool stack_map(struct stack_slab *s)
+{
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK;
+	long m = sysn(SYS_mmap, s->base, s->bytes, PROT_READ | PROT_WRITE,
+		      s->base ? flags | MAP_FIXED : flags, -1, 0);
+
+	if (m < 0 && m > -4096)
 		return false;
+	sys3(SYS_madvise, m, s->bytes, MADV_NOHUGEPAGE);
+	/* release: a handler that sees the base sees the rest (pairs with in_slab) */
+	store_release(&s->base, (uintptr_t)m);
+	return true;
+}
+
+static void pool_lists_locked(struct pool *p)
+{
+	if (unlikely(!p->fresh.next)) {
+		list_init(&p->fresh);
+		list_init(&p->chilled);
+	}
+}
+
+static bool map_slab_locked(struct pool *p, unsigned kind)
+{
+	size_t stride = stack_size(kind) + stack_gap(kind);
+	size_t n = MAX(p->mapped, SLAB_FIRST);
+	struct stack_slab *s = slab_get(&slabs, NULL);
+
+	if (!s)
+		return false;
+	n = MIN(n, MAX(SLAB_BYTES / stride, SLAB_STACKS));
+	n = MIN(n, (size_t)SLAB_MOST);
+	s->kind = kind;
+	s->stride = stride;
+	list_init(&s->chilled);
 	/* RLIMIT_AS or strict overcommit may refuse many where one would do */
 	for (; n; n /= 2) {
-		m = sysn(SYS_mmap, NULL, n * size, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1,
-			 0);
-		if (m >= 0)
+		s->n = (unsigned)n;
+		s->bytes = n * stride;
+		if (stack_map(s))
 			break;
 	}
-	if (m < 0) {
-		slab_put(&slabs, NULL, d);
+	if (!n) {
+		slab_put(&slabs, NULL, s);
 		return false;
 	}
-	sys3(SYS_madvise, m, n * size, MADV_NOHUGEPAGE);
-	d->bytes = n * size;
-	d->order = order;
-	/* release: a handler that sees the base sees the rest (pairs with in_slab) */
-	store_release(&d->base, (uintptr_t)m);
-	p->bump = (char *)m;
-	p->end = p->bump + n * size;
-	p->mapped += n;
+	list_push_back(&p->fresh, &s->fresh);
+	bump(&p->mapped, n);
+	stack_index_add(s); /* if that fails its stacks stay warm, no more */
 	return true;
 }
 
@@ -193,175 +220,135 @@ static COLD void say_no_guard(int err)
 	uk_warn(
 	    "no more stacks: the guard page of a stack failed with errno %d after %llu "
 	    "stacks (PROT_NONE guards cost two mappings each: raise vm.max_map_count)",
-	    -err, (unsigned long long)load_relaxed(&handed));
+	    -err, (unsigned long long)load_relaxed(&stack_handed));
 }
 
-static void keep_cold_locked(struct pool *p, void *base)
+/* A stack that nobody ever ran on, or none of its slab for long. */
+static void *get_fresh(struct pool *p, unsigned kind)
 {
-	if (p->ncold == p->room) {
-		size_t now = p->room * sizeof(void *), want = now ? now * 2 : 16 * PAGE;
-		long m = now ? sys4(SYS_mremap, p->cold, now, want, MREMAP_MAYMOVE)
-			     : sysn(SYS_mmap, NULL, want, PROT_READ | PROT_WRITE,
-				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-		if (m < 0)
-			return; /* an address is lost, no memory is */
-		p->cold = (void **)m;
-		p->room = want / sizeof(void *);
-	}
-	p->cold[p->ncold++] = base;
-}
-
-/* A stack that nobody ever ran on. */
-static void *get_fresh(struct pool *p, unsigned order)
-{
+	struct stack_slab *s = NULL;
 	char *base = NULL;
 	int err;
 
 	lock_acquire(&p->mag.lock);
-	if (p->bump != p->end || map_slab_locked(p, order)) {
-		base = p->bump;
-		p->bump += (size_t)1 << order;
+	pool_lists_locked(p);
+	if (!list_empty(&p->fresh) || map_slab_locked(p, kind)) {
+		s = container_of(p->fresh.next, struct stack_slab, fresh);
+		base = (char *)s->base + s->used++ * s->stride + stack_gap(kind);
+		if (s->used == s->n)
+			list_del(&s->fresh);
 	}
 	lock_release(&p->mag.lock);
 	if (!base)
 		return NULL;
-	err = install_guard(base);
+	err = install_guard(base, kind);
 	if (unlikely(err)) {
 		say_no_guard(err);
 		lock_acquire(&p->mag.lock);
-		if (p->bump == base + ((size_t)1 << order))
-			p->bump = base; /* nobody came after us: as if it never was */
+		/* nobody came after us: as if it never was */
+		if ((char *)s->base + (s->used - 1) * s->stride + stack_gap(kind) ==
+		    base) {
+			if (s->used-- == s->n)
+				list_push_front(&p->fresh, &s->fresh);
+		}
 		lock_release(&p->mag.lock);
 		return NULL;
 	}
-	fetch_add_relaxed(&handed, 1);
+	fetch_add_relaxed(&stack_handed, 1);
 	return base;
 }
 
-/* A stack whose pages stack_pool_trim gave back. */
 static void *get_cold(struct pool *p)
 {
-	void *base = NULL;
+	void *base;
 
-	if (!load_relaxed(&p->ncold))
-		return NULL; /* a hint */
+	if (!load_relaxed(&p->nchilled))
+		return NULL;
 	lock_acquire(&p->mag.lock);
-	if (p->ncold)
-		base = p->cold[--p->ncold];
+	base = stack_cold_get(p);
 	lock_release(&p->mag.lock);
 	return base;
 }
 
 void stack_cache_init(struct stack_cache *c)
 {
-	*c = (struct stack_cache){0};
+	*c = (struct stack_cache){ 0 };
 	guard_kind();
 }
 
-static COLD void *get_slow(struct stack_cache *c, unsigned order)
+static COLD void *get_slow(struct stack_cache *c, unsigned kind)
 {
-	struct pool *p = &pools[order];
+	struct pool *p = &stack_pools[kind % STACK_KINDS];
 	struct mag_node *x;
 	void *base;
 
-	if (order < STACK_MIN_ORDER || order > STACK_MAX_ORDER)
+	if ((kind & 31) < STACK_MIN_ORDER || (kind & 31) > STACK_MAX_ORDER ||
+	    kind >= STACK_KINDS)
 		return NULL;
-	x = mag_get(c ? &c->free[order] : NULL, &p->mag);
+	x = mag_get(c ? &c->free[kind] : NULL, &p->mag);
 	base = x ? container_of(x, struct idle, node)->base : get_cold(p);
 	if (base) {
 		/* what the dead thread's frames poisoned */
-		ASAN_UNPOISON_MEMORY_REGION(base, (size_t)1 << order);
+		ASAN_UNPOISON_MEMORY_REGION(base, stack_size(kind));
 		if (c)
 			bump(&c->reuses, 1);
 	} else {
-		base = get_fresh(p, order);
+		base = get_fresh(p, kind);
 		if (base && c)
 			bump(&c->maps, 1);
 	}
 	return base;
 }
 
-static COLD void put_slow(struct stack_cache *c, struct idle *i, unsigned order)
+static COLD void put_slow(struct stack_cache *c, struct idle *i, unsigned kind)
 {
-	mag_put(c ? &c->free[order] : NULL, &pools[order].mag, &i->node);
+	mag_put(c ? &c->free[kind] : NULL, &stack_pools[kind].mag, &i->node);
 }
 
-void *stack_get(struct stack_cache *c, unsigned order, unsigned *color)
+void *stack_get(struct stack_cache *c, unsigned kind, unsigned *color)
 {
 	struct mag_node *x = NULL;
 	void *base;
 
-	if (likely(c && order <= STACK_MAX_ORDER))
-		x = mag_get_own(&c->free[order]);
+	if (likely(c && kind < STACK_KINDS))
+		x = mag_get_own(&c->free[kind]);
 	if (likely(x)) {
 		base = container_of(x, struct idle, node)->base;
-		ASAN_UNPOISON_MEMORY_REGION(base, (size_t)1 << order); /* as in get_slow */
+		ASAN_UNPOISON_MEMORY_REGION(base,
+					    stack_size(kind)); /* as in get_slow */
 		bump(&c->reuses, 1);
 	} else {
-		base = get_slow(c, order);
+		base = get_slow(c, kind);
 		if (!base)
 			return NULL;
 	}
-	*color = color_of(base, order);
+	*color = color_of(base);
 	return base;
 }
 
-void stack_put(struct stack_cache *c, void *base, unsigned order)
+void stack_put(struct stack_cache *c, void *base, unsigned kind)
 {
-	struct idle *i = idle_of(base, order);
+	struct idle *i = idle_of(base, kind);
 
 	ASAN_UNPOISON_MEMORY_REGION(i, sizeof(*i));
 	i->base = base;
-	if (unlikely(!c || !mag_put_own(&c->free[order], &i->node)))
-		put_slow(c, i, order);
+	if (unlikely(!c || !mag_put_own(&c->free[kind], &i->node)))
+		put_slow(c, i, kind);
 }
 
 void stack_cache_flush(struct stack_cache *c)
 {
-	for (unsigned o = STACK_MIN_ORDER; o <= STACK_MAX_ORDER; o++)
-		mag_flush(&c->free[o], &pools[o].mag);
+	for (unsigned k = 0; k < STACK_KINDS; k++)
+		mag_flush(&c->free[k], &stack_pools[k].mag);
 }
 
-void stack_trim(void *base, unsigned order, void *sp)
+void stack_trim(void *base, void *sp)
 {
 	uintptr_t from = (uintptr_t)base + STACK_GUARD;
 	uintptr_t to = ((uintptr_t)sp - RED_ZONE) & ~(PAGE - 1);
 
-	dbg_assert((uintptr_t)sp - (uintptr_t)base <= (uintptr_t)1 << order);
-	(void)order;
 	if (to > from)
 		sys3(SYS_madvise, from, to - from, MADV_DONTNEED);
-}
-
-static void make_cold(struct pool *p, unsigned order, struct mag_node *x)
-{
-	void *base = container_of(x, struct idle, node)->base;
-	size_t size = (size_t)1 << order;
-
-	sys3(SYS_madvise, (char *)base + STACK_GUARD, size - STACK_GUARD,
-	     MADV_DONTNEED);
-	lock_acquire(&p->mag.lock);
-	keep_cold_locked(p, base);
-	lock_release(&p->mag.lock);
-}
-
-size_t stack_pool_trim(void)
-{
-	size_t total = 0;
-
-	for (unsigned o = STACK_MIN_ORDER; o <= STACK_MAX_ORDER; o++) {
-		struct mag_node *x, *next;
-		unsigned n;
-
-		while ((x = mag_pool_get(&pools[o].mag, &n))) {
-			for (; x; x = next, total++) {
-				next = x->next;
-				make_cold(&pools[o], o, x);
-			}
-		}
-	}
-	return total;
 }
 
 struct lookup {
@@ -373,7 +360,7 @@ static int in_slab(void *obj, void *arg)
 {
 	const struct stack_slab *d = obj;
 	struct lookup *l = arg;
-	/* acquire: pairs with map_slab_locked */
+	/* acquire: pairs with stack_map */
 	uintptr_t base = load_acquire(&d->base);
 
 	if (!base || l->addr - base >= d->bytes)
@@ -384,35 +371,36 @@ static int in_slab(void *obj, void *arg)
 
 bool stack_find_guard(const void *addr, void **base, size_t *size)
 {
-	struct lookup l = {.addr = (uintptr_t)addr};
-	uintptr_t off, each;
+	struct lookup l = { .addr = (uintptr_t)addr };
+	uintptr_t off;
 
 	if (load_relaxed(&guarding) == GUARD_NONE || !slab_walk(&slabs, in_slab, &l))
 		return false;
-	each = (uintptr_t)1 << l.slab->order;
-	off = (l.addr - l.slab->base) & (each - 1);
-	if (off >= STACK_GUARD)
+	off = (l.addr - l.slab->base) % l.slab->stride;
+	if (off >= stack_guard_size(l.slab->kind))
 		return false;
-	*base = (void *)(l.addr - off);
-	*size = each;
+	*base = (void *)(l.addr - off + stack_gap(l.slab->kind));
+	*size = stack_size(l.slab->kind);
 	return true;
 }
 
 void stack_fork_lock(void)
 {
-	for (unsigned o = STACK_MIN_ORDER; o <= STACK_MAX_ORDER; o++)
-		lock_acquire(&pools[o].mag.lock);
+	for (unsigned k = 0; k < STACK_KINDS; k++)
+		lock_acquire(&stack_pools[k].mag.lock);
+	stack_index_lock();
 	lock_acquire(&slabs.lock);
 }
 
 void stack_fork_unlock(void)
 {
 	lock_release(&slabs.lock);
-	for (unsigned o = STACK_MIN_ORDER; o <= STACK_MAX_ORDER; o++)
-		lock_release(&pools[o].mag.lock);
+	stack_index_unlock();
+	for (unsigned k = 0; k < STACK_KINDS; k++)
+		lock_release(&stack_pools[k].mag.lock);
 }
 
 uint64_t stack_mapped(void)
 {
-	return load_relaxed(&handed);
+	return load_relaxed(&stack_handed);
 }

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stack.h - stacks of user threads: slabs of power-of-two stacks with a guard each.
  *
- * A stack is [base, base + size); its lowest guard_size bytes fault. Sizes: powers of
- * two, STACK_MIN .. STACK_MAX, given as an order (size = 1 << order). Memory is
+ *   | guard: faults ...... | stack ............... |
+ *            base^  ^base + STACK_GUARD            ^base + size
+ *
+ * A stack is [base, base + size). Its lowest page, and below it more of the guard, fault: a
+ * frame that is larger than the guard jumps over it into the neighbour's stack. Memory is
  * reserved, not touched. The guard is MADV_GUARD_INSTALL where the kernel has it (no
  * VMA split, no vm.max_map_count wall), else mprotect(PROT_NONE); installed lazily,
- * when a stack is first handed out, and never removed.
+ * when a stack is first handed out.
+ *
+ * The kind of a stack says both sizes: order | class << 5, size = 1 << order, and the class
+ * 0 for the default guard, c for one of PAGE << 2 * (c - 1). So an order is a kind.
  *
  * Reuse is LIFO: first the caller's cache (owner only, no lock), then the shared pool
- * of the order (lock), then a new slab.
+ * of the kind (lock), then a stack whose memory was given back, then a new one.
  */
 #ifndef MEM_STACK_H
 #define MEM_STACK_H
@@ -18,37 +24,47 @@
 
 #define STACK_MIN_ORDER 13 /* 8 KiB: one guard page, one page of stack */
 #define STACK_MAX_ORDER 30
-#define STACK_GUARD PAGE
-#define STACK_ORDERS (STACK_MAX_ORDER + 1)
+#define STACK_GUARD PAGE /* what of the guard lies within the stack */
+#define STACK_CLASSES 8
+#define STACK_KINDS (32 * STACK_CLASSES)
+#define STACK_MAX_GUARD (PAGE << 2 * (STACK_CLASSES - 2)) /* 16 MiB */
 
 /* Free stacks of one vp, linked through their top words; owner only. */
 struct stack_cache {
-	struct magazine free[STACK_ORDERS];
+	struct magazine free[STACK_KINDS];
 	uint64_t maps, reuses; /* counters, owner: stacks new and used before */
 };
 
 void stack_cache_init(struct stack_cache *c);
-/* Lowest address of a stack of 1 << order bytes, or NULL (out of memory). c may be NULL
+/* Lowest address of a stack of this kind, or NULL (out of memory). c may be NULL
  * (a foreign thread): the shared pool is used. *color gets a stack-specific offset in
  * bytes (multiple of 64, < 1024) to subtract from the initial stack pointer, so that
  * the hot tops of many power-of-two stacks do not share one cache set. */
-void *stack_get(struct stack_cache *c, unsigned order, unsigned *color);
-void stack_put(struct stack_cache *c, void *base, unsigned order);
-/* Give everything cached back to the shared pools (a vp that idles for long). */
-void stack_cache_flush(struct stack_cache *c);
+void *stack_get(struct stack_cache *c, unsigned kind, unsigned *color);
+void stack_put(struct stack_cache *c, void *base, unsigned kind);
 /* Give the pages of a parked stack below sp back to the kernel; contents below sp are
  * lost. */
-void stack_trim(void *base, unsigned order, void *sp);
-/* Give the pages of all stacks in the shared pools back to the kernel (a process that
- * idles, memory pressure). One system call per stack; returns their number. */
-size_t stack_pool_trim(void);
+void stack_trim(void *base, void *sp);
+/* Give everything cached to the shared pools. The owner. */
+void stack_cache_flush(struct stack_cache *c);
+/* The default guard, before the first stack is made. */
+void stack_set_guard(size_t bytes);
+size_t stack_guard_size(unsigned kind);
+
+/* For the keeper, one thread at a time (cold.c): a round is stack_keep_begin, then
+ * stack_keep_step, a batch of stacks each, until it is false. stack_keep_more: there is
+ * something for a later round. */
+void stack_keep_begin(void);
+bool stack_keep_step(void);
+bool stack_keep_more(void);
+
 /* Is addr in the guard of some stack? Async-signal-safe, lock-free. Fills base and
  * size. */
 bool stack_find_guard(const void *addr, void **base, size_t *size);
 /* Around fork: nobody is inside the pools. The child must not use caches of others. */
 void stack_fork_lock(void);
 void stack_fork_unlock(void);
-uint64_t stack_mapped(void); /* stacks in existence */
+uint64_t stack_mapped(void); /* stacks that have their guard */
 /* "MADV_GUARD_INSTALL", "PROT_NONE" or "none"; UK_GUARD=madvise|mprotect|none in the
  * environment forces it (tests). */
 const char *stack_guard_kind(void);
@@ -62,6 +78,24 @@ static inline unsigned stack_order(size_t bytes)
 		return STACK_MIN_ORDER;
 	order = 64 - (unsigned)__builtin_clzll(bytes - 1);
 	return order <= STACK_MAX_ORDER ? order : 0;
+}
+
+static inline size_t stack_size(unsigned kind)
+{
+	return (size_t)1 << (kind & 31);
+}
+
+/* The kind that holds bytes, with a guard of at least so many (0: the default); 0: one of
+ * them is too big. */
+static inline unsigned stack_kind(size_t bytes, size_t guard)
+{
+	unsigned order = stack_order(bytes), class = 0;
+
+	if (guard > STACK_MAX_GUARD || !order)
+		return 0;
+	while (guard && guard > PAGE << 2 * class)
+		class ++;
+	return order | (guard ? class + 1 : 0) << 5;
 }
 
 #endif

@@ -39,10 +39,11 @@
 
 #define STEAL_MAX 256u
 #define TIMER_BATCH 64u
+#define BURST_LOOK 64u
 #define SWITCH_LINES 4 /* what a thread touches of its stack when it goes on */
 #define GATHER_SLEEP (20 * NS_PER_US) /* a sleep for a moment */
 #define GATHER_AFTER 16               /* such sleeps in a row */
-#define SLEEP_SLACK (32 * NS_PER_US) /* less than the kernel allows itself */
+#define SLEEP_SLACK (32 * NS_PER_US)  /* less than the kernel allows itself */
 
 uint32_t monitor_asleep;
 bool switch_fast_tp;
@@ -55,7 +56,7 @@ __attribute__((constructor)) static void choose_switch(void)
 /* ---- queues ---- */
 
 /* Suspension is honoured where a thread would be queued (who reads susp there acquires: what
- * trim.c did to the stack is over, pairs with suspend_end). True: it is held, not queued. */
+ * keeper.c did to the stack is over, pairs with suspend_end). True: it is held, not queued. */
 static bool suspend_here(struct uk_thread *t)
 {
 	uint8_t old = load_acquire(&t->susp);
@@ -74,8 +75,8 @@ void suspend_end(struct uk_thread *t, uint8_t bit)
 	uint8_t old = load_acquire(&t->susp), new;
 
 	do {
-		new = old & (uint8_t)~bit;
-		if (!(new & (SUSP_ASKED | SUSP_LOOK)))
+		new = old &(uint8_t)~bit;
+		if (!(new &(SUSP_ASKED | SUSP_LOOK)))
 			new = 0;
 	} while (!cas_acq_rel(&t->susp, &old, new));
 	if (old & SUSP_HELD && !new)
@@ -142,6 +143,20 @@ void enqueue(struct uk_vp *vp, struct uk_thread *t, bool lifo)
 		runq_push(&vp->rq, t);
 	if (vp->shared && !dispatching(vp))
 		call_thief(vp);
+}
+
+/* The dispatcher of vp has woken t. While threads of the queue block the carriers one after
+ * the other, t goes before them, one for three (pop_slow), where the pinned threads wait. */
+void enqueue_woken(struct uk_vp *vp, struct uk_thread *t)
+{
+	if (likely(!load_relaxed(&vp->burst)) || load_acquire(&t->susp) || t->pinned ||
+	    t->vp->set != vp->set || vp->reactive) {
+		enqueue(vp, t, false);
+		return;
+	}
+	store_relaxed(&t->since, vp->clock);
+	store_relaxed(&t->state, (uint8_t)T_READY);
+	tqueue_push(&vp->rq.pinned, t);
 }
 
 void vp_kick(struct uk_vp *vp)
@@ -288,7 +303,8 @@ COLD void sched_make_room(struct uk_thread *t)
 
 	vp->seen_switches = (uint32_t)vp->count.switches;
 	if (alone) {
-		vp->budget = 0; /* by way of the dispatcher: what comes from outside counts, too */
+		vp->budget =
+		    0; /* by way of the dispatcher: what comes from outside counts, too */
 		yield_now(t);
 	}
 }
@@ -297,7 +313,7 @@ UK_API int uk_yield(void)
 {
 	struct uk_thread *t = thread_self_tls;
 
-	if (unlikely(!t || t->kind != THREAD_USER)) {
+	if (unlikely(!t || t->kind != THREAD_USER || t->depth)) {
 		sys0(SYS_sched_yield);
 		return 0;
 	}
@@ -352,14 +368,18 @@ static void serve_msgs(struct uk_vp *vp)
 		struct vp_msg *next = m->next;
 
 		switch (m->kind) {
-		case MSG_SUBMIT: /* m lives as long as the op */
-			r->ops->submit(r, m->op); /* links it: now the table tells of it */
+		case MSG_SUBMIT:
+			/* m and the ops live until the last of them is done, which is after
+			 * poll; submit links them: from then on the table tells of them */
+			for (unsigned i = 0; i < m->n; i++)
+				r->ops->submit(r, &m->op[i]);
 			fetch_sub_acq_rel(&vp->submits, 1);
 			break;
 		case MSG_CANCEL:
-			/* its sender waits for us, so op is still there, done or not */
-			if (load_relaxed(&m->op->token))
-				r->ops->cancel(r, m->op);
+			/* its sender waits for us, so each op is still there, done or not */
+			for (unsigned i = 0; i < m->n; i++)
+				if (load_relaxed(&m->op[i].token))
+					r->ops->cancel(r, &m->op[i]);
 			wait_fire(m->thread, m->token, WAKE_OK);
 			break;
 		case MSG_CANCEL_FD:
@@ -377,7 +397,8 @@ static void serve_msgs(struct uk_vp *vp)
 	if (unlikely(stop)) {
 		/* seq_cst: a fork that finds it sent still has shut the gate before we look */
 		store_seq_cst(&vp->stop_sent, 0);
-		carrier_stop((struct carrier *)(load_acquire(&vp->owner) & ~VP_REVOKING));
+		carrier_stop(
+		    (struct carrier *)(load_acquire(&vp->owner) & ~VP_REVOKING));
 	}
 }
 
@@ -476,8 +497,9 @@ static bool try_steal(struct uk_vp *vp)
 
 bool vp_has_work(const struct uk_vp *vp)
 {
-	return runq_len(&vp->rq) || load_relaxed(&vp->rq.lifo) || load_relaxed(&vp->inbox) ||
-	       load_relaxed(&vp->pinbox) || load_relaxed(&vp->msgs);
+	return runq_len(&vp->rq) || load_relaxed(&vp->rq.lifo) ||
+	       load_relaxed(&vp->inbox) || load_relaxed(&vp->pinbox) ||
+	       load_relaxed(&vp->msgs);
 }
 
 static bool set_has_work(const struct uk_vp *vp)
@@ -499,6 +521,25 @@ static void leave_waking(struct uk_vp *vp)
 		store_release(&vp->set->waking, 0);
 }
 
+/* While threads block the carriers one after the other: those that never ran, and so may be
+ * of that crowd, go behind one that has run, if there is one among the next BURST_LOOK. */
+static COLD struct uk_thread *pop_in_burst(struct uk_vp *vp)
+{
+	unsigned left = MIN(runq_stealable(&vp->rq), BURST_LOOK);
+
+	for (; left; left--) {
+		struct uk_thread *t = pop(vp);
+
+		if (!t || t->sp)
+			return t;
+		if (t->pinned)
+			tqueue_push(&vp->rq.pinned, t);
+		else
+			runq_push(&vp->rq, t);
+	}
+	return pop_runnable(vp);
+}
+
 /* Nothing to run: sleep in the reactor until something comes. */
 static void idle(struct uk_vp *vp)
 {
@@ -516,8 +557,8 @@ static void idle(struct uk_vp *vp)
 		if (timeout < 0)
 			timeout = 0;
 	}
-	if (load_relaxed(&vp->inbox) || load_relaxed(&vp->pinbox) || load_relaxed(&vp->msgs) ||
-	    set_has_work(vp))
+	if (load_relaxed(&vp->inbox) || load_relaxed(&vp->pinbox) ||
+	    load_relaxed(&vp->msgs) || set_has_work(vp))
 		timeout = 0;
 	poll_reactor(vp, timeout);
 	if (load_relaxed(&vp->idle))
@@ -559,7 +600,12 @@ void dispatch(struct carrier *c)
 		struct uk_thread *t;
 
 		store_relaxed(&vp->nudge, 0);
-		store_relaxed(&c->mark, 0); /* of who yielded, or ended, between its brackets */
+		if (unlikely(load_relaxed(&vp->flush))) {
+			store_relaxed(&vp->flush, 0);
+			stack_cache_flush(&vp->stacks);
+		}
+		store_relaxed(&c->mark,
+			      0); /* of who yielded, or ended, between its brackets */
 		if (unlikely(load_relaxed(&c->deferred)))
 			run_deferred(c);
 		carrier_bind(c, vp);
@@ -569,9 +615,18 @@ void dispatch(struct carrier *c)
 			serve_msgs(vp);
 		run_timers(vp);
 		poll_reactor(vp, 0);
+		fuzz_pause(); /* what is posted now is read after this pass's steal */
 		vp->budget = VP_BUDGET;
-		t = vp->reactive ? NULL : pop_runnable(vp);
-		if (unlikely(vp->starved) && !t) { /* somebody ends, or memory comes back */
+		t = NULL;
+		if (unlikely(load_relaxed(&vp->burst)) && !vp->reactive) {
+			store_relaxed(&vp->burst,
+				      (uint8_t)(load_relaxed(&vp->burst) - 1));
+			t = pop_in_burst(vp);
+		}
+		if (!t && !vp->reactive)
+			t = pop_runnable(vp);
+		if (unlikely(vp->starved) &&
+		    !t) { /* somebody ends, or memory comes back */
 			vp->starved = false;
 			poll_reactor(vp, NS_PER_MS);
 			continue;

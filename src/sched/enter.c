@@ -21,6 +21,11 @@
 
 void (*deferred_wake)(void);
 
+static COLD NORETURN void child_of_vfork(void)
+{
+	uk_panic("a child of vfork has made a call of ours: it may only exec or _exit");
+}
+
 static COLD struct uk_thread *enter_foreign(void)
 {
 	struct uk_thread *t = thread_self_tls;
@@ -36,6 +41,8 @@ static COLD struct uk_thread *enter_foreign(void)
 	}
 	if (t->kind == THREAD_FOREIGN && !t->depth)
 		enter_gate(t, 1);
+	else if (unlikely(t->depth == DEPTH_VFORK))
+		child_of_vfork();
 	else
 		store_relaxed(&t->depth, t->depth + 1);
 	return t;
@@ -47,6 +54,8 @@ struct uk_thread *rt_enter(void)
 
 	if (unlikely(!t || t->kind != THREAD_USER))
 		return enter_foreign();
+	if (unlikely(t->depth == DEPTH_VFORK))
+		child_of_vfork();
 	if (t->depth)
 		t->depth++;
 	else
@@ -176,15 +185,18 @@ void block_begin(struct uk_thread *t, bool release)
 	vp = c->vp;
 	run_deferred(c); /* whom it wakes is work that waits */
 	store_relaxed(&c->mark, 1);
-	if ((release && (vp_has_work(vp) || vp->reactor.pending || wheel_count(&vp->wheel))) ||
+	if ((release &&
+	     (vp_has_work(vp) || vp->reactor.pending || wheel_count(&vp->wheel))) ||
 	    fuzz_once_in(4)) {
 		bump(&vp->count.handoffs_mark, 1);
+		store_relaxed(&vp->burst, (uint8_t)VP_BURST);
 		c->vp = NULL;
 		vp_give(vp);
 	}
 	leave_deferred(t);
 	fence_compiler();
-	store_release(&t->carrier->in_rt, 0); /* a handler may have entered by now, and moved */
+	store_release(&t->carrier->in_rt,
+		      0); /* a handler may have entered by now, and moved */
 }
 
 void block_end(struct uk_thread *t)
@@ -202,6 +214,25 @@ void block_end(struct uk_thread *t)
 	store_relaxed(&c->mark, 0);
 	if (unlikely(!c->vp || load_acquire(&c->vp->owner) != (uintptr_t)c))
 		enter_slow(t, c);
+}
+
+void outside_begin(struct uk_thread *t)
+{
+	if (unlikely(t->kind != THREAD_USER)) {
+		store_release(&t->depth, 0);
+		run_deferred_foreign(t);
+		return;
+	}
+	dbg_assert(t->depth == 1);
+	exit_user(t);
+}
+
+void outside_end(struct uk_thread *t)
+{
+	if (unlikely(t->kind != THREAD_USER))
+		enter_gate(t, 1);
+	else
+		enter_user(t);
 }
 
 struct uk_vp *sched_vp(const struct uk_thread *t)

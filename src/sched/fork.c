@@ -21,7 +21,7 @@
  * Nobody waits at the gate with a lock. User code goes on running all the time.
  *
  * Then prepare takes the few locks that are used outside the runtime, too, in this order:
- * fork, watch (monitor), set, spares, thread blocks, slabs, stacks.
+ * fork, keep (keeper), watch (monitor), set, spares, thread blocks, slabs, stacks.
  *
  * THE CHILD does at once what cannot wait: it closes the parent's reactors, undoes what the
  * lost threads' waits did to mutexes, channels and so on (later the program may have freed
@@ -61,14 +61,69 @@ struct lock watch_lock = LOCK_INIT(RANK_NONE);
 void (*wait_lost)(struct uk_thread *t);
 
 static struct lock fork_lock = LOCK_INIT(RANK_NONE);
-static __thread uint8_t how_tls;     /* read and written out of line: entering may park */
-static bool started;                /* set lock */
-static uint64_t process_mask;       /* signals, when the runtime started */
-static struct uk_thread *survivor;  /* the child's caller of fork */
-static uint64_t first_id;           /* ids from here on are the child's own */
+static __thread uint8_t how_tls;   /* read and written out of line: entering may park */
+static bool started;               /* set lock */
+static uint64_t process_mask;      /* signals, when the runtime started */
+static struct uk_thread *survivor; /* the child's caller of fork */
+static uint64_t first_id;          /* ids from here on are the child's own */
 static struct {
 	void (*lock)(void), (*unlock)(void), (*reset)(void);
 } files; /* libc's list of all FILEs; NULL: unknown */
+
+/* ---- for who starts programs ---- */
+
+bool sched_child_mask(uint64_t *mask)
+{
+	const struct uk_thread *t = thread_self();
+	uint64_t now = 0;
+
+	if (!t || t->kind != THREAD_USER || t->depth == DEPTH_VFORK ||
+	    !t->carrier->masked)
+		return false;
+	sys4(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &now, sizeof(now));
+	/* what carriers leave open and is shut now, the thread has shut; what they shut and
+	 * is open, it has opened */
+	*mask = (now & ~carrier_mask) | (process_mask & (now | ~carrier_mask));
+	return true;
+}
+
+void sched_vfork_begin(void)
+{
+	struct uk_thread *t = thread_self();
+
+	if (!t && load_acquire(&started))
+		t = thread_foreign(); /* or the child would make one */
+	if (t && !t->depth)
+		store_release(&t->depth, DEPTH_VFORK);
+}
+
+void sched_vfork_end(void)
+{
+	struct uk_thread *t = thread_self();
+
+	if (!t || t->depth != DEPTH_VFORK)
+		return;
+	store_release(&t->depth, 0);
+	fence_compiler();
+	if (t->kind == THREAD_FOREIGN) {
+		run_deferred_foreign(t);
+	} else if (load_relaxed(&t->carrier->deferred)) { /* by a handler meanwhile */
+		rt_enter();
+		rt_exit();
+	}
+}
+
+void sched_fork_lost(void)
+{
+	struct uk_thread *t = thread_self();
+
+	if (!load_acquire(&started))
+		return;
+	world_gate = GATE_LOST;
+	if (t && t->kind == THREAD_USER && !t->depth)
+		t->carrier->vp =
+		    NULL; /* it enters by the slow way, which ends at the gate */
+}
 
 /* ---- the gate ---- */
 
@@ -80,8 +135,9 @@ void gate_wait(void)
 
 	while ((g = load_acquire(&world_gate))) {
 		if (g == GATE_LOST)
-			uk_panic("this process was forked by a signal handler that interrupted "
-				 "the runtime: it can only exec");
+			uk_panic(
+			    "this process was forked by a signal handler that interrupted "
+			    "the runtime, or by _Fork: it can only exec");
 		if (g == GATE_CHILD && cas_acq_rel(&world_gate, &g, GATE_REBUILD))
 			rebuild();
 		else
@@ -149,7 +205,10 @@ static int foreign_inside(void *obj, void *me)
 {
 	const struct uk_thread *t = obj;
 
-	return t != me && load_acquire(&t->kind) == THREAD_FOREIGN && load_acquire(&t->depth);
+	uint8_t depth = load_acquire(&t->depth);
+
+	return t != me && load_acquire(&t->kind) == THREAD_FOREIGN && depth &&
+	       depth != DEPTH_VFORK;
 }
 
 /* True, with the spares lock held: nobody else is in the runtime, or comes in. */
@@ -160,7 +219,7 @@ static bool all_stand(struct uk_thread *me, const struct carrier *mine)
 	carriers_lock(); /* no vp changes hands by vp_give or as an orphan */
 	mark_owners(mine);
 	/* pairs with enter_user and enter_gate: who comes in later sees mark or gate */
-	sys2(SYS_membarrier, 8 /* PRIVATE_EXPEDITED */, 0);
+	barrier_everywhere();
 	for (struct carrier *c = load_acquire(&carriers_all); c; c = c->next_all)
 		ok &= c == mine || stands(c);
 	/* Again the owners: one that was inside when we marked may have taken its vp back and
@@ -262,6 +321,7 @@ static void prepare(void)
 	set_lock_release(); /* entering may take locks, and may wait for a vp */
 	enter_with_files();
 	set_how(FORK_STOPPED);
+	lock_acquire(&keep_lock);
 	lock_acquire(&watch_lock);
 	set_lock_acquire();
 	stop_all(thread_self());
@@ -278,6 +338,7 @@ static void parent(void)
 		gate_set(GATE_OPEN);
 		set_lock_release();
 		lock_release(&watch_lock);
+		lock_release(&keep_lock);
 		lock_release(&fork_lock);
 		if (files.reset)
 			files.unlock();
@@ -320,13 +381,15 @@ static void rseq_leave(const struct carrier *c)
 	const ptrdiff_t *off = dlsym(RTLD_DEFAULT, "__rseq_offset");
 
 	for (uint32_t len = 32; off && len <= 256; len += 32)
-		if (!sys4(SYS_rseq, (char *)c->tp + *off, len, 1 /* UNREGISTER */, 0x53053053))
+		if (!sys4(SYS_rseq, (char *)c->tp + *off, len, 1 /* UNREGISTER */,
+			  0x53053053))
 			return;
 }
 
 static void user_survives(struct uk_thread *t)
 {
 	struct carrier *c = t->carrier;
+	uint64_t mask;
 
 	c->tid = sys_gettid();
 	c->vp = NULL;
@@ -335,14 +398,15 @@ static void user_survives(struct uk_thread *t)
 	if (t->tp) {
 		if (!c->renew)
 			rseq_leave(c);
-		tls_fork_child();
 		c->renew = true;
 	}
 	t->susp = 0;
 	if (t->join > JOIN_LAST)
 		t->join = 0; /* its joiner was lost */
 	/* No other kernel thread is there to take signals. */
-	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &process_mask, NULL, sizeof(process_mask));
+	if (sched_child_mask(&mask))
+		sys4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
+	c->masked = false;
 }
 
 /* What the parent's runtime had and the child has not. */
@@ -368,6 +432,7 @@ static void survive(struct uk_thread *t)
 	sched_forks++;
 	carriers_forget(user ? t->carrier : NULL);
 	limit_rebuild(user);
+	tls_fork_child(user && t->tp);
 	if (user)
 		user_survives(t);
 	else if (t) {
@@ -376,6 +441,10 @@ static void survive(struct uk_thread *t)
 	}
 	locks_give();
 	carriers_unlock();
+	/* now, for setuid() must find the kernel thread; if there is no memory, again when
+	 * it enters the runtime */
+	if (user && t->carrier->renew)
+		carrier_renew(t->carrier);
 	gate_set(GATE_CHILD);
 	set_lock_release();
 	lock_release(&fork_lock);
@@ -391,6 +460,7 @@ static void child(void)
 		leave_parent(t);
 		survive(t);
 		lock_release(&watch_lock);
+		lock_release(&keep_lock);
 		if (files.reset)
 			files.reset();
 		/* as rt_exit, but there is no vp to be left in order */
@@ -426,11 +496,12 @@ static bool bury_user(struct uk_thread *t)
 	struct cleanup *k;
 
 	if (t->state == T_EXITED) {
-		t->join = JOIN_EXITED; /* its joiner may have been lost, its result is not */
+		t->join =
+		    JOIN_EXITED; /* its joiner may have been lost, its result is not */
 		return false;
 	}
 	if (t->stack)
-		stack_put(NULL, t->stack, t->order);
+		stack_put(NULL, t->stack, t->kind_of_stack);
 	if (t->tp && t->state != T_RUNNING) /* else it may have been in malloc: lost */
 		tls_put(NULL, t->tp);
 	t->stack = NULL;
@@ -490,8 +561,9 @@ static void vp_renew(struct uk_vp *vp)
 	vp->set->nidle = vp->set->waking = 0;
 	r = vp->reactor.ops->fork_child(&vp->reactor);
 	if (r)
-		uk_panic("the reactor of vp %u cannot start anew in this forked child: error %d",
-			 vp->id, -r);
+		uk_panic(
+		    "the reactor of vp %u cannot start anew in this forked child: error %d",
+		    vp->id, -r);
 }
 
 static void rebuild(void)
@@ -499,7 +571,7 @@ static void rebuild(void)
 	uint64_t lost = 0;
 	int r;
 
-	sys2(SYS_membarrier, 16 /* REGISTER_PRIVATE_EXPEDITED */, 0);
+	barrier_init();
 	slab_walk(&thread_slab, bury, &lost);
 	for (uint32_t i = 0; i < vp_count_all; i++)
 		vp_renew(vp_all[i]);
@@ -509,7 +581,9 @@ static void rebuild(void)
 	monitor_asleep = 0;
 	r = carriers_rebuild();
 	if (r)
-		uk_panic("no kernel threads for the runtime of this forked child: error %d", -r);
+		uk_panic(
+		    "no kernel threads for the runtime of this forked child: error %d",
+		    -r);
 	sched_run_on_child();
 	gate_set(GATE_OPEN);
 }
@@ -529,7 +603,8 @@ void sched_settle(void)
 
 void fork_init(void)
 {
-	sys4(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &process_mask, sizeof(process_mask));
+	sys4(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &process_mask,
+	     sizeof(process_mask));
 	started = true;
 }
 
@@ -538,6 +613,7 @@ __attribute__((constructor)) static void fork_register(void)
 	*(void **)(void *)&files.lock = dlsym(RTLD_DEFAULT, "_IO_list_lock");
 	*(void **)(void *)&files.unlock = dlsym(RTLD_DEFAULT, "_IO_list_unlock");
 	if (files.lock && files.unlock)
-		*(void **)(void *)&files.reset = dlsym(RTLD_DEFAULT, "_IO_list_resetlock");
+		*(void **)(void *)&files.reset =
+		    dlsym(RTLD_DEFAULT, "_IO_list_resetlock");
 	pthread_atfork(prepare, parent, child);
 }

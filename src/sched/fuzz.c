@@ -6,6 +6,7 @@
 #if UK_DEBUG
 #include <stdlib.h>
 
+#include "base/env.h"
 #include "base/panic.h"
 #include "base/sys.h"
 
@@ -14,7 +15,7 @@ static uint64_t seed, draws;
 
 void fuzz_init(void)
 {
-	const char *s = getenv("UK_SEED"), *f = getenv("UK_FUZZ");
+	const char *s = env_get("UK_SEED"), *f = env_get("UK_FUZZ");
 
 	fuzz_on = UK_HOSTILE || (f && *f != '0');
 	if (!fuzz_on)
@@ -30,5 +31,13 @@ uint32_t fuzz_rand(void)
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
 	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
 	return (uint32_t)(x >> 33);
+}
+
+void fuzz_pause(void)
+{
+	struct timespec ts = { 0, fuzz_rand() % 32 * NS_PER_US };
+
+	if (UK_HOSTILE && fuzz_once_in(8))
+		sys2(SYS_nanosleep, &ts, NULL);
 }
 #endif

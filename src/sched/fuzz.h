@@ -15,8 +15,11 @@ static inline bool fuzz_once_in(uint32_t n)
 {
 	return unlikely(fuzz_on) && fuzz_rand() % n == 0;
 }
+/* Hostile: some microseconds between two things of which a race might come between. */
+void fuzz_pause(void);
 #else
 #define fuzz_init() ((void)0)
+#define fuzz_pause() ((void)0)
 #define fuzz_once_in(n) (false)
 #endif
 

@@ -10,8 +10,15 @@
  *               ORPHAN --dispatcher, done--> 0, fires nobody
  *               ORPHAN --waiter, after the cancel was delivered--> tok2 --done--> 0, fires tok2
  *
+ * Several ops may carry one token (sched_io_any): the first that is done fires it, the others
+ * fire nobody, and the waiter gets them back in the same way.
+ *
  * The op may be pending in another vp's reactor than the one we run on now (we were
  * stolen, or it is a reactive vp's): requests travel as messages to that vp's dispatcher.
+ * Or it may be on its way there still, in a MSG_SUBMIT that has not been read: then its
+ * state is IO_IDLE, the reactor does not know it and could not end it. So the request for
+ * its end is a message, too, which is read after that one, even if the vp is ours by now.
+ * Modelled in tests/model/op.pml.
  *
  * A stream that is received ahead (event/ahead.c) lives in one reactor, so that its bytes
  * stay in order. Which one, says a word per descriptor:
@@ -51,29 +58,49 @@ static void ask(struct uk_thread *t, struct uk_vp *vp, struct vp_msg *m)
 	wait_park(t, m->token, TIME_NEVER);
 }
 
-/* The wait ended without the op: get it back from the kernel. */
-static void retrieve(struct uk_thread *t, struct io_op *op, struct uk_vp *home, uint64_t tok)
+/* Our token off op, so that nobody is fired for it any more. False: it was done meanwhile. */
+static bool orphan(struct io_op *op, uint64_t tok)
 {
-	struct vp_msg m = { .kind = MSG_CANCEL, .op = op };
-	uint64_t old = tok;
+	return cas_acq_rel(&op->token, &tok, OP_ORPHAN);
+}
 
-	if (!cas_acq_rel(&op->token, &old, OP_ORPHAN))
-		return; /* done meanwhile */
-	COUNT(t, io_cancels);
-	if (home == t->carrier->vp)
-		home->reactor.ops->cancel(&home->reactor, op);
-	else
-		ask(t, home, &m);
-	tok = wait_begin_uncancelable(t, WAIT_IO, NULL);
+/* Until an op that nobody waits for, and whose end has been asked for, is done. */
+static void wait_orphan(struct uk_thread *t, struct io_op *op)
+{
+	uint64_t tok = wait_begin_uncancelable(t, WAIT_IO, NULL), old = OP_ORPHAN;
+	unsigned why;
+
 	store_relaxed(&t->wfd, op->fd);
-	old = OP_ORPHAN;
-	if (cas_acq_rel(&op->token, &old, tok)) {
+	if (cas_acq_rel(&op->token, &old, tok))
 		wait_park(t, tok, TIME_NEVER);
-	} else {
-		unsigned why;
-
+	else
 		wait_abandon(t, tok, &why);
+}
+
+/* The wait ended without op[0..n), or without some of them: get them back from the kernel.
+ * They were submitted together. */
+static void retrieve(struct uk_thread *t, struct io_op *op, unsigned n,
+		     struct uk_vp *home, uint64_t tok)
+{
+	struct vp_msg m = { .kind = MSG_CANCEL, .op = op, .n = n };
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		left += orphan(&op[i], tok);
+	if (!left)
+		return;
+	COUNT(t, io_cancels);
+	/* state is the owner's, and we are that; IO_IDLE: the submission lies in the box */
+	if (home == t->carrier->vp && op->state != IO_IDLE) {
+		for (unsigned i = 0; i < n; i++)
+			if (load_relaxed(&op[i].token))
+				home->reactor.ops->cancel(&home->reactor, &op[i]);
+	} else {
+		ask(t, home, &m);
 	}
+	for (unsigned i = 0; i < n; i++)
+		if (load_acquire(&op[i].token))
+			wait_orphan(t, &op[i]);
 }
 
 /* Who closes does not find the op in the table of a reactor while it is on its way there, so
@@ -84,30 +111,49 @@ static void post_submit(struct uk_vp *home, struct vp_msg *m)
 	vp_post(home, m);
 }
 
-/* Submit to home and park. */
-static int submit_to(struct uk_thread *t, struct io_op *op, struct uk_vp *home, int64_t deadline)
+/* Submit op[0..n) to home, park until one has ended or by then; what is left is got back. */
+static unsigned submit_all(struct uk_thread *t, struct io_op *op, unsigned n,
+			   struct uk_vp *home, int64_t deadline)
 {
 	struct uk_vp *here = t->carrier->vp;
-	struct vp_msg m = { .kind = MSG_SUBMIT, .op = op };
+	struct vp_msg m = { .kind = MSG_SUBMIT, .op = op, .n = n };
 	uint64_t tok = wait_begin(t, WAIT_IO, NULL);
 	unsigned why;
 
 	store_relaxed(&t->wfd, op->fd);
-	op->thread = t;
-	op->token = tok;
-	op->state = IO_IDLE;
+	for (unsigned i = 0; i < n; i++) {
+		op[i].thread = t;
+		op[i].token = tok;
+		op[i].state = IO_IDLE;
+	}
 	bump(&here->count.io_parked, 1);
-	if (likely(home == here))
-		home->reactor.ops->submit(&home->reactor, op);
-	else
+	if (likely(home == here)) {
+		for (unsigned i = 0; i < n; i++)
+			home->reactor.ops->submit(&home->reactor, &op[i]);
+	} else {
 		post_submit(home, &m);
+	}
 	why = wait_park(t, tok, deadline);
-	if (likely(why == WAKE_OK))
-		return op->res;
-	retrieve(t, op, home, tok);
-	if (op->res == -ECANCELED)
+	if (unlikely(why != WAKE_OK || n > 1))
+		retrieve(t, op, n, home, tok);
+	return why;
+}
+
+/* Submit to home and park. */
+static int submit_to(struct uk_thread *t, struct io_op *op, struct uk_vp *home,
+		     int64_t deadline)
+{
+	unsigned why = submit_all(t, op, 1, home, deadline);
+
+	if (unlikely(why != WAKE_OK) && op->res == -ECANCELED)
 		return wake_error(why);
 	return op->res;
+}
+
+int sched_io_any(struct uk_thread *t, struct io_op *op, unsigned n, enum io_class c,
+		 int64_t deadline)
+{
+	return wake_error(submit_all(t, op, n, vp_for(t->carrier->vp, c), deadline));
 }
 
 int sched_io(struct uk_thread *t, struct io_op *op, enum io_class c, int64_t deadline)

@@ -42,7 +42,8 @@ static struct {
 	struct lock lock;
 	uint64_t max;  /* 0 = none; written under the lock, read racily */
 	uint64_t live; /* lock; counted while max != 0 */
-	uint64_t heirs; /* lock to write; not 0: a forked child without main: its threads */
+	uint64_t
+	    heirs; /* lock to write; not 0: a forked child without main: its threads */
 	struct list waiters;
 } limit = { LOCK_INIT(RANK_THREADS), 0, 0, 0, LIST_INIT(limit.waiters) };
 
@@ -88,8 +89,8 @@ static int limit_take(struct uk_thread *t, bool nowait)
 static void limit_serve(void)
 {
 	while (!list_empty(&limit.waiters) && (!limit.max || limit.live < limit.max)) {
-		struct limit_waiter *w =
-			container_of(list_pop_front(&limit.waiters), struct limit_waiter, link);
+		struct limit_waiter *w = container_of(list_pop_front(&limit.waiters),
+						      struct limit_waiter, link);
 
 		if (wait_fire(w->t, w->token, WAKE_OK)) {
 			limit.live++;
@@ -140,7 +141,8 @@ static int count_alive(void *obj, void *arg)
 {
 	const struct uk_thread *t = obj;
 
-	*(uint64_t *)arg += load_relaxed(&t->kind) == THREAD_USER && load_relaxed(&t->state) != T_EXITED;
+	*(uint64_t *)arg += load_relaxed(&t->kind) == THREAD_USER &&
+			    load_relaxed(&t->state) != T_EXITED;
 	return 0;
 }
 
@@ -151,7 +153,8 @@ static bool memory_is_rationed(void)
 	char c = '0';
 	long fd;
 
-	if (!sys4(SYS_prlimit64, 0, RLIMIT_AS, NULL, &rl) && rl.rlim_cur != RLIM_INFINITY)
+	if (!sys4(SYS_prlimit64, 0, RLIMIT_AS, NULL, &rl) &&
+	    rl.rlim_cur != RLIM_INFINITY)
 		return true;
 	fd = sys4(SYS_openat, AT_FDCWD, "/proc/sys/vm/overcommit_memory",
 		  O_RDONLY | O_CLOEXEC, 0);
@@ -165,7 +168,12 @@ static bool memory_is_rationed(void)
 void stack_limit_init(uint64_t max)
 {
 	limit.max = max;
-	eager_stacks = stack_guard_kind()[0] != 'M' || memory_is_rationed();
+	bool rationed = memory_is_rationed();
+	size_t guard = env_size("UK_GUARD_SIZE", 1u << 30);
+
+	eager_stacks = stack_guard_kind()[0] != 'M' || rationed;
+	if (guard || rationed) /* where address space counts, a page must do */
+		stack_set_guard(guard);
 }
 
 UK_API int uk_stack_limit(size_t max_threads)
@@ -244,14 +252,14 @@ bool thread_start(struct uk_vp *vp, struct uk_thread *t)
 {
 	size_t size = thread_stack_size(t);
 	unsigned color = 0;
-	char *stack = stack_get(vp ? &vp->stacks : NULL, t->order, &color);
+	char *stack = stack_get(vp ? &vp->stacks : NULL, t->kind_of_stack, &color);
 
 	if (unlikely(!stack))
 		return false;
 	if (!t->light) {
 		t->tp = block_get(vp, stack, size);
 		if (unlikely(!t->tp)) {
-			stack_put(vp ? &vp->stacks : NULL, stack, t->order);
+			stack_put(vp ? &vp->stacks : NULL, stack, t->kind_of_stack);
 			return false;
 		}
 		*(struct uk_thread **)tls_address_in(t->tp, thread_self_slot()) = t;
@@ -266,7 +274,7 @@ bool thread_start(struct uk_vp *vp, struct uk_thread *t)
 
 /* A descriptor. Its stack comes when it first runs, except where memory may really run out
  * (guards that split mappings): then now, so that the creator gets the error. */
-static struct uk_thread *make(struct uk_vp *here, unsigned order, bool light)
+static struct uk_thread *make(struct uk_vp *here, unsigned kind, bool light)
 {
 	struct uk_thread *t = slab_get(&thread_slab, here ? &here->threads : NULL);
 
@@ -275,7 +283,7 @@ static struct uk_thread *make(struct uk_vp *here, unsigned order, bool light)
 	t->sp = NULL;
 	t->tp = NULL;
 	t->stack = NULL;
-	t->order = (uint8_t)order;
+	t->kind_of_stack = (uint8_t)kind;
 	t->light = light;
 	t->timer.token = arch_fp_env();
 	if (unlikely(eager_stacks) && !thread_start(here, t)) {
@@ -285,12 +293,13 @@ static struct uk_thread *make(struct uk_vp *here, unsigned order, bool light)
 	return t;
 }
 
-static int check_attr(const uk_attr *a, unsigned *order)
+static int check_attr(const uk_attr *a, unsigned *kind)
 {
 	size_t size = a->stack_size ? a->stack_size : sched_stack_size;
-	uint32_t reserved = 0;
+	uint32_t reserved = a->reserved0;
 
-	if (a->flags & ~(UK_ATTR_DETACHED | UK_ATTR_SUSPENDED | UK_ATTR_LIGHT | UK_ATTR_NOWAIT))
+	if (a->flags &
+	    ~(UK_ATTR_DETACHED | UK_ATTR_SUSPENDED | UK_ATTR_LIGHT | UK_ATTR_NOWAIT))
 		return -EINVAL;
 	for (unsigned i = 0; i < array_size(a->reserved); i++)
 		reserved |= a->reserved[i];
@@ -298,8 +307,8 @@ static int check_attr(const uk_attr *a, unsigned *order)
 		return -EINVAL;
 	if (a->vp && (a->vp->reactive || (a->set && a->set != a->vp->set)))
 		return -EINVAL;
-	*order = stack_order(size);
-	return *order ? 0 : -EINVAL;
+	*kind = stack_kind(size, a->guard_size);
+	return *kind ? 0 : -EINVAL;
 }
 
 UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(void *),
@@ -310,17 +319,18 @@ UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(vo
 	bool light = (a->flags & UK_ATTR_LIGHT) || LIGHT_ONLY;
 	struct uk_thread *me, *t;
 	struct uk_vp *here, *to;
-	unsigned order;
+	unsigned kind;
 	int r;
 
 	if (!fn || (!out && !(a->flags & UK_ATTR_DETACHED)))
 		return -EINVAL;
 	me = enter_any();
+	light |= !arch_full_threads();
 	if (unlikely(!light && tls_method()[0] == 'n')) {
 		r = -ENOTSUP;
 		goto out;
 	}
-	r = check_attr(a, &order);
+	r = check_attr(a, &kind);
 	if (unlikely(r))
 		goto out;
 	if (unlikely(load_relaxed(&limit.max))) {
@@ -329,7 +339,7 @@ UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(vo
 			goto out;
 	}
 	here = vp_of(me);
-	t = make(here, order, light);
+	t = make(here, kind, light);
 	if (unlikely(!t)) {
 		if (load_relaxed(&limit.max))
 			limit_put(true);
@@ -370,7 +380,8 @@ UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(vo
 		/* next on this vp, which walks a tree of threads in depth and keeps few of them
 		 * alive; where a vp of the set sleeps, within the reach of thieves */
 		if (here == to)
-			enqueue(here, t, !here->shared || !load_relaxed(&here->set->nidle));
+			enqueue(here, t,
+				!here->shared || !load_relaxed(&here->set->nidle));
 		else
 			queue_anywhere(t);
 	}
@@ -394,12 +405,13 @@ static struct uk_thread *claim_joiner(struct uk_vp *vp, struct uk_thread *t)
 	/* the token first: while it stays, so does what we read of him */
 	token = W_TOKEN(load_acquire(&joiner->wait));
 	w = W_MAKE(token, 0, W_PARKED);
-	if ((token & 0xffff) != j >> 48 || load_relaxed(&joiner->vp)->set != vp->set || load_relaxed(&joiner->pinned) ||
-	    load_relaxed(&joiner->susp) || --vp->budget < 0)
+	if ((token & 0xffff) != j >> 48 || load_relaxed(&joiner->vp)->set != vp->set ||
+	    load_relaxed(&joiner->pinned) || load_relaxed(&joiner->susp) ||
+	    --vp->budget < 0)
 		return NULL;
 	if (!cas_seq_cst(&joiner->wait, &w, W_MAKE(token, WAKE_OK, W_FIRED)))
 		return NULL;
-	/* who looks at his stack sees him fired, or we see that somebody looks (trim.c) */
+	/* who looks at his stack sees him fired, or we see that somebody looks (keeper.c) */
 	if (unlikely(load_seq_cst(&joiner->susp))) {
 		store_release(&joiner->wait, W_MAKE(token, 0, W_PARKED));
 		return NULL;
@@ -474,7 +486,7 @@ void thread_reap(struct uk_vp *vp, struct uk_thread *t, bool joined)
 #if UK_SAN
 	san_destroy(&t->san);
 #endif
-	stack_put(&vp->stacks, t->stack, t->order);
+	stack_put(&vp->stacks, t->stack, t->kind_of_stack);
 	store_relaxed(&t->stack, NULL);
 	if (t->tp) {
 		tls_put(&vp->tls, t->tp);
@@ -484,7 +496,8 @@ void thread_reap(struct uk_vp *vp, struct uk_thread *t, bool joined)
 		thread_free_ext(t);
 	if (unlikely(load_relaxed(&limit.max)))
 		limit_put(false);
-	if (likely(joined)) /* the joiner is already out of its wait: nobody else writes join */
+	if (likely(
+		joined)) /* the joiner is already out of its wait: nobody else writes join */
 		return;
 	j = load_acquire(&t->join);
 	do {
@@ -623,7 +636,8 @@ UK_API int uk_thread_suspend(uk_thread *t)
 		r = -ESRCH;
 	} else {
 		fetch_or_acq_rel(&t->susp, SUSP_ASKED);
-		if (t == me) /* whoever finishes the switch holds us instead of queueing */
+		if (t ==
+		    me) /* whoever finishes the switch holds us instead of queueing */
 			switch_to(t->carrier, t, next_thread(t->carrier), POST_YIELD);
 	}
 	rt_exit();
@@ -649,12 +663,13 @@ UK_API int uk_thread_cancel(uk_thread *t)
 	int r = 0;
 
 	rt_enter();
-	if ((t->kind != THREAD_USER && t->kind != THREAD_FOREIGN) || load_relaxed(&t->state) == T_EXITED) {
+	if ((t->kind != THREAD_USER && t->kind != THREAD_FOREIGN) ||
+	    load_relaxed(&t->state) == T_EXITED) {
 		r = -ESRCH;
 		goto out;
 	}
 	store_seq_cst(&t->cancelled, 1);
-	sys2(SYS_membarrier, 8 /* PRIVATE_EXPEDITED */, 0); /* pairs with wait_begin */
+	barrier_everywhere(); /* pairs with wait_begin */
 	w = load_acquire(&t->wait);
 	if ((W_STATE(w) == W_ARMED || W_STATE(w) == W_PARKED) &&
 	    !load_relaxed(&t->uncancelable))
@@ -761,7 +776,8 @@ UK_API int uk_thread_pin(uk_vp *vp)
 
 UK_API int uk_thread_stack(const uk_thread *t, void **base, size_t *size)
 {
-	void *stack = load_relaxed(&t->stack); /* perhaps another's, who begins or ends */
+	void *stack =
+	    load_relaxed(&t->stack); /* perhaps another's, who begins or ends */
 
 	if (t->kind != THREAD_USER || !stack)
 		return -ESRCH;

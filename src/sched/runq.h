@@ -4,7 +4,8 @@
  * Four places, looked at in this order:
  *   lifo    the thread just readied or created: its data is hot. At most LIFO_STREAK times in a row
  *   ring    FIFO of RUNQ_SIZE; the owner pushes at the tail, owner and thieves CAS the head
- *   pinned  threads that must stay on this vp; owner only
+ *   pinned  threads that must stay on this vp, and those that go before the ring in a burst
+ *           of hand-offs (enqueue_woken); owner only
  *   over    FIFO of what found the ring full; owner only, refills the ring
  *
  * No lock. Where no thief can exist (a set of one vp) the owner's pops are plain.
@@ -27,11 +28,11 @@ struct tqueue { /* owner-only FIFO through thread->next */
 };
 
 struct runq {
-	uint32_t tail;           /* owner */
-	bool shared;             /* constant */
-	struct uk_thread *lifo;  /* owner puts, owner and thieves take by xchg */
+	uint32_t tail;              /* owner */
+	bool shared;                /* constant */
+	struct uk_thread *lifo;     /* owner puts, owner and thieves take by xchg */
 	struct tqueue over, pinned; /* owner */
-	uint32_t tick;           /* owner */
+	uint32_t tick;              /* owner */
 	uint32_t head LINE_ALIGNED; /* owner and thieves, CAS */
 	struct uk_thread *ring[RUNQ_SIZE] LINE_ALIGNED;
 };
@@ -65,7 +66,8 @@ static inline void runq_push(struct runq *q, struct uk_thread *t)
 {
 	uint32_t tail = q->tail;
 
-	if (unlikely(q->over.n) || unlikely(tail - load_acquire(&q->head) >= RUNQ_SIZE)) {
+	if (unlikely(q->over.n) ||
+	    unlikely(tail - load_acquire(&q->head) >= RUNQ_SIZE)) {
 		tqueue_push(&q->over, t);
 		return;
 	}

@@ -32,7 +32,8 @@ void rt_exit(void);
 
 uint64_t wait_begin(struct uk_thread *t, enum wait_kind kind, const void *obj);
 /* Like wait_begin, but cancellation and the thread's own deadline do not end it. */
-uint64_t wait_begin_uncancelable(struct uk_thread *t, enum wait_kind kind, const void *obj);
+uint64_t wait_begin_uncancelable(struct uk_thread *t, enum wait_kind kind,
+				 const void *obj);
 /* Park until fired, until deadline (TIME_NEVER: none; also bounded by t->deadline) or
  * until cancelled; returns the winner's reason. Returns at once if already fired. */
 unsigned wait_park(struct uk_thread *t, uint64_t token, int64_t deadline);
@@ -59,6 +60,10 @@ int64_t sched_clock_coarse(const struct uk_thread *t);
  * -ECANCELED, unless the kernel had finished: then its result counts. User threads only. */
 enum io_class { IO_CLASS_NET, IO_CLASS_FILE };
 int sched_io(struct uk_thread *t, struct io_op *op, enum io_class c, int64_t deadline);
+/* Submit op[0..n) and park until one of them has ended, or by then; the others are ended, and
+ * when it returns all have. 0, -ETIMEDOUT, -ECANCELED: what ended the wait. */
+int sched_io_any(struct uk_thread *t, struct io_op *op, unsigned n, enum io_class c,
+		 int64_t deadline);
 /* Can the caller's reactor do this kind? False for foreign threads. */
 bool sched_io_can(struct uk_thread *t, enum io_kind kind, enum io_class c);
 /* Streams that are received ahead: see sched/io.c. */
@@ -82,6 +87,12 @@ void sched_io_cancel_fd(struct uk_thread *t, int fd);
  * end nothing of the runtime may be touched. Foreign threads: no effect. */
 void block_begin(struct uk_thread *t, bool release);
 void block_end(struct uk_thread *t);
+/* Leave the runtime for a call or an access that does not wait, but whose memory is the
+ * program's and may fault: on a page that another user thread has to bring (userfaultfd), on
+ * a file system that hangs. Inside the runtime that would keep the vp (law 1). Unmarked: it
+ * is nearly always over at once. The same rules as for block_begin; foreign threads, too. */
+void outside_begin(struct uk_thread *t);
+void outside_end(struct uk_thread *t);
 
 /* Async-signal-safe helpers for uk_sem_post. Is the calling kernel thread inside the
  * runtime (so a handler interrupted it)? */
@@ -101,8 +112,8 @@ struct vp_count *sched_foreign_count(void);
 
 struct vp_count {
 	uint64_t switches, yields, parks, readies, creates, exits, steals, inbox, kicks,
-		io_inline, io_parked, io_cancels, timers, timer_fires, handoffs_mark, returns,
-		syscalls;
+	    io_inline, io_parked, io_cancels, timers, timer_fires, handoffs_mark,
+	    returns, syscalls;
 };
 
 /* An I/O call has ended without parking; no lock is held. A thread that makes nothing but
@@ -130,5 +141,15 @@ extern uint32_t sched_forks; /* how many forks lie between us and the first proc
 /* A forked child whose runtime has not been rebuilt yet: do it (not in a signal handler). */
 void sched_settle(void);
 bool sched_unsettled(void);
+
+/* For who starts programs (the posix room). Does the caller run with a carrier's signal
+ * mask? Then *mask is what a program is to inherit: what the process had when the runtime
+ * started, and what the thread itself has changed since. Async-signal-safe. */
+bool sched_child_mask(uint64_t *mask);
+/* Around vfork, in the parent: while the child borrows this thread it cannot enter. */
+void sched_vfork_begin(void);
+void sched_vfork_end(void);
+/* The child of a fork that nobody was told of: it may exec, but not enter the runtime. */
+void sched_fork_lost(void);
 
 #endif

@@ -28,7 +28,8 @@ INLINE struct uk_thread *pop(struct uk_vp *vp)
 	struct runq *q = &vp->rq;
 	struct uk_thread *t;
 
-	if (load_relaxed(&q->lifo) && vp->lifo_streak < LIFO_STREAK && !fuzz_once_in(8)) {
+	if (load_relaxed(&q->lifo) && vp->lifo_streak < LIFO_STREAK &&
+	    !fuzz_once_in(8)) {
 		t = runq_take_lifo(q);
 		if (t) {
 			vp->lifo_streak++;
@@ -109,7 +110,8 @@ INLINE void switch_raw(struct carrier *c, struct uk_thread *from, struct uk_thre
 	else
 		c->tp_now = tp;
 #if UK_SAN
-	san_leave(&from->san, &to->san, action == POST_EXIT || action == POST_EXIT_JOINED);
+	san_leave(&from->san, &to->san,
+		  action == POST_EXIT || action == POST_EXIT_JOINED);
 #endif
 	arch_switch(&from->sp, to->sp, tp, switch_fast_tp);
 	c = from->carrier; /* perhaps another one now */

@@ -4,12 +4,14 @@
  * Vps and sets live until the process ends: their addresses are read without locks by
  * thieves, closers, the monitor and the dump.
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "base/cgroup.h"
 #include "base/panic.h"
 #include "base/sys.h"
 #include "sched/fuzz.h"
@@ -41,15 +43,16 @@ void sched_run_on_child(void)
 		on_child[i]();
 }
 
-static struct lock set_lock = LOCK_INIT(RANK_VPSET); /* also around the start, for fork */
+static struct lock set_lock =
+    LOCK_INIT(RANK_VPSET); /* also around the start, for fork */
 static pthread_once_t start_once = PTHREAD_ONCE_INIT;
 static int start_error;
 static uint32_t bind_generation;
 
 static void *zalloc(size_t size)
 {
-	long p = sysn(SYS_mmap, NULL, (size + PAGE - 1) & ~(PAGE - 1), PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long p = sysn(SYS_mmap, NULL, (size + PAGE - 1) & ~(PAGE - 1),
+		      PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	return p < 0 && p > -4096 ? NULL : (void *)p;
 }
@@ -70,7 +73,25 @@ static int allowed_cpus(cpu_set_t *set)
 	return r < 0 ? 1 : CPU_COUNT(set);
 }
 
-static int vp_make(struct uk_vp **out, struct uk_vpset *s, unsigned index, bool reactive)
+/* As many vps as CPUs that the process may use at once: more would only be throttled. */
+static unsigned vps_by_default(const cpu_set_t *cpus)
+{
+	int64_t milli = cgroup_cpus(CGROUP_ROOT, CGROUP_SELF);
+	unsigned n = (unsigned)CPU_COUNT(cpus);
+
+	return milli < 0 ? n : (unsigned)MAX(MIN((milli + 999) / 1000, (int64_t)n), 1);
+}
+
+/* valgrind does not carry out what a ring asks for: operations would never end. */
+static const char *engine_wanted(void)
+{
+	const char *want = env_get("UK_REACTOR"), *preload = env_get("LD_PRELOAD");
+
+	return !want && preload && strstr(preload, "/vgpreload_") ? "epoll" : want;
+}
+
+static int vp_make(struct uk_vp **out, struct uk_vpset *s, unsigned index,
+		   bool reactive)
 {
 	struct uk_vp *vp = zalloc(sizeof(*vp));
 	int r;
@@ -86,9 +107,9 @@ static int vp_make(struct uk_vp **out, struct uk_vpset *s, unsigned index, bool 
 	vp->clock = sys_now();
 	stack_cache_init(&vp->stacks);
 	wheel_init(&vp->wheel, vp->clock);
-	r = reactor_init(&vp->reactor, getenv("UK_REACTOR"));
+	r = reactor_init(&vp->reactor, engine_wanted());
 	if (r) {
-		const char *want = getenv("UK_REACTOR");
+		const char *want = env_get("UK_REACTOR");
 
 		uk_warn("no reactor for a virtual processor: error %d%s%s%s", -r,
 			want ? ", UK_REACTOR=" : "", want ? want : "",
@@ -152,8 +173,8 @@ static int set_fill(struct uk_vpset *s, const cpu_set_t *cpus, bool bind)
 }
 
 /* mask NULL: the CPUs allowed now, and no binding. */
-static int set_make(struct uk_vpset **out, const char *name, unsigned n, const cpu_set_t *mask,
-		    unsigned flags)
+static int set_make(struct uk_vpset **out, const char *name, unsigned n,
+		    const cpu_set_t *mask, unsigned flags)
 {
 	struct uk_vpset *s;
 	cpu_set_t allowed, cpus;
@@ -169,7 +190,7 @@ static int set_make(struct uk_vpset **out, const char *name, unsigned n, const c
 	if (!CPU_COUNT(&cpus))
 		return -EINVAL;
 	if (!n)
-		n = (unsigned)CPU_COUNT(&cpus);
+		n = mask ? (unsigned)CPU_COUNT(&cpus) : vps_by_default(&cpus);
 	if (n + 2 > VP_MAX - vp_count_all)
 		return -EINVAL;
 	s = zalloc(sizeof(*s));
@@ -186,54 +207,27 @@ static int set_make(struct uk_vpset **out, const char *name, unsigned n, const c
 	return r;
 }
 
-unsigned env_number(const char *name, unsigned dflt, unsigned max)
-{
-	const char *s = getenv(name);
-	char *end;
-	unsigned long v;
-
-	if (!s || !*s)
-		return dflt;
-	v = strtoul(s, &end, 10);
-	if (*end || v > max) {
-		uk_warn("%s=%s is not a number up to %u: ignored", name, s, max);
-		return dflt;
-	}
-	return (unsigned)v;
-}
-
-static void env_stack(void)
-{
-	const char *s = getenv("UK_STACK");
-	char *end;
-	unsigned long v;
-
-	if (!s || !*s)
-		return;
-	v = strtoul(s, &end, 0);
-	if (*end == 'k' || *end == 'K')
-		v <<= 10, end++;
-	else if (*end == 'm' || *end == 'M')
-		v <<= 20, end++;
-	if (*end || !v || !stack_order(v))
-		uk_warn("UK_STACK=%s is not a stack size (bytes, or with K or M): ignored", s);
-	else
-		sched_stack_size = v;
-}
-
 static void start_locked(void)
 {
-	long r = sys2(SYS_membarrier, 16 /* REGISTER_PRIVATE_EXPEDITED */, 0);
+	size_t stack;
 
-	if (r < 0) {
-		uk_warn("the kernel refuses membarrier(2) (error %ld): ukthreads needs it", -r);
-		start_error = (int)r;
+	if (!UK_TSAN && dlsym(RTLD_DEFAULT, "__tsan_init")) {
+		uk_warn(
+		    "this program has ThreadSanitizer and the library has not, so it "
+		    "would not see our switches: link one that was built with "
+		    "-Db_sanitize=thread");
+		start_error = -ENOTSUP;
 		return;
 	}
+	start_error = barrier_init();
+	if (start_error)
+		return;
 	fuzz_init();
 	allowed_cpus(&process_cpus);
 	process_nice = 20 - (int)sys2(SYS_getpriority, PRIO_PROCESS, 0);
-	env_stack();
+	stack = env_size("UK_STACK", (size_t)1 << STACK_MAX_ORDER);
+	if (stack)
+		sched_stack_size = stack;
 	start_error = thread_init();
 	if (start_error)
 		return;
@@ -241,9 +235,10 @@ static void start_locked(void)
 	start_error = tls_init();
 	if (start_error)
 		return;
+	setxid_init();
 #endif
-	start_error = set_make(&vpset_default, "default", env_number("UK_VPS", 0, VP_MAX - 2),
-			       NULL, 0);
+	start_error = set_make(&vpset_default, "default",
+			       env_number("UK_VPS", 0, VP_MAX - 2), NULL, 0);
 	if (start_error)
 		return;
 	start_error = carriers_init();
@@ -298,11 +293,14 @@ UK_API int uk_vps(void)
 	if (vpset_default)
 		return (int)vpset_default->n;
 	n = env_number("UK_VPS", 0, VP_MAX - 2);
-	return n ? (int)n : allowed_cpus(&set);
+	if (n)
+		return (int)n;
+	allowed_cpus(&set);
+	return (int)vps_by_default(&set);
 }
 
-UK_API int uk_vpset_create(uk_vpset **out, const char *name, unsigned n, const cpu_set_t *mask,
-			   unsigned flags)
+UK_API int uk_vpset_create(uk_vpset **out, const char *name, unsigned n,
+			   const cpu_set_t *mask, unsigned flags)
 {
 	int r = sched_start();
 

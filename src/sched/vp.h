@@ -22,6 +22,8 @@
 #ifndef SCHED_VP_H
 #define SCHED_VP_H
 
+#include "base/barrier.h"
+#include "base/env.h"
 #include "event/reactor.h"
 #include "event/timer.h"
 #include "mem/slab.h"
@@ -34,6 +36,7 @@
 #define VP_REVOKING ((uintptr_t)1)
 #define VP_MAX 256
 #define VP_BUDGET 64 /* switches between two looks at the reactor */
+#define VP_BURST 64  /* passes after a hand-off for which a wake-up goes first */
 
 /* op->token: the waiter's token while it waits; OP_ORPHAN while nobody does (the waiter
  * timed out and is asking for the op's end); 0 once the op is done (the dispatcher's last
@@ -47,7 +50,8 @@ struct vp_msg {
 	struct vp_msg *next;
 	enum msg_kind kind;
 	int fd;
-	struct io_op *op;
+	struct io_op *op; /* of SUBMIT and CANCEL: op[0..n) */
+	unsigned n;
 	struct uk_thread *thread; /* fired when done (not for SUBMIT) */
 	uint64_t token;
 };
@@ -55,22 +59,29 @@ struct vp_msg {
 /* What the monitor remembers of a vp; the monitor alone. */
 struct vp_watch {
 	uint64_t switches;
-	struct carrier *carrier;
-	int64_t since;     /* the same thread has run since then */
-	int64_t cpu;       /* its carrier's CPU time at that moment */
-	int64_t warned;    /* stall watchdog */
+	struct carrier *carrier; /* NULL: it was an orphan */
+	int64_t
+	    since;   /* the same thread has run since then; or it has been an orphan */
+	int64_t cpu; /* its carrier's CPU time at that moment */
+	int64_t warned; /* stall watchdog */
+	int64_t seen;   /* this look */
+	int64_t taken;  /* when it was last taken from a blocked carrier */
 };
 
 struct uk_vp {
 	/* -- owner, hot -- */
-	uintptr_t owner;        /* see above; CAS */
-	int32_t budget;         /* owner */
-	uint32_t nudge;         /* anyone sets: go to the dispatcher soon; owner clears */
-	bool shared;            /* thieves exist: the set has several vps; constant */
-	bool reactive;          /* runs no threads, only a reactor; constant */
-	bool starved;           /* owner: a thread found no memory for its stack */
+	uintptr_t owner; /* see above; CAS */
+	int32_t budget;  /* owner */
+	uint32_t nudge;  /* anyone sets: go to the dispatcher soon; owner clears */
+	uint32_t
+	    flush; /* the keeper sets: give the cached stacks to the pools; owner clears */
+	bool shared;   /* thieves exist: the set has several vps; constant */
+	bool reactive; /* runs no threads, only a reactor; constant */
+	bool starved;  /* owner: a thread found no memory for its stack */
+	uint8_t burst; /* passes for which whom the dispatcher wakes goes before the
+			    queue; owner, and the monitor sets it */
 	uint8_t lifo_streak;
-	uint8_t lonely;         /* owner: short sleeps in a row that ended for one thread */
+	uint8_t lonely; /* owner: short sleeps in a row that ended for one thread */
 	uint32_t seen_switches; /* owner: at the last sched_make_room */
 	struct vp_count count;  /* owner; kicks: whoever kicks */
 	int64_t clock;          /* owner writes once a pass */
@@ -81,35 +92,39 @@ struct uk_vp {
 	struct tls_cache tls;
 	uint64_t next_id, end_id;
 	uint32_t steal_seed;
-	struct vp_msg *closers;    /* MSG_CANCEL_FD not yet done */
+	struct vp_msg *closers; /* MSG_CANCEL_FD not yet done */
 	struct reactor reactor;
 	struct wheel wheel;
 	/* -- written by others -- */
-	struct uk_thread *inbox LINE_ALIGNED; /* Treiber stack: anyone pushes, owner or a
+	struct uk_thread *inbox
+	    LINE_ALIGNED;         /* Treiber stack: anyone pushes, owner or a
 						 thief takes all */
-	struct uk_thread *pinbox;             /* the same for pinned threads: owner takes */
-	struct vp_msg *msgs;                  /* the same for requests */
-	struct vp_msg stop;    /* MSG_STOP, a fork's; who turns stop_sent to 1 posts it */
-	uint32_t stop_sent;    /* the dispatcher that serves it turns it back to 0 */
-	uint32_t submits;      /* MSG_SUBMITs on their way: the sender adds, the server subtracts */
-	uint32_t idle;         /* 1: sleeps or is about to; owner sets, kicker clears by xchg */
+	struct uk_thread *pinbox; /* the same for pinned threads: owner takes */
+	struct vp_msg *msgs;      /* the same for requests */
+	struct vp_msg stop; /* MSG_STOP, a fork's; who turns stop_sent to 1 posts it */
+	uint32_t stop_sent; /* the dispatcher that serves it turns it back to 0 */
+	uint32_t
+	    submits; /* MSG_SUBMITs on their way: the sender adds, the server subtracts */
+	uint32_t idle; /* 1: sleeps or is about to; owner sets, kicker clears by xchg */
 	/* -- rarely changes -- */
 	struct uk_vpset *set LINE_ALIGNED;
 	unsigned id, index;
 	uint64_t handoffs, handoffs_hog, stalls; /* monitor */
-	struct uk_vp *next_orphan;  /* spares lock */
-	cpu_set_t cpus;             /* binding; set lock */
-	uint32_t bound;             /* generation of cpus, 0 = not bound */
+	struct uk_vp *next_orphan;               /* spares lock */
+	cpu_set_t cpus;                          /* binding; set lock */
+	uint32_t bound;                          /* generation of cpus, 0 = not bound */
 	struct vp_watch watch;
+	uint64_t stacks_seen; /* the keeper: stacks taken when it last came by */
 } LINE_ALIGNED;
 
 struct uk_vpset {
 	char name[32];
 	unsigned n, flags;
-	uint32_t next;       /* round robin; anyone, relaxed add */
-	uint32_t nidle;      /* vps asleep; relaxed */
-	uint32_t waking;     /* 1: one vp was woken to steal and has not yet found or given up */
-	struct uk_vp *net;   /* reactive vps or NULL */
+	uint32_t next;  /* round robin; anyone, relaxed add */
+	uint32_t nidle; /* vps asleep; relaxed */
+	uint32_t
+	    waking; /* 1: one vp was woken to steal and has not yet found or given up */
+	struct uk_vp *net; /* reactive vps or NULL */
 	struct uk_vp *io;
 	struct uk_vp *vps[VP_MAX];
 };
@@ -127,82 +142,113 @@ enum post {
 };
 
 struct carrier {
-	uint32_t in_rt;          /* itself, plain; the monitor reads after membarrier */
-	uint32_t post_action;    /* enum post; itself */
-	struct uk_vp *vp;        /* itself, or who gives it a vp while it is parked */
-	struct uk_thread *post;  /* whom the last switch left; itself */
-	struct uk_thread *current; /* for monitor and dump (racy) */
-	void *tp_now;            /* the running %fs; itself */
-	void *tp;                /* its own */
+	uint32_t in_rt;         /* itself, plain; the monitor reads after membarrier */
+	uint32_t post_action;   /* enum post; itself */
+	struct uk_vp *vp;       /* itself, or who gives it a vp while it is parked */
+	struct uk_thread *post; /* whom the last switch left; itself */
+	struct uk_thread *current;    /* for monitor and dump (racy) */
+	void *tp_now;                 /* the running %fs; itself */
+	void *tp;                     /* its own */
 	struct uk_thread **self_slot; /* thread_self_tls in its own TLS */
-	uint32_t deferred;       /* a signal handler on this carrier left a wake-up to do
+	uint32_t deferred; /* a signal handler on this carrier left a wake-up to do
 				    (table in enter.c); itself */
-	uint32_t mark;           /* != 0: the running thread is inside a bracketed call; itself */
-	struct uk_thread disp;   /* its own context */
+	uint32_t mark; /* != 0: the running thread is inside a bracketed call; itself */
+	struct uk_thread disp; /* its own context */
 	int tid;
-	uint32_t wake;           /* futex: 1 = a vp was given; giver sets */
-	uint32_t hog;            /* monitor sets, itself clears (carrier_no_hog) */
-	uint32_t bound;          /* generation of its affinity; itself */
-	uint32_t stopped;        /* it stands at the gate, or is a spare (fork.c); itself, or
+	uint32_t wake;    /* futex: 1 = a vp was given; giver sets */
+	uint32_t hog;     /* monitor sets, itself clears (carrier_no_hog) */
+	uint32_t bound;   /* generation of its affinity; itself */
+	uint32_t stopped; /* it stands at the gate, or is a spare (fork.c); itself, or
 				    who gives it a vp, under the spares lock */
-	bool renew;              /* after a fork: needs a stack and a block of its own */
+	bool renew;       /* after a fork: needs a stack and a block of its own */
+	bool newborn;     /* made as a spare and not parked yet; spares lock */
+	bool masked;      /* has carrier_mask; itself */
 	void *sigstack;
 	struct carrier *next_spare; /* spares lock */
 	struct carrier *next_all;   /* push-only list */
 } LINE_ALIGNED;
 
-extern struct uk_vp *vp_all[VP_MAX]; /* [0, vp_count_all); entries never change once set */
-extern uint32_t vp_count_all;        /* release by the creator, acquire by readers */
+extern struct uk_vp
+    *vp_all[VP_MAX];          /* [0, vp_count_all); entries never change once set */
+extern uint32_t vp_count_all; /* release by the creator, acquire by readers */
 extern struct carrier *carriers_all; /* acquire */
 extern struct uk_vpset *vpset_default;
 extern size_t sched_stack_size;
 extern uint64_t carriers_count, spares_count; /* gauges, racy reads */
 extern uint64_t spares_made;
+extern uint64_t carrier_mask; /* signals that carriers block; constant */
 
 /* dispatch.c */
 void dispatch(struct carrier *c); /* until c has lost its vp */
 void enqueue(struct uk_vp *vp, struct uk_thread *t, bool lifo); /* owner of vp */
+void enqueue_woken(struct uk_vp *vp, struct uk_thread *t);      /* its dispatcher */
 void inbox_push(struct uk_vp *vp, struct uk_thread *t);         /* anyone */
 void vp_post(struct uk_vp *vp, struct vp_msg *m);               /* anyone */
-void vp_kick(struct uk_vp *vp);                                 /* anyone, if it sleeps */
+void vp_kick(struct uk_vp *vp);           /* anyone, if it sleeps */
 void queue_anywhere(struct uk_thread *t); /* to its vp's inbox, honouring suspension */
 void suspend_end(struct uk_thread *t, uint8_t bit); /* async-signal-safe */
-/* trim.c, for the monitor: threads parked since before. True: there are others for later. */
-bool sched_trim_parked(int64_t before);
+/* keeper.c: a round; false: one is being made. The monitor. */
+bool keeper_call(int64_t every);
+bool keeper_left(void);   /* a round is being made, or the last one left something */
+int keeper_start(void);   /* the maker */
+void keeper_forget(void); /* a forked child */
+extern struct lock keep_lock; /* held by the keeper for a portion of its work */
+extern uint64_t keeper_portions, keeper_cuts;
 bool vp_has_work(const struct uk_vp *vp); /* racy, any thread */
 
 /* vp.c */
 extern int process_nice;       /* likewise; what a hog's carrier returns to */
 extern cpu_set_t process_cpus; /* allowed when the runtime started */
-unsigned env_number(const char *name, unsigned dflt, unsigned max);
 
 /* carrier.c */
-int carrier_start(struct uk_vp *vp);           /* a new kernel thread, owning vp */
-int carriers_init(void);                       /* spares and their maker */
-void vp_give(struct uk_vp *vp);                /* caller holds vp in fact: to a spare or orphaned */
-bool carrier_take_orphan(struct carrier *c, struct uk_vpset *only, struct uk_vp *exactly);
+int carrier_start(struct uk_vp *vp); /* a new kernel thread, owning vp */
+int carriers_init(void);             /* spares and their maker */
+void vp_give(struct uk_vp *vp); /* caller holds vp in fact: to a spare or orphaned */
+bool carrier_take_orphan(struct carrier *c, struct uk_vpset *only,
+			 struct uk_vp *exactly);
 void enter_slow(struct uk_thread *t, struct carrier *c);
 void carrier_no_hog(struct carrier *c, struct uk_vp *vp);
-void exit_slow(struct uk_thread *t); /* deferred wake-ups, hostile hand-off */
+void exit_slow(struct uk_thread *t);  /* deferred wake-ups, hostile hand-off */
 void run_deferred(struct carrier *c); /* itself, in the runtime, without a lock */
-void maker_defer(void);              /* a signal handler: the maker shall call deferred_wake */
+void maker_defer(void); /* a signal handler: the maker shall call deferred_wake */
+void maker_wake(void);  /* it shall look whether spares are wanted */
+/* It shall kick vp: the monitor has a table of descriptors of its own (act/files.c), where
+ * a vp's reactor is not. */
+void maker_kick(struct uk_vp *vp);
+void maker_keeper(void); /* it shall make the keeper */
+/* A kernel thread of the runtime's own, with all signals blocked. 0 or -errno. */
+int kernel_thread(void *(*fn)(void *), void *arg, size_t stack);
+int maker_failed(void); /* error of its last try to make one, 0 = it was made */
 bool vp_revoke(struct uk_vp *vp, struct carrier *c); /* monitor: true if it moved */
 void carrier_bind(struct carrier *c, struct uk_vp *vp);
-void carrier_renew(struct carrier *c); /* itself, on a user thread's stack */
+bool carrier_renew(
+    struct carrier *c); /* itself, on a user thread's stack; or no memory */
 /* Around fork (fork.c). */
 void carriers_lock(void);
 void carriers_unlock(void);
-void carriers_forget(struct carrier *only); /* the child: no other one exists (may be NULL) */
-int carriers_rebuild(void);                 /* the child: all vps are orphans */
+void carriers_forget(
+    struct carrier *only);  /* the child: no other one exists (may be NULL) */
+int carriers_rebuild(void); /* the child: all vps are orphans */
+
+/* cap.c */
+void cap_init(void);  /* the runtime starts: what can be known without opening files */
+void cap_learn(void); /* the rest; the monitor, once */
+unsigned carriers_cap(void);
+/* The end of the watchdog's message about a vp that has no carrier: who has them all. */
+void cap_explain(char *buf, size_t n);
 
 /* fork.c */
-extern uint32_t world_gate; /* enum gate; not 0: nobody may come into the runtime */
+extern uint32_t world_gate;    /* enum gate; not 0: nobody may come into the runtime */
 extern struct lock watch_lock; /* held by the monitor while it looks */
-void gate_wait(void);       /* outside the runtime, or as good as */
-void carrier_stop(struct carrier *c); /* in the runtime, between two things: wait there */
-void fork_init(void);       /* the runtime has started */
+void gate_wait(void);          /* outside the runtime, or as good as */
+void carrier_stop(
+    struct carrier *c); /* in the runtime, between two things: wait there */
+void fork_init(void);   /* the runtime has started */
 void set_lock_acquire(void);
 void set_lock_release(void);
+
+/* setxid.c */
+void setxid_init(void); /* once, before any full thread */
 
 /* enter.c */
 void run_deferred_foreign(struct uk_thread *t); /* itself, with depth 0 */
@@ -281,8 +327,9 @@ INLINE void enter_gate(struct uk_thread *t, uint8_t depth)
 }
 
 /* life.c */
-void limit_rebuild(bool heir); /* the child; heir: a user thread forked, main is no more */
-void limit_leave(void);        /* that child's thread ends; the last one ends the process */
+void limit_rebuild(
+    bool heir);         /* the child; heir: a user thread forked, main is no more */
+void limit_leave(void); /* that child's thread ends; the last one ends the process */
 void stack_limit_init(uint64_t max); /* before any thread exists */
 void thread_reap(struct uk_vp *vp, struct uk_thread *t, bool joined);
 /* Give t, which has not run yet, its stack, TLS block and context. False: no memory. */

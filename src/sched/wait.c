@@ -24,6 +24,7 @@ INLINE uint64_t begin(struct uk_thread *t, enum wait_kind kind, const void *obj)
 	store_relaxed(&t->wkind, (uint8_t)kind);
 	store_relaxed(&t->wobj, obj);
 	store_relaxed(&t->wfd, -1);
+	store_relaxed(&t->trimmed, 0);
 	/* release: who learns the token sees the fields; pairs with the CAS in wait_fire */
 	store_release(&t->wait, W_MAKE(token, 0, W_ARMED));
 	fence_compiler();
@@ -41,7 +42,8 @@ uint64_t wait_begin(struct uk_thread *t, enum wait_kind kind, const void *obj)
 	return token;
 }
 
-uint64_t wait_begin_uncancelable(struct uk_thread *t, enum wait_kind kind, const void *obj)
+uint64_t wait_begin_uncancelable(struct uk_thread *t, enum wait_kind kind,
+				 const void *obj)
 {
 	store_relaxed(&t->uncancelable, 1);
 	return begin(t, kind, obj);
@@ -70,12 +72,14 @@ static unsigned park_foreign(struct uk_thread *t, uint64_t token, int64_t deadli
 	if (cas_acq_rel(&t->wait, &w, W_MAKE(token, 0, W_PARKED))) {
 		/* the low half changes with every transition: enough for the futex */
 		while (W_STATE(w = load_acquire(&t->wait)) == W_PARKED)
-			if (sys_futex_wait(&t->wait, (uint32_t)w, deadline) == -ETIMEDOUT)
+			if (sys_futex_wait(&t->wait, (uint32_t)w, deadline) ==
+			    -ETIMEDOUT)
 				wait_fire(t, token, WAKE_TIMEOUT);
 	}
 	store_relaxed(&t->since, sys_now());
 	store_relaxed(&t->state, (uint8_t)T_RUNNING);
-	enter_gate(t, depth); /* before wait_end: a fork's child sees what we waited for */
+	enter_gate(t,
+		   depth); /* before wait_end: a fork's child sees what we waited for */
 	return wait_end(t);
 }
 
@@ -150,9 +154,13 @@ bool wait_fire(struct uk_thread *t, uint64_t token, unsigned reason)
 
 		bump(&vp->count.readies, 1);
 		/* completions come in batches, oldest first: keep their order */
-		enqueue(vp, t, me->kind == THREAD_USER);
+		if (me->kind == THREAD_USER)
+			enqueue(vp, t, true);
+		else
+			enqueue_woken(vp, t);
 	} else {
-		fetch_add_relaxed(&sched_foreign_count()->readies, 1); /* many write it */
+		fetch_add_relaxed(&sched_foreign_count()->readies,
+				  1); /* many write it */
 		queue_anywhere(t);
 	}
 	return true;
@@ -160,5 +168,7 @@ bool wait_fire(struct uk_thread *t, uint64_t token, unsigned reason)
 
 int wake_error(unsigned reason)
 {
-	return reason == WAKE_TIMEOUT ? -ETIMEDOUT : reason == WAKE_CANCEL ? -ECANCELED : 0;
+	return reason == WAKE_TIMEOUT  ? -ETIMEDOUT
+	       : reason == WAKE_CANCEL ? -ECANCELED
+				       : 0;
 }

@@ -48,7 +48,7 @@ static bool passed(uk_barrier *b, struct futex_node *n)
 
 int uk_barrier_wait_until(uk_barrier *b, uk_time deadline)
 {
-	struct uk_thread *t = rt_enter();
+	struct uk_thread *t = enter_touching(b, sizeof(*b));
 	struct futex_bucket *fb = futex_lock(b);
 	struct futex_node n;
 	unsigned why;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/sys.h"
+#include "base/touch.h"
 #include "sync/futex.h"
 
 static void copy(void *to, const void *from, size_t n)
@@ -47,7 +48,9 @@ int uk_chan_create(uk_chan **out, size_t elem_size, size_t capacity)
 	c = malloc(sizeof(*c) + bytes);
 	if (!c)
 		return -ENOMEM;
-	*c = (struct uk_chan){ .bias = sched_only_vp(), .elem = elem_size, .cap = capacity };
+	*c = (struct uk_chan){ .bias = sched_only_vp(),
+			       .elem = elem_size,
+			       .cap = capacity };
 	lock_init(&c->lock, RANK_CHAN);
 	list_init(&c->recvq);
 	list_init(&c->sendq);
@@ -113,7 +116,8 @@ enum meet { MEET, SELF_GONE, OTHER_GONE };
 
 /* Commit both sides of a hand-over, or neither. NULL: that side is not a published select
  * and needs no claim. */
-static enum meet meet(uint32_t *self, uint32_t self_to, uint32_t *other, uint32_t other_to)
+static enum meet meet(uint32_t *self, uint32_t self_to, uint32_t *other,
+		      uint32_t other_to)
 {
 	bool self_first = self < other;
 
@@ -136,7 +140,8 @@ static enum meet meet(uint32_t *self, uint32_t self_to, uint32_t *other, uint32_
 static enum meet partner(struct list *q, uint32_t *claim, uint32_t index,
 			 struct chan_node **found)
 {
-	list_each_safe(l, tmp, q) {
+	list_each_safe(l, tmp, q)
+	{
 		struct chan_node *n = container_of(l, struct chan_node, link);
 		enum meet m;
 
@@ -169,7 +174,8 @@ static int send_op(struct uk_chan *c, const void *elem, uint32_t *claim, uint32_
 	enum meet m;
 
 	if (c->closed)
-		return meet(claim, CLAIM_TAKEN + index, NULL, 0) == MEET ? -EPIPE : -EALREADY;
+		return meet(claim, CLAIM_TAKEN + index, NULL, 0) == MEET ? -EPIPE
+									 : -EALREADY;
 	m = partner(&c->recvq, claim, index, &n);
 	if (m == SELF_GONE)
 		return -EALREADY;
@@ -253,15 +259,31 @@ static bool completed(struct uk_chan *c, struct chan_node *n)
 	return yes;
 }
 
+void chan_touch(const struct uk_chan *c, int op, void *elem)
+{
+	const struct uk_thread *t = thread_self_tls;
+
+	if (likely(t && load_relaxed(&t->kind) == THREAD_USER &&
+		   thread_on_stack(t, elem, c->elem)))
+		return;
+	if (op == UK_SELECT_SEND)
+		touch_read(elem, c->elem);
+	else
+		touch_write(elem, c->elem);
+}
+
 static int transfer(struct uk_chan *c, int op, void *elem, bool wait, int64_t deadline)
 {
-	struct uk_thread *t = rt_enter();
+	struct uk_thread *t;
 	struct chan_node n;
 	struct chan_wake wake;
-	bool locked = chan_enter(c, t);
 	unsigned why;
+	bool locked;
 	int ret;
 
+	chan_touch(c, op, elem);
+	t = rt_enter();
+	locked = chan_enter(c, t);
 	ret = chan_op(c, op, elem, NULL, 0, &wake);
 	if (ret != -EAGAIN || !wait) {
 		chan_leave(c, locked);

@@ -57,11 +57,11 @@ struct chan_node {
 struct uk_chan {
 	struct lock lock;
 	const struct uk_vp *bias; /* atomics; set to NULL under the lock, once */
-	bool closed;        /* this and below: the guard */
-	size_t elem, cap;   /* fixed */
-	size_t head, len;   /* ring: next to receive, how many; len also peeked at */
-	struct list recvq;  /* not empty only while the ring is empty */
-	struct list sendq;  /* not empty only while the ring is full */
+	bool closed;              /* this and below: the guard */
+	size_t elem, cap;         /* fixed */
+	size_t head, len;  /* ring: next to receive, how many; len also peeked at */
+	struct list recvq; /* not empty only while the ring is empty */
+	struct list sendq; /* not empty only while the ring is full */
 	char ring[];
 };
 
@@ -108,6 +108,8 @@ static inline void chan_fire(const struct chan_wake *w)
 
 /* Under the guard: do op if it can go on. 0 or -EPIPE: done; -EAGAIN: not ready; -EALREADY:
  * the caller's own claim is taken. Own claim is NULL while nothing is published. */
+/* Before the runtime is entered: what op copies is there (base/touch.h). */
+void chan_touch(const struct uk_chan *c, int op, void *elem);
 int chan_op(struct uk_chan *c, int op, void *elem, uint32_t *claim, uint32_t index,
 	    struct chan_wake *wake);
 /* Under the guard: queue n for op. */

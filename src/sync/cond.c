@@ -27,7 +27,8 @@ static void take_out(uk_cond *c, unsigned n)
 }
 
 /* After the wake-up: were we signalled; *woken: and hold the mutex's WOKEN bit. */
-static bool settle(uk_cond *c, uk_mutex *m, struct futex_node *n, unsigned why, bool *woken)
+static bool settle(uk_cond *c, uk_mutex *m, struct futex_node *n, unsigned why,
+		   bool *woken)
 {
 	struct futex_bucket *b;
 
@@ -50,7 +51,7 @@ static bool settle(uk_cond *c, uk_mutex *m, struct futex_node *n, unsigned why, 
 
 int uk_cond_wait_until(uk_cond *c, uk_mutex *m, uk_time deadline)
 {
-	struct uk_thread *t = rt_enter();
+	struct uk_thread *t = enter_touching(c, sizeof(*c));
 	struct mutex_wait how = { .deadline = TIME_NEVER, .uncancelable = true };
 	struct futex_node n = { .arg = m };
 	struct futex_bucket *b;

@@ -184,7 +184,8 @@ int futex_wait(const uint32_t *addr, uint32_t expected, uint32_t bits, int64_t d
 	struct uk_thread *t;
 	unsigned why;
 
-	if (load_acquire(addr) != expected) /* also faults the page in, without a lock */
+	if (load_acquire(addr) !=
+	    expected) /* also faults the page in, without a lock */
 		return -EAGAIN;
 	t = rt_enter();
 	b = futex_lock(addr);
@@ -254,7 +255,8 @@ int futex_requeue(const uint32_t *from, int wake, int move, const uint32_t *to,
 void futex_wake_ready(struct futex_bucket *b, bool (*ready)(const struct futex_node *))
 {
 	bucket_lock(b);
-	list_each_safe(l, tmp, &b->queue) {
+	list_each_safe(l, tmp, &b->queue)
+	{
 		struct futex_node *n = container_of(l, struct futex_node, link);
 
 		if (!ready(n))
@@ -303,7 +305,8 @@ static void lost(struct uk_thread *t)
 		mutex_lost(obj);
 		break;
 	case WAIT_COND:
-		((uk_cond *)obj)->waiters = 0; /* who was signalled waits for the mutex */
+		((uk_cond *)obj)->waiters =
+		    0; /* who was signalled waits for the mutex */
 		break;
 	case WAIT_RWLOCK:
 		rwlock_lost(obj);

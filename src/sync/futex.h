@@ -20,6 +20,7 @@
 
 #include "base/list.h"
 #include "base/lock.h"
+#include "base/touch.h"
 #include "sched/sched.h"
 #include "uk/chan.h"
 #include "uk/sync.h"
@@ -31,16 +32,24 @@ struct futex_bucket {
 	struct list queue; /* lock; FIFO of all keys; zero until first used */
 } LINE_ALIGNED;
 
+/* rt_enter, with the object's memory there. */
+static inline struct uk_thread *enter_touching(const void *object, size_t n)
+{
+	touch_read(object, n);
+	return rt_enter();
+}
+
 struct futex_node {
 	struct list link;            /* bucket's lock */
 	const void *key;             /* bucket's lock; requeue changes it */
 	struct futex_bucket *bucket; /* atomics; requeue writes it under both locks */
 	struct uk_thread *thread;
 	uint64_t token;
-	int64_t since;  /* when the waiter began, by sched_clock_coarse; the primitive's */
-	void *arg;      /* the primitive's */
-	uint32_t tag;   /* the primitive's: bit set of a raw wait, role in a rwlock */
-	uint8_t state;  /* enum futex_state; bucket's lock */
+	int64_t
+	    since; /* when the waiter began, by sched_clock_coarse; the primitive's */
+	void *arg; /* the primitive's */
+	uint32_t tag;  /* the primitive's: bit set of a raw wait, role in a rwlock */
+	uint8_t state; /* enum futex_state; bucket's lock */
 };
 
 #define FUTEX_ANY UINT32_MAX /* a bit set that meets all others */
@@ -75,7 +84,8 @@ void futex_move(struct futex_node *n, struct futex_bucket *to, const void *key);
 enum futex_state futex_leave(struct futex_node *n);
 
 /* The raw futex, with bit sets (uk_futex_* and the drop-in's SYS_futex). */
-int futex_wait(const uint32_t *addr, uint32_t expected, uint32_t bits, int64_t deadline);
+int futex_wait(const uint32_t *addr, uint32_t expected, uint32_t bits,
+	       int64_t deadline);
 int futex_wake(const void *addr, int n, uint32_t bits);
 /* Wake some, move some; only if *from == *expected where expected is not NULL (else
  * -EAGAIN). Returns woken + moved. */

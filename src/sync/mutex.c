@@ -47,10 +47,11 @@ void uk_mutex_init(uk_mutex *m, unsigned flags)
 #if UK_TSAN
 __attribute__((no_sanitize("thread")))
 #endif
-static bool owner_runs_elsewhere(const uk_mutex *m, const struct uk_thread *t)
+static bool
+owner_runs_elsewhere(const uk_mutex *m, const struct uk_thread *t)
 {
 	const struct uk_thread *o =
-		(const struct uk_thread *)(uintptr_t)load_relaxed(&m->owner);
+	    (const struct uk_thread *)(uintptr_t)load_relaxed(&m->owner);
 
 	if (!o || o->state != T_RUNNING)
 		return false;
@@ -210,7 +211,8 @@ void mutex_release(uk_mutex *m, struct uk_thread *t)
 	futex_unlock(b);
 }
 
-void mutex_adopt(uk_mutex *m, struct futex_bucket *bm, struct futex_node *n, int64_t now)
+void mutex_adopt(uk_mutex *m, struct futex_bucket *bm, struct futex_node *n,
+		 int64_t now)
 {
 	uint32_t w = load_relaxed(&m->word);
 
@@ -230,7 +232,8 @@ void mutex_adopt(uk_mutex *m, struct futex_bucket *bm, struct futex_node *n, int
 	}
 	futex_take(n, FUTEX_TAKEN);
 	if (!wait_fire(n->thread, n->token, WAKE_OK))
-		fetch_and_acq_rel(&m->word, ~M_WOKEN); /* he comes, but not as the woken one */
+		fetch_and_acq_rel(&m->word,
+				  ~M_WOKEN); /* he comes, but not as the woken one */
 }
 
 void mutex_lost(uk_mutex *m)

@@ -25,7 +25,8 @@ void mutex_release(uk_mutex *m, struct uk_thread *t);
 /* Under the lock of n's bucket and of m's bucket bm: the waiter n, of a condition, becomes
  * a waiter of m, or is woken to lock it if it is free. Never lost: from here on he has
  * been signalled, whatever fires his token. */
-void mutex_adopt(uk_mutex *m, struct futex_bucket *bm, struct futex_node *n, int64_t now);
+void mutex_adopt(uk_mutex *m, struct futex_bucket *bm, struct futex_node *n,
+		 int64_t now);
 /* Under bm's lock: n has left the queue of m by itself. */
 void mutex_waiter_left(uk_mutex *m, struct futex_bucket *bm);
 

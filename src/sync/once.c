@@ -17,7 +17,7 @@
 
 enum once_state { ONCE_NEW, ONCE_RUNNING, ONCE_RUNNING_WAITED, ONCE_DONE };
 
-#define STATE(s) ((s) & 3u)
+#define STATE(s) ((s)&3u)
 #define FORKS_SHIFT 2
 
 static uint32_t running(enum once_state s)
@@ -57,7 +57,8 @@ static void once_wait(uk_once *o)
 			futex_unlock(b);
 			break;
 		}
-		futex_push(b, &n, o, t, wait_begin_uncancelable(t, WAIT_ONCE, o), false);
+		futex_push(b, &n, o, t, wait_begin_uncancelable(t, WAIT_ONCE, o),
+			   false);
 		futex_unlock(b);
 		if (wait_park(t, n.token, TIME_NEVER) != WAKE_OK)
 			futex_leave(&n);
@@ -72,7 +73,8 @@ int uk_once_run(uk_once *o, void (*fn)(void))
 	/* acquire: pairs with the release of DONE */
 	if (likely(s == ONCE_DONE))
 		return 0;
-	while (s == ONCE_NEW || (s != ONCE_DONE && s != running((enum once_state)STATE(s))))
+	while (s == ONCE_NEW ||
+	       (s != ONCE_DONE && s != running((enum once_state)STATE(s))))
 		if (cas_acq_rel(&o->state, &s, running(ONCE_RUNNING))) {
 			once_run(o, fn);
 			return 0;

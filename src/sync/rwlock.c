@@ -96,7 +96,8 @@ static void grant_writer(uk_rwlock *l, struct futex_bucket *b)
 	store_relaxed(&l->owner, (uintptr_t)n->thread);
 	/* nobody inside and WAITERS set: only grants, under this lock, write the state */
 	store_release(&l->state,
-		      RW_WRITER | (l->writers_waiting + l->readers_waiting ? RW_WAITERS : 0));
+		      RW_WRITER |
+			  (l->writers_waiting + l->readers_waiting ? RW_WAITERS : 0));
 	grant_node(n);
 }
 
@@ -110,7 +111,8 @@ static void grant(uk_rwlock *l, struct futex_bucket *b, enum rw_role prefer)
 	s = load_acquire(&l->state);
 	if (s & RW_WRITER)
 		return;
-	if (l->readers_waiting && (!l->writers_waiting || (prefer == RW_READ && s < RW_READER)))
+	if (l->readers_waiting &&
+	    (!l->writers_waiting || (prefer == RW_READ && s < RW_READER)))
 		grant_readers(l, b);
 	else if (l->writers_waiting && s < RW_READER)
 		grant_writer(l, b);

@@ -21,10 +21,10 @@
 struct select {
 	uk_select *cases;
 	unsigned n;
-	uint32_t claim;           /* CLAIM_...: any partner, under its channel's lock */
+	uint32_t claim; /* CLAIM_...: any partner, under its channel's lock */
 	struct uk_thread *thread;
 	uint64_t token;
-	uint32_t *order;          /* a random permutation of the cases */
+	uint32_t *order; /* a random permutation of the cases */
 	struct chan_node *nodes;
 };
 
@@ -158,6 +158,9 @@ static int select_run(struct select *s, int64_t deadline)
 	int ret;
 
 	shuffle(s);
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->cases[i].chan)
+			chan_touch(s->cases[i].chan, s->cases[i].op, s->cases[i].elem);
 	s->thread = rt_enter();
 	ret = pass(s, false, &upto, &done);
 	if (ret == -EAGAIN && deadline != 0)

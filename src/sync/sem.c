@@ -129,7 +129,8 @@ static void wake_pending(void)
 		if (load_relaxed(&pending[i]))
 			bits = xchg_acq_rel(&pending[i], 0);
 		for (; bits; bits &= bits - 1)
-			futex_wake_ready(&futex_table[i * 64 + __builtin_ctzll(bits)], sem_ready);
+			futex_wake_ready(&futex_table[i * 64 + __builtin_ctzll(bits)],
+					 sem_ready);
 	}
 }
 
@@ -142,7 +143,8 @@ static NOINLINE void post_slow(uk_sem *s)
 {
 	unsigned h = futex_hash(s);
 
-	if (unlikely(rt_in_runtime())) { /* a handler: the code below it holds who knows what */
+	if (unlikely(
+		rt_in_runtime())) { /* a handler: the code below it holds who knows what */
 		fetch_or_acq_rel(&pending[h / 64], 1ULL << h % 64);
 		if (!rt_defer_wake())
 			wake_pending();

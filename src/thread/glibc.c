@@ -100,6 +100,8 @@ static void find_fields(void *libc)
 	glibc.dtv = in_pd(libc, "_thread_db_pthread_dtvp");
 	glibc.cancel = in_pd(libc, "_thread_db_pthread_cancelhandling");
 	glibc.start = in_pd(libc, "_thread_db_pthread_start_routine");
+	glibc.policy = in_pd(libc, "_thread_db_pthread_schedpolicy");
+	glibc.priority = in_pd(libc, "_thread_db_pthread_schedparam_sched_priority");
 	glibc.specific = in_pd(libc, "_thread_db_pthread_specific");
 	d = describe(libc, "_thread_db_pthread_specific");
 	glibc.nlevel1 = d ? (size_t)d->bits / 8 * d->n / sizeof(void *) : 0;
@@ -113,10 +115,11 @@ static void find_fields(void *libc)
 	glibc.key_destr = (size_t)field(libc, "_thread_db_pthread_key_struct_destr");
 }
 
-static void find_slotinfo(void *libc)
+static void find_rtld(void *libc)
 {
 	char *global = dlsym(RTLD_DEFAULT, "_rtld_global");
 	ptrdiff_t off = field(libc, "_thread_db_rtld_global__dl_tls_dtv_slotinfo_list");
+	ptrdiff_t user = field(libc, "_thread_db_rtld_global__dl_stack_user");
 
 	glibc.slot_len = (size_t)field(libc, "_thread_db_dtv_slotinfo_list_len");
 	glibc.slot_next = (size_t)field(libc, "_thread_db_dtv_slotinfo_list_next");
@@ -128,6 +131,8 @@ static void find_slotinfo(void *libc)
 	glibc.map_offset = (size_t)field(libc, "_thread_db_link_map_l_tls_offset");
 	if (global && off != NOWHERE && glibc.slot_size)
 		glibc.slotinfo = (void **)(void *)(global + off);
+	if (global && user != NOWHERE)
+		glibc.user_list = (struct link *)(void *)(global + user);
 }
 
 static int find_libc_tls(struct dl_phdr_info *info, size_t size, void *arg)
@@ -344,7 +349,8 @@ static int digest(const struct template *t)
 	first = snap_word(glibc.specific) - (uintptr_t)glibc.snap_tp;
 	if ((ptrdiff_t)first > glibc.list && (ptrdiff_t)first < glibc.specific) {
 		glibc.first_block = (ptrdiff_t)first;
-		glibc.reset = glibc.list;
+		/* blocks are in libc's list: recycling leaves the links alone */
+		glibc.reset = glibc.list + 2 * (ptrdiff_t)sizeof(void *);
 		glibc.reset_end = glibc.first_block;
 	}
 	if (glibc.rseq != NOWHERE) {
@@ -365,7 +371,9 @@ static int digest(const struct template *t)
 
 int glibc_run(void *(*fn)(void *), void *arg, void *stack, size_t size, pthread_t *out)
 {
-	uint64_t all = ~0ull, old;
+	/* but not the two that libc keeps for itself: who holds libc's lock of all threads
+	 * may wait for our answer to one while we wait for the lock */
+	uint64_t all = ~(3ull << 31), old;
 	pthread_attr_t attr;
 	int err;
 
@@ -407,7 +415,7 @@ static int run_template(struct template *t)
 
 int glibc_learn(void)
 {
-	struct template t = {0};
+	struct template t = { 0 };
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 	int err;
 
@@ -421,7 +429,7 @@ int glibc_learn(void)
 	if (err)
 		return err;
 	find_fields(libc);
-	find_slotinfo(libc);
+	find_rtld(libc);
 	err = find_tls();
 	if (err)
 		return err;

@@ -36,14 +36,16 @@ struct glibc {
 	size_t align, pd_size;
 	ptrdiff_t pd; /* struct pthread - tp */
 	/* offsets from tp, NOWHERE = unknown */
-	ptrdiff_t tid, list, dtv, cancel, start, stackblock;
+	ptrdiff_t tid, list, dtv, cancel, start, stackblock, policy, priority;
 	ptrdiff_t specific, first_block, specific_used;
 	ptrdiff_t err, herr, locale, ctype_b, ctype_lower, ctype_upper, rseq;
 	ptrdiff_t libc_tls; /* libc's TLS */
 	size_t libc_tls_size;
 	/* thread-specific data */
 	size_t nlevel1, nlevel2, data_size, data_seq, data_ptr;
-	char *keys; /* libc's table of keys */
+	struct link
+	    *user_list; /* libc's list of threads on stacks of their own; or NULL */
+	char *keys;     /* libc's table of keys */
 	size_t key_size, key_seq, key_destr;
 	void *global_locale;
 	/* loader */
@@ -82,7 +84,6 @@ static inline void glibc_set_word(void *tp, ptrdiff_t off, const void *v)
 /* TLS images of the static modules, and whether they are still what is loaded
  * (tls_modules.c). */
 int modules_init(void);
-void modules_refresh(void); /* what the loader did since */
 /* Every module's TLS but libc's becomes what it is in a new thread. */
 void modules_reset(void *tp);
 void modules_fork_lock(void);

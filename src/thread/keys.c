@@ -23,8 +23,8 @@
 #define KEYS_MAX 1024u
 
 static struct {
-	uint32_t gen;          /* atomics */
-	void (*dtor)(void *);  /* atomics; written by the creator */
+	uint32_t gen;         /* atomics */
+	void (*dtor)(void *); /* atomics; written by the creator */
 } keys[KEYS_MAX];
 static uint32_t hint; /* where to look for a free one; any value is right */
 

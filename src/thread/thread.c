@@ -141,11 +141,14 @@ void thread_run_cleanups(struct uk_thread *t)
 const char *thread_wait_name(unsigned k)
 {
 	static const char *const names[WAIT_KINDS] = {
-		[WAIT_NONE] = "",	      [WAIT_IO] = "io",	      [WAIT_SLEEP] = "sleep",
-		[WAIT_MUTEX] = "mutex",	      [WAIT_COND] = "condition", [WAIT_RWLOCK] = "rwlock",
-		[WAIT_SEM] = "semaphore",     [WAIT_BARRIER] = "barrier", [WAIT_ONCE] = "once",
-		[WAIT_JOIN] = "join",	      [WAIT_FUTEX] = "futex", [WAIT_CHAN] = "channel",
-		[WAIT_SELECT] = "select",     [WAIT_STACK] = "stack", [WAIT_CLOSE] = "close",
+		[WAIT_NONE] = "",          [WAIT_IO] = "io",
+		[WAIT_SLEEP] = "sleep",    [WAIT_MUTEX] = "mutex",
+		[WAIT_COND] = "condition", [WAIT_RWLOCK] = "rwlock",
+		[WAIT_SEM] = "semaphore",  [WAIT_BARRIER] = "barrier",
+		[WAIT_ONCE] = "once",      [WAIT_JOIN] = "join",
+		[WAIT_FUTEX] = "futex",    [WAIT_CHAN] = "channel",
+		[WAIT_SELECT] = "select",  [WAIT_STACK] = "stack",
+		[WAIT_CLOSE] = "close",
 	};
 
 	return k < WAIT_KINDS ? names[k] : "?";
@@ -153,7 +156,7 @@ const char *thread_wait_name(unsigned k)
 
 const char *thread_state_name(unsigned s)
 {
-	static const char *const names[] = { "new",    "ready",	    "running",
+	static const char *const names[] = { "new",    "ready",     "running",
 					     "parked", "suspended", "exited" };
 
 	return s < array_size(names) ? names[s] : "?";

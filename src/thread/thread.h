@@ -32,6 +32,7 @@
 #include "base/base.h"
 #include "event/timer.h"
 #include "mem/slab.h"
+#include "mem/stack.h"
 #include "uk/thread.h"
 
 enum thread_kind { THREAD_FREE, THREAD_USER, THREAD_DISPATCHER, THREAD_FOREIGN };
@@ -74,7 +75,8 @@ enum wait_kind {
 #define W_STATE(w) ((unsigned)((w)&0xff))
 #define W_REASON(w) ((unsigned)(((w) >> 8) & 0xff))
 #define W_TOKEN(w) ((w) >> 16)
-#define W_MAKE(token, reason, state) (((uint64_t)(token) << 16) | ((reason) << 8) | (state))
+#define W_MAKE(token, reason, state)                                                   \
+	(((uint64_t)(token) << 16) | ((reason) << 8) | (state))
 
 /* reasons; 64 and up are free for the primitive that waits */
 #define WAKE_OK 0u
@@ -88,6 +90,9 @@ enum wait_kind {
 #define SUSP_ASKED ((uint8_t)1)
 #define SUSP_LOOK ((uint8_t)2)
 #define SUSP_HELD ((uint8_t)4)
+
+/* t->depth while a child of vfork runs on the thread's stack: nobody may enter. */
+#define DEPTH_VFORK 255
 
 struct carrier;
 struct uk_vp;
@@ -109,47 +114,51 @@ struct thread_ext {
 
 struct uk_thread {
 	/* -- line 0: the switch and the queues -- */
-	void *sp;                /* context; valid while not running; NULL = never ran */
-	void *tp;                /* own thread pointer; NULL = light. Fixed from its first run */
+	void *sp; /* context; valid while not running; NULL = never ran */
+	void *tp; /* own thread pointer; NULL = light. Fixed from its first run */
 	struct carrier *carrier; /* who runs it; written by the switching carrier */
 	uint64_t wait;           /* the wait word: owner arms, anyone fires by CAS */
 	struct uk_thread *next;  /* in a queue: the queue's; else free */
-	struct uk_vp *vp;        /* the vp that last ran it; where foreign wakers queue it */
-	struct uk_vp *pinned;    /* fixed vp or NULL; owner writes */
-	uint8_t kind;            /* enum thread_kind */
-	uint8_t state;           /* enum thread_state */
-	uint8_t susp;            /* SUSP_... bits; atomics */
-	uint8_t cancelled;       /* anyone sets, owner clears; pairs with wait_begin */
-	uint8_t depth;           /* nesting of rt_enter; owner */
-	uint8_t wkind;           /* enum wait_kind; owner writes */
-	uint8_t blocking;        /* depth of uk_blocking_begin; owner */
-	uint8_t uncancelable;    /* this wait ignores cancel; owner, while ARMED */
+	struct uk_vp *vp; /* the vp that last ran it; where foreign wakers queue it */
+	struct uk_vp *pinned; /* fixed vp or NULL; owner writes */
+	uint8_t kind;         /* enum thread_kind */
+	uint8_t state;        /* enum thread_state */
+	uint8_t susp;         /* SUSP_... bits; atomics */
+	uint8_t cancelled;    /* anyone sets, owner clears; pairs with wait_begin */
+	uint8_t depth;        /* nesting of rt_enter; owner */
+	uint8_t wkind;        /* enum wait_kind; owner writes */
+	uint8_t blocking;     /* depth of uk_blocking_begin; owner */
+	uint8_t uncancelable; /* this wait ignores cancel; owner, while ARMED */
 	/* -- line 1: time -- */
-	struct timer timer;      /* the wheel's, while armed. Before the first run, token holds
+	struct timer
+	    timer;        /* the wheel's, while armed. Before the first run, token holds
 				    the creator's floating-point environment */
-	int64_t deadline;        /* of every blocking call; owner */
-	int64_t since;           /* vp clock at the last change of state; who changes that */
+	int64_t deadline; /* of every blocking call; owner */
+	int64_t since;    /* vp clock at the last change of state; who changes that */
 	/* -- line 2: life -- */
-	void *arg;               /* argument, later the return value */
-	uint64_t join;           /* JOIN_... or joiner | token << 48; atomics */
+	void *arg;     /* argument, later the return value */
+	uint64_t join; /* JOIN_... or joiner | token << 48; atomics */
 	union {
-		void *stack;  /* lowest address; NULL before its first run */
-		long ktid;    /* foreign: the kernel's id */
+		void *stack; /* lowest address; NULL before its first run */
+		long ktid;   /* foreign: the kernel's id */
 	};
 	uint64_t id, creator;
 	union {
-		const void *wobj;     /* what it waits for; owner, for the dump */
-		void *(*fn)(void *);  /* before its first run: what to run */
+		const void *wobj;    /* what it waits for; owner, for the dump */
+		void *(*fn)(void *); /* before its first run: what to run */
 	};
 	struct thread_ext *ext;
+	uint64_t
+	    place; /* owner: where its last buffer lay, and was it there? (io/place.c) */
 #if UK_SAN
 	struct san_fiber san;
 #endif
-	int32_t wfd;             /* fd of an I/O wait, else -1; foreign: see io/raw.c */
-	uint8_t light;           /* no TLS block of its own; constant */
-	uint8_t trimmed;         /* the monitor: the wait for which its stack was trimmed */
-	uint8_t order;           /* stack size = 1 << order */
-	uint8_t deferred;        /* foreign: a signal handler of its own left a wake-up */
+	int32_t wfd;     /* fd of an I/O wait, else -1; foreign: see io/raw.c */
+	uint8_t light;   /* no TLS block of its own; constant */
+	uint8_t trimmed; /* 1: its stack was trimmed in this wait; the keeper, and owner
+			     when it begins one */
+	uint8_t kind_of_stack; /* mem/stack.h */
+	uint8_t deferred;      /* foreign: a signal handler of its own left a wake-up */
 } LINE_ALIGNED;
 
 /* t->join
@@ -172,7 +181,7 @@ struct uk_thread {
 /* The running thread; NULL on a kernel thread that never called us. One initial-exec word:
  * right by law 2 for full threads, rewritten at the switch for light ones. */
 extern __thread struct uk_thread *thread_self_tls
-	__attribute__((tls_model("initial-exec")));
+    __attribute__((tls_model("initial-exec")));
 /* Never inlined: a caller cannot keep the TLS address across a park. */
 struct uk_thread *thread_self(void);
 struct uk_thread **thread_self_slot(void);
@@ -194,7 +203,15 @@ const char *thread_name(const struct uk_thread *t); /* "" if none */
 
 static inline size_t thread_stack_size(const struct uk_thread *t)
 {
-	return (size_t)1 << t->order;
+	return stack_size(t->kind_of_stack);
+}
+
+/* Does p[0..n) lie on t's stack? User threads only; the answer is no before t's first run. */
+static inline bool thread_on_stack(const struct uk_thread *t, const void *p, size_t n)
+{
+	size_t at = (size_t)((uintptr_t)p - (uintptr_t)t->stack);
+
+	return at < thread_stack_size(t) && n <= thread_stack_size(t) - at;
 }
 
 #endif

@@ -65,7 +65,7 @@ static bool taken(uint64_t number)
 
 uint32_t tid_fresh(struct tid_range *r)
 {
-	struct tid_range one = {0, 0};
+	struct tid_range one = { 0, 0 };
 	uint64_t number, n = CHUNK;
 
 	if (!r) {

@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 
 #include "arch/arch.h"
+#include "base/env.h"
 #include "base/panic.h"
 #include "base/sys.h"
 #include "mem/stack.h"
@@ -30,7 +31,7 @@
 
 static const char *method = "none";
 static void *(*make)(void);
-static struct mag_pool pool = {LOCK_INIT(RANK_NONE), NULL};
+static struct mag_pool pool = { .lock = LOCK_INIT(RANK_NONE) };
 static struct tls_block *all; /* whoever makes a block pushes it by CAS */
 
 const char *tls_method(void)
@@ -144,11 +145,6 @@ void tls_cache_flush(struct tls_cache *c)
 	mag_flush(&c->free, &pool);
 }
 
-void tls_modules_changed(void)
-{
-	modules_refresh();
-}
-
 /* --- fork --- */
 
 void tls_fork_lock(void)
@@ -157,10 +153,12 @@ void tls_fork_lock(void)
 	tid_fork_lock();
 	lock_acquire(&pool.lock);
 	template_fork_lock();
+	list_fork_lock();
 }
 
 void tls_fork_unlock(void)
 {
+	list_fork_unlock();
 	template_fork_unlock();
 	lock_release(&pool.lock);
 	tid_fork_unlock();
@@ -173,17 +171,8 @@ static void is_block(void *tp, void *arg)
 		*(void **)arg = NULL;
 }
 
-static void leave_list(char *tp)
-{
-	void **links = (void **)(void *)(tp + glibc.list);
-	void **next = links[0], **prev = links[1];
-
-	next[1] = prev;
-	prev[0] = next;
-	links[0] = links[1] = links;
-}
-
-void tls_fork_child(void)
+/* The kernel thread will run others: its end must not write into this block. */
+static void leave_kernel_thread(void)
 {
 	static struct {
 		void *next;
@@ -191,19 +180,31 @@ void tls_fork_child(void)
 		void *pending;
 	} robust;
 	static uint32_t ended;
+
+	robust.next = &robust.next;
+	sys2(SYS_set_robust_list, &robust, sizeof(robust));
+	sys1(SYS_set_tid_address, &ended);
+}
+
+void tls_fork_child(bool user)
+{
 	char *tp = arch_get_tp();
 	void *found = tp;
 
 	tls_each_block(is_block, &found);
-	if (found) /* some kernel thread's own */
+	if (make != template_make) /* each by itself in libc's list */
+		list_fork_child(NULL);
+	else
+		list_fork_child(found ? NULL : tp);
+	if (found || !user) /* some kernel thread's own */
 		return;
-	if (make == template_make)
-		leave_list(tp);
 	*(uint32_t *)(void *)(tp + glibc.tid) = tls_block_of(tp)->tid;
-	/* the kernel thread will run others: its end must not write here */
-	robust.next = &robust.next;
-	sys2(SYS_set_robust_list, &robust, sizeof(robust));
-	sys1(SYS_set_tid_address, &ended);
+	leave_kernel_thread();
+}
+
+void tls_adopt(void *tp)
+{
+	*(int *)(void *)((char *)tp + glibc.tid) = sys_gettid();
 }
 
 /* --- the self-test --- */
@@ -360,7 +361,7 @@ static int self_test_apart(void)
 		for (;;)
 			sys1(SYS_exit_group, self_test(true) ? 1 : 0);
 	while (sys_now() < deadline) {
-		struct timespec ms = {0, NS_PER_MS};
+		struct timespec ms = { 0, NS_PER_MS };
 
 		got = sys4(SYS_wait4, pid, &status, WNOHANG | __WALL, NULL);
 		if (got)
@@ -377,7 +378,7 @@ static int self_test_apart(void)
 /* The versions that the tests have been run with. */
 static bool known_glibc(void)
 {
-	static const char *const known[] = {"2.36", "2.41", "2.43"};
+	static const char *const known[] = { "2.36", "2.41", "2.43" };
 
 	for (size_t i = 0; i < array_size(known); i++)
 		if (!strcmp(gnu_get_libc_version(), known[i]))
@@ -409,10 +410,12 @@ static int try_method(const char *name, int (*init)(void), void *(*m)(void))
 
 int tls_init(void)
 {
-	const char *want = secure_getenv("UK_TLS");
+	const char *want = env_get("UK_TLS");
 	bool any = !want || !*want;
 	int err;
 
+	if (!arch_full_threads())
+		return 0;
 	if (!any && !strcmp(want, "none"))
 		return 0;
 	err = glibc_learn();

@@ -49,17 +49,16 @@ void tls_cache_flush(struct tls_cache *c);
  * thread_local destructors, pthread key destructors, libc's thread freeres that leave
  * the block reusable. May park. */
 void tls_run_destructors(void);
-/* Call after dlopen and dlclose if you can: static TLS of a module that came late gets
- * its initial image in the blocks of threads that run already (new lives need no call).
- */
-void tls_modules_changed(void);
 /* Around fork: nobody is inside the pools. In the child, after libc's own work (which
- * puts the caller's block into libc's list and gives it the kernel's tid),
- * tls_fork_child makes the block ours again. The child must not use caches of others;
- * their blocks are lost. */
+ * empties its lists, puts the caller's block into one and gives it the kernel's tid),
+ * tls_fork_child puts ours back, and makes the block ours again if it is a user
+ * thread's. The child must not use caches of others; their blocks are lost. */
 void tls_fork_lock(void);
 void tls_fork_unlock(void);
-void tls_fork_child(void);
+void tls_fork_child(bool user);
+/* The caller's kernel thread has tp for its own from now on: libc's signals to it are to
+ * reach it. */
+void tls_adopt(void *tp);
 /* Where the caller's initial-exec variable at addr lives in tp's block. */
 void *tls_address_in(void *tp, const void *addr);
 void *tls_current(void);     /* the running %fs */

@@ -17,7 +17,7 @@ struct tls_block {
 	struct tls_block
 	    *all;      /* the next of all blocks; written before it is published */
 	uint32_t live; /* handed out; tls_get and tls_put */
-	uint32_t tid;          /* tls_get; libc's own word for it is changed by fork */
+	uint32_t tid;  /* tls_get; libc's own word for it is changed by fork */
 };
 
 #define TLS_HEAD ((size_t)CACHE_LINE)
@@ -41,6 +41,13 @@ int harvest_init(void);
 /* The part of a block that follows from the newborn's copy: pd but for the DTV, libc's
  * TLS. */
 void template_copy(void *tp);
+
+/* Blocks in libc's list of threads (tls_list.c). */
+int list_init(void); /* 0 or -errno */
+void list_add(void *tp);
+void list_fork_child(void *mine); /* mine: the caller's block if it is ours, or NULL */
+void list_fork_lock(void);
+void list_fork_unlock(void);
 
 void template_fork_lock(void);
 void template_fork_unlock(void);

@@ -28,17 +28,7 @@ struct harvest {
 
 int harvest_init(void)
 {
-	ptrdiff_t links = 2 * (ptrdiff_t)sizeof(void *);
-
-	if (glibc.tid == NOWHERE)
-		return -ENOSYS;
-	/* these blocks are in libc's list: recycling leaves the links alone */
-	if (glibc.reset == glibc.list)
-		glibc.reset += links;
-	while (glibc.reset_relocs < glibc.reset_relocs_end &&
-	       glibc.relocs[glibc.reset_relocs] < glibc.reset)
-		glibc.reset_relocs++;
-	return 0;
+	return glibc.tid == NOWHERE ? -ENOSYS : 0;
 }
 
 static void *harvest_thread(void *arg)
@@ -54,7 +44,7 @@ static void *harvest_thread(void *arg)
 
 static void *birth(char *mem, size_t size)
 {
-	struct harvest h = {.alive = 1};
+	struct harvest h = { .alive = 1 };
 	pthread_t id;
 	char *low;
 
@@ -66,7 +56,7 @@ static void *birth(char *mem, size_t size)
 	low = (char *)((uintptr_t)tls_block_of(h.tp) & ~(PAGE - 1));
 	if (low > mem)
 		sys3(SYS_madvise, mem, low - mem, MADV_DONTNEED);
-	*tls_block_of(h.tp) = (struct tls_block){0};
+	*tls_block_of(h.tp) = (struct tls_block){ 0 };
 	return h.tp;
 }
 

@@ -14,8 +14,7 @@
  *
  * A module that is opened later and insists on static TLS (initial-exec in a shared
  * object) takes part of the surplus. glibc initialises it in the threads of its own
- * list, which ours are not in; modules_refresh does it for every block that has not
- * touched it yet.
+ * list, where ours are, too (tls_list.c).
  *
  * Rejected: _dl_allocate_tls_init on recycling (takes the loader's lock, and wipes
  * libc's own TLS with malloc's cache in it). */
@@ -40,7 +39,6 @@ struct slot {
 struct module {
 	ptrdiff_t off; /* from tp */
 	size_t size;
-	size_t init; /* leading bytes that are not all zero */
 	const char *image;
 };
 
@@ -62,7 +60,7 @@ static bool ever_dynamic; /* lock to set; entries of a closed module linger in D
 static struct slot slot_at(size_t modid)
 {
 	char *list = load_acquire((char **)(void *)glibc.slotinfo);
-	struct slot s = {0};
+	struct slot s = { 0 };
 
 	while (list) {
 		size_t len = *(size_t *)(void *)(list + glibc.slot_len);
@@ -92,7 +90,7 @@ static int counters(struct dl_phdr_info *info, size_t size, void *arg)
 
 static inline bool changed(const struct modules *t)
 {
-	uint64_t now[2] = {0, 0};
+	uint64_t now[2] = { 0, 0 };
 	char *list, *e;
 	size_t len;
 
@@ -182,46 +180,15 @@ static int scan_module(struct dl_phdr_info *info, size_t size, void *arg)
 	if (s->t->n == s->n)
 		return 1; /* loaded between the two scans: the next refresh sees it */
 	m = &s->t->m[s->t->n++];
-	*m = (struct module){off, ph->p_memsz, ph->p_filesz, s->image};
+	*m = (struct module){ off, ph->p_memsz, s->image };
 	memcpy(s->image, (const char *)info->dlpi_addr + ph->p_vaddr, ph->p_filesz);
 	s->image += (ph->p_memsz + 63) & ~(size_t)63;
 	return 0;
 }
 
-static bool all_zero(const char *p, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (p[i])
-			return false;
-	return true;
-}
-
-static void init_late(void *tp, void *arg)
-{
-	const struct module *m = arg;
-	char *to = (char *)tp + m->off;
-
-	/* whoever has touched it already keeps what it has */
-	if (all_zero(to, m->size))
-		memcpy(to, m->image, m->init);
-}
-
-static void greet_new(const struct modules *old, const struct modules *now)
-{
-	for (unsigned i = 0; i < now->n; i++) {
-		struct module m = now->m[i];
-		bool known = false;
-
-		for (unsigned k = 0; k < old->n; k++)
-			known |= old->m[k].off == m.off && old->m[k].size == m.size;
-		if (!known && m.init)
-			tls_each_block(init_late, &m);
-	}
-}
-
 static int rebuild_locked(void)
 {
-	struct scan s = {.tp = arch_get_tp()};
+	struct scan s = { .tp = arch_get_tp() };
 	size_t bytes;
 	long p;
 
@@ -241,17 +208,13 @@ static int rebuild_locked(void)
 	dl_iterate_phdr(scan_module, &s);
 	if (s.t->dynamic)
 		store_relaxed(&ever_dynamic, true);
-	if (current)
-		greet_new(current, s.t);
 	/* release: pairs with modules_reset */
 	store_release(&current, s.t);
 	return 0;
 }
 
-void modules_refresh(void)
+static void refresh(void)
 {
-	if (!load_relaxed(&current))
-		return; /* dlopen before tls_init, or there are no blocks */
 	lock_acquire(&lock);
 	if (changed(current) && rebuild_locked())
 		uk_warn("no memory for the table of TLS modules");
@@ -308,7 +271,7 @@ void modules_reset(void *tp)
 	const struct modules *t = load_acquire(&current);
 
 	if (unlikely(changed(t))) {
-		modules_refresh();
+		refresh();
 		t = load_acquire(&current);
 	}
 	for (unsigned i = 0; i < t->n; i++)

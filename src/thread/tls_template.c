@@ -7,8 +7,8 @@
  * many blocks spread over all cache sets; the DTV (some 300 bytes) is on the heap,
  * because ld.so reallocates it when modules come.
  *
- * Not in libc's lists of threads: those are for kernel threads (setxid signals each of
- * them, a debugger asks the kernel about each of them).
+ * They are in libc's list of threads, where late modules and dlclose look for them
+ * (tls_list.c).
  *
  * Rejected: _dl_allocate_tls(NULL), which takes the memory from malloc: no cheaper, it
  * leaves no place for our line, and an interposed malloc may return what it poisons.
@@ -22,6 +22,8 @@
 #include "base/sys.h"
 #include "mem/slab.h"
 #include "thread/tls_block.h"
+
+#define NO_TID 0x3fffffffu /* no kernel thread's; until the block has a life */
 
 static struct slab blocks;
 
@@ -37,7 +39,7 @@ int template_init(void)
 		size += glibc.align;
 	size = (size + CACHE_LINE - 1) / CACHE_LINE | 1;
 	slab_init(&blocks, size * CACHE_LINE);
-	return 0;
+	return list_init();
 }
 
 void template_copy(void *tp)
@@ -72,6 +74,8 @@ void *template_make(void)
 		return NULL;
 	}
 	template_copy((void *)tp);
+	*(uint32_t *)(void *)(tp + (size_t)glibc.tid) = NO_TID;
+	list_add((void *)tp);
 	return (void *)tp;
 }
 

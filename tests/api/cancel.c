@@ -17,8 +17,14 @@ static uint32_t word = 7;
 static int pipe_fd[2], sock_fd[2];
 static uk_thread *sleeper;
 
-static int w_sleep(void) { return uk_sleep(UK_FOREVER / 4); }
-static int w_mutex(void) { return uk_mutex_lock(&held); }
+static int w_sleep(void)
+{
+	return uk_sleep(UK_FOREVER / 4);
+}
+static int w_mutex(void)
+{
+	return uk_mutex_lock(&held);
+}
 static int w_cond(void)
 {
 	int r;
@@ -28,11 +34,26 @@ static int w_cond(void)
 	CHECK_EQ(uk_mutex_unlock(&m2), 0); /* it holds the mutex whatever happened */
 	return r;
 }
-static int w_sem(void) { return uk_sem_wait(&sem); }
-static int w_barrier(void) { return uk_barrier_wait(&barrier); }
-static int w_rd(void) { return uk_rwlock_rdlock(&rw); }
-static int w_wr(void) { return uk_rwlock_wrlock(&rw); }
-static int w_futex(void) { return uk_futex_wait(&word, 7, UK_FOREVER); }
+static int w_sem(void)
+{
+	return uk_sem_wait(&sem);
+}
+static int w_barrier(void)
+{
+	return uk_barrier_wait(&barrier);
+}
+static int w_rd(void)
+{
+	return uk_rwlock_rdlock(&rw);
+}
+static int w_wr(void)
+{
+	return uk_rwlock_wrlock(&rw);
+}
+static int w_futex(void)
+{
+	return uk_futex_wait(&word, 7, UK_FOREVER);
+}
 static int w_chan(void)
 {
 	int v;
@@ -51,10 +72,14 @@ static int w_recv(void)
 
 	return (int)uk_recv(sock_fd[0], &c, 1, 0);
 }
-static int w_join(void) { return uk_thread_join(sleeper, NULL); }
+static int w_join(void)
+{
+	return uk_thread_join(sleeper, NULL);
+}
 
-static int (*const waits[])(void) = { w_sleep, w_mutex, w_cond, w_sem,  w_barrier, w_rd,  w_wr,
-				      w_futex, w_chan,  w_read, w_recv, w_join };
+static int (*const waits[])(void) = { w_sleep,   w_mutex, w_cond, w_sem,
+				      w_barrier, w_rd,    w_wr,   w_futex,
+				      w_chan,    w_read,  w_recv, w_join };
 #define NWAITS (sizeof(waits) / sizeof(waits[0]))
 
 static void *run_wait(void *arg)
@@ -105,7 +130,8 @@ static void deadline_ends_every_wait(void)
 		uk_thread *t;
 		void *r;
 
-		CHECK_EQ(uk_thread_create(&t, NULL, run_wait_with_deadline, (void *)i), 0);
+		CHECK_EQ(uk_thread_create(&t, NULL, run_wait_with_deadline, (void *)i),
+			 0);
 		CHECK_EQ(uk_thread_join(t, &r), 0);
 		if ((intptr_t)r != -ETIMEDOUT)
 			fprintf(stderr, "wait %zu: %ld\n", i, (long)(intptr_t)r);
@@ -118,7 +144,9 @@ static void a_cancelled_thread_does_not_begin_to_wait(void)
 	for (size_t i = 0; i < NWAITS; i++) {
 		uk_thread *t;
 
-		CHECK_EQ(uk_thread_create(&t, NULL, run_wait_cancelled_before, (void *)i), 0);
+		CHECK_EQ(
+		    uk_thread_create(&t, NULL, run_wait_cancelled_before, (void *)i),
+		    0);
 		CHECK_EQ(uk_thread_join(t, NULL), 0);
 	}
 }
@@ -143,7 +171,8 @@ static void cancel_races_with_wake(void)
 	uk_thread *t;
 
 	CHECK_EQ(uk_thread_create(&t, NULL, race_wait, NULL), 0);
-	for (uint32_t i = 0; __atomic_load_n(&rounds_done, __ATOMIC_SEQ_CST) < 2000; i++) {
+	for (uint32_t i = 0; __atomic_load_n(&rounds_done, __ATOMIC_SEQ_CST) < 2000;
+	     i++) {
 		if (i & 1)
 			uk_thread_cancel(t);
 		else

@@ -46,7 +46,8 @@ static void tls_and_errno_stay(void)
 	return;
 #endif
 	for (long i = 0; i < THREADS; i++)
-		CHECK_EQ(uk_thread_create(&t[i], NULL, keeps_its_own, (void *)(i + 1)), 0);
+		CHECK_EQ(uk_thread_create(&t[i], NULL, keeps_its_own, (void *)(i + 1)),
+			 0);
 	for (int i = 0; i < THREADS; i++)
 		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
 	CHECK_EQ(mine, 41);
@@ -54,7 +55,8 @@ static void tls_and_errno_stay(void)
 
 static void *rounds_its_own_way(void *arg)
 {
-	static const int modes[] = { FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO };
+	static const int modes[] = { FE_TONEAREST, FE_UPWARD, FE_DOWNWARD,
+				     FE_TOWARDZERO };
 	int mode = modes[(intptr_t)arg & 3];
 
 	CHECK_EQ(fesetround(mode), 0);
@@ -89,9 +91,13 @@ static void *checks_registers(void *arg)
 	for (int i = 0; i < ROUNDS; i++) {
 		uint64_t a = v[0], b = v[1], c = v[2], d = v[3], e = v[4], f = v[5];
 
-		__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));
+		__asm__ volatile(""
+				 : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e),
+				   "+r"(f));
 		uk_yield();
-		__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));
+		__asm__ volatile(""
+				 : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e),
+				   "+r"(f));
 		CHECK(a == seed && b == seed + 1 && c == seed + 2 && d == seed + 3 &&
 		      e == seed + 4 && f == seed + 5);
 	}
@@ -103,7 +109,9 @@ static void registers_stay(void)
 	uk_thread *t[THREADS];
 
 	for (long i = 0; i < THREADS; i++)
-		CHECK_EQ(uk_thread_create(&t[i], NULL, checks_registers, (void *)(i + 1)), 0);
+		CHECK_EQ(
+		    uk_thread_create(&t[i], NULL, checks_registers, (void *)(i + 1)),
+		    0);
 	for (int i = 0; i < THREADS; i++)
 		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
 }

@@ -342,7 +342,8 @@ static void the_child_sees_its_own_threads_alone(void)
 
 static bool names_a_reactor(const char *link)
 {
-	return strstr(link, "io_uring") || strstr(link, "eventpoll") || strstr(link, "eventfd");
+	return strstr(link, "io_uring") || strstr(link, "eventpoll") ||
+	       strstr(link, "eventfd");
 }
 
 static int reactor_fds(void)
@@ -482,9 +483,10 @@ static void *runs_once(void *arg)
 	return arg;
 }
 
-static void *(*const waiters[])(void *) = { waits_mutex,   waits_read, waits_write, waits_cond,
-					    waits_sem,	   waits_recv, waits_select, waits_futex,
-					    waits_barrier, runs_once,  waits_recv,   waits_mutex };
+static void *(*const waiters[])(void *) = { waits_mutex,  waits_read,  waits_write,
+					    waits_cond,   waits_sem,   waits_recv,
+					    waits_select, waits_futex, waits_barrier,
+					    runs_once,    waits_recv,  waits_mutex };
 #define WAITERS (int)(sizeof(waiters) / sizeof(waiters[0]))
 
 static void *sends(void *arg)
@@ -653,7 +655,9 @@ static void *forks_in_the_fight(void *arg)
 			uk_thread *k[3];
 
 			for (int n = 0; n < 3; n++)
-				CHECK_EQ(uk_thread_create(&k[n], NULL, fights_a_while, NULL), 0);
+				CHECK_EQ(
+				    uk_thread_create(&k[n], NULL, fights_a_while, NULL),
+				    0);
 			for (int n = 0; n < 3; n++)
 				CHECK_EQ(uk_thread_join(k[n], NULL), 0);
 			_exit(0);
@@ -929,8 +933,9 @@ static void *storm_forks(void *arg)
 
 static void forks_in_a_storm(void)
 {
-	static void *(*const kinds[])(void *) = { storm_creates, storm_io, storm_chans,
-						  storm_blocks, storm_io, storm_chans };
+	static void *(*const kinds[])(
+	    void *) = { storm_creates, storm_io, storm_chans,
+			storm_blocks,  storm_io, storm_chans };
 	uk_thread *t[12], *f[3];
 	pthread_t p[3], fp;
 	uk_attr a = UK_ATTR_INIT;

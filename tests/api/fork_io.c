@@ -17,7 +17,7 @@
 #define ADD(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
 
 #define FORKS 150
-#define PATIENCE (2 * UK_SEC)
+#define PATIENCE HANG_NS
 #define SIZE ((size_t)1 << 20)
 #define SAME_SLOT 256 /* numbers that are equal mod this share a slot */
 
@@ -153,7 +153,7 @@ static int child_connects(void)
 	if (uk_accept(listener, NULL, NULL) < 0)
 		return 4;
 	uk_thread_set_deadline(UK_FOREVER);
-	alarm(5);
+	alarm(HANG_SEC);
 	return uk_close(s[0]) || uk_close(listener) ? 5 : 0;
 }
 
@@ -207,7 +207,7 @@ static void *writes_on(void *arg)
 /* Closes what a thread that is not here was reading. */
 static int child_closes(void)
 {
-	alarm(5);
+	alarm(HANG_SEC);
 	return uk_close(s[0]) || uk_close(s[1]);
 }
 

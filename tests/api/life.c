@@ -99,7 +99,8 @@ static void since_is_the_beginning_of_the_present_state(void)
 	__atomic_store_n(&go, 0, __ATOMIC_SEQ_CST);
 	CHECK_EQ(uk_thread_create(&t, NULL, waits_then_computes, NULL), 0);
 	parked = once_it_is(t, "parked");
-	CHECK_EQ(uk_sem_post(&begin), 0); /* it comes by another pass of the dispatcher */
+	CHECK_EQ(uk_sem_post(&begin),
+		 0); /* it comes by another pass of the dispatcher */
 	running = once_it_is(t, "running");
 	CHECK(running.since > parked.since);
 	__atomic_store_n(&go, 1, __ATOMIC_SEQ_CST);
@@ -142,7 +143,7 @@ static void bad_attributes_are_refused(void)
 	a.flags = 1u << 20;
 	CHECK_EQ(uk_thread_create(&t, &a, give_back, NULL), -EINVAL);
 	uk_attr_init(&a);
-	a.reserved[2] = 1;
+	a.reserved[1] = 1;
 	CHECK_EQ(uk_thread_create(&t, &a, give_back, NULL), -EINVAL);
 	uk_attr_init(&a);
 	a.stack_size = (size_t)1 << 40;

@@ -14,7 +14,7 @@
 #define LOAD(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
 #define STORE(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
 
-#define PATIENCE (2 * UK_SEC)
+#define PATIENCE HANG_NS
 
 static uk_sem sem;
 
@@ -52,7 +52,8 @@ static void signal_all(void)
 	for (int round = 0; round < 8; round++) {
 		int n;
 
-		while (!(n = tasks_named("uk-carrier", tid, 64))) /* it has no name yet */
+		while (
+		    !(n = tasks_named("uk-carrier", tid, 64))) /* it has no name yet */
 			raw_sleep(50000);
 		for (int i = 0; i < n; i++) {
 			while (LOAD(&waiting) <= posted)

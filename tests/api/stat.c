@@ -1,9 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters count what they say; the doctor reports. */
+#include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
+#include <stddef.h>
+#include <string.h>
 #include <uk/uk.h>
 
 #include "test.h"
+
+/* What a program of before the sizes calls; here the names are inline functions. */
+static void (*old_stats_get)(uk_stats *s);
+static int (*old_vp_stats)(const uk_vp *vp, uk_stats *s);
+static int (*old_thread_each)(int (*fn)(const uk_thread_info *, void *), void *arg);
+
+static void find_the_old_calls(void)
+{
+	*(void **)(void *)&old_stats_get = dlsym(RTLD_DEFAULT, "uk_stats_get");
+	*(void **)(void *)&old_vp_stats = dlsym(RTLD_DEFAULT, "uk_vp_stats");
+	*(void **)(void *)&old_thread_each = dlsym(RTLD_DEFAULT, "uk_thread_each");
+	CHECK(old_stats_get && old_vp_stats && old_thread_each);
+}
 
 static void *yields(void *arg)
 {
@@ -125,6 +142,68 @@ static void kernel_threads_that_create_at_once_are_counted(void)
 	CHECK_EQ(b.threads, 0);
 }
 
+/* A program of an older or a newer header than the library's: its structure is shorter, or
+ * longer, and nothing is written past it. */
+struct framed {
+	union {
+		uk_stats s;
+		unsigned char room[2 * sizeof(uk_stats)];
+	};
+};
+
+static void a_structure_of_another_size_is_filled_to_its_end(void)
+{
+	const size_t first = offsetof(uk_stats, stacks) + sizeof(uint64_t);
+	struct framed f;
+
+	for (size_t size = 0; size <= sizeof(f.room); size += 8) {
+		memset(&f, 0xa5, sizeof(f));
+		if (size % 16)
+			uk_stats_get_sized(&f.s, size);
+		else
+			CHECK_EQ(uk_vp_stats_sized(uk_vpset_vp(uk_vpset_default(), 0),
+						   &f.s, size),
+				 0);
+		for (size_t i = size; i < sizeof(f.room); i++)
+			CHECK_EQ(f.room[i], 0xa5);
+		for (size_t i = sizeof(f.s); i < size; i++)
+			CHECK_EQ(f.room[i], 0);
+		if (size % 16 && size > offsetof(uk_stats, creates))
+			CHECK(f.s.creates > 0);
+	}
+	/* a program that was linked before there were sizes */
+	memset(&f, 0xa5, sizeof(f));
+	old_stats_get(&f.s);
+	CHECK(f.s.creates > 0 && f.s.vps > 0);
+	for (size_t i = first; i < sizeof(f.room); i++)
+		CHECK_EQ(f.room[i], 0xa5);
+	memset(&f, 0xa5, sizeof(f));
+	CHECK_EQ(old_vp_stats(uk_vpset_vp(uk_vpset_default(), 0), &f.s), 0);
+	CHECK_EQ(f.s.vps, 1);
+	for (size_t i = first; i < sizeof(f.room); i++)
+		CHECK_EQ(f.room[i], 0xa5);
+}
+
+static int ends_in_zeros(const uk_thread_info *i, void *arg)
+{
+	const unsigned char *p = (const unsigned char *)i;
+
+	for (size_t k = sizeof(*i); k < *(size_t *)arg; k++)
+		CHECK_EQ(p[k], 0);
+	CHECK(i->id > 0);
+	return 77;
+}
+
+static void what_an_older_library_does_not_know_of_a_thread_is_zero(void)
+{
+	size_t size = 2 * sizeof(uk_thread_info);
+
+	CHECK_EQ(uk_thread_each_sized(ends_in_zeros, &size, size), 77);
+	CHECK_EQ(uk_thread_each_sized(ends_in_zeros, &size, 1 << 20), -EINVAL);
+	size = 0;
+	CHECK_EQ(old_thread_each(ends_in_zeros, &size), 77);
+}
+
 static void counters_have_names(void)
 {
 	int n = 0;
@@ -134,7 +213,8 @@ static void counters_have_names(void)
 #undef X
 	CHECK(n > 20);
 	CHECK(strlen(uk_version()) > 0);
-	CHECK(!strcmp(uk_reactor_name(), "io_uring") || !strcmp(uk_reactor_name(), "epoll"));
+	CHECK(!strcmp(uk_reactor_name(), "io_uring") ||
+	      !strcmp(uk_reactor_name(), "epoll"));
 }
 
 static void row(const char *name, const char *value, int ok, void *arg)
@@ -154,10 +234,13 @@ static void the_doctor_has_something_to_say(void)
 int main(void)
 {
 	CHECK_EQ(uk_init(), 0);
+	find_the_old_calls();
 	RUN(counters_follow_what_happens);
 	RUN(wake_ups_from_outside_count);
 	RUN(kernel_threads_that_create_at_once_are_counted);
 	RUN(a_sleeping_vp_is_kicked_and_it_counts);
+	RUN(a_structure_of_another_size_is_filled_to_its_end);
+	RUN(what_an_older_library_does_not_know_of_a_thread_is_zero);
 	RUN(counters_have_names);
 	RUN(the_doctor_has_something_to_say);
 	return 0;

@@ -51,8 +51,10 @@ static void make_children(uint64_t *s)
 	uint32_t n = 1 + draw(s) % 8;
 
 	for (uint32_t i = 0; i < n; i++) {
-		a.flags = (draw(s) & 1 ? UK_ATTR_LIGHT : 0) | (i & 1 ? UK_ATTR_SUSPENDED : 0);
-		CHECK_EQ(uk_thread_create(&t[i], &a, child, (void *)(uintptr_t)draw(s)), 0);
+		a.flags =
+		    (draw(s) & 1 ? UK_ATTR_LIGHT : 0) | (i & 1 ? UK_ATTR_SUSPENDED : 0);
+		CHECK_EQ(uk_thread_create(&t[i], &a, child, (void *)(uintptr_t)draw(s)),
+			 0);
 	}
 	__atomic_add_fetch(&children_made, n, __ATOMIC_SEQ_CST);
 	for (uint32_t i = 1; i < n; i += 2)
@@ -66,7 +68,8 @@ static void make_children(uint64_t *s)
 			uk_yield();
 		uk_thread_resume(t[i]);
 		do
-			r = uk_thread_join_until(t[i], NULL, uk_after(draw(s) % 300 * UK_US));
+			r = uk_thread_join_until(t[i], NULL,
+						 uk_after(draw(s) % 300 * UK_US));
 		while (r == -ETIMEDOUT);
 		CHECK_EQ(r, 0);
 	}

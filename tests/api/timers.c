@@ -26,9 +26,10 @@ static void all_wake_and_none_early(void)
 	a.flags = UK_ATTR_LIGHT | UK_ATTR_DETACHED;
 	a.stack_size = 16384;
 	for (uint32_t i = 0; i < n; i++)
-		CHECK_EQ(uk_thread_create(NULL, &a, sleeper,
-					  (void *)(uintptr_t)(1000 + (i * 7919) % 300000)),
-			 0);
+		CHECK_EQ(
+		    uk_thread_create(NULL, &a, sleeper,
+				     (void *)(uintptr_t)(1000 + (i * 7919) % 300000)),
+		    0);
 	while (__atomic_load_n(&woken, __ATOMIC_SEQ_CST) < n)
 		uk_sleep(5 * UK_MS);
 	CHECK_EQ(early, 0);

@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <uk/uk.h>
 
+#include "sched/vp.h"
+#include "tasks.h"
 #include "test.h"
 
 enum { N = 50, DEEP = 16 * 4096, FRAME = 3000, BIG = 64 };
@@ -44,7 +46,8 @@ static int pages(const uk_thread *t)
 	void *base;
 	int n = 0;
 
-	if (uk_thread_stack(t, &base, &size) || size > BIG * 4096 || mincore(base, size, in))
+	if (uk_thread_stack(t, &base, &size) || size > BIG * 4096 ||
+	    mincore(base, size, in))
 		return 0;
 	for (size_t i = 0; i < size / 4096; i++)
 		n += in[i] & 1;
@@ -63,6 +66,107 @@ static void the_stack_of_who_waits_for_long_shrinks(void)
 		CHECK_EQ(uk_sem_post(&go), 0);
 	for (int i = 0; i < N; i++)
 		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+}
+
+static uk_thread *waiter;
+static uint32_t waits;
+
+static void *waits_again_and_again(void *arg)
+{
+	volatile char c;
+
+	for (int i = 0; i < 9; i++) {
+		goes_deep(&c);
+		__atomic_add_fetch(&waits, 1, __ATOMIC_SEQ_CST);
+		CHECK_EQ(uk_sem_wait(&go), 0);
+	}
+	return arg;
+}
+
+/* Each wait, not only some. */
+static void every_long_wait_is_trimmed(void)
+{
+	CHECK_EQ(uk_thread_create(&waiter, NULL, waits_again_and_again, NULL), 0);
+	for (uint32_t i = 1; i <= 9; i++) {
+		UNTIL(__atomic_load_n(&waits, __ATOMIC_SEQ_CST) == i);
+		UNTIL(pages(waiter) > 0 && pages(waiter) <= 3);
+		CHECK_EQ(uk_sem_post(&go), 0);
+	}
+	CHECK_EQ(uk_thread_join(waiter, NULL), 0);
+}
+
+#ifndef UK_DEBUG
+#define UK_DEBUG 0
+#endif
+
+enum { MANY = 3000 };
+
+static void *deep_until_told(void *arg)
+{
+	volatile char c;
+
+	goes_deep(&c);
+	__atomic_add_fetch(&waits, 1, __ATOMIC_SEQ_CST);
+	CHECK_EQ(uk_sem_wait(&go), 0);
+	return arg;
+}
+
+/* That is another's work, in portions with a pause after each. */
+static void trimming_does_not_stop_the_monitor(void)
+{
+	static uk_thread *t[MANY];
+	uint64_t cuts = load_relaxed(&keeper_cuts);
+	uk_stats from, to;
+	pid_t tid;
+
+	waits = 0;
+	uk_stats_get(&from);
+	for (int i = 0; i < MANY; i++)
+		CHECK_EQ(uk_thread_create(&t[i], NULL, deep_until_told, NULL), 0);
+	UNTIL(load_relaxed(&keeper_cuts) >= cuts + MANY);
+	uk_stats_get(&to);
+	CHECK(load_relaxed(&keeper_cuts) <= 32 * load_relaxed(&keeper_portions));
+	CHECK_EQ(tasks_named("uk-keeper", &tid, 1), 1);
+	/* some hundred portions, a millisecond between them */
+	CHECK(to.monitor_wakes > from.monitor_wakes + 10);
+	for (int i = 0; i < MANY; i++)
+		CHECK_EQ(uk_sem_post(&go), 0);
+	for (int i = 0; i < MANY; i++)
+		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+}
+
+static size_t resident_kb(void)
+{
+	char line[128];
+	size_t kb = 0;
+	FILE *f = fopen("/proc/self/smaps_rollup", "r");
+
+	CHECK(f);
+	while (fgets(line, sizeof(line), f))
+		if (!strncmp(line, "Rss:", 4))
+			kb = strtoul(line + 4, NULL, 10);
+	fclose(f);
+	return kb;
+}
+
+/* What a crowd has used goes back, some time after its end. */
+static void a_mass_exit_gives_its_stacks_back(void)
+{
+	static uk_thread *t[MANY];
+	size_t before = resident_kb(), full;
+	uk_attr a = UK_ATTR_INIT;
+
+	a.flags = UK_ATTR_LIGHT;
+	waits = 0;
+	for (int i = 0; i < MANY; i++)
+		CHECK_EQ(uk_thread_create(&t[i], &a, deep_until_told, NULL), 0);
+	UNTIL(__atomic_load_n(&waits, __ATOMIC_SEQ_CST) == MANY);
+	for (int i = 0; i < MANY; i++)
+		CHECK_EQ(uk_sem_post(&go), 0);
+	full = before + MANY * 4; /* a page for each if nothing goes back */
+	for (int i = 0; i < MANY; i++)
+		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+	UNTIL(resident_kb() < before + (full - before) * 2 / 3); /* vps keep some */
 }
 
 static void *checks_its_frame(void *arg)
@@ -108,6 +212,11 @@ int main(void)
 {
 	setenv("UK_TRIM", "1", 1);
 	RUN(the_stack_of_who_waits_for_long_shrinks);
+	RUN(every_long_wait_is_trimmed);
+	RUN(trimming_does_not_stop_the_monitor);
+	/* the schedule fuzzer draws whole crowds of spares, whose own memory counts */
+	if (!SANITIZED && !UK_DEBUG)
+		RUN(a_mass_exit_gives_its_stacks_back);
 	RUN(frames_are_never_cut);
 	return 0;
 }

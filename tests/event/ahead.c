@@ -24,7 +24,8 @@ static void stream(void)
 	struct io_op op;
 	char b;
 
-	R.ops->poll(&R, 0); /* it knows now who polls: a shot that another armed is paused */
+	R.ops->poll(
+	    &R, 0); /* it knows now who polls: a shot that another armed is paused */
 	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
 	CHECK_EQ(write(s[1], "a", 1), 1);
 	op = ahead(&b);
@@ -55,7 +56,8 @@ static void a_close_is_served_by_the_poll_that_sees_it(void)
 	kill_number();
 	CHECK_EQ(R.ops->cancel_fd(&R, s[0]), 1);
 	for (int i = 0; i < 3; i++)
-		syscall(SYS_getppid); /* what the cancel has ended is in the queue now */
+		syscall(
+		    SYS_getppid); /* what the cancel has ended is in the queue now */
 	until_forgotten();
 }
 

@@ -13,8 +13,12 @@ static bool is_uring;
 
 static inline struct io_op mk(enum io_kind kind, int fd, const void *addr, uint32_t len)
 {
-	return (struct io_op){ .kind = (uint8_t)kind, .fd = fd, .addr = addr, .len = len,
-			       .off = -1, .off2 = -1 };
+	return (struct io_op){ .kind = (uint8_t)kind,
+			       .fd = fd,
+			       .addr = addr,
+			       .len = len,
+			       .off = -1,
+			       .off2 = -1 };
 }
 
 static inline void submit(struct io_op *op)
@@ -27,7 +31,7 @@ static inline void submit(struct io_op *op)
 /* Poll until op is done; other ops that finish meanwhile are only marked. */
 static inline int wait_op(struct io_op *op)
 {
-	int64_t give_up = sys_now() + 10 * NS_PER_SEC;
+	int64_t give_up = sys_now() + HANG_NS;
 
 	while (op->state != IO_DONE) {
 		R.ops->poll(&R, 100 * NS_PER_MS);
@@ -50,13 +54,13 @@ static inline void stays_pending(struct io_op *op)
 	CHECK(op->state == IO_PENDING);
 }
 
-#define RUN_ON(fn) \
-	do { \
-		CHECK_EQ(R.pending, 0); \
-		fn(); \
-		CHECK_EQ(R.pending, 0); \
-		printf("ok %s: %s\n", engine, #fn); \
-		fflush(stdout); \
+#define RUN_ON(fn)                                                                     \
+	do {                                                                           \
+		CHECK_EQ(R.pending, 0);                                                \
+		fn();                                                                  \
+		CHECK_EQ(R.pending, 0);                                                \
+		printf("ok %s: %s\n", engine, #fn);                                    \
+		fflush(stdout);                                                        \
 	} while (0)
 
 /* UK_REACTOR=uring or epoll chooses one. */
@@ -65,7 +69,8 @@ static inline void on_each_engine(void (*all)(void))
 	static const struct {
 		const char *want, *say;
 		bool no_msg;
-	} e[] = { { "uring", "uring", false }, { "uring", "uring+eventfd", true },
+	} e[] = { { "uring", "uring", false },
+		  { "uring", "uring+eventfd", true },
 		  { "epoll", "epoll", false } };
 	const char *one = getenv("UK_REACTOR");
 

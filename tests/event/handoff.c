@@ -66,19 +66,19 @@ static void one_submits_and_another_reaps(enum fate fate)
 		pthread_join(t, NULL);
 	/* we are the owner now; can we be kicked? */
 	kicked = 0;
-	begin = sys_now();
 	pthread_create(&k, NULL, kick_later, NULL);
-	while (!load_acquire(&kicked)) /* a retry may end a sleep early */
-		R.ops->poll(&R, 10 * NS_PER_SEC);
+	while (!load_acquire(&kicked))    /* a retry may end a sleep early */
+		R.ops->poll(&R, HANG_NS); /* a lost kick is a hang */
 	pthread_join(k, NULL);
-	CHECK(sys_now() - begin < 5 * NS_PER_SEC);
 	CHECK_EQ(x.rx.state, IO_PENDING);
 	store_relaxed(&R.hogs, fate == SPINS);
 	begin = sys_now();
 	CHECK_EQ(write(x.sv[1], "moved", 5), 5);
 	CHECK(wait_op(&x.rx) == 5 || (UK_HOSTILE && x.rx.res > 0));
 	printf("# %s: submitter %s, data after %lld us\n", engine,
-	       fate == SPINS ? "spins" : fate == PARKS ? "is parked" : "is gone",
+	       fate == SPINS   ? "spins"
+	       : fate == PARKS ? "is parked"
+			       : "is gone",
 	       (long long)(sys_now() - begin) / 1000);
 	CHECK(!memcmp(x.buf, "moved", (size_t)x.rx.res));
 	R.ops->cancel(&R, &x.rx2);
@@ -154,7 +154,8 @@ static void two_owners_take_turns_under_traffic(void)
 		pthread_create(&t[i], NULL, owner, NULL);
 	for (uint32_t i = 0; i < MESSAGES; i++) {
 		CHECK_EQ(write(pair[i % PAIRS].sv[1], "m", 1), 1);
-		while (i - load_relaxed(&got) > 200 && (int32_t)(i - load_relaxed(&got)) > 0)
+		while (i - load_relaxed(&got) > 200 &&
+		       (int32_t)(i - load_relaxed(&got)) > 0)
 			sys0(SYS_sched_yield);
 	}
 	for (int i = 0; i < 2; i++)
@@ -255,7 +256,8 @@ static void *acceptor(void *arg)
 			break;
 		if (!o)
 			continue;
-		fd = o->res == REACTOR_READY ? accept_try(listener, NULL, NULL, 0) : o->res;
+		fd = o->res == REACTOR_READY ? accept_try(listener, NULL, NULL, 0)
+					     : o->res;
 		if (fd != -EAGAIN) {
 			CHECK(fd >= 0);
 			close(fd);

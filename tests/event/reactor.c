@@ -20,7 +20,8 @@
 
 static void tcp_pair(int fd[2])
 {
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(a);
 	int l = socket(AF_INET, SOCK_STREAM, 0);
 
@@ -74,7 +75,8 @@ static void sockets_carry_bytes_both_ways(void)
 	CHECK(run_op(&tx) > 0);
 	CHECK(wait_op(&rx) == tx.res || (UK_HOSTILE && rx.res > 0));
 	if (rx.res < tx.res) /* a short one was injected: drop the rest */
-		CHECK_EQ(recv(sv[1], more, sizeof(more), MSG_DONTWAIT), tx.res - rx.res);
+		CHECK_EQ(recv(sv[1], more, sizeof(more), MSG_DONTWAIT),
+			 tx.res - rx.res);
 	CHECK(!memcmp(in, "hello", (size_t)rx.res));
 	iov = (struct iovec){ (char[]){ "abcdef" }, 6 };
 	tx = mk(IO_SENDMSG, sv[1], &m, 0);
@@ -132,8 +134,8 @@ static long block_rw(struct io_op *op)
 {
 	struct iovec iov = { (void *)(uintptr_t)op->addr, op->len };
 
-	return sysn(op->kind == IO_READ ? SYS_preadv2 : SYS_pwritev2, op->fd, &iov, 1, op->off,
-		    0, 0);
+	return sysn(op->kind == IO_READ ? SYS_preadv2 : SYS_pwritev2, op->fd, &iov, 1,
+		    op->off, 0, 0);
 }
 
 static void files_read_and_write_at_offsets_and_at_the_position(void)
@@ -250,7 +252,8 @@ static void poll_reports_what_was_asked(void)
 
 static void accept_and_connect_meet(void)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct sockaddr_in peer;
 	socklen_t len = sizeof(a), plen = sizeof(peer);
 	struct io_op acc, con;
@@ -266,7 +269,8 @@ static void accept_and_connect_meet(void)
 		acc.addr2 = &plen;
 		acc.flags = SOCK_CLOEXEC;
 		submit(&acc);
-		if (!nonblock || !(is_uring || UK_HOSTILE)) /* -EAGAIN is allowed there */
+		if (!nonblock ||
+		    !(is_uring || UK_HOSTILE)) /* -EAGAIN is allowed there */
 			stays_pending(&acc);
 		c = socket(AF_INET, SOCK_STREAM | (nonblock ? SOCK_NONBLOCK : 0), 0);
 		con = mk(IO_CONNECT, c, &a, sizeof(a));
@@ -446,7 +450,7 @@ static void many_waiters_on_one_descriptor_share_its_events(void)
 	stays_pending(&rx[0]);
 	for (int i = 0; i < 8; i++) {
 		CHECK_EQ(send(sv[1], "abc", 3, 0), 3);
-		for (int64_t end = sys_now() + 10 * NS_PER_SEC;; R.ops->poll(&R, NS_PER_MS)) {
+		for (int64_t end = sys_now() + HANG_NS;; R.ops->poll(&R, NS_PER_MS)) {
 			CHECK(sys_now() < end);
 			done = 0;
 			for (int k = 0; k < 8; k++)

@@ -23,7 +23,8 @@ static void same(const char *b, uint64_t seed, size_t from, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if ((unsigned char)b[i] != at(seed, from + i)) {
-			printf("seed %lu: byte %zu is wrong\n", (unsigned long)seed, from + i);
+			printf("seed %lu: byte %zu is wrong\n", (unsigned long)seed,
+			       from + i);
 			CHECK(0);
 		}
 }

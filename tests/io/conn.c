@@ -88,8 +88,9 @@ static void a_nonblocking_connect_is_in_progress(void)
 
 	r = uk_connect(fd, (struct sockaddr *)&a, sizeof(a));
 	CHECK(r == -EINPROGRESS || r == 0);
-	CHECK_EQ(uk_wait(fd, POLLOUT, uk_after(5 * UK_SEC)), POLLOUT);
-	CHECK_EQ(uk_connect(fd, (struct sockaddr *)&a, sizeof(a)), r == 0 ? -EISCONN : 0);
+	CHECK_EQ(uk_wait(fd, POLLOUT, uk_after(HANG_NS)), POLLOUT);
+	CHECK_EQ(uk_connect(fd, (struct sockaddr *)&a, sizeof(a)),
+		 r == 0 ? -EISCONN : 0);
 	uk_close(fd);
 	uk_close(l);
 }
@@ -129,7 +130,6 @@ static void a_hanging_connect_ends_at_the_deadline(void)
 	uk_thread_set_deadline(start + 50 * MS);
 	CHECK_EQ(uk_connect(fd, (struct sockaddr *)&f.a, sizeof(f.a)), -ETIMEDOUT);
 	CHECK(uk_now() - start >= 50 * MS);
-	CHECK(uk_now() - start < 5 * UK_SEC);
 	CHECK_EQ(uk_connect(fd, (struct sockaddr *)&f.a, sizeof(f.a)), -ETIMEDOUT);
 	uk_thread_set_deadline(UK_FOREVER);
 	CHECK(flags_untouched(fd));
@@ -212,7 +212,8 @@ static void a_full_unix_listener_holds_clients(void)
 	uk_thread *t[20];
 	char b[10];
 
-	snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "uk-conn-%d-%d", getpid(), is_user);
+	snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "uk-conn-%d-%d", getpid(),
+		 is_user);
 	CHECK_EQ(bind(l, (struct sockaddr *)&a, sizeof(a)), 0);
 	CHECK_EQ(listen(l, 1), 0);
 	for (int i = 0; i < 20; i++)
@@ -305,7 +306,7 @@ static void many_threads_accept_on_one_listener(void)
 
 int main(void)
 {
-	io_test_init(50);
+	io_test_init(HANG_SEC);
 	BOTH(accept_waits_for_a_client);
 	BOTH(connect_tells_why_not);
 	BOTH(a_nonblocking_connect_is_in_progress);

@@ -60,7 +60,8 @@ static void a_large_file_goes_to_a_slow_reader(void)
 		CHECK_EQ(lseek(file, 77, SEEK_SET), 77);
 		CHECK_EQ(uk_sendfile(s[0], file, &off, BIG - 2000), BIG - 2000);
 		CHECK_EQ(off, BIG - 1000);
-		CHECK_EQ(lseek(file, 0, SEEK_CUR), 77); /* off given: the position stays */
+		CHECK_EQ(lseek(file, 0, SEEK_CUR),
+			 77); /* off given: the position stays */
 		CHECK(flags_untouched(s[0]));
 		uk_close(s[0]);
 		join(t);
@@ -317,7 +318,7 @@ int main(void)
 {
 	unsigned char *b = malloc(BIG);
 
-	io_test_init(50);
+	io_test_init(HANG_SEC);
 	file = temp_file();
 	fill(b, BIG, 0);
 	CHECK_EQ(write(file, b, BIG), BIG);

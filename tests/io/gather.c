@@ -40,7 +40,8 @@ static uint64_t sleeps_elsewhere(void)
 		uk_stats s;
 		uint64_t n;
 
-		CHECK_EQ(uk_vp_stats(uk_vpset_vp(uk_vpset_default(), (unsigned)i), &s), 0);
+		CHECK_EQ(uk_vp_stats(uk_vpset_vp(uk_vpset_default(), (unsigned)i), &s),
+			 0);
 		n = s.waits - before[i];
 		before[i] = s.waits;
 		sum += n;

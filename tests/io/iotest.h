@@ -66,19 +66,19 @@ static inline void run_foreign(void (*fn)(void))
 }
 
 /* A sentence that holds for user threads. */
-#define USER(fn) \
-	do { \
-		run_user(fn); \
-		printf("ok %s\n", #fn); \
-		fflush(stdout); \
+#define USER(fn)                                                                       \
+	do {                                                                           \
+		run_user(fn);                                                          \
+		printf("ok %s\n", #fn);                                                \
+		fflush(stdout);                                                        \
 	} while (0)
 /* One that holds for every kind of thread. */
-#define BOTH(fn) \
-	do { \
-		run_user(fn); \
-		run_foreign(fn); \
-		printf("ok %s\n", #fn); \
-		fflush(stdout); \
+#define BOTH(fn)                                                                       \
+	do {                                                                           \
+		run_user(fn);                                                          \
+		run_foreign(fn);                                                       \
+		printf("ok %s\n", #fn);                                                \
+		fflush(stdout);                                                        \
 	} while (0)
 
 /* Every program: a time limit, SIGPIPE counted. */

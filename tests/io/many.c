@@ -131,7 +131,8 @@ static void *node(void *arg)
 			continue; /* once around */
 		}
 		CHECK_EQ(uk_writev(n->out,
-				   (struct iovec[2]){ { &h, sizeof(h) }, { b, h.len } }, 2),
+				   (struct iovec[2]){ { &h, sizeof(h) }, { b, h.len } },
+				   2),
 			 sizeof(h) + h.len);
 	}
 	if (n->id)
@@ -289,7 +290,7 @@ static void a_ping_pong_makes_no_vain_tries(void)
 
 int main(void)
 {
-	io_test_init(50);
+	io_test_init(HANG_SEC);
 	BOTH(a_thousand_pipes_echo);
 	BOTH(a_thousand_sockets_echo);
 	BOTH(a_ring_passes_messages_whole);

@@ -7,7 +7,8 @@
 static void files_open_and_are_looked_at(void)
 {
 	char dir[] = "/tmp/uk-io-dir-XXXXXX", path[128];
-	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC, .resolve = RESOLVE_BENEATH };
+	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC,
+				.resolve = RESOLVE_BENEATH };
 	struct stat st;
 	int d, fd;
 
@@ -111,7 +112,7 @@ static void close_works_for_the_cancelled(void)
 
 int main(void)
 {
-	io_test_init(50);
+	io_test_init(HANG_SEC);
 	BOTH(files_open_and_are_looked_at);
 	BOTH(a_pipe_has_nothing_to_sync);
 	BOTH(a_fifo_brings_two_together);

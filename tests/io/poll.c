@@ -57,7 +57,7 @@ static void a_timer_descriptor_wakes(void)
 	uint64_t n = 0;
 
 	CHECK_EQ(timerfd_settime(fd, 0, &it, NULL), 0);
-	CHECK_EQ(uk_wait(fd, POLLIN, uk_after(10 * UK_SEC)), POLLIN);
+	CHECK_EQ(uk_wait(fd, POLLIN, uk_after(HANG_NS)), POLLIN);
 	CHECK_EQ(read_k(fd, &n, 8, 8), 8);
 	CHECK_EQ(n, 1);
 	CHECK_EQ(timerfd_settime(fd, 0, &it, NULL), 0);
@@ -73,7 +73,7 @@ static void *watcher(void *arg)
 {
 	struct watch *w = arg;
 
-	__atomic_store_n(&w->got, uk_wait(w->fd, w->events, uk_after(10 * UK_SEC)),
+	__atomic_store_n(&w->got, uk_wait(w->fd, w->events, uk_after(HANG_NS)),
 			 __ATOMIC_SEQ_CST);
 	return NULL;
 }
@@ -122,12 +122,200 @@ static void each_waiter_gets_his_event(void)
 	uk_close(s[1]);
 }
 
+/* -- many descriptors -- */
+
+static void several_at_once(void)
+{
+	int a[2], b[2];
+	struct pollfd f[4];
+
+	make_pipe(a, 0);
+	make_pipe(b, 0);
+	f[0] = (struct pollfd){ a[0], POLLIN, -1 };
+	f[1] = (struct pollfd){ -1, POLLIN, -1 }; /* not looked at */
+	f[2] = (struct pollfd){ b[1], POLLOUT, -1 };
+	f[3] = (struct pollfd){ b[0], POLLIN, -1 };
+	CHECK_EQ(uk_poll(f, 4, UK_FOREVER), 1);
+	CHECK(f[0].revents == 0 && f[1].revents == 0 && f[3].revents == 0);
+	CHECK_EQ(f[2].revents, POLLOUT);
+	f[2].fd = -1;
+	CHECK_EQ(uk_poll(f, 4, 0), -ETIMEDOUT);
+	CHECK_EQ(uk_poll(f, 4, uk_after(5 * MS)), -ETIMEDOUT);
+	uk_thread_set_deadline(uk_after(5 * MS));
+	CHECK_EQ(uk_poll(f, 4, UK_FOREVER), -ETIMEDOUT);
+	CHECK_EQ(uk_poll(f, 0, UK_FOREVER), -ETIMEDOUT); /* a sleep */
+	uk_thread_set_deadline(UK_FOREVER);
+	CHECK_EQ(write(a[1], "x", 1), 1);
+	close(b[1]);
+	CHECK_EQ(uk_poll(f, 4, UK_FOREVER), 2);
+	CHECK(f[0].revents == POLLIN && f[3].revents == POLLHUP);
+	close(b[0]);
+	CHECK_EQ(uk_poll(f, 4, UK_FOREVER), 2);
+	CHECK_EQ(f[3].revents, POLLNVAL);
+	CHECK_EQ(uk_poll((void *)8, 4, 0), -EFAULT);
+	CHECK_EQ(uk_poll(f, 100000000, 0), -EINVAL);
+	uk_close(a[0]);
+	uk_close(a[1]);
+}
+
+#define POLLERS 300
+#define EACH 12
+
+struct poller {
+	int in[EACH], out[EACH];
+	int rounds; /* atomic: bytes taken */
+	int got;
+};
+
+/* Until the byte that says so has come on the first descriptor. */
+static void *poller(void *arg)
+{
+	struct poller *p = arg;
+	struct pollfd f[EACH];
+	char c = 0;
+
+	for (int i = 0; i < EACH; i++)
+		f[i] = (struct pollfd){ p->in[i], POLLIN, 0 };
+	while (c != 'q') {
+		CHECK(uk_poll(f, EACH, UK_FOREVER) > 0);
+		for (int i = 0; i < EACH; i++)
+			if (f[i].revents) {
+				CHECK_EQ(read(p->in[i], &c, 1), 1);
+				p->got++;
+				__atomic_fetch_add(&p->rounds, 1, __ATOMIC_RELEASE);
+			}
+	}
+	return NULL;
+}
+
+/* No carrier each: that is what it is for. */
+static void threads_by_the_hundred_on_a_dozen_each(void)
+{
+	static struct poller p[POLLERS];
+	uk_thread *t[POLLERS];
+	uint64_t seed = test_seed();
+	uk_stats before, after;
+
+	uk_stats_get(&before);
+	for (int i = 0; i < POLLERS; i++) {
+		for (int k = 0; k < EACH; k++) {
+			int e[2];
+
+			make_pipe(e, 0);
+			p[i].in[k] = e[0];
+			p[i].out[k] = e[1];
+		}
+		p[i].got = p[i].rounds = 0;
+		t[i] = spawn(poller, &p[i]);
+	}
+	for (int round = 0; round < 5; round++)
+		for (int i = 0; i < POLLERS; i++) {
+			CHECK_EQ(write(p[i].out[rnd(&seed) % EACH], "x", 1), 1);
+			if (round % 2) /* one after the other, or in a heap */
+				while (__atomic_load_n(&p[i].rounds,
+						       __ATOMIC_ACQUIRE) <= round)
+					uk_yield();
+		}
+	uk_stats_get(&after);
+	CHECK(after.carriers - before.carriers < POLLERS / 4);
+	for (int i = 0; i < POLLERS; i++) {
+		while (__atomic_load_n(&p[i].rounds, __ATOMIC_ACQUIRE) < 5)
+			uk_sleep(MS);
+		CHECK_EQ(write(p[i].out[0], "q", 1), 1);
+		join(t[i]);
+		CHECK_EQ(p[i].got, 6);
+		for (int k = 0; k < EACH; k++) {
+			uk_close(p[i].in[k]);
+			uk_close(p[i].out[k]);
+		}
+	}
+}
+
+static void *poll_forever(void *arg)
+{
+	return (void *)(intptr_t)uk_poll(arg, 2, UK_FOREVER);
+}
+
+static void a_close_or_a_cancel_ends_it(void)
+{
+	struct pollfd f[2];
+	int a[2], b[2];
+	uk_thread *t;
+
+	make_pipe(a, 0);
+	make_pipe(b, 0);
+	f[0] = (struct pollfd){ a[0], POLLIN, 0 };
+	f[1] = (struct pollfd){ b[0], POLLIN, 0 };
+	t = spawn(poll_forever, f);
+	uk_sleep(2 * MS);
+	uk_thread_cancel(t);
+	CHECK_EQ((intptr_t)join(t), -ECANCELED);
+	t = spawn(poll_forever, f);
+	uk_sleep(2 * MS);
+	uk_close(b[0]);
+	CHECK_EQ((intptr_t)join(t), 1);
+	CHECK_EQ(f[1].revents, POLLNVAL);
+	uk_close(a[0]);
+	uk_close(a[1]);
+	uk_close(b[1]);
+}
+
+/* Deadlines and events race; the thread may be stolen, its set may have a reactive vp. */
+static void *race(void *arg)
+{
+	uint64_t seed = (uint64_t)(uintptr_t)arg | 1;
+	struct pollfd f[3];
+	int e[3][2], ready = 0;
+
+	for (int i = 0; i < 3; i++) {
+		make_pipe(e[i], 0);
+		f[i] = (struct pollfd){ e[i][0], POLLIN, 0 };
+	}
+	for (int i = 0; i < 200; i++) {
+		int k = (int)(rnd(&seed) % 3), r;
+		char c;
+
+		if (rnd(&seed) % 2)
+			CHECK_EQ(write(e[k][1], "x", 1), 1);
+		r = uk_poll(f, 3, uk_after((uk_time)(rnd(&seed) % 200) * UK_US));
+		CHECK(r == 1 || r == -ETIMEDOUT);
+		for (int j = 0; r == 1 && j < 3; j++)
+			while (f[j].revents && uk_wait(e[j][0], POLLIN, 0) > 0)
+				ready += read(e[j][0], &c, 1) == 1;
+	}
+	for (int i = 0; i < 3; i++) {
+		uk_close(e[i][0]);
+		uk_close(e[i][1]);
+	}
+	return (void *)(intptr_t)ready;
+}
+
+static void deadlines_and_events_race(void)
+{
+	uk_vpset *set;
+	uk_thread *t[32];
+	uk_attr a;
+
+	CHECK_EQ(uk_vpset_create(&set, "reactive", 2, NULL, UK_VPSET_NET), 0);
+	for (int i = 0; i < 32; i++) {
+		uk_attr_init(&a);
+		a.set = i % 2 ? set : NULL;
+		CHECK_EQ(uk_thread_create(&t[i], &a, race, &t[i]), 0);
+	}
+	for (int i = 0; i < 32; i++)
+		CHECK((intptr_t)join(t[i]) > 0);
+}
+
 int main(void)
 {
-	io_test_init(50);
+	io_test_init(HANG_SEC);
 	BOTH(ready_at_once);
 	BOTH(nothing_by_the_deadline);
 	BOTH(a_timer_descriptor_wakes);
 	BOTH(each_waiter_gets_his_event);
+	BOTH(several_at_once);
+	USER(threads_by_the_hundred_on_a_dozen_each);
+	USER(a_close_or_a_cancel_ends_it);
+	USER(deadlines_and_events_race);
 	return 0;
 }

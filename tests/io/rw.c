@@ -189,6 +189,30 @@ static void a_broken_pipe_signals_and_says_so(void)
 	uk_close(p[1]);
 }
 
+/* write(2) signals; what writes to a socket until all is out says -EPIPE, and the program
+ * lives. */
+static void write_all_signals_for_a_pipe_and_not_for_a_socket(void)
+{
+	static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET };
+	int s[2], before = sigpipes;
+
+	for (size_t i = 0; i < 2; i++) {
+		make_unix(s, types[i]);
+		close(s[0]);
+		CHECK_EQ(uk_write_all(s[1], "x", 1), -EPIPE);
+		CHECK_EQ(sigpipes, before);
+		CHECK_EQ(uk_write(s[1], "x", 1), -EPIPE);
+		before += types[i] == SOCK_STREAM; /* the kernel's rule */
+		CHECK_EQ(sigpipes, before);
+		close(s[1]);
+	}
+	make_pipe(s, 0);
+	close(s[0]);
+	CHECK_EQ(uk_write_all(s[1], "x", 1), -EPIPE);
+	CHECK_EQ(sigpipes, before + 1);
+	close(s[1]);
+}
+
 static void *late_closer(void *arg)
 {
 	struct job *j = arg;
@@ -375,7 +399,8 @@ static void an_uncached_page_is_not_the_end(void)
 	for (int way = 0; way < 2; way++) {
 		CHECK_EQ(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
 		CHECK_EQ(posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM), 0);
-		CHECK_EQ(pread(fd, b, 4096, 0), 4096); /* the first page alone is there */
+		CHECK_EQ(pread(fd, b, 4096, 0),
+			 4096); /* the first page alone is there */
 		memset(b, 0, n);
 		lseek(fd, 0, SEEK_SET);
 		if (way)
@@ -513,7 +538,7 @@ static void io_that_never_waits_lets_others_run(void)
 
 int main(void)
 {
-	io_test_init(50);
+	io_test_init(HANG_SEC);
 	BOTH(read_waits_for_a_writer);
 	BOTH(a_megabyte_goes_through_a_page);
 	BOTH(a_gathered_megabyte_goes_through_a_page);
@@ -521,6 +546,7 @@ int main(void)
 	BOTH(io_that_never_waits_lets_others_run);
 	BOTH(errors_are_the_kernels);
 	BOTH(a_broken_pipe_signals_and_says_so);
+	BOTH(write_all_signals_for_a_pipe_and_not_for_a_socket);
 	BOTH(a_pipe_that_breaks_midway_gives_the_count);
 	BOTH(nonblock_keeps_its_meaning);
 	BOTH(an_eventfd_waits_like_a_pipe);

@@ -22,7 +22,7 @@ static int count(void *obj, void *arg)
 static void new_memory_is_zero_and_aligned(void)
 {
 	static struct slab s;
-	struct slab_cache c = {0};
+	struct slab_cache c = { 0 };
 
 	slab_init(&s, 100);
 	CHECK_EQ(s.size, 128);
@@ -40,7 +40,7 @@ static void new_memory_is_zero_and_aligned(void)
 static void a_freed_object_keeps_all_but_its_first_word(void)
 {
 	static struct slab s;
-	struct slab_cache c = {0};
+	struct slab_cache c = { 0 };
 	struct thing *t[200];
 	size_t before = 0, after = 0, reused = 0;
 
@@ -70,7 +70,7 @@ static void a_freed_object_keeps_all_but_its_first_word(void)
 static void the_last_freed_comes_back_first(void)
 {
 	static struct slab s;
-	struct slab_cache c = {0};
+	struct slab_cache c = { 0 };
 	void *a, *b;
 
 	slab_init(&s, 64);
@@ -102,7 +102,7 @@ static void a_walk_sees_every_object_once(void)
 static void flushed_objects_serve_others(void)
 {
 	static struct slab s;
-	struct slab_cache c = {0};
+	struct slab_cache c = { 0 };
 	void *p[40];
 	size_t n = 0;
 
@@ -142,7 +142,7 @@ static uint64_t owned_twice;
 
 static void *churn(void *arg)
 {
-	struct slab_cache c = {0};
+	struct slab_cache c = { 0 };
 	struct thing *mine[96];
 	unsigned seed = (unsigned)(uintptr_t)arg;
 

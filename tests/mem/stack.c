@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "mem/stack.h"
+#include "mem/stack_impl.h"
 
 #define ORDER 14
 #define SIZE ((size_t)1 << ORDER)
@@ -29,10 +29,24 @@ static void on_fault(int sig, siginfo_t *si, void *uc)
 	siglongjmp(after_fault, 1);
 }
 
+/* The keeper comes round: once to see what nobody needs, once to give it back. */
+static unsigned keep(void)
+{
+	unsigned n = 0;
+
+	stack_keep_begin();
+	while (stack_keep_step())
+		;
+	stack_keep_begin();
+	while (stack_keep_step())
+		n++;
+	return n;
+}
+
 /* Does a store to p fault? */
 static bool faults(volatile char *p)
 {
-	struct sigaction old, sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+	struct sigaction old, sa = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
 	bool did = true;
 
 	sigaction(SIGSEGV, &sa, &old);
@@ -184,7 +198,7 @@ static void trim_keeps_what_is_above_sp(void)
 
 	memset(s + STACK_GUARD, 7, size - STACK_GUARD);
 	rss = status_kb("Rss");
-	stack_trim(s, 21, s + size - 1000);
+	stack_trim(s, s + size - 1000);
 	CHECK(status_kb("Rss") + 1800 < rss);
 	for (size_t i = size - 1000 - 128; i < size; i++)
 		CHECK_EQ(s[i], 7);
@@ -194,33 +208,133 @@ static void trim_keeps_what_is_above_sp(void)
 	stack_put(NULL, s, 21);
 }
 
-static void trimmed_pool_holds_no_pages_and_still_serves(void)
+enum { CROWD = 3000 };
+static char *crowd[CROWD];
+
+static void fill(unsigned kind)
 {
 	unsigned color;
-	static char *s[3000];
-	size_t before, rss;
-	uint64_t made;
 
-	stack_pool_trim();
-	before = status_kb("Rss");
-	for (int i = 0; i < 3000; i++) {
-		s[i] = stack_get(NULL, 15, &color);
-		memset(s[i] + STACK_GUARD, 1, 28 << 10);
+	for (int i = 0; i < CROWD; i++) {
+		CHECK((crowd[i] = stack_get(NULL, kind, &color)));
+		memset(crowd[i] + STACK_GUARD, 1, stack_size(kind) - STACK_GUARD);
 	}
-	for (int i = 0; i < 3000; i++)
-		stack_put(NULL, s[i], 15);
-	made = stack_mapped();
+}
+
+static void empty(unsigned kind)
+{
+	for (int i = 0; i < CROWD; i++)
+		stack_put(NULL, crowd[i], kind);
+}
+
+static void what_nobody_needs_goes_back_and_serves_again(void)
+{
+	size_t before, rss;
+	unsigned color;
+
+	keep();
+	before = status_kb("Rss");
+	fill(15);
+	empty(15);
 	rss = status_kb("Rss");
 	CHECK(rss > before + 80000);
-	CHECK(stack_pool_trim() >= 3000);
+	CHECK(keep() >= CROWD / MAG_BATCH);
+	CHECK(!stack_keep_more());
 	CHECK(status_kb("Rss") < before + (UK_ASAN ? 20000 : 1000)); /* the shadow */
-	for (int i = 0; i < 3000; i++) {
-		CHECK((s[i] = stack_get(NULL, 15, &color)));
-		CHECK_EQ(s[i][32767], 0);
+	for (int i = 0; i < CROWD; i++) {
+		CHECK((crowd[i] = stack_get(NULL, 15, &color)));
+		CHECK_EQ(crowd[i][32767], 0);
+		if (i % 100 == 0 && strcmp(stack_guard_kind(), "none"))
+			CHECK(faults(crowd[i]) && faults(crowd[i] - PAGE));
 	}
-	CHECK_EQ(stack_mapped(), made);
-	for (int i = 0; i < 3000; i++)
-		stack_put(NULL, s[i], 15);
+	empty(15);
+}
+
+static void what_is_needed_stays(void)
+{
+	size_t rss;
+
+	fill(15);
+	stack_keep_begin();
+	empty(15);
+	stack_keep_begin(); /* the pool was empty since the last round: all of it was needed */
+	CHECK(!stack_keep_step());
+	rss = status_kb("Rss");
+	fill(15);
+	CHECK(status_kb("Rss") < rss + 10000);
+	empty(15);
+	keep();
+}
+
+/* One stack of each slab in use keeps the others from being mapped anew, not from being cold;
+ * its own memory is not touched. */
+static void cold_neighbours_harm_nobody(void)
+{
+	unsigned color;
+
+	fill(15);
+	for (int i = 0; i < CROWD; i++)
+		if (i % 50)
+			stack_put(NULL, crowd[i], 15);
+	keep();
+	for (int i = 0; i < CROWD; i += 50)
+		for (size_t k = STACK_GUARD; k < stack_size(15); k += 997)
+			CHECK_EQ(crowd[i][k], 1);
+	for (int i = 0; i < CROWD; i++)
+		if (i % 50) {
+			CHECK((crowd[i] = stack_get(NULL, 15, &color)));
+			CHECK_EQ(crowd[i][stack_size(15) - 1], 0);
+			crowd[i][stack_size(15) - 1] = 1;
+		}
+	for (int i = 0; i < CROWD; i++)
+		crowd[i][STACK_GUARD] = (char)i;
+	for (int i = 0; i < CROWD; i++)
+		CHECK_EQ(crowd[i][STACK_GUARD], (char)i); /* no two are the same */
+	empty(15);
+	keep();
+}
+
+static void page_tables_go_too(void)
+{
+	size_t before = status_kb("VmPTE"), full;
+
+	fill(16);
+	empty(16);
+	full = status_kb("VmPTE");
+	CHECK(full > before + 400);
+	keep();
+	CHECK(status_kb("VmPTE") < before + (full - before) / 4);
+}
+
+static void a_guard_is_as_large_as_asked(void)
+{
+	static const size_t sizes[] = {
+		1, 4096, 4097, 65536, 100000, 1 << 20, 16 << 20
+	};
+	bool none = !strcmp(stack_guard_kind(), "none");
+	unsigned color;
+	void *base;
+	size_t size;
+
+	for (size_t i = 0; i < array_size(sizes); i++) {
+		unsigned kind = stack_kind(30000, sizes[i]);
+		char *s = stack_get(NULL, kind, &color), *next;
+
+		CHECK(s);
+		CHECK_EQ(stack_size(kind), 32768);
+		CHECK(stack_guard_size(kind) >= sizes[i]);
+		CHECK(stack_guard_size(kind) < 4 * MAX(sizes[i], PAGE));
+		next = s - stack_guard_size(kind) + STACK_GUARD;
+		for (char *p = next; p < s + STACK_GUARD; p += PAGE) {
+			CHECK(faults(p) == !none);
+			CHECK(none || (stack_find_guard(p, &base, &size) && base == s));
+		}
+		CHECK(!faults(s + STACK_GUARD));
+		stack_put(NULL, s, kind);
+	}
+	CHECK_EQ(stack_kind(30000, STACK_MAX_GUARD + 1), 0);
+	CHECK_EQ(stack_kind(((size_t)1 << 30) + 1, 0), 0);
+	CHECK_EQ(stack_kind(30000, 0), stack_order(30000));
 }
 
 static void orders_are_the_smallest_that_hold(void)
@@ -232,8 +346,8 @@ static void orders_are_the_smallest_that_hold(void)
 	CHECK_EQ(stack_order((size_t)1 << 30), 30);
 	CHECK_EQ(stack_order(((size_t)1 << 30) + 1), 0);
 	CHECK_EQ(stack_order(SIZE_MAX), 0);
-	CHECK(!stack_get(NULL, STACK_MIN_ORDER - 1, &(unsigned){0}));
-	CHECK(!stack_get(NULL, STACK_MAX_ORDER + 1, &(unsigned){0}));
+	CHECK(!stack_get(NULL, STACK_MIN_ORDER - 1, &(unsigned){ 0 }));
+	CHECK(!stack_get(NULL, STACK_MAX_ORDER + 1, &(unsigned){ 0 }));
 }
 
 static void guard_survives_fork(void)
@@ -315,7 +429,7 @@ static void no_stack_has_two_owners(void)
 		pthread_create(&t[i], NULL, churn, (void *)(i + 1));
 	for (int i = 0; i < 20; i++) {
 		usleep(5000);
-		stack_pool_trim();
+		keep();
 	}
 	for (int i = 0; i < WORKERS; i++)
 		pthread_join(t[i], NULL);
@@ -386,7 +500,11 @@ static int all(void)
 	RUN(pool_serves_other_caches_before_new_stacks);
 	RUN(colours_spread_over_sixteen_lines);
 	RUN(trim_keeps_what_is_above_sp);
-	RUN(trimmed_pool_holds_no_pages_and_still_serves);
+	RUN(what_nobody_needs_goes_back_and_serves_again);
+	RUN(what_is_needed_stays);
+	RUN(cold_neighbours_harm_nobody);
+	RUN(page_tables_go_too);
+	RUN(a_guard_is_as_large_as_asked);
 	RUN(orders_are_the_smallest_that_hold);
 	RUN(guard_survives_fork);
 	RUN(locked_memory_has_guards_too);
@@ -399,7 +517,7 @@ static int all(void)
 
 int main(int argc, char **argv)
 {
-	static const char *const kinds[] = {"madvise", "mprotect", "none"};
+	static const char *const kinds[] = { "madvise", "mprotect", "none" };
 	int status;
 
 	if (argc > 1) {

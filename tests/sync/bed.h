@@ -106,7 +106,8 @@ static inline void crew_join(struct crew *c)
 	}
 }
 
-static inline void crew_run(unsigned n, unsigned foreign, void (*fn)(unsigned, struct rng *))
+static inline void crew_run(unsigned n, unsigned foreign,
+			    void (*fn)(unsigned, struct rng *))
 {
 	struct crew c;
 
@@ -114,24 +115,24 @@ static inline void crew_run(unsigned n, unsigned foreign, void (*fn)(unsigned, s
 	crew_join(&c);
 }
 
-/* Wait (at most 10 s) until cond holds. */
-#define EVENTUALLY(cond) \
-	do { \
-		uk_time limit_ = uk_after(10 * UK_SEC); \
-		while (!(cond)) { \
-			CHECK(uk_now() < limit_ && #cond); \
-			uk_sleep(UK_MS / 5); \
-		} \
+/* Wait until cond holds. */
+#define EVENTUALLY(cond)                                                               \
+	do {                                                                           \
+		uk_time limit_ = uk_after(HANG_NS);                                    \
+		while (!(cond)) {                                                      \
+			CHECK(uk_now() < limit_ && #cond);                             \
+			uk_sleep(UK_MS / 5);                                           \
+		}                                                                      \
 	} while (0)
 
 /* The same without sleeping between looks: for what happens in microseconds. */
-#define SOON(cond) \
-	do { \
-		uk_time limit_ = uk_after(10 * UK_SEC); \
-		while (!(cond)) { \
-			CHECK(uk_now() < limit_ && #cond); \
-			uk_yield(); \
-		} \
+#define SOON(cond)                                                                     \
+	do {                                                                           \
+		uk_time limit_ = uk_after(HANG_NS);                                    \
+		while (!(cond)) {                                                      \
+			CHECK(uk_now() < limit_ && #cond);                             \
+			uk_yield();                                                    \
+		}                                                                      \
 	} while (0)
 
 /* Let a thread that has announced itself get to its park. */

@@ -34,7 +34,8 @@ static void a_ring_keeps_the_order_and_its_bounds(void)
 			CHECK_EQ(uk_chan_send(c, &(int){ round * 10 + i }), 0);
 		CHECK_EQ(uk_chan_len(c), 3);
 		CHECK_EQ(uk_chan_trysend(c, &(int){ 99 }), -EAGAIN);
-		CHECK_EQ(uk_chan_send_until(c, &(int){ 99 }, uk_after(UK_MS)), -ETIMEDOUT);
+		CHECK_EQ(uk_chan_send_until(c, &(int){ 99 }, uk_after(UK_MS)),
+			 -ETIMEDOUT);
 		CHECK_EQ(uk_chan_recv(c, &v), 0);
 		CHECK_EQ(v, round * 10);
 		CHECK_EQ(uk_chan_send(c, &(int){ round * 10 + 3 }), 0);
@@ -227,7 +228,8 @@ static int transfer(bool send, long *v, struct rng *r)
 		if (tight && rnd(r, 4) == 0)
 			ret = send ? uk_chan_trysend(c, v) : uk_chan_tryrecv(c, v);
 		else
-			ret = send ? uk_chan_send_until(c, v, d) : uk_chan_recv_until(c, v, d);
+			ret = send ? uk_chan_send_until(c, v, d)
+				   : uk_chan_recv_until(c, v, d);
 		if (ret == -ETIMEDOUT)
 			ADD(&timeouts, 1);
 	} while (ret == -ETIMEDOUT || ret == -EAGAIN);
@@ -310,8 +312,8 @@ static void a_cancel_that_meets_the_hand_over_loses_nothing(void)
 		SET(&sent, 0);
 		CHECK_EQ(uk_chan_create(&c, sizeof(long), cap), 0);
 		for (uintptr_t i = 0; i < 4; i++)
-			CHECK_EQ(uk_thread_create(&victims[i], NULL, exchange_under_cancel,
-						  (void *)i),
+			CHECK_EQ(uk_thread_create(&victims[i], NULL,
+						  exchange_under_cancel, (void *)i),
 				 0);
 		while (GET(&sent) < 4) {
 			uk_thread_cancel(victims[rnd(&r, 4)]);

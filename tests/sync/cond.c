@@ -206,7 +206,8 @@ static void be_impatient(int error, struct rng *r)
 {
 	lock_anyway();
 	while (!closing) {
-		uk_time d = error == -ETIMEDOUT ? uk_after(rnd(r, 100) * UK_US) : UK_FOREVER;
+		uk_time d =
+		    error == -ETIMEDOUT ? uk_after(rnd(r, 100) * UK_US) : UK_FOREVER;
 		int ret = uk_cond_wait_until(&c, &m, d);
 
 		if (ret == 0) {
@@ -247,11 +248,13 @@ static void deal_tokens(struct crew *crew, bool cancel)
 	tokens = taken = left_early = closing = 0;
 	crew_start(crew, 8, cancel ? ALL_USER : MIXED,
 		   cancel ? wait_or_be_cancelled : wait_or_time_out);
-	for (int n = 0; n < 8000 || !__atomic_load_n(&left_early, __ATOMIC_RELAXED); n++) {
+	for (int n = 0; n < 8000 || !__atomic_load_n(&left_early, __ATOMIC_RELAXED);
+	     n++) {
 		CHECK_EQ(uk_mutex_lock(&m), 0);
 		tokens++;
 		given++;
-		if (n % 2) /* with the mutex held: the waiter is moved; free: he is fired */
+		if (n %
+		    2) /* with the mutex held: the waiter is moved; free: he is fired */
 			CHECK_EQ(uk_cond_signal(&c), 0);
 		CHECK_EQ(uk_mutex_unlock(&m), 0);
 		if (n % 2 == 0)

@@ -28,8 +28,7 @@ struct fake {
 	struct fake *next; /* unused ones */
 };
 
-__thread struct uk_thread *thread_self_tls
-	__attribute__((tls_model("initial-exec")));
+__thread struct uk_thread *thread_self_tls __attribute__((tls_model("initial-exec")));
 void (*deferred_wake)(void);
 void (*wait_lost)(struct uk_thread *t);
 uint32_t sched_forks;
@@ -82,7 +81,8 @@ reuse:
 	store_relaxed(&f->t.state, T_RUNNING);
 	store_relaxed(&f->t.cancelled, 0);
 	store_relaxed(&f->ended, 0);
-	f->t.vp = (struct uk_vp *)(void *)f; /* each on a "vp" of its own: spinning is tried */
+	f->t.vp = (struct uk_vp *)(void *)
+	    f; /* each on a "vp" of its own: spinning is tried */
 	f->depth = 0;
 	f->ndeferred = 0;
 	return f;
@@ -206,7 +206,8 @@ uint64_t wait_begin(struct uk_thread *t, enum wait_kind kind, const void *obj)
 	return token;
 }
 
-uint64_t wait_begin_uncancelable(struct uk_thread *t, enum wait_kind kind, const void *obj)
+uint64_t wait_begin_uncancelable(struct uk_thread *t, enum wait_kind kind,
+				 const void *obj)
 {
 	store_relaxed(&t->uncancelable, 1);
 	return begin(t, kind, obj);
@@ -232,8 +233,8 @@ unsigned wait_park(struct uk_thread *t, uint64_t token, int64_t deadline)
 	store_relaxed(&t->state, T_PARKED);
 	while (W_STATE(w = load_acquire(&t->wait)) != W_FIRED) {
 		uk_assert(W_TOKEN(w) == token);
-		if (sys_futex_wait(&t->wait, (uint32_t)w, deadline < 0 ? 0 : deadline) ==
-		    -ETIMEDOUT)
+		if (sys_futex_wait(&t->wait, (uint32_t)w,
+				   deadline < 0 ? 0 : deadline) == -ETIMEDOUT)
 			wait_fire(t, token, WAKE_TIMEOUT);
 	}
 	store_relaxed(&t->state, T_RUNNING);
@@ -267,7 +268,9 @@ bool wait_fire(struct uk_thread *t, uint64_t token, unsigned reason)
 
 int wake_error(unsigned reason)
 {
-	return reason == WAKE_TIMEOUT ? -ETIMEDOUT : reason == WAKE_CANCEL ? -ECANCELED : 0;
+	return reason == WAKE_TIMEOUT  ? -ETIMEDOUT
+	       : reason == WAKE_CANCEL ? -ECANCELED
+				       : 0;
 }
 
 struct uk_vp *sched_vp(const struct uk_thread *t)

@@ -73,7 +73,8 @@ static void requeue_moves_them(void)
 	EVENTUALLY(GET(&waiting) == 7);
 	CHECK_EQ(queued(&word), 3);
 	CHECK_EQ(queued(&other), 4);
-	CHECK_EQ(uk_futex_requeue(&other, 0, 1, &word), 1); /* and back, the other order */
+	CHECK_EQ(uk_futex_requeue(&other, 0, 1, &word),
+		 1); /* and back, the other order */
 	CHECK_EQ(queued(&word), 4);
 	CHECK_EQ(uk_futex_requeue(&word, 0, 9, &word), 0); /* to itself: no effect */
 	CHECK_EQ(uk_futex_wake(&word, 8), 4);
@@ -95,7 +96,8 @@ static void requeue_may_ask_for_the_value(void)
 
 static void *wait_for_ms(void *arg)
 {
-	return (void *)(intptr_t)uk_futex_wait(&word, 0, uk_after((intptr_t)arg * UK_MS));
+	return (void *)(intptr_t)uk_futex_wait(&word, 0,
+					       uk_after((intptr_t)arg * UK_MS));
 }
 
 static void a_requeued_waiter_can_still_leave(void)
@@ -138,7 +140,8 @@ static void bit_sets_choose_the_waiter(void)
 
 	SET(&word, 0);
 	for (uintptr_t i = 0; i < 2; i++)
-		CHECK_EQ(uk_thread_create(&t[i], NULL, wait_for_bits, (void *)(i + 1)), 0);
+		CHECK_EQ(uk_thread_create(&t[i], NULL, wait_for_bits, (void *)(i + 1)),
+			 0);
 	EVENTUALLY(queued(&word) == 2);
 	rt_enter();
 	CHECK_EQ(futex_wake(&word, 9, 4), 0);
@@ -190,14 +193,16 @@ static void take(unsigned i, struct rng *r)
 	while (!GET(&stop)) {
 		uint32_t v = GET(&word);
 
-		if (v && __atomic_compare_exchange_n(&word, &v, v - 1, false, __ATOMIC_SEQ_CST,
-						     __ATOMIC_SEQ_CST)) {
+		if (v &&
+		    __atomic_compare_exchange_n(&word, &v, v - 1, false,
+						__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
 			ADD(&takes, 1);
 		} else if (!v && i % 2) {
 			uk_futex_wait(&word, 0, UK_FOREVER);
 		} else if (!v) {
 			/* only he who was woken looks: a swallowed wake-up is not made good */
-			while (uk_futex_wait(&word, GET(&word), uk_after(rnd(r, 30) * UK_US)) &&
+			while (uk_futex_wait(&word, GET(&word),
+					     uk_after(rnd(r, 30) * UK_US)) &&
 			       !GET(&stop))
 				;
 		}

@@ -201,7 +201,8 @@ static void with_tight_deadlines(unsigned i, struct rng *r)
 	for (int n = 0; n < ROUNDS; n++) {
 		bool write = rnd(r, 3) == 0;
 		uk_time d = uk_after(rnd(r, 40) * UK_US);
-		int ret = write ? uk_rwlock_wrlock_until(&l, d) : uk_rwlock_rdlock_until(&l, d);
+		int ret = write ? uk_rwlock_wrlock_until(&l, d)
+				: uk_rwlock_rdlock_until(&l, d);
 
 		if (ret) {
 			CHECK_EQ(ret, -ETIMEDOUT);
@@ -269,7 +270,8 @@ static void neither_side_starves(void)
 	EVENTUALLY(GET(&writes) > 20);
 	before = GET(&writes);
 	CHECK_EQ(uk_rwlock_rdlock(&l), 0);
-	CHECK(GET(&writes) - before <= 3); /* the one inside; one more by our slowness */
+	CHECK(GET(&writes) - before <=
+	      3); /* the one inside; one more by our slowness */
 	CHECK_EQ(uk_rwlock_unlock(&l), 0);
 	SET(&stop, 1);
 	crew_join(&crew);

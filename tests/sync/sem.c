@@ -14,7 +14,8 @@ static void values_and_errors(void)
 	CHECK_EQ(uk_sem_trywait(&i), 0);
 	CHECK_EQ(uk_sem_trywait(&i), -EAGAIN);
 	CHECK_EQ(uk_sem_post(&i), 0);
-	CHECK_EQ(uk_sem_wait_until(&i, 0), 0); /* no wait needed: the deadline is no matter */
+	CHECK_EQ(uk_sem_wait_until(&i, 0),
+		 0); /* no wait needed: the deadline is no matter */
 	CHECK_EQ(uk_sem_wait_until(&i, 0), -ETIMEDOUT);
 	CHECK_EQ(uk_sem_wait_until(&i, uk_after(2 * UK_MS)), -ETIMEDOUT);
 	CHECK_EQ(i.waiters, 0);
@@ -113,7 +114,9 @@ static void patient_or_not(unsigned i, struct rng *r)
 		if (ret == 0)
 			end = ADD(&taken, 1) + 1 >= ROUNDS;
 		else
-			uk_sleep(20 * UK_US); /* away from the queue: it must not save the day */
+			uk_sleep(
+			    20 *
+			    UK_US); /* away from the queue: it must not save the day */
 	}
 	CHECK_EQ(uk_sem_post(&s), 0); /* the others may end, too */
 }
@@ -160,7 +163,8 @@ static void receive_and_churn(unsigned i, struct rng *r)
 
 static void a_signal_handler_may_post(void)
 {
-	struct sigaction sa = { .sa_handler = post_from_handler, .sa_flags = SA_RESTART };
+	struct sigaction sa = { .sa_handler = post_from_handler,
+				.sa_flags = SA_RESTART };
 	struct itimerval every = { { 0, 200 }, { 0, 200 } }, none = { 0 };
 	struct crew crew;
 

@@ -33,7 +33,8 @@ static uk_time some_deadline(struct rng *r)
 	case 1:
 		return uk_after(rnd(r, 1000) * UK_US);
 	default:
-		return uk_after(20 * UK_MS); /* never for ever: the others may be gone */
+		return uk_after(20 *
+				UK_MS); /* never for ever: the others may be gone */
 	}
 }
 
@@ -75,7 +76,8 @@ static void read_or_write_ledger(struct rng *r)
 	uk_time d = some_deadline(r);
 	long sum = 0;
 
-	if (!fine(write ? uk_rwlock_wrlock_until(&rw, d) : uk_rwlock_rdlock_until(&rw, d)))
+	if (!fine(write ? uk_rwlock_wrlock_until(&rw, d)
+			: uk_rwlock_rdlock_until(&rw, d)))
 		return;
 	if (write) {
 		ledger[rnd(r, ACCOUNTS)] -= 3;
@@ -109,10 +111,12 @@ static bool transfer(bool send, long *v, struct rng *r)
 	if (rnd(r, 2)) {
 		uk_chan *c = chans[rnd(r, 3)];
 
-		return fine(send ? uk_chan_send_until(c, v, d) : uk_chan_recv_until(c, v, d));
+		return fine(send ? uk_chan_send_until(c, v, d)
+				 : uk_chan_recv_until(c, v, d));
 	}
 	for (i = 0; i < 3; i++)
-		k[i] = (uk_select){ chans[i], send ? UK_SELECT_SEND : UK_SELECT_RECV, 1, v };
+		k[i] = (uk_select){ chans[i], send ? UK_SELECT_SEND : UK_SELECT_RECV, 1,
+				    v };
 	i = uk_select_until(k, 3, d);
 	if (!fine(i))
 		return false;
@@ -138,10 +142,12 @@ static void put_or_get(struct rng *r)
 	if (rnd(r, 2)) {
 		queue++;
 		stored++;
-		CHECK_EQ(rnd(r, 4) ? uk_cond_signal(&more) : uk_cond_broadcast(&more), 0);
+		CHECK_EQ(rnd(r, 4) ? uk_cond_signal(&more) : uk_cond_broadcast(&more),
+			 0);
 	} else {
 		while (queue == 0)
-			if (!fine(uk_cond_wait_until(&more, &queue_lock, some_deadline(r))))
+			if (!fine(uk_cond_wait_until(&more, &queue_lock,
+						     some_deadline(r))))
 				break;
 		if (queue) {
 			queue--;
@@ -153,8 +159,9 @@ static void put_or_get(struct rng *r)
 
 static void do_anything(unsigned i, struct rng *r)
 {
-	void (*const what[])(struct rng *) = { move_money, read_or_write_ledger, take_a_permit,
-					       pass_a_parcel, put_or_get };
+	void (*const what[])(struct rng *) = { move_money, read_or_write_ledger,
+					       take_a_permit, pass_a_parcel,
+					       put_or_get };
 
 	(void)i;
 	while (!GET(&stop)) {
@@ -175,7 +182,9 @@ static void everything_at_once(void)
 	for (size_t i = 0; i < 3; i++)
 		CHECK_EQ(uk_chan_create(&chans[i], sizeof(long), i), 0);
 	crew_start(&crew, THREADS, MIXED, do_anything);
-	while (uk_now() < end) {
+	/* a loaded machine: until there was some of each */
+	while (uk_now() < end || !GET(&cancelled) || !GET(&timed_out) ||
+	       !GET(&parcels_out)) {
 		unsigned victim = rnd(&r, THREADS);
 
 		if (!crew_is_foreign(&crew, victim))
@@ -184,7 +193,8 @@ static void everything_at_once(void)
 	}
 	SET(&stop, 1);
 	crew_join(&crew);
-	for (size_t i = 0; i < 3; i++) { /* what was sent and not received is in the rings */
+	for (size_t i = 0; i < 3;
+	     i++) { /* what was sent and not received is in the rings */
 		while (uk_chan_tryrecv(chans[i], &v) == 0) {
 			sum_in += v;
 			parcels_in++;
@@ -200,8 +210,8 @@ static void everything_at_once(void)
 	CHECK_EQ(money_lock.word | queue_lock.word, 0);
 	CHECK_EQ(more.waiters, 0);
 	CHECK(cancelled > 0 && timed_out > 0 && parcels_in > 0);
-	printf("%ld steps, %ld timed out, %ld cancelled, %ld parcels\n", steps, timed_out,
-	       cancelled, parcels_in);
+	printf("%ld steps, %ld timed out, %ld cancelled, %ld parcels\n", steps,
+	       timed_out, cancelled, parcels_in);
 }
 
 int main(void)

@@ -27,7 +27,10 @@ static std::atomic<long> made, gone, order_errors;
 struct Counted {
 	std::string text = "a string that is too long for the small buffer";
 	std::vector<int> numbers;
-	Counted() { made++; }
+	Counted()
+	{
+		made++;
+	}
 	~Counted()
 	{
 		if (numbers.size() != 3)
@@ -141,7 +144,8 @@ static void throw_and_catch(void *arg)
 				deep(3, -number);
 			} catch (const std::runtime_error &inner) {
 				fiber_yield();
-				CHECK(want.size() + 1 == std::string(inner.what()).size());
+				CHECK(want.size() + 1 ==
+				      std::string(inner.what()).size());
 			}
 			kept = std::current_exception();
 			CHECK(kept);

@@ -59,7 +59,8 @@ static struct fiber *fiber_make(struct tls_cache *c, void (*fn)(void *), void *a
 	CHECK(f->stack);
 	f->tp = tls_get(c, f->stack, size);
 	CHECK(f->tp);
-	f->sp = arch_context_init((char *)f->stack + size - color, fiber_main, f, arch_fp_env());
+	f->sp = arch_context_init((char *)f->stack + size - color, fiber_main, f,
+				  arch_fp_env());
 	*(struct fiber **)tls_address_in(f->tp, &self) = f;
 	return f;
 }
@@ -115,7 +116,7 @@ static void enqueue(struct fiber *f)
 
 static void *worker(void *arg)
 {
-	struct tls_cache c = {0};
+	struct tls_cache c = { 0 };
 
 	(void)arg;
 	pthread_mutex_lock(&queue);
@@ -189,7 +190,7 @@ void fibers_init(void)
 
 int fibers_each_method(int argc, char **argv)
 {
-	static const char *const methods[] = {"template", "harvest"};
+	static const char *const methods[] = { "template", "harvest" };
 	int worst = 0, status;
 
 	if (argc > 1)

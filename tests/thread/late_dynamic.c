@@ -14,3 +14,15 @@ char *late_zeros(void)
 {
 	return zeros;
 }
+
+static int seen;
+
+__attribute__((constructor)) static void look(void)
+{
+	seen = counter;
+}
+
+int late_constructor_saw(void)
+{
+	return seen;
+}

@@ -318,7 +318,7 @@ static void hold_or_intrude(void *arg)
 
 static void locks_belong_to_user_threads(void)
 {
-	void *args[2] = {&stage, NULL};
+	void *args[2] = { &stage, NULL };
 
 	shared_file = tmpfile();
 	CHECK(shared_file);
@@ -537,6 +537,7 @@ static void live_before_late(void *arg)
 static void *open_late(const char *path)
 {
 	void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	int (*saw)(void);
 
 	if (!lib)
 		fprintf(stderr, "%s\n", dlerror());
@@ -544,7 +545,9 @@ static void *open_late(const char *path)
 	*(void **)(void *)&late_counter = dlsym(lib, "late_counter");
 	*(void **)(void *)&late_zeros = dlsym(lib, "late_zeros");
 	CHECK(late_counter && late_zeros);
-	tls_modules_changed();
+	*(void **)(void *)&saw = dlsym(lib, "late_constructor_saw");
+	CHECK(saw);
+	CHECK_EQ(saw(), 42);
 	return lib;
 }
 
@@ -611,15 +614,36 @@ static void many_late_modules_grow_the_dtv(void)
 
 static void threads_alive_see_a_late_module(void)
 {
-	void *args[50] = {late_dynamic};
+	void *args[50] = { late_dynamic };
 
 	fibers_run(2, array_size(args), open_or_live, args);
 }
 
+/* What a thread has made zero is not given its initial value again. */
+static void zero_stays(void *arg)
+{
+	if (arg) {
+		late_stage = 0;
+		fiber_yield();
+		open_late(arg);
+		late_stage = 1;
+	}
+	while (late_stage == 0)
+		fiber_yield();
+	CHECK_EQ(*late_counter(), 42);
+	*late_counter() = 0;
+	for (int i = 0; i < YIELDS; i++) {
+		fiber_yield();
+		CHECK_EQ(*late_counter(), 0);
+	}
+}
+
 static void threads_alive_see_late_static_tls(void)
 {
-	void *args[50] = {late_static};
+	void *args[50] = { late_static };
+	void *zero[300] = { late_static };
 
+	fibers_run(2, array_size(zero), zero_stays, zero);
 	fibers_run(2, array_size(args), open_or_live, args);
 	fibers_run(2, 200, use_late, NULL); /* and so do those to come */
 }
@@ -644,7 +668,7 @@ static void fork_and_go_on(void *arg)
 		CHECK_EQ(pthread_mutex_unlock(&recursive), 0);
 		return;
 	}
-	tls_fork_child();
+	tls_fork_child(true);
 	CHECK_EQ(fiber_tid(), tid);
 	CHECK_EQ(pthread_mutex_lock(&recursive), 0); /* still ours */
 	CHECK_EQ(pthread_mutex_unlock(&recursive), 0);
@@ -663,7 +687,7 @@ static void the_child_of_a_user_thread_works_on(void)
 	for (int i = 0; i < 10; i++)
 		fiber_run_one(check_newborn, NULL);
 	for (int i = 0; i < 3; i++) {
-		void *args[20] = {late_static};
+		void *args[20] = { late_static };
 
 		fibers_run(2, array_size(args), open_or_live, args);
 		fibers_run(2, 200, stir, NULL);
@@ -689,7 +713,7 @@ static void tids_are_unique_even_when_they_come_round(void)
 	const uint64_t span = 0x40000000 - 0x400000;
 	static void *tp[2 * N];
 	static int tid[2 * N];
-	struct tls_cache c = {0};
+	struct tls_cache c = { 0 };
 	char stack[64];
 	uint64_t was;
 

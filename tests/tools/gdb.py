@@ -68,6 +68,8 @@ def check(what, out, err):
             bad.append("%s: expected frames %s, got %s" % (name, wanted, got))
     if " light " not in row(out, "light-waiter"):
         bad.append("light-waiter is not marked light")
+    if not re.search(r"parked on mutex 0x[0-9a-f]+ held by 1\b", row(out, "mutex-waiter")):
+        bad.append("who holds the mutex: " + row(out, "mutex-waiter"))
     if "no thread 999999" not in err:
         bad.append("no complaint about a thread that is not there")
     if "1 of 7 threads" not in out:

@@ -20,14 +20,17 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct limits lim = { .max_uri = 512, .max_header = 2048, .max_fields = 20 };
+static const struct limits lim = { .max_uri = 512,
+				   .max_header = 2048,
+				   .max_fields = 20 };
 
-#define MUST(c) \
-	do { \
-		if (!(c)) { \
-			fprintf(stderr, "%s:%d: violated: %s\n", __FILE__, __LINE__, #c); \
-			abort(); \
-		} \
+#define MUST(c)                                                                        \
+	do {                                                                           \
+		if (!(c)) {                                                            \
+			fprintf(stderr, "%s:%d: violated: %s\n", __FILE__, __LINE__,   \
+				#c);                                                   \
+			abort();                                                       \
+		}                                                                      \
 	} while (0)
 
 static void inside(const struct request *r, struct span s)
@@ -117,6 +120,9 @@ static void check_head(const char *p, uint32_t n)
 	MUST(!((whole.flags & R_CHUNKED) && (whole.flags & R_LENGTH)));
 	MUST(!whole.minor || (whole.flags & R_HOST));
 	check_path(p + whole.path.off, whole.path.len);
+	inside(&whole, whole.accept_encoding);
+	encoding_allowed(p + whole.accept_encoding.off, whole.accept_encoding.len,
+			 "gzip");
 	check_range(p + whole.range.off, whole.range.len);
 	check_chunked(p + whole.head_len, n - whole.head_len);
 }
@@ -135,6 +141,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_path(exact, (uint32_t)size);
 	check_range(exact, (uint32_t)size);
 	check_chunked(exact, (uint32_t)size);
+	encoding_allowed(exact, (uint32_t)size, "br");
 	free(exact);
 	return 0;
 }
@@ -185,9 +192,28 @@ static int load(const char *dir)
 static size_t mutate(unsigned char *b, size_t n)
 {
 	static const char *const words[] = {
-		"\r\n", "\n", "\r\n\r\n", " ", ":", "%2e", "%2f", "%00", "/../", "//", "HTTP/1.1",
-		"Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n", "Host: a\r\n", "\t",
-		"0\r\n\r\n", "ffffffffffffffff", "bytes=0-,-1", "Range: bytes=", "\0", ";", "?",
+		"\r\n",
+		"\n",
+		"\r\n\r\n",
+		" ",
+		":",
+		"%2e",
+		"%2f",
+		"%00",
+		"/../",
+		"//",
+		"HTTP/1.1",
+		"Content-Length: 5\r\n",
+		"Transfer-Encoding: chunked\r\n",
+		"Host: a\r\n",
+		"\t",
+		"0\r\n\r\n",
+		"ffffffffffffffff",
+		"bytes=0-,-1",
+		"Range: bytes=",
+		"\0",
+		";",
+		"?",
 	};
 
 	for (unsigned k = 1 + rnd(6); k; k--) {
@@ -210,7 +236,8 @@ static size_t mutate(unsigned char *b, size_t n)
 			break;
 		case 3: {
 			unsigned s = rnd(n_seeds);
-			size_t m = seeds[s].n < INPUT_CAP - n ? seeds[s].n : INPUT_CAP - n;
+			size_t m =
+			    seeds[s].n < INPUT_CAP - n ? seeds[s].n : INPUT_CAP - n;
 
 			memcpy(b + n, seeds[s].data, m);
 			n += m;
@@ -235,7 +262,8 @@ int main(int argc, char **argv)
 	unsigned char b[INPUT_CAP];
 	unsigned long rounds = argc > 2 ? strtoul(argv[2], NULL, 10) : 100000;
 
-	rng = argc > 3 ? strtoull(argv[3], NULL, 10) : (uint64_t)time(NULL) * 2654435761u;
+	rng =
+	    argc > 3 ? strtoull(argv[3], NULL, 10) : (uint64_t)time(NULL) * 2654435761u;
 	if (argc < 2 || load(argv[1]) < 0 || n_seeds == 0) {
 		fprintf(stderr, "usage: fuzz-request CORPUS [ROUNDS [SEED]]\n");
 		return 2;

@@ -22,8 +22,9 @@ class Skip(Exception):
     pass
 
 
-def test(limit=20, tls=True, plain=True):
-    """A test: a function that takes the suite and raises when something is wrong."""
+def test(limit=60, tls=True, plain=True):
+    """A test: a function that takes the suite and raises when something is wrong. The limit,
+    in seconds, is against hangs alone: the machine may be loaded."""
     def mark(fn):
         TESTS.append((fn, limit, tls, plain))
         return fn
@@ -58,15 +59,15 @@ class Server:
     """One ukweb process on a free port."""
 
     def __init__(self, suite, *extra, root=None, nofile=None, tls=None, port=0, env=None,
-                 forbid=None):
+                 forbid=None, before=None, wrap=(), keep=()):
         self.suite = suite
         self.tls = suite.tls if tls is None else tls
         cmd = [suite.ukweb, '--mode=' + suite.mode, '--port=%d' % port,
                '--root=' + (root or suite.root)]
         if suite.mode != 'pth':
             cmd.append('--vps=%d' % suite.vps)
-            if suite.light and not self.tls:
-                cmd.append('--light')
+            if suite.full and not self.tls:
+                cmd.append('--full')
         if self.tls:
             cmd += ['--tls-cert=' + suite.cert, '--tls-key=' + suite.key]
         cmd += extra
@@ -76,8 +77,10 @@ class Server:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (nofile, nofile))
             if forbid:
                 forbid_syscall(*forbid)
-        self.proc = subprocess.Popen(cmd, stderr=subprocess.PIPE, stdout=subprocess.PIPE,
-                                     stdin=subprocess.DEVNULL, preexec_fn=limits,
+            if before:
+                before()
+        self.proc = subprocess.Popen(list(wrap) + cmd, stderr=subprocess.PIPE, stdout=subprocess.PIPE,
+                                     stdin=subprocess.DEVNULL, preexec_fn=limits, pass_fds=keep,
                                      env=dict(os.environ, **(env or {})))
         suite.servers.append(self)
         self.err = []
@@ -85,7 +88,7 @@ class Server:
         self.port = None
         self.reader = threading.Thread(target=self._read_err, daemon=True)
         self.reader.start()
-        if not self.ready.wait(10):
+        if not self.ready.wait(60):
             raise AssertionError('no ready line; stderr: %s' % ''.join(self.err))
         if self.port is None:
             raise AssertionError('did not start: %s' % ''.join(self.err))
@@ -100,10 +103,10 @@ class Server:
                 self.ready.set()
         self.ready.set()
 
-    def conn(self, timeout=10, **kw):
+    def conn(self, timeout=60, **kw):
         return Conn(self, timeout, **kw)
 
-    def get(self, path, method='GET', headers=(), timeout=10):
+    def get(self, path, method='GET', headers=(), timeout=60):
         with self.conn(timeout) as c:
             return c.request(path, method, headers)
 
@@ -117,12 +120,12 @@ class Server:
     def signal(self, sig):
         self.proc.send_signal(sig)
 
-    def wait(self, timeout=15):
+    def wait(self, timeout=100):
         rc = self.proc.wait(timeout)
         self.reader.join(2)
         return rc
 
-    def stop(self, timeout=15):
+    def stop(self, timeout=100):
         if self.proc.poll() is None:
             self.signal(signal.SIGTERM)
         return self.wait(timeout)
@@ -145,7 +148,7 @@ class Response:
 class Conn:
     """A raw connection that can also read whole responses."""
 
-    def __init__(self, server, timeout=10, tls=None, ctx=None, session=None, rcvbuf=None):
+    def __init__(self, server, timeout=60, tls=None, ctx=None, session=None, rcvbuf=None):
         self.server = server
         s = socket.socket()
         if rcvbuf:
@@ -240,7 +243,7 @@ class Conn:
 class Suite:
     def __init__(self, args):
         self.mode, self.tls, self.vps = args.mode, args.tls, args.vps
-        self.light, self.seed = args.light, args.seed
+        self.full, self.seed = args.full, args.seed
         self.ukweb = os.path.abspath(args.ukweb)
         self.servers = []
         self.tmp = tempfile.mkdtemp(prefix='ukweb-test-')
@@ -305,6 +308,11 @@ class Suite:
         os.symlink('loop', os.path.join(self.root, 'loop'))
         os.mkfifo(os.path.join(self.root, 'fifo'))
 
+    def short(self):
+        """A server of short times, so that a test of a deadline need not wait long."""
+        return self.server('--timeout-header=2', '--timeout-body=2', '--timeout-idle=3',
+                           '--timeout-write=3', '--timeout-handshake=2')
+
     def server(self, *extra, **kw):
         return Server(self, *extra, **kw)
 
@@ -333,7 +341,7 @@ def run_all(suite, only):
             continue
         t = time.monotonic()
         before = len(suite.servers)
-        signal.alarm(limit)
+        signal.alarm(2 * limit)
         verdict, why = 'ok', ''
         try:
             fn(suite)
@@ -347,7 +355,7 @@ def run_all(suite, only):
             verdict, why = 'skipped', str(e)
             skipped += 1
         except TimeLimit:
-            verdict, why = 'FAILED', 'time limit of %d s' % limit + '\n' + traceback.format_exc()
+            verdict, why = 'FAILED', 'time limit of %d s' % (2 * limit) + '\n' + traceback.format_exc()
             failed += 1
         except Exception as e:
             signal.alarm(0)

@@ -18,6 +18,7 @@ import harness  # noqa: E402
 import t_http  # noqa: E402,F401
 import t_hostile  # noqa: E402,F401
 import t_life  # noqa: E402,F401
+import t_operate  # noqa: E402,F401
 import t_tls  # noqa: E402,F401
 import t_status  # noqa: E402,F401
 
@@ -27,7 +28,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument('--mode', default='uk', choices=['pth', 'uk', 'uk-set'])
     p.add_argument('--tls', action='store_true')
-    p.add_argument('--light', action='store_true')
+    p.add_argument('--full', action='store_true')
     p.add_argument('--vps', type=int, default=int(os.environ.get('UK_VPS', 2)))
     p.add_argument('--ukweb', default=os.path.join(top, 'build', 'ukweb'))
     p.add_argument('--only', default='')
@@ -40,10 +41,7 @@ def main():
     suite = harness.Suite(args)
     suite.screenshot = args.screenshot
     try:
-        # Short times, so that a test of a deadline need not wait long.
-        suite.main_options = ['--timeout-header=2', '--timeout-body=2', '--timeout-idle=3',
-                              '--timeout-write=3', '--timeout-handshake=2',
-                              '--max-body=64k', '--cache-time=200ms']
+        suite.main_options = ['--max-body=64k', '--cache-time=200ms']
         suite.main = suite.server(*suite.main_options)
         return 1 if harness.run_all(suite, args.only) else 0
     finally:

@@ -104,6 +104,58 @@ def only_this_machine_sees_them(t):
     equal(status(s, '127.0.0.1', '/metrics'), '404')
 
 
+@test()
+def a_name_that_is_not_ours_is_told_nothing(t):
+    """DNS rebinding: a page from elsewhere whose name has become 127.0.0.1."""
+    with t.main.conn() as c:
+        for host, want in [('evil.example', 404), ('evil.example:8080', 404), ('localhost', 200),
+                           ('LocalHost:1', 200), ('127.0.0.1', 200), ('127.0.0.1:80', 200),
+                           ('[::1]', 200), ('[::1]:80', 200), ('localhost.evil.example', 404),
+                           ('127.0.0.1.evil.example', 404), ('', 200), ('[evil]', 404),
+                           ('2130706433', 404), ('a' * 200, 404)]:
+            for path in ('/-/status', '/-/status.json', '/metrics'):
+                c.send('GET %s HTTP/1.1\r\nHost: %s\r\n\r\n' % (path, host))
+                equal(c.response().status, want, host)
+            c.send('GET http://%s/metrics HTTP/1.1\r\nHost: localhost\r\n\r\n'
+                   % (host or 'localhost'))
+            equal(c.response().status, want, host)
+        c.send('GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n')
+        equal(c.response().status, 200)
+    s = t.server('--status-remote')
+    with s.conn() as c:
+        c.send('GET /metrics HTTP/1.1\r\nHost: stats.example\r\n\r\n')
+        equal(c.response().status, 200)
+
+
+@test(limit=60)
+def the_numbers_of_one_reply_fit_together(t):
+    """They are of one moment, though others ask meanwhile."""
+    stop = threading.Event()
+
+    def load():
+        with t.main.conn() as c:
+            while not stop.is_set():
+                c.request('/n/1.txt')
+                c.request('/nope')
+    ths = [threading.Thread(target=load, daemon=True) for _ in range(4)]
+    for th in ths:
+        th.start()
+    try:
+        with t.main.conn() as c:
+            for _ in range(100):
+                k = json.loads(c.request('/-/status.json').body)['server']
+                equal(k['requests'], sum(k['r%dxx' % i] for i in (2, 3, 4, 5)))
+                m = dict(SAMPLE.match(x).group(0).rsplit(' ', 1)
+                         for x in c.request('/metrics').body.decode().splitlines()
+                         if x.startswith('ukweb_re'))
+                equal(int(m['ukweb_requests_total']), sum(
+                    int(v) for n, v in m.items() if 'replies' in n and '1xx' not in n))
+    finally:
+        stop.set()
+        for th in ths:
+            th.join(10)
+
+
 @test(limit=90)
 def the_page_lives_in_a_browser(t):
     chromium = shutil.which('chromium') or shutil.which('chromium-browser') or \
@@ -135,6 +187,12 @@ def the_page_lives_in_a_browser(t):
             check(b.eval("document.querySelectorAll('#conns tbody tr').length") >= 1)
             check(b.eval("document.querySelector('#spark polyline').getAttribute('points')"
                          ".split(' ').length") >= 2)
+            # Its scale: a round number that no point is above, and the axis of time.
+            top = b.eval(text % 'spark-max')
+            check(re.match(r'^[125]0*( [kMG])?$|^[125]0*\.0+ [kMG]$', top), 'scale', top)
+            check(b.eval("document.querySelector('#spark polyline').getAttribute('points')"
+                         ".split(' ').every(p=>p.split(',')[1]>=2)"), 'above the scale')
+            check('2 minutes ago' in b.eval("document.querySelector('.axis').textContent"))
             if t.mode != 'pth':
                 equal(b.eval("document.querySelectorAll('#vps tbody tr').length"), t.vps)
                 check(b.eval("document.querySelectorAll('#threads tbody tr').length") >= 2)

@@ -55,18 +55,16 @@ def the_end_is_a_close_notify(t):
 
 @test(plain=False)
 def a_handshake_that_stalls_is_ended(t):
-    with socket.create_connection(('127.0.0.1', t.main.port)) as s:
-        s.settimeout(6)
-        t0 = time.monotonic()
+    with socket.create_connection(('127.0.0.1', t.short().port)) as s:
+        s.settimeout(60)
         s.send(b'\x16\x03\x01\x02\x00')
         check(s.recv(100) == b'')
-        check(1.5 < time.monotonic() - t0 < 4, time.monotonic() - t0)
 
 
 @test(plain=False)
 def plain_http_is_told_to_use_https(t):
     with socket.create_connection(('127.0.0.1', t.main.port)) as s:
-        s.settimeout(5)
+        s.settimeout(60)
         s.send(b'GET / HTTP/1.1\r\nHost: a\r\n\r\n')
         data = b''
         while True:
@@ -103,7 +101,7 @@ def sighup_loads_a_new_certificate(t):
         equal(c.request('/').status, 200)
         t.make_cert('cert2.pem', 'key2.pem', 'two')
         s.signal(signal.SIGHUP)
-        end = time.monotonic() + 5
+        end = time.monotonic() + 60
         while 'two' not in subject() and time.monotonic() < end:
             time.sleep(0.05)
         check('two' in subject(), subject())

@@ -57,3 +57,13 @@ void arch_set_tp(void *tp)
 {
 	__asm__ volatile("msr tpidr_el0, %0" ::"r"(tp) : "memory");
 }
+
+const char *arch_tp_how(void)
+{
+	return "tpidr_el0";
+}
+
+bool arch_full_threads(void)
+{
+	return false;
+}

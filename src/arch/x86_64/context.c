@@ -75,3 +75,13 @@ void arch_set_tp(void *tp)
 	else
 		sys2(SYS_arch_prctl, ARCH_SET_FS, tp);
 }
+
+const char *arch_tp_how(void)
+{
+	return arch_has_fsgsbase() ? "wrfsbase" : "arch_prctl (slower switches)";
+}
+
+bool arch_full_threads(void)
+{
+	return true;
+}

@@ -16,38 +16,39 @@ INLINE void arch_switch(void **from, void *to, void *tp, bool fast)
 		tp = NULL;
 	}
 	__asm__ volatile(
-		"testq	%%rdx, %%rdx\n\t"
-		"jz	1f\n\t"
-		"wrfsbase %%rdx\n"	/* waits for all before it, so what is slow comes after */
-		"1:\taddq	$-128, %%rsp\n\t"	/* the compiler may use the red zone here */
-		"leaq	3f(%%rip), %%rax\n\t"
-		"pushq	%%rax\n\t"
-		"pushq	%%rbp\n\t"
-		"subq	$8, %%rsp\n\t"
-		"stmxcsr (%%rsp)\n\t"
-		"fnstcw	4(%%rsp)\n\t"
-		"movl	(%%rsp), %%eax\n\t"
-		"movzwl	4(%%rsp), %%ecx\n\t"
-		"movq	%%rsp, (%%rdi)\n\t"
-		"movq	%%rsi, %%rsp\n\t"
-		"xorl	(%%rsp), %%eax\n\t"
-		"xorw	4(%%rsp), %%cx\n\t"
-		"andl	$0xffc0, %%eax\n\t"	/* exception flags are not part of the state kept */
-		"orw	%%cx, %%ax\n\t"
-		"jz	2f\n\t"
-		"ldmxcsr (%%rsp)\n\t"
-		"fldcw	4(%%rsp)\n"
-		"2:\taddq $8, %%rsp\n\t"
-		"popq	%%rbp\n\t"
-		"popq	%%rcx\n\t"
-		"jmp	*%%rcx\n"
-		"3:\tendbr64\n\t"
-		"subq	$-128, %%rsp"
-		: "+D"(from), "+S"(to), "+d"(tp)
-		:
-		: "rax", "rbx", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-		  "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
-		  "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "memory", "cc");
+	    "testq	%%rdx, %%rdx\n\t"
+	    "jz	1f\n\t"
+	    "wrfsbase %%rdx\n" /* waits for all before it, so what is slow comes after */
+	    "1:\taddq	$-128, %%rsp\n\t" /* the compiler may use the red zone here */
+	    "leaq	3f(%%rip), %%rax\n\t"
+	    "pushq	%%rax\n\t"
+	    "pushq	%%rbp\n\t"
+	    "subq	$8, %%rsp\n\t"
+	    "stmxcsr (%%rsp)\n\t"
+	    "fnstcw	4(%%rsp)\n\t"
+	    "movl	(%%rsp), %%eax\n\t"
+	    "movzwl	4(%%rsp), %%ecx\n\t"
+	    "movq	%%rsp, (%%rdi)\n\t"
+	    "movq	%%rsi, %%rsp\n\t"
+	    "xorl	(%%rsp), %%eax\n\t"
+	    "xorw	4(%%rsp), %%cx\n\t"
+	    "andl	$0xffc0, %%eax\n\t" /* exception flags are not part of the state kept */
+	    "orw	%%cx, %%ax\n\t"
+	    "jz	2f\n\t"
+	    "ldmxcsr (%%rsp)\n\t"
+	    "fldcw	4(%%rsp)\n"
+	    "2:\taddq $8, %%rsp\n\t"
+	    "popq	%%rbp\n\t"
+	    "popq	%%rcx\n\t"
+	    "jmp	*%%rcx\n"
+	    "3:\tendbr64\n\t"
+	    "subq	$-128, %%rsp"
+	    : "+D"(from), "+S"(to), "+d"(tp)
+	    :
+	    : "rax", "rbx", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+	      "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
+	      "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "memory",
+	      "cc");
 }
 
 #endif

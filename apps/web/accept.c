@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The acceptors, one thread for each listening socket.
+ *
+ * Each blocks in its accept, which is woken when the server stops: on a kernel thread (pth)
+ * and in a set of its own (uk-set) it sits in accept(2), and a signal that does nothing,
+ * SIGURG, ends the call; main repeats it until the acceptor has ended, since one that comes
+ * just before the call is lost. A parked one (uk) wakes with -EBADF because main closes the
+ * number it waits on, having given the socket a second one (late) for what is left.
+ *
+ * While stopping an acceptor takes what is in the backlog until nothing came for DRAIN, and
+ * leaves at once if the socket is not ours alone.
+ *
+ * Want of descriptors (EMFILE and kin) leaves the connection in the backlog, and accept
+ * would fail again at once: idle keep-alives are closed, and the acceptor sleeps a little.
+ *
+ * Rejected: a connection to ourselves as the wake-up (with a successor it may be he who gets
+ * it, and behind a chroot a unix socket has no name). */
+#include "web.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define DRAIN (100 * UK_MS)
+#define PATIENCE (2 * UK_SEC)
+
+_Atomic(int) handed_over;
+
+static uk_mutex lock = UK_MUTEX_INIT;
+static uk_cond ended = UK_COND_INIT;
+static unsigned alive; /* under lock */
+
+static void nothing(int sig)
+{
+	(void)sig;
+}
+
+int accept_start(void)
+{
+	struct sigaction sa = { .sa_handler = nothing }; /* no SA_RESTART */
+	int rc = 0;
+
+	sigaction(SIGURG, &sa, NULL);
+	for (unsigned i = 0; i < n_listeners && rc == 0; i++) {
+		struct listener *l = &listeners[i];
+
+		if (cfg.mode == MODE_UK) /* now, while there are descriptors */
+			l->late = fcntl(l->fd, F_DUPFD_CLOEXEC, 0);
+		alive++;
+		rc = cfg.mode == MODE_UK && l->late < 0 ? -errno : spawn_acceptor(l);
+	}
+	return rc;
+}
+
+/* ---- the end, on main ---- */
+
+void accept_wake(void)
+{
+	for (unsigned i = 0; i < n_listeners; i++) {
+		struct listener *l = &listeners[i];
+		int tid = atomic_load(&l->tid), fd;
+
+		if (tid)
+			syscall(SYS_tgkill, getpid(), tid, SIGURG);
+		if (cfg.mode == MODE_UK && (fd = atomic_exchange(&l->fd, -1)) >= 0)
+			uk_close(fd);
+	}
+}
+
+int accept_wait_end(uk_time deadline)
+{
+	int rc = 0;
+
+	uk_mutex_lock(&lock);
+	while (alive && rc == 0)
+		rc = uk_cond_wait_until(&ended, &lock, deadline);
+	uk_mutex_unlock(&lock);
+	return rc;
+}
+
+/* ---- accepting ---- */
+
+/* In the kernel, for real: the founding comparison. */
+static int accept_raw(struct listener *l, struct sockaddr *a, socklen_t *n)
+{
+	int fd;
+
+	atomic_store(&l->tid, (int)syscall(SYS_gettid));
+	fd = accept4(l->fd, a, n, SOCK_CLOEXEC);
+	if (fd < 0)
+		fd = -errno;
+	atomic_store(&l->tid, 0);
+	return fd;
+}
+
+/* The next one of the backlog, or -ESHUTDOWN: there are no more, for us. */
+static int accept_late(struct listener *l, struct sockaddr *a, socklen_t *n)
+{
+	struct pollfd p = { .fd = l->fd, .events = POLLIN };
+	int rc;
+
+	if (l->shared || atomic_load(&handed_over))
+		return -ESHUTDOWN;
+	if (cfg.mode == MODE_UK) {
+		uk_thread_set_deadline(uk_after(DRAIN));
+		rc = uk_accept4(l->late, a, n, SOCK_CLOEXEC);
+		uk_thread_set_deadline(UK_FOREVER);
+		return rc == -ETIMEDOUT ? -ESHUTDOWN : rc;
+	}
+	rc = poll(&p, 1, DRAIN / UK_MS);
+	if (rc == 0)
+		return -ESHUTDOWN;
+	return rc < 0 ? -errno : accept_raw(l, a, n);
+}
+
+/* Blocks until there is a connection. */
+static int accept_one(struct listener *l, struct ticket *t)
+{
+	struct sockaddr *a = &t->peer.any;
+	socklen_t n = sizeof(t->peer);
+
+	a->sa_family = AF_UNIX; /* which may leave it alone */
+	if (atomic_load(&stopping))
+		return accept_late(l, a, &n);
+	if (cfg.mode == MODE_UK)
+		return uk_accept4(l->fd, a, &n, SOCK_CLOEXEC);
+	return accept_raw(l, a, &n);
+}
+
+/* No thread to be had: say so in the client's language. */
+static void turn_away(struct ticket *t, int rc)
+{
+	static const char busy[] =
+	    "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
+	    "Content-Length: 0\r\nConnection: close\r\n\r\n";
+	static _Atomic(int64_t) said;
+
+	if (!cfg.tls_cert)
+		uk_send(t->fd, busy, sizeof(busy) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	uk_close(t->fd);
+	free(t);
+	COUNT(0, refused, 1);
+	if (uk_now() - atomic_load(&said) > UK_SEC) {
+		atomic_store(&said, uk_now());
+		say("no thread for a connection: %s", strerror(-rc));
+	}
+	conns_leave();
+}
+
+/* No thread for now (UK_STACK_LIMIT, the system's limits): an idle connection gives its own
+ * up, and a busy one ends soon; the client waits as if it stood in the backlog. */
+static int start_thread(struct ticket *t)
+{
+	uk_time end = 0;
+	int rc;
+
+	while ((rc = spawn_conn(t)) == -EAGAIN) {
+		if (end == 0)
+			end = uk_after(PATIENCE);
+		else if (uk_now() > end)
+			break;
+		conns_close_idle(1);
+		uk_sleep(2 * UK_MS);
+	}
+	return rc;
+}
+
+static void accept_failed(int rc)
+{
+	static _Atomic(int64_t) said;
+
+	if (rc == -ECONNABORTED || rc == -EPROTO || rc == -EINTR ||
+	    atomic_load(
+		&stopping)) /* woken: the number is gone, the call interrupted */
+		return;
+	COUNT(0, accept_errors, 1);
+	if (uk_now() - atomic_load(&said) > UK_SEC) {
+		atomic_store(&said, uk_now());
+		say("accept: %s; closing idle connections", strerror(-rc));
+	}
+	uk_sleep(conns_close_idle(8) ? 2 * UK_MS : 50 * UK_MS);
+}
+
+static void give_up(struct listener *l)
+{
+	int fd = atomic_exchange(&l->fd, -1);
+
+	if (fd >= 0)
+		uk_close(fd);
+	if (cfg.mode == MODE_UK)
+		uk_close(l->late);
+	uk_mutex_lock(&lock);
+	alive--;
+	uk_cond_broadcast(&ended);
+	uk_mutex_unlock(&lock);
+}
+
+void *acceptor_main(void *arg)
+{
+	struct listener *l = arg;
+
+	while (conns_enter() == 0) {
+		struct ticket *t = malloc(sizeof(*t));
+		int fd = t ? accept_one(l, t) : -ENOMEM, rc;
+
+		if (fd < 0) {
+			free(t);
+			conns_leave();
+			if (fd == -ESHUTDOWN)
+				break;
+			accept_failed(fd);
+			continue;
+		}
+		t->fd = fd;
+		rc = start_thread(t);
+		if (rc < 0)
+			turn_away(t, rc);
+	}
+	give_up(l);
+	return NULL;
+}

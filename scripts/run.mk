@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+# What `make run` serves, and no more: the library, ukweb and uk, by make and a compiler alone.
+# Meson (and the Python under it) is most of what a bare machine would have to fetch before
+# the first page; it builds everything else, and what is installed, measured and tested.
+# tests/quick.py holds this file to Meson's list of sources.
+#   make -f scripts/run.mk -j2        into build-run/
+OUT ?= build-run
+CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
+CFLAGS ?= -O2 -g1
+ARCH := $(patsubst arm64,aarch64,$(shell uname -m))
+VERSION := $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
+
+# the probe of src/meson.build
+UNWIND := $(shell printf '\043define UNW_LOCAL_ONLY\n\043include <libunwind.h>\nint main(void) \
+	{ unw_cursor_t c; unw_context_t u; return unw_init_local2(&c, &u, 0); }\n' | \
+	$(CC) -x c - -lunwind -o /dev/null 2>/dev/null && echo 1)
+
+flags = -std=gnu17 -D_GNU_SOURCE -DUK_VERSION='"$(VERSION)"' -Iinclude -fno-omit-frame-pointer \
+	-fno-strict-aliasing -pthread -MMD -MP
+lib_flags = -Isrc -fPIC -fvisibility=hidden -DUK_HAVE_LIBUNWIND=$(or $(UNWIND),0)
+lib_libs = $(if $(UNWIND),-lunwind) -ldl
+
+lib_src := $(wildcard src/*/*.c src/*/*_$(ARCH).S) $(wildcard src/arch/$(ARCH)/*.c src/arch/$(ARCH)/*.S)
+web_src := $(wildcard apps/web/*.c)
+obj = $(patsubst %,$(OUT)/%.o,$(1))
+so := $(OUT)/libukthreads.so.0
+
+all: $(OUT)/ukweb $(OUT)/uk
+.PHONY: all sources
+
+$(so): $(call obj,$(lib_src)) src/api/ukthreads.map
+	$(CC) $(CFLAGS) -shared -pthread -o $@ $(filter %.o,$^) -Wl,-soname,libukthreads.so.0 \
+		-Wl,--version-script,src/api/ukthreads.map -Wl,-z,defs -Wl,-z,now $(lib_libs)
+
+$(OUT)/ukweb: $(call obj,$(web_src)) $(so)
+	$(CC) $(CFLAGS) -pthread -o $@ $^ -Wl,-rpath,'$$ORIGIN' -lssl -lcrypto
+
+$(OUT)/uk: $(call obj,tool/uk.c) $(so)
+	$(CC) $(CFLAGS) -pthread -o $@ $^ -Wl,-rpath,'$$ORIGIN'
+
+$(OUT)/src/%.o: src/% scripts/run.mk
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(flags) $(lib_flags) -c -o $@ $<
+
+$(OUT)/%.o: % scripts/run.mk
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(flags) -c -o $@ $<
+
+# for the test: one source a line
+sources:
+	@printf '%s\n' $(lib_src) $(web_src) tool/uk.c
+
+-include $(patsubst %.o,%.d,$(call obj,$(lib_src) $(web_src) tool/uk.c))

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/barrier.h"
+
+#include <linux/membarrier.h>
+
+#include "base/panic.h"
+#include "base/sys.h"
+
+int barrier_init(void)
+{
+	int r =
+	    (int)sys3(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+
+	if (r < 0)
+		uk_warn("cannot start without membarrier(2), which %s (error %d)",
+			r == -ENOSYS ? "this kernel or a seccomp filter has not"
+				     : "a seccomp filter refuses: allow it",
+			-r);
+	return MIN(r, 0);
+}
+
+void barrier_everywhere(void)
+{
+	long r = sys3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+
+	/* to go on would be to lose a wake-up one day */
+	if (unlikely(r))
+		uk_panic(
+		    "membarrier(2): error %ld; a seccomp filter that was installed "
+		    "after the start refuses it: it must allow it",
+		    -r);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The forms of a call: at once or not at all (io_try), as the kernel makes it (io_raw).
+ *
+ * Both leave the runtime for the system call, because the memory that it reads and writes is
+ * the program's: a page fault in it may take as long as the program likes (a page that
+ * another user thread has to bring, a mapped file on a disk that hangs), and inside the
+ * runtime the vp would wait with it. io_raw also may sleep for the call's own sake, so it
+ * says so (the mark). After either the thread may be on another vp. io_try_in stays inside:
+ * for memory of ours.
+ *
+ * Runs on the calling thread's stack, between rt_enter and rt_exit.
+ * Rejected: the mark around io_try, too (a carrier that is preempted there for 20 us would
+ * lose its vp).
+ */
+#include "io/io.h"
+
+#include "io/hostile.h"
+
+static long try_once(const struct io_op *op)
+{
+	struct iovec one = { (void *)(uintptr_t)op->addr, hostile_io_len(op, op->len) };
+	uint32_t now = op->flags | MSG_DONTWAIT;
+
+	switch ((enum io_kind)op->kind) {
+	case IO_READ:
+		return sysn(SYS_preadv2, op->fd, &one, 1, op->off, 0, RWF_NOWAIT);
+	case IO_WRITE:
+		return sysn(SYS_pwritev2, op->fd, &one, 1, op->off, 0, RWF_NOWAIT);
+	case IO_READV:
+		return sysn(SYS_preadv2, op->fd, op->addr, op->len, op->off, 0,
+			    RWF_NOWAIT);
+	case IO_WRITEV:
+		return sysn(SYS_pwritev2, op->fd, op->addr, op->len, op->off, 0,
+			    RWF_NOWAIT);
+	case IO_RECV:
+		return sysn(SYS_recvfrom, op->fd, op->addr, one.iov_len, now, NULL,
+			    NULL);
+	case IO_SEND:
+		return sysn(SYS_sendto, op->fd, op->addr, one.iov_len, now, NULL, 0);
+	case IO_RECVMSG:
+		return sys3(SYS_recvmsg, op->fd, op->addr, now);
+	case IO_SENDMSG:
+		return sys3(SYS_sendmsg, op->fd, op->addr, now);
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+long io_try_in(struct uk_thread *t, const struct io_op *op)
+{
+	long r;
+
+	if (hostile_io_again(op))
+		return -EAGAIN;
+	do {
+		COUNT(t, syscalls);
+		r = try_once(op);
+	} while (r == -EINTR);
+	return r == -ENOSYS ? -EOPNOTSUPP : r;
+}
+
+long io_try(struct uk_thread *t, const struct io_op *op)
+{
+	long r;
+
+	if (hostile_io_again(op))
+		return -EAGAIN;
+	COUNT(t, syscalls);
+	outside_begin(t);
+	do
+		r = try_once(op);
+	while (r == -EINTR);
+	outside_end(t);
+	return r == -ENOSYS ? -EOPNOTSUPP : r;
+}
+
+/* connect goes on after a signal, so its injection comes after the fact. */
+static bool interrupted(const struct io_op *op)
+{
+	return op->kind != IO_CONNECT && hostile_io_intr();
+}
+
+static long raw_once(const struct io_op *op)
+{
+	bool here = op->off == IO_CURRENT;
+
+	switch ((enum io_kind)op->kind) {
+	case IO_READ:
+		return here ? sys3(SYS_read, op->fd, op->addr, op->len)
+			    : sys4(SYS_pread64, op->fd, op->addr, op->len, op->off);
+	case IO_WRITE:
+		return here ? sys3(SYS_write, op->fd, op->addr, op->len)
+			    : sys4(SYS_pwrite64, op->fd, op->addr, op->len, op->off);
+	case IO_READV:
+		return here ? sys3(SYS_readv, op->fd, op->addr, op->len)
+			    : sys5(SYS_preadv, op->fd, op->addr, op->len, op->off, 0);
+	case IO_WRITEV:
+		return here ? sys3(SYS_writev, op->fd, op->addr, op->len)
+			    : sys5(SYS_pwritev, op->fd, op->addr, op->len, op->off, 0);
+	case IO_RECV:
+		return sysn(SYS_recvfrom, op->fd, op->addr, op->len, op->flags, NULL,
+			    NULL);
+	case IO_SEND:
+		return sysn(SYS_sendto, op->fd, op->addr, op->len, op->flags, NULL, 0);
+	case IO_RECVMSG:
+		return sys3(SYS_recvmsg, op->fd, op->addr, op->flags);
+	case IO_SENDMSG:
+		return sys3(SYS_sendmsg, op->fd, op->addr, op->flags);
+	case IO_ACCEPT:
+		return sys4(SYS_accept4, op->fd, op->addr, op->addr2, op->flags);
+	case IO_CONNECT:
+		return sys3(SYS_connect, op->fd, op->addr, op->len);
+	case IO_FSYNC:
+		return sys1(op->flags ? SYS_fdatasync : SYS_fsync, op->fd);
+	default:
+		return -EINVAL;
+	}
+}
+
+long io_raw(struct uk_thread *t, const struct io_op *op, bool release)
+{
+	long r;
+
+	if (interrupted(op))
+		return -EINTR;
+	COUNT(t, syscalls);
+	raw_begin(t, op->fd);
+	block_begin(t, release);
+	r = raw_once(op);
+	block_end(t);
+	raw_end(t, op->fd);
+	return r;
+}
+
+long io_marked(struct uk_thread *t, long nr, long a, long b, long c, long d, long e,
+	       long f)
+{
+	long r;
+
+	do {
+		COUNT(t, syscalls);
+		block_begin(t, false);
+		r = sys6(nr, a, b, c, d, e, f);
+		block_end(t);
+	} while (r == -EINTR);
+	return r;
+}
+
+long io_whole(struct uk_thread *t, const struct io_op *op)
+{
+	long r;
+
+	do
+		r = io_raw(t, op, false);
+	while (r == -EINTR);
+	return r;
+}

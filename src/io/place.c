@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a call's memory lies: may somebody else than its thread read and write it?
+ *
+ * An operation in the reactor is carried out by the dispatcher: inside the runtime, where a
+ * page fault that takes long keeps the vp and all who wait for it (law 1), the thread that
+ * would bring the page perhaps among them. So only memory that is there goes to the reactor:
+ *
+ *   on the thread's own stack          yes: nobody but us maps there
+ *   elsewhere, all pages resident      yes (mincore, remembered for the last place)
+ *   elsewhere, some are not            no: the reactor says when the descriptor is ready, and
+ *                                      the thread makes the call itself, outside
+ *
+ * The last takes one system call more, for buffers that were never touched to their end. What
+ * a thread sends never goes to the reactor: it was tried at once, outside, and what is left
+ * for a socket that is full waits for room in the same way.
+ *
+ * The residue, which only a reactor that never moves bytes would not have (one system call
+ * more for every receive):
+ *   - a page that was there and has gone before the bytes come (the program gave it back, or
+ *     memory is short) faults in the dispatcher; so does what the runtime itself keeps in
+ *     swapped memory;
+ *   - a lock of the kernel's that another thread holds while *it* faults: a pipe's during a
+ *     write, a socket's during a send. Who receives on that same file waits for it, and in
+ *     the dispatcher all others with him, as long as the fault takes.
+ * Neither hangs unless the one who is to bring the page has to wait for this very vp.
+ *
+ * Runs on the calling thread, between rt_enter and rt_exit.
+ * Rejected: to fault pages in (a buffer of 64 KiB for each of 10,000 connections, of which a
+ * hundred bytes are used, would be paid in full); to touch them here (a bad pointer is
+ * -EFAULT, not a signal); an operation as long as the resident part (datagrams would be cut).
+ */
+#include "io/io.h"
+
+#include <sys/mman.h>
+
+#define PAGES_MAX 63u
+#define VEC_MAX 8u
+
+/* t->place, the last look: address of the first page | pages << 6 | ABSENT | looks left */
+#define LEFT_MASK 31u
+#define ABSENT 32u
+#define PAGES_SHIFT 6
+
+static bool resident(struct uk_thread *t, uintptr_t lo, unsigned pages)
+{
+	unsigned char there[PAGES_MAX];
+	long r;
+
+	COUNT(t, syscalls);
+	outside_begin(t);
+	r = sys3(SYS_mincore, lo, pages * PAGE, there);
+	outside_end(t);
+	for (unsigned i = 0; r == 0 && i < pages; i++)
+		if (!(there[i] & 1))
+			return false;
+	return r == 0;
+}
+
+bool io_in_memory(struct uk_thread *t, const void *p, size_t n)
+{
+	uintptr_t lo = (uintptr_t)p & ~(PAGE - 1);
+	size_t pages = ((uintptr_t)p + n + PAGE - 1 - lo) / PAGE;
+	uint64_t key, place = t->place;
+
+	if (likely(thread_on_stack(t, p, n)) || !n)
+		return true;
+	if (n > PAGES_MAX * PAGE || pages > PAGES_MAX)
+		return false;
+	key = lo | pages << PAGES_SHIFT;
+	if (likely((place & ~(uint64_t)(ABSENT | LEFT_MASK)) == key &&
+		   place & LEFT_MASK)) {
+		t->place = place - 1;
+		return !(place & ABSENT);
+	}
+	t->place = key | LEFT_MASK | (resident(t, lo, (unsigned)pages) ? 0 : ABSENT);
+	return !(t->place & ABSENT);
+}
+
+/* Lists are looked into on the own stack only: elsewhere they may not be there to look. */
+static bool list_in_memory(struct uk_thread *t, const struct iovec *v, size_t n)
+{
+	if (n > VEC_MAX || !thread_on_stack(t, v, n * sizeof(*v)))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!thread_on_stack(t, v[i].iov_base, v[i].iov_len) &&
+		    (n > 1 || !io_in_memory(t, v[i].iov_base, v[i].iov_len)))
+			return false;
+	return true;
+}
+
+static bool message_in_memory(struct uk_thread *t, const struct msghdr *m)
+{
+	return thread_on_stack(t, m, sizeof(*m)) &&
+	       (!m->msg_name || thread_on_stack(t, m->msg_name, m->msg_namelen)) &&
+	       (!m->msg_control ||
+		thread_on_stack(t, m->msg_control, m->msg_controllen)) &&
+	       list_in_memory(t, m->msg_iov, m->msg_iovlen);
+}
+
+bool io_in_place(struct uk_thread *t, const struct io_op *op)
+{
+	switch ((enum io_kind)op->kind) {
+	case IO_READ:
+	case IO_RECV:
+	case IO_CONNECT:
+		return io_in_memory(t, op->addr, op->len);
+	case IO_READV:
+		return list_in_memory(t, op->addr, op->len);
+	case IO_RECVMSG:
+		return message_in_memory(t, op->addr);
+	case IO_ACCEPT:
+		return !op->addr ||
+		       (thread_on_stack(t, op->addr2, sizeof(socklen_t)) &&
+			thread_on_stack(t, op->addr, *(const socklen_t *)op->addr2));
+	case IO_POLL:
+	case IO_FSYNC:
+		return true;
+	default:
+		return false;
+	}
+}

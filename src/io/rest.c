@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rest of a partial transfer: what a blocking call of the kernel does inside, we do by
+ * further operations for what is left. They share the first one's time limit (op.until).
+ * Runs on the calling thread's stack, in the runtime. */
+#include "io/io.h"
+
+/* Take r bytes off the front. */
+static void iov_advance(struct io_iov *io, size_t r)
+{
+	r += io->skip;
+	while (io->n && r >= io->v->iov_len) {
+		r -= io->v->iov_len;
+		io->v++;
+		io->n--;
+	}
+	io->skip = io->n ? r : 0;
+}
+
+size_t io_iov_len(const struct iovec *v, size_t n)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum = v[i].iov_len > SIZE_MAX - sum ? SIZE_MAX : sum + v[i].iov_len;
+	return sum;
+}
+
+static enum io_kind single_kind(enum io_kind kind)
+{
+	switch (kind) {
+	case IO_READV:
+		return IO_READ;
+	case IO_WRITEV:
+		return IO_WRITE;
+	case IO_RECVMSG:
+		return IO_RECV;
+	case IO_SENDMSG:
+		return IO_SEND;
+	default:
+		return kind;
+	}
+}
+
+/* The next piece: what is left of an element begun, else the whole elements that follow. */
+static void next_piece(struct io_op *op, const struct io_op *first,
+		       const struct io_iov *io, struct msghdr *m, int64_t off)
+{
+	*op = (struct io_op){ .kind = first->kind,
+			      .fd = first->fd,
+			      .flags = first->flags & ~(uint32_t)MSG_FASTOPEN,
+			      .off = off,
+			      .until = op->until };
+	if (io->skip || io->n == 1) {
+		op->kind = (uint8_t)single_kind(first->kind);
+		op->addr = (const char *)io->v->iov_base + io->skip;
+		op->len = (uint32_t)MIN(io->v->iov_len - io->skip, IO_MAX_LEN);
+	} else if (first->kind == IO_RECVMSG || first->kind == IO_SENDMSG) {
+		*m = (struct msghdr){ .msg_iov = (struct iovec *)(uintptr_t)io->v,
+				      .msg_iovlen = io->n };
+		op->addr = m;
+		op->len = 1;
+	} else {
+		op->addr = io->v;
+		op->len = (uint32_t)io->n;
+	}
+}
+
+static long do_piece(struct uk_thread *t, struct io_op *op, enum io_class c)
+{
+	if (op->kind != IO_READ && op->kind != IO_READV)
+		return io_wait_op(t, op,
+				  c); /* it took less than all: full, or empty, now */
+	return op->off == IO_CURRENT ? io_file(t, op) : io_do(t, op, c);
+}
+
+long io_rest(struct uk_thread *t, const struct io_op *first, const struct iovec *v,
+	     size_t n, long r, enum io_class c)
+{
+	struct io_iov io = { v, n, 0 };
+	int64_t off = first->off;
+	struct io_op op = { .until = first->until };
+	struct msghdr m;
+	size_t done = 0;
+
+	for (;;) {
+		if (r <= 0)
+			return done ? (long)done : r;
+		done += (size_t)r;
+		if (off != IO_CURRENT)
+			off += r;
+		iov_advance(&io, (size_t)r);
+		if (!io.n || done >= IO_MAX_LEN || io_check(t))
+			return (long)done;
+		next_piece(&op, first, &io, &m, off);
+		r = do_piece(t, &op, c);
+	}
+}
+
+long io_out(struct uk_thread *t, struct io_op *op, enum io_class c)
+{
+	struct iovec one = { (void *)(uintptr_t)op->addr, op->len };
+	long r = io_do(t, op, c);
+
+	if (likely(r < 0 || (size_t)r >= one.iov_len))
+		return r;
+	return io_rest(t, op, &one, 1, r, c);
+}

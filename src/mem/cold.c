@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cold.c - free stacks that nobody has needed for a while give their memory back.
+ *
+ * A pool knows how many of its batches were never touched since the last round
+ * (mag_pool_age): so many are taken out, a batch at a time, their pages go back to the
+ * kernel, and each of the stacks becomes one bit in its slab. Once all stacks of a slab that
+ * were ever used are such bits, the slab is mapped anew: page tables and guards go, too, and
+ * its stacks are as if nobody had ever had them.
+ *
+ * 200,000 light threads that had ended kept 820 MB and 145 MB of page tables, for ever; now
+ * 40 MB are left, which are descriptors (thread.h: those keep their type for ever).
+ *
+ * Runs on the keeper, a batch at a time, so that nobody waits for it: the pool's lock is
+ * held for a few loads and stores, the kernel's work is done on stacks that nobody can get
+ * meanwhile. (A batch costs some 100 us, most of it the pages' own.)
+ *
+ * Rejected: a list through the free stacks (it keeps a page of each); an array of addresses
+ * (it cannot tell when a slab is all cold, so page tables stay: 512 bytes a stack).
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/panic.h"
+#include "base/sys.h"
+#include "mem/stack_impl.h"
+
+/* All slabs by address; the keeper looks up whose stack it has. */
+static struct {
+	struct lock lock;
+	struct stack_slab **at; /* lock */
+	size_t n, room;         /* lock */
+} slab_index = { LOCK_INIT(RANK_NONE), NULL, 0, 0 };
+
+static size_t aged[STACK_KINDS]; /* batches to give back in this round; the keeper */
+static unsigned aged_kind;       /* where the round is */
+
+void stack_index_lock(void)
+{
+	lock_acquire(&slab_index.lock);
+}
+
+void stack_index_unlock(void)
+{
+	lock_release(&slab_index.lock);
+}
+
+/* Of those at or below addr, how many. Under the lock. */
+static size_t index_below(uintptr_t addr)
+{
+	size_t lo = 0, hi = slab_index.n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (slab_index.at[mid]->base <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static bool index_grow_locked(void)
+{
+	size_t now = slab_index.room * sizeof(void *), want = now ? now * 2 : PAGE;
+	long m = sysn(SYS_mmap, NULL, want, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (m < 0 && m > -4096)
+		return false;
+	if (now) {
+		memcpy((void *)m, slab_index.at, now);
+		sys2(SYS_munmap, slab_index.at, now);
+	}
+	slab_index.at = (struct stack_slab **)m;
+	slab_index.room = want / sizeof(void *);
+	return true;
+}
+
+bool stack_index_add(struct stack_slab *s)
+{
+	bool ok;
+	size_t i;
+
+	lock_acquire(&slab_index.lock);
+	ok = slab_index.n < slab_index.room || index_grow_locked();
+	if (ok) {
+		i = index_below(s->base);
+		memmove(slab_index.at + i + 1, slab_index.at + i,
+			(slab_index.n - i) * sizeof(void *));
+		slab_index.at[i] = s;
+		slab_index.n++;
+	}
+	lock_release(&slab_index.lock);
+	return ok;
+}
+
+static void index_remove(const struct stack_slab *s)
+{
+	size_t i;
+
+	lock_acquire(&slab_index.lock);
+	i = index_below(s->base) - 1;
+	memmove(slab_index.at + i, slab_index.at + i + 1,
+		(--slab_index.n - i) * sizeof(void *));
+	lock_release(&slab_index.lock);
+}
+
+static struct stack_slab *slab_of(const void *base)
+{
+	struct stack_slab *s = NULL;
+	size_t i;
+
+	lock_acquire(&slab_index.lock);
+	i = index_below((uintptr_t)base);
+	if (i &&
+	    (uintptr_t)base - slab_index.at[i - 1]->base < slab_index.at[i - 1]->bytes)
+		s = slab_index.at[i - 1];
+	lock_release(&slab_index.lock);
+	return s;
+}
+
+void *stack_cold_get(struct pool *p)
+{
+	struct stack_slab *s;
+	unsigned i = 0;
+
+	if (list_empty(&p->chilled))
+		return NULL;
+	s = container_of(p->chilled.next, struct stack_slab, chilled);
+	while (!s->cold[i])
+		i++;
+	i = i * 64 + (unsigned)__builtin_ctzll(s->cold[i]);
+	s->cold[i / 64] &= ~((uint64_t)1 << i % 64);
+	if (!--s->ncold) {
+		list_del(&s->chilled);
+		bump(&p->nchilled, -1u);
+	}
+	return (char *)s->base + i * s->stride + stack_gap(s->kind);
+}
+
+/* Ascending: whoever ended in the order of creation left neighbours. */
+static void sort(char **base, unsigned n)
+{
+	for (unsigned i = 1; i < n; i++) {
+		char *x = base[i];
+		unsigned k = i;
+
+		for (; k && base[k - 1] > x; k--)
+			base[k] = base[k - 1];
+		base[k] = x;
+	}
+}
+
+/* The pages of all n, neighbours at a time: guards survive MADV_DONTNEED. */
+static void give_pages(char **base, unsigned n, unsigned kind)
+{
+	size_t size = stack_size(kind), stride = size + stack_gap(kind);
+
+	for (unsigned i = 0, k; i < n; i = k) {
+		for (k = i + 1; k < n && base[k] == base[k - 1] + stride; k++)
+			;
+		sys3(SYS_madvise, base[i] + STACK_GUARD,
+		     base[k - 1] + size - base[i] - STACK_GUARD, MADV_DONTNEED);
+	}
+}
+
+/* s has only cold stacks: nobody can get one, it is in no list. */
+static void renew(struct pool *p, struct stack_slab *s)
+{
+	fetch_add_relaxed(&stack_handed, -(uint64_t)s->used);
+	if (!stack_map(s)) { /* the old one may be gone already */
+		index_remove(s);
+		store_release(&s->base, 0);
+		return;
+	}
+	lock_acquire(&p->mag.lock);
+	s->used = 0;
+	list_push_back(&p->fresh, &s->fresh);
+	lock_release(&p->mag.lock);
+}
+
+static void chill(struct pool *p, struct stack_slab *s, char *base)
+{
+	size_t i = ((uintptr_t)base - s->base) / s->stride;
+	bool all;
+
+	lock_acquire(&p->mag.lock);
+	if (!s->ncold++) {
+		list_push_back(&p->chilled, &s->chilled);
+		bump(&p->nchilled, 1);
+	}
+	s->cold[i / 64] |= (uint64_t)1 << i % 64;
+	all = s->ncold == s->used;
+	if (all) {
+		s->ncold = 0;
+		memset(s->cold, 0, sizeof(s->cold));
+		list_del(&s->chilled);
+		bump(&p->nchilled, -1u);
+		if (s->used < s->n)
+			list_del(&s->fresh);
+	}
+	lock_release(&p->mag.lock);
+	if (all)
+		renew(p, s);
+}
+
+static void give_batch(struct pool *p, unsigned kind, struct mag_node *x)
+{
+	struct stack_slab *s[MAG_BATCH];
+	char *base[MAG_BATCH];
+	struct mag_node *next;
+	unsigned n = 0;
+
+	for (; x; x = next) {
+		next = x->next;
+		base[n] = container_of(x, struct idle, node)->base;
+		if (slab_of(base[n]))
+			n++;
+		else
+			mag_pool_put_one(&p->mag, x);
+	}
+	sort(base, n);
+	for (unsigned i = 0; i < n; i++)
+		s[i] = slab_of(base[i]);
+	give_pages(base, n, kind);
+	for (unsigned i = 0; i < n; i++)
+		chill(p, s[i], base[i]);
+}
+
+void stack_keep_begin(void)
+{
+	for (unsigned k = 0; k < STACK_KINDS; k++)
+		if (load_relaxed(&stack_pools[k].mapped))
+			aged[k] = mag_pool_age(&stack_pools[k].mag);
+	aged_kind = 0;
+}
+
+bool stack_keep_step(void)
+{
+	struct mag_node *x = NULL;
+	unsigned n;
+
+	for (; aged_kind < STACK_KINDS; aged_kind++) {
+		size_t *left = &aged[aged_kind];
+
+		if (!*left)
+			continue;
+		x = mag_pool_get(&stack_pools[aged_kind].mag, &n);
+		*left = x ? *left - 1 : 0;
+		if (x) {
+			give_batch(&stack_pools[aged_kind], aged_kind, x);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool stack_keep_more(void)
+{
+	for (unsigned k = 0; k < STACK_KINDS; k++)
+		if (load_relaxed(&stack_pools[k].mag.n))
+			return true;
+	return false;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* popen and pclose, for all threads: a child must not keep the pipes of the other ones
+ * open, whoever opened them, so there is one list of them, here, and none in libc. */
+#include <fcntl.h>
+#include <paths.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/lock.h"
+#include "base/sys.h"
+#include "posix/posix.h"
+
+struct piped {
+	struct piped *next;
+	FILE *file;
+	pid_t pid;
+};
+
+static struct lock lock = LOCK_INIT(RANK_NONE);
+static struct piped *all; /* lock */
+
+/* The child's file actions: its end of the pipe, none of the others'. */
+static int actions_fill(posix_spawn_file_actions_t *a, int fd, int as)
+{
+	int r = posix_spawn_file_actions_adddup2(a, fd, as);
+
+	for (const struct piped *p = all; p && !r; p = p->next) {
+		int other = fileno(p->file);
+
+		if (other != as)
+			r = posix_spawn_file_actions_addclose(a, other);
+	}
+	return r;
+}
+
+/* Under the lock: between the pipe and the list nobody else starts a child. */
+static int start_locked(const char *command, int fd, int as, pid_t *pid)
+{
+	char sh[] = "sh", c[] = "-c", end[] = "--";
+	char *argv[] = { sh, c, end, (char *)(uintptr_t)command, NULL };
+	posix_spawn_file_actions_t actions;
+	int r = posix_spawn_file_actions_init(&actions);
+
+	if (r)
+		return r;
+	r = actions_fill(&actions, fd, as);
+	if (!r)
+		r = posix_spawn(pid, _PATH_BSHELL, &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	return r;
+}
+
+static FILE *start(struct piped *p, const char *command, bool reads, bool cloexec)
+{
+	int ends[2], r;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return NULL;
+	p->file = fdopen(ends[!reads], reads ? "r" : "w");
+	r = p->file ? 0 : errno;
+	if (!r) {
+		lock_acquire(&lock);
+		r = start_locked(command, ends[reads], reads ? 1 : 0, &p->pid);
+		if (!r) {
+			p->next = all;
+			all = p;
+			if (!cloexec)
+				fcntl(ends[!reads], F_SETFD, 0);
+		}
+		lock_release(&lock);
+	}
+	sys1(SYS_close, ends[reads]);
+	if (!r)
+		return p->file;
+	if (p->file)
+		fclose(p->file);
+	else
+		sys1(SYS_close, ends[!reads]);
+	errno = r;
+	return NULL;
+}
+
+POSIX_API FILE *popen(const char *command, const char *mode)
+{
+	bool reads = false, writes = false, cloexec = false;
+	struct piped *p;
+	FILE *f;
+
+	for (const char *m = mode; *m; m++) {
+		reads |= *m == 'r';
+		writes |= *m == 'w';
+		cloexec |= *m == 'e';
+	}
+	if (reads == writes) {
+		errno = EINVAL;
+		return NULL;
+	}
+	p = malloc(sizeof(*p));
+	f = p ? start(p, command, reads, cloexec) : NULL;
+	if (!f)
+		free(p);
+	return f;
+}
+
+static struct piped *take(const FILE *f)
+{
+	struct piped **at, *p = NULL;
+
+	lock_acquire(&lock);
+	for (at = &all; *at; at = &(*at)->next)
+		if ((*at)->file == f) {
+			p = *at;
+			*at = p->next;
+			break;
+		}
+	lock_release(&lock);
+	return p;
+}
+
+POSIX_API int pclose(FILE *f)
+{
+	struct piped *p = take(f);
+	int status = -1;
+	long r;
+
+	if (!p) { /* opened before the library was there */
+		int (*next)(FILE *);
+
+		*(void **)(void *)&next = posix_next("pclose");
+		return next(f);
+	}
+	fclose(f);
+	do
+		r = sys4(SYS_wait4, p->pid, &status, 0, NULL);
+	while (r == -EINTR);
+	free(p);
+	if (r < 0) {
+		errno = (int)-r;
+		return -1;
+	}
+	return status;
+}
+
+static void fork_lock(void)
+{
+	lock_acquire(&lock);
+}
+
+static void fork_unlock(void)
+{
+	lock_release(&lock);
+}
+
+__attribute__((constructor)) static void popen_register(void)
+{
+	pthread_atfork(fork_lock, fork_unlock, fork_unlock);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* posix_spawn, posix_spawnp and system on a carrier: the attributes say the mask, unless
+ * the caller has said one himself. */
+#include <dlfcn.h>
+#include <paths.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/lock.h"
+#include "base/sys.h"
+#include "posix/posix.h"
+#include "sched/sched.h"
+
+typedef int spawn_fn(pid_t *, const char *, const posix_spawn_file_actions_t *,
+		     const posix_spawnattr_t *, char *const[], char *const[]);
+
+bool posix_mask(sigset_t *set)
+{
+	uint64_t mask;
+
+	if (!sched_child_mask(&mask))
+		return false;
+	sigemptyset(set);
+	memcpy(set, &mask, sizeof(mask));
+	return true;
+}
+
+void *posix_next(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
+}
+
+static int spawn(spawn_fn *next, pid_t *pid, const char *file,
+		 const posix_spawn_file_actions_t *actions,
+		 const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+	posix_spawnattr_t own;
+	sigset_t mask;
+	short flags = 0;
+
+	if (!next)
+		return ENOSYS;
+	if (attr) {
+		own = *attr;
+		posix_spawnattr_getflags(&own, &flags);
+	} else {
+		posix_spawnattr_init(&own);
+	}
+	if (flags & POSIX_SPAWN_SETSIGMASK || !posix_mask(&mask))
+		return next(pid, file, actions, attr, argv, envp);
+	posix_spawnattr_setsigmask(&own, &mask);
+	posix_spawnattr_setflags(&own, (short)(flags | POSIX_SPAWN_SETSIGMASK));
+	return next(pid, file, actions, &own, argv, envp);
+}
+
+#define NEXT(type, name)                                                               \
+	({                                                                             \
+		static type *next_;                                                    \
+		type *fn_ = load_relaxed(&next_);                                      \
+                                                                                       \
+		if (unlikely(!fn_)) {                                                  \
+			*(void **)(void *)&fn_ = posix_next(name);                     \
+			store_relaxed(&next_, fn_);                                    \
+		}                                                                      \
+		fn_;                                                                   \
+	})
+
+POSIX_API int posix_spawn(pid_t *restrict pid, const char *restrict path,
+			  const posix_spawn_file_actions_t *restrict actions,
+			  const posix_spawnattr_t *restrict attr,
+			  char *const argv[restrict], char *const envp[restrict])
+{
+	return spawn(NEXT(spawn_fn, "posix_spawn"), pid, path, actions, attr, argv,
+		     envp);
+}
+
+POSIX_API int posix_spawnp(pid_t *restrict pid, const char *restrict file,
+			   const posix_spawn_file_actions_t *restrict actions,
+			   const posix_spawnattr_t *restrict attr,
+			   char *const argv[restrict], char *const envp[restrict])
+{
+	return spawn(NEXT(spawn_fn, "posix_spawnp"), pid, file, actions, attr, argv,
+		     envp);
+}
+
+/* --- system --- */
+
+/* SIGINT and SIGQUIT are ignored while any of ours waits; both under the lock. SIGCHLD is
+ * blocked on a carrier as it is. */
+static struct lock lock = LOCK_INIT(RANK_NONE);
+static unsigned waiting;
+static struct sigaction old_int, old_quit;
+
+static void ignore_keys(sigset_t *dfl)
+{
+	struct sigaction ign = { .sa_handler = SIG_IGN };
+
+	lock_acquire(&lock);
+	if (!waiting++) {
+		sigaction(SIGINT, &ign, &old_int);
+		sigaction(SIGQUIT, &ign, &old_quit);
+	}
+	sigemptyset(dfl);
+	if (old_int.sa_handler != SIG_IGN)
+		sigaddset(dfl, SIGINT);
+	if (old_quit.sa_handler != SIG_IGN)
+		sigaddset(dfl, SIGQUIT);
+	lock_release(&lock);
+}
+
+static void heed_keys(void)
+{
+	lock_acquire(&lock);
+	if (!--waiting) {
+		sigaction(SIGINT, &old_int, NULL);
+		sigaction(SIGQUIT, &old_quit, NULL);
+	}
+	lock_release(&lock);
+}
+
+static int run_shell(const char *command, const sigset_t *mask, const sigset_t *dfl)
+{
+	char sh[] = "sh", c[] = "-c", end[] = "--";
+	char *argv[] = { sh, c, end, (char *)(uintptr_t)command, NULL };
+	spawn_fn *next = NEXT(spawn_fn, "posix_spawn");
+	posix_spawnattr_t attr;
+	int status = 127 << 8; /* as if the shell had not been found */
+	pid_t pid;
+	long r;
+
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setsigmask(&attr, mask);
+	posix_spawnattr_setsigdefault(&attr, dfl);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	if (!next || next(&pid, _PATH_BSHELL, NULL, &attr, argv, environ))
+		return status;
+	do
+		r = sys4(SYS_wait4, pid, &status, 0, NULL);
+	while (r == -EINTR);
+	if (r < 0) {
+		errno = (int)-r;
+		return -1;
+	}
+	return status;
+}
+
+POSIX_API int system(const char *command)
+{
+	int (*next)(const char *);
+	sigset_t mask, dfl;
+	int status;
+
+	if (!posix_mask(&mask)) {
+		*(void **)(void *)&next = posix_next("system");
+		return next(command);
+	}
+	if (!command)
+		return !run_shell("exit 0", &mask, &mask);
+	ignore_keys(&dfl);
+	status = run_shell(command, &mask, &dfl);
+	heed_keys();
+	return status;
+}
+
+static void fork_lock(void)
+{
+	lock_acquire(&lock);
+}
+
+static void fork_unlock(void)
+{
+	lock_release(&lock);
+}
+
+__attribute__((constructor)) static void spawn_register(void)
+{
+	pthread_atfork(fork_lock, fork_unlock, fork_unlock);
+}

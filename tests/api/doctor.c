@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the machine refuses is named, and why: in uk_doctor where the runtime starts all the
+ * same, in one line where it cannot. Each case is a process of its own. */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test.h"
+#include "uk/uk.h"
+
+static void refuse(unsigned call, unsigned error)
+{
+	struct sock_filter f[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog p = { sizeof(f) / sizeof(f[0]), f };
+
+	CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	CHECK_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p), 0);
+}
+
+static void print_row(const char *name, const char *value, int ok, void *arg)
+{
+	(void)arg;
+	fprintf(stderr, "%s|%s|%d\n", name, value, ok);
+}
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+/* What a child that does `body` says on standard error. */
+static char *says(void (*body)(void))
+{
+	static char out[16384];
+	int p[2], status;
+	size_t n = 0;
+	ssize_t r;
+	pid_t pid;
+
+	CHECK_EQ(pipe(p), 0);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		unsetenv("UK_REACTOR");
+		dup2(p[1], 2);
+		close(p[0]);
+		close(p[1]);
+		body();
+		_exit(0);
+	}
+	close(p[1]);
+	while ((r = read(p[0], out + n, sizeof(out) - 1 - n)) > 0)
+		n += (size_t)r;
+	out[n] = 0;
+	close(p[0]);
+	CHECK(waitpid(pid, &status, 0) == pid);
+	if (status)
+		fputs(out, stderr);
+	CHECK_EQ(status, 0);
+	return out;
+}
+
+static void works(void)
+{
+	uk_thread *t;
+
+	CHECK_EQ(uk_thread_create(&t, NULL, nothing, NULL), 0);
+	CHECK_EQ(uk_thread_join(t, NULL), 0);
+	uk_doctor(print_row, NULL);
+}
+
+static void with_little_locked_memory(void)
+{
+	struct rlimit rl = { 200 << 10, 200 << 10 };
+
+	setenv("UK_VPS", "8", 1);
+	CHECK_EQ(setrlimit(RLIMIT_MEMLOCK, &rl), 0);
+	if (!getuid())
+		CHECK_EQ(setuid(65534), 0);
+	works();
+}
+
+static void with_rings_refused(void)
+{
+	refuse(SYS_io_uring_setup, EPERM);
+	works();
+}
+
+static void with_no_rings(void)
+{
+	refuse(SYS_io_uring_setup, ENOSYS);
+	works();
+}
+
+static bool rings_here(void)
+{
+	return strstr(says(works), "reactor|io_uring|1");
+}
+
+static void it_says_why_io_uring_was_dropped(void)
+{
+	if (rings_here()) {
+		/* newer kernels charge a ring to the control group instead */
+		const char *out = says(with_little_locked_memory);
+
+		CHECK(strstr(out, "RLIMIT_MEMLOCK), 200 KiB") ||
+		      strstr(out, "reactor|io_uring|1"));
+	}
+	CHECK(
+	    strstr(says(with_rings_refused), "vps: refused: kernel.io_uring_disabled"));
+	CHECK(strstr(says(with_no_rings), "vps: this kernel has none"));
+}
+
+/* --- a share of the CPUs --- */
+
+static char group[64];
+
+static bool put(const char *file, const char *text)
+{
+	char path[128];
+	FILE *f;
+	bool ok;
+
+	snprintf(path, sizeof(path), "%s/%s", group, file);
+	f = fopen(path, "r+"); /* there already, or it is no control group */
+	if (!f)
+		return false;
+	ok = fputs(text, f) >= 0;
+	return !fclose(f) && ok;
+}
+
+static bool make_group(const char *parent)
+{
+	snprintf(group, sizeof(group), "%s/uk-test-%d", parent, (int)getpid());
+	if (mkdir(group, 0755))
+		return false;
+	if (put("cpu.max", "100000 100000\n") || put("cpu.cfs_quota_us", "100000\n"))
+		return true;
+	rmdir(group);
+	return false;
+}
+
+static void in_the_group(void)
+{
+	char me[20];
+
+	unsetenv("UK_VPS");
+	snprintf(me, sizeof(me), "%d\n", (int)getpid());
+	CHECK(put("cgroup.procs", me));
+	CHECK_EQ(uk_vps(), 1);
+	works();
+	CHECK_EQ(uk_vps(), 1);
+}
+
+static void a_share_of_one_cpu_makes_one_vp(void)
+{
+	const char *out;
+
+	if (!make_group("/sys/fs/cgroup") && !make_group("/sys/fs/cgroup/cpu")) {
+		printf("(no control group can be made here)\n");
+		return;
+	}
+	out = says(in_the_group);
+	rmdir(group);
+	CHECK(strstr(out, "virtual processors|1 ("));
+	CHECK(strstr(out, ", a control group allows 1.0"));
+}
+
+/* --- membarrier --- */
+
+static int refusal;
+
+static void without_membarrier(void)
+{
+	refuse(SYS_membarrier, (unsigned)refusal);
+	CHECK_EQ(uk_init(), -refusal);
+	CHECK_EQ(uk_init(), -refusal);
+}
+
+static int lines(const char *s)
+{
+	int n = 0;
+
+	for (; *s; s++)
+		n += *s == '\n';
+	return n;
+}
+
+static void without_membarrier_it_says_one_line(void)
+{
+	const int errors[] = { EPERM, ENOSYS };
+
+	for (int i = 0; i < 2; i++) {
+		const char *out;
+
+		refusal = errors[i];
+		out = says(without_membarrier);
+		CHECK(strstr(out, "cannot start without membarrier(2)"));
+		CHECK(strstr(out, "seccomp"));
+		CHECK_EQ(lines(out), 1);
+	}
+}
+
+int main(void)
+{
+	if (SANITIZED)
+		SKIP("a sanitizer's runtime makes calls of its own");
+	RUN(it_says_why_io_uring_was_dropped);
+	RUN(a_share_of_one_cpu_makes_one_vp);
+	RUN(without_membarrier_it_says_one_line);
+	return 0;
+}

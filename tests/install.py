@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What `make install` leaves: tools that find their library wherever the tree is put, and a
+library that programs link in each of the ways that are promised: pkg-config, pkg-config with
+the archive, CMake's two targets. Each consumer is built and run from the installed files."""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.path.join(ROOT, "build")
+# Its own functions have names of the library's inside: the archive must not mind.
+PROGRAM = r"""
+#include <stdio.h>
+#include <uk/uk.h>
+
+int wait_park(void);
+int wait_park(void)
+{
+	return 40;
+}
+
+int runq_push(void);
+int runq_push(void)
+{
+	return 2;
+}
+
+static void *body(void *arg)
+{
+	uk_sleep(UK_MS);
+	return arg;
+}
+
+int main(void)
+{
+	uk_thread *t;
+	void *ret;
+
+	if (uk_thread_create(&t, NULL, body, (void *)(long)(wait_park() + runq_push())) < 0)
+		return 1;
+	uk_thread_join(t, &ret);
+	printf("%ld %s\n", (long)ret, uk_version());
+	return 0;
+}
+"""
+CMAKE = """cmake_minimum_required(VERSION 3.13)
+project(consumer C)
+find_package(ukthreads 0.1 REQUIRED)
+add_executable(shared prog.c)
+target_link_libraries(shared ukthreads::ukthreads)
+add_executable(archive prog.c)
+target_link_libraries(archive ukthreads::static)
+"""
+bad = []
+# Meson gives its tests the library of the build folder.
+os.environ.pop("LD_LIBRARY_PATH", None)
+
+
+def run(cmd, **kw):
+    p = subprocess.run(cmd, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **kw)
+    return p.returncode, p.stdout
+
+
+def check(what, cmd, says=None, **kw):
+    code, out = run(cmd, **kw)
+    if code or says is not None and says not in out:
+        bad.append("%s: %s\n%s" % (what, code, out[-1500:]))
+        return False
+    print("ok %s" % what)
+    return True
+
+
+def links(exe, is_shared):
+    """Does it need the shared library?"""
+    needs = "libukthreads.so.0" in run(["readelf", "-d", exe])[1]
+    if needs != is_shared:
+        bad.append("%s: %s the shared library" % (exe, "wants" if needs else "lacks"))
+
+
+def by_pkg_config(tmp, prefix, lib):
+    if not shutil.which("pkg-config"):
+        print("skipped pkg-config: it is not here")
+        return
+    env = dict(os.environ, PKG_CONFIG_PATH=os.path.join(lib, "pkgconfig"))
+    # the tree was moved after the prefix had been written down
+    pc = ["pkg-config", "--define-variable=prefix=" + prefix]
+    for name, is_shared in (("shared", True), ("archive", False)):
+        more = [] if is_shared else ["--static"]
+        code, out = run(pc + more + ["--cflags", "--libs", "ukthreads"], env=env)
+        flags = out.split()
+        if is_shared:
+            flags.append("-Wl,-rpath," + lib)
+        else:
+            flags = [f.replace("-lukthreads", "-l:libukthreads.a") for f in flags]
+        exe = os.path.join(tmp, name)
+        check("pkg-config, %s: built" % name,
+              ["cc", "-o", exe, os.path.join(tmp, "prog.c")] + flags) and \
+            check("pkg-config, %s: runs" % name, [exe], "42 0.")
+        links(exe, is_shared)
+
+
+def by_cmake(tmp, prefix):
+    if not shutil.which("cmake"):
+        print("skipped CMake: it is not here")
+        return
+    with open(os.path.join(tmp, "CMakeLists.txt"), "w") as f:
+        f.write(CMAKE)
+    out = os.path.join(tmp, "out")
+    if not check("CMake: configured", ["cmake", "-S", tmp, "-B", out, "-G", "Ninja",
+                                       "-DCMAKE_PREFIX_PATH=" + prefix]) or \
+            not check("CMake: built", ["cmake", "--build", out]):
+        return
+    for name in ("shared", "archive"):
+        exe = os.path.join(out, name)
+        check("CMake, %s: runs" % name, [exe], "42 0.")
+        links(exe, name == "shared")
+
+
+def without_rights():
+    """One line that says what to do, and nothing done."""
+    cmd = [os.path.join(ROOT, "scripts", "install"), BUILD, "/usr/local"]
+    if os.getuid() == 0:
+        cmd = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] + cmd
+    elif os.access("/usr/local", os.W_OK):
+        return
+    code, out = run(cmd, env=dict(os.environ, DESTDIR=""), cwd="/")
+    if code == 0 or "PREFIX=" not in out or out.strip().count("\n"):
+        bad.append("without rights: %s\n%s" % (code, out))
+    else:
+        print("ok without rights: one line")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as tmp:
+        dest = os.path.join(tmp, "dest")
+        code, out = run(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet"],
+                        env=dict(os.environ, DESTDIR=dest))
+        found = glob.glob(dest + "/**/libukthreads.so.0", recursive=True)
+        if code or not found:
+            print("meson install: %s\n%s" % (code, out))
+            return 1
+        lib = os.path.dirname(found[0])
+        header = glob.glob(dest + "/**/include/uk/uk.h", recursive=True)[0]
+        prefix = header[:-len("/include/uk/uk.h")]
+        for cmd in (["uk", "doctor"], ["ukweb", "--version"]):
+            exe = os.path.join(prefix, "bin", cmd[0])
+            if os.path.exists(exe):
+                check("%s finds the library" % " ".join(cmd), [exe] + cmd[1:])
+                loaded = re.search(r"libukthreads.so.0 => (\S+)", run(["ldd", exe])[1])
+                if not loaded or os.path.realpath(loaded.group(1)) != \
+                        os.path.realpath(found[0]):
+                    bad.append("%s: loads %s, not %s" % (exe, loaded and loaded.group(1), found[0]))
+        with open(os.path.join(tmp, "prog.c"), "w") as f:
+            f.write(PROGRAM)
+        by_pkg_config(tmp, prefix, lib)
+        by_cmake(tmp, prefix)
+    without_rights()
+    for b in bad:
+        print("FAILED " + b)
+    return 1 if bad else 0
+
+
+sys.exit(main())

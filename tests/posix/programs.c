@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs started from user threads, in every way that there is: they have the signal mask
+ * that main has, not a carrier's; and the child of vfork cannot enter the runtime. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test.h"
+#include "uk/uk.h"
+
+static char self[300];    /* this program */
+static char want[20];     /* the mask that a child is to have */
+static char mask_is[400]; /* a shell command: exit code 0 if it has */
+
+static uint64_t mask_now(void)
+{
+	uint64_t m = 0;
+	sigset_t set;
+
+	pthread_sigmask(SIG_BLOCK, NULL, &set);
+	memcpy(&m, &set, sizeof(m));
+	return m;
+}
+
+static void *call(void *fn)
+{
+	((void (*)(void))fn)();
+	return NULL;
+}
+
+static void in_user_thread(void (*fn)(void), unsigned flags)
+{
+	uk_attr a;
+	uk_thread *t;
+
+	uk_attr_init(&a);
+	a.flags |= flags;
+	CHECK_EQ(uk_thread_create(&t, &a, call, (void *)(uintptr_t)fn), 0);
+	CHECK_EQ(uk_thread_join(t, NULL), 0);
+}
+
+static void in_pthread(void (*fn)(void))
+{
+	pthread_t p;
+
+	CHECK_EQ(pthread_create(&p, NULL, call, (void *)(uintptr_t)fn), 0);
+	CHECK_EQ(pthread_join(p, NULL), 0);
+}
+
+static void ended_well(pid_t pid)
+{
+	int status = -1;
+
+	CHECK(pid > 0);
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK_EQ(status, 0);
+}
+
+static char *child_argv[4], *no_env[] = { NULL };
+
+static void by_posix_spawn(void)
+{
+	posix_spawnattr_t a;
+	pid_t pid;
+
+	CHECK_EQ(posix_spawn(&pid, self, NULL, NULL, child_argv, no_env), 0);
+	ended_well(pid);
+	CHECK_EQ(posix_spawnattr_init(&a), 0);
+	CHECK_EQ(posix_spawnattr_setflags(&a, POSIX_SPAWN_SETPGROUP), 0);
+	CHECK_EQ(posix_spawnp(&pid, self, NULL, &a, child_argv, no_env), 0);
+	ended_well(pid);
+	CHECK_EQ(posix_spawnp(&pid, "/nonexistent", NULL, &a, child_argv, no_env),
+		 ENOENT);
+}
+
+/* Who says a mask gets it. */
+static void by_posix_spawn_with_a_mask(void)
+{
+	char hex[] = "4000", mode[] = "mask"; /* SIGTERM */
+	char *argv[] = { self, mode, hex, NULL };
+	posix_spawnattr_t a;
+	sigset_t set;
+	pid_t pid;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	CHECK_EQ(posix_spawnattr_init(&a), 0);
+	CHECK_EQ(posix_spawnattr_setsigmask(&a, &set), 0);
+	CHECK_EQ(posix_spawnattr_setflags(&a, POSIX_SPAWN_SETSIGMASK), 0);
+	CHECK_EQ(posix_spawn(&pid, self, NULL, &a, argv, no_env), 0);
+	ended_well(pid);
+}
+
+static void by_system(void)
+{
+	CHECK(system(NULL));
+	CHECK_EQ(system(mask_is), 0);
+	CHECK_EQ(WEXITSTATUS(system("exit 7")), 7);
+	CHECK_EQ(WEXITSTATUS(system("/nonexistent 2>/dev/null")), 127);
+	CHECK_EQ(WTERMSIG(system("kill -KILL $$")), SIGKILL);
+}
+
+static void by_popen(void)
+{
+	char line[100] = "";
+	FILE *f = popen(mask_is, "r"), *w, *other;
+
+	CHECK(f);
+	CHECK_EQ(pclose(f), 0);
+	f = popen("echo hello; exit 3", "re");
+	CHECK(f && fgets(line, sizeof(line), f));
+	CHECK(!strcmp(line, "hello\n"));
+	CHECK_EQ(WEXITSTATUS(pclose(f)), 3);
+	CHECK(!popen("true", "x"));
+	/* the second child does not keep the first one's input open */
+	w = popen("cat >/dev/null", "w");
+	other = popen("exec sleep 1000", "r");
+	CHECK(w && other);
+	CHECK_EQ(pclose(w), 0);
+	CHECK_EQ(system("true"), 0);
+	CHECK_EQ(fcntl(fileno(other), F_GETFD) & FD_CLOEXEC, 0);
+	kill(0, SIGUSR2);
+	CHECK_EQ(WTERMSIG(pclose(other)), SIGUSR2);
+}
+
+static void by_fork(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		execv(self, child_argv);
+		_exit(1);
+	}
+	ended_well(pid);
+}
+
+static void by_Fork(void)
+{
+	pid_t pid = _Fork();
+
+	if (!pid) {
+		execve(self, child_argv, no_env);
+		_exit(1);
+	}
+	ended_well(pid);
+}
+
+/* Exec replaces the process, so the user thread that makes it lives in a forked one. */
+static int how;
+
+static void exec_in_some_way(void)
+{
+	int fd = open(self, O_RDONLY | O_CLOEXEC);
+	uint64_t before = mask_now();
+
+	CHECK_EQ(execl("/nonexistent", "x", (char *)NULL), -1);
+	CHECK_EQ(errno, ENOENT);
+	CHECK_EQ(execvp("nonexistent-program", child_argv), -1);
+	CHECK_EQ(errno, ENOENT);
+	CHECK(mask_now() == before);
+	switch (how) {
+	case 0:
+		execl(self, self, "mask", want, (char *)NULL);
+		break;
+	case 1:
+		execlp(self, self, "mask", want, (char *)NULL);
+		break;
+	case 2:
+		execle(self, self, "mask", want, (char *)NULL, no_env);
+		break;
+	case 3:
+		execv(self, child_argv);
+		break;
+	case 4:
+		execve(self, child_argv, no_env);
+		break;
+	case 5:
+		execvp(self, child_argv);
+		break;
+	case 6:
+		execvpe(self, child_argv, no_env);
+		break;
+	case 7:
+		fexecve(fd, child_argv, no_env);
+		break;
+	default:
+		execveat(AT_FDCWD, self, child_argv, no_env, 0);
+		break;
+	}
+	CHECK(0); /* it came back */
+}
+
+static void by_exec(unsigned flags)
+{
+	for (how = 0; how < 9; how++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			in_user_thread(exec_in_some_way, flags);
+			_exit(1);
+		}
+		ended_well(pid);
+	}
+}
+
+static void vfork_once(void)
+{
+	volatile int here = 0;
+	pid_t pid = vfork();
+
+	if (!pid) {
+		here = 1;
+		execve(self, child_argv, no_env);
+		_exit(1);
+	}
+	CHECK_EQ(here, 1);
+	ended_well(pid);
+	CHECK_EQ(uk_sleep(0), 0); /* the parent is in order */
+}
+
+static void by_vfork(void)
+{
+	for (int i = 0; i < 3; i++)
+		vfork_once();
+}
+
+/* --- the child of vfork stays outside --- */
+
+static void child_status(void (*fn)(void), int *status)
+{
+	pid_t pid = vfork();
+
+	if (!pid) {
+		fn();
+		_exit(0);
+	}
+	CHECK(pid > 0);
+	CHECK(waitpid(pid, status, 0) == pid);
+}
+
+static void sleeps(void)
+{
+	uk_sleep(UK_MS);
+}
+
+static void yields(void)
+{
+	uk_yield();
+}
+
+static void closes(void)
+{
+	uk_close(1000);
+}
+
+static void vfork_and_enter(void)
+{
+	int status;
+
+	child_status(sleeps, &status);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	child_status(closes, &status);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	child_status(yields, &status);
+	CHECK_EQ(status, 0);
+	for (int i = 0; i < 10; i++)
+		uk_yield();
+	CHECK_EQ(uk_sleep(UK_MS), 0);
+}
+
+static void a_child_of_vfork_cannot_enter(void)
+{
+	fprintf(stderr, "(two panics, of children, are to follow here)\n");
+	in_user_thread(vfork_and_enter, 0);
+	fprintf(stderr, "(and two more)\n");
+	in_pthread(vfork_and_enter);
+}
+
+static void Fork_and_enter(void)
+{
+	pid_t pid = _Fork();
+	int status;
+
+	if (!pid) {
+		uk_sleep(UK_MS);
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	CHECK_EQ(uk_sleep(UK_MS), 0);
+}
+
+static void a_child_of_Fork_cannot_enter(void)
+{
+	fprintf(stderr, "(one panic is to follow here)\n");
+	in_user_thread(Fork_and_enter, 0);
+}
+
+/* --- what a thread has changed itself is inherited, too --- */
+
+static void blocks_and_spawns(void)
+{
+	char hex[20], mode[] = "mask";
+	char *argv[] = { self, mode, hex, NULL };
+	sigset_t set, old;
+	pid_t pid;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &set, &old);
+	snprintf(hex, sizeof(hex), "%llx",
+		 strtoull(want, NULL, 16) | 1ull << (SIGPIPE - 1));
+	CHECK_EQ(posix_spawn(&pid, self, NULL, NULL, argv, no_env), 0);
+	ended_well(pid);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+static void a_mask_of_the_threads_own_is_inherited(void)
+{
+	in_user_thread(blocks_and_spawns, 0);
+}
+
+static void a_spawned_program_has_mains_mask(void)
+{
+	void (*const ways[])(void) = { by_posix_spawn, by_posix_spawn_with_a_mask,
+				       by_system,      by_popen,
+				       by_fork,        by_Fork,
+				       by_vfork };
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		in_user_thread(ways[i], 0);
+		in_user_thread(ways[i], UK_ATTR_LIGHT);
+		in_pthread(ways[i]);
+		ways[i]();
+	}
+}
+
+static void an_execed_program_has_mains_mask(void)
+{
+	by_exec(0);
+	by_exec(UK_ATTR_LIGHT);
+}
+
+/* Many at once, beside threads that fork. */
+static void *starts_some(void *arg)
+{
+	for (int i = 0; i < 5; i++) {
+		FILE *f = popen("echo x", "r");
+		char line[10] = "";
+
+		CHECK(f && fgets(line, sizeof(line), f));
+		CHECK_EQ(pclose(f), 0);
+		CHECK_EQ(system("true"), 0);
+		by_vfork();
+		by_fork();
+	}
+	return arg;
+}
+
+static void many_threads_start_programs_at_once(void)
+{
+	uk_thread *t[8];
+
+	for (int i = 0; i < 8; i++)
+		CHECK_EQ(uk_thread_create(&t[i], NULL, starts_some, NULL), 0);
+	for (int i = 0; i < 8; i++)
+		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+}
+
+static void nothing(int sig)
+{
+	(void)sig;
+}
+
+int main(int argc, char **argv)
+{
+	sigset_t set;
+	static char mode[] = "mask";
+
+	if (argc == 3 && !strcmp(argv[1], "mask"))
+		return mask_now() == strtoull(argv[2], NULL, 16) ? 0 : 1;
+	if (SANITIZED)
+		SKIP(
+		    "a sanitizer has its own vfork, and its children their own messages");
+	/* something of main's own, of what carriers shut and of what they leave open */
+	sigemptyset(&set);
+	sigaddset(&set, SIGWINCH);
+	sigaddset(&set, SIGPROF);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	signal(SIGUSR2, nothing); /* default again in a program that is started */
+	setpgid(0, 0);
+	CHECK(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+	snprintf(want, sizeof(want), "%llx", (unsigned long long)mask_now());
+	snprintf(mask_is, sizeof(mask_is), "exec %s mask %s", self, want);
+	child_argv[0] = self;
+	child_argv[1] = mode;
+	child_argv[2] = want;
+	CHECK_EQ(uk_init(), 0);
+	RUN(a_spawned_program_has_mains_mask);
+	RUN(an_execed_program_has_mains_mask);
+	RUN(a_mask_of_the_threads_own_is_inherited);
+	RUN(a_child_of_vfork_cannot_enter);
+	RUN(a_child_of_Fork_cannot_enter);
+	RUN(many_threads_start_programs_at_once);
+	return 0;
+}
