@@ -30,23 +30,59 @@ void lock_wake(struct lock *l)
 }
 
 #if UK_DEBUG
+#define X(r) #r,
+static const char *const names[] = { "none", LOCK_RANKS(X) };
+#undef X
+
 /* Locks are never held across a switch, so the carrier's TLS is the right place; light and
  * full threads alike leave it as they found it. */
 static __thread uint32_t held
     __attribute__((tls_model("initial-exec"))); /* bit per rank */
 
-void lock_rank_enter(struct lock *l)
+static const char *name_of(uint32_t rank)
 {
-	if (l->rank == RANK_NONE)
-		return;
+	return rank < RANK_END ? names[rank] : "nonsense";
+}
+
+static void check(const struct lock *l)
+{
+	if (l->rank == RANK_MISSING || l->rank >= RANK_END)
+		uk_panic("a lock without a rank (%u)", l->rank);
+}
+
+void lock_rank_enter(const struct lock *l)
+{
+	check(l);
 	if (held >> l->rank)
-		uk_panic("lock rank %u taken while ranks %#x are held", l->rank, held);
+		uk_panic("lock of rank %s taken while one of rank %s is held",
+			 name_of(l->rank), name_of(31 - (uint32_t)__builtin_clz(held)));
 	held |= 1u << l->rank;
 }
 
-void lock_rank_leave(struct lock *l)
+void lock_rank_nested(const struct lock *l)
 {
-	if (l->rank != RANK_NONE)
-		held &= ~(1u << l->rank);
+	check(l);
+	if (!(held >> l->rank & 1))
+		uk_panic("lock of rank %s nested in none", name_of(l->rank));
+}
+
+void lock_rank_leave(const struct lock *l)
+{
+	if (!(held >> l->rank & 1))
+		uk_panic("lock of rank %s released that is not held", name_of(l->rank));
+	held &= ~(1u << l->rank);
+}
+
+uint32_t lock_ranks_put(void)
+{
+	uint32_t ranks = held;
+
+	held = 0;
+	return ranks;
+}
+
+void lock_ranks_take(uint32_t ranks)
+{
+	held |= ranks;
 }
 #endif

@@ -526,11 +526,6 @@ static void ep_kick(struct reactor *r)
 		sys3(SYS_write, ep->kick_fd, &one, sizeof(one));
 }
 
-static bool ep_owns_fd(const struct reactor *r, int fd)
-{
-	return fd == ep_of(r)->fd || fd == ep_of(r)->kick_fd;
-}
-
 static void ep_fork_leave(struct reactor *r)
 {
 	struct ep *ep = ep_of(r);
@@ -559,7 +554,6 @@ const struct reactor_ops epoll_ops = {
 	.cancel_fd = ep_cancel_fd,
 	.poll = ep_poll,
 	.kick = ep_kick,
-	.owns_fd = ep_owns_fd,
 	.fork_leave = ep_fork_leave,
 	.fork_child = ep_fork_child,
 };

@@ -22,7 +22,7 @@
 	 OP(SEND) | OP(RECV))
 #define FILE_OPS (OP(FSYNC) | OP(OPENAT) | OP(STATX) | OP(OPENAT2) | OP(SPLICE))
 
-static struct lock probe_lock = LOCK_INIT(RANK_NONE);
+static struct lock probe_lock = LOCK_INIT(RANK_PROBE);
 static uint32_t known; /* set (release) when both of these are final */
 static struct uring_caps caps;
 static bool pwait2;

@@ -52,8 +52,3 @@ bool reactor_peek_fd(const struct reactor *r, int fd)
 {
 	return fdtab_peek(r->fds, fd);
 }
-
-bool reactor_owns_fd(const struct reactor *r, int fd)
-{
-	return r->ops && fd >= 0 && r->ops->owns_fd(r, fd);
-}

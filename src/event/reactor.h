@@ -108,9 +108,6 @@ struct reactor_ops {
 	/* Any thread, async-signal-safe: a poll that sleeps, or the next one that would,
 	 * returns. Cheap when repeated before the poll returns. */
 	void (*kick)(struct reactor *r);
-	/* Is fd one of the engine's own descriptors? (For those who close all they find.) Any
-	 * thread. */
-	bool (*owns_fd)(const struct reactor *r, int fd);
 	/* After fork, in the child, in two steps. At once: close what was inherited (later the
 	 * program may have other files under these numbers). When a reactor is needed: start
 	 * anew; pending ops are lost (their threads do not exist in the child). */
@@ -149,8 +146,5 @@ void reactor_fini(struct reactor *r);
 
 /* Does another vp's reactor seem to have ops pending on fd? A racy peek, any thread. */
 bool reactor_peek_fd(const struct reactor *r, int fd);
-
-/* Is fd the runtime's own? A program's closefrom() or dup2() must spare it. Any thread. */
-bool reactor_owns_fd(const struct reactor *r, int fd);
 
 #endif

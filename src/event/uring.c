@@ -846,11 +846,6 @@ static void uring_fini(struct reactor *r)
 	r->priv = NULL;
 }
 
-static bool uring_owns_fd(const struct reactor *r, int fd)
-{
-	return fd == ring_of(r)->fd || fd == ring_of(r)->kick_fd;
-}
-
 static void uring_fork_leave(struct reactor *r)
 {
 	struct uring *u = ring_of(r);
@@ -881,7 +876,6 @@ const struct reactor_ops uring_ops = {
 	.cancel_fd = uring_cancel_fd,
 	.poll = uring_poll,
 	.kick = uring_kick,
-	.owns_fd = uring_owns_fd,
 	.fork_leave = uring_fork_leave,
 	.fork_child = uring_fork_child,
 };

@@ -34,7 +34,7 @@
 #define SIGNAL_EVERY 20 /* looks */
 
 static uint32_t counts[COUNTS]; /* foreign threads in a call, by number */
-static struct lock interrupting = LOCK_INIT(RANK_NONE); /* the handler of SIGURG */
+static struct lock interrupting = LOCK_INIT(RANK_INTERRUPT); /* the handler of SIGURG */
 
 static uint32_t *count_of(int fd)
 {
@@ -129,7 +129,7 @@ static int count_again(void *obj, void *arg UNUSED)
 void raw_fork_child(void)
 {
 	memset(counts, 0, sizeof(counts));
-	lock_init(&interrupting, RANK_NONE);
+	lock_init(&interrupting, RANK_INTERRUPT);
 	thread_walk(count_again, NULL);
 }
 

@@ -29,7 +29,7 @@ static struct {
 	struct lock lock;
 	struct stack_slab **at; /* lock */
 	size_t n, room;         /* lock */
-} slab_index = { LOCK_INIT(RANK_NONE), NULL, 0, 0 };
+} slab_index = { LOCK_INIT(RANK_STACK_INDEX), NULL, 0, 0 };
 
 static size_t aged[STACK_KINDS]; /* batches to give back in this round; the keeper */
 static unsigned aged_kind;       /* where the round is */

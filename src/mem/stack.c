@@ -59,9 +59,9 @@
 enum guard { GUARD_UNKNOWN, GUARD_MADVISE, GUARD_MPROTECT, GUARD_NONE };
 
 struct pool stack_pools[STACK_KINDS] = {
-	[0 ... STACK_KINDS - 1] = { .mag.lock = LOCK_INIT(RANK_NONE) }, /* a leaf */
+	[0 ... STACK_KINDS - 1] = { .mag.lock = LOCK_INIT(RANK_STACK) },
 };
-static struct slab slabs = { .lock = LOCK_INIT(RANK_NONE),
+static struct slab slabs = { .lock = LOCK_INIT(RANK_SLAB),
 			     .size = (sizeof(struct stack_slab) + 63) & ~(size_t)63 };
 uint64_t stack_handed;
 static uint32_t guarding; /* enum guard; whoever probes first, all probe the same */
@@ -386,8 +386,9 @@ bool stack_find_guard(const void *addr, void **base, size_t *size)
 
 void stack_fork_lock(void)
 {
-	for (unsigned k = 0; k < STACK_KINDS; k++)
-		lock_acquire(&stack_pools[k].mag.lock);
+	lock_acquire(&stack_pools[0].mag.lock);
+	for (unsigned k = 1; k < STACK_KINDS; k++)
+		lock_acquire_nested(&stack_pools[k].mag.lock);
 	stack_index_lock();
 	lock_acquire(&slabs.lock);
 }
@@ -396,8 +397,9 @@ void stack_fork_unlock(void)
 {
 	lock_release(&slabs.lock);
 	stack_index_unlock();
-	for (unsigned k = 0; k < STACK_KINDS; k++)
-		lock_release(&stack_pools[k].mag.lock);
+	for (unsigned k = 1; k < STACK_KINDS; k++)
+		lock_release_nested(&stack_pools[k].mag.lock);
+	lock_release(&stack_pools[0].mag.lock);
 }
 
 uint64_t stack_mapped(void)

@@ -12,6 +12,7 @@
 #include "base/lock.h"
 #include "base/sys.h"
 #include "posix/posix.h"
+#include "sched/sched.h"
 
 struct piped {
 	struct piped *next;
@@ -19,7 +20,7 @@ struct piped {
 	pid_t pid;
 };
 
-static struct lock lock = LOCK_INIT(RANK_NONE);
+static struct lock lock = LOCK_INIT(RANK_POPEN);
 static struct piped *all; /* lock */
 
 /* The child's file actions: its end of the pipe, none of the others'. */
@@ -144,14 +145,17 @@ POSIX_API int pclose(FILE *f)
 	return status;
 }
 
+/* Not in a handler that interrupted the runtime: the child can only exec (sched/fork.c). */
 static void fork_lock(void)
 {
-	lock_acquire(&lock);
+	if (!rt_in_runtime())
+		lock_acquire(&lock);
 }
 
 static void fork_unlock(void)
 {
-	lock_release(&lock);
+	if (!rt_in_runtime())
+		lock_release(&lock);
 }
 
 __attribute__((constructor)) static void popen_register(void)

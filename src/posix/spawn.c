@@ -91,7 +91,7 @@ POSIX_API int posix_spawnp(pid_t *restrict pid, const char *restrict file,
 
 /* SIGINT and SIGQUIT are ignored while any of ours waits; both under the lock. SIGCHLD is
  * blocked on a carrier as it is. */
-static struct lock lock = LOCK_INIT(RANK_NONE);
+static struct lock lock = LOCK_INIT(RANK_SYSTEM);
 static unsigned waiting;
 static struct sigaction old_int, old_quit;
 
@@ -166,14 +166,17 @@ POSIX_API int system(const char *command)
 	return status;
 }
 
+/* Not in a handler that interrupted the runtime: the child can only exec (sched/fork.c). */
 static void fork_lock(void)
 {
-	lock_acquire(&lock);
+	if (!rt_in_runtime())
+		lock_acquire(&lock);
 }
 
 static void fork_unlock(void)
 {
-	lock_release(&lock);
+	if (!rt_in_runtime())
+		lock_release(&lock);
 }
 
 __attribute__((constructor)) static void spawn_register(void)

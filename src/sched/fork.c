@@ -21,7 +21,7 @@
  * Nobody waits at the gate with a lock. User code goes on running all the time.
  *
  * Then prepare takes the few locks that are used outside the runtime, too, in this order:
- * fork, keep (keeper), watch (monitor), set, spares, thread blocks, slabs, stacks.
+ * the ranks of base/lock.h.
  *
  * THE CHILD does at once what cannot wait: it closes the parent's reactors, undoes what the
  * lost threads' waits did to mutexes, channels and so on (later the program may have freed
@@ -57,10 +57,10 @@ enum how { FORK_NOTHING, FORK_INSIDE, FORK_LOCKED, FORK_UNSETTLED, FORK_STOPPED 
 
 uint32_t world_gate;
 uint32_t sched_forks;
-struct lock watch_lock = LOCK_INIT(RANK_NONE);
+struct lock watch_lock = LOCK_INIT(RANK_WATCH);
 void (*wait_lost)(struct uk_thread *t);
 
-static struct lock fork_lock = LOCK_INIT(RANK_NONE);
+static struct lock fork_lock = LOCK_INIT(RANK_FORK);
 static __thread uint8_t how_tls;   /* read and written out of line: entering may park */
 static bool started;               /* set lock */
 static uint64_t process_mask;      /* signals, when the runtime started */
@@ -260,20 +260,20 @@ static void stop_all(struct uk_thread *me)
 
 static void locks_take(void)
 {
-	tls_fork_lock();
+	stack_fork_lock(); /* the slab of their slabs, too */
 	lock_acquire_nested(&thread_slab.lock);
 	lock_acquire_nested(&thread_ext_slab.lock);
 	lock_acquire_nested(&cleanup_slab.lock);
-	stack_fork_lock();
+	tls_fork_lock();
 }
 
 static void locks_give(void)
 {
-	stack_fork_unlock();
+	tls_fork_unlock();
 	lock_release_nested(&cleanup_slab.lock);
 	lock_release_nested(&thread_ext_slab.lock);
 	lock_release_nested(&thread_slab.lock);
-	tls_fork_unlock();
+	stack_fork_unlock();
 }
 
 /* A thread may come to stand at the gate with the lock of libc's list of FILEs: it flushes
@@ -301,7 +301,7 @@ static void enter_with_files(void)
 
 static void prepare(void)
 {
-	uint32_t unsettled = GATE_CHILD;
+	uint32_t unsettled = GATE_CHILD, ranks;
 
 	if (rt_in_runtime()) { /* a handler; what it interrupted may hold any lock */
 		set_how(FORK_INSIDE);
@@ -319,7 +319,9 @@ static void prepare(void)
 		return;
 	}
 	set_lock_release(); /* entering may take locks, and may wait for a vp */
+	ranks = lock_ranks_put();
 	enter_with_files();
+	lock_ranks_take(ranks);
 	set_how(FORK_STOPPED);
 	lock_acquire(&keep_lock);
 	lock_acquire(&watch_lock);

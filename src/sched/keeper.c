@@ -39,7 +39,7 @@
 
 enum keeper { KEEPER_NONE, KEEPER_IDLE, KEEPER_CALLED };
 
-struct lock keep_lock = LOCK_INIT(RANK_NONE);
+struct lock keep_lock = LOCK_INIT(RANK_KEEP);
 uint64_t keeper_portions, keeper_cuts; /* the keeper; tests read */
 static uint32_t state;                 /* enum keeper, as above */
 static bool more;                      /* the keeper: the last round left something */

@@ -82,7 +82,6 @@ enum wait_kind {
 #define WAKE_OK 0u
 #define WAKE_TIMEOUT 1u
 #define WAKE_CANCEL 2u
-#define WAKE_USER 64u
 
 /* suspension, bits of t->susp: ASKED by uk_thread_suspend, LOOK by a dump that reads the
  * frames. Who would queue the thread while one of them is set sets HELD instead; who clears

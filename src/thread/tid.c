@@ -23,7 +23,7 @@
 
 uint64_t
     tid_counter; /* numbers given out; fetch_add, and the test that turns it round */
-static struct lock lock = LOCK_INIT(RANK_NONE);
+static struct lock lock = LOCK_INIT(RANK_TID);
 static uint64_t window = UINT64_MAX; /* lock: which window the bitmap is about */
 static uint64_t busy[WINDOW / 64];   /* lock */
 

@@ -31,7 +31,7 @@
 
 static const char *method = "none";
 static void *(*make)(void);
-static struct mag_pool pool = { .lock = LOCK_INIT(RANK_NONE) };
+static struct mag_pool pool = { .lock = LOCK_INIT(RANK_TLS) };
 static struct tls_block *all; /* whoever makes a block pushes it by CAS */
 
 const char *tls_method(void)

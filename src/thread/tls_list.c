@@ -38,7 +38,7 @@ struct link {
 	struct link *next, *prev;
 };
 
-static struct lock lock = LOCK_INIT(RANK_NONE);
+static struct lock lock = LOCK_INIT(RANK_TLS_LIST);
 static struct link *head, *first, *last; /* constant after list_init */
 
 static struct link *link_of(void *tp)

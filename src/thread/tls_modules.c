@@ -54,7 +54,7 @@ struct modules {
 
 /* Written under the lock, never freed: readers have no lock. */
 static struct modules *current;
-static struct lock lock = LOCK_INIT(RANK_NONE);
+static struct lock lock = LOCK_INIT(RANK_MODULES);
 static bool ever_dynamic; /* lock to set; entries of a closed module linger in DTVs */
 
 static struct slot slot_at(size_t modid)

@@ -25,7 +25,7 @@
 
 #define NO_TID 0x3fffffffu /* no kernel thread's; until the block has a life */
 
-static struct slab blocks;
+static struct slab blocks = { .lock = LOCK_INIT(RANK_SLAB) };
 
 int template_init(void)
 {
@@ -81,10 +81,10 @@ void *template_make(void)
 
 void template_fork_lock(void)
 {
-	lock_acquire(&blocks.lock);
+	lock_acquire_nested(&blocks.lock); /* in that of the slabs of stacks */
 }
 
 void template_fork_unlock(void)
 {
-	lock_release(&blocks.lock);
+	lock_release_nested(&blocks.lock);
 }

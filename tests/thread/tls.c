@@ -657,11 +657,11 @@ static void fork_and_go_on(void *arg)
 
 	(void)arg;
 	CHECK_EQ(pthread_mutex_lock(&recursive), 0);
-	tls_fork_lock();
 	stack_fork_lock();
+	tls_fork_lock();
 	pid = _Fork(); /* without sched's handlers, which would take them all */
-	stack_fork_unlock();
 	tls_fork_unlock();
+	stack_fork_unlock();
 	if (pid) {
 		CHECK(waitpid(pid, &status, 0) == pid);
 		CHECK_EQ(status, 0);

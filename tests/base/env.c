@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers and sizes from the environment. (That a privileged program heeds none of it:
+ * api/privileged.c.) */
+#include "base/env.h"
+
+#include <unistd.h>
+
+#include "test.h"
+
+#define V "UK_TEST_ENV"
+
+static char said[1024]; /* by the last call, on standard error */
+
+static int real_err, mouth[2];
+
+static void listen(void)
+{
+	CHECK_EQ(pipe(mouth), 0);
+	real_err = dup(2);
+	dup2(mouth[1], 2);
+	close(mouth[1]);
+}
+
+static void heard(void)
+{
+	ssize_t n;
+
+	dup2(real_err, 2);
+	close(real_err);
+	n = read(mouth[0], said, sizeof(said) - 1);
+	said[n > 0 ? n : 0] = 0;
+	close(mouth[0]);
+}
+
+static void set(const char *s)
+{
+	if (s)
+		setenv(V, s, 1);
+	else
+		unsetenv(V);
+}
+
+static unsigned number(const char *s)
+{
+	unsigned v;
+
+	set(s);
+	listen();
+	v = env_number(V, 7, 1000);
+	heard();
+	return v;
+}
+
+static size_t size(const char *s)
+{
+	size_t v;
+
+	set(s);
+	listen();
+	v = env_size(V, (size_t)64 << 20);
+	heard();
+	return v;
+}
+
+static void what_is_not_set_is_the_default_without_a_word(void)
+{
+	unsetenv(V);
+	CHECK(!env_get(V));
+	CHECK_EQ(number(NULL), 7);
+	CHECK_EQ(said[0], 0);
+	CHECK_EQ(size(NULL), 0);
+	CHECK_EQ(said[0], 0);
+	CHECK_EQ(number(""), 7);
+	CHECK_EQ(said[0], 0);
+	CHECK_EQ(size(""), 0);
+	CHECK_EQ(said[0], 0);
+}
+
+static void numbers_up_to_the_limit_count(void)
+{
+	CHECK_EQ(number("0"), 0);
+	CHECK_EQ(number("12"), 12);
+	CHECK_EQ(number("1000"), 1000);
+	CHECK_EQ(said[0], 0);
+}
+
+static void no_number_is_the_default_and_said(void)
+{
+	const char *const bad[] = { "1001", "-1",  "x",
+				    "12x",  "1 2", "99999999999999999999999" };
+
+	for (size_t i = 0; i < array_size(bad); i++) {
+		CHECK_EQ(number(bad[i]), 7);
+		CHECK(strstr(said, V "=") && strstr(said, bad[i]));
+	}
+}
+
+static void sizes_have_letters(void)
+{
+	CHECK_EQ(size("4096"), 4096);
+	CHECK_EQ(size("0x1000"), 4096);
+	CHECK_EQ(size("16k"), 16384);
+	CHECK_EQ(size("16K"), 16384);
+	CHECK_EQ(size("64M"), 64 << 20);
+	CHECK_EQ(size("1m"), 1 << 20);
+	CHECK_EQ(said[0], 0);
+}
+
+static void no_size_is_none_and_said(void)
+{
+	const char *const bad[] = { "65M",  "0",   "x", "16q",
+				    "16kk", "-1M", "k", "99999999999999999M" };
+
+	for (size_t i = 0; i < array_size(bad); i++) {
+		CHECK_EQ(size(bad[i]), 0);
+		CHECK(strstr(said, V "=") && strstr(said, "64 MiB"));
+	}
+}
+
+int main(void)
+{
+	CHECK(!env_privileged());
+	RUN(what_is_not_set_is_the_default_without_a_word);
+	RUN(numbers_up_to_the_limit_count);
+	RUN(no_number_is_the_default_and_said);
+	RUN(sizes_have_letters);
+	RUN(no_size_is_none_and_said);
+	return 0;
+}
