@@ -15,6 +15,7 @@
  * runtime or a set of vps starts, inside that call; then they are moved to 1024 and up. */
 #include "act/files.h"
 
+#include "base/files.h"
 #include "base/panic.h"
 #include "base/sys.h"
 
@@ -29,26 +30,24 @@
 #endif
 #define CLOSE_UNSHARE 2u /* CLOSE_RANGE_UNSHARE */
 
-static int owner; /* who has a table of its own: its kernel id; 0: nobody */
-static long self; /* in that table: this process */
+static long self; /* in the monitor's table: this process */
 
 static int program_stderr(void)
 {
-	return sys_gettid() == load_relaxed(&owner)
-		   ? (int)sys3(SYS_pidfd_getfd, self, 2, 0)
-		   : -EBADF;
+	return files_are_the_programs() ? -EBADF
+					: (int)sys3(SYS_pidfd_getfd, self, 2, 0);
 }
 
 bool files_own(void)
 {
-	store_relaxed(&owner, 0); /* the parent's, in a forked child */
+	store_relaxed(&files_apart, 0); /* the parent's, in a forked child */
 	/* are the calls there? A bad descriptor tells, and opens nothing */
 	if (sys3(SYS_pidfd_getfd, -1, 2, 0) != -EBADF ||
 	    sys2(SYS_pidfd_open, -1, 0) != -EINVAL ||
 	    sys3(SYS_close_range, 0, ~0u, CLOSE_UNSHARE))
 		return false;
 	self = sys2(SYS_pidfd_open, sys0(SYS_getpid), 0);
-	store_relaxed(&owner, sys_gettid());
+	store_relaxed(&files_apart, sys_gettid());
 	stderr_door = program_stderr;
 	return true;
 }

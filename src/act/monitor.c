@@ -38,6 +38,7 @@
 #include <sys/resource.h>
 
 #include "act/files.h"
+#include "act/monitor.h"
 #include "base/panic.h"
 #include "base/sys.h"
 #include "sched/vp.h"
@@ -186,8 +187,7 @@ static bool take(struct uk_vp *vp, struct carrier *c, bool hog)
 	return true;
 }
 
-/* One look at one vp. True: it found something to do or to watch closely. */
-static bool look(struct uk_vp *vp, int64_t now)
+bool monitor_look(struct uk_vp *vp, int64_t now)
 {
 	struct vp_watch *w = &vp->watch;
 	uintptr_t owner = load_acquire(&vp->owner);
@@ -240,8 +240,7 @@ static bool all_idle(uint32_t n)
 	return true;
 }
 
-/* A vp sleeps while another one of its set has more than it can run: the wake-up raced. */
-static void balance(uint32_t n)
+void monitor_balance(uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		struct uk_vp *vp = vp_all[i];
@@ -300,7 +299,7 @@ static void *monitor_main(void *arg UNUSED)
 		lock_acquire(&watch_lock); /* a fork marks the owners as we do */
 		now = sys_now();
 		for (uint32_t i = 0; i < n; i++)
-			found |= look(vp_all[i], now);
+			found |= monitor_look(vp_all[i], now);
 		lock_release(&watch_lock);
 		if (unlikely(now >= keep_at)) {
 			uint64_t sum = all_switches(n);
@@ -314,7 +313,7 @@ static void *monitor_main(void *arg UNUSED)
 			quiet = idle = 0;
 			continue;
 		}
-		balance(n);
+		monitor_balance(n);
 		if (++quiet >= QUIET_PASSES && period < PERIOD_MAX) {
 			period = MIN(period * 2, PERIOD_MAX);
 			quiet = 0;

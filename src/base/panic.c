@@ -4,10 +4,12 @@
 
 #include <signal.h>
 
+#include "base/files.h"
 #include "base/sys.h"
 
 void (*panic_hook)(void);
 int (*stderr_door)(void);
+int files_apart;
 
 struct out {
 	char *buf;

@@ -25,7 +25,9 @@
 #define EVENT_REACTOR_H
 
 #include "base/base.h"
+#include "base/files.h"
 #include "base/list.h"
+#include "base/panic.h"
 
 enum io_kind {
 	IO_NOP,
@@ -106,7 +108,7 @@ struct reactor_ops {
 	 * time-out all return, possibly with an empty list. */
 	struct io_op *(*poll)(struct reactor *r, int64_t timeout_ns);
 	/* Any thread, async-signal-safe: a poll that sleeps, or the next one that would,
-	 * returns. Cheap when repeated before the poll returns. */
+	 * returns. Cheap when repeated before the poll returns. Through reactor_kick. */
 	void (*kick)(struct reactor *r);
 	/* After fork, in the child, in two steps. At once: close what was inherited (later the
 	 * program may have other files under these numbers). When a reactor is needed: start
@@ -143,6 +145,14 @@ extern const struct reactor_ops uring_ops, epoll_ops;
 extern int reactor_dropped;
 int reactor_init(struct reactor *r, const char *want);
 void reactor_fini(struct reactor *r);
+
+/* By who shares the program's table of files (base/files.h): not the monitor, for which the
+ * maker does it (maker_kick). */
+static inline void reactor_kick(struct reactor *r)
+{
+	dbg_assert(files_are_the_programs());
+	r->ops->kick(r);
+}
 
 /* Does another vp's reactor seem to have ops pending on fd? A racy peek, any thread. */
 bool reactor_peek_fd(const struct reactor *r, int fd);

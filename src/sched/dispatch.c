@@ -87,7 +87,7 @@ void suspend_end(struct uk_thread *t, uint8_t bit)
 static void kick(struct uk_vp *v)
 {
 	fetch_add_relaxed(&v->count.kicks, 1);
-	v->reactor.ops->kick(&v->reactor);
+	reactor_kick(&v->reactor);
 }
 
 static void wake_a_thief(struct uk_vpset *s)

@@ -166,7 +166,7 @@ bool rt_defer_wake(void)
 	fence_compiler();
 	/* it may have looked already, and be about to sleep */
 	if (t->kind == THREAD_DISPATCHER)
-		c->vp->reactor.ops->kick(&c->vp->reactor);
+		reactor_kick(&c->vp->reactor);
 	return true;
 }
 

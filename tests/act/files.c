@@ -5,6 +5,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "act/files.h"
+#include "sched/vp.h"
 #include "test.h"
 #include "uk/uk.h"
 
@@ -63,11 +69,50 @@ static void nothing_of_ours_is_below_1024(void)
 		}
 }
 
+#if UK_DEBUG
+static void *kicks(void *arg)
+{
+	if (arg)
+		CHECK(files_own());
+	reactor_kick(&vp_all[0]->reactor);
+	return NULL;
+}
+
+static int child_kicks(void *apart)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		pthread_t t;
+
+		uk_init();
+		pthread_create(&t, NULL, kicks, apart);
+		pthread_join(t, NULL);
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+/* In its table the reactor's number is another file, or none. */
+static void who_has_files_of_its_own_may_not_kick(void)
+{
+	int status = child_kicks(&status);
+
+	CHECK_EQ(child_kicks(NULL), 0);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+#endif
+
 int main(void)
 {
 #if defined(__SANITIZE_THREAD__)
 	puts("skipped: TSan has descriptors of its own");
 	return 77;
+#endif
+#if UK_DEBUG
+	RUN(who_has_files_of_its_own_may_not_kick);
 #endif
 	CHECK_EQ(uk_init(), 0);
 	RUN(nothing_of_ours_is_below_1024);

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the monitor concludes: each case by looks of ours at times of our choice, on a vp whose
+ * thread does what is to be judged. The monitor itself waits for its lock, which we have. */
+#include "act/monitor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+#include <uk/uk.h>
+
+#include "base/sys.h"
+#include "test.h"
+
+/* As in monitor.c. */
+#define MARK_NS (20 * NS_PER_US)
+#define BLOCK_NS (40 * NS_PER_US)
+#define HOG_NS (10 * NS_PER_MS)
+#define BURST_NS (5 * NS_PER_MS)
+
+extern uint64_t monitor_passes;
+
+static uk_vpset *set;
+static struct uk_vp *vp;
+static int64_t now; /* ours; it goes as we like */
+static uint32_t begun, stop;
+static int gate[2];
+
+static bool look_after(int64_t ns)
+{
+	now += ns;
+	return monitor_look(vp, now);
+}
+
+static struct carrier *owner(void)
+{
+	return (struct carrier *)(load_acquire(&vp->owner) & ~VP_REVOKING);
+}
+
+static uk_thread *start(void *(*fn)(void *))
+{
+	uk_attr a = UK_ATTR_INIT;
+	uk_thread *t;
+
+	store_release(&begun, 0);
+	store_release(&stop, 0);
+	a.set = set;
+	CHECK_EQ(uk_thread_create(&t, &a, fn, NULL), 0);
+	while (!load_acquire(&begun))
+		usleep(100);
+	return t;
+}
+
+static void ends(uk_thread *t)
+{
+	store_release(&stop, 1);
+	CHECK_EQ(uk_thread_join(t, NULL), 0);
+}
+
+/* Until the kernel says that c sleeps. */
+static void sleeps(const struct carrier *c)
+{
+	char path[64], buf[512] = "", *p;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", c->tid);
+	do {
+		usleep(100);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		CHECK(fd >= 0);
+		n = read(fd, buf, sizeof(buf) - 1);
+		close(fd);
+		buf[n > 0 ? n : 0] = 0;
+		p = strrchr(buf, ')');
+	} while (!p || p[2] != 'S');
+}
+
+/* -- what threads do -- */
+
+static void *reads_raw(void *arg)
+{
+	char c;
+
+	store_release(&begun, 1);
+	while (read(gate[0], &c, 1) < 0)
+		CHECK_EQ(errno, EINTR);
+	return arg;
+}
+
+static void *reads_marked(void *arg)
+{
+	uk_blocking_begin();
+	reads_raw(arg);
+	uk_blocking_end();
+	return arg;
+}
+
+static void *computes(void *arg)
+{
+	store_release(&begun, 1);
+	while (!load_acquire(&stop))
+		;
+	return arg;
+}
+
+static void *computes_in_the_runtime(void *arg)
+{
+	rt_enter();
+	computes(arg);
+	rt_exit();
+	return arg;
+}
+
+static void *is_there(void *arg)
+{
+	store_release(&begun, 1);
+	return arg;
+}
+
+/* -- and what a look says -- */
+
+static void let_go(uk_thread *t)
+{
+	CHECK_EQ(write(gate[1], "x", 1), 1);
+	ends(t);
+}
+
+static void who_sleeps_in_the_kernel_loses_the_vp_in_time(void)
+{
+	uint64_t before = vp->handoffs;
+	uk_thread *t = start(reads_raw);
+	struct carrier *c = owner();
+
+	sleeps(c);
+	look_after(NS_PER_SEC); /* it has switched since the last one */
+	CHECK(look_after(1));   /* nobody has: how much CPU time has it used? */
+	CHECK(!look_after(BLOCK_NS - 1));
+	CHECK(owner() == c);
+	CHECK(look_after(1));
+	CHECK(owner() != c);
+	CHECK_EQ(vp->handoffs, before + 1);
+	ends(start(is_there)); /* the others run on */
+	let_go(t);
+}
+
+static void the_next_one_of_a_crowd_is_judged_a_look_earlier(void)
+{
+	uint64_t before = vp->handoffs;
+	uk_thread *t;
+	struct carrier *c;
+
+	vp->watch.taken = now;
+	t = start(reads_raw);
+	c = owner();
+	sleeps(c);
+	CHECK(look_after(BURST_NS - 1));
+	CHECK(look_after(BLOCK_NS));
+	CHECK(owner() != c);
+	CHECK_EQ(vp->handoffs, before + 1);
+	let_go(t);
+}
+
+static void who_says_that_it_may_block_loses_it_sooner(void)
+{
+	uint64_t before = vp->handoffs;
+	uk_thread *t = start(reads_marked);
+	struct carrier *c = owner();
+
+	CHECK(c->mark);
+	look_after(NS_PER_SEC);
+	CHECK(look_after(MARK_NS - 1)); /* closely watched */
+	CHECK(owner() == c);
+	CHECK(look_after(1));
+	CHECK(owner() != c);
+	CHECK_EQ(vp->handoffs, before + 1);
+	let_go(t);
+}
+
+static void who_computes_is_a_hog_after_a_while(void)
+{
+	uint64_t before = vp->handoffs, hogs = vp->handoffs_hog;
+	uk_thread *t = start(computes);
+	struct carrier *c = owner();
+
+	look_after(NS_PER_SEC);
+	CHECK(look_after(1));
+	CHECK(!look_after(HOG_NS - 1)); /* it has not slept */
+	CHECK(owner() == c);
+	CHECK(!load_relaxed(&c->hog));
+	CHECK(look_after(1));
+	CHECK(owner() != c);
+	CHECK_EQ(vp->handoffs, before + 1);
+	CHECK_EQ(vp->handoffs_hog, hogs + 1);
+	CHECK(load_relaxed(&c->hog));
+	CHECK_EQ(vp->reactor.hogs, 1);
+	ends(start(is_there));
+	ends(t); /* and is none any more */
+	CHECK(!load_relaxed(&c->hog));
+	CHECK_EQ(vp->reactor.hogs, 0);
+}
+
+static void who_is_inside_the_runtime_is_left_alone(void)
+{
+	uint64_t before = vp->handoffs;
+	uk_thread *t = start(computes_in_the_runtime);
+	struct carrier *c = owner();
+
+	for (int i = 0; i < 10; i++)
+		CHECK(!look_after(HOG_NS));
+	CHECK(owner() == c);
+	CHECK_EQ(vp->handoffs, before);
+	ends(t);
+}
+
+static void who_switches_is_left_alone(void)
+{
+	uint64_t before = vp->handoffs;
+	uk_thread *t = start(reads_raw);
+	struct carrier *c = owner();
+
+	sleeps(c);
+	for (int i = 0; i < 10; i++) {
+		bump(&vp->count.switches, 1); /* as if */
+		CHECK(!look_after(NS_PER_SEC));
+	}
+	CHECK(owner() == c);
+	CHECK_EQ(vp->handoffs, before);
+	let_go(t);
+}
+
+static void an_idle_vp_is_left_alone(void)
+{
+	uint64_t before = vp->handoffs;
+
+	UNTIL(load_relaxed(&vp->idle));
+	for (int i = 0; i < 10; i++)
+		CHECK(!look_after(NS_PER_SEC));
+	CHECK_EQ(vp->handoffs, before);
+}
+
+/* -- the kick -- */
+
+static uint64_t kicks(const uk_vpset *s)
+{
+	return load_relaxed(&s->vps[0]->count.kicks) +
+	       load_relaxed(&s->vps[1]->count.kicks);
+}
+
+static void a_sleeper_is_kicked_where_another_has_too_much(void)
+{
+	uint32_t n = load_acquire(&vp_count_all);
+	struct uk_vp *rich;
+	uint64_t before;
+	uk_vpset *two;
+
+	CHECK_EQ(uk_vpset_create(&two, "kick", 2, NULL, 0), 0);
+	CHECK_EQ(load_acquire(&vp_count_all), n + 2);
+	UNTIL(load_relaxed(&two->nidle) == 2);
+	before = kicks(two);
+	monitor_balance(n + 2);
+	uk_sleep(UK_MS);
+	CHECK_EQ(kicks(two), before);
+	/* nobody is in its queue, but it says so: as one that a thief was too late for */
+	rich = two->vps[1];
+	store_relaxed(&rich->rq.over.n, 1);
+	monitor_balance(n + 2);
+	UNTIL(kicks(two) > before);
+	store_relaxed(&rich->rq.over.n, 0);
+	UNTIL(load_relaxed(&two->nidle) == 2);
+}
+
+int main(void)
+{
+	if (UK_HOSTILE || getenv("UK_FUZZ"))
+		SKIP("the fuzzer takes vps by itself");
+	CHECK_EQ(pipe(gate), 0);
+	CHECK_EQ(uk_init(), 0);
+	CHECK_EQ(uk_vpset_create(&set, "looked at", 1, NULL, 0), 0);
+	vp = set->vps[0];
+	UNTIL(load_relaxed(&monitor_passes)); /* it has made itself at home */
+	lock_acquire(&watch_lock);
+	now = sys_now();
+	RUN(an_idle_vp_is_left_alone);
+	RUN(who_sleeps_in_the_kernel_loses_the_vp_in_time);
+	RUN(the_next_one_of_a_crowd_is_judged_a_look_earlier);
+	RUN(who_says_that_it_may_block_loses_it_sooner);
+	RUN(who_computes_is_a_hog_after_a_while);
+	RUN(who_is_inside_the_runtime_is_left_alone);
+	RUN(who_switches_is_left_alone);
+	lock_release(&watch_lock);
+	RUN(a_sleeper_is_kicked_where_another_has_too_much);
+	return 0;
+}
