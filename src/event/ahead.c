@@ -40,7 +40,7 @@
 #define BUF_SIZE 2048u
 #define HOLD_MAX 16u
 #define GROUP 0
-#define CELLS 64u
+#define CELLS_BYTES 16384u /* made at a time; whole pages */
 #define NONE 0xffffu
 
 struct ahead {
@@ -186,11 +186,11 @@ static struct ahead *cell_make(struct reactor *r, int fd)
 	if (!p && (u->no_ahead || !(p = pool_make(u))))
 		return NULL;
 	if (!p->free) {
-		struct ahead *all = os_map(CELLS * sizeof(*all));
+		struct ahead *all = os_map(CELLS_BYTES);
 
 		if (!all)
 			return NULL;
-		for (unsigned i = 0; i < CELLS; i++) {
+		for (unsigned i = 0; i < CELLS_BYTES / sizeof(*all); i++) {
 			all[i].next = p->free;
 			p->free = &all[i];
 		}

@@ -107,16 +107,15 @@ static long peek_all(struct uk_thread *t, struct io_op *op, size_t want)
 	}
 }
 
-/* The reactor copies what came ahead, inside the runtime, so it may have to go by way of our
- * stack (place.c). */
-static long recv_ahead_once(struct uk_thread *t, struct io_op *op)
+/* Into memory that may not be there: by way of our stack. Not in the caller's frame, which
+ * every idle connection holds. */
+static __attribute__((noinline)) long recv_by_way(struct uk_thread *t,
+						  const struct io_op *op)
 {
 	char here[BOUNCE];
 	struct io_op by_way = *op;
 	long r;
 
-	if (likely(io_in_memory(t, op->addr, op->len)))
-		return sched_recv_ahead(t, op, TIME_NEVER);
 	by_way.addr = here;
 	by_way.len = MIN(op->len, BOUNCE);
 	r = sched_recv_ahead(t, &by_way, TIME_NEVER);
@@ -126,6 +125,14 @@ static long recv_ahead_once(struct uk_thread *t, struct io_op *op)
 		outside_end(t);
 	}
 	return r;
+}
+
+/* The reactor copies what came ahead, inside the runtime: is the memory there (place.c)? */
+static long recv_ahead_once(struct uk_thread *t, struct io_op *op)
+{
+	if (likely(io_in_memory(t, op->addr, op->len)))
+		return sched_recv_ahead(t, op, TIME_NEVER);
+	return recv_by_way(t, op);
 }
 
 /* A stream that is received ahead: its bytes come through its vp's reactor alone. */
