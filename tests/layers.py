@@ -5,8 +5,9 @@
 1. Every #include "room/..." must be allowed by the room's line.
 2. Every undefined symbol of a room's objects that another room defines must come from an
    allowed room (nm over the objects of the build directory).
-3. apps/, tool/, examples/ and bench/ include <uk/...> only.
-4. What a room reaches beyond the rooms stands in src/LIBC.
+3. apps/, tool/ and examples/ include <uk/...> only (bench/micro measures rooms by themselves).
+4. What a room reaches beyond the rooms stands in src/LIBC, where names that a drop-in would
+   define are marked; a name that a compiler or a C library puts in by itself is none.
 """
 import os
 import re

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* park.pml - the wait word (src/thread/thread.h, src/sched/wait.c, finish_switch in
- * src/sched/dispatch.c): begin, park, fire, cancel and time-out against the switch.
+ * src/sched/switch.h): begin, park, fire, cancel and time-out against the switch.
  *
  * One user thread W waits twice. Wait 1 is ended by an event, a timer or a cancel, whoever
  * wins; wait 2 by the cancel alone, while the timer of wait 1 may still fire (late, with

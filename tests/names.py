@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the documents and the essays speak of is there.
+
+1. docs/ARCHITECTURE.md and docs/HACKING.md: each name in backquotes occurs in the sources, each
+   file is in the tree; where a name is said to be "in" a file, it is defined there. The columns
+   of other houses' names ("theirs", "the design said") are left out.
+2. The essays of tests/model/*.pml: likewise; and docs/HACKING.md names all models.
+3. Comments anywhere: a path that is spelled out from the root, or from a room, exists.
+"""
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOMS = "base|arch|mem|event|thread|sched|sync|io|act|posix|api"
+TOPS = "src|tests|tool|docs|examples|include|apps|scripts|bench"
+SKIP = re.compile(r"^(build.*|\.git|out|target|node_modules|__pycache__)$")
+SOURCE = (".c", ".h", ".S", ".py", ".sh", ".pml", ".build", ".map", ".mk", ".txt", ".java")
+
+
+def tree():
+    """path -> text (None: not ours to read), of the files of the tree."""
+    files = {}
+    for top, dirs, names in os.walk(ROOT):
+        dirs[:] = [d for d in dirs if not SKIP.match(d)]
+        for n in names:
+            path = os.path.relpath(os.path.join(top, n), ROOT)
+            read = n.endswith(SOURCE) or "." not in n
+            try:
+                files[path] = open(os.path.join(top, n), encoding="utf-8").read() if read else None
+            except (UnicodeDecodeError, OSError):
+                files[path] = None
+    return files
+
+
+class Tree:
+    def __init__(self):
+        self.files = tree()
+        self.bases = {os.path.basename(f) for f in self.files}
+        self.words = set()
+        for f, text in self.files.items():
+            if text and f != "tests/names.py":
+                self.words.update(re.findall(r"[A-Za-z_]\w*", text))
+
+    def has_file(self, path):
+        path = path.rstrip("/")
+        if "*" in path or re.search(r"NAME|ROOM", path):
+            return True  # a pattern
+        if "/" not in path:
+            return path in self.bases
+        return any(f == path or f.endswith("/" + path) or f.startswith(path + "/") or
+                   "/" + path + "/" in f for f in self.files)
+
+    def is_in(self, name, path):
+        text = self.files.get(path)
+        # a line that does not begin with a space or a tab: there it is defined
+        return text is None or re.search(r"^\S.*\b%s\b" % re.escape(name), text, re.M)
+
+
+def check_name(t, where, quoted, errors):
+    name = re.sub(r"\(.*\)$", "", quoted)
+    if re.match(r"^(uk|ukweb)_\*$", name) or not re.match(r"^[\w./*-]+$", name):
+        return
+    if re.search(r"\.(c|h|S|py|sh|pml|md|map|txt)$", name) or name.endswith("/"):
+        if not name.startswith("build") and not t.has_file(name):
+            errors.append("%s: no file %s" % (where, quoted))
+    elif re.match(r"^[A-Za-z_]\w*$", name) and ("_" in name or name.islower()):
+        if name not in t.words and not any(w.endswith("_" + name) for w in t.words):
+            errors.append("%s: no %s in the sources" % (where, quoted))
+
+
+# The cells of a table line that speak of us.
+def our_cells(line, theirs):
+    cells = line.strip().strip("|").split("|")
+    return "|".join(cells[1:]) if theirs else line
+
+
+def documents(t, errors):
+    for doc in ("docs/ARCHITECTURE.md", "docs/HACKING.md"):
+        text = open(os.path.join(ROOT, doc), encoding="utf-8").read()
+        text = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
+        theirs = False
+        for n, line in enumerate(text.splitlines(), 1):
+            if re.match(r"\| *(theirs|the design said) *\|", line):
+                theirs = True
+            elif not line.startswith("|"):
+                theirs = False
+            for quoted in re.findall(r"`([^`]+)`", our_cells(line, theirs)):
+                check_name(t, doc, quoted, errors)
+            for names, path in re.findall(
+                    r"((?:`\w+`(?:, | and )?)+) in \[[^]]*\]\(([^)#]+)\)", line):
+                path = os.path.normpath(os.path.join(os.path.dirname(doc), path))
+                for name in re.findall(r"`(\w+)`", names):
+                    if not t.is_in(name, path):
+                        errors.append("%s: %s is not in %s" % (doc, name, path))
+
+
+def essay(text):
+    return "\n".join(re.findall(r"/\*.*?\*/", text, flags=re.S)[:2])
+
+
+def models(t, errors):
+    hacking = open(os.path.join(ROOT, "docs/HACKING.md"), encoding="utf-8").read()
+    for f, text in sorted(t.files.items()):
+        if not f.startswith("tests/model/") or not f.endswith(".pml"):
+            continue
+        if "`%s`" % os.path.basename(f) not in hacking:
+            errors.append("docs/HACKING.md: does not name %s" % f)
+        top = re.sub(r"\n \*", "\n", essay(text))
+        top = re.sub(r"Must fail:.*", "", top, flags=re.S)
+        for path in re.findall(r"[\w/.-]+\.(?:c|h|java|pml)\b", top):
+            if not t.has_file(path):
+                errors.append("%s: no file %s" % (f, path))
+        for name in re.findall(r"\b[a-z]\w*_\w+\b(?!\.)", top):
+            if name not in t.words:
+                errors.append("%s: no %s in the sources" % (f, name))
+        for names, path in re.findall(r"((?:\w+(?:, | and ))*\w+)\s+in\s+(src/[\w/.]+\.[ch])", top):
+            for name in re.split(r", | and ", names):
+                if "_" in name and not t.is_in(name, path):
+                    errors.append("%s: %s is not in %s" % (f, name, path))
+
+
+def paths(t, errors):
+    spelled = re.compile(r"(?<![\w/.-])(?!include/linux/)((?:%s)/[\w/-]+\.(?:c|h|S|py|sh|pml|md|map|txt))(?![\w/])"
+                         % (TOPS + "|" + ROOMS))
+    for f, text in sorted(t.files.items()):
+        if not text or not re.match("(src|include|apps|tool|tests|scripts|examples)/", f):
+            continue
+        if f == "tests/names.py" or f.endswith((".java", ".txt")):
+            continue
+        for path in sorted(set(spelled.findall(text))):
+            if not t.has_file(path):
+                errors.append("%s: no file %s" % (f, path))
+
+
+def main():
+    t, errors = Tree(), []
+    documents(t, errors)
+    models(t, errors)
+    paths(t, errors)
+    for e in errors:
+        print(e)
+    if not errors:
+        print("ok: all that is named is there")
+    return 1 if errors else 0
+
+
+sys.exit(main())
