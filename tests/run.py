@@ -49,6 +49,8 @@ def matrix(suite, name, full):
             return []
         if not name.startswith("web/pth"):
             envs.append({"UK_REACTOR": "epoll", "UK_VPS": "1"})
+        if full and name == "web/uk-tls":  # with its 10,000 connections
+            envs = [dict(e, UK_TEST_FULL="1") for e in envs]
         return envs
     vps = ["1", "2", "8"]
     out = [{"UK_REACTOR": e, "UK_VPS": v} for e in ("uring", "epoll") for v in vps]

@@ -10,6 +10,7 @@
 #include "web.h"
 
 #include <arpa/inet.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -247,6 +248,18 @@ static void metric(FILE *f, const char *name, const char *type, const char *help
 	fprintf(f, "%s%s %llu\n", name, labels, (unsigned long long)v);
 }
 
+/* malloc's own count, of all arenas. What lies in its caches, one for each kernel thread,
+ * is in use, for it. */
+static void metrics_heap(FILE *f)
+{
+	struct mallinfo2 m = mallinfo2();
+
+	metric(f, "ukweb_heap_bytes", "gauge", "memory that malloc holds", "",
+	       m.arena + m.hblkhd);
+	metric(f, "ukweb_heap_used_bytes", "gauge", "what of it is in use", "",
+	       m.uordblks + m.hblkhd);
+}
+
 static void metrics_server(FILE *f)
 {
 	struct totals all;
@@ -274,6 +287,7 @@ static void metrics_server(FILE *f)
 	       proc_number("\nThreads:"));
 	metric(f, "process_resident_memory_bytes", "gauge", "resident memory", "",
 	       proc_number("\nVmRSS:") * 1024ull);
+	metrics_heap(f);
 }
 
 static void metrics_runtime(FILE *f)

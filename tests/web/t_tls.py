@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What only TLS has. Every other test runs over TLS as well, with --tls."""
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -110,4 +111,76 @@ def sighup_loads_a_new_certificate(t):
     s.signal(signal.SIGHUP)
     time.sleep(0.3)
     check('two' in subject(), 'a bad file must not replace a good one')
+    equal(s.stop(), 0)
+
+
+def numbers(s):
+    """/metrics, when nobody but its reader is connected."""
+    while True:
+        text = s.get('/metrics').body.decode()
+        m = dict(ln.rsplit(' ', 1) for ln in text.splitlines() if not ln.startswith('#'))
+        if int(m['ukweb_connections']) == 1:
+            return {k: int(v) for k, v in m.items() if v.isdigit()}
+        time.sleep(0.02)
+
+
+def handshakes(t, s, n):
+    """Whole ones, resumed ones, those that are broken off or are none."""
+    for i in range(n // 4):
+        with s.conn() as c:
+            equal(c.request('/', headers=[('Connection', 'close')]).status, 200)
+            c.at_end()
+            session = c.s.session
+        with s.conn(session=session) as c:
+            equal(c.request('/').status, 200)
+        with socket.create_connection(('127.0.0.1', s.port)) as c:
+            c.sendall(b'\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03' + b'x' * (i % 64))
+        with s.conn() as c:
+            c.send('GET /large.bin HTTP/1.1\r\nHost: a\r\n\r\n')
+            c.reset()
+
+
+@test(plain=False, limit=300)
+def handshakes_leave_nothing_behind(t):
+    """By malloc's count, without its caches: what a kernel thread keeps in them is no leak. A
+    carrier keeps OpenSSL's state of a thread, 2 KB, and there may be more of them now."""
+    s = t.server('--cache-time=1h', '--timeout-handshake=1000',
+                 env={'GLIBC_TUNABLES': 'glibc.malloc.tcache_count=0'})
+    handshakes(t, s, 200)
+    before = numbers(s)
+    if not before['ukweb_heap_used_bytes']:
+        raise Skip('this malloc does not count')
+    handshakes(t, s, 1200)
+    after = numbers(s)
+    more = after.get('ukthreads_carriers', 0) - before.get('ukthreads_carriers', 0)
+    grown = after['ukweb_heap_used_bytes'] - before['ukweb_heap_used_bytes']
+    check(grown < 1200 * 8 + 4096 * (more + 2), 'bytes left by 1,200 handshakes:', grown,
+          'carriers', more)
+    equal(s.stop(), 0)
+
+
+@test(plain=False, limit=900)
+def ten_thousand_connections_are_kept_alive(t):
+    """In `make check` (UK_TEST_FULL); each is asked when it comes and once more at the end."""
+    if not os.environ.get('UK_TEST_FULL'):
+        raise Skip('make check runs it')
+    if t.mode == 'pth':
+        raise Skip('a kernel thread has its own price')
+    n = 10000
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard != resource.RLIM_INFINITY and hard < n + 500:
+        raise Skip('the limit of open files is %d' % hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    s = t.server('--timeout-idle=10000', '--timeout-header=10000', '--max-conns=20000',
+                 nofile=n + 500)
+    cs = []
+    for i in range(n):
+        cs.append(s.conn(600))
+        equal(cs[-1].request('/n/%d.txt' % (i % 100)).status, 200)
+    for i, c in enumerate(cs):
+        equal(c.request('/n/%d.txt' % (i % 100)).body, b'file number %d\n' % (i % 100))
+        c.close()
+    m = numbers(s)
+    equal(m['ukweb_tls_failures_total'] + m['ukweb_timeouts_total'] +
+          m['ukweb_aborts_total'] + m['ukweb_refused_total'], 0)
     equal(s.stop(), 0)
