@@ -6,61 +6,155 @@
  * the thread's own stack. The caller sees to it that the thread does not run meanwhile. */
 #include <dlfcn.h>
 #include <link.h>
+#include <string.h>
 #include <ucontext.h>
 
 #include "api/inspect.h"
+#include "api/symbolize.h"
 #include "arch/arch.h"
 #include "base/panic.h"
 
 #define FRAMES_MAX 64
-#define STEPS_MAX 4096 /* a recursion's equal frames are one line */
+#define STEPS_MAX 4096 /* with those of a recursion that are not printed */
+#define CYCLE 4
 
-/* Equal frames in a row. */
+/* A recursion, of one function or of up to CYCLE that call each other, is cut: its frames
+ * are printed once (a cycle of several: twice, to be seen), the others are counted. */
 struct run {
-	uintptr_t ip;
-	unsigned more;
+	uintptr_t last[2 * CYCLE]; /* the latest first */
+	unsigned cycle;            /* not 0: in a run of so many */
+	unsigned more;             /* frames of it that were not printed */
+	int printed;
 };
 
 static void run_end(int fd, struct run *r)
 {
-	if (r->more)
+	if (r->more && r->cycle == 1)
 		fmt_fd(fd, "      ... %u more like this\n", r->more);
-	r->more = 0;
+	else if (r->more)
+		fmt_fd(fd, "      ... %u more like these %u\n", r->more, r->cycle);
+	r->more = r->cycle = 0;
+}
+
+/* Do the last n frames repeat those before them? */
+static bool repeats(const struct run *r, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (!r->last[i] || r->last[i] != r->last[i + n])
+			return false;
+	return true;
 }
 
 /* True: one more of the same, nothing to print. */
 static bool run_goes_on(int fd, struct run *r, uintptr_t ip)
 {
-	if (r->ip == ip) {
+	bool same = r->last[0] == ip && r->cycle <= 1;
+
+	if (same)
+		r->cycle = 1;
+	else if (r->cycle && r->last[r->cycle - 1] == ip)
+		same = true;
+	else
+		run_end(fd, r);
+	__builtin_memmove(r->last + 1, r->last, sizeof(r->last) - sizeof(r->last[0]));
+	r->last[0] = ip;
+	if (same) {
 		r->more++;
 		return true;
 	}
-	run_end(fd, r);
-	r->ip = ip;
+	for (unsigned n = 2; n <= CYCLE && !r->cycle; n++)
+		if (repeats(r, n))
+			r->cycle = n;
+	r->printed++;
 	return false;
 }
 
-/* Names of exported functions only: asking the unwinder for the others would allocate, and
- * the code that a signal interrupted may be malloc itself. addr2line and the gdb script know
- * them all. */
-static void print_frame(int fd, int n, uintptr_t ip)
+/* From the text that symbolize gives: a function and where it is. */
+struct place {
+	char *fn, *at;
+};
+
+static char *take_line(char **text)
 {
+	char *line = *text, *end = strchr(line, '\n');
+
+	if (!end)
+		return NULL;
+	*end = 0;
+	*text = end + 1;
+	return line;
+}
+
+static bool take_place(char **text, struct place *p)
+{
+	char *fn = take_line(text), *at = fn ? take_line(text) : NULL, *more;
+
+	if (!at)
+		return false;
+	more = strstr(at, " (discriminator");
+	if (more)
+		*more = 0;
+	p->fn = fn;
+	p->at = strncmp(at, "??:", 3) != 0 && !strstr(at, ":?") ? at : NULL;
+	return true;
+}
+
+static const char *at_word(const struct place *p)
+{
+	return p->at ? " at " : "";
+}
+
+/* What is known of exported functions alone, where nobody can say more. */
+static void print_symbol(int fd, int n, uintptr_t ip, const Dl_info *i)
+{
+	if (i->dli_sname)
+		fmt_fd(fd, "      #%d %#lx %s+%#lx (%s)\n", n, (unsigned long)ip,
+		       i->dli_sname, (unsigned long)(ip - (uintptr_t)i->dli_saddr),
+		       i->dli_fname);
+	else
+		fmt_fd(fd, "      #%d %#lx (%s+%#lx)\n", n, (unsigned long)ip,
+		       i->dli_fname, (unsigned long)(ip - (uintptr_t)i->dli_fbase));
+}
+
+/* What is inlined in the library's own functions is of no use to who reads. In a program
+ * that is linked with the archive nobody can tell them from his. */
+static bool is_ours(const struct link_map *m)
+{
+	static uintptr_t ours; /* whoever finds out, all find the same */
+	struct link_map *me;
 	Dl_info i;
 
-	/* ip - 1: the call, not what follows it */
-	if (dladdr((const void *)(ip - 1), &i) && i.dli_fname) {
-		if (i.dli_sname)
-			fmt_fd(fd, "      #%d %#lx %s+%#lx (%s)\n", n,
-			       (unsigned long)ip, i.dli_sname,
-			       (unsigned long)(ip - (uintptr_t)i.dli_saddr),
-			       i.dli_fname);
-		else
-			fmt_fd(fd, "      #%d %#lx (%s+%#lx)\n", n, (unsigned long)ip,
-			       i.dli_fname,
-			       (unsigned long)(ip - (uintptr_t)i.dli_fbase));
-	} else {
+	if (!load_relaxed(&ours) && dladdr1((const void *)(uintptr_t)backtrace_here, &i,
+					    (void **)&me, RTLD_DL_LINKMAP))
+		store_relaxed(&ours, (uintptr_t)me);
+	return m->l_name[0] && (uintptr_t)m == load_relaxed(&ours);
+}
+
+/* exact: ip is where it stands, and not where it will return to. */
+static void print_frame(int fd, int n, uintptr_t ip, bool exact)
+{
+	char text[SYMBOLIZE_MAX], *rest = text;
+	struct place p, outer;
+	struct link_map *m;
+	uintptr_t at = exact ? ip : ip - 1; /* the call, not what follows it */
+	Dl_info i;
+
+	if (!dladdr1((const void *)at, &i, (void **)&m, RTLD_DL_LINKMAP) ||
+	    !i.dli_fname) {
 		fmt_fd(fd, "      #%d %#lx\n", n, (unsigned long)ip);
+		return;
 	}
+	if (!symbolize(m->l_name, at - m->l_addr, text) || !take_place(&rest, &p)) {
+		print_symbol(fd, n, ip, &i);
+		return;
+	}
+	for (; take_place(&rest, &outer); p = outer)
+		if (!is_ours(m))
+			fmt_fd(fd, "      #%d %#lx %s (inlined)%s%s\n", n,
+			       (unsigned long)ip, p.fn, at_word(&p), p.at ? p.at : "");
+	fmt_fd(fd, "      #%d %#lx %s (%s+%#lx)%s%s\n", n, (unsigned long)ip, p.fn,
+	       i.dli_fname, (unsigned long)(ip - (uintptr_t)i.dli_fbase), at_word(&p),
+	       p.at ? p.at : "");
 }
 
 #if UK_HAVE_LIBUNWIND
@@ -71,8 +165,8 @@ static void walk(int fd, unw_context_t *uc, bool signal_frame)
 {
 	unw_cursor_t c;
 	unw_word_t ip;
-	struct run run = { 0, 0 };
-	int n = 0, steps = 0;
+	struct run run = { 0 };
+	int n = 0;
 
 	if (unw_init_local2(&c, uc, signal_frame ? UNW_INIT_SIGNAL_FRAME : 0))
 		return;
@@ -80,10 +174,9 @@ static void walk(int fd, unw_context_t *uc, bool signal_frame)
 		if (unw_get_reg(&c, UNW_REG_IP, &ip) || !ip)
 			break;
 		if (!run_goes_on(fd, &run, ip))
-			print_frame(fd, n, ip);
+			print_frame(fd, n, ip, signal_frame && !n);
 		n++;
-	} while (n - (int)run.more < FRAMES_MAX && ++steps < STEPS_MAX &&
-		 unw_step(&c) > 0);
+	} while (run.printed < FRAMES_MAX && n < STEPS_MAX && unw_step(&c) > 0);
 	run_end(fd, &run);
 }
 
@@ -102,7 +195,7 @@ void backtrace_parked(int fd, const struct uk_thread *t)
 	uc.uc_mcontext.gregs[REG_RBP] = (greg_t)r.fp;
 	walk(fd, &uc, false);
 #else
-	print_frame(fd, 0, r.ip);
+	print_frame(fd, 0, r.ip, false);
 #endif
 }
 
@@ -111,15 +204,16 @@ void backtrace_here(int fd, const void *ucontext)
 	walk(fd, (unw_context_t *)(uintptr_t)ucontext, true);
 }
 #else
-static void walk_fp(int fd, uintptr_t ip, uintptr_t fp, uintptr_t low, uintptr_t high)
+static void walk_fp(int fd, uintptr_t ip, uintptr_t fp, uintptr_t low, uintptr_t high,
+		    bool signal_frame)
 {
-	struct run run = { 0, 0 };
+	struct run run = { 0 };
 
-	for (int n = 0; n < FRAMES_MAX && ip; n++) {
+	for (int n = 0; n < STEPS_MAX && run.printed < FRAMES_MAX && ip; n++) {
 		const uintptr_t *f = (const uintptr_t *)fp;
 
 		if (!run_goes_on(fd, &run, ip))
-			print_frame(fd, n, ip);
+			print_frame(fd, n, ip, signal_frame && !n);
 		if (fp < low || fp + 16 > high || (fp & 7))
 			break;
 		ip = f[1];
@@ -137,7 +231,8 @@ void backtrace_parked(int fd, const struct uk_thread *t)
 	if (!t->sp || !t->stack)
 		return;
 	arch_context_regs(t->sp, &r);
-	walk_fp(fd, r.ip, r.fp, r.sp, (uintptr_t)t->stack + thread_stack_size(t));
+	walk_fp(fd, r.ip, r.fp, r.sp, (uintptr_t)t->stack + thread_stack_size(t),
+		false);
 }
 
 void backtrace_here(int fd, const void *ucontext)
@@ -152,9 +247,9 @@ void backtrace_here(int fd, const void *ucontext)
 	}
 #if defined(__x86_64__)
 	walk_fp(fd, (uintptr_t)uc->uc_mcontext.gregs[REG_RIP],
-		(uintptr_t)uc->uc_mcontext.gregs[REG_RBP], low, high);
+		(uintptr_t)uc->uc_mcontext.gregs[REG_RBP], low, high, true);
 #else
-	walk_fp(fd, uc->uc_mcontext.pc, uc->uc_mcontext.regs[29], low, high);
+	walk_fp(fd, uc->uc_mcontext.pc, uc->uc_mcontext.regs[29], low, high, true);
 #endif
 }
 #endif

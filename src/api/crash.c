@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/inspect.h"
+#include "api/symbolize.h"
 #include "base/env.h"
 #include "base/panic.h"
 #include "base/sys.h"
@@ -50,8 +51,12 @@ static void on_fault(int sig, siginfo_t *si, void *uc)
 
 	if (si->si_code > 0 && stack_find_guard(si->si_addr, &base, &size)) {
 		report_overflow(si->si_addr, base, size);
-		if (!env_privileged())
+		if (!env_privileged()) {
+			bool begun = symbolize_begin();
+
 			backtrace_here(2, uc);
+			symbolize_end(begun);
+		}
 	} else if (old->sa_flags & SA_SIGINFO && old->sa_sigaction) {
 		old->sa_sigaction(sig, si, uc);
 		return;
@@ -96,6 +101,7 @@ void crash_install(void)
 	const char *d = env_get("UK_DUMP");
 
 	panic_hook = panic_dump;
+	symbolize_learn();
 #if !UK_SAN
 	sa.sa_sigaction = on_fault;
 	sigaction(SIGSEGV, &sa, &old_segv);

@@ -8,15 +8,17 @@
 #include <signal.h>
 
 #include "api/inspect.h"
+#include "api/symbolize.h"
 #include "base/panic.h"
 #include "base/sys.h"
 #include "sched/vp.h"
 
 #define RUNNING_WAIT_MS 200
+#define PRINTING_WAIT_MS 15000 /* more than all questions to symbolize may take */
 
-static uint32_t busy;     /* one dump at a time */
-static int dump_fd;       /* the running dump's */
-static uint32_t answered; /* carriers that have printed */
+static uint32_t busy;            /* one dump at a time */
+static int dump_fd;              /* the running dump's */
+static uint32_t begun, answered; /* carriers that print, and that have printed */
 
 static long age_ms(const uk_thread_info *i)
 {
@@ -80,6 +82,7 @@ static void on_sigurg(int sig UNUSED, siginfo_t *si, void *uc)
 	if (si->si_code != SI_TKILL || si->si_pid != (int)sys0(SYS_getpid) ||
 	    !load_relaxed(&busy) || !t || t->kind != THREAD_USER)
 		return;
+	fetch_add_acq_rel(&begun, 1);
 	fmt_fd(dump_fd, "  running thread %lu \"%s\" on carrier %d:\n",
 	       (unsigned long)t->id, thread_name(t), sys_gettid());
 	backtrace_here(dump_fd, uc);
@@ -96,6 +99,7 @@ static void frames_of_running(int fd)
 	if (sigaction(SIGURG, &sa, &old))
 		return;
 	dump_fd = fd;
+	store_seq_cst(&begun, 0);
 	store_seq_cst(&answered, 0);
 	for (struct carrier *c = load_acquire(&carriers_all); c; c = c->next_all) {
 		const struct uk_thread *t = load_relaxed(&c->current);
@@ -104,10 +108,12 @@ static void frames_of_running(int fd)
 		    !sys3(SYS_tgkill, pid, c->tid, SIGURG))
 			asked++;
 	}
-	for (int ms = 0; ms < RUNNING_WAIT_MS && load_acquire(&answered) < asked;
-	     ms++) {
+	for (int ms = 0; load_acquire(&answered) < asked; ms++) {
 		struct timespec ts = { 0, NS_PER_MS };
+		bool printing = load_acquire(&begun) > load_acquire(&answered);
 
+		if (ms >= (printing ? PRINTING_WAIT_MS : RUNNING_WAIT_MS))
+			break;
 		sys2(SYS_nanosleep, &ts, NULL);
 	}
 	sigaction(SIGURG, &old, NULL);
@@ -123,25 +129,10 @@ __attribute__((constructor)) static void dump_register(void)
 	sched_on_child(parent_dumps_no_more);
 }
 
-UK_API void uk_dump(int fd)
+static void print_vps(int fd)
 {
 	uint32_t n = load_acquire(&vp_count_all);
-	uk_stats s;
 
-	if (xchg_seq_cst(&busy, 1)) {
-		fmt_fd(fd, "ukthreads: another dump is under way\n");
-		return;
-	}
-	if (sched_unsettled()) {
-		fmt_fd(fd, "ukthreads %s: a forked child that has not called us yet\n",
-		       UK_VERSION);
-		store_release(&busy, 0);
-		return;
-	}
-	uk_stats_get(&s);
-	fmt_fd(fd, "ukthreads %s: %lu threads, %u vps, %lu carriers (%lu spare)\n",
-	       UK_VERSION, (unsigned long)s.threads, n, (unsigned long)s.carriers,
-	       (unsigned long)s.spares);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct uk_vp *vp = vp_all[i];
 		uintptr_t o = load_acquire(&vp->owner) & ~VP_REVOKING;
@@ -157,8 +148,32 @@ UK_API void uk_dump(int fd)
 		       c ? c->tid : 0, runq_len(&vp->rq), vp->reactor.pending,
 		       wheel_count(&vp->wheel), (unsigned long)vp->count.switches);
 	}
+}
+
+UK_API void uk_dump(int fd)
+{
+	uk_stats s;
+	bool asks;
+
+	if (xchg_seq_cst(&busy, 1)) {
+		fmt_fd(fd, "ukthreads: another dump is under way\n");
+		return;
+	}
+	if (sched_unsettled()) {
+		fmt_fd(fd, "ukthreads %s: a forked child that has not called us yet\n",
+		       UK_VERSION);
+		store_release(&busy, 0);
+		return;
+	}
+	uk_stats_get(&s);
+	fmt_fd(fd, "ukthreads %s: %lu threads, %u vps, %lu carriers (%lu spare)\n",
+	       UK_VERSION, (unsigned long)s.threads, load_acquire(&vp_count_all),
+	       (unsigned long)s.carriers, (unsigned long)s.spares);
+	print_vps(fd);
+	asks = symbolize_begin();
 	if (thread_slab.size)
 		slab_walk(&thread_slab, dump_one, &fd);
 	frames_of_running(fd);
+	symbolize_end(asks);
 	store_release(&busy, 0);
 }
