@@ -242,7 +242,7 @@ static void set(int o, const char *name, const char *v)
 		cfg.root = v;
 		break;
 	case O_VPS:
-		cfg.vps = (unsigned)number(name, v, 1, 1024, false);
+		cfg.vps = (unsigned)number(name, v, 1, 256, false);
 		break;
 	case O_CERT:
 		cfg.tls_cert = v;

@@ -75,14 +75,17 @@ static void reactor_row(row_fn *fn, void *arg)
 static void vps_row(row_fn *fn, void *arg)
 {
 	int64_t milli = cgroup_cpus(CGROUP_ROOT, CGROUP_SELF);
-	char buf[120], quota[60] = "";
+	bool cut = !env_get("UK_VPS") && process_cpus.n > SET_MOST &&
+		   vpset_default->n == SET_MOST;
+	char buf[160], quota[60] = "";
 
 	if (milli >= 0)
 		fmt_to(quota, sizeof(quota), ", a control group allows %ld.%ld",
 		       (long)(milli / 1000), (long)(milli % 1000 / 100));
-	fmt_to(buf, sizeof(buf), "%u (%d CPUs%s%s)", vpset_default->n,
-	       CPU_COUNT(&process_cpus), quota, env_get("UK_VPS") ? "; UK_VPS" : "");
-	fn("virtual processors", buf, 1, arg);
+	fmt_to(buf, sizeof(buf), "%u (%u CPUs%s%s%s)", vpset_default->n, process_cpus.n,
+	       quota, env_get("UK_VPS") ? "; UK_VPS" : "",
+	       cut ? "; a set has no more" : "");
+	fn("virtual processors", buf, !cut, arg);
 }
 
 static void limits(row_fn *fn, void *arg)

@@ -68,7 +68,8 @@ void carrier_bind(struct carrier *c, struct uk_vp *vp)
 	if (want)
 		sys3(SYS_sched_setaffinity, 0, sizeof(vp->cpus), &vp->cpus);
 	else /* back to what the process may use */
-		sys3(SYS_sched_setaffinity, 0, sizeof(process_cpus), &process_cpus);
+		sys3(SYS_sched_setaffinity, 0, sizeof(process_cpus.bits),
+		     process_cpus.bits);
 	c->bound = want;
 }
 

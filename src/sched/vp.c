@@ -11,7 +11,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "base/cgroup.h"
 #include "base/panic.h"
 #include "base/sys.h"
 #include "sched/fuzz.h"
@@ -57,30 +56,7 @@ static void *zalloc(size_t size)
 	return p < 0 && p > -4096 ? NULL : (void *)p;
 }
 
-cpu_set_t process_cpus;
 int process_nice;
-
-/* Of the process, not of the caller: a carrier may be bound. */
-static int allowed_cpus(cpu_set_t *set)
-{
-	long r = 0;
-
-	CPU_ZERO(set);
-	if (CPU_COUNT(&process_cpus))
-		*set = process_cpus;
-	else
-		r = sys3(SYS_sched_getaffinity, sys0(SYS_getpid), sizeof(*set), set);
-	return r < 0 ? 1 : CPU_COUNT(set);
-}
-
-/* As many vps as CPUs that the process may use at once: more would only be throttled. */
-static unsigned vps_by_default(const cpu_set_t *cpus)
-{
-	int64_t milli = cgroup_cpus(CGROUP_ROOT, CGROUP_SELF);
-	unsigned n = (unsigned)CPU_COUNT(cpus);
-
-	return milli < 0 ? n : (unsigned)MAX(MIN((milli + 999) / 1000, (int64_t)n), 1);
-}
 
 /* valgrind does not carry out what a ring asks for: operations would never end. */
 static const char *engine_wanted(void)
@@ -176,22 +152,24 @@ static int set_fill(struct uk_vpset *s, const cpu_set_t *cpus, bool bind)
 static int set_make(struct uk_vpset **out, const char *name, unsigned n,
 		    const cpu_set_t *mask, unsigned flags)
 {
+	struct cpus room;
+	const struct cpus *allowed = cpus_allowed(&room);
+	unsigned more = !!(flags & UK_VPSET_NET) + !!(flags & UK_VPSET_IO);
 	struct uk_vpset *s;
-	cpu_set_t allowed, cpus;
+	cpu_set_t cpus;
 	int r;
 
 	if (flags & ~(UK_VPSET_NET | UK_VPSET_IO | UK_VPSET_BIND | UK_VPSET_NOSTEAL))
 		return -EINVAL;
-	allowed_cpus(&allowed);
+	cpus_named(allowed, &cpus);
 	if (mask)
-		CPU_AND(&cpus, mask, &allowed);
-	else
-		cpus = allowed;
-	if (!CPU_COUNT(&cpus))
+		CPU_AND(&cpus, mask, &cpus);
+	if ((mask || flags & UK_VPSET_BIND) && !CPU_COUNT(&cpus))
 		return -EINVAL;
 	if (!n)
-		n = mask ? (unsigned)CPU_COUNT(&cpus) : vps_by_default(&cpus);
-	if (n + 2 > VP_MAX - vp_count_all)
+		n = mask ? MIN((unsigned)CPU_COUNT(&cpus), SET_MOST)
+			 : cpus_vps(allowed->n);
+	if (n > SET_MOST || n + more > VP_MAX - vp_count_all)
 		return -EINVAL;
 	s = zalloc(sizeof(*s));
 	if (!s)
@@ -205,6 +183,11 @@ static int set_make(struct uk_vpset **out, const char *name, unsigned n,
 	if (!r)
 		*out = s;
 	return r;
+}
+
+static unsigned vps_wanted(void)
+{
+	return env_number("UK_VPS", 0, SET_MOST);
 }
 
 static void start_locked(void)
@@ -223,7 +206,7 @@ static void start_locked(void)
 	if (start_error)
 		return;
 	fuzz_init();
-	allowed_cpus(&process_cpus);
+	cpus_learn();
 	process_nice = 20 - (int)sys2(SYS_getpriority, PRIO_PROCESS, 0);
 	stack = env_size("UK_STACK", (size_t)1 << STACK_MAX_ORDER);
 	if (stack)
@@ -237,8 +220,10 @@ static void start_locked(void)
 		return;
 	setxid_init();
 #endif
-	start_error = set_make(&vpset_default, "default",
-			       env_number("UK_VPS", 0, VP_MAX - 2), NULL, 0);
+	if (!vps_wanted() && process_cpus.n > SET_MOST)
+		uk_warn("%u CPUs are allowed, a set has %u virtual processors at most",
+			process_cpus.n, SET_MOST);
+	start_error = set_make(&vpset_default, "default", vps_wanted(), NULL, 0);
 	if (start_error)
 		return;
 	start_error = carriers_init();
@@ -287,16 +272,13 @@ UK_API int uk_init(void)
 
 UK_API int uk_vps(void)
 {
-	cpu_set_t set;
+	struct cpus room;
 	unsigned n;
 
 	if (vpset_default)
 		return (int)vpset_default->n;
-	n = env_number("UK_VPS", 0, VP_MAX - 2);
-	if (n)
-		return (int)n;
-	allowed_cpus(&set);
-	return (int)vps_by_default(&set);
+	n = vps_wanted();
+	return (int)(n ? n : cpus_vps(cpus_allowed(&room)->n));
 }
 
 UK_API int uk_vpset_create(uk_vpset **out, const char *name, unsigned n,
@@ -360,10 +342,11 @@ UK_API unsigned uk_vp_id(const uk_vp *vp)
 
 UK_API int uk_vp_bind(uk_vp *vp, const cpu_set_t *mask)
 {
-	cpu_set_t allowed, cpus;
+	struct cpus room;
+	cpu_set_t cpus;
 
-	allowed_cpus(&allowed);
-	CPU_AND(&cpus, mask, &allowed);
+	cpus_named(cpus_allowed(&room), &cpus);
+	CPU_AND(&cpus, mask, &cpus);
 	if (!CPU_COUNT(&cpus))
 		return -EINVAL;
 	lock_acquire(&set_lock);

@@ -34,9 +34,11 @@
 #include "thread/tls.h"
 
 #define VP_REVOKING ((uintptr_t)1)
-#define VP_MAX 256
-#define VP_BUDGET 64 /* switches between two looks at the reactor */
-#define VP_BURST 64  /* passes after a hand-off for which a wake-up goes first */
+#define SET_MOST 256    /* vps in a set, the two reactive ones not counted */
+#define VP_MAX 1024     /* in all sets: where a set has the most, others have room */
+#define CPUS_MOST 8192u /* the kernel's own limit */
+#define VP_BUDGET 64    /* switches between two looks at the reactor */
+#define VP_BURST 64     /* passes after a hand-off for which a wake-up goes first */
 
 /* op->token: the waiter's token while it waits; OP_ORPHAN while nobody does (the waiter
  * timed out and is asking for the op's end); 0 once the op is done (the dispatcher's last
@@ -126,7 +128,7 @@ struct uk_vpset {
 	    waking; /* 1: one vp was woken to steal and has not yet found or given up */
 	struct uk_vp *net; /* reactive vps or NULL */
 	struct uk_vp *io;
-	struct uk_vp *vps[VP_MAX];
+	struct uk_vp *vps[SET_MOST];
 };
 
 /* What the successor does about the thread that it left behind (finish_switch). EXIT_JOINED:
@@ -197,8 +199,21 @@ extern uint64_t keeper_portions, keeper_cuts;
 bool vp_has_work(const struct uk_vp *vp); /* racy, any thread */
 
 /* vp.c */
-extern int process_nice;       /* likewise; what a hog's carrier returns to */
-extern cpu_set_t process_cpus; /* allowed when the runtime started */
+extern int process_nice; /* likewise; what a hog's carrier returns to */
+
+/* cpus.c */
+struct cpus {
+	uint64_t bits[CPUS_MOST / 64];
+	unsigned
+	    n; /* of them set; 0: nobody has asked yet, or the kernel does not tell */
+};
+extern struct cpus process_cpus; /* allowed when the runtime started; constant then */
+void cpus_learn(void);           /* the runtime starts */
+/* process_cpus, or before the start what is allowed now, into room. */
+const struct cpus *cpus_allowed(struct cpus *room);
+void cpus_named(const struct cpus *c, cpu_set_t *set); /* the first 1024 */
+/* How many vps a set has that may use so many CPUs. */
+unsigned cpus_vps(unsigned cpus);
 
 /* carrier.c */
 int carrier_start(struct uk_vp *vp); /* a new kernel thread, owning vp */

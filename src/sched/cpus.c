@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cpus.c - which CPUs the process may use, and how many vps a set has if nobody says.
+ *
+ * The kernel knows more CPUs (8192) than a cpu_set_t names (1024), and refuses to answer
+ * into less than it has. So it is asked for as many as there may be; masks of the program's
+ * are cpu_set_t and name the first 1024, which binding is limited to.
+ *
+ * Asked once, of the process and not of the caller: a carrier may be bound. UK_CPUS is for
+ * tests, which have no such machine: as if the first so many were allowed.
+ */
+#include "base/cgroup.h"
+#include "base/panic.h"
+#include "base/sys.h"
+#include "sched/vp.h"
+
+struct cpus process_cpus;
+
+static void pretend(struct cpus *c, unsigned n)
+{
+	*c = (struct cpus){ .n = n };
+	for (unsigned i = 0; i < n; i++)
+		c->bits[i / 64] |= (uint64_t)1 << i % 64;
+}
+
+static void ask(struct cpus *c)
+{
+	unsigned fake = env_number("UK_CPUS", 0, CPUS_MOST);
+
+	*c = (struct cpus){ 0 };
+	if (fake) {
+		pretend(c, fake);
+		return;
+	}
+	sys3(SYS_sched_getaffinity, sys0(SYS_getpid), sizeof(c->bits), c->bits);
+	c->n = (unsigned)CPU_COUNT_S(sizeof(c->bits), (cpu_set_t *)(void *)c->bits);
+}
+
+const struct cpus *cpus_allowed(struct cpus *room)
+{
+	if (load_acquire(&process_cpus.n))
+		return &process_cpus;
+	ask(room);
+	return room;
+}
+
+void cpus_learn(void)
+{
+	struct cpus c;
+
+	if (process_cpus.n)
+		return;
+	ask(&c);
+	for (unsigned i = 0; i < array_size(c.bits); i++)
+		process_cpus.bits[i] = c.bits[i];
+	/* release: who sees how many sees which */
+	store_release(&process_cpus.n, c.n);
+}
+
+void cpus_named(const struct cpus *c, cpu_set_t *set)
+{
+	CPU_ZERO(set);
+	for (unsigned i = 0; i < CPU_SETSIZE; i++)
+		if (c->bits[i / 64] >> i % 64 & 1)
+			CPU_SET(i, set);
+}
+
+/* As many as the process may use at once: more would only be throttled. */
+unsigned cpus_vps(unsigned cpus)
+{
+	int64_t milli = cgroup_cpus(CGROUP_ROOT, CGROUP_SELF);
+	unsigned n = MIN(MAX(cpus, 1u), SET_MOST);
+
+	return milli < 0 ? n : (unsigned)MAX(MIN((milli + 999) / 1000, (int64_t)n), 1);
+}
