@@ -341,21 +341,27 @@ static void *monitor_main(void *arg UNUSED)
 
 static void monitor_start(void)
 {
-	int r;
-
 	stall_ns = env_number("UK_STALL", 5000, 1u << 30) * NS_PER_MS;
 	keep_ns = env_number("UK_TRIM", 10000, 1u << 30) * NS_PER_MS;
 	may_renice = can_renice();
-	r = kernel_thread(monitor_main, NULL, MONITOR_STACK);
+}
+
+static void monitor_again(void)
+{
+	int r;
+
+	monitor_start();
+	r = kernel_thread(monitor_main, NULL, MONITOR_STACK, NULL);
 	if (r)
 		uk_warn(
-		    "no monitor (error %d): a thread that blocks outside the runtime holds up "
-		    "its processor",
+		    "no monitor in this forked child (error %d): a thread that blocks "
+		    "outside the runtime holds up its processor",
 		    -r);
 }
 
 __attribute__((constructor)) static void act_register(void)
 {
+	sched_needs_thread(monitor_main, MONITOR_STACK);
 	sched_on_start(monitor_start);
-	sched_on_child(monitor_start);
+	sched_on_child(monitor_again);
 }

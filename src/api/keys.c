@@ -9,6 +9,10 @@ int uk_key_set(uk_key k, const void *value)
 	struct uk_thread *t = thread_self_tls;
 
 	if (!t) {
+		int unable = rt_begin();
+
+		if (unable)
+			return unable;
 		t = rt_enter();
 		rt_exit();
 	}

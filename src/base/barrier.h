@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 
-/* Once in each process, also in a forked child. 0 or -errno, which has been said. */
+/* Once in each process, also in a forked child. 0 or -errno. */
 int barrier_init(void);
 void barrier_everywhere(void);
 

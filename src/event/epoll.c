@@ -301,10 +301,17 @@ static long wait_events(struct reactor *r, int64_t ns)
 
 /* -- the contract -- */
 
+static void ep_close(struct ep *ep)
+{
+	sys1(SYS_close, ep->fd);
+	sys1(SYS_close, ep->kick_fd);
+}
+
 static int ep_open(struct ep *ep)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLET, .data.u64 = KICK_DATA };
 	long fd = sys1(SYS_epoll_create1, EPOLL_CLOEXEC), kick;
+	int err;
 
 	if (fd < 0)
 		return (int)fd;
@@ -319,13 +326,10 @@ static int ep_open(struct ep *ep)
 	ep->linked = 0;
 	opq_init(&ep->done);
 	store_relaxed(&ep->waker.word, WAKER_AWAKE);
-	return (int)sys4(SYS_epoll_ctl, ep->fd, EPOLL_CTL_ADD, ep->kick_fd, &ev);
-}
-
-static void ep_close(struct ep *ep)
-{
-	sys1(SYS_close, ep->fd);
-	sys1(SYS_close, ep->kick_fd);
+	err = (int)sys4(SYS_epoll_ctl, ep->fd, EPOLL_CTL_ADD, ep->kick_fd, &ev);
+	if (err)
+		ep_close(ep);
+	return err;
 }
 
 static int ep_init(struct reactor *r)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every run-time probe of the event room. Runs at start (any thread, under its own lock);
- * results are remembered, and read without the lock once `known` is set. */
+ * results are remembered, and read without the lock once `known` is set: not those for which
+ * only memory or descriptors lacked. */
 #include "event/probe.h"
 
 #include "base/lock.h"
@@ -21,6 +22,12 @@
 	 OP(ACCEPT) | OP(ASYNC_CANCEL) | OP(CONNECT) | OP(READ) | OP(WRITE) |          \
 	 OP(SEND) | OP(RECV))
 #define FILE_OPS (OP(FSYNC) | OP(OPENAT) | OP(STATX) | OP(OPENAT2) | OP(SPLICE))
+
+/* Not an answer of the kernel's, but of this moment. */
+static bool for_now(int err)
+{
+	return err == -ENOMEM || err == -EAGAIN || err == -EMFILE || err == -ENFILE;
+}
 
 static struct lock probe_lock = LOCK_INIT(RANK_PROBE);
 static uint32_t known; /* set (release) when both of these are final */
@@ -61,34 +68,41 @@ static int setup_best(struct uring_params *p)
 	return try_setup(granted, p);
 }
 
-static void ask_ops(int fd)
+static int ask_ops(int fd)
 {
 	struct uring_probe p = { 0 };
+	int err = (int)sys4(SYS_io_uring_register, fd, URING_REGISTER_PROBE, &p,
+			    array_size(p.ops));
 
-	if (sys4(SYS_io_uring_register, fd, URING_REGISTER_PROBE, &p,
-		 array_size(p.ops)) < 0)
-		return;
+	if (err < 0)
+		return err;
 	for (unsigned i = 0; i < MIN(p.ops_len, array_size(p.ops)); i++)
 		if (p.ops[i].flags & URING_PROBE_SUPPORTED)
 			caps.ops |= (uint64_t)1 << p.ops[i].op;
+	return 0;
 }
 
 static void ask_uring(void)
 {
 	struct uring_params p;
 	struct uring_sqe msg = { .opcode = URING_OP_MSG_RING };
-	int fd = hostile_no_uring() ? -EPERM : setup_best(&p);
+	int fd = hostile_no_uring() ? -EPERM : setup_best(&p), err;
 
 	caps.err = MIN(fd, 0);
 	if (fd < 0)
 		return;
-	ask_ops(fd);
-	if ((p.features & NEEDED_FEATURES) != NEEDED_FEATURES ||
-	    (caps.ops & NEEDED_OPS) != NEEDED_OPS)
+	err = ask_ops(fd);
+	if (for_now(err))
+		caps.err = err;
+	else if ((p.features & NEEDED_FEATURES) != NEEDED_FEATURES ||
+		 (caps.ops & NEEDED_OPS) != NEEDED_OPS)
 		caps.err = -ENOSYS;
 	msg.fd = fd;
-	caps.msg_kick =
-	    sys4(SYS_io_uring_register, -1, URING_REGISTER_SEND_MSG_RING, &msg, 1) == 0;
+	err =
+	    (int)sys4(SYS_io_uring_register, -1, URING_REGISTER_SEND_MSG_RING, &msg, 1);
+	caps.msg_kick = !err;
+	if (for_now(err))
+		caps.err = err;
 	sys1(SYS_close, fd);
 }
 
@@ -104,7 +118,7 @@ static void ask_all(void)
 		pwait2 =
 		    sysn(SYS_epoll_pwait2, -1, NULL, 0, NULL, NULL, 8) != -ENOSYS &&
 		    sysn(SYS_epoll_pwait2, -1, NULL, 0, NULL, NULL, 8) != -EPERM;
-		store_release(&known, 1);
+		store_release(&known, !for_now(caps.err));
 	}
 	lock_release(&probe_lock);
 }

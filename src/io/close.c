@@ -69,6 +69,8 @@ static bool kill_number(struct uk_thread *t, int fd)
  * cancellation nor a deadline keeps it from happening. */
 int uk_close(int fd)
 {
+	if (unlikely(rt_begin())) /* no runtime, hence nobody who waits; or no memory */
+		return (int)sys1(SYS_close, fd);
 	struct uk_thread *t = rt_enter();
 	/* a hint may be of another life of the number */
 	bool file = (load_relaxed(io_hint(fd)) & HINT_FILE) && io_is_file(t, fd), dead;

@@ -203,6 +203,10 @@ static long sendfile_loop(struct uk_thread *t, int out, int in, int64_t *pos, si
 ssize_t uk_sendfile(int out, int in, off_t *off, size_t n)
 {
 	int64_t pos = off ? *off : 0;
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
 	struct uk_thread *t = rt_enter();
 	long r;
 
@@ -276,6 +280,10 @@ static int ends_ready(struct uk_thread *t, const struct end *e, int64_t until[2]
 ssize_t uk_splice(int in, off_t *off_in, int out, off_t *off_out, size_t n,
 		  unsigned flags)
 {
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
 	struct uk_thread *t = rt_enter();
 	struct end e[2] = { end_of(t, in, POLLIN, off_in, flags),
 			    end_of(t, out, POLLOUT, off_out, flags) };

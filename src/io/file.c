@@ -27,6 +27,10 @@ typedef long call_fn(struct uk_thread *t, struct io_op *op, const struct iovec *
 INLINE ssize_t plain(call_fn *call, enum io_kind kind, int fd, const void *buf,
 		     size_t n, off_t off)
 {
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
 	struct uk_thread *t = rt_enter();
 	struct iovec one = { (void *)(uintptr_t)buf, MIN(n, IO_MAX_LEN) };
 	struct io_op op = { .kind = (uint8_t)kind,
@@ -43,6 +47,10 @@ INLINE ssize_t plain(call_fn *call, enum io_kind kind, int fd, const void *buf,
 INLINE ssize_t vectored(call_fn *call, enum io_kind kind, int fd,
 			const struct iovec *iov, int n, off_t off)
 {
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
 	struct uk_thread *t = rt_enter();
 	struct io_op op = { .kind = (uint8_t)kind,
 			    .fd = fd,
@@ -257,6 +265,10 @@ ssize_t uk_write_all(int fd, const void *buf, size_t n)
 
 static int open_at(long nr, int dir, const char *path, long c, long d)
 {
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
 	struct uk_thread *t = rt_enter();
 	long r = io_marked(t, nr, dir, SYS_ARG(path), c, d, 0, 0);
 
@@ -283,6 +295,10 @@ int uk_openat2(int dir, const char *path, const struct open_how *how, size_t siz
 
 int uk_fstatat(int dir, const char *path, struct stat *st, int flags)
 {
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
 	struct uk_thread *t = rt_enter();
 	long r =
 	    io_marked(t, SYS_newfstatat, dir, SYS_ARG(path), SYS_ARG(st), flags, 0, 0);
@@ -298,6 +314,10 @@ int uk_stat(const char *path, struct stat *st)
 
 int uk_fstat(int fd, struct stat *st)
 {
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
 	struct uk_thread *t = rt_enter();
 	long r = io_marked(t, SYS_fstat, fd, SYS_ARG(st), 0, 0, 0, 0);
 
@@ -309,6 +329,10 @@ int uk_fstat(int fd, struct stat *st)
 
 static int sync_op(int fd, unsigned data_only)
 {
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
 	struct uk_thread *t = rt_enter();
 	struct io_op op = {
 		.kind = IO_FSYNC, .fd = fd, .flags = data_only, .off = IO_CURRENT

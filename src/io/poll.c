@@ -18,6 +18,10 @@
 
 int uk_wait(int fd, int events, uk_time deadline)
 {
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
 	struct uk_thread *t = rt_enter();
 	int r = -EBUSY;
 
@@ -115,8 +119,10 @@ int uk_poll(struct pollfd *fds, unsigned n, uk_time deadline)
 {
 	struct io_op few[INLINE_OPS], *op = few;
 	struct uk_thread *t;
-	int r;
+	int r = rt_begin();
 
+	if (unlikely(r))
+		return r;
 	if (n > INLINE_OPS) {
 		if (n > INT32_MAX / sizeof(*op))
 			return -EINVAL;

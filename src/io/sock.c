@@ -192,6 +192,10 @@ static long recv_any(struct uk_thread *t, struct io_op *op, const struct iovec *
 
 ssize_t uk_recv(int fd, void *buf, size_t n, int flags)
 {
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
 	struct uk_thread *t = rt_enter();
 	struct iovec one = { buf, MIN(n, IO_MAX_LEN) };
 	struct io_op op = { .kind = IO_RECV,
@@ -210,6 +214,10 @@ ssize_t uk_recvmsg(int fd, struct msghdr *m, int flags)
 {
 	const struct iovec *v = m->msg_iov; /* here, where it may fault */
 	size_t n = m->msg_iovlen;
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
 	struct uk_thread *t = rt_enter();
 	struct io_op op = { .kind = IO_RECVMSG,
 			    .fd = fd,
@@ -242,6 +250,10 @@ ssize_t uk_recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr *add
 
 int uk_recv_ahead(int fd)
 {
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
 	struct uk_thread *t = rt_enter();
 	int type = 0, listens = 0;
 	uint32_t len = sizeof(type), len2 = sizeof(listens);
@@ -264,6 +276,10 @@ int uk_recv_ahead(int fd)
 
 ssize_t uk_send(int fd, const void *buf, size_t n, int flags)
 {
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
 	struct uk_thread *t = rt_enter();
 	struct io_op op = { .kind = IO_SEND,
 			    .fd = fd,
@@ -329,6 +345,10 @@ static long sendmsg_op(struct uk_thread *t, struct io_op *op, const struct msghd
 
 ssize_t uk_sendmsg(int fd, const struct msghdr *m, int flags)
 {
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
 	struct uk_thread *t = rt_enter();
 	struct io_op op = { .kind = IO_SENDMSG,
 			    .fd = fd,
@@ -370,6 +390,10 @@ static void new_socket(struct uk_thread *t, int fd)
 
 int uk_socket(int domain, int type, int protocol)
 {
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
 	struct uk_thread *t = rt_enter();
 	long r = io_marked(t, SYS_socket, domain, type, protocol, 0, 0, 0);
 
@@ -381,6 +405,10 @@ int uk_socket(int domain, int type, int protocol)
 
 int uk_shutdown(int fd, int how)
 {
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
 	struct uk_thread *t = rt_enter();
 	long r = io_marked(t, SYS_shutdown, fd, how, 0, 0, 0, 0);
 
@@ -412,6 +440,10 @@ static long accept_op(struct uk_thread *t, struct io_op *op)
 
 int uk_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
 	struct uk_thread *t = rt_enter();
 	struct io_op op = { .kind = IO_ACCEPT,
 			    .fd = fd,
@@ -526,6 +558,10 @@ static sa_family_t family_of(int fd)
 
 int uk_connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
 	struct uk_thread *t = rt_enter();
 	struct io_op op = { .kind = IO_CONNECT,
 			    .fd = fd,

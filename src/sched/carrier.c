@@ -22,13 +22,12 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include "arch/arch.h"
+#include "base/os.h"
 #include "base/panic.h"
-#include "base/sys.h"
 #include "sched/fuzz.h"
 #include "sched/switch.h"
 
@@ -49,15 +48,6 @@ static uint32_t spares_target;  /* lock to write */
 static int maker_error;         /* of its last try; the maker, the watchdog reads */
 struct carrier *carriers_all;
 uint64_t carriers_count, spares_count, spares_made, carrier_mask;
-
-static struct carrier *carrier_alloc(void)
-{
-	size_t size = (sizeof(struct carrier) + PAGE - 1) & ~(PAGE - 1);
-	long p = sysn(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return p < 0 && p > -4096 ? NULL : (struct carrier *)p;
-}
 
 void carrier_bind(struct carrier *c, struct uk_vp *vp)
 {
@@ -81,7 +71,6 @@ static void carrier_signals(struct carrier *c)
 				    SIGABRT, SIGSYS, SIGURG, SIGPROF, SIGPIPE };
 	sigset_t set;
 	stack_t ss = { .ss_size = SIGSTACK_SIZE };
-	long p;
 
 	sigfillset(&set);
 	for (unsigned i = 0; i < array_size(keep); i++)
@@ -89,13 +78,9 @@ static void carrier_signals(struct carrier *c)
 	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &set, NULL, 8);
 	store_relaxed(&carrier_mask, *(const uint64_t *)(const void *)&set);
 	c->masked = true;
-	p = sysn(SYS_mmap, NULL, SIGSTACK_SIZE, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p > 0) {
-		ss.ss_sp = (void *)p;
+	c->sigstack = ss.ss_sp = os_map(SIGSTACK_SIZE);
+	if (ss.ss_sp)
 		sys2(SYS_sigaltstack, &ss, NULL);
-		c->sigstack = ss.ss_sp;
-	}
 }
 
 static void wait_for_vp(struct carrier *c)
@@ -154,7 +139,7 @@ static void *carrier_main(void *arg)
 	carrier_loop(c);
 }
 
-int kernel_thread(void *(*fn)(void *), void *arg, size_t stack)
+int kernel_thread(void *(*fn)(void *), void *arg, size_t stack, pthread_t *joinable)
 {
 	pthread_attr_t a;
 	pthread_t th;
@@ -162,23 +147,23 @@ int kernel_thread(void *(*fn)(void *), void *arg, size_t stack)
 	int r;
 
 	pthread_attr_init(&a);
-	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
+	if (!joinable)
+		pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&a, stack);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&th, &a, fn, arg);
+	r = pthread_create(joinable ? joinable : &th, &a, fn, arg);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&a);
 	return -r;
 }
 
-static int carrier_create(struct uk_vp *vp)
+static struct carrier *carrier_make(struct uk_vp *vp)
 {
-	struct carrier *c = carrier_alloc();
-	int r;
+	struct carrier *c = os_map(sizeof(*c));
 
 	if (!c)
-		return -ENOMEM;
+		return NULL;
 	/* born inside the runtime, or the monitor would take its vp before it has begun */
 	c->in_rt = 1;
 	c->current = &c->disp;
@@ -187,27 +172,40 @@ static int carrier_create(struct uk_vp *vp)
 	c->disp.carrier = c;
 	c->disp.wfd = -1;
 	c->vp = vp;
-	if (!vp) {
-		c->newborn = true;
-		fetch_add_relaxed(&newborn, 1);
-	}
 	if (vp)
 		store_release(&vp->owner, (uintptr_t)c);
-	r = kernel_thread(carrier_main, c, CARRIER_STACK);
+	return c;
+}
+
+int carrier_call(struct uk_vp *vp, struct crew *w)
+{
+	struct carrier *c = carrier_make(vp);
+
+	return c ? crew_add(w, carrier_main, c, CARRIER_STACK) : -ENOMEM;
+}
+
+void carrier_drop(struct uk_vp *vp)
+{
+	os_unmap((struct carrier *)vp->owner, sizeof(struct carrier));
+}
+
+static int spare_make(void)
+{
+	struct carrier *c = carrier_make(NULL);
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	c->newborn = true;
+	fetch_add_relaxed(&newborn, 1);
+	r = kernel_thread(carrier_main, c, CARRIER_STACK, NULL);
 	if (r) {
-		if (vp)
-			vp->owner = 0;
-		else
-			fetch_add_relaxed(&newborn, -1u);
+		fetch_add_relaxed(&newborn, -1u);
+		os_unmap(c, sizeof(*c));
 		return r;
 	}
 	fetch_add_relaxed(&carriers_count, 1);
 	return 0;
-}
-
-int carrier_start(struct uk_vp *vp)
-{
-	return carrier_create(vp);
 }
 
 /* ---- the maker of spares ---- */
@@ -238,7 +236,7 @@ static void *maker_main(void *arg UNUSED)
 			sys_futex_wait(&maker_word, 0, TIME_NEVER);
 			continue;
 		}
-		r = carrier_create(NULL);
+		r = spare_make();
 		store_relaxed(&maker_error, r);
 		if (r) {
 			if (!warned)
@@ -284,18 +282,17 @@ int maker_failed(void)
 	return load_relaxed(&maker_error);
 }
 
-static int maker_start(void)
+int maker_call(struct crew *w)
 {
-	return kernel_thread(maker_main, NULL, MAKER_STACK);
+	return crew_add(w, maker_main, NULL, MAKER_STACK);
 }
 
-int carriers_init(void)
+void carriers_init(void)
 {
 	unsigned n = load_relaxed(&vp_count_all);
 
 	spares_target = MAX(2u, 2 * MIN(n, 8u));
 	cap_init();
-	return maker_start();
 }
 
 /* ---- fork ---- */
@@ -347,16 +344,14 @@ void carriers_forget(struct carrier *only)
 /* The dead carriers' stacks are libc's, which has them already. */
 int carriers_rebuild(void)
 {
-	size_t size = (sizeof(struct carrier) + PAGE - 1) & ~(PAGE - 1);
-
 	for (struct carrier *c = dead, *next; c; c = next) {
 		next = c->next_all;
-		if (c->sigstack)
-			sys2(SYS_munmap, c->sigstack, SIGSTACK_SIZE);
-		sys2(SYS_munmap, c, size);
+		os_unmap(c->sigstack, SIGSTACK_SIZE);
+		os_unmap(c, sizeof(*c));
 	}
 	dead = NULL;
-	return maker_start(); /* its first spares take the orphans */
+	return kernel_thread(maker_main, NULL, MAKER_STACK,
+			     NULL); /* its first spares take the orphans */
 }
 
 static void carrier_again(void *arg)

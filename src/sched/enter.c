@@ -26,19 +26,23 @@ static COLD NORETURN void child_of_vfork(void)
 	uk_panic("a child of vfork has made a call of ours: it may only exec or _exit");
 }
 
+COLD int rt_begin_slow(void)
+{
+	int r = sched_start();
+
+	return r ? r : thread_foreign() ? 0 : -ENOMEM;
+}
+
 static COLD struct uk_thread *enter_foreign(void)
 {
-	struct uk_thread *t = thread_self_tls;
+	int r = rt_begin();
+	struct uk_thread *t;
 
-	if (!t) {
-		int r = sched_start();
-
-		if (r)
-			uk_panic("the runtime cannot start: error %d", -r);
-		t = thread_foreign();
-		if (!t)
-			uk_panic("no memory for the descriptor of a kernel thread");
-	}
+	if (r)
+		uk_panic("the runtime cannot start, or has no memory for this kernel "
+			 "thread: error %d",
+			 -r);
+	t = thread_self_tls;
 	if (t->kind == THREAD_FOREIGN && !t->depth)
 		enter_gate(t, 1);
 	else if (unlikely(t->depth == DEPTH_VFORK))

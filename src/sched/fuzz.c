@@ -17,6 +17,8 @@ void fuzz_init(void)
 {
 	const char *s = env_get("UK_SEED"), *f = env_get("UK_FUZZ");
 
+	if (fuzz_on) /* a second start */
+		return;
 	fuzz_on = UK_HOSTILE || (f && *f != '0');
 	if (!fuzz_on)
 		return;

@@ -192,7 +192,7 @@ bool keeper_left(void)
 /* The maker. */
 int keeper_start(void)
 {
-	int r = kernel_thread(keeper_main, NULL, KEEPER_STACK);
+	int r = kernel_thread(keeper_main, NULL, KEEPER_STACK, NULL);
 
 	if (r) {
 		store_relaxed(&more, true);

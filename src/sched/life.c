@@ -179,7 +179,10 @@ void stack_limit_init(uint64_t max)
 UK_API int uk_stack_limit(size_t max_threads)
 {
 	uint64_t live = 0;
+	int unable = rt_begin();
 
+	if (unlikely(unable))
+		return unable;
 	rt_enter();
 	slab_walk(&thread_slab, count_alive, &live);
 	lock_acquire(&limit.lock);
@@ -324,6 +327,9 @@ UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(vo
 
 	if (!fn || (!out && !(a->flags & UK_ATTR_DETACHED)))
 		return -EINVAL;
+	r = rt_begin();
+	if (unlikely(r))
+		return r;
 	me = enter_any();
 	light |= !arch_full_threads();
 	if (unlikely(!light && tls_method()[0] == 'n')) {
@@ -524,6 +530,10 @@ static bool lost_take(struct uk_thread *me, struct uk_thread *t, uint64_t j)
 
 static int join(struct uk_thread *t, void **ret, int64_t deadline)
 {
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
 	struct uk_thread *me = enter_any();
 	uint64_t j = load_acquire(&t->join), mine, tok;
 	unsigned why;
@@ -613,6 +623,10 @@ UK_API uint64_t uk_thread_id(const uk_thread *t)
 
 UK_API int uk_sleep_until(uk_time deadline)
 {
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
 	struct uk_thread *t = rt_enter();
 	uint64_t tok = wait_begin(t, WAIT_SLEEP, NULL);
 	bool own = t->deadline < deadline;
@@ -705,6 +719,10 @@ UK_API uk_time uk_thread_set_deadline(uk_time deadline)
 
 UK_API int uk_cleanup_push(void (*fn)(void *), void *arg)
 {
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
 	struct uk_thread *t = rt_enter();
 	struct thread_ext *e = thread_ext(t);
 	struct cleanup *c = e ? slab_get(&cleanup_slab, NULL) : NULL;

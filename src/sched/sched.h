@@ -29,6 +29,13 @@
  * They nest. */
 struct uk_thread *rt_enter(void);
 void rt_exit(void);
+/* The same as far as it may fail, for calls that can tell of an error: before rt_enter, which
+ * panics. 0, or -errno: the runtime cannot start, or has no descriptor for the caller. */
+int rt_begin_slow(void);
+static inline int rt_begin(void)
+{
+	return likely(thread_self_tls) ? 0 : rt_begin_slow();
+}
 
 uint64_t wait_begin(struct uk_thread *t, enum wait_kind kind, const void *obj);
 /* Like wait_begin, but cancellation and the thread's own deadline do not end it. */

@@ -22,6 +22,8 @@
 #ifndef SCHED_VP_H
 #define SCHED_VP_H
 
+#include <pthread.h>
+
 #include "base/barrier.h"
 #include "base/env.h"
 #include "event/reactor.h"
@@ -180,6 +182,14 @@ extern uint64_t carriers_count, spares_count; /* gauges, racy reads */
 extern uint64_t spares_made;
 extern uint64_t carrier_mask; /* signals that carriers block; constant */
 
+/* crew.c: kernel threads that begin together, or not at all; set lock */
+struct crew;
+struct crew *crew_call(unsigned most); /* NULL: no memory */
+int crew_add(struct crew *w, void *(*fn)(void *), void *arg, size_t stack);
+void crew_begin(struct crew *w);
+void crew_dismiss(
+    struct crew *w); /* none has begun, and when it returns none is left */
+
 /* dispatch.c */
 void dispatch(struct carrier *c); /* until c has lost its vp */
 void enqueue(struct uk_vp *vp, struct uk_thread *t, bool lifo); /* owner of vp */
@@ -199,7 +209,24 @@ extern uint64_t keeper_portions, keeper_cuts;
 bool vp_has_work(const struct uk_vp *vp); /* racy, any thread */
 
 /* vp.c */
-extern int process_nice; /* likewise; what a hog's carrier returns to */
+struct set_plan {
+	const char *name;
+	unsigned n, flags;
+	bool bind;
+	cpu_set_t cpus;
+};
+/* mask NULL: the CPUs allowed, and no binding; n 0: as many as there are. */
+int set_plan(struct set_plan *p, const char *name, unsigned n, const cpu_set_t *mask,
+	     unsigned flags);
+unsigned set_carriers(const struct set_plan *p);
+/* Everything of the set, known to nobody yet. On failure what there is of it, for set_drop,
+ * after w was dismissed. */
+int set_make(struct uk_vpset **out, const struct set_plan *p, struct crew *w);
+void set_drop(struct uk_vpset *s);
+void set_publish(struct uk_vpset *s);
+
+/* start.c */
+extern int process_nice; /* when the runtime started; what a hog's carrier returns to */
 
 /* cpus.c */
 struct cpus {
@@ -216,8 +243,10 @@ void cpus_named(const struct cpus *c, cpu_set_t *set); /* the first 1024 */
 unsigned cpus_vps(unsigned cpus);
 
 /* carrier.c */
-int carrier_start(struct uk_vp *vp); /* a new kernel thread, owning vp */
-int carriers_init(void);             /* spares and their maker */
+int carrier_call(struct uk_vp *vp, struct crew *w); /* a new one that will own vp */
+void carrier_drop(struct uk_vp *vp);                /* and that was dismissed */
+int maker_call(struct crew *w);                     /* of spares */
+void carriers_init(void);       /* how many spares, and how many there may be */
 void vp_give(struct uk_vp *vp); /* caller holds vp in fact: to a spare or orphaned */
 bool carrier_take_orphan(struct carrier *c, struct uk_vpset *only,
 			 struct uk_vp *exactly);
@@ -231,8 +260,9 @@ void maker_wake(void);  /* it shall look whether spares are wanted */
  * a vp's reactor is not. */
 void maker_kick(struct uk_vp *vp);
 void maker_keeper(void); /* it shall make the keeper */
-/* A kernel thread of the runtime's own, with all signals blocked. 0 or -errno. */
-int kernel_thread(void *(*fn)(void *), void *arg, size_t stack);
+/* A kernel thread of the runtime's own, with all signals blocked, detached if nobody will
+ * join it. 0 or -errno. */
+int kernel_thread(void *(*fn)(void *), void *arg, size_t stack, pthread_t *joinable);
 int maker_failed(void); /* error of its last try to make one, 0 = it was made */
 bool vp_revoke(struct uk_vp *vp, struct carrier *c); /* monitor: true if it moved */
 void carrier_bind(struct carrier *c, struct uk_vp *vp);
@@ -354,6 +384,8 @@ bool thread_start(struct uk_vp *vp, struct uk_thread *t);
  * shall run again in a forked child, when the runtime is rebuilt. */
 void sched_on_start(void (*fn)(void));
 void sched_on_child(void (*fn)(void));
+/* A kernel thread without which the runtime does not start. It runs after on_start. */
+void sched_needs_thread(void *(*fn)(void *), size_t stack);
 void sched_run_on_child(void);
 /* set by the act room: 1 while the monitor sleeps for long; who leaves idleness wakes it */
 extern uint32_t monitor_asleep;

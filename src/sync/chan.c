@@ -279,8 +279,10 @@ static int transfer(struct uk_chan *c, int op, void *elem, bool wait, int64_t de
 	struct chan_wake wake;
 	unsigned why;
 	bool locked;
-	int ret;
+	int ret = rt_begin();
 
+	if (unlikely(ret))
+		return ret;
 	chan_touch(c, op, elem);
 	t = rt_enter();
 	locked = chan_enter(c, t);

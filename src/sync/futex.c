@@ -183,7 +183,10 @@ int futex_wait(const uint32_t *addr, uint32_t expected, uint32_t bits, int64_t d
 	struct futex_bucket *b;
 	struct uk_thread *t;
 	unsigned why;
+	int unable = rt_begin();
 
+	if (unlikely(unable))
+		return unable;
 	if (load_acquire(addr) !=
 	    expected) /* also faults the page in, without a lock */
 		return -EAGAIN;

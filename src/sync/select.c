@@ -155,8 +155,10 @@ static int select_run(struct select *s, int64_t deadline)
 {
 	unsigned upto;
 	uint32_t done;
-	int ret;
+	int ret = rt_begin();
 
+	if (unlikely(ret))
+		return ret;
 	shuffle(s);
 	for (unsigned i = 0; i < s->n; i++)
 		if (s->cases[i].chan)

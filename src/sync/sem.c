@@ -81,6 +81,10 @@ static bool sleep_once(uk_sem *s, struct uk_thread *t, bool front, int64_t deadl
 
 static NOINLINE int wait_slow(uk_sem *s, int64_t deadline)
 {
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
 	struct uk_thread *t = rt_enter();
 	unsigned why = WAKE_OK;
 	bool front = false;

@@ -402,14 +402,18 @@ static int run_template(struct template *t)
 	if (p < 0)
 		return (int)p;
 	glibc.snap = (char *)p;
-	err = glibc.key_create(&t->key, NULL);
+	err = -glibc.key_create(&t->key, NULL);
+	if (!err) {
+		size_t stack =
+		    round_up(TEMPLATE_STACK + glibc.below + glibc.above, PAGE);
+
+		err = glibc_run(template_thread, t, NULL, stack, &id);
+		if (!err)
+			err = -glibc.join(id, NULL);
+		glibc.key_delete(t->key);
+	}
 	if (err)
-		return -err;
-	size = round_up(TEMPLATE_STACK + glibc.below + glibc.above, PAGE);
-	err = glibc_run(template_thread, t, NULL, size, &id);
-	if (!err)
-		err = -glibc.join(id, NULL);
-	glibc.key_delete(t->key);
+		sys2(SYS_munmap, p, size);
 	return err ? err : t->err;
 }
 
@@ -419,6 +423,7 @@ int glibc_learn(void)
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 	int err;
 
+	glibc = (struct glibc){ 0 }; /* of a start that failed */
 	glibc.pd = (char *)pthread_self() - (char *)arch_get_tp();
 	glibc.stackblock = glibc.first_block = glibc.specific_used = NOWHERE;
 	glibc.locale = glibc.reset = NOWHERE;

@@ -47,15 +47,20 @@ static void foreign_gone(void *arg)
 	slab_put(&thread_slab, NULL, t);
 }
 
+/* Once; again if it failed. */
 int thread_init(void)
 {
+	static bool done;
 	int r;
 
+	if (done)
+		return 0;
 	_Static_assert(sizeof(struct uk_thread) % CACHE_LINE == 0, "whole lines");
 	slab_init(&thread_slab, sizeof(struct uk_thread));
 	slab_init(&thread_ext_slab, sizeof(struct thread_ext));
 	slab_init(&cleanup_slab, sizeof(struct cleanup));
 	r = pthread_key_create(&foreign_key, foreign_gone);
+	done = !r;
 	return -r;
 }
 
@@ -68,6 +73,10 @@ struct uk_thread *thread_foreign(void)
 	t = slab_get(&thread_slab, NULL);
 	if (!t)
 		return NULL;
+	if (pthread_setspecific(foreign_key, t)) { /* its end would go unnoticed */
+		slab_put(&thread_slab, NULL, t);
+		return NULL;
+	}
 	t->tp = NULL;
 	t->carrier = NULL;
 	t->vp = NULL;
@@ -89,7 +98,6 @@ struct uk_thread *thread_foreign(void)
 	t->state = T_RUNNING;
 	store_release(&t->kind, THREAD_FOREIGN);
 	thread_self_tls = t;
-	pthread_setspecific(foreign_key, t);
 	return t;
 }
 

@@ -228,6 +228,8 @@ static void on_key(void *value)
 			return #c;                                                     \
 	} while (0)
 
+static const char no_memory[] = "no memory";
+
 /* libc asks the kernel for the affinity of the tid in the block, so pthread_getattr_np
  * gives ESRCH unless posix/ interposes it; for the test the block has a real one for a
  * moment. */
@@ -241,6 +243,8 @@ static const char *check_stack(struct check *k, char *tp)
 	*tid = sys_gettid();
 	err = glibc.getattr_np(pthread_self(), &attr);
 	*tid = mine;
+	if (err == ENOMEM)
+		return no_memory;
 	EXPECT(!err);
 	pthread_attr_getstack(&attr, &at, &size);
 	pthread_attr_destroy(&attr);
@@ -267,7 +271,8 @@ static const char *check_libc(void)
 
 	for (size_t i = 0; i < array_size(p); i++) {
 		p[i] = malloc(i * 100 + 1);
-		EXPECT(p[i]);
+		if (!p[i])
+			return no_memory; /* and what there was is lost */
 	}
 	for (size_t i = 0; i < array_size(p); i++)
 		free(p[i]);
@@ -293,7 +298,8 @@ static const char *check_life(struct check *k, void *tp)
 	if (bad)
 		return bad;
 	EXPECT(!glibc.getspecific(k->key));
-	EXPECT(!glibc.setspecific(k->key, &one));
+	if (glibc.setspecific(k->key, &one))
+		return no_memory;
 	EXPECT(glibc.getspecific(k->key) == &one);
 	key_seen = 0;
 	tls_run_destructors();
@@ -310,10 +316,9 @@ static void *check_thread(void *arg)
 	for (int life = 0; life < 2; life++) {
 		void *tp = tls_get(NULL, k->stack, sizeof(k->stack));
 
-		if (!tp || (first && first != tp)) {
-			k->failed = "no block, or not the same again";
+		k->failed = !tp ? no_memory : "not the same block again";
+		if (!tp || (first && first != tp))
 			return NULL;
-		}
 		first = tp;
 		arch_set_tp(tp);
 		k->failed = check_life(k, tp);
@@ -339,6 +344,8 @@ static int self_test(bool quiet)
 	if (!err)
 		glibc.join(id, NULL);
 	glibc.key_delete(k.key);
+	if (!err && k.failed == no_memory)
+		return -ENOMEM;
 	if (!err && k.failed) {
 		if (!quiet)
 			uk_warn("thread blocks, method %s: %s", method, k.failed);
@@ -386,6 +393,12 @@ static bool known_glibc(void)
 	return false;
 }
 
+/* Memory or a kernel thread lacked: the method may be right all the same. */
+static bool no_verdict(int err)
+{
+	return err == -ENOMEM || err == -EAGAIN;
+}
+
 static int try_method(const char *name, int (*init)(void), void *(*m)(void))
 {
 	int err = init();
@@ -401,10 +414,27 @@ static int try_method(const char *name, int (*init)(void), void *(*m)(void))
 	if (err) {
 		method = "none";
 		make = NULL;
-		/* what the test made is of no use to the next method */
+	}
+	/* what the test made is of no use to the next method */
+	if (err && !no_verdict(err)) {
 		pool.batches = NULL;
+		pool.n = pool.low = 0;
 		all = NULL;
 	}
+	return err;
+}
+
+static int learn(void)
+{
+	static bool done;
+	int err;
+
+	if (done)
+		return 0;
+	err = glibc_learn();
+	if (!err)
+		err = modules_init();
+	done = !err;
 	return err;
 }
 
@@ -418,13 +448,13 @@ int tls_init(void)
 		return 0;
 	if (!any && !strcmp(want, "none"))
 		return 0;
-	err = glibc_learn();
-	if (!err)
-		err = modules_init();
+	err = learn();
 	if (err)
 		return err == -ENOSYS ? 0 : err;
 	if (any || !strcmp(want, "template"))
 		err = try_method("template", template_init, template_make);
+	if (no_verdict(err))
+		return err;
 	if ((any && err) || (want && !strcmp(want, "harvest")))
 		err = try_method("harvest", harvest_init, harvest_make);
 	return err == -ENOSYS ? 0 : err;

@@ -58,17 +58,20 @@ static void hide(char *tp)
 }
 
 /* Two neighbours. Another thread of the program, born in between on a stack of its own,
- * makes a pair useless; the next one will do. */
+ * makes a pair useless; the next one will do. Nobody can take a block back, so the last one
+ * is kept for the next try: memory may lack for its neighbour. */
 int list_init(void)
 {
-	void *a, *b;
+	static void *b;
+	void *a;
 
 	if (first)
 		return 0;
 	if (!glibc.user_list)
 		return -ENOSYS;
 	for (int i = 0; i < TRIES; i++) {
-		b = harvest_make();
+		if (!b)
+			b = harvest_make();
 		a = b ? harvest_make() : NULL;
 		if (!a)
 			return -ENOMEM;
@@ -81,6 +84,7 @@ int list_init(void)
 			hide(b);
 			return 0;
 		}
+		b = a;
 	}
 	return -ENOSYS;
 }

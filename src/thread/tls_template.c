@@ -38,7 +38,8 @@ int template_init(void)
 	if (glibc.align > CACHE_LINE)
 		size += glibc.align;
 	size = (size + CACHE_LINE - 1) / CACHE_LINE | 1;
-	slab_init(&blocks, size * CACHE_LINE);
+	if (!blocks.size) /* else a start has failed since, and there are blocks */
+		slab_init(&blocks, size * CACHE_LINE);
 	return list_init();
 }
 

@@ -152,6 +152,11 @@ struct thread_ext *thread_ext(struct uk_thread *t)
 
 /* -- sched.h -- */
 
+int rt_begin_slow(void)
+{
+	return 0;
+}
+
 struct uk_thread *rt_enter(void)
 {
 	struct uk_thread *t = thread_foreign();

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* crew.c - kernel threads that begin together, or not at all.
+ *
+ * A set of vps needs one for each, the start of the runtime two more, and a machine may
+ * refuse the last of them. A carrier cannot be sent away once it has dispatched. So all of
+ * them are made first and wait; what they are to use is made meanwhile; then they all begin,
+ * or go home without having done anything, and the memory can be given back.
+ *
+ *   CALLED --crew_begin----> BEGUN      each calls its function; the last one unmaps the crew
+ *   CALLED --crew_dismiss--> DISMISSED  each returns; they are joined
+ *
+ * Runs on whoever starts the runtime or makes a set, under the set lock.
+ *
+ * Rejected: to let them begin one by one and keep those that were made when a later one
+ * fails (their vps idled for good, and a second start made more of them).
+ */
+#include <limits.h>
+#include <pthread.h>
+
+#include "base/os.h"
+#include "sched/vp.h"
+
+enum crew_state { CREW_CALLED, CREW_BEGUN, CREW_DISMISSED };
+
+struct member {
+	struct crew *crew;
+	void *(*fn)(void *);
+	void *arg;
+	pthread_t thread;
+};
+
+struct crew {
+	uint32_t state; /* enum crew_state, futex; who called it */
+	uint32_t left;  /* who still looks at this; the last one unmaps it */
+	unsigned n;
+	size_t bytes;
+	struct member member[];
+};
+
+static void leave(struct crew *w)
+{
+	/* acq_rel: the others are done with it */
+	if (fetch_add_acq_rel(&w->left, -1u) == 1)
+		os_unmap(w, w->bytes);
+}
+
+static void *member_main(void *arg)
+{
+	struct member *m = arg;
+	void *(*fn)(void *) = m->fn;
+	void *fn_arg = m->arg;
+
+	while (load_acquire(&m->crew->state) == CREW_CALLED)
+		sys_futex_wait(&m->crew->state, CREW_CALLED, TIME_NEVER);
+	if (load_relaxed(&m->crew->state) == CREW_DISMISSED)
+		return NULL;
+	leave(m->crew);
+	return fn(fn_arg);
+}
+
+struct crew *crew_call(unsigned most)
+{
+	size_t bytes = sizeof(struct crew) + most * sizeof(struct member);
+	struct crew *w = os_map(bytes);
+
+	if (w)
+		w->bytes = bytes;
+	return w;
+}
+
+int crew_add(struct crew *w, void *(*fn)(void *), void *arg, size_t stack)
+{
+	struct member *m = &w->member[w->n];
+	int r;
+
+	dbg_assert((char *)(m + 1) <= (char *)w + w->bytes);
+	*m = (struct member){ .crew = w, .fn = fn, .arg = arg };
+	r = kernel_thread(member_main, m, stack, &m->thread);
+	if (!r)
+		w->n++;
+	return r;
+}
+
+static void tell(struct crew *w, uint32_t state)
+{
+	/* release: who begins sees all that was made for him */
+	store_release(&w->state, state);
+	sys_futex_wake(&w->state, INT_MAX);
+}
+
+void crew_begin(struct crew *w)
+{
+	store_relaxed(&w->left, w->n + 1);
+	for (unsigned i = 0; i < w->n; i++)
+		pthread_detach(w->member[i].thread);
+	tell(w, CREW_BEGUN);
+	leave(w);
+}
+
+void crew_dismiss(struct crew *w)
+{
+	tell(w, CREW_DISMISSED);
+	for (unsigned i = 0; i < w->n; i++)
+		pthread_join(w->member[i].thread, NULL);
+	os_unmap(w, w->bytes);
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A start that finds no memory or no kernel thread is an error, leaves nothing behind, and
+ * another start may succeed. Whatever is asked of the kernel is refused, one by one. */
+#include <dirent.h>
+#include <sys/resource.h>
+#include <uk/uk.h>
+
+#include "inject.h"
+#include "sched/vp.h"
+#include "thread/tls.h"
+
+static const char *method; /* thread blocks, where nothing lacks */
+static const char *engine;
+
+static unsigned entries(const char *dir)
+{
+	unsigned n = 0;
+	DIR *d = opendir(dir);
+
+	CHECK(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+/* Joined threads may be seen for a moment more. */
+static void until_alone(void)
+{
+	while (entries("/proc/self/task") > 3)
+		sched_yield();
+}
+
+static int p[2];
+
+static void *writes(void *arg)
+{
+	CHECK_EQ(uk_sleep(UK_MS), 0);
+	CHECK_EQ(uk_write(p[1], "x", 1), 1);
+	return arg;
+}
+
+static void works(void)
+{
+	uk_thread *t[8];
+	char c;
+
+	CHECK_EQ(pipe(p), 0);
+	for (int i = 0; i < 8; i++)
+		CHECK_EQ(uk_thread_create(&t[i], NULL, writes, NULL), 0);
+	for (int i = 0; i < 8; i++)
+		CHECK_EQ(uk_read(p[0], &c, 1), 1);
+	for (int i = 0; i < 8; i++)
+		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+}
+
+static bool lacks(int r)
+{
+	return r == -ENOMEM || r == -EAGAIN;
+}
+
+/* ---- each call refused ---- */
+
+static void starts(void)
+{
+	unsigned files = entries("/proc/self/fd");
+	int r;
+
+	inject_mark();
+	r = uk_init();
+	inject_mark();
+	if (r) {
+		CHECK(lacks(r));
+		until_alone();
+		CHECK_EQ(entries("/proc/self/fd"), files);
+		CHECK(!vpset_default && !vp_count_all);
+		CHECK_EQ(uk_init(), 0);
+	}
+	if (method) {
+		CHECK(!strcmp(tls_method(), method));
+		CHECK(!strcmp(uk_reactor_name(), engine));
+	}
+	works();
+}
+
+static void makes_a_set(void)
+{
+	unsigned files;
+	uk_vpset *s;
+	uint32_t vps;
+	int r;
+
+	CHECK_EQ(uk_init(), 0);
+	works();
+	files = entries("/proc/self/fd");
+	vps = vp_count_all;
+	inject_mark();
+	r = uk_vpset_create(&s, "more", 3, NULL, UK_VPSET_NET | UK_VPSET_IO);
+	inject_mark();
+	if (r) {
+		CHECK(lacks(r));
+		CHECK_EQ(entries("/proc/self/fd"), files);
+		CHECK_EQ(vp_count_all, vps);
+		CHECK_EQ(uk_vpset_create(&s, "more", 3, NULL, 0), 0);
+		CHECK_EQ(vp_count_all, vps + 3);
+	}
+	works();
+}
+
+static unsigned refuse(unsigned nth, bool all, void (*body)(void))
+{
+	struct inject in = { .nth = nth, .all = all };
+	int status = inject_run(&in, body);
+
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		SKIP("ptrace is not permitted here");
+	if (status)
+		fprintf(stderr, "call %u%s refused\n", nth,
+			all ? " and all others" : "");
+	CHECK_EQ(status, 0);
+	return in.asked;
+}
+
+static void each_refused(void (*body)(void))
+{
+	unsigned n = refuse(0, false, body), step = n / 150 + 1;
+
+	CHECK(n > 5);
+	for (unsigned i = 1; i <= n; i += step) {
+		refuse(i, false, body);
+		refuse(i, true, body);
+	}
+	printf("(%u calls)\n", n);
+}
+
+static void whatever_is_refused_a_start_succeeds_or_fails_whole(void)
+{
+	each_refused(starts);
+}
+
+static void a_set_too(void)
+{
+	each_refused(makes_a_set);
+}
+
+/* ---- limits ---- */
+
+static void in_a_child(void (*body)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		body();
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+}
+
+static void soft_limit(int what, rlim_t n)
+{
+	struct rlimit rl;
+
+	CHECK_EQ(getrlimit(what, &rl), 0);
+	rl.rlim_cur = n == RLIM_INFINITY ? rl.rlim_max : MIN(n, rl.rlim_max);
+	CHECK_EQ(setrlimit(what, &rl), 0);
+}
+
+static void with_few_threads(void)
+{
+	if (!getuid())
+		CHECK_EQ(setuid(65534), 0);
+	soft_limit(RLIMIT_NPROC, 1);
+	CHECK_EQ(uk_init(), -EAGAIN);
+	until_alone();
+	CHECK_EQ(uk_init(), -EAGAIN);
+	soft_limit(RLIMIT_NPROC, RLIM_INFINITY);
+	CHECK_EQ(uk_init(), 0);
+	works();
+}
+
+static void no_thread_is_left_to_the_user(void)
+{
+	in_a_child(with_few_threads);
+}
+
+static size_t address_space(void)
+{
+	size_t pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	CHECK(f);
+	CHECK_EQ(fscanf(f, "%zu", &pages), 1);
+	fclose(f);
+	return pages * 4096;
+}
+
+static void with_little_memory(void)
+{
+	size_t now = address_space();
+	int failed = 0;
+
+	for (size_t more = 0; more < 64; more++) {
+		soft_limit(RLIMIT_AS, now + (more << 19));
+		if (!uk_init())
+			break;
+		failed++;
+		until_alone();
+	}
+	CHECK(failed > 0);
+	soft_limit(RLIMIT_AS, RLIM_INFINITY);
+	CHECK_EQ(uk_init(), 0);
+	works();
+}
+
+static void address_space_comes_little_by_little(void)
+{
+	in_a_child(with_little_memory);
+}
+
+static uk_sem sem = UK_SEM_INIT(0);
+
+/* Whoever comes first starts the runtime; what can tell of an error does. */
+static void calls_of_all_kinds(void)
+{
+	uk_thread *t;
+	char c;
+
+	soft_limit(RLIMIT_AS, 4096);
+	CHECK(lacks(uk_thread_create(&t, NULL, writes, NULL)));
+	CHECK(lacks(uk_sleep(1)));
+	CHECK(lacks((int)uk_read(0, &c, 1)));
+	CHECK(lacks((int)uk_recv(0, &c, 1, 0)));
+	CHECK(lacks(uk_socket(1, 1, 0)));
+	CHECK(lacks(uk_open("/dev/null", 0, 0)));
+	CHECK(lacks(uk_wait(0, 1, 0)));
+	CHECK(lacks(uk_sem_wait(&sem)));
+	CHECK(lacks(uk_stack_limit(10)));
+	soft_limit(RLIMIT_AS, RLIM_INFINITY);
+	CHECK_EQ(uk_sleep(1), 0);
+	works();
+}
+
+static void the_first_call_tells_of_it(void)
+{
+	in_a_child(calls_of_all_kinds);
+}
+
+static void as_it_is(void)
+{
+	CHECK_EQ(uk_init(), 0);
+	/* the address is the same in the children to come */
+	CHECK_EQ(write(p[1], &(const char *){ tls_method() }, sizeof(method)),
+		 sizeof(method));
+	CHECK_EQ(write(p[1], &(const char *){ uk_reactor_name() }, sizeof(engine)),
+		 sizeof(engine));
+}
+
+int main(void)
+{
+	if (SANITIZED)
+		SKIP("a sanitizer's runtime asks for memory, too");
+	RUN(no_thread_is_left_to_the_user);
+	RUN(address_space_comes_little_by_little);
+	RUN(the_first_call_tells_of_it);
+#if !defined(__x86_64__)
+	SKIP("on this processor no call can be refused from outside");
+#endif
+	CHECK_EQ(pipe(p), 0);
+	in_a_child(as_it_is);
+	CHECK_EQ(read(p[0], &method, sizeof(method)), sizeof(method));
+	CHECK_EQ(read(p[0], &engine, sizeof(engine)), sizeof(engine));
+	RUN(whatever_is_refused_a_start_succeeds_or_fails_whole);
+	RUN(a_set_too);
+	return 0;
+}
