@@ -8,9 +8,11 @@
  *   inside the runtime (in_rt)            nothing: it will be out in microseconds
  *   inside a bracketed call (mark)        blocked after MARK_NS
  *   no CPU time used, /proc says asleep   blocked after BLOCK_NS
- *   CPU time used                         a hog after HOG_NS; it also loses priority until
- *                                         it comes back, so that it does not crowd out the
- *                                         carrier that took its vp
+ *   CPU time used                         a hog after HOG_NS
+ *
+ * A hog also loses priority, so that it does not crowd out the carriers that run the others:
+ * while some thread is ready or was switched to since the hog lost its vp, and for CALM_NS
+ * after the last one. Who computes alone computes as any thread of the process.
  *
  * Who blocks seldom blocks alone: a vp that was just taken from a blocked carrier (within
  * BURST_NS) is judged one look earlier, and whom its dispatcher wakes meanwhile goes before
@@ -51,6 +53,7 @@
 #define BLOCK_NS (40 * NS_PER_US)
 #define HOG_NS (10 * NS_PER_MS)
 #define HOG_NICE 19
+#define CALM_NS (100 * NS_PER_MS)
 #define MONITOR_STACK ((size_t)64 << 10)
 #define BURST_NS (5 * NS_PER_MS)
 
@@ -59,6 +62,8 @@ static int64_t stall_ns;
 static int64_t keep_ns; /* between the keeper's rounds */
 static bool own_files;  /* the monitor: it may open what it reads */
 static bool may_renice; /* and take it back later: that needs privilege */
+static bool hogs;       /* the monitor: there may be some */
+static int64_t wanted; /* the monitor: when it last saw that some thread wants to run */
 
 /* May a carrier that was made nicer become what it was again? */
 static bool can_renice(void)
@@ -174,8 +179,9 @@ static bool take(struct uk_vp *vp, struct carrier *c, bool hog)
 		store_relaxed(&c->hog, 1);
 		/* its ring's completions need a poke from now on (reactor.h) */
 		fetch_add_relaxed(&vp->reactor.hogs, 1);
-		if (may_renice)
-			sys3(SYS_setpriority, PRIO_PROCESS, c->tid, HOG_NICE);
+		hogs = true;
+		c->hog_since = vp->watch.seen;
+		c->niced = false;
 	}
 	if (!vp_revoke(vp, c)) {
 		if (hog)
@@ -185,6 +191,35 @@ static bool take(struct uk_vp *vp, struct carrier *c, bool hog)
 	bump(&vp->handoffs, 1);
 	bump(&vp->handoffs_hog, hog);
 	return true;
+}
+
+/* Renices one hog, or takes it back. It may have ended to be one meanwhile, and then been
+ * given its priority back before we took it: so we look again. */
+static void hog_nice(struct carrier *c, bool nice)
+{
+	if (c->niced == nice)
+		return;
+	c->niced = nice;
+	sys3(SYS_setpriority, PRIO_PROCESS, c->tid, nice ? HOG_NICE : process_nice);
+	fence_seq_cst(); /* pairs with the exchange in carrier_no_hog */
+	if (nice && !load_relaxed(&c->hog))
+		sys3(SYS_setpriority, PRIO_PROCESS, c->tid, process_nice);
+}
+
+/* True: one of them is to be looked at again, for it has not its priority. */
+static bool look_hogs(int64_t now)
+{
+	bool any = false, niced = false;
+
+	for (struct carrier *c = load_acquire(&carriers_all); c; c = c->next_all) {
+		if (!load_relaxed(&c->hog))
+			continue;
+		any = true;
+		hog_nice(c, wanted > c->hog_since && now - wanted < CALM_NS);
+		niced |= c->niced;
+	}
+	hogs = any;
+	return niced;
 }
 
 bool monitor_look(struct uk_vp *vp, int64_t now)
@@ -197,6 +232,9 @@ bool monitor_look(struct uk_vp *vp, int64_t now)
 	bool idle;
 
 	w->seen = now;
+	if (w->ran != switches || vp_has_work(vp))
+		wanted = now;
+	w->ran = switches;
 	if (!owner)
 		return look_orphan(vp, now);
 	if (owner & VP_REVOKING)
@@ -282,6 +320,7 @@ static void *monitor_main(void *arg UNUSED)
 	int64_t period = PERIOD_MIN,
 		keep_at = keep_ns ? sys_now() + keep_ns : TIME_NEVER;
 	unsigned quiet = 0, idle = 0;
+	bool niced = false;
 	uint64_t called = 0; /* the keeper, after so many switches */
 
 	sys2(SYS_prctl, PR_SET_NAME, "uk-monitor");
@@ -300,6 +339,8 @@ static void *monitor_main(void *arg UNUSED)
 		now = sys_now();
 		for (uint32_t i = 0; i < n; i++)
 			found |= monitor_look(vp_all[i], now);
+		if (unlikely(hogs && may_renice))
+			niced = look_hogs(now);
 		lock_release(&watch_lock);
 		if (unlikely(now >= keep_at)) {
 			uint64_t sum = all_switches(n);
@@ -318,7 +359,7 @@ static void *monitor_main(void *arg UNUSED)
 			period = MIN(period * 2, PERIOD_MAX);
 			quiet = 0;
 		}
-		idle = all_idle(n) ? idle + 1 : 0;
+		idle = all_idle(n) && !(hogs && niced) ? idle + 1 : 0;
 		if (idle < IDLE_PASSES || period < PERIOD_MAX)
 			continue;
 		/* Whoever leaves idleness after our store wakes us; who left before it is seen
@@ -344,6 +385,7 @@ static void monitor_start(void)
 	stall_ns = env_number("UK_STALL", 5000, 1u << 30) * NS_PER_MS;
 	keep_ns = env_number("UK_TRIM", 10000, 1u << 30) * NS_PER_MS;
 	may_renice = can_renice();
+	hogs = false;
 }
 
 static void monitor_again(void)

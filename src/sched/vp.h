@@ -63,6 +63,7 @@ struct vp_msg {
 /* What the monitor remembers of a vp; the monitor alone. */
 struct vp_watch {
 	uint64_t switches;
+	uint64_t ran;            /* switches at the last look */
 	struct carrier *carrier; /* NULL: it was an orphan */
 	int64_t
 	    since;   /* the same thread has run since then; or it has been an orphan */
@@ -159,14 +160,16 @@ struct carrier {
 	uint32_t mark; /* != 0: the running thread is inside a bracketed call; itself */
 	struct uk_thread disp; /* its own context */
 	int tid;
-	uint32_t wake;    /* futex: 1 = a vp was given; giver sets */
-	uint32_t hog;     /* monitor sets, itself clears (carrier_no_hog) */
-	uint32_t bound;   /* generation of its affinity; itself */
-	uint32_t stopped; /* it stands at the gate, or is a spare (fork.c); itself, or
+	uint32_t wake;     /* futex: 1 = a vp was given; giver sets */
+	uint32_t hog;      /* monitor sets, itself clears (carrier_no_hog) */
+	bool niced;        /* the monitor alone: as a hog it has lost priority */
+	int64_t hog_since; /* likewise */
+	uint32_t bound;    /* generation of its affinity; itself */
+	uint32_t stopped;  /* it stands at the gate, or is a spare (fork.c); itself, or
 				    who gives it a vp, under the spares lock */
-	bool renew;       /* after a fork: needs a stack and a block of its own */
-	bool newborn;     /* made as a spare and not parked yet; spares lock */
-	bool masked;      /* has carrier_mask; itself */
+	bool renew;        /* after a fork: needs a stack and a block of its own */
+	bool newborn;      /* made as a spare and not parked yet; spares lock */
+	bool masked;       /* has carrier_mask; itself */
 	void *sigstack;
 	struct carrier *next_spare; /* spares lock */
 	struct carrier *next_all;   /* push-only list */
