@@ -240,7 +240,9 @@ bool monitor_look(struct uk_vp *vp, int64_t now)
 	if (owner & VP_REVOKING)
 		return false;
 	idle = load_relaxed(&vp->idle);
-	if (idle || w->carrier != c || w->switches != switches) {
+	/* who was idle at the last look has not stood still since: we slept, too */
+	if (idle || w->idle || w->carrier != c || w->switches != switches) {
+		w->idle = idle;
 		w->carrier = c;
 		w->switches = switches;
 		w->since = now;

@@ -71,6 +71,7 @@ struct vp_watch {
 	int64_t warned; /* stall watchdog */
 	int64_t seen;   /* this look */
 	int64_t taken;  /* when it was last taken from a blocked carrier */
+	bool idle;      /* it was, at the last look */
 };
 
 struct uk_vp {

@@ -238,6 +238,21 @@ static void an_idle_vp_is_left_alone(void)
 	CHECK_EQ(vp->handoffs, before);
 }
 
+/* The monitor may have slept as long as the vp did: that is no time without a switch. */
+static void who_was_idle_has_not_stood_still(void)
+{
+	UNTIL(load_relaxed(&vp->idle));
+	look_after(NS_PER_SEC);
+	CHECK(load_relaxed(&vp->idle));
+	store_relaxed(&vp->idle, 0); /* as one who has just been given work */
+	look_after(NS_PER_SEC);
+	CHECK_EQ(vp->watch.since, now);
+	look_after(1);
+	CHECK_EQ(vp->watch.since, now - 1);
+	vp->reactor.ops->kick(&vp->reactor);
+	UNTIL(load_relaxed(&vp->idle));
+}
+
 /* -- the kick -- */
 
 static uint64_t kicks(const uk_vpset *s)
@@ -287,6 +302,7 @@ int main(void)
 	RUN(who_computes_is_a_hog_after_a_while);
 	RUN(who_is_inside_the_runtime_is_left_alone);
 	RUN(who_switches_is_left_alone);
+	RUN(who_was_idle_has_not_stood_still);
 	lock_release(&watch_lock);
 	RUN(a_sleeper_is_kicked_where_another_has_too_much);
 	return 0;
