@@ -332,6 +332,8 @@ static void prepare(void)
 
 static void parent(void)
 {
+	uint32_t ranks;
+
 	switch (get_how()) {
 	case FORK_STOPPED:
 		locks_give();
@@ -344,7 +346,9 @@ static void parent(void)
 		lock_release(&fork_lock);
 		if (files.reset)
 			files.unlock();
+		ranks = lock_ranks_put(); /* leaving may take the vp and the carrier */
 		rt_exit();
+		lock_ranks_take(ranks);
 		break;
 	case FORK_UNSETTLED:
 		locks_give();
