@@ -46,6 +46,7 @@
 #define SLEEP_SLACK (32 * NS_PER_US)  /* less than the kernel allows itself */
 
 uint32_t monitor_asleep;
+void (*monitor_call)(void);
 bool switch_fast_tp;
 
 __attribute__((constructor)) static void choose_switch(void)
@@ -313,7 +314,7 @@ UK_API int uk_yield(void)
 {
 	struct uk_thread *t = thread_self_tls;
 
-	if (unlikely(!t || t->kind != THREAD_USER || t->depth)) {
+	if (unlikely(!t || load_relaxed(&t->kind) != THREAD_USER || t->depth)) {
 		sys0(SYS_sched_yield);
 		return 0;
 	}
@@ -566,9 +567,10 @@ static void idle(struct uk_vp *vp)
 	if (!vp->reactive)
 		fetch_add_relaxed(&vp->set->nidle, (uint32_t)-1);
 	fence_seq_cst(); /* idle before the look: the monitor stores and looks the other way
-			    round (pairs with the fence in monitor_main) */
-	if (unlikely(load_relaxed(&monitor_asleep)) && xchg_seq_cst(&monitor_asleep, 0))
-		sys_futex_wake(&monitor_asleep, 1);
+			    round (pairs with the fence in sleep_with_the_vps) */
+	if (unlikely(load_relaxed(&monitor_asleep)) && !vp->reactive &&
+	    xchg_seq_cst(&monitor_asleep, 0))
+		monitor_call();
 }
 
 /* Two threads that wait for each other by turns (through a pipe, a socket, another process)

@@ -43,7 +43,7 @@ static COLD struct uk_thread *enter_foreign(void)
 			 "thread: error %d",
 			 -r);
 	t = thread_self_tls;
-	if (t->kind == THREAD_FOREIGN && !t->depth)
+	if (load_relaxed(&t->kind) == THREAD_FOREIGN && !t->depth)
 		enter_gate(t, 1);
 	else if (unlikely(t->depth == DEPTH_VFORK))
 		child_of_vfork();

@@ -77,7 +77,7 @@ bool sched_child_mask(uint64_t *mask)
 	const struct uk_thread *t = thread_self();
 	uint64_t now = 0;
 
-	if (!t || t->kind != THREAD_USER || t->depth == DEPTH_VFORK ||
+	if (!t || load_relaxed(&t->kind) != THREAD_USER || t->depth == DEPTH_VFORK ||
 	    !t->carrier->masked)
 		return false;
 	sys4(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &now, sizeof(now));
@@ -120,7 +120,7 @@ void sched_fork_lost(void)
 	if (!load_acquire(&started))
 		return;
 	world_gate = GATE_LOST;
-	if (t && t->kind == THREAD_USER && !t->depth)
+	if (t && load_relaxed(&t->kind) == THREAD_USER && !t->depth)
 		t->carrier->vp =
 		    NULL; /* it enters by the slow way, which ends at the gate */
 }
@@ -204,11 +204,13 @@ static void unmark_owners(void)
 static int foreign_inside(void *obj, void *me)
 {
 	const struct uk_thread *t = obj;
+	uint8_t depth;
 
-	uint8_t depth = load_acquire(&t->depth);
-
-	return t != me && load_acquire(&t->kind) == THREAD_FOREIGN && depth &&
-	       depth != DEPTH_VFORK;
+	/* first: a user thread's depth is its own */
+	if (t == me || load_acquire(&t->kind) != THREAD_FOREIGN)
+		return 0;
+	depth = load_acquire(&t->depth);
+	return depth && depth != DEPTH_VFORK;
 }
 
 /* True, with the spares lock held: nobody else is in the runtime, or comes in. */

@@ -391,7 +391,9 @@ void sched_on_child(void (*fn)(void));
 /* A kernel thread without which the runtime does not start. It runs after on_start. */
 void sched_needs_thread(void *(*fn)(void *), size_t stack);
 void sched_run_on_child(void);
-/* set by the act room: 1 while the monitor sleeps for long; who leaves idleness wakes it */
+/* set by the act room: 1 while the monitor sleeps as long as all vps do; a vp that leaves
+ * idleness, and runs threads, takes it away and calls */
 extern uint32_t monitor_asleep;
+extern void (*monitor_call)(void);
 
 #endif

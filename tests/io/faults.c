@@ -118,8 +118,22 @@ static ssize_t by_recvmsg(int fd, char *mem)
 
 static ssize_t by_peek(int fd, char *mem)
 {
-	CHECK_EQ(uk_recv(fd, mem, 100, MSG_PEEK), 5);
+	ssize_t n = uk_recv(fd, mem, 100, MSG_PEEK);
+
+	CHECK(n == 5 || (UK_HOSTILE && n > 0));
 	return uk_recv(fd, fresh(), 100, 0);
+}
+
+/* The hostile build reads less than there is, sometimes. */
+static void read_five(reader *fn, int in)
+{
+	ssize_t n = fn(in, fresh()), more;
+
+	for (; UK_HOSTILE && n > 0 && n < 5; n += more) {
+		more = fn(in, fresh());
+		CHECK(more > 0);
+	}
+	CHECK_EQ(n, 5);
 }
 
 static void read_both(reader *fn, int in, int out)
@@ -128,9 +142,9 @@ static void read_both(reader *fn, int in, int out)
 	uk_thread *t;
 
 	CHECK_EQ(write(out, "first", 5), 5);
-	CHECK_EQ(fn(in, fresh()), 5);
+	read_five(fn, in);
 	t = spawn(write_later, &l);
-	CHECK_EQ(fn(in, fresh()), 5);
+	read_five(fn, in);
 	join(t);
 }
 

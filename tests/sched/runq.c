@@ -4,6 +4,7 @@
 #include "sched/runq.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include "test.h"
 
@@ -156,6 +157,8 @@ static void *steals(void *arg)
 		t = runq_take_lifo(&q);
 		if (t)
 			out_comes(t);
+		if (!n && !t)
+			sched_yield();
 	}
 	return NULL;
 }
@@ -177,7 +180,7 @@ static void owner_round(unsigned round)
 		out_comes(t);
 	for (int i = 0; i < N; i++) {
 		while (load_relaxed(&times[i]) < want) /* a thief has it in hand */
-			cpu_relax();
+			sched_yield();
 		CHECK_EQ(load_relaxed(&times[i]), want);
 	}
 }

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alarm.c - what wakes the monitor when there may be something to watch.
+ *
+ * While all vps sleep nobody can be blocked or compute, so the monitor sleeps without a limit.
+ * A vp that leaves idleness does not wake it: most are idle again within microseconds, and
+ * the monitor, which has to look twice to see anything, would have come for nothing. It sets
+ * a timer of the kernel's instead (0.3 us; a wake-up costs both sides ten times that), once
+ * until the monitor sleeps again.
+ *
+ * The timer's signal goes to the monitor's kernel thread alone, which has it blocked and
+ * waits for it: no handler runs, no call of the program is interrupted. It is libc's first
+ * internal one (SIGTIMER, which libc uses in the same way for its own timers, and
+ * SIGCANCEL), because what waits for a signal also takes those that are sent to the process:
+ * a program never sends this one, and may send any other.
+ *
+ * Where no timer is to be had (RLIMIT_SIGPENDING) who leaves idleness wakes the monitor at
+ * once, which then waits by itself.
+ *
+ * Rejected: a timerfd (the monitor has a table of files of its own, and programs close what
+ * they did not open); disarming on the way to sleep (a second call each time, against a
+ * wake-up in vain at most once for each alarm). */
+#include "act/alarm.h"
+
+#include <signal.h>
+
+#include "base/sys.h"
+
+#define ALARM_SIGNAL 32
+#define SIGEV_TO_THREAD 4 /* SIGEV_THREAD_ID */
+
+static int timer;      /* the monitor, before anybody may set it */
+static bool has_timer; /* likewise */
+static int64_t after;  /* the monitor; others read */
+static uint32_t woken; /* without a timer: futex; 1 = come */
+
+void alarm_init(void)
+{
+	static const uint64_t set = UINT64_C(1) << (ALARM_SIGNAL - 1);
+	struct sigevent ev = { .sigev_notify = SIGEV_TO_THREAD,
+			       .sigev_signo = ALARM_SIGNAL };
+
+	/* libc leaves this one open in all masks that it sets */
+	sys4(SYS_rt_sigprocmask, SIG_BLOCK, &set, NULL, 8);
+	ev._sigev_un._tid = sys_gettid();
+	has_timer = !sys3(SYS_timer_create, CLOCK_MONOTONIC, &ev, &timer);
+	woken = 0;
+}
+
+void alarm_after(int64_t ns)
+{
+	store_relaxed(&after, ns);
+}
+
+void alarm_set(void)
+{
+	struct itimerspec it = { .it_value = sys_timespec(load_relaxed(&after)) };
+
+	if (likely(has_timer)) {
+		sys4(SYS_timer_settime, timer, 0, &it, NULL);
+		return;
+	}
+	store_release(&woken, 1);
+	sys_futex_wake(&woken, 1);
+}
+
+/* The one signal; or somebody's broadcast to all threads of the process ends the wait. */
+static void timer_wait(int64_t deadline)
+{
+	static const uint64_t set = UINT64_C(1) << (ALARM_SIGNAL - 1);
+	int64_t left = deadline == TIME_NEVER ? 0 : MAX(deadline - sys_now(), 0);
+	struct timespec ts = sys_timespec(left);
+
+	sys4(SYS_rt_sigtimedwait, &set, NULL, deadline == TIME_NEVER ? NULL : &ts, 8);
+}
+
+void alarm_wait(int64_t deadline)
+{
+	struct timespec ts = sys_timespec(load_relaxed(&after));
+
+	if (has_timer) {
+		timer_wait(deadline);
+		return;
+	}
+	if (load_acquire(&woken) || sys_futex_wait(&woken, 0, deadline) != -ETIMEDOUT)
+		sys4(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, NULL);
+	store_relaxed(&woken, 0);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ACT_ALARM_H
+#define ACT_ALARM_H
+
+#include "base/base.h"
+
+/* The calling kernel thread, the monitor, is who will be woken. */
+void alarm_init(void);
+/* Anyone, in the runtime: wake the monitor a while from now. */
+void alarm_set(void);
+/* The monitor: how long that is, ns. */
+void alarm_after(int64_t ns);
+/* The monitor: sleep until an alarm, until deadline. It may end early. */
+void alarm_wait(int64_t deadline);
+
+#endif

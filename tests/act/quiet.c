@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program that does little is watched for little: the monitor comes once after a vp has
+ * woken up, if it comes at all, and not for some time afterwards. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <uk/uk.h>
+#include <unistd.h>
+
+#include "test.h"
+
+enum { NAPS = 300, CALLS = 20 };
+
+static uint64_t looks(void)
+{
+	uk_stats s;
+
+	uk_stats_get(&s);
+	return s.monitor_wakes;
+}
+
+static uint32_t over;
+
+static void *naps(void *arg)
+{
+	uint64_t from = looks();
+
+	for (int i = 0; i < NAPS; i++)
+		CHECK_EQ(uk_sleep(3 * UK_MS), 0);
+	/* it was some ten for each: it stayed awake for 20 ms after each wake-up */
+	CHECK(looks() - from < 5 * NAPS);
+	return arg;
+}
+
+static void a_short_run_costs_a_look(void)
+{
+	uk_thread *t;
+
+	CHECK_EQ(uk_thread_create(&t, NULL, naps, NULL), 0);
+	CHECK_EQ(uk_thread_join(t, NULL), 0);
+}
+
+/* The test ends when that has come true. */
+static void who_sleeps_is_not_looked_at(void)
+{
+	uint64_t from;
+
+	do {
+		from = looks();
+		usleep(300000);
+	} while (looks() != from);
+}
+
+static void *counts(void *arg)
+{
+	uint32_t *n = arg;
+
+	while (!__atomic_load_n(&over, __ATOMIC_SEQ_CST)) {
+		__atomic_add_fetch(n, 1, __ATOMIC_SEQ_CST);
+		uk_sleep(UK_MS / 10);
+	}
+	return arg;
+}
+
+/* Asleep or not, it comes when somebody blocks. */
+static void *blocks(void *arg)
+{
+	uint32_t *n = arg;
+
+	for (int i = 0; i < CALLS; i++) {
+		uint32_t was = __atomic_load_n(n, __ATOMIC_SEQ_CST);
+
+		uk_sleep(20 * UK_MS); /* all sleep but the counter, for moments */
+		while (__atomic_load_n(n, __ATOMIC_SEQ_CST) < was + 2)
+			usleep(
+			    1000); /* raw: the counter needs our processor, or another */
+	}
+	return arg;
+}
+
+static void who_blocks_after_a_sleep_is_found(void)
+{
+	static uint32_t n;
+	uk_thread *a, *b;
+
+	CHECK_EQ(uk_thread_create(&a, NULL, counts, &n), 0);
+	CHECK_EQ(uk_thread_create(&b, NULL, blocks, &n), 0);
+	CHECK_EQ(uk_thread_join(b, NULL), 0);
+	__atomic_store_n(&over, 1, __ATOMIC_SEQ_CST);
+	CHECK_EQ(uk_thread_join(a, NULL), 0);
+}
+
+/* A signal that the program sends to itself is the program's. */
+static void alarms_of_the_program_are_its_own(void)
+{
+	struct itimerval it = { .it_value.tv_usec = 1000 };
+	sigset_t set;
+	int sig;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	CHECK_EQ(pthread_sigmask(SIG_BLOCK, &set, NULL), 0);
+	for (int i = 0; i < CALLS; i++) {
+		CHECK_EQ(setitimer(ITIMER_REAL, &it, NULL), 0);
+		CHECK_EQ(sigwait(&set, &sig), 0);
+		CHECK_EQ(sig, SIGALRM);
+		uk_yield();
+	}
+}
+
+int main(void)
+{
+	setenv("UK_TRIM", "0", 1);
+	CHECK_EQ(uk_init(), 0);
+	RUN(who_sleeps_is_not_looked_at);
+	if (!SANITIZED) /* everything takes longer there, and is looked at more often */
+		RUN(a_short_run_costs_a_look);
+	RUN(who_blocks_after_a_sleep_is_found);
+	RUN(alarms_of_the_program_are_its_own);
+	return 0;
+}
