@@ -3,7 +3,8 @@
 """One formatting for all files, and a licence line in each.
 
 C and C++: .clang-format, by clang-format 14 (another version formats otherwise: skipped,
-except that the rest is still checked). Java: tabs. `--fix` formats in place."""
+except that the rest is still checked). Java: tabs. `--fix` formats in place. And no function
+of C in what is shipped has more than 80 lines, its head included."""
 import os
 import re
 import subprocess
@@ -19,6 +20,24 @@ def tracked():
                          check=False)
     names = out.stdout.decode().split("\0")
     return [n for n in names if n and os.path.isfile(os.path.join(ROOT, n))]
+
+
+LONGEST = 80
+
+
+def too_long(text):
+    """(line, name) of functions that are. All begin and end at the margin."""
+    lines = text.split("\n")
+    start = None
+    for i, line in enumerate(lines):
+        if line == "{":
+            start = i
+            while start and lines[start - 1] and lines[start - 1][0] not in "}#/ ":
+                start -= 1
+        elif line == "}" and start is not None:
+            if i - start + 1 > LONGEST:
+                yield start + 1, lines[start].split("(")[0].split()[-1]
+            start = None
 
 
 def clang_format():
@@ -47,6 +66,9 @@ def main():
             bad.append(n + ": no SPDX line")
         if n.endswith(".java") and re.search(r"^ {2,}[^ *]", text, re.M) and '"""' not in text:
             bad.append(n + ": indented by spaces")
+        if re.match(r"(src|apps|tool)/.*\.[ch]$", n):
+            bad += ["%s:%d: %s has more than %d lines" % (n, at, name, LONGEST)
+                    for at, name in too_long(text)]
         if re.search(r"[ \t]+$", text, re.M):
             bad.append(n + ": white space at the end of a line")
     tool = clang_format()

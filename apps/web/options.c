@@ -28,80 +28,6 @@ struct config cfg = {
 	.cache_files = 1024,
 };
 
-enum {
-	O_MODE = 256,
-	O_BIND,
-	O_VPS,
-	O_CERT,
-	O_KEY,
-	O_LOG,
-	O_PID,
-	O_MAX_CONNS,
-	O_MAX_HEADER,
-	O_MAX_URI,
-	O_MAX_BODY,
-	O_T_IDLE,
-	O_T_HEADER,
-	O_T_BODY,
-	O_T_WRITE,
-	O_T_HANDSHAKE,
-	O_T_STOP,
-	O_CACHE,
-	O_BACKLOG,
-	O_STACK,
-	O_LIGHT,
-	O_FULL,
-	O_USER,
-	O_CHROOT,
-	O_SANDBOX,
-	O_PRECOMPRESSED,
-	O_CACHE_CONTROL,
-	O_NO_FOLLOW,
-	O_NO_STATUS,
-	O_STATUS_REMOTE,
-	O_VERSION,
-};
-
-static const struct option longs[] = {
-	{ "mode", required_argument, NULL, O_MODE },
-	{ "port", required_argument, NULL, 'p' },
-	{ "bind", required_argument, NULL, O_BIND },
-	{ "listen", required_argument, NULL, O_BIND },
-	{ "root", required_argument, NULL, 'r' },
-	{ "vps", required_argument, NULL, O_VPS },
-	{ "tls-cert", required_argument, NULL, O_CERT },
-	{ "tls-key", required_argument, NULL, O_KEY },
-	{ "access-log", required_argument, NULL, O_LOG },
-	{ "pid-file", required_argument, NULL, O_PID },
-	{ "max-conns", required_argument, NULL, O_MAX_CONNS },
-	{ "max-header", required_argument, NULL, O_MAX_HEADER },
-	{ "max-uri", required_argument, NULL, O_MAX_URI },
-	{ "max-body", required_argument, NULL, O_MAX_BODY },
-	{ "timeout-idle", required_argument, NULL, O_T_IDLE },
-	{ "timeout-header", required_argument, NULL, O_T_HEADER },
-	{ "timeout-body", required_argument, NULL, O_T_BODY },
-	{ "timeout-write", required_argument, NULL, O_T_WRITE },
-	{ "timeout-handshake", required_argument, NULL, O_T_HANDSHAKE },
-	{ "timeout-stop", required_argument, NULL, O_T_STOP },
-	{ "cache-time", required_argument, NULL, O_CACHE },
-	{ "backlog", required_argument, NULL, O_BACKLOG },
-	{ "stack", required_argument, NULL, O_STACK },
-	{ "light", no_argument, NULL, O_LIGHT },
-	{ "user", required_argument, NULL, O_USER },
-	{ "chroot", no_argument, NULL, O_CHROOT },
-	{ "sandbox", no_argument, NULL, O_SANDBOX },
-	{ "precompressed", no_argument, NULL, O_PRECOMPRESSED },
-	{ "cache-control", required_argument, NULL, O_CACHE_CONTROL },
-	{ "full", no_argument, NULL, O_FULL },
-	{ "no-symlinks", no_argument, NULL, O_NO_FOLLOW },
-	{ "no-status", no_argument, NULL, O_NO_STATUS },
-	{ "status-remote", no_argument, NULL, O_STATUS_REMOTE },
-	{ "quiet", no_argument, NULL, 'q' },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, O_VERSION },
-	{ NULL, 0, NULL, 0 },
-};
-
 static void usage(void)
 {
 	puts(
@@ -182,7 +108,7 @@ static uk_time span(const char *opt, const char *v, double min)
 	bad(opt, v, "a time such as 10, 500ms or 2m is wanted");
 }
 
-static void set_mode(const char *v)
+static void set_mode(const char *name, const char *v)
 {
 	if (strcmp(v, "pth") == 0)
 		cfg.mode = MODE_PTH;
@@ -191,24 +117,20 @@ static void set_mode(const char *v)
 	else if (strcmp(v, "uk-set") == 0)
 		cfg.mode = MODE_UK_SET;
 	else
-		bad("mode", v, "one of pth, uk, uk-set is wanted");
+		bad(name, v, "one of pth, uk, uk-set is wanted");
 }
 
-static void set_time(int o, const char *name, const char *v)
+static void set_port(const char *name, const char *v)
 {
-	static const struct {
-		int o;
-		uk_time *t;
-	} where[] = {
-		{ O_T_IDLE, &cfg.t_idle }, { O_T_HEADER, &cfg.t_header },
-		{ O_T_BODY, &cfg.t_body }, { O_T_WRITE, &cfg.t_write },
-		{ O_T_STOP, &cfg.t_stop }, { O_T_HANDSHAKE, &cfg.t_handshake },
-		{ O_CACHE, &cfg.t_cache },
-	};
+	number(name, v, 0, 65535, false);
+	cfg.port = v;
+}
 
-	for (size_t i = 0; i < sizeof(where) / sizeof(where[0]); i++)
-		if (where[i].o == o)
-			*where[i].t = span(name, v, o == O_CACHE ? 0 : 1e6);
+static void add_listener(const char *name, const char *v)
+{
+	if (cfg.listens == MAX_LISTENERS)
+		bad(name, v, "that is one address too many");
+	cfg.listen[cfg.listens++] = v;
 }
 
 static void cache_rule(const char *name, const char *v)
@@ -223,98 +145,113 @@ static void cache_rule(const char *name, const char *v)
 	cfg.cache_control[cfg.rules++] = v;
 }
 
-static void set(int o, const char *name, const char *v)
+static _Noreturn void show_help(const char *name, const char *v)
 {
-	switch (o) {
-	case O_MODE:
-		set_mode(v);
+	(void)name, (void)v;
+	usage();
+	exit(EX_OK);
+}
+
+static _Noreturn void show_version(const char *name, const char *v)
+{
+	(void)name, (void)v;
+	printf("ukweb %s\n", UK_VERSION);
+	exit(EX_OK);
+}
+
+/* What an option does to its place in cfg. */
+enum kind {
+	ON, /* a bool */
+	OFF,
+	TEXT,  /* a const char * */
+	COUNT, /* an unsigned from min to max */
+	SMALL, /* the same, as a size: 16k, 1m */
+	SIZE,  /* the same of 64 bits */
+	TIME,  /* a uk_time, at least min */
+	CALL,  /* a function, with an argument */
+	BARE,  /* likewise, without */
+};
+
+#define TO(field) &cfg.field, NULL
+_Static_assert(sizeof(cfg.stack) == sizeof(uint64_t), "see SIZE");
+
+static const struct opt {
+	const char *name;
+	enum kind kind;
+	char letter; /* or 0 */
+	void *to;
+	void (*call)(const char *name, const char *v);
+	uint64_t min, max;
+} opts[] = {
+	{ "mode", CALL, 0, NULL, set_mode, 0, 0 },
+	{ "port", CALL, 'p', NULL, set_port, 0, 0 },
+	{ "bind", CALL, 0, NULL, add_listener, 0, 0 },
+	{ "listen", CALL, 0, NULL, add_listener, 0, 0 },
+	{ "root", TEXT, 'r', TO(root), 0, 0 },
+	{ "vps", COUNT, 0, TO(vps), 1, 256 },
+	{ "tls-cert", TEXT, 0, TO(tls_cert), 0, 0 },
+	{ "tls-key", TEXT, 0, TO(tls_key), 0, 0 },
+	{ "access-log", TEXT, 0, TO(access_log), 0, 0 },
+	{ "pid-file", TEXT, 0, TO(pid_file), 0, 0 },
+	{ "max-conns", COUNT, 0, TO(max_conns), 1, 10000000 },
+	{ "max-header", SMALL, 0, TO(lim.max_header), 512, 1u << 20 },
+	{ "max-uri", SMALL, 0, TO(lim.max_uri), 64, 1u << 20 },
+	{ "max-body", SIZE, 0, TO(max_body), 0, 1ull << 40 },
+	{ "timeout-idle", TIME, 0, TO(t_idle), 1000000, 0 },
+	{ "timeout-header", TIME, 0, TO(t_header), 1000000, 0 },
+	{ "timeout-body", TIME, 0, TO(t_body), 1000000, 0 },
+	{ "timeout-write", TIME, 0, TO(t_write), 1000000, 0 },
+	{ "timeout-handshake", TIME, 0, TO(t_handshake), 1000000, 0 },
+	{ "timeout-stop", TIME, 0, TO(t_stop), 1000000, 0 },
+	{ "cache-time", TIME, 0, TO(t_cache), 0, 0 },
+	{ "backlog", COUNT, 0, TO(backlog), 1, 65535 },
+	{ "stack", SIZE, 0, TO(stack), 32768, 1u << 26 },
+	{ "light", OFF, 0, TO(full), 0, 0 },
+	{ "full", ON, 0, TO(full), 0, 0 },
+	{ "user", TEXT, 0, TO(user), 0, 0 },
+	{ "chroot", ON, 0, TO(chroot), 0, 0 },
+	{ "sandbox", ON, 0, TO(sandbox), 0, 0 },
+	{ "precompressed", ON, 0, TO(precompressed), 0, 0 },
+	{ "cache-control", CALL, 0, NULL, cache_rule, 0, 0 },
+	{ "no-symlinks", OFF, 0, TO(follow), 0, 0 },
+	{ "no-status", OFF, 0, TO(status), 0, 0 },
+	{ "status-remote", ON, 0, TO(status_remote), 0, 0 },
+	{ "quiet", ON, 'q', TO(quiet), 0, 0 },
+	{ "help", BARE, 'h', NULL, show_help, 0, 0 },
+	{ "version", BARE, 0, NULL, show_version, 0, 0 },
+};
+#define OPTS (sizeof(opts) / sizeof(opts[0]))
+
+static bool takes_value(const struct opt *o)
+{
+	return o->kind != ON && o->kind != OFF && o->kind != BARE;
+}
+
+static void set(const struct opt *o, const char *v)
+{
+	switch (o->kind) {
+	case ON:
+	case OFF:
+		*(bool *)o->to = o->kind == ON;
 		break;
-	case 'p':
-		number("port", v, 0, 65535, false);
-		cfg.port = v;
+	case TEXT:
+		*(const char **)o->to = v;
 		break;
-	case O_BIND:
-		if (cfg.listens == MAX_LISTENERS)
-			bad(name, v, "that is one address too many");
-		cfg.listen[cfg.listens++] = v;
+	case COUNT:
+	case SMALL:
+		*(unsigned *)o->to =
+		    (unsigned)number(o->name, v, o->min, o->max, o->kind == SMALL);
 		break;
-	case 'r':
-		cfg.root = v;
+	case SIZE:
+		*(uint64_t *)o->to = number(o->name, v, o->min, o->max, true);
 		break;
-	case O_VPS:
-		cfg.vps = (unsigned)number(name, v, 1, 256, false);
+	case TIME:
+		*(uk_time *)o->to = span(o->name, v, (double)o->min);
 		break;
-	case O_CERT:
-		cfg.tls_cert = v;
+	case CALL:
+	case BARE:
+		o->call(o->name, v);
 		break;
-	case O_KEY:
-		cfg.tls_key = v;
-		break;
-	case O_LOG:
-		cfg.access_log = v;
-		break;
-	case O_PID:
-		cfg.pid_file = v;
-		break;
-	case O_MAX_CONNS:
-		cfg.max_conns = (unsigned)number(name, v, 1, 10000000, false);
-		break;
-	case O_MAX_HEADER:
-		cfg.lim.max_header = (uint32_t)number(name, v, 512, 1u << 20, true);
-		break;
-	case O_MAX_URI:
-		cfg.lim.max_uri = (uint32_t)number(name, v, 64, 1u << 20, true);
-		break;
-	case O_MAX_BODY:
-		cfg.max_body = number(name, v, 0, 1ull << 40, true);
-		break;
-	case O_BACKLOG:
-		cfg.backlog = (unsigned)number(name, v, 1, 65535, false);
-		break;
-	case O_STACK:
-		cfg.stack = number(name, v, 32768, 1u << 26, true);
-		break;
-	case O_LIGHT:
-		cfg.full = false;
-		break;
-	case O_USER:
-		cfg.user = v;
-		break;
-	case O_CHROOT:
-		cfg.chroot = true;
-		break;
-	case O_SANDBOX:
-		cfg.sandbox = true;
-		break;
-	case O_PRECOMPRESSED:
-		cfg.precompressed = true;
-		break;
-	case O_CACHE_CONTROL:
-		cache_rule(name, v);
-		break;
-	case O_FULL:
-		cfg.full = true;
-		break;
-	case O_NO_FOLLOW:
-		cfg.follow = false;
-		break;
-	case O_NO_STATUS:
-		cfg.status = false;
-		break;
-	case O_STATUS_REMOTE:
-		cfg.status_remote = true;
-		break;
-	case 'q':
-		cfg.quiet = true;
-		break;
-	case 'h':
-		usage();
-		exit(EX_OK);
-	case O_VERSION:
-		printf("ukweb %s\n", UK_VERSION);
-		exit(EX_OK);
-	default:
-		set_time(o, name, v);
 	}
 }
 
@@ -349,14 +286,43 @@ static void settle(void)
 		cfg.max_conns = fds > 200 ? fds - 64 - cfg.cache_files : fds;
 }
 
+/* The table as getopt wants it: val is the place in it, above all letters. */
+static void for_getopt(struct option *longs, char *shorts)
+{
+	for (size_t i = 0; i < OPTS; i++) {
+		longs[i] = (struct option){ opts[i].name,
+					    takes_value(&opts[i]) ? required_argument
+								  : no_argument,
+					    NULL, 256 + (int)i };
+		if (opts[i].letter)
+			*shorts++ = opts[i].letter;
+		if (opts[i].letter && takes_value(&opts[i]))
+			*shorts++ = ':';
+	}
+	longs[OPTS] = (struct option){ 0 };
+	*shorts = 0;
+}
+
+static const struct opt *by_letter(int c)
+{
+	const struct opt *o = opts;
+
+	while (o->letter != c)
+		o++;
+	return o; /* getopt knows no others */
+}
+
 void options_parse(int argc, char **argv)
 {
-	int o, at = 0;
+	struct option longs[OPTS + 1];
+	char shorts[2 * OPTS + 1];
+	int c;
 
-	while ((o = getopt_long(argc, argv, "p:r:qh", longs, &at)) != -1) {
-		if (o == '?')
+	for_getopt(longs, shorts);
+	while ((c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		if (c == '?')
 			exit(EX_USAGE_); /* getopt has said what is wrong */
-		set(o, o >= 256 ? longs[at].name : "", optarg);
+		set(c >= 256 ? &opts[c - 256] : by_letter(c), optarg);
 	}
 	if (optind < argc)
 		die(EX_USAGE_, "%s: not an option (see --help)", argv[optind]);

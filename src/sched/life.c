@@ -314,6 +314,30 @@ static int check_attr(const uk_attr *a, unsigned *kind)
 	return *kind ? 0 : -EINVAL;
 }
 
+/* What its attributes say, and what all begin with. */
+INLINE void fill(struct uk_thread *t, const uk_attr *a, struct uk_vp *here,
+		 struct uk_vp *to)
+{
+	t->carrier = NULL;
+	t->vp = to;
+	t->pinned = a->vp;
+	t->susp = a->flags & UK_ATTR_SUSPENDED ? SUSP_ASKED | SUSP_HELD : 0;
+	t->cancelled = 0;
+	t->depth = 1;
+	t->wkind = WAIT_NONE;
+	t->blocking = 0;
+	t->uncancelable = 0;
+	t->deadline = TIME_NEVER;
+	store_relaxed(&t->since, here ? here->clock : sys_now());
+	t->join = a->flags & UK_ATTR_DETACHED ? JOIN_DETACHED : 0;
+	t->id = new_id(here);
+	t->ext = NULL;
+	t->wfd = -1;
+	t->timer.wheel = NULL;
+	if (unlikely(a->name))
+		uk_thread_set_name(t, a->name);
+}
+
 UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(void *),
 			    void *arg)
 {
@@ -353,27 +377,10 @@ UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(vo
 		goto out;
 	}
 	to = place(a, here);
-	t->carrier = NULL;
-	t->vp = to;
-	t->pinned = a->vp;
-	t->susp = a->flags & UK_ATTR_SUSPENDED ? SUSP_ASKED | SUSP_HELD : 0;
-	t->cancelled = 0;
-	t->depth = 1;
-	t->wkind = WAIT_NONE;
-	t->blocking = 0;
-	t->uncancelable = 0;
-	t->deadline = TIME_NEVER;
-	store_relaxed(&t->since, here ? here->clock : sys_now());
+	fill(t, a, here, to);
 	t->arg = arg;
 	t->fn = fn;
-	t->join = a->flags & UK_ATTR_DETACHED ? JOIN_DETACHED : 0;
-	t->id = new_id(here);
 	t->creator = me->id;
-	t->ext = NULL;
-	t->wfd = -1;
-	t->timer.wheel = NULL;
-	if (unlikely(a->name))
-		uk_thread_set_name(t, a->name);
 	store_relaxed(&t->state, (uint8_t)(t->susp ? T_SUSPENDED : T_NEW));
 	store_release(&t->kind, THREAD_USER);
 	if (likely(here))
