@@ -17,7 +17,7 @@
  * What the program sees of it: nothing. No descriptor of its own comes or goes; the helper's
  * end gives no SIGCHLD and its id to no wait() (it is born with exit signal 0, and only
  * __WALL finds it); addr2line is the helper's child, not ours. Both end with the report, or
- * with the thread that makes it.
+ * with the thread that makes it, and the tool with the helper.
  *
  * Not in a privileged program (it would start what PATH says), not where a seccomp filter is
  * (which may kill for it), not in a sanitizer build, and not with UK_SYMBOLIZE=0.
@@ -104,6 +104,8 @@ static int tool_main(void *arg)
 	uint64_t none = 0;
 	long null, in, out;
 
+	/* the helper is killed if it waits for too long: the tool never stays behind */
+	sys5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	/* out of the way of what they become */
 	in = sys3(SYS_fcntl, t->in, F_DUPFD_CLOEXEC, ABOVE_STDIO);
 	out = sys3(SYS_fcntl, t->out, F_DUPFD_CLOEXEC, ABOVE_STDIO);

@@ -238,12 +238,29 @@ static void with_a_tool_that(const char *script)
 	unlink(path);
 }
 
+static void a_tool_that_hangs_ends_with_the_report(void)
+{
+	char path[128], script[200], line[32];
+	FILE *f;
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "%s/pid", dir);
+	snprintf(script, sizeof(script), "echo $$ >%s; exec sleep 1000", path);
+	with_a_tool_that(script); /* seconds, not for ever */
+	f = fopen(path, "r");
+	CHECK(f && fgets(line, sizeof(line), f));
+	fclose(f);
+	unlink(path);
+	pid = atoi(line);
+	CHECK(pid > 1);
+	UNTIL(kill(pid, 0) == -1 && errno == ESRCH);
+}
+
 static void a_tool_that_fails_or_raves_costs_only_the_lines(void)
 {
 	with_a_tool_that("exit 1");
 	with_a_tool_that("kill -SEGV $$");
 	with_a_tool_that("exec yes");
-	with_a_tool_that("exec sleep 1000"); /* seconds, not for ever */
 }
 
 int main(int argc, char **argv)
@@ -265,6 +282,7 @@ int main(int argc, char **argv)
 	CHECK(mkdtemp(dir));
 	RUN(without_addr2line_or_leave_there_are_symbols);
 	RUN(a_tool_that_fails_or_raves_costs_only_the_lines);
+	RUN(a_tool_that_hangs_ends_with_the_report);
 	if (system("addr2line --version >/dev/null 2>&1") == 0) {
 		RUN(file_and_line_are_named);
 		RUN(a_stripped_program_has_symbols);
