@@ -11,6 +11,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,8 +31,11 @@ static int fd = -1;            /* the writer's, once it runs */
 static int64_t stamp_sec;      /* under lock */
 static char stamp[40];         /* under lock */
 
+/* Standard error may be a pipe that nobody reads any more: what it does not take now is lost,
+ * for a server, and its stop, must not wait for that. (Where poll sees room a line fits.) */
 void say(const char *fmt, ...)
 {
+	struct pollfd p = { .fd = 2, .events = POLLOUT };
 	char line[1024];
 	va_list ap;
 	int n = 7;
@@ -43,7 +47,8 @@ void say(const char *fmt, ...)
 	if ((size_t)n > sizeof(line) - 2)
 		n = sizeof(line) - 2;
 	line[n++] = '\n';
-	uk_write_all(2, line, (size_t)n);
+	if (poll(&p, 1, 0) > 0)
+		uk_write_all(2, line, (size_t)n);
 }
 
 void die(int code, const char *fmt, ...)

@@ -261,7 +261,6 @@ static int stop(bool handed)
 
 	if (!handed)
 		notify("STOPPING=1");
-	start_guard();
 	atomic_store(&stop_by, end);
 	atomic_store(&handed_over, handed);
 	atomic_store(&stopping, 1);
@@ -281,8 +280,8 @@ int main(int argc, char **argv)
 	block_signals();
 	set_up();
 	handed = attend();
+	start_guard(); /* before anything that might wait */
 	if (!cfg.quiet)
 		say("stopping");
-	fflush(NULL);
 	_exit(stop(handed));
 }

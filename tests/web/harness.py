@@ -55,6 +55,10 @@ def forbid_syscall(nr, err):
         raise OSError(ctypes.get_errno(), 'seccomp')
 
 
+# Between two steps of a test any time may go by; those that are about a deadline say so.
+PATIENT = ['--timeout-header=600', '--timeout-idle=600', '--timeout-handshake=600']
+
+
 class Server:
     """One ukweb process on a free port."""
 
@@ -63,7 +67,7 @@ class Server:
         self.suite = suite
         self.tls = suite.tls if tls is None else tls
         cmd = [suite.ukweb, '--mode=' + suite.mode, '--port=%d' % port,
-               '--root=' + (root or suite.root)]
+               '--root=' + (root or suite.root)] + PATIENT
         if suite.mode != 'pth':
             cmd.append('--vps=%d' % suite.vps)
             if suite.full and not self.tls:
@@ -84,6 +88,8 @@ class Server:
                                      env=dict(os.environ, **(env or {})))
         suite.servers.append(self)
         self.err = []
+        self.listens = threading.Event()  # cleared: nobody reads its standard error
+        self.listens.set()
         self.ready = threading.Event()
         self.port = None
         self.reader = threading.Thread(target=self._read_err, daemon=True)
@@ -95,6 +101,7 @@ class Server:
 
     def _read_err(self):
         for raw in self.proc.stderr:
+            self.listens.wait()
             line = raw.decode('utf-8', 'replace')
             self.err.append(line)
             m = re.search(r'https?://[^ /]*:(\d+)/', line)
@@ -131,6 +138,7 @@ class Server:
         return self.wait(timeout)
 
     def kill(self):
+        self.listens.set()
         if self.proc.poll() is None:
             self.proc.kill()
         self.proc.wait()
@@ -329,6 +337,7 @@ class TimeLimit(BaseException):
 def run_all(suite, only):
     """Run the tests one after the other; prints a line each and the sum."""
     passed = failed = skipped = 0
+    told = []
     pattern = re.compile(only) if only else None
 
     def alarm(*_):
@@ -365,6 +374,9 @@ def run_all(suite, only):
         if verdict == 'FAILED':
             for s in suite.servers[before:]:
                 why += '\n  stderr of its server: ' + ''.join(s.err[-10:])
+        notes = [e for s in suite.servers[before:] + [suite.main] for e in s.err
+                 if e.startswith('ukthreads: ') and e not in told]
+        told += notes
         for s in suite.servers[before:]:
             if s is not suite.main:
                 s.kill()
@@ -374,6 +386,8 @@ def run_all(suite, only):
             suite.main = suite.server(*suite.main_options)
         print('%-8s %s (%.2f s)%s' % (verdict, name.replace('_', ' '),
                                       time.monotonic() - t, ': ' + why if why else ''))
+        for e in notes:  # of the watchdog, for one
+            print('  note: ' + e.rstrip())
         sys.stdout.flush()
     print('%d passed, %d failed, %d skipped' % (passed, failed, skipped))
     return failed

@@ -267,7 +267,7 @@ def noise_never_kills_the_server(t):
              b'Range: bytes=0-', b'Content-Length: 5\r\n', b'Transfer-Encoding: chunked\r\n',
              b'5\r\nhello\r\n', b'0\r\n\r\n', b'\n', b':', b'/../', b'?' * 100]
     for i in range(300):
-        with t.main.conn(5) as c:
+        with t.main.conn() as c:
             data = b''.join(rnd.choice(words) if rnd.random() < 0.9 else rnd.randbytes(9)
                             for _ in range(rnd.randrange(1, 30)))
             try:

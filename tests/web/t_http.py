@@ -371,7 +371,7 @@ def curl_agrees(t):
     if not shutil.which('curl'):
         raise Skip('no curl')
     url = '%s://localhost:%d' % ('https' if t.tls else 'http', t.main.port)
-    base = ['curl', '-sS', '--http1.1', '--max-time', '10', '--noproxy', '*', '--resolve',
+    base = ['curl', '-sS', '--http1.1', '--max-time', '100', '--noproxy', '*', '--resolve',
             'localhost:%d:127.0.0.1' % t.main.port, '--cacert', t.cert]
 
     def curl(*args):

@@ -16,7 +16,7 @@ from harness import Skip, check, equal, test
 def bad_options_are_refused_with_one_clear_line(t):
     def run(*args):
         p = subprocess.run([t.ukweb] + list(args), stdout=subprocess.PIPE,
-                           stderr=subprocess.PIPE, timeout=10)
+                           stderr=subprocess.PIPE, timeout=100)
         return p.returncode, p.stdout.decode(), p.stderr.decode()
     for args, code, want in [
             (['--mode=green'], 2, 'one of pth, uk, uk-set'), (['--port=x'], 2, 'number from 0'),
@@ -48,7 +48,7 @@ def bad_options_are_refused_with_one_clear_line(t):
 
 @test()
 def a_port_in_use_is_said_and_a_restart_takes_it_at_once(t):
-    p = subprocess.run([t.ukweb, '--mode=' + t.mode, '--port=%d' % t.main.port], timeout=10,
+    p = subprocess.run([t.ukweb, '--mode=' + t.mode, '--port=%d' % t.main.port], timeout=100,
                        stderr=subprocess.PIPE)
     check(p.returncode == 3 and b'Address already in use' in p.stderr, p.stderr)
     s = t.server()
@@ -64,7 +64,7 @@ def a_port_in_use_is_said_and_a_restart_takes_it_at_once(t):
 @test(limit=60)
 def a_thousand_connections_at_once(t):
     s = t.server()
-    cs = [s.conn(20) for _ in range(1000)]
+    cs = [s.conn() for _ in range(1000)]
     for round_ in range(3):
         for i, c in enumerate(cs):
             c.send('GET /n/%d.txt HTTP/1.1\r\nHost: a\r\n\r\n' % (i % 100))
@@ -90,34 +90,36 @@ def at_max_conns_the_rest_waits_its_turn(t):
     equal(s.stop(), 0)
 
 
-@test(limit=60)
+def answers(s):
+    """503: it still has no descriptor for the file."""
+    try:
+        return s.get('/').status == 200
+    except (OSError, EOFError):
+        return False
+
+
+@test(limit=120)
 def out_of_descriptors_it_neither_spins_nor_dies(t):
-    s = t.server('--max-conns=1000', '--timeout-header=3', nofile=80)
+    s = t.server('--max-conns=1000', nofile=80)
+    start = time.monotonic()
     with s.conn() as first:
         equal(first.request('/').status, 200)
         cs = []
         for _ in range(150):
             if t.tls:  # a handshake would wait for its turn
-                c = socket.create_connection(('127.0.0.1', s.port), 10)
+                c = socket.create_connection(('127.0.0.1', s.port), 60)
             else:
                 c = s.conn()
                 c.send('G')
             cs.append(c)
-        time.sleep(0.5)
-        cpu = s.cpu()
-        time.sleep(1)
-        check(s.cpu() - cpu < 0.3, 'spins: CPU s', s.cpu() - cpu)
+        time.sleep(1)  # to spin in
         for c in cs:
             c.close()
-    end = time.monotonic() + 60
-    while True:  # 503: it still has no descriptor for the file
-        try:
-            if s.get('/', timeout=10).status == 200:
-                break
-        except (OSError, EOFError):
-            pass
-        check(time.monotonic() < end, 'does not come back')
-        time.sleep(0.05)
+    until('does not come back', lambda: answers(s), 100)
+    failed = int(re.search(r'^ukweb_accept_errors_total (\d+)', s.get('/metrics').body.decode(),
+                           re.M).group(1))
+    ms = 1000 * (time.monotonic() - start)
+    check(0 < failed < 10 + ms / 2, 'spins:', failed, 'failures in ms:', ms)  # 2 ms of rest each
     check(any('accept: ' in e for e in s.err), 'silent about it', s.err)
     equal(s.stop(), 0)
 
@@ -183,7 +185,7 @@ class Load(threading.Thread):
 @test(limit=60)
 def a_stop_under_load_loses_no_accepted_request(t):
     for round_ in range(3):
-        s = t.server('--access-log=' + os.path.join(t.tmp, 'stop.log'))
+        s = t.server('--timeout-stop=300', '--access-log=' + os.path.join(t.tmp, 'stop.log'))
         loads = [Load(s, '/small.bin', t.small, close=i % 2 == 0) for i in range(16)]
         loads += [Load(s, '/large.bin', t.large) for i in range(4)]
         for ld in loads:
@@ -338,6 +340,13 @@ def a_connection_that_is_new_at_a_stop_is_answered(t):
     equal(s.wait(), 0)
 
 
+def pending(s):
+    """Has it a signal that it has not taken?"""
+    for ln in open('/proc/%d/status' % s.proc.pid):
+        if ln.startswith('ShdPnd:'):
+            return int(ln.split()[1], 16)
+
+
 def frozen_log(t):
     """An access log that takes nothing: a pipe that is full."""
     p = os.path.join(t.tmp, 'frozen-%d' % len(t.servers))
@@ -373,6 +382,63 @@ def nothing_keeps_a_second_signal_from_ending_it(t):
         c.close()
     os.close(fd)
     os.unlink(big)
+
+
+@test(limit=90)
+def a_second_signal_ends_it_while_files_are_being_sent(t):
+    """Downloads that keep every processor busy, and a time to stop that is far away."""
+    big = t.put('fifty.bin', b'z' * 50000000)
+    s = t.server('--timeout-stop=1000')
+    got = [0] * 16
+
+    def download(i):
+        try:
+            while True:
+                with s.conn() as c:
+                    c.send('GET /fifty.bin HTTP/1.1\r\nHost: a\r\n\r\n')
+                    while c.recv(1 << 20):
+                        got[i] += 1
+        except (OSError, EOFError):
+            pass  # the server has ended
+    ths = [threading.Thread(target=download, args=(i,)) for i in range(len(got))]
+    for th in ths:
+        th.start()
+    until('nothing is sent', lambda: min(got) > 1, 60)
+    s.signal(signal.SIGTERM)
+    until('the first signal', lambda: any('stopping' in e for e in s.err), 60)
+    s.signal(signal.SIGTERM)
+    equal(s.wait(), 1)
+    for th in ths:
+        th.join()
+    os.unlink(big)
+
+
+@test(limit=90)
+def a_standard_error_that_nobody_reads_holds_nothing_up(t):
+    for signals, code in (1, 0), (2, 1):
+        s = t.server('--timeout-stop=1000' if code else '--timeout-stop=500ms', nofile=40)
+        s.listens.clear()
+        fd = os.open('/proc/%d/fd/2' % s.proc.pid, os.O_WRONLY | os.O_NONBLOCK)
+        full = 0
+        while full < 3:  # the reader takes one bufferful more
+            try:
+                os.write(fd, b'x' * 100 + b'\n')
+            except BlockingIOError:
+                full += 1
+                time.sleep(0.1)
+        os.close(fd)
+        cs = [socket.create_connection(('127.0.0.1', s.port)) for _ in range(60)]
+        until('it cannot say that it lacks descriptors', lambda: s.fds() >= 39)
+        for c in cs[1:]:
+            c.close()
+        until('it hangs', lambda: answers(s), 60)
+        s.signal(signal.SIGTERM)
+        for _ in range(signals - 1):
+            until('the first signal', lambda: not pending(s), 60)
+            s.signal(signal.SIGTERM)
+        equal(s.proc.wait(60), code)
+        s.listens.set()
+        cs[0].close()
 
 
 @test(limit=90)

@@ -27,7 +27,7 @@ class Heir:
     def signal(self, sig):
         os.kill(self.pid, sig)
 
-    def conn(self, timeout=10, **kw):
+    def conn(self, timeout=60, **kw):
         return Conn(self, timeout, **kw)
 
     def wait(self):
@@ -108,7 +108,7 @@ def several_listeners_and_a_unix_socket(t):
     two, six = other_ports(s, 3)
     equal(s.get('/').status, 200)
     for addr, port in (('127.0.0.2', two), ('::1', six)):
-        socket.create_connection((addr, port), 10).close()
+        socket.create_connection((addr, port), 60).close()
     with UnixConn(s, path) as c:
         equal(c.request('/small.bin').body, t.small)
         equal(c.request('/large.bin').body, t.large)
@@ -183,7 +183,7 @@ def sockets_are_taken_from_a_service_manager_which_is_told(t):
     s.signal(signal.SIGTERM)
     equal(m.hear()['STOPPING'], '1')
     equal(s.wait(), 0)
-    early = socket.create_connection(('127.0.0.1', ports[0]), 10)
+    early = socket.create_connection(('127.0.0.1', ports[0]), 60)
     early.settimeout(10)
     s = m.start(t)
     equal(m.hear()['READY'], '1')

@@ -70,7 +70,7 @@ def the_metrics_are_valid_prometheus_text(t):
     check(t.mode == 'pth' or 'ukthreads_switches_total' in types)
     equal(types.keys(), helps)
     if shutil.which('promtool'):
-        p = subprocess.run(['promtool', 'check', 'metrics'], input=r.body, timeout=20,
+        p = subprocess.run(['promtool', 'check', 'metrics'], input=r.body, timeout=100,
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         equal(p.returncode, 0, p.stdout.decode())
 
@@ -175,14 +175,11 @@ def the_page_lives_in_a_browser(t):
         with Browser(chromium, t.tmp) as b:
             b.open('%s://127.0.0.1:%d/-/status' % ('https' if t.tls else 'http', t.main.port))
             text = "document.getElementById('%s')?.textContent"
-            b.wait_for(text % 'state' + " === 'live'", 20)
-            b.wait_for(text % 'n-rps' + "?.match(/^[0-9]/) != null", 10)
+            b.wait_for(text % 'state' + " === 'live'", 100)
+            b.wait_for(text % 'n-rps' + "?.match(/^[0-9]/) != null", 100)
             one = b.eval(text % 'n-requests')
-            time.sleep(2.5)
-            two = b.eval(text % 'n-requests')
-            check(one != two, 'numbers stand still', one, two)
-            rps = b.eval(text % 'n-rps')
-            check(float(rps.split()[0]) > 20, 'requests/s', rps)
+            b.wait_for(text % 'n-requests' + ' !== %r' % one, 100)
+            b.wait_for("parseFloat(%s) > 0" % (text % 'n-rps'), 100)
             check(b.eval("document.querySelectorAll('#counters tbody tr').length") >= 15)
             check(b.eval("document.querySelectorAll('#conns tbody tr').length") >= 1)
             check(b.eval("document.querySelector('#spark polyline').getAttribute('points')"

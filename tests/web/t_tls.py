@@ -15,7 +15,7 @@ from harness import Skip, check, equal, test
 def s_client(t, *args, data=b'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'):
     p = subprocess.run(['openssl', 's_client', '-connect', '127.0.0.1:%d' % t.main.port,
                         '-CAfile', t.cert, '-quiet', '-no_ign_eof'][:6] + ['-ign_eof'] + list(args),
-                       input=data, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=15)
+                       input=data, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=100)
     return p.stdout
 
 
