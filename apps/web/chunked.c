@@ -6,7 +6,7 @@
  *  SIZE, EXT --CR--> SIZE_LF --LF--> DATA (left > 0) | TRAILER
  *  DATA --left=0--> DATA_CR --> DATA_LF --> SIZE
  *  TRAILER (at the start of a line) --CR--> END_LF --LF--> DONE
- *  TRAILER --else--> TLINE --CR--> T_LF --LF--> TRAILER */
+ *  TRAILER --token--> TNAME --token--> TNAME --:--> TLINE --CR--> T_LF --LF--> TRAILER */
 #include "request.h"
 
 enum {
@@ -18,6 +18,7 @@ enum {
 	DATA_CR,
 	DATA_LF,
 	TRAILER,
+	TNAME,
 	TLINE,
 	T_LF,
 	END_LF,
@@ -68,6 +69,14 @@ static int line_byte(struct chunked *c, char ch, int stay, int cr)
 	return stay;
 }
 
+/* A trailer is a field: a name, and nothing between it and its colon (RFC 9112 5.1). */
+static int name_byte(struct chunked *c, char ch)
+{
+	if (ch == ':' && c->state == TNAME)
+		return TLINE;
+	return request_is_token(ch) && ++c->extra <= MAX_EXTRA ? TNAME : BAD;
+}
+
 static int step(struct chunked *c, char ch)
 {
 	switch (c->state) {
@@ -90,6 +99,8 @@ static int step(struct chunked *c, char ch)
 		if (ch == '\r')
 			return END_LF;
 		/* fall through */
+	case TNAME:
+		return name_byte(c, ch);
 	case TLINE:
 		return line_byte(c, ch, TLINE, T_LF);
 	case T_LF:

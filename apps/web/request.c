@@ -62,6 +62,11 @@ static const unsigned char cls[256] = {
 	[128 ... 255] = V,
 };
 
+bool request_is_token(char c)
+{
+	return cls[(unsigned char)c] & T;
+}
+
 static bool is(char c, int mask)
 {
 	return (cls[(unsigned char)c] & mask) != 0;

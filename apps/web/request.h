@@ -61,6 +61,7 @@ void request_init(struct request *r);
 int request_feed(struct request *r, const char *buf, uint32_t len,
 		 const struct limits *l);
 
+bool request_is_token(char c); /* RFC 9110 5.6.2 */
 uint32_t path_hash_step(uint32_t h, unsigned char c);
 #define PATH_HASH_INIT 2166136261u
 
