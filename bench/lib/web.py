@@ -189,6 +189,38 @@ def founding(figures, runs, quick, only):
     plot(figures)
 
 
+LIGHT_RATES = (20, 100, 400)
+LIGHT_SECONDS = 10
+LIGHT_TARGET = "at most ukweb-pth's"
+
+
+def light_once(system, rate, seconds):
+    """CPU us per request of a server that has little to do."""
+    with Server(system, 2, 3000) as s:
+        before = s.cpu()
+        exact(s.port, rate, rate * seconds)
+        return (s.cpu() - before) / (rate * seconds * CALLS) * 1e6
+
+
+def light(figures, runs, quick, only):
+    make_root()
+    seconds = 2 if quick else LIGHT_SECONDS
+    for rate in LIGHT_RATES:
+        variant = f"{rate} connections/s"
+        figures.targets[(variant, "CPU us per request")] = LIGHT_TARGET
+        for i in range(runs):
+            for system in FOUNDING:
+                if only and system not in only:
+                    continue
+                harness.say(f"web-light | {variant} | run {i + 1}/{runs} | {system}")
+                try:
+                    us = light_once(system, rate, seconds)
+                except (build.Missing, harness.Failed) as why:
+                    figures.absent(system, variant, str(why))
+                    continue
+                figures.add(variant, system, "CPU us per request", us)
+
+
 def plot(figures):
     """Figures 4 and 5 of the paper: one file of data a system, one picture a CPU count."""
     folder = os.path.join(build.OUT, "founding")
@@ -230,6 +262,8 @@ WORKLOADS = {
     "web-file": (cpu_per_request("web-file", "/file10k", (1000,), FILE_SYSTEMS, 4,
                                  {1000: "8.5"}),
                  "web: 10,000-byte file, 1,000 connections, server CPU per request"),
+    "web-light": (light, "web: 20 to 400 connections a second of 5 requests of 10,000 bytes, "
+                  "server CPU per request"),
     "founding": (founding, "httperf, 3,000 connections x 5 x 10,000 bytes, 10 to 3,000 a "
                  "second, 1 and 2 CPUs, plotted"),
 }
