@@ -49,7 +49,7 @@ def matrix(suite, name, full):
             return []
         if not name.startswith("web/pth"):
             envs.append({"UK_REACTOR": "epoll", "UK_VPS": "1"})
-        if full and name == "web/uk-tls":  # with its 10,000 connections
+        if full and name in ("web/uk", "web/uk-tls"):  # with their 10,000 connections
             envs = [dict(e, UK_TEST_FULL="1") for e in envs]
         return envs
     vps = ["1", "2", "8"]

@@ -2,8 +2,11 @@
 """Clients that mean ill, or are broken."""
 import os
 import random
+import resource
 import socket
 import ssl
+import subprocess
+import sys
 import threading
 import time
 
@@ -258,6 +261,48 @@ def three_hundred_slow_clients_do_not_keep_others_out(t):
             equal(c.request('/n/%d.txt' % (i % 100)).status, 200)
     for c in slow:
         c.close()
+
+
+@test(tls=False, limit=900)
+def ten_thousand_slow_heads_and_posts_keep_nobody_out(t):
+    """In `make check` (UK_TEST_FULL). None of them is ever complete; then all give up at once."""
+    if not os.environ.get('UK_TEST_FULL') or t.mode == 'pth':
+        raise Skip('make check runs it, on user threads')
+    n = 10000
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard != resource.RLIM_INFINITY and hard < n + 500:
+        raise Skip('the limit of open files is %d' % hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    s = t.server('--max-conns=20000', '--timeout-body=600', nofile=n + 500)
+    fds = s.fds()
+    post = b'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n'
+    slow = []
+    for i in range(n):
+        c = s.conn()
+        c.send(GOOD[:1 + i % len(GOOD)] if i % 2 else post + b'x')
+        slow.append(c)
+    with s.conn() as c:
+        for i, other in enumerate(slow):
+            other.send('X' if i % 2 == 0 else GOOD[(1 + i % len(GOOD)) % len(GOOD)])
+            if i % 20 == 0:
+                equal(c.request('/n/%d.txt' % (i % 100)).status, 200)
+    for c in slow:
+        c.close()
+    end = time.monotonic() + 300
+    while s.fds() > fds + 2:
+        check(time.monotonic() < end, 'descriptors', fds, s.fds())
+        time.sleep(0.05)
+    equal(s.get('/').status, 200)
+    equal(s.stop(), 0)
+
+
+@test(tls=False, limit=600)
+def what_comes_back_is_http_whatever_is_sent(t):
+    """Some mutations of the corpus; tests/web/fuzz_live.py by hand for a million."""
+    p = subprocess.run([sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'fuzz_live.py'),
+                        str(t.main.port), '1500', str(t.seed)], stdout=subprocess.PIPE,
+                       stderr=subprocess.STDOUT)
+    equal(p.returncode, 0, p.stdout.decode())
 
 
 @test(limit=60)

@@ -63,6 +63,69 @@ def a_handshake_that_stalls_is_ended(t):
 
 
 @test(plain=False)
+def a_cut_is_no_end_of_a_request(t):
+    """TCP's end without a close_notify: what is whole is answered, what is not is dropped."""
+    for raw, want in [('GET / HTTP/1.1\r\nHost: a\r\n\r\n', 200),
+                      ('GET / HTTP/1.1\r\nHost: a\r\n', None),
+                      ('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n12345', None)]:
+        with t.main.conn() as c:
+            c.send(raw)
+            socket.socket.shutdown(c.s, socket.SHUT_WR)
+            if want:
+                equal(c.response().status, want)
+            try:
+                got = c.recv()  # its body is cut short
+                check(raw[:4] == 'POST' and got.startswith(b'HTTP/1.1 400 ') or not got, raw, got)
+            except (ConnectionResetError, ssl.SSLEOFError):
+                pass
+    equal(t.main.get('/').status, 200)
+
+
+class SClient:
+    """openssl s_client as a user has it: a line of one letter is a command."""
+
+    def __init__(self, t, version):
+        self.p = subprocess.Popen(['openssl', 's_client', '-connect',
+                                   '127.0.0.1:%d' % t.main.port, version, '-CAfile', t.cert],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT)
+        self.out = b''
+
+    def type(self, line, answer):
+        os.write(self.p.stdin.fileno(), line)
+        self.until(answer)
+
+    def until(self, answer):
+        while answer not in self.out:
+            d = os.read(self.p.stdout.fileno(), 4096)
+            check(d, answer, self.out)
+            self.out += d
+        self.out = self.out.split(answer, 1)[1]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.p.kill()
+        self.p.communicate()
+
+
+@test(plain=False)
+def renegotiation_is_refused_and_new_keys_are_taken(t):
+    with SClient(t, '-tls1_2') as c:
+        c.until(b'Verify return code')
+        c.type(b'R\n', b'RENEGOTIATING')
+        c.until(b'no renegotiation')
+    with SClient(t, '-tls1_3') as c:
+        c.until(b'Verify return code')
+        for i in range(20):
+            c.type(b'k\n' if i % 2 else b'K\n', b'KEYUPDATE')
+        c.type(b'GET / HTTP/1.1\r\nHost: a\r\n\r\n', b'HTTP/1.1 200 OK')
+        c.until(b'<h1>index</h1>')
+    equal(t.main.get('/').status, 200)
+
+
+@test(plain=False)
 def plain_http_is_told_to_use_https(t):
     with socket.create_connection(('127.0.0.1', t.main.port)) as s:
         s.settimeout(60)
