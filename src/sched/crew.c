@@ -6,13 +6,15 @@
  * them are made first and wait; what they are to use is made meanwhile; then they all begin,
  * or go home without having done anything, and the memory can be given back.
  *
- *   CALLED --crew_begin----> BEGUN      each calls its function; the last one unmaps the crew
+ *   CALLED --crew_begin----> BEGUN      each leaves the crew and calls its function
  *   CALLED --crew_dismiss--> DISMISSED  each returns; they are joined
  *
  * Runs on whoever starts the runtime or makes a set, under the set lock.
  *
  * Rejected: to let them begin one by one and keep those that were made when a later one
- * fails (their vps idled for good, and a second start made more of them).
+ * fails (their vps idled for good, and a second start made more of them); to unmap the crew
+ * (nobody knows when the last one has left, and a race detector is not told that an address
+ * is new): it is kept for the next one.
  */
 #include <limits.h>
 #include <pthread.h>
@@ -31,18 +33,13 @@ struct member {
 
 struct crew {
 	uint32_t state; /* enum crew_state, futex; who called it */
-	uint32_t left;  /* who still looks at this; the last one unmaps it */
+	uint32_t left;  /* who still looks at this */
 	unsigned n;
 	size_t bytes;
 	struct member member[];
 };
 
-static void leave(struct crew *w)
-{
-	/* acq_rel: the others are done with it */
-	if (fetch_add_acq_rel(&w->left, -1u) == 1)
-		os_unmap(w, w->bytes);
-}
+static struct crew *kept; /* set lock */
 
 static void *member_main(void *arg)
 {
@@ -54,17 +51,25 @@ static void *member_main(void *arg)
 		sys_futex_wait(&m->crew->state, CREW_CALLED, TIME_NEVER);
 	if (load_relaxed(&m->crew->state) == CREW_DISMISSED)
 		return NULL;
-	leave(m->crew);
+	/* release: who finds nobody left may write here (pairs with crew_call) */
+	fetch_add_acq_rel(&m->crew->left, -1u);
 	return fn(fn_arg);
 }
 
 struct crew *crew_call(unsigned most)
 {
 	size_t bytes = sizeof(struct crew) + most * sizeof(struct member);
-	struct crew *w = os_map(bytes);
+	struct crew *w = kept;
 
-	if (w)
+	if (!w || w->bytes < bytes || load_acquire(&w->left)) {
+		w = os_map(bytes);
+		if (!w)
+			return NULL;
 		w->bytes = bytes;
+		kept = w; /* an older one is lost, a page or two */
+	}
+	w->n = 0;
+	store_relaxed(&w->state, CREW_CALLED);
 	return w;
 }
 
@@ -90,11 +95,10 @@ static void tell(struct crew *w, uint32_t state)
 
 void crew_begin(struct crew *w)
 {
-	store_relaxed(&w->left, w->n + 1);
+	store_relaxed(&w->left, w->n);
 	for (unsigned i = 0; i < w->n; i++)
 		pthread_detach(w->member[i].thread);
 	tell(w, CREW_BEGUN);
-	leave(w);
 }
 
 void crew_dismiss(struct crew *w)
@@ -102,5 +106,4 @@ void crew_dismiss(struct crew *w)
 	tell(w, CREW_DISMISSED);
 	for (unsigned i = 0; i < w->n; i++)
 		pthread_join(w->member[i].thread, NULL);
-	os_unmap(w, w->bytes);
 }
