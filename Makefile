@@ -14,6 +14,7 @@ ROOT ?= apps/web/www
 MODE ?= uk
 PREFIX ?= /usr/local
 WERROR ?= false
+SANITIZED ?= false
 BUILD := build
 RUN := build-run
 
@@ -23,7 +24,7 @@ all: deps-build $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
 
 $(BUILD)/build.ninja:
-	@meson setup $(BUILD) --prefix $(abspath $(PREFIX)) -Dwerror=$(WERROR)
+	@meson setup $(BUILD) --prefix $(abspath $(PREFIX)) -Dwerror=$(WERROR) -Dsanitized=$(SANITIZED)
 
 deps-run:
 	@scripts/deps run

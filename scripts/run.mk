@@ -17,7 +17,10 @@ UNWIND := $(shell printf '\043define UNW_LOCAL_ONLY\n\043include <libunwind.h>\n
 
 flags = -std=gnu17 -D_GNU_SOURCE -DUK_VERSION='"$(VERSION)"' -Iinclude -fno-omit-frame-pointer \
 	-fno-strict-aliasing -pthread -MMD -MP
-lib_flags = -Isrc -fPIC -fvisibility=hidden -DUK_HAVE_LIBUNWIND=$(or $(UNWIND),0)
+VALGRIND := $(shell printf '\043include <valgrind/valgrind.h>\n' | \
+	$(CC) -x c -fsyntax-only - 2>/dev/null && echo 1)
+lib_flags = -Isrc -fPIC -fvisibility=hidden -DUK_HAVE_LIBUNWIND=$(or $(UNWIND),0) \
+	-DUK_HAVE_VALGRIND=$(or $(VALGRIND),0)
 lib_libs = $(if $(UNWIND),-lunwind) -ldl
 
 lib_src := $(wildcard src/*/*.c src/*/*_$(ARCH).S) $(wildcard src/arch/$(ARCH)/*.c src/arch/$(ARCH)/*.S)

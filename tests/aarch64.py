@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CC = "aarch64-linux-gnu-gcc"
-FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", '-DUK_VERSION="0"', "-DUK_HAVE_LIBUNWIND=0", "-Iinclude",
+FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", '-DUK_VERSION="0"', "-DUK_HAVE_LIBUNWIND=0", "-DUK_HAVE_VALGRIND=0", "-Iinclude",
          "-Isrc", "-Wall", "-Wextra", "-Werror", "-O1", "-fPIC", "-fvisibility=hidden",
          "-fno-strict-aliasing", "-pthread"]
 

@@ -37,6 +37,7 @@
 #include "base/env.h"
 #include "base/panic.h"
 #include "base/sys.h"
+#include "base/valgrind.h"
 #include "mem/slab.h"
 #include "mem/stack_impl.h"
 
@@ -255,6 +256,7 @@ static void *get_fresh(struct pool *p, unsigned kind)
 		return NULL;
 	}
 	fetch_add_relaxed(&stack_handed, 1);
+	valgrind_stack((uintptr_t)base + STACK_GUARD, stack_size(kind) - STACK_GUARD);
 	return base;
 }
 

@@ -28,6 +28,7 @@
 #include "arch/arch.h"
 #include "base/os.h"
 #include "base/panic.h"
+#include "base/valgrind.h"
 #include "sched/fuzz.h"
 #include "sched/switch.h"
 
@@ -123,6 +124,9 @@ static void *carrier_main(void *arg)
 {
 	struct carrier *c = arg, *head = load_relaxed(&carriers_all);
 
+	/* from about here downwards; it is libc's */
+	valgrind_stack((uintptr_t)__builtin_frame_address(0) - CARRIER_STACK + 4 * PAGE,
+		       CARRIER_STACK - 3 * PAGE);
 	c->tid = sys_gettid();
 	c->tp = c->tp_now = arch_get_tp();
 	c->self_slot = thread_self_slot();

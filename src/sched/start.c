@@ -67,8 +67,8 @@ static int tsan_agrees(void)
 	if (!told)
 		uk_warn(
 		    "this program has ThreadSanitizer and the library has not, so it "
-		    "would not see our switches: link one that was built with "
-		    "-Db_sanitize=thread");
+		    "would not see our switches: LD_LIBRARY_PATH=LIBDIR/ukthreads-tsan "
+		    "has one that has (built by make SANITIZED=true)");
 	told = true;
 	return -ENOTSUP;
 }

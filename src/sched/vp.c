@@ -9,6 +9,7 @@
 
 #include "base/os.h"
 #include "base/panic.h"
+#include "base/valgrind.h"
 #include "sched/vp.h"
 #include "uk/vp.h"
 
@@ -25,7 +26,10 @@ static const char *engine_wanted(void)
 {
 	const char *want = env_get("UK_REACTOR"), *preload = env_get("LD_PRELOAD");
 
-	return !want && preload && strstr(preload, "/vgpreload_") ? "epoll" : want;
+	if (want)
+		return want;
+	return on_valgrind() || (preload && strstr(preload, "/vgpreload_")) ? "epoll"
+									    : NULL;
 }
 
 static int vp_make(struct uk_vp **out, struct uk_vpset *s, unsigned index,
