@@ -258,7 +258,8 @@ bool monitor_look(struct uk_vp *vp, int64_t now)
 		w->warned = 1;
 		report_stall(vp, c, stuck);
 	}
-	if (load_relaxed(&c->in_rt) || load_relaxed(&c->current) == &c->disp)
+	/* acquire: who has left the runtime has written who it is (pairs with exit_user) */
+	if (load_acquire(&c->in_rt) || load_relaxed(&c->current) == &c->disp)
 		return false;
 	if (load_relaxed(&c->mark))
 		return stuck >= MARK_NS ? take(vp, c, false) : true;
