@@ -230,7 +230,7 @@ public final class Main {
 		}
 		ClassPath program = new ClassPath(Nested.unfold(path));
 		Translator.Options o = a.options();
-		if (!"false".equals(System.getProperty("pico.progress")))
+		if (Progress.isWanted())
 			o.progress = new Progress();
 		Translator t = Translator.of(program, libraries(List.of()), o);
 		Map<String, byte[]> out = t.run();

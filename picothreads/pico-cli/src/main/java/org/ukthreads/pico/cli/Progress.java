@@ -6,7 +6,7 @@ import java.util.function.Consumer;
 /**
  * Says on stderr how far a translation is, where it takes long: one line that is written
  * over on a terminal, elsewhere a line each few seconds. The program's stdout is its own.
- * `-Dpico.progress=false` silences it.
+ * `-Dpico.progress=false`, or PICO_PROGRESS=false in the environment, silences it.
  */
 final class Progress implements Consumer<String> {
 	private static final long SOON = 1_500_000_000L;
@@ -16,6 +16,11 @@ final class Progress implements Consumer<String> {
 	private final long began = System.nanoTime();
 	private long said = began + SOON - SELDOM;
 	private int width;
+
+	static boolean isWanted() {
+		String told = System.getProperty("pico.progress", System.getenv("PICO_PROGRESS"));
+		return !"false".equals(told);
+	}
 
 	/** A stage, or where it is in one; null: it is over. */
 	@Override

@@ -65,7 +65,7 @@ final class KilledTest {
 				Thread.sleep(1);
 			}
 			crawl.destroy();        /* SIGTERM */
-			assertTrue(crawl.waitFor(10, TimeUnit.SECONDS));
+			assertTrue(crawl.waitFor(100, TimeUnit.SECONDS));
 			assertEquals(128 + 15, crawl.exitValue(), Files.readString(output));
 			assertTrue(Files.readString(json).contains("\"open\":"), "no summary");
 			assertTrue(Warcs.check(dir.resolve("warc")).size() >= 200);

@@ -108,7 +108,7 @@ final class PicoTest {
 				Thread.sleep(1);
 			}
 			process.destroy();      /* SIGTERM */
-			assertTrue(process.waitFor(20, TimeUnit.SECONDS));
+			assertTrue(process.waitFor(200, TimeUnit.SECONDS));
 			assertEquals(128 + 15, process.exitValue(), output());
 			assertTrue(Files.readString(dir.resolve("json")).contains("\"open\":"));
 		}

@@ -69,7 +69,7 @@ final class SecureTest {
 				"-Djavax.net.ssl.trustStorePassword=" + PASSWORD} : new String[0];
 			Process crawl = threads.equals("pico") ? Run.pico(args, dir.resolve("output"), jvm)
 					: Run.process(args, dir.resolve("output"), jvm);
-			assertTrue(crawl.waitFor(30, TimeUnit.SECONDS));
+			assertTrue(crawl.waitFor(300, TimeUnit.SECONDS));
 			return Run.log(log).stream().map(Run.Line::outcome).toList();
 		}
 	}

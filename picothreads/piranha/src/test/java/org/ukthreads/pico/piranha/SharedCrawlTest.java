@@ -25,7 +25,7 @@ import org.ukthreads.pico.piranha.web.WebBuilder;
 @Timeout(200)
 final class SharedCrawlTest {
 	private static final int PAGES = 2000;
-	private static final int LEASE_SECONDS = 6;
+	private static final int LEASE_SECONDS = 20;
 	private static final double FETCH_SECONDS = 1.5;    /* the time-outs of one fetch */
 
 	@TempDir
@@ -95,8 +95,8 @@ final class SharedCrawlTest {
 
 	private Process start(FrontierServer frontier, TestWeb web, String name) throws Exception {
 		List<String> args = Run.fast(dir.resolve(name + ".log"), "--threads=platform",
-				"--agent=" + name, "--max-threads=100", "--total-timeout=1s",
-				"--connect-timeout=500ms", "--lease=" + LEASE_SECONDS + "s",
+				"--agent=" + name, "--max-threads=100", "--total-timeout=8s",
+				"--connect-timeout=5s", "--lease=" + LEASE_SECONDS + "s",
 				"--frontier=urlfrontier:127.0.0.1:" + frontier.port(), web.url(0));
 		return Run.process(args, dir.resolve(name + ".out"));
 	}
