@@ -6,7 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.pico.translate.PicoLoader;
@@ -60,6 +63,22 @@ final class LargeTest {
 	@Test
 	void a_method_too_large_for_handlers_runs_pinned() throws Exception {
 		same("Refused", 2300, true);
+	}
+
+	/** Straight code, which no number of copies makes smaller: seen before any is made. */
+	@Test
+	void what_cannot_fit_is_not_analysed_twice() throws Exception {
+		Harness.compile(dir, "Once", program("Once", 2000, false));
+		List<String> said = new ArrayList<>();
+		Translator.Options o = new Translator.Options();
+		o.progress = said::add;
+		Translator t = Translator.of(new ClassPath(List.of(dir)), Harness.libraries(), o);
+		t.run();
+		assertEquals(1, said.stream().filter(s -> s.startsWith("reading")).count(),
+			said.toString());
+		assertEquals(Set.of("Once.all(IJLjava/lang/String;)J"), t.report().refused().stream()
+			.map(r -> r.replaceAll(":.*", "")).collect(Collectors.toSet()));
+		assertEquals(Harness.plain(dir, "Once"), Harness.pico(dir, "Once", 0, 1));
 	}
 
 	private void refused(String name, String source) throws Exception {

@@ -394,9 +394,20 @@ public final class Translator {
 				report.after += c.length;
 				report.added++;
 			}
+			empty(n);
 		}
 		shown.forEach(k -> out.computeIfPresent(k, this::open));
 		return again ? null : out;
+	}
+
+	/** Its code is written; the calls in it, which the graph knows, do not keep it. */
+	private static void empty(ClassNode n) {
+		for (MethodNode m : n.methods) {
+			for (AbstractInsnNode i : m.instructions.toArray())
+				m.instructions.remove(i);
+			m.tryCatchBlocks.clear();
+			m.localVariables = null;
+		}
 	}
 
 	/** The class cannot be written. A lambda's, or a library's of ours, must be. */

@@ -81,6 +81,12 @@ public final class ClassRewriter {
 		return large.parts(node.name + '.' + m.name + m.desc);
 	}
 
+	/** So many it gets. */
+	void parts(MethodNode m, int n) {
+		if (n > 1)
+			large.parts(node.name + '.' + m.name + m.desc, n);
+	}
+
 	/** The method's own name, which costs nothing, where no other copy has it. */
 	String resumerName(MethodNode m) {
 		String name = m.name;
@@ -182,7 +188,16 @@ public final class ClassRewriter {
 
 	private boolean split(MethodNode m, List<MethodNode> added) throws AnalyzerException {
 		int before = companion.sites();
-		added.addAll(new MethodRewriter(this, m).rewrite(Hash.of(m)));
+		long hash = Hash.of(m);
+		MethodRewriter r = new MethodRewriter(this, m);
+		if (!r.prepare()) {
+			/* Its callers take it for one that may suspend, which costs them little. */
+			large.refuse(node.name + '.' + m.name + m.desc);
+			wrap(m, added);
+			r = new MethodRewriter(this, m);
+			r.prepare();
+		}
+		added.addAll(r.rewrite(hash));
 		if (companion.sites() == before)
 			return true;
 		report.translated(node.name, m.name + m.desc);

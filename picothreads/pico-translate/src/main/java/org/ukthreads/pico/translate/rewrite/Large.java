@@ -27,6 +27,10 @@ public final class Large {
 		return parts.getOrDefault(method, 1);
 	}
 
+	void parts(String method, int n) {
+		parts.put(method, n);
+	}
+
 	/** Has it come out too large in any way? */
 	public boolean isLarge(String method) {
 		return refused(method) || parts(method) > 1;
@@ -49,11 +53,21 @@ public final class Large {
 		resumes.put(resumer, method);
 	}
 
+	/** The next number of parts to try; 0: there is none. */
+	static int more(int parts) {
+		return parts >= MAX_PARTS ? 0 : Math.min(MAX_PARTS, parts * 4);
+	}
+
+	/** It cannot fit, which was seen in time: what else was found out stays true. */
+	void refuse(String method) {
+		refused.add(method);
+	}
+
 	/** A method of the output is too large; false: and was when nothing was done to it. */
 	public boolean found(String owner, String name, String desc) {
 		String of = desc.equals(Companion.RESUME_DESC) ? resumes.get(owner + '.' + name) : null;
-		if (of != null && parts(of) < MAX_PARTS) {
-			parts.put(of, Math.min(MAX_PARTS, parts(of) * 4));
+		if (of != null && more(parts(of)) > 0) {
+			parts.put(of, more(parts(of)));
 			return true;
 		}
 		full.add(owner);

@@ -163,11 +163,40 @@ final class MethodRewriter {
 	private final List<Site> sites = new ArrayList<>();
 	private final List<AbstractInsnNode> pinned = new ArrayList<>();
 
-	/** Splits the method; the result is the resume method, or null when nothing can. */
-	List<MethodNode> rewrite(long hash) throws AnalyzerException {
+	private List<Plan> plans;
+	/** Copies to make of it. */
+	private int parts;
+
+	/** Looks where it may suspend; false: it cannot fit into a method's 64 KB. */
+	boolean prepare() throws AnalyzerException {
 		delayNews();
 		analyse();
-		List<Plan> plans = plan();
+		plans = plan();
+		Map<MethodInsnNode, Integer> calls = new HashMap<>();
+		List<MethodInsnNode> entries = new ArrayList<>();
+		for (Site s : sites) {
+			calls.put(s.call, s.saved.size());
+			entries.add(s.call);
+		}
+		Room room = new Room(m, calls);
+		parts = owner.parts(m);
+		if (!room.body())
+			return false;
+		boolean last = sites.stream().allMatch(this::isTail);
+		while (!last && !room.copies(entries, step()))
+			if ((parts = Large.more(parts)) == 0)
+				return false;
+		owner.parts(m, parts);
+		return true;
+	}
+
+	/** Entries in each part. */
+	private int step() {
+		return Math.max(1, (sites.size() + parts - 1) / parts);
+	}
+
+	/** Splits the method, which is prepared; the result is what comes beside it. */
+	List<MethodNode> rewrite(long hash) throws AnalyzerException {
 		for (Plan p : plans)
 			p.apply();
 		captureLocal = Math.max(m.maxLocals, maxTemp);
@@ -207,13 +236,12 @@ final class MethodRewriter {
 
 	/** One copy, or several and a method that chooses, where one would be too large. */
 	private List<MethodNode> copies(String resumer) {
-		int parts = Math.min(owner.parts(m), sites.size());
-		if (parts <= 1)
+		if (Math.min(parts, sites.size()) <= 1)
 			return List.of(copy(resumer, sites));
 		List<MethodNode> made = new ArrayList<>();
 		MethodNode choose = empty(resumer);
 		made.add(choose);
-		int step = (sites.size() + parts - 1) / parts;
+		int step = step();
 		LabelNode[] to = new LabelNode[sites.size()];
 		InsnList l = new InsnList();
 		for (int k = 0; k < sites.size(); k += step) {
@@ -554,7 +582,13 @@ final class MethodRewriter {
 	 */
 	private final Set<AbstractInsnNode> changed = new HashSet<>();
 
+	/** From where to where, by index. */
+	private final List<int[]> jumps = new ArrayList<>();
+
 	private void findChanged() {
+		for (AbstractInsnNode i : m.instructions)
+			for (LabelNode l : Liveness.targets(i))
+				jumps.add(new int[] {m.instructions.indexOf(i), m.instructions.indexOf(l)});
 		for (AbstractInsnNode c : m.instructions) {
 			if (!isSite(c))
 				continue;
@@ -590,13 +624,9 @@ final class MethodRewriter {
 				return false;
 		}
 		/* Expressions only jump ahead; who comes back from behind may have stored. */
-		for (AbstractInsnNode i : m.instructions)
-			for (LabelNode l : Liveness.targets(i)) {
-				int to = m.instructions.indexOf(l);
-				int at = m.instructions.indexOf(i);
-				if (to > a && to <= b && (at < a || at > to))
-					return false;
-			}
+		for (int[] j : jumps)
+			if (j[1] > a && j[1] <= b && (j[0] < a || j[0] > j[1]))
+				return false;
 		return true;
 	}
 

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.ukthreads.pico.translate.rewrite;
+
+import java.util.ArrayDeque;
+import java.util.BitSet;
+import java.util.List;
+import java.util.Map;
+import org.objectweb.asm.Opcodes;
+import org.objectweb.asm.commons.CodeSizeEvaluator;
+import org.objectweb.asm.tree.AbstractInsnNode;
+import org.objectweb.asm.tree.InsnList;
+import org.objectweb.asm.tree.MethodInsnNode;
+import org.objectweb.asm.tree.MethodNode;
+import org.objectweb.asm.tree.TryCatchBlockNode;
+import org.ukthreads.pico.translate.analyse.Liveness;
+
+/*
+ * How much room a method takes at least, split, before any of it is written: a method has 64 KB.
+ *
+ *   body     its instructions, and the handler of each site
+ *   copy     what can be reached from its entries, the handlers of the sites among that, and
+ *            what each entry restores
+ *
+ * Without, a method of thousands of calls (what loads a Clojure library) was copied 1, 4, 16
+ * and 32 times, each of them written and found too large, with the whole program analysed anew
+ * in between. A part of straight code is not smaller than what follows its first entry: no
+ * number of parts helps there. Only what cannot fit is ruled out here (the bounds are from
+ * below); what turns out too large all the same is `Large`'s.
+ */
+final class Room {
+	private static final int MOST = 65_535;
+	/** So much for all copies of a method: beyond, it is code that runs once, and pins. */
+	private static final int ALL = 4 * MOST;
+	/* aload c, receiver, number, at, push, athrow; entry: load, cast, take, goto. */
+	private static final int HANDLER = 13;
+	private static final int ENTRY = 10;
+	/** A value is loaded for the frame; from it, a field, a cast or none, a store. */
+	private static final int SAVED = 1;
+	private static final int RESTORED = 4;
+
+	private final MethodNode m;
+	private final InsnList code;
+	private final int[] sizes;
+	private final int[] saved;
+
+	/** calls: the sites, and how many values each keeps. */
+	Room(MethodNode m, Map<MethodInsnNode, Integer> calls) {
+		this.m = m;
+		code = m.instructions;
+		sizes = new int[code.size()];
+		saved = new int[sizes.length];
+		CodeSizeEvaluator e = new CodeSizeEvaluator(null);
+		int before = 0;
+		for (int k = 0; k < sizes.length; k++) {
+			AbstractInsnNode i = code.get(k);
+			if (i.getOpcode() < 0)
+				continue;
+			i.accept(e);
+			sizes[k] = e.getMinSize() - before;
+			before = e.getMinSize();
+		}
+		calls.forEach((c, n) -> saved[code.indexOf(c)] = n + 1);
+	}
+
+	/** Would the body fit with its handlers? */
+	boolean body() {
+		int n = 0;
+		for (int k = 0; k < sizes.length; k++)
+			n += sizes[k] + handler(k);
+		return n <= MOST;
+	}
+
+	private int handler(int k) {
+		return saved[k] > 0 ? HANDLER + SAVED * (saved[k] - 1) : 0;
+	}
+
+	/** Would each copy fit, with so many entries in each, and all of them be worth it? */
+	boolean copies(List<MethodInsnNode> entries, int step) {
+		int all = 0;
+		for (int k = 0; k < entries.size(); k += step) {
+			int n = copy(entries.subList(k, Math.min(k + step, entries.size())));
+			all += n;
+			if (n > MOST || all > ALL)
+				return false;
+		}
+		return true;
+	}
+
+	private int copy(List<MethodInsnNode> entries) {
+		BitSet seen = new BitSet();
+		int n = 0;
+		for (MethodInsnNode c : entries) {
+			n += ENTRY + RESTORED * (saved[code.indexOf(c)] - 1);
+			walk(c.getNext(), seen);
+		}
+		boolean again = true;
+		while (again) {
+			again = false;
+			for (TryCatchBlockNode b : m.tryCatchBlocks)
+				if (!seen.get(code.indexOf(b.handler)) && covers(b, seen, entries)) {
+					walk(b.handler, seen);
+					again = true;
+				}
+		}
+		for (int k = seen.nextSetBit(0); k >= 0 && n <= MOST; k = seen.nextSetBit(k + 1)) {
+			int op = code.get(k).getOpcode();
+			/* A return leaves its value with the continuation. */
+			n += sizes[k] + handler(k) + (op >= Opcodes.IRETURN && op <= Opcodes.RETURN ? 4 : 0);
+		}
+		return n;
+	}
+
+	private boolean covers(TryCatchBlockNode b, BitSet seen, List<MethodInsnNode> entries) {
+		int from = code.indexOf(b.start);
+		int to = code.indexOf(b.end);
+		int k = seen.nextSetBit(from);
+		if (k >= 0 && k < to)
+			return true;
+		for (MethodInsnNode c : entries)
+			if (code.indexOf(c) >= from && code.indexOf(c) < to)
+				return true;
+		return false;
+	}
+
+	private void walk(AbstractInsnNode from, BitSet seen) {
+		ArrayDeque<AbstractInsnNode> work = new ArrayDeque<>();
+		if (from != null)
+			work.add(from);
+		AbstractInsnNode i;
+		while ((i = work.poll()) != null)
+			while (i != null && !seen.get(code.indexOf(i))) {
+				seen.set(code.indexOf(i));
+				Liveness.targets(i).forEach(work::add);
+				if (!Liveness.falls(i))
+					break;
+				i = i.getNext();
+			}
+	}
+}
