@@ -28,14 +28,14 @@ static ssize_t by_read(int fd, char *byte)
 	return uk_read(fd, byte, 1);
 }
 
-/* The lowest byte of what was painted below the caller. */
-static __attribute__((noinline)) uintptr_t paint(void)
+/* What lies below the caller, and its lowest byte. */
+static __attribute__((noinline)) void paint(uintptr_t *lowest)
 {
 	volatile unsigned char below[DEEP];
 
 	for (size_t i = 0; i < DEEP; i++)
 		below[i] = PAINT;
-	return (uintptr_t)below;
+	*lowest = (uintptr_t)below;
 }
 
 static __attribute__((noinline)) void *reader(void *arg)
@@ -45,7 +45,7 @@ static __attribute__((noinline)) void *reader(void *arg)
 	char byte = 0;
 
 	CHECK_EQ(r->call(r->fd, &byte), 1); /* makes what is made once */
-	p = paint();
+	paint(&p);
 	r->ready = true;
 	CHECK_EQ(r->call(r->fd, &byte), 1);
 	while (p < top && *(volatile unsigned char *)p == PAINT)
