@@ -26,7 +26,7 @@ import org.ukthreads.pico.piranha.web.WebBuilder;
 final class SharedCrawlTest {
 	private static final int PAGES = 2000;
 	private static final int LEASE_SECONDS = 20;
-	private static final double FETCH_SECONDS = 1.5;    /* the time-outs of one fetch */
+	private static final double FETCH_SECONDS = 13;    /* the time-outs of one fetch */
 
 	@TempDir
 	private Path dir;
