@@ -541,6 +541,14 @@ static COLD struct uk_thread *pop_in_burst(struct uk_vp *vp)
 	return pop_runnable(vp);
 }
 
+void monitor_notice(void)
+{
+	fence_seq_cst(); /* idle before the look: the monitor stores and looks the other way
+			    round (pairs with the fence in sleep_with_the_vps) */
+	if (unlikely(load_relaxed(&monitor_asleep)) && xchg_seq_cst(&monitor_asleep, 0))
+		monitor_call();
+}
+
 /* Nothing to run: sleep in the reactor until something comes. */
 static void idle(struct uk_vp *vp)
 {
@@ -566,11 +574,8 @@ static void idle(struct uk_vp *vp)
 		store_relaxed(&vp->idle, 0);
 	if (!vp->reactive)
 		fetch_add_relaxed(&vp->set->nidle, (uint32_t)-1);
-	fence_seq_cst(); /* idle before the look: the monitor stores and looks the other way
-			    round (pairs with the fence in sleep_with_the_vps) */
-	if (unlikely(load_relaxed(&monitor_asleep)) && !vp->reactive &&
-	    xchg_seq_cst(&monitor_asleep, 0))
-		monitor_call();
+	if (!vp->reactive)
+		monitor_notice();
 }
 
 /* Two threads that wait for each other by turns (through a pipe, a socket, another process)

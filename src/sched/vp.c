@@ -174,6 +174,7 @@ void set_publish(struct uk_vpset *s)
 		/* release: readers of the count see the vp (pairs with the acquire loads) */
 		store_release(&vp_count_all, vp_count_all + 1);
 	}
+	monitor_notice(); /* born awake, they may find a thread before they ever sleep */
 }
 
 static int create_locked(uk_vpset **out, const struct set_plan *p)

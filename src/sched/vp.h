@@ -395,5 +395,6 @@ void sched_run_on_child(void);
  * idleness, and runs threads, takes it away and calls */
 extern uint32_t monitor_asleep;
 extern void (*monitor_call)(void);
+void monitor_notice(void); /* anyone: a vp that runs threads is awake now */
 
 #endif

@@ -48,7 +48,7 @@ static void who_sleeps_is_not_looked_at(void)
 
 	do {
 		from = looks();
-		usleep(300000);
+		usleep(100000);
 	} while (looks() != from);
 }
 
@@ -91,6 +91,40 @@ static void who_blocks_after_a_sleep_is_found(void)
 	CHECK_EQ(uk_thread_join(a, NULL), 0);
 }
 
+/* A vp is born awake. Its first thread may be there before its carrier is. */
+static void *waits_raw(void *arg)
+{
+	char c;
+
+	CHECK_EQ(read(((int *)arg)[0], &c, 1), 1);
+	return arg;
+}
+
+static void *writes_raw(void *arg)
+{
+	CHECK_EQ(write(((int *)arg)[1], "x", 1), 1);
+	return arg;
+}
+
+static void who_blocks_on_a_new_vp_is_found(void)
+{
+	for (int i = 0; i < CALLS; i++) {
+		uk_attr a = UK_ATTR_INIT;
+		uk_thread *t, *u;
+		int p[2];
+
+		who_sleeps_is_not_looked_at();
+		CHECK_EQ(pipe(p), 0);
+		CHECK_EQ(uk_vpset_create(&a.set, "new", 1, NULL, 0), 0);
+		CHECK_EQ(uk_thread_create(&t, &a, waits_raw, p), 0);
+		CHECK_EQ(uk_thread_create(&u, &a, writes_raw, p), 0);
+		CHECK_EQ(uk_thread_join(t, NULL), 0);
+		CHECK_EQ(uk_thread_join(u, NULL), 0);
+		close(p[0]);
+		close(p[1]);
+	}
+}
+
 /* A signal that the program sends to itself is the program's. */
 static void alarms_of_the_program_are_its_own(void)
 {
@@ -117,6 +151,7 @@ int main(void)
 	if (!SANITIZED) /* everything takes longer there, and is looked at more often */
 		RUN(a_short_run_costs_a_look);
 	RUN(who_blocks_after_a_sleep_is_found);
+	RUN(who_blocks_on_a_new_vp_is_found);
 	RUN(alarms_of_the_program_are_its_own);
 	return 0;
 }
