@@ -246,15 +246,9 @@ NOINLINE struct uk_thread *pop_slow(struct uk_vp *vp)
 
 	if (unlikely(q->pinned.head) && (++q->tick & 3) == 0)
 		return tqueue_pop(&q->pinned);
-	t = runq_pop_ring(q);
+	t = runq_pop_fifo(q);
 	if (likely(t))
 		return t;
-	if (q->over.head) {
-		runq_refill(q);
-		t = runq_pop_ring(q);
-		if (t)
-			return t;
-	}
 	t = runq_take_lifo(q);
 	return t ? t : tqueue_pop(&q->pinned);
 }

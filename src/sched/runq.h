@@ -110,6 +110,19 @@ static inline struct uk_thread *runq_pop_ring(struct runq *q)
 	}
 }
 
+/* Owner: the oldest. Not NULL while anything is in the overflow, where no thief can take it:
+ * of a refill the thieves may take all before the owner has one. */
+static inline struct uk_thread *runq_pop_fifo(struct runq *q)
+{
+	struct uk_thread *t = runq_pop_ring(q);
+
+	while (!t && unlikely(q->over.head)) {
+		runq_refill(q);
+		t = runq_pop_ring(q);
+	}
+	return t;
+}
+
 static inline struct uk_thread *runq_take_lifo(struct runq *q)
 {
 	struct uk_thread *t = load_relaxed(&q->lifo);

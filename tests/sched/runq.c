@@ -23,16 +23,11 @@ static long nth(const struct uk_thread *t)
 	return t ? t - threads : -1;
 }
 
-/* As the dispatcher does: the ring, refilled when it is empty. */
+/* As the dispatcher does: the ring, refilled when it is empty. It must not say that there is
+ * nothing while the overflow, which thieves do not reach, has something. */
 static struct uk_thread *next(void)
 {
-	struct uk_thread *t = runq_pop_ring(&q);
-
-	if (!t && q.over.head) {
-		runq_refill(&q);
-		t = runq_pop_ring(&q);
-	}
-	return t;
+	return runq_pop_fifo(&q);
 }
 
 /* Both kinds of queue, and indices that wrap in the middle. */
