@@ -23,6 +23,17 @@ static inline void *os_map(size_t n)
 	return os_failed(p) ? NULL : (void *)(uintptr_t)p;
 }
 
+/* The same for stacks: at base, over what is there, or anywhere (NULL). Pages cost nothing, not
+ * even a promise, before they are touched. */
+static inline void *os_map_stack(void *base, size_t n)
+{
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK;
+	long p = sysn(SYS_mmap, base, n, PROT_READ | PROT_WRITE,
+		      base ? flags | MAP_FIXED : flags, -1, 0);
+
+	return os_failed(p) ? NULL : (void *)(uintptr_t)p;
+}
+
 /* NULL is nothing. */
 static inline void os_unmap(void *p, size_t n)
 {

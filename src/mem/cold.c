@@ -20,8 +20,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/os.h"
 #include "base/panic.h"
-#include "base/sys.h"
 #include "mem/stack_impl.h"
 
 /* All slabs by address; the keeper looks up whose stack it has. */
@@ -63,16 +63,14 @@ static size_t index_below(uintptr_t addr)
 static bool index_grow_locked(void)
 {
 	size_t now = slab_index.room * sizeof(void *), want = now ? now * 2 : PAGE;
-	long m = sysn(SYS_mmap, NULL, want, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct stack_slab **m = os_map(want);
 
-	if (m < 0 && m > -4096)
+	if (!m)
 		return false;
-	if (now) {
-		memcpy((void *)m, slab_index.at, now);
-		sys2(SYS_munmap, slab_index.at, now);
-	}
-	slab_index.at = (struct stack_slab **)m;
+	if (now)
+		memcpy(m, slab_index.at, now);
+	os_unmap(slab_index.at, now);
+	slab_index.at = m;
 	slab_index.room = want / sizeof(void *);
 	return true;
 }

@@ -18,10 +18,8 @@
  * in the free object. */
 #include "mem/slab.h"
 
-#include <sys/mman.h>
-
+#include "base/os.h"
 #include "base/panic.h"
-#include "base/sys.h"
 
 #define CHUNK_FIRST ((size_t)64 << 10)
 #define CHUNK_MAX ((size_t)2 << 20)
@@ -45,15 +43,12 @@ static bool grow_locked(struct slab *s)
 	size_t last = s->chunks ? s->chunks->bytes : CHUNK_FIRST / 2;
 	size_t bytes = last < CHUNK_MAX ? last * 2 : CHUNK_MAX;
 	struct slab_chunk *k;
-	long p;
 
 	while (bytes < sizeof(*k) + s->size)
 		bytes *= 2;
-	p = sysn(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p < 0)
+	k = os_map(bytes);
+	if (!k)
 		return false;
-	k = (struct slab_chunk *)p;
 	k->bytes = bytes;
 	k->next = s->chunks;
 	s->bump = k->objs;

@@ -35,8 +35,8 @@
 
 #include "base/lock.h"
 #include "base/env.h"
+#include "base/os.h"
 #include "base/panic.h"
-#include "base/sys.h"
 #include "base/valgrind.h"
 #include "mem/slab.h"
 #include "mem/stack_impl.h"
@@ -73,18 +73,15 @@ static uint32_t probe_guard(void)
 {
 	const char *s = env_get("UK_GUARD");
 	uint32_t kind = GUARD_MPROTECT;
-	long p;
+	void *p;
 
 	if (s && !strcmp(s, "none")) {
 		kind = GUARD_NONE;
 	} else if (!s || strcmp(s, "mprotect") != 0) {
-		p = sysn(SYS_mmap, NULL, PAGE, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (p > 0) {
-			if (sys3(SYS_madvise, p, PAGE, MADV_GUARD_INSTALL) == 0)
-				kind = GUARD_MADVISE;
-			sys2(SYS_munmap, p, PAGE);
-		}
+		p = os_map(PAGE);
+		if (p && sys3(SYS_madvise, p, PAGE, MADV_GUARD_INSTALL) == 0)
+			kind = GUARD_MADVISE;
+		os_unmap(p, PAGE);
 	}
 	store_relaxed(&guarding, kind);
 	return kind;
@@ -164,11 +161,9 @@ struct idle *stack_idle(void *base, unsigned kind)
 
 bool stack_map(struct stack_slab *s)
 {
-	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK;
-	long m = sysn(SYS_mmap, s->base, s->bytes, PROT_READ | PROT_WRITE,
-		      s->base ? flags | MAP_FIXED : flags, -1, 0);
+	void *m = os_map_stack((void *)s->base, s->bytes);
 
-	if (m < 0 && m > -4096)
+	if (!m)
 		return false;
 	sys3(SYS_madvise, m, s->bytes, MADV_NOHUGEPAGE);
 	/* release: a handler that sees the base sees the rest (pairs with in_slab) */

@@ -8,10 +8,10 @@
  */
 #include "sync/chan.h"
 
-#include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/barrier.h"
 #include "base/sys.h"
 #include "base/touch.h"
 #include "sync/futex.h"
@@ -79,7 +79,7 @@ const struct uk_chan *chan_inside;
 static COLD void unbias(struct uk_chan *c)
 {
 	store_relaxed(&c->bias, NULL);
-	sys2(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0);
+	barrier_everywhere();
 	/* a section that began before shows now; later ones find no bias */
 	for (unsigned spins = 1; load_acquire(&chan_inside) == c; spins++) {
 		if (spins % 200)

@@ -26,11 +26,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "arch/arch.h"
+#include "base/os.h"
 #include "base/panic.h"
-#include "base/sys.h"
 
 /* A guard of a size that nobody else has tells the stack's words in struct pthread. */
 #define TEMPLATE_GUARD (5 * PAGE)
@@ -394,14 +393,11 @@ static int run_template(struct template *t)
 {
 	size_t size = glibc.below + glibc.above + glibc.pd_size;
 	pthread_t id;
-	long p;
 	int err;
 
-	p = sysn(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p < 0)
-		return (int)p;
-	glibc.snap = (char *)p;
+	glibc.snap = os_map(size);
+	if (!glibc.snap)
+		return -ENOMEM;
 	err = -glibc.key_create(&t->key, NULL);
 	if (!err) {
 		size_t stack =
@@ -413,7 +409,7 @@ static int run_template(struct template *t)
 		glibc.key_delete(t->key);
 	}
 	if (err)
-		sys2(SYS_munmap, p, size);
+		os_unmap(glibc.snap, size);
 	return err ? err : t->err;
 }
 

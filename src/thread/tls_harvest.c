@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 
 #include "arch/arch.h"
-#include "base/sys.h"
+#include "base/os.h"
 #include "thread/tls_block.h"
 
 #define BIRTH_STACK ((size_t)32 << 10)
@@ -63,17 +63,15 @@ static void *birth(char *mem, size_t size)
 void *harvest_make(void)
 {
 	size_t size = BIRTH_STACK + glibc.below + glibc.above + glibc.align;
-	long mem;
-	void *tp;
+	void *mem, *tp;
 
 	size = (size + PAGE - 1) & ~(PAGE - 1);
-	mem = sysn(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-	if (mem < 0)
+	mem = os_map_stack(NULL, size);
+	if (!mem)
 		return NULL;
-	tp = birth((char *)mem, size);
+	tp = birth(mem, size);
 	if (!tp) {
-		sys2(SYS_munmap, mem, size);
+		os_unmap(mem, size);
 		return NULL;
 	}
 	if (glibc.rseq != NOWHERE)

@@ -21,12 +21,11 @@
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "arch/arch.h"
 #include "base/lock.h"
+#include "base/os.h"
 #include "base/panic.h"
-#include "base/sys.h"
 #include "thread/glibc.h"
 
 #define SLOTS_MAX 1024
@@ -190,15 +189,12 @@ static int rebuild_locked(void)
 {
 	struct scan s = { .tp = arch_get_tp() };
 	size_t bytes;
-	long p;
 
 	dl_iterate_phdr(scan_module, &s);
 	bytes = sizeof(struct modules) + s.n * sizeof(struct module) + s.bytes + 64;
-	p = sysn(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p < 0)
-		return (int)p;
-	s.t = (struct modules *)p;
+	s.t = os_map(bytes);
+	if (!s.t)
+		return -ENOMEM;
 	s.t->bytes = bytes;
 	s.t->counted = !glibc.slotinfo;
 	s.image = (char *)(((uintptr_t)&s.t->m[s.n] + 63) & ~(uintptr_t)63);
