@@ -4,7 +4,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <uk/uk.h>
 #include <unistd.h>
 
@@ -143,15 +146,48 @@ static void alarms_of_the_program_are_its_own(void)
 	}
 }
 
-int main(void)
+/* Where the kernel gives no timer the monitor waits by itself. */
+static int has_no_timer(void)
+{
+	struct rlimit none = { 0, 0 };
+	timer_t t;
+
+	CHECK_EQ(setrlimit(RLIMIT_SIGPENDING, &none), 0);
+	if (!timer_create(CLOCK_MONOTONIC, NULL, &t))
+		return 77;
+	CHECK_EQ(uk_init(), 0);
+	who_sleeps_is_not_looked_at();
+	who_blocks_after_a_sleep_is_found();
+	who_blocks_on_a_new_vp_is_found();
+	return 0;
+}
+
+static void without_a_timer_too(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		execl("/proc/self/exe", "quiet", "no-timer", (char *)NULL);
+		_exit(1);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK(WIFEXITED(status));
+	CHECK(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77);
+}
+
+int main(int argc, char **argv)
 {
 	setenv("UK_TRIM", "0", 1);
+	if (argc > 1 && !strcmp(argv[1], "no-timer"))
+		return has_no_timer();
 	CHECK_EQ(uk_init(), 0);
 	RUN(who_sleeps_is_not_looked_at);
 	if (!SANITIZED) /* everything takes longer there, and is looked at more often */
 		RUN(a_short_run_costs_a_look);
 	RUN(who_blocks_after_a_sleep_is_found);
 	RUN(who_blocks_on_a_new_vp_is_found);
+	RUN(without_a_timer_too);
 	RUN(alarms_of_the_program_are_its_own);
 	return 0;
 }
