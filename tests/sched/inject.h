@@ -132,7 +132,7 @@ static inline int inject_run(struct inject *in, void (*body)(void))
 			sig = 0;
 		ptrace(PTRACE_CONT, tid, 0, sig);
 	}
-	CHECK(!"the child was lost");
+	CHECK(false && "the child was lost");
 	return 1;
 }
 

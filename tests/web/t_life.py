@@ -550,7 +550,7 @@ def an_idle_connection_costs_a_page_and_what_tls_keeps(t):
     if t.mode == 'pth':
         raise Skip('a kernel thread has its own price')
     # Of 500, the heaps take their part, and so do the tables' first pages.
-    limit = (22000 if t.tls else 6200) + 100 * t.vps
+    limit = (22500 if t.tls else 7400) + 100 * t.vps
     s = t.server('--timeout-idle=1000', '--timeout-header=1000')
     if re.search('lib[at]san', open('/proc/%d/maps' % s.proc.pid).read()):
         raise Skip('a sanitizer has its own price')
