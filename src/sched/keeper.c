@@ -72,9 +72,14 @@ static int trim_one(void *obj, void *arg)
 	struct trim *trim = arg;
 	uint64_t w = load_acquire(&t->wait);
 
-	if (load_acquire(&t->kind) != THREAD_USER || W_STATE(w) != W_PARKED ||
-	    load_relaxed(&t->trimmed))
+	if (load_acquire(&t->kind) != THREAD_USER || load_relaxed(&t->trimmed))
 		return 0;
+	if (W_STATE(w) != W_PARKED) {
+		/* it counts its switch before it rests, so it may be in the monitor's sum of
+		 * this round (may_keep), and nobody else would ever ask for another */
+		trim->more |= W_STATE(w) == W_ARMED;
+		return 0;
+	}
 	if (load_relaxed(&t->since) > trim->before) {
 		trim->more = true;
 		return 0;

@@ -375,7 +375,9 @@ static void close_ends_calls(void)
 			v[k] = (struct victim){ .b = &table[i], .fd = s[0] };
 			t[k] = spawn(victim, &v[k]);
 		}
-		uk_sleep(3 * MS);
+		/* who came later could find the number in use again, by his own pipe */
+		for (int k = 0; k < 3; k++)
+			UNTIL(rests(t[k]));
 		CHECK_EQ(uk_close(s[0]), 0);
 		for (int k = 0; k < 3; k++) {
 			join(t[k]);
