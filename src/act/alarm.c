@@ -29,7 +29,8 @@
 #define SIGEV_TO_THREAD 4 /* SIGEV_THREAD_ID */
 
 static int timer;      /* the monitor, before anybody may set it */
-static bool has_timer; /* likewise */
+static bool has_timer; /* likewise, as is the next */
+static int sleeper;    /* the monitor's kernel id */
 static int64_t after;  /* the monitor; others read */
 static uint32_t woken; /* without a timer: futex; 1 = come */
 
@@ -41,7 +42,8 @@ void alarm_init(void)
 
 	/* libc leaves this one open in all masks that it sets */
 	sys4(SYS_rt_sigprocmask, SIG_BLOCK, &set, NULL, 8);
-	ev._sigev_un._tid = sys_gettid();
+	sleeper = sys_gettid();
+	ev._sigev_un._tid = sleeper;
 	has_timer = !sys3(SYS_timer_create, CLOCK_MONOTONIC, &ev, &timer);
 	woken = 0;
 }
@@ -56,7 +58,9 @@ void alarm_set(void)
 	struct itimerspec it = { .it_value = sys_timespec(load_relaxed(&after)) };
 
 	if (likely(has_timer)) {
-		sys4(SYS_timer_settime, timer, 0, &it, NULL);
+		/* a filter that the program has installed since may refuse it: then at once */
+		if (unlikely(sys4(SYS_timer_settime, timer, 0, &it, NULL)))
+			sys3(SYS_tgkill, sys0(SYS_getpid), sleeper, ALARM_SIGNAL);
 		return;
 	}
 	store_release(&woken, 1);
