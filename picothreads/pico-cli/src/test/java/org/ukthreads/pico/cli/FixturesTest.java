@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.Arrays;
 import java.util.stream.Collectors;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.fixtures.Adapted;
@@ -181,6 +182,7 @@ final class FixturesTest {
 	}
 
 	@Test
+	@Tag("long")
 	void who_is_stuck_holds_nobody_up() throws Exception {
 		same(Stuck.class, 1, 3);
 	}

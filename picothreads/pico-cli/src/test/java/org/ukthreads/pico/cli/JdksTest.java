@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -71,6 +72,7 @@ final class JdksTest {
 	}
 
 	@Test
+	@Tag("long")
 	void java_8_programs_print_the_same_on_every_jdk() throws Exception {
 		List<Path> javas = javas();
 		assumeTrue(javas.size() > 1, "no other JDK: set -Dpico.jdks");

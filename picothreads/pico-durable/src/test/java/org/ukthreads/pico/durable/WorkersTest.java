@@ -24,6 +24,7 @@ import java.util.concurrent.locks.ReadWriteLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.fixtures.durable.Parts;
@@ -332,16 +333,19 @@ final class WorkersTest {
 	}
 
 	@Test
+	@Tag("long")
 	void killed_on_postgresql() throws Exception {
 		killed(Databases.postgres());
 	}
 
 	@Test
+	@Tag("long")
 	void killed_on_mariadb() throws Exception {
 		killed(Databases.mariadb());
 	}
 
 	@Test
+	@Tag("long")
 	void killed_on_h2() throws Exception {
 		killed(Databases.h2(dir));
 	}

@@ -14,6 +14,7 @@ import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -23,6 +24,7 @@ import org.ukthreads.fixtures.SqlCalls;
 
 /** Clients as they are published, translated, against real servers: the same as untranslated. */
 @Timeout(300)
+@Tag("long")
 final class ClientsTest {
 	@TempDir
 	Path dir;

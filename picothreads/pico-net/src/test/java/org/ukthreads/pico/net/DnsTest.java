@@ -19,6 +19,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.fixtures.Boot;
@@ -147,6 +148,7 @@ final class DnsTest {
 		"unknown", "");
 
 	@Test
+	@Tag("long")
 	void names_are_looked_up_without_blocking_the_carrier() throws Exception {
 		for (int carriers : new int[] {1, 4}) {
 			asked.clear();
@@ -157,6 +159,7 @@ final class DnsTest {
 	}
 
 	@Test
+	@Tag("long")
 	void a_question_that_is_lost_is_asked_again() throws Exception {
 		lost = 2;
 		assertEquals(WANT, names(1).replace(" localhost/0:0:0:0:0:0:0:1", ""));

@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.fixtures.Boot;
@@ -23,6 +24,7 @@ import org.ukthreads.fixtures.Streams;
 import org.ukthreads.fixtures.UrlCalls;
 
 /** All of the network on each JDK, on one carrier and on four: as that JDK's own. */
+@Tag("long")
 final class JdksTest {
 	@TempDir
 	Path dir;

@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.fixtures.ChannelCalls;
@@ -67,6 +68,7 @@ final class ParityTest {
 	}
 
 	@Test
+	@Tag("long")
 	void streams_over_slow_sockets_behave_as_the_jdks_and_do_not_pin() throws Exception {
 		same(Streams.class, "12", "whole");
 		assertEquals(0, Harness.pinned, Pins.report().toString());

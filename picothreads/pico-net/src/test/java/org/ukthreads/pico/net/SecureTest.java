@@ -17,6 +17,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.fixtures.Secure;
@@ -65,6 +66,7 @@ final class SecureTest {
 	}
 
 	@Test
+	@Tag("long")
 	void tls_servers_behave_as_the_jdks() throws Exception {
 		same(SecureServer.class, keys(dir).toString(), "50");
 	}
