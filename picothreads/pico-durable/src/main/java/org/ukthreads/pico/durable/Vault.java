@@ -357,6 +357,8 @@ public final class Vault implements Closeable {
 	public List<String> resume() throws IOException {
 		List<String> ok = new ArrayList<>();
 		boolean first = true;
+		/* What failed a moment ago may still be on its way to the store. */
+		store(then -> writer.add(Collections.emptyList(), then));
 		if (shelf.shared())
 			beat();
 		for (;;) {

@@ -345,6 +345,22 @@ final class ProductTest {
 	}
 
 	@Test
+	void each_resume_tries_what_has_failed_until_then() throws Exception {
+		Vault v = vault(loader);
+		v.start("a", task("Receiver"));
+		until(() -> v.look("a").waits.equals("receive"));
+		v.close();
+		Files.write(dir.resolve("store/t%2Fa.pico"), new byte[100]);
+		int[] told = {0};
+		Vault w = vault(loader).onFailure((id, e) -> told[0]++);
+		for (int k = 1; k <= 2_000; k++) {
+			assertEquals(List.of(), w.resume());
+			assertEquals(k, told[0]);
+		}
+		w.close();
+	}
+
+	@Test
 	void many_numbers_are_remembered_and_the_file_stays_small() throws Exception {
 		Path f = dir.resolve("seen");
 		Seen s = new Seen();
