@@ -20,10 +20,11 @@ flags = -std=gnu17 -D_GNU_SOURCE -DUK_VERSION='"$(VERSION)"' -Iinclude -fno-omit
 VALGRIND := $(shell printf '\043include <valgrind/valgrind.h>\n' | \
 	$(CC) -x c -fsyntax-only - 2>/dev/null && echo 1)
 lib_flags = -Isrc -fPIC -fvisibility=hidden -DUK_HAVE_LIBUNWIND=$(or $(UNWIND),0) \
-	-DUK_HAVE_VALGRIND=$(or $(VALGRIND),0)
+	-DUK_HAVE_VALGRIND=$(or $(VALGRIND),0) -DUK_HAVE_BPF=0
 lib_libs = $(if $(UNWIND),-lunwind) -ldl
 
-lib_src := $(wildcard src/*/*.c src/*/*_$(ARCH).S) $(wildcard src/arch/$(ARCH)/*.c src/arch/$(ARCH)/*.S)
+# without the kernel's half of the event detector, which takes clang and bpftool
+lib_src := $(filter-out %.bpf.c,$(wildcard src/*/*.c src/*/*_$(ARCH).S)) $(wildcard src/arch/$(ARCH)/*.c src/arch/$(ARCH)/*.S)
 web_src := $(wildcard apps/web/*.c)
 obj = $(patsubst %,$(OUT)/%.o,$(1))
 so := $(OUT)/libukthreads.so.0

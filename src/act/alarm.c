@@ -53,6 +53,16 @@ void alarm_after(int64_t ns)
 	store_relaxed(&after, ns);
 }
 
+void alarm_ring(void)
+{
+	sys3(SYS_tgkill, sys0(SYS_getpid), sleeper, ALARM_SIGNAL);
+}
+
+bool alarm_hears(void)
+{
+	return has_timer;
+}
+
 void alarm_set(void)
 {
 	struct itimerspec it = { .it_value = sys_timespec(load_relaxed(&after)) };
@@ -60,32 +70,37 @@ void alarm_set(void)
 	if (likely(has_timer)) {
 		/* a filter that the program has installed since may refuse it: then at once */
 		if (unlikely(sys4(SYS_timer_settime, timer, 0, &it, NULL)))
-			sys3(SYS_tgkill, sys0(SYS_getpid), sleeper, ALARM_SIGNAL);
+			alarm_ring();
 		return;
 	}
 	store_release(&woken, 1);
 	sys_futex_wake(&woken, 1);
 }
 
-/* The one signal; or somebody's broadcast to all threads of the process ends the wait. */
-static void timer_wait(int64_t deadline)
+/* The one signal; or somebody's broadcast to all threads of the process ends the wait. The
+ * timer's, ours and the kernel's program's are told by their code. */
+static void *signal_wait(int64_t deadline)
 {
 	static const uint64_t set = UINT64_C(1) << (ALARM_SIGNAL - 1);
 	int64_t left = deadline == TIME_NEVER ? 0 : MAX(deadline - sys_now(), 0);
 	struct timespec ts = sys_timespec(left);
+	siginfo_t info;
 
-	sys4(SYS_rt_sigtimedwait, &set, NULL, deadline == TIME_NEVER ? NULL : &ts, 8);
+	if (sys4(SYS_rt_sigtimedwait, &set, &info, deadline == TIME_NEVER ? NULL : &ts,
+		 8) != ALARM_SIGNAL ||
+	    info.si_code != SI_KERNEL)
+		return NULL;
+	return info.si_value.sival_ptr;
 }
 
-void alarm_wait(int64_t deadline)
+void *alarm_wait(int64_t deadline)
 {
 	struct timespec ts = sys_timespec(load_relaxed(&after));
 
-	if (has_timer) {
-		timer_wait(deadline);
-		return;
-	}
+	if (has_timer)
+		return signal_wait(deadline);
 	if (load_acquire(&woken) || sys_futex_wait(&woken, 0, deadline) != -ETIMEDOUT)
 		sys4(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, NULL);
 	store_relaxed(&woken, 0);
+	return NULL;
 }

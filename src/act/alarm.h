@@ -10,7 +10,12 @@ void alarm_init(void);
 void alarm_set(void);
 /* The monitor: how long that is, ns. */
 void alarm_after(int64_t ns);
-/* The monitor: sleep until an alarm, until deadline. It may end early. */
-void alarm_wait(int64_t deadline);
+/* Anyone: wake it now, if alarm_hears. */
+void alarm_ring(void);
+/* The monitor: does it wait for signals, or had the kernel no timer for it? */
+bool alarm_hears(void);
+/* The monitor: sleep until an alarm, until deadline. It may end early. Not NULL: the carrier of
+ * which spot.bpf.c says that it has blocked; more may be waiting. */
+void *alarm_wait(int64_t deadline);
 
 #endif

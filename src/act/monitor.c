@@ -25,6 +25,9 @@
  * spend more on being watched than on the request (at 100 requests a second 330 us for each,
  * ten looks, where the request itself took 49).
  *
+ * Where the kernel tells who has blocked (detect.c) the monitor sees to it at once, on its word
+ * alone, and its own looks, once a millisecond, are for hogs and for what was not told.
+ *
  * Law 5: facts go down (vp_revoke), nothing is called up. Here is never allocated and no
  * thread is created: the thread being rescued may hold libc's locks.
  *
@@ -43,6 +46,7 @@
 #include <sys/resource.h>
 
 #include "act/alarm.h"
+#include "act/detect.h"
 #include "act/files.h"
 #include "act/monitor.h"
 #include "base/panic.h"
@@ -60,12 +64,13 @@
 #define MONITOR_STACK ((size_t)64 << 10)
 #define BURST_NS (5 * NS_PER_MS)
 
-uint64_t monitor_passes; /* read by stat */
+uint64_t monitor_passes, monitor_events; /* read by stat */
 static int64_t stall_ns;
 static int64_t keep_ns; /* between the keeper's rounds */
 static bool own_files;  /* the monitor: it may open what it reads */
 static bool may_renice; /* and take it back later: that needs privilege */
 static bool hogs;       /* the monitor: there may be some */
+static bool blocked;    /* the monitor: somebody has, since the last round */
 static int64_t wanted; /* the monitor: when it last saw that some thread wants to run */
 
 /* May a carrier that was made nicer become what it was again? */
@@ -174,6 +179,8 @@ static void report_stall(struct uk_vp *vp, struct carrier *c, int64_t for_ns)
  * at any moment, and unmarks itself (enter_slow). */
 static bool take(struct uk_vp *vp, struct carrier *c, bool hog)
 {
+	if (unlikely(detector == DETECT_OFF))
+		return false;
 	if (!hog) {
 		vp->watch.taken = vp->watch.seen;
 		store_relaxed(&vp->burst, (uint8_t)VP_BURST);
@@ -193,6 +200,7 @@ static bool take(struct uk_vp *vp, struct carrier *c, bool hog)
 	}
 	bump(&vp->handoffs, 1);
 	bump(&vp->handoffs_hog, hog);
+	blocked |= !hog;
 	return true;
 }
 
@@ -276,6 +284,28 @@ bool monitor_look(struct uk_vp *vp, int64_t now)
 	return false;
 }
 
+/* The kernel saw c block, outside the runtime and with a vp. It may have come back since. */
+static void spotted(struct carrier *c)
+{
+	uint32_t n = load_acquire(&vp_count_all);
+
+	lock_acquire(&watch_lock);
+	for (uint32_t i = 0; i < n; i++) {
+		struct uk_vp *vp = vp_all[i];
+
+		if (load_acquire(&vp->owner) != (uintptr_t)c)
+			continue;
+		/* acquire: as in monitor_look */
+		if (!load_acquire(&c->in_rt) && load_relaxed(&c->current) != &c->disp) {
+			bump(&monitor_events, 1);
+			vp->watch.seen = sys_now();
+			take(vp, c, false);
+		}
+		break;
+	}
+	lock_release(&watch_lock);
+}
+
 static bool all_idle(uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -325,11 +355,34 @@ static bool may_keep(uint32_t n, uint64_t called)
  * after our store sets the alarm; who left before it is seen by the second look. */
 static void sleep_with_the_vps(int64_t deadline)
 {
+	struct carrier *c = NULL;
+
 	store_seq_cst(&monitor_asleep, 1);
 	fence_seq_cst();
 	if (all_idle(load_acquire(&vp_count_all)))
-		alarm_wait(deadline);
+		c = alarm_wait(deadline);
 	store_seq_cst(&monitor_asleep, 0);
+	if (c)
+		spotted(c);
+}
+
+/* Between two rounds while somebody is awake. Whom the kernel sees block meanwhile is seen to
+ * at once. */
+static void pause_for(int64_t period)
+{
+	struct timespec ts = sys_timespec(period);
+	int64_t until = sys_now() + period;
+	struct carrier *c;
+
+	if (detector != DETECT_BPF) {
+		sys4(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, NULL);
+		return;
+	}
+	while ((c = alarm_wait(until))) {
+		spotted(c);
+		if (sys_now() >= until)
+			break;
+	}
 }
 
 /* One look at all. True: at one of them something was found; *niced: a hog has lost its
@@ -352,6 +405,8 @@ static bool look_round(uint32_t n, bool *niced)
 
 static int64_t next_period(int64_t period, unsigned *quiet, bool found)
 {
+	if (detector == DETECT_BPF)
+		return PERIOD_MAX;
 	if (!found && ++*quiet < QUIET_PASSES)
 		return period;
 	*quiet = 0;
@@ -371,10 +426,13 @@ static void *monitor_main(void *arg UNUSED)
 	alarm_init();
 	own_files = files_own();
 	cap_learn();
+	detect_begin(own_files && alarm_hears());
 	for (;;) {
 		uint32_t n = load_acquire(&vp_count_all);
 		bool found = look_round(n, &niced);
 
+		detect_round(blocked);
+		blocked = false;
 		if (unlikely(sys_now() >= keep_at)) {
 			uint64_t sum = all_switches(n);
 
@@ -389,9 +447,7 @@ static void *monitor_main(void *arg UNUSED)
 		if (all_idle(n) && !(hogs && niced)) {
 			sleep_with_the_vps(may_keep(n, called) ? keep_at : TIME_NEVER);
 		} else {
-			struct timespec ts = sys_timespec(period);
-
-			sys4(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, NULL);
+			pause_for(period);
 		}
 	}
 	return NULL;
@@ -403,6 +459,7 @@ static void monitor_start(void)
 	keep_ns = env_number("UK_TRIM", 10000, 1u << 30) * NS_PER_MS;
 	may_renice = can_renice();
 	hogs = false;
+	detect_init();
 	monitor_call = alarm_set;
 }
 

@@ -4,6 +4,7 @@
 #include <sys/utsname.h>
 
 #include "api/inspect.h"
+#include "act/detect.h"
 #include "arch/arch.h"
 #include "base/cgroup.h"
 #include "base/env.h"
@@ -139,7 +140,8 @@ UK_API int uk_doctor(row_fn *fn, void *arg)
 	   tls_method()[0] != 'n', arg);
 #endif
 	fn("stack guards", stack_guard_kind(), stack_guard_kind()[0] == 'M', arg);
-	fn("activations", "marks and sampling monitor", 1, arg);
+	detect_explain(buf, sizeof(buf));
+	fn("activations", buf, 1, arg);
 	limits(fn, arg);
 	return bad;
 }

@@ -6,7 +6,7 @@
 #include "thread/thread.h"
 #include "uk/stat.h"
 
-extern uint64_t monitor_passes; /* act/monitor.c */
+extern uint64_t monitor_passes, monitor_events; /* act/monitor.c */
 
 /* False: not a live thread of the program. */
 bool inspect_thread(const struct uk_thread *t, uk_thread_info *i);

@@ -69,6 +69,7 @@ static void sum_up(uk_stats *s)
 	add_foreign(s);
 	s->spares_made = load_relaxed(&spares_made);
 	s->monitor_wakes = load_relaxed(&monitor_passes);
+	s->spotted = load_relaxed(&monitor_events);
 	s->threads = s->creates - s->exits;
 	s->vps = n;
 	s->carriers = load_relaxed(&carriers_count);

@@ -48,6 +48,7 @@ static uint32_t newborn;        /* made as spares, not parked yet; atomic add */
 static uint32_t spares_target;  /* lock to write */
 static int maker_error;         /* of its last try; the maker, the watchdog reads */
 struct carrier *carriers_all;
+void (*carrier_born)(void);
 uint64_t carriers_count, spares_count, spares_made, carrier_mask;
 
 void carrier_bind(struct carrier *c, struct uk_vp *vp)
@@ -140,6 +141,9 @@ static void *carrier_main(void *arg)
 	do
 		c->next_all = head;
 	while (!cas_acq_rel(&carriers_all, &head, c));
+	fence_seq_cst(); /* in the list before the look (pairs with try_bpf) */
+	if (load_acquire(&carrier_born))
+		carrier_born();
 	carrier_loop(c);
 }
 

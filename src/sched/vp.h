@@ -395,6 +395,8 @@ void sched_run_on_child(void);
  * idleness, and runs threads, takes it away and calls */
 extern uint32_t monitor_asleep;
 extern void (*monitor_call)(void);
+extern void (*carrier_born)(
+    void);                 /* likewise; NULL, or a new carrier in carriers_all calls */
 void monitor_notice(void); /* anyone: a vp that runs threads is awake now */
 
 #endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* detect.h - by what the monitor learns that a carrier has blocked. */
+#ifndef ACT_DETECT_H
+#define ACT_DETECT_H
+
+#include "sched/vp.h"
+
+enum detector { DETECT_OFF, DETECT_LOOKS, DETECT_BPF };
+extern uint32_t detector; /* what is in force; the monitor, others read */
+
+/* The runtime starts, or a forked child's. */
+void detect_init(void);
+/* The monitor begins, has a table of files of its own or not. */
+void detect_begin(bool own_files);
+/* The monitor, after each round of looks; blocked: it found somebody who was. The first one
+ * makes it worth to load what tells sooner of the next. Carriers that were born meanwhile are
+ * made known to it. */
+void detect_round(bool blocked);
+/* For people: what is in force, and why nothing better. Makes the monitor try. Any kernel
+ * thread, once the runtime runs. */
+void detect_explain(char *buf, size_t n);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spot.h - detection by event: the kernel tells the monitor that a carrier has blocked. */
+#ifndef ACT_SPOT_H
+#define ACT_SPOT_H
+
+#include "sched/vp.h"
+
+/* The monitor, with a table of files of its own: from now on events come as signals
+ * (alarm_wait) from the carriers that have a seat. 0, or -errno; -ENOSYS: not built in. All
+ * goes with the kernel thread that called. */
+int spot_start(void);
+/* What an error of spot_start means and what would help, for people. */
+const char *spot_error(int r);
+/* The monitor: c is watched. False: it cannot be, it may have ended. */
+bool spot_seat(const struct carrier *c);
+/* Whoever called spot_start: no more events. */
+void spot_stop(void);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spot_skel.h - the skeleton that bpftool made of spot.bpf.c, by our own doors: no function of
+ * libc that a drop-in would define, and no memory from libc, for the monitor may run while a
+ * thread that it rescues holds the allocator's lock. */
+#ifndef ACT_SPOT_SKEL_H
+#define ACT_SPOT_SKEL_H
+
+#pragma GCC system_header /* others' code and their warnings */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/os.h"
+
+static int spot_error_number; /* the monitor */
+
+static inline long spot_errno(long r)
+{
+	if (r >= 0)
+		return r;
+	spot_error_number = (int)-r;
+	return -1;
+}
+
+#undef errno
+#define errno spot_error_number
+
+#define syscall(n, a, b, c) spot_errno(sys3(n, a, b, c))
+#define close(fd) spot_errno(sys1(SYS_close, fd))
+#define calloc(n, size) os_map((n) * (size))
+#define free(p) ((void)(p)) /* ours is static */
+#include "act/spot_bpf.lskel.h"
+#undef errno
+#undef syscall
+#undef close
+#undef calloc
+#undef free
+
+#endif

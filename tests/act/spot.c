@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernel tells who has blocked: nearly every block is found by an event, in a forked child
+ * too, by carriers that were born later, and the program's descriptors know nothing of it.
+ * Counted, not timed. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <uk/uk.h>
+#include <unistd.h>
+
+#include "test.h"
+
+enum { CALLS = 200, CROWD = 50 };
+
+static uint32_t turns, over;
+
+static void activations(const char *name, const char *value, int ok, void *arg)
+{
+	(void)ok;
+	if (!strcmp(name, "activations"))
+		*(int *)arg = !strncmp(value, "bpf", 3);
+}
+
+static int in_force(void)
+{
+	int yes = 0;
+
+	uk_doctor(activations, &yes);
+	return yes;
+}
+
+static uint64_t spotted(void)
+{
+	uk_stats s;
+
+	uk_stats_get(&s);
+	return s.spotted;
+}
+
+static void *turns_beside(void *arg)
+{
+	while (!__atomic_load_n(&over, __ATOMIC_SEQ_CST)) {
+		__atomic_fetch_add(&turns, 1, __ATOMIC_SEQ_CST);
+		uk_yield();
+	}
+	return arg;
+}
+
+/* Raw: until the other one has had a turn, on one processor. */
+static void *blocks(void *arg)
+{
+	for (int i = 0; i < CALLS; i++) {
+		uint32_t was = __atomic_load_n(&turns, __ATOMIC_SEQ_CST);
+
+		uk_yield();
+		while (__atomic_load_n(&turns, __ATOMIC_SEQ_CST) < was + 2)
+			usleep(1000);
+	}
+	return arg;
+}
+
+static void most_blocks_are_told(void)
+{
+	uk_attr a = UK_ATTR_INIT;
+	uk_thread *t, *u;
+	uint64_t was = spotted();
+
+	CHECK_EQ(uk_vpset_create(&a.set, "one", 1, NULL, 0), 0);
+	over = 0;
+	CHECK_EQ(uk_thread_create(&u, &a, turns_beside, NULL), 0);
+	CHECK_EQ(uk_thread_create(&t, &a, blocks, NULL), 0);
+	CHECK_EQ(uk_thread_join(t, NULL), 0);
+	__atomic_store_n(&over, 1, __ATOMIC_SEQ_CST);
+	CHECK_EQ(uk_thread_join(u, NULL), 0);
+	/* a look may come first; a signal may find no room */
+	CHECK(spotted() - was > CALLS / 4);
+}
+
+static pthread_barrier_t wall;
+
+static void *at_the_wall(void *arg)
+{
+	pthread_barrier_wait(&wall);
+	return arg;
+}
+
+/* Each of them needs a carrier that did not exist when the kernel was told of the first. */
+static void who_was_born_later_is_seen_too(void)
+{
+	uk_thread *t[CROWD];
+	uint64_t was = spotted();
+
+	pthread_barrier_init(&wall, NULL, CROWD);
+	for (int i = 0; i < CROWD; i++)
+		CHECK_EQ(uk_thread_create(&t[i], NULL, at_the_wall, NULL), 0);
+	for (int i = 0; i < CROWD; i++)
+		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+	CHECK(spotted() > was);
+}
+
+static void a_child_is_told_by_its_own(void)
+{
+	int st;
+	pid_t pid;
+
+	if (SANITIZED)
+		return;
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		CHECK(in_force());
+		most_blocks_are_told();
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(pid, &st, 0), pid);
+	CHECK_EQ(st, 0);
+	most_blocks_are_told();
+}
+
+static char open_before[1000];
+
+static void descriptors(char *is_open)
+{
+	for (int i = 0; i < 1000; i++)
+		is_open[i] = fcntl(i, F_GETFD) >= 0;
+}
+
+static void the_programs_descriptors_are_its_own(void)
+{
+	char now[sizeof(open_before)];
+
+	descriptors(now);
+	CHECK(!memcmp(now, open_before, sizeof(now)));
+}
+
+int main(void)
+{
+	descriptors(open_before);
+	setenv("UK_ACTIVATION", "bpf", 1);
+	if (!in_force())
+		SKIP("no bpf here: uk doctor says why");
+	RUN(most_blocks_are_told);
+	RUN(who_was_born_later_is_seen_too);
+	RUN(a_child_is_told_by_its_own);
+	RUN(the_programs_descriptors_are_its_own);
+	return 0;
+}
