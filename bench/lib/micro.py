@@ -135,9 +135,8 @@ def one_run(system, c, figures):
         figures.absent(system, c.variant, note)
 
 
-def run(figures, runs, quick, only=None):
+def interleaved(figures, cases, systems, one_run, runs, quick, only):
     name = figures.workload
-    cases = WORKLOADS[name][0](quick)
     if name == "w5":
         runs = min(runs, 3)
     for c in cases:
@@ -146,7 +145,7 @@ def run(figures, runs, quick, only=None):
                 figures.targets[(c.variant + suffix, unit)] = target
         dead = set()
         for i in range(runs):
-            for system in SYSTEMS:
+            for system in systems:
                 if system in dead or (only and system not in only):
                     continue
                 harness.say(f"{name} | {c.variant} | run {i + 1}/{runs} | {system}")
@@ -157,3 +156,8 @@ def run(figures, runs, quick, only=None):
                 except (build.Missing, harness.Failed) as why:
                     figures.absent(system, c.variant, str(why))
                     dead.add(system)
+
+
+def run(figures, runs, quick, only=None):
+    interleaved(figures, WORKLOADS[figures.workload][0](quick), SYSTEMS, one_run, runs, quick,
+                only)

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* act.c - what happens to the others when a thread blocks, or computes: calls that nobody
+ * wrapped. The same source on user threads (default) and on kernel threads
+ * (-DKERNEL_THREADS). act WORKLOAD ARGS... FILE */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include "bench.h"
+
+#ifdef KERNEL_THREADS
+typedef pthread_t thread;
+static int create(thread *t, void *(*fn)(void *), void *arg)
+{
+	return pthread_create(t, NULL, fn, arg);
+}
+#define join(t) pthread_join(t, NULL)
+#define yield() sched_yield()
+#define rest(ns) nanosleep(&(struct timespec){ 0, ns }, NULL)
+#define prepare() (void)0
+#else
+#include <uk/uk.h>
+typedef uk_thread *thread;
+static int create(thread *t, void *(*fn)(void *), void *arg)
+{
+	return uk_thread_create(t, NULL, fn, arg);
+}
+#define join(t) uk_thread_join(t, NULL)
+#define yield() uk_yield()
+#define rest(ns) uk_sleep(ns)
+
+/* The kernel's detector is loaded when somebody blocks for the first time. */
+static void *blocks_once(void *arg)
+{
+	for (int i = 0; i < 50; i++) {
+		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+		uk_yield();
+	}
+	return arg;
+}
+static void prepare(void)
+{
+	thread t;
+
+	if (!create(&t, blocks_once, NULL))
+		join(t);
+}
+#endif
+
+static long arg1, arg2;
+
+static thread spawn(void *(*fn)(void *), void *arg)
+{
+	thread t;
+	int e = create(&t, fn, arg);
+
+	if (e)
+		die("create", e);
+	return t;
+}
+
+static void run_all(long n, void *(*fn)(void *))
+{
+	thread *t = malloc((size_t)n * sizeof(*t));
+
+	for (long i = 0; i < n; i++)
+		t[i] = spawn(fn, (void *)(intptr_t)i);
+	for (long i = 0; i < n; i++)
+		join(t[i]);
+	free(t);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void tell_late(int64_t *late, long n)
+{
+	qsort(late, (size_t)n, sizeof(*late), by_value);
+	result("p50", (double)late[n / 2] / 1e3);
+	result("p99", (double)late[n * 99 / 100] / 1e3);
+	result("max", (double)late[n - 1] / 1e3);
+	check(n);
+}
+
+/* ---- latency N: one blocks, how soon does another one run? ---- */
+
+static int64_t blocked_at; /* 0: nobody has blocked that was not seen */
+static int over;
+
+static void *who_blocks(void *arg)
+{
+	for (long i = 0; i < arg1; i++) {
+		yield();
+		while (__atomic_load_n(&blocked_at, __ATOMIC_ACQUIRE))
+			yield();
+		__atomic_store_n(&blocked_at, now_ns(), __ATOMIC_RELEASE);
+		nanosleep(&(struct timespec){ 0, 4000000 }, NULL);
+	}
+	__atomic_store_n(&over, 1, __ATOMIC_RELEASE);
+	return arg;
+}
+
+static void *who_is_ready(void *arg)
+{
+	int64_t *late = arg;
+	long n = 0;
+
+	while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE)) {
+		int64_t at = __atomic_load_n(&blocked_at, __ATOMIC_ACQUIRE);
+
+		if (at) {
+			late[n++] = now_ns() - at;
+			__atomic_store_n(&blocked_at, 0, __ATOMIC_RELEASE);
+		}
+		yield();
+	}
+	tell_late(late, n);
+	return arg;
+}
+
+static void latency(void)
+{
+	int64_t *late = calloc((size_t)arg1 + 1, sizeof(*late));
+	thread a = spawn(who_is_ready, late), b = spawn(who_blocks, NULL);
+
+	join(b);
+	join(a);
+}
+
+/* ---- es N, esyield N: two threads, one pipe; each reads a byte and writes one ---- */
+
+static int ends[2], yields;
+
+static void *reads_and_writes(void *arg)
+{
+	char c;
+
+	for (long i = 0; i < arg1; i++) {
+		if (read(ends[0], &c, 1) != 1)
+			die("read", 5);
+		if (yields)
+			yield();
+		if (write(ends[1], &c, 1) != 1)
+			die("write", 5);
+	}
+	return arg;
+}
+
+static void es(void)
+{
+	int64_t t0;
+
+	if (pipe(ends) || write(ends[1], "x", 1) != 1)
+		die("pipe", 24);
+	t0 = now_ns();
+	run_all(2, reads_and_writes);
+	result("turn", (double)(now_ns() - t0) / (double)(2 * arg1));
+	check(2 * arg1);
+}
+
+/* ---- sleeps THREADS ROUNDS; wall THREADS; faults THREADS PAGES ---- */
+
+static void *sleeps_on(void *arg)
+{
+	for (long i = 0; i < arg2; i++)
+		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+	return arg;
+}
+
+static pthread_barrier_t wall;
+
+static void *at_the_wall(void *arg)
+{
+	pthread_barrier_wait(&wall);
+	return arg;
+}
+
+static char *mapped;
+static uint64_t sum;
+
+static void *touches(void *arg)
+{
+	long first = (long)(intptr_t)arg * arg2;
+
+	for (long i = 0; i < arg2; i++)
+		__atomic_fetch_add(&sum, (uint64_t)mapped[(first + i) * 4096],
+				   __ATOMIC_RELAXED);
+	return arg;
+}
+
+static void map_cold(const char *path)
+{
+	size_t n = (size_t)(arg1 * arg2) * 4096;
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	char *page = calloc(1, 4096);
+
+	if (fd < 0)
+		die(path, 2);
+	memset(page, 1, 4096);
+	for (size_t i = 0; i < n; i += 4096)
+		if (write(fd, page, 4096) != 4096)
+			die("write", 28);
+	fsync(fd);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	mapped = mmap(NULL, n, PROT_READ, MAP_SHARED, fd, 0);
+	madvise(mapped, n, MADV_RANDOM);
+	unlink(path);
+}
+
+static void timed(long n, void *(*fn)(void *), long long proof)
+{
+	int64_t t0 = now_ns();
+
+	run_all(n, fn);
+	result("all", (double)(now_ns() - t0) / 1e6);
+	check(proof < 0 ? (long long)sum : proof);
+}
+
+/* ---- hogs HOGS MS: a ticker of 1 ms beside those who compute ---- */
+
+static uint64_t work;
+
+static void *computes(void *arg)
+{
+	while (!__atomic_load_n(&over, __ATOMIC_RELAXED))
+		for (int i = 0; i < 1000; i++)
+			__asm__ volatile("" : "+r"(i));
+	__atomic_fetch_add(&work, 1, __ATOMIC_RELAXED);
+	return arg;
+}
+
+static void *ticks(void *arg)
+{
+	int64_t *late = arg;
+
+	for (long i = 0; i < arg2; i++) {
+		int64_t due = now_ns() + 1000000;
+
+		rest(1000000);
+		late[i] = now_ns() - due;
+	}
+	__atomic_store_n(&over, 1, __ATOMIC_RELAXED);
+	tell_late(late, arg2);
+	return arg;
+}
+
+static void hogs(void)
+{
+	int64_t *late = calloc((size_t)arg2, sizeof(*late));
+	thread t[64], ticker;
+
+	for (long i = 0; i < arg1; i++)
+		t[i] = spawn(computes, NULL);
+	ticker = spawn(ticks, late);
+	join(ticker);
+	for (long i = 0; i < arg1; i++)
+		join(t[i]);
+}
+
+int main(int argc, char **argv)
+{
+	const char *w = argc > 1 ? argv[1] : "";
+
+	arg1 = argc > 2 ? atol(argv[2]) : 0;
+	arg2 = argc > 3 ? atol(argv[3]) : 0;
+	prepare();
+	yields = !strcmp(w, "esyield");
+	if (!strcmp(w, "latency")) {
+		latency();
+	} else if (!strncmp(w, "es", 2)) {
+		es();
+	} else if (!strcmp(w, "sleeps")) {
+		timed(arg1, sleeps_on, arg1);
+	} else if (!strcmp(w, "wall")) {
+		pthread_barrier_init(&wall, NULL, (unsigned)arg1);
+		timed(arg1, at_the_wall, arg1);
+	} else if (!strcmp(w, "faults")) {
+		map_cold(argc > 4 ? argv[4] : "cold-pages");
+		timed(arg1, touches, -1);
+	} else if (!strcmp(w, "hogs") && arg1 <= 64) {
+		hogs();
+	} else {
+		die("act: no such workload", 22);
+	}
+	return 0;
+}

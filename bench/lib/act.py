@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workloads act-*: what others lose when a thread blocks, or computes, in a call that nobody
+wrapped. By mechanism: the kernel's event (bpf), the monitor's samples; kernel threads and Go
+beside them. The program is bench/act/act.c."""
+import os
+import tempfile
+
+import build
+import harness
+from micro import case, interleaved
+
+SYSTEMS = ("bpf", "monitor", "nptl", "go")
+NO_GO = {"go": "has no such call"}
+
+
+def table1(q):
+    n = 5_000 if q else 100_000
+    return [case(f"{text}, {v} vp", v, w, (n,), 2 * n, {"turn": ("", "ns", None)})
+            for w, text in (("es", "Test E/S"), ("esyield", "Test E/S, a yield "
+                 "after each read")) for v in (1, 2)]
+
+
+def late(p50, p99):
+    return {"p50": (", p50", "us", p50), "p99": (", p99", "us", p99), "max": (", max", "us", None)}
+
+
+def latency(q):
+    n = 100 if q else 1_000
+    return [case("a raw nanosleep, until another thread runs, 1 vp", 1, "latency", (n,), n,
+                 late("4", "15"))]
+
+
+def block(q):
+    t, r = (50, 5) if q else (200, 20)
+    return [case(f"{t} threads x {r} raw nanosleeps of 1 ms, 2 vp", 2, "sleeps", (t, r), t,
+                 {"all": ("", "ms", "85")}),
+            case("64 threads x 50 cold page faults, 2 vp", 2, "faults", (64, 50), 3200,
+                 {"all": ("", "ms", "33")}, NO_GO),
+            case("400 threads at a pthread barrier, 2 vp", 2, "wall", (400,), 400,
+                 {"all": ("", "ms", None)}, NO_GO)]
+
+
+def hogs(q):
+    n = 300 if q else 3_000
+    return [case("a ticker of 1 ms beside 4 that compute, 2 vp", 2, "hogs", (4, n), n,
+                 late(None, "100"))]
+
+
+WORKLOADS = {
+    "act-table1": (table1, "founding paper, table 1: two threads by turns at one pipe, raw"),
+    "act-latency": (latency, "a thread blocks: until another one runs"),
+    "act-block": (block, "many that block: raw sleeps, cold pages, a pthread barrier"),
+    "act-hogs": (hogs, "lateness of a ticker beside threads that compute"),
+}
+
+
+def command(system, c, cold):
+    words = [c.program, *map(str, c.args)]
+    if c.program == "faults":
+        words.append(cold)
+    if system == "go":
+        return [build.program("go-act"), *words], {"GOMAXPROCS": str(c.vps)}
+    if system == "nptl":
+        return [build.program("act-nptl"), *words], {}
+    return [build.program("act"), *words], {
+        "UK_VPS": str(c.vps), "UK_ACTIVATION": system, "LD_LIBRARY_PATH": build.runtime()}
+
+
+def one_run(system, c, figures):
+    with tempfile.TemporaryDirectory(dir=build.BENCH) as d:
+        words, env = command(system, c, os.path.join(d, "cold-pages"))
+        values, notes = harness.run_program(harness.pinned(c.cpus) + words, env, c.check, 180)
+    for metric, (suffix, unit, _) in c.metrics.items():
+        figures.add(c.variant + suffix, system, unit, values[metric])
+    for note in notes:
+        figures.absent(system, c.variant, note)
+
+
+def run(figures, runs, quick, only=None):
+    interleaved(figures, WORKLOADS[figures.workload][0](quick), SYSTEMS, one_run, runs, quick,
+                only)
