@@ -128,6 +128,9 @@ def without_rights():
         cmd = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] + cmd
     elif os.access("/usr/local", os.W_OK):
         return
+    if run(cmd[:-3] + ["test", "-r", cmd[-3]])[0]:
+        print("skipped without rights: who has none cannot come here")
+        return
     code, out = run(cmd, env=dict(os.environ, DESTDIR=""), cwd="/")
     if code == 0 or "PREFIX=" not in out or out.strip().count("\n"):
         bad.append("without rights: %s\n%s" % (code, out))

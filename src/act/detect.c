@@ -59,6 +59,11 @@ static void newborn(void)
 	seated = head;
 }
 
+bool detect_wanted(void)
+{
+	return load_seq_cst(&wanted) && !tried;
+}
+
 static void try_bpf(void)
 {
 	error = own_files ? spot_start() : -EPERM;
@@ -85,15 +90,15 @@ void detect_begin(bool own)
 
 void detect_round(bool blocked)
 {
-	if (unlikely(!tried) && (blocked || load_relaxed(&wanted)))
+	if (unlikely(!tried) && (blocked || detect_wanted()))
 		try_bpf();
 	newborn();
 }
 
 void detect_explain(char *buf, size_t n)
 {
-	store_relaxed(&wanted, 1);
-	alarm_set();
+	store_seq_cst(&wanted, 1);
+	monitor_notice(); /* it sleeps: then it looks after our store, or we wake it */
 	while (!load_acquire(&tried))
 		sys_futex_wait(&tried, 0, TIME_NEVER);
 	switch (load_relaxed(&detector)) {

@@ -16,6 +16,8 @@ void detect_begin(bool own_files);
  * makes it worth to load what tells sooner of the next. Carriers that were born meanwhile are
  * made known to it. */
 void detect_round(bool blocked);
+/* The monitor, when it is about to sleep for long: somebody waits for detect_explain. */
+bool detect_wanted(void);
 /* For people: what is in force, and why nothing better. Makes the monitor try. Any kernel
  * thread, once the runtime runs. */
 void detect_explain(char *buf, size_t n);

@@ -70,7 +70,8 @@ static int64_t keep_ns; /* between the keeper's rounds */
 static bool own_files;  /* the monitor: it may open what it reads */
 static bool may_renice; /* and take it back later: that needs privilege */
 static bool hogs;       /* the monitor: there may be some */
-static bool blocked;    /* the monitor: somebody has, since the last round */
+static uint32_t
+    blocked;           /* somebody has, since the last round; watch lock, racy reads */
 static int64_t wanted; /* the monitor: when it last saw that some thread wants to run */
 
 /* May a carrier that was made nicer become what it was again? */
@@ -200,7 +201,8 @@ static bool take(struct uk_vp *vp, struct carrier *c, bool hog)
 	}
 	bump(&vp->handoffs, 1);
 	bump(&vp->handoffs_hog, hog);
-	blocked |= !hog;
+	if (!hog)
+		store_relaxed(&blocked, 1);
 	return true;
 }
 
@@ -359,7 +361,7 @@ static void sleep_with_the_vps(int64_t deadline)
 
 	store_seq_cst(&monitor_asleep, 1);
 	fence_seq_cst();
-	if (all_idle(load_acquire(&vp_count_all)))
+	if (all_idle(load_acquire(&vp_count_all)) && !detect_wanted())
 		c = alarm_wait(deadline);
 	store_seq_cst(&monitor_asleep, 0);
 	if (c)
@@ -431,8 +433,8 @@ static void *monitor_main(void *arg UNUSED)
 		uint32_t n = load_acquire(&vp_count_all);
 		bool found = look_round(n, &niced);
 
-		detect_round(blocked);
-		blocked = false;
+		detect_round(load_relaxed(&blocked));
+		store_relaxed(&blocked, 0);
 		if (unlikely(sys_now() >= keep_at)) {
 			uint64_t sum = all_switches(n);
 

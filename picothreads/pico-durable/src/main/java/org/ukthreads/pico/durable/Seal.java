@@ -9,7 +9,6 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.security.SecureRandom;
@@ -162,11 +161,11 @@ public final class Seal {
 
 	private static void write(Path f, List<String> lines, boolean replace) throws IOException {
 		Path dir = FileStore.make(f.toAbsolutePath().getParent(), true);
+		/* Its owner's alone, where files have owners. (Not asked of the FileStore: in a root
+		 * that is no mount point, a chroot, there is none.) */
 		Path tmp = Files.createTempFile(dir, "key", null);
 		Files.write(tmp, String.join("\n", lines).concat("\n").getBytes(
 			StandardCharsets.US_ASCII), StandardOpenOption.SYNC);
-		if (Files.getFileStore(tmp).supportsFileAttributeView("posix"))
-			Files.setPosixFilePermissions(tmp, PosixFilePermissions.fromString("rw-------"));
 		if (replace) {
 			Files.move(tmp, f, StandardCopyOption.ATOMIC_MOVE,
 				StandardCopyOption.REPLACE_EXISTING);
