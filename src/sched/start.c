@@ -171,7 +171,8 @@ static void say_why(int r)
 		    "no kernel thread can be made: RLIMIT_NPROC, RLIMIT_AS, pids.max of "
 		    "a control group, or no memory";
 	else if (r == -ENOMEM)
-		why = "no memory";
+		why = want ? "no memory, or RLIMIT_MEMLOCK is too small for rings"
+			   : "no memory";
 	else if (r == -EMFILE || r == -ENFILE)
 		why = "no descriptor is free: ulimit -n";
 	else if (r == -EINVAL && want)
