@@ -12,7 +12,8 @@
  * kernel has no such calls, or a filter forbids them, the monitor opens nothing at all.
  *
  * What is left: rings, epoll and eventfds have the lowest number for microseconds when the
- * runtime or a set of vps starts, inside that call; then they are moved to 1024 and up. */
+ * runtime or a set of vps starts, inside that call; then they are moved to 1024 and
+ * up, or to the upper half of what the program may have. */
 #include "act/files.h"
 
 #include "base/files.h"

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "act/files.h"
@@ -57,9 +58,16 @@ static void the_programs_next_number_is_its_own(void)
 
 static char inherited[1024];
 
+/* Below half of the limit, where that is less. */
 static void nothing_of_ours_is_below_1024(void)
 {
-	for (int fd = 3; fd < 1024; fd++)
+	struct rlimit rl;
+	int low = 1024;
+
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &rl), 0);
+	if (rl.rlim_cur < 2048)
+		low = (int)rl.rlim_cur / 2;
+	for (int fd = 3; fd < low; fd++)
 		if (fcntl(fd, F_GETFD) >= 0 && !inherited[fd]) {
 			char path[40], to[200] = "";
 
