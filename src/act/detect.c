@@ -9,7 +9,11 @@
  *   OFF    stays
  *   LOOKS  --the first who blocks, or UK_ACTIVATION=bpf; it loads----------> BPF
  *   LOOKS  --the same; it does not load: said if it was asked for--> LOOKS, for good
+ *   BPF    --a seccomp filter has come, a carrier is born--> LOOKS, for good
  *   any    --a forked child--> as at the start
+ *
+ * Under a filter no call is tried that a program like this one does not make by itself: many
+ * kill for it.
  *
  * A program that never blocks a carrier never pays for the loading (some 10 ms of the monitor's
  * time, in which it looks at nobody).
@@ -19,6 +23,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "act/alarm.h"
 #include "act/spot.h"
@@ -47,6 +52,11 @@ void detect_init(void)
 		uk_warn("UK_ACTIVATION=%s: it is bpf, monitor or off", s);
 }
 
+static bool filtered(void)
+{
+	return sys5(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) != 0;
+}
+
 /* Carriers that have no seat yet get one. */
 static void newborn(void)
 {
@@ -54,6 +64,13 @@ static void newborn(void)
 
 	if (likely(head == seated) || detector != DETECT_BPF)
 		return;
+	if (unlikely(filtered())) {
+		store_relaxed(&carrier_born, NULL);
+		store_relaxed(&detector, (uint32_t)DETECT_LOOKS);
+		error = -EACCES;
+		spot_stop();
+		return;
+	}
 	for (struct carrier *c = head; c && c != seated; c = c->next_all)
 		spot_seat(c);
 	seated = head;
@@ -66,7 +83,7 @@ bool detect_wanted(void)
 
 static void try_bpf(void)
 {
-	error = own_files ? spot_start() : -EPERM;
+	error = filtered() ? -EACCES : own_files ? spot_start() : -EPERM;
 	if (!error) {
 		store_relaxed(&detector, (uint32_t)DETECT_BPF);
 		/* release: who is called can ring (pairs with carrier_main) */

@@ -116,8 +116,9 @@ const char *spot_error(int r)
 	switch (-r) {
 	case ENOSYS:
 		return "not built in: needs clang, bpftool and libbpf-dev where it is built";
-	case EPERM:
 	case EACCES:
+		return "not tried under a seccomp filter, which may kill for it";
+	case EPERM:
 		return "needs root, or CAP_BPF and CAP_PERFMON: setcap "
 		       "cap_bpf,cap_perfmon+ep PROGRAM";
 	case EMFILE:

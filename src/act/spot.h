@@ -9,7 +9,8 @@
  * (alarm_wait) from the carriers that have a seat. 0, or -errno; -ENOSYS: not built in. All
  * goes with the kernel thread that called. */
 int spot_start(void);
-/* What an error of spot_start means and what would help, for people. */
+/* What an error of spot_start means and what would help, for people; -EACCES is the caller's:
+ * he did not try, under a filter. */
 const char *spot_error(int r);
 /* The monitor: c is watched. False: it cannot be, it may have ended. */
 bool spot_seat(const struct carrier *c);

@@ -246,9 +246,12 @@ void mutex_lost(uk_mutex *m)
 static NOINLINE int lock_slow_path(uk_mutex *m, int64_t deadline)
 {
 	struct mutex_wait how = { .deadline = deadline };
-	struct uk_thread *t = rt_enter();
-	int ret = 0;
+	struct uk_thread *t;
+	int ret = rt_begin();
 
+	if (unlikely(ret))
+		return ret;
+	t = rt_enter();
 	if (!mutex_owned(m, t))
 		ret = mutex_lock_wait(m, t, &how);
 	else if (m->flags & UK_MUTEX_RECURSIVE)
@@ -283,8 +286,11 @@ int uk_mutex_trylock(uk_mutex *m)
 	struct uk_thread *t = thread_self_tls;
 
 	if (unlikely(!t)) {
-		t = rt_enter();
-		rt_exit();
+		int unable = rt_begin();
+
+		if (unable)
+			return unable;
+		t = thread_self_tls;
 	}
 	while (!(w & M_LOCKED)) {
 		if (cas_acquire(&m->word, &w, w | M_LOCKED)) {

@@ -164,10 +164,14 @@ static bool rw_leave(uk_rwlock *l, struct futex_node *n)
 
 static NOINLINE int rw_lock_slow(uk_rwlock *l, enum rw_role role, int64_t deadline)
 {
-	struct uk_thread *t = rt_enter();
+	int unable = rt_begin();
+	struct uk_thread *t;
 	struct futex_node n;
 	unsigned why = WAKE_OK;
 
+	if (unlikely(unable))
+		return unable;
+	t = rt_enter();
 	if (rw_owned(l, t)) {
 		rt_exit();
 		return -EDEADLK;
@@ -223,8 +227,11 @@ int uk_rwlock_trywrlock(uk_rwlock *l)
 	uint32_t s;
 
 	if (unlikely(!t)) {
-		t = rt_enter();
-		rt_exit();
+		int unable = rt_begin();
+
+		if (unable)
+			return unable;
+		t = thread_self_tls;
 	}
 	return rw_try(l, RW_WRITE, &s, t) ? 0 : -EBUSY;
 }

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program that does little is watched for little: the monitor comes once after a vp has
  * woken up, if it comes at all, and not for some time afterwards. */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -162,13 +168,35 @@ static int has_no_timer(void)
 	return 0;
 }
 
-static void without_a_timer_too(void)
+/* A filter that comes when the monitor has its timer, and refuses to set it. */
+static int is_refused_the_timer(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_timer_settime, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
+
+	CHECK_EQ(uk_init(), 0);
+	who_sleeps_is_not_looked_at();
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
+		    &filter))
+		return 77;
+	who_blocks_after_a_sleep_is_found();
+	who_blocks_on_a_new_vp_is_found();
+	return 0;
+}
+
+static void once_more(const char *how)
 {
 	int status;
 	pid_t pid = fork();
 
 	if (!pid) {
-		execl("/proc/self/exe", "quiet", "no-timer", (char *)NULL);
+		execl("/proc/self/exe", "quiet", how, (char *)NULL);
 		_exit(1);
 	}
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
@@ -176,11 +204,23 @@ static void without_a_timer_too(void)
 	CHECK(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77);
 }
 
+static void without_a_timer_too(void)
+{
+	once_more("no-timer");
+}
+
+static void and_where_it_is_refused(void)
+{
+	once_more("refused");
+}
+
 int main(int argc, char **argv)
 {
 	setenv("UK_TRIM", "0", 1);
 	if (argc > 1 && !strcmp(argv[1], "no-timer"))
 		return has_no_timer();
+	if (argc > 1 && !strcmp(argv[1], "refused"))
+		return is_refused_the_timer();
 	CHECK_EQ(uk_init(), 0);
 	RUN(who_sleeps_is_not_looked_at);
 	if (!SANITIZED) /* everything takes longer there, and is looked at more often */
@@ -188,6 +228,7 @@ int main(int argc, char **argv)
 	RUN(who_blocks_after_a_sleep_is_found);
 	RUN(who_blocks_on_a_new_vp_is_found);
 	RUN(without_a_timer_too);
+	RUN(and_where_it_is_refused);
 	RUN(alarms_of_the_program_are_its_own);
 	return 0;
 }

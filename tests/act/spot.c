@@ -3,7 +3,12 @@
  * too, by carriers that were born later, and the program's descriptors know nothing of it.
  * Counted, not timed. */
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <uk/uk.h>
@@ -118,6 +123,31 @@ static void a_child_is_told_by_its_own(void)
 	most_blocks_are_told();
 }
 
+/* It kills for the very calls. Carriers that are born under it go without. */
+static void a_filter_that_comes_later_costs_only_the_events(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_bpf, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
+	uk_thread *t[4 * CROWD];
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
+		    &filter))
+		return;
+	pthread_barrier_init(&wall, NULL, 4 * CROWD);
+	for (int i = 0; i < 4 * CROWD; i++)
+		CHECK_EQ(uk_thread_create(&t[i], NULL, at_the_wall, NULL), 0);
+	for (int i = 0; i < 4 * CROWD; i++)
+		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+	UNTIL(!in_force());
+}
+
 static char open_before[1000];
 
 static void descriptors(char *is_open)
@@ -144,5 +174,6 @@ int main(void)
 	RUN(who_was_born_later_is_seen_too);
 	RUN(a_child_is_told_by_its_own);
 	RUN(the_programs_descriptors_are_its_own);
+	RUN(a_filter_that_comes_later_costs_only_the_events);
 	return 0;
 }

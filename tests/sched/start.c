@@ -221,6 +221,8 @@ static void address_space_comes_little_by_little(void)
 }
 
 static uk_sem sem = UK_SEM_INIT(0);
+static uk_mutex mutex = UK_MUTEX_INIT;
+static uk_rwlock rwlock = UK_RWLOCK_INIT;
 
 /* Whoever comes first starts the runtime; what can tell of an error does. */
 static void calls_of_all_kinds(void)
@@ -238,8 +240,16 @@ static void calls_of_all_kinds(void)
 	CHECK(lacks(uk_wait(0, 1, 0)));
 	CHECK(lacks(uk_sem_wait(&sem)));
 	CHECK(lacks(uk_stack_limit(10)));
+	CHECK(lacks(uk_mutex_lock(&mutex)));
+	CHECK(lacks(uk_mutex_trylock(&mutex)));
+	CHECK(lacks(uk_rwlock_wrlock(&rwlock)));
+	CHECK(lacks(uk_rwlock_trywrlock(&rwlock)));
 	soft_limit(RLIMIT_AS, RLIM_INFINITY);
 	CHECK_EQ(uk_sleep(1), 0);
+	CHECK_EQ(uk_mutex_lock(&mutex), 0);
+	CHECK_EQ(uk_mutex_unlock(&mutex), 0);
+	CHECK_EQ(uk_rwlock_wrlock(&rwlock), 0);
+	CHECK_EQ(uk_rwlock_unlock(&rwlock), 0);
 	works();
 }
 
