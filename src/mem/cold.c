@@ -8,7 +8,7 @@
  * its stacks are as if nobody had ever had them.
  *
  * 200,000 light threads that had ended kept 820 MB and 145 MB of page tables, for ever; now
- * 40 MB are left, which are descriptors (thread.h: those keep their type for ever).
+ * 40 MB are left, which are descriptors (slab_cold.c is about those).
  *
  * Runs on the keeper, a batch at a time, so that nobody waits for it: the pool's lock is
  * held for a few loads and stores, the kernel's work is done on stacks that nobody can get

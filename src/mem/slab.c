@@ -3,8 +3,8 @@
  *
  * A slab is a chain of chunks, each one mapping:
  *
- *   chunk: | next, used | obj | obj | obj | ... never used ... |
- *                       ^objs             ^objs + used         ^end of the mapping
+ *   chunk: | next, used | obj | obj | obj | ... never used ... | cold | gone |
+ *                       ^objs             ^objs + used         ^end
  *
  * Runs on whatever stack calls; the lock covers a few loads and stores, and one mmap
  * per chunk. A vp's cache trades with the shared list in batches, so that a vp that
@@ -12,11 +12,12 @@
  *
  * Invariant: an object's memory is that type for ever. Only the first word of a free
  * object is ours (the link); all else keeps its last contents, so a late look at a dead
- * object finds its sequence number.
+ * object finds its sequence number; or zero, where nobody has needed it for long
+ * (slab_cold.c).
  *
  * Rejected: magazines with O(1) exchange, as stacks have them: they need a second word
  * in the free object. */
-#include "mem/slab.h"
+#include "mem/slab_impl.h"
 
 #include "base/os.h"
 #include "base/panic.h"
@@ -24,55 +25,68 @@
 #define CHUNK_FIRST ((size_t)64 << 10)
 #define CHUNK_MAX ((size_t)2 << 20)
 
-struct slab_chunk {
-	struct slab_chunk *next; /* written before the chunk is published */
-	size_t bytes;            /* of the mapping; likewise */
-	size_t used; /* bytes of objects handed out; slab's lock, walkers acquire */
-	char objs[] LINE_ALIGNED;
-};
-
 void slab_init(struct slab *s, size_t size)
 {
 	*s = (struct slab){ .size =
 				(size + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1) };
 	lock_init(&s->lock, RANK_SLAB);
+	list_init(&s->chilled);
 }
 
 static bool grow_locked(struct slab *s)
 {
 	size_t last = s->chunks ? s->chunks->bytes : CHUNK_FIRST / 2;
-	size_t bytes = last < CHUNK_MAX ? last * 2 : CHUNK_MAX;
+	size_t bytes = last < CHUNK_MAX ? last * 2 : CHUNK_MAX, cold, gone;
 	struct slab_chunk *k;
 
-	while (bytes < sizeof(*k) + s->size)
+	while (bytes < 2 * (sizeof(*k) + s->size))
 		bytes *= 2;
 	k = os_map(bytes);
 	if (!k)
 		return false;
+	cold = (bytes / s->size + 63) / 64;
+	gone = (bytes / PAGE + 63) / 64;
 	k->bytes = bytes;
 	k->next = s->chunks;
+	k->gone = (uint64_t *)(void *)((char *)k + bytes) - gone;
+	k->cold = k->gone - cold;
 	s->bump = k->objs;
-	s->end = (char *)k + bytes;
+	s->end = (char *)k->cold;
 	/* release: a walker that sees the chunk sees its next (pairs with slab_walk) */
 	store_release(&s->chunks, k);
 	return true;
 }
 
-/* A chain of 1 to max objects: freed ones if there are any, else new ones. */
-static unsigned take_locked(struct slab *s, unsigned max, void **chain)
+unsigned slab_take_free(struct slab *s, unsigned max, void **chain)
 {
 	void *head = s->free, *p = head;
-	unsigned n = 0;
+	unsigned n;
 
-	if (head) {
-		for (n = 1; n < max && slab_link_of(p); n++)
-			p = slab_link_of(p);
-		s->free = slab_link_of(p);
-		slab_set_link(p, NULL);
-		*chain = head;
-		s->live += n;
+	if (!head || !max)
+		return 0;
+	for (n = 1; n < max && slab_link_of(p); n++)
+		p = slab_link_of(p);
+	s->free = slab_link_of(p);
+	slab_set_link(p, NULL);
+	*chain = head;
+	s->live += n;
+	store_relaxed(&s->nfree, s->nfree - n);
+	s->low = MIN(s->low, s->nfree);
+	return n;
+}
+
+/* A chain of 1 to max objects: freed ones if there are any, else cold ones, else new. */
+static unsigned take_locked(struct slab *s, unsigned max, void **chain)
+{
+	unsigned n = slab_take_free(s, max, chain);
+	void *head = NULL;
+
+	if (n)
 		return n;
-	}
+	n = slab_take_cold(s, max, chain);
+	s->live += n;
+	if (n)
+		return n;
 	if ((!s->bump || s->bump + s->size > s->end) && !grow_locked(s))
 		return 0;
 	for (; n < max && s->bump + s->size <= s->end; n++, s->bump += s->size) {
@@ -117,6 +131,7 @@ static void give(struct slab *s, struct slab_cache *c, unsigned n)
 	slab_set_link(last, s->free);
 	s->free = head;
 	s->live -= n;
+	store_relaxed(&s->nfree, s->nfree + n);
 	lock_release(&s->lock);
 }
 

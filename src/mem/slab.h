@@ -3,11 +3,13 @@
  * unmapped, so a stale pointer may be looked at (a wait token or timer that fires late)
  * and tells by its sequence number that it is stale. New memory is zero; freed objects
  * keep their contents but for the first word, which is zero when the object is handed
- * out again. All objects ever made can be walked. */
+ * out again, or, where the slab is kept (slab_cold.c), become zero wholly or in part. All
+ * objects ever made can be walked. */
 #ifndef MEM_SLAB_H
 #define MEM_SLAB_H
 
 #include "base/base.h"
+#include "base/list.h"
 #include "base/lock.h"
 #include "base/panic.h"
 
@@ -18,6 +20,16 @@ struct slab {
 	char *bump, *end;          /* lock */
 	struct slab_chunk *chunks; /* lock to push; walkers read with acquire */
 	uint64_t live;             /* lock; objects with callers or in their caches */
+	size_t nfree;        /* lock; in the list of free ones; a racy look may do */
+	size_t low;          /* lock; the least nfree since slab_keep_begin */
+	struct list chilled; /* lock; chunks with cold objects */
+	size_t ngone;        /* lock; pages given back; a racy look may do */
+	struct {
+		size_t aged;              /* free objects that are to become cold */
+		struct slab_chunk *at;    /* where the search for pages is */
+		size_t window;            /* of it */
+		struct slab_chunk *found; /* the last object's */
+	} keep;                           /* the keeper, where it is in its round */
 };
 
 /* Free objects of one vp; owner only. */
@@ -79,6 +91,13 @@ struct slab_cursor {
 };
 bool slab_step(struct slab *s, struct slab_cursor *c, unsigned max,
 	       int (*fn)(void *obj, void *arg), void *arg);
+/* The keeper, for a slab whose objects may become zero while they are free: in each round
+ * begin, then steps while there is something to do. What nobody has needed since the last
+ * round gives its memory back, a portion in each step. last, if any, is called for each object
+ * before. More: another round may find something. */
+void slab_keep_begin(struct slab *s);
+bool slab_keep_step(struct slab *s, void (*last)(const void *obj));
+bool slab_keep_more(const struct slab *s);
 /* Every object ever handed out or cached, live or not; async-signal-safe. Stops when fn
  * returns non-zero and returns that. */
 int slab_walk(struct slab *s, int (*fn)(void *obj, void *arg), void *arg);

@@ -63,7 +63,8 @@ struct pool stack_pools[STACK_KINDS] = {
 	[0 ... STACK_KINDS - 1] = { .mag.lock = LOCK_INIT(RANK_STACK) },
 };
 static struct slab slabs = { .lock = LOCK_INIT(RANK_SLAB),
-			     .size = (sizeof(struct stack_slab) + 63) & ~(size_t)63 };
+			     .size = (sizeof(struct stack_slab) + 63) & ~(size_t)63,
+			     .chilled = LIST_INIT(slabs.chilled) };
 uint64_t stack_handed;
 static uint32_t guarding; /* enum guard; whoever probes first, all probe the same */
 static uint32_t warned;

@@ -123,6 +123,151 @@ static void flushed_objects_serve_others(void)
 	CHECK_EQ(n, s.live); /* nothing new was made */
 }
 
+/* --- kept slabs --- */
+
+static uint64_t highest;
+
+static void note_seq(const void *obj)
+{
+	const struct thing *t = obj;
+
+	highest = t->seq > highest ? t->seq : highest;
+}
+
+static void a_round(struct slab *s)
+{
+	slab_keep_begin(s);
+	while (slab_keep_step(s, note_seq))
+		;
+}
+
+static void what_nobody_needs_for_a_round_is_given_back(void)
+{
+	enum { N = 20000 };
+	static struct thing *t[N];
+	static struct slab s;
+	size_t zero = 0;
+
+	slab_init(&s, sizeof(struct thing));
+	for (uint64_t i = 0; i < N; i++) {
+		t[i] = slab_get(&s, NULL);
+		t[i]->seq = i + 1;
+		t[i]->body[13] = i + 1;
+	}
+	for (int i = 0; i < N; i++)
+		if (i % 1000)
+			slab_put(&s, NULL, t[i]);
+	a_round(&s); /* they are only counted */
+	CHECK_EQ(s.ngone, 0);
+	CHECK(slab_keep_more(&s));
+	a_round(&s);
+	CHECK_EQ(s.nfree, 0);
+	CHECK(!slab_keep_more(&s));
+	CHECK_EQ(s.live, N / 1000);
+	CHECK_EQ(highest, N);
+	CHECK(s.ngone > N * s.size / 4096 * 9 / 10);
+	for (uint64_t i = 0; i < N; i++) {
+		CHECK(t[i]->seq == i + 1 || (!t[i]->seq && i % 1000));
+		CHECK(t[i]->body[13] == i + 1 || (!t[i]->body[13] && i % 1000));
+		zero += !t[i]->seq;
+	}
+	CHECK(zero > N * 9 / 10);
+}
+
+static void cold_objects_are_used_before_new_ones(void)
+{
+	enum { N = 5000 };
+	static struct thing *t[N];
+	static struct slab s;
+	size_t before = 0, after = 0;
+
+	slab_init(&s, sizeof(struct thing));
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < N; i++) {
+			t[i] = slab_get(&s, NULL);
+			CHECK(!t[i]->link);
+			CHECK_EQ(t[i]->body[5], 0); /* nobody else's */
+			t[i]->body[5] = 1;
+		}
+		CHECK_EQ(s.ngone, 0);
+		for (int i = 0; i < N; i++) {
+			t[i]->body[5] = 0;
+			slab_put(&s, NULL, t[i]);
+		}
+		if (!round)
+			slab_walk(&s, count, &before);
+		a_round(&s);
+		a_round(&s);
+		CHECK_EQ(s.live, 0);
+		CHECK(s.ngone);
+	}
+	slab_walk(&s, count, &after);
+	CHECK_EQ(before, after);
+}
+
+static void what_is_needed_again_stays(void)
+{
+	enum { N = 1000 };
+	static struct thing *t[N];
+	static struct slab s;
+
+	slab_init(&s, sizeof(struct thing));
+	for (int i = 0; i < N; i++)
+		t[i] = slab_get(&s, NULL);
+	for (int i = 0; i < N; i++)
+		slab_put(&s, NULL, t[i]);
+	a_round(&s);
+	for (int i = 0; i < N; i++)
+		t[i] = slab_get(&s, NULL);
+	for (int i = 0; i < N; i++)
+		slab_put(&s, NULL, t[i]);
+	a_round(&s);
+	CHECK_EQ(s.ngone, 0);
+	CHECK_EQ(s.nfree, N);
+}
+
+static uint32_t ended;
+
+static void *trades(void *arg)
+{
+	struct slab *s = arg;
+	struct thing *mine[300];
+
+	for (int round = 0; round < 300; round++) {
+		for (int i = 0; i < 300; i++) {
+			mine[i] = slab_get(s, NULL);
+			CHECK(mine[i]);
+			mine[i]->seq = mine[i]->body[13] = (uintptr_t)mine;
+		}
+		for (int i = 0; i < 300; i++) {
+			CHECK_EQ(mine[i]->seq, (uintptr_t)mine);
+			CHECK_EQ(mine[i]->body[13], (uintptr_t)mine);
+			slab_put(s, NULL, mine[i]);
+		}
+	}
+	__atomic_add_fetch(&ended, 1, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+/* Nobody's object is taken for a free one, on pages shared with those that are. */
+static void who_trades_meanwhile_keeps_what_he_has(void)
+{
+	static struct slab s;
+	pthread_t id[2];
+
+	slab_init(&s, sizeof(struct thing));
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(pthread_create(&id[i], NULL, trades, &s), 0);
+	while (__atomic_load_n(&ended, __ATOMIC_SEQ_CST) < 2)
+		a_round(&s);
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(pthread_join(id[i], NULL), 0);
+	a_round(&s);
+	a_round(&s);
+	CHECK_EQ(s.live, 0);
+	CHECK(s.ngone);
+}
+
 static void objects_larger_than_a_chunk_work(void)
 {
 	static struct slab s;
@@ -190,6 +335,10 @@ int main(void)
 	RUN(a_walk_sees_every_object_once);
 	RUN(flushed_objects_serve_others);
 	RUN(objects_larger_than_a_chunk_work);
+	RUN(what_nobody_needs_for_a_round_is_given_back);
+	RUN(cold_objects_are_used_before_new_ones);
+	RUN(what_is_needed_again_stays);
+	RUN(who_trades_meanwhile_keeps_what_he_has);
 	RUN(no_object_has_two_owners);
 	return 0;
 }
