@@ -604,6 +604,8 @@ void dispatch(struct carrier *c)
 		if (unlikely(load_relaxed(&vp->flush))) {
 			store_relaxed(&vp->flush, 0);
 			stack_cache_flush(&vp->stacks);
+			tls_cache_flush(&vp->tls);
+			slab_cache_flush(&thread_slab, &vp->threads);
 		}
 		store_relaxed(&c->mark,
 			      0); /* of who yielded, or ended, between its brackets */

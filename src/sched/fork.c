@@ -410,7 +410,7 @@ static void user_survives(struct uk_thread *t)
 	}
 	t->susp = 0;
 	if (t->join > JOIN_LAST)
-		t->join = 0; /* its joiner was lost */
+		t->join = JOIN_OPEN; /* its joiner was lost */
 	/* No other kernel thread is there to take signals. */
 	if (sched_child_mask(&mask))
 		sys4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));

@@ -9,8 +9,9 @@
  *                    where there is something to give, 0.2 us where not, and the thread pays
  *                    for new pages when it goes as deep again (40 us for the 64 KiB): so
  *                    only after seconds
- *   free stacks      what no thread has needed since the last round: mem/cold.c; of a vp
- *                    that has needed none, what it had cached, too
+ *   free stacks,     what no thread has needed since the last round: mem/cold.c,
+ *   thread blocks,   thread/tls_cold.c, mem/slab_cold.c; of a vp that has needed none,
+ *   descriptors      what it had cached, too
  *
  * All in portions, with a pause after each: whoever needs a lock of ours (a fork), or is
  * himself being trimmed when he is woken, waits for a portion at most. A thread is held
@@ -31,6 +32,7 @@
 #include "base/panic.h"
 #include "base/sys.h"
 #include "sched/vp.h"
+#include "thread/tls.h"
 
 #define LOOKS 4096u /* descriptors looked at in a portion */
 #define CUTS 32u    /* stacks cut in one */
@@ -121,11 +123,16 @@ static bool trim_portion(void *arg)
 
 static bool free_portion(void *arg UNUSED)
 {
-	return stack_keep_step();
+	return stack_keep_step() || tls_keep_step() || thread_keep_step();
 }
 
-/* A vp that has not taken a stack since the last round gives its own to the pools, by its
- * dispatcher: the next rounds find them there. True: one was asked to. */
+static bool free_left(void)
+{
+	return stack_keep_more() || tls_keep_more() || thread_keep_more();
+}
+
+/* A vp where no thread has begun or ended since the last round gives what it has cached to
+ * the pools, by its dispatcher: the next rounds find it there. True: one was asked to. */
 static bool flush_vps(void)
 {
 	uint32_t n = load_acquire(&vp_count_all);
@@ -133,19 +140,21 @@ static bool flush_vps(void)
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct uk_vp *vp = vp_all[i];
-		uint64_t taken =
-		    load_relaxed(&vp->stacks.maps) + load_relaxed(&vp->stacks.reuses);
+		/* who ends fills the caches, too */
+		uint64_t crowd =
+		    load_relaxed(&vp->stacks.maps) + load_relaxed(&vp->stacks.reuses) +
+		    load_relaxed(&vp->count.creates) + load_relaxed(&vp->count.exits);
 
 		/* the low bit: it was asked already */
-		if (vp->stacks_seen == (taken << 1 | 1))
+		if (vp->crowd_seen == (crowd << 1 | 1))
 			continue;
-		if (vp->stacks_seen != taken << 1) {
-			vp->stacks_seen = taken << 1;
-			asked |= taken != 0;
+		if (vp->crowd_seen != crowd << 1) {
+			vp->crowd_seen = crowd << 1;
+			asked |= crowd != 0;
 			continue;
 		}
-		vp->stacks_seen |= 1;
-		if (!taken)
+		vp->crowd_seen |= 1;
+		if (!crowd)
 			continue;
 		asked = true;
 		store_relaxed(&vp->flush, 1);
@@ -164,8 +173,10 @@ static void *keeper_main(void *arg UNUSED)
 
 		in_portions(trim_portion, &p);
 		stack_keep_begin();
+		tls_keep_begin();
+		thread_keep_begin();
 		in_portions(free_portion, NULL);
-		store_relaxed(&more, flush_vps() || p.trim.more || stack_keep_more());
+		store_relaxed(&more, flush_vps() || p.trim.more || free_left());
 		/* release: who sees us idle sees more (pairs with keeper_left) */
 		cas_acq_rel(&state, &called, KEEPER_IDLE);
 		while (load_acquire(&state) == KEEPER_IDLE)

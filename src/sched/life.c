@@ -283,6 +283,7 @@ static struct uk_thread *make(struct uk_vp *here, unsigned kind, bool light)
 
 	if (unlikely(!t))
 		return NULL;
+	thread_born(t);
 	t->sp = NULL;
 	t->tp = NULL;
 	t->stack = NULL;
@@ -329,7 +330,7 @@ INLINE void fill(struct uk_thread *t, const uk_attr *a, struct uk_vp *here,
 	t->uncancelable = 0;
 	t->deadline = TIME_NEVER;
 	store_relaxed(&t->since, here ? here->clock : sys_now());
-	t->join = a->flags & UK_ATTR_DETACHED ? JOIN_DETACHED : 0;
+	t->join = a->flags & UK_ATTR_DETACHED ? JOIN_DETACHED : JOIN_OPEN;
 	t->id = new_id(here);
 	t->ext = NULL;
 	t->wfd = -1;
@@ -412,13 +413,16 @@ static struct uk_thread *claim_joiner(struct uk_vp *vp, struct uk_thread *t)
 {
 	uint64_t j = load_acquire(&t->join), token, w;
 	struct uk_thread *joiner = (struct uk_thread *)(j & 0xffffffffffff);
+	struct uk_vp *his;
 
 	if (j <= JOIN_LAST || joiner->kind != THREAD_USER)
 		return NULL;
 	/* the token first: while it stays, so does what we read of him */
 	token = W_TOKEN(load_acquire(&joiner->wait));
 	w = W_MAKE(token, 0, W_PARKED);
-	if ((token & 0xffff) != j >> 48 || load_relaxed(&joiner->vp)->set != vp->set ||
+	his = load_relaxed(
+	    &joiner->vp); /* NULL: dead since long, his memory was given back */
+	if ((token & 0xffff) != j >> 48 || !his || his->set != vp->set ||
 	    load_relaxed(&joiner->pinned) || load_relaxed(&joiner->susp) ||
 	    --vp->budget < 0)
 		return NULL;
@@ -518,7 +522,8 @@ void thread_reap(struct uk_vp *vp, struct uk_thread *t, bool joined)
 			descriptor_put(vp, t);
 			return;
 		}
-		joiner = (struct uk_thread *)(j & 0xffffffffffff);
+		joiner =
+		    j > JOIN_LAST ? (struct uk_thread *)(j & 0xffffffffffff) : NULL;
 		token = joiner ? W_TOKEN(load_acquire(&joiner->wait)) : 0;
 	} while (!cas_acq_rel(&t->join, &j, JOIN_EXITED));
 	/* Another token: he has timed out, and will find EXITED when he takes himself out. */
@@ -551,7 +556,7 @@ static int join(struct uk_thread *t, void **ret, int64_t deadline)
 		goto out;
 	}
 	while (j != JOIN_EXITED) {
-		if (j) { /* detached, taken, or somebody else joins */
+		if (j != JOIN_OPEN) { /* detached, taken, or somebody else joins */
 			r = lost_take(me, t, j) ? -ESRCH : -EINVAL;
 			goto out;
 		}
@@ -569,7 +574,7 @@ static int join(struct uk_thread *t, void **ret, int64_t deadline)
 		if (likely(why == WAKE_OK && load_relaxed(&t->join) == mine))
 			goto take; /* t handed itself to us: nobody else may join it */
 		j = mine;
-		if (why != WAKE_OK && cas_acq_rel(&t->join, &j, 0)) {
+		if (why != WAKE_OK && cas_acq_rel(&t->join, &j, JOIN_OPEN)) {
 			r = wake_error(why);
 			goto out;
 		}
@@ -601,7 +606,7 @@ UK_API int uk_thread_join(uk_thread *t, void **ret)
 UK_API int uk_thread_detach(uk_thread *t)
 {
 	struct uk_thread *me = rt_enter();
-	uint64_t j = 0;
+	uint64_t j = JOIN_OPEN;
 	int r = 0;
 
 	if (!cas_acq_rel(&t->join, &j, JOIN_DETACHED)) {

@@ -80,7 +80,7 @@ struct uk_vp {
 	int32_t budget;  /* owner */
 	uint32_t nudge;  /* anyone sets: go to the dispatcher soon; owner clears */
 	uint32_t
-	    flush; /* the keeper sets: give the cached stacks to the pools; owner clears */
+	    flush; /* the keeper sets: what is cached goes to the pools; owner clears */
 	bool shared;   /* thieves exist: the set has several vps; constant */
 	bool reactive; /* runs no threads, only a reactor; constant */
 	bool starved;  /* owner: a thread found no memory for its stack */
@@ -120,7 +120,7 @@ struct uk_vp {
 	cpu_set_t cpus;                          /* binding; set lock */
 	uint32_t bound;                          /* generation of cpus, 0 = not bound */
 	struct vp_watch watch;
-	uint64_t stacks_seen; /* the keeper: stacks taken when it last came by */
+	uint64_t crowd_seen; /* the keeper: births and deaths when it last came by */
 } LINE_ALIGNED;
 
 struct uk_vpset {

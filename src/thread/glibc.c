@@ -26,6 +26,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "arch/arch.h"
 #include "base/os.h"
@@ -34,6 +35,7 @@
 /* A guard of a size that nobody else has tells the stack's words in struct pthread. */
 #define TEMPLATE_GUARD (5 * PAGE)
 #define TEMPLATE_STACK ((size_t)128 << 10)
+#define RSEQ_MAX 64
 
 struct glibc glibc;
 
@@ -74,6 +76,7 @@ static int find_functions(void *libc)
 	FUNCTION(libc, getattr_np, "pthread_getattr_np");
 	FUNCTION(libc, call_tls_dtors, "__call_tls_dtors");
 	FUNCTION(RTLD_DEFAULT, allocate_tls, "_dl_allocate_tls");
+	FUNCTION(RTLD_DEFAULT, deallocate_tls, "_dl_deallocate_tls");
 	glibc.keys = dlsym(libc, "__pthread_keys");
 	return glibc.create && glibc.join && glibc.key_create && glibc.key_delete &&
 		       glibc.setspecific && glibc.getspecific && glibc.getattr_np
@@ -218,6 +221,29 @@ static void try_setspecific(char *tp, pthread_key_t key, unsigned char *old)
 	glibc.setspecific(key, NULL);
 }
 
+/* Which words of struct pthread hold what libc's services keep for their thread? (The
+ * kernel writes into the rseq area meanwhile.) */
+static void try_services(char *tp, unsigned char *old)
+{
+	ptrdiff_t end = (ptrdiff_t)(glibc.pd_size - sizeof(void *));
+	char *pd = tp + glibc.pd, c;
+
+	memcpy(old, pd, glibc.pd_size);
+	strerror(-12345);
+	strsignal(-12345);
+	if (getrandom(&c, 1, GRND_NONBLOCK) < 0)
+		c = 0;
+	for (ptrdiff_t o = 0; o <= end; o += (ptrdiff_t)sizeof(void *)) {
+		ptrdiff_t off = glibc.pd + o;
+
+		if (glibc_word(old, o) || !glibc_word(pd, o) ||
+		    (off >= glibc.rseq && off < glibc.rseq + RSEQ_MAX) ||
+		    glibc.nheld == HELD_MAX)
+			continue;
+		glibc.held[glibc.nheld++] = off;
+	}
+}
+
 /* Which word of libc's TLS is the locale? */
 static void try_uselocale(char *tp)
 {
@@ -245,6 +271,7 @@ static void *template_thread(void *arg)
 {
 	struct template *t = arg;
 	char *tp = arch_get_tp();
+	unsigned char *old;
 
 	memcpy(glibc.snap, tp - glibc.below, glibc.below + glibc.above);
 	glibc.snap_tp = tp;
@@ -253,12 +280,12 @@ static void *template_thread(void *arg)
 		t->err = -ENOSYS;
 		return NULL;
 	}
-	try_uselocale(tp);
 	/* behind the copy there is room for another struct pthread */
+	old = (unsigned char *)glibc.snap + glibc.below + glibc.pd_size;
+	try_uselocale(tp);
+	try_services(tp, old);
 	if (glibc.specific != NOWHERE)
-		try_setspecific(tp, t->key,
-				(unsigned char *)glibc.snap + glibc.below +
-				    glibc.pd_size);
+		try_setspecific(tp, t->key, old);
 	return NULL;
 }
 

@@ -18,6 +18,7 @@
 
 #define NOWHERE PTRDIFF_MIN
 #define RELOCS_MAX 32
+#define HELD_MAX 8
 
 struct glibc {
 	/* libc's own functions, past whoever interposes them (also us) */
@@ -29,7 +30,8 @@ struct glibc {
 	void *(*getspecific)(pthread_key_t);
 	int (*getattr_np)(pthread_t, pthread_attr_t *);
 	void *(*allocate_tls)(void *); /* ld.so: DTV and initial images; NULL: no A */
-	void (*call_tls_dtors)(void);  /* may be NULL */
+	void (*deallocate_tls)(void *tp, bool memory); /* the DTV; may be NULL */
+	void (*call_tls_dtors)(void);                  /* may be NULL */
 
 	/* the block */
 	size_t below, above; /* bytes on both sides of tp */
@@ -39,6 +41,10 @@ struct glibc {
 	ptrdiff_t tid, list, dtv, cancel, start, stackblock, policy, priority;
 	ptrdiff_t specific, first_block, specific_used;
 	ptrdiff_t err, herr, locale, ctype_b, ctype_lower, ctype_upper, rseq;
+	/* words of struct pthread that libc fills when it is first called, and frees at the
+	 * thread's end */
+	ptrdiff_t held[HELD_MAX];
+	unsigned nheld;
 	ptrdiff_t libc_tls; /* libc's TLS */
 	size_t libc_tls_size;
 	/* thread-specific data */
@@ -88,7 +94,7 @@ int modules_init(void);
 void modules_reset(void *tp);
 void modules_fork_lock(void);
 void modules_fork_unlock(void);
-/* tls.c: calls fn for every block ever made. */
+/* tls.c: calls fn for every block that there is. */
 void tls_each_block(void (*fn)(void *tp, void *arg), void *arg);
 
 #endif

@@ -12,6 +12,8 @@
 __thread struct uk_thread *thread_self_tls __attribute__((tls_model("initial-exec")));
 
 struct slab thread_slab, thread_ext_slab, cleanup_slab;
+uint64_t thread_token_floor;
+static struct slab *const kept[] = { &thread_slab, &thread_ext_slab, &cleanup_slab };
 static uint64_t next_id = 1;
 static pthread_key_t foreign_key;
 
@@ -33,6 +35,40 @@ int thread_walk(int (*fn)(void *t, void *arg), void *arg)
 uint64_t thread_new_ids(unsigned n)
 {
 	return fetch_add_relaxed(&next_id, n);
+}
+
+/* Nobody has t, but a stale waker may. */
+static void raise_floor(const void *obj)
+{
+	const struct uk_thread *t = obj;
+	uint64_t token = W_TOKEN(load_relaxed(&t->wait));
+
+	dbg_assert(load_relaxed(&t->kind) == THREAD_FREE);
+	if (token > thread_token_floor)
+		store_relaxed(&thread_token_floor, token);
+}
+
+void thread_keep_begin(void)
+{
+	for (unsigned i = 0; i < array_size(kept); i++)
+		slab_keep_begin(kept[i]);
+}
+
+bool thread_keep_step(void)
+{
+	for (unsigned i = 0; i < array_size(kept); i++)
+		if (slab_keep_step(kept[i],
+				   kept[i] == &thread_slab ? raise_floor : NULL))
+			return true;
+	return false;
+}
+
+bool thread_keep_more(void)
+{
+	for (unsigned i = 0; i < array_size(kept); i++)
+		if (slab_keep_more(kept[i]))
+			return true;
+	return false;
 }
 
 /* A foreign kernel thread ends: its descriptor may be reused. */
@@ -77,6 +113,7 @@ struct uk_thread *thread_foreign(void)
 		slab_put(&thread_slab, NULL, t);
 		return NULL;
 	}
+	thread_born(t);
 	t->tp = NULL;
 	t->carrier = NULL;
 	t->vp = NULL;

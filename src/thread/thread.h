@@ -8,7 +8,9 @@
  *   FOREIGN    a kernel thread that is not ours and called us; parks on a futex
  *
  * Descriptors come from a slab that is never unmapped (type-stable): a waker or a timer may
- * hold a stale pointer and finds out by the token.
+ * hold a stale pointer and finds out by the token. One that has been free for long may
+ * become zero (mem/slab_cold.c), which reads as dead in all fields: FREE, IDLE, TAKEN, no
+ * vp. What is born there begins with a token that no stale waker has: thread_born.
  *
  * THE WAIT WORD is the one blocking primitive (law 4). token:48 | reason:8 | state:8
  *
@@ -161,19 +163,20 @@ struct uk_thread {
 } LINE_ALIGNED;
 
 /* t->join
- *   0        --join----> joiner | token << 48   (low token bits: a re-join is another value)
- *   0        --detach--> DETACHED
- *   0        --exit----> EXITED
- *   joiner   --time-out, cancel (the joiner)--> 0
+ *   OPEN     --join----> joiner | token << 48   (low token bits: a re-join is another value)
+ *   OPEN     --detach--> DETACHED
+ *   OPEN     --exit----> EXITED
+ *   joiner   --time-out, cancel (the joiner)--> OPEN
  *   joiner   --exit----> EXITED, and the joiner is fired
  *   DETACHED --exit----> descriptor freed by the reaper
  *   EXITED   --join, detach--> TAKEN: descriptor freed by the caller
  * In a forked child, for a thread that was not copied (sched/fork.c):
- *   0, joiner --rebuild--> LOST --join, detach--> TAKEN: descriptor freed by the caller
+ *   OPEN, joiner --rebuild--> LOST --join, detach--> TAKEN: descriptor freed by the caller
  */
+#define JOIN_TAKEN ((uint64_t)0) /* also of memory that was given back */
 #define JOIN_DETACHED ((uint64_t)1)
 #define JOIN_EXITED ((uint64_t)2)
-#define JOIN_TAKEN ((uint64_t)3)
+#define JOIN_OPEN ((uint64_t)3)
 #define JOIN_LOST ((uint64_t)4)
 #define JOIN_LAST JOIN_LOST /* above: a joiner */
 
@@ -186,6 +189,23 @@ struct uk_thread *thread_self(void);
 struct uk_thread **thread_self_slot(void);
 
 extern struct slab thread_slab, thread_ext_slab, cleanup_slab;
+/* No token of a descriptor whose memory may be gone was higher; the keeper raises it. */
+extern uint64_t thread_token_floor;
+
+/* t is out of the slab: its tokens go on where it left them, or above all of those that
+ * were forgotten. (The keeper's raise is seen: the slab's lock is between, or nothing was
+ * forgotten.) */
+static inline void thread_born(struct uk_thread *t)
+{
+	if (unlikely(!load_relaxed(&t->wait)))
+		store_relaxed(&t->wait,
+			      W_MAKE(load_relaxed(&thread_token_floor), 0, W_IDLE));
+}
+
+/* The keeper's round over descriptors and what belongs to them; as slab_keep_... */
+void thread_keep_begin(void);
+bool thread_keep_step(void);
+bool thread_keep_more(void);
 
 int thread_init(void); /* once */
 /* Descriptor of the calling foreign kernel thread, made on first use. */

@@ -7,7 +7,7 @@
  * stays: malloc's cache and the rest of libc's TLS (tls_exit.c), the canary and the
  * pointer guard (the same in all threads of a process).
  *
- * Invariant: a block is in one magazine, or handed out. Blocks are never freed.
+ * Invariant: a block is in one magazine, or handed out, or the keeper's (tls_cold.c).
  *
  * The methods are tried in order, each by a self-test on a real thread that moves onto
  * a block and lives two lives there. With a glibc that nobody has tested yet, the test
@@ -31,8 +31,9 @@
 
 static const char *method = "none";
 static void *(*make)(void);
-static struct mag_pool pool = { .lock = LOCK_INIT(RANK_TLS) };
-static struct tls_block *all; /* whoever makes a block pushes it by CAS */
+struct mag_pool tls_pool = { .lock = LOCK_INIT(RANK_TLS) };
+uint32_t tls_forks;
+static struct list all = LIST_INIT(all); /* the pool's lock */
 
 const char *tls_method(void)
 {
@@ -54,39 +55,48 @@ void *tls_address_in(void *tp, const void *addr)
 	return (char *)tp + ((const char *)addr - (const char *)arch_get_tp());
 }
 
+bool tls_are_templates(void)
+{
+	return make == template_make;
+}
+
+void tls_remember(struct tls_block *b)
+{
+	lock_acquire(&tls_pool.lock);
+	list_push_back(&all, &b->all);
+	lock_release(&tls_pool.lock);
+}
+
+void tls_forget(struct tls_block *b)
+{
+	lock_acquire(&tls_pool.lock);
+	list_del(&b->all);
+	lock_release(&tls_pool.lock);
+}
+
+/* Under the pool's lock. */
+static void each_block(void (*fn)(void *tp, void *arg), void *arg)
+{
+	for (struct list *l = all.next; l != &all; l = l->next)
+		fn(tls_tp_of(container_of(l, struct tls_block, all)), arg);
+}
+
 void tls_each_block(void (*fn)(void *tp, void *arg), void *arg)
 {
-	/* acquire: pairs with new_block */
-	for (struct tls_block *b = load_acquire(&all); b; b = b->all)
-		fn(tls_tp_of(b), arg);
+	lock_acquire(&tls_pool.lock);
+	each_block(fn, arg);
+	lock_release(&tls_pool.lock);
 }
 
 static COLD void *new_block(void)
 {
-	struct tls_block *b;
 	void *tp = make ? make() : NULL;
 
 	if (!tp)
 		return NULL;
-	b = tls_block_of(tp);
-	b->all = load_relaxed(&all);
-	/* release: who finds the block sees the next one */
-	while (!cas_release(&all, &b->all, b))
-		;
+	tls_block_of(tp)->forks = tls_forks;
+	tls_remember(tls_block_of(tp));
 	return tp;
-}
-
-static inline void renew_locale(void *tp)
-{
-	const struct __locale_struct *l = glibc.global_locale;
-
-	if (glibc.locale == NOWHERE)
-		return;
-	/* setlocale may have been called since the template was born */
-	glibc_set_word(tp, glibc.locale, l);
-	glibc_set_word(tp, glibc.ctype_b, l->__ctype_b);
-	glibc_set_word(tp, glibc.ctype_lower, l->__ctype_tolower);
-	glibc_set_word(tp, glibc.ctype_upper, l->__ctype_toupper);
 }
 
 static inline void renew_pd(char *tp, void *stack, size_t size)
@@ -113,7 +123,7 @@ static inline void renew_pd(char *tp, void *stack, size_t size)
 
 void *tls_get(struct tls_cache *c, void *stack, size_t size)
 {
-	struct mag_node *x = mag_get(c ? &c->free : NULL, &pool);
+	struct mag_node *x = mag_get(c ? &c->free : NULL, &tls_pool);
 	struct tls_block *b;
 	char *tp = x ? tls_tp_of(container_of(x, struct tls_block, node)) : new_block();
 
@@ -122,7 +132,7 @@ void *tls_get(struct tls_cache *c, void *stack, size_t size)
 	modules_reset(tp);
 	*(int *)(void *)(tp + glibc.err) = 0;
 	*(int *)(void *)(tp + glibc.herr) = 0;
-	renew_locale(tp);
+	tls_renew_locale(tp);
 	renew_pd(tp, stack, size);
 	b = tls_block_of(tp);
 	b->tid = tid_fresh(c ? &c->tids : NULL);
@@ -137,12 +147,12 @@ void tls_put(struct tls_cache *c, void *tp)
 
 	dbg_assert(b->live);
 	store_relaxed(&b->live, 0);
-	mag_put(c ? &c->free : NULL, &pool, &b->node);
+	mag_put(c ? &c->free : NULL, &tls_pool, &b->node);
 }
 
 void tls_cache_flush(struct tls_cache *c)
 {
-	mag_flush(&c->free, &pool);
+	mag_flush(&c->free, &tls_pool);
 }
 
 /* --- fork --- */
@@ -151,16 +161,16 @@ void tls_fork_lock(void)
 {
 	modules_fork_lock();
 	tid_fork_lock();
-	lock_acquire(&pool.lock);
+	lock_acquire(&tls_pool.lock);
 	template_fork_lock();
-	list_fork_lock();
+	threads_list_fork_lock();
 }
 
 void tls_fork_unlock(void)
 {
-	list_fork_unlock();
+	threads_list_fork_unlock();
 	template_fork_unlock();
-	lock_release(&pool.lock);
+	lock_release(&tls_pool.lock);
 	tid_fork_unlock();
 	modules_fork_unlock();
 }
@@ -191,11 +201,12 @@ void tls_fork_child(bool user)
 	char *tp = arch_get_tp();
 	void *found = tp;
 
-	tls_each_block(is_block, &found);
-	if (make != template_make) /* each by itself in libc's list */
-		list_fork_child(NULL);
+	tls_forks++;
+	each_block(is_block, &found); /* the fork has its lock */
+	if (make != template_make)    /* each by itself in libc's list */
+		threads_list_fork_child(NULL);
 	else
-		list_fork_child(found ? NULL : tp);
+		threads_list_fork_child(found ? NULL : tp);
 	if (found || !user) /* some kernel thread's own */
 		return;
 	*(uint32_t *)(void *)(tp + glibc.tid) = tls_block_of(tp)->tid;
@@ -417,9 +428,9 @@ static int try_method(const char *name, int (*init)(void), void *(*m)(void))
 	}
 	/* what the test made is of no use to the next method */
 	if (err && !no_verdict(err)) {
-		pool.batches = NULL;
-		pool.n = pool.low = 0;
-		all = NULL;
+		tls_pool.batches = NULL;
+		tls_pool.n = tls_pool.low = 0;
+		list_init(&all);
 	}
 	return err;
 }

@@ -45,6 +45,11 @@ static inline bool tls_cache_holds(const struct tls_cache *c)
 	return c->free.head || c->free.spare;
 }
 void tls_cache_flush(struct tls_cache *c);
+/* The keeper's round over free blocks; as slab_keep_... */
+void tls_keep_begin(void);
+bool tls_keep_step(void);
+bool tls_keep_more(void);
+extern uint64_t tls_buried;
 /* Run by the exiting thread itself, %fs == its tp, as the last of its own code: C++
  * thread_local destructors, pthread key destructors, libc's thread freeres that leave
  * the block reusable. May park. */

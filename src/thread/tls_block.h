@@ -7,17 +7,21 @@
 #ifndef THREAD_TLS_BLOCK_H
 #define THREAD_TLS_BLOCK_H
 
+#include <locale.h>
+
+#include "base/list.h"
 #include "mem/magazine.h"
+#include "mem/slab.h"
 #include "thread/glibc.h"
 #include "thread/tls.h"
 
 struct tls_block {
-	void *slab; /* the slab's link, while the block is made */
+	void *mem; /* what it was made in; the slab's link, while it is none */
 	struct mag_node node;
-	struct tls_block
-	    *all;      /* the next of all blocks; written before it is published */
-	uint32_t live; /* handed out; tls_get and tls_put */
-	uint32_t tid;  /* tls_get; libc's own word for it is changed by fork */
+	struct list all; /* tls_pool's lock */
+	uint32_t live;   /* handed out; tls_get and tls_put */
+	uint32_t tid;    /* tls_get; libc's own word for it is changed by fork */
+	uint32_t forks;  /* tls_forks when it was made; constant */
 };
 
 #define TLS_HEAD ((size_t)CACHE_LINE)
@@ -33,6 +37,27 @@ static inline void *tls_tp_of(struct tls_block *b)
 	return (char *)b + TLS_HEAD + glibc.below;
 }
 
+/* Setlocale may have been called since the block was last used. */
+static inline void tls_renew_locale(void *tp)
+{
+	const struct __locale_struct *l = glibc.global_locale;
+
+	if (glibc.locale == NOWHERE)
+		return;
+	glibc_set_word(tp, glibc.locale, l);
+	glibc_set_word(tp, glibc.ctype_b, l->__ctype_b);
+	glibc_set_word(tp, glibc.ctype_lower, l->__ctype_tolower);
+	glibc_set_word(tp, glibc.ctype_upper, l->__ctype_toupper);
+}
+
+extern uint32_t tls_forks;       /* that led to this process; a child raises it */
+extern struct mag_pool tls_pool; /* of free blocks */
+extern struct slab tls_blocks;   /* what A's are made in */
+bool tls_are_templates(void);    /* the method is A */
+/* Into and out of the list of all blocks. */
+void tls_remember(struct tls_block *b);
+void tls_forget(struct tls_block *b);
+
 /* A new block, not yet renewed; NULL = no memory. */
 void *template_make(void);
 void *harvest_make(void);
@@ -43,11 +68,13 @@ int harvest_init(void);
 void template_copy(void *tp);
 
 /* Blocks in libc's list of threads (tls_list.c). */
-int list_init(void); /* 0 or -errno */
-void list_add(void *tp);
-void list_fork_child(void *mine); /* mine: the caller's block if it is ours, or NULL */
-void list_fork_lock(void);
-void list_fork_unlock(void);
+int threads_list_init(void); /* 0 or -errno */
+void threads_list_add(void *tp);
+void threads_list_remove(void *tp); /* who walks may still stand on it */
+void threads_list_fork_child(
+    void *mine); /* mine: the caller's block if it is ours, or NULL */
+void threads_list_fork_lock(void);
+void threads_list_fork_unlock(void);
 
 void template_fork_lock(void);
 void template_fork_unlock(void);

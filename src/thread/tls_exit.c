@@ -11,8 +11,8 @@
  * malloc's cache down for good. What it would have freed stays with the block and is
  * used again: malloc's tcache and arena, strerror's and strsignal's buffer, the
  * resolver's state, SunRPC's variables. It costs memory of one thread per pooled block,
- * and no leak. Robust locks still held are the business of whoever made them robust
- * (posix/). */
+ * until that has not been needed for long (tls_cold.c), and no leak. Robust locks still
+ * held are the business of whoever made them robust (posix/). */
 #include <dlfcn.h>
 #include <limits.h>
 #include <string.h>

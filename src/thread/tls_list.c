@@ -14,8 +14,9 @@
  *
  *   head -> libc's newer ones -> first -> our blocks ... -> last -> libc's older ones
  *
- * Who walks goes forward and never back, so one store publishes a block; blocks are
- * never freed, so none is taken out. A block's tid is none that the kernel gives, so a
+ * Who walks goes forward and never back, so one store publishes a block, and one takes it
+ * out; it keeps its own links, for who stands on it just now (tls_cold.c knows when nobody
+ * does any more). A block's tid is none that the kernel gives, so a
  * signal to it is refused and libc goes on to the next.
  *
  * In a forked child libc begins with empty lists; the anchors are put in again by plain
@@ -39,7 +40,7 @@ struct link {
 };
 
 static struct lock lock = LOCK_INIT(RANK_TLS_LIST);
-static struct link *head, *first, *last; /* constant after list_init */
+static struct link *head, *first, *last; /* constant after threads_list_init */
 
 static struct link *link_of(void *tp)
 {
@@ -60,7 +61,7 @@ static void hide(char *tp)
 /* Two neighbours. Another thread of the program, born in between on a stack of its own,
  * makes a pair useless; the next one will do. Nobody can take a block back, so the last one
  * is kept for the next try: memory may lack for its neighbour. */
-int list_init(void)
+int threads_list_init(void)
 {
 	static void *b;
 	void *a;
@@ -98,7 +99,7 @@ static void insert_after_first(struct link *e)
 	store_release(&first->next, e);
 }
 
-void list_add(void *tp)
+void threads_list_add(void *tp)
 {
 	hide(tp);
 	lock_acquire(&lock);
@@ -109,11 +110,18 @@ void list_add(void *tp)
 static void take_out(struct link *e)
 {
 	e->next->prev = e->prev;
-	e->prev->next = e->next;
+	store_release(&e->prev->next, e->next);
+}
+
+void threads_list_remove(void *tp)
+{
+	lock_acquire(&lock);
+	take_out(link_of(tp));
+	lock_release(&lock);
 }
 
 /* Libc has emptied its lists, and put the caller's block into one of them. */
-void list_fork_child(void *mine)
+void threads_list_fork_child(void *mine)
 {
 	struct link *e;
 
@@ -133,12 +141,12 @@ void list_fork_child(void *mine)
 	}
 }
 
-void list_fork_lock(void)
+void threads_list_fork_lock(void)
 {
 	lock_acquire(&lock);
 }
 
-void list_fork_unlock(void)
+void threads_list_fork_unlock(void)
 {
 	lock_release(&lock);
 }

@@ -25,7 +25,7 @@
 
 #define NO_TID 0x3fffffffu /* no kernel thread's; until the block has a life */
 
-static struct slab blocks = { .lock = LOCK_INIT(RANK_SLAB) };
+struct slab tls_blocks = { .lock = LOCK_INIT(RANK_SLAB) };
 
 int template_init(void)
 {
@@ -38,9 +38,9 @@ int template_init(void)
 	if (glibc.align > CACHE_LINE)
 		size += glibc.align;
 	size = (size + CACHE_LINE - 1) / CACHE_LINE | 1;
-	if (!blocks.size) /* else a start has failed since, and there are blocks */
-		slab_init(&blocks, size * CACHE_LINE);
-	return list_init();
+	if (!tls_blocks.size) /* else a start has failed since, and there are blocks */
+		slab_init(&tls_blocks, size * CACHE_LINE);
+	return threads_list_init();
 }
 
 void template_copy(void *tp)
@@ -63,29 +63,31 @@ void template_copy(void *tp)
 
 void *template_make(void)
 {
-	char *mem = slab_get(&blocks, NULL);
+	char *mem = slab_get(&tls_blocks, NULL);
 	uintptr_t tp;
 
 	if (!mem)
 		return NULL;
 	tp = (uintptr_t)mem + TLS_HEAD + glibc.below;
 	tp = (tp + glibc.align - 1) & ~(glibc.align - 1);
+	memset(tls_block_of((void *)tp), 0, TLS_HEAD);
+	tls_block_of((void *)tp)->mem = mem;
 	if (!glibc.allocate_tls((void *)tp)) {
-		slab_put(&blocks, NULL, mem);
+		slab_put(&tls_blocks, NULL, mem);
 		return NULL;
 	}
 	template_copy((void *)tp);
 	*(uint32_t *)(void *)(tp + (size_t)glibc.tid) = NO_TID;
-	list_add((void *)tp);
+	threads_list_add((void *)tp);
 	return (void *)tp;
 }
 
 void template_fork_lock(void)
 {
-	lock_acquire_nested(&blocks.lock); /* in that of the slabs of stacks */
+	lock_acquire_nested(&tls_blocks.lock); /* in that of the slabs of stacks */
 }
 
 void template_fork_unlock(void)
 {
-	lock_release_nested(&blocks.lock);
+	lock_release_nested(&tls_blocks.lock);
 }

@@ -780,6 +780,54 @@ static void a_hundred_thousand_blocks_live(void)
 	free(stack);
 }
 
+/* --- blocks go back --- */
+
+static uint32_t enough;
+
+static void *buries(void *arg)
+{
+	while (!__atomic_load_n(&enough, __ATOMIC_SEQ_CST)) {
+		tls_keep_begin();
+		while (tls_keep_step())
+			;
+		sched_yield();
+	}
+	return arg;
+}
+
+static void while_blocks_go_back(void (*fn)(void))
+{
+	pthread_t id;
+
+	enough = 0;
+	CHECK_EQ(pthread_create(&id, NULL, buries, NULL), 0);
+	fn();
+	__atomic_store_n(&enough, 1, __ATOMIC_SEQ_CST);
+	CHECK_EQ(pthread_join(id, NULL), 0);
+}
+
+static void all_is_well_while_blocks_go_back(void)
+{
+	static void (*const tests[])(void) = {
+		each_life_starts_as_a_newborn_thread,
+		setlocale_reaches_new_lives,
+		locks_belong_to_user_threads,
+		libc_services_work,
+		state_follows_across_kernel_threads,
+		locale_and_strerror_are_per_thread,
+		dynamic_tls_is_fresh_in_each_life,
+		threads_alive_see_a_late_module,
+		threads_alive_see_late_static_tls,
+		many_late_modules_grow_the_dtv,
+	};
+	uint64_t was = tls_buried;
+
+	for (size_t i = 0; i < array_size(tests); i++)
+		while_blocks_go_back(tests[i]);
+	if (!strcmp(tls_method(), "template"))
+		CHECK(tls_buried > was);
+}
+
 int main(int argc, char **argv)
 {
 	int ret = fibers_each_method(argc, argv);
@@ -806,6 +854,7 @@ int main(int argc, char **argv)
 	RUN(dynamic_tls_is_fresh_in_each_life);
 	RUN(threads_alive_see_a_late_module);
 	RUN(the_child_of_a_user_thread_works_on);
+	RUN(all_is_well_while_blocks_go_back);
 	RUN(threads_alive_see_late_static_tls);
 	RUN(many_late_modules_grow_the_dtv);
 	RUN(a_hundred_thousand_blocks_live);
