@@ -77,13 +77,23 @@ inline wake(w, was)
 {
 	w = waiter;
 	if
-	:: w != 0 -> waiter = 0; cancel(w)
+	:: w != 0 -> cancel(w)
 	:: else
 	fi;
 	do
-	:: atomic { state == PARKED -> state = READY }
-		ready();
-		break
+	:: state == PARKED ->
+		waiter = 0;
+		atomic {
+			was = (state == PARKED);
+			if
+			:: was -> state = READY
+			:: else
+			fi
+		}
+		if
+		:: was -> ready(); break
+		:: else
+		fi
 	:: atomic { state == STOPPING ->
 #ifdef QUEUE_STOPPING
 		state = READY }
@@ -115,7 +125,7 @@ inline unwound(was)
 #endif
 	if
 	:: was
-	:: else -> state = READY; ready()
+	:: else -> waiter = 0; state = READY; ready()
 	fi
 }
 
@@ -230,7 +240,14 @@ proctype fiber()
 					retract(won);
 					if
 					:: won
-					:: else -> state != STOPPING; state = RUNNING
+					:: else ->
+						/* who has claimed it is about to say so */
+						if
+						:: state == STOPPING -> stop()
+						:: else
+						fi;
+						waiter = 0;
+						state = RUNNING
 					fi
 				fi
 			fi

@@ -49,6 +49,9 @@ final class GenFrames {
 		b.append("\n\t/** No memory for the frame: the suspension ends as that error, thrown. */\n")
 			.append("\tabstract RuntimeException failed(OutOfMemoryError e);\n");
 		b.append("\n\tpublic abstract void push(int[] i, long[] j, Object[] a);\n");
+		array(b, "int", "ints");
+		array(b, "long", "longs");
+		array(b, "Object", "refs");
 		b.append("\n\t/**\n\t * A method whose last act is the call leaves no frame: it is");
 		b.append(" named as the callee\n\t * that its caller will check for.\n\t */\n");
 		b.append("\tpublic abstract void pass();\n");
@@ -67,6 +70,14 @@ final class GenFrames {
 		if (Files.exists(out) && java.util.Arrays.equals(Files.readAllBytes(out), text))
 			return;
 		Files.write(out, text);
+	}
+
+	/** An array of a wide frame: a handler makes none itself, for which there may be no memory. */
+	private static void array(StringBuilder b, String type, String name) {
+		b.append("\n\tpublic static ").append(type).append("[] ").append(name)
+			.append("(int n) {\n\t\ttry {\n\t\t\treturn new ").append(type)
+			.append("[n];\n\t\t} catch (OutOfMemoryError e) {\n\t\t\t")
+			.append("throw Context.get().capture.pusher.failed(e);\n\t\t}\n\t}\n");
 	}
 
 	private static void push(StringBuilder b, int i, int j, int a) {

@@ -44,7 +44,11 @@ public final class Capture extends Throwable {
 	Pusher young() {
 		if (--fresh < 0) {
 			fresh = Pusher.TIMES;
-			pusher = new Pusher(pusher.running);
+			try {
+				pusher = new Pusher(pusher.running);
+			} catch (OutOfMemoryError e) {
+				/* The old one does, too, only slower. */
+			}
 		}
 		return pusher;
 	}

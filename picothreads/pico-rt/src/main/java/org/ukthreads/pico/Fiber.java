@@ -53,7 +53,10 @@ public class Fiber extends Continuation {
 	Fiber link;
 	/** The java.lang.Thread that the program sees; made when it asks. */
 	volatile PicoThread thread;
-	/** The open wait's record: a Timers.Entry, a Monitor.Node. The claimer clears it. */
+	/**
+	 * The open wait's record: a Timers.Entry, a Monitor.Node. Who wakes a parked fiber clears
+	 * it; before that, the fiber's own thread does (it may have to know what it was given).
+	 */
 	volatile Waiter waiter;
 	/** What it parks for (LockSupport's blocker); set by itself, cleared by who wakes it. */
 	volatile Object blocker;
@@ -190,37 +193,79 @@ public class Fiber extends Continuation {
 		return true;
 	}
 
-	/** The suspension failed (a frame was lost): the fiber runs on, and waits no more. */
+	/**
+	 * The suspension failed (no memory for a frame, or one was lost): the fiber runs on, as if
+	 * it had not waited. Who was in Object.wait() first gets its monitor back, and what the
+	 * others have given it meanwhile is given back. Until they have, its OS thread blocks:
+	 * they may need the carrier for it.
+	 */
 	final void abandon() {
-		int t = wait;
-		if ((t & 1) != 0) {
-			Waiter w = waiter;
-			if (claim(t)) {
-				waiter = null;
-				if (w != null)
-					w.abandon();
-				state = RUNNING;
-				return;
-			}
+		Waiter w = waiter;
+		boolean open = claim(wait);
+		if (open) {
+			waiter = null;
+			blocker = null;
 		}
-		/* Somebody has claimed it and is about to say so. */
-		while (state == STOPPING)
-			Thread.yield();
-		thrown();
+		boolean given = !open && state != RUNNING;
+		if (open ? w != null && w.abandon() && state == STOPPING : state == STOPPING)
+			block(Context.get());
+		waiter = null;
 		state = RUNNING;
+		Throwable e = thrown();
+		if (given)
+			giveBack(w, e);
+	}
+
+	/** Who ended the wait does not know that it failed. */
+	private void giveBack(Waiter w, Throwable e) {
+		if (waitKind == W_ENTER)
+			Monitors.exit(Monitors.awaited(w));
+		else if (waitKind == W_PARK)
+			permit = true;
+		if (e instanceof InterruptedException)
+			interrupt();
+	}
+
+	/** An error came between begin() and the stop: that wait is over before anything else. */
+	final void settle() {
+		if ((wait & 1) != 0)
+			abandon();
+	}
+
+	/**
+	 * StackOverflowError, unless what opens a wait and stops has the stack for it: it comes
+	 * before anything has changed, not when half is done.
+	 */
+	public static void room() {
+		room(ROOM);
+	}
+
+	private static final int ROOM = 32;
+
+	private static int room(int n) {
+		return n == 0 ? 0 : room(n - 1) + 1;
+	}
+
+	/** The time-out of the wait that it has just opened. */
+	final void expireIn(Timers.Entry e, long nanos) {
+		try {
+			rt.timers.add(e, nanos);
+		} catch (OutOfMemoryError x) {
+			abandon();
+			throw x;
+		}
 	}
 
 	final void wake() {
 		if (blocker != null)
 			blocker = null;
 		Waiter w = waiter;
-		if (w != null) {
-			waiter = null;
+		if (w != null)
 			w.cancel();
-		}
 		for (;;) {
 			int s = state;
 			if (s == PARKED) {
+				waiter = null;
 				if (STATE.compareAndSet(this, PARKED, READY)) {
 					rt.ready(this);
 					return;
@@ -242,6 +287,7 @@ public class Fiber extends Continuation {
 	/** The carrier, after the stack is unwound (or the OS thread about to block). */
 	final void unwound() {
 		if (!STATE.compareAndSet(this, STOPPING, PARKED)) {
+			waiter = null;
 			state = READY;
 			rt.ready(this);
 		}
@@ -345,7 +391,7 @@ public class Fiber extends Continuation {
 		if (nanos > 0) {
 			Timers.Entry e = new Timers.Entry(rt.timers, this, nextTicket());
 			t = begin(W_PARK, e);
-			rt.timers.add(e, nanos);
+			expireIn(e, nanos);
 		} else {
 			t = begin(W_PARK, null);
 		}
@@ -374,7 +420,7 @@ public class Fiber extends Continuation {
 		f.sleeps(nanos);
 		Timers.Entry e = new Timers.Entry(f.rt.timers, f, f.nextTicket());
 		int t = f.begin(W_SLEEP, e);
-		f.rt.timers.add(e, nanos);
+		f.expireIn(e, nanos);
 		if (f.isInterrupted() && f.retract(t))
 			f.throwIfInterrupted(ASLEEP);
 		if (!f.stop(as, c))

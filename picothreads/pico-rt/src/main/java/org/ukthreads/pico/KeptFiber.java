@@ -112,7 +112,7 @@ public abstract class KeptFiber extends Fiber {
 			return begin(kind, null);
 		Timers.Entry e = new Timers.Entry(rt.timers, this, nextTicket());
 		int t = begin(kind, e);
-		rt.timers.add(e, nanos);
+		expireIn(e, nanos);
 		return t;
 	}
 

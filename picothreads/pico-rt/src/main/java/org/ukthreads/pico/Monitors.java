@@ -197,10 +197,16 @@ public final class Monitors {
 			back(this);
 		}
 
+		/* A wait has given the monitor up, and does not end without it. */
 		@Override
-		void abandon() {
+		boolean abandon() {
 			super.cancel();
-			Monitors.forget(this);
+			if (fiber.waitKind == Fiber.W_MONITOR) {
+				back(this);
+				return true;
+			}
+			forget(this);
+			return false;
 		}
 	}
 
@@ -255,6 +261,7 @@ public final class Monitors {
 	}
 
 	private static void enter(Object o, int h, Fiber f) {
+		f.settle();
 		Stripe s = stripe(h);
 		synchronized (s) {
 			Monitor m = s.find(o, h);
@@ -269,6 +276,7 @@ public final class Monitors {
 				m.count++;
 				return;
 			}
+			Fiber.room();
 			Node n = new Node(f, o, 1);
 			f.begin(Fiber.W_ENTER, n);
 			m.queue(n);
@@ -296,6 +304,7 @@ public final class Monitors {
 				return;
 			}
 		}
+		f.settle();
 		Stripe s = stripe(h);
 		Fiber w = null;
 		synchronized (s) {
@@ -356,7 +365,9 @@ public final class Monitors {
 			throws InterruptedException {
 		if (millis < 0)
 			throw new IllegalArgumentException("timeout value is negative");
+		Fiber.room();
 		Fiber f = Fiber.current();
+		f.settle();
 		int h = hash(o);
 		Stripe s = stripe(h);
 		Fiber w;
@@ -384,7 +395,7 @@ public final class Monitors {
 		if (w != null)
 			w.wake();
 		if (millis > 0)
-			f.rt.timers.add(n, millis > Long.MAX_VALUE / 1_000_000 ? Long.MAX_VALUE / 2
+			f.expireIn(n, millis > Long.MAX_VALUE / 1_000_000 ? Long.MAX_VALUE / 2
 				: millis * 1_000_000);
 		if (!f.stop(as, c))
 			f.takeV();
@@ -411,6 +422,7 @@ public final class Monitors {
 
 	public static void signal(Object o) {
 		Fiber f = Fiber.current();
+		f.settle();
 		int h = hash(o);
 		Stripe s = stripe(h);
 		synchronized (s) {
@@ -423,6 +435,7 @@ public final class Monitors {
 
 	public static void signalAll(Object o) {
 		Fiber f = Fiber.current();
+		f.settle();
 		int h = hash(o);
 		Stripe s = stripe(h);
 		synchronized (s) {
@@ -485,7 +498,7 @@ public final class Monitors {
 		}
 	}
 
-	/** Out of every queue. A wait has given the monitor up, and stays without it. */
+	/** Out of the entry queue. */
 	private static void forget(Node n) {
 		int h = hash(n.key);
 		Stripe s = stripe(h);
@@ -493,7 +506,6 @@ public final class Monitors {
 			Monitor m = s.find(n.key, h);
 			if (m == null)
 				return;
-			unlink(m, n);
 			Node p = null;
 			for (Node x = m.entryHead; x != null; p = x, x = x.next) {
 				if (x != n)
@@ -514,6 +526,7 @@ public final class Monitors {
 	/** Thread.holdsLock: either kind of lock. */
 	public static boolean holds(Object o) {
 		Fiber f = Fiber.current();
+		f.settle();
 		int h = hash(o);
 		Object there = SLOTS.get(slot(h));
 		if (isHeld(there, o, f))

@@ -270,7 +270,7 @@ public class PicoThread extends Thread {
 			joiners.add(j);
 		}
 		if (nanos > 0)
-			f.rt.timers.add(j, nanos);
+			f.expireIn(j, nanos);
 		return true;
 	}
 

@@ -6,9 +6,13 @@ abstract class Waiter {
 	/** The wait is over by other means: leave the queue or the heap. */
 	void cancel() {}
 
-	/** The fiber lost its frames and goes on with an exception: as if it never waited. */
-	void abandon() {
+	/**
+	 * The fiber could not stop and goes on with an exception: as if it never waited. True: it
+	 * is woken all the same, when it has again what it gave up.
+	 */
+	boolean abandon() {
 		cancel();
+		return false;
 	}
 
 	/** The wait of a fiber in Object.wait was claimed by an interrupt. */

@@ -3,6 +3,8 @@ package org.ukthreads.pico;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayDeque;
@@ -154,5 +156,196 @@ final class FailuresTest {
 		assertTrue(ReactorTest.await(end));
 		assertTrue(second.get() instanceof PinnedException, "" + second.get());
 		rt.shutdown();
+	}
+
+	interface Body {
+		void run() throws Throwable;
+	}
+
+	/** On a fiber; what it throws is the test's. */
+	private static void onFiber(Body b) throws Throwable {
+		PicoRuntime rt = new PicoRuntime("failures", 1, null, Clock.REAL);
+		CountDownLatch end = new CountDownLatch(1);
+		AtomicReference<Throwable> bad = new AtomicReference<>();
+		rt.fiber(() -> {
+			try {
+				b.run();
+			} catch (Throwable e) {
+				bad.set(e);
+			}
+			end.countDown();
+		}).start();
+		assertTrue(ReactorTest.await(end), "it hangs");
+		rt.shutdown();
+		if (bad.get() != null)
+			throw bad.get();
+	}
+
+	/** The call suspends, and there is no memory for the frame of its caller. */
+	private static void failing(Body call, Body meanwhile) throws Throwable {
+		try {
+			call.run();
+		} catch (Capture c) {
+			meanwhile.run();
+			OutOfMemoryError e = new OutOfMemoryError("for a frame");
+			try {
+				c.pusher.failed(e);
+			} catch (OutOfMemoryError x) {
+				assertSame(e, x);
+				return;
+			}
+			throw new AssertionError("it did not fail");
+		}
+		throw new AssertionError("it did not suspend");
+	}
+
+	private static Thread started(Runnable r) {
+		Thread t = new Thread(r);
+		t.start();
+		return t;
+	}
+
+	private static void until(java.util.function.BooleanSupplier c) {
+		while (!c.getAsBoolean())
+			Thread.yield();
+	}
+
+	@Test
+	void a_wait_that_fails_ends_with_the_monitor() throws Throwable {
+		Object o = new Object();
+		onFiber(() -> {
+			Monitors.enter(o);
+			Monitors.enter(o);
+			failing(() -> Monitors.await(o, 60_000), () -> {});
+			assertTrue(Monitors.holds(o), "without its monitor");
+			Monitors.exit(o);
+			Monitors.exit(o);
+			assertFalse(Monitors.holds(o));
+			assertEquals(0, Fiber.current().rt.timers.size());
+		});
+	}
+
+	/** Somebody has it, notified or not, and gives it up when we block for it. */
+	private static void taken(boolean notify) throws Throwable {
+		Object o = new Object();
+		onFiber(() -> {
+			Fiber me = Fiber.current();
+			CountDownLatch in = new CountDownLatch(1);
+			Monitors.enter(o);
+			Thread[] other = new Thread[1];
+			failing(() -> Monitors.await(o), () -> {
+				other[0] = started(() -> {
+					Monitors.enter(o);
+					if (notify)
+						Monitors.signal(o);
+					in.countDown();
+					until(() -> me.blocked != null);
+					Monitors.exit(o);
+				});
+				assertTrue(ReactorTest.await(in));
+			});
+			assertTrue(Monitors.holds(o), "without its monitor");
+			Monitors.exit(o);
+			other[0].join();
+		});
+		assertEquals(null, Monitors.owner(o));
+	}
+
+	@Test
+	void a_wait_that_fails_waits_for_who_has_the_monitor() throws Throwable {
+		taken(false);
+	}
+
+	@Test
+	void a_wait_that_fails_when_it_was_notified_does_not_spin() throws Throwable {
+		taken(true);
+	}
+
+	@Test
+	void a_monitor_handed_to_who_could_not_wait_for_it_goes_back() throws Throwable {
+		Object o = new Object();
+		CountDownLatch in = new CountDownLatch(1);
+		CountDownLatch queued = new CountDownLatch(1);
+		Thread t = started(() -> {
+			Monitors.enter(o);
+			in.countDown();
+			ReactorTest.await(queued);
+			Monitors.exit(o);
+		});
+		assertTrue(ReactorTest.await(in));
+		onFiber(() -> {
+			failing(() -> Monitors.enter(o), () -> {
+				queued.countDown();
+				t.join();
+			});
+			assertFalse(Monitors.holds(o), "held for ever");
+		});
+		assertEquals(null, Monitors.owner(o));
+	}
+
+	@Test
+	void a_permit_and_an_interrupt_outlive_a_wait_that_fails() throws Throwable {
+		onFiber(() -> {
+			Fiber me = Fiber.current();
+			failing(Fiber::park, me::unpark);
+			Fiber.park();
+			failing(() -> Threads.sleep(60_000), me::interrupt);
+			assertTrue(me.testInterrupted(), "the interrupt is lost");
+		});
+	}
+
+	@Test
+	void no_memory_for_a_wide_frame_ends_the_suspension() throws Throwable {
+		onFiber(() -> {
+			for (Body make : new Body[] {() -> Pushes.ints(Integer.MAX_VALUE),
+				() -> Pushes.longs(Integer.MAX_VALUE), () -> Pushes.refs(Integer.MAX_VALUE)})
+				try {
+					Fiber.park();
+				} catch (Throwable c) {
+					assertThrows(OutOfMemoryError.class, make::run);
+					assertFalse(((Capture) c).active, "still under way");
+					assertEquals(Fiber.RUNNING, Fiber.current().state);
+				}
+		});
+	}
+
+	/** Each call down there overflows or suspends; none is left half done. */
+	private static void deep(Body b) throws Throwable {
+		try {
+			deep(b);
+		} catch (VirtualMachineError e) {
+			/* Once more, with a little more of the stack. */
+		}
+		b.run();
+	}
+
+	@Test
+	void an_overflow_leaves_no_monitor_waited_for() throws Throwable {
+		Object o = new Object();
+		Object mine = new Object();
+		Monitors.enter(o);
+		int[] times = new int[1];
+		/* Made here: there is no stack for it down there. */
+		Body none = () -> {};
+		Body enter = () -> Monitors.enter(o);
+		Body await = () -> Monitors.await(mine);
+		Body both = () -> {
+			if (times[0] > 300)
+				return;
+			failing(enter, none);
+			failing(await, none);
+			assertTrue(Monitors.holds(mine));
+			times[0]++;
+		};
+		onFiber(() -> {
+			Monitors.enter(mine);
+			both.run();
+			deep(both);
+			assertTrue(Monitors.holds(mine));
+			Monitors.exit(mine);
+		});
+		Monitors.exit(o);
+		assertEquals(null, Monitors.owner(o));
+		assertEquals(null, Monitors.owner(mine));
 	}
 }

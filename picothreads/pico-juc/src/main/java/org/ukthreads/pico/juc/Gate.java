@@ -26,6 +26,8 @@ import org.ukthreads.pico.Room;
  *                    +--------------------+--leave: time-out, interrupt--> out
  *                                   (false once it is done: then the time-out is none and
  *                                   the interrupt is kept)
+ *                       (or out by failed(), of one that could not wait: no memory, no stack;
+ *                       once it is done, what it took goes back)
  *
  * The attempt is run by whoever changed the state, on behalf of the waiter, so nothing is
  * raced for and nobody barges past the queue. Nodes of one kind are served in order; a
@@ -76,6 +78,14 @@ class Gate implements Room, Serializable {
 			return true;
 		}
 
+		/** Under the guard, of one that is done, and whose thread cannot know: the reverse. */
+		void undo() {}
+
+		/** Its thread, which waits for it at g, gets an error instead. */
+		void failed(Gate g) {
+			g.forget(this);
+		}
+
 		@Override
 		public Room room() {
 			return at;
@@ -124,6 +134,8 @@ class Gate implements Room, Serializable {
 	final synchronized boolean enter(Node n) {
 		if (once(n, n.patient()))
 			return true;
+		/* From here to the park no error may come: it would stay here. */
+		Fiber.room();
 		add(n);
 		return false;
 	}
@@ -168,6 +180,15 @@ class Gate implements Room, Serializable {
 		remove(n);
 		serve();
 		return true;
+	}
+
+	/** As if it had never come. */
+	private synchronized void forget(Node n) {
+		if (n.done)
+			n.undo();
+		else
+			remove(n);
+		serve();
 	}
 
 	/** Under the guard. */
@@ -282,18 +303,24 @@ class Gate implements Room, Serializable {
 		return l;
 	}
 
-	/* --- waiting: these suspend --- */
+	/* --- waiting: these suspend, and where there is no memory for that, throw --- */
 
 	/** Until done; an interrupt is remembered. */
 	final void await(Node n) {
 		boolean interrupted = false;
-		while (!through(n)) {
-			LockSupport.park(this);
-			if (Thread.interrupted())
-				interrupted = true;
+		try {
+			while (!through(n)) {
+				LockSupport.park(this);
+				if (Thread.interrupted())
+					interrupted = true;
+			}
+		} catch (RuntimeException | Error e) {
+			n.failed(this);
+			throw e;
+		} finally {
+			if (interrupted)
+				Thread.currentThread().interrupt();
 		}
-		if (interrupted)
-			Thread.currentThread().interrupt();
 	}
 
 	final void pass(Node n) {
@@ -310,9 +337,14 @@ class Gate implements Room, Serializable {
 
 	/** Until done, of one that is queued. */
 	final void awaitInterruptibly(Node n) throws InterruptedException {
-		while (!through(n)) {
-			LockSupport.park(this);
-			giveWay(n);
+		try {
+			while (!through(n)) {
+				LockSupport.park(this);
+				giveWay(n);
+			}
+		} catch (RuntimeException | Error e) {
+			n.failed(this);
+			throw e;
 		}
 	}
 
@@ -337,13 +369,18 @@ class Gate implements Room, Serializable {
 	/** False: the time is over, and it is no longer queued. */
 	final boolean awaitIn(Node n, long nanos) throws InterruptedException {
 		long end = System.nanoTime() + Math.max(0, nanos);
-		while (!through(n)) {
-			long left = end - System.nanoTime();
-			if (left <= 0)
-				return !leave(n);
-			LockSupport.parkNanos(this, left);
-			giveWay(n);
+		try {
+			while (!through(n)) {
+				long left = end - System.nanoTime();
+				if (left <= 0)
+					return !leave(n);
+				LockSupport.parkNanos(this, left);
+				giveWay(n);
+			}
+			return true;
+		} catch (RuntimeException | Error e) {
+			n.failed(this);
+			throw e;
 		}
-		return true;
 	}
 }

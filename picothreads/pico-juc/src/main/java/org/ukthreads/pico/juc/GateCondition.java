@@ -10,6 +10,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
 import org.ukthreads.pico.Fiber;
+import org.ukthreads.pico.Pins;
 import org.ukthreads.pico.Room;
 
 /*
@@ -76,6 +77,12 @@ final class GateCondition implements Condition, Room, Serializable {
 			return on.lock.take(fiber, holds);
 		}
 
+		/* It does not end without the lock. */
+		@Override
+		void failed(Gate g) {
+			on.regain(this);
+		}
+
 		@Override
 		boolean patient() {
 			return !on.lock.fair();
@@ -119,6 +126,7 @@ final class GateCondition implements Condition, Room, Serializable {
 	}
 
 	private Wait begin() {
+		Fiber.room();
 		synchronized (lock.gate()) {
 			lock.owned();
 			Wait w = new Wait(this);
@@ -160,6 +168,19 @@ final class GateCondition implements Condition, Room, Serializable {
 			lock.gate().serve();
 			return true;
 		}
+	}
+
+	/** It could not suspend, so its OS thread waits for the lock; a signal was not for it. */
+	private void regain(Wait w) {
+		boolean mine = abandon(w);
+		Pins.enter();
+		try {
+			lock.gate().await(w);
+		} finally {
+			Pins.exit();
+		}
+		if (!mine)
+			signal();
 	}
 
 	@Override
@@ -212,6 +233,15 @@ final class GateCondition implements Condition, Room, Serializable {
 		if (Thread.interrupted())
 			throw new InterruptedException();
 		Wait w = begin();
+		try {
+			return pass(w, timed, end);
+		} catch (RuntimeException | Error e) {
+			w.failed(lock.gate());
+			throw e;
+		}
+	}
+
+	private boolean pass(Wait w, boolean timed, long end) throws InterruptedException {
 		Gate g = lock.gate();
 		while (!g.through(w)) {
 			long left = end - System.nanoTime();

@@ -4,6 +4,7 @@ package org.ukthreads.pico.juc;
 import java.util.ArrayList;
 import java.util.List;
 import org.ukthreads.pico.Fiber;
+import org.ukthreads.pico.Pins;
 
 /*
  * The queue under a program's own AbstractQueuedSynchronizer. Unlike at a Gate, the waiter
@@ -62,6 +63,8 @@ final class Line {
 	private boolean contended;
 
 	private synchronized void add(Waiter w) {
+		/* From here to the park no error may come. */
+		Fiber.room();
 		queue.add(w);
 		contended = true;
 	}
@@ -238,12 +241,33 @@ final class Line {
 			Waiter w = add();
 			boolean interrupted = false;
 			long n = left(w, s);
-			while (!signalled(w)) {
-				Fiber.park();
-				if (Thread.interrupted())
-					interrupted = true;
+			try {
+				while (!signalled(w)) {
+					Fiber.park();
+					if (Thread.interrupted())
+						interrupted = true;
+				}
+			} catch (RuntimeException | Error e) {
+				regain(w, s, n);
+				throw e;
 			}
 			if (s.line().pass(w, s.acquire(n)) || interrupted)
+				Thread.currentThread().interrupt();
+		}
+
+		/** It could not suspend, so its OS thread waits for the lock; a signal was not for it. */
+		private void regain(Waiter w, Sync s, long n) {
+			boolean mine = abandon(w, s.line());
+			boolean interrupted;
+			Pins.enter();
+			try {
+				interrupted = s.line().pass(w, s.acquire(n));
+			} finally {
+				Pins.exit();
+			}
+			if (!mine)
+				signal(s, false);
+			if (interrupted)
 				Thread.currentThread().interrupt();
 		}
 
@@ -271,21 +295,26 @@ final class Line {
 			long n = left(w, s);
 			boolean out = false;
 			boolean interrupted = false;
-			while (!signalled(w)) {
-				long left = nanos == Long.MAX_VALUE ? nanos : end - System.nanoTime();
-				if (left <= 0) {
-					out = abandon(w, s.line());
-					break;
+			try {
+				while (!signalled(w)) {
+					long left = nanos == Long.MAX_VALUE ? nanos : end - System.nanoTime();
+					if (left <= 0) {
+						out = abandon(w, s.line());
+						break;
+					}
+					if (nanos == Long.MAX_VALUE)
+						Fiber.park();
+					else
+						Fiber.parkNanos(left);
+					if (Thread.interrupted()) {
+						interrupted = true;
+						out = abandon(w, s.line());
+						break;
+					}
 				}
-				if (nanos == Long.MAX_VALUE)
-					Fiber.park();
-				else
-					Fiber.parkNanos(left);
-				if (Thread.interrupted()) {
-					interrupted = true;
-					out = abandon(w, s.line());
-					break;
-				}
+			} catch (RuntimeException | Error e) {
+				regain(w, s, n);
+				throw e;
 			}
 			boolean later = s.line().pass(w, s.acquire(n));
 			if (interrupted && out) {

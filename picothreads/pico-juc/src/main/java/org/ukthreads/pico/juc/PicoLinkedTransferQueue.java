@@ -212,21 +212,27 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 	/** False: not taken in time, and withdrawn. */
 	private boolean await(Cell<E> c, long nanos) throws InterruptedException {
 		long end = System.nanoTime() + Math.max(0, nanos);
-		while (!c.given.done) {
-			long left = nanos == Long.MAX_VALUE ? nanos : end - System.nanoTime();
-			if (left <= 0)
-				return !withdraw(c);
-			if (nanos == Long.MAX_VALUE)
-				Fiber.park();
-			else
-				Fiber.parkNanos(left);
-			if (!c.given.done && Thread.interrupted()) {
-				if (withdraw(c))
-					throw new InterruptedException();
-				Thread.currentThread().interrupt();
+		try {
+			while (!c.given.done) {
+				long left = nanos == Long.MAX_VALUE ? nanos : end - System.nanoTime();
+				if (left <= 0)
+					return !withdraw(c);
+				if (nanos == Long.MAX_VALUE)
+					Fiber.park();
+				else
+					Fiber.parkNanos(left);
+				if (!c.given.done && Thread.interrupted()) {
+					if (withdraw(c))
+						throw new InterruptedException();
+					Thread.currentThread().interrupt();
+				}
 			}
+			return true;
+		} catch (RuntimeException | Error e) {
+			/* It could not wait. */
+			withdraw(c);
+			throw e;
 		}
-		return true;
 	}
 
 	@Override

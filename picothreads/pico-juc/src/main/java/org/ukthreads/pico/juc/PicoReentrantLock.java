@@ -102,6 +102,11 @@ public class PicoReentrantLock extends ReentrantLock implements Room.Of {
 		}
 
 		@Override
+		void undo() {
+			lock.release();
+		}
+
+		@Override
 		boolean patient() {
 			return !lock.fair;
 		}
@@ -168,8 +173,10 @@ public class PicoReentrantLock extends ReentrantLock implements Room.Of {
 	public void unlock() {
 		synchronized (gate) {
 			gate.owned();
-			if (--gate.holds == 0)
+			if (gate.holds == 1)
 				gate.release();
+			else
+				gate.holds--;
 		}
 	}
 

@@ -86,6 +86,13 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 			return true;
 		}
 
+		void give(Fiber f, boolean shared) {
+			if (shared && --readers.get(f)[0] == 0)
+				readers.remove(f);
+			else if (!shared && --writes == 0)
+				writer = null;
+		}
+
 		@Override
 		public Gate gate() {
 			return this;
@@ -136,6 +143,11 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 		}
 
 		@Override
+		void undo() {
+			held.give(fiber, shared);
+		}
+
+		@Override
 		boolean patient() {
 			return !shared && !held.fair;
 		}
@@ -176,17 +188,11 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 	private void unlock(boolean shared) {
 		synchronized (held) {
 			Fiber me = Fiber.current();
-			if (shared) {
-				int[] n = held.readers.get(me);
-				if (n == null)
-					throw new IllegalMonitorStateException("not read-locked by this thread");
-				if (--n[0] == 0)
-					held.readers.remove(me);
-			} else {
+			if (!shared)
 				held.owned();
-				if (--held.writes == 0)
-					held.writer = null;
-			}
+			else if (!held.readers.containsKey(me))
+				throw new IllegalMonitorStateException("not read-locked by this thread");
+			held.give(me, shared);
 			held.serve();
 		}
 	}

@@ -60,6 +60,11 @@ public class PicoSemaphore extends Semaphore implements Room.Of {
 		}
 
 		@Override
+		void undo() {
+			of.permits += n;
+		}
+
+		@Override
 		boolean patient() {
 			return !of.isFair();
 		}

@@ -51,6 +51,11 @@ public class PicoStampedLock extends StampedLock implements Room.Of {
 		}
 
 		@Override
+		void undo() {
+			l.release(shared);
+		}
+
+		@Override
 		boolean patient() {
 			return !shared;
 		}

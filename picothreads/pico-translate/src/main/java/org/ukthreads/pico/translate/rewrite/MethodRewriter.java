@@ -970,9 +970,9 @@ final class MethodRewriter {
 			return;
 		}
 		if (s.shape.wide) {
-			wide(l, s, 'i', s.shape.i, Opcodes.T_INT, Opcodes.IASTORE);
-			wide(l, s, 'j', s.shape.j, Opcodes.T_LONG, Opcodes.LASTORE);
-			wide(l, s, 'a', s.shape.a, 0, Opcodes.AASTORE);
+			wide(l, s, 'i', s.shape.i, "ints", "[I", Opcodes.IASTORE);
+			wide(l, s, 'j', s.shape.j, "longs", "[J", Opcodes.LASTORE);
+			wide(l, s, 'a', s.shape.a, "refs", "[Ljava/lang/Object;", Opcodes.AASTORE);
 		} else {
 			bank(l, s, 'i', s.shape.i, Opcodes.ICONST_0);
 			bank(l, s, 'j', s.shape.j, Opcodes.LCONST_0);
@@ -993,10 +993,10 @@ final class MethodRewriter {
 			l.add(new InsnNode(filler));
 	}
 
-	private static void wide(InsnList l, Site s, char bank, int n, int type, int store) {
+	private static void wide(InsnList l, Site s, char bank, int n, String make, String type,
+			int store) {
 		l.add(constant(n));
-		l.add(type == 0 ? new TypeInsnNode(Opcodes.ANEWARRAY, "java/lang/Object")
-			: new IntInsnNode(Opcodes.NEWARRAY, type));
+		l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, PUSHES, make, "(I)" + type, false));
 		for (Saved v : s.saved)
 			if (v.bank == bank) {
 				l.add(new InsnNode(Opcodes.DUP));

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.ukthreads.pico.juc;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.DataInputStream;
+import java.io.InputStream;
+import java.lang.reflect.Modifier;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.ukthreads.pico.Failing;
+import org.ukthreads.pico.Failing.Body;
+import org.ukthreads.pico.Fiber;
+
+/** Who cannot wait (no memory for its frames, no stack) leaves no trace at a Gate. */
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+final class GateFailuresTest {
+	private static void held(Lock lock, Body b) throws Throwable {
+		Thread[] t = new Thread[1];
+		boolean[] may = new boolean[1];
+		boolean[] has = new boolean[1];
+		t[0] = new Thread(() -> {
+			lock.lock();
+			synchronized (may) {
+				has[0] = true;
+				may.notifyAll();
+				while (!may[0])
+					waitFor(may);
+			}
+			lock.unlock();
+		});
+		t[0].start();
+		synchronized (may) {
+			while (!has[0])
+				may.wait();
+		}
+		b.run();
+		end(may, t[0]);
+	}
+
+	private static void waitFor(Object o) {
+		try {
+			o.wait();
+		} catch (InterruptedException e) {
+			throw new AssertionError(e);
+		}
+	}
+
+	private static void end(boolean[] may, Thread t) throws InterruptedException {
+		synchronized (may) {
+			may[0] = true;
+			may.notifyAll();
+		}
+		t.join();
+	}
+
+	private static void free(Lock lock) throws Exception {
+		boolean[] got = new boolean[1];
+		Thread t = new Thread(() -> {
+			got[0] = lock.tryLock();
+			if (got[0])
+				lock.unlock();
+		});
+		t.start();
+		t.join();
+		assertTrue(got[0], "nobody has it, and nobody gets it");
+	}
+
+	private static void leaves(Lock lock, Body wait) throws Throwable {
+		held(lock, () -> Failing.onFiber(() -> assertTrue(Failing.call(wait, () -> {}))));
+		free(lock);
+	}
+
+	@Test
+	void who_cannot_wait_is_not_queued() throws Throwable {
+		for (boolean fair : new boolean[] {false, true}) {
+			ReentrantLock l = new PicoReentrantLock(fair);
+			leaves(l, l::lock);
+			leaves(l, l::lockInterruptibly);
+			leaves(l, () -> l.tryLock(1, TimeUnit.HOURS));
+			assertFalse(l.hasQueuedThreads());
+			ReentrantReadWriteLock rw = new PicoReentrantReadWriteLock(fair);
+			leaves(rw.writeLock(), rw.readLock()::lock);
+			leaves(rw.writeLock(), rw.writeLock()::lock);
+			assertFalse(rw.hasQueuedThreads());
+			assertEquals(0, rw.getReadLockCount());
+		}
+	}
+
+	/** Unlocked meanwhile: a fair one is handed to who cannot know. */
+	@Test
+	void what_was_handed_over_goes_back() throws Throwable {
+		Semaphore s = new PicoSemaphore(0, true);
+		Failing.onFiber(() -> {
+			assertTrue(Failing.call(s::acquire, s::release));
+			assertEquals(1, s.availablePermits());
+		});
+		PicoReentrantReadWriteLock rw = new PicoReentrantReadWriteLock(true);
+		PicoStampedLock st = new PicoStampedLock();
+		Lock l = new PicoReentrantLock(true);
+		for (Lock[] of : new Lock[][] {{l, l}, {rw.writeLock(), rw.readLock()}, {st.asReadLock(),
+			st.asWriteLock()}, {st.asWriteLock(), st.asReadLock()}}) {
+			boolean[] may = new boolean[1];
+			Thread t = holder(of[0], may);
+			Failing.onFiber(() -> assertTrue(Failing.call(of[1]::lock, () -> end(may, t))));
+			free(of[0]);
+		}
+	}
+
+	private static Thread holder(Lock l, boolean[] may) throws InterruptedException {
+		Thread t = new Thread(() -> {
+			l.lock();
+			synchronized (may) {
+				may.notifyAll();
+				while (!may[0])
+					waitFor(may);
+			}
+			l.unlock();
+		});
+		synchronized (may) {
+			t.start();
+			may.wait();
+		}
+		return t;
+	}
+
+	/** As Object.wait(): it does not end without the lock, and is not signalled in vain. */
+	@Test
+	void a_condition_that_fails_ends_with_the_lock() throws Throwable {
+		for (boolean fair : new boolean[] {false, true}) {
+			PicoReentrantLock l = new PicoReentrantLock(fair);
+			Condition c = l.newCondition();
+			for (Body wait : new Body[] {c::await, () -> c.await(1, TimeUnit.HOURS),
+				c::awaitUninterruptibly})
+				Failing.onFiber(() -> {
+					l.lock();
+					l.lock();
+					assertTrue(Failing.call(wait, () -> {}));
+					assertEquals(2, l.getHoldCount());
+					assertFalse(l.hasWaiters(c));
+					l.unlock();
+					l.unlock();
+				});
+			free(l);
+		}
+	}
+
+	@Test
+	void a_condition_that_fails_waits_for_who_has_the_lock() throws Throwable {
+		PicoReentrantLock l = new PicoReentrantLock();
+		Condition c = l.newCondition();
+		Failing.onFiber(() -> {
+			Fiber me = Fiber.current();
+			boolean[] in = new boolean[1];
+			Thread[] t = new Thread[1];
+			l.lock();
+			assertTrue(Failing.call(c::await, () -> {
+				t[0] = new Thread(() -> {
+					l.lock();
+					c.signal();
+					synchronized (in) {
+						in[0] = true;
+						in.notifyAll();
+					}
+					while (!Failing.isBlocked(me))
+						Thread.yield();
+					l.unlock();
+				});
+				t[0].start();
+				synchronized (in) {
+					while (!in[0])
+						in.wait();
+				}
+			}));
+			assertTrue(l.isHeldByCurrentThread());
+			l.unlock();
+			t[0].join();
+		});
+		free(l);
+	}
+
+	private static void deep(Body b) throws Throwable {
+		try {
+			deep(b);
+		} catch (VirtualMachineError e) {
+			/* Once more, with a little more of the stack. */
+		}
+		b.run();
+	}
+
+	/** Each call overflows or suspends; none stays in a queue. */
+	@Test
+	void an_overflow_leaves_nobody_queued() throws Throwable {
+		PicoReentrantLock l = new PicoReentrantLock(true);
+		PicoReentrantLock mine = new PicoReentrantLock();
+		Condition c = mine.newCondition();
+		/* Made here: there is no stack for it down there. */
+		Body none = () -> {};
+		Body lock = l::lock;
+		Body tryLock = () -> l.tryLock(1, TimeUnit.HOURS);
+		Body await = c::await;
+		int[] times = new int[1];
+		Body all = () -> {
+			if (times[0] > 300)
+				return;
+			Failing.call(lock, none);
+			Failing.call(tryLock, none);
+			Failing.call(await, none);
+			times[0]++;
+		};
+		held(l, () -> Failing.onFiber(() -> {
+			mine.lock();
+			all.run();
+			deep(all);
+			assertFalse(l.hasQueuedThreads(), "queued for ever");
+			assertFalse(mine.hasWaiters(c));
+			assertEquals(1, mine.getHoldCount());
+			mine.unlock();
+		}));
+		free(l);
+	}
+
+	/** Their guards: a method that locks one with our monitors might suspend there. */
+	@Test
+	void a_gate_locks_with_the_jvms_monitors() throws Exception {
+		assertTrue(Modifier.isSynchronized(
+			Gate.class.getDeclaredMethod("enter", Gate.Node.class).getModifiers()));
+		for (Class<?> k : new Class<?>[] {Gate.class, Gate.Node.class, GateCondition.class,
+			QueueGate.class, Line.class, Line.Waiters.class, PicoReentrantLock.class,
+			PicoReentrantReadWriteLock.class, PicoSemaphore.class, PicoStampedLock.class})
+			assertFalse(text(k).contains("org/ukthreads/pico/Monitors"), k.getName());
+	}
+
+	private static String text(Class<?> k) throws Exception {
+		String name = k.getName();
+		try (InputStream in = k.getResourceAsStream(
+				name.substring(name.lastIndexOf('.') + 1) + ".class")) {
+			byte[] b = new byte[in.available()];
+			new DataInputStream(in).readFully(b);
+			return new String(b, StandardCharsets.ISO_8859_1);
+		}
+	}
+}
