@@ -86,6 +86,10 @@ final class LoaderTest {
 			+ " static void p(Object o) { System.out.println(o); }"
 			+ " static String read(URL u) throws Exception { try (java.io.InputStream in ="
 			+ " u.openStream()) { return new String(in.readAllBytes()); } }"
+			/* As Clojure does, to load the newer of a class and its source. */
+			+ " static long age(URL u) throws Exception { java.net.URLConnection c ="
+			+ " u.openConnection(); return u.getProtocol().equals(\"jar\") ?"
+			+ " ((java.net.JarURLConnection) c).getJarEntry().getTime() : c.getLastModified(); }"
 			+ " public static void main(String[] args) throws Exception {"
 			+ " ClassLoader l = Main.class.getClassLoader();"
 			+ " for (Voice v : ServiceLoader.load(Voice.class)) p(v.sing());"
@@ -99,6 +103,7 @@ final class LoaderTest {
 			+ " p(ClassLoader.getSystemResourceAsStream(\"a/Voice.class\") != null);"
 			+ " p(Collections.list(ClassLoader.getSystemResources(\"words/\")).size());"
 			+ " p(new java.net.URLClassLoader(new URL[0]).loadClass(\"a.High\") == High.class);"
+			+ " p(age(l.getResource(\"a/High.class\")));"
 			+ " p(l.getResource(\"none\")); p(l.getResource(\"a/Voice.class\") != null);"
 			+ " for (Class<?> c : new Class<?>[] {Main.class, High.class, Voice.class}) {"
 			+ " p(c.getProtectionDomain().getCodeSource().getLocation());"

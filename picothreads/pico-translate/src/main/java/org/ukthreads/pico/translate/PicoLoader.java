@@ -4,6 +4,7 @@ package org.ukthreads.pico.translate;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.JarURLConnection;
 import java.net.MalformedURLException;
 import java.net.URL;
 import java.net.URLClassLoader;
@@ -168,14 +169,15 @@ public final class PicoLoader extends ClassLoader implements Loaders.Definer {
 	@Override
 	protected URL findResource(String name) {
 		byte[] b = translated(name);
-		return b != null ? memory(name, b) : resources.findResource(name);
+		return b != null ? memory(name, b, resources.findResource(name))
+			: resources.findResource(name);
 	}
 
 	@Override
 	protected Enumeration<URL> findResources(String name) throws IOException {
 		byte[] b = translated(name);
-		return b != null ? Collections.enumeration(Collections.singleton(memory(name, b)))
-			: resources.findResources(name);
+		return b != null ? Collections.enumeration(Collections.singleton(
+			memory(name, b, resources.findResource(name)))) : resources.findResources(name);
 	}
 
 	private byte[] translated(String name) {
@@ -183,12 +185,12 @@ public final class PicoLoader extends ClassLoader implements Loaders.Definer {
 			: null;
 	}
 
-	private static URL memory(String name, byte[] content) {
+	private static URL memory(String name, byte[] content, URL of) {
 		try {
 			return new URL("pico", null, -1, "/" + name, new URLStreamHandler() {
 				@Override
 				protected URLConnection openConnection(URL u) {
-					return new Memory(u, content);
+					return new Memory(u, content, of);
 				}
 			});
 		} catch (MalformedURLException e) {
@@ -198,14 +200,31 @@ public final class PicoLoader extends ClassLoader implements Loaders.Definer {
 
 	private static final class Memory extends URLConnection {
 		private final byte[] content;
+		/** What it was made of; null: of nothing that the program has. */
+		private final URL of;
 
-		Memory(URL u, byte[] content) {
+		Memory(URL u, byte[] content, URL of) {
 			super(u);
 			this.content = content;
+			this.of = of;
 		}
 
 		@Override
 		public void connect() {}
+
+		/** As old as what it was made of: Clojure loads the newer of a class and its source. */
+		@Override
+		public long getLastModified() {
+			if (of == null)
+				return 0;
+			try {
+				URLConnection c = of.openConnection();
+				return c instanceof JarURLConnection
+					? ((JarURLConnection) c).getJarEntry().getTime() : c.getLastModified();
+			} catch (IOException e) {
+				return 0;
+			}
+		}
 
 		@Override
 		public int getContentLength() {

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.ukthreads.pico.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.File;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Languages whose compilers run with the program: it prints what it prints under `java`. */
+@Tag("long")
+final class LanguagesTest {
+	/** Of a hang: the first run translates all of the language. */
+	private static final int MINUTES = 20;
+	/** The languages' own jars; they are no part of the tool. */
+	private static final String JARS = ".*[/\\\\](clojure|spec\\.alpha|core\\.specs).*\\.jar";
+
+	@TempDir
+	Path dir;
+
+	private static String path(boolean languages) {
+		return Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator))
+			.filter(p -> languages == p.matches(JARS))
+			.map(p -> Paths.get(p).toAbsolutePath().toString())
+			.collect(Collectors.joining(File.pathSeparator));
+	}
+
+	private String run(List<String> words) throws Exception {
+		List<String> c = new ArrayList<>(List.of(Paths.get(System.getProperty("java.home"),
+			"bin", "java").toString(), "-Dpico.progress=false"));
+		c.addAll(words);
+		Path out = dir.resolve("out");
+		ProcessBuilder b = new ProcessBuilder(c).redirectErrorStream(true)
+			.redirectOutput(out.toFile());
+		b.environment().put("PICO_CACHE", dir.resolve("cache").toString());
+		Process p = b.start();
+		boolean ended = p.waitFor(MINUTES, TimeUnit.MINUTES);
+		p.destroyForcibly();
+		return Files.readString(out) + "exit " + (ended ? p.waitFor() : "never");
+	}
+
+	private void same(String... words) throws Exception {
+		List<String> program = new ArrayList<>(List.of("-cp", path(true)));
+		program.addAll(List.of(words));
+		String want = run(program);
+		assertTrue(want.endsWith("\nend\nexit 0"), want);
+		List<String> pico = new ArrayList<>(List.of("-cp", path(false),
+			"org.ukthreads.pico.cli.Main", "run"));
+		pico.addAll(program);
+		assertEquals(want, run(pico));
+		assertEquals(want, run(pico), "from the cache");
+	}
+
+	@Test
+	void clojure() throws Exception {
+		same("clojure.main", Paths.get("src/test/resources/languages/program.clj")
+			.toAbsolutePath().toString());
+	}
+}
