@@ -3,6 +3,7 @@ package org.ukthreads.pico.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -31,10 +32,10 @@ final class BuildTest {
 		return Harness.compile(Files.createDirectory(dir.resolve(name)), "Lib", source);
 	}
 
-	private static void build(Path p) throws IOException {
+	private static String build(Path p) throws IOException {
 		Translator.Options o = new Translator.Options();
 		o.library = true;
-		Build.inPlace(p, Harness.libraries().paths(), o);
+		return Build.inPlace(p, Harness.libraries().paths(), o).text(false);
 	}
 
 	/** Name to what the file holds. */
@@ -78,10 +79,24 @@ final class BuildTest {
 		Files.delete(in.getParent());
 		Harness.compile(p, "Lib", changed);
 		build(p);
-		Files.delete(whole.resolve("META-INF/pico/translated"));
-		Files.delete(p.resolve("META-INF/pico/translated"));
+		Files.delete(whole.resolve("META-INF/pico/stamps"));
+		Files.delete(p.resolve("META-INF/pico/stamps"));
 		Files.delete(p.resolve("Lib.java"));
 		Files.delete(whole.resolve("Lib.java"));
 		assertEquals(tree(whole), tree(p));
+	}
+
+	/** Also what the translation leaves as it is. */
+	@Test
+	void what_is_compiled_again_is_analysed_as_a_whole() throws Exception {
+		String source = SOURCE.replace("static class C", "static class D { int d; } static class C");
+		Path p = compiled("again", source);
+		String first = build(p);
+		Map<String, String> want = tree(p);
+		assertTrue(build(p).contains("classes: 0"));
+		assertEquals(want, tree(p));
+		Harness.compile(p, "Lib", source);
+		assertEquals(first, build(p));
+		assertEquals(want, tree(p));
 	}
 }

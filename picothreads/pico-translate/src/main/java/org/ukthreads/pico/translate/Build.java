@@ -63,10 +63,15 @@ public final class Build {
 					&& (ClassPath.isPico(name) || isTranslated(b)))
 				t.library(b);
 		});
+		boolean made = program.entries().entrySet().stream().anyMatch(e ->
+			ClassPath.isClass(e.getKey(), e.getValue()) && !isTranslated(e.getValue())
+			&& !done.contains(stamp(e.getKey(), e.getValue()))
+			&& !done.contains(SAME + stamp(e.getKey(), e.getValue())));
 		program.entries().forEach((name, b) -> {
 			if (!ClassPath.isClass(name, b))
 				return;
-			if (done.contains(stamp(name, b)) || isTranslated(b))
+			if (done.contains(stamp(name, b)) || isTranslated(b)
+					|| !made && done.contains(SAME + stamp(name, b)))
 				t.library(b);
 			else
 				t.add(b);
@@ -76,9 +81,12 @@ public final class Build {
 		for (Map.Entry<String, byte[]> e : t.run().entrySet()) {
 			String name = e.getKey() + ".class";
 			byte[] before = program.entries().get(name);
-			done.add(stamp(name, e.getValue()));
-			if (Arrays.equals(before, e.getValue()))
+			if (Arrays.equals(before, e.getValue())) {
+				if (!done.contains(stamp(name, before)))
+					done.add(SAME + stamp(name, before));
 				continue;
+			}
+			done.add(stamp(name, e.getValue()));
 			if (before != null)
 				replaced.add(stamp(name, before));
 			write(aside.resolve(name), e.getValue());
@@ -146,9 +154,12 @@ public final class Build {
 
 	/**
 	 * What earlier runs wrote, name and CRC: a class that the compiler has made anew since
-	 * is translated again, one that is still ours is not (it would be bracketed twice).
+	 * is translated again, one that is still ours is not (it would be bracketed twice). One that
+	 * is the same before and after is SAME: where others were made anew it belongs to them (what
+	 * is left out of the analysis may do anything: a library's guards became our monitors).
 	 */
-	private static final String STAMPS = "META-INF/pico/translated";
+	private static final String SAME = "=";
+	private static final String STAMPS = "META-INF/pico/stamps";
 
 	private static String stamp(String name, byte[] b) {
 		CRC32 c = new CRC32();
