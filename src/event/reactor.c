@@ -8,6 +8,8 @@
 #include "event/fdtab.h"
 
 int reactor_dropped;
+static bool
+    forced; /* by whoever made the last vp: the environment is the same for all */
 
 static int start(struct reactor *r, const struct reactor_ops *ops)
 {
@@ -28,6 +30,7 @@ int reactor_init(struct reactor *r, const char *want)
 {
 	int err;
 
+	store_relaxed(&forced, want != NULL);
 	if (want && !strcmp(want, "epoll"))
 		return start(r, &epoll_ops);
 	if (want && strcmp(want, "uring") && strcmp(want, "io_uring"))
@@ -37,6 +40,17 @@ int reactor_init(struct reactor *r, const char *want)
 		return err;
 	store_relaxed(&reactor_dropped, err);
 	return start(r, &epoll_ops);
+}
+
+int reactor_again(struct reactor *r)
+{
+	int err = r->ops->fork_child(r);
+
+	if (!err || forced || r->ops != &uring_ops)
+		return err;
+	store_relaxed(&reactor_dropped, err);
+	r->ops = &epoll_ops;
+	return r->ops->init(r);
 }
 
 void reactor_fini(struct reactor *r)

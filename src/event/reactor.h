@@ -112,7 +112,8 @@ struct reactor_ops {
 	void (*kick)(struct reactor *r);
 	/* After fork, in the child, in two steps. At once: close what was inherited (later the
 	 * program may have other files under these numbers). When a reactor is needed: start
-	 * anew; pending ops are lost (their threads do not exist in the child). */
+	 * anew, by reactor_again; pending ops are lost (their threads do not exist in the
+	 * child). On failure nothing of the engine's is left. */
 	void (*fork_leave)(struct reactor *r);
 	int (*fork_child)(struct reactor *r);
 };
@@ -144,6 +145,9 @@ extern const struct reactor_ops uring_ops, epoll_ops;
 /* Why the last vp that wanted io_uring got epoll: -errno; 0: none has. */
 extern int reactor_dropped;
 int reactor_init(struct reactor *r, const char *want);
+/* The second step in a forked child: the same engine, or, where it was not forced and does not
+ * start (the parent's rings have what the user may lock), the other one. */
+int reactor_again(struct reactor *r);
 void reactor_fini(struct reactor *r);
 
 /* By who shares the program's table of files (base/files.h): not the monitor, for which the

@@ -860,9 +860,16 @@ static int uring_fork_child(struct reactor *r)
 {
 	struct uring *u = ring_of(r);
 
+	int err;
+
 	fdtab_reset(r->fds);
 	r->pending = 0;
-	return ring_open(u);
+	err = ring_open(u);
+	if (err) {
+		os_unmap(u, sizeof(*u));
+		r->priv = NULL;
+	}
+	return err;
 }
 
 const struct reactor_ops uring_ops = {

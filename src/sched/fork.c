@@ -567,7 +567,7 @@ static void vp_renew(struct uk_vp *vp)
 	wheel_init(&vp->wheel, vp->clock);
 	vp->reactor.hogs = 0;
 	vp->set->nidle = vp->set->waking = 0;
-	r = vp->reactor.ops->fork_child(&vp->reactor);
+	r = reactor_again(&vp->reactor);
 	if (r)
 		uk_panic(
 		    "the reactor of vp %u cannot start anew in this forked child: error %d",

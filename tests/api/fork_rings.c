@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A user who may lock no more memory (RLIMIT_MEMLOCK, over all his processes) forks: the child
+ * finds no room for rings of its own beside its parent's, and goes on without. */
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <uk/uk.h>
+#include <unistd.h>
+
+#include "test.h"
+
+static int p[2];
+
+static void *reads(void *arg)
+{
+	char c;
+
+	CHECK_EQ(uk_read(p[0], &c, 1), 1);
+	return arg;
+}
+
+static int child(void)
+{
+	uk_thread *t;
+
+	CHECK_EQ(pipe(p), 0);
+	CHECK_EQ(uk_thread_create(&t, NULL, reads, NULL), 0);
+	CHECK_EQ(uk_sleep(UK_MS), 0);
+	CHECK_EQ(uk_write(p[1], "x", 1), 1);
+	CHECK_EQ(uk_thread_join(t, NULL), 0);
+	CHECK(!strcmp(uk_reactor_name(), "epoll"));
+	return 0;
+}
+
+static void *forks(void *arg)
+{
+	for (int i = 0; i < 10; i++) {
+		pid_t pid = fork();
+		int st;
+
+		CHECK(pid >= 0);
+		if (!pid)
+			_exit(child());
+		CHECK_EQ(waitpid(pid, &st, 0), pid);
+		CHECK_EQ(st, 0);
+	}
+	return arg;
+}
+
+static void a_child_without_room_for_rings_goes_on_without(void)
+{
+	uk_thread *t;
+
+	CHECK_EQ(uk_thread_create(&t, NULL, forks, NULL), 0);
+	CHECK_EQ(uk_thread_join(t, NULL), 0);
+	forks(NULL);
+	CHECK(!strcmp(uk_reactor_name(), "io_uring"));
+}
+
+int main(void)
+{
+	uid_t nobody_else = 61000 + (uid_t)getpid() % 4000;
+	struct rlimit none = { 0, 0 };
+
+	if (SANITIZED)
+		SKIP("the child of many threads is none of ours");
+	if (getenv("UK_REACTOR") && !strcmp(getenv("UK_REACTOR"), "epoll"))
+		SKIP("no rings");
+	unsetenv("UK_REACTOR"); /* or there would be no choice */
+	if (!geteuid() && setresuid(nobody_else, nobody_else, nobody_else))
+		SKIP("it has to be somebody without rights");
+	CHECK_EQ(uk_init(), 0);
+	if (strcmp(uk_reactor_name(), "io_uring"))
+		SKIP("io_uring is refused");
+	CHECK_EQ(setrlimit(RLIMIT_MEMLOCK, &none), 0);
+	RUN(a_child_without_room_for_rings_goes_on_without);
+	return 0;
+}
