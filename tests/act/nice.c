@@ -9,7 +9,7 @@
 #include "test.h"
 
 static uint32_t hog_tid, hog_over, other_over;
-static int hog_nice_after = -1;
+static int normal;
 
 static int nice_of(uint32_t tid)
 {
@@ -41,7 +41,9 @@ static void *computes(void *arg)
 	while (!__atomic_load_n(&hog_over, __ATOMIC_SEQ_CST))
 		;
 	uk_yield(); /* here he comes back */
-	hog_nice_after = nice_of((uint32_t)syscall(SYS_gettid));
+	/* the monitor may just have taken it, and looks again (hog_nice) */
+	while (nice_of((uint32_t)syscall(SYS_gettid)) != normal)
+		usleep(1000);
 	return arg;
 }
 
@@ -60,8 +62,6 @@ static uint64_t hogs_taken(void)
 	return s.handoffs_hog;
 }
 
-static int normal;
-
 static uk_thread *a_hog(void)
 {
 	uint64_t before = hogs_taken();
@@ -77,7 +77,6 @@ static void it_ends(uk_thread *hog)
 {
 	__atomic_store_n(&hog_over, 1, __ATOMIC_SEQ_CST);
 	CHECK_EQ(uk_thread_join(hog, NULL), 0);
-	CHECK_EQ(hog_nice_after, normal);
 }
 
 static void a_lone_hog_keeps_its_priority(void)
