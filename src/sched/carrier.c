@@ -124,6 +124,7 @@ static NORETURN void carrier_loop(struct carrier *c)
 static void *carrier_main(void *arg)
 {
 	struct carrier *c = arg, *head = load_relaxed(&carriers_all);
+	void (*born)(void);
 
 	/* from about here downwards; it is libc's */
 	valgrind_stack((uintptr_t)__builtin_frame_address(0) - CARRIER_STACK + 4 * PAGE,
@@ -142,8 +143,9 @@ static void *carrier_main(void *arg)
 		c->next_all = head;
 	while (!cas_acq_rel(&carriers_all, &head, c));
 	fence_seq_cst(); /* in the list before the look (pairs with try_bpf) */
-	if (load_acquire(&carrier_born))
-		carrier_born();
+	born = load_acquire(&carrier_born);
+	if (born)
+		born();
 	carrier_loop(c);
 }
 
