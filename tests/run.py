@@ -5,8 +5,8 @@
 Each run is a process of its own with a limit against hangs. One that exceeds it is asked for
 a dump of all its threads (SIGQUIT), then killed; the dump is printed. Exit status 77 = skipped.
 --full: every engine with 1, 2 and 8 vps, and the web server in all modes, with TLS and without;
-without it four of the six, and what is most unlike of the web server. The last line is `N passed, N failed, N skipped`;
---sum FILE writes it there, too.
+without it four of the six, and what is most unlike of the web server. The last line is
+`N passed, N failed, N skipped`; --sum FILE writes it there, too.
 
 A limit is no verdict on speed. It is generous, and a second counts only for the share of the
 machine that a test could have had: with eight threads that want to run on two CPUs, time goes

@@ -47,6 +47,7 @@ void detect_init(void)
 	detector = s && !strcmp(s, "off") ? DETECT_OFF : DETECT_LOOKS;
 	tried = detector == DETECT_OFF || (s && !strcmp(s, "monitor"));
 	error = 0;
+	wanted = 0; /* the parent's */
 	seated = NULL;
 	if (s && *s && !asked && !tried)
 		uk_warn("UK_ACTIVATION=%s: it is bpf, monitor or off", s);
@@ -66,8 +67,9 @@ static void newborn(void)
 		return;
 	if (unlikely(filtered())) {
 		store_relaxed(&carrier_born, NULL);
-		store_relaxed(&detector, (uint32_t)DETECT_LOOKS);
-		error = -EACCES;
+		store_relaxed(&error, -EACCES);
+		/* release: who sees it sees why (pairs with detect_explain) */
+		store_release(&detector, (uint32_t)DETECT_LOOKS);
 		spot_stop();
 		return;
 	}
@@ -83,8 +85,10 @@ bool detect_wanted(void)
 
 static void try_bpf(void)
 {
-	error = filtered() ? -EACCES : own_files ? spot_start() : -EPERM;
-	if (!error) {
+	int r = filtered() ? -EACCES : own_files ? spot_start() : -EPERM;
+
+	store_relaxed(&error, r);
+	if (!r) {
 		store_relaxed(&detector, (uint32_t)DETECT_BPF);
 		/* release: who is called can ring (pairs with carrier_main) */
 		store_release(&carrier_born, alarm_ring);
@@ -92,10 +96,16 @@ static void try_bpf(void)
 		newborn();
 	} else if (asked) {
 		uk_warn("UK_ACTIVATION=bpf: %s (error %d); the monitor looks instead",
-			spot_error(error), -error);
+			spot_error(r), -r);
 	}
 	store_release(&tried, 1); /* pairs with detect_explain */
 	sys_futex_wake(&tried, INT_MAX);
+}
+
+void detect_none(void)
+{
+	store_relaxed(&detector, (uint32_t)DETECT_OFF);
+	store_release(&tried, 1);
 }
 
 void detect_begin(bool own)
@@ -114,20 +124,24 @@ void detect_round(bool blocked)
 
 void detect_explain(char *buf, size_t n)
 {
+	int why;
+
 	store_seq_cst(&wanted, 1);
 	monitor_notice(); /* it sleeps: then it looks after our store, or we wake it */
 	while (!load_acquire(&tried))
 		sys_futex_wait(&tried, 0, TIME_NEVER);
-	switch (load_relaxed(&detector)) {
+	switch (load_acquire(&detector)) {
 	case DETECT_OFF:
-		fmt_to(buf, n, "off (UK_ACTIVATION): who blocks holds up a processor");
+		fmt_to(
+		    buf, n,
+		    "off (UK_ACTIVATION, or no monitor): who blocks holds up a processor");
 		break;
 	case DETECT_BPF:
 		fmt_to(buf, n, "bpf, beside it a sampling monitor");
 		break;
 	default:
+		why = load_relaxed(&error);
 		fmt_to(buf, n, "sampling monitor%s%s",
-		       error ? "; bpf " : " (UK_ACTIVATION)",
-		       error ? spot_error(error) : "");
+		       why ? "; bpf " : " (UK_ACTIVATION)", why ? spot_error(why) : "");
 	}
 }

@@ -10,6 +10,8 @@ extern uint32_t detector; /* what is in force; the monitor, others read */
 
 /* The runtime starts, or a forked child's. */
 void detect_init(void);
+/* There is no monitor, in a forked child that could not make one. */
+void detect_none(void);
 /* The monitor begins, has a table of files of its own or not. */
 void detect_begin(bool own_files);
 /* The monitor, after each round of looks; blocked: it found somebody who was. The first one

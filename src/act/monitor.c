@@ -471,11 +471,13 @@ static void monitor_again(void)
 
 	monitor_start();
 	r = kernel_thread(monitor_main, NULL, MONITOR_STACK, NULL);
-	if (r)
-		uk_warn(
-		    "no monitor in this forked child (error %d): a thread that blocks "
-		    "outside the runtime holds up its processor",
-		    -r);
+	if (!r)
+		return;
+	detect_none();
+	uk_warn(
+	    "no monitor in this forked child (error %d): a thread that blocks outside "
+	    "the runtime holds up its processor",
+	    -r);
 }
 
 __attribute__((constructor)) static void act_register(void)

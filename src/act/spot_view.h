@@ -15,7 +15,7 @@ struct spot_carrier {
 /* Whose the program is; numbers of the first pid namespace. */
 struct spot_home {
 	unsigned tgid, watcher;
-	unsigned long long sent, lost;
+	unsigned long long sent, lost; /* events; for people, by `bpftool map dump` */
 };
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Free blocks that nobody has needed for a while are given back, with what libc and the
+/* tls_cold.c - free blocks that nobody has needed for a while are given back, with what libc and the
  * program have hung up in them.
  *
  *   pooled --the keeper, bury--> in no list --what hangs in it is freed--> memory of the slab
@@ -12,13 +12,14 @@
  * The same thread frees what the block holds. What libc does for that at a thread's end
  * (malloc's cache and arena, buffers, the resolver's state) cannot be called by name, and it
  * works on the TLS of who ends: so the newborn takes over libc's TLS from the block, word by
- * word, with the few words of struct pthread that libc frees (glibc.held), and ends. What points into the block is right as it is, the block outlives it. Its
- * own TLS held nothing: it has called nothing. A block that is older than the process, which
- * was forked since, does not hand its own over: malloc has forgotten in the child that
- * anybody used its arena, and would panic; so what is in its cache is lost, as what other
- * threads cache is lost by any fork.
+ * word, with the few words of struct pthread that libc frees (glibc.held), and ends. What
+ * points into the block is right as it is, the block outlives it. Its own TLS held nothing:
+ * it has called nothing. A block that is older than the process, which was forked since, does
+ * not hand its own over: malloc has forgotten in the child that anybody used its arena, and
+ * would panic; so what is in its cache is lost, as what other threads cache is lost by any
+ * fork.
  *
- * Runs on the keeper, a few blocks at a time (some 30 us each).
+ * Runs on the keeper, a few blocks at a time (60 to 80 us of the kernel each).
  *
  * Method A alone: a block of B is in libc's list in the midst of its own threads, where only
  * libc may take it out. Those stay pooled.
