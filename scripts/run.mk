@@ -24,7 +24,7 @@ lib_flags = -Isrc -fPIC -fvisibility=hidden -DUK_HAVE_LIBUNWIND=$(or $(UNWIND),0
 lib_libs = $(if $(UNWIND),-lunwind) -ldl
 
 # without the kernel's half of the event detector, which takes clang and bpftool
-lib_src := $(filter-out %.bpf.c,$(wildcard src/*/*.c src/*/*_$(ARCH).S)) $(wildcard src/arch/$(ARCH)/*.c src/arch/$(ARCH)/*.S)
+lib_src := $(filter-out %.bpf.c src/posix/%,$(wildcard src/*/*.c src/*/*_$(ARCH).S)) $(wildcard src/arch/$(ARCH)/*.c src/arch/$(ARCH)/*.S)
 web_src := $(wildcard apps/web/*.c)
 obj = $(patsubst %,$(OUT)/%.o,$(1))
 so := $(OUT)/libukthreads.so.0

@@ -6,8 +6,10 @@
 2. Every undefined symbol of a room's objects that another room defines must come from an
    allowed room (nm over the objects of the build directory).
 3. apps/, tool/ and examples/ include <uk/...> only (bench/micro measures rooms by themselves).
-4. What a room reaches beyond the rooms stands in src/LIBC, where names that a drop-in would
-   define are marked; a name that a compiler or a C library puts in by itself is none.
+4. What a room reaches beyond the rooms stands in src/LIBC; a name that a compiler or a C
+   library puts in by itself is none.
+5. What the drop-in (src/posix) defines, the runtime's own table (base/libc.c) alone reaches by
+   its name.
 """
 import os
 import re
@@ -91,6 +93,20 @@ def includes(rooms, errors):
                                           % (os.path.relpath(path, ROOT), n))
 
 
+def over(needed, errors):
+    """Names that the drop-in takes over, reached by what runs below it."""
+    objdir = os.path.join(BUILD, "src", "libposix.a.p")
+    ours = set()
+    for f in sorted(os.listdir(objdir)):
+        if f.endswith(".o"):
+            out = subprocess.check_output(["nm", "--defined-only", os.path.join(objdir, f)],
+                                          text=True)
+            ours.update(re.findall(r" [TW] (\w+)", out))
+    for _, f, name in needed:
+        if plain(name) in ours and f != "base_libc.c.o" and plain(name) != "libc":
+            errors.append("%s: reaches %s by its name, which the drop-in defines" % (f, name))
+
+
 def symbols(rooms, errors):
     objdir = os.path.join(BUILD, "src", "librooms.a.p")
     if not os.path.isdir(objdir):
@@ -114,6 +130,7 @@ def symbols(rooms, errors):
         if name in defined and defined[name] not in rooms[room]:
             errors.append("%s: needs %s of room %s" % (f, name, defined[name]))
     reached(needed, defined, errors)
+    over(needed, errors)
 
 
 def main():

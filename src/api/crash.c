@@ -8,6 +8,7 @@
 #include "api/inspect.h"
 #include "api/symbolize.h"
 #include "base/env.h"
+#include "base/libc.h"
 #include "base/panic.h"
 #include "base/sys.h"
 #include "mem/stack.h"
@@ -67,7 +68,7 @@ static void on_fault(int sig, siginfo_t *si, void *uc)
 	/* the instruction faults again and the default action (core dump) follows */
 	old->sa_handler = SIG_DFL;
 	old->sa_flags = 0;
-	sigaction(sig, old, NULL);
+	LIBC(sigaction)(sig, old, NULL);
 }
 #endif
 
@@ -104,8 +105,8 @@ void crash_install(void)
 	symbolize_learn();
 #if !UK_SAN
 	sa.sa_sigaction = on_fault;
-	sigaction(SIGSEGV, &sa, &old_segv);
-	sigaction(SIGBUS, &sa, &old_bus);
+	LIBC(sigaction)(SIGSEGV, &sa, &old_segv);
+	LIBC(sigaction)(SIGBUS, &sa, &old_bus);
 #endif
 	/* a dump tells addresses: not to whoever may signal a privileged program */
 	if (env_privileged() || (d && !strcmp(d, "0")))
@@ -113,10 +114,10 @@ void crash_install(void)
 	if (d && d[0] == '/')
 		fmt_to(dump_path, sizeof(dump_path), "%s", d);
 	/* only where nobody wants SIGQUIT for himself */
-	if (!sigaction(SIGQUIT, NULL, &old) && old.sa_handler == SIG_DFL) {
+	if (!LIBC(sigaction)(SIGQUIT, NULL, &old) && old.sa_handler == SIG_DFL) {
 		sa.sa_flags = SA_RESTART;
 		sa.sa_handler = on_quit;
-		sigaction(SIGQUIT, &sa, NULL);
+		LIBC(sigaction)(SIGQUIT, &sa, NULL);
 	}
 }
 

@@ -9,6 +9,7 @@
 
 #include "api/inspect.h"
 #include "api/symbolize.h"
+#include "base/libc.h"
 #include "base/panic.h"
 #include "base/sys.h"
 #include "sched/vp.h"
@@ -96,7 +97,7 @@ static void frames_of_running(int fd)
 	uint32_t asked = 0;
 
 	sa.sa_sigaction = on_sigurg;
-	if (sigaction(SIGURG, &sa, &old))
+	if (LIBC(sigaction)(SIGURG, &sa, &old))
 		return;
 	dump_fd = fd;
 	store_seq_cst(&begun, 0);
@@ -116,7 +117,7 @@ static void frames_of_running(int fd)
 			break;
 		sys2(SYS_nanosleep, &ts, NULL);
 	}
-	sigaction(SIGURG, &old, NULL);
+	LIBC(sigaction)(SIGURG, &old, NULL);
 }
 
 static void parent_dumps_no_more(void)

@@ -26,6 +26,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/libc.h"
 #include "base/lock.h"
 #include "base/panic.h"
 
@@ -140,12 +141,12 @@ static void handler_set(struct sigaction *old, bool *ours)
 {
 	struct sigaction sa = { .sa_handler = nothing, .sa_flags = SA_RESTART }, now;
 
-	if (sigaction(SIGURG, NULL, &now) ||
+	if (LIBC(sigaction)(SIGURG, NULL, &now) ||
 	    (now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN))
 		return;
 	*old = now;
 	*ours = true;
-	sigaction(SIGURG, &sa, NULL);
+	LIBC(sigaction)(SIGURG, &sa, NULL);
 }
 
 void raw_interrupt(int fd)
@@ -166,7 +167,7 @@ void raw_interrupt(int fd)
 		}
 	}
 	/* unless the program has set another one meanwhile */
-	if (ours && !sigaction(SIGURG, NULL, &now) && now.sa_handler == nothing)
-		sigaction(SIGURG, &old, NULL);
+	if (ours && !LIBC(sigaction)(SIGURG, NULL, &now) && now.sa_handler == nothing)
+		LIBC(sigaction)(SIGURG, &old, NULL);
 	lock_release(&interrupting);
 }

@@ -1,31 +1,118 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* posix.h - the few names of libc that the library takes over: calls that start a program.
+/* posix.h - the drop-in: libc's names on top of the runtime, for programs that nobody here
+ * wrote. `uk run` preloads libuk-posix.so, which is the runtime and this room.
  *
- * A carrier blocks nearly all signals, and a program inherits the mask of the kernel thread
- * that starts it: it would ignore SIGTERM for life. libc starts programs without a place
- * where one could stand between (posix_spawn clones and calls exec inside itself), so the
- * calls are replaced, and forward to libc's own where there is nothing to mend: on every
- * kernel thread that is not a carrier. fork needs none of this (sched/fork.c).
+ * Who calls decides what a name does:
  *
- * Here, as nowhere else in the library, an error is errno and -1, or the positive code
- * where POSIX says so.
+ *   a user thread, outside the runtime      ours: it parks, and its vp runs another one
+ *   a user thread inside the runtime        libc's: a signal handler interrupted the runtime
+ *   a child of vfork                        libc's: it borrows a thread that is asleep
+ *   a kernel thread (main, libc's helpers)  libc's call; for locks ours, since user threads
+ *                                           and kernel threads share them
  *
- * Rejected: carriers that leave signals open while user code runs (handlers would run on
- * user threads' stacks); the mask opened for the length of the call (a signal that some
- * thread of the program waits for in sigwait would kill the process in that moment). */
+ * posix_user() tells these apart. The program's first thread stays the kernel thread that it
+ * was: its signals, its stack, its id and its waits are the kernel's own. A program that never
+ * creates a thread never starts the runtime.
+ *
+ * A pthread_t is the address of libc's struct pthread, for user threads in a block that
+ * the runtime made (law 2), so pthread_self(), errno, keys, the cancellation state and the
+ * unwinder's chain are libc's own, unchanged. What the room remembers for a thread lies in
+ * its TLS (struct posix_thread): from a pthread_t it is a constant away (posix_of).
+ *
+ * What is not wrapped still never stalls a vp (law 1): its carrier is handed off. So a
+ * name is taken over for one of two reasons: it would be wrong otherwise (identity, signals,
+ * locks, whose words the two worlds share), or slow. */
 #ifndef POSIX_POSIX_H
 #define POSIX_POSIX_H
 
+#include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 
 #include "base/base.h"
+#include "base/libc.h"
+#include "sched/sched.h"
+#include "thread/thread.h"
+#include "thread/tls.h"
 
-#define POSIX_API __attribute__((visibility("default")))
+/* -- libc's own function of a name that we define, past us -- */
 
-/* Does the caller run with a carrier's signal mask? Then *set is what a program that it
- * starts is to have. */
-bool posix_mask(sigset_t *set);
-/* libc's own function of that name. */
-void *posix_next(const char *name);
+/* Aborts if libc has none. dlsym: not in a signal handler that nobody has prepared for, hence
+ * posix_start looks up what handlers may call. */
+void *posix_libc(const char *name);
+
+/* NEXT(read)(fd, buf, n): looked up once. */
+#define NEXT(name)                                                                     \
+	({                                                                             \
+		static __typeof__(&name) next_;                                        \
+		__typeof__(&name) fn_ = load_relaxed(&next_);                          \
+                                                                                       \
+		if (unlikely(!fn_)) {                                                  \
+			fn_ = (__typeof__(&name))posix_libc(#name);                    \
+			store_relaxed(&next_, fn_);                                    \
+		}                                                                      \
+		fn_;                                                                   \
+	})
+
+/* -- threads -- */
+
+struct posix_thread {
+	struct uk_thread *thread; /* NULL: a kernel thread. Creator, then constant */
+	void *(*fn)(void *);      /* what it runs; creator */
+	void *arg;
+	void *result;    /* of pthread_exit; itself */
+	uint32_t exited; /* pthread_exit was called; itself */
+	uint32_t policy; /* as pthread_setschedparam set it; anyone */
+	int32_t priority;
+};
+
+extern __thread struct posix_thread posix_self_tls
+    __attribute__((tls_model("initial-exec")));
+
+/* The caller, if it may use the runtime: it is a user thread outside of it. Else NULL. */
+static inline struct uk_thread *posix_user(void)
+{
+	struct uk_thread *t = thread_self_tls;
+
+	return t && load_relaxed(&t->kind) == THREAD_USER && !t->depth ? t : NULL;
+}
+
+/* The room's part of a living thread, or one that has ended and was not joined. */
+static inline struct posix_thread *posix_of(pthread_t th)
+{
+	return tls_address_in((void *)th, &posix_self_tls);
+}
+
+/* The user thread that th names; NULL: a kernel thread, or nobody any more. */
+static inline struct uk_thread *posix_thread(pthread_t th)
+{
+	struct uk_thread *t = posix_of(th)->thread;
+
+	return t && t->tp == (void *)th ? t : NULL;
+}
+
+/* -- results -- */
+
+/* r as a call of the runtime gives it, -errno: as libc does. */
+static inline long posix_result(long r)
+{
+	if (likely(r >= 0))
+		return r;
+	errno = (int)-r;
+	return -1;
+}
+
+/* -- cancel.c -- */
+
+/* Act upon a cancellation that is pending and enabled: then it does not return. At the begin
+ * of each call that is a cancellation point, and after its wait. Outside the runtime. */
+void posix_testcancel(void);
+
+/* -- time -- */
+
+/* Nanoseconds of the runtime's clock (CLOCK_MONOTONIC) at which abs on clock is reached; NULL:
+ * TIME_NEVER. -EINVAL: no such clock here, or nanoseconds out of range. A jump of the real-time
+ * clock during the wait is not followed. */
+int64_t posix_deadline(clockid_t clock, const struct timespec *abs);
 
 #endif

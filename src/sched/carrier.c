@@ -26,6 +26,7 @@
 #include <sys/resource.h>
 
 #include "arch/arch.h"
+#include "base/libc.h"
 #include "base/os.h"
 #include "base/panic.h"
 #include "base/valgrind.h"
@@ -161,9 +162,9 @@ int kernel_thread(void *(*fn)(void *), void *arg, size_t stack, pthread_t *joina
 		pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&a, stack);
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(joinable ? joinable : &th, &a, fn, arg);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	LIBC(pthread_sigmask)(SIG_SETMASK, &all, &old);
+	r = LIBC(pthread_create)(joinable ? joinable : &th, &a, fn, arg);
+	LIBC(pthread_sigmask)(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&a);
 	return -r;
 }

@@ -19,6 +19,7 @@
 #include <limits.h>
 #include <pthread.h>
 
+#include "base/libc.h"
 #include "base/os.h"
 #include "sched/vp.h"
 
@@ -97,7 +98,7 @@ void crew_begin(struct crew *w)
 {
 	store_relaxed(&w->left, w->n);
 	for (unsigned i = 0; i < w->n; i++)
-		pthread_detach(w->member[i].thread);
+		LIBC(pthread_detach)(w->member[i].thread);
 	tell(w, CREW_BEGUN);
 }
 
@@ -105,5 +106,5 @@ void crew_dismiss(struct crew *w)
 {
 	tell(w, CREW_DISMISSED);
 	for (unsigned i = 0; i < w->n; i++)
-		pthread_join(w->member[i].thread, NULL);
+		LIBC(pthread_join)(w->member[i].thread, NULL);
 }

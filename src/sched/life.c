@@ -251,18 +251,27 @@ static void *block_get(struct uk_vp *vp, void *stack, size_t size)
 	return tp;
 }
 
+/* A stack of the program's goes back to nobody. */
+static void give_stack(struct uk_vp *vp, struct uk_thread *t, void *stack)
+{
+	if (likely(t->kind_of_stack))
+		stack_put(vp ? &vp->stacks : NULL, stack, t->kind_of_stack);
+}
+
 bool thread_start(struct uk_vp *vp, struct uk_thread *t)
 {
 	size_t size = thread_stack_size(t);
 	unsigned color = 0;
-	char *stack = stack_get(vp ? &vp->stacks : NULL, t->kind_of_stack, &color);
+	char *stack = t->kind_of_stack
+			  ? stack_get(vp ? &vp->stacks : NULL, t->kind_of_stack, &color)
+			  : t->stack;
 
 	if (unlikely(!stack))
 		return false;
 	if (!t->light) {
 		t->tp = block_get(vp, stack, size);
 		if (unlikely(!t->tp)) {
-			stack_put(vp ? &vp->stacks : NULL, stack, t->kind_of_stack);
+			give_stack(vp, t, stack);
 			return false;
 		}
 		*(struct uk_thread **)tls_address_in(t->tp, thread_self_slot()) = t;
@@ -275,9 +284,27 @@ bool thread_start(struct uk_vp *vp, struct uk_thread *t)
 	return true;
 }
 
+/* For the drop-in: the stack is the program's. */
+static bool make_own(struct uk_thread *t, const struct birth *b)
+{
+	struct thread_ext *e;
+
+	if (!b->stack)
+		return true;
+	e = thread_ext(t);
+	if (!e)
+		return false;
+	e->own_stack = b->size;
+	t->kind_of_stack = 0;
+	store_relaxed(&t->stack, b->stack);
+	return true;
+}
+
 /* A descriptor. Its stack comes when it first runs, except where memory may really run out
- * (guards that split mappings): then now, so that the creator gets the error. */
-static struct uk_thread *make(struct uk_vp *here, unsigned kind, bool light)
+ * (guards that split mappings), or its block is to be known (b): then now, so that the
+ * creator gets the error. */
+static struct uk_thread *make(struct uk_vp *here, unsigned kind, bool light,
+			      const struct birth *b)
 {
 	struct uk_thread *t = slab_get(&thread_slab, here ? &here->threads : NULL);
 
@@ -289,8 +316,13 @@ static struct uk_thread *make(struct uk_vp *here, unsigned kind, bool light)
 	t->stack = NULL;
 	t->kind_of_stack = (uint8_t)kind;
 	t->light = light;
+	t->lasting = b != NULL;
+	t->ext = NULL;
 	t->timer.token = arch_fp_env();
-	if (unlikely(eager_stacks) && !thread_start(here, t)) {
+	if (unlikely(eager_stacks || b) &&
+	    ((b && !make_own(t, b)) || !thread_start(here, t))) {
+		thread_free_ext(t);
+		t->lasting = 0;
 		slab_put(&thread_slab, here ? &here->threads : NULL, t);
 		return NULL;
 	}
@@ -332,18 +364,15 @@ INLINE void fill(struct uk_thread *t, const uk_attr *a, struct uk_vp *here,
 	store_relaxed(&t->since, here ? here->clock : sys_now());
 	t->join = a->flags & UK_ATTR_DETACHED ? JOIN_DETACHED : JOIN_OPEN;
 	t->id = new_id(here);
-	t->ext = NULL;
 	t->wfd = -1;
 	t->timer.wheel = NULL;
 	if (unlikely(a->name))
 		uk_thread_set_name(t, a->name);
 }
 
-UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(void *),
-			    void *arg)
+static int create(uk_thread **out, const uk_attr *a, const struct birth *b,
+		  void *(*fn)(void *), void *arg)
 {
-	static const uk_attr defaults = UK_ATTR_INIT;
-	const uk_attr *a = attr ? attr : &defaults;
 	bool light = (a->flags & UK_ATTR_LIGHT) || LIGHT_ONLY;
 	struct uk_thread *me, *t;
 	struct uk_vp *here, *to;
@@ -370,7 +399,7 @@ UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(vo
 			goto out;
 	}
 	here = vp_of(me);
-	t = make(here, kind, light);
+	t = make(here, kind, light, b);
 	if (unlikely(!t)) {
 		if (load_relaxed(&limit.max))
 			limit_put(true);
@@ -390,6 +419,8 @@ UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(vo
 		fetch_add_relaxed(&sched_foreign_count()->creates, 1);
 	if (out)
 		*out = t;
+	if (b)
+		*b->block = t->tp;
 	if (!t->susp) {
 		/* next on this vp, which walks a tree of threads in depth and keeps few of them
 		 * alive; where a vp of the set sleeps, within the reach of thieves */
@@ -403,6 +434,20 @@ UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(vo
 out:
 	exit_any(me);
 	return r;
+}
+
+UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(void *),
+			    void *arg)
+{
+	static const uk_attr defaults = UK_ATTR_INIT;
+
+	return create(out, attr ? attr : &defaults, NULL, fn, arg);
+}
+
+int thread_bear(uk_thread **out, const uk_attr *attr, const struct birth *b,
+		void *(*fn)(void *), void *arg)
+{
+	return create(out, attr, b, fn, arg);
 }
 
 /* ---- death ---- */
@@ -491,6 +536,10 @@ static void thread_main(void *arg)
 
 static void descriptor_put(struct uk_vp *vp, struct uk_thread *t)
 {
+	if (unlikely(t->lasting) && t->tp) {
+		tls_put(vp ? &vp->tls : NULL, t->tp);
+		t->tp = NULL;
+	}
 	store_release(&t->kind, THREAD_FREE);
 	slab_put(&thread_slab, vp ? &vp->threads : NULL, t);
 }
@@ -503,9 +552,9 @@ void thread_reap(struct uk_vp *vp, struct uk_thread *t, bool joined)
 #if UK_SAN
 	san_destroy(&t->san);
 #endif
-	stack_put(&vp->stacks, t->stack, t->kind_of_stack);
+	give_stack(vp, t, t->stack);
 	store_relaxed(&t->stack, NULL);
-	if (t->tp) {
+	if (t->tp && likely(!t->lasting)) {
 		tls_put(&vp->tls, t->tp);
 		t->tp = NULL;
 	}

@@ -137,6 +137,16 @@ static inline void sched_inline(struct uk_thread *t)
 		sched_make_room(t);
 }
 
+/* For the drop-in: a thread that has its stack and its block at once, and whose block stays
+ * until it is joined or detached, for the program knows it by the block's address. */
+struct birth {
+	void *stack; /* the program's own; NULL: one of ours */
+	size_t size;
+	void **block; /* gets it before the thread runs */
+};
+int thread_bear(struct uk_thread **out, const uk_attr *attr, const struct birth *b,
+		void *(*fn)(void *), void *arg);
+
 /* Start the runtime: 0 or -errno. Idempotent, any thread. */
 int sched_start(void);
 

@@ -150,6 +150,7 @@ struct thread_ext *thread_ext(struct uk_thread *t)
 		e->keys = NULL;
 		e->key_gen = NULL;
 		e->nkeys = 0;
+		e->own_stack = 0;
 		store_release(&t->ext, e);
 	}
 	return t->ext;

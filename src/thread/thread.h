@@ -111,6 +111,7 @@ struct thread_ext {
 	void **keys;
 	uint32_t *key_gen;
 	unsigned nkeys;
+	size_t own_stack; /* bytes of a stack that is the program's */
 };
 
 struct uk_thread {
@@ -160,6 +161,7 @@ struct uk_thread {
 			     when it begins one */
 	uint8_t kind_of_stack; /* mem/stack.h */
 	uint8_t deferred;      /* foreign: a signal handler of its own left a wake-up */
+	uint8_t lasting; /* its block stays until it is joined or detached; constant */
 } LINE_ALIGNED;
 
 /* t->join
@@ -222,7 +224,9 @@ const char *thread_name(const struct uk_thread *t); /* "" if none */
 
 static inline size_t thread_stack_size(const struct uk_thread *t)
 {
-	return stack_size(t->kind_of_stack);
+	return likely(t->kind_of_stack) ? stack_size(t->kind_of_stack)
+	       : t->ext                 ? t->ext->own_stack
+					: 0;
 }
 
 /* Does p[0..n) lie on t's stack? User threads only; the answer is no before t's first run. */

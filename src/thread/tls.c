@@ -242,7 +242,7 @@ static void on_key(void *value)
 static const char no_memory[] = "no memory";
 
 /* libc asks the kernel for the affinity of the tid in the block, so pthread_getattr_np
- * gives ESRCH unless posix/ interposes it; for the test the block has a real one for a
+ * gives ESRCH unless the drop-in interposes it; for the test the block has a real one for a
  * moment. */
 static const char *check_stack(struct check *k, char *tp)
 {

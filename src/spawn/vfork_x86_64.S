@@ -16,7 +16,7 @@ vfork:
 	endbr64
 	subq	$8, %rsp
 	.cfi_adjust_cfa_offset 8
-	call	posix_vfork_begin
+	call	spawn_vfork_begin
 	addq	$8, %rsp
 	.cfi_adjust_cfa_offset -8
 	movq	%rax, %rsi
@@ -42,7 +42,7 @@ vfork:
 2:	movq	%rax, %rdi	/* the parent */
 	subq	$8, %rsp
 	.cfi_adjust_cfa_offset 8
-	call	posix_vfork_end
+	call	spawn_vfork_end
 	addq	$8, %rsp
 	.cfi_adjust_cfa_offset -8
 	ret

@@ -16,7 +16,7 @@ vfork:
 	stp	x29, x30, [sp, #-16]!
 	.cfi_adjust_cfa_offset 16
 	.cfi_offset x30, -8
-	bl	posix_vfork_begin
+	bl	spawn_vfork_begin
 	ldp	x29, x30, [sp], #16
 	.cfi_adjust_cfa_offset -16
 	.cfi_restore x30
@@ -38,7 +38,7 @@ vfork:
 	svc	#0
 1:	mov	x0, xzr
 	ret
-2:	b	posix_vfork_end	/* the parent */
+2:	b	spawn_vfork_end	/* the parent */
 	.cfi_endproc
 	.size	vfork, . - vfork
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/sys.h"
-#include "posix/posix.h"
+#include "spawn/spawn.h"
 #include "sched/sched.h"
 
 typedef int exec_fn(const char *, char *const[], char *const[]);
@@ -40,14 +40,14 @@ static int failed(struct masks m, long r)
 	return -1;
 }
 
-POSIX_API int execve(const char *path, char *const argv[], char *const envp[])
+LIBC_API int execve(const char *path, char *const argv[], char *const envp[])
 {
 	struct masks m = mask_for_exec();
 
 	return failed(m, sys3(SYS_execve, path, argv, envp));
 }
 
-POSIX_API int execveat(int fd, const char *path, char *const argv[], char *const envp[],
+LIBC_API int execveat(int fd, const char *path, char *const argv[], char *const envp[],
 		       int flags)
 {
 	struct masks m = mask_for_exec();
@@ -55,7 +55,7 @@ POSIX_API int execveat(int fd, const char *path, char *const argv[], char *const
 	return failed(m, sys5(SYS_execveat, fd, path, argv, envp, flags));
 }
 
-POSIX_API int fexecve(int fd, char *const argv[], char *const envp[])
+LIBC_API int fexecve(int fd, char *const argv[], char *const envp[])
 {
 	if (fd < 0) { /* AT_FDCWD is one for execveat */
 		errno = EINVAL;
@@ -64,12 +64,12 @@ POSIX_API int fexecve(int fd, char *const argv[], char *const envp[])
 	return execveat(fd, "", argv, envp, AT_EMPTY_PATH);
 }
 
-POSIX_API int execv(const char *path, char *const argv[])
+LIBC_API int execv(const char *path, char *const argv[])
 {
 	return execve(path, argv, environ);
 }
 
-POSIX_API int execvpe(const char *file, char *const argv[], char *const envp[])
+LIBC_API int execvpe(const char *file, char *const argv[], char *const envp[])
 {
 	struct masks m = mask_for_exec();
 	int r = next_execvpe ? next_execvpe(file, argv, envp) : -1;
@@ -77,7 +77,7 @@ POSIX_API int execvpe(const char *file, char *const argv[], char *const envp[])
 	return r ? failed(m, 0) : r;
 }
 
-POSIX_API int execvp(const char *file, char *const argv[])
+LIBC_API int execvp(const char *file, char *const argv[])
 {
 	return execvpe(file, argv, environ);
 }
@@ -109,7 +109,7 @@ static size_t collect(char **argv, const char *first, va_list *ap)
 	va_start(ap_, first);                                                          \
 	collect(argv, first, &ap_)
 
-POSIX_API int execl(const char *path, const char *arg, ...)
+LIBC_API int execl(const char *path, const char *arg, ...)
 {
 	char **argv;
 
@@ -118,7 +118,7 @@ POSIX_API int execl(const char *path, const char *arg, ...)
 	return execv(path, argv);
 }
 
-POSIX_API int execlp(const char *file, const char *arg, ...)
+LIBC_API int execlp(const char *file, const char *arg, ...)
 {
 	char **argv;
 
@@ -127,7 +127,7 @@ POSIX_API int execlp(const char *file, const char *arg, ...)
 	return execvp(file, argv);
 }
 
-POSIX_API int execle(const char *path, const char *arg, ...)
+LIBC_API int execle(const char *path, const char *arg, ...)
 {
 	char **argv, *const *envp;
 
@@ -139,5 +139,5 @@ POSIX_API int execle(const char *path, const char *arg, ...)
 
 __attribute__((constructor)) static void exec_find(void)
 {
-	*(void **)(void *)&next_execvpe = posix_next("execvpe");
+	*(void **)(void *)&next_execvpe = libc_next("execvpe");
 }

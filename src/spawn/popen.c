@@ -11,7 +11,7 @@
 
 #include "base/lock.h"
 #include "base/sys.h"
-#include "posix/posix.h"
+#include "spawn/spawn.h"
 #include "sched/sched.h"
 
 struct piped {
@@ -84,7 +84,7 @@ static FILE *start(struct piped *p, const char *command, bool reads, bool cloexe
 	return NULL;
 }
 
-POSIX_API FILE *popen(const char *command, const char *mode)
+LIBC_API FILE *popen(const char *command, const char *mode)
 {
 	bool reads = false, writes = false, cloexec = false;
 	struct piped *p;
@@ -121,7 +121,7 @@ static struct piped *take(const FILE *f)
 	return p;
 }
 
-POSIX_API int pclose(FILE *f)
+LIBC_API int pclose(FILE *f)
 {
 	struct piped *p = take(f);
 	int status = -1;
@@ -130,7 +130,7 @@ POSIX_API int pclose(FILE *f)
 	if (!p) { /* opened before the library was there */
 		int (*next)(FILE *);
 
-		*(void **)(void *)&next = posix_next("pclose");
+		*(void **)(void *)&next = libc_next("pclose");
 		return next(f);
 	}
 	fclose(f);

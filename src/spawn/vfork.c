@@ -8,17 +8,17 @@
 #include <unistd.h>
 
 #include "base/sys.h"
-#include "posix/posix.h"
+#include "spawn/spawn.h"
 #include "sched/sched.h"
 
 /* Called by the assembly. */
-const uint64_t *posix_vfork_begin(void);
-long posix_vfork_end(long pid);
+const uint64_t *spawn_vfork_begin(void);
+long spawn_vfork_end(long pid);
 
 static __thread uint64_t child_mask;
 
 /* The mask for the child to set, or NULL. */
-const uint64_t *posix_vfork_begin(void)
+const uint64_t *spawn_vfork_begin(void)
 {
 	bool set = sched_child_mask(&child_mask);
 
@@ -27,7 +27,7 @@ const uint64_t *posix_vfork_begin(void)
 }
 
 /* In the parent, once the child is gone or has become another program. */
-long posix_vfork_end(long pid)
+long spawn_vfork_end(long pid)
 {
 	sched_vfork_end();
 	if (pid >= 0)
@@ -38,14 +38,14 @@ long posix_vfork_end(long pid)
 
 /* No handlers are run, nobody stands at the gate: like the child of a signal handler that
  * forked, it may exec. */
-POSIX_API pid_t _Fork(void)
+LIBC_API pid_t _Fork(void)
 {
 	pid_t (*next)(void);
 	uint64_t mask;
 	bool set = sched_child_mask(&mask);
 	pid_t pid;
 
-	*(void **)(void *)&next = posix_next("_Fork");
+	*(void **)(void *)&next = libc_next("_Fork");
 	if (!next) {
 		errno = ENOSYS;
 		return -1;

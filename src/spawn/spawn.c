@@ -12,13 +12,13 @@
 
 #include "base/lock.h"
 #include "base/sys.h"
-#include "posix/posix.h"
+#include "spawn/spawn.h"
 #include "sched/sched.h"
 
 typedef int spawn_fn(pid_t *, const char *, const posix_spawn_file_actions_t *,
 		     const posix_spawnattr_t *, char *const[], char *const[]);
 
-bool posix_mask(sigset_t *set)
+bool spawn_mask(sigset_t *set)
 {
 	uint64_t mask;
 
@@ -29,7 +29,7 @@ bool posix_mask(sigset_t *set)
 	return true;
 }
 
-void *posix_next(const char *name)
+void *libc_next(const char *name)
 {
 	return dlsym(RTLD_NEXT, name);
 }
@@ -50,7 +50,7 @@ static int spawn(spawn_fn *next, pid_t *pid, const char *file,
 	} else {
 		posix_spawnattr_init(&own);
 	}
-	if (flags & POSIX_SPAWN_SETSIGMASK || !posix_mask(&mask))
+	if (flags & POSIX_SPAWN_SETSIGMASK || !spawn_mask(&mask))
 		return next(pid, file, actions, attr, argv, envp);
 	posix_spawnattr_setsigmask(&own, &mask);
 	posix_spawnattr_setflags(&own, (short)(flags | POSIX_SPAWN_SETSIGMASK));
@@ -63,13 +63,13 @@ static int spawn(spawn_fn *next, pid_t *pid, const char *file,
 		type *fn_ = load_relaxed(&next_);                                      \
                                                                                        \
 		if (unlikely(!fn_)) {                                                  \
-			*(void **)(void *)&fn_ = posix_next(name);                     \
+			*(void **)(void *)&fn_ = libc_next(name);                     \
 			store_relaxed(&next_, fn_);                                    \
 		}                                                                      \
 		fn_;                                                                   \
 	})
 
-POSIX_API int posix_spawn(pid_t *restrict pid, const char *restrict path,
+LIBC_API int posix_spawn(pid_t *restrict pid, const char *restrict path,
 			  const posix_spawn_file_actions_t *restrict actions,
 			  const posix_spawnattr_t *restrict attr,
 			  char *const argv[restrict], char *const envp[restrict])
@@ -78,7 +78,7 @@ POSIX_API int posix_spawn(pid_t *restrict pid, const char *restrict path,
 		     envp);
 }
 
-POSIX_API int posix_spawnp(pid_t *restrict pid, const char *restrict file,
+LIBC_API int posix_spawnp(pid_t *restrict pid, const char *restrict file,
 			   const posix_spawn_file_actions_t *restrict actions,
 			   const posix_spawnattr_t *restrict attr,
 			   char *const argv[restrict], char *const envp[restrict])
@@ -101,8 +101,8 @@ static void ignore_keys(sigset_t *dfl)
 
 	lock_acquire(&lock);
 	if (!waiting++) {
-		sigaction(SIGINT, &ign, &old_int);
-		sigaction(SIGQUIT, &ign, &old_quit);
+		LIBC(sigaction)(SIGINT, &ign, &old_int);
+		LIBC(sigaction)(SIGQUIT, &ign, &old_quit);
 	}
 	sigemptyset(dfl);
 	if (old_int.sa_handler != SIG_IGN)
@@ -116,8 +116,8 @@ static void heed_keys(void)
 {
 	lock_acquire(&lock);
 	if (!--waiting) {
-		sigaction(SIGINT, &old_int, NULL);
-		sigaction(SIGQUIT, &old_quit, NULL);
+		LIBC(sigaction)(SIGINT, &old_int, NULL);
+		LIBC(sigaction)(SIGQUIT, &old_quit, NULL);
 	}
 	lock_release(&lock);
 }
@@ -148,14 +148,14 @@ static int run_shell(const char *command, const sigset_t *mask, const sigset_t *
 	return status;
 }
 
-POSIX_API int system(const char *command)
+LIBC_API int system(const char *command)
 {
 	int (*next)(const char *);
 	sigset_t mask, dfl;
 	int status;
 
-	if (!posix_mask(&mask)) {
-		*(void **)(void *)&next = posix_next("system");
+	if (!spawn_mask(&mask)) {
+		*(void **)(void *)&next = libc_next("system");
 		return next(command);
 	}
 	if (!command)

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/libc.h"
+
+/* The library's; weak, for the drop-in has another one. */
+__attribute__((weak)) const struct libc *libc(void)
+{
+	static const struct libc table = {
+		.pthread_create = pthread_create,
+		.pthread_detach = pthread_detach,
+		.pthread_join = pthread_join,
+		.pthread_sigmask = pthread_sigmask,
+		.sigaction = sigaction,
+	};
+
+	return &table;
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* thread.c - pthread_create, join and detach, and what a thread is asked about itself.
+ *
+ * A thread's own code runs below posix_main, as in libc's start_thread: it leaves a buffer
+ * in libc's chain (__pthread_register_cancel), so that pthread_exit and cancellation, which
+ * are libc's own, unwind to it through cleanup handlers and C++ destructors. Its block
+ * is kept until it is joined or detached, for the program knows the thread by it.
+ *
+ * The process ends with its last thread: main counts as one (pthread_exit in main), and the
+ * runtime's own kernel threads do not. */
+#include <limits.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sys.h"
+#include "mem/stack.h"
+#include "posix/posix.h"
+#include "uk/time.h"
+
+#define COLORS 1024 /* what of a stack's top stack_get may skip */
+
+/* what the macro pthread_cleanup_push of C without exceptions is made of; __sigsetjmp is
+ * declared, but not as what returns twice */
+extern int libc_sigsetjmp(struct __jmp_buf_tag *, int) __asm__("__sigsetjmp")
+    __attribute__((returns_twice));
+extern void __pthread_register_cancel(__pthread_unwind_buf_t *);
+
+__thread struct posix_thread posix_self_tls;
+static uint32_t alive = 1; /* the program's threads, main among them; atomics */
+
+/* ---- the end ---- */
+
+static void one_less(void)
+{
+	if (fetch_sub_acq_rel(&alive, 1) == 1)
+		exit(0);
+}
+
+/* A forked child has one thread: the one that forked. */
+static void only_one(void)
+{
+	store_relaxed(&alive, 1);
+}
+
+__attribute__((constructor)) static void count_in_children(void)
+{
+	pthread_atfork(NULL, NULL, only_one);
+}
+
+LIBC_API NORETURN void pthread_exit(void *result)
+{
+	posix_self_tls.result = result;
+	posix_self_tls.exited = 1;
+	if (!posix_self_tls.thread && sys_gettid() == (int)sys1(SYS_getpid, 0))
+		one_less(); /* main: its cleanup handlers run late, as a thread's destructors */
+	NEXT(pthread_exit)(result);
+	__builtin_unreachable();
+}
+
+/* ---- the begin ---- */
+
+static void *posix_main(void *arg)
+{
+	struct posix_thread *self = &posix_self_tls;
+	__pthread_unwind_buf_t buf;
+
+	(void)arg;
+	if (!libc_sigsetjmp((struct __jmp_buf_tag *)(void *)buf.__cancel_jmp_buf, 0)) {
+		__pthread_register_cancel(&buf);
+		self->result = self->fn(self->arg);
+		self->exited = 1;
+	}
+	self = &posix_self_tls;
+	if (!self->exited)
+		self->result = PTHREAD_CANCELED;
+	tls_run_destructors();
+	one_less();
+	return posix_self_tls.result;
+}
+
+/* What a new thread is to be. */
+struct plan {
+	uk_attr attr;
+	struct birth birth;
+	bool explicit;
+	int policy;
+	struct sched_param param;
+};
+
+static bool own_stack(const pthread_attr_t *a, struct birth *b)
+{
+	void *low = NULL;
+	size_t size = 0;
+
+	pthread_attr_getstack(a, &low, &size);
+	if ((uintptr_t)low + size == 0) /* none was set */
+		return false;
+	b->stack = low;
+	b->size = size;
+	return true;
+}
+
+static size_t default_stack(void)
+{
+	pthread_attr_t a;
+	size_t size = 0;
+
+	if (pthread_getattr_default_np(&a))
+		return 0;
+	pthread_attr_getstacksize(&a, &size);
+	pthread_attr_destroy(&a);
+	return size;
+}
+
+/* 0 or an error number. */
+static int plan_make(struct plan *p, const pthread_attr_t *a)
+{
+	int detached = PTHREAD_CREATE_JOINABLE, inherit = PTHREAD_INHERIT_SCHED;
+	size_t size = default_stack(), want = size, guard = 0;
+
+	memset(p, 0, sizeof(*p));
+	if (a) {
+		pthread_attr_getdetachstate(a, &detached);
+		pthread_attr_getstacksize(a, &want);
+		pthread_attr_getguardsize(a, &guard);
+		pthread_attr_getinheritsched(a, &inherit);
+		pthread_attr_getschedpolicy(a, &p->policy);
+		pthread_attr_getschedparam(a, &p->param);
+		p->explicit = inherit == PTHREAD_EXPLICIT_SCHED;
+	}
+	if (detached == PTHREAD_CREATE_DETACHED)
+		p->attr.flags |= UK_ATTR_DETACHED;
+	if (a && own_stack(a, &p->birth))
+		return 0;
+	/* The default is a whole power of two, a page of it the guard; what somebody has asked
+	 * for he gets. */
+	if (want != size)
+		want += STACK_GUARD + COLORS;
+	p->attr.stack_size = want;
+	p->attr.guard_size = guard;
+	return stack_kind(want, guard) ? 0 : EAGAIN;
+}
+
+LIBC_API int pthread_create(pthread_t *restrict th, const pthread_attr_t *restrict a,
+			    void *(*fn)(void *), void *restrict arg)
+{
+	struct uk_thread *t;
+	struct posix_thread *pt;
+	struct plan p;
+	void *block = NULL;
+	int r = plan_make(&p, a);
+
+	if (r)
+		return r;
+	p.birth.block = &block;
+	p.attr.flags |= UK_ATTR_SUSPENDED;
+	r = thread_bear(&t, &p.attr, &p.birth, posix_main, NULL);
+	if (r)
+		return r == -EINVAL ? EINVAL : EAGAIN;
+	*th = (pthread_t)block;
+	pt = posix_of(*th);
+	*pt = (struct posix_thread){ .thread = t, .fn = fn, .arg = arg };
+	pt->policy = p.explicit ? (uint32_t)p.policy : SCHED_OTHER;
+	pt->priority = p.explicit ? p.param.sched_priority : 0;
+	fetch_add_relaxed(&alive, 1);
+	uk_thread_resume(t);
+	return 0;
+}
+
+/* ---- join, detach ---- */
+
+/* libc's, of a kernel thread (main): it sleeps in the kernel. */
+#define KERNEL_JOIN(call)                                                              \
+	({                                                                             \
+		int r_;                                                                \
+                                                                                       \
+		uk_blocking_begin();                                                   \
+		r_ = (call);                                                           \
+		uk_blocking_end();                                                     \
+		r_;                                                                    \
+	})
+
+static int join_until(pthread_t th, void **result, int64_t deadline)
+{
+	struct uk_thread *t = posix_thread(th);
+	int r;
+
+	if (!t)
+		return ESRCH;
+	do {
+		posix_testcancel();
+		r = uk_thread_join_until(t, result, deadline);
+	} while (r == -EINTR || r == -ECANCELED);
+	return -r;
+}
+
+static bool is_kernels(pthread_t th)
+{
+	return !posix_of(th)->thread;
+}
+
+LIBC_API int pthread_join(pthread_t th, void **result)
+{
+	if (is_kernels(th))
+		return KERNEL_JOIN(NEXT(pthread_join)(th, result));
+	return join_until(th, result, TIME_NEVER);
+}
+
+LIBC_API int pthread_tryjoin_np(pthread_t th, void **result)
+{
+	struct uk_thread *t = posix_thread(th);
+	int r;
+
+	if (is_kernels(th))
+		return NEXT(pthread_tryjoin_np)(th, result);
+	if (!t)
+		return ESRCH;
+	r = uk_thread_join_until(t, result, 0);
+	return r == -ETIMEDOUT || r == -ECANCELED || r == -EINTR ? EBUSY : -r;
+}
+
+LIBC_API int pthread_clockjoin_np(pthread_t th, void **result, clockid_t clock,
+				  const struct timespec *abs)
+{
+	int64_t deadline = posix_deadline(clock, abs);
+
+	if (is_kernels(th))
+		return KERNEL_JOIN(NEXT(pthread_clockjoin_np)(th, result, clock, abs));
+	return deadline == -EINVAL ? EINVAL : join_until(th, result, deadline);
+}
+
+LIBC_API int pthread_timedjoin_np(pthread_t th, void **result,
+				  const struct timespec *abs)
+{
+	return pthread_clockjoin_np(th, result, CLOCK_REALTIME, abs);
+}
+
+LIBC_API int pthread_detach(pthread_t th)
+{
+	struct uk_thread *t = posix_thread(th);
+
+	if (is_kernels(th))
+		return NEXT(pthread_detach)(th);
+	return t ? -uk_thread_detach(t) : ESRCH;
+}
+
+/* ---- what a thread is asked ---- */
+
+static void stack_of(const struct uk_thread *t, void **low, size_t *size)
+{
+	*low = t->stack;
+	*size = thread_stack_size(t);
+	if (t->kind_of_stack) { /* what of it faults is not the program's */
+		*low = (char *)*low + STACK_GUARD;
+		*size -= STACK_GUARD;
+	}
+}
+
+LIBC_API int pthread_getattr_np(pthread_t th, pthread_attr_t *a)
+{
+	struct uk_thread *t = posix_thread(th);
+	struct posix_thread *pt = posix_of(th);
+	struct sched_param param = { .sched_priority = pt->priority };
+	size_t size;
+	void *low;
+	int r;
+
+	if (is_kernels(th))
+		return NEXT(pthread_getattr_np)(th, a);
+	if (!t || !t->stack)
+		return ESRCH;
+	r = pthread_attr_init(a);
+	if (r)
+		return r;
+	stack_of(t, &low, &size);
+	r = pthread_attr_setstack(a, low, size);
+	if (!r && t->kind_of_stack)
+		r = pthread_attr_setguardsize(a, stack_guard_size(t->kind_of_stack));
+	if (!r)
+		r = pthread_attr_setdetachstate(a,
+						load_relaxed(&t->join) == JOIN_DETACHED
+						    ? PTHREAD_CREATE_DETACHED
+						    : PTHREAD_CREATE_JOINABLE);
+	pthread_attr_setschedpolicy(a, (int)pt->policy);
+	pthread_attr_setschedparam(a, &param);
+	if (r)
+		pthread_attr_destroy(a);
+	return r;
+}
+
+LIBC_API int pthread_setname_np(pthread_t th, const char *name)
+{
+	struct uk_thread *t = posix_thread(th);
+
+	if (is_kernels(th))
+		return NEXT(pthread_setname_np)(th, name);
+	if (strlen(name) > 15)
+		return ERANGE;
+	return t ? -uk_thread_set_name(t, name) : ESRCH;
+}
+
+LIBC_API int pthread_getname_np(pthread_t th, char *name, size_t n)
+{
+	struct uk_thread *t = posix_thread(th);
+
+	if (is_kernels(th))
+		return NEXT(pthread_getname_np)(th, name, n);
+	if (n < 16)
+		return ERANGE;
+	if (!t)
+		return ESRCH;
+	uk_thread_get_name(t, name, n);
+	if (!name[0]) /* as natively: the program's */
+		return NEXT(pthread_getname_np)(pthread_self(), name, n);
+	return 0;
+}
+
+/* One user thread's priority means nothing to the kernel: it is remembered. */
+LIBC_API int pthread_setschedparam(pthread_t th, int policy,
+				   const struct sched_param *param)
+{
+	int low = sched_get_priority_min(policy), high = sched_get_priority_max(policy);
+
+	if (is_kernels(th))
+		return NEXT(pthread_setschedparam)(th, policy, param);
+	if (low < 0 || param->sched_priority < low || param->sched_priority > high)
+		return EINVAL;
+	posix_of(th)->policy = (uint32_t)policy;
+	posix_of(th)->priority = param->sched_priority;
+	return 0;
+}
+
+LIBC_API int pthread_getschedparam(pthread_t th, int *policy, struct sched_param *param)
+{
+	if (is_kernels(th))
+		return NEXT(pthread_getschedparam)(th, policy, param);
+	*policy = (int)posix_of(th)->policy;
+	param->sched_priority = posix_of(th)->priority;
+	return 0;
+}
+
+LIBC_API int pthread_setschedprio(pthread_t th, int priority)
+{
+	struct sched_param param = { .sched_priority = priority };
+
+	if (is_kernels(th))
+		return NEXT(pthread_setschedprio)(th, priority);
+	return pthread_setschedparam(th, (int)posix_of(th)->policy, &param);
+}
+
+LIBC_API int pthread_getcpuclockid(pthread_t th, clockid_t *clock)
+{
+	if (is_kernels(th))
+		return NEXT(pthread_getcpuclockid)(th, clock);
+	*clock = CLOCK_THREAD_CPUTIME_ID; /* the carrier's: see uk-posix(7) */
+	return 0;
+}
+
+/* User threads run where their vp does. */
+LIBC_API int pthread_setaffinity_np(pthread_t th, size_t n, const cpu_set_t *set)
+{
+	cpu_set_t may;
+
+	if (is_kernels(th))
+		return NEXT(pthread_setaffinity_np)(th, n, set);
+	if (sched_getaffinity(0, sizeof(may), &may))
+		return errno;
+	for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET_S(cpu, n, set) && CPU_ISSET(cpu, &may))
+			return 0;
+	return EINVAL;
+}
+
+LIBC_API int pthread_getaffinity_np(pthread_t th, size_t n, cpu_set_t *set)
+{
+	long r;
+
+	if (is_kernels(th))
+		return NEXT(pthread_getaffinity_np)(th, n, set);
+	r = sys3(SYS_sched_getaffinity, sys1(SYS_getpid, 0), n, set);
+	if (r < 0)
+		return (int)-r;
+	memset((char *)set + r, 0, n - (size_t)r);
+	return 0;
+}
+
+LIBC_API int sched_yield(void)
+{
+	if (!posix_user())
+		return NEXT(sched_yield)();
+	uk_yield();
+	return 0;
+}
+
+/* A user thread has an id that no kernel thread has. */
+LIBC_API pid_t gettid(void)
+{
+	const struct uk_thread *t = thread_self_tls;
+
+	return t && load_relaxed(&t->kind) == THREAD_USER && t->tp ? tls_tid(t->tp)
+								   : sys_gettid();
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Absolute times of the program's clocks, on the runtime's. */
+#include <time.h>
+
+#include "base/sys.h"
+#include "posix/posix.h"
+
+int64_t posix_deadline(clockid_t clock, const struct timespec *abs)
+{
+	struct timespec now;
+	int64_t span;
+
+	if (!abs)
+		return TIME_NEVER;
+	if (abs->tv_nsec < 0 || abs->tv_nsec >= NS_PER_SEC ||
+	    (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC))
+		return -EINVAL;
+	if (abs->tv_sec < 0)
+		return 0;
+	if (abs->tv_sec >= TIME_NEVER / NS_PER_SEC / 2)
+		return TIME_NEVER;
+	span = abs->tv_sec * NS_PER_SEC + abs->tv_nsec;
+	if (clock == CLOCK_MONOTONIC)
+		return span;
+	clock_gettime(CLOCK_REALTIME, &now);
+	span -= now.tv_sec * NS_PER_SEC + now.tv_nsec;
+	return MAX(sys_now() + span, 0);
+}

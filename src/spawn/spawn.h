@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spawn.h - the few names of libc that the library takes over: calls that start a program.
+ *
+ * A carrier blocks nearly all signals, and a program inherits the mask of the kernel thread
+ * that starts it: it would ignore SIGTERM for life. libc starts programs without a place
+ * where one could stand between (posix_spawn clones and calls exec inside itself), so the
+ * calls are replaced, and forward to libc's own where there is nothing to mend: on every
+ * kernel thread that is not a carrier. fork needs none of this (sched/fork.c).
+ *
+ * Here, as nowhere else in the library, an error is errno and -1, or the positive code
+ * where POSIX says so.
+ *
+ * Rejected: carriers that leave signals open while user code runs (handlers would run on
+ * user threads' stacks); the mask opened for the length of the call (a signal that some
+ * thread of the program waits for in sigwait would kill the process in that moment). */
+#ifndef SPAWN_SPAWN_H
+#define SPAWN_SPAWN_H
+
+#include <signal.h>
+
+#include "base/libc.h"
+#include "base/base.h"
+
+/* Does the caller run with a carrier's signal mask? Then *set is what a program that it
+ * starts is to have. */
+bool spawn_mask(sigset_t *set);
+/* libc's own function of that name. */
+void *libc_next(const char *name);
+
+#endif
