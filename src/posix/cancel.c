@@ -35,6 +35,20 @@ void posix_testcancel(void)
 		NEXT(pthread_testcancel)();
 }
 
+/* The runtime's flag has done its work. */
+bool posix_cut(long r)
+{
+	if (r == -ECANCELED)
+		uk_thread_cancel_clear();
+	posix_testcancel();
+	return true;
+}
+
+bool posix_cut_restart(void)
+{
+	return true;
+}
+
 LIBC_API int pthread_cancel(pthread_t th)
 {
 	struct uk_thread *t = posix_thread(th);

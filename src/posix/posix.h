@@ -102,11 +102,35 @@ static inline long posix_result(long r)
 	return -1;
 }
 
-/* -- cancel.c -- */
+/* -- cancel.c, signal.c -- */
 
 /* Act upon a cancellation that is pending and enabled: then it does not return. At the begin
  * of each call that is a cancellation point, and after its wait. Outside the runtime. */
 void posix_testcancel(void);
+
+/* A call of the runtime's gave r, outside the runtime: is it to be made again? -ECANCELED:
+ * yes, if posix_testcancel comes back. -EINTR: handlers have run; yes, if all of them were
+ * installed with SA_RESTART and the call is one that restarts. A limit must be absolute. */
+bool posix_cut(long r);
+bool posix_cut_restart(void);
+static inline bool posix_again(long r, bool restarts)
+{
+	return unlikely(r == -ECANCELED || r == -EINTR) && posix_cut(r) &&
+	       (r == -ECANCELED || (restarts && posix_cut_restart()));
+}
+
+/* A blocking call that is a cancellation point, by an expression of the runtime's; what libc
+ * would return, with errno. */
+#define POSIX_CALL(restarts, call)                                                     \
+	({                                                                             \
+		long r_;                                                               \
+                                                                                       \
+		posix_testcancel();                                                    \
+		do                                                                     \
+			r_ = (call);                                                   \
+		while (posix_again(r_, restarts));                                     \
+		posix_result(r_);                                                      \
+	})
 
 /* -- time -- */
 

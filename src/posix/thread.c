@@ -189,10 +189,10 @@ static int join_until(pthread_t th, void **result, int64_t deadline)
 
 	if (!t)
 		return ESRCH;
-	do {
-		posix_testcancel();
+	posix_testcancel();
+	do
 		r = uk_thread_join_until(t, result, deadline);
-	} while (r == -EINTR || r == -ECANCELED);
+	while (posix_again(r, true) || r == -EINTR);
 	return -r;
 }
 
