@@ -48,7 +48,7 @@ LIBC_API int execve(const char *path, char *const argv[], char *const envp[])
 }
 
 LIBC_API int execveat(int fd, const char *path, char *const argv[], char *const envp[],
-		       int flags)
+		      int flags)
 {
 	struct masks m = mask_for_exec();
 

@@ -63,25 +63,25 @@ static int spawn(spawn_fn *next, pid_t *pid, const char *file,
 		type *fn_ = load_relaxed(&next_);                                      \
                                                                                        \
 		if (unlikely(!fn_)) {                                                  \
-			*(void **)(void *)&fn_ = libc_next(name);                     \
+			*(void **)(void *)&fn_ = libc_next(name);                      \
 			store_relaxed(&next_, fn_);                                    \
 		}                                                                      \
 		fn_;                                                                   \
 	})
 
 LIBC_API int posix_spawn(pid_t *restrict pid, const char *restrict path,
-			  const posix_spawn_file_actions_t *restrict actions,
-			  const posix_spawnattr_t *restrict attr,
-			  char *const argv[restrict], char *const envp[restrict])
+			 const posix_spawn_file_actions_t *restrict actions,
+			 const posix_spawnattr_t *restrict attr,
+			 char *const argv[restrict], char *const envp[restrict])
 {
 	return spawn(NEXT(spawn_fn, "posix_spawn"), pid, path, actions, attr, argv,
 		     envp);
 }
 
 LIBC_API int posix_spawnp(pid_t *restrict pid, const char *restrict file,
-			   const posix_spawn_file_actions_t *restrict actions,
-			   const posix_spawnattr_t *restrict attr,
-			   char *const argv[restrict], char *const envp[restrict])
+			  const posix_spawn_file_actions_t *restrict actions,
+			  const posix_spawnattr_t *restrict attr,
+			  char *const argv[restrict], char *const envp[restrict])
 {
 	return spawn(NEXT(spawn_fn, "posix_spawnp"), pid, file, actions, attr, argv,
 		     envp);

@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""dropin.py BUILD PROGRAM [ARG...]: a pthread program that knows nothing of us says and does
+the same natively and under the drop-in: exit status, signal, stdout. What differs is shown.
+The native run is the judge; a test of tests/posix that cannot be native prints "skip: why"
+and exits 77."""
+import os
+import subprocess
+import sys
+
+BUILD = sys.argv[1]
+LIMIT = float(os.environ.get("UK_TEST_LIMIT", "100"))
+
+
+def run(dropin):
+    env = {k: v for k, v in os.environ.items()
+           if dropin or not k.startswith("UK_") or k.startswith("UK_TEST")}
+    if dropin:
+        env["LD_PRELOAD"] = os.path.join(BUILD, "libuk-posix.so")
+    p = subprocess.Popen(sys.argv[2:], env=env, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    try:
+        out, _ = p.communicate(timeout=LIMIT)
+        return p.returncode, out.decode(errors="replace")
+    except subprocess.TimeoutExpired:
+        p.kill()
+        out, _ = p.communicate()
+        return "hangs", out.decode(errors="replace")
+
+
+def main():
+    native, ours = run(False), run(True)
+    if native[0] == 77:
+        print(native[1].strip())
+        return 77
+    if native == ours and native[0] == 0:
+        print("ok: as natively")
+        return 0
+    print("natively: %s\n%s\nunder the drop-in: %s\n%s" % (native + ours))
+    return 1
+
+
+sys.exit(main())

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads are born, keep what is theirs, end in every way and are joined. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MUST(c)                                                                        \
+	do {                                                                           \
+		if (!(c)) {                                                            \
+			printf("line %d: %s\n", __LINE__, #c);                         \
+			exit(1);                                                       \
+		}                                                                      \
+	} while (0)
+
+static __thread long mine;
+static pthread_key_t key;
+static int ended, cleaned;
+
+static void on_key(void *value)
+{
+	(void)value;
+	__atomic_fetch_add(&ended, 1, __ATOMIC_RELAXED);
+}
+
+static void on_cleanup(void *arg)
+{
+	__atomic_fetch_add((int *)arg, 1, __ATOMIC_RELAXED);
+}
+
+static void *live(void *arg)
+{
+	mine = (long)arg;
+	pthread_setspecific(key, &mine);
+	usleep(1000);
+	MUST(mine == (long)arg);
+	if (mine % 3 == 0)
+		pthread_exit(arg);
+	return arg;
+}
+
+static void many(void)
+{
+	pthread_t t[100];
+	void *r;
+
+	pthread_key_create(&key, on_key);
+	for (long i = 0; i < 100; i++)
+		MUST(!pthread_create(&t[i], NULL, live, (void *)i));
+	for (long i = 0; i < 100; i++)
+		MUST(!pthread_join(t[i], &r) && r == (void *)i);
+	printf("ended %d\n", ended);
+}
+
+static void *sleeper(void *arg)
+{
+	pthread_cleanup_push(on_cleanup, &cleaned);
+	for (;;)
+		sleep(1);
+	pthread_cleanup_pop(0);
+	return arg;
+}
+
+static void *until_told(void *arg)
+{
+	while (!__atomic_load_n((int *)arg, __ATOMIC_ACQUIRE))
+		usleep(100);
+	return NULL;
+}
+
+static void ways_out(void)
+{
+	pthread_t t;
+	void *r;
+	int told = 0;
+
+	MUST(!pthread_create(&t, NULL, sleeper, NULL));
+	MUST(!pthread_cancel(t));
+	MUST(!pthread_join(t, &r));
+	printf("cancelled %d, cleaned %d\n", r == PTHREAD_CANCELED, cleaned);
+	MUST(!pthread_create(&t, NULL, until_told, &told));
+	printf("tryjoin %d\n", pthread_tryjoin_np(t, NULL) == EBUSY);
+	__atomic_store_n(&told, 1, __ATOMIC_RELEASE);
+	MUST(!pthread_join(t, NULL));
+	MUST(!pthread_create(&t, NULL, live, (void *)1));
+	MUST(!pthread_detach(t));
+}
+
+static void *own_stack(void *arg)
+{
+	pthread_attr_t a;
+	char here, *low;
+	size_t size;
+
+	MUST(!pthread_getattr_np(pthread_self(), &a));
+	MUST(!pthread_attr_getstack(&a, (void **)&low, &size));
+	MUST(low <= &here && &here < low + size);
+	pthread_attr_destroy(&a);
+	if (arg)
+		MUST(low == (char *)arg && size == 1 << 18);
+	else
+		MUST(size >= (1 << 20));
+	return NULL;
+}
+
+static void stacks(void)
+{
+	char *mem = aligned_alloc(4096, 1 << 18);
+	pthread_attr_t a;
+	pthread_t t;
+
+	MUST(mem);
+	for (int i = 0; i < 10; i++) {
+		memset(mem, 0xaa, 1 << 18);
+		pthread_attr_init(&a);
+		MUST(!pthread_attr_setstack(&a, mem, 1 << 18));
+		MUST(!pthread_create(&t, &a, own_stack, mem));
+		MUST(!pthread_join(t, NULL));
+		MUST(!pthread_attr_destroy(&a));
+	}
+	free(mem);
+	pthread_attr_init(&a);
+	MUST(!pthread_attr_setstacksize(&a, 1 << 20));
+	MUST(!pthread_create(&t, &a, own_stack, NULL));
+	MUST(!pthread_join(t, NULL));
+	puts("stacks");
+}
+
+static void *last(void *arg)
+{
+	usleep(20000); /* main has most likely left */
+	puts("the last one");
+	fflush(stdout);
+	return arg;
+}
+
+int main(void)
+{
+	pthread_t t;
+
+	many();
+	ways_out();
+	stacks();
+	MUST(!pthread_create(&t, NULL, last, NULL));
+	pthread_detach(t);
+	pthread_exit(NULL); /* the process ends with its last thread: status 0 */
+}
