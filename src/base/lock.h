@@ -24,6 +24,7 @@
 	X(WATCH)   /* a look of the monitor's */                                       \
 	X(VPSET)   /* the start, and making sets */                                    \
 	X(THREADS) /* the limit of threads */                                          \
+	X(SIGNAL)  /* of the drop-in: masks and pending signals */                     \
 	X(CHAN)                                                                        \
 	X(FUTEX)       /* a bucket; several in address order, nested */                \
 	X(WHEEL)       /* a vp's timers */                                             \

@@ -127,7 +127,7 @@ static int ready_foreign(struct uk_thread *t, int fd, unsigned events, int64_t d
 			return r;
 		if (r == 0)
 			return -ETIMEDOUT;
-		if (load_relaxed(&t->cancelled))
+		if (thread_asked(t, ASK_CANCEL))
 			return -ECANCELED;
 	}
 }
@@ -143,7 +143,7 @@ static int ready_in(struct uk_thread *t, int fd, unsigned events, int64_t deadli
 	deadline = MIN(deadline, t->deadline);
 	if (fd < 0)
 		return -EBADF;
-	if (load_relaxed(&t->cancelled))
+	if (thread_asked(t, ASK_CANCEL))
 		return -ECANCELED;
 	if (deadline <= sched_clock_coarse(t)) {
 		r = poll_once(t, fd, events, 0);
@@ -153,7 +153,8 @@ static int ready_in(struct uk_thread *t, int fd, unsigned events, int64_t deadli
 		return ready_foreign(t, fd, events, deadline);
 	do {
 		r = sched_io(t, &op, c, deadline);
-	} while (r == -EINTR || r == -EAGAIN || r == 0);
+	} while ((r == -EINTR || r == -EAGAIN || r == 0) &&
+		 !thread_asked(t, ASK_SIGNAL));
 	/* the clock that said "not yet" lags: a deadline that was over is a look, not a wait */
 	if (r != REACTOR_READY && r != -ETIMEDOUT) /* io_uring adds POLLRDHUP */
 		return r < 0 ? r : r & (int)(events | POLLERR | POLLHUP);

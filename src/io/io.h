@@ -100,11 +100,11 @@ static inline void io_hint_read(int fd, unsigned kind, long r, size_t n)
 
 /* -- call.c -- */
 
-/* -ECANCELED or -ETIMEDOUT if this thread may not begin a call that waits. */
+/* -ECANCELED, -EINTR or -ETIMEDOUT if this thread may not begin a call that waits, or wait on. */
 static inline int io_check(const struct uk_thread *t)
 {
-	if (unlikely(load_relaxed(&t->cancelled)))
-		return -ECANCELED;
+	if (unlikely(load_relaxed(&t->asked)))
+		return thread_asked(t, ASK_CANCEL) ? -ECANCELED : -EINTR;
 	if (unlikely(t->deadline != TIME_NEVER && t->deadline <= sched_clock_coarse(t)))
 		return -ETIMEDOUT;
 	return 0;

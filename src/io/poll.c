@@ -81,8 +81,8 @@ static int poll_user(struct uk_thread *t, struct pollfd *fds, unsigned n,
 	int r = look(t, fds, n, 0), end = 0, k;
 
 	for (int vain = 0; r == 0 && end == 0; vain++) {
-		if (load_relaxed(&t->cancelled))
-			return -ECANCELED;
+		if (unlikely(load_relaxed(&t->asked)))
+			return thread_asked(t, ASK_CANCEL) ? -ECANCELED : -EINTR;
 		if (MIN(deadline, t->deadline) <= sys_now())
 			return -ETIMEDOUT;
 		k = fill(op, fds, n);
@@ -108,8 +108,8 @@ static int poll_foreign(struct uk_thread *t, struct pollfd *fds, unsigned n,
 
 		if (r)
 			return r;
-		if (load_relaxed(&t->cancelled))
-			return -ECANCELED;
+		if (unlikely(load_relaxed(&t->asked)))
+			return thread_asked(t, ASK_CANCEL) ? -ECANCELED : -EINTR;
 		if (end <= sys_now())
 			return -ETIMEDOUT;
 	}

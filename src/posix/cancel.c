@@ -36,17 +36,15 @@ void posix_testcancel(void)
 }
 
 /* The runtime's flag has done its work. */
-bool posix_cut(long r)
+bool posix_cut(long r, bool restarts)
 {
+	const struct posix_signals *s = &posix_self_tls.signals;
+
 	if (r == -ECANCELED)
 		uk_thread_cancel_clear();
 	posix_testcancel();
-	return true;
-}
-
-bool posix_cut_restart(void)
-{
-	return true;
+	return r == -ECANCELED || s->ran == s->ran_before ||
+	       (restarts && s->kept == s->kept_before);
 }
 
 LIBC_API int pthread_cancel(pthread_t th)

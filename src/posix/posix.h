@@ -30,6 +30,7 @@
 #include <signal.h>
 
 #include "base/base.h"
+#include "base/list.h"
 #include "base/libc.h"
 #include "sched/sched.h"
 #include "thread/thread.h"
@@ -56,6 +57,30 @@ void *posix_libc(const char *name);
 
 /* -- threads -- */
 
+struct signal_item;
+struct handler_frame;
+
+/* What a user thread has of signals; a kernel thread's are the kernel's, but for late. The
+ * lock is signal.c's. */
+struct posix_signals {
+	struct list all;           /* lock; of those that live */
+	uint64_t mask;             /* bit sig - 1; itself, under the lock */
+	uint64_t pending;          /* lock: what items are about */
+	struct signal_item *items; /* lock, oldest first */
+	uint64_t waits;            /* lock: sigwait waits for these; 0: it does not */
+	uint64_t token;            /* its wait's */
+	siginfo_t *got; /* lock: where who finds it waiting leaves what comes */
+	uint64_t
+	    late; /* came when no handler could run, on its own kernel thread; itself */
+	uint32_t ran;  /* handlers that have run; itself, as are the next three */
+	uint32_t kept; /* of these: had no SA_RESTART */
+	uint32_t ran_before, kept_before; /* when the current call began */
+	stack_t stack;                    /* sigaltstack's; itself */
+	struct handler_frame
+	    *frames;    /* of handlers that run, innermost first; itself */
+	uint16_t group; /* lock: of those with the same mask */
+};
+
 struct posix_thread {
 	struct uk_thread *thread; /* NULL: a kernel thread. Creator, then constant */
 	void *(*fn)(void *);      /* what it runs; creator */
@@ -64,6 +89,7 @@ struct posix_thread {
 	uint32_t exited; /* pthread_exit was called; itself */
 	uint32_t policy; /* as pthread_setschedparam set it; anyone */
 	int32_t priority;
+	struct posix_signals signals;
 };
 
 extern __thread struct posix_thread posix_self_tls
@@ -81,6 +107,14 @@ static inline struct uk_thread *posix_user(void)
 static inline struct posix_thread *posix_of(pthread_t th)
 {
 	return tls_address_in((void *)th, &posix_self_tls);
+}
+
+static inline void posix_call_begins(void)
+{
+	struct posix_signals *s = &posix_self_tls.signals;
+
+	s->ran_before = s->ran;
+	s->kept_before = s->kept;
 }
 
 /* The user thread that th names; NULL: a kernel thread, or nobody any more. */
@@ -111,13 +145,14 @@ void posix_testcancel(void);
 /* A call of the runtime's gave r, outside the runtime: is it to be made again? -ECANCELED:
  * yes, if posix_testcancel comes back. -EINTR: handlers have run; yes, if all of them were
  * installed with SA_RESTART and the call is one that restarts. A limit must be absolute. */
-bool posix_cut(long r);
-bool posix_cut_restart(void);
+bool posix_cut(long r, bool restarts);
 static inline bool posix_again(long r, bool restarts)
 {
-	return unlikely(r == -ECANCELED || r == -EINTR) && posix_cut(r) &&
-	       (r == -ECANCELED || (restarts && posix_cut_restart()));
+	return unlikely(r == -ECANCELED || r == -EINTR) && posix_cut(r, restarts);
 }
+
+/* A call that handlers may cut short begins. */
+static inline void posix_call_begins(void);
 
 /* A blocking call that is a cancellation point, by an expression of the runtime's; what libc
  * would return, with errno. */
@@ -126,11 +161,26 @@ static inline bool posix_again(long r, bool restarts)
 		long r_;                                                               \
                                                                                        \
 		posix_testcancel();                                                    \
+		posix_call_begins();                                                   \
 		do                                                                     \
 			r_ = (call);                                                   \
 		while (posix_again(r_, restarts));                                     \
 		posix_result(r_);                                                      \
 	})
+
+/* The caller begins to be a user thread with the signal mask of its creator; and ends. */
+void signals_born(struct posix_thread *pt);
+void signals_gone(struct posix_thread *pt);
+/* The first user thread is about to be: handlers are ours from now on. */
+void signals_begin(void);
+/* main has called pthread_exit. */
+void signals_main_left(void);
+/* tgkill(2) to an id that gettid has given a user thread; 0 or -errno. */
+long posix_tgkill(long pid, long tid, int sig);
+/* ppoll and its like: the mask is *mask for one call. Signals that it lets through are handled
+ * between the two, and say so: true, the call is not to be made (EINTR). */
+bool posix_mask_begin(const sigset_t *mask, uint64_t *old);
+void posix_mask_end(const sigset_t *mask, uint64_t old);
 
 /* -- time -- */
 

@@ -54,7 +54,8 @@ LIBC_API NORETURN void pthread_exit(void *result)
 	posix_self_tls.result = result;
 	posix_self_tls.exited = 1;
 	if (!posix_self_tls.thread && sys_gettid() == (int)sys1(SYS_getpid, 0))
-		one_less(); /* main: its cleanup handlers run late, as a thread's destructors */
+		signals_main_left(),
+		    one_less(); /* main: its cleanup handlers run late, as a thread's destructors */
 	NEXT(pthread_exit)(result);
 	__builtin_unreachable();
 }
@@ -76,6 +77,7 @@ static void *posix_main(void *arg)
 	if (!self->exited)
 		self->result = PTHREAD_CANCELED;
 	tls_run_destructors();
+	signals_gone(&posix_self_tls);
 	one_less();
 	return posix_self_tls.result;
 }
@@ -155,6 +157,7 @@ LIBC_API int pthread_create(pthread_t *restrict th, const pthread_attr_t *restri
 	if (r)
 		return r;
 	p.birth.block = &block;
+	signals_begin();
 	p.attr.flags |= UK_ATTR_SUSPENDED;
 	r = thread_bear(&t, &p.attr, &p.birth, posix_main, NULL);
 	if (r)
@@ -165,6 +168,7 @@ LIBC_API int pthread_create(pthread_t *restrict th, const pthread_attr_t *restri
 	pt->policy = p.explicit ? (uint32_t)p.policy : SCHED_OTHER;
 	pt->priority = p.explicit ? p.param.sched_priority : 0;
 	fetch_add_relaxed(&alive, 1);
+	signals_born(pt);
 	uk_thread_resume(t);
 	return 0;
 }

@@ -100,6 +100,8 @@ void run_deferred_foreign(struct uk_thread *t)
 		deferred_wake();
 		store_release(&t->depth, 0);
 		fence_compiler();
+		if (foreign_signals)
+			foreign_signals();
 	}
 }
 
@@ -124,6 +126,8 @@ COLD void exit_slow(struct uk_thread *t)
 		lose_vp(t);
 #endif
 	leave_deferred(t);
+	if (unlikely(thread_asked(t, ASK_SIGNAL)))
+		signals_deliver(t);
 }
 
 void rt_exit(void)
@@ -201,6 +205,8 @@ void block_begin(struct uk_thread *t, bool release)
 	fence_compiler();
 	store_release(&t->carrier->in_rt,
 		      0); /* a handler may have entered by now, and moved */
+	if (unlikely(thread_asked(t, ASK_SIGNAL)))
+		signals_deliver(t);
 }
 
 void block_end(struct uk_thread *t)

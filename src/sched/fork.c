@@ -403,6 +403,7 @@ static void user_survives(struct uk_thread *t)
 	c->vp = NULL;
 	c->hog = 0;
 	c->deferred = 0; /* for waiters that are no more */
+	c->guest = NULL; /* buried with the others */
 	if (t->tp) {
 		if (!c->renew)
 			rseq_leave(c);

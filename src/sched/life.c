@@ -355,7 +355,7 @@ INLINE void fill(struct uk_thread *t, const uk_attr *a, struct uk_vp *here,
 	t->vp = to;
 	t->pinned = a->vp;
 	t->susp = a->flags & UK_ATTR_SUSPENDED ? SUSP_ASKED | SUSP_HELD : 0;
-	t->cancelled = 0;
+	t->asked = 0;
 	t->depth = 1;
 	t->wkind = WAIT_NONE;
 	t->blocking = 0;
@@ -528,6 +528,7 @@ static void thread_main(void *arg)
 #if UK_SAN
 	san_arrive(&t->san, &c->post->san);
 #endif
+	signals_arrived(t);
 	finish_switch(c);
 	t->wobj = NULL;
 	exit_user(t);
@@ -734,22 +735,14 @@ UK_API int uk_thread_resume(uk_thread *t)
 
 UK_API int uk_thread_cancel(uk_thread *t)
 {
-	uint64_t w;
 	int r = 0;
 
 	rt_enter();
 	if ((t->kind != THREAD_USER && t->kind != THREAD_FOREIGN) ||
-	    load_relaxed(&t->state) == T_EXITED) {
+	    load_relaxed(&t->state) == T_EXITED)
 		r = -ESRCH;
-		goto out;
-	}
-	store_seq_cst(&t->cancelled, 1);
-	barrier_everywhere(); /* pairs with wait_begin */
-	w = load_acquire(&t->wait);
-	if ((W_STATE(w) == W_ARMED || W_STATE(w) == W_PARKED) &&
-	    !load_relaxed(&t->uncancelable))
-		wait_fire(t, W_TOKEN(w), WAKE_CANCEL);
-out:
+	else
+		wait_cut(t, ASK_CANCEL);
 	rt_exit();
 	return r;
 }
@@ -758,14 +751,15 @@ UK_API int uk_thread_cancelled(void)
 {
 	struct uk_thread *t = thread_self_tls;
 
-	return t ? load_relaxed(&t->cancelled) : 0;
+	return t ? thread_asked(t, ASK_CANCEL) : 0;
 }
 
 UK_API int uk_thread_cancel_clear(void)
 {
 	struct uk_thread *t = thread_self_tls;
 
-	return t ? xchg_acq_rel(&t->cancelled, 0) : 0;
+	return t ? !!(fetch_and_acq_rel(&t->asked, (uint8_t)~ASK_CANCEL) & ASK_CANCEL)
+		 : 0;
 }
 
 UK_API uk_time uk_thread_set_deadline(uk_time deadline)

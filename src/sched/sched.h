@@ -20,6 +20,8 @@
 #ifndef SCHED_SCHED_H
 #define SCHED_SCHED_H
 
+#include <signal.h>
+
 #include "base/base.h"
 #include "event/reactor.h"
 #include "thread/thread.h"
@@ -42,14 +44,17 @@ uint64_t wait_begin(struct uk_thread *t, enum wait_kind kind, const void *obj);
 uint64_t wait_begin_uncancelable(struct uk_thread *t, enum wait_kind kind,
 				 const void *obj);
 /* Park until fired, until deadline (TIME_NEVER: none; also bounded by t->deadline) or
- * until cancelled; returns the winner's reason. Returns at once if already fired. */
+ * until cancelled, or a signal asks for the thread; returns the winner's reason. Returns at once if already fired. */
 unsigned wait_park(struct uk_thread *t, uint64_t token, int64_t deadline);
 /* Give an armed wait up without parking (the condition came true meanwhile). False: it was
  * fired; *reason tells by what. */
 bool wait_abandon(struct uk_thread *t, uint64_t token, unsigned *reason);
 /* True if this call won; t is then ready. Any kernel thread, in or out of the runtime. */
 bool wait_fire(struct uk_thread *t, uint64_t token, unsigned reason);
-/* -ETIMEDOUT, -ECANCELED or 0 for a reason */
+/* Ask t to come out of its wait, this one or the next, unless that is uncancelable: it ends with
+ * WAKE_CANCEL or WAKE_SIGNAL. In the runtime. */
+void wait_cut(struct uk_thread *t, uint8_t ask);
+/* -ETIMEDOUT, -ECANCELED, -EINTR or 0 for a reason */
 int wake_error(unsigned reason);
 
 /* The vp of the caller (user thread in the runtime), NULL for a foreign thread. Re-read
@@ -100,6 +105,36 @@ void block_end(struct uk_thread *t);
  * is nearly always over at once. The same rules as for block_begin; foreign threads, too. */
 void outside_begin(struct uk_thread *t);
 void outside_end(struct uk_thread *t);
+
+/* -- signals for user threads: signal.c; the drop-in knows masks and handlers -- */
+
+/* The drop-in sets it: run the handlers of handler_thread(), outside the runtime. context: of
+ * the kernel signal that interrupted its user code; NULL: at the end of a call. */
+extern void (*thread_signals)(void *context);
+/* Likewise for a foreign thread, which has put a handler off because it was in the runtime: it
+ * leaves it. A wait of its that a handler interrupts ends with WAKE_SIGNAL then. */
+extern void (*foreign_signals)(void);
+/* t has a signal to handle: it comes out of its wait, or is interrupted where it computes or
+ * sleeps in the kernel, and thread_signals is called there; restart: a system call of its that
+ * is interrupted goes on. In the runtime. */
+void thread_interrupt(struct uk_thread *t, bool restart);
+/* thread_signals begins: t is asked no more. What comes from now on asks again. */
+void thread_signals_seen(struct uk_thread *t);
+/* What interrupts is installed; carriers exist. */
+void thread_signals_init(void);
+/* The user thread in whose context the caller runs, also in a handler; or NULL. */
+struct uk_thread *handler_thread(void);
+/* Around a handler that interrupted user code of a user thread: for so long the thread is a
+ * foreign one, bound to its carrier, since no context is switched in a handler (law 3).
+ * begin: NULL: it is none, or is one already. */
+struct uk_thread *handler_begin(void);
+void handler_end(struct uk_thread *t);
+/* A jump is about to leave the caller's handler, if it is in one: what handler_begin gave, or
+ * NULL. */
+struct uk_thread *handler_left(void);
+/* For setxid.c: a 33 that signal.c has sent. */
+bool signal_is_ours(const siginfo_t *info);
+void signal_interrupted(void *context);
 
 /* Async-signal-safe helpers for uk_sem_post. Is the calling kernel thread inside the
  * runtime (so a handler interrupted it)? */

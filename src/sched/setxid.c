@@ -34,10 +34,14 @@ static void (*libc_handler)(int, siginfo_t *, void *); /* constant once set */
 
 static void on_setxid(int sig, siginfo_t *info, void *context)
 {
-	struct uk_thread *t = thread_self();
+	struct uk_thread *t = handler_thread();
 	void *tp = NULL;
 
-	if (t && load_relaxed(&t->kind) == THREAD_USER && t->tp && !t->carrier->renew) {
+	if (signal_is_ours(info)) {
+		signal_interrupted(context);
+		return;
+	}
+	if (t && t->tp && !t->carrier->renew) {
 		tp = t->tp;
 		arch_set_tp(t->carrier->tp);
 	}

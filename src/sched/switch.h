@@ -115,6 +115,7 @@ INLINE void switch_raw(struct carrier *c, struct uk_thread *from, struct uk_thre
 #endif
 	arch_switch(&from->sp, to->sp, tp, switch_fast_tp);
 	c = from->carrier; /* perhaps another one now */
+	signals_arrived(from);
 #if UK_SAN
 	san_arrive(&from->san, &c->post->san);
 #endif

@@ -172,6 +172,9 @@ struct carrier {
 	bool newborn;      /* made as a spare and not parked yet; spares lock */
 	bool masked;       /* has carrier_mask; itself */
 	void *sigstack;
+	struct uk_thread
+	    *guest; /* as which a signal handler runs that interrupted user code
+				    (signal.c); itself */
 	struct carrier *next_spare; /* spares lock */
 	struct carrier *next_all;   /* push-only list */
 } LINE_ALIGNED;
@@ -299,6 +302,16 @@ void set_lock_release(void);
 /* setxid.c */
 void setxid_init(void); /* once, before any full thread */
 
+/* signal.c */
+void signals_deliver(
+    struct uk_thread *t); /* itself, outside the runtime, SIGNAL asked */
+/* t, who came back to its carrier and is in the runtime, has signals: not before it leaves. */
+INLINE void signals_arrived(const struct uk_thread *t)
+{
+	if (unlikely(thread_asked(t, ASK_SIGNAL)))
+		store_relaxed(&t->carrier->deferred, 1);
+}
+
 /* enter.c */
 void run_deferred_foreign(struct uk_thread *t); /* itself, with depth 0 */
 
@@ -339,7 +352,7 @@ INLINE struct uk_thread *enter_any(void)
 {
 	struct uk_thread *t = thread_self_tls;
 
-	/* load_relaxed: or the compiler reads kind and depth by one load, with `cancelled`,
+	/* load_relaxed: or the compiler reads kind and depth by one load, with `asked`,
 	 * which others write, between them */
 	if (unlikely(!t || load_relaxed(&t->kind) != THREAD_USER || t->depth))
 		return rt_enter();

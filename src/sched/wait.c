@@ -7,8 +7,9 @@
  * handler) touches atomics only: it is async-signal-safe.
  *
  * Cancellation pairs with arming by membarrier instead of a fence on the hot path: the
- * canceller sets t->cancelled, runs membarrier, then looks at the wait word; the waiter
- * arms, then looks at t->cancelled. One of them sees the other.
+ * canceller sets a bit of t->asked, runs membarrier, then looks at the wait word; the waiter
+ * arms, then looks at t->asked. One of them sees the other. A signal for a thread (the
+ * drop-in's) ends a wait in the same way.
  */
 #include "base/panic.h"
 #include "base/sys.h"
@@ -37,9 +38,22 @@ uint64_t wait_begin(struct uk_thread *t, enum wait_kind kind, const void *obj)
 
 	store_relaxed(&t->uncancelable, 0);
 	token = begin(t, kind, obj);
-	if (unlikely(load_relaxed(&t->cancelled)))
-		wait_fire(t, token, WAKE_CANCEL);
+	if (unlikely(load_relaxed(&t->asked)))
+		wait_fire(t, token,
+			  thread_asked(t, ASK_CANCEL) ? WAKE_CANCEL : WAKE_SIGNAL);
 	return token;
+}
+
+void wait_cut(struct uk_thread *t, uint8_t ask)
+{
+	uint64_t w;
+
+	fetch_or_seq_cst(&t->asked, ask);
+	barrier_everywhere(); /* pairs with wait_begin */
+	w = load_acquire(&t->wait);
+	if ((W_STATE(w) == W_ARMED || W_STATE(w) == W_PARKED) &&
+	    !load_relaxed(&t->uncancelable))
+		wait_fire(t, W_TOKEN(w), ask == ASK_CANCEL ? WAKE_CANCEL : WAKE_SIGNAL);
 }
 
 uint64_t wait_begin_uncancelable(struct uk_thread *t, enum wait_kind kind,
@@ -71,10 +85,14 @@ static unsigned park_foreign(struct uk_thread *t, uint64_t token, int64_t deadli
 	store_relaxed(&t->state, (uint8_t)T_PARKED);
 	if (cas_acq_rel(&t->wait, &w, W_MAKE(token, 0, W_PARKED))) {
 		/* the low half changes with every transition: enough for the futex */
-		while (W_STATE(w = load_acquire(&t->wait)) == W_PARKED)
-			if (sys_futex_wait(&t->wait, (uint32_t)w, deadline) ==
-			    -ETIMEDOUT)
+		while (W_STATE(w = load_acquire(&t->wait)) == W_PARKED) {
+			int r = sys_futex_wait(&t->wait, (uint32_t)w, deadline);
+
+			if (r == -ETIMEDOUT)
 				wait_fire(t, token, WAKE_TIMEOUT);
+			else if (r == -EINTR && foreign_signals && !t->uncancelable)
+				wait_fire(t, token, WAKE_SIGNAL);
+		}
 	}
 	store_relaxed(&t->since, sys_now());
 	store_relaxed(&t->state, (uint8_t)T_RUNNING);
@@ -170,5 +188,6 @@ int wake_error(unsigned reason)
 {
 	return reason == WAKE_TIMEOUT  ? -ETIMEDOUT
 	       : reason == WAKE_CANCEL ? -ECANCELED
+	       : reason == WAKE_SIGNAL ? -EINTR
 				       : 0;
 }

@@ -100,26 +100,19 @@ int thread_init(void)
 	return -r;
 }
 
-struct uk_thread *thread_foreign(void)
+struct uk_thread *thread_guest(void)
 {
-	struct uk_thread *t = thread_self_tls;
+	struct uk_thread *t = slab_get(&thread_slab, NULL);
 
-	if (t)
-		return t;
-	t = slab_get(&thread_slab, NULL);
 	if (!t)
 		return NULL;
-	if (pthread_setspecific(foreign_key, t)) { /* its end would go unnoticed */
-		slab_put(&thread_slab, NULL, t);
-		return NULL;
-	}
 	thread_born(t);
 	t->tp = NULL;
 	t->carrier = NULL;
 	t->vp = NULL;
 	t->pinned = NULL;
 	t->susp = 0;
-	t->cancelled = 0;
+	t->asked = 0;
 	t->depth = 0;
 	t->deferred = 0;
 	t->blocking = 0;
@@ -134,6 +127,23 @@ struct uk_thread *thread_foreign(void)
 	t->since = sys_now();
 	t->state = T_RUNNING;
 	store_release(&t->kind, THREAD_FOREIGN);
+	return t;
+}
+
+struct uk_thread *thread_foreign(void)
+{
+	struct uk_thread *t = thread_self_tls;
+
+	if (t)
+		return t;
+	t = thread_guest();
+	if (!t)
+		return NULL;
+	if (pthread_setspecific(foreign_key, t)) { /* its end would go unnoticed */
+		store_release(&t->kind, (uint8_t)THREAD_FREE);
+		slab_put(&thread_slab, NULL, t);
+		return NULL;
+	}
 	thread_self_tls = t;
 	return t;
 }

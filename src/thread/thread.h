@@ -23,7 +23,7 @@
  *   FIRED  --claim_joiner--------> PARKED    it fired a thread that somebody looks at, so it
  *                                            may not run it; the reaper fires it in a moment
  *
- * Exactly one of event, timer, cancellation wins the CAS to FIRED and leaves its reason.
+ * Exactly one of event, timer, cancellation, signal wins the CAS to FIRED and leaves its reason.
  *
  * Fields are grouped by who touches them; three cache lines.
  */
@@ -84,6 +84,12 @@ enum wait_kind {
 #define WAKE_OK 0u
 #define WAKE_TIMEOUT 1u
 #define WAKE_CANCEL 2u
+#define WAKE_SIGNAL 3u /* a signal handler is to run; the drop-in's */
+
+/* What a thread is asked to come out of its waits for. SIGNAL: and to call thread_signals
+ * when it next leaves the runtime, or where it is (sched/signal.c). */
+#define ASK_CANCEL ((uint8_t)1)
+#define ASK_SIGNAL ((uint8_t)2)
 
 /* suspension, bits of t->susp: ASKED by uk_thread_suspend, LOOK by a dump that reads the
  * frames. Who would queue the thread while one of them is set sets HELD instead; who clears
@@ -126,7 +132,8 @@ struct uk_thread {
 	uint8_t kind;         /* enum thread_kind */
 	uint8_t state;        /* enum thread_state */
 	uint8_t susp;         /* SUSP_... bits; atomics */
-	uint8_t cancelled;    /* anyone sets, owner clears; pairs with wait_begin */
+	uint8_t
+	    asked; /* ASK_... bits; anyone sets, owner clears; pairs with wait_begin */
 	uint8_t depth;        /* nesting of rt_enter; owner */
 	uint8_t wkind;        /* enum wait_kind; owner writes */
 	uint8_t blocking;     /* depth of uk_blocking_begin; owner */
@@ -182,6 +189,11 @@ struct uk_thread {
 #define JOIN_LOST ((uint64_t)4)
 #define JOIN_LAST JOIN_LOST /* above: a joiner */
 
+static inline bool thread_asked(const struct uk_thread *t, uint8_t what)
+{
+	return load_relaxed(&t->asked) & what;
+}
+
 /* The running thread; NULL on a kernel thread that never called us. One initial-exec word:
  * right by law 2 for full threads, rewritten at the switch for light ones. */
 extern __thread struct uk_thread *thread_self_tls
@@ -212,6 +224,8 @@ bool thread_keep_more(void);
 int thread_init(void); /* once */
 /* Descriptor of the calling foreign kernel thread, made on first use. */
 struct uk_thread *thread_foreign(void);
+/* Another one for the same kernel thread, a carrier: see sched/signal.c. NULL: no memory. */
+struct uk_thread *thread_guest(void);
 uint64_t thread_new_ids(unsigned n); /* first of n fresh ids */
 /* slab_walk over all descriptors, for rooms that know no slabs. */
 int thread_walk(int (*fn)(void *t, void *arg), void *arg);

@@ -15,7 +15,7 @@
 #include "thread/tls.h"
 #include "thread/tls_block.h"
 
-#define TID_FIRST 0x400000u
+#define TID_FIRST ((uint32_t)TLS_FIRST_TID)
 #define TID_END 0x40000000u
 #define WINDOW ((uint64_t)1 << 20)
 #define SPAN ((uint64_t)(TID_END - TID_FIRST)) /* a multiple of WINDOW */

@@ -30,6 +30,7 @@ struct tls_cache {
 	} tids;
 };
 
+#define TLS_FIRST_TID 0x400000 /* ids from here on are ours */
 /* A block for a new thread whose stack is [stack, stack + size): NULL = no memory. The
  * tid in it is fresh and unique (from 0x400000 up). Reused blocks first: they are
  * re-initialised (PT_TLS of all modules but libc, also ours: write our words after

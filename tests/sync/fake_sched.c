@@ -79,7 +79,7 @@ reuse:
 	f->t.kind = (uint8_t)kind;
 	f->t.deadline = TIME_NEVER;
 	store_relaxed(&f->t.state, T_RUNNING);
-	store_relaxed(&f->t.cancelled, 0);
+	store_relaxed(&f->t.asked, 0);
 	store_relaxed(&f->ended, 0);
 	f->t.vp = (struct uk_vp *)(void *)
 	    f; /* each on a "vp" of its own: spinning is tried */
@@ -206,7 +206,7 @@ uint64_t wait_begin(struct uk_thread *t, enum wait_kind kind, const void *obj)
 
 	store_relaxed(&t->uncancelable, 0);
 	token = begin(t, kind, obj);
-	if (load_seq_cst(&t->cancelled))
+	if (load_seq_cst(&t->asked))
 		wait_fire(t, token, WAKE_CANCEL);
 	return token;
 }
@@ -379,7 +379,7 @@ int uk_thread_cancel(uk_thread *t)
 {
 	uint64_t w;
 
-	store_seq_cst(&t->cancelled, 1);
+	store_seq_cst(&t->asked, 1);
 	w = load_seq_cst(&t->wait);
 	/* acquire of ARMED above: uncancelable is that wait's, or the CAS in fire fails */
 	if (W_STATE(w) == W_ARMED && !load_relaxed(&t->uncancelable))
@@ -389,12 +389,12 @@ int uk_thread_cancel(uk_thread *t)
 
 int uk_thread_cancelled(void)
 {
-	return load_relaxed(&thread_foreign()->cancelled);
+	return load_relaxed(&thread_foreign()->asked);
 }
 
 int uk_thread_cancel_clear(void)
 {
-	return __atomic_exchange_n(&thread_foreign()->cancelled, 0, __ATOMIC_SEQ_CST);
+	return __atomic_exchange_n(&thread_foreign()->asked, 0, __ATOMIC_SEQ_CST);
 }
 
 uk_time uk_thread_set_deadline(uk_time deadline)

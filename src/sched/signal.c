@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* signal.c - a user thread is interrupted, for a handler that is to run in its context. What
+ * there is to run, and whether its mask lets it, only the drop-in knows (posix/signal.c).
+ *
+ * Who has something for t sets ASK_SIGNAL, by wait_cut, which ends t's wait, and then looks
+ * where t is:
+ *
+ *   t parked, or about to           its wait ends with WAKE_SIGNAL; when it leaves the runtime
+ *                                   it delivers (signals_arrived, exit_slow)
+ *   t ready, or never ran           the same when its turn comes
+ *   t runs, in the runtime          a kernel signal to its carrier: the handler defers
+ *   t runs, outside, or sleeps in   the same kernel signal: the handler delivers, and the
+ *   the kernel                      system call ends with EINTR or goes on
+ *
+ * Nobody is missed: t arrives on a carrier (the switch writes state and carrier, then reads
+ * asked) either before the asker's membarrier, then the asker sees it run; or after, then it
+ * sees the bit. The kernel signals are the two that libc keeps for itself: 32 (SIGCANCEL, whose
+ * other senders the drop-in replaces) and, with SA_RESTART, 33 (SIGSETXID, told apart by how
+ * it was sent: setxid.c stands before it). No mask of the program's ever has them.
+ *
+ * Law 3: a handler that interrupted user code may not park, so its thread is a foreign one for
+ * so long, its carrier's guest (handler_begin): its waits are the kernel's, its carrier is
+ * marked and handed off if it sleeps. A handler that runs at the end of a call (the upper two
+ * rows) is called like any function, and parks as it likes.
+ *
+ * Rejected: the program's own signal numbers sent to carriers (a mask for each carrier, changed
+ * at each switch); handlers only at calls of ours (a collector that stops the world waits
+ * for a thread that computes). */
+#include <signal.h>
+
+#include "base/sys.h"
+#include "sched/vp.h"
+
+#define SIG_INTERRUPT __SIGRTMIN
+#define SIG_RESTART (__SIGRTMIN + 1)
+
+void (*thread_signals)(void *context);
+void (*foreign_signals)(void);
+static uint32_t cookie; /* its address says that a kernel signal is ours */
+
+/* As the kernel has it. */
+struct action {
+	void (*handler)(int, siginfo_t *, void *);
+	unsigned long flags;
+	void *restorer;
+	uint64_t mask;
+};
+
+struct uk_thread *handler_thread(void)
+{
+	struct uk_thread *t = thread_self();
+
+	if (!t)
+		return NULL;
+	if (load_relaxed(&t->kind) == THREAD_FOREIGN && t->carrier)
+		t = t->carrier->current; /* its guest */
+	return load_relaxed(&t->kind) == THREAD_USER ? t : NULL;
+}
+
+void thread_signals_seen(struct uk_thread *t)
+{
+	fetch_and_acq_rel(&t->asked, (uint8_t)~ASK_SIGNAL);
+}
+
+void signals_deliver(struct uk_thread *t)
+{
+	store_release(&t->carrier->in_rt, 0);
+	thread_signals(NULL);
+}
+
+static void send_to(const struct carrier *c, bool restart)
+{
+	siginfo_t info = { .si_signo = restart ? SIG_RESTART : SIG_INTERRUPT,
+			   .si_code = SI_QUEUE };
+
+	info.si_ptr = &cookie;
+	sys4(SYS_rt_tgsigqueueinfo, sys0(SYS_getpid), c->tid, info.si_signo, &info);
+}
+
+void thread_interrupt(struct uk_thread *t, bool restart)
+{
+	struct carrier *c;
+
+	wait_cut(t, ASK_SIGNAL);
+	if (t == thread_self()) {
+		signals_arrived(t);
+		return;
+	}
+	if (load_relaxed(&t->state) != T_RUNNING)
+		return;
+	c = load_acquire(&t->carrier);
+	if (c)
+		send_to(c, restart);
+}
+
+/* On a carrier: does its thread have something to handle? Whoever else runs there by now has
+ * no bit. The carrier's own mask while user code runs, or the next interruption waits for the
+ * end of this handler. */
+bool signal_is_ours(const siginfo_t *info)
+{
+	return info->si_code == SI_QUEUE && info->si_ptr == &cookie;
+}
+
+void signal_interrupted(void *context)
+{
+	struct uk_thread *t = handler_thread(), *now = thread_self();
+
+	if (!t || !thread_asked(t, ASK_SIGNAL))
+		return;
+	if (now != t && now->depth) { /* in a handler's own call of the runtime */
+		store_relaxed(&now->deferred, 1);
+		return;
+	}
+	if (t->depth) {
+		store_relaxed(&t->carrier->deferred, 1);
+		return;
+	}
+	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &((ucontext_t *)context)->uc_sigmask,
+	     NULL, sizeof(uint64_t));
+	thread_signals(context);
+}
+
+static void on_interrupt(int sig UNUSED, siginfo_t *info, void *context)
+{
+	if (signal_is_ours(info))
+		signal_interrupted(context);
+}
+
+void thread_signals_init(void)
+{
+	struct action a, now;
+
+	setxid_init();
+	/* the flags and the restorer are libc's, from a handler that it has installed */
+	if (sys4(SYS_rt_sigaction, SIG_RESTART, NULL, &a, sizeof(a.mask)))
+		return;
+	a.handler = on_interrupt;
+	a.flags = (a.flags | SA_SIGINFO) & ~(unsigned long)SA_RESTART;
+	a.mask = 0;
+	sys4(SYS_rt_sigaction, SIG_INTERRUPT, &a, &now, sizeof(a.mask));
+}
+
+/* ---- the guest ---- */
+
+struct uk_thread *handler_begin(void)
+{
+	struct uk_thread *t = thread_self(), *g;
+	struct carrier *c;
+
+	if (!t || load_relaxed(&t->kind) != THREAD_USER || t->depth)
+		return NULL;
+	c = t->carrier;
+	if (!c->guest)
+		c->guest = thread_guest();
+	g = c->guest;
+	if (!g)
+		return NULL; /* no memory: it may park, in a handler */
+	g->carrier = c;
+	store_relaxed(&c->mark, 1);
+	fence_compiler();
+	*thread_self_slot() = g;
+	return t;
+}
+
+void handler_end(struct uk_thread *t)
+{
+	if (!t)
+		return;
+	*thread_self_slot() = t;
+	fence_compiler();
+	store_relaxed(&t->carrier->mark, t->blocking ? 1u : 0u);
+}
+
+struct uk_thread *handler_left(void)
+{
+	struct uk_thread *t = handler_thread();
+
+	if (!t || t == thread_self())
+		return NULL;
+	thread_self()->depth = 0;
+	handler_end(t);
+	return t;
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A handler runs in the context of the thread that it is for, wherever that is: parked,
+ * computing, asleep in the kernel; calls end with EINTR or go on; masks and pending signals are
+ * each thread's own; the process's go to who lets them through. */
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/msg.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#define MUST(c)                                                                        \
+	do {                                                                           \
+		if (!(c)) {                                                            \
+			printf("line %d: %s (errno %d)\n", __LINE__, #c, errno);       \
+			fflush(stdout);                                                \
+			_exit(1);                                                      \
+		}                                                                      \
+	} while (0)
+
+static __thread int me;
+static int ran_in[8], ready, stop;
+static sem_t seen;
+
+static int get(int *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+static void set(int *p, int v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+static void on_usr(int sig)
+{
+	(void)sig;
+	__atomic_fetch_add(&ran_in[me], 1, __ATOMIC_RELEASE);
+	sem_post(&seen);
+}
+
+static void handle(int sig, void (*fn)(int), int flags)
+{
+	struct sigaction a = { .sa_handler = fn, .sa_flags = flags };
+
+	MUST(!sigaction(sig, &a, NULL));
+}
+
+static void wait_seen(void)
+{
+	while (sem_wait(&seen))
+		MUST(errno == EINTR);
+}
+
+/* -- parked in a call -- */
+
+static int ends[2];
+
+static void *reads(void *restarts)
+{
+	char c = 0;
+	ssize_t n;
+
+	me = 1;
+	set(&ready, 1);
+	n = read(ends[0], &c, 1);
+	if (restarts)
+		MUST(n == 1 && c == 'x');
+	else
+		MUST(n == -1 && errno == EINTR);
+	return NULL;
+}
+
+/* Until the thread has really been in its call, nobody can know: it is signalled till then. */
+static void in_a_call(int restarts)
+{
+	pthread_t t;
+	int was = get(&ran_in[1]);
+
+	handle(SIGUSR1, on_usr, restarts ? SA_RESTART : 0);
+	MUST(!pipe(ends));
+	set(&ready, 0);
+	MUST(!pthread_create(&t, NULL, reads, restarts ? &ready : NULL));
+	while (!get(&ready))
+		usleep(100);
+	usleep(20000);
+	for (int i = 0; i < (restarts ? 5 : 1); i++) {
+		MUST(!pthread_kill(t, SIGUSR1));
+		wait_seen();
+	}
+	if (restarts)
+		MUST(write(ends[1], "x", 1) == 1);
+	MUST(!pthread_join(t, NULL));
+	printf("%s: handlers in it %d\n", restarts ? "goes on" : "EINTR",
+	       get(&ran_in[1]) - was);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void *sleeps(void *arg)
+{
+	struct timespec ts = { 100, 0 }, left = { 0, 0 };
+
+	me = 2;
+	set(&ready, 1);
+	MUST(nanosleep(&ts, &left) == -1 && errno == EINTR);
+	MUST(left.tv_sec >= 90 && left.tv_sec <= 100);
+	return arg;
+}
+
+static void *computes(void *arg)
+{
+	me = 3;
+	set(&ready, 1);
+	while (!get(&stop))
+		__asm__ volatile("");
+	return arg;
+}
+
+static void *in_kernel(void *arg)
+{
+	struct {
+		long type;
+		char text[8];
+	} m;
+	int q = msgget(IPC_PRIVATE, 0600);
+
+	me = 4;
+	MUST(q >= 0);
+	set(&ready, 1);
+	MUST(msgrcv(q, &m, sizeof(m.text), 0, 0) == -1 && errno == EINTR);
+	msgctl(q, IPC_RMID, NULL);
+	return arg;
+}
+
+static void *locks(void *arg)
+{
+	me = 5;
+	set(&ready, 1);
+	MUST(!pthread_mutex_lock(arg));
+	MUST(!pthread_mutex_unlock(arg));
+	return arg;
+}
+
+static void elsewhere(const char *name, void *(*fn)(void *), int who, void *arg)
+{
+	pthread_t t;
+
+	set(&ready, 0);
+	set(&stop, 0);
+	MUST(!pthread_create(&t, NULL, fn, arg));
+	while (!get(&ready))
+		usleep(100);
+	usleep(20000);
+	MUST(!pthread_kill(t, SIGUSR1));
+	wait_seen();
+	if (who == 5)
+		MUST(!pthread_mutex_unlock(arg));
+	set(&stop, 1);
+	MUST(!pthread_join(t, NULL));
+	printf("%s: %d\n", name, get(&ran_in[who]));
+}
+
+/* -- masks -- */
+
+static void *masked(void *arg)
+{
+	sigset_t set_, old, pending;
+
+	me = 6;
+	sigemptyset(&set_);
+	sigaddset(&set_, SIGUSR1);
+	MUST(!pthread_sigmask(SIG_BLOCK, &set_, &old));
+	MUST(!sigismember(&old, SIGUSR1));
+	MUST(!raise(SIGUSR1));
+	MUST(!pthread_kill(pthread_self(), SIGUSR1)); /* pending once */
+	MUST(!sigpending(&pending) && sigismember(&pending, SIGUSR1));
+	MUST(get(&ran_in[6]) == 0);
+	MUST(!pthread_sigmask(SIG_SETMASK, &old, NULL));
+	MUST(get(&ran_in[6]) == 1);
+	MUST(!sigpending(&pending) && !sigismember(&pending, SIGUSR1));
+	return arg;
+}
+
+static void *suspends(void *arg)
+{
+	sigset_t set_, old;
+
+	me = 7;
+	sigemptyset(&set_);
+	sigaddset(&set_, SIGUSR1);
+	MUST(!pthread_sigmask(SIG_BLOCK, &set_, &old));
+	set(&ready, 1);
+	MUST(sigsuspend(&old) == -1 && errno == EINTR);
+	MUST(get(&ran_in[7]) == 1);
+	MUST(!pthread_sigmask(SIG_SETMASK, NULL, &old) && sigismember(&old, SIGUSR1));
+	return arg;
+}
+
+/* -- sigwait, the process's signals -- */
+
+static void *waits(void *arg)
+{
+	sigset_t *set_ = arg;
+	siginfo_t info;
+	int sig;
+
+	MUST(!sigwait(set_, &sig) && sig == SIGUSR2);
+	MUST(sigwaitinfo(set_, &info) == SIGRTMIN + 3 && info.si_value.sival_int == 77);
+	return NULL;
+}
+
+static void process_signals(void)
+{
+	union sigval v = { .sival_int = 77 };
+	struct timespec none = { 0, 1000 };
+	sigset_t set_, old;
+	pthread_t t;
+
+	sigemptyset(&set_);
+	sigaddset(&set_, SIGUSR2);
+	sigaddset(&set_, SIGRTMIN + 3);
+	MUST(!pthread_sigmask(SIG_BLOCK, &set_, &old));
+	MUST(!pthread_create(&t, NULL, waits, &set_));
+	MUST(!kill(getpid(), SIGUSR2));
+	usleep(1000);
+	MUST(!sigqueue(getpid(), SIGRTMIN + 3, v));
+	MUST(!pthread_join(t, NULL));
+	MUST(sigtimedwait(&set_, NULL, &none) == -1 && errno == EAGAIN);
+	MUST(!pthread_sigmask(SIG_SETMASK, &old, NULL));
+	puts("sigwait");
+}
+
+static void *open_to(void *arg)
+{
+	sigset_t *set_ = arg;
+
+	me = 0;
+	MUST(!pthread_sigmask(SIG_UNBLOCK, set_, NULL));
+	set(&ready, 1);
+	while (!get(&ran_in[0]))
+		usleep(1000);
+	return NULL;
+}
+
+/* main blocks it, one thread does not. */
+static void to_who_lets_it(void)
+{
+	sigset_t set_, old;
+	pthread_t t;
+
+	set(&ran_in[0], 0);
+	set(&ready, 0);
+	sigemptyset(&set_);
+	sigaddset(&set_, SIGUSR1);
+	me = 1;
+	MUST(!pthread_sigmask(SIG_BLOCK, &set_, &old));
+	MUST(!pthread_create(&t, NULL, open_to, &set_));
+	while (!get(&ready))
+		usleep(100);
+	MUST(!kill(getpid(), SIGUSR1));
+	wait_seen();
+	MUST(!pthread_join(t, NULL));
+	MUST(!pthread_sigmask(SIG_SETMASK, &old, NULL));
+	printf("process: %d\n", get(&ran_in[0]));
+}
+
+/* -- faults -- */
+
+static __thread sigjmp_buf back;
+static char *volatile nowhere;
+
+static void on_fault(int sig)
+{
+	siglongjmp(back, sig);
+}
+
+static void *faults(void *arg)
+{
+	volatile int n = 0;
+
+	for (volatile int i = 0; i < 20; i++) {
+		if (sigsetjmp(back, 1))
+			n++;
+		else
+			*nowhere = 1;
+		usleep(10);
+	}
+	MUST(n == 20);
+	return arg;
+}
+
+static void faulting(void)
+{
+	pthread_t t[4];
+
+	handle(SIGSEGV, on_fault, 0);
+	for (int i = 0; i < 4; i++)
+		MUST(!pthread_create(&t[i], NULL, faults, NULL));
+	for (int i = 0; i < 4; i++)
+		MUST(!pthread_join(t[i], NULL));
+	handle(SIGSEGV, SIG_DFL, 0);
+	puts("faults");
+}
+
+static void *writes(void *arg)
+{
+	int p[2];
+
+	me = 1;
+	MUST(!pipe(p) && !close(p[0]));
+	MUST(write(p[1], "x", 1) == -1 && errno == EPIPE);
+	close(p[1]);
+	return arg;
+}
+
+static void broken_pipe(void)
+{
+	pthread_t t;
+	int was = get(&ran_in[1]);
+
+	handle(SIGPIPE, on_usr, 0);
+	MUST(!pthread_create(&t, NULL, writes, NULL));
+	MUST(!pthread_join(t, NULL));
+	wait_seen();
+	printf("SIGPIPE: %d\n", get(&ran_in[1]) - was);
+}
+
+/* -- the world is stopped by signals, as collectors do -- */
+
+#define WORLD 50
+static sem_t stopped, go_on[WORLD];
+static __thread int in_it;
+static int world_ends, born[WORLD];
+
+static void on_stop(int sig)
+{
+	int err = errno;
+
+	(void)sig;
+	sem_post(&stopped);
+	while (sem_wait(&go_on[in_it]))
+		;
+	errno = err;
+}
+
+static void *in_world(void *arg)
+{
+	volatile unsigned x = 0;
+
+	in_it = (int)(long)arg;
+	set(&born[in_it], 1);
+	while (!get(&world_ends)) {
+		if ((long)arg % 2)
+			usleep(500);
+		else
+			for (int i = 0; i < 1000; i++)
+				x += (unsigned)i;
+	}
+	return arg;
+}
+
+static void world(void)
+{
+	pthread_t t[WORLD];
+
+	sem_init(&stopped, 0, 0);
+	handle(SIGRTMIN + 5, on_stop, SA_RESTART);
+	for (long i = 0; i < WORLD; i++)
+		MUST(!sem_init(&go_on[i], 0, 0) &&
+		     !pthread_create(&t[i], NULL, in_world, (void *)i));
+	for (int i = 0; i < WORLD; i++)
+		while (!get(&born[i]))
+			usleep(100);
+	for (int round = 0; round < 20; round++) {
+		for (int i = 0; i < WORLD; i++)
+			MUST(!pthread_kill(t[i], SIGRTMIN + 5));
+		for (int i = 0; i < WORLD; i++)
+			while (sem_wait(&stopped))
+				;
+		for (int i = 0; i < WORLD; i++)
+			sem_post(&go_on[i]);
+	}
+	set(&world_ends, 1);
+	for (int i = 0; i < WORLD; i++)
+		MUST(!pthread_join(t[i], NULL));
+	puts("the world");
+}
+
+/* -- main's own -- */
+
+static void *nothing(void *arg)
+{
+	while (!get(&stop))
+		usleep(1000);
+	return arg;
+}
+
+static void mains(void)
+{
+	struct itimerval it = { .it_value = { 0, 20000 } };
+	pthread_t t;
+	sem_t never;
+	int was = get(&ran_in[0]);
+
+	me = 0;
+	set(&stop, 0);
+	sem_init(&never, 0, 0);
+	handle(SIGALRM, on_usr, 0);
+	MUST(!pthread_create(&t, NULL, nothing, NULL));
+	MUST(!setitimer(ITIMER_REAL, &it, NULL));
+	MUST(sem_wait(&never) == -1 && errno == EINTR);
+	set(&stop, 1);
+	MUST(!pthread_join(t, NULL));
+	printf("main: %d\n", get(&ran_in[0]) - was);
+}
+
+int main(void)
+{
+	pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+	pthread_t t;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	MUST(!sem_init(&seen, 0, 0));
+	in_a_call(0);
+	in_a_call(1);
+	handle(SIGUSR1, on_usr, 0);
+	elsewhere("asleep", sleeps, 2, NULL);
+	elsewhere("computing", computes, 3, NULL);
+	elsewhere("in the kernel", in_kernel, 4, NULL);
+	pthread_mutex_lock(&m);
+	elsewhere("at a mutex", locks, 5, &m);
+	MUST(!pthread_create(&t, NULL, masked, NULL));
+	MUST(!pthread_join(t, NULL));
+	wait_seen();
+	puts("masked");
+	elsewhere("suspended", suspends, 7, NULL);
+	process_signals();
+	to_who_lets_it();
+	faulting();
+	broken_pipe();
+	world();
+	mains();
+	return 0;
+}
