@@ -2,9 +2,9 @@
 /* What OpenSSL keeps for the server's side of a connection that is idle, with no server
  * around it: the blocks that are still there after a handshake and one exchange, by size.
  *
- *   cc -O2 -o tls_min bench/web/tls_min.c -lssl -lcrypto
- *   ./tls_min CERT KEY [1.2]
+ *   build/apps/web/tls-min CERT KEY [1.2]
  *
+ * The test of ukweb's memory (tests/web/t_life.py) reads what it prints of malloc's own.
  * Both sides are in this program and talk by a BIO pair, whose own memory is not counted.
  * All that OpenSSL's interface lets go has gone: record buffers (SSL_MODE_RELEASE_BUFFERS),
  * the session cache. The sixth connection is looked at: what is made once has been made. */

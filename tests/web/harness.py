@@ -253,6 +253,7 @@ class Suite:
         self.mode, self.tls, self.vps = args.mode, args.tls, args.vps
         self.full, self.seed = args.full, args.seed
         self.ukweb = os.path.abspath(args.ukweb)
+        self.tls_min = os.path.abspath(args.tls_min)
         self.servers = []
         self.tmp = tempfile.mkdtemp(prefix='ukweb-test-')
         self.root = os.path.join(self.tmp, 'root')

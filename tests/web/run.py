@@ -32,6 +32,7 @@ def main():
     p.add_argument('--full', action='store_true')
     p.add_argument('--vps', type=int, default=int(os.environ.get('UK_VPS', 2)))
     p.add_argument('--ukweb', default=os.path.join(top, 'build', 'ukweb'))
+    p.add_argument('--tls-min', default=os.path.join(top, 'build', 'apps', 'web', 'tls-min'))
     p.add_argument('--only', default='')
     p.add_argument('--seed', type=int, default=random.randrange(1 << 32))
     p.add_argument('--screenshot', default='', help='keep the picture of the status page')
