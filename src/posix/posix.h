@@ -103,6 +103,14 @@ static inline struct uk_thread *posix_user(void)
 	return t && load_relaxed(&t->kind) == THREAD_USER && !t->depth ? t : NULL;
 }
 
+/* Is the caller a child of vfork, with its parent's thread and memory? */
+static inline bool posix_borrowed(void)
+{
+	const struct uk_thread *t = thread_self_tls;
+
+	return unlikely(t && t->depth == DEPTH_VFORK);
+}
+
 /* The room's part of a living thread, or one that has ended and was not joined. */
 static inline struct posix_thread *posix_of(pthread_t th)
 {

@@ -80,6 +80,10 @@ bool sched_child_mask(uint64_t *mask)
 	if (!t || load_relaxed(&t->kind) != THREAD_USER || t->depth == DEPTH_VFORK ||
 	    !t->carrier->masked)
 		return false;
+	if (thread_mask) {
+		*mask = thread_mask();
+		return true;
+	}
 	sys4(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &now, sizeof(now));
 	/* what carriers leave open and is shut now, the thread has shut; what they shut and
 	 * is open, it has opened */

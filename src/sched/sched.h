@@ -114,6 +114,8 @@ extern void (*thread_signals)(void *context);
 /* Likewise for a foreign thread, which has put a handler off because it was in the runtime: it
  * leaves it. A wait of its that a handler interrupts ends with WAKE_SIGNAL then. */
 extern void (*foreign_signals)(void);
+/* It says the mask of the calling user thread, which is not its carrier's. NULL: there is none. */
+extern uint64_t (*thread_mask)(void);
 /* t has a signal to handle: it comes out of its wait, or is interrupted where it computes or
  * sleeps in the kernel, and thread_signals is called there; restart: a system call of its that
  * is interrupted goes on. In the runtime. */

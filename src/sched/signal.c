@@ -36,6 +36,7 @@
 
 void (*thread_signals)(void *context);
 void (*foreign_signals)(void);
+uint64_t (*thread_mask)(void);
 static uint32_t cookie; /* its address says that a kernel signal is ours */
 
 /* As the kernel has it. */
@@ -54,7 +55,8 @@ struct uk_thread *handler_thread(void)
 		return NULL;
 	if (load_relaxed(&t->kind) == THREAD_FOREIGN && t->carrier)
 		t = t->carrier->current; /* its guest */
-	return load_relaxed(&t->kind) == THREAD_USER ? t : NULL;
+	return load_relaxed(&t->kind) == THREAD_USER && t->depth != DEPTH_VFORK ? t
+										: NULL;
 }
 
 void thread_signals_seen(struct uk_thread *t)

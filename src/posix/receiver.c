@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* receiver.c - the process's signals, where main blocks them: a kernel thread takes them for
+ * the user threads that let them through, or wait for them in sigwait (the essay is
+ * signal.c's).
+ *
+ * What user threads let through, all together, is asked whenever main changes its mask, so they
+ * are counted by mask: nearly all have the same. */
+#include <sys/prctl.h>
+
+#include "base/sys.h"
+#include "posix/signal.h"
+#include "sched/vp.h"
+#include "uk/time.h"
+
+#define WAKE_RECEIVER __SIGRTMIN
+#define GROUPS 64
+#define RECEIVER_STACK ((size_t)64 << 10)
+
+static struct {
+	uint64_t mask;
+	uint64_t n;
+} groups[GROUPS];       /* lock: how many have the mask */
+static uint64_t crowd;  /* lock: who found no group, and so counts as open to all */
+static uint64_t wanted; /* atomics: what the receiver waits for; it grows */
+static uint32_t receiver_tid; /* 0: none; atomics */
+static uint32_t starting;
+
+/* ---- who lets through what ---- */
+
+/* Under the lock. */
+uint16_t group_join(uint64_t mask)
+{
+	int empty = -1;
+
+	for (int i = 0; i < GROUPS; i++) {
+		if (groups[i].n && groups[i].mask == mask) {
+			groups[i].n++;
+			return (uint16_t)i;
+		}
+		if (!groups[i].n && empty < 0)
+			empty = i;
+	}
+	if (empty < 0) {
+		crowd++;
+		return GROUPS;
+	}
+	groups[empty].mask = mask;
+	groups[empty].n = 1;
+	return (uint16_t)empty;
+}
+
+void group_leave(uint16_t g)
+{
+	if (g < GROUPS)
+		groups[g].n--;
+	else
+		crowd--;
+}
+
+static uint64_t open_to_some(void)
+{
+	uint64_t open = crowd ? ~0ull : 0;
+
+	for (int i = 0; i < GROUPS; i++)
+		if (groups[i].n)
+			open |= ~groups[i].mask;
+	return open;
+}
+
+/* ---- the receiver ---- */
+
+static bool route(const siginfo_t *info);
+
+static void *receive(void *arg UNUSED)
+{
+	sys2(SYS_prctl, PR_SET_NAME, "uk-signals");
+	for (;;) {
+		uint64_t set = load_acquire(&wanted) | BIT(WAKE_RECEIVER);
+		siginfo_t info;
+		long sig = sys4(SYS_rt_sigtimedwait, &set, &info, NULL, sizeof(set));
+
+		if (sig <= 0 || sig == WAKE_RECEIVER)
+			continue;
+		if (!route(&info)) {
+			/* not before nobody is waited for */
+			struct timespec ms = { 0, NS_PER_MS };
+
+			sys3(SYS_rt_sigqueueinfo, sys0(SYS_getpid), sig, &info);
+			sys2(SYS_nanosleep, &ms, NULL);
+		}
+	}
+	return NULL;
+}
+
+static void *receive_first(void *arg)
+{
+	thread_foreign();
+	store_release(&receiver_tid, (uint32_t)sys_gettid());
+	return receive(arg);
+}
+
+/* Outside the lock and the runtime: the receiver waits for what it is to wait for. */
+void receiver_call(uint64_t more)
+{
+	uint32_t none = 0;
+	uint64_t was;
+
+	if (!more)
+		return;
+	was = fetch_or_acq_rel(&wanted, more);
+	if ((was | more) == was)
+		return;
+	if (load_acquire(&receiver_tid)) {
+		sys3(SYS_tgkill, sys0(SYS_getpid), load_relaxed(&receiver_tid),
+		     WAKE_RECEIVER);
+		return;
+	}
+	if (cas_acq_rel(&starting, &none, 1) &&
+	    kernel_thread(receive_first, NULL, RECEIVER_STACK, NULL)) {
+		store_release(&starting, 0);
+		fetch_and_acq_rel(&wanted, was);
+	}
+}
+
+/* Under the lock. */
+uint64_t receiver_set(void)
+{
+	uint64_t waits = 0;
+
+	if (!signals_main_mask)
+		return 0;
+	list_each_safe(l, tmp, &signals_all) waits |=
+	    container_of(l, struct posix_signals, all)->waits;
+	return signals_main_mask & (open_to_some() | waits) & ~NEVER_BLOCKED &
+	       ~SYNCHRONOUS;
+}
+
+/* Under the lock: s is parked in sigwait for it, and gets it. */
+bool hand_to_waiter(struct posix_signals *s, const siginfo_t *info)
+{
+	if (!(s->waits & BIT(info->si_signo)) || !s->got)
+		return false;
+	*s->got = *info;
+	s->got = NULL;
+	wait_fire(signals_thread(s)->thread, s->token, WAKE_OK);
+	return true;
+}
+
+/* A signal of the process's for one of those who may have it. False: nobody may. */
+static bool route(const siginfo_t *info)
+{
+	uint64_t bit = BIT(info->si_signo);
+	struct posix_signals *who = NULL;
+
+	bool in = signals_enter();
+	list_each_safe(l, tmp, &signals_all)
+	{
+		struct posix_signals *s = container_of(l, struct posix_signals, all);
+
+		if (s->waits & bit) {
+			who = s;
+			break;
+		}
+		if (!who && !(s->mask & bit))
+			who = s;
+	}
+	if (who && who->waits & bit) {
+		if (!hand_to_waiter(who, info)) /* it is about to look */
+			item_put(who, info, true);
+	} else if (who) {
+		signal_post(who, info);
+	} else
+		store_relaxed(&wanted, receiver_set());
+	signals_leave(in);
+	return who;
+}
+
+/* What is pending for the process as the kernel knows it, at once. */
+static bool from_process(uint64_t set, siginfo_t *info)
+{
+	struct timespec none = { 0, 0 };
+
+	return sys4(SYS_rt_sigtimedwait, &set, info, &none, sizeof(set)) > 0;
+}
+
+/* What the receiver has given to s, and s did not take, is the process's again. */
+static void give_back(struct posix_signals *s)
+{
+	struct signal_item **at = &s->items, *it;
+
+	s->pending = 0;
+	while ((it = *at)) {
+		if (it->process) {
+			*at = it->next;
+			sys3(SYS_rt_sigqueueinfo, sys0(SYS_getpid), it->info.si_signo,
+			     &it->info);
+			item_free(it);
+		} else {
+			s->pending |= BIT(it->info.si_signo);
+			at = &it->next;
+		}
+	}
+}
+
+/* The receiver takes these for us from now on; 0: no more. */
+static void waits_for(struct posix_signals *s, uint64_t set)
+{
+	uint64_t more;
+
+	bool in = signals_enter();
+	s->waits = set;
+	if (!set)
+		give_back(s);
+	more = set ? receiver_set() : 0;
+	signals_leave(in);
+	receiver_call(more);
+}
+
+/* 0: got it; -EAGAIN, -EINTR, -ECANCELED. */
+static long wait_once(struct posix_signals *s, uint64_t set, siginfo_t *info,
+		      int64_t deadline)
+{
+	unsigned why = WAKE_OK;
+	bool in = signals_enter();
+
+	if (!item_take(s, set, info)) {
+		s->got = info;
+		s->token = wait_begin(thread_self(), WAIT_SLEEP, NULL);
+		signals_unlock();
+		why = wait_park(thread_self(), s->token, deadline);
+		signals_lock();
+		if (!s->got) /* handed to us, whatever woke us */
+			why = WAKE_OK;
+		s->got = NULL;
+	}
+	signals_leave(in);
+	return why == WAKE_TIMEOUT ? -EAGAIN : wake_error(why);
+}
+
+static int wait_signal(const sigset_t *set, siginfo_t *info, int64_t deadline)
+{
+	struct posix_signals *s = &posix_self_tls.signals;
+	uint64_t want = word_of(set) & ~NEVER_BLOCKED;
+	long r = 0;
+
+	sched_settle();
+	posix_testcancel();
+	posix_call_begins();
+	waits_for(s, want);
+	do {
+		if (from_process(want, info))
+			break;
+		r = wait_once(s, want, info, deadline);
+	} while (posix_again(r, false));
+	waits_for(s, 0);
+	return r ? (int)posix_result(r) : info->si_signo;
+}
+
+LIBC_API int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
+			  const struct timespec *restrict timeout)
+{
+	siginfo_t own;
+
+	if (!posix_user())
+		return NEXT(sigtimedwait)(set, info, timeout);
+	if (timeout && (timeout->tv_nsec < 0 || timeout->tv_nsec >= NS_PER_SEC))
+		return (int)posix_result(-EINVAL);
+	return wait_signal(
+	    set, info ? info : &own,
+	    timeout ? uk_after(timeout->tv_sec * NS_PER_SEC + timeout->tv_nsec)
+		    : TIME_NEVER);
+}
+
+LIBC_API int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info)
+{
+	return posix_user() ? sigtimedwait(set, info, NULL)
+			    : NEXT(sigwaitinfo)(set, info);
+}
+
+LIBC_API int sigwait(const sigset_t *restrict set, int *restrict sig)
+{
+	siginfo_t info;
+	int r;
+
+	if (!posix_user())
+		return NEXT(sigwait)(set, sig);
+	do
+		r = wait_signal(set, &info, TIME_NEVER);
+	while (r < 0 && errno == EINTR);
+	if (r < 0)
+		return errno;
+	*sig = r;
+	return 0;
+}
+
+void receiver_forget(void)
+{
+	memset(groups, 0, sizeof(groups));
+	crowd = 0;
+	wanted = 0;
+	receiver_tid = starting = 0;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* signal.h - what the files about signals share: signal.c (the essay; handlers), receiver.c
+ * (the process's signals, sigwait), signal_calls.c (what the program calls), jump.c. */
+#ifndef POSIX_SIGNAL_H
+#define POSIX_SIGNAL_H
+
+#include <string.h>
+
+#include "posix/posix.h"
+
+#define BIT(sig) (1ull << ((sig)-1))
+#define SIGNAL_LAST 64
+#define OURS (BIT(__SIGRTMIN) | BIT(__SIGRTMIN + 1))
+#define NEVER_BLOCKED (OURS | BIT(SIGKILL) | BIT(SIGSTOP))
+#define SYNCHRONOUS                                                                    \
+	(BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE) | BIT(SIGTRAP) |       \
+	 BIT(SIGSYS))
+
+struct signal_item {
+	struct signal_item *next;
+	bool process; /* it was the process's, and is again if nobody takes it */
+	siginfo_t info;
+};
+
+/* A handler that runs, for who leaves it by a jump. */
+struct handler_frame {
+	struct handler_frame *prev;
+	uint64_t mask; /* before it */
+	struct uk_thread *was;
+};
+
+static inline uint64_t word_of(const sigset_t *set)
+{
+	uint64_t w;
+
+	memcpy(&w, set, sizeof(w));
+	return w;
+}
+
+static inline void word_to(sigset_t *set, uint64_t w)
+{
+	sigemptyset(set);
+	memcpy(set, &w, sizeof(w));
+}
+
+static inline struct posix_thread *signals_thread(struct posix_signals *s)
+{
+	return container_of(s, struct posix_thread, signals);
+}
+
+/* -- signal.c -- */
+
+/* The lock of all this, and the runtime with it: a handler waits until it is left. Not in a
+ * forked child that has not entered the runtime yet: it is alone, and shall stay cheap. */
+bool signals_enter(void);
+void signals_leave(bool entered);
+void signals_lock(void); /* the lock alone, for who parks between */
+void signals_unlock(void);
+extern struct list signals_all;    /* lock: of user threads that live */
+extern uint32_t signals_begun;     /* set once */
+extern uint64_t signals_main_mask; /* lock; all, once main has left */
+extern struct sigaction
+    signal_actions[SIGNAL_LAST + 1]; /* the program's; lock to write */
+enum what { IGNORE, DEFAULT, HANDLE };
+enum what what_of(const struct sigaction *a, int sig);
+/* The kernel is told; under the lock. */
+void signal_install(int sig, const struct sigaction *a);
+/* Under the lock: pending signals. */
+int item_put(struct posix_signals *s, const siginfo_t *info, bool process);
+bool item_take(struct posix_signals *s, uint64_t set, siginfo_t *info);
+void item_free(struct signal_item *it);
+/* Under the lock: a signal for s; 0 or -EAGAIN. */
+int signal_post(struct posix_signals *s, const siginfo_t *info);
+/* The caller's mask, a user thread's. What it lets through now is handled by deliver_own. */
+void mask_set(struct posix_signals *s, uint64_t mask);
+void deliver_own(void);
+
+/* -- receiver.c -- */
+
+/* Under the lock: one more, one less with this mask. */
+uint16_t group_join(uint64_t mask);
+void group_leave(uint16_t group);
+/* Under the lock: what the receiver is to wait for. */
+uint64_t receiver_set(void);
+/* Outside the lock and the runtime: it does. */
+void receiver_call(uint64_t set);
+/* Under the lock: s is parked in sigwait for it, and gets it. */
+bool hand_to_waiter(struct posix_signals *s, const siginfo_t *info);
+/* A forked child. */
+void receiver_forget(void);
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* signal_calls.c - what the program calls: handlers, masks, waits for a handler, sending. For
+ * kernel threads it is libc's; handlers are everybody's. */
+#include "base/sys.h"
+#include "posix/signal.h"
+#include "uk/time.h"
+
+/* ---- the program's calls ---- */
+
+LIBC_API int sigaction(int sig, const struct sigaction *restrict a,
+		       struct sigaction *restrict old)
+{
+	struct sigaction was;
+
+	if (!load_acquire(&signals_begun) || posix_borrowed() || sig < 1 ||
+	    sig > SIGNAL_LAST || OURS & BIT(sig) || sig == SIGKILL || sig == SIGSTOP)
+		return LIBC(sigaction)(sig, a, old);
+	bool in = signals_enter();
+	was = signal_actions[sig];
+	if (a) {
+		signal_actions[sig] = *a;
+		signal_install(sig, a);
+	}
+	signals_leave(in);
+	if (old)
+		*old = was;
+	return 0;
+}
+
+typedef void (*handler_fn)(int);
+
+static handler_fn set_handler(int sig, handler_fn fn, int flags)
+{
+	struct sigaction a = { .sa_handler = fn, .sa_flags = flags }, old;
+
+	return sigaction(sig, &a, &old) ? SIG_ERR : old.sa_handler;
+}
+
+LIBC_API handler_fn signal(int sig, handler_fn fn)
+{
+	return set_handler(sig, fn, SA_RESTART);
+}
+
+LIBC_API handler_fn bsd_signal(int sig, handler_fn fn);
+LIBC_API handler_fn bsd_signal(int sig, handler_fn fn)
+{
+	return set_handler(sig, fn, SA_RESTART);
+}
+
+LIBC_API handler_fn __sysv_signal(int sig, handler_fn fn)
+{
+	return set_handler(sig, fn, (int)SA_RESETHAND | SA_NODEFER);
+}
+
+LIBC_API handler_fn sysv_signal(int sig, handler_fn fn)
+{
+	return __sysv_signal(sig, fn);
+}
+
+LIBC_API int siginterrupt(int sig, int interrupt)
+{
+	struct sigaction a;
+
+	if (sigaction(sig, NULL, &a))
+		return -1;
+	a.sa_flags = interrupt ? a.sa_flags & ~SA_RESTART : a.sa_flags | SA_RESTART;
+	return sigaction(sig, &a, NULL);
+}
+
+/* -- masks -- */
+
+/* libc's, and what it means for the receiver. */
+static int kernel_mask(int how, const sigset_t *set, sigset_t *old)
+{
+	int r = LIBC(pthread_sigmask)(how, set, old);
+	uint64_t more;
+	sigset_t now;
+
+	if (r || !set || !load_acquire(&signals_begun) || posix_borrowed() ||
+	    sys_gettid() != (int)sys0(SYS_getpid))
+		return r;
+	LIBC(pthread_sigmask)(SIG_SETMASK, NULL, &now);
+	bool in = signals_enter();
+	signals_main_mask = word_of(&now);
+	more = receiver_set();
+	signals_leave(in);
+	receiver_call(more);
+	return 0;
+}
+
+static int mask_of(int how, uint64_t now, const sigset_t *set, uint64_t *to)
+{
+	uint64_t w = word_of(set);
+
+	if (how == SIG_BLOCK)
+		*to = now | w;
+	else if (how == SIG_UNBLOCK)
+		*to = now & ~w;
+	else if (how == SIG_SETMASK)
+		*to = w;
+	else
+		return EINVAL;
+	return 0;
+}
+
+LIBC_API int pthread_sigmask(int how, const sigset_t *restrict set,
+			     sigset_t *restrict old)
+{
+	struct posix_signals *s = &posix_self_tls.signals;
+	uint64_t was = s->mask, to;
+
+	if (!handler_thread())
+		return kernel_mask(how, set, old);
+	if (set) {
+		int r = mask_of(how, was, set, &to);
+
+		if (r)
+			return r;
+		mask_set(s, to);
+		deliver_own();
+	}
+	if (old)
+		word_to(old, was);
+	return 0;
+}
+
+LIBC_API int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
+{
+	int r = pthread_sigmask(how, set, old);
+
+	return r ? (int)posix_result(-r) : 0;
+}
+
+LIBC_API int sigpending(sigset_t *set)
+{
+	const struct posix_signals *s = &posix_self_tls.signals;
+	int r = NEXT(sigpending)(set);
+
+	if (!r && handler_thread())
+		word_to(set, (word_of(set) & s->mask) | s->pending);
+	return r;
+}
+
+bool posix_mask_begin(const sigset_t *mask, uint64_t *old)
+{
+	struct posix_signals *s = &posix_self_tls.signals;
+	uint32_t ran = s->ran;
+
+	*old = s->mask;
+	if (!mask)
+		return false;
+	mask_set(s, word_of(mask));
+	deliver_own();
+	return s->ran != ran;
+}
+
+void posix_mask_end(const sigset_t *mask, uint64_t old)
+{
+	if (!mask)
+		return;
+	mask_set(&posix_self_tls.signals, old);
+	deliver_own();
+}
+
+/* -- waiting -- */
+
+/* Until a handler has run; in the caller's own context, or as a guest. */
+static int wait_for_handler(const sigset_t *mask)
+{
+	struct posix_signals *s = &posix_self_tls.signals;
+	uint32_t ran = s->ran;
+	uint64_t old;
+
+	posix_testcancel();
+	if (!posix_mask_begin(mask, &old))
+		while (s->ran == ran) {
+			uk_sleep_until(TIME_NEVER);
+			posix_cut(-ECANCELED, false);
+		}
+	posix_mask_end(mask, old);
+	errno = EINTR;
+	return -1;
+}
+
+LIBC_API int sigsuspend(const sigset_t *mask)
+{
+	return handler_thread() ? wait_for_handler(mask) : NEXT(sigsuspend)(mask);
+}
+
+LIBC_API int pause(void)
+{
+	return handler_thread() ? wait_for_handler(NULL) : NEXT(pause)();
+}
+
+/* -- sending -- */
+
+static int send(pthread_t th, siginfo_t *info)
+{
+	struct uk_thread *t = posix_thread(th);
+	int r = 0;
+
+	if (info->si_signo < 0 || info->si_signo > SIGNAL_LAST ||
+	    (info->si_signo && OURS & BIT(info->si_signo)))
+		return EINVAL;
+	if (!t)
+		return ESRCH;
+	if (!info->si_signo || load_relaxed(&t->state) == T_EXITED)
+		return 0;
+	info->si_pid = (pid_t)sys0(SYS_getpid);
+	info->si_uid = (uid_t)sys0(SYS_getuid);
+	if (BIT(info->si_signo) & (BIT(SIGKILL) | BIT(SIGSTOP)))
+		return -(int)sys2(SYS_kill, info->si_pid, info->si_signo);
+	bool in = signals_enter();
+	if (posix_of(th)->signals.all.next != &posix_of(th)->signals.all)
+		r = -signal_post(&posix_of(th)->signals, info);
+	signals_leave(in);
+	return r;
+}
+
+LIBC_API int pthread_kill(pthread_t th, int sig)
+{
+	siginfo_t info = { .si_signo = sig, .si_code = SI_TKILL };
+
+	if (!posix_of(th)->thread)
+		return NEXT(pthread_kill)(th, sig);
+	return send(th, &info);
+}
+
+LIBC_API int pthread_sigqueue(pthread_t th, int sig, const union sigval value)
+{
+	siginfo_t info = { .si_signo = sig, .si_code = SI_QUEUE };
+
+	if (!posix_of(th)->thread)
+		return NEXT(pthread_sigqueue)(th, sig, value);
+	info.si_value = value;
+	return send(th, &info);
+}
+
+LIBC_API int raise(int sig)
+{
+	int r;
+
+	if (!handler_thread())
+		return NEXT(raise)(sig);
+	r = pthread_kill(pthread_self(), sig);
+	return r ? (int)posix_result(-r) : 0;
+}
+
+/* The thread with an id of gettid's. */
+static pthread_t by_tid(long tid)
+{
+	pthread_t found = 0;
+
+	bool in = signals_enter();
+	list_each_safe(l, tmp, &signals_all)
+	{
+		const struct uk_thread *t =
+		    signals_thread(container_of(l, struct posix_signals, all))->thread;
+
+		if (tls_tid(t->tp) == tid)
+			found = (pthread_t)t->tp;
+	}
+	signals_leave(in);
+	return found;
+}
+
+long posix_tgkill(long pid, long tid, int sig)
+{
+	pthread_t th;
+
+	if (tid < TLS_FIRST_TID || !load_acquire(&signals_begun))
+		return sys3(SYS_tgkill, pid, tid, sig);
+	th = pid == sys0(SYS_getpid) ? by_tid(tid) : 0;
+	return th ? -pthread_kill(th, sig) : -ESRCH;
+}
+
+LIBC_API int tgkill(pid_t pid, pid_t tid, int sig)
+{
+	return (int)posix_result(posix_tgkill(pid, tid, sig));
+}
+
+/* -- the rest -- */
+
+LIBC_API int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
+{
+	stack_t *mine = &posix_self_tls.signals.stack;
+
+	if (!handler_thread())
+		return NEXT(sigaltstack)(stack, old);
+	if (old)
+		*old = *mine;
+	if (!stack)
+		return 0;
+	if (stack->ss_flags &
+	    ~(SS_DISABLE | SS_ONSTACK | (int)(1u << 31) /* SS_AUTODISARM */))
+		return (int)posix_result(-EINVAL);
+	if (!(stack->ss_flags & SS_DISABLE) && stack->ss_size < 2048)
+		return (int)posix_result(-ENOMEM);
+	*mine = *stack;
+	if (stack->ss_flags & SS_DISABLE)
+		*mine = (stack_t){ .ss_flags = SS_DISABLE };
+	return 0;
+}

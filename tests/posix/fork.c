@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread forks, and its child lives on with the threads that it makes; vfork, spawn, system
+ * and popen beside running threads; programs start with the mask of the thread that starts
+ * them; the handlers and masks of a child. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+#define MUST(c)                                                                        \
+	do {                                                                           \
+		if (!(c)) {                                                            \
+			printf("line %d: %s (errno %d)\n", __LINE__, #c, errno);       \
+			fflush(stdout);                                                \
+			_exit(1);                                                      \
+		}                                                                      \
+	} while (0)
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static int handled, stop;
+
+static void on_usr(int sig)
+{
+	(void)sig;
+	__atomic_fetch_add(&handled, 1, __ATOMIC_SEQ_CST);
+}
+
+static int ends_with(pid_t pid)
+{
+	int status;
+
+	MUST(pid > 0);
+	while (waitpid(pid, &status, 0) != pid)
+		MUST(errno == EINTR);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+static void *adds(void *arg)
+{
+	for (int i = 0; i < 1000; i++) {
+		pthread_mutex_lock(&mutex);
+		++*(int *)arg;
+		pthread_mutex_unlock(&mutex);
+		if (i % 100 == 0)
+			usleep(100);
+	}
+	return arg;
+}
+
+/* In the child: threads, locks and sleeps work. */
+static void child_lives(void)
+{
+	pthread_t t[8];
+	int n = 0;
+
+	for (int i = 0; i < 8; i++)
+		MUST(!pthread_create(&t[i], NULL, adds, &n));
+	for (int i = 0; i < 8; i++)
+		MUST(!pthread_join(t[i], NULL));
+	_exit(n == 8000 ? 7 : 1);
+}
+
+static void *busy(void *arg)
+{
+	int n = 0;
+
+	while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE))
+		adds(&n);
+	return arg;
+}
+
+static void child_signals(void)
+{
+	sigset_t set, old;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	MUST(!pthread_sigmask(SIG_BLOCK, &set, &old));
+	handled = 0;
+	MUST(!kill(getpid(), SIGUSR1));
+	usleep(1000);
+	MUST(handled == 0);
+	MUST(!pthread_sigmask(SIG_SETMASK, &old, NULL));
+	while (!__atomic_load_n(&handled, __ATOMIC_SEQ_CST))
+		usleep(1000);
+	MUST(!kill(getpid(), SIGUSR1));
+	while (__atomic_load_n(&handled, __ATOMIC_SEQ_CST) < 2)
+		usleep(1000);
+	signal(SIGTERM, SIG_DFL);
+	kill(getpid(), SIGTERM);
+	for (;;)
+		pause();
+}
+
+static void *forks(void *arg)
+{
+	pid_t pid;
+
+	for (int i = 0; i < 5; i++) {
+		pid = fork();
+		if (!pid)
+			child_lives();
+		MUST(ends_with(pid) == 7);
+	}
+	pid = fork();
+	if (!pid)
+		child_signals();
+	printf("child ends by %d\n", ends_with(pid));
+	pid = fork();
+	if (!pid)
+		pthread_exit(NULL); /* its last thread: status 0 */
+	printf("child's last thread: %d\n", ends_with(pid));
+	return arg;
+}
+
+static const char show[] = "grep -E '^Sig(Blk|Ign)' /proc/self/status";
+
+static void *starts(void *arg)
+{
+	char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" }, (char[sizeof(show)]){ 0 },
+			 NULL };
+	char line[200];
+	sigset_t set;
+	pid_t pid;
+	FILE *f;
+
+	memcpy(argv[2], show, sizeof(show));
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	sigaddset(&set, SIGWINCH);
+	MUST(!pthread_sigmask(SIG_SETMASK, &set, NULL));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		execv("/bin/sh", argv);
+		_exit(99);
+	}
+	MUST(ends_with(pid) == 0);
+	MUST(!posix_spawn(&pid, "/bin/sh", NULL, NULL, argv, environ));
+	MUST(ends_with(pid) == 0);
+	pid = vfork();
+	if (!pid) {
+		/* what programs do there, though POSIX says that they may not */
+		struct sigaction dfl = { .sa_handler = SIG_DFL };
+
+		close(100);
+		sigaction(SIGPIPE, &dfl, NULL);
+		sigprocmask(SIG_SETMASK, NULL, &set);
+		execv("/bin/sh", argv);
+		_exit(99);
+	}
+	MUST(ends_with(pid) == 0);
+	MUST(system(show) == 0);
+	f = popen(show, "r");
+	MUST(f);
+	while (fgets(line, sizeof(line), f))
+		fputs(line, stdout);
+	MUST(pclose(f) == 0);
+	return arg;
+}
+
+int main(void)
+{
+	pthread_t t, b[3];
+	pid_t pid;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	signal(SIGUSR1, on_usr);
+	signal(SIGPIPE, SIG_IGN);
+	for (int i = 0; i < 3; i++)
+		MUST(!pthread_create(&b[i], NULL, busy, NULL));
+	MUST(!pthread_create(&t, NULL, forks, NULL));
+	MUST(!pthread_join(t, NULL));
+	MUST(!pthread_create(&t, NULL, starts, NULL));
+	MUST(!pthread_join(t, NULL));
+	pid = fork(); /* main does */
+	if (!pid)
+		child_lives();
+	printf("main's: %d\n", ends_with(pid));
+	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+	for (int i = 0; i < 3; i++)
+		MUST(!pthread_join(b[i], NULL));
+	return 0;
+}
