@@ -26,6 +26,7 @@ lib_libs = $(if $(UNWIND),-lunwind) -ldl
 # without the kernel's half of the event detector, which takes clang and bpftool
 lib_src := $(filter-out %.bpf.c src/posix/%,$(wildcard src/*/*.c src/*/*_$(ARCH).S)) $(wildcard src/arch/$(ARCH)/*.c src/arch/$(ARCH)/*.S)
 web_src := $(wildcard apps/web/*.c)
+tool_src := $(wildcard tool/*.c)
 obj = $(patsubst %,$(OUT)/%.o,$(1))
 so := $(OUT)/libukthreads.so.0
 
@@ -39,7 +40,7 @@ $(so): $(call obj,$(lib_src)) src/api/ukthreads.map
 $(OUT)/ukweb: $(call obj,$(web_src)) $(so)
 	$(CC) $(CFLAGS) -pthread -o $@ $^ -Wl,-rpath,'$$ORIGIN' -lssl -lcrypto
 
-$(OUT)/uk: $(call obj,tool/uk.c) $(so)
+$(OUT)/uk: $(call obj,$(tool_src)) $(so)
 	$(CC) $(CFLAGS) -pthread -o $@ $^ -Wl,-rpath,'$$ORIGIN'
 
 $(OUT)/src/%.o: src/% scripts/run.mk
@@ -52,6 +53,6 @@ $(OUT)/%.o: % scripts/run.mk
 
 # for the test: one source a line
 sources:
-	@printf '%s\n' $(lib_src) $(web_src) tool/uk.c
+	@printf '%s\n' $(lib_src) $(web_src) $(tool_src)
 
--include $(patsubst %.o,%.d,$(call obj,$(lib_src) $(web_src) tool/uk.c))
+-include $(patsubst %.o,%.d,$(call obj,$(lib_src) $(web_src) $(tool_src)))

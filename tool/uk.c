@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uk - the tool. Here: `uk doctor`, what this machine offers the runtime. */
+/* uk - the tool. Here: `uk doctor`, what this machine offers the runtime; `uk run` is run.c. */
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <uk/uk.h>
 
+#include "run.h"
+
 static void usage(FILE *f)
 {
-	fprintf(f, "usage: uk doctor      what the runtime finds on this machine\n"
-		   "       uk --version\n"
-		   "       uk --help\n");
+	fprintf(
+	    f,
+	    "usage: uk doctor      what the runtime finds on this machine\n"
+	    "       uk run PROGRAM  a pthread program on user threads; uk run --help\n"
+	    "       uk --version\n"
+	    "       uk --help\n");
 }
 
 static void row(const char *name, const char *value, int ok, void *arg)
@@ -38,6 +43,8 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
+	if (optind < argc && !strcmp(argv[optind], "run"))
+		return run(argc - optind, argv + optind);
 	if (optind == argc - 1 && !strcmp(argv[optind], "doctor")) {
 		uk_doctor(row, NULL);
 		return fflush(stdout) || ferror(stdout) ? 1 : 0;

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""run.py BUILD PROBE: `uk run`: it becomes the program; what can't run as user threads is told
+by its file and runs natively; options reach the drop-in. PROBE is run_probe.c."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+BUILD, PROBE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+UK = os.path.join(BUILD, "uk")
+ENV = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+TRUE = shutil.which("true")
+bad = []
+
+
+def uk(*args, **kw):
+    p = subprocess.run([UK, "run", *args], text=True, stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, **dict(dict(env=ENV), **kw))
+    return p.returncode, p.stdout, p.stderr
+
+
+def check(what, ok, seen=""):
+    print("ok" if ok else "FAILED", what)
+    if not ok:
+        bad.append("%s: %s" % (what, seen))
+
+
+def becomes_the_program():
+    r = uk("--", PROBE, "args", "a b", "", "-x")
+    check("arguments are the program's", r == (0, "[a b][][-x]\n", ""), r)
+    r = uk(PROBE, "exit", "42")
+    check("so is the exit status", r[0] == 42, r)
+    r = uk(PROBE, "kill", str(int(signal.SIGTERM)))
+    check("and the signal that ends it", r[0] == -signal.SIGTERM, r)
+    p = subprocess.Popen([UK, "run", PROBE, "pid"], env=ENV, stdout=subprocess.PIPE, text=True)
+    check("and the process id", int(p.communicate()[0]) == p.pid)
+    r = uk(PROBE, "thread")
+    check("its threads are user threads", r == (0, "user\n", ""), r)
+
+
+def says_why_not(tmp):
+    plain = os.path.join(tmp, "plain")
+    with open(plain, "w") as f:
+        f.write("no program\n")
+    for args, code in ((["/nosuch"], 127), (["nosuch-program"], 127), ([tmp], 126), ([plain], 126),
+                       (["--vps", "0", TRUE], 125), (["--stack", "1", TRUE], 125),
+                       (["--reactor", "x", TRUE], 125), (["--children", "x", TRUE], 125),
+                       (["--nosuch"], 125), ([], 125)):
+        r = uk(*args)
+        check("%s: %d" % (" ".join(args).replace(tmp, "DIR"), code),
+              r[0] == code and not r[1] and r[2], r)
+
+
+def copy(tmp, name, patch=None):
+    path = os.path.join(tmp, name)
+    shutil.copy(TRUE, path)
+    if patch:
+        with open(path, "r+b") as f:
+            image = bytearray(f.read())
+            patch(image)
+            f.seek(0)
+            f.write(image)
+    return path
+
+
+def other_loader(image):
+    at = image.index(b"/ld-linux")
+    image[at:at + 8] = b"/ld-musl"
+
+
+def refused(tmp):
+    """(program, a word of the reason): each made of a copy of true."""
+    def wide(image):
+        image[4] = 1
+
+    def machine(image):
+        image[18] ^= 0x55
+
+    yield copy(tmp, "narrow", wide), "64-bit"
+    yield copy(tmp, "elsewhere", machine), "another machine"
+    yield copy(tmp, "other", other_loader), "not glibc"
+    path = copy(tmp, "rights")
+    os.chmod(path, 0o4755)
+    yield path, "set-user-ID"
+    path = copy(tmp, "caps")
+    try:
+        os.setxattr(path, "security.capability",
+                    b"\1\0\0\2" + b"\0\4\0\0" + b"\0" * 12)
+        yield path, "capabilities"
+    except OSError as e:
+        print("skipped: file capabilities: %s" % e)
+    path = os.path.join(tmp, "go")
+    if shutil.which("objcopy"):
+        subprocess.run(["objcopy", "--add-section", ".go.buildinfo=" + __file__, TRUE, path],
+                       check=True)
+        yield path, "Go"
+    path = os.path.join(tmp, "static")
+    src = path + ".c"
+    with open(src, "w") as f:
+        f.write("int main(void) { return 0; }\n")
+    if subprocess.run(["cc", "-static", "-o", path, src], stderr=subprocess.DEVNULL).returncode:
+        print("skipped: no static libc")
+    else:
+        yield path, "statically linked"
+
+
+def judges(tmp):
+    for path, word in refused(tmp):
+        r = uk("--check", path)
+        name = os.path.basename(path)
+        check("%s: told by --check" % name, r[0] == 1 and word in r[1] and not r[2], r)
+        if name in ("rights", "caps", "go", "static"):
+            r = uk(path)
+            check("%s: runs natively, after one line" % name,
+                  r[0] == 0 and r[2].count("\n") == 1 and word in r[2], r)
+        script = path + ".sh"
+        with open(script, "w") as f:
+            f.write("#! %s x y\n" % path)
+        os.chmod(script, 0o755)
+        r = uk("--check", script)
+        check("%s: and its script" % name, r[0] == 1 and word in r[1], r)
+    r = uk("--check", PROBE)
+    check("a program of threads: told", r[0] == 0 and "libc.so.6" in r[1]
+          and "as user threads" in r[1], r)
+
+
+def a_script(tmp, name, first):
+    path = os.path.join(tmp, name)
+    with open(path, "w") as f:
+        f.write("#!%s\n%s thread\n" % (first, PROBE))
+    os.chmod(path, 0o755)
+    return path
+
+
+def options(tmp):
+    r = uk("--stack", "192K", PROBE, "stack")
+    check("--stack: what libc says and what a thread has",
+          r[0] == 0 and r[1].split()[0] == "196608" and int(r[1].split()[1]) >= 192 << 10, r)
+    r = uk("--vps", "1", "--reactor", "epoll", PROBE, "env", "UK_VPS", "UK_REACTOR")
+    check("--vps and --reactor", r[1] == "1 epoll\n", r)
+    for script in (a_script(tmp, "script", "/bin/sh"), a_script(tmp, "by-env", "/usr/bin/env sh")):
+        r = uk(script)
+        check("children run so, too, by default", r[:2] == (0, "user\n"), r)
+        r = uk("--children", "no", script)
+        check("--children no: they don't", r[:2] == (0, "kernel\n"), r)
+    r = uk("--children", "no", PROBE, "thread")
+    check("--children no: the program itself does", r[:2] == (0, "user\n"), r)
+    other = dict(ENV, LD_PRELOAD=os.path.join(BUILD, "src", "libukthreads.so.0"))
+    r = uk("--children", "no", PROBE, "env", "LD_PRELOAD", env=other)
+    check("what else is preloaded stays", r[1].strip() == other["LD_PRELOAD"], r)
+
+
+def stats(tmp):
+    path = os.path.join(tmp, "stats.json")
+    for args, threads in ((["thread"], 1), (["exit", "3"], 0)):
+        uk("--stats", "stats.json", "--", PROBE, *args, cwd=tmp)
+        with open(path) as f:
+            s = json.load(f)
+        check("--stats: %d threads" % threads, s["creates"] == threads and "spotted" in s, s)
+        os.unlink(path)
+    uk("--stats", path, "sh", "-c", "%s thread; cd /; exec %s thread" % (PROBE, PROBE))
+    with open(path) as f:
+        s = json.load(f)
+    check("--stats: of the process, also after an exec", s["creates"] == 1, s)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as tmp:
+        becomes_the_program()
+        says_why_not(tmp)
+        judges(tmp)
+        options(tmp)
+        stats(tmp)
+    for b in bad:
+        print(b)
+    return 1 if bad else 0
+
+
+sys.exit(main())

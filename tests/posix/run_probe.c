@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What run.py asks a program of threads about itself. A user thread's id is none of the
+ * kernel's: they begin at 0x400000. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void *whose(void *arg)
+{
+	(void)arg;
+	puts(gettid() >= 0x400000 ? "user" : "kernel");
+	return NULL;
+}
+
+static void *stack(void *arg)
+{
+	pthread_attr_t a;
+	size_t dflt, real;
+	void *low;
+
+	(void)arg;
+	pthread_attr_init(&a);
+	pthread_attr_getstacksize(&a, &dflt);
+	pthread_getattr_np(pthread_self(), &a);
+	pthread_attr_getstack(&a, &low, &real);
+	printf("%zu %zu\n", dflt, real);
+	return NULL;
+}
+
+static int in_thread(void *(*fn)(void *))
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, fn, NULL))
+		return 1;
+	return pthread_join(t, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	if (!strcmp(what, "thread"))
+		return in_thread(whose);
+	if (!strcmp(what, "stack"))
+		return in_thread(stack);
+	if (!strcmp(what, "exit"))
+		return atoi(argv[2]);
+	if (!strcmp(what, "kill"))
+		return kill(getpid(), atoi(argv[2]));
+	if (!strcmp(what, "pid"))
+		return printf("%d\n", getpid()) < 0;
+	for (int i = 2; i < argc; i++) {
+		if (!strcmp(what, "args"))
+			printf("[%s]", argv[i]);
+		else
+			printf(i > 2 ? " %s" : "%s", getenv(argv[i]) ?: "");
+	}
+	putchar('\n');
+	return 0;
+}
