@@ -57,6 +57,10 @@ def holder_of(what, address):
     try:
         if what in ("mutex", "rwlock"):
             address = int(gdb.parse_and_eval("((uk_%s *)%d)->owner" % (what, address)))
+        elif what == "pthread mutex":  # the drop-in's; a robust one has libc's links there
+            kind = int(gdb.parse_and_eval("((int *)%d)[4]" % address))
+            address = 0 if kind & 16 else int(
+                gdb.parse_and_eval("((unsigned long *)%d)[3]" % address))
         elif what != "join":
             return None
         return int(gdb.parse_and_eval("((struct uk_thread *)%d)->id" % address)) \

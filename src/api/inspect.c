@@ -2,12 +2,15 @@
 /* inspect.c - what a thread is doing, seen from another one that does not stop it. */
 #include "api/inspect.h"
 
+#include <pthread.h>
 #include <sys/uio.h>
 
 #include "base/panic.h"
 #include "base/sys.h"
 #include "sched/vp.h"
 #include "uk/sync.h"
+
+#define PTHREAD_MUTEX_ROBUST_KIND 16
 
 bool inspect_read(void *dst, const void *src, size_t n)
 {
@@ -29,11 +32,24 @@ static uint64_t id_of_owner(const uint64_t *owner)
 	return inspect_read(&id, &t->id, sizeof(id)) ? id : 0;
 }
 
+/* The drop-in's, in libc's object: where that has the links of robust ones. */
+static uint64_t holder_of_pthread(const pthread_mutex_t *m)
+{
+	int kind = 0;
+
+	if (!inspect_read(&kind, &m->__data.__kind, sizeof(kind)) ||
+	    kind & PTHREAD_MUTEX_ROBUST_KIND)
+		return 0;
+	return id_of_owner((const uint64_t *)(const void *)&m->__data.__list);
+}
+
 static uint64_t holder_of(const struct uk_thread *t, const void *obj)
 {
 	switch ((enum wait_kind)t->wkind) {
 	case WAIT_MUTEX:
 		return id_of_owner(&((const uk_mutex *)obj)->owner);
+	case WAIT_PTHREAD_MUTEX:
+		return holder_of_pthread(obj);
 	case WAIT_RWLOCK:
 		return id_of_owner(&((const uk_rwlock *)obj)->owner);
 	case WAIT_JOIN:

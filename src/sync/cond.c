@@ -14,79 +14,54 @@
  *      |                                 |
  *      +--clock, cancel: LEFT            +--clock, cancel: LEFT, yet signalled
  *
- * The mutex is re-taken without deadline and regardless of cancellation.
+ * The mutex is re-taken without deadline and regardless of cancellation. A waiter whose mutex
+ * is not of this kind (the drop-in has others) is moved nowhere, just woken: TAKEN.
  */
-#include "sync/mutex.h"
+#include "sync/cond.h"
 
-/* c->waiters: nodes on c; bucket's lock to write, signal peeks without (it sees every
- * waiter that queued before the mutex was last released to him) */
+/* *waiters: nodes on c; bucket's lock to write, signal peeks without (it sees every waiter
+ * that queued before the mutex was last released to him) */
 
-static void take_out(uk_cond *c, unsigned n)
+static void count(uint32_t *waiters, int by)
 {
-	store_relaxed(&c->waiters, c->waiters - n);
+	if (waiters)
+		store_relaxed(waiters, *waiters + (uint32_t)by);
 }
 
-/* After the wake-up: were we signalled; *woken: and hold the mutex's WOKEN bit. */
-static bool settle(uk_cond *c, uk_mutex *m, struct futex_node *n, unsigned why,
-		   bool *woken)
+void cond_queue(const struct cond *c, struct uk_thread *t, struct futex_node *n)
+{
+	struct futex_bucket *b = futex_lock(c->key);
+
+	futex_push(b, n, c->key, t, wait_begin(t, c->kind, c->key), false);
+	count(c->waiters, 1);
+	futex_unlock(b);
+}
+
+bool cond_settle(const struct cond *c, struct futex_node *n, unsigned why, bool *woken)
 {
 	struct futex_bucket *b;
 
 	*woken = false;
-	if (why == WAKE_OK) { /* only the mutex fires with it */
-		*woken = n->state == FUTEX_TAKEN;
+	if (why == WAKE_OK) { /* only the mutex fires with it, if there is one */
+		*woken = n->arg && n->state == FUTEX_TAKEN;
 		return true;
 	}
 	b = futex_lock_node(n);
 	if (n->state == FUTEX_QUEUED) {
 		futex_take(n, FUTEX_LEFT);
-		if (n->key == c)
-			take_out(c, 1);
+		if (n->key == c->key)
+			count(c->waiters, -1);
 		else
-			mutex_waiter_left(m, b);
+			mutex_waiter_left(n->arg, b);
 	}
 	futex_unlock(b);
-	return n->key == m;
-}
-
-int uk_cond_wait_until(uk_cond *c, uk_mutex *m, uk_time deadline)
-{
-	struct uk_thread *t = enter_touching(c, sizeof(*c));
-	struct mutex_wait how = { .deadline = TIME_NEVER, .uncancelable = true };
-	struct futex_node n = { .arg = m };
-	struct futex_bucket *b;
-	bool signalled;
-	uint32_t depth;
-	unsigned why;
-
-	if (!mutex_owned(m, t)) {
-		rt_exit();
-		return -EPERM;
-	}
-	b = futex_lock(c);
-	futex_push(b, &n, c, t, wait_begin(t, WAIT_COND, c), false);
-	store_relaxed(&c->waiters, c->waiters + 1);
-	futex_unlock(b);
-	depth = m->depth;
-	m->depth = 0;
-	mutex_release(m, t);
-	why = wait_park(t, n.token, deadline);
-	signalled = settle(c, m, &n, why, &how.woken);
-	if (n.state != FUTEX_HANDED)
-		mutex_lock_wait(m, t, &how);
-	m->depth = depth;
-	rt_exit();
-	return signalled ? 0 : wake_error(why);
-}
-
-int uk_cond_wait(uk_cond *c, uk_mutex *m)
-{
-	return uk_cond_wait_until(c, m, TIME_NEVER);
+	return n->key != c->key || n->state == FUTEX_TAKEN;
 }
 
 /* c's bucket is locked: lock m's too, in address order. If c's had to be let go for it,
  * false: look again. */
-static bool lock_also(struct futex_bucket *bc, uk_mutex *m, struct futex_bucket **bm)
+static bool lock_also(struct futex_bucket *bc, const uint32_t *m,
+		      struct futex_bucket **bm)
 {
 	*bm = &futex_table[futex_hash(m)];
 	if (*bm == bc)
@@ -101,22 +76,38 @@ static bool lock_also(struct futex_bucket *bc, uk_mutex *m, struct futex_bucket 
 	return false;
 }
 
-static void wake(uk_cond *c, bool all)
+/* Under the lock: those that go to no mutex's queue. How many are left to wake. */
+static uint32_t wake_bare(const struct cond *c, struct futex_bucket *bc, uint32_t left)
 {
-	int64_t now = sched_clock_coarse(rt_enter());
-	struct futex_bucket *bc = futex_lock(c), *bm;
-	uint32_t count = all ? c->waiters : 1; /* not those who queue while we work */
 	struct futex_node *n;
 
-	while (count && (n = futex_first(bc, c))) {
-		uk_mutex *m = n->arg;
+	while (left && (n = futex_first(bc, c->key)) && !n->arg) {
+		count(c->waiters, -1);
+		futex_take(n, FUTEX_TAKEN);
+		wait_fire(n->thread, n->token,
+			  WAKE_OK); /* if it loses, he finds TAKEN */
+		left--;
+	}
+	return left;
+}
+
+uint32_t cond_wake(const struct cond *c, uint32_t most)
+{
+	int64_t now = sched_clock_coarse(rt_enter());
+	struct futex_bucket *bc = futex_lock(c->key), *bm;
+	/* not those who queue while we work */
+	uint32_t left = c->waiters ? MIN(most, *c->waiters) : most, todo = left;
+	struct futex_node *n;
+
+	while ((left = wake_bare(c, bc, left)) && (n = futex_first(bc, c->key))) {
+		uint32_t *m = n->arg;
 
 		if (!lock_also(bc, m, &bm)) {
-			futex_lock_pair(c, m, &bc, &bm);
-			n = futex_first(bc, c);
+			futex_lock_pair(c->key, m, &bc, &bm);
+			n = futex_first(bc, c->key);
 		}
-		for (; count && n && n->arg == m; n = futex_first(bc, c), count--) {
-			take_out(c, 1);
+		for (; left && n && n->arg == m; n = futex_first(bc, c->key), left--) {
+			count(c->waiters, -1);
 			mutex_adopt(m, bm, n, now);
 		}
 		if (bm != bc)
@@ -124,18 +115,66 @@ static void wake(uk_cond *c, bool all)
 	}
 	futex_unlock(bc);
 	rt_exit();
+	return todo - left;
+}
+
+/* -- the public calls -- */
+
+static struct cond cond_of(uk_cond *c)
+{
+	return (struct cond){ .key = c, .waiters = &c->waiters, .kind = WAIT_COND };
+}
+
+int uk_cond_wait_until(uk_cond *c, uk_mutex *m, uk_time deadline)
+{
+	struct uk_thread *t = enter_touching(c, sizeof(*c));
+	struct mutex_wait how = { .deadline = TIME_NEVER,
+				  .owner = &m->owner,
+				  .kind = WAIT_MUTEX,
+				  .uncancelable = true };
+	struct futex_node n = { .arg = &m->word, .tag = WAIT_MUTEX };
+	struct cond cond = cond_of(c);
+	bool signalled;
+	uint32_t depth;
+	unsigned why;
+
+	if (!mutex_owned(m, t)) {
+		rt_exit();
+		return -EPERM;
+	}
+	cond_queue(&cond, t, &n);
+	depth = m->depth;
+	m->depth = 0;
+	mutex_release(&m->word, &m->owner, t);
+	why = wait_park(t, n.token, deadline);
+	signalled = cond_settle(&cond, &n, why, &how.woken);
+	if (n.state != FUTEX_HANDED)
+		mutex_lock_wait(&m->word, t, &how);
+	m->depth = depth;
+	rt_exit();
+	return signalled ? 0 : wake_error(why);
+}
+
+int uk_cond_wait(uk_cond *c, uk_mutex *m)
+{
+	return uk_cond_wait_until(c, m, TIME_NEVER);
+}
+
+static int wake(uk_cond *c, uint32_t most)
+{
+	struct cond cond = cond_of(c);
+
+	if (load_relaxed(&c->waiters))
+		cond_wake(&cond, most);
+	return 0;
 }
 
 int uk_cond_signal(uk_cond *c)
 {
-	if (load_relaxed(&c->waiters))
-		wake(c, false);
-	return 0;
+	return wake(c, 1);
 }
 
 int uk_cond_broadcast(uk_cond *c)
 {
-	if (load_relaxed(&c->waiters))
-		wake(c, true);
-	return 0;
+	return wake(c, UINT32_MAX);
 }

@@ -31,10 +31,6 @@
 
 #include "base/panic.h"
 
-#define M_LOCKED 1u
-#define M_WAITERS 2u
-#define M_WOKEN 4u
-
 #define STARVED (1 * NS_PER_MS)
 #define SPINS 40
 
@@ -48,19 +44,25 @@ void uk_mutex_init(uk_mutex *m, unsigned flags)
 __attribute__((no_sanitize("thread")))
 #endif
 static bool
-owner_runs_elsewhere(const uk_mutex *m, const struct uk_thread *t)
+owner_runs_elsewhere(const uint64_t *owner, const struct uk_thread *t)
 {
 	const struct uk_thread *o =
-	    (const struct uk_thread *)(uintptr_t)load_relaxed(&m->owner);
+	    owner ? (const struct uk_thread *)(uintptr_t)load_relaxed(owner) : NULL;
 
 	if (!o || o->state != T_RUNNING)
 		return false;
 	return o->kind == THREAD_FOREIGN || t->kind == THREAD_FOREIGN || o->vp != t->vp;
 }
 
-static bool spin(const uk_mutex *m, const struct uk_thread *t, int *spins)
+static inline void note_owner(uint64_t *owner, const struct uk_thread *t)
 {
-	if (*spins >= SPINS || !owner_runs_elsewhere(m, t))
+	if (owner)
+		store_relaxed(owner, (uintptr_t)t);
+}
+
+static bool spin(const uint64_t *owner, const struct uk_thread *t, int *spins)
+{
+	if (*spins >= SPINS || !owner_runs_elsewhere(owner, t))
 		return false;
 	(*spins)++;
 	cpu_relax();
@@ -69,24 +71,24 @@ static bool spin(const uk_mutex *m, const struct uk_thread *t, int *spins)
 
 /* Queue behind (or, a second time, before) the others, unless m came free. False: it did.
  * *w is the word as last seen. */
-static bool enqueue(uk_mutex *m, struct uk_thread *t, struct mutex_wait *how,
+static bool enqueue(uint32_t *m, struct uk_thread *t, struct mutex_wait *how,
 		    struct futex_node *n, bool front, uint32_t *w)
 {
 	uint32_t want = (*w | M_WAITERS) & ~(how->woken ? M_WOKEN : 0);
 	struct futex_bucket *b;
 	uint64_t token;
 
-	if (want != *w && !cas_relaxed(&m->word, w, want))
+	if (want != *w && !cas_relaxed(m, w, want))
 		return false;
 	how->woken = false;
 	b = futex_lock(m);
-	*w = load_relaxed(&m->word);
+	*w = load_relaxed(m);
 	if ((*w & (M_LOCKED | M_WAITERS)) != (M_LOCKED | M_WAITERS)) {
 		futex_unlock(b);
 		return false;
 	}
-	token = how->uncancelable ? wait_begin_uncancelable(t, WAIT_MUTEX, m)
-				  : wait_begin(t, WAIT_MUTEX, m);
+	token = how->uncancelable ? wait_begin_uncancelable(t, how->kind, m)
+				  : wait_begin(t, how->kind, m);
 	n->since = how->since;
 	futex_push(b, n, m, t, token, front);
 	futex_unlock(b);
@@ -94,7 +96,7 @@ static bool enqueue(uk_mutex *m, struct uk_thread *t, struct mutex_wait *how,
 }
 
 /* After a wake-up by clock or cancel. */
-static enum futex_state leave(uk_mutex *m, struct futex_node *n)
+static enum futex_state leave(uint32_t *m, struct futex_node *n)
 {
 	struct futex_bucket *b = futex_lock_node(n);
 
@@ -106,15 +108,15 @@ static enum futex_state leave(uk_mutex *m, struct futex_node *n)
 	return n->state;
 }
 
-void mutex_waiter_left(uk_mutex *m, struct futex_bucket *bm)
+void mutex_waiter_left(uint32_t *m, struct futex_bucket *bm)
 {
 	if (!futex_first(bm, m))
-		fetch_and_acq_rel(&m->word, ~M_WAITERS);
+		fetch_and_acq_rel(m, ~M_WAITERS);
 }
 
-int mutex_lock_wait(uk_mutex *m, struct uk_thread *t, struct mutex_wait *how)
+int mutex_lock_wait(uint32_t *m, struct uk_thread *t, struct mutex_wait *how)
 {
-	uint32_t w = load_relaxed(&m->word);
+	uint32_t w = load_relaxed(m);
 	bool front = how->woken;
 	struct futex_node n;
 	int spins = 0;
@@ -125,13 +127,13 @@ int mutex_lock_wait(uk_mutex *m, struct uk_thread *t, struct mutex_wait *how)
 		if (!(w & M_LOCKED)) {
 			uint32_t mine = (w | M_LOCKED) & ~(how->woken ? M_WOKEN : 0);
 
-			if (!cas_acquire(&m->word, &w, mine))
+			if (!cas_acquire(m, &w, mine))
 				continue;
-			store_relaxed(&m->owner, (uintptr_t)t);
+			note_owner(how->owner, t);
 			return 0;
 		}
-		if (spin(m, t, &spins)) {
-			w = load_relaxed(&m->word);
+		if (spin(how->owner, t, &spins)) {
+			w = load_relaxed(m);
 			continue;
 		}
 		if (!how->since)
@@ -144,28 +146,29 @@ int mutex_lock_wait(uk_mutex *m, struct uk_thread *t, struct mutex_wait *how)
 		if (why != WAKE_OK)
 			return wake_error(why);
 		how->woken = front = true;
-		w = load_relaxed(&m->word);
+		w = load_relaxed(m);
 	}
 }
 
 /* The owner, under b's lock: give m to n for good. If the clock fires n first, he finds
  * HANDED when he takes this lock. */
-static void hand_over(uk_mutex *m, struct futex_bucket *b, struct futex_node *n)
+static void hand_over(uint32_t *m, uint64_t *owner, struct futex_bucket *b,
+		      struct futex_node *n)
 {
 	uint32_t w = M_LOCKED | (futex_next(b, n) ? M_WAITERS : 0);
 
 	futex_take(n, FUTEX_HANDED);
-	store_relaxed(&m->owner, (uintptr_t)n->thread);
+	note_owner(owner, n->thread);
 	/* release: he sees what we did under the lock, even if his clock woke him */
-	store_release(&m->word, w);
+	store_release(m, w);
 	wait_fire(n->thread, n->token, WAKE_OK);
 }
 
 /* The owner, under b's lock, word LOCKED|WAITERS: let go, wake the first who can be woken.
  * WOKEN goes up before the lock does, for whoever is woken may run at once. */
-static void pass_on(uk_mutex *m, struct futex_bucket *b, struct futex_node *n)
+static void pass_on(uint32_t *m, struct futex_bucket *b, struct futex_node *n)
 {
-	store_release(&m->word, M_WOKEN | (futex_next(b, n) ? M_WAITERS : 0));
+	store_release(m, M_WOKEN | (futex_next(b, n) ? M_WAITERS : 0));
 	for (;;) {
 		futex_take(n, FUTEX_TAKEN);
 		if (wait_fire(n->thread, n->token, WAKE_OK))
@@ -173,56 +176,56 @@ static void pass_on(uk_mutex *m, struct futex_bucket *b, struct futex_node *n)
 		n = futex_first(b, m);
 		if (!n) {
 			/* all had left: nobody is on his way */
-			fetch_and_acq_rel(&m->word, ~(M_WOKEN | M_WAITERS));
+			fetch_and_acq_rel(m, ~(M_WOKEN | M_WAITERS));
 			return;
 		}
 		if (!futex_next(b, n))
-			fetch_and_acq_rel(&m->word, ~M_WAITERS);
+			fetch_and_acq_rel(m, ~M_WAITERS);
 	}
 }
 
-void mutex_release(uk_mutex *m, struct uk_thread *t)
+void mutex_release(uint32_t *m, uint64_t *owner, struct uk_thread *t)
 {
-	uint32_t w = load_relaxed(&m->word);
+	uint32_t w = load_relaxed(m);
 	struct futex_bucket *b;
 	struct futex_node *n;
 
-	store_relaxed(&m->owner, 0);
+	note_owner(owner, NULL);
 	for (;;) {
 		dbg_assert(w & M_LOCKED);
 		if (!(w & M_WAITERS) || (w & M_WOKEN)) {
-			if (cas_release(&m->word, &w, w & ~M_LOCKED))
+			if (cas_release(m, &w, w & ~M_LOCKED))
 				return;
 			continue;
 		}
 		b = futex_lock(m);
-		w = load_relaxed(&m->word);
+		w = load_relaxed(m);
 		if ((w & (M_WAITERS | M_WOKEN)) == M_WAITERS)
 			break; /* neither bit changes now: we own m and hold the bucket */
 		futex_unlock(b);
 	}
 	n = futex_first(b, m);
 	if (!n)
-		fetch_and_acq_rel(&m->word, ~(M_LOCKED | M_WAITERS));
+		fetch_and_acq_rel(m, ~(M_LOCKED | M_WAITERS));
 	else if (sched_clock_coarse(t) - n->since > STARVED)
-		hand_over(m, b, n);
+		hand_over(m, owner, b, n);
 	else
 		pass_on(m, b, n);
 	futex_unlock(b);
 }
 
-void mutex_adopt(uk_mutex *m, struct futex_bucket *bm, struct futex_node *n,
+void mutex_adopt(uint32_t *m, struct futex_bucket *bm, struct futex_node *n,
 		 int64_t now)
 {
-	uint32_t w = load_relaxed(&m->word);
+	uint32_t w = load_relaxed(m);
 
 	for (;;) {
 		bool held = w & (M_LOCKED | M_WOKEN);
 
-		if (cas_acq_rel(&m->word, &w, w | (held ? M_WAITERS : M_WOKEN))) {
+		if (cas_acq_rel(m, &w, w | (held ? M_WAITERS : M_WOKEN))) {
 			n->since = now;
 			/* he cannot begin another wait before he has taken this bucket's lock */
-			store_relaxed(&n->thread->wkind, (uint8_t)WAIT_MUTEX);
+			store_relaxed(&n->thread->wkind, (uint8_t)n->tag);
 			store_relaxed(&n->thread->wobj, m);
 			futex_move(n, bm, m);
 			if (held)
@@ -232,20 +235,21 @@ void mutex_adopt(uk_mutex *m, struct futex_bucket *bm, struct futex_node *n,
 	}
 	futex_take(n, FUTEX_TAKEN);
 	if (!wait_fire(n->thread, n->token, WAKE_OK))
-		fetch_and_acq_rel(&m->word,
-				  ~M_WOKEN); /* he comes, but not as the woken one */
+		fetch_and_acq_rel(m, ~M_WOKEN); /* he comes, but not as the woken one */
 }
 
-void mutex_lost(uk_mutex *m)
+void mutex_lost(uint32_t *m)
 {
-	m->word &= M_LOCKED; /* whoever was WOKEN does not come */
+	*m &= M_LOCKED; /* whoever was WOKEN does not come */
 }
 
 /* -- the public calls: fast path, else into the runtime -- */
 
 static NOINLINE int lock_slow_path(uk_mutex *m, int64_t deadline)
 {
-	struct mutex_wait how = { .deadline = deadline };
+	struct mutex_wait how = { .deadline = deadline,
+				  .owner = &m->owner,
+				  .kind = WAIT_MUTEX };
 	struct uk_thread *t;
 	int ret = rt_begin();
 
@@ -253,7 +257,7 @@ static NOINLINE int lock_slow_path(uk_mutex *m, int64_t deadline)
 		return ret;
 	t = rt_enter();
 	if (!mutex_owned(m, t))
-		ret = mutex_lock_wait(m, t, &how);
+		ret = mutex_lock_wait(&m->word, t, &how);
 	else if (m->flags & UK_MUTEX_RECURSIVE)
 		m->depth++;
 	else
@@ -306,7 +310,7 @@ int uk_mutex_trylock(uk_mutex *m)
 
 static NOINLINE int unlock_slow_path(uk_mutex *m)
 {
-	mutex_release(m, rt_enter());
+	mutex_release(&m->word, &m->owner, rt_enter());
 	rt_exit();
 	return 0;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mutex.h - what the condition needs of the mutex. */
+/* mutex.h - the core of every mutex: uk_mutex, and the drop-in's, whose word lies in libc's
+ * object. A mutex is its word, which is also the key in the table of waiters; who owns it is
+ * noted by the primitive, besides in `owner` for who might spin. */
 #ifndef SYNC_MUTEX_H
 #define SYNC_MUTEX_H
 
@@ -12,22 +14,28 @@ static inline bool mutex_owned(const uk_mutex *m, const struct uk_thread *t)
 	return load_relaxed(&m->owner) == (uintptr_t)t;
 }
 
+#define M_LOCKED 1u
+#define M_WAITERS 2u
+#define M_WOKEN 4u
+
 /* In the runtime. How mutex_lock_wait waits: */
 struct mutex_wait {
 	int64_t deadline;
-	int64_t since;     /* 0: from now on */
-	bool uncancelable; /* neither cancel nor any deadline ends it */
-	bool woken;        /* we were woken by this mutex and hold its WOKEN bit */
+	int64_t since;       /* 0: from now on */
+	uint64_t *owner;     /* gets the owner's descriptor; NULL: nobody notes it */
+	enum wait_kind kind; /* for who asks what a thread waits for */
+	bool uncancelable;   /* neither cancel nor the thread's own deadline ends it */
+	bool woken;          /* we were woken by this mutex and hold its WOKEN bit */
 };
-int mutex_lock_wait(uk_mutex *m, struct uk_thread *t, struct mutex_wait *w);
-/* Give up one that t owns, whatever its depth; in the runtime. */
-void mutex_release(uk_mutex *m, struct uk_thread *t);
+int mutex_lock_wait(uint32_t *m, struct uk_thread *t, struct mutex_wait *w);
+/* Give up one that is locked, whatever its depth; in the runtime. */
+void mutex_release(uint32_t *m, uint64_t *owner, struct uk_thread *t);
 /* Under the lock of n's bucket and of m's bucket bm: the waiter n, of a condition, becomes
- * a waiter of m, or is woken to lock it if it is free. Never lost: from here on he has
- * been signalled, whatever fires his token. */
-void mutex_adopt(uk_mutex *m, struct futex_bucket *bm, struct futex_node *n,
+ * a waiter of m (n->tag: its enum wait_kind), or is woken to lock it if it is free. Never
+ * lost: from here on he has been signalled, whatever fires his token. */
+void mutex_adopt(uint32_t *m, struct futex_bucket *bm, struct futex_node *n,
 		 int64_t now);
 /* Under bm's lock: n has left the queue of m by itself. */
-void mutex_waiter_left(uk_mutex *m, struct futex_bucket *bm);
+void mutex_waiter_left(uint32_t *m, struct futex_bucket *bm);
 
 #endif

@@ -10,12 +10,10 @@
  *
  * Waiting is uncancelable and without deadline: whoever returns may rely on fn's work.
  * Cancelling the thread inside fn makes its blocking calls return -ECANCELED, but nothing
- * is unwound, so fn completes.
+ * is unwound, so fn completes. In the drop-in it may be unwound: then all is NEW again, and
+ * of those who wait the first to come runs fn.
  */
-#include "sync/futex.h"
-#include "uk/sync.h"
-
-enum once_state { ONCE_NEW, ONCE_RUNNING, ONCE_RUNNING_WAITED, ONCE_DONE };
+#include "sync/once.h"
 
 #define STATE(s) ((s)&3u)
 #define FORKS_SHIFT 2
@@ -25,13 +23,13 @@ static uint32_t running(enum once_state s)
 	return s | sched_forks << FORKS_SHIFT;
 }
 
-static void once_run(uk_once *o, void (*fn)(void))
+void once_end(uk_once *o, bool completed)
 {
 	struct futex_bucket *b;
+	uint32_t to = completed ? ONCE_DONE : ONCE_NEW;
 
-	fn();
 	/* release: a caller that sees DONE sees what fn did */
-	if (STATE(xchg_acq_rel(&o->state, ONCE_DONE)) != ONCE_RUNNING_WAITED)
+	if (STATE(xchg_acq_rel(&o->state, to)) != ONCE_RUNNING_WAITED)
 		return;
 	rt_enter();
 	b = futex_lock(o);
@@ -43,42 +41,46 @@ static void once_run(uk_once *o, void (*fn)(void))
 	rt_exit();
 }
 
+/* One sleep at most; until whoever runs fn now has ended. */
 static void once_wait(uk_once *o)
 {
 	struct uk_thread *t = rt_enter();
+	uint32_t seen = running(ONCE_RUNNING);
+	struct futex_bucket *b = futex_lock(o);
+	struct futex_node n;
 
-	while (load_acquire(&o->state) != ONCE_DONE) {
-		uint32_t seen = running(ONCE_RUNNING);
-		struct futex_bucket *b = futex_lock(o);
-		struct futex_node n;
-
-		cas_acq_rel(&o->state, &seen, running(ONCE_RUNNING_WAITED));
-		if (load_acquire(&o->state) == ONCE_DONE) {
-			futex_unlock(b);
-			break;
-		}
+	cas_acq_rel(&o->state, &seen, running(ONCE_RUNNING_WAITED));
+	if (load_acquire(&o->state) == running(ONCE_RUNNING_WAITED)) {
 		futex_push(b, &n, o, t, wait_begin_uncancelable(t, WAIT_ONCE, o),
 			   false);
 		futex_unlock(b);
 		if (wait_park(t, n.token, TIME_NEVER) != WAKE_OK)
 			futex_leave(&n);
+	} else {
+		futex_unlock(b);
 	}
 	rt_exit();
 }
 
-int uk_once_run(uk_once *o, void (*fn)(void))
+bool once_begin(uk_once *o)
 {
-	uint32_t s = load_acquire(&o->state);
+	uint32_t s;
 
 	/* acquire: pairs with the release of DONE */
-	if (likely(s == ONCE_DONE))
+	while ((s = load_acquire(&o->state)) != ONCE_DONE) {
+		if (s == running(ONCE_RUNNING) || s == running(ONCE_RUNNING_WAITED))
+			once_wait(o);
+		else if (cas_acq_rel(&o->state, &s, running(ONCE_RUNNING)))
+			return true;
+	}
+	return false;
+}
+
+int uk_once_run(uk_once *o, void (*fn)(void))
+{
+	if (likely(load_acquire(&o->state) == ONCE_DONE) || !once_begin(o))
 		return 0;
-	while (s == ONCE_NEW ||
-	       (s != ONCE_DONE && s != running((enum once_state)STATE(s))))
-		if (cas_acq_rel(&o->state, &s, running(ONCE_RUNNING))) {
-			once_run(o, fn);
-			return 0;
-		}
-	once_wait(o);
+	fn();
+	once_end(o, true);
 	return 0;
 }

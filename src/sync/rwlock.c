@@ -16,18 +16,18 @@
  * back. Consequence, as in every writer-fair lock: a reader that locks again while a writer
  * waits blocks on itself.
  *
+ * A lock that favours readers (the drop-in's default) lets them in while no writer is inside,
+ * whoever waits; so a reader never blocks on itself, and writers may starve.
+ *
  * WAITERS, the counts and the owner's change under contention are written under the lock
  * of the bucket (key = the rwlock).
  */
-#include "sync/futex.h"
-#include "uk/sync.h"
+#include "sync/rwlock.h"
 
 #define RW_WRITER 1u
 #define RW_WAITERS 2u
 #define RW_READER 4u
 #define RW_READERS(s) ((s) / RW_READER)
-
-enum rw_role { RW_READ, RW_WRITE };
 
 static bool rw_owned(const uk_rwlock *l, const struct uk_thread *t)
 {
@@ -35,11 +35,13 @@ static bool rw_owned(const uk_rwlock *l, const struct uk_thread *t)
 }
 
 /* Take it if the state lets us; *s: the state last seen. */
-static bool rw_try(uk_rwlock *l, enum rw_role role, uint32_t *s, struct uk_thread *t)
+static bool rw_try(uk_rwlock *l, struct rw_how how, uint32_t *s, struct uk_thread *t)
 {
+	uint32_t closed = RW_WRITER | (how.lenient ? 0 : RW_WAITERS);
+
 	*s = load_relaxed(&l->state);
-	if (role == RW_READ) {
-		while (!(*s & (RW_WRITER | RW_WAITERS)) && *s < UINT32_MAX - RW_READER)
+	if (how.role == RW_READ) {
+		while (!(*s & closed) && *s < UINT32_MAX - RW_READER)
 			if (cas_acquire(&l->state, s, *s + RW_READER))
 				return true;
 		return false;
@@ -89,20 +91,24 @@ static void grant_readers(uk_rwlock *l, struct futex_bucket *b)
 static void grant_writer(uk_rwlock *l, struct futex_bucket *b)
 {
 	struct futex_node *n = futex_first(b, l);
+	uint32_t s = RW_WAITERS;
 
 	while (n->tag != RW_WRITE)
 		n = futex_next(b, n);
+	/* nobody inside and WAITERS set: only grants, under this lock, write the state; and
+	 * readers, if the lock favours them */
+	if (!cas_acq_rel(
+		&l->state, &s,
+		RW_WRITER |
+		    (l->writers_waiting + l->readers_waiting > 1 ? RW_WAITERS : 0)))
+		return; /* the last of them comes here when he leaves */
 	count(l, RW_WRITE, -1);
 	store_relaxed(&l->owner, (uintptr_t)n->thread);
-	/* nobody inside and WAITERS set: only grants, under this lock, write the state */
-	store_release(&l->state,
-		      RW_WRITER |
-			  (l->writers_waiting + l->readers_waiting ? RW_WAITERS : 0));
 	grant_node(n);
 }
 
-/* Under the bucket's lock: let in whoever may come in now. */
-static void grant(uk_rwlock *l, struct futex_bucket *b, enum rw_role prefer)
+/* Under the bucket's lock: let in whoever may come in now; how.role: who first. */
+static void grant(uk_rwlock *l, struct futex_bucket *b, struct rw_how how)
 {
 	uint32_t s;
 
@@ -111,29 +117,32 @@ static void grant(uk_rwlock *l, struct futex_bucket *b, enum rw_role prefer)
 	s = load_acquire(&l->state);
 	if (s & RW_WRITER)
 		return;
-	if (l->readers_waiting &&
-	    (!l->writers_waiting || (prefer == RW_READ && s < RW_READER)))
+	if (l->readers_waiting && (!l->writers_waiting || how.lenient ||
+				   (how.role == RW_READ && s < RW_READER)))
 		grant_readers(l, b);
 	else if (l->writers_waiting && s < RW_READER)
 		grant_writer(l, b);
 }
 
 /* Queue unless it came free meanwhile (false: we have it). */
-static bool rw_enqueue(uk_rwlock *l, enum rw_role role, struct uk_thread *t,
+static bool rw_enqueue(uk_rwlock *l, struct rw_how how, struct uk_thread *t,
 		       struct futex_node *n)
 {
 	struct futex_bucket *b = futex_lock(l);
 	uint32_t s;
 
 	do {
-		if (rw_try(l, role, &s, t)) {
+		if (rw_try(l, how, &s, t)) {
 			futex_unlock(b);
 			return false;
 		}
 	} while (!(s & RW_WAITERS) && !cas_relaxed(&l->state, &s, s | RW_WAITERS));
-	n->tag = role;
-	futex_push(b, n, l, t, wait_begin(t, WAIT_RWLOCK, l), false);
-	count(l, role, 1);
+	n->tag = how.role;
+	futex_push(b, n, l, t,
+		   how.uncancelable ? wait_begin_uncancelable(t, WAIT_RWLOCK, l)
+				    : wait_begin(t, WAIT_RWLOCK, l),
+		   false);
+	count(l, how.role, 1);
 	futex_unlock(b); /* whoever is inside now sees WAITERS when he leaves */
 	return true;
 }
@@ -145,7 +154,7 @@ void rwlock_lost(uk_rwlock *l)
 }
 
 /* After a wake-up by clock or cancel: true if we had been granted it. */
-static bool rw_leave(uk_rwlock *l, struct futex_node *n)
+static bool rw_leave(uk_rwlock *l, struct rw_how how, struct futex_node *n)
 {
 	struct futex_bucket *b = futex_lock_node(n);
 	bool mine = n->state == FUTEX_HANDED;
@@ -156,42 +165,97 @@ static bool rw_leave(uk_rwlock *l, struct futex_node *n)
 		if (l->readers_waiting + l->writers_waiting == 0)
 			fetch_and_acq_rel(&l->state, ~RW_WAITERS);
 		else
-			grant(l, b, RW_READ);
+			grant(
+			    l, b,
+			    (struct rw_how){ .role = RW_READ, .lenient = how.lenient });
 	}
 	futex_unlock(b);
 	return mine;
 }
 
-static NOINLINE int rw_lock_slow(uk_rwlock *l, enum rw_role role, int64_t deadline)
+bool rwlock_try(uk_rwlock *l, struct rw_how how)
 {
-	int unable = rt_begin();
-	struct uk_thread *t;
+	uint32_t s;
+
+	return rw_try(l, how, &s, thread_self_tls);
+}
+
+/* Not by the one who has it for writing. */
+NOINLINE int rwlock_wait(uk_rwlock *l, struct rw_how how, int64_t deadline)
+{
+	struct uk_thread *t = rt_enter();
 	struct futex_node n;
 	unsigned why = WAKE_OK;
 
-	if (unlikely(unable))
-		return unable;
-	t = rt_enter();
-	if (rw_owned(l, t)) {
-		rt_exit();
-		return -EDEADLK;
-	}
-	if (rw_enqueue(l, role, t, &n)) {
+	if (rw_enqueue(l, how, t, &n)) {
 		why = wait_park(t, n.token, deadline);
-		if (why != WAKE_OK && rw_leave(l, &n))
+		if (why != WAKE_OK && rw_leave(l, how, &n))
 			why = WAKE_OK;
 	}
 	rt_exit();
 	return wake_error(why);
 }
 
+static NOINLINE void unlock_slow(uk_rwlock *l, uint32_t leaving, struct rw_how how)
+{
+	struct futex_bucket *b;
+
+	rt_enter();
+	b = futex_lock(l);
+	if (leaving)
+		fetch_and_acq_rel(&l->state, ~leaving);
+	grant(l, b, how);
+	futex_unlock(b);
+	rt_exit();
+}
+
+bool rwlock_unlock(uk_rwlock *l, bool lenient)
+{
+	uint32_t s = load_relaxed(&l->state);
+
+	if (s & RW_WRITER) {
+		store_relaxed(&l->owner, 0);
+		s = RW_WRITER;
+		/* release: who comes next sees what we wrote */
+		if (!cas_release(&l->state, &s, 0))
+			unlock_slow(
+			    l, RW_WRITER,
+			    (struct rw_how){ .role = RW_READ, .lenient = lenient });
+		return true;
+	}
+	do {
+		if (s < RW_READER)
+			return false;
+	} while (!cas_release(&l->state, &s, s - RW_READER));
+	if (s - RW_READER == RW_WAITERS)
+		unlock_slow(l, 0,
+			    (struct rw_how){ .role = RW_WRITE, .lenient = lenient });
+	return true;
+}
+
+/* -- the public calls -- */
+
+static const struct rw_how to_read = { .role = RW_READ },
+			   to_write = { .role = RW_WRITE };
+
+static NOINLINE int take_slow(uk_rwlock *l, struct rw_how how, int64_t deadline)
+{
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
+	if (rw_owned(l, thread_self()))
+		return -EDEADLK;
+	return rwlock_wait(l, how, deadline);
+}
+
 int uk_rwlock_rdlock_until(uk_rwlock *l, uk_time deadline)
 {
 	uint32_t s;
 
-	if (likely(rw_try(l, RW_READ, &s, NULL)))
+	if (likely(rw_try(l, to_read, &s, NULL)))
 		return 0;
-	return rw_lock_slow(l, RW_READ, deadline);
+	return take_slow(l, to_read, deadline);
 }
 
 int uk_rwlock_rdlock(uk_rwlock *l)
@@ -203,7 +267,7 @@ int uk_rwlock_tryrdlock(uk_rwlock *l)
 {
 	uint32_t s;
 
-	return rw_try(l, RW_READ, &s, NULL) ? 0 : -EBUSY;
+	return rw_try(l, to_read, &s, NULL) ? 0 : -EBUSY;
 }
 
 int uk_rwlock_wrlock_until(uk_rwlock *l, uk_time deadline)
@@ -211,9 +275,9 @@ int uk_rwlock_wrlock_until(uk_rwlock *l, uk_time deadline)
 	struct uk_thread *t = thread_self_tls;
 	uint32_t s;
 
-	if (likely(t && rw_try(l, RW_WRITE, &s, t)))
+	if (likely(t && rw_try(l, to_write, &s, t)))
 		return 0;
-	return rw_lock_slow(l, RW_WRITE, deadline);
+	return take_slow(l, to_write, deadline);
 }
 
 int uk_rwlock_wrlock(uk_rwlock *l)
@@ -233,41 +297,12 @@ int uk_rwlock_trywrlock(uk_rwlock *l)
 			return unable;
 		t = thread_self_tls;
 	}
-	return rw_try(l, RW_WRITE, &s, t) ? 0 : -EBUSY;
-}
-
-static NOINLINE void rw_unlock_slow(uk_rwlock *l, uint32_t leaving, enum rw_role prefer)
-{
-	struct futex_bucket *b;
-
-	rt_enter();
-	b = futex_lock(l);
-	if (leaving)
-		fetch_and_acq_rel(&l->state, ~leaving);
-	grant(l, b, prefer);
-	futex_unlock(b);
-	rt_exit();
+	return rw_try(l, to_write, &s, t) ? 0 : -EBUSY;
 }
 
 int uk_rwlock_unlock(uk_rwlock *l)
 {
-	uint32_t s = load_relaxed(&l->state);
-
-	if (s & RW_WRITER) {
-		if (!rw_owned(l, thread_self_tls))
-			return -EPERM;
-		store_relaxed(&l->owner, 0);
-		s = RW_WRITER;
-		/* release: who comes next sees what we wrote */
-		if (!cas_release(&l->state, &s, 0))
-			rw_unlock_slow(l, RW_WRITER, RW_READ);
-		return 0;
-	}
-	do {
-		if (s < RW_READER)
-			return -EPERM;
-	} while (!cas_release(&l->state, &s, s - RW_READER));
-	if (s - RW_READER == RW_WAITERS)
-		rw_unlock_slow(l, 0, RW_WRITE);
-	return 0;
+	if ((load_relaxed(&l->state) & RW_WRITER) && !rw_owned(l, thread_self_tls))
+		return -EPERM;
+	return rwlock_unlock(l, false) ? 0 : -EPERM;
 }

@@ -204,7 +204,7 @@ const char *thread_wait_name(unsigned k)
 		[WAIT_ONCE] = "once",      [WAIT_JOIN] = "join",
 		[WAIT_FUTEX] = "futex",    [WAIT_CHAN] = "channel",
 		[WAIT_SELECT] = "select",  [WAIT_STACK] = "stack",
-		[WAIT_CLOSE] = "close",
+		[WAIT_CLOSE] = "close",    [WAIT_PTHREAD_MUTEX] = "pthread mutex",
 	};
 
 	return k < WAIT_KINDS ? names[k] : "?";

@@ -66,6 +66,7 @@ enum wait_kind {
 	WAIT_SELECT,
 	WAIT_STACK,
 	WAIT_CLOSE,
+	WAIT_PTHREAD_MUTEX, /* the drop-in's: the word of libc's object */
 	WAIT_KINDS
 };
 

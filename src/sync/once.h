@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* once.h - the two halves of uk_once_run, for who may be unwound between them. */
+#ifndef SYNC_ONCE_H
+#define SYNC_ONCE_H
+
+#include "sync/futex.h"
+
+enum once_state { ONCE_NEW, ONCE_RUNNING, ONCE_RUNNING_WAITED, ONCE_DONE };
+
+/* True: the caller runs fn, and then calls once_end. False: it has been run. */
+bool once_begin(uk_once *o);
+void once_end(uk_once *o, bool completed);
+
+#endif
