@@ -30,11 +30,12 @@
 #include <signal.h>
 
 #include "base/base.h"
-#include "base/list.h"
 #include "base/libc.h"
+#include "base/list.h"
 #include "sched/sched.h"
 #include "thread/thread.h"
 #include "thread/tls.h"
+#include "uk/vp.h"
 
 /* -- libc's own function of a name that we define, past us -- */
 
@@ -90,6 +91,8 @@ struct posix_thread {
 	uint32_t policy; /* as pthread_setschedparam set it; anyone */
 	int32_t priority;
 	struct posix_signals signals;
+	uint32_t tid; /* of its block; 0: not asked for yet. Itself; see posix_tid */
+	struct list robust; /* robust mutexes that it holds; zero: none yet. Itself */
 };
 
 extern __thread struct posix_thread posix_self_tls
@@ -133,6 +136,19 @@ static inline struct uk_thread *posix_thread(pthread_t th)
 	return t && t->tp == (void *)th ? t : NULL;
 }
 
+/* What a mutex calls its owner: the tid in libc's block, which is the kernel's id of a kernel
+ * thread, and one of our own of a user thread. */
+uint32_t posix_tid_slow(void);
+static inline uint32_t posix_tid(void)
+{
+	uint32_t tid = posix_self_tls.tid;
+
+	return likely(tid) ? tid : posix_tid_slow();
+}
+
+/* lock.c: the caller ends, and with it its hold on robust mutexes. */
+void posix_robust_died(void);
+
 /* -- results -- */
 
 /* r as a call of the runtime gives it, -errno: as libc does. */
@@ -157,6 +173,15 @@ bool posix_cut(long r, bool restarts);
 static inline bool posix_again(long r, bool restarts)
 {
 	return unlikely(r == -ECANCELED || r == -EINTR) && posix_cut(r, restarts);
+}
+
+/* The same for a wait that is no cancellation point and never ends with EINTR. Its deadline must
+ * be absolute. */
+static inline bool posix_waits_on(long r)
+{
+	if (unlikely(r == -ECANCELED))
+		uk_thread_cancel_clear(); /* libc's word remembers */
+	return unlikely(r == -ECANCELED || r == -EINTR);
 }
 
 /* A call that handlers may cut short begins. */
@@ -190,11 +215,43 @@ long posix_tgkill(long pid, long tid, int sig);
 bool posix_mask_begin(const sigset_t *mask, uint64_t *old);
 void posix_mask_end(const sigset_t *mask, uint64_t old);
 
+/* A function of libc's own that may wait in the kernel, and may be where the thread is
+ * cancelled. */
+static inline bool posix_kernel_begin(void)
+{
+	bool user = posix_user() != NULL;
+
+	if (user)
+		uk_blocking_begin();
+	return user;
+}
+static inline void posix_kernel_end(const bool *user)
+{
+	if (*user)
+		uk_blocking_end();
+}
+#define POSIX_KERNEL(call)                                                             \
+	({                                                                             \
+		bool user_ __attribute__((cleanup(posix_kernel_end))) =                \
+		    posix_kernel_begin();                                              \
+                                                                                       \
+		(call);                                                                \
+	})
+
 /* -- time -- */
 
 /* Nanoseconds of the runtime's clock (CLOCK_MONOTONIC) at which abs on clock is reached; NULL:
  * TIME_NEVER. -EINVAL: no such clock here, or nanoseconds out of range. A jump of the real-time
  * clock during the wait is not followed. */
 int64_t posix_deadline(clockid_t clock, const struct timespec *abs);
+/* The same in two steps, as libc looks: is it one at all? */
+static inline bool posix_clock_ok(clockid_t clock)
+{
+	return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
+}
+static inline bool posix_time_ok(const struct timespec *abs)
+{
+	return abs->tv_nsec >= 0 && abs->tv_nsec < NS_PER_SEC;
+}
 
 #endif

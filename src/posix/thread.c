@@ -42,6 +42,7 @@ static void one_less(void)
 static void only_one(void)
 {
 	store_relaxed(&alive, 1);
+	posix_self_tls.tid = 0;
 }
 
 __attribute__((constructor)) static void count_in_children(void)
@@ -77,6 +78,7 @@ static void *posix_main(void *arg)
 	if (!self->exited)
 		self->result = PTHREAD_CANCELED;
 	tls_run_destructors();
+	posix_robust_died();
 	signals_gone(&posix_self_tls);
 	one_less();
 	return posix_self_tls.result;
@@ -164,7 +166,9 @@ LIBC_API int pthread_create(pthread_t *restrict th, const pthread_attr_t *restri
 		return r == -EINVAL ? EINVAL : EAGAIN;
 	*th = (pthread_t)block;
 	pt = posix_of(*th);
-	*pt = (struct posix_thread){ .thread = t, .fn = fn, .arg = arg };
+	*pt = (struct posix_thread){
+		.thread = t, .fn = fn, .arg = arg, .tid = (uint32_t)tls_tid(block)
+	};
 	pt->policy = p.explicit ? (uint32_t)p.policy : SCHED_OTHER;
 	pt->priority = p.explicit ? p.param.sched_priority : 0;
 	fetch_add_relaxed(&alive, 1);
@@ -174,17 +178,6 @@ LIBC_API int pthread_create(pthread_t *restrict th, const pthread_attr_t *restri
 }
 
 /* ---- join, detach ---- */
-
-/* libc's, of a kernel thread (main): it sleeps in the kernel. */
-#define KERNEL_JOIN(call)                                                              \
-	({                                                                             \
-		int r_;                                                                \
-                                                                                       \
-		uk_blocking_begin();                                                   \
-		r_ = (call);                                                           \
-		uk_blocking_end();                                                     \
-		r_;                                                                    \
-	})
 
 static int join_until(pthread_t th, void **result, int64_t deadline)
 {
@@ -208,7 +201,7 @@ static bool is_kernels(pthread_t th)
 LIBC_API int pthread_join(pthread_t th, void **result)
 {
 	if (is_kernels(th))
-		return KERNEL_JOIN(NEXT(pthread_join)(th, result));
+		return POSIX_KERNEL(NEXT(pthread_join)(th, result));
 	return join_until(th, result, TIME_NEVER);
 }
 
@@ -231,7 +224,7 @@ LIBC_API int pthread_clockjoin_np(pthread_t th, void **result, clockid_t clock,
 	int64_t deadline = posix_deadline(clock, abs);
 
 	if (is_kernels(th))
-		return KERNEL_JOIN(NEXT(pthread_clockjoin_np)(th, result, clock, abs));
+		return POSIX_KERNEL(NEXT(pthread_clockjoin_np)(th, result, clock, abs));
 	return deadline == -EINVAL ? EINVAL : join_until(th, result, deadline);
 }
 
@@ -401,8 +394,14 @@ LIBC_API int sched_yield(void)
 /* A user thread has an id that no kernel thread has. */
 LIBC_API pid_t gettid(void)
 {
-	const struct uk_thread *t = thread_self_tls;
+	return (pid_t)posix_tid();
+}
 
-	return t && load_relaxed(&t->kind) == THREAD_USER && t->tp ? tls_tid(t->tp)
-								   : sys_gettid();
+uint32_t posix_tid_slow(void)
+{
+	const struct uk_thread *t = thread_self_tls;
+	bool user = t && load_relaxed(&t->kind) == THREAD_USER && t->tp;
+
+	posix_self_tls.tid = (uint32_t)(user ? tls_tid(t->tp) : sys_gettid());
+	return posix_self_tls.tid;
 }

@@ -12,8 +12,7 @@ int64_t posix_deadline(clockid_t clock, const struct timespec *abs)
 
 	if (!abs)
 		return TIME_NEVER;
-	if (abs->tv_nsec < 0 || abs->tv_nsec >= NS_PER_SEC ||
-	    (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC))
+	if (!posix_time_ok(abs) || !posix_clock_ok(clock))
 		return -EINVAL;
 	if (abs->tv_sec < 0)
 		return 0;

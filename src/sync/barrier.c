@@ -46,7 +46,7 @@ static bool passed(uk_barrier *b, struct futex_node *n)
 	return yes;
 }
 
-int barrier_wait(uk_barrier *b, int64_t deadline, bool uncancelable)
+int uk_barrier_wait_until(uk_barrier *b, uk_time deadline)
 {
 	struct uk_thread *t = enter_touching(b, sizeof(*b));
 	struct futex_bucket *fb = futex_lock(b);
@@ -60,21 +60,13 @@ int barrier_wait(uk_barrier *b, int64_t deadline, bool uncancelable)
 		return 1;
 	}
 	store_relaxed(&b->arrived, b->arrived + 1);
-	futex_push(fb, &n, b, t,
-		   uncancelable ? wait_begin_uncancelable(t, WAIT_BARRIER, b)
-				: wait_begin(t, WAIT_BARRIER, b),
-		   false);
+	futex_push(fb, &n, b, t, wait_begin(t, WAIT_BARRIER, b), false);
 	futex_unlock(fb);
 	why = wait_park(t, n.token, deadline);
 	if (why != WAKE_OK && passed(b, &n))
 		why = WAKE_OK;
 	rt_exit();
 	return wake_error(why);
-}
-
-int uk_barrier_wait_until(uk_barrier *b, uk_time deadline)
-{
-	return barrier_wait(b, deadline, false);
 }
 
 int uk_barrier_wait(uk_barrier *b)

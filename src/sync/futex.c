@@ -177,8 +177,7 @@ enum futex_state futex_leave(struct futex_node *n)
 	return n->state;
 }
 
-int futex_wait(const uint32_t *addr, uint32_t expected, uint32_t bits, int64_t deadline,
-	       bool uncancelable)
+int futex_wait(const uint32_t *addr, uint32_t expected, uint32_t bits, int64_t deadline)
 {
 	struct futex_node n = { .tag = bits };
 	struct futex_bucket *b;
@@ -198,10 +197,7 @@ int futex_wait(const uint32_t *addr, uint32_t expected, uint32_t bits, int64_t d
 		rt_exit();
 		return -EAGAIN;
 	}
-	futex_push(b, &n, addr, t,
-		   uncancelable ? wait_begin_uncancelable(t, WAIT_FUTEX, addr)
-				: wait_begin(t, WAIT_FUTEX, addr),
-		   false);
+	futex_push(b, &n, addr, t, wait_begin(t, WAIT_FUTEX, addr), false);
 	futex_unlock(b);
 	why = wait_park(t, n.token, deadline);
 	if (why != WAKE_OK)
@@ -345,7 +341,7 @@ __attribute__((constructor)) static void fork_hook(void)
 
 int uk_futex_wait(const uint32_t *addr, uint32_t expected, uk_time deadline)
 {
-	return futex_wait(addr, expected, FUTEX_ANY, deadline, false);
+	return futex_wait(addr, expected, FUTEX_ANY, deadline);
 }
 
 int uk_futex_wake(const uint32_t *addr, int n)

@@ -84,8 +84,8 @@ void futex_move(struct futex_node *n, struct futex_bucket *to, const void *key);
 enum futex_state futex_leave(struct futex_node *n);
 
 /* The raw futex, with bit sets (uk_futex_* and the drop-in's SYS_futex). */
-int futex_wait(const uint32_t *addr, uint32_t expected, uint32_t bits, int64_t deadline,
-	       bool uncancelable);
+int futex_wait(const uint32_t *addr, uint32_t expected, uint32_t bits,
+	       int64_t deadline);
 int futex_wake(const void *addr, int n, uint32_t bits);
 /* Wake some, move some; only if *from == *expected where expected is not NULL (else
  * -EAGAIN). Returns woken + moved. */
@@ -97,8 +97,6 @@ void futex_wake_ready(struct futex_bucket *b, bool (*ready)(const struct futex_n
 extern struct futex_bucket futex_table[];
 #define FUTEX_BUCKETS 8192u
 unsigned futex_hash(const void *key);
-
-int barrier_wait(uk_barrier *b, int64_t deadline, bool uncancelable);
 
 /* A forked child: what a lost thread's wait did to its object is undone (futex.c). */
 void mutex_lost(uint32_t *m);

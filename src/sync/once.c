@@ -42,43 +42,49 @@ void once_end(uk_once *o, bool completed)
 }
 
 /* One sleep at most; until whoever runs fn now has ended. */
-static void once_wait(uk_once *o)
+static int once_wait(uk_once *o, bool cut)
 {
 	struct uk_thread *t = rt_enter();
 	uint32_t seen = running(ONCE_RUNNING);
 	struct futex_bucket *b = futex_lock(o);
+	unsigned why = WAKE_OK;
 	struct futex_node n;
 
 	cas_acq_rel(&o->state, &seen, running(ONCE_RUNNING_WAITED));
 	if (load_acquire(&o->state) == running(ONCE_RUNNING_WAITED)) {
-		futex_push(b, &n, o, t, wait_begin_uncancelable(t, WAIT_ONCE, o),
+		futex_push(b, &n, o, t,
+			   cut ? wait_begin(t, WAIT_ONCE, o)
+			       : wait_begin_uncancelable(t, WAIT_ONCE, o),
 			   false);
 		futex_unlock(b);
-		if (wait_park(t, n.token, TIME_NEVER) != WAKE_OK)
+		why = wait_park(t, n.token, TIME_NEVER);
+		if (why != WAKE_OK)
 			futex_leave(&n);
 	} else {
 		futex_unlock(b);
 	}
 	rt_exit();
+	return wake_error(why);
 }
 
-bool once_begin(uk_once *o)
+int once_begin(uk_once *o, bool cut)
 {
 	uint32_t s;
+	int r = 0;
 
 	/* acquire: pairs with the release of DONE */
-	while ((s = load_acquire(&o->state)) != ONCE_DONE) {
+	while (!r && (s = load_acquire(&o->state)) != ONCE_DONE) {
 		if (s == running(ONCE_RUNNING) || s == running(ONCE_RUNNING_WAITED))
-			once_wait(o);
+			r = once_wait(o, cut);
 		else if (cas_acq_rel(&o->state, &s, running(ONCE_RUNNING)))
-			return true;
+			return 1;
 	}
-	return false;
+	return r;
 }
 
 int uk_once_run(uk_once *o, void (*fn)(void))
 {
-	if (likely(load_acquire(&o->state) == ONCE_DONE) || !once_begin(o))
+	if (likely(load_acquire(&o->state) == ONCE_DONE) || !once_begin(o, false))
 		return 0;
 	fn();
 	once_end(o, true);

@@ -7,8 +7,9 @@
 
 enum once_state { ONCE_NEW, ONCE_RUNNING, ONCE_RUNNING_WAITED, ONCE_DONE };
 
-/* True: the caller runs fn, and then calls once_end. False: it has been run. */
-bool once_begin(uk_once *o);
+/* 1: the caller runs fn, and then calls once_end. 0: it has been run. With cut, a wait may end
+ * with -ECANCELED or -EINTR. */
+int once_begin(uk_once *o, bool cut);
 void once_end(uk_once *o, bool completed);
 
 #endif

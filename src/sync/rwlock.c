@@ -138,10 +138,7 @@ static bool rw_enqueue(uk_rwlock *l, struct rw_how how, struct uk_thread *t,
 		}
 	} while (!(s & RW_WAITERS) && !cas_relaxed(&l->state, &s, s | RW_WAITERS));
 	n->tag = how.role;
-	futex_push(b, n, l, t,
-		   how.uncancelable ? wait_begin_uncancelable(t, WAIT_RWLOCK, l)
-				    : wait_begin(t, WAIT_RWLOCK, l),
-		   false);
+	futex_push(b, n, l, t, wait_begin(t, WAIT_RWLOCK, l), false);
 	count(l, how.role, 1);
 	futex_unlock(b); /* whoever is inside now sees WAITERS when he leaves */
 	return true;

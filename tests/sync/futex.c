@@ -130,7 +130,7 @@ static void a_requeued_waiter_can_still_leave(void)
 
 static void *wait_for_bits(void *bits)
 {
-	CHECK_EQ(futex_wait(&word, 0, (uint32_t)(uintptr_t)bits, TIME_NEVER, false), 0);
+	CHECK_EQ(futex_wait(&word, 0, (uint32_t)(uintptr_t)bits, TIME_NEVER), 0);
 	return NULL;
 }
 

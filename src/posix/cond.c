@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cond.c - the condition. Ours lies in libc's object as a uk_cond at its begin, and libc's
+ * word of flags (is it shared, which clock) stays where libc keeps it: its place is learnt,
+ * for it is another one since 2.41.
+ *
+ *   condition  mutex    waits
+ *   private    private  in the table of waiters; a signal moves him to the mutex's queue
+ *   shared     shared   in libc's code (shared.c)
+ *   shared     private  in the table: only threads of this process can wait with that mutex.
+ *                       Who signals looks there first, then in libc's
+ *   private    shared   as shared, shared; from then on the condition is shared
+ *
+ * A wait is a cancellation point: cleanup handlers find the mutex locked. Whatever else cuts
+ * it short (a signal's handler has run) is a spurious wake-up, which POSIX allows; the
+ * handler runs before the mutex is taken again, as natively: he may wait for somebody who
+ * has it. */
+#include "posix/lock.h"
+#include "sync/cond.h"
+#include "uk/sync.h"
+
+#define FLAG_SHARED 1u
+#define FLAG_MONOTONIC 2u
+
+_Static_assert(sizeof(uk_cond) <= 8, "nothing of libc's flags");
+
+static uint32_t flags_at; /* where in the object, in words; 0: not learnt yet */
+static uint32_t mixed;    /* somebody has waited on a shared one with a private mutex */
+
+static COLD uint32_t learn_flags(void)
+{
+	union {
+		pthread_cond_t c;
+		uint32_t w[sizeof(pthread_cond_t) / sizeof(uint32_t)];
+	} u;
+	pthread_condattr_t a;
+	uint32_t at = 0;
+
+	pthread_condattr_init(&a);
+	pthread_condattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
+	pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
+	pthread_cond_init(&u.c, &a);
+	for (uint32_t i = sizeof(uk_cond) / sizeof(uint32_t); i < array_size(u.w); i++)
+		if (u.w[i] == (FLAG_SHARED | FLAG_MONOTONIC))
+			at = i;
+	if (!at)
+		uk_panic("the drop-in does not know this libc's pthread_cond_t");
+	store_relaxed(&flags_at, at);
+	return at;
+}
+
+static inline uint32_t *flags_of(pthread_cond_t *c)
+{
+	uint32_t at = load_relaxed(&flags_at);
+
+	return (uint32_t *)(void *)c + (likely(at) ? at : learn_flags());
+}
+
+static inline bool is_shared(pthread_cond_t *c)
+{
+	return load_relaxed(flags_of(c)) & FLAG_SHARED;
+}
+
+static struct cond core_of(pthread_cond_t *c, bool shared)
+{
+	return (struct cond){ .key = c,
+			      .waiters =
+				  shared ? NULL : &((uk_cond *)(void *)c)->waiters,
+			      .kind = shared ? WAIT_FUTEX : WAIT_COND };
+}
+
+static int wait_here(pthread_cond_t *c, pthread_mutex_t *m, bool shared,
+		     int64_t deadline)
+{
+	struct cond cond = core_of(c, shared);
+	struct futex_node n = { .tag = WAIT_PTHREAD_MUTEX };
+	bool signalled, woken, goes;
+	struct uk_thread *t;
+	unsigned why;
+	int r = lock_leaves(m, &goes);
+
+	if (r)
+		return r;
+	if (goes)
+		n.arg = mutex_word(m);
+	t = rt_enter();
+	cond_queue(&cond, t, &n);
+	lock_leave(m);
+	why = wait_park(t, n.token, deadline);
+	signalled = cond_settle(&cond, &n, why, &woken);
+	rt_exit();
+	r = lock_return(m, woken, n.state == FUTEX_HANDED);
+	if (r || signalled)
+		return r;
+	posix_again(wake_error(why), false);
+	return why == WAKE_TIMEOUT ? ETIMEDOUT : 0;
+}
+
+static int wait_until(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
+		      const struct timespec *abs)
+{
+	bool shared = is_shared(c);
+
+	if (unlikely(!lock_is_ours(m))) {
+		if (!shared)
+			fetch_or_acq_rel(flags_of(c), FLAG_SHARED);
+		return shared_wait(c, m, clock, abs);
+	}
+	if (unlikely(shared))
+		store_seq_cst(&mixed, 1);
+	posix_testcancel();
+	return wait_here(c, m, shared, posix_deadline(clock, abs));
+}
+
+LIBC_API int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
+{
+	return wait_until(c, m, CLOCK_REALTIME, NULL);
+}
+
+LIBC_API int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
+				    const struct timespec *abs)
+{
+	bool monotonic = load_relaxed(flags_of(c)) & FLAG_MONOTONIC;
+
+	if (!posix_time_ok(abs))
+		return EINVAL;
+	return wait_until(c, m, monotonic ? CLOCK_MONOTONIC : CLOCK_REALTIME, abs);
+}
+
+LIBC_API int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m,
+				    clockid_t clock, const struct timespec *abs)
+{
+	if (!posix_time_ok(abs) || !posix_clock_ok(clock))
+		return EINVAL;
+	return wait_until(c, m, clock, abs);
+}
+
+/* Up to most of those in the table. */
+static uint32_t wake(pthread_cond_t *c, bool shared, uint32_t most)
+{
+	struct cond cond = core_of(c, shared);
+
+	if (shared ? !load_seq_cst(&mixed) : !load_relaxed(cond.waiters))
+		return 0;
+	return cond_wake(&cond, most);
+}
+
+LIBC_API int pthread_cond_signal(pthread_cond_t *c)
+{
+	bool shared = is_shared(c);
+	uint32_t woken = wake(c, shared, 1);
+
+	return likely(!shared) || woken ? 0 : NEXT(pthread_cond_signal)(c);
+}
+
+LIBC_API int pthread_cond_broadcast(pthread_cond_t *c)
+{
+	bool shared = is_shared(c);
+
+	wake(c, shared, UINT32_MAX);
+	return likely(!shared) ? 0 : NEXT(pthread_cond_broadcast)(c);
+}

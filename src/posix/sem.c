@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sem.c - the semaphore. libc's private ones have the layout of a uk_sem (value and waiters in
+ * one word), so trywait, getvalue, init and destroy are libc's, and what waits and posts is
+ * ours. Shared ones, and with them those that have a name, are libc's.
+ *
+ * A wait is a cancellation point, and ends with EINTR as natively: a handler that was
+ * installed with SA_RESTART lets it go on. */
+#include <semaphore.h>
+
+#include "posix/posix.h"
+#include "sync/futex.h"
+
+struct libc_sem {
+	uk_sem core;
+	int shared;
+};
+_Static_assert(sizeof(struct libc_sem) <= sizeof(sem_t), "in libc's object");
+
+static bool is_shared(sem_t *s)
+{
+	return ((struct libc_sem *)(void *)s)->shared != 0;
+}
+
+/* sem_post is called by handlers of signals, which may not look it up */
+__attribute__((constructor)) static void look_up(void)
+{
+	(void)NEXT(sem_post);
+}
+
+LIBC_API int sem_post(sem_t *s)
+{
+	if (unlikely(is_shared(s)))
+		return NEXT(sem_post)(s);
+	return (int)posix_result(uk_sem_post((uk_sem *)(void *)s));
+}
+
+static int wait_until(sem_t *s, int64_t deadline)
+{
+	return (int)POSIX_CALL(true, uk_sem_wait_until((uk_sem *)(void *)s, deadline));
+}
+
+LIBC_API int sem_wait(sem_t *s)
+{
+	if (unlikely(is_shared(s)))
+		return POSIX_KERNEL(NEXT(sem_wait)(s));
+	return wait_until(s, TIME_NEVER);
+}
+
+LIBC_API int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *abs)
+{
+	if (unlikely(is_shared(s)))
+		return POSIX_KERNEL(NEXT(sem_clockwait)(s, clock, abs));
+	if (!posix_clock_ok(clock) || !posix_time_ok(abs))
+		return (int)posix_result(-EINVAL);
+	if (!uk_sem_trywait((uk_sem *)(void *)s))
+		return 0;
+	return wait_until(s, posix_deadline(clock, abs));
+}
+
+LIBC_API int sem_timedwait(sem_t *s, const struct timespec *abs)
+{
+	return sem_clockwait(s, CLOCK_REALTIME, abs);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Conditions: what each call gives, no signal is lost, and a cancelled waiter has the mutex. */
+#include "posix.h"
+
+#define ITEMS 20000
+#define SLOTS 8
+#define SIDE 6
+
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+
+/* ---- what the calls give ---- */
+
+static void results(clockid_t clock)
+{
+	struct timespec past = { 1, 0 }, bad = { 1, 1000000000 }, soon, old = { -1, 0 };
+	pthread_mutex_t checked = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+	pthread_condattr_t a;
+	pthread_cond_t x;
+
+	MUST(!pthread_condattr_init(&a));
+	MUST(!pthread_condattr_setclock(&a, clock));
+	MUST(!pthread_cond_init(&x, &a));
+	SAY(pthread_cond_signal(&x));
+	SAY(pthread_cond_broadcast(&x));
+	SAY(pthread_cond_wait(&x, &checked));
+	MUST(!pthread_mutex_lock(&checked));
+	SAY(pthread_cond_timedwait(&x, &checked, &past));
+	SAY(pthread_cond_timedwait(&x, &checked, &old));
+	SAY(pthread_cond_timedwait(&x, &checked, &bad));
+	soon = in_ms(clock, 20);
+	SAY(pthread_cond_timedwait(&x, &checked, &soon));
+	soon = in_ms(CLOCK_MONOTONIC, 20);
+	SAY(pthread_cond_clockwait(&x, &checked, CLOCK_MONOTONIC, &soon));
+	soon = in_ms(CLOCK_REALTIME, 20);
+	SAY(pthread_cond_clockwait(&x, &checked, CLOCK_REALTIME, &soon));
+	SAY(pthread_cond_clockwait(&x, &checked, CLOCK_BOOTTIME, &soon));
+	SAY(pthread_mutex_lock(&checked)); /* it has it */
+	SAY(pthread_mutex_unlock(&checked));
+	SAY(pthread_cond_destroy(&x));
+}
+
+/* ---- a ring of few places between producers and consumers ---- */
+
+static pthread_cond_t not_full = PTHREAD_COND_INITIALIZER,
+		      not_empty = PTHREAD_COND_INITIALIZER;
+static int used;
+static long made, eaten, sum;
+
+static void *produce(void *arg)
+{
+	for (;;) {
+		pthread_mutex_lock(&m);
+		while (used == SLOTS)
+			pthread_cond_wait(&not_full, &m);
+		if (made == ITEMS) {
+			pthread_mutex_unlock(&m);
+			pthread_cond_broadcast(&not_empty);
+			pthread_cond_broadcast(&not_full);
+			return arg;
+		}
+		made++;
+		used++;
+		pthread_cond_signal(&not_empty);
+		pthread_mutex_unlock(&m);
+	}
+}
+
+static void *consume(void *arg)
+{
+	struct timespec later = in_ms(CLOCK_REALTIME, 100000);
+
+	for (;;) {
+		pthread_mutex_lock(&m);
+		while (!used && made < ITEMS)
+			MUST(!pthread_cond_timedwait(&not_empty, &m, &later));
+		if (!used) {
+			pthread_mutex_unlock(&m);
+			return arg;
+		}
+		used--;
+		sum += ++eaten;
+		pthread_mutex_unlock(&m);
+		pthread_cond_signal(&not_full);
+	}
+}
+
+static void ring(void)
+{
+	pthread_t t[2 * SIDE];
+
+	for (int i = 0; i < SIDE; i++) {
+		t[i] = start(produce, NULL);
+		t[SIDE + i] = start(consume, NULL);
+	}
+	consume(NULL);
+	for (int i = 0; i < 2 * SIDE; i++)
+		finish(t[i]);
+	printf("eaten %ld\n", eaten);
+}
+
+/* ---- a baton that goes round: one signal for each turn ---- */
+
+static int turn;
+
+static void *passes(void *arg)
+{
+	int me = (int)(intptr_t)arg;
+
+	pthread_mutex_lock(&m);
+	for (int i = 0; i < 200; i++) {
+		while (turn % (SIDE + 1) != me)
+			pthread_cond_wait(&c, &m);
+		turn++;
+		pthread_cond_broadcast(&c);
+	}
+	pthread_mutex_unlock(&m);
+	return NULL;
+}
+
+static void baton(void)
+{
+	pthread_t t[SIDE];
+
+	for (int i = 0; i < SIDE; i++)
+		t[i] = start(passes, (void *)(intptr_t)(i + 1));
+	passes((void *)0);
+	for (int i = 0; i < SIDE; i++)
+		finish(t[i]);
+	printf("turns %d\n", turn);
+}
+
+/* ---- cancellation ---- */
+
+static pthread_mutex_t held = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+static int waiting, had_it;
+
+static void has_it(void *arg)
+{
+	(void)arg;
+	had_it += pthread_mutex_unlock(&held) == 0;
+}
+
+static void *waits(void *timed)
+{
+	struct timespec later = in_ms(CLOCK_REALTIME, 100000);
+
+	pthread_mutex_lock(&held);
+	pthread_cleanup_push(has_it, NULL);
+	waiting++;
+	for (;;)
+		if (timed)
+			pthread_cond_timedwait(&c, &held, &later);
+		else
+			pthread_cond_wait(&c, &held);
+	pthread_cleanup_pop(0);
+	return NULL;
+}
+
+static void cancelled(void)
+{
+	pthread_t t[SIDE];
+
+	for (int i = 0; i < SIDE; i++)
+		t[i] = start(waits, i % 2 ? &waiting : NULL);
+	for (int in = 0; in < SIDE;) {
+		pthread_mutex_lock(&held);
+		in = waiting;
+		pthread_mutex_unlock(&held);
+		sched_yield();
+	}
+	pthread_mutex_lock(&held); /* they come back only when we leave */
+	for (int i = 0; i < SIDE; i++)
+		MUST(!pthread_cancel(t[i]));
+	usleep(1000);
+	MUST(!had_it);
+	pthread_mutex_unlock(&held);
+	for (int i = 0; i < SIDE; i++)
+		MUST(finish(t[i]) == PTHREAD_CANCELED);
+	printf("had it %d\n", had_it);
+}
+
+/* ---- a recursive mutex, a robust one, a condition for one use ---- */
+
+static void *signals(void *arg)
+{
+	pthread_cond_t *x = arg;
+
+	pthread_mutex_lock(&m);
+	turn = -1;
+	pthread_cond_signal(x);
+	pthread_mutex_unlock(&m);
+	return NULL;
+}
+
+static void once(void)
+{
+	for (int i = 0; i < 200; i++) {
+		pthread_cond_t *x = malloc(sizeof(*x));
+		pthread_t t;
+
+		turn = 0;
+		pthread_cond_init(x, NULL);
+		t = start(signals, x);
+		pthread_mutex_lock(&m);
+		while (!turn)
+			pthread_cond_wait(x, &m);
+		pthread_mutex_unlock(&m);
+		MUST(!pthread_cond_destroy(x));
+		memset(x, 0xff, sizeof(*x));
+		free(x);
+		finish(t);
+	}
+	puts("once");
+}
+
+int main(void)
+{
+	results(CLOCK_REALTIME);
+	results(CLOCK_MONOTONIC);
+	ring();
+	baton();
+	cancelled();
+	once();
+	return 0;
+}
