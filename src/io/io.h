@@ -152,6 +152,22 @@ static inline bool io_limit_over(const struct uk_thread *t, int64_t until, long 
 }
 /* Park for a while (a state of the kernel that nothing announces): 0 or -errno. */
 int io_pause(struct uk_thread *t, int64_t ns);
+/* until.c: u->call(u->arg) until it gives something else than -EAGAIN, and events of fd are
+ * waited for in between; -ETIMEDOUT at the deadline. Outside the runtime. */
+enum io_until_mode {
+	IO_ANYHOW,   /* the descriptor's own flags mean nothing to it (epoll_wait) */
+	IO_AS_FILE,  /* O_NONBLOCK: no wait */
+	IO_AS_SOCKET /* and SO_RCVTIMEO, SO_SNDTIMEO end it: -EAGAIN */
+};
+struct io_until {
+	int fd;
+	uint16_t events;
+	uint16_t mode; /* enum io_until_mode */
+	int64_t deadline;
+	long (*call)(void *);
+	void *arg;
+};
+long io_until(const struct io_until *u);
 /* place.c: may the reactor touch what op reads and writes? And p[0..n)? */
 bool io_in_place(struct uk_thread *t, const struct io_op *op);
 bool io_in_memory(struct uk_thread *t, const void *p, size_t n);

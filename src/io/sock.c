@@ -337,7 +337,12 @@ static long sendmsg_op(struct uk_thread *t, struct io_op *op, const struct msghd
 		return r;
 	if (op->flags & MSG_DONTWAIT)
 		return at_once(t, op);
-	r = unannounced(m) ? send_to_unix(t, op) : io_do(t, op, IO_CLASS_NET);
+	r = io_try(t, op); /* m is looked into once the kernel has taken it */
+	if (r == -EAGAIN)
+		r = unannounced(m) ? send_to_unix(t, op)
+				   : io_wait_op(t, op, IO_CLASS_NET);
+	else
+		sched_inline(t);
 	if (r <= 0 || (m->msg_iovlen == 1 && (size_t)r == m->msg_iov->iov_len))
 		return r;
 	return io_rest(t, op, m->msg_iov, m->msg_iovlen, r, IO_CLASS_NET);
@@ -416,7 +421,8 @@ int uk_shutdown(int fd, int how)
 	return (int)r;
 }
 
-/* What is no listener fails at once; epoll would wait for its next event first. */
+/* What is no listener fails at once; epoll would wait for its next event first. (That a call
+ * for sockets has worked on it says nothing: a connection is none either.) */
 static long accept_op(struct uk_thread *t, struct io_op *op)
 {
 	int listens = 0;
@@ -425,17 +431,11 @@ static long accept_op(struct uk_thread *t, struct io_op *op)
 
 	if (op->flags & ~(uint32_t)(SOCK_CLOEXEC | SOCK_NONBLOCK))
 		return -EINVAL;
-	if (!(load_relaxed(io_hint(op->fd)) & HINT_SOCK)) {
-		COUNT(t, syscalls);
-		r = sys5(SYS_getsockopt, op->fd, SOL_SOCKET, SO_ACCEPTCONN, &listens,
-			 &len);
-		if (r < 0)
-			return r;
-		if (!listens)
-			return at_once(t, op);
-		io_hint_set(op->fd, HINT_STREAM | HINT_SOCK);
-	}
-	return io_wait_op(t, op, IO_CLASS_NET);
+	COUNT(t, syscalls);
+	r = sys5(SYS_getsockopt, op->fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len);
+	if (r < 0)
+		return r;
+	return listens ? io_wait_op(t, op, IO_CLASS_NET) : at_once(t, op);
 }
 
 int uk_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)

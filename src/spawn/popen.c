@@ -69,7 +69,7 @@ static FILE *start(struct piped *p, const char *command, bool reads, bool cloexe
 			p->next = all;
 			all = p;
 			if (!cloexec)
-				fcntl(ends[!reads], F_SETFD, 0);
+				sys3(SYS_fcntl, ends[!reads], F_SETFD, 0);
 		}
 		lock_release(&lock);
 	}

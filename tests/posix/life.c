@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads are born, keep what is theirs, end in every way and are joined. */
-#include <errno.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define MUST(c)                                                                        \
-	do {                                                                           \
-		if (!(c)) {                                                            \
-			printf("line %d: %s\n", __LINE__, #c);                         \
-			exit(1);                                                       \
-		}                                                                      \
-	} while (0)
+#include "must.h"
 
 static __thread long mine;
 static pthread_key_t key;

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A call of the program's own making that does not wait, made until it need not.
+ *
+ * For calls that carry more than bytes (addresses, messages, lists of both): the kernel reads
+ * and writes the program's memory by the program's own pointers, so that it is the kernel
+ * that refuses them, and the runtime never has to look. The price against an operation of
+ * the reactor's is a system call more for each wait.
+ *
+ * Runs on the calling thread; the call itself outside the runtime. */
+#include "io/io.h"
+
+#include <fcntl.h>
+
+#define PAUSE (NS_PER_MS / 2)
+#define AGAIN_MAX 8
+
+/* What of the descriptor bounds the wait: 0, or the answer. */
+static long limits(struct uk_thread *t, const struct io_until *u, int64_t *until)
+{
+	long flags;
+
+	*until = TIME_NEVER;
+	if (!u->mode)
+		return 0;
+	COUNT(t, syscalls);
+	flags = sys2(SYS_fcntl, u->fd, F_GETFL);
+	if (flags < 0)
+		return flags;
+	if (flags & O_NONBLOCK)
+		return -EAGAIN;
+	if (u->mode == IO_AS_SOCKET)
+		*until = io_limit(t, u->fd, u->events);
+	return 0;
+}
+
+static long once_ready(struct uk_thread *t, const struct io_until *u, int64_t until)
+{
+	long r;
+
+	using_begin(u->fd);
+	r = io_ready(t, u->fd, u->events, MIN(until, u->deadline));
+	if (r >= 0) {
+		COUNT(t, syscalls);
+		outside_begin(t);
+		r = u->call(u->arg);
+		outside_end(t);
+	}
+	using_end(u->fd);
+	return r;
+}
+
+static long until(struct uk_thread *t, const struct io_until *u)
+{
+	int64_t end;
+	long r = limits(t, u, &end);
+
+	for (unsigned again = 0; r == 0; again++) {
+		r = io_check(t);
+		if (r == 0)
+			r = once_ready(t, u, end);
+		if (io_limit_over(t, end, r))
+			return -EAGAIN;
+		if (r != -EAGAIN)
+			return r;
+		r = again > AGAIN_MAX ? io_pause(t, PAUSE) : 0;
+	}
+	return r;
+}
+
+long io_until(const struct io_until *u)
+{
+	long r = u->call(u->arg);
+	struct uk_thread *t;
+	int unable;
+
+	if (r != -EAGAIN)
+		return r;
+	unable = rt_begin();
+	if (unlikely(unable))
+		return unable;
+	t = rt_enter();
+	r = until(t, u);
+	rt_exit();
+	return r;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* calls.h - what the families of blocking calls share (file, socket, poll, sleep, wait, ipc,
+ * dns). Each wrapper has the same shape:
+ *
+ *   the caller is no user thread, or the call cannot block   NEXT(name): libc's own
+ *   the runtime has the call                                 POSIX_CALL: it parks
+ *   the call has a form that does not block                  the kernel is asked by that form,
+ *                                                            readiness is waited for (io_until)
+ *   neither                                                  POSIX_HANDOFF: libc's, bracketed
+ *
+ * The kernel judges every argument: a bad pointer or descriptor is to give EFAULT or EBADF
+ * as it does natively, so nothing here looks into the program's memory before the kernel
+ * has. */
+#ifndef POSIX_CALLS_H
+#define POSIX_CALLS_H
+
+#include "base/sys.h"
+#include "io/io.h"
+#include "posix/posix.h"
+#include "uk/io.h"
+#include "uk/time.h"
+
+/* libc has the function under a second name, or under 64 (the same, where long has 64 bits). */
+#define ALSO(name, second)                                                             \
+	extern LIBC_API __typeof__(name) second __attribute__((alias(#name)))
+
+/* libc's own call, which may block: the vp goes to another carrier meanwhile. */
+#define POSIX_HANDOFF(call)                                                            \
+	({                                                                             \
+		__typeof__(call) r_;                                                   \
+                                                                                       \
+		posix_testcancel();                                                    \
+		uk_blocking_begin();                                                   \
+		r_ = (call);                                                           \
+		uk_blocking_end();                                                     \
+		r_;                                                                    \
+	})
+
+/* NEXT(name) of the same arguments, for a user thread bracketed. */
+#define POSIX_BRACKET(name, ...)                                                       \
+	(posix_user() ? POSIX_HANDOFF(NEXT(name)(__VA_ARGS__))                         \
+		      : NEXT(name)(__VA_ARGS__))
+
+/* libc's headers do not declare the forms that its macros name. */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+/* FORTIFY's forms: n bytes are to go where only room has place. */
+extern NORETURN void __chk_fail(void);
+static inline void posix_chk(size_t n, size_t room)
+{
+	if (unlikely(n > room))
+		__chk_fail();
+}
+
+#endif

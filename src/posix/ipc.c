@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Message queues and semaphore sets of the kernel: bracketed. A POSIX queue could be waited
+ * for by readiness; but mq_notify asks whether somebody sits in mq_receive. */
+#include <mqueue.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+
+#include "posix/calls.h"
+
+LIBC_API ssize_t mq_receive(mqd_t q, char *buf, size_t n, unsigned *prio)
+{
+	return POSIX_BRACKET(mq_receive, q, buf, n, prio);
+}
+
+LIBC_API ssize_t mq_timedreceive(mqd_t q, char *restrict buf, size_t n,
+				 unsigned *restrict prio,
+				 const struct timespec *restrict abs)
+{
+	return POSIX_BRACKET(mq_timedreceive, q, buf, n, prio, abs);
+}
+
+LIBC_API int mq_send(mqd_t q, const char *buf, size_t n, unsigned prio)
+{
+	return POSIX_BRACKET(mq_send, q, buf, n, prio);
+}
+
+LIBC_API int mq_timedsend(mqd_t q, const char *buf, size_t n, unsigned prio,
+			  const struct timespec *abs)
+{
+	return POSIX_BRACKET(mq_timedsend, q, buf, n, prio, abs);
+}
+
+LIBC_API ssize_t msgrcv(int q, void *buf, size_t n, long type, int flags)
+{
+	return POSIX_BRACKET(msgrcv, q, buf, n, type, flags);
+}
+
+LIBC_API int msgsnd(int q, const void *buf, size_t n, int flags)
+{
+	return POSIX_BRACKET(msgsnd, q, buf, n, flags);
+}
+
+LIBC_API int semop(int set, struct sembuf *ops, size_t n)
+{
+	return POSIX_BRACKET(semop, set, ops, n);
+}
+
+LIBC_API int semtimedop(int set, struct sembuf *ops, size_t n,
+			const struct timespec *span)
+{
+	return POSIX_BRACKET(semtimedop, set, ops, n, span);
+}

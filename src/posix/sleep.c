@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sleeps. None of them is made again after a signal: they say what was left. */
+#include <time.h>
+#include <unistd.h>
+
+#include "posix/calls.h"
+
+/* A sleep of no time lets others run: programs spin on it. */
+static long sleep_to(int64_t end)
+{
+	if (end > sys_now())
+		return uk_sleep_until(end);
+	uk_yield();
+	return 0;
+}
+
+/* Until then: 0 or an error number. *rem, if there is one: what was left of it. */
+static int sleep_until(int64_t end, struct timespec *rem)
+{
+	long r;
+
+	posix_testcancel();
+	do
+		r = sleep_to(end);
+	while (posix_again(r, false));
+	if (r == -EINTR && rem)
+		*rem = sys_timespec(MAX(end - sys_now(), 0));
+	return (int)-r;
+}
+
+static bool is_span(const struct timespec *ts)
+{
+	return ts->tv_sec >= 0 && ts->tv_nsec >= 0 && ts->tv_nsec < NS_PER_SEC;
+}
+
+static int64_t end_of(const struct timespec *span)
+{
+	if (span->tv_sec >= TIME_NEVER / NS_PER_SEC / 2)
+		return TIME_NEVER;
+	return uk_after(span->tv_sec * NS_PER_SEC + span->tv_nsec);
+}
+
+/* On these clocks a span is a span. */
+static bool runs(clockid_t clock)
+{
+	return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC ||
+	       clock == CLOCK_BOOTTIME || clock == CLOCK_TAI;
+}
+
+LIBC_API int clock_nanosleep(clockid_t clock, int flags, const struct timespec *req,
+			     struct timespec *rem)
+{
+	bool abs = flags & TIMER_ABSTIME;
+	int64_t end;
+
+	if (!posix_user() || !req || !is_span(req) || clock == CLOCK_THREAD_CPUTIME_ID)
+		return NEXT(clock_nanosleep)(clock, flags, req, rem);
+	if (!abs && runs(clock))
+		return sleep_until(end_of(req), rem);
+	end = abs ? posix_deadline(clock, req) : -EINVAL;
+	if (end == -EINVAL) /* another clock */
+		return POSIX_HANDOFF(NEXT(clock_nanosleep)(clock, flags, req, rem));
+	return sleep_until(end, NULL);
+}
+
+LIBC_API int nanosleep(const struct timespec *req, struct timespec *rem)
+{
+	if (!posix_user() || !req || !is_span(req))
+		return NEXT(nanosleep)(req, rem);
+	return (int)posix_result(-sleep_until(end_of(req), rem));
+}
+ALSO(nanosleep, __nanosleep);
+
+LIBC_API int usleep(useconds_t us)
+{
+	if (!posix_user())
+		return NEXT(usleep)(us);
+	return (int)posix_result(-sleep_until(uk_after(us * NS_PER_US), NULL));
+}
+
+LIBC_API unsigned sleep(unsigned s)
+{
+	struct timespec rem = { 0, 0 };
+
+	if (!posix_user())
+		return NEXT(sleep)(s);
+	sleep_until(uk_after(s * NS_PER_SEC), &rem);
+	return (unsigned)rem.tv_sec;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sockets. recv and send, of bytes, are the hot path: one call of the runtime each. What
+ * carries an address or a message goes another way: the kernel is asked by the form that does
+ * not wait, with the program's own pointers, so that it is the kernel that finds them bad;
+ * and when there is nothing yet, readiness is waited for. */
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "posix/calls.h"
+
+/* These never wait, whatever the descriptor's flags. */
+#define AT_ONCE (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB)
+
+/* ---- bytes ---- */
+
+LIBC_API ssize_t recv(int fd, void *buf, size_t n, int flags)
+{
+	if (!posix_user() || flags & AT_ONCE)
+		return NEXT(recv)(fd, buf, n, flags);
+	return POSIX_CALL(true, uk_recv(fd, buf, n, flags));
+}
+
+LIBC_API ssize_t __recv_chk(int fd, void *buf, size_t n, size_t room, int flags)
+{
+	posix_chk(n, room);
+	return recv(fd, buf, n, flags);
+}
+
+LIBC_API ssize_t send(int fd, const void *buf, size_t n, int flags)
+{
+	if (!posix_user() || flags & MSG_DONTWAIT)
+		return NEXT(send)(fd, buf, n, flags);
+	return POSIX_CALL(true, uk_send(fd, buf, n, flags));
+}
+ALSO(send, __send);
+
+/* ---- with addresses ---- */
+
+/* Until it gives something else than -EAGAIN. */
+#define UNTIL(fd_, events_, fn, arg_)                                                  \
+	POSIX_CALL(true, io_until(&(struct io_until){ .fd = (fd_),                     \
+						      .events = (events_),             \
+						      .mode = IO_AS_SOCKET,            \
+						      .deadline = TIME_NEVER,          \
+						      .call = (fn),                    \
+						      .arg = (arg_) }))
+
+struct from {
+	int fd, flags;
+	void *buf;
+	size_t n;
+	struct sockaddr *addr;
+	socklen_t *len;
+};
+
+static long from_now(void *arg)
+{
+	const struct from *f = arg;
+
+	return sysn(SYS_recvfrom, f->fd, f->buf, f->n, f->flags | MSG_DONTWAIT, f->addr,
+		    f->len);
+}
+
+LIBC_API ssize_t recvfrom(int fd, void *buf, size_t n, int flags,
+			  struct sockaddr *restrict addr, socklen_t *restrict len)
+{
+	struct from f = { fd, flags, buf, n, addr, len };
+
+	if (!addr)
+		return recv(fd, buf, n, flags);
+	if (!posix_user() || flags & AT_ONCE)
+		return NEXT(recvfrom)(fd, buf, n, flags, addr, len);
+	/* to wait for all of it: a stream, which has no addresses */
+	if (flags & MSG_WAITALL)
+		return POSIX_CALL(true, uk_recvfrom(fd, buf, n, flags, addr, len));
+	return UNTIL(fd, POLLIN, from_now, &f);
+}
+
+LIBC_API ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t room, int flags,
+				struct sockaddr *restrict addr, socklen_t *restrict len)
+{
+	posix_chk(n, room);
+	return recvfrom(fd, buf, n, flags, addr, len);
+}
+
+LIBC_API ssize_t sendto(int fd, const void *buf, size_t n, int flags,
+			const struct sockaddr *addr, socklen_t len)
+{
+	if (!posix_user() || flags & MSG_DONTWAIT)
+		return NEXT(sendto)(fd, buf, n, flags, addr, len);
+	return POSIX_CALL(true, uk_sendto(fd, buf, n, flags, addr, len));
+}
+
+/* ---- messages ---- */
+
+struct msg {
+	int fd, flags;
+	void *m;
+	unsigned n;
+};
+
+static long msg_now(void *arg)
+{
+	const struct msg *a = arg;
+
+	return sys3(SYS_recvmsg, a->fd, a->m, a->flags | MSG_DONTWAIT);
+}
+
+LIBC_API ssize_t recvmsg(int fd, struct msghdr *m, int flags)
+{
+	struct msg a = { .fd = fd, .flags = flags, .m = m };
+
+	if (!posix_user() || flags & AT_ONCE)
+		return NEXT(recvmsg)(fd, m, flags);
+	if (flags & MSG_WAITALL)
+		return POSIX_CALL(true, uk_recvmsg(fd, m, flags));
+	return UNTIL(fd, POLLIN, msg_now, &a);
+}
+
+LIBC_API ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	if (!posix_user() || flags & MSG_DONTWAIT)
+		return NEXT(sendmsg)(fd, m, flags);
+	return POSIX_CALL(true, uk_sendmsg(fd, m, flags));
+}
+
+static long msgs_now(void *arg)
+{
+	const struct msg *a = arg;
+
+	return sys5(SYS_recvmmsg, a->fd, a->m, a->n,
+		    a->flags | MSG_DONTWAIT | MSG_WAITFORONE, NULL);
+}
+
+/* What is left of it; false: nothing. */
+static bool time_left(struct timespec *limit, int64_t end)
+{
+	int64_t left = end - sys_now();
+
+	if (limit)
+		*limit = sys_timespec(MAX(left, 0));
+	return left > 0;
+}
+
+/* The time limit is looked at when a message has come, and only then. */
+LIBC_API int recvmmsg(int fd, struct mmsghdr *m, unsigned n, int flags,
+		      struct timespec *limit)
+{
+	struct msg a = { .fd = fd, .flags = flags, .m = m, .n = n };
+	int64_t end = TIME_NEVER;
+	unsigned done = 0;
+
+	if (!posix_user() || flags & AT_ONCE || !n)
+		return NEXT(recvmmsg)(fd, m, n, flags, limit);
+	if (limit)
+		end = uk_after(limit->tv_sec * NS_PER_SEC + limit->tv_nsec);
+	do {
+		long r = UNTIL(fd, POLLIN, msgs_now, &a);
+
+		if (r < 0)
+			return done ? (int)done : -1;
+		done += (unsigned)r;
+		a.m = m + done;
+		a.n = n - done;
+	} while (time_left(limit, end) && a.n && !(flags & MSG_WAITFORONE));
+	return (int)done;
+}
+
+LIBC_API int sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags)
+{
+	if (!posix_user() || flags & MSG_DONTWAIT || !n)
+		return NEXT(sendmmsg)(fd, m, n, flags);
+	for (unsigned i = 0; i < MIN(n, (unsigned)IO_MAX_IOV); i++) {
+		ssize_t r = sendmsg(fd, &m[i].msg_hdr, flags);
+
+		if (r < 0)
+			return i ? (int)i : -1;
+		m[i].msg_len = (unsigned)r;
+	}
+	return (int)MIN(n, (unsigned)IO_MAX_IOV);
+}
+
+/* ---- connections ---- */
+
+LIBC_API int accept4(int fd, struct sockaddr *restrict addr, socklen_t *restrict len,
+		     int flags)
+{
+	if (!posix_user())
+		return NEXT(accept4)(fd, addr, len, flags);
+	return (int)POSIX_CALL(true, uk_accept4(fd, addr, len, flags));
+}
+
+LIBC_API int accept(int fd, struct sockaddr *restrict addr, socklen_t *restrict len)
+{
+	if (!posix_user())
+		return NEXT(accept)(fd, addr, len);
+	return accept4(fd, addr, len, 0);
+}
+
+LIBC_API int connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	if (!posix_user())
+		return NEXT(connect)(fd, addr, len);
+	return (int)POSIX_CALL(true, uk_connect(fd, addr, len));
+}
+ALSO(connect, __connect);

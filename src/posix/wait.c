@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waiting for children. One that is named, and whose end is waited for, is a descriptor that
+ * becomes readable (pidfd_open): no carrier. For any child, or for a stop, there is nothing
+ * to wait on but the call itself, bracketed.
+ *
+ * The kernel is asked first, without waiting: it says ECHILD and EINVAL, and finds who has
+ * ended already. */
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "posix/calls.h"
+
+struct child {
+	pid_t pid;
+	int *status;
+	struct rusage *usage;
+};
+
+static long reap_now(void *arg)
+{
+	const struct child *c = arg;
+	long r = sys4(SYS_wait4, c->pid, c->status, WNOHANG, c->usage);
+
+	return r ? r : -EAGAIN;
+}
+
+/* Has it ended? It stays. */
+static long ended_now(void *arg)
+{
+	const struct child *c = arg;
+	siginfo_t info = { .si_pid = 0 };
+	long r =
+	    sys5(SYS_waitid, P_PID, c->pid, &info, WEXITED | WNOHANG | WNOWAIT, NULL);
+
+	return r || info.si_pid ? r : -EAGAIN;
+}
+
+/* Until now(c) says more than -EAGAIN; -ENOSYS: there is no such descriptor. */
+static long until_ended(long (*now)(void *), struct child *c)
+{
+	struct io_until u = { .events = POLLIN,
+			      .mode = IO_ANYHOW,
+			      .deadline = TIME_NEVER,
+			      .call = now,
+			      .arg = c };
+	long r = now(c);
+
+	if (r != -EAGAIN)
+		return r;
+	u.fd = (int)sys2(SYS_pidfd_open, c->pid, 0);
+	if (u.fd < 0)
+		return -ENOSYS;
+	r = io_until(&u);
+	sys1(SYS_close, u.fd);
+	return r;
+}
+
+LIBC_API pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
+{
+	struct child c = { pid, status, usage };
+	pid_t r;
+
+	if (!posix_user() || options & WNOHANG)
+		return NEXT(wait4)(pid, status, options, usage);
+	if (pid > 0 && !options) {
+		r = (pid_t)POSIX_CALL(true, until_ended(reap_now, &c));
+		if (r >= 0 || errno != ENOSYS)
+			return r;
+	}
+	return POSIX_HANDOFF(NEXT(wait4)(pid, status, options, usage));
+}
+
+LIBC_API pid_t wait3(int *status, int options, struct rusage *usage)
+{
+	return wait4(-1, status, options, usage);
+}
+
+LIBC_API pid_t waitpid(pid_t pid, int *status, int options)
+{
+	if (!posix_user())
+		return NEXT(waitpid)(pid, status, options);
+	return wait4(pid, status, options, NULL);
+}
+ALSO(waitpid, __waitpid);
+
+LIBC_API pid_t wait(int *status)
+{
+	return waitpid(-1, status, 0);
+}
+ALSO(wait, __wait);
+
+LIBC_API int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
+{
+	struct child c = { .pid = (pid_t)id };
+	int r;
+
+	if (!posix_user() || options & WNOHANG)
+		return NEXT(waitid)(type, id, info, options);
+	if (type == P_PID && c.pid > 0 && (options & ~WNOWAIT) == WEXITED) {
+		r = (int)POSIX_CALL(true, until_ended(ended_now, &c));
+		if (r >= 0)
+			return NEXT(waitid)(type, id, info, options | WNOHANG);
+		if (errno != ENOSYS)
+			return r;
+	}
+	return POSIX_HANDOFF(NEXT(waitid)(type, id, info, options));
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sockets: streams and datagrams, partial transfers, time limits, O_NONBLOCK, refusals, and
+ * a server with a thread for each of many connections. */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "must.h"
+
+#define BIG (4 << 20)
+#define CONNS 2000
+
+static void *volatile bad_place = (void *)8; /* the compiler is not to know */
+static char big[BIG], back[BIG];
+static int s[2]; /* a pair of streams */
+
+static void *send_later(void *arg)
+{
+	usleep(20000);
+	MUST(send(s[1], "hello", 5, 0) == 5);
+	return arg;
+}
+
+static void *send_in_two(void *arg)
+{
+	usleep(10000);
+	MUST(send(s[1], "abc", 3, 0) == 3);
+	usleep(10000);
+	MUST(send(s[1], "def", 3, 0) == 3);
+	return arg;
+}
+
+static void *waits(void *arg)
+{
+	struct iovec v[2] = { { back, 2 }, { back + 8, 4 } };
+	struct msghdr m = { .msg_iov = v, .msg_iovlen = 2 };
+	struct sockaddr_storage a;
+	socklen_t len = sizeof(a);
+	char buf[16];
+	pthread_t t = thread_of(send_later, NULL);
+
+	errno = 77;
+	MUST(recv(s[0], buf, sizeof(buf), 0) == 5 && !memcmp(buf, "hello", 5));
+	MUST(errno == 77);
+	end_of(t);
+	t = thread_of(send_later, NULL);
+	MUST(recvmsg(s[0], &m, 0) == 5 && back[8] == 'l' && m.msg_namelen == 0);
+	end_of(t);
+	t = thread_of(send_later, NULL);
+	MUST(recvfrom(s[0], buf, sizeof(buf), 0, (void *)&a, &len) == 5 && len == 0);
+	end_of(t);
+	t = thread_of(send_in_two, NULL);
+	MUST(recv(s[0], buf, 6, MSG_WAITALL) == 6 && !memcmp(buf, "abcdef", 6));
+	end_of(t);
+	t = thread_of(send_later, NULL);
+	MUST(recv(s[0], buf, 16, MSG_PEEK) == 5 && recv(s[0], buf, 16, 0) == 5);
+	end_of(t);
+	t = thread_of(send_later, NULL);
+	MUST(read(s[0], buf, 2) == 2 && read(s[0], buf, 16) == 3);
+	end_of(t);
+	return arg;
+}
+
+static void *send_big(void *arg)
+{
+	struct iovec v[2] = { { big, 1000 }, { big + 1000, BIG - 1000 } };
+	struct msghdr m = { .msg_iov = v, .msg_iovlen = 2 };
+
+	switch ((long)arg) {
+	case 0:
+		MUST(send(s[1], big, BIG, 0) == BIG);
+		break;
+	case 1:
+		MUST(sendmsg(s[1], &m, 0) == BIG);
+		break;
+	case 2:
+		MUST(writev(s[1], v, 2) == BIG);
+		break;
+	default:
+		MUST(write(s[1], big, BIG) == BIG);
+	}
+	return NULL;
+}
+
+static void *parts(void *arg)
+{
+	for (int i = 0; i < BIG; i++)
+		big[i] = (char)(i * 13 + i / 1000);
+	for (long how = 0; how < 4; how++) {
+		pthread_t t = thread_of(send_big, (void *)how);
+		ssize_t done = 0, r;
+
+		memset(back, 0, BIG);
+		while (done < BIG) {
+			r = recv(s[0], back + done, (size_t)(BIG - done), 0);
+			MUST(r > 0);
+			done += r;
+		}
+		end_of(t);
+		MUST(!memcmp(big, back, BIG));
+	}
+	return arg;
+}
+
+static void *limits(void *arg)
+{
+	struct timeval tv = { 0, 30000 };
+	long was = ms_now();
+	char c;
+
+	MUST(!setsockopt(s[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));
+	FAILS(recv(s[0], &c, 1, 0), EAGAIN);
+	MUST(ms_now() - was >= 30);
+	FAILS(read(s[0], &c, 1), EAGAIN);
+	FAILS(recvfrom(s[0], &c, 1, 0, NULL, NULL), EAGAIN);
+	MUST(ms_now() - was >= 90);
+	MUST(!setsockopt(s[1], SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)));
+	MUST(send(s[1], big, BIG, 0) > 0);
+	FAILS(send(s[1], big, BIG, 0), EAGAIN);
+	tv.tv_usec = 0;
+	MUST(!setsockopt(s[1], SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)));
+	MUST(!fcntl(s[1], F_SETFL, O_NONBLOCK));
+	FAILS(send(s[1], big, BIG, 0), EAGAIN);
+	FAILS(recv(s[1], &c, 1, 0), EAGAIN);
+	FAILS(recv(s[0], &c, 1, MSG_DONTWAIT | MSG_OOB), EINVAL);
+	return arg;
+}
+
+static void *refused(void *arg)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET };
+	struct sockaddr_un un = { .sun_family = AF_UNIX, .sun_path = "/nowhere/s" };
+	socklen_t len = sizeof(a);
+	int p[2], u = socket(AF_UNIX, SOCK_STREAM, 0),
+		  t = socket(AF_INET, SOCK_STREAM, 0);
+	char c = 0;
+
+	MUST(!pipe(p));
+	FAILS(recv(p[0], &c, 1, 0), ENOTSOCK);
+	FAILS(send(p[1], &c, 1, 0), ENOTSOCK);
+	FAILS(recv(-1, &c, 1, 0), EBADF);
+	FAILS(send(9999, &c, 1, 0), EBADF);
+	FAILS(accept(p[0], NULL, NULL), ENOTSOCK);
+	FAILS(accept(u, NULL, NULL), EINVAL);
+	FAILS(accept(s[0], NULL, NULL), EINVAL);
+	FAILS(accept(-1, NULL, NULL), EBADF);
+	FAILS(accept4(u, NULL, NULL, 12345), EINVAL);
+	FAILS(connect(p[0], (void *)&a, len), ENOTSOCK);
+	FAILS(connect(-1, (void *)&a, len), EBADF);
+	FAILS(connect(u, (void *)&un, sizeof(un)), ENOENT);
+	FAILS(connect(u, bad_place, 16), EFAULT);
+	FAILS(recv(t, &c, 1, 0), ENOTCONN);
+	FAILS(send(t, &c, 1, MSG_NOSIGNAL), EPIPE);
+	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	MUST(!bind(t, (void *)&a, sizeof(a)));
+	MUST(!getsockname(t, (void *)&a, &len));
+	close(t);
+	t = socket(AF_INET, SOCK_STREAM, 0);
+	FAILS(connect(t, (void *)&a, len), ECONNREFUSED);
+	close(t);
+	FAILS(recvmsg(s[0], bad_place, 0), EFAULT);
+	FAILS(sendmsg(s[1], bad_place, 0), EFAULT);
+	FAILS(send(s[1], bad_place, 1, 0), EFAULT);
+	FAILS(sendto(u, &c, 1, MSG_NOSIGNAL, bad_place, 16), EFAULT);
+	close(u);
+	close(p[0]);
+	close(p[1]);
+	return arg;
+}
+
+static void *gone(void *arg)
+{
+	MUST(!shutdown(s[1], SHUT_WR));
+	while (recv(s[0], back, BIG, 0) > 0)
+		;
+	MUST(recv(s[0], back, 1, 0) == 0);
+	close(s[1]);
+	FAILS(send(s[0], "x", 1, MSG_NOSIGNAL), EPIPE);
+	close(s[0]);
+	return arg;
+}
+
+/* ---- a reader that somebody else gets out ---- */
+
+static int shut[2];
+
+static void *read_until_end(void *arg)
+{
+	char c;
+
+	MUST(recv(*(int *)arg, &c, 1, 0) == 0);
+	return arg;
+}
+
+static void *shuts(void *arg)
+{
+	pthread_t t;
+
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, shut));
+	t = thread_of(read_until_end, &shut[0]);
+	usleep(20000);
+	MUST(!shutdown(shut[0], SHUT_RDWR));
+	end_of(t);
+	close(shut[0]);
+	close(shut[1]);
+	return arg;
+}
+
+/* ---- datagrams ---- */
+
+static int u[2];
+static struct sockaddr_in at;
+
+static void *echo_datagrams(void *arg)
+{
+	struct sockaddr_in from;
+	char buf[64];
+
+	for (int i = 0; i < 100; i++) {
+		socklen_t len = sizeof(from);
+		ssize_t n = recvfrom(u[0], buf, sizeof(buf), 0, (void *)&from, &len);
+
+		MUST(n > 0 && len == sizeof(from));
+		MUST(sendto(u[0], buf, (size_t)n, 0, (void *)&from, len) == n);
+	}
+	return arg;
+}
+
+static void batch(void)
+{
+	char b[3][8] = { "one", "two", "three" }, c[3][8];
+	struct iovec v[3], w[3];
+	struct mmsghdr m[3] = { 0 }, n[3] = { 0 };
+	struct timespec limit = { 5, 0 };
+
+	for (int i = 0; i < 3; i++) {
+		v[i] = (struct iovec){ b[i], strlen(b[i]) };
+		w[i] = (struct iovec){ c[i], 8 };
+		m[i].msg_hdr = (struct msghdr){ .msg_name = &at,
+						.msg_namelen = sizeof(at),
+						.msg_iov = &v[i],
+						.msg_iovlen = 1 };
+		n[i].msg_hdr = (struct msghdr){ .msg_iov = &w[i], .msg_iovlen = 1 };
+	}
+	MUST(sendmmsg(u[1], m, 3, 0) == 3 && m[2].msg_len == 5);
+	MUST(recvmmsg(u[0], n, 3, 0, &limit) == 3 && n[2].msg_len == 5);
+	MUST(!memcmp(c[2], "three", 5));
+	FAILS(recvmmsg(u[0], n, 3, MSG_DONTWAIT, NULL), EAGAIN);
+}
+
+static void *datagrams(void *arg)
+{
+	socklen_t len = sizeof(at);
+	char buf[64];
+	pthread_t t;
+
+	for (int i = 0; i < 2; i++)
+		MUST((u[i] = socket(AF_INET, SOCK_DGRAM, 0)) >= 0);
+	at.sin_family = AF_INET;
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	MUST(!bind(u[0], (void *)&at, len) && !getsockname(u[0], (void *)&at, &len));
+	t = thread_of(echo_datagrams, NULL);
+	for (int i = 0; i < 100; i++) {
+		MUST(sendto(u[1], "ping", 4, 0, (void *)&at, len) == 4);
+		MUST(recvfrom(u[1], buf, sizeof(buf), 0, NULL, NULL) == 4);
+	}
+	end_of(t);
+	batch();
+	close(u[0]);
+	close(u[1]);
+	return arg;
+}
+
+/* ---- a thread for each connection ---- */
+
+static void *serve(void *arg)
+{
+	int fd = (int)(long)arg;
+	char buf[128];
+	ssize_t n;
+
+	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0)
+		MUST(send(fd, buf, (size_t)n, 0) == n);
+	close(fd);
+	return NULL;
+}
+
+static int listener, served;
+
+static void *accepts(void *arg)
+{
+	for (int i = 0; i < CONNS; i++) {
+		struct sockaddr_in peer;
+		socklen_t len = sizeof(peer);
+		int fd = accept(listener, (void *)&peer, &len);
+		pthread_t t;
+
+		MUST(fd >= 0 && len == sizeof(peer) && peer.sin_family == AF_INET);
+		t = thread_of(serve, (void *)(long)fd);
+		pthread_detach(t);
+		served++;
+	}
+	return arg;
+}
+
+static void *client(void *arg)
+{
+	char out[64], in[64];
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	MUST(fd >= 0 && !connect(fd, (void *)&at, sizeof(at)));
+	for (int i = 0; i < 5; i++) {
+		snprintf(out, sizeof(out), "%ld: %d", (long)arg, i);
+		MUST(send(fd, out, sizeof(out), 0) == sizeof(out));
+		MUST(recv(fd, in, sizeof(in), MSG_WAITALL) == sizeof(in));
+		MUST(!strcmp(in, out));
+	}
+	close(fd);
+	return NULL;
+}
+
+static void *many(void *arg)
+{
+	static pthread_t t[CONNS];
+	struct rlimit r;
+	socklen_t len = sizeof(at);
+	pthread_t a;
+
+	MUST(!getrlimit(RLIMIT_NOFILE, &r));
+	r.rlim_cur = r.rlim_max;
+	MUST(!setrlimit(RLIMIT_NOFILE, &r));
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	at.sin_port = 0;
+	MUST(!bind(listener, (void *)&at, len) && !listen(listener, CONNS));
+	MUST(!getsockname(listener, (void *)&at, &len));
+	a = thread_of(accepts, NULL);
+	for (long i = 0; i < CONNS; i++)
+		t[i] = thread_of(client, (void *)i);
+	for (int i = 0; i < CONNS; i++)
+		end_of(t[i]);
+	end_of(a);
+	close(listener);
+	printf("served %d\n", served);
+	return arg;
+}
+
+static void *names(void *arg)
+{
+	struct addrinfo hint = { .ai_flags = AI_NUMERICHOST }, *ai;
+
+	MUST(!getaddrinfo("127.0.0.1", "80", &hint, &ai) && ai->ai_family == AF_INET);
+	freeaddrinfo(ai);
+	MUST(gethostbyname("127.0.0.1"));
+	return arg;
+}
+
+int main(void)
+{
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+	run_in_thread(waits);
+	run_in_thread(parts);
+	run_in_thread(refused);
+	run_in_thread(limits);
+	run_in_thread(gone);
+	run_in_thread(shuts);
+	run_in_thread(datagrams);
+	run_in_thread(many);
+	run_in_thread(names);
+	printf("ok\n");
+	return 0;
+}
