@@ -16,17 +16,17 @@
 
 #define VAIN_MAX 4 /* wake-ups with nothing ready, before it pauses */
 
-/* The call under another signal mask. */
+/* The call under another signal mask; *mask may be NULL. */
 #define MASKED(mask, call)                                                             \
 	({                                                                             \
-		__typeof__(call) m_;                                                   \
-		sigset_t old_;                                                         \
+		uint64_t old_;                                                         \
+		int m_ = -EINTR;                                                       \
                                                                                        \
-		if (mask)                                                              \
-			pthread_sigmask(SIG_SETMASK, mask, &old_);                     \
-		m_ = (call);                                                           \
-		if (mask)                                                              \
-			pthread_sigmask(SIG_SETMASK, &old_, NULL);                     \
+		if (!posix_mask_begin(mask, &old_))                                    \
+			m_ = (call);                                                   \
+		else                                                                   \
+			m_ = (int)posix_result(-EINTR);                                \
+		posix_mask_end(mask, old_);                                            \
 		m_;                                                                    \
 	})
 
