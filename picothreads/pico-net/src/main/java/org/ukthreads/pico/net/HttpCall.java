@@ -216,7 +216,7 @@ final class HttpCall {
 			s.setTcpNoDelay(true);
 			s.setSoTimeout(c.getReadTimeout());
 			if (https()) {
-				if (http && !tunnel(s, p)) {
+				if (http && !tunnel(s)) {
 					s.close();
 					return open(p, false);
 				}
@@ -242,13 +242,13 @@ final class HttpCall {
 	}
 
 	/** False: the proxy wants a password, and now we have one. */
-	private boolean tunnel(Socket s, Proxy p) throws IOException {
+	private boolean tunnel(Socket s) throws IOException {
 		HttpWire w = new HttpWire(s, Collections.emptyList(), false);
 		String to = c.getURL().getHost() + ":" + port();
 		w.send("CONNECT " + to + " HTTP/1.1\r\nUser-Agent: " + agent() + "\r\nHost: " + to
 			+ "\r\nAccept: " + ACCEPT + "\r\nProxy-Connection: keep-alive\r\n"
-			+ (proxyAuthorization == null ? "" : "Proxy-Authorization: " + proxyAuthorization
-			+ "\r\n") + "\r\n");
+			+ (forProxy() == null ? "" : "Proxy-Authorization: " + forProxy() + "\r\n")
+			+ "\r\n");
 		HttpHead h = HttpHead.read(w);
 		if (h == null)
 			throw new SocketException("Unexpected end of file from server");
@@ -256,8 +256,7 @@ final class HttpCall {
 			return true;
 		if (h.status == 407 && TUNNEL_BASIC && tunnels < MOST_REDIRECTS) {
 			tunnels++;
-			proxyAuthorization = password(h, (InetSocketAddress) p.address());
-			if (proxyAuthorization != null)
+			if (told(password(h, proxyAddress)))
 				return false;
 		}
 		/* Of any other answer nothing is shown, as in the JDK. */
@@ -292,6 +291,7 @@ final class HttpCall {
 		String file = u.getFile();
 		if (file.isEmpty() || file.charAt(0) == '?')
 			file = "/" + file;
+		forgetProxys();
 		StringBuilder b = new StringBuilder(c.getRequestMethod()).append(' ');
 		if (wire.proxied)
 			b.append(u.getProtocol()).append("://").append(u.getAuthority());
@@ -323,8 +323,8 @@ final class HttpCall {
 			line(b, "If-Modified-Since", date(c.getIfModifiedSince()));
 		b.append(wire.proxied ? "Proxy-Connection: " : "Connection: ")
 			.append(close ? "close" : "keep-alive").append("\r\n");
-		if (wire.proxied && proxyAuthorization != null)
-			line(b, "Proxy-Authorization", proxyAuthorization);
+		if (wire.proxied && forProxy() != null)
+			line(b, "Proxy-Authorization", forProxy());
 		if (authorization != null && !has("Authorization"))
 			b.append("Authorization: ").append(authorization).append("\r\n");
 		cookies(b, cookie);
@@ -560,7 +560,8 @@ final class HttpCall {
 
 	/** Another request must be made. */
 	private boolean goesOn(HttpHead h, int hops) throws IOException {
-		if (h.status == 401 || h.status == 407 && usingProxy)
+		/* Whoever says 407 within a tunnel is no proxy. */
+		if (h.status == 401 || h.status == 407 && usingProxy && !https())
 			return authorized(h, hops);
 		if (!c.getInstanceFollowRedirects() || h.status < 300 || h.status > 307
 				|| h.status == 304 || h.status == 305 || h.status == 306)
@@ -600,17 +601,44 @@ final class HttpCall {
 			asked.forget(k);
 	}
 
+	/**
+	 * Nor is what was meant for one proxy another's, or a server's. Elder JDKs tell them; the
+	 * newer tell a server at least what is streamed.
+	 */
+	private void forgetProxys() {
+		InetSocketAddress to = wire.proxied ? proxyAddress : null;
+		if (to == null || lastProxy != null && !lastProxy.equals(to))
+			asked.forget("Proxy-Authorization");
+		lastProxy = to;
+	}
+
+	private InetSocketAddress lastProxy;
+
 	private Authenticator authenticator;
 
 	void authenticator(Authenticator a) {
 		authenticator = a;
 	}
 
-	private String proxyAuthorization;
 	private InetSocketAddress proxyAddress;
+	private String proxyAuthorization;
+	/** Who asked for it. */
+	private InetSocketAddress askedBy;
 	/** The answer of a proxy that made no tunnel. */
 	private HttpHead refused;
 	private int tunnels;
+
+	/** Null: this proxy has not asked. */
+	private String forProxy() {
+		return proxyAddress.equals(askedBy) ? proxyAuthorization : null;
+	}
+
+	/** False: nobody knows it. */
+	private boolean told(String password) {
+		proxyAuthorization = password;
+		askedBy = proxyAddress;
+		return password != null;
+	}
 
 	private boolean authorized(HttpHead h, int hops) throws IOException {
 		boolean byProxy = h.status == 407;
@@ -624,7 +652,7 @@ final class HttpCall {
 				+ " authentication, in streaming mode", h.status);
 		limit(hops);
 		if (byProxy)
-			proxyAuthorization = a;
+			told(a);
 		else
 			authorization = a;
 		return true;

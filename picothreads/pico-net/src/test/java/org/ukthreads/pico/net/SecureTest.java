@@ -32,15 +32,8 @@ final class SecureTest {
 	@Test
 	void tls_clients_behave_as_the_jdks() throws Exception {
 		Path store = keys(dir);
-		KeyStore keys = KeyStore.getInstance("PKCS12");
-		try (var in = Files.newInputStream(store)) {
-			keys.load(in, "secret".toCharArray());
-		}
-		Path trust = trust(keys);
-		KeyManagerFactory f = KeyManagerFactory.getInstance("PKIX");
-		f.init(keys, "secret".toCharArray());
-		SSLContext c = SSLContext.getInstance("TLS");
-		c.init(f.getKeyManagers(), null, null);
+		Path trust = trust(dir, store);
+		SSLContext c = context(store);
 		HttpsServer h = HttpsServer.create(new InetSocketAddress(
 			InetAddress.getLoopbackAddress(), 0), 100);
 		ExecutorService threads = Executors.newCachedThreadPool();
@@ -97,10 +90,28 @@ final class SecureTest {
 		return store;
 	}
 
-	private Path trust(KeyStore keys) throws Exception {
+	private static KeyStore loaded(Path store) throws Exception {
+		KeyStore k = KeyStore.getInstance("PKCS12");
+		try (var in = Files.newInputStream(store)) {
+			k.load(in, "secret".toCharArray());
+		}
+		return k;
+	}
+
+	/** A server's, with these keys. */
+	static SSLContext context(Path store) throws Exception {
+		KeyManagerFactory f = KeyManagerFactory.getInstance("PKIX");
+		f.init(loaded(store), "secret".toCharArray());
+		SSLContext c = SSLContext.getInstance("TLS");
+		c.init(f.getKeyManagers(), null, null);
+		return c;
+	}
+
+	/** Who trusts these keys, in dir. */
+	static Path trust(Path dir, Path store) throws Exception {
 		KeyStore t = KeyStore.getInstance("PKCS12");
 		t.load(null, null);
-		t.setCertificateEntry("a", keys.getCertificate("a"));
+		t.setCertificateEntry("a", loaded(store).getCertificate("a"));
 		Path p = dir.resolve("trust.p12");
 		try (var out = Files.newOutputStream(p)) {
 			t.store(out, "secret".toCharArray());
