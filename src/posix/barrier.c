@@ -39,6 +39,7 @@ LIBC_API int pthread_barrier_wait(pthread_barrier_t *b)
 		return POSIX_KERNEL(NEXT(pthread_barrier_wait)(b));
 	if (core(b)->total == 1)
 		return PTHREAD_BARRIER_SERIAL_THREAD;
+	rt_adopt();
 	do /* cut short he leaves and comes again: the count is right meanwhile */
 		r = uk_barrier_wait(core(b));
 	while (posix_waits_on(r));

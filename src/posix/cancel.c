@@ -38,13 +38,10 @@ void posix_testcancel(void)
 /* The runtime's flag has done its work. */
 bool posix_cut(long r, bool restarts)
 {
-	const struct posix_signals *s = &posix_self_tls.signals;
-
 	if (r == -ECANCELED)
 		uk_thread_cancel_clear();
 	posix_testcancel();
-	return r == -ECANCELED || s->ran == s->ran_before ||
-	       (restarts && s->kept == s->kept_before);
+	return r == -ECANCELED || posix_handlers_let(restarts);
 }
 
 LIBC_API int pthread_cancel(pthread_t th)

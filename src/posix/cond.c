@@ -82,6 +82,7 @@ static int wait_here(pthread_cond_t *c, pthread_mutex_t *m, bool shared,
 		return r;
 	if (goes)
 		n.arg = mutex_word(m);
+	rt_adopt();
 	t = rt_enter();
 	cond_queue(&cond, t, &n);
 	lock_leave(m);
@@ -141,6 +142,7 @@ static uint32_t wake(pthread_cond_t *c, bool shared, uint32_t most)
 
 	if (shared ? !load_seq_cst(&mixed) : !load_relaxed(cond.waiters))
 		return 0;
+	rt_adopt();
 	return cond_wake(&cond, most);
 }
 

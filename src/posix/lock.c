@@ -111,7 +111,7 @@ static int wait_word(pthread_mutex_t *m, int64_t deadline, bool woken)
 				  .woken = woken };
 	int r;
 
-	if (unlikely(rt_in_runtime() || rt_begin()))
+	if (unlikely(rt_in_runtime() || rt_adopt()))
 		return poll_word(m, deadline);
 	do {
 		struct uk_thread *t = rt_enter();
@@ -129,6 +129,7 @@ static void give_word(pthread_mutex_t *m)
 	/* release: the next owner sees what we did */
 	if (likely(cas_release(mutex_word(m), &held, 0)) || !(held & M_LOCKED))
 		return;
+	rt_adopt();
 	mutex_release(mutex_word(m), hint_of(m), rt_enter());
 	rt_exit();
 }

@@ -33,6 +33,7 @@ LIBC_API int pthread_once(pthread_once_t *once, void (*fn)(void))
 
 	if (likely(load_acquire(&o->state) == ONCE_DONE))
 		return 0;
+	rt_adopt();
 	do
 		r = once_begin(o, true);
 	while (posix_waits_on(r));

@@ -166,6 +166,14 @@ static inline long posix_result(long r)
  * of each call that is a cancellation point, and after its wait. Outside the runtime. */
 void posix_testcancel(void);
 
+/* The current call ended with -EINTR: do the handlers that have run let it go on? */
+static inline bool posix_handlers_let(bool restarts)
+{
+	const struct posix_signals *s = &posix_self_tls.signals;
+
+	return s->ran == s->ran_before || (restarts && s->kept == s->kept_before);
+}
+
 /* A call of the runtime's gave r, outside the runtime: is it to be made again? -ECANCELED:
  * yes, if posix_testcancel comes back. -EINTR: handlers have run; yes, if all of them were
  * installed with SA_RESTART and the call is one that restarts. A limit must be absolute. */

@@ -48,6 +48,7 @@ static int lock_until(pthread_rwlock_t *l, enum rw_role role, clockid_t clock,
 		return EDEADLK;
 	if (take(l, role))
 		return 0;
+	rt_adopt();
 	do
 		r = rwlock_wait(core(l), how_of(l, role), posix_deadline(clock, abs));
 	while (posix_waits_on(r));
@@ -116,6 +117,7 @@ LIBC_API int pthread_rwlock_unlock(pthread_rwlock_t *l)
 		return NEXT(pthread_rwlock_unlock)(l);
 	if (load_relaxed(&core(l)->state) & RW_WRITER)
 		store_relaxed(&l->__data.__cur_writer, 0);
+	rt_adopt();
 	rwlock_unlock(core(l), how_of(l, RW_READ).lenient);
 	return 0;
 }

@@ -36,6 +36,7 @@ LIBC_API int sem_post(sem_t *s)
 
 static int wait_until(sem_t *s, int64_t deadline)
 {
+	rt_adopt();
 	return (int)POSIX_CALL(true, uk_sem_wait_until((uk_sem *)(void *)s, deadline));
 }
 

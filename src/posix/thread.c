@@ -394,7 +394,7 @@ LIBC_API int sched_yield(void)
 /* A user thread has an id that no kernel thread has. */
 LIBC_API pid_t gettid(void)
 {
-	return (pid_t)posix_tid();
+	return posix_borrowed() ? sys_gettid() : (pid_t)posix_tid();
 }
 
 uint32_t posix_tid_slow(void)

@@ -33,6 +33,16 @@ COLD int rt_begin_slow(void)
 	return r ? r : thread_foreign() ? 0 : -ENOMEM;
 }
 
+COLD int rt_adopt_slow(void)
+{
+	int r;
+
+	set_lock_acquire();
+	r = thread_init();
+	set_lock_release();
+	return r ? r : thread_foreign() ? 0 : -ENOMEM;
+}
+
 static COLD struct uk_thread *enter_foreign(void)
 {
 	int r = rt_begin();

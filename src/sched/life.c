@@ -381,7 +381,9 @@ static int create(uk_thread **out, const uk_attr *a, const struct birth *b,
 
 	if (!fn || (!out && !(a->flags & UK_ATTR_DETACHED)))
 		return -EINVAL;
-	r = rt_begin();
+	r = sched_start(); /* who was adopted has not started it */
+	if (!r)
+		r = rt_begin();
 	if (unlikely(r))
 		return r;
 	me = enter_any();

@@ -39,6 +39,14 @@ static inline int rt_begin(void)
 	return likely(thread_self_tls) ? 0 : rt_begin_slow();
 }
 
+/* For who only waits and wakes: a kernel thread gets its descriptor, and may enter from now on;
+ * the runtime is not started for it. */
+int rt_adopt_slow(void);
+static inline int rt_adopt(void)
+{
+	return likely(thread_self_tls) ? 0 : rt_adopt_slow();
+}
+
 uint64_t wait_begin(struct uk_thread *t, enum wait_kind kind, const void *obj);
 /* Like wait_begin, but cancellation and the thread's own deadline do not end it. */
 uint64_t wait_begin_uncancelable(struct uk_thread *t, enum wait_kind kind,

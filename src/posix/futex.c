@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* futex.c - syscall(2), for whoever makes locks of his own: Rust's standard library, C++20's
+ * atomics, allocators, runtimes.
+ *
+ *   FUTEX_..._PRIVATE   wait, wake, requeue and wake-op in the table of waiters, user threads
+ *                       and kernel threads alike: nobody else can wake these
+ *   FUTEX_... shared    the kernel's, also in private memory: another process may wake it,
+ *                       or the kernel itself (a raw clone's CLEARTID, robust lists). So who
+ *                       waits holds his carrier. The flag is not shared by accident: natively
+ *                       too, a private wake finds no shared waiter
+ *   FUTEX_..._PI        the kernel's; a user thread cannot own one there
+ *   gettid, tkill, tgkill, sched_yield   as the functions of these names
+ *   exit                of a user thread: it ends as by pthread_exit; its carrier lives on
+ *   fork, clone         libc has told nobody: the child may only exec
+ *   all others          the kernel's, marked as a call that may block
+ *
+ * Rejected: shared waits in private memory in our table, with wake-ups for both (the kernel's
+ * own wake-ups would be lost); asking the kernel what is mapped there (the same). */
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdarg.h>
+
+#include "base/sys.h"
+#include "posix/posix.h"
+#include "sync/futex.h"
+#include "uk/sync.h"
+
+#define CMD(op) ((op) & ~(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME))
+
+struct call {
+	long n, a[6];
+};
+
+static const uint32_t *word_at(long a)
+{
+	return (const uint32_t *)(uintptr_t)a;
+}
+
+/* ---- futex ---- */
+
+/* When the wait ends; -EINVAL. */
+static int64_t deadline_of(long op, const struct timespec *ts)
+{
+	clockid_t clock = op & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+	int64_t now;
+
+	if (!ts)
+		return TIME_NEVER;
+	if (ts->tv_sec < 0)
+		return -EINVAL;
+	if (CMD(op) == FUTEX_WAIT_BITSET || !posix_time_ok(ts))
+		return posix_deadline(clock, ts);
+	now = sys_now(); /* a span */
+	return ts->tv_sec >= (TIME_NEVER - now) / NS_PER_SEC - 1
+		   ? TIME_NEVER
+		   : now + ts->tv_sec * NS_PER_SEC + ts->tv_nsec;
+}
+
+/* Not a cancellation point. */
+static long wait(const struct call *c)
+{
+	uint32_t bits = CMD(c->a[1]) == FUTEX_WAIT ? FUTEX_ANY : (uint32_t)c->a[5];
+	int64_t deadline =
+	    deadline_of(c->a[1], (const struct timespec *)(uintptr_t)c->a[3]);
+	long r;
+
+	if (deadline == -EINVAL || !bits)
+		return -EINVAL;
+	posix_call_begins();
+	do
+		r = futex_wait(word_at(c->a[0]), (uint32_t)c->a[2], bits, deadline);
+	while (r == -ECANCELED ? posix_waits_on(r)
+			       : r == -EINTR && posix_handlers_let(true));
+	return r;
+}
+
+static long wake(const struct call *c, uint32_t bits)
+{
+	long r;
+
+	if (!bits)
+		return -EINVAL;
+	rt_enter();
+	r = futex_wake(word_at(c->a[0]), MAX((int)c->a[2], 1), bits);
+	rt_exit();
+	return r;
+}
+
+static long requeue(const struct call *c, const uint32_t *expected)
+{
+	long r;
+
+	if ((int)c->a[2] < 0 || (int)c->a[3] < 0)
+		return -EINVAL;
+	rt_enter();
+	r = futex_requeue(word_at(c->a[0]), (int)c->a[2], (int)c->a[3],
+			  word_at(c->a[4]), expected);
+	rt_exit();
+	return r;
+}
+
+/* The operation on the second word, as the kernel encodes it; true: wake there, too. */
+static int operate(uint32_t *word, uint32_t code, bool *wakes)
+{
+	int arg = (int)(code << 8) >> 20, with = (int)(code << 20) >> 20, old;
+	unsigned op = code >> 28 & 7, compare = code >> 24 & 15;
+
+	if (code >> 28 & FUTEX_OP_OPARG_SHIFT)
+		arg = (int)(1u << (arg & 31));
+	switch (op) {
+	case FUTEX_OP_SET:
+		old = (int)xchg_seq_cst(word, (uint32_t)arg);
+		break;
+	case FUTEX_OP_ADD:
+		old = (int)__atomic_fetch_add(word, (uint32_t)arg, __ATOMIC_SEQ_CST);
+		break;
+	case FUTEX_OP_OR:
+		old = (int)__atomic_fetch_or(word, (uint32_t)arg, __ATOMIC_SEQ_CST);
+		break;
+	case FUTEX_OP_ANDN:
+		old = (int)__atomic_fetch_and(word, ~(uint32_t)arg, __ATOMIC_SEQ_CST);
+		break;
+	case FUTEX_OP_XOR:
+		old = (int)__atomic_fetch_xor(word, (uint32_t)arg, __ATOMIC_SEQ_CST);
+		break;
+	default:
+		return -ENOSYS;
+	}
+	*wakes = compare == FUTEX_OP_CMP_EQ   ? old == with
+		 : compare == FUTEX_OP_CMP_NE ? old != with
+		 : compare == FUTEX_OP_CMP_LT ? old < with
+		 : compare == FUTEX_OP_CMP_LE ? old <= with
+		 : compare == FUTEX_OP_CMP_GT ? old > with
+					      : old >= with;
+	return compare <= FUTEX_OP_CMP_GE ? 0 : -ENOSYS;
+}
+
+static long wake_op(const struct call *c)
+{
+	uint32_t *second = (uint32_t *)(uintptr_t)c->a[4];
+	bool both = false;
+	long r = operate(second, (uint32_t)c->a[5], &both);
+
+	if (r)
+		return r;
+	rt_enter();
+	r = futex_wake(word_at(c->a[0]), MAX((int)c->a[2], 1), FUTEX_ANY);
+	if (both)
+		r += futex_wake(second, MAX((int)c->a[3], 1), FUTEX_ANY);
+	rt_exit();
+	return r;
+}
+
+/* Ours? *r: what the system call would give. */
+static bool futex(const struct call *c, long *r)
+{
+	uint32_t expected = (uint32_t)c->a[5];
+	long op = c->a[1];
+
+	if (!(op & FUTEX_PRIVATE_FLAG) || rt_in_runtime() || rt_adopt() ||
+	    c->a[0] & 3 || (op & FUTEX_CLOCK_REALTIME && CMD(op) != FUTEX_WAIT_BITSET))
+		return false;
+	switch (CMD(op)) {
+	case FUTEX_WAIT:
+	case FUTEX_WAIT_BITSET:
+		*r = wait(c);
+		return true;
+	case FUTEX_WAKE:
+		*r = wake(c, FUTEX_ANY);
+		return true;
+	case FUTEX_WAKE_BITSET:
+		*r = wake(c, (uint32_t)c->a[5]);
+		return true;
+	case FUTEX_REQUEUE:
+		*r = requeue(c, NULL);
+		return true;
+	case FUTEX_CMP_REQUEUE:
+		*r = requeue(c, &expected);
+		return true;
+	case FUTEX_WAKE_OP:
+		*r = wake_op(c);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* ---- the others ---- */
+
+static long kernel(const struct call *c)
+{
+	struct uk_thread *t = posix_user();
+	const long *a = c->a;
+	long r;
+
+	if (t) {
+		rt_enter();
+		block_begin(t, false);
+	}
+	r = sys6(c->n, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (t) {
+		block_end(t);
+		rt_exit();
+	}
+	return r;
+}
+
+/* In a child whose memory is its own nothing has been prepared. A vfork is a fork: our frames
+ * are not to be left by the child. */
+static long forks(const struct call *c)
+{
+	const long *a = c->a;
+	bool shares = c->n == SYS_clone    ? a[0] & CLONE_VM
+		      : c->n == SYS_clone3 ? *word_at(a[0]) & CLONE_VM
+					   : false;
+	long r = c->n == SYS_clone || c->n == SYS_clone3
+		     ? sys6(c->n, a[0], a[1], a[2], a[3], a[4], a[5])
+		     : sys5(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+
+	if (r == 0 && !shares)
+		sched_fork_lost();
+	return r;
+}
+
+static long dispatch(const struct call *c)
+{
+	long r;
+
+	switch (c->n) {
+	case SYS_futex:
+		return futex(c, &r) ? r : kernel(c);
+	case SYS_gettid:
+		return gettid();
+	case SYS_tgkill:
+		return posix_tgkill(c->a[0], c->a[1], (int)c->a[2]);
+	case SYS_tkill:
+		return posix_tgkill(sys0(SYS_getpid), c->a[0], (int)c->a[1]);
+	case SYS_sched_yield:
+		return sched_yield();
+	case SYS_exit:
+		if (posix_user())
+			pthread_exit(NULL);
+		return kernel(c);
+#ifdef SYS_fork
+	case SYS_fork:
+	case SYS_vfork:
+#endif
+	case SYS_clone:
+	case SYS_clone3:
+		return forks(c);
+	default:
+		return kernel(c);
+	}
+}
+
+LIBC_API long syscall(long n, ...)
+{
+	struct call c = { .n = n };
+	va_list ap;
+
+	va_start(ap, n);
+	for (unsigned i = 0; i < array_size(c.a); i++)
+		c.a[i] = va_arg(ap, long);
+	va_end(ap);
+	return posix_result(dispatch(&c));
+}

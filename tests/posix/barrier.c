@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Barriers, once, and spin locks whose owner may be a thread of the same vp. */
+#include <semaphore.h>
+#include <threads.h>
+
+#include "posix.h"
+
+#define THREADS 20
+#define ROUNDS 200
+
+static pthread_barrier_t b;
+static int arrived[ROUNDS], serial[ROUNDS];
+
+static void *rounds(void *arg)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		__atomic_fetch_add(&arrived[i], 1, __ATOMIC_RELAXED);
+		switch (pthread_barrier_wait(&b)) {
+		case 0:
+			break;
+		case PTHREAD_BARRIER_SERIAL_THREAD:
+			serial[i]++;
+			break;
+		default:
+			MUST(0);
+		}
+		MUST(__atomic_load_n(&arrived[i], __ATOMIC_RELAXED) == THREADS + 1);
+	}
+	return arg;
+}
+
+static void barriers(int shared)
+{
+	pthread_barrierattr_t a;
+	pthread_t t[THREADS];
+
+	memset(arrived, 0, sizeof(arrived));
+	memset(serial, 0, sizeof(serial));
+	MUST(!pthread_barrierattr_init(&a));
+	MUST(!pthread_barrierattr_setpshared(&a, shared));
+	SAY(pthread_barrier_init(&b, &a, 0));
+	MUST(!pthread_barrier_init(&b, &a, THREADS + 1));
+	for (int i = 0; i < THREADS; i++)
+		t[i] = start(rounds, NULL);
+	rounds(NULL);
+	for (int i = 0; i < THREADS; i++)
+		finish(t[i]);
+	SAY(pthread_barrier_destroy(&b));
+	for (int i = 0; i < ROUNDS; i++)
+		MUST(serial[i] == 1);
+	MUST(!pthread_barrier_init(&b, &a, 1));
+	SAY(pthread_barrier_wait(&b));
+	SAY(pthread_barrier_destroy(&b));
+}
+
+/* The last one through frees it. */
+static void *freed(void *arg)
+{
+	pthread_barrier_t *x = arg;
+
+	if (pthread_barrier_wait(x) == PTHREAD_BARRIER_SERIAL_THREAD) {
+		pthread_barrier_destroy(x);
+		memset(x, 0xee, sizeof(*x));
+		free(x);
+	}
+	return NULL;
+}
+
+/* -- once -- */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT, left = PTHREAD_ONCE_INIT;
+static once_flag flag = ONCE_FLAG_INIT;
+static int ran, tried;
+static sem_t never;
+
+static void runs(void)
+{
+	usleep(2000);
+	ran++;
+}
+
+static void *calls(void *arg)
+{
+	MUST(!pthread_once(&once, runs));
+	MUST(ran >= 1);
+	call_once(&flag, runs);
+	MUST(ran == 2);
+	return arg;
+}
+
+static void first_is_cancelled(void)
+{
+	if (++tried == 1)
+		for (;;)
+			sem_wait(&never);
+}
+
+static void *calls_left(void *arg)
+{
+	MUST(!pthread_once(&left, first_is_cancelled));
+	return arg;
+}
+
+static void onces(void)
+{
+	pthread_t t[THREADS], first;
+
+	for (int i = 0; i < THREADS; i++)
+		t[i] = start(calls, NULL);
+	calls(NULL);
+	for (int i = 0; i < THREADS; i++)
+		finish(t[i]);
+	first = start(calls_left, NULL);
+	while (!__atomic_load_n(&tried, __ATOMIC_RELAXED))
+		usleep(100);
+	for (int i = 0; i < THREADS; i++)
+		t[i] = start(calls_left, NULL);
+	usleep(1000);
+	MUST(!pthread_cancel(first));
+	MUST(finish(first) == PTHREAD_CANCELED);
+	for (int i = 0; i < THREADS; i++)
+		finish(t[i]);
+	printf("ran %d, tried %d\n", ran, tried);
+}
+
+/* -- spin -- */
+
+static pthread_spinlock_t spin;
+static long spun;
+
+static void *spins(void *arg)
+{
+	for (int i = 0; i < 200; i++) {
+		MUST(!pthread_spin_lock(&spin));
+		spun++;
+		if (i == 100)
+			sched_yield(); /* the others of this vp spin */
+		MUST(!pthread_spin_unlock(&spin));
+	}
+	return arg;
+}
+
+static void spinning(void)
+{
+	pthread_t t[THREADS];
+
+	MUST(!pthread_spin_init(&spin, 0));
+	for (int i = 0; i < THREADS; i++)
+		t[i] = start(spins, NULL);
+	spins(NULL);
+	for (int i = 0; i < THREADS; i++)
+		finish(t[i]);
+	MUST(!pthread_spin_lock(&spin));
+	SAY(pthread_spin_trylock(&spin));
+	SAY(pthread_spin_unlock(&spin));
+	SAY(pthread_spin_destroy(&spin));
+	printf("spun %ld\n", spun);
+}
+
+int main(void)
+{
+	barriers(PTHREAD_PROCESS_PRIVATE);
+	barriers(PTHREAD_PROCESS_SHARED);
+	for (int i = 0; i < 200; i++) {
+		pthread_barrier_t *x = malloc(sizeof(*x));
+		pthread_t t[3];
+
+		MUST(x && !pthread_barrier_init(x, NULL, 4));
+		for (int k = 0; k < 3; k++)
+			t[k] = start(freed, x);
+		freed(x);
+		for (int k = 0; k < 3; k++)
+			finish(t[k]);
+	}
+	onces();
+	spinning();
+	return 0;
+}

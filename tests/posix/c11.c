@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* <threads.h>. */
+#include <threads.h>
+
+#include "posix.h"
+
+#define THREADS 8
+
+static mtx_t m;
+static cnd_t c;
+static tss_t key;
+static int turn, gone;
+
+static void on_key(void *value)
+{
+	__atomic_fetch_add(&gone, *(int *)value, __ATOMIC_RELAXED);
+}
+
+static int passes(void *arg)
+{
+	static int one = 1;
+	int me = (int)(intptr_t)arg;
+
+	MUST(tss_set(key, &one) == thrd_success);
+	MUST(mtx_lock(&m) == thrd_success);
+	for (int i = 0; i < 100; i++) {
+		while (turn % THREADS != me)
+			MUST(cnd_wait(&c, &m) == thrd_success);
+		turn++;
+		MUST(cnd_broadcast(&c) == thrd_success);
+	}
+	MUST(mtx_unlock(&m) == thrd_success);
+	if (me % 2)
+		thrd_exit(-me);
+	return -me;
+}
+
+static int others(void *arg)
+{
+	struct timespec soon = in_ms(CLOCK_REALTIME, 20);
+
+	(void)arg;
+	SAY(mtx_trylock(&m) == thrd_busy);
+	SAY(mtx_timedlock(&m, &soon) == thrd_timedout);
+	return 7;
+}
+
+int main(void)
+{
+	struct timespec soon = in_ms(CLOCK_REALTIME, 20), nap = { 0, 1000000 };
+	thrd_t t[THREADS];
+	mtx_t deep;
+	int r;
+
+	MUST(mtx_init(&m, mtx_timed) == thrd_success);
+	MUST(cnd_init(&c) == thrd_success);
+	MUST(tss_create(&key, on_key) == thrd_success);
+	for (int i = 0; i < THREADS; i++)
+		MUST(thrd_create(&t[i], passes, (void *)(intptr_t)i) == thrd_success);
+	for (int i = 0; i < THREADS; i++) {
+		MUST(thrd_join(t[i], &r) == thrd_success);
+		MUST(r == -i);
+	}
+	printf("turns %d, gone %d\n", turn, gone);
+	MUST(mtx_lock(&m) == thrd_success);
+	MUST(thrd_create(&t[0], others, NULL) == thrd_success);
+	MUST(thrd_join(t[0], &r) == thrd_success && r == 7);
+	SAY(cnd_timedwait(&c, &m, &soon) == thrd_timedout);
+	SAY(cnd_signal(&c));
+	MUST(mtx_unlock(&m) == thrd_success);
+	MUST(mtx_init(&deep, mtx_plain | mtx_recursive) == thrd_success);
+	MUST(mtx_lock(&deep) == thrd_success);
+	SAY(mtx_trylock(&deep) == thrd_success);
+	SAY(mtx_unlock(&deep));
+	SAY(mtx_unlock(&deep));
+	mtx_destroy(&deep);
+	SAY(thrd_sleep(&nap, NULL));
+	thrd_yield();
+	MUST(thrd_create(&t[0], others, NULL) == thrd_success);
+	SAY(thrd_detach(t[0]));
+	usleep(100000);
+	cnd_destroy(&c);
+	tss_delete(key);
+	return 0;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* syscall(SYS_futex, ...): locks that a program makes for itself. */
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "posix.h"
+
+#define THREADS 10
+#define ROUNDS 3000
+
+static int flags = FUTEX_PRIVATE_FLAG;
+
+#define TRY(...)                                                                       \
+	do {                                                                           \
+		long r_ = syscall(SYS_futex, __VA_ARGS__);                             \
+                                                                                       \
+		printf("%s: %ld %d\n", #__VA_ARGS__, r_, r_ < 0 ? errno : 0);          \
+	} while (0)
+
+static long futex(uint32_t *word, int op, uint32_t val)
+{
+	return syscall(SYS_futex, word, op | flags, val, NULL, NULL,
+		       FUTEX_BITSET_MATCH_ANY);
+}
+
+static void results(void)
+{
+	struct timespec soon = { 0, 20000000 }, bad = { 0, 1000000000 }, at;
+	uint32_t x = 1, y = 5;
+
+	printf("flags %d\n", flags);
+	TRY(&x, FUTEX_WAIT | flags, 2, NULL);
+	TRY(&x, FUTEX_WAIT | flags, 1, &soon);
+	TRY(&x, FUTEX_WAIT | flags, 1, &bad);
+	TRY(&x, FUTEX_WAIT_BITSET | flags, 1, &soon, NULL, 0);
+	at = in_ms(CLOCK_MONOTONIC, 20);
+	TRY(&x, FUTEX_WAIT_BITSET | flags, 1, &at, NULL, 4);
+	at = in_ms(CLOCK_REALTIME, 20);
+	TRY(&x, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME | flags, 1, &at, NULL, -1);
+	TRY(&x, FUTEX_WAKE | flags, 1);
+	TRY(&x, FUTEX_WAKE_BITSET | flags, 1, NULL, NULL, 0);
+	TRY(&x, FUTEX_REQUEUE | flags, 1, 1L, &y);
+	TRY(&x, FUTEX_CMP_REQUEUE | flags, 1, 1L, &y, 7);
+	TRY(&x, FUTEX_CMP_REQUEUE | flags, 1, 1L, &y, 1);
+	TRY(&x, FUTEX_WAKE_OP | flags, 1, 1L, &y,
+	    FUTEX_OP(FUTEX_OP_ADD, 3, FUTEX_OP_CMP_EQ, 5));
+	printf("y %u\n", y);
+	TRY((char *)&x + 1, FUTEX_WAIT | flags, 0, NULL);
+	TRY(&x, 99 | flags, 0, NULL);
+}
+
+/* -- a mutex of three states -- */
+
+static uint32_t lock;
+static long total;
+
+static void *works(void *arg)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		uint32_t c = 0;
+
+		if (!__atomic_compare_exchange_n(&lock, &c, 1, 0, __ATOMIC_ACQUIRE,
+						 __ATOMIC_RELAXED))
+			while (__atomic_exchange_n(&lock, 2, __ATOMIC_ACQUIRE))
+				futex(&lock, FUTEX_WAIT, 2);
+		total++;
+		if (i % 50 == 0)
+			sched_yield();
+		if (__atomic_exchange_n(&lock, 0, __ATOMIC_RELEASE) == 2)
+			futex(&lock, FUTEX_WAKE, 1);
+	}
+	return arg;
+}
+
+static void crowd(void)
+{
+	pthread_t t[THREADS];
+
+	total = 0;
+	for (int i = 0; i < THREADS; i++)
+		t[i] = start(works, NULL);
+	works(NULL);
+	for (int i = 0; i < THREADS; i++)
+		finish(t[i]);
+	printf("total %ld\n", total);
+}
+
+/* -- bits, and moving waiters -- */
+
+static uint32_t gate, other;
+static int in, out;
+
+static void *waits(void *arg)
+{
+	__atomic_fetch_add(&in, 1, __ATOMIC_RELAXED);
+	while (!__atomic_load_n(&gate, __ATOMIC_ACQUIRE))
+		syscall(SYS_futex, &gate, FUTEX_WAIT_BITSET | flags, 0, NULL, NULL,
+			(int)(intptr_t)arg);
+	__atomic_fetch_add(&out, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static void moved(void)
+{
+	pthread_t t[THREADS];
+	long n;
+
+	gate = other = 0;
+	in = out = 0;
+	for (int i = 0; i < THREADS; i++)
+		t[i] = start(waits, (void *)(intptr_t)(i % 2 ? 1 : 2));
+	/* all sleep when all can be moved there and back */
+	do {
+		n = syscall(SYS_futex, &gate, FUTEX_CMP_REQUEUE | flags, 0, 1000L,
+			    &other, 0);
+		MUST(n >= 0);
+		MUST(syscall(SYS_futex, &other, FUTEX_REQUEUE | flags, 0, 1000L,
+			     &gate) == n);
+		usleep(1000);
+	} while (n < THREADS);
+	__atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
+	n = syscall(SYS_futex, &gate, FUTEX_WAKE_BITSET | flags, 1000, NULL, NULL, 1);
+	printf("odd ones %ld\n", n);
+	n = syscall(SYS_futex, &other, FUTEX_WAKE_OP | flags, 1, 1000L, &gate,
+		    FUTEX_OP(FUTEX_OP_OR, 2, FUTEX_OP_CMP_GE, 1));
+	printf("the rest %ld\n", n);
+	for (int i = 0; i < THREADS; i++)
+		finish(t[i]);
+}
+
+/* -- with a process that knows nothing of us -- */
+
+static void between_processes(void)
+{
+	uint32_t *turn =
+	    mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int status, mine;
+	pid_t pid;
+
+	MUST(turn != MAP_FAILED);
+	pid = fork();
+	mine = pid ? 0 : 1;
+	for (int i = 0; i < 200; i++) {
+		uint32_t now;
+
+		while ((now = __atomic_load_n(turn, __ATOMIC_ACQUIRE)) % 2 !=
+		       (uint32_t)mine)
+			syscall(SYS_futex, turn, FUTEX_WAIT, now, NULL);
+		__atomic_fetch_add(turn, 1, __ATOMIC_RELEASE);
+		syscall(SYS_futex, turn, FUTEX_WAKE, 1);
+	}
+	if (!pid)
+		_exit(0);
+	MUST(waitpid(pid, &status, 0) == pid && status == 0);
+	printf("turns %u\n", *turn);
+}
+
+static void *in_thread(void *arg)
+{
+	between_processes();
+	return arg;
+}
+
+static void *identity(void *arg)
+{
+	MUST(syscall(SYS_gettid) == gettid());
+	MUST(syscall(SYS_getpid) == getpid());
+	errno = 0;
+	MUST(syscall(SYS_close, -1) == -1 && errno == EBADF);
+	MUST(syscall(SYS_sched_yield) == 0);
+	return arg;
+}
+
+int main(void)
+{
+	results();
+	flags = 0;
+	results();
+	for (flags = 0; flags <= FUTEX_PRIVATE_FLAG; flags += FUTEX_PRIVATE_FLAG) {
+		crowd();
+		moved();
+	}
+	identity(NULL);
+	finish(start(identity, NULL));
+	between_processes();
+	finish(start(in_thread, NULL));
+	return 0;
+}

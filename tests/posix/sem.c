@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Semaphores: what each call gives, no post is lost, also from a signal's handler. */
+#include <limits.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/time.h>
+
+#include "posix.h"
+
+#define PAIRS 6
+#define POSTS 5000
+
+#define TRY(call)                                                                      \
+	do {                                                                           \
+		int r_ = (call);                                                       \
+                                                                                       \
+		printf("%s: %d %d\n", #call, r_, r_ ? errno : 0);                      \
+	} while (0)
+
+static sem_t s, ping, pong, handled;
+
+static void results(int shared)
+{
+	struct timespec past = { 1, 0 }, bad = { 1, 1000000000 }, soon;
+	int value;
+
+	MUST(!sem_init(&s, shared, 1));
+	TRY(sem_timedwait(&s, &bad));
+	TRY(sem_clockwait(&s, CLOCK_BOOTTIME, &past));
+	TRY(sem_timedwait(&s, &past));
+	TRY(sem_timedwait(&s, &past));
+	TRY(sem_trywait(&s));
+	soon = in_ms(CLOCK_REALTIME, 20);
+	TRY(sem_timedwait(&s, &soon));
+	soon = in_ms(CLOCK_MONOTONIC, 20);
+	TRY(sem_clockwait(&s, CLOCK_MONOTONIC, &soon));
+	TRY(sem_post(&s));
+	TRY(sem_getvalue(&s, &value));
+	TRY(sem_wait(&s));
+	TRY(sem_init(&s, shared, (unsigned)INT_MAX + 1));
+	TRY(sem_init(&s, shared, INT_MAX));
+	TRY(sem_post(&s));
+	TRY(sem_destroy(&s));
+}
+
+static void *takes(void *arg)
+{
+	struct timespec later = in_ms(CLOCK_REALTIME, 100000);
+
+	for (int i = 0; i < POSTS; i++)
+		if (i % 2)
+			MUST(!sem_timedwait(&s, &later));
+		else
+			MUST(!sem_wait(&s));
+	return arg;
+}
+
+static void *gives(void *arg)
+{
+	for (int i = 0; i < POSTS; i++) {
+		MUST(!sem_post(&s));
+		if (i % 100 == 0)
+			sched_yield();
+	}
+	return arg;
+}
+
+static void crowd(int shared)
+{
+	pthread_t t[2 * PAIRS];
+	int value;
+
+	MUST(!sem_init(&s, shared, 0));
+	for (int i = 0; i < PAIRS; i++) {
+		t[i] = start(takes, NULL);
+		t[PAIRS + i] = start(gives, NULL);
+	}
+	gives(NULL);
+	takes(NULL);
+	for (int i = 0; i < 2 * PAIRS; i++)
+		finish(t[i]);
+	MUST(!sem_getvalue(&s, &value) && value == 0);
+}
+
+static void *answers(void *arg)
+{
+	for (int i = 0; i < 2000; i++) {
+		MUST(!sem_wait(&ping));
+		MUST(!sem_post(&pong));
+	}
+	return arg;
+}
+
+static void back_and_forth(void)
+{
+	pthread_t t = start(answers, NULL);
+
+	for (int i = 0; i < 2000; i++) {
+		MUST(!sem_post(&ping));
+		MUST(!sem_wait(&pong));
+	}
+	finish(t);
+}
+
+/* -- posts of a handler, whatever it interrupts -- */
+
+static int alarms;
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+	alarms++;
+	sem_post(&handled);
+}
+
+static void *counts(void *arg)
+{
+	for (int i = 0; i < 100; i++) {
+		while (sem_wait(&handled))
+			MUST(errno == EINTR);
+	}
+	return arg;
+}
+
+static void from_handlers(void)
+{
+	struct itimerval fast = { { 0, 1000 }, { 0, 1000 } },
+			 off = { { 0, 0 }, { 0, 0 } };
+	struct sigaction a = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+	pthread_t t;
+
+	MUST(!sigaction(SIGALRM, &a, NULL));
+	t = start(counts, NULL);
+	MUST(!setitimer(ITIMER_REAL, &fast, NULL));
+	while (__atomic_load_n(&alarms, __ATOMIC_RELAXED) < 100) {
+		sem_post(&ping);
+		sem_wait(&ping);
+	}
+	finish(t);
+	MUST(!setitimer(ITIMER_REAL, &off, NULL));
+}
+
+static void *waits(void *arg)
+{
+	sem_wait(arg);
+	return NULL;
+}
+
+int main(void)
+{
+	pthread_t t;
+
+	results(0);
+	results(1);
+	crowd(0);
+	crowd(1);
+	back_and_forth();
+	from_handlers();
+	MUST(!sem_init(&s, 0, 0));
+	t = start(waits, &s);
+	usleep(1000);
+	MUST(!pthread_cancel(t));
+	printf("cancelled %d\n", finish(t) == PTHREAD_CANCELED);
+	MUST(!sem_init(&s, 0, 1));
+	puts("none lost");
+	return 0;
+}
