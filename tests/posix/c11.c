@@ -45,6 +45,14 @@ static int others(void *arg)
 	return 7;
 }
 
+static int told;
+
+static int tells(void *arg)
+{
+	__atomic_store_n((int *)arg, 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
 int main(void)
 {
 	struct timespec soon = in_ms(CLOCK_REALTIME, 20), nap = { 0, 1000000 };
@@ -76,9 +84,10 @@ int main(void)
 	mtx_destroy(&deep);
 	SAY(thrd_sleep(&nap, NULL));
 	thrd_yield();
-	MUST(thrd_create(&t[0], others, NULL) == thrd_success);
+	MUST(thrd_create(&t[0], tells, &told) == thrd_success);
 	SAY(thrd_detach(t[0]));
-	usleep(100000);
+	while (!__atomic_load_n(&told, __ATOMIC_ACQUIRE))
+		thrd_yield();
 	cnd_destroy(&c);
 	tss_delete(key);
 	return 0;
