@@ -5,6 +5,7 @@ the same natively and under the drop-in: exit status, signal, stdout. What diffe
 The native run is the judge; a test of tests/posix that cannot be native prints "skip: why"
 and exits 77."""
 import os
+import signal
 import subprocess
 import sys
 
@@ -17,12 +18,13 @@ def run(dropin):
            if dropin or not k.startswith("UK_") or k.startswith("UK_TEST")}
     if dropin:
         env["LD_PRELOAD"] = os.path.join(BUILD, "libuk-posix.so")
-    p = subprocess.Popen(sys.argv[2:], env=env, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    p = subprocess.Popen(sys.argv[2:], env=env, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                         start_new_session=True)
     try:
         out, _ = p.communicate(timeout=LIMIT)
         return p.returncode, out.decode(errors="replace")
     except subprocess.TimeoutExpired:
-        p.kill()
+        os.killpg(p.pid, signal.SIGKILL)  # its children, too, who have its stdout
         out, _ = p.communicate()
         return "hangs", out.decode(errors="replace")
 

@@ -60,6 +60,8 @@ static void child_lives(void)
 	pthread_t t[8];
 	int n = 0;
 
+	/* one of the parent's may have had it when it forked */
+	MUST(!pthread_mutex_init(&mutex, NULL));
 	for (int i = 0; i < 8; i++)
 		MUST(!pthread_create(&t[i], NULL, adds, &n));
 	for (int i = 0; i < 8; i++)
