@@ -207,7 +207,7 @@ static void echo(void)
 	    (double)(sys_now() - wall) / REQUESTS,
 	    (double)(R.count.syscalls - calls) / REQUESTS + 1);
 	for (int c = 0; c < CONNS; c++) {
-		R.ops->cancel_fd(&R, conn[c].sv[0]);
+		R.ops->cancel_fd(&R, conn[c].sv[0], -1);
 		while (conn[c].rx.state != IO_DONE)
 			R.ops->poll(&R, -1);
 		close(conn[c].sv[0]), close(conn[c].sv[1]);

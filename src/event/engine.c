@@ -30,6 +30,19 @@ bool fd_nonblock(int fd)
 	return fl >= 0 && (fl & O_NONBLOCK);
 }
 
+int op_cut_result(struct io_op *op)
+{
+	long fd;
+
+	if (op->ebadf != OP_MOVES)
+		return op->ebadf ? -EBADF : -ECANCELED;
+	fd = sys3(SYS_fcntl, op->fd2, F_DUPFD_CLOEXEC, HIGH_FD);
+	if (fd < 0)
+		fd = sys3(SYS_fcntl, op->fd2, F_DUPFD_CLOEXEC, 0);
+	op->fd2 = (int)fd;
+	return fd < 0 ? -EBADF : REACTOR_MOVED;
+}
+
 uint32_t op_events(const struct io_op *op)
 {
 	switch ((enum io_kind)op->kind) {

@@ -105,6 +105,15 @@ bool fd_nonblock(int fd);
 uint32_t op_events(const struct io_op *op);
 /* Tests only: use the eventfd though the kernel has SEND_MSG_RING. */
 extern bool uring_no_msg_kick;
+/* What op, whose end was asked for, ends with; once. */
+int op_cut_result(struct io_op *op);
+/* cancel_fd has found op. */
+static inline void op_cut_by_fd(struct io_op *op, int keep)
+{
+	op->ebadf = keep < 0 ? 1 : OP_MOVES;
+	if (keep >= 0)
+		op->fd2 = keep;
+}
 /* It waits on fd2 as well. */
 static inline bool op_has_two(const struct io_op *op)
 {

@@ -464,10 +464,10 @@ static void ep_cancel(struct reactor *r, struct io_op *op)
 		return;
 	bump(&r->count.cancels, 1);
 	op->state = IO_CANCELING;
-	finish_linked(r, op, op->ebadf ? -EBADF : -ECANCELED);
+	finish_linked(r, op, op_cut_result(op));
 }
 
-static unsigned ep_cancel_fd(struct reactor *r, int fd)
+static unsigned ep_cancel_fd(struct reactor *r, int fd, int keep)
 {
 	struct fdent *e = fdtab_find(r->fds, fd);
 	unsigned n = 0;
@@ -478,7 +478,7 @@ static unsigned ep_cancel_fd(struct reactor *r, int fd)
 	{
 		struct io_op *op = container_of(l, struct io_op, link);
 
-		op->ebadf = 1;
+		op_cut_by_fd(op, keep);
 		ep_cancel(r, op);
 		n++;
 	}

@@ -60,12 +60,17 @@ enum io_state { IO_IDLE, IO_PENDING, IO_CANCELING, IO_DONE };
  * accept_try, accept.h). */
 #define REACTOR_READY (-4095)
 
+/* The number has been closed under the operation, and was not to be ended by that: op->fd2 is a
+ * duplicate of the file for the waiter alone, on which he does it again, and which he closes. */
+#define REACTOR_MOVED (-4094)
+#define OP_MOVES 2 /* ebadf: fd2 is what to duplicate */
+
 struct io_op {
 	struct io_op *next; /* in the list that poll returns */
 	struct list link;   /* pending ops of this fd, owner's fdtab */
 	uint8_t kind;       /* enum io_kind */
 	uint8_t state;      /* enum io_state; owner */
-	uint8_t ebadf;      /* cancelled by cancel_fd */
+	uint8_t ebadf;      /* 1: cancelled by cancel_fd; OP_MOVES: and goes on */
 	uint8_t engine;     /* private to the engine */
 	int fd;
 	uint32_t len;
@@ -88,6 +93,9 @@ struct reactor;
 
 struct reactor_ops {
 	const char *name;
+	/* A pending op holds its file, as a system call that sleeps does: that its number is
+	 * closed does not touch it. */
+	bool holds;
 	/* 0 or -errno (-ENOSYS, -EPERM, -EACCES, -ENOMEM: the caller takes the next engine) */
 	int (*init)(struct reactor *r);
 	void (*fini)(struct reactor *r);
@@ -101,8 +109,9 @@ struct reactor_ops {
 	int (*take)(struct reactor *r, int fd, void *buf, uint32_t len);
 	/* Ask for op's end; it comes back through poll, with its result or -ECANCELED. */
 	void (*cancel)(struct reactor *r, struct io_op *op);
-	/* The same for every op pending on fd, with -EBADF; returns how many. */
-	unsigned (*cancel_fd)(struct reactor *r, int fd);
+	/* The same for every op pending on fd; returns how many. With -EBADF, or, if keep is a
+	 * descriptor of the same file (until the last has ended), with REACTOR_MOVED. */
+	unsigned (*cancel_fd)(struct reactor *r, int fd, int keep);
 	/* Hand queued operations to the kernel, collect finished ones: a list linked by next,
 	 * oldest first. timeout_ns: 0 = do not sleep, < 0 = no limit. EINTR, a kick and the
 	 * time-out all return, possibly with an empty list. */

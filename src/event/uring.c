@@ -246,11 +246,6 @@ void uring_finish(struct reactor *r, struct io_op *op, int res)
 		opq_push(&ring_of(r)->done, op);
 }
 
-int uring_cancelled_result(const struct io_op *op)
-{
-	return op->ebadf ? -EBADF : -ECANCELED;
-}
-
 /* True if op is in the queue now. */
 static bool try_queue(struct reactor *r, struct io_op *op)
 {
@@ -374,7 +369,7 @@ static void on_result(struct reactor *r, struct io_op *op, int res)
 		/* the end of a first phase, or a worker interrupted by the cancel */
 		if (res == -ECANCELED || res == -EINTR || res == -EAGAIN ||
 		    ((op->engine & U_POLL) && res >= 0))
-			res = uring_cancelled_result(op);
+			res = op_cut_result(op);
 		if (op->engine & U_LATE_CANCEL) {
 			opq_remove(&ring_of(r)->cancels, op);
 			op->engine &= (uint8_t)~U_LATE_CANCEL;
@@ -671,25 +666,28 @@ void uring_cancel(struct reactor *r, struct io_op *op)
 	if (op->engine & U_BACKLOG) {
 		opq_remove(&ring_of(r)->backlog, op);
 		op->engine &= (uint8_t)~U_BACKLOG;
-		uring_finish(r, op, uring_cancelled_result(op));
+		uring_finish(r, op, op_cut_result(op));
 	} else if (op->engine & U_AHEAD) {
 		ahead_leave(r, op);
-		uring_finish(r, op, uring_cancelled_result(op));
+		uring_finish(r, op, op_cut_result(op));
 	} else {
 		queue_cancel(r, op);
 	}
 }
 
 /* One that is not being cancelled yet. (To cancel may reap completions, which unlinks any.) */
-static struct io_op *pending_on(const struct fdent *e)
+static struct io_op *pending_on(const struct fdent *e, int keep)
 {
 	list_each(l, &e->ops)
 	{
 		struct io_op *op = container_of(l, struct io_op, link);
 
-		op->ebadf = 1;
-		if (op->state == IO_PENDING)
+		if (op->state == IO_PENDING) {
+			op_cut_by_fd(op, keep);
 			return op;
+		}
+		if (keep < 0)
+			op->ebadf = 1; /* its waiter has asked for its end */
 	}
 	return NULL;
 }
@@ -709,14 +707,14 @@ static struct io_op *pending_two(const struct reactor *r, int fd)
 	return NULL;
 }
 
-static unsigned uring_cancel_fd(struct reactor *r, int fd)
+static unsigned uring_cancel_fd(struct reactor *r, int fd, int keep)
 {
 	struct fdent *e = fdtab_find(r->fds, fd);
 	struct io_op *op;
 	unsigned n = 0;
 
 	if (e && e->n) {
-		for (; (op = pending_on(e)); n++)
+		for (; (op = pending_on(e, keep)); n++)
 			uring_cancel(r, op);
 		ahead_drop(r, fd);
 	}
@@ -874,6 +872,7 @@ static int uring_fork_child(struct reactor *r)
 
 const struct reactor_ops uring_ops = {
 	.name = "io_uring",
+	.holds = true,
 	.init = uring_init,
 	.fini = uring_fini,
 	.can = uring_can,

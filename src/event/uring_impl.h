@@ -63,7 +63,6 @@ void uring_queue(struct reactor *r, struct io_op *op);
 /* op has its result: out of the tables, to the next poll (a shot: to ahead_ended). */
 void uring_finish(struct reactor *r, struct io_op *op, int res);
 void uring_cancel(struct reactor *r, struct io_op *op);
-int uring_cancelled_result(const struct io_op *op);
 
 /* -- ahead.c -- */
 /* op (IO_RECV_AHEAD) is linked and counted: serve it, let it wait, or make it an IO_RECV. */

@@ -132,13 +132,13 @@ static int ready_foreign(struct uk_thread *t, int fd, unsigned events, int64_t d
 	}
 }
 
-static int ready_in(struct uk_thread *t, int fd, unsigned events, int64_t deadline,
-		    enum io_class c)
+int io_ready_or_moved(struct uk_thread *t, int *at, unsigned events, int64_t deadline,
+		      enum io_class c)
 {
+	int fd = *at, r;
 	struct io_op op = {
 		.kind = IO_POLL, .fd = fd, .len = events, .off = IO_CURRENT
 	};
-	int r;
 
 	deadline = MIN(deadline, t->deadline);
 	if (fd < 0)
@@ -155,6 +155,10 @@ static int ready_in(struct uk_thread *t, int fd, unsigned events, int64_t deadli
 		r = sched_io(t, &op, c, deadline);
 	} while ((r == -EINTR || r == -EAGAIN || r == 0) &&
 		 !thread_asked(t, ASK_SIGNAL));
+	if (unlikely(r == REACTOR_MOVED)) {
+		*at = op.fd2;
+		return r;
+	}
 	/* the clock that said "not yet" lags: a deadline that was over is a look, not a wait */
 	if (r != REACTOR_READY && r != -ETIMEDOUT) /* io_uring adds POLLRDHUP */
 		return r < 0 ? r : r & (int)(events | POLLERR | POLLHUP);
@@ -166,7 +170,18 @@ static int ready_in(struct uk_thread *t, int fd, unsigned events, int64_t deadli
 
 int io_ready(struct uk_thread *t, int fd, unsigned events, int64_t deadline)
 {
-	return ready_in(t, fd, events, deadline, IO_CLASS_NET);
+	int at = fd, r;
+
+	do {
+		int was = at;
+
+		r = io_ready_or_moved(t, &at, events, deadline, IO_CLASS_NET);
+		if (was != fd && was != at)
+			sys1(SYS_close, was);
+	} while (r == REACTOR_MOVED);
+	if (at != fd)
+		sys1(SYS_close, at);
+	return r;
 }
 
 int64_t io_limit(struct uk_thread *t, int fd, unsigned events)
@@ -228,26 +243,35 @@ static long raw_ready(struct uk_thread *t, const struct io_op *op)
 }
 
 /* The reactor says when, the thread makes the call. */
-static long wait_outside(struct uk_thread *t, const struct io_op *op, enum io_class c)
+static long wait_outside(struct uk_thread *t, struct io_op *op, enum io_class c)
 {
+	int at = op->fd;
 	long r;
 
 	if (op->off != IO_CURRENT) /* a file: the disk's business */
 		return io_whole(t, op);
 	using_begin(op->fd);
-	r = ready_in(t, op->fd, io_events(op), op->until, c);
+	r = io_ready_or_moved(t, &at, io_events(op), op->until, c);
 	if (r >= 0)
 		r = io_try(t, op);
+	if (r == -EOPNOTSUPP || r == REACTOR_READY)
+		r = raw_ready(t, op);
+	if (unlikely(r == -EBADF)) {
+		at = io_left_for(op->fd);
+		r = at < 0 ? -EBADF : REACTOR_MOVED;
+	}
 	using_end(op->fd);
-	return r == -EOPNOTSUPP ? raw_ready(t, op) : r;
+	op->fd2 = at;
+	return r;
 }
 
 static long wait_user(struct uk_thread *t, struct io_op *op, enum io_class c)
 {
-	bool events = io_events(op);
+	bool events = io_events(op),
+	     itself = op->kind == IO_ACCEPT && !sched_io_holds();
 	long r;
 
-	if (sched_io_can(t, op->kind, c) && io_in_place(t, op)) {
+	if (!itself && sched_io_can(t, op->kind, c) && io_in_place(t, op)) {
 		r = sched_io(t, op, c, op->until);
 		return r == REACTOR_READY ? raw_ready(t, op) : r;
 	}
@@ -295,7 +319,7 @@ static int64_t limit_of(struct uk_thread *t, const struct io_op *op)
 	return io_limit(t, op->fd, io_events(op));
 }
 
-long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
+static long wait_op(struct uk_thread *t, struct io_op *op, enum io_class c, int first)
 {
 	int plain = io_events(op) ? op_mode(t, op) : 0;
 
@@ -312,6 +336,10 @@ long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
 			r = wait_foreign(t, op);
 		else
 			r = wait_user(t, op, c);
+		if (unlikely(r == REACTOR_MOVED)) {
+			io_follow(&op->fd, op->fd2, first);
+			continue;
+		}
 		if (likely(r != -EINTR && r != -EAGAIN && r != -ETIMEDOUT))
 			return r;
 		if (r != -EINTR && plain)
@@ -327,6 +355,16 @@ long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
 		if (err)
 			return err;
 	}
+}
+
+long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
+{
+	int first = op->fd;
+	long r = wait_op(t, op, c, first);
+
+	if (unlikely(op->fd != first))
+		io_follow(&op->fd, first, first);
+	return r;
 }
 
 long io_do(struct uk_thread *t, struct io_op *op, enum io_class c)

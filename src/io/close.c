@@ -22,12 +22,21 @@
  * systems tells of lost data; and what waits for a disk ends by itself. So files are closed
  * plainly.
  *
+ * The drop-in's close (io_leave) is another one: natively who is in a call on a file stays in
+ * it when the number is closed, and holds the file. So those that wait are not ended but
+ * moved, each to a duplicate of its own, which it closes when its call is over. A ring's
+ * operation holds its file anyway: there only who is known to wait at that moment costs
+ * anything. An epoll instance forgets a file that is closed, so there the number always dies
+ * first: who comes in between, an acceptor after its listener's shutdown for one, would be
+ * told nothing.
+ *
  * Rejected: a mark "is being closed" that submitters look at (the number may be another
  * file's before the mark is taken back); shutdown(2) (other processes hold the socket).
  */
 #include "io/io.h"
 
 #include <fcntl.h>
+#include <string.h>
 
 #define DEAD_FLOOR 1024
 
@@ -78,7 +87,7 @@ int uk_close(int fd)
 
 	io_hint_set(fd, 0);
 	dead = !file && kill_number(t, fd);
-	sched_io_cancel_fd(t, fd);
+	sched_io_cancel_fd(t, fd, -1);
 	sched_ahead_end(fd);
 	COUNT(t, syscalls);
 	block_begin(t, dead && using_any(fd));
@@ -90,4 +99,78 @@ int uk_close(int fd)
 	block_end(t);
 	rt_exit();
 	return r == -EINTR ? 0 : (int)r;
+}
+
+/* ---- the drop-in's ---- */
+
+#define LEAVING 32u
+
+/* Who was told "ready" by the number finds here what file it was. */
+static struct {
+	int fd;   /* + 1; 0: free. Who leaves it, atomics */
+	int keep; /* before fd */
+} leaving[LEAVING];
+
+void close_fork_child(void)
+{
+	memset(leaving, 0, sizeof(leaving));
+}
+
+static void *leaving_begin(int fd, int keep)
+{
+	for (unsigned i = 0; i < LEAVING; i++) {
+		int none = 0;
+
+		if (load_relaxed(&leaving[i].fd) ||
+		    !cas_acq_rel(&leaving[i].fd, &none, -1))
+			continue;
+		store_relaxed(&leaving[i].keep, keep);
+		store_release(&leaving[i].fd, fd + 1);
+		return &leaving[i].fd;
+	}
+	return NULL; /* it will get -EBADF */
+}
+
+int io_left_for(int fd)
+{
+	for (unsigned i = 0; i < LEAVING; i++)
+		if (load_acquire(&leaving[i].fd) == fd + 1)
+			return (int)sys3(SYS_fcntl, load_relaxed(&leaving[i].keep),
+					 F_DUPFD_CLOEXEC, DEAD_FLOOR);
+	return -EBADF;
+}
+
+/* fd is a dead number, keep what it was. */
+static void move_away(struct uk_thread *t, int fd, int keep)
+{
+	int *slot = keep < 0 ? NULL : leaving_begin(fd, keep);
+
+	sched_io_cancel_fd(t, fd, keep);
+	if (using_any(fd)) {
+		block_begin(t, true);
+		using_wait(fd);
+		block_end(t);
+	}
+	if (slot)
+		store_release(slot, 0);
+}
+
+void io_leave(int fd)
+{
+	bool waited = sched_io_pending(fd) || using_any(fd);
+	bool file = load_relaxed(io_hint(fd)) & HINT_FILE;
+	struct uk_thread *t;
+	long keep = -1;
+
+	io_hint_set(fd, 0);
+	if (!waited && (file || sched_io_holds()))
+		return;
+	t = rt_enter();
+	if (waited)
+		keep = sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, DEAD_FLOOR);
+	if (kill_number(t, fd))
+		move_away(t, fd, (int)keep);
+	if (keep >= 0)
+		sys1(SYS_close, keep);
+	rt_exit();
 }

@@ -15,6 +15,7 @@
 static void forget(void)
 {
 	accept_fork_child();
+	close_fork_child();
 	copy_fork_child();
 	raw_fork_child();
 	sock_fork_child();

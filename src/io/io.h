@@ -139,6 +139,9 @@ long io_rest(struct uk_thread *t, const struct io_op *first, const struct iovec 
 long io_out(struct uk_thread *t, struct io_op *op, enum io_class c);
 /* Ready events of fd, -errno; also bounded by the thread's deadline. */
 int io_ready(struct uk_thread *t, int fd, unsigned events, int64_t deadline);
+/* The same; REACTOR_MOVED: *fd is a duplicate, the caller's. */
+int io_ready_or_moved(struct uk_thread *t, int *fd, unsigned events, int64_t deadline,
+		      enum io_class c);
 /* The same until the time limit that a socket's own option sets (SO_RCVTIMEO for POLLIN,
  * SO_SNDTIMEO for POLLOUT) is over: then -EAGAIN. *until: 0 before a call's first wait. */
 int io_ready_limit(struct uk_thread *t, int fd, unsigned events, int64_t *until);
@@ -164,13 +167,28 @@ struct io_until {
 	uint16_t events;
 	uint16_t mode; /* enum io_until_mode */
 	int64_t deadline;
-	long (*call)(void *);
+	long (*call)(void *arg,
+		     int fd); /* fd: the number, or what it was closed under */
 	void *arg;
 };
 long io_until(const struct io_until *u);
 /* place.c: may the reactor touch what op reads and writes? And p[0..n)? */
 bool io_in_place(struct uk_thread *t, const struct io_op *op);
 bool io_in_memory(struct uk_thread *t, const void *p, size_t n);
+/* REACTOR_MOVED: op goes on with its duplicate, which replaces the one before; first: the number
+ * that the call began with. */
+static inline void io_follow(int *fd, int duplicate, int first)
+{
+	if (*fd != first)
+		sys1(SYS_close, *fd);
+	*fd = duplicate;
+}
+/* close.c: fd is about to be closed, or to become another file, and who waits on it waits on.
+ * The runtime runs, and the caller may enter it. */
+void io_leave(int fd);
+/* Somebody leaves fd just now: a duplicate of the file that it was, or -EBADF. For who is
+ * counted as using it. */
+int io_left_for(int fd);
 /* using.c: from before a thread asks whether fd is ready until its call on it is over. */
 void using_begin(int fd);
 void using_end(int fd);
@@ -184,6 +202,7 @@ void raw_end(struct uk_thread *t, int fd);
 void raw_interrupt(int fd);
 
 /* -- fork.c: in a forked child, what a lost thread had taken is free -- */
+void close_fork_child(void);
 void copy_fork_child(void);
 void raw_fork_child(void);
 void sock_fork_child(void);

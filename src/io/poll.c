@@ -13,6 +13,8 @@
 #include "base/os.h"
 #include "io/io.h"
 
+#include <string.h>
+
 #define INLINE_OPS 16u
 #define VAIN_MAX 4 /* wake-ups with nothing ready, before it pauses */
 
@@ -60,9 +62,46 @@ static int fill(struct io_op *op, const struct pollfd *fds, unsigned n)
 		op[k++] = (struct io_op){ .kind = IO_POLL,
 					  .fd = fds[i].fd,
 					  .len = (uint16_t)fds[i].events,
-					  .off = IO_CURRENT };
+					  .off = IO_CURRENT,
+					  .off2 = i };
 	}
 	return (int)k;
+}
+
+/* Of a descriptor that was closed under us the file is waited for by a duplicate, in a list of
+ * our own: mine, made for the first of them. What is ready is asked by number, as in poll(2).*/
+static struct pollfd *follow(struct pollfd *mine, const struct pollfd *fds, unsigned n,
+			     const struct io_op *op, unsigned k)
+{
+	for (unsigned i = 0; i < k; i++) {
+		if (likely(op[i].res != REACTOR_MOVED))
+			continue;
+		if (!mine) {
+			mine = os_map(n * sizeof(*mine));
+			if (mine)
+				memcpy(mine, fds, n * sizeof(*mine));
+		}
+		if (mine)
+			io_follow(&mine[op[i].off2].fd, op[i].fd2, fds[op[i].off2].fd);
+		else
+			sys1(SYS_close, op[i].fd2);
+	}
+	return mine;
+}
+
+static void follow_no_more(struct pollfd *mine, const struct pollfd *fds, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		io_follow(&mine[i].fd, fds[i].fd, fds[i].fd);
+	os_unmap(mine, n * sizeof(*mine));
+}
+
+static bool moved(const struct io_op *op, unsigned k)
+{
+	for (unsigned i = 0; i < k; i++)
+		if (unlikely(op[i].res == REACTOR_MOVED))
+			return true;
+	return false;
 }
 
 static int park_on(struct uk_thread *t, struct io_op *op, unsigned k, int64_t deadline)
@@ -75,27 +114,51 @@ static int park_on(struct uk_thread *t, struct io_op *op, unsigned k, int64_t de
 	return wake_error(wait_park(t, tok, deadline));
 }
 
-static int poll_user(struct uk_thread *t, struct pollfd *fds, unsigned n,
-		     struct io_op *op, int64_t deadline)
+/* A look has found nothing. */
+static int poll_parked(struct uk_thread *t, struct pollfd *fds, unsigned n,
+		       struct io_op *op, int64_t deadline)
 {
-	int r = look(t, fds, n, 0), end = 0, k;
+	struct pollfd *mine = NULL;
+	int r = 0, end = 0, k;
 
 	for (int vain = 0; r == 0 && end == 0; vain++) {
-		if (unlikely(load_relaxed(&t->asked)))
-			return thread_asked(t, ASK_CANCEL) ? -ECANCELED : -EINTR;
-		if (MIN(deadline, t->deadline) <= sys_now())
-			return -ETIMEDOUT;
-		k = fill(op, fds, n);
-		if (k < 0)
-			return k;
+		end = io_check(t);
+		if (end == 0 && MIN(deadline, t->deadline) <= sys_now())
+			end = -ETIMEDOUT;
 		/* ready for the reactor and not for poll(2): do not spin */
-		if (vain > VAIN_MAX)
+		if (end == 0 && vain > VAIN_MAX)
 			end = io_pause(t, NS_PER_MS);
-		if (end == 0)
-			end = park_on(t, op, (unsigned)k, deadline);
-		r = look(t, fds, n, 0);
+		k = fill(op, mine ? mine : fds, n);
+		if (end || k < 0) {
+			end = end ? end : k;
+			break;
+		}
+		end = park_on(t, op, (unsigned)k, deadline);
+		if (unlikely(moved(op, (unsigned)k)))
+			mine = follow(mine, fds, n, op, (unsigned)k);
+		else
+			r = look(t, fds, n, 0);
 	}
+	if (unlikely(mine))
+		follow_no_more(mine, fds, n);
 	return r ? r : end;
+}
+
+/* Not in uk_poll's frame: most calls of a busy program find something at once. */
+static NOINLINE int poll_user(struct uk_thread *t, struct pollfd *fds, unsigned n,
+			      int64_t deadline)
+{
+	struct io_op few[INLINE_OPS], *op = few;
+	int r;
+
+	if (n > INLINE_OPS)
+		op = os_map(n * sizeof(*op));
+	if (!op)
+		return -ENOMEM;
+	r = poll_parked(t, fds, n, op, deadline);
+	if (op != few)
+		os_unmap(op, n * sizeof(*op));
+	return r;
 }
 
 static int poll_foreign(struct uk_thread *t, struct pollfd *fds, unsigned n,
@@ -117,26 +180,19 @@ static int poll_foreign(struct uk_thread *t, struct pollfd *fds, unsigned n,
 
 int uk_poll(struct pollfd *fds, unsigned n, uk_time deadline)
 {
-	struct io_op few[INLINE_OPS], *op = few;
 	struct uk_thread *t;
 	int r = rt_begin();
 
 	if (unlikely(r))
 		return r;
-	if (n > INLINE_OPS) {
-		if (n > INT32_MAX / sizeof(*op))
-			return -EINVAL;
-		op = os_map(n * sizeof(*op));
-		if (!op)
-			return -ENOMEM;
-	}
 	t = rt_enter();
-	if (t->kind == THREAD_USER)
-		r = poll_user(t, fds, n, op, deadline);
-	else
+	if (t->kind == THREAD_USER) {
+		r = look(t, fds, n, 0);
+		if (r == 0)
+			r = poll_user(t, fds, n, deadline);
+	} else {
 		r = poll_foreign(t, fds, n, deadline);
+	}
 	rt_exit();
-	if (op != few)
-		os_unmap(op, n * sizeof(*op));
 	return r;
 }

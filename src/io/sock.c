@@ -388,7 +388,7 @@ static void new_socket(struct uk_thread *t, int fd)
 {
 	io_hint_set(fd, 0);
 	if (unlikely(sched_is_ahead(fd))) {
-		sched_io_cancel_fd(t, fd);
+		sched_io_cancel_fd(t, fd, -1);
 		sched_ahead_end(fd);
 	}
 }
@@ -525,7 +525,8 @@ static long connect_once(struct uk_thread *t, struct io_op *op)
 /* Until the attempt is decided, or under way (-EINPROGRESS). A unix listener whose queue is
  * full gives -EAGAIN, or -EINTR for a signal, and nothing is under way then; nothing
  * announces room in its queue either. */
-static long connect_start(struct uk_thread *t, struct io_op *op, sa_family_t family)
+static long connect_start(struct uk_thread *t, struct io_op *op, sa_family_t family,
+			  int first)
 {
 	int64_t pause = 100 * NS_PER_US;
 
@@ -533,6 +534,10 @@ static long connect_start(struct uk_thread *t, struct io_op *op, sa_family_t fam
 		long r = connect_once(t, op);
 		int err;
 
+		if (unlikely(r == REACTOR_MOVED)) {
+			io_follow(&op->fd, op->fd2, first);
+			continue;
+		}
 		if (io_limit_over(t, op->until, r)) /* an attempt under way goes on */
 			return family == AF_UNIX ? -EAGAIN : -EINPROGRESS;
 		if (r == -EINTR && family != AF_UNIX)
@@ -576,9 +581,11 @@ int uk_connect(int fd, const struct sockaddr *addr, socklen_t len)
 		while (r == -EINTR);
 	} else if (r == 0) {
 		op.until = io_limit(t, fd, POLLOUT);
-		r = connect_start(t, &op, family_of(fd));
+		r = connect_start(t, &op, family_of(fd), fd);
 		if (r == -EINPROGRESS || r == -EALREADY)
-			r = connect_result(t, fd, op.until);
+			r = connect_result(t, op.fd, op.until);
+		if (unlikely(op.fd != fd))
+			io_follow(&op.fd, fd, fd);
 	}
 	rt_exit();
 	return (int)r;

@@ -33,43 +33,59 @@ static long limits(struct uk_thread *t, const struct io_until *u, int64_t *until
 	return 0;
 }
 
-static long once_ready(struct uk_thread *t, const struct io_until *u, int64_t until)
+static long once_ready(struct uk_thread *t, const struct io_until *u, int64_t until,
+		       int *fd)
 {
+	int at = *fd;
 	long r;
 
-	using_begin(u->fd);
-	r = io_ready(t, u->fd, u->events, MIN(until, u->deadline));
+	using_begin(*fd);
+	r = io_ready_or_moved(t, &at, u->events, MIN(until, u->deadline), IO_CLASS_NET);
 	if (r >= 0) {
 		COUNT(t, syscalls);
 		outside_begin(t);
-		r = u->call(u->arg);
+		r = u->call(u->arg, *fd);
 		outside_end(t);
 	}
-	using_end(u->fd);
+	if (unlikely(r == -EBADF)) {
+		at = io_left_for(*fd);
+		r = at < 0 ? -EBADF : REACTOR_MOVED;
+	}
+	using_end(*fd);
+	if (unlikely(r == REACTOR_MOVED))
+		io_follow(fd, at, u->fd);
 	return r;
 }
 
 static long until(struct uk_thread *t, const struct io_until *u)
 {
 	int64_t end;
+	int fd = u->fd;
 	long r = limits(t, u, &end);
 
 	for (unsigned again = 0; r == 0; again++) {
 		r = io_check(t);
 		if (r == 0)
-			r = once_ready(t, u, end);
-		if (io_limit_over(t, end, r))
-			return -EAGAIN;
-		if (r != -EAGAIN)
-			return r;
-		r = again > AGAIN_MAX ? io_pause(t, PAUSE) : 0;
+			r = once_ready(t, u, end, &fd);
+		if (io_limit_over(t, end, r)) {
+			r = -EAGAIN;
+			break;
+		}
+		if (r == -EAGAIN)
+			r = again > AGAIN_MAX ? io_pause(t, PAUSE) : 0;
+		else if (r == REACTOR_MOVED)
+			r = 0;
+		else
+			break;
 	}
+	if (unlikely(fd != u->fd))
+		sys1(SYS_close, fd);
 	return r;
 }
 
 long io_until(const struct io_until *u)
 {
-	long r = u->call(u->arg);
+	long r = u->call(u->arg, u->fd);
 	struct uk_thread *t;
 	int unable;
 

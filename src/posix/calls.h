@@ -21,8 +21,13 @@
 #include "uk/time.h"
 
 /* libc has the function under a second name, or under 64 (the same, where long has 64 bits). */
+#if __has_attribute(copy)
+#define LIKE(name) copy(name),
+#else
+#define LIKE(name)
+#endif
 #define ALSO(name, second)                                                             \
-	extern LIBC_API __typeof__(name) second __attribute__((alias(#name)))
+	extern LIBC_API __typeof__(name) second __attribute__((LIKE(name) alias(#name)))
 
 /* libc's own call, which may block: the vp goes to another carrier meanwhile. */
 #define POSIX_HANDOFF(call)                                                            \

@@ -211,21 +211,21 @@ ALSO(select, __select);
 /* ---- epoll ---- */
 
 struct events {
-	int fd, max;
+	int max;
 	struct epoll_event *ev;
 };
 
-static long events_now(void *arg)
+static long events_now(void *arg, int fd)
 {
 	const struct events *e = arg;
-	long r = sysn(SYS_epoll_pwait, e->fd, e->ev, e->max, 0, NULL, 8);
+	long r = sysn(SYS_epoll_pwait, fd, e->ev, e->max, 0, NULL, 8);
 
 	return r ? r : -EAGAIN;
 }
 
 static int events_until(int fd, struct epoll_event *ev, int max, int64_t end)
 {
-	struct events e = { fd, max, ev };
+	struct events e = { max, ev };
 	struct io_until u = { .fd = fd,
 			      .events = POLLIN,
 			      .mode = IO_ANYHOW,

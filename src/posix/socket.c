@@ -46,25 +46,25 @@ ALSO(send, __send);
 						      .arg = (arg_) }))
 
 struct from {
-	int fd, flags;
+	int flags;
 	void *buf;
 	size_t n;
 	struct sockaddr *addr;
 	socklen_t *len;
 };
 
-static long from_now(void *arg)
+static long from_now(void *arg, int fd)
 {
 	const struct from *f = arg;
 
-	return sysn(SYS_recvfrom, f->fd, f->buf, f->n, f->flags | MSG_DONTWAIT, f->addr,
+	return sysn(SYS_recvfrom, fd, f->buf, f->n, f->flags | MSG_DONTWAIT, f->addr,
 		    f->len);
 }
 
 LIBC_API ssize_t recvfrom(int fd, void *buf, size_t n, int flags,
 			  struct sockaddr *restrict addr, socklen_t *restrict len)
 {
-	struct from f = { fd, flags, buf, n, addr, len };
+	struct from f = { flags, buf, n, addr, len };
 
 	if (!addr)
 		return recv(fd, buf, n, flags);
@@ -94,21 +94,21 @@ LIBC_API ssize_t sendto(int fd, const void *buf, size_t n, int flags,
 /* ---- messages ---- */
 
 struct msg {
-	int fd, flags;
+	int flags;
 	void *m;
 	unsigned n;
 };
 
-static long msg_now(void *arg)
+static long msg_now(void *arg, int fd)
 {
 	const struct msg *a = arg;
 
-	return sys3(SYS_recvmsg, a->fd, a->m, a->flags | MSG_DONTWAIT);
+	return sys3(SYS_recvmsg, fd, a->m, a->flags | MSG_DONTWAIT);
 }
 
 LIBC_API ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 {
-	struct msg a = { .fd = fd, .flags = flags, .m = m };
+	struct msg a = { .flags = flags, .m = m };
 
 	if (!posix_user() || flags & AT_ONCE)
 		return NEXT(recvmsg)(fd, m, flags);
@@ -124,11 +124,11 @@ LIBC_API ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 	return POSIX_CALL(true, uk_sendmsg(fd, m, flags));
 }
 
-static long msgs_now(void *arg)
+static long msgs_now(void *arg, int fd)
 {
 	const struct msg *a = arg;
 
-	return sys5(SYS_recvmmsg, a->fd, a->m, a->n,
+	return sys5(SYS_recvmmsg, fd, a->m, a->n,
 		    a->flags | MSG_DONTWAIT | MSG_WAITFORONE, NULL);
 }
 
@@ -146,7 +146,7 @@ static bool time_left(struct timespec *limit, int64_t end)
 LIBC_API int recvmmsg(int fd, struct mmsghdr *m, unsigned n, int flags,
 		      struct timespec *limit)
 {
-	struct msg a = { .fd = fd, .flags = flags, .m = m, .n = n };
+	struct msg a = { .flags = flags, .m = m, .n = n };
 	int64_t end = TIME_NEVER;
 	unsigned done = 0;
 

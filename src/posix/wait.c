@@ -16,7 +16,7 @@ struct child {
 	struct rusage *usage;
 };
 
-static long reap_now(void *arg)
+static long reap_now(void *arg, int fd UNUSED)
 {
 	const struct child *c = arg;
 	long r = sys4(SYS_wait4, c->pid, c->status, WNOHANG, c->usage);
@@ -25,7 +25,7 @@ static long reap_now(void *arg)
 }
 
 /* Has it ended? It stays. */
-static long ended_now(void *arg)
+static long ended_now(void *arg, int fd UNUSED)
 {
 	const struct child *c = arg;
 	siginfo_t info = { .si_pid = 0 };
@@ -36,14 +36,14 @@ static long ended_now(void *arg)
 }
 
 /* Until now(c) says more than -EAGAIN; -ENOSYS: there is no such descriptor. */
-static long until_ended(long (*now)(void *), struct child *c)
+static long until_ended(long (*now)(void *, int), struct child *c)
 {
 	struct io_until u = { .events = POLLIN,
 			      .mode = IO_ANYHOW,
 			      .deadline = TIME_NEVER,
 			      .call = now,
 			      .arg = c };
-	long r = now(c);
+	long r = now(c, -1);
 
 	if (r != -EAGAIN)
 		return r;

@@ -378,7 +378,7 @@ static void serve_msgs(struct uk_vp *vp)
 			wait_fire(m->thread, m->token, WAKE_OK);
 			break;
 		case MSG_CANCEL_FD:
-			r->ops->cancel_fd(r, m->fd);
+			r->ops->cancel_fd(r, m->fd, m->keep);
 			m->next = vp->closers;
 			vp->closers = m;
 			break;

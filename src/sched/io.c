@@ -201,17 +201,41 @@ int sched_recv_ahead(struct uk_thread *t, struct io_op *op, int64_t deadline)
 	return submit_to(t, op, home, deadline);
 }
 
-void sched_io_cancel_fd(struct uk_thread *t, int fd)
+/* The count first: when it says that all have arrived, the table has them. */
+static bool pending_in(struct uk_vp *vp, int fd)
+{
+	return load_seq_cst(&vp->submits) || reactor_peek_fd(&vp->reactor, fd);
+}
+
+void sched_io_cancel_fd(struct uk_thread *t, int fd, int keep)
 {
 	uint32_t n = load_acquire(&vp_count_all);
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct vp_msg m = { .kind = MSG_CANCEL_FD, .fd = fd };
+		struct vp_msg m = { .kind = MSG_CANCEL_FD, .fd = fd, .keep = keep };
 
-		/* the count first: when it says that all have arrived, the table has them. Ours
-		 * arrives after them (vp_post keeps the order). */
-		if (load_seq_cst(&vp_all[i]->submits) ||
-		    reactor_peek_fd(&vp_all[i]->reactor, fd))
+		/* ours arrives after them (vp_post keeps the order) */
+		if (pending_in(vp_all[i], fd))
 			ask(t, vp_all[i], &m);
 	}
+}
+
+bool sched_io_pending(int fd)
+{
+	uint32_t n = load_acquire(&vp_count_all);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (pending_in(vp_all[i], fd))
+			return true;
+	return false;
+}
+
+bool sched_io_holds(void)
+{
+	uint32_t n = load_acquire(&vp_count_all);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!vp_all[i]->reactor.ops->holds)
+			return false;
+	return true;
 }

@@ -98,8 +98,13 @@ void sched_ahead_begin(int fd);
 void sched_ahead_end(int fd);
 /* op: IO_RECV_AHEAD, or IO_RECV again. As sched_io, of class net. */
 int sched_recv_ahead(struct uk_thread *t, struct io_op *op, int64_t deadline);
-/* End every op pending on fd, on all vps, with -EBADF; returns when they have all ended. */
-void sched_io_cancel_fd(struct uk_thread *t, int fd);
+/* End every op pending on fd, on all vps; returns when they have all ended. keep: a descriptor
+ * of the same file on which their threads go on (REACTOR_MOVED); -1: with -EBADF. */
+void sched_io_cancel_fd(struct uk_thread *t, int fd, int keep);
+/* Would it find one? Any thread; no vp: no. */
+bool sched_io_pending(int fd);
+/* Do all reactors hold the files of their operations (struct reactor_ops)? */
+bool sched_io_holds(void);
 
 /* Bracket a call that may block the kernel thread. mark: the monitor finds us (cheap, for
  * calls that seldom block); release: the vp goes to a spare at once if work waits. Both are

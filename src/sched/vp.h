@@ -54,6 +54,7 @@ struct vp_msg {
 	struct vp_msg *next;
 	enum msg_kind kind;
 	int fd;
+	int keep;         /* of CANCEL_FD */
 	struct io_op *op; /* of SUBMIT and CANCEL: op[0..n) */
 	unsigned n;
 	struct uk_thread *thread; /* fired when done (not for SUBMIT) */

@@ -54,7 +54,7 @@ static void a_close_is_served_by_the_poll_that_sees_it(void)
 {
 	stream();
 	kill_number();
-	CHECK_EQ(R.ops->cancel_fd(&R, s[0]), 1);
+	CHECK_EQ(R.ops->cancel_fd(&R, s[0], -1), 1);
 	for (int i = 0; i < 3; i++)
 		syscall(
 		    SYS_getppid); /* what the cancel has ended is in the queue now */
@@ -71,7 +71,7 @@ static void a_waiter_is_told(void)
 	submit(&op);
 	stays_pending(&op);
 	kill_number();
-	CHECK_EQ(R.ops->cancel_fd(&R, s[0]), 2);
+	CHECK_EQ(R.ops->cancel_fd(&R, s[0], -1), 2);
 	CHECK_EQ(wait_op(&op), -EBADF);
 	until_forgotten();
 }
@@ -83,7 +83,7 @@ static void who_comes_while_it_closes_is_told(void)
 
 	stream();
 	kill_number();
-	R.ops->cancel_fd(&R, s[0]);
+	R.ops->cancel_fd(&R, s[0], -1);
 	op = ahead(&b);
 	submit(&op);
 	CHECK_EQ(wait_op(&op), -EBADF);
@@ -97,7 +97,7 @@ static void who_comes_after_that_is_told_and_leaves_nothing(void)
 
 	stream();
 	kill_number();
-	R.ops->cancel_fd(&R, s[0]);
+	R.ops->cancel_fd(&R, s[0], -1);
 	while (reactor_peek_fd(&R, s[0]))
 		R.ops->poll(&R, -1);
 	op = ahead(&b);
@@ -119,7 +119,7 @@ static void who_waits_while_it_rests_is_told(void)
 	op = ahead(b);
 	submit(&op);
 	kill_number();
-	R.ops->cancel_fd(&R, s[0]);
+	R.ops->cancel_fd(&R, s[0], -1);
 	wait_op(&op);
 	CHECK(op.res == -EBADF || op.res == 0);
 	until_forgotten();
@@ -145,7 +145,7 @@ static void a_full_queue_changes_nothing(void)
 		}
 		shutdown(s[1], SHUT_WR); /* its end is among what is reaped */
 		kill_number();
-		R.ops->cancel_fd(&R, s[0]);
+		R.ops->cancel_fd(&R, s[0], -1);
 		for (int i = 0; i < 2; i++) {
 			wait_op(&op[i]);
 			CHECK(op[i].res == -EBADF || op[i].res == 0);
@@ -174,7 +174,7 @@ static void one_write_for(int n, bool ends)
 	for (int i = 0; i < n; i++)
 		CHECK_EQ(wait_op(&op[i]), i < 2);
 	CHECK(b[0] == 'x' && b[1] == 'y');
-	R.ops->cancel_fd(&R, s[0]);
+	R.ops->cancel_fd(&R, s[0], -1);
 	until_forgotten();
 }
 
@@ -218,7 +218,7 @@ static void a_rearmed_stream_wakes_the_sleep(void)
 			CHECK_EQ(op[k].res, 1);
 			CHECK_EQ(b[k], "pq"[k]);
 		}
-		R.ops->cancel_fd(&R, s[0]);
+		R.ops->cancel_fd(&R, s[0], -1);
 		until_forgotten();
 	}
 }

@@ -71,7 +71,7 @@ static void twenty_thousand_are_cancelled_at_once(void)
 		if (how != 1)
 			stays_pending(&op[0]);
 		if (how == 2)
-			CHECK_EQ(R.ops->cancel_fd(&R, fd), MANY);
+			CHECK_EQ(R.ops->cancel_fd(&R, fd, -1), MANY);
 		else
 			for (unsigned i = 0; i < MANY; i++)
 				R.ops->cancel(&R, &op[i]);

@@ -215,7 +215,7 @@ static void splice_moves_bytes_between_pipes(void)
 	op.fd2 = a[0];
 	submit(&op);
 	stays_pending(&op);
-	CHECK_EQ(R.ops->cancel_fd(&R, a[0]), 1);
+	CHECK_EQ(R.ops->cancel_fd(&R, a[0], -1), 1);
 	CHECK_EQ(wait_op(&op), -EBADF);
 	close(a[0]), close(a[1]), close(b[0]), close(b[1]);
 }
@@ -378,7 +378,7 @@ static void cancel_fd_ends_all_and_the_peer_sees_the_close(void)
 	stays_pending(&rx[0]);
 	submit(&rx[2]); /* this one has not reached the kernel */
 	CHECK(reactor_peek_fd(&R, sv[0]));
-	CHECK_EQ(R.ops->cancel_fd(&R, sv[0]), 3);
+	CHECK_EQ(R.ops->cancel_fd(&R, sv[0], -1), 3);
 	for (int i = 0; i < 3 && UK_HOSTILE; i++) /* cancels are made to miss there */
 		wait_op(&rx[i]);
 	close(sv[0]);
@@ -386,7 +386,7 @@ static void cancel_fd_ends_all_and_the_peer_sees_the_close(void)
 	for (int i = 0; i < 3; i++)
 		CHECK_EQ(wait_op(&rx[i]), -EBADF);
 	CHECK_EQ(other.state, IO_PENDING);
-	CHECK_EQ(R.ops->cancel_fd(&R, sv[0]), 0);
+	CHECK_EQ(R.ops->cancel_fd(&R, sv[0], -1), 0);
 	CHECK(!reactor_peek_fd(&R, sv[0]));
 	R.ops->cancel(&R, &other);
 	CHECK_EQ(wait_op(&other), -ECANCELED);

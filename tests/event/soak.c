@@ -123,7 +123,7 @@ static void step(struct stream *s)
 		if (draw(8))
 			break;
 		s->closing = true;
-		R.ops->cancel_fd(&R, s->sv[0]);
+		R.ops->cancel_fd(&R, s->sv[0], -1);
 		while (!idle(&s->rx) || !idle(&s->poll))
 			poll_once(NS_PER_MS);
 		close(s->sv[0]), close(s->sv[1]);
@@ -145,7 +145,7 @@ static void every_byte_arrives_once_and_every_op_returns_once(void)
 		step(&st[draw(STREAMS)]);
 	for (unsigned i = 0; i < STREAMS; i++) {
 		st[i].closing = true;
-		R.ops->cancel_fd(&R, st[i].sv[0]);
+		R.ops->cancel_fd(&R, st[i].sv[0], -1);
 	}
 	for (int64_t end = sys_now() + HANG_NS; R.pending; poll_once(NS_PER_MS))
 		CHECK(sys_now() < end);

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A descriptor is closed while others wait on it: they wait on, on the old file, whatever the
+ * number means by then; what ends their wait is what happens to that file. */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "must.h"
+
+static int s[2];       /* the pair that is read from at s[0] */
+static char got[1000]; /* by the reader */
+static int waits;
+
+static void about_to(void)
+{
+	__atomic_store_n(&waits, 1, __ATOMIC_RELEASE);
+}
+
+static void *by_recv(void *arg)
+{
+	(void)arg;
+	about_to();
+	return (void *)recv(s[0], got, 5, 0);
+}
+
+static void *by_all(void *arg)
+{
+	(void)arg;
+	about_to();
+	return (void *)recv(s[0], got, 5, MSG_WAITALL);
+}
+
+/* Into memory that nobody has touched: the runtime waits, then the thread reads. */
+static void *by_read(void *arg)
+{
+	static char untouched[1 << 20];
+	ssize_t n;
+
+	(void)arg;
+	about_to();
+	n = read(s[0], untouched, sizeof(untouched));
+	memcpy(got, untouched, 5);
+	return (void *)n;
+}
+
+static void *by_recvfrom(void *arg)
+{
+	struct sockaddr_storage a;
+	socklen_t len = sizeof(a);
+
+	(void)arg;
+	about_to();
+	return (void *)recvfrom(s[0], got, 5, 0, (void *)&a, &len);
+}
+
+static void *by_poll(void *arg)
+{
+	struct pollfd f[2] = { { .fd = s[0], .events = POLLIN }, { .fd = -1 } };
+
+	(void)arg;
+	about_to();
+	MUST(poll(f, 2, -1) == 1 && f[0].revents); /* of the number */
+	return (void *)5l;
+}
+
+static void *by_epoll(void *arg)
+{
+	int e = *(int *)arg;
+	struct epoll_event ev;
+
+	about_to();
+	MUST(epoll_wait(e, &ev, 1, -1) == 1);
+	return (void *)5l;
+}
+
+/* Until the thread has surely gone to sleep in its call. */
+static void until_it_waits(void)
+{
+	while (!__atomic_load_n(&waits, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	usleep(30000);
+	waits = 0;
+}
+
+static void writes_after_close(void *(*reader)(void *), const char *what)
+{
+	int new[2];
+	pthread_t t;
+	char c;
+
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+	t = thread_of(reader, NULL);
+	until_it_waits();
+	MUST(!close(s[0]));
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, new));
+	MUST(new[0] == s[0]); /* the number again */
+	MUST(write(new[1], "wrong", 5) == 5);
+	usleep(20000);
+	MUST(write(s[1], "right", 5) == 5); /* the file is open still */
+	MUST(end_of(t) == (void *)5l);
+	MUST(reader == by_poll || !memcmp(got, "right", 5));
+	MUST(read(new[0], got, 5) == 5 && !memcmp(got, "wrong", 5));
+	/* and with its reader it is gone */
+	if (reader != by_poll)
+		MUST(read(s[1], &c, 1) == 0);
+	close(s[1]);
+	close(new[0]);
+	close(new[1]);
+	printf("%s\n", what);
+}
+
+static void shut_and_closed(void *(*reader)(void *), const char *what)
+{
+	pthread_t t;
+
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+	t = thread_of(reader, NULL);
+	until_it_waits();
+	MUST(!shutdown(s[0], SHUT_RDWR));
+	MUST(!close(s[0]));
+	MUST(end_of(t) == (void *)(reader == by_poll ? 5l : 0l));
+	close(s[1]);
+	printf("shut: %s\n", what);
+}
+
+static void *accepts(void *arg)
+{
+	int r;
+
+	about_to();
+	while ((r = accept(*(int *)arg, NULL, NULL)) >= 0)
+		close(r);
+	return (void *)(long)errno;
+}
+
+static void listener(void)
+{
+	for (int i = 0; i < 20; i++) {
+		struct sockaddr_in a = { .sin_family = AF_INET };
+		int l = socket(AF_INET, SOCK_STREAM, 0);
+		pthread_t t;
+
+		MUST(!bind(l, (void *)&a, sizeof(a)) && !listen(l, 5));
+		t = thread_of(accepts, &l);
+		until_it_waits();
+		shutdown(l, SHUT_RDWR);
+		close(l);
+		MUST(end_of(t) == (void *)(long)EINVAL);
+	}
+	printf("listener\n");
+}
+
+static void replaced(void)
+{
+	int p[2];
+	pthread_t t;
+	char c;
+
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, s) && !pipe(p));
+	t = thread_of(by_recv, NULL);
+	until_it_waits();
+	MUST(dup2(p[0], s[0]) == s[0]);
+	MUST(write(p[1], "x", 1) == 1 && write(s[1], "right", 5) == 5);
+	MUST(end_of(t) == (void *)5l && !memcmp(got, "right", 5));
+	MUST(read(s[0], &c, 1) == 1 && c == 'x');
+	FAILS(dup2(9999, s[0]), EBADF);
+	MUST(write(p[1], "y", 1) == 1 && read(s[0], &c, 1) == 1 && c == 'y');
+	close(s[0]);
+	close(s[1]);
+	close(p[0]);
+	close(p[1]);
+	printf("replaced\n");
+}
+
+static void instance(void)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	int e = epoll_create1(0), p[2];
+	pthread_t t;
+
+	MUST(!pipe(p) && !epoll_ctl(e, EPOLL_CTL_ADD, p[0], &ev));
+	t = thread_of(by_epoll, &e);
+	until_it_waits();
+	close(e);
+	MUST(write(p[1], "x", 1) == 1);
+	end_of(t);
+	close(p[0]);
+	close(p[1]);
+	printf("instance\n");
+}
+
+/* How many are open: nothing may be left behind. */
+static int open_now(void)
+{
+	int n = 0;
+
+	for (int i = 0; i < 20000; i++)
+		n += fcntl(i, F_GETFD) >= 0;
+	return n;
+}
+
+static void *all(void *arg)
+{
+	int before;
+
+	writes_after_close(by_recv, "recv");
+	before = open_now();
+	for (int i = 0; i < 3; i++) {
+		writes_after_close(by_recv, "recv");
+		writes_after_close(by_all, "recv all");
+		writes_after_close(by_read, "read");
+		writes_after_close(by_recvfrom, "recvfrom");
+		writes_after_close(by_poll, "poll");
+		shut_and_closed(by_recv, "recv");
+		shut_and_closed(by_read, "read");
+		shut_and_closed(by_recvfrom, "recvfrom");
+		shut_and_closed(by_poll, "poll");
+	}
+	listener();
+	replaced();
+	instance();
+	MUST(open_now() == before);
+	FAILS(close(9999), EBADF);
+	FAILS(close(-1), EBADF);
+	return arg;
+}
+
+int main(void)
+{
+	run_in_thread(all);
+	/* main is a kernel thread; those who wait are not */
+	writes_after_close(by_recv, "recv");
+	writes_after_close(by_read, "read");
+	shut_and_closed(by_read, "read");
+	listener();
+	printf("ok\n");
+	return 0;
+}
