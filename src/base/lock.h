@@ -25,6 +25,7 @@
 	X(VPSET)   /* the start, and making sets */                                    \
 	X(THREADS) /* the limit of threads */                                          \
 	X(SIGNAL)  /* of the drop-in: masks and pending signals */                     \
+	X(DEPUTY)  /* the drop-in's pool of deputies */                                \
 	X(CHAN)                                                                        \
 	X(FUTEX)       /* a bucket; several in address order, nested */                \
 	X(WHEEL)       /* a vp's timers */                                             \

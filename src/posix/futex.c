@@ -69,8 +69,9 @@ static long wait(const struct call *c)
 	posix_call_begins();
 	do
 		r = futex_wait(word_at(c->a[0]), (uint32_t)c->a[2], bits, deadline);
-	while (r == -ECANCELED ? posix_waits_on(r)
-			       : r == -EINTR && posix_handlers_let(true));
+	while (r == -ECANCELED
+		   ? posix_waits_on(r)
+		   : r == -EINTR && posix_handlers_let(deadline == TIME_NEVER));
 	return r;
 }
 

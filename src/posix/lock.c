@@ -195,12 +195,17 @@ void posix_robust_died(void)
 	}
 }
 
+void posix_robust_forked(void)
+{
+	posix_self_tls.robust = (struct list){ NULL, NULL };
+}
+
 LIBC_API int pthread_mutex_consistent(pthread_mutex_t *m)
 {
 	int kind = m->__data.__kind;
 
 	if (kind >= 0 && kind & KIND_SHARED)
-		return NEXT(pthread_mutex_consistent)(m);
+		return shared_consistent(m);
 	if (!(kind & KIND_ROBUST) || *robust_of(m) != ROBUST_TOLD)
 		return EINVAL;
 	*robust_of(m) = ROBUST_FINE;

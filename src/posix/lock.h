@@ -37,6 +37,7 @@ int lock_return(pthread_mutex_t *m, bool woken, bool handed);
 int shared_lock(pthread_mutex_t *m, clockid_t clock, const struct timespec *abs);
 int shared_trylock(pthread_mutex_t *m);
 int shared_unlock(pthread_mutex_t *m);
+int shared_consistent(pthread_mutex_t *m);
 int shared_wait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
 		const struct timespec *abs);
 

@@ -91,8 +91,11 @@ struct posix_thread {
 	uint32_t policy; /* as pthread_setschedparam set it; anyone */
 	int32_t priority;
 	struct posix_signals signals;
-	uint32_t tid; /* of its block; 0: not asked for yet. Itself; see posix_tid */
+	uint32_t tid;       /* 0: not asked for yet. Itself; see posix_tid */
 	struct list robust; /* robust mutexes that it holds; zero: none yet. Itself */
+	struct deputy
+	    *deputy;     /* its owner of mutexes between processes (shared.c); itself */
+	uint32_t shared; /* how many of these it holds; itself */
 };
 
 extern __thread struct posix_thread posix_self_tls
@@ -137,7 +140,7 @@ static inline struct uk_thread *posix_thread(pthread_t th)
 }
 
 /* What a mutex calls its owner: the tid in libc's block, which is the kernel's id of a kernel
- * thread, and one of our own of a user thread. */
+ * thread, and one of our own of a user thread. The thread of a forked child has a new one. */
 uint32_t posix_tid_slow(void);
 static inline uint32_t posix_tid(void)
 {
@@ -146,8 +149,12 @@ static inline uint32_t posix_tid(void)
 	return likely(tid) ? tid : posix_tid_slow();
 }
 
-/* lock.c: the caller ends, and with it its hold on robust mutexes. */
+/* lock.c, shared.c: the caller ends, and with it its hold on robust mutexes; it is the one
+ * thread of a forked child, and what it held its parent holds. */
 void posix_robust_died(void);
+void posix_robust_forked(void);
+void shared_died(void);
+void shared_forked(void);
 
 /* -- results -- */
 
@@ -171,6 +178,8 @@ static inline bool posix_handlers_let(bool restarts)
 {
 	const struct posix_signals *s = &posix_self_tls.signals;
 
+	if (!posix_self_tls.thread)
+		return false; /* the kernel has judged it already */
 	return s->ran == s->ran_before || (restarts && s->kept == s->kept_before);
 }
 

@@ -4,7 +4,7 @@
  * ours. Shared ones, and with them those that have a name, are libc's.
  *
  * A wait is a cancellation point, and ends with EINTR as natively: a handler that was
- * installed with SA_RESTART lets it go on. */
+ * installed with SA_RESTART lets it go on, if there is no limit (the kernel has it so). */
 #include <semaphore.h>
 
 #include "posix/posix.h"
@@ -37,7 +37,8 @@ LIBC_API int sem_post(sem_t *s)
 static int wait_until(sem_t *s, int64_t deadline)
 {
 	rt_adopt();
-	return (int)POSIX_CALL(true, uk_sem_wait_until((uk_sem *)(void *)s, deadline));
+	return (int)POSIX_CALL(deadline == TIME_NEVER,
+			       uk_sem_wait_until((uk_sem *)(void *)s, deadline));
 }
 
 LIBC_API int sem_wait(sem_t *s)

@@ -400,6 +400,12 @@ static void deliver_late(void)
 
 /* ---- the beginning ---- */
 
+/* A kernel thread's wait ends with EINTR also while there are no others. */
+__attribute__((constructor)) static void end_waits(void)
+{
+	foreign_signals = deliver_late;
+}
+
 void signal_install(int sig, const struct sigaction *a)
 {
 	struct sigaction ours = *a;
@@ -427,7 +433,6 @@ void signals_begin(void)
 		slab_init(&item_slab, sizeof(struct signal_item));
 		thread_signals = deliver;
 		thread_mask = my_mask;
-		foreign_signals = deliver_late;
 		LIBC(pthread_sigmask)(SIG_SETMASK, NULL, &set);
 		signals_main_mask = word_of(&set);
 		for (int sig = 1; sig <= SIGNAL_LAST; sig++) {

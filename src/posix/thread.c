@@ -42,7 +42,9 @@ static void one_less(void)
 static void only_one(void)
 {
 	store_relaxed(&alive, 1);
-	posix_self_tls.tid = 0;
+	posix_self_tls.tid = (uint32_t)sys1(SYS_getpid, 0);
+	posix_robust_forked();
+	shared_forked();
 }
 
 __attribute__((constructor)) static void count_in_children(void)
@@ -79,6 +81,7 @@ static void *posix_main(void *arg)
 		self->result = PTHREAD_CANCELED;
 	tls_run_destructors();
 	posix_robust_died();
+	shared_died();
 	signals_gone(&posix_self_tls);
 	one_less();
 	return posix_self_tls.result;
@@ -391,17 +394,21 @@ LIBC_API int sched_yield(void)
 	return 0;
 }
 
+static pid_t tid_of_block(void)
+{
+	const struct uk_thread *t = handler_thread();
+
+	return t && t->tp ? tls_tid(t->tp) : sys_gettid();
+}
+
 /* A user thread has an id that no kernel thread has. */
 LIBC_API pid_t gettid(void)
 {
-	return posix_borrowed() ? sys_gettid() : (pid_t)posix_tid();
+	return posix_borrowed() ? sys_gettid() : tid_of_block();
 }
 
 uint32_t posix_tid_slow(void)
 {
-	const struct uk_thread *t = thread_self_tls;
-	bool user = t && load_relaxed(&t->kind) == THREAD_USER && t->tp;
-
-	posix_self_tls.tid = (uint32_t)(user ? tls_tid(t->tp) : sys_gettid());
+	posix_self_tls.tid = (uint32_t)tid_of_block();
 	return posix_self_tls.tid;
 }

@@ -7,6 +7,9 @@
  * image does; from the second time round on, ids of living threads are left out: they
  * are collected in a bitmap, one window of ids at a time.
  *
+ * Each process begins somewhere else, a forked child, too: its neighbours may be under us as
+ * well, and libc's locks between processes compare ids (posix/shared.c).
+ *
  * A cache takes CHUNK numbers at once, so the shared counter is touched rarely. */
 #include <string.h>
 
@@ -82,6 +85,24 @@ uint32_t tid_fresh(struct tid_range *r)
 		number = r->next++;
 	} while (unlikely(taken(number)));
 	return tid_of(number);
+}
+
+static uint64_t anywhere(void)
+{
+	uint64_t h = (uint64_t)sys_now() ^ (uint64_t)sys0(SYS_getpid) << 40;
+
+	return (h * 0x9e3779b97f4a7c15ULL >> 20) % (SPAN / 2);
+}
+
+__attribute__((constructor)) static void begin_anywhere(void)
+{
+	store_relaxed(&tid_counter, load_relaxed(&tid_counter) + anywhere());
+}
+
+void tid_fork_child(void)
+{
+	tid_counter +=
+	    SPAN / 2 + 1 + anywhere(); /* so far that all caches begin anew */
 }
 
 void tid_fork_lock(void)

@@ -202,6 +202,7 @@ void tls_fork_child(bool user)
 	void *found = tp;
 
 	tls_forks++;
+	tid_fork_child();
 	each_block(is_block, &found); /* the fork has its lock */
 	if (make != template_make)    /* each by itself in libc's list */
 		threads_list_fork_child(NULL);

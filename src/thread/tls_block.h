@@ -83,5 +83,6 @@ void template_fork_unlock(void);
 uint32_t tid_fresh(struct tid_range *r); /* r may be NULL */
 void tid_fork_lock(void);
 void tid_fork_unlock(void);
+void tid_fork_child(void);
 
 #endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Locks between processes: with threads of this one, and with a process that runs without the
+ * drop-in (this program once more, by exec). */
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "posix.h"
+
+#define THREADS 4
+#define ROUNDS 300
+
+struct common {
+	pthread_mutex_t m;
+	pthread_cond_t c;
+	pthread_rwlock_t l;
+	sem_t s;
+	long total;
+	int inside, turn, started;
+};
+
+static struct common *x;
+static int fd;
+extern char **environ;
+
+static void make(int type, int robust, int protocol)
+{
+	pthread_mutexattr_t a;
+	pthread_condattr_t ca;
+	pthread_rwlockattr_t la;
+
+	memset(x, 0, sizeof(*x));
+	pthread_mutexattr_init(&a);
+	MUST(!pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED));
+	MUST(!pthread_mutexattr_settype(&a, type));
+	MUST(!pthread_mutexattr_setrobust(&a, robust));
+	MUST(!pthread_mutexattr_setprotocol(&a, protocol));
+	MUST(!pthread_mutex_init(&x->m, &a));
+	pthread_condattr_init(&ca);
+	MUST(!pthread_condattr_setpshared(&ca, PTHREAD_PROCESS_SHARED));
+	MUST(!pthread_cond_init(&x->c, &ca));
+	pthread_rwlockattr_init(&la);
+	MUST(!pthread_rwlockattr_setpshared(&la, PTHREAD_PROCESS_SHARED));
+	MUST(!pthread_rwlock_init(&x->l, &la));
+	MUST(!sem_init(&x->s, 1, 0));
+}
+
+static void map(void)
+{
+	x = mmap(NULL, sizeof(*x), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	MUST(x != MAP_FAILED);
+}
+
+/* ---- what threads and the other process do ---- */
+
+static void *adds(void *arg)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		MUST(!pthread_mutex_lock(&x->m));
+		MUST(!x->inside++);
+		x->total++;
+		if (i % 64 == 0)
+			usleep(10);
+		MUST(!--x->inside);
+		MUST(!pthread_mutex_unlock(&x->m));
+		MUST(!pthread_rwlock_wrlock(&x->l));
+		x->turn++;
+		MUST(!pthread_rwlock_unlock(&x->l));
+	}
+	return arg;
+}
+
+static void takes_turns(int me)
+{
+	MUST(!pthread_mutex_lock(&x->m));
+	for (int i = 0; i < 200; i++) {
+		while (x->turn % 2 != me)
+			MUST(!pthread_cond_wait(&x->c, &x->m));
+		x->turn++;
+		MUST(!pthread_cond_broadcast(&x->c));
+	}
+	MUST(!pthread_mutex_unlock(&x->m));
+}
+
+static void dies(void)
+{
+	int r = pthread_mutex_lock(&x->m);
+
+	MUST(!r);
+	__atomic_store_n(&x->started, 1, __ATOMIC_RELEASE);
+	kill(getpid(), SIGKILL);
+}
+
+static pid_t other(const char *what)
+{
+	char number[16];
+	pid_t pid = fork();
+
+	MUST(pid >= 0);
+	if (pid)
+		return pid;
+	snprintf(number, sizeof(number), "%d", fd);
+	unsetenv("LD_PRELOAD");
+	execle("/proc/self/exe", "other", what, number, NULL, environ);
+	_exit(99);
+}
+
+static int ends(pid_t pid)
+{
+	int status;
+
+	MUST(waitpid(pid, &status, 0) == pid);
+	return status;
+}
+
+/* ---- each kind ---- */
+
+static void *from_another(void *arg)
+{
+	struct timespec soon = in_ms(CLOCK_REALTIME, 20);
+
+	SAY(pthread_mutex_trylock(&x->m));
+	SAY(pthread_mutex_timedlock(&x->m, &soon));
+	if (arg)
+		SAY(pthread_mutex_unlock(&x->m));
+	return NULL;
+}
+
+static void *results(void *arg)
+{
+	int type = *(int *)arg;
+
+	SAY(pthread_mutex_lock(&x->m));
+	if (type != PTHREAD_MUTEX_NORMAL) {
+		SAY(pthread_mutex_lock(&x->m));
+		SAY(pthread_mutex_trylock(&x->m));
+	}
+	finish(start(from_another, type == PTHREAD_MUTEX_NORMAL ? NULL : x));
+	SAY(pthread_mutex_unlock(&x->m));
+	if (type == PTHREAD_MUTEX_RECURSIVE) {
+		SAY(pthread_mutex_unlock(&x->m));
+		SAY(pthread_mutex_unlock(&x->m));
+		SAY(pthread_mutex_unlock(&x->m));
+	}
+	return NULL;
+}
+
+static void *holds(void *arg)
+{
+	MUST(!pthread_mutex_lock(&x->m));
+	return arg;
+}
+
+static void *inherits(void *arg)
+{
+	(void)arg;
+	SAY(pthread_mutex_lock(&x->m));
+	SAY(pthread_mutex_consistent(&x->m));
+	SAY(pthread_mutex_unlock(&x->m));
+	finish(start(holds, NULL));
+	SAY(pthread_mutex_lock(&x->m));
+	SAY(pthread_mutex_unlock(&x->m));
+	SAY(pthread_mutex_lock(&x->m));
+	return NULL;
+}
+
+static void kind(int type, int robust, int protocol)
+{
+	pthread_t t[THREADS];
+	pid_t pid;
+
+	printf("type %d robust %d protocol %d\n", type, robust, protocol);
+	make(type, robust, protocol);
+	finish(start(results, &type));
+	pid = other("adds");
+	for (int i = 0; i < THREADS; i++)
+		t[i] = start(adds, NULL);
+	adds(NULL);
+	for (int i = 0; i < THREADS; i++)
+		finish(t[i]);
+	printf("other: %d\n", ends(pid));
+	printf("total %ld, %d\n", x->total, x->turn);
+	if (!robust)
+		return;
+	MUST(WIFSIGNALED(ends(other("dies"))));
+	finish(start(inherits, NULL));
+}
+
+/* ---- a condition ---- */
+
+static void *turns(void *arg)
+{
+	takes_turns(0);
+	return arg;
+}
+
+static int had_it;
+
+static void unlocks(void *arg)
+{
+	(void)arg;
+	had_it = !pthread_mutex_unlock(&x->m);
+}
+
+static void *waits(void *arg)
+{
+	MUST(!pthread_mutex_lock(&x->m));
+	pthread_cleanup_push(unlocks, NULL);
+	sem_post(&x->s);
+	for (;;)
+		pthread_cond_wait(&x->c, &x->m);
+	pthread_cleanup_pop(0);
+	return arg;
+}
+
+static void condition(int type, int robust)
+{
+	pid_t pid;
+	pthread_t t;
+
+	make(type, robust, PTHREAD_PRIO_NONE);
+	pid = other("turns");
+	finish(start(turns, NULL));
+	printf("other: %d\n", ends(pid));
+	printf("turns %d\n", x->turn);
+	if (!robust)
+		return;
+	t = start(waits, NULL);
+	MUST(!sem_wait(&x->s));
+	MUST(!pthread_cancel(t));
+	MUST(finish(t) == PTHREAD_CANCELED);
+	printf("had it: %d\n", had_it);
+}
+
+int main(int argc, char **argv)
+{
+	static const int types[] = { PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE,
+				     PTHREAD_MUTEX_ERRORCHECK };
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc == 3) {
+		fd = atoi(argv[2]);
+		map();
+		if (!strcmp(argv[1], "adds"))
+			adds(NULL);
+		else if (!strcmp(argv[1], "turns"))
+			takes_turns(1);
+		else
+			dies();
+		return 0;
+	}
+	fd = memfd_create("shared", 0);
+	MUST(fd >= 0 && !ftruncate(fd, sizeof(*x)));
+	map();
+	for (int i = 0; i < 3; i++)
+		for (int robust = 0; robust < 2; robust++) {
+			kind(types[i], robust, PTHREAD_PRIO_NONE);
+			kind(types[i], robust, PTHREAD_PRIO_INHERIT);
+		}
+	condition(PTHREAD_MUTEX_NORMAL, 0);
+	condition(PTHREAD_MUTEX_NORMAL, 1);
+	condition(PTHREAD_MUTEX_RECURSIVE, 0);
+	return 0;
+}
