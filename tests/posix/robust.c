@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Robust mutexes of one process: who has one and ends, in whatever way, leaves it to the next,
+ * who is told. */
+#include "posix.h"
+
+#define THREADS 6
+
+static pthread_mutex_t m;
+static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+
+static void make(int type)
+{
+	pthread_mutexattr_t a;
+
+	pthread_mutexattr_init(&a);
+	MUST(!pthread_mutexattr_settype(&a, type));
+	MUST(!pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST));
+	MUST(!pthread_mutex_init(&m, &a));
+}
+
+static void *takes(void *arg)
+{
+	int r = pthread_mutex_lock(&m);
+
+	MUST(r == 0 || r == EOWNERDEAD);
+	if (r)
+		MUST(!pthread_mutex_consistent(&m));
+	if (arg == &m)
+		pthread_exit(NULL);
+	for (; arg == &c;) /* until it is cancelled, having it */
+		usleep(1000);
+	return NULL;
+}
+
+static void *waits(void *arg)
+{
+	int r = pthread_mutex_lock(&m);
+
+	MUST(r == 0 || r == EOWNERDEAD);
+	if (r)
+		MUST(!pthread_mutex_consistent(&m));
+	__atomic_fetch_add((int *)arg, 1, __ATOMIC_RELAXED);
+	return (void *)(intptr_t)r; /* and leaves it to the next */
+}
+
+static void *tells(void *arg)
+{
+	(void)arg;
+	SAY(pthread_mutex_trylock(&m));
+	SAY(pthread_mutex_consistent(&m));
+	SAY(pthread_mutex_consistent(&m));
+	SAY(pthread_mutex_unlock(&m));
+	SAY(pthread_mutex_unlock(&m));
+	return NULL;
+}
+
+static void *breaks(void *arg)
+{
+	struct timespec soon = in_ms(CLOCK_REALTIME, 20);
+
+	(void)arg;
+	SAY(pthread_mutex_timedlock(&m, &soon));
+	SAY(pthread_mutex_unlock(&m));
+	SAY(pthread_mutex_lock(&m)); /* (a try would leave libc's own locked) */
+	SAY(pthread_mutex_timedlock(&m, &soon));
+	SAY(pthread_mutex_consistent(&m));
+	return NULL;
+}
+
+static void one_dies(int type)
+{
+	pthread_t t[THREADS];
+	int in = 0, dead = 0;
+
+	printf("type %d\n", type);
+	make(type);
+	finish(start(takes, NULL));
+	finish(start(tells, NULL));
+	finish(start(takes, &m));
+	tells(NULL); /* main, too */
+	t[0] = start(takes, &c);
+	while (pthread_mutex_trylock(&m) != EBUSY) {
+		pthread_mutex_unlock(&m);
+		sched_yield();
+	}
+	MUST(!pthread_cancel(t[0]));
+	finish(t[0]);
+	tells(NULL);
+	MUST(!pthread_mutex_lock(&m)); /* a chain of heirs who all wait */
+	for (int i = 0; i < THREADS; i++)
+		t[i] = start(waits, &in);
+	usleep(2000);
+	MUST(!pthread_mutex_unlock(&m));
+	for (int i = 0; i < THREADS; i++)
+		dead += finish(t[i]) == (void *)EOWNERDEAD;
+	printf("in %d, told %d\n", in, dead);
+	breaks(NULL);
+	SAY(pthread_mutex_destroy(&m));
+}
+
+/* -- a wait for a condition may be what finds out -- */
+
+static int ready;
+
+static void *signals(void *arg)
+{
+	MUST(!pthread_mutex_lock(&m));
+	ready = 1;
+	MUST(!pthread_cond_signal(&c));
+	return arg; /* with it */
+}
+
+static void *in_wait(void *arg)
+{
+	int r = 0;
+
+	MUST(!pthread_mutex_lock(&m));
+	*(pthread_t *)arg = start(signals, NULL);
+	while (!ready && !r)
+		r = pthread_cond_wait(&c, &m);
+	printf("wait: %d\n", r);
+	SAY(pthread_mutex_consistent(&m));
+	SAY(pthread_mutex_unlock(&m));
+	return NULL;
+}
+
+/* -- main ends with one -- */
+
+static void *heir(void *arg)
+{
+	int r;
+
+	(void)arg;
+	while ((r = pthread_mutex_trylock(&m)) == EBUSY)
+		usleep(1000);
+	printf("after main: %d\n", r);
+	fflush(stdout);
+	return NULL;
+}
+
+int main(void)
+{
+	pthread_t other;
+
+	one_dies(PTHREAD_MUTEX_NORMAL);
+	one_dies(PTHREAD_MUTEX_RECURSIVE);
+	one_dies(PTHREAD_MUTEX_ERRORCHECK);
+	make(PTHREAD_MUTEX_NORMAL);
+	finish(start(in_wait, &other));
+	finish(other);
+	MUST(!pthread_mutex_lock(&m));
+	pthread_detach(start(heir, NULL));
+	pthread_exit(NULL);
+}
