@@ -61,6 +61,11 @@ public class Fiber extends Continuation {
 	/** What it parks for (LockSupport's blocker); set by itself, cleared by who wakes it. */
 	volatile Object blocker;
 	byte waitKind;
+	/**
+	 * The wait has a time-out. Not its timer says so, which begins later, and is gone before the
+	 * wait is over: whoever looked between would see a wait without an end.
+	 */
+	boolean timed;
 	volatile boolean interrupted;
 	/** LockSupport permit. */
 	volatile boolean permit;
@@ -165,11 +170,16 @@ public class Fiber extends Continuation {
 	}
 
 
-	/** Opens a wait; from here on anybody may claim it. w may be null. */
 	final int begin(int kind, Waiter w) {
+		return begin(kind, w, false);
+	}
+
+	/** Opens a wait; from here on anybody may claim it. w may be null. */
+	final int begin(int kind, Waiter w, boolean timed) {
 		int t = nextTicket();
 		waiter = w;
 		waitKind = (byte) kind;
+		this.timed = timed;
 		state = STOPPING;
 		wait = t;
 		return t;
@@ -390,7 +400,7 @@ public class Fiber extends Continuation {
 		int t;
 		if (nanos > 0) {
 			Timers.Entry e = new Timers.Entry(rt.timers, this, nextTicket());
-			t = begin(W_PARK, e);
+			t = begin(W_PARK, e, true);
 			expireIn(e, nanos);
 		} else {
 			t = begin(W_PARK, null);
@@ -419,7 +429,7 @@ public class Fiber extends Continuation {
 		f.throwIfInterrupted(ASLEEP);
 		f.sleeps(nanos);
 		Timers.Entry e = new Timers.Entry(f.rt.timers, f, f.nextTicket());
-		int t = f.begin(W_SLEEP, e);
+		int t = f.begin(W_SLEEP, e, true);
 		f.expireIn(e, nanos);
 		if (f.isInterrupted() && f.retract(t))
 			f.throwIfInterrupted(ASLEEP);

@@ -111,7 +111,7 @@ public abstract class KeptFiber extends Fiber {
 		if (nanos == Long.MAX_VALUE)
 			return begin(kind, null);
 		Timers.Entry e = new Timers.Entry(rt.timers, this, nextTicket());
-		int t = begin(kind, e);
+		int t = begin(kind, e, true);
 		expireIn(e, nanos);
 		return t;
 	}

@@ -376,7 +376,7 @@ public final class Monitors {
 			Monitor m = owned(s, o, h, f);
 			f.throwIfInterrupted();
 			n = new Node(f, o, m.count);
-			int t = f.begin(Fiber.W_MONITOR, n);
+			int t = f.begin(Fiber.W_MONITOR, n, millis > 0);
 			if (m.waitTail == null)
 				m.waitHead = n;
 			else
@@ -561,7 +561,7 @@ public final class Monitors {
 			Monitor m = s.find(o, h);
 			if (m == null)
 				m = s.make(o, h);
-			int t = f.begin(kind, n);
+			int t = f.begin(kind, n, nanos != Long.MAX_VALUE);
 			if (kind == Fiber.W_MONITOR) {
 				if (m.waitTail == null)
 					m.waitHead = n;

@@ -266,7 +266,7 @@ public class PicoThread extends Thread {
 		synchronized (joiners) {
 			if (ended)
 				return false;
-			f.begin(Fiber.W_JOIN, j);
+			f.begin(Fiber.W_JOIN, j, nanos > 0);
 			joiners.add(j);
 		}
 		if (nanos > 0)
@@ -306,9 +306,7 @@ public class PicoThread extends Thread {
 		case Fiber.PARKED:
 			if (fiber.waitKind == Fiber.W_ENTER)
 				return State.BLOCKED;
-			Waiter w = fiber.waiter;
-			return w instanceof Timers.Entry && ((Timers.Entry) w).index >= 0
-				? State.TIMED_WAITING : State.WAITING;
+			return fiber.timed ? State.TIMED_WAITING : State.WAITING;
 		case Fiber.DONE:
 			return State.TERMINATED;
 		default:

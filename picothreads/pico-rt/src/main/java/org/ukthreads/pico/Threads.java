@@ -115,7 +115,7 @@ public final class Threads {
 			if (!((PicoThread) t).joinBegin(f, ns))
 				return true;
 		} else {
-			ticket = f.begin(Fiber.W_JOIN, null);
+			ticket = f.begin(Fiber.W_JOIN, null, true);
 			Blocking.execute(f, () -> joined(f, ticket, t, ns));
 		}
 		f.stop(JOIN_FOR);
@@ -164,7 +164,7 @@ public final class Threads {
 		}
 		if (!t.isAlive())
 			return;
-		int ticket = f.begin(Fiber.W_JOIN, null);
+		int ticket = f.begin(Fiber.W_JOIN, null, nanos > 0);
 		Blocking.execute(f, () -> joined(f, ticket, t, nanos));
 		if (!f.stop(as, c))
 			f.takeV();
