@@ -95,7 +95,7 @@ final class Harness {
 				}
 			}, "main");
 			t.start();
-			t.join(30_000);
+			t.join(300_000);
 			if (t.isAlive())
 				throw new IllegalStateException("the original hangs");
 		});
@@ -143,7 +143,7 @@ final class Harness {
 						e.printStackTrace();
 				});
 				t.start();
-				long end = System.nanoTime() + 30_000_000_000L;
+				long end = System.nanoTime() + 300_000_000_000L;
 				while (t.getState() != Thread.State.TERMINATED) {
 					if (System.nanoTime() > end)
 						throw new IllegalStateException("the translation hangs\n"

@@ -83,7 +83,7 @@ final class Harness {
 				}, "main");
 				t.setContextClassLoader(l);
 				t.start();
-				t.join(60_000);
+				t.join(300_000);
 				if (t.isAlive())
 					throw new IllegalStateException("the original hangs");
 			});
@@ -104,7 +104,7 @@ final class Harness {
 				t.setContextClassLoader(l);
 				t.setUncaughtExceptionHandler((x, e) -> e.printStackTrace(System.out));
 				t.start();
-				long end = System.nanoTime() + 60_000_000_000L;
+				long end = System.nanoTime() + 300_000_000_000L;
 				while (t.getState() != Thread.State.TERMINATED) {
 					if (System.nanoTime() > end)
 						throw new IllegalStateException("the translation hangs\n"
