@@ -485,7 +485,8 @@ static void child(void)
 		survive(thread_self());
 		break;
 	case FORK_LOCKED:
-		if (thread_self() && wait_lost) /* kernel threads waited, without a runtime */
+		/* kernel threads waited, without a runtime */
+		if (thread_self() && wait_lost)
 			wait_lost(NULL);
 		set_lock_release();
 		lock_release(&fork_lock);
