@@ -21,16 +21,21 @@ static bool is_shared(sem_t *s)
 	return ((struct libc_sem *)(void *)s)->shared != 0;
 }
 
+static __typeof__(&sem_post) libc_post(void)
+{
+	return NEXT(sem_post);
+}
+
 /* sem_post is called by handlers of signals, which may not look it up */
 __attribute__((constructor)) static void look_up(void)
 {
-	(void)NEXT(sem_post);
+	libc_post();
 }
 
 LIBC_API int sem_post(sem_t *s)
 {
 	if (unlikely(is_shared(s)))
-		return NEXT(sem_post)(s);
+		return libc_post()(s);
 	return (int)posix_result(uk_sem_post((uk_sem *)(void *)s));
 }
 

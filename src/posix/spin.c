@@ -10,9 +10,20 @@
 #define KERNEL_EVERY                                                                   \
 	16u /* of these: the processor, for the owner may have another carrier */
 
+static __typeof__(&pthread_spin_trylock) libc_try(void)
+{
+	return NEXT(pthread_spin_trylock);
+}
+
+/* Not first by a malloc that has such a lock: dlsym may free. */
+__attribute__((constructor)) static void look_up(void)
+{
+	libc_try();
+}
+
 static NOINLINE int spin(pthread_spinlock_t *l)
 {
-	for (unsigned n = 1; NEXT(pthread_spin_trylock)(l); n++) {
+	for (unsigned n = 1; libc_try()(l); n++) {
 		if (n % SPINS)
 			cpu_relax();
 		else if (posix_user() && n / SPINS % KERNEL_EVERY)
@@ -25,5 +36,5 @@ static NOINLINE int spin(pthread_spinlock_t *l)
 
 LIBC_API int pthread_spin_lock(pthread_spinlock_t *l)
 {
-	return likely(!NEXT(pthread_spin_trylock)(l)) ? 0 : spin(l);
+	return likely(!libc_try()(l)) ? 0 : spin(l);
 }

@@ -389,7 +389,7 @@ LIBC_API int pthread_getaffinity_np(pthread_t th, size_t n, cpu_set_t *set)
 LIBC_API int sched_yield(void)
 {
 	if (!posix_user())
-		return NEXT(sched_yield)();
+		return (int)posix_result(sys0(SYS_sched_yield));
 	uk_yield();
 	return 0;
 }

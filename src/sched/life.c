@@ -232,14 +232,23 @@ static void thread_main(void *arg);
 /* A new block needs libc's malloc, which gives each thread that calls it a cache and an
  * arena of its own (672 bytes). Whoever parks starts the next thread, so each thread would
  * pay for its successor's block: the carrier's TLS is put on for the call. A signal handler
- * that comes meanwhile finds the dispatcher in there, inside the runtime. */
-static void *block_get(struct uk_vp *vp, void *stack, size_t size)
+ * that comes meanwhile finds the dispatcher in there, inside the runtime.
+ *
+ * me: the drop-in's creator. The program's malloc may be one that waits for our own locks, so
+ * it is called outside the runtime; then vp may be another one's. */
+static void *block_get(struct uk_vp *vp, struct uk_thread *me, void *stack, size_t size)
 {
 	struct carrier *c;
 	void *mine, *tp;
 
 	if (!vp)
 		return tls_get(NULL, stack, size);
+	if (me && !tls_cache_holds(&vp->tls)) {
+		outside_begin(me);
+		tp = tls_get(NULL, stack, size);
+		outside_end(me);
+		return tp;
+	}
 	c = (struct carrier *)(load_relaxed(&vp->owner) & ~VP_REVOKING);
 	mine = c->tp_now;
 	if (likely(tls_cache_holds(&vp->tls)) || mine == c->tp)
@@ -258,7 +267,7 @@ static void give_stack(struct uk_vp *vp, struct uk_thread *t, void *stack)
 		stack_put(vp ? &vp->stacks : NULL, stack, t->kind_of_stack);
 }
 
-bool thread_start(struct uk_vp *vp, struct uk_thread *t)
+static bool start_thread(struct uk_vp *vp, struct uk_thread *me, struct uk_thread *t)
 {
 	size_t size = thread_stack_size(t);
 	unsigned color = 0;
@@ -269,9 +278,9 @@ bool thread_start(struct uk_vp *vp, struct uk_thread *t)
 	if (unlikely(!stack))
 		return false;
 	if (!t->light) {
-		t->tp = block_get(vp, stack, size);
+		t->tp = block_get(vp, me, stack, size);
 		if (unlikely(!t->tp)) {
-			give_stack(vp, t, stack);
+			give_stack(me ? vp_of(me) : vp, t, stack);
 			return false;
 		}
 		*(struct uk_thread **)tls_address_in(t->tp, thread_self_slot()) = t;
@@ -282,6 +291,11 @@ bool thread_start(struct uk_vp *vp, struct uk_thread *t)
 #endif
 	t->sp = arch_context_init(stack + size - color, thread_main, t, t->timer.token);
 	return true;
+}
+
+bool thread_start(struct uk_vp *vp, struct uk_thread *t)
+{
+	return start_thread(vp, NULL, t);
 }
 
 /* For the drop-in: the stack is the program's. */
@@ -303,9 +317,10 @@ static bool make_own(struct uk_thread *t, const struct birth *b)
 /* A descriptor. Its stack comes when it first runs, except where memory may really run out
  * (guards that split mappings), or its block is to be known (b): then now, so that the
  * creator gets the error. */
-static struct uk_thread *make(struct uk_vp *here, unsigned kind, bool light,
+static struct uk_thread *make(struct uk_thread *me, unsigned kind, bool light,
 			      const struct birth *b)
 {
+	struct uk_vp *here = vp_of(me);
 	struct uk_thread *t = slab_get(&thread_slab, here ? &here->threads : NULL);
 
 	if (unlikely(!t))
@@ -320,9 +335,10 @@ static struct uk_thread *make(struct uk_vp *here, unsigned kind, bool light,
 	t->ext = NULL;
 	t->timer.token = arch_fp_env();
 	if (unlikely(eager_stacks || b) &&
-	    ((b && !make_own(t, b)) || !thread_start(here, t))) {
+	    ((b && !make_own(t, b)) || !start_thread(here, b ? me : NULL, t))) {
 		thread_free_ext(t);
 		t->lasting = 0;
+		here = vp_of(me);
 		slab_put(&thread_slab, here ? &here->threads : NULL, t);
 		return NULL;
 	}
@@ -400,14 +416,14 @@ static int create(uk_thread **out, const uk_attr *a, const struct birth *b,
 		if (r)
 			goto out;
 	}
-	here = vp_of(me);
-	t = make(here, kind, light, b);
+	t = make(me, kind, light, b);
 	if (unlikely(!t)) {
 		if (load_relaxed(&limit.max))
 			limit_put(true);
 		r = -ENOMEM;
 		goto out;
 	}
+	here = vp_of(me);
 	to = place(a, here);
 	fill(t, a, here, to);
 	t->arg = arg;
