@@ -6,6 +6,10 @@
  *   the thread  each call of ours that is a cancellation point looks at libc's word when it
  *               begins, and again when its wait was cut short
  *
+ *   the thread  outside the runtime is interrupted, as by a signal; if it may be cancelled
+ *               where it stands, it is: its type is asynchronous, or libc has made it so
+ *               while a call of its own sleeps in the kernel
+ *
  * So the runtime's flag is only the way to end a wait. A wait that is no cancellation
  * point, or of a thread that has disabled cancellation, clears it and waits on. */
 #include "posix/posix.h"
@@ -44,6 +48,15 @@ bool posix_cut(long r, bool restarts)
 	return r == -ECANCELED || posix_handlers_let(restarts);
 }
 
+void posix_cancel_now(void)
+{
+	const uint32_t all = CANCEL_DISABLED | CANCEL_ASYNC | CANCELED | EXITING;
+
+	if (glibc.cancel != NOWHERE &&
+	    (load_relaxed(word_of(pthread_self())) & all) == (CANCEL_ASYNC | CANCELED))
+		NEXT(pthread_testcancel)();
+}
+
 LIBC_API int pthread_cancel(pthread_t th)
 {
 	struct uk_thread *t = posix_thread(th);
@@ -63,7 +76,11 @@ LIBC_API int pthread_cancel(pthread_t th)
 			posix_testcancel();
 		return 0;
 	}
-	if (!(w & CANCEL_DISABLED))
+	if (!(w & CANCEL_DISABLED)) {
 		uk_thread_cancel(t);
+		rt_enter();
+		thread_interrupt(t, true); /* posix_cancel_now looks there */
+		rt_exit();
+	}
 	return 0;
 }

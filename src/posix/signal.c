@@ -303,6 +303,8 @@ static void deliver(void *context)
 			call_here(s, &a, &info);
 	}
 	handler_end(was);
+	if (context)
+		posix_cancel_now();
 }
 
 /* The caller's mask has changed: what it lets through comes now. */
