@@ -252,7 +252,7 @@ static inline void posix_kernel_end(const bool *user)
 }
 #define POSIX_KERNEL(call)                                                             \
 	({                                                                             \
-		bool user_ __attribute__((cleanup(posix_kernel_end))) =                \
+		bool user_ __attribute__((unused, cleanup(posix_kernel_end))) =        \
 		    posix_kernel_begin();                                              \
                                                                                        \
 		(call);                                                                \

@@ -66,5 +66,7 @@ LIBC_API int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *abs
 
 LIBC_API int sem_timedwait(sem_t *s, const struct timespec *abs)
 {
+	if (posix_time_ok(abs))
+		posix_testcancel(); /* before it takes one; sem_clockwait does not, in libc */
 	return sem_clockwait(s, CLOCK_REALTIME, abs);
 }

@@ -146,6 +146,16 @@ static void *waits(void *arg)
 	return NULL;
 }
 
+/* It is cancelled already, and there would be one to take. */
+static void *takes_none(void *arg)
+{
+	struct timespec later = in_ms(CLOCK_REALTIME, 100000);
+
+	pthread_cancel(pthread_self());
+	sem_timedwait(&s, &later);
+	return arg;
+}
+
 int main(void)
 {
 	pthread_t t;
@@ -162,6 +172,8 @@ int main(void)
 	MUST(!pthread_cancel(t));
 	printf("cancelled %d\n", finish(t) == PTHREAD_CANCELED);
 	MUST(!sem_init(&s, 0, 1));
+	MUST(finish(start(takes_none, NULL)) == PTHREAD_CANCELED);
+	TRY(sem_trywait(&s));
 	puts("none lost");
 	return 0;
 }
