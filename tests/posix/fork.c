@@ -122,18 +122,19 @@ static void *forks(void *arg)
 	return arg;
 }
 
-static const char show[] = "grep -E '^Sig(Blk|Ign)' /proc/self/status";
+/* Of the first 28 signals: what the two of libc's were before is nobody's business. */
+#define WANTED "s/^Sig\\(Blk\\|Ign\\).*\\(.......\\)$/\\1 \\2/p"
+static const char show[] = "sed -n '" WANTED "' /proc/self/status";
 
 static void *starts(void *arg)
 {
-	char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" }, (char[sizeof(show)]){ 0 },
-			 NULL };
+	char *argv[] = { (char[]){ "sed" }, (char[]){ "-n" }, (char[]){ WANTED },
+			 (char[]){ "/proc/self/status" }, NULL };
 	char line[200];
 	sigset_t set;
 	pid_t pid;
 	FILE *f;
 
-	memcpy(argv[2], show, sizeof(show));
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR2);
 	sigaddset(&set, SIGWINCH);
@@ -141,11 +142,11 @@ static void *starts(void *arg)
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
-		execv("/bin/sh", argv);
+		execv("/bin/sed", argv);
 		_exit(99);
 	}
 	MUST(ends_with(pid) == 0);
-	MUST(!posix_spawn(&pid, "/bin/sh", NULL, NULL, argv, environ));
+	MUST(!posix_spawn(&pid, "/bin/sed", NULL, NULL, argv, environ));
 	MUST(ends_with(pid) == 0);
 	pid = vfork();
 	if (!pid) {
@@ -155,7 +156,7 @@ static void *starts(void *arg)
 		close(100);
 		sigaction(SIGPIPE, &dfl, NULL);
 		sigprocmask(SIG_SETMASK, NULL, &set);
-		execv("/bin/sh", argv);
+		execv("/bin/sed", argv);
 		_exit(99);
 	}
 	MUST(ends_with(pid) == 0);

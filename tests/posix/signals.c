@@ -362,6 +362,7 @@ static void *in_world(void *arg)
 			for (int i = 0; i < 1000; i++)
 				x += (unsigned)i;
 	}
+	(void)x;
 	return arg;
 }
 
