@@ -381,23 +381,26 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 	errno = err;
 }
 
+static NOINLINE void call_late(int sig)
+{
+	siginfo_t info = { .si_signo = sig, .si_code = SI_USER };
+	struct sigaction a = signal_actions[sig];
+	ucontext_t here;
+
+	getcontext(&here);
+	call_plain(&a, sig, &info, &here);
+}
+
 /* What a kernel thread has put off, outside the runtime. */
 static void deliver_late(void)
 {
-	struct posix_signals *s = &posix_self_tls.signals;
 	uint64_t bits;
 
 	if (posix_self_tls.thread)
 		return;
-	for (bits = xchg_acq_rel(&s->late, 0); bits; bits &= bits - 1) {
-		int sig = __builtin_ctzll(bits) + 1;
-		siginfo_t info = { .si_signo = sig, .si_code = SI_USER };
-		struct sigaction a = signal_actions[sig];
-		ucontext_t here;
-
-		getcontext(&here);
-		call_plain(&a, sig, &info, &here);
-	}
+	for (bits = xchg_acq_rel(&posix_self_tls.signals.late, 0); bits;
+	     bits &= bits - 1)
+		call_late(__builtin_ctzll(bits) + 1);
 }
 
 /* ---- the beginning ---- */
