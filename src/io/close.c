@@ -116,7 +116,7 @@ void close_fork_child(void)
 	memset(leaving, 0, sizeof(leaving));
 }
 
-static void *leaving_begin(int fd, int keep)
+static int *leaving_begin(int fd, int keep)
 {
 	for (unsigned i = 0; i < LEAVING; i++) {
 		int none = 0;
@@ -140,16 +140,23 @@ int io_left_for(int fd)
 	return -EBADF;
 }
 
-/* fd is a dead number, keep what it was. */
+/* Who waits on fd goes on with duplicates of keep. That it is there to be found comes before
+ * the number's death: who was told "ready" may be about to see that. So does the moving of
+ * those that wait: an engine that makes their calls for them makes them by number. Who has
+ * come in between is moved after it. */
 static void move_away(struct uk_thread *t, int fd, int keep)
 {
 	int *slot = keep < 0 ? NULL : leaving_begin(fd, keep);
 
-	sched_io_cancel_fd(t, fd, keep);
-	if (using_any(fd)) {
-		block_begin(t, true);
-		using_wait(fd);
-		block_end(t);
+	if (keep >= 0)
+		sched_io_cancel_fd(t, fd, keep);
+	if (kill_number(t, fd)) {
+		sched_io_cancel_fd(t, fd, keep);
+		if (using_any(fd)) {
+			block_begin(t, true);
+			using_wait(fd);
+			block_end(t);
+		}
 	}
 	if (slot)
 		store_release(slot, 0);
@@ -168,8 +175,7 @@ void io_leave(int fd)
 	t = rt_enter();
 	if (waited)
 		keep = sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, DEAD_FLOOR);
-	if (kill_number(t, fd))
-		move_away(t, fd, (int)keep);
+	move_away(t, fd, (int)keep);
 	if (keep >= 0)
 		sys1(SYS_close, keep);
 	rt_exit();

@@ -21,8 +21,9 @@
 
 #include <sys/mman.h>
 
-#define LOOK_EVERY (20 * NS_PER_US)
-#define LOOKS 5000
+#define LOOK_FIRST (20 * NS_PER_US)
+#define LOOK_MOST NS_PER_MS
+#define WAIT_MOST (2 * NS_PER_SEC)
 
 /* by number; anyone adds and subtracts. Pages of their own: a fork's child drops them. */
 static uint32_t users[SCHED_AHEAD_FDS] __attribute__((aligned(PAGE)));
@@ -52,8 +53,12 @@ bool using_any(int fd)
 
 void using_wait(int fd)
 {
-	struct timespec ts = { 0, LOOK_EVERY };
+	int64_t every = LOOK_FIRST, end = sys_now() + WAIT_MOST;
 
-	for (int i = 0; i < LOOKS && using_any(fd); i++)
+	while (using_any(fd) && sys_now() < end) {
+		struct timespec ts = { 0, every };
+
 		sys2(SYS_nanosleep, &ts, NULL);
+		every = MIN(2 * every, LOOK_MOST);
+	}
 }
