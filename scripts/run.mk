@@ -33,9 +33,9 @@ so := $(OUT)/libukthreads.so.0
 all: $(OUT)/ukweb $(OUT)/uk
 .PHONY: all sources
 
-$(so): $(call obj,$(lib_src)) src/api/ukthreads.map
+$(so): $(call obj,$(lib_src)) src/ukthreads.map
 	$(CC) $(CFLAGS) -shared -pthread -o $@ $(filter %.o,$^) -Wl,-soname,libukthreads.so.0 \
-		-Wl,--version-script,src/api/ukthreads.map -Wl,-z,defs -Wl,-z,now $(lib_libs)
+		-Wl,--version-script,src/ukthreads.map -Wl,-z,defs -Wl,-z,now $(lib_libs)
 
 $(OUT)/ukweb: $(call obj,$(web_src)) $(so)
 	$(CC) $(CFLAGS) -pthread -o $@ $^ -Wl,-rpath,'$$ORIGIN' -lssl -lcrypto

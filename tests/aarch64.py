@@ -36,7 +36,7 @@ def main():
             bad = [e for e in pool.map(compile_one, jobs) if e]
         if not bad:
             p = subprocess.run([CC, "-shared", "-pthread", "-o", os.path.join(tmp, "lib.so"),
-                                "-Wl,--version-script,src/api/ukthreads.map", "-Wl,-z,defs",
+                                "-Wl,--version-script,src/ukthreads.map", "-Wl,-z,defs",
                                 *[o for _, o in jobs], "-ldl"], cwd=ROOT, capture_output=True,
                                text=True)
             bad = [p.stderr] if p.returncode else []

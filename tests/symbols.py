@@ -20,14 +20,14 @@ def text(pattern):
 def main():
     headers = re.sub(r"/\*.*?\*/", "", text("include/uk/*.h"), flags=re.S)
     declared = set(re.findall(r"UK_API[^;]*?\b(uk_[a-z0-9_]+)\s*\(", headers))
-    mapped = set(re.findall(r"^\s+(uk_[a-z0-9_]+);", text("src/api/ukthreads.map"), re.M))
+    mapped = set(re.findall(r"^\s+(uk_[a-z0-9_]+);", text("src/ukthreads.map"), re.M))
     lib = os.path.join(BUILD, "src", "libukthreads.so")
     out = subprocess.check_output(["nm", "-D", "--defined-only", lib], text=True)
     exported = set(re.findall(r" [TWBD] (\w+)", out))
     exported = {s for s in exported if not s.startswith("UKTHREADS")}
     # libc's names that the spawn room takes over
     over = set(re.findall(r"LIBC_API[^;{(]*?\b(\w+)\(", text("src/spawn/*.c"))) | {"vfork"}
-    over_mapped = set(re.findall(r"^\s+((?!uk_)\w+);", text("src/api/ukthreads.map"), re.M))
+    over_mapped = set(re.findall(r"^\s+((?!uk_)\w+);", text("src/ukthreads.map"), re.M))
     exported -= over
     tests = text("tests/**/*.c") + text("tests/**/*.cc")
     # a call that knows the size of its structure: NAME is an inline function in front of

@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 
-/* Writes "ukthreads: panic: ..." to stderr, calls the hook (the api room sets it to print
+/* Writes "ukthreads: panic: ..." to stderr, calls the hook (the look room sets it to print
  * the current thread), aborts. */
 void uk_panic(const char *fmt, ...) NORETURN __attribute__((format(printf, 1, 2)));
 extern void (*panic_hook)(void); /* set once at start */

@@ -127,7 +127,7 @@ struct reactor_ops {
 	int (*fork_child)(struct reactor *r);
 };
 
-/* Counters, owner writes; folded into uk_stats by the api room. */
+/* Counters, owner writes; folded into uk_stats by the look room. */
 struct reactor_count {
 	uint64_t polls, waits, syscalls, sqes, cqes, cancels;
 };

@@ -7,8 +7,8 @@
  * from a signal (SIGURG, which carriers keep open) on its carrier. */
 #include <signal.h>
 
-#include "api/inspect.h"
-#include "api/symbolize.h"
+#include "look/inspect.h"
+#include "look/symbolize.h"
 #include "base/libc.h"
 #include "base/panic.h"
 #include "base/sys.h"

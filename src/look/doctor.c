@@ -3,7 +3,7 @@
 #include <sys/resource.h>
 #include <sys/utsname.h>
 
-#include "api/inspect.h"
+#include "look/inspect.h"
 #include "act/detect.h"
 #include "arch/arch.h"
 #include "base/cgroup.h"

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "api/inspect.h"
+#include "look/inspect.h"
 #include "base/sys.h"
 #include "sched/vp.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inspect.c - what a thread is doing, seen from another one that does not stop it. */
-#include "api/inspect.h"
+#include "look/inspect.h"
 
 #include <pthread.h>
 #include <sys/uio.h>

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/inspect.h"
-#include "api/symbolize.h"
+#include "look/inspect.h"
+#include "look/symbolize.h"
 #include "base/env.h"
 #include "base/libc.h"
 #include "base/panic.h"

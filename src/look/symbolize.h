@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* symbolize.h - file and line of code, for dumps. Async-signal-safe; see symbolize.c. */
-#ifndef API_SYMBOLIZE_H
-#define API_SYMBOLIZE_H
+#ifndef LOOK_SYMBOLIZE_H
+#define LOOK_SYMBOLIZE_H
 
 #include "base/base.h"
 

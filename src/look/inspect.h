@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inspect.h - looking at threads from outside: snapshots, backtraces. Async-signal-safe. */
-#ifndef API_INSPECT_H
-#define API_INSPECT_H
+#ifndef LOOK_INSPECT_H
+#define LOOK_INSPECT_H
 
 #include "thread/thread.h"
 #include "uk/stat.h"

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <ucontext.h>
 
-#include "api/inspect.h"
-#include "api/symbolize.h"
+#include "look/inspect.h"
+#include "look/symbolize.h"
 #include "arch/arch.h"
 #include "base/panic.h"
 

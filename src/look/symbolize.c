@@ -25,7 +25,7 @@
  * Rejected: fork (it copies page tables, and a full address space has many); a child of our
  * own that execs (exec gives it SIGCHLD as exit signal, so the program's wait() would take
  * it); libdw, libbacktrace (they allocate); a parser of DWARF of our own. */
-#include "api/symbolize.h"
+#include "look/symbolize.h"
 
 #include <fcntl.h>
 #include <poll.h>
