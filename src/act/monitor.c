@@ -31,7 +31,7 @@
  * Law 5: facts go down (vp_revoke), nothing is called up. Here is never allocated and no
  * thread is created: the thread being rescued may hold libc's locks.
  *
- * It also calls the keeper, which gives memory back (sched/keeper.c), for which it wakes up
+ * It also calls the keeper, which gives memory back (life/keeper.c), for which it wakes up
  * some times more after the vps have gone to sleep.
  *
  * The same kernel thread is the stall watchdog: a vp that has not switched for UK_STALL
@@ -51,6 +51,7 @@
 #include "act/monitor.h"
 #include "base/panic.h"
 #include "base/sys.h"
+#include "life/keeper.h"
 #include "sched/vp.h"
 
 #define PERIOD_MIN (50 * NS_PER_US)

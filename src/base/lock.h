@@ -15,7 +15,7 @@
 
 #include "base/base.h"
 
-/* First those that are taken first. At a fork nearly all of them are (sched/fork.c). */
+/* First those that are taken first. At a fork nearly all of them are (life/fork.c). */
 #define LOCK_RANKS(X)                                                                  \
 	X(SYSTEM)  /* system(3)'s signals */                                           \
 	X(POPEN)   /* pipes of popen(3); held while a child starts */                  \

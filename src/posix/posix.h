@@ -32,6 +32,7 @@
 #include "base/base.h"
 #include "base/libc.h"
 #include "base/list.h"
+#include "life/life.h"
 #include "sched/sched.h"
 #include "thread/thread.h"
 #include "thread/tls.h"

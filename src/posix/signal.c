@@ -512,7 +512,7 @@ void signals_main_left(void)
 /* ---- fork ---- */
 
 /* A forked child: one thread, nothing pending. A user thread's kernel thread is the only one that
- * the process has, and has the user thread's mask (user_survives in sched/fork.c): the
+ * the process has, and has the user thread's mask (user_survives in life/fork.c): the
  * kernel delivers to it, until the runtime begins anew (settled). */
 static void child(void)
 {

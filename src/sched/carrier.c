@@ -43,7 +43,7 @@ static struct carrier *spares;  /* lock */
 static struct uk_vp *orphans;   /* lock */
 static uint32_t maker_word;     /* futex: 1 = look again */
 static uint32_t maker_deferred; /* 1 = wake-ups to do; set before maker_word */
-static uint32_t wants_keeper;   /* 1 = make it; likewise */
+static void (*job)(void);       /* somebody's, to do once; likewise */
 static struct uk_vp *to_kick;   /* for the monitor; likewise */
 static uint32_t newborn;        /* made as spares, not parked yet; atomic add */
 static uint32_t spares_target;  /* lock to write */
@@ -241,8 +241,8 @@ static void *maker_main(void *arg UNUSED)
 			deferred_wake();
 		if (load_relaxed(&to_kick))
 			vp_kick(xchg_seq_cst(&to_kick, (struct uk_vp *)NULL));
-		if (load_relaxed(&wants_keeper) && xchg_seq_cst(&wants_keeper, 0))
-			keeper_start(); /* or another time */
+		if (load_relaxed(&job))
+			xchg_seq_cst(&job, (void (*)(void))NULL)();
 		if (!want_spare()) {
 			sys_futex_wait(&maker_word, 0, TIME_NEVER);
 			continue;
@@ -282,9 +282,9 @@ void maker_kick(struct uk_vp *vp)
 	maker_wake(); /* as above */
 }
 
-void maker_keeper(void)
+void maker_job(void (*fn)(void))
 {
-	store_relaxed(&wants_keeper, 1);
+	store_relaxed(&job, fn);
 	maker_wake(); /* as above */
 }
 
@@ -341,9 +341,9 @@ void carriers_forget(struct carrier *only)
 	spares = NULL;
 	spares_count = 0;
 	orphans = NULL;
-	maker_word = maker_deferred = wants_keeper = 0;
+	maker_word = maker_deferred = 0;
+	job = NULL;
 	to_kick = NULL;
-	keeper_forget();
 	newborn = 0;
 	for (uint32_t i = vp_count_all; i-- > 0;) {
 		vp_all[i]->owner = 0;

@@ -57,7 +57,7 @@ __attribute__((constructor)) static void choose_switch(void)
 /* ---- queues ---- */
 
 /* Suspension is honoured where a thread would be queued (who reads susp there acquires: what
- * keeper.c did to the stack is over, pairs with suspend_end). True: it is held, not queued. */
+ * life/keeper.c did to the stack is over, pairs with suspend_end). True: it is held, not queued. */
 static bool suspend_here(struct uk_thread *t)
 {
 	uint8_t old = load_acquire(&t->susp);

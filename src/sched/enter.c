@@ -255,6 +255,27 @@ void outside_end(struct uk_thread *t)
 		enter_user(t);
 }
 
+UK_API void uk_blocking_begin(void)
+{
+	struct uk_thread *t = rt_enter();
+
+	if (t->blocking++ || t->kind != THREAD_USER) {
+		rt_exit();
+		return;
+	}
+	block_begin(t, true);
+}
+
+UK_API void uk_blocking_end(void)
+{
+	struct uk_thread *t = thread_self();
+
+	if (!t || !t->blocking || --t->blocking || t->kind != THREAD_USER)
+		return;
+	block_end(t);
+	rt_exit();
+}
+
 struct uk_vp *sched_vp(const struct uk_thread *t)
 {
 	return t->kind == THREAD_USER ? t->carrier->vp : NULL;

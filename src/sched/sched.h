@@ -187,16 +187,6 @@ static inline void sched_inline(struct uk_thread *t)
 		sched_make_room(t);
 }
 
-/* For the drop-in: a thread that has its stack and its block at once, and whose block stays
- * until it is joined or detached, for the program knows it by the block's address. */
-struct birth {
-	void *stack; /* the program's own; NULL: one of ours */
-	size_t size;
-	void **block; /* gets it before the thread runs */
-};
-int thread_bear(struct uk_thread **out, const uk_attr *attr, const struct birth *b,
-		void *(*fn)(void *), void *arg);
-
 /* Start the runtime: 0 or -errno. Idempotent, any thread. */
 int sched_start(void);
 
@@ -208,15 +198,5 @@ extern uint32_t sched_forks; /* how many forks lie between us and the first proc
 /* A forked child whose runtime has not been rebuilt yet: do it (not in a signal handler). */
 void sched_settle(void);
 bool sched_unsettled(void);
-
-/* For who starts programs (the posix room). Does the caller run with a carrier's signal
- * mask? Then *mask is what a program is to inherit: what the process had when the runtime
- * started, and what the thread itself has changed since. Async-signal-safe. */
-bool sched_child_mask(uint64_t *mask);
-/* Around vfork, in the parent: while the child borrows this thread it cannot enter. */
-void sched_vfork_begin(void);
-void sched_vfork_end(void);
-/* The child of a fork that nobody was told of: it may exec, but not enter the runtime. */
-void sched_fork_lost(void);
 
 #endif

@@ -18,11 +18,12 @@
 
 #include "base/os.h"
 #include "base/panic.h"
+#include "sched/body.h"
 #include "sched/fuzz.h"
 #include "sched/vp.h"
 #include "uk/vp.h"
 
-static void (*on_start[4])(void), (*on_child[4])(void);
+static void (*on_start[8])(void), (*on_child[8])(void);
 static unsigned n_on_start, n_on_child;
 static struct {
 	void *(*fn)(void *);
@@ -151,10 +152,9 @@ static int bring_up(void)
 	set_publish(s);
 	store_release(&vpset_default, s);
 	carriers_init();
-	stack_limit_init(env_number("UK_STACK_LIMIT", 0, 1u << 30));
+	stacks_init();
 	for (unsigned i = 0; i < n_on_start; i++)
 		on_start[i]();
-	fork_init();
 	crew_begin(w);
 	return 0;
 }

@@ -12,6 +12,7 @@
 #define SCHED_SWITCH_H
 
 #include "arch/arch.h"
+#include "sched/body.h"
 #include "sched/fuzz.h"
 #include "sched/vp.h"
 

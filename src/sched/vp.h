@@ -167,7 +167,7 @@ struct carrier {
 	bool niced;        /* the monitor alone: as a hog it has lost priority */
 	int64_t hog_since; /* likewise */
 	uint32_t bound;    /* generation of its affinity; itself */
-	uint32_t stopped;  /* it stands at the gate, or is a spare (fork.c); itself, or
+	uint32_t stopped;  /* it stands at the gate, or is a spare (gate.c); itself, or
 				    who gives it a vp, under the spares lock */
 	bool renew;        /* after a fork: needs a stack and a block of its own */
 	bool newborn;      /* made as a spare and not parked yet; spares lock */
@@ -185,7 +185,6 @@ extern struct uk_vp
 extern uint32_t vp_count_all; /* release by the creator, acquire by readers */
 extern struct carrier *carriers_all; /* acquire */
 extern struct uk_vpset *vpset_default;
-extern size_t sched_stack_size;
 extern uint64_t carriers_count, spares_count; /* gauges, racy reads */
 extern uint64_t spares_made;
 extern uint64_t carrier_mask; /* signals that carriers block; constant */
@@ -207,14 +206,7 @@ void vp_post(struct uk_vp *vp, struct vp_msg *m);               /* anyone */
 void vp_kick(struct uk_vp *vp);           /* anyone, if it sleeps */
 void queue_anywhere(struct uk_thread *t); /* to its vp's inbox, honouring suspension */
 void suspend_end(struct uk_thread *t, uint8_t bit); /* async-signal-safe */
-/* keeper.c: a round; false: one is being made. The monitor. */
-bool keeper_call(int64_t every);
-bool keeper_left(void);   /* a round is being made, or the last one left something */
-int keeper_start(void);   /* the maker */
-void keeper_forget(void); /* a forked child */
-extern struct lock keep_lock; /* held by the keeper for a portion of its work */
-extern uint64_t keeper_portions, keeper_cuts;
-bool vp_has_work(const struct uk_vp *vp); /* racy, any thread */
+bool vp_has_work(const struct uk_vp *vp);           /* racy, any thread */
 
 /* vp.c */
 struct set_plan {
@@ -267,7 +259,7 @@ void maker_wake(void);  /* it shall look whether spares are wanted */
 /* It shall kick vp: the monitor has a table of descriptors of its own (act/files.c), where
  * a vp's reactor is not. */
 void maker_kick(struct uk_vp *vp);
-void maker_keeper(void); /* it shall make the keeper */
+void maker_job(void (*fn)(void)); /* it shall call fn; one such call at a time */
 /* A kernel thread of the runtime's own, with all signals blocked, detached if nobody will
  * join it. 0 or -errno. */
 int kernel_thread(void *(*fn)(void *), void *arg, size_t stack, pthread_t *joinable);
@@ -276,7 +268,7 @@ bool vp_revoke(struct uk_vp *vp, struct carrier *c); /* monitor: true if it move
 void carrier_bind(struct carrier *c, struct uk_vp *vp);
 bool carrier_renew(
     struct carrier *c); /* itself, on a user thread's stack; or no memory */
-/* Around fork (fork.c). */
+/* Around fork (life/fork.c). */
 void carriers_lock(void);
 void carriers_unlock(void);
 void carriers_forget(
@@ -290,13 +282,12 @@ unsigned carriers_cap(void);
 /* The end of the watchdog's message about a vp that has no carrier: who has them all. */
 void cap_explain(char *buf, size_t n);
 
-/* fork.c */
+/* gate.c */
 extern uint32_t world_gate;    /* enum gate; not 0: nobody may come into the runtime */
 extern struct lock watch_lock; /* held by the monitor while it looks */
 void gate_wait(void);          /* outside the runtime, or as good as */
 void carrier_stop(
     struct carrier *c); /* in the runtime, between two things: wait there */
-void fork_init(void);   /* the runtime has started */
 void set_lock_acquire(void);
 void set_lock_release(void);
 
@@ -380,7 +371,7 @@ INLINE struct uk_vp *vp_of(const struct uk_thread *t)
 INLINE void enter_gate(struct uk_thread *t, uint8_t depth)
 {
 	store_relaxed(&t->depth, depth);
-	fence_compiler(); /* pairs with the membarrier in fork.c */
+	fence_compiler(); /* pairs with the membarrier in life/fork.c */
 	while (unlikely(load_acquire(&world_gate))) {
 		store_release(&t->depth, 0);
 		gate_wait();
@@ -388,15 +379,6 @@ INLINE void enter_gate(struct uk_thread *t, uint8_t depth)
 		fence_seq_cst();
 	}
 }
-
-/* life.c */
-void limit_rebuild(
-    bool heir);         /* the child; heir: a user thread forked, main is no more */
-void limit_leave(void); /* that child's thread ends; the last one ends the process */
-void stack_limit_init(uint64_t max); /* before any thread exists */
-void thread_reap(struct uk_vp *vp, struct uk_thread *t, bool joined);
-/* Give t, which has not run yet, its stack, TLS block and context. False: no memory. */
-bool thread_start(struct uk_vp *vp, struct uk_thread *t);
 
 /* Constructors of the rooms above register what shall run once the runtime runs; and what
  * shall run again in a forked child, when the runtime is rebuilt. */

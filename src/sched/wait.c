@@ -15,6 +15,7 @@
 #include "base/sys.h"
 #include "sched/fuzz.h"
 #include "sched/switch.h"
+#include "uk/time.h"
 
 INLINE uint64_t begin(struct uk_thread *t, enum wait_kind kind, const void *obj)
 {
@@ -190,4 +191,38 @@ int wake_error(unsigned reason)
 	       : reason == WAKE_CANCEL ? -ECANCELED
 	       : reason == WAKE_SIGNAL ? -EINTR
 				       : 0;
+}
+
+/* ---- public ---- */
+
+UK_API int uk_sleep_until(uk_time deadline)
+{
+	int unable = rt_begin();
+
+	if (unlikely(unable))
+		return unable;
+	struct uk_thread *t = rt_enter();
+	uint64_t tok = wait_begin(t, WAIT_SLEEP, NULL);
+	bool own = t->deadline < deadline;
+	unsigned why = wait_park(t, tok, deadline);
+
+	rt_exit();
+	return why == WAKE_TIMEOUT && !own ? 0 : wake_error(why);
+}
+
+UK_API int uk_sleep(uk_time ns)
+{
+	return uk_sleep_until(uk_after(ns < 0 ? 0 : ns));
+}
+
+UK_API uk_time uk_now(void)
+{
+	return sys_now();
+}
+
+UK_API uk_time uk_after(uk_time span)
+{
+	uk_time now = sys_now();
+
+	return span >= UK_FOREVER - now ? UK_FOREVER : now + span;
 }

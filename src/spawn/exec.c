@@ -8,7 +8,7 @@
 
 #include "base/sys.h"
 #include "spawn/spawn.h"
-#include "sched/sched.h"
+#include "life/life.h"
 
 typedef int exec_fn(const char *, char *const[], char *const[]);
 

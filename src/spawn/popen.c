@@ -145,7 +145,7 @@ LIBC_API int pclose(FILE *f)
 	return status;
 }
 
-/* Not in a handler that interrupted the runtime: the child can only exec (sched/fork.c). */
+/* Not in a handler that interrupted the runtime: the child can only exec (life/fork.c). */
 static void fork_lock(void)
 {
 	if (!rt_in_runtime())

@@ -13,7 +13,7 @@
 #include "base/lock.h"
 #include "base/sys.h"
 #include "spawn/spawn.h"
-#include "sched/sched.h"
+#include "life/life.h"
 
 typedef int spawn_fn(pid_t *, const char *, const posix_spawn_file_actions_t *,
 		     const posix_spawnattr_t *, char *const[], char *const[]);
@@ -166,7 +166,7 @@ LIBC_API int system(const char *command)
 	return status;
 }
 
-/* Not in a handler that interrupted the runtime: the child can only exec (sched/fork.c). */
+/* Not in a handler that interrupted the runtime: the child can only exec (life/fork.c). */
 static void fork_lock(void)
 {
 	if (!rt_in_runtime())

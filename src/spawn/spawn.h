@@ -5,7 +5,7 @@
  * that starts it: it would ignore SIGTERM for life. libc starts programs without a place
  * where one could stand between (posix_spawn clones and calls exec inside itself), so the
  * calls are replaced, and forward to libc's own where there is nothing to mend: on every
- * kernel thread that is not a carrier. fork needs none of this (sched/fork.c).
+ * kernel thread that is not a carrier. fork needs none of this (life/fork.c).
  *
  * Here, as nowhere else in the library, an error is errno and -1, or the positive code
  * where POSIX says so.

@@ -9,7 +9,7 @@
 
 #include "base/sys.h"
 #include "spawn/spawn.h"
-#include "sched/sched.h"
+#include "life/life.h"
 
 /* Called by the assembly. */
 const uint64_t *spawn_vfork_begin(void);

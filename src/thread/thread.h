@@ -180,7 +180,7 @@ struct uk_thread {
  *   joiner   --exit----> EXITED, and the joiner is fired
  *   DETACHED --exit----> descriptor freed by the reaper
  *   EXITED   --join, detach--> TAKEN: descriptor freed by the caller
- * In a forked child, for a thread that was not copied (sched/fork.c):
+ * In a forked child, for a thread that was not copied (life/fork.c):
  *   OPEN, joiner --rebuild--> LOST --join, detach--> TAKEN: descriptor freed by the caller
  */
 #define JOIN_TAKEN ((uint64_t)0) /* also of memory that was given back */

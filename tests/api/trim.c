@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <uk/uk.h>
 
+#include "life/keeper.h"
 #include "sched/vp.h"
 #include "tasks.h"
 #include "test.h"

@@ -27,6 +27,8 @@
  * Rejected: the monitor does it (as it did: 30,000 long parked stacks in one go were 0.9 s
  * in which nobody was rescued); the maker (its spares would be late).
  */
+#include "life/keeper.h"
+
 #include <sys/prctl.h>
 
 #include "base/panic.h"
@@ -185,6 +187,15 @@ static void *keeper_main(void *arg UNUSED)
 	return NULL;
 }
 
+/* The maker. Or another time. */
+static void keeper_start(void)
+{
+	if (!kernel_thread(keeper_main, NULL, KEEPER_STACK, NULL))
+		return;
+	store_relaxed(&more, true);
+	store_release(&state, KEEPER_NONE);
+}
+
 bool keeper_call(int64_t every)
 {
 	uint32_t old = load_acquire(&state);
@@ -196,25 +207,13 @@ bool keeper_call(int64_t every)
 	if (old == KEEPER_IDLE)
 		sys_futex_wake(&state, 1);
 	else
-		maker_keeper();
+		maker_job(keeper_start);
 	return true;
 }
 
 bool keeper_left(void)
 {
 	return load_acquire(&state) == KEEPER_CALLED || load_relaxed(&more);
-}
-
-/* The maker. */
-int keeper_start(void)
-{
-	int r = kernel_thread(keeper_main, NULL, KEEPER_STACK, NULL);
-
-	if (r) {
-		store_relaxed(&more, true);
-		store_release(&state, KEEPER_NONE);
-	}
-	return r;
 }
 
 void keeper_forget(void)

@@ -46,19 +46,15 @@
 #include "arch/arch.h"
 #include "base/panic.h"
 #include "base/sys.h"
-#include "sched/vp.h"
-
-enum gate { GATE_OPEN, GATE_SHUT, GATE_CHILD, GATE_REBUILD, GATE_LOST };
+#include "life/keeper.h"
+#include "life/life.h"
+#include "life/limit.h"
+#include "sched/gate.h"
 
 /* What prepare did, for parent and child. */
 enum how { FORK_NOTHING, FORK_INSIDE, FORK_LOCKED, FORK_UNSETTLED, FORK_STOPPED };
 
 #define STOP_SPINS 20
-
-uint32_t world_gate;
-uint32_t sched_forks;
-struct lock watch_lock = LOCK_INIT(RANK_WATCH);
-void (*wait_lost)(struct uk_thread *t);
 
 static struct lock fork_lock = LOCK_INIT(RANK_FORK);
 static __thread uint8_t how_tls;   /* read and written out of line: entering may park */
@@ -127,44 +123,6 @@ void sched_fork_lost(void)
 	if (t && load_relaxed(&t->kind) == THREAD_USER && !t->depth)
 		t->carrier->vp =
 		    NULL; /* it enters by the slow way, which ends at the gate */
-}
-
-/* ---- the gate ---- */
-
-static void rebuild(void);
-
-void gate_wait(void)
-{
-	uint32_t g;
-
-	while ((g = load_acquire(&world_gate))) {
-		if (g == GATE_LOST)
-			uk_panic(
-			    "this process was forked by a signal handler that interrupted "
-			    "the runtime, or by _Fork: it can only exec");
-		if (g == GATE_CHILD && cas_acq_rel(&world_gate, &g, GATE_REBUILD))
-			rebuild();
-		else
-			sys_futex_wait(&world_gate, g, TIME_NEVER);
-	}
-}
-
-static void gate_set(uint32_t g)
-{
-	store_seq_cst(&world_gate, g);
-	if (g == GATE_OPEN)
-		sys_futex_wake(&world_gate, INT_MAX);
-}
-
-void carrier_stop(struct carrier *c)
-{
-	do {
-		/* release: a fork that sees us stand sees all that we did; seq_cst: once we
-		 * do not, either it sees that or we see the gate */
-		store_seq_cst(&c->stopped, 1);
-		gate_wait();
-		store_seq_cst(&c->stopped, 0);
-	} while (load_seq_cst(&world_gate));
 }
 
 /* ---- prepare: everybody stands ---- */
@@ -444,6 +402,7 @@ static void survive(struct uk_thread *t)
 	first_id = thread_new_ids(1);
 	sched_forks++;
 	carriers_forget(user ? t->carrier : NULL);
+	keeper_forget();
 	limit_rebuild(user);
 	tls_fork_child(user && t->tp);
 	if (user)
@@ -604,20 +563,7 @@ static void rebuild(void)
 	gate_set(GATE_OPEN);
 }
 
-bool sched_unsettled(void)
-{
-	return load_acquire(&world_gate) == GATE_CHILD;
-}
-
-void sched_settle(void)
-{
-	if (sched_unsettled()) {
-		rt_enter();
-		rt_exit();
-	}
-}
-
-void fork_init(void)
+static void fork_start(void)
 {
 	sys4(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &process_mask,
 	     sizeof(process_mask));
@@ -631,5 +577,7 @@ __attribute__((constructor)) static void fork_register(void)
 	if (files.lock && files.unlock)
 		*(void **)(void *)&files.reset =
 		    dlsym(RTLD_DEFAULT, "_IO_list_resetlock");
+	gate_rebuild = rebuild;
+	sched_on_start(fork_start);
 	pthread_atfork(prepare, parent, child);
 }

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* create.c - a thread begins: a descriptor, filled and queued. Its stack comes when it first
+ * runs (sched/body.c). */
+#include <string.h>
+
+#include "arch/arch.h"
+#include "base/panic.h"
+#include "life/life.h"
+#include "life/limit.h"
+#include "sched/body.h"
+#include "thread/tls.h"
+#include "uk/stat.h"
+#include "uk/thread.h"
+
+#define ID_BATCH 1024u
+#define LIGHT_ONLY UK_SAN
+
+UK_API void uk_attr_init(uk_attr *a)
+{
+	memset(a, 0, sizeof(*a));
+}
+
+static uint64_t new_id(struct uk_vp *vp)
+{
+	if (!vp)
+		return thread_new_ids(1);
+	if (unlikely(vp->next_id == vp->end_id)) {
+		vp->next_id = thread_new_ids(ID_BATCH);
+		vp->end_id = vp->next_id + ID_BATCH;
+	}
+	return vp->next_id++;
+}
+
+/* Where a new thread goes: pinned; else its set's next vp, or, created inside the set, the
+ * creator's own vp (thieves spread the load; a set without stealing goes round robin). */
+static struct uk_vp *place(const uk_attr *a, struct uk_vp *here)
+{
+	struct uk_vpset *s;
+
+	if (a->vp)
+		return a->vp;
+	s = a->set ? a->set : here ? here->set : vpset_default;
+	if (here && here->set == s && !(s->flags & UK_VPSET_NOSTEAL))
+		return here;
+	return uk_vpset_next_vp(s);
+}
+
+/* For the drop-in: the stack is the program's. */
+static bool make_own(struct uk_thread *t, const struct birth *b)
+{
+	struct thread_ext *e;
+
+	if (!b->stack)
+		return true;
+	e = thread_ext(t);
+	if (!e)
+		return false;
+	e->own_stack = b->size;
+	t->kind_of_stack = 0;
+	store_relaxed(&t->stack, b->stack);
+	return true;
+}
+
+/* A descriptor. Its stack comes when it first runs, except where memory may really run out
+ * (guards that split mappings), or its block is to be known (b): then now, so that the
+ * creator gets the error. */
+static struct uk_thread *make(struct uk_thread *me, unsigned kind, bool light,
+			      const struct birth *b)
+{
+	struct uk_vp *here = vp_of(me);
+	struct uk_thread *t = slab_get(&thread_slab, here ? &here->threads : NULL);
+
+	if (unlikely(!t))
+		return NULL;
+	thread_born(t);
+	t->sp = NULL;
+	t->tp = NULL;
+	t->stack = NULL;
+	t->kind_of_stack = (uint8_t)kind;
+	t->light = light;
+	t->lasting = b != NULL;
+	t->ext = NULL;
+	t->timer.token = arch_fp_env();
+	if (unlikely(stacks_eager || b) &&
+	    ((b && !make_own(t, b)) || !thread_prepare(here, b ? me : NULL, t))) {
+		thread_free_ext(t);
+		t->lasting = 0;
+		here = vp_of(me);
+		slab_put(&thread_slab, here ? &here->threads : NULL, t);
+		return NULL;
+	}
+	return t;
+}
+
+static int check_attr(const uk_attr *a, unsigned *kind)
+{
+	size_t size = a->stack_size ? a->stack_size : sched_stack_size;
+	uint32_t reserved = a->reserved0;
+
+	if (a->flags &
+	    ~(UK_ATTR_DETACHED | UK_ATTR_SUSPENDED | UK_ATTR_LIGHT | UK_ATTR_NOWAIT))
+		return -EINVAL;
+	for (unsigned i = 0; i < array_size(a->reserved); i++)
+		reserved |= a->reserved[i];
+	if (reserved)
+		return -EINVAL;
+	if (a->vp && (a->vp->reactive || (a->set && a->set != a->vp->set)))
+		return -EINVAL;
+	*kind = stack_kind(size, a->guard_size);
+	return *kind ? 0 : -EINVAL;
+}
+
+/* What its attributes say, and what all begin with. */
+INLINE void fill(struct uk_thread *t, const uk_attr *a, struct uk_vp *here,
+		 struct uk_vp *to)
+{
+	t->carrier = NULL;
+	t->vp = to;
+	t->pinned = a->vp;
+	t->susp = a->flags & UK_ATTR_SUSPENDED ? SUSP_ASKED | SUSP_HELD : 0;
+	t->asked = 0;
+	t->depth = 1;
+	t->wkind = WAIT_NONE;
+	t->blocking = 0;
+	t->uncancelable = 0;
+	t->deadline = TIME_NEVER;
+	store_relaxed(&t->since, here ? here->clock : sys_now());
+	t->join = a->flags & UK_ATTR_DETACHED ? JOIN_DETACHED : JOIN_OPEN;
+	t->id = new_id(here);
+	t->wfd = -1;
+	t->timer.wheel = NULL;
+	if (unlikely(a->name))
+		uk_thread_set_name(t, a->name);
+}
+
+static int create(uk_thread **out, const uk_attr *a, const struct birth *b,
+		  void *(*fn)(void *), void *arg)
+{
+	bool light = (a->flags & UK_ATTR_LIGHT) || LIGHT_ONLY;
+	struct uk_thread *me, *t;
+	struct uk_vp *here, *to;
+	unsigned kind;
+	int r;
+
+	if (!fn || (!out && !(a->flags & UK_ATTR_DETACHED)))
+		return -EINVAL;
+	r = sched_start(); /* who was adopted has not started it */
+	if (!r)
+		r = rt_begin();
+	if (unlikely(r))
+		return r;
+	me = enter_any();
+	light |= !arch_full_threads();
+	if (unlikely(!light && tls_method()[0] == 'n')) {
+		r = -ENOTSUP;
+		goto out;
+	}
+	r = check_attr(a, &kind);
+	if (unlikely(r))
+		goto out;
+	if (unlikely(limit_on())) {
+		r = limit_take(me, a->flags & UK_ATTR_NOWAIT);
+		if (r)
+			goto out;
+	}
+	t = make(me, kind, light, b);
+	if (unlikely(!t)) {
+		if (limit_on())
+			limit_put(true);
+		r = -ENOMEM;
+		goto out;
+	}
+	here = vp_of(me);
+	to = place(a, here);
+	fill(t, a, here, to);
+	t->arg = arg;
+	t->fn = fn;
+	t->creator = me->id;
+	store_relaxed(&t->state, (uint8_t)(t->susp ? T_SUSPENDED : T_NEW));
+	store_release(&t->kind, THREAD_USER);
+	if (likely(here))
+		bump(&here->count.creates, 1);
+	else /* many write it, and what lives is counted by it */
+		fetch_add_relaxed(&sched_foreign_count()->creates, 1);
+	if (out)
+		*out = t;
+	if (b)
+		*b->block = t->tp;
+	if (!t->susp) {
+		/* next on this vp, which walks a tree of threads in depth and keeps few of them
+		 * alive; where a vp of the set sleeps, within the reach of thieves */
+		if (here == to)
+			enqueue(here, t,
+				!here->shared || !load_relaxed(&here->set->nidle));
+		else
+			queue_anywhere(t);
+	}
+	r = 0;
+out:
+	exit_any(me);
+	return r;
+}
+
+UK_API int uk_thread_create(uk_thread **out, const uk_attr *attr, void *(*fn)(void *),
+			    void *arg)
+{
+	static const uk_attr defaults = UK_ATTR_INIT;
+
+	return create(out, attr ? attr : &defaults, NULL, fn, arg);
+}
+
+int thread_bear(uk_thread **out, const uk_attr *attr, const struct birth *b,
+		void *(*fn)(void *), void *arg)
+{
+	return create(out, attr, b, fn, arg);
+}

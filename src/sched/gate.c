@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gate.c - where everybody stands while the address space is copied. The essay and the table of
+ * states are in life/fork.c, who shuts it.
+ */
+#include "sched/gate.h"
+
+#include <limits.h>
+
+#include "base/panic.h"
+#include "base/sys.h"
+#include "sched/vp.h"
+
+uint32_t world_gate;
+uint32_t sched_forks;
+struct lock watch_lock = LOCK_INIT(RANK_WATCH);
+void (*wait_lost)(struct uk_thread *t);
+void (*gate_rebuild)(void);
+
+void gate_wait(void)
+{
+	uint32_t g;
+
+	while ((g = load_acquire(&world_gate))) {
+		if (g == GATE_LOST)
+			uk_panic(
+			    "this process was forked by a signal handler that interrupted "
+			    "the runtime, or by _Fork: it can only exec");
+		if (g == GATE_CHILD && cas_acq_rel(&world_gate, &g, GATE_REBUILD))
+			gate_rebuild();
+		else
+			sys_futex_wait(&world_gate, g, TIME_NEVER);
+	}
+}
+
+void gate_set(uint32_t g)
+{
+	store_seq_cst(&world_gate, g);
+	if (g == GATE_OPEN)
+		sys_futex_wake(&world_gate, INT_MAX);
+}
+
+void carrier_stop(struct carrier *c)
+{
+	do {
+		/* release: a fork that sees us stand sees all that we did; seq_cst: once we
+		 * do not, either it sees that or we see the gate */
+		store_seq_cst(&c->stopped, 1);
+		gate_wait();
+		store_seq_cst(&c->stopped, 0);
+	} while (load_seq_cst(&world_gate));
+}
+
+bool sched_unsettled(void)
+{
+	return load_acquire(&world_gate) == GATE_CHILD;
+}
+
+void sched_settle(void)
+{
+	if (sched_unsettled()) {
+		rt_enter();
+		rt_exit();
+	}
+}
