@@ -51,12 +51,17 @@ def fiber():
         raise Missing("Boost.Fiber is not installed (Debian: libboost-fiber-dev)")
 
 
+def built(*paths):
+    """A program of this tree's build: at the build's top, or where meson leaves it."""
+    for path in paths:
+        if os.path.exists(os.path.join(UK_BUILD, path)):
+            return os.path.join(UK_BUILD, path)
+    raise Missing(f"{paths[0]} is not built (run make, or set UK_BUILD)")
+
+
 def runtime():
-    """The folder of libukthreads.so: the build's top, or where meson leaves it."""
-    for folder in (UK_BUILD, os.path.join(UK_BUILD, "src")):
-        if os.path.exists(os.path.join(folder, "libukthreads.so")):
-            return folder
-    raise Missing("libukthreads.so is not built (run make, or set UK_BUILD)")
+    """The folder of libukthreads.so."""
+    return os.path.dirname(built("libukthreads.so", "src/libukthreads.so"))
 
 
 def gcc(target, source, *libs):
@@ -101,6 +106,12 @@ RULES = {
                           f"-Wl,-rpath,{runtime()}"), runtime),
     "act-nptl": (f"{B}/act-nptl", ["act/act.c", "lib/bench.h"],
                  lambda t: gcc(t, f"{BENCH}/act/act.c", "-DKERNEL_THREADS"), None),
+    "echo": (f"{B}/echo", ["posix/echo.c", "lib/bench.h"],
+             lambda t: gcc(t, f"{BENCH}/posix/echo.c"), None),
+    "echo-load": (f"{B}/echo-load", ["posix/echo_load.c", "lib/bench.h"],
+                  lambda t: gcc(t, f"{BENCH}/posix/echo_load.c"), None),
+    "posix-micro": (f"{B}/posix-micro", ["posix/micro.c", "lib/bench.h"],
+                    lambda t: gcc(t, f"{BENCH}/posix/micro.c"), None),
     "go-act": (f"{B}/go-act", ["act/go/main.go", "act/go/go.mod"],
                lambda t: go(t, f"{BENCH}/act/go"), None),
     "load": (f"{B}/load", ["web/load.c", "lib/bench.h"],

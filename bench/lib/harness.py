@@ -9,9 +9,14 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 
-OURS = ("uk-light", "uk-full", "ukweb-pth", "ukweb-uk", "ukweb-uk-set")
+import build
+
+OURS = ("uk-light", "uk-full", "ukweb-pth", "ukweb-uk", "ukweb-uk-set", "uk-run",
+        "uk-run-epoll")
 CPUS = sorted(os.sched_getaffinity(0))
+TICK = os.sysconf("SC_CLK_TCK")
 
 
 class Failed(Exception):
@@ -27,10 +32,77 @@ def pinned(cpus):
     return ["taskset", "-c", ",".join(str(c) for c in CPUS[:cpus])]
 
 
-def busy_warning():
-    load = os.getloadavg()[0]
-    if load > 0.5:
-        say(f"warning: load average {load:.2f} before the start; figures will be noisy")
+def process_stats():
+    """{pid: (name, the words of /proc/PID/stat behind it)}"""
+    stats = {}
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as f:
+                head, rest = f.read().rsplit(")", 1)
+        except OSError:
+            continue
+        stats[int(entry)] = (head.split("(", 1)[1], rest.split())
+    return stats
+
+
+def family(root, stats):
+    """The ids of a process and its descendants."""
+    def member(pid):
+        while pid and pid != root:
+            pid = int(stats[pid][1][1]) if pid in stats else 0
+        return pid
+    return {pid for pid in stats if member(pid)}
+
+
+def seconds_of(pids, stats):
+    """CPU time of processes and of those that they waited for."""
+    return sum(sum(map(int, stats[pid][1][11:15])) for pid in pids) / TICK
+
+
+class Others:
+    """What other programs take of the processors from now on; the kernel's own threads work
+    for all and count for nobody."""
+    LISTEN_S = 2
+    QUIET = 3  # per cent: more is not a quiet machine
+
+    def __init__(self):
+        self.start, self.began = self.theirs(), time.monotonic()
+
+    @staticmethod
+    def theirs():
+        stats = process_stats()
+        return seconds_of(stats.keys() - family(os.getpid(), stats) - family(2, stats), stats)
+
+    def percent(self):
+        """Of all processors, so far."""
+        took = (time.monotonic() - self.began) * len(CPUS)
+        return max(0.0, (self.theirs() - self.start) / took * 100)
+
+    @classmethod
+    def listen(cls):
+        others = cls()
+        time.sleep(cls.LISTEN_S)
+        return others.percent()
+
+
+def interleaved(figures, cases, systems, runs, only, once):
+    """once(variant, system, what) for each of cases, {variant: what}, and each system: A B C
+    A B C ..., so that a slow minute of the machine hits all. What fails once is not tried
+    again in that variant."""
+    for variant, what in cases.items():
+        dead = set()
+        for i in range(runs):
+            for system in systems:
+                if system in dead or (only and system not in only):
+                    continue
+                say(f"{figures.workload} | {variant} | run {i + 1}/{runs} | {system}")
+                try:
+                    once(variant, system, what)
+                except (build.Missing, Failed) as why:
+                    figures.absent(system, variant, str(why))
+                    dead.add(system)
 
 
 def run_program(command, env, expect, timeout):

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workloads w1..w8: which program runs with which arguments, and what it must answer.
-
-Runs are interleaved (A B C A B C ...), so that a slow minute of the machine hits all.
-"""
+"""Workloads w1..w8: which program runs with which arguments, and what it must answer."""
 import collections
 import os
 
@@ -136,26 +133,20 @@ def one_run(system, c, figures):
 
 
 def interleaved(figures, cases, systems, one_run, runs, quick, only):
-    name = figures.workload
-    if name == "w5":
+    """The cases of such a list, with their targets."""
+    if figures.workload == "w5":
         runs = min(runs, 3)
-    for c in cases:
+    for c in [] if quick else cases:
         for suffix, unit, target in c.metrics.values():
-            if target and not quick:
+            if target:
                 figures.targets[(c.variant + suffix, unit)] = target
-        dead = set()
-        for i in range(runs):
-            for system in systems:
-                if system in dead or (only and system not in only):
-                    continue
-                harness.say(f"{name} | {c.variant} | run {i + 1}/{runs} | {system}")
-                try:
-                    if system in c.skip:
-                        raise build.Missing(c.skip[system])
-                    one_run(system, c, figures)
-                except (build.Missing, harness.Failed) as why:
-                    figures.absent(system, c.variant, str(why))
-                    dead.add(system)
+
+    def once(_, system, c):
+        if system in c.skip:
+            raise build.Missing(c.skip[system])
+        one_run(system, c, figures)
+
+    harness.interleaved(figures, {c.variant: c for c in cases}, systems, runs, only, once)
 
 
 def run(figures, runs, quick, only=None):

@@ -15,7 +15,6 @@ import build
 import harness
 
 WWW = os.path.join(build.OUT, "www")
-TICK = os.sysconf("SC_CLK_TCK")
 SMALL = b"hello, world\n"
 
 
@@ -40,13 +39,8 @@ def prefix(name):
 
 def ukweb(mode):
     def command(port, cpus, _):
-        path = os.path.join(build.UK_BUILD, "ukweb")
-        if not os.path.exists(path):
-            path = os.path.join(build.UK_BUILD, "apps", "web", "ukweb")
-        if not os.path.exists(path):
-            raise build.Missing("build/ukweb is not built (run make, or set UK_BUILD)")
-        return [path, f"--mode={mode}", f"--port={port}", f"--root={WWW}",
-                f"--vps={cpus}"], {}
+        return [build.built("ukweb", "apps/web/ukweb"), f"--mode={mode}", f"--port={port}",
+                f"--root={WWW}", f"--vps={cpus}"], {}
     return command
 
 
@@ -143,6 +137,16 @@ def free_port():
     raise build.Missing("no free port")
 
 
+def in_bytes(path, fields):
+    with open(path, encoding="utf-8") as f:
+        return sum(int(line.split()[1]) for line in f if line.startswith(fields)) * 1024
+
+
+def kernel_memory():
+    """Kernel stacks and slabs of the whole machine."""
+    return in_bytes("/proc/meminfo", ("KernelStack:", "Slab:"))
+
+
 STARTING = threading.Lock()  # from the choice of a port until it listens
 
 
@@ -150,13 +154,14 @@ class Server:
     """A running server: `with Server("nginx", cpus=1) as s: s.port, s.cpu()`. Several may
     be started at once."""
 
-    def __init__(self, name, cpus, connections):
+    def __init__(self, name, cpus, connections, command=None):
         self.name, self.cpus, self.connections = name, cpus, connections
+        self.command = command or SERVERS[name]
 
     def start(self):
         name, cpus = self.name, self.cpus
         self.port = free_port()
-        words, env = SERVERS[name](self.port, cpus, self.connections)
+        words, env = self.command(self.port, cpus, self.connections)
         log = os.path.join(build.OUT, f"{name}-{self.port}.log")
         self.log = open(log, "wb")
         self.process = subprocess.Popen(
@@ -179,8 +184,12 @@ class Server:
             except OSError:
                 time.sleep(0.05)
         self.__exit__()
-        tail = open(self.log.name, "rb").read()[-300:].decode(errors="replace").strip()
-        raise harness.Failed(f"does not start: {' '.join(tail.split())}")
+        raise harness.Failed(f"does not start: {self.last_words()}")
+
+    def last_words(self):
+        """The end of what it said, if anything."""
+        with open(self.log.name, "rb") as f:
+            return " ".join(f.read()[-300:].decode(errors="replace").split())
 
     def __exit__(self, *_):
         """Stop our own child politely, then by force; its process group is its own."""
@@ -196,26 +205,20 @@ class Server:
         """Seconds of CPU of the process, its descendants and those they waited for, and of
         the kernel's network thread on the server's processors: under load it takes over
         packets that otherwise are charged to whoever sends them."""
-        parents, times = {}, {}
-        soft = {f"(ksoftirqd/{c}" for c in harness.CPUS[:self.cpus]}
-        total = 0
-        for entry in os.listdir("/proc"):
-            if not entry.isdigit():
-                continue
+        stats = harness.process_stats()
+        soft = {f"ksoftirqd/{c}" for c in harness.CPUS[:self.cpus]}
+        pids = harness.family(self.process.pid, stats)
+        pids.update(pid for pid, (name, _) in stats.items() if name in soft)
+        return harness.seconds_of(pids, stats)
+
+    def memory(self):
+        """Bytes of the process tree, its page tables, and what the kernel keeps for it as
+        far as that can be told: kernel_memory(). Worth something only as a difference."""
+        total = kernel_memory()
+        for pid in harness.family(self.process.pid, harness.process_stats()):
             try:
-                with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as f:
-                    head, rest = f.read().rsplit(")", 1)
-                    rest = rest.split()
+                total += in_bytes(f"/proc/{pid}/smaps_rollup", ("Pss:",))
+                total += in_bytes(f"/proc/{pid}/status", ("VmPTE:",))
             except OSError:
                 continue
-            parents[int(entry)] = int(rest[1])
-            times[int(entry)] = sum(map(int, rest[11:15]))
-            if head.split(" ", 1)[1] in soft:
-                total += times[int(entry)]
-        for pid, ticks in times.items():
-            up = pid
-            while up and up != self.process.pid:
-                up = parents.get(up, 0)
-            if up:
-                total += ticks
-        return total / TICK
+        return total

@@ -13,8 +13,9 @@ CLIENT_CPU = harness.CPUS[-1]
 ERRORS = ("connect", "closed", "io", "status", "body", "late")
 
 
-def load_once(server, path, connections, seconds):
-    """CPU us per request of the server, requests/s, p99 us; Failed on any error."""
+def load_once(server, path, connections, seconds, ready=lambda: None):
+    """CPU us per request of the server, requests/s, p99 us; Failed on any error. ready() is
+    called while all connections are open and idle."""
     client = subprocess.Popen(
         ["taskset", "-c", str(CLIENT_CPU), build.program("load"), str(server.port), path,
          str(connections), str(seconds), WWW + path, "1"],
@@ -23,6 +24,7 @@ def load_once(server, path, connections, seconds):
         if client.stdout.readline().strip() != "READY":
             raise harness.Failed("the client ended early: "
                                  + client.stderr.read().strip()[-200:])
+        ready()
         before = server.cpu()
         client.stdin.write("go\n")
         client.stdin.flush()
@@ -44,29 +46,23 @@ def load_once(server, path, connections, seconds):
             float(got["p99"]))
 
 
-def cpu_per_request(name, path, counts, systems, seconds, targets):
+def cpu_per_request(path, counts, systems, seconds, targets):
     def run(figures, runs, quick, only):
         make_root()
-        for n in counts[:2] if quick else counts:
-            variant, dead = f"{n:,} connections, one core", set()
-            if n in targets and not quick:
+        cases = {f"{n:,} connections, one core": n for n in (counts[:2] if quick else counts)}
+        for variant, n in [] if quick else cases.items():
+            if n in targets:
                 figures.targets[(variant, "CPU us per request")] = targets[n]
-            for i in range(runs):
-                for system in systems:
-                    if system in dead or (only and system not in only):
-                        continue
-                    harness.say(f"{name} | {variant} | run {i + 1}/{runs} | {system}")
-                    try:
-                        with Server(system, 1, n) as s:
-                            us, rate, p99 = load_once(s, path, n, 1 if quick else seconds)
-                    except (build.Missing, harness.Failed) as why:
-                        figures.absent(system, variant, str(why))
-                        dead.add(system)
-                        continue
-                    figures.add(variant, system, "CPU us per request", us)
-                    figures.add(variant, system, "requests/s", rate)
-                    figures.add(variant + ", p99 latency", system, "us", p99)
-                    figures.add(variant + ", errors", system, "errors", 0)
+
+        def once(variant, system, n):
+            with Server(system, 1, n) as s:
+                us, rate, p99 = load_once(s, path, n, 1 if quick else seconds)
+            figures.add(variant, system, "CPU us per request", us)
+            figures.add(variant, system, "requests/s", rate)
+            figures.add(variant + ", p99 latency", system, "us", p99)
+            figures.add(variant + ", errors", system, "errors", 0)
+
+        harness.interleaved(figures, cases, systems, runs, only, once)
     return run
 
 
@@ -204,21 +200,15 @@ def light_once(system, rate, seconds):
 
 def light(figures, runs, quick, only):
     make_root()
-    seconds = 2 if quick else LIGHT_SECONDS
-    for rate in LIGHT_RATES:
-        variant = f"{rate} connections/s"
+    cases = {f"{rate} connections/s": rate for rate in LIGHT_RATES}
+    for variant in cases:
         figures.targets[(variant, "CPU us per request")] = LIGHT_TARGET
-        for i in range(runs):
-            for system in FOUNDING:
-                if only and system not in only:
-                    continue
-                harness.say(f"web-light | {variant} | run {i + 1}/{runs} | {system}")
-                try:
-                    us = light_once(system, rate, seconds)
-                except (build.Missing, harness.Failed) as why:
-                    figures.absent(system, variant, str(why))
-                    continue
-                figures.add(variant, system, "CPU us per request", us)
+
+    def once(variant, system, rate):
+        figures.add(variant, system, "CPU us per request",
+                    light_once(system, rate, 2 if quick else LIGHT_SECONDS))
+
+    harness.interleaved(figures, cases, FOUNDING, runs, only, once)
 
 
 def plot(figures):
@@ -256,11 +246,10 @@ SMALL_SYSTEMS = [s for s in SERVERS if s != "nginx-cache"]
 FILE_SYSTEMS = [s for s in SERVERS if s != "raw-uring"]
 
 WORKLOADS = {
-    "web-small": (cpu_per_request("web-small", "/small", (100, 1000, 10000), SMALL_SYSTEMS,
-                                  4, SMALL_TARGETS),
+    "web-small": (cpu_per_request("/small", (100, 1000, 10000), SMALL_SYSTEMS, 4,
+                                  SMALL_TARGETS),
                   "web: small keep-alive reply, server CPU per request, one core"),
-    "web-file": (cpu_per_request("web-file", "/file10k", (1000,), FILE_SYSTEMS, 4,
-                                 {1000: "8.5"}),
+    "web-file": (cpu_per_request("/file10k", (1000,), FILE_SYSTEMS, 4, {1000: "8.5"}),
                  "web: 10,000-byte file, 1,000 connections, server CPU per request"),
     "web-light": (light, "web: 20 to 400 connections a second of 5 requests of 10,000 bytes, "
                   "server CPU per request"),
