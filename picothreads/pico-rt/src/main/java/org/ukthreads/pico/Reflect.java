@@ -66,9 +66,8 @@ public final class Reflect {
 			try {
 				return m.invoke(on, args);
 			} catch (IllegalAccessException e) {
-				if (!mayCall(m))
+				if (!mayCall(m) || !opens(m))
 					throw e;
-				m.setAccessible(true);
 				return m.invoke(on, args);
 			}
 		} catch (InvocationTargetException e) {
@@ -81,6 +80,16 @@ public final class Reflect {
 			c.pusher.add(f, SITE);
 			Continuation.<RuntimeException>sneak(c);
 			throw e;
+		}
+	}
+
+	/** False: its package is closed to all of us. */
+	private static boolean opens(Method m) {
+		try {
+			m.setAccessible(true);
+			return true;
+		} catch (RuntimeException e) {
+			return false;
 		}
 	}
 

@@ -97,11 +97,13 @@ public final class CallGraph {
 
 	private final Hierarchy hierarchy;
 	private final Map<String, Node> nodes = new LinkedHashMap<>();
+	/** By name+desc; those that name the method itself (isExact) by its class, too. */
 	private final Map<String, List<Caller>> callers = new HashMap<>();
 	/** name+desc to the classes whose method of that name suspends. */
 	private final Map<String, Set<String>> suspending = new HashMap<>();
 	private final ArrayDeque<String[]> work = new ArrayDeque<>();
-	private final Map<String, Boolean> reach = new HashMap<>();
+	/** Those of them that count wherever their class fits (see isDeclared). */
+	private final Map<String, Set<String>> declared = new HashMap<>();
 
 	private Flow flow;
 	private Settled settled;
@@ -165,8 +167,20 @@ public final class CallGraph {
 		if (i.owner.startsWith("["))
 			return;
 		n.calls.add(i);
-		callers.computeIfAbsent(i.name + i.desc, k -> new ArrayList<>())
-			.add(new Caller(n, i));
+		String key = i.name + i.desc;
+		if (isExact(i)) {
+			ClassInfo c = i.name.equals("<init>") ? hierarchy.get(i.owner)
+				: hierarchy.resolve(i.owner, key);
+			if (c == null || c.kind == ClassInfo.Kind.FOREIGN)
+				return;
+			key = c.name + '.' + key;
+		}
+		callers.computeIfAbsent(key, k -> new ArrayList<>()).add(new Caller(n, i));
+	}
+
+	/** Does it run the one method that it names? */
+	private static boolean isExact(MethodInsnNode i) {
+		return i.getOpcode() == Opcodes.INVOKESTATIC || i.getOpcode() == Opcodes.INVOKESPECIAL;
 	}
 
 	/** A call that a later stage put into n. */
@@ -187,8 +201,11 @@ public final class CallGraph {
 
 	/** A library's method that suspends. */
 	public void addRoot(String owner, String key) {
-		if (suspending.computeIfAbsent(key, k -> new HashSet<>()).add(owner))
-			work.add(new String[] {owner, key});
+		if (!suspending.computeIfAbsent(key, k -> new HashSet<>()).add(owner))
+			return;
+		if (isDeclared(owner, key))
+			declared.computeIfAbsent(key, k -> new HashSet<>()).add(owner);
+		work.add(new String[] {owner, key});
 	}
 
 	/** n suspends. */
@@ -205,9 +222,8 @@ public final class CallGraph {
 
 	/** A constructor that suspends makes those that call it by super() or this() suspend. */
 	private void subclasses(Node n) {
-		for (Caller c : callers.getOrDefault(n.key, List.of()))
-			if (c.node.method.name.equals("<init>") && c.call.owner.equals(n.owner.name)
-					&& (n.owner.name.equals(c.node.owner.superName)
+		for (Caller c : callers.getOrDefault(n.toString(), List.of()))
+			if (c.node.method.name.equals("<init>") && (n.owner.name.equals(c.node.owner.superName)
 					|| n.owner == c.node.owner))
 				mark(c.node, n.toString());
 	}
@@ -222,27 +238,44 @@ public final class CallGraph {
 		late.clear();
 		String[] w;
 		while ((w = work.poll()) != null) {
-			reach.clear();
-			for (Caller c : callers.getOrDefault(w[1], List.of()))
-				if (!c.node.suspends && reaches(c.call, w[0], w[1]))
-					mark(c.node, w[0] + '.' + w[1]);
+			Set<String> owner = Set.of(w[0]);
+			Map<String, Boolean> meets = new HashMap<>();
+			boolean says = declared.getOrDefault(w[1], Set.of()).contains(w[0]);
+			String because = w[0] + '.' + w[1];
+			callers.getOrDefault(because, List.of()).forEach(c -> mark(c.node, because));
+			List<Caller> virtual = callers.getOrDefault(w[1], new ArrayList<>());
+			/* A method that everything calls and many have would be looked at for each pair. */
+			virtual.removeIf(c -> c.node.suspends || c.node.never);
+			for (Caller c : virtual)
+				if (reaches(c.call, owner, says ? owner : Set.of(), meets))
+					mark(c.node, because);
 		}
-		reach.clear();
 	}
 
-	private boolean reaches(MethodInsnNode call, String owner, String key) {
-		int op = call.getOpcode();
-		if (op == Opcodes.INVOKESTATIC || op == Opcodes.INVOKESPECIAL) {
-			ClassInfo c = hierarchy.resolve(call.owner, key);
-			return c != null && c.name.equals(owner);
+	/**
+	 * May the call run the method of one of these owners? says: those of them that count
+	 * wherever their class fits; meets: what was found of these owners, by the call's type.
+	 */
+	private boolean reaches(MethodInsnNode call, Set<String> owners, Set<String> says,
+			Map<String, Boolean> meets) {
+		if (isExact(call)) {
+			ClassInfo c = hierarchy.resolve(call.owner, call.name + call.desc);
+			return c != null && owners.contains(c.name);
 		}
 		if (settled != null && settled.isSettled(call))
 			return false;
 		Set<String> targets = flow == null ? null : flow.targets(call);
-		if (targets != null && !isDeclared(owner, key))
-			return targets.contains(owner);
-		return reach.computeIfAbsent(call.owner + ' ' + owner,
-			k -> hierarchy.mayMeet(call.owner, owner));
+		if (targets != null && !java.util.Collections.disjoint(targets, owners))
+			return true;
+		Set<String> fitting = targets == null ? owners : says;
+		return !fitting.isEmpty() && meets.computeIfAbsent(call.owner, k -> meets(k, fitting));
+	}
+
+	private boolean meets(String type, Set<String> owners) {
+		for (String o : owners)
+			if (hierarchy.mayMeet(type, o))
+				return true;
+		return false;
 	}
 
 	/**
@@ -286,10 +319,7 @@ public final class CallGraph {
 		Set<String> owners = suspending.get(key);
 		if (owners == null)
 			return false;
-		for (String o : owners)
-			if (reaches(call, o, key))
-				return true;
-		return false;
+		return reaches(call, owners, declared.getOrDefault(key, Set.of()), new HashMap<>());
 	}
 
 	/** What the JVM calls by name. */

@@ -2,6 +2,7 @@
 package org.ukthreads.pico.translate.analyse;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -84,6 +85,7 @@ public final class Locks {
 			for (Map.Entry<CallGraph.Node, Held> e : locked.entrySet())
 				if (e.getKey().suspends())
 					again |= held(e.getValue());
+			meeting.clear();
 			for (CallGraph.Node n : locked.keySet())
 				again |= convert(n, locked.get(n));
 			graph.run();
@@ -108,11 +110,12 @@ public final class Locks {
 		return ours;
 	}
 
+	/** What was said of a type while ours were these. */
+	private final Map<String, Boolean> meeting = new HashMap<>();
+
 	private boolean meetsOurs(String t) {
-		for (String o : ours)
-			if (hierarchy.mayMeet(o, t))
-				return true;
-		return false;
+		return meeting.computeIfAbsent(t,
+			k -> ours.stream().anyMatch(o -> hierarchy.mayMeet(o, k)));
 	}
 
 	private void collect(CallGraph.Node n) throws AnalyzerException {

@@ -325,11 +325,14 @@ public final class ClassRewriter {
 	/** A Capture in a handler of the program becomes a PinnedException there. */
 	private boolean guard(MethodNode m) {
 		boolean any = false;
-		List<Object> done = new ArrayList<>();
+		Set<LabelNode> done = new HashSet<>();
+		Set<LabelNode> targets = new HashSet<>();
+		for (AbstractInsnNode i : m.instructions)
+			targets.addAll(Liveness.targets(i));
 		for (TryCatchBlockNode b : m.tryCatchBlocks) {
 			if (!"java/lang/Throwable".equals(b.type) || done.contains(b.handler))
 				continue;
-			if (isJoined(m, b.handler))
+			if (isJoined(b.handler, targets))
 				separate(m, b.handler);
 			done.add(b.handler);
 			m.instructions.insert(b.handler, new MethodInsnNode(Opcodes.INVOKESTATIC,
@@ -340,20 +343,13 @@ public final class ClassRewriter {
 		return any;
 	}
 
-	/** Does code come to a handler by other ways than an exception? */
-	private static boolean isJoined(MethodNode m, LabelNode handler) {
-		Set<LabelNode> here = new HashSet<>();
+	/** Does code come to a handler by other ways than an exception? targets: of all jumps. */
+	private static boolean isJoined(LabelNode handler, Set<LabelNode> targets) {
 		AbstractInsnNode p = handler;
 		for (; p != null && p.getOpcode() < 0; p = p.getPrevious())
-			if (p instanceof LabelNode)
-				here.add((LabelNode) p);
-		if (p == null || Liveness.falls(p))
-			return true;
-		for (AbstractInsnNode i : m.instructions)
-			for (LabelNode l : Liveness.targets(i))
-				if (here.contains(l))
-					return true;
-		return false;
+			if (p instanceof LabelNode && targets.contains(p))
+				return true;
+		return p == null || Liveness.falls(p);
 	}
 
 	/** The exceptions get an entry of their own, which jumps there. */

@@ -51,7 +51,6 @@ public final class Constructors {
 	private final Map<String, ClassNode> nodes;
 	private final Set<String> split = new LinkedHashSet<>();
 	private final Set<String> refused = new HashSet<>();
-	private final Map<MethodNode, Set<AbstractInsnNode>> stuck = new HashMap<>();
 
 	private final Map<AbstractInsnNode, Lambdas.Lambda> lambdas = new HashMap<>();
 
@@ -162,10 +161,10 @@ public final class Constructors {
 			}
 		made.add(alloc(c));
 		c.methods.addAll(made);
-		for (MethodNode m : made) {
-			graph.addMethod(c, m);
+		for (MethodNode m : made)
 			hierarchy.get(c.name).methods.put(m.name + m.desc, m.access);
-		}
+		for (MethodNode m : made)
+			graph.addMethod(c, m);
 	}
 
 	private static String with(String owner, String desc) {
@@ -252,20 +251,14 @@ public final class Constructors {
 	/** `new C(args)` becomes C.pico$new(args) where it suspends, or what a rule says. */
 	private boolean sites(ClassNode c, MethodNode m) throws AnalyzerException {
 		boolean any = false;
-		for (;;) {
-			AbstractInsnNode n = candidate(c, m);
-			if (n == null)
-				return any;
-			List<MethodInsnNode> inits = News.inits(Types.of(hierarchy, c.name, m), m, n);
-			boolean ok = inits != null;
-			if (ok)
-				for (MethodInsnNode i : inits)
-					ok &= i.owner.equals(((TypeInsnNode) n).desc)
-						&& (suspends(i) || rules.maker(c.name, i) != null);
-			if (!ok) {
-				stuck.computeIfAbsent(m, k -> new HashSet<>()).add(n);
+		for (AbstractInsnNode n : candidates(c, m)) {
+			List<MethodInsnNode> inits = inits(c, m).getOrDefault(n, List.of());
+			boolean ok = !inits.isEmpty();
+			for (MethodInsnNode i : inits)
+				ok &= i.owner.equals(((TypeInsnNode) n).desc)
+					&& (suspends(i) || rules.maker(c.name, i) != null);
+			if (!ok)
 				continue;
-			}
 			AbstractInsnNode dup = News.next(n);
 			boolean dupped = dup != null && dup.getOpcode() == Opcodes.DUP;
 			for (MethodInsnNode i : inits) {
@@ -284,6 +277,19 @@ public final class Constructors {
 			changed.add(c.name);
 			any = true;
 		}
+		return any;
+	}
+
+	/** Of each method looked at; what belongs together does so for good, so once. */
+	private final Map<MethodNode, Map<AbstractInsnNode, List<MethodInsnNode>>> inits =
+		new HashMap<>();
+
+	private Map<AbstractInsnNode, List<MethodInsnNode>> inits(ClassNode c, MethodNode m)
+			throws AnalyzerException {
+		Map<AbstractInsnNode, List<MethodInsnNode>> of = inits.get(m);
+		if (of == null)
+			inits.put(m, of = News.inits(Types.of(hierarchy, c.name, m), m));
+		return of;
 	}
 
 	/** Has a library a class whose constructors were split in its build? */
@@ -298,32 +304,26 @@ public final class Constructors {
 			+ desc.substring(0, desc.length() - 1) + "L" + owner + ";");
 	}
 
-	private AbstractInsnNode candidate(ClassNode c, MethodNode m) {
-		Set<AbstractInsnNode> no = stuck.getOrDefault(m, Set.of());
+	/** The NEWs of classes with a constructor that may have to be called otherwise. */
+	private List<AbstractInsnNode> candidates(ClassNode c, MethodNode m) {
 		if (m.name.equals(NEW))
-			return null;
+			return List.of();
+		Set<String> made = new HashSet<>();
+		List<AbstractInsnNode> news = new ArrayList<>();
 		for (AbstractInsnNode i : m.instructions)
-			if (i.getOpcode() == Opcodes.NEW && split.contains(((TypeInsnNode) i).desc)
-					&& !no.contains(i) && anySuspends(((TypeInsnNode) i).desc))
-				return i;
-		for (AbstractInsnNode i : m.instructions)
-			if (i.getOpcode() == Opcodes.INVOKESPECIAL && !m.name.equals(NEW)
+			if (i.getOpcode() == Opcodes.NEW)
+				news.add(i);
+			else if (i.getOpcode() == Opcodes.INVOKESPECIAL
 					&& ((MethodInsnNode) i).name.equals("<init>")
-					&& (inLibrary(((MethodInsnNode) i).owner, ((MethodInsnNode) i).desc)
-					|| rules.maker(c.name, (MethodInsnNode) i) != null))
-				for (AbstractInsnNode n : m.instructions)
-					if (n.getOpcode() == Opcodes.NEW && !no.contains(n)
-							&& ((TypeInsnNode) n).desc.equals(((MethodInsnNode) i).owner))
-						return n;
-		return null;
+					&& isOther(c, (MethodInsnNode) i))
+				made.add(((MethodInsnNode) i).owner);
+		news.removeIf(n -> !made.contains(((TypeInsnNode) n).desc));
+		return news;
 	}
 
-	private boolean anySuspends(String owner) {
-		for (MethodNode m : nodes.get(owner).methods)
-			if (m.name.equals("<init>") && graph.node(owner, m.name + m.desc) != null
-					&& graph.node(owner, m.name + m.desc).suspends())
-				return true;
-		return false;
+	private boolean isOther(ClassNode c, MethodInsnNode i) {
+		return split.contains(i.owner) && suspends(i) || inLibrary(i.owner, i.desc)
+			|| rules.maker(c.name, i) != null;
 	}
 
 	private boolean suspends(MethodInsnNode i) {

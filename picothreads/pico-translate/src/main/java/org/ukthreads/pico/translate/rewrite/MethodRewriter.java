@@ -6,7 +6,6 @@ import java.util.BitSet;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -347,8 +346,10 @@ final class MethodRewriter {
 		}
 	}
 
+	/** What delayNews saw last is the method as it is. */
 	private void analyse() throws AnalyzerException {
-		frames = Types.of(hierarchy, owner.node.name, m);
+		if (frames == null)
+			frames = Types.of(hierarchy, owner.node.name, m);
 		temps = m.maxLocals;
 		maxTemp = temps;
 		live = new Liveness(m);
@@ -371,15 +372,12 @@ final class MethodRewriter {
 			news.removeAll(stuck);
 			if (news.isEmpty())
 				return;
-			Map<AbstractInsnNode, List<MethodInsnNode>> inits = new LinkedHashMap<>();
+			Map<AbstractInsnNode, List<MethodInsnNode>> inits = News.inits(frames, m);
 			for (AbstractInsnNode n : news)
-				inits.put(n, News.inits(frames, m, n));
-			inits.forEach((n, l) -> {
-				if (l == null)
+				if (inits.get(n).isEmpty())
 					stuck.add(n);
 				else
-					delay(n, l);
-			});
+					delay(n, inits.get(n));
 		}
 	}
 

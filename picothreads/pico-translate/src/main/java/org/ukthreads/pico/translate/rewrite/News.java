@@ -2,7 +2,11 @@
 package org.ukthreads.pico.translate.rewrite;
 
 import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.Type;
 import org.objectweb.asm.tree.AbstractInsnNode;
@@ -17,38 +21,43 @@ final class News {
 	private News() {}
 
 	/**
-	 * The constructor calls that finish what n made; null when the unfinished object is
-	 * copied or moved by anything but the DUP behind n.
+	 * Each NEW of a method, with the constructor calls that finish what it made; an empty list
+	 * when the unfinished object is copied or moved by anything but the DUP behind the NEW, or
+	 * never finished.
 	 */
-	static List<MethodInsnNode> inits(Frame<BasicValue>[] frames, MethodNode m,
-			AbstractInsnNode n) {
-		AbstractInsnNode dup = next(n);
-		boolean dupped = dup != null && dup.getOpcode() == Opcodes.DUP;
-		List<MethodInsnNode> inits = new ArrayList<>();
+	static Map<AbstractInsnNode, List<MethodInsnNode>> inits(Frame<BasicValue>[] frames,
+			MethodNode m) {
+		Map<AbstractInsnNode, List<MethodInsnNode>> inits = new LinkedHashMap<>();
+		Set<AbstractInsnNode> moved = new HashSet<>();
 		for (int k = 0; k < frames.length; k++) {
 			AbstractInsnNode i = m.instructions.get(k);
 			Frame<BasicValue> f = frames[k];
-			if (f == null || i == dup && dupped)
+			if (i.getOpcode() == Opcodes.NEW)
+				inits.putIfAbsent(i, new ArrayList<>(1));
+			if (f == null)
 				continue;
 			if (i.getOpcode() == Opcodes.INVOKESPECIAL
 					&& ((MethodInsnNode) i).name.equals("<init>")) {
-				int args = Type.getArgumentTypes(((MethodInsnNode) i).desc).length;
-				if (isNew(f, args, n)) {
-					inits.add((MethodInsnNode) i);
-					continue;
-				}
+				AbstractInsnNode done = made(f, Type.getArgumentTypes(((MethodInsnNode) i).desc).length);
+				if (done != null)
+					inits.computeIfAbsent(done, n -> new ArrayList<>(1))
+						.add((MethodInsnNode) i);
 			}
-			for (int d = 0; d < touches(i.getOpcode()); d++)
-				if (isNew(f, d, n))
-					return null;
+			for (int d = 0; d < touches(i.getOpcode()); d++) {
+				AbstractInsnNode n = made(f, d);
+				if (n != null && (i.getOpcode() != Opcodes.DUP || next(n) != i))
+					moved.add(n);
+			}
 		}
-		return inits.isEmpty() ? null : inits;
+		moved.forEach(n -> inits.put(n, List.of()));
+		return inits;
 	}
 
-	private static boolean isNew(Frame<BasicValue> f, int depth, AbstractInsnNode n) {
+	/** The NEW whose unfinished object is there; null: none is. */
+	private static AbstractInsnNode made(Frame<BasicValue> f, int depth) {
 		int k = f.getStackSize() - 1 - depth;
 		return k >= 0 && f.getStack(k) instanceof Types.New
-			&& ((Types.New) f.getStack(k)).at == n;
+			? ((Types.New) f.getStack(k)).at : null;
 	}
 
 	/** How many values from the top an instruction may copy or drop unseen by type. */

@@ -79,9 +79,10 @@ final class Solver {
 	}
 
 	void put(int v, int k) {
-		long[] one = new long[(k >> 6) + 1];
-		one[k >> 6] = 1L << k;
-		put(v, one);
+		long[] f = filters[v];
+		int at = k >> 6;
+		if (f == null || at < f.length && (f[at] & 1L << k) != 0)
+			put(v, at, 1L << k, at + 1);
 	}
 
 	private void put(int v, long[] all) {
@@ -89,24 +90,29 @@ final class Solver {
 		int n = f == null ? all.length : Math.min(f.length, all.length);
 		for (int k = 0; k < n; k++) {
 			long w = f == null ? all[k] : all[k] & f[k];
-			long[] s = sets[v];
-			if (k < s.length)
-				w &= ~s[k];
-			if (w == 0)
-				continue;
-			if (k >= s.length) {
-				size += n - s.length;
-				sets[v] = s = Arrays.copyOf(s, n);
-			}
-			s[k] |= w;
-			if (news[v] == null) {
-				news[v] = new long[n];
-				work.add(v);
-			} else if (k >= news[v].length) {
-				news[v] = Arrays.copyOf(news[v], n);
-			}
-			news[v][k] |= w;
+			if (w != 0)
+				put(v, k, w, n);
 		}
+	}
+
+	/** A word of a set of n words. */
+	private void put(int v, int k, long word, int n) {
+		long[] s = sets[v];
+		long w = k < s.length ? word & ~s[k] : word;
+		if (w == 0)
+			return;
+		if (k >= s.length) {
+			size += n - s.length;
+			sets[v] = s = Arrays.copyOf(s, n);
+		}
+		s[k] |= w;
+		if (news[v] == null) {
+			news[v] = new long[n];
+			work.add(v);
+		} else if (k >= news[v].length) {
+			news[v] = Arrays.copyOf(news[v], n);
+		}
+		news[v][k] |= w;
 	}
 
 	void edge(int a, int b) {
