@@ -3,7 +3,6 @@ package org.ukthreads.pico;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -13,6 +12,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
+import org.ukthreads.pico.Failing.Body;
 
 /** What fails below a fiber takes nobody's carrier away. */
 final class FailuresTest {
@@ -158,45 +158,9 @@ final class FailuresTest {
 		rt.shutdown();
 	}
 
-	interface Body {
-		void run() throws Throwable;
-	}
-
-	/** On a fiber; what it throws is the test's. */
-	private static void onFiber(Body b) throws Throwable {
-		PicoRuntime rt = new PicoRuntime("failures", 1, null, Clock.REAL);
-		CountDownLatch end = new CountDownLatch(1);
-		AtomicReference<Throwable> bad = new AtomicReference<>();
-		rt.fiber(() -> {
-			try {
-				b.run();
-			} catch (Throwable e) {
-				bad.set(e);
-			}
-			end.countDown();
-		}).start();
-		assertTrue(ReactorTest.await(end), "it hangs");
-		rt.shutdown();
-		if (bad.get() != null)
-			throw bad.get();
-	}
-
-	/** The call suspends, and there is no memory for the frame of its caller. */
+	/** Call suspends, and there is no memory for the frame of its caller. */
 	private static void failing(Body call, Body meanwhile) throws Throwable {
-		try {
-			call.run();
-		} catch (Capture c) {
-			meanwhile.run();
-			OutOfMemoryError e = new OutOfMemoryError("for a frame");
-			try {
-				c.pusher.failed(e);
-			} catch (OutOfMemoryError x) {
-				assertSame(e, x);
-				return;
-			}
-			throw new AssertionError("it did not fail");
-		}
-		throw new AssertionError("it did not suspend");
+		assertTrue(Failing.call(call, meanwhile), "it did not suspend");
 	}
 
 	private static Thread started(Runnable r) {
@@ -213,7 +177,7 @@ final class FailuresTest {
 	@Test
 	void a_wait_that_fails_ends_with_the_monitor() throws Throwable {
 		Object o = new Object();
-		onFiber(() -> {
+		Failing.onFiber(() -> {
 			Monitors.enter(o);
 			Monitors.enter(o);
 			failing(() -> Monitors.await(o, 60_000), () -> {});
@@ -228,7 +192,7 @@ final class FailuresTest {
 	/** Somebody has it, notified or not, and gives it up when we block for it. */
 	private static void taken(boolean notify) throws Throwable {
 		Object o = new Object();
-		onFiber(() -> {
+		Failing.onFiber(() -> {
 			Fiber me = Fiber.current();
 			CountDownLatch in = new CountDownLatch(1);
 			Monitors.enter(o);
@@ -273,7 +237,7 @@ final class FailuresTest {
 			Monitors.exit(o);
 		});
 		assertTrue(ReactorTest.await(in));
-		onFiber(() -> {
+		Failing.onFiber(() -> {
 			failing(() -> Monitors.enter(o), () -> {
 				queued.countDown();
 				t.join();
@@ -285,7 +249,7 @@ final class FailuresTest {
 
 	@Test
 	void a_permit_and_an_interrupt_outlive_a_wait_that_fails() throws Throwable {
-		onFiber(() -> {
+		Failing.onFiber(() -> {
 			Fiber me = Fiber.current();
 			failing(Fiber::park, me::unpark);
 			Fiber.park();
@@ -296,7 +260,7 @@ final class FailuresTest {
 
 	@Test
 	void no_memory_for_a_wide_frame_ends_the_suspension() throws Throwable {
-		onFiber(() -> {
+		Failing.onFiber(() -> {
 			for (Body make : new Body[] {() -> Pushes.ints(Integer.MAX_VALUE),
 				() -> Pushes.longs(Integer.MAX_VALUE), () -> Pushes.refs(Integer.MAX_VALUE)})
 				try {
@@ -307,16 +271,6 @@ final class FailuresTest {
 					assertEquals(Fiber.RUNNING, Fiber.current().state);
 				}
 		});
-	}
-
-	/** Each call down there overflows or suspends; none is left half done. */
-	private static void deep(Body b) throws Throwable {
-		try {
-			deep(b);
-		} catch (VirtualMachineError e) {
-			/* Once more, with a little more of the stack. */
-		}
-		b.run();
 	}
 
 	@Test
@@ -337,10 +291,10 @@ final class FailuresTest {
 			assertTrue(Monitors.holds(mine));
 			times[0]++;
 		};
-		onFiber(() -> {
+		Failing.onFiber(() -> {
 			Monitors.enter(mine);
 			both.run();
-			deep(both);
+			Failing.deep(both);
 			assertTrue(Monitors.holds(mine));
 			Monitors.exit(mine);
 		});

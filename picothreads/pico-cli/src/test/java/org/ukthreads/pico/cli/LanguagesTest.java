@@ -23,7 +23,7 @@ final class LanguagesTest {
 	/** Of a hang: the first run translates all of the language. */
 	private static final int MINUTES = 20;
 	/** The languages' own jars; they are no part of the tool. */
-	private static final String JARS = ".*[/\\\\](clojure|spec\\.alpha|core\\.specs).*\\.jar";
+	private static final String JARS = ".*[/\\\\](clojure|spec\\.alpha|core\\.specs|groovy).*\\.jar";
 
 	@TempDir
 	Path dir;
@@ -37,7 +37,7 @@ final class LanguagesTest {
 
 	private String run(List<String> words) throws Exception {
 		List<String> c = new ArrayList<>(List.of(Paths.get(System.getProperty("java.home"),
-			"bin", "java").toString(), "-Dpico.progress=false"));
+			"bin", "java").toString(), "-Xmx1g", "-Dpico.progress=false"));
 		c.addAll(words);
 		Path out = dir.resolve("out");
 		ProcessBuilder b = new ProcessBuilder(c).redirectErrorStream(true)
@@ -47,6 +47,11 @@ final class LanguagesTest {
 		boolean ended = p.waitFor(MINUTES, TimeUnit.MINUTES);
 		p.destroyForcibly();
 		return Files.readString(out) + "exit " + (ended ? p.waitFor() : "never");
+	}
+
+	private static String program(String kind) {
+		return Paths.get("src/test/resources/languages/program." + kind).toAbsolutePath()
+			.toString();
 	}
 
 	private void same(String... words) throws Exception {
@@ -63,7 +68,11 @@ final class LanguagesTest {
 
 	@Test
 	void clojure() throws Exception {
-		same("clojure.main", Paths.get("src/test/resources/languages/program.clj")
-			.toAbsolutePath().toString());
+		same("clojure.main", program("clj"));
+	}
+
+	@Test
+	void groovy() throws Exception {
+		same("groovy.ui.GroovyMain", program("groovy"));
 	}
 }

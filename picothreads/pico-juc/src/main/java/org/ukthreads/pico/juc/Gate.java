@@ -39,6 +39,9 @@ import org.ukthreads.pico.Room;
  * (a convoy). Who was woken PATIENCE times for nothing is handed it all the same, so nobody
  * waits for ever.
  *
+ * Whoever changes the state says ready() first: who waits is woken after the change, and a stack
+ * that ends in there would leave a lock free with all asleep, or taken by who does not know.
+ *
  * The guard is the JVM's lock: the translator leaves it alone because no method that
  * locks it may suspend, and no other class locks a Gate.
  */
@@ -142,12 +145,20 @@ class Gate implements Room, Serializable {
 
 	/** One attempt, without waiting. barge: also past the queue. */
 	final synchronized boolean once(Node n, boolean barge) {
-		if ((barge || !ahead(n.kind)) && n.attempt()) {
-			n.done = true;
-			serve();
-			return true;
-		}
-		return false;
+		if (!barge && ahead(n.kind))
+			return false;
+		ready();
+		if (!n.attempt())
+			return false;
+		n.done = true;
+		serve();
+		return true;
+	}
+
+	/** Under the guard: is there stack enough for serve()? It needs none while nobody waits. */
+	final void ready() {
+		if (head != null)
+			Fiber.room();
 	}
 
 	private boolean ahead(int kind) {
@@ -170,6 +181,16 @@ class Gate implements Room, Serializable {
 		else
 			tail.next = n;
 		tail = n;
+		count(n, 1);
+	}
+
+	/** Under the guard: before all others. What it brings is there already; nobody waits for it. */
+	final void addFirst(Node n) {
+		n.next = head;
+		n.at = this;
+		head = n;
+		if (tail == null)
+			tail = n;
 		count(n, 1);
 	}
 
@@ -210,8 +231,13 @@ class Gate implements Room, Serializable {
 		return false;
 	}
 
-	/** Under the guard: the state has changed. */
+	/** Under the guard: the state has changed. A call no deeper than ready(), if nobody waits. */
 	final void serve() {
+		if (head != null)
+			serveAll();
+	}
+
+	private void serveAll() {
 		boolean again = true;
 		while (again && head != null) {
 			again = false;

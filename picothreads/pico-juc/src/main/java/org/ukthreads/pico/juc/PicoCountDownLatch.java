@@ -47,6 +47,7 @@ public class PicoCountDownLatch extends CountDownLatch implements Room.Of {
 	@Override
 	public void countDown() {
 		synchronized (gate) {
+			gate.ready();
 			if (count > 0 && --count == 0)
 				gate.serve();
 		}

@@ -77,6 +77,16 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 			got = c.e;
 			return true;
 		}
+
+		@Override
+		void undo() {
+			Cell<E> c = new Cell<>(got, null);
+			c.next = q.head.next;
+			q.head.next = c;
+			if (c.next == null)
+				q.tail = c;
+			q.size++;
+		}
 	}
 
 	public PicoLinkedTransferQueue() {}

@@ -173,6 +173,7 @@ public class PicoReentrantLock extends ReentrantLock implements Room.Of {
 	public void unlock() {
 		synchronized (gate) {
 			gate.owned();
+			gate.ready();
 			if (gate.holds == 1)
 				gate.release();
 			else

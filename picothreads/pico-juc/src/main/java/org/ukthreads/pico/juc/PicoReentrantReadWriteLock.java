@@ -192,6 +192,7 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 				held.owned();
 			else if (!held.readers.containsKey(me))
 				throw new IllegalMonitorStateException("not read-locked by this thread");
+			held.ready();
 			held.give(me, shared);
 			held.serve();
 		}

@@ -140,6 +140,7 @@ public class PicoSemaphore extends Semaphore implements Room.Of {
 		synchronized (gate) {
 			if (permits + n < permits)
 				throw new Error("Maximum permit count exceeded");
+			gate.ready();
 			permits += n;
 			gate.serve();
 		}

@@ -194,6 +194,7 @@ public class PicoStampedLock extends StampedLock implements Room.Of {
 
 	/** Under the guard. */
 	private void release(boolean shared) {
+		gate.ready();
 		if (shared) {
 			readers--;
 		} else {
@@ -268,6 +269,7 @@ public class PicoStampedLock extends StampedLock implements Room.Of {
 			if ((stamp & ~READ) != (state() & ~READ))
 				return 0;
 			if ((stamp & WRITE) != 0) {
+				gate.ready();
 				written = false;
 				version += 256;
 				long s = take(true);

@@ -89,6 +89,14 @@ public class PicoSynchronousQueue<E> extends SynchronousQueue<E> implements Room
 			Gate.finish(p);
 			return true;
 		}
+
+		/** Who put it has gone; it is there for the next. */
+		@Override
+		void undo() {
+			Put p = new Put(gate, got);
+			if (!p.attempt())
+				gate.addFirst(p);
+		}
 	}
 
 	@Override

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.juc;
 
+import java.util.ArrayList;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -62,6 +64,24 @@ abstract class QueueGate<E> extends Gate {
 			got = gate.out(last);
 			return got != null;
 		}
+
+		@Override
+		void undo() {
+			gate.back(got, last);
+		}
+	}
+
+	/**
+	 * Under the guard: taken for who could not wait for it, it is the first again at that end.
+	 * Where others have filled its place since, the one at the other end waits for room.
+	 */
+	private void back(E e, boolean last) {
+		List<E> all = new ArrayList<>();
+		for (E x = e; x != null; x = out(last))
+			all.add(x);
+		for (E x : all)
+			if (!in(x, !last))
+				addFirst(new Put<>(this, x, !last));
 	}
 
 	final boolean offer(E e, boolean last) {

@@ -9,7 +9,11 @@ import java.io.DataInputStream;
 import java.io.InputStream;
 import java.lang.reflect.Modifier;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.concurrent.BlockingDeque;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.Lock;
@@ -188,15 +192,6 @@ final class GateFailuresTest {
 		free(l);
 	}
 
-	private static void deep(Body b) throws Throwable {
-		try {
-			deep(b);
-		} catch (VirtualMachineError e) {
-			/* Once more, with a little more of the stack. */
-		}
-		b.run();
-	}
-
 	/** Each call overflows or suspends; none stays in a queue. */
 	@Test
 	void an_overflow_leaves_nobody_queued() throws Throwable {
@@ -220,13 +215,81 @@ final class GateFailuresTest {
 		held(l, () -> Failing.onFiber(() -> {
 			mine.lock();
 			all.run();
-			deep(all);
+			Failing.deep(all);
 			assertFalse(l.hasQueuedThreads(), "queued for ever");
 			assertFalse(mine.hasWaiters(c));
 			assertEquals(1, mine.getHoldCount());
 			mine.unlock();
 		}));
 		free(l);
+	}
+
+	/** Who is told that it failed has nothing, or still has it; and whoever waits is woken. */
+	@Test
+	void an_overflow_takes_and_gives_a_lock_whole() throws Throwable {
+		for (boolean fair : new boolean[] {false, true})
+			for (boolean contended : new boolean[] {false, true}) {
+				PicoReentrantLock l = new PicoReentrantLock(fair);
+				boolean[] over = new boolean[1];
+				Thread other = new Thread(() -> {
+					while (contended && !over[0]) {
+						l.lock();
+						l.unlock();
+					}
+				});
+				other.start();
+				int[] times = new int[2];
+				Body pair = () -> {
+					if (times[1] < 300 && l.tryLock()) {
+						times[0]++;
+						l.unlock();
+						times[0]--;
+						times[1]++;
+					}
+				};
+				Failing.onFiber(() -> {
+					for (int k = 0; k < 20; k++) {
+						times[1] = 0;
+						Failing.deep(pair);
+					}
+					assertEquals(times[0], l.getHoldCount());
+					for (; times[0] > 0; times[0]--)
+						l.unlock();
+				});
+				over[0] = true;
+				other.join();
+				free(l);
+			}
+	}
+
+	private static void puts(BlockingQueue<Integer> q) {
+		for (int k = 1; k <= 3; k++)
+			assertTrue(q.offer(k));
+	}
+
+	/** In its place: who was given it could not wait for it, and the next gets it. */
+	@Test
+	void what_was_taken_from_a_queue_goes_back() throws Throwable {
+		List<BlockingQueue<Integer>> all = List.of(new PicoLinkedBlockingQueue<>(2),
+			new PicoArrayBlockingQueue<>(2), new PicoLinkedBlockingDeque<>(2),
+			new PicoPriorityBlockingQueue<>(), new PicoLinkedTransferQueue<>());
+		for (BlockingQueue<Integer> q : all)
+			for (Body take : new Body[] {q::take, () -> q.poll(1, TimeUnit.HOURS)})
+				Failing.onFiber(() -> {
+					assertTrue(Failing.call(take, () -> puts(q)));
+					for (Integer k : new Integer[] {1, 2, 3, null})
+						assertEquals(k, q.poll(), q.getClass().getName());
+				});
+		BlockingDeque<Integer> d = new PicoLinkedBlockingDeque<>(2);
+		SynchronousQueue<Integer> s = new PicoSynchronousQueue<>();
+		Failing.onFiber(() -> {
+			assertTrue(Failing.call(d::takeLast, () -> puts(d)));
+			for (Integer k : new Integer[] {1, 3, 2, null})
+				assertEquals(k, d.pollLast());
+			assertTrue(Failing.call(s::take, () -> assertTrue(s.offer(1))));
+			assertEquals(1, s.poll());
+			assertEquals(null, s.poll());
+		});
 	}
 
 	/** Their guards: a method that locks one with our monitors might suspend there. */

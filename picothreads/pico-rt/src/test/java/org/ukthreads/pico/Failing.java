@@ -35,6 +35,19 @@ public final class Failing {
 		}
 	}
 
+	/**
+	 * To the end of the stack, and b on the way back, on each level: down there it overflows or
+	 * does all that it should.
+	 */
+	public static void deep(Body b) throws Throwable {
+		try {
+			deep(b);
+		} catch (VirtualMachineError e) {
+			/* Once more, with a little more of the stack. */
+		}
+		b.run();
+	}
+
 	/** Its OS thread blocks. */
 	public static boolean isBlocked(Fiber f) {
 		return f.blocked != null;
