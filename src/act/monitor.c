@@ -52,7 +52,7 @@
 #include "base/panic.h"
 #include "base/sys.h"
 #include "life/keeper.h"
-#include "sched/vp.h"
+#include "sched/handoff.h"
 
 #define PERIOD_MIN (50 * NS_PER_US)
 #define PERIOD_MAX (1 * NS_PER_MS)

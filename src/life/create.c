@@ -8,6 +8,7 @@
 #include "life/life.h"
 #include "life/limit.h"
 #include "sched/body.h"
+#include "sched/enter.h"
 #include "thread/tls.h"
 #include "uk/stat.h"
 #include "uk/thread.h"

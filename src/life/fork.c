@@ -49,7 +49,7 @@
 #include "life/keeper.h"
 #include "life/life.h"
 #include "life/limit.h"
-#include "sched/gate.h"
+#include "sched/enter.h"
 
 /* What prepare did, for parent and child. */
 enum how { FORK_NOTHING, FORK_INSIDE, FORK_LOCKED, FORK_UNSETTLED, FORK_STOPPED };
@@ -137,32 +137,6 @@ static NOINLINE enum how get_how(void)
 	return (enum how)how_tls;
 }
 
-static bool stands(const struct carrier *c)
-{
-	return !load_acquire(&c->in_rt) || load_seq_cst(&c->stopped);
-}
-
-static void mark_owners(const struct carrier *mine)
-{
-	for (uint32_t i = 0; i < vp_count_all; i++) {
-		uintptr_t o = load_acquire(&vp_all[i]->owner);
-
-		if (o && !(o & VP_REVOKING) && o != (uintptr_t)mine)
-			cas_seq_cst(&vp_all[i]->owner, &o, o | VP_REVOKING);
-	}
-}
-
-static void unmark_owners(void)
-{
-	for (uint32_t i = 0; i < vp_count_all; i++) {
-		uintptr_t o = load_acquire(&vp_all[i]->owner);
-
-		/* or it has taken its vp back by itself */
-		if (o & VP_REVOKING)
-			cas_seq_cst(&vp_all[i]->owner, &o, o & ~VP_REVOKING);
-	}
-}
-
 static int foreign_inside(void *obj, void *me)
 {
 	const struct uk_thread *t = obj;
@@ -175,37 +149,15 @@ static int foreign_inside(void *obj, void *me)
 	return depth && depth != DEPTH_VFORK;
 }
 
-/* True, with the spares lock held: nobody else is in the runtime, or comes in. */
+/* True, with the lock of the hand-off held: nobody else is in the runtime, or comes in. */
 static bool all_stand(struct uk_thread *me, const struct carrier *mine)
 {
-	bool ok = true;
-
-	carriers_lock(); /* no vp changes hands by vp_give or as an orphan */
-	mark_owners(mine);
-	/* pairs with enter_user and enter_gate: who comes in later sees mark or gate */
-	barrier_everywhere();
-	for (struct carrier *c = load_acquire(&carriers_all); c; c = c->next_all)
-		ok &= c == mine || stands(c);
-	/* Again the owners: one that was inside when we marked may have taken its vp back and
-	 * left since; and a carrier just born may not be in the list. */
-	for (uint32_t i = 0; i < vp_count_all; i++) {
-		struct uk_vp *vp = vp_all[i];
-		uintptr_t o = load_acquire(&vp->owner);
-		struct carrier *c = (struct carrier *)(o & ~VP_REVOKING);
-
-		if (!o || c == mine)
-			continue;
-		ok &= (o & VP_REVOKING) && stands(c);
-		if (!stands(c) && !xchg_seq_cst(&vp->stop_sent, 1)) {
-			vp->stop.kind = MSG_STOP;
-			vp_post(vp, &vp->stop);
-		}
-	}
-	if (ok)
-		ok = !slab_walk(&thread_slab, foreign_inside, me);
-	if (!ok)
-		carriers_unlock();
-	return ok;
+	if (!handoff_stop(mine))
+		return false;
+	if (!slab_walk(&thread_slab, foreign_inside, me))
+		return true;
+	handoff_unlock();
+	return false;
 }
 
 static void stop_all(struct uk_thread *me)
@@ -278,7 +230,7 @@ static void prepare(void)
 		return;
 	if (cas_acq_rel(&world_gate, &unsettled, GATE_SHUT)) {
 		set_how(FORK_UNSETTLED);
-		carriers_lock();
+		handoff_lock();
 		locks_take();
 		return;
 	}
@@ -301,8 +253,7 @@ static void parent(void)
 	switch (get_how()) {
 	case FORK_STOPPED:
 		locks_give();
-		unmark_owners();
-		carriers_unlock();
+		handoff_go();
 		gate_set(GATE_OPEN);
 		set_lock_release();
 		lock_release(&watch_lock);
@@ -316,7 +267,7 @@ static void parent(void)
 		break;
 	case FORK_UNSETTLED:
 		locks_give();
-		carriers_unlock();
+		handoff_unlock();
 		gate_set(GATE_CHILD);
 		set_lock_release();
 		lock_release(&fork_lock);
@@ -412,7 +363,7 @@ static void survive(struct uk_thread *t)
 		t->deferred = 0;
 	}
 	locks_give();
-	carriers_unlock();
+	handoff_unlock();
 	/* now, for setuid() must find the kernel thread; if there is no memory, again when
 	 * it enters the runtime */
 	if (user && t->carrier->renew)

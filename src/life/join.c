@@ -2,6 +2,7 @@
 /* join.c - how a thread's end is waited for. Its result lies in its descriptor until then; who
  * takes join's word from EXITED gives that back. */
 #include "sched/body.h"
+#include "sched/enter.h"
 #include "uk/thread.h"
 
 /* A thread that a fork left behind: free its descriptor. */

@@ -12,7 +12,7 @@
 #include "base/libc.h"
 #include "base/panic.h"
 #include "base/sys.h"
-#include "sched/vp.h"
+#include "sched/handoff.h"
 
 #define RUNNING_WAIT_MS 200
 #define PRINTING_WAIT_MS 15000 /* more than all questions to symbolize may take */
@@ -136,15 +136,14 @@ static void print_vps(int fd)
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct uk_vp *vp = vp_all[i];
-		uintptr_t o = load_acquire(&vp->owner) & ~VP_REVOKING;
-		const struct carrier *c = (const struct carrier *)o;
+		const struct carrier *c = vp_carrier(vp);
 
 		fmt_fd(fd,
 		       "  vp %u of set %s: %s, carrier %d, ready %u, pending I/O %u, "
 		       "timers %u, switches %lu\n",
 		       vp->id, vp->set->name,
 		       load_relaxed(&vp->idle) ? "idle"
-		       : o                     ? "busy"
+		       : c                     ? "busy"
 					       : "no carrier",
 		       c ? c->tid : 0, runq_len(&vp->rq), vp->reactor.pending,
 		       wheel_count(&vp->wheel), (unsigned long)vp->count.switches);

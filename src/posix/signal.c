@@ -35,7 +35,7 @@
 #include "base/sys.h"
 #include "mem/slab.h"
 #include "posix/signal.h"
-#include "sched/vp.h"
+#include "sched/enter.h"
 
 #define DEFAULT_IGNORED (BIT(SIGCHLD) | BIT(SIGURG) | BIT(SIGWINCH) | BIT(SIGCONT))
 #define DEFAULT_STOPS (BIT(SIGTSTP) | BIT(SIGTTIN) | BIT(SIGTTOU) | BIT(SIGSTOP))

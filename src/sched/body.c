@@ -78,7 +78,7 @@ static void *block_get(struct uk_vp *vp, struct uk_thread *me, void *stack, size
 		outside_end(me);
 		return tp;
 	}
-	c = (struct carrier *)(load_relaxed(&vp->owner) & ~VP_REVOKING);
+	c = vp_carrier(vp);
 	mine = c->tp_now;
 	if (likely(tls_cache_holds(&vp->tls)) || mine == c->tp)
 		return tls_get(&vp->tls, stack, size);

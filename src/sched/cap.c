@@ -15,7 +15,7 @@
 #include "base/cgroup.h"
 #include "base/panic.h"
 #include "base/sys.h"
-#include "sched/vp.h"
+#include "sched/handoff.h"
 
 #define CAP_MOST 4096u
 #define CAP_FIRST 512u /* until the files have been read */
@@ -97,8 +97,7 @@ static bool is_away(const struct carrier *c)
 	const struct uk_vp *vp = load_relaxed(&c->vp);
 
 	return !load_relaxed(&c->stopped) && t &&
-	       load_relaxed(&t->kind) == THREAD_USER &&
-	       (!vp || (load_relaxed(&vp->owner) & ~VP_REVOKING) != (uintptr_t)c);
+	       load_relaxed(&t->kind) == THREAD_USER && (!vp || vp_carrier(vp) != c);
 }
 
 void cap_explain(char *buf, size_t n)

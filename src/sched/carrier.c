@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* carrier.c - kernel threads: their birth, their parking as spares, and how a vp moves from
- * one to another (the ownership table is in vp.h).
+/* carrier.c - kernel threads that run user threads: how they are born, and made ahead as
+ * spares. How they come to a vp is handoff.c's.
  *
  * A carrier without a vp is a spare: it sleeps on its own futex word until somebody gives
  * it a vp. A vp without a carrier is an orphan: the next carrier that becomes free takes it
@@ -30,7 +30,7 @@
 #include "base/os.h"
 #include "base/panic.h"
 #include "base/valgrind.h"
-#include "sched/fuzz.h"
+#include "sched/handoff.h"
 #include "sched/switch.h"
 
 #define CARRIER_STACK ((size_t)256 << 10)
@@ -38,15 +38,12 @@
 #define SIGSTACK_SIZE ((size_t)32 << 10)
 #define SPARES_MOST 64u /* made ahead */
 
-static struct lock spares_lock = LOCK_INIT(RANK_SPARES);
-static struct carrier *spares;  /* lock */
-static struct uk_vp *orphans;   /* lock */
 static uint32_t maker_word;     /* futex: 1 = look again */
 static uint32_t maker_deferred; /* 1 = wake-ups to do; set before maker_word */
 static void (*job)(void);       /* somebody's, to do once; likewise */
 static struct uk_vp *to_kick;   /* for the monitor; likewise */
 static uint32_t newborn;        /* made as spares, not parked yet; atomic add */
-static uint32_t spares_target;  /* lock to write */
+static uint32_t spares_target;  /* handoff.c's lock to write */
 static int maker_error;         /* of its last try; the maker, the watchdog reads */
 struct carrier *carriers_all;
 void (*carrier_born)(void);
@@ -86,38 +83,11 @@ static void carrier_signals(struct carrier *c)
 		sys2(SYS_sigaltstack, &ss, NULL);
 }
 
-static void wait_for_vp(struct carrier *c)
-{
-	run_deferred(c);
-	lock_acquire(&spares_lock);
-	if (c->newborn) {
-		c->newborn = false;
-		fetch_add_relaxed(&newborn, -1u);
-	}
-	if (orphans) {
-		struct uk_vp *vp = orphans;
-
-		store_relaxed(&orphans, vp->next_orphan);
-		c->vp = vp;
-		store_release(&vp->owner, (uintptr_t)c);
-		lock_release(&spares_lock);
-		return;
-	}
-	c->wake = 0;
-	store_relaxed(&c->stopped, 1);
-	c->next_spare = spares;
-	spares = c;
-	bump(&spares_count, 1);
-	lock_release(&spares_lock);
-	while (!load_acquire(&c->wake))
-		sys_futex_wait(&c->wake, 0, TIME_NEVER);
-}
-
 static NORETURN void carrier_loop(struct carrier *c)
 {
 	for (;;) {
 		if (!c->vp)
-			wait_for_vp(c);
+			handoff_wait(c);
 		dispatch(c);
 	}
 }
@@ -221,11 +191,24 @@ static int spare_make(void)
 
 /* ---- the maker of spares ---- */
 
-static bool want_spare(void)
+bool want_spare(void)
 {
 	return load_relaxed(&spares_count) + load_relaxed(&newborn) <
 		   load_relaxed(&spares_target) &&
 	       load_relaxed(&carriers_count) < carriers_cap();
+}
+
+void spares_ran_out(void)
+{
+	store_relaxed(&spares_target, MIN(2 * spares_target, SPARES_MOST));
+}
+
+void carrier_grown(struct carrier *c)
+{
+	if (!c->newborn)
+		return;
+	c->newborn = false;
+	fetch_add_relaxed(&newborn, -1u);
 }
 
 static void *maker_main(void *arg UNUSED)
@@ -310,17 +293,7 @@ void carriers_init(void)
 
 static struct carrier *dead; /* the child's: whom the parent had, chained by next_all */
 
-void carriers_lock(void)
-{
-	lock_acquire(&spares_lock);
-}
-
-void carriers_unlock(void)
-{
-	lock_release(&spares_lock);
-}
-
-/* Under the spares lock. */
+/* Under the lock of the hand-off. */
 void carriers_forget(struct carrier *only)
 {
 	struct carrier **p;
@@ -338,18 +311,12 @@ void carriers_forget(struct carrier *only)
 		only->next_all = NULL;
 	carriers_all = only;
 	carriers_count = only != NULL;
-	spares = NULL;
 	spares_count = 0;
-	orphans = NULL;
 	maker_word = maker_deferred = 0;
 	job = NULL;
 	to_kick = NULL;
 	newborn = 0;
-	for (uint32_t i = vp_count_all; i-- > 0;) {
-		vp_all[i]->owner = 0;
-		vp_all[i]->next_orphan = orphans;
-		orphans = vp_all[i];
-	}
+	handoff_forget();
 }
 
 /* The dead carriers' stacks are libc's, which has them already. */
@@ -393,79 +360,6 @@ COLD bool carrier_renew(struct carrier *c)
 	return true;
 }
 
-/* ---- ownership ---- */
-
-void vp_give(struct uk_vp *vp)
-{
-	struct carrier *s;
-
-	lock_acquire(&spares_lock);
-	s = spares;
-	if (s) {
-		spares = s->next_spare;
-		store_relaxed(&s->stopped, 0);
-		store_relaxed(&spares_count, spares_count - 1);
-		s->vp = vp;
-		/* release: the new owner sees all that the old one did (pairs with enter) */
-		store_release(&vp->owner, (uintptr_t)s);
-	} else {
-		store_release(&vp->owner, 0);
-		vp->next_orphan = orphans;
-		store_relaxed(&orphans, vp);
-		store_relaxed(&spares_target, MIN(2 * spares_target, SPARES_MOST));
-	}
-	lock_release(&spares_lock);
-	if (s) {
-		store_release(&s->wake, 1);
-		sys_futex_wake(&s->wake, 1);
-	}
-	if (want_spare())
-		maker_wake();
-}
-
-bool carrier_take_orphan(struct carrier *c, struct uk_vpset *only,
-			 struct uk_vp *exactly)
-{
-	struct uk_vp **p, *vp;
-
-	if (!load_relaxed(&orphans))
-		return false;
-	lock_acquire(&spares_lock);
-	for (p = &orphans; (vp = *p); p = &vp->next_orphan) {
-		if ((only && vp->set != only) || (exactly && vp != exactly) ||
-		    vp->reactive)
-			continue;
-		store_relaxed(p, vp->next_orphan);
-		c->vp = vp;
-		store_release(&vp->owner, (uintptr_t)c);
-		break;
-	}
-	lock_release(&spares_lock);
-	return vp;
-}
-
-bool vp_revoke(struct uk_vp *vp, struct carrier *c)
-{
-	uintptr_t mine = (uintptr_t)c, revoking = mine | VP_REVOKING;
-	uintptr_t old = mine;
-
-	if (!cas_seq_cst(&vp->owner, &old, revoking))
-		return false;
-	barrier_everywhere();
-	old = revoking;
-	/* acquire: the next owner sees what c did before it left (pairs with rt_exit) */
-	if (load_acquire(&c->in_rt)) {
-		cas_seq_cst(&vp->owner, &old,
-			    mine); /* or it has reclaimed it already */
-		return false;
-	}
-	/* From here the carrier finds REVOKING when it enters, and races us with its CAS. */
-	if (!cas_seq_cst(&vp->owner, &old, (uintptr_t)0))
-		return false;
-	vp_give(vp);
-	return true;
-}
-
 /* c is no hog any more; vp is what it lost. Once, whoever sees it first. */
 void carrier_no_hog(struct carrier *c, struct uk_vp *vp)
 {
@@ -474,37 +368,4 @@ void carrier_no_hog(struct carrier *c, struct uk_vp *vp)
 	fetch_add_relaxed(&vp->reactor.hogs, -1u);
 	if (sys2(SYS_getpriority, PRIO_PROCESS, c->tid) != 20 - process_nice)
 		sys3(SYS_setpriority, PRIO_PROCESS, c->tid, process_nice);
-}
-
-/* The carrier has entered the runtime (in_rt == 1) and owner was not itself. */
-COLD void enter_slow(struct uk_thread *t, struct carrier *c)
-{
-	struct uk_vp *vp;
-
-	if (unlikely(load_acquire(&world_gate)))
-		carrier_stop(c);
-	if (unlikely(c->renew) && !carrier_renew(c))
-		uk_panic("no memory for the carrier of a forked child");
-	vp = c->vp;
-	if (vp) { /* NULL: given up by itself, no hog */
-		uintptr_t o = load_acquire(&vp->owner);
-
-		while (o == (uintptr_t)c || o == ((uintptr_t)c | VP_REVOKING)) {
-			if (o == (uintptr_t)c)
-				return;
-			if (cas_seq_cst(&vp->owner, &o, (uintptr_t)c))
-				return;
-		}
-		c->vp = NULL;
-	}
-	if (unlikely(load_relaxed(&c->hog)) && vp)
-		carrier_no_hog(c, vp);
-	if (carrier_take_orphan(c, t->vp->set, t->pinned)) {
-		carrier_bind(c, c->vp);
-		t->vp = c->vp;
-		bump(&c->vp->count.returns, 1);
-		return;
-	}
-	switch_to(c, t, &c->disp, POST_RETURN);
-	bump(&t->carrier->vp->count.returns, 1);
 }

@@ -35,7 +35,6 @@
 #include "base/sys.h"
 #include "sched/fuzz.h"
 #include "sched/switch.h"
-#include "sched/vp.h"
 
 #define STEAL_MAX 256u
 #define TIMER_BATCH 64u
@@ -119,7 +118,7 @@ static void call_thief(struct uk_vp *vp)
  * for thieves. */
 static bool dispatching(const struct uk_vp *vp)
 {
-	struct carrier *c = (struct carrier *)(load_relaxed(&vp->owner) & ~VP_REVOKING);
+	struct carrier *c = vp_carrier(vp);
 
 	return load_relaxed(&c->current) == &c->disp;
 }
@@ -392,8 +391,7 @@ static void serve_msgs(struct uk_vp *vp)
 	if (unlikely(stop)) {
 		/* seq_cst: a fork that finds it sent still has shut the gate before we look */
 		store_seq_cst(&vp->stop_sent, 0);
-		carrier_stop(
-		    (struct carrier *)(load_acquire(&vp->owner) & ~VP_REVOKING));
+		carrier_stop(vp_carrier(vp));
 	}
 }
 

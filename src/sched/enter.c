@@ -17,7 +17,7 @@
 #include "base/panic.h"
 #include "base/sys.h"
 #include "sched/fuzz.h"
-#include "sched/vp.h"
+#include "sched/enter.h"
 
 void (*deferred_wake)(void);
 
@@ -212,9 +212,7 @@ void block_begin(struct uk_thread *t, bool release)
 		vp_give(vp);
 	}
 	leave_deferred(t);
-	fence_compiler();
-	store_release(&t->carrier->in_rt,
-		      0); /* a handler may have entered by now, and moved */
+	handoff_out(t->carrier); /* a handler may have entered by now, and moved */
 	if (unlikely(thread_asked(t, ASK_SIGNAL)))
 		signals_deliver(t);
 }
@@ -222,6 +220,7 @@ void block_begin(struct uk_thread *t, bool release)
 void block_end(struct uk_thread *t)
 {
 	struct carrier *c;
+	bool in;
 
 	if (t->kind != THREAD_USER) {
 		enter_gate(t, 1);
@@ -229,10 +228,9 @@ void block_end(struct uk_thread *t)
 	}
 	t->depth = 1;
 	c = t->carrier;
-	store_relaxed(&c->in_rt, 1);
-	fence_compiler();
+	in = handoff_in(c);
 	store_relaxed(&c->mark, 0);
-	if (unlikely(!c->vp || load_acquire(&c->vp->owner) != (uintptr_t)c))
+	if (unlikely(!in))
 		enter_slow(t, c);
 }
 

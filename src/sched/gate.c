@@ -12,7 +12,6 @@
 
 uint32_t world_gate;
 uint32_t sched_forks;
-struct lock watch_lock = LOCK_INIT(RANK_WATCH);
 void (*wait_lost)(struct uk_thread *t);
 void (*gate_rebuild)(void);
 

@@ -29,7 +29,7 @@
 #include <signal.h>
 
 #include "base/sys.h"
-#include "sched/vp.h"
+#include "sched/enter.h"
 
 #define SIG_INTERRUPT __SIGRTMIN
 #define SIG_RESTART (__SIGRTMIN + 1)

@@ -13,8 +13,8 @@
 
 #include "arch/arch.h"
 #include "sched/body.h"
+#include "sched/enter.h"
 #include "sched/fuzz.h"
-#include "sched/vp.h"
 
 #define LIFO_STREAK 16
 

@@ -10,7 +10,7 @@
 #include "base/os.h"
 #include "base/panic.h"
 #include "base/valgrind.h"
-#include "sched/vp.h"
+#include "sched/handoff.h"
 #include "uk/vp.h"
 
 struct uk_vp *vp_all[VP_MAX];
@@ -268,7 +268,7 @@ UK_API uk_vp *uk_vp_self(void)
 	if (!t || t->kind != THREAD_USER)
 		return NULL;
 	vp = t->carrier->vp;
-	return vp && load_relaxed(&vp->owner) == (uintptr_t)t->carrier ? vp : NULL;
+	return vp_is_mine(vp, t->carrier) ? vp : NULL;
 }
 
 UK_API unsigned uk_vp_id(const uk_vp *vp)

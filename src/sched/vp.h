@@ -1,21 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vp.h - virtual processors, carriers, and who owns what between them.
+/* vp.h - what a virtual processor and a carrier are made of, and who may touch what of them.
  *
- * A vp is the right to run. Whoever's carrier address stands in vp->owner has it:
- *
- *   0    --take (spare, returner; under spares lock)--> C
- *   C    --monitor's CAS--> C|REVOKING
- *   C|REVOKING --monitor, C->in_rt seen 0 after membarrier--> 0 or the spare S
- *   C|REVOKING --monitor, C->in_rt seen 1--> C          (backs off)
- *   C|REVOKING --C itself, on entering the runtime--> C (reclaims; the monitor's CAS fails)
- *   C    --C itself gives up (block_begin)--> 0 or S
- *   C    --who forks (the monitor is locked out)--> C|REVOKING; after the fork back to C
- *
- * Entering the runtime is two plain stores and a load: in_rt = 1; compiler barrier; is
- * owner still me? The monitor pays for the missing fence with membarrier(2): after it,
- * either it sees in_rt == 1, or the carrier's next look at owner sees REVOKING. Modelled in
- * tests/model/handoff.pml.
- *
+ * A vp is the right to run; whoever's address stands in vp->owner has it: handoff.h.
  * Fields marked "owner" are touched only by the carrier that holds the vp, inside the
  * runtime; a hand-off's release/acquire on owner passes them on.
  */
@@ -35,7 +21,6 @@
 #include "thread/thread.h"
 #include "thread/tls.h"
 
-#define VP_REVOKING ((uintptr_t)1)
 #define SET_MOST 256    /* vps in a set, the two reactive ones not counted */
 #define VP_MAX 1024     /* in all sets: where a set has the most, others have room */
 #define CPUS_MOST 8192u /* the kernel's own limit */
@@ -77,7 +62,7 @@ struct vp_watch {
 
 struct uk_vp {
 	/* -- owner, hot -- */
-	uintptr_t owner; /* see above; CAS */
+	uintptr_t owner; /* handoff.h; CAS */
 	int32_t budget;  /* owner */
 	uint32_t nudge;  /* anyone sets: go to the dispatcher soon; owner clears */
 	uint32_t
@@ -170,7 +155,7 @@ struct carrier {
 	uint32_t stopped;  /* it stands at the gate, or is a spare (gate.c); itself, or
 				    who gives it a vp, under the spares lock */
 	bool renew;        /* after a fork: needs a stack and a block of its own */
-	bool newborn;      /* made as a spare and not parked yet; spares lock */
+	bool newborn;      /* made as a spare and not parked yet; handoff.c's lock */
 	bool masked;       /* has carrier_mask; itself */
 	void *sigstack;
 	struct uk_thread
@@ -246,16 +231,14 @@ unsigned cpus_vps(unsigned cpus);
 int carrier_call(struct uk_vp *vp, struct crew *w); /* a new one that will own vp */
 void carrier_drop(struct uk_vp *vp);                /* and that was dismissed */
 int maker_call(struct crew *w);                     /* of spares */
-void carriers_init(void);       /* how many spares, and how many there may be */
-void vp_give(struct uk_vp *vp); /* caller holds vp in fact: to a spare or orphaned */
-bool carrier_take_orphan(struct carrier *c, struct uk_vpset *only,
-			 struct uk_vp *exactly);
-void enter_slow(struct uk_thread *t, struct carrier *c);
+void carriers_init(void); /* how many spares, and how many there may be */
 void carrier_no_hog(struct carrier *c, struct uk_vp *vp);
-void exit_slow(struct uk_thread *t);  /* deferred wake-ups, hostile hand-off */
 void run_deferred(struct carrier *c); /* itself, in the runtime, without a lock */
 void maker_defer(void); /* a signal handler: the maker shall call deferred_wake */
 void maker_wake(void);  /* it shall look whether spares are wanted */
+bool want_spare(void);  /* are they? */
+void carrier_grown(struct carrier *c); /* a spare parks; that lock, too */
+void spares_ran_out(void);             /* more of them are; the lock of handoff.c */
 /* It shall kick vp: the monitor has a table of descriptors of its own (act/files.c), where
  * a vp's reactor is not. */
 void maker_kick(struct uk_vp *vp);
@@ -264,13 +247,10 @@ void maker_job(void (*fn)(void)); /* it shall call fn; one such call at a time *
  * join it. 0 or -errno. */
 int kernel_thread(void *(*fn)(void *), void *arg, size_t stack, pthread_t *joinable);
 int maker_failed(void); /* error of its last try to make one, 0 = it was made */
-bool vp_revoke(struct uk_vp *vp, struct carrier *c); /* monitor: true if it moved */
 void carrier_bind(struct carrier *c, struct uk_vp *vp);
 bool carrier_renew(
     struct carrier *c); /* itself, on a user thread's stack; or no memory */
 /* Around fork (life/fork.c). */
-void carriers_lock(void);
-void carriers_unlock(void);
 void carriers_forget(
     struct carrier *only);  /* the child: no other one exists (may be NULL) */
 int carriers_rebuild(void); /* the child: all vps are orphans */
@@ -283,9 +263,8 @@ unsigned carriers_cap(void);
 void cap_explain(char *buf, size_t n);
 
 /* gate.c */
-extern uint32_t world_gate;    /* enum gate; not 0: nobody may come into the runtime */
-extern struct lock watch_lock; /* held by the monitor while it looks */
-void gate_wait(void);          /* outside the runtime, or as good as */
+extern uint32_t world_gate; /* enum gate; not 0: nobody may come into the runtime */
+void gate_wait(void);       /* outside the runtime, or as good as */
 void carrier_stop(
     struct carrier *c); /* in the runtime, between two things: wait there */
 void set_lock_acquire(void);
@@ -297,89 +276,6 @@ void setxid_init(void); /* once, before any full thread */
 /* signal.c */
 void signals_deliver(
     struct uk_thread *t); /* itself, outside the runtime, SIGNAL asked */
-/* t, who came back to its carrier and is in the runtime, has signals: not before it leaves. */
-INLINE void signals_arrived(const struct uk_thread *t)
-{
-	if (unlikely(thread_asked(t, ASK_SIGNAL)))
-		store_relaxed(&t->carrier->deferred, 1);
-}
-
-/* enter.c */
-void run_deferred_foreign(struct uk_thread *t); /* itself, with depth 0 */
-
-/* rt_enter and rt_exit for this room's hot paths, where t is the caller and a user thread
- * outside the runtime. */
-INLINE struct carrier *enter_user(struct uk_thread *t)
-{
-	struct carrier *c = t->carrier;
-
-	t->depth = 1;
-	store_relaxed(&c->in_rt, 1);
-	/* the load of owner must not be seen before the store: the monitor's membarrier
-	 * orders them for us (pairs with vp_revoke) */
-	fence_compiler();
-	if (unlikely(!c->vp || load_acquire(&c->vp->owner) != (uintptr_t)c)) {
-		enter_slow(t, c);
-		c = t->carrier;
-	}
-	return c;
-}
-
-INLINE void exit_user(struct uk_thread *t)
-{
-	struct carrier *c = t->carrier;
-
-	t->depth = 0;
-	fence_compiler(); /* a handler that sees depth sets deferred before we look */
-	if (UK_DEBUG || unlikely(load_relaxed(&c->deferred))) {
-		exit_slow(t);
-		c = t->carrier;
-	}
-	fence_compiler();
-	store_release(&c->in_rt, 0);
-}
-
-/* rt_enter and rt_exit for this room, inline; t is what enter_any gave. */
-INLINE struct uk_thread *enter_any(void)
-{
-	struct uk_thread *t = thread_self_tls;
-
-	/* load_relaxed: or the compiler reads kind and depth by one load, with `asked`,
-	 * which others write, between them */
-	if (unlikely(!t || load_relaxed(&t->kind) != THREAD_USER || t->depth))
-		return rt_enter();
-	enter_user(t);
-	return t;
-}
-
-INLINE void exit_any(struct uk_thread *t)
-{
-	if (likely(load_relaxed(&t->kind) == THREAD_USER && t->depth == 1))
-		exit_user(t);
-	else
-		rt_exit();
-}
-
-/* sched_vp, inline */
-INLINE struct uk_vp *vp_of(const struct uk_thread *t)
-{
-	return likely(t->kind == THREAD_USER) ? t->carrier->vp : NULL;
-}
-
-/* A thread that is not in the runtime comes in, or comes back after it slept in it: a
- * foreign one; the same protocol as enter_user's, the gate in the place of the owner. */
-INLINE void enter_gate(struct uk_thread *t, uint8_t depth)
-{
-	store_relaxed(&t->depth, depth);
-	fence_compiler(); /* pairs with the membarrier in life/fork.c */
-	while (unlikely(load_acquire(&world_gate))) {
-		store_release(&t->depth, 0);
-		gate_wait();
-		store_relaxed(&t->depth, depth);
-		fence_seq_cst();
-	}
-}
-
 /* Constructors of the rooms above register what shall run once the runtime runs; and what
  * shall run again in a forked child, when the runtime is rebuilt. */
 void sched_on_start(void (*fn)(void));

@@ -2,6 +2,7 @@
 /* What the monitor concludes: each case by looks of ours at times of our choice, on a vp whose
  * thread does what is to be judged. The monitor itself waits for its lock, which we have. */
 #include "act/monitor.h"
+#include "sched/handoff.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +34,7 @@ static bool look_after(int64_t ns)
 
 static struct carrier *owner(void)
 {
-	return (struct carrier *)(load_acquire(&vp->owner) & ~VP_REVOKING);
+	return vp_carrier(vp);
 }
 
 static uk_thread *start(void *(*fn)(void *))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* handoff.pml - who owns a vp (the table in src/sched/vp.h): rt_enter and rt_exit
- * (src/sched/enter.c) against vp_revoke, vp_give and enter_slow (src/sched/carrier.c).
+/* handoff.pml - who owns a vp (the table in src/sched/handoff.h): handoff_in and
+ * handoff_out (rt_enter, rt_exit) against vp_revoke, vp_give and enter_slow
+ * (src/sched/handoff.c).
  *
  * One vp, two carriers, one monitor that revokes whenever it likes. Carrier 0 may block in
  * the kernel for ever, outside the runtime.
@@ -79,7 +80,7 @@ inline enter_slow(c)
 	:: has_vp[c] && o == REV(c) -> reclaim(c)
 	:: else -> has_vp[c] = false; break
 	od;
-	/* carrier_take_orphan, else wait_for_vp: both under the spares lock */
+	/* take_orphan, else handoff_wait: both under the spares lock */
 	if
 	:: !has_vp[c] ->
 		atomic {

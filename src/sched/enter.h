@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* enter.h - into the runtime and out of it, inline, for the hot paths of this room and of life/:
+ * see enter.c. */
+#ifndef SCHED_ENTER_H
+#define SCHED_ENTER_H
+
+#include "sched/gate.h"
+#include "sched/handoff.h"
+
+/* t, who came back to its carrier and is in the runtime, has signals: not before it leaves. */
+INLINE void signals_arrived(const struct uk_thread *t)
+{
+	if (unlikely(thread_asked(t, ASK_SIGNAL)))
+		store_relaxed(&t->carrier->deferred, 1);
+}
+
+void exit_slow(struct uk_thread *t); /* deferred wake-ups, hostile hand-off */
+void run_deferred_foreign(struct uk_thread *t); /* itself, with depth 0 */
+
+/* rt_enter and rt_exit for this room's hot paths, where t is the caller and a user thread
+ * outside the runtime. */
+INLINE struct carrier *enter_user(struct uk_thread *t)
+{
+	struct carrier *c = t->carrier;
+
+	t->depth = 1;
+	if (unlikely(!handoff_in(c))) {
+		enter_slow(t, c);
+		c = t->carrier;
+	}
+	return c;
+}
+
+INLINE void exit_user(struct uk_thread *t)
+{
+	struct carrier *c = t->carrier;
+
+	t->depth = 0;
+	fence_compiler(); /* a handler that sees depth sets deferred before we look */
+	if (UK_DEBUG || unlikely(load_relaxed(&c->deferred))) {
+		exit_slow(t);
+		c = t->carrier;
+	}
+	handoff_out(c);
+}
+
+/* rt_enter and rt_exit for this room, inline; t is what enter_any gave. */
+INLINE struct uk_thread *enter_any(void)
+{
+	struct uk_thread *t = thread_self_tls;
+
+	/* load_relaxed: or the compiler reads kind and depth by one load, with `asked`,
+	 * which others write, between them */
+	if (unlikely(!t || load_relaxed(&t->kind) != THREAD_USER || t->depth))
+		return rt_enter();
+	enter_user(t);
+	return t;
+}
+
+INLINE void exit_any(struct uk_thread *t)
+{
+	if (likely(load_relaxed(&t->kind) == THREAD_USER && t->depth == 1))
+		exit_user(t);
+	else
+		rt_exit();
+}
+
+/* sched_vp, inline */
+INLINE struct uk_vp *vp_of(const struct uk_thread *t)
+{
+	return likely(t->kind == THREAD_USER) ? t->carrier->vp : NULL;
+}
+
+/* A thread that is not in the runtime comes in, or comes back after it slept in it: a
+ * foreign one; the same protocol as enter_user's, the gate in the place of the owner. */
+INLINE void enter_gate(struct uk_thread *t, uint8_t depth)
+{
+	store_relaxed(&t->depth, depth);
+	fence_compiler(); /* pairs with the membarrier in life/fork.c */
+	while (unlikely(load_acquire(&world_gate))) {
+		store_release(&t->depth, 0);
+		gate_wait();
+		store_relaxed(&t->depth, depth);
+		fence_seq_cst();
+	}
+}
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* handoff.c - how a vp moves from one carrier to another; the table is in handoff.h.
+ *
+ * Who blocks or computes loses it (vp_revoke, vp_give); who comes back looks for one
+ * (enter_slow); who finds none waits as a spare (handoff_wait).
+ */
+#include "sched/handoff.h"
+
+#include "base/sys.h"
+#include "sched/gate.h"
+#include "sched/switch.h"
+
+struct lock watch_lock = LOCK_INIT(RANK_WATCH);
+static struct lock spares_lock = LOCK_INIT(RANK_SPARES);
+static struct carrier *spares; /* lock */
+static struct uk_vp *orphans;  /* lock to write */
+
+/* ---- the lists ---- */
+
+void handoff_wait(struct carrier *c)
+{
+	run_deferred(c);
+	lock_acquire(&spares_lock);
+	carrier_grown(c);
+	if (orphans) {
+		struct uk_vp *vp = orphans;
+
+		store_relaxed(&orphans, vp->next_orphan);
+		c->vp = vp;
+		store_release(&vp->owner, (uintptr_t)c);
+		lock_release(&spares_lock);
+		return;
+	}
+	c->wake = 0;
+	store_relaxed(&c->stopped, 1);
+	c->next_spare = spares;
+	spares = c;
+	bump(&spares_count, 1);
+	lock_release(&spares_lock);
+	while (!load_acquire(&c->wake))
+		sys_futex_wait(&c->wake, 0, TIME_NEVER);
+}
+
+void vp_give(struct uk_vp *vp)
+{
+	struct carrier *s;
+
+	lock_acquire(&spares_lock);
+	s = spares;
+	if (s) {
+		spares = s->next_spare;
+		store_relaxed(&s->stopped, 0);
+		store_relaxed(&spares_count, spares_count - 1);
+		s->vp = vp;
+		/* release: the new owner sees all that the old one did (pairs with enter) */
+		store_release(&vp->owner, (uintptr_t)s);
+	} else {
+		store_release(&vp->owner, 0);
+		vp->next_orphan = orphans;
+		store_relaxed(&orphans, vp);
+		spares_ran_out();
+	}
+	lock_release(&spares_lock);
+	if (s) {
+		store_release(&s->wake, 1);
+		sys_futex_wake(&s->wake, 1);
+	}
+	if (want_spare())
+		maker_wake();
+}
+
+static bool take_orphan(struct carrier *c, struct uk_vpset *only, struct uk_vp *exactly)
+{
+	struct uk_vp **p, *vp;
+
+	if (!load_relaxed(&orphans))
+		return false;
+	lock_acquire(&spares_lock);
+	for (p = &orphans; (vp = *p); p = &vp->next_orphan) {
+		if ((only && vp->set != only) || (exactly && vp != exactly) ||
+		    vp->reactive)
+			continue;
+		store_relaxed(p, vp->next_orphan);
+		c->vp = vp;
+		store_release(&vp->owner, (uintptr_t)c);
+		break;
+	}
+	lock_release(&spares_lock);
+	return vp;
+}
+
+/* ---- taken away, and back ---- */
+
+bool vp_revoke(struct uk_vp *vp, struct carrier *c)
+{
+	uintptr_t mine = (uintptr_t)c, revoking = mine | VP_REVOKING;
+	uintptr_t old = mine;
+
+	if (!cas_seq_cst(&vp->owner, &old, revoking))
+		return false;
+	barrier_everywhere();
+	old = revoking;
+	/* acquire: the next owner sees what c did before it left (pairs with rt_exit) */
+	if (load_acquire(&c->in_rt)) {
+		cas_seq_cst(&vp->owner, &old,
+			    mine); /* or it has reclaimed it already */
+		return false;
+	}
+	/* From here the carrier finds REVOKING when it enters, and races us with its CAS. */
+	if (!cas_seq_cst(&vp->owner, &old, (uintptr_t)0))
+		return false;
+	vp_give(vp);
+	return true;
+}
+
+/* The carrier has entered the runtime (in_rt == 1) and owner was not itself. */
+COLD void enter_slow(struct uk_thread *t, struct carrier *c)
+{
+	struct uk_vp *vp;
+
+	if (unlikely(load_acquire(&world_gate)))
+		carrier_stop(c);
+	if (unlikely(c->renew) && !carrier_renew(c))
+		uk_panic("no memory for the carrier of a forked child");
+	vp = c->vp;
+	if (vp) { /* NULL: given up by itself, no hog */
+		uintptr_t o = load_acquire(&vp->owner);
+
+		while (o == (uintptr_t)c || o == ((uintptr_t)c | VP_REVOKING)) {
+			if (o == (uintptr_t)c)
+				return;
+			if (cas_seq_cst(&vp->owner, &o, (uintptr_t)c))
+				return;
+		}
+		c->vp = NULL;
+	}
+	if (unlikely(load_relaxed(&c->hog)) && vp)
+		carrier_no_hog(c, vp);
+	if (take_orphan(c, t->vp->set, t->pinned)) {
+		carrier_bind(c, c->vp);
+		t->vp = c->vp;
+		bump(&c->vp->count.returns, 1);
+		return;
+	}
+	switch_to(c, t, &c->disp, POST_RETURN);
+	bump(&t->carrier->vp->count.returns, 1);
+}
+
+/* ---- fork ---- */
+
+static bool stands(const struct carrier *c)
+{
+	return !load_acquire(&c->in_rt) || load_seq_cst(&c->stopped);
+}
+
+static void mark_owners(const struct carrier *mine)
+{
+	for (uint32_t i = 0; i < vp_count_all; i++) {
+		uintptr_t o = load_acquire(&vp_all[i]->owner);
+
+		if (o && !(o & VP_REVOKING) && o != (uintptr_t)mine)
+			cas_seq_cst(&vp_all[i]->owner, &o, o | VP_REVOKING);
+	}
+}
+
+static void unmark_owners(void)
+{
+	for (uint32_t i = 0; i < vp_count_all; i++) {
+		uintptr_t o = load_acquire(&vp_all[i]->owner);
+
+		/* or it has taken its vp back by itself */
+		if (o & VP_REVOKING)
+			cas_seq_cst(&vp_all[i]->owner, &o, o & ~VP_REVOKING);
+	}
+}
+
+bool handoff_stop(const struct carrier *mine)
+{
+	bool ok = true;
+
+	lock_acquire(&spares_lock);
+	mark_owners(mine);
+	/* pairs with handoff_in and enter_gate: who comes in later sees mark or gate */
+	barrier_everywhere();
+	for (struct carrier *c = load_acquire(&carriers_all); c; c = c->next_all)
+		ok &= c == mine || stands(c);
+	/* Again the owners: one that was inside when we marked may have taken its vp back and
+	 * left since; and a carrier just born may not be in the list. */
+	for (uint32_t i = 0; i < vp_count_all; i++) {
+		struct uk_vp *vp = vp_all[i];
+		uintptr_t o = load_acquire(&vp->owner);
+		struct carrier *c = (struct carrier *)(o & ~VP_REVOKING);
+
+		if (!o || c == mine)
+			continue;
+		ok &= (o & VP_REVOKING) && stands(c);
+		if (!stands(c) && !xchg_seq_cst(&vp->stop_sent, 1)) {
+			vp->stop.kind = MSG_STOP;
+			vp_post(vp, &vp->stop);
+		}
+	}
+	if (!ok)
+		lock_release(&spares_lock);
+	return ok;
+}
+
+void handoff_go(void)
+{
+	unmark_owners();
+	lock_release(&spares_lock);
+}
+
+void handoff_lock(void)
+{
+	lock_acquire(&spares_lock);
+}
+
+void handoff_unlock(void)
+{
+	lock_release(&spares_lock);
+}
+
+void handoff_forget(void)
+{
+	spares = NULL;
+	orphans = NULL;
+	for (uint32_t i = vp_count_all; i-- > 0;) {
+		vp_all[i]->owner = 0;
+		vp_all[i]->next_orphan = orphans;
+		orphans = vp_all[i];
+	}
+}
