@@ -142,6 +142,18 @@ def in_bytes(path, fields):
         return sum(int(line.split()[1]) for line in f if line.startswith(fields)) * 1024
 
 
+def resident(pids):
+    """Bytes of processes: proportional set size and page tables."""
+    total = 0
+    for pid in pids:
+        try:
+            total += in_bytes(f"/proc/{pid}/smaps_rollup", ("Pss:",))
+            total += in_bytes(f"/proc/{pid}/status", ("VmPTE:",))
+        except OSError:
+            continue
+    return total
+
+
 def kernel_memory():
     """Kernel stacks and slabs of the whole machine."""
     return in_bytes("/proc/meminfo", ("KernelStack:", "Slab:"))
@@ -153,6 +165,7 @@ STARTING = threading.Lock()  # from the choice of a port until it listens
 class Server:
     """A running server: `with Server("nginx", cpus=1) as s: s.port, s.cpu()`. Several may
     be started at once."""
+    patience = 10  # s, for its end
 
     def __init__(self, name, cpus, connections, command=None):
         self.name, self.cpus, self.connections = name, cpus, connections
@@ -195,7 +208,7 @@ class Server:
         """Stop our own child politely, then by force; its process group is its own."""
         self.process.send_signal(signal.SIGTERM)
         try:
-            self.process.wait(10)
+            self.process.wait(self.patience)
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
@@ -214,11 +227,5 @@ class Server:
     def memory(self):
         """Bytes of the process tree, its page tables, and what the kernel keeps for it as
         far as that can be told: kernel_memory(). Worth something only as a difference."""
-        total = kernel_memory()
-        for pid in harness.family(self.process.pid, harness.process_stats()):
-            try:
-                total += in_bytes(f"/proc/{pid}/smaps_rollup", ("Pss:",))
-                total += in_bytes(f"/proc/{pid}/status", ("VmPTE:",))
-            except OSError:
-                continue
-        return total
+        family = harness.family(self.process.pid, harness.process_stats())
+        return kernel_memory() + resident(family)

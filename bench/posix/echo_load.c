@@ -28,7 +28,7 @@
 #define EVENTS 512
 #define LATE_NS ((int64_t)30 * 1000000000)
 #define STEP_NS 1000
-#define STEPS 4000000
+#define STEPS 30000000 /* up to what is late; pages come as they are used */
 
 struct conn {
 	int fd;
