@@ -3,6 +3,7 @@
 #   make run      install what lacks, build what it serves, serve on 127.0.0.1:8080 (PORT=n)
 #   make test     install what lacks, build, run the tests: some minutes
 #   make check    everything that CI runs: clang, sanitizers, hostile build, models, JVM
+#   make test-programs  programs of others under uk run, and glibc's own tests: an hour
 #   make nightly  the README's commands in bare Debian roots (scripts/fresh; as root)
 #   make doctor   what this machine offers
 #   make bench    list the benchmarks; bench/run NAME runs one
@@ -18,7 +19,7 @@ SANITIZED ?= false
 BUILD := build
 RUN := build-run
 
-.PHONY: all run doctor test check nightly bench install clean deps-run deps-build deps-test quick
+.PHONY: all run doctor test test-programs check nightly bench install clean deps-run deps-build deps-test deps-programs quick
 
 all: deps-build $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -34,6 +35,9 @@ deps-build:
 
 deps-test:
 	@scripts/deps test
+
+deps-programs:
+	@scripts/deps programs
 
 # What is served, by the compiler alone: a bare machine need not fetch Python and Meson.
 quick: deps-run
@@ -54,6 +58,9 @@ doctor: quick
 
 test: deps-test all
 	@scripts/test
+
+test-programs: deps-programs all
+	@python3 tests/posix/programs.py $(BUILD) && python3 tests/posix/nptl.py $(BUILD)
 
 check: deps-test all
 	@scripts/check

@@ -1,0 +1,587 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""programs.py BUILD [NAME...] [--report FILE]: programs that nobody here wrote, or that
+use what others wrote (HotSpot, CPython, Rust's std), natively and by `uk run`. Each function
+below runs one with a client as its judge and returns what is to be the same both times; what
+lacks on this machine is skipped. scripts/deps programs installs them.
+meson.build names those that `make check` runs, too.
+
+Clients always run natively. A program that hangs gets SIGQUIT, so its dump is shown."""
+import argparse
+import concurrent.futures
+import contextlib
+import glob
+import hashlib
+import os
+import re
+import resource
+import selectors
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCES = os.path.join(HERE, "programs")
+LIMIT = float(os.environ.get("UK_TEST_LIMIT", "200"))
+PYTHON = "/usr/bin/python3"
+PROGRAMS = {}
+
+
+class Skip(Exception):
+    pass
+
+
+class Wrong(Exception):
+    pass
+
+
+def program(needs=()):
+    def mark(fn):
+        PROGRAMS[fn.__name__] = (fn, needs)
+        return fn
+    return mark
+
+
+class Runner:
+    """Starts programs, natively or by `uk run`, in a folder of their own."""
+
+    def __init__(self, prefix, tmp):
+        self.prefix, self.tmp = prefix, tmp
+        self.env = {k: v for k, v in os.environ.items()
+                    if k != "LD_PRELOAD" and (prefix or not k.startswith("UK_"))}
+
+    def start(self, *cmd, **kw):
+        kw = dict(dict(env=self.env, cwd=self.tmp, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       stdin=subprocess.DEVNULL, start_new_session=True), **kw)
+        return subprocess.Popen([*self.prefix, *map(str, cmd)], **kw)
+
+    def finish(self, p, data=None, ok=(0,)):
+        try:
+            out, err = p.communicate(data, timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            dump(p)
+            out, err = p.communicate()
+            raise Wrong("hangs\n" + said(out, err))
+        if p.returncode not in ok:
+            raise Wrong("ends with %d\n%s" % (p.returncode, said(out, err)))
+        return out
+
+    def run(self, *cmd, data=None, ok=(0,), **kw):
+        if data is not None:
+            kw["stdin"] = subprocess.PIPE
+        return self.finish(self.start(*cmd, **kw), data, ok)
+
+    @contextlib.contextmanager
+    def server(self, *cmd, stop=signal.SIGTERM, ok=(0,), **kw):
+        """A server, stopped in the end by a signal, or by the end of its input."""
+        p = self.start(*cmd, stdin=subprocess.PIPE, **kw)
+        try:
+            yield p
+            if stop:
+                p.send_signal(stop)
+            p.out = self.finish(p, None, ok)
+        except Exception as e:
+            if p.poll() is None:
+                dump(p)
+            out, err = p.communicate()
+            raise Wrong("%s: %s\n%s" % (type(e).__name__, e, said(out, err)))
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(p.pid, signal.SIGKILL)
+
+
+def said(*texts):
+    return "\n".join((t or b"").decode(errors="replace")[-4000:] for t in texts)
+
+
+def dump(p):
+    for sig, sec in ((signal.SIGQUIT, 3), (signal.SIGKILL, 0)):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(p.pid, sig)
+        time.sleep(sec)
+
+
+def until(fn):
+    """What fn gives, once it gives something."""
+    end = time.monotonic() + LIMIT
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError):
+            r = fn()
+            if r:
+                return r
+        time.sleep(0.02)
+    raise Wrong("not in %d s: %s" % (LIMIT, fn))
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def listens(port):
+    until(lambda: socket.create_connection(("127.0.0.1", port), 5).close() is None)
+
+
+def digest(data):
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def compiled(r, name, *cmd):
+    exe = os.path.join(r.tmp, name)
+    subprocess.run([*cmd, "-o", exe], check=True, stderr=subprocess.PIPE, cwd=r.tmp)
+    return exe
+
+
+def source(name):
+    return os.path.join(SOURCES, name)
+
+
+def clients(n, fn):
+    with concurrent.futures.ThreadPoolExecutor(n) as pool:
+        return sum(pool.map(fn, range(n)))
+
+
+# ---- everyday tools ----
+
+def some_data(tmp, size):
+    path = os.path.join(tmp, "data")
+    with open(path, "wb") as f:
+        for lib in sorted(glob.glob("/usr/lib/x86_64-linux-gnu/*.so.*")):
+            with open(lib, "rb") as one:
+                f.write(one.read(size - f.tell()))
+            if f.tell() >= size:
+                return path
+    return path
+
+
+def compressor(r, size, *cmd):
+    path = some_data(r.tmp, size)
+    with open(path, "rb") as f:
+        data = f.read()
+    packed = r.run(*cmd, "-c", path)
+    if r.run(cmd[0], "-dc", data=packed) != data:
+        raise Wrong("what it unpacks is not what it packed")
+    return digest(packed)
+
+
+@program(["xz"])
+def xz(r):
+    return compressor(r, 12 << 20, "xz", "-1", "-T4", "--block-size=1MiB")
+
+
+@program(["zstd"])
+def zstd(r):
+    return compressor(r, 48 << 20, "zstd", "-3", "-T4", "-q")
+
+
+@program(["pigz"])
+def pigz(r):
+    return compressor(r, 24 << 20, "pigz", "-n", "-p", "4")
+
+
+@program(["git"])
+def git(r):
+    def cmd(*args, **kw):
+        return r.run("git", "-c", "pack.threads=4", "-c", "index.threads=4", "-C", "repo", *args, **kw)
+    env = {"HOME": r.tmp, "GIT_CONFIG_NOSYSTEM": "1"}
+    r.env.update(env)
+    r.run("git", "init", "-q", "repo")
+    stream = []
+    for n in range(30):
+        stream.append("commit refs/heads/main\ncommitter A <a@b> %d +0000\ndata 2\nc\n"
+                      % (1700000000 + n))
+        for f in range(20):
+            body = "".join("line %d of file %d, %d\n" % (k, f, (k * n * f) % 97)
+                           for k in range(200))
+            stream.append("M 644 inline d%d/f%d\ndata %d\n%s\n" % (f % 5, f, len(body), body))
+    cmd("fast-import", "--quiet", data="".join(stream).encode())
+    cmd("reset", "-q", "--hard", "main")
+    cmd("repack", "-adfq", "--threads=4", "--depth=50", "--window=50")
+    packs = glob.glob(os.path.join(r.tmp, "repo", ".git", "objects", "pack", "*.pack"))
+    with open(packs[0], "rb") as f:
+        cmd("index-pack", "--threads=4", "--strict", "--stdin", data=f.read())
+    cmd("gc", "-q", "--prune=now")
+    cmd("fsck", "--full", "--strict")
+    return (digest(cmd("rev-list", "--objects", "--all")), len(packs),
+            digest(cmd("grep", "--threads=4", "-c", "line 7")), cmd("status", "-s"))
+
+
+# ---- runtimes of languages ----
+
+@program(["g++"])
+def cxx(r):
+    return r.run(compiled(r, "cxx", "g++", "-std=c++20", "-O1", "-pthread", source("threads.cc")))
+
+
+@program(["gcc"])
+def openmp(r):
+    exe = compiled(r, "omp", "gcc", "-O1", "-fopenmp", source("omp.c"))
+    try:
+        return r.run(exe)
+    except Wrong as e:
+        if "libgomp" in str(e):
+            raise Skip("no libgomp")
+        raise
+
+
+@program([PYTHON])
+def python(r):
+    return r.run(PYTHON, source("python_threads.py"))
+
+
+@program([PYTHON])
+def python_http(r):
+    with r.server(PYTHON, source("http_server.py"), stop=None) as p:
+        port = int(p.stdout.readline())
+
+        def get(k):
+            good = 0
+            for n in range(40):
+                path = "/%d/%d" % (k, n)
+                with urllib.request.urlopen("http://127.0.0.1:%d%s" % (port, path),
+                                            timeout=LIMIT) as u:
+                    good += u.read() == (path * 50).encode()
+            return good
+        good = clients(16, get)
+        urllib.request.urlopen("http://127.0.0.1:%d/stop" % port, timeout=LIMIT).read()
+    return good, p.out
+
+
+def many_connections(port, n, rounds):
+    """n connections at a time, each echoes `rounds` messages; how many came back."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    sel, good = selectors.EpollSelector(), 0
+    for i in range(n):
+        s = socket.create_connection(("127.0.0.1", port), LIMIT)
+        sel.register(s, selectors.EVENT_READ, [i, rounds, b""])
+    for key in list(sel.get_map().values()):
+        key.fileobj.send(b"%08d" % key.data[0])
+    left = n
+    while left:
+        events = sel.select(LIMIT)
+        if not events:
+            raise Wrong("%d connections are silent" % left)
+        for key, _ in events:
+            state = key.data
+            state[2] += key.fileobj.recv(64)
+            if len(state[2]) < 8:
+                continue
+            good += state[2] == b"%08d" % state[0]
+            state[1:] = [state[1] - 1, b""]
+            if state[1]:
+                key.fileobj.send(b"%08d" % state[0])
+            else:
+                left -= 1
+    for key in list(sel.get_map().values()):
+        key.fileobj.close()
+    sel.close()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return good
+
+
+def echo_server(r, exe, n, rounds):
+    with r.server(exe, n, stop=None) as p:
+        good = many_connections(int(p.stdout.readline()), n, rounds)
+    return good, p.out
+
+
+def c_echo(r, n):
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < n + 100:
+        raise Skip("RLIMIT_NOFILE")
+    return echo_server(r, compiled(r, "echo", "gcc", "-O1", "-pthread", source("echo.c")), n, 3)
+
+
+@program(["gcc"])
+def echo_500(r):
+    return c_echo(r, 500)
+
+
+@program(["gcc"])
+def echo_10000(r):
+    return c_echo(r, 10000)
+
+
+@program(["rustc"])
+def rust(r):
+    return echo_server(r, compiled(r, "rust", "rustc", "-O", source("server.rs")), 200, 5)
+
+
+@program(["javac", "java"])
+def javac(r):
+    r.run("javac", "-d", r.tmp, source("Many.java"))
+    names = sorted(os.path.basename(f) for f in glob.glob(os.path.join(r.tmp, "*.class")))
+    return names, r.run("java", "-cp", r.tmp, "Many", 20)
+
+
+@program(["javac", "java"])
+def java_10000(r):
+    subprocess.run(["javac", "-d", r.tmp, source("Many.java")], check=True)
+    return r.run("java", "-Xmx512m", "-cp", r.tmp, "Many", 10000)
+
+
+@program(["sbcl"])
+def sbcl(r):
+    return r.run("sbcl", "--script", source("threads.lisp"))
+
+
+# ---- servers ----
+
+def asks(port, *lines):
+    """One connection, a line for each: the answers."""
+    with socket.create_connection(("127.0.0.1", port), LIMIT) as s, s.makefile("rwb") as f:
+        for line in lines:
+            f.write(line + b"\r\n")
+            f.flush()
+            yield f.readline().strip()
+
+
+@program(["memcached"])
+def memcached(r):
+    port = free_port()
+    with r.server("memcached", "-u", "root", "-l", "127.0.0.1", "-p", port, "-U", 0, "-t", 4) as p:
+        listens(port)
+
+        def client(k):
+            with socket.create_connection(("127.0.0.1", port), LIMIT) as s, s.makefile("rwb") as f:
+                good = 0
+                for n in range(200):
+                    f.write(b"set k%d-%d 0 0 6\r\n%06d\r\nget k%d-%d\r\n" % (k, n, n, k, n))
+                    f.flush()
+                    lines = [f.readline().strip() for _ in range(4)]
+                    good += lines[0] == b"STORED" and lines[2] == b"%06d" % n
+                return good
+        good = clients(16, client)
+    return good, p.returncode
+
+
+@program(["redis-server"])
+def redis(r):
+    port = free_port()
+    with r.server("redis-server", "--port", port, "--bind", "127.0.0.1", "--io-threads", 4,
+                  "--io-threads-do-reads", "yes", "--save", "", "--dir", r.tmp, stop=None) as p:
+        listens(port)
+
+        def client(k):
+            answers = asks(port, *[b"INCRBY sum %d" % n for n in range(200)])
+            return len([a for a in answers if a.startswith(b":")])
+        good = clients(32, client)
+        answers = list(asks(port, b"GETSET sum 0", b"BGSAVE", b"CONFIG GET nosuch"))
+        until(lambda: os.path.exists(os.path.join(r.tmp, "dump.rdb")))
+        with contextlib.suppress(OSError):
+            list(asks(port, b"SHUTDOWN NOSAVE"))
+    return good, answers, p.returncode
+
+
+@program(["stunnel", "openssl"])
+def stunnel(r):
+    port, back = free_port(), socket.create_server(("127.0.0.1", 0), backlog=128)
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=x",
+                    "-keyout", "key.pem", "-out", "cert.pem"], cwd=r.tmp, check=True,
+                   stderr=subprocess.DEVNULL)
+    with open(os.path.join(r.tmp, "conf"), "w") as f:
+        f.write("foreground = yes\npid =\n[echo]\naccept = 127.0.0.1:%d\nconnect = 127.0.0.1:%d\n"
+                "cert = %s/cert.pem\nkey = %s/key.pem\n"
+                % (port, back.getsockname()[1], r.tmp, r.tmp))
+
+    def echo():
+        c, _ = back.accept()
+        with c:
+            while data := c.recv(65536):
+                c.sendall(data)
+    context = ssl.create_default_context(cafile=os.path.join(r.tmp, "cert.pem"))
+    context.check_hostname = False
+
+    def client(k):
+        with socket.create_connection(("127.0.0.1", port), LIMIT) as raw, \
+                context.wrap_socket(raw) as s:
+            good = 0
+            for n in range(20):
+                data = b"%d" % n * 2000
+                s.sendall(data)
+                back = b""
+                while len(back) < len(data):
+                    back += s.recv(65536)
+                good += back == data
+            return good
+    with concurrent.futures.ThreadPoolExecutor(33) as pool, \
+            r.server("stunnel", os.path.join(r.tmp, "conf")) as p:
+        until(lambda: "LISTEN" in subprocess.run(["ss", "-ltn", "sport = :%d" % port], text=True,
+                                                 stdout=subprocess.PIPE).stdout)
+        for _ in range(32):
+            pool.submit(echo)
+        good = clients(32, client)
+    back.close()
+    return good, p.returncode
+
+
+APACHE = """
+ServerRoot {tmp}
+PidFile {tmp}/pid
+ErrorLog {tmp}/error
+ServerName localhost
+Listen 127.0.0.1:{port}
+LoadModule mpm_worker_module {modules}/mod_mpm_worker.so
+LoadModule authz_core_module {modules}/mod_authz_core.so
+DocumentRoot {tmp}/www
+StartServers 2
+ThreadsPerChild 25
+MaxRequestWorkers 100
+MaxKeepAliveRequests 0
+"""
+
+
+@program(["apache2"])
+def apache(r):
+    port, www = free_port(), os.path.join(r.tmp, "www")
+    os.makedirs(www)
+    os.chmod(r.tmp, 0o755)
+    for n in range(50):
+        with open(os.path.join(www, str(n)), "w") as f:
+            f.write(str(n) * 3000)
+    with open(os.path.join(r.tmp, "conf"), "w") as f:
+        f.write(APACHE.format(tmp=r.tmp, port=port, modules="/usr/lib/apache2/modules"))
+
+    def client(k):
+        good = 0
+        with socket.create_connection(("127.0.0.1", port), LIMIT) as s, s.makefile("rwb") as f:
+            for n in range(50):
+                f.write(b"GET /%d HTTP/1.1\r\nHost: localhost\r\n\r\n" % n)
+                f.flush()
+                head = b"".join(iter(f.readline, b"\r\n"))
+                size = int(re.search(rb"Content-Length: (\d+)", head).group(1))
+                good += f.read(size) == (str(n) * 3000).encode()
+        return good
+    with r.server("apache2", "-DFOREGROUND", "-f", os.path.join(r.tmp, "conf")) as p:
+        listens(port)
+        good = clients(40, client)
+    return good, p.returncode
+
+
+@program(["mariadbd", "mariadb", "mariadb-install-db"])
+def mariadb(r):
+    data, sock = os.path.join(r.tmp, "data"), os.path.join(r.tmp, "sock")
+    subprocess.run(["mariadb-install-db", "--no-defaults", "--user=root", "--datadir=" + data,
+                    "--auth-root-authentication-method=normal"], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def sql(text):
+        return subprocess.run(["mariadb", "--no-defaults", "-uroot", "-S", sock, "-N", "-e", text],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT).stdout
+    with r.server("mariadbd", "--no-defaults", "--user=root", "--datadir=" + data,
+                  "--socket=" + sock, "--skip-networking", "--innodb-buffer-pool-size=32M",
+                  "--thread-handling=one-thread-per-connection") as p:
+        until(lambda: sql("select 1"))
+        sql("create database d; create table d.t (id int auto_increment primary key, n int)")
+        work = "".join("insert into d.t (n) values (%d);" % n for n in range(50))
+        clients(40, lambda k: len(sql("begin;" + work + "commit;")))
+        answer = sql("select count(*), sum(n) from d.t; select sleep(0.01);"
+                     "check table d.t")
+    return answer, p.returncode
+
+
+@program(["stress-ng"])
+def stress_ng(r):
+    said = []
+    for name, ops in (("pthread", 500), ("futex", 20000), ("mutex", 20000), ("sem", 0),
+                      ("pipe", 20000), ("sock", 50), ("switch", 20000), ("fork", 200),
+                      ("sigq", 2000), ("sigsegv", 500), ("poll", 2000), ("timer", 1000),
+                      ("mq", 2000), ("eventfd", 2000), ("vfork", 200), ("clone", 50)):
+        # "sem" counts what nobody waits for: it is given a time
+        limit = ("--%s-ops" % name, ops) if ops else ("-t", 3)
+        p = r.start("stress-ng", "--" + name, 2, *limit, "--verify", "--temp-path", r.tmp)
+        try:
+            r.finish(p)
+            said.append((name, "done"))
+        except Wrong as e:
+            said.append((name, str(e)))
+    return said
+
+
+# ---- CPython's own tests ----
+
+PYTHON_TESTS = ("test_threading test_thread test_queue test_concurrent_futures test_socket "
+                "test_subprocess test_signal test_threadsignals test_threading_local "
+                "test_thread_local_bytecode test_asyncio.test_subprocess").split()
+
+
+@program([])
+def python_tests(r):
+    """What passes natively passes under the drop-in."""
+    python = next((p for p in (PYTHON, shutil.which("python3")) if p and subprocess.run(
+        [p, "-c", "import test.test_threading"], stderr=subprocess.DEVNULL).returncode == 0), None)
+    if not python:
+        raise Skip("no Python with its own tests (Debian: libpython3-testsuite)")
+    found = []
+    for module in PYTHON_TESTS:
+        p = r.start(python, "-m", "unittest", "-v", "test." + module, stdout=subprocess.DEVNULL)
+        try:
+            err = p.communicate(timeout=3 * LIMIT)[1].decode(errors="replace")
+        except subprocess.TimeoutExpired:
+            dump(p)
+            err = p.communicate()[1].decode(errors="replace")
+            found.append(module + " hangs\n" + err[-3000:])
+        found += re.findall(r"^(?:ERROR|FAIL): (.*)$", err, re.M)
+        found += ["%s: %s" % (module, n) for n in re.findall(r"^Ran \d+ tests", err, re.M)]
+    return found
+
+
+# ---- the judge ----
+
+def once(name, prefix):
+    fn, needs = PROGRAMS[name]
+    for n in needs:
+        if not shutil.which(n, path=os.environ["PATH"] + ":/usr/sbin"):
+            raise Skip("no " + n)
+    with tempfile.TemporaryDirectory() as tmp:
+        r = Runner(prefix, tmp)
+        r.env["PATH"] += ":/usr/sbin"
+        try:
+            return fn(r)
+        except Wrong as e:
+            return str(e)
+
+
+def judge(name, uk):
+    """None if it is the same; else what differs."""
+    native = once(name, [])
+    ours = once(name, [uk, "run", "--"])
+    return None if native == ours else "natively: %s\nby uk run: %s" % (native, ours)
+
+
+def main():
+    a = argparse.ArgumentParser()
+    a.add_argument("build", type=os.path.abspath)
+    a.add_argument("names", nargs="*")
+    a.add_argument("--report")
+    opts = a.parse_args()
+    os.environ["PATH"] += ":/usr/sbin"
+    bad = skipped = 0
+    names = opts.names or list(PROGRAMS)
+    report = open(opts.report, "w") if opts.report else sys.stdout
+    for name in names:
+        begin = time.monotonic()
+        try:
+            differs = judge(name, os.path.join(opts.build, "uk"))
+        except Skip as e:
+            skipped += 1
+            print("skipped %s: %s" % (name, e), flush=True)
+            continue
+        print("%-7s %s (%.0f s)" % ("FAILED" if differs else "ok", name, time.monotonic() - begin),
+              flush=True)
+        if differs:
+            bad += 1
+            print("== %s\n%s" % (name, differs), file=report, flush=True)
+    print("%d passed, %d failed, %d skipped" % (len(names) - bad - skipped, bad, skipped))
+    return 1 if bad else 77 if skipped == len(names) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
