@@ -4,12 +4,10 @@
 
 #include <signal.h>
 
-#include "base/files.h"
 #include "base/sys.h"
 
 void (*panic_hook)(void);
 int (*stderr_door)(void);
-int files_apart;
 
 struct out {
 	char *buf;

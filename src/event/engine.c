@@ -5,22 +5,23 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#define HIGH_FD 1024
+#include "base/files.h"
 
 int fd_move_high(int fd)
 {
 	struct rlimit lim = { 0 };
-	long high, floor = HIGH_FD;
+	int high, floor = FILES_HIGH;
 
-	if (sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim) < 0)
-		return fd;
-	if (lim.rlim_cur < 2 * HIGH_FD)
-		floor = (long)lim.rlim_cur / 2;
-	high = sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, floor);
-	if (high < 0)
-		return fd;
-	sys1(SYS_close, fd);
-	return (int)high;
+	if (sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim) == 0 &&
+	    lim.rlim_cur < 2 * FILES_HIGH)
+		floor = (int)lim.rlim_cur / 2;
+	high = files_dup(fd, floor);
+	if (high >= 0) {
+		sys1(SYS_close, fd);
+		return high;
+	}
+	files_claim(fd);
+	return fd;
 }
 
 bool fd_nonblock(int fd)
@@ -32,15 +33,10 @@ bool fd_nonblock(int fd)
 
 int op_cut_result(struct io_op *op)
 {
-	long fd;
-
 	if (op->ebadf != OP_MOVES)
 		return op->ebadf ? -EBADF : -ECANCELED;
-	fd = sys3(SYS_fcntl, op->fd2, F_DUPFD_CLOEXEC, HIGH_FD);
-	if (fd < 0)
-		fd = sys3(SYS_fcntl, op->fd2, F_DUPFD_CLOEXEC, 0);
-	op->fd2 = (int)fd;
-	return fd < 0 ? -EBADF : REACTOR_MOVED;
+	op->fd2 = files_dup(op->fd2, FILES_HIGH);
+	return op->fd2 < 0 ? -EBADF : REACTOR_MOVED;
 }
 
 uint32_t op_events(const struct io_op *op)

@@ -24,6 +24,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "base/files.h"
 #include "event/engine.h"
 #include "event/hostile.h"
 #include "event/probe.h"
@@ -303,8 +304,8 @@ static long wait_events(struct reactor *r, int64_t ns)
 
 static void ep_close(struct ep *ep)
 {
-	sys1(SYS_close, ep->fd);
-	sys1(SYS_close, ep->kick_fd);
+	files_drop(ep->fd);
+	files_drop(ep->kick_fd);
 }
 
 static int ep_open(struct ep *ep)

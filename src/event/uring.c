@@ -31,6 +31,7 @@
 #include <sys/socket.h>
 
 #include "base/barrier.h"
+#include "base/files.h"
 #include "event/hostile.h"
 #include "event/probe.h"
 #include "event/uring_impl.h"
@@ -559,10 +560,8 @@ static void ring_close(struct uring *u)
 {
 	os_unmap(u->rings, u->rings_size);
 	os_unmap(u->sqe_map, u->sqe_size);
-	if (u->fd >= 0)
-		sys1(SYS_close, u->fd);
-	if (u->kick_fd >= 0)
-		sys1(SYS_close, u->kick_fd);
+	files_drop(u->fd);
+	files_drop(u->kick_fd);
 }
 
 static int ring_open(struct uring *u)

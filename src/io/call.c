@@ -177,10 +177,10 @@ int io_ready(struct uk_thread *t, int fd, unsigned events, int64_t deadline)
 
 		r = io_ready_or_moved(t, &at, events, deadline, IO_CLASS_NET);
 		if (was != fd && was != at)
-			sys1(SYS_close, was);
+			files_drop(was);
 	} while (r == REACTOR_MOVED);
 	if (at != fd)
-		sys1(SYS_close, at);
+		files_drop(at);
 	return r;
 }
 

@@ -38,26 +38,21 @@
 #include <fcntl.h>
 #include <string.h>
 
-#define DEAD_FLOOR 1024
-
-static int dead_fd = -1; /* made when first needed, by whoever is first; then fixed */
+static int dead_fd = -1; /* made when first needed, by whoever is first */
 
 static int dead_open(struct uk_thread *t)
 {
 	long low = io_marked(t, SYS_openat, AT_FDCWD, SYS_ARG("/"), O_PATH | O_CLOEXEC,
 			     0, 0, 0);
-	long fd = low < 0 ? low : sys3(SYS_fcntl, low, F_DUPFD_CLOEXEC, DEAD_FLOOR);
-	int none = -1;
+	int fd = low < 0 ? (int)low : files_dup((int)low, FILES_HIGH), none = -1;
 
-	if (fd < 0)
-		fd = low; /* no room above */
-	else
+	if (low >= 0)
 		sys1(SYS_close, low);
-	if (fd >= 0 && !cas_acq_rel(&dead_fd, &none, (int)fd)) {
-		sys1(SYS_close, fd);
+	if (fd >= 0 && !cas_acq_rel(&dead_fd, &none, fd)) {
+		files_drop(fd);
 		fd = none;
 	}
-	return (int)fd;
+	return fd;
 }
 
 /* Make fd a dead one. False: there is none, or fd is not open. */
@@ -113,6 +108,7 @@ static struct {
 
 void close_fork_child(void)
 {
+	dead_fd = -1; /* closed with all that was ours */
 	memset(leaving, 0, sizeof(leaving));
 }
 
@@ -135,8 +131,7 @@ int io_left_for(int fd)
 {
 	for (unsigned i = 0; i < LEAVING; i++)
 		if (load_acquire(&leaving[i].fd) == fd + 1)
-			return (int)sys3(SYS_fcntl, load_relaxed(&leaving[i].keep),
-					 F_DUPFD_CLOEXEC, DEAD_FLOOR);
+			return files_dup(load_relaxed(&leaving[i].keep), FILES_HIGH);
 	return -EBADF;
 }
 
@@ -167,16 +162,15 @@ void io_leave(int fd)
 	bool waited = sched_io_pending(fd) || using_any(fd);
 	bool file = load_relaxed(io_hint(fd)) & HINT_FILE;
 	struct uk_thread *t;
-	long keep = -1;
+	int keep = -1;
 
 	io_hint_set(fd, 0);
 	if (!waited && (file || sched_io_holds()))
 		return;
 	t = rt_enter();
 	if (waited)
-		keep = sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, DEAD_FLOOR);
-	move_away(t, fd, (int)keep);
-	if (keep >= 0)
-		sys1(SYS_close, keep);
+		keep = files_dup(fd, FILES_HIGH);
+	move_away(t, fd, keep);
+	files_drop(keep);
 	rt_exit();
 }

@@ -12,6 +12,7 @@
 #include <sys/uio.h>
 
 #include "base/base.h"
+#include "base/files.h"
 #include "base/sys.h"
 #include "event/reactor.h"
 #include "sched/sched.h"
@@ -180,7 +181,7 @@ bool io_in_memory(struct uk_thread *t, const void *p, size_t n);
 static inline void io_follow(int *fd, int duplicate, int first)
 {
 	if (*fd != first)
-		sys1(SYS_close, *fd);
+		files_drop(*fd);
 	*fd = duplicate;
 }
 /* close.c: fd is about to be closed, or to become another file, and who waits on it waits on.

@@ -84,7 +84,7 @@ static struct pollfd *follow(struct pollfd *mine, const struct pollfd *fds, unsi
 		if (mine)
 			io_follow(&mine[op[i].off2].fd, op[i].fd2, fds[op[i].off2].fd);
 		else
-			sys1(SYS_close, op[i].fd2);
+			files_drop(op[i].fd2);
 	}
 	return mine;
 }

@@ -79,7 +79,7 @@ static long until(struct uk_thread *t, const struct io_until *u)
 			break;
 	}
 	if (unlikely(fd != u->fd))
-		sys1(SYS_close, fd);
+		files_drop(fd);
 	return r;
 }
 

@@ -44,6 +44,7 @@
 #include <dlfcn.h>
 
 #include "arch/arch.h"
+#include "base/files.h"
 #include "base/panic.h"
 #include "base/sys.h"
 #include "life/keeper.h"
@@ -342,6 +343,7 @@ static void leave_parent(struct uk_thread *t)
 		r->ops->fork_leave(r);
 		vp_all[i]->idle = 0;
 	}
+	files_fork_child();
 }
 
 /* t: the caller of fork; NULL: a kernel thread that never called us. */

@@ -194,41 +194,6 @@ LIBC_API int __openat_2(int dir, const char *path, int flags)
 }
 ALSO(__openat_2, __openat64_2);
 
-/* ---- close ---- */
-
-/* Whoever waits on fd waits on, as natively: see io/close.c. Before the runtime runs nobody
- * does; nor is it entered by a child of vfork, a handler in it, a forked child that has not
- * used it. */
-static void leave(int fd)
-{
-	const struct uk_thread *t = thread_self_tls;
-
-	if (load_acquire(&vp_count_all) && !(t && t->depth) && !sched_unsettled())
-		io_leave(fd);
-}
-
-LIBC_API int close(int fd)
-{
-	leave(fd);
-	return NEXT(close)(fd);
-}
-ALSO(close, __close);
-
-LIBC_API int dup2(int fd, int at)
-{
-	if (fd != at && sys2(SYS_fcntl, fd, F_GETFD) >= 0)
-		leave(at);
-	return NEXT(dup2)(fd, at);
-}
-ALSO(dup2, __dup2);
-
-LIBC_API int dup3(int fd, int at, int flags)
-{
-	if (fd != at && !(flags & ~O_CLOEXEC) && sys2(SYS_fcntl, fd, F_GETFD) >= 0)
-		leave(at);
-	return NEXT(dup3)(fd, at, flags);
-}
-
 /* ---- to the disk, locks ---- */
 
 LIBC_API int fsync(int fd)

@@ -10,6 +10,7 @@
  *                       too, a private wake finds no shared waiter
  *   FUTEX_..._PI        the kernel's; a user thread cannot own one there
  *   gettid, tkill, tgkill, sched_yield   as the functions of these names
+ *   close, dup2, dup3, close_range   spare what is the runtime's, as these functions do
  *   exit                of a user thread: it ends as by pthread_exit; its carrier lives on
  *   fork, clone         libc has told nobody: the child may only exec
  *   all others          the kernel's, marked as a call that may block
@@ -238,6 +239,16 @@ static long dispatch(const struct call *c)
 		return posix_tgkill(sys0(SYS_getpid), c->a[0], (int)c->a[1]);
 	case SYS_sched_yield:
 		return sched_yield();
+	case SYS_close:
+		return posix_leave((int)c->a[0]) ? kernel(c) : -EBADF;
+#ifdef SYS_dup2
+	case SYS_dup2:
+#endif
+	case SYS_dup3:
+		return posix_may_dup((int)c->a[0], (int)c->a[1]) ? kernel(c) : -EBADF;
+	case SYS_close_range:
+		return posix_close_range((unsigned)c->a[0], (unsigned)c->a[1],
+					 (unsigned)c->a[2]);
 	case SYS_exit:
 		if (posix_user())
 			pthread_exit(NULL);

@@ -157,6 +157,9 @@ void posix_robust_forked(void);
 void shared_died(void);
 void shared_forked(void);
 
+/* The program has no other thread. */
+bool posix_alone(void);
+
 /* -- results -- */
 
 /* r as a call of the runtime gives it, -errno: as libc does. */
@@ -258,6 +261,15 @@ static inline void posix_kernel_end(const bool *user)
                                                                                        \
 		(call);                                                                \
 	})
+
+/* -- close.c: for whoever closes by another name -- */
+
+/* fd is about to be closed, or to become another file; false: nothing is open there (it is ours). */
+bool posix_leave(int fd);
+/* The same for dup2(fd, at), unless that will fail anyway. */
+bool posix_may_dup(int fd, int at);
+/* 0 or -errno. */
+long posix_close_range(unsigned first, unsigned last, unsigned flags);
 
 /* -- time -- */
 

@@ -38,6 +38,11 @@ static void one_less(void)
 		exit(0);
 }
 
+bool posix_alone(void)
+{
+	return load_relaxed(&alive) == 1;
+}
+
 /* A forked child has one thread: the one that forked. */
 static void only_one(void)
 {

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A bit for each number that a process can have by the kernel's default (fs.nr_open). Ours are
+ * the lowest free ones from 1024 on. */
+#include "base/files.h"
+
+#include <fcntl.h>
+
+#include "base/base.h"
+
+#define MOST (1u << 20)
+#define WORD 64u
+
+int files_apart;
+static uint64_t ours[MOST / WORD]; /* atomics */
+
+void files_claim(int fd)
+{
+	if ((unsigned)fd < MOST)
+		fetch_or_acq_rel(&ours[(unsigned)fd / WORD],
+				 1ull << ((unsigned)fd % WORD));
+}
+
+/* In this order: once it is closed the number may be the program's. */
+void files_drop(int fd)
+{
+	if (fd < 0)
+		return;
+	if ((unsigned)fd < MOST)
+		fetch_and_acq_rel(&ours[(unsigned)fd / WORD],
+				  ~(1ull << ((unsigned)fd % WORD)));
+	sys1(SYS_close, fd);
+}
+
+int files_dup(int fd, int floor)
+{
+	long r = sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, floor);
+
+	if (r < 0)
+		r = sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0);
+	if (r >= 0)
+		files_claim((int)r);
+	return (int)r;
+}
+
+void files_fork_child(void)
+{
+	unsigned fd = 0;
+
+	while ((fd = files_next(fd, MOST - 1)) < MOST)
+		files_drop((int)fd);
+}
+
+bool files_claimed(int fd)
+{
+	return (unsigned)fd < MOST &&
+	       load_relaxed(&ours[(unsigned)fd / WORD]) >> ((unsigned)fd % WORD) & 1;
+}
+
+unsigned files_next(unsigned fd, unsigned last)
+{
+	while (fd <= last && fd < MOST) {
+		uint64_t w = load_relaxed(&ours[fd / WORD]) >> (fd % WORD);
+
+		if (w) {
+			fd += (unsigned)__builtin_ctzll(w);
+			return fd <= last ? fd : last + 1;
+		}
+		fd = (fd / WORD + 1) * WORD;
+	}
+	return last + 1;
+}

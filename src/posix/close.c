@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* close.c - a number comes to mean nothing, or another file.
+ *
+ * Whoever waits on it waits on, as natively: io/close.c.
+ *
+ * Some numbers are the runtime's own (base/files.h). Natively nothing is open there, and so it is
+ * seen: close and dup2 to it fail with EBADF, a range is closed around it. Programs that close
+ * all they may have inherited do it before their first thread or after it, or in a
+ * child; in a child of fork the reactors' are gone already, and libc's own ways to start a
+ * program close them all, since they are closed on exec.
+ *
+ * Rejected: to move a number of ours out of the way of dup2 (whoever kicks a reactor has read its
+ * number a moment ago, and would write into the program's file). */
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "posix/calls.h"
+#include "sched/vp.h"
+
+#define UNSHARE 2u /* CLOSE_RANGE_UNSHARE */
+#define ON_EXEC 4u /* CLOSE_RANGE_CLOEXEC */
+
+/* Before the runtime runs nobody waits; nor is it entered by a child of vfork, a handler in it, a
+ * forked child that has not used it. */
+static bool runs(void)
+{
+	const struct uk_thread *t = thread_self_tls;
+
+	return load_acquire(&vp_count_all) && !(t && t->depth) && !sched_unsettled();
+}
+
+bool posix_leave(int fd)
+{
+	if (unlikely(files_claimed(fd)))
+		return false;
+	if (runs())
+		io_leave(fd);
+	return true;
+}
+
+/* Up to where there may be somebody: the highest number that can be open, mostly. */
+static void leave_range(unsigned first, unsigned last)
+{
+	struct rlimit lim = { .rlim_cur = INT_MAX };
+
+	if (!runs())
+		return;
+	sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim);
+	for (rlim_t fd = first; fd <= MIN(last, lim.rlim_cur); fd++)
+		if (sched_io_pending((int)fd))
+			posix_leave((int)fd);
+}
+
+LIBC_API int close(int fd)
+{
+	if (unlikely(!posix_leave(fd)))
+		return (int)posix_result(-EBADF);
+	return NEXT(close)(fd);
+}
+ALSO(close, __close);
+
+bool posix_may_dup(int fd, int at)
+{
+	return fd == at || sys2(SYS_fcntl, fd, F_GETFD) < 0 || posix_leave(at);
+}
+
+LIBC_API int dup2(int fd, int at)
+{
+	if (unlikely(!posix_may_dup(fd, at)))
+		return (int)posix_result(-EBADF);
+	return NEXT(dup2)(fd, at);
+}
+ALSO(dup2, __dup2);
+
+LIBC_API int dup3(int fd, int at, int flags)
+{
+	if (!(flags & ~O_CLOEXEC) && unlikely(!posix_may_dup(fd, at)))
+		return (int)posix_result(-EBADF);
+	return NEXT(dup3)(fd, at, flags);
+}
+
+/* Around what is ours. A table of files of its own a user thread can't have: its carrier has
+ * one with the others. */
+long posix_close_range(unsigned first, unsigned last, unsigned flags)
+{
+	unsigned ours, how = flags;
+	long r = 0;
+
+	if (flags & ~(UNSHARE | ON_EXEC) || first > last || flags & ON_EXEC)
+		return sys3(SYS_close_range, first, last, flags);
+	if (flags & UNSHARE && runs()) {
+		if (posix_alone()) /* the carriers' is its own */
+			how = 0;
+		else if (posix_user())
+			return -ENOMEM;
+	}
+	leave_range(first, last);
+	for (; first <= last && r == 0; first = ours + 1) {
+		ours = files_next(first, last);
+		if (ours != first) {
+			r = sys3(SYS_close_range, first, ours - 1, how);
+			how = 0;
+		}
+		if (ours == last + 1)
+			break;
+	}
+	return r;
+}
+
+LIBC_API int close_range(unsigned first, unsigned last, int flags)
+{
+	return (int)posix_result(posix_close_range(first, last, (unsigned)flags));
+}
+
+LIBC_API void closefrom(int low)
+{
+	struct rlimit lim = { .rlim_cur = 0 };
+	unsigned first = (unsigned)MAX(low, 0);
+
+	if (!posix_close_range(first, ~0u, 0))
+		return;
+	sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim); /* no such call */
+	for (; first < lim.rlim_cur; first++)
+		close((int)first);
+}

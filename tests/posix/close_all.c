@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program closes every descriptor that it may have inherited, as daemons do, wherever in
+ * its life, and by whatever call; it and its threads work on. */
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "must.h"
+#include <unistd.h>
+
+static int opened; /* must be closed by each way */
+
+static void by_loop(void)
+{
+	for (int fd = 3; fd < sysconf(_SC_OPEN_MAX) && fd < 65536; fd++)
+		close(fd);
+}
+
+static void by_raw_loop(void)
+{
+	for (int fd = 3; fd < 65536; fd++)
+		syscall(SYS_close, fd);
+}
+
+static void by_closefrom(void)
+{
+	closefrom(3);
+}
+
+static void by_range(void)
+{
+	MUST(!close_range(3, ~0u, 0));
+}
+
+static void by_raw_range(void)
+{
+	MUST(!syscall(SYS_close_range, 3, ~0u, 0));
+}
+
+static void by_parts(void)
+{
+	for (unsigned fd = 3; fd < 65536; fd += 7)
+		MUST(!close_range(fd, fd + 6, 0));
+	MUST(!close_range(65536, ~0u, 0));
+}
+
+static void by_dup(void)
+{
+	for (int fd = 3; fd < 1100; fd++)
+		if (dup2(1, fd) == fd || syscall(SYS_dup3, 1, fd, 0) == fd)
+			close(fd);
+	by_loop();
+}
+
+static const struct {
+	const char *name;
+	void (*close_all)(void);
+} way[] = { { "loop", by_loop },
+	    { "raw loop", by_raw_loop },
+	    { "closefrom", by_closefrom },
+	    { "close_range", by_range },
+	    { "raw range", by_raw_range },
+	    { "parts", by_parts },
+	    { "dup2", by_dup } };
+#define WAYS (int)(sizeof(way) / sizeof(way[0]))
+
+static void open_some(void)
+{
+	opened = fcntl(1, F_DUPFD, 200);
+	MUST(opened >= 200);
+}
+
+static void all_closed(void)
+{
+	FAILS(fcntl(opened, F_GETFD), EBADF);
+	for (int fd = 3; fd < 1024; fd++)
+		FAILS(close(fd), EBADF);
+}
+
+/* -- what works on -- */
+
+static void *echo(void *arg)
+{
+	const int *p = arg;
+	char c;
+
+	ssize_t n;
+
+	while ((n = read(p[0], &c, 1)) == 1)
+		MUST(write(p[1], &c, 1) == 1);
+	MUST(n == 0);
+	return NULL;
+}
+
+static void *works(void *arg)
+{
+	int there[2], back[2], one[2];
+	pthread_t t;
+	char c;
+
+	MUST(!pipe(there) && !pipe(back));
+	MUST(there[0] == 3); /* the lowest number */
+	one[0] = there[0];
+	one[1] = back[1];
+	t = thread_of(echo, one);
+	for (int i = 0; i < 50; i++) {
+		c = (char)i;
+		MUST(write(there[1], &c, 1) == 1);
+		MUST(read(back[0], &c, 1) == 1 && c == i);
+	}
+	usleep(1000);
+	close(there[1]);
+	end_of(t);
+	close(there[0]);
+	close(back[0]);
+	close(back[1]);
+	return arg;
+}
+
+static void *closes_and_works(void *arg)
+{
+	const int *i = arg;
+
+	open_some();
+	way[*i].close_all();
+	all_closed();
+	works(NULL);
+	return NULL;
+}
+
+/* -- who waits meanwhile -- */
+
+static int waits;
+
+static void *reads(void *arg)
+{
+	char c = 0;
+
+	__atomic_store_n(&waits, 1, __ATOMIC_RELEASE);
+	MUST(read(*(int *)arg, &c, 1) == 1 && c == 'x');
+	return NULL;
+}
+
+static void *under_a_reader(void *arg)
+{
+	const int *i = arg;
+	int p[2], out;
+	pthread_t t;
+
+	MUST(!pipe(p));
+	out = dup2(p[1], 0); /* what is kept */
+	t = thread_of(reads, &p[0]);
+	while (!__atomic_load_n(&waits, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	usleep(20000);
+	waits = 0;
+	way[*i].close_all();
+	MUST(write(out, "x", 1) == 1);
+	end_of(t);
+	return NULL;
+}
+
+static void in_child(void *(*fn)(void *), int i)
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		fn(&i);
+		end_of(thread_of(fn, &i));
+		fflush(stdout);
+		_exit(0);
+	}
+	MUST(waitpid(pid, &status, 0) == pid && !status);
+}
+
+static void *forks(void *arg)
+{
+	in_child(closes_and_works, *(int *)arg);
+	return NULL;
+}
+
+/* -- flags -- */
+
+static void *flags(void *arg)
+{
+	open_some();
+	MUST(!close_range(3, ~0u, CLOSE_RANGE_CLOEXEC));
+	MUST(fcntl(opened, F_GETFD) == FD_CLOEXEC);
+	FAILS(close_range(4, 3, 0), EINVAL);
+	FAILS(close_range(3, 4, 1 << 20), EINVAL);
+	FAILS(dup3(1, 50, 1), EINVAL);
+	close(opened);
+	works(NULL);
+	return arg;
+}
+
+int main(void)
+{
+	for (int i = 0; i < WAYS; i++) {
+		closes_and_works(&i); /* before the first thread, then after it */
+		end_of(thread_of(closes_and_works, &i));
+		end_of(thread_of(under_a_reader, &i));
+		in_child(closes_and_works, i);
+		end_of(thread_of(forks, &i));
+		works(NULL);
+		printf("%s\n", way[i].name);
+	}
+	run_in_thread(flags);
+	MUST(!close_range(3, ~0u, CLOSE_RANGE_UNSHARE));
+	works(NULL);
+	printf("ok\n");
+	return 0;
+}
