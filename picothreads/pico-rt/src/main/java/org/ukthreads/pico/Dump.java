@@ -10,23 +10,33 @@ import java.util.Set;
 public final class Dump {
 	private Dump() {}
 
-	/** Of a fiber that runs, or blocks an OS thread: that thread's stack. */
-	static StackTraceElement[] trace(Fiber f) {
-		Thread os = f.rt.carrying(f);
-		List<StackTraceElement> st = new ArrayList<>();
-		if (os != null) {
-			StackTraceElement[] running = os.getStackTrace();
-			/* It may have gone on to another one. */
-			if (f.rt.carrying(f) == os)
-				st = Traces.running(running);
+	/** Where a fiber is: on an OS thread, or none, and in the frames that wait on the heap. */
+	private static final class Place {
+		Thread os;
+		List<StackTraceElement> stack = new ArrayList<>();
+		Frame frames;
+
+		Place(Fiber f) {
+			os = f.rt.carrying(f);
+			if (os != null) {
+				StackTraceElement[] st = os.getStackTrace();
+				frames = os instanceof CarrierThread
+					? ((CarrierThread) os).context.callers() : f.top;
+				/* It may have gone on to another one: that was the other's. */
+				if (f.rt.carrying(f) == os)
+					stack = Traces.running(st);
+				else
+					os = null;
+			}
+			if (os == null)
+				frames = f.top;
 		}
-		Traces.callers(waiting(f, os), st);
-		return st.toArray(new StackTraceElement[0]);
 	}
 
-	/** All frames, or of a fiber that runs on an OS thread those that are not on its stack. */
-	private static Frame waiting(Fiber f, Thread os) {
-		return os instanceof CarrierThread ? ((CarrierThread) os).context.callers() : f.top;
+	static StackTraceElement[] trace(Fiber f) {
+		Place p = new Place(f);
+		Traces.callers(p.frames, p.stack);
+		return p.stack.toArray(new StackTraceElement[0]);
 	}
 
 	/** All live pico threads, like jstack. */
@@ -64,13 +74,13 @@ public final class Dump {
 	private static void stack(Fiber fiber, StringBuilder b) {
 		waits(fiber, b);
 		b.append('\n');
-		Thread os = fiber.rt.carrying(fiber);
-		if (os != null) {
-			b.append("\t(on ").append(os.getName()).append(")\n");
-			for (StackTraceElement e : Traces.running(os.getStackTrace()))
+		Place p = new Place(fiber);
+		if (p.os != null) {
+			b.append("\t(on ").append(p.os.getName()).append(")\n");
+			for (StackTraceElement e : p.stack)
 				b.append("\tat ").append(e).append('\n');
 		}
-		for (Frame f : Packed.frames(waiting(fiber, os)))
+		for (Frame f : Packed.frames(p.frames))
 			frame(f, b);
 		b.append('\n');
 	}
@@ -82,7 +92,7 @@ public final class Dump {
 			return;
 		Object on = Monitors.awaited(w);
 		if (on != null) {
-			b.append(f.waitKind == Fiber.W_ENTER ? ", to lock " : ", in wait() of ")
+			b.append(Monitors.isBlocked(f) ? ", to lock " : ", in wait() of ")
 				.append(show(on));
 			held(Monitors.owner(on), b);
 		} else if (f.waitKind == Fiber.W_PARK && f.blocker != null) {
@@ -136,7 +146,7 @@ public final class Dump {
 		Object on = Monitors.awaited(w);
 		if (on != null)
 			/* In wait() it is not its owner who must act, unless it was notified. */
-			return f.waitKind == Fiber.W_ENTER || (f.wait & 1) == 0 ? Monitors.owner(on) : null;
+			return Monitors.isBlocked(f) ? Monitors.owner(on) : null;
 		if (f.waitKind == Fiber.W_JOIN) {
 			PicoThread t = PicoThread.joined(w);
 			return t != null ? t.fiber : null;

@@ -176,6 +176,8 @@ public final class Monitors {
 		final Object key;
 		/** Holds to restore. */
 		final int count;
+		/** In wait() no more, but without the monitor; under the stripe, read without. */
+		volatile boolean wants;
 		Node next;
 
 		Node(Fiber f, Object key, int count) {
@@ -455,6 +457,7 @@ public final class Monitors {
 		if (!n.fiber.claim(n.ticket))
 			return false;
 		n.cancel();
+		n.wants = true;
 		m.queue(n);
 		return true;
 	}
@@ -475,6 +478,7 @@ public final class Monitors {
 				m.count = n.count;
 				w = n.fiber;
 			} else {
+				n.wants = true;
 				m.queue(n);
 			}
 		}
@@ -545,6 +549,12 @@ public final class Monitors {
 	/** The object whose monitor a wait is for, or null. */
 	static Object awaited(Waiter w) {
 		return w instanceof Node ? ((Node) w).key : null;
+	}
+
+	/** Does f wait to have a monitor, for the first time or again? Then not for a notify. */
+	static boolean isBlocked(Fiber f) {
+		Waiter w = f.waiter;
+		return w instanceof Node && (f.waitKind == Fiber.W_ENTER || ((Node) w).wants);
 	}
 
 	static int count(Waiter w) {

@@ -298,13 +298,13 @@ public class PicoThread extends Thread {
 		return ended ? State.TERMINATED : state(fiber);
 	}
 
+	/** Who is STOPPING runs, on its way there: whoever sees it wait can see all its frames. */
 	static Thread.State state(Fiber fiber) {
 		switch (fiber.state) {
 		case Fiber.NEW:
 			return State.NEW;
-		case Fiber.STOPPING:
 		case Fiber.PARKED:
-			if (fiber.waitKind == Fiber.W_ENTER)
+			if (Monitors.isBlocked(fiber))
 				return State.BLOCKED;
 			return fiber.timed ? State.TIMED_WAITING : State.WAITING;
 		case Fiber.DONE:
