@@ -135,7 +135,7 @@ final class Arguments {
 		}
 	}
 
-	/** As java -jar: the main class that its manifest names. */
+	/** As java -jar: the main class that its manifest names, and what that opens. */
 	private void jar(String jar) {
 		try (JarFile j = new JarFile(jar)) {
 			Attributes a = j.getManifest() == null ? new Attributes()
@@ -146,6 +146,7 @@ final class Arguments {
 			path.clear();
 			path.add(Paths.get(jar));
 			rest.add(main);
+			Opened.by(a);
 		} catch (IOException e) {
 			Main.fail("-jar " + jar + ": " + e.getMessage());
 		}

@@ -44,6 +44,8 @@ final class LoaderTest {
 		m.getMainAttributes().put(Attributes.Name.MULTI_RELEASE, "true");
 		m.getMainAttributes().put(Attributes.Name.IMPLEMENTATION_VERSION, name + "-7");
 		if (main != null) {
+			m.getMainAttributes().putValue("Add-Opens", "java.base/java.lang.ref no.such/x y");
+			m.getMainAttributes().putValue("Add-Exports", "java.base/sun.net.dns");
 			m.getMainAttributes().put(Attributes.Name.MAIN_CLASS, main);
 			m.getMainAttributes().put(Attributes.Name.CLASS_PATH, path);
 		}
@@ -159,6 +161,28 @@ final class LoaderTest {
 		assertTrue(said.endsWith("exit 0"), said);
 		assertEquals(want, pico("run", "--as-is", "-cp", out + java.io.File.pathSeparator
 			+ dir.resolve("later/two.jar"), "a.Main"));
+	}
+
+	/** As pico.jar's manifest does; java -jar alone looks into one. */
+	private static final String DOOR = "--add-exports=java.base/jdk.internal.access=ALL-UNNAMED";
+
+	@Test
+	void what_a_manifest_opens_is_open() throws Exception {
+		jar("one", "a.Main", "", "eins", "package a; import java.lang.reflect.*;"
+			+ " public class Main { static void p(Object o) { System.out.println(o); }"
+			+ " public static void main(String[] args) throws Exception {"
+			+ " Field f = java.lang.ref.Reference.class.getDeclaredField(\"referent\");"
+			+ " f.setAccessible(true); p(f.get(new java.lang.ref.WeakReference<>(\"x\")));"
+			+ " try { String.class.getDeclaredField(\"value\").setAccessible(true); p(\"open\"); }"
+			+ " catch (RuntimeException e) { p(e.getClass()); }"
+			+ " p(Class.forName(\"sun.net.dns.ResolverConfiguration\").getMethod(\"open\")"
+			+ ".invoke(null) != null); } }");
+		String jar = dir.resolve("one.jar").toString();
+		String want = run("-jar", jar);
+		assertTrue(want.startsWith("x\nclass java.lang.reflect.Inaccessible")
+			&& want.endsWith("true\nexit 0"), want);
+		assertEquals(want, run(DOOR, "-cp", System.getProperty("java.class.path"),
+			"org.ukthreads.pico.cli.Main", "run", "--no-cache", "-jar", jar));
 	}
 
 	@Test

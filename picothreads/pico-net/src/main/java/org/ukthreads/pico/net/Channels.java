@@ -49,10 +49,13 @@ import org.ukthreads.pico.io.PicoOutputStreamWriter;
 public final class Channels {
 	private Channels() {}
 
-	/** The port of a channel that the program believes to block; null: it does not. */
+	/**
+	 * The port of a channel that the program believes to block; null: it does not, or it is
+	 * of a provider of its own, whose channels no selector of ours takes.
+	 */
 	private static Port port(SelectableChannel c) throws IOException {
 		Port p = NetReactor.find(c);
-		if (p == null)
+		if (p == null && c.provider() == Transport.provider())
 			p = firstPort(c);
 		return p != null && p.blocking ? p : null;
 	}
