@@ -12,7 +12,9 @@
  *
  * A hog also loses priority, so that it does not crowd out the carriers that run the others:
  * while some thread is ready or was switched to since the hog lost its vp, and for CALM_NS
- * after the last one. Who computes alone computes as any thread of the process.
+ * after the last one. Who computes alone computes as any thread of the process. Not so in the
+ * drop-in (monitor_no_nice): a program that knows nothing of this may have its threads spin
+ * for each other, main among them, and whom they wait for must not be the one who yields.
  *
  * Who blocks seldom blocks alone: a vp that was just taken from a blocked carrier (within
  * BURST_NS) is judged one look earlier, and whom its dispatcher wakes meanwhile goes before
@@ -69,6 +71,7 @@ uint64_t monitor_passes, monitor_events; /* read by stat */
 static int64_t stall_ns;
 static int64_t keep_ns; /* between the keeper's rounds */
 static bool own_files;  /* the monitor: it may open what it reads */
+bool monitor_no_nice;
 static bool may_renice; /* and take it back later: that needs privilege */
 static bool hogs;       /* the monitor: there may be some */
 static uint32_t
@@ -460,7 +463,7 @@ static void monitor_start(void)
 {
 	stall_ns = env_number("UK_STALL", 5000, 1u << 30) * NS_PER_MS;
 	keep_ns = env_number("UK_TRIM", 10000, 1u << 30) * NS_PER_MS;
-	may_renice = can_renice();
+	may_renice = !monitor_no_nice && can_renice();
 	hogs = false;
 	detect_init();
 	monitor_call = alarm_set;

@@ -12,5 +12,7 @@ bool monitor_look(struct uk_vp *vp, int64_t now);
 /* Among the first n vps: one sleeps while another one of its set has more than it can run,
  * for the wake-up raced. */
 void monitor_balance(uint32_t n);
+/* Before the runtime starts: hogs keep their priority. */
+extern bool monitor_no_nice;
 
 #endif

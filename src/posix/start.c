@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "act/monitor.h"
 #include "base/env.h"
 #include "base/panic.h"
 #include "base/sys.h"
@@ -107,6 +108,7 @@ __attribute__((constructor)) static void posix_start(void)
 {
 	const char *children = env_get("UK_CHILDREN"), *stats = env_get("UK_STATS");
 
+	monitor_no_nice = true;
 	set_stack();
 	if (children && !strcmp(children, "no"))
 		leave_preload();
