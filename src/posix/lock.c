@@ -76,23 +76,12 @@ static inline void own(pthread_mutex_t *m, uint32_t me)
 	m->__data.__nusers++;
 }
 
-static inline bool try_word(pthread_mutex_t *m)
-{
-	uint32_t w = load_relaxed(mutex_word(m));
-
-	while (!(w & M_LOCKED))
-		/* acquire: we see what the last owner did (pairs with the release in unlock) */
-		if (cas_acquire(mutex_word(m), &w, w | M_LOCKED))
-			return true;
-	return false;
-}
-
 /* Without waiting in the runtime. */
 static COLD int poll_word(pthread_mutex_t *m, int64_t deadline)
 {
 	struct timespec nap = { 0, POLL_NAP };
 
-	for (unsigned n = 0; !try_word(m); n++) {
+	for (unsigned n = 0; !mutex_try(mutex_word(m)); n++) {
 		if (deadline != TIME_NEVER && sys_now() >= deadline)
 			return ETIMEDOUT;
 		if (n < POLL_YIELDS)
@@ -124,10 +113,8 @@ static int wait_word(pthread_mutex_t *m, int64_t deadline, bool woken)
 
 static void give_word(pthread_mutex_t *m)
 {
-	uint32_t held = M_LOCKED;
-
-	/* release: the next owner sees what we did */
-	if (likely(cas_release(mutex_word(m), &held, 0)) || !(held & M_LOCKED))
+	if (likely(mutex_drop(mutex_word(m))) ||
+	    !(load_relaxed(mutex_word(m)) & M_LOCKED))
 		return;
 	rt_adopt();
 	mutex_release(mutex_word(m), hint_of(m), rt_enter());
@@ -285,7 +272,7 @@ static NOINLINE int lock_slowly(pthread_mutex_t *m, clockid_t clock,
 		return r;
 	if (kind & KIND_PROTECT && above_ceiling(m))
 		return EINVAL;
-	if (!try_word(m)) {
+	if (!mutex_try(mutex_word(m))) {
 		int64_t deadline = posix_deadline(clock, abs);
 
 		/* before 1970: the kernel refuses it for one that inherits, else it is past */
@@ -310,9 +297,7 @@ static inline bool is_plain(int kind)
 
 static inline bool lock_fast(pthread_mutex_t *m)
 {
-	uint32_t free = 0;
-
-	if (!is_plain(m->__data.__kind) || !cas_acquire(mutex_word(m), &free, M_LOCKED))
+	if (!is_plain(m->__data.__kind) || !mutex_try(mutex_word(m)))
 		return false;
 	own(m, posix_tid());
 	return true;
@@ -355,7 +340,7 @@ LIBC_API int pthread_mutex_trylock(pthread_mutex_t *m)
 		return r;
 	if (kind & KIND_PROTECT && above_ceiling(m))
 		return EINVAL;
-	if (!try_word(m))
+	if (!mutex_try(mutex_word(m)))
 		return EBUSY;
 	if (kind & KIND_ROBUST)
 		return robust_got(m, me);
@@ -389,15 +374,13 @@ static NOINLINE int unlock_slowly(pthread_mutex_t *m)
 
 LIBC_API int pthread_mutex_unlock(pthread_mutex_t *m)
 {
-	uint32_t held = M_LOCKED;
-
 	if (unlikely(!is_plain(m->__data.__kind) ||
 		     (type_of(m) != PTHREAD_MUTEX_TIMED_NP &&
 		      type_of(m) != PTHREAD_MUTEX_ADAPTIVE_NP)))
 		return unlock_slowly(m);
 	store_relaxed(&m->__data.__owner, 0);
 	m->__data.__nusers--;
-	if (unlikely(!cas_release(mutex_word(m), &held, 0)))
+	if (unlikely(!mutex_drop(mutex_word(m))))
 		give_word(m);
 	return 0;
 }
@@ -429,7 +412,7 @@ int lock_return(pthread_mutex_t *m, bool woken, bool handed)
 
 	if (!handed && (uint32_t)load_relaxed(&m->__data.__owner) == me)
 		return again(m, true);
-	if (!handed && (woken || !try_word(m)))
+	if (!handed && (woken || !mutex_try(mutex_word(m))))
 		wait_word(m, TIME_NEVER, woken);
 	if (m->__data.__kind & KIND_ROBUST) {
 		r = robust_got(m, me);
@@ -492,7 +475,7 @@ LIBC_API int pthread_mutex_setprioceiling(pthread_mutex_t *m, int ceiling, int *
 		r = again(m, true);
 	if (r > 0)
 		return r;
-	if (r < 0 && !try_word(m))
+	if (r < 0 && !mutex_try(mutex_word(m)))
 		wait_word(m, TIME_NEVER, false);
 	*old = m->__data.__spins;
 	m->__data.__spins = (short)ceiling;

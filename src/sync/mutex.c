@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mutex: barging, with direct hand-off to a waiter who starved for 1 ms.
  *
- * Uncontended, lock and unlock are one CAS each and do not enter the runtime. The word:
+ * Uncontended, or while a woken waiter is on his way, lock and unlock are one CAS each and do
+ * not enter the runtime. The word:
  *
  *   LOCKED   somebody has it; `owner` says who
  *   WAITERS  the queue (futex table, key = the mutex) may not be empty
@@ -186,21 +187,16 @@ static void pass_on(uint32_t *m, struct futex_bucket *b, struct futex_node *n)
 
 void mutex_release(uint32_t *m, uint64_t *owner, struct uk_thread *t)
 {
-	uint32_t w = load_relaxed(m);
 	struct futex_bucket *b;
 	struct futex_node *n;
 
+	dbg_assert(load_relaxed(m) & M_LOCKED);
 	note_owner(owner, NULL);
 	for (;;) {
-		dbg_assert(w & M_LOCKED);
-		if (!(w & M_WAITERS) || (w & M_WOKEN)) {
-			if (cas_release(m, &w, w & ~M_LOCKED))
-				return;
-			continue;
-		}
+		if (mutex_drop(m))
+			return;
 		b = futex_lock(m);
-		w = load_relaxed(m);
-		if ((w & (M_WAITERS | M_WOKEN)) == M_WAITERS)
+		if ((load_relaxed(m) & (M_WAITERS | M_WOKEN)) == M_WAITERS)
 			break; /* neither bit changes now: we own m and hold the bucket */
 		futex_unlock(b);
 	}
@@ -269,10 +265,8 @@ static NOINLINE int lock_slow_path(uk_mutex *m, int64_t deadline)
 int uk_mutex_lock_until(uk_mutex *m, uk_time deadline)
 {
 	struct uk_thread *t = thread_self_tls;
-	uint32_t free = 0;
 
-	/* acquire: we see what the last owner did (pairs with the release in unlock) */
-	if (likely(t && cas_acquire(&m->word, &free, M_LOCKED))) {
+	if (likely(t && mutex_try(&m->word))) {
 		store_relaxed(&m->owner, (uintptr_t)t);
 		return 0;
 	}
@@ -286,7 +280,6 @@ int uk_mutex_lock(uk_mutex *m)
 
 int uk_mutex_trylock(uk_mutex *m)
 {
-	uint32_t w = load_relaxed(&m->word);
 	struct uk_thread *t = thread_self_tls;
 
 	if (unlikely(!t)) {
@@ -296,11 +289,9 @@ int uk_mutex_trylock(uk_mutex *m)
 			return unable;
 		t = thread_self_tls;
 	}
-	while (!(w & M_LOCKED)) {
-		if (cas_acquire(&m->word, &w, w | M_LOCKED)) {
-			store_relaxed(&m->owner, (uintptr_t)t);
-			return 0;
-		}
+	if (mutex_try(&m->word)) {
+		store_relaxed(&m->owner, (uintptr_t)t);
+		return 0;
 	}
 	if (!mutex_owned(m, t) || !(m->flags & UK_MUTEX_RECURSIVE))
 		return -EBUSY;
@@ -318,7 +309,6 @@ static NOINLINE int unlock_slow_path(uk_mutex *m)
 int uk_mutex_unlock(uk_mutex *m)
 {
 	struct uk_thread *t = thread_self_tls;
-	uint32_t held = M_LOCKED;
 
 	if (unlikely(!t || !mutex_owned(m, t)))
 		return -EPERM;
@@ -327,8 +317,5 @@ int uk_mutex_unlock(uk_mutex *m)
 		return 0;
 	}
 	store_relaxed(&m->owner, 0);
-	/* release: the next owner sees what we did */
-	if (likely(cas_release(&m->word, &held, 0)))
-		return 0;
-	return unlock_slow_path(m);
+	return likely(mutex_drop(&m->word)) ? 0 : unlock_slow_path(m);
 }

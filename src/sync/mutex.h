@@ -18,6 +18,30 @@ static inline bool mutex_owned(const uk_mutex *m, const struct uk_thread *t)
 #define M_WAITERS 2u
 #define M_WOKEN 4u
 
+/* Take it unless somebody has it: from 0, and as well while a waiter is on his way. */
+static inline bool mutex_try(uint32_t *m)
+{
+	uint32_t w = load_relaxed(m);
+
+	while (!(w & M_LOCKED))
+		/* acquire: we see what the last owner did (pairs with mutex_drop) */
+		if (cas_acquire(m, &w, w | M_LOCKED))
+			return true;
+	return false;
+}
+
+/* Give it up, unless somebody is to be woken for it. */
+static inline bool mutex_drop(uint32_t *m)
+{
+	uint32_t w = load_relaxed(m);
+
+	while ((w & (M_WAITERS | M_WOKEN)) != M_WAITERS)
+		/* release: the next owner sees what we did */
+		if (cas_release(m, &w, w & ~M_LOCKED))
+			return true;
+	return false;
+}
+
 /* In the runtime. How mutex_lock_wait waits: */
 struct mutex_wait {
 	int64_t deadline;
