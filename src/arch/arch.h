@@ -41,6 +41,12 @@ struct arch_regs {
 };
 void arch_context_regs(void *sp, struct arch_regs *r);
 
+/* fn(a, b, c) on the stack that ends at top; a call like any other otherwise. */
+void arch_call_on(void *top, void (*fn)(void *, void *, void *), void *a, void *b,
+		  void *c);
+/* The stack pointer in a ucontext_t. */
+uintptr_t arch_ucontext_sp(const void *uc);
+
 bool arch_has_fsgsbase(void);
 /* How the thread pointer is moved, for `uk doctor`. */
 const char *arch_tp_how(void);

@@ -72,6 +72,16 @@ static void on_fault(int sig, siginfo_t *si, void *uc)
 }
 #endif
 
+void crash_replaced(int sig, struct sigaction *a)
+{
+#if !UK_SAN
+	if (a->sa_flags & SA_SIGINFO && a->sa_sigaction == on_fault)
+		*a = sig == SIGSEGV ? old_segv : old_bus;
+#else
+	(void)sig, (void)a;
+#endif
+}
+
 static void on_quit(int sig UNUSED)
 {
 	int fd = 2;

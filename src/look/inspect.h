@@ -18,5 +18,8 @@ void backtrace_parked(int fd, const struct uk_thread *t);
 void backtrace_here(int fd, const void *ucontext);
 
 void crash_install(void); /* SIGSEGV on a guard page, SIGQUIT */
+/* *a is the kernel's action for sig: if it is ours, the one that the program had. */
+struct sigaction;
+void crash_replaced(int sig, struct sigaction *a);
 
 #endif

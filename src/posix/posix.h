@@ -160,6 +160,18 @@ void shared_forked(void);
 /* The program has no other thread. */
 bool posix_alone(void);
 
+/* -- memory: the kernel is asked; NULL is -- */
+
+bool posix_readable_slow(const void *p, size_t n);
+/* May the caller look there? Its own stack it may. */
+static inline bool posix_readable(const void *p, size_t n)
+{
+	const struct uk_thread *t = thread_self_tls;
+
+	return !p || (t && t->kind == THREAD_USER && thread_on_stack(t, p, n)) ||
+	       posix_readable_slow(p, n);
+}
+
 /* -- results -- */
 
 /* r as a call of the runtime gives it, -errno: as libc does. */
@@ -228,6 +240,8 @@ static inline void posix_call_begins(void);
 /* The caller begins to be a user thread with the signal mask of its creator; and ends. */
 void signals_born(struct posix_thread *pt);
 void signals_gone(struct posix_thread *pt);
+/* It has unwound its stack, perhaps in a handler. */
+void signals_unwound(void);
 /* The first user thread is about to be: handlers are ours from now on. */
 void signals_begin(void);
 /* main has called pthread_exit. */

@@ -23,6 +23,10 @@
  *
  * The lock is held in the runtime alone (rt_enter), where a handler waits until it is left.
  *
+ * An alternate stack is each thread's own, and the kernel knows none of them: it calls on_signal
+ * on the carrier's (a stack that has overflowed takes no frame), and we go over to the thread's
+ * (stack_for). The carrier's disarms itself for so long.
+ *
  * Before the first user thread all is libc's own: a program that has none pays nothing.
  *
  * Rejected: signals let through on carriers while user code runs (a system call at each switch
@@ -31,13 +35,16 @@
 #include <stdlib.h>
 #include <ucontext.h>
 
+#include "arch/arch.h"
 #include "base/lock.h"
 #include "base/sys.h"
+#include "look/inspect.h"
 #include "mem/slab.h"
 #include "posix/signal.h"
 #include "sched/enter.h"
 
 #define DEFAULT_IGNORED (BIT(SIGCHLD) | BIT(SIGURG) | BIT(SIGWINCH) | BIT(SIGCONT))
+#define RED_ZONE 256 /* below an interrupted stack pointer: its code's, at most */
 #define DEFAULT_STOPS (BIT(SIGTSTP) | BIT(SIGTTIN) | BIT(SIGTTOU) | BIT(SIGSTOP))
 
 static struct lock lock = LOCK_INIT(RANK_SIGNAL);
@@ -209,28 +216,70 @@ static void count(struct posix_signals *s, const struct sigaction *a)
 
 typedef void info_handler(int, siginfo_t *, void *);
 
+static void call_program(void *action, void *info, void *uc)
+{
+	const struct sigaction *a = action;
+	int sig = ((siginfo_t *)info)->si_signo;
+
+	if (a->sa_flags & SA_SIGINFO)
+		((info_handler *)(void *)a->sa_sigaction)(sig, info, uc);
+	else
+		a->sa_handler(sig);
+}
+
+/* Where the handler's stack begins; NULL: here. With SA_ONSTACK the kernel has called us on the
+ * carrier's stack, if it has, whatever stack the thread has for that. */
+static void *stack_for(struct handler_frame *f, const struct sigaction *a,
+		       const stack_t *st)
+{
+	const struct uk_thread *t = handler_thread();
+	bool there = on_stack(st, f->sp), here = on_stack(st, (uintptr_t)&there);
+
+	if (!(a->sa_flags & SA_ONSTACK) || here)
+		return NULL;
+	if (!(st->ss_flags & SS_DISABLE) && !there) {
+		f->low = (uintptr_t)st->ss_sp;
+		f->high = f->low + st->ss_size;
+		return (void *)f->high;
+	}
+	/* if that overflows the kernel can't call us there, and kills the program, as natively */
+	return there || (t && carrier_on_sigstack(t->carrier, &there))
+		   ? (void *)(f->sp - RED_ZONE)
+		   : NULL;
+}
+
 /* a's handler, as the kernel would call it. was: it has interrupted user code, and the caller
  * is a guest. */
 static void call(struct posix_signals *s, const struct sigaction *a, siginfo_t *info,
 		 ucontext_t *uc, struct uk_thread *was)
 {
-	struct handler_frame f = { s->frames, s->mask, was };
+	struct handler_frame f = { .prev = s->frames,
+				   .mask = s->mask,
+				   .was = was,
+				   .sp = arch_ucontext_sp(uc) };
 	uint64_t old = s->mask, kernels = word_of(&uc->uc_sigmask);
-	stack_t stack = uc->uc_stack;
-	int sig = info->si_signo, err = errno;
+	stack_t kernels_stack = uc->uc_stack, own = s->stack;
+	void *top = stack_for(&f, a, &own);
+	int err = errno;
 
 	mask_set(s, old | word_of(&a->sa_mask) |
-			(a->sa_flags & SA_NODEFER ? 0 : BIT(sig)));
+			(a->sa_flags & SA_NODEFER ? 0 : BIT(info->si_signo)));
 	memcpy(&uc->uc_sigmask, &old, sizeof(old));
-	uc->uc_stack = s->stack;
+	uc->uc_stack = own;
 	s->frames = &f;
-	if (a->sa_flags & SA_SIGINFO)
-		((info_handler *)(void *)a->sa_sigaction)(sig, info, uc);
+	if (f.low && own.ss_flags & SS_AUTODISARM) {
+		f.disarmed = own;
+		s->stack = (stack_t){ .ss_flags = SS_DISABLE };
+	}
+	if (top)
+		arch_call_on(top, call_program, (void *)(uintptr_t)a, info, uc);
 	else
-		a->sa_handler(sig);
+		call_program((void *)(uintptr_t)a, info, uc);
+	if (f.disarmed.ss_sp)
+		s->stack = own;
 	old = word_of(&uc->uc_sigmask);
 	memcpy(&uc->uc_sigmask, &kernels, sizeof(kernels));
-	uc->uc_stack = stack;
+	uc->uc_stack = kernels_stack;
 	s->frames = f.prev;
 	count(s, a);
 	mask_set(s, old);
@@ -445,6 +494,7 @@ void signals_begin(void)
 
 			if (OURS & BIT(sig) || LIBC(sigaction)(sig, NULL, a))
 				continue;
+			crash_replaced(sig, a);
 			if (what_of(a, sig) == HANDLE)
 				signal_install(sig, a);
 		}

@@ -8,6 +8,9 @@
 
 #include "posix/posix.h"
 
+#ifndef SS_AUTODISARM
+#define SS_AUTODISARM (int)(1u << 31)
+#endif
 #define BIT(sig) (1ull << ((sig)-1))
 #define SIGNAL_LAST 64
 #define OURS (BIT(__SIGRTMIN) | BIT(__SIGRTMIN + 1))
@@ -27,7 +30,17 @@ struct handler_frame {
 	struct handler_frame *prev;
 	uint64_t mask; /* before it */
 	struct uk_thread *was;
+	uintptr_t sp;        /* of what it interrupted */
+	uintptr_t low, high; /* the alternate stack on which it runs; 0: on none */
+	stack_t disarmed;    /* that stack, if it is none meanwhile */
 };
+
+/* Is sp on this alternate stack? As the kernel says: never, if it disarms itself. */
+static inline bool on_stack(const stack_t *st, uintptr_t sp)
+{
+	return !(st->ss_flags & (SS_DISABLE | SS_AUTODISARM)) &&
+	       sp - (uintptr_t)st->ss_sp - 1 < st->ss_size;
+}
 
 static inline uint64_t word_of(const sigset_t *set)
 {

@@ -5,6 +5,8 @@
 #include "posix/signal.h"
 #include "uk/time.h"
 
+#define KERNEL_MINSIGSTKSZ 2048
+
 /* ---- the program's calls ---- */
 
 LIBC_API int sigaction(int sig, const struct sigaction *restrict a,
@@ -281,23 +283,45 @@ LIBC_API int tgkill(pid_t pid, pid_t tid, int sig)
 
 /* -- the rest -- */
 
+/* As the kernel judges: what is asked for, on the stack mine, with the stack pointer at sp. */
+static long change_stack(stack_t *mine, const stack_t *to, uintptr_t sp)
+{
+	int mode = to->ss_flags & ~SS_AUTODISARM;
+
+	if (on_stack(mine, sp))
+		return -EPERM;
+	if (mode != SS_DISABLE && mode != SS_ONSTACK && mode != 0)
+		return -EINVAL;
+	if (mode == SS_DISABLE) {
+		*mine = (stack_t){ .ss_flags = to->ss_flags };
+		return 0;
+	}
+	if (to->ss_size < KERNEL_MINSIGSTKSZ)
+		return -ENOMEM;
+	*mine = *to;
+	mine->ss_flags &= SS_AUTODISARM;
+	return 0;
+}
+
 LIBC_API int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
 {
-	stack_t *mine = &posix_self_tls.signals.stack;
+	stack_t *mine = &posix_self_tls.signals.stack, was = *mine, to;
+	uintptr_t sp = (uintptr_t)&was;
+	long r;
 
 	if (!handler_thread())
 		return NEXT(sigaltstack)(stack, old);
+	if (!posix_readable(stack, sizeof(*stack)))
+		return (int)posix_result(-EFAULT);
+	if (on_stack(&was, sp))
+		was.ss_flags |= SS_ONSTACK;
+	if (stack) {
+		to = *stack;
+		r = change_stack(mine, &to, sp);
+		if (r)
+			return (int)posix_result(r);
+	}
 	if (old)
-		*old = *mine;
-	if (!stack)
-		return 0;
-	if (stack->ss_flags &
-	    ~(SS_DISABLE | SS_ONSTACK | (int)(1u << 31) /* SS_AUTODISARM */))
-		return (int)posix_result(-EINVAL);
-	if (!(stack->ss_flags & SS_DISABLE) && stack->ss_size < 2048)
-		return (int)posix_result(-ENOMEM);
-	*mine = *stack;
-	if (stack->ss_flags & SS_DISABLE)
-		*mine = (stack_t){ .ss_flags = SS_DISABLE };
+		*old = was;
 	return 0;
 }

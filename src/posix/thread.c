@@ -81,6 +81,7 @@ static void *posix_main(void *arg)
 		self->result = self->fn(self->arg);
 		self->exited = 1;
 	}
+	signals_unwound();
 	self = &posix_self_tls;
 	if (!self->exited)
 		self->result = PTHREAD_CANCELED;

@@ -35,7 +35,10 @@
 
 #define CARRIER_STACK ((size_t)256 << 10)
 #define MAKER_STACK ((size_t)128 << 10)
-#define SIGSTACK_SIZE ((size_t)32 << 10)
+#define SIGSTACK_SIZE ((size_t)64 << 10)
+#ifndef SS_AUTODISARM
+#define SS_AUTODISARM (int)(1u << 31)
+#endif
 #define SPARES_MOST 64u /* made ahead */
 
 static uint32_t maker_word;     /* futex: 1 = look again */
@@ -63,6 +66,23 @@ void carrier_bind(struct carrier *c, struct uk_vp *vp)
 	c->bound = want;
 }
 
+/* Disarmed while a handler runs on it, which may go over to another stack: what comes meanwhile
+ * is handled there, and not on top of the first. */
+void carrier_sigstack(const struct carrier *c)
+{
+	stack_t ss = { .ss_sp = c->sigstack,
+		       .ss_flags = SS_AUTODISARM,
+		       .ss_size = SIGSTACK_SIZE };
+
+	if (ss.ss_sp)
+		sys2(SYS_sigaltstack, &ss, NULL);
+}
+
+bool carrier_on_sigstack(const struct carrier *c, const void *p)
+{
+	return c->sigstack && (uintptr_t)p - (uintptr_t)c->sigstack < SIGSTACK_SIZE;
+}
+
 /* Synchronous signals stay open; all others go to kernel threads of the program, so that a
  * handler runs on a stack the program knows. */
 static void carrier_signals(struct carrier *c)
@@ -70,7 +90,6 @@ static void carrier_signals(struct carrier *c)
 	static const int keep[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE,  SIGTRAP,
 				    SIGABRT, SIGSYS, SIGURG, SIGPROF, SIGPIPE };
 	sigset_t set;
-	stack_t ss = { .ss_size = SIGSTACK_SIZE };
 
 	sigfillset(&set);
 	for (unsigned i = 0; i < array_size(keep); i++)
@@ -78,9 +97,8 @@ static void carrier_signals(struct carrier *c)
 	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &set, NULL, 8);
 	store_relaxed(&carrier_mask, *(const uint64_t *)(const void *)&set);
 	c->masked = true;
-	c->sigstack = ss.ss_sp = os_map(SIGSTACK_SIZE);
-	if (ss.ss_sp)
-		sys2(SYS_sigaltstack, &ss, NULL);
+	c->sigstack = os_map(SIGSTACK_SIZE);
+	carrier_sigstack(c);
 }
 
 static NORETURN void carrier_loop(struct carrier *c)

@@ -181,5 +181,6 @@ struct uk_thread *handler_left(void)
 		return NULL;
 	thread_self()->depth = 0;
 	handler_end(t);
+	carrier_sigstack(t->carrier); /* no sigreturn does it */
 	return t;
 }

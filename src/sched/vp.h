@@ -173,6 +173,9 @@ extern struct uk_vpset *vpset_default;
 extern uint64_t carriers_count, spares_count; /* gauges, racy reads */
 extern uint64_t spares_made;
 extern uint64_t carrier_mask; /* signals that carriers block; constant */
+/* The calling carrier has its alternate signal stack (again). */
+void carrier_sigstack(const struct carrier *c);
+bool carrier_on_sigstack(const struct carrier *c, const void *p);
 
 /* crew.c: kernel threads that begin together, or not at all; set lock */
 struct crew;

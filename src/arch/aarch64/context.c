@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts and the thread pointer, AArch64. */
+#include <ucontext.h>
+
 #include "arch/arch.h"
 
 void arch_entry(void);
@@ -38,6 +40,13 @@ void arch_context_regs(void *sp, struct arch_regs *r)
 	r->ip = f->lr;
 	r->sp = (uintptr_t)sp + sizeof(*f);
 	r->fp = f->fp;
+}
+
+uintptr_t arch_ucontext_sp(const void *uc)
+{
+	const ucontext_t *u = uc;
+
+	return u->uc_mcontext.sp;
 }
 
 bool arch_has_fsgsbase(void)

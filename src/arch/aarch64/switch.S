@@ -60,4 +60,32 @@ arch_entry:
 	.cfi_endproc
 	.size	arch_entry, . - arch_entry
 
+/* The frame pointer leads back, also for unwinders: a handler may be left by an exception. */
+	.globl	arch_call_on
+	.hidden	arch_call_on
+	.type	arch_call_on, %function
+	.p2align 4
+arch_call_on:
+	.cfi_startproc
+	stp	x29, x30, [sp, #-16]!
+	.cfi_def_cfa_offset 16
+	.cfi_offset x29, -16
+	.cfi_offset x30, -8
+	mov	x29, sp
+	.cfi_def_cfa_register x29
+	and	x9, x0, #~15
+	mov	sp, x9
+	mov	x9, x1
+	mov	x0, x2
+	mov	x1, x3
+	mov	x2, x4
+	blr	x9
+	mov	sp, x29
+	.cfi_def_cfa_register sp
+	ldp	x29, x30, [sp], #16
+	.cfi_def_cfa_offset 0
+	ret
+	.cfi_endproc
+	.size	arch_call_on, . - arch_call_on
+
 	.section .note.GNU-stack, "", %progbits

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts and the thread pointer, x86-64. */
 #include <sys/auxv.h>
+#include <ucontext.h>
 
 #include "arch/arch.h"
 #include "base/sys.h"
@@ -53,6 +54,13 @@ void arch_context_regs(void *sp, struct arch_regs *r)
 	r->ip = f->ip;
 	r->sp = (uintptr_t)sp + sizeof(*f) + (f->ip == (uintptr_t)arch_entry ? 0 : 128);
 	r->fp = f->rbp;
+}
+
+uintptr_t arch_ucontext_sp(const void *uc)
+{
+	const ucontext_t *u = uc;
+
+	return (uintptr_t)u->uc_mcontext.gregs[REG_RSP];
 }
 
 bool arch_has_fsgsbase(void)

@@ -26,4 +26,31 @@ arch_entry:
 	.cfi_endproc
 	.size	arch_entry, . - arch_entry
 
+/* The frame pointer leads back, also for unwinders: a handler may be left by an exception. */
+	.globl	arch_call_on
+	.hidden	arch_call_on
+	.type	arch_call_on, @function
+	.p2align 4
+arch_call_on:
+	.cfi_startproc
+	endbr64
+	pushq	%rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset rbp, -16
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register rbp
+	movq	%rdi, %rsp
+	andq	$-16, %rsp
+	movq	%rsi, %rax
+	movq	%rdx, %rdi
+	movq	%rcx, %rsi
+	movq	%r8, %rdx
+	call	*%rax
+	movq	%rbp, %rsp
+	popq	%rbp
+	.cfi_def_cfa rsp, 8
+	ret
+	.cfi_endproc
+	.size	arch_call_on, . - arch_call_on
+
 	.section .note.GNU-stack, "", @progbits

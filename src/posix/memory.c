@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory.c - may the program's pointer be followed? Where libc hands it to the kernel, a bad one
+ * is EFAULT and no SIGSEGV. rt_sigprocmask without a meaning copies the set from there before
+ * it finds out that it has none. */
+#include "base/sys.h"
+#include "posix/posix.h"
+
+#define NO_MEANING (-1)
+
+static bool word_readable(uintptr_t at)
+{
+	return sys4(SYS_rt_sigprocmask, NO_MEANING, at, NULL, sizeof(uint64_t)) !=
+	       -EFAULT;
+}
+
+/* By its ends, which are not two pages apart. */
+bool posix_readable_slow(const void *p, size_t n)
+{
+	uintptr_t at = (uintptr_t)p;
+
+	dbg_assert(n >= sizeof(uint64_t) && n <= PAGE);
+	return word_readable(at) && word_readable(at + n - sizeof(uint64_t));
+}

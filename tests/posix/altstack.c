@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each thread has an alternate stack of its own: what sigaltstack says, and where handlers run,
+ * wherever the signal finds the thread; a stack that overflows is survived there. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "must.h"
+
+#define SIZE (64 << 10)
+
+static __thread char *mine;
+static __thread volatile int on_it, ran; /* raise is a leaf to compilers */
+static __thread sigjmp_buf back;
+static volatile int *volatile nowhere = (int *)8;
+
+static int is_on(const void *p)
+{
+	return mine && (const char *)p >= mine && (const char *)p < mine + SIZE;
+}
+
+static void handler(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *uc = context;
+	char here;
+
+	(void)info;
+	ran++;
+	on_it = is_on(&here);
+	MUST(sig == SIGUSR1);
+	MUST(uc->uc_stack.ss_sp == mine);
+}
+
+static void handle(int sig, void (*fn)(int, siginfo_t *, void *), int flags)
+{
+	struct sigaction a = { .sa_sigaction = fn, .sa_flags = SA_SIGINFO | flags };
+
+	MUST(!sigaction(sig, &a, NULL));
+}
+
+static void stack_set(int flags)
+{
+	stack_t st = { .ss_sp = mine, .ss_flags = flags, .ss_size = SIZE };
+
+	MUST(!sigaltstack(&st, NULL));
+}
+
+static void stack_make(void)
+{
+	mine = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
+	MUST(mine != MAP_FAILED);
+	stack_set(0);
+}
+
+/* -- what it says -- */
+
+static void *says(void *arg)
+{
+	stack_t st, old;
+
+	memset(&old, 1, sizeof(old));
+	MUST(!sigaltstack(NULL, &old));
+	MUST(!old.ss_sp && !old.ss_size && old.ss_flags == SS_DISABLE);
+	stack_make();
+	MUST(!sigaltstack(NULL, &old));
+	MUST(old.ss_sp == mine && old.ss_size == SIZE && old.ss_flags == 0);
+	stack_set(SS_ONSTACK); /* the same */
+	MUST(!sigaltstack(NULL, &old) && old.ss_flags == 0);
+	st = (stack_t){ .ss_sp = mine, .ss_size = 2047 };
+	FAILS(sigaltstack(&st, NULL), ENOMEM);
+	st = (stack_t){ .ss_sp = mine, .ss_size = SIZE, .ss_flags = 4 };
+	FAILS(sigaltstack(&st, NULL), EINVAL);
+	FAILS(sigaltstack((void *)-1l, NULL), EFAULT);
+	st = (stack_t){ .ss_flags = SS_DISABLE, .ss_sp = mine, .ss_size = 1 };
+	MUST(!sigaltstack(&st, &old) && old.ss_sp == mine);
+	MUST(!sigaltstack(NULL, &old));
+	MUST(!old.ss_sp && !old.ss_size && old.ss_flags == SS_DISABLE);
+	munmap(mine, SIZE);
+	mine = NULL;
+	return arg;
+}
+
+/* -- where handlers run -- */
+
+static void on_change(int sig, siginfo_t *info, void *context)
+{
+	stack_t st = { .ss_flags = SS_DISABLE }, old;
+	char here;
+
+	(void)sig, (void)info, (void)context;
+	ran++;
+	on_it = is_on(&here);
+	MUST(!sigaltstack(NULL, &old) && old.ss_flags == SS_ONSTACK);
+	FAILS(sigaltstack(&st, NULL), EPERM);
+	MUST(!raise(SIGUSR2));
+	MUST(ran == 2);
+}
+
+static void on_nested(int sig, siginfo_t *info, void *context)
+{
+	char here;
+
+	(void)sig, (void)info, (void)context;
+	ran++;
+	MUST(is_on(&here)); /* without SA_ONSTACK, but there already */
+}
+
+static void *raises(void *arg)
+{
+	stack_make();
+	handle(SIGUSR1, handler, SA_ONSTACK);
+	MUST(!raise(SIGUSR1) && ran == 1 && on_it);
+	handle(SIGUSR1, handler, 0);
+	MUST(!raise(SIGUSR1) && ran == 2 && !on_it);
+	ran = 0;
+	handle(SIGUSR1, on_change, SA_ONSTACK);
+	handle(SIGUSR2, on_nested, 0);
+	MUST(!raise(SIGUSR1) && ran == 2 && on_it);
+	return arg;
+}
+
+static int ready;
+static int ends[2];
+
+static void *is_hit(void *arg)
+{
+	char c;
+
+	stack_make();
+	__atomic_store_n(&ready, 1, __ATOMIC_RELEASE);
+	if (arg) /* parked */
+		MUST(read(ends[0], &c, 1) == -1 && errno == EINTR);
+	else
+		while (!__atomic_load_n(&ran, __ATOMIC_ACQUIRE))
+			;
+	MUST(ran == 1 && on_it);
+	return NULL;
+}
+
+static void hit(void *how)
+{
+	pthread_t t;
+
+	ready = 0;
+	handle(SIGUSR1, handler, SA_ONSTACK);
+	t = thread_of(is_hit, how);
+	while (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	usleep(20000);
+	MUST(!pthread_kill(t, SIGUSR1));
+	end_of(t);
+}
+
+/* -- faults -- */
+
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+	char here;
+
+	(void)info, (void)context;
+	ran++;
+	on_it = is_on(&here);
+	siglongjmp(back, sig);
+}
+
+static void *faults(void *arg)
+{
+	volatile int i;
+
+	stack_make();
+	handle(SIGSEGV, on_fault, SA_ONSTACK);
+	for (i = 0; i < 5; i++) {
+		on_it = 0;
+		if (!sigsetjmp(back, 1))
+			*nowhere = 1;
+		MUST(ran == i + 1 && on_it);
+		usleep(100);
+	}
+	return arg;
+}
+
+static void *faults_below(void *arg)
+{
+	handle(SIGSEGV, on_fault, SA_ONSTACK); /* no such stack: on its own */
+	if (!sigsetjmp(back, 1))
+		*nowhere = 1;
+	MUST(ran == 1 && !on_it);
+	return arg;
+}
+
+static volatile int depth;
+
+static __attribute__((noinline)) int deeper(volatile char *above)
+{
+	volatile char frame[512];
+
+	frame[0] = above[0];
+	if (depth++ < 0)
+		return 0;
+	return deeper(frame) + frame[0];
+}
+
+static void *overflows(void *arg)
+{
+	volatile char c = 0;
+	volatile int i;
+
+	stack_make();
+	handle(SIGSEGV, on_fault, SA_ONSTACK);
+	for (i = 0; i < 3; i++) {
+		if (!sigsetjmp(back, 1))
+			deeper(&c);
+		MUST(on_it && depth > 10);
+		usleep(100);
+	}
+	return arg;
+}
+
+static void *overflows_badly(void *arg)
+{
+	volatile char c = 0;
+
+	deeper(&c);
+	return arg;
+}
+
+/* A context is changed by its handler: the fault is stepped over. */
+static void on_probe(int sig, siginfo_t *info, void *context)
+{
+	char here;
+
+	(void)sig, (void)info, (void)context;
+	ran++;
+	on_it = is_on(&here);
+	MUST(!mprotect((void *)((uintptr_t)info->si_addr & ~4095ul), 4096,
+		       PROT_READ | PROT_WRITE));
+}
+
+static void *probes(void *arg)
+{
+	char *p = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	stack_make();
+	handle(SIGSEGV, on_probe, SA_ONSTACK);
+	for (int i = 0; i < 5; i++) {
+		MUST(!mprotect(p, 4096, PROT_NONE));
+		((volatile char *)p)[7] = 1;
+		MUST(ran == i + 1 && on_it && p[7] == 1);
+		usleep(100);
+	}
+	return arg;
+}
+
+/* -- the thread ends there -- */
+
+static void on_end(int sig, siginfo_t *info, void *context)
+{
+	(void)sig, (void)info, (void)context;
+	pthread_exit((void *)7);
+}
+
+static void *ends_in_it(void *arg)
+{
+	stack_make();
+	handle(SIGUSR1, on_end, SA_ONSTACK);
+	handle(SIGSEGV, on_end, SA_ONSTACK);
+	if (arg)
+		*nowhere = 1;
+	raise(SIGUSR1);
+	return NULL;
+}
+
+/* -- that nobody survives -- */
+
+static void *badly(void *arg)
+{
+	handle(SIGSEGV, on_fault, SA_ONSTACK);
+	if (!sigsetjmp(back, 1))
+		overflows_badly(arg);
+	return arg;
+}
+
+static void dies(void *(*fn)(void *))
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		end_of(thread_of(fn, NULL));
+		_exit(0);
+	}
+	MUST(waitpid(pid, &status, 0) == pid);
+	MUST(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+
+int main(void)
+{
+	MUST(!pipe(ends));
+	says(NULL);
+	run_in_thread(says);
+	run_in_thread(raises);
+	hit(NULL);
+	hit(&ready);
+	printf("signals\n");
+	for (int i = 0; i < 3; i++) {
+		run_in_thread(faults);
+		run_in_thread(faults_below);
+		run_in_thread(overflows);
+		run_in_thread(probes);
+	}
+	printf("faults\n");
+	for (int i = 0; i < 3; i++) {
+		MUST(end_of(thread_of(ends_in_it, NULL)) == (void *)7);
+		MUST(end_of(thread_of(ends_in_it, &ready)) == (void *)7);
+		run_in_thread(overflows);
+	}
+	dies(badly);
+	printf("ok\n");
+	return 0;
+}
