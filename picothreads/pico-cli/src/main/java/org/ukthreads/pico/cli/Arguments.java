@@ -19,6 +19,8 @@ import org.ukthreads.pico.translate.rewrite.SchedulingPoints;
 final class Arguments {
 	final List<Path> path = new ArrayList<>();
 	final List<String> rest = new ArrayList<>();
+	/** All of them, as they came. */
+	final List<String> given;
 	private final List<String> conservative = new ArrayList<>();
 	private final List<String> rules = new ArrayList<>();
 	String out;
@@ -49,6 +51,7 @@ final class Arguments {
 
 	/** Reads options up to the first argument that is none; -o may also come later. */
 	Arguments(List<String> args) {
+		given = args;
 		boolean main = false;
 		for (int k = 0; k < args.size(); k++) {
 			String x = args.get(k);
@@ -150,6 +153,11 @@ final class Arguments {
 		} catch (IOException e) {
 			Main.fail("-jar " + jar + ": " + e.getMessage());
 		}
+	}
+
+	/** The class path of what is to run. */
+	List<Path> path() {
+		return path.isEmpty() ? List.of(Paths.get(".")) : path;
 	}
 
 	private void add(String p) {

@@ -69,7 +69,7 @@ public final class Main {
 		"  --profile FILE          count what suspends, for --hot", "");
 
 	/** Our own class path: the property becomes the program's. */
-	private static final String OWN = System.getProperty("java.class.path");
+	static final String OWN = System.getProperty("java.class.path");
 
 	private Main() {}
 
@@ -116,6 +116,10 @@ public final class Main {
 			break;
 		case "warm":
 			Warm.run();
+			break;
+		case "keep":
+			Apart.withParent();
+			keep(new Arguments(rest));
 			break;
 		default:
 			fail("unknown command: " + args[0] + "\n" + USAGE);
@@ -199,7 +203,7 @@ public final class Main {
 			fail("pico run -cp PATH MAIN [ARG...]");
 		if (a.profile != null)
 			System.setProperty("pico.profile", a.profile);
-		List<Path> path = a.path.isEmpty() ? List.of(Paths.get(".")) : a.path;
+		List<Path> path = a.path();
 		String main = Nested.start(path, a.rest.get(0));
 		if (a.asIs) {
 			List<URL> urls = new ArrayList<>();
@@ -224,10 +228,24 @@ public final class Main {
 		if (cache != null) {
 			key = cache.key(path, a.words());
 			Stored s = a.report ? null : cache.find(key);
+			if (s == null && !a.report && Apart.kept(path, a.given))
+				s = cache.find(key);
 			if (s != null)
 				return new PicoLoader(Classes.of(s, Nested.unfold(path)),
 					Main.class.getClassLoader());
 		}
+		return new PicoLoader(translated(path, a, cache, key), Main.class.getClassLoader());
+	}
+
+	/** The translation of a program that is to run, in the cache alone. */
+	private static void keep(Arguments a) throws IOException {
+		List<Path> path = ClassPath.whole(a.path());
+		Cache cache = Cache.open();
+		translated(path, a, cache, cache.key(path, a.words()));
+	}
+
+	private static Classes translated(List<Path> path, Arguments a, Cache cache, String key)
+			throws IOException {
 		ClassPath program = new ClassPath(Nested.unfold(path));
 		Translator.Options o = a.options();
 		if (Progress.isWanted())
@@ -245,8 +263,7 @@ public final class Main {
 			});
 			cache.store(key, changed, t.rules(), t.locks());
 		}
-		return new PicoLoader(Classes.of(out, program, t.dynamic()),
-			Main.class.getClassLoader());
+		return Classes.of(out, program, t.dynamic());
 	}
 
 	/** The program's main, on a pico thread. */

@@ -6,7 +6,6 @@ import java.io.IOException;
 import java.io.PrintStream;
 import java.lang.reflect.Method;
 import java.nio.file.Path;
-import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -57,7 +56,7 @@ final class Simulate implements Sim.Program {
 	}
 
 	private void translate() throws IOException {
-		List<Path> path = a.path.isEmpty() ? List.of(Paths.get(".")) : a.path;
+		List<Path> path = a.path();
 		program = new ClassPath(ClassPath.whole(path));
 		Translator.Options o = a.options();
 		o.rules.add(Sim.rules());

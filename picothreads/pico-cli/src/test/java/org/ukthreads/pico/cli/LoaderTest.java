@@ -2,6 +2,7 @@
 package org.ukthreads.pico.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.OutputStream;
@@ -183,6 +184,31 @@ final class LoaderTest {
 			&& want.endsWith("true\nexit 0"), want);
 		assertEquals(want, run(DOOR, "-cp", System.getProperty("java.class.path"),
 			"org.ukthreads.pico.cli.Main", "run", "--no-cache", "-jar", jar));
+	}
+
+	/** Its classes show it: who runs the program has not seen the translator. */
+	@Test
+	void a_large_program_is_translated_by_a_jvm_of_its_own() throws Exception {
+		Path classes = Files.createDirectories(dir.resolve("large"));
+		Harness.compile(classes, "Main", "public class Main { public static void main("
+			+ "String[] args) { Thread.yield(); System.out.println(\"ran \" + args[0]"
+			+ " + System.getProperty(\"x\")); } }");
+		String[] words = {"-verbose:class", "-Dpico.cache=" + dir.resolve("cache"), "-cp",
+			System.getProperty("java.class.path"), "org.ukthreads.pico.cli.Main", "run",
+			"-Dx=y z", "-cp", classes.toString(), "Main", "all of it"};
+		String translator = "org.ukthreads.pico.translate.Translator source:";
+		String small = run(words);
+		assertTrue(small.contains("ran all of ity z\n") && small.contains(translator), small);
+		Files.write(classes.resolve("large"), new byte[1 << 20]);
+		Harness.compile(classes, "Other", "public class Other {}");
+		for (int k = 0; k < 2; k++) {
+			String large = run(words);
+			assertTrue(large.contains("ran all of ity z\n") && large.endsWith("exit 0"), large);
+			assertFalse(large.contains(translator));
+		}
+		try (Stream<Path> kept = Files.list(dir.resolve("cache"))) {
+			assertEquals(2, kept.filter(p -> p.toString().endsWith(".pico")).count());
+		}
 	}
 
 	@Test
