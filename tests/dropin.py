@@ -18,6 +18,7 @@ def run(dropin):
            if dropin or not k.startswith("UK_") or k.startswith("UK_TEST")}
     if dropin:
         env["LD_PRELOAD"] = os.path.join(BUILD, "libuk-posix.so")
+        env["UK_HOSTILE_SHORT"] = "no"  # natively there are none here
     p = subprocess.Popen(sys.argv[2:], env=env, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
                          start_new_session=True)
     try:

@@ -8,6 +8,7 @@
 
 #if UK_HOSTILE
 bool hostile_no_uring(void);                  /* UK_HOSTILE_URING=refuse */
+bool hostile_short(void);                     /* false: UK_HOSTILE_SHORT=no */
 bool hostile_eintr(void);                     /* poll shall return early */
 bool hostile_eagain(const struct io_op *op);  /* legal here: the file is O_NONBLOCK */
 uint32_t hostile_len(const struct io_op *op); /* op->len, or less where that is legal */

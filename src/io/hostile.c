@@ -12,6 +12,7 @@
 
 #include "base/env.h"
 #include "base/sys.h"
+#include "event/hostile.h"
 #include "event/reactor.h"
 
 static uint64_t counter; /* whoever draws, fetch-and-add */
@@ -73,7 +74,8 @@ size_t hostile_io_len(const struct io_op *op, size_t len)
 {
 	bool out = op->kind == IO_WRITE || op->kind == IO_SEND;
 
-	if (len < 2 || draw() % 4 || (op->flags & (MSG_PEEK | MSG_TRUNC)))
+	if (len < 2 || draw() % 4 || (op->flags & (MSG_PEEK | MSG_TRUNC)) ||
+	    !hostile_short())
 		return len;
 	if (op->kind != IO_READ && op->kind != IO_RECV && !out)
 		return len;

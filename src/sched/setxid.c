@@ -55,10 +55,13 @@ void setxid_init(void)
 	struct action a;
 
 	if (sys4(SYS_rt_sigaction, SIGSETXID, NULL, &a, sizeof(a.mask)) ||
-	    (uintptr_t)a.handler <= 1 || a.handler == on_setxid)
+	    (uintptr_t)a.handler <= 1)
 		return; /* libc has made no thread yet: then there are no blocks */
-	libc_handler = a.handler;
+	if (a.handler != on_setxid)
+		libc_handler = a.handler;
 	a.handler = on_setxid;
 	a.mask = ~0ull;
+	if (thread_signals) /* the program's handlers run in it, on the thread's stack */
+		a.flags &= ~(unsigned long)SA_ONSTACK;
 	sys4(SYS_rt_sigaction, SIGSETXID, &a, NULL, sizeof(a.mask));
 }

@@ -28,11 +28,13 @@
  * for a thread that computes). */
 #include <signal.h>
 
+#include "base/libc.h"
 #include "base/sys.h"
 #include "sched/enter.h"
 
 #define SIG_INTERRUPT __SIGRTMIN
 #define SIG_RESTART (__SIGRTMIN + 1)
+#define SIG_BORROWED 64 /* for a moment, before there are threads */
 
 void (*thread_signals)(void *context);
 void (*foreign_signals)(void);
@@ -128,18 +130,35 @@ static void on_interrupt(int sig UNUSED, siginfo_t *info, void *context)
 		signal_interrupted(context);
 }
 
+static void on_nothing(int sig UNUSED) {}
+
+/* The flags and the restorer that libc gives to a handler: the kernel makes no frame without
+ * one. Before the first thread it has no handler of its own to look at. */
+static int libc_way(struct action *a)
+{
+	struct sigaction mine = { .sa_handler = on_nothing };
+	struct action old;
+	long r = sys4(SYS_rt_sigaction, SIG_RESTART, NULL, a, sizeof(a->mask));
+
+	if (r || a->flags)
+		return (int)r;
+	r = sys4(SYS_rt_sigaction, SIG_BORROWED, NULL, &old, sizeof(old.mask));
+	if (r || LIBC(sigaction)(SIG_BORROWED, &mine, NULL))
+		return -1;
+	return (int)sys4(SYS_rt_sigaction, SIG_BORROWED, &old, a, sizeof(a->mask));
+}
+
 void thread_signals_init(void)
 {
-	struct action a, now;
+	struct action a;
 
 	setxid_init();
-	/* the flags and the restorer are libc's, from a handler that it has installed */
-	if (sys4(SYS_rt_sigaction, SIG_RESTART, NULL, &a, sizeof(a.mask)))
+	if (libc_way(&a))
 		return;
 	a.handler = on_interrupt;
-	a.flags = (a.flags | SA_SIGINFO) & ~(unsigned long)SA_RESTART;
+	a.flags = (a.flags | SA_SIGINFO) & ~(unsigned long)(SA_RESTART | SA_ONSTACK);
 	a.mask = 0;
-	sys4(SYS_rt_sigaction, SIG_INTERRUPT, &a, &now, sizeof(a.mask));
+	sys4(SYS_rt_sigaction, SIG_INTERRUPT, &a, NULL, sizeof(a.mask));
 }
 
 /* ---- the guest ---- */

@@ -274,7 +274,7 @@ void set_lock_acquire(void);
 void set_lock_release(void);
 
 /* setxid.c */
-void setxid_init(void); /* once, before any full thread */
+void setxid_init(void); /* before any full thread; again when thread_signals is set */
 
 /* signal.c */
 void signals_deliver(

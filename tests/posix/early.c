@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main has used what the runtime does for it before there is any thread: the first one is
+ * interrupted all the same, while it computes, by a handler that runs on the thread's stack. */
+#include <semaphore.h>
+#include <signal.h>
+
+#include "must.h"
+
+static volatile int began, seen, on_stack;
+static pthread_t thread;
+
+static void handler(int sig)
+{
+	pthread_attr_t a;
+	void *low;
+	size_t size;
+
+	(void)sig;
+	MUST(!pthread_getattr_np(thread, &a) &&
+	     !pthread_attr_getstack(&a, &low, &size));
+	pthread_attr_destroy(&a);
+	on_stack = (char *)&a > (char *)low && (char *)&a < (char *)low + size;
+	seen = 1;
+}
+
+static void *computes(void *arg)
+{
+	(void)arg;
+	began = 1;
+	while (!seen)
+		;
+	return NULL;
+}
+
+static void interrupted(int flags)
+{
+	struct sigaction sa = { .sa_handler = handler, .sa_flags = flags };
+
+	began = seen = on_stack = 0;
+	MUST(!sigaction(SIGUSR1, &sa, NULL));
+	thread = thread_of(computes, NULL);
+	while (!began)
+		;
+	MUST(!pthread_kill(thread, SIGUSR1));
+	end_of(thread);
+	printf("on its stack: %d\n", on_stack);
+}
+
+int main(void)
+{
+	struct timespec soon = { 0, 1000000 };
+	pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+	sem_t sem;
+
+	MUST(!sem_init(&sem, 0, 0));
+	FAILS(sem_timedwait(&sem, &soon), ETIMEDOUT);
+	MUST(!nanosleep(&soon, NULL));
+	MUST(!pthread_mutex_lock(&m) && !pthread_mutex_unlock(&m));
+	interrupted(0);
+	interrupted(SA_RESTART);
+	return 0;
+}
