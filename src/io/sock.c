@@ -88,23 +88,24 @@ static long recv_op(struct uk_thread *t, struct io_op *op)
  * queue, so look again and again. (io_uring would put the second look behind the first.) */
 static long peek_all(struct uk_thread *t, struct io_op *op, size_t want)
 {
+	bool end = false;
+	long r;
+
 	op->flags &= ~(uint32_t)MSG_WAITALL;
 	op->until = io_limit(t, op->fd, POLLIN);
-	for (;;) {
-		long r = recv_op(t, op);
-		int end;
-
-		if (r <= 0 || (size_t)r == want)
-			return r;
-		end = io_ready(t, op->fd, POLLRDHUP, 0);
-		if (end > 0 || op->until <= sys_now() || io_pause(t, PEEK_PAUSE) < 0)
+	r = recv_op(t, op);
+	while (r > 0 && (size_t)r < want && !end) {
+		/* looked for first: what was sent before the end is there at the next look */
+		end = io_ready(t, op->fd, POLLRDHUP, 0) > 0;
+		if (!end && (op->until <= sys_now() || io_pause(t, PEEK_PAUSE) < 0))
 			return r;
 		op->flags |= MSG_DONTWAIT;
 		r = at_once(t, op);
 		op->flags &= ~(uint32_t)MSG_DONTWAIT;
-		if (r <= 0 || (size_t)r == want)
-			return r;
+		if (r == -EAGAIN) /* another one has taken them */
+			r = recv_op(t, op);
 	}
+	return r;
 }
 
 /* Into memory that may not be there: by way of our stack. Not in the caller's frame, which

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sending and receiving on sockets. */
+#include <pthread.h>
+
 #include "iotest.h"
 
 #define BIG ((size_t)1 << 20)
@@ -144,6 +146,41 @@ static void *dribbler(void *arg)
 		ssize_t r_ = (r);                                                      \
 		CHECK(UK_HOSTILE ? r_ > 0 && r_ <= (k) : r_ == (k));                   \
 	} while (0)
+
+static void *rest_and_end(void *arg)
+{
+	struct job *j = arg;
+
+	while (!__atomic_load_n(&j->flags, __ATOMIC_ACQUIRE))
+		;
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(send(j->fd, "xxxxx", 5, 0), 5);
+	shutdown(j->fd, SHUT_WR);
+	return NULL;
+}
+
+/* The end comes between a look at the queue and one for the end: what it ended is there. */
+static void a_peek_misses_nothing_before_the_end(void)
+{
+	for (int i = 0; i < 3000; i++) {
+		struct job j = { 0 };
+		pthread_t t;
+		char b[40];
+		int s[2];
+
+		make_unix(s, SOCK_STREAM);
+		j.fd = s[1];
+		CHECK_EQ(send(s[1], "xxxxx", 5, 0), 5);
+		CHECK_EQ(pthread_create(&t, NULL, rest_and_end, &j), 0);
+		__atomic_store_n(&j.flags, 1, __ATOMIC_RELEASE);
+		for (volatile int k = i % 2000; k > 0; k--)
+			;
+		CHECK_PEEK(uk_recv(s[0], b, 20, MSG_WAITALL | MSG_PEEK), 20);
+		CHECK_EQ(pthread_join(t, NULL), 0);
+		uk_close(s[0]);
+		uk_close(s[1]);
+	}
+}
 
 static void waitall_waits_for_all(void)
 {
@@ -615,6 +652,7 @@ int main(void)
 	BOTH(recv_waits_for_a_sender);
 	BOTH(a_blocking_send_sends_all);
 	BOTH(waitall_waits_for_all);
+	BOTH(a_peek_misses_nothing_before_the_end);
 	BOTH(peek_leaves_it_there);
 	BOTH(dontwait_does_not_wait);
 	BOTH(a_nonblocking_socket_keeps_its_meaning);
