@@ -4,6 +4,7 @@
 #include "base/files.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 
 #include "base/base.h"
 
@@ -31,10 +32,13 @@ void files_drop(int fd)
 	sys1(SYS_close, fd);
 }
 
-int files_dup(int fd, int floor)
+int files_dup(int fd)
 {
-	long r = sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, floor);
+	long r = sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FILES_HIGH);
+	struct rlimit lim;
 
+	if (r == -EINVAL && !sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim))
+		r = sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lim.rlim_cur / 2);
 	if (r < 0)
 		r = sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0);
 	if (r >= 0)

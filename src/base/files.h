@@ -27,8 +27,9 @@ static inline bool files_are_the_programs(void)
 
 #define FILES_HIGH 1024 /* out of the way of programs that expect the lowest numbers */
 
-/* A duplicate of fd, closed on exec, from floor on if there is room; -errno. It is ours. */
-int files_dup(int fd, int floor);
+/* A duplicate of fd, closed on exec; -errno. It is ours. From FILES_HIGH on, or in the upper
+ * half of what the program may have, if there is room. */
+int files_dup(int fd);
 /* fd is open, and ours from now on. */
 void files_claim(int fd);
 /* It is not, and is closed. -1: there is none. */

@@ -9,13 +9,8 @@
 
 int fd_move_high(int fd)
 {
-	struct rlimit lim = { 0 };
-	int high, floor = FILES_HIGH;
+	int high = files_dup(fd);
 
-	if (sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim) == 0 &&
-	    lim.rlim_cur < 2 * FILES_HIGH)
-		floor = (int)lim.rlim_cur / 2;
-	high = files_dup(fd, floor);
 	if (high >= 0) {
 		sys1(SYS_close, fd);
 		return high;
@@ -35,7 +30,7 @@ int op_cut_result(struct io_op *op)
 {
 	if (op->ebadf != OP_MOVES)
 		return op->ebadf ? -EBADF : -ECANCELED;
-	op->fd2 = files_dup(op->fd2, FILES_HIGH);
+	op->fd2 = files_dup(op->fd2);
 	return op->fd2 < 0 ? -EBADF : REACTOR_MOVED;
 }
 

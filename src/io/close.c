@@ -44,7 +44,7 @@ static int dead_open(struct uk_thread *t)
 {
 	long low = io_marked(t, SYS_openat, AT_FDCWD, SYS_ARG("/"), O_PATH | O_CLOEXEC,
 			     0, 0, 0);
-	int fd = low < 0 ? (int)low : files_dup((int)low, FILES_HIGH), none = -1;
+	int fd = low < 0 ? (int)low : files_dup((int)low), none = -1;
 
 	if (low >= 0)
 		sys1(SYS_close, low);
@@ -131,7 +131,7 @@ int io_left_for(int fd)
 {
 	for (unsigned i = 0; i < LEAVING; i++)
 		if (load_acquire(&leaving[i].fd) == fd + 1)
-			return files_dup(load_relaxed(&leaving[i].keep), FILES_HIGH);
+			return files_dup(load_relaxed(&leaving[i].keep));
 	return -EBADF;
 }
 
@@ -169,7 +169,7 @@ void io_leave(int fd)
 		return;
 	t = rt_enter();
 	if (waited)
-		keep = files_dup(fd, FILES_HIGH);
+		keep = files_dup(fd);
 	move_away(t, fd, keep);
 	files_drop(keep);
 	rt_exit();

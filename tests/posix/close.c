@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -232,6 +233,12 @@ static void *all(void *arg)
 
 int main(void)
 {
+	struct rlimit lim;
+
+	/* what most users have; a number of the runtime's own must have room there, too */
+	MUST(!getrlimit(RLIMIT_NOFILE, &lim));
+	lim.rlim_cur = 1024;
+	MUST(!setrlimit(RLIMIT_NOFILE, &lim));
 	run_in_thread(all);
 	/* main is a kernel thread; those who wait are not */
 	writes_after_close(by_recv, "recv");
