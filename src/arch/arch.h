@@ -47,6 +47,19 @@ void arch_call_on(void *top, void (*fn)(void *, void *, void *), void *a, void *
 /* The stack pointer in a ucontext_t. */
 uintptr_t arch_ucontext_sp(const void *uc);
 
+/* Where it stands. */
+uintptr_t arch_ucontext_ip(const void *uc);
+/* Since 2.41 glibc makes every call that is a cancellation point by one function in assembly,
+ * and a thread that stands in it, from its look at whether it is cancelled up to the
+ * instruction that calls the kernel, may be cancelled there. Its name is not exported; these
+ * are the bytes of that stretch's end, the instruction among them, and how many bytes of it
+ * stand before them. len 0: not known here. */
+struct arch_bytes {
+	const unsigned char *bytes;
+	size_t len, before;
+};
+struct arch_bytes arch_libc_cancel_point(void);
+
 bool arch_has_fsgsbase(void);
 /* How the thread pointer is moved, for `uk doctor`. */
 const char *arch_tp_how(void);

@@ -7,11 +7,21 @@
  *               begins, and again when its wait was cut short
  *
  *   the thread  outside the runtime is interrupted, as by a signal; if it may be cancelled
- *               where it stands, it is: its type is asynchronous, or libc has made it so
- *               while a call of its own sleeps in the kernel
+ *               where it stands, it is: its type is asynchronous (libc before 2.41 makes it
+ *               so while a call of its own sleeps in the kernel), or it stands in the one
+ *               function by which a newer libc makes such calls, before the kernel has begun
+ *               or as it begins again. A call that has ended with EINTR libc looks at itself.
+ *
+ * That function has no name for us; it is found by its bytes, when somebody is first cancelled.
+ * (Rejected: EINTR for every interrupted call: who is interrupted between libc's look and the
+ * call's begin would sleep for ever.)
  *
  * So the runtime's flag is only the way to end a wait. A wait that is no cancellation
  * point, or of a thread that has disabled cancellation, clears it and waits on. */
+#include <link.h>
+#include <string.h>
+
+#include "arch/arch.h"
 #include "posix/posix.h"
 #include "thread/glibc.h"
 
@@ -21,6 +31,9 @@
 #define CANCELING 0x04u
 #define CANCELED 0x08u
 #define EXITING 0x10u
+
+/* libc's function; both 0: it has none, or nobody has looked */
+static uintptr_t point, point_end;
 
 static uint32_t *word_of(pthread_t th)
 {
@@ -48,12 +61,52 @@ bool posix_cut(long r, bool restarts)
 	return r == -ECANCELED || posix_handlers_let(restarts);
 }
 
-void posix_cancel_now(void)
+static int find_point(struct dl_phdr_info *info, size_t size UNUSED, void *inside)
 {
-	const uint32_t all = CANCEL_DISABLED | CANCEL_ASYNC | CANCELED | EXITING;
+	struct arch_bytes b = arch_libc_cancel_point();
 
-	if (glibc.cancel != NOWHERE &&
-	    (load_relaxed(word_of(pthread_self())) & all) == (CANCEL_ASYNC | CANCELED))
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uintptr_t text = info->dlpi_addr + ph->p_vaddr;
+		uintptr_t at;
+
+		if (ph->p_type != PT_LOAD || !(ph->p_flags & PF_X) ||
+		    (uintptr_t)inside - text >= ph->p_memsz)
+			continue;
+		at = (uintptr_t)memmem((void *)text, ph->p_filesz, b.bytes, b.len);
+		store_relaxed(&point_end, at ? at + b.len : 0);
+		/* release: who sees the begin sees the end (pairs with stands_at_point) */
+		store_release(&point, at ? at - b.before : 0);
+		return 1;
+	}
+	return 0;
+}
+
+/* Two threads may look at once: they find the same. */
+static void learn_point(void)
+{
+	static uint32_t looked;
+
+	if (!load_relaxed(&looked) && arch_libc_cancel_point().len)
+		dl_iterate_phdr(find_point, (void *)NEXT(pthread_testcancel));
+	store_relaxed(&looked, 1);
+}
+
+static bool stands_at_point(const void *context)
+{
+	uintptr_t at = arch_ucontext_ip(context), begin = load_acquire(&point);
+
+	return begin && at >= begin && at < load_relaxed(&point_end);
+}
+
+void posix_cancel_now(const void *context)
+{
+	uint32_t w;
+
+	if (glibc.cancel == NOWHERE)
+		return;
+	w = load_relaxed(word_of(pthread_self()));
+	if (due(w) && (w & CANCEL_ASYNC || stands_at_point(context)))
 		NEXT(pthread_testcancel)();
 }
 
@@ -77,6 +130,7 @@ LIBC_API int pthread_cancel(pthread_t th)
 		return 0;
 	}
 	if (!(w & CANCEL_DISABLED)) {
+		learn_point();
 		uk_thread_cancel(t);
 		rt_enter();
 		thread_interrupt(t, true); /* posix_cancel_now looks there */

@@ -188,9 +188,9 @@ static inline long posix_result(long r)
 /* Act upon a cancellation that is pending and enabled: then it does not return. At the begin
  * of each call that is a cancellation point, and after its wait. Outside the runtime. */
 void posix_testcancel(void);
-/* In a handler that interrupted user code: if the thread is cancelled and its type is
- * asynchronous, it does not return. */
-void posix_cancel_now(void);
+/* In a handler that interrupted user code at context: if the thread is cancelled and may be
+ * where it stands, it does not return. */
+void posix_cancel_now(const void *context);
 
 /* The current call ended with -EINTR: do the handlers that have run let it go on? */
 static inline bool posix_handlers_let(bool restarts)

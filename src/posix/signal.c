@@ -353,7 +353,7 @@ static void deliver(void *context)
 	}
 	handler_end(was);
 	if (context)
-		posix_cancel_now();
+		posix_cancel_now(context);
 }
 
 /* The caller's mask has changed: what it lets through comes now. */

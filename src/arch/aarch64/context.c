@@ -49,6 +49,16 @@ uintptr_t arch_ucontext_sp(const void *uc)
 	return u->uc_mcontext.sp;
 }
 
+uintptr_t arch_ucontext_ip(const void *uc)
+{
+	return ((const ucontext_t *)uc)->uc_mcontext.pc;
+}
+
+struct arch_bytes arch_libc_cancel_point(void)
+{
+	return (struct arch_bytes){ NULL, 0, 0 };
+}
+
 bool arch_has_fsgsbase(void)
 {
 	return true;

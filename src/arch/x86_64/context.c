@@ -63,6 +63,29 @@ uintptr_t arch_ucontext_sp(const void *uc)
 	return (uintptr_t)u->uc_mcontext.gregs[REG_RSP];
 }
 
+uintptr_t arch_ucontext_ip(const void *uc)
+{
+	return (uintptr_t)((const ucontext_t *)uc)->uc_mcontext.gregs[REG_RIP];
+}
+
+struct arch_bytes arch_libc_cancel_point(void)
+{
+	static const unsigned char bytes[] = {
+		0x49, 0x89, 0xfb,             /* mov %rdi, %r11 */
+		0x48, 0x89, 0xf0,             /* mov %rsi, %rax */
+		0x48, 0x89, 0xd7,             /* mov %rdx, %rdi */
+		0x48, 0x89, 0xce,             /* mov %rcx, %rsi */
+		0x4c, 0x89, 0xc2,             /* mov %r8, %rdx */
+		0x4d, 0x89, 0xca,             /* mov %r9, %r10 */
+		0x4c, 0x8b, 0x44, 0x24, 0x08, /* mov 8(%rsp), %r8 */
+		0x4c, 0x8b, 0x4c, 0x24, 0x10, /* mov 16(%rsp), %r9 */
+		0x4c, 0x89, 0x5c, 0x24, 0x08, /* mov %r11, 8(%rsp) */
+		0x0f, 0x05,                   /* syscall */
+	};
+
+	return (struct arch_bytes){ bytes, sizeof(bytes), 6 /* jne */ };
+}
+
 bool arch_has_fsgsbase(void)
 {
 	return getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE_BIT;
