@@ -309,6 +309,12 @@ def echo_10000(r):
     return c_echo(r, 10000)
 
 
+@program(["mpicc", "mpirun"])
+def openmpi(r):
+    exe = compiled(r, "mpi", "mpicc", "-O1", "-pthread", source("mpi.c"))
+    return r.run("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", 3, exe)
+
+
 @program(["rustc"])
 def rust(r):
     return echo_server(r, compiled(r, "rust", "rustc", "-O", source("server.rs")), 200, 5)
@@ -438,9 +444,9 @@ MaxKeepAliveRequests 0
 """
 
 
-@program(["apache2"])
-def apache(r):
-    port, www = free_port(), os.path.join(r.tmp, "www")
+def apache_site(r, port):
+    """A configuration, and 50 pages for it to serve."""
+    www = os.path.join(r.tmp, "www")
     os.makedirs(www)
     os.chmod(r.tmp, 0o755)
     for n in range(50):
@@ -448,43 +454,178 @@ def apache(r):
             f.write(str(n) * 3000)
     with open(os.path.join(r.tmp, "conf"), "w") as f:
         f.write(APACHE.format(tmp=r.tmp, port=port, modules="/usr/lib/apache2/modules"))
+    return "apache2", "-DFOREGROUND", "-f", os.path.join(r.tmp, "conf")
 
-    def client(k):
-        good = 0
+
+def pages(port, n, good):
+    """Asks for n pages by connections that stay; b"" of a head: the server has let it go."""
+    while n:
         with socket.create_connection(("127.0.0.1", port), LIMIT) as s, s.makefile("rwb") as f:
-            for n in range(50):
-                f.write(b"GET /%d HTTP/1.1\r\nHost: localhost\r\n\r\n" % n)
-                f.flush()
-                head = b"".join(iter(f.readline, b"\r\n"))
-                size = int(re.search(rb"Content-Length: (\d+)", head).group(1))
-                good += f.read(size) == (str(n) * 3000).encode()
-        return good
-    with r.server("apache2", "-DFOREGROUND", "-f", os.path.join(r.tmp, "conf")) as p:
+            while n:
+                with contextlib.suppress(ConnectionError):
+                    f.write(b"GET /%d HTTP/1.1\r\nHost: localhost\r\n\r\n" % (n % 50))
+                    f.flush()
+                head = b"".join(iter(f.readline, b"\r\n")) if f.peek(1) else b""
+                if not head:
+                    break
+                size = int(re.search(rb"Content-Length: (\d+)", head, re.I).group(1))
+                good.append(f.read(size) == (str(n % 50) * 3000).encode())
+                n -= 1
+
+
+@program(["apache2"])
+def apache(r):
+    port, good = free_port(), []
+    with r.server(*apache_site(r, port)) as p:
         listens(port)
-        good = clients(40, client)
-    return good, p.returncode
+        clients(40, lambda k: pages(port, 50, good) or 0)
+    return len(good), all(good), p.returncode
+
+
+@program(["apache2"])
+def apache_graceful(r):
+    """Restarts under load that cut no answer short, then an end that waits for the last."""
+    port, good = free_port(), []
+    with r.server(*apache_site(r, port), stop=signal.SIGWINCH) as p:
+        listens(port)
+        with concurrent.futures.ThreadPoolExecutor(20) as pool:
+            ends = [pool.submit(pages, port, 400, good) for _ in range(20)]
+            for n in range(1, 4):
+                until(lambda: len(good) > n * 1500)
+                p.send_signal(signal.SIGUSR1)
+            for e in ends:
+                e.result()
+    with open(os.path.join(r.tmp, "error")) as f:
+        log = f.read()
+    return len(good), all(good), p.returncode, log.count("resuming normal"), "crit" in log
+
+
+@program(["varnishd"])
+def varnish(r):
+    """The manager forks a worker with a pool of threads; what it has not in store it fetches."""
+    port, back, asked, good = free_port(), socket.create_server(("127.0.0.1", 0)), [], []
+
+    def backend():
+        with contextlib.suppress(OSError):
+            while True:
+                c, _ = back.accept()
+                with c, c.makefile("rwb") as f:
+                    n = int(re.match(rb"GET /(\d+)", f.readline()).group(1))
+                    while f.readline() != b"\r\n":
+                        pass
+                    asked.append(n)
+                    f.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s"
+                            % (len(str(n)) * 3000, str(n).encode() * 3000))
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        pool.submit(backend)
+        try:
+            with r.server("varnishd", "-F", "-j", "none", "-a", "127.0.0.1:%d" % port,
+                          "-b", "127.0.0.1:%d" % back.getsockname()[1], "-n", r.tmp + "/v",
+                          "-t", 3600, "-p", "thread_pool_min=50", "-s", "malloc,32m") as p:
+                listens(port)
+                clients(32, lambda k: pages(port, 200, good) or 0)
+        finally:
+            back.shutdown(socket.SHUT_RDWR)
+            back.close()
+    return len(good), all(good), sorted(asked), p.returncode
+
+
+class MariaDB:
+    """One data folder and the servers that run on it, one after the other."""
+
+    def __init__(self, r):
+        self.r, self.data = r, os.path.join(r.tmp, "data")
+        self.sock = os.path.join(r.tmp, "sock")
+        subprocess.run(["mariadb-install-db", "--no-defaults", "--user=root",
+                        "--datadir=" + self.data, "--auth-root-authentication-method=normal"],
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    @contextlib.contextmanager
+    def server(self, **kw):
+        with self.r.server(
+                "mariadbd", "--no-defaults", "--user=root", "--datadir=" + self.data,
+                "--socket=" + self.sock, "--skip-networking", "--innodb-buffer-pool-size=32M",
+                "--max-connections=2000", "--back-log=2000", "--max-prepared-stmt-count=1000000",
+                "--thread-handling=one-thread-per-connection", **kw) as p:
+            until(lambda: self.sql("select 1"))
+            yield p
+
+    def client(self, **kw):
+        return subprocess.Popen(["mariadb", "--no-defaults", "-uroot", "-S", self.sock, "-N",
+                                 "--unbuffered"], stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kw)
+
+    def sql(self, text):
+        return self.client().communicate(text.encode(), timeout=LIMIT)[0]
 
 
 @program(["mariadbd", "mariadb", "mariadb-install-db"])
 def mariadb(r):
-    data, sock = os.path.join(r.tmp, "data"), os.path.join(r.tmp, "sock")
-    subprocess.run(["mariadb-install-db", "--no-defaults", "--user=root", "--datadir=" + data,
-                    "--auth-root-authentication-method=normal"], check=True,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    def sql(text):
-        return subprocess.run(["mariadb", "--no-defaults", "-uroot", "-S", sock, "-N", "-e", text],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT).stdout
-    with r.server("mariadbd", "--no-defaults", "--user=root", "--datadir=" + data,
-                  "--socket=" + sock, "--skip-networking", "--innodb-buffer-pool-size=32M",
-                  "--thread-handling=one-thread-per-connection") as p:
-        until(lambda: sql("select 1"))
-        sql("create database d; create table d.t (id int auto_increment primary key, n int)")
+    db = MariaDB(r)
+    with db.server() as p:
+        db.sql("create database d; create table d.t (id int auto_increment primary key, n int)")
         work = "".join("insert into d.t (n) values (%d);" % n for n in range(50))
-        clients(40, lambda k: len(sql("begin;" + work + "commit;")))
-        answer = sql("select count(*), sum(n) from d.t; select sleep(0.01);"
-                     "check table d.t")
+        clients(40, lambda k: len(db.sql("begin;" + work + "commit;")))
+        answer = db.sql("select count(*), sum(n) from d.t; select sleep(0.01);"
+                        "check table d.t")
     return answer, p.returncode
+
+
+def sysbench(db, load, *args):
+    out = subprocess.run(
+        ["sysbench", "oltp_" + load, "--mysql-socket=" + db.sock, "--mysql-user=root",
+         "--tables=2", "--table-size=10000", "--time=0", *args],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT, text=True).stdout
+    return re.findall(r"FATAL.*| transactions: +\d+", out)
+
+
+@program(["mariadbd", "mariadb", "mariadb-install-db", "sysbench"])
+def mariadb_oltp(r):
+    """Both loads by few, many and very many connections."""
+    db, said = MariaDB(r), []
+    with db.server() as p:
+        db.sql("create database sbtest")
+        sysbench(db, "read_write", "prepare")
+        for load, events in (("read_only", 2000), ("read_write", 1000)):
+            for n in (1, 16, 200, 1000):
+                said.append(sysbench(db, load, "--threads=%d" % n, "--events=%d" % events, "run"))
+        said.append(db.sql("check table sbtest.sbtest1, sbtest.sbtest2"))
+    return said, p.returncode
+
+
+@program(["mariadbd", "mariadb", "mariadb-install-db"])
+def mariadb_crash(r):
+    """SIGKILL among writers: what was said to be committed is there after the recovery."""
+    db, n = MariaDB(r), 8
+    with db.server(stop=signal.SIGKILL, ok=(-signal.SIGKILL,)) as p:
+        db.sql("create database d; create table d.t (k int, n int, primary key (k, n))")
+
+        def writer(k):
+            """How many of its commits were answered."""
+            with db.client() as c:
+                for i in range(1 << 20):
+                    try:
+                        c.stdin.write(b"begin; insert into d.t values (%d, %d);"
+                                      b"commit; select %d;\n" % (k, i, i))
+                        c.stdin.flush()
+                    except OSError:
+                        return i
+                    if c.stdout.readline() != b"%d\n" % i:
+                        c.kill()
+                        return i
+                    answered[k] = i
+        answered = [0] * n
+        pool = concurrent.futures.ThreadPoolExecutor(n)
+        ends = [pool.submit(writer, k) for k in range(n)]
+        until(lambda: min(answered) >= 20)
+    done = [e.result() for e in ends]
+    with db.server() as p:
+        found = [list(map(int, line.split())) for line in
+                 db.sql("select k, count(*), max(n) from d.t group by k").splitlines()]
+        lost = [(k, done[k], count, most) for k, count, most in found
+                if not done[k] <= count <= done[k] + 1 or count != most + 1]
+        checked = db.sql("check table d.t")
+    return len(found), lost, checked, p.returncode
 
 
 @program(["stress-ng"])
