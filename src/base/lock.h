@@ -118,6 +118,14 @@ static inline bool lock_try_nested(struct lock *l)
 	return cas_acquire(&l->word, &old, 1);
 }
 
+/* Waits for nobody, so in any order, and by a signal handler; given back as a nested one. */
+static inline bool lock_try(struct lock *l)
+{
+	uint32_t old = 0;
+
+	return cas_acquire(&l->word, &old, 1);
+}
+
 static inline void lock_release_nested(struct lock *l)
 {
 	if (unlikely(__atomic_exchange_n(&l->word, 0, __ATOMIC_RELEASE) == 2))

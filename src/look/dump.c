@@ -142,9 +142,9 @@ static void print_vps(int fd)
 		       "  vp %u of set %s: %s, carrier %d, ready %u, pending I/O %u, "
 		       "timers %u, switches %lu\n",
 		       vp->id, vp->set->name,
-		       load_relaxed(&vp->idle) ? "idle"
-		       : c                     ? "busy"
-					       : "no carrier",
+		       !load_relaxed(&vp->idle) ? c ? "busy" : "no carrier"
+		       : c                      ? "idle"
+						: "at rest",
 		       c ? c->tid : 0, runq_len(&vp->rq), vp->reactor.pending,
 		       wheel_count(&vp->wheel), (unsigned long)vp->count.switches);
 	}

@@ -87,7 +87,10 @@ void suspend_end(struct uk_thread *t, uint8_t bit)
 static void kick(struct uk_vp *v)
 {
 	fetch_add_relaxed(&v->count.kicks, 1);
-	reactor_kick(&v->reactor);
+	if (unlikely(!load_acquire(&v->owner)))
+		vp_call();
+	else
+		reactor_kick(&v->reactor);
 }
 
 static void wake_a_thief(struct uk_vpset *s)
@@ -506,6 +509,12 @@ static bool set_has_work(const struct uk_vp *vp)
 		    (runq_stealable(&s->vps[i]->rq) || load_relaxed(&s->vps[i]->inbox)))
 			return true;
 	return false;
+}
+
+bool vp_awaits(const struct uk_vp *vp)
+{
+	return vp_has_work(vp) || load_relaxed(&vp->submits) || vp->reactor.pending ||
+	       vp->closers || wheel_count(&vp->wheel) || set_has_work(vp);
 }
 
 static void leave_waking(struct uk_vp *vp)

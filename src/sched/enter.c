@@ -203,9 +203,7 @@ void block_begin(struct uk_thread *t, bool release)
 	vp = c->vp;
 	run_deferred(c); /* whom it wakes is work that waits */
 	store_relaxed(&c->mark, 1);
-	if ((release &&
-	     (vp_has_work(vp) || vp->reactor.pending || wheel_count(&vp->wheel))) ||
-	    fuzz_once_in(4)) {
+	if (release || fuzz_once_in(4)) {
 		bump(&vp->count.handoffs_mark, 1);
 		store_relaxed(&vp->burst, (uint8_t)VP_BURST);
 		c->vp = NULL;

@@ -14,21 +14,144 @@ struct lock watch_lock = LOCK_INIT(RANK_WATCH);
 static struct lock spares_lock = LOCK_INIT(RANK_SPARES);
 static struct carrier *spares; /* lock */
 static struct uk_vp *orphans;  /* lock to write */
+static uint32_t called; /* one of them was kicked; anyone sets, serve_called clears */
 
-/* ---- the lists ---- */
+/* ---- the lists, under the lock ---- */
+
+static struct uk_vp *orphan_take(struct uk_vp **p, struct carrier *c)
+{
+	struct uk_vp *vp = *p;
+
+	store_relaxed(p, vp->next_orphan);
+	if (vp->rests) {
+		vp->rests = false;
+		store_seq_cst(&vp->idle, 0);
+		fetch_add_relaxed(&vp->set->nidle, -1u);
+		/* or it was woken to steal: that nobody waits for, then */
+		store_release(&vp->set->waking, 0);
+	}
+	c->vp = vp;
+	/* release: the new owner sees all that the old one did (pairs with enter) */
+	store_release(&vp->owner, (uintptr_t)c);
+	return vp;
+}
+
+static void orphan_add(struct uk_vp *vp, bool rests)
+{
+	store_release(&vp->owner, 0);
+	vp->next_orphan = orphans;
+	store_relaxed(&orphans, vp);
+	vp->rests = rests;
+	if (!rests)
+		return;
+	fetch_add_relaxed(&vp->set->nidle, 1);
+	store_seq_cst(&vp->idle, 1);
+	fence_seq_cst(); /* pairs with the CAS of who gives it something (idle in dispatch.c) */
+	if (vp_awaits(vp))
+		store_seq_cst(&vp->idle, 0);
+}
+
+/* Not one that rests and was not kicked since. */
+static bool wants_carrier(const struct uk_vp *vp)
+{
+	return !vp->rests || !load_seq_cst(&vp->idle);
+}
+
+/* A spare for each that wants one. Who is to be woken, chained. */
+static struct carrier *serve(void)
+{
+	struct uk_vp **p = &orphans;
+	struct carrier *s, *given = NULL;
+
+	while (*p) {
+		if (!wants_carrier(*p)) {
+			p = &(*p)->next_orphan;
+			continue;
+		}
+		s = spares;
+		if (!s) {
+			spares_ran_out();
+			break;
+		}
+		spares = s->next_spare;
+		store_relaxed(&s->stopped, 0);
+		store_relaxed(&spares_count, spares_count - 1);
+		orphan_take(p, s);
+		s->next_spare = given;
+		given = s;
+	}
+	return given;
+}
+
+/* ---- and without it ---- */
+
+static void wake_given(struct carrier *s)
+{
+	struct carrier *next;
+
+	for (; s; s = next) {
+		next = s->next_spare;
+		store_release(&s->wake, 1);
+		sys_futex_wake(&s->wake, 1);
+	}
+	if (want_spare())
+		maker_wake();
+	monitor_notice(); /* one may have left its rest */
+}
+
+/* Who cannot have the lock leaves it to whoever has it. */
+static void serve_called(void)
+{
+	struct carrier *given;
+
+	fence_seq_cst(); /* given back, then looked; who calls: called, then tried */
+	while (unlikely(load_relaxed(&called)) && lock_try(&spares_lock)) {
+		store_seq_cst(&called, 0);
+		given = serve();
+		lock_release_nested(&spares_lock);
+		wake_given(given);
+		fence_seq_cst();
+	}
+}
+
+static void unlock(void)
+{
+	lock_release(&spares_lock);
+	serve_called();
+}
+
+void vp_call(void)
+{
+	store_seq_cst(&called, 1);
+	serve_called();
+}
+
+void vp_give(struct uk_vp *vp)
+{
+	bool rests = !vp->reactive && !vp_awaits(vp) && !fuzz_once_in(2);
+	struct carrier *given;
+
+	lock_acquire(&spares_lock);
+	orphan_add(vp, rests);
+	given = serve();
+	unlock();
+	if (!rests || given)
+		wake_given(given);
+}
 
 void handoff_wait(struct carrier *c)
 {
+	struct uk_vp **p;
+
 	run_deferred(c);
 	lock_acquire(&spares_lock);
 	carrier_grown(c);
-	if (orphans) {
-		struct uk_vp *vp = orphans;
-
-		store_relaxed(&orphans, vp->next_orphan);
-		c->vp = vp;
-		store_release(&vp->owner, (uintptr_t)c);
-		lock_release(&spares_lock);
+	for (p = &orphans; *p && !wants_carrier(*p); p = &(*p)->next_orphan)
+		;
+	if (*p) {
+		orphan_take(p, c);
+		unlock();
+		monitor_notice();
 		return;
 	}
 	c->wake = 0;
@@ -36,57 +159,42 @@ void handoff_wait(struct carrier *c)
 	c->next_spare = spares;
 	spares = c;
 	bump(&spares_count, 1);
-	lock_release(&spares_lock);
+	unlock();
 	while (!load_acquire(&c->wake))
 		sys_futex_wait(&c->wake, 0, TIME_NEVER);
 }
 
-void vp_give(struct uk_vp *vp)
+/* One that wants a carrier before one that rests. */
+static struct uk_vp **find_orphan(const struct uk_vpset *set,
+				  const struct uk_vp *exactly)
 {
-	struct carrier *s;
+	struct uk_vp **p, **resting = NULL, *vp;
 
-	lock_acquire(&spares_lock);
-	s = spares;
-	if (s) {
-		spares = s->next_spare;
-		store_relaxed(&s->stopped, 0);
-		store_relaxed(&spares_count, spares_count - 1);
-		s->vp = vp;
-		/* release: the new owner sees all that the old one did (pairs with enter) */
-		store_release(&vp->owner, (uintptr_t)s);
-	} else {
-		store_release(&vp->owner, 0);
-		vp->next_orphan = orphans;
-		store_relaxed(&orphans, vp);
-		spares_ran_out();
+	for (p = &orphans; (vp = *p); p = &vp->next_orphan) {
+		if (vp->set != set || (exactly && vp != exactly) || vp->reactive)
+			continue;
+		if (wants_carrier(vp))
+			return p;
+		resting = p;
 	}
-	lock_release(&spares_lock);
-	if (s) {
-		store_release(&s->wake, 1);
-		sys_futex_wake(&s->wake, 1);
-	}
-	if (want_spare())
-		maker_wake();
+	return resting;
 }
 
-static bool take_orphan(struct carrier *c, struct uk_vpset *only, struct uk_vp *exactly)
+static bool take_orphan(struct carrier *c, const struct uk_vpset *set,
+			const struct uk_vp *exactly)
 {
-	struct uk_vp **p, *vp;
+	struct uk_vp **p;
 
 	if (!load_relaxed(&orphans))
 		return false;
 	lock_acquire(&spares_lock);
-	for (p = &orphans; (vp = *p); p = &vp->next_orphan) {
-		if ((only && vp->set != only) || (exactly && vp != exactly) ||
-		    vp->reactive)
-			continue;
-		store_relaxed(p, vp->next_orphan);
-		c->vp = vp;
-		store_release(&vp->owner, (uintptr_t)c);
-		break;
-	}
-	lock_release(&spares_lock);
-	return vp;
+	p = find_orphan(set, exactly);
+	if (p)
+		orphan_take(p, c);
+	unlock();
+	if (p)
+		monitor_notice();
+	return p;
 }
 
 /* ---- taken away, and back ---- */
@@ -200,14 +308,14 @@ bool handoff_stop(const struct carrier *mine)
 		}
 	}
 	if (!ok)
-		lock_release(&spares_lock);
+		unlock();
 	return ok;
 }
 
 void handoff_go(void)
 {
 	unmark_owners();
-	lock_release(&spares_lock);
+	unlock();
 }
 
 void handoff_lock(void)
@@ -217,15 +325,17 @@ void handoff_lock(void)
 
 void handoff_unlock(void)
 {
-	lock_release(&spares_lock);
+	unlock();
 }
 
 void handoff_forget(void)
 {
 	spares = NULL;
 	orphans = NULL;
+	called = 0;
 	for (uint32_t i = vp_count_all; i-- > 0;) {
 		vp_all[i]->owner = 0;
+		vp_all[i]->rests = false;
 		vp_all[i]->next_orphan = orphans;
 		orphans = vp_all[i];
 	}

@@ -62,8 +62,11 @@ INLINE void handoff_out(struct carrier *c)
 extern struct lock
     watch_lock; /* held by the monitor while it looks; a fork keeps it out */
 void enter_slow(struct uk_thread *t, struct carrier *c);
-/* The caller holds vp in fact: to a spare, or orphaned. */
+/* The caller holds vp in fact: to a spare; or it is an orphan, that rests if it has nothing to
+ * do, and nobody is woken for it. */
 void vp_give(struct uk_vp *vp);
+/* An orphan's idle was cleared. Async-signal-safe. */
+void vp_call(void);
 /* The monitor; true: it moved. */
 bool vp_revoke(struct uk_vp *vp, struct carrier *c);
 /* c, a spare from now on, until it has a vp. */

@@ -102,7 +102,8 @@ struct uk_vp {
 	struct uk_vpset *set LINE_ALIGNED;
 	unsigned id, index;
 	uint64_t handoffs, handoffs_hog, stalls; /* monitor */
-	struct uk_vp *next_orphan;               /* spares lock */
+	struct uk_vp *next_orphan;               /* handoff.c's lock, as is the next */
+	bool rests;                              /* an orphan that had nothing to do */
 	cpu_set_t cpus;                          /* binding; set lock */
 	uint32_t bound;                          /* generation of cpus, 0 = not bound */
 	struct vp_watch watch;
@@ -195,6 +196,7 @@ void vp_kick(struct uk_vp *vp);           /* anyone, if it sleeps */
 void queue_anywhere(struct uk_thread *t); /* to its vp's inbox, honouring suspension */
 void suspend_end(struct uk_thread *t, uint8_t bit); /* async-signal-safe */
 bool vp_has_work(const struct uk_vp *vp);           /* racy, any thread */
+bool vp_awaits(const struct uk_vp *vp); /* it, or who steals for it, may have soon */
 
 /* vp.c */
 struct set_plan {

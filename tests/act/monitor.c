@@ -90,9 +90,10 @@ static void *reads_raw(void *arg)
 
 static void *reads_marked(void *arg)
 {
-	uk_blocking_begin();
+	block_begin(rt_enter(), false);
 	reads_raw(arg);
-	uk_blocking_end();
+	block_end(thread_self());
+	rt_exit();
 	return arg;
 }
 
