@@ -20,6 +20,13 @@
  * (a spare just made, or a thread that comes back from the kernel). Both lists are under
  * one lock, so that a spare and an orphan never wait for each other.
  *
+ * An orphan that has nothing to run, to wait for or to steal rests: idle is set, as if its
+ * dispatcher slept, and no spare is woken for it. Who gives it something clears idle and
+ * calls one (vp_call); who comes back takes it by itself. Modelled in tests/model/rest.pml.
+ *
+ * Rejected: one named standby for each vp, taken by CAS, before the list: the lock and the list
+ * take some 50 ns of a hand-off, whose two wake-ups take tens of us.
+ *
  * Rejected: ownership by index into an array that a BPF program maps (it reads a carrier's two
  * words where they lie, by bpf_probe_read_user, and would gain nothing).
  */
