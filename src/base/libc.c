@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/libc.h"
 
+#include <sched.h>
+
 /* The library's; weak, for the drop-in has another one. */
 __attribute__((weak)) const struct libc *libc(void)
 {
 	static const struct libc table = {
+		.clone = clone,
+		.fclose = fclose,
 		.pthread_create = pthread_create,
 		.pthread_detach = pthread_detach,
 		.pthread_join = pthread_join,

@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 
 /* A name of libc's that a library of ours defines. */
 #define LIBC_API __attribute__((visibility("default")))
@@ -22,6 +23,8 @@ struct libc {
 	int (*pthread_detach)(pthread_t);
 	int (*pthread_join)(pthread_t, void **);
 	int (*pthread_sigmask)(int, const sigset_t *, sigset_t *);
+	int (*clone)(int (*)(void *), void *, int, void *, ...);
+	int (*fclose)(FILE *);
 	int (*sigaction)(int, const struct sigaction *, struct sigaction *);
 };
 

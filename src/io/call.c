@@ -15,8 +15,9 @@
  * socket's own time limit is over.
  *
  * O_NONBLOCK, SO_RCVTIMEO and SO_SNDTIMEO are looked up when a call is about to wait (50 ns
- * each), each time: io_uring waits for data whatever they say, and no remembered answer is
- * right when another process may set them.
+ * each, 130 where system calls are slow), each time: io_uring waits for data whatever they
+ * say, and no remembered answer is right when another process may set them. Of a socket that
+ * nobody else can hold the drop-in knows that it has none of them (known.c).
  *
  * A foreign thread sleeps in the kernel; a close elsewhere gets it out by a signal (raw.c).
  *
@@ -29,6 +30,7 @@
 #include <sys/time.h>
 
 #include "event/accept.h"
+#include "io/known.h"
 
 #define PAUSE (NS_PER_MS / 2)
 #define AGAIN_MAX 8
@@ -38,11 +40,24 @@ uint16_t io_hints[IO_HINTS];
 
 /* -- facts about a descriptor -- */
 
+long io_flags(struct uk_thread *t, int fd)
+{
+	uint64_t known = known_ask(fd);
+	long flags;
+
+	if (known & KNOWN_BLOCKS)
+		return O_RDWR;
+	COUNT(t, syscalls);
+	flags = sys2(SYS_fcntl, fd, F_GETFL);
+	if (flags >= 0 && !(flags & O_NONBLOCK))
+		known_learn(fd, known, KNOWN_BLOCKS);
+	return flags;
+}
+
 bool io_nonblock(struct uk_thread *t, int fd)
 {
-	long flags = sys2(SYS_fcntl, fd, F_GETFL);
+	long flags = io_flags(t, fd);
 
-	COUNT(t, syscalls);
 	return flags >= 0 && (flags & O_NONBLOCK);
 }
 
@@ -50,9 +65,8 @@ bool io_nonblock(struct uk_thread *t, int fd)
  * event first (epoll) is to hang where the kernel says -EBADF at once. */
 static int op_mode(struct uk_thread *t, const struct io_op *op)
 {
-	long flags = sys2(SYS_fcntl, op->fd, F_GETFL), wrong = -1;
+	long flags = io_flags(t, op->fd), wrong = -1;
 
-	COUNT(t, syscalls);
 	if (flags < 0)
 		return (int)flags;
 	if (op->kind == IO_READ || op->kind == IO_READV)
@@ -187,18 +201,24 @@ int io_ready(struct uk_thread *t, int fd, unsigned events, int64_t deadline)
 int64_t io_limit(struct uk_thread *t, int fd, unsigned events)
 {
 	int opt = events & POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO;
+	unsigned none = events & POLLIN ? KNOWN_NO_RCV : KNOWN_NO_SND;
+	uint64_t known = known_ask(fd);
 	struct timeval tv = { 0, 0 };
 	uint32_t len = sizeof(tv);
 	long r;
 
-	if (!events)
+	if (!events || known & none)
 		return TIME_NEVER;
 	COUNT(t, syscalls);
 	r = sys5(SYS_getsockopt, fd, SOL_SOCKET, opt, &tv, &len);
 	if (r == -ENOTSOCK)
 		io_hint_set(fd, (load_relaxed(io_hint(fd)) & HINT_FLAGS) | HINT_NOSOCK);
-	if (r < 0 || (!tv.tv_sec && !tv.tv_usec))
+	if (r < 0)
 		return TIME_NEVER;
+	if (!tv.tv_sec && !tv.tv_usec) {
+		known_learn(fd, known, none);
+		return TIME_NEVER;
+	}
 	return sys_now() + MIN(tv.tv_sec, LIMIT_MAX) * NS_PER_SEC + tv.tv_usec * 1000;
 }
 
@@ -357,11 +377,30 @@ static long wait_op(struct uk_thread *t, struct io_op *op, enum io_class c, int 
 	}
 }
 
+/* A read of a socket that is known is a receive, for two reasons: the kernel refuses it if the
+ * number is no socket any more, unseen; and it can be told that there is nothing yet. */
+static bool as_receive(struct io_op *op)
+{
+	if (op->kind != IO_READ || op->off != IO_CURRENT ||
+	    !(known_ask(op->fd) & KNOWN_BLOCKS))
+		return false;
+	op->kind = IO_RECV;
+	op->flags = 0;
+	return true;
+}
+
 long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
 {
 	int first = op->fd;
+	bool read = as_receive(op);
 	long r = wait_op(t, op, c, first);
 
+	if (unlikely(read && r == -ENOTSOCK)) {
+		known_forget(first, KNOWN_ALL);
+		op->kind = IO_READ;
+		op->until = 0;
+		r = wait_op(t, op, c, first);
+	}
 	if (unlikely(op->fd != first))
 		io_follow(&op->fd, first, first);
 	return r;

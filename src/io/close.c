@@ -38,6 +38,8 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "io/known.h"
+
 static int dead_fd = -1; /* made when first needed, by whoever is first */
 
 static int dead_open(struct uk_thread *t)
@@ -81,6 +83,7 @@ int uk_close(int fd)
 	long r;
 
 	io_hint_set(fd, 0);
+	known_forget(fd, KNOWN_ALL);
 	dead = !file && kill_number(t, fd);
 	sched_io_cancel_fd(t, fd, -1);
 	sched_ahead_end(fd);

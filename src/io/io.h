@@ -212,6 +212,7 @@ void using_fork_child(void);
 long io_marked(struct uk_thread *t, long nr, long a, long b, long c, long d, long e,
 	       long f);
 
+long io_flags(struct uk_thread *t, int fd);    /* as F_GETFL gives them, or -errno */
 bool io_nonblock(struct uk_thread *t, int fd); /* O_NONBLOCK is set */
 bool io_is_file(struct uk_thread *t, int fd);  /* by fstat: what HINT_FILE says */
 uint32_t io_events(const struct io_op *op);

@@ -22,8 +22,7 @@ static long limits(struct uk_thread *t, const struct io_until *u, int64_t *until
 	*until = TIME_NEVER;
 	if (!u->mode)
 		return 0;
-	COUNT(t, syscalls);
-	flags = sys2(SYS_fcntl, u->fd, F_GETFL);
+	flags = io_flags(t, u->fd);
 	if (flags < 0)
 		return flags;
 	if (flags & O_NONBLOCK)

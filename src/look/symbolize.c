@@ -39,6 +39,7 @@
 
 #include "arch/san.h"
 #include "base/env.h"
+#include "base/libc.h"
 #include "base/panic.h"
 #include "base/sys.h"
 
@@ -154,8 +155,8 @@ static bool tool_start(struct tool *t)
 	t->in = in[1];
 	t->out = out[0];
 	/* returns when it has begun to run another program, or ended */
-	t->pid = clone(tool_main, tool_stack + sizeof(tool_stack),
-		       CLONE_VM | CLONE_VFORK | SIGCHLD, &theirs);
+	t->pid = LIBC(clone)(tool_main, tool_stack + sizeof(tool_stack),
+			     CLONE_VM | CLONE_VFORK | SIGCHLD, &theirs);
 	sys1(SYS_close, in[0]);
 	sys1(SYS_close, out[1]);
 	if (t->pid > 0)
@@ -292,8 +293,8 @@ static bool helper_start(void)
 	memset(tools, 0, sizeof(tools));
 	store_release(&state, FREE);
 	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof(all));
-	helper = clone(helper_main, helper_stack + sizeof(helper_stack),
-		       CLONE_VM | CLONE_UNTRACED, NULL);
+	helper = LIBC(clone)(helper_main, helper_stack + sizeof(helper_stack),
+			     CLONE_VM | CLONE_UNTRACED, NULL);
 	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof(old));
 	errno = was;
 	return helper > 0;

@@ -46,6 +46,15 @@
 	(posix_user() ? POSIX_HANDOFF(NEXT(name)(__VA_ARGS__))                         \
 		      : NEXT(name)(__VA_ARGS__))
 
+/* change.c: before a call that may change, share or end what is known of sockets. m: what the
+ * program says, judged by nobody yet. */
+struct msghdr;
+struct mmsghdr;
+void change_fcntl(int fd, int cmd, long arg);
+void change_message(const struct msghdr *m);
+void change_messages(const struct mmsghdr *m, unsigned n);
+void change_syscall(long n, const long *a);
+
 /* libc's headers do not declare the forms that its macros name. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 

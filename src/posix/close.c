@@ -17,11 +17,13 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "io/known.h"
 #include "posix/calls.h"
 #include "sched/vp.h"
 
 #define UNSHARE 2u /* CLOSE_RANGE_UNSHARE */
 #define ON_EXEC 4u /* CLOSE_RANGE_CLOEXEC */
+#define RANGE_MAX 1024u
 
 /* Before the runtime runs nobody waits; nor is it entered by a child of vfork, a handler in it, a
  * forked child that has not used it. */
@@ -34,6 +36,7 @@ static bool runs(void)
 
 bool posix_leave(int fd)
 {
+	known_forget(fd, KNOWN_ALL);
 	if (unlikely(files_claimed(fd)))
 		return false;
 	if (runs())
@@ -64,6 +67,8 @@ ALSO(close, __close);
 
 bool posix_may_dup(int fd, int at)
 {
+	known_forget(fd, KNOWN_ALL);
+	known_forget(at, KNOWN_ALL);
 	return fd == at || sys2(SYS_fcntl, fd, F_GETFD) < 0 || posix_leave(at);
 }
 
@@ -82,6 +87,15 @@ LIBC_API int dup3(int fd, int at, int flags)
 	return NEXT(dup3)(fd, at, flags);
 }
 
+static void forget_range(unsigned first, unsigned last)
+{
+	if (last - first >= RANGE_MAX)
+		known_forget_all();
+	else
+		for (unsigned i = 0; i <= last - first; i++)
+			known_forget((int)(first + i), KNOWN_ALL);
+}
+
 /* Around what is ours. A table of files of its own a user thread can't have: its carrier has
  * one with the others. */
 long posix_close_range(unsigned first, unsigned last, unsigned flags)
@@ -97,6 +111,7 @@ long posix_close_range(unsigned first, unsigned last, unsigned flags)
 		else if (posix_user())
 			return -ENOMEM;
 	}
+	forget_range(first, last);
 	leave_range(first, last);
 	for (; first <= last && r == 0; first = ours + 1) {
 		ours = files_next(first, last);

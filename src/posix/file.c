@@ -241,6 +241,7 @@ LIBC_API int fcntl(int fd, int cmd, ...)
 	va_start(ap, cmd);
 	arg = va_arg(ap, void *);
 	va_end(ap);
+	change_fcntl(fd, cmd, (long)arg);
 	if (cmd != F_SETLKW && cmd != F_OFD_SETLKW)
 		return NEXT(fcntl)(fd, cmd, arg);
 	return POSIX_BRACKET(fcntl, fd, cmd, arg);

@@ -22,7 +22,7 @@
 #include <stdarg.h>
 
 #include "base/sys.h"
-#include "posix/posix.h"
+#include "posix/calls.h"
 #include "sync/futex.h"
 #include "uk/sync.h"
 
@@ -215,11 +215,15 @@ static long forks(const struct call *c)
 	bool shares = c->n == SYS_clone    ? a[0] & CLONE_VM
 		      : c->n == SYS_clone3 ? *word_at(a[0]) & CLONE_VM
 					   : false;
-	long r = c->n == SYS_clone || c->n == SYS_clone3
-		     ? sys6(c->n, a[0], a[1], a[2], a[3], a[4], a[5])
-		     : sys5(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	long r;
 
-	if (r == 0 && !shares)
+	sched_share_begin();
+	r = c->n == SYS_clone || c->n == SYS_clone3
+		? sys6(c->n, a[0], a[1], a[2], a[3], a[4], a[5])
+		: sys5(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (r)
+		sched_share_end();
+	else if (!shares)
 		sched_fork_lost();
 	return r;
 }
@@ -261,6 +265,7 @@ static long dispatch(const struct call *c)
 	case SYS_clone3:
 		return forks(c);
 	default:
+		change_syscall(c->n, c->a);
 		return kernel(c);
 	}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libc's own functions, behind our definitions of the same names. */
 #include <dlfcn.h>
+#include <sched.h>
 
 #include "base/panic.h"
 #include "posix/posix.h"
@@ -21,6 +22,8 @@ const struct libc *libc(void)
 	static uint32_t filled;
 
 	if (unlikely(!load_acquire(&filled))) {
+		table.clone = NEXT(clone);
+		table.fclose = NEXT(fclose);
 		table.pthread_create = NEXT(pthread_create);
 		table.pthread_detach = NEXT(pthread_detach);
 		table.pthread_join = NEXT(pthread_join);

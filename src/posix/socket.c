@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "io/known.h"
 #include "posix/calls.h"
 
 /* These never wait, whatever the descriptor's flags. */
@@ -119,6 +120,7 @@ LIBC_API ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 
 LIBC_API ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 {
+	change_message(m);
 	if (!posix_user() || flags & MSG_DONTWAIT)
 		return NEXT(sendmsg)(fd, m, flags);
 	return POSIX_CALL(true, uk_sendmsg(fd, m, flags));
@@ -168,8 +170,10 @@ LIBC_API int recvmmsg(int fd, struct mmsghdr *m, unsigned n, int flags,
 
 LIBC_API int sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags)
 {
-	if (!posix_user() || flags & MSG_DONTWAIT || !n)
+	if (!posix_user() || flags & MSG_DONTWAIT || !n) {
+		change_messages(m, n);
 		return NEXT(sendmmsg)(fd, m, n, flags);
+	}
 	for (unsigned i = 0; i < MIN(n, (unsigned)IO_MAX_IOV); i++) {
 		ssize_t r = sendmsg(fd, &m[i].msg_hdr, flags);
 
@@ -185,15 +189,19 @@ LIBC_API int sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags)
 LIBC_API int accept4(int fd, struct sockaddr *restrict addr, socklen_t *restrict len,
 		     int flags)
 {
-	if (!posix_user())
-		return NEXT(accept4)(fd, addr, len, flags);
-	return (int)POSIX_CALL(true, uk_accept4(fd, addr, len, flags));
+	uint64_t before = known_before();
+	int r;
+
+	if (posix_user())
+		r = (int)POSIX_CALL(true, uk_accept4(fd, addr, len, flags));
+	else
+		r = NEXT(accept4)(fd, addr, len, flags);
+	known_born(r, before);
+	return r;
 }
 
 LIBC_API int accept(int fd, struct sockaddr *restrict addr, socklen_t *restrict len)
 {
-	if (!posix_user())
-		return NEXT(accept)(fd, addr, len);
 	return accept4(fd, addr, len, 0);
 }
 

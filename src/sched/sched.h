@@ -199,4 +199,12 @@ extern uint32_t sched_forks; /* how many forks lie between us and the first proc
 void sched_settle(void);
 bool sched_unsettled(void);
 
+/* share.c: around what gives other processes our open files, a fork of whatever kind. In a child
+ * with memory of its own there need be no end. Async-signal-safe. */
+#define SHARE_EPOCH 24
+#define SHARE_UNDER_WAY ((1u << SHARE_EPOCH) - 1)
+extern uint64_t sched_shares;
+void sched_share_begin(void);
+void sched_share_end(void);
+
 #endif

@@ -77,7 +77,7 @@ static FILE *start(struct piped *p, const char *command, bool reads, bool cloexe
 	if (!r)
 		return p->file;
 	if (p->file)
-		fclose(p->file);
+		LIBC(fclose)(p->file);
 	else
 		sys1(SYS_close, ends[!reads]);
 	errno = r;
@@ -133,7 +133,7 @@ LIBC_API int pclose(FILE *f)
 		*(void **)(void *)&next = libc_next("pclose");
 		return next(f);
 	}
-	fclose(f);
+	LIBC(fclose)(f);
 	do
 		r = sys4(SYS_wait4, p->pid, &status, 0, NULL);
 	while (r == -EINTR);

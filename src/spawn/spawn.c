@@ -34,6 +34,19 @@ void *libc_next(const char *name)
 	return dlsym(RTLD_NEXT, name);
 }
 
+static int share_spawn(spawn_fn *next, pid_t *pid, const char *file,
+		       const posix_spawn_file_actions_t *actions,
+		       const posix_spawnattr_t *attr, char *const argv[],
+		       char *const envp[])
+{
+	int r;
+
+	sched_share_begin();
+	r = next(pid, file, actions, attr, argv, envp);
+	sched_share_end();
+	return r;
+}
+
 static int spawn(spawn_fn *next, pid_t *pid, const char *file,
 		 const posix_spawn_file_actions_t *actions,
 		 const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
@@ -51,10 +64,10 @@ static int spawn(spawn_fn *next, pid_t *pid, const char *file,
 		posix_spawnattr_init(&own);
 	}
 	if (flags & POSIX_SPAWN_SETSIGMASK || !spawn_mask(&mask))
-		return next(pid, file, actions, attr, argv, envp);
+		return share_spawn(next, pid, file, actions, attr, argv, envp);
 	posix_spawnattr_setsigmask(&own, &mask);
 	posix_spawnattr_setflags(&own, (short)(flags | POSIX_SPAWN_SETSIGMASK));
-	return next(pid, file, actions, &own, argv, envp);
+	return share_spawn(next, pid, file, actions, &own, argv, envp);
 }
 
 #define NEXT(type, name)                                                               \
@@ -136,7 +149,7 @@ static int run_shell(const char *command, const sigset_t *mask, const sigset_t *
 	posix_spawnattr_setsigmask(&attr, mask);
 	posix_spawnattr_setsigdefault(&attr, dfl);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	if (!next || next(&pid, _PATH_BSHELL, NULL, &attr, argv, environ))
+	if (!next || share_spawn(next, &pid, _PATH_BSHELL, NULL, &attr, argv, environ))
 		return status;
 	do
 		r = sys4(SYS_wait4, pid, &status, 0, NULL);
@@ -156,7 +169,10 @@ LIBC_API int system(const char *command)
 
 	if (!spawn_mask(&mask)) {
 		*(void **)(void *)&next = libc_next("system");
-		return next(command);
+		sched_share_begin();
+		status = next(command);
+		sched_share_end();
+		return status;
 	}
 	if (!command)
 		return !run_shell("exit 0", &mask, &mask);

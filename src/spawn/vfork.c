@@ -22,6 +22,7 @@ const uint64_t *spawn_vfork_begin(void)
 {
 	bool set = sched_child_mask(&child_mask);
 
+	sched_share_begin();
 	sched_vfork_begin();
 	return set ? &child_mask : NULL;
 }
@@ -30,6 +31,7 @@ const uint64_t *spawn_vfork_begin(void)
 long spawn_vfork_end(long pid)
 {
 	sched_vfork_end();
+	sched_share_end();
 	if (pid >= 0)
 		return pid;
 	errno = (int)-pid;
@@ -50,9 +52,12 @@ LIBC_API pid_t _Fork(void)
 		errno = ENOSYS;
 		return -1;
 	}
+	sched_share_begin();
 	pid = next();
-	if (pid)
+	if (pid) {
+		sched_share_end();
 		return pid;
+	}
 	sched_fork_lost();
 	if (set)
 		sys4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));

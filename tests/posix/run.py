@@ -173,6 +173,19 @@ def stats(tmp):
     check("--stats: of the process, also after an exec", s["creates"] == 1, s)
 
 
+def asks_once(tmp):
+    """A socket is not asked at each wait what it was: system calls for a message."""
+    path = os.path.join(tmp, "stats.json")
+    for reactor, most in (("uring", 2), ("epoll", 4)):
+        for call in ("recv", "read"):
+            r = uk("--vps", "1", "--reactor", reactor, "--stats", path, PROBE, call)
+            with open(path) as f:
+                n = json.load(f)["syscalls"] / 2000
+            print("%s, %s: %.2f" % (reactor, call, n))
+            check("%s, %s: at most %d a message" % (reactor, call, most),
+                  r[0] == 0 and n < most + 0.5, n)
+
+
 def main():
     with tempfile.TemporaryDirectory() as tmp:
         becomes_the_program()
@@ -180,6 +193,7 @@ def main():
         judges(tmp)
         options(tmp)
         stats(tmp)
+        asks_once(tmp)
     for b in bad:
         print(b)
     return 1 if bad else 0

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static void *whose(void *arg)
@@ -30,6 +31,43 @@ static void *stack(void *arg)
 	return NULL;
 }
 
+#define ROUNDS 1000
+
+static int ends[2];
+static int by_read;
+
+static void *answers(void *arg)
+{
+	int fd = *(int *)arg, first = fd == ends[0];
+	char c;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		if ((!first || i) &&
+		    (by_read ? read(fd, &c, 1) : recv(fd, &c, 1, 0)) != 1)
+			return NULL;
+		if (send(fd, "x", 1, 0) != 1)
+			return NULL;
+	}
+	return arg;
+}
+
+/* One byte, to and fro. */
+static int echo(void)
+{
+	pthread_t t[2];
+	void *r[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+		return 1;
+	for (int i = 0; i < 2; i++)
+		if (pthread_create(&t[i], NULL, answers, &ends[i]))
+			return 1;
+	for (int i = 0; i < 2; i++)
+		if (pthread_join(t[i], &r[i]) || !r[i])
+			return 1;
+	return 0;
+}
+
 static int in_thread(void *(*fn)(void *))
 {
 	pthread_t t;
@@ -47,6 +85,9 @@ int main(int argc, char **argv)
 		return in_thread(whose);
 	if (!strcmp(what, "stack"))
 		return in_thread(stack);
+	by_read = !strcmp(what, "read");
+	if (by_read || !strcmp(what, "recv"))
+		return echo();
 	if (!strcmp(what, "exit"))
 		return atoi(argv[2]);
 	if (!strcmp(what, "kill"))

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* known.h - what is known of a socket, so that it need not be asked: that it blocks, that it
+ * has no time limits. See known.c. */
+#ifndef IO_KNOWN_H
+#define IO_KNOWN_H
+
+#include "base/base.h"
+#include "sched/sched.h"
+
+/* A descriptor number's word:
+ *
+ *	63 ......... 32 | 31 ........ 5 |    4      3      2        1          0
+ *	the forks before  lives of number NO_SND NO_RCV BLOCKS MAY_LIMITS MAY_BLOCK
+ *
+ *	0, or of old forks  --known_born--> MAY_...    it asks, and may learn
+ *	MAY_BLOCK           --known_learn--> + BLOCKS  it is not asked again
+ *	MAY_LIMITS          --known_learn--> + NO_RCV, NO_SND
+ *	any                 --known_forget--> without the MAY and all that it allowed, for this
+ *	                                      life: it asks each time */
+#define KNOWN_MAY_BLOCK 1u
+#define KNOWN_MAY_LIMITS 2u
+#define KNOWN_BLOCKS 4u /* no O_NONBLOCK */
+#define KNOWN_NO_RCV 8u /* no SO_RCVTIMEO */
+#define KNOWN_NO_SND 16u
+#define KNOWN_LIFE 32u
+#define KNOWN_EPOCH 32
+
+#define KNOWN_FLAGS (KNOWN_MAY_BLOCK | KNOWN_BLOCKS)
+#define KNOWN_LIMITS (KNOWN_MAY_LIMITS | KNOWN_NO_RCV | KNOWN_NO_SND)
+#define KNOWN_ALL (KNOWN_FLAGS | KNOWN_LIMITS)
+
+/* any thread, atomics */
+extern uint64_t known_words[SCHED_AHEAD_FDS];
+
+static inline uint32_t known_epoch(uint64_t shares)
+{
+	return (uint32_t)(shares >> SHARE_EPOCH);
+}
+
+/* What is known of fd, and what of it may be learnt: before asking. 0: nothing. */
+static inline uint64_t known_ask(int fd)
+{
+	uint64_t w;
+
+	if (unlikely((unsigned)fd >= array_size(known_words)))
+		return 0;
+	/* acquire, both: neither is older than what made the caller ask */
+	w = load_acquire(&known_words[fd]);
+	return w >> KNOWN_EPOCH == known_epoch(load_acquire(&sched_shares)) ? w : 0;
+}
+
+/* The kernel has said `what`, after known_ask gave word. */
+static inline void known_learn(int fd, uint64_t word, unsigned what)
+{
+	unsigned may = what & KNOWN_FLAGS ? KNOWN_MAY_BLOCK : KNOWN_MAY_LIMITS;
+
+	if (word & may) /* else somebody has come between: then not */
+		cas_acq_rel(&known_words[fd], &word, word | what);
+}
+
+/* Before the call that makes a socket, and after it. */
+static inline uint64_t known_before(void)
+{
+	return load_acquire(&sched_shares);
+}
+void known_born(int fd, uint64_t before);
+/* Before `what` of fd may change, or the number means another file, or others hold the file. */
+void known_forget(int fd, unsigned what);
+/* Of all sockets that there are. */
+void known_forget_all(void);
+
+#endif

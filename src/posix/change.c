@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls that change, share or end what is known of a socket (io/known.c), and those that make
+ * one. Each says so and is libc's own then: before the change, so that nothing is known of a
+ * socket that is not true. What can't block and is no family of its own has its name here;
+ * close and dup2, fcntl, accept and sendmsg stand with their families.
+ *
+ * A message that passes descriptors is looked into before the kernel has judged it, so
+ * carefully: on the thread's own stack, where nearly all are, or by the kernel
+ * (process_vm_readv), which finds bad pointers without a signal. */
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "io/known.h"
+#include "posix/calls.h"
+
+#define PASS_MAX 253u /* the kernel's limit of one message */
+
+/* ---- flags and limits ---- */
+
+void change_fcntl(int fd, int cmd, long arg)
+{
+	if (cmd == F_SETFL && arg & O_NONBLOCK)
+		known_forget(fd, KNOWN_FLAGS);
+	else if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
+		known_forget(fd, KNOWN_ALL);
+}
+
+static void change_ioctl(int fd, unsigned long request)
+{
+	if (request == FIONBIO)
+		known_forget(fd, KNOWN_FLAGS);
+}
+
+LIBC_API int ioctl(int fd, unsigned long request, ...)
+{
+	va_list ap;
+	void *arg;
+
+	va_start(ap, request);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	change_ioctl(fd, request);
+	return NEXT(ioctl)(fd, request, arg);
+}
+
+static void change_option(int fd, long level, long option)
+{
+	if (level == SOL_SOCKET &&
+	    (option == SO_RCVTIMEO_OLD || option == SO_RCVTIMEO_NEW ||
+	     option == SO_SNDTIMEO_OLD || option == SO_SNDTIMEO_NEW))
+		known_forget(fd, KNOWN_LIMITS);
+}
+
+LIBC_API int setsockopt(int fd, int level, int option, const void *value, socklen_t len)
+{
+	change_option(fd, level, option);
+	return NEXT(setsockopt)(fd, level, option, value, len);
+}
+
+/* ---- numbers ---- */
+
+LIBC_API int dup(int fd)
+{
+	known_forget(fd, KNOWN_ALL);
+	return NEXT(dup)(fd);
+}
+ALSO(dup, __dup);
+
+/* libc closes by itself. */
+static void change_stream(FILE *f)
+{
+	int err = errno;
+
+	known_forget(fileno(f), KNOWN_ALL);
+	errno = err;
+}
+
+LIBC_API int fclose(FILE *f)
+{
+	change_stream(f);
+	return NEXT(fclose)(f);
+}
+
+LIBC_API int fcloseall(void)
+{
+	known_forget_all();
+	return NEXT(fcloseall)();
+}
+
+LIBC_API FILE *freopen(const char *restrict path, const char *restrict mode,
+		       FILE *restrict f)
+{
+	change_stream(f);
+	return NEXT(freopen)(path, mode, f);
+}
+ALSO(freopen, freopen64);
+
+/* ---- who else holds them ---- */
+
+/* As clone(2) is, with or without memory and table of descriptors of its own. */
+LIBC_API int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
+{
+	bool same_memory = flags & CLONE_VM, same_files = flags & CLONE_FILES;
+	void *parent, *tls, *child;
+	va_list ap;
+	int r;
+
+	va_start(ap, arg);
+	parent = va_arg(ap, void *);
+	tls = va_arg(ap, void *);
+	child = va_arg(ap, void *);
+	va_end(ap);
+	sched_share_begin();
+	r = NEXT(clone)(fn, stack, flags, arg, parent, tls, child);
+	/* one table of descriptors and two of ours, or the reverse: no more is known */
+	if (r < 0 || same_memory == same_files || flags & CLONE_VFORK)
+		sched_share_end();
+	return r;
+}
+ALSO(clone, __clone);
+
+/* 0, or -errno of who reads memory that may not be there. */
+static long peek(void *to, const void *from, size_t n)
+{
+	struct uk_thread *t = posix_user();
+	struct iovec here = { to, n }, there = { (void *)(uintptr_t)from, n };
+	long r;
+
+	if (t && thread_on_stack(t, from, n)) {
+		memcpy(to, from, n);
+		return 0;
+	}
+	r = sysn(SYS_process_vm_readv, sys0(SYS_getpid), &here, 1, &there, 1, 0);
+	return r < 0 || (size_t)r == n ? MIN(r, 0) : -EFAULT;
+}
+
+static long change_passed(const char *at, size_t len)
+{
+	struct cmsghdr c;
+	int fds[PASS_MAX];
+	size_t n;
+	long r = 0;
+
+	while (!r && len >= sizeof(c)) {
+		r = peek(&c, at, sizeof(c));
+		if (r || c.cmsg_len < sizeof(c) || c.cmsg_len > len)
+			break; /* the kernel refuses it */
+		n = c.cmsg_len - sizeof(c);
+		if (c.cmsg_level == SOL_SOCKET && c.cmsg_type == SCM_RIGHTS &&
+		    n <= sizeof(fds)) {
+			r = peek(fds, at + sizeof(c), n);
+			for (size_t i = 0; !r && i < n / sizeof(*fds); i++)
+				known_forget(fds[i], KNOWN_ALL);
+		}
+		n = CMSG_ALIGN(c.cmsg_len);
+		at += MIN(n, len);
+		len -= MIN(n, len);
+	}
+	return r;
+}
+
+void change_message(const struct msghdr *m)
+{
+	struct msghdr h;
+	long r = peek(&h, m, sizeof(h));
+
+	if (!r && h.msg_control)
+		r = change_passed(h.msg_control, h.msg_controllen);
+	if (r && r != -EFAULT) /* we may not look */
+		known_forget_all();
+}
+
+void change_messages(const struct mmsghdr *m, unsigned n)
+{
+	for (unsigned i = 0; i < MIN(n, (unsigned)IO_MAX_IOV); i++)
+		change_message(&m[i].msg_hdr);
+}
+
+/* ---- by syscall(2) ---- */
+
+void change_syscall(long n, const long *a)
+{
+	switch (n) {
+	case SYS_fcntl:
+		change_fcntl((int)a[0], (int)a[1], a[2]);
+		break;
+	case SYS_ioctl:
+		change_ioctl((int)a[0], (unsigned long)a[1]);
+		break;
+	case SYS_setsockopt:
+		change_option((int)a[0], (int)a[1], (int)a[2]);
+		break;
+	case SYS_dup:
+		known_forget((int)a[0], KNOWN_ALL);
+		break;
+	case SYS_pidfd_getfd:
+		known_forget((int)a[1], KNOWN_ALL);
+		break;
+	case SYS_sendmsg:
+		change_message((const struct msghdr *)(uintptr_t)a[1]);
+		break;
+	case SYS_sendmmsg:
+		change_messages((const struct mmsghdr *)(uintptr_t)a[1],
+				(unsigned)a[2]);
+		break;
+	case SYS_io_uring_setup: /* what it does nobody sees */
+	case SYS_unshare:
+		sched_share_begin();
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- new ones ---- */
+
+LIBC_API int socket(int domain, int type, int protocol)
+{
+	uint64_t before = known_before();
+	int fd = NEXT(socket)(domain, type, protocol);
+
+	known_born(fd, before);
+	return fd;
+}
+
+LIBC_API int socketpair(int domain, int type, int protocol, int fd[2])
+{
+	uint64_t before = known_before();
+	int r = NEXT(socketpair)(domain, type, protocol, fd);
+
+	if (r == 0) {
+		known_born(fd[0], before);
+		known_born(fd[1], before);
+	}
+	return r;
+}
