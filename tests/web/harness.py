@@ -317,11 +317,6 @@ class Suite:
         os.symlink('loop', os.path.join(self.root, 'loop'))
         os.mkfifo(os.path.join(self.root, 'fifo'))
 
-    def short(self):
-        """A server of short times, so that a test of a deadline need not wait long."""
-        return self.server('--timeout-header=2', '--timeout-body=2', '--timeout-idle=3',
-                           '--timeout-write=3', '--timeout-handshake=2')
-
     def server(self, *extra, **kw):
         return Server(self, *extra, **kw)
 

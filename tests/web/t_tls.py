@@ -56,7 +56,7 @@ def the_end_is_a_close_notify(t):
 
 @test(plain=False)
 def a_handshake_that_stalls_is_ended(t):
-    with socket.create_connection(('127.0.0.1', t.short().port)) as s:
+    with socket.create_connection(('127.0.0.1', t.server('--timeout-handshake=2').port)) as s:
         s.settimeout(60)
         s.send(b'\x16\x03\x01\x02\x00')
         check(s.recv(100) == b'')
