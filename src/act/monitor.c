@@ -149,13 +149,15 @@ static void report_orphan(struct uk_vp *vp, int64_t for_ns)
 	    vp->id, (long)(for_ns / NS_PER_MS), who);
 }
 
-/* Nobody has the vp: it waits for a spare, or for one who comes back. */
-static bool look_orphan(struct uk_vp *vp, int64_t now)
+/* Nobody has the vp: it waits for a spare, or for one who comes back. Who had it and lost it
+ * between two looks has switched. */
+static bool look_orphan(struct uk_vp *vp, uint64_t switches, int64_t now)
 {
 	struct vp_watch *w = &vp->watch;
 
-	if (w->carrier || !w->since) {
+	if (w->carrier || !w->since || w->switches != switches) {
 		w->carrier = NULL;
+		w->switches = switches;
 		w->since = now;
 		w->warned = 0;
 	}
@@ -253,7 +255,7 @@ bool monitor_look(struct uk_vp *vp, int64_t now)
 		wanted = now;
 	w->ran = switches;
 	if (!owner)
-		return look_orphan(vp, now);
+		return look_orphan(vp, switches, now);
 	if (owner & VP_REVOKING)
 		return false;
 	idle = load_relaxed(&vp->idle);

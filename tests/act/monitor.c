@@ -17,6 +17,7 @@
 #define BLOCK_NS (40 * NS_PER_US)
 #define HOG_NS (10 * NS_PER_MS)
 #define BURST_NS (5 * NS_PER_MS)
+#define STALL_NS (5000 * NS_PER_MS)
 
 extern uint64_t monitor_passes;
 
@@ -286,6 +287,29 @@ static void a_sleeper_is_kicked_where_another_has_too_much(void)
 	UNTIL(load_relaxed(&two->nidle) == 2);
 }
 
+/* As a set at the cap of kernel threads: a carrier comes, blocks, and is not back at the next
+ * look. */
+static void an_orphan_that_has_run_meanwhile_does_not_stand_still(void)
+{
+	static struct uk_vp orphan;
+	static struct uk_thread ready;
+
+	orphan.inbox = &ready;
+	monitor_look(&orphan, now);
+	orphan.count.switches++;
+	monitor_look(&orphan, now + STALL_NS - NS_PER_MS);
+	monitor_look(&orphan, now + STALL_NS + NS_PER_MS);
+	CHECK_EQ(orphan.stalls, 0);
+	monitor_look(&orphan, now + 2 * STALL_NS + NS_PER_MS);
+	CHECK_EQ(orphan.stalls, 1);
+	monitor_look(&orphan, now + 4 * STALL_NS);
+	CHECK_EQ(orphan.stalls, 1); /* once for each */
+	orphan.count.switches++;
+	monitor_look(&orphan, now + 5 * STALL_NS);
+	monitor_look(&orphan, now + 6 * STALL_NS + NS_PER_MS);
+	CHECK_EQ(orphan.stalls, 2);
+}
+
 int main(void)
 {
 	if (UK_HOSTILE || getenv("UK_FUZZ"))
@@ -305,6 +329,7 @@ int main(void)
 	RUN(who_is_inside_the_runtime_is_left_alone);
 	RUN(who_switches_is_left_alone);
 	RUN(who_was_idle_has_not_stood_still);
+	RUN(an_orphan_that_has_run_meanwhile_does_not_stand_still);
 	lock_release(&watch_lock);
 	RUN(a_sleeper_is_kicked_where_another_has_too_much);
 	return 0;
