@@ -21,6 +21,7 @@ import t_life  # noqa: E402,F401
 import t_operate  # noqa: E402,F401
 import t_tls  # noqa: E402,F401
 import t_rfc  # noqa: E402,F401
+import t_smuggle  # noqa: E402,F401
 import t_status  # noqa: E402,F401
 
 
