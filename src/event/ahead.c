@@ -33,15 +33,12 @@
  */
 #include <string.h>
 
-#include "event/uring_impl.h"
+#include "event/bufs.h"
 #include "event/hostile.h"
+#include "event/uring_impl.h"
 
-#define BUFS 1024u /* a power of two */
-#define BUF_SIZE 2048u
 #define HOLD_MAX 16u
-#define GROUP 0
 #define CELLS_BYTES 16384u /* made at a time; whole pages */
-#define NONE 0xffffu
 
 struct ahead {
 	struct io_op shot; /* IO_SHOT; first: completions find the cell */
@@ -49,42 +46,17 @@ struct ahead {
 	struct list rearm;  /* in pool->rearm, or alone */
 	struct ahead *next; /* free */
 	int fd;
-	int err;              /* to be told to the next one */
-	uint32_t gen;         /* of the poller that armed it */
-	uint16_t first, last; /* held buffers, NONE: none */
-	uint16_t held, off;   /* how many; bytes of the first that are gone */
+	int err;      /* to be told to the next one */
+	uint32_t gen; /* of the poller that armed it */
+	struct held held;
 	bool refused;
 };
 
-struct uring_buf {
-	uint64_t addr;
-	uint32_t len;
-	uint16_t bid, resv; /* resv of the first is the ring's tail */
-};
-
 struct ahead_pool {
-	struct uring_buf *ring; /* shared with the kernel: it takes, we give */
-	char *mem;
+	struct bufs *bufs;
 	struct ahead *free;
 	struct list rearm; /* ended with waiters; armed by the next poll */
-	unsigned out;      /* buffers that we hold */
-	uint16_t tail;
-	uint16_t next[BUFS], len[BUFS];
-	struct uring_buf_reg reg;
 };
-
-/* -- buffers -- */
-
-static void give(struct ahead_pool *p, uint16_t bid)
-{
-	struct uring_buf *b = &p->ring[p->tail & (BUFS - 1)];
-
-	b->addr = (uintptr_t)p->mem + (size_t)bid * BUF_SIZE;
-	b->len = BUF_SIZE;
-	b->bid = bid;
-	/* release: the kernel that sees the tail sees the entry */
-	store_release(&p->ring[0].resv, ++p->tail);
-}
 
 static struct ahead_pool *pool_make(struct uring *u)
 {
@@ -93,78 +65,25 @@ static struct ahead_pool *pool_make(struct uring *u)
 	if (!p)
 		return NULL;
 	list_init(&p->rearm);
-	p->ring = os_map(BUFS * sizeof(*p->ring));
-	p->mem = os_map(BUFS * BUF_SIZE);
-	p->reg = (struct uring_buf_reg){ .ring_addr = (uintptr_t)p->ring,
-					 .ring_entries = BUFS,
-					 .bgid = GROUP };
 	u->pool = p;
-	if (!p->ring || !p->mem ||
-	    sys4(SYS_io_uring_register, u->fd, URING_REGISTER_PBUF_RING, &p->reg, 1) <
-		0) {
-		ahead_fini(u);
-		u->no_ahead = true;
-		return NULL;
-	}
-	for (unsigned i = 0; i < BUFS; i++)
-		give(p, (uint16_t)i);
-	return p;
+	p->bufs = bufs_make(u->fd);
+	if (p->bufs)
+		return p;
+	ahead_fini(u);
+	u->no_ahead = true;
+	return NULL;
 }
 
-/* The ring is closed, or never knew it. Cells are leaked with their pages' mapping: a vp
- * lives as long as the program. */
+/* Cells are leaked with their pages' mapping: a vp lives as long as the program. */
 void ahead_fini(struct uring *u)
 {
 	struct ahead_pool *p = u->pool;
 
 	if (!p)
 		return;
-	os_unmap(p->ring, BUFS * sizeof(*p->ring));
-	os_unmap(p->mem, BUFS * BUF_SIZE);
+	bufs_drop(p->bufs);
 	os_unmap(p, sizeof(*p));
 	u->pool = NULL;
-}
-
-static void hold(struct ahead_pool *p, struct ahead *a, uint16_t bid, uint16_t n,
-		 uint16_t off)
-{
-	p->len[bid] = n;
-	p->next[bid] = NONE;
-	if (a->held++) {
-		p->next[a->last] = bid;
-	} else {
-		a->first = bid;
-		a->off = off;
-	}
-	a->last = bid;
-}
-
-/* The first held buffer goes back. */
-static void let_go(struct ahead_pool *p, struct ahead *a)
-{
-	uint16_t bid = a->first;
-
-	a->first = p->next[bid];
-	a->off = 0;
-	a->held--;
-	p->out--;
-	give(p, bid);
-}
-
-static uint32_t copy_out(struct ahead_pool *p, struct ahead *a, char *to, uint32_t len)
-{
-	uint32_t n = 0;
-
-	while (a->held && n < len) {
-		uint32_t k = MIN(len - n, (uint32_t)(p->len[a->first] - a->off));
-
-		memcpy(to + n, p->mem + (size_t)a->first * BUF_SIZE + a->off, k);
-		n += k;
-		a->off = (uint16_t)(a->off + k);
-		if (a->off == p->len[a->first])
-			let_go(p, a);
-	}
-	return n;
 }
 
 /* -- cells -- */
@@ -197,7 +116,7 @@ static struct ahead *cell_make(struct reactor *r, int fd)
 	}
 	a = p->free;
 	p->free = a->next;
-	*a = (struct ahead){ .fd = fd, .first = NONE, .last = NONE };
+	*a = (struct ahead){ .fd = fd };
 	opq_init(&a->waiters);
 	list_init(&a->rearm);
 	e->ahead = a;
@@ -211,8 +130,7 @@ static void cell_free(struct reactor *r, struct ahead *a)
 	struct ahead_pool *p = ring_of(r)->pool;
 	struct fdent *e = fdtab_find(r->fds, a->fd);
 
-	while (a->held)
-		let_go(p, a);
+	bufs_forget(p->bufs, &a->held);
 	list_del(&a->rearm);
 	list_init(&a->rearm);
 	e->ahead = NULL;
@@ -269,13 +187,12 @@ static void go_alone(struct reactor *r, struct io_op *op)
  * held or threads wait, never both. */
 static void arrived(struct reactor *r, struct ahead *a, uint16_t bid, uint16_t n)
 {
-	struct ahead_pool *p = ring_of(r)->pool;
-	const char *from = p->mem + (size_t)bid * BUF_SIZE;
+	struct bufs *b = ring_of(r)->pool->bufs;
+	const char *from = bufs_data(b, bid);
 	struct io_op *op;
 	uint16_t k = 0;
 
-	p->out++;
-	while (k < n && !a->held && (op = pop_waiter(a))) {
+	while (k < n && !a->held.n && (op = pop_waiter(a))) {
 		uint32_t m = hostile_len(op);
 
 		m = MIN(m, (uint32_t)(n - k));
@@ -283,13 +200,11 @@ static void arrived(struct reactor *r, struct ahead *a, uint16_t bid, uint16_t n
 		uring_finish(r, op, (int)m);
 		k = (uint16_t)(k + m);
 	}
-	if (likely(k == n)) {
-		p->out--;
-		give(p, bid);
-	} else {
-		hold(p, a, bid, n, k);
-	}
-	if (a->held >= HOLD_MAX || a->gen != ring_of(r)->poller_gen)
+	if (likely(k == n))
+		bufs_give(b, bid);
+	else
+		bufs_hold(b, &a->held, bid, n, k);
+	if (a->held.n >= HOLD_MAX || a->gen != ring_of(r)->poller_gen)
 		pause_shot(r, a);
 }
 
@@ -303,7 +218,7 @@ void ahead_data(struct reactor *r, struct io_op *op, const struct uring_cqe *cqe
 	if (cqe->res > 0)
 		arrived(r, a, bid, (uint16_t)cqe->res);
 	else
-		give(ring_of(r)->pool, bid);
+		bufs_give(ring_of(r)->pool->bufs, bid);
 }
 
 void ahead_ended(struct reactor *r, struct io_op *shot, int res)
@@ -330,7 +245,7 @@ void ahead_ended(struct reactor *r, struct io_op *shot, int res)
 		/* fall through */
 	case -EAGAIN:
 	case -ENOBUFS:
-		if (res == -ENOBUFS && p->out < BUFS / 2)
+		if (res == -ENOBUFS && bufs_out(p->bufs) < BUFS / 2)
 			break;
 		while ((op = pop_waiter(a)))
 			go_alone(r, op);
@@ -379,8 +294,9 @@ int ahead_take(struct reactor *r, int fd, void *buf, uint32_t len)
 
 	if (!a)
 		return -EAGAIN;
-	if (a->held)
-		return len ? (int)copy_out(ring_of(r)->pool, a, buf, len) : 0;
+	if (a->held.n)
+		return len ? (int)bufs_copy(ring_of(r)->pool->bufs, &a->held, buf, len)
+			   : 0;
 	err = a->err;
 	a->err = 0;
 	return err ? err : -EAGAIN;
