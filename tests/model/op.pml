@@ -8,24 +8,34 @@
  * dispatcher or T, never both (cur); the dispatcher takes all of its box at once and then
  * serves the messages one by one, oldest first.
  *
+ * Meanwhile the program closes the number (io_leave in src/io/close.c): who waits by it is
+ * moved to a duplicate (REACTOR_MOVED), on which T goes on. The number dies between two looks
+ * at what is pending by it. The kernel looks a number up when the operation is submitted.
+ *
  * Checked: T comes back from its call (no end state in which it waits); when it does, the op
  * is done and nobody touches it afterwards; the reactor is never asked to end an operation
- * that it does not know.
+ * that it does not know; when the number is free nobody waits by it who was sent before it died; what the
+ * kernel has taken T gets.
  *
  * Must fail: -DNO_STATE (retrieve looks at the vp alone, not at the op's state)
  * -DNO_ORPHAN (the waiter does not take its token off the op first) -DLIFO (a box is served
  * newest first) -DKEEP_TOKEN (op_done reads the token and does not take it)
+ * -DNO_COUNT (who closes does not see an op that is on its way) -DCOUNT_LATE (the op counts
+ * as on its way only once it is in the box) -DCOUNT_SHORT (no more, before the reactor
+ * knows it) -DONE_LOOK (who closes does not look again once the number is dead) -DMOVE_DONE
+ * (one that the kernel has finished is moved)
  */
 #define H 0
 #define V 1
 #define DISP 0
 #define THREAD 1
 
-mtype = { SUBMIT, CANCEL };                 /* messages */
+mtype = { SUBMIT, CANCEL, CANCEL_FD };      /* messages */
 mtype = { IDLE, PENDING, CANCELING, DONE }; /* op->state */
 mtype = { W_IDLE, W_ARMED, W_PARKED, W_FIRED };
 
 #define ORPHAN 9
+#define TOKEN(n) (dup * 3 + (n)) /* each wait has its own: the op's, the cancel's, the orphan's */
 
 byte cur[2];    /* what the vp's carrier runs */
 byte on = V;    /* where T runs */
@@ -39,8 +49,19 @@ mtype op = IDLE;
 byte optok;
 bool kdone;     /* the kernel has finished it */
 bool freed;     /* T has returned: the op's memory is somebody else's */
+bool dup;       /* T goes on with a duplicate */
+bool looked;    /* the kernel knows the op's file */
+bool move;      /* its end was asked for by who closes */
+bool data, bad, moved; /* how it ended: by itself, with -EBADF, or with REACTOR_MOVED */
+bool taken;     /* ghost: the kernel has finished by itself */
 
-mtype box[2], got[2]; /* H's box of messages, oldest first; what its dispatcher took */
+bool dead;      /* the number */
+bool closed;    /* ghost: it is free */
+byte submits;   /* vp->submits of H */
+bool early;     /* ghost: by the number, sent before that was dead */
+bool closing, fd_done; /* H's list of closers: a message waits; it was served */
+
+mtype box[3], got[3]; /* H's box of messages, oldest first; what its dispatcher took */
 byte nbox, ngot;
 
 /* wait_fire by who runs on vp w, or from outside (then the queue is w's all the same) */
@@ -78,7 +99,7 @@ inline park()
 
 inline post(m)
 {
-	atomic { box[nbox] = m; nbox++ }
+	atomic { assert(nbox < 3); box[nbox] = m; nbox++ }
 }
 
 inline reactor_cancel()
@@ -95,22 +116,35 @@ inline reactor_cancel()
 	}
 }
 
+#define by_number (!dup && (op == PENDING || op == CANCELING))
+
 proctype Thread()
 {
 	bool was;
 
 	(cur[on] == THREAD);
-	optok = 1;
-	arm(1);
+again:
+	atomic {
+		optok = TOKEN(1); op = IDLE; looked = false; data = false; bad = false; moved = false;
+		move = false;
+		arm(TOKEN(1))
+	}
 	if /* the vp's own reactor, or another vp's */
-	:: on == H -> op = PENDING
-	:: on == V -> post(SUBMIT)
+	:: on == H -> atomic { early = !dead && !dup; op = PENDING }
+	:: on == V ->
+#ifdef COUNT_LATE
+		atomic { early = !dead && !dup; post(SUBMIT) }
+		submits++
+#else
+		submits++;
+		atomic { early = !dead && !dup; post(SUBMIT) }
+#endif
 	fi;
 	park();
 	if
 	:: timeout_won ->
 		atomic { /* the CAS tok -> ORPHAN */
-			was = (optok == 1);
+			was = (optok == TOKEN(1));
 #ifndef NO_ORPHAN
 			if
 			:: was -> optok = ORPHAN
@@ -129,15 +163,15 @@ proctype Thread()
 			:: on == H && op != IDLE -> reactor_cancel()
 			:: !(on == H && op != IDLE) ->
 #endif
-				arm(2);
+				arm(TOKEN(2));
 				post(CANCEL);
 				park()
 			fi;
-			arm(3);
+			arm(TOKEN(3));
 			atomic {
 				was = (optok == ORPHAN);
 				if
-				:: was -> optok = 3
+				:: was -> optok = TOKEN(3)
 				:: else -> wait = W_IDLE /* wait_abandon */
 				fi
 			}
@@ -149,6 +183,12 @@ proctype Thread()
 	:: else
 	fi;
 	assert(op == DONE);
+	if
+	:: atomic { !dup && (moved || (bad && !closed)) -> dup = true; early = false }
+		goto again
+	:: else
+	fi;
+	assert(!taken || data);
 	freed = true;
 	cur[on] = DISP
 }
@@ -157,7 +197,15 @@ inline op_done()
 {
 	byte t;
 
-	atomic { kdone = false; op = DONE }
+	atomic {
+		kdone = false; op = DONE; early = false;
+#ifdef MOVE_DONE
+		if
+		:: move -> moved = true; data = false
+		:: else
+		fi
+#endif
+	}
 	atomic {
 		assert(!freed);
 		t = optok;
@@ -174,12 +222,23 @@ inline op_done()
 	fi
 }
 
+inline serve_closers()
+{
+	atomic {
+		if
+		:: closing && !by_number -> closing = false; fd_done = true
+		:: else
+		fi
+	}
+}
+
 inline serve()
 {
 	mtype m;
 
 	atomic { /* all of the box, by one exchange */
-		got[0] = box[0]; got[1] = box[1]; ngot = nbox; nbox = 0
+		got[0] = box[0]; got[1] = box[1]; got[2] = box[2];
+		ngot = nbox; nbox = 0
 	}
 	do
 	:: ngot > 0 ->
@@ -187,21 +246,34 @@ inline serve()
 #ifdef LIFO
 			ngot--; m = got[ngot]
 #else
-			m = got[0]; got[0] = got[1]; ngot--
+			m = got[0]; got[0] = got[1]; got[1] = got[2]; ngot--
 #endif
 		}
 		if
 		:: m == SUBMIT ->
+#ifdef COUNT_SHORT
+			submits--;
 			atomic { assert(!freed); op = PENDING }
+#else
+			atomic { assert(!freed); op = PENDING }
+			submits--
+#endif
 		:: m == CANCEL ->
 			if
 			:: optok != 0 -> reactor_cancel()
 			:: else
 			fi;
-			fire(2, false, H)
+			fire(TOKEN(2), false, H)
+		:: m == CANCEL_FD ->
+			closing = true;
+			if
+			:: by_number -> move = true; reactor_cancel()
+			:: else
+			fi
 		fi
 	:: else -> break
-	od
+	od;
+	serve_closers()
 }
 
 inline run_or_steal(me)
@@ -231,7 +303,7 @@ end:	do
 		:: !nbox
 		fi;
 		if
-		:: kdone -> op_done()
+		:: kdone -> op_done(); serve_closers()
 		:: !kdone
 		fi;
 		run_or_steal(H)
@@ -247,8 +319,10 @@ end:	do
 
 proctype Deadline()
 {
-end:	(wtok == 1 && wait != W_IDLE); /* it is armed as T parks */
-	fire(1, true, V)
+end:	do
+	:: wtok == TOKEN(1) && (wait == W_ARMED || wait == W_PARKED) -> /* it is armed as T parks */
+		fire(TOKEN(1), true, V)
+	od
 }
 
 /* The op ends by itself once it is submitted, or only when it is asked to. */
@@ -260,8 +334,57 @@ proctype Kernel()
 	:: quiet = true
 	:: quiet = false
 	fi;
-end:	(op == CANCELING || (op == PENDING && !quiet));
-	kdone = true
+end:	do
+	:: atomic { (op == PENDING || op == CANCELING) && !looked ->
+			looked = true;
+			if
+			:: !dup && dead -> bad = true; kdone = true
+			:: else
+			fi
+		}
+	:: atomic { looked && !kdone && (op == CANCELING || (op == PENDING && !quiet)) &&
+		    !bad && !data && !moved ->
+			if
+			:: data = true; taken = true
+			:: op == CANCELING -> moved = move
+			fi;
+			kdone = true
+		}
+	od
+}
+
+/* sched_io_cancel_fd: the count first, then the table */
+inline look()
+{
+#ifdef NO_COUNT
+	there = by_number;
+#else
+	there = submits > 0;
+	if
+	:: !there -> there = by_number
+	:: else
+	fi;
+#endif
+	if
+	:: there ->
+		post(CANCEL_FD);
+		fd_done;
+		fd_done = false
+	:: else
+	fi
+}
+
+/* move_away */
+proctype Closer()
+{
+	bool there;
+
+	look();
+	dead = true;
+#ifndef ONE_LOOK
+	look();
+#endif
+	atomic { closed = true; assert(!early) }
 }
 
 init {
@@ -275,6 +398,7 @@ init {
 		run Home();
 		run Away();
 		run Deadline();
-		run Kernel()
+		run Kernel();
+		run Closer()
 	}
 }
