@@ -23,7 +23,7 @@ COUNTS = (16, 128, 1_000, 5_000)
 SYSTEMS = ("native", "uk-run", "uk-run-epoll", "pool")
 HOME = os.path.join(build.OUT, "mariadb")
 TABLES, ROWS = 4, 10_000
-PATIENCE = 120  # s: a limit against hangs alone
+PATIENCE = 600  # s: a limit against hangs alone
 KERNEL_STACK = 16 << 10
 TARGETS = {16: "0.97 x native or more", 1_000: "above native", 5_000: "above pool"}
 

@@ -50,8 +50,8 @@ static char *body;
 static size_t body_len;
 static uint64_t requests, bytes;
 static uint64_t e_connect, e_closed, e_io, e_status, e_body, e_late;
-/* latency of the measured part: steps of 4 us to a second, the last takes the rest */
-#define HIST 262144
+/* latency of the measured part: steps of 4 us up to what is late; pages come as they are used */
+#define HIST 4000000
 static uint32_t hist[HIST];
 static int recording;
 
