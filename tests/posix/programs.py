@@ -444,14 +444,16 @@ MaxKeepAliveRequests 0
 """
 
 
-def apache_site(r, port):
-    """A configuration, and 50 pages for it to serve."""
-    www = os.path.join(r.tmp, "www")
-    os.makedirs(www)
-    os.chmod(r.tmp, 0o755)
+def write_pages(folder):
+    os.makedirs(folder)
     for n in range(50):
-        with open(os.path.join(www, str(n)), "w") as f:
+        with open(os.path.join(folder, str(n)), "w") as f:
             f.write(str(n) * 3000)
+
+
+def apache_site(r, port):
+    write_pages(os.path.join(r.tmp, "www"))
+    os.chmod(r.tmp, 0o755)
     with open(os.path.join(r.tmp, "conf"), "w") as f:
         f.write(APACHE.format(tmp=r.tmp, port=port, modules="/usr/lib/apache2/modules"))
     return "apache2", "-DFOREGROUND", "-f", os.path.join(r.tmp, "conf")
@@ -528,6 +530,46 @@ def varnish(r):
             back.shutdown(socket.SHUT_RDWR)
             back.close()
     return len(good), all(good), sorted(asked), p.returncode
+
+
+TOMCAT = """<Server port="-1"><Service name="Catalina">
+<Connector port="{port}" address="127.0.0.1" protocol="{kind}" maxThreads="100"/>
+<Engine name="Catalina" defaultHost="localhost"><Host name="localhost" appBase="webapps"/></Engine>
+</Service></Server>"""
+PAGE = """<%@ page session="true" %><%
+Integer n = (Integer) session.getAttribute("n");
+session.setAttribute("n", n = n == null ? 1 : n + 1);
+%><%= n * 7 %>"""
+
+
+@program(["java"])
+def tomcat(r):
+    """Pages, and one that is compiled by it, with a session; each of 40 clients has a thread."""
+    home, port, good = "/usr/share/tomcat10", free_port(), []
+    if not os.path.exists(home + "/bin/bootstrap.jar"):
+        raise Skip("no tomcat10")
+    for folder in ("conf", "logs", "temp", "work"):
+        os.makedirs(os.path.join(r.tmp, folder))
+    write_pages(os.path.join(r.tmp, "webapps", "ROOT"))
+    for name, text in (("conf/server.xml", TOMCAT.format(
+            port=port, kind="org.apache.coyote.http11.Http11Nio2Protocol")),
+            ("webapps/ROOT/count.jsp", PAGE)):
+        with open(os.path.join(r.tmp, name), "w") as f:
+            f.write(text)
+    shutil.copy("/etc/tomcat10/web.xml", os.path.join(r.tmp, "conf"))
+
+    def client(k):
+        pages(port, 50, good)
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        return sum(int(opener.open("http://127.0.0.1:%d/count.jsp" % port, timeout=LIMIT).read())
+                   for _ in range(10))
+    with r.server("java", "-Xmx256m", "-Dcatalina.base=" + r.tmp, "-Dcatalina.home=" + home,
+                  "-Djava.io.tmpdir=" + r.tmp, "-cp",
+                  home + "/bin/bootstrap.jar:" + home + "/bin/tomcat-juli.jar",
+                  "org.apache.catalina.startup.Bootstrap", "start", ok=(143,)) as p:
+        listens(port)
+        counts = clients(40, client)
+    return len(good), all(good), counts, p.returncode
 
 
 class MariaDB:
