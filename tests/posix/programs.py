@@ -583,12 +583,12 @@ class MariaDB:
                        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     @contextlib.contextmanager
-    def server(self, **kw):
+    def server(self, *args, **kw):
         with self.r.server(
                 "mariadbd", "--no-defaults", "--user=root", "--datadir=" + self.data,
                 "--socket=" + self.sock, "--skip-networking", "--innodb-buffer-pool-size=32M",
                 "--max-connections=2000", "--back-log=2000", "--max-prepared-stmt-count=1000000",
-                "--thread-handling=one-thread-per-connection", **kw) as p:
+                "--thread-handling=one-thread-per-connection", *args, **kw) as p:
             until(lambda: self.sql("select 1"))
             yield p
 
@@ -611,6 +611,57 @@ def mariadb(r):
         answer = db.sql("select count(*), sum(n) from d.t; select sleep(0.01);"
                         "check table d.t")
     return answer, p.returncode
+
+
+@program(["mariadbd", "mariadb", "mariadb-install-db"])
+def mariadb_waits(r):
+    """Connections that wait are killed, time out, or are let go, by both ways to serve them."""
+    db, said = MariaDB(r), []
+    for handling in ("one-thread-per-connection", "pool-of-threads"):
+        with db.server("--thread-handling=" + handling, "--thread-pool-size=2") as p:
+            db.sql("create database if not exists d; create or replace table d.t (n int); "
+                   "insert into d.t values (1)")
+
+            def session(text):
+                out, err = db.client().communicate(text.encode(), timeout=LIMIT)
+                return out + re.sub(rb"(id|thread_id|at line) '?\d+'?", b"", err)
+
+            def waiting(what, n=1):
+                until(lambda: int(db.sql("select count(*) from information_schema.processlist "
+                                         "where info like '%s%%'" % what)) >= n)
+
+            def kill(how, what):
+                db.sql("".join("kill %s %d;" % (how, int(i)) for i in db.sql(
+                    "select id from information_schema.processlist "
+                    "where info like '%s%%'" % what).split()))
+            with concurrent.futures.ThreadPoolExecutor(64) as pool:
+                ends = [pool.submit(session, "select sleep(1000); select 1") for _ in range(16)]
+                waiting("select sleep", 16)
+                kill("query", "select sleep")
+                held = db.client()
+                held.stdin.write(b"select get_lock('b', 1); lock tables d.t write; select 7;\n")
+                held.stdin.flush()
+                got = [held.stdout.readline() for _ in range(2)]
+                ends += [pool.submit(session, "select get_lock('b', 0.1); select 8"),
+                         pool.submit(session, "set lock_wait_timeout = 1; insert into d.t values (2)")]
+                ends += [pool.submit(session, "update d.t set n = n + 1") for _ in range(8)]
+                waiting("update d.t", 8)
+                cut = [pool.submit(session, "select sleep(999)") for _ in range(8)]
+                waiting("select sleep(999)", 8)
+                kill("connection", "select sleep(999)")
+                concurrent.futures.wait(ends[:18] + cut)
+                held.stdin.close()
+                said += [got, held.wait(LIMIT)] + [e.result() for e in ends]
+            db.sql("set global wait_timeout = 1")
+            idle = db.client()
+            idle.stdin.write(b"select 1;\n")
+            idle.stdin.flush()
+            idle.stdout.readline()
+            until(lambda: db.sql("select count(*) from information_schema.processlist "
+                                 "where command = 'Sleep'") == b"0\n")
+            said += [idle.communicate(b"", timeout=LIMIT)[0], db.sql("select n from d.t")]
+        said.append(p.returncode)
+    return said
 
 
 def sysbench(db, load, *args):
