@@ -94,7 +94,7 @@ static void frames_of_running(int fd)
 {
 	int pid = (int)sys0(SYS_getpid), me = sys_gettid();
 	struct sigaction sa = { .sa_flags = SA_SIGINFO | SA_RESTART }, old;
-	uint32_t asked = 0;
+	uint32_t asked = 0, silent;
 
 	sa.sa_sigaction = on_sigurg;
 	if (LIBC(sigaction)(SIGURG, &sa, &old))
@@ -118,6 +118,12 @@ static void frames_of_running(int fd)
 		sys2(SYS_nanosleep, &ts, NULL);
 	}
 	LIBC(sigaction)(SIGURG, &old, NULL);
+	silent = asked - MIN(load_acquire(&answered), asked);
+	if (silent)
+		fmt_fd(fd,
+		       "  %u more that ran when asked have not answered: they have "
+		       "parked since, or get no processor\n",
+		       silent);
 }
 
 static void parent_dumps_no_more(void)
