@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `make install` leaves: tools that find their library wherever the tree is put, and a
 library that programs link in each of the ways that are promised: pkg-config, pkg-config with
-the archive, CMake's two targets. Each consumer is built and run from the installed files."""
+the archive, CMake's two targets, the libraries with a sanitizer. Each consumer is built and run from the installed files."""
 import glob
 import os
 import re
@@ -121,6 +121,22 @@ def by_cmake(tmp, prefix):
         links(exe, name == "shared")
 
 
+def with_sanitizers(tmp, prefix, lib):
+    """A build that has them installs them beside the plain one, found by LD_LIBRARY_PATH."""
+    for name, flag in (("tsan", "thread"), ("asan", "address")):
+        if not os.path.isdir(os.path.join(BUILD, "sanitized", name)):
+            continue
+        there = os.path.join(lib, "ukthreads-" + name)
+        exe = os.path.join(tmp, name)
+        env = dict(os.environ, LD_LIBRARY_PATH=there)
+        check("%s: built" % name,
+              ["cc", "-fsanitize=" + flag, "-o", exe, os.path.join(tmp, "prog.c"),
+               "-I" + os.path.join(prefix, "include"), "-L" + there, "-lukthreads"]) and \
+            check("%s: runs" % name, [exe], "42 0.", env=env)
+        if os.path.join(there, "libukthreads.so.0") not in run(["ldd", exe], env=env)[1]:
+            bad.append("%s: the program does not take the library in %s" % (name, there))
+
+
 def without_rights():
     """One line that says what to do, and nothing done."""
     cmd = [os.path.join(ROOT, "scripts", "install"), BUILD, "/usr/local"]
@@ -165,6 +181,7 @@ def main():
             f.write(PROGRAM)
         by_pkg_config(tmp, prefix, lib)
         by_cmake(tmp, prefix)
+        with_sanitizers(tmp, prefix, lib)
     without_rights()
     for b in bad:
         print("FAILED " + b)
