@@ -14,8 +14,8 @@
  *
  * Checked: T comes back from its call (no end state in which it waits); when it does, the op
  * is done and nobody touches it afterwards; the reactor is never asked to end an operation
- * that it does not know; when the number is free nobody waits by it who was sent before it died; what the
- * kernel has taken T gets.
+ * that it does not know; when the number is free nobody waits by it who was sent before it
+ * died; what the kernel has taken T gets.
  *
  * Must fail: -DNO_STATE (retrieve looks at the vp alone, not at the op's state)
  * -DNO_ORPHAN (the waiter does not take its token off the op first) -DLIFO (a box is served
