@@ -10,6 +10,8 @@
  *                       too, a private wake finds no shared waiter
  *   FUTEX_..._PI        the kernel's; a user thread cannot own one there
  *   gettid, tkill, tgkill, sched_yield   as the functions of these names
+ *   set_tid_address     says who calls; nothing of a user thread's is cleared at its end, by
+ *                       when the word may be anything, and the kernel would not be hurt
  *   close, dup2, dup3, close_range   spare what is the runtime's, as these functions do
  *   exit                of a user thread: it ends as by pthread_exit; its carrier lives on
  *   fork, clone         libc has told nobody: the child may only exec
@@ -237,6 +239,8 @@ static long dispatch(const struct call *c)
 		return futex(c, &r) ? r : kernel(c);
 	case SYS_gettid:
 		return gettid();
+	case SYS_set_tid_address: /* the carrier's is libc's */
+		return posix_user() ? gettid() : kernel(c);
 	case SYS_tgkill:
 		return posix_tgkill(c->a[0], c->a[1], (int)c->a[2]);
 	case SYS_tkill:

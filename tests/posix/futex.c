@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* syscall(SYS_futex, ...): locks that a program makes for itself. */
 #include <linux/futex.h>
+#include <semaphore.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -173,6 +174,18 @@ static void *identity(void *arg)
 	return arg;
 }
 
+static sem_t asked;
+
+/* Natively nobody could join who has done this: libc waits for the word that was there. */
+static void *asks_by_its_word(void *arg)
+{
+	static int word;
+
+	MUST(syscall(SYS_set_tid_address, &word) == gettid());
+	sem_post(&asked);
+	return arg;
+}
+
 int main(void)
 {
 	results();
@@ -186,5 +199,7 @@ int main(void)
 	finish(start(identity, NULL));
 	between_processes();
 	finish(start(in_thread, NULL));
+	pthread_detach(start(asks_by_its_word, NULL));
+	sem_wait(&asked);
 	return 0;
 }
