@@ -169,6 +169,8 @@ int signal_post(struct posix_signals *s, const siginfo_t *info)
 		return 0;
 	if (what == IGNORE && !(s->mask & BIT(sig)))
 		return 0;
+	if (sig < __SIGRTMIN && s->pending & BIT(sig))
+		return 0; /* once; it has been interrupted for that */
 	r = item_put(s, info, false);
 	if (!r && !(s->mask & BIT(sig)))
 		thread_interrupt(signals_thread(s)->thread,

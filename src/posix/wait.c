@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "posix/calls.h"
+#include "spawn/spawn.h"
 
 struct child {
 	pid_t pid;
@@ -104,4 +105,39 @@ LIBC_API int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 			return r;
 	}
 	return POSIX_HANDOFF(NEXT(waitid)(type, id, info, options));
+}
+
+/* ---- system's ---- */
+
+struct shell {
+	pid_t pid; /* 0: it has ended */
+	void (*undo)(void);
+};
+
+static void shell_kill(const struct shell *s)
+{
+	if (!s->pid)
+		return;
+	sys2(SYS_kill, s->pid, SIGKILL);
+	while (sys4(SYS_wait4, s->pid, NULL, 0, NULL) == -EINTR)
+		;
+	s->undo();
+}
+
+/* A cancellation point, not cut short by a handler. */
+static long wait_for_shell(pid_t pid, int *status, void (*undo)(void))
+{
+	struct shell s __attribute__((cleanup(shell_kill))) = { pid, undo };
+	pid_t r;
+
+	do
+		r = waitpid(pid, status, 0);
+	while (r < 0 && errno == EINTR);
+	s.pid = 0;
+	return r < 0 ? -errno : 0;
+}
+
+__attribute__((constructor)) static void wait_register(void)
+{
+	spawn_wait = wait_for_shell;
 }

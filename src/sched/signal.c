@@ -119,6 +119,8 @@ void signal_interrupted(void *context)
 		store_relaxed(&t->carrier->deferred, 1);
 		return;
 	}
+	/* before the mask is opened: those that wait behind it find nothing, and do not nest */
+	thread_signals_seen(t);
 	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &((ucontext_t *)context)->uc_sigmask,
 	     NULL, sizeof(uint64_t));
 	thread_signals(context);

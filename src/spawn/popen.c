@@ -37,19 +37,25 @@ static int actions_fill(posix_spawn_file_actions_t *a, int fd, int as)
 	return r;
 }
 
-/* Under the lock: between the pipe and the list nobody else starts a child. */
-static int start_locked(const char *command, int fd, int as, pid_t *pid)
+/* Under the lock: between the pipe and the list nobody else starts a child. Its mask is not the
+ * one under the lock. */
+static int start_locked(const char *command, int fd, int as, const sigset_t *mask,
+			pid_t *pid)
 {
 	char sh[] = "sh", c[] = "-c", end[] = "--";
 	char *argv[] = { sh, c, end, (char *)(uintptr_t)command, NULL };
 	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
 	int r = posix_spawn_file_actions_init(&actions);
 
 	if (r)
 		return r;
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setsigmask(&attr, mask);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
 	r = actions_fill(&actions, fd, as);
 	if (!r)
-		r = posix_spawn(pid, _PATH_BSHELL, &actions, NULL, argv, environ);
+		r = posix_spawn(pid, _PATH_BSHELL, &actions, &attr, argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	return r;
 }
@@ -57,21 +63,26 @@ static int start_locked(const char *command, int fd, int as, pid_t *pid)
 static FILE *start(struct piped *p, const char *command, bool reads, bool cloexec)
 {
 	int ends[2], r;
+	sigset_t mask;
 
 	if (pipe2(ends, O_CLOEXEC))
 		return NULL;
 	p->file = fdopen(ends[!reads], reads ? "r" : "w");
 	r = p->file ? 0 : errno;
 	if (!r) {
-		lock_acquire(&lock);
-		r = start_locked(command, ends[reads], reads ? 1 : 0, &p->pid);
+		bool own = spawn_mask(&mask);
+		uint64_t signals = spawn_lock(&lock);
+
+		if (!own)
+			spawn_set(&mask, signals);
+		r = start_locked(command, ends[reads], reads ? 1 : 0, &mask, &p->pid);
 		if (!r) {
 			p->next = all;
 			all = p;
 			if (!cloexec)
 				sys3(SYS_fcntl, ends[!reads], F_SETFD, 0);
 		}
-		lock_release(&lock);
+		spawn_unlock(&lock, signals);
 	}
 	sys1(SYS_close, ends[reads]);
 	if (!r)
@@ -109,15 +120,15 @@ LIBC_API FILE *popen(const char *command, const char *mode)
 static struct piped *take(const FILE *f)
 {
 	struct piped **at, *p = NULL;
+	uint64_t signals = spawn_lock(&lock);
 
-	lock_acquire(&lock);
 	for (at = &all; *at; at = &(*at)->next)
 		if ((*at)->file == f) {
 			p = *at;
 			*at = p->next;
 			break;
 		}
-	lock_release(&lock);
+	spawn_unlock(&lock, signals);
 	return p;
 }
 

@@ -18,15 +18,35 @@
 typedef int spawn_fn(pid_t *, const char *, const posix_spawn_file_actions_t *,
 		     const posix_spawnattr_t *, char *const[], char *const[]);
 
+void spawn_set(sigset_t *set, uint64_t mask)
+{
+	sigemptyset(set);
+	memcpy(set, &mask, sizeof(mask));
+}
+
 bool spawn_mask(sigset_t *set)
 {
 	uint64_t mask;
 
 	if (!sched_child_mask(&mask))
 		return false;
-	sigemptyset(set);
-	memcpy(set, &mask, sizeof(mask));
+	spawn_set(set, mask);
 	return true;
+}
+
+uint64_t spawn_lock(struct lock *l)
+{
+	uint64_t all = ~0ull, old = 0;
+
+	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof(all));
+	lock_acquire(l);
+	return old;
+}
+
+void spawn_unlock(struct lock *l, uint64_t mask)
+{
+	lock_release(l);
+	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 }
 
 void *libc_next(const char *name)
@@ -111,8 +131,8 @@ static struct sigaction old_int, old_quit;
 static void ignore_keys(sigset_t *dfl)
 {
 	struct sigaction ign = { .sa_handler = SIG_IGN };
+	uint64_t signals = spawn_lock(&lock);
 
-	lock_acquire(&lock);
 	if (!waiting++) {
 		LIBC(sigaction)(SIGINT, &ign, &old_int);
 		LIBC(sigaction)(SIGQUIT, &ign, &old_quit);
@@ -122,20 +142,36 @@ static void ignore_keys(sigset_t *dfl)
 		sigaddset(dfl, SIGINT);
 	if (old_quit.sa_handler != SIG_IGN)
 		sigaddset(dfl, SIGQUIT);
-	lock_release(&lock);
+	spawn_unlock(&lock, signals);
 }
 
 static void heed_keys(void)
 {
-	lock_acquire(&lock);
+	uint64_t signals = spawn_lock(&lock);
+
 	if (!--waiting) {
 		LIBC(sigaction)(SIGINT, &old_int, NULL);
 		LIBC(sigaction)(SIGQUIT, &old_quit, NULL);
 	}
-	lock_release(&lock);
+	spawn_unlock(&lock, signals);
 }
 
-static int run_shell(const char *command, const sigset_t *mask, const sigset_t *dfl)
+static long wait_here(pid_t pid, int *status, void (*undo)(void) UNUSED)
+{
+	long r;
+
+	do
+		r = sys4(SYS_wait4, pid, status, 0, NULL);
+	while (r == -EINTR);
+	return MIN(r, 0);
+}
+
+long (*spawn_wait)(pid_t pid, int *status, void (*undo)(void)) = wait_here;
+
+static void nothing(void) {}
+
+static int run_shell(const char *command, const sigset_t *mask, const sigset_t *dfl,
+		     void (*undo)(void))
 {
 	char sh[] = "sh", c[] = "-c", end[] = "--";
 	char *argv[] = { sh, c, end, (char *)(uintptr_t)command, NULL };
@@ -151,9 +187,7 @@ static int run_shell(const char *command, const sigset_t *mask, const sigset_t *
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	if (!next || share_spawn(next, &pid, _PATH_BSHELL, NULL, &attr, argv, environ))
 		return status;
-	do
-		r = sys4(SYS_wait4, pid, &status, 0, NULL);
-	while (r == -EINTR);
+	r = spawn_wait(pid, &status, undo);
 	if (r < 0) {
 		errno = (int)-r;
 		return -1;
@@ -175,9 +209,9 @@ LIBC_API int system(const char *command)
 		return status;
 	}
 	if (!command)
-		return !run_shell("exit 0", &mask, &mask);
+		return !run_shell("exit 0", &mask, &mask, nothing);
 	ignore_keys(&dfl);
-	status = run_shell(command, &mask, &dfl);
+	status = run_shell(command, &mask, &dfl, heed_keys);
 	heed_keys();
 	return status;
 }

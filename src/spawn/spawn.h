@@ -17,14 +17,24 @@
 #define SPAWN_SPAWN_H
 
 #include <signal.h>
+#include <sys/types.h>
 
 #include "base/libc.h"
 #include "base/base.h"
+#include "base/lock.h"
 
 /* Does the caller run with a carrier's signal mask? Then *set is what a program that it
  * starts is to have. */
 bool spawn_mask(sigset_t *set);
+void spawn_set(sigset_t *set, uint64_t mask);
 /* libc's own function of that name. */
 void *libc_next(const char *name);
+/* A lock of this room's, which is taken outside the runtime. No handler runs while it is held,
+ * for it may start a program, too. What unlock gets is what lock gave. */
+uint64_t spawn_lock(struct lock *l);
+void spawn_unlock(struct lock *l, uint64_t mask);
+/* Wait for the end of system's child, 0 or -errno. The drop-in has another one, which may be left
+ * by a cancellation: then the child is killed, and undo is called. */
+extern long (*spawn_wait)(pid_t pid, int *status, void (*undo)(void));
 
 #endif

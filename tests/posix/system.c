@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* system and popen in threads: their results, a cancellation, which kills the child, and
+ * handlers that start programs while others are being started. */
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "must.h"
+
+static void *results(void *arg)
+{
+	int s = system("exit 3");
+
+	MUST(WIFEXITED(s) && WEXITSTATUS(s) == 3);
+	s = system("kill -TERM $$");
+	MUST(WIFSIGNALED(s) && WTERMSIG(s) == SIGTERM);
+	MUST(system(NULL));
+	s = system("exec /nonexistent 2>/dev/null");
+	MUST(WIFEXITED(s) && WEXITSTATUS(s) == 127);
+	return arg;
+}
+
+/* -- cancelled -- */
+
+static int fifo[2];
+static char command[100];
+
+static void *is_cancelled(void *arg)
+{
+	system(command);
+	printf("it came back\n");
+	return arg;
+}
+
+static int ignored(int sig)
+{
+	struct sigaction a;
+
+	MUST(!sigaction(sig, NULL, &a));
+	return a.sa_handler == SIG_IGN;
+}
+
+static void *cancels(void *arg)
+{
+	pthread_t t;
+	char c;
+
+	MUST(!pipe(fifo));
+	/* the child holds our pipe's end, until it is gone */
+	snprintf(command, sizeof(command), "echo >&%d; exec sleep 1000", fifo[1]);
+	t = thread_of(is_cancelled, NULL);
+	MUST(read(fifo[0], &c, 1) == 1);
+	close(fifo[1]);
+	MUST(!pthread_cancel(t));
+	MUST(end_of(t) == PTHREAD_CANCELED);
+	MUST(read(fifo[0], &c, 1) == 0);
+	FAILS(waitpid(-1, NULL, 0), ECHILD);
+	MUST(!ignored(SIGINT) && !ignored(SIGQUIT));
+	close(fifo[0]);
+	return arg;
+}
+
+/* -- handlers -- */
+
+static volatile int stop, handled;
+
+static void on_usr(int sig)
+{
+	int err = errno;
+
+	(void)sig;
+	if (handled++ % 8 == 0)
+		MUST(!system(":"));
+	errno = err;
+}
+
+static void *starts(void *arg)
+{
+	char text[10] = "";
+
+	for (int i = 0; i < 20; i++) {
+		FILE *f = popen("echo hallo", "r");
+
+		MUST(f);
+		while (!fgets(text, sizeof(text), f)) {
+			MUST(ferror(f) && errno == EINTR);
+			clearerr(f);
+		}
+		MUST(!strcmp(text, "hallo\n"));
+		MUST(!pclose(f));
+		MUST(!system(":"));
+	}
+	stop = 1;
+	return arg;
+}
+
+static void *disturbed(void *arg)
+{
+	struct sigaction a = { .sa_handler = on_usr, .sa_flags = SA_RESTART };
+	pthread_t t;
+
+	MUST(!sigaction(SIGUSR1, &a, NULL));
+	stop = 0;
+	t = thread_of(starts, NULL);
+	while (!stop) {
+		pthread_kill(t, SIGUSR1);
+		usleep(300);
+	}
+	end_of(t);
+	return arg;
+}
+
+int main(void)
+{
+	run_in_thread(results);
+	printf("results\n");
+	for (int i = 0; i < 5; i++)
+		run_in_thread(cancels);
+	printf("cancelled\n");
+	run_in_thread(disturbed);
+	printf("ok\n");
+	return 0;
+}
