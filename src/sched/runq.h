@@ -21,6 +21,7 @@
 
 #define RUNQ_SIZE 1024u /* power of two */
 #define RUNQ_REFILL 256u
+#define FORESEE 8u
 
 struct tqueue { /* owner-only FIFO through thread->next */
 	struct uk_thread *head, *tail;
@@ -89,11 +90,28 @@ static inline void runq_refill(struct runq *q)
 	}
 }
 
+/* Owner. Of many threads each is cold when its turn comes, descriptor and stack: what a switch
+ * touches of those that come soon is fetched ahead, first the one, which says where the other
+ * is. A thread there may be another's by now (a thief's); its descriptor is never unmapped. */
+static inline void runq_foresee(const struct runq *q, uint32_t head)
+{
+	struct uk_thread *soon, *next;
+
+	if (q->tail - head < FORESEE)
+		return;
+	soon = load_relaxed(&q->ring[(head + FORESEE - 1) & (RUNQ_SIZE - 1)]);
+	__builtin_prefetch(soon, 1);
+	__builtin_prefetch(&soon->since, 1);
+	next = load_relaxed(&q->ring[(head + FORESEE / 2) & (RUNQ_SIZE - 1)]);
+	__builtin_prefetch(load_relaxed(&next->sp), 1);
+}
+
 /* Owner. */
 static inline struct uk_thread *runq_pop_ring(struct runq *q)
 {
 	uint32_t head = load_relaxed(&q->head);
 
+	runq_foresee(q, head);
 	for (;;) {
 		struct uk_thread *t;
 
