@@ -77,7 +77,9 @@ struct posix_signals {
 	uint32_t ran;  /* handlers that have run; itself, as are the next three */
 	uint32_t kept; /* of these: had no SA_RESTART */
 	uint32_t ran_before, kept_before; /* when the current call began */
-	stack_t stack;                    /* sigaltstack's; itself */
+	bool
+	    masked; /* in a call that has a mask of its own: from before it is set. Itself */
+	stack_t stack; /* sigaltstack's; itself */
 	struct handler_frame
 	    *frames;    /* of handlers that run, innermost first; itself */
 	uint16_t group; /* lock: of those with the same mask */
@@ -128,6 +130,8 @@ static inline void posix_call_begins(void)
 {
 	struct posix_signals *s = &posix_self_tls.signals;
 
+	if (unlikely(s->masked)) /* it has begun already */
+		return;
 	s->ran_before = s->ran;
 	s->kept_before = s->kept;
 }

@@ -262,6 +262,7 @@ static void call(struct posix_signals *s, const struct sigaction *a, siginfo_t *
 	uint64_t old = s->mask, kernels = word_of(&uc->uc_sigmask);
 	stack_t kernels_stack = uc->uc_stack, own = s->stack;
 	void *top = stack_for(&f, a, &own);
+	bool masked = s->masked;
 	int err = errno;
 
 	mask_set(s, old | word_of(&a->sa_mask) |
@@ -269,6 +270,7 @@ static void call(struct posix_signals *s, const struct sigaction *a, siginfo_t *
 	memcpy(&uc->uc_sigmask, &old, sizeof(old));
 	uc->uc_stack = own;
 	s->frames = &f;
+	s->masked = false;
 	if (f.low && own.ss_flags & SS_AUTODISARM) {
 		f.disarmed = own;
 		s->stack = (stack_t){ .ss_flags = SS_DISABLE };
@@ -285,6 +287,7 @@ static void call(struct posix_signals *s, const struct sigaction *a, siginfo_t *
 	s->frames = f.prev;
 	count(s, a);
 	mask_set(s, old);
+	s->masked = masked;
 	errno = err;
 }
 
@@ -353,6 +356,8 @@ static void deliver(void *context)
 		else
 			call_here(s, &a, &info);
 	}
+	if (s->masked && s->ran != s->ran_before) /* its call shall not wait any more */
+		fetch_or_acq_rel(&handler_thread()->asked, ASK_SIGNAL);
 	handler_end(was);
 	if (context)
 		posix_cancel_now(context);
@@ -411,6 +416,8 @@ static void on_carrier(struct uk_thread *now, struct uk_thread *t,
 	t = handler_begin();
 	call(s, a, info, context, t);
 	handler_end(t);
+	if (s->pending & ~s->mask) /* what came meanwhile */
+		deliver(context);
 }
 
 static void on_signal(int sig, siginfo_t *info, void *context)
@@ -445,10 +452,17 @@ static NOINLINE void call_late(int sig)
 /* What a kernel thread has put off, outside the runtime. */
 static void deliver_late(void)
 {
+	struct uk_thread *t;
 	uint64_t bits;
 
-	if (posix_self_tls.thread)
+	if (posix_self_tls.thread) { /* a handler that interrupted a user thread */
+		t = handler_thread();
+		if (t && thread_asked(t, ASK_SIGNAL)) {
+			deliver(NULL);
+			wait_interrupted(thread_self());
+		}
 		return;
+	}
 	for (bits = xchg_acq_rel(&posix_self_tls.signals.late, 0); bits;
 	     bits &= bits - 1)
 		call_late(__builtin_ctzll(bits) + 1);

@@ -151,6 +151,8 @@ bool posix_mask_begin(const sigset_t *mask, uint64_t *old)
 	*old = s->mask;
 	if (!mask)
 		return false;
+	posix_call_begins();
+	s->masked = posix_self_tls.thread != NULL;
 	mask_set(s, word_of(mask));
 	deliver_own();
 	return s->ran != ran;
@@ -160,13 +162,15 @@ void posix_mask_end(const sigset_t *mask, uint64_t old)
 {
 	if (!mask)
 		return;
+	posix_self_tls.signals.masked = false;
 	mask_set(&posix_self_tls.signals, old);
 	deliver_own();
 }
 
 /* -- waiting -- */
 
-/* Until a handler has run; in the caller's own context, or as a guest. */
+/* Until a handler has run; in the caller's own context, or as a guest. In the runtime none runs
+ * at once: between the look and the wait none is missed. */
 static int wait_for_handler(const sigset_t *mask)
 {
 	struct posix_signals *s = &posix_self_tls.signals;
@@ -176,7 +180,12 @@ static int wait_for_handler(const sigset_t *mask)
 	posix_testcancel();
 	if (!posix_mask_begin(mask, &old))
 		while (s->ran == ran) {
-			uk_sleep_until(TIME_NEVER);
+			struct uk_thread *t = rt_enter();
+
+			if (s->ran == ran)
+				wait_park(t, wait_begin(t, WAIT_SLEEP, NULL),
+					  TIME_NEVER);
+			rt_exit();
 			posix_cut(-ECANCELED, false);
 		}
 	posix_mask_end(mask, old);

@@ -62,6 +62,8 @@ bool wait_fire(struct uk_thread *t, uint64_t token, unsigned reason);
 /* Ask t to come out of its wait, this one or the next, unless that is uncancelable: it ends with
  * WAKE_CANCEL or WAKE_SIGNAL. In the runtime. */
 void wait_cut(struct uk_thread *t, uint8_t ask);
+/* t itself, or a handler on its stack: its wait, if it is in one, ends with WAKE_SIGNAL. */
+void wait_interrupted(struct uk_thread *t);
 /* -ETIMEDOUT, -ECANCELED, -EINTR or 0 for a reason */
 int wake_error(unsigned reason);
 

@@ -124,6 +124,8 @@ void signal_interrupted(void *context)
 	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &((ucontext_t *)context)->uc_sigmask,
 	     NULL, sizeof(uint64_t));
 	thread_signals(context);
+	if (now != t) /* a handler that is about to sleep, or does */
+		wait_interrupted(now);
 }
 
 static void on_interrupt(int sig UNUSED, siginfo_t *info, void *context)

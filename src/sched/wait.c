@@ -57,6 +57,14 @@ void wait_cut(struct uk_thread *t, uint8_t ask)
 		wait_fire(t, W_TOKEN(w), ask == ASK_CANCEL ? WAKE_CANCEL : WAKE_SIGNAL);
 }
 
+void wait_interrupted(struct uk_thread *t)
+{
+	uint64_t w = load_acquire(&t->wait);
+
+	if ((W_STATE(w) == W_ARMED || W_STATE(w) == W_PARKED) && !t->uncancelable)
+		wait_fire(t, W_TOKEN(w), WAKE_SIGNAL);
+}
+
 uint64_t wait_begin_uncancelable(struct uk_thread *t, enum wait_kind kind,
 				 const void *obj)
 {

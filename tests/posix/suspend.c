@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A signal that comes just before a thread sleeps for it ends that sleep: sigsuspend, ppoll and
+ * pselect under a mask of their own, and sigsuspend in a handler that has interrupted a thread
+ * that computes, as collectors stop the world. Each signal is sent once: who misses it hangs. */
+#include <poll.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/select.h>
+
+#include "must.h"
+
+#define ROUNDS 600
+
+static int handled, stop; /* atomics */
+static sem_t stopped, done;
+
+static void on_usr1(int sig)
+{
+	(void)sig;
+	__atomic_add_fetch(&handled, 1, __ATOMIC_SEQ_CST);
+}
+
+static void by_suspend(const sigset_t *open)
+{
+	MUST(sigsuspend(open) == -1 && errno == EINTR);
+}
+
+static void by_ppoll(const sigset_t *open)
+{
+	MUST(ppoll(NULL, 0, NULL, open) == -1 && errno == EINTR);
+}
+
+static void by_pselect(const sigset_t *open)
+{
+	MUST(pselect(0, NULL, NULL, NULL, NULL, open) == -1 && errno == EINTR);
+}
+
+static void *sleeps(void *arg)
+{
+	void (*by)(const sigset_t *) = arg;
+	sigset_t open;
+
+	sigemptyset(&open);
+	for (int i = 0; i < ROUNDS; i++) {
+		by(&open);
+		MUST(__atomic_load_n(&handled, __ATOMIC_SEQ_CST) == i + 1);
+		sem_post(&done);
+	}
+	return NULL;
+}
+
+static void taken(sem_t *s)
+{
+	while (sem_wait(s))
+		MUST(errno == EINTR);
+}
+
+static void *sends(void *arg)
+{
+	pthread_t t = *(pthread_t *)arg;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		MUST(!pthread_kill(t, SIGUSR1));
+		taken(&done);
+	}
+	return NULL;
+}
+
+static void just_before(void (*by)(const sigset_t *), const char *what, int from_main)
+{
+	sigset_t usr1;
+	pthread_t t;
+
+	handled = 0;
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	MUST(!pthread_sigmask(SIG_BLOCK, &usr1, NULL));
+	t = thread_of(sleeps, (void *)by);
+	if (from_main)
+		sends(&t);
+	else
+		end_of(thread_of(sends, &t));
+	end_of(t);
+	printf("%s\n", what);
+}
+
+/* -- the world -- */
+
+static void on_stop(int sig)
+{
+	sigset_t only;
+
+	(void)sig;
+	sigfillset(&only);
+	sigdelset(&only, SIGUSR1);
+	sem_post(&stopped);
+	sigsuspend(&only);
+	sem_post(&done);
+}
+
+static void *computes(void *arg)
+{
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
+		;
+	return arg;
+}
+
+static void world(void)
+{
+	struct sigaction sa = { .sa_handler = on_stop, .sa_flags = SA_RESTART };
+	pthread_t t[2];
+
+	sigfillset(&sa.sa_mask);
+	MUST(!sigaction(SIGUSR2, &sa, NULL) && !sem_init(&stopped, 0, 0));
+	for (int i = 0; i < 2; i++)
+		t[i] = thread_of(computes, NULL);
+	for (int n = 0; n < ROUNDS / 3; n++) {
+		for (int i = 0; i < 2; i++)
+			MUST(!pthread_kill(t[i], SIGUSR2));
+		for (int i = 0; i < 2; i++)
+			taken(&stopped);
+		for (int i = 0; i < 2; i++)
+			MUST(!pthread_kill(t[i], SIGUSR1));
+		for (int i = 0; i < 2; i++)
+			taken(&done);
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	for (int i = 0; i < 2; i++)
+		end_of(t[i]);
+	printf("the world\n");
+}
+
+int main(void)
+{
+	struct sigaction sa = { .sa_handler = on_usr1, .sa_flags = SA_RESTART };
+	sigset_t none;
+
+	MUST(!sigaction(SIGUSR1, &sa, NULL) && !sem_init(&done, 0, 0));
+	for (int from_main = 0; from_main < 2; from_main++) {
+		just_before(by_suspend, "sigsuspend", from_main);
+		just_before(by_ppoll, "ppoll", from_main);
+		just_before(by_pselect, "pselect", from_main);
+	}
+	sigemptyset(&none);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
+	world();
+	return 0;
+}
