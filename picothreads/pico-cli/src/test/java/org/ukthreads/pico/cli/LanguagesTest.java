@@ -23,14 +23,17 @@ final class LanguagesTest {
 	/** Of a hang: the first run translates all of the language. */
 	private static final int MINUTES = 20;
 	/** The languages' own jars; they are no part of the tool. */
-	private static final String JARS = ".*[/\\\\](clojure|spec\\.alpha|core\\.specs|groovy).*\\.jar";
+	private static final String CLOJURE = ".*[/\\\\](clojure|spec\\.alpha|core\\.specs).*\\.jar";
+	private static final String GROOVY = ".*[/\\\\]groovy.*\\.jar";
+	private static final String JRUBY = ".*[/\\\\]jruby.*\\.jar";
 
 	@TempDir
 	Path dir;
 
-	private static String path(boolean languages) {
+	/** What of the class path is called so. */
+	private static String path(String jars) {
 		return Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator))
-			.filter(p -> languages == p.matches(JARS))
+			.filter(p -> p.matches(jars))
 			.map(p -> Paths.get(p).toAbsolutePath().toString())
 			.collect(Collectors.joining(File.pathSeparator));
 	}
@@ -54,25 +57,29 @@ final class LanguagesTest {
 			.toString();
 	}
 
-	private void same(String... words) throws Exception {
-		List<String> program = new ArrayList<>(List.of("-cp", path(true)));
-		program.addAll(List.of(words));
-		String want = run(program);
+	private void same(String... program) throws Exception {
+		String want = run(List.of(program));
 		assertTrue(want.endsWith("\nend\nexit 0"), want);
-		List<String> pico = new ArrayList<>(List.of("-cp", path(false),
+		String ours = "(?!" + CLOJURE + '|' + GROOVY + '|' + JRUBY + ").*";
+		List<String> pico = new ArrayList<>(List.of(LoaderTest.DOOR, "-cp", path(ours),
 			"org.ukthreads.pico.cli.Main", "run"));
-		pico.addAll(program);
+		pico.addAll(List.of(program));
 		assertEquals(want, run(pico));
 		assertEquals(want, run(pico), "from the cache");
 	}
 
 	@Test
 	void clojure() throws Exception {
-		same("clojure.main", program("clj"));
+		same("-cp", path(CLOJURE), "clojure.main", program("clj"));
 	}
 
 	@Test
 	void groovy() throws Exception {
-		same("groovy.ui.GroovyMain", program("groovy"));
+		same("-cp", path(GROOVY), "groovy.ui.GroovyMain", program("groovy"));
+	}
+
+	@Test
+	void jruby() throws Exception {
+		same("-jar", path(JRUBY), program("rb"));
 	}
 }

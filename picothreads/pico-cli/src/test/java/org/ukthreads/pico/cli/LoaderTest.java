@@ -106,7 +106,9 @@ final class LoaderTest {
 			+ " p(ClassLoader.getSystemResourceAsStream(\"a/Voice.class\") != null);"
 			+ " p(Collections.list(ClassLoader.getSystemResources(\"words/\")).size());"
 			+ " p(new java.net.URLClassLoader(new URL[0]).loadClass(\"a.High\") == High.class);"
-			+ " p(age(l.getResource(\"a/High.class\")));"
+			+ " URL h = l.getResource(\"a/High.class\"); p(h); p(age(h)); p(h.openStream().read());"
+			+ " p(new URL(h.toString()).openStream().read()); p(new URL(h, \"Voice.class\"));"
+			+ " p(read(new URL(h, \"/words/two.txt\")) + read(new URL(h, \"../words/two.txt\")));"
 			+ " p(l.getResource(\"none\")); p(l.getResource(\"a/Voice.class\") != null);"
 			+ " for (Class<?> c : new Class<?>[] {Main.class, High.class, Voice.class}) {"
 			+ " p(c.getProtectionDomain().getCodeSource().getLocation());"
@@ -165,7 +167,7 @@ final class LoaderTest {
 	}
 
 	/** As pico.jar's manifest does; java -jar alone looks into one. */
-	private static final String DOOR = "--add-exports=java.base/jdk.internal.access=ALL-UNNAMED";
+	static final String DOOR = "--add-exports=java.base/jdk.internal.access=ALL-UNNAMED";
 
 	@Test
 	void what_a_manifest_opens_is_open() throws Exception {

@@ -33,8 +33,9 @@ import org.ukthreads.pico.translate.read.ClassPath;
 /**
  * Runs a translated program in memory: defines its classes, as if from the jars and folders
  * that they were in (code source, package versions); resources are those of the class path,
- * under their own URLs, but for the class files that were translated. Everything else (the
- * JDK, the runtime) comes from the parent.
+ * under their own URLs. Those of class files that were translated have the same URLs, too, for
+ * programs find their homes by them, but what is read there is what runs. Everything else (the JDK,
+ * the runtime) comes from the parent.
  */
 public final class PicoLoader extends ClassLoader implements Loaders.Definer {
 	private final Classes classes;
@@ -185,25 +186,61 @@ public final class PicoLoader extends ClassLoader implements Loaders.Definer {
 			: null;
 	}
 
+	/** of: what it was made of; null: of nothing that the program has. */
 	private static URL memory(String name, byte[] content, URL of) {
 		try {
-			return new URL("pico", null, -1, "/" + name, new URLStreamHandler() {
-				@Override
-				protected URLConnection openConnection(URL u) {
-					return new Memory(u, content, of);
-				}
-			});
+			return of == null ? new URL("pico", null, -1, "/" + name, new Handler(content, null))
+				: new URL(of.getProtocol(), of.getHost(), of.getPort(), of.getFile(),
+				new Handler(content, of));
 		} catch (MalformedURLException e) {
 			throw new IllegalStateException(e);
 		}
 	}
 
-	private static final class Memory extends URLConnection {
+	/** Of such a URL, and of those that are made from it by a relative name. */
+	private static final class Handler extends URLStreamHandler {
 		private final byte[] content;
-		/** What it was made of; null: of nothing that the program has. */
 		private final URL of;
 
-		Memory(URL u, byte[] content, URL of) {
+		Handler(byte[] content, URL of) {
+			this.content = content;
+			this.of = of;
+		}
+
+		@Override
+		protected URLConnection openConnection(URL u) throws IOException {
+			if (of == null)
+				return new Memory(u, content, null);
+			if (!u.getFile().equals(of.getFile()))
+				return new URL(u.toExternalForm()).openConnection();
+			URLConnection c = of.openConnection();
+			return c instanceof JarURLConnection ? new InJar((JarURLConnection) c, content)
+				: new Memory(u, content, c);
+		}
+
+		/** As the scheme's own handler reads it: a jar's has a way of its own. */
+		@Override
+		protected void parseURL(URL u, String spec, int start, int limit) {
+			if (of == null) {
+				super.parseURL(u, spec, start, limit);
+				return;
+			}
+			try {
+				URL n = new URL(new URL(u.toExternalForm()), spec.substring(start, limit));
+				setURL(u, n.getProtocol(), n.getHost(), n.getPort(), n.getAuthority(),
+					n.getUserInfo(), n.getPath(), n.getQuery(), u.getRef());
+			} catch (MalformedURLException e) {
+				throw new IllegalArgumentException(e.getMessage(), e);
+			}
+		}
+	}
+
+	private static final class Memory extends URLConnection {
+		private final byte[] content;
+		/** To what it was made of; null: to nothing. */
+		private final URLConnection of;
+
+		Memory(URL u, byte[] content, URLConnection of) {
 			super(u);
 			this.content = content;
 			this.of = of;
@@ -215,19 +252,67 @@ public final class PicoLoader extends ClassLoader implements Loaders.Definer {
 		/** As old as what it was made of: Clojure loads the newer of a class and its source. */
 		@Override
 		public long getLastModified() {
-			if (of == null)
-				return 0;
-			try {
-				URLConnection c = of.openConnection();
-				return c instanceof JarURLConnection
-					? ((JarURLConnection) c).getJarEntry().getTime() : c.getLastModified();
-			} catch (IOException e) {
-				return 0;
-			}
+			return of == null ? 0 : of.getLastModified();
 		}
 
 		@Override
-		public int getContentLength() {
+		public String getContentType() {
+			return of == null ? null : of.getContentType();
+		}
+
+		@Override
+		public long getContentLengthLong() {
+			return content.length;
+		}
+
+		@Override
+		public InputStream getInputStream() {
+			return new ByteArrayInputStream(content);
+		}
+	}
+
+	private static final class InJar extends JarURLConnection {
+		private final JarURLConnection of;
+		private final byte[] content;
+
+		InJar(JarURLConnection of, byte[] content) throws MalformedURLException {
+			super(of.getURL());
+			this.of = of;
+			this.content = content;
+		}
+
+		@Override
+		public void connect() throws IOException {
+			of.connect();
+		}
+
+		@Override
+		public JarFile getJarFile() throws IOException {
+			return of.getJarFile();
+		}
+
+		@Override
+		public String getContentType() {
+			return of.getContentType();
+		}
+
+		@Override
+		public void setUseCaches(boolean on) {
+			of.setUseCaches(on);
+		}
+
+		@Override
+		public boolean getUseCaches() {
+			return of.getUseCaches();
+		}
+
+		@Override
+		public long getLastModified() {
+			return of.getLastModified();
+		}
+
+		@Override
+		public long getContentLengthLong() {
 			return content.length;
 		}
 
