@@ -32,13 +32,8 @@
 /* libc's own call, which may block: the vp goes to another carrier meanwhile. */
 #define POSIX_HANDOFF(call)                                                            \
 	({                                                                             \
-		__typeof__(call) r_;                                                   \
-                                                                                       \
 		posix_testcancel();                                                    \
-		uk_blocking_begin();                                                   \
-		r_ = (call);                                                           \
-		uk_blocking_end();                                                     \
-		r_;                                                                    \
+		POSIX_KERNEL(call);                                                    \
 	})
 
 /* NEXT(name) of the same arguments, for a user thread bracketed. */

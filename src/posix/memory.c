@@ -19,5 +19,6 @@ bool posix_readable_slow(const void *p, size_t n)
 	uintptr_t at = (uintptr_t)p;
 
 	dbg_assert(n >= sizeof(uint64_t) && n <= PAGE);
-	return word_readable(at) && word_readable(at + n - sizeof(uint64_t));
+	return word_readable(at) &&
+	       (n == sizeof(uint64_t) || word_readable(at + n - sizeof(uint64_t)));
 }

@@ -20,13 +20,17 @@
 #define MASKED(mask, call)                                                             \
 	({                                                                             \
 		uint64_t old_;                                                         \
-		int m_ = -EINTR;                                                       \
+		int m_ = -1;                                                           \
                                                                                        \
-		if (!posix_mask_begin(mask, &old_))                                    \
-			m_ = (call);                                                   \
-		else                                                                   \
-			m_ = (int)posix_result(-EINTR);                                \
-		posix_mask_end(mask, old_);                                            \
+		if (!posix_readable(mask, sizeof(old_))) {                             \
+			errno = EFAULT;                                                \
+		} else {                                                               \
+			if (!posix_mask_begin(mask, &old_))                            \
+				m_ = (call);                                           \
+			else                                                           \
+				errno = EINTR;                                         \
+			posix_mask_end(mask, old_);                                    \
+		}                                                                      \
 		m_;                                                                    \
 	})
 
@@ -159,7 +163,9 @@ static int select_sets(int n, fd_set *const p[3], int64_t end)
 
 	memset(&ask, 0, sizeof(ask));
 	for (int i = 0; i < 3; i++)
-		if (p[i])
+		if (p[i] && n && !posix_readable(p[i], set_bytes(n)))
+			return (int)posix_result(-EFAULT);
+		else if (p[i])
 			memcpy(&ask.set[i], p[i], set_bytes(n));
 	r = POSIX_CALL(false, select_until(n, &ask, &got, p, end));
 	for (int i = 0; r >= 0 && i < 3; i++)
@@ -254,7 +260,8 @@ LIBC_API int epoll_pwait(int fd, struct epoll_event *ev, int max, int ms,
 LIBC_API int epoll_pwait2(int fd, struct epoll_event *ev, int max,
 			  const struct timespec *span, const sigset_t *mask)
 {
-	if (!posix_user() || (span && !is_time(span)))
+	if (!posix_user() || !posix_readable(span, sizeof(*span)) ||
+	    (span && !is_time(span)))
 		return NEXT(epoll_pwait2)(fd, ev, max, span, mask);
 	return MASKED(mask, events_until(fd, ev, max, after_span(span)));
 }

@@ -263,6 +263,10 @@ LIBC_API int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info
 
 	if (!posix_user())
 		return NEXT(sigtimedwait)(set, info, timeout);
+	if (!posix_readable(set, sizeof(uint64_t)) ||
+	    !posix_readable(timeout, sizeof(*timeout)) ||
+	    !posix_readable(info, sizeof(*info)))
+		return (int)posix_result(-EFAULT);
 	if (timeout && (timeout->tv_nsec < 0 || timeout->tv_nsec >= NS_PER_SEC))
 		return (int)posix_result(-EINVAL);
 	return wait_signal(

@@ -121,6 +121,8 @@ LIBC_API int pthread_sigmask(int how, const sigset_t *restrict set,
 		mask_set(s, to);
 		deliver_own();
 	}
+	if (!posix_readable(old, sizeof(was)))
+		return EFAULT;
 	if (old)
 		word_to(old, was);
 	return 0;
@@ -195,7 +197,11 @@ static int wait_for_handler(const sigset_t *mask)
 
 LIBC_API int sigsuspend(const sigset_t *mask)
 {
-	return handler_thread() ? wait_for_handler(mask) : NEXT(sigsuspend)(mask);
+	if (!handler_thread())
+		return NEXT(sigsuspend)(mask);
+	if (!posix_readable(mask, sizeof(uint64_t)))
+		return (int)posix_result(-EFAULT);
+	return wait_for_handler(mask);
 }
 
 LIBC_API int pause(void)
@@ -320,7 +326,8 @@ LIBC_API int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
 
 	if (!handler_thread())
 		return NEXT(sigaltstack)(stack, old);
-	if (!posix_readable(stack, sizeof(*stack)))
+	if (!posix_readable(stack, sizeof(*stack)) ||
+	    !posix_readable(old, sizeof(*old)))
 		return (int)posix_result(-EFAULT);
 	if (on_stack(&was, sp))
 		was.ss_flags |= SS_ONSTACK;

@@ -28,6 +28,12 @@ static int sleep_until(int64_t end, struct timespec *rem)
 	return (int)-r;
 }
 
+/* Else the kernel says EFAULT. */
+static bool is_there(const struct timespec *ts)
+{
+	return ts && posix_readable(ts, sizeof(*ts));
+}
+
 static bool is_span(const struct timespec *ts)
 {
 	return ts->tv_sec >= 0 && ts->tv_nsec >= 0 && ts->tv_nsec < NS_PER_SEC;
@@ -53,7 +59,8 @@ LIBC_API int clock_nanosleep(clockid_t clock, int flags, const struct timespec *
 	bool abs = flags & TIMER_ABSTIME;
 	int64_t end;
 
-	if (!posix_user() || !req || !is_span(req) || clock == CLOCK_THREAD_CPUTIME_ID)
+	if (!posix_user() || !is_there(req) || !is_span(req) ||
+	    clock == CLOCK_THREAD_CPUTIME_ID)
 		return NEXT(clock_nanosleep)(clock, flags, req, rem);
 	if (!abs && runs(clock))
 		return sleep_until(end_of(req), rem);
@@ -65,7 +72,7 @@ LIBC_API int clock_nanosleep(clockid_t clock, int flags, const struct timespec *
 
 LIBC_API int nanosleep(const struct timespec *req, struct timespec *rem)
 {
-	if (!posix_user() || !req || !is_span(req))
+	if (!posix_user() || !is_there(req) || !is_span(req))
 		return NEXT(nanosleep)(req, rem);
 	return (int)posix_result(-sleep_until(end_of(req), rem));
 }

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A bad pointer, where libc hands it to the kernel, is EFAULT and no SIGSEGV. */
+#include <poll.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "must.h"
+
+#define SAY(call)                                                                      \
+	do {                                                                           \
+		long r_ = (long)((errno = 0), (call));                                 \
+                                                                                       \
+		printf("%s: %ld, errno %d\n", #call, r_, r_ < 0 ? errno : 0);          \
+	} while (0)
+
+static void *volatile bad_; /* compilers know what is NULL and what is nonsense */
+static int ends[2], instance;
+
+static void *all(void *arg)
+{
+	struct timespec ms = { 0, 1000000 };
+	struct pollfd p = { .fd = ends[0], .events = POLLIN };
+	struct epoll_event ev;
+	sigset_t set, usr;
+	void *bad = bad_;
+
+	sigemptyset(&set);
+	sigemptyset(&usr);
+	sigaddset(&usr, SIGUSR1);
+	raise(SIGUSR1);
+	SAY(nanosleep(bad, NULL));
+	SAY(clock_nanosleep(CLOCK_MONOTONIC, 0, bad, NULL));
+	SAY(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, bad, NULL));
+	SAY(ppoll(&p, 1, &ms, bad));
+	SAY(ppoll(bad, 1, &ms, NULL));
+	SAY(poll(bad, 1, 1));
+	SAY(select(1, bad, NULL, NULL, NULL));
+	SAY(pselect(1, bad, NULL, NULL, &ms, NULL));
+	SAY(pselect(0, NULL, NULL, NULL, &ms, bad));
+	SAY(epoll_wait(instance, bad, 1, 1));
+	SAY(epoll_pwait(instance, &ev, 1, 1, bad));
+	SAY(epoll_pwait2(instance, &ev, 1, bad, NULL));
+	SAY(epoll_pwait2(instance, &ev, 1, &ms, bad));
+	SAY(sigsuspend(bad));
+	SAY(sigtimedwait(bad, NULL, &ms));
+	SAY(sigtimedwait(&set, NULL, bad));
+	SAY(sigwaitinfo(bad, NULL));
+	SAY(sigtimedwait(&usr, bad, &ms));
+	SAY(sigprocmask(SIG_BLOCK, NULL, bad));
+	SAY(sigpending(bad));
+	SAY(sigaltstack(NULL, bad));
+	SAY(sigaltstack(bad, NULL));
+	SAY(wait4(-1, NULL, WNOHANG, bad));
+	SAY(recvmsg(ends[0], bad, 0));
+	SAY(sendmsg(ends[1], bad, 0));
+	SAY(readv(ends[0], bad, 1));
+	SAY(connect(ends[0], bad, 16));
+	return arg;
+}
+
+int main(void)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	sigset_t usr;
+
+	bad_ = (void *)8;
+	sigemptyset(&usr);
+	sigaddset(&usr, SIGUSR1);
+	MUST(!sigprocmask(SIG_BLOCK, &usr, NULL));
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+	MUST(write(ends[1], "x", 1) == 1);
+	instance = epoll_create1(0);
+	MUST(!epoll_ctl(instance, EPOLL_CTL_ADD, ends[0], &ev));
+	run_in_thread(all);
+	printf("ok\n");
+	return 0;
+}
