@@ -110,6 +110,22 @@ void posix_cancel_now(const void *context)
 		NEXT(pthread_testcancel)();
 }
 
+/* libc installs its handler when somebody is cancelled for the first time: now, so that ours,
+ * which calls it, comes after it. The caller, a kernel thread, notices nothing. */
+void posix_cancel_begin(void)
+{
+	uint32_t *w = word_of(pthread_self()), was;
+	int state;
+
+	if (!glibc.cancel || glibc.cancel == NOWHERE) /* not known yet, or never */
+		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	was = load_relaxed(w);
+	NEXT(pthread_cancel)(pthread_self());
+	fetch_and_acq_rel(w, was | ~(CANCELING | CANCELED));
+	pthread_setcancelstate(state, NULL);
+}
+
 LIBC_API int pthread_cancel(pthread_t th)
 {
 	struct uk_thread *t = posix_thread(th);

@@ -244,6 +244,8 @@ static inline void posix_call_begins(void);
 /* The caller begins to be a user thread with the signal mask of its creator; and ends. */
 void signals_born(struct posix_thread *pt);
 void signals_gone(struct posix_thread *pt);
+/* Before handlers are ours. */
+void posix_cancel_begin(void);
 /* It has unwound its stack, perhaps in a handler. */
 void signals_unwound(void);
 /* The first user thread is about to be: handlers are ours from now on. */

@@ -498,6 +498,7 @@ void signals_begin(void)
 
 	if (likely(load_acquire(&signals_begun)) || rt_begin())
 		return;
+	posix_cancel_begin();
 	bool in = signals_enter();
 	if (!signals_begun) {
 		slab_init(&item_slab, sizeof(struct signal_item));

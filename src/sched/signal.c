@@ -128,10 +128,14 @@ void signal_interrupted(void *context)
 		wait_interrupted(now);
 }
 
-static void on_interrupt(int sig UNUSED, siginfo_t *info, void *context)
+static void (*libc_handler)(int, siginfo_t *, void *); /* or NULL; constant once set */
+
+static void on_interrupt(int sig, siginfo_t *info, void *context)
 {
 	if (signal_is_ours(info))
 		signal_interrupted(context);
+	else if (libc_handler)
+		libc_handler(sig, info, context);
 }
 
 static void on_nothing(int sig UNUSED) {}
@@ -154,7 +158,7 @@ static int libc_way(struct action *a)
 
 void thread_signals_init(void)
 {
-	struct action a;
+	struct action a, old;
 
 	setxid_init();
 	if (libc_way(&a))
@@ -162,7 +166,9 @@ void thread_signals_init(void)
 	a.handler = on_interrupt;
 	a.flags = (a.flags | SA_SIGINFO) & ~(unsigned long)(SA_RESTART | SA_ONSTACK);
 	a.mask = 0;
-	sys4(SYS_rt_sigaction, SIG_INTERRUPT, &a, NULL, sizeof(a.mask));
+	if (!sys4(SYS_rt_sigaction, SIG_INTERRUPT, &a, &old, sizeof(a.mask)) &&
+	    (uintptr_t)old.handler > 1 && old.handler != on_interrupt)
+		libc_handler = old.handler;
 }
 
 /* ---- the guest ---- */

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main is cancelled by one of its threads, and threads are interrupted by handlers after that as
+ * before. */
+#include <signal.h>
+#include <unistd.h>
+
+#include "must.h"
+
+static pthread_t main_thread;
+static volatile int ran, ready;
+
+static void on_usr(int sig)
+{
+	(void)sig;
+	ran = 1;
+}
+
+static void *computes(void *arg)
+{
+	ready = 1;
+	while (!ran)
+		;
+	return arg;
+}
+
+static void interrupt_one(void)
+{
+	pthread_t t;
+
+	ran = ready = 0;
+	t = thread_of(computes, NULL);
+	while (!ready)
+		usleep(1000);
+	MUST(!pthread_kill(t, SIGUSR1));
+	end_of(t);
+}
+
+static void *cancels(void *arg)
+{
+	interrupt_one();
+	printf("before\n");
+	MUST(!pthread_cancel(main_thread));
+	interrupt_one();
+	printf("after\n");
+	fflush(stdout);
+	return arg;
+}
+
+static void ends(void *arg)
+{
+	end_of(*(pthread_t *)arg);
+	printf("main is cancelled\n");
+	exit(0);
+}
+
+int main(void)
+{
+	char c;
+	pthread_t t;
+	int p[2];
+
+	MUST(!pipe(p));
+	MUST(signal(SIGUSR1, on_usr) != SIG_ERR);
+	main_thread = pthread_self();
+	t = thread_of(cancels, NULL);
+	pthread_cleanup_push(ends, &t);
+	MUST(read(p[0], &c, 1) == 1);
+	pthread_cleanup_pop(0);
+	return 1;
+}
