@@ -71,7 +71,9 @@ static void *uses_libc_and_waits(void *arg)
 	uses_libc();
 	__atomic_add_fetch(&waits, 1, __ATOMIC_SEQ_CST);
 	CHECK_EQ(uk_sem_wait(&go), 0);
-	CHECK(pthread_getspecific(key[KEYS - 1]) == key);
+	/* a light one's is its carrier's, and this may be another by now (a sanitizer's
+	 * build makes no others) */
+	CHECK(!uk_thread_self()->tp || pthread_getspecific(key[KEYS - 1]) == key);
 	return arg;
 }
 
