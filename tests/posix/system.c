@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* system and popen in threads: their results, a cancellation, which kills the child, and
- * handlers that start programs while others are being started. */
+ * handlers that start programs while others are being started (under the drop-in alone: libc's
+ * own may wait in the handler for the lock that the interrupted call holds). */
+#include <dlfcn.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -118,7 +120,8 @@ int main(void)
 	for (int i = 0; i < 5; i++)
 		run_in_thread(cancels);
 	printf("cancelled\n");
-	run_in_thread(disturbed);
+	if (dlsym(RTLD_DEFAULT, "uk_dump"))
+		run_in_thread(disturbed);
 	printf("ok\n");
 	return 0;
 }
