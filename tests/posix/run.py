@@ -15,7 +15,7 @@ UK = os.path.join(BUILD, "uk")
 ENV = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
 TRUE = shutil.which("true")
 bad = []
-
+seeds = set()
 
 # what a debug or hostile build says at its start
 SEED = ("ukthreads: schedule fuzzer on", "ukthreads: hostile build")
@@ -24,7 +24,9 @@ SEED = ("ukthreads: schedule fuzzer on", "ukthreads: hostile build")
 def uk(*args, **kw):
     p = subprocess.run([UK, "run", *args], text=True, stdout=subprocess.PIPE,
                        stderr=subprocess.PIPE, **dict(dict(env=ENV), **kw))
-    said = [l for l in p.stderr.splitlines(True) if not l.startswith(SEED)]
+    lines = p.stderr.splitlines(True)
+    seeds.update(l for l in lines if l.startswith(SEED))
+    said = [l for l in lines if not l.startswith(SEED)]
     return p.returncode, p.stdout, "".join(said)
 
 
@@ -182,6 +184,8 @@ def asks_once(tmp):
             with open(path) as f:
                 n = json.load(f)["syscalls"] / 2000
             print("%s, %s: %.2f" % (reactor, call, n))
+            if seeds:  # such a build makes calls in vain
+                continue
             check("%s, %s: at most %d a message" % (reactor, call, most),
                   r[0] == 0 and n < most + 0.5, n)
 
