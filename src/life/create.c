@@ -74,7 +74,7 @@ static struct uk_thread *make(struct uk_thread *me, unsigned kind, bool light,
 	if (unlikely(!t))
 		return NULL;
 	thread_born(t);
-	t->sp = NULL;
+	store_relaxed(&t->sp, NULL); /* who fetches ahead may look */
 	t->tp = NULL;
 	t->stack = NULL;
 	t->kind_of_stack = (uint8_t)kind;

@@ -118,7 +118,9 @@ bool thread_prepare(struct uk_vp *vp, struct uk_thread *me, struct uk_thread *t)
 #if UK_SAN
 	san_create(&t->san, stack, size);
 #endif
-	t->sp = arch_context_init(stack + size - color, thread_main, t, t->timer.token);
+	/* relaxed: who fetches ahead may look (runq_foresee) */
+	store_relaxed(&t->sp, arch_context_init(stack + size - color, thread_main, t,
+						t->timer.token));
 	return true;
 }
 
