@@ -179,7 +179,8 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 			if (stop || shut && empty)
 				return true;
 			boolean spare = workers.size() > max || timedOut && timedNow();
-			return spare && (workers.size() > 1 || empty);
+			/* out of the set at once, or others, too, would go for the same reason */
+			return spare && (workers.size() > 1 || empty) && workers.remove(w);
 		}
 	}
 
