@@ -48,7 +48,7 @@ static inline void *slab_link_of(const void *obj)
 
 static inline void slab_set_link(void *obj, void *next)
 {
-	*(void **)obj = next;
+	store_relaxed((void **)obj, next); /* a late look at a dead object may come */
 }
 
 void *slab_get_slow(struct slab *s, struct slab_cache *c);
