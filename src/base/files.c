@@ -8,17 +8,22 @@
 
 #include "base/base.h"
 
-#define MOST (1u << 20)
+#define MOST FILES_MOST
 #define WORD 64u
 
 int files_apart;
 static uint64_t ours[MOST / WORD]; /* atomics */
+static uint32_t end; /* beyond all that ever were; whoever claims, only grows */
 
 void files_claim(int fd)
 {
-	if ((unsigned)fd < MOST)
-		fetch_or_acq_rel(&ours[(unsigned)fd / WORD],
-				 1ull << ((unsigned)fd % WORD));
+	uint32_t now = load_relaxed(&end), n = (uint32_t)fd + 1;
+
+	if ((unsigned)fd >= MOST)
+		return;
+	while (now < n && !cas_acq_rel(&end, &now, n))
+		;
+	fetch_or_acq_rel(&ours[(unsigned)fd / WORD], 1ull << ((unsigned)fd % WORD));
 }
 
 /* In this order: once it is closed the number may be the program's. */
@@ -62,7 +67,7 @@ bool files_claimed(int fd)
 
 unsigned files_next(unsigned fd, unsigned last)
 {
-	while (fd <= last && fd < MOST) {
+	while (fd <= last && fd < load_relaxed(&end)) {
 		uint64_t w = load_relaxed(&ours[fd / WORD]) >> (fd % WORD);
 
 		if (w) {

@@ -25,6 +25,8 @@ static inline bool files_are_the_programs(void)
 	return load_relaxed(&files_apart) != sys_gettid();
 }
 
+#define FILES_MOST                                                                     \
+	(1u << 20)      /* numbers that we know of: the kernel's default, fs.nr_open */
 #define FILES_HIGH 1024 /* out of the way of programs that expect the lowest numbers */
 
 /* A duplicate of fd, closed on exec; -errno. It is ours. From FILES_HIGH on, or in the upper

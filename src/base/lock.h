@@ -109,21 +109,19 @@ static inline void lock_acquire_nested(struct lock *l)
 		lock_slow(l);
 }
 
-/* The same by trying, in any order. */
-static inline bool lock_try_nested(struct lock *l)
-{
-	uint32_t old = 0;
-
-	lock_rank_nested(l);
-	return cas_acquire(&l->word, &old, 1);
-}
-
 /* Waits for nobody, so in any order, and by a signal handler; given back as a nested one. */
 static inline bool lock_try(struct lock *l)
 {
 	uint32_t old = 0;
 
 	return cas_acquire(&l->word, &old, 1);
+}
+
+/* The same for who holds one of its rank. */
+static inline bool lock_try_nested(struct lock *l)
+{
+	lock_rank_nested(l);
+	return lock_try(l);
 }
 
 static inline void lock_release_nested(struct lock *l)

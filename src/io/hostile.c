@@ -34,6 +34,22 @@ static uint64_t draw(void)
 	return x ^ (x >> 31);
 }
 
+/* rt_sigprocmask without a meaning copies its set before it finds out that it has none. */
+static bool is_bad(const void *p)
+{
+	return sys4(SYS_rt_sigprocmask, -1, p, NULL, sizeof(uint64_t)) == -EFAULT;
+}
+
+/* The kernel copies a message and its address before it looks for room: EFAULT comes before
+ * EAGAIN. */
+static bool message_is_bad(const struct io_op *op)
+{
+	const struct msghdr *m = op->addr;
+
+	return op->kind == IO_SENDMSG &&
+	       (is_bad(m) || (m->msg_name && is_bad(m->msg_name)));
+}
+
 /* Only where the kernel might say it: what is no socket has another error. */
 bool hostile_io_again(const struct io_op *op)
 {
@@ -44,7 +60,8 @@ bool hostile_io_again(const struct io_op *op)
 	if (op->kind == IO_READ || op->kind == IO_READV || op->kind == IO_WRITE ||
 	    op->kind == IO_WRITEV)
 		return true;
-	return sys2(SYS_fstat, op->fd, &st) == 0 && S_ISSOCK(st.st_mode);
+	return sys2(SYS_fstat, op->fd, &st) == 0 && S_ISSOCK(st.st_mode) &&
+	       !message_is_bad(op);
 }
 
 bool hostile_io_intr(void)

@@ -45,11 +45,18 @@ static bool due(uint32_t w)
 	return (w & (CANCEL_DISABLED | CANCELED | EXITING)) == CANCELED;
 }
 
+/* It unwinds, also out of a call with a mask of its own. */
+static COLD void end_now(void)
+{
+	posix_self_tls.signals.masked = false;
+	NEXT(pthread_testcancel)();
+}
+
 void posix_testcancel(void)
 {
 	if (unlikely(glibc.cancel != NOWHERE &&
 		     due(load_relaxed(word_of(pthread_self())))))
-		NEXT(pthread_testcancel)();
+		end_now();
 }
 
 /* The runtime's flag has done its work. */
@@ -107,7 +114,7 @@ void posix_cancel_now(const void *context)
 		return;
 	w = load_relaxed(word_of(pthread_self()));
 	if (due(w) && (w & CANCEL_ASYNC || stands_at_point(context)))
-		NEXT(pthread_testcancel)();
+		end_now();
 }
 
 /* libc installs its handler when somebody is cancelled for the first time: now, so that ours,

@@ -12,7 +12,6 @@
  * Rejected: to move a number of ours out of the way of dup2 (whoever kicks a reactor has read its
  * number a moment ago, and would write into the program's file). */
 #include <fcntl.h>
-#include <limits.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -44,15 +43,17 @@ bool posix_leave(int fd)
 	return true;
 }
 
-/* Up to where there may be somebody: the highest number that can be open, mostly. */
+/* Up to where there may be somebody: the highest number that can be open, mostly. The limit alone
+ * may be a thousand millions. */
 static void leave_range(unsigned first, unsigned last)
 {
-	struct rlimit lim = { .rlim_cur = INT_MAX };
+	struct rlimit lim = { .rlim_cur = FILES_MOST };
 
 	if (!runs())
 		return;
 	sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim);
-	for (rlim_t fd = first; fd <= MIN(last, lim.rlim_cur); fd++)
+	last = (unsigned)MIN(last, MIN(lim.rlim_cur, FILES_MOST));
+	for (unsigned fd = first; fd <= last; fd++)
 		if (sched_io_pending((int)fd))
 			posix_leave((int)fd);
 }

@@ -46,6 +46,8 @@ static void handlers_left(struct posix_signals *s, uintptr_t sp, bool with_mask)
 		mask_set(s, mask);
 	if (was)
 		handler_left();
+	if (with_mask) /* what the handler had shut out */
+		deliver_own();
 }
 
 void signals_unwound(void)

@@ -79,7 +79,8 @@ struct posix_signals {
 	uint32_t ran_before, kept_before; /* when the current call began */
 	bool
 	    masked; /* in a call that has a mask of its own: from before it is set. Itself */
-	stack_t stack; /* sigaltstack's; itself */
+	uint64_t unmasked; /* then: the mask that is the thread's after it; itself */
+	stack_t stack;     /* sigaltstack's; itself */
 	struct handler_frame
 	    *frames;    /* of handlers that run, innermost first; itself */
 	uint16_t group; /* lock: of those with the same mask */

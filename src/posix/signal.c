@@ -256,7 +256,7 @@ static void call(struct posix_signals *s, const struct sigaction *a, siginfo_t *
 		 ucontext_t *uc, struct uk_thread *was)
 {
 	struct handler_frame f = { .prev = s->frames,
-				   .mask = s->mask,
+				   .mask = s->masked ? s->unmasked : s->mask,
 				   .was = was,
 				   .sp = arch_ucontext_sp(uc) };
 	uint64_t old = s->mask, kernels = word_of(&uc->uc_sigmask);
@@ -288,6 +288,8 @@ static void call(struct posix_signals *s, const struct sigaction *a, siginfo_t *
 	count(s, a);
 	mask_set(s, old);
 	s->masked = masked;
+	if (masked)
+		s->unmasked = f.mask;
 	errno = err;
 }
 
@@ -372,13 +374,10 @@ void deliver_own(void)
 
 /* -- the kernel's -- */
 
-static void call_plain(const struct sigaction *a, int sig, siginfo_t *info,
-		       void *context)
+static void call_plain(const struct sigaction *a, siginfo_t *info, void *context)
 {
-	if (a->sa_flags & SA_SIGINFO)
-		((info_handler *)(void *)a->sa_sigaction)(sig, info, context);
-	else if (a->sa_handler != SIG_DFL && a->sa_handler != SIG_IGN)
-		a->sa_handler(sig);
+	if (a->sa_handler != SIG_DFL && a->sa_handler != SIG_IGN)
+		call_program((void *)(uintptr_t)a, info, context);
 	count(&posix_self_tls.signals, a);
 }
 
@@ -390,12 +389,12 @@ static void on_carrier(struct uk_thread *now, struct uk_thread *t,
 	int sig = info->si_signo;
 
 	if (sig == SIGPROF || sig == SIGABRT) { /* whoever runs is asked */
-		call_plain(a, sig, info, context);
+		call_plain(a, info, context);
 		return;
 	}
 	if (!t || now->depth) {
 		if (SYNCHRONOUS & BIT(sig) && info->si_code > 0) {
-			call_plain(a, sig, info, context); /* of ours: to report it */
+			call_plain(a, info, context); /* of ours: to report it */
 			return;
 		}
 		fetch_or_acq_rel(&s->late, BIT(sig));
@@ -434,7 +433,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 		fetch_or_acq_rel(&posix_self_tls.signals.late, BIT(sig));
 		store_relaxed(&now->deferred, 1);
 	} else {
-		call_plain(&a, sig, info, context);
+		call_plain(&a, info, context);
 	}
 	errno = err;
 }
@@ -446,7 +445,7 @@ static NOINLINE void call_late(int sig)
 	ucontext_t here;
 
 	getcontext(&here);
-	call_plain(&a, sig, &info, &here);
+	call_plain(&a, &info, &here);
 }
 
 /* What a kernel thread has put off, outside the runtime. */

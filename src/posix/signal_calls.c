@@ -154,6 +154,7 @@ bool posix_mask_begin(const sigset_t *mask, uint64_t *old)
 	if (!mask)
 		return false;
 	posix_call_begins();
+	s->unmasked = s->mask;
 	s->masked = posix_self_tls.thread != NULL;
 	mask_set(s, word_of(mask));
 	deliver_own();
@@ -162,10 +163,15 @@ bool posix_mask_begin(const sigset_t *mask, uint64_t *old)
 
 void posix_mask_end(const sigset_t *mask, uint64_t old)
 {
+	struct posix_signals *s = &posix_self_tls.signals;
+	struct uk_thread *t = handler_thread();
+
 	if (!mask)
 		return;
-	posix_self_tls.signals.masked = false;
-	mask_set(&posix_self_tls.signals, old);
+	s->masked = false;
+	if (t) /* that it shall not wait was said of this call; what came since is pending */
+		thread_signals_seen(t);
+	mask_set(s, old);
 	deliver_own();
 }
 

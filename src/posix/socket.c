@@ -154,6 +154,8 @@ LIBC_API int recvmmsg(int fd, struct mmsghdr *m, unsigned n, int flags,
 
 	if (!posix_user() || flags & AT_ONCE || !n)
 		return NEXT(recvmmsg)(fd, m, n, flags, limit);
+	if (!posix_readable(limit, sizeof(*limit)))
+		return (int)posix_result(-EFAULT);
 	if (limit)
 		end = uk_after(limit->tv_sec * NS_PER_SEC + limit->tv_nsec);
 	do {

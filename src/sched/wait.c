@@ -33,6 +33,14 @@ INLINE uint64_t begin(struct uk_thread *t, enum wait_kind kind, const void *obj)
 	return token;
 }
 
+/* A wait that a signal forbids is one after which the thread looks for signals. */
+static COLD void asked_before(struct uk_thread *t, uint64_t token)
+{
+	if (t->carrier)
+		signals_arrived(t);
+	wait_fire(t, token, thread_asked(t, ASK_CANCEL) ? WAKE_CANCEL : WAKE_SIGNAL);
+}
+
 uint64_t wait_begin(struct uk_thread *t, enum wait_kind kind, const void *obj)
 {
 	uint64_t token;
@@ -40,8 +48,7 @@ uint64_t wait_begin(struct uk_thread *t, enum wait_kind kind, const void *obj)
 	store_relaxed(&t->uncancelable, 0);
 	token = begin(t, kind, obj);
 	if (unlikely(load_relaxed(&t->asked)))
-		wait_fire(t, token,
-			  thread_asked(t, ASK_CANCEL) ? WAKE_CANCEL : WAKE_SIGNAL);
+		asked_before(t, token);
 	return token;
 }
 

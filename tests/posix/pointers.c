@@ -24,6 +24,7 @@ static int ends[2], instance;
 
 static void *all(void *arg)
 {
+	struct mmsghdr m = { .msg_len = 0 };
 	struct timespec ms = { 0, 1000000 };
 	struct pollfd p = { .fd = ends[0], .events = POLLIN };
 	struct epoll_event ev;
@@ -59,6 +60,7 @@ static void *all(void *arg)
 	SAY(wait4(-1, NULL, WNOHANG, bad));
 	SAY(recvmsg(ends[0], bad, 0));
 	SAY(sendmsg(ends[1], bad, 0));
+	SAY(recvmmsg(ends[0], &m, 1, 0, bad));
 	SAY(readv(ends[0], bad, 1));
 	SAY(connect(ends[0], bad, 16));
 	return arg;

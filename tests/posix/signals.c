@@ -393,6 +393,42 @@ static void world(void)
 	puts("the world");
 }
 
+/* -- left by a jump -- */
+
+static sigjmp_buf out;
+
+static void jumps_out(int sig)
+{
+	(void)sig;
+	pthread_kill(pthread_self(), SIGUSR2); /* shut out, until the handler is over */
+	MUST(!get(&ran_in[1]));
+	siglongjmp(out, 1);
+}
+
+static void *is_left(void *arg)
+{
+	struct sigaction a = { .sa_handler = jumps_out };
+
+	me = 1;
+	set(&ran_in[1], 0);
+	handle(SIGUSR2, on_usr, 0);
+	sigaddset(&a.sa_mask, SIGUSR2);
+	MUST(!sigaction(SIGUSR1, &a, NULL));
+	if (!sigsetjmp(out, 1))
+		pthread_kill(pthread_self(), SIGUSR1);
+	printf("left by a jump: %d\n", get(&ran_in[1]));
+	return arg;
+}
+
+static void left_by_a_jump(void)
+{
+	pthread_t t;
+
+	MUST(!pthread_create(&t, NULL, is_left, NULL));
+	MUST(!pthread_join(t, NULL));
+	handle(SIGUSR1, on_usr, 0);
+}
+
 /* -- main's own -- */
 
 static void *nothing(void *arg)
@@ -449,6 +485,7 @@ int main(void)
 	faulting();
 	broken_pipe();
 	world();
+	left_by_a_jump();
 	mains();
 	return 0;
 }
