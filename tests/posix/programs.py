@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""programs.py BUILD [NAME...] [--report FILE]: programs that nobody here wrote, or that
-use what others wrote (HotSpot, CPython, Rust's std), natively and by `uk run`. Each function
-below runs one with a client as its judge and returns what is to be the same both times; what
-lacks on this machine is skipped. scripts/deps programs installs them.
+"""programs.py BUILD [NAME...] [--report FILE] [--rounds N]: programs that nobody here wrote,
+or that use what others wrote (HotSpot, CPython, Rust's std), natively and by `uk run`. Each
+function below runs one with a client as its judge and returns what is to be the same both
+times; programs that need no client stand in programs/commands, and run on both engines and
+on different numbers of vps unless the environment chooses. What lacks on this machine is
+skipped. scripts/deps programs installs them.
 meson.build names those that `make check` runs, too.
 
 Clients always run natively. A program that hangs gets SIGQUIT, so its dump is shown."""
@@ -31,6 +33,7 @@ SOURCES = os.path.join(HERE, "programs")
 LIMIT = float(os.environ.get("UK_TEST_LIMIT", "200"))
 PYTHON = "/usr/bin/python3"
 PROGRAMS = {}
+COMMANDS = set()  # those of them that are commands without a client
 
 
 class Skip(Exception):
@@ -148,7 +151,12 @@ def clients(n, fn):
         return sum(pool.map(fn, range(n)))
 
 
-# ---- everyday tools ----
+# ---- commands without a client ----
+
+CONFIGURATIONS = [{"UK_REACTOR": "uring", "UK_VPS": "2"}, {"UK_REACTOR": "epoll", "UK_VPS": "1"},
+                  {"UK_REACTOR": "uring", "UK_VPS": "8"}, {"UK_REACTOR": "epoll", "UK_VPS": "8"}]
+BUILT = tempfile.TemporaryDirectory()
+
 
 def some_data(tmp, size):
     path = os.path.join(tmp, "data")
@@ -161,30 +169,27 @@ def some_data(tmp, size):
     return path
 
 
-def compressor(r, size, *cmd):
-    path = some_data(r.tmp, size)
-    with open(path, "rb") as f:
-        data = f.read()
-    packed = r.run(*cmd, "-c", path)
-    if r.run(cmd[0], "-dc", data=packed) != data:
-        raise Wrong("what it unpacks is not what it packed")
-    return digest(packed)
+def command(text):
+    def run(r):
+        some_data(r.tmp, 12 << 20)
+        env = dict(r.env, UK=" ".join(r.prefix), S=SOURCES, B=BUILT.name, HOME=r.tmp,
+                   LC_ALL="C.UTF-8")
+        p = Runner([], r.tmp).start("bash", "-c", text, env=env)
+        return r.finish(p, ok=range(-64, 256)), p.returncode
+    return run
 
 
-@program(["xz"])
-def xz(r):
-    return compressor(r, 12 << 20, "xz", "-1", "-T4", "--block-size=1MiB")
+def read_commands(path):
+    """Blocks of a line `name: tool=package...` and of lines of shell with a tab before them."""
+    with open(path) as f:
+        text = re.sub(r"^#.*\n", "", f.read(), flags=re.M)
+    for name, tools, lines in re.findall(r"^(\w+): (.*)\n((?:\t.*\n)+)", text, re.M):
+        needs = [tool.split("=")[0] for tool in tools.split()]
+        PROGRAMS[name] = command(lines), needs
+        COMMANDS.add(name)
 
 
-@program(["zstd"])
-def zstd(r):
-    return compressor(r, 48 << 20, "zstd", "-3", "-T4", "-q")
-
-
-@program(["pigz"])
-def pigz(r):
-    return compressor(r, 24 << 20, "pigz", "-n", "-p", "4")
-
+# ---- everyday tools ----
 
 @program(["git"])
 def git(r):
@@ -777,14 +782,14 @@ def python_tests(r):
 
 # ---- the judge ----
 
-def once(name, prefix):
+def once(name, prefix, env={}):
     fn, needs = PROGRAMS[name]
     for n in needs:
-        if not shutil.which(n, path=os.environ["PATH"] + ":/usr/sbin"):
+        if not shutil.which(n, path=os.environ["PATH"] + ":/usr/sbin") and not glob.glob(n):
             raise Skip("no " + n)
     with tempfile.TemporaryDirectory() as tmp:
         r = Runner(prefix, tmp)
-        r.env["PATH"] += ":/usr/sbin"
+        r.env.update(env, PATH=r.env["PATH"] + ":/usr/sbin")
         try:
             return fn(r)
         except Wrong as e:
@@ -793,9 +798,14 @@ def once(name, prefix):
 
 def judge(name, uk):
     """None if it is the same; else what differs."""
+    chosen = "UK_REACTOR" in os.environ or "UK_VPS" in os.environ
+    several = CONFIGURATIONS if name in COMMANDS and not chosen else [{}]
     native = once(name, [])
-    ours = once(name, [uk, "run", "--"])
-    return None if native == ours else "natively: %s\nby uk run: %s" % (native, ours)
+    for env in several:
+        ours = once(name, [uk, "run", "--"], env)
+        if native != ours:
+            return "natively: %s\nby uk run: %s %s" % (native, env or "", ours)
+    return None
 
 
 def main():
@@ -803,10 +813,12 @@ def main():
     a.add_argument("build", type=os.path.abspath)
     a.add_argument("names", nargs="*")
     a.add_argument("--report")
+    a.add_argument("--rounds", type=int, default=1)
     opts = a.parse_args()
     os.environ["PATH"] += ":/usr/sbin"
     bad = skipped = 0
-    names = opts.names or list(PROGRAMS)
+    read_commands(os.path.join(SOURCES, "commands"))
+    names = (opts.names or list(PROGRAMS)) * opts.rounds
     report = open(opts.report, "w") if opts.report else sys.stdout
     for name in names:
         begin = time.monotonic()
