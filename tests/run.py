@@ -82,9 +82,8 @@ def engines(suite, name, full):
 
 
 def run_one(test, env, args):
-    cmd = list(test["cmd"])
-    if args.wrap:
-        cmd = shlex.split(args.wrap) + cmd
+    # what nohup, or a script's `&`, has us ignore, the tests do not
+    cmd = ["env", "--default-signal"] + shlex.split(args.wrap) + test["cmd"]
     full = dict(os.environ)
     for more in (test["env"], env, dict(e.split("=", 1) for e in args.env)):
         full.update(more)

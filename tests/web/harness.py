@@ -43,6 +43,15 @@ def equal(a, b, *what):
             ' '.join(str(w) for w in what) or 'differ', a, b))
 
 
+def need_files(n):
+    """A login gives 1024 descriptors; where no more can be had, what needs n is skipped."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < n:
+        raise Skip('the limit of open files is %d' % hard)
+    if soft != resource.RLIM_INFINITY and soft < n:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (n, hard))
+
+
 def forbid_syscall(nr, err):
     """From now on the system call nr gives -err, here and in all children (seccomp)."""
     libc = ctypes.CDLL(None, use_errno=True)

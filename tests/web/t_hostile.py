@@ -2,7 +2,6 @@
 """Clients that mean ill, or are broken."""
 import os
 import random
-import resource
 import select
 import socket
 import ssl
@@ -11,7 +10,7 @@ import sys
 import threading
 import time
 
-from harness import Skip, check, equal, test
+from harness import Skip, check, equal, need_files, test
 
 
 @test()
@@ -280,10 +279,7 @@ def ten_thousand_slow_heads_and_posts_keep_nobody_out(t):
     if not os.environ.get('UK_TEST_FULL') or t.mode == 'pth':
         raise Skip('make check runs it, on user threads')
     n = 10000
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    if hard != resource.RLIM_INFINITY and hard < n + 500:
-        raise Skip('the limit of open files is %d' % hard)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    need_files(n + 500)
     s = t.server('--max-conns=20000', '--timeout-body=600', nofile=n + 500)
     fds = s.fds()
     post = b'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n'

@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 
-from harness import Skip, check, equal, test
+from harness import Skip, check, equal, need_files, test
 
 
 @test()
@@ -63,8 +63,10 @@ def a_port_in_use_is_said_and_a_restart_takes_it_at_once(t):
 
 @test(limit=60)
 def a_thousand_connections_at_once(t):
+    n = 1000
+    need_files(n + 500)
     s = t.server()
-    cs = [s.conn() for _ in range(1000)]
+    cs = [s.conn() for _ in range(n)]
     for round_ in range(3):
         for i, c in enumerate(cs):
             c.send('GET /n/%d.txt HTTP/1.1\r\nHost: a\r\n\r\n' % (i % 100))

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What only TLS has. Every other test runs over TLS as well, with --tls."""
 import os
-import resource
 import shutil
 import signal
 import socket
@@ -9,7 +8,7 @@ import ssl
 import subprocess
 import time
 
-from harness import Skip, check, equal, test
+from harness import Skip, check, equal, need_files, test
 
 
 def s_client(t, *args, data=b'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'):
@@ -235,10 +234,7 @@ def ten_thousand_connections_are_kept_alive(t):
     if t.mode == 'pth':
         raise Skip('a kernel thread has its own price')
     n = 10000
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    if hard != resource.RLIM_INFINITY and hard < n + 500:
-        raise Skip('the limit of open files is %d' % hard)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    need_files(n + 500)
     s = t.server('--timeout-idle=10000', '--timeout-header=10000', '--max-conns=20000',
                  nofile=n + 500)
     cs = []
