@@ -26,7 +26,7 @@ lib_libs = $(if $(UNWIND),-lunwind) -ldl
 # without the kernel's half of the event detector, which takes clang and bpftool
 lib_src := $(filter-out %.bpf.c src/posix/%,$(wildcard src/*/*.c src/*/*_$(ARCH).S)) $(wildcard src/arch/$(ARCH)/*.c src/arch/$(ARCH)/*.S)
 web_src := $(wildcard apps/web/*.c)
-tool_src := $(wildcard tool/*.c)
+tool_src := $(wildcard tool/*.c tool/*/*.c)
 obj = $(patsubst %,$(OUT)/%.o,$(1))
 so := $(OUT)/libukthreads.so.0
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uk - the tool. Here: `uk doctor`, what this machine offers the runtime; `uk run` is run.c. */
+/* uk - the tool. Here: `uk doctor`, what this machine offers the runtime; `uk run` is run.c,
+ * `uk net` is net/net.c. */
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <uk/uk.h>
 
+#include "net/net.h"
 #include "run.h"
 
 static void usage(FILE *f)
@@ -13,6 +15,7 @@ static void usage(FILE *f)
 	    f,
 	    "usage: uk doctor      what the runtime finds on this machine\n"
 	    "       uk run PROGRAM  a pthread program on user threads; uk run --help\n"
+	    "       uk net          one CPU for the network; uk net --help\n"
 	    "       uk --version\n"
 	    "       uk --help\n");
 }
@@ -45,6 +48,8 @@ int main(int argc, char **argv)
 	}
 	if (optind < argc && !strcmp(argv[optind], "run"))
 		return run(argc - optind, argv + optind);
+	if (optind < argc && !strcmp(argv[optind], "net"))
+		return net(argc - optind, argv + optind);
 	if (optind == argc - 1 && !strcmp(argv[optind], "doctor")) {
 		uk_doctor(row, NULL);
 		return fflush(stdout) || ferror(stdout) ? 1 : 0;

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* apply.c - each write is read back; undo goes backwards, and can be repeated.
+ *
+ * Undo decides for each setting by what is there now:
+ *   as before apply       nothing to do: not reached by apply, or undone already
+ *   as apply wrote it     the old value is written
+ *   anything else         somebody else's since: it is left, and named
+ *   not there             the device, thread or interrupt went, and its settings with it
+ * So it needs no memory of how far apply or an earlier undo came. */
+#include "apply.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *const outcome_names[] = {
+	"written", "as it was", "refused", "gone", "changed by another",
+	"failed",  "skipped",
+};
+
+/* Is it a file of a device that is not the one from then? */
+static bool device_gone(const struct journal *j, const char *key)
+{
+	char dir[64];
+	size_t len = (size_t)snprintf(dir, sizeof(dir), "/sys/class/net/%s/", j->dev);
+
+	return !strncmp(key, dir, len) &&
+	       tree_number(0, "/sys/class/net/%s/ifindex", j->dev) != (long)j->ifindex;
+}
+
+static bool is_gone(int err)
+{
+	return err == -ENOENT || err == -ENODEV || err == -ESRCH;
+}
+
+/* Written and read back. */
+static int put(const char *key, const char *value, struct step *step)
+{
+	int err = setting_write(key, value);
+
+	if (!err && strcmp(value, "-") != 0) {
+		err = setting_read(key, step->now);
+		if (!err && strcmp(step->now, value) != 0)
+			err = -EIO;
+	}
+	return err;
+}
+
+static void apply_one(const struct change *c, struct step *step)
+{
+	step->err = put(c->key, c->new, step);
+	step->outcome = !step->err ? WRITTEN : c->may ? REFUSED : FAILED;
+}
+
+size_t apply_changes(const struct journal *j, struct step *step)
+{
+	for (size_t i = 0; i < j->n; i++)
+		step[i].outcome = SKIPPED;
+	for (size_t i = 0; i < j->n; i++) {
+		if (device_gone(j, j->change[i].key)) {
+			step[i].outcome = FAILED;
+			step[i].err = -ENODEV;
+		} else {
+			apply_one(&j->change[i], &step[i]);
+		}
+		if (step[i].outcome == FAILED)
+			return 1;
+	}
+	return 0;
+}
+
+static void undo_one(const struct journal *j, const struct change *c, struct step *step)
+{
+	bool thread_went = !strcmp(c->new, "-"), no_thread = !strcmp(c->old, "-");
+
+	step->err = setting_read(c->key, step->now);
+	if (device_gone(j, c->key) || is_gone(step->err) ||
+	    (!step->err && !no_thread && !thread_went && !strcmp(step->now, "-")))
+		step->outcome = GONE;
+	else if (step->err)
+		step->outcome = FAILED;
+	else if (!strcmp(step->now, c->old))
+		step->outcome = AS_IT_WAS;
+	else if (strcmp(step->now, c->new) != 0 && !thread_went)
+		step->outcome = CHANGED;
+	else
+		step->err = put(c->key, c->old, step),
+		step->outcome = !step->err           ? WRITTEN
+				: is_gone(step->err) ? GONE
+						     : FAILED;
+}
+
+size_t undo_changes(const struct journal *j, struct step *step)
+{
+	size_t failed = 0;
+
+	for (size_t i = j->n; i--;) {
+		undo_one(j, &j->change[i], &step[i]);
+		failed += step[i].outcome == FAILED;
+	}
+	return failed;
+}
+
+bool change_holds(const struct journal *j, const struct change *c, struct step *step)
+{
+	step->err = setting_read(c->key, step->now);
+	if (device_gone(j, c->key) || is_gone(step->err))
+		step->outcome = GONE;
+	else
+		step->outcome = step->err                   ? FAILED
+				: strcmp(step->now, c->new) ? CHANGED
+							    : WRITTEN;
+	return step->outcome == WRITTEN;
+}

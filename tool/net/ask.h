@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ask.h - what no file says: NAPIs, what io_uring and epoll take, kernel threads' CPUs. */
+#ifndef NET_ASK_H
+#define NET_ASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tree.h"
+
+struct napi {
+	unsigned ifindex, id, irq; /* irq 0: unknown */
+	long defer, flush;
+	char cpus[VALUE]; /* of its kernel thread; "" if it has none */
+};
+
+struct features {
+	bool netlink; /* NAPIs can be asked for */
+	bool sqpoll; /* a kernel thread that polls for submissions, without privilege */
+	bool uring_napi; /* ... and the queue */
+	bool epoll_poll; /* EPIOCSPARAMS: busy-polling for one epoll instance */
+};
+
+void ask_features(struct features *f);
+/* All NAPIs of this network namespace. 0, or -errno if the kernel can't say. */
+int ask_napis(struct napi **all, size_t *n);
+
+/* The kernel thread of a NAPI, "-" if it has none. "" if it is there and unreadable. */
+void ask_thread_cpus(unsigned napi, char cpus[VALUE]);
+int set_thread_cpus(unsigned napi, const char *cpus);
+
+/* Does this name of a device mean the same in /sys as for a socket of ours? */
+bool ask_same_device(const char *name, unsigned ifindex);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* out.c - one walk over the facts, two forms. JSON has all of them in one object, whatever
+ * happened; text indents members under headings. */
+#include "out.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+bool out_json;
+static int depth;
+static bool first;
+static char closes[16];
+
+static void quoted(const char *s)
+{
+	putchar('"');
+	for (; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			printf("\\%c", *s);
+		else if ((unsigned char)*s < ' ')
+			printf("\\u%04x", *s);
+		else
+			putchar(*s);
+	}
+	putchar('"');
+}
+
+/* What stands before a value. */
+static void lead(const char *name)
+{
+	if (!out_json) {
+		printf("%*s", 2 * (depth - 1), "");
+		printf(name ? "%s: " : "- ", name);
+		return;
+	}
+	if (!first)
+		printf(",");
+	printf("\n%*s", 2 * depth, "");
+	first = false;
+	if (name) {
+		quoted(name);
+		printf(": ");
+	}
+}
+
+static void opens(const char *name, char bracket, char end)
+{
+	if (out_json) {
+		lead(name);
+		putchar(bracket);
+	} else {
+		printf("%*s%s:\n", 2 * (depth - 1), "", name);
+	}
+	first = true;
+	closes[depth++] = end;
+}
+
+void out_begin(void)
+{
+	if (out_json)
+		putchar('{');
+	first = true;
+	closes[depth++] = '}';
+}
+
+void out_close(void)
+{
+	depth--;
+	if (out_json && first)
+		putchar(closes[depth]);
+	else if (out_json)
+		printf("\n%*s%c", 2 * depth, "", closes[depth]);
+	first = false;
+}
+
+int out_end(void)
+{
+	out_close();
+	if (out_json)
+		putchar('\n');
+	return fflush(stdout) || ferror(stdout);
+}
+
+void out_object(const char *name)
+{
+	opens(name, '{', '}');
+}
+
+void out_list(const char *name)
+{
+	opens(name, '[', ']');
+}
+
+void out_item(const char *name, const char *value)
+{
+	opens(out_json ? NULL : value, '{', '}');
+	if (out_json)
+		out_str(name, value);
+}
+
+void out_str(const char *name, const char *value)
+{
+	lead(name);
+	if (out_json)
+		quoted(value);
+	else
+		printf("%s\n", *value ? value : "(none)");
+}
+
+void out_num(const char *name, long value)
+{
+	lead(name);
+	printf(out_json ? "%ld" : "%ld\n", value);
+}
+
+void out_bool(const char *name, bool value)
+{
+	lead(name);
+	if (out_json)
+		printf(value ? "true" : "false");
+	else
+		puts(value ? "yes" : "no");
+}
+
+void out_line(const char *format, ...)
+{
+	va_list ap;
+
+	if (out_json)
+		return;
+	va_start(ap, format);
+	vprintf(format, ap);
+	va_end(ap);
+	putchar('\n');
+}
