@@ -63,7 +63,8 @@ static bool cut(struct uk_thread *t, uint64_t w)
 	fence_seq_cst(); /* pairs with the CAS that fires it: then we see that, or he sees us */
 	mine = load_acquire(&t->wait) == w;
 	if (mine) {
-		stack_trim(t->stack, t->sp);
+		if (thread_on_stack(t, t->sp, 1)) /* not on one of the program's own */
+			stack_trim(t->stack, t->sp);
 		store_relaxed(&t->trimmed, 1); /* it cannot begin another wait now */
 	}
 	suspend_end(t, SUSP_LOOK);

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <uk/uk.h>
 
 #include "life/keeper.h"
@@ -132,6 +133,51 @@ static void trimming_does_not_stop_the_monitor(void)
 		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
 }
 
+static char *high; /* mapped before the runtime's */
+static ucontext_t own, back;
+
+static void waits_on_its_stack(void)
+{
+	CHECK_EQ(uk_sem_wait(&go), 0);
+	swapcontext(&own, &back);
+}
+
+static void *switches_stacks(void *arg)
+{
+	unsigned char frame[FRAME];
+
+	memset(frame, 7, sizeof(frame));
+	CHECK_EQ(getcontext(&own), 0);
+	own.uc_stack.ss_sp = arg;
+	own.uc_stack.ss_size = DEEP;
+	makecontext(&own, waits_on_its_stack, 0);
+	CHECK_EQ(swapcontext(&back, &own), 0);
+	for (int i = 0; i < FRAME; i++)
+		CHECK_EQ(frame[i], 7);
+	return arg;
+}
+
+/* It parks on one of its own, above or below the thread's. */
+static void a_stack_of_the_programs_is_no_measure(void *stack)
+{
+	uk_thread *t;
+
+	CHECK_EQ(uk_thread_create(&t, NULL, switches_stacks, stack), 0);
+	UNTIL(load_relaxed(&t->trimmed)); /* the keeper has been there */
+	CHECK_EQ(uk_sem_post(&go), 0);
+	CHECK_EQ(uk_thread_join(t, NULL), 0);
+}
+
+static void the_programs_own_stacks_are_left_alone(void)
+{
+	char *low = mmap(NULL, DEEP, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(low != MAP_FAILED);
+	a_stack_of_the_programs_is_no_measure(high);
+	a_stack_of_the_programs_is_no_measure(low);
+}
+
 static size_t resident_kb(void)
 {
 	char line[128];
@@ -217,11 +263,16 @@ static void frames_are_never_cut(void)
 int main(void)
 {
 	setenv("UK_TRIM", "1", 1);
+	high = mmap(NULL, DEEP, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
+	CHECK(high != MAP_FAILED);
 	RUN(the_stack_of_who_waits_for_long_shrinks);
 	RUN(every_long_wait_is_trimmed);
 	RUN(trimming_does_not_stop_the_monitor);
 	if (!SANITIZED)
 		RUN(a_mass_exit_gives_its_stacks_back);
+	if (!SANITIZED) /* they are told of our switches, and nobody else's */
+		RUN(the_programs_own_stacks_are_left_alone);
 	RUN(frames_are_never_cut);
 	return 0;
 }
