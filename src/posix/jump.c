@@ -1,9 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jump.c - longjmp and its kin out of a handler: the handler is over, the thread is no guest
- * any more, and has the mask that the buffer tells of. So is it when a thread ends in one. */
+/* jump.c - places that are saved and gone back to: setjmp, getcontext and their kin.
+ *
+ * Two things of a user thread libc does not know:
+ *
+ *   its signal mask     libc saves the kernel's, which is the carrier's. Ours is put beside it,
+ *                       in the part of libc's sigset_t that the kernel has no signals for,
+ *                       before libc saves the rest; who goes back takes it from there
+ *   that it is in a     whoever leaves one by a jump is no guest any more (signal.c). So is
+ *   handler             it when a thread ends in one
+ *
+ * What returns twice has no frame of ours under it: a few instructions (saves_*.S) call
+ * jump_saves and its like, and go on to libc's function as if it had been called itself.
+ *
+ * In a ucontext_t the kernel's mask stays what libc's own code gives to the kernel: it goes to a
+ * uc_link without us. What the program has put there itself, or a handler was given, is
+ * meant for the thread; the carrier's mask there is libc's doing. A context may be
+ * continued by any thread, and by the kernel's, as natively.
+ *
+ * A handler that is left by swapcontext may go on one day: it is not over. One that is left by
+ * setcontext is. */
 #include <setjmp.h>
+#include <ucontext.h>
 
+#include "arch/arch.h"
 #include "posix/signal.h"
+#include "sched/vp.h"
+
+#define SAVED 0x6b73616d206b7521ull
+
+/* What lies in libc's sigset_t. */
+struct saved_mask {
+	uint64_t kernels;
+	uint64_t magic; /* SAVED: the next one is a user thread's */
+	uint64_t mask;
+};
+
+static struct saved_mask *saved_in(const sigset_t *set)
+{
+	return (struct saved_mask *)(uintptr_t)set;
+}
+
+static void save(sigset_t *set)
+{
+	struct saved_mask *m = saved_in(set);
+	const struct posix_thread *self = &posix_self_tls;
+
+	m->magic = self->thread && !posix_borrowed() ? SAVED : 0;
+	m->mask = self->signals.mask;
+}
+
+/* The caller, a user thread, has this mask from now on; what that lets through is delivered. */
+static void restore(uint64_t mask)
+{
+	mask_set(&posix_self_tls.signals, mask);
+	deliver_own();
+}
+
+/* ---- handlers that are left ---- */
 
 #if defined(__x86_64__)
 /* Where the stack will be, as libc hides it. */
@@ -29,54 +82,148 @@ static bool leaves(const struct handler_frame *f, uintptr_t sp)
 	return f->low ? sp - f->low > f->high - f->low : sp >= f->sp;
 }
 
-/* Those that a jump to sp leaves are over; the mask is the one before them, where the buffer has
- * one. */
-static void handlers_left(struct posix_signals *s, uintptr_t sp, bool with_mask)
+/* Those that a jump to sp leaves are over. */
+static bool handlers_left(struct posix_signals *s, uintptr_t sp)
 {
 	struct uk_thread *was = NULL;
-	uint64_t mask = s->mask;
+	bool any = false;
 
 	for (; s->frames && leaves(s->frames, sp); s->frames = s->frames->prev) {
-		mask = s->frames->mask;
+		any = true;
 		was = s->frames->was ? s->frames->was : was;
 		if (s->frames->disarmed.ss_sp)
 			s->stack = s->frames->disarmed;
 	}
-	if (with_mask)
-		mask_set(s, mask);
 	if (was)
 		handler_left();
-	if (with_mask) /* what the handler had shut out */
-		deliver_own();
+	return any;
 }
 
 void signals_unwound(void)
 {
-	struct posix_signals *s = &posix_self_tls.signals;
-
-	if (unlikely(s->frames))
-		handlers_left(s, UINTPTR_MAX, false);
+	handlers_left(&posix_self_tls.signals, UINTPTR_MAX);
 }
 
-static void jump_begins(const struct __jmp_buf_tag *env)
-{
-	struct posix_signals *s = &posix_self_tls.signals;
-	uintptr_t sp = stack_of_jump(env);
+/* ---- setjmp ---- */
 
-	if (unlikely(s->frames && leaves(s->frames, sp)))
-		handlers_left(s, sp, env->__mask_was_saved);
+/* Before libc's, whose address it gives. */
+void *jump_saves(struct __jmp_buf_tag *env, int with_mask);
+void *jump_saves(struct __jmp_buf_tag *env, int with_mask)
+{
+	if (with_mask)
+		save(&env->__saved_mask);
+	return (void *)NEXT(__sigsetjmp);
+}
+
+/* The caller is about to jump to env: its mask is as it will be there, and *to has the rest.
+ * True: out of a handler. */
+static bool jump_begins(const struct __jmp_buf_tag *env, struct __jmp_buf_tag *to)
+{
+	struct posix_thread *self = &posix_self_tls;
+	const struct saved_mask *m = saved_in(&env->__saved_mask);
+	bool left = false;
+
+	*to = *env;
+	if (!self->thread || posix_borrowed()) {
+		if (env->__mask_was_saved)
+			signals_kernel_mask(m->kernels);
+		return false;
+	}
+	if (unlikely(self->signals.frames))
+		left = handlers_left(&self->signals, stack_of_jump(env));
+	if (env->__mask_was_saved && m->magic == SAVED) {
+		to->__mask_was_saved = 0;
+		restore(m->mask);
+	}
+	return left;
 }
 
 #define JUMP(name)                                                                     \
 	extern NORETURN void name(struct __jmp_buf_tag env[1], int value);             \
 	LIBC_API NORETURN void name(struct __jmp_buf_tag env[1], int value)            \
 	{                                                                              \
-		jump_begins(env);                                                      \
-		NEXT(name)(env, value);                                                \
+		struct __jmp_buf_tag to;                                               \
+                                                                                       \
+		jump_begins(env, &to);                                                 \
+		NEXT(name)(&to, value);                                                \
 		__builtin_unreachable();                                               \
 	}
 
 JUMP(longjmp)
 JUMP(_longjmp)
 JUMP(siglongjmp)
-JUMP(__longjmp_chk)
+
+/* It asks the kernel whether a jump downwards leaves an alternate stack; of a thread's the kernel
+ * knows nothing. */
+extern NORETURN void __longjmp_chk(struct __jmp_buf_tag env[1], int value);
+LIBC_API NORETURN void __longjmp_chk(struct __jmp_buf_tag env[1], int value)
+{
+	struct __jmp_buf_tag to;
+
+	if (jump_begins(env, &to))
+		NEXT(longjmp)(&to, value);
+	NEXT(__longjmp_chk)(&to, value);
+	__builtin_unreachable();
+}
+
+/* ---- contexts ---- */
+
+/* A child of fork that has not entered the runtime yet is delivered to by the kernel. */
+static uint64_t kernels_mask(uint64_t mask)
+{
+	return sched_unsettled() ? mask : carrier_mask;
+}
+
+/* The caller is about to continue `to`: its mask is as it will be there, and what the kernel is
+ * to have stands where libc looks. */
+static void context_begins(const ucontext_t *to)
+{
+	struct saved_mask *m = saved_in(&to->uc_sigmask);
+	bool ours =
+	    m->magic == SAVED && !((m->kernels ^ carrier_mask) & ~NEVER_BLOCKED);
+
+	if (ours)
+		m->kernels = m->mask;
+	if (!posix_self_tls.thread || posix_borrowed()) {
+		m->magic = 0;
+		signals_kernel_mask(m->kernels);
+		return;
+	}
+	m->magic = SAVED;
+	m->mask = m->kernels;
+	m->kernels = kernels_mask(m->mask);
+	restore(m->mask);
+}
+
+void *context_saves(ucontext_t *to);
+void *context_saves(ucontext_t *to)
+{
+	save(&to->uc_sigmask);
+	return (void *)NEXT(getcontext);
+}
+
+void *context_swaps(ucontext_t *from, const ucontext_t *to);
+void *context_swaps(ucontext_t *from, const ucontext_t *to)
+{
+	save(&from->uc_sigmask);
+	context_begins(to);
+	return (void *)NEXT(swapcontext);
+}
+
+LIBC_API int setcontext(const ucontext_t *to)
+{
+	if (unlikely(posix_self_tls.signals.frames))
+		handlers_left(&posix_self_tls.signals, arch_ucontext_sp(to));
+	context_begins(to);
+	return NEXT(setcontext)(to);
+}
+
+/* What handlers may call is looked up before there are any. */
+__attribute__((constructor)) static void look_up(void)
+{
+	ucontext_t here;
+
+	jump_saves(NULL, 0);
+	context_saves(&here);
+	(void)NEXT(swapcontext);
+}

@@ -293,13 +293,21 @@ static void call(struct posix_signals *s, const struct sigaction *a, siginfo_t *
 	errno = err;
 }
 
-/* At the end of a call of ours: the context is that of this place. */
+/* At the end of a call of ours: the context is that of this place, where a handler may go back
+ * to by setcontext. */
 static NOINLINE void call_here(struct posix_signals *s, const struct sigaction *a,
 			       siginfo_t *info)
 {
+	volatile bool called = false, masked = s->masked;
 	ucontext_t here;
 
 	getcontext(&here);
+	if (called) {
+		s->masked = masked;
+		count(s, a);
+		return;
+	}
+	called = true;
 	call(s, a, info, &here, NULL);
 }
 

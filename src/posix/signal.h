@@ -88,6 +88,12 @@ int signal_post(struct posix_signals *s, const siginfo_t *info);
 void mask_set(struct posix_signals *s, uint64_t mask);
 void deliver_own(void);
 
+/* -- signal_calls.c -- */
+
+/* The caller, a kernel thread, has this mask, or is about to: if it is main, what that means for
+ * the receiver. */
+void signals_kernel_mask(uint64_t mask);
+
 /* -- receiver.c -- */
 
 /* Under the lock: one more, one less with this mask. */

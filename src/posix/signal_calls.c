@@ -71,23 +71,31 @@ LIBC_API int siginterrupt(int sig, int interrupt)
 
 /* -- masks -- */
 
+void signals_kernel_mask(uint64_t mask)
+{
+	uint64_t more;
+
+	if (!load_acquire(&signals_begun) || posix_borrowed() ||
+	    sys_gettid() != (int)sys0(SYS_getpid))
+		return;
+	bool in = signals_enter();
+	signals_main_mask = mask & ~NEVER_BLOCKED;
+	more = receiver_set();
+	signals_leave(in);
+	receiver_call(more);
+}
+
 /* libc's, and what it means for the receiver. */
 static int kernel_mask(int how, const sigset_t *set, sigset_t *old)
 {
 	int r = LIBC(pthread_sigmask)(how, set, old);
-	uint64_t more;
 	sigset_t now;
 
-	if (r || !set || !load_acquire(&signals_begun) || posix_borrowed() ||
-	    sys_gettid() != (int)sys0(SYS_getpid))
-		return r;
-	LIBC(pthread_sigmask)(SIG_SETMASK, NULL, &now);
-	bool in = signals_enter();
-	signals_main_mask = word_of(&now);
-	more = receiver_set();
-	signals_leave(in);
-	receiver_call(more);
-	return 0;
+	if (!r && set && load_acquire(&signals_begun)) {
+		LIBC(pthread_sigmask)(SIG_SETMASK, NULL, &now);
+		signals_kernel_mask(word_of(&now));
+	}
+	return r;
 }
 
 static int mask_of(int how, uint64_t now, const sigset_t *set, uint64_t *to)
