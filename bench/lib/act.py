@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workloads act-*: what others lose when a thread blocks, or computes, in a call that nobody
-wrapped. By mechanism: the kernel's event (bpf), the monitor's samples; kernel threads and Go
+wrapped. By mechanism: the kernel's event (bpf, perf), the monitor's samples; kernel threads and Go
 beside them. The program is bench/act/act.c."""
 import os
 import tempfile
@@ -9,7 +9,7 @@ import build
 import harness
 from micro import case, interleaved
 
-SYSTEMS = ("bpf", "monitor", "nptl", "go")
+SYSTEMS = ("bpf", "perf", "monitor", "nptl", "go")
 NO_GO = {"go": "has no such call"}
 
 

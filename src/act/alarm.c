@@ -25,7 +25,6 @@
 
 #include "base/sys.h"
 
-#define ALARM_SIGNAL 32
 #define SIGEV_TO_THREAD 4 /* SIGEV_THREAD_ID */
 
 static int timer;      /* the monitor, before anybody may set it */
@@ -78,8 +77,8 @@ void alarm_set(void)
 }
 
 /* The one signal; or somebody's broadcast to all threads of the process ends the wait. The
- * timer's, ours and the kernel's program's are told by their code. */
-static void *signal_wait(int64_t deadline)
+ * timer's, ours, perf's and the kernel's program's are told by their code. */
+static void *signal_wait(int64_t deadline, int *fd)
 {
 	static const uint64_t set = UINT64_C(1) << (ALARM_SIGNAL - 1);
 	int64_t left = deadline == TIME_NEVER ? 0 : MAX(deadline - sys_now(), 0);
@@ -87,18 +86,20 @@ static void *signal_wait(int64_t deadline)
 	siginfo_t info;
 
 	if (sys4(SYS_rt_sigtimedwait, &set, &info, deadline == TIME_NEVER ? NULL : &ts,
-		 8) != ALARM_SIGNAL ||
-	    info.si_code != SI_KERNEL)
+		 8) != ALARM_SIGNAL)
 		return NULL;
-	return info.si_value.sival_ptr;
+	if (info.si_code == POLL_IN)
+		*fd = info.si_fd;
+	return info.si_code == SI_KERNEL ? info.si_value.sival_ptr : NULL;
 }
 
-void *alarm_wait(int64_t deadline)
+void *alarm_wait(int64_t deadline, int *fd)
 {
 	struct timespec ts = sys_timespec(load_relaxed(&after));
 
+	*fd = -1;
 	if (has_timer)
-		return signal_wait(deadline);
+		return signal_wait(deadline, fd);
 	if (load_acquire(&woken) || sys_futex_wait(&woken, 0, deadline) != -ETIMEDOUT)
 		sys4(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, NULL);
 	store_relaxed(&woken, 0);

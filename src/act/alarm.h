@@ -4,6 +4,8 @@
 
 #include "base/base.h"
 
+#define ALARM_SIGNAL 32
+
 /* The calling kernel thread, the monitor, is who will be woken. */
 void alarm_init(void);
 /* Anyone, in the runtime: wake the monitor a while from now. */
@@ -15,7 +17,8 @@ void alarm_ring(void);
 /* The monitor: does it wait for signals, or had the kernel no timer for it? */
 bool alarm_hears(void);
 /* The monitor: sleep until an alarm, until deadline. It may end early. Not NULL: the carrier of
- * which spot.bpf.c says that it has blocked; more may be waiting. */
-void *alarm_wait(int64_t deadline);
+ * which spot.bpf.c says that it has blocked; *fd not -1: what came by that descriptor (bell.h).
+ * More may be waiting. */
+void *alarm_wait(int64_t deadline, int *fd);
 
 #endif

@@ -5,8 +5,14 @@
 
 #include "sched/vp.h"
 
-enum detector { DETECT_OFF, DETECT_LOOKS, DETECT_BPF };
+enum detector { DETECT_OFF, DETECT_LOOKS, DETECT_BPF, DETECT_PERF, DETECT_END };
 extern uint32_t detector; /* what is in force; the monitor, others read */
+
+/* The monitor: does the kernel tell? */
+static inline bool detect_tells(void)
+{
+	return detector >= DETECT_BPF;
+}
 
 /* The runtime starts, or a forked child's. */
 void detect_init(void);
@@ -18,6 +24,11 @@ void detect_begin(bool own_files);
  * makes it worth to load what tells sooner of the next. Carriers that were born meanwhile are
  * made known to it. */
 void detect_round(bool blocked);
+/* The monitor: the kernel tells of each carrier. */
+bool detect_all(void);
+/* The monitor: sleep until an alarm, until deadline; it may end early. Not NULL: the kernel told
+ * that this one blocked, and more may be waiting. */
+struct carrier *detect_wait(int64_t deadline);
 /* The monitor, when it is about to sleep for long: somebody waits for detect_explain. */
 bool detect_wanted(void);
 /* For people: what is in force, and why nothing better. Makes the monitor try. Any kernel

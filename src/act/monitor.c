@@ -48,6 +48,7 @@
 #include <sys/resource.h>
 
 #include "act/alarm.h"
+#include "act/bell.h"
 #include "act/detect.h"
 #include "act/files.h"
 #include "act/monitor.h"
@@ -207,8 +208,10 @@ static bool take(struct uk_vp *vp, struct carrier *c, bool hog)
 	}
 	bump(&vp->handoffs, 1);
 	bump(&vp->handoffs_hog, hog);
-	if (!hog)
+	if (!hog) {
 		store_relaxed(&blocked, 1);
+		bell_worth();
+	}
 	return true;
 }
 
@@ -296,6 +299,7 @@ bool monitor_look(struct uk_vp *vp, int64_t now)
 static void spotted(struct carrier *c)
 {
 	uint32_t n = load_acquire(&vp_count_all);
+	bool keeps = false;
 
 	lock_acquire(&watch_lock);
 	for (uint32_t i = 0; i < n; i++) {
@@ -303,15 +307,18 @@ static void spotted(struct carrier *c)
 
 		if (load_acquire(&vp->owner) != (uintptr_t)c)
 			continue;
+		keeps = true;
 		/* acquire: as in monitor_look */
 		if (!load_acquire(&c->in_rt) && load_relaxed(&c->current) != &c->disp) {
 			bump(&monitor_events, 1);
 			vp->watch.seen = sys_now();
-			take(vp, c, false);
+			keeps = !take(vp, c, false);
 		}
 		break;
 	}
 	lock_release(&watch_lock);
+	if (!keeps)
+		bell_rest(c);
 }
 
 static bool all_idle(uint32_t n)
@@ -368,7 +375,7 @@ static void sleep_with_the_vps(int64_t deadline)
 	store_seq_cst(&monitor_asleep, 1);
 	fence_seq_cst();
 	if (all_idle(load_acquire(&vp_count_all)) && !detect_wanted())
-		c = alarm_wait(deadline);
+		c = detect_wait(deadline);
 	store_seq_cst(&monitor_asleep, 0);
 	if (c)
 		spotted(c);
@@ -382,11 +389,11 @@ static void pause_for(int64_t period)
 	int64_t until = sys_now() + period;
 	struct carrier *c;
 
-	if (detector != DETECT_BPF) {
+	if (!detect_tells()) {
 		sys4(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, NULL);
 		return;
 	}
-	while ((c = alarm_wait(until))) {
+	while ((c = detect_wait(until))) {
 		spotted(c);
 		if (sys_now() >= until)
 			break;
@@ -413,7 +420,7 @@ static bool look_round(uint32_t n, bool *niced)
 
 static int64_t next_period(int64_t period, unsigned *quiet, bool found)
 {
-	if (detector == DETECT_BPF)
+	if (detect_all())
 		return PERIOD_MAX;
 	if (!found && ++*quiet < QUIET_PASSES)
 		return period;

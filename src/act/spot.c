@@ -79,7 +79,7 @@ void spot_stop(void)
 	skel = (struct spot_bpf){ .ctx.sz = 0 };
 }
 
-bool spot_seat(const struct carrier *c)
+bool spot_seat(struct carrier *c)
 {
 	long fd = sys2(SYS_pidfd_open, c->tid, PIDFD_OF_THREAD);
 	uint64_t address = (uintptr_t)c;
@@ -104,7 +104,7 @@ int spot_start(void)
 
 void spot_stop(void) {}
 
-bool spot_seat(const struct carrier *c UNUSED)
+bool spot_seat(struct carrier *c UNUSED)
 {
 	return false;
 }

@@ -13,7 +13,7 @@ int spot_start(void);
  * he did not try, under a filter. */
 const char *spot_error(int r);
 /* The monitor: c is watched. False: it cannot be, it may have ended. */
-bool spot_seat(const struct carrier *c);
+bool spot_seat(struct carrier *c);
 /* Whoever called spot_start: no more events. */
 void spot_stop(void);
 

@@ -131,7 +131,7 @@ static void *carrier_main(void *arg)
 	do
 		c->next_all = head;
 	while (!cas_acq_rel(&carriers_all, &head, c));
-	fence_seq_cst(); /* in the list before the look (pairs with try_bpf) */
+	fence_seq_cst(); /* in the list before the look (pairs with try_it) */
 	born = load_acquire(&carrier_born);
 	if (born)
 		born();
@@ -325,8 +325,10 @@ void carriers_forget(struct carrier *only)
 			*p = only->next_all;
 			break;
 		}
-	if (only)
+	if (only) {
 		only->next_all = NULL;
+		only->bell = NULL; /* not mapped here */
+	}
 	carriers_all = only;
 	carriers_count = only != NULL;
 	spares_count = 0;

@@ -33,6 +33,7 @@
 #include "arch/arch.h"
 #include "base/panic.h"
 #include "base/sys.h"
+#include "sched/bell.h"
 #include "sched/fuzz.h"
 #include "sched/switch.h"
 
@@ -551,7 +552,7 @@ void monitor_notice(void)
 }
 
 /* Nothing to run: sleep in the reactor until something comes. */
-static void idle(struct uk_vp *vp)
+static void idle(const struct carrier *c, struct uk_vp *vp)
 {
 	int64_t next, timeout = -1;
 
@@ -570,6 +571,7 @@ static void idle(struct uk_vp *vp)
 	if (load_relaxed(&vp->inbox) || load_relaxed(&vp->pinbox) ||
 	    load_relaxed(&vp->msgs) || set_has_work(vp))
 		timeout = 0;
+	bell_mute(c);
 	poll_reactor(vp, timeout);
 	if (load_relaxed(&vp->idle))
 		store_relaxed(&vp->idle, 0);
@@ -620,6 +622,7 @@ void dispatch(struct carrier *c)
 			run_deferred(c);
 		carrier_bind(c, vp);
 		store_relaxed(&vp->clock, sys_now());
+		bell_arm(c);
 		drain_inbox(vp, vp);
 		if (unlikely(load_relaxed(&vp->msgs)))
 			serve_msgs(vp);
@@ -644,7 +647,7 @@ void dispatch(struct carrier *c)
 		if (!t && !vp->reactive && try_steal(vp))
 			t = pop_runnable(vp);
 		if (!t) {
-			idle(vp);
+			idle(c, vp);
 			continue;
 		}
 		if (unlikely(load_relaxed(&vp->set->waking)))

@@ -16,6 +16,7 @@
 
 #include "base/panic.h"
 #include "base/sys.h"
+#include "sched/bell.h"
 #include "sched/fuzz.h"
 #include "sched/enter.h"
 
@@ -207,6 +208,7 @@ void block_begin(struct uk_thread *t, bool release)
 		bump(&vp->count.handoffs_mark, 1);
 		store_relaxed(&vp->burst, (uint8_t)VP_BURST);
 		c->vp = NULL;
+		bell_mute(c);
 		vp_give(vp);
 	}
 	leave_deferred(t);

@@ -7,6 +7,7 @@
 #include "sched/handoff.h"
 
 #include "base/sys.h"
+#include "sched/bell.h"
 #include "sched/gate.h"
 #include "sched/switch.h"
 
@@ -160,6 +161,7 @@ void handoff_wait(struct carrier *c)
 	spares = c;
 	bump(&spares_count, 1);
 	unlock();
+	bell_mute(c);
 	while (!load_acquire(&c->wake))
 		sys_futex_wait(&c->wake, 0, TIME_NEVER);
 }
@@ -245,6 +247,7 @@ COLD void enter_slow(struct uk_thread *t, struct carrier *c)
 	if (unlikely(load_relaxed(&c->hog)) && vp)
 		carrier_no_hog(c, vp);
 	if (take_orphan(c, t->vp->set, t->pinned)) {
+		bell_arm(c);
 		carrier_bind(c, c->vp);
 		t->vp = c->vp;
 		bump(&c->vp->count.returns, 1);

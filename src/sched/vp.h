@@ -158,6 +158,9 @@ struct carrier {
 	bool renew;        /* after a fork: needs a stack and a block of its own */
 	bool newborn;      /* made as a spare and not parked yet; handoff.c's lock */
 	bool masked;       /* has carrier_mask; itself */
+	struct perf_event_mmap_page
+	    *bell; /* bell.h: the monitor sets it; itself and the monitor write there */
+	int64_t deaf_until; /* it rang for nothing; the monitor */
 	void *sigstack;
 	struct uk_thread
 	    *guest; /* as which a signal handler runs that interrupted user code

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The events of perf, for a user without any privilege, if the machine lets him. */
+#define MECHANISM "perf"
+#define ROUNDS 50 /* who was just preempted is not heard for a while */
+#include "told.h"
+
+int main(void)
+{
+	if (!getuid()) {
+		CHECK_EQ(setgid(65534), 0);
+		CHECK_EQ(setuid(65534), 0);
+	}
+	the_kernel_tells();
+	return 0;
+}
