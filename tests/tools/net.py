@@ -213,7 +213,8 @@ def what_is_in_the_way_is_said(top):
     assert "steps" not in uk("apply", root=root)  # this very plan
     uk("apply", "--cpu", "1", root=root, want=3)
     assert uk("plan", root=root)["changes"] == []
-    assert uk("verify", root=root)["applied"] and snapshot(root) == applied
+    assert uk("plan", root=root)["applied"] and uk("verify", root=root)["applied"]
+    assert snapshot(root) == applied
     with open(root + "/run/uk-net/lock") as f:
         fcntl.flock(f, fcntl.LOCK_EX)
         uk("apply", root=root, want=3)
@@ -236,6 +237,7 @@ def what_is_in_the_way_is_said(top):
     assert snapshot(root) == before
     uk("apply", root=root)
     put(root + "/proc/sys/kernel/random/boot_id", "boot-2\n")
+    assert not uk("verify", root=root)["applied"]
     assert uk("undo", root=root)["steps"] == []  # the settings went with that boot
     assert not os.path.exists(journal)
 
@@ -274,9 +276,19 @@ def what_vanished_is_gone(top):
 
 def who_has_no_rights_may_look():
     user = 65534 if os.geteuid() == 0 else None
-    for command, want in (("discover", 0), ("plan", 0), ("apply", 4), ("undo", 4)):
+    if os.path.exists("/run/uk-net/journal"):
+        print("not tried without rights: a plan is applied on this machine")
+        return
+    try:
+        subprocess.run([UK, "--version"], check=True, capture_output=True, user=user, cwd="/")
+    except (OSError, subprocess.CalledProcessError) as e:
+        print("not tried without rights: another user can't run it: %s" % e)
+        return
+    for command, want in (("discover", 0), ("apply", 4), ("undo", 4)):
         uk(command, want=want, user=user)
-    uk("verify", "--loopback", "10", user=user)
+    strange = any("namespace" in l for l in uk("discover", user=user)["lacks"])
+    uk("plan", want=5 if strange else 0, user=user)
+    uk("verify", "--seconds", "0", user=user)
 
 
 # ---- the kernel ----
@@ -399,6 +411,7 @@ def a_container_is_told_what_it_is():
     sh("mount -o remount,bind,ro /sys")
     plan = uk("plan", "--dev", "uka")["changes"]
     assert not any(c["writable"] for c in plan if c["setting"].startswith("/sys"))
+    assert any("a container" in lack for lack in uk("discover")["lacks"])
     uk("apply", "--dev", "uka", want=5)
     assert uk("undo") == {} and settings() == before
     sh("mount -o remount,bind,rw /sys && mount -o remount,ro /run")

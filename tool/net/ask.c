@@ -94,13 +94,13 @@ static int answers(int fd, void (*take)(const struct nlmsghdr *h, void *arg), vo
 
 	for (;;) {
 		ssize_t n = recv(fd, buf, sizeof(buf), 0);
-		const struct nlmsghdr *h = (const struct nlmsghdr *)buf;
+		struct nlmsghdr *h = (struct nlmsghdr *)buf;
 
 		if (n <= 0)
 			return n ? -errno : -EIO;
 		for (; NLMSG_OK(h, n); h = NLMSG_NEXT(h, n)) {
 			if (h->nlmsg_type == NLMSG_ERROR)
-				return ((const struct nlmsgerr *)NLMSG_DATA(h))->error;
+				return ((struct nlmsgerr *)NLMSG_DATA(h))->error;
 			if (h->nlmsg_type == NLMSG_DONE)
 				return 0;
 			take(h, arg);

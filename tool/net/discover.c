@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* discover.c - `uk net discover`: the machine in words, and what it lacks. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/statvfs.h>
 
 #include "out.h"
 #include "see.h"
@@ -101,6 +100,14 @@ static void say_device(const struct device *d)
 	out_close();
 }
 
+static bool read_only(const char *dir)
+{
+	struct statvfs fs;
+	char path[PATH_MAX];
+
+	return !statvfs(tree_path(dir, path), &fs) && fs.f_flag & ST_RDONLY;
+}
+
 static void say_lacks(const struct machine *m)
 {
 	out_list("lacks");
@@ -124,9 +131,9 @@ static void say_lacks(const struct machine *m)
 	if (!m->root)
 		out_str(NULL,
 			"root: discover, plan and verify work, apply and undo don't");
-	if (tree_access("/sys/class/net", R_OK) == 0 && m->n_dev && m->root &&
-	    tree_access("/proc/sys/net/core/busy_poll", W_OK) == -EROFS)
-		out_str(NULL, "a /proc that may be written to: this is a container");
+	if (read_only("/sys") || read_only("/proc/sys"))
+		out_str(NULL,
+			"a /sys and a /proc/sys that may be written to: a container");
 	out_close();
 }
 

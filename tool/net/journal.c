@@ -37,6 +37,7 @@ int journal_lock(void)
 	char path[PATH_MAX];
 	int fd;
 
+	mkdir(tree_path("/run", path), 0755); /* a recorded tree may lack it */
 	mkdir(tree_path("/run/uk-net", path), 0755);
 	fd = open(tree_path("/run/uk-net/lock", path), O_RDWR | O_CREAT | O_CLOEXEC,
 		  0644);

@@ -129,13 +129,12 @@ static int do_plan(const struct options *o)
 	struct machine m;
 	struct plan p;
 	struct journal j;
-	int err = make(&p, &m, o);
+	int err = make(&p, &m, o), there = journal_load(&j);
 
 	if (err)
 		return err;
+	out_bool("applied", there && !(there > 0 && journal_of_last_boot(&j)));
 	say_plan(&p);
-	if (journal_load(&j))
-		out_line("A plan is applied, or was cut short: %s", JOURNAL);
 	return DONE;
 }
 
@@ -368,6 +367,7 @@ static int do_verify(const struct options *o)
 
 	if (there < 0)
 		return damaged(there);
+	there = there && !journal_of_last_boot(&j);
 	if (there && journal_strange(&j))
 		return fail(IN_THE_WAY, "%s: %s", JOURNAL, journal_strange(&j));
 	see(&m);
