@@ -107,7 +107,7 @@ LIBC_API int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	return POSIX_HANDOFF(NEXT(waitid)(type, id, info, options));
 }
 
-/* ---- system's ---- */
+/* ---- for system and pclose ---- */
 
 struct shell {
 	pid_t pid; /* 0: it has ended */
@@ -124,17 +124,37 @@ static void shell_kill(const struct shell *s)
 	s->undo();
 }
 
-/* A cancellation point, not cut short by a handler. */
-static long wait_for_shell(pid_t pid, int *status, void (*undo)(void))
+/* Not cut short by a handler. */
+static long wait_to_the_end(pid_t pid, int *status)
 {
-	struct shell s __attribute__((cleanup(shell_kill))) = { pid, undo };
 	pid_t r;
 
 	do
 		r = waitpid(pid, status, 0);
 	while (r < 0 && errno == EINTR);
-	s.pid = 0;
 	return r < 0 ? -errno : 0;
+}
+
+static long wait_uncancelled(pid_t pid, int *status)
+{
+	int state;
+	long r;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	r = wait_to_the_end(pid, status);
+	pthread_setcancelstate(state, NULL);
+	return r;
+}
+
+/* A cancellation point, if there is something to undo. */
+static long wait_for_shell(pid_t pid, int *status, void (*undo)(void))
+{
+	struct shell s __attribute__((cleanup(shell_kill))) = { undo ? pid : 0, undo };
+	long r;
+
+	r = undo ? wait_to_the_end(pid, status) : wait_uncancelled(pid, status);
+	s.pid = 0;
+	return r;
 }
 
 __attribute__((constructor)) static void wait_register(void)

@@ -145,9 +145,7 @@ LIBC_API int pclose(FILE *f)
 		return next(f);
 	}
 	LIBC(fclose)(f);
-	do
-		r = sys4(SYS_wait4, p->pid, &status, 0, NULL);
-	while (r == -EINTR);
+	r = spawn_wait(p->pid, &status, NULL);
 	free(p);
 	if (r < 0) {
 		errno = (int)-r;

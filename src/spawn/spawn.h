@@ -33,8 +33,8 @@ void *libc_next(const char *name);
  * for it may start a program, too. What unlock gets is what lock gave. */
 uint64_t spawn_lock(struct lock *l);
 void spawn_unlock(struct lock *l, uint64_t mask);
-/* Wait for the end of system's child, 0 or -errno. The drop-in has another one, which may be left
- * by a cancellation: then the child is killed, and undo is called. */
+/* Wait for the end of a shell, 0 or -errno. The drop-in has another one, which parks, and may be
+ * left by a cancellation: then the child is killed, and undo is called. undo NULL: it may not. */
 extern long (*spawn_wait)(pid_t pid, int *status, void (*undo)(void));
 
 #endif

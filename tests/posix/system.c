@@ -113,13 +113,31 @@ static void *disturbed(void *arg)
 	return arg;
 }
 
+/* Cancelled before and while it waits, it says how the child ended. */
+static void *closes(void *f)
+{
+	int status;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	MUST((*(FILE **)f = popen("read x; exit 3", "w")));
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	pthread_cancel(pthread_self());
+	status = pclose(*(FILE **)f);
+	printf("pclose: %d\n", status);
+	pthread_testcancel();
+	return NULL;
+}
+
 int main(void)
 {
+	FILE *f;
+
 	run_in_thread(results);
 	printf("results\n");
 	for (int i = 0; i < 5; i++)
 		run_in_thread(cancels);
 	printf("cancelled\n");
+	MUST(end_of(thread_of(closes, &f)) == PTHREAD_CANCELED);
 	if (dlsym(RTLD_DEFAULT, "uk_dump"))
 		run_in_thread(disturbed);
 	printf("ok\n");
