@@ -10,6 +10,7 @@
  *                       too, a private wake finds no shared waiter
  *   FUTEX_..._PI        the kernel's; a user thread cannot own one there
  *   gettid, tkill, tgkill, sched_yield   as the functions of these names
+ *   sched_setscheduler and its like, setpriority, prctl   of a user thread: tid.c
  *   set_tid_address     says who calls; nothing of a user thread's is cleared at its end, by
  *                       when the word may be anything, and the kernel would not be hurt
  *   close, dup2, dup3, close_range   spare what is the runtime's, as these functions do
@@ -25,6 +26,7 @@
 
 #include "base/sys.h"
 #include "posix/calls.h"
+#include "posix/tid.h"
 #include "sync/futex.h"
 #include "uk/sync.h"
 
@@ -269,6 +271,8 @@ static long dispatch(const struct call *c)
 	case SYS_clone3:
 		return forks(c);
 	default:
+		if (tid_call(c->n, c->a, &r))
+			return r;
 		change_syscall(c->n, c->a);
 		return kernel(c);
 	}

@@ -27,6 +27,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 
 #include "base/base.h"
@@ -94,6 +95,9 @@ struct posix_thread {
 	uint32_t exited; /* pthread_exit was called; itself */
 	uint32_t policy; /* as pthread_setschedparam set it; anyone */
 	int32_t priority;
+	cpu_set_t *cpus; /* as it was told to run on; NULL: not told (tid.c); anyone */
+	int8_t nice;     /* if niced; anyone */
+	bool niced;
 	struct posix_signals signals;
 	uint32_t tid;       /* 0: not asked for yet. Itself; see posix_tid */
 	struct list robust; /* robust mutexes that it holds; zero: none yet. Itself */
@@ -253,6 +257,8 @@ void signals_unwound(void);
 void signals_begin(void);
 /* main has called pthread_exit. */
 void signals_main_left(void);
+/* The user thread with an id of gettid's; 0: none. */
+pthread_t posix_by_tid(long tid);
 /* tgkill(2) to an id that gettid has given a user thread; 0 or -errno. */
 long posix_tgkill(long pid, long tid, int sig);
 /* ppoll and its like: the mask is *mask for one call. Signals that it lets through are handled

@@ -277,11 +277,12 @@ LIBC_API int raise(int sig)
 	return r ? (int)posix_result(-r) : 0;
 }
 
-/* The thread with an id of gettid's. */
-static pthread_t by_tid(long tid)
+pthread_t posix_by_tid(long tid)
 {
 	pthread_t found = 0;
 
+	if (!load_acquire(&signals_begun))
+		return 0;
 	bool in = signals_enter();
 	list_each_safe(l, tmp, &signals_all)
 	{
@@ -299,9 +300,9 @@ long posix_tgkill(long pid, long tid, int sig)
 {
 	pthread_t th;
 
-	if (tid < TLS_FIRST_TID || !load_acquire(&signals_begun))
+	if (tid < TLS_FIRST_TID)
 		return sys3(SYS_tgkill, pid, tid, sig);
-	th = pid == sys0(SYS_getpid) ? by_tid(tid) : 0;
+	th = pid == sys0(SYS_getpid) ? posix_by_tid(tid) : 0;
 	return th ? -pthread_kill(th, sig) : -ESRCH;
 }
 

@@ -17,6 +17,7 @@
 #include "base/sys.h"
 #include "mem/stack.h"
 #include "posix/posix.h"
+#include "posix/tid.h"
 #include "uk/time.h"
 
 #define COLORS 1024 /* what of a stack's top stack_get may skip */
@@ -89,6 +90,7 @@ static void *posix_main(void *arg)
 	posix_robust_died();
 	shared_died();
 	signals_gone(&posix_self_tls);
+	tid_died(&posix_self_tls);
 	one_less();
 	return posix_self_tls.result;
 }
@@ -361,34 +363,6 @@ LIBC_API int pthread_getcpuclockid(pthread_t th, clockid_t *clock)
 	if (is_kernels(th))
 		return NEXT(pthread_getcpuclockid)(th, clock);
 	*clock = CLOCK_THREAD_CPUTIME_ID; /* the carrier's: see uk-posix(7) */
-	return 0;
-}
-
-/* User threads run where their vp does. */
-LIBC_API int pthread_setaffinity_np(pthread_t th, size_t n, const cpu_set_t *set)
-{
-	cpu_set_t may;
-
-	if (is_kernels(th))
-		return NEXT(pthread_setaffinity_np)(th, n, set);
-	if (sched_getaffinity(0, sizeof(may), &may))
-		return errno;
-	for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET_S(cpu, n, set) && CPU_ISSET(cpu, &may))
-			return 0;
-	return EINVAL;
-}
-
-LIBC_API int pthread_getaffinity_np(pthread_t th, size_t n, cpu_set_t *set)
-{
-	long r;
-
-	if (is_kernels(th))
-		return NEXT(pthread_getaffinity_np)(th, n, set);
-	r = sys3(SYS_sched_getaffinity, sys1(SYS_getpid, 0), n, set);
-	if (r < 0)
-		return (int)-r;
-	memset((char *)set + r, 0, n - (size_t)r);
 	return 0;
 }
 

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tid.c - calls of Linux's that name a thread by its gettid(), or the caller by 0: a user
+ * thread is to be meant, and not the carrier that it happens to be on, which runs others
+ * tomorrow. What they set is remembered for the thread, and not acted upon. By libc's
+ * functions and by syscall(2) alike; the program's first thread is the kernel's.
+ *
+ * Who lowers a nice value must be allowed to: the kernel is asked by doing it to the carrier,
+ * and undoing it at once, which is always allowed. */
+#include <limits.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "posix/calls.h"
+#include "posix/tid.h"
+
+#define NAME_SIZE 16
+#define NICE_ZERO 20 /* as the system call gives it */
+
+/* The user thread that id means; NULL: not one, or *gone. */
+static struct posix_thread *who(long id, bool *gone)
+{
+	pthread_t th;
+
+	*gone = false;
+	if (id == 0)
+		return handler_thread() ? &posix_self_tls : NULL;
+	if (id < TLS_FIRST_TID || id > INT_MAX)
+		return NULL;
+	th = posix_by_tid(id);
+	*gone = !th;
+	return th ? posix_of(th) : NULL;
+}
+
+static pthread_t thread_of(const struct posix_thread *pt)
+{
+	return (pthread_t)pt->thread->tp;
+}
+
+/* ---- policy ---- */
+
+static long set_policy(struct posix_thread *pt, int policy,
+		       const struct sched_param *param)
+{
+	if (!param || policy < 0)
+		return -EINVAL;
+	if (!posix_readable(param, sizeof(*param)))
+		return -EFAULT;
+	return -pthread_setschedparam(thread_of(pt), policy & ~SCHED_RESET_ON_FORK,
+				      param);
+}
+
+static long get_param(const struct posix_thread *pt, struct sched_param *param)
+{
+	if (!param)
+		return -EINVAL;
+	if (!posix_readable(param, sizeof(*param)))
+		return -EFAULT;
+	param->sched_priority = pt->priority;
+	return 0;
+}
+
+/* ---- processors ---- */
+
+static long get_processors(const struct posix_thread *pt, size_t n, cpu_set_t *set)
+{
+	size_t some = MIN(n, sizeof(cpu_set_t));
+	long r = sys3(SYS_sched_getaffinity, sys0(SYS_getpid), n, set);
+
+	if (r > 0 && pt->cpus)
+		memcpy(set, pt->cpus, MIN((size_t)r, some));
+	return r;
+}
+
+/* As the kernel: one of them must be there for the process. */
+static long set_processors(struct posix_thread *pt, size_t n, const cpu_set_t *set)
+{
+	cpu_set_t may, both;
+	long r = sys3(SYS_sched_getaffinity, sys0(SYS_getpid), sizeof(may), &may);
+
+	if (r < 0)
+		return r;
+	if (!posix_readable(set, n))
+		return -EFAULT;
+	CPU_ZERO(&both);
+	memcpy(&both, set, MIN(n, (size_t)r));
+	CPU_AND(&both, &both, &may);
+	if (!CPU_COUNT(&both))
+		return -EINVAL;
+	if (!pt->cpus)
+		pt->cpus = calloc(1, sizeof(*pt->cpus));
+	if (!pt->cpus)
+		return -ENOMEM;
+	*pt->cpus = both;
+	return 0;
+}
+
+/* ---- the nice value ---- */
+
+static int nice_of(const struct posix_thread *pt)
+{
+	return pt->niced ? pt->nice
+			 : NICE_ZERO - (int)sys2(SYS_getpriority, PRIO_PROCESS,
+						 sys0(SYS_getpid));
+}
+
+static long may_lower(int to)
+{
+	int carriers = NICE_ZERO - (int)sys2(SYS_getpriority, PRIO_PROCESS, 0);
+	long r = sys3(SYS_setpriority, PRIO_PROCESS, 0, to);
+
+	if (!r)
+		sys3(SYS_setpriority, PRIO_PROCESS, 0, carriers);
+	return r;
+}
+
+static long set_nice(struct posix_thread *pt, int to)
+{
+	long r = 0;
+
+	to = MAX(MIN(to, NICE_ZERO - 1), -NICE_ZERO);
+	if (to < nice_of(pt))
+		r = may_lower(to);
+	if (r)
+		return r;
+	pt->nice = (int8_t)to;
+	pt->niced = true;
+	return 0;
+}
+
+/* ---- the name ---- */
+
+static long set_name(const struct posix_thread *pt, const char *from)
+{
+	char name[NAME_SIZE];
+
+	if (!posix_readable(from, 1))
+		return -EFAULT;
+	strncpy(name, from, sizeof(name) - 1);
+	name[sizeof(name) - 1] = 0;
+	return uk_thread_set_name(pt->thread, name);
+}
+
+static long get_name(const struct posix_thread *pt, char *to)
+{
+	if (!to || !posix_readable(to, NAME_SIZE))
+		return -EFAULT;
+	return -pthread_getname_np(thread_of(pt), to, NAME_SIZE);
+}
+
+/* ---- all of them ---- */
+
+/* Whom the call is about stands here. */
+static long named_in(long n, const long *a)
+{
+	switch (n) {
+	case SYS_sched_setscheduler:
+	case SYS_sched_getscheduler:
+	case SYS_sched_setparam:
+	case SYS_sched_getparam:
+	case SYS_sched_rr_get_interval:
+	case SYS_sched_setaffinity:
+	case SYS_sched_getaffinity:
+		return a[0];
+	case SYS_setpriority:
+	case SYS_getpriority:
+		return a[0] == PRIO_PROCESS ? a[1] : -1;
+	case SYS_prctl:
+		return a[0] == PR_SET_NAME || a[0] == PR_GET_NAME ? 0 : -1;
+	default:
+		return -1;
+	}
+}
+
+static long answer(struct posix_thread *pt, long n, const long *a)
+{
+	void *p1 = (void *)(uintptr_t)a[1], *p2 = (void *)(uintptr_t)a[2];
+
+	switch (n) {
+	case SYS_sched_setscheduler:
+		return set_policy(pt, (int)a[1], p2);
+	case SYS_sched_getscheduler:
+		return (long)pt->policy;
+	case SYS_sched_setparam:
+		return set_policy(pt, (int)pt->policy, p1);
+	case SYS_sched_getparam:
+		return get_param(pt, p1);
+	case SYS_sched_rr_get_interval:
+		return sys2(n, 0, p1);
+	case SYS_sched_setaffinity:
+		return set_processors(pt, (size_t)a[1], p2);
+	case SYS_sched_getaffinity:
+		return get_processors(pt, (size_t)a[1], p2);
+	case SYS_setpriority:
+		return set_nice(pt, (int)a[2]);
+	case SYS_getpriority:
+		return NICE_ZERO - nice_of(pt);
+	default:
+		return a[0] == PR_SET_NAME ? set_name(pt, p1) : get_name(pt, p1);
+	}
+}
+
+bool tid_call(long n, const long *a, long *r)
+{
+	long id = named_in(n, a);
+	struct posix_thread *pt;
+	bool gone;
+
+	if (id < 0 || posix_borrowed())
+		return false;
+	pt = who((int)id, &gone);
+	if (gone)
+		*r = -ESRCH;
+	else if (pt)
+		*r = answer(pt, n, a);
+	return gone || pt;
+}
+
+void tid_died(struct posix_thread *pt)
+{
+	free(pt->cpus);
+	pt->cpus = NULL;
+}
+
+/* ---- libc's names ---- */
+
+/* What the system call n gives for a user thread; if it is about none, libc's own. */
+#define OURS_OR(n, theirs, ...)                                                        \
+	({                                                                             \
+		const long a_[] = { __VA_ARGS__ };                                     \
+		long r_;                                                               \
+                                                                                       \
+		tid_call(n, a_, &r_) ? posix_result(r_) : (theirs);                    \
+	})
+#define P(p) (long)(uintptr_t)(p)
+
+LIBC_API int sched_setscheduler(pid_t id, int policy, const struct sched_param *param)
+{
+	return (int)OURS_OR(SYS_sched_setscheduler,
+			    NEXT(sched_setscheduler)(id, policy, param), id, policy,
+			    P(param));
+}
+
+LIBC_API int sched_getscheduler(pid_t id)
+{
+	return (int)OURS_OR(SYS_sched_getscheduler, NEXT(sched_getscheduler)(id), id, 0,
+			    0);
+}
+
+LIBC_API int sched_setparam(pid_t id, const struct sched_param *param)
+{
+	return (int)OURS_OR(SYS_sched_setparam, NEXT(sched_setparam)(id, param), id,
+			    P(param), 0);
+}
+
+LIBC_API int sched_getparam(pid_t id, struct sched_param *param)
+{
+	return (int)OURS_OR(SYS_sched_getparam, NEXT(sched_getparam)(id, param), id,
+			    P(param), 0);
+}
+
+LIBC_API int sched_rr_get_interval(pid_t id, struct timespec *ts)
+{
+	return (int)OURS_OR(SYS_sched_rr_get_interval,
+			    NEXT(sched_rr_get_interval)(id, ts), id, P(ts), 0);
+}
+
+LIBC_API int sched_setaffinity(pid_t id, size_t n, const cpu_set_t *set)
+{
+	return (int)OURS_OR(SYS_sched_setaffinity, NEXT(sched_setaffinity)(id, n, set),
+			    id, (long)n, P(set));
+}
+
+LIBC_API int sched_getaffinity(pid_t id, size_t n, cpu_set_t *set)
+{
+	const long a[] = { id, (long)n, P(set) };
+	long r;
+
+	if (!tid_call(SYS_sched_getaffinity, a, &r))
+		return NEXT(sched_getaffinity)(id, n, set);
+	if (r > 0) {
+		memset((char *)set + r, 0, n - (size_t)r);
+		r = 0;
+	}
+	return (int)posix_result(r);
+}
+
+/* User threads run where their vp does. */
+LIBC_API int pthread_setaffinity_np(pthread_t th, size_t n, const cpu_set_t *set)
+{
+	struct posix_thread *pt = posix_of(th);
+
+	return pt->thread ? -(int)set_processors(pt, n, set)
+			  : NEXT(pthread_setaffinity_np)(th, n, set);
+}
+
+LIBC_API int pthread_getaffinity_np(pthread_t th, size_t n, cpu_set_t *set)
+{
+	struct posix_thread *pt = posix_of(th);
+	long r;
+
+	if (!pt->thread)
+		return NEXT(pthread_getaffinity_np)(th, n, set);
+	r = get_processors(pt, n, set);
+	if (r < 0)
+		return (int)-r;
+	memset((char *)set + r, 0, n - (size_t)r);
+	return 0;
+}
+
+LIBC_API int setpriority(__priority_which_t which, id_t id, int to)
+{
+	return (int)OURS_OR(SYS_setpriority, NEXT(setpriority)(which, id, to),
+			    (long)which, (int)id, to);
+}
+
+LIBC_API int getpriority(__priority_which_t which, id_t id)
+{
+	const long a[] = { (long)which, (int)id, 0 };
+	long r;
+
+	if (!tid_call(SYS_getpriority, a, &r))
+		return NEXT(getpriority)(which, id);
+	return r < 0 ? (int)posix_result(r) : NICE_ZERO - (int)r;
+}
+
+LIBC_API int nice(int more)
+{
+	bool gone;
+	struct posix_thread *pt = posix_borrowed() ? NULL : who(0, &gone);
+	long r;
+
+	if (!pt)
+		return NEXT(nice)(more);
+	r = set_nice(pt, nice_of(pt) + MAX(MIN(more, 40), -40));
+	return r ? (int)posix_result(r == -EACCES ? -EPERM : r) : pt->nice;
+}
+
+LIBC_API int prctl(int option, ...)
+{
+	unsigned long a[4];
+	va_list ap;
+
+	va_start(ap, option);
+	for (unsigned i = 0; i < array_size(a); i++)
+		a[i] = va_arg(ap, unsigned long);
+	va_end(ap);
+	return (int)OURS_OR(SYS_prctl, NEXT(prctl)(option, a[0], a[1], a[2], a[3]),
+			    option, (long)a[0]);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a thread says of itself by its gettid(), or as 0, is said of the thread: policy, priority,
+ * processors, nice value and name are its own, and what it set it reads. */
+#include <sched.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "must.h"
+
+static void says_policy(pid_t id)
+{
+	struct sched_param p = { .sched_priority = 0 };
+	struct timespec ts;
+
+	MUST(!sched_setscheduler(id, SCHED_BATCH, &p));
+	MUST(sched_getscheduler(id) == SCHED_BATCH);
+	MUST(sched_getscheduler(0) == sched_getscheduler(gettid()));
+	MUST(!sched_getparam(id, &p) && p.sched_priority == 0);
+	MUST(!sched_setparam(id, &p));
+	MUST(!sched_rr_get_interval(id, &ts));
+	MUST(syscall(SYS_sched_getscheduler, id) == SCHED_BATCH);
+	MUST(!syscall(SYS_sched_setscheduler, id, SCHED_OTHER, &p));
+	MUST(sched_getscheduler(id) == SCHED_OTHER);
+	p.sched_priority = 1;
+	FAILS(sched_setparam(id, &p), EINVAL);
+	FAILS(sched_setscheduler(id, SCHED_OTHER, &p), EINVAL);
+	FAILS(sched_setscheduler(id, 77, &p), EINVAL);
+	FAILS(sched_setscheduler(id, SCHED_OTHER, NULL), EINVAL);
+}
+
+static void says_processors(pid_t id)
+{
+	cpu_set_t all, one, now;
+	int cpu = 0;
+
+	MUST(!sched_getaffinity(id, sizeof(all), &all));
+	while (!CPU_ISSET(cpu, &all))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	MUST(!sched_setaffinity(id, sizeof(one), &one));
+	MUST(!sched_getaffinity(0, sizeof(now), &now) && CPU_EQUAL(&now, &one));
+	MUST(!pthread_getaffinity_np(pthread_self(), sizeof(now), &now));
+	MUST(CPU_EQUAL(&now, &one));
+	CPU_ZERO(&now);
+	MUST(syscall(SYS_sched_getaffinity, id, sizeof(now), &now) > 0);
+	MUST(CPU_EQUAL(&now, &one));
+	MUST(!pthread_setaffinity_np(pthread_self(), sizeof(all), &all));
+	MUST(!sched_getaffinity(id, sizeof(now), &now) && CPU_EQUAL(&now, &all));
+	CPU_ZERO(&now);
+	FAILS(sched_setaffinity(id, sizeof(now), &now), EINVAL);
+}
+
+static void says_nice(pid_t id)
+{
+	int was = getpriority(PRIO_PROCESS, id), kernels;
+
+	MUST(!setpriority(PRIO_PROCESS, id, was + 2));
+	MUST(getpriority(PRIO_PROCESS, 0) == was + 2);
+	MUST(getpriority(PRIO_PROCESS, gettid()) == was + 2);
+	kernels = (int)syscall(SYS_getpriority, PRIO_PROCESS, id);
+	MUST(kernels == 20 - (was + 2));
+	MUST(nice(1) == was + 3);
+	MUST(!setpriority(PRIO_PROCESS, id, 100));
+	MUST(getpriority(PRIO_PROCESS, id) == 19);
+}
+
+static void says_name(void)
+{
+	char name[16] = "";
+
+	MUST(!prctl(PR_SET_NAME, "a name that is too long"));
+	MUST(!prctl(PR_GET_NAME, name) && !strcmp(name, "a name that is "));
+	MUST(!pthread_getname_np(pthread_self(), name, sizeof(name)));
+	MUST(!strcmp(name, "a name that is "));
+	MUST(!pthread_setname_np(pthread_self(), "short"));
+	MUST(!syscall(SYS_prctl, PR_GET_NAME, name) && !strcmp(name, "short"));
+}
+
+static void *by_id(void *arg)
+{
+	MUST(syscall(SYS_gettid) == gettid() && gettid() != getpid());
+	says_policy(gettid());
+	says_processors(gettid());
+	says_nice(gettid());
+	says_name();
+	return arg;
+}
+
+static void *as_zero(void *arg)
+{
+	says_policy(0);
+	says_processors(0);
+	says_nice(0);
+	return arg;
+}
+
+static void *tells_its_id(void *id)
+{
+	*(pid_t *)id = gettid();
+	return NULL;
+}
+
+int main(void)
+{
+	int nice_before = getpriority(PRIO_PROCESS, 0);
+	struct sched_param p = { .sched_priority = 0 };
+	cpu_set_t set;
+	char name[16], now[16];
+	pid_t gone = 0x3fffffff; /* nobody's, here and there */
+
+	MUST(!prctl(PR_GET_NAME, name));
+	run_in_thread(by_id);
+	run_in_thread(as_zero);
+	for (int i = 0; i < 8; i++) { /* and of nobody else, who comes after it */
+		pid_t id;
+
+		end_of(thread_of(tells_its_id, &id));
+		MUST(id != getpid());
+	}
+	MUST(getpriority(PRIO_PROCESS, 0) == nice_before);
+	MUST(!prctl(PR_GET_NAME, now) && !strcmp(name, now));
+	FAILS(sched_getscheduler(gone), ESRCH);
+	FAILS(sched_setscheduler(gone, SCHED_OTHER, &p), ESRCH);
+	FAILS(sched_getaffinity(gone, sizeof(set), &set), ESRCH);
+	FAILS(getpriority(PRIO_PROCESS, gone), ESRCH);
+	puts("its own");
+	return 0;
+}
