@@ -30,6 +30,9 @@ UK_API unsigned uk_vpset_size(const uk_vpset *s);
 UK_API uk_vp *uk_vpset_vp(const uk_vpset *s, unsigned i); /* NULL beyond the size */
 /* The next vp of the set, round robin. */
 UK_API uk_vp *uk_vpset_next_vp(uk_vpset *s);
+/* Who computes for longer than ns without a call that switches loses its vp to the other threads
+ * of the set, and runs on beside them. -EINVAL: not above 0. */
+UK_API int uk_set_slice(uk_vpset *s, uk_time ns);
 /* The vp that runs the caller now (it may change at any blocking call); NULL if foreign
  * or if the vp has been handed off. */
 UK_API uk_vp *uk_vp_self(void);

@@ -8,7 +8,7 @@
  *   inside the runtime (in_rt)            nothing: it will be out in microseconds
  *   inside a bracketed call (mark)        blocked after MARK_NS
  *   no CPU time used, /proc says asleep   blocked after BLOCK_NS
- *   CPU time used                         a hog after HOG_NS
+ *   CPU time used                         a hog after its set's slice
  *
  * A hog also loses priority, so that it does not crowd out the carriers that run the others:
  * while some thread is ready or was switched to since the hog lost its vp, and for CALM_NS
@@ -62,7 +62,6 @@
 #define QUIET_PASSES 20 /* without a find before the period doubles */
 #define MARK_NS (20 * NS_PER_US)
 #define BLOCK_NS (40 * NS_PER_US)
-#define HOG_NS (10 * NS_PER_MS)
 #define HOG_NICE 19
 #define CALM_NS (100 * NS_PER_MS)
 #define MONITOR_STACK ((size_t)64 << 10)
@@ -290,7 +289,7 @@ bool monitor_look(struct uk_vp *vp, int64_t now)
 	}
 	if (stuck >= BLOCK_NS && cpu - w->cpu < stuck / 4 && asleep(c->tid))
 		return take(vp, c, false);
-	if (stuck >= HOG_NS)
+	if (stuck >= load_relaxed(&vp->set->slice))
 		return take(vp, c, true);
 	return false;
 }

@@ -140,6 +140,7 @@ int set_make(struct uk_vpset **out, const struct set_plan *p, struct crew *w)
 	fmt_to(s->name, sizeof(s->name), "%s", p->name ? p->name : "");
 	s->n = p->n;
 	s->flags = p->flags;
+	s->slice = SLICE_NS;
 	r = fill(s, p);
 	for (unsigned i = 0; i < s->n + 2 && !r; i++)
 		if (nth_vp(s, i))
@@ -248,6 +249,14 @@ UK_API uk_vpset *uk_vpset_self(void)
 UK_API unsigned uk_vpset_size(const uk_vpset *s)
 {
 	return s->n;
+}
+
+UK_API int uk_set_slice(uk_vpset *s, uk_time ns)
+{
+	if (ns <= 0)
+		return -EINVAL;
+	store_relaxed(&s->slice, ns);
+	return 0;
 }
 
 UK_API uk_vp *uk_vpset_vp(const uk_vpset *s, unsigned i)

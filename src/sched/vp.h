@@ -24,8 +24,9 @@
 #define SET_MOST 256    /* vps in a set, the two reactive ones not counted */
 #define VP_MAX 1024     /* in all sets: where a set has the most, others have room */
 #define CPUS_MOST 8192u /* the kernel's own limit */
-#define VP_BUDGET 64    /* switches between two looks at the reactor */
-#define VP_BURST 64     /* passes after a hand-off for which a wake-up goes first */
+#define SLICE_NS (10 * NS_PER_MS) /* if nobody says otherwise */
+#define VP_BUDGET 64              /* switches between two looks at the reactor */
+#define VP_BURST 64 /* passes after a hand-off for which a wake-up goes first */
 
 /* op->token: the waiter's token while it waits; OP_ORPHAN while nobody does (the waiter
  * timed out and is asking for the op's end); 0 once the op is done (the dispatcher's last
@@ -113,6 +114,8 @@ struct uk_vp {
 struct uk_vpset {
 	char name[32];
 	unsigned n, flags;
+	int64_t
+	    slice; /* who computes for longer loses his vp; anyone, the monitor reads */
 	uint32_t next;  /* round robin; anyone, relaxed add */
 	uint32_t nidle; /* vps asleep; relaxed */
 	uint32_t

@@ -15,7 +15,7 @@
 /* As in monitor.c. */
 #define MARK_NS (20 * NS_PER_US)
 #define BLOCK_NS (40 * NS_PER_US)
-#define HOG_NS (10 * NS_PER_MS)
+#define HOG_NS SLICE_NS
 #define BURST_NS (5 * NS_PER_MS)
 #define STALL_NS (5000 * NS_PER_MS)
 
@@ -202,6 +202,29 @@ static void who_computes_is_a_hog_after_a_while(void)
 	CHECK_EQ(vp->reactor.hogs, 0);
 }
 
+static void a_set_may_have_a_slice_of_its_own(void)
+{
+	uint64_t hogs = vp->handoffs_hog;
+	uk_thread *t;
+	struct carrier *c;
+
+	CHECK_EQ(uk_set_slice(set, 0), -EINVAL);
+	CHECK_EQ(uk_set_slice(set, -1), -EINVAL);
+	CHECK_EQ(uk_set_slice(set, 3 * NS_PER_SEC), 0);
+	t = start(computes);
+	c = owner();
+	look_after(NS_PER_SEC);
+	look_after(1);
+	look_after(3 * NS_PER_SEC - 1);
+	CHECK(owner() == c);
+	look_after(1);
+	CHECK(owner() != c);
+	CHECK_EQ(vp->handoffs_hog, hogs + 1);
+	CHECK_EQ(uk_set_slice(set, SLICE_NS), 0);
+	ends(start(is_there));
+	ends(t);
+}
+
 static void who_is_inside_the_runtime_is_left_alone(void)
 {
 	uint64_t before = vp->handoffs;
@@ -326,6 +349,7 @@ int main(void)
 	RUN(the_next_one_of_a_crowd_is_judged_a_look_earlier);
 	RUN(who_says_that_it_may_block_loses_it_sooner);
 	RUN(who_computes_is_a_hog_after_a_while);
+	RUN(a_set_may_have_a_slice_of_its_own);
 	RUN(who_is_inside_the_runtime_is_left_alone);
 	RUN(who_switches_is_left_alone);
 	RUN(who_was_idle_has_not_stood_still);
