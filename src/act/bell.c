@@ -183,7 +183,7 @@ static bool is_away(uint64_t head)
 }
 
 /* False: it is mute. The tail first: a mute ring has not moved since. */
-static bool armed(const ring *b, uint64_t *tail, uint64_t *head)
+static bool armed(const ring *b, __u64 *tail, __u64 *head)
 {
 	*tail = load_acquire(&b->data_tail);
 	*head = load_acquire(&b->data_head);
@@ -194,7 +194,7 @@ static bool armed(const ring *b, uint64_t *tail, uint64_t *head)
 void bell_rest(const struct carrier *c)
 {
 	ring *b = c->bell;
-	uint64_t tail, head;
+	__u64 tail, head;
 
 	/* the half of a pair that is still to come has room */
 	if (b && armed(b, &tail, &head))
@@ -221,7 +221,7 @@ static void in_vain(struct carrier *c)
 struct carrier *bell_heard(int fd)
 {
 	struct carrier *c = fd < SEATS ? seats[fd] : NULL;
-	uint64_t tail, head;
+	__u64 tail, head;
 	bool open;
 
 	if (!c)
