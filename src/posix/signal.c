@@ -324,6 +324,13 @@ static void take_late(struct posix_signals *s)
 	}
 }
 
+/* The handler is called now: for the last time, if it is to be. */
+static void called(const struct sigaction *a, int sig)
+{
+	if (a->sa_flags & (int)SA_RESETHAND)
+		signal_actions[sig].sa_handler = SIG_DFL;
+}
+
 /* The next one to handle. */
 static bool next_signal(struct posix_signals *s, siginfo_t *info, struct sigaction *a)
 {
@@ -334,9 +341,8 @@ static bool next_signal(struct posix_signals *s, siginfo_t *info, struct sigacti
 	any = item_take(s, ~s->mask, info);
 	if (any) {
 		*a = signal_actions[info->si_signo];
-		if (a->sa_flags & (int)SA_RESETHAND &&
-		    what_of(a, info->si_signo) == HANDLE)
-			signal_actions[info->si_signo].sa_handler = SIG_DFL;
+		if (what_of(a, info->si_signo) == HANDLE)
+			called(a, info->si_signo);
 	}
 	signals_leave(in);
 	return any;
@@ -384,6 +390,7 @@ void deliver_own(void)
 
 static void call_plain(const struct sigaction *a, siginfo_t *info, void *context)
 {
+	called(a, info->si_signo);
 	if (a->sa_handler != SIG_DFL && a->sa_handler != SIG_IGN)
 		call_program((void *)(uintptr_t)a, info, context);
 	count(&posix_self_tls.signals, a);
@@ -420,6 +427,7 @@ static void on_carrier(struct uk_thread *now, struct uk_thread *t,
 	}
 	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &((ucontext_t *)context)->uc_sigmask,
 	     NULL, sizeof(uint64_t));
+	called(a, sig);
 	t = handler_begin();
 	call(s, a, info, context, t);
 	handler_end(t);
@@ -433,8 +441,6 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 	struct sigaction a = signal_actions[sig];
 	int err = errno;
 
-	if (a.sa_flags & (int)SA_RESETHAND)
-		signal_actions[sig].sa_handler = SIG_DFL;
 	if (now && (load_relaxed(&now->kind) != THREAD_FOREIGN || now->carrier)) {
 		on_carrier(now, handler_thread(), &a, info, context);
 	} else if (now && now->depth) { /* main, in the runtime: when it leaves */
@@ -446,14 +452,15 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 	errno = err;
 }
 
-static NOINLINE void call_late(int sig)
+/* A kernel thread's own: the kernel delivers it once more, with mask, stack and context as it
+ * always does. It has taken the handler of SA_RESETHAND for called. */
+static void send_again(int sig)
 {
-	siginfo_t info = { .si_signo = sig, .si_code = SI_USER };
-	struct sigaction a = signal_actions[sig];
-	ucontext_t here;
-
-	getcontext(&here);
-	call_plain(&a, &info, &here);
+	bool in = signals_enter();
+	if (signal_actions[sig].sa_flags & (int)SA_RESETHAND)
+		signal_install(sig, &signal_actions[sig]);
+	signals_leave(in);
+	sys3(SYS_tgkill, sys1(SYS_getpid, 0), sys1(SYS_gettid, 0), sig);
 }
 
 /* What a kernel thread has put off, outside the runtime. */
@@ -472,7 +479,7 @@ static void deliver_late(void)
 	}
 	for (bits = xchg_acq_rel(&posix_self_tls.signals.late, 0); bits;
 	     bits &= bits - 1)
-		call_late(__builtin_ctzll(bits) + 1);
+		send_again(__builtin_ctzll(bits) + 1);
 }
 
 /* ---- the beginning ---- */

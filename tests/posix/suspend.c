@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A signal that comes just before a thread sleeps for it ends that sleep: sigsuspend, ppoll and
  * pselect under a mask of their own, and sigsuspend in a handler that has interrupted a thread
- * that computes, as collectors stop the world. Each signal is sent once: who misses it hangs. */
+ * that computes, as collectors stop the world. Each signal is sent once: who misses it hangs.
+ *
+ * And what comes while main posts a semaphore has its handler under that handler's mask, as
+ * collectors rely on who stop main there, and one of SA_RESETHAND is called. */
 #include <poll.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/select.h>
@@ -130,6 +134,50 @@ static void world(void)
 	printf("the world\n");
 }
 
+/* -- main, in its calls -- */
+
+static struct sigaction of_main;
+
+static void on_main(int sig)
+{
+	sigset_t now;
+
+	pthread_sigmask(SIG_BLOCK, NULL, &now);
+	MUST(sigismember(&now, sig) && sigismember(&now, SIGTERM));
+	if (of_main.sa_flags & (int)SA_RESETHAND)
+		MUST(!sigaction(sig, &of_main, NULL));
+	__atomic_add_fetch(&handled, 1, __ATOMIC_SEQ_CST);
+}
+
+static void *sends_main(void *arg)
+{
+	for (int i = 0; i < 5 * ROUNDS; i++) {
+		sem_post(&stopped);
+		MUST(!pthread_kill(*(pthread_t *)arg, SIGUSR2));
+		taken(&done);
+		while (__atomic_load_n(&handled, __ATOMIC_SEQ_CST) == i)
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void main_posts(int flags)
+{
+	pthread_t me = pthread_self(), t;
+
+	of_main = (struct sigaction){ .sa_handler = on_main, .sa_flags = flags };
+	sigfillset(&of_main.sa_mask);
+	handled = 0;
+	MUST(!sigaction(SIGUSR2, &of_main, NULL));
+	t = thread_of(sends_main, &me);
+	for (int i = 0; i < 5 * ROUNDS; i++) {
+		taken(&stopped);
+		sem_post(&done);
+	}
+	end_of(t);
+	printf("main\n");
+}
+
 int main(void)
 {
 	struct sigaction sa = { .sa_handler = on_usr1, .sa_flags = SA_RESTART };
@@ -144,5 +192,7 @@ int main(void)
 	sigemptyset(&none);
 	pthread_sigmask(SIG_SETMASK, &none, NULL);
 	world();
+	main_posts(SA_RESTART);
+	main_posts((int)SA_RESETHAND);
 	return 0;
 }

@@ -19,7 +19,7 @@ void allocate()
 void echo()
 {
 	for (bool more = true; more;)
-		receive((int x) { ownerTid.send(x * 2); }, (string) { more = false; });
+		receive((int x) { ownerTid.send(x * 2); }, (string _) { more = false; });
 }
 
 void main()
