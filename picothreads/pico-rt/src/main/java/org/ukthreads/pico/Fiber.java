@@ -124,6 +124,7 @@ public class Fiber extends Continuation {
 
 	/** Makes it runnable, once. */
 	public final Fiber start() {
+		step();
 		if (!STATE.compareAndSet(this, NEW, READY))
 			throw new IllegalThreadStateException(toString());
 		rt.started(this);
@@ -176,6 +177,7 @@ public class Fiber extends Continuation {
 
 	/** Opens a wait; from here on anybody may claim it. w may be null. */
 	final int begin(int kind, Waiter w, boolean timed) {
+		step();
 		int t = nextTicket();
 		waiter = w;
 		waitKind = (byte) kind;
@@ -243,17 +245,19 @@ public class Fiber extends Continuation {
 	}
 
 	/**
-	 * StackOverflowError, unless what opens a wait and stops has the stack for it: it comes
-	 * before anything has changed, not when half is done.
+	 * StackOverflowError, unless there are 16 KB of stack: for what opens a wait, stops, and
+	 * undoes both if that fails. It comes before anything has changed, not when half is done.
+	 * HotSpot makes sure, where a method begins, of all that its interpreter needs for it, also
+	 * in compiled code: these need much. Rejected: calling itself 32 times, which compiled was
+	 * a tenth of what others needed that were not compiled yet.
 	 */
 	public static void room() {
-		room(ROOM);
+		Reserve.much(0);
 	}
 
-	private static final int ROOM = 32;
-
-	private static int room(int n) {
-		return n == 0 ? 0 : room(n - 1) + 1;
+	/** 4 KB, within room() or without: for what opens a wait, or ends one. */
+	private static void step() {
+		Reserve.some(0);
 	}
 
 	/** The time-out of the wait that it has just opened. */
@@ -417,7 +421,10 @@ public class Fiber extends Continuation {
 	public void unpark() {
 		permit = true;
 		int t = wait;
-		if ((t & 1) != 0 && waitKind == W_PARK && claim(t)) {
+		if ((t & 1) == 0 || waitKind != W_PARK)
+			return;
+		step();
+		if (claim(t)) {
 			permit = false;
 			wake();
 		}
@@ -457,6 +464,7 @@ public class Fiber extends Continuation {
 		/* Down: seen before this wait was opened; or lent, and out() brings it back. */
 		if (!interrupted)
 			return;
+		step();
 		switch (waitKind) {
 		case W_PARK:
 			if (claim(t))

@@ -302,4 +302,25 @@ final class FailuresTest {
 		assertEquals(null, Monitors.owner(o));
 		assertEquals(null, Monitors.owner(mine));
 	}
+
+	@Test
+	void an_overflow_leaves_the_timers_whole() throws Throwable {
+		Body none = () -> {};
+		Body sleep = () -> Threads.sleep(3_600_000);
+		Body park = () -> Fiber.parkNanos(3_600_000_000_000L);
+		int[] times = new int[1];
+		Body both = () -> {
+			if (times[0] > 300)
+				return;
+			failing(sleep, none);
+			failing(park, none);
+			times[0]++;
+		};
+		Failing.onFiber(() -> {
+			both.run();
+			Failing.deep(both);
+			Fiber.current().settle();
+			assertEquals(0, Fiber.current().rt.timers.size());
+		});
+	}
 }

@@ -40,7 +40,8 @@ import org.ukthreads.pico.Room;
  * waits for ever.
  *
  * Whoever changes the state says ready() first: who waits is woken after the change, and a stack
- * that ends in there would leave a lock free with all asleep, or taken by who does not know.
+ * that ends in there would leave a lock free with all asleep, or taken by who does not know. And
+ * where nobody waits, nothing is called after the change.
  *
  * The guard is the JVM's lock: the translator leaves it alone because no method that
  * locks it may suspend, and no other class locks a Gate.
@@ -106,7 +107,8 @@ class Gate implements Room, Serializable {
 	static final int PATIENCE = 8;
 
 	private final Object of;
-	private Node head;
+	/** Not null: somebody waits. */
+	Node head;
 	private Node tail;
 	/** How many are queued, of kind 0 and of kind 1. */
 	private int zeros;
@@ -151,7 +153,8 @@ class Gate implements Room, Serializable {
 		if (!n.attempt())
 			return false;
 		n.done = true;
-		serve();
+		if (head != null)
+			serve();
 		return true;
 	}
 
@@ -231,13 +234,8 @@ class Gate implements Room, Serializable {
 		return false;
 	}
 
-	/** Under the guard: the state has changed. A call no deeper than ready(), if nobody waits. */
+	/** Under the guard: the state has changed. */
 	final void serve() {
-		if (head != null)
-			serveAll();
-	}
-
-	private void serveAll() {
 		boolean again = true;
 		while (again && head != null) {
 			again = false;

@@ -9,6 +9,7 @@ import java.util.Iterator;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
+import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.Room;
 import org.ukthreads.pico.Snapshot;
 
@@ -108,6 +109,7 @@ public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements 
 
 	@Override
 	public boolean remove(Object o) {
+		Fiber.room();
 		try {
 			return super.remove(o);
 		} finally {
@@ -117,12 +119,14 @@ public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements 
 
 	@Override
 	public void clear() {
+		Fiber.room();
 		super.clear();
 		gate().changed();
 	}
 
 	@Override
 	public int drainTo(Collection<? super E> c) {
+		Fiber.room();
 		try {
 			return super.drainTo(c);
 		} finally {
@@ -132,6 +136,7 @@ public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements 
 
 	@Override
 	public int drainTo(Collection<? super E> c, int max) {
+		Fiber.room();
 		try {
 			return super.drainTo(c, max);
 		} finally {
@@ -141,6 +146,7 @@ public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements 
 
 	@Override
 	public boolean removeAll(Collection<?> c) {
+		Fiber.room();
 		try {
 			return super.removeAll(c);
 		} finally {
@@ -150,6 +156,7 @@ public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements 
 
 	@Override
 	public boolean retainAll(Collection<?> c) {
+		Fiber.room();
 		try {
 			return super.retainAll(c);
 		} finally {
@@ -159,6 +166,7 @@ public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements 
 
 	@Override
 	public boolean removeIf(Predicate<? super E> p) {
+		Fiber.room();
 		try {
 			return super.removeIf(p);
 		} finally {

@@ -48,7 +48,7 @@ public class PicoCountDownLatch extends CountDownLatch implements Room.Of {
 	public void countDown() {
 		synchronized (gate) {
 			gate.ready();
-			if (count > 0 && --count == 0)
+			if (count > 0 && --count == 0 && gate.head != null)
 				gate.serve();
 		}
 	}

@@ -5,6 +5,7 @@ import java.util.Collection;
 import java.util.concurrent.Delayed;
 import java.util.concurrent.DelayQueue;
 import java.util.concurrent.TimeUnit;
+import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.Room;
 
 /** DelayQueue whose take parks the pico thread: see QueueGate. */
@@ -74,6 +75,7 @@ public class PicoDelayQueue<E extends Delayed> extends DelayQueue<E> implements 
 
 	@Override
 	public E poll() {
+		Fiber.room();
 		E e = super.poll();
 		if (e != null)
 			gate().changed();
@@ -153,32 +155,38 @@ public class PicoDelayQueue<E extends Delayed> extends DelayQueue<E> implements 
 
 	@Override
 	public boolean remove(Object o) {
+		Fiber.room();
 		return gate().changed(super.remove(o));
 	}
 
 	@Override
 	public void clear() {
+		Fiber.room();
 		super.clear();
 		gate().changed();
 	}
 
 	@Override
 	public int drainTo(Collection<? super E> c) {
+		Fiber.room();
 		return gate().changed(super.drainTo(c));
 	}
 
 	@Override
 	public int drainTo(Collection<? super E> c, int max) {
+		Fiber.room();
 		return gate().changed(super.drainTo(c, max));
 	}
 
 	@Override
 	public boolean removeAll(Collection<?> c) {
+		Fiber.room();
 		return gate().changed(super.removeAll(c));
 	}
 
 	@Override
 	public boolean retainAll(Collection<?> c) {
+		Fiber.room();
 		return gate().changed(super.retainAll(c));
 	}
 }

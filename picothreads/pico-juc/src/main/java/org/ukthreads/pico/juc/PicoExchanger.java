@@ -4,6 +4,7 @@ package org.ukthreads.pico.juc;
 import java.util.concurrent.Exchanger;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.Room;
 
 /** Exchanger: who comes second finds the first one at the gate. */
@@ -36,6 +37,8 @@ public class PicoExchanger<V> extends Exchanger<V> implements Room.Of {
 		if (Thread.interrupted())
 			throw new InterruptedException();
 		Meet m = new Meet(x);
+		/* One that cannot wait must not stay: whom it met would give to nobody. */
+		Fiber.room();
 		synchronized (gate) {
 			Meet p = (Meet) gate.first(0);
 			if (p == null) {

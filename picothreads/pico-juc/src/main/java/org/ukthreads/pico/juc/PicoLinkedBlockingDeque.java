@@ -9,6 +9,7 @@ import java.util.Iterator;
 import java.util.concurrent.LinkedBlockingDeque;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
+import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.Room;
 import org.ukthreads.pico.Snapshot;
 
@@ -179,6 +180,7 @@ public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> implement
 
 	@Override
 	public boolean removeFirstOccurrence(Object o) {
+		Fiber.room();
 		try {
 			return super.removeFirstOccurrence(o);
 		} finally {
@@ -188,6 +190,7 @@ public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> implement
 
 	@Override
 	public boolean removeLastOccurrence(Object o) {
+		Fiber.room();
 		try {
 			return super.removeLastOccurrence(o);
 		} finally {
@@ -230,6 +233,7 @@ public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> implement
 
 	@Override
 	public boolean remove(Object o) {
+		Fiber.room();
 		try {
 			return super.remove(o);
 		} finally {
@@ -239,12 +243,14 @@ public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> implement
 
 	@Override
 	public void clear() {
+		Fiber.room();
 		super.clear();
 		gate().changed();
 	}
 
 	@Override
 	public int drainTo(Collection<? super E> c) {
+		Fiber.room();
 		try {
 			return super.drainTo(c);
 		} finally {
@@ -254,6 +260,7 @@ public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> implement
 
 	@Override
 	public int drainTo(Collection<? super E> c, int max) {
+		Fiber.room();
 		try {
 			return super.drainTo(c, max);
 		} finally {
@@ -263,6 +270,7 @@ public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> implement
 
 	@Override
 	public boolean removeAll(Collection<?> c) {
+		Fiber.room();
 		try {
 			return super.removeAll(c);
 		} finally {
@@ -272,6 +280,7 @@ public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> implement
 
 	@Override
 	public boolean retainAll(Collection<?> c) {
+		Fiber.room();
 		try {
 			return super.retainAll(c);
 		} finally {
@@ -281,6 +290,7 @@ public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> implement
 
 	@Override
 	public boolean removeIf(Predicate<? super E> p) {
+		Fiber.room();
 		try {
 			return super.removeIf(p);
 		} finally {
@@ -300,6 +310,7 @@ public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> implement
 
 	@Override
 	public boolean addAll(Collection<? extends E> c) {
+		Fiber.room();
 		try {
 			return super.addAll(c);
 		} finally {

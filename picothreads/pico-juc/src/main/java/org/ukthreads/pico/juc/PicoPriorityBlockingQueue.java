@@ -9,6 +9,7 @@ import java.util.Comparator;
 import java.util.concurrent.PriorityBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
+import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.Room;
 import org.ukthreads.pico.Snapshot;
 
@@ -112,37 +113,44 @@ public class PicoPriorityBlockingQueue<E> extends PriorityBlockingQueue<E> imple
 
 	@Override
 	public boolean remove(Object o) {
+		Fiber.room();
 		return gate().changed(super.remove(o));
 	}
 
 	@Override
 	public void clear() {
+		Fiber.room();
 		super.clear();
 		gate().changed();
 	}
 
 	@Override
 	public int drainTo(Collection<? super E> c) {
+		Fiber.room();
 		return gate().changed(super.drainTo(c));
 	}
 
 	@Override
 	public int drainTo(Collection<? super E> c, int max) {
+		Fiber.room();
 		return gate().changed(super.drainTo(c, max));
 	}
 
 	@Override
 	public boolean removeAll(Collection<?> c) {
+		Fiber.room();
 		return gate().changed(super.removeAll(c));
 	}
 
 	@Override
 	public boolean retainAll(Collection<?> c) {
+		Fiber.room();
 		return gate().changed(super.retainAll(c));
 	}
 
 	@Override
 	public boolean removeIf(Predicate<? super E> p) {
+		Fiber.room();
 		return gate().changed(super.removeIf(p));
 	}
 }

@@ -74,7 +74,8 @@ public class PicoReentrantLock extends ReentrantLock implements Room.Of {
 		public void release() {
 			owner = null;
 			holds = 0;
-			serve();
+			if (head != null)
+				serve();
 		}
 
 		@Override

@@ -87,10 +87,13 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 		}
 
 		void give(Fiber f, boolean shared) {
-			if (shared && --readers.get(f)[0] == 0)
-				readers.remove(f);
-			else if (!shared && --writes == 0)
+			int[] n = shared ? readers.get(f) : null;
+			if (!shared && --writes == 0)
 				writer = null;
+			else if (shared && n[0] == 1)
+				readers.remove(f);
+			else if (shared)
+				n[0]--;
 		}
 
 		@Override
@@ -113,7 +116,8 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 		public void release() {
 			writer = null;
 			writes = 0;
-			serve();
+			if (head != null)
+				serve();
 		}
 
 		@Override
@@ -194,7 +198,8 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 				throw new IllegalMonitorStateException("not read-locked by this thread");
 			held.ready();
 			held.give(me, shared);
-			held.serve();
+			if (held.head != null)
+				held.serve();
 		}
 	}
 

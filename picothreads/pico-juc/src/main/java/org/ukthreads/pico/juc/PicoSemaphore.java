@@ -142,7 +142,8 @@ public class PicoSemaphore extends Semaphore implements Room.Of {
 				throw new Error("Maximum permit count exceeded");
 			gate.ready();
 			permits += n;
-			gate.serve();
+			if (gate.head != null)
+				gate.serve();
 		}
 	}
 

@@ -9,6 +9,7 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReadWriteLock;
 import java.util.concurrent.locks.StampedLock;
+import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.Room;
 import org.ukthreads.pico.Snapshot;
 
@@ -201,7 +202,8 @@ public class PicoStampedLock extends StampedLock implements Room.Of {
 			written = false;
 			version += 256;
 		}
-		gate.serve();
+		if (gate.head != null)
+			gate.serve();
 	}
 
 	private void unlock(long stamp, boolean shared) {
@@ -269,7 +271,7 @@ public class PicoStampedLock extends StampedLock implements Room.Of {
 			if ((stamp & ~READ) != (state() & ~READ))
 				return 0;
 			if ((stamp & WRITE) != 0) {
-				gate.ready();
+				Fiber.room();
 				written = false;
 				version += 256;
 				long s = take(true);

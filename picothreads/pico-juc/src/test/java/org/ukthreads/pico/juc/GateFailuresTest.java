@@ -12,6 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.BlockingDeque;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.TimeUnit;
@@ -26,7 +27,7 @@ import org.ukthreads.pico.Failing.Body;
 import org.ukthreads.pico.Fiber;
 
 /** Who cannot wait (no memory for its frames, no stack) leaves no trace at a Gate. */
-@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Timeout(value = 600, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class GateFailuresTest {
 	private static void held(Lock lock, Body b) throws Throwable {
 		Thread[] t = new Thread[1];
@@ -195,14 +196,36 @@ final class GateFailuresTest {
 	/** Each call overflows or suspends; none stays in a queue. */
 	@Test
 	void an_overflow_leaves_nobody_queued() throws Throwable {
+		overflow();
+	}
+
+	/** What is compiled needs less of the stack than what it calls, which may not be. */
+	@Test
+	void nor_one_in_compiled_code() throws Throwable {
+		for (int k = 0; k < 100; k++) {
+			PicoThreadPoolExecutor p = new PicoThreadPoolExecutor(4, 4, 1, TimeUnit.SECONDS,
+				new PicoLinkedBlockingQueue<>());
+			CountDownLatch ran = new PicoCountDownLatch(50);
+			for (int j = 0; j < 50; j++)
+				p.execute(ran::countDown);
+			ran.await();
+			p.shutdown();
+			assertTrue(p.awaitTermination(100, TimeUnit.SECONDS));
+		}
+		overflow();
+	}
+
+	private static void overflow() throws Throwable {
 		PicoReentrantLock l = new PicoReentrantLock(true);
 		PicoReentrantLock mine = new PicoReentrantLock();
 		Condition c = mine.newCondition();
+		PicoExchanger<Integer> x = new PicoExchanger<>();
 		/* Made here: there is no stack for it down there. */
 		Body none = () -> {};
 		Body lock = l::lock;
 		Body tryLock = () -> l.tryLock(1, TimeUnit.HOURS);
 		Body await = c::await;
+		Body meet = () -> x.exchange(1);
 		int[] times = new int[1];
 		Body all = () -> {
 			if (times[0] > 300)
@@ -210,6 +233,7 @@ final class GateFailuresTest {
 			Failing.call(lock, none);
 			Failing.call(tryLock, none);
 			Failing.call(await, none);
+			Failing.call(meet, none);
 			times[0]++;
 		};
 		held(l, () -> Failing.onFiber(() -> {
@@ -217,6 +241,7 @@ final class GateFailuresTest {
 			all.run();
 			Failing.deep(all);
 			assertFalse(l.hasQueuedThreads(), "queued for ever");
+			assertEquals(0, ((Gate) x.room()).waiting(0));
 			assertFalse(mine.hasWaiters(c));
 			assertEquals(1, mine.getHoldCount());
 			mine.unlock();
@@ -240,7 +265,7 @@ final class GateFailuresTest {
 				other.start();
 				int[] times = new int[2];
 				Body pair = () -> {
-					if (times[1] < 300 && l.tryLock()) {
+					if (times[1] < 20 && l.tryLock()) {
 						times[0]++;
 						l.unlock();
 						times[0]--;
@@ -248,7 +273,7 @@ final class GateFailuresTest {
 					}
 				};
 				Failing.onFiber(() -> {
-					for (int k = 0; k < 20; k++) {
+					for (int k = 0; k < 4; k++) {
 						times[1] = 0;
 						Failing.deep(pair);
 					}
