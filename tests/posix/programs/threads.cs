@@ -36,7 +36,8 @@ class Threads {
 			}
 		});
 		sleeper.Start();
-		sleeper.Interrupt();
-		sleeper.Join();
+		do { // Mono loses one that comes just before the sleep
+			sleeper.Interrupt();
+		} while (!sleeper.Join(10));
 	}
 }
