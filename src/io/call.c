@@ -367,7 +367,7 @@ static long wait_op(struct uk_thread *t, struct io_op *op, enum io_class c, int 
 		err = answer(t, op, r);
 		if (err)
 			return err;
-		err = io_check(t);
+		err = r == -EINTR && sched_eintr_counts(t) ? -EINTR : io_check(t);
 		/* -EAGAIN of a descriptor that blocks: the kernel is short of something, or
 		 * others are always faster */
 		if (!err && r == -EAGAIN && ++again > AGAIN_MAX)

@@ -541,6 +541,8 @@ static long connect_start(struct uk_thread *t, struct io_op *op, sa_family_t fam
 		}
 		if (io_limit_over(t, op->until, r)) /* an attempt under way goes on */
 			return family == AF_UNIX ? -EAGAIN : -EINPROGRESS;
+		if (r == -EINTR && sched_eintr_counts(t))
+			return r; /* an attempt under way: -EALREADY, next time */
 		if (r == -EINTR && family != AF_UNIX)
 			return -EINPROGRESS;
 		if ((r != -EAGAIN && r != -EINTR) || op->until <= sys_now())

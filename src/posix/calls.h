@@ -41,6 +41,10 @@
 	(posix_user() ? POSIX_HANDOFF(NEXT(name)(__VA_ARGS__))                         \
 		      : NEXT(name)(__VA_ARGS__))
 
+/* socket.c: does a call on fd go on after a handler with SA_RESTART? Not if it is a socket with
+ * a time limit, SO_RCVTIMEO or SO_SNDTIMEO (the kernel has it so). */
+bool posix_restarts(int fd, int limit);
+
 /* change.c: before a call that may change, share or end what is known of sockets. m: what the
  * program says, judged by nobody yet. */
 struct msghdr;

@@ -13,6 +13,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <termios.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@ LIBC_API ssize_t read(int fd, void *buf, size_t n)
 {
 	if (!posix_user() || !n)
 		return NEXT(read)(fd, buf, n);
-	return POSIX_CALL(true, uk_read(fd, buf, n));
+	return POSIX_CALL(posix_restarts(fd, SO_RCVTIMEO), uk_read(fd, buf, n));
 }
 ALSO(read, __read);
 
@@ -40,7 +41,7 @@ LIBC_API ssize_t write(int fd, const void *buf, size_t n)
 {
 	if (!posix_user() || !n)
 		return NEXT(write)(fd, buf, n);
-	return POSIX_CALL(true, uk_write(fd, buf, n));
+	return POSIX_CALL(posix_restarts(fd, SO_SNDTIMEO), uk_write(fd, buf, n));
 }
 ALSO(write, __write);
 
@@ -80,7 +81,7 @@ static long vet(long nr, int fd, const struct iovec *v, int n)
 	return r == -EOPNOTSUPP || r == -ENOSYS ? 1 : r;
 }
 
-#define VECTOR(name, nr, fd, v, n, call)                                               \
+#define VECTOR(name, nr, fd, v, n, limit, call)                                        \
 	({                                                                             \
 		long vet_;                                                             \
                                                                                        \
@@ -89,30 +90,31 @@ static long vet(long nr, int fd, const struct iovec *v, int n)
 		vet_ = vet(nr, fd, v, n);                                              \
 		if (unlikely(vet_ <= 0)) /* 0: of no bytes */                          \
 			return posix_result(vet_);                                     \
-		POSIX_CALL(true, call);                                                \
+		POSIX_CALL(posix_restarts(fd, limit), call);                           \
 	})
 
 LIBC_API ssize_t readv(int fd, const struct iovec *v, int n)
 {
-	return VECTOR(NEXT(readv)(fd, v, n), SYS_preadv2, fd, v, n, uk_readv(fd, v, n));
+	return VECTOR(NEXT(readv)(fd, v, n), SYS_preadv2, fd, v, n, SO_RCVTIMEO,
+		      uk_readv(fd, v, n));
 }
 
 LIBC_API ssize_t writev(int fd, const struct iovec *v, int n)
 {
-	return VECTOR(NEXT(writev)(fd, v, n), SYS_pwritev2, fd, v, n,
+	return VECTOR(NEXT(writev)(fd, v, n), SYS_pwritev2, fd, v, n, SO_SNDTIMEO,
 		      uk_writev(fd, v, n));
 }
 
 LIBC_API ssize_t preadv(int fd, const struct iovec *v, int n, off_t off)
 {
-	return VECTOR(NEXT(preadv)(fd, v, n, off), SYS_preadv2, fd, v, n,
+	return VECTOR(NEXT(preadv)(fd, v, n, off), SYS_preadv2, fd, v, n, SO_RCVTIMEO,
 		      uk_preadv(fd, v, n, off));
 }
 ALSO(preadv, preadv64);
 
 LIBC_API ssize_t pwritev(int fd, const struct iovec *v, int n, off_t off)
 {
-	return VECTOR(NEXT(pwritev)(fd, v, n, off), SYS_pwritev2, fd, v, n,
+	return VECTOR(NEXT(pwritev)(fd, v, n, off), SYS_pwritev2, fd, v, n, SO_SNDTIMEO,
 		      uk_pwritev(fd, v, n, off));
 }
 ALSO(pwritev, pwritev64);

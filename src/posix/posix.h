@@ -233,7 +233,7 @@ static inline bool posix_waits_on(long r)
 static inline void posix_call_begins(void);
 
 /* A blocking call that is a cancellation point, by an expression of the runtime's; what libc
- * would return, with errno. */
+ * would return, with errno. restarts: asked only when handlers have cut it. */
 #define POSIX_CALL(restarts, call)                                                     \
 	({                                                                             \
 		long r_;                                                               \
@@ -242,7 +242,7 @@ static inline void posix_call_begins(void);
 		posix_call_begins();                                                   \
 		do                                                                     \
 			r_ = (call);                                                   \
-		while (posix_again(r_, restarts));                                     \
+		while (posix_again(r_, r_ == -EINTR && (restarts)));                   \
 		posix_result(r_);                                                      \
 	})
 

@@ -12,13 +12,25 @@
 /* These never wait, whatever the descriptor's flags. */
 #define AT_ONCE (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB)
 
+bool posix_restarts(int fd, int limit)
+{
+	struct timeval tv = { 0, 0 };
+	socklen_t len = sizeof(tv);
+
+	return sys5(SYS_getsockopt, fd, SOL_SOCKET, limit, &tv, &len) < 0 ||
+	       (!tv.tv_sec && !tv.tv_usec);
+}
+
+#define RECEIVES(fd, call) POSIX_CALL(posix_restarts(fd, SO_RCVTIMEO), call)
+#define SENDS(fd, call) POSIX_CALL(posix_restarts(fd, SO_SNDTIMEO), call)
+
 /* ---- bytes ---- */
 
 LIBC_API ssize_t recv(int fd, void *buf, size_t n, int flags)
 {
 	if (!posix_user() || flags & AT_ONCE)
 		return NEXT(recv)(fd, buf, n, flags);
-	return POSIX_CALL(true, uk_recv(fd, buf, n, flags));
+	return RECEIVES(fd, uk_recv(fd, buf, n, flags));
 }
 
 LIBC_API ssize_t __recv_chk(int fd, void *buf, size_t n, size_t room, int flags)
@@ -31,20 +43,20 @@ LIBC_API ssize_t send(int fd, const void *buf, size_t n, int flags)
 {
 	if (!posix_user() || flags & MSG_DONTWAIT)
 		return NEXT(send)(fd, buf, n, flags);
-	return POSIX_CALL(true, uk_send(fd, buf, n, flags));
+	return SENDS(fd, uk_send(fd, buf, n, flags));
 }
 ALSO(send, __send);
 
 /* ---- with addresses ---- */
 
-/* Until it gives something else than -EAGAIN. */
-#define UNTIL(fd_, events_, fn, arg_)                                                  \
-	POSIX_CALL(true, io_until(&(struct io_until){ .fd = (fd_),                     \
-						      .events = (events_),             \
-						      .mode = IO_AS_SOCKET,            \
-						      .deadline = TIME_NEVER,          \
-						      .call = (fn),                    \
-						      .arg = (arg_) }))
+/* A receive, until it gives something else than -EAGAIN. */
+#define UNTIL(fd_, fn, arg_)                                                           \
+	RECEIVES(fd_, io_until(&(struct io_until){ .fd = (fd_),                        \
+						   .events = POLLIN,                   \
+						   .mode = IO_AS_SOCKET,               \
+						   .deadline = TIME_NEVER,             \
+						   .call = (fn),                       \
+						   .arg = (arg_) }))
 
 struct from {
 	int flags;
@@ -73,8 +85,8 @@ LIBC_API ssize_t recvfrom(int fd, void *buf, size_t n, int flags,
 		return NEXT(recvfrom)(fd, buf, n, flags, addr, len);
 	/* to wait for all of it: a stream, which has no addresses */
 	if (flags & MSG_WAITALL)
-		return POSIX_CALL(true, uk_recvfrom(fd, buf, n, flags, addr, len));
-	return UNTIL(fd, POLLIN, from_now, &f);
+		return RECEIVES(fd, uk_recvfrom(fd, buf, n, flags, addr, len));
+	return UNTIL(fd, from_now, &f);
 }
 
 LIBC_API ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t room, int flags,
@@ -89,7 +101,7 @@ LIBC_API ssize_t sendto(int fd, const void *buf, size_t n, int flags,
 {
 	if (!posix_user() || flags & MSG_DONTWAIT)
 		return NEXT(sendto)(fd, buf, n, flags, addr, len);
-	return POSIX_CALL(true, uk_sendto(fd, buf, n, flags, addr, len));
+	return SENDS(fd, uk_sendto(fd, buf, n, flags, addr, len));
 }
 
 /* ---- messages ---- */
@@ -114,8 +126,8 @@ LIBC_API ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 	if (!posix_user() || flags & AT_ONCE)
 		return NEXT(recvmsg)(fd, m, flags);
 	if (flags & MSG_WAITALL)
-		return POSIX_CALL(true, uk_recvmsg(fd, m, flags));
-	return UNTIL(fd, POLLIN, msg_now, &a);
+		return RECEIVES(fd, uk_recvmsg(fd, m, flags));
+	return UNTIL(fd, msg_now, &a);
 }
 
 LIBC_API ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
@@ -123,7 +135,7 @@ LIBC_API ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 	change_message(m);
 	if (!posix_user() || flags & MSG_DONTWAIT)
 		return NEXT(sendmsg)(fd, m, flags);
-	return POSIX_CALL(true, uk_sendmsg(fd, m, flags));
+	return SENDS(fd, uk_sendmsg(fd, m, flags));
 }
 
 static long msgs_now(void *arg, int fd)
@@ -159,7 +171,7 @@ LIBC_API int recvmmsg(int fd, struct mmsghdr *m, unsigned n, int flags,
 	if (limit)
 		end = uk_after(limit->tv_sec * NS_PER_SEC + limit->tv_nsec);
 	do {
-		long r = UNTIL(fd, POLLIN, msgs_now, &a);
+		long r = UNTIL(fd, msgs_now, &a);
 
 		if (r < 0)
 			return done ? (int)done : -1;
@@ -195,7 +207,7 @@ LIBC_API int accept4(int fd, struct sockaddr *restrict addr, socklen_t *restrict
 	int r;
 
 	if (posix_user())
-		r = (int)POSIX_CALL(true, uk_accept4(fd, addr, len, flags));
+		r = (int)RECEIVES(fd, uk_accept4(fd, addr, len, flags));
 	else
 		r = NEXT(accept4)(fd, addr, len, flags);
 	known_born(r, before);
@@ -211,6 +223,6 @@ LIBC_API int connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	if (!posix_user())
 		return NEXT(connect)(fd, addr, len);
-	return (int)POSIX_CALL(true, uk_connect(fd, addr, len));
+	return (int)SENDS(fd, uk_connect(fd, addr, len));
 }
 ALSO(connect, __connect);

@@ -126,6 +126,12 @@ void outside_end(struct uk_thread *t);
 /* The drop-in sets it: run the handlers of handler_thread(), outside the runtime. context: of
  * the kernel signal that interrupted its user code; NULL: at the end of a call. */
 extern void (*thread_signals)(void *context);
+/* A system call gave -EINTR, so a handler has run in it: whoever called the runtime is told, and
+ * judges. Without the drop-in nobody asks: the call is made again. */
+static inline bool sched_eintr_counts(const struct uk_thread *t)
+{
+	return t->kind == THREAD_USER && thread_signals;
+}
 /* Likewise for a foreign thread, which has put a handler off because it was in the runtime: it
  * leaves it. A wait of its that a handler interrupts ends with WAKE_SIGNAL then. */
 extern void (*foreign_signals)(void);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* asleep.h - whether a thread sleeps in its call. Of a kernel thread the kernel tells (its
+ * state); of a user thread the runtime does, if it is parked, by its name; one whose call is
+ * handed off sleeps on a carrier, and that is told by the system call which it sleeps in.
+ *
+ * The test knows nothing of us but this: it asks whether the runtime is there. */
+#ifndef POSIX_ASLEEP_H
+#define POSIX_ASLEEP_H
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "uk/stat.h"
+
+#define ANY_CALL (-1L)
+
+/* A line of /proc/self/task/TID/WHAT; false: there is no such thread (any more). */
+static inline bool task_line(const char *tid, const char *what, char *line, size_t n)
+{
+	char path[300];
+	bool found;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/%s", tid, what);
+	f = fopen(path, "r");
+	found = f && fgets(line, (int)n, f);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static inline bool task_sleeps(const char *tid)
+{
+	char line[512], *end;
+
+	if (!task_line(tid, "stat", line, sizeof(line)))
+		return false;
+	end = strrchr(line, ')');
+	return end && !strncmp(end, ") S", 3);
+}
+
+/* Does a kernel thread sleep in system call nr, with this as its first argument? */
+static inline bool some_task_in(long nr, long arg)
+{
+	DIR *d = opendir("/proc/self/task");
+	bool found = false;
+
+	for (struct dirent *e; d && !found && (e = readdir(d));) {
+		char line[512], *rest;
+
+		if (e->d_name[0] == '.' ||
+		    !task_line(e->d_name, "syscall", line, sizeof(line)))
+			continue;
+		found = strtol(line, &rest, 10) == nr && rest != line &&
+			(arg == ANY_CALL || strtol(rest, NULL, 16) == arg) &&
+			task_sleeps(e->d_name);
+	}
+	closedir(d);
+	return found;
+}
+
+static inline int named_and_parked(const uk_thread_info *i, void *name)
+{
+	return !strcmp(i->name, name) && !strcmp(i->state, "parked");
+}
+
+static inline bool user_thread_parked(char *name)
+{
+	__typeof__(&uk_thread_each_sized) each;
+
+	*(void **)(void *)&each = dlsym(RTLD_DEFAULT, "uk_thread_each_sized");
+	return each && each(named_and_parked, name, sizeof(uk_thread_info));
+}
+
+#endif
