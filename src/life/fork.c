@@ -29,8 +29,8 @@
  * All else is done by the first call that enters the runtime (rebuild), for most children
  * call exec: the lost threads' stacks and descriptors go back to their pools, queues, wheels
  * and reactors start anew, all vps are orphans, and the maker makes carriers for them.
- * Blocks of lost threads that ran user code are not used again: malloc may have been at work
- * in one. Carriers' own stacks are given back by libc.
+ * Blocks of lost threads that ran user code are not used again: they have values of libc's keys,
+ * and malloc may have been at work in one. Carriers' own stacks are given back by libc.
  *
  * The handlers are registered when the library is loaded: so prepare runs after, and the
  * child's part before, those of the program.
@@ -430,7 +430,7 @@ static bool bury_user(struct uk_thread *t)
 	}
 	if (t->stack)
 		stack_put(NULL, t->stack, t->kind_of_stack);
-	if (t->tp && t->state != T_RUNNING) /* else it may have been in malloc: lost */
+	if (t->tp && t->state == T_NEW) /* else libc's keys in it have values */
 		tls_put(NULL, t->tp);
 	t->stack = NULL;
 	t->tp = NULL;

@@ -10,10 +10,11 @@
  *                       Who signals looks there first, then in libc's
  *   private    shared   as shared, shared; from then on the condition is shared
  *
- * A wait is a cancellation point: cleanup handlers find the mutex locked. Whatever else cuts
- * it short (a signal's handler has run) is a spurious wake-up, which POSIX allows; the
- * handler runs before the mutex is taken again, as natively: he may wait for somebody who
- * has it. */
+ * A wait is a cancellation point: cleanup handlers find the mutex locked. A signal's handler
+ * runs in the midst of it, without the mutex, as natively: he may wait for somebody who has it.
+ * The thread is out of the queue meanwhile, for its handler may never come back; if nobody was
+ * signalled until then it waits on. With a shared condition it is a spurious wake-up, which
+ * POSIX allows. */
 #include "posix/lock.h"
 #include "sync/cond.h"
 #include "uk/sync.h"
@@ -21,7 +22,11 @@
 #define FLAG_SHARED 1u
 #define FLAG_MONOTONIC 2u
 
-_Static_assert(sizeof(uk_cond) <= 8, "nothing of libc's flags");
+struct libc_cond {
+	uk_cond core;
+	struct cond_away away;
+};
+_Static_assert(sizeof(struct libc_cond) <= 16, "nothing of libc's flags");
 
 static uint32_t flags_at; /* where in the object, in words; 0: not learnt yet */
 static uint32_t mixed;    /* somebody has waited on a shared one with a private mutex */
@@ -39,7 +44,8 @@ static COLD uint32_t learn_flags(void)
 	pthread_condattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
 	pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
 	pthread_cond_init(&u.c, &a);
-	for (uint32_t i = sizeof(uk_cond) / sizeof(uint32_t); i < array_size(u.w); i++)
+	for (uint32_t i = sizeof(struct libc_cond) / sizeof(uint32_t);
+	     i < array_size(u.w); i++)
 		if (u.w[i] == (FLAG_SHARED | FLAG_MONOTONIC))
 			at = i;
 	if (!at)
@@ -62,10 +68,23 @@ static inline bool is_shared(pthread_cond_t *c)
 
 static struct cond core_of(pthread_cond_t *c, bool shared)
 {
+	struct libc_cond *ours = (struct libc_cond *)(void *)c;
+
 	return (struct cond){ .key = c,
-			      .waiters =
-				  shared ? NULL : &((uk_cond *)(void *)c)->waiters,
+			      .waiters = shared ? NULL : &ours->core.waiters,
+			      .away = shared ? NULL : &ours->away,
 			      .kind = shared ? WAIT_FUTEX : WAIT_COND };
+}
+
+/* A signal has cut the wait short: its handler runs, without the mutex, and the wait goes on. */
+static bool goes_on(const struct cond *cond, struct futex_node *n)
+{
+	uint32_t wakes;
+
+	if (!cond->away || !cond_leave(cond, n, &wakes))
+		return false;
+	rt_exit();
+	return cond_return(cond, rt_enter(), n, wakes);
 }
 
 static int wait_here(pthread_cond_t *c, pthread_mutex_t *m, bool shared,
@@ -86,7 +105,9 @@ static int wait_here(pthread_cond_t *c, pthread_mutex_t *m, bool shared,
 	t = rt_enter();
 	cond_queue(&cond, t, &n);
 	lock_leave(m);
-	why = wait_park(t, n.token, deadline);
+	do
+		why = wait_park(t, n.token, deadline);
+	while (why == WAKE_SIGNAL && goes_on(&cond, &n));
 	signalled = cond_settle(&cond, &n, why, &woken);
 	rt_exit();
 	r = lock_return(m, woken, n.state == FUTEX_HANDED);

@@ -246,8 +246,8 @@ static inline void posix_call_begins(void);
 		posix_result(r_);                                                      \
 	})
 
-/* The caller begins to be a user thread with the signal mask of its creator; and ends. */
-void signals_born(struct posix_thread *pt);
+/* A user thread begins with this signal mask, NULL: its creator's, who calls; and ends itself. */
+void signals_born(struct posix_thread *pt, const sigset_t *own);
 void signals_gone(struct posix_thread *pt);
 /* Before handlers are ours. */
 void posix_cancel_begin(void);

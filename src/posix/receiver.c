@@ -71,6 +71,16 @@ static uint64_t open_to_some(void)
 
 static bool route(const siginfo_t *info);
 
+/* It is the process's again. What kill or the kernel has sent only the process's first thread
+ * may send as it was: from others it is a signal of kill's. */
+static void send_again(const siginfo_t *info)
+{
+	long pid = sys0(SYS_getpid);
+
+	if (sys3(SYS_rt_sigqueueinfo, pid, info->si_signo, info) == -EPERM)
+		sys2(SYS_kill, pid, info->si_signo);
+}
+
 static void *receive(void *arg UNUSED)
 {
 	sys2(SYS_prctl, PR_SET_NAME, "uk-signals");
@@ -85,7 +95,7 @@ static void *receive(void *arg UNUSED)
 			/* not before nobody is waited for */
 			struct timespec ms = { 0, NS_PER_MS };
 
-			sys3(SYS_rt_sigqueueinfo, sys0(SYS_getpid), sig, &info);
+			send_again(&info);
 			sys2(SYS_nanosleep, &ms, NULL);
 		}
 	}
@@ -168,7 +178,7 @@ static bool route(const siginfo_t *info)
 		if (!hand_to_waiter(who, info)) /* it is about to look */
 			item_put(who, info, true);
 	} else if (who) {
-		signal_post(who, info);
+		signal_post(who, info, true);
 	} else
 		store_relaxed(&wanted, receiver_set());
 	signals_leave(in);
@@ -183,8 +193,7 @@ static bool from_process(uint64_t set, siginfo_t *info)
 	return sys4(SYS_rt_sigtimedwait, &set, info, &none, sizeof(set)) > 0;
 }
 
-/* What the receiver has given to s, and s did not take, is the process's again. */
-static void give_back(struct posix_signals *s)
+void give_back(struct posix_signals *s)
 {
 	struct signal_item **at = &s->items, *it;
 
@@ -192,8 +201,7 @@ static void give_back(struct posix_signals *s)
 	while ((it = *at)) {
 		if (it->process) {
 			*at = it->next;
-			sys3(SYS_rt_sigqueueinfo, sys0(SYS_getpid), it->info.si_signo,
-			     &it->info);
+			send_again(&it->info);
 			item_free(it);
 		} else {
 			s->pending |= BIT(it->info.si_signo);

@@ -160,7 +160,7 @@ bool item_take(struct posix_signals *s, uint64_t set, siginfo_t *info)
 }
 
 /* Under the lock, in the runtime. */
-int signal_post(struct posix_signals *s, const siginfo_t *info)
+int signal_post(struct posix_signals *s, const siginfo_t *info, bool process)
 {
 	int sig = info->si_signo, r;
 	enum what what = what_of(&signal_actions[sig], sig);
@@ -171,7 +171,7 @@ int signal_post(struct posix_signals *s, const siginfo_t *info)
 		return 0;
 	if (sig < __SIGRTMIN && s->pending & BIT(sig))
 		return 0; /* once; it has been interrupted for that */
-	r = item_put(s, info, false);
+	r = item_put(s, info, process);
 	if (!r && !(s->mask & BIT(sig)))
 		thread_interrupt(signals_thread(s)->thread,
 				 what == HANDLE &&
@@ -535,15 +535,16 @@ void signals_begin(void)
 	signals_leave(in);
 }
 
-/* The creator's mask is the new one's. */
-void signals_born(struct posix_thread *pt)
+void signals_born(struct posix_thread *pt, const sigset_t *own)
 {
 	struct posix_signals *s = &pt->signals;
 	struct uk_thread *me = handler_thread();
 	sigset_t set;
 	uint64_t mask, more;
 
-	if (me) {
+	if (own) {
+		mask = word_of(own) & ~NEVER_BLOCKED;
+	} else if (me) {
 		mask = posix_self_tls.signals.mask;
 	} else {
 		LIBC(pthread_sigmask)(SIG_SETMASK, NULL, &set);
@@ -569,6 +570,7 @@ void signals_gone(struct posix_thread *pt)
 	list_init(&s->all);
 	group_leave(s->group);
 	s->mask = ~0ull;
+	give_back(s);
 	while ((it = s->items)) {
 		s->items = it->next;
 		item_free(it);

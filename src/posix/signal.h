@@ -83,7 +83,7 @@ int item_put(struct posix_signals *s, const siginfo_t *info, bool process);
 bool item_take(struct posix_signals *s, uint64_t set, siginfo_t *info);
 void item_free(struct signal_item *it);
 /* Under the lock: a signal for s; 0 or -EAGAIN. */
-int signal_post(struct posix_signals *s, const siginfo_t *info);
+int signal_post(struct posix_signals *s, const siginfo_t *info, bool process);
 /* The caller's mask, a user thread's. What it lets through now is handled by deliver_own. */
 void mask_set(struct posix_signals *s, uint64_t mask);
 void deliver_own(void);
@@ -105,6 +105,8 @@ uint64_t receiver_set(void);
 void receiver_call(uint64_t set);
 /* Under the lock: s is parked in sigwait for it, and gets it. */
 bool hand_to_waiter(struct posix_signals *s, const siginfo_t *info);
+/* Under the lock: what the receiver has given to s, and s did not take, is the process's again. */
+void give_back(struct posix_signals *s);
 /* A forked child. */
 void receiver_forget(void);
 

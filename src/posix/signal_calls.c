@@ -243,7 +243,7 @@ static int send(pthread_t th, siginfo_t *info)
 		return -(int)sys2(SYS_kill, info->si_pid, info->si_signo);
 	bool in = signals_enter();
 	if (posix_of(th)->signals.all.next != &posix_of(th)->signals.all)
-		r = -signal_post(&posix_of(th)->signals, info);
+		r = -signal_post(&posix_of(th)->signals, info, false);
 	signals_leave(in);
 	return r;
 }

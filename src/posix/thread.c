@@ -102,6 +102,10 @@ struct plan {
 	bool explicit;
 	int policy;
 	struct sched_param param;
+	sigset_t mask;
+	bool masked; /* it begins with this mask, not with its creator's */
+	cpu_set_t cpus;
+	bool bound; /* to these */
 };
 
 static bool own_stack(const pthread_attr_t *a, struct birth *b)
@@ -117,38 +121,59 @@ static bool own_stack(const pthread_attr_t *a, struct birth *b)
 	return true;
 }
 
-static size_t default_stack(void)
+/* One user thread's priority means nothing to the kernel: it is remembered. */
+static int sched_check(int policy, const struct sched_param *param)
 {
-	pthread_attr_t a;
-	size_t size = 0;
+	int low = sched_get_priority_min(policy), high = sched_get_priority_max(policy);
 
-	if (pthread_getattr_default_np(&a))
-		return 0;
-	pthread_attr_getstacksize(&a, &size);
-	pthread_attr_destroy(&a);
-	return size;
+	return low < 0 || param->sched_priority < low || param->sched_priority > high
+		   ? EINVAL
+		   : 0;
+}
+
+static int bind_check(const cpu_set_t *set)
+{
+	cpu_set_t may;
+
+	if (sched_getaffinity(0, sizeof(may), &may))
+		return errno;
+	CPU_AND(&may, &may, set);
+	return CPU_COUNT(&may) ? 0 : EINVAL;
+}
+
+/* 0 or what the kernel would say. */
+static int plan_rights(struct plan *p, const pthread_attr_t *a)
+{
+	int inherit = PTHREAD_INHERIT_SCHED, r = 0;
+
+	pthread_attr_getinheritsched(a, &inherit);
+	pthread_attr_getschedpolicy(a, &p->policy);
+	pthread_attr_getschedparam(a, &p->param);
+	p->explicit = inherit == PTHREAD_EXPLICIT_SCHED;
+	p->masked = !pthread_attr_getsigmask_np(a, &p->mask);
+	if (p->explicit)
+		r = sched_check(p->policy, &p->param);
+	p->bound = !pthread_attr_getaffinity_np(a, sizeof(p->cpus), &p->cpus) &&
+		   CPU_COUNT(&p->cpus) < CPU_SETSIZE; /* all: none was set */
+	if (!r && p->bound)
+		r = bind_check(&p->cpus);
+	return r;
 }
 
 /* 0 or an error number. */
-static int plan_make(struct plan *p, const pthread_attr_t *a)
+static int plan_stack(struct plan *p, const pthread_attr_t *a,
+		      const pthread_attr_t *dfl)
 {
-	int detached = PTHREAD_CREATE_JOINABLE, inherit = PTHREAD_INHERIT_SCHED;
-	size_t size = default_stack(), want = size, guard = 0;
+	size_t size = 0, want, guard = 0;
 
-	memset(p, 0, sizeof(*p));
+	pthread_attr_getstacksize(dfl, &size);
+	want = size;
 	if (a) {
-		pthread_attr_getdetachstate(a, &detached);
+		if (own_stack(a, &p->birth))
+			return 0;
 		pthread_attr_getstacksize(a, &want);
 		pthread_attr_getguardsize(a, &guard);
-		pthread_attr_getinheritsched(a, &inherit);
-		pthread_attr_getschedpolicy(a, &p->policy);
-		pthread_attr_getschedparam(a, &p->param);
-		p->explicit = inherit == PTHREAD_EXPLICIT_SCHED;
 	}
-	if (detached == PTHREAD_CREATE_DETACHED)
-		p->attr.flags |= UK_ATTR_DETACHED;
-	if (a && own_stack(a, &p->birth))
-		return 0;
 	/* The default is a whole power of two, a page of it the guard; what somebody has asked
 	 * for he gets. */
 	if (want != size)
@@ -156,6 +181,26 @@ static int plan_make(struct plan *p, const pthread_attr_t *a)
 	p->attr.stack_size = want;
 	p->attr.guard_size = guard;
 	return stack_kind(want, guard) ? 0 : EAGAIN;
+}
+
+static int plan_make(struct plan *p, const pthread_attr_t *a)
+{
+	int detached = PTHREAD_CREATE_JOINABLE, r;
+	pthread_attr_t dfl;
+
+	memset(p, 0, sizeof(*p));
+	r = pthread_getattr_default_np(&dfl);
+	if (r)
+		return EAGAIN;
+	if (a)
+		pthread_attr_getdetachstate(a, &detached);
+	if (detached == PTHREAD_CREATE_DETACHED)
+		p->attr.flags |= UK_ATTR_DETACHED;
+	r = plan_rights(p, a ? a : &dfl);
+	if (!r)
+		r = plan_stack(p, a, &dfl);
+	pthread_attr_destroy(&dfl);
+	return r;
 }
 
 LIBC_API int pthread_create(pthread_t *restrict th, const pthread_attr_t *restrict a,
@@ -183,7 +228,9 @@ LIBC_API int pthread_create(pthread_t *restrict th, const pthread_attr_t *restri
 	pt->policy = p.explicit ? (uint32_t)p.policy : SCHED_OTHER;
 	pt->priority = p.explicit ? p.param.sched_priority : 0;
 	fetch_add_relaxed(&alive, 1);
-	signals_born(pt);
+	signals_born(pt, p.masked ? &p.mask : NULL);
+	if (p.bound)
+		pthread_setaffinity_np(*th, sizeof(p.cpus), &p.cpus);
 	uk_thread_resume(t);
 	return 0;
 }
@@ -271,6 +318,7 @@ LIBC_API int pthread_getattr_np(pthread_t th, pthread_attr_t *a)
 	struct uk_thread *t = posix_thread(th);
 	struct posix_thread *pt = posix_of(th);
 	struct sched_param param = { .sched_priority = pt->priority };
+	cpu_set_t set;
 	size_t size;
 	void *low;
 	int r;
@@ -293,6 +341,8 @@ LIBC_API int pthread_getattr_np(pthread_t th, pthread_attr_t *a)
 						    : PTHREAD_CREATE_JOINABLE);
 	pthread_attr_setschedpolicy(a, (int)pt->policy);
 	pthread_attr_setschedparam(a, &param);
+	if (!r && !pthread_getaffinity_np(th, sizeof(set), &set))
+		r = pthread_attr_setaffinity_np(a, sizeof(set), &set);
 	if (r)
 		pthread_attr_destroy(a);
 	return r;
@@ -325,16 +375,16 @@ LIBC_API int pthread_getname_np(pthread_t th, char *name, size_t n)
 	return 0;
 }
 
-/* One user thread's priority means nothing to the kernel: it is remembered. */
 LIBC_API int pthread_setschedparam(pthread_t th, int policy,
 				   const struct sched_param *param)
 {
-	int low = sched_get_priority_min(policy), high = sched_get_priority_max(policy);
+	int r;
 
 	if (is_kernels(th))
 		return NEXT(pthread_setschedparam)(th, policy, param);
-	if (low < 0 || param->sched_priority < low || param->sched_priority > high)
-		return EINVAL;
+	r = sched_check(policy, param);
+	if (r)
+		return r;
 	posix_of(th)->policy = (uint32_t)policy;
 	posix_of(th)->priority = param->sched_priority;
 	return 0;

@@ -58,6 +58,36 @@ bool cond_settle(const struct cond *c, struct futex_node *n, unsigned why, bool 
 	return n->key != c->key || n->state == FUTEX_TAKEN;
 }
 
+bool cond_leave(const struct cond *c, struct futex_node *n, uint32_t *wakes)
+{
+	struct futex_bucket *b = futex_lock_node(n);
+	bool left = n->state == FUTEX_QUEUED && n->key == c->key;
+
+	if (left) {
+		futex_take(n, FUTEX_LEFT);
+		c->away->threads++;
+		*wakes = c->away->wakes;
+	}
+	futex_unlock(b);
+	return left;
+}
+
+bool cond_return(const struct cond *c, struct uk_thread *t, struct futex_node *n,
+		 uint32_t wakes)
+{
+	struct futex_bucket *b = futex_lock(c->key);
+	bool again = c->away->wakes == wakes;
+
+	if (!--c->away->threads)
+		c->away->wakes = 0;
+	if (again)
+		futex_push(b, n, c->key, t, wait_begin(t, c->kind, c->key), false);
+	else
+		count(c->waiters, -1);
+	futex_unlock(b);
+	return again;
+}
+
 /* c's bucket is locked: lock m's too, in address order. If c's had to be let go for it,
  * false: look again. */
 static bool lock_also(struct futex_bucket *bc, const uint32_t *m,
@@ -99,6 +129,8 @@ uint32_t cond_wake(const struct cond *c, uint32_t most)
 	uint32_t left = c->waiters ? MIN(most, *c->waiters) : most, todo = left;
 	struct futex_node *n;
 
+	if (c->away && c->away->threads)
+		c->away->wakes++;
 	while ((left = wake_bare(c, bc, left)) && (n = futex_first(bc, c->key))) {
 		uint32_t *m = n->arg;
 

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,6 +170,48 @@ static void *starts(void *arg)
 	return arg;
 }
 
+/* A child's new thread has no values, whatever those had that were lost. */
+#define KEYS 40 /* libc keeps the first 32 elsewhere than the others */
+static pthread_key_t keys[KEYS];
+static pthread_barrier_t both;
+
+static void *has_values(void *arg)
+{
+	intptr_t had = 0;
+
+	for (int i = 0; i < KEYS; i++) {
+		had += pthread_getspecific(keys[i]) != NULL;
+		MUST(!pthread_setspecific(keys[i], keys));
+	}
+	for (int i = 0; arg && i < 2; i++)
+		pthread_barrier_wait(arg);
+	return (void *)had;
+}
+
+static void keys_of_the_lost(void)
+{
+	pthread_t t;
+	void *had;
+	pid_t pid;
+
+	for (int i = 0; i < KEYS; i++)
+		MUST(!pthread_key_create(&keys[i], NULL));
+	MUST(!pthread_barrier_init(&both, NULL, 2));
+	MUST(!pthread_create(&t, NULL, has_values, &both));
+	pthread_barrier_wait(&both);
+	pid = fork();
+	if (!pid) {
+		MUST(!pthread_create(&t, NULL, has_values, NULL));
+		MUST(!pthread_join(t, &had));
+		_exit(had != NULL);
+	}
+	printf("keys: %d\n", ends_with(pid));
+	pthread_barrier_wait(&both);
+	MUST(!pthread_join(t, &had) && !had);
+	for (int i = 0; i < KEYS; i++)
+		MUST(!pthread_key_delete(keys[i]));
+}
+
 int main(void)
 {
 	pthread_t t, b[3];
@@ -187,6 +230,7 @@ int main(void)
 	if (!pid)
 		child_lives();
 	printf("main's: %d\n", ends_with(pid));
+	keys_of_the_lost();
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
 	for (int i = 0; i < 3; i++)
 		MUST(!pthread_join(b[i], NULL));

@@ -7,6 +7,7 @@
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -460,6 +461,59 @@ static void mains(void)
 	printf("main: %d\n", get(&ran_in[0]) > was);
 }
 
+/* -- a flood of the process's signals: handlers that mask all, threads that end -- */
+
+#define FLOOD 4000
+static int flooded;
+
+static void on_flood(int sig)
+{
+	(void)sig;
+	__atomic_fetch_add(&flooded, 1, __ATOMIC_RELEASE);
+	sem_post(&seen);
+}
+
+/* Until so many have come, whoever had them. */
+static void *is_flooded(void *until)
+{
+	sigset_t one;
+
+	sigemptyset(&one);
+	sigaddset(&one, SIGRTMIN + 4);
+	MUST(!pthread_sigmask(SIG_UNBLOCK, &one, NULL));
+	while (get(&flooded) < (int)(intptr_t)until)
+		usleep(100);
+	return NULL;
+}
+
+static void none_is_lost(void)
+{
+	struct sigaction a = { .sa_handler = on_flood };
+	sigset_t one, old;
+	pthread_t t[4];
+
+	sigfillset(&a.sa_mask);
+	MUST(!sigaction(SIGRTMIN + 4, &a, NULL));
+	sigemptyset(&one);
+	sigaddset(&one, SIGRTMIN + 4);
+	MUST(!pthread_sigmask(SIG_BLOCK, &one, &old));
+	for (intptr_t i = 0; i < 4; i++)
+		MUST(!pthread_create(&t[i], NULL, is_flooded,
+				     (void *)((i + 1) * (FLOOD / 4))));
+	for (int i = 0; i < 4; i++)
+		sem_post(&seen); /* so many are on their way */
+	for (int i = 0; i < FLOOD; i++) {
+		wait_seen();
+		MUST(!kill(getpid(), SIGRTMIN + 4));
+	}
+	for (int i = 0; i < 4; i++)
+		MUST(!pthread_join(t[i], NULL));
+	for (int i = 0; i < 4; i++)
+		wait_seen();
+	MUST(!pthread_sigmask(SIG_SETMASK, &old, NULL));
+	printf("flood: %d\n", get(&flooded));
+}
+
 int main(void)
 {
 	pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
@@ -486,6 +540,7 @@ int main(void)
 	broken_pipe();
 	world();
 	left_by_a_jump();
+	none_is_lost();
 	mains();
 	return 0;
 }
