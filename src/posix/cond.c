@@ -18,6 +18,7 @@
 #include "posix/lock.h"
 #include "sync/cond.h"
 #include "uk/sync.h"
+#include "uk/time.h"
 
 #define FLAG_SHARED 1u
 #define FLAG_MONOTONIC 2u
@@ -154,6 +155,16 @@ LIBC_API int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m,
 	if (!posix_time_ok(abs) || !posix_clock_ok(clock))
 		return EINVAL;
 	return wait_until(c, m, clock, abs);
+}
+
+/* After a broadcast it may go at once, though somebody is in his handler yet. */
+LIBC_API int pthread_cond_destroy(pthread_cond_t *c)
+{
+	const struct libc_cond *ours = (const struct libc_cond *)(void *)c;
+
+	while (!is_shared(c) && !cond_nobody_away(&ours->away))
+		uk_sleep(NS_PER_MS / 10);
+	return NEXT(pthread_cond_destroy)(c);
 }
 
 /* Up to most of those in the table. */

@@ -135,8 +135,8 @@ static int bind_check(const cpu_set_t *set)
 {
 	cpu_set_t may;
 
-	if (sched_getaffinity(0, sizeof(may), &may))
-		return errno;
+	CPU_ZERO(&may);
+	sys3(SYS_sched_getaffinity, sys0(SYS_getpid), sizeof(may), &may);
 	CPU_AND(&may, &may, set);
 	return CPU_COUNT(&may) ? 0 : EINVAL;
 }
@@ -218,8 +218,11 @@ LIBC_API int pthread_create(pthread_t *restrict th, const pthread_attr_t *restri
 	signals_begin();
 	p.attr.flags |= UK_ATTR_SUSPENDED;
 	r = thread_bear(&t, &p.attr, &p.birth, posix_main, NULL);
-	if (r)
+	if (r) {
+		if (posix_user()) /* who asks again and again lets others end */
+			uk_yield();
 		return r == -EINVAL ? EINVAL : EAGAIN;
+	}
 	*th = (pthread_t)block;
 	pt = posix_of(*th);
 	*pt = (struct posix_thread){

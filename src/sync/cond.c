@@ -78,12 +78,14 @@ bool cond_return(const struct cond *c, struct uk_thread *t, struct futex_node *n
 	struct futex_bucket *b = futex_lock(c->key);
 	bool again = c->away->wakes == wakes;
 
-	if (!--c->away->threads)
-		c->away->wakes = 0;
 	if (again)
 		futex_push(b, n, c->key, t, wait_begin(t, c->kind, c->key), false);
 	else
 		count(c->waiters, -1);
+	if (c->away->threads == 1)
+		c->away->wakes = 0;
+	/* release: whom a broadcast has let go touches c no more (pairs with cond_nobody_away) */
+	store_release(&c->away->threads, c->away->threads - 1);
 	futex_unlock(b);
 	return again;
 }

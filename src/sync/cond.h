@@ -32,6 +32,11 @@ bool cond_settle(const struct cond *c, struct futex_node *n, unsigned why, bool 
 bool cond_leave(const struct cond *c, struct futex_node *n, uint32_t *wakes);
 bool cond_return(const struct cond *c, struct uk_thread *t, struct futex_node *n,
 		 uint32_t wakes);
+/* All who left have returned: after a broadcast the object may go. */
+static inline bool cond_nobody_away(const struct cond_away *a)
+{
+	return !load_acquire(&a->threads);
+}
 /* Signal up to most waiters; returns how many. */
 uint32_t cond_wake(const struct cond *c, uint32_t most);
 
