@@ -84,9 +84,19 @@ struct io_op {
 			  looked up yet */
 	int fd2;
 	int res;
-	uint64_t token;       /* the waiter's, opaque here */
-	void *thread;         /* likewise */
+	uint64_t token; /* who hears of its end, opaque here (sched/vp.h) */
+	union {
+		void *thread;         /* a waiter */
+		struct op_sink *sink; /* or this, whom no thread waits for */
+	};
 	struct reactor *home; /* the reactor that it is pending in */
+};
+
+/* Where ops go that have no waiter. */
+struct op_sink {
+	/* A run of ended ops, linked by next, oldest first: they are the sink's again. By the
+	 * carrier that holds the vp they were pending in, inside the runtime; it may not park. */
+	void (*take)(struct op_sink *s, struct io_op *first);
 };
 
 struct reactor;

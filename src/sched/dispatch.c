@@ -323,14 +323,36 @@ UK_API int uk_yield(void)
 
 /* ---- the dispatcher ---- */
 
-static void op_done(struct io_op *op)
+/* first, and those behind it that go to the same sink: the sink takes them together. The op
+ * behind them. */
+static NOINLINE struct io_op *sink_take(struct io_op *first)
 {
+	struct op_sink *s = first->sink;
+	struct io_op *last = first, *next;
+
+	while ((next = last->next) && load_relaxed(&next->token) == OP_SINK &&
+	       next->sink == s) {
+		store_relaxed(&next->token, 0);
+		last = next;
+	}
+	last->next = NULL;
+	s->take(s, first);
+	return next;
+}
+
+/* Who waits for op, or takes it, hears of it. The next op. */
+static struct io_op *op_done(struct io_op *op)
+{
+	struct io_op *next = op->next;
 	struct uk_thread *t = op->thread;
 	/* acq_rel: the waiter sees res; after this op may be gone (pairs with sched/io.c) */
 	uint64_t token = xchg_acq_rel(&op->token, 0);
 
-	if (token != OP_ORPHAN)
+	if (likely(token < OP_SINK))
 		wait_fire(t, token, WAKE_OK);
+	else if (token == OP_SINK)
+		next = sink_take(op);
+	return next;
 }
 
 static void serve_closers(struct uk_vp *vp)
@@ -444,12 +466,8 @@ static void poll_reactor(struct uk_vp *vp, int64_t timeout)
 {
 	struct io_op *op = vp->reactor.ops->poll(&vp->reactor, timeout);
 
-	while (op) {
-		struct io_op *next = op->next;
-
-		op_done(op);
-		op = next;
-	}
+	while (op)
+		op = op_done(op);
 	/* an op of the engine's own may have ended, too: nothing comes back for it */
 	if (unlikely(vp->closers))
 		serve_closers(vp);

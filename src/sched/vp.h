@@ -28,9 +28,12 @@
 #define VP_BUDGET 64              /* switches between two looks at the reactor */
 #define VP_BURST 64 /* passes after a hand-off for which a wake-up goes first */
 
-/* op->token: the waiter's token while it waits; OP_ORPHAN while nobody does (the waiter
- * timed out and is asking for the op's end); 0 once the op is done (the dispatcher's last
- * touch). */
+/* op->token, who hears of the op's end:
+ *   the token of a wait   WAITER: op->thread is fired with it
+ *   OP_ORPHAN             WAITER, who has timed out and asks for the op's end: nobody
+ *   OP_SINK               SINK: nobody waits, the op itself goes to op->sink
+ *   0                     it is done (the dispatcher's last touch, but of a sink's op) */
+#define OP_SINK ((uint64_t)1 << 62)
 #define OP_ORPHAN ((uint64_t)1 << 63)
 
 /* A small request that a vp's dispatcher executes; lives on the sender's stack until its
