@@ -13,7 +13,7 @@ import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-ROOMS = "base|arch|mem|event|thread|sched|sync|io|act|posix|life|look"
+ROOMS = "base|arch|mem|event|thread|sched|sync|io|async|act|posix|life|look"
 TOPS = "src|tests|tool|docs|examples|include|apps|scripts|bench"
 SKIP = re.compile(r"^(build.*|\.git|out|target|node_modules|__pycache__)$")
 SOURCE = (".c", ".h", ".S", ".py", ".sh", ".pml", ".build", ".map", ".mk", ".txt", ".java")

@@ -14,6 +14,7 @@
 #ifndef UK_UK_H
 #define UK_UK_H
 
+#include <uk/async.h>
 #include <uk/chan.h>
 #include <uk/io.h>
 #include <uk/stat.h>

@@ -26,6 +26,7 @@
 	X(THREADS) /* the limit of threads */                                          \
 	X(SIGNAL)  /* of the drop-in: masks and pending signals */                     \
 	X(DEPUTY)  /* the drop-in's pool of deputies */                                \
+	X(GROUP)   /* of asynchronous calls */                                         \
 	X(CHAN)                                                                        \
 	X(FUTEX)       /* a bucket; several in address order, nested */                \
 	X(WHEEL)       /* a vp's timers */                                             \

@@ -133,6 +133,8 @@ bool hostile_poll_first(const struct io_op *op)
 	if (!op_events(op) || op->kind == IO_POLL || op->kind == IO_CONNECT ||
 	    !one_in(4))
 		return false;
+	if (op->kind >= IO_RECV && op->kind <= IO_SENDMSG && op->flags & MSG_DONTWAIT)
+		return false; /* its answer is now */
 	return sys2(SYS_fstat, op->fd, &st) == 0 &&
 	       (S_ISSOCK(st.st_mode) || S_ISFIFO(st.st_mode));
 }

@@ -126,6 +126,9 @@ struct reactor_ops {
 	 * oldest first. timeout_ns: 0 = do not sleep, < 0 = no limit. EINTR, a kick and the
 	 * time-out all return, possibly with an empty list. */
 	struct io_op *(*poll)(struct reactor *r, int64_t timeout_ns);
+	/* A poll that never sleeps, by a thread of the vp's on its own stack. NULL: this engine
+	 * has none, and serves no sinks. */
+	struct io_op *(*collect)(struct reactor *r);
 	/* Any thread, async-signal-safe: a poll that sleeps, or the next one that would,
 	 * returns. Cheap when repeated before the poll returns. Through reactor_kick. */
 	void (*kick)(struct reactor *r);

@@ -820,6 +820,19 @@ static struct io_op *uring_poll(struct reactor *r, int64_t timeout_ns)
 	return take_done(r);
 }
 
+/* (Its thread pointer is not the poller's; cells that are freed are for the next poll.) */
+static struct io_op *uring_collect(struct reactor *r)
+{
+	struct uring *u = ring_of(r);
+
+	bump(&r->count.polls, 1);
+	if (unlikely(u->backlog.head || u->cancels.head))
+		drain(r);
+	pass(r);
+	reap(r);
+	return take_done(r);
+}
+
 /* Nobody should be waiting any more; but the kernel must not write into buffers later. */
 static void uring_fini(struct reactor *r)
 {
@@ -880,6 +893,7 @@ const struct reactor_ops uring_ops = {
 	.cancel = uring_cancel,
 	.cancel_fd = uring_cancel_fd,
 	.poll = uring_poll,
+	.collect = uring_collect,
 	.kick = uring_kick,
 	.fork_leave = uring_fork_leave,
 	.fork_child = uring_fork_child,

@@ -462,15 +462,26 @@ static unsigned run_timers(struct uk_vp *vp)
 	return total;
 }
 
-static void poll_reactor(struct uk_vp *vp, int64_t timeout)
+static void ops_done(struct uk_vp *vp, struct io_op *op)
 {
-	struct io_op *op = vp->reactor.ops->poll(&vp->reactor, timeout);
-
 	while (op)
 		op = op_done(op);
 	/* an op of the engine's own may have ended, too: nothing comes back for it */
 	if (unlikely(vp->closers))
 		serve_closers(vp);
+}
+
+static void poll_reactor(struct uk_vp *vp, int64_t timeout)
+{
+	ops_done(vp, vp->reactor.ops->poll(&vp->reactor, timeout));
+}
+
+void sched_collect(struct uk_thread *t)
+{
+	struct uk_vp *vp = vp_of(t);
+
+	if (vp && vp->reactor.ops->collect)
+		ops_done(vp, vp->reactor.ops->collect(&vp->reactor));
 }
 
 static bool try_steal(struct uk_vp *vp)

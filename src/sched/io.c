@@ -161,6 +161,50 @@ int sched_io(struct uk_thread *t, struct io_op *op, enum io_class c, int64_t dea
 	return submit_to(t, op, vp_for(t->carrier->vp, c), deadline);
 }
 
+/* -- a sink's -- */
+
+struct uk_vp *sched_io_home(struct uk_thread *t, enum io_kind kind, enum io_class c)
+{
+	struct uk_vp *vp =
+	    t->kind == THREAD_USER ? t->carrier->vp : uk_vpset_next_vp(vpset_default);
+	const struct reactor *r;
+
+	vp = vp_for(vp, c);
+	r = &vp->reactor;
+	return r->ops->collect && r->ops->can(r, kind) ? vp : NULL;
+}
+
+void sched_io_send(struct uk_thread *t, struct io_op *op, struct vp_msg *m,
+		   struct uk_vp *home)
+{
+	op->state = IO_IDLE;
+	op->token = OP_SINK;
+	COUNT(t, io_parked);
+	if (likely(t->kind == THREAD_USER && home == t->carrier->vp)) {
+		home->reactor.ops->submit(&home->reactor, op);
+		return;
+	}
+	*m = (struct vp_msg){ .kind = MSG_SUBMIT, .op = op, .n = 1 };
+	post_submit(home, m);
+}
+
+void sched_io_again(struct io_op *op, struct reactor *r)
+{
+	op->token = OP_SINK;
+	r->ops->submit(r, op);
+}
+
+void sched_io_cancel(struct uk_thread *t, struct io_op *op, struct uk_vp *home)
+{
+	struct vp_msg m = { .kind = MSG_CANCEL, .op = op, .n = 1 };
+
+	COUNT(t, io_cancels);
+	if (t->kind != THREAD_USER || home != t->carrier->vp || op->state == IO_IDLE)
+		ask(t, home, &m);
+	else if (op->token)
+		home->reactor.ops->cancel(&home->reactor, op);
+}
+
 #define UNPLACED ((uint16_t)1)
 
 uint16_t sched_ahead[SCHED_AHEAD_FDS];

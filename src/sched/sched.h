@@ -88,6 +88,20 @@ int sched_io_any(struct uk_thread *t, struct io_op *op, unsigned n, enum io_clas
 		 int64_t deadline);
 /* Can the caller's reactor do this kind? False for foreign threads. */
 bool sched_io_can(struct uk_thread *t, enum io_kind kind, enum io_class c);
+/* -- for operations of a sink, which no thread waits for -- */
+struct vp_msg;
+/* The vp whose reactor would take such an op of the caller's; NULL: it can't. */
+struct uk_vp *sched_io_home(struct uk_thread *t, enum io_kind kind, enum io_class c);
+/* Submit op (op->sink is set) to that vp. m, as op, stays where it is until op has ended. */
+void sched_io_send(struct uk_thread *t, struct io_op *op, struct vp_msg *m,
+		   struct uk_vp *home);
+/* Ask for op's end, which the caller keeps from being used again meanwhile. May park. */
+void sched_io_cancel(struct uk_thread *t, struct io_op *op, struct uk_vp *home);
+/* A sink, of an op that it has just been given, where that was pending: once more. */
+void sched_io_again(struct io_op *op, struct reactor *r);
+/* Hand over to the kernel what the caller's vp has submitted, and see what has ended. */
+void sched_collect(struct uk_thread *t);
+
 /* Streams that are received ahead: see sched/io.c. */
 #define SCHED_AHEAD_FDS (1u << 20)
 extern uint16_t sched_ahead[SCHED_AHEAD_FDS];

@@ -17,6 +17,9 @@
  * that it does not know; when the number is free nobody waits by it who was sent before it
  * died; what the kernel has taken T gets.
  *
+ * The op is a waiter's. One of a sink has no wait: done, it is the sink's, and who asks for its
+ * end keeps it meanwhile (src/async).
+ *
  * Must fail: -DNO_STATE (retrieve looks at the vp alone, not at the op's state)
  * -DNO_ORPHAN (the waiter does not take its token off the op first) -DLIFO (a box is served
  * newest first) -DKEEP_TOKEN (op_done reads the token and does not take it)

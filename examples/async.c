@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asynchronous calls: one thread, many requests in flight. The parts of a file are read in
+ * whatever order they come; a request that nobody answers ends at its deadline, or when it is
+ * told to; what is linked runs in order. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <uk/uk.h>
+
+#define PARTS 64
+#define SIZE 512
+
+static char text[PARTS][SIZE];
+
+static int parts(uk_group *g, int fd)
+{
+	uk_op ops[PARTS] = { { 0 } };
+	uk_end ends[16];
+	int right = 0, r;
+
+	for (int i = 0; i < PARTS; i++)
+		ops[i] = (uk_op){ .kind = UK_OP_READ,
+				  .fd = fd,
+				  .addr = text[i],
+				  .len = SIZE,
+				  .off = (int64_t)i * SIZE,
+				  .tag = (uint64_t)i };
+	if (uk_submitv(g, ops, PARTS) != PARTS)
+		return -1;
+	while ((r = uk_wait_any(g, ends, 16, UK_FOREVER)) > 0)
+		for (int i = 0; i < r; i++)
+			right += ends[i].res == SIZE &&
+				 text[ends[i].tag][0] == 'A' + (int)ends[i].tag % 26;
+	return right;
+}
+
+static long the_end_of(uk_group *g)
+{
+	uk_end e = { 0, 0, 0 };
+
+	uk_wait_any(g, &e, 1, UK_FOREVER);
+	return (long)e.res;
+}
+
+int main(void)
+{
+	char name[] = "/tmp/uk-example-XXXXXX", c;
+	uk_op silent = { .kind = UK_OP_READ, .addr = &c, .len = 1, .off = UK_OP_HERE };
+	uk_op chain[2] = {
+		{ .kind = UK_OP_WRITE, .addr = "0", .len = 1, .options = UK_OP_LINK },
+		{ .kind = UK_OP_FSYNC }
+	};
+	int fd = mkstemp(name), p[2];
+	uk_end both[2];
+	uk_group *g;
+
+	if (fd < 0 || unlink(name) || pipe(p) || uk_group_create(&g, PARTS))
+		return 1;
+	for (int i = 0; i < PARTS; i++) {
+		memset(text[0], 'A' + i % 26, SIZE);
+		if (uk_pwrite(fd, text[0], SIZE, (off_t)i * SIZE) != SIZE)
+			return 1;
+	}
+	printf("%d of %d parts are right\n", parts(g, fd), PARTS);
+
+	silent.fd = p[0];
+	silent.deadline = uk_after(10 * UK_MS);
+	uk_submitv(g, &silent, 1);
+	printf("at its deadline: %s\n", strerror(-(int)the_end_of(g)));
+	silent.deadline = 0;
+	uk_submitv(g, &silent, 1);
+	uk_async_cancel(g, silent.id);
+	printf("cancelled: %s\n", strerror(-(int)the_end_of(g)));
+
+	chain[0].fd = chain[1].fd = fd;
+	uk_submitv(g, chain, 2);
+	uk_wait_all(g, both, 2, UK_FOREVER);
+	printf("written: %d, synced: %d\n", (int)both[0].res, (int)both[1].res);
+
+	uk_group_destroy(g);
+	return 0;
+}

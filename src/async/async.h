@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* async.h - what the files of this room share.
+ *
+ * Asynchronous calls: a request lives in its group, not on a stack, and no thread waits for it.
+ * Two ways to carry one out, chosen at its submission:
+ *
+ *   RING    the reactor does it (an engine that holds its files: io_uring), its end comes to
+ *           the group as a sink's (event/reactor.h)
+ *   HELPER  a light thread makes the blocking call of the same name. So all that blocking calls
+ *           are promised (memory that faults, close, deadlines, cancellation, fork, epoll)
+ *           holds without a line more
+ *
+ *   FREE --submit--> RUNNING --end--> ENDED --collected--> FREE
+ *                                       +-----collected while pinned--> GONE --unpin--> FREE
+ *
+ * All of a request's own state is under its group's lock, which is taken inside the runtime
+ * only, so a fork never finds it held. Who asks for the end of a request of the RING goes to
+ * its vp by message; for so long he pins the request, that it does not become another one.
+ *
+ * Rejected: requests in the program's memory (the dispatcher would touch it); a kernel thread
+ * for what no ring does (it knows none of our rules); linked time-outs and links of io_uring
+ * (epoll has none, and a timer of ours costs less).
+ */
+#ifndef ASYNC_ASYNC_H
+#define ASYNC_ASYNC_H
+
+#include "base/list.h"
+#include "base/lock.h"
+#include "event/reactor.h"
+#include "sched/vp.h"
+#include "uk/async.h"
+
+enum req_state { REQ_FREE, REQ_RUNNING, REQ_ENDED, REQ_GONE };
+
+struct req {
+	struct io_op op;   /* RING */
+	struct vp_msg msg; /* RING: its way to a vp that is not the submitter's */
+	uk_op what;        /* as submitted */
+	struct uk_group *group;
+	struct uk_vp *home;       /* RING; NULL: HELPER */
+	struct req *next;         /* in the list that it is in */
+	struct req *linked;       /* HELPER: what begins after it */
+	struct uk_thread *helper; /* HELPER: who is at it now */
+	int64_t res;
+	uint32_t gen;
+	uint8_t state; /* enum req_state */
+	uint8_t asked; /* somebody wants its end; also read without the lock */
+	bool polls;    /* RING: it was not ready, and waits as a poll; the home vp's */
+	uint32_t pins;
+};
+
+#define PLACES 256u
+
+struct uk_group {
+	struct op_sink sink;
+	struct lock lock;
+	unsigned depth;                /* constant */
+	uint32_t forks;                /* sched_forks, as far as it knows */
+	unsigned used;                 /* req[0..used) have been in use */
+	struct req *free;              /* of them */
+	struct req *ends, **ends_tail; /* oldest first */
+	unsigned nends, running;
+	uint64_t ended;   /* ever */
+	uint64_t wake_at; /* of ended: then the waiter is fired */
+	struct uk_thread *waiter;
+	uint64_t token;
+	uint64_t places[PLACES]; /* racy: pages that were there (submit.c) */
+	struct req req[];
+};
+
+struct group_wake {
+	struct uk_thread *thread;
+	uint64_t token;
+};
+
+/* group.c. The lock: in the runtime; a forked child finds the group as it is to be there. */
+void group_lock(struct uk_group *g);
+/* Under the lock: q has ended with q->res; who is to be fired without it. */
+void group_ended(struct uk_group *g, struct req *q, struct group_wake *w);
+static inline void group_fire(const struct group_wake *w)
+{
+	if (w->thread)
+		wait_fire(w->thread, w->token, WAKE_OK);
+}
+
+/* submit.c: the sink's. */
+void group_take(struct op_sink *s, struct io_op *first);
+/* What it is ready by, POLL...; 0: nothing that it could wait for. */
+uint32_t what_events(const uk_op *o);
+/* It asks for nothing that only a later version has. */
+static inline bool what_known(const uk_op *o)
+{
+	return !(o->options & ~UK_OP_LINK) && !o->reserved0 && !o->reserved[0] &&
+	       !o->reserved[1];
+}
+/* Its -EAGAIN is its end. */
+bool what_dontwait(const uk_op *o);
+
+/* helper.c: q, and all that are linked behind it, in a light thread. */
+void helper_start(struct req *q);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A group: the requests of asynchronous calls, their ends, who waits for them. The design is
+ * in async.h.
+ *
+ * Ends are counted. Who waits for k more says at which count he is to be fired, so one end of
+ * many wakes him, and a batch of ends takes the lock once.
+ *
+ * Rejected: a list of ends that is pushed to without the lock (who pushes would touch the
+ * group after its waiter may have destroyed it).
+ */
+#include "async/async.h"
+
+#include <stdlib.h>
+
+#include "base/touch.h"
+
+#define DEPTH_MAX (1u << 24)
+
+/* What runs in the parent has no one here who could end it. */
+static COLD void group_child(struct uk_group *g)
+{
+	struct group_wake nobody;
+
+	g->forks = sched_forks;
+	g->waiter = NULL;
+	for (unsigned i = 0; i < g->used; i++) {
+		struct req *q = &g->req[i];
+
+		q->pins = 0;
+		if (q->state == REQ_RUNNING) {
+			q->res = -ECANCELED;
+			group_ended(g, q, &nobody);
+		}
+	}
+}
+
+void group_lock(struct uk_group *g)
+{
+	lock_acquire(&g->lock);
+	if (unlikely(g->forks != sched_forks))
+		group_child(g);
+}
+
+void group_ended(struct uk_group *g, struct req *q, struct group_wake *w)
+{
+	w->thread = NULL;
+	q->state = REQ_ENDED;
+	q->next = NULL;
+	*g->ends_tail = q;
+	g->ends_tail = &q->next;
+	g->nends++;
+	g->running--;
+	if (++g->ended < g->wake_at || !g->waiter)
+		return;
+	w->thread = g->waiter;
+	w->token = g->token;
+	g->waiter = NULL;
+}
+
+static void put_free(struct uk_group *g, struct req *q)
+{
+	q->state = REQ_FREE;
+	q->next = g->free;
+	g->free = q;
+}
+
+/* Under the lock. */
+static unsigned collect(struct uk_group *g, uk_end *out, unsigned max)
+{
+	unsigned n = 0;
+
+	for (struct req *q; n < max && (q = g->ends); n++) {
+		g->ends = q->next;
+		if (!g->ends)
+			g->ends_tail = &g->ends;
+		out[n] = (uk_end){ q->what.tag, q->what.id, q->res };
+		if (unlikely(q->pins))
+			q->state = REQ_GONE;
+		else
+			put_free(g, q);
+	}
+	g->nends -= n;
+	return n;
+}
+
+/* Under the lock, which is let go: until k more have ended. */
+static unsigned park_until(struct uk_group *g, struct uk_thread *t, unsigned k,
+			   uint64_t token, int64_t deadline)
+{
+	unsigned why;
+
+	g->waiter = t;
+	g->token = token;
+	g->wake_at = g->ended + k;
+	lock_release(&g->lock);
+	why = wait_park(t, token, deadline);
+	group_lock(g);
+	if (g->waiter == t)
+		g->waiter = NULL;
+	return why;
+}
+
+/* -- waiting -- */
+
+/* Under the lock. True: there is nothing to wait for. */
+static bool enough(const struct uk_group *g, unsigned min)
+{
+	return g->nends >= min || !g->running;
+}
+
+static int wait_locked(struct uk_group *g, struct uk_thread *t, unsigned min,
+		       int64_t deadline)
+{
+	bool looked = false;
+
+	while (!enough(g, min)) {
+		unsigned k = MIN(min - g->nends, g->running), why;
+
+		if (!looked) { /* what has ended on this vp need not wait for its dispatcher */
+			looked = true;
+			lock_release(&g->lock);
+			sched_collect(t);
+			group_lock(g);
+			continue;
+		}
+		if (deadline == 0)
+			return -ETIMEDOUT;
+		if (g->waiter)
+			return -EBUSY;
+		why = park_until(g, t, k, wait_begin(t, WAIT_IO, NULL), deadline);
+		if (why != WAKE_OK && why != WAKE_SIGNAL)
+			return wake_error(why);
+		if (why == WAKE_SIGNAL) { /* its handler runs as we leave */
+			lock_release(&g->lock);
+			rt_exit();
+			rt_enter();
+			group_lock(g);
+		}
+	}
+	return 0;
+}
+
+static int wait_ends(uk_group *g, uk_end *out, unsigned max, unsigned min,
+		     int64_t deadline)
+{
+	struct uk_thread *t;
+	int r = rt_begin();
+	unsigned n;
+
+	if (unlikely(r))
+		return r;
+	if (!max || min > max)
+		return -EINVAL;
+	touch_write(out, max * sizeof(*out));
+	t = rt_enter();
+	group_lock(g);
+	r = wait_locked(g, t, min, deadline);
+	n = collect(g, out, max);
+	lock_release(&g->lock);
+	sched_inline(t);
+	rt_exit();
+	return n ? (int)n : r;
+}
+
+int uk_wait_any(uk_group *g, uk_end *out, unsigned max, uk_time deadline)
+{
+	return wait_ends(g, out, max, 1, deadline);
+}
+
+int uk_wait_min(uk_group *g, uk_end *out, unsigned max, unsigned min, uk_time deadline)
+{
+	return wait_ends(g, out, max, min, deadline);
+}
+
+int uk_wait_all(uk_group *g, uk_end *out, unsigned max, uk_time deadline)
+{
+	return wait_ends(g, out, max, max, deadline);
+}
+
+/* -- cancelling -- */
+
+/* Under the lock, which is let go meanwhile. q runs. */
+static void ask_end(struct uk_group *g, struct uk_thread *t, struct req *q)
+{
+	store_relaxed(&q->asked, 1);
+	if (!q->home) {
+		if (q->helper)
+			wait_cut(q->helper, ASK_CANCEL);
+		return;
+	}
+	q->pins++;
+	lock_release(&g->lock);
+	sched_io_cancel(t, &q->op, q->home);
+	group_lock(g);
+	if (--q->pins == 0 && q->state == REQ_GONE)
+		put_free(g, q);
+}
+
+int uk_async_cancel(uk_group *g, uint64_t id)
+{
+	uint32_t i = (uint32_t)id - 1;
+	struct uk_thread *t;
+	struct req *q;
+	int r = rt_begin();
+
+	if (unlikely(r))
+		return r;
+	t = rt_enter();
+	group_lock(g);
+	q = i < g->used ? &g->req[i] : NULL;
+	if (q && q->state == REQ_RUNNING && q->what.id == id)
+		ask_end(g, t, q);
+	else
+		r = -ENOENT;
+	lock_release(&g->lock);
+	rt_exit();
+	return r;
+}
+
+/* -- birth and end -- */
+
+int uk_group_create(uk_group **out, unsigned depth)
+{
+	struct uk_group *g;
+
+	if (!out || !depth || depth > DEPTH_MAX)
+		return -EINVAL;
+	g = calloc(1, sizeof(*g) + depth * sizeof(g->req[0]));
+	if (!g)
+		return -ENOMEM;
+	*g = (struct uk_group){ .sink.take = group_take,
+				.depth = depth,
+				.forks = sched_forks };
+	g->ends_tail = &g->ends;
+	lock_init(&g->lock, RANK_GROUP);
+	*out = g;
+	return 0;
+}
+
+void uk_group_destroy(uk_group *g)
+{
+	struct uk_thread *t;
+
+	if (!g)
+		return;
+	t = rt_enter();
+	group_lock(g);
+	for (unsigned i = 0; g->running && i < g->used; i++)
+		if (g->req[i].state == REQ_RUNNING)
+			ask_end(g, t, &g->req[i]);
+	while (g->running)
+		park_until(g, t, g->running,
+			   wait_begin_uncancelable(t, WAIT_CLOSE, NULL), TIME_NEVER);
+	lock_release(&g->lock);
+	rt_exit();
+	free(g);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests that no reactor carries out, or whose memory is not there: a light thread makes the
+ * blocking call, for one request or for all of a chain in turn. A chain is always one thread's:
+ * what is linked has nobody else to wait for, and ends in the same way on all engines.
+ *
+ * Runs on the helper's stack, outside the runtime but for the group's lock.
+ */
+#include "async/async.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "io/io.h"
+#include "uk/thread.h"
+#include "uk/time.h"
+
+#define HELPER_STACK (UK_DEBUG || UK_ASAN || UK_TSAN ? 256u << 10 : 32u << 10)
+
+static void *unconst(const void *p)
+{
+	return (void *)(uintptr_t)p;
+}
+
+static long plain(long nr, long a, long b, long c, long d, long e)
+{
+	long r = io_marked(rt_enter(), nr, a, b, c, d, e, 0);
+
+	rt_exit();
+	return r;
+}
+
+static ssize_t transfer(const uk_op *o)
+{
+	bool here = o->off == UK_OP_HERE;
+	int n = (int)MIN(o->len, (size_t)INT32_MAX);
+
+	switch (o->kind) {
+	case UK_OP_READ:
+		return here ? uk_read(o->fd, unconst(o->addr), o->len)
+			    : uk_pread(o->fd, unconst(o->addr), o->len, o->off);
+	case UK_OP_WRITE:
+		return here ? uk_write(o->fd, o->addr, o->len)
+			    : uk_pwrite(o->fd, o->addr, o->len, o->off);
+	case UK_OP_READV:
+		return here ? uk_readv(o->fd, o->addr, n)
+			    : uk_preadv(o->fd, o->addr, n, o->off);
+	default:
+		return here ? uk_writev(o->fd, o->addr, n)
+			    : uk_pwritev(o->fd, o->addr, n, o->off);
+	}
+}
+
+static int64_t call(const uk_op *o)
+{
+	int flags = (int)o->flags;
+
+	if (!what_known(o))
+		return -EINVAL;
+	switch (o->kind) {
+	case UK_OP_NOP:
+		return 0;
+	case UK_OP_READ:
+	case UK_OP_WRITE:
+	case UK_OP_READV:
+	case UK_OP_WRITEV:
+		return transfer(o);
+	case UK_OP_RECV:
+		return uk_recv(o->fd, unconst(o->addr), o->len, flags);
+	case UK_OP_SEND:
+		return uk_send(o->fd, o->addr, o->len, flags | MSG_NOSIGNAL);
+	case UK_OP_RECVMSG:
+		return uk_recvmsg(o->fd, unconst(o->addr), flags);
+	case UK_OP_SENDMSG:
+		return uk_sendmsg(o->fd, o->addr, flags | MSG_NOSIGNAL);
+	case UK_OP_ACCEPT:
+		return uk_accept4(o->fd, unconst(o->addr), o->addr2, flags);
+	case UK_OP_CONNECT:
+		return uk_connect(o->fd, o->addr, (socklen_t)o->len);
+	case UK_OP_POLL:
+		return uk_wait(o->fd, flags, UK_FOREVER);
+	case UK_OP_FSYNC:
+		return flags & 1 ? uk_fdatasync(o->fd) : uk_fsync(o->fd);
+	case UK_OP_OPENAT:
+		return uk_openat(o->fd, o->addr, flags, (mode_t)o->len);
+	case UK_OP_STATX:
+		return plain(SYS_statx, o->fd, SYS_ARG(o->addr), flags, (long)o->len,
+			     SYS_ARG(o->addr2));
+	case UK_OP_RENAME:
+		return plain(SYS_renameat2, o->fd, SYS_ARG(o->addr), o->fd2,
+			     SYS_ARG(o->addr2), flags);
+	case UK_OP_CLOSE:
+		return uk_close(o->fd);
+	default:
+		return -EINVAL;
+	}
+}
+
+static int64_t timeout(uk_time deadline)
+{
+	return deadline ? uk_sleep_until(deadline) : -EINVAL;
+}
+
+/* Until it is connected, O_NONBLOCK or not. */
+static int64_t connecting(const uk_op *o)
+{
+	uint32_t len = sizeof(int);
+	int err = 0;
+	int64_t r;
+
+	while ((r = call(o)) ==
+	       -EAGAIN) { /* a listener's queue is full: nothing tells */
+		r = uk_sleep(UK_MS);
+		if (r < 0)
+			return r;
+	}
+	if (r != -EINPROGRESS && r != -EALREADY)
+		return r;
+	r = uk_wait(o->fd, POLLOUT, UK_FOREVER);
+	if (r >= 0)
+		r = plain(SYS_getsockopt, o->fd, SOL_SOCKET, SO_ERROR, SYS_ARG(&err),
+			  SYS_ARG(&len));
+	return r < 0 ? r : -err;
+}
+
+static int64_t waiting(const uk_op *o)
+{
+	int64_t r;
+
+	while ((r = call(o)) == -EAGAIN && what_events(o) && !what_dontwait(o)) {
+		r = uk_wait(o->fd, (int)what_events(o), UK_FOREVER);
+		if (r < 0)
+			break;
+	}
+	return r;
+}
+
+static int64_t run(const uk_op *o)
+{
+	int64_t r;
+
+	if (o->kind == UK_OP_TIMEOUT && what_known(o))
+		return timeout(o->deadline);
+	uk_thread_set_deadline(o->deadline ? o->deadline : UK_FOREVER);
+	r = o->kind == UK_OP_CONNECT ? connecting(o) : waiting(o);
+	uk_thread_set_deadline(UK_FOREVER);
+	return r;
+}
+
+/* False: somebody wanted its end before it began. */
+static bool begin(struct req *q)
+{
+	struct uk_thread *t = rt_enter();
+	bool go;
+
+	group_lock(q->group);
+	go = !q->asked;
+	q->helper = go ? t : NULL;
+	lock_release(&q->group->lock);
+	rt_exit();
+	return go;
+}
+
+/* The last touch of q, and, if nothing is linked behind it, of the group. */
+static void end(struct req *q, int64_t res)
+{
+	struct group_wake w;
+
+	rt_enter();
+	group_lock(q->group);
+	q->helper = NULL;
+	q->res = res;
+	group_ended(q->group, q, &w);
+	lock_release(&q->group->lock);
+	group_fire(&w);
+	rt_exit();
+}
+
+static void *helper(void *arg)
+{
+	bool broken = false;
+
+	for (struct req *q = arg, *next; q; q = next) {
+		int64_t res = -ECANCELED;
+
+		next = q->linked;
+		if (!broken && begin(q))
+			res = run(&q->what);
+		broken = res < 0;
+		end(q, res);
+		uk_thread_cancel_clear();
+	}
+	return NULL;
+}
+
+void helper_start(struct req *q)
+{
+	uk_attr a = { .flags = UK_ATTR_DETACHED | UK_ATTR_LIGHT | UK_ATTR_NOWAIT,
+		      .stack_size = HELPER_STACK,
+		      .name = "async" };
+	int r = uk_thread_create(NULL, &a, helper, q);
+
+	while (r && q) {
+		struct req *next = q->linked;
+
+		end(q, r);
+		r = -ECANCELED;
+		q = next;
+	}
+}

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uk_submitv: which way each goes, and off with it.
+ *
+ * The reactor carries an operation out inside the runtime, where a page fault that takes long
+ * would keep the vp (law 1, io/place.c). So it gets only those whose memory is there, all of it:
+ * what they read and write and what describes that. The rest, and what no ring does, is the
+ * helpers'. mincore(2) answers for a page; the answer serves PLACE_USES times, because programs
+ * use the same buffers again and again.
+ *
+ * Runs on the submitter's stack, and for the ends (group_take) on whatever stack the vp's
+ * completions are collected on; both inside the runtime.
+ *
+ * Rejected: to try each call at once, as the blocking ones do (the point of a vector is one
+ * system call for many).
+ */
+#include "async/async.h"
+
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "io/io.h"
+
+#define BATCH 64u
+#define PLACE_USES 31u
+#define PLACE_MOST 256u /* pages of one buffer */
+#define IOV_MOST 64u
+#define PATH_MOST 4096u
+#define STATX_BYTES 256u
+
+/* -- is it there? -- */
+
+static bool page_there(struct uk_group *g, struct uk_thread *t, uintptr_t page)
+{
+	uint64_t *place = &g->places[page / PAGE % PLACES], seen = load_relaxed(place);
+	unsigned char there = 0;
+	long r;
+
+	if (likely((seen & ~(uint64_t)(PAGE - 1)) == page && seen & PLACE_USES)) {
+		store_relaxed(place, seen - 1);
+		return true;
+	}
+	COUNT(t, syscalls);
+	outside_begin(t);
+	r = sys3(SYS_mincore, page, PAGE, &there);
+	outside_end(t);
+	if (r < 0 || !(there & 1))
+		return false;
+	store_relaxed(place, page | PLACE_USES);
+	return true;
+}
+
+static bool there(struct uk_group *g, struct uk_thread *t, const void *p, size_t n)
+{
+	uintptr_t page = (uintptr_t)p & ~(PAGE - 1), end = (uintptr_t)p + n;
+
+	if (end < page || n > PLACE_MOST * PAGE)
+		return false;
+	for (; n && page < end; page += PAGE)
+		if (!page_there(g, t, page))
+			return false;
+	return true;
+}
+
+static bool path_there(struct uk_group *g, struct uk_thread *t, const char *p)
+{
+	size_t n = PAGE - ((uintptr_t)p & (PAGE - 1));
+
+	if (!there(g, t, p, 1))
+		return false;
+	return memchr(p, 0, n) || there(g, t, p + n, 1);
+}
+
+static bool list_there(struct uk_group *g, struct uk_thread *t, const struct iovec *v,
+		       size_t n)
+{
+	if (n > IOV_MOST || !there(g, t, v, n * sizeof(*v)))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!there(g, t, v[i].iov_base, v[i].iov_len))
+			return false;
+	return true;
+}
+
+static bool message_there(struct uk_group *g, struct uk_thread *t,
+			  const struct msghdr *m)
+{
+	return there(g, t, m, sizeof(*m)) &&
+	       (!m->msg_name || there(g, t, m->msg_name, m->msg_namelen)) &&
+	       (!m->msg_control || there(g, t, m->msg_control, m->msg_controllen)) &&
+	       list_there(g, t, m->msg_iov, m->msg_iovlen);
+}
+
+static bool address_there(struct uk_group *g, struct uk_thread *t, const uk_op *o)
+{
+	return !o->addr || (there(g, t, o->addr2, sizeof(socklen_t)) &&
+			    there(g, t, o->addr, *(const socklen_t *)o->addr2));
+}
+
+static bool memory_there(struct uk_group *g, struct uk_thread *t, const uk_op *o)
+{
+	switch (o->kind) {
+	case UK_OP_READ:
+	case UK_OP_WRITE:
+	case UK_OP_RECV:
+	case UK_OP_SEND:
+	case UK_OP_CONNECT:
+		return there(g, t, o->addr, o->len);
+	case UK_OP_READV:
+	case UK_OP_WRITEV:
+		return list_there(g, t, o->addr, o->len);
+	case UK_OP_RECVMSG:
+	case UK_OP_SENDMSG:
+		return message_there(g, t, o->addr);
+	case UK_OP_ACCEPT:
+		return address_there(g, t, o);
+	case UK_OP_OPENAT:
+		return path_there(g, t, o->addr);
+	case UK_OP_STATX:
+		return path_there(g, t, o->addr) && there(g, t, o->addr2, STATX_BYTES);
+	default:
+		return true;
+	}
+}
+
+/* -- what the reactor knows of it -- */
+
+static const uint8_t kind_of[] = {
+	[UK_OP_NOP] = IO_NOP,         [UK_OP_READ] = IO_READ,
+	[UK_OP_WRITE] = IO_WRITE,     [UK_OP_READV] = IO_READV,
+	[UK_OP_WRITEV] = IO_WRITEV,   [UK_OP_RECV] = IO_RECV,
+	[UK_OP_SEND] = IO_SEND,       [UK_OP_RECVMSG] = IO_RECVMSG,
+	[UK_OP_SENDMSG] = IO_SENDMSG, [UK_OP_ACCEPT] = IO_ACCEPT,
+	[UK_OP_CONNECT] = IO_CONNECT, [UK_OP_POLL] = IO_POLL,
+	[UK_OP_TIMEOUT] = IO_KINDS,   [UK_OP_FSYNC] = IO_FSYNC,
+	[UK_OP_OPENAT] = IO_OPENAT,   [UK_OP_STATX] = IO_STATX,
+	[UK_OP_RENAME] = IO_KINDS,    [UK_OP_CLOSE] = IO_KINDS,
+};
+
+static enum io_kind io_kind_of(const uk_op *o)
+{
+	return (unsigned)o->kind < array_size(kind_of) ? kind_of[o->kind] : IO_KINDS;
+}
+
+static bool is_transfer(const uk_op *o)
+{
+	return o->kind >= UK_OP_READ && o->kind <= UK_OP_WRITEV;
+}
+
+static enum io_class class_of(const uk_op *o)
+{
+	return o->kind >= UK_OP_RECV && o->kind <= UK_OP_POLL ? IO_CLASS_NET
+							      : IO_CLASS_FILE;
+}
+
+uint32_t what_events(const uk_op *o)
+{
+	if (is_transfer(o) && o->off != UK_OP_HERE)
+		return 0;
+	switch (o->kind) {
+	case UK_OP_READ:
+	case UK_OP_READV:
+	case UK_OP_RECV:
+	case UK_OP_RECVMSG:
+	case UK_OP_ACCEPT:
+		return POLLIN;
+	case UK_OP_WRITE:
+	case UK_OP_WRITEV:
+	case UK_OP_SEND:
+	case UK_OP_SENDMSG:
+		return POLLOUT;
+	default:
+		return 0;
+	}
+}
+
+bool what_dontwait(const uk_op *o)
+{
+	return o->kind >= UK_OP_RECV && o->kind <= UK_OP_SENDMSG &&
+	       o->flags & MSG_DONTWAIT;
+}
+
+/* A ring ignores a place in a stream, where pread(2) fails. */
+static bool has_places(struct uk_thread *t, int fd)
+{
+	unsigned hint = load_relaxed(io_hint(fd));
+
+	if (hint & (HINT_FILE | HINT_STREAM))
+		return hint & HINT_FILE;
+	if (!io_is_file(t, fd))
+		return false;
+	io_hint_set(fd, HINT_FILE);
+	return true;
+}
+
+/* Only the kernel's own read(2) holds the lock of a file's position, and what was received
+ * ahead is not in the socket. */
+static bool ring_may(struct uk_thread *t, const uk_op *o)
+{
+	switch (o->kind) {
+	case UK_OP_READ:
+	case UK_OP_WRITE:
+	case UK_OP_READV:
+	case UK_OP_WRITEV:
+		if (o->len > IO_MAX_LEN || o->off < UK_OP_HERE)
+			return false;
+		if (o->off != UK_OP_HERE)
+			return has_places(t, o->fd);
+		return load_relaxed(io_hint(o->fd)) & HINT_STREAM &&
+		       !sched_is_ahead(o->fd);
+	case UK_OP_RECV:
+	case UK_OP_SEND:
+	case UK_OP_CONNECT:
+		return o->len <= IO_MAX_LEN && !sched_is_ahead(o->fd);
+	case UK_OP_RECVMSG:
+	case UK_OP_POLL:
+		return !sched_is_ahead(o->fd);
+	default:
+		return true;
+	}
+}
+
+/* In the runtime; the thread may be on another vp after it. */
+static bool by_ring(struct uk_group *g, struct uk_thread *t, const uk_op *o)
+{
+	enum io_kind kind = io_kind_of(o);
+
+	return kind != IO_KINDS && !o->options && what_known(o) &&
+	       (!o->deadline || o->deadline == UK_FOREVER) &&
+	       sched_io_home(t, kind, class_of(o)) && ring_may(t, o) &&
+	       memory_there(g, t, o);
+}
+
+static void fill_op(struct req *q)
+{
+	const uk_op *o = &q->what;
+
+	q->op = (struct io_op){ .kind = (uint8_t)io_kind_of(o),
+				.fd = o->fd,
+				.len = (uint32_t)o->len,
+				.flags = o->flags,
+				.addr = o->addr,
+				.addr2 = o->addr2,
+				.off = o->off };
+	if (o->kind == UK_OP_POLL)
+		q->op.len = o->flags & 0xffff;
+	if (!is_transfer(o))
+		q->op.off = IO_CURRENT;
+	if (o->kind == UK_OP_SEND || o->kind == UK_OP_SENDMSG)
+		q->op.flags |= MSG_NOSIGNAL;
+	if (o->kind == UK_OP_FSYNC)
+		q->op.flags &= 1;
+	q->op.sink = &q->group->sink;
+}
+
+/* -- the end of one in the ring -- */
+
+/* It was not ready, and its descriptor says not to wait, or it has become ready: by the vp that
+ * it was pending in. */
+static bool goes_on(struct req *q)
+{
+	int res = q->op.res;
+	bool again = q->polls ? res >= 0
+			      : res == -EAGAIN && what_events(&q->what) &&
+				    !what_dontwait(&q->what);
+	struct reactor *r = q->op.home;
+
+	if (likely(!again) || load_relaxed(&q->asked))
+		return false;
+	q->polls = !q->polls;
+	fill_op(q);
+	if (q->polls) {
+		q->op.kind = IO_POLL;
+		q->op.len = what_events(&q->what);
+	}
+	sched_io_again(&q->op, r);
+	return true;
+}
+
+static int64_t result(const struct req *q)
+{
+	int res = q->op.res;
+
+	if (unlikely(res ==
+		     REACTOR_MOVED)) { /* as a close of ours, the drop-in's, too */
+		files_drop(q->op.fd2);
+		return -EBADF;
+	}
+	if (unlikely(load_relaxed(&q->asked)) &&
+	    (q->polls ? res >= 0 : res == -EAGAIN && !what_dontwait(&q->what)))
+		return -ECANCELED;
+	if (res < 0)
+		return res;
+	if (q->what.kind == UK_OP_POLL) /* io_uring adds POLLRDHUP */
+		return res & (int)(q->what.flags | POLLERR | POLLHUP);
+	if (q->what.kind == UK_OP_OPENAT || q->what.kind == UK_OP_ACCEPT)
+		io_hint_set(res, q->what.kind == UK_OP_ACCEPT ? HINT_STREAM : 0);
+	return res;
+}
+
+void group_take(struct op_sink *s, struct io_op *first)
+{
+	struct uk_group *g = container_of(s, struct uk_group, sink);
+	struct req *list = NULL, **tail = &list;
+	struct group_wake wake = { NULL, 0 };
+
+	for (struct io_op *op = first, *next; op; op = next) {
+		struct req *q = container_of(op, struct req, op);
+
+		next = op->next;
+		if (goes_on(q))
+			continue;
+		q->res = result(q);
+		q->next = NULL;
+		*tail = q;
+		tail = &q->next;
+	}
+	if (!list)
+		return;
+	group_lock(g);
+	for (struct req *q = list, *next; q; q = next) {
+		struct group_wake w;
+
+		next = q->next;
+		group_ended(g, q, &w);
+		if (w.thread)
+			wake = w;
+	}
+	lock_release(&g->lock);
+	group_fire(&wake);
+}
+
+/* -- submission -- */
+
+/* Under the lock. */
+static struct req *get_free(struct uk_group *g)
+{
+	struct req *q = g->free;
+
+	if (q)
+		g->free = q->next;
+	else
+		q = &g->req[g->used++];
+	return q;
+}
+
+static unsigned room(const struct uk_group *g)
+{
+	return g->depth - g->running - g->nends;
+}
+
+/* How many belong to the chain that begins at ops[0]. */
+static unsigned chain_len(const uk_op *ops, unsigned n)
+{
+	unsigned k = 1;
+
+	while (k < n && ops[k - 1].options & UK_OP_LINK)
+		k++;
+	return k;
+}
+
+/* Under the lock: a request for each, linked to the next. The first. */
+static struct req *make_chain(struct uk_group *g, struct uk_vp *home, uk_op *ops,
+			      unsigned n)
+{
+	struct req *first = NULL, **tail = &first;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct req *q = get_free(g);
+
+		q->gen++;
+		ops[i].id = (uint64_t)q->gen << 32 | (uint32_t)(q - g->req + 1);
+		q->what = ops[i];
+		q->group = g;
+		q->home = home;
+		q->helper = NULL;
+		q->linked = NULL;
+		q->polls = false;
+		store_relaxed(&q->asked, 0);
+		q->state = REQ_RUNNING;
+		*tail = q;
+		tail = &q->linked;
+	}
+	g->running += n;
+	return first;
+}
+
+/* Chains of ops[0..n), n of BATCH at most but for a longer chain; how many were taken. */
+static unsigned submit_some(struct uk_group *g, struct uk_thread *t, uk_op *ops,
+			    unsigned n)
+{
+	struct req *chain[BATCH];
+	uint64_t ring = 0;
+	unsigned done = 0, k = 0, len;
+
+	for (unsigned i = 0, j = 0; i < n; i += len, j++) {
+		len = chain_len(ops + i, n - i);
+		if (len == 1 && by_ring(g, t, &ops[i]))
+			ring |= UINT64_C(1) << j;
+	}
+	group_lock(g);
+	for (; done < n; done += len, k++) {
+		struct uk_vp *home = NULL;
+
+		len = chain_len(ops + done, n - done);
+		if (len > room(g))
+			break;
+		if (ring >> k & 1)
+			home = sched_io_home(t, io_kind_of(&ops[done]),
+					     class_of(&ops[done]));
+		chain[k] = make_chain(g, home, ops + done, len);
+	}
+	lock_release(&g->lock);
+	for (unsigned i = 0; i < k; i++) {
+		if (!chain[i]->home) {
+			helper_start(chain[i]);
+			continue;
+		}
+		fill_op(chain[i]);
+		sched_io_send(t, &chain[i]->op, &chain[i]->msg, chain[i]->home);
+	}
+	return done;
+}
+
+int uk_submitv(uk_group *g, uk_op *ops, unsigned n)
+{
+	unsigned done = 0, some;
+	struct uk_thread *t;
+	int r = sched_start();
+
+	if (!r)
+		r = rt_begin();
+	if (unlikely(r))
+		return r;
+	if (n > INT32_MAX)
+		return -EINVAL;
+	t = rt_enter();
+	for (; done < n; done += some) {
+		unsigned most = MIN(n - done, BATCH);
+
+		/* a chain is not cut */
+		most += chain_len(ops + done + most - 1, n - done - most + 1) - 1;
+		some = submit_some(g, t, ops + done, most);
+		if (some < most) {
+			done += some;
+			break;
+		}
+	}
+	sched_collect(t); /* the kernel has them, whatever the caller does now */
+	rt_exit();
+	return done || !n ? (int)done : -EAGAIN;
+}

@@ -1,0 +1,758 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asynchronous calls: every operation, every end, on whatever engine this is run with. */
+#include "../io/iotest.h"
+
+#include <linux/stat.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#define MANY 10000u
+#define PIPES 50u
+
+static uk_group *g;
+
+static void group(unsigned depth)
+{
+	CHECK_EQ(uk_group_create(&g, depth), 0);
+}
+
+static void done(void)
+{
+	uk_end e;
+
+	CHECK_EQ(uk_wait_any(g, &e, 1, UK_FOREVER), 0); /* nothing is left */
+	uk_group_destroy(g);
+}
+
+static uint64_t submit(uk_op o)
+{
+	CHECK_EQ(uk_submitv(g, &o, 1), 1);
+	CHECK(o.id);
+	return o.id;
+}
+
+/* The end of the only one in flight. */
+static int64_t end(void)
+{
+	uk_end e = { 0, 0, 0 };
+
+	CHECK_EQ(uk_wait_any(g, &e, 1, UK_FOREVER), 1);
+	return e.res;
+}
+
+static int64_t one(uk_op o)
+{
+	submit(o);
+	return end();
+}
+
+#define OP(...) ((uk_op){ __VA_ARGS__ })
+#define READ(f, b, n)                                                                  \
+	OP(.kind = UK_OP_READ, .fd = (f), .addr = (b), .len = (n), .off = UK_OP_HERE)
+#define WRITE(f, b, n)                                                                 \
+	OP(.kind = UK_OP_WRITE, .fd = (f), .addr = (b), .len = (n), .off = UK_OP_HERE)
+
+static void streams_are_read_and_written(void)
+{
+	char a[8], b[8], c[4] = "", d[4] = "";
+	struct iovec in[2] = { { c, 2 }, { d, 2 } }, out[2] = { { a, 2 }, { b, 2 } };
+	int p[2], turns = 3;
+
+	group(8);
+	make_pipe(p, 0);
+	memset(a, 'a', sizeof(a));
+	memset(b, 'b', sizeof(b));
+	while (turns--) { /* the first time nobody knows what the numbers are */
+		CHECK_EQ(one(WRITE(p[1], "x", 1)), 1);
+		CHECK_EQ(one(READ(p[0], c, 1)), 1);
+		CHECK_EQ(c[0], 'x');
+		submit(READ(p[0], c, 1));
+		CHECK_EQ(uk_write(p[1], "y", 1), 1);
+		CHECK_EQ(end(), 1);
+		CHECK_EQ(c[0], 'y');
+		CHECK_EQ(one(OP(.kind = UK_OP_WRITEV, .fd = p[1], .addr = out, .len = 2,
+				.off = UK_OP_HERE)),
+			 4);
+		CHECK_EQ(one(OP(.kind = UK_OP_READV, .fd = p[0], .addr = in, .len = 2,
+				.off = UK_OP_HERE)),
+			 4);
+		CHECK(c[0] == 'a' && c[1] == 'a' && d[0] == 'b' && d[1] == 'b');
+	}
+	uk_close(p[1]);
+	CHECK_EQ(one(READ(p[0], c, 1)), 0);
+	uk_close(p[0]);
+	done();
+}
+
+static void files_are_read_and_written(void)
+{
+	int f = temp_file();
+	char b[4] = "";
+	struct iovec v = { b, 1 };
+
+	group(8);
+	CHECK_EQ(one(OP(.kind = UK_OP_WRITE, .fd = f, .addr = "q", .len = 1, .off = 5)),
+		 1);
+	CHECK_EQ(one(OP(.kind = UK_OP_READ, .fd = f, .addr = b, .len = 1, .off = 5)),
+		 1);
+	CHECK_EQ(b[0], 'q');
+	CHECK_EQ(one(OP(.kind = UK_OP_WRITEV, .fd = f, .addr = &v, .len = 1, .off = 6)),
+		 1);
+	b[0] = 0;
+	CHECK_EQ(one(OP(.kind = UK_OP_READV, .fd = f, .addr = &v, .len = 1, .off = 6)),
+		 1);
+	CHECK_EQ(b[0], 'q');
+	CHECK_EQ(one(OP(.kind = UK_OP_READ, .fd = f, .addr = b, .len = 1, .off = 7)),
+		 0);
+	CHECK_EQ(one(OP(.kind = UK_OP_FSYNC, .fd = f)), 0);
+	CHECK_EQ(one(OP(.kind = UK_OP_FSYNC, .fd = f, .flags = 1)), 0);
+	/* the file's own position, one after the other */
+	CHECK_EQ(one(WRITE(f, "12", 1)), 1);
+	CHECK_EQ(one(WRITE(f, "34", 1)), 1);
+	CHECK_EQ(pread(f, b, 2, 0), 2);
+	CHECK(b[0] == '1' && b[1] == '3');
+	uk_close(f);
+	done();
+}
+
+static void sockets_talk(void)
+{
+	struct sockaddr_in at, peer;
+	socklen_t len = sizeof(peer);
+	int s[2], l = make_listener(&at, 8), c;
+	char b[4] = "";
+	struct iovec v = { b, 1 };
+	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
+	uk_end e[2];
+
+	group(8);
+	make_unix(s, SOCK_STREAM);
+	CHECK_EQ(one(OP(.kind = UK_OP_SEND, .fd = s[0], .addr = "s", .len = 1)), 1);
+	CHECK_EQ(one(OP(.kind = UK_OP_RECV, .fd = s[1], .addr = b, .len = 1)), 1);
+	CHECK_EQ(b[0], 's');
+	b[0] = 'm';
+	CHECK_EQ(one(OP(.kind = UK_OP_SENDMSG, .fd = s[0], .addr = &m)), 1);
+	b[0] = 0;
+	CHECK_EQ(one(OP(.kind = UK_OP_RECVMSG, .fd = s[1], .addr = &m)), 1);
+	CHECK_EQ(b[0], 'm');
+	CHECK_EQ(one(OP(.kind = UK_OP_RECV, .fd = s[1], .addr = b, .len = 1,
+			.flags = MSG_DONTWAIT)),
+		 -EAGAIN);
+	uk_close(s[0]);
+	CHECK_EQ(one(OP(.kind = UK_OP_RECV, .fd = s[1], .addr = b, .len = 1)), 0);
+	CHECK_EQ(one(OP(.kind = UK_OP_SEND, .fd = s[1], .addr = "s", .len = 1)),
+		 -EPIPE);
+	uk_close(s[1]);
+
+	for (int nonblock = 0; nonblock < 2; nonblock++) {
+		c = socket(AF_INET,
+			   SOCK_STREAM | SOCK_CLOEXEC | (nonblock ? SOCK_NONBLOCK : 0),
+			   0);
+		submit(OP(.kind = UK_OP_ACCEPT, .fd = l, .addr = &peer, .addr2 = &len,
+			  .flags = SOCK_CLOEXEC, .tag = 1));
+		submit(OP(.kind = UK_OP_CONNECT, .fd = c, .addr = &at,
+			  .len = sizeof(at), .tag = 2));
+		CHECK_EQ(uk_wait_all(g, e, 2, UK_FOREVER), 2);
+		CHECK(e[0].tag + e[1].tag == 3 && e[0].tag != e[1].tag);
+		for (int i = 0; i < 2; i++) {
+			CHECK(e[i].tag == 1 ? e[i].res > 2 : e[i].res == 0);
+			if (e[i].tag == 1)
+				uk_close((int)e[i].res);
+		}
+		uk_close(c);
+	}
+	uk_close(l);
+	c = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK_EQ(
+	    one(OP(.kind = UK_OP_CONNECT, .fd = c, .addr = &at, .len = sizeof(at))),
+	    -ECONNREFUSED);
+	uk_close(c);
+	CHECK_EQ(sigpipes, 0);
+	done();
+}
+
+static void names_are_opened_looked_at_and_renamed(void)
+{
+	char dir[] = "/tmp/uk-async-XXXXXX", to[] = "b";
+	struct statx st = { 0 };
+	int64_t d, f;
+
+	group(8);
+	CHECK(mkdtemp(dir));
+	d = one(OP(.kind = UK_OP_OPENAT, .fd = AT_FDCWD, .addr = dir,
+		   .flags = O_DIRECTORY | O_CLOEXEC));
+	CHECK(d > 2);
+	f = one(OP(.kind = UK_OP_OPENAT, .fd = (int)d, .addr = "a",
+		   .flags = O_CREAT | O_RDWR | O_CLOEXEC, .len = 0600));
+	CHECK(f > 2 && f != d);
+	CHECK_EQ(one(OP(.kind = UK_OP_WRITE, .fd = (int)f, .addr = "abc", .len = 1,
+			.off = 2)),
+		 1);
+	CHECK_EQ(one(OP(.kind = UK_OP_STATX, .fd = (int)d, .addr = "a",
+			.len = STATX_SIZE, .addr2 = &st)),
+		 0);
+	CHECK_EQ(st.stx_size, 3);
+	CHECK_EQ(one(OP(.kind = UK_OP_RENAME, .fd = (int)d, .addr = "a", .fd2 = (int)d,
+			.addr2 = to)),
+		 0);
+	CHECK_EQ(one(OP(.kind = UK_OP_STATX, .fd = (int)d, .addr = "a",
+			.len = STATX_SIZE, .addr2 = &st)),
+		 -ENOENT);
+	CHECK_EQ(one(OP(.kind = UK_OP_CLOSE, .fd = (int)f)), 0);
+	CHECK_EQ(one(OP(.kind = UK_OP_CLOSE, .fd = (int)f)), -EBADF);
+	CHECK_EQ(unlinkat((int)d, "b", 0), 0);
+	CHECK_EQ(one(OP(.kind = UK_OP_CLOSE, .fd = (int)d)), 0);
+	CHECK_EQ(rmdir(dir), 0);
+	done();
+}
+
+static void polls_and_timeouts_end(void)
+{
+	int p[2];
+
+	group(8);
+	make_pipe(p, 0);
+	CHECK_EQ(one(OP(.kind = UK_OP_NOP)), 0);
+	CHECK_EQ(one(OP(.kind = UK_OP_POLL, .fd = p[1], .flags = POLLOUT)), POLLOUT);
+	submit(OP(.kind = UK_OP_POLL, .fd = p[0], .flags = POLLIN));
+	CHECK_EQ(uk_write(p[1], "x", 1), 1);
+	CHECK_EQ(end(), POLLIN);
+	CHECK_EQ(one(OP(.kind = UK_OP_TIMEOUT, .deadline = uk_after(UK_MS))), 0);
+	CHECK_EQ(one(OP(.kind = UK_OP_TIMEOUT)), -EINVAL);
+	uk_close(p[0]);
+	uk_close(p[1]);
+	done();
+}
+
+static void errors_are_those_of_the_calls(void)
+{
+	static const int with_fd[] = { UK_OP_READ, UK_OP_WRITE, UK_OP_RECV,
+				       UK_OP_SEND, UK_OP_FSYNC, UK_OP_CLOSE,
+				       UK_OP_POLL, UK_OP_ACCEPT };
+	char *nowhere = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int f = temp_file(), p[2];
+	char b[300], nowhere_to[] = "/nowhere/b";
+
+	group(8);
+	make_pipe(p, 0);
+	CHECK_EQ(write(p[1], "x", 1), 1);
+	CHECK_EQ(pwrite(f, "x", 1, 0), 1);
+	for (unsigned i = 0; i < sizeof(with_fd) / sizeof(with_fd[0]); i++) {
+		CHECK_EQ(one(OP(.kind = with_fd[i], .fd = -1,
+				.addr = with_fd[i] == UK_OP_ACCEPT ? NULL : b, .len = 1,
+				.off = UK_OP_HERE,
+				.flags = with_fd[i] == UK_OP_POLL ? POLLIN : 0)),
+			 -EBADF);
+		CHECK_EQ(one(OP(.kind = with_fd[i], .fd = 1 << 19,
+				.addr = with_fd[i] == UK_OP_ACCEPT ? NULL : b, .len = 1,
+				.off = UK_OP_HERE,
+				.flags = with_fd[i] == UK_OP_POLL ? POLLIN : 0)),
+			 -EBADF);
+	}
+	CHECK_EQ(one(OP(.kind = UK_OP_READ, .fd = p[1], .addr = b, .len = 1,
+			.off = UK_OP_HERE)),
+		 -EBADF);
+	CHECK_EQ(one(OP(.kind = UK_OP_OPENAT, .fd = AT_FDCWD, .addr = "/nowhere/at/all",
+			.flags = O_RDONLY)),
+		 -ENOENT);
+	CHECK_EQ(one(OP(.kind = UK_OP_RENAME, .fd = AT_FDCWD, .addr = "/nowhere/at/all",
+			.fd2 = AT_FDCWD, .addr2 = nowhere_to)),
+		 -ENOENT);
+	CHECK_EQ(one(OP(.kind = UK_OP_STATX, .fd = AT_FDCWD, .addr = "/nowhere/at/all",
+			.addr2 = b)),
+		 -ENOENT);
+	CHECK_EQ(one(READ(p[0], nowhere, 1)), -EFAULT);
+	CHECK_EQ(one(OP(.kind = UK_OP_READ, .fd = f, .addr = nowhere, .len = 1)),
+		 -EFAULT);
+	CHECK_EQ(one(OP(.kind = UK_OP_OPENAT, .fd = AT_FDCWD, .addr = nowhere)),
+		 -EFAULT);
+	CHECK_EQ(
+	    one(OP(.kind = UK_OP_STATX, .fd = AT_FDCWD, .addr = "/", .addr2 = nowhere)),
+	    -EFAULT);
+	CHECK_EQ(one(OP(.kind = UK_OP_READ, .fd = p[0], .addr = b, .len = 1, .off = 3)),
+		 -ESPIPE);
+	CHECK_EQ(one(OP(.kind = UK_OP_READ, .fd = f, .addr = b, .len = 1, .off = -2)),
+		 -EINVAL);
+	CHECK_EQ(one(OP(.kind = UK_OP_RECV, .fd = f, .addr = b, .len = 1)), -ENOTSOCK);
+	CHECK_EQ(one(OP(.kind = 12345)), -EINVAL);
+	CHECK_EQ(one(OP(.kind = -1)), -EINVAL);
+	CHECK_EQ(one(OP(.kind = UK_OP_NOP, .options = 4)), -EINVAL);
+	CHECK_EQ(one(OP(.kind = UK_OP_TIMEOUT, .deadline = 1, .reserved = { 1 })),
+		 -EINVAL);
+	CHECK_EQ(uk_group_create(&(uk_group *){ NULL }, 0), -EINVAL);
+	CHECK_EQ(uk_group_create(NULL, 1), -EINVAL);
+	CHECK_EQ(uk_wait_any(g, NULL, 0, 0), -EINVAL);
+	CHECK_EQ(uk_async_cancel(g, 0), -ENOENT);
+	CHECK_EQ(uk_async_cancel(g, 77), -ENOENT);
+	uk_close(f);
+	uk_close(p[0]);
+	uk_close(p[1]);
+	munmap(nowhere, 4096);
+	done();
+}
+
+static void o_nonblock_waits(void)
+{
+	char b[2];
+	int p[2], s[2];
+
+	group(8);
+	make_pipe(p, 0);
+	make_unix(s, SOCK_STREAM);
+	set_nonblock(p[0]);
+	set_nonblock(s[0]);
+	for (int i = 0; i < 3; i++) {
+		submit(READ(p[0], b, 1));
+		CHECK_EQ(
+		    uk_wait_any(g, &(uk_end){ 0, 0, 0 }, 1, i ? uk_after(UK_MS) : 0),
+		    -ETIMEDOUT);
+		CHECK_EQ(write(p[1], "x", 1), 1);
+		CHECK_EQ(end(), 1);
+		submit(OP(.kind = UK_OP_RECV, .fd = s[0], .addr = b, .len = 1));
+		CHECK_EQ(uk_wait_any(g, &(uk_end){ 0, 0, 0 }, 1, 0), -ETIMEDOUT);
+		CHECK_EQ(write(s[1], "x", 1), 1);
+		CHECK_EQ(end(), 1);
+	}
+	for (int i = 0; i < 2; i++) {
+		uk_close(p[i]);
+		uk_close(s[i]);
+	}
+	done();
+}
+
+static void memory_that_was_never_touched_is_no_matter(void)
+{
+	size_t n = 64 * 1024;
+	unsigned char *m = mmap(NULL, n, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+		      *w = malloc(n);
+	int f = temp_file();
+
+	group(8);
+	fill(w, n, 0);
+	CHECK_EQ(pwrite(f, w, n, 0), n);
+	for (size_t at = 0; at < n;) {
+		int64_t r = one(OP(.kind = UK_OP_READ, .fd = f, .addr = m + at,
+				   .len = n - at, .off = (int64_t)at));
+
+		CHECK(r > 0);
+		at += (size_t)r;
+	}
+	check_fill(m, n, 0);
+	CHECK(one(OP(.kind = UK_OP_READ, .fd = f, .addr = m, .len = n)) >
+	      0); /* it is there now */
+	check_fill(m, n, 0);
+	munmap(m, n);
+	free(w);
+	uk_close(f);
+	done();
+}
+
+static void a_full_group_takes_what_it_can(void)
+{
+	uk_op o[5];
+	uk_end e[5];
+	char b[5];
+	int p[2];
+
+	group(3);
+	make_pipe(p, 0);
+	for (int i = 0; i < 5; i++)
+		o[i] = READ(p[0], &b[i], 1);
+	CHECK_EQ(uk_submitv(g, o, 5), 3);
+	CHECK_EQ(uk_submitv(g, o + 3, 2), -EAGAIN);
+	CHECK_EQ(uk_submitv(g, o, 0), 0);
+	CHECK_EQ(uk_wait_any(g, e, 5, 0), -ETIMEDOUT);
+	CHECK_EQ(uk_wait_min(g, e, 5, 2, uk_after(UK_MS)), -ETIMEDOUT);
+	CHECK_EQ(write(p[1], "xx", 2), 2);
+	CHECK_EQ(uk_wait_min(g, e, 5, 2, UK_FOREVER), 2);
+	CHECK_EQ(uk_wait_min(g, e, 5, 2, uk_after(UK_MS)), -ETIMEDOUT);
+	CHECK_EQ(uk_submitv(g, o, 5), 2);
+	CHECK_EQ(write(p[1], "xxx", 3), 3);
+	CHECK_EQ(uk_wait_all(g, e, 1, UK_FOREVER),
+		 1); /* no more than there is room for */
+	CHECK_EQ(uk_wait_all(g, e, 5, UK_FOREVER), 2);
+	uk_close(p[0]);
+	uk_close(p[1]);
+	done();
+}
+
+static void what_is_linked_runs_in_order_or_not_at_all(void)
+{
+	int f = temp_file();
+	char b[4] = "";
+	uk_op o[4];
+	uk_end e[4];
+
+	group(4);
+	for (int turn = 0; turn < 2; turn++) {
+		o[0] = OP(.kind = UK_OP_WRITE, .fd = f, .addr = "a", .len = 1,
+			  .off = turn, .options = UK_OP_LINK, .tag = 0);
+		o[1] = OP(.kind = UK_OP_FSYNC, .fd = turn ? -1 : f,
+			  .options = UK_OP_LINK, .tag = 1);
+		o[2] = OP(.kind = UK_OP_READ, .fd = f, .addr = b, .len = 1, .off = turn,
+			  .tag = 2);
+		o[3] = OP(.kind = UK_OP_NOP, .tag = 3);
+		b[0] = 0;
+		CHECK_EQ(uk_submitv(g, o, 4), 4);
+		CHECK_EQ(uk_wait_all(g, e, 4, UK_FOREVER), 4);
+		for (int i = 0, last = -1; i < 4; i++) {
+			int64_t want[2][4] = { { 1, 0, 1, 0 },
+					       { 1, -EBADF, -ECANCELED, 0 } };
+
+			CHECK_EQ(e[i].res, want[turn][e[i].tag]);
+			if (e[i].tag == 3)
+				continue;
+			CHECK((int)e[i].tag > last);
+			last = (int)e[i].tag;
+		}
+		CHECK_EQ(b[0], turn ? 0 : 'a');
+	}
+	CHECK_EQ(uk_submitv(g, o + 3, 1), 1);
+	CHECK_EQ(uk_submitv(g, o, 3), 3);
+	CHECK_EQ(uk_wait_all(g, e, 4, UK_FOREVER), 4);
+	CHECK_EQ(uk_submitv(g, o + 2, 2), 2);
+	CHECK_EQ(uk_submitv(g, o, 3), -EAGAIN); /* whole, or not at all */
+	CHECK_EQ(uk_wait_all(g, e, 4, UK_FOREVER), 2);
+	uk_close(f);
+	done();
+}
+
+static void a_close_ends_what_waits(void)
+{
+	char b[8];
+	uk_end e[8];
+	int p[2];
+
+	group(8);
+	for (int turn = 0; turn < 20; turn++) {
+		make_pipe(p, 0);
+		for (int i = 0; i < 8; i++)
+			submit(i % 2
+				   ? OP(.kind = UK_OP_POLL, .fd = p[0], .flags = POLLIN)
+				   : READ(p[0], &b[i], 1));
+		CHECK_EQ(uk_close(p[0]), 0);
+		CHECK_EQ(uk_wait_all(g, e, 8, UK_FOREVER), 8);
+		for (int i = 0; i < 8; i++)
+			CHECK_EQ(e[i].res, -EBADF);
+		uk_close(p[1]);
+	}
+	done();
+}
+
+static void a_destroyed_group_touches_nothing_any_more(void)
+{
+	char b[16] = "", c[16];
+	int p[2];
+
+	make_pipe(p, 0);
+	for (int turn = 0; turn < 30; turn++) {
+		group(16);
+		for (int i = 0; i < 16; i++)
+			submit(i % 4 == 3 ? OP(.kind = UK_OP_TIMEOUT,
+					       .deadline = uk_after(3600 * UK_SEC))
+					  : READ(p[0], &b[i], 1));
+		uk_group_destroy(g);
+		CHECK_EQ(write(p[1], "0123456789", 10), 10);
+		for (int n = 0; n < 10;) {
+			ssize_t r = read(p[0], c + n, (size_t)(10 - n));
+
+			CHECK(r > 0);
+			n += (int)r;
+		}
+		CHECK(!memcmp(c, "0123456789", 10));
+		CHECK_EQ(b[0] | b[5] | b[14], 0);
+	}
+	uk_close(p[0]);
+	uk_close(p[1]);
+	uk_group_destroy(NULL);
+}
+
+/* A byte and a cancel, or a deadline, for the same read, in any order: it is read or it is
+ * there, never both, never neither. */
+static void race(int how)
+{
+	uint64_t seed = test_seed() + (uint64_t)how;
+	int p[PIPES][2];
+	char b[PIPES];
+
+	group(PIPES);
+	for (unsigned i = 0; i < PIPES; i++)
+		make_pipe(p[i], 0);
+	for (int turn = 0; turn < 40; turn++) {
+		uint64_t id[PIPES];
+		uk_end e[PIPES];
+		unsigned seen = 0;
+
+		for (unsigned i = 0; i < PIPES; i++) {
+			uk_op o = READ(p[i][0], &b[i], 1);
+
+			b[i] = 0;
+			o.tag = i;
+			if (how)
+				o.deadline =
+				    uk_after((int64_t)(rnd(&seed) % 300) * UK_US);
+			id[i] = submit(o);
+		}
+		for (unsigned i = 0; i < PIPES; i++) {
+			bool first = rnd(&seed) & 1;
+
+			if (first)
+				CHECK_EQ(uk_write(p[i][1], "x", 1), 1);
+			if (rnd(&seed) & 1)
+				uk_yield();
+			if (!how) {
+				int r = uk_async_cancel(g, id[i]);
+
+				CHECK(r == 0 || r == -ENOENT);
+			}
+			if (!first)
+				CHECK_EQ(uk_write(p[i][1], "x", 1), 1);
+		}
+		CHECK_EQ(uk_wait_all(g, e, PIPES, UK_FOREVER), PIPES);
+		for (unsigned i = 0; i < PIPES; i++) {
+			unsigned k = (unsigned)e[i].tag;
+
+			CHECK_EQ(e[i].id, id[k]);
+			if (e[i].res != 1) {
+				CHECK_EQ(e[i].res, how ? -ETIMEDOUT : -ECANCELED);
+				CHECK_EQ(b[k], 0);
+				CHECK_EQ(read(p[k][0], &b[k], 1), 1);
+			}
+			CHECK_EQ(b[k], 'x');
+			seen++;
+		}
+		CHECK_EQ(seen, PIPES);
+	}
+	for (unsigned i = 0; i < PIPES; i++) {
+		uk_close(p[i][0]);
+		uk_close(p[i][1]);
+	}
+	done();
+}
+
+static void a_cancel_loses_no_byte(void)
+{
+	race(0);
+}
+
+static void a_deadline_loses_no_byte(void)
+{
+	race(1);
+}
+
+static void ten_thousand_are_in_flight(void)
+{
+	uk_op *o = calloc(MANY, sizeof(*o));
+	uk_end *e = calloc(MANY, sizeof(*e));
+	char *b = calloc(1, MANY);
+	int p[PIPES][2];
+	unsigned n = 0;
+
+	group(MANY);
+	for (unsigned i = 0; i < PIPES; i++)
+		make_pipe(p[i], 0);
+	for (unsigned i = 0; i < MANY; i++) {
+		o[i] = READ(p[i % PIPES][0], b + i, 1);
+		o[i].tag = i;
+	}
+	CHECK_EQ(uk_submitv(g, o, MANY), MANY);
+	CHECK_EQ(uk_wait_any(g, e, MANY, 0), -ETIMEDOUT);
+	for (unsigned i = 0; i < MANY; i++)
+		CHECK_EQ(uk_write(p[i % PIPES][1], "x", 1), 1);
+	while (n < MANY) {
+		int r = uk_wait_min(g, e, MANY, 100, UK_FOREVER);
+
+		CHECK(r >= 100 || n + (unsigned)r == MANY);
+		for (int i = 0; i < r; i++) {
+			CHECK_EQ(e[i].res, 1);
+			CHECK_EQ(b[e[i].tag], 'x');
+			b[e[i].tag] = 'y';
+		}
+		n += (unsigned)r;
+	}
+	for (unsigned i = 0; i < PIPES; i++) {
+		uk_close(p[i][0]);
+		uk_close(p[i][1]);
+	}
+	done();
+	free(b);
+	free(e);
+	free(o);
+}
+
+static void *waits(void *arg)
+{
+	uk_end e;
+	int r;
+
+	(void)arg;
+	while ((r = uk_wait_any(g, &e, 1, UK_FOREVER)) == -EBUSY)
+		uk_yield();
+	return (void *)(intptr_t)r;
+}
+
+static void one_thread_waits_and_may_be_cancelled(void)
+{
+	uk_thread *t;
+	uk_end e;
+	char b;
+	int p[2], r;
+
+	group(8);
+	make_pipe(p, 0);
+	submit(READ(p[0], &b, 1));
+	t = spawn(waits, NULL);
+	while ((r = uk_wait_any(g, &e, 1, uk_after(UK_MS))) == -ETIMEDOUT)
+		uk_yield(); /* until it waits */
+	CHECK_EQ(r, -EBUSY);
+	uk_thread_cancel(t);
+	CHECK_EQ((intptr_t)join(t), -ECANCELED);
+	t = spawn(waits, NULL);
+	CHECK_EQ(write(p[1], "x", 1), 1); /* the request is still there */
+	CHECK_EQ((intptr_t)join(t), 1);
+	uk_close(p[0]);
+	uk_close(p[1]);
+	done();
+}
+
+struct side {
+	int in, out;
+	unsigned n;
+};
+
+/* Each sends to itself through a pipe, through the group of all. */
+static void *sender(void *arg)
+{
+	struct side *s = arg;
+	static char bytes[4] = "abc";
+
+	for (unsigned i = 0; i < s->n; i++) {
+		uk_op o[2] = { WRITE(s->out, &bytes[i % 3], 1),
+			       READ(s->in, &bytes[3], 1) };
+
+		for (unsigned k = 0; k < 2;) {
+			int r = uk_submitv(g, o + k, 2 - k);
+
+			CHECK(r > 0 || r == -EAGAIN);
+			if (r > 0)
+				k += (unsigned)r;
+			else
+				uk_yield();
+		}
+	}
+	return NULL;
+}
+
+static void many_submit_and_one_collects(void)
+{
+	enum { SENDERS = 8, EACH = 500 };
+	struct side s[SENDERS];
+	uk_thread *t[SENDERS];
+	uk_end e[32];
+
+	group(64);
+	for (int i = 0; i < SENDERS; i++) {
+		int p[2];
+
+		make_pipe(p, 0);
+		s[i] = (struct side){ p[0], p[1], EACH };
+		t[i] = spawn(sender, &s[i]);
+	}
+	for (unsigned n = 0; n < 2 * SENDERS * EACH;) {
+		int r = uk_wait_any(g, e, 32, UK_FOREVER);
+
+		CHECK(r >= 0);
+		if (!r)
+			uk_yield();
+		for (int i = 0; i < r; i++)
+			CHECK_EQ(e[i].res, 1);
+		n += (unsigned)r;
+	}
+	for (int i = 0; i < SENDERS; i++) {
+		join(t[i]);
+		uk_close(s[i].in);
+		uk_close(s[i].out);
+	}
+	done();
+}
+
+static int the_child(int in, int out)
+{
+	uk_end e[8];
+	char b = 0;
+
+	if (uk_wait_all(g, e, 8, UK_FOREVER) != 8)
+		return 1;
+	for (int i = 0; i < 8; i++)
+		if (e[i].res != -ECANCELED)
+			return 2;
+	if (one(WRITE(out, "c", 1)) != 1 || one(READ(in, &b, 1)) != 1 || b != 'c')
+		return 3;
+	uk_group_destroy(g);
+	return 0;
+}
+
+static void a_child_finds_them_ended_and_the_parent_does_not(void)
+{
+	char b[8];
+	uk_end e[8];
+	int p[2], q[2], st;
+	pid_t pid, got;
+
+	group(8);
+	make_pipe(p, 0);
+	make_pipe(q, 0);
+	for (int i = 0; i < 8; i++)
+		submit(i == 7 ? OP(.kind = UK_OP_TIMEOUT, .deadline = uk_after(UK_MS))
+			      : READ(p[0], &b[i], 1));
+	if (SANITIZED) /* the child of many threads is none of ours (fork.c) */
+		goto parent;
+	CHECK_EQ(uk_wait_any(g, e, 1, UK_FOREVER), 1);
+	submit(READ(p[0], &b[7], 1));
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid)
+		_exit(the_child(q[0], q[1]));
+	uk_blocking_begin();
+	do
+		got = waitpid(pid, &st, 0);
+	while (got < 0 && errno == EINTR);
+	uk_blocking_end();
+	CHECK_EQ(got, pid);
+	CHECK_EQ(st, 0);
+parent:
+	CHECK_EQ(write(p[1], "01234567", 8), 8);
+	CHECK_EQ(uk_wait_all(g, e, 8, UK_FOREVER), 8);
+	for (int i = 0; i < 8; i++)
+		CHECK(e[i].res == 1 || (SANITIZED && e[i].res == 0));
+	for (int i = 0; i < 2; i++) {
+		uk_close(p[i]);
+		uk_close(q[i]);
+	}
+	done();
+}
+
+int main(void)
+{
+	io_test_init(HANG_SEC);
+	BOTH(streams_are_read_and_written);
+	BOTH(files_are_read_and_written);
+	BOTH(sockets_talk);
+	BOTH(names_are_opened_looked_at_and_renamed);
+	BOTH(polls_and_timeouts_end);
+	BOTH(errors_are_those_of_the_calls);
+	BOTH(o_nonblock_waits);
+	BOTH(memory_that_was_never_touched_is_no_matter);
+	BOTH(a_full_group_takes_what_it_can);
+	BOTH(what_is_linked_runs_in_order_or_not_at_all);
+	BOTH(a_close_ends_what_waits);
+	BOTH(a_destroyed_group_touches_nothing_any_more);
+	BOTH(a_cancel_loses_no_byte);
+	BOTH(a_deadline_loses_no_byte);
+	BOTH(ten_thousand_are_in_flight);
+	BOTH(one_thread_waits_and_may_be_cancelled);
+	BOTH(many_submit_and_one_collects);
+	BOTH(a_child_finds_them_ended_and_the_parent_does_not);
+	return 0;
+}
