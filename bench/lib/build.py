@@ -46,6 +46,11 @@ def libst():
         raise Missing("State Threads is not installed (Debian: libst-dev)")
 
 
+def liburing():
+    if not os.path.exists("/usr/include/liburing.h"):
+        raise Missing("liburing is not installed (Debian: liburing-dev)")
+
+
 def fiber():
     if not os.path.exists("/usr/include/boost/fiber/all.hpp"):
         raise Missing("Boost.Fiber is not installed (Debian: libboost-fiber-dev)")
@@ -104,6 +109,12 @@ RULES = {
     "act": (f"{B}/act", ["act/act.c", "lib/bench.h"],
             lambda t: gcc(t, f"{BENCH}/act/act.c", f"-L{runtime()}", "-lukthreads",
                           f"-Wl,-rpath,{runtime()}"), runtime),
+    "async-uk": (f"{B}/async-uk", ["async/uk.c", "async/load.h", "lib/bench.h"],
+                 lambda t: gcc(t, f"{BENCH}/async/uk.c", f"-L{runtime()}", "-lukthreads",
+                               f"-Wl,-rpath,{runtime()}"), None),
+    "async-liburing": (f"{B}/async-liburing",
+                       ["async/liburing.c", "async/load.h", "lib/bench.h"],
+                       lambda t: gcc(t, f"{BENCH}/async/liburing.c", "-luring"), liburing),
     "act-nptl": (f"{B}/act-nptl", ["act/act.c", "lib/bench.h"],
                  lambda t: gcc(t, f"{BENCH}/act/act.c", "-DKERNEL_THREADS"), None),
     "echo": (f"{B}/echo", ["posix/echo.c", "lib/bench.h"],

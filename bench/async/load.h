@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* load.h - what the programs of async-io have in common: a file of 64 MiB to read blocks of, in
+ * an order that is the same for all, and names to look at. Page cache and name cache are warm:
+ * the cost of a request is measured, not a disk. */
+#ifndef LOAD_H
+#define LOAD_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "bench.h"
+
+#define BLOCK 4096
+#define BLOCKS 16384u
+
+/* Blocks of which each holds its number. */
+static inline int load_file(void)
+{
+	char name[] = "/tmp/bench-async-XXXXXX";
+	static uint64_t b[BLOCK / 8];
+	int fd = mkstemp(name);
+
+	if (fd < 0 || unlink(name))
+		die("mkstemp", errno);
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		b[0] = i;
+		if (pwrite(fd, b, BLOCK, (off_t)i * BLOCK) != BLOCK)
+			die("pwrite", errno);
+	}
+	return fd;
+}
+
+static inline char *load_buffers(unsigned n)
+{
+	char *p = mmap(NULL, (size_t)n * BLOCK, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (p == MAP_FAILED)
+		die("mmap", errno);
+	return p;
+}
+
+static inline unsigned load_next(uint64_t *seed)
+{
+	return (unsigned)(rng_next(seed) % BLOCKS);
+}
+
+static inline void load_right(const char *buf, unsigned block, long long res)
+{
+	uint64_t first;
+
+	memcpy(&first, buf, sizeof(first));
+	if (res != BLOCK || first != block)
+		die("a block is wrong", (int)-res);
+}
+
+static inline void load_done(int64_t since, long n)
+{
+	result("op", (double)(now_ns() - since) / (double)n);
+	check(n);
+}
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uk.c - async-io on ukthreads: by asynchronous calls of one thread, or by as many light
+ * threads that block.
+ * calls|threads reads|stats DEPTH N */
+#include <uk/uk.h>
+
+#include "load.h"
+
+static unsigned depth;
+static long n, share;
+static int fd;
+static char *bufs;
+static struct statx *st;
+static int (*work)(void);
+
+static uk_op read_of(unsigned i, unsigned block)
+{
+	return (uk_op){ .kind = UK_OP_READ,
+			.fd = fd,
+			.addr = bufs + (size_t)i * BLOCK,
+			.len = BLOCK,
+			.off = (int64_t)block * BLOCK,
+			.tag = i };
+}
+
+static uk_op stat_of(unsigned i)
+{
+	return (uk_op){ .kind = UK_OP_STATX,
+			.fd = AT_FDCWD,
+			.addr = "/etc/passwd",
+			.len = STATX_BASIC_STATS,
+			.addr2 = &st[i],
+			.tag = i };
+}
+
+static int calls(void)
+{
+	unsigned *block = calloc(depth, sizeof(*block));
+	uk_op *ops = calloc(depth, sizeof(*ops));
+	uk_end *ends = calloc(depth, sizeof(*ends));
+	uk_group *g;
+	uint64_t seed = 1;
+	long done = 0;
+	int64_t since;
+
+	if (uk_group_create(&g, depth))
+		die("uk_group_create", ENOMEM);
+	since = now_ns();
+	while (done < n) {
+		int r;
+
+		for (unsigned i = 0; i < depth; i++) {
+			block[i] = load_next(&seed);
+			ops[i] = bufs ? read_of(i, block[i]) : stat_of(i);
+		}
+		if (uk_submitv(g, ops, depth) != (int)depth)
+			die("uk_submitv", EAGAIN);
+		r = uk_wait_all(g, ends, depth, UK_FOREVER);
+		for (int k = 0; k < r; k++) {
+			unsigned i = (unsigned)ends[k].tag;
+
+			if (bufs)
+				load_right(bufs + (size_t)i * BLOCK, block[i],
+					   ends[k].res);
+			else if (ends[k].res)
+				die("statx", (int)ends[k].res);
+		}
+		done += r;
+	}
+	load_done(since, done);
+	uk_group_destroy(g);
+	return 0;
+}
+
+static void *reader(void *arg)
+{
+	unsigned i = (unsigned)(uintptr_t)arg;
+	uint64_t seed = i + 1;
+	struct stat s;
+
+	for (long k = 0; k < share; k++) {
+		unsigned block = load_next(&seed);
+		char *b = bufs + (size_t)i * BLOCK;
+
+		if (bufs)
+			load_right(b, block,
+				   uk_pread(fd, b, BLOCK, (off_t)block * BLOCK));
+		else if (uk_stat("/etc/passwd", &s))
+			die("uk_stat", ENOENT);
+	}
+	return NULL;
+}
+
+static int threads(void)
+{
+	uk_thread **t = calloc(depth, sizeof(*t));
+	uk_attr a = { .flags = UK_ATTR_LIGHT };
+	int64_t since = now_ns();
+
+	share = (n + depth - 1) / depth;
+	for (unsigned i = 0; i < depth; i++)
+		if (uk_thread_create(&t[i], &a, reader, (void *)(uintptr_t)i))
+			die("uk_thread_create", ENOMEM);
+	for (unsigned i = 0; i < depth; i++)
+		uk_thread_join(t[i], NULL);
+	load_done(since, share * depth);
+	return 0;
+}
+
+static void *root(void *arg)
+{
+	(void)arg;
+	return (void *)(intptr_t)work();
+}
+
+int main(int argc, char **argv)
+{
+	uk_thread *t;
+
+	if (argc != 5)
+		die("uk calls|threads reads|stats DEPTH N", EINVAL);
+	work = strcmp(argv[1], "calls") ? threads : calls;
+	depth = (unsigned)atoi(argv[3]);
+	n = atol(argv[4]);
+	if (!strcmp(argv[2], "reads")) {
+		fd = load_file();
+		bufs = load_buffers(depth);
+	} else {
+		st = calloc(depth, sizeof(*st));
+	}
+	if (uk_thread_create(&t, NULL, root, NULL))
+		die("uk_thread_create", ENOMEM);
+	return uk_thread_join(t, NULL);
+}

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workload async-io: what a request costs that no thread waits for. Asynchronous calls of one
+thread (uk-calls) beside liburing alone, which is the limit, and beside as many light threads
+with one blocking call each (uk-threads). All on one processor, page cache and name cache
+warm. The programs are in bench/async."""
+import build
+import harness
+from micro import case, interleaved
+
+SYSTEMS = ("liburing", "uk-calls", "uk-threads")
+
+
+def requests(q):
+    n = 40_960 if q else 1_024_000
+    m = 10_240 if q else 102_400
+    metrics = {"op": ("", "ns", "1.05 x liburing")}
+    out = [case(f"random reads of 4 KiB, depth {d}", 1, "reads", (d, n), n, metrics)
+           for d in (1, 32, 256)]
+    out.append(case(f"{m:,} stats, 256 at a time", 1, "stats", (256, m), m, metrics))
+    return out
+
+
+WORKLOADS = {
+    "async-io": (requests, "asynchronous reads and stats, beside liburing alone"),
+}
+
+
+def one_run(system, c, figures):
+    words = [c.program, *map(str, c.args)]
+    if system == "liburing":
+        words, env = [build.program("async-liburing"), *words], {}
+    else:
+        words = [build.program("async-uk"), system[3:], *words]
+        env = {"UK_VPS": "1", "LD_LIBRARY_PATH": build.runtime()}
+    values, _ = harness.run_program(harness.pinned(c.cpus) + words, env, c.check, 180)
+    figures.add(c.variant, system, "ns", values["op"])
+
+
+def run(figures, runs, quick, only=None):
+    interleaved(figures, WORKLOADS[figures.workload][0](quick), SYSTEMS, one_run, runs, quick,
+                only)
