@@ -249,7 +249,7 @@ COLD void enter_slow(struct uk_thread *t, struct carrier *c)
 	if (take_orphan(c, t->vp->set, t->pinned)) {
 		bell_arm(c);
 		carrier_bind(c, c->vp);
-		t->vp = c->vp;
+		store_relaxed(&t->vp, c->vp);
 		bump(&c->vp->count.returns, 1);
 		return;
 	}
