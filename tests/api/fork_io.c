@@ -122,14 +122,15 @@ static void *connects(void *arg)
 	return arg;
 }
 
+/* Until it is cancelled: who left at a sign of his own would leave a full queue behind, and
+ * a last connect before it for ever. */
 static void *accepts(void *arg)
 {
-	while (!LOAD(&stop)) {
-		int fd = uk_accept(listener, NULL, NULL);
+	int fd;
 
-		CHECK(fd >= 0);
+	while ((fd = uk_accept(listener, NULL, NULL)) >= 0)
 		close(fd);
-	}
+	CHECK_EQ(fd, -ECANCELED);
 	return arg;
 }
 
@@ -161,7 +162,6 @@ static void a_child_connects_and_accepts(void)
 {
 	socklen_t len = sizeof(there);
 	uk_thread *t, *u;
-	int fd;
 
 	there.sin_family = AF_INET;
 	there.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -176,10 +176,8 @@ static void a_child_connects_and_accepts(void)
 	fork_often(child_connects);
 	STORE(&stop, 1);
 	CHECK_EQ(uk_thread_join(t, NULL), 0);
-	fd = socket(AF_INET, SOCK_STREAM, 0);
-	CHECK_EQ(uk_connect(fd, (struct sockaddr *)&there, sizeof(there)), 0);
+	CHECK_EQ(uk_thread_cancel(u), 0);
 	CHECK_EQ(uk_thread_join(u, NULL), 0);
-	close(fd);
 	close(s[0]);
 	close(listener);
 }

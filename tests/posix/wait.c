@@ -31,9 +31,11 @@ static void *ends(void *arg)
 	struct rusage u;
 	siginfo_t info = { 0 };
 	int st;
-	pid_t c = child("exec sleep 0.05");
+	pid_t c = child("exec sleep 1000");
 
 	MUST(waitpid(c, &st, WNOHANG) == 0);
+	MUST(!kill(c, SIGKILL) && waitpid(c, &st, 0) == c && WTERMSIG(st) == SIGKILL);
+	c = child("exec sleep 0.05");
 	MUST(waitpid(c, &st, 0) == c && WIFEXITED(st) && !WEXITSTATUS(st));
 	FAILS(waitpid(c, &st, 0), ECHILD);
 	FAILS(waitpid(c, &st, WNOHANG), ECHILD);
