@@ -30,7 +30,7 @@ import org.ukthreads.pico.piranha.frontier.Frontier;
 import org.ukthreads.pico.piranha.frontier.MemoryFrontier;
 import org.ukthreads.pico.piranha.frontier.SharedFrontier;
 
-@Command(name = "pico piranha", mixinStandardHelpOptions = true, version = "piranha 0.1.0",
+@Command(name = "pico piranha", mixinStandardHelpOptions = true, version = "piranha 0.2.0",
 		sortOptions = false,
 		header = "Crawls the web from the given URLs, with one thread per URL.",
 		description = {"", "Visits each page once, follows its links within the scope, obeys"
