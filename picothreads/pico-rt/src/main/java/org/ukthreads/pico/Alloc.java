@@ -5,6 +5,7 @@ package org.ukthreads.pico;
  * Marks the constructor that only allocates: a class whose constructors may suspend gets
  * one, and its constructors' bodies as static pico$init methods.
  */
+@Internal
 public final class Alloc {
 	private static volatile int fence;
 

@@ -10,6 +10,7 @@ import java.util.concurrent.ThreadFactory;
  * platform thread inherits comes from the thread that calls the builder; a carrier is the
  * wrong one, so that a thread like the calling pico thread does it.
  */
+@Internal
 public final class Builders {
 	private Builders() {}
 

@@ -2,6 +2,7 @@
 package org.ukthreads.pico;
 
 /** Who called: for what the JDK finds out by looking at its caller's caller. */
+@Internal
 public final class Callers {
 	private Callers() {}
 

@@ -22,6 +22,7 @@ package org.ukthreads.pico;
  * translated) leaves `active` set, and the next primitive or the trampoline finds out.
  * It extends Throwable and neither Exception nor Error, so that fewer handlers match.
  */
+@Internal
 public final class Capture extends Throwable {
 	/** Between the throw and the trampoline. */
 	boolean active;

@@ -8,6 +8,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * every method, and one call in so many suspends the fiber for no reason. What a program
  * does must not change. Same seed, same points (on one carrier).
  */
+@Internal
 public final class Chaos {
 	private static final MethodRef POINT = MethodRef.primitive(Chaos.class, "point", "()V");
 	/** One in so many; 0: off. */

@@ -30,6 +30,7 @@ import java.util.zip.Inflater;
  * kind: s(tatic) p(special) v(irtual) i(nterface). slot: i0, j1, a2...: where in the
  * frame; type is a descriptor's pool index; a name of "" is a spilled stack value.
  */
+@Internal
 public abstract class Code {
 	private static final Map<ClassLoader, Map<String, Code>> LOADED =
 		new java.util.WeakHashMap<>();

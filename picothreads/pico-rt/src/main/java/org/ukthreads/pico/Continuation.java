@@ -21,6 +21,11 @@ package org.ukthreads.pico;
  * Rejected: re-entering every frame from the bottom (141 ns at depth 10, 720 at 50,
  * against 18), and a value object for each result (boxing).
  */
+/**
+ * A computation that stops and goes on: {@link #run} until it ends or calls {@link #suspend}.
+ * One thread runs it at a time. What suspends below code that is not translated gets a
+ * {@link PinnedException}.
+ */
 public class Continuation {
 	/** Frames to resume, innermost first; null before the start, while it runs, at the end. */
 	Frame top;

@@ -32,6 +32,11 @@ import java.util.concurrent.locks.LockSupport;
  * captures, it blocks its OS thread on the same protocol. So has a fiber that is pinned,
  * but it first hands its carrier to a spare OS thread.
  */
+/**
+ * What a scheduler runs: the small thing under every pico thread. Its times are nanoseconds; a
+ * call that would wait and finds no stack for it throws StackOverflowError and has changed
+ * nothing.
+ */
 public class Fiber extends Continuation {
 	static final int NEW = 0, READY = 1, RUNNING = 2, STOPPING = 3, WOKEN = 4, PARKED = 5,
 		DONE = 6;

@@ -13,6 +13,7 @@ package org.ukthreads.pico;
  * be resumed again (fork). The accessors by index serve dumps, snapshots and forks; the
  * resume code reads the fields.
  */
+@Internal
 public abstract class Frame implements Cloneable {
 	Frame next;
 	Site site;

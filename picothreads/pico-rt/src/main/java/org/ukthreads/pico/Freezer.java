@@ -18,6 +18,7 @@ import java.util.concurrent.ConcurrentHashMap;
  * of what the translator made of it (which call, and which value in which slot): the
  * same method may be laid out anew because something that it calls began to suspend.
  */
+@Internal
 public final class Freezer {
 	private Freezer() {}
 

@@ -21,6 +21,7 @@ import java.lang.reflect.Modifier;
  * rule sees it have hidden frames, which the stack does not show: such a handle itself says
  * that it pins.
  */
+@Internal
 public final class Handles {
 	private static final MethodHandle CALL;
 

@@ -15,6 +15,7 @@ import java.util.concurrent.ConcurrentHashMap;
  * stopped() must not block its carrier for long: it takes the bytes; another thread
  * stores them and calls committed().
  */
+@Internal
 public abstract class KeptFiber extends Fiber {
 	/** It waits for committed(). */
 	public static final int COMMIT = 16;

@@ -13,6 +13,7 @@ import java.util.Enumeration;
  * The system class loader, as a program sees it that was translated in memory: it is not on
  * the class path of the JVM, but its loader stands for that. Any thread may call.
  */
+@Internal
 public final class Loaders {
 	/**
 	 * Makes what the runtime can run of a class that the program makes while it runs. A loader

@@ -11,6 +11,7 @@ import java.util.List;
  * Lists of a class's members, without those that the translation has added; and what makes the
  * objects where the program asks reflection for one. Any thread.
  */
+@Internal
 public final class Members {
 	private Members() {}
 

@@ -4,6 +4,7 @@ package org.ukthreads.pico;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** One translated method, or one primitive. Compared by identity: one object per method. */
+@Internal
 public final class MethodRef {
 	/** The class that holds the code; null for a primitive. */
 	final Class<?> holder;

@@ -32,6 +32,7 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
  * Rejected: a field in every class (JDK objects have none), barging (needs a retry loop,
  * that is, a frame), a weak map (an idle object must cost nothing).
  */
+@Internal
 public final class Monitors {
 	private static final int STRIPES = 512;
 	private static final Stripe[] TABLE = new Stripe[STRIPES];

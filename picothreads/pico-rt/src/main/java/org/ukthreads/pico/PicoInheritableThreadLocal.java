@@ -5,6 +5,7 @@ import java.util.Map;
 import java.util.WeakHashMap;
 
 /** The inheritable kind: a new PicoThread starts with childValue of its maker's. */
+@Internal
 public class PicoInheritableThreadLocal<T> extends InheritableThreadLocal<T> {
 	public PicoInheritableThreadLocal() {}
 

@@ -27,6 +27,10 @@ import java.util.concurrent.atomic.AtomicLong;
  * Lock order: monitor stripe > idle > (scheduler's own, timers, lost). None is held when
  * program code runs.
  */
+/**
+ * Carriers, a scheduler, timers and a clock: what pico threads run on. A program needs only
+ * {@link #main}; a test may make its own. Times are nanoseconds.
+ */
 public final class PicoRuntime {
 	final Timers timers = new Timers(this);
 	final Clock clock;

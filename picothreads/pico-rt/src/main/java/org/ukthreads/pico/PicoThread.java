@@ -18,6 +18,10 @@ import java.util.concurrent.atomic.AtomicInteger;
  * final (join, isAlive) is replaced at the call site by Threads.*. Names, daemon flag,
  * priority, group, context class loader and handlers are inherited, they are plain data.
  */
+/**
+ * The java.lang.Thread of a fiber: what {@code new Thread} is in translated code. Its methods
+ * mean what the JDK says, and throw what it says.
+ */
 public class PicoThread extends Thread {
 	final Fiber fiber;
 	private final Runnable target;

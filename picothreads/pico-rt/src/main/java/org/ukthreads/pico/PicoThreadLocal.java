@@ -8,6 +8,7 @@ import java.util.function.Supplier;
  * A ThreadLocal with a value for each fiber; on platform threads it is the JVM's. The
  * values hang on the fiber, keyed weakly, and go with it.
  */
+@Internal
 public class PicoThreadLocal<T> extends ThreadLocal<T> {
 	public PicoThreadLocal() {}
 

@@ -26,6 +26,7 @@ import java.util.concurrent.atomic.LongAdder;
  * Rejected: a bracket around each call that may call back (what is stored in a HashMap?
  * one equals() that may suspend bracketed every call of java.util: 3 to 140 %).
  */
+/** Threads that had to block an OS thread: how often, and where; all methods, from any thread. */
 public final class Pins {
 	private static final Map<String, LongAdder> BY_PLACE = new ConcurrentHashMap<>();
 	private static final AtomicLong BLOCKED = new AtomicLong();

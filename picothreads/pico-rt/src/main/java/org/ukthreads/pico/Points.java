@@ -7,6 +7,7 @@ package org.ukthreads.pico;
  * atomics...). Whoever simulates watches them and says whether another thread goes on; if not,
  * or where nobody watches, a point costs a read.
  */
+@Internal
 public final class Points {
 	/** What the program is about to do, or has just done. */
 	public static final int LOCK = 0, UNLOCK = 1, ATOMIC = 2, VOLATILE = 3, THREAD = 4,

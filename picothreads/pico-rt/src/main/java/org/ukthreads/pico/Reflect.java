@@ -15,6 +15,7 @@ import java.lang.reflect.Modifier;
  *
  * A method that a rule replaces at its calls is replaced here, too: see Instead.
  */
+@Internal
 public final class Reflect {
 	private static final String INVOKE =
 		"(Ljava/lang/reflect/Method;Ljava/lang/Object;[Ljava/lang/Object;)"

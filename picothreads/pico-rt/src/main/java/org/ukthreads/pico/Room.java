@@ -6,6 +6,7 @@ package org.ukthreads.pico;
  * at an object that stays outside waits, when it is loaded, in the room of the object that
  * has the name then.
  */
+@Internal
 public interface Room {
 	/** Whose it is. */
 	Object of();

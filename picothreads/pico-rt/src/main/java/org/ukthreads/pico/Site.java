@@ -26,6 +26,7 @@ import java.util.Map;
  *   and losing a node to a race only means checking again. Rejected: two fields, which
  *   two carriers could tear into a pair that nobody checked.
  */
+@Internal
 public final class Site {
 	final Code code;
 	public final MethodRef method;

@@ -13,6 +13,7 @@ import java.util.concurrent.locks.LockSupport;
  * the method is static or final. The receiver is the first argument. Each works for a
  * PicoThread, for a platform thread, and when called from either.
  */
+@Internal
 public final class Threads {
 	private static final MethodRef JOIN =
 		MethodRef.primitive(Threads.class, "join", "(Ljava/lang/Thread;)V");

@@ -30,6 +30,7 @@ import java.util.Set;
  *
  * Not at the exception's birth: that would cost each of them a walk, printed or not.
  */
+@Internal
 public final class Traces {
 	private static final String CONTINUATION = Continuation.class.getName();
 	private static final Set<String> OURS = new HashSet<>(Arrays.asList(CONTINUATION,

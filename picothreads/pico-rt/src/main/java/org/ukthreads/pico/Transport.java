@@ -9,6 +9,7 @@ import java.nio.channels.spi.SelectorProvider;
  * Where channels and selectors come from: the system's provider, or for a simulation one in
  * memory. Set between runs, by whoever installs the runtime.
  */
+@Internal
 public final class Transport {
 	/** A selector whose select() does not block: whoever waits for it parks. */
 	public interface Parkable {

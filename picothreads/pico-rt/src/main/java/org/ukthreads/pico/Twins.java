@@ -11,6 +11,7 @@ import java.util.concurrent.ConcurrentHashMap;
  * that nobody translated may override the method, and has no twin: then the twin of the
  * method that it overrides is called, which finds out here and calls the method instead.
  */
+@Internal
 public final class Twins {
 	private Twins() {}
 

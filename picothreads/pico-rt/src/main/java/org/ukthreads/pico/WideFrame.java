@@ -2,6 +2,7 @@
 package org.ukthreads.pico;
 
 /** A frame of more values than the largest shape of Frames: arrays. Rare. */
+@Internal
 public final class WideFrame extends Frame {
 	public int[] i;
 	public long[] j;
