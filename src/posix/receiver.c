@@ -5,6 +5,8 @@
  *
  * What user threads let through, all together, is asked whenever main changes its mask, so they
  * are counted by mask: nearly all have the same. */
+#include <limits.h>
+#include <linux/futex.h>
 #include <sys/prctl.h>
 
 #include "base/sys.h"
@@ -12,7 +14,6 @@
 #include "sched/vp.h"
 #include "uk/time.h"
 
-#define WAKE_RECEIVER __SIGRTMIN
 #define GROUPS 64
 #define RECEIVER_STACK ((size_t)64 << 10)
 
@@ -89,6 +90,8 @@ static void *receive(void *arg UNUSED)
 		siginfo_t info;
 		long sig = sys4(SYS_rt_sigtimedwait, &set, &info, NULL, sizeof(set));
 
+		if (sig == WAKE_RECEIVER && info.si_code == SI_TIMER)
+			timer_expired(&info);
 		if (sig <= 0 || sig == WAKE_RECEIVER)
 			continue;
 		if (!route(&info)) {
@@ -106,13 +109,37 @@ static void *receive_first(void *arg)
 {
 	thread_foreign();
 	store_release(&receiver_tid, (uint32_t)sys_gettid());
+	sys3(SYS_futex, &receiver_tid, FUTEX_WAKE, INT_MAX);
 	return receive(arg);
+}
+
+/* False: it cannot be made. */
+static bool receiver_start(void)
+{
+	uint32_t none = 0;
+
+	if (!cas_acq_rel(&starting, &none, 1) ||
+	    !kernel_thread(receive_first, NULL, RECEIVER_STACK, NULL))
+		return true;
+	store_release(&starting, 0);
+	return false;
+}
+
+uint32_t receiver_begin(void)
+{
+	struct timespec ms = { 0, NS_PER_MS }; /* who makes it may fail */
+
+	while (!load_acquire(&receiver_tid)) {
+		if (!receiver_start())
+			return 0;
+		sys4(SYS_futex, &receiver_tid, FUTEX_WAIT, 0, &ms);
+	}
+	return load_relaxed(&receiver_tid);
 }
 
 /* Outside the lock and the runtime: the receiver waits for what it is to wait for. */
 void receiver_call(uint64_t more)
 {
-	uint32_t none = 0;
 	uint64_t was;
 
 	if (!more)
@@ -125,11 +152,8 @@ void receiver_call(uint64_t more)
 		     WAKE_RECEIVER);
 		return;
 	}
-	if (cas_acq_rel(&starting, &none, 1) &&
-	    kernel_thread(receive_first, NULL, RECEIVER_STACK, NULL)) {
-		store_release(&starting, 0);
+	if (!receiver_start())
 		fetch_and_acq_rel(&wanted, was);
-	}
 }
 
 /* Under the lock. */
@@ -152,6 +176,7 @@ bool hand_to_waiter(struct posix_signals *s, const siginfo_t *info)
 		return false;
 	*s->got = *info;
 	s->got = NULL;
+	timer_taken(info);
 	wait_fire(signals_thread(s)->thread, s->token, WAKE_OK);
 	return true;
 }
@@ -311,4 +336,5 @@ void receiver_forget(void)
 	crowd = 0;
 	wanted = 0;
 	receiver_tid = starting = 0;
+	timers_forget();
 }

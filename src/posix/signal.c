@@ -149,6 +149,7 @@ bool item_take(struct posix_signals *s, uint64_t set, siginfo_t *info)
 	it = *at;
 	if (it) {
 		*info = it->info;
+		timer_taken(info);
 		*at = it->next;
 		item_free(it);
 	}
@@ -569,6 +570,7 @@ void signals_gone(struct posix_thread *pt)
 	list_del(&s->all);
 	list_init(&s->all);
 	group_leave(s->group);
+	timers_gone(s);
 	s->mask = ~0ull;
 	give_back(s);
 	while ((it = s->items)) {

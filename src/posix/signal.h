@@ -13,6 +13,7 @@
 #endif
 #define BIT(sig) (1ull << ((sig)-1))
 #define SIGNAL_LAST 64
+#define WAKE_RECEIVER __SIGRTMIN
 #define OURS (BIT(__SIGRTMIN) | BIT(__SIGRTMIN + 1))
 #define NEVER_BLOCKED (OURS | BIT(SIGKILL) | BIT(SIGSTOP))
 #define SYNCHRONOUS                                                                    \
@@ -107,7 +108,20 @@ void receiver_call(uint64_t set);
 bool hand_to_waiter(struct posix_signals *s, const siginfo_t *info);
 /* Under the lock: what the receiver has given to s, and s did not take, is the process's again. */
 void give_back(struct posix_signals *s);
+/* It is there; its id, or 0. */
+uint32_t receiver_begin(void);
 /* A forked child. */
 void receiver_forget(void);
+
+/* -- timer.c -- */
+
+/* Outside the lock: the receiver got this from the kernel. */
+void timer_expired(const siginfo_t *kernels);
+/* Under the lock: a thread takes what was pending for it. */
+void timer_taken(const siginfo_t *info);
+/* Under the lock: it ends. */
+void timers_gone(const struct posix_signals *to);
+/* A forked child has none. */
+void timers_forget(void);
 
 #endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Timers that signal one thread, by its gettid(); the process; or call a function. Each signal is
+ * its own thread's, with the value, and what is missed meanwhile counts as overruns. */
+#include <semaphore.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "must.h"
+
+enum { THREADS = 5, TIMES = 4 };
+
+static __thread volatile int got, wrong;
+static __thread int mine;
+
+static void on_timer(int sig, siginfo_t *info, void *uc)
+{
+	(void)uc;
+	if (sig != SIGRTMIN + 2 || info->si_code != SI_TIMER || !mine ||
+	    info->si_value.sival_int != mine || info->si_overrun < 0)
+		wrong = 1;
+	got++;
+}
+
+static timer_t timer_for(pid_t tid, int sig, int value, clockid_t clock)
+{
+	struct sigevent ev = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = sig };
+	timer_t id;
+
+	ev.sigev_value.sival_int = value;
+	ev._sigev_un._tid = tid;
+	MUST(!timer_create(clock, &ev, &id));
+	return id;
+}
+
+static void every_ms(timer_t id, long first, long then)
+{
+	struct itimerspec t = { .it_value = { 0, first * 1000000 },
+				.it_interval = { 0, then * 1000000 } };
+
+	MUST(!timer_settime(id, 0, &t, NULL));
+}
+
+static void *is_signalled(void *arg)
+{
+	timer_t id;
+
+	mine = (int)(intptr_t)arg;
+	id = timer_for(gettid(), SIGRTMIN + 2, mine, CLOCK_MONOTONIC);
+	every_ms(id, 1, 1);
+	while (got < TIMES)
+		usleep(100000); /* it ends it */
+	MUST(timer_getoverrun(id) >= 0 && !timer_delete(id) && !wrong);
+	return NULL;
+}
+
+/* A profiler's: by its CPU time, while it computes. */
+static void *computes(void *arg)
+{
+	timer_t id;
+
+	mine = 77;
+	id = timer_for(gettid(), SIGRTMIN + 2, mine, CLOCK_THREAD_CPUTIME_ID);
+	every_ms(id, 1, 1);
+	while (got < TIMES)
+		;
+	MUST(!timer_delete(id) && !wrong);
+	return arg;
+}
+
+/* Not taken for a while: pending once. */
+static void *overruns(void *arg)
+{
+	struct timespec none = { 0, 0 };
+	siginfo_t info;
+	sigset_t set;
+	timer_t id;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN + 3);
+	MUST(!pthread_sigmask(SIG_BLOCK, &set, NULL));
+	id = timer_for(gettid(), SIGRTMIN + 3, 5, CLOCK_MONOTONIC);
+	every_ms(id, 1, 1);
+	do {
+		usleep(20000);
+		MUST(sigwaitinfo(&set, &info) == SIGRTMIN + 3);
+		MUST(info.si_code == SI_TIMER && info.si_value.sival_int == 5);
+		MUST(timer_getoverrun(id) == info.si_overrun);
+	} while (!info.si_overrun);
+	MUST(!timer_delete(id));
+	while (sigtimedwait(&set, &info, &none) > 0)
+		;
+	return arg;
+}
+
+static sem_t called;
+
+static void call(union sigval v)
+{
+	MUST(v.sival_int == 9);
+	sem_post(&called);
+}
+
+static void *by_function(void *arg)
+{
+	struct sigevent ev = { .sigev_notify = SIGEV_THREAD,
+			       .sigev_notify_function = call };
+	timer_t id;
+
+	ev.sigev_value.sival_int = 9;
+	MUST(!timer_create(CLOCK_MONOTONIC, &ev, &id));
+	every_ms(id, 1, 1);
+	for (int i = 0; i < 3; i++)
+		while (sem_wait(&called))
+			MUST(errno == EINTR);
+	MUST(!timer_delete(id));
+	return arg;
+}
+
+/* The process's, of which main takes none. */
+static void *by_process(void *arg)
+{
+	struct sigevent ev = { .sigev_notify = SIGEV_SIGNAL,
+			       .sigev_signo = SIGRTMIN + 4 };
+	siginfo_t info;
+	sigset_t set;
+	timer_t id;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN + 4);
+	ev.sigev_value.sival_int = 3;
+	MUST(!timer_create(CLOCK_REALTIME, &ev, &id));
+	every_ms(id, 1, 0);
+	MUST(sigwaitinfo(&set, &info) == SIGRTMIN + 4);
+	MUST(info.si_code == SI_TIMER && info.si_value.sival_int == 3);
+	MUST(timer_getoverrun(id) == 0 && !timer_delete(id));
+	return arg;
+}
+
+static timer_t left;
+
+static void *ends_before(void *arg)
+{
+	left = timer_for(gettid(), SIGRTMIN + 2, 1, CLOCK_MONOTONIC);
+	every_ms(left, 1, 1);
+	mine = 1;
+	return arg;
+}
+
+int main(void)
+{
+	struct sigaction a = { .sa_sigaction = on_timer,
+			       .sa_flags = SA_SIGINFO | SA_RESTART };
+	struct sigevent bad = { .sigev_notify = SIGEV_THREAD_ID,
+				.sigev_signo = SIGUSR1 };
+	pthread_t t[THREADS];
+	sigset_t set;
+	timer_t id;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN + 4);
+	MUST(!sigaction(SIGRTMIN + 2, &a, NULL) && !sem_init(&called, 0, 0));
+	MUST(!pthread_sigmask(SIG_BLOCK, &set, NULL));
+	for (intptr_t i = 0; i < THREADS; i++)
+		t[i] = thread_of(is_signalled, (void *)(i + 1));
+	for (int i = 0; i < THREADS; i++)
+		end_of(t[i]);
+	run_in_thread(computes);
+	run_in_thread(overruns);
+	run_in_thread(by_function);
+	run_in_thread(by_process);
+	is_signalled((void *)10);
+	run_in_thread(ends_before);
+	usleep(5000);
+	MUST(!timer_delete(left));
+	bad._sigev_un._tid = 0x3fffffff;
+	FAILS(timer_create(CLOCK_MONOTONIC, &bad, &id), EINVAL);
+	printf("%d in main\n", got >= TIMES);
+	return 0;
+}
