@@ -13,12 +13,12 @@ static bool word_readable(uintptr_t at)
 	       -EFAULT;
 }
 
-/* By its ends, which are not two pages apart. */
+/* By the words with its ends, which are not two pages apart; an aligned word is in one page. */
 bool posix_readable_slow(const void *p, size_t n)
 {
-	uintptr_t at = (uintptr_t)p;
+	uintptr_t word = ~(sizeof(uint64_t) - 1);
+	uintptr_t first = (uintptr_t)p & word, last = ((uintptr_t)p + n - 1) & word;
 
-	dbg_assert(n >= sizeof(uint64_t) && n <= PAGE);
-	return word_readable(at) &&
-	       (n == sizeof(uint64_t) || word_readable(at + n - sizeof(uint64_t)));
+	dbg_assert(n && n <= PAGE);
+	return word_readable(first) && (first == last || word_readable(last));
 }

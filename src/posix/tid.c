@@ -84,10 +84,11 @@ static long set_processors(struct posix_thread *pt, size_t n, const cpu_set_t *s
 
 	if (r < 0)
 		return r;
-	if (!posix_readable(set, n))
+	n = MIN(n, (size_t)r);
+	if (n && (!set || !posix_readable(set, n)))
 		return -EFAULT;
 	CPU_ZERO(&both);
-	memcpy(&both, set, MIN(n, (size_t)r));
+	memcpy(&both, set, n);
 	CPU_AND(&both, &both, &may);
 	if (!CPU_COUNT(&both))
 		return -EINVAL;
@@ -138,7 +139,7 @@ static long set_name(const struct posix_thread *pt, const char *from)
 {
 	char name[NAME_SIZE];
 
-	if (!posix_readable(from, 1))
+	if (!from || !posix_readable(from, 1))
 		return -EFAULT;
 	strncpy(name, from, sizeof(name) - 1);
 	name[sizeof(name) - 1] = 0;
