@@ -4,6 +4,7 @@
  * told to; what is linked runs in order. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <uk/uk.h>

@@ -23,8 +23,19 @@
 
 #define container_of(p, type, member) ((type *)((char *)(p)-offsetof(type, member)))
 #define array_size(a) (sizeof(a) / sizeof((a)[0]))
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
+/* each argument once: it may be a clock, or what others write */
+#define MIN(a, b)                                                                      \
+	({                                                                             \
+		__auto_type min_a = (a);                                               \
+		__auto_type min_b = (b);                                               \
+		min_a < min_b ? min_a : min_b;                                         \
+	})
+#define MAX(a, b)                                                                      \
+	({                                                                             \
+		__auto_type max_a = (a);                                               \
+		__auto_type max_b = (b);                                               \
+		max_a > max_b ? max_a : max_b;                                         \
+	})
 
 #define PAGE ((size_t)4096)
 #define NS_PER_US 1000LL

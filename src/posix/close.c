@@ -52,7 +52,8 @@ static void leave_range(unsigned first, unsigned last)
 	if (!runs())
 		return;
 	sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim);
-	last = (unsigned)MIN(last, MIN(lim.rlim_cur, FILES_MOST));
+	lim.rlim_cur = MIN(lim.rlim_cur, FILES_MOST);
+	last = (unsigned)MIN(last, lim.rlim_cur);
 	for (unsigned fd = first; fd <= last; fd++)
 		if (sched_io_pending((int)fd))
 			posix_leave((int)fd);

@@ -21,7 +21,7 @@
 #include "thread/thread.h"
 #include "thread/tls.h"
 
-#define SET_MOST 256    /* vps in a set, the two reactive ones not counted */
+#define SET_MOST 256u   /* vps in a set, the two reactive ones not counted */
 #define VP_MAX 1024     /* in all sets: where a set has the most, others have room */
 #define CPUS_MOST 8192u /* the kernel's own limit */
 #define SLICE_NS (10 * NS_PER_MS) /* if nobody says otherwise */

@@ -976,13 +976,13 @@ static void calls(void)
 
 static bool sleeps(const struct row *r)
 {
-	char state[8];
+	char state[8], called[] = "called";
 
 	if (!get(&at))
 		return false;
 	if (task_line(target_tid, "comm", state, sizeof(state)))
 		return task_sleeps(target_tid);
-	return user_thread_parked("called") ||
+	return user_thread_parked(called) ||
 	       (r->nr != ANY_CALL && some_task_in(r->nr, r->arg ? *r->arg : ANY_CALL));
 }
 
