@@ -126,7 +126,7 @@ final class DurableTest {
 		v = vault(loader);
 		v.resume();
 		v.send("a", "end");
-		assertTrue(v.await("a", 10_000));
+		assertTrue(v.await("a", 600_000));
 		assertTrue(seen.contains("sum 111"), seen.toString());
 		v.close();
 		try (FileStore s = new FileStore(dir.resolve("store"))) {
@@ -150,7 +150,7 @@ final class DurableTest {
 	void what_cannot_be_saved_is_named_with_the_way_to_it() throws Exception {
 		Vault v = vault(loader);
 		v.start("h", task("Holder"));
-		assertTrue(v.awaitAll(10_000));
+		assertTrue(v.awaitAll(600_000));
 		assertTrue(seen.get(0).toString().startsWith("java.io.ByteArrayInputStream cannot be"
 			+ " saved: java.io.NotSerializableException: it is not Serializable; reached"
 			+ " from the frame of " + Parts.Holder.class.getName() + ".run()V:"),
@@ -171,7 +171,7 @@ final class DurableTest {
 		v.codec.external("service", two);
 		v.resume();
 		v.send("c", "go");
-		assertTrue(v.awaitAll(10_000));
+		assertTrue(v.awaitAll(600_000));
 		assertEquals("c#2", one.get(0));
 		assertEquals(true, two.get(two.size() - 1));
 		v.close();
@@ -271,7 +271,7 @@ final class DurableTest {
 		v = vault(four);
 		assertEquals(List.of("f"), v.resume());
 		v.send("f", "go");
-		assertTrue(v.awaitAll(10_000));
+		assertTrue(v.awaitAll(600_000));
 		assertEquals("321", four.loadClass("Flow").getField("out").get(null).toString());
 		v.close();
 	}

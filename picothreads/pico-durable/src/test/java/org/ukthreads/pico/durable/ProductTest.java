@@ -106,7 +106,7 @@ final class ProductTest {
 		assertTrue(w.metrics().get("resumed") < 10, w.metrics().toString());
 		for (int k = 0; k < 50; k++)
 			w.send("p" + k, "end");
-		assertTrue(w.awaitAll(60_000));
+		assertTrue(w.awaitAll(600_000));
 		w.close();
 	}
 
@@ -133,7 +133,7 @@ final class ProductTest {
 		v.start("s", task("Sleeper", 3_600_000L));
 		until(() -> v.running().isEmpty());
 		v.cancel("s");
-		assertTrue(v.awaitAll(60_000));
+		assertTrue(v.awaitAll(600_000));
 		assertEquals(List.of("s interrupted true", "s undone null"), seen);
 		v.close();
 	}
@@ -152,7 +152,7 @@ final class ProductTest {
 		Vault w = vault(loader);
 		w.resume();
 		w.send("c", 2);
-		assertTrue(w.awaitAll(60_000));
+		assertTrue(w.awaitAll(600_000));
 		assertTrue(seen.contains("c undone 2"), seen.toString());
 		assertEquals("c finally", seen.get(seen.size() - 1));
 		w.close();
@@ -171,7 +171,7 @@ final class ProductTest {
 		assertEquals(List.of(), seen);
 		Vault w = vault(loader);
 		w.resume();
-		assertTrue(w.awaitAll(60_000));
+		assertTrue(w.awaitAll(600_000));
 		assertEquals("s interrupted true", seen.get(0));
 		w.close();
 	}
@@ -213,7 +213,7 @@ final class ProductTest {
 		loader.loadClass(Product.class.getName()).getField("failures").setInt(null, 0);
 		Vault w = vault(loader);
 		w.resume();
-		assertTrue(w.awaitAll(60_000));
+		assertTrue(w.awaitAll(600_000));
 		assertEquals("r done", seen.get(seen.size() - 1));
 		assertTrue(seen.get(n).compareTo("r attempt 2") > 0, seen.toString());
 		w.close();
@@ -248,7 +248,7 @@ final class ProductTest {
 			byte[] record = s.get("t/b");
 			assertFalse(record.length == 0);
 			v.send("b", "go");
-			assertTrue(v.awaitAll(60_000));
+			assertTrue(v.awaitAll(600_000));
 			assertEquals(List.of("b wrote first", "b once a", "b once b",
 				"b refused: no such account", "b wrote second"), seen);
 			assertEquals(List.of("first", "second"), books(a));
@@ -335,7 +335,7 @@ final class ProductTest {
 		Files.write(file, good);
 		assertEquals(List.of("a"), w.resume());
 		w.send("a", "end");
-		assertTrue(w.awaitAll(60_000));
+		assertTrue(w.awaitAll(600_000));
 		/* One of that name that is new is none of them. */
 		w.start("a", task("Receiver"));
 		w.close();
@@ -477,7 +477,7 @@ final class ProductTest {
 		});
 		w.resume();
 		w.send("f", "y");
-		assertTrue(w.awaitAll(60_000));
+		assertTrue(w.awaitAll(600_000));
 		assertEquals(List.of("Flow.run()V receive"), asked);
 		/* From its beginning, with what it had: 6. */
 		assertEquals("16", out(two));

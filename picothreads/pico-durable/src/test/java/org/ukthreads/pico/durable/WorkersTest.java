@@ -99,8 +99,8 @@ final class WorkersTest {
 		assertEquals("the store holds a thread o: resume() it, or remove() it",
 			assertThrows(DurableException.class,
 				() -> two.start("o", task(Shared.Charges.class, 1, 0L))).getMessage());
-		assertTrue(one.awaitAll(60_000));
-		assertTrue(two.awaitAll(60_000));
+		assertTrue(one.awaitAll(600_000));
+		assertTrue(two.awaitAll(600_000));
 		/* A sleep that is stored changes the key, too. */
 		assertEquals(5, charged.size(), charged.toString());
 		assertEquals(5, new TreeSet<>(charged).size(), charged.toString());
@@ -149,7 +149,7 @@ final class WorkersTest {
 			two.resume();
 			until(() -> rows(db) > before + 5);
 			gate.writeLock().unlock();
-			assertTrue(two.awaitAll(60_000));
+			assertTrue(two.awaitAll(600_000));
 			until(() -> one.running().isEmpty());
 			check(db, 1, 40);
 			/* More, where the machine is so busy that the other one stands still, too. */
@@ -157,7 +157,7 @@ final class WorkersTest {
 			assertTrue(two.metrics().get("taken_over") >= 1);
 			/* It is a worker again. */
 			one.start("again", task(Shared.Steps.class, 3, 0L));
-			assertTrue(one.awaitAll(60_000));
+			assertTrue(one.awaitAll(600_000));
 			assertEquals(4, rows(db, "again"));
 			one.close();
 			two.close();
@@ -198,7 +198,7 @@ final class WorkersTest {
 		for (Thread t : ts)
 			t.join();
 		two.send("a", "end");
-		assertTrue(one.awaitAll(60_000));
+		assertTrue(one.awaitAll(600_000));
 		assertTrue(seen().contains("sum 40"), seen().toString());
 		assertEquals("there is no thread a",
 			assertThrows(DurableException.class, () -> two.send("a", 1)).getMessage());
@@ -222,7 +222,7 @@ final class WorkersTest {
 			Vault v = vault(new JdbcStore(source, "t"));
 			left[0] = 7;
 			v.start("s", task(Shared.Steps.class, 30, 0L));
-			assertTrue(v.awaitAll(60_000));
+			assertTrue(v.awaitAll(600_000));
 			check(db, 1, 30);
 			assertTrue(left[0] < 0, "none was lost");
 			v.close();
@@ -313,7 +313,7 @@ final class WorkersTest {
 					Shared.class.getName(), url, dir.toString(), "0", "" + steps, "1000"));
 			}
 			for (Process p : workers)
-				assertTrue(p.waitFor(120, java.util.concurrent.TimeUnit.SECONDS),
+				assertTrue(p.waitFor(600, java.util.concurrent.TimeUnit.SECONDS),
 					() -> "still there: " + printed(out));
 			check(db, threads, steps);
 		} catch (AssertionError e) {
