@@ -585,13 +585,16 @@ class MariaDB:
         self.sock = os.path.join(r.tmp, "sock")
         subprocess.run(["mariadb-install-db", "--no-defaults", "--user=root",
                         "--datadir=" + self.data, "--auth-root-authentication-method=normal"],
-                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       # who starts clears away the temporary tables in /tmp, others' too
+                       env=dict(os.environ, TMPDIR=r.tmp))
 
     @contextlib.contextmanager
     def server(self, *args, **kw):
         with self.r.server(
                 "mariadbd", "--no-defaults", "--user=root", "--datadir=" + self.data,
                 "--socket=" + self.sock, "--skip-networking", "--innodb-buffer-pool-size=32M",
+                "--tmpdir=" + self.r.tmp,
                 "--max-connections=2000", "--back-log=2000", "--max-prepared-stmt-count=1000000",
                 "--thread-handling=one-thread-per-connection", *args, **kw) as p:
             until(lambda: self.sql("select 1"))

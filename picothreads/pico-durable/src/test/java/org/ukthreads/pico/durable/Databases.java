@@ -85,11 +85,12 @@ final class Databases {
 			mariadbPort = s.getLocalPort();
 		}
 		mariadb = new ProcessBuilder(server.toString(), "--no-defaults", "--datadir=" + data,
-			"--user=" + user, "--port=" + mariadbPort, "--bind-address=127.0.0.1",
+			"--tmpdir=" + mariadbDir, "--user=" + user, "--port=" + mariadbPort,
+			"--bind-address=127.0.0.1",
 			"--socket=" + mariadbDir.resolve("socket"), "--pid-file=" + mariadbDir.resolve("pid"),
 			"--skip-networking=0", "--innodb-flush-method=nosync").redirectErrorStream(true)
 			.redirectOutput(mariadbDir.resolve("log").toFile()).start();
-		long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+		long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(600);
 		for (;;) {
 			try {
 				DriverManager.getConnection("jdbc:mariadb://127.0.0.1:" + mariadbPort
@@ -107,9 +108,12 @@ final class Databases {
 	private static void run(String... command) throws Exception {
 		List<String> c = new ArrayList<>(List.of(command));
 		Path log = Files.createTempFile("pico-mariadb", "log");
-		Process p = new ProcessBuilder(c).redirectErrorStream(true)
-			.redirectOutput(log.toFile()).start();
-		if (!p.waitFor(120, TimeUnit.SECONDS) || p.exitValue() != 0)
+		ProcessBuilder b = new ProcessBuilder(c).redirectErrorStream(true)
+			.redirectOutput(log.toFile());
+		/* Who starts clears away the temporary tables in /tmp, others' too. */
+		b.environment().put("TMPDIR", mariadbDir.toString());
+		Process p = b.start();
+		if (!p.waitFor(600, TimeUnit.SECONDS) || p.exitValue() != 0)
 			throw new IllegalStateException(Files.readString(log));
 		Files.delete(log);
 	}
