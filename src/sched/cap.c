@@ -107,9 +107,10 @@ void cap_explain(char *buf, size_t n)
 
 	if (load_relaxed(&carriers_count) >= max)
 		len = fmt_to(buf, n,
-			     "all %u kernel threads that may be made (%s; UK_CARRIERS "
-			     "raises it) are in calls that block, or compute:",
-			     max, load_relaxed(&cap_origin));
+			     "all %u kernel threads that may be made (%s%s) are in "
+			     "calls that block, or compute:",
+			     max, load_relaxed(&cap_origin),
+			     asked ? "" : "; UK_CARRIERS raises it");
 	else
 		len = fmt_to(buf, n,
 			     "another kernel thread cannot be made (error %d, %lu are "
