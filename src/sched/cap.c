@@ -110,7 +110,8 @@ void cap_explain(char *buf, size_t n)
 			     "all %u kernel threads that may be made (%s%s) are in "
 			     "calls that block, or compute:",
 			     max, load_relaxed(&cap_origin),
-			     asked ? "" : "; UK_CARRIERS raises it");
+			     asked ? " says so, and raises it"
+				   : "; UK_CARRIERS raises it");
 	else
 		len = fmt_to(buf, n,
 			     "another kernel thread cannot be made (error %d, %lu are "
