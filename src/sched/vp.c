@@ -21,15 +21,23 @@ static struct lock set_lock =
     LOCK_INIT(RANK_VPSET); /* also around the start, for fork */
 static uint32_t bind_generation;
 
+static bool valgrind_looks(void)
+{
+	const char *preload = env_get("LD_PRELOAD");
+
+	return on_valgrind() || (preload && strstr(preload, "/vgpreload_"));
+}
+
 /* valgrind does not carry out what a ring asks for: operations would never end. */
 static const char *engine_wanted(void)
 {
-	const char *want = env_get("UK_REACTOR"), *preload = env_get("LD_PRELOAD");
+	const char *want = env_get("UK_REACTOR");
 
-	if (want)
+	if (!valgrind_looks() || (want && !strstr(want, "uring")))
 		return want;
-	return on_valgrind() || (preload && strstr(preload, "/vgpreload_")) ? "epoll"
-									    : NULL;
+	if (want && !load_relaxed(&vp_count_all))
+		uk_warn("valgrind does not know io_uring: UK_REACTOR=epoll");
+	return "epoll";
 }
 
 static int vp_make(struct uk_vp **out, struct uk_vpset *s, unsigned index,

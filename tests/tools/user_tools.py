@@ -82,7 +82,8 @@ def main():
             p = valgrind(exe, env)
             if p.stdout != "done epoll\n" or (KNOWN and p.returncode):
                 sys.exit("valgrind: %d %s %s" % (p.returncode, p.stdout, p.stderr[-2000:]))
-            p = valgrind(exe, env, "planted")
+            # a ring that is asked for would hang there
+            p = valgrind(exe, dict(env, UK_REACTOR="uring"), "planted")
             if p.stdout != "done epoll\n" or p.returncode != 9 or "works (prog" not in p.stderr:
                 sys.exit("valgrind: %d %s %s" % (p.returncode, p.stdout, p.stderr[-2000:]))
             done += 1
