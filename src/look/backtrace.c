@@ -69,6 +69,38 @@ static bool run_goes_on(int fd, struct run *r, uintptr_t ip)
 	return false;
 }
 
+/* Threads of one dump that stand alike: a server's thousands have a few shapes. Direct-mapped; the
+ * running dump's. */
+static struct {
+	uint64_t hash, thread;
+} shapes[64];
+
+void backtrace_begin(void)
+{
+	__builtin_memset(shapes, 0, sizeof(shapes));
+}
+
+#define NO_FRAME 0
+
+/* The first thread with these frames; 0: this one is it. */
+static uint64_t first_alike(uint64_t hash, uint64_t thread)
+{
+	unsigned at = hash >> 32 & (array_size(shapes) - 1);
+
+	if (hash == NO_FRAME)
+		return 0;
+	if (shapes[at].hash == hash)
+		return shapes[at].thread;
+	shapes[at].hash = hash;
+	shapes[at].thread = thread;
+	return 0;
+}
+
+static uint64_t mix(uint64_t hash, uintptr_t ip)
+{
+	return ((hash ^ ip) * UINT64_C(0x9e3779b97f4a7c15) + (hash >> 29)) | 1;
+}
+
 /* From the text that symbolize gives: a function and where it is. */
 struct place {
 	char *fn, *at;
@@ -161,7 +193,8 @@ static void print_frame(int fd, int n, uintptr_t ip, bool exact)
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 
-static void walk(int fd, unw_context_t *uc, bool signal_frame)
+/* hash: of the frames, none is printed. */
+static void walk(int fd, unw_context_t *uc, bool signal_frame, uint64_t *hash)
 {
 	unw_cursor_t c;
 	unw_word_t ip;
@@ -173,7 +206,9 @@ static void walk(int fd, unw_context_t *uc, bool signal_frame)
 	do {
 		if (unw_get_reg(&c, UNW_REG_IP, &ip) || !ip)
 			break;
-		if (!run_goes_on(fd, &run, ip))
+		if (hash)
+			*hash = mix(*hash, ip);
+		else if (!run_goes_on(fd, &run, ip))
 			print_frame(fd, n, ip, signal_frame && !n);
 		n++;
 	} while (run.printed < FRAMES_MAX && n < STEPS_MAX && unw_step(&c) > 0);
@@ -184,6 +219,7 @@ void backtrace_parked(int fd, const struct uk_thread *t)
 {
 	struct arch_regs r;
 	unw_context_t uc;
+	uint64_t hash = NO_FRAME, first;
 
 	if (!t->sp)
 		return;
@@ -193,26 +229,36 @@ void backtrace_parked(int fd, const struct uk_thread *t)
 	uc.uc_mcontext.gregs[REG_RIP] = (greg_t)r.ip;
 	uc.uc_mcontext.gregs[REG_RSP] = (greg_t)r.sp;
 	uc.uc_mcontext.gregs[REG_RBP] = (greg_t)r.fp;
-	walk(fd, &uc, false);
+	walk(fd, &uc, false, &hash);
+	first = first_alike(hash, t->id);
+	if (first)
+		fmt_fd(fd, "      as thread %lu\n", (unsigned long)first);
+	else
+		walk(fd, &uc, false, NULL);
 #else
+	(void)hash;
+	(void)first;
 	print_frame(fd, 0, r.ip, false);
 #endif
 }
 
 void backtrace_here(int fd, const void *ucontext)
 {
-	walk(fd, (unw_context_t *)(uintptr_t)ucontext, true);
+	walk(fd, (unw_context_t *)(uintptr_t)ucontext, true, NULL);
 }
 #else
+/* hash: of the frames, none is printed. */
 static void walk_fp(int fd, uintptr_t ip, uintptr_t fp, uintptr_t low, uintptr_t high,
-		    bool signal_frame)
+		    bool signal_frame, uint64_t *hash)
 {
 	struct run run = { 0 };
 
 	for (int n = 0; n < STEPS_MAX && run.printed < FRAMES_MAX && ip; n++) {
 		const uintptr_t *f = (const uintptr_t *)fp;
 
-		if (!run_goes_on(fd, &run, ip))
+		if (hash)
+			*hash = mix(*hash, ip);
+		else if (!run_goes_on(fd, &run, ip))
 			print_frame(fd, n, ip, signal_frame && !n);
 		if (fp < low || fp + 16 > high || (fp & 7))
 			break;
@@ -227,12 +273,19 @@ static void walk_fp(int fd, uintptr_t ip, uintptr_t fp, uintptr_t low, uintptr_t
 void backtrace_parked(int fd, const struct uk_thread *t)
 {
 	struct arch_regs r;
+	uint64_t hash = NO_FRAME, first;
+	uintptr_t high;
 
 	if (!t->sp || !t->stack)
 		return;
 	arch_context_regs(t->sp, &r);
-	walk_fp(fd, r.ip, r.fp, r.sp, (uintptr_t)t->stack + thread_stack_size(t),
-		false);
+	high = (uintptr_t)t->stack + thread_stack_size(t);
+	walk_fp(fd, r.ip, r.fp, r.sp, high, false, &hash);
+	first = first_alike(hash, t->id);
+	if (first)
+		fmt_fd(fd, "      as thread %lu\n", (unsigned long)first);
+	else
+		walk_fp(fd, r.ip, r.fp, r.sp, high, false, NULL);
 }
 
 void backtrace_here(int fd, const void *ucontext)
@@ -247,9 +300,10 @@ void backtrace_here(int fd, const void *ucontext)
 	}
 #if defined(__x86_64__)
 	walk_fp(fd, (uintptr_t)uc->uc_mcontext.gregs[REG_RIP],
-		(uintptr_t)uc->uc_mcontext.gregs[REG_RBP], low, high, true);
+		(uintptr_t)uc->uc_mcontext.gregs[REG_RBP], low, high, true, NULL);
 #else
-	walk_fp(fd, uc->uc_mcontext.pc, uc->uc_mcontext.regs[29], low, high, true);
+	walk_fp(fd, uc->uc_mcontext.pc, uc->uc_mcontext.regs[29], low, high, true,
+		NULL);
 #endif
 }
 #endif

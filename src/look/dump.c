@@ -176,6 +176,7 @@ UK_API void uk_dump(int fd)
 	       UK_VERSION, (unsigned long)s.threads, load_acquire(&vp_count_all),
 	       (unsigned long)s.carriers, (unsigned long)s.spares);
 	print_vps(fd);
+	backtrace_begin();
 	asks = symbolize_begin();
 	if (thread_slab.size)
 		slab_walk(&thread_slab, dump_one, &fd);

@@ -12,7 +12,10 @@ extern uint64_t monitor_passes, monitor_events; /* act/monitor.c */
 bool inspect_thread(const struct uk_thread *t, uk_thread_info *i);
 /* Copy n bytes from src, which may have been unmapped meanwhile. */
 bool inspect_read(void *dst, const void *src, size_t n);
-/* Print the frames that a parked context will return to; t must not run meanwhile. */
+/* A dump begins, one at a time: frames that are alike are printed once in it. */
+void backtrace_begin(void);
+/* Print the frames that a parked context will return to, or who of this dump stands there, too;
+ * t must not run meanwhile. */
 void backtrace_parked(int fd, const struct uk_thread *t);
 /* Print the frames of the code that a signal interrupted. */
 void backtrace_here(int fd, const void *ucontext);

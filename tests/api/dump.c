@@ -152,6 +152,69 @@ static void sigquit_dumps(void)
 	look(1);
 }
 
+/* ---- many that stand alike ---- */
+
+#define MANY 60
+
+static uk_sem gate;
+
+__attribute__((noinline)) static void *waits_at_the_gate(void *arg)
+{
+	uk_sem_wait(&gate);
+	return arg;
+}
+
+static int waits_there(const uk_thread_info *i, void *arg)
+{
+	int *n = arg;
+
+	*n += !strcmp(i->name, "one of many") && !strcmp(i->state, "parked");
+	return 0;
+}
+
+static int waiting(void)
+{
+	int n = 0;
+
+	uk_thread_each(waits_there, &n);
+	return n;
+}
+
+static unsigned occur(const char *what)
+{
+	unsigned n = 0;
+
+	for (const char *p = text; (p = strstr(p, what)); p++)
+		n++;
+	return n;
+}
+
+static void what_many_share_is_printed_once(void)
+{
+	uk_thread *t[MANY];
+
+	uk_sem_init(&gate, 0);
+	for (int i = 0; i < MANY; i++)
+		t[i] = start("one of many", waits_at_the_gate);
+	UNTIL(waiting() == MANY);
+	take_dump(0);
+	CHECK_EQ(occur("\"one of many\""), MANY);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	unsigned long id, of;
+	char first[64];
+
+	CHECK_EQ(occur("      as thread "), MANY - 1);
+	CHECK(sscanf(strstr(text, "      as thread "), " as thread %lu", &of) == 1);
+	snprintf(first, sizeof(first), "  thread %lu \"one of many\"", of);
+	CHECK(strstr(text, first));
+	CHECK(sscanf(line_of("\"one of many\""), " thread %lu", &id) == 1 && id == of);
+#endif
+	for (int i = 0; i < MANY; i++)
+		uk_sem_post(&gate);
+	for (int i = 0; i < MANY; i++)
+		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+}
+
 static void the_program_can_look_itself(void)
 {
 	int n = 0;
@@ -178,6 +241,7 @@ int main(void)
 	UNTIL(uk_thread_each(runs, NULL));
 	RUN(the_dump_tells_it_all);
 	RUN(sigquit_dumps);
+	RUN(what_many_share_is_printed_once);
 	RUN(the_program_can_look_itself);
 	__atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
 	CHECK_EQ(write(pipe_fd[1], "x", 1), 1);
