@@ -134,6 +134,13 @@ INLINE void fill(struct uk_thread *t, const uk_attr *a, struct uk_vp *here,
 		uk_thread_set_name(t, a->name);
 }
 
+/* Where memory was refused, others may have what is needed in their caches. */
+static COLD struct uk_thread *make_again(struct uk_thread *me, unsigned kind,
+					 bool light, const struct birth *b)
+{
+	return memory_gather(me) ? make(me, kind, light, b) : NULL;
+}
+
 static int create(uk_thread **out, const uk_attr *a, const struct birth *b,
 		  void *(*fn)(void *), void *arg)
 {
@@ -165,6 +172,8 @@ static int create(uk_thread **out, const uk_attr *a, const struct birth *b,
 			goto out;
 	}
 	t = make(me, kind, light, b);
+	if (unlikely(!t))
+		t = make_again(me, kind, light, b);
 	if (unlikely(!t)) {
 		if (limit_on())
 			limit_put(true);

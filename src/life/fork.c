@@ -499,6 +499,7 @@ static void rebuild(void)
 	uint64_t lost = 0;
 	int r;
 
+	mem_scarce_step(MEM_GATHERING, MEM_GATHERED); /* who waited is gone */
 	barrier_init();
 	slab_walk(&thread_slab, bury, &lost);
 	for (uint32_t i = 0; i < vp_count_all; i++)

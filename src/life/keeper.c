@@ -160,9 +160,7 @@ static bool flush_vps(void)
 		if (!crowd)
 			continue;
 		asked = true;
-		store_relaxed(&vp->flush, 1);
-		store_relaxed(&vp->nudge, 1);
-		vp_kick(vp);
+		vp_ask_flush(vp);
 	}
 	return asked;
 }

@@ -232,6 +232,8 @@ void stack_keep_begin(void)
 		if (load_relaxed(&stack_pools[k].mapped))
 			aged[k] = mag_pool_age(&stack_pools[k].mag);
 	aged_kind = 0;
+	mem_scarce_step(MEM_GATHERING, MEM_GATHERED);
+	mem_scarce_step(MEM_GATHERED, MEM_PLENTY);
 }
 
 bool stack_keep_step(void)

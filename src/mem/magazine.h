@@ -13,6 +13,7 @@
 
 #include "base/base.h"
 #include "base/lock.h"
+#include "mem/scarce.h"
 
 #define MAG_BATCH 64
 
@@ -148,6 +149,8 @@ static inline struct mag_node *mag_get(struct magazine *m, struct mag_pool *p)
 			m->head = m->spare;
 			m->spare = NULL;
 			m->n = MAG_BATCH;
+		} else if (mem_is_scarce()) {
+			return mag_pool_get_one(p);
 		} else {
 			m->head = mag_pool_get(p, &m->n);
 			if (!m->head)
@@ -170,7 +173,7 @@ static inline bool mag_put_own(struct magazine *m, struct mag_node *x)
 
 static inline void mag_put(struct magazine *m, struct mag_pool *p, struct mag_node *x)
 {
-	if (!m) {
+	if (!m || mem_is_scarce()) {
 		mag_pool_put_one(p, x);
 		return;
 	}

@@ -25,6 +25,8 @@
 #define CHUNK_FIRST ((size_t)64 << 10)
 #define CHUNK_MAX ((size_t)2 << 20)
 
+uint32_t mem_scarce;
+
 void slab_init(struct slab *s, size_t size)
 {
 	*s = (struct slab){ .size =
@@ -37,13 +39,17 @@ static bool grow_locked(struct slab *s)
 {
 	size_t last = s->chunks ? s->chunks->bytes : CHUNK_FIRST / 2;
 	size_t bytes = last < CHUNK_MAX ? last * 2 : CHUNK_MAX, cold, gone;
+	size_t least = CHUNK_FIRST;
 	struct slab_chunk *k;
 
-	while (bytes < 2 * (sizeof(*k) + s->size))
-		bytes *= 2;
-	k = os_map(bytes);
-	if (!k)
-		return false;
+	while (least < 2 * (sizeof(*k) + s->size))
+		least *= 2;
+	/* as with stacks: where much is refused, little may do */
+	for (bytes = MAX(bytes, least); !(k = os_map(bytes)); bytes /= 2)
+		if (bytes == least) {
+			mem_refused();
+			return false;
+		}
 	cold = (bytes / s->size + 63) / 64;
 	gone = (bytes / PAGE + 63) / 64;
 	k->bytes = bytes;
@@ -106,7 +112,7 @@ COLD void *slab_get_slow(struct slab *s, struct slab_cache *c)
 	unsigned n;
 
 	lock_acquire(&s->lock);
-	n = take_locked(s, c ? SLAB_BATCH : 1, &obj);
+	n = take_locked(s, c && !mem_is_scarce() ? SLAB_BATCH : 1, &obj);
 	lock_release(&s->lock);
 	if (!n)
 		return NULL;

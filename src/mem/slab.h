@@ -12,6 +12,7 @@
 #include "base/list.h"
 #include "base/lock.h"
 #include "base/panic.h"
+#include "mem/scarce.h"
 
 struct slab {
 	struct lock lock;
@@ -70,6 +71,8 @@ static inline void *slab_get(struct slab *s, struct slab_cache *c)
 
 static inline void slab_put(struct slab *s, struct slab_cache *c, void *obj)
 {
+	if (mem_is_scarce())
+		c = NULL;
 	if (likely(c)) {
 		dbg_assert(c->head != obj);
 		slab_set_link(obj, c->head);

@@ -201,6 +201,7 @@ static bool map_slab_locked(struct pool *p, unsigned kind)
 			break;
 	}
 	if (!n) {
+		mem_refused();
 		slab_put(&slabs, NULL, s);
 		return false;
 	}
@@ -241,6 +242,7 @@ static void *get_fresh(struct pool *p, unsigned kind)
 	err = install_guard(base, kind);
 	if (unlikely(err)) {
 		say_no_guard(err);
+		mem_refused();
 		lock_acquire(&p->mag.lock);
 		/* nobody came after us: as if it never was */
 		if ((char *)s->base + (s->used - 1) * s->stride + stack_gap(kind) ==
@@ -330,7 +332,7 @@ void stack_put(struct stack_cache *c, void *base, unsigned kind)
 
 	ASAN_UNPOISON_MEMORY_REGION(i, sizeof(*i));
 	i->base = base;
-	if (unlikely(!c || !mag_put_own(&c->free[kind], &i->node)))
+	if (unlikely(!c || mem_is_scarce() || !mag_put_own(&c->free[kind], &i->node)))
 		put_slow(c, i, kind);
 }
 

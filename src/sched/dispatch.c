@@ -262,6 +262,7 @@ NOINLINE struct uk_thread *pop_first(struct uk_vp *vp, struct uk_thread *t)
 		return t;
 	/* No memory. It waits its turn again; the dispatcher sleeps meanwhile. */
 	vp->starved = true;
+	memory_ask();
 	if (t->pinned)
 		tqueue_push(&vp->rq.pinned, t);
 	else
@@ -598,7 +599,7 @@ static void idle(const struct carrier *c, struct uk_vp *vp)
 			timeout = 0;
 	}
 	if (load_relaxed(&vp->inbox) || load_relaxed(&vp->pinbox) ||
-	    load_relaxed(&vp->msgs) || set_has_work(vp))
+	    load_relaxed(&vp->msgs) || load_relaxed(&vp->flush) || set_has_work(vp))
 		timeout = 0;
 	bell_mute(c);
 	poll_reactor(vp, timeout);
@@ -631,6 +632,15 @@ static bool gather(struct uk_vp *vp, struct uk_thread *t)
 	return true;
 }
 
+static COLD void flush_caches(struct uk_vp *vp)
+{
+	stack_cache_flush(&vp->stacks);
+	tls_cache_flush(&vp->tls);
+	slab_cache_flush(&thread_slab, &vp->threads);
+	/* who has asked once more has read nothing from us, but we have: that memory is scarce */
+	xchg_acq_rel(&vp->flush, 0);
+}
+
 void dispatch(struct carrier *c)
 {
 	struct uk_vp *vp;
@@ -639,12 +649,8 @@ void dispatch(struct carrier *c)
 		struct uk_thread *t;
 
 		store_relaxed(&vp->nudge, 0);
-		if (unlikely(load_relaxed(&vp->flush))) {
-			store_relaxed(&vp->flush, 0);
-			stack_cache_flush(&vp->stacks);
-			tls_cache_flush(&vp->tls);
-			slab_cache_flush(&thread_slab, &vp->threads);
-		}
+		if (unlikely(load_acquire(&vp->flush)))
+			flush_caches(vp);
 		store_relaxed(&c->mark,
 			      0); /* of who yielded, or ended, between its brackets */
 		if (unlikely(load_relaxed(&c->deferred)))

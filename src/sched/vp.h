@@ -70,7 +70,7 @@ struct uk_vp {
 	int32_t budget;  /* owner */
 	uint32_t nudge;  /* anyone sets: go to the dispatcher soon; owner clears */
 	uint32_t
-	    flush; /* the keeper sets: what is cached goes to the pools; owner clears */
+	    flush;     /* anyone sets: what is cached goes to the pools; owner clears */
 	bool shared;   /* thieves exist: the set has several vps; constant */
 	bool reactive; /* runs no threads, only a reactor; constant */
 	bool starved;  /* owner: a thread found no memory for its stack */
@@ -268,6 +268,13 @@ bool carrier_renew(
 void carriers_forget(
     struct carrier *only);  /* the child: no other one exists (may be NULL) */
 int carriers_rebuild(void); /* the child: all vps are orphans */
+
+/* scarce.c */
+void vp_ask_flush(struct uk_vp *vp); /* anyone: what it has cached goes to the pools */
+void memory_ask(void); /* there is none for a thread: who has some shall give it */
+/* The same for t, the caller, in the runtime, who waits for it. False: it was asked for
+ * before, there is none. */
+bool memory_gather(struct uk_thread *t);
 
 /* cap.c */
 void cap_init(void);  /* the runtime starts: what can be known without opening files */

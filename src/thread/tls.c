@@ -92,8 +92,10 @@ static COLD void *new_block(void)
 {
 	void *tp = make ? make() : NULL;
 
-	if (!tp)
+	if (!tp) {
+		mem_refused();
 		return NULL;
+	}
 	tls_block_of(tp)->forks = tls_forks;
 	tls_remember(tls_block_of(tp));
 	return tp;

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Creators in a loop where the address space has room for a handful of stacks: each gets one
+ * as soon as a thread has ended, wherever that was. */
+#include <sched.h>
+#include <sys/resource.h>
+
+#include "must.h"
+
+enum { CREATORS = 2, EACH = 2000 };
+
+static pthread_attr_t detached;
+static int ended;
+
+static void *ends(void *arg)
+{
+	__atomic_add_fetch(&ended, 1, __ATOMIC_SEQ_CST);
+	return arg;
+}
+
+static void *creates(void *arg)
+{
+	pthread_t t;
+
+	/* natively, too, it fails until one that ended has let its stack go */
+	for (int n = 0; n < EACH;)
+		n += !pthread_create(&t, &detached, ends, NULL);
+	return arg;
+}
+
+int main(void)
+{
+	struct rlimit rl = { (rlim_t)800 << 20, (rlim_t)800 << 20 };
+	pthread_t t[CREATORS];
+
+	setenv("UK_VPS", "8", 1);
+	MUST(!setrlimit(RLIMIT_AS, &rl));
+	MUST(!pthread_attr_init(&detached));
+	MUST(!pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED));
+	MUST(!pthread_attr_setstacksize(&detached, (size_t)16 << 20));
+	for (int i = 0; i < CREATORS; i++)
+		t[i] = thread_of(creates, NULL);
+	for (int i = 0; i < CREATORS; i++)
+		end_of(t[i]);
+	while (__atomic_load_n(&ended, __ATOMIC_SEQ_CST) < CREATORS * EACH)
+		sched_yield();
+	puts("all have run");
+	return 0;
+}
