@@ -8,18 +8,19 @@
 
 #include "base/base.h"
 
-#define MOST FILES_MOST
 #define WORD 64u
 
 int files_apart;
-static uint64_t ours[MOST / WORD]; /* atomics */
-static uint32_t end; /* beyond all that ever were; whoever claims, only grows */
+static uint64_t ours[FILES_MOST / WORD]; /* atomics */
+static uint32_t
+    end; /* beyond all that ever were; whoever claims, only grows: relaxed, it
+		      * is only where a search may stop */
 
 void files_claim(int fd)
 {
 	uint32_t now = load_relaxed(&end), n = (uint32_t)fd + 1;
 
-	if ((unsigned)fd >= MOST)
+	if ((unsigned)fd >= FILES_MOST)
 		return;
 	while (now < n && !cas_acq_rel(&end, &now, n))
 		;
@@ -31,7 +32,7 @@ void files_drop(int fd)
 {
 	if (fd < 0)
 		return;
-	if ((unsigned)fd < MOST)
+	if ((unsigned)fd < FILES_MOST)
 		fetch_and_acq_rel(&ours[(unsigned)fd / WORD],
 				  ~(1ull << ((unsigned)fd % WORD)));
 	sys1(SYS_close, fd);
@@ -55,13 +56,13 @@ void files_fork_child(void)
 {
 	unsigned fd = 0;
 
-	while ((fd = files_next(fd, MOST - 1)) < MOST)
+	while ((fd = files_next(fd, FILES_MOST - 1)) < FILES_MOST)
 		files_drop((int)fd);
 }
 
 bool files_claimed(int fd)
 {
-	return (unsigned)fd < MOST &&
+	return (unsigned)fd < FILES_MOST &&
 	       load_relaxed(&ours[(unsigned)fd / WORD]) >> ((unsigned)fd % WORD) & 1;
 }
 

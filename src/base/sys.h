@@ -87,6 +87,16 @@ static inline int sys_futex_wake(const void *word, int n)
 	return (int)sys3(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, n);
 }
 
+/* May the word at p be read? rt_sigprocmask without a meaning copies a set from there before it
+ * finds out that it has none. */
+static inline bool sys_readable(const void *p)
+{
+	enum { NO_MEANING = -1 };
+
+	return sys4(SYS_rt_sigprocmask, NO_MEANING, p, NULL, sizeof(uint64_t)) !=
+	       -EFAULT;
+}
+
 static inline int sys_gettid(void)
 {
 	return (int)sys0(SYS_gettid);

@@ -272,12 +272,9 @@ static int open_at(long nr, int dir, const char *path, long c, long d)
 	struct uk_thread *t = rt_enter();
 	long r;
 
-	do {
-		COUNT(t, syscalls);
-		block_begin(t, false);
-		r = sys4(nr, dir, SYS_ARG(path), c, d);
-		block_end(t);
-	} while (r == -EINTR && !sched_eintr_counts(t)); /* a FIFO: it may wait long */
+	do
+		r = io_marked_once(t, nr, dir, SYS_ARG(path), c, d, 0, 0);
+	while (r == -EINTR && !sched_eintr_counts(t)); /* a FIFO: it may wait long */
 	if (r >= 0)
 		io_hint_set((int)r, 0);
 	rt_exit();

@@ -132,17 +132,26 @@ long io_raw(struct uk_thread *t, const struct io_op *op, bool release)
 	return r;
 }
 
+long io_marked_once(struct uk_thread *t, long nr, long a, long b, long c, long d,
+		    long e, long f)
+{
+	long r;
+
+	COUNT(t, syscalls);
+	block_begin(t, false);
+	r = sys6(nr, a, b, c, d, e, f);
+	block_end(t);
+	return r;
+}
+
 long io_marked(struct uk_thread *t, long nr, long a, long b, long c, long d, long e,
 	       long f)
 {
 	long r;
 
-	do {
-		COUNT(t, syscalls);
-		block_begin(t, false);
-		r = sys6(nr, a, b, c, d, e, f);
-		block_end(t);
-	} while (r == -EINTR);
+	do
+		r = io_marked_once(t, nr, a, b, c, d, e, f);
+	while (r == -EINTR);
 	return r;
 }
 

@@ -34,12 +34,6 @@ static uint64_t draw(void)
 	return x ^ (x >> 31);
 }
 
-/* rt_sigprocmask without a meaning copies its set before it finds out that it has none. */
-static bool is_bad(const void *p)
-{
-	return sys4(SYS_rt_sigprocmask, -1, p, NULL, sizeof(uint64_t)) == -EFAULT;
-}
-
 /* The kernel copies a message and its address before it looks for room: EFAULT comes before
  * EAGAIN. */
 static bool message_is_bad(const struct io_op *op)
@@ -47,7 +41,7 @@ static bool message_is_bad(const struct io_op *op)
 	const struct msghdr *m = op->addr;
 
 	return op->kind == IO_SENDMSG &&
-	       (is_bad(m) || (m->msg_name && is_bad(m->msg_name)));
+	       (!sys_readable(m) || (m->msg_name && !sys_readable(m->msg_name)));
 }
 
 /* Only where the kernel might say it: what is no socket has another error. */

@@ -208,7 +208,10 @@ void copy_fork_child(void);
 void raw_fork_child(void);
 void sock_fork_child(void);
 void using_fork_child(void);
-/* A system call that may block now and then (disk, name lookup): marked, EINTR repeated. */
+/* A system call that may block now and then (disk, name lookup): marked. io_marked makes it
+ * again after EINTR. */
+long io_marked_once(struct uk_thread *t, long nr, long a, long b, long c, long d,
+		    long e, long f);
 long io_marked(struct uk_thread *t, long nr, long a, long b, long c, long d, long e,
 	       long f);
 

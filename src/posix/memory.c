@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory.c - may the program's pointer be followed? Where libc hands it to the kernel, a bad one
- * is EFAULT and no SIGSEGV. rt_sigprocmask without a meaning copies the set from there before
- * it finds out that it has none. */
+ * is EFAULT and no SIGSEGV. */
 #include "base/sys.h"
 #include "posix/posix.h"
-
-#define NO_MEANING (-1)
-
-static bool word_readable(uintptr_t at)
-{
-	return sys4(SYS_rt_sigprocmask, NO_MEANING, at, NULL, sizeof(uint64_t)) !=
-	       -EFAULT;
-}
 
 /* By the words with its ends, which are not two pages apart; an aligned word is in one page. */
 bool posix_readable_slow(const void *p, size_t n)
@@ -20,5 +11,6 @@ bool posix_readable_slow(const void *p, size_t n)
 	uintptr_t first = (uintptr_t)p & word, last = ((uintptr_t)p + n - 1) & word;
 
 	dbg_assert(n && n <= PAGE);
-	return word_readable(first) && (first == last || word_readable(last));
+	return sys_readable((void *)first) &&
+	       (first == last || sys_readable((void *)last));
 }

@@ -70,7 +70,13 @@ bool signals_enter(void);
 void signals_leave(bool entered);
 void signals_lock(void); /* the lock alone, for who parks between */
 void signals_unlock(void);
-extern struct list signals_all;    /* lock: of user threads that live */
+extern struct list signals_all; /* lock: of user threads that live */
+/* Under the lock: who has that gettid(), NULL: nobody that lives. */
+struct posix_thread *signals_find(long tid);
+static inline bool signals_lives(const struct posix_thread *pt) /* under it, too */
+{
+	return pt->signals.all.next != &pt->signals.all;
+}
 extern uint32_t signals_begun;     /* set once */
 extern uint64_t signals_main_mask; /* lock; all, once main has left */
 extern struct sigaction

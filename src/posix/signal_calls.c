@@ -277,23 +277,31 @@ LIBC_API int raise(int sig)
 	return r ? (int)posix_result(-r) : 0;
 }
 
+struct posix_thread *signals_find(long tid)
+{
+	list_each_safe(l, tmp, &signals_all)
+	{
+		struct posix_thread *pt =
+		    signals_thread(container_of(l, struct posix_signals, all));
+
+		if (tls_tid(pt->thread->tp) == tid)
+			return pt;
+	}
+	return NULL;
+}
+
 pthread_t posix_by_tid(long tid)
 {
-	pthread_t found = 0;
+	const struct posix_thread *pt;
+	pthread_t th;
 
 	if (!load_acquire(&signals_begun))
 		return 0;
 	bool in = signals_enter();
-	list_each_safe(l, tmp, &signals_all)
-	{
-		const struct uk_thread *t =
-		    signals_thread(container_of(l, struct posix_signals, all))->thread;
-
-		if (tls_tid(t->tp) == tid)
-			found = (pthread_t)t->tp;
-	}
+	pt = signals_find(tid);
+	th = pt ? (pthread_t)pt->thread->tp : 0;
 	signals_leave(in);
-	return found;
+	return th;
 }
 
 long posix_tgkill(long pid, long tid, int sig)

@@ -17,17 +17,14 @@ static long sleep_to(int64_t end)
 /* Until then: 0 or an error number. *rem, if there is one: what was left of it. */
 static int sleep_until(int64_t end, struct timespec *rem)
 {
-	int64_t left;
 	long r;
 
 	posix_testcancel();
 	do
 		r = sleep_to(end);
 	while (posix_again(r, false));
-	if (r == -EINTR && rem) {
-		left = end - sys_now(); /* once: MAX reads its arguments twice */
-		*rem = sys_timespec(MAX(left, 0));
-	}
+	if (r == -EINTR && rem)
+		*rem = sys_timespec(MAX(end - sys_now(), 0));
 	return (int)-r;
 }
 

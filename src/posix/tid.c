@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "posix/calls.h"
+#include "posix/signal.h"
 #include "posix/tid.h"
 
 #define NAME_SIZE 16
@@ -66,20 +67,38 @@ static long get_param(const struct posix_thread *pt, struct sched_param *param)
 
 /* ---- processors ---- */
 
+/* What pt had, for who frees it. Others may look: under the lock. */
+static cpu_set_t *give_processors(struct posix_thread *pt, cpu_set_t *to)
+{
+	cpu_set_t *had = pt->cpus;
+
+	pt->cpus = to;
+	return had;
+}
+
 static long get_processors(const struct posix_thread *pt, size_t n, cpu_set_t *set)
 {
 	size_t some = MIN(n, sizeof(cpu_set_t));
 	long r = sys3(SYS_sched_getaffinity, sys0(SYS_getpid), n, set);
+	cpu_set_t own;
+	bool has;
 
-	if (r > 0 && pt->cpus)
-		memcpy(set, pt->cpus, MIN((size_t)r, some));
+	if (r <= 0)
+		return r;
+	bool in = signals_enter(); /* set may fault: not under the lock */
+	has = pt->cpus;
+	if (has)
+		own = *pt->cpus;
+	signals_leave(in);
+	if (has)
+		memcpy(set, &own, MIN((size_t)r, some));
 	return r;
 }
 
 /* As the kernel: one of them must be there for the process. */
 static long set_processors(struct posix_thread *pt, size_t n, const cpu_set_t *set)
 {
-	cpu_set_t may, both;
+	cpu_set_t may, both, *mine;
 	long r = sys3(SYS_sched_getaffinity, sys0(SYS_getpid), sizeof(may), &may);
 
 	if (r < 0)
@@ -92,11 +111,15 @@ static long set_processors(struct posix_thread *pt, size_t n, const cpu_set_t *s
 	CPU_AND(&both, &both, &may);
 	if (!CPU_COUNT(&both))
 		return -EINVAL;
-	if (!pt->cpus)
-		pt->cpus = calloc(1, sizeof(*pt->cpus));
-	if (!pt->cpus)
+	mine = malloc(sizeof(*mine));
+	if (!mine)
 		return -ENOMEM;
-	*pt->cpus = both;
+	*mine = both;
+	bool in = signals_enter();
+	if (signals_lives(pt))
+		mine = give_processors(pt, mine);
+	signals_leave(in);
+	free(mine);
 	return 0;
 }
 
@@ -223,8 +246,12 @@ bool tid_call(long n, const long *a, long *r)
 
 void tid_died(struct posix_thread *pt)
 {
-	free(pt->cpus);
-	pt->cpus = NULL;
+	cpu_set_t *had;
+
+	bool in = signals_enter();
+	had = give_processors(pt, NULL);
+	signals_leave(in);
+	free(had);
 }
 
 /* ---- libc's names ---- */

@@ -99,13 +99,13 @@ void timers_forget(void)
 static int create(clockid_t clock, const struct sigevent *ev, timer_t *id)
 {
 	struct sigevent kernels = *ev;
-	pthread_t th = posix_by_tid(ev->_sigev_un._tid);
-	struct posix_signals *to;
+	pid_t tid = ev->_sigev_un._tid;
+	struct posix_thread *pt;
 	struct directed *t;
+	int err;
 
-	if (!th || ev->sigev_signo < 1 || ev->sigev_signo > SIGNAL_LAST)
+	if (!posix_by_tid(tid) || ev->sigev_signo < 1 || ev->sigev_signo > SIGNAL_LAST)
 		return EINVAL;
-	to = &posix_of(th)->signals;
 	kernels.sigev_signo = WAKE_RECEIVER;
 	kernels._sigev_un._tid = (pid_t)receiver_begin();
 	t = malloc(sizeof(*t));
@@ -114,15 +114,16 @@ static int create(clockid_t clock, const struct sigevent *ev, timer_t *id)
 		return EAGAIN;
 	}
 	if (NEXT(timer_create)(clock, &kernels, id)) {
+		err = errno;
 		free(t);
-		return errno;
+		return err;
 	}
 	*t = (struct directed){ .id = *id,
 				.sig = ev->sigev_signo,
 				.value = ev->sigev_value };
 	bool in = signals_enter();
-	if (to->all.next != &to->all) /* it lives still */
-		t->to = to;
+	pt = signals_find(tid); /* it may have ended since */
+	t->to = pt ? &pt->signals : NULL;
 	list_push_back(&timers, &t->all);
 	signals_leave(in);
 	return 0;

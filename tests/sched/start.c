@@ -24,6 +24,42 @@ static unsigned entries(const char *dir)
 	return n;
 }
 
+/* What is open, a line each: whoever finds a difference can name it. */
+struct files {
+	unsigned n;
+	char what[16384];
+};
+
+static void look_at_files(struct files *f)
+{
+	DIR *d = opendir("/proc/self/fd");
+	struct dirent *e;
+	size_t at = 0;
+
+	CHECK(d);
+	f->n = 0;
+	while ((e = readdir(d))) {
+		char to[200] = "";
+
+		f->n++;
+		if (readlinkat(dirfd(d), e->d_name, to, sizeof(to) - 1) > 0 &&
+		    at < sizeof(f->what) - 500)
+			at += (size_t)sprintf(f->what + at, "%s %s\n", e->d_name, to);
+	}
+	f->what[at] = 0;
+	closedir(d);
+}
+
+static void files_are_as(const struct files *before)
+{
+	struct files now;
+
+	look_at_files(&now);
+	if (now.n != before->n)
+		fprintf(stderr, "before:\n%snow:\n%s", before->what, now.what);
+	CHECK_EQ(now.n, before->n);
+}
+
 /* Joined threads may be seen for a moment more. */
 static void until_alone(void)
 {
@@ -63,16 +99,17 @@ static bool lacks(int r)
 
 static void starts(void)
 {
-	unsigned files = entries("/proc/self/fd");
+	struct files files;
 	int r;
 
+	look_at_files(&files);
 	inject_mark();
 	r = uk_init();
 	inject_mark();
 	if (r) {
 		CHECK(lacks(r));
 		until_alone();
-		CHECK_EQ(entries("/proc/self/fd"), files);
+		files_are_as(&files);
 		CHECK(!vpset_default && !vp_count_all);
 		CHECK_EQ(uk_init(), 0);
 	}
@@ -86,21 +123,21 @@ static void starts(void)
 
 static void makes_a_set(void)
 {
-	unsigned files;
+	struct files files;
 	uk_vpset *s;
 	uint32_t vps;
 	int r;
 
 	CHECK_EQ(uk_init(), 0);
 	works();
-	files = entries("/proc/self/fd");
+	look_at_files(&files);
 	vps = vp_count_all;
 	inject_mark();
 	r = uk_vpset_create(&s, "more", 3, NULL, UK_VPSET_NET | UK_VPSET_IO);
 	inject_mark();
 	if (r) {
 		CHECK(lacks(r));
-		CHECK_EQ(entries("/proc/self/fd"), files);
+		files_are_as(&files);
 		CHECK_EQ(vp_count_all, vps);
 		CHECK_EQ(uk_vpset_create(&s, "more", 3, NULL, 0), 0);
 		CHECK_EQ(vp_count_all, vps + 3);
