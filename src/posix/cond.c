@@ -12,13 +12,15 @@
  *
  * A wait is a cancellation point: cleanup handlers find the mutex locked. A signal's handler
  * runs in the midst of it, without the mutex, as natively: he may wait for somebody who has it.
- * The thread is out of the queue meanwhile, for its handler may never come back; if nobody was
- * signalled until then it waits on. With a shared condition it is a spurious wake-up, which
- * POSIX allows. */
+ * The thread is out of the queue meanwhile; if nobody was signalled until then it waits on. With
+ * a shared condition it is a spurious wake-up, which POSIX allows.
+ *
+ * A handler may also end the thread, by pthread_exit or as a cancellation point: this file is
+ * compiled with -fexceptions, the unwinder finds `end` and the mutex is taken again before the
+ * program's cleanup handlers run. (Who leaves it by siglongjmp is away for good, as natively.) */
 #include "posix/lock.h"
 #include "sync/cond.h"
 #include "uk/sync.h"
-#include "uk/time.h"
 
 #define FLAG_SHARED 1u
 #define FLAG_MONOTONIC 2u
@@ -77,23 +79,50 @@ static struct cond core_of(pthread_cond_t *c, bool shared)
 			      .kind = shared ? WAIT_FUTEX : WAIT_COND };
 }
 
+struct stay {
+	struct cond cond;
+	struct futex_node n;
+	pthread_mutex_t *m;
+	bool away;  /* a handler runs in the midst of the wait */
+	bool out;   /* he has not got the mutex again */
+	bool woken; /* as cond_settle says */
+};
+
+static int take_back(struct stay *s)
+{
+	s->out = false;
+	return lock_return(s->m, s->woken, s->n.state == FUTEX_HANDED);
+}
+
+/* However it ends. */
+static void end(struct stay *s)
+{
+	if (s->away)
+		cond_gone(&s->cond);
+	if (s->out)
+		take_back(s);
+}
+
 /* A signal has cut the wait short: its handler runs, without the mutex, and the wait goes on. */
-static bool goes_on(const struct cond *cond, struct futex_node *n)
+static bool goes_on(struct stay *s)
 {
 	uint32_t wakes;
 
-	if (!cond->away || !cond_leave(cond, n, &wakes))
+	if (!s->cond.away || !cond_leave(&s->cond, &s->n, &wakes))
 		return false;
+	s->away = true;
 	rt_exit();
-	return cond_return(cond, rt_enter(), n, wakes);
+	s->away = false;
+	return cond_return(&s->cond, rt_enter(), &s->n, wakes);
 }
 
-static int wait_here(pthread_cond_t *c, pthread_mutex_t *m, bool shared,
-		     int64_t deadline)
+static NOINLINE int wait_here(pthread_cond_t *c, pthread_mutex_t *m, bool shared,
+			      int64_t deadline)
 {
-	struct cond cond = core_of(c, shared);
-	struct futex_node n = { .tag = WAIT_PTHREAD_MUTEX };
-	bool signalled, woken, goes;
+	struct stay s __attribute__((cleanup(end))) = { .cond = core_of(c, shared),
+							.n.tag = WAIT_PTHREAD_MUTEX,
+							.m = m };
+	bool signalled, goes;
 	struct uk_thread *t;
 	unsigned why;
 	int r = lock_leaves(m, &goes);
@@ -101,17 +130,18 @@ static int wait_here(pthread_cond_t *c, pthread_mutex_t *m, bool shared,
 	if (r)
 		return r;
 	if (goes)
-		n.arg = mutex_word(m);
+		s.n.arg = mutex_word(m);
 	rt_adopt();
 	t = rt_enter();
-	cond_queue(&cond, t, &n);
+	cond_queue(&s.cond, t, &s.n);
 	lock_leave(m);
+	s.out = true;
 	do
-		why = wait_park(t, n.token, deadline);
-	while (why == WAKE_SIGNAL && goes_on(&cond, &n));
-	signalled = cond_settle(&cond, &n, why, &woken);
+		why = wait_park(t, s.n.token, deadline);
+	while (why == WAKE_SIGNAL && goes_on(&s));
+	signalled = cond_settle(&s.cond, &s.n, why, &s.woken);
 	rt_exit();
-	r = lock_return(m, woken, n.state == FUTEX_HANDED);
+	r = take_back(&s);
 	if (r || signalled)
 		return r;
 	posix_again(wake_error(why), false);
@@ -162,8 +192,12 @@ LIBC_API int pthread_cond_destroy(pthread_cond_t *c)
 {
 	const struct libc_cond *ours = (const struct libc_cond *)(void *)c;
 
-	while (!is_shared(c) && !cond_nobody_away(&ours->away))
-		uk_sleep(NS_PER_MS / 10);
+	if (unlikely(!is_shared(c) && !cond_nobody_away(&ours->away))) {
+		rt_adopt();
+		while (posix_waits_on(cond_await_away(&ours->away)) ||
+		       !cond_nobody_away(&ours->away))
+			;
+	}
 	return NEXT(pthread_cond_destroy)(c);
 }
 

@@ -19,6 +19,8 @@
  */
 #include "sync/cond.h"
 
+#include <limits.h>
+
 /* *waiters: nodes on c; bucket's lock to write, signal peeks without (it sees every waiter
  * that queued before the mutex was last released to him) */
 
@@ -72,6 +74,20 @@ bool cond_leave(const struct cond *c, struct futex_node *n, uint32_t *wakes)
 	return left;
 }
 
+/* In the runtime, c's bucket locked, which it unlocks: one fewer is away. After that he touches
+ * c no more, whose address wakes who waits for that. */
+static void not_away(const struct cond *c, struct futex_bucket *b)
+{
+	uint32_t left = c->away->threads - 1;
+
+	if (!left)
+		c->away->wakes = 0;
+	store_release(&c->away->threads, left); /* pairs with cond_nobody_away */
+	futex_unlock(b);
+	if (!left)
+		futex_wake(&c->away->threads, INT_MAX, FUTEX_ANY);
+}
+
 bool cond_return(const struct cond *c, struct uk_thread *t, struct futex_node *n,
 		 uint32_t wakes)
 {
@@ -82,12 +98,27 @@ bool cond_return(const struct cond *c, struct uk_thread *t, struct futex_node *n
 		futex_push(b, n, c->key, t, wait_begin(t, c->kind, c->key), false);
 	else
 		count(c->waiters, -1);
-	if (c->away->threads == 1)
-		c->away->wakes = 0;
-	/* release: whom a broadcast has let go touches c no more (pairs with cond_nobody_away) */
-	store_release(&c->away->threads, c->away->threads - 1);
-	futex_unlock(b);
+	not_away(c, b);
 	return again;
+}
+
+void cond_gone(const struct cond *c)
+{
+	struct futex_bucket *b;
+
+	rt_enter();
+	b = futex_lock(c->key);
+	count(c->waiters, -1);
+	not_away(c, b);
+	rt_exit();
+}
+
+int cond_await_away(const struct cond_away *a)
+{
+	uint32_t n = load_acquire(&a->threads); /* pairs with not_away */
+
+	/* if some of them come back it is another one, and the look repeated */
+	return n ? futex_wait(&a->threads, n, FUTEX_ANY, TIME_NEVER) : 0;
 }
 
 /* c's bucket is locked: lock m's too, in address order. If c's had to be let go for it,

@@ -27,16 +27,19 @@ void cond_queue(const struct cond *c, struct uk_thread *t, struct futex_node *n)
 bool cond_settle(const struct cond *c, struct futex_node *n, unsigned why, bool *woken);
 /* After wait_park: he was cut short by a handler's signal, and leaves the queue until the handler
  * has run; false: he has been signalled. Then cond_return: he is in the queue again, to park;
- * false: somebody was signalled meanwhile, and it may have been meant for him. A thread that
- * its handler does not bring back costs later signals a look into the queue. */
+ * false: somebody was signalled meanwhile, and it may have been meant for him. Or, if he never
+ * comes back, cond_gone, outside the runtime. */
 bool cond_leave(const struct cond *c, struct futex_node *n, uint32_t *wakes);
 bool cond_return(const struct cond *c, struct uk_thread *t, struct futex_node *n,
 		 uint32_t wakes);
+void cond_gone(const struct cond *c);
 /* All who left have returned: after a broadcast the object may go. */
 static inline bool cond_nobody_away(const struct cond_away *a)
 {
 	return !load_acquire(&a->threads);
 }
+/* One sleep until then, at most, outside the runtime: 0 or what cut it. */
+int cond_await_away(const struct cond_away *a);
 /* Signal up to most waiters; returns how many. */
 uint32_t cond_wake(const struct cond *c, uint32_t most);
 

@@ -66,17 +66,41 @@ static inline bool some_task_in(long nr, long arg)
 	return found;
 }
 
-static inline int named_and_parked(const uk_thread_info *i, void *name)
+/* A user thread by its name; NULL: whatever it does, or waits for. */
+struct wanted {
+	const char *name, *state, *waits;
+};
+
+static inline int is_wanted(const uk_thread_info *i, void *arg)
 {
-	return !strcmp(i->name, name) && !strcmp(i->state, "parked");
+	const struct wanted *w = arg;
+
+	return !strcmp(i->name, w->name) &&
+	       (!w->state || !strcmp(i->state, w->state)) &&
+	       (!w->waits || !strcmp(i->waits, w->waits));
 }
 
-static inline bool user_thread_parked(char *name)
+static inline bool user_thread_is(struct wanted w)
 {
 	__typeof__(&uk_thread_each_sized) each;
 
 	*(void **)(void *)&each = dlsym(RTLD_DEFAULT, "uk_thread_each_sized");
-	return each && each(named_and_parked, name, sizeof(uk_thread_info));
+	return each && each(is_wanted, &w, sizeof(uk_thread_info));
+}
+
+static inline bool user_thread_known(const char *name)
+{
+	return user_thread_is((struct wanted){ .name = name });
+}
+
+static inline bool user_thread_parked(const char *name)
+{
+	return user_thread_is((struct wanted){ .name = name, .state = "parked" });
+}
+
+static inline bool user_thread_waits(const char *name, const char *what)
+{
+	return user_thread_is((struct wanted){ name, "parked", what });
 }
 
 #endif

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conditions: what each call gives, no signal is lost, and a cancelled waiter has the mutex. */
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+
+#include "asleep.h"
 #include "posix.h"
 
 #define ITEMS 20000
@@ -214,6 +219,135 @@ static void once(void)
 	puts("once");
 }
 
+/* ---- a handler in the midst of a wait ---- */
+
+static pthread_cond_t h;
+static sem_t goes_on;
+static int tells, in_handler;
+static bool told, returned;
+
+static void on_usr1(int sig)
+{
+	(void)sig;
+	__atomic_store_n(&in_handler, 1, __ATOMIC_SEQ_CST);
+	while (sem_wait(&goes_on))
+		;
+}
+
+static void on_usr2(int sig)
+{
+	(void)sig;
+	pthread_exit(&h);
+}
+
+static void *waits_for_word(void *name)
+{
+	pthread_setname_np(pthread_self(), name);
+	pthread_mutex_lock(&held);
+	pthread_cleanup_push(has_it, NULL);
+	tells = (int)syscall(SYS_gettid);
+	while (!told)
+		pthread_cond_wait(&h, &held);
+	pthread_cleanup_pop(1);
+	return NULL;
+}
+
+/* Does t sleep, and under the drop-in for that? */
+static bool sleeps_for(const char *name, const char *what, int task)
+{
+	char tid[16];
+
+	if (user_thread_known(name))
+		return user_thread_waits(name, what);
+	snprintf(tid, sizeof(tid), "%d", task);
+	return task_sleeps(tid);
+}
+
+static pthread_t waiter(const char *name)
+{
+	pthread_t t;
+
+	tells = told = 0;
+	MUST(!pthread_cond_init(&h, NULL));
+	t = start(waits_for_word, (void *)(uintptr_t)name);
+	for (bool in = false; !in; sched_yield()) {
+		pthread_mutex_lock(&held);
+		in = tells && sleeps_for(name, "condition", tells);
+		pthread_mutex_unlock(&held);
+	}
+	return t;
+}
+
+/* It does not come back: its cleanup handlers have the mutex, and the condition may go. */
+static void handler_ends_it(const char *name, int sig, void *result)
+{
+	pthread_t t = waiter(name);
+	int had = had_it;
+
+	MUST(!pthread_mutex_lock(&held));
+	if (result == PTHREAD_CANCELED)
+		MUST(!pthread_cancel(t));
+	else
+		MUST(!pthread_kill(t, sig));
+	MUST(!pthread_mutex_unlock(&held));
+	MUST(finish(t) == result);
+	MUST(had_it == had + 1);
+	MUST(!pthread_cond_destroy(&h));
+}
+
+static void *destroys(void *name)
+{
+	pthread_setname_np(pthread_self(), name);
+	pthread_mutex_lock(&m);
+	turn = (int)syscall(SYS_gettid);
+	pthread_mutex_unlock(&m);
+	MUST(!pthread_cond_destroy(&h));
+	returned = true;
+	return NULL;
+}
+
+/* Who has been told is in his handler yet: who destroys sleeps until he is through. */
+static void destroyed_meanwhile(void)
+{
+	pthread_t t = waiter("has a handler"), d;
+	int task;
+
+	returned = false;
+	turn = 0;
+	MUST(!pthread_kill(t, SIGUSR1));
+	while (!__atomic_load_n(&in_handler, __ATOMIC_SEQ_CST))
+		sched_yield();
+	MUST(!pthread_mutex_lock(&held));
+	told = true;
+	MUST(!pthread_cond_broadcast(&h));
+	MUST(!pthread_mutex_unlock(&held));
+	d = start(destroys, (void *)(uintptr_t) "destroys");
+	do {
+		sched_yield();
+		pthread_mutex_lock(&m);
+		task = turn;
+		pthread_mutex_unlock(&m);
+	} while (!task || !sleeps_for("destroys", "futex", task));
+	MUST(!returned);
+	MUST(!sem_post(&goes_on));
+	finish(d);
+	finish(t);
+}
+
+static void handlers(void)
+{
+	struct sigaction a = { .sa_handler = on_usr1 };
+
+	MUST(!sem_init(&goes_on, 0, 0));
+	MUST(!sigaction(SIGUSR1, &a, NULL));
+	a.sa_handler = on_usr2;
+	MUST(!sigaction(SIGUSR2, &a, NULL));
+	handler_ends_it("is to end", SIGUSR2, &h);
+	handler_ends_it("is cancelled", 0, PTHREAD_CANCELED);
+	destroyed_meanwhile();
+	puts("handlers");
+}
+
 int main(void)
 {
 	results(CLOCK_REALTIME);
@@ -222,5 +356,6 @@ int main(void)
 	baton();
 	cancelled();
 	once();
+	handlers();
 	return 0;
 }
