@@ -32,22 +32,35 @@
 
 enum req_state { REQ_FREE, REQ_RUNNING, REQ_ENDED, REQ_GONE };
 
+/* Three lines of the cache, and the message in a fourth that few touch: what hundreds in flight
+ * cost is the memory that they push out of the cache. */
 struct req {
-	struct io_op op;   /* RING */
-	struct vp_msg msg; /* RING: its way to a vp that is not the submitter's */
-	uk_op what;        /* as submitted */
+	union {
+		struct io_op op; /* RING */
+		uk_op what;      /* HELPER: as submitted */
+	};
+	uint64_t tag, id;
+	/* the line of who ends and collects it */
 	struct uk_group *group;
-	struct uk_vp *home;       /* RING; NULL: HELPER */
-	struct req *next;         /* in the list that it is in */
-	struct req *linked;       /* HELPER: what begins after it */
-	struct uk_thread *helper; /* HELPER: who is at it now */
+	struct uk_vp *home; /* RING; NULL: HELPER */
+	struct req *next;   /* in the list that it is in */
 	int64_t res;
 	uint32_t gen;
-	uint8_t state; /* enum req_state */
+	uint32_t pins;
+	uint32_t len;  /* RING: as submitted */
+	uint8_t kind;  /* UK_OP_... */
+	uint8_t state; /* enum req_state; ENDED is written without the lock */
 	uint8_t asked; /* somebody wants its end; also read without the lock */
 	bool polls;    /* RING: it was not ready, and waits as a poll; the home vp's */
-	uint32_t pins;
-};
+	union {
+		struct vp_msg
+		    msg; /* RING: its way to a vp that is not the submitter's */
+		struct { /* HELPER */
+			struct req *linked;       /* what begins after it */
+			struct uk_thread *helper; /* who is at it now */
+		};
+	};
+} LINE_ALIGNED;
 
 #define PLACES 256u
 
@@ -75,8 +88,10 @@ struct group_wake {
 
 /* group.c. The lock: in the runtime; a forked child finds the group as it is to be there. */
 void group_lock(struct uk_group *g);
-/* Under the lock: q has ended with q->res; who is to be fired without it. */
-void group_ended(struct uk_group *g, struct req *q, struct group_wake *w);
+/* Under the lock: q[0]..., a list of n, have ended with their res, last is the last; who is to
+ * be fired without it. */
+void group_ended(struct uk_group *g, struct req *first, struct req *last, unsigned n,
+		 struct group_wake *w);
 static inline void group_fire(const struct group_wake *w)
 {
 	if (w->thread)
@@ -86,7 +101,7 @@ static inline void group_fire(const struct group_wake *w)
 /* submit.c: the sink's. */
 void group_take(struct op_sink *s, struct io_op *first);
 /* What it is ready by, POLL...; 0: nothing that it could wait for. */
-uint32_t what_events(const uk_op *o);
+uint32_t what_events(int kind, int64_t off);
 /* It asks for nothing that only a later version has. */
 static inline bool what_known(const uk_op *o)
 {
@@ -94,7 +109,7 @@ static inline bool what_known(const uk_op *o)
 	       !o->reserved[1];
 }
 /* Its -EAGAIN is its end. */
-bool what_dontwait(const uk_op *o);
+bool what_dontwait(int kind, unsigned flags);
 
 /* helper.c: q, and all that are linked behind it, in a light thread. */
 void helper_start(struct req *q);

@@ -29,7 +29,8 @@ static COLD void group_child(struct uk_group *g)
 		q->pins = 0;
 		if (q->state == REQ_RUNNING) {
 			q->res = -ECANCELED;
-			group_ended(g, q, &nobody);
+			q->state = REQ_ENDED;
+			group_ended(g, q, q, 1, &nobody);
 		}
 	}
 }
@@ -41,16 +42,17 @@ void group_lock(struct uk_group *g)
 		group_child(g);
 }
 
-void group_ended(struct uk_group *g, struct req *q, struct group_wake *w)
+void group_ended(struct uk_group *g, struct req *first, struct req *last, unsigned n,
+		 struct group_wake *w)
 {
 	w->thread = NULL;
-	q->state = REQ_ENDED;
-	q->next = NULL;
-	*g->ends_tail = q;
-	g->ends_tail = &q->next;
-	g->nends++;
-	g->running--;
-	if (++g->ended < g->wake_at || !g->waiter)
+	last->next = NULL;
+	*g->ends_tail = first;
+	g->ends_tail = &last->next;
+	g->nends += n;
+	g->running -= n;
+	g->ended += n;
+	if (g->ended < g->wake_at || !g->waiter)
 		return;
 	w->thread = g->waiter;
 	w->token = g->token;
@@ -73,7 +75,7 @@ static unsigned collect(struct uk_group *g, uk_end *out, unsigned max)
 		g->ends = q->next;
 		if (!g->ends)
 			g->ends_tail = &g->ends;
-		out[n] = (uk_end){ q->what.tag, q->what.id, q->res };
+		out[n] = (uk_end){ q->tag, q->id, q->res };
 		if (unlikely(q->pins))
 			q->state = REQ_GONE;
 		else
@@ -157,7 +159,7 @@ static int wait_ends(uk_group *g, uk_end *out, unsigned max, unsigned min,
 	r = wait_locked(g, t, min, deadline);
 	n = collect(g, out, max);
 	lock_release(&g->lock);
-	sched_inline(t);
+	sched_inline(t, MAX(n, 1u));
 	rt_exit();
 	return n ? (int)n : r;
 }
@@ -208,7 +210,7 @@ int uk_async_cancel(uk_group *g, uint64_t id)
 	t = rt_enter();
 	group_lock(g);
 	q = i < g->used ? &g->req[i] : NULL;
-	if (q && q->state == REQ_RUNNING && q->what.id == id)
+	if (q && load_relaxed(&q->state) == REQ_RUNNING && q->id == id)
 		ask_end(g, t, q);
 	else
 		r = -ENOENT;
@@ -225,7 +227,7 @@ int uk_group_create(uk_group **out, unsigned depth)
 
 	if (!out || !depth || depth > DEPTH_MAX)
 		return -EINVAL;
-	g = calloc(1, sizeof(*g) + depth * sizeof(g->req[0]));
+	g = aligned_alloc(CACHE_LINE, sizeof(*g) + depth * sizeof(g->req[0]));
 	if (!g)
 		return -ENOMEM;
 	*g = (struct uk_group){ .sink.take = group_take,
@@ -246,7 +248,7 @@ void uk_group_destroy(uk_group *g)
 	t = rt_enter();
 	group_lock(g);
 	for (unsigned i = 0; g->running && i < g->used; i++)
-		if (g->req[i].state == REQ_RUNNING)
+		if (load_relaxed(&g->req[i].state) == REQ_RUNNING)
 			ask_end(g, t, &g->req[i]);
 	while (g->running)
 		park_until(g, t, g->running,

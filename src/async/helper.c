@@ -125,10 +125,12 @@ static int64_t connecting(const uk_op *o)
 
 static int64_t waiting(const uk_op *o)
 {
+	uint32_t events = what_events(o->kind, o->off);
 	int64_t r;
 
-	while ((r = call(o)) == -EAGAIN && what_events(o) && !what_dontwait(o)) {
-		r = uk_wait(o->fd, (int)what_events(o), UK_FOREVER);
+	while ((r = call(o)) == -EAGAIN && events &&
+	       !what_dontwait(o->kind, o->flags)) {
+		r = uk_wait(o->fd, (int)events, UK_FOREVER);
 		if (r < 0)
 			break;
 	}
@@ -170,7 +172,8 @@ static void end(struct req *q, int64_t res)
 	group_lock(q->group);
 	q->helper = NULL;
 	q->res = res;
-	group_ended(q->group, q, &w);
+	q->state = REQ_ENDED;
+	group_ended(q->group, q, q, 1, &w);
 	lock_release(&q->group->lock);
 	group_fire(&w);
 	rt_exit();

@@ -142,9 +142,9 @@ static enum io_kind io_kind_of(const uk_op *o)
 	return (unsigned)o->kind < array_size(kind_of) ? kind_of[o->kind] : IO_KINDS;
 }
 
-static bool is_transfer(const uk_op *o)
+static bool is_transfer(int kind)
 {
-	return o->kind >= UK_OP_READ && o->kind <= UK_OP_WRITEV;
+	return kind >= UK_OP_READ && kind <= UK_OP_WRITEV;
 }
 
 static enum io_class class_of(const uk_op *o)
@@ -153,11 +153,11 @@ static enum io_class class_of(const uk_op *o)
 							      : IO_CLASS_FILE;
 }
 
-uint32_t what_events(const uk_op *o)
+uint32_t what_events(int kind, int64_t off)
 {
-	if (is_transfer(o) && o->off != UK_OP_HERE)
+	if (is_transfer(kind) && off != UK_OP_HERE)
 		return 0;
-	switch (o->kind) {
+	switch (kind) {
 	case UK_OP_READ:
 	case UK_OP_READV:
 	case UK_OP_RECV:
@@ -174,10 +174,9 @@ uint32_t what_events(const uk_op *o)
 	}
 }
 
-bool what_dontwait(const uk_op *o)
+bool what_dontwait(int kind, unsigned flags)
 {
-	return o->kind >= UK_OP_RECV && o->kind <= UK_OP_SENDMSG &&
-	       o->flags & MSG_DONTWAIT;
+	return kind >= UK_OP_RECV && kind <= UK_OP_SENDMSG && flags & MSG_DONTWAIT;
 }
 
 /* A ring ignores a place in a stream, where pread(2) fails. */
@@ -223,57 +222,52 @@ static bool ring_may(struct uk_thread *t, const uk_op *o)
 /* In the runtime; the thread may be on another vp after it. */
 static bool by_ring(struct uk_group *g, struct uk_thread *t, const uk_op *o)
 {
-	enum io_kind kind = io_kind_of(o);
-
-	return kind != IO_KINDS && !o->options && what_known(o) &&
-	       (!o->deadline || o->deadline == UK_FOREVER) &&
-	       sched_io_home(t, kind, class_of(o)) && ring_may(t, o) &&
+	return io_kind_of(o) != IO_KINDS && !o->options && what_known(o) &&
+	       (!o->deadline || o->deadline == UK_FOREVER) && ring_may(t, o) &&
 	       memory_there(g, t, o);
 }
 
-static void fill_op(struct req *q)
+static void fill_op(struct req *q, const uk_op *o)
 {
-	const uk_op *o = &q->what;
-
+	q->len = (uint32_t)o->len;
+	q->polls = false;
 	q->op = (struct io_op){ .kind = (uint8_t)io_kind_of(o),
 				.fd = o->fd,
 				.len = (uint32_t)o->len,
 				.flags = o->flags,
 				.addr = o->addr,
 				.addr2 = o->addr2,
-				.off = o->off };
+				.off = is_transfer(o->kind) ? o->off : IO_CURRENT,
+				.sink = &q->group->sink };
 	if (o->kind == UK_OP_POLL)
 		q->op.len = o->flags & 0xffff;
-	if (!is_transfer(o))
-		q->op.off = IO_CURRENT;
 	if (o->kind == UK_OP_SEND || o->kind == UK_OP_SENDMSG)
 		q->op.flags |= MSG_NOSIGNAL;
 	if (o->kind == UK_OP_FSYNC)
 		q->op.flags &= 1;
-	q->op.sink = &q->group->sink;
 }
 
 /* -- the end of one in the ring -- */
+
+static bool is_hitch(const struct req *q)
+{
+	int res = q->op.res;
+
+	return q->polls ? res >= 0
+			: res == -EAGAIN && what_events(q->kind, q->op.off) &&
+			      !what_dontwait(q->kind, q->op.flags);
+}
 
 /* It was not ready, and its descriptor says not to wait, or it has become ready: by the vp that
  * it was pending in. */
 static bool goes_on(struct req *q)
 {
-	int res = q->op.res;
-	bool again = q->polls ? res >= 0
-			      : res == -EAGAIN && what_events(&q->what) &&
-				    !what_dontwait(&q->what);
-	struct reactor *r = q->op.home;
-
-	if (likely(!again) || load_relaxed(&q->asked))
+	if (likely(!is_hitch(q)) || load_relaxed(&q->asked))
 		return false;
 	q->polls = !q->polls;
-	fill_op(q);
-	if (q->polls) {
-		q->op.kind = IO_POLL;
-		q->op.len = what_events(&q->what);
-	}
-	sched_io_again(&q->op, r);
+	q->op.kind = q->polls ? IO_POLL : kind_of[q->kind];
+	q->op.len = q->polls ? what_events(q->kind, q->op.off) : q->len;
+	sched_io_again(&q->op, q->op.home);
 	return true;
 }
 
@@ -286,23 +280,23 @@ static int64_t result(const struct req *q)
 		files_drop(q->op.fd2);
 		return -EBADF;
 	}
-	if (unlikely(load_relaxed(&q->asked)) &&
-	    (q->polls ? res >= 0 : res == -EAGAIN && !what_dontwait(&q->what)))
+	if (unlikely(load_relaxed(&q->asked)) && is_hitch(q))
 		return -ECANCELED;
 	if (res < 0)
 		return res;
-	if (q->what.kind == UK_OP_POLL) /* io_uring adds POLLRDHUP */
-		return res & (int)(q->what.flags | POLLERR | POLLHUP);
-	if (q->what.kind == UK_OP_OPENAT || q->what.kind == UK_OP_ACCEPT)
-		io_hint_set(res, q->what.kind == UK_OP_ACCEPT ? HINT_STREAM : 0);
+	if (q->kind == UK_OP_POLL) /* io_uring adds POLLRDHUP */
+		return res & (int)(q->op.flags | POLLERR | POLLHUP);
+	if (q->kind == UK_OP_OPENAT || q->kind == UK_OP_ACCEPT)
+		io_hint_set(res, q->kind == UK_OP_ACCEPT ? HINT_STREAM : 0);
 	return res;
 }
 
 void group_take(struct op_sink *s, struct io_op *first)
 {
 	struct uk_group *g = container_of(s, struct uk_group, sink);
-	struct req *list = NULL, **tail = &list;
-	struct group_wake wake = { NULL, 0 };
+	struct req *list = NULL, **tail = &list, *last = NULL;
+	struct group_wake w;
+	unsigned n = 0;
 
 	for (struct io_op *op = first, *next; op; op = next) {
 		struct req *q = container_of(op, struct req, op);
@@ -311,23 +305,17 @@ void group_take(struct op_sink *s, struct io_op *first)
 		if (goes_on(q))
 			continue;
 		q->res = result(q);
-		q->next = NULL;
-		*tail = q;
+		store_relaxed(&q->state, (uint8_t)REQ_ENDED);
+		*tail = last = q;
 		tail = &q->next;
+		n++;
 	}
-	if (!list)
+	if (!n)
 		return;
 	group_lock(g);
-	for (struct req *q = list, *next; q; q = next) {
-		struct group_wake w;
-
-		next = q->next;
-		group_ended(g, q, &w);
-		if (w.thread)
-			wake = w;
-	}
+	group_ended(g, list, last, n, &w);
 	lock_release(&g->lock);
-	group_fire(&wake);
+	group_fire(&w);
 }
 
 /* -- submission -- */
@@ -337,10 +325,12 @@ static struct req *get_free(struct uk_group *g)
 {
 	struct req *q = g->free;
 
-	if (q)
+	if (q) {
 		g->free = q->next;
-	else
-		q = &g->req[g->used++];
+		return q;
+	}
+	q = &g->req[g->used++];
+	q->gen = q->pins = 0;
 	return q;
 }
 
@@ -359,29 +349,38 @@ static unsigned chain_len(const uk_op *ops, unsigned n)
 	return k;
 }
 
+/* Under the lock. */
+static struct req *make_req(struct uk_group *g, uk_op *o)
+{
+	struct req *q = get_free(g);
+
+	q->gen++;
+	o->id = (uint64_t)q->gen << 32 | (uint32_t)(q - g->req + 1);
+	q->id = o->id;
+	q->tag = o->tag;
+	q->group = g;
+	q->kind = (uint8_t)o->kind;
+	q->home = NULL;
+	store_relaxed(&q->asked, 0);
+	store_relaxed(&q->state, (uint8_t)REQ_RUNNING);
+	g->running++;
+	return q;
+}
+
 /* Under the lock: a request for each, linked to the next. The first. */
-static struct req *make_chain(struct uk_group *g, struct uk_vp *home, uk_op *ops,
-			      unsigned n)
+static struct req *make_chain(struct uk_group *g, uk_op *ops, unsigned n)
 {
 	struct req *first = NULL, **tail = &first;
 
 	for (unsigned i = 0; i < n; i++) {
-		struct req *q = get_free(g);
+		struct req *q = make_req(g, &ops[i]);
 
-		q->gen++;
-		ops[i].id = (uint64_t)q->gen << 32 | (uint32_t)(q - g->req + 1);
 		q->what = ops[i];
-		q->group = g;
-		q->home = home;
 		q->helper = NULL;
 		q->linked = NULL;
-		q->polls = false;
-		store_relaxed(&q->asked, 0);
-		q->state = REQ_RUNNING;
 		*tail = q;
 		tail = &q->linked;
 	}
-	g->running += n;
 	return first;
 }
 
@@ -390,35 +389,46 @@ static unsigned submit_some(struct uk_group *g, struct uk_thread *t, uk_op *ops,
 			    unsigned n)
 {
 	struct req *chain[BATCH];
+	enum io_kind kind = IO_KINDS; /* of the one before, and its home */
+	struct uk_vp *home = NULL;
 	uint64_t ring = 0;
 	unsigned done = 0, k = 0, len;
 
-	for (unsigned i = 0, j = 0; i < n; i += len, j++) {
-		len = chain_len(ops + i, n - i);
-		if (len == 1 && by_ring(g, t, &ops[i]))
-			ring |= UINT64_C(1) << j;
-	}
+	/* no engine takes a sink's operations that does not take this one */
+	if (sched_io_home(t, IO_NOP, IO_CLASS_FILE))
+		for (unsigned i = 0, j = 0; i < n; i += len, j++) {
+			len = chain_len(ops + i, n - i);
+			if (len == 1 && by_ring(g, t, &ops[i]))
+				ring |= UINT64_C(1) << j;
+		}
 	group_lock(g);
 	for (; done < n; done += len, k++) {
-		struct uk_vp *home = NULL;
+		struct uk_op *o = &ops[done];
 
-		len = chain_len(ops + done, n - done);
+		len = chain_len(o, n - done);
 		if (len > room(g))
 			break;
-		if (ring >> k & 1)
-			home = sched_io_home(t, io_kind_of(&ops[done]),
-					     class_of(&ops[done]));
-		chain[k] = make_chain(g, home, ops + done, len);
-	}
-	lock_release(&g->lock);
-	for (unsigned i = 0; i < k; i++) {
-		if (!chain[i]->home) {
-			helper_start(chain[i]);
+		if (!(ring >> k & 1)) {
+			home = NULL;
+			kind = IO_KINDS;
+		} else if (io_kind_of(o) != kind) {
+			kind = io_kind_of(o);
+			home = sched_io_home(t, kind, class_of(o));
+		}
+		if (!home) {
+			chain[k] = make_chain(g, o, len);
 			continue;
 		}
-		fill_op(chain[i]);
-		sched_io_send(t, &chain[i]->op, &chain[i]->msg, chain[i]->home);
+		chain[k] = make_req(g, o);
+		fill_op(chain[k], o);
+		chain[k]->home = home;
 	}
+	lock_release(&g->lock);
+	for (unsigned i = 0; i < k; i++)
+		if (!chain[i]->home)
+			helper_start(chain[i]);
+		else
+			sched_io_send(t, &chain[i]->op, &chain[i]->msg, chain[i]->home);
 	return done;
 }
 

@@ -411,7 +411,7 @@ long io_do(struct uk_thread *t, struct io_op *op, enum io_class c)
 	long r = io_try(t, op);
 
 	if (r != -EAGAIN && r != -EOPNOTSUPP) {
-		sched_inline(t);
+		sched_inline(t, 1);
 		return r;
 	}
 	return io_wait_op(t, op, c);
@@ -422,7 +422,7 @@ long io_file(struct uk_thread *t, struct io_op *op)
 	long r = io_try(t, op);
 
 	if (r != -EAGAIN && r != -EOPNOTSUPP) {
-		sched_inline(t);
+		sched_inline(t, 1);
 		return r;
 	}
 	return io_whole(t, op);

@@ -92,7 +92,7 @@ static long bounce_once(struct uk_thread *t, int out, int in, int64_t pos, size_
 	to.flags = (size_t)r == BOUNCE && n > BOUNCE ? MSG_MORE : 0;
 	r = io_try_in(t, &to);
 	if (r >= 0)
-		sched_inline(t);
+		sched_inline(t, 1);
 	return r == -ENOTSOCK ? -EOPNOTSUPP : r;
 }
 

@@ -73,7 +73,7 @@ static long read_stream_or_file(struct uk_thread *t, struct io_op *op, unsigned 
 		if (hint & HINT_STREAM)
 			io_hint_tried(op->fd, r != -EAGAIN);
 		if (r != -EAGAIN && r != -EOPNOTSUPP) {
-			sched_inline(t);
+			sched_inline(t, 1);
 			return r;
 		}
 		if (!(hint & HINT_STREAM) && io_is_file(t, op->fd))
@@ -128,7 +128,7 @@ static long pread_op(struct uk_thread *t, struct io_op *op, const struct iovec *
 	if (r == 0) {
 		r = io_try(t, op);
 		if (r != -EAGAIN && r != -EOPNOTSUPP)
-			sched_inline(t);
+			sched_inline(t, 1);
 		else if (r == -EAGAIN && t->kind == THREAD_USER && io_in_place(t, op) &&
 			 io_is_file(t, op->fd))
 			r = io_wait_op(t, op, IO_CLASS_FILE);

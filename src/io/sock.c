@@ -62,7 +62,7 @@ static long at_once(struct uk_thread *t, struct io_op *op)
 	do
 		r = io_raw(t, op, false);
 	while (r == -EINTR);
-	sched_inline(t);
+	sched_inline(t, 1);
 	return r;
 }
 
@@ -77,7 +77,7 @@ static long recv_op(struct uk_thread *t, struct io_op *op)
 		if (known)
 			io_hint_tried(op->fd, r != -EAGAIN);
 		if (r != -EAGAIN) {
-			sched_inline(t);
+			sched_inline(t, 1);
 			return r;
 		}
 	}
@@ -343,7 +343,7 @@ static long sendmsg_op(struct uk_thread *t, struct io_op *op, const struct msghd
 		r = unannounced(m) ? send_to_unix(t, op)
 				   : io_wait_op(t, op, IO_CLASS_NET);
 	else
-		sched_inline(t);
+		sched_inline(t, 1);
 	if (r <= 0 || (m->msg_iovlen == 1 && (size_t)r == m->msg_iov->iov_len))
 		return r;
 	return io_rest(t, op, m->msg_iov, m->msg_iovlen, r, IO_CLASS_NET);

@@ -195,17 +195,17 @@ struct vp_count {
 	    returns, syscalls;
 };
 
-/* An I/O call has ended without parking; no lock is held. A thread that makes nothing but
+/* So many I/O calls have ended without parking; no lock is held. A thread that makes nothing but
  * such calls never switches, and no monitor can take its vp away, so once in a while it
  * yields by itself. */
 void sched_make_room(struct uk_thread *t);
-static inline void sched_inline(struct uk_thread *t)
+static inline void sched_inline(struct uk_thread *t, unsigned calls)
 {
 	struct vp_count *c = sched_count(t);
-	uint64_t n = load_relaxed(&c->io_inline) + 1;
+	uint64_t n = load_relaxed(&c->io_inline);
 
-	store_relaxed(&c->io_inline, n);
-	if (unlikely(n % 256 == 0) && t->kind == THREAD_USER)
+	store_relaxed(&c->io_inline, n + calls);
+	if (unlikely(n / 256 != (n + calls) / 256) && t->kind == THREAD_USER)
 		sched_make_room(t);
 }
 
