@@ -11,12 +11,12 @@
 #include "run.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "judge.h"
+#include "options.h"
 
 #ifndef UK_LIBDIR
 #define UK_LIBDIR "lib"
@@ -86,16 +86,9 @@ static const char *wrong(const struct options *o)
 /* 0, or the exit status. The rest of argv is the program's. */
 static int parse(struct options *o, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "vps", required_argument, NULL, 'n' },
-		{ "stack", required_argument, NULL, 's' },
-		{ "reactor", required_argument, NULL, 'r' },
-		{ "children", required_argument, NULL, 'c' },
-		{ "stats", required_argument, NULL, 'o' },
-		{ "check", no_argument, NULL, 'k' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
+	OPTIONS(longs, VALUE_OF("vps", 'n'), VALUE_OF("stack", 's'),
+		VALUE_OF("reactor", 'r'), VALUE_OF("children", 'c'),
+		VALUE_OF("stats", 'o'), WORD("check", 'k'));
 	const char **const values[] = { ['n'] = &o->vps,
 					['s'] = &o->stack,
 					['r'] = &o->reactor,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uk - the tool. Here: `uk doctor`, what this machine offers the runtime; `uk run` is run.c,
  * `uk net` is net/net.c. */
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <uk/uk.h>
 
 #include "net/net.h"
+#include "options.h"
 #include "run.h"
 
 static void usage(FILE *f)
@@ -28,9 +28,7 @@ static void row(const char *name, const char *value, int ok, void *arg)
 
 int main(int argc, char **argv)
 {
-	static const struct option longs[] = { { "version", no_argument, NULL, 'v' },
-					       { "help", no_argument, NULL, 'h' },
-					       { NULL, 0, NULL, 0 } };
+	OPTIONS(longs, WORD("version", 'v'));
 	int c;
 
 	while ((c = getopt_long(argc, argv, "+vh", longs, NULL)) != -1) {
