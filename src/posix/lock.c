@@ -123,7 +123,9 @@ static void give_word(pthread_mutex_t *m)
 
 /* ---- robust ones ---- */
 
-static short *robust_of(pthread_mutex_t *m)
+typedef __typeof__(((pthread_mutex_t *)0)->__data.__spins) robust_word; /* or an int */
+
+static robust_word *robust_of(pthread_mutex_t *m)
 {
 	return &m->__data.__spins;
 }
