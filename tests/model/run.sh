@@ -21,7 +21,7 @@ verify() {
 	# shellcheck disable=SC2086
 	${CC:-cc} -O2 -w -DCOLLAPSE $flags -o pan pan.c || { echo "cc failed"; return; }
 	# shellcheck disable=SC2086
-	timeout 120 ./pan $args -m2000000 -w22 >pan.log 2>&1 || { echo "time-out"; return; }
+	timeout 3600 ./pan $args -m2000000 -w22 >pan.log 2>&1 || { echo "time-out"; return; }
 	grep -q "max search depth too small" pan.log && { echo "too deep"; return; }
 	sed -n 's/.*errors: \([0-9]*\)$/\1/p' pan.log
 }
