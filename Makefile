@@ -24,8 +24,12 @@ RUN := build-run
 all: deps-build $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
 
+# Meson knows Debian's folders by dpkg-dev alone, and takes lib64 where that lacks, in which
+# neither the loader nor pkg-config looks.
+multiarch = $(if $(wildcard /etc/debian_version),$(shell gcc -print-multiarch))
 $(BUILD)/build.ninja:
-	@meson setup $(BUILD) --prefix $(abspath $(PREFIX)) -Dwerror=$(WERROR) -Dsanitized=$(SANITIZED)
+	@meson setup $(BUILD) --prefix $(abspath $(PREFIX)) $(addprefix --libdir lib/,$(multiarch)) \
+		-Dwerror=$(WERROR) -Dsanitized=$(SANITIZED)
 
 deps-run:
 	@scripts/deps run
