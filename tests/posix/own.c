@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program may have a gettid() of its own, as all had before libc had one, made of syscall().
+ * The library means its own one by that name, or the two would call each other forever. */
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "must.h"
+
+pid_t gettid(void)
+{
+	return (pid_t)syscall(SYS_gettid);
+}
+
+static void *asks(void *arg)
+{
+	pid_t *id = arg;
+
+	*id = gettid();
+	MUST(*id == syscall(SYS_gettid));
+	return NULL;
+}
+
+int main(void)
+{
+	pid_t id = 0;
+	pthread_t t;
+
+	MUST(gettid() == getpid());
+	MUST(!pthread_create(&t, NULL, asks, &id));
+	MUST(!pthread_join(t, NULL));
+	MUST(id > 0 && id != getpid());
+	puts("ok");
+	return 0;
+}
