@@ -134,9 +134,10 @@ static int sched_check(int policy, const struct sched_param *param)
 static int bind_check(const cpu_set_t *set)
 {
 	cpu_set_t may;
+	long r = tid_processors(&may);
 
-	CPU_ZERO(&may);
-	sys3(SYS_sched_getaffinity, sys0(SYS_getpid), sizeof(may), &may);
+	if (r < 0)
+		return (int)-r;
 	CPU_AND(&may, &may, set);
 	return CPU_COUNT(&may) ? 0 : EINVAL;
 }

@@ -95,11 +95,30 @@ static long get_processors(const struct posix_thread *pt, size_t n, cpu_set_t *s
 	return r;
 }
 
+/* What the process may have, and not what its first thread has chosen of that: the caller's
+ * kernel thread is told to take all, and at once what it had. */
+long tid_processors(cpu_set_t *may)
+{
+	cpu_set_t had, all;
+	long r = sys3(SYS_sched_getaffinity, 0, sizeof(had), &had), size = r;
+
+	if (r < 0)
+		return r;
+	CPU_ZERO(may);
+	memset(&all, 0xff, sizeof(all));
+	r = sys3(SYS_sched_setaffinity, 0, size, &all);
+	if (r)
+		return r;
+	r = sys3(SYS_sched_getaffinity, 0, sizeof(*may), may);
+	sys3(SYS_sched_setaffinity, 0, size, &had);
+	return r;
+}
+
 /* As the kernel: one of them must be there for the process. */
 static long set_processors(struct posix_thread *pt, size_t n, const cpu_set_t *set)
 {
 	cpu_set_t may, both, *mine;
-	long r = sys3(SYS_sched_getaffinity, sys0(SYS_getpid), sizeof(may), &may);
+	long r = tid_processors(&may);
 
 	if (r < 0)
 		return r;

@@ -7,6 +7,8 @@
 
 /* Is the system call n about a user thread? Then *r is what it gives. */
 bool tid_call(long n, const long *a, long *r);
+/* The processors that a thread may be bound to: their bytes, or -errno. */
+long tid_processors(cpu_set_t *may);
 /* What it has remembered for a thread that ends. */
 void tid_died(struct posix_thread *pt);
 

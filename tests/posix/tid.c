@@ -54,6 +54,47 @@ static void says_processors(pid_t id)
 	FAILS(sched_setaffinity(id, sizeof(now), &now), EINVAL);
 }
 
+static void *runs(void *arg)
+{
+	return arg;
+}
+
+static void *takes_others(void *arg)
+{
+	cpu_set_t *others = arg;
+	pthread_attr_t a;
+	pthread_t t;
+
+	MUST(!sched_setaffinity(0, sizeof(*others), others));
+	MUST(!pthread_setaffinity_np(pthread_self(), sizeof(*others), others));
+	MUST(!pthread_attr_init(&a));
+	MUST(!pthread_attr_setaffinity_np(&a, sizeof(*others), others));
+	MUST(!pthread_create(&t, &a, runs, NULL));
+	end_of(t);
+	return NULL;
+}
+
+/* Where main has bound itself to is no limit for others. */
+static void other_processors_than_mains(void)
+{
+	cpu_set_t all, one, now;
+	int cpu = 0;
+
+	MUST(!sched_getaffinity(0, sizeof(all), &all));
+	if (CPU_COUNT(&all) < 2)
+		return;
+	while (!CPU_ISSET(cpu, &all))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	MUST(!sched_setaffinity(0, sizeof(one), &one));
+	CPU_XOR(&now, &all, &one);
+	end_of(thread_of(takes_others, &now));
+	takes_others(&now); /* and it may go there itself */
+	MUST(!sched_getaffinity(0, sizeof(one), &one) && CPU_EQUAL(&one, &now));
+	MUST(!sched_setaffinity(0, sizeof(all), &all));
+}
+
 static void says_nice(pid_t id)
 {
 	int was = getpriority(PRIO_PROCESS, id), kernels;
@@ -115,6 +156,7 @@ int main(void)
 	MUST(!prctl(PR_GET_NAME, name));
 	run_in_thread(by_id);
 	run_in_thread(as_zero);
+	other_processors_than_mains();
 	for (int i = 0; i < 8; i++) { /* and of nobody else, who comes after it */
 		pid_t id;
 
