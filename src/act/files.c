@@ -19,6 +19,7 @@
 #include "base/files.h"
 #include "base/panic.h"
 #include "base/sys.h"
+#include "base/valgrind.h"
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -42,8 +43,9 @@ static int program_stderr(void)
 bool files_own(void)
 {
 	store_relaxed(&files_apart, 0); /* the parent's, in a forked child */
-	/* are the calls there? A bad descriptor tells, and opens nothing */
-	if (sys3(SYS_pidfd_getfd, -1, 2, 0) != -EBADF ||
+	/* are the calls there? A bad descriptor tells, and opens nothing; but valgrind, which
+	 * may not know them, would say so at length */
+	if (on_valgrind() || sys3(SYS_pidfd_getfd, -1, 2, 0) != -EBADF ||
 	    sys2(SYS_pidfd_open, -1, 0) != -EINVAL ||
 	    sys3(SYS_close_range, 0, ~0u, CLOSE_UNSHARE))
 		return false;

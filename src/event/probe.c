@@ -6,6 +6,7 @@
 
 #include "base/lock.h"
 #include "base/sys.h"
+#include "base/valgrind.h"
 #include "event/hostile.h"
 #include "event/uring_abi.h"
 
@@ -106,6 +107,18 @@ static void ask_uring(void)
 	sys1(SYS_close, fd);
 }
 
+/* A bad descriptor tells a kernel that knows the call from one that does not. valgrind may not
+ * know it either, and would say so at length. */
+static bool ask_pwait2(void)
+{
+	long r;
+
+	if (on_valgrind())
+		return false;
+	r = sysn(SYS_epoll_pwait2, -1, NULL, 0, NULL, NULL, 8);
+	return r != -ENOSYS && r != -EPERM;
+}
+
 static void ask_all(void)
 {
 	/* acquire: pairs with the release below */
@@ -114,10 +127,7 @@ static void ask_all(void)
 	lock_acquire(&probe_lock);
 	if (!known) {
 		ask_uring();
-		/* a bad descriptor tells a kernel that knows the call from one that does not */
-		pwait2 =
-		    sysn(SYS_epoll_pwait2, -1, NULL, 0, NULL, NULL, 8) != -ENOSYS &&
-		    sysn(SYS_epoll_pwait2, -1, NULL, 0, NULL, NULL, 8) != -EPERM;
+		pwait2 = ask_pwait2();
 		store_release(&known, !for_now(caps.err));
 	}
 	lock_release(&probe_lock);
