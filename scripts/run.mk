@@ -26,6 +26,7 @@ lib_libs = $(if $(UNWIND),-lunwind) -ldl
 # without the kernel's half of the event detector, which takes clang and bpftool
 lib_src := $(filter-out %.bpf.c src/posix/%,$(wildcard src/*/*.c src/*/*_$(ARCH).S)) $(wildcard src/arch/$(ARCH)/*.c src/arch/$(ARCH)/*.S)
 web_src := $(wildcard apps/web/*.c)
+broker_src := src/act/spot_load.c
 tool_src := $(wildcard tool/*.c tool/*/*.c)
 obj = $(patsubst %,$(OUT)/%.o,$(1))
 so := $(OUT)/libukthreads.so.0
@@ -40,12 +41,16 @@ $(so): $(call obj,$(lib_src)) src/ukthreads.map
 $(OUT)/ukweb: $(call obj,$(web_src)) $(so)
 	$(CC) $(CFLAGS) -pthread -o $@ $^ -Wl,-rpath,'$$ORIGIN' -lssl -lcrypto
 
-$(OUT)/uk: $(call obj,$(tool_src)) $(so)
+$(OUT)/uk: $(call obj,$(tool_src) $(broker_src)) $(so)
 	$(CC) $(CFLAGS) -pthread -o $@ $^ -Wl,-rpath,'$$ORIGIN'
 
 $(OUT)/src/%.o: src/% scripts/run.mk
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(flags) $(lib_flags) -c -o $@ $<
+
+$(OUT)/tool/broker/%.o: tool/broker/% scripts/run.mk
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(flags) -Isrc -c -o $@ $<
 
 $(OUT)/%.o: % scripts/run.mk
 	@mkdir -p $(@D)

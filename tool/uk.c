@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uk - the tool. Here: `uk doctor`, what this machine offers the runtime; `uk run` is run.c,
- * `uk net` is net/net.c. */
+ * `uk net` is net/net.c, `uk broker` broker/broker.c. */
 #include <stdio.h>
 #include <string.h>
 #include <uk/uk.h>
 
+#include "broker/broker.h"
 #include "net/net.h"
 #include "options.h"
 #include "run.h"
@@ -16,6 +17,7 @@ static void usage(FILE *f)
 	    "usage: uk doctor      what the runtime finds on this machine\n"
 	    "       uk run PROGRAM  a pthread program on user threads; uk run --help\n"
 	    "       uk net          one CPU for the network; uk net --help\n"
+	    "       uk broker       tells others' processes who blocks; uk broker --help\n"
 	    "       uk --version\n"
 	    "       uk --help\n");
 }
@@ -48,6 +50,8 @@ int main(int argc, char **argv)
 		return run(argc - optind, argv + optind);
 	if (optind < argc && !strcmp(argv[optind], "net"))
 		return net(argc - optind, argv + optind);
+	if (optind < argc && !strcmp(argv[optind], "broker"))
+		return broker(argc - optind, argv + optind);
 	if (optind == argc - 1 && !strcmp(argv[optind], "doctor")) {
 		uk_doctor(row, NULL);
 		return fflush(stdout) || ferror(stdout) ? 1 : 0;

@@ -21,6 +21,7 @@
  * wake-up in vain at most once for each alarm). */
 #include "act/alarm.h"
 
+#include <fcntl.h>
 #include <signal.h>
 
 #include "base/sys.h"
@@ -76,8 +77,20 @@ void alarm_set(void)
 	sys_futex_wake(&woken, 1);
 }
 
+int alarm_by(int fd)
+{
+	struct f_owner_ex monitor = { F_OWNER_TID, sleeper };
+	int r = (int)sys3(SYS_fcntl, fd, F_SETOWN_EX, &monitor);
+
+	if (!r)
+		r = (int)sys3(SYS_fcntl, fd, F_SETSIG, ALARM_SIGNAL);
+	if (!r)
+		r = (int)sys3(SYS_fcntl, fd, F_SETFL, O_ASYNC);
+	return r;
+}
+
 /* The one signal; or somebody's broadcast to all threads of the process ends the wait. The
- * timer's, ours, perf's and the kernel's program's are told by their code. */
+ * timer's, ours, a descriptor's and the kernel's program's are told by their code. */
 static void *signal_wait(int64_t deadline, int *fd)
 {
 	static const uint64_t set = UINT64_C(1) << (ALARM_SIGNAL - 1);
@@ -88,7 +101,7 @@ static void *signal_wait(int64_t deadline, int *fd)
 	if (sys4(SYS_rt_sigtimedwait, &set, &info, deadline == TIME_NEVER ? NULL : &ts,
 		 8) != ALARM_SIGNAL)
 		return NULL;
-	if (info.si_code == POLL_IN)
+	if (info.si_code >= POLL_IN && info.si_code <= POLL_HUP)
 		*fd = info.si_fd;
 	return info.si_code == SI_KERNEL ? info.si_value.sival_ptr : NULL;
 }

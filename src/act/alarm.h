@@ -16,8 +16,10 @@ void alarm_after(int64_t ns);
 void alarm_ring(void);
 /* The monitor: does it wait for signals, or had the kernel no timer for it? */
 bool alarm_hears(void);
+/* The monitor: what happens at this descriptor of its own rings, and says so. 0, or -errno. */
+int alarm_by(int fd);
 /* The monitor: sleep until an alarm, until deadline. It may end early. Not NULL: the carrier of
- * which spot.bpf.c says that it has blocked; *fd not -1: what came by that descriptor (bell.h).
+ * which spot.bpf.c says that it has blocked; *fd not -1: something happened there (alarm_by).
  * More may be waiting. */
 void *alarm_wait(int64_t deadline, int *fd);
 

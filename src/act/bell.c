@@ -38,7 +38,6 @@
 #include "act/bell.h"
 
 #include <errno.h>
-#include <fcntl.h>
 
 #include "act/alarm.h"
 #include "base/os.h"
@@ -77,7 +76,6 @@ static int event_open(int tid)
 
 static int ring_open(ring **to, int fd)
 {
-	struct f_owner_ex monitor = { F_OWNER_TID, sys_gettid() };
 	long p =
 	    sysn(SYS_mmap, NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	int r;
@@ -86,11 +84,7 @@ static int ring_open(ring **to, int fd)
 		return (int)p;
 	*to = (ring *)(uintptr_t)p;
 	store_relaxed(&(*to)->data_tail, 1); /* mute */
-	r = (int)sys3(SYS_fcntl, fd, F_SETOWN_EX, &monitor);
-	if (!r)
-		r = (int)sys3(SYS_fcntl, fd, F_SETSIG, ALARM_SIGNAL);
-	if (!r)
-		r = (int)sys3(SYS_fcntl, fd, F_SETFL, O_ASYNC);
+	r = alarm_by(fd);
 	if (r)
 		os_unmap(*to, 2 * PAGE);
 	return r;
@@ -140,17 +134,17 @@ int bell_start(void)
 	return !ok ? -ETIME : seats ? 0 : -ENOMEM;
 }
 
-bool bell_seat(struct carrier *c)
+int bell_seat(struct carrier *c)
 {
 	ring *own;
 	int fd = bell_make(&own, c->tid);
 
 	if (fd < 0)
-		return false;
+		return fd == -EAGAIN ? -ENOMEM : fd; /* later is no better */
 	seats[fd] = c;
 	/* release: who sees it sees it mute (pairs with bell_arm) */
 	store_release(&c->bell, own);
-	return true;
+	return 0;
 }
 
 void bell_stop(void)

@@ -9,8 +9,8 @@
 /* Events come as signals with a descriptor (alarm_wait). -ETIME: the kernel is too old. */
 int bell_start(void);
 const char *bell_error(int r);
-/* False: no memory or descriptors for it. */
-bool bell_seat(struct carrier *c);
+/* 0, or -errno: no memory or descriptors for it. */
+int bell_seat(struct carrier *c);
 /* No more events; who has still seen his ring may write there. */
 void bell_stop(void);
 /* The monitor: who has blocked, by the event that came by fd; NULL: it was preempted, or has come

@@ -9,9 +9,11 @@
  *
  *   OFF    stays
  *   LOOKS  --the first who blocks, or UK_ACTIVATION=bpf; it loads----------> BPF
+ *   LOOKS  --the same; it may not, and asks a broker, who says yes later---> BPF
  *   LOOKS  --UK_ACTIVATION=perf; it starts---------------------------------> PERF
  *   LOOKS  --the same; it does not: said if it was asked for--> LOOKS, for good
  *   BPF, PERF  --a seccomp filter has come, a carrier is born--> LOOKS, for good
+ *   BPF    --the broker is gone, which is said--> LOOKS, for good
  *   any    --a forked child--> as at the start
  *
  * Under a filter no call is tried that a program like this one does not make by itself: many
@@ -30,16 +32,20 @@
 
 #include "act/alarm.h"
 #include "act/bell.h"
+#include "act/peer.h"
 #include "act/spot.h"
 #include "base/panic.h"
 #include "base/sys.h"
 
 #define TELLERS (DETECT_END - DETECT_BPF)
+#define ANSWER_NS (2 * NS_PER_SEC) /* as long people wait to hear of the broker */
+
+enum { NOT_TRIED, ASKED, TRIED };
 
 static const struct teller {
 	const char *name;
 	int (*start)(void);
-	bool (*seat)(struct carrier *c);
+	int (*seat)(struct carrier *c);
 	void (*stop)(void);
 	const char *(*error)(int r);
 } tellers[TELLERS] = {
@@ -52,11 +58,14 @@ uint32_t detector;
 static unsigned teller; /* which one may be tried */
 static bool asked;      /* UK_ACTIVATION names it */
 static uint32_t wanted; /* somebody wants to know what would be in force */
-static uint32_t tried;  /* futex; the monitor, who also writes the next */
-static int error;       /* of the try */
+static uint32_t
+    tried;        /* futex; the monitor, who also writes the next; ASKED: a broker */
+static int error; /* of the try */
 static bool own_files;
-static bool blind;             /* somebody has no seat */
-static struct carrier *seated; /* it and all that were born before it have been asked */
+static bool blind;      /* somebody has no seat */
+static uint32_t starts; /* of detection, in this process and who forked it */
+static struct carrier
+    *seated; /* it and all that were born before it have been asked for */
 
 void detect_init(void)
 {
@@ -71,11 +80,14 @@ void detect_init(void)
 			teller = i;
 		}
 	detector = s && !strcmp(s, "off") ? DETECT_OFF : DETECT_LOOKS;
-	tried = detector == DETECT_OFF || (s && !strcmp(s, "monitor"));
+	tried =
+	    detector == DETECT_OFF || (s && !strcmp(s, "monitor")) ? TRIED : NOT_TRIED;
 	error = 0;
 	wanted = 0; /* the parent's */
 	seated = NULL;
+	starts++;
 	blind = false;
+	peer_init();
 	if (s && *s && !asked && !tried)
 		uk_warn("UK_ACTIVATION=%s: it is bpf, perf, monitor or off", s);
 }
@@ -83,6 +95,28 @@ void detect_init(void)
 static bool filtered(void)
 {
 	return sys5(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) != 0;
+}
+
+/* No more events, for good. */
+static void give_up(int r)
+{
+	store_relaxed(&carrier_born, NULL);
+	store_relaxed(&error, r);
+	/* release: who sees it sees why (pairs with detect_explain) */
+	store_release(&detector, (uint32_t)DETECT_LOOKS);
+	tellers[teller].stop();
+}
+
+/* False: there is no room for the question now. */
+static bool seat(struct carrier *c)
+{
+	int r = c->seat == starts ? 0 : tellers[teller].seat(c);
+
+	if (r == -EAGAIN)
+		return false;
+	c->seat = starts;
+	blind |= r < 0;
+	return true;
 }
 
 /* Carriers that have no seat yet get one. */
@@ -93,47 +127,24 @@ static void newborn(void)
 	if (likely(head == seated) || !detect_tells())
 		return;
 	if (unlikely(filtered())) {
-		store_relaxed(&carrier_born, NULL);
-		store_relaxed(&error, -EACCES);
-		/* release: who sees it sees why (pairs with detect_explain) */
-		store_release(&detector, (uint32_t)DETECT_LOOKS);
-		tellers[teller].stop();
+		give_up(-EACCES);
 		return;
 	}
 	for (struct carrier *c = head; c && c != seated; c = c->next_all)
-		blind |= !tellers[teller].seat(c);
+		if (!seat(c))
+			return;
 	seated = head;
 }
 
 bool detect_all(void)
 {
-	return detect_tells() && !blind;
+	return detect_tells() && !blind && seated == load_relaxed(&carriers_all);
 }
 
-struct carrier *detect_wait(int64_t deadline)
-{
-	for (;;) {
-		int fd;
-		struct carrier *c = alarm_wait(deadline, &fd);
-
-		if (fd < 0)
-			return c;
-		if (detector == DETECT_PERF && (c = bell_heard(fd)))
-			return c;
-		if (deadline != TIME_NEVER && sys_now() >= deadline)
-			return NULL;
-	}
-}
-
-bool detect_wanted(void)
-{
-	return load_seq_cst(&wanted) && !tried;
-}
-
-static void try_it(void)
+/* The try has ended with r. */
+static void settle(int r)
 {
 	const struct teller *l = &tellers[teller];
-	int r = filtered() ? -EACCES : own_files ? l->start() : -EPERM;
 
 	store_relaxed(&error, r);
 	if (!r) {
@@ -146,14 +157,79 @@ static void try_it(void)
 		uk_warn("UK_ACTIVATION=%s: %s (error %d); the monitor looks instead",
 			l->name, l->error(r), -r);
 	}
-	store_release(&tried, 1); /* pairs with detect_explain */
+	store_release(&tried, TRIED); /* pairs with detect_explain */
 	sys_futex_wake(&tried, INT_MAX);
+}
+
+static void try_it(void)
+{
+	int r = filtered() ? -EACCES : own_files ? tellers[teller].start() : -EPERM;
+
+	if (r != -EINPROGRESS) {
+		settle(r);
+		return;
+	}
+	store_relaxed(&error, r);
+	store_release(&tried, ASKED); /* as in settle */
+	sys_futex_wake(&tried, INT_MAX);
+}
+
+/* The broker has said something, or nothing yet. */
+static void hear_broker(void)
+{
+	int r = peer_answers();
+
+	if (tried == ASKED) {
+		if (r == -EINPROGRESS)
+			return;
+		if (r)
+			peer_stop();
+		settle(r);
+	} else if (r == -ENOTCONN) {
+		uk_warn("activations: bpf %s; the monitor looks instead",
+			spot_error(r));
+		give_up(r);
+	} else if (r != -EINPROGRESS) {
+		blind |= r < 0;
+	}
+}
+
+static bool by_broker(void)
+{
+	return tried == ASKED || (detector == DETECT_BPF && spot_brokered());
+}
+
+bool detect_hears(void)
+{
+	return detect_tells() || tried == ASKED;
+}
+
+struct carrier *detect_wait(int64_t deadline)
+{
+	for (;;) {
+		int fd;
+		struct carrier *c = alarm_wait(deadline, &fd);
+
+		if (fd < 0)
+			return c;
+		if (detector == DETECT_PERF && (c = bell_heard(fd)))
+			return c;
+		if (by_broker() && peer_is(fd))
+			hear_broker();
+		if (deadline != TIME_NEVER && sys_now() >= deadline)
+			return NULL;
+	}
+}
+
+bool detect_wanted(void)
+{
+	return load_seq_cst(&wanted) && tried == NOT_TRIED;
 }
 
 void detect_none(void)
 {
 	store_relaxed(&detector, (uint32_t)DETECT_OFF);
-	store_release(&tried, 1);
+	store_release(&tried, TRIED);
 }
 
 void detect_begin(bool own)
@@ -165,19 +241,32 @@ void detect_begin(bool own)
 
 void detect_round(bool blocked)
 {
-	if (unlikely(!tried) && (blocked || detect_wanted()))
+	if (unlikely(tried == NOT_TRIED) && (blocked || detect_wanted()))
 		try_it();
+	if (unlikely(by_broker()))
+		hear_broker(); /* where its signal found no room */
 	newborn();
+}
+
+/* Until the monitor has tried; of the broker's answer it is heard in time, or it is not. */
+static void wait_for_the_try(void)
+{
+	int64_t patience = sys_now() + ANSWER_NS;
+	uint32_t was;
+
+	store_seq_cst(&wanted, 1);
+	monitor_notice(); /* it sleeps: then it looks after our store, or we wake it */
+	while ((was = load_acquire(&tried)) != TRIED)
+		if (sys_futex_wait(&tried, was, was == ASKED ? patience : TIME_NEVER) ==
+		    -ETIMEDOUT)
+			return;
 }
 
 void detect_explain(char *buf, size_t n)
 {
 	int why;
 
-	store_seq_cst(&wanted, 1);
-	monitor_notice(); /* it sleeps: then it looks after our store, or we wake it */
-	while (!load_acquire(&tried))
-		sys_futex_wait(&tried, 0, TIME_NEVER);
+	wait_for_the_try();
 	switch (load_acquire(&detector)) {
 	case DETECT_OFF:
 		fmt_to(
@@ -196,7 +285,8 @@ void detect_explain(char *buf, size_t n)
 				   : "; without privilege: UK_ACTIVATION=perf");
 		break;
 	default:
-		fmt_to(buf, n, "%s, beside it a sampling monitor",
-		       tellers[teller].name);
+		fmt_to(buf, n, "%s%s, beside it a sampling monitor",
+		       tellers[teller].name,
+		       detector == DETECT_BPF && spot_brokered() ? " by a broker" : "");
 	}
 }

@@ -14,6 +14,8 @@ static inline bool detect_tells(void)
 	return detector >= DETECT_BPF;
 }
 
+/* Or may it be about to? Then detect_wait is to be called. */
+bool detect_hears(void);
 /* The runtime starts, or a forked child's. */
 void detect_init(void);
 /* There is no monitor, in a forked child that could not make one. */

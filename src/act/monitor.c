@@ -388,7 +388,7 @@ static void pause_for(int64_t period)
 	int64_t until = sys_now() + period;
 	struct carrier *c;
 
-	if (!detect_tells()) {
+	if (!detect_hears()) {
 		sys4(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, NULL);
 		return;
 	}

@@ -7,8 +7,17 @@
  * decided here and nothing of the process is written: what becomes of the vp is the monitor's
  * business, by the protocol of sched/vp.h.
  *
- * Which tasks are carriers stands in their own storage (a pointer in the task, no table to
- * search; it goes with the task). For all other tasks of the machine this is a comparison.
+ * Who is a carrier, and of whom, stands in the task's own storage (a pointer in the task, no
+ * table to search; it goes with the task). For all other tasks of the machine this is a look
+ * at that pointer.
+ *
+ * The monitor has a seat, too, and is known from the first time that it sleeps: in a pid
+ * namespace neither itself nor a broker can tell its number.
+ *
+ * One program may serve many processes (src/broker), which may lie about themselves. So the
+ * last check is here: the signal goes to a thread of the very process that blocked, and only if
+ * the user for whom it was registered could have sent it by kill(2). A program that has become
+ * another user's by execve gets none.
  */
 #include <linux/bpf.h>
 
@@ -20,44 +29,41 @@
 #define WAITS                                                                          \
 	3u /* TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE: not stopped, not traced */
 
+#define AS_IT_LIES_THERE __attribute__((preserve_access_index))
+
 enum pid_type { PIDTYPE_PID };
+typedef struct {
+	unsigned val;
+} AS_IT_LIES_THERE kuid_t;
+struct cred {
+	kuid_t uid, suid, euid;
+} AS_IT_LIES_THERE;
 struct task_struct {
 	int pid, tgid;
-} __attribute__((preserve_access_index));
+	__u64 start_time;
+	const struct cred *cred;
+} AS_IT_LIES_THERE;
 
 extern struct task_struct *bpf_task_from_pid(int pid) __ksym;
 extern void bpf_task_release(struct task_struct *p) __ksym;
 extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type,
 				__u64 value) __ksym;
 
+/* By a number that is never given twice: a seat whose home is gone is none. */
 struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, SPOT_HOMES);
+	__type(key, __u64);
 	__type(value, struct spot_home);
-} home SEC(".maps");
+} homes SEC(".maps");
 
-/* The address of its struct carrier. */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, __u64);
+	__type(value, struct spot_seat);
 } seats SEC(".maps");
-
-/* Run by the monitor, once: this is me. (In a container it cannot know its own number.) */
-SEC("syscall") int learn(void *ctx)
-{
-	__u32 zero = 0;
-	struct spot_home *h = bpf_map_lookup_elem(&home, &zero);
-	__u64 id = bpf_get_current_pid_tgid();
-
-	if (!h)
-		return -1;
-	h->tgid = (__u32)(id >> 32);
-	h->watcher = (__u32)id;
-	return 0;
-}
 
 /* Of the carrier at this address of the current process. */
 static int has_vp_outside(__u64 carrier)
@@ -70,29 +76,47 @@ static int has_vp_outside(__u64 carrier)
 	       owner == carrier;
 }
 
+static int belongs_to(const struct task_struct *t, unsigned uid)
+{
+	return uid == SPOT_ANYONE ||
+	       (t->cred->uid.val == uid && t->cred->euid.val == uid &&
+		t->cred->suid.val == uid);
+}
+
+/* Is w still the watcher of h, in the process tgid? */
+static int watches(const struct task_struct *w, const struct spot_home *h, int tgid)
+{
+	return w->tgid == tgid && w->start_time == h->born && belongs_to(w, h->uid);
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev,
 	     struct task_struct *next, unsigned state)
 {
-	__u32 zero = 0;
 	struct spot_home *h;
+	struct spot_seat *seat;
 	struct task_struct *w;
-	__u64 *seat;
 
 	if (preempt || !(state & WAITS))
 		return 0;
-	h = bpf_map_lookup_elem(&home, &zero);
-	if (!h || (__u32)prev->tgid != h->tgid)
-		return 0;
 	seat = bpf_task_storage_get(&seats, prev, 0, 0);
-	if (!seat || !has_vp_outside(*seat))
+	if (!seat)
+		return 0;
+	h = bpf_map_lookup_elem(&homes, &seat->home);
+	if (!h)
+		return 0;
+	if (!seat->carrier) {
+		h->born = prev->start_time;
+		h->watcher = (unsigned)prev->pid;
+		return 0;
+	}
+	if (!has_vp_outside(seat->carrier))
 		return 0;
 	w = bpf_task_from_pid((int)h->watcher);
 	if (!w)
 		return 0;
-	/* its number may be another's by now */
-	if ((__u32)w->tgid == h->tgid &&
-	    !bpf_send_signal_task(w, SPOT_SIGNAL, PIDTYPE_PID, *seat))
+	if (watches(w, h, prev->tgid) &&
+	    !bpf_send_signal_task(w, SPOT_SIGNAL, PIDTYPE_PID, seat->carrier))
 		__sync_fetch_and_add(&h->sent, 1);
 	else
 		__sync_fetch_and_add(&h->lost, 1);

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spot.c - our half of the event detector: brings spot.bpf.c into the kernel.
+/* spot.c - our half of the event detector, in a process: loads spot.bpf.c, or asks a broker.
  *
- * One program for each process, held by descriptors in the monitor's own table of files: it is
- * gone with the process, however that ends, and a forked child starts its own.
- *
- * The program comes as a light skeleton: bytes that the kernel itself relocates against its own
- * types, so that at run time there is no library and no compiler. It wants CAP_BPF and
- * CAP_PERFMON.
+ * Who may load it has a program of its own, held by descriptors in the monitor's own table of
+ * files: it is gone with the process, however that ends, and a forked child starts its own. Who
+ * may not is served by `uk broker`, if there is one (peer.c).
  *
  * Rejected: a task work that wakes a futex in a map that is shared with the kernel (6.18; each
  * fork would have to replace the map, and a work that was done just before the wait is lost
@@ -19,97 +16,73 @@
 
 #include <errno.h>
 
+#include "act/alarm.h"
+#include "act/peer.h"
+#include "act/spot_load.h"
 #include "base/sys.h"
-
-#if UK_HAVE_BPF
-
-#include "act/spot_skel.h"
-#include "act/spot_view.h"
 
 _Static_assert(offsetof(struct carrier, in_rt) ==
 		       offsetof(struct spot_carrier, in_rt) &&
 		   offsetof(struct carrier, vp) == offsetof(struct spot_carrier, vp) &&
-		   offsetof(struct uk_vp, owner) == 0,
-	       "spot.bpf.c reads them");
+		   offsetof(struct uk_vp, owner) == 0 && SPOT_SIGNAL == ALARM_SIGNAL,
+	       "spot.bpf.c knows them");
 
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434
-#endif
-#define PIDFD_OF_THREAD 0200 /* PIDFD_THREAD: O_EXCL */
+static const uint64_t home = 1; /* the only one of our own program */
+static bool brokered;
 
-static struct spot_bpf skel;
-
-static int bpf_call(int cmd, union bpf_attr *attr)
+static int give_seat(int tid, uint64_t carrier)
 {
-	return (int)sys3(SYS_bpf, cmd, attr, sizeof(*attr));
+	int fd = spot_thread(tid), r;
+
+	if (fd < 0)
+		return fd;
+	r = spot_give_seat(fd, home, carrier);
+	sys1(SYS_close, fd);
+	return r;
 }
 
-static int learn(void)
+static int start_here(void)
 {
-	union bpf_attr a = { .test.prog_fd = (uint32_t)skel.progs.learn.prog_fd };
-	int r = bpf_call(BPF_PROG_TEST_RUN, &a);
+	int r = spot_load();
 
-	return r ? r : a.test.retval ? -EINVAL : 0;
+	if (r)
+		return r;
+	r = spot_home(home, SPOT_ANYONE);
+	if (!r)
+		r = spot_attach();
+	if (!r)
+		r = give_seat(sys_gettid(), 0);
+	if (r)
+		spot_unload();
+	return r;
 }
 
 int spot_start(void)
 {
-	int r;
+	int r = start_here();
 
-	skel = (struct spot_bpf){ .ctx.sz = offsetof(struct spot_bpf, links) };
-	r = spot_bpf__load(&skel);
-	if (!r)
-		r = learn();
-	if (!r)
-		r = spot_bpf__attach(&skel);
-	if (r)
-		spot_stop();
-	return r;
+	brokered = (r == -EPERM || r == -ENOSYS) && !peer_start();
+	return brokered ? -EINPROGRESS : r;
+}
+
+bool spot_brokered(void)
+{
+	return brokered;
 }
 
 void spot_stop(void)
 {
-	int fds[] = { skel.links.on_switch_fd, skel.progs.learn.prog_fd,
-		      skel.progs.on_switch.prog_fd, skel.maps.home.map_fd,
-		      skel.maps.seats.map_fd };
-
-	for (unsigned i = 0; i < array_size(fds); i++)
-		if (fds[i] > 0)
-			sys1(SYS_close, fds[i]);
-	skel = (struct spot_bpf){ .ctx.sz = 0 };
+	if (brokered)
+		peer_stop();
+	else
+		spot_unload();
 }
 
-bool spot_seat(struct carrier *c)
+int spot_seat(struct carrier *c)
 {
-	long fd = sys2(SYS_pidfd_open, c->tid, PIDFD_OF_THREAD);
-	uint64_t address = (uintptr_t)c;
-	int key = (int)fd, r;
-	union bpf_attr a = { .map_fd = (uint32_t)skel.maps.seats.map_fd,
-			     .key = (uintptr_t)&key,
-			     .value = (uintptr_t)&address };
-
-	if (fd < 0)
-		return false;
-	r = bpf_call(BPF_MAP_UPDATE_ELEM, &a);
-	sys1(SYS_close, fd);
-	return !r;
+	return brokered ? peer_seat(c->tid, (uintptr_t)c)
+			: give_seat(c->tid, (uintptr_t)c);
 }
-
-#else
-
-int spot_start(void)
-{
-	return -ENOSYS;
-}
-
-void spot_stop(void) {}
-
-bool spot_seat(struct carrier *c UNUSED)
-{
-	return false;
-}
-
-#endif
 
 const char *spot_error(int r)
 {
@@ -119,8 +92,21 @@ const char *spot_error(int r)
 	case EACCES:
 		return "not tried under a seccomp filter, which may kill for it";
 	case EPERM:
-		return "needs root, or CAP_BPF and CAP_PERFMON: setcap "
-		       "cap_bpf,cap_perfmon+ep PROGRAM";
+		return "needs root, or CAP_BPF and CAP_PERFMON (setcap "
+		       "cap_bpf,cap_perfmon+ep PROGRAM); a broker would enable it: sudo "
+		       "systemctl enable --now uk-broker.socket";
+	case EINPROGRESS:
+		return "asked of the broker, which has not answered yet";
+	case EXDEV:
+		return "refused by the broker, which is in another pid namespace";
+	case ENOTUNIQ:
+		return "refused by the broker: the process has more than one user id";
+	case EPROTO:
+		return "refused by the broker, which is of another version";
+	case EUSERS:
+		return "refused by the broker: this user has all that a user may have";
+	case ENOTCONN:
+		return "lost: the broker is gone";
 	case EMFILE:
 	case ENOMEM:
 	case EAGAIN:

@@ -105,7 +105,7 @@ static void limits(row_fn *fn, void *arg)
 UK_API int uk_doctor(row_fn *fn, void *arg)
 {
 	struct utsname u;
-	char buf[160];
+	char buf[400];
 	int r = sched_start(), bad = 0;
 
 	fn("ukthreads", UK_VERSION, 1, arg);

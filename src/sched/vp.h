@@ -166,6 +166,8 @@ struct carrier {
 	bool masked;       /* has carrier_mask; itself */
 	struct perf_event_mmap_page
 	    *bell; /* bell.h: the monitor sets it; itself and the monitor write there */
+	uint32_t
+	    seat; /* detect.c: the start of which it has been asked for; the monitor */
 	int64_t deaf_until; /* it rang for nothing; the monitor */
 	void *sigstack;
 	struct uk_thread

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peer.c - asks the broker (broker.h) to have us watched.
+ *
+ * The monitor never waits for it: a broker that is stopped, or that the service manager is just
+ * starting, must not keep it from its looks. Questions are sent as far as there is room, answers
+ * are fetched when the socket's signal says so, or at the next look.
+ *
+ * In a forked child the number is nothing: the socket is in the parent's monitor's table.
+ */
+#include "act/peer.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "act/alarm.h"
+#include "act/broker.h"
+#include "base/env.h"
+#include "base/panic.h"
+#include "base/sys.h"
+
+static struct sockaddr_un where = { .sun_family = AF_UNIX };
+static int sock = -1;
+static unsigned awaited; /* answers */
+
+void peer_init(void)
+{
+	const char *path = env_get("UK_BROKER");
+
+	fmt_to(where.sun_path, sizeof(where.sun_path), "%s", path ? path : BROKER_PATH);
+	sock = -1;
+}
+
+static int ask(int tid, uint64_t carrier)
+{
+	struct broker_ask a = { .version = BROKER_VERSION,
+				.pid = (int)sys0(SYS_getpid),
+				.tid = tid,
+				.carrier = carrier };
+	int r = (int)sysn(SYS_sendto, sock, &a, sizeof(a), MSG_DONTWAIT | MSG_NOSIGNAL,
+			  NULL, 0);
+
+	if (r < 0)
+		return r;
+	awaited++;
+	return 0;
+}
+
+int peer_start(void)
+{
+	int r;
+
+	awaited = 0;
+	sock = (int)sys3(SYS_socket, AF_UNIX,
+			 SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (sock < 0)
+		return sock;
+	r = (int)sys3(SYS_connect, sock, &where, sizeof(where));
+	if (!r)
+		r = alarm_by(sock);
+	if (!r)
+		r = ask(sys_gettid(), 0);
+	if (r)
+		peer_stop();
+	return r;
+}
+
+int peer_seat(int tid, uint64_t carrier)
+{
+	return ask(tid, carrier);
+}
+
+bool peer_is(int fd)
+{
+	return fd == sock;
+}
+
+int peer_answers(void)
+{
+	struct broker_answer a;
+	int refused = 0;
+
+	for (;;) {
+		long n =
+		    sysn(SYS_recvfrom, sock, &a, sizeof(a), MSG_DONTWAIT, NULL, NULL);
+
+		if (n == -EAGAIN || n == -EINTR)
+			break;
+		if (n != sizeof(a) || a.version != BROKER_VERSION)
+			return refused ? refused : -ENOTCONN;
+		awaited--;
+		if (a.error)
+			refused = a.error;
+	}
+	return refused ? refused : awaited ? -EINPROGRESS : 0;
+}
+
+void peer_stop(void)
+{
+	if (sock >= 0)
+		sys1(SYS_close, sock);
+	sock = -1;
+}

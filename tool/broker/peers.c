@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peers.c - whom the broker serves.
+ *
+ * One thread, one event of epoll at a time, so that who floods gets his turn once for each of
+ * the others'; nothing waits for a peer, and who does not fetch his answers is dropped. A peer
+ * is the process that connected (SO_PEERPIDFD), whoever has its end of the socket: when that
+ * process or the socket ends, its home goes, and with it all its seats. A user has so many
+ * connections and seats; the program runs only while somebody has a home.
+ *
+ *   slot    free --accept--> KNOWN (home 0) --first question--> SERVED (home) --end--> free
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "act/broker.h"
+#include "act/spot_load.h"
+#include "broker.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+#define PEERS_MOST 2048u
+#define PEERS_OF_USER 256u
+#define SEATS_OF_USER 16384u
+#define OTHER_FILES 32u
+/* what an event is about: the listener, or a slot, whose process has ended or has said something */
+#define LISTENER 0x40000000u
+#define ENDED 0x80000000u
+
+_Static_assert(PEERS_MOST <= SPOT_HOMES, "each has one");
+
+/* Linux 6.13 (struct pidfd_info): the numbers are those of our own pid namespace. */
+struct pidfd_says {
+	uint64_t mask, cgroup;
+	uint32_t pid, tgid, ppid;
+	uint32_t ruid, rgid, euid, egid, suid, sgid, fsuid, fsgid, rest;
+};
+#define PIDFD_ASK _IOWR(0xff, 11, struct pidfd_says)
+#define PIDFD_PID_AND_CREDS 3u
+
+struct peer {
+	int fd, pidfd; /* fd 0: the slot is free */
+	uid_t uid;
+	uint32_t tgid;
+	unsigned seats;
+	uint64_t home; /* 0: it has not asked yet */
+};
+
+static struct peer peers[PEERS_MOST];
+static unsigned peers_most;  /* as many as there are descriptors for */
+static unsigned peers_above; /* all slots from here on have never been used */
+static unsigned homes;
+static int events;
+
+/* Of a live process or thread; -errno. */
+static int pidfd_ask(int pidfd, struct pidfd_says *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->mask = PIDFD_PID_AND_CREDS;
+	return ioctl(pidfd, PIDFD_ASK, s) ? -errno : 0;
+}
+
+static void leave(struct peer *p)
+{
+	if (p->home) {
+		spot_no_home(p->home);
+		if (!--homes)
+			spot_detach();
+	}
+	close(p->pidfd);
+	close(p->fd);
+	memset(p, 0, sizeof(*p));
+}
+
+/* Is tid a thread of p's? Its pidfd, or -errno. The order counts: p is asked last, and as it is
+ * alive then, its number was not another process's before. */
+static int thread_of(const struct peer *p, int tid)
+{
+	struct pidfd_says thread, process;
+	int fd = spot_thread(tid), r;
+
+	if (fd < 0)
+		return fd;
+	r = pidfd_ask(fd, &thread);
+	if (!r)
+		r = pidfd_ask(p->pidfd, &process);
+	if (!r && (thread.tgid != p->tgid || process.tgid != p->tgid))
+		r = -EPERM;
+	if (!r)
+		return fd;
+	close(fd);
+	return r;
+}
+
+static unsigned seats_of_user(uid_t uid)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < peers_above; i++)
+		if (peers[i].fd && peers[i].uid == uid)
+			n += peers[i].seats;
+	return n;
+}
+
+static int give_seat(struct peer *p, int tid, uint64_t carrier)
+{
+	int fd, r;
+
+	if (seats_of_user(p->uid) >= SEATS_OF_USER)
+		return -EUSERS;
+	fd = thread_of(p, tid);
+	if (fd < 0)
+		return fd;
+	r = spot_give_seat(fd, p->home, carrier);
+	close(fd);
+	p->seats += !r;
+	return r;
+}
+
+/* The first question. A program of two identities (set-user-ID) is nobody's: the kernel's half
+ * would send it nothing. */
+static int give_home(struct peer *p, const struct broker_ask *a)
+{
+	static uint64_t last;
+	struct pidfd_says s;
+	int r = pidfd_ask(p->pidfd, &s);
+
+	if (r)
+		return r;
+	if (a->pid != (int)s.tgid)
+		return -EXDEV;
+	if (s.ruid != p->uid || s.euid != p->uid || s.suid != p->uid)
+		return -ENOTUNIQ;
+	p->tgid = s.tgid;
+	r = spot_home(last + 1, p->uid);
+	if (r)
+		return r;
+	p->home = ++last;
+	if (!homes++)
+		r = spot_attach();
+	return r ? r : give_seat(p, a->tid, 0);
+}
+
+/* -errno: it has broken the protocol, or has no home. */
+static int reply(struct peer *p, const struct broker_ask *a)
+{
+	struct broker_answer answer = { BROKER_VERSION, 0 };
+	bool first = !p->home;
+
+	if (a->version != BROKER_VERSION || a->zero || first != !a->carrier)
+		answer.error = -EPROTO;
+	else if (first)
+		answer.error = give_home(p, a);
+	else
+		answer.error = give_seat(p, a->tid, a->carrier);
+	if (send(p->fd, &answer, sizeof(answer), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		return -EPIPE;
+	return first || answer.error == -EPROTO ? answer.error : 0;
+}
+
+static void hear(struct peer *p)
+{
+	struct broker_ask a;
+	ssize_t n = recv(p->fd, &a, sizeof(a), MSG_DONTWAIT | MSG_TRUNC);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n != sizeof(a))
+		a.version = 0; /* and so refused */
+	if (n <= 0 || reply(p, &a))
+		leave(p);
+}
+
+static struct peer *free_slot(void)
+{
+	for (unsigned i = 0; i < peers_most; i++)
+		if (!peers[i].fd) {
+			if (i >= peers_above)
+				peers_above = i + 1;
+			return &peers[i];
+		}
+	return NULL;
+}
+
+static bool has_too_many(uid_t uid)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < peers_above; i++)
+		n += peers[i].fd && peers[i].uid == uid;
+	return n >= PEERS_OF_USER;
+}
+
+static bool watch(int fd, uint32_t what)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.u32 = what };
+
+	return !epoll_ctl(events, EPOLL_CTL_ADD, fd, &e);
+}
+
+/* Who is at the other end of fd? 0, or -errno. */
+static int know(struct peer *p, int fd)
+{
+	struct ucred cred;
+	socklen_t n = sizeof(cred), m = sizeof(p->pidfd);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n))
+		return -errno;
+	if (has_too_many(cred.uid))
+		return -EUSERS;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &p->pidfd, &m))
+		return -errno;
+	p->fd = fd;
+	p->uid = cred.uid;
+	return 0;
+}
+
+static void welcome(int listener)
+{
+	struct broker_answer no = { BROKER_VERSION, -EUSERS };
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct peer *p;
+	uint32_t slot;
+
+	if (fd < 0)
+		return;
+	p = free_slot();
+	if (p)
+		no.error = know(p, fd);
+	if (no.error) {
+		send(fd, &no, sizeof(no), MSG_DONTWAIT | MSG_NOSIGNAL);
+		close(fd);
+		return;
+	}
+	slot = (uint32_t)(p - peers);
+	if (!watch(fd, slot) || !watch(p->pidfd, slot | ENDED))
+		leave(p);
+}
+
+bool broker_prepare(int listener)
+{
+	struct rlimit l = { 2 * PEERS_MOST + OTHER_FILES,
+			    2 * PEERS_MOST + OTHER_FILES };
+
+	setrlimit(RLIMIT_NOFILE, &l);
+	if (getrlimit(RLIMIT_NOFILE, &l) || l.rlim_cur < 2 * OTHER_FILES)
+		return false;
+	peers_most = MIN(PEERS_MOST, ((unsigned)l.rlim_cur - OTHER_FILES) / 2);
+	events = epoll_create1(EPOLL_CLOEXEC);
+	return events >= 0 && watch(listener, LISTENER);
+}
+
+void broker_serve(int listener)
+{
+	struct epoll_event e;
+
+	for (;;) {
+		int n = epoll_wait(events, &e, 1, -1);
+
+		if (n < 0 && errno != EINTR)
+			return;
+		if (n <= 0)
+			continue;
+		if (e.data.u32 == LISTENER)
+			welcome(listener);
+		else if (e.data.u32 & ENDED)
+			leave(&peers[e.data.u32 & ~ENDED]);
+		else
+			hear(&peers[e.data.u32]);
+	}
+}
