@@ -97,18 +97,6 @@ static bool can_renice(void)
 	       (rl.rlim_cur == RLIM_INFINITY || 20 - (int)rl.rlim_cur <= process_nice);
 }
 
-/* CPU time of kernel thread tid of this process, ns; -1 = unknown. */
-static int64_t cpu_time(int tid)
-{
-	/* clockid of a thread: see include/linux/posix-timers_types.h of the kernel */
-	clockid_t id = (clockid_t)((~(unsigned)tid << 3) | 6u);
-	struct timespec ts;
-
-	if (sys2(SYS_clock_gettime, id, &ts))
-		return -1;
-	return ts.tv_sec * NS_PER_SEC + ts.tv_nsec;
-}
-
 /* Does the kernel say that tid sleeps (and not: is preempted)? Unknown counts as yes. */
 static bool asleep(int tid)
 {
@@ -267,7 +255,7 @@ bool monitor_look(struct uk_vp *vp, int64_t now)
 		w->carrier = c;
 		w->switches = switches;
 		w->since = now;
-		w->cpu = !idle && now - w->taken < BURST_NS ? cpu_time(c->tid) : -1;
+		w->cpu = !idle && now - w->taken < BURST_NS ? sys_cpu_time(c->tid) : -1;
 		w->warned = 0;
 		return w->cpu >= 0;
 	}
@@ -281,7 +269,7 @@ bool monitor_look(struct uk_vp *vp, int64_t now)
 		return false;
 	if (load_relaxed(&c->mark))
 		return stuck >= MARK_NS ? take(vp, c, false) : true;
-	cpu = cpu_time(c->tid);
+	cpu = sys_cpu_time(c->tid);
 	if (w->cpu < 0) {
 		w->cpu = cpu;
 		w->since = now;

@@ -8,6 +8,7 @@ __attribute__((weak)) const struct libc *libc(void)
 {
 	static const struct libc table = {
 		.clone = clone,
+		.clock_gettime = clock_gettime,
 		.fclose = fclose,
 		.pthread_create = pthread_create,
 		.pthread_detach = pthread_detach,

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <time.h>
 
 /* A name of libc's that a library of ours defines. */
 #define LIBC_API __attribute__((visibility("default")))
@@ -24,6 +25,7 @@ struct libc {
 	int (*pthread_join)(pthread_t, void **);
 	int (*pthread_sigmask)(int, const sigset_t *, sigset_t *);
 	int (*clone)(int (*)(void *), void *, int, void *, ...);
+	int (*clock_gettime)(clockid_t, struct timespec *);
 	int (*fclose)(FILE *);
 	int (*sigaction)(int, const struct sigaction *, struct sigaction *);
 };

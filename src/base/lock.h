@@ -33,6 +33,7 @@
 	X(INTERRUPT)   /* whoever signals foreign threads out of a call */             \
 	X(SPARES)      /* carriers without a vp, vps without a carrier */              \
 	X(PROBE)       /* what the kernel has, asked once */                           \
+	X(CPUTIME)     /* of user threads */                                           \
 	X(STACK)       /* a pool of stacks; at a fork all, nested */                   \
 	X(STACK_INDEX) /* slabs of stacks by address */                                \
 	X(SLAB)        /* descriptors; at a fork several, nested */                    \

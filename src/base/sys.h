@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "base/libc.h"
 
 #if defined(__x86_64__)
 static inline long sys6(long n, long a, long b, long c, long d, long e, long f)
@@ -61,7 +62,24 @@ static inline int64_t sys_now(void)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts); /* the vDSO's: no TLS, not interposed */
+	LIBC(clock_gettime)(CLOCK_MONOTONIC, &ts); /* the vDSO's: no TLS */
+	return ts.tv_sec * NS_PER_SEC + ts.tv_nsec;
+}
+
+/* The clock of kernel thread tid of this process: see include/linux/posix-timers_types.h of
+ * the kernel. */
+static inline clockid_t sys_cpu_clock(int tid)
+{
+	return (clockid_t)(~(unsigned)tid << 3 | 6u);
+}
+
+/* CPU time of kernel thread tid, ns; -1 = unknown. */
+static inline int64_t sys_cpu_time(int tid)
+{
+	struct timespec ts;
+
+	if (sys2(SYS_clock_gettime, sys_cpu_clock(tid), &ts))
+		return -1;
 	return ts.tv_sec * NS_PER_SEC + ts.tv_nsec;
 }
 

@@ -130,6 +130,7 @@ INLINE void fill(struct uk_thread *t, const uk_attr *a, struct uk_vp *here,
 	t->id = new_id(here);
 	t->wfd = -1;
 	t->timer.wheel = NULL;
+	store_relaxed(&t->cpu.asked, 0);
 	if (unlikely(a->name))
 		uk_thread_set_name(t, a->name);
 }

@@ -50,6 +50,7 @@
 #include "life/keeper.h"
 #include "life/life.h"
 #include "life/limit.h"
+#include "sched/cputime.h"
 #include "sched/enter.h"
 
 /* What prepare did, for parent and child. */
@@ -500,6 +501,7 @@ static void rebuild(void)
 	int r;
 
 	mem_scarce_step(MEM_GATHERING, MEM_GATHERED); /* who waited is gone */
+	cputime_forked(survivor);
 	barrier_init();
 	slab_walk(&thread_slab, bury, &lost);
 	for (uint32_t i = 0; i < vp_count_all; i++)

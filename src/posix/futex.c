@@ -11,6 +11,7 @@
  *   FUTEX_..._PI        the kernel's; a user thread cannot own one there
  *   gettid, tkill, tgkill, sched_yield   as the functions of these names
  *   sched_setscheduler and its like, setpriority, prctl   of a user thread: tid.c
+ *   clock_gettime, getrusage   of a user thread's CPU time: clock.c
  *   set_tid_address     says who calls; nothing of a user thread's is cleared at its end, by
  *                       when the word may be anything, and the kernel would not be hurt
  *   close, dup2, dup3, close_range   spare what is the runtime's, as these functions do
@@ -271,7 +272,7 @@ static long dispatch(const struct call *c)
 	case SYS_clone3:
 		return forks(c);
 	default:
-		if (tid_call(c->n, c->a, &r))
+		if (tid_call(c->n, c->a, &r) || clock_call(c->n, c->a, &r))
 			return r;
 		change_syscall(c->n, c->a);
 		return kernel(c);

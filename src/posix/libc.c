@@ -23,6 +23,7 @@ const struct libc *libc(void)
 
 	if (unlikely(!load_acquire(&filled))) {
 		table.clone = NEXT(clone);
+		table.clock_gettime = NEXT(clock_gettime);
 		table.fclose = NEXT(fclose);
 		table.pthread_create = NEXT(pthread_create);
 		table.pthread_detach = NEXT(pthread_detach);

@@ -412,14 +412,6 @@ LIBC_API int pthread_setschedprio(pthread_t th, int priority)
 	return pthread_setschedparam(th, (int)posix_of(th)->policy, &param);
 }
 
-LIBC_API int pthread_getcpuclockid(pthread_t th, clockid_t *clock)
-{
-	if (is_kernels(th))
-		return NEXT(pthread_getcpuclockid)(th, clock);
-	*clock = CLOCK_THREAD_CPUTIME_ID; /* the carrier's: see uk-posix(7) */
-	return 0;
-}
-
 LIBC_API int sched_yield(void)
 {
 	if (!posix_user())

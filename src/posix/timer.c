@@ -10,6 +10,7 @@
 
 #include "base/sys.h"
 #include "posix/signal.h"
+#include "posix/tid.h"
 
 struct directed {
 	struct list all; /* lock */
@@ -132,6 +133,7 @@ static int create(clockid_t clock, const struct sigevent *ev, timer_t *id)
 LIBC_API int timer_create(clockid_t clock, struct sigevent *restrict ev,
 			  timer_t *restrict id)
 {
+	clock = clock_of_timer(clock);
 	if (!ev || ev->sigev_notify != SIGEV_THREAD_ID ||
 	    ev->_sigev_un._tid < TLS_FIRST_TID || posix_borrowed())
 		return NEXT(timer_create)(clock, ev, id);

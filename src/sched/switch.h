@@ -13,6 +13,7 @@
 
 #include "arch/arch.h"
 #include "sched/body.h"
+#include "sched/cputime.h"
 #include "sched/enter.h"
 #include "sched/fuzz.h"
 
@@ -74,6 +75,8 @@ INLINE void finish_switch(struct carrier *c)
 	uint32_t action = c->post_action;
 	uint64_t w;
 
+	if (unlikely(load_relaxed(&cputime_asked)))
+		cputime_switched(c);
 	/* in the order of how often; a jump table would be mispredicted */
 	if (action == POST_PARK) {
 		w = load_relaxed(&t->wait);

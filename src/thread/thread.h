@@ -121,6 +121,14 @@ struct thread_ext {
 	size_t own_stack; /* bytes of a stack that is the program's */
 };
 
+/* The time that its carriers have spent with a thread: sched/cputime.c. */
+struct cputime {
+	int64_t spent;  /* until it was last left; all under cputime.c's lock */
+	int64_t from;   /* its carrier's, when it came on */
+	int32_t tid;    /* of that; 0: it does not run, or is not counted */
+	uint32_t asked; /* it is counted; anyone reads */
+};
+
 struct uk_thread {
 	/* -- line 0: the switch and the queues -- */
 	void *sp; /* context; valid while not running; NULL = never ran */
@@ -170,6 +178,7 @@ struct uk_thread {
 	uint8_t kind_of_stack; /* mem/stack.h */
 	uint8_t deferred;      /* foreign: a signal handler of its own left a wake-up */
 	uint8_t lasting; /* its block stays until it is joined or detached; constant */
+	struct cputime cpu;
 } LINE_ALIGNED;
 
 /* t->join

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each thread has a CPU time of its own, whoever runs on the same processor: by its clock, by
+ * the clock that others have of it, by getrusage and by the system calls. No wall clock decides:
+ * who sleeps while others compute has spent nothing. */
+#include <sched.h>
+#include <semaphore.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "asleep.h"
+#include "must.h"
+
+#define MS 1000000L
+#define MUCH (200 * MS)
+#define LITTLE (100 * MS)
+
+static sem_t goes, gone;
+static int asked, spins, stop;
+
+static long ns_of(clockid_t clock)
+{
+	struct timespec ts;
+
+	MUST(!clock_gettime(clock, &ts));
+	return ts.tv_sec * 1000 * MS + ts.tv_nsec;
+}
+
+static long mine(void)
+{
+	return ns_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static long by_syscall(void)
+{
+	struct timespec ts;
+
+	MUST(!syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &ts));
+	return ts.tv_sec * 1000 * MS + ts.tv_nsec;
+}
+
+static long usage(void)
+{
+	struct rusage u;
+
+	MUST(!getrusage(RUSAGE_THREAD, &u));
+	return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000 * MS +
+	       (u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000L;
+}
+
+static void wait_for(sem_t *s)
+{
+	while (sem_wait(s))
+		;
+}
+
+static void spin(long ns)
+{
+	long end = mine() + ns;
+
+	while (mine() < end)
+		;
+}
+
+/* ---- who sleeps spends nothing ---- */
+
+static void *sleeps(void *arg)
+{
+	long before[] = { mine(), by_syscall(), usage() }, t;
+
+	__atomic_store_n(&asked, 1, __ATOMIC_SEQ_CST);
+	wait_for(&goes);
+	MUST(mine() - before[0] < LITTLE);
+	MUST(by_syscall() - before[1] < LITTLE);
+	MUST(usage() - before[2] < LITTLE);
+	spin(MUCH);
+	t = usage(); /* which has whole microseconds */
+	MUST(t - before[2] >= MUCH - 1000);
+	MUST(mine() - before[0] >= t - before[2] - 1000);
+	return arg;
+}
+
+static void *spins_much(void *arg)
+{
+	spin(MUCH);
+	return arg;
+}
+
+static void each_has_its_own(void)
+{
+	pthread_t t = thread_of(sleeps, NULL);
+
+	while (!__atomic_load_n(&asked, __ATOMIC_SEQ_CST))
+		sched_yield();
+	run_in_thread(spins_much);
+	sem_post(&goes);
+	end_of(t);
+	puts("its own");
+}
+
+/* ---- the clock that others have ---- */
+
+static void *spins_and_sleeps(void *name)
+{
+	pthread_setname_np(pthread_self(), name);
+	while (!__atomic_load_n(&stop, __ATOMIC_SEQ_CST))
+		;
+	__atomic_store_n(&spins, (int)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
+	wait_for(&gone);
+	return NULL;
+}
+
+static bool sleeps_now(const char *name)
+{
+	char tid[16];
+
+	snprintf(tid, sizeof(tid), "%d", __atomic_load_n(&spins, __ATOMIC_SEQ_CST));
+	return __atomic_load_n(&spins, __ATOMIC_SEQ_CST) &&
+	       (user_thread_known(name) ? user_thread_parked(name) : task_sleeps(tid));
+}
+
+static void others_see_it(void)
+{
+	static char name[] = "spins";
+	pthread_t t = thread_of(spins_and_sleeps, name);
+	clockid_t clock;
+	struct timespec ts;
+	long then;
+
+	MUST(!pthread_getcpuclockid(t, &clock));
+	MUST(!clock_getres(clock, &ts) && !ts.tv_sec && ts.tv_nsec == 1);
+	then = ns_of(clock);
+	while (ns_of(clock) < then + LITTLE) /* it goes on while it runs */
+		;
+	__atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
+	while (!sleeps_now(name))
+		sched_yield();
+	run_in_thread(spins_much); /* on its vp: it has left */
+	then = ns_of(clock);
+	MUST(then >= LITTLE);
+	run_in_thread(spins_much);
+	MUST(ns_of(clock) == then); /* and stands while it sleeps */
+	sem_post(&gone);
+	end_of(t);
+	FAILS(clock_gettime(clock, &ts), EINVAL);
+	puts("seen by others");
+}
+
+/* ---- a child's begins anew ---- */
+
+static void *forks(void *arg)
+{
+	int status;
+	pid_t pid;
+
+	mine();
+	spin(MUCH);
+	pid = fork();
+	if (!pid)
+		_exit(mine() >= LITTLE || usage() >= LITTLE);
+	MUST(waitpid(pid, &status, 0) == pid && !status);
+	return arg;
+}
+
+int main(void)
+{
+	setenv("UK_VPS", "1", 1);
+	MUST(!sem_init(&goes, 0, 0) && !sem_init(&gone, 0, 0));
+	each_has_its_own();
+	others_see_it();
+	run_in_thread(forks);
+	puts("forked");
+	return 0;
+}
