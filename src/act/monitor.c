@@ -8,7 +8,10 @@
  *   inside the runtime (in_rt)            nothing: it will be out in microseconds
  *   inside a bracketed call (mark)        blocked after MARK_NS
  *   no CPU time used, /proc says asleep   blocked after BLOCK_NS
- *   CPU time used                         a hog after its set's slice
+ *   CPU time used                         a hog after a slice (its set's) of it
+ *
+ * A slice is CPU time: whose carrier was preempted on a busy machine has not computed, and
+ * another carrier would be preempted no less.
  *
  * A hog also loses priority, so that it does not crowd out the carriers that run the others:
  * while some thread is ready or was switched to since the hog lost its vp, and for CALM_NS
@@ -277,7 +280,7 @@ bool monitor_look(struct uk_vp *vp, int64_t now)
 	}
 	if (stuck >= BLOCK_NS && cpu - w->cpu < stuck / 4 && asleep(c->tid))
 		return take(vp, c, false);
-	if (stuck >= load_relaxed(&vp->set->slice))
+	if (cpu - w->cpu >= load_relaxed(&vp->set->slice))
 		return take(vp, c, true);
 	return false;
 }
