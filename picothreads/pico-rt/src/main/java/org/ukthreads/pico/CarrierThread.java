@@ -173,6 +173,7 @@ final class CarrierThread extends Thread {
 		x.away = false;
 		x.current = null;
 		x.fiber = null;
+		Monitors.pay(x, f);
 		if (ended) {
 			Throwable e = f.thrown();
 			/* Thread bookkeeping may call the program (handlers): still as this fiber. */
@@ -219,6 +220,7 @@ final class CarrierThread extends Thread {
 
 	/** This thread's fiber is about to block it; returns with a carrier again. */
 	void blockFor(Fiber f) {
+		Monitors.pay(context, f);
 		out(f);
 		Carrier c = carrier;
 		carrier = null;

@@ -21,6 +21,8 @@ final class Context {
 	int pins;
 	/** The fiber runs without a carrier: see Pins.away. */
 	boolean away;
+	/** An object whose monitor its fiber has still to leave, and the same again; or null. */
+	Object[] owed;
 	/** A free one, or null: Monitors. */
 	Monitors.Monitor monitor;
 	/** Has a raw continuation run outside the carriers? Then their entries count, too. */

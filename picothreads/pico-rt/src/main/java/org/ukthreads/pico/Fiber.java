@@ -261,7 +261,7 @@ public class Fiber extends Continuation {
 	}
 
 	/** 4 KB, within room() or without: for what opens a wait, or ends one. */
-	private static void step() {
+	static void step() {
 		Reserve.some(0);
 	}
 
@@ -382,8 +382,10 @@ public class Fiber extends Continuation {
 
 	/** nanos 0: no limit. blocker: null, or what it is parked for, as dumps and programs ask. */
 	static void park(Object blocker, long nanos, MethodRef as, Capture c) {
-		Fiber f = current();
+		Context x = Context.get();
+		Fiber f = of(x);
 		if (f.isForeign()) {
+			Monitors.pay(x, f);
 			Object b = blocker != null ? blocker : f;
 			if (nanos == 0)
 				LockSupport.park(b);
@@ -469,7 +471,7 @@ public class Fiber extends Continuation {
 		/* Down: seen before this wait was opened; or lent, and out() brings it back. */
 		if (!interrupted)
 			return;
-		step();
+		room();
 		switch (waitKind) {
 		case W_PARK:
 			if (claim(t))
@@ -586,6 +588,7 @@ public class Fiber extends Continuation {
 
 		@Override
 		void block(Context x) {
+			Monitors.pay(x, this);
 			go = false;
 			blocked = os;
 			unwound();

@@ -29,6 +29,12 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
  * Ownership is handed over, not raced for: what wakes a waiter has already made it the
  * owner, so a waiter has nothing to do after it wakes, which is what lets enter and wait
  * be leaf primitives without a frame. Model: tests/model/monitor.pml.
+ *
+ * At the end of the stack: who takes the stripe has asked for room first, and fails before it has
+ * changed anything. But exit() may not fail: a compiler's code for `synchronized` calls it again,
+ * there, for ever. So it is owed (Context.owed; enter() has seen to it that exit() comes so far),
+ * and paid with the fiber's next suspension or end, or by the next of its calls that comes here
+ * with more stack; until then it is one hold too many.
  * Rejected: a field in every class (JDK objects have none), barging (needs a retry loop,
  * that is, a frame), a weak map (an idle object must cost nothing).
  */
@@ -229,6 +235,7 @@ public final class Monitors {
 	/** monitorenter. */
 	@Leaf
 	public static void enter(Object o) {
+		Fiber.step();
 		if (o == null)
 			throw new NullPointerException("synchronized (null)");
 		Context x = Context.get();
@@ -254,7 +261,7 @@ public final class Monitors {
 			((Monitor) there).count++;
 			return;
 		}
-		enter(o, h, f);
+		enter(o, h, x, f);
 	}
 
 	/** Is that o's monitor, alone in its slot, and f's? Nobody else makes it so. */
@@ -263,8 +270,8 @@ public final class Monitors {
 			&& ((Monitor) there).key == o;
 	}
 
-	private static void enter(Object o, int h, Fiber f) {
-		f.settle();
+	private static void enter(Object o, int h, Context x, Fiber f) {
+		ready(x, f);
 		Stripe s = stripe(h);
 		synchronized (s) {
 			Monitor m = s.find(o, h);
@@ -279,7 +286,6 @@ public final class Monitors {
 				m.count++;
 				return;
 			}
-			Fiber.room();
 			Node n = new Node(f, o, 1);
 			f.begin(Fiber.W_ENTER, n);
 			m.queue(n);
@@ -292,22 +298,39 @@ public final class Monitors {
 	public static void exit(Object o) {
 		Context x = Context.get();
 		Fiber f = Fiber.of(x);
-		int h = hash(o);
+		try {
+			int h = hash(o);
+			if (!leaveAlone(o, h, x, f)) {
+				ready(x, f);
+				leave(o, h, f);
+			}
+		} catch (StackOverflowError e) {
+			x.owed = new Object[] {o, x.owed};
+		}
+	}
+
+	/** False: nothing has changed, for it is not alone in its slot. */
+	private static boolean leaveAlone(Object o, int h, Context x, Fiber f) {
 		int k = slot(h);
 		Object there = SLOTS.get(k);
-		if (isHeld(there, o, f)) {
-			Monitor m = (Monitor) there;
-			if (m.count > 1) {
-				m.count--;
-				return;
-			}
-			if (SLOTS.compareAndSet(k, m, null)) {
-				m.clear();
-				x.monitor = m;
-				return;
-			}
+		if (!isHeld(there, o, f))
+			return false;
+		Monitor m = (Monitor) there;
+		if (m.count > 1) {
+			m.count--;
+			return true;
 		}
-		f.settle();
+		if (!SLOTS.compareAndSet(k, m, null))
+			return false;
+		/* As clear(), which might find no stack. */
+		m.key = null;
+		m.owner = null;
+		m.count = 0;
+		x.monitor = m;
+		return true;
+	}
+
+	private static void leave(Object o, int h, Fiber f) {
 		Stripe s = stripe(h);
 		Fiber w = null;
 		synchronized (s) {
@@ -317,6 +340,25 @@ public final class Monitors {
 		}
 		if (w != null)
 			w.wake();
+	}
+
+	/** Before the stripe is taken: there is stack for all that follows, and nothing is open. */
+	private static void ready(Context x, Fiber f) {
+		Fiber.room();
+		f.settle();
+		pay(x, f);
+	}
+
+	/** The exits for which f, which ran or runs there, had no stack. */
+	static void pay(Context x, Fiber f) {
+		if (x.owed == null)
+			return;
+		Fiber.room();
+		while (x.owed != null) {
+			Object o = x.owed[0];
+			x.owed = (Object[]) x.owed[1];
+			leave(o, hash(o), f);
+		}
 	}
 
 	private static Monitor owned(Stripe s, Object o, int h, Fiber f) {
@@ -368,9 +410,9 @@ public final class Monitors {
 			throws InterruptedException {
 		if (millis < 0)
 			throw new IllegalArgumentException("timeout value is negative");
-		Fiber.room();
-		Fiber f = Fiber.current();
-		f.settle();
+		Context x = Context.get();
+		Fiber f = Fiber.of(x);
+		ready(x, f);
 		int h = hash(o);
 		Stripe s = stripe(h);
 		Fiber w;
@@ -424,8 +466,9 @@ public final class Monitors {
 	}
 
 	public static void signal(Object o) {
-		Fiber f = Fiber.current();
-		f.settle();
+		Context x = Context.get();
+		Fiber f = Fiber.of(x);
+		ready(x, f);
 		int h = hash(o);
 		Stripe s = stripe(h);
 		synchronized (s) {
@@ -437,8 +480,9 @@ public final class Monitors {
 	}
 
 	public static void signalAll(Object o) {
-		Fiber f = Fiber.current();
-		f.settle();
+		Context x = Context.get();
+		Fiber f = Fiber.of(x);
+		ready(x, f);
 		int h = hash(o);
 		Stripe s = stripe(h);
 		synchronized (s) {
@@ -530,8 +574,9 @@ public final class Monitors {
 
 	/** Thread.holdsLock: either kind of lock. */
 	public static boolean holds(Object o) {
-		Fiber f = Fiber.current();
-		f.settle();
+		Context x = Context.get();
+		Fiber f = Fiber.of(x);
+		ready(x, f);
 		int h = hash(o);
 		Object there = SLOTS.get(slot(h));
 		if (isHeld(there, o, f))

@@ -303,6 +303,65 @@ final class FailuresTest {
 		assertEquals(null, Monitors.owner(mine));
 	}
 
+	/** 1: somebody is to look at the monitor, 2: it has been looked at; 3: no more. */
+	private volatile int look;
+
+	/**
+	 * At the end of the stack a monitor is entered in passing, and left when it cannot be any
+	 * more: somebody has asked for it. once: until an exit is owed.
+	 */
+	private void overflow(Object o, boolean once) throws Throwable {
+		Thread other = started(() -> {
+			while (look != 3)
+				if (look == 1) {
+					Monitors.owner(o);
+					look = 2;
+				} else {
+					Thread.yield();
+				}
+		});
+		Failing.onFiber(() -> {
+			Context x = Context.get();
+			int[] count = new int[2];
+			Throwable[] bad = new Throwable[1];
+			Body pair = () -> {
+				if (count[0] >= 40 || once && x.owed != null)
+					return;
+				Monitors.enter(o);
+				look = 1;
+				while (look == 1)
+					count[1]++;
+				try {
+					Monitors.exit(o);
+				} catch (Throwable e) {
+					bad[0] = e;
+				}
+				count[0]++;
+			};
+			for (int k = 0; k < 5 && !(once && x.owed != null); k++) {
+				count[0] = 0;
+				Failing.deep(pair);
+			}
+			if (bad[0] != null)
+				throw new AssertionError("kept, or asked to be left for ever", bad[0]);
+			assertEquals(once, x.owed != null);
+		});
+		look = 3;
+		other.join();
+		until(() -> Monitors.owner(o) == null);
+	}
+
+	/** What compilers make of synchronized calls it again, where it failed. */
+	@Test
+	void an_overflow_fails_no_exit() throws Throwable {
+		overflow(new Object(), false);
+	}
+
+	@Test
+	void an_exit_without_stack_is_made_by_the_end_of_its_fiber() throws Throwable {
+		overflow(new Object(), true);
+	}
+
 	@Test
 	void an_overflow_leaves_the_timers_whole() throws Throwable {
 		Body none = () -> {};

@@ -63,8 +63,6 @@ final class Line {
 	private boolean contended;
 
 	private synchronized void add(Waiter w) {
-		/* From here to the park no error may come. */
-		Fiber.room();
 		queue.add(w);
 		contended = true;
 	}
@@ -98,6 +96,8 @@ final class Line {
 		if (t.attempt() >= 0)
 			return;
 		Waiter w = new Waiter(shared);
+		/* From here to the park no error may come. */
+		Fiber.room();
 		add(w);
 		if (pass(w, t))
 			Thread.currentThread().interrupt();
@@ -133,6 +133,8 @@ final class Line {
 			return false;
 		long end = System.nanoTime() + nanos;
 		Waiter w = new Waiter(shared);
+		/* From here to the park no error may come. */
+		Fiber.room();
 		add(w);
 		boolean ok = false;
 		try {
@@ -190,10 +192,11 @@ final class Line {
 
 		/** Out, unless a signal was first. to: null, or where it queues for the lock then. */
 		private synchronized boolean abandon(Waiter w, Line to) {
-			if (w.signalled || !queue.remove(w))
+			if (w.signalled || !queue.contains(w))
 				return false;
 			if (to != null)
 				to.add(w);
+			queue.remove(w);
 			return true;
 		}
 
@@ -205,8 +208,9 @@ final class Line {
 		private synchronized Waiter take(Line to) {
 			if (queue.isEmpty())
 				return null;
-			Waiter w = queue.remove(0);
+			Waiter w = queue.get(0);
 			to.add(w);
+			queue.remove(0);
 			w.signalled = true;
 			return w;
 		}
@@ -214,6 +218,7 @@ final class Line {
 		void signal(Sync s, boolean all) {
 			if (!s.held())
 				throw new IllegalMonitorStateException();
+			Fiber.room();
 			for (Waiter w; (w = take(s.line())) != null;) {
 				w.fiber.unpark();
 				if (!all)
@@ -238,6 +243,7 @@ final class Line {
 		void awaitUninterruptibly(Sync s) {
 			if (!s.held())
 				throw new IllegalMonitorStateException();
+			Fiber.room();
 			Waiter w = add();
 			boolean interrupted = false;
 			long n = left(w, s);
@@ -291,6 +297,7 @@ final class Line {
 			if (!s.held())
 				throw new IllegalMonitorStateException();
 			long end = System.nanoTime() + nanos;
+			Fiber.room();
 			Waiter w = add();
 			long n = left(w, s);
 			boolean out = false;

@@ -5,6 +5,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.locks.AbstractQueuedLongSynchronizer;
+import org.ukthreads.pico.Fiber;
 
 /**
  * What a program's AbstractQueuedLongSynchronizer extends. The JDK's methods that block are
@@ -56,6 +57,7 @@ public abstract class PicoAbstractQueuedLongSynchronizer extends AbstractQueuedL
 
 	public static boolean release(AbstractQueuedLongSynchronizer s, long n) {
 		PicoAbstractQueuedLongSynchronizer q = ours(s);
+		Fiber.room();
 		if (!q.tryRelease(n))
 			return false;
 		q.line.wakeFirst();
@@ -81,6 +83,7 @@ public abstract class PicoAbstractQueuedLongSynchronizer extends AbstractQueuedL
 
 	public static boolean releaseShared(AbstractQueuedLongSynchronizer s, long n) {
 		PicoAbstractQueuedLongSynchronizer q = ours(s);
+		Fiber.room();
 		if (!q.tryReleaseShared(n))
 			return false;
 		q.line.wakeFirst();

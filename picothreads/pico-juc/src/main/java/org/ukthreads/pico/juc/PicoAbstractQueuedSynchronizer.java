@@ -5,6 +5,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.locks.AbstractQueuedSynchronizer;
+import org.ukthreads.pico.Fiber;
 
 /**
  * What a program's AbstractQueuedSynchronizer extends. The JDK's methods that block are
@@ -56,6 +57,7 @@ public abstract class PicoAbstractQueuedSynchronizer extends AbstractQueuedSynch
 
 	public static boolean release(AbstractQueuedSynchronizer s, int n) {
 		PicoAbstractQueuedSynchronizer q = ours(s);
+		Fiber.room();
 		if (!q.tryRelease(n))
 			return false;
 		q.line.wakeFirst();
@@ -81,6 +83,7 @@ public abstract class PicoAbstractQueuedSynchronizer extends AbstractQueuedSynch
 
 	public static boolean releaseShared(AbstractQueuedSynchronizer s, int n) {
 		PicoAbstractQueuedSynchronizer q = ours(s);
+		Fiber.room();
 		if (!q.tryReleaseShared(n))
 			return false;
 		q.line.wakeFirst();

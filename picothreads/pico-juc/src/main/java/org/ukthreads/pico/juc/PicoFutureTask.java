@@ -6,8 +6,12 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.ukthreads.pico.Fiber;
 
-/** FutureTask whose task may suspend and whose get parks. */
+/**
+ * FutureTask whose task may suspend and whose get parks. It begins where there is stack enough to
+ * end it, and who waits is told even where the program's done() throws.
+ */
 public class PicoFutureTask<V> extends FutureTask<V> {
 	private final Gate gate = new Gate(this);
 	/* Under the gate's guard. */
@@ -41,6 +45,7 @@ public class PicoFutureTask<V> extends FutureTask<V> {
 
 	/** The task, to be run; null: not now. */
 	private Callable<V> begin() {
+		Fiber.room();
 		Thread me = Thread.currentThread();
 		synchronized (gate) {
 			if (started || isDone())
@@ -63,14 +68,20 @@ public class PicoFutureTask<V> extends FutureTask<V> {
 
 	@Override
 	protected void set(V v) {
-		super.set(v);
-		over();
+		try {
+			super.set(v);
+		} finally {
+			over();
+		}
 	}
 
 	@Override
 	protected void setException(Throwable e) {
-		super.setException(e);
-		over();
+		try {
+			super.setException(e);
+		} finally {
+			over();
+		}
 	}
 
 	private void over() {
@@ -92,16 +103,18 @@ public class PicoFutureTask<V> extends FutureTask<V> {
 		Callable<V> c = begin();
 		if (c == null)
 			return;
-		V v;
 		try {
-			v = c.call();
-		} catch (Throwable e) {
-			setException(e);
+			V v;
+			try {
+				v = c.call();
+			} catch (Throwable e) {
+				setException(e);
+				return;
+			}
+			set(v);
+		} finally {
 			end();
-			return;
 		}
-		set(v);
-		end();
 	}
 
 	@Override
@@ -112,8 +125,11 @@ public class PicoFutureTask<V> extends FutureTask<V> {
 		try {
 			c.call();
 		} catch (Throwable e) {
-			setException(e);
-			end();
+			try {
+				setException(e);
+			} finally {
+				end();
+			}
 			return false;
 		}
 		again();
@@ -122,13 +138,16 @@ public class PicoFutureTask<V> extends FutureTask<V> {
 
 	@Override
 	public boolean cancel(boolean interrupt) {
-		if (!super.cancel(false))
-			return false;
+		Fiber.room();
+		try {
+			if (!super.cancel(false))
+				return false;
+		} finally {
+			over();
+		}
 		Thread t;
 		synchronized (gate) {
 			t = runner;
-			task = null;
-			gate.serve();
 		}
 		if (interrupt && t != null)
 			t.interrupt();

@@ -21,7 +21,8 @@ import org.ukthreads.pico.Room;
 
 /**
  * LinkedTransferQueue. The elements are here, each with the one who waits until it is taken,
- * if somebody does; takers wait at the gate.
+ * if somebody does; takers wait at the gate. Who changes anything has stack enough for those whom
+ * that wakes, and for its own wait.
  */
 public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implements Room.Of {
 	private static final long serialVersionUID = 1L;
@@ -136,6 +137,11 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 
 	/** Gives up a transfer; false: it was taken. */
 	private boolean withdraw(Cell<E> c) {
+		Fiber.room();
+		return out(c);
+	}
+
+	private boolean out(Cell<E> c) {
 		synchronized (gate) {
 			if (c.out)
 				return false;
@@ -156,6 +162,7 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 			super.put(e);
 			return;
 		}
+		Fiber.room();
 		synchronized (gate) {
 			append(e, null);
 			gate.serve();
@@ -183,6 +190,7 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 	/** Null: a taker has it; else the cell that is to be waited for. */
 	private Cell<E> give(E e) {
 		Objects.requireNonNull(e);
+		Fiber.room();
 		synchronized (gate) {
 			Cell<E> c = append(e, new Given());
 			gate.serve();
@@ -202,6 +210,7 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 	@Override
 	public boolean tryTransfer(E e) {
 		Objects.requireNonNull(e);
+		Fiber.room();
 		synchronized (gate) {
 			if (gate.first(1) == null)
 				return false;
@@ -240,13 +249,14 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 			return true;
 		} catch (RuntimeException | Error e) {
 			/* It could not wait. */
-			withdraw(c);
+			out(c);
 			throw e;
 		}
 	}
 
 	@Override
 	public E take() throws InterruptedException {
+		Fiber.room();
 		Take<E> t = new Take<>(this);
 		if (!gate.once(t, false))
 			gate.passInterruptibly(t);
@@ -255,12 +265,14 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 
 	@Override
 	public E poll() {
+		Fiber.room();
 		Take<E> t = new Take<>(this);
 		return gate.once(t, true) ? t.got : null;
 	}
 
 	@Override
 	public E poll(long time, TimeUnit unit) throws InterruptedException {
+		Fiber.room();
 		Take<E> t = new Take<>(this);
 		/* The JDK's looks at the interrupt only when it would have to wait. */
 		return gate.once(t, false) || gate.passIn(t, unit.toNanos(time)) ? t.got : null;

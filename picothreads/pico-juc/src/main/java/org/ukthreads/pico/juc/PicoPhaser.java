@@ -4,6 +4,7 @@ package org.ukthreads.pico.juc;
 import java.util.concurrent.Phaser;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.Room;
 
 /*
@@ -15,7 +16,8 @@ import org.ukthreads.pico.Room;
  *                                             for it is the program's and may block;
  *                                             then phase + 1, and who waits goes on
  *
- * A child takes note of a new phase when it is next used (`seen`).
+ * A child takes note of a new phase when it is next used (`seen`). Who arrives has stack enough to
+ * end the phase if onAdvance() has not, or nobody ever would.
  */
 public class PicoPhaser extends Phaser implements Room.Of {
 	private static final int MAX_PARTIES = 0xffff;
@@ -202,6 +204,7 @@ public class PicoPhaser extends Phaser implements Room.Of {
 	}
 
 	private int arrive(boolean leave) {
+		Fiber.room();
 		boolean[] last = new boolean[1];
 		int p = arrive(leave, last);
 		if (last[0])
@@ -247,6 +250,8 @@ public class PicoPhaser extends Phaser implements Room.Of {
 			if (root.phase != p)
 				return null;
 			Next n = new Next(root, p);
+			/* From here to the park no error may come. */
+			Fiber.room();
 			gate.add(n);
 			return n;
 		}
@@ -288,6 +293,7 @@ public class PicoPhaser extends Phaser implements Room.Of {
 	@Override
 	public void forceTermination() {
 		synchronized (gate) {
+			gate.ready();
 			root.phase |= Integer.MIN_VALUE;
 			gate.serve();
 		}

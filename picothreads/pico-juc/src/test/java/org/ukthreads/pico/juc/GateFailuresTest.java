@@ -3,16 +3,20 @@ package org.ukthreads.pico.juc;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.DataInputStream;
 import java.io.InputStream;
 import java.lang.reflect.Modifier;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingDeque;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.TimeUnit;
@@ -285,6 +289,177 @@ final class GateFailuresTest {
 				other.join();
 				free(l);
 			}
+	}
+
+	/** A program's own lock, whose condition gives it up: it ends with it, or never gave it. */
+	private static final class Mutex extends PicoAbstractQueuedSynchronizer {
+		private static final long serialVersionUID = 1L;
+
+		@Override
+		protected boolean tryAcquire(int n) {
+			if (!compareAndSetState(0, 1))
+				return false;
+			setExclusiveOwnerThread(Thread.currentThread());
+			return true;
+		}
+
+		@Override
+		protected boolean tryRelease(int n) {
+			setExclusiveOwnerThread(null);
+			setState(0);
+			return true;
+		}
+
+		@Override
+		protected boolean isHeldExclusively() {
+			return getState() == 1 && getExclusiveOwnerThread() == Thread.currentThread();
+		}
+	}
+
+	@Test
+	void an_overflow_leaves_a_programs_own_lock_whole() throws Throwable {
+		Mutex m = new Mutex();
+		Condition c = new PicoAbstractQueuedSynchronizer.On(m);
+		int[] count = new int[2];
+		Body none = () -> {};
+		Body wait = () -> Conditions.await(c);
+		Body await = () -> {
+			if (count[0]++ > 60)
+				return;
+			try {
+				Failing.call(wait, none);
+			} finally {
+				if (!m.isHeldExclusively())
+					count[1]++;
+			}
+		};
+		Failing.onFiber(() -> {
+			PicoAbstractQueuedSynchronizer.acquire(m, 1);
+			await.run();
+			Failing.deep(await);
+			assertEquals(0, count[1], "ended without it");
+			assertTrue(m.isHeldExclusively());
+			PicoAbstractQueuedSynchronizer.release(m, 1);
+			assertFalse(PicoAbstractQueuedSynchronizer.hasQueuedThreads(m));
+		});
+	}
+
+	@Test
+	void an_overflow_ends_a_phase_or_does_not_arrive() throws Throwable {
+		PicoPhaser p = new PicoPhaser(1);
+		int[] times = new int[1];
+		Body arrive = () -> {
+			if (times[0]++ <= 60)
+				p.arrive();
+		};
+		Body none = () -> {};
+		PicoPhaser never = new PicoPhaser(1);
+		Body wait = () -> never.awaitAdvance(0);
+		int[] waits = new int[1];
+		Body await = () -> {
+			if (waits[0]++ <= 60)
+				Failing.call(wait, none);
+		};
+		Failing.onFiber(() -> {
+			for (int k = 0; k < 2; k++) {
+				times[0] = 0;
+				Failing.deep(arrive);
+				int before = PicoPhaser.getPhase(p);
+				assertEquals(1, p.getUnarrivedParties());
+				p.arrive();
+				assertEquals(before + 1, PicoPhaser.getPhase(p));
+				assertEquals(before + 1, p.register());
+				p.arriveAndDeregister();
+				waits[0] = 0;
+				Failing.deep(await);
+				assertEquals(0, ((Gate) never.room()).waiting(1));
+			}
+		});
+	}
+
+	/** It is done, or was not begun. */
+	@Test
+	void an_overflow_ends_a_task_or_does_not_begin_it() throws Throwable {
+		List<PicoFutureTask<Integer>> all = new ArrayList<>();
+		Callable<Integer> one = () -> 1;
+		int[] next = new int[1];
+		Body run = () -> {
+			if (next[0] < all.size())
+				all.get(next[0]++).run();
+		};
+		for (int k = 0; k < 5; k++) {
+			while (all.size() < next[0] + 60)
+				all.add(new PicoFutureTask<>(one));
+			Failing.onFiber(() -> Failing.deep(run));
+		}
+		for (PicoFutureTask<Integer> t : all) {
+			t.run();
+			assertTrue(t.isDone(), "nobody ever gets it");
+		}
+	}
+
+	@Test
+	void who_waits_hears_of_an_end_that_throws() throws Throwable {
+		PicoFutureTask<Integer> t = new PicoFutureTask<Integer>(() -> 1) {
+			@Override
+			protected void done() {
+				throw new IllegalStateException("done");
+			}
+		};
+		Failing.onFiber(() -> {
+			boolean[] heard = new boolean[1];
+			Thread w = new Thread(() -> {
+				try {
+					t.get();
+				} catch (InterruptedException | ExecutionException e) {
+					throw new AssertionError(e);
+				}
+				heard[0] = true;
+			});
+			w.start();
+			while (w.getState() != Thread.State.WAITING)
+				Thread.yield();
+			assertThrows(IllegalStateException.class, t::run);
+			w.join();
+			assertTrue(heard[0]);
+		});
+	}
+
+	@Test
+	void an_overflow_gives_and_takes_an_element_whole() throws Throwable {
+		PicoLinkedTransferQueue<Integer> q = new PicoLinkedTransferQueue<>();
+		int[] count = new int[2];
+		Body put = () -> {
+			if (count[0] < 60) {
+				q.put(1);
+				count[0]++;
+			}
+		};
+		Body take = () -> {
+			if (q.poll() != null)
+				count[1]++;
+		};
+		Body none = () -> {};
+		Body transfer = () -> q.transfer(2);
+		int[] waits = new int[1];
+		Body wait = () -> {
+			if (waits[0]++ <= 60)
+				Failing.call(transfer, none);
+		};
+		Failing.onFiber(() -> {
+			for (int k = 0; k < 2; k++) {
+				count[0] = 0;
+				count[1] = 0;
+				Failing.deep(put);
+				assertEquals(count[0], q.size());
+				Failing.deep(take);
+				assertEquals(count[0] - count[1], q.size());
+				q.clear();
+				waits[0] = 0;
+				Failing.deep(wait);
+				assertEquals(0, q.size(), "offered for ever");
+			}
+		});
 	}
 
 	private static void puts(BlockingQueue<Integer> q) {
