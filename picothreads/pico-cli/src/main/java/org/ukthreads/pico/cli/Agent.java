@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.cli;
 
-import java.io.File;
 import java.io.IOException;
 import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.Instrumentation;
@@ -29,14 +28,14 @@ import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.Type;
 import org.ukthreads.pico.Dump;
-import org.ukthreads.pico.translate.Translator;
+import org.ukthreads.pico.translate.Classes;
 import org.ukthreads.pico.translate.read.ClassPath;
-import org.ukthreads.pico.translate.read.Nested;
 
 /*
  * -javaagent:pico.jar[=report]
  *
- * The call graph needs the whole program, so the class path is translated before main;
+ * The call graph needs the whole program, so the class path is translated before main, or was by
+ * an earlier run;
  * the classes that the program had are replaced as they are loaded, the new ones
  * (companions, lambdas) go into a temporary jar behind the class path, those of jars in a
  * jar behind what the launcher's loader has. Beside classes of a signed jar the JVM takes
@@ -47,20 +46,17 @@ public final class Agent {
 	private Agent() {}
 
 	public static void premain(String args, Instrumentation inst) throws IOException {
-		List<Path> path = new ArrayList<>();
-		for (String p : System.getProperty("java.class.path").split(File.pathSeparator))
-			path.add(Paths.get(p));
-		List<Path> outer = ClassPath.whole(path);
-		ClassPath program = new ClassPath(Nested.unfold(outer));
-		Translator t = Translator.of(program, Main.libraries(List.of()),
-			new Translator.Options());
-		Map<String, byte[]> classes = t.run();
+		List<String> words = new ArrayList<>(List.of("-cp",
+			System.getProperty("java.class.path")));
+		if ("report".equals(args))
+			words.add("--report");
+		Arguments a = new Arguments(words);
+		List<Path> outer = ClassPath.whole(a.path());
+		Classes classes = Translations.of(outer, a);
 		Map<String, byte[]> fresh = new HashMap<>();
 		Map<String, byte[]> nested = new HashMap<>();
-		classes.forEach((n, b) -> {
-			if (!program.entries().containsKey(n + ".class"))
-				(outer.contains(program.origin(n)) ? fresh : nested).put(n, b);
-		});
+		classes.added().forEach((n, b) ->
+			(outer.contains(classes.origin(n)) ? fresh : nested).put(n, b));
 		inst.appendToSystemClassLoaderSearch(new JarFile(temporary(fresh).toFile()));
 		/* Loaders of nested jars get theirs behind what they have. */
 		Loaders loaders = nested.isEmpty() ? null : new Loaders(inst, temporary(nested));
@@ -68,18 +64,17 @@ public final class Agent {
 			@Override
 			public byte[] transform(ClassLoader l, String name, Class<?> old,
 					ProtectionDomain d, byte[] file) {
-				if (name == null || !program.entries().containsKey(name + ".class"))
-					return null;
-				byte[] b = classes.get(name);
-				if (loaders != null && b != null && !outer.contains(program.origin(name)))
+				byte[] b = name == null ? null : classes.changed(name);
+				if (loaders != null && b != null && !outer.contains(classes.origin(name)))
 					return loaders.extended(l) ? b : null;
 				return b;
 			}
 		});
-		if (program.entries().keySet().stream().anyMatch(Jars::isSignature))
-			unsigned(inst);
-		if ("report".equals(args))
-			System.err.print(t.report().text(false));
+		for (Path p : classes.paths())
+			if (Jars.isSigned(p)) {
+				unsigned(inst);
+				break;
+			}
 	}
 
 	/** Takes the body out of ClassLoader.checkCerts. */

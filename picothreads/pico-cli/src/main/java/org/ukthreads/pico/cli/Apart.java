@@ -14,7 +14,8 @@ import java.util.stream.Stream;
 /*
  * A translation made in a JVM of its own, which puts it into the cache and ends:
  *
- *   run: not in the cache, and large --> java .. Main keep THE SAME WORDS --> in the cache
+ *   run, agent: not in the cache, and large --> java .. Main keep THE SAME WORDS --> in the cache
+ *   sim: the same with keep-sim
  *
  * For that JVM's compiler may be another one. A translation runs all of its code for some
  * seconds and then never again, and what C2 makes of that never pays: H2 takes 22 s of CPU with
@@ -32,7 +33,7 @@ final class Apart {
 	private Apart() {}
 
 	/** True: it is in the cache now, unless the cache would not have it. */
-	static boolean kept(List<Path> path, List<String> words) {
+	static boolean kept(List<Path> path, Arguments a) {
 		if (!isLarge(path))
 			return false;
 		List<String> c = new ArrayList<>();
@@ -40,9 +41,11 @@ final class Apart {
 		for (String s : ManagementFactory.getRuntimeMXBean().getInputArguments())
 			if (Stream.of(KEPT).anyMatch(s::startsWith))
 				c.add(s);
-		c.addAll(List.of("-XX:TieredStopAtLevel=1", "-cp", Main.OWN, Main.class.getName(),
-			"keep"));
-		c.addAll(words);
+		/* Under the agent our class path is the program's. */
+		c.addAll(List.of("-XX:TieredStopAtLevel=1", "-cp",
+			Main.self() + File.pathSeparator + Main.OWN, Main.class.getName(),
+			a.sim ? "keep-sim" : "keep"));
+		c.addAll(a.given);
 		try {
 			return new ProcessBuilder(c).inheritIO().start().waitFor() == 0;
 		} catch (IOException e) {

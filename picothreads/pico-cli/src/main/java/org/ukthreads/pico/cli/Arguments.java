@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.jar.Attributes;
 import java.util.jar.JarFile;
+import org.ukthreads.pico.sim.Sim;
 import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.analyse.Hot;
 import org.ukthreads.pico.translate.rewrite.SchedulingPoints;
@@ -21,6 +22,8 @@ final class Arguments {
 	final List<String> rest = new ArrayList<>();
 	/** All of them, as they came. */
 	final List<String> given;
+	/** For a simulation, whose classes are others. */
+	final boolean sim;
 	private final List<String> conservative = new ArrayList<>();
 	private final List<String> rules = new ArrayList<>();
 	String out;
@@ -51,7 +54,12 @@ final class Arguments {
 
 	/** Reads options up to the first argument that is none; -o may also come later. */
 	Arguments(List<String> args) {
+		this(args, false);
+	}
+
+	Arguments(List<String> args, boolean sim) {
 		given = args;
+		this.sim = sim;
 		boolean main = false;
 		for (int k = 0; k < args.size(); k++) {
 			String x = args.get(k);
@@ -187,6 +195,8 @@ final class Arguments {
 		conservative.forEach(c -> w.add("conservative " + c));
 		for (String r : rules)
 			w.add("rules " + Files.readString(Paths.get(r)));
+		if (sim)
+			w.add("sim " + points + (preempt > 0 ? " preempt" : ""));
 		return w;
 	}
 
@@ -203,6 +213,11 @@ final class Arguments {
 		o.conservative.addAll(conservative);
 		for (String r : rules)
 			o.rules.add(new String(Files.readAllBytes(Paths.get(r)), StandardCharsets.UTF_8));
+		if (sim) {
+			o.rules.add(Sim.rules());
+			o.points = points;
+			o.chaos |= preempt > 0;
+		}
 		return o;
 	}
 }

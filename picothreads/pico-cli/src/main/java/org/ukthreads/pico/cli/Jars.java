@@ -99,6 +99,15 @@ final class Jars {
 	}
 
 	/** Signatures no longer hold. */
+	/** Is it a jar in which something was signed? */
+	static boolean isSigned(Path p) throws IOException {
+		if (!Files.isRegularFile(p))
+			return false;
+		try (JarFile j = new JarFile(p.toFile(), false)) {
+			return j.stream().anyMatch(e -> isSignature(e.getName()));
+		}
+	}
+
 	static boolean isSignature(String n) {
 		return n.matches("(?i)META-INF/([^/]+\\.(SF|RSA|DSA|EC)|SIG-[^/]+)");
 	}

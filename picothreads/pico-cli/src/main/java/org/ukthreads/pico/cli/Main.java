@@ -16,7 +16,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
 import org.ukthreads.pico.Blocking;
 import org.ukthreads.pico.Loaders;
 import org.ukthreads.pico.Pins;
@@ -24,10 +23,8 @@ import org.ukthreads.pico.PicoRuntime;
 import org.ukthreads.pico.PicoThread;
 import org.ukthreads.pico.Reflect;
 import org.ukthreads.pico.Threads;
-import org.ukthreads.pico.translate.Classes;
 import org.ukthreads.pico.translate.PicoLoader;
 import org.ukthreads.pico.translate.Report;
-import org.ukthreads.pico.translate.Stored;
 import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
 import org.ukthreads.pico.translate.read.Nested;
@@ -103,7 +100,7 @@ public final class Main {
 			System.out.print(report(new Arguments(rest)).text(true));
 			break;
 		case "sim":
-			Simulate.run(new Arguments(rest));
+			Simulate.run(new Arguments(rest, true));
 			break;
 		case "durable":
 			Durables.run(rest);
@@ -119,7 +116,11 @@ public final class Main {
 			break;
 		case "keep":
 			Apart.withParent();
-			keep(new Arguments(rest));
+			Translations.keep(new Arguments(rest));
+			break;
+		case "keep-sim":
+			Apart.withParent();
+			Translations.keep(new Arguments(rest, true));
 			break;
 		default:
 			fail("unknown command: " + args[0] + "\n" + USAGE);
@@ -218,52 +219,8 @@ public final class Main {
 		for (Path p : path)
 			words.append(words.length() == 0 ? "" : File.pathSeparator).append(p);
 		System.setProperty("java.class.path", words.toString());
-		start(loader(ClassPath.whole(path), a), main, a);
-	}
-
-	/** Of an earlier run's translation, or of one that is made now. */
-	private static ClassLoader loader(List<Path> path, Arguments a) throws IOException {
-		Cache cache = a.cache ? Cache.open() : null;
-		String key = null;
-		if (cache != null) {
-			key = cache.key(path, a.words());
-			Stored s = a.report ? null : cache.find(key);
-			if (s == null && !a.report && Apart.kept(path, a.given))
-				s = cache.find(key);
-			if (s != null)
-				return new PicoLoader(Classes.of(s, Nested.unfold(path)),
-					Main.class.getClassLoader());
-		}
-		return new PicoLoader(translated(path, a, cache, key), Main.class.getClassLoader());
-	}
-
-	/** The translation of a program that is to run, in the cache alone. */
-	private static void keep(Arguments a) throws IOException {
-		List<Path> path = ClassPath.whole(a.path());
-		Cache cache = Cache.open();
-		translated(path, a, cache, cache.key(path, a.words()));
-	}
-
-	private static Classes translated(List<Path> path, Arguments a, Cache cache, String key)
-			throws IOException {
-		ClassPath program = new ClassPath(Nested.unfold(path));
-		Translator.Options o = a.options();
-		if (Progress.isWanted())
-			o.progress = new Progress();
-		Translator t = Translator.of(program, libraries(List.of()), o);
-		Map<String, byte[]> out = t.run();
-		o.progress.accept(null);
-		if (a.report)
-			System.err.print(t.report().text(true));
-		if (cache != null) {
-			Map<String, byte[]> changed = new TreeMap<>();
-			out.forEach((n, b) -> {
-				if (program.entries().get(n + ".class") != b)
-					changed.put(n, b);
-			});
-			cache.store(key, changed, t.rules(), t.locks());
-		}
-		return Classes.of(out, program, t.dynamic());
+		start(new PicoLoader(Translations.of(ClassPath.whole(path), a),
+			Main.class.getClassLoader()), main, a);
 	}
 
 	/** The program's main, on a pico thread. */

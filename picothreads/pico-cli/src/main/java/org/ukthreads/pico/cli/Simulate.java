@@ -2,18 +2,15 @@
 package org.ukthreads.pico.cli;
 
 import java.io.ByteArrayOutputStream;
-import java.io.IOException;
 import java.io.PrintStream;
 import java.lang.reflect.Method;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import org.ukthreads.pico.Loaders;
 import org.ukthreads.pico.Reflect;
 import org.ukthreads.pico.sim.Sim;
+import org.ukthreads.pico.translate.Classes;
 import org.ukthreads.pico.translate.PicoLoader;
-import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
 import org.ukthreads.pico.translate.rewrite.SchedulingPoints;
 
@@ -25,8 +22,7 @@ import org.ukthreads.pico.translate.rewrite.SchedulingPoints;
 final class Simulate implements Sim.Program {
 	private final Arguments a;
 	private final Sim sim = new Sim();
-	private Map<String, byte[]> classes;
-	private ClassPath program;
+	private Classes classes;
 	private final PrintStream out = System.out;
 	private final PrintStream err = System.err;
 	/** What the last run has printed; null: it prints where it likes. */
@@ -35,7 +31,7 @@ final class Simulate implements Sim.Program {
 	private Simulate(Arguments a) {
 		this.a = a;
 		sim.preempt(a.preempt).hurry(a.hurry);
-		sim.loader(() -> new PicoLoader(classes, program, Main.class.getClassLoader()));
+		sim.loader(() -> new PicoLoader(classes, Main.class.getClassLoader()));
 		if (a.realWorld)
 			sim.realWorld();
 		if (a.steps > 0)
@@ -55,18 +51,8 @@ final class Simulate implements Sim.Program {
 		System.exit(new Simulate(a).go() ? 0 : 1);
 	}
 
-	private void translate() throws IOException {
-		List<Path> path = a.path();
-		program = new ClassPath(ClassPath.whole(path));
-		Translator.Options o = a.options();
-		o.rules.add(Sim.rules());
-		o.points = a.points;
-		o.chaos |= a.preempt > 0;
-		classes = Translator.of(program, Main.libraries(List.of()), o).run();
-	}
-
 	private boolean go() throws Exception {
-		translate();
+		classes = Translations.of(ClassPath.whole(a.path()), a).remembered();
 		long start = System.nanoTime();
 		Sim.Outcome o = a.replay != null ? replay() : search();
 		System.setOut(out);
@@ -150,7 +136,7 @@ final class Simulate implements Sim.Program {
 
 	@Override
 	public Runnable fresh() throws Exception {
-		PicoLoader l = new PicoLoader(classes, program, Main.class.getClassLoader());
+		PicoLoader l = new PicoLoader(classes, Main.class.getClassLoader());
 		Loaders.program(l);
 		Method m = l.loadClass(a.rest.get(0)).getMethod("main", String[].class);
 		m.setAccessible(true);

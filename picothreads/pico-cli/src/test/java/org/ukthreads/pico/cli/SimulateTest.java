@@ -8,10 +8,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -58,8 +61,10 @@ final class SimulateTest {
 			System.getProperty("java.class.path"),
 			"org.ukthreads.pico.cli.Main", "sim", "-cp", dir.resolve("shop").toString()));
 		c.addAll(Arrays.asList(args));
-		Process p = new ProcessBuilder(c).redirectErrorStream(true)
-			.redirectOutput(f.toFile()).start();
+		ProcessBuilder b = new ProcessBuilder(c).redirectErrorStream(true)
+			.redirectOutput(f.toFile());
+		b.environment().put("PICO_CACHE", dir.resolve("cache").toString());
+		Process p = b.start();
 		assertTrue(p.waitFor(600, TimeUnit.SECONDS));
 		out = Files.readString(f);
 		return p.exitValue();
@@ -85,6 +90,29 @@ final class SimulateTest {
 		}
 		assertEquals(0, sim("--replay", "" + (seed - 1), "Shop"), () -> out);
 		assertFalse(out.contains(first[0]), "another seed, another chance");
+	}
+
+	private List<Object> kept() throws Exception {
+		try (Stream<Path> s = Files.list(dir.resolve("cache"))) {
+			List<Object> keys = new ArrayList<>();
+			for (Path p : s.filter(x -> x.toString().endsWith(".pico")).sorted()
+					.collect(Collectors.toList()))
+				keys.add(Files.readAttributes(p, BasicFileAttributes.class).fileKey());
+			return keys;
+		}
+	}
+
+	/** With other points it is another one. */
+	@Test
+	void a_translation_is_kept_and_found_again() throws Exception {
+		Harness.compile(Files.createDirectories(dir.resolve("shop")), "Two", TWO);
+		assertEquals(1, sim("--seeds", "1000", "Two"), () -> out);
+		List<Object> made = kept();
+		assertEquals(1, made.size());
+		assertEquals(1, sim("--seeds", "1000", "Two"), () -> out);
+		assertEquals(made, kept());
+		assertEquals(1, sim("--fields", "--seeds", "1000", "Two"), () -> out);
+		assertEquals(2, kept().size());
 	}
 
 	/** Nobody waits between the two locks: only a point at the lock itself shows it. */

@@ -2,9 +2,12 @@
 package org.ukthreads.pico.translate;
 
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.ukthreads.pico.translate.read.ClassPath;
 
 /** A translated program, as a PicoLoader runs it. Names of classes are with slashes. */
@@ -20,6 +23,9 @@ public interface Classes {
 
 	/** The program's class path. */
 	List<Path> paths();
+
+	/** Classes that it had not, by their names. */
+	Map<String, byte[]> added();
 
 	/** Rules for the classes that it makes while it runs, and whose locks are ours. */
 	Dynamic dynamic();
@@ -48,8 +54,53 @@ public interface Classes {
 			}
 
 			@Override
+			public Map<String, byte[]> added() {
+				Map<String, byte[]> m = new HashMap<>(classes);
+				m.keySet().removeIf(n -> program.entries().containsKey(n + ".class"));
+				return m;
+			}
+
+			@Override
 			public Dynamic dynamic() {
 				return dynamic;
+			}
+		};
+	}
+
+	/** The same, for who asks for each class again and again. */
+	default Classes remembered() {
+		Classes of = this;
+		Map<String, Optional<byte[]>> known = new ConcurrentHashMap<>();
+		return new Classes() {
+			@Override
+			public byte[] get(String name) {
+				return known.computeIfAbsent(name, n -> Optional.ofNullable(of.get(n)))
+					.orElse(null);
+			}
+
+			@Override
+			public byte[] changed(String name) {
+				return of.changed(name);
+			}
+
+			@Override
+			public Path origin(String name) {
+				return of.origin(name);
+			}
+
+			@Override
+			public List<Path> paths() {
+				return of.paths();
+			}
+
+			@Override
+			public Map<String, byte[]> added() {
+				return of.added();
+			}
+
+			@Override
+			public Dynamic dynamic() {
+				return of.dynamic();
 			}
 		};
 	}
@@ -80,6 +131,15 @@ public interface Classes {
 			@Override
 			public List<Path> paths() {
 				return paths;
+			}
+
+			@Override
+			public Map<String, byte[]> added() {
+				Map<String, byte[]> m = new HashMap<>();
+				for (String n : stored.names())
+					if (places.of(n + ".class") == null)
+						m.put(n, stored.get(n));
+				return m;
 			}
 
 			@Override

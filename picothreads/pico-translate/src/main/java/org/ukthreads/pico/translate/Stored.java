@@ -16,6 +16,7 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.zip.CRC32;
 import java.util.zip.CheckedOutputStream;
 
@@ -131,6 +132,10 @@ public final class Stored {
 
 	List<String> locks() {
 		return locks;
+	}
+
+	Set<String> names() {
+		return index.keySet();
 	}
 
 	byte[] get(String name) {

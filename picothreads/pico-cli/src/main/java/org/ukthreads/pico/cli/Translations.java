@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.ukthreads.pico.cli;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.ukthreads.pico.translate.Classes;
+import org.ukthreads.pico.translate.Stored;
+import org.ukthreads.pico.translate.Translator;
+import org.ukthreads.pico.translate.read.ClassPath;
+import org.ukthreads.pico.translate.read.Nested;
+
+/**
+ * The classes of a program that is to run, for run, sim and the agent: those of an earlier
+ * translation, or of one that a JVM of its own makes (Apart), or of one that is made here.
+ */
+final class Translations {
+	private Translations() {}
+
+	/** path: whole. */
+	static Classes of(List<Path> path, Arguments a) throws IOException {
+		Cache cache = a.cache ? Cache.open() : null;
+		String key = null;
+		if (cache != null) {
+			key = cache.key(path, a.words());
+			Stored s = a.report ? null : cache.find(key);
+			if (s == null && !a.report && Apart.kept(path, a))
+				s = cache.find(key);
+			if (s != null)
+				return Classes.of(s, Nested.unfold(path));
+		}
+		return made(path, a, cache, key);
+	}
+
+	/** In the cache alone. */
+	static void keep(Arguments a) throws IOException {
+		List<Path> path = ClassPath.whole(a.path());
+		Cache cache = Cache.open();
+		made(path, a, cache, cache.key(path, a.words()));
+	}
+
+	private static Classes made(List<Path> path, Arguments a, Cache cache, String key)
+			throws IOException {
+		ClassPath program = new ClassPath(Nested.unfold(path));
+		Translator.Options o = a.options();
+		if (Progress.isWanted())
+			o.progress = new Progress();
+		Translator t = Translator.of(program, Main.libraries(List.of()), o);
+		Map<String, byte[]> out = t.run();
+		o.progress.accept(null);
+		if (a.report)
+			System.err.print(t.report().text(true));
+		if (cache != null) {
+			Map<String, byte[]> changed = new TreeMap<>();
+			out.forEach((n, b) -> {
+				if (program.entries().get(n + ".class") != b)
+					changed.put(n, b);
+			});
+			cache.store(key, changed, t.rules(), t.locks());
+		}
+		return Classes.of(out, program, t.dynamic());
+	}
+}
