@@ -38,7 +38,7 @@ final class KilledTest {
 		Thread.sleep(400);
 		p.destroyForcibly().waitFor();
 		p = k.start(40);
-		assertTrue(p.waitFor(60, TimeUnit.SECONDS));
+		assertTrue(p.waitFor(600, TimeUnit.SECONDS));
 		String printed = Files.readString(k.out);
 		assertEquals(0, p.exitValue(), printed);
 		Map<String, Long> sums = k.check();
