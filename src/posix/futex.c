@@ -8,7 +8,8 @@
  *                       or the kernel itself (a raw clone's CLEARTID, robust lists). So who
  *                       waits holds his carrier. The flag is not shared by accident: natively
  *                       too, a private wake finds no shared waiter
- *   FUTEX_..._PI        the kernel's; a user thread cannot own one there
+ *   FUTEX_..._PI        lock, trylock and unlock of private ones: pi.c. The others are the
+ *                       kernel's, where a user thread cannot own one
  *   gettid, tkill, tgkill, sched_yield   as the functions of these names
  *   sched_setscheduler and its like, setpriority, prctl   of a user thread: tid.c
  *   clock_gettime, getrusage   of a user thread's CPU time: clock.c
@@ -27,10 +28,14 @@
 
 #include "base/sys.h"
 #include "posix/calls.h"
+#include "posix/pi.h"
 #include "posix/tid.h"
 #include "sync/futex.h"
 #include "uk/sync.h"
 
+#ifndef FUTEX_LOCK_PI2
+#define FUTEX_LOCK_PI2 13
+#endif
 #define CMD(op) ((op) & ~(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME))
 
 struct call {
@@ -47,14 +52,15 @@ static const uint32_t *word_at(long a)
 /* When the wait ends; -EINVAL. */
 static int64_t deadline_of(long op, const struct timespec *ts)
 {
-	clockid_t clock = op & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+	bool real = op & FUTEX_CLOCK_REALTIME || CMD(op) == FUTEX_LOCK_PI;
+	clockid_t clock = real ? CLOCK_REALTIME : CLOCK_MONOTONIC;
 	int64_t now;
 
 	if (!ts)
 		return TIME_NEVER;
 	if (ts->tv_sec < 0)
 		return -EINVAL;
-	if (CMD(op) == FUTEX_WAIT_BITSET || !posix_time_ok(ts))
+	if (CMD(op) != FUTEX_WAIT || !posix_time_ok(ts))
 		return posix_deadline(clock, ts);
 	now = sys_now(); /* a span */
 	return ts->tv_sec >= (TIME_NEVER - now) / NS_PER_SEC - 1
@@ -158,6 +164,21 @@ static long wake_op(const struct call *c)
 	return r;
 }
 
+static long lock_pi(const struct call *c)
+{
+	int64_t deadline =
+	    deadline_of(c->a[1], (const struct timespec *)(uintptr_t)c->a[3]);
+
+	return deadline == -EINVAL
+		   ? -EINVAL
+		   : pi_lock((uint32_t *)(uintptr_t)c->a[0], true, deadline);
+}
+
+static bool clock_may_be_real(long op)
+{
+	return CMD(op) == FUTEX_WAIT_BITSET || CMD(op) == FUTEX_LOCK_PI2;
+}
+
 /* Ours? *r: what the system call would give. */
 static bool futex(const struct call *c, long *r)
 {
@@ -165,7 +186,7 @@ static bool futex(const struct call *c, long *r)
 	long op = c->a[1];
 
 	if (!(op & FUTEX_PRIVATE_FLAG) || rt_in_runtime() || rt_adopt() ||
-	    c->a[0] & 3 || (op & FUTEX_CLOCK_REALTIME && CMD(op) != FUTEX_WAIT_BITSET))
+	    c->a[0] & 3 || (op & FUTEX_CLOCK_REALTIME && !clock_may_be_real(op)))
 		return false;
 	switch (CMD(op)) {
 	case FUTEX_WAIT:
@@ -186,6 +207,16 @@ static bool futex(const struct call *c, long *r)
 		return true;
 	case FUTEX_WAKE_OP:
 		*r = wake_op(c);
+		return true;
+	case FUTEX_LOCK_PI:
+	case FUTEX_LOCK_PI2:
+		*r = lock_pi(c);
+		return true;
+	case FUTEX_TRYLOCK_PI:
+		*r = pi_lock((uint32_t *)(uintptr_t)c->a[0], false, 0);
+		return true;
+	case FUTEX_UNLOCK_PI:
+		*r = pi_unlock((uint32_t *)(uintptr_t)c->a[0]);
 		return true;
 	default:
 		return false;
