@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asynchronous calls: one thread, many requests in flight. The parts of a file are read in
  * whatever order they come; a request that nobody answers ends at its deadline, or when it is
- * told to; what is linked runs in order. */
+ * told to; what is linked runs in order; all that a stream brings comes by a channel, in buffers
+ * of a pool. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <uk/uk.h>
 
@@ -38,10 +40,41 @@ static int parts(uk_group *g, int fd)
 
 static long the_end_of(uk_group *g)
 {
-	uk_end e = { 0, 0, 0 };
+	uk_end e = { 0 };
 
 	uk_wait_any(g, &e, 1, UK_FOREVER);
 	return (long)e.res;
+}
+
+/* One operation receives all that comes, each time into a buffer of the pool. */
+static int stream(const char *line)
+{
+	uk_op all = { .kind = UK_OP_RECV, .options = UK_OP_POOL | UK_OP_MULTI };
+	int s[2], bytes = 0;
+	uk_buf_pool *pool;
+	uk_group *g;
+	uk_chan *c;
+	uk_end e = { 0 };
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, s) || uk_buf_pool_create(&pool, 4, 4) ||
+	    uk_chan_create(&c, sizeof(uk_end), 1) || uk_group_create(&g, 8) ||
+	    uk_group_to_chan(g, c))
+		return -1;
+	all.fd = s[0];
+	all.addr2 = pool;
+	uk_submitv(g, &all, 1);
+	while (*line) {
+		uk_send(s[1], line, 1, 0);
+		uk_chan_recv(c, &e);
+		if (e.res != 1 || *(char *)e.buf != *line++)
+			break;
+		uk_buf_put(pool, e.buf);
+		bytes++;
+	}
+	uk_group_destroy(g);
+	uk_chan_destroy(c);
+	uk_buf_pool_destroy(pool);
+	return bytes;
 }
 
 int main(void)
@@ -80,5 +113,6 @@ int main(void)
 	printf("written: %d, synced: %d\n", (int)both[0].res, (int)both[1].res);
 
 	uk_group_destroy(g);
+	printf("%d bytes came\n", stream("one by one"));
 	return 0;
 }

@@ -9,7 +9,7 @@
  * An operation means what the blocking call of its name means (io.h), with its results, but:
  *  - O_NONBLOCK, SO_RCVTIMEO and SO_SNDTIMEO mean nothing to it: it waits. MSG_DONTWAIT does.
  *  - A transfer may be short wherever a system call's may.
- *  - Operations of a group run in no order, unless they are linked.
+ *  - Operations of a group run in no order, unless they are linked or drain it.
  * uk_close ends those on its descriptor with -EBADF, as it does with blocking calls.
  *
  * Ownership: ops and their strings, lists and structures are the program's again as soon as
@@ -23,11 +23,13 @@
 #ifndef UK_ASYNC_H
 #define UK_ASYNC_H
 
+#include <uk/chan.h>
 #include <uk/types.h>
 
 UK_BEGIN
 
 typedef struct uk_group uk_group; /* opaque */
+typedef struct uk_buf_pool uk_buf_pool;
 
 /* kind              which fields it reads, beside fd */
 #define UK_OP_NOP 0 /* none, nor fd */
@@ -53,12 +55,26 @@ typedef struct uk_group uk_group; /* opaque */
 			    addr2 = struct statx * */
 #define UK_OP_RENAME 16 /* fd, addr = old directory and path; fd2, addr2 = new; flags */
 #define UK_OP_CLOSE 17  /* none */
+#define UK_OP_SPLICE                                                                   \
+	18 /* len bytes from fd2 at off2 to fd at off (each may be UK_OP_HERE), one of them a
+	      pipe, flags = SPLICE_F_... */
+#define UK_OP_FUTEX 19 /* addr = uint32_t *: if it holds len, until uk_futex_wake */
 
 #define UK_OP_HERE INT64_C(-1)
 
 /* The next of the same uk_submitv begins when this one has ended with res >= 0; else it, and
  * all that are linked behind it, end with -ECANCELED. */
 #define UK_OP_LINK 1u
+/* It begins (with its chain) when all that the group was given before it has ended, and what
+ * comes later when it has. */
+#define UK_OP_DRAIN 2u
+/* UK_OP_ACCEPT (addr = NULL), and UK_OP_RECV with UK_OP_POOL: again and again, an end with
+ * UK_END_MORE for each; the last one has it not. That is the one that failed, the end of the
+ * stream, or one for which the group had no room beside: then submit it again. */
+#define UK_OP_MULTI 4u
+/* UK_OP_RECV: into a buffer of the pool addr2, taken when there is something to receive; len =
+ * 0 or at most so much of it. -ENOBUFS: there was none. */
+#define UK_OP_POOL 8u
 
 /* All zero where not said. */
 typedef struct uk_op {
@@ -70,18 +86,24 @@ typedef struct uk_op {
 	void *addr2;
 	int fd2;
 	unsigned flags;
-	unsigned options; /* UK_OP_LINK */
+	unsigned options; /* UK_OP_LINK | ... */
 	unsigned reserved0;
 	uk_time deadline; /* it ends with -ETIMEDOUT then; 0 or UK_FOREVER: none */
 	uint64_t tag;     /* the program's own, given back with the end */
 	uint64_t id;      /* set by uk_submitv, for uk_async_cancel; never 0 */
-	uint64_t reserved[2];
+	int64_t off2;
+	uint64_t reserved;
 } uk_op;
 
 typedef struct uk_end {
 	uint64_t tag, id;
-	int64_t res; /* >= 0, or -errno */
+	int64_t res;    /* >= 0, or -errno */
+	void *buf;      /* of the pool, if one was used: give it back with uk_buf_put */
+	unsigned flags; /* UK_END_MORE */
+	unsigned reserved;
 } uk_end;
+
+#define UK_END_MORE 1u /* the operation goes on */
 
 /* A group with room for depth operations (1 to 2^24). -EINVAL, -ENOMEM. */
 UK_API int uk_group_create(uk_group **out, unsigned depth);
@@ -102,6 +124,16 @@ UK_API int uk_wait_any(uk_group *g, uk_end *out, unsigned max, uk_time deadline)
 UK_API int uk_wait_min(uk_group *g, uk_end *out, unsigned max, unsigned min,
 		       uk_time deadline);
 UK_API int uk_wait_all(uk_group *g, uk_end *out, unsigned max, uk_time deadline);
+/* From now on each end goes to c, a channel of uk_end, instead; while c is full they are kept,
+ * and after uk_chan_close dropped. c outlives the group. In a forked child they are collected
+ * again. -EBUSY: there is a channel, or a thread waits. -EINVAL: its elements are not uk_end. */
+UK_API int uk_group_to_chan(uk_group *g, uk_chan *c);
+
+/* n buffers of size bytes each. -EINVAL, -ENOMEM. Destroyed when nobody uses it any more. */
+UK_API int uk_buf_pool_create(uk_buf_pool **out, unsigned n, size_t size);
+UK_API void uk_buf_pool_destroy(uk_buf_pool *p);
+UK_API void *uk_buf_get(uk_buf_pool *p); /* NULL: all are in use */
+UK_API void uk_buf_put(uk_buf_pool *p, void *buf);
 
 UK_END
 #endif

@@ -13,6 +13,9 @@
  *   FREE --submit--> RUNNING --end--> ENDED --collected--> FREE
  *                                       +-----collected while pinned--> GONE --unpin--> FREE
  *
+ * What must wait for others of its group is held (drain.c), and then always the HELPERs'; so are
+ * streams, each end of which but the last takes a request of its own (group_emit).
+ *
  * All of a request's own state is under its group's lock, which is taken inside the runtime
  * only, so a fork never finds it held. Who asks for the end of a request of the RING goes to
  * its vp by message; for so long he pins the request, that it does not become another one.
@@ -29,6 +32,7 @@
 #include "event/reactor.h"
 #include "sched/vp.h"
 #include "uk/async.h"
+#include "uk/chan.h"
 
 enum req_state { REQ_FREE, REQ_RUNNING, REQ_ENDED, REQ_GONE };
 
@@ -52,12 +56,15 @@ struct req {
 	uint8_t state; /* enum req_state; ENDED is written without the lock */
 	uint8_t asked; /* somebody wants its end; also read without the lock */
 	bool polls;    /* RING: it was not ready, and waits as a poll; the home vp's */
+	bool more;     /* UK_END_MORE */
+	bool has_buf;
 	union {
 		struct vp_msg
 		    msg; /* RING: its way to a vp that is not the submitter's */
 		struct { /* HELPER */
 			struct req *linked;       /* what begins after it */
 			struct uk_thread *helper; /* who is at it now */
+			void *buf;                /* if has_buf */
 		};
 	};
 } LINE_ALIGNED;
@@ -77,13 +84,27 @@ struct uk_group {
 	uint64_t wake_at; /* of ended: then the waiter is fired */
 	struct uk_thread *waiter;
 	uint64_t token;
+	/* drain.c */
+	struct req *held, **held_tail; /* chains that wait for their turn, by next */
+	unsigned nheld;                /* requests in them; of running */
+	bool barrier;                  /* what began last drains */
+	bool draining;                 /* the drainer is about */
+	struct uk_thread *drainer;     /* it waits for all that has begun to end */
+	uint64_t drainer_token;
+	/* courier.c */
+	uk_chan *chan; /* the courier is about */
+	struct uk_thread *courier;
+	/* group.c */
+	bool closing;
+	struct uk_thread *closer; /* waits for drainer or courier to be gone */
+	uint64_t closer_token;
 	uint64_t places[PLACES]; /* racy: pages that were there (submit.c) */
 	struct req req[];
 };
 
 struct group_wake {
-	struct uk_thread *thread;
-	uint64_t token;
+	struct uk_thread *thread[2];
+	uint64_t token[2];
 };
 
 /* group.c. The lock: in the runtime; a forked child finds the group as it is to be there. */
@@ -94,9 +115,24 @@ void group_ended(struct uk_group *g, struct req *first, struct req *last, unsign
 		 struct group_wake *w);
 static inline void group_fire(const struct group_wake *w)
 {
-	if (w->thread)
-		wait_fire(w->thread, w->token, WAKE_OK);
+	for (unsigned i = 0; i < 2; i++)
+		if (w->thread[i])
+			wait_fire(w->thread[i], w->token[i], WAKE_OK);
 }
+/* Under the lock. */
+struct req *group_get(struct uk_group *g);
+unsigned group_collect(struct uk_group *g, uk_end *out, unsigned max);
+static inline unsigned group_room(const struct uk_group *g)
+{
+	return g->depth - g->running - g->nends;
+}
+/* Under the lock, which is let go: until k more have ended, or why not. */
+unsigned group_park(struct uk_group *g, struct uk_thread *t, unsigned k, uint64_t token,
+		    int64_t deadline);
+/* Under the lock, which is let go for good: a thread of the group's own is gone. */
+void group_left(struct uk_group *g);
+/* A result of q, which goes on. False: there is no room for it. */
+bool group_emit(struct req *q, int64_t res, void *buf);
 
 /* submit.c: the sink's. */
 void group_take(struct op_sink *s, struct io_op *first);
@@ -105,13 +141,29 @@ uint32_t what_events(int kind, int64_t off);
 /* It asks for nothing that only a later version has. */
 static inline bool what_known(const uk_op *o)
 {
-	return !(o->options & ~UK_OP_LINK) && !o->reserved0 && !o->reserved[0] &&
-	       !o->reserved[1];
+	return !(o->options & ~(UK_OP_LINK | UK_OP_DRAIN | UK_OP_MULTI | UK_OP_POOL)) &&
+	       !o->reserved0 && !o->reserved;
 }
 /* Its -EAGAIN is its end. */
 bool what_dontwait(int kind, unsigned flags);
 
 /* helper.c: q, and all that are linked behind it, in a light thread. */
 void helper_start(struct req *q);
+/* They end, the first with r. */
+void helper_fail(struct req *q, int r);
+int helper_thread(void *(*body)(void *), void *arg);
+
+/* drain.c, under the lock. Must a chain with these options wait? If not, it begins. */
+bool drain_holds(struct uk_group *g, unsigned options);
+void drain_hold(struct uk_group *g, struct req *chain, unsigned n);
+/* q has not begun, and is linked to nothing: it is not held any more. */
+bool drain_let_go(struct uk_group *g, const struct req *q);
+/* A drainer is wanted; then, without the lock, it is started. */
+bool drain_wanted(struct uk_group *g);
+void drain_start(struct uk_group *g);
+
+/* stream.c: what MULTI and POOL ask for; its last result, with q->buf. */
+bool stream_wanted(const uk_op *o);
+int64_t stream_run(struct req *q, int64_t (*accept_one)(const uk_op *o));
 
 #endif

@@ -22,7 +22,12 @@ static COLD void group_child(struct uk_group *g)
 	struct group_wake nobody;
 
 	g->forks = sched_forks;
-	g->waiter = NULL;
+	g->waiter = g->drainer = g->courier = g->closer = NULL;
+	g->chan = NULL;
+	g->held = NULL;
+	g->held_tail = &g->held;
+	g->nheld = 0;
+	g->barrier = g->draining = g->closing = false;
 	for (unsigned i = 0; i < g->used; i++) {
 		struct req *q = &g->req[i];
 
@@ -42,21 +47,43 @@ void group_lock(struct uk_group *g)
 		group_child(g);
 }
 
+static void wake_drainer(struct uk_group *g, struct group_wake *w)
+{
+	w->thread[1] = g->drainer;
+	w->token[1] = g->drainer_token;
+	g->drainer = NULL;
+}
+
 void group_ended(struct uk_group *g, struct req *first, struct req *last, unsigned n,
 		 struct group_wake *w)
 {
-	w->thread = NULL;
+	*w = (struct group_wake){ { NULL, NULL }, { 0, 0 } };
 	last->next = NULL;
 	*g->ends_tail = first;
 	g->ends_tail = &last->next;
 	g->nends += n;
 	g->running -= n;
 	g->ended += n;
-	if (g->ended < g->wake_at || !g->waiter)
-		return;
-	w->thread = g->waiter;
-	w->token = g->token;
-	g->waiter = NULL;
+	if (g->ended >= g->wake_at && g->waiter) {
+		w->thread[0] = g->waiter;
+		w->token[0] = g->token;
+		g->waiter = NULL;
+	}
+	if (unlikely(g->drainer) && g->running == g->nheld)
+		wake_drainer(g, w);
+}
+
+struct req *group_get(struct uk_group *g)
+{
+	struct req *q = g->free;
+
+	if (q) {
+		g->free = q->next;
+		return q;
+	}
+	q = &g->req[g->used++];
+	q->gen = q->pins = 0;
+	return q;
 }
 
 static void put_free(struct uk_group *g, struct req *q)
@@ -66,8 +93,7 @@ static void put_free(struct uk_group *g, struct req *q)
 	g->free = q;
 }
 
-/* Under the lock. */
-static unsigned collect(struct uk_group *g, uk_end *out, unsigned max)
+unsigned group_collect(struct uk_group *g, uk_end *out, unsigned max)
 {
 	unsigned n = 0;
 
@@ -75,7 +101,11 @@ static unsigned collect(struct uk_group *g, uk_end *out, unsigned max)
 		g->ends = q->next;
 		if (!g->ends)
 			g->ends_tail = &g->ends;
-		out[n] = (uk_end){ q->tag, q->id, q->res };
+		out[n] = (uk_end){ .tag = q->tag,
+				   .id = q->id,
+				   .res = q->res,
+				   .buf = q->has_buf ? q->buf : NULL,
+				   .flags = q->more ? UK_END_MORE : 0 };
 		if (unlikely(q->pins))
 			q->state = REQ_GONE;
 		else
@@ -85,9 +115,8 @@ static unsigned collect(struct uk_group *g, uk_end *out, unsigned max)
 	return n;
 }
 
-/* Under the lock, which is let go: until k more have ended. */
-static unsigned park_until(struct uk_group *g, struct uk_thread *t, unsigned k,
-			   uint64_t token, int64_t deadline)
+unsigned group_park(struct uk_group *g, struct uk_thread *t, unsigned k, uint64_t token,
+		    int64_t deadline)
 {
 	unsigned why;
 
@@ -115,6 +144,8 @@ static int wait_locked(struct uk_group *g, struct uk_thread *t, unsigned min,
 {
 	bool looked = false;
 
+	if (g->chan)
+		return -EBUSY;
 	while (!enough(g, min)) {
 		unsigned k = MIN(min - g->nends, g->running), why;
 
@@ -129,7 +160,7 @@ static int wait_locked(struct uk_group *g, struct uk_thread *t, unsigned min,
 			return -ETIMEDOUT;
 		if (g->waiter)
 			return -EBUSY;
-		why = park_until(g, t, k, wait_begin(t, WAIT_IO, NULL), deadline);
+		why = group_park(g, t, k, wait_begin(t, WAIT_IO, NULL), deadline);
 		if (why != WAKE_OK && why != WAKE_SIGNAL)
 			return wake_error(why);
 		if (why == WAKE_SIGNAL) { /* its handler runs as we leave */
@@ -157,7 +188,7 @@ static int wait_ends(uk_group *g, uk_end *out, unsigned max, unsigned min,
 	t = rt_enter();
 	group_lock(g);
 	r = wait_locked(g, t, min, deadline);
-	n = collect(g, out, max);
+	n = g->chan ? 0 : group_collect(g, out, max);
 	lock_release(&g->lock);
 	sched_inline(t, MAX(n, 1u));
 	rt_exit();
@@ -186,15 +217,27 @@ static void ask_end(struct uk_group *g, struct uk_thread *t, struct req *q)
 {
 	store_relaxed(&q->asked, 1);
 	if (!q->home) {
-		if (q->helper)
+		if (q->helper) {
 			wait_cut(q->helper, ASK_CANCEL);
+		} else if (drain_let_go(g, q)) {
+			struct group_wake w;
+
+			q->res = -ECANCELED;
+			q->state = REQ_ENDED;
+			group_ended(g, q, q, 1, &w);
+			if (g->drainer) /* who comes after it may begin */
+				wake_drainer(g, &w);
+			lock_release(&g->lock);
+			group_fire(&w);
+			group_lock(g);
+		}
 		return;
 	}
 	q->pins++;
 	lock_release(&g->lock);
 	sched_io_cancel(t, &q->op, q->home);
 	group_lock(g);
-	if (--q->pins == 0 && q->state == REQ_GONE)
+	if (--q->pins == 0 && load_relaxed(&q->state) == REQ_GONE)
 		put_free(g, q);
 }
 
@@ -234,9 +277,33 @@ int uk_group_create(uk_group **out, unsigned depth)
 				.depth = depth,
 				.forks = sched_forks };
 	g->ends_tail = &g->ends;
+	g->held_tail = &g->held;
 	lock_init(&g->lock, RANK_GROUP);
 	*out = g;
 	return 0;
+}
+
+void group_left(struct uk_group *g)
+{
+	struct uk_thread *closer = g->closer;
+	uint64_t token = g->closer_token;
+
+	g->closer = NULL;
+	lock_release(&g->lock);
+	if (closer)
+		wait_fire(closer, token, WAKE_OK);
+}
+
+/* Under the lock, which is let go: until drainer or courier has left. */
+static void await_left(struct uk_group *g, struct uk_thread *t)
+{
+	uint64_t token = wait_begin_uncancelable(t, WAIT_CLOSE, NULL);
+
+	g->closer = t;
+	g->closer_token = token;
+	lock_release(&g->lock);
+	wait_park(t, token, TIME_NEVER);
+	group_lock(g);
 }
 
 void uk_group_destroy(uk_group *g)
@@ -247,12 +314,19 @@ void uk_group_destroy(uk_group *g)
 		return;
 	t = rt_enter();
 	group_lock(g);
+	g->closing = true;
+	if (g->courier)
+		wait_cut(g->courier, ASK_CANCEL);
+	while (g->chan)
+		await_left(g, t);
 	for (unsigned i = 0; g->running && i < g->used; i++)
 		if (load_relaxed(&g->req[i].state) == REQ_RUNNING)
 			ask_end(g, t, &g->req[i]);
 	while (g->running)
-		park_until(g, t, g->running,
+		group_park(g, t, g->running,
 			   wait_begin_uncancelable(t, WAIT_CLOSE, NULL), TIME_NEVER);
+	while (g->draining)
+		await_left(g, t);
 	lock_release(&g->lock);
 	rt_exit();
 	free(g);

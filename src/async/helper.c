@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #include "io/io.h"
+#include "uk/sync.h"
 #include "uk/thread.h"
 #include "uk/time.h"
 
@@ -51,12 +52,16 @@ static ssize_t transfer(const uk_op *o)
 	}
 }
 
+static off_t *place(off_t *off)
+{
+	return *off == UK_OP_HERE ? NULL : off;
+}
+
 static int64_t call(const uk_op *o)
 {
 	int flags = (int)o->flags;
+	off_t in = o->off2, out = o->off;
 
-	if (!what_known(o))
-		return -EINVAL;
 	switch (o->kind) {
 	case UK_OP_NOP:
 		return 0;
@@ -91,6 +96,11 @@ static int64_t call(const uk_op *o)
 			     SYS_ARG(o->addr2), flags);
 	case UK_OP_CLOSE:
 		return uk_close(o->fd);
+	case UK_OP_SPLICE:
+		return uk_splice(o->fd2, place(&in), o->fd, place(&out), o->len,
+				 o->flags);
+	case UK_OP_FUTEX:
+		return uk_futex_wait(o->addr, (uint32_t)o->len, UK_FOREVER);
 	default:
 		return -EINVAL;
 	}
@@ -137,14 +147,41 @@ static int64_t waiting(const uk_op *o)
 	return r;
 }
 
-static int64_t run(const uk_op *o)
+/* O_NONBLOCK or not: until there is something at one end and room at the other. */
+static int64_t splicing(const uk_op *o)
 {
 	int64_t r;
 
-	if (o->kind == UK_OP_TIMEOUT && what_known(o))
+	while ((r = call(o)) == -EAGAIN && !(o->flags & SPLICE_F_NONBLOCK)) {
+		struct pollfd p[2] = { { o->fd2, POLLIN, 0 }, { o->fd, POLLOUT, 0 } };
+
+		r = uk_poll(&p[0], 1, UK_FOREVER);
+		if (r >= 0)
+			r = uk_poll(&p[1], 1, UK_FOREVER);
+		if (r < 0)
+			break;
+	}
+	return r;
+}
+
+static int64_t run(struct req *q)
+{
+	const uk_op *o = &q->what;
+	int64_t r;
+
+	if (!what_known(o))
+		return -EINVAL;
+	if (o->kind == UK_OP_TIMEOUT)
 		return timeout(o->deadline);
 	uk_thread_set_deadline(o->deadline ? o->deadline : UK_FOREVER);
-	r = o->kind == UK_OP_CONNECT ? connecting(o) : waiting(o);
+	if (stream_wanted(o))
+		r = stream_run(q, waiting);
+	else if (o->kind == UK_OP_CONNECT)
+		r = connecting(o);
+	else if (o->kind == UK_OP_SPLICE)
+		r = splicing(o);
+	else
+		r = waiting(o);
 	uk_thread_set_deadline(UK_FOREVER);
 	return r;
 }
@@ -188,7 +225,7 @@ static void *helper(void *arg)
 
 		next = q->linked;
 		if (!broken && begin(q))
-			res = run(&q->what);
+			res = run(q);
 		broken = res < 0;
 		end(q, res);
 		uk_thread_cancel_clear();
@@ -196,18 +233,28 @@ static void *helper(void *arg)
 	return NULL;
 }
 
-void helper_start(struct req *q)
+int helper_thread(void *(*body)(void *), void *arg)
 {
 	uk_attr a = { .flags = UK_ATTR_DETACHED | UK_ATTR_LIGHT | UK_ATTR_NOWAIT,
 		      .stack_size = HELPER_STACK,
 		      .name = "async" };
-	int r = uk_thread_create(NULL, &a, helper, q);
 
-	while (r && q) {
-		struct req *next = q->linked;
+	return uk_thread_create(NULL, &a, body, arg);
+}
 
+void helper_fail(struct req *q, int r)
+{
+	for (struct req *next; q; q = next) {
+		next = q->linked;
 		end(q, r);
 		r = -ECANCELED;
-		q = next;
 	}
+}
+
+void helper_start(struct req *q)
+{
+	int r = helper_thread(helper, q);
+
+	if (unlikely(r))
+		helper_fail(q, r);
 }

@@ -135,6 +135,7 @@ static const uint8_t kind_of[] = {
 	[UK_OP_TIMEOUT] = IO_KINDS,   [UK_OP_FSYNC] = IO_FSYNC,
 	[UK_OP_OPENAT] = IO_OPENAT,   [UK_OP_STATX] = IO_STATX,
 	[UK_OP_RENAME] = IO_KINDS,    [UK_OP_CLOSE] = IO_KINDS,
+	[UK_OP_SPLICE] = IO_KINDS,    [UK_OP_FUTEX] = IO_KINDS,
 };
 
 static enum io_kind io_kind_of(const uk_op *o)
@@ -320,25 +321,6 @@ void group_take(struct op_sink *s, struct io_op *first)
 
 /* -- submission -- */
 
-/* Under the lock. */
-static struct req *get_free(struct uk_group *g)
-{
-	struct req *q = g->free;
-
-	if (q) {
-		g->free = q->next;
-		return q;
-	}
-	q = &g->req[g->used++];
-	q->gen = q->pins = 0;
-	return q;
-}
-
-static unsigned room(const struct uk_group *g)
-{
-	return g->depth - g->running - g->nends;
-}
-
 /* How many belong to the chain that begins at ops[0]. */
 static unsigned chain_len(const uk_op *ops, unsigned n)
 {
@@ -349,10 +331,19 @@ static unsigned chain_len(const uk_op *ops, unsigned n)
 	return k;
 }
 
+static unsigned chain_options(const uk_op *ops, unsigned n)
+{
+	unsigned all = 0;
+
+	while (n--)
+		all |= ops[n].options;
+	return all;
+}
+
 /* Under the lock. */
 static struct req *make_req(struct uk_group *g, uk_op *o)
 {
-	struct req *q = get_free(g);
+	struct req *q = group_get(g);
 
 	q->gen++;
 	o->id = (uint64_t)q->gen << 32 | (uint32_t)(q - g->req + 1);
@@ -361,6 +352,7 @@ static struct req *make_req(struct uk_group *g, uk_op *o)
 	q->group = g;
 	q->kind = (uint8_t)o->kind;
 	q->home = NULL;
+	q->more = q->has_buf = false;
 	store_relaxed(&q->asked, 0);
 	store_relaxed(&q->state, (uint8_t)REQ_RUNNING);
 	g->running++;
@@ -393,6 +385,7 @@ static unsigned submit_some(struct uk_group *g, struct uk_thread *t, uk_op *ops,
 	struct uk_vp *home = NULL;
 	uint64_t ring = 0;
 	unsigned done = 0, k = 0, len;
+	bool drainer;
 
 	/* no engine takes a sink's operations that does not take this one */
 	if (sched_io_home(t, IO_NOP, IO_CLASS_FILE))
@@ -402,13 +395,17 @@ static unsigned submit_some(struct uk_group *g, struct uk_thread *t, uk_op *ops,
 				ring |= UINT64_C(1) << j;
 		}
 	group_lock(g);
-	for (; done < n; done += len, k++) {
-		struct uk_op *o = &ops[done];
+	for (; done < n; done += len, ring >>= 1) {
+		uk_op *o = &ops[done];
 
 		len = chain_len(o, n - done);
-		if (len > room(g))
+		if (len > group_room(g))
 			break;
-		if (!(ring >> k & 1)) {
+		if (unlikely(drain_holds(g, chain_options(o, len)))) {
+			drain_hold(g, make_chain(g, o, len), len);
+			continue;
+		}
+		if (!(ring & 1)) {
 			home = NULL;
 			kind = IO_KINDS;
 		} else if (io_kind_of(o) != kind) {
@@ -416,19 +413,22 @@ static unsigned submit_some(struct uk_group *g, struct uk_thread *t, uk_op *ops,
 			home = sched_io_home(t, kind, class_of(o));
 		}
 		if (!home) {
-			chain[k] = make_chain(g, o, len);
+			chain[k++] = make_chain(g, o, len);
 			continue;
 		}
 		chain[k] = make_req(g, o);
 		fill_op(chain[k], o);
-		chain[k]->home = home;
+		chain[k++]->home = home;
 	}
+	drainer = drain_wanted(g);
 	lock_release(&g->lock);
 	for (unsigned i = 0; i < k; i++)
 		if (!chain[i]->home)
 			helper_start(chain[i]);
 		else
 			sched_io_send(t, &chain[i]->op, &chain[i]->msg, chain[i]->home);
+	if (unlikely(drainer))
+		drain_start(g);
 	return done;
 }
 

@@ -39,7 +39,7 @@ static uint64_t submit(uk_op o)
 /* The end of the only one in flight. */
 static int64_t end(void)
 {
-	uk_end e = { 0, 0, 0 };
+	uk_end e = { 0 };
 
 	CHECK_EQ(uk_wait_any(g, &e, 1, UK_FOREVER), 1);
 	return e.res;
@@ -281,9 +281,8 @@ static void errors_are_those_of_the_calls(void)
 	CHECK_EQ(one(OP(.kind = UK_OP_RECV, .fd = f, .addr = b, .len = 1)), -ENOTSOCK);
 	CHECK_EQ(one(OP(.kind = 12345)), -EINVAL);
 	CHECK_EQ(one(OP(.kind = -1)), -EINVAL);
-	CHECK_EQ(one(OP(.kind = UK_OP_NOP, .options = 4)), -EINVAL);
-	CHECK_EQ(one(OP(.kind = UK_OP_TIMEOUT, .deadline = 1, .reserved = { 1 })),
-		 -EINVAL);
+	CHECK_EQ(one(OP(.kind = UK_OP_NOP, .options = 16)), -EINVAL);
+	CHECK_EQ(one(OP(.kind = UK_OP_TIMEOUT, .deadline = 1, .reserved = 1)), -EINVAL);
 	CHECK_EQ(uk_group_create(&(uk_group *){ NULL }, 0), -EINVAL);
 	CHECK_EQ(uk_group_create(NULL, 1), -EINVAL);
 	CHECK_EQ(uk_wait_any(g, NULL, 0, 0), -EINVAL);
@@ -308,13 +307,12 @@ static void o_nonblock_waits(void)
 	set_nonblock(s[0]);
 	for (int i = 0; i < 3; i++) {
 		submit(READ(p[0], b, 1));
-		CHECK_EQ(
-		    uk_wait_any(g, &(uk_end){ 0, 0, 0 }, 1, i ? uk_after(UK_MS) : 0),
-		    -ETIMEDOUT);
+		CHECK_EQ(uk_wait_any(g, &(uk_end){ 0 }, 1, i ? uk_after(UK_MS) : 0),
+			 -ETIMEDOUT);
 		CHECK_EQ(write(p[1], "x", 1), 1);
 		CHECK_EQ(end(), 1);
 		submit(OP(.kind = UK_OP_RECV, .fd = s[0], .addr = b, .len = 1));
-		CHECK_EQ(uk_wait_any(g, &(uk_end){ 0, 0, 0 }, 1, 0), -ETIMEDOUT);
+		CHECK_EQ(uk_wait_any(g, &(uk_end){ 0 }, 1, 0), -ETIMEDOUT);
 		CHECK_EQ(write(s[1], "x", 1), 1);
 		CHECK_EQ(end(), 1);
 	}
@@ -738,6 +736,315 @@ parent:
 	done();
 }
 
+static void splices_move_bytes(void)
+{
+	int a[2], b[2], f = temp_file();
+	char c[4] = "";
+
+	group(8);
+	make_pipe(a, 0);
+	make_pipe(b, 0);
+	CHECK_EQ(pwrite(f, "abcd", 4, 0), 4);
+	CHECK_EQ(one(OP(.kind = UK_OP_SPLICE, .fd = a[1], .off = UK_OP_HERE, .fd2 = f,
+			.off2 = 1, .len = 2)),
+		 2);
+	CHECK_EQ(one(OP(.kind = UK_OP_SPLICE, .fd = b[1], .off = UK_OP_HERE,
+			.fd2 = a[0], .off2 = UK_OP_HERE, .len = 100)),
+		 2);
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(one(READ(b[0], c + i, 1)), 1);
+	CHECK(!memcmp(c, "bc", 2));
+	set_nonblock(a[0]);
+	submit(OP(.kind = UK_OP_SPLICE, .fd = b[1], .off = UK_OP_HERE, .fd2 = a[0],
+		  .off2 = UK_OP_HERE, .len = 100));
+	CHECK_EQ(uk_wait_any(g, &(uk_end){ 0 }, 1, 0), -ETIMEDOUT);
+	CHECK_EQ(uk_write(a[1], "x", 1), 1);
+	CHECK_EQ(end(), 1);
+	CHECK_EQ(
+	    one(OP(.kind = UK_OP_SPLICE, .fd = b[1], .off = UK_OP_HERE, .fd2 = a[0],
+		   .off2 = UK_OP_HERE, .len = 100, .flags = SPLICE_F_NONBLOCK)),
+	    -EAGAIN);
+	CHECK_EQ(
+	    one(OP(.kind = UK_OP_SPLICE, .fd = b[1], .off = UK_OP_HERE, .fd2 = a[0],
+		   .off2 = UK_OP_HERE, .len = 100, .deadline = uk_after(UK_MS))),
+	    -ETIMEDOUT);
+	CHECK_EQ(one(OP(.kind = UK_OP_SPLICE, .fd = f, .fd2 = f, .len = 1)), -EINVAL);
+	submit(OP(.kind = UK_OP_SPLICE, .fd = b[1], .off = UK_OP_HERE, .fd2 = a[0],
+		  .off2 = UK_OP_HERE, .len = 100));
+	CHECK_EQ(uk_close(a[0]), 0);
+	CHECK_EQ(end(), -EBADF);
+	uk_close(a[1]);
+	uk_close(b[0]);
+	uk_close(b[1]);
+	uk_close(f);
+	done();
+}
+
+static void futexes_are_waited_for(void)
+{
+	uint32_t word = 7;
+	uint64_t id;
+
+	group(8);
+	CHECK_EQ(one(OP(.kind = UK_OP_FUTEX, .addr = &word, .len = 8)), -EAGAIN);
+	CHECK_EQ(one(OP(.kind = UK_OP_FUTEX, .addr = &word, .len = 7,
+			.deadline = uk_after(UK_MS))),
+		 -ETIMEDOUT);
+	submit(OP(.kind = UK_OP_FUTEX, .addr = &word, .len = 7));
+	while (!uk_futex_wake(&word, 1))
+		uk_yield(); /* until it waits */
+	CHECK_EQ(end(), 0);
+	id = submit(OP(.kind = UK_OP_FUTEX, .addr = &word, .len = 7));
+	CHECK_EQ(uk_async_cancel(g, id), 0);
+	CHECK_EQ(end(), -ECANCELED);
+	done();
+}
+
+/* What has begun, a chain that drains, what came after it: in this order, whoever is first to
+ * be able to go on. */
+static void a_drain_parts_what_is_before_from_what_is_after(void)
+{
+	char b[8] = "";
+	uk_op o[6];
+	uk_end e[6];
+	int p[2];
+
+	group(6);
+	make_pipe(p, 0);
+	for (int turn = 0; turn < 20; turn++) {
+		o[0] = READ(p[0], &b[0], 1);
+		o[1] = READ(p[0], &b[1], 1);
+		o[2] = OP(.kind = UK_OP_NOP, .options = UK_OP_DRAIN | UK_OP_LINK);
+		o[3] = READ(p[0], &b[2], 1);
+		o[4] = OP(.kind = UK_OP_NOP);
+		o[5] = OP(.kind = UK_OP_NOP, .options = turn % 2 ? UK_OP_DRAIN : 0);
+		for (unsigned i = 0; i < 6; i++)
+			o[i].tag = i;
+		CHECK_EQ(uk_submitv(g, o, 6), 6);
+		CHECK_EQ(uk_wait_any(g, e, 6, 0), -ETIMEDOUT);
+		CHECK_EQ(uk_write(p[1], "x", 1), 1);
+		CHECK_EQ(uk_wait_any(g, e, 6, UK_FOREVER), 1);
+		CHECK(e[0].tag < 2);
+		CHECK_EQ(uk_wait_any(g, e, 6, uk_after(UK_MS)), -ETIMEDOUT);
+		CHECK_EQ(uk_write(p[1], "x", 1), 1);
+		CHECK_EQ(uk_wait_min(g, e, 2, 2, UK_FOREVER), 2);
+		CHECK(e[0].tag < 2 && e[1].tag == 2);
+		CHECK_EQ(uk_write(p[1], "x", 1), 1);
+		CHECK_EQ(uk_wait_all(g, e, 6, UK_FOREVER), 3);
+		CHECK(e[0].tag == 3 && e[1].tag + e[2].tag == 9);
+		CHECK(turn % 2 == 0 || e[1].tag == 4);
+	}
+	uk_close(p[0]);
+	uk_close(p[1]);
+	done();
+}
+
+static void what_is_held_can_be_cancelled_and_destroyed(void)
+{
+	char b[2];
+	uk_op o[4];
+	uk_end e[4];
+	int p[2];
+
+	make_pipe(p, 0);
+	for (int turn = 0; turn < 20; turn++) {
+		group(4);
+		o[0] = READ(p[0], &b[0], 1);
+		o[1] = OP(.kind = UK_OP_NOP, .options = UK_OP_DRAIN, .tag = 1);
+		o[2] = OP(.kind = UK_OP_NOP, .options = UK_OP_DRAIN | UK_OP_LINK,
+			  .tag = 2);
+		o[3] = READ(p[0], &b[1], 1);
+		CHECK_EQ(uk_submitv(g, o, 4), 4);
+		CHECK_EQ(uk_async_cancel(g, o[1].id), 0);
+		CHECK_EQ(uk_wait_any(g, e, 4, UK_FOREVER), 1);
+		CHECK(e[0].tag == 1 && e[0].res == -ECANCELED);
+		CHECK_EQ(uk_async_cancel(g, o[1].id), -ENOENT);
+		if (turn % 2) {
+			CHECK_EQ(uk_async_cancel(g, o[2].id), 0);
+			CHECK_EQ(uk_async_cancel(g, o[0].id), 0);
+			CHECK_EQ(uk_wait_all(g, e, 4, UK_FOREVER), 3);
+			for (int i = 0; i < 3; i++)
+				CHECK_EQ(e[i].res, -ECANCELED);
+		}
+		uk_group_destroy(g);
+	}
+	uk_close(p[0]);
+	uk_close(p[1]);
+}
+
+static void ends_go_to_a_channel(void)
+{
+	enum { N = 100 };
+	uk_chan *c, *wrong;
+	uk_end e = { 0 };
+	uint64_t sum = 0;
+	char b[2];
+	int p[2];
+
+	group(8);
+	CHECK_EQ(uk_chan_create(&c, sizeof(uk_end), 1), 0);
+	CHECK_EQ(uk_chan_create(&wrong, 1, 1), 0);
+	CHECK_EQ(uk_group_to_chan(g, wrong), -EINVAL);
+	CHECK_EQ(uk_group_to_chan(g, c), 0);
+	CHECK_EQ(uk_group_to_chan(g, c), -EBUSY);
+	CHECK_EQ(uk_wait_any(g, &e, 1, UK_FOREVER), -EBUSY);
+	for (uint64_t i = 0, k = 0; k < N;) {
+		uk_op o = OP(.kind = UK_OP_NOP, .tag = i);
+
+		if (i < N && uk_submitv(g, &o, 1) == 1) {
+			i++;
+			continue;
+		}
+		CHECK_EQ(uk_chan_recv(c, &e), 0);
+		CHECK_EQ(e.res, 0);
+		sum += e.tag;
+		k++;
+	}
+	CHECK_EQ(sum, N * (N - 1) / 2);
+	make_pipe(p, 0);
+	submit(READ(p[0], b, 1));
+	for (int i = 0; i < 3; i++)
+		submit(OP(.kind = UK_OP_NOP)); /* more than the channel takes */
+	uk_group_destroy(g);
+	CHECK_EQ(uk_write(p[1], "x", 1), 1);
+	CHECK_EQ(read(p[0], b, 1), 1);
+	group(2);
+	CHECK_EQ(uk_group_to_chan(g, c), 0);
+	CHECK_EQ(uk_chan_close(c), 0);
+	for (int i = 0; i < N;) { /* nobody hears of them, and the group is not full */
+		uk_op o = OP(.kind = UK_OP_NOP);
+
+		if (uk_submitv(g, &o, 1) == 1)
+			i++;
+		else
+			uk_yield();
+	}
+	uk_group_destroy(g);
+	uk_chan_destroy(c);
+	uk_chan_destroy(wrong);
+	uk_close(p[0]);
+	uk_close(p[1]);
+}
+
+static void one_accept_takes_many(void)
+{
+	enum { N = 10 };
+	struct sockaddr_in at;
+	int l = make_listener(&at, N), c[N], got = 0;
+	uint64_t id;
+	uk_end e;
+
+	group(4);
+	id = submit(OP(.kind = UK_OP_ACCEPT, .fd = l, .flags = SOCK_CLOEXEC, .tag = 5,
+		       .options = UK_OP_MULTI));
+	for (int i = 0; i < N; i++) {
+		c[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		CHECK_EQ(uk_connect(c[i], (struct sockaddr *)&at, sizeof(at)), 0);
+	}
+	while (got < N) {
+		CHECK_EQ(uk_wait_any(g, &e, 1, UK_FOREVER), 1);
+		CHECK(e.tag == 5 && e.id == id && e.res > 2);
+		uk_close((int)e.res);
+		got++;
+		if (!(e.flags & UK_END_MORE)) /* there was no room for it */
+			id = submit(OP(.kind = UK_OP_ACCEPT, .fd = l, .tag = 5,
+				       .flags = SOCK_CLOEXEC, .options = UK_OP_MULTI));
+	}
+	CHECK_EQ(uk_async_cancel(g, id), 0);
+	CHECK_EQ(uk_wait_any(g, &e, 1, UK_FOREVER), 1);
+	CHECK_EQ(e.res, -ECANCELED);
+	CHECK_EQ(e.flags, 0);
+	submit(OP(.kind = UK_OP_ACCEPT, .fd = l, .tag = 5, .options = UK_OP_MULTI));
+	CHECK_EQ(uk_close(l), 0);
+	CHECK_EQ(end(), -EBADF);
+	for (int i = 0; i < N; i++)
+		uk_close(c[i]);
+	done();
+}
+
+static void a_pool_has_a_buffer_for_what_comes(void)
+{
+	enum { N = 4, SIZE = 100, BYTES = 5000 };
+	unsigned char *in = malloc(BYTES), *out = malloc(BYTES);
+	uk_buf_pool *pool;
+	void *b[N];
+	uk_end e;
+	size_t at = 0, sent = 0;
+	int s[2];
+	uk_op o;
+
+	group(3);
+	make_unix(s, SOCK_STREAM);
+	CHECK_EQ(uk_buf_pool_create(&pool, 0, SIZE), -EINVAL);
+	CHECK_EQ(uk_buf_pool_create(&pool, N, SIZE), 0);
+	for (int i = 0; i < N; i++)
+		CHECK(b[i] = uk_buf_get(pool));
+	CHECK(!uk_buf_get(pool));
+	for (int i = 0; i < N; i++)
+		uk_buf_put(pool, b[i]);
+	fill(in, BYTES, 0);
+	o = OP(.kind = UK_OP_RECV, .fd = s[0], .addr2 = pool,
+	       .options = UK_OP_POOL | UK_OP_MULTI, .tag = 3);
+	submit(o);
+	for (bool ended = false; !ended;) {
+		if (sent < BYTES) {
+			ssize_t r = uk_write(s[1], in + sent, 50 + sent % 200);
+
+			CHECK(r > 0);
+			sent += (size_t)r;
+			if (sent > BYTES - 300) {
+				CHECK_EQ(uk_write(s[1], in + sent, BYTES - sent),
+					 BYTES - sent);
+				sent = BYTES;
+				uk_close(s[1]);
+			}
+		}
+		CHECK_EQ(uk_wait_any(g, &e, 1, UK_FOREVER), 1);
+		CHECK_EQ(e.tag, 3);
+		if (e.res > 0) {
+			CHECK(e.buf && e.res <= SIZE);
+			memcpy(out + at, e.buf, (size_t)e.res);
+			at += (size_t)e.res;
+			uk_buf_put(pool, e.buf);
+		} else {
+			CHECK(!e.buf && !(e.flags & UK_END_MORE));
+			CHECK(e.res == 0 || e.res == -ENOBUFS);
+			ended = e.res == 0;
+		}
+		if (!ended && !(e.flags & UK_END_MORE))
+			submit(o);
+	}
+	CHECK_EQ(at, BYTES);
+	check_fill(out, BYTES, 0);
+	uk_close(s[0]);
+	make_unix(s, SOCK_STREAM);
+	for (int i = 0; i < N; i++)
+		CHECK(b[i] = uk_buf_get(pool));
+	CHECK_EQ(uk_write(s[1], "x", 1), 1);
+	o = OP(.kind = UK_OP_RECV, .fd = s[0], .addr2 = pool, .options = UK_OP_POOL);
+	CHECK_EQ(one(o), -ENOBUFS);
+	uk_buf_put(pool, b[2]);
+	submit(o);
+	CHECK_EQ(uk_wait_any(g, &e, 1, UK_FOREVER), 1);
+	CHECK(e.res == 1 && e.buf == b[2] && *(char *)e.buf == 'x' && !e.flags);
+	uk_buf_put(pool, e.buf);
+	o.flags = MSG_DONTWAIT;
+	CHECK_EQ(one(o), -EAGAIN);
+	for (int i = 0; i < N; i++)
+		if (i != 2)
+			uk_buf_put(pool, b[i]);
+	o.kind = UK_OP_SEND;
+	CHECK_EQ(one(o), -EINVAL);
+	CHECK_EQ(one(OP(.kind = UK_OP_READ, .fd = s[0], .options = UK_OP_MULTI)),
+		 -EINVAL);
+	uk_close(s[0]);
+	uk_close(s[1]);
+	done();
+	uk_buf_pool_destroy(pool);
+	free(in);
+	free(out);
+}
+
 int main(void)
 {
 	io_test_init(HANG_SEC);
@@ -758,6 +1065,13 @@ int main(void)
 	BOTH(ten_thousand_are_in_flight);
 	BOTH(one_thread_waits_and_may_be_cancelled);
 	BOTH(many_submit_and_one_collects);
+	BOTH(splices_move_bytes);
+	BOTH(futexes_are_waited_for);
+	BOTH(a_drain_parts_what_is_before_from_what_is_after);
+	BOTH(what_is_held_can_be_cancelled_and_destroyed);
+	BOTH(ends_go_to_a_channel);
+	BOTH(one_accept_takes_many);
+	BOTH(a_pool_has_a_buffer_for_what_comes);
 	BOTH(a_child_finds_them_ended_and_the_parent_does_not);
 	return 0;
 }

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What has to wait for others of its group: chains that drain it, and all that come after one.
+ *
+ *   held, in order --its turn, the drainer--> running, by a helper
+ *
+ * The first of the held has its turn when all that has begun has ended; one that does not drain,
+ * behind others that do not, at once. The drainer is a light thread that is there as long as
+ * anything is held: who ends the last of what has begun (the dispatcher, perhaps) can start
+ * nothing by himself.
+ *
+ * Rejected: IOSQE_IO_DRAIN (it orders a ring, which is not one group's); a helper for each that
+ * waits (a stack each).
+ */
+#include "async/async.h"
+
+static bool may_begin(const struct uk_group *g, unsigned options)
+{
+	return g->running == g->nheld || !(g->barrier || options & UK_OP_DRAIN);
+}
+
+bool drain_holds(struct uk_group *g, unsigned options)
+{
+	if (unlikely(g->held) || !may_begin(g, options))
+		return true;
+	g->barrier = options & UK_OP_DRAIN;
+	return false;
+}
+
+void drain_hold(struct uk_group *g, struct req *chain, unsigned n)
+{
+	chain->next = NULL;
+	*g->held_tail = chain;
+	g->held_tail = &chain->next;
+	g->nheld += n;
+}
+
+/* The chain that *p points to, out of the list. */
+static struct req *take_out(struct uk_group *g, struct req **p)
+{
+	struct req *chain = *p;
+
+	*p = chain->next;
+	if (!*p)
+		g->held_tail = p;
+	for (struct req *q = chain; q; q = q->linked)
+		g->nheld--;
+	return chain;
+}
+
+bool drain_let_go(struct uk_group *g, const struct req *q)
+{
+	struct req **p = &g->held;
+
+	while (*p && *p != q)
+		p = &(*p)->next;
+	return *p && !q->linked && take_out(g, p);
+}
+
+bool drain_wanted(struct uk_group *g)
+{
+	bool wanted = g->held && !g->draining;
+
+	g->draining |= wanted;
+	return wanted;
+}
+
+static unsigned options_of(const struct req *q)
+{
+	unsigned all = 0;
+
+	for (; q; q = q->linked)
+		all |= q->what.options;
+	return all;
+}
+
+/* Under the lock, which is let go meanwhile: until what has begun has ended. */
+static void await_turn(struct uk_group *g, struct uk_thread *t)
+{
+	uint64_t token = wait_begin_uncancelable(t, WAIT_IO, NULL);
+
+	g->drainer = t;
+	g->drainer_token = token;
+	lock_release(&g->lock);
+	wait_park(t, token, TIME_NEVER);
+	group_lock(g);
+}
+
+static void *drainer(void *arg)
+{
+	struct uk_group *g = arg;
+	struct uk_thread *t = rt_enter();
+
+	group_lock(g);
+	while (g->held) {
+		unsigned options = options_of(g->held);
+		struct req *chain;
+
+		if (!may_begin(g, options)) {
+			await_turn(g, t);
+			continue;
+		}
+		g->barrier = options & UK_OP_DRAIN;
+		chain = take_out(g, &g->held);
+		lock_release(&g->lock);
+		helper_start(chain);
+		group_lock(g);
+	}
+	g->draining = false;
+	group_left(g);
+	rt_exit();
+	return NULL;
+}
+
+void drain_start(struct uk_group *g)
+{
+	int r = helper_thread(drainer, g);
+	struct req *all = NULL;
+
+	if (likely(!r))
+		return;
+	group_lock(g);
+	all = g->held;
+	g->held = NULL;
+	g->held_tail = &g->held;
+	g->nheld = 0;
+	g->draining = false;
+	lock_release(&g->lock);
+	for (struct req *next; all; all = next) {
+		next = all->next;
+		helper_fail(all, r);
+	}
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams: one operation, many ends. Its helper makes the call again and again; what one brings
+ * is an end of its own as long as the group has room for it, else the last.
+ *
+ * And receiving into a pool: the buffer is taken when there are bytes for it, so thousands that
+ * wait need none.
+ *
+ * Rejected: to wait for room in the group (who does not collect would have what arrives pile up
+ * where he can't see it; the stream's last end tells him).
+ */
+#include "async/async.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "async/pool.h"
+#include "uk/io.h"
+
+bool group_emit(struct req *q, int64_t res, void *buf)
+{
+	struct uk_group *g = q->group;
+	struct group_wake w;
+	struct req *e;
+
+	rt_enter();
+	group_lock(g);
+	if (!group_room(g)) {
+		lock_release(&g->lock);
+		rt_exit();
+		return false;
+	}
+	e = group_get(g);
+	e->tag = q->tag;
+	e->id = q->id;
+	e->res = res;
+	e->buf = buf;
+	e->has_buf = buf;
+	e->more = true;
+	e->state = REQ_ENDED;
+	g->running++;
+	group_ended(g, e, e, 1, &w);
+	lock_release(&g->lock);
+	group_fire(&w);
+	rt_exit();
+	return true;
+}
+
+bool stream_wanted(const uk_op *o)
+{
+	return o->options & (UK_OP_MULTI | UK_OP_POOL);
+}
+
+static bool stream_possible(const uk_op *o)
+{
+	if (o->options & UK_OP_MULTI && o->options & UK_OP_LINK)
+		return false;
+	if (o->options & UK_OP_POOL)
+		return o->kind == UK_OP_RECV && o->addr2;
+	return o->kind == UK_OP_ACCEPT && !o->addr;
+}
+
+static int64_t recv_pool(const uk_op *o, void **buf)
+{
+	struct uk_buf_pool *p = o->addr2;
+	size_t n = o->len ? MIN(o->len, p->size) : p->size;
+	bool waits = !(o->flags & MSG_DONTWAIT);
+	int64_t r;
+
+	do {
+		void *b;
+
+		r = waits ? uk_wait(o->fd, POLLIN, UK_FOREVER) : 0;
+		if (r < 0)
+			return r;
+		b = uk_buf_get(p);
+		if (!b)
+			return -ENOBUFS;
+		r = uk_recv(o->fd, b, n, (int)o->flags | MSG_DONTWAIT);
+		if (r > 0)
+			*buf = b;
+		else
+			uk_buf_put(p, b);
+	} while (r == -EAGAIN && waits);
+	return r;
+}
+
+int64_t stream_run(struct req *q, int64_t (*accept_one)(const uk_op *o))
+{
+	const uk_op *o = &q->what;
+
+	if (!stream_possible(o))
+		return -EINVAL;
+	for (;;) {
+		void *buf = NULL;
+		int64_t r = o->kind == UK_OP_RECV ? recv_pool(o, &buf) : accept_one(o);
+		bool ends = r < 0 || (o->kind == UK_OP_RECV && r == 0);
+
+		if (!ends && o->options & UK_OP_MULTI && group_emit(q, r, buf))
+			continue;
+		q->buf = buf;
+		q->has_buf = buf;
+		return r;
+	}
+}
