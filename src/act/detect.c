@@ -69,7 +69,7 @@ static struct carrier
 
 void detect_init(void)
 {
-	const char *s = env_get("UK_ACTIVATION");
+	const char *s = env_word("UK_ACTIVATION", "bpf perf monitor off");
 
 	carrier_born = NULL;
 	asked = false;
@@ -88,8 +88,6 @@ void detect_init(void)
 	starts++;
 	blind = false;
 	peer_init();
-	if (s && *s && !asked && !tried)
-		uk_warn("UK_ACTIVATION=%s: it is bpf, perf, monitor or off", s);
 }
 
 static bool filtered(void)

@@ -2,6 +2,7 @@
 #include "base/env.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/auxv.h>
 
 #include "base/panic.h"
@@ -51,4 +52,18 @@ size_t env_size(const char *name, size_t max)
 	uk_warn("%s=%s is not a size up to %lu MiB (bytes, or with K or M): ignored",
 		name, s, (unsigned long)(max >> 20));
 	return 0;
+}
+
+const char *env_word(const char *name, const char *words)
+{
+	const char *s = env_get(name), *at = words;
+	size_t n = s ? strlen(s) : 0;
+
+	if (!n)
+		return NULL;
+	for (; !strchr(s, ' ') && (at = strstr(at, s)); at += n)
+		if ((at == words || at[-1] == ' ') && (!at[n] || at[n] == ' '))
+			return s;
+	uk_warn("%s=%s is none of %s: ignored", name, s, words);
+	return NULL;
 }

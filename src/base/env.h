@@ -13,6 +13,8 @@ const char *env_get(const char *name);
 unsigned env_number(const char *name, unsigned dflt, unsigned max);
 /* Bytes, or with K or M, up to max; 0 if not set, or not such a size, which is said. */
 size_t env_size(const char *name, size_t max);
+/* One of these words, which spaces part; NULL if not set, or none of them, which is said. */
+const char *env_word(const char *name, const char *words);
 /* Does the program have rights that who started it has not? Then addresses and the like
  * are not shown to him either. */
 bool env_privileged(void);

@@ -72,7 +72,7 @@ static size_t guard_chosen; /* 0: none; set once, before the first stack */
 
 static uint32_t probe_guard(void)
 {
-	const char *s = env_get("UK_GUARD");
+	const char *s = env_word("UK_GUARD", "madvise mprotect none");
 	uint32_t kind = GUARD_MPROTECT;
 	void *p;
 

@@ -191,7 +191,7 @@ static int start_locked(void)
 		say_why(r);
 		return r;
 	}
-	if (!vps_wanted() && process_cpus.n > SET_MOST)
+	if (!env_get("UK_VPS") && process_cpus.n > SET_MOST)
 		uk_warn("%u CPUs are allowed, a set has %u virtual processors at most",
 			process_cpus.n, SET_MOST);
 	store_release(&running, 1);

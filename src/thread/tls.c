@@ -454,8 +454,8 @@ static int learn(void)
 
 int tls_init(void)
 {
-	const char *want = env_get("UK_TLS");
-	bool any = !want || !*want;
+	const char *want = env_word("UK_TLS", "template harvest none");
+	bool any = !want;
 	int err;
 
 	if (!arch_full_threads())
@@ -469,7 +469,7 @@ int tls_init(void)
 		err = try_method("template", template_init, template_make);
 	if (no_verdict(err))
 		return err;
-	if ((any && err) || (want && !strcmp(want, "harvest")))
+	if ((any && err) || (!any && !strcmp(want, "harvest")))
 		err = try_method("harvest", harvest_init, harvest_make);
 	return err == -ENOSYS ? 0 : err;
 }

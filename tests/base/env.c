@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers and sizes from the environment. (That a privileged program heeds none of it:
+/* Numbers, sizes and words from the environment. (That a privileged program heeds none of it:
  * api/privileged.c.) */
 #include "base/env.h"
 
@@ -117,6 +117,34 @@ static void no_size_is_none_and_said(void)
 	}
 }
 
+static const char *word(const char *s)
+{
+	const char *v;
+
+	set(s);
+	listen();
+	v = env_word(V, "bpf perf monitor off");
+	heard();
+	return v;
+}
+
+static void one_of_the_words_counts_and_no_other(void)
+{
+	const char *const good[] = { "bpf", "perf", "off" };
+	const char *const bad[] = { "bp", "erf", "perf monitor", " ", "offf", "x" };
+
+	CHECK(!word(NULL) && !said[0]);
+	CHECK(!word("") && !said[0]);
+	for (size_t i = 0; i < array_size(good); i++) {
+		CHECK(!strcmp(word(good[i]), good[i]));
+		CHECK_EQ(said[0], 0);
+	}
+	for (size_t i = 0; i < array_size(bad); i++) {
+		CHECK(!word(bad[i]));
+		CHECK(strstr(said, V "=") && strstr(said, bad[i]));
+	}
+}
+
 int main(void)
 {
 	CHECK(!env_privileged());
@@ -125,5 +153,6 @@ int main(void)
 	RUN(no_number_is_the_default_and_said);
 	RUN(sizes_have_letters);
 	RUN(no_size_is_none_and_said);
+	RUN(one_of_the_words_counts_and_no_other);
 	return 0;
 }

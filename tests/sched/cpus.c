@@ -142,6 +142,14 @@ static void the_user_who_chose_is_not_told(void)
 	unsetenv("UK_VPS");
 }
 
+static void nonsense_is_said_once(void)
+{
+	setenv("UK_VPS", "many", 1);
+	with("4", 4);
+	CHECK_EQ(times("UK_VPS=many", said), 2); /* uk_vps, and then the start */
+	unsetenv("UK_VPS");
+}
+
 int main(void)
 {
 	unsetenv("UK_VPS");
@@ -151,5 +159,6 @@ int main(void)
 	RUN(more_are_said_once_and_left);
 	RUN(more_than_a_cpu_set_names);
 	RUN(the_user_who_chose_is_not_told);
+	RUN(nonsense_is_said_once);
 	return 0;
 }
