@@ -13,7 +13,8 @@ import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-ROOMS = "base|arch|mem|event|thread|sched|sync|io|async|act|posix|life|look"
+with open(os.path.join(ROOT, "src", "LAYERS"), encoding="utf-8") as layers:
+    ROOMS = "|".join(re.findall(r"^(\w+):", layers.read(), re.M))
 TOPS = "src|tests|tool|docs|examples|include|apps|scripts|bench"
 SKIP = re.compile(r"^(build.*|\.git|out|target|node_modules|__pycache__)$")
 SOURCE = (".c", ".h", ".S", ".py", ".sh", ".pml", ".build", ".map", ".mk", ".txt", ".java")

@@ -87,7 +87,7 @@ def a_successor_that_does_not_start_changes_nothing(t):
 class UnixConn(Conn):
     def __init__(self, s, path):
         self.s = self.raw = socket.socket(socket.AF_UNIX)
-        self.s.settimeout(10)
+        self.s.settimeout(60)
         self.s.connect(path)
         if s.tls:
             self.s = s.suite.client_ctx.wrap_socket(self.s, server_hostname='localhost')
@@ -151,7 +151,7 @@ class Manager:
         self.box = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.path = os.path.join(t.tmp, 'notify-%d' % len(t.servers))
         self.box.bind(self.path)
-        self.box.settimeout(30)
+        self.box.settimeout(60)
 
     def start(self, t, *extra):
         def place():
@@ -185,7 +185,7 @@ def sockets_are_taken_from_a_service_manager_which_is_told(t):
     equal(m.hear()['STOPPING'], '1')
     equal(s.wait(), 0)
     early = socket.create_connection(('127.0.0.1', ports[0]), 60)
-    early.settimeout(10)
+    early.settimeout(60)
     s = m.start(t)
     equal(m.hear()['READY'], '1')
     if t.tls:
