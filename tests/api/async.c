@@ -954,6 +954,9 @@ static void one_accept_takes_many(void)
 	CHECK_EQ(uk_wait_any(g, &e, 1, UK_FOREVER), 1);
 	CHECK_EQ(e.res, -ECANCELED);
 	CHECK_EQ(e.flags, 0);
+	CHECK_EQ(one(OP(.kind = UK_OP_ACCEPT, .fd = l, .options = UK_OP_MULTI,
+			.deadline = uk_after(UK_MS))),
+		 -ETIMEDOUT);
 	submit(OP(.kind = UK_OP_ACCEPT, .fd = l, .tag = 5, .options = UK_OP_MULTI));
 	CHECK_EQ(uk_close(l), 0);
 	CHECK_EQ(end(), -EBADF);
@@ -1045,6 +1048,55 @@ static void a_pool_has_a_buffer_for_what_comes(void)
 	free(out);
 }
 
+/* Its courier is not there, and what is held has nobody to begin it. */
+static void a_child_collects_what_would_have_gone_to_a_channel(void)
+{
+	uk_chan *c;
+	uk_op o[3];
+	uk_end e[3];
+	char b[2];
+	int p[2], st;
+	pid_t pid, got;
+
+	if (SANITIZED) /* the child of many threads is none of ours (fork.c) */
+		return;
+	group(3);
+	make_pipe(p, 0);
+	CHECK_EQ(uk_chan_create(&c, sizeof(uk_end), 3), 0);
+	CHECK_EQ(uk_group_to_chan(g, c), 0);
+	o[0] = READ(p[0], &b[0], 1);
+	o[1] = OP(.kind = UK_OP_NOP, .options = UK_OP_DRAIN);
+	o[2] = READ(p[0], &b[1], 1);
+	CHECK_EQ(uk_submitv(g, o, 3), 3);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		bool right = uk_wait_all(g, e, 3, UK_FOREVER) == 3;
+
+		for (int i = 0; i < 3 && right; i++)
+			right = e[i].res == -ECANCELED;
+		right = right && one(o[1]) == 0;
+		uk_group_destroy(g);
+		_exit(!right);
+	}
+	uk_blocking_begin();
+	do
+		got = waitpid(pid, &st, 0);
+	while (got < 0 && errno == EINTR);
+	uk_blocking_end();
+	CHECK_EQ(got, pid);
+	CHECK_EQ(st, 0);
+	CHECK_EQ(write(p[1], "xy", 2), 2);
+	for (int i = 0; i < 3; i++) {
+		CHECK_EQ(uk_chan_recv(c, e), 0);
+		CHECK_EQ(e[0].res, i == 1 ? 0 : 1);
+	}
+	uk_group_destroy(g);
+	uk_chan_destroy(c);
+	uk_close(p[0]);
+	uk_close(p[1]);
+}
+
 int main(void)
 {
 	io_test_init(HANG_SEC);
@@ -1073,5 +1125,6 @@ int main(void)
 	BOTH(one_accept_takes_many);
 	BOTH(a_pool_has_a_buffer_for_what_comes);
 	BOTH(a_child_finds_them_ended_and_the_parent_does_not);
+	BOTH(a_child_collects_what_would_have_gone_to_a_channel);
 	return 0;
 }
