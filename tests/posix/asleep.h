@@ -103,4 +103,26 @@ static inline bool user_thread_waits(const char *name, const char *what)
 	return user_thread_is((struct wanted){ name, "parked", what });
 }
 
+static inline bool some_task_named(const char *name)
+{
+	DIR *d = opendir("/proc/self/task");
+	char wanted[32], line[512];
+	bool found = false;
+
+	snprintf(wanted, sizeof(wanted), "(%s) S", name);
+	for (struct dirent *e; d && !found && (e = readdir(d));)
+		found = e->d_name[0] != '.' &&
+			task_line(e->d_name, "stat", line, sizeof(line)) &&
+			strstr(line, wanted);
+	closedir(d);
+	return found;
+}
+
+/* Whichever it is: does the thread of this name sleep? */
+static inline bool thread_sleeps(const char *name)
+{
+	return user_thread_known(name) ? user_thread_parked(name)
+				       : some_task_named(name);
+}
+
 #endif

@@ -2,18 +2,17 @@
 /* A descriptor is closed while others wait on it: they wait on, on the old file, whatever the
  * number means by then; what ends their wait is what happens to that file. */
 #include <arpa/inet.h>
-#include <dirent.h>
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <uk/stat.h>
 #include <unistd.h>
 
+#include "asleep.h"
 #include "must.h"
 
 static int s[2];       /* the pair that is read from at s[0] */
@@ -82,41 +81,11 @@ static void *by_epoll(void *arg)
 	return (void *)5l;
 }
 
-static int in_its_call(const uk_thread_info *i, void *arg)
-{
-	(void)arg;
-	return !strcmp(i->name, "waits") && !strcmp(i->state, "parked");
-}
-
-/* Natively the kernel tells: the name, and the state behind it. */
-static int a_kernel_thread_waits(void)
-{
-	DIR *d = opendir("/proc/self/task");
-	char path[300], line[100];
-	int found = 0;
-
-	for (struct dirent *e; d && !found && (e = readdir(d));) {
-		FILE *f;
-
-		snprintf(path, sizeof(path), "/proc/self/task/%s/stat", e->d_name);
-		f = fopen(path, "r");
-		found = f && fgets(line, sizeof(line), f) && strstr(line, "(waits) S");
-		if (f)
-			fclose(f);
-	}
-	closedir(d);
-	return found;
-}
-
 /* Until the thread has gone to sleep in its call: who is late would find the number closed. */
 static void until_it_waits(void)
 {
-	__typeof__(&uk_thread_each_sized) each;
-
-	*(void **)(void *)&each = dlsym(RTLD_DEFAULT, "uk_thread_each_sized");
-	while (each ? !each(in_its_call, NULL, sizeof(uk_thread_info))
-		    : !a_kernel_thread_waits())
-		usleep(1000);
+	while (!thread_sleeps("waits"))
+		sched_yield();
 }
 
 static void writes_after_close(void *(*reader)(void *), const char *what)

@@ -4,9 +4,11 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "asleep.h"
 #include "must.h"
 #include <unistd.h>
 
@@ -132,13 +134,11 @@ static void *closes_and_works(void *arg)
 
 /* -- who waits meanwhile -- */
 
-static int waits;
-
 static void *reads(void *arg)
 {
 	char c = 0;
 
-	__atomic_store_n(&waits, 1, __ATOMIC_RELEASE);
+	pthread_setname_np(pthread_self(), "reads");
 	MUST(read(*(int *)arg, &c, 1) == 1 && c == 'x');
 	return NULL;
 }
@@ -152,10 +152,8 @@ static void *under_a_reader(void *arg)
 	MUST(!pipe(p));
 	out = dup2(p[1], 0); /* what is kept */
 	t = thread_of(reads, &p[0]);
-	while (!__atomic_load_n(&waits, __ATOMIC_ACQUIRE))
-		usleep(1000);
-	usleep(20000);
-	waits = 0;
+	while (!thread_sleeps("reads"))
+		sched_yield();
 	way[*i].close_all();
 	MUST(write(out, "x", 1) == 1);
 	end_of(t);
