@@ -12,6 +12,9 @@
  *               function by which a newer libc makes such calls, before the kernel has begun
  *               or as it begins again. A call that has ended with EINTR libc looks at itself.
  *
+ *   the thread  whose type is asynchronous, inside: at the end of the call, or of its wait,
+ *               also for a lock, where handlers run
+ *
  * That function has no name for us; it is found by its bytes, when somebody is first cancelled.
  * (Rejected: EINTR for every interrupted call: who is interrupted between libc's look and the
  * call's begin would sleep for ever.)
@@ -57,6 +60,13 @@ void posix_testcancel(void)
 	if (unlikely(glibc.cancel != NOWHERE &&
 		     due(load_relaxed(word_of(pthread_self())))))
 		end_now();
+}
+
+/* As libc does at a thread's end: from now on nothing unwinds to where it began. */
+void posix_cancel_end(void)
+{
+	if (glibc.cancel != NOWHERE)
+		fetch_or_acq_rel(word_of(pthread_self()), EXITING);
 }
 
 /* The runtime's flag has done its work. */
@@ -113,7 +123,7 @@ void posix_cancel_now(const void *context)
 	if (glibc.cancel == NOWHERE)
 		return;
 	w = load_relaxed(word_of(pthread_self()));
-	if (due(w) && (w & CANCEL_ASYNC || stands_at_point(context)))
+	if (due(w) && (w & CANCEL_ASYNC || (context && stands_at_point(context))))
 		end_now();
 }
 

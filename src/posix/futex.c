@@ -277,8 +277,13 @@ static long dispatch(const struct call *c)
 		return posix_user() ? gettid() : kernel(c);
 	case SYS_tgkill:
 		return posix_tgkill(c->a[0], c->a[1], (int)c->a[2]);
-	case SYS_tkill:
-		return posix_tgkill(sys0(SYS_getpid), c->a[0], (int)c->a[1]);
+	case SYS_tkill: /* it may be another process's */
+		return c->a[0] < TLS_FIRST_TID
+			   ? kernel(c)
+			   : posix_tgkill(sys0(SYS_getpid), c->a[0], (int)c->a[1]);
+	case SYS_rt_tgsigqueueinfo:
+		return posix_tgsigqueueinfo(c->a[0], c->a[1], (int)c->a[2],
+					    word_at(c->a[3]));
 	case SYS_sched_yield:
 		return sched_yield();
 	case SYS_close:

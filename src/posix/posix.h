@@ -197,9 +197,11 @@ static inline long posix_result(long r)
 /* Act upon a cancellation that is pending and enabled: then it does not return. At the begin
  * of each call that is a cancellation point, and after its wait. Outside the runtime. */
 void posix_testcancel(void);
-/* In a handler that interrupted user code at context: if the thread is cancelled and may be
- * where it stands, it does not return. */
+/* In a handler that interrupted user code at context, or at the end of a call (NULL): if the
+ * thread is cancelled and may be where it stands, it does not return. */
 void posix_cancel_now(const void *context);
+/* The thread's own code has ended. */
+void posix_cancel_end(void);
 
 /* The current call ended with -EINTR: do the handlers that have run let it go on? */
 static inline bool posix_handlers_let(bool restarts)
@@ -261,6 +263,7 @@ void signals_main_left(void);
 pthread_t posix_by_tid(long tid);
 /* tgkill(2) to an id that gettid has given a user thread; 0 or -errno. */
 long posix_tgkill(long pid, long tid, int sig);
+long posix_tgsigqueueinfo(long pid, long tid, int sig, const void *info);
 /* ppoll and its like: the mask is *mask for one call. Signals that it lets through are handled
  * between the two, and say so: true, the call is not to be made (EINTR). */
 bool posix_mask_begin(const sigset_t *mask, uint64_t *old);

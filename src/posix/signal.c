@@ -376,8 +376,7 @@ static void deliver(void *context)
 	if (s->masked && s->ran != s->ran_before) /* its call shall not wait any more */
 		fetch_or_acq_rel(&handler_thread()->asked, ASK_SIGNAL);
 	handler_end(was);
-	if (context)
-		posix_cancel_now(context);
+	posix_cancel_now(context);
 }
 
 /* The caller's mask has changed: what it lets through comes now. */

@@ -225,7 +225,7 @@ LIBC_API int pause(void)
 
 /* -- sending -- */
 
-static int send(pthread_t th, siginfo_t *info)
+static int send(pthread_t th, const siginfo_t *info)
 {
 	struct uk_thread *t = posix_thread(th);
 	int r = 0;
@@ -237,10 +237,8 @@ static int send(pthread_t th, siginfo_t *info)
 		return ESRCH;
 	if (!info->si_signo || load_relaxed(&t->state) == T_EXITED)
 		return 0;
-	info->si_pid = (pid_t)sys0(SYS_getpid);
-	info->si_uid = (uid_t)sys0(SYS_getuid);
 	if (BIT(info->si_signo) & (BIT(SIGKILL) | BIT(SIGSTOP)))
-		return -(int)sys2(SYS_kill, info->si_pid, info->si_signo);
+		return -(int)sys2(SYS_kill, sys0(SYS_getpid), info->si_signo);
 	bool in = signals_enter();
 	if (posix_of(th)->signals.all.next != &posix_of(th)->signals.all)
 		r = -signal_post(&posix_of(th)->signals, info, false);
@@ -248,21 +246,32 @@ static int send(pthread_t th, siginfo_t *info)
 	return r;
 }
 
+static siginfo_t from_us(int sig, int code)
+{
+	siginfo_t info = { .si_signo = sig, .si_code = code };
+
+	info.si_pid = (pid_t)sys0(SYS_getpid);
+	info.si_uid = (uid_t)sys0(SYS_getuid);
+	return info;
+}
+
 LIBC_API int pthread_kill(pthread_t th, int sig)
 {
-	siginfo_t info = { .si_signo = sig, .si_code = SI_TKILL };
+	siginfo_t info;
 
 	if (!posix_of(th)->thread)
 		return NEXT(pthread_kill)(th, sig);
+	info = from_us(sig, SI_TKILL);
 	return send(th, &info);
 }
 
 LIBC_API int pthread_sigqueue(pthread_t th, int sig, const union sigval value)
 {
-	siginfo_t info = { .si_signo = sig, .si_code = SI_QUEUE };
+	siginfo_t info;
 
 	if (!posix_of(th)->thread)
 		return NEXT(pthread_sigqueue)(th, sig, value);
+	info = from_us(sig, SI_QUEUE);
 	info.si_value = value;
 	return send(th, &info);
 }
@@ -312,6 +321,22 @@ long posix_tgkill(long pid, long tid, int sig)
 		return sys3(SYS_tgkill, pid, tid, sig);
 	th = pid == sys0(SYS_getpid) ? posix_by_tid(tid) : 0;
 	return th ? -pthread_kill(th, sig) : -ESRCH;
+}
+
+/* What comes is what the caller says. */
+long posix_tgsigqueueinfo(long pid, long tid, int sig, const void *said)
+{
+	siginfo_t info;
+	pthread_t th;
+
+	if (tid < TLS_FIRST_TID)
+		return sys4(SYS_rt_tgsigqueueinfo, pid, tid, sig, said);
+	if (!said || !posix_readable(said, sizeof(info)))
+		return -EFAULT;
+	info = *(const siginfo_t *)said;
+	info.si_signo = sig;
+	th = pid == sys0(SYS_getpid) ? posix_by_tid(tid) : 0;
+	return th ? -send(th, &info) : -ESRCH;
 }
 
 LIBC_API int tgkill(pid_t pid, pid_t tid, int sig)

@@ -87,6 +87,7 @@ static void *posix_main(void *arg)
 	if (!self->exited)
 		self->result = PTHREAD_CANCELED;
 	tls_run_destructors();
+	posix_cancel_end();
 	posix_robust_died();
 	shared_died();
 	signals_gone(&posix_self_tls);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cancellation where libc itself sleeps in the kernel, and of threads that compute. */
+/* Cancellation where libc itself sleeps in the kernel, and of threads that compute, or wait
+ * where there is no point. */
 #include <semaphore.h>
 
 #include "posix.h"
@@ -44,6 +45,41 @@ static void *computes(void *arg)
 	return arg;
 }
 
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_barrier_t barrier;
+
+/* Asynchronously cancelled, it ends also where there is no point. */
+static void *locks(void *arg)
+{
+	pthread_cleanup_push(on_cleanup, NULL);
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+	__atomic_store_n(&begun, 1, __ATOMIC_RELEASE);
+	pthread_mutex_lock(&mutex);
+	pthread_cleanup_pop(0);
+	return arg;
+}
+
+static void *locks_to_write(void *arg)
+{
+	pthread_cleanup_push(on_cleanup, NULL);
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+	__atomic_store_n(&begun, 1, __ATOMIC_RELEASE);
+	pthread_rwlock_wrlock(&rwlock);
+	pthread_cleanup_pop(0);
+	return arg;
+}
+
+static void *waits_for_others(void *arg)
+{
+	pthread_cleanup_push(on_cleanup, NULL);
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+	__atomic_store_n(&begun, 1, __ATOMIC_RELEASE);
+	pthread_barrier_wait(&barrier);
+	pthread_cleanup_pop(0);
+	return arg;
+}
+
 /* Deferred: it goes on until it comes to a point. */
 static void *comes_to_a_point(void *arg)
 {
@@ -78,11 +114,15 @@ static void one(void *(*fn)(void *), int wait)
 
 int main(void)
 {
-	static void *(*const all[])(void *) = { joins_main, waits, computes,
-						comes_to_a_point };
+	static void *(*const all[])(void *) = { joins_main,       waits, computes,
+						comes_to_a_point, locks, locks_to_write,
+						waits_for_others };
 
 	main_thread = pthread_self();
 	MUST(!sem_init(&shared, 1, 0));
+	MUST(!pthread_mutex_lock(&mutex));
+	MUST(!pthread_rwlock_rdlock(&rwlock));
+	MUST(!pthread_barrier_init(&barrier, NULL, 1000));
 	for (int round = 0; round < 10; round++)
 		for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 			one(all[i], round % 2);

@@ -2,10 +2,12 @@
 /* What a thread says of itself by its gettid(), or as 0, is said of the thread: policy, priority,
  * processors, nice value and name are its own, and what it set it reads. */
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "must.h"
@@ -52,6 +54,49 @@ static void says_processors(pid_t id)
 	MUST(!sched_getaffinity(id, sizeof(now), &now) && CPU_EQUAL(&now, &all));
 	CPU_ZERO(&now);
 	FAILS(sched_setaffinity(id, sizeof(now), &now), EINVAL);
+}
+
+static volatile sig_atomic_t said;
+
+static void on_signal(int sig, siginfo_t *info, void *context)
+{
+	(void)sig, (void)context;
+	said = info->si_value.sival_int;
+}
+
+/* Another process's thread is the kernel's; its own gets what it says to itself. */
+static void sends_by_id(pid_t other)
+{
+	siginfo_t info = { .si_code = SI_QUEUE };
+	int status;
+
+	info.si_value.sival_int = 7;
+	said = 0;
+	MUST(!syscall(SYS_tkill, gettid(), 0));
+	MUST(!syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGUSR1, &info));
+	MUST(said == 7);
+	MUST(!syscall(SYS_tkill, other, SIGTERM));
+	MUST(waitpid(other, &status, 0) == other && WIFSIGNALED(status));
+	FAILS(syscall(SYS_tkill, other, SIGTERM), ESRCH);
+}
+
+static void *sends(void *other)
+{
+	sends_by_id(*(pid_t *)other);
+	return NULL;
+}
+
+static pid_t sleeper(void)
+{
+	pid_t id = fork();
+
+	MUST(id >= 0);
+	if (!id) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	return id;
 }
 
 static void *runs(void *arg)
@@ -152,7 +197,12 @@ int main(void)
 	cpu_set_t set;
 	char name[16], now[16];
 	pid_t gone = 0x3fffffff; /* nobody's, here and there */
+	struct sigaction act = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+	pid_t others[] = { sleeper(), sleeper() };
 
+	MUST(!sigaction(SIGUSR1, &act, NULL));
+	sends_by_id(others[0]);
+	end_of(thread_of(sends, &others[1]));
 	MUST(!prctl(PR_GET_NAME, name));
 	run_in_thread(by_id);
 	run_in_thread(as_zero);
