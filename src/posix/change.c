@@ -5,8 +5,8 @@
  * close and dup2, fcntl, accept and sendmsg stand with their families.
  *
  * A message that passes descriptors is looked into before the kernel has judged it, so
- * carefully: on the thread's own stack, where nearly all are, or by the kernel
- * (process_vm_readv), which finds bad pointers without a signal. */
+ * carefully (memory.c). Rejected: process_vm_readv, which filters of programs that confine
+ * themselves kill for (chronyd's). */
 #include <fcntl.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -124,55 +124,41 @@ LIBC_API int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 }
 ALSO(clone, __clone);
 
-/* 0, or -errno of who reads memory that may not be there. */
-static long peek(void *to, const void *from, size_t n)
+/* Of memory that may not be there: is it, and has been copied? */
+static bool peek(void *to, const void *from, size_t n)
 {
-	struct uk_thread *t = posix_user();
-	struct iovec here = { to, n }, there = { (void *)(uintptr_t)from, n };
-	long r;
-
-	if (t && thread_on_stack(t, from, n)) {
-		memcpy(to, from, n);
-		return 0;
-	}
-	r = sysn(SYS_process_vm_readv, sys0(SYS_getpid), &here, 1, &there, 1, 0);
-	return r < 0 || (size_t)r == n ? MIN(r, 0) : -EFAULT;
+	if (!from || !posix_readable(from, n))
+		return false;
+	memcpy(to, from, n);
+	return true;
 }
 
-static long change_passed(const char *at, size_t len)
+static void change_passed(const char *at, size_t len)
 {
 	struct cmsghdr c;
 	int fds[PASS_MAX];
 	size_t n;
-	long r = 0;
 
-	while (!r && len >= sizeof(c)) {
-		r = peek(&c, at, sizeof(c));
-		if (r || c.cmsg_len < sizeof(c) || c.cmsg_len > len)
+	while (len >= sizeof(c) && peek(&c, at, sizeof(c))) {
+		if (c.cmsg_len < sizeof(c) || c.cmsg_len > len)
 			break; /* the kernel refuses it */
 		n = c.cmsg_len - sizeof(c);
-		if (c.cmsg_level == SOL_SOCKET && c.cmsg_type == SCM_RIGHTS &&
-		    n <= sizeof(fds)) {
-			r = peek(fds, at + sizeof(c), n);
-			for (size_t i = 0; !r && i < n / sizeof(*fds); i++)
+		if (c.cmsg_level == SOL_SOCKET && c.cmsg_type == SCM_RIGHTS && n &&
+		    n <= sizeof(fds) && peek(fds, at + sizeof(c), n))
+			for (size_t i = 0; i < n / sizeof(*fds); i++)
 				known_forget(fds[i], KNOWN_ALL);
-		}
 		n = CMSG_ALIGN(c.cmsg_len);
 		at += MIN(n, len);
 		len -= MIN(n, len);
 	}
-	return r;
 }
 
 void change_message(const struct msghdr *m)
 {
 	struct msghdr h;
-	long r = peek(&h, m, sizeof(h));
 
-	if (!r && h.msg_control)
-		r = change_passed(h.msg_control, h.msg_controllen);
-	if (r && r != -EFAULT) /* we may not look */
-		known_forget_all();
+	if (peek(&h, m, sizeof(h)) && h.msg_control)
+		change_passed(h.msg_control, h.msg_controllen);
 }
 
 void change_messages(const struct mmsghdr *m, unsigned n)

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program that confines itself: its filter kills for whatever a program of its kind does not
+ * call. Ours are to be among what it calls. */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "posix.h"
+
+#define FORBID(nr)                                                                     \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (nr), 0, 1),                               \
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+
+/* What looks into processes, and what has to do with none of this. */
+static void confine(void)
+{
+	struct sock_filter f[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		FORBID(SYS_process_vm_readv),
+		FORBID(SYS_process_vm_writev),
+		FORBID(SYS_ptrace),
+		FORBID(SYS_execve),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog p = { sizeof(f) / sizeof(f[0]), f };
+
+	MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	MUST(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
+		     &p) == 0);
+}
+
+static int pair[2];
+
+/* The message stands in memory that is nobody's stack. */
+static void *passes_one(void *arg)
+{
+	size_t room = CMSG_SPACE(sizeof(int));
+	struct msghdr *m = calloc(1, sizeof(*m));
+	struct iovec v = { "x", 1 };
+	struct cmsghdr *c;
+	char byte;
+
+	m->msg_iov = &v;
+	m->msg_iovlen = 1;
+	m->msg_control = calloc(1, room);
+	m->msg_controllen = room;
+	c = CMSG_FIRSTHDR(m);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &pair[0], sizeof(int));
+	MUST(sendmsg(pair[0], m, 0) == 1);
+	MUST(read(pair[1], &byte, 1) == 1 && byte == 'x');
+	free(m->msg_control);
+	free(m);
+	return arg;
+}
+
+static void *waits_a_while(void *arg)
+{
+	usleep(20000);
+	return arg;
+}
+
+int main(void)
+{
+	pthread_t t;
+
+	MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+	finish(start(waits_a_while, NULL)); /* the runtime runs */
+	confine();
+	passes_one(NULL);
+	t = start(waits_a_while, NULL);
+	finish(start(passes_one, NULL));
+	finish(t);
+	puts("ok");
+	return 0;
+}
