@@ -11,8 +11,8 @@
  *
  * Invariant: while somebody waits the word is not free, and has WAITERS. The waiters of a word
  * are queued at the byte after its first, where no other futex is: a FUTEX_WAKE is not for them.
- * Who ends as an owner is the owner for ever (natively so, without a robust list, for who takes
- * the word by cas). */
+ * Who ends as an owner is the owner for ever. (Natively the kernel hands it on if somebody waits
+ * already; who comes later gets ESRCH.) */
 #include "posix/pi.h"
 
 #include <linux/futex.h>
