@@ -7,7 +7,9 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.Reader;
 import java.io.Writer;
+import java.net.ConnectException;
 import java.net.DatagramSocket;
+import java.net.NoRouteToHostException;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.SocketAddress;
@@ -245,10 +247,30 @@ public final class Channels {
 				throw e;
 			} catch (IOException e) {
 				closeSelectable(c);
-				throw e;
+				throw unnamed(e);
 			}
 		}
 		return true;
+	}
+
+	/**
+	 * Some JDKs (21.0.13) say of a connection that is waited for which call has failed, of one
+	 * that is made in one call they do not: such a failure, as if in one call.
+	 */
+	static IOException unnamed(IOException e) {
+		String call = " (connect failed)", says = e.getMessage();
+		if (says == null || !says.endsWith(call))
+			return e;
+		says = says.substring(0, says.length() - call.length());
+		IOException same;
+		if (e.getClass() == ConnectException.class)
+			same = new ConnectException(says);
+		else if (e.getClass() == NoRouteToHostException.class)
+			same = new NoRouteToHostException(says);
+		else
+			return e;
+		same.setStackTrace(e.getStackTrace());
+		return same;
 	}
 
 	public static SocketChannel open(SocketAddress to) throws IOException {

@@ -24,6 +24,8 @@ final class Conduit {
 
 	final SocketChannel channel;
 	final Port port;
+	/** Not one that the program made as a channel. */
+	private final boolean own;
 	/** SO_TIMEOUT. */
 	volatile int timeout;
 	volatile boolean inShut;
@@ -38,6 +40,7 @@ final class Conduit {
 
 	Conduit(SocketChannel channel) throws IOException {
 		this.channel = channel;
+		own = true;
 		Channels.unblock(channel);
 		port = new Port(channel);
 		Leaks.watch(this, port);
@@ -47,6 +50,7 @@ final class Conduit {
 	Conduit(SocketChannel channel, Port port) {
 		this.channel = channel;
 		this.port = port;
+		own = false;
 	}
 
 	void connect(InetSocketAddress to, int millis) throws IOException {
@@ -78,7 +82,7 @@ final class Conduit {
 				close();
 				if (was)
 					throw new SocketException("Socket closed");
-				throw e;
+				throw own && millis == 0 ? Channels.unnamed(e) : e;
 			}
 		}
 	}
