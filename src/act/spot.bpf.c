@@ -14,7 +14,7 @@
  * The monitor has a seat, too, and is known from the first time that it sleeps: in a pid
  * namespace neither itself nor a broker can tell its number.
  *
- * One program may serve many processes (src/broker), which may lie about themselves. So the
+ * One program may serve many processes (tool/broker), which may lie about themselves. So the
  * last check is here: the signal goes to a thread of the very process that blocked, and only if
  * the user for whom it was registered could have sent it by kill(2). A program that has become
  * another user's by execve gets none.
