@@ -135,7 +135,7 @@ static bool free_left(void)
 }
 
 /* A vp where no thread has begun or ended since the last round gives what it has cached to
- * the pools, by its dispatcher: the next rounds find it there. True: one was asked to. */
+ * the pools, by its dispatcher: the next rounds find it there. True: one is asked to. */
 static bool flush_vps(void)
 {
 	uint32_t n = load_acquire(&vp_count_all);
@@ -148,9 +148,13 @@ static bool flush_vps(void)
 		    load_relaxed(&vp->stacks.maps) + load_relaxed(&vp->stacks.reuses) +
 		    load_relaxed(&vp->count.creates) + load_relaxed(&vp->count.exits);
 
-		/* the low bit: it was asked already */
-		if (vp->crowd_seen == (crowd << 1 | 1))
+		/* The low bit: it was asked already. What it has not given yet is for another
+		 * round (pairs with flush_caches): none would come for it, who gives switches
+		 * to nobody. */
+		if (vp->crowd_seen == (crowd << 1 | 1)) {
+			asked |= load_acquire(&vp->flush) != 0;
 			continue;
+		}
 		if (vp->crowd_seen != crowd << 1) {
 			vp->crowd_seen = crowd << 1;
 			asked |= crowd != 0;
