@@ -146,7 +146,9 @@ def program(name):
     target, sources, command, needs = RULES[name]
     if needs:
         needs()
-    newest = max(os.path.getmtime(os.path.join(BENCH, s)) for s in sources)
+    # ours are made with the library's headers, which may have changed
+    sources = [os.path.join(BENCH, s) for s in sources] + glob.glob(f"{ROOT}/include/uk/*.h")
+    newest = max(os.path.getmtime(s) for s in sources)
     if not os.path.exists(target) or os.path.getmtime(target) < newest:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         print(f"building {name}", file=sys.stderr, flush=True)

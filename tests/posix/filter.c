@@ -40,9 +40,9 @@ static void *passes_one(void *arg)
 {
 	size_t room = CMSG_SPACE(sizeof(int));
 	struct msghdr *m = calloc(1, sizeof(*m));
-	struct iovec v = { "x", 1 };
+	char byte = 'x';
+	struct iovec v = { &byte, 1 };
 	struct cmsghdr *c;
-	char byte;
 
 	m->msg_iov = &v;
 	m->msg_iovlen = 1;
@@ -54,6 +54,7 @@ static void *passes_one(void *arg)
 	c->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(c), &pair[0], sizeof(int));
 	MUST(sendmsg(pair[0], m, 0) == 1);
+	byte = 0;
 	MUST(read(pair[1], &byte, 1) == 1 && byte == 'x');
 	free(m->msg_control);
 	free(m);
