@@ -12,9 +12,9 @@
 
 int files_apart;
 static uint64_t ours[FILES_MOST / WORD]; /* atomics */
-static uint32_t
-    end; /* beyond all that ever were; whoever claims, only grows: relaxed, it
-		      * is only where a search may stop */
+/* Beyond all that ever were. Whoever claims, only grows; it is only where a search may stop, so
+ * it orders nothing. */
+static uint32_t end;
 
 void files_claim(int fd)
 {

@@ -8,11 +8,14 @@
 #include "base/sys.h"
 #include "base/valgrind.h"
 #include "event/hostile.h"
-#include "event/uring_abi.h"
+#include "event/uring_impl.h"
 
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441
 #endif
+
+#define SQ_ENTRIES 512u
+#define CQ_ENTRIES 8192u
 
 #define NEEDED_FEATURES                                                                \
 	(URING_FEAT_SINGLE_MMAP | URING_FEAT_NODROP | URING_FEAT_RW_CUR_POS |          \
@@ -31,42 +34,68 @@ static bool for_now(int err)
 }
 
 static struct lock probe_lock = LOCK_INIT(RANK_PROBE);
-static uint32_t known; /* set (release) when both of these are final */
+static uint32_t known; /* set (release) when caps are final */
 static struct uring_caps caps;
-static bool pwait2;
 
-static int try_setup(uint32_t flags, struct uring_params *p)
+/* The ring that was asked, until a reactor takes it. It is not closed: what a thread made and
+ * somebody closes interrupts it some milliseconds later, when the last references are gone, in
+ * whatever it waits for then (the kernel's io_ring_exit_work, TWA_SIGNAL). Most calls are begun
+ * again; a receive with a limit, semtimedop or sigtimedwait says EINTR to a program that has
+ * no signal handlers. */
+static struct {
+	int fd;
+	pid_t owner; /* a forked child has the number, and the ring is its parent's */
+	struct uring_params params;
+} asked = { .fd = -1 };
+
+static int setup(uint32_t flags, struct uring_params *p)
 {
-	*p = (struct uring_params){ .flags = flags, .cq_entries = 4 };
-	return (int)sys2(SYS_io_uring_setup, 2, p);
+	*p = (struct uring_params){ .flags = flags, .cq_entries = CQ_ENTRIES };
+	return (int)sys2(SYS_io_uring_setup, SQ_ENTRIES, p);
 }
 
-/* A small ring with every wish that the kernel grants. */
+/* With every wish that the kernel grants: the newest are given up first, as kernels learned
+ * them one after the other. */
 static int setup_best(struct uring_params *p)
 {
 	static const uint32_t wish[] = { URING_SETUP_CQSIZE, URING_SETUP_CLAMP,
 					 URING_SETUP_SUBMIT_ALL,
 					 URING_SETUP_COOP_TASKRUN |
 					     URING_SETUP_TASKRUN_FLAG };
-	uint32_t all = 0, granted = 0;
+	uint32_t flags = 0;
 	int fd;
 
 	for (unsigned i = 0; i < array_size(wish); i++)
-		all |= wish[i];
-	fd = try_setup(all, p);
-	if (fd != -EINVAL) {
-		caps.setup_flags = all;
+		flags |= wish[i];
+	fd = setup(flags, p);
+	for (unsigned i = array_size(wish); fd == -EINVAL && i--;) {
+		flags &= ~wish[i];
+		fd = setup(flags, p);
+	}
+	caps.setup_flags = flags;
+	return fd < 0 ? fd : fd_move_high(fd);
+}
+
+static int take_asked(struct uring_params *p)
+{
+	int fd;
+
+	lock_acquire(&probe_lock);
+	fd = asked.fd;
+	*p = asked.params;
+	asked.fd = -1;
+	lock_release(&probe_lock);
+	return asked.owner == (pid_t)sys0(SYS_getpid) ? fd : -1;
+}
+
+int probe_ring(struct uring_params *p)
+{
+	int fd = take_asked(p);
+
+	if (fd >= 0)
 		return fd;
-	}
-	for (unsigned i = 0; i < array_size(wish); i++) {
-		fd = try_setup(wish[i], p);
-		if (fd < 0)
-			continue;
-		granted |= wish[i];
-		sys1(SYS_close, fd);
-	}
-	caps.setup_flags = granted;
-	return try_setup(granted, p);
+	fd = setup(caps.setup_flags, p);
+	return fd < 0 ? fd : fd_move_high(fd);
 }
 
 static int ask_ops(int fd)
@@ -83,28 +112,34 @@ static int ask_ops(int fd)
 	return 0;
 }
 
-static void ask_uring(void)
+static void ask_ring(int fd, const struct uring_params *p)
 {
-	struct uring_params p;
-	struct uring_sqe msg = { .opcode = URING_OP_MSG_RING };
-	int fd = hostile_no_uring() ? -EPERM : setup_best(&p), err;
+	struct uring_sqe msg = { .opcode = URING_OP_MSG_RING,
+				 .fd = fd,
+				 .off = UD_KICK };
+	int err = ask_ops(fd);
 
-	caps.err = MIN(fd, 0);
-	if (fd < 0)
-		return;
-	err = ask_ops(fd);
 	if (for_now(err))
 		caps.err = err;
-	else if ((p.features & NEEDED_FEATURES) != NEEDED_FEATURES ||
+	else if ((p->features & NEEDED_FEATURES) != NEEDED_FEATURES ||
 		 (caps.ops & NEEDED_OPS) != NEEDED_OPS)
 		caps.err = -ENOSYS;
-	msg.fd = fd;
 	err =
 	    (int)sys4(SYS_io_uring_register, -1, URING_REGISTER_SEND_MSG_RING, &msg, 1);
 	caps.msg_kick = !err;
 	if (for_now(err))
 		caps.err = err;
-	sys1(SYS_close, fd);
+}
+
+static void ask_uring(void)
+{
+	if (asked.fd < 0) {
+		asked.fd = hostile_no_uring() ? -EPERM : setup_best(&asked.params);
+		asked.owner = (pid_t)sys0(SYS_getpid);
+	}
+	caps.err = MIN(asked.fd, 0);
+	if (!caps.err)
+		ask_ring(asked.fd, &asked.params);
 }
 
 /* A bad descriptor tells a kernel that knows the call from one that does not. valgrind may not
@@ -127,7 +162,6 @@ static void ask_all(void)
 	lock_acquire(&probe_lock);
 	if (!known) {
 		ask_uring();
-		pwait2 = ask_pwait2();
 		store_release(&known, !for_now(caps.err));
 	}
 	lock_release(&probe_lock);
@@ -141,6 +175,8 @@ const struct uring_caps *probe_uring(void)
 
 bool probe_has(enum probe p)
 {
+	if (p == PROBE_EPOLL_PWAIT2)
+		return ask_pwait2();
 	ask_all();
 	switch (p) {
 	case PROBE_URING:
@@ -154,7 +190,6 @@ bool probe_has(enum probe p)
 	case PROBE_URING_FILES:
 		return caps.err == 0 && (caps.ops & FILE_OPS) == FILE_OPS;
 	case PROBE_EPOLL_PWAIT2:
-		return pwait2;
 	case PROBE_COUNT:
 		break;
 	}

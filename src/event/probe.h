@@ -4,7 +4,7 @@
 #ifndef EVENT_PROBE_H
 #define EVENT_PROBE_H
 
-#include "base/base.h"
+#include "event/uring_abi.h"
 
 enum probe {
 	PROBE_URING,      /* io_uring, with all that the engine cannot do without */
@@ -26,6 +26,10 @@ struct uring_caps {
 bool probe_has(enum probe p);
 /* Asked once, then remembered (also by forked children). */
 const struct uring_caps *probe_uring(void);
+
+/* A new ring with what was granted, and what the kernel says of it; or -errno. Only after
+ * probe_uring() said that there are rings. */
+int probe_ring(struct uring_params *p);
 
 /* A row for `uk doctor`. */
 struct probe_row {

@@ -36,15 +36,8 @@
 #include "event/probe.h"
 #include "event/uring_impl.h"
 
-#define SQ_ENTRIES 512u
-#define CQ_ENTRIES 8192u
-
 #define HOG_SLICE (500 * NS_PER_US)
 
-#define UD_OP 0u
-#define UD_CANCEL 1u
-#define UD_KICK 2u
-#define UD_MASK 7u
 #define KICK_GEN_SHIFT 3
 
 /* The kernel's own "interrupted" codes; some operations (splice) let them out. */
@@ -567,8 +560,7 @@ static void ring_close(struct uring *u)
 static int ring_open(struct uring *u)
 {
 	const struct uring_caps *caps = probe_uring();
-	struct uring_params p = { .flags = caps->setup_flags,
-				  .cq_entries = CQ_ENTRIES };
+	struct uring_params p;
 	long fd;
 	int err;
 
@@ -579,10 +571,9 @@ static int ring_open(struct uring *u)
 	opq_init(&u->done);
 	if (caps->err)
 		return caps->err;
-	fd = sys2(SYS_io_uring_setup, SQ_ENTRIES, &p);
-	if (fd < 0)
-		return (int)fd;
-	u->fd = fd_move_high((int)fd);
+	u->fd = probe_ring(&p);
+	if (u->fd < 0)
+		return u->fd;
 	err = map_rings(u, &p);
 	if (!err && !u->msg_kick) {
 		/* blocking: a read in the ring must wait, not fail */

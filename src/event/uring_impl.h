@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What uring.c and ahead.c share. Private to the two. */
+/* What uring.c, ahead.c and probe.c share. Private to them. */
 #ifndef EVENT_URING_IMPL_H
 #define EVENT_URING_IMPL_H
 
@@ -15,6 +15,12 @@
 #define U_RESULT 32u     /* its own completion came, in op->res */
 #define U_AGAIN 64u      /* submitted more than once */
 #define U_AHEAD 128u /* not in the kernel: waits for what its stream's shot brings */
+
+/* a completion's user_data: what it is, in the low bits of the op's address */
+#define UD_OP 0u
+#define UD_CANCEL 1u
+#define UD_KICK 2u
+#define UD_MASK 7u
 
 struct ahead_pool;
 

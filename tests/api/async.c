@@ -970,7 +970,6 @@ static void a_pool_has_a_buffer_for_what_comes(void)
 	enum { N = 4, SIZE = 100, BYTES = 5000 };
 	unsigned char *in = malloc(BYTES), *out = malloc(BYTES);
 	uk_buf_pool *pool;
-	void *b[N];
 	uk_end e;
 	size_t at = 0, sent = 0;
 	int s[2];
@@ -980,11 +979,6 @@ static void a_pool_has_a_buffer_for_what_comes(void)
 	make_unix(s, SOCK_STREAM);
 	CHECK_EQ(uk_buf_pool_create(&pool, 0, SIZE), -EINVAL);
 	CHECK_EQ(uk_buf_pool_create(&pool, N, SIZE), 0);
-	for (int i = 0; i < N; i++)
-		CHECK(b[i] = uk_buf_get(pool));
-	CHECK(!uk_buf_get(pool));
-	for (int i = 0; i < N; i++)
-		uk_buf_put(pool, b[i]);
 	fill(in, BYTES, 0);
 	o = OP(.kind = UK_OP_RECV, .fd = s[0], .addr2 = pool,
 	       .options = UK_OP_POOL | UK_OP_MULTI, .tag = 3);
@@ -1020,9 +1014,27 @@ static void a_pool_has_a_buffer_for_what_comes(void)
 	CHECK_EQ(at, BYTES);
 	check_fill(out, BYTES, 0);
 	uk_close(s[0]);
+	done();
+	uk_buf_pool_destroy(pool);
+	free(in);
+	free(out);
+}
+
+static void an_empty_pool_is_an_error_that_loses_nothing(void)
+{
+	enum { N = 4, SIZE = 100 };
+	uk_buf_pool *pool;
+	void *b[N];
+	uk_end e;
+	int s[2];
+	uk_op o;
+
+	group(3);
 	make_unix(s, SOCK_STREAM);
+	CHECK_EQ(uk_buf_pool_create(&pool, N, SIZE), 0);
 	for (int i = 0; i < N; i++)
 		CHECK(b[i] = uk_buf_get(pool));
+	CHECK(!uk_buf_get(pool));
 	CHECK_EQ(uk_write(s[1], "x", 1), 1);
 	o = OP(.kind = UK_OP_RECV, .fd = s[0], .addr2 = pool, .options = UK_OP_POOL);
 	CHECK_EQ(one(o), -ENOBUFS);
@@ -1044,8 +1056,6 @@ static void a_pool_has_a_buffer_for_what_comes(void)
 	uk_close(s[1]);
 	done();
 	uk_buf_pool_destroy(pool);
-	free(in);
-	free(out);
 }
 
 /* Its courier is not there, and what is held has nobody to begin it. */
@@ -1124,6 +1134,7 @@ int main(void)
 	BOTH(ends_go_to_a_channel);
 	BOTH(one_accept_takes_many);
 	BOTH(a_pool_has_a_buffer_for_what_comes);
+	BOTH(an_empty_pool_is_an_error_that_loses_nothing);
 	BOTH(a_child_finds_them_ended_and_the_parent_does_not);
 	BOTH(a_child_collects_what_would_have_gone_to_a_channel);
 	return 0;

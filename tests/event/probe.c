@@ -6,6 +6,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/sem.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -100,6 +101,20 @@ static void refused_helpers_are_replaced(void)
 	with_refused(SYS_io_uring_register, EPERM, expect_some_engine);
 }
 
+/* A ring that is closed interrupts who made it, later: io_ring_exit_work. */
+static void to_ask_interrupts_nobody(void)
+{
+	struct timespec limit = { .tv_nsec = 200000000 };
+	struct sembuf down = { .sem_op = -1 };
+	int id = semget(IPC_PRIVATE, 1, 0600);
+
+	CHECK(id >= 0);
+	CHECK(probe_uring());
+	CHECK_EQ(semtimedop(id, &down, 1, &limit), -1);
+	CHECK_EQ(errno, EAGAIN);
+	CHECK_EQ(semctl(id, 0, IPC_RMID), 0);
+}
+
 static void a_wrong_name_is_refused(void)
 {
 	struct reactor r;
@@ -123,6 +138,7 @@ int main(void)
 {
 	RUN(a_refused_ring_means_epoll);
 	RUN(refused_helpers_are_replaced);
+	RUN(to_ask_interrupts_nobody);
 	RUN(a_wrong_name_is_refused);
 	RUN(the_table_names_every_probe);
 	return 0;

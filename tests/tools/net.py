@@ -407,6 +407,20 @@ def packets_are_counted_where_they_go():
     assert settings() == before
 
 
+def who_is_stopped_goes_on():
+    """A receive with a time limit says EINTR to whom SIGSTOP held up."""
+    with subprocess.Popen([UK, "net", "verify", "--loopback", "20000", "--json"],
+                          stdout=subprocess.PIPE, text=True) as p:
+        for _ in range(300):
+            if p.poll() is not None:
+                break
+            os.kill(p.pid, signal.SIGSTOP)
+            os.waitid(os.P_PID, p.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+            os.kill(p.pid, signal.SIGCONT)
+        got = json.load(p.stdout)
+    assert p.returncode == 0 and got["probe"]["packets"] >= 20000, got
+
+
 def a_container_is_told_what_it_is():
     before = settings()
     sh("mount -o remount,bind,ro /sys")
@@ -432,7 +446,8 @@ def on_the_kernel():
             raise Namespace("no " + tool)
     enter_namespace()
     for test in (each_rung_on_the_kernel, threads_come_back_with_their_cpus,
-                 packets_are_counted_where_they_go, a_container_is_told_what_it_is):
+                 packets_are_counted_where_they_go, who_is_stopped_goes_on,
+                 a_container_is_told_what_it_is):
         test()
         print("ok " + test.__name__)
 

@@ -101,6 +101,17 @@ static void leave(const struct machine *m, long cpu)
 		sched_setaffinity(0, sizeof(host), &host);
 }
 
+/* A call with a time limit is not begun again by itself: it says EINTR though no signal was
+ * caught, to whom SIGSTOP or a frozen cgroup held up, and to us when the ring is gone that we
+ * closed in ask.c. */
+static int one_datagram(int fd, char *text, size_t len)
+{
+	if (TEMP_FAILURE_RETRY(send(fd, text, len, 0)) < 0 ||
+	    TEMP_FAILURE_RETRY(recv(fd, text, len, 0)) < 0)
+		return -errno;
+	return 0;
+}
+
 static int datagrams(long n)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET,
@@ -118,9 +129,7 @@ static int datagrams(long n)
 	    connect(fd, (struct sockaddr *)&a, len))
 		err = -errno;
 	for (long i = 0; i < n && !err; i++)
-		if (send(fd, text, sizeof(text), 0) < 0 ||
-		    recv(fd, text, sizeof(text), 0) < 0)
-			err = -errno;
+		err = one_datagram(fd, text, sizeof(text));
 	close(fd);
 	return err;
 }
