@@ -4,6 +4,7 @@
  * only memory or descriptors lacked. */
 #include "event/probe.h"
 
+#include "base/files.h"
 #include "base/lock.h"
 #include "base/sys.h"
 #include "base/valgrind.h"
@@ -37,11 +38,11 @@ static struct lock probe_lock = LOCK_INIT(RANK_PROBE);
 static uint32_t known; /* set (release) when caps are final */
 static struct uring_caps caps;
 
-/* The ring that was asked, until a reactor takes it. It is not closed: what a thread made and
- * somebody closes interrupts it some milliseconds later, when the last references are gone, in
- * whatever it waits for then (the kernel's io_ring_exit_work, TWA_SIGNAL). Most calls are begun
- * again; a receive with a limit, semtimedop or sigtimedwait says EINTR to a program that has
- * no signal handlers. */
+/* The ring that was asked, until a reactor takes it. It is not closed, unless the start fails:
+ * what a thread made and somebody closes interrupts it some milliseconds later, when the last
+ * references are gone, in whatever it waits for then (the kernel's io_ring_exit_work,
+ * TWA_SIGNAL). Most calls are begun again; a receive with a limit, semtimedop or sigtimedwait
+ * says EINTR to a program that has no signal handlers. */
 static struct {
 	int fd;
 	pid_t owner; /* a forked child has the number, and the ring is its parent's */
@@ -133,13 +134,16 @@ static void ask_ring(int fd, const struct uring_params *p)
 
 static void ask_uring(void)
 {
-	if (asked.fd < 0) {
-		asked.fd = hostile_no_uring() ? -EPERM : setup_best(&asked.params);
-		asked.owner = (pid_t)sys0(SYS_getpid);
-	}
+	asked.fd = hostile_no_uring() ? -EPERM : setup_best(&asked.params);
+	asked.owner = (pid_t)sys0(SYS_getpid);
 	caps.err = MIN(asked.fd, 0);
-	if (!caps.err)
-		ask_ring(asked.fd, &asked.params);
+	if (caps.err)
+		return;
+	ask_ring(asked.fd, &asked.params);
+	if (!for_now(caps.err))
+		return;
+	files_drop(asked.fd); /* for a start that fails */
+	asked.fd = -1;
 }
 
 /* A bad descriptor tells a kernel that knows the call from one that does not. valgrind may not
