@@ -20,12 +20,16 @@
  * call's begin would sleep for ever.)
  *
  * So the runtime's flag is only the way to end a wait. A wait that is no cancellation
- * point, or of a thread that has disabled cancellation, clears it and waits on. */
+ * point, or of a thread that has disabled cancellation, clears it and waits on.
+ *
+ * main, a kernel thread, is cancelled in the same way once it has called the runtime: libc sends
+ * its signal only to who sleeps in a call of its own, or is of asynchronous type, and that
+ * would be unwound in the midst of the runtime. */
 #include <link.h>
 #include <string.h>
 
 #include "arch/arch.h"
-#include "posix/posix.h"
+#include "posix/signal.h"
 #include "thread/glibc.h"
 
 /* libc's struct pthread, cancelhandling: the same since 2.4 */
@@ -38,7 +42,7 @@
 /* libc's function; both 0: it has none, or nobody has looked */
 static uintptr_t point, point_end;
 
-static uint32_t *word_of(pthread_t th)
+static uint32_t *cancel_word(pthread_t th)
 {
 	return (uint32_t *)(void *)((char *)th + glibc.cancel);
 }
@@ -58,7 +62,7 @@ static COLD void end_now(void)
 void posix_testcancel(void)
 {
 	if (unlikely(glibc.cancel != NOWHERE &&
-		     due(load_relaxed(word_of(pthread_self())))))
+		     due(load_relaxed(cancel_word(pthread_self())))))
 		end_now();
 }
 
@@ -66,7 +70,7 @@ void posix_testcancel(void)
 void posix_cancel_end(void)
 {
 	if (glibc.cancel != NOWHERE)
-		fetch_or_acq_rel(word_of(pthread_self()), EXITING);
+		fetch_or_acq_rel(cancel_word(pthread_self()), EXITING);
 }
 
 /* The runtime's flag has done its work. */
@@ -122,7 +126,7 @@ void posix_cancel_now(const void *context)
 
 	if (glibc.cancel == NOWHERE)
 		return;
-	w = load_relaxed(word_of(pthread_self()));
+	w = load_relaxed(cancel_word(pthread_self()));
 	if (due(w) && (w & CANCEL_ASYNC || (context && stands_at_point(context))))
 		end_now();
 }
@@ -131,7 +135,7 @@ void posix_cancel_now(const void *context)
  * which calls it, comes after it. The caller, a kernel thread, notices nothing. */
 void posix_cancel_begin(void)
 {
-	uint32_t *w = word_of(pthread_self()), was;
+	uint32_t *w = cancel_word(pthread_self()), was;
 	int state;
 
 	if (!glibc.cancel || glibc.cancel == NOWHERE) /* not known yet, or never */
@@ -143,18 +147,28 @@ void posix_cancel_begin(void)
 	pthread_setcancelstate(state, NULL);
 }
 
+/* th's descriptor. A kernel thread's: NULL if it has never called the runtime, and is libc's. */
+static struct uk_thread *descriptor_of(pthread_t th)
+{
+	struct uk_thread **its = tls_address_in((void *)th, &thread_self_tls);
+
+	if (posix_of(th)->thread)
+		return posix_thread(th);
+	return load_acquire(&signals_begun) ? load_relaxed(its) : NULL;
+}
+
 LIBC_API int pthread_cancel(pthread_t th)
 {
-	struct uk_thread *t = posix_thread(th);
+	struct uk_thread *t = descriptor_of(th);
 	uint32_t w;
 
-	if (!posix_of(th)->thread)
+	if (!posix_of(th)->thread && (!t || glibc.cancel == NOWHERE))
 		return NEXT(pthread_cancel)(th);
 	if (!t)
 		return ESRCH;
 	if (load_relaxed(&t->state) == T_EXITED)
 		return 0;
-	w = fetch_or_acq_rel(word_of(th), CANCELING | CANCELED);
+	w = fetch_or_acq_rel(cancel_word(th), CANCELING | CANCELED);
 	if (w & (CANCELED | EXITING))
 		return 0;
 	if (th == pthread_self()) {

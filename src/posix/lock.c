@@ -130,35 +130,14 @@ static robust_word *robust_of(pthread_mutex_t *m)
 	return &m->__data.__spins;
 }
 
-static pthread_key_t end_key;
-
-/* A kernel thread ends: after all others' destructors, for they may have it still. */
-static void at_end(void *round)
-{
-	uintptr_t n = (uintptr_t)round;
-
-	if (n < PTHREAD_DESTRUCTOR_ITERATIONS)
-		pthread_setspecific(end_key, (void *)(n + 1));
-	else
-		posix_robust_died();
-}
-
-static void make_end_key(void)
-{
-	pthread_key_create(&end_key, at_end);
-}
-
 static void robust_hold(pthread_mutex_t *m)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct list *held = &posix_self_tls.robust;
 
 	if (!held->next)
 		list_init(held);
-	if (!posix_self_tls.thread && list_empty(held)) {
-		pthread_once(&once, make_end_key);
-		pthread_setspecific(end_key, (void *)1);
-	}
+	if (!posix_self_tls.thread && list_empty(held))
+		posix_end_counts();
 	list_push_back(held, link_of(m));
 }
 

@@ -166,6 +166,9 @@ void posix_robust_forked(void);
 void shared_died(void);
 void shared_forked(void);
 
+/* The calling kernel thread's end is noticed: main's counts (the process ends with its last
+ * thread), and robust mutexes are given up. */
+void posix_end_counts(void);
 /* The program has no other thread. */
 bool posix_alone(void);
 
@@ -257,7 +260,7 @@ void posix_cancel_begin(void);
 void signals_unwound(void);
 /* The first user thread is about to be: handlers are ours from now on. */
 void signals_begin(void);
-/* main has called pthread_exit. */
+/* main has ended, and the process has not. */
 void signals_main_left(void);
 /* The user thread with an id of gettid's; 0: none. */
 pthread_t posix_by_tid(long tid);

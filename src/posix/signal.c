@@ -356,8 +356,13 @@ static void deliver(void *context)
 	struct sigaction a;
 	siginfo_t info;
 
-	struct uk_thread *was = context ? handler_begin() : NULL;
+	struct uk_thread *was;
 
+	if (!posix_self_tls.thread) { /* a kernel thread: its handlers run anyway */
+		posix_cancel_now(context);
+		return;
+	}
+	was = context ? handler_begin() : NULL;
 	thread_signals_seen(handler_thread());
 	while (next_signal(s, &info, &a)) {
 		enum what what = what_of(&a, info.si_signo);
@@ -513,6 +518,7 @@ void signals_begin(void)
 	if (likely(load_acquire(&signals_begun)) || rt_begin())
 		return;
 	posix_cancel_begin();
+	posix_end_counts();
 	bool in = signals_enter();
 	if (!signals_begun) {
 		slab_init(&item_slab, sizeof(struct signal_item));

@@ -6,8 +6,8 @@
  * are libc's own, unwind to it through cleanup handlers and C++ destructors. Its block
  * is kept until it is joined or detached, for the program knows the thread by it.
  *
- * The process ends with its last thread: main counts as one (pthread_exit in main), and the
- * runtime's own kernel threads do not. */
+ * The process ends with its last thread: main counts as one (it may leave by pthread_exit, or be
+ * cancelled), and the runtime's own kernel threads do not. */
 #include <limits.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -58,13 +58,44 @@ __attribute__((constructor)) static void count_in_children(void)
 	pthread_atfork(NULL, NULL, only_one);
 }
 
+static pthread_key_t end_key;
+
+/* A kernel thread ends: after all others' destructors, for they may have its mutexes still. */
+static void at_end(void *round)
+{
+	uintptr_t n = (uintptr_t)round;
+
+	if (n < PTHREAD_DESTRUCTOR_ITERATIONS) {
+		pthread_setspecific(end_key, (void *)(n + 1));
+		return;
+	}
+	posix_robust_died();
+	if (sys_gettid() == (int)sys1(SYS_getpid, 0)) {
+		signals_main_left();
+		one_less();
+	}
+}
+
+static void make_end_key(void)
+{
+	pthread_key_create(&end_key, at_end);
+}
+
+void posix_end_counts(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, make_end_key);
+	if (!pthread_getspecific(end_key)) /* else it counts, or ends, already */
+		pthread_setspecific(end_key, (void *)1);
+}
+
 LIBC_API NORETURN void pthread_exit(void *result)
 {
 	posix_self_tls.result = result;
 	posix_self_tls.exited = 1;
-	if (!posix_self_tls.thread && sys_gettid() == (int)sys1(SYS_getpid, 0))
-		signals_main_left(),
-		    one_less(); /* main: its cleanup handlers run late, as a thread's destructors */
+	if (!posix_self_tls.thread)
+		posix_end_counts();
 	NEXT(pthread_exit)(result);
 	__builtin_unreachable();
 }

@@ -156,6 +156,8 @@ void rt_exit(void)
 	/* release: a fork that sees 0 sees what we did (pairs with fork.c) */
 	store_release(&t->depth, 0);
 	run_deferred_foreign(t);
+	if (unlikely(thread_asked(t, ASK_SIGNAL)))
+		foreign_asked(t);
 }
 
 bool rt_in_runtime(void)

@@ -137,8 +137,9 @@ void outside_end(struct uk_thread *t);
 
 /* -- signals for user threads: signal.c; the drop-in knows masks and handlers -- */
 
-/* The drop-in sets it: run the handlers of handler_thread(), outside the runtime. context: of
- * the kernel signal that interrupted its user code; NULL: at the end of a call. */
+/* The drop-in sets it: run the handlers of handler_thread(), outside the runtime; or cancel the
+ * caller, a kernel thread. context: of the kernel signal that interrupted its user code; NULL:
+ * at the end of a call. */
 extern void (*thread_signals)(void *context);
 /* A system call gave -EINTR, so a handler has run in it: whoever called the runtime is told, and
  * judges. Without the drop-in nobody asks: the call is made again. */
@@ -153,7 +154,7 @@ extern void (*foreign_signals)(void);
 extern uint64_t (*thread_mask)(void);
 /* t has a signal to handle: it comes out of its wait, or is interrupted where it computes or
  * sleeps in the kernel, and thread_signals is called there; restart: a system call of its that
- * is interrupted goes on. In the runtime. */
+ * is interrupted goes on. A kernel thread likewise. In the runtime. */
 void thread_interrupt(struct uk_thread *t, bool restart);
 /* thread_signals begins: t is asked no more. What comes from now on asks again. */
 void thread_signals_seen(struct uk_thread *t);

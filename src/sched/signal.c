@@ -12,6 +12,10 @@
  *   t runs, outside, or sleeps in   the same kernel signal: the handler delivers, and the
  *   the kernel                      system call ends with EINTR or goes on
  *
+ * A kernel thread's signals are the kernel's business, but it is cancelled in the same way: the
+ * kernel signal comes to itself, and counts where it stands outside and waits for nothing
+ * (a foreign thread parks with depth 0); else when it leaves the runtime.
+ *
  * Nobody is missed: t arrives on a carrier (the switch writes state and carrier, then reads
  * asked) either before the asker's membarrier, then the asker sees it run; or after, then it
  * sees the bit. The kernel signals are the two that libc keeps for itself: 32 (SIGCANCEL, whose
@@ -72,13 +76,20 @@ void signals_deliver(struct uk_thread *t)
 	thread_signals(NULL);
 }
 
-static void send_to(const struct carrier *c, bool restart)
+static void send_to(int tid, bool restart)
 {
 	siginfo_t info = { .si_signo = restart ? SIG_RESTART : SIG_INTERRUPT,
 			   .si_code = SI_QUEUE };
 
 	info.si_ptr = &cookie;
-	sys4(SYS_rt_tgsigqueueinfo, sys0(SYS_getpid), c->tid, info.si_signo, &info);
+	sys4(SYS_rt_tgsigqueueinfo, sys0(SYS_getpid), tid, info.si_signo, &info);
+}
+
+/* In a handler, before the program's code runs in it, or it is left for good. */
+static void mask_of_interrupted(void *context)
+{
+	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &((ucontext_t *)context)->uc_sigmask,
+	     NULL, sizeof(uint64_t));
 }
 
 void thread_interrupt(struct uk_thread *t, bool restart)
@@ -92,9 +103,30 @@ void thread_interrupt(struct uk_thread *t, bool restart)
 	}
 	if (load_relaxed(&t->state) != T_RUNNING)
 		return;
+	if (load_relaxed(&t->kind) == THREAD_FOREIGN) {
+		send_to((int)t->ktid, restart);
+		return;
+	}
 	c = load_acquire(&t->carrier);
 	if (c)
-		send_to(c, restart);
+		send_to(c->tid, restart);
+}
+
+void foreign_asked(struct uk_thread *t)
+{
+	thread_signals_seen(t);
+	thread_signals(NULL);
+}
+
+/* A kernel thread that is not ours. */
+static void foreign_interrupted(struct uk_thread *t, void *context)
+{
+	if (!thread_asked(t, ASK_SIGNAL) || t->depth ||
+	    W_STATE(load_relaxed(&t->wait)) != W_IDLE)
+		return;
+	thread_signals_seen(t);
+	mask_of_interrupted(context);
+	thread_signals(context);
 }
 
 /* On a carrier: does its thread have something to handle? Whoever else runs there by now has
@@ -109,6 +141,8 @@ void signal_interrupted(void *context)
 {
 	struct uk_thread *t = handler_thread(), *now = thread_self();
 
+	if (now && load_relaxed(&now->kind) == THREAD_FOREIGN && !now->carrier)
+		foreign_interrupted(now, context);
 	if (!t || !thread_asked(t, ASK_SIGNAL))
 		return;
 	if (now != t && now->depth) { /* in a handler's own call of the runtime */
@@ -121,8 +155,7 @@ void signal_interrupted(void *context)
 	}
 	/* before the mask is opened: those that wait behind it find nothing, and do not nest */
 	thread_signals_seen(t);
-	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &((ucontext_t *)context)->uc_sigmask,
-	     NULL, sizeof(uint64_t));
+	mask_of_interrupted(context);
 	thread_signals(context);
 	if (now != t) /* a handler that is about to sleep, or does */
 		wait_interrupted(now);

@@ -297,6 +297,7 @@ void set_lock_release(void);
 void setxid_init(void); /* before any full thread; again when thread_signals is set */
 
 /* signal.c */
+void foreign_asked(struct uk_thread *t); /* itself, outside the runtime, SIGNAL asked */
 void signals_deliver(
     struct uk_thread *t); /* itself, outside the runtime, SIGNAL asked */
 /* Constructors of the rooms above register what shall run once the runtime runs; and what

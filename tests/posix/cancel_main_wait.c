@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main is cancelled while it waits: at a point, or of asynchronous type where there is none, or
+ * computes. Its handlers run, who joins it is told, and the process ends with its last thread.
+ * The mutex works as before: nobody has main's place in its queue. One process each. */
+#include <semaphore.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "asleep.h"
+#include "must.h"
+
+static pthread_t main_thread, sleeper;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, checked;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static pthread_barrier_t barrier;
+static sem_t sem, begun, cancelled;
+
+static void gives_back(void *arg)
+{
+	(void)arg;
+	MUST(!pthread_mutex_unlock(&checked));
+}
+
+static void in_cond(void)
+{
+	MUST(!pthread_mutex_lock(&checked));
+	sem_post(&begun);
+	pthread_cleanup_push(gives_back, NULL);
+	for (;;)
+		pthread_cond_wait(&cond, &checked);
+	pthread_cleanup_pop(1);
+}
+
+static void in_sem(void)
+{
+	sem_post(&begun);
+	sem_wait(&sem);
+}
+
+static void in_join(void)
+{
+	sem_post(&begun);
+	pthread_join(sleeper, NULL);
+}
+
+static void in_read(void)
+{
+	int p[2];
+	char c;
+
+	MUST(!pipe(p));
+	sem_post(&begun);
+	MUST(!read(p[0], &c, 1));
+}
+
+static void asynchronous(void)
+{
+	MUST(!pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL));
+	sem_post(&begun);
+}
+
+static void in_lock(void)
+{
+	asynchronous();
+	pthread_mutex_lock(&mutex);
+}
+
+static void in_rwlock(void)
+{
+	asynchronous();
+	pthread_rwlock_wrlock(&rwlock);
+}
+
+static void in_barrier(void)
+{
+	asynchronous();
+	pthread_barrier_wait(&barrier);
+}
+
+static void computing(void)
+{
+	asynchronous();
+	for (;;)
+		;
+}
+
+/* The cancellation comes while it is disabled, and counts at the next point. */
+static void disabled(void)
+{
+	int state;
+
+	MUST(!pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state));
+	sem_post(&begun);
+	MUST(!sem_wait(&cancelled));
+	MUST(!pthread_setcancelstate(state, NULL));
+	pthread_testcancel();
+}
+
+static const struct {
+	const char *name;
+	void (*waits)(void);
+	bool sleeps;
+} cases[] = {
+	{ "cond", in_cond, true },       { "sem", in_sem, true },
+	{ "join", in_join, true },       { "read", in_read, true },
+	{ "lock", in_lock, true },       { "rwlock", in_rwlock, true },
+	{ "barrier", in_barrier, true }, { "computing", computing, false },
+	{ "disabled", disabled, false },
+};
+
+static void *sleeps(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+static void main_sleeps(void)
+{
+	char id[16];
+
+	snprintf(id, sizeof(id), "%d", (int)getpid());
+	while (!task_sleeps(id))
+		usleep(100);
+}
+
+static void *cancels(void *sleeps_too)
+{
+	void *result;
+
+	MUST(!pthread_mutex_lock(&mutex));
+	MUST(!pthread_rwlock_rdlock(&rwlock));
+	MUST(!sem_post(&cancelled)); /* main may go on */
+	MUST(!sem_wait(&begun));
+	if (sleeps_too)
+		main_sleeps();
+	MUST(!pthread_cancel(main_thread));
+	MUST(!sem_post(&cancelled));
+	MUST(!pthread_join(main_thread, &result) && result == PTHREAD_CANCELED);
+	MUST(!pthread_mutex_unlock(&mutex) && !pthread_mutex_lock(&mutex));
+	MUST(!pthread_mutex_lock(&checked));
+	puts("joined");
+	fflush(stdout);
+	if (sleeper)
+		pthread_cancel(sleeper);
+	return NULL; /* and the process ends */
+}
+
+static void says(void *name)
+{
+	printf("%s: cancelled\n", (const char *)name);
+	fflush(stdout);
+}
+
+static void cancelled_in(int i, bool wait)
+{
+	pthread_cleanup_push(says, (void *)(uintptr_t)cases[i].name);
+	main_thread = pthread_self();
+	if (cases[i].waits == in_join)
+		sleeper = thread_of(sleeps, NULL);
+	pthread_detach(thread_of(cancels, wait && cases[i].sleeps ? &begun : NULL));
+	MUST(!sem_wait(&cancelled));
+	cases[i].waits();
+	pthread_cleanup_pop(0);
+	MUST(false);
+}
+
+int main(void)
+{
+	pthread_mutexattr_t a;
+	int status;
+
+	MUST(!pthread_mutexattr_init(&a));
+	MUST(!pthread_mutexattr_settype(&a, PTHREAD_MUTEX_ERRORCHECK));
+	MUST(!pthread_mutex_init(&checked, &a));
+	MUST(!pthread_barrier_init(&barrier, NULL, 2));
+	for (int i = 0; i < 2 * (int)(sizeof(cases) / sizeof(cases[0])); i++) {
+		pid_t child = fork();
+
+		MUST(child >= 0);
+		if (!child)
+			cancelled_in(i / 2, i % 2);
+		MUST(waitpid(child, &status, 0) == child);
+		MUST(WIFEXITED(status) && !WEXITSTATUS(status));
+	}
+	return 0;
+}
