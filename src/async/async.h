@@ -11,16 +11,19 @@
  *           holds without a line more
  *
  *   FREE --submit--> RUNNING --end--> ENDED --collected--> FREE
- *                                       +-----collected while pinned--> GONE --unpin--> FREE
+ *                       +---end while pinned--> LATE --unpin--> ENDED
  *
  * What must wait for others of its group is held (drain.c), and then always the HELPERs'; so are
  * streams, each end of which but the last takes a request of its own (group_emit).
  *
  * All of a request's own state is under its group's lock, which is taken inside the runtime
  * only, so a fork never finds it held. Who asks for the end of a request of the RING goes to
- * its vp by message; for so long he pins the request, that it does not become another one.
+ * its vp by message; for so long he pins the request, that it does not become another one: if
+ * it ends meanwhile, it is he who delivers the end.
  *
- * Rejected: requests in the program's memory (the dispatcher would touch it); a kernel thread
+ * Rejected: ends that are collected while pinned, their places free later (the next submission
+ * to a group that was full found none, and took the one behind the last); requests in the
+ * program's memory (the dispatcher would touch it); a kernel thread
  * for what no ring does (it knows none of our rules); linked time-outs and links of io_uring
  * (epoll has none, and a timer of ours costs less).
  */
@@ -34,7 +37,7 @@
 #include "uk/async.h"
 #include "uk/chan.h"
 
-enum req_state { REQ_FREE, REQ_RUNNING, REQ_ENDED, REQ_GONE };
+enum req_state { REQ_FREE, REQ_RUNNING, REQ_LATE, REQ_ENDED };
 
 /* Three lines of the cache, and the message in a fourth that few touch: what hundreds in flight
  * cost is the memory that they push out of the cache. */
@@ -79,9 +82,10 @@ struct uk_group {
 	unsigned used;                 /* req[0..used) have been in use */
 	struct req *free;              /* of them */
 	struct req *ends, **ends_tail; /* oldest first */
-	unsigned nends, running;
-	uint64_t ended;   /* ever */
-	uint64_t wake_at; /* of ended: then the waiter is fired */
+	unsigned nends, running;       /* LATE ones run, too */
+	unsigned pins;                 /* of all requests */
+	uint64_t ended;                /* ever */
+	uint64_t wake_at;              /* of ended: then the waiter is fired */
 	struct uk_thread *waiter;
 	uint64_t token;
 	/* drain.c */
@@ -133,6 +137,9 @@ unsigned group_park(struct uk_group *g, struct uk_thread *t, unsigned k, uint64_
 void group_left(struct uk_group *g);
 /* A result of q, which goes on. False: there is no room for it. */
 bool group_emit(struct req *q, int64_t res, void *buf);
+
+/* Under the lock. Those of the list q of n that are pinned end LATE; the rest of it. */
+struct req *group_unpinned(struct req *q, struct req **last, unsigned *n);
 
 /* submit.c: the sink's. */
 void group_take(struct op_sink *s, struct io_op *first);

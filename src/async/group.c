@@ -16,6 +16,12 @@
 
 #define DEPTH_MAX (1u << 24)
 
+static void end_one(struct uk_group *g, struct req *q, struct group_wake *w)
+{
+	q->state = REQ_ENDED;
+	group_ended(g, q, q, 1, w);
+}
+
 /* What runs in the parent has no one here who could end it. */
 static COLD void group_child(struct uk_group *g)
 {
@@ -28,15 +34,15 @@ static COLD void group_child(struct uk_group *g)
 	g->held_tail = &g->held;
 	g->nheld = 0;
 	g->barrier = g->draining = g->closing = false;
+	g->pins = 0;
 	for (unsigned i = 0; i < g->used; i++) {
 		struct req *q = &g->req[i];
 
 		q->pins = 0;
-		if (q->state == REQ_RUNNING) {
+		if (q->state == REQ_RUNNING)
 			q->res = -ECANCELED;
-			q->state = REQ_ENDED;
-			group_ended(g, q, q, 1, &nobody);
-		}
+		if (q->state == REQ_RUNNING || q->state == REQ_LATE)
+			end_one(g, q, &nobody);
 	}
 }
 
@@ -73,6 +79,24 @@ void group_ended(struct uk_group *g, struct req *first, struct req *last, unsign
 		wake_drainer(g, w);
 }
 
+struct req *group_unpinned(struct req *q, struct req **last, unsigned *n)
+{
+	struct req *rest = NULL, **tail = &rest;
+
+	for (struct req *next; q; q = next) {
+		next = q->next;
+		if (q->pins) {
+			store_relaxed(&q->state, (uint8_t)REQ_LATE);
+			--*n;
+		} else {
+			*tail = *last = q;
+			tail = &q->next;
+		}
+	}
+	*tail = NULL;
+	return rest;
+}
+
 struct req *group_get(struct uk_group *g)
 {
 	struct req *q = g->free;
@@ -106,10 +130,7 @@ unsigned group_collect(struct uk_group *g, uk_end *out, unsigned max)
 				   .res = q->res,
 				   .buf = q->has_buf ? q->buf : NULL,
 				   .flags = q->more ? UK_END_MORE : 0 };
-		if (unlikely(q->pins))
-			q->state = REQ_GONE;
-		else
-			put_free(g, q);
+		put_free(g, q);
 	}
 	g->nends -= n;
 	return n;
@@ -212,33 +233,44 @@ int uk_wait_all(uk_group *g, uk_end *out, unsigned max, uk_time deadline)
 
 /* -- cancelling -- */
 
-/* Under the lock, which is let go meanwhile. q runs. */
-static void ask_end(struct uk_group *g, struct uk_thread *t, struct req *q)
+/* Under the lock, which is let go meanwhile. */
+static void deliver(struct uk_group *g, struct req *q)
 {
-	store_relaxed(&q->asked, 1);
-	if (!q->home) {
-		if (q->helper) {
-			wait_cut(q->helper, ASK_CANCEL);
-		} else if (drain_let_go(g, q)) {
-			struct group_wake w;
+	struct group_wake w;
 
-			q->res = -ECANCELED;
-			q->state = REQ_ENDED;
-			group_ended(g, q, q, 1, &w);
-			if (g->drainer) /* who comes after it may begin */
-				wake_drainer(g, &w);
-			lock_release(&g->lock);
-			group_fire(&w);
-			group_lock(g);
-		}
-		return;
-	}
+	end_one(g, q, &w);
+	if (g->drainer) /* who comes after it may begin */
+		wake_drainer(g, &w);
+	lock_release(&g->lock);
+	group_fire(&w);
+	group_lock(g);
+}
+
+/* The same; q runs in the reactor of another vp, maybe. */
+static void ask_reactor(struct uk_group *g, struct uk_thread *t, struct req *q)
+{
 	q->pins++;
+	g->pins++;
 	lock_release(&g->lock);
 	sched_io_cancel(t, &q->op, q->home);
 	group_lock(g);
-	if (--q->pins == 0 && load_relaxed(&q->state) == REQ_GONE)
-		put_free(g, q);
+	g->pins--;
+	if (--q->pins == 0 && q->state == REQ_LATE)
+		deliver(g, q);
+}
+
+/* The same; q runs. */
+static void ask_end(struct uk_group *g, struct uk_thread *t, struct req *q)
+{
+	store_relaxed(&q->asked, 1);
+	if (q->home) {
+		ask_reactor(g, t, q);
+	} else if (q->helper) {
+		wait_cut(q->helper, ASK_CANCEL);
+	} else if (drain_let_go(g, q)) {
+		q->res = -ECANCELED;
+		deliver(g, q);
+	}
 }
 
 int uk_async_cancel(uk_group *g, uint64_t id)

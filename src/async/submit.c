@@ -313,10 +313,15 @@ void group_take(struct op_sink *s, struct io_op *first)
 	}
 	if (!n)
 		return;
+	*tail = NULL;
 	group_lock(g);
-	group_ended(g, list, last, n, &w);
+	if (unlikely(g->pins))
+		list = group_unpinned(list, &last, &n);
+	if (likely(n))
+		group_ended(g, list, last, n, &w);
 	lock_release(&g->lock);
-	group_fire(&w);
+	if (likely(n))
+		group_fire(&w);
 }
 
 /* -- submission -- */

@@ -544,6 +544,51 @@ static void a_deadline_loses_no_byte(void)
 	race(1);
 }
 
+static _Atomic(uint64_t) unwanted; /* its end is asked for; 1: no more is */
+static uk_sem asked_for;
+
+static void *canceller(void *arg)
+{
+	for (;;) {
+		int r;
+
+		CHECK_EQ(uk_sem_wait(&asked_for), 0);
+		if (unwanted == 1)
+			return arg;
+		r = uk_async_cancel(g, unwanted);
+		CHECK(r == 0 || r == -ENOENT);
+	}
+}
+
+/* Its end is collected and its place wanted again while who asked for the end is still at it. */
+static void what_is_being_cancelled_has_its_place(void)
+{
+	uk_thread *t[2];
+	int p[2];
+	char b;
+
+	group(1);
+	make_pipe(p, 0);
+	CHECK_EQ(uk_sem_init(&asked_for, 0), 0);
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(uk_thread_create(&t[i], NULL, canceller, NULL), 0);
+	for (int turn = 0; turn < 2000; turn++) {
+		unwanted = submit(READ(p[0], &b, 1));
+		CHECK_EQ((uint32_t)unwanted, 1); /* the group's one place */
+		CHECK_EQ(uk_sem_post(&asked_for), 0);
+		CHECK_EQ(uk_sem_post(&asked_for), 0);
+		CHECK_EQ(end(), -ECANCELED);
+	}
+	unwanted = 1;
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(uk_sem_post(&asked_for), 0);
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+	uk_close(p[0]);
+	uk_close(p[1]);
+	done();
+}
+
 static void ten_thousand_are_in_flight(void)
 {
 	uk_op *o = calloc(MANY, sizeof(*o));
@@ -1124,6 +1169,7 @@ int main(void)
 	BOTH(a_destroyed_group_touches_nothing_any_more);
 	BOTH(a_cancel_loses_no_byte);
 	BOTH(a_deadline_loses_no_byte);
+	BOTH(what_is_being_cancelled_has_its_place);
 	BOTH(ten_thousand_are_in_flight);
 	BOTH(one_thread_waits_and_may_be_cancelled);
 	BOTH(many_submit_and_one_collects);

@@ -72,7 +72,7 @@ static void what_came_until_then_counts(void)
 	CHECK_EQ(uk_recv(s[0], b, 64, MSG_WAITALL), 3);
 	CHECK_EQ(uk_write(s[1], "abc", 3), 3);
 	CHECK_EQ(uk_recv(s[0], b, 64, MSG_WAITALL | MSG_PEEK), 3);
-	CHECK_EQ(uk_recv(s[0], b, 64, 0), 3);
+	CHECK_EQ(uk_recv(s[0], b, 3, MSG_WAITALL), 3);
 	uk_close(s[0]);
 	uk_close(s[1]);
 }

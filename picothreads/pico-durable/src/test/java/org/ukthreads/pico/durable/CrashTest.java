@@ -445,7 +445,7 @@ final class CrashTest {
 		v.start("bad", task("Unruly"));
 		until(() -> told.toString().contains("bad waits in"));
 		assertTrue(told.toString().contains("StackOverflowError"), told.toString());
-		v.start("p", task("Waits", "park"));
+		v.start("p", task("Waits", "park", System.nanoTime()));
 		until(() -> kind(m, "p") == KeptFiber.PARK);
 		v.close();
 	}
