@@ -140,8 +140,12 @@ final class CrashTest {
 
 	/** In a "process" of its own. */
 	private Vault vault(Store s) {
+		return vault(s, Clock.REAL);
+	}
+
+	private Vault vault(Store s, Clock clock) {
 		return new Vault(s, SEAL, new Codec(loader, Filter.PROGRAM),
-			new PicoRuntime("process", 2, null, Clock.REAL)).sleepsFrom(100)
+			new PicoRuntime("process", 2, null, clock)).sleepsFrom(100)
 			.onFailure((id, e) -> told.add(id + " " + e))
 			.onUnsaved((id, why) -> told.add(id + " " + why));
 	}
@@ -441,7 +445,7 @@ final class CrashTest {
 	@Test
 	void an_error_in_saving_a_wait_is_told_and_the_others_are_saved() throws Exception {
 		Memory m = new Memory();
-		Vault v = vault(m);
+		Vault v = vault(m, new WaitsTest.Still()); /* no wait of a second is over */
 		v.start("bad", task("Unruly"));
 		until(() -> told.toString().contains("bad waits in"));
 		assertTrue(told.toString().contains("StackOverflowError"), told.toString());

@@ -51,7 +51,7 @@ final class WaitsTest {
 	}
 
 	/** It stands: however long the machine takes, no wait of one second is over. */
-	private static final class Still implements Clock {
+	static final class Still implements Clock {
 		private final long nanos = REAL.nanos();
 		private final long millis = REAL.millis();
 
