@@ -222,7 +222,7 @@ int main(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (int i = 0; i < 3; i++) {
 		uring_no_msg_kick = i == 1;
-		if (reactor_init(&R, want[i]))
+		if (reactor_init(&R, want[i], NULL))
 			continue;
 		printf("%s%s\n", R.ops->name, i == 1 ? ", kicked by eventfd" : "");
 		if (i != 1) {

@@ -13,6 +13,7 @@ UK_BEGIN
 #define UK_VPSET_IO 2u /* the same for files, pipes and ttys */
 #define UK_VPSET_BIND 4u /* bind each vp to one CPU of the mask, in turn */
 #define UK_VPSET_NOSTEAL 8u
+#define UK_VPSET_SQPOLL 16u /* the set has a network processor: uk_vpset_attr */
 
 /* Start the runtime (otherwise the first call that needs it does): 0 or -errno. */
 UK_API int uk_init(void);
@@ -23,6 +24,40 @@ UK_API int uk_vps(void);
  * allowed to the process). Sets live until the process ends. */
 UK_API int uk_vpset_create(uk_vpset **out, const char *name, unsigned n,
 			   const cpu_set_t *mask, unsigned flags);
+
+/* The same by attributes. Initialise with UK_VPSET_ATTR_INIT; it may grow at its end.
+ * What stands below flags counts with UK_VPSET_SQPOLL: what the threads of the set ask of
+ * files and sockets is then carried out by one thread of the kernel's, to which it goes
+ * through shared memory. Where that is refused the set does without; uk_vpset_sqpoll tells. */
+typedef struct uk_vpset_attr {
+	size_t size;           /* sizeof(uk_vpset_attr) */
+	const char *name;      /* copied, cut to 31 bytes; NULL = none */
+	const cpu_set_t *mask; /* as for uk_vpset_create, as are the next two */
+	unsigned n;
+	unsigned flags;
+	int net_cpu; /* that thread's CPU; -1 = any */
+	unsigned
+	    batch; /* a vp without work sleeps until so many operations have ended */
+	uk_time min_wait; /* or for so long, then until one has; 0 = no batches */
+	uk_time
+	    idle; /* that thread sleeps if it had no work for so long; 0 = the kernel's
+			 choice, a second */
+	uk_time
+	    napi; /* it polls the queue of a network interface for so long; 0 = not */
+	unsigned napi_prefer; /* 1 = and wants no interrupts from it meanwhile */
+	unsigned reserved;
+} uk_vpset_attr;
+
+#define UK_VPSET_ATTR_INIT                                                             \
+	{                                                                              \
+		sizeof(uk_vpset_attr), UK_NULL, UK_NULL, 0, 0, -1, 0, 0, 0, 0, 0, 0    \
+	}
+
+UK_API int uk_vpset_create_attr(uk_vpset **out, const uk_vpset_attr *a);
+/* Has s a network processor? 1: yes; 0: none was asked for; -errno: it was refused, by this
+ * (-EOPNOTSUPP: the engine is epoll). */
+UK_API int uk_vpset_sqpoll(const uk_vpset *s);
+
 UK_API uk_vpset *uk_vpset_default(void);
 UK_API uk_vpset *
 uk_vpset_self(void); /* of the calling thread; default set if foreign */

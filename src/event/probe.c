@@ -99,6 +99,36 @@ int probe_ring(struct uring_params *p)
 	return fd < 0 ? fd : fd_move_high(fd);
 }
 
+int probe_sq_ring(const struct net_cpu *n, struct uring_params *p)
+{
+	/* TASKRUN: the thread needs no interrupt, and the kernel refuses both together */
+	uint32_t flags = (caps.setup_flags &
+			  ~(URING_SETUP_COOP_TASKRUN | URING_SETUP_TASKRUN_FLAG)) |
+			 URING_SETUP_SQPOLL;
+	int fd;
+
+	if (n->ring >= 0)
+		flags |= URING_SETUP_ATTACH_WQ;
+	else if (n->cpu >= 0)
+		flags |= URING_SETUP_SQ_AFF;
+	*p = (struct uring_params){ .flags = flags,
+				    .cq_entries = CQ_ENTRIES,
+				    .sq_thread_cpu = (uint32_t)MAX(n->cpu, 0),
+				    .sq_thread_idle = n->idle_ms,
+				    .wq_fd = (uint32_t)MAX(n->ring, 0) };
+	fd = (int)sys2(SYS_io_uring_setup, SQ_ENTRIES, p);
+	return fd < 0 ? fd : fd_move_high(fd);
+}
+
+/* To join the thread of no ring is refused after all else that may be; nothing is made. */
+static bool ask_sqpoll(void)
+{
+	struct uring_params p = { .flags = URING_SETUP_SQPOLL | URING_SETUP_ATTACH_WQ,
+				  .wq_fd = (uint32_t)-1 };
+
+	return (int)sys2(SYS_io_uring_setup, 1, &p) == -ENXIO;
+}
+
 static int ask_ops(int fd)
 {
 	struct uring_probe p = { 0 };
@@ -128,6 +158,7 @@ static void ask_ring(int fd, const struct uring_params *p)
 	err =
 	    (int)sys4(SYS_io_uring_register, -1, URING_REGISTER_SEND_MSG_RING, &msg, 1);
 	caps.msg_kick = !err;
+	caps.sqpoll = ask_sqpoll();
 	if (for_now(err))
 		caps.err = err;
 }
@@ -193,6 +224,8 @@ bool probe_has(enum probe p)
 		return caps.err == 0 && caps.msg_kick;
 	case PROBE_URING_FILES:
 		return caps.err == 0 && (caps.ops & FILE_OPS) == FILE_OPS;
+	case PROBE_URING_SQPOLL:
+		return caps.err == 0 && caps.sqpoll;
 	case PROBE_EPOLL_PWAIT2:
 	case PROBE_COUNT:
 		break;
@@ -213,6 +246,8 @@ struct probe_row probe_row(enum probe p)
 					   "eventfd in the ring", false },
 		[PROBE_URING_FILES] = { "io_uring openat, statx, fsync, splice",
 					"blocking calls under a mark", false },
+		[PROBE_URING_SQPOLL] = { "io_uring SQPOLL",
+					 "sets have no network processor", false },
 		[PROBE_EPOLL_PWAIT2] = { "epoll_pwait2",
 					 "epoll_pwait, time-outs rounded up to 1 ms",
 					 false },

@@ -4,6 +4,7 @@
 #ifndef EVENT_PROBE_H
 #define EVENT_PROBE_H
 
+#include "event/reactor.h"
 #include "event/uring_abi.h"
 
 enum probe {
@@ -12,6 +13,7 @@ enum probe {
 	PROBE_URING_SUBMIT_ALL,
 	PROBE_URING_MSG_KICK, /* SEND_MSG_RING without a ring of one's own */
 	PROBE_URING_FILES,    /* openat, openat2, statx, fsync, splice */
+	PROBE_URING_SQPOLL,   /* a kernel thread that reads rings */
 	PROBE_EPOLL_PWAIT2,   /* time-outs in nanoseconds */
 	PROBE_COUNT
 };
@@ -21,6 +23,7 @@ struct uring_caps {
 	uint32_t setup_flags; /* accepted ones */
 	uint64_t ops;         /* bit per opcode */
 	bool msg_kick;
+	bool sqpoll;
 };
 
 bool probe_has(enum probe p);
@@ -30,6 +33,8 @@ const struct uring_caps *probe_uring(void);
 /* A new ring with what was granted, and what the kernel says of it; or -errno. Only after
  * probe_uring() said that there are rings. */
 int probe_ring(struct uring_params *p);
+/* The same with a thread of the kernel's: n->ring's, or, if that is none, a new one. */
+int probe_sq_ring(const struct net_cpu *n, struct uring_params *p);
 
 /* A row for `uk doctor`. */
 struct probe_row {

@@ -11,11 +11,11 @@ int reactor_dropped;
 static bool
     forced; /* by whoever made the last vp: the environment is the same for all */
 
-static int start(struct reactor *r, const struct reactor_ops *ops)
+static int start(struct reactor *r, const struct reactor_ops *ops, struct net_cpu *n)
 {
 	int err;
 
-	*r = (struct reactor){ .ops = ops, .fds = fdtab_create() };
+	*r = (struct reactor){ .ops = ops, .fds = fdtab_create(), .net_cpu = n };
 	if (!r->fds)
 		return -ENOMEM;
 	err = ops->init(r);
@@ -26,20 +26,27 @@ static int start(struct reactor *r, const struct reactor_ops *ops)
 	return err;
 }
 
-int reactor_init(struct reactor *r, const char *want)
+static int start_epoll(struct reactor *r, struct net_cpu *n, int why)
+{
+	if (n)
+		n->err = why;
+	return start(r, &epoll_ops, n);
+}
+
+int reactor_init(struct reactor *r, const char *want, struct net_cpu *n)
 {
 	int err;
 
 	store_relaxed(&forced, want != NULL);
 	if (want && !strcmp(want, "epoll"))
-		return start(r, &epoll_ops);
+		return start_epoll(r, n, -EOPNOTSUPP);
 	if (want && strcmp(want, "uring") && strcmp(want, "io_uring"))
 		return -EINVAL;
-	err = start(r, &uring_ops);
+	err = start(r, &uring_ops, n);
 	if (!err || want)
 		return err;
 	store_relaxed(&reactor_dropped, err);
-	return start(r, &epoll_ops);
+	return start_epoll(r, n, err);
 }
 
 int reactor_again(struct reactor *r)
@@ -50,6 +57,8 @@ int reactor_again(struct reactor *r)
 		return err;
 	store_relaxed(&reactor_dropped, err);
 	r->ops = &epoll_ops;
+	if (r->net_cpu)
+		r->net_cpu->err = err;
 	return r->ops->init(r);
 }
 

@@ -143,6 +143,22 @@ struct reactor_ops {
 /* Counters, owner writes; folded into uk_stats by the look room. */
 struct reactor_count {
 	uint64_t polls, waits, syscalls, sqes, cqes, cancels;
+	uint64_t sq_wakes; /* the network processor was asleep */
+};
+
+/* A network processor: a kernel thread that carries out what the rings of a vp set ask for, and
+ * what has become of it. The set's; who makes a reactor writes. */
+struct net_cpu {
+	int cpu; /* -1: any */
+	uint32_t
+	    idle_ms; /* it looks in vain for so long before it sleeps; 0: kernel's */
+	uint32_t napi_us; /* it polls a network queue for so long; 0: not */
+	bool napi_prefer; /* and wants no interrupts while it does */
+	uint32_t batch,
+	    min_wait_us; /* a sleeping vp wakes for so many, or after that */
+	int ring;        /* whose thread it is; -1: none yet */
+	int err;         /* why a vp of the set has a plain reactor: -errno */
+	int napi_err;    /* why queues are not polled */
 };
 
 struct reactor {
@@ -150,7 +166,8 @@ struct reactor {
 	void *priv;
 	unsigned pending; /* ops not yet returned by poll; owner */
 	struct reactor_count count;
-	struct fdtab *fds; /* owner writes; closers of other vps peek (fdtab.h) */
+	struct fdtab *fds;       /* owner writes; closers of other vps peek (fdtab.h) */
+	struct net_cpu *net_cpu; /* its set's, or NULL */
 	/* Kernel threads that lost this vp as hogs and still run user code. A ring's ops end in
 	 * the context of the thread that submitted them, and such a one does not look: while
 	 * this is not 0, poll sleeps in short slices and interrupts them (membarrier). A hint:
@@ -163,10 +180,11 @@ extern const struct reactor_ops uring_ops, epoll_ops;
 
 /* Choose and start an engine: want = "uring", "epoll" or NULL (automatic: uring if the
  * kernel and the seccomp filter let us, else epoll). -EINVAL for another name; a forced
- * engine that does not start is an error, not a fallback. */
+ * engine that does not start is an error, not a fallback. n: NULL, or a network processor that
+ * it shall have if the kernel lets it. */
 /* Why the last vp that wanted io_uring got epoll: -errno; 0: none has. */
 extern int reactor_dropped;
-int reactor_init(struct reactor *r, const char *want);
+int reactor_init(struct reactor *r, const char *want, struct net_cpu *n);
 /* The second step in a forked child: the same engine, or, where it was not forced and does not
  * start (the parent's rings have what the user may lock), the other one. */
 int reactor_again(struct reactor *r);

@@ -24,16 +24,17 @@
  * What finds the submission queue full enters the kernel; if even that gives no room (no
  * memory), it waits in the backlog, in order.
  *
- * Rejected: a registered ring descriptor (belongs to one kernel thread); SQPOLL (a kernel
- * thread per vp); linked time-outs (451 ns per op; timer.c does it for 40).
+ * A ring of a set with a network processor (sq_thread) is read and carried out by a kernel
+ * thread instead, one for all rings of the set (ring.c): to submit is to move the tail, and
+ * the first three of those points are void. It is asleep or not as uring_impl.h draws it.
+ *
+ * Rejected: a registered ring descriptor (belongs to one kernel thread); such a thread for each
+ * vp, or for every set; linked time-outs (451 ns per op; timer.c does it for 40).
  */
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include "base/barrier.h"
-#include "base/files.h"
 #include "event/hostile.h"
-#include "event/probe.h"
 #include "event/uring_impl.h"
 
 #define HOG_SLICE (500 * NS_PER_US)
@@ -43,8 +44,6 @@
 /* The kernel's own "interrupted" codes; some operations (splice) let them out. */
 #define ERESTART_FIRST 512
 #define ERESTART_LAST 516
-
-bool uring_no_msg_kick;
 
 static void reap(struct reactor *r);
 
@@ -70,35 +69,70 @@ static void check_fatal(const struct uring *u, long n)
 		    n);
 }
 
-/* Hand over what is queued; wait for min completions at most ns (< 0: no limit). */
+/* Is the kernel's thread asleep though something is queued? (wake in uring_impl.h) */
+static bool must_wake(const struct uring *u)
+{
+	if (!u->sq_thread || u->sq_woken || !unsubmitted(u))
+		return false;
+	fence_seq_cst(); /* our tail before its flag; it does it the other way round */
+	return load_relaxed(u->sq_flags) & URING_SQ_NEED_WAKEUP;
+}
+
+/* Has the kernel something for us that it does not do by itself? */
+static bool must_collect(const struct uring *u)
+{
+	return load_relaxed(u->sq_flags) & (URING_SQ_TASKRUN | URING_SQ_CQ_OVERFLOW);
+}
+
+static bool must_enter(const struct uring *u)
+{
+	return must_collect(u) || (u->sq_thread ? must_wake(u) : unsubmitted(u));
+}
+
+/* Hand over what is queued; wait for min completions at most ns (< 0: no limit), or, where the
+ * set wants batches, for as many as that is, or as it may wait for them. */
 static long enter(struct reactor *r, uint32_t min, int64_t ns)
 {
 	struct uring *u = ring_of(r);
 	struct timespec ts = sys_timespec(ns);
 	struct uring_enter_arg arg = { .sigmask_size = 8,
 				       .ts = ns < 0 ? 0 : (uintptr_t)&ts };
-	uint32_t flags = 0;
+	uint32_t flags = 0, queued = u->sq_thread ? 0 : unsubmitted(u);
 	long n;
 
-	if (min ||
-	    load_relaxed(u->sq_flags) & (URING_SQ_TASKRUN | URING_SQ_CQ_OVERFLOW))
+	if (min || must_collect(u))
 		flags = URING_ENTER_GETEVENTS;
+	if (must_wake(u)) {
+		flags |= URING_ENTER_SQ_WAKEUP;
+		u->sq_woken = true;
+		bump(&r->count.sq_wakes, 1);
+	}
 	bump(&r->count.syscalls, 1);
+	if (min && u->batch && (ns < 0 || ns > u->min_wait_us * NS_PER_US)) {
+		min = u->batch;
+		arg.min_wait_us = u->min_wait_us;
+	}
 	if (!min)
-		n = sysn(SYS_io_uring_enter, u->fd, unsubmitted(u), 0, flags, NULL, 0);
+		n = sysn(SYS_io_uring_enter, u->fd, queued, 0, flags, NULL, 0);
 	else
-		n = sysn(SYS_io_uring_enter, u->fd, unsubmitted(u), min,
+		n = sysn(SYS_io_uring_enter, u->fd, queued, min,
 			 flags | URING_ENTER_EXT_ARG, &arg, sizeof(arg));
 	if (unlikely(n < 0))
 		check_fatal(u, n);
 	return n;
 }
 
-/* Hand over all that is queued. It may fail for want of memory, then the rest stays. */
+/* Hand over all that is queued. It may fail for want of memory, then the rest stays. A thread
+ * of the kernel's takes it in its own time: it is only seen to be awake. */
 static void flush(struct reactor *r)
 {
 	struct uring *u = ring_of(r);
 
+	if (u->sq_thread) {
+		if (must_enter(u))
+			enter(r, 0, 0);
+		return;
+	}
 	for (int tries = 0; unsubmitted(u) && tries < 3;) {
 		long n = enter(r, 0, 0);
 
@@ -131,6 +165,7 @@ static void put_sqe(struct uring *u)
 {
 	/* release: the kernel that sees the tail sees the entry */
 	store_release(u->sq_ktail, ++u->sq_tail);
+	u->sq_woken = false;
 }
 
 static uint8_t opcode_of(enum io_kind kind)
@@ -453,8 +488,9 @@ static bool arm_kick(struct reactor *r)
 
 	if (u->msg_kick)
 		return true;
-	bump(&r->count.syscalls, 1);
-	tid = sys_gettid();
+	if (!u->sq_thread)
+		bump(&r->count.syscalls, 1);
+	tid = u->sq_thread ? 0 : sys_gettid();
 	if (u->kick_armed && u->kick_tid == tid)
 		return true;
 	if (u->kick_armed) {
@@ -504,92 +540,6 @@ static void uring_kick(struct reactor *r)
 	while (err == -EINTR || err == -EAGAIN || err == -ENOMEM);
 }
 
-/* -- setup -- */
-
-static void set_pointers(struct uring *u, const struct uring_params *p)
-{
-	char *base = u->rings;
-	uint32_t *array = (uint32_t *)(void *)(base + p->sq.array);
-
-	u->sq_head = (uint32_t *)(void *)(base + p->sq.head);
-	u->sq_ktail = (uint32_t *)(void *)(base + p->sq.tail);
-	u->sq_flags = (uint32_t *)(void *)(base + p->sq.flags);
-	u->sq_mask = p->sq_entries - 1;
-	u->sq_entries = p->sq_entries;
-	u->sq_tail = *u->sq_ktail;
-	u->cq_khead = (uint32_t *)(void *)(base + p->cq.head);
-	u->cq_tail = (uint32_t *)(void *)(base + p->cq.tail);
-	u->cq_mask = p->cq_entries - 1;
-	u->cqes = (struct uring_cqe *)(void *)(base + p->cq.cqes);
-	u->sqes = u->sqe_map;
-	for (uint32_t i = 0; i < p->sq_entries; i++)
-		array[i] = i;
-}
-
-static void *map_ring(int fd, size_t n, long off)
-{
-	long p = sysn(SYS_mmap, NULL, n, PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_POPULATE, fd, off);
-
-	if (os_failed(p))
-		return NULL;
-	sys3(SYS_madvise, p, n, MADV_DONTFORK);
-	return (void *)(uintptr_t)p;
-}
-
-static int map_rings(struct uring *u, const struct uring_params *p)
-{
-	size_t sq = p->sq.array + p->sq_entries * sizeof(uint32_t);
-	size_t cq = p->cq.cqes + p->cq_entries * sizeof(struct uring_cqe);
-
-	u->rings_size = MAX(sq, cq);
-	u->sqe_size = p->sq_entries * sizeof(struct uring_sqe);
-	u->rings = map_ring(u->fd, u->rings_size, URING_OFF_RINGS);
-	u->sqe_map = map_ring(u->fd, u->sqe_size, URING_OFF_SQES);
-	return u->rings && u->sqe_map ? 0 : -ENOMEM;
-}
-
-static void ring_close(struct uring *u)
-{
-	os_unmap(u->rings, u->rings_size);
-	os_unmap(u->sqe_map, u->sqe_size);
-	files_drop(u->fd);
-	files_drop(u->kick_fd);
-}
-
-static int ring_open(struct uring *u)
-{
-	const struct uring_caps *caps = probe_uring();
-	struct uring_params p;
-	long fd;
-	int err;
-
-	*u = (struct uring){ .fd = -1, .kick_fd = -1, .ops = caps->ops };
-	u->msg_kick = caps->msg_kick && !uring_no_msg_kick;
-	opq_init(&u->backlog);
-	opq_init(&u->cancels);
-	opq_init(&u->done);
-	if (caps->err)
-		return caps->err;
-	u->fd = probe_ring(&p);
-	if (u->fd < 0)
-		return u->fd;
-	err = map_rings(u, &p);
-	if (!err && !u->msg_kick) {
-		/* blocking: a read in the ring must wait, not fail */
-		fd = sys2(SYS_eventfd2, 0, EFD_CLOEXEC);
-		err = fd < 0 ? (int)fd : 0;
-		u->kick_fd = fd < 0 ? -1 : fd_move_high((int)fd);
-	}
-	if (err) {
-		ring_close(u);
-		return err;
-	}
-	set_pointers(u, &p);
-	barrier_init(); /* the room alone, in its tests */
-	return 0;
-}
-
 /* -- the contract -- */
 
 static int uring_init(struct reactor *r)
@@ -599,7 +549,7 @@ static int uring_init(struct reactor *r)
 
 	if (!u)
 		return -ENOMEM;
-	err = ring_open(u);
+	err = ring_open(u, r->net_cpu);
 	if (err) {
 		os_unmap(u, sizeof(*u));
 		return err;
@@ -608,11 +558,21 @@ static int uring_init(struct reactor *r)
 	return 0;
 }
 
+/* The kernel's thread has the rights that the process had when the ring was made. What looks at
+ * rights when it begins is for who asks to do, who may have given some up. */
+static bool asks_who_calls(enum io_kind kind)
+{
+	return kind == IO_OPENAT || kind == IO_OPENAT2 || kind == IO_STATX ||
+	       kind == IO_CONNECT;
+}
+
 static bool uring_can(const struct reactor *r, enum io_kind kind)
 {
 	const struct uring *u = ring_of(r);
 
 	if (kind == IO_RECV_AHEAD && u->no_ahead)
+		return false;
+	if (u->sq_thread && asks_who_calls(kind))
 		return false;
 	return kind < IO_KINDS && (u->ops >> opcode_of(kind) & 1);
 }
@@ -635,6 +595,10 @@ static void uring_submit(struct reactor *r, struct io_op *op)
 	}
 	if (op->kind == IO_RECV_AHEAD) {
 		ahead_submit(r, op);
+		return;
+	}
+	if (unlikely(ring_of(r)->sq_thread) && asks_who_calls(op->kind)) {
+		uring_finish(r, op, REACTOR_READY);
 		return;
 	}
 	if (hostile_eagain(op)) {
@@ -711,7 +675,8 @@ static unsigned uring_cancel_fd(struct reactor *r, int fd, int keep)
 	for (; (op = pending_two(r, fd)); n++)
 		uring_cancel(r, op);
 	/* now: the caller is about to close, and what is still in the kernel would swallow
-	 * bytes and keep the file open */
+	 * bytes and keep the file open (where the kernel's thread does it: until the ops have
+	 * come back, for which the closer waits) */
 	if (n)
 		flush(r);
 	return n;
@@ -733,8 +698,7 @@ static void pass(struct reactor *r)
 {
 	struct uring *u = ring_of(r);
 
-	if (unsubmitted(u) ||
-	    load_relaxed(u->sq_flags) & (URING_SQ_TASKRUN | URING_SQ_CQ_OVERFLOW))
+	if (must_enter(u))
 		enter(r, 0, 0);
 }
 
@@ -791,10 +755,10 @@ static struct io_op *uring_poll(struct reactor *r, int64_t timeout_ns)
 
 	bump(&r->count.polls, 1);
 	timeout_ns = MIN(timeout_ns, MAX_SLEEP);
-	hogs = load_relaxed(&r->hogs);
+	hogs = u->sq_thread ? 0 : load_relaxed(&r->hogs);
 	if (unlikely(hogs) && (timeout_ns < 0 || timeout_ns > HOG_SLICE))
 		timeout_ns = HOG_SLICE;
-	if (unlikely(u->poller != __builtin_thread_pointer())) {
+	if (unlikely(u->poller != __builtin_thread_pointer()) && !u->sq_thread) {
 		u->poller = __builtin_thread_pointer();
 		u->poller_gen++;
 	}
@@ -855,6 +819,10 @@ static void uring_fork_leave(struct reactor *r)
 	ahead_fini(u);
 	ring_close(u);
 	u->fd = u->kick_fd = -1;
+	if (r->net_cpu) {
+		r->net_cpu->ring = -1; /* the parent's */
+		r->net_cpu->err = r->net_cpu->napi_err = 0;
+	}
 }
 
 static int uring_fork_child(struct reactor *r)
@@ -865,7 +833,7 @@ static int uring_fork_child(struct reactor *r)
 
 	fdtab_reset(r->fds);
 	r->pending = 0;
-	err = ring_open(u);
+	err = ring_open(u, r->net_cpu);
 	if (err) {
 		os_unmap(u, sizeof(*u));
 		r->priv = NULL;

@@ -67,6 +67,12 @@ struct uring_enter_arg {
 	uint64_t ts;
 };
 
+struct uring_napi {
+	uint32_t busy_poll_us;
+	uint8_t prefer_busy_poll, opcode, pad[2];
+	uint32_t param, resv;
+};
+
 struct uring_probe_op {
 	uint8_t op, resv;
 	uint16_t flags;
@@ -82,8 +88,11 @@ struct uring_probe {
 #define URING_PROBE_SUPPORTED 1u
 
 /* setup */
+#define URING_SETUP_SQPOLL (1u << 1)
+#define URING_SETUP_SQ_AFF (1u << 2)
 #define URING_SETUP_CQSIZE (1u << 3)
 #define URING_SETUP_CLAMP (1u << 4)
+#define URING_SETUP_ATTACH_WQ (1u << 5)
 #define URING_SETUP_SUBMIT_ALL (1u << 7)
 #define URING_SETUP_COOP_TASKRUN (1u << 8)
 #define URING_SETUP_TASKRUN_FLAG (1u << 9)
@@ -95,22 +104,26 @@ struct uring_probe {
 #define URING_FEAT_RW_CUR_POS (1u << 3)
 #define URING_FEAT_FAST_POLL (1u << 5)
 #define URING_FEAT_EXT_ARG (1u << 8)
+#define URING_FEAT_MIN_TIMEOUT (1u << 15)
 
 /* mmap offsets */
 #define URING_OFF_RINGS 0L
 #define URING_OFF_SQES 0x10000000L
 
 /* sq flags */
+#define URING_SQ_NEED_WAKEUP (1u << 0)
 #define URING_SQ_CQ_OVERFLOW (1u << 1)
 #define URING_SQ_TASKRUN (1u << 2)
 
 /* enter */
 #define URING_ENTER_GETEVENTS (1u << 0)
+#define URING_ENTER_SQ_WAKEUP (1u << 1)
 #define URING_ENTER_EXT_ARG (1u << 3)
 
 /* register */
 #define URING_REGISTER_PROBE 8
 #define URING_REGISTER_PBUF_RING 22
+#define URING_REGISTER_NAPI 27
 #define URING_REGISTER_SEND_MSG_RING 31
 
 /* sqe flags */

@@ -24,6 +24,19 @@
 
 struct ahead_pool;
 
+/* -- the kernel's thread of a ring (sq_thread) --
+ *
+ *   POLLS --nothing for the idle time--> FLAGS --tails looked at again, empty--> SLEEPS
+ *     ^                                    |                                       |
+ *     +------something queued: flag off----+<----- the owner's SQ_WAKEUP ----------+
+ *
+ *   the owner:   write the entry; tail; fence; flag set? SQ_WAKEUP
+ *   the thread:  flag; fence; a tail has moved? on : sleep
+ *
+ * So one of them sees the other's write, and nothing that is queued is left asleep; a wake-up
+ * that comes when it is awake is in vain, and one for each tail is enough. The owner looks whenever it polls, so an op that is
+ * queued by a running thread to a thread asleep begins with that, as on a plain ring. An entry
+ * is free when the head has passed it. Modelled in tests/model/sqpoll.pml. */
 struct uring {
 	int fd;
 	int kick_fd; /* eventfd, -1 when msg_kick */
@@ -49,6 +62,10 @@ struct uring {
 	bool news;          /* a stream's cell was freed: a closer may wait for it */
 	struct waker waker;
 
+	bool sq_thread;              /* the kernel's thread reads it */
+	bool sq_woken;               /* it has been, since the last entry was queued */
+	uint32_t batch, min_wait_us; /* a sleep's, where it is to bring many; or 0 */
+
 	struct ahead_pool *pool; /* ahead.c; NULL until the first stream */
 	bool no_ahead;           /* the kernel has refused */
 	uint32_t poller_gen;     /* changes with the kernel thread that polls */
@@ -62,6 +79,11 @@ static inline struct uring *ring_of(const struct reactor *r)
 {
 	return r->priv;
 }
+
+/* -- ring.c -- */
+/* n: what the vp's set wants of the network, or NULL. */
+int ring_open(struct uring *u, struct net_cpu *n);
+void ring_close(struct uring *u);
 
 /* -- uring.c -- */
 /* Hand op to the kernel, or to the backlog. */

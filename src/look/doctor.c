@@ -73,6 +73,32 @@ static void reactor_row(row_fn *fn, void *arg)
 	fn("reactor", buf, !err, arg);
 }
 
+/* A row for each set that wants a network processor. */
+static int net_rows(row_fn *fn, void *arg)
+{
+	int bad = 0;
+
+	for (uint32_t i = 0; i < load_acquire(&vp_count_all); i++) {
+		const struct uk_vpset *s = vp_all[i]->set;
+		int has = uk_vpset_sqpoll(s);
+		char name[64], buf[120];
+
+		if (vp_all[i]->index || !has)
+			continue;
+		fmt_to(name, sizeof(name), "network processor of set %s", s->name);
+		if (has < 0)
+			fmt_to(buf, sizeof(buf), "none: error %d", has);
+		else
+			fmt_to(
+			    buf, sizeof(buf), "yes, %s%s",
+			    s->net_cpu.cpu < 0 ? "on any CPU" : "on a CPU of its own",
+			    s->net_cpu.napi_err ? "; it polls no network queue" : "");
+		fn(name, buf, has > 0 && !s->net_cpu.napi_err, arg);
+		bad += has < 0;
+	}
+	return bad;
+}
+
 static void vps_row(row_fn *fn, void *arg)
 {
 	int64_t milli = cgroup_cpus(CGROUP_ROOT, CGROUP_SELF);
@@ -121,6 +147,7 @@ UK_API int uk_doctor(row_fn *fn, void *arg)
 	}
 	vps_row(fn, arg);
 	reactor_row(fn, arg);
+	bad += net_rows(fn, arg);
 	for (int i = 0; i < PROBE_COUNT; i++) {
 		struct probe_row p = probe_row((enum probe)i);
 

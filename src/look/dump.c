@@ -136,6 +136,22 @@ __attribute__((constructor)) static void dump_register(void)
 	sched_on_child(parent_dumps_no_more);
 }
 
+/* s has a network processor, or would have one. */
+static void print_net_cpu(int fd, const struct uk_vpset *s)
+{
+	const struct net_cpu *n = &s->net_cpu;
+	int has = uk_vpset_sqpoll(s);
+
+	if (has > 0)
+		fmt_fd(fd, "  set %s: network processor on CPU %d (-1: any)", s->name,
+		       n->cpu);
+	else
+		fmt_fd(fd, "  set %s: no network processor, error %d", s->name, has);
+	if (has > 0 && n->napi_err)
+		fmt_fd(fd, ", which polls no network queue, error %d", n->napi_err);
+	fmt_fd(fd, "\n");
+}
+
 static void print_vps(int fd)
 {
 	uint32_t n = load_acquire(&vp_count_all);
@@ -144,6 +160,8 @@ static void print_vps(int fd)
 		const struct uk_vp *vp = vp_all[i];
 		const struct carrier *c = vp_carrier(vp);
 
+		if (vp->index == 0 && uk_vpset_sqpoll(vp->set))
+			print_net_cpu(fd, vp->set);
 		fmt_fd(fd,
 		       "  vp %u of set %s: %s, carrier %d, ready %u, pending I/O %u, "
 		       "timers %u, switches %lu\n",

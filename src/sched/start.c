@@ -132,11 +132,15 @@ static int call_all(struct uk_vpset **s, const struct set_plan *plan, struct cre
 
 static int bring_up(void)
 {
+	uk_vpset_attr a = UK_VPSET_ATTR_INIT;
 	struct uk_vpset *s = NULL;
 	struct set_plan plan;
 	struct crew *w;
-	int r = set_plan(&plan, "default", vps_wanted(), NULL, 0);
+	int r;
 
+	a.name = "default";
+	a.n = vps_wanted();
+	r = set_plan(&plan, &a);
 	if (r)
 		return r;
 	store_relaxed(&reactor_dropped, 0);

@@ -17,6 +17,8 @@ struct uk_vp *vp_all[VP_MAX];
 uint32_t vp_count_all;
 struct uk_vpset *vpset_default;
 
+#define BATCH 32 /* of completions, if the maker of the set does not say */
+
 static struct lock set_lock =
     LOCK_INIT(RANK_VPSET); /* also around the start, for fork */
 static uint32_t bind_generation;
@@ -57,7 +59,8 @@ static int vp_make(struct uk_vp **out, struct uk_vpset *s, unsigned index,
 	vp->clock = sys_now();
 	stack_cache_init(&vp->stacks);
 	wheel_init(&vp->wheel, vp->clock);
-	r = reactor_init(&vp->reactor, engine_wanted());
+	r = reactor_init(&vp->reactor, engine_wanted(),
+			 s->flags & UK_VPSET_SQPOLL ? &s->net_cpu : NULL);
 	if (r)
 		os_unmap(vp, sizeof(*vp));
 	else
@@ -111,23 +114,48 @@ static struct uk_vp *nth_vp(const struct uk_vpset *s, unsigned i)
 	return i < s->n ? s->vps[i] : i == s->n ? s->net : s->io;
 }
 
-int set_plan(struct set_plan *p, const char *name, unsigned n, const cpu_set_t *mask,
-	     unsigned flags)
+/* A time in units of so many ns, rounded up; false: none that the kernel can be told. */
+static bool in_units(uk_time t, int64_t unit, uint32_t *out)
+{
+	if (t < 0 || t > UINT32_MAX / 2 * unit)
+		return false;
+	*out = (uint32_t)((t + unit - 1) / unit);
+	return true;
+}
+
+static bool plan_net(struct net_cpu *n, const uk_vpset_attr *a)
+{
+	*n = (struct net_cpu){ .cpu = a->net_cpu,
+			       .napi_prefer = a->napi_prefer,
+			       .batch = a->batch ? a->batch : BATCH,
+			       .ring = -1 };
+	return a->net_cpu >= -1 && in_units(a->idle, NS_PER_MS, &n->idle_ms) &&
+	       in_units(a->napi, NS_PER_US, &n->napi_us) &&
+	       in_units(a->min_wait, NS_PER_US, &n->min_wait_us) &&
+	       a->napi_prefer <= 1 && !a->reserved;
+}
+
+int set_plan(struct set_plan *p, const uk_vpset_attr *a)
 {
 	struct cpus room;
 	const struct cpus *allowed = cpus_allowed(&room);
 
-	if (flags & ~(UK_VPSET_NET | UK_VPSET_IO | UK_VPSET_BIND | UK_VPSET_NOSTEAL))
+	if (a->flags & ~(UK_VPSET_NET | UK_VPSET_IO | UK_VPSET_BIND | UK_VPSET_NOSTEAL |
+			 UK_VPSET_SQPOLL))
 		return -EINVAL;
-	*p = (struct set_plan){ .name = name, .n = n, .flags = flags, .bind = mask };
+	*p = (struct set_plan){
+		.name = a->name, .n = a->n, .flags = a->flags, .bind = a->mask
+	};
+	if (!plan_net(&p->net_cpu, a))
+		return -EINVAL;
 	cpus_named(allowed, &p->cpus);
-	if (mask)
-		CPU_AND(&p->cpus, mask, &p->cpus);
-	if ((mask || flags & UK_VPSET_BIND) && !CPU_COUNT(&p->cpus))
+	if (a->mask)
+		CPU_AND(&p->cpus, a->mask, &p->cpus);
+	if ((a->mask || a->flags & UK_VPSET_BIND) && !CPU_COUNT(&p->cpus))
 		return -EINVAL;
-	if (!n)
-		p->n = mask ? MIN((unsigned)CPU_COUNT(&p->cpus), SET_MOST)
-			    : cpus_vps(allowed->n);
+	if (!a->n)
+		p->n = a->mask ? MIN((unsigned)CPU_COUNT(&p->cpus), SET_MOST)
+			       : cpus_vps(allowed->n);
 	if (p->n > SET_MOST || set_carriers(p) > VP_MAX - vp_count_all)
 		return -EINVAL;
 	return 0;
@@ -148,6 +176,7 @@ int set_make(struct uk_vpset **out, const struct set_plan *p, struct crew *w)
 	fmt_to(s->name, sizeof(s->name), "%s", p->name ? p->name : "");
 	s->n = p->n;
 	s->flags = p->flags;
+	s->net_cpu = p->net_cpu;
 	s->slice = SLICE_NS;
 	r = fill(s, p);
 	for (unsigned i = 0; i < s->n + 2 && !r; i++)
@@ -223,23 +252,59 @@ struct uk_vp *sched_only_vp(void)
 
 /* ---- public ---- */
 
-UK_API int uk_vpset_create(uk_vpset **out, const char *name, unsigned n,
-			   const cpu_set_t *mask, unsigned flags)
+/* As much of it as the caller knows; -E2BIG: it wants something that we do not know. */
+static int take_attr(uk_vpset_attr *all, const uk_vpset_attr *a)
+{
+	const char *from = (const char *)a;
+
+	if (a->size < offsetof(uk_vpset_attr, net_cpu))
+		return -EINVAL;
+	for (size_t i = sizeof(*all); i < a->size; i++)
+		if (from[i])
+			return -E2BIG;
+	*all = (uk_vpset_attr)UK_VPSET_ATTR_INIT;
+	memcpy(all, a, MIN(a->size, sizeof(*all)));
+	return 0;
+}
+
+UK_API int uk_vpset_create_attr(uk_vpset **out, const uk_vpset_attr *a)
 {
 	struct set_plan plan;
-	int r = sched_start();
+	uk_vpset_attr all;
+	int r = take_attr(&all, a);
 
+	if (!r)
+		r = sched_start();
 	if (r)
 		return r;
 	/* pthread_create below may block: not inside the runtime */
 	uk_blocking_begin();
 	lock_acquire(&set_lock);
-	r = set_plan(&plan, name, n, mask, flags);
+	r = set_plan(&plan, &all);
 	if (!r)
 		r = create_locked(out, &plan);
 	lock_release(&set_lock);
 	uk_blocking_end();
 	return r;
+}
+
+UK_API int uk_vpset_create(uk_vpset **out, const char *name, unsigned n,
+			   const cpu_set_t *mask, unsigned flags)
+{
+	uk_vpset_attr a = UK_VPSET_ATTR_INIT;
+
+	a.name = name;
+	a.n = n;
+	a.mask = mask;
+	a.flags = flags;
+	return uk_vpset_create_attr(out, &a);
+}
+
+UK_API int uk_vpset_sqpoll(const uk_vpset *s)
+{
+	if (!(s->flags & UK_VPSET_SQPOLL))
+		return 0;
+	return s->net_cpu.err ? s->net_cpu.err : 1;
 }
 
 UK_API uk_vpset *uk_vpset_default(void)

@@ -123,6 +123,8 @@ struct uk_vpset {
 	uint32_t nidle; /* vps asleep; relaxed */
 	uint32_t
 	    waking; /* 1: one vp was woken to steal and has not yet found or given up */
+	struct net_cpu
+	    net_cpu;       /* with UK_VPSET_SQPOLL; constant but for forked children */
 	struct uk_vp *net; /* reactive vps or NULL */
 	struct uk_vp *io;
 	struct uk_vp *vps[SET_MOST];
@@ -215,10 +217,9 @@ struct set_plan {
 	unsigned n, flags;
 	bool bind;
 	cpu_set_t cpus;
+	struct net_cpu net_cpu;
 };
-/* mask NULL: the CPUs allowed, and no binding; n 0: as many as there are. */
-int set_plan(struct set_plan *p, const char *name, unsigned n, const cpu_set_t *mask,
-	     unsigned flags);
+int set_plan(struct set_plan *p, const uk_vpset_attr *a);
 unsigned set_carriers(const struct set_plan *p);
 /* Everything of the set, known to nobody yet. On failure what there is of it, for set_drop,
  * after w was dismissed. */

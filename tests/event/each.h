@@ -10,6 +10,8 @@
 static struct reactor R;
 static const char *engine;
 static bool is_uring;
+/* With a thread of the kernel's that sleeps as soon as it may. */
+static struct net_cpu net_cpu;
 
 static inline struct io_op mk(enum io_kind kind, int fd, const void *addr, uint32_t len)
 {
@@ -68,27 +70,33 @@ static inline void on_each_engine(void (*all)(void))
 {
 	static const struct {
 		const char *want, *say;
-		bool no_msg;
-	} e[] = { { "uring", "uring", false },
-		  { "uring", "uring+eventfd", true },
-		  { "epoll", "epoll", false } };
+		bool no_msg, sq_thread;
+	} e[] = { { "uring", "uring", false, false },
+		  { "uring", "uring+eventfd", true, false },
+		  { "uring", "uring+sqpoll", false, true },
+		  { "uring", "uring+sqpoll+eventfd", true, true },
+		  { "epoll", "epoll", false, false } };
 	const char *one = getenv("UK_REACTOR");
 
-	for (int i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < array_size(e); i++) {
 		int err;
 
 		if (one && strcmp(one, e[i].want))
 			continue;
 		engine = e[i].say;
-		is_uring = i < 2;
+		is_uring = !strcmp(e[i].want, "uring");
 		uring_no_msg_kick = e[i].no_msg;
-		err = reactor_init(&R, e[i].want);
+		net_cpu = (struct net_cpu){ .cpu = -1, .idle_ms = 1, .ring = -1 };
+		err = reactor_init(&R, e[i].want, e[i].sq_thread ? &net_cpu : NULL);
 		if (err && is_uring) {
 			printf("no io_uring here: %d\n", err);
 			continue;
 		}
 		CHECK_EQ(err, 0);
-		all();
+		if (net_cpu.err)
+			printf("no SQPOLL here: %d\n", net_cpu.err);
+		else
+			all();
 		reactor_fini(&R);
 	}
 }

@@ -274,7 +274,7 @@ static void two_vps_accept_from_one_listener(void)
 	CHECK_EQ(listen(listener, 100), 0);
 	CHECK_EQ(getsockname(listener, (struct sockaddr *)&a, &len), 0);
 	for (int i = 0; i < 2; i++) {
-		CHECK_EQ(reactor_init(&vp[i], is_uring ? "uring" : "epoll"), 0);
+		CHECK_EQ(reactor_init(&vp[i], is_uring ? "uring" : "epoll", NULL), 0);
 		pthread_create(&t[i], NULL, acceptor, &vp[i]);
 	}
 	for (int i = 0; i < CLIENTS; i++) {

@@ -59,11 +59,11 @@ static void expect_epoll(void)
 	struct reactor r;
 
 	CHECK(!probe_has(PROBE_URING));
-	CHECK_EQ(reactor_init(&r, NULL), 0);
+	CHECK_EQ(reactor_init(&r, NULL, NULL), 0);
 	CHECK(r.ops == &epoll_ops);
 	nop_and_timeout(&r);
 	reactor_fini(&r);
-	CHECK(reactor_init(&r, "uring") < 0);
+	CHECK(reactor_init(&r, "uring", NULL) < 0);
 }
 
 static void expect_no_pwait2(void)
@@ -71,7 +71,7 @@ static void expect_no_pwait2(void)
 	struct reactor r;
 
 	CHECK(!probe_has(PROBE_EPOLL_PWAIT2));
-	CHECK_EQ(reactor_init(&r, "epoll"), 0);
+	CHECK_EQ(reactor_init(&r, "epoll", NULL), 0);
 	nop_and_timeout(&r);
 	reactor_fini(&r);
 }
@@ -81,7 +81,7 @@ static void expect_some_engine(void)
 {
 	struct reactor r;
 
-	CHECK_EQ(reactor_init(&r, NULL), 0);
+	CHECK_EQ(reactor_init(&r, NULL, NULL), 0);
 	nop_and_timeout(&r);
 	reactor_fini(&r);
 }
@@ -119,8 +119,8 @@ static void a_wrong_name_is_refused(void)
 {
 	struct reactor r;
 
-	CHECK_EQ(reactor_init(&r, "kqueue"), -EINVAL);
-	CHECK_EQ(reactor_init(&r, ""), -EINVAL);
+	CHECK_EQ(reactor_init(&r, "kqueue", NULL), -EINVAL);
+	CHECK_EQ(reactor_init(&r, "", NULL), -EINVAL);
 }
 
 static void the_table_names_every_probe(void)

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sqpoll.pml - the thread of the kernel's that reads the rings of a set goes to sleep while
+ * their owners queue entries: put_sqe, must_wake and enter (src/event/uring.c) against the
+ * kernel's io_sq_thread.
+ *
+ * Two rings, one owner each, one thread. Memory is the processor's: an owner's store of the
+ * tail stays in its buffer until a fence, an atomic or some moment later; what the thread
+ * writes goes out at once, for it looks again behind a fence of its own (SLEEP_FIRST takes the
+ * second look away). An owner that has queued may queue once more before it looks.
+ *
+ * Checked: when the owners have done and the thread rests, all entries are taken.
+ *
+ * Must fail: -DNO_FENCE (the owner looks at the flag before its tail is seen) -DNO_RELOOK (the
+ * thread does not look at the tails between flag and sleep) -DKEEP_WOKEN (who has woken the
+ * thread once does not for a later entry) -DONE_FLAG (the thread flags one ring of the two)
+ */
+#define ENTRIES 3
+
+byte tail[2], buffered[2]; /* seen by the thread; written by the owner */
+byte head[2];
+bool flag[2];              /* NEED_WAKEUP */
+bool asleep;               /* on the wait queue */
+bool rests;                /* it has looked again, and gives the processor up */
+byte done;                 /* owners */
+
+#define LEFT (head[0] != tail[0] || head[1] != tail[1])
+
+proctype owner(byte me)
+{
+	bool woken = false;
+	byte n = 0;
+
+	do
+	:: n < ENTRIES ->
+		buffered[me]++; n++;
+#ifndef KEEP_WOKEN
+		woken = false;
+#endif
+		if
+		:: n < ENTRIES /* another one at once */
+		:: true ->
+#ifndef NO_FENCE
+			tail[me] = buffered[me];
+#endif
+			if
+			:: !woken && head[me] != buffered[me] && flag[me] ->
+				woken = true;
+				asleep = false
+			:: else
+			fi
+		fi
+	:: n == ENTRIES -> break
+	od;
+#ifndef NO_FENCE
+	tail[me] = buffered[me];
+#endif
+	if
+	:: !woken && head[me] != buffered[me] && flag[me] -> asleep = false
+	:: else
+	fi;
+	/* the buffer drains by itself */
+	tail[me] = buffered[me];
+	done++
+}
+
+proctype thread()
+{
+end:	do
+	:: head[0] = tail[0]; head[1] = tail[1];
+		if
+		:: LEFT
+		:: else ->
+			asleep = true;
+			flag[0] = true;
+#ifndef ONE_FLAG
+			flag[1] = true;
+#endif
+#ifndef NO_RELOOK
+			if
+			:: LEFT -> asleep = false
+			:: else
+			fi;
+#endif
+			rests = true;
+endasleep:		!asleep;
+			rests = false;
+			flag[0] = false; flag[1] = false
+		fi
+	od
+}
+
+init {
+	atomic { run owner(0); run owner(1); run thread() }
+	done == 2 && rests && asleep;
+	assert(!LEFT)
+}
