@@ -63,7 +63,7 @@ def engines(suite, name, full):
             return [{}]
         envs = [{"UK_REACTOR": "uring", "UK_VPS": "2"}]
         other = {"UK_REACTOR": "epoll", "UK_VPS": "1"}
-        if not full and name in ("web/pth-tls", "web/uk-set-tls"):
+        if not full and name in ("web/pth-tls", "web/uk-set-tls", "web/net-tls"):
             return []
         if not full and name == "web/uk-tls":
             return [other]

@@ -49,10 +49,10 @@ int accept_start(void)
 	for (unsigned i = 0; i < n_listeners && rc == 0; i++) {
 		struct listener *l = &listeners[i];
 
-		if (cfg.mode == MODE_UK) /* now, while there are descriptors */
+		if (accepts_park()) /* now, while there are descriptors */
 			l->late = fcntl(l->fd, F_DUPFD_CLOEXEC, 0);
 		alive++;
-		rc = cfg.mode == MODE_UK && l->late < 0 ? -errno : spawn_acceptor(l);
+		rc = accepts_park() && l->late < 0 ? -errno : spawn_acceptor(l);
 	}
 	return rc;
 }
@@ -67,7 +67,7 @@ void accept_wake(void)
 
 		if (tid)
 			syscall(SYS_tgkill, getpid(), tid, SIGURG);
-		if (cfg.mode == MODE_UK && (fd = atomic_exchange(&l->fd, -1)) >= 0)
+		if (accepts_park() && (fd = atomic_exchange(&l->fd, -1)) >= 0)
 			uk_close(fd);
 	}
 }
@@ -106,7 +106,7 @@ static int accept_late(struct listener *l, struct sockaddr *a, socklen_t *n)
 
 	if (l->shared || atomic_load(&handed_over))
 		return -ESHUTDOWN;
-	if (cfg.mode == MODE_UK) {
+	if (accepts_park()) {
 		uk_thread_set_deadline(uk_after(DRAIN));
 		rc = uk_accept4(l->late, a, n, SOCK_CLOEXEC);
 		uk_thread_set_deadline(UK_FOREVER);
@@ -127,7 +127,7 @@ static int accept_one(struct listener *l, struct ticket *t)
 	a->sa_family = AF_UNIX; /* which may leave it alone */
 	if (atomic_load(&stopping))
 		return accept_late(l, a, &n);
-	if (cfg.mode == MODE_UK)
+	if (accepts_park())
 		return uk_accept4(l->fd, a, &n, SOCK_CLOEXEC);
 	return accept_raw(l, a, &n);
 }
@@ -192,7 +192,7 @@ static void give_up(struct listener *l)
 
 	if (fd >= 0)
 		uk_close(fd);
-	if (cfg.mode == MODE_UK)
+	if (accepts_park())
 		uk_close(l->late);
 	uk_mutex_lock(&lock);
 	alive--;

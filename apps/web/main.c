@@ -96,7 +96,7 @@ static void greet(void)
 		    listeners[0].name, cfg.root);
 	else
 		say("%s serves %s (%s: user threads on %u vps, %s)", listeners[0].name,
-		    cfg.root, mode_name(), uk_vpset_size(uk_vpset_default()),
+		    cfg.root, mode_name(), uk_vpset_size(spawn_set()),
 		    uk_reactor_name());
 	for (unsigned i = 1; i < n_listeners; i++)
 		say("and on %s", listeners[i].name);

@@ -11,6 +11,7 @@
 
 struct config cfg = {
 	.mode = MODE_UK,
+	.net_cpu = -1,
 	.port = "8080",
 	.root = ".",
 	.follow = true,
@@ -34,7 +35,9 @@ static void usage(void)
 	    "usage: ukweb [options]\n"
 	    "\n"
 	    "  --mode=M             uk (user threads), uk-set (acceptor in a set of its own),\n"
+	    "                       net (uk, with a network processor),\n"
 	    "                       pth (kernel threads)                        [uk]\n"
+	    "      --net-cpu=N      the CPU of that processor                   [any]\n"
 	    "  -p, --port=N         port; 0 = any free one                      [8080]\n"
 	    "      --listen=WHERE   ADDR, ADDR:PORT, [ADDR]:PORT or unix:PATH; may be given\n"
 	    "                       more than once (also --bind)                [127.0.0.1]\n"
@@ -116,8 +119,15 @@ static void set_mode(const char *name, const char *v)
 		cfg.mode = MODE_UK;
 	else if (strcmp(v, "uk-set") == 0)
 		cfg.mode = MODE_UK_SET;
+	else if (strcmp(v, "net") == 0)
+		cfg.mode = MODE_NET;
 	else
-		bad(name, v, "one of pth, uk, uk-set is wanted");
+		bad(name, v, "one of pth, uk, uk-set, net is wanted");
+}
+
+static void set_net_cpu(const char *name, const char *v)
+{
+	cfg.net_cpu = (int)number(name, v, 0, CPU_SETSIZE - 1, false);
 }
 
 static void set_port(const char *name, const char *v)
@@ -189,6 +199,7 @@ static const struct opt {
 	{ "listen", CALL, 0, NULL, add_listener, 0, 0 },
 	{ "root", TEXT, 'r', TO(root), 0, 0 },
 	{ "vps", COUNT, 0, TO(vps), 1, 256 },
+	{ "net-cpu", CALL, 0, NULL, set_net_cpu, 0, 0 },
 	{ "tls-cert", TEXT, 0, TO(tls_cert), 0, 0 },
 	{ "tls-key", TEXT, 0, TO(tls_key), 0, 0 },
 	{ "access-log", TEXT, 0, TO(access_log), 0, 0 },
@@ -269,6 +280,8 @@ static void settle(void)
 		die(EX_USAGE_, "--full is for user threads, not for --mode=pth");
 	if (cfg.lim.max_uri + 512 > cfg.lim.max_header)
 		cfg.lim.max_header = cfg.lim.max_uri + 512;
+	if (cfg.net_cpu >= 0 && cfg.mode != MODE_NET)
+		die(EX_USAGE_, "--net-cpu is for --mode=net");
 	if (!cfg.stack)
 		cfg.stack = cfg.tls_cert ? 256 * 1024 : 64 * 1024;
 	if (cfg.t_cache == 0)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The three kinds of thread: the only file where the modes differ (with the accepts of
+/* The kinds of thread: the only file where the modes differ (with the accepts of
  * accept.c).
  *
  *   pth     a kernel thread for each connection, as ever
  *   uk      user threads in the default set, the acceptor among them
  *   uk-set  each acceptor on a vp of a set of theirs, blocking for real in accept(2); the
- *           connections in the default set (the founding paper's third server) */
+ *           connections in the default set (the founding paper's third server)
+ *   net     user threads in a set with a network processor, a thread of the kernel's that does
+ *           the socket calls of all of them; the vps are kept off its CPU. Where that is
+ *           refused it is a set as any other, and the server says so */
 #include "web.h"
 
 #include <errno.h>
@@ -14,12 +17,43 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static uk_vpset *acceptor_set;
+#define NET_IDLE (20 * UK_MS) /* then the network processor sleeps */
+
+static uk_vpset *acceptor_set, *net_set;
 static pthread_attr_t pth_attr;
 
 const char *mode_name(void)
 {
-	return cfg.mode == MODE_PTH ? "pth" : cfg.mode == MODE_UK ? "uk" : "uk-set";
+	static const char *const names[] = { "pth", "uk", "uk-set", "net" };
+
+	return names[cfg.mode];
+}
+
+uk_vpset *spawn_set(void)
+{
+	return net_set ? net_set : uk_vpset_default();
+}
+
+static int make_net_set(void)
+{
+	uk_vpset_attr a = UK_VPSET_ATTR_INIT;
+	cpu_set_t rest;
+	int rc, has;
+
+	a.name = "net";
+	a.n = cfg.vps;
+	a.flags = UK_VPSET_SQPOLL;
+	a.net_cpu = cfg.net_cpu;
+	a.idle = NET_IDLE;
+	if (cfg.net_cpu >= 0 && !sched_getaffinity(0, sizeof(rest), &rest)) {
+		CPU_CLR(cfg.net_cpu, &rest);
+		a.mask = CPU_COUNT(&rest) ? &rest : NULL; /* alone there, or together */
+	}
+	rc = uk_vpset_create_attr(&net_set, &a);
+	has = rc ? rc : uk_vpset_sqpoll(net_set);
+	if (rc == 0 && has < 0)
+		say("no network processor: %s; going on without", strerror(-has));
+	return rc;
 }
 
 int spawn_init(void)
@@ -32,13 +66,17 @@ int spawn_init(void)
 		pthread_attr_setdetachstate(&pth_attr, PTHREAD_CREATE_DETACHED);
 		return -pthread_attr_setstacksize(&pth_attr, cfg.stack);
 	}
-	if (cfg.vps) {
+	if (cfg.mode == MODE_NET) {
+		setenv("UK_VPS", "1", 1); /* the default set does nothing */
+	} else if (cfg.vps) {
 		snprintf(n, sizeof(n), "%u", cfg.vps);
 		setenv("UK_VPS", n, 1);
 	}
 	rc = uk_init();
 	if (rc == 0 && cfg.mode == MODE_UK_SET)
 		rc = uk_vpset_create(&acceptor_set, "acceptor", n_listeners, NULL, 0);
+	if (rc == 0 && cfg.mode == MODE_NET)
+		rc = make_net_set();
 	return rc;
 }
 
@@ -51,7 +89,7 @@ static int spawn(const char *name, uk_vpset *set, unsigned flags, void *(*fn)(vo
 	if (cfg.mode == MODE_PTH)
 		return -pthread_create(&id, &pth_attr, fn, arg);
 	a.stack_size = cfg.stack;
-	a.set = set ? set : uk_vpset_default();
+	a.set = set ? set : spawn_set();
 	a.name = name;
 	a.flags = UK_ATTR_DETACHED | UK_ATTR_NOWAIT | flags;
 	return uk_thread_create(NULL, &a, fn, arg);

@@ -191,7 +191,7 @@ static void json_stats(FILE *f, const uk_stats *s)
 
 static void json_runtime(FILE *f)
 {
-	uk_vpset *set = uk_vpset_default();
+	uk_vpset *set = spawn_set();
 	uk_stats s;
 
 	uk_stats_get(&s);
@@ -292,7 +292,7 @@ static void metrics_server(FILE *f)
 
 static void metrics_runtime(FILE *f)
 {
-	uk_vpset *set = uk_vpset_default();
+	uk_vpset *set = spawn_set();
 	unsigned n = uk_vpset_size(set);
 	uk_stats s;
 	uk_stats *vp = calloc(n, sizeof(*vp));

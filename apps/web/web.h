@@ -25,7 +25,7 @@
 
 #include "request.h"
 
-enum mode { MODE_PTH, MODE_UK, MODE_UK_SET };
+enum mode { MODE_PTH, MODE_UK, MODE_UK_SET, MODE_NET };
 
 #define MAX_LISTENERS 16
 #define MAX_RULES 16
@@ -34,6 +34,7 @@ enum mode { MODE_PTH, MODE_UK, MODE_UK_SET };
 struct config {
 	enum mode mode;
 	unsigned vps;
+	int net_cpu; /* -1: any */
 	const char *listen[MAX_LISTENERS], *port, *root, *access_log, *pid_file;
 	unsigned listens;
 	const char *user;
@@ -50,6 +51,11 @@ struct config {
 	unsigned cache_files;
 };
 extern struct config cfg;
+/* Acceptors are user threads that park. */
+static inline bool accepts_park(void)
+{
+	return cfg.mode == MODE_UK || cfg.mode == MODE_NET;
+}
 void options_parse(int argc, char **argv);
 
 /* ---- numbers: only grow, sharded by connection; the gauges are differences. What every
@@ -329,6 +335,8 @@ int spawn_helper(const char *name, void *(*fn)(void *));
 int spawn_conn(struct ticket *t);
 void spawn_trim_stack(void); /* the caller's own */
 const char *mode_name(void);
+/* The set that connections run in. */
+uk_vpset *spawn_set(void);
 
 #define EX_OK 0
 #define EX_FORCED 1

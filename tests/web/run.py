@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the web server: the real binary, driven over loopback.
 
-  run.py --mode pth|uk|uk-set [--tls] [--ukweb build/ukweb] [--only REGEX] [--seed N]
+  run.py --mode pth|uk|uk-set|net [--tls] [--ukweb build/ukweb] [--only REGEX] [--seed N]
 
 Each test has a time limit. The last line reads `N passed, N failed, N skipped`; the exit
 status is 1 if a test failed. UK_REACTOR=uring|epoll in the environment picks the engine."""
@@ -18,6 +18,7 @@ import harness  # noqa: E402
 import t_http  # noqa: E402,F401
 import t_hostile  # noqa: E402,F401
 import t_life  # noqa: E402,F401
+import t_net  # noqa: E402,F401
 import t_operate  # noqa: E402,F401
 import t_tls  # noqa: E402,F401
 import t_rfc  # noqa: E402,F401
@@ -28,7 +29,7 @@ import t_status  # noqa: E402,F401
 def main():
     top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     p = argparse.ArgumentParser()
-    p.add_argument('--mode', default='uk', choices=['pth', 'uk', 'uk-set'])
+    p.add_argument('--mode', default='uk', choices=['pth', 'uk', 'uk-set', 'net'])
     p.add_argument('--tls', action='store_true')
     p.add_argument('--full', action='store_true')
     p.add_argument('--vps', type=int, default=int(os.environ.get('UK_VPS', 2)))

@@ -19,12 +19,12 @@ def bad_options_are_refused_with_one_clear_line(t):
                            stderr=subprocess.PIPE, timeout=100)
         return p.returncode, p.stdout.decode(), p.stderr.decode()
     for args, code, want in [
-            (['--mode=green'], 2, 'one of pth, uk, uk-set'), (['--port=x'], 2, 'number from 0'),
+            (['--mode=green'], 2, 'one of pth, uk, uk-set, net'), (['--port=x'], 2, 'number from 0'),
             (['--port=70000'], 2, 'number from 0 to 65535'), (['--frobnicate'], 2, 'frobnicate'),
             (['--max-header=1'], 2, 'number from 512'), (['--timeout-idle=-1'], 2, 'a time such'),
             (['--timeout-idle=1y'], 2, 'a time such'), (['extra'], 2, 'not an option'),
             (['--tls-cert=x'], 2, 'go together'), (['--vps=0'], 2, 'number from 1'),
-            (['--mode=pth', '--full'], 2, '--full'), (['--root'], 2, 'requires an argument'),
+            (['--mode=pth', '--full'], 2, '--full'), (['--net-cpu=0'], 2, 'for --mode=net'), (['--root'], 2, 'requires an argument'),
             (['--mode=' + t.mode, '--port=0', '--root=/nonexistent'], 3,
              '/nonexistent: No such file'),
             (['--mode=' + t.mode, '--port=0', '--root=/etc/passwd'], 3, 'Not a directory'),
