@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workload net-echo: 256 bytes echoed on 32 connections over lo, one request on each in flight:
 a kernel thread for each connection, epoll in one thread, a user thread for each on one vp (uk), the
-same with sockets on a reactive vp of its own (net). The program is bench/net/echo.c."""
+same with sockets on a reactive vp of its own (net), or with a network processor on the last CPU
+(sqpoll), which a vp without work leaves to end up to 32 requests, or 100 us (batch). The program is bench/net/echo.c."""
 import build
 import harness
 from micro import case, interleaved
 
-SYSTEMS = ("threads", "epoll", "uk", "net")
+SYSTEMS = ("threads", "epoll", "uk", "net", "sqpoll", "batch")
 
 
 def echo(q):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* echo.c - net-echo: a server that echoes 256 bytes on 32 connections over lo,
  * and in a process of its own a client that has one request on each connection
- * in flight, always. threads|epoll|uk|net N
+ * in flight, always. threads|epoll|uk|net|sqpoll|batch N
  *
  * The server's figures are what the kernel counts for its process, from the
  * first connection to its exit: they depend less on who else uses the machine
@@ -100,13 +100,33 @@ static void *parking(void *arg)
 	return NULL;
 }
 
-static void serve_uk(unsigned flags)
+/* One vp, and, as how says, a reactive one, or a network processor on the last CPU, without or
+ * with completions in batches. NULL: the default set. */
+static uk_vpset *set_for(const char *how)
 {
-	uk_attr a = { .flags = UK_ATTR_LIGHT };
+	uk_vpset_attr a = UK_VPSET_ATTR_INIT;
+	uk_vpset *s;
+
+	if (!strcmp(how, "uk"))
+		return NULL;
+	a.name = "echo";
+	a.n = 1;
+	a.flags = strcmp(how, "net") ? UK_VPSET_SQPOLL : UK_VPSET_NET;
+	a.net_cpu = (int)sysconf(_SC_NPROCESSORS_ONLN) - 1;
+	a.idle = 20 * UK_MS;
+	a.min_wait = strcmp(how, "batch") ? 0 : 100 * UK_US;
+	if (uk_vpset_create_attr(&s, &a))
+		die("uk_vpset_create_attr", ENOMEM);
+	if (uk_vpset_sqpoll(s) < 0)
+		die("no network processor", -uk_vpset_sqpoll(s));
+	return s;
+}
+
+static void serve_uk(const char *how)
+{
+	uk_attr a = { .flags = UK_ATTR_LIGHT, .set = set_for(how) };
 	uk_thread *t[CONNECTIONS];
 
-	if (flags && uk_vpset_create(&a.set, "echo", 1, NULL, flags))
-		die("uk_vpset_create", ENOMEM);
 	for (int i = 0; i < CONNECTIONS; i++)
 		if (uk_thread_create(&t[i], &a, parking,
 				     (void *)(intptr_t)accept_one()))
@@ -122,7 +142,7 @@ static void serve(const char *how)
 	else if (!strcmp(how, "epoll"))
 		serve_epoll();
 	else
-		serve_uk(strcmp(how, "net") ? 0 : UK_VPSET_NET);
+		serve_uk(how);
 }
 
 /* -- the client -- */
@@ -197,7 +217,7 @@ int main(int argc, char **argv)
 	pid_t pid;
 
 	if (argc != 3)
-		die("threads|epoll|uk|net N", EINVAL);
+		die("threads|epoll|uk|net|sqpoll|batch N", EINVAL);
 	n = atol(argv[2]);
 	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (bind(listener, (struct sockaddr *)&at, len) ||
