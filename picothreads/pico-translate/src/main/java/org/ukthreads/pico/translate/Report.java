@@ -24,6 +24,19 @@ public final class Report {
 	long before;
 	long after;
 
+	/** What was reported of one class. */
+	void add(Report r) {
+		translated.addAll(r.translated);
+		twins.addAll(r.twins);
+		r.pins.forEach((why, l) -> pins.computeIfAbsent(why, k -> new LinkedHashSet<>())
+			.addAll(l));
+		refused.addAll(r.refused);
+		huge.putAll(r.huge);
+		changed += r.changed;
+		added += r.added;
+		after += r.after;
+	}
+
 	public void translated(String owner, String key) {
 		translated.add(owner + '.' + key);
 	}

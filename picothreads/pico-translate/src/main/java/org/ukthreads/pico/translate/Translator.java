@@ -74,6 +74,8 @@ public final class Translator {
 		public final List<String> rules = new ArrayList<>();
 		/** How many steps the analysis may take; then any class that fits is any object's. */
 		public long budget = Long.getLong("pico.analysis", 600) * 1_000_000;
+		/** How many do it; the result is the same. */
+		public int threads = Workers.count();
 		/** Told how far it is. */
 		public Consumer<String> progress = s -> {};
 	}
@@ -344,60 +346,103 @@ public final class Translator {
 		}
 	}
 
+	/** What became of a class. */
+	private static final class Written {
+		final Report report = new Report();
+		/** Classes that are made public for it. */
+		final Set<String> shown = new HashSet<>();
+		byte[] file;
+		byte[] companion;
+		String companionName;
+		Throwable failed;
+	}
+
 	private Map<String, byte[]> write() {
 		for (CallGraph.Node n : graph.nodes())
 			if (n.suspends())
 				report.because(n.toString(), n.because());
 		Map<String, byte[]> out = new LinkedHashMap<>();
-		boolean again = false;
 		Set<String> shown = new HashSet<>();
-		int at = 0;
-		for (ClassNode n : nodes.values()) {
-			options.progress.accept("writing class " + ++at + " of " + nodes.size());
-			if (aside.containsKey(n.name)) {
-				out.put(n.name, pinned(n.name));
-				continue;
-			}
-			ClassRewriter r = new ClassRewriter(n, hierarchy, graph, replacements, report,
-				options.library, large, twins, shown);
-			boolean changed;
-			byte[] b;
-			try {
-				changed = r.rewrite() | dirty.contains(n.name);
-				if (changed && files.containsKey(n.name))
-					keepSerialForm(n);
-				b = !changed ? files.get(n.name)
-					: r.write(large.isFull(n.name) ? files.get(n.name) : null);
-			} catch (MethodTooLargeException e) {
-				if (!large.found(n.name, e.getMethodName(), e.getDescriptor()))
-					leave(n.name, e);
-				again = true;
-				continue;
-			} catch (RuntimeException | OutOfMemoryError | StackOverflowError e) {
-				leave(n.name, e);
-				again = true;
-				continue;
-			}
-			out.put(n.name, b);
-			if (options.verify && changed)
-				Verifier.check(hierarchy, b);
-			report.after += b.length;
-			if (changed) {
-				report.changed++;
-				huge(n.name, b);
-			}
-			byte[] c = r.companion();
-			if (c != null) {
-				out.put(r.companionName(), c);
-				if (options.verify)
-					Verifier.check(hierarchy, c);
-				report.after += c.length;
-				report.added++;
-			}
-			empty(n);
-		}
+		Set<String> left = Set.copyOf(aside.keySet());
+		int threads = alone ? 1 : options.threads;
+		again = false;
+		int[] at = new int[1];
+		Workers.inOrder(threads, nodes.values(), n -> left.contains(n.name) ? null : write(n),
+			(n, w) -> {
+				options.progress.accept("writing class " + ++at[0] + " of " + nodes.size());
+				if (w == null)
+					out.put(n.name, pinned(n.name));
+				else if (w.failed == null)
+					take(n, w, out, shown);
+				else
+					again(n, w.failed, threads);
+			});
 		shown.forEach(k -> out.computeIfPresent(k, this::open));
 		return again ? null : out;
+	}
+
+	/** Another pass is needed. */
+	private boolean again;
+	/** Classes are written one by one: the heap is too small for more. */
+	private boolean alone;
+
+	private void again(ClassNode n, Throwable failed, int threads) {
+		again = true;
+		if (failed instanceof OutOfMemoryError && threads > 1) {
+			alone = true;
+		} else if (failed instanceof MethodTooLargeException) {
+			MethodTooLargeException e = (MethodTooLargeException) failed;
+			if (!large.found(n.name, e.getMethodName(), e.getDescriptor()))
+				leave(n.name, e);
+		} else {
+			leave(n.name, failed);
+		}
+	}
+
+	private void take(ClassNode n, Written w, Map<String, byte[]> out, Set<String> shown) {
+		report.add(w.report);
+		shown.addAll(w.shown);
+		out.put(n.name, w.file);
+		if (w.companion != null)
+			out.put(w.companionName, w.companion);
+	}
+
+	/** By a worker. */
+	private Written write(ClassNode n) {
+		Written w = new Written();
+		try {
+			write(n, w);
+		} catch (RuntimeException | OutOfMemoryError | StackOverflowError e) {
+			w.failed = e;
+			return w;
+		}
+		if (options.verify && w.report.changed > 0)
+			Verifier.check(hierarchy, w.file);
+		if (options.verify && w.companion != null)
+			Verifier.check(hierarchy, w.companion);
+		empty(n);
+		return w;
+	}
+
+	private void write(ClassNode n, Written w) {
+		ClassRewriter r = new ClassRewriter(n, hierarchy, graph, replacements, w.report,
+			options.library, large, twins, w.shown);
+		boolean changed = r.rewrite() | dirty.contains(n.name);
+		byte[] old = files.get(n.name);
+		if (changed && old != null)
+			keepSerialForm(n);
+		w.file = changed ? r.write(large.isFull(n.name) ? old : null) : old;
+		w.report.after += w.file.length;
+		if (changed) {
+			w.report.changed++;
+			huge(n.name, w.file, w.report);
+		}
+		w.companion = r.companion();
+		w.companionName = r.companionName();
+		if (w.companion != null) {
+			w.report.after += w.companion.length;
+			w.report.added++;
+		}
 	}
 
 	/** Its code is written; the calls in it, which the graph knows, do not keep it. */
@@ -449,7 +494,7 @@ public final class Translator {
 		return b;
 	}
 
-	private void huge(String name, byte[] file) {
+	private void huge(String name, byte[] file, Report report) {
 		Map<String, Integer> before = null;
 		for (Map.Entry<String, Integer> e : CodeSizes.of(file).entrySet()) {
 			if (e.getValue() <= CodeSizes.HUGE)

@@ -9,6 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.tree.AbstractInsnNode;
 import org.objectweb.asm.tree.AnnotationNode;
@@ -347,7 +348,8 @@ public final class CallGraph {
 		return false;
 	}
 
-	private final Map<String, Set<ClassInfo>> outside = new HashMap<>();
+	/** Asked for by all who write classes. */
+	private final Map<String, Set<ClassInfo>> outside = new ConcurrentHashMap<>();
 	/** A class that was not found: it may declare anything. */
 	private static final ClassInfo UNKNOWN = new ClassInfo("?", null, List.of(), 0,
 		ClassInfo.Kind.FOREIGN);

@@ -7,6 +7,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.objectweb.asm.AnnotationVisitor;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassVisitor;
@@ -17,6 +18,9 @@ import org.objectweb.asm.Opcodes;
  * All classes by name, from class files and never by loading: the program's, those it
  * links with, and the platform's, read when first asked for. A class that is nowhere is
  * null; questions about it are answered as if it extended Object.
+ *
+ * Many threads may ask, while nobody adds or learns. What they find is kept, and found once:
+ * a class is one ClassInfo.
  */
 public final class Hierarchy {
 	/** Finds a class file of the libraries or the platform; null: there is none. */
@@ -27,9 +31,13 @@ public final class Hierarchy {
 	private static final String SUSPENDS = "Lorg/ukthreads/pico/Pico;";
 	private static final String LEAF = "Lorg/ukthreads/pico/Leaf;";
 
-	private final Map<String, ClassInfo> classes = new HashMap<>();
-	private final Map<String, Set<String>> supers = new HashMap<>();
-	private final Map<String, Set<String>> below = new HashMap<>();
+	private static final ClassInfo NOWHERE = new ClassInfo("?", null, List.of(), 0,
+		ClassInfo.Kind.FOREIGN);
+
+	private final Map<String, ClassInfo> classes = new ConcurrentHashMap<>();
+	private final Map<String, Set<String>> supers = new ConcurrentHashMap<>();
+	/** Null: not known now. */
+	private volatile Map<String, Set<String>> below;
 	private final Finder finder;
 
 	public Hierarchy(Finder finder) {
@@ -55,7 +63,7 @@ public final class Hierarchy {
 	public void add(ClassInfo c) {
 		classes.put(c.name, c);
 		supers.remove(c.name);
-		below.clear();
+		below = null;
 		known.add(c.name);
 	}
 
@@ -64,14 +72,19 @@ public final class Hierarchy {
 
 	public ClassInfo get(String name) {
 		ClassInfo c = classes.get(name);
-		if (c != null || classes.containsKey(name))
-			return c;
+		if (c == null) {
+			c = find(name);
+			ClassInfo first = classes.putIfAbsent(name, c);
+			c = first != null ? first : c;
+		}
+		return c == NOWHERE ? null : c;
+	}
+
+	private ClassInfo find(String name) {
 		byte[] b = name.startsWith("[") ? null : finder.find(name);
 		if (b == null && !name.startsWith("["))
 			b = platform(name);
-		c = b == null ? null : parse(b, ClassInfo.Kind.FOREIGN);
-		classes.put(name, c);
-		return c;
+		return b == null ? NOWHERE : parse(b, ClassInfo.Kind.FOREIGN);
 	}
 
 	private static ClassInfo parse(byte[] b, ClassInfo.Kind kind) {
@@ -171,11 +184,21 @@ public final class Hierarchy {
 
 	/** The program's and translated classes at or below a type. */
 	public Set<String> below(String name) {
-		if (below.isEmpty())
+		Map<String, Set<String>> b = below;
+		if (b == null)
+			b = findBelow();
+		return b.getOrDefault(name, Set.of());
+	}
+
+	private synchronized Map<String, Set<String>> findBelow() {
+		if (below == null) {
+			Map<String, Set<String>> b = new HashMap<>();
 			for (String k : known)
 				for (String s : supers(k))
-					below.computeIfAbsent(s, x -> new HashSet<>()).add(k);
-		return below.getOrDefault(name, Set.of());
+					b.computeIfAbsent(s, x -> new HashSet<>()).add(k);
+			below = b;
+		}
+		return below;
 	}
 
 	/** Can an object be both? For what dispatch and locks may meet. */

@@ -11,7 +11,8 @@ import java.util.Set;
  * parts by entry (each part loses what it cannot reach); a body that is too large with
  * its handlers, or a copy that parts do not help, runs pinned. A constructor or static
  * initialiser that leaves no room for that, either, stays bare. The translation is run again
- * after each finding; there are few such methods.
+ * after each finding; there are few such methods. Classes are written by many threads; what is
+ * found of a method is asked for by who writes its class.
  */
 public final class Large {
 	private static final int MAX_PARTS = 32;
@@ -23,33 +24,33 @@ public final class Large {
 	/** Resume method to the method it resumes. */
 	private final Map<String, String> resumes = new HashMap<>();
 
-	int parts(String method) {
+	synchronized int parts(String method) {
 		return parts.getOrDefault(method, 1);
 	}
 
-	void parts(String method, int n) {
+	synchronized void parts(String method, int n) {
 		parts.put(method, n);
 	}
 
 	/** Has it come out too large in any way? */
-	public boolean isLarge(String method) {
+	public synchronized boolean isLarge(String method) {
 		return refused(method) || parts(method) > 1;
 	}
 
-	public boolean refused(String method) {
+	public synchronized boolean refused(String method) {
 		return refused.contains(method);
 	}
 
-	boolean bare(String method) {
+	synchronized boolean bare(String method) {
 		return bare.contains(method);
 	}
 
 	/** Must its constants keep their places? Another may need a longer instruction. */
-	public boolean isFull(String owner) {
+	public synchronized boolean isFull(String owner) {
 		return full.contains(owner);
 	}
 
-	void resumes(String resumer, String method) {
+	synchronized void resumes(String resumer, String method) {
 		resumes.put(resumer, method);
 	}
 
@@ -59,12 +60,12 @@ public final class Large {
 	}
 
 	/** It cannot fit, which was seen in time: what else was found out stays true. */
-	void refuse(String method) {
+	synchronized void refuse(String method) {
 		refused.add(method);
 	}
 
 	/** A method of the output is too large; false: and was when nothing was done to it. */
-	public boolean found(String owner, String name, String desc) {
+	public synchronized boolean found(String owner, String name, String desc) {
 		String of = desc.equals(Companion.RESUME_DESC) ? resumes.get(owner + '.' + name) : null;
 		if (of != null && more(parts(of)) > 0) {
 			parts.put(of, more(parts(of)));

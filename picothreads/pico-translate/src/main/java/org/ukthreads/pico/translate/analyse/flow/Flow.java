@@ -106,8 +106,11 @@ public final class Flow {
 		final int result;
 		/** Classes whose code it may run. */
 		final Set<String> targets = new HashSet<>(2);
+		/** It may run code of the outside; and a library's, which tells what it makes. */
 		boolean outside;
-		private final Set<ClassInfo> met = new HashSet<>(2);
+		boolean library;
+		/** To the program's methods there; NONE: it has none of that name. */
+		private final Map<ClassInfo, Method> met = new HashMap<>(2);
 		/** It has found MANY methods, or a stranger, and goes there instead. */
 		private Call hub;
 		private Map<Integer, List<ClassInfo>> found;
@@ -648,21 +651,29 @@ public final class Flow {
 		if (c.found == null)
 			c.found = universe.table(c.key);
 		for (ClassInfo t : universe.find(c.found, k, c.key)) {
-			boolean first = c.met.add(t);
-			if (first)
-				c.targets.add(t.name);
-			Method m = methods.get(t.name + '.' + c.key);
-			if (m == null) {
-				outside.called(c, k);
-				outside.inherited(c, t, k);
+			Method m = c.met.get(t);
+			if (m == null)
+				m = meet(c, t);
+			if (m != NONE) {
+				solver.put(m.self, k);
 				continue;
 			}
-			if (first)
-				link(c, m);
-			solver.put(m.self, k);
+			outside.called(c, k);
+			outside.inherited(c, t, k);
 		}
 		if (c.met.size() > MANY && c.in.node != null)
 			c.hub = hub(c);
+	}
+
+	private static final Method NONE = new Method();
+
+	private Method meet(Call c, ClassInfo t) {
+		c.targets.add(t.name);
+		Method m = methods.getOrDefault(t.name + '.' + c.key, NONE);
+		c.met.put(t, m);
+		if (m != NONE)
+			link(c, m);
+		return m;
 	}
 
 	private static final int MANY = 48;

@@ -417,14 +417,14 @@ final class Outside {
 
 	/** The call runs code of the outside; k: in an object of class k, or below 0. */
 	void called(Flow.Call c, int k) {
-		ClassInfo o = hierarchy.get(c.insn.owner);
-		if ((o != null && o.kind == ClassInfo.Kind.TRANSLATED
-				|| k >= 0 && universe.get(k).kind == ClassInfo.Kind.TRANSLATED)
-				&& isTold(Type.getReturnType(c.insn.desc)))
-			flow.flow(lib, c.result);
+		if (!c.library && k >= 0 && universe.get(k).kind == ClassInfo.Kind.TRANSLATED)
+			library(c);
 		if (c.outside)
 			return;
 		c.outside = true;
+		ClassInfo o = hierarchy.get(c.insn.owner);
+		if (!c.library && o != null && o.kind == ClassInfo.Kind.TRANSLATED)
+			library(c);
 		/* Arrays of arguments are read, and not kept. */
 		if (isInvoke(c.insn) || isMake(c.insn) || isReader(c.insn))
 			pass(c, told);
@@ -436,6 +436,12 @@ final class Outside {
 		else
 			flow.flow(told, c.result);
 		reflection(c);
+	}
+
+	private void library(Flow.Call c) {
+		c.library = true;
+		if (isTold(Type.getReturnType(c.insn.desc)))
+			flow.flow(lib, c.result);
 	}
 
 	/**

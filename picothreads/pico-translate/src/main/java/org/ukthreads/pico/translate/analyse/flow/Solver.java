@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.translate.analyse.flow;
 
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
@@ -33,7 +32,10 @@ final class Solver {
 	private int[][] to = new int[1024][];
 	private int[] count = new int[1024];
 	private final Edges edges = new Edges();
-	private final ArrayDeque<Integer> work = new ArrayDeque<>();
+	/** Variables with news, first in, first out; a ring. */
+	private int[] work = new int[1024];
+	private int first;
+	private int waiting;
 	private final Map<BitSet, long[]> words = new IdentityHashMap<>();
 
 	Solver(long budget) {
@@ -108,11 +110,22 @@ final class Solver {
 		s[k] |= w;
 		if (news[v] == null) {
 			news[v] = new long[n];
-			work.add(v);
+			later(v);
 		} else if (k >= news[v].length) {
 			news[v] = Arrays.copyOf(news[v], n);
 		}
 		news[v][k] |= w;
+	}
+
+	private void later(int v) {
+		if (waiting == work.length) {
+			int[] all = new int[2 * waiting];
+			System.arraycopy(work, first, all, 0, waiting - first);
+			System.arraycopy(work, 0, all, waiting - first, first);
+			work = all;
+			first = 0;
+		}
+		work[first + waiting++ & work.length - 1] = v;
 	}
 
 	void edge(int a, int b) {
@@ -149,12 +162,12 @@ final class Solver {
 	/** Follows the edges, some; true: to the end. */
 	boolean run(int some) {
 		long until = steps + some;
-		Integer v;
-		while ((v = work.poll()) != null) {
-			if (steps > until) {
-				work.addFirst(v);
+		while (waiting > 0) {
+			if (steps > until)
 				return false;
-			}
+			int v = work[first];
+			first = first + 1 & work.length - 1;
+			waiting--;
 			steps += 1 + count[v];
 			long[] b = news[v];
 			news[v] = null;
