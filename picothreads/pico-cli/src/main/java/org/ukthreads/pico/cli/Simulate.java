@@ -52,7 +52,7 @@ final class Simulate implements Sim.Program {
 	}
 
 	private boolean go() throws Exception {
-		classes = Translations.of(ClassPath.whole(a.path()), a).remembered();
+		classes = Translations.of(ClassPath.whole(a.path()), a);
 		long start = System.nanoTime();
 		Sim.Outcome o = a.replay != null ? replay() : search();
 		System.setOut(out);

@@ -29,7 +29,8 @@ final class Translations {
 			if (s == null && !a.report && Apart.kept(path, a))
 				s = cache.find(key);
 			if (s != null)
-				return Classes.of(s, Nested.unfold(path));
+				/* A simulation loads the program for each seed. */
+				return Classes.of(s, Nested.unfold(path), a.sim);
 		}
 		return made(path, a, cache, key);
 	}

@@ -145,7 +145,8 @@ final class CacheTest {
 					for (int n = 0; n < 40; n++) {
 						Stored s = c.find("k");
 						if (s != null)
-							assertEquals(1000, Classes.of(s, List.of()).get("a/B$$Pico").length);
+							assertEquals(1000, Classes.of(s, List.of(), false)
+								.get("a/B$$Pico").length);
 						c.store(n % 3 == 0 ? "other" + n : "k", SOME, "", List.of());
 					}
 				} catch (Throwable e) {
@@ -194,7 +195,7 @@ final class CacheTest {
 		assertFalse(out.containsKey("Two$Plain"), "it is as it was");
 		Cache c = cache(1 << 20);
 		c.store("two", out, t.rules(), t.locks());
-		assertEquals("53 true true", run(new PicoLoader(Classes.of(c.find("two"), List.of(p)),
+		assertEquals("53 true true", run(new PicoLoader(Classes.of(c.find("two"), List.of(p), true),
 			CacheTest.class.getClassLoader())));
 	}
 }

@@ -67,51 +67,23 @@ public interface Classes {
 		};
 	}
 
-	/** The same, for who asks for each class again and again. */
-	default Classes remembered() {
-		Classes of = this;
+	/**
+	 * What comes from an earlier run: the classes that it changed, and where the rest is.
+	 *
+	 * @param often each class is asked for again and again: it is read once, and kept
+	 */
+	static Classes of(Stored stored, List<Path> paths, boolean often) {
+		Places places = new Places(paths);
+		Dynamic dynamic = new Dynamic(List.of(stored.rules()), Set.copyOf(stored.locks()));
 		Map<String, Optional<byte[]>> known = new ConcurrentHashMap<>();
 		return new Classes() {
 			@Override
 			public byte[] get(String name) {
-				return known.computeIfAbsent(name, n -> Optional.ofNullable(of.get(n)))
-					.orElse(null);
+				return !often ? find(name) : known.computeIfAbsent(name,
+					n -> Optional.ofNullable(find(n))).orElse(null);
 			}
 
-			@Override
-			public byte[] changed(String name) {
-				return of.changed(name);
-			}
-
-			@Override
-			public Path origin(String name) {
-				return of.origin(name);
-			}
-
-			@Override
-			public List<Path> paths() {
-				return of.paths();
-			}
-
-			@Override
-			public Map<String, byte[]> added() {
-				return of.added();
-			}
-
-			@Override
-			public Dynamic dynamic() {
-				return of.dynamic();
-			}
-		};
-	}
-
-	/** What comes from an earlier run: the classes that it changed, and where the rest is. */
-	static Classes of(Stored stored, List<Path> paths) {
-		Places places = new Places(paths);
-		Dynamic dynamic = new Dynamic(List.of(stored.rules()), Set.copyOf(stored.locks()));
-		return new Classes() {
-			@Override
-			public byte[] get(String name) {
+			private byte[] find(String name) {
 				byte[] b = stored.get(name);
 				return b != null || ClassPath.isPico(name) ? b : places.get(name + ".class");
 			}
