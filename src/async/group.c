@@ -255,7 +255,7 @@ static void ask_reactor(struct uk_group *g, struct uk_thread *t, struct req *q)
 	sched_io_cancel(t, &q->op, q->home);
 	group_lock(g);
 	g->pins--;
-	if (--q->pins == 0 && q->state == REQ_LATE)
+	if (--q->pins == 0 && load_relaxed(&q->state) == REQ_LATE)
 		deliver(g, q);
 }
 
