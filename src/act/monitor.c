@@ -184,7 +184,7 @@ static bool take(struct uk_vp *vp, struct carrier *c, bool hog)
 		store_relaxed(&vp->burst, (uint8_t)VP_BURST);
 	}
 	if (hog) {
-		store_relaxed(&c->hog, 1);
+		store_relaxed(&c->hog, vp);
 		/* its ring's completions need a poke from now on (reactor.h) */
 		fetch_add_relaxed(&vp->reactor.hogs, 1);
 		hogs = true;
@@ -193,7 +193,7 @@ static bool take(struct uk_vp *vp, struct carrier *c, bool hog)
 	}
 	if (!vp_revoke(vp, c)) {
 		if (hog)
-			carrier_no_hog(c, vp);
+			carrier_no_hog(c);
 		return false;
 	}
 	bump(&vp->handoffs, 1);

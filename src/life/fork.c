@@ -316,7 +316,7 @@ static void user_survives(struct uk_thread *t)
 
 	c->tid = sys_gettid();
 	c->vp = NULL;
-	c->hog = 0;
+	c->hog = NULL;
 	c->deferred = 0; /* for waiters that are no more */
 	c->guest = NULL; /* buried with the others */
 	if (t->tp) {

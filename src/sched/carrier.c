@@ -380,10 +380,12 @@ COLD bool carrier_renew(struct carrier *c)
 	return true;
 }
 
-/* c is no hog any more; vp is what it lost. Once, whoever sees it first. */
-void carrier_no_hog(struct carrier *c, struct uk_vp *vp)
+/* c is no hog any more. Once, whoever sees it first. */
+void carrier_no_hog(struct carrier *c)
 {
-	if (!xchg_seq_cst(&c->hog, 0))
+	struct uk_vp *vp = xchg_seq_cst(&c->hog, (struct uk_vp *)NULL);
+
+	if (!vp)
 		return;
 	fetch_add_relaxed(&vp->reactor.hogs, -1u);
 	if (sys2(SYS_getpriority, PRIO_PROCESS, c->tid) != 20 - process_nice)

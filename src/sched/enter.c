@@ -11,6 +11,12 @@
  *   a foreign thread     itself, when it leaves or before it sleeps
  *
  * Who leaves sets depth to 0 first and looks then, so a handler is seen or does it itself.
+ *
+ * A handler that comes in between, or to code of the user's, finds the thread outside, and may
+ * enter; but the vp may be gone, and law 3 forbids it to wait for another carrier, which it would
+ * come back from to code that knows the old one. So it stays where it is (rt_enter_here), in the
+ * runtime without a vp, fires what it has to fire and leaves. In the drop-in it is a foreign
+ * thread (handler_begin), and its carrier is outside. Modelled in tests/model/signal.pml.
  */
 #include <pthread.h>
 
@@ -87,7 +93,18 @@ void run_deferred(struct carrier *c)
 	}
 }
 
-/* depth becomes 0, and what handlers have left until then is done. */
+/* In, on this carrier, whoever has the vp: for who may be a handler. */
+static void stay_in(struct uk_thread *t)
+{
+	struct carrier *c = t->carrier;
+
+	t->depth = 1;
+	if (unlikely(!handoff_in(c)))
+		enter_here(c);
+}
+
+/* depth becomes 0, and what handlers have left until then is done: in the runtime once more, for
+ * one that came since may have entered and left, and the vp may be gone. */
 static void leave_deferred(struct uk_thread *t)
 {
 	for (;;) {
@@ -95,8 +112,7 @@ static void leave_deferred(struct uk_thread *t)
 		fence_compiler();
 		if (likely(!load_relaxed(&t->carrier->deferred)))
 			return;
-		t->depth = 1;
-		fence_compiler();
+		stay_in(t);
 		run_deferred(t->carrier);
 	}
 }
@@ -129,16 +145,44 @@ static void lose_vp(struct uk_thread *t)
 }
 #endif
 
-COLD void exit_slow(struct uk_thread *t)
+static void leave(struct uk_thread *t)
 {
-	t->depth = 1;
-#if UK_DEBUG
-	if (fuzz_once_in(UK_HOSTILE ? 16 : 256))
-		lose_vp(t);
-#endif
 	leave_deferred(t);
 	if (unlikely(thread_asked(t, ASK_SIGNAL)))
 		signals_deliver(t);
+}
+
+COLD void exit_slow(struct uk_thread *t)
+{
+#if UK_DEBUG
+	if (fuzz_once_in(UK_HOSTILE ? 16 : 256)) {
+		enter_user(t);
+		lose_vp(t);
+	}
+#endif
+	leave(t);
+}
+
+void rt_enter_here(void)
+{
+	struct uk_thread *t = thread_self_tls;
+
+	if (t->kind == THREAD_USER)
+		stay_in(t);
+	else
+		rt_enter();
+}
+
+void rt_exit_here(void)
+{
+	struct uk_thread *t = thread_self_tls;
+
+	if (t->kind != THREAD_USER) {
+		rt_exit();
+		return;
+	}
+	leave(t);
+	handoff_out(t->carrier);
 }
 
 void rt_exit(void)

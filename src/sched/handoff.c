@@ -223,29 +223,37 @@ bool vp_revoke(struct uk_vp *vp, struct carrier *c)
 	return true;
 }
 
-/* The carrier has entered the runtime (in_rt == 1) and owner was not itself. */
-COLD void enter_slow(struct uk_thread *t, struct carrier *c)
+/* Is it c's still, or again? */
+static bool vp_keep(struct uk_vp *vp, struct carrier *c)
 {
-	struct uk_vp *vp;
+	uintptr_t o = load_acquire(&vp->owner);
 
+	while (o == (uintptr_t)c || o == ((uintptr_t)c | VP_REVOKING)) {
+		if (o == (uintptr_t)c)
+			return true;
+		if (cas_seq_cst(&vp->owner, &o, (uintptr_t)c))
+			return true;
+	}
+	return false;
+}
+
+COLD bool enter_here(struct carrier *c)
+{
 	if (unlikely(load_acquire(&world_gate)))
 		carrier_stop(c);
 	if (unlikely(c->renew) && !carrier_renew(c))
 		uk_panic("no memory for the carrier of a forked child");
-	vp = c->vp;
-	if (vp) { /* NULL: given up by itself, no hog */
-		uintptr_t o = load_acquire(&vp->owner);
-
-		while (o == (uintptr_t)c || o == ((uintptr_t)c | VP_REVOKING)) {
-			if (o == (uintptr_t)c)
-				return;
-			if (cas_seq_cst(&vp->owner, &o, (uintptr_t)c))
-				return;
-		}
+	if (c->vp && !vp_keep(c->vp, c))
 		c->vp = NULL;
-	}
-	if (unlikely(load_relaxed(&c->hog)) && vp)
-		carrier_no_hog(c, vp);
+	return c->vp;
+}
+
+COLD void enter_slow(struct uk_thread *t, struct carrier *c)
+{
+	if (enter_here(c))
+		return;
+	if (unlikely(load_relaxed(&c->hog)))
+		carrier_no_hog(c);
 	if (take_orphan(c, t->vp->set, t->pinned)) {
 		bell_arm(c);
 		carrier_bind(c, c->vp);

@@ -68,7 +68,10 @@ INLINE void handoff_out(struct carrier *c)
 
 extern struct lock
     watch_lock; /* held by the monitor while it looks; a fork keeps it out */
+/* c has come into the runtime (in_rt == 1), and handoff_in said no. */
 void enter_slow(struct uk_thread *t, struct carrier *c);
+/* The same, but it stays where it is, if need be without a vp: false. */
+bool enter_here(struct carrier *c);
 /* The caller holds vp in fact: to a spare; or it is an orphan, that rests if it has nothing to
  * do, and nobody is woken for it. */
 void vp_give(struct uk_vp *vp);

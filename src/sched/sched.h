@@ -177,7 +177,11 @@ void signal_interrupted(void *context);
 /* Async-signal-safe helpers for uk_sem_post. Is the calling kernel thread inside the
  * runtime (so a handler interrupted it)? */
 bool rt_in_runtime(void);
-/* Then: deferred_wake will be called when this kernel thread leaves the runtime, or before it
+/* It is not: rt_enter and rt_exit, not to another carrier, and if need be without a vp, so there
+ * is nothing that it may do but to fire. */
+void rt_enter_here(void);
+void rt_exit_here(void);
+/* It is: deferred_wake will be called when this kernel thread leaves the runtime, or before it
  * sleeps in it, or by another one if it sleeps already (enter.c). False: it is not inside, do
  * it yourself. */
 bool rt_defer_wake(void);

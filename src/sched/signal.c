@@ -221,6 +221,8 @@ struct uk_thread *handler_begin(void)
 		return NULL; /* no memory: it may park, in a handler */
 	g->carrier = c;
 	store_relaxed(&c->mark, 1);
+	handoff_out(
+	    c); /* it may have been about to: who waits is no reason to wait for c */
 	fence_compiler();
 	*thread_self_slot() = g;
 	return t;

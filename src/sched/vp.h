@@ -156,9 +156,11 @@ struct carrier {
 	uint32_t mark; /* != 0: the running thread is inside a bracketed call; itself */
 	struct uk_thread disp; /* its own context */
 	int tid;
-	uint32_t wake;     /* futex: 1 = a vp was given; giver sets */
-	uint32_t hog;      /* monitor sets, itself clears (carrier_no_hog) */
-	bool niced;        /* the monitor alone: as a hog it has lost priority */
+	uint32_t wake; /* futex: 1 = a vp was given; giver sets */
+	struct uk_vp
+	    *hog;   /* it computes on without this one, or NULL; the monitor sets,
+			    itself clears (carrier_no_hog) */
+	bool niced; /* the monitor alone: as a hog it has lost priority */
 	int64_t hog_since; /* likewise */
 	uint32_t bound;    /* generation of its affinity; itself */
 	uint32_t stopped;  /* it stands at the gate, or is a spare (gate.c); itself, or
@@ -249,7 +251,7 @@ int carrier_call(struct uk_vp *vp, struct crew *w); /* a new one that will own v
 void carrier_drop(struct uk_vp *vp);                /* and that was dismissed */
 int maker_call(struct crew *w);                     /* of spares */
 void carriers_init(void); /* how many spares, and how many there may be */
-void carrier_no_hog(struct carrier *c, struct uk_vp *vp);
+void carrier_no_hog(struct carrier *c);
 void run_deferred(struct carrier *c); /* itself, in the runtime, without a lock */
 void maker_defer(void); /* a signal handler: the maker shall call deferred_wake */
 void maker_wake(void);  /* it shall look whether spares are wanted */

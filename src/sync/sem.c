@@ -157,10 +157,10 @@ static NOINLINE void post_slow(uk_sem *s)
 	/* A kernel thread that never called us is not adopted here (it might be a handler
 	 * that interrupted just that); firing works from outside, too. */
 	if (thread_self_tls)
-		rt_enter();
+		rt_enter_here();
 	futex_wake(s, 1, FUTEX_ANY);
 	if (thread_self_tls)
-		rt_exit();
+		rt_exit_here();
 }
 
 int uk_sem_post(uk_sem *s)

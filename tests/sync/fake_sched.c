@@ -177,6 +177,16 @@ void rt_exit(void)
 	f->depth--;
 }
 
+void rt_enter_here(void)
+{
+	rt_enter();
+}
+
+void rt_exit_here(void)
+{
+	rt_exit();
+}
+
 bool rt_in_runtime(void)
 {
 	return thread_self_tls && fake_of(thread_self_tls)->depth;
