@@ -110,6 +110,71 @@ static long kernel(const struct call *c)
 	return r;
 }
 
+/* Which argument is the limit of a call that the kernel never begins again. */
+#define NOT_SUCH 0
+#define NO_LIMIT 6
+
+static unsigned limit_of(long n)
+{
+	switch (n) {
+	case SYS_semop:
+		return NO_LIMIT;
+	case SYS_rt_sigtimedwait:
+		return 2;
+#ifdef SYS_epoll_wait
+	case SYS_epoll_wait:
+#endif
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+	case SYS_semtimedop:
+		return 3;
+	case SYS_io_getevents:
+	case SYS_io_pgetevents:
+		return 4;
+	default:
+		return NOT_SUCH;
+	}
+}
+
+/* What c, whose limit is that argument, has left of it after ns. */
+static void shorten(struct call *c, const struct call *whole, unsigned arg, int64_t ns,
+		    struct timespec *left)
+{
+	const struct timespec *span;
+
+	if (arg == NO_LIMIT)
+		return;
+	if (c->n != SYS_epoll_pwait2 && arg == 3 && c->n != SYS_semtimedop) {
+		if ((int)whole->a[arg] > 0) /* milliseconds */
+			c->a[arg] = MAX((int)whole->a[arg] - ns / NS_PER_MS, 0);
+		return;
+	}
+	span = (const struct timespec *)(uintptr_t)whole->a[arg];
+	if (!span || span->tv_sec > TIME_NEVER / NS_PER_SEC - 1)
+		return;
+	*left = sys_timespec(MAX(span->tv_sec * NS_PER_SEC + span->tv_nsec - ns, 0));
+	c->a[arg] = (long)(uintptr_t)left;
+}
+
+/* A ring tells the carrier that has submitted to it of an end by interrupting it: some calls say
+ * EINTR then, though no handler has run. They are made again. */
+static long kernel_calmly(const struct call *whole)
+{
+	unsigned arg = limit_of(whole->n);
+	struct call c = *whole;
+	struct timespec left;
+	int64_t begun;
+	long r;
+
+	if (arg == NOT_SUCH)
+		return kernel(&c);
+	begun = sys_now();
+	posix_call_begins();
+	while ((r = kernel(&c)) == -EINTR && posix_handlers_let(false))
+		shorten(&c, whole, arg, sys_now() - begun, &left);
+	return r;
+}
+
 static bool kernel_sleeps; /* a futex_waitv was called, for good */
 
 static long wait_many(const struct call *c)
@@ -335,7 +400,7 @@ static long dispatch(const struct call *c)
 		if (tid_call(c->n, c->a, &r) || clock_call(c->n, c->a, &r))
 			return r;
 		change_syscall(c->n, c->a);
-		return kernel(c);
+		return kernel_calmly(c);
 	}
 }
 

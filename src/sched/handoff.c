@@ -152,6 +152,8 @@ void handoff_wait(struct carrier *c)
 	if (*p) {
 		orphan_take(p, c);
 		unlock();
+		if (want_spare()) /* it was made as one, and there may be more orphans */
+			maker_wake();
 		monitor_notice();
 		return;
 	}

@@ -823,6 +823,38 @@ static void *daemonizes(void *arg)
 	return arg;
 }
 
+static void *nothing(void *arg)
+{
+	uk_yield();
+	return arg;
+}
+
+/* The vps of all sets, those above what spares are kept, find carriers in the child. */
+static void all_sets_live_in_the_child(void)
+{
+	uk_vpset *set[6];
+	uk_attr a = UK_ATTR_INIT;
+	uk_thread *t;
+	pid_t pid;
+
+	for (int i = 0; i < 6; i++)
+		CHECK_EQ(uk_vpset_create(&set[i], "one of many", (unsigned)uk_vps(),
+					 NULL, 0),
+			 0);
+	pid = forks();
+	CHECK(pid >= 0);
+	if (pid) {
+		PASSES(pid);
+		return;
+	}
+	for (int i = 0; i < 6; i++) {
+		a.set = set[i];
+		CHECK_EQ(uk_thread_create(&t, &a, nothing, NULL), 0);
+		CHECK_EQ(uk_thread_join(t, NULL), 0);
+	}
+	_exit(0);
+}
+
 static void a_grandchild_lives(void)
 {
 	daemonizes(NULL);
@@ -1003,6 +1035,7 @@ int main(void)
 	if (!SANITIZED)
 		RUN(a_child_of_a_user_thread_takes_signals);
 	RUN(a_grandchild_lives);
+	RUN(all_sets_live_in_the_child);
 	RUN(a_new_kernel_thread_may_rebuild_the_child);
 	RUN(forks_in_a_storm);
 	return 0;

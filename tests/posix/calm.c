@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program without signal handlers sees no EINTR, not even from calls that the kernel never
+ * begins again, whatever its other threads have ended meanwhile; and the limits hold. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MUST(c)                                                                        \
+	do {                                                                           \
+		if (!(c)) {                                                            \
+			printf("line %d: %s (errno %d)\n", __LINE__, #c, errno);       \
+			fflush(stdout);                                                \
+			_exit(1);                                                      \
+		}                                                                      \
+	} while (0)
+
+#define PAIRS 4
+#define TURNS 40
+#define LIMIT_MS 3
+
+static int over;
+
+static void *echo(void *arg)
+{
+	const int *fd = arg;
+	char c;
+
+	while (recv(fd[1], &c, 1, 0) == 1)
+		MUST(send(fd[1], &c, 1, 0) == 1);
+	return NULL;
+}
+
+/* Ends in somebody's ring, all the time. */
+static void *ask(void *arg)
+{
+	const int *fd = arg;
+	char c = 0;
+
+	while (!__atomic_load_n(&over, __ATOMIC_RELAXED)) {
+		MUST(send(fd[0], &c, 1, 0) == 1);
+		MUST(recv(fd[0], &c, 1, 0) == 1);
+	}
+	MUST(!shutdown(fd[0], SHUT_WR));
+	return NULL;
+}
+
+static long ms_since(const struct timespec *begin)
+{
+	struct timespec now;
+
+	MUST(!clock_gettime(CLOCK_MONOTONIC, &now));
+	return (now.tv_sec - begin->tv_sec) * 1000 +
+	       (now.tv_nsec - begin->tv_nsec) / 1000000;
+}
+
+static void waits(int set, int ep, int how)
+{
+	struct timespec limit = { .tv_nsec = LIMIT_MS * 1000000 }, begin;
+	struct sembuf down = { .sem_op = -1 };
+	struct epoll_event e;
+	sigset_t usr;
+
+	sigemptyset(&usr);
+	sigaddset(&usr, SIGUSR1);
+	MUST(!clock_gettime(CLOCK_MONOTONIC, &begin));
+	switch (how) {
+	case 0:
+		MUST(semtimedop(set, &down, 1, &limit) == -1 && errno == EAGAIN);
+		break;
+	case 1:
+		MUST(syscall(SYS_semtimedop, set, &down, 1, &limit) == -1 &&
+		     errno == EAGAIN);
+		break;
+	case 2:
+		MUST(syscall(SYS_rt_sigtimedwait, &usr, NULL, &limit, 8) == -1 &&
+		     errno == EAGAIN);
+		break;
+	case 3:
+		MUST(syscall(SYS_epoll_pwait, ep, &e, 1, LIMIT_MS, NULL, 8) == 0);
+		break;
+	default:
+		MUST(epoll_wait(ep, &e, 1, LIMIT_MS) == 0);
+	}
+	MUST(ms_since(&begin) >= LIMIT_MS - 1); /* milliseconds, rounded */
+}
+
+static void *wait_all(void *arg)
+{
+	int set = semget(IPC_PRIVATE, 1, 0600), ep = epoll_create1(0);
+	sigset_t usr;
+
+	sigemptyset(&usr);
+	sigaddset(&usr, SIGUSR1);
+	MUST(!pthread_sigmask(SIG_BLOCK, &usr, NULL));
+	MUST(set >= 0 && ep >= 0);
+	for (int i = 0; i < TURNS; i++)
+		for (int how = 0; how < 5; how++)
+			waits(set, ep, how);
+	MUST(!semctl(set, 0, IPC_RMID));
+	MUST(!close(ep));
+	return arg;
+}
+
+int main(void)
+{
+	pthread_t t[PAIRS][2], w[2];
+	int fd[PAIRS][2];
+
+	for (int i = 0; i < PAIRS; i++) {
+		MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, fd[i]));
+		MUST(!pthread_create(&t[i][0], NULL, ask, fd[i]));
+		MUST(!pthread_create(&t[i][1], NULL, echo, fd[i]));
+	}
+	for (int i = 0; i < 2; i++)
+		MUST(!pthread_create(&w[i], NULL, wait_all, NULL));
+	for (int i = 0; i < 2; i++)
+		MUST(!pthread_join(w[i], NULL));
+	__atomic_store_n(&over, 1, __ATOMIC_RELAXED);
+	for (int i = 0; i < PAIRS; i++)
+		for (int k = 0; k < 2; k++)
+			MUST(!pthread_join(t[i][k], NULL));
+	puts("ok");
+	return 0;
+}
