@@ -17,7 +17,9 @@
  *   any    --a forked child--> as at the start
  *
  * Under a filter no call is tried that a program like this one does not make by itself: many
- * kill for it.
+ * kill for it. Each seat is asked for by such calls, so we look before each, but nobody stops a
+ * filter that comes in the microseconds between the look and the call: who confines all
+ * threads of a running program, in which carriers are just born, says UK_ACTIVATION=monitor.
  *
  * A program that never blocks a carrier never pays for the loading (some 10 ms of the monitor's
  * time, in which it looks at nobody). Perf, which costs a server that blocks seldom more than it
@@ -112,7 +114,7 @@ static bool seat(struct carrier *c)
 
 	if (r == -EAGAIN)
 		return false;
-	c->seat = starts;
+	store_relaxed(&c->seat, starts);
 	blind |= r < 0;
 	return true;
 }
@@ -124,13 +126,14 @@ static void newborn(void)
 
 	if (likely(head == seated) || !detect_tells())
 		return;
-	if (unlikely(filtered())) {
-		give_up(-EACCES);
-		return;
-	}
-	for (struct carrier *c = head; c && c != seated; c = c->next_all)
+	for (struct carrier *c = head; c && c != seated; c = c->next_all) {
+		if (unlikely(filtered())) {
+			give_up(-EACCES);
+			return;
+		}
 		if (!seat(c))
 			return;
+	}
 	seated = head;
 }
 
