@@ -20,6 +20,8 @@
  *   close, dup2, dup3, close_range   spare what is the runtime's, as these functions do
  *   exit                of a user thread: it ends as by pthread_exit; its carrier lives on
  *   fork, clone         libc has told nobody: the child may only exec
+ *   semtimedop, epoll_wait and its like   the kernel's, which never begins them again: made
+ *                       again here if it interrupts the carrier and no handler runs
  *   all others          the kernel's, marked as a call that may block
  *
  * Rejected: shared waits in private memory in our table, with wake-ups for both (the kernel's
@@ -110,68 +112,69 @@ static long kernel(const struct call *c)
 	return r;
 }
 
-/* Which argument is the limit of a call that the kernel never begins again. */
-#define NOT_SUCH 0
-#define NO_LIMIT 6
+/* A call that the kernel never begins again, and the argument that is its limit. */
+struct limit {
+	bool is; /* such a call */
+	bool ms; /* an int of milliseconds; else a timespec's address, or NULL */
+	uint8_t arg;
+};
 
-static unsigned limit_of(long n)
+static struct limit limit_of(long n)
 {
 	switch (n) {
-	case SYS_semop:
-		return NO_LIMIT;
 	case SYS_rt_sigtimedwait:
-		return 2;
+		return (struct limit){ true, false, 2 };
 #ifdef SYS_epoll_wait
 	case SYS_epoll_wait:
 #endif
 	case SYS_epoll_pwait:
+		return (struct limit){ true, true, 3 };
 	case SYS_epoll_pwait2:
 	case SYS_semtimedop:
-		return 3;
+		return (struct limit){ true, false, 3 };
+	case SYS_semop: /* it has none, and no fourth argument */
+		return (struct limit){ true, true, 3 };
 	case SYS_io_getevents:
 	case SYS_io_pgetevents:
-		return 4;
+		return (struct limit){ true, false, 4 };
 	default:
-		return NOT_SUCH;
+		return (struct limit){ 0 };
 	}
 }
 
-/* What c, whose limit is that argument, has left of it after ns. */
-static void shorten(struct call *c, const struct call *whole, unsigned arg, int64_t ns,
-		    struct timespec *left)
+/* What the limit of whole has left after ns, in c. */
+static void shorten(struct call *c, const struct call *whole, struct limit l,
+		    int64_t ns, struct timespec *left)
 {
-	const struct timespec *span;
+	const struct timespec *span = (const void *)(uintptr_t)whole->a[l.arg];
 
-	if (arg == NO_LIMIT)
-		return;
-	if (c->n != SYS_epoll_pwait2 && arg == 3 && c->n != SYS_semtimedop) {
-		if ((int)whole->a[arg] > 0) /* milliseconds */
-			c->a[arg] = MAX((int)whole->a[arg] - ns / NS_PER_MS, 0);
+	if (l.ms) {
+		if ((int)whole->a[l.arg] > 0)
+			c->a[l.arg] = MAX((int)whole->a[l.arg] - ns / NS_PER_MS, 0);
 		return;
 	}
-	span = (const struct timespec *)(uintptr_t)whole->a[arg];
 	if (!span || span->tv_sec > TIME_NEVER / NS_PER_SEC - 1)
 		return;
 	*left = sys_timespec(MAX(span->tv_sec * NS_PER_SEC + span->tv_nsec - ns, 0));
-	c->a[arg] = (long)(uintptr_t)left;
+	c->a[l.arg] = (long)(uintptr_t)left;
 }
 
-/* A ring tells the carrier that has submitted to it of an end by interrupting it: some calls say
- * EINTR then, though no handler has run. They are made again. */
+/* A ring tells the carrier that has submitted to it of an end by interrupting it: such a call
+ * says EINTR then, though no handler has run. */
 static long kernel_calmly(const struct call *whole)
 {
-	unsigned arg = limit_of(whole->n);
+	struct limit l = limit_of(whole->n);
 	struct call c = *whole;
 	struct timespec left;
 	int64_t begun;
 	long r;
 
-	if (arg == NOT_SUCH)
+	if (likely(!l.is))
 		return kernel(&c);
 	begun = sys_now();
 	posix_call_begins();
 	while ((r = kernel(&c)) == -EINTR && posix_handlers_let(false))
-		shorten(&c, whole, arg, sys_now() - begun, &left);
+		shorten(&c, whole, l, sys_now() - begun, &left);
 	return r;
 }
 

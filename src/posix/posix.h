@@ -167,8 +167,8 @@ void shared_died(void);
 void shared_forked(void);
 
 /* The calling kernel thread's end is noticed: main's counts (the process ends with its last
- * thread), and robust mutexes are given up. */
-void posix_end_counts(void);
+ * thread), and robust mutexes are given up. False: there is no key for it. */
+bool posix_end_counts(void);
 /* The program has no other thread. */
 bool posix_alone(void);
 

@@ -59,6 +59,16 @@ __attribute__((constructor)) static void count_in_children(void)
 }
 
 static pthread_key_t end_key;
+static bool has_end_key; /* not if the program has taken all of libc's */
+
+/* If main calls. */
+static void main_left(void)
+{
+	if (sys_gettid() != (int)sys0(SYS_getpid))
+		return;
+	signals_main_left();
+	one_less();
+}
 
 /* A kernel thread ends: after all others' destructors, for they may have its mutexes still. */
 static void at_end(void *round)
@@ -70,32 +80,31 @@ static void at_end(void *round)
 		return;
 	}
 	posix_robust_died();
-	if (sys_gettid() == (int)sys1(SYS_getpid, 0)) {
-		signals_main_left();
-		one_less();
-	}
+	main_left();
 }
 
 static void make_end_key(void)
 {
-	pthread_key_create(&end_key, at_end);
+	has_end_key = !pthread_key_create(&end_key, at_end);
 }
 
-void posix_end_counts(void)
+bool posix_end_counts(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, make_end_key);
-	if (!pthread_getspecific(end_key)) /* else it counts, or ends, already */
+	if (has_end_key &&
+	    !pthread_getspecific(end_key)) /* else it does, or ends, already */
 		pthread_setspecific(end_key, (void *)1);
+	return has_end_key;
 }
 
 LIBC_API NORETURN void pthread_exit(void *result)
 {
 	posix_self_tls.result = result;
 	posix_self_tls.exited = 1;
-	if (!posix_self_tls.thread)
-		posix_end_counts();
+	if (!posix_self_tls.thread && !posix_end_counts())
+		main_left(); /* its cleanup handlers run late */
 	NEXT(pthread_exit)(result);
 	__builtin_unreachable();
 }

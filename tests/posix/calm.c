@@ -13,14 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MUST(c)                                                                        \
-	do {                                                                           \
-		if (!(c)) {                                                            \
-			printf("line %d: %s (errno %d)\n", __LINE__, #c, errno);       \
-			fflush(stdout);                                                \
-			_exit(1);                                                      \
-		}                                                                      \
-	} while (0)
+#include "must.h"
 
 #define PAIRS 4
 #define TURNS 40
@@ -52,25 +45,16 @@ static void *ask(void *arg)
 	return NULL;
 }
 
-static long ms_since(const struct timespec *begin)
-{
-	struct timespec now;
-
-	MUST(!clock_gettime(CLOCK_MONOTONIC, &now));
-	return (now.tv_sec - begin->tv_sec) * 1000 +
-	       (now.tv_nsec - begin->tv_nsec) / 1000000;
-}
-
 static void waits(int set, int ep, int how)
 {
-	struct timespec limit = { .tv_nsec = LIMIT_MS * 1000000 }, begin;
+	struct timespec limit = { .tv_nsec = LIMIT_MS * 1000000 };
+	long begin = ms_now();
 	struct sembuf down = { .sem_op = -1 };
 	struct epoll_event e;
 	sigset_t usr;
 
 	sigemptyset(&usr);
 	sigaddset(&usr, SIGUSR1);
-	MUST(!clock_gettime(CLOCK_MONOTONIC, &begin));
 	switch (how) {
 	case 0:
 		MUST(semtimedop(set, &down, 1, &limit) == -1 && errno == EAGAIN);
@@ -89,7 +73,7 @@ static void waits(int set, int ep, int how)
 	default:
 		MUST(epoll_wait(ep, &e, 1, LIMIT_MS) == 0);
 	}
-	MUST(ms_since(&begin) >= LIMIT_MS - 1); /* milliseconds, rounded */
+	MUST(ms_now() - begin >= LIMIT_MS - 1); /* milliseconds, rounded */
 }
 
 static void *wait_all(void *arg)
