@@ -42,7 +42,7 @@ static struct uring_caps caps;
  * what a thread made and somebody closes interrupts it some milliseconds later, when the last
  * references are gone, in whatever it waits for then (the kernel's io_ring_exit_work,
  * TWA_SIGNAL). Most calls are begun again; a receive with a limit, semtimedop or sigtimedwait
- * says EINTR to a program that has no signal handlers. */
+ * says EINTR to a program that has no signal handlers. Under probe_lock. */
 static struct {
 	int fd;
 	pid_t owner; /* a forked child has the number, and the ring is its parent's */

@@ -143,7 +143,6 @@ struct reactor_ops {
 /* Counters, owner writes; folded into uk_stats by the look room. */
 struct reactor_count {
 	uint64_t polls, waits, syscalls, sqes, cqes, cancels;
-	uint64_t sq_wakes; /* the network processor was asleep */
 };
 
 /* A network processor: a kernel thread that carries out what the rings of a vp set ask for, and

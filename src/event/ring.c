@@ -82,8 +82,7 @@ static void poll_queues(struct uring *u, struct net_cpu *n)
 					URING_REGISTER_NAPI, &napi, 1);
 }
 
-/* The ring of a vp whose set wants a network processor: > 0 it has one, 0: a plain ring is
- * to be made. */
+/* The ring of a vp whose set wants a network processor. False: it is refused. */
 static bool open_served(struct uring *u, struct net_cpu *n, struct uring_params *p)
 {
 	int fd = probe_sq_ring(n, p);
@@ -130,6 +129,8 @@ int ring_open(struct uring *u, struct net_cpu *n)
 		u->kick_fd = fd < 0 ? -1 : fd_move_high((int)fd);
 	}
 	if (err) {
+		if (n && n->ring == u->fd)
+			n->ring = -1; /* the next one is the first */
 		ring_close(u);
 		return err;
 	}

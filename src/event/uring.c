@@ -105,7 +105,6 @@ static long enter(struct reactor *r, uint32_t min, int64_t ns)
 	if (must_wake(u)) {
 		flags |= URING_ENTER_SQ_WAKEUP;
 		u->sq_woken = true;
-		bump(&r->count.sq_wakes, 1);
 	}
 	bump(&r->count.syscalls, 1);
 	if (min && u->batch && (ns < 0 || ns > u->min_wait_us * NS_PER_US)) {

@@ -152,7 +152,7 @@ void handoff_wait(struct carrier *c)
 	if (*p) {
 		orphan_take(p, c);
 		unlock();
-		if (want_spare()) /* it was made as one, and there may be more orphans */
+		if (want_spare()) /* c may have been made as one, and more orphans wait */
 			maker_wake();
 		monitor_notice();
 		return;
