@@ -11,7 +11,11 @@
  *   CPU time used                         a hog after a slice (its set's) of it
  *
  * A slice is CPU time: whose carrier was preempted on a busy machine has not computed, and
- * another carrier would be preempted no less.
+ * another carrier would be preempted no less. Where that clock is refused /proc alone decides.
+ *
+ * A program can have the kernel end a carrier (a system call of its own, _exit of the kernel
+ * thread). To the look that is one who sleeps: the vp goes to another carrier. That its thread
+ * is lost is said within a second or so of being awake.
  *
  * A hog also loses priority, so that it does not crowd out the carriers that run the others:
  * while some thread is ready or was switched to since the hog lost its vp, and for CALM_NS
@@ -69,6 +73,7 @@
 #define CALM_NS (100 * NS_PER_MS)
 #define MONITOR_STACK ((size_t)64 << 10)
 #define BURST_NS (5 * NS_PER_MS)
+#define ENDED_NS (1 * NS_PER_SEC) /* between two looks for carriers that have ended */
 
 uint64_t monitor_passes, monitor_events; /* read by stat */
 static int64_t stall_ns;
@@ -80,6 +85,7 @@ static bool hogs;       /* the monitor: there may be some */
 static uint32_t
     blocked;           /* somebody has, since the last round; watch lock, racy reads */
 static int64_t wanted; /* the monitor: when it last saw that some thread wants to run */
+static int64_t ended_at; /* the monitor: when to look whether a carrier has ended */
 
 /* May a carrier that was made nicer become what it was again? */
 static bool can_renice(void)
@@ -119,6 +125,21 @@ static bool asleep(int tid)
 	if (i <= 0 || i + 2 >= n)
 		return true;
 	return buf[i + 2] != 'R';
+}
+
+static int64_t cpu_time(const struct carrier *c)
+{
+	return MAX(sys_cpu_time(c->tid), 0);
+}
+
+/* What c has used since its clock showed that, at most ns. */
+static int64_t cpu_used(const struct carrier *c, int64_t since, int64_t ns)
+{
+	int64_t cpu = sys_cpu_time(c->tid);
+
+	if (unlikely(cpu < 0))
+		return asleep(c->tid) ? 0 : ns;
+	return cpu - since;
 }
 
 /* Could anything become ready on a vp that nobody looks at? */
@@ -234,13 +255,39 @@ static bool look_hogs(int64_t now)
 	return niced;
 }
 
+/* The kernel has no such thread any more. Once for each. */
+static void say_ended(struct carrier *c)
+{
+	const struct uk_thread *t = load_relaxed(&c->current);
+
+	store_relaxed(&c->ended, true);
+	carrier_no_hog(c);
+	fetch_sub_acq_rel(&carriers_count, 1);
+	maker_wake(); /* there is room for another */
+	uk_warn(
+	    "the program has ended carrier %d by a system call of its own: its thread "
+	    "%lu \"%s\" is lost, and who joins it waits for ever",
+	    c->tid, (unsigned long)t->id,
+	    t->kind == THREAD_DISPATCHER ? "dispatcher" : thread_name(t));
+}
+
+static void look_ended(int64_t now)
+{
+	if (now < ended_at)
+		return;
+	ended_at = now + ENDED_NS;
+	for (struct carrier *c = load_acquire(&carriers_all); c; c = c->next_all)
+		if (!c->ended && sys_cpu_time(c->tid) == -EINVAL)
+			say_ended(c);
+}
+
 bool monitor_look(struct uk_vp *vp, int64_t now)
 {
 	struct vp_watch *w = &vp->watch;
 	uintptr_t owner = load_acquire(&vp->owner);
 	uint64_t switches = load_relaxed(&vp->count.switches);
 	struct carrier *c = (struct carrier *)owner;
-	int64_t stuck, cpu;
+	int64_t stuck, used;
 	bool idle;
 
 	w->seen = now;
@@ -258,7 +305,7 @@ bool monitor_look(struct uk_vp *vp, int64_t now)
 		w->carrier = c;
 		w->switches = switches;
 		w->since = now;
-		w->cpu = !idle && now - w->taken < BURST_NS ? sys_cpu_time(c->tid) : -1;
+		w->cpu = !idle && now - w->taken < BURST_NS ? cpu_time(c) : -1;
 		w->warned = 0;
 		return w->cpu >= 0;
 	}
@@ -272,15 +319,15 @@ bool monitor_look(struct uk_vp *vp, int64_t now)
 		return false;
 	if (load_relaxed(&c->mark))
 		return stuck >= MARK_NS ? take(vp, c, false) : true;
-	cpu = sys_cpu_time(c->tid);
 	if (w->cpu < 0) {
-		w->cpu = cpu;
+		w->cpu = cpu_time(c);
 		w->since = now;
 		return true;
 	}
-	if (stuck >= BLOCK_NS && cpu - w->cpu < stuck / 4 && asleep(c->tid))
+	used = cpu_used(c, w->cpu, stuck);
+	if (stuck >= BLOCK_NS && used < stuck / 4 && asleep(c->tid))
 		return take(vp, c, false);
-	if (cpu - w->cpu >= load_relaxed(&vp->set->slice))
+	if (used >= load_relaxed(&vp->set->slice))
 		return take(vp, c, true);
 	return false;
 }
@@ -404,6 +451,7 @@ static bool look_round(uint32_t n, bool *niced)
 		found |= monitor_look(vp_all[i], now);
 	if (unlikely(hogs && may_renice))
 		*niced = look_hogs(now);
+	look_ended(now);
 	lock_release(&watch_lock);
 	return found;
 }

@@ -73,14 +73,13 @@ static inline clockid_t sys_cpu_clock(int tid)
 	return (clockid_t)(~(unsigned)tid << 3 | 6u);
 }
 
-/* CPU time of kernel thread tid, ns; -1 = unknown. */
+/* CPU time of kernel thread tid, ns; -EINVAL: there is none. Or a filter refuses to say. */
 static inline int64_t sys_cpu_time(int tid)
 {
 	struct timespec ts;
+	long r = sys2(SYS_clock_gettime, sys_cpu_clock(tid), &ts);
 
-	if (sys2(SYS_clock_gettime, sys_cpu_clock(tid), &ts))
-		return -1;
-	return ts.tv_sec * NS_PER_SEC + ts.tv_nsec;
+	return r ? r : ts.tv_sec * NS_PER_SEC + ts.tv_nsec;
 }
 
 static inline struct timespec sys_timespec(int64_t ns)

@@ -19,7 +19,7 @@
 /* The user thread whose clock it is; NULL: none's, or *gone. */
 static struct uk_thread *owner(clockid_t clock, bool *gone)
 {
-	pthread_t th;
+	struct uk_thread *t;
 
 	*gone = false;
 	if (posix_borrowed())
@@ -28,9 +28,9 @@ static struct uk_thread *owner(clockid_t clock, bool *gone)
 		return handler_thread();
 	if (clock < OURS)
 		return NULL;
-	th = posix_by_tid(clock - OURS);
-	*gone = !th;
-	return th ? posix_of(th)->thread : NULL;
+	t = posix_thread_by_tid(clock - OURS);
+	*gone = !t;
+	return t;
 }
 
 static int64_t cpu_time(struct uk_thread *t)

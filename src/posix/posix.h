@@ -264,6 +264,8 @@ void signals_begin(void);
 void signals_main_left(void);
 /* The user thread with an id of gettid's; 0: none. */
 pthread_t posix_by_tid(long tid);
+/* Its descriptor, which is there when it has ended, too; its block may go. */
+struct uk_thread *posix_thread_by_tid(long tid);
 /* tgkill(2) to an id that gettid has given a user thread; 0 or -errno. */
 long posix_tgkill(long pid, long tid, int sig);
 long posix_tgsigqueueinfo(long pid, long tid, int sig, const void *info);

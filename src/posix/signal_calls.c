@@ -299,18 +299,25 @@ struct posix_thread *signals_find(long tid)
 	return NULL;
 }
 
-pthread_t posix_by_tid(long tid)
+struct uk_thread *posix_thread_by_tid(long tid)
 {
 	const struct posix_thread *pt;
-	pthread_t th;
+	struct uk_thread *t;
 
 	if (!load_acquire(&signals_begun))
-		return 0;
+		return NULL;
 	bool in = signals_enter();
 	pt = signals_find(tid);
-	th = pt ? (pthread_t)pt->thread->tp : 0;
+	t = pt ? pt->thread : NULL;
 	signals_leave(in);
-	return th;
+	return t;
+}
+
+pthread_t posix_by_tid(long tid)
+{
+	const struct uk_thread *t = posix_thread_by_tid(tid);
+
+	return t ? (pthread_t)t->tp : 0;
 }
 
 long posix_tgkill(long pid, long tid, int sig)

@@ -12,6 +12,10 @@
  * Who turns a thread into one that is counted must not miss the switch that leaves it: he
  * raises cputime_asked, and after a barrier on all processors looks who runs it.
  *
+ * The time never goes back: a carrier that has ended, or whose clock is refused, adds nothing.
+ * A signal handler does not wait for the lock, whose holder it may have interrupted: then the
+ * answer is the last one that was given.
+ *
  * Rejected: to count all threads once one is asked about (0.4 us for each switch of a server
  * that logs one thread's time once); to start with what the carrier had spent before (other
  * threads' time). */
@@ -29,6 +33,17 @@ static void arrives(struct cputime *k, int tid, int64_t at)
 	k->from = at;
 }
 
+/* 0: it has ended, or its clock is refused. */
+static int64_t clock_of(int tid)
+{
+	return MAX(sys_cpu_time(tid), 0);
+}
+
+static int64_t turn(const struct cputime *k, int64_t at)
+{
+	return MAX(at - k->from, 0);
+}
+
 NOINLINE void cputime_switched(struct carrier *c)
 {
 	struct cputime *left = &c->post->cpu, *now = &c->current->cpu;
@@ -36,10 +51,10 @@ NOINLINE void cputime_switched(struct carrier *c)
 
 	if (!load_relaxed(&left->asked) && !load_relaxed(&now->asked))
 		return;
-	at = sys_cpu_time(c->tid);
+	at = clock_of(c->tid);
 	lock_acquire(&cpu_lock);
 	if (left->tid) {
-		left->spent += at - left->from;
+		left->spent += turn(left, at);
 		left->tid = 0;
 	}
 	if (load_relaxed(&now->asked))
@@ -54,6 +69,7 @@ static COLD void begin(struct uk_thread *t)
 	lock_acquire(&cpu_lock);
 	if (!load_relaxed(&t->cpu.asked)) {
 		t->cpu.spent = 0;
+		t->cpu.told = 0;
 		t->cpu.tid = 0;
 		store_relaxed(&t->cpu.asked, 1);
 	}
@@ -63,26 +79,43 @@ static COLD void begin(struct uk_thread *t)
 	lock_acquire(&cpu_lock);
 	c = load_relaxed(&t->carrier);
 	if (!t->cpu.tid && c && load_relaxed(&c->current) == t)
-		arrives(&t->cpu, c->tid, sys_cpu_time(c->tid));
+		arrives(&t->cpu, c->tid, clock_of(c->tid));
 	lock_release(&cpu_lock);
 }
 
-static int64_t spent(const struct cputime *k)
+/* Under the lock. */
+static int64_t answer(struct cputime *k)
 {
-	return k->spent + (k->tid ? sys_cpu_time(k->tid) - k->from : 0);
+	int64_t ns = k->spent + (k->tid ? turn(k, clock_of(k->tid)) : 0);
+
+	store_relaxed(&k->told, MAX(ns, k->told));
+	return k->told;
+}
+
+static int64_t answer_in_handler(struct cputime *k)
+{
+	int64_t ns;
+
+	if (!load_relaxed(&k->asked))
+		return 0;
+	if (!lock_try(&cpu_lock))
+		return load_relaxed(&k->told);
+	ns = answer(k);
+	lock_release_nested(&cpu_lock);
+	return ns;
 }
 
 int64_t cputime_of(struct uk_thread *t)
 {
 	int64_t ns;
 
-	if (rt_in_runtime()) /* a signal handler that interrupted it: without the lock */
-		return load_relaxed(&t->cpu.asked) ? spent(&t->cpu) : 0;
+	if (rt_in_runtime()) /* a signal handler that interrupted it */
+		return answer_in_handler(&t->cpu);
 	rt_enter();
 	if (!load_relaxed(&t->cpu.asked))
 		begin(t);
 	lock_acquire(&cpu_lock);
-	ns = spent(&t->cpu);
+	ns = answer(&t->cpu);
 	lock_release(&cpu_lock);
 	rt_exit();
 	return ns;
@@ -102,6 +135,7 @@ void cputime_forked(struct uk_thread *survivor)
 	if (!survivor)
 		return;
 	survivor->cpu.spent = 0;
+	survivor->cpu.told = 0;
 	if (survivor->cpu.tid)
 		arrives(&survivor->cpu, sys_gettid(), 0);
 }

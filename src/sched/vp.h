@@ -161,6 +161,7 @@ struct carrier {
 	    *hog;   /* it computes on without this one, or NULL; the monitor sets,
 			    itself clears (carrier_no_hog) */
 	bool niced; /* the monitor alone: as a hog it has lost priority */
+	bool ended; /* the monitor: the program has made the kernel end it */
 	int64_t hog_since; /* likewise */
 	uint32_t bound;    /* generation of its affinity; itself */
 	uint32_t stopped;  /* it stands at the gate, or is a spare (gate.c); itself, or

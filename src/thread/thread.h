@@ -127,6 +127,7 @@ struct cputime {
 	int64_t from;   /* its carrier's, when it came on */
 	int32_t tid;    /* of that; 0: it does not run, or is not counted */
 	uint32_t asked; /* it is counted; anyone reads */
+	int64_t told;   /* the last answer; anyone reads */
 };
 
 struct uk_thread {

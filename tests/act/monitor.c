@@ -6,6 +6,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 #include <uk/uk.h>
 
@@ -294,6 +298,59 @@ static void who_was_idle_has_not_stood_still(void)
 	UNTIL(load_relaxed(&vp->idle));
 }
 
+/* -- without a clock -- */
+
+/* From here on the clocks of kernel threads, whose numbers are negative, are refused. */
+static bool clocks_refused(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clock_gettime, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, args[0])),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 1u << 31, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
+
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
+			&filter);
+}
+
+static void who_has_no_clock_is_judged_by_whether_it_sleeps(void)
+{
+	uint64_t before = vp->handoffs, hogs = vp->handoffs_hog;
+	struct carrier *c;
+	uk_thread *t;
+
+	if (!clocks_refused()) {
+		printf("not judged: no filter of system calls\n");
+		return;
+	}
+	t = start(reads_raw);
+	c = owner();
+	sleeps(c);
+	look_after(NS_PER_SEC);
+	CHECK(look_after(1));
+	CHECK(look_after(BLOCK_NS));
+	CHECK(owner() != c);
+	CHECK_EQ(vp->handoffs, before + 1);
+	let_go(t);
+	t = start(computes);
+	c = owner();
+	look_after(NS_PER_SEC);
+	look_after(1);
+	CHECK(!look_after(HOG_NS - 1));
+	CHECK(owner() == c);
+	CHECK(look_after(1));
+	CHECK(owner() != c);
+	CHECK_EQ(vp->handoffs_hog, hogs + 1);
+	ends(start(is_there));
+	ends(t);
+}
+
 /* -- the kick -- */
 
 static uint64_t kicks(const uk_vpset *s)
@@ -369,6 +426,7 @@ int main(void)
 	RUN(who_switches_is_left_alone);
 	RUN(who_was_idle_has_not_stood_still);
 	RUN(an_orphan_that_has_run_meanwhile_does_not_stand_still);
+	RUN(who_has_no_clock_is_judged_by_whether_it_sleeps);
 	lock_release(&watch_lock);
 	RUN(a_sleeper_is_kicked_where_another_has_too_much);
 	return 0;

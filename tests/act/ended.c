@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread makes the kernel end its kernel thread, which is a carrier, by a system call of its
+ * own that the library cannot see. It is lost, and that is said; the others of its vp go on, also
+ * those for whom the ended carrier had submitted something. */
+#include <stdio.h>
+#include <sys/mman.h>
+#include <uk/uk.h>
+#include <unistd.h>
+
+#include "base/sys.h"
+#include "sched/cputime.h"
+#include "test.h"
+
+enum { READERS = 16, LOST = 6 };
+
+static int pipes[READERS][2], said;
+static uk_thread *reader[READERS];
+static uk_sem got = UK_SEM_INIT(0);
+static uint32_t turns, over, begun;
+static int kernel_id;
+static int64_t its_time;
+
+static void *reads(void *arg)
+{
+	const int *p = arg;
+	char c;
+
+	while (uk_read(p[0], &c, 1) == 1)
+		uk_sem_post(&got);
+	return NULL;
+}
+
+static void *turns_beside(void *arg)
+{
+	while (!load_acquire(&over)) {
+		bump(&turns, 1);
+		uk_yield();
+	}
+	return arg;
+}
+
+/* It has used some, by its clock. */
+static void *ends_its_kernel_thread(void *arg)
+{
+	do
+		its_time = cputime_of(thread_self());
+	while (its_time < NS_PER_MS);
+	kernel_id = sys_gettid(); /* the last one of those that it had */
+	store_release(&begun, 1);
+	sys1(SYS_exit, 0);
+	return arg;
+}
+
+static uk_thread *lose_one(void)
+{
+	uk_attr a = UK_ATTR_INIT;
+	uk_thread *t;
+
+	store_release(&begun, 0);
+	a.name = "lost-one";
+	CHECK_EQ(uk_thread_create(&t, &a, ends_its_kernel_thread, NULL), 0);
+	CHECK_EQ(uk_thread_detach(t), 0);
+	UNTIL(load_acquire(&begun));
+	return t;
+}
+
+static void all_read(void)
+{
+	for (int i = 0; i < READERS; i++)
+		CHECK_EQ(write(pipes[i][1], "x", 1), 1);
+	for (int i = 0; i < READERS; i++)
+		CHECK_EQ(uk_sem_wait(&got), 0);
+}
+
+static void the_others_go_on(void)
+{
+	uk_thread *beside;
+
+	for (int i = 0; i < READERS; i++) {
+		CHECK_EQ(pipe(pipes[i]), 0);
+		CHECK_EQ(uk_thread_create(&reader[i], NULL, reads, pipes[i]), 0);
+	}
+	CHECK_EQ(uk_thread_create(&beside, NULL, turns_beside, NULL), 0);
+	CHECK_EQ(uk_thread_detach(beside), 0);
+	all_read();
+	for (int i = 0; i < LOST; i++) {
+		uint32_t was;
+
+		lose_one();
+		was = load_relaxed(&turns);
+		UNTIL(load_relaxed(&turns) > was + 1);
+		all_read();
+	}
+}
+
+/* How often it has been said by now. */
+static int times_said(void)
+{
+	static char text[1 << 16];
+	ssize_t n = pread(said, text, sizeof(text) - 1, 0);
+	const char *p = text;
+	int times = 0;
+
+	CHECK(n >= 0);
+	text[n] = 0;
+	while ((p = strstr(p, "\"lost-one\""))) {
+		times++;
+		p++;
+	}
+	return times;
+}
+
+static void each_loss_is_said_once(void)
+{
+	uk_stats s;
+
+	UNTIL(times_said() >= LOST);
+	CHECK_EQ(times_said(), LOST);
+	uk_stats_get(&s);
+	CHECK(s.carriers >= 1);
+}
+
+static void the_time_of_who_is_lost_stands_still(void)
+{
+	uk_thread *t = lose_one();
+
+	UNTIL(sys_cpu_time(kernel_id) < 0);
+	CHECK(cputime_of(t) >= its_time);
+}
+
+int main(void)
+{
+	int err = dup(2);
+
+	said = memfd_create("said", 0);
+	CHECK(said >= 0 && dup2(said, 2) == 2);
+	RUN(the_others_go_on);
+	RUN(each_loss_is_said_once);
+	RUN(the_time_of_who_is_lost_stands_still);
+	dup2(err, 2);
+	store_release(&over, 1);
+	for (int i = 0; i < READERS; i++) {
+		close(pipes[i][1]);
+		CHECK_EQ(uk_thread_join(reader[i], NULL), 0);
+	}
+	return 0;
+}
