@@ -36,8 +36,7 @@ static long self; /* in the monitor's table: this process */
 
 static int program_stderr(void)
 {
-	return files_are_the_programs() ? -EBADF
-					: (int)sys3(SYS_pidfd_getfd, self, 2, 0);
+	return (int)sys3(SYS_pidfd_getfd, self, 2, 0);
 }
 
 bool files_own(void)
@@ -50,7 +49,7 @@ bool files_own(void)
 	    sys3(SYS_close_range, 0, ~0u, CLOSE_UNSHARE))
 		return false;
 	self = sys2(SYS_pidfd_open, sys0(SYS_getpid), 0);
-	store_relaxed(&files_apart, sys_gettid());
 	stderr_door = program_stderr;
+	store_relaxed(&files_apart, sys_gettid());
 	return true;
 }

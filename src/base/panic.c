@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include "base/files.h"
 #include "base/sys.h"
 
 void (*panic_hook)(void);
@@ -172,17 +173,14 @@ void fmt_fd(int fd, const char *fmt, ...)
 
 static void write_message(const char *s, size_t n)
 {
-	int fd;
+	bool mine = files_are_the_programs();
+	int fd = mine ? 2 : stderr_door();
 
-	if (sys3(SYS_write, 2, s, 0) != -EBADF || !stderr_door) {
-		write_all(2, s, n);
-		return;
-	}
-	fd = stderr_door();
 	if (fd < 0)
 		return;
 	write_all(fd, s, n);
-	sys1(SYS_close, fd);
+	if (!mine)
+		sys1(SYS_close, fd);
 }
 
 static void say(const char *what, const char *fmt, va_list ap)

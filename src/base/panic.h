@@ -13,8 +13,8 @@
 void uk_panic(const char *fmt, ...) NORETURN __attribute__((format(printf, 1, 2)));
 extern void (*panic_hook)(void); /* set once at start */
 
-/* Set once: a descriptor for a thread of ours that does not share the program's, to be
- * closed, or -EBADF. */
+/* Set before files_apart (files.h): the program's descriptor 2 for the thread that does not share
+ * the program's, to be closed, or -errno. */
 extern int (*stderr_door)(void);
 
 /* Warn once-style messages for the user: "ukthreads: ..." on stderr. */
