@@ -3,8 +3,10 @@
  * handoff_out (rt_enter, rt_exit) against vp_revoke, vp_give and enter_slow
  * (src/sched/handoff.c).
  *
- * One vp, two carriers, one monitor that revokes whenever it likes. Carrier 0 may block in
- * the kernel for ever, outside the runtime.
+ * One vp, two carriers, and a monitor with two ways to find out: it looks, whenever it likes,
+ * or the kernel tells it. Carrier 0 may block in the kernel for ever, outside the runtime, or
+ * end there; carrier 1 may block for a while. Who blocks is told, but that may be lost, or come
+ * when the carrier is back; who ends is told to nobody.
  *
  * Memory: in_rt is written with plain stores, which may sit in a store buffer of one entry
  * per carrier (TSO) until the next locked instruction of that carrier, at any moment, or
@@ -12,12 +14,12 @@
  *
  * Checked: never two carriers inside the runtime with the vp; who is inside is its owner;
  * an ownerless vp and a parked spare never wait for each other; and (liveness) the vp is
- * used again and again, even while carrier 0 is blocked.
+ * used again and again, even if carrier 0 is blocked or no more.
  *
  * Must fail: -DNO_MEMBARRIER -DCHECK_FIRST (owner read before in_rt is set) -DNO_CHECK
  * (owner not read) -DNO_CAS (the monitor takes the vp with a plain store)
  * -DNO_ORPHAN_CHECK (a carrier parks without looking for an orphan)
- * -DNO_MONITOR (liveness only)
+ * -DNO_MONITOR -DNO_LOOKS (the monitor goes by what it is told; liveness only)
  */
 #define NOBODY 0
 #define OWN(c) (((c) + 1) * 2)
@@ -27,6 +29,7 @@ byte owner = OWN(0);         /* vp->owner */
 bool in_rt[2];               /* c->in_rt in memory */
 bool has_vp[2];              /* c->vp != NULL */
 bool parked[2], wake[2];     /* in the list of spares; its futex */
+bool told[2];                /* the kernel's signal to the monitor */
 bool orphan;                 /* the vp is in the list of orphans */
 bool buf[2], buf_val[2];     /* store buffers: in_rt */
 byte inside;                 /* ghost: carriers in the runtime with the vp */
@@ -102,6 +105,18 @@ inline enter_slow(c)
 	fi
 }
 
+/* It leaves its processor. */
+inline blocks(c)
+{
+	atomic {
+		drain(c);
+		if
+		:: told[c] = true
+		:: true /* the signal finds no room */
+		fi
+	}
+}
+
 inline rt_enter(c)
 {
 #ifdef CHECK_FIRST
@@ -136,16 +151,19 @@ proctype Carrier(byte c)
 		:: atomic { true -> has_vp[c] = false; drain(c); vp_give() } /* block_begin */
 		fi;
 		store_in_rt(c, false);
-		/* user code; or a system call that does not return */
+		/* user code; or a system call that blocks, or ends the kernel thread */
 		if
 		:: true
-		:: c == 0 ->
+		:: c == 1 -> blocks(c)
+		:: c == 0 -> blocks(c);
 end_blocked:		false
+		:: c == 0 -> drain(c);
+end_ended:		false
 		fi
 	od
 }
 
-/* vp_revoke by the monitor, again and again */
+/* monitor_look and spotted, and vp_revoke by both, again and again */
 proctype Monitor()
 {
 	byte v;
@@ -153,14 +171,22 @@ proctype Monitor()
 
 #ifndef NO_MONITOR
 end:	do
-	:: (owner == OWN(0) || owner == OWN(1)) ->
+	:: true ->
+		atomic {
+			if
+#ifndef NO_LOOKS
+			:: owner == OWN(0) -> v = 0
+			:: owner == OWN(1) -> v = 1
+#endif
+			:: told[0] -> told[0] = false; v = 0
+			:: told[1] -> told[1] = false; v = 1
+			fi
+		}
 		/* cas_seq_cst(&vp->owner, &mine, revoking) */
 		atomic {
-			v = 2;
 			if
-			:: owner == OWN(0) -> v = 0; owner = REV(0)
-			:: owner == OWN(1) -> v = 1; owner = REV(1)
-			:: else
+			:: owner == OWN(v) -> owner = REV(v)
+			:: else -> v = 2
 			fi
 		}
 		if
