@@ -72,6 +72,12 @@ struct req {
 	};
 } LINE_ALIGNED;
 
+/* Who waits for something of a group's; under its lock. Who fires it takes it out. */
+struct parked {
+	struct uk_thread *thread; /* NULL: nobody */
+	uint64_t token;
+};
+
 #define PLACES 256u
 
 struct uk_group {
@@ -86,29 +92,25 @@ struct uk_group {
 	unsigned pins;                 /* of all requests */
 	uint64_t ended;                /* ever */
 	uint64_t wake_at;              /* of ended: then the waiter is fired */
-	struct uk_thread *waiter;
-	uint64_t token;
+	struct parked waiter;
 	/* drain.c */
 	struct req *held, **held_tail; /* chains that wait for their turn, by next */
 	unsigned nheld;                /* requests in them; of running */
 	bool barrier;                  /* what began last drains */
 	bool draining;                 /* the drainer is about */
-	struct uk_thread *drainer;     /* it waits for all that has begun to end */
-	uint64_t drainer_token;
+	struct parked drainer;         /* it waits for all that has begun to end */
 	/* courier.c */
 	uk_chan *chan; /* the courier is about */
 	struct uk_thread *courier;
 	/* group.c */
 	bool closing;
-	struct uk_thread *closer; /* waits for drainer or courier to be gone */
-	uint64_t closer_token;
+	struct parked closer;    /* waits for drainer or courier to be gone */
 	uint64_t places[PLACES]; /* racy: pages that were there (submit.c) */
 	struct req req[];
 };
 
 struct group_wake {
-	struct uk_thread *thread[2];
-	uint64_t token[2];
+	struct parked who[2];
 };
 
 /* group.c. The lock: in the runtime; a forked child finds the group as it is to be there. */
@@ -120,8 +122,8 @@ void group_ended(struct uk_group *g, struct req *first, struct req *last, unsign
 static inline void group_fire(const struct group_wake *w)
 {
 	for (unsigned i = 0; i < 2; i++)
-		if (w->thread[i])
-			wait_fire(w->thread[i], w->token[i], WAKE_OK);
+		if (w->who[i].thread)
+			wait_fire(w->who[i].thread, w->who[i].token, WAKE_OK);
 }
 /* Under the lock. */
 struct req *group_get(struct uk_group *g);
@@ -130,7 +132,10 @@ static inline unsigned group_room(const struct uk_group *g)
 {
 	return g->depth - g->running - g->nends;
 }
-/* Under the lock, which is let go: until k more have ended, or why not. */
+/* Under the lock, which is let go meanwhile: until who finds t there fires it, or why not; and
+ * until k more have ended. */
+unsigned group_await(struct uk_group *g, struct parked *there, struct uk_thread *t,
+		     uint64_t token, int64_t deadline);
 unsigned group_park(struct uk_group *g, struct uk_thread *t, unsigned k, uint64_t token,
 		    int64_t deadline);
 /* Under the lock, which is let go for good: a thread of the group's own is gone. */

@@ -58,7 +58,7 @@ int uk_group_to_chan(uk_group *g, uk_chan *c)
 		return -EINVAL;
 	rt_enter();
 	group_lock(g);
-	if (g->chan || g->waiter)
+	if (g->chan || g->waiter.thread)
 		r = -EBUSY;
 	else
 		g->chan = c;

@@ -73,18 +73,6 @@ static unsigned options_of(const struct req *q)
 	return all;
 }
 
-/* Under the lock, which is let go meanwhile: until what has begun has ended. */
-static void await_turn(struct uk_group *g, struct uk_thread *t)
-{
-	uint64_t token = wait_begin_uncancelable(t, WAIT_IO, NULL);
-
-	g->drainer = t;
-	g->drainer_token = token;
-	lock_release(&g->lock);
-	wait_park(t, token, TIME_NEVER);
-	group_lock(g);
-}
-
 static void *drainer(void *arg)
 {
 	struct uk_group *g = arg;
@@ -95,8 +83,10 @@ static void *drainer(void *arg)
 		unsigned options = options_of(g->held);
 		struct req *chain;
 
-		if (!may_begin(g, options)) {
-			await_turn(g, t);
+		if (!may_begin(g, options)) { /* until what has begun has ended */
+			group_await(g, &g->drainer, t,
+				    wait_begin_uncancelable(t, WAIT_IO, NULL),
+				    TIME_NEVER);
 			continue;
 		}
 		g->barrier = options & UK_OP_DRAIN;

@@ -28,7 +28,7 @@ static COLD void group_child(struct uk_group *g)
 	struct group_wake nobody;
 
 	g->forks = sched_forks;
-	g->waiter = g->drainer = g->courier = g->closer = NULL;
+	g->waiter.thread = g->drainer.thread = g->closer.thread = g->courier = NULL;
 	g->chan = NULL;
 	g->held = NULL;
 	g->held_tail = &g->held;
@@ -53,30 +53,28 @@ void group_lock(struct uk_group *g)
 		group_child(g);
 }
 
-static void wake_drainer(struct uk_group *g, struct group_wake *w)
+static struct parked take_out(struct parked *there)
 {
-	w->thread[1] = g->drainer;
-	w->token[1] = g->drainer_token;
-	g->drainer = NULL;
+	struct parked who = *there;
+
+	there->thread = NULL;
+	return who;
 }
 
 void group_ended(struct uk_group *g, struct req *first, struct req *last, unsigned n,
 		 struct group_wake *w)
 {
-	*w = (struct group_wake){ { NULL, NULL }, { 0, 0 } };
+	*w = (struct group_wake){ 0 };
 	last->next = NULL;
 	*g->ends_tail = first;
 	g->ends_tail = &last->next;
 	g->nends += n;
 	g->running -= n;
 	g->ended += n;
-	if (g->ended >= g->wake_at && g->waiter) {
-		w->thread[0] = g->waiter;
-		w->token[0] = g->token;
-		g->waiter = NULL;
-	}
-	if (unlikely(g->drainer) && g->running == g->nheld)
-		wake_drainer(g, w);
+	if (g->ended >= g->wake_at)
+		w->who[0] = take_out(&g->waiter);
+	if (unlikely(g->drainer.thread) && g->running == g->nheld)
+		w->who[1] = take_out(&g->drainer);
 }
 
 struct req *group_unpinned(struct req *q, struct req **last, unsigned *n)
@@ -136,20 +134,25 @@ unsigned group_collect(struct uk_group *g, uk_end *out, unsigned max)
 	return n;
 }
 
-unsigned group_park(struct uk_group *g, struct uk_thread *t, unsigned k, uint64_t token,
-		    int64_t deadline)
+unsigned group_await(struct uk_group *g, struct parked *there, struct uk_thread *t,
+		     uint64_t token, int64_t deadline)
 {
 	unsigned why;
 
-	g->waiter = t;
-	g->token = token;
-	g->wake_at = g->ended + k;
+	*there = (struct parked){ t, token };
 	lock_release(&g->lock);
 	why = wait_park(t, token, deadline);
 	group_lock(g);
-	if (g->waiter == t)
-		g->waiter = NULL;
+	if (there->thread == t)
+		there->thread = NULL;
 	return why;
+}
+
+unsigned group_park(struct uk_group *g, struct uk_thread *t, unsigned k, uint64_t token,
+		    int64_t deadline)
+{
+	g->wake_at = g->ended + k;
+	return group_await(g, &g->waiter, t, token, deadline);
 }
 
 /* -- waiting -- */
@@ -179,7 +182,7 @@ static int wait_locked(struct uk_group *g, struct uk_thread *t, unsigned min,
 		}
 		if (deadline == 0)
 			return -ETIMEDOUT;
-		if (g->waiter)
+		if (g->waiter.thread)
 			return -EBUSY;
 		why = group_park(g, t, k, wait_begin(t, WAIT_IO, NULL), deadline);
 		if (why != WAKE_OK && why != WAKE_SIGNAL)
@@ -239,8 +242,8 @@ static void deliver(struct uk_group *g, struct req *q)
 	struct group_wake w;
 
 	end_one(g, q, &w);
-	if (g->drainer) /* who comes after it may begin */
-		wake_drainer(g, &w);
+	if (g->drainer.thread) /* who comes after it may begin */
+		w.who[1] = take_out(&g->drainer);
 	lock_release(&g->lock);
 	group_fire(&w);
 	group_lock(g);
@@ -317,25 +320,18 @@ int uk_group_create(uk_group **out, unsigned depth)
 
 void group_left(struct uk_group *g)
 {
-	struct uk_thread *closer = g->closer;
-	uint64_t token = g->closer_token;
+	struct parked closer = take_out(&g->closer);
 
-	g->closer = NULL;
 	lock_release(&g->lock);
-	if (closer)
-		wait_fire(closer, token, WAKE_OK);
+	if (closer.thread)
+		wait_fire(closer.thread, closer.token, WAKE_OK);
 }
 
 /* Under the lock, which is let go: until drainer or courier has left. */
 static void await_left(struct uk_group *g, struct uk_thread *t)
 {
-	uint64_t token = wait_begin_uncancelable(t, WAIT_CLOSE, NULL);
-
-	g->closer = t;
-	g->closer_token = token;
-	lock_release(&g->lock);
-	wait_park(t, token, TIME_NEVER);
-	group_lock(g);
+	group_await(g, &g->closer, t, wait_begin_uncancelable(t, WAIT_CLOSE, NULL),
+		    TIME_NEVER);
 }
 
 void uk_group_destroy(uk_group *g)
