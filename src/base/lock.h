@@ -27,6 +27,7 @@
 	X(SIGNAL)  /* of the drop-in: masks and pending signals */                     \
 	X(DEPUTY)  /* the drop-in's pool of deputies */                                \
 	X(GROUP)   /* of asynchronous calls */                                         \
+	X(GATHER)  /* who waits for memory */                                          \
 	X(CHAN)                                                                        \
 	X(FUTEX)       /* a bucket; several in address order, nested */                \
 	X(WHEEL)       /* a vp's timers */                                             \

@@ -500,7 +500,7 @@ static void rebuild(void)
 	uint64_t lost = 0;
 	int r;
 
-	mem_scarce_step(MEM_GATHERING, MEM_GATHERED); /* who waited is gone */
+	memory_forked();
 	cputime_forked(survivor);
 	barrier_init();
 	slab_walk(&thread_slab, bury, &lost);

@@ -639,6 +639,7 @@ static COLD void flush_caches(struct uk_vp *vp)
 	slab_cache_flush(&thread_slab, &vp->threads);
 	/* who has asked once more has read nothing from us, but we have: that memory is scarce */
 	xchg_acq_rel(&vp->flush, 0);
+	memory_gave();
 }
 
 void dispatch(struct carrier *c)

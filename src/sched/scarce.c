@@ -4,14 +4,24 @@
  * whose thread computes for long is moved to another carrier first, so there is a limit to
  * the wait: natively, too, one may be told that there is no memory a moment before there is.
  *
- * Runs on the creator, in the runtime, which parks meanwhile. A dispatcher that finds no
- * memory for a thread's first run asks and does not wait: it comes again. */
+ * Runs on the creator, in the runtime, which parks meanwhile; the last vp that gives wakes all who
+ * wait. A dispatcher that finds no memory for a thread's first run asks and does not wait: it
+ * comes again. */
 #include "mem/scarce.h"
 
+#include "base/list.h"
 #include "sched/body.h"
 
 #define GATHER_MOST NS_PER_SEC
-#define GATHER_LOOK (NS_PER_MS / 10)
+
+struct gatherer {
+	struct list link;
+	struct uk_thread *thread;
+	uint64_t token;
+};
+
+static struct lock gather_lock = LOCK_INIT(RANK_GATHER);
+static struct list gatherers = LIST_INIT(gatherers); /* lock */
 
 void vp_ask_flush(struct uk_vp *vp)
 {
@@ -50,16 +60,52 @@ void memory_ask(void)
 	ask_all();
 }
 
+/* Until all have given. */
+static void await_all(struct uk_thread *me)
+{
+	struct gatherer g = { .thread = me,
+			      .token = wait_begin_uncancelable(me, WAIT_STACK, NULL) };
+	unsigned why;
+
+	lock_acquire(&gather_lock);
+	list_push_back(&gatherers, &g.link);
+	lock_release(&gather_lock);
+	if (all_gave()) /* who gives looks under the lock, and finds us, or we this */
+		wait_abandon(me, g.token, &why);
+	else
+		wait_park(me, g.token, sys_now() + GATHER_MOST);
+	lock_acquire(&gather_lock);
+	list_del(&g.link);
+	lock_release(&gather_lock);
+}
+
+void memory_gave(void)
+{
+	struct list *l;
+
+	lock_acquire(
+	    &gather_lock); /* of two who give at once the later one sees both */
+	while (all_gave() && (l = list_pop_front(&gatherers))) {
+		struct gatherer *g = container_of(l, struct gatherer, link);
+
+		list_init(l);
+		wait_fire(g->thread, g->token, WAKE_OK);
+	}
+	lock_release(&gather_lock);
+}
+
 bool memory_gather(struct uk_thread *me)
 {
-	int64_t until = sys_now() + GATHER_MOST, now;
-
 	if (!ask_all() && load_relaxed(&mem_scarce) != MEM_GATHERING)
 		return false;
-	while (!all_gave() && (now = sys_now()) < until &&
-	       load_relaxed(&mem_scarce) == MEM_GATHERING)
-		wait_park(me, wait_begin_uncancelable(me, WAIT_STACK, NULL),
-			  MIN(now + GATHER_LOOK, until));
+	await_all(me);
 	mem_scarce_step(MEM_GATHERING, MEM_GATHERED);
 	return true;
+}
+
+void memory_forked(void)
+{
+	lock_init(&gather_lock, RANK_GATHER);
+	list_init(&gatherers);
+	mem_scarce_step(MEM_GATHERING, MEM_GATHERED);
 }

@@ -281,6 +281,8 @@ void memory_ask(void); /* there is none for a thread: who has some shall give it
 /* The same for t, the caller, in the runtime, who waits for it. False: it was asked for
  * before, there is none. */
 bool memory_gather(struct uk_thread *t);
+void memory_gave(void);   /* a vp has */
+void memory_forked(void); /* the child: who waited is gone */
 
 /* cap.c */
 void cap_init(void);  /* the runtime starts: what can be known without opening files */

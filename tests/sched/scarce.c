@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who finds no memory waits for what the vps have cached: parked, until the last of them gives,
+ * however long that takes, and is not woken before. */
+#include <uk/uk.h>
+
+#include "mem/scarce.h"
+#include "sched/handoff.h"
+#include "test.h"
+
+enum { MOMENTS = 50 };
+
+static uk_vpset *mine, *theirs;
+static uint32_t computing, over, gathered;
+
+static uk_thread *start(uk_vpset *set, void *(*fn)(void *))
+{
+	uk_attr a = UK_ATTR_INIT;
+	uk_thread *t;
+
+	a.set = set;
+	CHECK_EQ(uk_thread_create(&t, &a, fn, NULL), 0);
+	return t;
+}
+
+/* Its vp cannot give. */
+static void *computes(void *arg)
+{
+	store_release(&computing, 1);
+	while (!load_acquire(&over))
+		;
+	return arg;
+}
+
+static void *gathers(void *arg)
+{
+	struct uk_thread *t = rt_enter();
+
+	CHECK(memory_gather(t));
+	rt_exit();
+	store_release(&gathered, 1);
+	return arg;
+}
+
+static uint64_t switches(void)
+{
+	return load_relaxed(&mine->vps[0]->count.switches);
+}
+
+static void who_waits_for_memory_sleeps(void)
+{
+	uk_thread *hog = start(theirs, computes), *t;
+	uint64_t was;
+
+	UNTIL(load_acquire(&computing));
+	mem_scarce = MEM_REFUSED;
+	was = switches();
+	t = start(mine, gathers);
+	UNTIL(load_acquire(&mem_scarce) == MEM_GATHERING);
+	for (int i = 0; i < MOMENTS; i++)
+		uk_sleep(UK_MS);
+	store_release(&over, 1);
+	CHECK_EQ(uk_thread_join(t, NULL), 0);
+	CHECK_EQ(uk_thread_join(hog, NULL), 0);
+	CHECK_EQ(mem_scarce, MEM_GATHERED);
+	CHECK(switches() - was < MOMENTS / 2);
+}
+
+static void *gathers_again(void *arg)
+{
+	mem_scarce = MEM_REFUSED;
+	return gathers(arg);
+}
+
+/* Nobody computes: all vps are asleep, and the last one that gives wakes who waits. */
+static void sleeping_vps_give(void)
+{
+	for (int i = 0; i < MOMENTS; i++) {
+		store_release(&gathered, 0);
+		CHECK_EQ(uk_thread_join(start(mine, gathers_again), NULL), 0);
+		CHECK(gathered);
+		CHECK_EQ(mem_scarce, MEM_GATHERED);
+	}
+}
+
+int main(void)
+{
+	if (UK_HOSTILE || getenv("UK_FUZZ"))
+		SKIP("the fuzzer switches by itself");
+	setenv("UK_TRIM", "0", 1); /* the keeper's round ends the scarcity */
+	CHECK_EQ(uk_init(), 0);
+	CHECK_EQ(uk_vpset_create(&mine, "mine", 1, NULL, 0), 0);
+	CHECK_EQ(uk_vpset_create(&theirs, "theirs", 1, NULL, 0), 0);
+	lock_acquire(&watch_lock); /* or the monitor takes the vp from who computes */
+	RUN(who_waits_for_memory_sleeps);
+	lock_release(&watch_lock);
+	RUN(sleeping_vps_give);
+	return 0;
+}
