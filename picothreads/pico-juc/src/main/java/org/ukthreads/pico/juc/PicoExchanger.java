@@ -7,18 +7,49 @@ import java.util.concurrent.TimeoutException;
 import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.Room;
 
-/** Exchanger: who comes second finds the first one at the gate. */
+/**
+ * Exchanger: who comes second finds the first one at the gate. Where that one got an error
+ * instead (no memory for its frames), its partner is gone already, and so its node stays with
+ * what it was given: whoever comes next takes that and leaves its own in its place.
+ */
 public class PicoExchanger<V> extends Exchanger<V> implements Room.Of {
 	private final Gate gate = new Gate(this);
 
 	/** Waits for a partner, who gives and takes. */
 	private static final class Meet extends Gate.Node {
-		private static final long serialVersionUID = 1L;
+		private static final long serialVersionUID = 2L;
+		private final Gate gate;
 		private Object item;
+		/** Its thread knows nothing of it any more; under the guard. */
+		private boolean left;
 
-		Meet(Object item) {
+		Meet(Gate gate, Object item) {
 			super(0);
+			this.gate = gate;
 			this.item = item;
+		}
+
+		/** Under the guard: with the first of those who came before; false: there is none. */
+		boolean met() {
+			Meet p = (Meet) gate.head;
+			if (p == null)
+				return false;
+			gate.remove(p);
+			Object x = p.item;
+			p.item = item;
+			item = x;
+			if (p.left)
+				gate.add(p);
+			else
+				Gate.finish(p);
+			return true;
+		}
+
+		@Override
+		void undo() {
+			met();
+			left = true;
+			gate.add(this);
 		}
 
 		@Override
@@ -36,22 +67,15 @@ public class PicoExchanger<V> extends Exchanger<V> implements Room.Of {
 	private Meet meet(Object x) throws InterruptedException {
 		if (Thread.interrupted())
 			throw new InterruptedException();
-		Meet m = new Meet(x);
+		Meet m = new Meet(gate, x);
 		/* One that cannot wait must not stay: whom it met would give to nobody. */
 		Fiber.room();
 		synchronized (gate) {
-			Meet p = (Meet) gate.first(0);
-			if (p == null) {
+			m.done = m.met();
+			if (!m.done)
 				gate.add(m);
-				return m;
-			}
-			gate.remove(p);
-			m.item = p.item;
-			p.item = x;
-			m.done = true;
-			Gate.finish(p);
-			return m;
 		}
+		return m;
 	}
 
 	@Override

@@ -24,6 +24,7 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.ukthreads.pico.Failing;
@@ -142,6 +143,36 @@ final class GateFailuresTest {
 		return t;
 	}
 
+	/** Its partner is gone with what it gave; what that gave goes to who waits, or comes. */
+	@Test
+	void what_was_exchanged_with_who_failed_is_not_lost() throws Throwable {
+		for (boolean waits : new boolean[] {false, true}) {
+			PicoExchanger<String> x = new PicoExchanger<>();
+			List<String> got = new ArrayList<>();
+			Thread third = new Thread(() -> {
+				try {
+					got.add(x.exchange("third"));
+				} catch (InterruptedException e) {
+					throw new AssertionError(e);
+				}
+			});
+			Failing.onFiber(() -> {
+				assertTrue(Failing.call(() -> x.exchange("first"), () -> {
+					got.add(x.exchange("second"));
+					if (waits)
+						third.start();
+					while (waits && ((Gate) x.room()).waiting(0) == 0)
+						Thread.yield();
+				}));
+				third.join();
+				got.add(x.exchange("fourth", 0, TimeUnit.SECONDS));
+				got.add(x.exchange("fifth", 0, TimeUnit.SECONDS));
+			});
+			assertEquals(waits ? List.of("first", "second", "third", "fourth")
+				: List.of("first", "second", "fourth"), got);
+		}
+	}
+
 	/** As Object.wait(): it does not end without the lock, and is not signalled in vain. */
 	@Test
 	void a_condition_that_fails_ends_with_the_lock() throws Throwable {
@@ -205,6 +236,7 @@ final class GateFailuresTest {
 
 	/** What is compiled needs less of the stack than what it calls, which may not be. */
 	@Test
+	@Tag("long")
 	void nor_one_in_compiled_code() throws Throwable {
 		for (int k = 0; k < 100; k++) {
 			PicoThreadPoolExecutor p = new PicoThreadPoolExecutor(4, 4, 1, TimeUnit.SECONDS,
@@ -423,6 +455,7 @@ final class GateFailuresTest {
 	}
 
 	@Test
+	@Tag("long")
 	void an_overflow_gives_and_takes_an_element_whole() throws Throwable {
 		PicoLinkedTransferQueue<Integer> q = new PicoLinkedTransferQueue<>();
 		int[] count = new int[2];
