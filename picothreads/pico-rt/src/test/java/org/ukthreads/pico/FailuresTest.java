@@ -11,6 +11,7 @@ import java.util.Queue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.ukthreads.pico.Failing.Body;
 
@@ -353,6 +354,7 @@ final class FailuresTest {
 
 	/** What compilers make of synchronized calls it again, where it failed. */
 	@Test
+	@Tag("long")
 	void an_overflow_fails_no_exit() throws Throwable {
 		overflow(new Object(), false);
 	}

@@ -88,6 +88,7 @@ final class FixturesTest {
 	}
 
 	@Test
+	@Tag("long")
 	void recursion_without_an_end_overflows() throws Exception {
 		same(Endless.class);
 	}

@@ -8,6 +8,7 @@ import java.lang.reflect.Method;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -73,6 +74,15 @@ final class Harness {
 		if (j.run(null, null, err, args) != 0)
 			throw new IllegalStateException(err + "\n" + source);
 		return to;
+	}
+
+	/** The words that start a JVM as this one compiles. */
+	static List<String> java() {
+		List<String> c = new ArrayList<>(List.of(Paths.get(System.getProperty("java.home"),
+			"bin", "java").toString()));
+		c.addAll(Arrays.asList(System.getProperty("pico.test.jit", "").split(" ")));
+		c.remove("");
+		return c;
 	}
 
 	static String plain(Path classes, String main) throws Exception {

@@ -95,6 +95,7 @@ final class JdksTest {
 
 	/** Thread.Builder, Thread.join(Duration), hooks, and the exit code of a main that throws. */
 	@Test
+	@Tag("long")
 	void java_21_programs_print_the_same() throws Exception {
 		int n = 0;
 		for (Path java : javas()) {

@@ -39,8 +39,8 @@ final class LanguagesTest {
 	}
 
 	private String run(List<String> words) throws Exception {
-		List<String> c = new ArrayList<>(List.of(Paths.get(System.getProperty("java.home"),
-			"bin", "java").toString(), "-Xmx1g", "-Dpico.progress=false"));
+		List<String> c = Harness.java();
+		c.addAll(List.of("-Xmx1g", "-Dpico.progress=false"));
 		c.addAll(words);
 		Path out = dir.resolve("out");
 		ProcessBuilder b = new ProcessBuilder(c).redirectErrorStream(true)

@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.pico.translate.PicoLoader;
@@ -109,6 +110,7 @@ final class LargeTest {
 	}
 
 	@Test
+	@Tag("long")
 	void a_static_initialiser_too_large_for_brackets_runs_pinned() throws Exception {
 		refused("Half", initialiser("Half", 4000));
 		refused("Whole", initialiser("Whole", 7279));
@@ -127,6 +129,7 @@ final class LargeTest {
 
 	/** Suspends before super(...), leaves by return and by exception; then nothing pins. */
 	@Test
+	@Tag("long")
 	void a_constructor_too_large_for_brackets_runs_pinned() throws Exception {
 		StringBuilder b = new StringBuilder("public class Makes { " + YIELDS
 			+ "static class Base { final int b; Base(int b) { this.b = b + s(1); } }\n"

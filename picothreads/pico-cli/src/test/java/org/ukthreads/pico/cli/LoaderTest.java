@@ -11,7 +11,6 @@ import java.nio.file.FileSystem;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.jar.Attributes;
@@ -19,6 +18,7 @@ import java.util.jar.JarOutputStream;
 import java.util.jar.Manifest;
 import java.util.stream.Stream;
 import java.util.zip.ZipEntry;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -68,8 +68,8 @@ final class LoaderTest {
 	}
 
 	private String run(String... words) throws Exception {
-		List<String> c = new ArrayList<>(List.of(Paths.get(System.getProperty("java.home"),
-			"bin", "java").toString(), "-Dpico.progress=false"));
+		List<String> c = Harness.java();
+		c.add("-Dpico.progress=false");
 		c.addAll(List.of(words));
 		Path out = dir.resolve("out");
 		int rc = new ProcessBuilder(c).redirectErrorStream(true).redirectOutput(out.toFile())
@@ -190,6 +190,7 @@ final class LoaderTest {
 
 	/** Its classes show it: who runs the program has not seen the translator. */
 	@Test
+	@Tag("long")
 	void a_large_program_is_translated_by_a_jvm_of_its_own() throws Exception {
 		Path classes = Files.createDirectories(dir.resolve("large"));
 		Harness.compile(classes, "Main", "public class Main { public static void main("
@@ -214,6 +215,7 @@ final class LoaderTest {
 	}
 
 	@Test
+	@Tag("long")
 	void folders_stay_and_later_versions_do_not_hide_what_is_translated() throws Exception {
 		jar("two", null, null, "zwei", VOICES);
 		jar("one", "a.Main", "two.jar", "eins", VOICES[0], VOICES[1],

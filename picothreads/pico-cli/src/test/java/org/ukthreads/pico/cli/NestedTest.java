@@ -25,6 +25,7 @@ import java.util.zip.ZipEntry;
 import java.util.zip.ZipFile;
 import java.util.zip.ZipOutputStream;
 import jdk.security.jarsigner.JarSigner;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.pico.translate.read.ClassPath;
@@ -121,9 +122,11 @@ final class NestedTest {
 	private Path signed(Path jar) throws Exception {
 		Path keys = dir.resolve("keys");
 		if (!Files.exists(keys))
-			assertEquals("exit 0", run("keytool", "-genkeypair", "-keystore", keys.toString(),
-				"-storetype", "PKCS12", "-storepass", "secret", "-alias", "k", "-keyalg", "RSA",
-				"-dname", "CN=k").replaceFirst("(?s).*(exit \\d+)", "$1"));
+			assertEquals("exit 0", run(List.of(Paths.get(
+				System.getProperty("java.home"), "bin", "keytool").toString(), "-genkeypair",
+				"-keystore", keys.toString(), "-storetype", "PKCS12", "-storepass", "secret",
+				"-alias", "k", "-keyalg", "EC", "-dname", "CN=k"))
+				.replaceFirst("(?s).*(exit \\d+)", "$1"));
 		KeyStore s = KeyStore.getInstance(keys.toFile(), "secret".toCharArray());
 		KeyStore.Entry k = s.getEntry("k",
 			new KeyStore.PasswordProtection("secret".toCharArray()));
@@ -135,9 +138,7 @@ final class NestedTest {
 		return out;
 	}
 
-	private String run(String... words) throws Exception {
-		List<String> c = new ArrayList<>(Arrays.asList(words));
-		c.set(0, Paths.get(System.getProperty("java.home"), "bin", words[0]).toString());
+	private String run(List<String> c) throws Exception {
 		Path out = dir.resolve("out");
 		ProcessBuilder b = new ProcessBuilder(c).redirectErrorStream(true)
 			.redirectOutput(out.toFile());
@@ -147,9 +148,9 @@ final class NestedTest {
 	}
 
 	private String java(String... words) throws Exception {
-		List<String> c = new ArrayList<>(List.of("java"));
+		List<String> c = Harness.java();
 		c.addAll(List.of(words));
-		return run(c.toArray(new String[0]));
+		return run(c);
 	}
 
 	/** The one translation that is kept: another file would be another one. */
@@ -236,6 +237,7 @@ final class NestedTest {
 
 	/** What was signed is so no longer; the JVM must not take what was added for a forgery. */
 	@Test
+	@Tag("long")
 	void signed_jars_are_translated() throws Exception {
 		compile("", VOICE, HIGH, LOW, MAIN);
 		text("META-INF/services/b.Voice", "b.High\na.Low");

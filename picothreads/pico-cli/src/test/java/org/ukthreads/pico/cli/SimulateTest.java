@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.Paths;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -15,6 +14,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -56,9 +56,8 @@ final class SimulateTest {
 
 	private int sim(String... args) throws Exception {
 		Path f = dir.resolve("out");
-		List<String> c = new ArrayList<>(List.of(Paths.get(System.getProperty("java.home"),
-			"bin", "java").toString(), "-Dpico.progress=false", "-cp",
-			System.getProperty("java.class.path"),
+		List<String> c = Harness.java();
+		c.addAll(List.of("-Dpico.progress=false", "-cp", System.getProperty("java.class.path"),
 			"org.ukthreads.pico.cli.Main", "sim", "-cp", dir.resolve("shop").toString()));
 		c.addAll(Arrays.asList(args));
 		ProcessBuilder b = new ProcessBuilder(c).redirectErrorStream(true)
@@ -132,6 +131,7 @@ final class SimulateTest {
 		"}");
 
 	@Test
+	@Tag("long")
 	void a_dead_lock_between_two_locks_is_found_and_shrunk() throws Exception {
 		Harness.compile(Files.createDirectories(dir.resolve("shop")), "Two", TWO);
 		assertEquals(1, sim("--seeds", "1000", "Two"), () -> out);

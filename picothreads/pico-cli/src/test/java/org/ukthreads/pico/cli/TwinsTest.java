@@ -11,8 +11,6 @@ import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.Paths;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
@@ -173,10 +171,9 @@ final class TwinsTest {
 			+ " public static void main(String[] x) throws Exception { int s = once();"
 			+ " for (int k = 0; k < 300; k++) s += a(1); System.out.println(s); } }");
 		Path profile = dir.resolve("profile");
-		List<String> c = new ArrayList<>(List.of(Paths.get(System.getProperty("java.home"),
-			"bin", "java").toString(), "-cp", System.getProperty("java.class.path"),
-			Main.class.getName(), "run", "--profile", profile.toString(), "-cp", d.toString(),
-			"Deep"));
+		List<String> c = Harness.java();
+		c.addAll(List.of("-cp", System.getProperty("java.class.path"), Main.class.getName(),
+			"run", "--profile", profile.toString(), "-cp", d.toString(), "Deep"));
 		Path out = dir.resolve("out");
 		assertEquals(0, new ProcessBuilder(c).redirectErrorStream(true)
 			.redirectOutput(out.toFile()).start().waitFor(), () -> read(out));

@@ -19,6 +19,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.pico.translate.Translator;
@@ -119,6 +120,7 @@ final class WorkersTest {
 
 	/** A body that no resume copy fits beside: found when it is written, and once more. */
 	@Test
+	@Tag("long")
 	void what_is_too_large_is_left_alike() throws Exception {
 		StringBuilder b = new StringBuilder("public class Big { static int f(int k) {"
 			+ " Thread.yield(); return k; }");

@@ -20,6 +20,7 @@ import java.util.Random;
 import java.util.TreeSet;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -107,11 +108,13 @@ final class DatabasesTest {
 	}
 
 	@Test
+	@Tag("long")
 	void mariadb() throws Exception {
 		threads(Databases.mariadb());
 	}
 
 	@Test
+	@Tag("long")
 	void postgresql() throws Exception {
 		threads(Databases.postgres());
 	}

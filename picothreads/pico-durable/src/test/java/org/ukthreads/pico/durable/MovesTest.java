@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import javax.tools.ToolProvider;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -27,6 +28,7 @@ final class MovesTest {
 
 	/** And in a build whose methods suspend the other way: by returns, by throws. */
 	@Test
+	@Tag("long")
 	@Timeout(600)
 	void resumes_on_another_jdk() throws Exception {
 		Path in = Files.createDirectories(dir.resolve("in"));

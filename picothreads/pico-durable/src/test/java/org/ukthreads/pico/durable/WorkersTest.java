@@ -360,6 +360,7 @@ final class WorkersTest {
 	}
 
 	@Test
+	@Tag("long")
 	void killed_on_sqlite() throws Exception {
 		killed("jdbc:sqlite:" + dir.resolve("db") + "?busy_timeout=600000");
 	}

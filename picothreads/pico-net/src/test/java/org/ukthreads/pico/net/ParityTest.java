@@ -52,6 +52,7 @@ final class ParityTest {
 
 	/** Its OS thread has the flag by then, the fiber lost its carrier. */
 	@Test
+	@Tag("long")
 	void who_was_interrupted_in_a_long_call_keeps_its_sockets() throws Exception {
 		same(Deaf.class);
 	}

@@ -30,6 +30,7 @@ final class SecureTest {
 	Path dir;
 
 	@Test
+	@Tag("long")
 	void tls_clients_behave_as_the_jdks() throws Exception {
 		Path store = keys(dir);
 		Path trust = trust(dir, store);

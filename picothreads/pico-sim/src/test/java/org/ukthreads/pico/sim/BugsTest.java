@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -77,11 +78,19 @@ final class BugsTest {
 	}
 
 	@ParameterizedTest
-	@ValueSource(strings = {"TwoLocks", "Friends", "Philosophers", "Upgrade", "Permits",
-		"Missed", "WrongWaiter", "IfForWhile", "EvenOdd", "Parked", "Lost", "CheckThenAct",
-		"Account", "Append", "Walk", "Iterate", "WrongLock", "Reorder", "TwoStages", "Escapes",
-		"DoubleCheck", "Driver", "Aba", "Stealing", "Dekker", "Token"})
+	@ValueSource(strings = {"TwoLocks", "Friends", "Upgrade", "Permits", "Missed", "IfForWhile",
+		"EvenOdd", "Parked", "Lost", "CheckThenAct", "Account", "Append", "Walk", "Iterate",
+		"WrongLock", "Reorder", "TwoStages", "Escapes", "DoubleCheck", "Driver", "Aba",
+		"Stealing", "Dekker"})
 	void bugs_of_synchronisation_are_found(String name) throws Exception {
+		found(name, Level.SYNC);
+	}
+
+	/** As many runs and turns again as all of the others. */
+	@ParameterizedTest
+	@Tag("long")
+	@ValueSource(strings = {"Philosophers", "WrongWaiter", "Token"})
+	void so_are_those_with_many_turns(String name) throws Exception {
 		found(name, Level.SYNC);
 	}
 
@@ -117,6 +126,7 @@ final class BugsTest {
 	}
 
 	@Test
+	@Tag("long")
 	void all_schedules_with_few_preemptions_can_be_tried() throws Exception {
 		Sim s = new Sim();
 		assertNull(s.explore(1, 0, 1_000, program("TwoLocks", Level.SYNC, false)));

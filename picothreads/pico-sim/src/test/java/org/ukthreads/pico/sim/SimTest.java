@@ -10,6 +10,7 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.function.Supplier;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.ukthreads.fixtures.sim.Races;
 import org.ukthreads.pico.translate.PicoLoader;
@@ -98,6 +99,7 @@ final class SimTest {
 	}
 
 	@Test
+	@Tag("long")
 	void a_year_takes_no_time() throws Exception {
 		Sim.Outcome o = new Sim().run(7, program("Year", false).get());
 		assertTrue(o.ok(), o.toString());
