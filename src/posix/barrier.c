@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* barrier.c - the barrier. Ours lies in libc's object as a uk_barrier at its begin, whose
  * spare word is where libc says whether it is shared; those that are, are libc's. After the
- * last thread has come nobody of ours looks at it again, so destroy has nothing to wait for.
+ * last thread has come nobody of ours looks at it again, but for those in whose wait a handler
+ * runs: for these destroy waits (for ever, if one is left by a jump; as natively).
  * Not a cancellation point. */
 #include "posix/posix.h"
-#include "sync/futex.h"
+#include "sync/barrier.h"
 
-static uk_barrier *core(pthread_barrier_t *b)
+struct libc_barrier {
+	uk_barrier core;
+	uint32_t away;
+};
+_Static_assert(sizeof(struct libc_barrier) <= sizeof(pthread_barrier_t),
+	       "in libc's object");
+
+static struct libc_barrier *ours(pthread_barrier_t *b)
 {
-	return (uk_barrier *)(void *)b;
+	return (struct libc_barrier *)(void *)b;
 }
 
 static bool is_shared(pthread_barrier_t *b)
 {
-	return core(b)->spare != 0;
+	return ours(b)->core.spare != 0;
 }
 
 LIBC_API int pthread_barrier_init(pthread_barrier_t *b, const pthread_barrierattr_t *a,
@@ -21,27 +29,37 @@ LIBC_API int pthread_barrier_init(pthread_barrier_t *b, const pthread_barrieratt
 {
 	int r = NEXT(pthread_barrier_init)(b, a, n);
 
-	if (!r && !is_shared(b))
-		uk_barrier_init(core(b), n);
+	if (!r && !is_shared(b)) {
+		uk_barrier_init(&ours(b)->core, n);
+		ours(b)->away = 0;
+	}
 	return r;
 }
 
 LIBC_API int pthread_barrier_destroy(pthread_barrier_t *b)
 {
-	return is_shared(b) ? POSIX_KERNEL(NEXT(pthread_barrier_destroy)(b)) : 0;
+	const uint32_t *away = &ours(b)->away;
+	uint32_t n;
+
+	if (is_shared(b))
+		return POSIX_KERNEL(NEXT(pthread_barrier_destroy)(b));
+	while (unlikely((n = load_acquire(away)))) /* pairs with opened */
+		posix_waits_on(futex_wait(away, n, FUTEX_ANY, TIME_NEVER));
+	return 0;
 }
 
 LIBC_API int pthread_barrier_wait(pthread_barrier_t *b)
 {
+	struct barrier_stay s = { .away = false };
 	int r;
 
 	if (is_shared(b))
 		return POSIX_KERNEL(NEXT(pthread_barrier_wait)(b));
-	if (core(b)->total == 1)
+	if (ours(b)->core.total == 1)
 		return PTHREAD_BARRIER_SERIAL_THREAD;
 	rt_adopt();
-	do /* cut short he leaves and comes again: the count is right meanwhile */
-		r = uk_barrier_wait(core(b));
+	do
+		r = barrier_stay(&ours(b)->core, &ours(b)->away, &s);
 	while (posix_waits_on(r));
 	return r ? PTHREAD_BARRIER_SERIAL_THREAD : 0;
 }

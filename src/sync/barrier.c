@@ -5,8 +5,15 @@
  * truth: a thread whose deadline passes at that instant has passed the barrier. One that is
  * still queued takes its arrival back. After the lock is let go the barrier is not touched,
  * so any thread that passed may free it.
+ *
+ * In the drop-in who is cut short by a handler has arrived all the same: the others may pass
+ * while it runs, which may wait for just that. He is AWAY until he comes back, out of the queue
+ * (a handler may be left by a jump), and learns from the phase whether the barrier has opened.
  */
-#include "sync/futex.h"
+#include "sync/barrier.h"
+
+#include <limits.h>
+
 #include "uk/sync.h"
 
 int uk_barrier_init(uk_barrier *b, uint32_t n)
@@ -17,30 +24,52 @@ int uk_barrier_init(uk_barrier *b, uint32_t n)
 	return 0;
 }
 
-/* Under the lock; n - 1 others are queued. */
+/* Under the lock; n - 1 others are queued, or away. */
 static void open_barrier(uk_barrier *b, struct futex_bucket *fb)
 {
-	uint32_t left = b->arrived;
 	struct futex_node *n = futex_first(fb, b), *next;
 
 	store_relaxed(&b->arrived, 0); /* a dump may peek */
 	b->phase++;
-	for (; left; left--, n = next) {
+	for (; n; n = next) {
 		next = futex_next(fb, n);
 		futex_take(n, FUTEX_TAKEN);
 		wait_fire(n->thread, n->token, WAKE_OK);
 	}
 }
 
-/* After a wake-up by clock or cancel: true if the barrier had opened. */
-static bool passed(uk_barrier *b, struct futex_node *n)
+/* Under the lock: one more is there. True: he is the last. */
+static bool arrive(uk_barrier *b, struct futex_bucket *fb)
+{
+	bool last = b->arrived + 1 >= b->total;
+
+	if (last)
+		open_barrier(b, fb);
+	else
+		store_relaxed(&b->arrived, b->arrived + 1);
+	return last;
+}
+
+/* Under the lock, which it lets go: why he was woken. */
+static unsigned sleep_queued(uk_barrier *b, struct futex_bucket *fb,
+			     struct futex_node *n, struct uk_thread *t,
+			     int64_t deadline)
+{
+	futex_push(fb, n, b, t, wait_begin(t, WAIT_BARRIER, b), false);
+	futex_unlock(fb);
+	return wait_park(t, n->token, deadline);
+}
+
+/* After a wake-up by clock, cancel or signal: true if the barrier had opened. Else he leaves the
+ * queue, and the count changes by that. */
+static bool passed(struct futex_node *n, uint32_t *count, int by)
 {
 	struct futex_bucket *fb = futex_lock_node(n);
 	bool yes = n->state == FUTEX_TAKEN;
 
 	if (!yes) {
 		futex_take(n, FUTEX_LEFT);
-		store_relaxed(&b->arrived, b->arrived - 1);
+		store_relaxed(count, *count + (uint32_t)by);
 	}
 	futex_unlock(fb);
 	return yes;
@@ -53,19 +82,56 @@ int uk_barrier_wait_until(uk_barrier *b, uk_time deadline)
 	struct futex_node n;
 	unsigned why;
 
-	if (b->arrived + 1 >= b->total) {
-		open_barrier(b, fb);
+	if (arrive(b, fb)) {
 		futex_unlock(fb);
 		rt_exit();
 		return 1;
 	}
-	store_relaxed(&b->arrived, b->arrived + 1);
-	futex_push(fb, &n, b, t, wait_begin(t, WAIT_BARRIER, b), false);
-	futex_unlock(fb);
-	why = wait_park(t, n.token, deadline);
-	if (why != WAKE_OK && passed(b, &n))
+	why = sleep_queued(b, fb, &n, t, deadline);
+	if (why != WAKE_OK && passed(&n, &b->arrived, -1))
 		why = WAKE_OK;
 	rt_exit();
+	return wake_error(why);
+}
+
+/* Under the lock: one fewer is away. True: the barrier has opened meanwhile; then the lock is let
+ * go, and b touched no more, whose away wakes who waits to destroy it. */
+static bool opened(uk_barrier *b, uint32_t *away, uint32_t phase,
+		   struct futex_bucket *fb)
+{
+	uint32_t left = *away - 1;
+	bool yes = b->phase != phase;
+
+	store_release(away, left); /* pairs with pthread_barrier_destroy */
+	if (!yes)
+		return false;
+	futex_unlock(fb);
+	if (!left)
+		futex_wake(away, INT_MAX, FUTEX_ANY);
+	return true;
+}
+
+int barrier_stay(uk_barrier *b, uint32_t *away, struct barrier_stay *s)
+{
+	struct uk_thread *t = enter_touching(b, sizeof(*b));
+	struct futex_bucket *fb = futex_lock(b);
+	unsigned why;
+
+	if (s->away && opened(b, away, s->phase, fb)) {
+		rt_exit();
+		return 0;
+	}
+	if (!s->away && arrive(b, fb)) {
+		futex_unlock(fb);
+		rt_exit();
+		return 1;
+	}
+	s->phase = b->phase;
+	why = sleep_queued(b, fb, &s->n, t, TIME_NEVER);
+	if (why != WAKE_OK && passed(&s->n, away, 1))
+		why = WAKE_OK;
+	s->away = why != WAKE_OK;
+	rt_exit(); /* handlers of signals run here */
 	return wake_error(why);
 }
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Barriers, once, and spin locks whose owner may be a thread of the same vp. */
+/* Barriers, also with a handler in the wait, once, and spin locks whose owner may be a thread of
+ * the same vp. */
 #include <semaphore.h>
+#include <signal.h>
 #include <threads.h>
 
+#include "asleep.h"
 #include "posix.h"
 
 #define THREADS 20
@@ -64,6 +67,71 @@ static void *freed(void *arg)
 		free(x);
 	}
 	return NULL;
+}
+
+/* -- a handler in the midst of the wait -- */
+
+static sem_t in_handler, may_leave;
+static int handlers;
+
+static void on_signal(int sig)
+{
+	int err = errno;
+
+	(void)sig;
+	__atomic_fetch_add(&handlers, 1, __ATOMIC_RELAXED);
+	sem_post(&in_handler);
+	while (sem_wait(&may_leave))
+		MUST(errno == EINTR);
+	errno = err;
+}
+
+static void *waits(void *arg)
+{
+	MUST(!pthread_setname_np(pthread_self(), "at-barrier"));
+	MUST(!pthread_barrier_wait(arg));
+	return arg;
+}
+
+static void *destroys(void *arg)
+{
+	MUST(!pthread_barrier_destroy(arg));
+	memset(arg, 0xee, sizeof(b));
+	return arg;
+}
+
+/* Who runs it has arrived: the last one passes, and he who destroys waits for the handler's end.
+ * Twice: the first time the barrier opens after it. */
+static void handled(bool opens_after)
+{
+	pthread_t t, other;
+
+	MUST(!pthread_barrier_init(&b, NULL, 2));
+	t = start(waits, &b);
+	while (!thread_sleeps("at-barrier"))
+		usleep(100);
+	MUST(!pthread_kill(t, SIGUSR1));
+	while (sem_wait(&in_handler))
+		MUST(errno == EINTR);
+	if (opens_after)
+		MUST(!sem_post(&may_leave));
+	MUST(pthread_barrier_wait(&b) == PTHREAD_BARRIER_SERIAL_THREAD);
+	other = start(destroys, &b);
+	if (!opens_after)
+		MUST(!sem_post(&may_leave));
+	finish(t);
+	finish(other);
+}
+
+static void interrupted(void)
+{
+	struct sigaction a = { .sa_handler = on_signal };
+
+	MUST(!sem_init(&in_handler, 0, 0) && !sem_init(&may_leave, 0, 0));
+	MUST(!sigaction(SIGUSR1, &a, NULL));
+	for (int i = 0; i < 10; i++)
+		handled(i % 2);
+	printf("handlers: %d\n", handlers);
 }
 
 /* -- once -- */
@@ -174,5 +242,6 @@ int main(void)
 	}
 	onces();
 	spinning();
+	interrupted();
 	return 0;
 }
