@@ -325,11 +325,19 @@ static void take_late(struct posix_signals *s)
 	}
 }
 
-/* The handler is called now: for the last time, if it is to be. */
+/* The handler is called now: for the last time, if it is to be; the kernel knows. */
 static void called(const struct sigaction *a, int sig)
 {
 	if (a->sa_flags & (int)SA_RESETHAND)
 		signal_actions[sig].sa_handler = SIG_DFL;
+}
+
+/* The same, by us alone. Under the lock. */
+static void called_by_us(const struct sigaction *a, int sig)
+{
+	called(a, sig);
+	if (a->sa_flags & (int)SA_RESETHAND)
+		signal_install(sig, &signal_actions[sig]);
 }
 
 /* The next one to handle. */
@@ -343,7 +351,7 @@ static bool next_signal(struct posix_signals *s, siginfo_t *info, struct sigacti
 	if (any) {
 		*a = signal_actions[info->si_signo];
 		if (what_of(a, info->si_signo) == HANDLE)
-			called(a, info->si_signo);
+			called_by_us(a, info->si_signo);
 	}
 	signals_leave(in);
 	return any;
