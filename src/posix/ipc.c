@@ -33,6 +33,15 @@ LIBC_API int mq_timedsend(mqd_t q, const char *buf, size_t n, unsigned prio,
 	return POSIX_BRACKET(mq_timedsend, q, buf, n, prio, abs);
 }
 
+LIBC_API int mq_notify(mqd_t q, const struct sigevent *ev)
+{
+	int r = NEXT(mq_notify)(q, ev);
+
+	if (!r && ev && ev->sigev_notify == SIGEV_THREAD)
+		posix_helper(HELPER_QUEUE);
+	return r;
+}
+
 LIBC_API ssize_t msgrcv(int q, void *buf, size_t n, long type, int flags)
 {
 	return POSIX_BRACKET(msgrcv, q, buf, n, type, flags);

@@ -171,6 +171,9 @@ void shared_forked(void);
 bool posix_end_counts(void);
 /* The program has no other thread. */
 bool posix_alone(void);
+/* libc has a kernel thread of its own that never ends; each calls a function at times. */
+enum posix_helper { HELPER_TIMER = 1, HELPER_QUEUE = 2 };
+void posix_helper(enum posix_helper h);
 
 /* -- memory: the kernel is asked; NULL is -- */
 

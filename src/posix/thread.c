@@ -7,7 +7,8 @@
  * is kept until it is joined or detached, for the program knows the thread by it.
  *
  * The process ends with its last thread: main counts as one (it may leave by pthread_exit, or be
- * cancelled), and the runtime's own kernel threads do not. */
+ * cancelled), and the runtime's own kernel threads do not. Those that libc begins for
+ * SIGEV_THREAD never end, and count. */
 #include <limits.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -39,6 +40,14 @@ static void one_less(void)
 		exit(0);
 }
 
+static uint32_t helpers; /* families of calls that have begun one; atomics */
+
+void posix_helper(enum posix_helper h)
+{
+	if (!(load_relaxed(&helpers) & h) && !(fetch_or_acq_rel(&helpers, h) & h))
+		fetch_add_relaxed(&alive, 1);
+}
+
 bool posix_alone(void)
 {
 	return load_relaxed(&alive) == 1;
@@ -48,6 +57,7 @@ bool posix_alone(void)
 static void only_one(void)
 {
 	store_relaxed(&alive, 1);
+	store_relaxed(&helpers, 0); /* libc begins new ones */
 	posix_self_tls.tid = (uint32_t)sys1(SYS_getpid, 0);
 	posix_robust_forked();
 	shared_forked();

@@ -133,11 +133,16 @@ static int create(clockid_t clock, const struct sigevent *ev, timer_t *id)
 LIBC_API int timer_create(clockid_t clock, struct sigevent *restrict ev,
 			  timer_t *restrict id)
 {
+	int r;
+
 	clock = clock_of_timer(clock);
-	if (!ev || ev->sigev_notify != SIGEV_THREAD_ID ||
-	    ev->_sigev_un._tid < TLS_FIRST_TID || posix_borrowed())
-		return NEXT(timer_create)(clock, ev, id);
-	return (int)posix_result(-create(clock, ev, id));
+	if (ev && ev->sigev_notify == SIGEV_THREAD_ID &&
+	    ev->_sigev_un._tid >= TLS_FIRST_TID && !posix_borrowed())
+		return (int)posix_result(-create(clock, ev, id));
+	r = NEXT(timer_create)(clock, ev, id);
+	if (!r && ev && ev->sigev_notify == SIGEV_THREAD)
+		posix_helper(HELPER_TIMER);
+	return r;
 }
 
 LIBC_API int timer_delete(timer_t id)
