@@ -7,7 +7,8 @@
  *   {pid, tid, its struct carrier} ...    -->   is that a thread of yours? a seat for it
  *                                         <--   {0}, or {-errno} and nothing has changed
  *
- * One answer to each question, in their order. The end of the socket ends all of it; from there
+ * One answer to each question, in their order; before the first one it may say {-errno}, that there
+ * is no place for another, and end. Who talks otherwise is left. The end of the socket ends all of it; from there
  * a process can reach nothing but its own watching. */
 #ifndef ACT_BROKER_H
 #define ACT_BROKER_H

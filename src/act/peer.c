@@ -75,6 +75,13 @@ bool peer_is(int fd)
 	return fd == sock;
 }
 
+/* What n bytes say is an answer, to a question of ours. */
+static bool is_answer(const struct broker_answer *a, long n)
+{
+	return n == sizeof(*a) && a->version == BROKER_VERSION && awaited &&
+	       a->error <= 0 && a->error != -EINPROGRESS;
+}
+
 int peer_answers(void)
 {
 	struct broker_answer a;
@@ -86,7 +93,9 @@ int peer_answers(void)
 
 		if (n == -EAGAIN || n == -EINTR)
 			break;
-		if (n != sizeof(a) || a.version != BROKER_VERSION)
+		if (n == -ECONNRESET)
+			continue; /* it has gone without reading all; said once */
+		if (!is_answer(&a, n))
 			return refused ? refused : -ENOTCONN;
 		awaited--;
 		if (a.error)

@@ -105,6 +105,8 @@ const char *spot_error(int r)
 		return "refused by the broker, which is of another version";
 	case EUSERS:
 		return "refused by the broker: this user has all that a user may have";
+	case ENFILE:
+		return "refused by the broker, which serves as many as it can";
 	case ENOTCONN:
 		return "lost: the broker is gone";
 	case EMFILE:

@@ -6,6 +6,7 @@
 #define ROUNDS 1
 #include "told.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <signal.h>
@@ -156,7 +157,9 @@ static int answer(int fd)
 	struct broker_answer a;
 	ssize_t n = recv(fd, &a, sizeof(a), 0);
 
-	if (n == 0 || (n < 0 && errno == ECONNRESET))
+	if (n < 0 && errno == ECONNRESET) /* it has not read all; said once */
+		n = recv(fd, &a, sizeof(a), 0);
+	if (n == 0)
 		return 1;
 	CHECK_EQ(n, sizeof(a));
 	return a.error;
@@ -285,6 +288,105 @@ static void files_are_not_taken(void)
 		CHECK_EQ(errno, EPERM);
 	else
 		CHECK_EQ(answer(fd), 0); /* an older kernel closes it for the broker */
+}
+
+/* -- when all places are taken -- */
+
+enum { USERS = 8 };
+
+static pid_t filler[USERS];
+static int filled[2];
+
+static void takes_all_in_silence(void)
+{
+	for (int i = 0; i < OF_USER; i++)
+		call();
+	CHECK_EQ(write(filled[1], "", 1), 1);
+	for (;;)
+		pause();
+}
+
+static void takes_all_and_asks(void)
+{
+	for (int i = 0, r = 0; i < OF_USER && !r; i++) {
+		r = ask(call(), getpid(), getpid(), NULL);
+		CHECK(!r || r == -ENFILE);
+	}
+	CHECK_EQ(write(filled[1], "", 1), 1);
+	for (;;)
+		pause();
+}
+
+/* Of the broker. */
+static int files(void)
+{
+	char path[64];
+	int n = 0;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", broker);
+	d = opendir(path);
+	CHECK(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+static int files_of_few; /* when one is served */
+
+static void nobody_else_is_there(void)
+{
+	while (files() > files_of_few)
+		usleep(1000);
+}
+
+static void fill_by(void (*fn)(void))
+{
+	char c;
+
+	nobody_else_is_there();
+	CHECK_EQ(pipe(filled), 0);
+	for (int i = 0; i < USERS; i++) {
+		filler[i] = scene(fn, (uid_t)(NOBODY - 2 - i));
+		CHECK_EQ(read(filled[0], &c, 1), 1);
+	}
+}
+
+static void empty(void)
+{
+	for (int i = 0; i < USERS; i++) {
+		kill(filler[i], SIGKILL);
+		CHECK_EQ(waitpid(filler[i], NULL, 0), filler[i]);
+	}
+	close(filled[0]);
+	close(filled[1]);
+	nobody_else_is_there();
+}
+
+static void is_served_at_once(void)
+{
+	CHECK_EQ(ask(call(), getpid(), getpid(), NULL), 0);
+}
+
+static void is_told_that_all_is_full(void)
+{
+	CHECK_EQ(ask(call(), getpid(), getpid(), NULL), -ENFILE);
+}
+
+static void who_is_silent_makes_room_for_who_asks(void)
+{
+	fill_by(takes_all_in_silence);
+	play(is_served_at_once);
+	to_its_end(scene(is_served_at_once, NOBODY - 2)); /* one of theirs */
+	empty();
+}
+
+static void no_place_is_told_apart_from_no_more_for_a_user(void)
+{
+	fill_by(takes_all_and_asks);
+	play(is_told_that_all_is_full);
+	empty();
 }
 
 static int calls_until_no(int *fds)
@@ -463,6 +565,19 @@ static void killed_the_broker_leaves_nothing(void)
 	UNTIL(!is_loaded(id));
 }
 
+static bool broker_sleeps(void)
+{
+	char path[64], line[512] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", broker);
+	f = fopen(path, "r");
+	CHECK(f && fgets(line, sizeof(line), f));
+	fclose(f);
+	return !strncmp(strrchr(line, ')'), ") S", 3);
+}
+
+/* And then it can accept nothing any more, though it is told that it could. */
 static void a_service_managers_socket_is_taken(void)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
@@ -472,6 +587,9 @@ static void a_service_managers_socket_is_taken(void)
 	CHECK_EQ(listen(fd, 10), 0);
 	begin_the_broker(fd);
 	play(has_a_place);
+	CHECK_EQ(shutdown(fd, SHUT_RDWR), 0);
+	for (int in_a_row = 0; in_a_row < 20; usleep(1000))
+		in_a_row = broker_sleeps() ? in_a_row + 1 : 0;
 	end_the_broker();
 	close(fd);
 }
@@ -484,6 +602,8 @@ static void lies(void)
 	RUN_IN(play, a_flood_drowns_nobody);
 	RUN_IN(play, files_are_not_taken);
 	RUN(a_user_has_so_many_and_death_gives_them_back);
+	RUN(who_is_silent_makes_room_for_who_asks);
+	RUN(no_place_is_told_apart_from_no_more_for_a_user);
 	RUN_IN(play_as_root, who_becomes_another_user_is_not_told);
 }
 
@@ -515,6 +635,7 @@ static void scenes(void)
 	pid = scene(witness, NOBODY - 1);
 	close(done[1]);
 	hear(done);
+	files_of_few = files();
 	lies();
 	tell(next);
 	hear(done);

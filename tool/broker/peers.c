@@ -8,6 +8,14 @@
  * connections and seats; the program runs only while somebody has a home.
  *
  *   slot    free --accept--> KNOWN (home 0) --first question--> SERVED (home) --end--> free
+ *                            KNOWN --another needs its place--> free
+ *
+ * Who has connected and asks nothing has his place until another wants one, of his user's or of
+ * all: the one who is silent for longest goes. (Rejected: a time for him to ask in. It takes a
+ * clock, and does not help who comes before it is over.)
+ *
+ * When no connection can be accepted (the machine has no descriptors left) the listener is not
+ * heard for a while: it would tell of the same one again and again.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -32,6 +40,9 @@
 #define PEERS_OF_USER 256u
 #define SEATS_OF_USER 16384u
 #define OTHER_FILES 32u
+/* not heard: so long, or so many other events */
+#define DEAF_MS 100
+#define DEAF_EVENTS 100u
 /* what an event is about: the listener, or a slot, whose process has ended or has said something */
 #define LISTENER 0x40000000u
 #define ENDED 0x80000000u
@@ -53,12 +64,14 @@ struct peer {
 	uint32_t tgid;
 	unsigned seats;
 	uint64_t home; /* 0: it has not asked yet */
+	uint64_t came; /* as the how manyth */
 };
 
 static struct peer peers[PEERS_MOST];
 static unsigned peers_most;  /* as many as there are descriptors for */
 static unsigned peers_above; /* all slots from here on have never been used */
 static unsigned homes;
+static unsigned deaf; /* != 0: the listener is not watched */
 static int events;
 
 /* Of a live process or thread; -errno. */
@@ -200,6 +213,44 @@ static bool has_too_many(uid_t uid)
 	return n >= PEERS_OF_USER;
 }
 
+/* Who came first of those that have asked nothing, of that user or (NULL) of all. */
+static struct peer *silent(const uid_t *uid)
+{
+	struct peer *first = NULL;
+
+	for (unsigned i = 0; i < peers_above; i++) {
+		struct peer *p = &peers[i];
+
+		if (p->fd && !p->home && (!uid || p->uid == *uid) &&
+		    (!first || p->came < first->came))
+			first = p;
+	}
+	return first;
+}
+
+static void refuse(int fd, int error)
+{
+	struct broker_answer no = { BROKER_VERSION, error };
+
+	send(fd, &no, sizeof(no), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* A place for another one of uid's; NULL: for the reason r. */
+static struct peer *place_for(uid_t uid, int *r)
+{
+	bool many = has_too_many(uid);
+	struct peer *p = many ? NULL : free_slot();
+
+	*r = many ? -EUSERS : -ENFILE;
+	if (!p)
+		p = silent(many ? &uid : NULL);
+	if (p && p->fd) {
+		refuse(p->fd, *r);
+		leave(p);
+	}
+	return p;
+}
+
 static bool watch(int fd, uint32_t what)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.u32 = what };
@@ -207,37 +258,50 @@ static bool watch(int fd, uint32_t what)
 	return !epoll_ctl(events, EPOLL_CTL_ADD, fd, &e);
 }
 
-/* Who is at the other end of fd? 0, or -errno. */
-static int know(struct peer *p, int fd)
+/* Who is at the other end of fd gets a place. NULL: for the reason r. */
+static struct peer *know(int fd, int *r)
 {
+	static uint64_t last;
 	struct ucred cred;
-	socklen_t n = sizeof(cred), m = sizeof(p->pidfd);
+	int pidfd;
+	socklen_t n = sizeof(cred), m = sizeof(pidfd);
+	struct peer *p;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n))
-		return -errno;
-	if (has_too_many(cred.uid))
-		return -EUSERS;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &p->pidfd, &m))
-		return -errno;
-	p->fd = fd;
-	p->uid = cred.uid;
-	return 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &m)) {
+		*r = -errno;
+		return NULL;
+	}
+	p = place_for(cred.uid, r);
+	if (p)
+		*p = (struct peer){
+			.fd = fd, .pidfd = pidfd, .uid = cred.uid, .came = ++last
+		};
+	else
+		close(pidfd);
+	return p;
+}
+
+static void deafen(int listener)
+{
+	deaf = DEAF_EVENTS;
+	epoll_ctl(events, EPOLL_CTL_DEL, listener, NULL);
 }
 
 static void welcome(int listener)
 {
-	struct broker_answer no = { BROKER_VERSION, -EUSERS };
-	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int r, fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct peer *p;
 	uint32_t slot;
 
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			deafen(listener);
 		return;
-	p = free_slot();
-	if (p)
-		no.error = know(p, fd);
-	if (no.error) {
-		send(fd, &no, sizeof(no), MSG_DONTWAIT | MSG_NOSIGNAL);
+	}
+	p = know(fd, &r);
+	if (!p) {
+		refuse(fd, r);
 		close(fd);
 		return;
 	}
@@ -264,10 +328,12 @@ void broker_serve(int listener)
 	struct epoll_event e;
 
 	for (;;) {
-		int n = epoll_wait(events, &e, 1, -1);
+		int n = epoll_wait(events, &e, 1, deaf ? DEAF_MS : -1);
 
 		if (n < 0 && errno != EINTR)
 			return;
+		if (deaf && (n == 0 || !--deaf))
+			deaf = watch(listener, LISTENER) ? 0 : DEAF_EVENTS;
 		if (n <= 0)
 			continue;
 		if (e.data.u32 == LISTENER)

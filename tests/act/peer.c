@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a process makes of a broker that does not keep to the protocol: it leaves it. The broker is
+ * this test. */
+#include "act/peer.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "act/alarm.h"
+#include "act/broker.h"
+#include "test.h"
+
+static struct sockaddr_un place = { .sun_family = AF_UNIX };
+static int listener, end;
+
+static void is_asked(void)
+{
+	struct broker_ask a;
+
+	CHECK_EQ(recv(end, &a, sizeof(a), 0), sizeof(a));
+	CHECK_EQ(a.version, BROKER_VERSION);
+	CHECK_EQ(a.pid, getpid());
+}
+
+static void begins(void)
+{
+	CHECK_EQ(peer_start(), 0);
+	end = accept(listener, NULL, NULL);
+	CHECK(end >= 0);
+	is_asked();
+	CHECK_EQ(peer_answers(), -EINPROGRESS);
+}
+
+static void says(int error)
+{
+	struct broker_answer a = { BROKER_VERSION, error };
+
+	CHECK_EQ(send(end, &a, sizeof(a), MSG_NOSIGNAL), sizeof(a));
+}
+
+static void ends(void)
+{
+	peer_stop();
+	close(end);
+}
+
+static void an_answer_to_each_question(void)
+{
+	begins();
+	says(0);
+	CHECK_EQ(peer_answers(), 0);
+	CHECK_EQ(peer_seat(1, 8), 0);
+	CHECK_EQ(peer_seat(2, 8), 0);
+	is_asked();
+	is_asked();
+	says(0);
+	CHECK_EQ(peer_answers(), -EINPROGRESS);
+	says(-EPERM);
+	CHECK_EQ(peer_answers(), -EPERM);
+	CHECK_EQ(peer_answers(), 0);
+	ends();
+}
+
+static void an_answer_to_no_question_is_a_lie(void)
+{
+	begins();
+	says(0);
+	says(0);
+	CHECK_EQ(peer_answers(), -ENOTCONN);
+	ends();
+}
+
+static void what_is_no_error_is_a_lie(void)
+{
+	static const int lies[] = { 1, EPERM, INT_MAX, -EINPROGRESS };
+
+	for (unsigned i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		begins();
+		says(lies[i]);
+		CHECK_EQ(peer_answers(), -ENOTCONN);
+		ends();
+	}
+}
+
+static void a_refusal_is_heard_by_who_has_asked_already(void)
+{
+	CHECK_EQ(peer_start(), 0);
+	end = accept(listener, NULL, NULL);
+	CHECK(end >= 0);
+	says(-EUSERS);
+	close(end); /* the question is in it */
+	CHECK_EQ(peer_answers(), -EUSERS);
+	CHECK_EQ(peer_answers(), -ENOTCONN);
+	peer_stop();
+}
+
+int main(void)
+{
+	char dir[] = "/tmp/uk-peer-XXXXXX";
+
+	CHECK(mkdtemp(dir));
+	snprintf(place.sun_path, sizeof(place.sun_path), "%s/socket", dir);
+	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	CHECK_EQ(bind(listener, (void *)&place, sizeof(place)), 0);
+	CHECK_EQ(listen(listener, 1), 0);
+	setenv("UK_BROKER", place.sun_path, 1);
+	alarm_init(); /* the socket's signal is blocked */
+	peer_init();
+	RUN(an_answer_to_each_question);
+	RUN(an_answer_to_no_question_is_a_lie);
+	RUN(what_is_no_error_is_a_lie);
+	RUN(a_refusal_is_heard_by_who_has_asked_already);
+	unlink(place.sun_path);
+	CHECK_EQ(rmdir(dir), 0);
+	return 0;
+}
