@@ -38,12 +38,23 @@ static void *blocks_once(void *arg)
 	}
 	return arg;
 }
+
+static void compare(const char *name, const char *value, int ok, void *want)
+{
+	(void)ok;
+	if (!strcmp(name, "activations") && strncmp(value, want, strlen(want)))
+		die(value, 95);
+}
+
 static void prepare(void)
 {
+	char *want = getenv("ACT_FORCE"); /* as uk doctor says it */
 	thread t;
 
 	if (!create(&t, blocks_once, NULL))
 		join(t);
+	if (want)
+		uk_doctor(compare, want);
 }
 #endif
 

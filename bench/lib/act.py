@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workloads act-*: what others lose when a thread blocks, or computes, in a call that nobody
-wrapped. By mechanism: the kernel's event (bpf, perf), the monitor's samples; kernel threads and Go
-beside them. The program is bench/act/act.c."""
+wrapped. By mechanism: the kernel's event (bpf, the same by `uk broker` for who may not load it,
+perf), the monitor's samples; kernel threads and Go beside them. The program is bench/act/act.c."""
+import contextlib
 import os
+import subprocess
 import tempfile
 
 import build
 import harness
 from micro import case, interleaved
 
-SYSTEMS = ("bpf", "perf", "monitor", "nptl", "go")
+SYSTEMS = ("bpf", "broker", "perf", "monitor", "nptl", "go")
+# as uk doctor calls what is in force
+FORCE = {"bpf": "bpf,", "broker": "bpf by a broker", "perf": "perf,",
+         "monitor": "sampling monitor"}
+# root, but for what the program would load by itself
+PLAIN = ["setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin"]
 NO_GO = {"go": "has no such call"}
 
 
@@ -54,22 +61,40 @@ WORKLOADS = {
 }
 
 
-def command(system, c, cold):
+@contextlib.contextmanager
+def broker(path):
+    with subprocess.Popen([build.built("uk", "tool/uk"), "broker", "--socket", path],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as p:
+        try:
+            said = p.stdout.readline().strip()
+            if not said.endswith("ready"):
+                raise build.Missing(said)
+            yield
+        finally:
+            p.kill()
+
+
+def command(system, c, folder):
     words = [c.program, *map(str, c.args)]
     if c.program == "faults":
-        words.append(cold)
+        words.append(os.path.join(folder, "cold-pages"))
     if system == "go":
         return [build.program("go-act"), *words], {"GOMAXPROCS": str(c.vps)}
     if system == "nptl":
         return [build.program("act-nptl"), *words], {}
-    return [build.program("act"), *words], {
-        "UK_VPS": str(c.vps), "UK_ACTIVATION": system, "LD_LIBRARY_PATH": build.runtime()}
+    by_broker = system == "broker"
+    return (PLAIN if by_broker else []) + [build.program("act"), *words], {
+        "UK_VPS": str(c.vps), "UK_ACTIVATION": "bpf" if by_broker else system,
+        "UK_BROKER": os.path.join(folder, "broker"), "ACT_FORCE": FORCE[system],
+        "LD_LIBRARY_PATH": build.runtime()}
 
 
 def one_run(system, c, figures):
     with tempfile.TemporaryDirectory(dir=build.BENCH) as d:
-        words, env = command(system, c, os.path.join(d, "cold-pages"))
-        values, notes = harness.run_program(harness.pinned(c.cpus) + words, env, c.check, 180)
+        words, env = command(system, c, d)
+        with broker(env["UK_BROKER"]) if system == "broker" else contextlib.nullcontext():
+            values, notes = harness.run_program(harness.pinned(c.cpus) + words, env, c.check,
+                                                180)
     for metric, (suffix, unit, _) in c.metrics.items():
         figures.add(c.variant + suffix, system, unit, values[metric])
     for note in notes:
