@@ -40,7 +40,6 @@
 #define STEAL_MAX 256u
 #define TIMER_BATCH 64u
 #define BURST_LOOK 64u
-#define SWITCH_LINES 4 /* what a thread touches of its stack when it goes on */
 #define GATHER_SLEEP (20 * NS_PER_US) /* a sleep for a moment */
 #define GATHER_AFTER 16               /* such sleeps in a row */
 #define SLEEP_SLACK (32 * NS_PER_US)  /* less than the kernel allows itself */
@@ -436,12 +435,8 @@ static void warm(const struct timer_hit *hits, unsigned n)
 		__builtin_prefetch(&hit_thread(&hits[i])->wobj, 1);
 	}
 #if !UK_TSAN /* a race by design: it may run already, then this is a vain hint, no more */
-	for (unsigned i = 0; i < n; i++) {
-		char *sp = load_relaxed((char **)&hit_thread(&hits[i])->sp);
-
-		for (unsigned k = 0; k < SWITCH_LINES; k++)
-			__builtin_prefetch(sp + k * CACHE_LINE, 1);
-	}
+	for (unsigned i = 0; i < n; i++)
+		foresee_stack(load_relaxed(&hit_thread(&hits[i])->sp));
 #endif
 }
 

@@ -22,6 +22,7 @@
 #define RUNQ_SIZE 1024u /* power of two */
 #define RUNQ_REFILL 256u
 #define FORESEE 8u
+#define SWITCH_LINES 3
 
 struct tqueue { /* owner-only FIFO through thread->next */
 	struct uk_thread *head, *tail;
@@ -90,6 +91,14 @@ static inline void runq_refill(struct runq *q)
 	}
 }
 
+/* What a thread touches of its stack when it goes on: its context, the frame that switched,
+ * its caller's. */
+INLINE void foresee_stack(const char *sp)
+{
+	for (unsigned k = 0; k < SWITCH_LINES; k++)
+		__builtin_prefetch(sp + k * CACHE_LINE, 1);
+}
+
 /* Owner. Of many threads each is cold when its turn comes, descriptor and stack: what a switch
  * touches of those that come soon is fetched ahead, first the one, which says where the other
  * is. A thread there may be another's by now (a thief's); its descriptor is never unmapped. */
@@ -103,7 +112,7 @@ static inline void runq_foresee(const struct runq *q, uint32_t head)
 	__builtin_prefetch(soon, 1);
 	__builtin_prefetch(&soon->since, 1);
 	next = load_relaxed(&q->ring[(head + FORESEE / 2) & (RUNQ_SIZE - 1)]);
-	__builtin_prefetch(load_relaxed(&next->sp), 1);
+	foresee_stack(load_relaxed(&next->sp));
 }
 
 /* Owner. */

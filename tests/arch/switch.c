@@ -143,6 +143,28 @@ static void callee_saved_registers_are_kept(void)
 	}
 }
 
+/* A context is pushed below the stack pointer: nothing of a function that calls no other may
+ * lie there (-mno-red-zone). */
+static NOINLINE bool a_leaf_keeps(uint64_t seed)
+{
+	volatile uint64_t mine[12];
+	bool kept = true;
+
+	for (unsigned i = 0; i < 12; i++)
+		mine[i] = seed + i;
+	arch_switch(&home, away, NULL, true);
+	for (unsigned i = 0; i < 12; i++)
+		kept &= mine[i] == seed + i;
+	return kept;
+}
+
+static void a_leafs_locals_are_kept(void)
+{
+	start(spoils, NULL, 0);
+	for (uint64_t i = 0; i < 10; i++)
+		CHECK(a_leaf_keeps(i << 32));
+}
+
 /* --- the control words --- */
 
 static double third(void)
@@ -281,6 +303,7 @@ int main(void)
 	RUN(a_fresh_stack_begins_with_its_argument_aligned);
 	RUN(a_fresh_context_says_where_it_will_begin);
 	RUN(callee_saved_registers_are_kept);
+	RUN(a_leafs_locals_are_kept);
 	RUN(each_has_its_own_rounding);
 #if defined(__x86_64__)
 	RUN(x87_and_mxcsr_are_kept_apart);

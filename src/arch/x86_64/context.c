@@ -52,7 +52,7 @@ void arch_context_regs(void *sp, struct arch_regs *r)
 	const struct frame *f = sp;
 
 	r->ip = f->ip;
-	r->sp = (uintptr_t)sp + sizeof(*f) + (f->ip == (uintptr_t)arch_entry ? 0 : 128);
+	r->sp = (uintptr_t)sp + sizeof(*f);
 	r->fp = f->rbp;
 }
 

@@ -8,7 +8,8 @@
 #define ARCH_SET_FS 0x1002
 
 /* Between the thread pointer's move and the switch nothing may touch TLS: with the slow
- * form the stack protector reads its canary there, but all blocks share one canary. */
+ * form the stack protector reads its canary there, but all blocks share one canary.
+ * Nothing may lie below the stack pointer: all is compiled with -mno-red-zone. */
 INLINE void arch_switch(void **from, void *to, void *tp, bool fast)
 {
 	if (unlikely(!fast) && tp) {
@@ -19,8 +20,7 @@ INLINE void arch_switch(void **from, void *to, void *tp, bool fast)
 	    "testq	%%rdx, %%rdx\n\t"
 	    "jz	1f\n\t"
 	    "wrfsbase %%rdx\n" /* waits for all before it, so what is slow comes after */
-	    "1:\taddq	$-128, %%rsp\n\t" /* the compiler may use the red zone here */
-	    "leaq	3f(%%rip), %%rax\n\t"
+	    "1:\tleaq	3f(%%rip), %%rax\n\t"
 	    "pushq	%%rax\n\t"
 	    "pushq	%%rbp\n\t"
 	    "subq	$8, %%rsp\n\t"
@@ -41,8 +41,7 @@ INLINE void arch_switch(void **from, void *to, void *tp, bool fast)
 	    "popq	%%rbp\n\t"
 	    "popq	%%rcx\n\t"
 	    "jmp	*%%rcx\n"
-	    "3:\tendbr64\n\t"
-	    "subq	$-128, %%rsp"
+	    "3:\tendbr64"
 	    : "+D"(from), "+S"(to), "+d"(tp)
 	    :
 	    : "rax", "rbx", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
