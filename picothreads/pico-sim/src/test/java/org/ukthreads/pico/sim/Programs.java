@@ -4,6 +4,7 @@ package org.ukthreads.pico.sim;
 import java.io.File;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -18,6 +19,16 @@ final class Programs {
 
 	static PicoLoader load(Class<?> of, SchedulingPoints.Level points, boolean chaos)
 			throws Exception {
+		return load(of, points, chaos, "fixtures", List.of());
+	}
+
+	private static Path from(Class<?> c) throws Exception {
+		return Paths.get(c.getProtectionDomain().getCodeSource().getLocation().toURI());
+	}
+
+	/** What of the tests has this in its name, and the jars of these classes. */
+	static PicoLoader load(Class<?> of, SchedulingPoints.Level points, boolean chaos,
+			String name, List<Class<?>> jars) throws Exception {
 		Translator.Options o = new Translator.Options();
 		o.chaos = chaos;
 		o.points = points;
@@ -27,9 +38,11 @@ final class Programs {
 			.split(File.pathSeparator)).filter(p -> p.contains("pico-")
 				&& !p.contains("test-classes") && !p.contains("pico-translate"))
 			.map(Paths::get).collect(Collectors.toList());
-		Path tests = Paths.get(of.getProtectionDomain().getCodeSource().getLocation().toURI());
-		ClassPath own = new ClassPath(List.of(tests));
-		own.entries().keySet().removeIf(n -> !n.contains("fixtures"));
+		List<Path> paths = new ArrayList<>(List.of(from(of)));
+		for (Class<?> c : jars)
+			paths.add(from(c));
+		ClassPath own = new ClassPath(paths);
+		own.entries().keySet().removeIf(n -> n.startsWith("org/ukthreads/") && !n.contains(name));
 		return PicoLoader.translate(own, new ClassPath(pico), o,
 			Programs.class.getClassLoader(), r -> {});
 	}
