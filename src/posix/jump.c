@@ -96,6 +96,8 @@ static bool handlers_left(struct posix_signals *s, uintptr_t sp)
 	}
 	if (was)
 		handler_left();
+	if (any && s->waits) /* it ran in sigwait */
+		sigwait_left(s);
 	return any;
 }
 

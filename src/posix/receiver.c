@@ -3,8 +3,8 @@
  * the user threads that let them through, or wait for them in sigwait (the essay is
  * signal.c's).
  *
- * What user threads let through, all together, is asked whenever main changes its mask, so they
- * are counted by mask: nearly all have the same. */
+ * What user threads let through, all together, is asked whenever one of them lets through more, so
+ * they are counted by mask: nearly all have the same. Who waits is counted by signal. */
 #include <limits.h>
 #include <linux/futex.h>
 #include <sys/prctl.h>
@@ -20,9 +20,11 @@
 static struct {
 	uint64_t mask;
 	uint64_t n;
-} groups[GROUPS];       /* lock: how many have the mask */
-static uint64_t crowd;  /* lock: who found no group, and so counts as open to all */
-static uint64_t wanted; /* atomics: what the receiver waits for; it grows */
+} groups[GROUPS];      /* lock: how many have the mask */
+static uint64_t crowd; /* lock: who found no group, and so counts as open to all */
+static uint32_t waiting[SIGNAL_LAST]; /* lock: how many wait for it in sigwait */
+static uint64_t waited;               /* lock: those that somebody waits for */
+static uint64_t wanted;       /* atomics: what the receiver waits for; it grows */
 static uint32_t receiver_tid; /* 0: none; atomics */
 static uint32_t starting;
 
@@ -159,13 +161,9 @@ void receiver_call(uint64_t more)
 /* Under the lock. */
 uint64_t receiver_set(void)
 {
-	uint64_t waits = 0;
-
 	if (!signals_main_mask)
 		return 0;
-	list_each_safe(l, tmp, &signals_all) waits |=
-	    container_of(l, struct posix_signals, all)->waits;
-	return signals_main_mask & (open_to_some() | waits) & ~NEVER_BLOCKED &
+	return signals_main_mask & (open_to_some() | waited) & ~NEVER_BLOCKED &
 	       ~SYNCHRONOUS;
 }
 
@@ -218,10 +216,28 @@ static bool from_process(uint64_t set, siginfo_t *info)
 	return sys4(SYS_rt_sigtimedwait, &set, info, &none, sizeof(set)) > 0;
 }
 
-void give_back(struct posix_signals *s)
+/* Under the lock: s waits for these from now on. */
+static void sigwait_set(struct posix_signals *s, uint64_t set)
+{
+	uint64_t change = s->waits ^ set;
+
+	s->waits = set;
+	for (; change; change &= change - 1) {
+		int i = __builtin_ctzll(change);
+
+		waiting[i] += set >> i & 1 ? 1 : -1u;
+		if (waiting[i])
+			waited |= 1ull << i;
+		else
+			waited &= ~(1ull << i);
+	}
+}
+
+void sigwait_end(struct posix_signals *s)
 {
 	struct signal_item **at = &s->items, *it;
 
+	sigwait_set(s, 0);
 	s->pending = 0;
 	while ((it = *at)) {
 		if (it->process) {
@@ -235,16 +251,22 @@ void give_back(struct posix_signals *s)
 	}
 }
 
-/* The receiver takes these for us from now on; 0: no more. */
+void sigwait_left(struct posix_signals *s)
+{
+	bool in = signals_enter();
+
+	sigwait_end(s);
+	signals_leave(in);
+}
+
+/* The receiver takes these for us from now on. */
 static void waits_for(struct posix_signals *s, uint64_t set)
 {
 	uint64_t more;
 
 	bool in = signals_enter();
-	s->waits = set;
-	if (!set)
-		give_back(s);
-	more = set ? receiver_set() : 0;
+	sigwait_set(s, set);
+	more = receiver_set();
 	signals_leave(in);
 	receiver_call(more);
 }
@@ -285,7 +307,7 @@ static int wait_signal(const sigset_t *set, siginfo_t *info, int64_t deadline)
 			break;
 		r = wait_once(s, want, info, deadline);
 	} while (posix_again(r, false));
-	waits_for(s, 0);
+	sigwait_left(s);
 	return r ? (int)posix_result(r) : info->si_signo;
 }
 
@@ -333,6 +355,8 @@ LIBC_API int sigwait(const sigset_t *restrict set, int *restrict sig)
 void receiver_forget(void)
 {
 	memset(groups, 0, sizeof(groups));
+	memset(waiting, 0, sizeof(waiting));
+	waited = 0;
 	crowd = 0;
 	wanted = 0;
 	receiver_tid = starting = 0;

@@ -585,7 +585,7 @@ void signals_gone(struct posix_thread *pt)
 	group_leave(s->group);
 	timers_gone(s);
 	s->mask = ~0ull;
-	give_back(s);
+	sigwait_end(s);
 	while ((it = s->items)) {
 		s->items = it->next;
 		item_free(it);

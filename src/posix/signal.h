@@ -112,8 +112,11 @@ uint64_t receiver_set(void);
 void receiver_call(uint64_t set);
 /* Under the lock: s is parked in sigwait for it, and gets it. */
 bool hand_to_waiter(struct posix_signals *s, const siginfo_t *info);
-/* Under the lock: what the receiver has given to s, and s did not take, is the process's again. */
-void give_back(struct posix_signals *s);
+/* Under the lock: s waits in sigwait no more. What the receiver has given to it, and it did not
+ * take, is the process's again. */
+void sigwait_end(struct posix_signals *s);
+/* Outside the lock and the runtime: the same, for the caller. */
+void sigwait_left(struct posix_signals *s);
 /* It is there; its id, or 0. */
 uint32_t receiver_begin(void);
 /* A forked child. */

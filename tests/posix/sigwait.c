@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who has left sigwait, however, is given nothing more: what is sent to the process goes to those
+ * who wait still, or let it through. */
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+
+#include "asleep.h"
+#include "posix.h"
+
+#define SENT 20
+
+static sem_t has_left, may_end, handled;
+static pthread_t left;
+
+static sigset_t usr2(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	return set;
+}
+
+static void on_usr2(int sig)
+{
+	(void)sig;
+	sem_post(&handled);
+}
+
+static __thread sigjmp_buf out;
+
+static void on_usr1(int sig)
+{
+	(void)sig;
+	siglongjmp(out, 1);
+}
+
+static void wait_for(sem_t *s)
+{
+	while (sem_wait(s))
+		MUST(errno == EINTR);
+}
+
+static void stays(void *arg)
+{
+	(void)arg;
+	sem_post(&has_left);
+	wait_for(&may_end);
+}
+
+static void *waits(void *name)
+{
+	sigset_t set = usr2();
+	int sig = 0;
+
+	MUST(!pthread_setname_np(pthread_self(), name));
+	pthread_cleanup_push(stays, NULL);
+	if (!sigsetjmp(out, 1)) {
+		MUST(!sigwait(&set, &sig));
+		MUST(sig == SIGUSR2);
+	}
+	pthread_cleanup_pop(1);
+	return NULL;
+}
+
+static pthread_t asleep(const char *name)
+{
+	pthread_t t = start(waits, (void *)(uintptr_t)name);
+
+	while (!thread_sleeps(name))
+		usleep(100);
+	return t;
+}
+
+/* Main blocks it. */
+static void *lets_through(void *arg)
+{
+	sigset_t set = usr2();
+
+	MUST(!pthread_sigmask(SIG_UNBLOCK, &set, NULL));
+	for (int i = 0; i < SENT; i++) {
+		MUST(!kill(getpid(), SIGUSR2));
+		wait_for(&handled);
+	}
+	return arg;
+}
+
+/* Two wait, one is left by a jump, and the other gets what comes. */
+static void by_a_jump(void)
+{
+	pthread_t stay;
+
+	left = asleep("left");
+	stay = asleep("stays");
+	MUST(!pthread_kill(left, SIGUSR1));
+	wait_for(&has_left);
+	MUST(!kill(getpid(), SIGUSR2));
+	wait_for(&has_left);
+	sem_post(&may_end);
+	sem_post(&may_end);
+	finish(stay);
+	finish(left);
+}
+
+static void nobody_waits(bool cancelled)
+{
+	left = asleep("left");
+	MUST(!(cancelled ? pthread_cancel(left) : pthread_kill(left, SIGUSR1)));
+	wait_for(&has_left);
+	if (cancelled) { /* it is at its end */
+		sem_post(&may_end);
+		MUST(finish(left) == PTHREAD_CANCELED);
+	}
+	finish(start(lets_through, NULL));
+	if (!cancelled) {
+		sem_post(&may_end);
+		finish(left);
+	}
+}
+
+int main(void)
+{
+	struct sigaction a = { .sa_handler = on_usr1 };
+	sigset_t set = usr2();
+
+	MUST(!sem_init(&has_left, 0, 0) && !sem_init(&may_end, 0, 0) &&
+	     !sem_init(&handled, 0, 0));
+	MUST(!sigaction(SIGUSR1, &a, NULL));
+	a.sa_handler = on_usr2;
+	MUST(!sigaction(SIGUSR2, &a, NULL));
+	MUST(!pthread_sigmask(SIG_BLOCK, &set, NULL));
+	for (int i = 0; i < 5; i++) {
+		by_a_jump();
+		nobody_waits(false);
+		nobody_waits(true);
+	}
+	puts("none is lost");
+	return 0;
+}
