@@ -5,8 +5,12 @@
  * lowest free number: the program's next open() would get another one than it counts on.
  * (To open and then to move is no way out: the kernel gives no descriptor but the lowest,
  * except from one that is open in the same table.) So the monitor leaves the program's
- * table for one of its own, empty from the first moment on: a copy, even for an instant,
- * would keep files open that the program closes.
+ * table for one of its own, empty from the first moment on, but for the lowest 64 numbers, which
+ * the kernel copies, and then closes: a copy keeps files open that the program closes.
+ *
+ * To close any number of a message queue, copy or not, takes back what this process has asked
+ * for by mq_notify. So with a queue among these the monitor opens nothing; and who asks for that
+ * waits until the monitor has its table (posix/ipc.c).
  *
  * Messages go to the program's descriptor 2 as it is then, fetched by a pidfd. Where the
  * kernel has no such calls, or a filter forbids them, the monitor opens nothing at all.
@@ -16,10 +20,14 @@
  * up, or to the upper half of what the program may have. */
 #include "act/files.h"
 
+#include <limits.h>
+#include <linux/futex.h>
+
 #include "base/files.h"
 #include "base/panic.h"
 #include "base/sys.h"
 #include "base/valgrind.h"
+#include "sched/vp.h"
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -31,25 +39,62 @@
 #define SYS_close_range 436
 #endif
 #define CLOSE_UNSHARE 2u /* CLOSE_RANGE_UNSHARE */
+#define COPIED 64        /* numbers; the kernel's NR_OPEN_DEFAULT */
 
 static long self; /* in the monitor's table: this process */
+/* 1 + sched_forks, where it is known whether the monitor has a table of its own; atomics */
+static uint32_t settled;
 
 static int program_stderr(void)
 {
 	return (int)sys3(SYS_pidfd_getfd, self, 2, 0);
 }
 
-bool files_own(void)
+/* None of these calls does anything. */
+static bool may_leave(void)
 {
-	store_relaxed(&files_apart, 0); /* the parent's, in a forked child */
 	/* are the calls there? A bad descriptor tells, and opens nothing; but valgrind, which
 	 * may not know them, would say so at length */
 	if (on_valgrind() || sys3(SYS_pidfd_getfd, -1, 2, 0) != -EBADF ||
-	    sys2(SYS_pidfd_open, -1, 0) != -EINVAL ||
-	    sys3(SYS_close_range, 0, ~0u, CLOSE_UNSHARE))
+	    sys2(SYS_pidfd_open, -1, 0) != -EINVAL)
+		return false;
+	for (int fd = 0; fd < COPIED; fd++)
+		if (!sys3(SYS_mq_getsetattr, fd, NULL, NULL))
+			return false;
+	return true;
+}
+
+static bool leave(void)
+{
+	store_relaxed(&files_apart, 0); /* the parent's, in a forked child */
+	if (!may_leave() || sys3(SYS_close_range, 0, ~0u, CLOSE_UNSHARE))
 		return false;
 	self = sys2(SYS_pidfd_open, sys0(SYS_getpid), 0);
 	stderr_door = program_stderr;
 	store_relaxed(&files_apart, sys_gettid());
 	return true;
+}
+
+void files_none(void)
+{
+	store_release(&settled, sched_forks + 1); /* pairs with files_await */
+	sys3(SYS_futex, &settled, FUTEX_WAKE, INT_MAX);
+}
+
+bool files_own(void)
+{
+	bool own = leave();
+
+	files_none();
+	return own;
+}
+
+void files_await(void)
+{
+	uint32_t s;
+
+	if (!load_acquire(&vp_count_all) || sched_unsettled())
+		return; /* who comes will look */
+	while ((s = load_acquire(&settled)) != sched_forks + 1)
+		sys4(SYS_futex, &settled, FUTEX_WAIT, s, NULL);
 }

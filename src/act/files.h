@@ -7,5 +7,9 @@
 /* The calling kernel thread leaves the process's table of files for an empty one. False: it
  * cannot, and must open nothing. Its messages still come out (panic.h). */
 bool files_own(void);
+/* There is nobody who will. */
+void files_none(void);
+/* He who will has, or cannot. Outside the runtime. */
+void files_await(void);
 
 #endif

@@ -524,6 +524,7 @@ static void monitor_again(void)
 	r = kernel_thread(monitor_main, NULL, MONITOR_STACK, NULL);
 	if (!r)
 		return;
+	files_none();
 	detect_none();
 	uk_warn(
 	    "no monitor in this forked child (error %d): a thread that blocks outside "

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "act/files.h"
 #include "posix/calls.h"
 
 LIBC_API ssize_t mq_receive(mqd_t q, char *buf, size_t n, unsigned *prio)
@@ -35,8 +36,10 @@ LIBC_API int mq_timedsend(mqd_t q, const char *buf, size_t n, unsigned prio,
 
 LIBC_API int mq_notify(mqd_t q, const struct sigevent *ev)
 {
-	int r = NEXT(mq_notify)(q, ev);
+	int r;
 
+	files_await(); /* else the monitor would take it back */
+	r = NEXT(mq_notify)(q, ev);
 	if (!r && ev && ev->sigev_notify == SIGEV_THREAD)
 		posix_helper(HELPER_QUEUE);
 	return r;
