@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* signal.h - what the files about signals share: signal.c (the essay; handlers), receiver.c
- * (the process's signals, sigwait), signal_calls.c (what the program calls), jump.c. */
+ * (the process's signals, sigwait), signal_calls.c (what the program calls), signal_old.c (what old
+ * ones do), jump.c. */
 #ifndef POSIX_SIGNAL_H
 #define POSIX_SIGNAL_H
 
