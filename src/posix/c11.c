@@ -57,6 +57,13 @@ LIBC_API void thrd_yield(void)
 	sched_yield();
 }
 
+LIBC_API int thrd_sleep(const struct timespec *span, struct timespec *left)
+{
+	int r = clock_nanosleep(CLOCK_REALTIME, 0, span, left);
+
+	return r == EINTR ? -1 : r ? -2 : 0;
+}
+
 LIBC_API int mtx_lock(mtx_t *m)
 {
 	return status(pthread_mutex_lock((pthread_mutex_t *)(void *)m));

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* <threads.h>. */
+#include <signal.h>
 #include <threads.h>
 
+#include "asleep.h"
 #include "posix.h"
 
 #define THREADS 8
@@ -53,6 +55,37 @@ static int tells(void *arg)
 	return 0;
 }
 
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+static int is_woken(void *arg)
+{
+	struct timespec long_one = { 1000, 0 }, left = { 0, 0 };
+	int r;
+
+	pthread_setname_np(pthread_self(), "naps");
+	r = thrd_sleep(&long_one, &left);
+	return r == -1 && left.tv_sec > 0 && left.tv_sec <= 1000 ? *(int *)arg : 0;
+}
+
+static void woken(void)
+{
+	struct timespec bad = { 0, -1 };
+	int value = 3, r;
+	thrd_t t;
+
+	MUST(signal(SIGUSR1, on_signal) != SIG_ERR);
+	MUST(thrd_create(&t, is_woken, &value) == thrd_success);
+	while (!thread_sleeps("naps"))
+		usleep(100);
+	MUST(!pthread_kill(t, SIGUSR1));
+	MUST(thrd_join(t, &r) == thrd_success);
+	printf("woken: %d\n", r);
+	SAY(thrd_sleep(&bad, NULL));
+}
+
 int main(void)
 {
 	struct timespec soon = in_ms(CLOCK_REALTIME, 20), nap = { 0, 1000000 };
@@ -83,6 +116,7 @@ int main(void)
 	SAY(mtx_unlock(&deep));
 	mtx_destroy(&deep);
 	SAY(thrd_sleep(&nap, NULL));
+	woken();
 	thrd_yield();
 	MUST(thrd_create(&t[0], tells, &told) == thrd_success);
 	SAY(thrd_detach(t[0]));
