@@ -326,6 +326,12 @@ final class Table implements Shelf {
 	}
 
 	private static final String NEVER = Long.toString(Act.NEVER);
+	/**
+	 * One row, if its owner is so. The sum keeps planners from the index of owners: PostgreSQL
+	 * plans while the table is empty, when either index will do, and goes on by that one, through
+	 * all the threads of a worker for each save.
+	 */
+	private static final String ONE = " where id = ? and owner + 0";
 
 	@Override
 	public void make(List<Act> acts) throws IOException {
@@ -359,7 +365,7 @@ final class Table implements Shelf {
 
 	private void add(Batch b, Act a) throws SQLException {
 		String due = "due = case when sent > ? then 0 else ";
-		String mine = " where id = ? and owner = ?";
+		String mine = ONE + " = ?";
 		String argument = link.dialect.argument();
 		switch (a.op) {
 		case START:
@@ -454,8 +460,7 @@ final class Table implements Shelf {
 	/** The update before the read locks the row. */
 	private void reseal(Connection db, Act a) throws SQLException {
 		a.value = null;
-		if (update(db, "update " + table + " set failed = failed where id = ? and owner <= 0",
-				a.id) == 0)
+		if (update(db, "update " + table + " set failed = failed" + ONE + " <= 0", a.id) == 0)
 			return;
 		byte[] old = content(db, a.id);
 		byte[] fresh = a.resealer.apply(old);
@@ -476,7 +481,7 @@ final class Table implements Shelf {
 
 	private void end(Batch b, Act a) throws SQLException {
 		if (a.op == Act.Op.REMOVE) {
-			if (update(b.db, "delete from " + table + " where id = ? and owner = 0", a.key()) == 0
+			if (update(b.db, "delete from " + table + ONE + " = 0", a.key()) == 0
 					&& number(b.db, "select owner from " + table + " where id = ?", a.key()) > 0)
 				missed(a);
 			/* By hand: it is not known which of its messages are still there. */
@@ -486,10 +491,8 @@ final class Table implements Shelf {
 					update(b.db, "delete from " + table + " where id = ?", k);
 			return;
 		}
-		long sent = number(b.db, "select sent from " + table + " where id = ? and owner = ?",
-			a.key(), a.owner);
-		b.add(a, a.key(), "delete from " + table + " where id = ? and owner = ?", a.key(),
-			a.owner);
+		long sent = number(b.db, "select sent from " + table + ONE + " = ?", a.key(), a.owner);
+		b.add(a, a.key(), "delete from " + table + ONE + " = ?", a.key(), a.owner);
 		for (long n = a.heard; n < sent;)
 			add(b, Act.put(Vault.message(a.id, ++n), null));
 	}
@@ -562,7 +565,7 @@ final class Table implements Shelf {
 		return own(db -> {
 			List<Claim> won = new ArrayList<>();
 			try (PreparedStatement s = db.prepareStatement("update " + table + " set owner = ?,"
-					+ " due = " + NEVER + ", failed = 0 where id = ? and owner = 0")) {
+					+ " due = " + NEVER + ", failed = 0" + ONE + " = 0")) {
 				for (Claim c : claims(db, free + " order by due, id" + link.dialect.free(most),
 						most, until)) {
 					s.setLong(1, worker);

@@ -12,7 +12,9 @@ import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
+import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -117,5 +119,42 @@ final class DatabasesTest {
 	@Tag("long")
 	void postgresql() throws Exception {
 		threads(Databases.postgres());
+	}
+
+	/** PostgreSQL plans for an empty table, where one index does as well as another. */
+	@Test
+	@Tag("long")
+	void a_save_finds_its_thread_by_the_index_of_names() throws Exception {
+		String url = Databases.postgres();
+		byte[] record = new byte[300];
+		int threads = 300;
+		int rounds = 10;
+		try (JdbcStore s = new JdbcStore(open(url), "threads")) {
+			for (int k = 0; k < threads; k++) {
+				s.table.make(List.of(Act.of(Act.Op.START, "t" + k, record, 0)));
+				for (int n = 0; k == 0 && n < 20; n++)
+					s.table.make(List.of(Act.of(Act.Op.SAVE, "t0", record, s.table.worker())));
+			}
+			for (int n = 0; n < rounds; n++) {
+				List<Act> all = new ArrayList<>();
+				for (int k = 0; k < threads; k++)
+					all.add(Act.of(Act.Op.SAVE, "t" + k, record, s.table.worker()));
+				s.table.make(all);
+			}
+		}
+		try (Connection c = open(url); Statement s = c.createStatement()) {
+			long scans;
+			long read;
+			do {
+				/* Counted when the store's session is over. */
+				try (ResultSet r = s.executeQuery("select sum(idx_scan), sum(idx_tup_read)"
+						+ " from pg_stat_user_indexes where relname = 'threads'")) {
+					r.next();
+					scans = r.getLong(1);
+					read = r.getLong(2);
+				}
+			} while (scans < threads * rounds);
+			assertTrue(read < 20L * threads * rounds, read + " entries in " + scans + " scans");
+		}
 	}
 }
