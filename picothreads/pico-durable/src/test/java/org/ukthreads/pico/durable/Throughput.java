@@ -46,7 +46,7 @@ final class Throughput {
 		System.exit(0);
 	}
 
-	/** As a team has it: with its fsyncs. */
+	/** The tests' own server, which makes no fsyncs: null if there is none. */
 	private static String postgres() throws Exception {
 		try {
 			return Databases.postgres();
