@@ -174,9 +174,9 @@ static void accept_failed(int rc)
 {
 	static _Atomic(int64_t) said;
 
-	if (rc == -ECONNABORTED || rc == -EPROTO || rc == -EINTR ||
-	    atomic_load(
-		&stopping)) /* woken: the number is gone, the call interrupted */
+	if (rc == -ECONNABORTED || rc == -EPROTO || rc == -EINTR)
+		return;
+	if (rc == -EBADF && atomic_load(&stopping)) /* woken: the number is gone */
 		return;
 	COUNT(0, accept_errors, 1);
 	if (uk_now() - atomic_load(&said) > UK_SEC) {

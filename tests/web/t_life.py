@@ -126,6 +126,26 @@ def out_of_descriptors_it_neither_spins_nor_dies(t):
     equal(s.stop(), 0)
 
 
+@test(limit=60)
+def out_of_descriptors_it_stops_without_spinning(t):
+    s = t.server('--max-conns=1000', '--timeout-stop=3', nofile=60)
+    cs = []
+    for _ in range(90):
+        c = socket.create_connection(('127.0.0.1', s.port), 60)
+        if not t.tls:
+            c.sendall(b'GET / HTTP/1.1\r\nHost: ')  # in the midst: it may end it
+        cs.append(c)
+    until('has descriptors left', lambda: any('accept: ' in e for e in s.err), 50)
+    cpu, start = s.cpu(), time.monotonic()
+    s.signal(signal.SIGTERM)
+    time.sleep(2)  # to spin in
+    cpu, wall = s.cpu() - cpu, time.monotonic() - start
+    check(cpu < wall / 4, 'spins:', cpu, 's of', wall)
+    for c in cs:
+        c.close()
+    equal(s.wait(), 0)
+
+
 @test(limit=40)
 def at_the_limit_of_threads_idle_ones_make_room(t):
     if t.mode == 'pth':
