@@ -233,7 +233,8 @@ static void task_file(char *to, size_t n, const char *tid, const char *name, cha
 	fclose(f);
 }
 
-/* Do all threads of that kind sleep; and how often have they gone to sleep? */
+/* Do all threads of that kind sleep; and how often have they gone to sleep? Who is about to, or
+ * was preempted then, is said to sleep, too, and is not yet counted. */
 static bool all_sleep(long *times)
 {
 	DIR *d = opendir("/proc/self/task");
@@ -271,8 +272,7 @@ static void it_sleeps_when_there_is_nothing_and_is_woken(void)
 	for (int i = 0; i < 5; i++) {
 		UNTIL(all_sleep(&before));
 		talk(s);
-		UNTIL(all_sleep(&after));
-		CHECK(after > before);
+		UNTIL(all_sleep(&after) && after > before);
 	}
 }
 
