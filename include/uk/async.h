@@ -10,7 +10,9 @@
  *  - O_NONBLOCK, SO_RCVTIMEO and SO_SNDTIMEO mean nothing to it: it waits. MSG_DONTWAIT does.
  *  - A transfer may be short wherever a system call's may.
  *  - Operations of a group run in no order, unless they are linked or drain it.
- * uk_close ends those on its descriptor with -EBADF, as it does with blocking calls.
+ * An operation means the file that its descriptor is when it is submitted, however late it
+ * begins. uk_close ends those on it with -EBADF, as it does with blocking calls, and returns
+ * when they have let go of it.
  *
  * Ownership: ops and their strings, lists and structures are the program's again as soon as
  * the operation has ended and not before, but struct uk_op itself is copied. A group is

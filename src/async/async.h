@@ -67,7 +67,8 @@ struct req {
 		struct { /* HELPER */
 			struct req *linked;       /* what begins after it */
 			struct uk_thread *helper; /* who is at it now */
-			void *buf;                /* if has_buf */
+			uint32_t life[2]; /* of fd and fd2, when it was submitted */
+			void *buf;        /* if has_buf */
 		};
 	};
 } LINE_ALIGNED;

@@ -164,15 +164,45 @@ static int64_t splicing(const uk_op *o)
 	return r;
 }
 
-static int64_t run(struct req *q)
+/* How many descriptors are meant. */
+static int files_of(const uk_op *o)
+{
+	switch (o->kind) {
+	case UK_OP_NOP:
+	case UK_OP_FUTEX:
+		return 0;
+	case UK_OP_RENAME:
+	case UK_OP_SPLICE:
+		return 2;
+	default:
+		return 1;
+	}
+}
+
+static void unbind(const struct req *q, int n)
+{
+	if (n > 0)
+		bound_end(q->what.fd);
+	if (n > 1)
+		bound_end(q->what.fd2);
+}
+
+/* The files are still those of the submission, and remain so: io/using.c. */
+static bool bind_to(const struct req *q, int n)
+{
+	if (n > 0 && !bound_begin(q->what.fd, q->life[0]))
+		return false;
+	if (n < 2 || bound_begin(q->what.fd2, q->life[1]))
+		return true;
+	unbind(q, 1);
+	return false;
+}
+
+static int64_t on_files(struct req *q)
 {
 	const uk_op *o = &q->what;
 	int64_t r;
 
-	if (!what_known(o))
-		return -EINVAL;
-	if (o->kind == UK_OP_TIMEOUT)
-		return timeout(o->deadline);
 	uk_thread_set_deadline(o->deadline ? o->deadline : UK_FOREVER);
 	if (stream_wanted(o))
 		r = stream_run(q, waiting);
@@ -183,6 +213,27 @@ static int64_t run(struct req *q)
 	else
 		r = waiting(o);
 	uk_thread_set_deadline(UK_FOREVER);
+	return r;
+}
+
+static int64_t run(struct req *q)
+{
+	const uk_op *o = &q->what;
+	int n = files_of(o);
+	int64_t r;
+
+	if (!what_known(o))
+		return -EINVAL;
+	if (o->kind == UK_OP_TIMEOUT)
+		return timeout(o->deadline);
+	if (!bind_to(q, n))
+		return -EBADF;
+	if (o->kind == UK_OP_CLOSE) { /* which waits for all who are bound */
+		unbind(q, n);
+		return on_files(q);
+	}
+	r = on_files(q);
+	unbind(q, n);
 	return r;
 }
 

@@ -375,6 +375,8 @@ static struct req *make_chain(struct uk_group *g, uk_op *ops, unsigned n)
 		q->what = ops[i];
 		q->helper = NULL;
 		q->linked = NULL;
+		q->life[0] = bound_life(ops[i].fd);
+		q->life[1] = bound_life(ops[i].fd2);
 		*tail = q;
 		tail = &q->linked;
 	}

@@ -11,7 +11,8 @@
  *                        number cannot be given to another file yet
  *   sched_io_cancel_fd   who holds the old file wakes with -EBADF
  *   raw_interrupt        the same for foreign threads in a system call
- *   using_wait           who was told "ready" and is about to make its call has made it
+ *   using_wait           who was told "ready" and is about to make its call has made it, and
+ *                        asynchronous requests have ended
  *   close(fd)
  *
  * It leaves no gap: an operation is in its reactor's table, or counted as on its way there,
@@ -20,7 +21,7 @@
  *
  * dup3 hides the error of closing the old file, which for a regular file on some file
  * systems tells of lost data; and what waits for a disk ends by itself. So files are closed
- * plainly.
+ * plainly, when the asynchronous requests on them have ended.
  *
  * The drop-in's close (io_leave) is another one: natively who is in a call on a file stays in
  * it when the number is closed, and holds the file. So those that wait are not ended but
@@ -80,6 +81,7 @@ int uk_close(int fd)
 	struct uk_thread *t = rt_enter();
 	/* a hint may be of another life of the number */
 	bool file = (load_relaxed(io_hint(fd)) & HINT_FILE) && io_is_file(t, fd), dead;
+	bool wait = bound_over(fd);
 	long r;
 
 	io_hint_set(fd, 0);
@@ -88,11 +90,12 @@ int uk_close(int fd)
 	sched_io_cancel_fd(t, fd, -1);
 	sched_ahead_end(fd);
 	COUNT(t, syscalls);
-	block_begin(t, dead && using_any(fd));
-	if (dead) {
+	wait |= dead && using_any(fd);
+	block_begin(t, wait);
+	if (dead)
 		raw_interrupt(fd);
-		using_wait(fd);
-	}
+	if (wait)
+		using_wait(fd, true);
 	r = sys1(SYS_close, fd);
 	block_end(t);
 	rt_exit();
@@ -152,7 +155,7 @@ static void move_away(struct uk_thread *t, int fd, int keep)
 		sched_io_cancel_fd(t, fd, keep);
 		if (using_any(fd)) {
 			block_begin(t, true);
-			using_wait(fd);
+			using_wait(fd, false);
 			block_end(t);
 		}
 	}
@@ -168,6 +171,7 @@ void io_leave(int fd)
 	int keep = -1;
 
 	io_hint_set(fd, 0);
+	bound_over(fd);
 	if (!waited && (file || sched_io_holds()))
 		return;
 	t = rt_enter();

@@ -194,8 +194,16 @@ int io_left_for(int fd);
 void using_begin(int fd);
 void using_end(int fd);
 bool using_any(int fd);
-/* Outside the runtime, fd is a dead number: until nobody uses it. */
-void using_wait(int fd);
+/* Outside the runtime, fd is a dead number, or a file's: until nobody uses it, nor, if too, is
+ * bound to it. */
+void using_wait(int fd, bool too);
+/* An asynchronous request means the file that fd is in this life of the number. */
+uint32_t bound_life(int fd);
+/* From here on fd is that file until bound_end. False: it is no more, and the request ends. */
+bool bound_begin(int fd, uint32_t life);
+void bound_end(int fd);
+/* fd is about to be closed: who is not bound yet will not be. Is anybody? */
+bool bound_over(int fd);
 /* raw.c: around a call on fd that may sleep; does something for foreign threads alone. */
 void raw_begin(struct uk_thread *t, int fd);
 void raw_end(struct uk_thread *t, int fd);

@@ -14,8 +14,19 @@
  * waited for; not for ever: it may be suspended, or its call stand in a page fault that the
  * closing thread is to resolve.
  *
- * Rejected: a generation for each number, compared before the call (the close may come
- * between the comparison and the call).
+ * An asynchronous request means the file that the number stood for when it was submitted, and
+ * whoever carries it out may begin late and makes several calls by number. So it notes the
+ * life of the number, and binds itself to that before its first call, until it has ended:
+ *
+ *   submitter  notes the life
+ *   helper     bound + 1, and the life as it was then: another one is -EBADF
+ *   close      the life ends; the number becomes dead; waits end; bound = 0 seen; it is free
+ *
+ * Life and count are one word: a request is counted in the life that it means, or not at all.
+ * The drop-in's close does not wait for those that are bound: they stay with their files.
+ *
+ * Rejected: to compare the life before each call without a count (the close may come between
+ * the comparison and the call).
  */
 #include "io/io.h"
 
@@ -28,8 +39,14 @@
 /* by number; anyone adds and subtracts. Pages of their own: a fork's child drops them. */
 static uint32_t users[SCHED_AHEAD_FDS] __attribute__((aligned(PAGE)));
 
+/* the life of a number << 32 | those bound to it; likewise */
+static uint64_t bound[SCHED_AHEAD_FDS] __attribute__((aligned(PAGE)));
+
+#define BOUND_LIFE 32
+
 void using_fork_child(void)
 {
+	sys3(SYS_madvise, bound, sizeof(bound), MADV_DONTNEED);
 	sys3(SYS_madvise, users, sizeof(users), MADV_DONTNEED);
 }
 
@@ -51,11 +68,46 @@ bool using_any(int fd)
 	return (unsigned)fd < array_size(users) && load_seq_cst(&users[fd]);
 }
 
-void using_wait(int fd)
+uint32_t bound_life(int fd)
+{
+	if ((unsigned)fd >= array_size(bound))
+		return 0;
+	return (uint32_t)(load_acquire(&bound[fd]) >> BOUND_LIFE);
+}
+
+bool bound_begin(int fd, uint32_t life)
+{
+	if ((unsigned)fd >= array_size(bound))
+		return true;
+	/* seq_cst: pairs with bound_over */
+	if (fetch_add_seq_cst(&bound[fd], 1) >> BOUND_LIFE == life)
+		return true;
+	bound_end(fd);
+	return false;
+}
+
+void bound_end(int fd)
+{
+	if ((unsigned)fd < array_size(bound))
+		fetch_sub_acq_rel(&bound[fd], 1);
+}
+
+bool bound_over(int fd)
+{
+	return (unsigned)fd < array_size(bound) &&
+	       (uint32_t)fetch_add_seq_cst(&bound[fd], UINT64_C(1) << BOUND_LIFE);
+}
+
+static bool bound_any(int fd)
+{
+	return (unsigned)fd < array_size(bound) && (uint32_t)load_seq_cst(&bound[fd]);
+}
+
+void using_wait(int fd, bool too)
 {
 	int64_t every = LOOK_FIRST, end = sys_now() + WAIT_MOST;
 
-	while (using_any(fd) && sys_now() < end) {
+	while ((using_any(fd) || (too && bound_any(fd))) && sys_now() < end) {
 		struct timespec ts = { 0, every };
 
 		sys2(SYS_nanosleep, &ts, NULL);

@@ -443,6 +443,37 @@ static void a_close_ends_what_waits(void)
 	done();
 }
 
+/* The number is another file's when the operation begins: it is not that file's. */
+static void what_was_submitted_means_the_file_of_then(void)
+{
+	uk_op ops[2] = { OP(.kind = UK_OP_TIMEOUT, .options = UK_OP_LINK), { 0 } };
+	int p[2], q[2];
+	char b[2] = "";
+	uk_end e[2];
+
+	group(8);
+	make_pipe(p, 0);
+	ops[0].deadline = uk_after(5 * UK_MS);
+	ops[1] = READ(p[0], b, 1);
+	CHECK_EQ(uk_submitv(g, ops, 2), 2);
+	submit(OP(.kind = UK_OP_READ, .fd = p[0], .addr = b + 1, .len = 1,
+		  .off = UK_OP_HERE, .deadline = uk_after(UK_SEC)));
+	uk_close(p[1]);
+	uk_close(p[0]);
+	make_pipe(q, 0);
+	CHECK_EQ(uk_write(q[1], "xy", 2), 2);
+	CHECK_EQ(uk_wait_any(g, e, 1, UK_FOREVER), 1);
+	CHECK(e[0].res == -EBADF || e[0].res == 0); /* 0: the end, it came in time */
+	CHECK_EQ(uk_wait_min(g, e, 2, 2, UK_FOREVER), 2);
+	CHECK_EQ(e[0].res, 0);
+	CHECK_EQ(e[1].res, -EBADF);
+	CHECK_EQ(uk_read(q[0], b, 2), 2);
+	CHECK(b[0] == 'x' && b[1] == 'y');
+	uk_close(q[0]);
+	uk_close(q[1]);
+	done();
+}
+
 static void a_destroyed_group_touches_nothing_any_more(void)
 {
 	char b[16] = "", c[16];
@@ -1166,6 +1197,7 @@ int main(void)
 	BOTH(a_full_group_takes_what_it_can);
 	BOTH(what_is_linked_runs_in_order_or_not_at_all);
 	BOTH(a_close_ends_what_waits);
+	BOTH(what_was_submitted_means_the_file_of_then);
 	BOTH(a_destroyed_group_touches_nothing_any_more);
 	BOTH(a_cancel_loses_no_byte);
 	BOTH(a_deadline_loses_no_byte);
