@@ -84,6 +84,10 @@ struct io_op {
 			  looked up yet */
 	int fd2;
 	int res;
+	/* the io room's: the caller's number + 1, while fd is a duplicate that the call goes on
+	 * with; more calls on the same file follow; fd is counted as used */
+	int was;
+	bool parts, held;
 	uint64_t token; /* who hears of its end, opaque here (sched/vp.h) */
 	union {
 		void *thread;         /* a waiter */

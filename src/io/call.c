@@ -339,7 +339,63 @@ static int64_t limit_of(struct uk_thread *t, const struct io_op *op)
 	return io_limit(t, op->fd, io_events(op));
 }
 
-static long wait_op(struct uk_thread *t, struct io_op *op, enum io_class c, int first)
+static void follow(struct io_op *op)
+{
+	if (op->held)
+		using_end(op->fd);
+	if (op->was)
+		files_drop(op->fd);
+	else
+		op->was = op->fd + 1;
+	op->held = false;
+	op->fd = op->fd2;
+}
+
+static COLD void settle(struct io_op *op)
+{
+	if (op->held)
+		using_end(op->fd);
+	if (op->was) {
+		files_drop(op->fd);
+		op->fd = op->was - 1;
+	}
+	op->held = false;
+	op->was = 0;
+}
+
+void io_settle(struct io_op *op)
+{
+	if (unlikely(op->held || op->was))
+		settle(op);
+}
+
+/* Of a foreign thread the kernel holds the file. */
+static void hold(const struct uk_thread *t, struct io_op *op)
+{
+	if (op->held || op->was || t->kind != THREAD_USER)
+		return;
+	using_begin(op->fd);
+	op->held = true;
+}
+
+bool io_go_on(const struct uk_thread *t, struct io_op *op, uint32_t life)
+{
+	if (op->held || op->was)
+		return true;
+	hold(t, op);
+	return bound_life(op->fd) == life;
+}
+
+bool io_left(struct io_op *op)
+{
+	op->fd2 = op->held ? io_left_for(op->fd) : -EBADF;
+	if (op->fd2 < 0)
+		return false;
+	follow(op);
+	return true;
+}
+
+static long wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
 {
 	int plain = io_events(op) ? op_mode(t, op) : 0;
 
@@ -347,6 +403,8 @@ static long wait_op(struct uk_thread *t, struct io_op *op, enum io_class c, int 
 		return plain;
 	if (!op->until)
 		op->until = plain ? TIME_NEVER : limit_of(t, op);
+	if (op->parts)
+		hold(t, op);
 	for (unsigned again = 0;;) {
 		long r, err;
 
@@ -357,7 +415,7 @@ static long wait_op(struct uk_thread *t, struct io_op *op, enum io_class c, int 
 		else
 			r = wait_user(t, op, c);
 		if (unlikely(r == REACTOR_MOVED)) {
-			io_follow(&op->fd, op->fd2, first);
+			follow(op);
 			continue;
 		}
 		if (likely(r != -EINTR && r != -EAGAIN && r != -ETIMEDOUT))
@@ -393,16 +451,16 @@ long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
 {
 	int first = op->fd;
 	bool read = as_receive(op);
-	long r = wait_op(t, op, c, first);
+	long r = wait_op(t, op, c);
 
 	if (unlikely(read && r == -ENOTSOCK)) {
 		known_forget(first, KNOWN_ALL);
 		op->kind = IO_READ;
 		op->until = 0;
-		r = wait_op(t, op, c, first);
+		r = wait_op(t, op, c);
 	}
-	if (unlikely(op->fd != first))
-		io_follow(&op->fd, first, first);
+	if (!op->parts)
+		io_settle(op);
 	return r;
 }
 

@@ -165,13 +165,13 @@ static void move_away(struct uk_thread *t, int fd, int keep)
 
 void io_leave(int fd)
 {
-	bool waited = sched_io_pending(fd) || using_any(fd);
-	bool file = load_relaxed(io_hint(fd)) & HINT_FILE;
+	bool file = load_relaxed(io_hint(fd)) & HINT_FILE, waited;
 	struct uk_thread *t;
 	int keep = -1;
 
 	io_hint_set(fd, 0);
-	bound_over(fd);
+	bound_over(fd); /* before we look: who goes on by number later finds it over */
+	waited = sched_io_pending(fd) || using_any(fd);
 	if (!waited && (file || sched_io_holds()))
 		return;
 	t = rt_enter();

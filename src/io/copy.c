@@ -172,11 +172,14 @@ static long sendfile_loop(struct uk_thread *t, int out, int in, int64_t *pos, si
 {
 	bool bounce = pos && *pos >= 0 && n <= BOUNCE && t->kind != THREAD_FOREIGN;
 	int64_t until = 0; /* the socket's own limit */
+	uint32_t life = bound_life(out);
 	size_t done = 0;
 
 	while (done < n) {
 		long r = io_check(t);
 
+		if (done && bound_life(out) != life)
+			return (long)done; /* closed, and perhaps another's now */
 		if (r < 0)
 			return done ? (long)done : r;
 		r = -EOPNOTSUPP;

@@ -89,6 +89,7 @@ static long read_op(struct uk_thread *t, struct io_op *op, const struct iovec *v
 		    size_t n)
 {
 	unsigned hint = load_relaxed(io_hint(op->fd));
+	uint32_t life = bound_life(op->fd);
 	long r = io_check(t);
 	size_t want;
 
@@ -102,7 +103,7 @@ static long read_op(struct uk_thread *t, struct io_op *op, const struct iovec *v
 		/* once for each new stream, and at the end of each file */
 		hint = io_is_file(t, op->fd) ? HINT_FILE : HINT_STREAM;
 		if (hint == HINT_FILE)
-			r = io_rest(t, op, v, n, r, IO_CLASS_FILE);
+			r = io_rest(t, op, v, n, r, IO_CLASS_FILE, life);
 	}
 	io_hint_read(op->fd, hint & (HINT_FLAGS & ~HINT_MORE), r, want);
 	return r;
@@ -121,6 +122,7 @@ ssize_t uk_readv(int fd, const struct iovec *iov, int n)
 static long pread_op(struct uk_thread *t, struct io_op *op, const struct iovec *v,
 		     size_t n)
 {
+	uint32_t life = bound_life(op->fd);
 	long r = io_check(t);
 
 	if (r == 0 && op->off < 0)
@@ -137,7 +139,7 @@ static long pread_op(struct uk_thread *t, struct io_op *op, const struct iovec *
 	}
 	if (r <= 0 || (size_t)r == io_iov_len(v, n))
 		return r;
-	return io_rest(t, op, v, n, r, IO_CLASS_FILE);
+	return io_rest(t, op, v, n, r, IO_CLASS_FILE, life);
 }
 
 ssize_t uk_pread(int fd, void *buf, size_t n, off_t off)
@@ -162,12 +164,21 @@ static ssize_t wait_zero(int fd, int events)
 	return r < 0 ? r : 0;
 }
 
+/* Has the file that the first bytes were of been closed unseen? */
+static bool is_over(int fd, uint32_t life, size_t done)
+{
+	return done && bound_life(fd) != life;
+}
+
 ssize_t uk_read_all(int fd, void *buf, size_t n)
 {
+	uint32_t life = bound_life(fd);
 	size_t done = 0;
 
 	while (done < n) {
-		ssize_t r = uk_read(fd, (char *)buf + done, n - done);
+		ssize_t r = is_over(fd, life, done)
+				? -EBADF
+				: uk_read(fd, (char *)buf + done, n - done);
 
 		if (r == 0)
 			break;
@@ -186,6 +197,7 @@ static long write_op(struct uk_thread *t, struct io_op *op, const struct iovec *
 		     size_t n)
 {
 	unsigned hint = load_relaxed(io_hint(op->fd));
+	uint32_t life = bound_life(op->fd);
 	long r = io_check(t);
 
 	if (r)
@@ -197,13 +209,15 @@ static long write_op(struct uk_thread *t, struct io_op *op, const struct iovec *
 		}
 		io_hint_set(op->fd, (hint & HINT_SOCK) | HINT_STREAM);
 	}
+	op->parts = true;
 	r = io_do(t, op, IO_CLASS_FILE);
+	if (unlikely(r >= 0 && (n != 1 || (size_t)r < v->iov_len)))
+		return io_rest(t, op, v, n, r, IO_CLASS_FILE, life);
+	io_settle(op);
 	/* a file where a stream was: some file systems say so with -EINVAL */
 	if (unlikely(r == -EINVAL) && io_is_file(t, op->fd))
 		return io_whole(t, op);
-	if (r < 0 || (n == 1 && (size_t)r == v->iov_len))
-		return r;
-	return io_rest(t, op, v, n, r, IO_CLASS_FILE);
+	return r;
 }
 
 static long pwrite_op(struct uk_thread *t, struct io_op *op,
@@ -240,13 +254,18 @@ ssize_t uk_pwritev(int fd, const struct iovec *iov, int n, off_t off)
  * was known of the number may be of another open file: so it is asked each time.) */
 ssize_t uk_write_all(int fd, const void *buf, size_t n)
 {
+	uint32_t life = bound_life(fd);
 	bool is_sock = true;
 	size_t done = 0;
 
 	while (done < n) {
 		const char *p = (const char *)buf + done;
-		ssize_t r = is_sock ? uk_send(fd, p, n - done, MSG_NOSIGNAL)
-				    : uk_write(fd, p, n - done);
+		ssize_t r;
+
+		if (is_over(fd, life, done))
+			return -EBADF;
+		r = is_sock ? uk_send(fd, p, n - done, MSG_NOSIGNAL)
+			    : uk_write(fd, p, n - done);
 
 		if (r == -ENOTSOCK && is_sock) {
 			is_sock = false;

@@ -123,6 +123,15 @@ long io_whole(struct uk_thread *t, const struct io_op *op);
 /* Wait until op is done: reactor, or the kernel where the reactor cannot. -EAGAIN: a
  * descriptor with O_NONBLOCK, and nothing has waited; or the socket's own limit is over. */
 long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c);
+/* A call of several parts (op->parts) goes on with the file that it began with, whoever closes
+ * the number meanwhile; life is that of the number (bound_life), from before the first part.
+ * Before each further one; false: the file was closed unseen, and the call ends with what it
+ * has. */
+bool io_go_on(const struct uk_thread *t, struct io_op *op, uint32_t life);
+/* After -EBADF: somebody leaves the number just now, and op->fd is its file. */
+bool io_left(struct io_op *op);
+/* At the end of the call: op->fd is the caller's number again. */
+void io_settle(struct io_op *op);
 /* io_try, then io_wait_op. */
 long io_do(struct uk_thread *t, struct io_op *op, enum io_class c);
 /* A read of something that is a file (page cache or disk): never the reactor, which would
@@ -132,9 +141,9 @@ long io_file(struct uk_thread *t, struct io_op *op);
 size_t io_iov_len(const struct iovec *v, size_t n);
 /* The rest of a transfer to or from v[0..n) of which first gave r: on until all is done,
  * the file ends, an error, the deadline or cancellation. Returns the whole count, r if that
- * is not positive. Ancillary data and the address go with the first piece alone. */
-long io_rest(struct uk_thread *t, const struct io_op *first, const struct iovec *v,
-	     size_t n, long r, enum io_class c);
+ * is not positive. Ancillary data and the address go with the first piece alone. Settles. */
+long io_rest(struct uk_thread *t, struct io_op *first, const struct iovec *v, size_t n,
+	     long r, enum io_class c, uint32_t life);
 /* Until all of op's bytes are out, as a blocking write does: the count, or -errno if there
  * was none. For IO_WRITE and IO_SEND. */
 long io_out(struct uk_thread *t, struct io_op *op, enum io_class c);

@@ -46,7 +46,10 @@ static void next_piece(struct io_op *op, const struct io_op *first,
 		       const struct io_iov *io, struct msghdr *m, int64_t off)
 {
 	*op = (struct io_op){ .kind = first->kind,
-			      .fd = first->fd,
+			      .fd = op->fd,
+			      .was = op->was,
+			      .held = op->held,
+			      .parts = true,
 			      .flags = first->flags & ~(uint32_t)MSG_FASTOPEN,
 			      .off = off,
 			      .until = op->until };
@@ -73,35 +76,57 @@ static long do_piece(struct uk_thread *t, struct io_op *op, enum io_class c)
 	return op->off == IO_CURRENT ? io_file(t, op) : io_do(t, op, c);
 }
 
-long io_rest(struct uk_thread *t, const struct io_op *first, const struct iovec *v,
-	     size_t n, long r, enum io_class c)
+/* What first has begun with, op goes on with. */
+static long pieces(struct uk_thread *t, const struct io_op *first, struct io_op *op,
+		   struct io_iov *io, long r, enum io_class c, uint32_t life)
 {
-	struct io_iov io = { v, n, 0 };
 	int64_t off = first->off;
-	struct io_op op = { .until = first->until };
 	struct msghdr m;
 	size_t done = 0;
 
-	for (;;) {
-		if (r <= 0)
-			return done ? (long)done : r;
+	while (r > 0) {
 		done += (size_t)r;
 		if (off != IO_CURRENT)
 			off += r;
-		iov_advance(&io, (size_t)r);
-		if (!io.n || done >= IO_MAX_LEN || io_check(t))
-			return (long)done;
-		next_piece(&op, first, &io, &m, off);
-		r = do_piece(t, &op, c);
+		iov_advance(io, (size_t)r);
+		if (!io->n || done >= IO_MAX_LEN || io_check(t) ||
+		    !io_go_on(t, op, life))
+			break;
+		next_piece(op, first, io, &m, off);
+		r = do_piece(t, op, c);
+		if (unlikely(r == -EBADF) && io_left(op))
+			r = do_piece(t, op, c);
 	}
+	return done ? (long)done : r;
+}
+
+long io_rest(struct uk_thread *t, struct io_op *first, const struct iovec *v, size_t n,
+	     long r, enum io_class c, uint32_t life)
+{
+	struct io_iov io = { v, n, 0 };
+	struct io_op op = { .fd = first->fd,
+			    .was = first->was,
+			    .held = first->held,
+			    .until = first->until };
+
+	r = pieces(t, first, &op, &io, r, c, life);
+	io_settle(&op);
+	first->fd = op.fd;
+	first->was = 0;
+	first->held = false;
+	return r;
 }
 
 long io_out(struct uk_thread *t, struct io_op *op, enum io_class c)
 {
 	struct iovec one = { (void *)(uintptr_t)op->addr, op->len };
-	long r = io_do(t, op, c);
+	uint32_t life = bound_life(op->fd);
+	long r;
 
-	if (likely(r < 0 || (size_t)r >= one.iov_len))
-		return r;
-	return io_rest(t, op, &one, 1, r, c);
+	op->parts = true;
+	r = io_do(t, op, c);
+	if (unlikely(r >= 0 && (size_t)r < one.iov_len))
+		return io_rest(t, op, &one, 1, r, c, life);
+	io_settle(op);
+	return r;
 }

@@ -162,6 +162,22 @@ static long recv_ahead(struct uk_thread *t, struct io_op *op)
 	return done ? done : r;
 }
 
+static long recv_all(struct uk_thread *t, struct io_op *op, const struct iovec *v,
+		     size_t n)
+{
+	uint32_t life = bound_life(op->fd);
+	long r;
+
+	if (op->flags & MSG_PEEK)
+		return peek_all(t, op, io_iov_len(v, n));
+	op->parts = true;
+	r = recv_op(t, op);
+	if (r >= 0 && (size_t)r < io_iov_len(v, n))
+		return io_rest(t, op, v, n, r, IO_CLASS_NET, life);
+	io_settle(op);
+	return r;
+}
+
 /* For all kinds of receiving; v[0..n) is where the bytes go. */
 static long recv_any(struct uk_thread *t, struct io_op *op, const struct iovec *v,
 		     size_t n)
@@ -176,17 +192,15 @@ static long recv_any(struct uk_thread *t, struct io_op *op, const struct iovec *
 	if (op->flags & RECV_AT_ONCE)
 		return at_once(t, op);
 	if (unlikely(op->flags & MSG_WAITALL)) {
-		if (!is_stream(t, op->fd)) /* a message is whole: no meaning */
-			op->flags &= ~(uint32_t)MSG_WAITALL;
-		else if (op->flags & MSG_PEEK)
-			return peek_all(t, op, io_iov_len(v, n));
+		if (is_stream(t, op->fd))
+			return recv_all(t, op, v, n);
+		op->flags &=
+		    ~(uint32_t)MSG_WAITALL; /* a message is whole: no meaning */
 	}
 	r = recv_op(t, op);
 	if (r < 0)
 		return r;
 	want = io_iov_len(v, n);
-	if (unlikely(op->flags & MSG_WAITALL) && (size_t)r < want)
-		r = io_rest(t, op, v, n, r, IO_CLASS_NET);
 	io_hint_read(op->fd, HINT_STREAM | HINT_SOCK, r, want);
 	return r;
 }
@@ -332,21 +346,24 @@ static long send_to_unix(struct uk_thread *t, struct io_op *op)
 
 static long sendmsg_op(struct uk_thread *t, struct io_op *op, const struct msghdr *m)
 {
+	uint32_t life = bound_life(op->fd);
 	long r = io_check(t);
 
 	if (r)
 		return r;
 	if (op->flags & MSG_DONTWAIT)
 		return at_once(t, op);
+	op->parts = true;
 	r = io_try(t, op); /* m is looked into once the kernel has taken it */
 	if (r == -EAGAIN)
 		r = unannounced(m) ? send_to_unix(t, op)
 				   : io_wait_op(t, op, IO_CLASS_NET);
 	else
 		sched_inline(t, 1);
-	if (r <= 0 || (m->msg_iovlen == 1 && (size_t)r == m->msg_iov->iov_len))
-		return r;
-	return io_rest(t, op, m->msg_iov, m->msg_iovlen, r, IO_CLASS_NET);
+	if (r > 0 && (m->msg_iovlen > 1 || (size_t)r < m->msg_iov->iov_len))
+		return io_rest(t, op, m->msg_iov, m->msg_iovlen, r, IO_CLASS_NET, life);
+	io_settle(op);
+	return r;
 }
 
 ssize_t uk_sendmsg(int fd, const struct msghdr *m, int flags)

@@ -72,7 +72,7 @@ uint32_t bound_life(int fd)
 {
 	if ((unsigned)fd >= array_size(bound))
 		return 0;
-	return (uint32_t)(load_acquire(&bound[fd]) >> BOUND_LIFE);
+	return (uint32_t)(load_seq_cst(&bound[fd]) >> BOUND_LIFE);
 }
 
 bool bound_begin(int fd, uint32_t life)
