@@ -56,6 +56,12 @@ static inline void stays_pending(struct io_op *op)
 	CHECK(op->state == IO_PENDING);
 }
 
+/* Rings count as locked memory of all of a user's processes: others may have taken it. */
+static inline bool no_room(int err)
+{
+	return err == -ENOMEM && is_uring && sys0(SYS_getuid);
+}
+
 #define RUN_ON(fn)                                                                     \
 	do {                                                                           \
 		CHECK_EQ(R.pending, 0);                                                \

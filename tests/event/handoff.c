@@ -181,6 +181,34 @@ static bool a_ring_is_mapped(void)
 	return yes;
 }
 
+#define NO_ROOM 77 /* for the child's ring */
+
+static void child_starts_anew(int theirs)
+{
+	struct io_op own;
+	char buf[8];
+	int p[2], r;
+
+	CHECK(!a_ring_is_mapped());
+	R.ops->fork_leave(&R);
+	r = R.ops->fork_child(&R);
+	if (no_room(r))
+		_exit(NO_ROOM);
+	CHECK_EQ(r, 0);
+	CHECK_EQ(a_ring_is_mapped(), is_uring);
+	CHECK_EQ(R.pending, 0);
+	CHECK(!reactor_peek_fd(&R, theirs));
+	CHECK_EQ(pipe(p), 0);
+	own = mk(IO_READ, p[0], buf, 8);
+	submit(&own);
+	stays_pending(&own);
+	CHECK_EQ(write(p[1], "c", 1), 1);
+	CHECK_EQ(wait_op(&own), 1);
+	R.ops->kick(&R);
+	R.ops->poll(&R, -1);
+	_exit(0);
+}
+
 static void a_forked_child_starts_anew_and_the_parent_goes_on(void)
 {
 	struct io_op rx;
@@ -194,28 +222,13 @@ static void a_forked_child_starts_anew_and_the_parent_goes_on(void)
 	stays_pending(&rx);
 	fflush(NULL);
 	pid = fork();
-	if (!pid) {
-		struct io_op own;
-		int p[2];
-
-		CHECK(!a_ring_is_mapped());
-		R.ops->fork_leave(&R);
-		CHECK_EQ(R.ops->fork_child(&R), 0);
-		CHECK_EQ(a_ring_is_mapped(), is_uring);
-		CHECK_EQ(R.pending, 0);
-		CHECK(!reactor_peek_fd(&R, sv[0]));
-		CHECK_EQ(pipe(p), 0);
-		own = mk(IO_READ, p[0], buf, 8);
-		submit(&own);
-		stays_pending(&own);
-		CHECK_EQ(write(p[1], "c", 1), 1);
-		CHECK_EQ(wait_op(&own), 1);
-		R.ops->kick(&R);
-		R.ops->poll(&R, -1);
-		_exit(0);
-	}
+	if (!pid)
+		child_starts_anew(sv[0]);
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
-	CHECK_EQ(status, 0);
+	if (status == NO_ROOM << 8)
+		printf("# %s: no room for the child's ring\n", engine);
+	else
+		CHECK_EQ(status, 0);
 	stays_pending(&rx);
 	CHECK_EQ(write(sv[1], "p", 1), 1);
 	CHECK_EQ(wait_op(&rx), 1);
@@ -267,6 +280,7 @@ static void two_vps_accept_from_one_listener(void)
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(a);
 	pthread_t t[2];
+	int n = 0;
 
 	listener = socket(AF_INET, SOCK_STREAM, 0);
 	accepted = 0;
@@ -274,21 +288,27 @@ static void two_vps_accept_from_one_listener(void)
 	CHECK_EQ(listen(listener, 100), 0);
 	CHECK_EQ(getsockname(listener, (struct sockaddr *)&a, &len), 0);
 	for (int i = 0; i < 2; i++) {
-		CHECK_EQ(reactor_init(&vp[i], is_uring ? "uring" : "epoll", NULL), 0);
-		pthread_create(&t[i], NULL, acceptor, &vp[i]);
+		int r = reactor_init(&vp[n], is_uring ? "uring" : "epoll", NULL);
+
+		if (no_room(r))
+			break;
+		CHECK_EQ(r, 0);
+		n++;
 	}
-	for (int i = 0; i < CLIENTS; i++) {
+	for (int i = 0; n == 2 && i < 2; i++)
+		pthread_create(&t[i], NULL, acceptor, &vp[i]);
+	for (int i = 0; n == 2 && i < CLIENTS; i++) {
 		int c = socket(AF_INET, SOCK_STREAM, 0);
 
 		CHECK_EQ(connect(c, (struct sockaddr *)&a, sizeof(a)), 0);
 		close(c);
 	}
 	/* whoever takes the last client kicks both: neither reactor goes before both have ended */
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; n == 2 && i < 2; i++)
 		pthread_join(t[i], NULL);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < n; i++)
 		reactor_fini(&vp[i]);
-	CHECK_EQ(accepted, CLIENTS);
+	CHECK_EQ(accepted, n == 2 ? CLIENTS : 0);
 	close(listener);
 }
 
