@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The events of perf, for a user without any privilege, if the machine lets him. */
 #define MECHANISM "perf"
-#define ROUNDS 50 /* who was just preempted is not heard for a while */
 #include "told.h"
 
 int main(void)

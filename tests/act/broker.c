@@ -3,7 +3,6 @@
  * whatever it says. Each scene is a process of user nobody, forked before any runtime starts. */
 #define MECHANISM "bpf"
 #define FORCE "bpf by a broker"
-#define ROUNDS 1
 #include "told.h"
 
 #include <dirent.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The events of a BPF program. */
 #define MECHANISM "bpf"
-#define ROUNDS 1
 #include "told.h"
 
 int main(void)

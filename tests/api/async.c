@@ -461,13 +461,13 @@ static void what_was_submitted_means_the_file_of_then(void)
 	uk_close(p[1]);
 	uk_close(p[0]);
 	make_pipe(q, 0);
-	CHECK_EQ(uk_write(q[1], "xy", 2), 2);
+	CHECK_EQ(uk_write_all(q[1], "xy", 2), 2);
 	CHECK_EQ(uk_wait_any(g, e, 1, UK_FOREVER), 1);
 	CHECK(e[0].res == -EBADF || e[0].res == 0); /* 0: the end, it came in time */
 	CHECK_EQ(uk_wait_min(g, e, 2, 2, UK_FOREVER), 2);
 	CHECK_EQ(e[0].res, 0);
 	CHECK_EQ(e[1].res, -EBADF);
-	CHECK_EQ(uk_read(q[0], b, 2), 2);
+	CHECK_EQ(uk_read_all(q[0], b, 2), 2);
 	CHECK(b[0] == 'x' && b[1] == 'y');
 	uk_close(q[0]);
 	uk_close(q[1]);
