@@ -257,10 +257,9 @@ void listen_shut(bool handed)
 {
 	listen_unlink(handed);
 	for (unsigned i = 0; i < n_listeners; i++) {
-		struct listener *l = &listeners[i];
+		const struct listener *l = &listeners[i];
 
-		l->shared |= handed;
-		if (!l->shared && l->addr.ss_family != AF_UNIX)
+		if (!handed && !l->shared && l->addr.ss_family != AF_UNIX)
 			refuse_syns(l->fd);
 	}
 }
