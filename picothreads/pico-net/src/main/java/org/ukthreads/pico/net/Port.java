@@ -78,7 +78,11 @@ final class Port {
 		boolean interrupted = false;
 		boolean in = (op & IN) != 0;
 		long left = 0;
-		open();
+		try {
+			open();
+		} catch (ClosedChannelException e) {
+			return true; // closed after the caller's look: he looks again
+		}
 		if (end != NEVER) {
 			left = end - System.nanoTime();
 			if (left <= 0)

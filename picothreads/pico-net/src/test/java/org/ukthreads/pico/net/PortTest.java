@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.ukthreads.pico.net;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.io.IOException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.ukthreads.pico.Clock;
+import org.ukthreads.pico.PicoRuntime;
+
+/** A wait that begins as another thread closes the socket. */
+final class PortTest {
+	/** Between a reader's look and its wait; it looks again, and says "Socket closed". */
+	@Test
+	void a_close_before_the_first_wait_ends_it() throws Exception {
+		BlockingQueue<Object> said = new LinkedBlockingQueue<>();
+		PicoRuntime rt = new PicoRuntime("port", 1, null, Clock.REAL);
+		rt.fiber(() -> {
+			try {
+				SocketChannel c = SocketChannel.open();
+				c.configureBlocking(false);
+				Port p = new Port(c);
+				c.close();
+				said.add(p.await(SelectionKey.OP_READ, Port.NEVER));
+			} catch (IOException e) {
+				said.add(e);
+			}
+		}).start();
+		assertEquals(true, said.poll(600, TimeUnit.SECONDS));
+		rt.shutdown();
+	}
+}
