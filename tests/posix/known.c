@@ -47,9 +47,10 @@ static void obey(pthread_t t)
 
 	while (pthread_tryjoin_np(t, NULL)) {
 		fn = __atomic_load_n(&order, __ATOMIC_ACQUIRE);
-		if (fn)
+		if (fn) { /* else one that comes now would be taken for done */
 			fn();
-		__atomic_store_n(&order, NULL, __ATOMIC_RELEASE);
+			__atomic_store_n(&order, NULL, __ATOMIC_RELEASE);
+		}
 		usleep(200);
 	}
 }
