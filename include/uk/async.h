@@ -77,6 +77,12 @@ typedef struct uk_buf_pool uk_buf_pool;
 /* UK_OP_RECV: into a buffer of the pool addr2, taken when there is something to receive; len =
  * 0 or at most so much of it. -ENOBUFS: there was none. */
 #define UK_OP_POOL 8u
+/* UK_OP_SEND, UK_OP_SENDMSG: without a copy, where kernel and socket can. Two ends: how much was
+ * accepted, with UK_END_MORE; and 0 with UK_END_FREE, when the peer has it and the memory is
+ * the program's again, which may take as long as the peer likes, whatever is cancelled or
+ * closed. What failed, and what the group had no room for, has one, with UK_END_FREE. What is
+ * linked begins after the first. */
+#define UK_OP_ZEROCOPY 16u
 
 /* All zero where not said. */
 typedef struct uk_op {
@@ -101,11 +107,12 @@ typedef struct uk_end {
 	uint64_t tag, id;
 	int64_t res;    /* >= 0, or -errno */
 	void *buf;      /* of the pool, if one was used: give it back with uk_buf_put */
-	unsigned flags; /* UK_END_MORE */
+	unsigned flags; /* UK_END_... */
 	unsigned reserved;
 } uk_end;
 
 #define UK_END_MORE 1u /* the operation goes on */
+#define UK_END_FREE 2u /* what was sent with UK_OP_ZEROCOPY may be written to again */
 
 /* A group with room for depth operations (1 to 2^24). -EINVAL, -ENOMEM. */
 UK_API int uk_group_create(uk_group **out, unsigned depth);

@@ -61,6 +61,7 @@ struct req {
 	bool polls;    /* RING: it was not ready, and waits as a poll; the home vp's */
 	bool more;     /* UK_END_MORE */
 	bool has_buf;
+	bool frees; /* UK_END_FREE */
 	union {
 		struct vp_msg
 		    msg; /* RING: its way to a vp that is not the submitter's */
@@ -154,7 +155,8 @@ uint32_t what_events(int kind, int64_t off);
 /* It asks for nothing that only a later version has. */
 static inline bool what_known(const uk_op *o)
 {
-	return !(o->options & ~(UK_OP_LINK | UK_OP_DRAIN | UK_OP_MULTI | UK_OP_POOL)) &&
+	return !(o->options & ~(UK_OP_LINK | UK_OP_DRAIN | UK_OP_MULTI | UK_OP_POOL |
+				UK_OP_ZEROCOPY)) &&
 	       !o->reserved0 && !o->reserved;
 }
 /* Its -EAGAIN is its end. */
@@ -178,5 +180,13 @@ void drain_start(struct uk_group *g);
 /* stream.c: what MULTI and POOL ask for; its last result, with q->buf. */
 bool stream_wanted(const uk_op *o);
 int64_t stream_run(struct req *q, int64_t (*accept_one)(const uk_op *o));
+
+/* lend.c: what ZEROCOPY asks for. op outlives both; copy: the call that copies. */
+bool lend_possible(const uk_op *o);
+/* How much was accepted. */
+int64_t lend_send(const uk_op *o, struct io_op *op, int64_t (*copy)(const uk_op *o));
+/* That was r: says so, if there is room, and returns the last result when the memory is the
+ * program's again. Then q may be linked to nothing any more. */
+int64_t lend_over(struct req *q, struct io_op *op, int64_t r);
 
 #endif

@@ -127,7 +127,8 @@ unsigned group_collect(struct uk_group *g, uk_end *out, unsigned max)
 				   .id = q->id,
 				   .res = q->res,
 				   .buf = q->has_buf ? q->buf : NULL,
-				   .flags = q->more ? UK_END_MORE : 0 };
+				   .flags = (q->more ? UK_END_MORE : 0) |
+					    (q->frees ? UK_END_FREE : 0) };
 		put_free(g, q);
 	}
 	g->nends -= n;

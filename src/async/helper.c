@@ -198,13 +198,15 @@ static bool bind_to(const struct req *q, int n)
 	return false;
 }
 
-static int64_t on_files(struct req *q)
+static int64_t on_files(struct req *q, struct io_op *loan)
 {
 	const uk_op *o = &q->what;
 	int64_t r;
 
 	uk_thread_set_deadline(o->deadline ? o->deadline : UK_FOREVER);
-	if (stream_wanted(o))
+	if (loan)
+		r = lend_send(o, loan, waiting);
+	else if (stream_wanted(o))
 		r = stream_run(q, waiting);
 	else if (o->kind == UK_OP_CONNECT)
 		r = connecting(o);
@@ -216,13 +218,23 @@ static int64_t on_files(struct req *q)
 	return r;
 }
 
+/* It is bound. */
+static int64_t lending(struct req *q)
+{
+	struct io_op loan = { .lends = 0 };
+	int64_t r = on_files(q, &loan);
+
+	unbind(q, 1);
+	return lend_over(q, &loan, r);
+}
+
 static int64_t run(struct req *q)
 {
 	const uk_op *o = &q->what;
 	int n = files_of(o);
 	int64_t r;
 
-	if (!what_known(o))
+	if (!what_known(o) || (q->frees && !lend_possible(o)))
 		return -EINVAL;
 	if (o->kind == UK_OP_TIMEOUT)
 		return timeout(o->deadline);
@@ -230,9 +242,11 @@ static int64_t run(struct req *q)
 		return -EBADF;
 	if (o->kind == UK_OP_CLOSE) { /* which waits for all who are bound */
 		unbind(q, n);
-		return on_files(q);
+		return on_files(q, NULL);
 	}
-	r = on_files(q);
+	if (q->frees)
+		return lending(q);
+	r = on_files(q, NULL);
 	unbind(q, n);
 	return r;
 }
@@ -274,10 +288,10 @@ static void *helper(void *arg)
 	for (struct req *q = arg, *next; q; q = next) {
 		int64_t res = -ECANCELED;
 
-		next = q->linked;
 		if (!broken && begin(q))
 			res = run(q);
 		broken = res < 0;
+		next = q->linked;
 		end(q, res);
 		uk_thread_cancel_clear();
 	}

@@ -36,6 +36,7 @@ bool group_emit(struct req *q, int64_t res, void *buf)
 	e->buf = buf;
 	e->has_buf = buf;
 	e->more = true;
+	e->frees = false;
 	e->state = REQ_ENDED;
 	g->running++;
 	group_ended(g, e, e, 1, &w);

@@ -358,6 +358,7 @@ static struct req *make_req(struct uk_group *g, uk_op *o)
 	q->kind = (uint8_t)o->kind;
 	q->home = NULL;
 	q->more = q->has_buf = false;
+	q->frees = o->options & UK_OP_ZEROCOPY;
 	store_relaxed(&q->asked, 0);
 	store_relaxed(&q->state, (uint8_t)REQ_RUNNING);
 	g->running++;

@@ -52,6 +52,8 @@ uint32_t op_events(const struct io_op *op)
 	case IO_WRITEV:
 	case IO_SEND:
 	case IO_SENDMSG:
+	case IO_SEND_ZC:
+	case IO_SENDMSG_ZC:
 	case IO_CONNECT:
 		return POLLOUT;
 	case IO_NOP:
@@ -60,6 +62,7 @@ uint32_t op_events(const struct io_op *op)
 	case IO_OPENAT2:
 	case IO_STATX:
 	case IO_SPLICE:
+	case IO_LENT:
 	case IO_RECV_AHEAD: /* never in the kernel as such */
 	case IO_SHOT:
 	case IO_KINDS:

@@ -148,6 +148,9 @@ static long try_once(struct reactor *r, struct io_op *op)
 	case IO_STATX:
 	case IO_SPLICE:
 	case IO_RECV_AHEAD:
+	case IO_SEND_ZC:
+	case IO_SENDMSG_ZC:
+	case IO_LENT:
 	case IO_SHOT:
 	case IO_KINDS:
 		break;
@@ -373,6 +376,9 @@ static bool ep_can(const struct reactor *r UNUSED, enum io_kind kind)
 	case IO_STATX:
 	case IO_SPLICE:
 	case IO_RECV_AHEAD:
+	case IO_SEND_ZC:
+	case IO_SENDMSG_ZC:
+	case IO_LENT:
 	case IO_SHOT:
 	case IO_KINDS:
 		return false;

@@ -71,8 +71,10 @@ bool hostile_eagain(const struct io_op *op)
 	case IO_WRITE:
 	case IO_RECV:
 	case IO_SEND:
+	case IO_SEND_ZC:
 	case IO_RECVMSG:
 	case IO_SENDMSG:
+	case IO_SENDMSG_ZC:
 	case IO_ACCEPT:
 		return one_in(16) && fd_nonblock(op->fd);
 	default:
@@ -107,6 +109,7 @@ static bool may_be_short(const struct io_op *op)
 	case IO_RECV:
 	case IO_RECV_AHEAD:
 	case IO_SEND:
+	case IO_SEND_ZC:
 		return !(op->flags & (MSG_WAITALL | MSG_PEEK | MSG_OOB)) &&
 		       is_stream(op->fd);
 	case IO_READ:
@@ -126,6 +129,12 @@ uint32_t hostile_len(const struct io_op *op)
 	return 1 + (uint32_t)(draw() % (op->len - 1));
 }
 
+static bool sends_or_receives(uint8_t kind)
+{
+	return (kind >= IO_RECV && kind <= IO_SENDMSG) || kind == IO_SEND_ZC ||
+	       kind == IO_SENDMSG_ZC;
+}
+
 bool hostile_poll_first(const struct io_op *op)
 {
 	struct stat st;
@@ -133,7 +142,7 @@ bool hostile_poll_first(const struct io_op *op)
 	if (!op_events(op) || op->kind == IO_POLL || op->kind == IO_CONNECT ||
 	    !one_in(4))
 		return false;
-	if (op->kind >= IO_RECV && op->kind <= IO_SENDMSG && op->flags & MSG_DONTWAIT)
+	if (sends_or_receives(op->kind) && op->flags & MSG_DONTWAIT)
 		return false; /* its answer is now */
 	return sys2(SYS_fstat, op->fd, &st) == 0 &&
 	       (S_ISSOCK(st.st_mode) || S_ISFIFO(st.st_mode));

@@ -26,6 +26,7 @@
 	(OP(NOP) | OP(READV) | OP(WRITEV) | OP(POLL_ADD) | OP(SENDMSG) | OP(RECVMSG) | \
 	 OP(ACCEPT) | OP(ASYNC_CANCEL) | OP(CONNECT) | OP(READ) | OP(WRITE) |          \
 	 OP(SEND) | OP(RECV))
+#define ZC_OPS (OP(SEND_ZC) | OP(SENDMSG_ZC))
 #define FILE_OPS (OP(FSYNC) | OP(OPENAT) | OP(STATX) | OP(OPENAT2) | OP(SPLICE))
 
 /* Not an answer of the kernel's, but of this moment. */
@@ -226,6 +227,8 @@ bool probe_has(enum probe p)
 		return caps.err == 0 && (caps.ops & FILE_OPS) == FILE_OPS;
 	case PROBE_URING_SQPOLL:
 		return caps.err == 0 && caps.sqpoll;
+	case PROBE_URING_ZC:
+		return caps.err == 0 && (caps.ops & ZC_OPS) == ZC_OPS;
 	case PROBE_EPOLL_PWAIT2:
 	case PROBE_COUNT:
 		break;
@@ -248,6 +251,8 @@ struct probe_row probe_row(enum probe p)
 					"blocking calls under a mark", false },
 		[PROBE_URING_SQPOLL] = { "io_uring SQPOLL",
 					 "sets have no network processor", false },
+		[PROBE_URING_ZC] = { "io_uring SEND_ZC, SENDMSG_ZC",
+				     "UK_OP_ZEROCOPY copies", false },
 		[PROBE_EPOLL_PWAIT2] = { "epoll_pwait2",
 					 "epoll_pwait, time-outs rounded up to 1 ms",
 					 false },

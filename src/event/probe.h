@@ -14,6 +14,7 @@ enum probe {
 	PROBE_URING_MSG_KICK, /* SEND_MSG_RING without a ring of one's own */
 	PROBE_URING_FILES,    /* openat, openat2, statx, fsync, splice */
 	PROBE_URING_SQPOLL,   /* a kernel thread that reads rings */
+	PROBE_URING_ZC,       /* sends that copy nothing */
 	PROBE_EPOLL_PWAIT2,   /* time-outs in nanoseconds */
 	PROBE_COUNT
 };

@@ -49,7 +49,12 @@ enum io_kind {
 	IO_OPENAT2, /* fd = dir, addr = path, addr2 = open_how, len = its size */
 	IO_STATX,   /* fd = dir, addr = path, flags, len = mask, addr2 = statx buffer */
 	IO_SPLICE,  /* fd = out, off = off_out, fd2 = in, off2 = off_in, len, flags */
-	IO_SHOT,    /* private to ahead.c */
+	IO_SEND_ZC, /* as IO_SEND, but that the kernel reads the memory itself, later: it is lent,
+		       also when the operation has ended (op->lends) */
+	IO_SENDMSG_ZC,
+	IO_LENT, /* op, as it was when one of the two had ended: until nothing of it is lent.
+		    Can't be cancelled; submitted to the same reactor */
+	IO_SHOT, /* private to ahead.c */
 	IO_KINDS
 };
 
@@ -88,6 +93,7 @@ struct io_op {
 	 * with; more calls on the same file follow; fd is counted as used */
 	int was;
 	bool parts, held;
+	uint8_t lends;  /* how often its memory is lent; the engine writes */
 	uint64_t token; /* who hears of its end, opaque here (sched/vp.h) */
 	union {
 		void *thread;         /* a waiter */

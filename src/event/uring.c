@@ -170,16 +170,27 @@ static void put_sqe(struct uring *u)
 static uint8_t opcode_of(enum io_kind kind)
 {
 	static const uint8_t code[IO_KINDS] = {
-		[IO_NOP] = URING_OP_NOP,         [IO_POLL] = URING_OP_POLL_ADD,
-		[IO_READ] = URING_OP_READ,       [IO_WRITE] = URING_OP_WRITE,
-		[IO_READV] = URING_OP_READV,     [IO_WRITEV] = URING_OP_WRITEV,
-		[IO_RECV] = URING_OP_RECV,       [IO_SEND] = URING_OP_SEND,
-		[IO_RECV_AHEAD] = URING_OP_RECV, [IO_SHOT] = URING_OP_RECV,
-		[IO_RECVMSG] = URING_OP_RECVMSG, [IO_SENDMSG] = URING_OP_SENDMSG,
-		[IO_ACCEPT] = URING_OP_ACCEPT,   [IO_CONNECT] = URING_OP_CONNECT,
-		[IO_FSYNC] = URING_OP_FSYNC,     [IO_OPENAT] = URING_OP_OPENAT,
-		[IO_OPENAT2] = URING_OP_OPENAT2, [IO_STATX] = URING_OP_STATX,
+		[IO_NOP] = URING_OP_NOP,
+		[IO_POLL] = URING_OP_POLL_ADD,
+		[IO_READ] = URING_OP_READ,
+		[IO_WRITE] = URING_OP_WRITE,
+		[IO_READV] = URING_OP_READV,
+		[IO_WRITEV] = URING_OP_WRITEV,
+		[IO_RECV] = URING_OP_RECV,
+		[IO_SEND] = URING_OP_SEND,
+		[IO_RECV_AHEAD] = URING_OP_RECV,
+		[IO_SHOT] = URING_OP_RECV,
+		[IO_RECVMSG] = URING_OP_RECVMSG,
+		[IO_SENDMSG] = URING_OP_SENDMSG,
+		[IO_ACCEPT] = URING_OP_ACCEPT,
+		[IO_CONNECT] = URING_OP_CONNECT,
+		[IO_FSYNC] = URING_OP_FSYNC,
+		[IO_OPENAT] = URING_OP_OPENAT,
+		[IO_OPENAT2] = URING_OP_OPENAT2,
+		[IO_STATX] = URING_OP_STATX,
 		[IO_SPLICE] = URING_OP_SPLICE,
+		[IO_SEND_ZC] = URING_OP_SEND_ZC,
+		[IO_SENDMSG_ZC] = URING_OP_SENDMSG_ZC,
 	};
 
 	return code[kind];
@@ -219,6 +230,7 @@ static void fill_sqe(struct uring_sqe *s, const struct io_op *op)
 	case IO_RECV_AHEAD:
 	case IO_RECV:
 	case IO_SEND:
+	case IO_SEND_ZC:
 		s->len = hostile_len(op);
 		break;
 	case IO_SHOT:
@@ -227,6 +239,7 @@ static void fill_sqe(struct uring_sqe *s, const struct io_op *op)
 		break;
 	case IO_RECVMSG:
 	case IO_SENDMSG:
+	case IO_SENDMSG_ZC:
 		s->len = 1;
 		break;
 	case IO_ACCEPT:
@@ -256,6 +269,7 @@ static void fill_sqe(struct uring_sqe *s, const struct io_op *op)
 		s->off = (uint64_t)op->off;
 		s->splice_fd_in = op->fd2;
 		break;
+	case IO_LENT:
 	case IO_KINDS:
 		break;
 	}
@@ -357,6 +371,8 @@ static bool wants_nonblock(const struct io_op *op)
 	case IO_SEND:
 	case IO_RECVMSG:
 	case IO_SENDMSG:
+	case IO_SEND_ZC:
+	case IO_SENDMSG_ZC:
 		return (op->flags & MSG_DONTWAIT) || fd_nonblock(op->fd);
 	default:
 		return fd_nonblock(op->fd);
@@ -432,6 +448,60 @@ static void on_cancel(struct reactor *r, struct io_op *op, int res)
 		cancel_later(r, op);
 }
 
+/* -- lent memory --
+ *
+ * A send without a copy has two completions: how much was accepted, with a flag that says that
+ * there is another one; and that the kernel has let go of the memory, when the peer has it. The
+ * op ends with the first. The second is counted in op->lends, which therefore has to live until
+ * then: who submitted it comes back with IO_LENT. (Another turn of the op, after a poll, lends
+ * once more.)
+ *
+ *   lends   0 --accepted--> n --let go--> n - 1 ... 0
+ *                           n --IO_LENT--> n | LENT_WAITED --let go--> ... 0, IO_LENT ends
+ *
+ * The owner writes; the op is nobody's any more, maybe, when it has written 0. */
+#define LENT_WAITED 128u
+
+static void on_let_go(struct reactor *r, struct io_op *op)
+{
+	uint8_t left = (uint8_t)(op->lends - 1);
+
+	if (left != LENT_WAITED) {
+		/* release: pairs with the sender's look (sched_io_lent) */
+		store_release(&op->lends, left);
+		return;
+	}
+	op->lends = 0;
+	uring_finish(r, op, 0);
+}
+
+static void submit_lent(struct reactor *r, struct io_op *op)
+{
+	list_init(&op->link);
+	if (op->lends)
+		op->lends |= LENT_WAITED;
+	else
+		uring_finish(r, op, 0);
+}
+
+/* -- */
+
+static void on_op(struct reactor *r, struct io_op *op, const struct uring_cqe *cqe)
+{
+	if (unlikely(cqe->flags & URING_CQE_F_NOTIF)) {
+		on_let_go(r, op);
+		return;
+	}
+	if (op->kind == IO_SHOT) {
+		ahead_data(r, op, cqe);
+		if (cqe->flags & URING_CQE_F_MORE)
+			return;
+	} else if (unlikely(cqe->flags & URING_CQE_F_MORE)) {
+		op->lends++;
+	}
+	on_result(r, op, cqe->res);
+}
+
 static void on_cqe(struct reactor *r, const struct uring_cqe *cqe)
 {
 	struct uring *u = ring_of(r);
@@ -440,12 +510,7 @@ static void on_cqe(struct reactor *r, const struct uring_cqe *cqe)
 
 	switch (cqe->user_data & UD_MASK) {
 	case UD_OP:
-		if (op->kind == IO_SHOT) {
-			ahead_data(r, op, cqe);
-			if (cqe->flags & URING_CQE_F_MORE)
-				break;
-		}
-		on_result(r, op, cqe->res);
+		on_op(r, op, cqe);
 		break;
 	case UD_CANCEL:
 		on_cancel(r, op, cqe->res);
@@ -585,6 +650,10 @@ static void uring_submit(struct reactor *r, struct io_op *op)
 	op->ebadf = 0;
 	op->home = r;
 	r->pending++;
+	if (unlikely(op->kind == IO_LENT)) {
+		submit_lent(r, op);
+		return;
+	}
 	bump(&r->count.sqes, 1);
 	err = fdtab_link(r->fds, op);
 	if (unlikely(err)) {
@@ -612,7 +681,7 @@ static void uring_submit(struct reactor *r, struct io_op *op)
 void uring_cancel(struct reactor *r, struct io_op *op)
 {
 	dbg_assert(op->state != IO_IDLE);
-	if (op->state != IO_PENDING || (op->engine & U_FINISHED))
+	if (op->state != IO_PENDING || (op->engine & U_FINISHED) || op->kind == IO_LENT)
 		return;
 	bump(&r->count.cancels, 1);
 	op->state = IO_CANCELING;

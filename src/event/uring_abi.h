@@ -136,6 +136,7 @@ struct uring_probe {
 /* cqe flags */
 #define URING_CQE_F_BUFFER (1u << 0)
 #define URING_CQE_F_MORE (1u << 1)
+#define URING_CQE_F_NOTIF (1u << 3)
 #define URING_CQE_BUFFER_SHIFT 16
 
 /* cancel flags */
@@ -162,6 +163,8 @@ enum uring_opcode {
 	URING_OP_OPENAT2 = 28,
 	URING_OP_SPLICE = 30,
 	URING_OP_MSG_RING = 40,
+	URING_OP_SEND_ZC = 47,
+	URING_OP_SENDMSG_ZC = 48,
 };
 
 #endif

@@ -185,6 +185,8 @@ long io_until(const struct io_until *u);
 /* place.c: may the reactor touch what op reads and writes? And p[0..n)? */
 bool io_in_place(struct uk_thread *t, const struct io_op *op);
 bool io_in_memory(struct uk_thread *t, const void *p, size_t n);
+/* Asked now, and of as much as there is. */
+bool io_all_in_memory(struct uk_thread *t, const void *p, size_t n);
 /* REACTOR_MOVED: op goes on with its duplicate, which replaces the one before; first: the number
  * that the call began with. */
 static inline void io_follow(int *fd, int duplicate, int first)

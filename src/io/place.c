@@ -56,6 +56,20 @@ static bool resident(struct uk_thread *t, uintptr_t lo, unsigned pages)
 	return r == 0;
 }
 
+bool io_all_in_memory(struct uk_thread *t, const void *p, size_t n)
+{
+	uintptr_t lo = (uintptr_t)p & ~(PAGE - 1), end = (uintptr_t)p + n;
+
+	if (end < lo)
+		return false;
+	for (size_t pages; n && lo < end; lo += pages * PAGE) {
+		pages = MIN((end - lo + PAGE - 1) / PAGE, (size_t)PAGES_MAX);
+		if (!resident(t, lo, (unsigned)pages))
+			return false;
+	}
+	return true;
+}
+
 bool io_in_memory(struct uk_thread *t, const void *p, size_t n)
 {
 	uintptr_t lo = (uintptr_t)p & ~(PAGE - 1);

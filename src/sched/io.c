@@ -161,6 +161,27 @@ int sched_io(struct uk_thread *t, struct io_op *op, enum io_class c, int64_t dea
 	return submit_to(t, op, vp_for(t->carrier->vp, c), deadline);
 }
 
+void sched_io_lent(struct uk_thread *t, struct io_op *op)
+{
+	struct uk_vp *home;
+	struct vp_msg m = { .kind = MSG_SUBMIT, .op = op, .n = 1 };
+
+	/* acquire: the reactor does not touch op after it has written 0 */
+	if (!load_acquire(&op->lends))
+		return;
+	home = container_of(op->home, struct uk_vp, reactor);
+	op->kind = IO_LENT;
+	op->state = IO_IDLE;
+	op->thread = t;
+	op->token = wait_begin_uncancelable(t, WAIT_IO, NULL);
+	m.token = op->token;
+	if (home == t->carrier->vp)
+		home->reactor.ops->submit(&home->reactor, op);
+	else
+		post_submit(home, &m);
+	wait_park(t, m.token, TIME_NEVER);
+}
+
 /* -- a sink's -- */
 
 struct uk_vp *sched_io_home(struct uk_thread *t, enum io_kind kind, enum io_class c)

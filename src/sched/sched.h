@@ -82,6 +82,9 @@ int64_t sched_clock_coarse(const struct uk_thread *t);
  * -ECANCELED, unless the kernel had finished: then its result counts. User threads only. */
 enum io_class { IO_CLASS_NET, IO_CLASS_FILE };
 int sched_io(struct uk_thread *t, struct io_op *op, enum io_class c, int64_t deadline);
+/* op has ended, was IO_SEND_ZC or IO_SENDMSG_ZC, and is still where it was: park until the
+ * kernel has let go of its memory. Nothing cuts that short. */
+void sched_io_lent(struct uk_thread *t, struct io_op *op);
 /* Submit op[0..n) and park until one of them has ended, or by then; the others are ended, and
  * when it returns all have. 0, -ETIMEDOUT, -ECANCELED: what ended the wait. */
 int sched_io_any(struct uk_thread *t, struct io_op *op, unsigned n, enum io_class c,

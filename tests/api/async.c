@@ -281,7 +281,7 @@ static void errors_are_those_of_the_calls(void)
 	CHECK_EQ(one(OP(.kind = UK_OP_RECV, .fd = f, .addr = b, .len = 1)), -ENOTSOCK);
 	CHECK_EQ(one(OP(.kind = 12345)), -EINVAL);
 	CHECK_EQ(one(OP(.kind = -1)), -EINVAL);
-	CHECK_EQ(one(OP(.kind = UK_OP_NOP, .options = 16)), -EINVAL);
+	CHECK_EQ(one(OP(.kind = UK_OP_NOP, .options = 32)), -EINVAL);
 	CHECK_EQ(one(OP(.kind = UK_OP_TIMEOUT, .deadline = 1, .reserved = 1)), -EINVAL);
 	CHECK_EQ(uk_group_create(&(uk_group *){ NULL }, 0), -EINVAL);
 	CHECK_EQ(uk_group_create(NULL, 1), -EINVAL);

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sends that copy nothing: the kernel reads the program's memory until the peer has it all. So
+ * there are two ends, that of the call and that of the loan:
+ *
+ *   helper --IO_SEND_ZC--> accepted: an end with UK_END_MORE, what is linked begins
+ *          --IO_LENT-----> let go:   the last end, UK_END_FREE
+ *
+ * What can't be lent is copied, with the same two ends: where no ring does it, to sockets that
+ * have no such thing (AF_UNIX), of memory that is not there (law 1: the dispatcher pins the
+ * pages). The number may mean another file as soon as the first end is there: the loan is the
+ * operation's, not the descriptor's.
+ *
+ * Rejected: MSG_ZEROCOPY and its error queue (each notification is a wake-up of whoever polls
+ * the socket, and two may not read the queue); the first end as the operation's own and the
+ * loan as another request (a group would have to keep a place for it, or fail after the bytes
+ * have gone).
+ *
+ * Runs on the helper's stack, which keeps the operation that the notification names.
+ */
+#include "async/async.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "io/io.h"
+
+#define COPY INT64_MIN /* lend_once: it can't be lent */
+
+bool lend_possible(const uk_op *o)
+{
+	return (o->kind == UK_OP_SEND || o->kind == UK_OP_SENDMSG) &&
+	       !(o->options & (UK_OP_MULTI | UK_OP_POOL));
+}
+
+static bool in_memory(struct uk_thread *t, const uk_op *o)
+{
+	const struct msghdr *m = o->addr;
+
+	if (o->kind == UK_OP_SEND)
+		return io_all_in_memory(t, o->addr, o->len);
+	if (!io_all_in_memory(t, m, sizeof(*m)) || m->msg_iovlen > IO_MAX_IOV ||
+	    !io_all_in_memory(t, m->msg_iov, m->msg_iovlen * sizeof(*m->msg_iov)) ||
+	    !io_all_in_memory(t, m->msg_name, m->msg_name ? m->msg_namelen : 0) ||
+	    !io_all_in_memory(t, m->msg_control,
+			      m->msg_control ? m->msg_controllen : 0))
+		return false;
+	for (size_t i = 0; i < m->msg_iovlen; i++)
+		if (!io_all_in_memory(t, m->msg_iov[i].iov_base, m->msg_iov[i].iov_len))
+			return false;
+	return true;
+}
+
+static int64_t lend_once(struct uk_thread *t, const uk_op *o, struct io_op *op)
+{
+	enum io_kind kind = o->kind == UK_OP_SEND ? IO_SEND_ZC : IO_SENDMSG_ZC;
+	int64_t r;
+
+	if (!sched_io_can(t, kind, IO_CLASS_NET) || o->len > IO_MAX_LEN ||
+	    !in_memory(t, o))
+		return COPY;
+	*op = (struct io_op){ .kind = (uint8_t)kind,
+			      .fd = o->fd,
+			      .len = (uint32_t)o->len,
+			      .flags = o->flags | MSG_NOSIGNAL,
+			      .addr = o->addr,
+			      .off = IO_CURRENT };
+	if (!(o->flags & MSG_DONTWAIT)) /* one loan for all of it */
+		op->flags |= MSG_WAITALL;
+	r = sched_io(t, op, IO_CLASS_NET, TIME_NEVER);
+	if (r == REACTOR_MOVED) {
+		files_drop(op->fd2);
+		return -EBADF;
+	}
+	if (r >= 0 || (r != REACTOR_READY && r != -EOPNOTSUPP && r != -ENOMEM &&
+		       r != -ENOBUFS && r != -EAGAIN && r != -EINTR))
+		return r;
+	sched_io_lent(t, op); /* what has not gone may be lent, too */
+	return r == -EAGAIN || r == -EINTR ? r : COPY;
+}
+
+int64_t lend_send(const uk_op *o, struct io_op *op, int64_t (*copy)(const uk_op *o))
+{
+	int64_t r;
+
+	for (;;) {
+		r = lend_once(rt_enter(), o, op);
+		rt_exit();
+		if (r == COPY)
+			return copy(o);
+		if (r == -EAGAIN && !what_dontwait(o->kind, o->flags))
+			r = uk_wait(o->fd, POLLOUT, UK_FOREVER);
+		else if (r != -EINTR)
+			return r;
+		if (r < 0 && r != -EINTR)
+			return r;
+	}
+}
+
+int64_t lend_over(struct req *q, struct io_op *op, int64_t r)
+{
+	bool told = r >= 0 && group_emit(q, r, NULL);
+	struct req *rest = q->linked;
+
+	if (told && rest) {
+		q->linked = NULL;
+		helper_start(rest);
+	}
+	sched_io_lent(rt_enter(), op);
+	rt_exit();
+	return told ? 0 : r;
+}
