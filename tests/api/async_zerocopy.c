@@ -137,18 +137,27 @@ static bool lends(void)
 	return can && !strcmp(uk_reactor_name(), "io_uring");
 }
 
-/* What the peer has not is the kernel's to read, unless it has made a copy. */
-static void what_is_lent_is_not_free(void)
+/* LEN bytes, accepted and not read. */
+static uk_op send_it(void)
 {
-	uk_op o = ZC(0, from, LEN);
+	uk_op o;
 	uk_end e;
 
 	group(8);
 	tcp();
-	o.fd = s[0];
+	o = ZC(s[0], from, LEN);
 	submit(&o, 1);
 	e = end();
 	CHECK(e.res == LEN && e.flags == UK_END_MORE);
+	return o;
+}
+
+/* What the peer has not is the kernel's to read, unless it has made a copy. */
+static void what_is_lent_is_not_free(void)
+{
+	uk_op o = send_it();
+	uk_end e;
+
 	if (lends()) {
 		for (int i = 0; i < 50; i++)
 			uk_yield();
@@ -315,14 +324,9 @@ static void its_end_can_be_asked_for(void)
 /* The last of a connection, and its number: the loan stays a loan. */
 static void the_number_may_be_another_file(void)
 {
-	uk_op o = ZC(0, from, LEN);
 	uk_end e;
 
-	group(8);
-	tcp();
-	o.fd = s[0];
-	submit(&o, 1);
-	CHECK_EQ(end().flags, UK_END_MORE);
+	send_it();
 	CHECK_EQ(uk_close(s[0]), 0);
 	s[0] = dup(s[1]);
 	read_all(LEN);
@@ -342,14 +346,9 @@ static void *destroys(void *arg)
 
 static void who_destroys_the_group_waits_for_the_loan(void)
 {
-	uk_op o = ZC(0, from, LEN);
 	uk_thread *t;
 
-	group(8);
-	tcp();
-	o.fd = s[0];
-	submit(&o, 1);
-	CHECK_EQ(end().flags, UK_END_MORE);
+	send_it();
 	t = spawn(destroys, NULL);
 	for (int i = 0; i < 20; i++)
 		uk_yield();
