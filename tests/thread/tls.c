@@ -515,6 +515,15 @@ static int *(*late_counter)(void);
 static char *(*late_zeros)(void);
 static int late_stage;
 
+/* Nobody uses it before it is there, nor an earlier test's. args[0] opens it. */
+static void run_before_late(unsigned n, void (*fn)(void *), void *const *args)
+{
+	late_stage = 0;
+	late_counter = NULL;
+	late_zeros = NULL;
+	fibers_run(2, n, fn, args);
+}
+
 static void use_late(void *arg)
 {
 	(void)arg;
@@ -555,7 +564,6 @@ static char late_dynamic[] = LATE_DYNAMIC, late_static[] = LATE_STATIC;
 
 static void open_in_fiber(void *arg)
 {
-	late_stage = 0;
 	fiber_yield();
 	open_late(arg);
 	late_stage = 1;
@@ -616,14 +624,13 @@ static void threads_alive_see_a_late_module(void)
 {
 	void *args[50] = { late_dynamic };
 
-	fibers_run(2, array_size(args), open_or_live, args);
+	run_before_late(array_size(args), open_or_live, args);
 }
 
 /* What a thread has made zero is not given its initial value again. */
 static void zero_stays(void *arg)
 {
 	if (arg) {
-		late_stage = 0;
 		fiber_yield();
 		open_late(arg);
 		late_stage = 1;
@@ -643,8 +650,8 @@ static void threads_alive_see_late_static_tls(void)
 	void *args[50] = { late_static };
 	void *zero[300] = { late_static };
 
-	fibers_run(2, array_size(zero), zero_stays, zero);
-	fibers_run(2, array_size(args), open_or_live, args);
+	run_before_late(array_size(zero), zero_stays, zero);
+	run_before_late(array_size(args), open_or_live, args);
 	fibers_run(2, 200, use_late, NULL); /* and so do those to come */
 }
 
@@ -689,7 +696,7 @@ static void the_child_of_a_user_thread_works_on(void)
 	for (int i = 0; i < 3; i++) {
 		void *args[20] = { late_static };
 
-		fibers_run(2, array_size(args), open_or_live, args);
+		run_before_late(array_size(args), open_or_live, args);
 		fibers_run(2, 200, stir, NULL);
 	}
 	fflush(NULL);
