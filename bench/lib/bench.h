@@ -100,6 +100,43 @@ static inline long long mem_kernel(void)
 	return sum;
 }
 
+/* What n threads of one processor count together, from the moment at which the last of them
+ * has arrived to that at which the first has done its part: nobody's beginning or end is in
+ * it, so it can be compared from two threads to a million. */
+struct lap {
+	long n;              /* threads that take part */
+	long count;          /* of what is measured: whoever does one adds it */
+	long in, out;        /* threads that have arrived; that are done */
+	long from, to;       /* count, and */
+	int64_t begun, done; /* the time, at the lap's beginning and end */
+};
+
+static inline void lap_arrive(struct lap *l)
+{
+	if (__atomic_add_fetch(&l->in, 1, __ATOMIC_RELAXED) != l->n)
+		return;
+	l->from = __atomic_load_n(&l->count, __ATOMIC_RELAXED);
+	l->begun = now_ns();
+}
+
+static inline int lap_all_in(const struct lap *l)
+{
+	return __atomic_load_n(&l->in, __ATOMIC_RELAXED) >= l->n;
+}
+
+static inline void lap_leave(struct lap *l)
+{
+	if (__atomic_add_fetch(&l->out, 1, __ATOMIC_RELAXED) != 1)
+		return;
+	l->to = __atomic_load_n(&l->count, __ATOMIC_RELAXED);
+	l->done = now_ns();
+}
+
+static inline double lap_cost(const struct lap *l)
+{
+	return (double)(l->done - l->begun) / (double)(l->to - l->from);
+}
+
 static inline int cmp_i64(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;

@@ -120,12 +120,17 @@ def command(system, c):
     return [path, *words], {}
 
 
-def one_run(system, c, figures):
+def measure(system, c, limit):
+    """One run: ({metric: value}, [notes])."""
     words, env = command(system, c)
     expect = c.check
     if c.program == "w5" and system != "nptl":
         expect = c.args[0]
-    values, notes = harness.run_program(harness.pinned(c.cpus) + words, env, expect, 180)
+    return harness.run_program(harness.pinned(c.cpus) + words, env, expect, limit)
+
+
+def one_run(system, c, figures):
+    values, notes = measure(system, c, 180)
     for metric, (suffix, unit, _) in c.metrics.items():
         figures.add(c.variant + suffix, system, unit, values[metric])
     for note in notes:

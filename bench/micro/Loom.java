@@ -75,27 +75,75 @@ final class Loom {
 				.getOperatingSystemMXBean()).getProcessCpuTime();
 	}
 
-	static void w1(int n, int total) throws Exception {
-		long[] done = new long[n];
+	/**
+	 * What n threads count together from the moment at which the last has arrived to that at
+	 * which the first is done. One processor: plain numbers.
+	 */
+	static final class Lap {
+		private final int n;
+		private volatile int in;
+		private int out;
+		private long count, from, begun;
+		private double cost;
+
+		Lap(int n) {
+			this.n = n;
+		}
+
+		void count() {
+			count++;
+		}
+
+		void arrive() {
+			if (++in == n) {
+				from = count;
+				begun = System.nanoTime();
+			}
+		}
+
+		boolean allIn() {
+			return in >= n;
+		}
+
+		void leave() {
+			if (++out == 1)
+				cost = per(begun, count - from);
+		}
+	}
+
+	interface Each {
+		void run(int id) throws Exception;
+	}
+
+	static void runAll(int n, Each each) throws Exception {
 		Thread[] t = new Thread[n];
-		int each = total / n;
 		for (int i = 0; i < n; i++) {
 			int id = i;
-			t[i] = spawn(() -> {
-				long d = 0;
-				for (int k = 0; k < each; k++) {
-					Thread.yield();
-					d++;
-				}
-				done[id] = d;
-			});
+			t[i] = spawn(() -> each.run(id));
 		}
-		long t0 = System.nanoTime();
 		for (Thread x : t)
 			x.join();
-		long sum = Arrays.stream(done).sum();
-		result("yield", per(t0, sum));
-		check(sum);
+	}
+
+	static void w1(int n, int total) throws Exception {
+		int each = total / n;
+		long[] sum = new long[1];
+		Lap lap = new Lap(n);
+		runAll(n, id -> {
+			lap.arrive();
+			while (!lap.allIn()) {
+				Thread.yield();
+				lap.count();
+			}
+			for (int k = 0; k < each; k++) {
+				Thread.yield();
+				lap.count();
+			}
+			lap.leave();
+			sum[0] += each;
+		});
+		result("yield", lap.cost);
+		check(sum[0]);
 	}
 
 	static void w2one(int n) throws Exception {

@@ -26,21 +26,36 @@ template <class F> static fib::fiber spawn(F &&f)
 			  std::forward<F>(f));
 }
 
+static struct lap lap;
+
+template <class F> static void run_all(F &&each)
+{
+	std::vector<fib::fiber> t;
+	t.reserve(size_t(arg1));
+	for (long i = 0; i < arg1; i++)
+		t.push_back(spawn([&each, i] { each(i); }));
+	for (auto &f : t)
+		f.join();
+}
+
 static void w1()
 {
 	long each = arg2 / arg1, done = 0;
-	std::vector<fib::fiber> t;
-	for (long i = 0; i < arg1; i++)
-		t.push_back(spawn([&done, each] {
-			for (long k = 0; k < each; k++) {
-				boost::this_fiber::yield();
-				done++;
-			}
-		}));
-	int64_t t0 = now_ns();
-	for (auto &f : t)
-		f.join();
-	result("yield", double(now_ns() - t0) / double(done));
+	lap.n = arg1;
+	run_all([&](long) {
+		lap_arrive(&lap);
+		while (!lap_all_in(&lap)) {
+			boost::this_fiber::yield();
+			lap.count++;
+		}
+		for (long k = 0; k < each; k++) {
+			boost::this_fiber::yield();
+			lap.count++;
+		}
+		lap_leave(&lap);
+		done += each;
+	});
+	result("yield", lap_cost(&lap));
 	check(done);
 }
 

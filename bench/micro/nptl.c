@@ -65,35 +65,49 @@ static void gate_open(long n)
 	}
 }
 
+static void run_all(long n, void *(*fn)(void *))
+{
+	pthread_t *t = xmalloc((size_t)n * sizeof *t);
+	for (long i = 0; i < n; i++)
+		t[i] = spawn(fn, (void *)(intptr_t)i);
+	for (long i = 0; i < n; i++)
+		pthread_join(t[i], NULL);
+	free(t);
+}
+
+/* Here anybody may be preempted, so all wait for the last that is made, which would have to
+ * share the processor with those that yield. */
 static pthread_barrier_t start;
+static struct lap lap;
 static long yields_each;
+
+static void yield_once(void)
+{
+	sched_yield();
+	__atomic_fetch_add(&lap.count, 1, __ATOMIC_RELAXED);
+}
 
 static void *w1_thread(void *p)
 {
 	pthread_barrier_wait(&start);
-	long n = 0;
-	for (long i = 0; i < yields_each; i++) {
-		sched_yield();
-		n++;
-	}
-	__atomic_fetch_add(&counter, n, __ATOMIC_RELAXED);
+	lap_arrive(&lap);
+	while (!lap_all_in(&lap))
+		yield_once();
+	for (long i = 0; i < yields_each; i++)
+		yield_once();
+	lap_leave(&lap);
+	__atomic_fetch_add(&counter, yields_each, __ATOMIC_RELAXED);
 	return p;
 }
 
 static void w1(void)
 {
 	yields_each = arg2 / arg1;
-	pthread_t *t = xmalloc((size_t)arg1 * sizeof *t);
-	pthread_barrier_init(&start, NULL, (unsigned)arg1 + 1);
-	for (long i = 0; i < arg1; i++)
-		t[i] = spawn(w1_thread, NULL);
-	int64_t t0 = now_ns();
-	pthread_barrier_wait(&start);
-	for (long i = 0; i < arg1; i++)
-		pthread_join(t[i], NULL);
-	result("yield", (double)(now_ns() - t0) / (double)counter);
+	lap.n = arg1;
+	pthread_barrier_init(&start, NULL, (unsigned)arg1);
+	run_all(arg1, w1_thread);
+	result("yield", lap_cost(&lap));
 	check(counter);
-	free(t);
 }
 
 static void *count_thread(void *p)
@@ -313,16 +327,6 @@ static void *w6_lock_held(void *p)
 		pthread_mutex_unlock(&mutex);
 	}
 	return p;
-}
-
-static void run_all(long n, void *(*fn)(void *))
-{
-	pthread_t *t = xmalloc((size_t)n * sizeof *t);
-	for (long i = 0; i < n; i++)
-		t[i] = spawn(fn, (void *)(intptr_t)i);
-	for (long i = 0; i < n; i++)
-		pthread_join(t[i], NULL);
-	free(t);
 }
 
 static void w6mutex_with(void *(*fn)(void *))

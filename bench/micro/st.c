@@ -43,29 +43,42 @@ static void gate_open(long n)
 	st_cond_broadcast(gate_cond);
 }
 
+static void run_all(long n, void *(*fn)(void *))
+{
+	st_thread_t *t = xmalloc((size_t)n * sizeof *t);
+	for (long i = 0; i < n; i++)
+		t[i] = spawn_size(fn, (void *)(intptr_t)i, SMALL_STACK);
+	for (long i = 0; i < n; i++)
+		st_thread_join(t[i], NULL);
+	free(t);
+}
+
+static struct lap lap;
 static long yields_each;
 
 static void *w1_thread(void *p)
 {
+	lap_arrive(&lap);
+	while (!lap_all_in(&lap)) {
+		st_usleep(0);
+		lap.count++;
+	}
 	for (long i = 0; i < yields_each; i++) {
 		st_usleep(0);
-		counter++;
+		lap.count++;
 	}
+	lap_leave(&lap);
+	counter += yields_each;
 	return p;
 }
 
 static void w1(void)
 {
 	yields_each = arg2 / arg1;
-	st_thread_t *t = xmalloc((size_t)arg1 * sizeof *t);
-	for (long i = 0; i < arg1; i++)
-		t[i] = spawn(w1_thread, NULL);
-	int64_t t0 = now_ns();
-	for (long i = 0; i < arg1; i++)
-		st_thread_join(t[i], NULL);
-	result("yield", (double)(now_ns() - t0) / (double)counter);
+	lap.n = arg1;
+	run_all(arg1, w1_thread);
+	result("yield", lap_cost(&lap));
 	check(counter);
-	free(t);
 }
 
 static void *count_thread(void *p)
@@ -269,16 +282,6 @@ static void *w6_lock_held(void *p)
 		st_mutex_unlock(mutex);
 	}
 	return p;
-}
-
-static void run_all(long n, void *(*fn)(void *))
-{
-	st_thread_t *t = xmalloc((size_t)n * sizeof *t);
-	for (long i = 0; i < n; i++)
-		t[i] = spawn_size(fn, (void *)(intptr_t)i, SMALL_STACK);
-	for (long i = 0; i < n; i++)
-		st_thread_join(t[i], NULL);
-	free(t);
 }
 
 static void w6mutex_with(void *(*fn)(void *))

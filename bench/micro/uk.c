@@ -43,11 +43,13 @@ static void *checked_malloc(size_t n)
 	return p;
 }
 
-static void run_all(long n, void *(*fn)(void *), void *arg)
+/* n threads, each told its number; where thousands are alive on small stacks. */
+static void run_all(long n, void *(*fn)(void *))
 {
+	size_t stack = n > 1000 ? SMALL_STACK : 0;
 	uk_thread **t = checked_malloc((size_t)n * sizeof *t);
 	for (long i = 0; i < n; i++)
-		t[i] = spawn(fn, arg ? arg : (void *)(intptr_t)i);
+		t[i] = spawn_size(fn, (void *)(intptr_t)i, stack);
 	for (long i = 0; i < n; i++)
 		join(t[i]);
 	free(t);
@@ -69,32 +71,35 @@ static void gate_open(void)
 	uk_futex_wake(&gate, INT32_MAX);
 }
 
+static long counter;
+static struct lap lap; /* one vp: nobody else is here */
+
 /* w1 THREADS YIELDS: yields in all, shared among the threads */
 static long yields_each;
-static long counter;
 
 static void *w1_thread(void *p)
 {
-	(void)p;
+	lap_arrive(&lap);
+	while (!lap_all_in(&lap)) {
+		uk_yield();
+		lap.count++;
+	}
 	for (long i = 0; i < yields_each; i++) {
 		uk_yield();
-		counter++; /* one vp: nobody else is here */
+		lap.count++;
 	}
-	return NULL;
+	lap_leave(&lap);
+	counter += yields_each;
+	return p;
 }
 
 static void w1(void)
 {
 	yields_each = arg2 / arg1;
-	uk_thread **t = checked_malloc((size_t)arg1 * sizeof *t);
-	for (long i = 0; i < arg1; i++)
-		t[i] = spawn(w1_thread, NULL);
-	int64_t t0 = now_ns();
-	for (long i = 0; i < arg1; i++)
-		join(t[i]);
-	result("yield", (double)(now_ns() - t0) / (double)counter);
+	lap.n = arg1;
+	run_all(arg1, w1_thread);
+	result("yield", lap_cost(&lap));
 	check(counter);
-	free(t);
 }
 
 /* w2one N: create, start, exit, join, one at a time */
@@ -303,7 +308,7 @@ static void *w6_lock_held(void *p)
 static void w6mutex_with(void *(*fn)(void *))
 {
 	int64_t t0 = now_ns();
-	run_all(arg1, fn, NULL);
+	run_all(arg1, fn);
 	result("lock", (double)(now_ns() - t0) / (double)(arg1 * arg2));
 	check(counter);
 }
@@ -389,7 +394,7 @@ static void w8(void)
 	late = checked_malloc(n * sizeof *late);
 	memset(late, 0xff, n * sizeof *late);
 	int64_t c0 = cpu_ns();
-	run_all(arg1, w8_thread, NULL);
+	run_all(arg1, w8_thread);
 	int64_t c1 = cpu_ns();
 	long done = 0;
 	for (size_t i = 0; i < n; i++)

@@ -55,26 +55,58 @@ func rngNext(s *uint64) uint64 {
 	return *s * 0x2545F4914F6CDD1D
 }
 
-func w1() {
-	each := arg2 / arg1
-	var wg sync.WaitGroup
-	var total atomic.Int64
-	for range arg1 {
-		wg.Add(1)
-		go func() {
-			n := 0
-			for range each {
-				runtime.Gosched()
-				n++
-			}
-			total.Add(int64(n))
-			wg.Done()
-		}()
+// What n goroutines count together from the moment at which the last has arrived to that at
+// which the first is done. One processor: count is a plain number.
+type Lap struct {
+	n, count, from, to int
+	in, out            atomic.Int64
+	begun, done        time.Time
+}
+
+var lap Lap
+
+func (l *Lap) arrive() {
+	if l.in.Add(1) == int64(l.n) {
+		l.from, l.begun = l.count, time.Now()
 	}
-	t := time.Now()
+}
+func (l *Lap) allIn() bool { return l.in.Load() >= int64(l.n) }
+func (l *Lap) leave() {
+	if l.out.Add(1) == 1 {
+		l.to, l.done = l.count, time.Now()
+	}
+}
+func (l *Lap) cost() float64 {
+	return float64(l.done.Sub(l.begun).Nanoseconds()) / float64(l.to-l.from)
+}
+
+func runAll(each func(id int)) {
+	var wg sync.WaitGroup
+	wg.Add(arg1)
+	for id := range arg1 {
+		go func() { each(id); wg.Done() }()
+	}
 	wg.Wait()
-	result("yield", per(t, int(total.Load())))
-	check(int(total.Load()))
+}
+
+func w1() {
+	each, total := arg2/arg1, 0
+	lap.n = arg1
+	runAll(func(int) {
+		lap.arrive()
+		for !lap.allIn() {
+			runtime.Gosched()
+			lap.count++
+		}
+		for range each {
+			runtime.Gosched()
+			lap.count++
+		}
+		lap.leave()
+		total += each
+	})
+	result("yield", lap.cost())
+	check(total)
 }
 
 func w2one() {

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bench/run NAME --curve: what one and the same thing costs, from 2 threads to a million.
+
+A curve is flat where nothing that belongs to one thread is looked for among all of them, and
+where what is cold is fetched in time. So each figure is taken while all are there, from the
+moment at which the last has arrived to that at which the first is done (struct lap in bench.h):
+neither creation nor the end is in it, unless they are what is measured.
+
+A size that a system can't reach ends its curve, with the reason; whether a size fits into
+memory is reckoned before, from what a parked thread of that system takes (w5, measured at a
+small size). Kernel threads are not tried beyond what the kernel allows: the last of them would
+be missing to all other programs of the machine.
+"""
+import collections
+import json
+import os
+import subprocess
+
+import build
+import harness
+import micro
+
+SIZES = (2, 10, 100, 1_000, 10_000, 100_000, 1_000_000)
+QUICK = (2, 10, 100, 1_000)
+GROWS_FROM = 10  # two threads are never cold
+LIMIT_S = 300
+SAMPLE = 10_000  # threads of the sample of memory
+ROOM = 1.5  # of that sample, for what a workload has beside parked threads
+
+# words(n, turns): the program's words after its name; check(n, turns): its proof;
+# metrics: {metric of the program: (what is added to the name, unit)}; turns: (all, quick),
+# how often in all it is done, each: but at least so often by each thread
+Curve = collections.namedtuple("Curve", "text words check metrics turns each")
+
+CURVES = {
+    "yield": Curve("threads that yield in turn",
+                   lambda n, turns: ("w1", n, turns), lambda n, turns: turns // n * n,
+                   {"yield": ("", "ns a yield")}, (5_000_000, 200_000), 8),
+}
+OF_WORKLOAD = {"w1": "yield"}
+
+
+class Ended(Exception):
+    """A system's curve is over at this size, and why."""
+
+
+def number_in(path):
+    """The number in such a file; None: there is none, or no limit."""
+    try:
+        with open(path, encoding="ascii") as f:
+            return int(f.read())
+    except (OSError, ValueError):
+        return None
+
+
+def kernel_thread_limits():
+    """[(name, threads that it allows)], the tightest first."""
+    limits = [("kernel.pid_max", number_in("/proc/sys/kernel/pid_max")),
+              ("kernel.threads-max", number_in("/proc/sys/kernel/threads-max")),
+              ("the control group's pids.max", number_in("/sys/fs/cgroup/pids.max"))]
+    maps = number_in("/proc/sys/vm/max_map_count")
+    if maps:  # a stack and its guard
+        limits.append(("vm.max_map_count", maps // 2))
+    return sorted(((name, n) for name, n in limits if n), key=lambda limit: limit[1])
+
+
+def available():
+    """Bytes of memory that are free for a run."""
+    with open("/proc/meminfo", encoding="ascii") as f:
+        return next(int(line.split()[1]) * 1024 for line in f
+                    if line.startswith("MemAvailable:"))
+
+
+class Memory:
+    """What a parked thread takes, by system; asked for once."""
+
+    def __init__(self):
+        self.bytes = {}
+
+    def of(self, system):
+        if system not in self.bytes:
+            case = micro.case("memory", 1, "w5", (SAMPLE,), None, {})
+            values, _ = micro.measure(system, case, LIMIT_S)
+            # The kernel's share is the machine's: what others do there may be less than none.
+            kernel = max(0, values["kernel"]) if system == "nptl" else 0
+            self.bytes[system] = max(values["bytes"] + kernel, 1)
+        return self.bytes[system]
+
+    def must_fit(self, system, n):
+        if n <= SAMPLE:
+            return
+        need, have = self.of(system) * n * ROOM, available()
+        if need > have:
+            raise Ended(f"would take {need / 1e9:.1f} GB (w5: {self.of(system):,.0f} bytes a "
+                        f"thread) of {have / 1e9:.1f}")
+
+
+def must_be_allowed(system, n):
+    if system == "nptl":
+        name, most = kernel_thread_limits()[0]
+        if n >= most:
+            raise Ended(f"{name} allows {most:,} kernel threads")
+
+
+class Run:
+    """One curve of all systems."""
+
+    def __init__(self, figures, name, sizes, quick):
+        self.figures, self.name, self.sizes, self.quick = figures, name, sizes, quick
+        self.curve = CURVES[name]
+        self.memory = Memory()
+        self.ended = {}  # system: (size, why)
+        self.stopped = False
+
+    def variant(self, n, metric):
+        return f"{n:,} threads{self.curve.metrics[metric][0]}"
+
+    def once(self, _, system, n):
+        """One figure; a curve that has ended stays so."""
+        if system in self.ended and n >= self.ended[system][0]:
+            raise harness.Failed(self.ended[system][1])
+        try:
+            must_be_allowed(system, n)
+            self.memory.must_fit(system, n)
+            self.measure(system, n)
+        except (Ended, harness.Failed) as why:
+            self.ended[system] = (n, f"ends before {n:,}: {why}")
+            raise harness.Failed(self.ended[system][1]) from None
+
+    def measure(self, system, n):
+        c = self.curve
+        turns = max(c.turns[self.quick], c.each * n)
+        program, *args = c.words(n, turns)
+        case = micro.case(f"{n:,} threads", 1, program, args, c.check(n, turns), {})
+        values, notes = micro.measure(system, case, LIMIT_S)
+        for metric, (_, unit) in c.metrics.items():
+            self.figures.add(self.variant(n, metric), system, unit, values[metric])
+        for note in notes:
+            self.figures.absent(system, case.variant, note)
+
+    def points(self, metric):
+        """{system: {size: median}}, the systems in their order."""
+        unit, rows = self.curve.metrics[metric][1], self.figures.rows()
+        medians = {(x["variant"], x["system"]): x["median"] for x in rows
+                   if x["unit"] == unit}
+        got = {}
+        for system in micro.SYSTEMS:
+            for n in self.sizes:
+                v = medians.get((self.variant(n, metric), system))
+                if v is not None:
+                    got.setdefault(system, {})[n] = v
+        return got
+
+    def title(self, metric):
+        suffix, unit = self.curve.metrics[metric]
+        return f"{self.name}: {self.curve.text}{suffix}, {unit}"
+
+
+def run(figures, name, sizes, runs, quick, only):
+    """All sizes of a curve; what show() and plot() are given."""
+    r = Run(figures, name, sizes, quick)
+    # Stopped half-way, what was measured is still shown.
+    try:
+        harness.interleaved(figures, {f"{n:,} threads": n for n in sizes}, micro.SYSTEMS,
+                            runs, only, r.once)
+    except KeyboardInterrupt:
+        r.stopped = True
+        harness.say("stopped before the end; this is what there was")
+    return r
+
+
+# --- the table ---------------------------------------------------------------------------
+
+def shown(v):
+    return f"{v:,.0f}" if v >= 100 else f"{v:.1f}" if v >= 10 else f"{v:.2f}"
+
+
+def grows_by(line):
+    """The cost at the largest size against that of ten threads."""
+    if GROWS_FROM not in line or max(line) <= GROWS_FROM:
+        return "-"
+    largest = max(line)
+    return (f"{line[largest] / line[GROWS_FROM]:.1f} x"
+            + ("" if largest == SIZES[-1] else f" at {largest:,}"))
+
+
+def table(r, metric):
+    """As it may stand in FINDINGS: a line for each size, the best of it in bold."""
+    lines = r.points(metric)
+    print(f"\n{r.title(metric)}\n")
+    print("| threads | " + " | ".join(lines) + " |")
+    print("|---" * (len(lines) + 1) + "|")
+    for n in r.sizes:
+        got = [line.get(n) for line in lines.values()]
+        best = min((v for v in got if v is not None), default=None)
+        print(f"| {n:,} | " + " | ".join(
+            "-" if v is None else f"**{shown(v)}**" if v == best else shown(v)
+            for v in got) + " |")
+    print("| grows by | " + " | ".join(map(grows_by, lines.values())) + " |")
+
+
+def show(r):
+    for metric in r.curve.metrics:
+        table(r, metric)
+    r.figures.say_gone()
+
+
+# --- the picture -------------------------------------------------------------------------
+
+STYLE = """set terminal svg size 900,600 background "white" font "sans,13"
+set output {out}
+set title {title} noenhanced
+set xlabel "threads"
+set ylabel {unit} noenhanced
+set logscale xy
+set format x "10^{{%L}}"
+set grid
+set key outside right center
+"""
+
+
+def quoted(text):
+    """A string of gnuplot's, in which a backslash means what it means in JSON."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def commands(r, metric, out, busy):
+    """What gnuplot is told; the data are in it."""
+    lines = r.points(metric)
+    title = "\n".join(filter(None, (r.title(metric), busy)))
+    text = STYLE.format(out=quoted(out), title=quoted(title),
+                        unit=quoted(r.curve.metrics[metric][1]))
+    for i, line in enumerate(lines.values()):
+        text += f"$d{i} << END\n" + "".join(f"{n} {v}\n" for n, v in line.items()) + "END\n"
+    # Ours are drawn thick.
+    return text + "plot " + ", ".join(
+        f"$d{i} with linespoints lw {3 if s in harness.OURS else 1} title {quoted(s)} noenhanced"
+        for i, s in enumerate(lines)) + "\n"
+
+
+def plot(r, busy):
+    """A picture for each metric, in bench/out/curve; busy: words that must stand in it."""
+    try:
+        gnuplot = build.which("gnuplot", "gnuplot-nox")
+    except build.Missing as why:
+        harness.say(f"no pictures: {why}")
+        return
+    folder = os.path.join(build.OUT, "curve")
+    os.makedirs(folder, exist_ok=True)
+    for metric in r.curve.metrics:
+        if not r.points(metric):
+            continue
+        suffix = "" if len(r.curve.metrics) == 1 else f"-{metric}"
+        out = os.path.join(folder, f"{r.name}{suffix}.svg")
+        done = subprocess.run([gnuplot], input=commands(r, metric, out, busy), text=True,
+                              check=False)
+        harness.say(f"no picture: gnuplot ended with {done.returncode}" if done.returncode
+                    else f"wrote {os.path.relpath(out, build.ROOT)}")
