@@ -36,8 +36,12 @@ CURVES = {
     "yield": Curve("threads that yield in turn",
                    lambda n, turns: ("w1", n, turns), lambda n, turns: turns // n * n,
                    {"yield": ("", "ns a yield")}, (5_000_000, 200_000), 8),
+    "spawn": Curve("created, alive at once, ended and joined",
+                   lambda n, turns: ("w2many", n, turns // n), lambda n, turns: turns // n * n,
+                   {"first": (", first round", "ns a thread"),
+                    "again": (", later rounds", "ns a thread")}, (500_000, 50_000), 2),
 }
-OF_WORKLOAD = {"w1": "yield"}
+OF_WORKLOAD = {"w1": "yield", "w2": "spawn"}
 
 
 class Ended(Exception):

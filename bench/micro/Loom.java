@@ -17,7 +17,7 @@ import java.util.concurrent.locks.ReentrantLock;
 /**
  * Workloads w1..w8 on virtual threads: Loom WORKLOAD N [M].
  * -Djdk.virtualThreadScheduler.parallelism chooses the processors. Each workload runs once
- * at a tenth of its size first, for the compiler; the figure is that of the second run.
+ * at reduced size first, for the compiler; the figure is that of the second run.
  */
 final class Loom {
 	private static boolean silent;
@@ -155,24 +155,31 @@ final class Loom {
 		check(c[0]);
 	}
 
-	static void w2many(int n) throws Exception {
+	static void w2manyRound(int n, AtomicLong c) throws Exception {
+		Thread[] t = new Thread[n];
+		CountDownLatch arrived = new CountDownLatch(n), gate = new CountDownLatch(1);
+		for (int i = 0; i < n; i++)
+			t[i] = spawn(() -> {
+				arrived.countDown();
+				gate.await();
+				c.incrementAndGet();
+			});
+		arrived.await();
+		gate.countDown();
+		for (Thread x : t)
+			x.join();
+	}
+
+	static void w2many(int n, int rounds) throws Exception {
 		AtomicLong c = new AtomicLong();
-		for (String name : List.of("first", "again")) {
-			Thread[] t = new Thread[n];
-			CountDownLatch arrived = new CountDownLatch(n), gate = new CountDownLatch(1);
-			long t0 = System.nanoTime();
-			for (int i = 0; i < n; i++)
-				t[i] = spawn(() -> {
-					arrived.countDown();
-					gate.await();
-					c.incrementAndGet();
-				});
-			arrived.await();
-			gate.countDown();
-			for (Thread x : t)
-				x.join();
-			result(name, per(t0, n));
-		}
+		long t0 = System.nanoTime();
+		w2manyRound(n, c);
+		result("first", per(t0, n));
+		int again = Math.max(rounds - 1, 1);
+		t0 = System.nanoTime();
+		for (int i = 0; i < again; i++)
+			w2manyRound(n, c);
+		result("again", per(t0, (long) again * n));
 		check(c.get());
 	}
 
@@ -349,7 +356,7 @@ final class Loom {
 		switch (w) {
 		case "w1" -> w1(n, m);
 		case "w2one" -> w2one(n);
-		case "w2many" -> w2many(n);
+		case "w2many" -> w2many(n, m);
 		case "w3" -> w3(n);
 		case "w4" -> w4(n);
 		case "w5" -> w5(n);
@@ -362,17 +369,26 @@ final class Loom {
 		}
 	}
 
+	/** Reduced size, for the compiler. */
+	static void warmUp(String w, int n, int m) throws Exception {
+		silent = true;
+		int some = Math.min(n, 1000);
+		switch (w) {
+		case "w5" -> {
+		}
+		case "w1", "ring", "timed", "pairs", "timers" ->
+			run(w, some, Math.max(m / 10, 20 * some));
+		case "w2many" -> run(w, Math.max(n / 10, 10), Math.min(m, 100));
+		case "w6mutex", "w6held", "w8" -> run(w, n, m / 10 + 1);
+		default -> run(w, Math.max(n / 10, 10), 0);
+		}
+		silent = false;
+	}
+
 	public static void main(String[] a) throws Exception {
 		int n = Integer.parseInt(a[1]), m = a.length > 2 ? Integer.parseInt(a[2]) : 0;
 		spawn(() -> {
-			if (!a[0].equals("w5")) {
-				silent = true;
-				if (a.length > 2) // N threads with M turns: fewer turns
-					run(a[0], n, a[0].equals("w1") ? Math.max(m / 10, n) : m / 10 + 1);
-				else
-					run(a[0], Math.max(n / 10, 10), 0);
-				silent = false;
-			}
+			warmUp(a[0], n, m);
 			run(a[0], n, m);
 		}).join();
 	}

@@ -122,8 +122,8 @@ static void w2one(void)
 	check(counter);
 }
 
-/* w2many N: N alive at once, then all end and are joined; a second time with what the
- * first round left in the pools */
+/* w2many N [ROUNDS]: N alive at once, then all end and are joined; once more, or more often,
+ * with what the first round left in the pools */
 static void *gate_thread(void *p)
 {
 	__atomic_fetch_add(&arrived, 1, __ATOMIC_RELAXED);
@@ -131,23 +131,30 @@ static void *gate_thread(void *p)
 	return count_thread(p);
 }
 
+static void w2many_round(uk_thread **t)
+{
+	gate = arrived = 0;
+	for (long i = 0; i < arg1; i++)
+		t[i] = spawn_size(gate_thread, NULL, SMALL_STACK);
+	while (__atomic_load_n(&arrived, __ATOMIC_RELAXED) != (uint32_t)arg1)
+		uk_yield();
+	gate_open();
+	for (long i = 0; i < arg1; i++)
+		join(t[i]);
+}
+
 static void w2many(void)
 {
 	uk_thread **t = checked_malloc((size_t)arg1 * sizeof *t);
 	memset(t, 0, (size_t)arg1 * sizeof *t);
-	const char *names[2] = { "first", "again" };
-	for (int round = 0; round < 2; round++) {
-		gate = arrived = 0;
-		int64_t t0 = now_ns();
-		for (long i = 0; i < arg1; i++)
-			t[i] = spawn_size(gate_thread, NULL, SMALL_STACK);
-		while (__atomic_load_n(&arrived, __ATOMIC_RELAXED) != (uint32_t)arg1)
-			uk_yield();
-		gate_open();
-		for (long i = 0; i < arg1; i++)
-			join(t[i]);
-		result(names[round], (double)(now_ns() - t0) / (double)arg1);
-	}
+	long again = arg2 > 2 ? arg2 - 1 : 1;
+	int64_t t0 = now_ns();
+	w2many_round(t);
+	int64_t t1 = now_ns();
+	for (long i = 0; i < again; i++)
+		w2many_round(t);
+	result("again", (double)(now_ns() - t1) / (double)(again * arg1));
+	result("first", (double)(t1 - t0) / (double)arg1);
 	check(counter);
 	free(t);
 }
