@@ -111,12 +111,14 @@ struct lap {
 	int64_t begun, done; /* the time, at the lap's beginning and end */
 };
 
-static inline void lap_arrive(struct lap *l)
+/* Is it the last? */
+static inline int lap_arrive(struct lap *l)
 {
 	if (__atomic_add_fetch(&l->in, 1, __ATOMIC_RELAXED) != l->n)
-		return;
+		return 0;
 	l->from = __atomic_load_n(&l->count, __ATOMIC_RELAXED);
 	l->begun = now_ns();
+	return 1;
 }
 
 static inline int lap_all_in(const struct lap *l)
@@ -136,6 +138,9 @@ static inline double lap_cost(const struct lap *l)
 {
 	return (double)(l->done - l->begun) / (double)(l->to - l->from);
 }
+
+/* A deadline that is never met (ring with deadlines). */
+#define FAR_NS (300 * (int64_t)1000000000)
 
 static inline int cmp_i64(const void *a, const void *b)
 {

@@ -40,6 +40,12 @@ CURVES = {
                    lambda n, turns: ("w2many", n, turns // n), lambda n, turns: turns // n * n,
                    {"first": (", first round", "ns a thread"),
                     "again": (", later rounds", "ns a thread")}, (500_000, 50_000), 2),
+    "wake": Curve("a baton goes round a ring of parked threads",
+                  lambda n, turns: ("ring", n, turns), lambda n, turns: turns // n * n,
+                  {"wake": ("", "ns a wake-up")}, (3_000_000, 100_000), 4),
+    "timed": Curve("the same, each wait with a deadline",
+                   lambda n, turns: ("timed", n, turns), lambda n, turns: turns // n * n,
+                   {"wake": ("", "ns a wake-up")}, (3_000_000, 100_000), 4),
 }
 OF_WORKLOAD = {"w1": "yield", "w2": "spawn"}
 

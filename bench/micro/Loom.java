@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
@@ -94,11 +95,12 @@ final class Loom {
 			count++;
 		}
 
-		void arrive() {
-			if (++in == n) {
-				from = count;
-				begun = System.nanoTime();
-			}
+		boolean arrive() {
+			if (++in != n)
+				return false;
+			from = count;
+			begun = System.nanoTime();
+			return true;
 		}
 
 		boolean allIn() {
@@ -144,6 +146,52 @@ final class Loom {
 		});
 		result("yield", lap.cost);
 		check(sum[0]);
+	}
+
+	/** One thread's turn in a ring. */
+	static final class Seat {
+		private static final long FAR_NS = 300_000_000_000L;
+		private volatile Thread waiter;
+		private volatile boolean turn;
+
+		void call() {
+			turn = true;
+			LockSupport.unpark(waiter); // null, before the first turn: nothing
+		}
+
+		void await(boolean deadline) {
+			if (waiter == null)
+				waiter = Thread.currentThread();
+			long t0 = deadline ? System.nanoTime() : 0;
+			while (!turn) {
+				if (!deadline)
+					LockSupport.park();
+				else if (System.nanoTime() - t0 < FAR_NS)
+					LockSupport.parkNanos(FAR_NS);
+				else
+					throw new IllegalStateException("deadline");
+			}
+			turn = false;
+		}
+	}
+
+	/** A baton goes round; with deadlines that are never met. */
+	static void ring(int n, int total, boolean deadline) throws Exception {
+		Seat[] seats = new Seat[n];
+		Arrays.setAll(seats, i -> new Seat());
+		Lap lap = new Lap(n);
+		runAll(n, id -> {
+			if (lap.arrive())
+				seats[0].call();
+			for (int k = 0; k < total / n; k++) {
+				seats[id].await(deadline);
+				lap.count();
+				seats[(id + 1) % n].call();
+			}
+			lap.leave();
+		});
+		result("wake", lap.cost);
+		check(lap.count);
 	}
 
 	static void w2one(int n) throws Exception {
@@ -364,6 +412,8 @@ final class Loom {
 		case "w6mutex" -> w6mutex(n, m, false);
 		case "w6held" -> w6mutex(n, m, true);
 		case "w7" -> w7(n);
+		case "ring" -> ring(n, m, false);
+		case "timed" -> ring(n, m, true);
 		case "w8" -> w8(n, m);
 		default -> throw new IllegalArgumentException(w);
 		}

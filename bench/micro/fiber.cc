@@ -59,6 +59,48 @@ static void w1()
 	check(done);
 }
 
+// ring N TURNS; timed
+struct alignas(64) seat {
+	fib::mutex lock;
+	fib::condition_variable cond;
+	bool turn = false;
+	void call()
+	{
+		std::unique_lock<fib::mutex> l(lock);
+		turn = true;
+		cond.notify_one();
+	}
+	void wait(bool deadline)
+	{
+		std::unique_lock<fib::mutex> l(lock);
+		auto mine = [this] { return turn; };
+		if (!deadline)
+			cond.wait(l, mine);
+		else if (!cond.wait_for(l, std::chrono::nanoseconds(FAR_NS), mine))
+			die("wait_for", 110);
+		turn = false;
+	}
+};
+
+static void ring_with(bool deadline)
+{
+	std::vector<seat> seats(arg1);
+	lap.n = arg1;
+	run_all([&](long id) {
+		seat &own = seats[id], &next = seats[(id + 1) % arg1];
+		if (lap_arrive(&lap))
+			seats[0].call();
+		for (long i = 0; i < arg2 / arg1; i++) {
+			own.wait(deadline);
+			lap.count++;
+			next.call();
+		}
+		lap_leave(&lap);
+	});
+	result("wake", lap_cost(&lap));
+	check(lap.count);
+}
+
 static void w2one()
 {
 	for (long i = 0; i < 1000; i++)
@@ -297,6 +339,10 @@ static void run(const std::string &w)
 		w6mutex(true);
 	else if (w == "w7")
 		w7();
+	else if (w == "ring")
+		ring_with(false);
+	else if (w == "timed")
+		ring_with(true);
 	else if (w == "w8")
 		w8();
 	else

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include "bench.h"
 
 static long arg1, arg2, counter;
@@ -108,6 +109,53 @@ static void w1(void)
 	run_all(arg1, w1_thread);
 	result("yield", lap_cost(&lap));
 	check(counter);
+}
+
+/* ring N TURNS; timed */
+struct seat {
+	_Alignas(64) sem_t turn;
+};
+static struct seat *seats;
+static int with_deadline;
+
+static void seat_wait(struct seat *s)
+{
+	struct timespec ts;
+	if (with_deadline) {
+		clock_gettime(CLOCK_MONOTONIC, &ts);
+		ts.tv_sec += FAR_NS / 1000000000;
+	}
+	if (with_deadline ? sem_clockwait(&s->turn, CLOCK_MONOTONIC, &ts)
+			  : sem_wait(&s->turn))
+		die("sem_wait", errno);
+}
+
+static void *ring_thread(void *p)
+{
+	long id = (long)(intptr_t)p;
+	struct seat *own = &seats[id], *next = &seats[(id + 1) % arg1];
+	if (lap_arrive(&lap))
+		sem_post(&seats[0].turn);
+	for (long i = 0; i < arg2 / arg1; i++) {
+		seat_wait(own);
+		__atomic_fetch_add(&lap.count, 1, __ATOMIC_RELAXED);
+		sem_post(&next->turn);
+	}
+	lap_leave(&lap);
+	return p;
+}
+
+static void ring_with(int deadline)
+{
+	with_deadline = deadline;
+	lap.n = arg1;
+	seats = xmalloc((size_t)arg1 * sizeof *seats);
+	for (long i = 0; i < arg1; i++)
+		sem_init(&seats[i].turn, 0, 0);
+	run_all(arg1, ring_thread);
+	result("wake", lap_cost(&lap));
+	check(lap.count);
+	free(seats);
 }
 
 static void *count_thread(void *p)
@@ -403,6 +451,10 @@ int main(int argc, char **argv)
 		w6mutex_with(w6_lock);
 	else if (!strcmp(w, "w6held"))
 		w6mutex_with(w6_lock_held);
+	else if (!strcmp(w, "ring"))
+		ring_with(0);
+	else if (!strcmp(w, "timed"))
+		ring_with(1);
 	else if (!strcmp(w, "w8"))
 		w8();
 	else

@@ -81,6 +81,57 @@ static void w1(void)
 	check(counter);
 }
 
+/* ring N TURNS; timed */
+struct seat {
+	_Alignas(64) st_cond_t cond;
+	int turn;
+};
+static struct seat *seats;
+static int with_deadline;
+
+static void seat_wait(struct seat *s)
+{
+	while (!s->turn)
+		if (with_deadline ? st_cond_timedwait(s->cond, FAR_NS / 1000)
+				  : st_cond_wait(s->cond))
+			die("st_cond_wait", errno);
+	s->turn = 0;
+}
+
+static void seat_call(struct seat *s)
+{
+	s->turn = 1;
+	st_cond_signal(s->cond);
+}
+
+static void *ring_thread(void *p)
+{
+	long id = (long)(intptr_t)p;
+	struct seat *own = &seats[id], *next = &seats[(id + 1) % arg1];
+	if (lap_arrive(&lap))
+		seat_call(&seats[0]);
+	for (long i = 0; i < arg2 / arg1; i++) {
+		seat_wait(own);
+		lap.count++;
+		seat_call(next);
+	}
+	lap_leave(&lap);
+	return p;
+}
+
+static void ring_with(int deadline)
+{
+	with_deadline = deadline;
+	lap.n = arg1;
+	seats = xmalloc((size_t)arg1 * sizeof *seats);
+	for (long i = 0; i < arg1; i++)
+		seats[i].cond = st_cond_new();
+	run_all(arg1, ring_thread);
+	result("wake", lap_cost(&lap));
+	check(lap.count);
+	free(seats);
+}
+
 static void *count_thread(void *p)
 {
 	counter++;
@@ -417,6 +468,10 @@ int main(int argc, char **argv)
 		w6mutex_with(w6_lock_held);
 	else if (!strcmp(w, "w7"))
 		w7();
+	else if (!strcmp(w, "ring"))
+		ring_with(0);
+	else if (!strcmp(w, "timed"))
+		ring_with(1);
 	else if (!strcmp(w, "w8"))
 		w8();
 	else

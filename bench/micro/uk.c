@@ -102,6 +102,62 @@ static void w1(void)
 	check(counter);
 }
 
+/* ring N TURNS: a baton goes round; each thread wakes the next and waits for its own turn.
+ * timed: each wait has a deadline, which is never met. */
+struct seat {
+	_Alignas(64) uk_sem turn;
+};
+static struct seat *seats;
+static int with_deadline;
+
+static void seat_wait(struct seat *s)
+{
+	int e = with_deadline ? uk_sem_wait_until(&s->turn, uk_now() + FAR_NS)
+			      : uk_sem_wait(&s->turn);
+	if (e < 0)
+		die("uk_sem_wait", e);
+}
+
+static void *ring_thread(void *p)
+{
+	long id = (long)(intptr_t)p;
+	struct seat *own = &seats[id], *next = &seats[(id + 1) % arg1];
+	if (lap_arrive(&lap))
+		uk_sem_post(&seats[0].turn);
+	for (long i = 0; i < arg2 / arg1; i++) {
+		seat_wait(own);
+		lap.count++;
+		uk_sem_post(&next->turn);
+	}
+	lap_leave(&lap);
+	return p;
+}
+
+static void ring_with(int deadline)
+{
+	with_deadline = deadline;
+	lap.n = arg1;
+	seats = aligned_alloc(64, (size_t)arg1 * sizeof *seats);
+	if (!seats)
+		die("aligned_alloc", 12);
+	for (long i = 0; i < arg1; i++)
+		uk_sem_init(&seats[i].turn, 0);
+	run_all(arg1, ring_thread);
+	result("wake", lap_cost(&lap));
+	check(lap.count);
+	free(seats);
+}
+
+static void ring(void)
+{
+	ring_with(0);
+}
+
+static void timed(void)
+{
+	ring_with(1);
+}
+
 /* w2one N: create, start, exit, join, one at a time */
 static void *count_thread(void *p)
 {
@@ -421,7 +477,8 @@ static void *root(void *p)
 		void (*fn)(void);
 	} table[] = { { "w1", w1 },         { "w2one", w2one }, { "w2many", w2many },
 		      { "w3", w3 },         { "w4", w4 },       { "w5", w5 },
-		      { "w6chan", w6chan }, { "w7", w7 },       { "w8", w8 } };
+		      { "w6chan", w6chan }, { "w7", w7 },       { "w8", w8 },
+		      { "ring", ring },     { "timed", timed } };
 	if (!strcmp(workload, "w6mutex")) {
 		w6mutex_with(w6_lock);
 		return p;

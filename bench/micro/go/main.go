@@ -65,10 +65,12 @@ type Lap struct {
 
 var lap Lap
 
-func (l *Lap) arrive() {
-	if l.in.Add(1) == int64(l.n) {
+func (l *Lap) arrive() bool {
+	last := l.in.Add(1) == int64(l.n)
+	if last {
 		l.from, l.begun = l.count, time.Now()
 	}
+	return last
 }
 func (l *Lap) allIn() bool { return l.in.Load() >= int64(l.n) }
 func (l *Lap) leave() {
@@ -107,6 +109,46 @@ func w1() {
 	})
 	result("yield", lap.cost())
 	check(total)
+}
+
+const far = 300 * time.Second
+
+// ring N TURNS: a baton goes round; timed: each wait has a deadline, which is never met.
+func ring(deadline bool) {
+	seats := make([]chan struct{}, arg1)
+	for i := range seats {
+		seats[i] = make(chan struct{}, 1)
+	}
+	lap.n = arg1
+	runAll(func(id int) {
+		own, next := seats[id], seats[(id+1)%arg1]
+		var timer *time.Timer
+		if deadline {
+			timer = time.NewTimer(far)
+			timer.Stop()
+		}
+		if lap.arrive() {
+			seats[0] <- struct{}{}
+		}
+		for range arg2 / arg1 {
+			if deadline {
+				timer.Reset(far)
+				select {
+				case <-own:
+				case <-timer.C:
+					panic("deadline")
+				}
+				timer.Stop()
+			} else {
+				<-own
+			}
+			lap.count++
+			next <- struct{}{}
+		}
+		lap.leave()
+	})
+	result("wake", lap.cost())
+	check(lap.count)
 }
 
 func w2one() {
@@ -333,6 +375,7 @@ func main() {
 	table := map[string]func(){
 		"w1": w1, "w2one": w2one, "w2many": w2many, "w3": w3, "w4": w4, "w5": w5,
 		"w6chan": w6chan, "w7": w7, "w8": w8,
+		"ring": func() { ring(false) }, "timed": func() { ring(true) },
 		"w6mutex": func() { w6mutex(false) }, "w6held": func() { w6mutex(true) },
 	}
 	table[os.Args[1]]()

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
-use tokio::sync::{mpsc, watch, Mutex};
+use tokio::sync::{mpsc, watch, Mutex, Notify};
 use tokio::task::{spawn, yield_now};
+use tokio::time::timeout;
 
 fn result(metric: &str, v: f64) {
     println!("result {metric} {v:.3}");
@@ -77,11 +78,13 @@ impl Lap {
     fn count(&self) {
         Self::add(&self.count);
     }
-    fn arrive(&self) {
-        if Self::add(&self.came) == self.n {
+    fn arrive(&self) -> bool {
+        let last = Self::add(&self.came) == self.n;
+        if last {
             let mut at = self.at.lock().unwrap();
             (at.0, at.1) = (self.count.load(Relaxed), Some(Instant::now()));
         }
+        last
     }
     fn all_in(&self) -> bool {
         self.came.load(Relaxed) >= self.n
@@ -123,6 +126,38 @@ async fn w1(n: usize, total: usize) {
     }
     result("yield", lap.cost());
     check(sum);
+}
+
+// A baton goes round; timed: each wait has a deadline, which is never met.
+async fn ring(n: usize, total: usize, timed: bool) {
+    const FAR: Duration = Duration::from_secs(300);
+    let (each, lap) = (total / n, Lap::of(n));
+    let seats: Arc<Vec<Notify>> = Arc::new((0..n).map(|_| Notify::new()).collect());
+    let tasks: Vec<_> = (0..n)
+        .map(|id| {
+            let (lap, seats) = (lap.clone(), seats.clone());
+            spawn(async move {
+                if lap.arrive() {
+                    seats[0].notify_one();
+                }
+                for _ in 0..each {
+                    if timed {
+                        timeout(FAR, seats[id].notified()).await.unwrap();
+                    } else {
+                        seats[id].notified().await;
+                    }
+                    lap.count();
+                    seats[(id + 1) % n].notify_one();
+                }
+                lap.leave();
+            })
+        })
+        .collect();
+    for h in tasks {
+        h.await.unwrap();
+    }
+    result("wake", lap.cost());
+    check(lap.count.load(Relaxed));
 }
 
 async fn w2one(n: usize) {
@@ -361,6 +396,8 @@ async fn run(w: String, n: usize, m: usize) {
         "w6mutex" => w6mutex(n, m, false).await,
         "w6held" => w6mutex(n, m, true).await,
         "w7" => w7(n).await,
+        "ring" => ring(n, m, false).await,
+        "timed" => ring(n, m, true).await,
         "w8" => w8(n, m).await,
         _ => panic!("no such workload: {w}"),
     }
