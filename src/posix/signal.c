@@ -11,7 +11,8 @@
  *
  * Who sends                          who gets it
  *   pthread_kill, raise, tgkill      its pending set, then thread_interrupt
- *   a fault, SIGPIPE                 the kernel calls on_signal on its carrier
+ *   a fault, a write (TO_WRITER)     the kernel calls on_signal on its carrier; TO_WRITER's
+ *                                    without a handler, too, once a thread blocks it
  *   kill, alarm, the terminal ...    the process. The kernel gives it to main if main lets
  *                                    it through. If main blocks it, the kernel keeps it
  *                                    until a thread takes it that may: the receiver
@@ -44,6 +45,7 @@
 #include "sched/enter.h"
 
 #define DEFAULT_IGNORED (BIT(SIGCHLD) | BIT(SIGURG) | BIT(SIGWINCH) | BIT(SIGCONT))
+#define TO_WRITER (BIT(SIGPIPE) | BIT(SIGXFSZ)) /* the kernel's, to who writes */
 #define RED_ZONE 256 /* below an interrupted stack pointer: its code's, at most */
 #define DEFAULT_STOPS (BIT(SIGTSTP) | BIT(SIGTTIN) | BIT(SIGTTOU) | BIT(SIGSTOP))
 
@@ -53,6 +55,7 @@ struct list signals_all = LIST_INIT(signals_all);
 uint32_t signals_begun;
 struct sigaction signal_actions[SIGNAL_LAST + 1];
 uint64_t signals_main_mask;
+static uint64_t watched; /* lock: those of TO_WRITER that a user thread has blocked */
 
 bool signals_enter(void)
 {
@@ -182,11 +185,26 @@ int signal_post(struct posix_signals *s, const siginfo_t *info, bool process)
 
 /* ---- handlers ---- */
 
+/* Under the lock. Carriers let these through, and their default kills: where a thread blocks
+ * one, the kernel is to ask us. */
+static void watch(uint64_t mask)
+{
+	uint64_t more = mask & TO_WRITER & ~watched;
+
+	watched |= more;
+	for (; unlikely(more); more &= more - 1) {
+		int sig = __builtin_ctzll(more) + 1;
+
+		signal_install(sig, &signal_actions[sig]);
+	}
+}
+
 static void mask_set_locked(struct posix_signals *s, uint64_t mask)
 {
 	mask &= ~NEVER_BLOCKED;
 	if (mask == s->mask)
 		return;
+	watch(mask);
 	group_leave(s->group);
 	s->mask = mask;
 	s->group = group_join(mask);
@@ -403,10 +421,25 @@ void deliver_own(void)
 
 static void call_plain(const struct sigaction *a, siginfo_t *info, void *context)
 {
+	enum what what = what_of(a, info->si_signo);
+
 	called(a, info->si_signo);
-	if (a->sa_handler != SIG_DFL && a->sa_handler != SIG_IGN)
+	if (what == HANDLE)
 		call_program((void *)(uintptr_t)a, info, context);
+	else if (what == DEFAULT)
+		default_action(info->si_signo);
 	count(&posix_self_tls.signals, a);
+}
+
+/* It is pending for the caller, whose mask blocks it and whose carrier does not. */
+static void keep(struct posix_signals *s, const siginfo_t *info)
+{
+	struct uk_thread *t = handler_begin();
+	bool in = signals_enter();
+
+	item_put(s, info, false);
+	signals_leave(in);
+	handler_end(t);
 }
 
 /* On the carrier of t, or its dispatcher's. */
@@ -435,7 +468,11 @@ static void on_carrier(struct uk_thread *now, struct uk_thread *t,
 	if (s->mask & BIT(sig)) {
 		if (SYNCHRONOUS & BIT(sig) && info->si_code > 0)
 			default_action(sig);
-		fetch_or_acq_rel(&s->late, BIT(sig));
+		keep(s, info);
+		return;
+	}
+	if (what_of(a, sig) == DEFAULT) {
+		default_action(sig);
 		return;
 	}
 	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &((ucontext_t *)context)->uc_sigmask,
@@ -506,8 +543,12 @@ __attribute__((constructor)) static void end_waits(void)
 void signal_install(int sig, const struct sigaction *a)
 {
 	struct sigaction ours = *a;
+	enum what what = what_of(a, sig);
 
-	if (what_of(a, sig) == HANDLE) {
+	if (what == DEFAULT && watched & BIT(sig)) {
+		ours = (struct sigaction){ .sa_flags = SA_SIGINFO | SA_ONSTACK };
+		ours.sa_sigaction = on_signal;
+	} else if (what == HANDLE) {
 		ours.sa_sigaction = on_signal;
 		ours.sa_flags |= SA_SIGINFO;
 	}
@@ -565,6 +606,7 @@ void signals_born(struct posix_thread *pt, const sigset_t *own)
 		mask = word_of(&set) & ~NEVER_BLOCKED;
 	}
 	bool in = signals_enter();
+	watch(mask);
 	s->mask = mask;
 	s->group = group_join(mask);
 	s->stack.ss_flags = SS_DISABLE;
