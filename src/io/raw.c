@@ -69,8 +69,7 @@ void raw_end(struct uk_thread *t, int fd)
 	fetch_sub_acq_rel(count_of(fd), 1);
 }
 
-/* Does the kernel thread of this status block SIGURG? Gone counts as yes. */
-static bool blocks_sigurg(const char *path)
+uint64_t kernel_blocks(const char *path)
 {
 	char buf[2048], *p;
 	uint64_t mask = 0;
@@ -78,7 +77,7 @@ static bool blocks_sigurg(const char *path)
 
 	fd = sys4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
-		return true;
+		return ~0ull;
 	n = sys3(SYS_read, fd, buf, sizeof(buf) - 1);
 	sys1(SYS_close, fd);
 	buf[MAX(n, 0)] = 0;
@@ -88,7 +87,12 @@ static bool blocks_sigurg(const char *path)
 	for (; *p && *p != '\n'; p++)
 		mask =
 		    mask << 4 | (uint64_t)(*p <= '9' ? *p - '0' : (*p | 32) - 'a' + 10);
-	return mask >> (SIGURG - 1) & 1;
+	return mask;
+}
+
+static bool blocks_sigurg(const char *path)
+{
+	return kernel_blocks(path) >> (SIGURG - 1) & 1;
 }
 
 struct question {

@@ -271,6 +271,11 @@ static void waits_for(struct posix_signals *s, uint64_t set)
 	receiver_call(more);
 }
 
+bool sigwait_anybody(uint64_t set)
+{
+	return waited & set;
+}
+
 /* 0: got it; -EAGAIN, -EINTR, -ECANCELED. */
 static long wait_once(struct posix_signals *s, uint64_t set, siginfo_t *info,
 		      int64_t deadline)

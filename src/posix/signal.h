@@ -118,6 +118,8 @@ bool hand_to_waiter(struct posix_signals *s, const siginfo_t *info);
 void sigwait_end(struct posix_signals *s);
 /* Outside the lock and the runtime: the same, for the caller. */
 void sigwait_left(struct posix_signals *s);
+/* Under the lock: a user thread waits in sigwait for one of these. */
+bool sigwait_anybody(uint64_t set);
 /* It is there; its id, or 0. */
 uint32_t receiver_begin(void);
 /* A forked child. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* signal_calls.c - what the program calls: handlers, masks, waits for a handler, sending. For
  * kernel threads it is libc's; handlers are everybody's. */
+#include "base/panic.h"
 #include "base/sys.h"
+#include "io/io.h"
 #include "posix/signal.h"
 #include "uk/time.h"
 
@@ -225,7 +227,7 @@ LIBC_API int pause(void)
 
 /* -- sending -- */
 
-static int send(pthread_t th, const siginfo_t *info)
+static int send_one(pthread_t th, const siginfo_t *info)
 {
 	struct uk_thread *t = posix_thread(th);
 	int r = 0;
@@ -262,7 +264,7 @@ LIBC_API int pthread_kill(pthread_t th, int sig)
 	if (!posix_of(th)->thread)
 		return NEXT(pthread_kill)(th, sig);
 	info = from_us(sig, SI_TKILL);
-	return send(th, &info);
+	return send_one(th, &info);
 }
 
 LIBC_API int pthread_sigqueue(pthread_t th, int sig, const union sigval value)
@@ -273,7 +275,7 @@ LIBC_API int pthread_sigqueue(pthread_t th, int sig, const union sigval value)
 		return NEXT(pthread_sigqueue)(th, sig, value);
 	info = from_us(sig, SI_QUEUE);
 	info.si_value = value;
-	return send(th, &info);
+	return send_one(th, &info);
 }
 
 LIBC_API int raise(int sig)
@@ -283,6 +285,58 @@ LIBC_API int raise(int sig)
 	if (!handler_thread())
 		return NEXT(raise)(sig);
 	r = pthread_kill(pthread_self(), sig);
+	return r ? (int)posix_result(-r) : 0;
+}
+
+/* What main blocks now: in sigsuspend or sigwait it is less than it has said. */
+static uint64_t main_blocks(pid_t pid)
+{
+	char path[48];
+
+	fmt_to(path, sizeof(path), "/proc/self/task/%d/status", pid);
+	return load_relaxed(&signals_main_mask) & kernel_blocks(path);
+}
+
+/* Who sends its process a signal that it alone lets through has it before the call comes back. Any
+ * thread that lets it through may get it: so the sender does, and not by way of the receiver, who
+ * comes later. Where main lets it through, or somebody waits for it, the kernel chooses. */
+static bool sends_itself(pid_t pid, int sig)
+{
+	const struct posix_signals *s = &posix_self_tls.signals;
+	uint64_t bit, kernels = BIT(SIGKILL) | BIT(SIGSTOP) | BIT(SIGCONT) | OURS;
+	bool waited;
+
+	if (!handler_thread() || sig < 1 || sig > SIGNAL_LAST ||
+	    pid != sys0(SYS_getpid))
+		return false;
+	bit = BIT(sig);
+	if (bit & (kernels | s->mask) || !(load_relaxed(&signals_main_mask) & bit))
+		return false;
+	bool in = signals_enter();
+	waited = sigwait_anybody(bit);
+	signals_leave(in);
+	return !waited && main_blocks(pid) & bit;
+}
+
+LIBC_API int kill(pid_t pid, int sig)
+{
+	siginfo_t info;
+	int r;
+
+	if (!sends_itself(pid, sig))
+		return NEXT(kill)(pid, sig);
+	info = from_us(sig, SI_USER);
+	r = send_one(pthread_self(), &info);
+	return r ? (int)posix_result(-r) : 0;
+}
+
+LIBC_API int sigqueue(pid_t pid, int sig, const union sigval value)
+{
+	int r;
+
+	if (!sends_itself(pid, sig))
+		return NEXT(sigqueue)(pid, sig, value);
+	r = pthread_sigqueue(pthread_self(), sig, value);
 	return r ? (int)posix_result(-r) : 0;
 }
 
@@ -343,7 +397,7 @@ long posix_tgsigqueueinfo(long pid, long tid, int sig, const void *said)
 	info = *(const siginfo_t *)said;
 	info.si_signo = sig;
 	th = pid == sys0(SYS_getpid) ? posix_by_tid(tid) : 0;
-	return th ? -send(th, &info) : -ESRCH;
+	return th ? -send_one(th, &info) : -ESRCH;
 }
 
 LIBC_API int tgkill(pid_t pid, pid_t tid, int sig)

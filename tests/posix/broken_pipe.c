@@ -10,7 +10,7 @@
 
 #include "posix.h"
 
-static __thread int mine;
+static __thread volatile int mine;
 
 static void on_signal(int sig)
 {
