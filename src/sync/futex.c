@@ -206,14 +206,27 @@ int futex_wait(const uint32_t *addr, uint32_t expected, uint32_t bits, int64_t d
 	return wake_error(why);
 }
 
+/* Under the lock: the next waiter on key from *at on, which goes on behind him. Asked for
+ * only when it is wanted: to find that there is none is to read every node of the bucket,
+ * each on a stack of its own. */
+static struct futex_node *next_from(struct futex_bucket *b, struct list **at,
+				    const void *key)
+{
+	struct futex_node *n = scan(b, *at, key);
+
+	if (n)
+		*at = n->link.next;
+	return n;
+}
+
 /* Under the lock: fire up to n waiters of key; returns how many. */
 static int wake_locked(struct futex_bucket *b, const void *key, int n, uint32_t bits)
 {
-	struct futex_node *w = futex_first(b, key), *next;
+	struct list *at = b->queue.next;
+	struct futex_node *w;
 	int woken = 0;
 
-	for (; w && woken < n; w = next) {
-		next = futex_next(b, w);
+	while (woken < n && (w = next_from(b, &at, key))) {
 		if (!(w->tag & bits))
 			continue;
 		futex_take(w, FUTEX_TAKEN);
@@ -236,7 +249,8 @@ int futex_requeue(const uint32_t *from, int wake, int move, const uint32_t *to,
 		  const uint32_t *expected)
 {
 	struct futex_bucket *bf, *bt;
-	struct futex_node *w, *next;
+	struct futex_node *w;
+	struct list *at;
 	int done;
 
 	futex_lock_pair(from, to, &bf, &bt);
@@ -245,12 +259,9 @@ int futex_requeue(const uint32_t *from, int wake, int move, const uint32_t *to,
 		return -EAGAIN;
 	}
 	done = wake_locked(bf, from, wake, FUTEX_ANY);
-	for (w = from == to ? NULL : futex_first(bf, from); w && move > 0; w = next) {
-		next = futex_next(bf, w);
+	at = bf->queue.next;
+	for (; from != to && move > 0 && (w = next_from(bf, &at, from)); move--, done++)
 		futex_move(w, bt, to);
-		move--;
-		done++;
-	}
 	futex_unlock_pair(bf, bt);
 	return done;
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <sys/mman.h>
+
 #include "bed.h"
 #include "sync/futex.h"
 
@@ -226,6 +228,82 @@ static void a_timeout_does_not_swallow_a_wake_up(void)
 	crew_join(&crew);
 }
 
+/* -- strangers: waiters on other addresses of the same bucket -- */
+
+static void *wait_on(void *word_of_his)
+{
+	return (void *)(intptr_t)uk_futex_wait(word_of_his, 0, UK_FOREVER);
+}
+
+/* Two words that share a bucket. */
+static void find_neighbours(uint32_t **a, uint32_t **b)
+{
+	static uint32_t words[1 << 15];
+	static uint32_t *first[FUTEX_BUCKETS];
+
+	for (size_t i = 0; i < array_size(words); i++) {
+		unsigned h = futex_hash(&words[i]);
+
+		if (first[h] && queued(&words[i]) == 0) {
+			*a = first[h];
+			*b = &words[i];
+			return;
+		}
+		first[h] = &words[i];
+	}
+	CHECK(!"two words of one bucket");
+}
+
+static void push_stranger(struct futex_node *n, const uint32_t *key)
+{
+	rt_enter();
+	struct futex_bucket *b = futex_lock(key);
+
+	futex_push(b, n, key, NULL, 0, false);
+	futex_unlock(b);
+	rt_exit();
+}
+
+static void take_stranger(struct futex_node *n)
+{
+	rt_enter();
+	futex_leave(n);
+	rt_exit();
+}
+
+/* Who wakes or moves one waiter need not know whether there is a second: with a hundred
+ * thousand threads parked the search for it went through a dozen cold stacks. The last
+ * stranger's memory cannot be read. */
+static void one_is_served_without_a_look_at_those_behind(void)
+{
+	struct futex_node near = { 0 }, *far = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+						    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint32_t *mine, *strange;
+	uk_thread *t;
+	void *ret;
+
+	find_neighbours(&mine, &strange);
+	for (int moved = 0; moved < 2; moved++) {
+		CHECK_EQ(uk_thread_create(&t, NULL, wait_on, mine), 0);
+		EVENTUALLY(queued(mine) == 1);
+		push_stranger(&near, strange);
+		push_stranger(far, strange);
+		CHECK_EQ(mprotect(far, 4096, PROT_NONE), 0);
+		if (moved)
+			CHECK_EQ(uk_futex_requeue(mine, 0, 1, &other), 1);
+		else
+			CHECK_EQ(uk_futex_wake(mine, 1), 1);
+		CHECK_EQ(mprotect(far, 4096, PROT_READ | PROT_WRITE), 0);
+		take_stranger(far);
+		take_stranger(&near);
+		if (moved)
+			CHECK_EQ(uk_futex_wake(&other, 1), 1);
+		CHECK_EQ(uk_thread_join(t, &ret), 0);
+		CHECK_EQ((intptr_t)ret, 0);
+	}
+	munmap(far, 4096);
+}
+
 int main(void)
 {
 	bed_init();
@@ -235,6 +313,7 @@ int main(void)
 	RUN(requeue_may_ask_for_the_value);
 	RUN(a_requeued_waiter_can_still_leave);
 	RUN(bit_sets_choose_the_waiter);
+	RUN(one_is_served_without_a_look_at_those_behind);
 	RUN(no_wake_up_is_lost);
 	RUN(a_timeout_does_not_swallow_a_wake_up);
 	return 0;
