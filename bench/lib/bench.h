@@ -70,6 +70,12 @@ static inline int64_t rng_sleep(uint64_t *s)
 	return 1000000 + (int64_t)(rng_next(s) % 99000001);
 }
 
+/* Sleepers of whom n wake as often in all as 10,000 that sleep 1 ms ... 100 ms. */
+static inline int64_t rng_span(uint64_t *s, long n)
+{
+	return rng_sleep(s) * n / 10000;
+}
+
 /* Bytes from /proc: VmRSS + VmPTE of this process (w5). */
 static inline long long mem_own(void)
 {
@@ -152,6 +158,58 @@ static inline double p99_us(int64_t *v, size_t n)
 {
 	qsort(v, n, sizeof *v, cmp_i64);
 	return (double)v[n * 99 / 100] / 1000.0;
+}
+
+/* timers N WAKES: n sleepers. What came due while they were made is late: so, once all are
+ * there, n wake-ups pass, then WAKES are counted, and each ends at its next. Their CPU time,
+ * for in between the machine idles. */
+struct dozers {
+	long n, wakes, in, woken; /* woken: since all are there */
+	int64_t *late, from,
+	    to; /* of each that counts; CPU time at their beginning, end */
+	int over;
+};
+
+static inline void dozers_init(struct dozers *d, long n, long wakes)
+{
+	d->n = n;
+	d->wakes = wakes;
+	d->late = (int64_t *)calloc((size_t)wakes, sizeof *d->late);
+	if (!d->late)
+		die("calloc", 12);
+}
+
+static inline void dozers_arrive(struct dozers *d)
+{
+	__atomic_fetch_add(&d->in, 1, __ATOMIC_RELAXED);
+}
+
+static inline void dozers_woke(struct dozers *d, int64_t late)
+{
+	if (__atomic_load_n(&d->in, __ATOMIC_RELAXED) < d->n)
+		return;
+	long i = __atomic_fetch_add(&d->woken, 1, __ATOMIC_RELAXED) - d->n;
+	if (i == 0)
+		d->from = cpu_ns();
+	if (i >= 0 && i < d->wakes)
+		d->late[i] = late;
+	if (i != d->wakes - 1)
+		return;
+	d->to = cpu_ns();
+	__atomic_store_n(&d->over, 1, __ATOMIC_RELAXED);
+}
+
+static inline int dozers_over(const struct dozers *d)
+{
+	return __atomic_load_n(&d->over, __ATOMIC_RELAXED);
+}
+
+static inline void dozers_tell(struct dozers *d)
+{
+	result("late", p99_us(d->late, (size_t)d->wakes));
+	result("cpu", (double)(d->to - d->from) / (double)d->wakes / 1000.0);
+	check(d->over ? d->wakes : d->woken - d->n);
+	free(d->late);
 }
 
 #endif

@@ -29,8 +29,9 @@ ROOM = 1.5  # of that sample, for what a workload has beside parked threads
 
 # words(n, turns): the program's words after its name; check(n, turns): its proof;
 # metrics: {metric of the program: (what is added to the name, unit)}; turns: (all, quick),
-# how often in all it is done, each: but at least so often by each thread
-Curve = collections.namedtuple("Curve", "text words check metrics turns each")
+# how often in all it is done, each: but at least so often by each thread, most: and at most
+Curve = collections.namedtuple("Curve", "text words check metrics turns each most",
+                               defaults=(None,))
 
 CURVES = {
     "yield": Curve("threads that yield in turn",
@@ -46,8 +47,17 @@ CURVES = {
     "timed": Curve("the same, each wait with a deadline",
                    lambda n, turns: ("timed", n, turns), lambda n, turns: turns // n * n,
                    {"wake": ("", "ns a wake-up")}, (3_000_000, 100_000), 4),
+    "pairs": Curve("pairs of threads, each with two channels",
+                   lambda n, turns: ("pairs", n // 2 * 2, turns),
+                   lambda n, turns: turns // (n // 2) * (n // 2),
+                   {"trip": ("", "ns a trip there and back")}, (2_000_000, 50_000), 2),
+    # Where a clock is coarse, two sleepers take a millisecond each time.
+    "timers": Curve("sleepers that wake 200,000 times a second in all",
+                    lambda n, turns: ("timers", n, turns), lambda n, turns: turns,
+                    {"cpu": (", CPU", "us a wake-up"),
+                     "late": (", lateness p99", "us")}, (400_000, 20_000), 1, 5_000),
 }
-OF_WORKLOAD = {"w1": "yield", "w2": "spawn"}
+OF_WORKLOAD = {"w1": "yield", "w2": "spawn", "w6": "pairs", "w8": "timers"}
 
 
 class Ended(Exception):
@@ -140,6 +150,8 @@ class Run:
     def measure(self, system, n):
         c = self.curve
         turns = max(c.turns[self.quick], c.each * n)
+        if c.most:
+            turns = min(turns, c.most * n)
         program, *args = c.words(n, turns)
         case = micro.case(f"{n:,} threads", 1, program, args, c.check(n, turns), {})
         values, notes = micro.measure(system, case, LIMIT_S)

@@ -14,6 +14,7 @@ import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.stream.Stream;
 
 /**
  * Workloads w1..w8 on virtual threads: Loom WORKLOAD N [M].
@@ -317,6 +318,36 @@ final class Loom {
 		check(ok);
 	}
 
+	/**
+	 * Threads in pairs, each with two channels; after each trip there and back a pair stands
+	 * behind the others.
+	 */
+	static void pairs(int n, int total) throws Exception {
+		List<SynchronousQueue<Integer>> c =
+				Stream.generate(SynchronousQueue<Integer>::new).limit(n).toList();
+		Lap lap = new Lap(n);
+		runAll(n, id -> {
+			SynchronousQueue<Integer> there = c.get(id & ~1), back = c.get(id | 1);
+			lap.arrive();
+			while (!lap.allIn())
+				Thread.yield();
+			for (int i = 0; i < total / (n / 2); i++) {
+				if ((id & 1) == 1) {
+					back.put(there.take());
+					continue;
+				}
+				there.put(i);
+				if (back.take() != i)
+					throw new IllegalStateException("channel");
+				lap.count();
+				Thread.yield();
+			}
+			lap.leave();
+		});
+		result("trip", lap.cost);
+		check(lap.count);
+	}
+
 	static void w6mutex(int n, int rounds, boolean held) throws Exception {
 		ReentrantLock m = new ReentrantLock();
 		long[] c = new long[1];
@@ -400,6 +431,38 @@ final class Loom {
 		check(done);
 	}
 
+	/**
+	 * Sleepers, whose spans grow with their number, so that as many wake in a second. Once all
+	 * are there, n wake-ups pass, and then they are counted. One processor.
+	 */
+	static void timers(int n, int wakes) throws Exception {
+		long[] late = new long[wakes];
+		int[] in = new int[1], woken = { -n };
+		long[] cpu = new long[2];
+		runAll(n, id -> {
+			long[] seed = { (id + 1) * 0x9E3779B97F4A7C15L };
+			in[0]++;
+			while (woken[0] < wakes) {
+				long span = (1000000 + Long.remainderUnsigned(next(seed), 99000001))
+						* n / 10000;
+				long due = System.nanoTime() + span;
+				Thread.sleep(Duration.ofNanos(span));
+				if (in[0] < n || woken[0] >= wakes)
+					continue;
+				if (woken[0] == 0)
+					cpu[0] = cpu();
+				if (woken[0] >= 0)
+					late[woken[0]] = System.nanoTime() - due;
+				if (++woken[0] == wakes)
+					cpu[1] = cpu();
+			}
+		});
+		Arrays.sort(late);
+		result("late", late[(int) ((long) wakes * 99 / 100)] / 1000.0);
+		result("cpu", (double) (cpu[1] - cpu[0]) / wakes / 1000);
+		check(woken[0]);
+	}
+
 	static void run(String w, int n, int m) throws Exception {
 		switch (w) {
 		case "w1" -> w1(n, m);
@@ -412,6 +475,8 @@ final class Loom {
 		case "w6mutex" -> w6mutex(n, m, false);
 		case "w6held" -> w6mutex(n, m, true);
 		case "w7" -> w7(n);
+		case "pairs" -> pairs(n, m);
+		case "timers" -> timers(n, m);
 		case "ring" -> ring(n, m, false);
 		case "timed" -> ring(n, m, true);
 		case "w8" -> w8(n, m);

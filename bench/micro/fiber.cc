@@ -235,6 +235,38 @@ static void w6chan()
 	check(sum);
 }
 
+// pairs N TRIPS
+static void pairs()
+{
+	using channel = fib::unbuffered_channel<long>;
+	std::vector<std::unique_ptr<channel>> c;
+	for (long i = 0; i < arg1; i++)
+		c.push_back(std::make_unique<channel>());
+	lap.n = arg1;
+	run_all([&](long id) {
+		channel &there = *c[id & ~1L], &back = *c[id | 1];
+		lap_arrive(&lap);
+		while (!lap_all_in(&lap))
+			boost::this_fiber::yield();
+		for (long i = 0, v = -1; i < arg2 / (arg1 / 2); i++) {
+			if (id & 1) {
+				there.pop(v);
+				back.push(v);
+				continue;
+			}
+			there.push(i);
+			back.pop(v);
+			if (v != i)
+				die("channel", 5);
+			lap.count++;
+			boost::this_fiber::yield();
+		}
+		lap_leave(&lap);
+	});
+	result("trip", lap_cost(&lap));
+	check(lap.count);
+}
+
 static void w6mutex(bool held)
 {
 	fib::mutex m;
@@ -319,6 +351,25 @@ static void w8()
 	check(done);
 }
 
+// timers N WAKES
+static void timers()
+{
+	static struct dozers dozers;
+	dozers_init(&dozers, arg1, arg2);
+	run_all([](long id) {
+		uint64_t seed = rng_seed(uint64_t(id));
+		dozers_arrive(&dozers);
+		while (!dozers_over(&dozers)) {
+			int64_t due = now_ns() + rng_span(&seed, arg1);
+			boost::this_fiber::sleep_until(
+			    std::chrono::steady_clock::time_point(
+				std::chrono::nanoseconds(due)));
+			dozers_woke(&dozers, now_ns() - due);
+		}
+	});
+	dozers_tell(&dozers);
+}
+
 static void run(const std::string &w)
 {
 	if (w == "w1")
@@ -339,6 +390,10 @@ static void run(const std::string &w)
 		w6mutex(true);
 	else if (w == "w7")
 		w7();
+	else if (w == "pairs")
+		pairs();
+	else if (w == "timers")
+		timers();
 	else if (w == "ring")
 		ring_with(false);
 	else if (w == "timed")

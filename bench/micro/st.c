@@ -319,6 +319,43 @@ static void w6chan(void)
 	check(sum);
 }
 
+/* pairs N TRIPS */
+static struct cell *pair_cells;
+
+static void *pairs_thread(void *p)
+{
+	long id = (long)(intptr_t)p;
+	struct cell *there = &pair_cells[id & ~1L], *back = there + 1;
+	lap_arrive(&lap);
+	while (!lap_all_in(&lap))
+		st_usleep(0);
+	for (long i = 0; i < arg2 / (arg1 / 2); i++) {
+		if (id & 1) {
+			cell_put(back, cell_take(there));
+			continue;
+		}
+		cell_put(there, i);
+		if (cell_take(back) != i)
+			die("cell", EIO);
+		lap.count++;
+		st_usleep(0);
+	}
+	lap_leave(&lap);
+	return p;
+}
+
+static void pairs(void)
+{
+	lap.n = arg1;
+	pair_cells = xmalloc((size_t)arg1 * sizeof *pair_cells);
+	for (long i = 0; i < arg1; i++)
+		pair_cells[i].cond = st_cond_new();
+	run_all(arg1, pairs_thread);
+	result("trip", lap_cost(&lap));
+	check(lap.count);
+	free(pair_cells);
+}
+
 static st_mutex_t mutex;
 
 static void *w6_lock(void *p)
@@ -437,6 +474,28 @@ static void w7(void)
 	check(sum);
 }
 
+/* timers N WAKES */
+static struct dozers dozers;
+
+static void *timers_thread(void *p)
+{
+	uint64_t seed = rng_seed((uint64_t)(intptr_t)p);
+	dozers_arrive(&dozers);
+	while (!dozers_over(&dozers)) {
+		int64_t span = rng_span(&seed, arg1), due = now_ns() + span;
+		st_usleep((st_utime_t)(span / 1000));
+		dozers_woke(&dozers, now_ns() - due);
+	}
+	return p;
+}
+
+static void timers(void)
+{
+	dozers_init(&dozers, arg1, arg2);
+	run_all(arg1, timers_thread);
+	dozers_tell(&dozers);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 3)
@@ -468,6 +527,10 @@ int main(int argc, char **argv)
 		w6mutex_with(w6_lock_held);
 	else if (!strcmp(w, "w7"))
 		w7();
+	else if (!strcmp(w, "pairs"))
+		pairs();
+	else if (!strcmp(w, "timers"))
+		timers();
 	else if (!strcmp(w, "ring"))
 		ring_with(0);
 	else if (!strcmp(w, "timed"))

@@ -344,6 +344,47 @@ static void w6chan(void)
 	check(sum);
 }
 
+/* pairs N TRIPS: N threads in pairs, each with two channels; after each trip there and back
+ * a pair stands behind the others. */
+static uk_chan **pair_chans;
+
+static void *pairs_thread(void *p)
+{
+	long id = (long)(intptr_t)p;
+	uk_chan **c = &pair_chans[id & ~1L], *there = c[0], *back = c[1];
+	lap_arrive(&lap);
+	while (!lap_all_in(&lap))
+		uk_yield();
+	for (long i = 0, v = i; i < arg2 / (arg1 / 2); i++) {
+		if (id & 1) {
+			if (uk_chan_recv(there, &v) < 0 || uk_chan_send(back, &v) < 0)
+				die("chan", 5);
+			continue;
+		}
+		if (uk_chan_send(there, &i) < 0 || uk_chan_recv(back, &v) < 0 || v != i)
+			die("chan", 5);
+		lap.count++;
+		uk_yield();
+	}
+	lap_leave(&lap);
+	return p;
+}
+
+static void pairs(void)
+{
+	lap.n = arg1;
+	pair_chans = checked_malloc((size_t)arg1 * sizeof *pair_chans);
+	for (long i = 0; i < arg1; i++)
+		if (uk_chan_create(&pair_chans[i], sizeof(long), 0) < 0)
+			die("uk_chan_create", 12);
+	run_all(arg1, pairs_thread);
+	result("trip", lap_cost(&lap));
+	check(lap.count);
+	for (long i = 0; i < arg1; i++)
+		uk_chan_destroy(pair_chans[i]);
+	free(pair_chans);
+}
+
 /* w6mutex THREADS ROUNDS, w6held: the same, but the holder yields inside */
 static uk_mutex mutex = UK_MUTEX_INIT;
 
@@ -468,6 +509,28 @@ static void w8(void)
 	free(late);
 }
 
+/* timers N WAKES */
+static struct dozers dozers;
+
+static void *timers_thread(void *p)
+{
+	uint64_t seed = rng_seed((uint64_t)(intptr_t)p);
+	dozers_arrive(&dozers);
+	while (!dozers_over(&dozers)) {
+		int64_t due = uk_now() + rng_span(&seed, arg1);
+		uk_sleep_until(due);
+		dozers_woke(&dozers, uk_now() - due);
+	}
+	return p;
+}
+
+static void timers(void)
+{
+	dozers_init(&dozers, arg1, arg2);
+	run_all(arg1, timers_thread);
+	dozers_tell(&dozers);
+}
+
 static const char *workload;
 
 static void *root(void *p)
@@ -478,7 +541,8 @@ static void *root(void *p)
 	} table[] = { { "w1", w1 },         { "w2one", w2one }, { "w2many", w2many },
 		      { "w3", w3 },         { "w4", w4 },       { "w5", w5 },
 		      { "w6chan", w6chan }, { "w7", w7 },       { "w8", w8 },
-		      { "ring", ring },     { "timed", timed } };
+		      { "ring", ring },     { "timed", timed }, { "pairs", pairs },
+		      { "timers", timers } };
 	if (!strcmp(workload, "w6mutex")) {
 		w6mutex_with(w6_lock);
 		return p;

@@ -281,6 +281,38 @@ func w6chan() {
 	check(ok)
 }
 
+// pairs N TRIPS: goroutines in pairs, each with two channels; after each trip there and back
+// a pair stands behind the others.
+func pairs() {
+	chans := make([]chan int, arg1)
+	for i := range chans {
+		chans[i] = make(chan int)
+	}
+	lap.n = arg1
+	runAll(func(id int) {
+		there, back := chans[id&^1], chans[id|1]
+		lap.arrive()
+		for !lap.allIn() {
+			runtime.Gosched()
+		}
+		for i := range arg2 / (arg1 / 2) {
+			if id&1 == 1 {
+				back <- <-there
+				continue
+			}
+			there <- i
+			if <-back != i {
+				panic("channel")
+			}
+			lap.count++
+			runtime.Gosched()
+		}
+		lap.leave()
+	})
+	result("trip", lap.cost())
+	check(lap.count)
+}
+
 func w6mutex(held bool) {
 	var m sync.Mutex
 	var wg sync.WaitGroup
@@ -367,6 +399,39 @@ func w8() {
 	check(done)
 }
 
+// timers N WAKES: sleepers, whose spans grow with their number, so that as many wake in a
+// second. Once all are there, N wake-ups pass, and then they are counted.
+func timers() {
+	late := make([]int64, arg2)
+	in, woken, over := 0, -arg1, false
+	var from, to int64
+	runAll(func(id int) {
+		seed := uint64(id+1) * 0x9E3779B97F4A7C15
+		in++
+		for !over {
+			span := (1000000 + int64(rngNext(&seed)%99000001)) * int64(arg1) / 10000
+			due := time.Now().Add(time.Duration(span))
+			time.Sleep(time.Duration(span))
+			if in < arg1 {
+				continue
+			}
+			if woken == 0 {
+				from = cpu()
+			}
+			if woken >= 0 && woken < arg2 {
+				late[woken] = int64(time.Since(due))
+			}
+			if woken++; woken == arg2 {
+				to, over = cpu(), true
+			}
+		}
+	})
+	slices.Sort(late)
+	result("late", float64(late[arg2*99/100])/1000)
+	result("cpu", float64(to-from)/float64(arg2)/1000)
+	check(min(woken, arg2))
+}
+
 func main() {
 	arg1, _ = strconv.Atoi(os.Args[2])
 	if len(os.Args) > 3 {
@@ -374,7 +439,7 @@ func main() {
 	}
 	table := map[string]func(){
 		"w1": w1, "w2one": w2one, "w2many": w2many, "w3": w3, "w4": w4, "w5": w5,
-		"w6chan": w6chan, "w7": w7, "w8": w8,
+		"w6chan": w6chan, "w7": w7, "w8": w8, "pairs": pairs, "timers": timers,
 		"ring": func() { ring(false) }, "timed": func() { ring(true) },
 		"w6mutex": func() { w6mutex(false) }, "w6held": func() { w6mutex(true) },
 	}

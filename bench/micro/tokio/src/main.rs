@@ -86,6 +86,12 @@ impl Lap {
         }
         last
     }
+    async fn meet(&self) {
+        self.arrive();
+        while !self.all_in() {
+            yield_now().await;
+        }
+    }
     fn all_in(&self) -> bool {
         self.came.load(Relaxed) >= self.n
     }
@@ -297,6 +303,41 @@ async fn w6chan(n: usize) {
     check(ok);
 }
 
+// Tasks in pairs, each with two channels; after each trip there and back a pair stands behind
+// the others.
+async fn pairs(n: usize, total: usize) {
+    let (each, lap) = ((total / (n / 2)) as i64, Lap::of(n));
+    let mut tasks = Vec::with_capacity(n);
+    for _ in 0..n / 2 {
+        let (there, mut arrives) = mpsc::channel::<i64>(1);
+        let (back, mut comes_back) = mpsc::channel::<i64>(1);
+        let a = lap.clone();
+        tasks.push(spawn(async move {
+            a.meet().await;
+            for i in 0..each {
+                there.send(i).await.unwrap();
+                assert_eq!(comes_back.recv().await, Some(i));
+                a.count();
+                yield_now().await;
+            }
+            a.leave();
+        }));
+        let b = lap.clone();
+        tasks.push(spawn(async move {
+            b.meet().await;
+            for _ in 0..each {
+                back.send(arrives.recv().await.unwrap()).await.unwrap();
+            }
+            b.leave();
+        }));
+    }
+    for h in tasks {
+        h.await.unwrap();
+    }
+    result("trip", lap.cost());
+    check(lap.count.load(Relaxed));
+}
+
 async fn w6mutex(n: usize, rounds: usize, held: bool) {
     let m = Arc::new(Mutex::new(0i64));
     let t = Instant::now();
@@ -384,6 +425,66 @@ async fn w8(n: usize, rounds: usize) {
     check(done as i64);
 }
 
+// Sleepers, whose spans grow with their number, so that as many wake in a second. Once all are
+// there, n wake-ups pass, and then they are counted.
+#[derive(Default)]
+struct Dozers {
+    came: usize,
+    passed: usize,
+    late: Vec<u64>,
+    from: i64,
+    to: i64,
+}
+
+async fn timers(n: usize, wakes: usize) {
+    let all = Arc::new(std::sync::Mutex::new(Dozers {
+        late: Vec::with_capacity(wakes),
+        ..Default::default()
+    }));
+    let tasks: Vec<_> = (0..n as u64)
+        .map(|id| {
+            let all = all.clone();
+            spawn(async move {
+                let mut seed = (id + 1).wrapping_mul(0x9E3779B97F4A7C15);
+                all.lock().unwrap().came += 1;
+                loop {
+                    let span = (1_000_000 + rng_next(&mut seed) % 99_000_001) * n as u64 / 10_000;
+                    let due = Instant::now() + Duration::from_nanos(span);
+                    tokio::time::sleep_until(due.into()).await;
+                    let mut a = all.lock().unwrap();
+                    if a.late.len() == wakes {
+                        break;
+                    }
+                    if a.came < n {
+                        continue;
+                    }
+                    if a.passed < n {
+                        a.passed += 1;
+                        continue;
+                    }
+                    if a.late.is_empty() {
+                        a.from = cpu_ns();
+                    }
+                    let late = Instant::now().saturating_duration_since(due).as_nanos();
+                    a.late.push(late as u64);
+                    if a.late.len() == wakes {
+                        a.to = cpu_ns();
+                        break;
+                    }
+                }
+            })
+        })
+        .collect();
+    for h in tasks {
+        h.await.unwrap();
+    }
+    let mut a = all.lock().unwrap();
+    a.late.sort_unstable();
+    result("late", a.late[wakes * 99 / 100] as f64 / 1000.0);
+    result("cpu", (a.to - a.from) as f64 / wakes as f64 / 1000.0);
+    check(a.late.len() as i64);
+}
+
 async fn run(w: String, n: usize, m: usize) {
     match w.as_str() {
         "w1" => w1(n, m).await,
@@ -396,6 +497,8 @@ async fn run(w: String, n: usize, m: usize) {
         "w6mutex" => w6mutex(n, m, false).await,
         "w6held" => w6mutex(n, m, true).await,
         "w7" => w7(n).await,
+        "pairs" => pairs(n, m).await,
+        "timers" => timers(n, m).await,
         "ring" => ring(n, m, false).await,
         "timed" => ring(n, m, true).await,
         "w8" => w8(n, m).await,
