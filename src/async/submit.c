@@ -276,11 +276,11 @@ static int64_t result(const struct req *q)
 {
 	int res = q->op.res;
 
-	if (unlikely(res ==
-		     REACTOR_MOVED)) { /* as a close of ours, the drop-in's, too */
+	/* as a close of ours, the drop-in's, too */
+	if (unlikely(res == REACTOR_MOVED))
 		files_drop(q->op.fd2);
+	if (unlikely(res == REACTOR_MOVED || res == REACTOR_ANEW))
 		return -EBADF;
-	}
 	if (unlikely(load_relaxed(&q->asked)) && is_hitch(q))
 		return -ECANCELED;
 	if (res < 0)

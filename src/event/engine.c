@@ -28,6 +28,8 @@ bool fd_nonblock(int fd)
 
 int op_cut_result(struct io_op *op)
 {
+	if (op->ebadf == OP_ANEW)
+		return REACTOR_ANEW;
 	if (op->ebadf != OP_MOVES)
 		return op->ebadf ? -EBADF : -ECANCELED;
 	op->fd2 = files_dup(op->fd2);

@@ -110,7 +110,7 @@ int op_cut_result(struct io_op *op);
 /* cancel_fd has found op. */
 static inline void op_cut_by_fd(struct io_op *op, int keep)
 {
-	op->ebadf = keep < 0 ? 1 : OP_MOVES;
+	op->ebadf = keep >= 0 ? OP_MOVES : keep == KEEP_ANEW ? OP_ANEW : 1;
 	if (keep >= 0)
 		op->fd2 = keep;
 }

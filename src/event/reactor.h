@@ -70,13 +70,18 @@ enum io_state { IO_IDLE, IO_PENDING, IO_CANCELING, IO_DONE };
 #define REACTOR_MOVED (-4094)
 #define OP_MOVES 2 /* ebadf: fd2 is what to duplicate */
 
+/* The number has come to mean another file, or none, while the operation was about to begin, and
+ * this engine may have lost sight of it: it begins again, by the number. */
+#define REACTOR_ANEW (-4093)
+#define OP_ANEW 3 /* ebadf */
+
 struct io_op {
 	struct io_op *next; /* in the list that poll returns */
 	struct list link;   /* pending ops of this fd, owner's fdtab */
 	uint8_t kind;       /* enum io_kind */
 	uint8_t state;      /* enum io_state; owner */
-	uint8_t ebadf;      /* 1: cancelled by cancel_fd; OP_MOVES: and goes on */
-	uint8_t engine;     /* private to the engine */
+	uint8_t ebadf;  /* 1: cancelled by cancel_fd; OP_MOVES, OP_ANEW: and goes on */
+	uint8_t engine; /* private to the engine */
 	int fd;
 	uint32_t len;
 	uint32_t flags;
@@ -129,8 +134,11 @@ struct reactor_ops {
 	int (*take)(struct reactor *r, int fd, void *buf, uint32_t len);
 	/* Ask for op's end; it comes back through poll, with its result or -ECANCELED. */
 	void (*cancel)(struct reactor *r, struct io_op *op);
-	/* The same for every op pending on fd; returns how many. With -EBADF, or, if keep is a
-	 * descriptor of the same file (until the last has ended), with REACTOR_MOVED. */
+	/* The same for every op pending on fd; returns how many. keep: KEEP_NONE: with -EBADF;
+	 * a descriptor of the same file (until the last has ended): with REACTOR_MOVED;
+	 * KEEP_ANEW: with REACTOR_ANEW. */
+#define KEEP_NONE (-1)
+#define KEEP_ANEW (-2)
 	unsigned (*cancel_fd)(struct reactor *r, int fd, int keep);
 	/* Hand queued operations to the kernel, collect finished ones: a list linked by next,
 	 * oldest first. timeout_ns: 0 = do not sleep, < 0 = no limit. EINTR, a kick and the

@@ -708,7 +708,7 @@ static struct io_op *pending_on(const struct fdent *e, int keep)
 			op_cut_by_fd(op, keep);
 			return op;
 		}
-		if (keep < 0)
+		if (keep == KEEP_NONE)
 			op->ebadf = 1; /* its waiter has asked for its end */
 	}
 	return NULL;

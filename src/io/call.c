@@ -243,6 +243,67 @@ int io_pause(struct uk_thread *t, int64_t ns)
 	return wake_error(why);
 }
 
+/* -- the file that a number meant -- */
+
+static void follow(struct io_op *op)
+{
+	if (op->held)
+		using_end(op->fd);
+	if (op->was)
+		files_drop(op->fd);
+	else
+		op->was = op->fd + 1;
+	op->held = false;
+	op->fd = op->fd2;
+}
+
+static COLD void settle(struct io_op *op)
+{
+	if (op->held)
+		using_end(op->fd);
+	if (op->was) {
+		files_drop(op->fd);
+		op->fd = op->was - 1;
+	}
+	op->held = false;
+	op->was = 0;
+}
+
+void io_settle(struct io_op *op)
+{
+	if (unlikely(op->held || op->was))
+		settle(op);
+}
+
+/* Of a foreign thread the kernel holds the file. */
+static void hold(const struct uk_thread *t, struct io_op *op)
+{
+	if (op->held || op->was || t->kind != THREAD_USER)
+		return;
+	using_begin(op->fd);
+	op->held = true;
+}
+
+bool io_go_on(const struct uk_thread *t, struct io_op *op, uint32_t life)
+{
+	if (op->held || op->was)
+		return true;
+	hold(t, op);
+	return bound_life(op->fd) == life;
+}
+
+void io_left(struct io_op *op)
+{
+	int at = unlikely(op->held) ? io_left_for(op->fd) : -EBADF;
+
+	if (likely(at < 0))
+		return;
+	op->fd2 = at;
+	follow(op);
+}
+
+/* -- the wait -- */
+
 /* fd is ready, says the reactor, or it cannot tell. For accept that means a try which no
  * other thread of ours can disappoint; another process can: then it sleeps, under a mark,
  * and neither deadline nor cancellation end that. */
@@ -265,22 +326,19 @@ static long raw_ready(struct uk_thread *t, const struct io_op *op)
 /* The reactor says when, the thread makes the call. */
 static long wait_outside(struct uk_thread *t, struct io_op *op, enum io_class c)
 {
-	int at = op->fd;
 	long r;
+	int at;
 
 	if (op->off != IO_CURRENT) /* a file: the disk's business */
 		return io_whole(t, op);
-	using_begin(op->fd);
+	hold(t, op);
+	io_left(op);
+	at = op->fd;
 	r = io_ready_or_moved(t, &at, io_events(op), op->until, c);
 	if (r >= 0)
 		r = io_try(t, op);
 	if (r == -EOPNOTSUPP || r == REACTOR_READY)
 		r = raw_ready(t, op);
-	if (unlikely(r == -EBADF)) {
-		at = io_left_for(op->fd);
-		r = at < 0 ? -EBADF : REACTOR_MOVED;
-	}
-	using_end(op->fd);
 	op->fd2 = at;
 	return r;
 }
@@ -339,62 +397,6 @@ static int64_t limit_of(struct uk_thread *t, const struct io_op *op)
 	return io_limit(t, op->fd, io_events(op));
 }
 
-static void follow(struct io_op *op)
-{
-	if (op->held)
-		using_end(op->fd);
-	if (op->was)
-		files_drop(op->fd);
-	else
-		op->was = op->fd + 1;
-	op->held = false;
-	op->fd = op->fd2;
-}
-
-static COLD void settle(struct io_op *op)
-{
-	if (op->held)
-		using_end(op->fd);
-	if (op->was) {
-		files_drop(op->fd);
-		op->fd = op->was - 1;
-	}
-	op->held = false;
-	op->was = 0;
-}
-
-void io_settle(struct io_op *op)
-{
-	if (unlikely(op->held || op->was))
-		settle(op);
-}
-
-/* Of a foreign thread the kernel holds the file. */
-static void hold(const struct uk_thread *t, struct io_op *op)
-{
-	if (op->held || op->was || t->kind != THREAD_USER)
-		return;
-	using_begin(op->fd);
-	op->held = true;
-}
-
-bool io_go_on(const struct uk_thread *t, struct io_op *op, uint32_t life)
-{
-	if (op->held || op->was)
-		return true;
-	hold(t, op);
-	return bound_life(op->fd) == life;
-}
-
-bool io_left(struct io_op *op)
-{
-	op->fd2 = op->held ? io_left_for(op->fd) : -EBADF;
-	if (op->fd2 < 0)
-		return false;
-	follow(op);
-	return true;
-}
-
 static long wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
 {
 	int plain = io_events(op) ? op_mode(t, op) : 0;
@@ -408,6 +410,7 @@ static long wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
 	for (unsigned again = 0;;) {
 		long r, err;
 
+		io_left(op);
 		if (plain)
 			r = io_raw(t, op, false);
 		else if (t->kind == THREAD_FOREIGN)

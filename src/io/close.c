@@ -23,13 +23,26 @@
  * systems tells of lost data; and what waits for a disk ends by itself. So files are closed
  * plainly, when the asynchronous requests on them have ended.
  *
- * The drop-in's close (io_leave) is another one: natively who is in a call on a file stays in
- * it when the number is closed, and holds the file. So those that wait are not ended but
- * moved, each to a duplicate of its own, which it closes when its call is over. A ring's
- * operation holds its file anyway: there only who is known to wait at that moment costs
- * anything. An epoll instance forgets a file that is closed, so there the number always dies
- * first: who comes in between, an acceptor after its listener's shutdown for one, would be
- * told nothing.
+ * The drop-in's close (io_leave, io_leave_end) is another one: natively who is in a call on a
+ * file stays in it when the number is closed or becomes another file, and holds the file. So
+ * those that wait are not ended but led away, each to a duplicate of its own, which it closes
+ * when its call is over; and the number is never dead, since a dup2 has no moment at which
+ * others may find nothing there:
+ *
+ *   io_leave      the life of the number ends (using.c); if anybody waits by it or is counted:
+ *                   a duplicate is kept, and who comes to wait finds it (leaving)
+ *                   who waits goes on with a duplicate of that
+ *                   again, until nobody is counted
+ *   (the kernel)  close, dup2, close_range: one step
+ *   io_leave_end  an epoll instance forgets a file that is closed, so who has come in between
+ *                   and waits by the number begins again by the number, and gets what a
+ *                   call gets that began a moment later
+ *
+ * Whoever was in his call before io_leave is counted or waits; so he is found. A ring's
+ * operation holds its file: there the last step is none.
+ *
+ * Rejected there: a dead number as above (others' writes fail while a dup2 replaces their pipe,
+ * fstat and a child of fork see a directory, two closes of one number succeed both).
  *
  * Rejected: a mark "is being closed" that submitters look at (the number may be another
  * file's before the mark is taken back); shutdown(2) (other processes hold the socket).
@@ -95,7 +108,7 @@ int uk_close(int fd)
 	if (dead)
 		raw_interrupt(fd);
 	if (wait)
-		using_wait(fd, true);
+		using_wait(fd);
 	r = sys1(SYS_close, fd);
 	block_end(t);
 	rt_exit();
@@ -106,16 +119,19 @@ int uk_close(int fd)
 
 #define LEAVING 32u
 
-/* Who was told "ready" by the number finds here what file it was. */
+/* Who is counted finds here what file the number is, before each wait. */
 static struct {
 	int fd;   /* + 1; 0: free. Who leaves it, atomics */
 	int keep; /* before fd */
 } leaving[LEAVING];
 
+static uint32_t nleaving; /* at most so many; atomics */
+
 void close_fork_child(void)
 {
 	dead_fd = -1; /* closed with all that was ours */
 	memset(leaving, 0, sizeof(leaving));
+	nleaving = 0;
 }
 
 static int *leaving_begin(int fd, int keep)
@@ -128,56 +144,78 @@ static int *leaving_begin(int fd, int keep)
 			continue;
 		store_relaxed(&leaving[i].keep, keep);
 		store_release(&leaving[i].fd, fd + 1);
+		/* seq_cst: before we look who is counted, pairs with io_left_for */
+		fetch_add_seq_cst(&nleaving, 1);
 		return &leaving[i].fd;
 	}
-	return NULL; /* it will get -EBADF */
+	return NULL; /* those that come wait, and are led away from there */
+}
+
+static void leaving_end(int *slot)
+{
+	if (!slot)
+		return;
+	store_release(slot, 0);
+	fetch_sub_acq_rel(&nleaving, 1);
 }
 
 int io_left_for(int fd)
 {
+	/* seq_cst: after the caller has counted itself, pairs with leaving_begin */
+	if (likely(!load_seq_cst(&nleaving)))
+		return -EBADF;
 	for (unsigned i = 0; i < LEAVING; i++)
 		if (load_acquire(&leaving[i].fd) == fd + 1)
 			return files_dup(load_relaxed(&leaving[i].keep));
 	return -EBADF;
 }
 
-/* Who waits on fd goes on with duplicates of keep. That it is there to be found comes before
- * the number's death: who was told "ready" may be about to see that. So does the moving of
- * those that wait: an engine that makes their calls for them makes them by number. Who has
- * come in between is moved after it. */
-static void move_away(struct uk_thread *t, int fd, int keep)
+/* Until nobody is counted who has not been told. Who waits by the number is led away again and
+ * again: he may have been about to. */
+static void lead_away(struct uk_thread *t, int fd, int keep)
 {
-	int *slot = keep < 0 ? NULL : leaving_begin(fd, keep);
+	struct using_pause p = { 0, 0 };
+	bool on = true;
 
-	if (keep >= 0)
+	while (on) {
 		sched_io_cancel_fd(t, fd, keep);
-	if (kill_number(t, fd)) {
-		sched_io_cancel_fd(t, fd, keep);
-		if (using_any(fd)) {
-			block_begin(t, true);
-			using_wait(fd, false);
-			block_end(t);
-		}
+		if (!using_any(fd))
+			break;
+		block_begin(t, true);
+		on = using_pause(&p);
+		block_end(t);
 	}
-	if (slot)
-		store_release(slot, 0);
+}
+
+bool io_leave_needed(int fd)
+{
+	return sched_io_pending(fd) || using_any(fd);
 }
 
 void io_leave(int fd)
 {
-	bool file = load_relaxed(io_hint(fd)) & HINT_FILE, waited;
 	struct uk_thread *t;
-	int keep = -1;
+	int keep, *slot;
 
 	io_hint_set(fd, 0);
 	bound_over(fd); /* before we look: who goes on by number later finds it over */
-	waited = sched_io_pending(fd) || using_any(fd);
-	if (!waited && (file || sched_io_holds()))
+	if (likely(!io_leave_needed(fd)))
 		return;
 	t = rt_enter();
-	if (waited)
-		keep = files_dup(fd);
-	move_away(t, fd, keep);
-	files_drop(keep);
+	keep = files_dup(fd);
+	if (keep >= 0) {
+		slot = leaving_begin(fd, keep);
+		lead_away(t, fd, keep);
+		leaving_end(slot);
+		files_drop(keep);
+	}
+	rt_exit();
+}
+
+void io_leave_end(int fd)
+{
+	if (sched_io_holds() || likely(!sched_io_peek(fd)))
+		return;
+	sched_io_anew(rt_enter(), fd);
 	rt_exit();
 }

@@ -128,8 +128,9 @@ long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c);
  * Before each further one; false: the file was closed unseen, and the call ends with what it
  * has. */
 bool io_go_on(const struct uk_thread *t, struct io_op *op, uint32_t life);
-/* After -EBADF: somebody leaves the number just now, and op->fd is its file. */
-bool io_left(struct io_op *op);
+/* Before each wait of who is counted: if somebody leaves the number just now, op goes on with a
+ * duplicate of its file. */
+void io_left(struct io_op *op);
 /* At the end of the call: op->fd is the caller's number again. */
 void io_settle(struct io_op *op);
 /* io_try, then io_wait_op. */
@@ -198,16 +199,25 @@ static inline void io_follow(int *fd, int duplicate, int first)
 /* close.c: fd is about to be closed, or to become another file, and who waits on it waits on.
  * The runtime runs, and the caller may enter it. */
 void io_leave(int fd);
+/* After that: fd is another file, or none. Who has come in between begins again. */
+void io_leave_end(int fd);
+/* Is there anybody whom io_leave has to lead away? */
+bool io_leave_needed(int fd);
 /* Somebody leaves fd just now: a duplicate of the file that it was, or -EBADF. For who is
- * counted as using it. */
+ * counted as using it, before each wait. */
 int io_left_for(int fd);
 /* using.c: from before a thread asks whether fd is ready until its call on it is over. */
 void using_begin(int fd);
 void using_end(int fd);
 bool using_any(int fd);
-/* Outside the runtime, fd is a dead number, or a file's: until nobody uses it, nor, if too, is
- * bound to it. */
-void using_wait(int fd, bool too);
+/* Outside the runtime, fd is a dead number, or a file's: until nobody uses it, nor is bound to
+ * it. */
+void using_wait(int fd);
+/* A pause of who waits for that, longer each time. False: he has waited long enough. */
+struct using_pause {
+	int64_t every, end; /* 0: it begins */
+};
+bool using_pause(struct using_pause *p);
 /* An asynchronous request means the file that fd is in this life of the number. */
 uint32_t bound_life(int fd);
 /* From here on fd is that file until bound_end. False: it is no more, and the request ends. */

@@ -94,8 +94,6 @@ static long pieces(struct uk_thread *t, const struct io_op *first, struct io_op 
 			break;
 		next_piece(op, first, io, &m, off);
 		r = do_piece(t, op, c);
-		if (unlikely(r == -EBADF) && io_left(op))
-			r = do_piece(t, op, c);
 	}
 	return done ? (long)done : r;
 }

@@ -35,24 +35,26 @@ static long limits(struct uk_thread *t, const struct io_until *u, int64_t *until
 static long once_ready(struct uk_thread *t, const struct io_until *u, int64_t until,
 		       int *fd)
 {
-	int at = *fd;
-	long r;
+	bool counted = *fd == u->fd;
+	int at = counted ? io_left_for(*fd) : -EBADF;
+	long r = REACTOR_MOVED;
 
-	using_begin(*fd);
-	r = io_ready_or_moved(t, &at, u->events, MIN(until, u->deadline), IO_CLASS_NET);
+	if (likely(at < 0)) {
+		at = *fd;
+		r = io_ready_or_moved(t, &at, u->events, MIN(until, u->deadline),
+				      IO_CLASS_NET);
+	}
 	if (r >= 0) {
 		COUNT(t, syscalls);
 		outside_begin(t);
 		r = u->call(u->arg, *fd);
 		outside_end(t);
 	}
-	if (unlikely(r == -EBADF)) {
-		at = io_left_for(*fd);
-		r = at < 0 ? -EBADF : REACTOR_MOVED;
-	}
-	using_end(*fd);
-	if (unlikely(r == REACTOR_MOVED))
+	if (unlikely(r == REACTOR_MOVED)) {
+		if (counted)
+			using_end(*fd);
 		io_follow(fd, at, u->fd);
+	}
 	return r;
 }
 
@@ -62,6 +64,7 @@ static long until(struct uk_thread *t, const struct io_until *u)
 	int fd = u->fd;
 	long r = limits(t, u, &end);
 
+	using_begin(fd);
 	for (unsigned again = 0; r == 0; again++) {
 		r = io_check(t);
 		if (r == 0)
@@ -77,7 +80,9 @@ static long until(struct uk_thread *t, const struct io_until *u)
 		else
 			break;
 	}
-	if (unlikely(fd != u->fd))
+	if (likely(fd == u->fd))
+		using_end(fd);
+	else
 		files_drop(fd);
 	return r;
 }

@@ -103,14 +103,25 @@ static bool bound_any(int fd)
 	return (unsigned)fd < array_size(bound) && (uint32_t)load_seq_cst(&bound[fd]);
 }
 
-void using_wait(int fd, bool too)
+bool using_pause(struct using_pause *p)
 {
-	int64_t every = LOOK_FIRST, end = sys_now() + WAIT_MOST;
+	struct timespec ts;
 
-	while ((using_any(fd) || (too && bound_any(fd))) && sys_now() < end) {
-		struct timespec ts = { 0, every };
+	if (!p->end)
+		*p = (struct using_pause){ LOOK_FIRST, sys_now() + WAIT_MOST };
+	if (sys_now() >= p->end)
+		return false;
+	ts = sys_timespec(p->every);
+	sys2(SYS_nanosleep, &ts, NULL);
+	p->every = MIN(2 * p->every, LOOK_MOST);
+	return true;
+}
 
-		sys2(SYS_nanosleep, &ts, NULL);
-		every = MIN(2 * every, LOOK_MOST);
-	}
+void using_wait(int fd)
+{
+	struct using_pause p = { 0, 0 };
+
+	while (using_any(fd) || bound_any(fd))
+		if (!using_pause(&p))
+			break;
 }

@@ -43,27 +43,52 @@ bool posix_leave(int fd)
 	return true;
 }
 
+void posix_left(int fd)
+{
+	if (runs())
+		io_leave_end(fd);
+}
+
 /* Up to where there may be somebody: the highest number that can be open, mostly. The limit alone
  * may be a thousand millions. */
-static void leave_range(unsigned first, unsigned last)
+static unsigned last_used(unsigned last)
 {
 	struct rlimit lim = { .rlim_cur = FILES_MOST };
 
-	if (!runs())
-		return;
 	sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim);
 	lim.rlim_cur = MIN(lim.rlim_cur, FILES_MOST);
-	last = (unsigned)MIN(last, lim.rlim_cur);
+	return (unsigned)MIN(last, lim.rlim_cur);
+}
+
+static void leave_range(unsigned first, unsigned last)
+{
+	if (!runs())
+		return;
+	last = last_used(last);
 	for (unsigned fd = first; fd <= last; fd++)
-		if (sched_io_pending((int)fd))
-			posix_leave((int)fd);
+		if (!files_claimed((int)fd))
+			io_leave((int)fd);
+}
+
+static void left_range(unsigned first, unsigned last)
+{
+	if (!runs() || sched_io_holds())
+		return;
+	last = last_used(last);
+	for (unsigned fd = first; fd <= last; fd++)
+		if (!files_claimed((int)fd))
+			io_leave_end((int)fd);
 }
 
 LIBC_API int close(int fd)
 {
+	int r;
+
 	if (unlikely(!posix_leave(fd)))
 		return (int)posix_result(-EBADF);
-	return NEXT(close)(fd);
+	r = NEXT(close)(fd);
+	posix_left(fd);
+	return r;
 }
 ALSO(close, __close);
 
@@ -76,17 +101,25 @@ bool posix_may_dup(int fd, int at)
 
 LIBC_API int dup2(int fd, int at)
 {
+	int r;
+
 	if (unlikely(!posix_may_dup(fd, at)))
 		return (int)posix_result(-EBADF);
-	return NEXT(dup2)(fd, at);
+	r = NEXT(dup2)(fd, at);
+	posix_left(at);
+	return r;
 }
 ALSO(dup2, __dup2);
 
 LIBC_API int dup3(int fd, int at, int flags)
 {
+	int r;
+
 	if (!(flags & ~O_CLOEXEC) && unlikely(!posix_may_dup(fd, at)))
 		return (int)posix_result(-EBADF);
-	return NEXT(dup3)(fd, at, flags);
+	r = NEXT(dup3)(fd, at, flags);
+	posix_left(at);
+	return r;
 }
 
 static void forget_range(unsigned first, unsigned last)
@@ -98,12 +131,29 @@ static void forget_range(unsigned first, unsigned last)
 			known_forget((int)(first + i), KNOWN_ALL);
 }
 
-/* Around what is ours. A table of files of its own a user thread can't have: its carrier has
+/* Around what is ours. */
+static long close_around(unsigned first, unsigned last, unsigned how)
+{
+	long r = 0;
+
+	for (unsigned ours; first <= last && r == 0; first = ours + 1) {
+		ours = files_next(first, last);
+		if (ours != first) {
+			r = sys3(SYS_close_range, first, ours - 1, how);
+			how = 0;
+		}
+		if (ours == last + 1)
+			break;
+	}
+	return r;
+}
+
+/* A table of files of its own a user thread can't have: its carrier has
  * one with the others. */
 long posix_close_range(unsigned first, unsigned last, unsigned flags)
 {
-	unsigned ours, how = flags;
-	long r = 0;
+	unsigned how = flags;
+	long r;
 
 	if (flags & ~(UNSHARE | ON_EXEC) || first > last || flags & ON_EXEC)
 		return sys3(SYS_close_range, first, last, flags);
@@ -115,15 +165,8 @@ long posix_close_range(unsigned first, unsigned last, unsigned flags)
 	}
 	forget_range(first, last);
 	leave_range(first, last);
-	for (; first <= last && r == 0; first = ours + 1) {
-		ours = files_next(first, last);
-		if (ours != first) {
-			r = sys3(SYS_close_range, first, ours - 1, how);
-			how = 0;
-		}
-		if (ours == last + 1)
-			break;
-	}
+	r = close_around(first, last, how);
+	left_range(first, last);
 	return r;
 }
 

@@ -112,6 +112,15 @@ static long kernel(const struct call *c)
 	return r;
 }
 
+/* fd has been left (posix_leave). */
+static long kernel_left(const struct call *c, int fd)
+{
+	long r = kernel(c);
+
+	posix_left(fd);
+	return r;
+}
+
 /* A call that the kernel never begins again, and the argument that is its limit. */
 struct limit {
 	bool is; /* such a call */
@@ -379,12 +388,15 @@ static long dispatch(const struct call *c)
 	case SYS_sched_yield:
 		return sched_yield();
 	case SYS_close:
-		return posix_leave((int)c->a[0]) ? kernel(c) : -EBADF;
+		return posix_leave((int)c->a[0]) ? kernel_left(c, (int)c->a[0])
+						 : -EBADF;
 #ifdef SYS_dup2
 	case SYS_dup2:
 #endif
 	case SYS_dup3:
-		return posix_may_dup((int)c->a[0], (int)c->a[1]) ? kernel(c) : -EBADF;
+		return posix_may_dup((int)c->a[0], (int)c->a[1])
+			   ? kernel_left(c, (int)c->a[1])
+			   : -EBADF;
 	case SYS_close_range:
 		return posix_close_range((unsigned)c->a[0], (unsigned)c->a[1],
 					 (unsigned)c->a[2]);

@@ -304,6 +304,8 @@ static inline void posix_kernel_end(const bool *user)
 
 /* fd is about to be closed, or to become another file; false: nothing is open there (it is ours). */
 bool posix_leave(int fd);
+/* It has been. */
+void posix_left(int fd);
 /* The same for dup2(fd, at), unless that will fail anyway. */
 bool posix_may_dup(int fd, int at);
 /* 0 or -errno. */

@@ -147,7 +147,7 @@ static int submit_to(struct uk_thread *t, struct io_op *op, struct uk_vp *home,
 
 	if (unlikely(why != WAKE_OK) && op->res == -ECANCELED)
 		return wake_error(why);
-	return op->res;
+	return unlikely(op->res == REACTOR_ANEW) ? -EAGAIN : op->res;
 }
 
 int sched_io_any(struct uk_thread *t, struct io_op *op, unsigned n, enum io_class c,
@@ -283,6 +283,30 @@ void sched_io_cancel_fd(struct uk_thread *t, int fd, int keep)
 		if (pending_in(vp_all[i], fd))
 			ask(t, vp_all[i], &m);
 	}
+}
+
+void sched_io_anew(struct uk_thread *t, int fd)
+{
+	uint32_t n = load_acquire(&vp_count_all);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct vp_msg m = { .kind = MSG_CANCEL_FD,
+				    .fd = fd,
+				    .keep = KEEP_ANEW };
+
+		if (reactor_peek_fd(&vp_all[i]->reactor, fd))
+			ask(t, vp_all[i], &m);
+	}
+}
+
+bool sched_io_peek(int fd)
+{
+	uint32_t n = load_acquire(&vp_count_all);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (reactor_peek_fd(&vp_all[i]->reactor, fd))
+			return true;
+	return false;
 }
 
 bool sched_io_pending(int fd)

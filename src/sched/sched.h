@@ -120,6 +120,10 @@ int sched_recv_ahead(struct uk_thread *t, struct io_op *op, int64_t deadline);
 /* End every op pending on fd, on all vps; returns when they have all ended. keep: a descriptor
  * of the same file on which their threads go on (REACTOR_MOVED); -1: with -EBADF. */
 void sched_io_cancel_fd(struct uk_thread *t, int fd, int keep);
+/* fd has come to mean another file, or none: those that were pending on it before begin again,
+ * by the number. Is there any? What is on its way will ask for the file that it is now. */
+void sched_io_anew(struct uk_thread *t, int fd);
+bool sched_io_peek(int fd);
 /* Would it find one? Any thread; no vp: no. */
 bool sched_io_pending(int fd);
 /* Do all reactors hold the files of their operations (struct reactor_ops)? */

@@ -8,14 +8,16 @@
  * dispatcher or T, never both (cur); the dispatcher takes all of its box at once and then
  * serves the messages one by one, oldest first.
  *
- * Meanwhile the program closes the number (io_leave in src/io/close.c): who waits by it is
- * moved to a duplicate (REACTOR_MOVED), on which T goes on. The number dies between two looks
- * at what is pending by it. The kernel looks a number up when the operation is submitted.
+ * Meanwhile the program closes the number (io_leave and io_leave_end in src/io/close.c): who
+ * waits by it is moved to a duplicate (REACTOR_MOVED), on which T goes on; then the kernel
+ * closes it, and an epoll instance forgets the file; then who still waits by the number begins
+ * again (REACTOR_ANEW). The kernel looks a number up when the operation is submitted. (Who is
+ * counted as using the number is in leave.pml.)
  *
  * Checked: T comes back from its call (no end state in which it waits); when it does, the op
  * is done and nobody touches it afterwards; the reactor is never asked to end an operation
- * that it does not know; when the number is free nobody waits by it who was sent before it
- * died; what the kernel has taken T gets.
+ * that it does not know; in the end nobody waits by the number for a file that is forgotten;
+ * who was sent before the first look goes on with his file; what the kernel has taken T gets.
  *
  * The op is a waiter's. One of a sink has no wait: done, it is the sink's, and who asks for its
  * end keeps it meanwhile (src/async).
@@ -25,7 +27,7 @@
  * newest first) -DKEEP_TOKEN (op_done reads the token and does not take it)
  * -DNO_COUNT (who closes does not see an op that is on its way) -DCOUNT_LATE (the op counts
  * as on its way only once it is in the box) -DCOUNT_SHORT (no more, before the reactor
- * knows it) -DONE_LOOK (who closes does not look again once the number is dead) -DMOVE_DONE
+ * knows it) -DONE_LOOK (who closes does not look again when the number is closed) -DMOVE_DONE
  * (one that the kernel has finished is moved)
  */
 #define H 0
@@ -37,8 +39,8 @@ mtype = { SUBMIT, CANCEL, CANCEL_FD };      /* messages */
 mtype = { IDLE, PENDING, CANCELING, DONE }; /* op->state */
 mtype = { W_IDLE, W_ARMED, W_PARKED, W_FIRED };
 
-#define ORPHAN 9
-#define TOKEN(n) (dup * 3 + (n)) /* each wait has its own: the op's, the cancel's, the orphan's */
+#define ORPHAN 15
+#define TOKEN(n) (again * 3 + (n)) /* each wait has its own: the op's, the cancel's, the orphan's */
 
 byte cur[2];    /* what the vp's carrier runs */
 byte on = V;    /* where T runs */
@@ -53,16 +55,18 @@ byte optok;
 bool kdone;     /* the kernel has finished it */
 bool freed;     /* T has returned: the op's memory is somebody else's */
 bool dup;       /* T goes on with a duplicate */
+byte again;     /* how often it has begun again */
 bool looked;    /* the kernel knows the op's file */
-bool move;      /* its end was asked for by who closes */
-bool data, bad, moved; /* how it ended: by itself, with -EBADF, or with REACTOR_MOVED */
+bool old;       /* the file that the number was before it was closed */
+bool move, fresh; /* its end was asked for by who closes: before, after */
+bool data, bad, moved, anew; /* how it ended: by itself, with -EBADF, REACTOR_MOVED, REACTOR_ANEW */
 bool taken;     /* ghost: the kernel has finished by itself */
 
-bool dead;      /* the number */
-bool closed;    /* ghost: it is free */
+bool closed;    /* the number */
 byte submits;   /* vp->submits of H */
-bool early;     /* ghost: by the number, sent before that was dead */
-bool closing, fd_done; /* H's list of closers: a message waits; it was served */
+bool sent;      /* ghost: by the number, and not done */
+bool before;    /* ghost: it was so when who closes looked first */
+bool closing, fd_done, after; /* H's list of closers: a message waits; it was served; the second */
 
 mtype box[3], got[3]; /* H's box of messages, oldest first; what its dispatcher took */
 byte nbox, ngot;
@@ -126,21 +130,21 @@ proctype Thread()
 	bool was;
 
 	(cur[on] == THREAD);
-again:
+begin:
 	atomic {
 		optok = TOKEN(1); op = IDLE; looked = false; data = false; bad = false; moved = false;
-		move = false;
+		move = false; fresh = false; anew = false; old = false;
 		arm(TOKEN(1))
 	}
 	if /* the vp's own reactor, or another vp's */
-	:: on == H -> atomic { early = !dead && !dup; op = PENDING }
+	:: on == H -> atomic { sent = !dup; op = PENDING }
 	:: on == V ->
 #ifdef COUNT_LATE
-		atomic { early = !dead && !dup; post(SUBMIT) }
+		atomic { sent = !dup; post(SUBMIT) }
 		submits++
 #else
 		submits++;
-		atomic { early = !dead && !dup; post(SUBMIT) }
+		atomic { sent = !dup; post(SUBMIT) }
 #endif
 	fi;
 	park();
@@ -187,11 +191,14 @@ again:
 	fi;
 	assert(op == DONE);
 	if
-	:: atomic { !dup && (moved || (bad && !closed)) -> dup = true; early = false }
-		goto again
+	:: atomic { moved -> dup = true; again++ }
+		goto begin
+	:: atomic { !moved && anew -> again++ }
+		goto begin
 	:: else
 	fi;
 	assert(!taken || data);
+	assert(!before || !bad);
 	freed = true;
 	cur[on] = DISP
 }
@@ -201,7 +208,7 @@ inline op_done()
 	byte t;
 
 	atomic {
-		kdone = false; op = DONE; early = false;
+		kdone = false; op = DONE; sent = false;
 #ifdef MOVE_DONE
 		if
 		:: move -> moved = true; data = false
@@ -270,7 +277,12 @@ inline serve()
 		:: m == CANCEL_FD ->
 			closing = true;
 			if
-			:: by_number -> move = true; reactor_cancel()
+			:: by_number ->
+				if
+				:: after -> fresh = true
+				:: else -> move = true
+				fi;
+				reactor_cancel()
 			:: else
 			fi
 		fi
@@ -341,33 +353,23 @@ end:	do
 	:: atomic { (op == PENDING || op == CANCELING) && !looked ->
 			looked = true;
 			if
-			:: !dup && dead -> bad = true; kdone = true
-			:: else
+			:: !dup && closed -> bad = true; kdone = true
+			:: else -> old = !dup
 			fi
 		}
 	:: atomic { looked && !kdone && (op == CANCELING || (op == PENDING && !quiet)) &&
-		    !bad && !data && !moved ->
+		    !bad && !data && !moved && !anew ->
 			if
-			:: data = true; taken = true
-			:: op == CANCELING -> moved = move
+			:: !(old && closed) -> data = true; taken = true /* else: forgotten */
+			:: op == CANCELING -> moved = move && !fresh; anew = fresh
 			fi;
 			kdone = true
 		}
 	od
 }
 
-/* sched_io_cancel_fd: the count first, then the table */
-inline look()
+inline ask_H()
 {
-#ifdef NO_COUNT
-	there = by_number;
-#else
-	there = submits > 0;
-	if
-	:: !there -> there = by_number
-	:: else
-	fi;
-#endif
 	if
 	:: there ->
 		post(CANCEL_FD);
@@ -377,17 +379,29 @@ inline look()
 	fi
 }
 
-/* move_away */
+/* sched_io_cancel_fd: the count first, then the table. sched_io_anew: the table alone, since
+ * what is on its way will ask for the file that the number is now. */
 proctype Closer()
 {
 	bool there;
 
-	look();
-	dead = true;
-#ifndef ONE_LOOK
-	look();
+	before = sent;
+#ifdef NO_COUNT
+	there = by_number;
+#else
+	there = submits > 0;
+	if
+	:: !there -> there = by_number
+	:: else
+	fi;
 #endif
-	atomic { closed = true; assert(!early) }
+	ask_H();
+	atomic { closed = true; after = true }
+#ifndef ONE_LOOK
+	there = by_number;
+	ask_H();
+#endif
+	assert(!(by_number && old))
 }
 
 init {

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers are closed, replaced and asked about by several threads at the same moment. Which of
+ * them comes first nobody can say; but what each is told is what some order gives. */
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "asleep.h"
+#include "must.h"
+
+#define ROUNDS 300
+#define READERS 100
+
+static int number;         /* that they are about */
+static int pair[2];        /* a stream that stays */
+static atomic_int done[3]; /* rounds, of each thread */
+static atomic_int turn;    /* rounds begun */
+
+/* Two threads do it in each round, at once; main prepares and judges. */
+static void *second(void *each)
+{
+	void (*fn)(void) = *(void (**)(void))each;
+
+	for (int i = 1; i <= ROUNDS; i++) {
+		while (turn < i)
+			sched_yield();
+		fn();
+		done[1] = i;
+	}
+	return NULL;
+}
+
+static void rounds(void (*prepare)(void), void (*first)(void), void (*other)(void),
+		   void (*judge)(void))
+{
+	pthread_t t;
+
+	turn = done[1] = 0;
+	t = thread_of(second, &other);
+	for (int i = 1; i <= ROUNDS; i++) {
+		prepare();
+		turn = i;
+		first();
+		while (done[1] < i)
+			sched_yield();
+		judge();
+	}
+	end_of(t);
+}
+
+/* --- one close of two succeeds --- */
+
+static atomic_int closed;
+
+static void opens(void)
+{
+	number = dup(pair[0]);
+	MUST(number >= 0);
+	closed = 0;
+}
+
+static void closes(void)
+{
+	if (!close(number))
+		closed++;
+	else
+		MUST(errno == EBADF);
+}
+
+static void closed_once(void)
+{
+	MUST(closed == 1);
+}
+
+/* --- who asks sees the file, or nothing --- */
+
+static void looks(void)
+{
+	struct stat st;
+
+	for (int i = 0; i < 20; i++) {
+		int twin;
+
+		if (fstat(number, &st))
+			MUST(errno == EBADF);
+		else
+			MUST(S_ISSOCK(st.st_mode));
+		twin = dup(number);
+		if (twin < 0)
+			continue;
+		MUST(!fstat(twin, &st) && S_ISSOCK(st.st_mode));
+		close(twin);
+	}
+}
+
+/* --- a dup2 that fails changes nothing --- */
+
+static int target = -1;
+static int failed;
+
+static void opens_both(void)
+{
+	opens();
+	target = fcntl(pair[1], F_DUPFD, 500);
+	MUST(target >= 500);
+}
+
+static void dups(void)
+{
+	failed = dup2(number, target) < 0;
+	MUST(!failed || errno == EBADF);
+}
+
+static void target_lives(void)
+{
+	struct stat st;
+	char c = 0;
+
+	MUST(!fstat(target, &st) && S_ISSOCK(st.st_mode));
+	/* what it stands for: the one end or the other */
+	MUST(write(target, "x", 1) == 1);
+	MUST(read(failed ? pair[0] : pair[1], &c, 1) == 1 && c == 'x');
+	MUST(!close(target));
+}
+
+/* --- who writes to a number that is replaced writes to the one file or the other --- */
+
+static int pipes[2][2];
+static atomic_long written;
+static atomic_bool stop;
+
+static void *writer(void *arg)
+{
+	(void)arg;
+	while (!stop) {
+		MUST(write(number, "12345678", 8) == 8);
+		written += 8;
+	}
+	return NULL;
+}
+
+static void *drains(void *arg)
+{
+	int fd = *(int *)arg;
+	char buf[4096];
+	long sum = 0, n;
+
+	while ((n = read(fd, buf, sizeof(buf))) > 0)
+		sum += n;
+	return (void *)sum;
+}
+
+static void replaced_under_writers(void)
+{
+	pthread_t w[4], d[2];
+	long sum = 0;
+
+	written = 0;
+	stop = false;
+	MUST(!pipe(pipes[0]) && !pipe(pipes[1]));
+	number = fcntl(pipes[0][1], F_DUPFD, 600);
+	for (int i = 0; i < 2; i++)
+		d[i] = thread_of(drains, &pipes[i][0]);
+	for (int i = 0; i < 4; i++)
+		w[i] = thread_of(writer, NULL);
+	for (int i = 0; i < ROUNDS; i++) {
+		MUST(dup2(pipes[i % 2][1], number) == number);
+		sched_yield();
+	}
+	stop = true;
+	for (int i = 0; i < 4; i++)
+		end_of(w[i]);
+	MUST(!close(number) && !close(pipes[0][1]) && !close(pipes[1][1]));
+	for (int i = 0; i < 2; i++)
+		sum += (long)end_of(d[i]);
+	MUST(sum == written);
+	close(pipes[0][0]);
+	close(pipes[1][0]);
+}
+
+/* --- whoever waited when the bytes came gets them --- */
+
+static int many[READERS][2];
+static atomic_int asleep;
+
+static void *reader(void *arg)
+{
+	int i = (int)(long)arg;
+	char got[5], name[16];
+
+	snprintf(name, sizeof(name), "r%d", i);
+	MUST(!pthread_setname_np(pthread_self(), name));
+	asleep++;
+	MUST(recv(many[i][0], got, 5, 0) == 5 && !memcmp(got, "bytes", 5));
+	return NULL;
+}
+
+static void by_close(void)
+{
+	for (int i = 0; i < READERS; i++)
+		MUST(!close(many[i][0]));
+}
+
+static void by_range(void)
+{
+	MUST(!close_range((unsigned)many[0][0], (unsigned)many[READERS - 1][0], 0));
+}
+
+static void by_dup2(void)
+{
+	for (int i = 0; i < READERS; i++)
+		MUST(dup2(pair[0], many[i][0]) == many[i][0]);
+	by_close();
+}
+
+static void *one_closes(void *arg)
+{
+	MUST(!close(many[(long)arg][0]));
+	return NULL;
+}
+
+static void by_threads(void)
+{
+	pthread_t t[READERS];
+
+	for (long i = 0; i < READERS; i++)
+		t[i] = thread_of(one_closes, (void *)i);
+	for (int i = 0; i < READERS; i++)
+		end_of(t[i]);
+}
+
+static void told_and_closed(void (*way)(void))
+{
+	pthread_t t[READERS];
+
+	asleep = 0;
+	for (long i = 0; i < READERS; i++) {
+		int s[2];
+
+		MUST(!socketpair(AF_UNIX, SOCK_SEQPACKET, 0, s));
+		many[i][0] = fcntl(s[0], F_DUPFD, 400 + (int)i);
+		many[i][1] = s[1];
+		close(s[0]);
+		t[i] = thread_of(reader, (void *)i);
+	}
+	for (int i = 0; i < READERS; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "r%d", i);
+		while (!thread_sleeps(name))
+			sched_yield();
+	}
+	for (int i = 0; i < READERS; i++)
+		MUST(write(many[i][1], "bytes", 5) == 5);
+	way();
+	for (int i = 0; i < READERS; i++) {
+		end_of(t[i]);
+		MUST(!close(many[i][1]));
+	}
+}
+
+/* --- whatever becomes of the numbers, each record is read once --- */
+
+#define STREAMS 8
+#define NUMBERS 4
+#define RECORDS                                                                        \
+	50 /* there is always room, to poll(2), too: it may be that nobody reads */
+
+static int stream[STREAMS][2];
+static int place[NUMBERS];
+static atomic_uchar seen[STREAMS][RECORDS];
+static atomic_int writing;
+
+static void *writes_records(void *arg)
+{
+	uint64_t s = (uint64_t)(long)arg;
+
+	for (uint64_t i = 0; i < RECORDS; i++) {
+		uint64_t record = s << 32 | i;
+
+		MUST(write(stream[s][1], &record, 8) == 8);
+	}
+	writing--;
+	return NULL;
+}
+
+static void saw(uint64_t record)
+{
+	MUST(record >> 32 < STREAMS && (uint32_t)record < RECORDS);
+	MUST(!seen[record >> 32][(uint32_t)record]++);
+}
+
+/* 0: the end of a stream. */
+static bool reads_one(int fd)
+{
+	uint64_t record;
+	ssize_t n = read(fd, &record, 8);
+
+	if (n == 8)
+		saw(record);
+	else
+		MUST(n == 0 || (n < 0 && errno == EBADF));
+	return n != 0;
+}
+
+static void *reads_records(void *arg)
+{
+	unsigned at = (unsigned)(long)arg;
+
+	while (reads_one(place[at++ % NUMBERS]))
+		;
+	return NULL;
+}
+
+/* Each number means one stream after the other. */
+static void *changes(void *arg)
+{
+	for (unsigned i = 0; writing; i++) {
+		int at = place[i % NUMBERS], s = (int)(i % STREAMS);
+
+		switch (i / NUMBERS % 4) {
+		case 0:
+			close(at);
+			break;
+		case 1:
+			close_range((unsigned)at, (unsigned)at, 0);
+			break;
+		default:
+			break;
+		}
+		MUST(dup2(stream[s][0], at) == at);
+		sched_yield();
+	}
+	return arg;
+}
+
+static void read_once(void)
+{
+	pthread_t w[STREAMS], r[16], c;
+
+	writing = STREAMS;
+	for (int i = 0; i < STREAMS; i++)
+		MUST(!socketpair(AF_UNIX, SOCK_SEQPACKET, 0, stream[i]));
+	for (int i = 0; i < NUMBERS; i++)
+		MUST((place[i] = fcntl(stream[i][0], F_DUPFD, 700 + i)) == 700 + i);
+	for (long i = 0; i < 16; i++)
+		r[i] = thread_of(reads_records, (void *)i);
+	for (long i = 0; i < STREAMS; i++)
+		w[i] = thread_of(writes_records, (void *)i);
+	c = thread_of(changes, NULL);
+	for (int i = 0; i < STREAMS; i++) {
+		end_of(w[i]);
+		close(stream[i][1]);
+	}
+	end_of(c);
+	for (int i = 0; i < 16; i++)
+		end_of(r[i]);
+	for (int i = 0; i < STREAMS; i++)
+		while (reads_one(stream[i][0]))
+			;
+	for (int i = 0; i < STREAMS; i++) {
+		for (int k = 0; k < RECORDS; k++)
+			MUST(seen[i][k]-- == 1);
+		close(stream[i][0]);
+	}
+	for (int i = 0; i < NUMBERS; i++)
+		close(place[i]);
+}
+
+int main(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	rounds(opens, closes, closes, closed_once);
+	puts("closed once");
+	rounds(opens, closes, looks, closed_once);
+	puts("seen or gone");
+	rounds(opens_both, dups, closes, target_lives);
+	puts("a target lives");
+	replaced_under_writers();
+	puts("replaced under writers");
+	told_and_closed(by_close);
+	told_and_closed(by_range);
+	told_and_closed(by_dup2);
+	told_and_closed(by_threads);
+	puts("told and closed");
+	for (int i = 0; i < 20; i++)
+		read_once();
+	puts("read once");
+	return 0;
+}
