@@ -88,13 +88,13 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void tell_late(int64_t *late, long n)
+static void tell_late(int64_t *late, long n, long long proof)
 {
 	qsort(late, (size_t)n, sizeof(*late), by_value);
 	result("p50", (double)late[n / 2] / 1e3);
 	result("p99", (double)late[n * 99 / 100] / 1e3);
 	result("max", (double)late[n - 1] / 1e3);
-	check(n);
+	check(proof);
 }
 
 /* ---- latency N: one blocks, how soon does another one run? ---- */
@@ -129,7 +129,7 @@ static void *who_is_ready(void *arg)
 		}
 		yield();
 	}
-	tell_late(late, n);
+	tell_late(late, n, n);
 	return arg;
 }
 
@@ -255,7 +255,7 @@ static void *ticks(void *arg)
 		late[i] = now_ns() - due;
 	}
 	__atomic_store_n(&over, 1, __ATOMIC_RELAXED);
-	tell_late(late, arg2);
+	tell_late(late, arg2, arg2);
 	return arg;
 }
 
@@ -270,6 +270,63 @@ static void hogs(void)
 	join(ticker);
 	for (long i = 0; i < arg1; i++)
 		join(t[i]);
+}
+
+/* ---- burst THREADS TURNS, burstlock: a ticker of 1 ms while so many block at one moment, and
+ * are let go at one moment ---- */
+
+#define TICKS 100000
+#define BETWEEN 50000000 /* ns: until all have blocked; no figure depends on it */
+
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+
+static void *waits_behind(void *arg)
+{
+	pthread_mutex_lock(&held);
+	pthread_mutex_unlock(&held);
+	return arg;
+}
+
+static void *ticks_on(void *arg)
+{
+	int64_t *late = calloc(TICKS, sizeof(*late));
+	long n = 0;
+
+	while (n < TICKS && !__atomic_load_n(&over, __ATOMIC_ACQUIRE)) {
+		int64_t due = now_ns() + 1000000;
+
+		rest(1000000);
+		late[n++] = now_ns() - due;
+	}
+	tell_late(late, n, arg1 * arg2);
+	free(late);
+	return arg;
+}
+
+static void turn(thread *t, int lock)
+{
+	pthread_mutex_lock(&held);
+	rest(BETWEEN);
+	for (long i = 0; i < arg1; i++)
+		t[i] = spawn(lock ? waits_behind : at_the_wall, NULL);
+	rest(BETWEEN);
+	pthread_mutex_unlock(&held);
+	if (!lock)
+		pthread_barrier_wait(&wall);
+	for (long i = 0; i < arg1; i++)
+		join(t[i]);
+}
+
+static void burst(int lock)
+{
+	thread *t = calloc((size_t)arg1, sizeof(*t)), ticker = spawn(ticks_on, NULL);
+
+	pthread_barrier_init(&wall, NULL, (unsigned)arg1 + 1);
+	for (long i = 0; i < arg2; i++)
+		turn(t, lock);
+	__atomic_store_n(&over, 1, __ATOMIC_RELEASE);
+	join(ticker);
+	free(t);
 }
 
 int main(int argc, char **argv)
@@ -294,6 +351,8 @@ int main(int argc, char **argv)
 		timed(arg1, touches, -1);
 	} else if (!strcmp(w, "hogs") && arg1 <= 64) {
 		hogs();
+	} else if (!strncmp(w, "burst", 5)) {
+		burst(!strcmp(w, "burstlock"));
 	} else {
 		die("act: no such workload", 22);
 	}

@@ -53,11 +53,20 @@ def hogs(q):
                  late(None, "100"))]
 
 
+def burst(q):
+    n, turns = (50, 2) if q else (400, 10)
+    return [case(f"a ticker of 1 ms beside {n} {text}, {v} vp", v, w, (n, turns), n * turns,
+                 late(None, None), NO_GO)
+            for w, text in (("burst", "that come to a pthread barrier"),
+                            ("burstlock", "behind a held pthread mutex")) for v in (1, 2)]
+
+
 WORKLOADS = {
     "act-table1": (table1, "founding paper, table 1: two threads by turns at one pipe, raw"),
     "act-latency": (latency, "a thread blocks: until another one runs"),
     "act-block": (block, "many that block: raw sleeps, cold pages, a pthread barrier"),
     "act-hogs": (hogs, "lateness of a ticker beside threads that compute"),
+    "act-burst": (burst, "lateness of a ticker while many block at one moment"),
 }
 
 
