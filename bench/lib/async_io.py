@@ -20,9 +20,29 @@ def requests(q):
     return out
 
 
+PROXIES = tuple(f"{by}-{how}" for how in ("copy", "lend", "splice") for by in ("liburing", "uk"))
+
+
+def proxies(q):
+    mib = 64 if q else 2_048
+    return [case(f"a proxy, {chunk >> 10} KiB at a time", 1, "proxy", (chunk, mib), mib,
+                 {"cpu": (", CPU for 1 MiB", "us", "1.05 x liburing")}, cpus=2)
+            for chunk in (4 << 10, 64 << 10, 512 << 10)]
+
+
 WORKLOADS = {
     "async-io": (requests, "asynchronous reads and stats, beside liburing alone"),
+    "async-proxy": (proxies, "bytes from one socket to another: copied, lent, spliced"),
 }
+
+
+def proxy_run(system, c, figures):
+    by, how = system.split("-")
+    env = {} if by == "liburing" else {"UK_VPS": "1", "LD_LIBRARY_PATH": build.runtime()}
+    words = [build.program(f"proxy-{by}"), how, *map(str, c.args)]
+    values, _ = harness.run_program(harness.pinned(c.cpus) + words, env, c.check, 180)
+    for metric, (suffix, unit, _) in c.metrics.items():
+        figures.add(c.variant + suffix, system, unit, values[metric])
 
 
 def one_run(system, c, figures):
@@ -37,5 +57,6 @@ def one_run(system, c, figures):
 
 
 def run(figures, runs, quick, only=None):
-    interleaved(figures, WORKLOADS[figures.workload][0](quick), SYSTEMS, one_run, runs, quick,
-                only)
+    proxy = figures.workload == "async-proxy"
+    interleaved(figures, WORKLOADS[figures.workload][0](quick), PROXIES if proxy else SYSTEMS,
+                proxy_run if proxy else one_run, runs, quick, only)

@@ -261,31 +261,50 @@ static void a_local_socket_has_both(void)
 	done();
 }
 
-/* As much as the buffers hold, and who sends waits for room. */
-static size_t fill_up(void)
+static size_t before; /* what lies in the buffers */
+
+/* A connection that has no room: as much as the buffers hold. */
+static void full(void)
 {
-	size_t n = 0;
 	ssize_t r;
 
+	tcp();
+	before = 0;
 	while ((r = send(s[0], from, LEN, MSG_DONTWAIT)) > 0)
-		n += (size_t)r;
-	return n;
+		before += (size_t)r;
+}
+
+/* Acknowledgements still come, and TCP looks whether there is room: it may have been found after
+ * all. Then so with another connection. */
+static bool accepted(uk_end e)
+{
+	if (e.res <= 0)
+		return false;
+	uk_close(s[1]); /* which ends the loan */
+	e = end();
+	CHECK(e.flags == UK_END_FREE);
+	uk_close(s[0]);
+	full();
+	return true;
 }
 
 static void it_waits_for_room(bool nonblock)
 {
 	uk_op o = ZC(0, from, LEN);
-	size_t before, rest;
+	size_t rest;
 	uk_end e;
+	int r;
 
 	group(8);
-	tcp();
-	if (nonblock)
-		CHECK_EQ(fcntl(s[0], F_SETFL, O_NONBLOCK), 0);
-	o.fd = s[0];
-	before = fill_up();
-	submit(&o, 1);
-	CHECK_EQ(uk_wait_any(g, &e, 1, uk_after(5 * MS)), -ETIMEDOUT);
+	full();
+	do {
+		if (nonblock)
+			CHECK_EQ(fcntl(s[0], F_SETFL, O_NONBLOCK), 0);
+		o.fd = s[0];
+		submit(&o, 1);
+		r = uk_wait_any(g, &e, 1, uk_after(5 * MS));
+	} while (r == 1 && accepted(e));
+	CHECK_EQ(r, -ETIMEDOUT);
 	for (; before; before -= rest) {
 		rest = before < LEN ? before : LEN;
 		read_all(rest);
@@ -301,23 +320,38 @@ static void who_finds_no_room_waits(void)
 	it_waits_for_room(true);
 }
 
+/* o finds no room, so it ends otherwise. */
+static void ends_otherwise(uk_op o, bool cancel, int64_t res)
+{
+	int64_t within = o.deadline;
+	uk_end e;
+
+	do {
+		o.fd = s[0];
+		o.deadline = within ? uk_after(within) : 0;
+		submit(&o, 1);
+		if (cancel) {
+			uk_yield();
+			uk_async_cancel(g, o.id);
+		}
+		e = end();
+	} while (accepted(e));
+	CHECK_EQ(e.res, res);
+	CHECK_EQ(e.flags, UK_END_FREE);
+}
+
 static void its_end_can_be_asked_for(void)
 {
 	uk_op o = ZC(0, from, LEN);
 
 	group(8);
-	tcp();
-	o.fd = s[0];
-	fill_up();
-	o.deadline = uk_after(5 * MS);
-	one_end(o, -ETIMEDOUT);
+	full();
+	o.deadline = 5 * MS;
+	ends_otherwise(o, false, -ETIMEDOUT);
 	o.deadline = 0;
-	submit(&o, 1);
-	uk_yield();
-	CHECK_EQ(uk_async_cancel(g, o.id), 0);
-	CHECK_EQ(end().res, -ECANCELED);
+	ends_otherwise(o, true, -ECANCELED);
 	o.flags = MSG_DONTWAIT;
-	one_end(o, -EAGAIN);
+	ends_otherwise(o, false, -EAGAIN);
 	done();
 }
 
@@ -396,24 +430,24 @@ static void a_forked_child_hears_of_its_end(void)
 	int status;
 	pid_t pid;
 
+	uk_end e;
+
 	group(8);
-	tcp();
+	full();
 	o.fd = s[0];
-	fill_up();
 	submit(&o, 1);
 	pid = fork();
 	CHECK(pid >= 0);
 	if (!pid) {
-		uk_end e;
-
 		CHECK_EQ(uk_wait_any(g, &e, 1, UK_FOREVER), 1);
-		CHECK(e.res == -ECANCELED && e.flags == UK_END_FREE);
+		CHECK(e.res > 0 || (e.res == -ECANCELED && e.flags == UK_END_FREE));
 		_exit(0);
 	}
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK_EQ(status, 0);
-	CHECK_EQ(uk_async_cancel(g, o.id), 0);
-	CHECK_EQ(end().res, -ECANCELED);
+	uk_async_cancel(g, o.id);
+	e = end();
+	CHECK(accepted(e) || e.res == -ECANCELED);
 	done();
 }
 #endif
