@@ -8,8 +8,8 @@ neither creation nor the end is in it, unless they are what is measured.
 
 A size that a system can't reach ends its curve, with the reason; whether a size fits into
 memory is reckoned before, from what a parked thread of that system takes (w5, measured at a
-small size). Kernel threads are not tried beyond what the kernel allows: the last of them would
-be missing to all other programs of the machine.
+small size). What the kernel does not allow is not tried: the last kernel thread would be missing
+to all other programs of the machine, and who can map no further stack may hang.
 """
 import collections
 import json
@@ -73,15 +73,16 @@ def number_in(path):
         return None
 
 
-def kernel_thread_limits():
-    """[(name, threads that it allows)], the tightest first."""
-    limits = [("kernel.pid_max", number_in("/proc/sys/kernel/pid_max")),
-              ("kernel.threads-max", number_in("/proc/sys/kernel/threads-max")),
-              ("the control group's pids.max", number_in("/sys/fs/cgroup/pids.max"))]
+def limits(system):
+    """[(name, threads that the kernel allows)], the tightest first: kernel threads, and who has
+    mappings of its own, a stack and its guard, for each thread."""
     maps = number_in("/proc/sys/vm/max_map_count")
-    if maps:  # a stack and its guard
-        limits.append(("vm.max_map_count", maps // 2))
-    return sorted(((name, n) for name, n in limits if n), key=lambda limit: limit[1])
+    found = [("vm.max_map_count", maps and maps // 2)] if system in ("nptl", "may") else []
+    if system == "nptl":
+        found += [("kernel.pid_max", number_in("/proc/sys/kernel/pid_max")),
+                  ("kernel.threads-max", number_in("/proc/sys/kernel/threads-max")),
+                  ("the control group's pids.max", number_in("/sys/fs/cgroup/pids.max"))]
+    return sorted(((name, n) for name, n in found if n), key=lambda limit: limit[1])
 
 
 def available():
@@ -116,10 +117,9 @@ class Memory:
 
 
 def must_be_allowed(system, n):
-    if system == "nptl":
-        name, most = kernel_thread_limits()[0]
+    for name, most in limits(system)[:1]:
         if n >= most:
-            raise Ended(f"{name} allows {most:,} kernel threads")
+            raise Ended(f"{name} allows {most:,} of them")
 
 
 class Run:

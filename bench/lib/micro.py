@@ -96,7 +96,7 @@ WORKLOADS = {
     "w8": (w8, "10,000 sleepers: lateness and CPU of a wake-up"),
 }
 
-SYSTEMS = ("uk-light", "uk-full", "nptl", "go", "loom", "st", "boost.fiber", "tokio")
+SYSTEMS = ("uk-light", "uk-full", "nptl", "go", "loom", "st", "boost.fiber", "tokio", "may")
 
 
 def command(system, c):
@@ -110,7 +110,7 @@ def command(system, c):
     path = build.program(system)
     if system == "go":
         return [path, *words], {"GOMAXPROCS": str(c.vps)}
-    if system in ("tokio", "boost.fiber"):
+    if system in ("tokio", "may", "boost.fiber"):
         return [path, str(c.vps), *words], {}
     if system == "loom":
         par = "-Djdk.virtualThreadScheduler."

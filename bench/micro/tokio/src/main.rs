@@ -2,6 +2,9 @@
 //! Workloads w1..w8 on tokio tasks: tokio-micro VPS WORKLOAD N [M].
 //! One vp is the current-thread runtime, more the multi-thread one. Tasks have no stack of
 //! their own: they are the peer that pays with a different style of program.
+#[path = "../../rust/bench.rs"]
+mod bench;
+use bench::{check, cpu_ns, late, mem_kernel, mem_own, p99_us, per, result, Dozers, Lap, Spans};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
@@ -13,96 +16,10 @@ use tokio::sync::{mpsc, watch, Mutex, Notify};
 use tokio::task::{spawn, yield_now};
 use tokio::time::timeout;
 
-fn result(metric: &str, v: f64) {
-    println!("result {metric} {v:.3}");
-}
-fn check(v: i64) {
-    println!("check {v}");
-}
-fn per(t: Instant, n: usize) -> f64 {
-    t.elapsed().as_nanos() as f64 / n as f64
-}
-fn cpu_ns() -> i64 {
-    // SAFETY: a plain system call that fills the struct.
-    unsafe {
-        let mut t: libc::timespec = std::mem::zeroed();
-        libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut t);
-        t.tv_sec * 1_000_000_000 + t.tv_nsec
-    }
-}
-fn sum_kb(file: &str, keys: &[&str]) -> i64 {
-    std::fs::read_to_string(file)
-        .unwrap_or_default()
-        .lines()
-        .filter_map(|l| {
-            let mut w = l.split_whitespace();
-            let k = w.next()?;
-            if keys.contains(&k) { w.next()?.parse::<i64>().ok() } else { None }
-        })
-        .sum::<i64>()
-        * 1024
-}
-fn mem_own() -> i64 {
-    sum_kb("/proc/self/status", &["VmRSS:", "VmPTE:"])
-}
-fn mem_kernel() -> i64 {
-    sum_kb("/proc/meminfo", &["KernelStack:", "Slab:"])
-}
-fn rng_next(s: &mut u64) -> u64 {
-    *s ^= *s >> 12;
-    *s ^= *s << 25;
-    *s ^= *s >> 27;
-    s.wrapping_mul(0x2545F4914F6CDD1D)
-}
-
-// What n tasks count together from the moment at which the last has arrived to that at which
-// the first is done. One vp: a load and a store are enough to add.
-#[derive(Default)]
-struct Lap {
-    n: i64,
-    count: AtomicI64,
-    came: AtomicI64,
-    left: AtomicI64,
-    at: std::sync::Mutex<(i64, Option<Instant>, f64)>,
-}
-
-impl Lap {
-    fn of(n: usize) -> Arc<Lap> {
-        Arc::new(Lap { n: n as i64, ..Default::default() })
-    }
-    fn add(c: &AtomicI64) -> i64 {
-        let v = c.load(Relaxed) + 1;
-        c.store(v, Relaxed);
-        v
-    }
-    fn count(&self) {
-        Self::add(&self.count);
-    }
-    fn arrive(&self) -> bool {
-        let last = Self::add(&self.came) == self.n;
-        if last {
-            let mut at = self.at.lock().unwrap();
-            (at.0, at.1) = (self.count.load(Relaxed), Some(Instant::now()));
-        }
-        last
-    }
-    async fn meet(&self) {
-        self.arrive();
-        while !self.all_in() {
-            yield_now().await;
-        }
-    }
-    fn all_in(&self) -> bool {
-        self.came.load(Relaxed) >= self.n
-    }
-    fn leave(&self) {
-        if Self::add(&self.left) == 1 {
-            let mut at = self.at.lock().unwrap();
-            at.2 = per(at.1.unwrap(), (self.count.load(Relaxed) - at.0) as usize);
-        }
-    }
-    fn cost(&self) -> f64 {
-        self.at.lock().unwrap().2
+async fn meet(lap: &Lap) {
+    lap.arrive();
+    while !lap.all_in() {
+        yield_now().await;
     }
 }
 
@@ -163,7 +80,7 @@ async fn ring(n: usize, total: usize, timed: bool) {
         h.await.unwrap();
     }
     result("wake", lap.cost());
-    check(lap.count.load(Relaxed));
+    check(lap.counted());
 }
 
 async fn w2one(n: usize) {
@@ -313,7 +230,7 @@ async fn pairs(n: usize, total: usize) {
         let (back, mut comes_back) = mpsc::channel::<i64>(1);
         let a = lap.clone();
         tasks.push(spawn(async move {
-            a.meet().await;
+            meet(&a).await;
             for i in 0..each {
                 there.send(i).await.unwrap();
                 assert_eq!(comes_back.recv().await, Some(i));
@@ -324,7 +241,7 @@ async fn pairs(n: usize, total: usize) {
         }));
         let b = lap.clone();
         tasks.push(spawn(async move {
-            b.meet().await;
+            meet(&b).await;
             for _ in 0..each {
                 back.send(arrives.recv().await.unwrap()).await.unwrap();
             }
@@ -335,7 +252,7 @@ async fn pairs(n: usize, total: usize) {
         h.await.unwrap();
     }
     result("trip", lap.cost());
-    check(lap.count.load(Relaxed));
+    check(lap.counted());
 }
 
 async fn w6mutex(n: usize, rounds: usize, held: bool) {
@@ -398,77 +315,43 @@ async fn w7(leaves: usize) {
 
 async fn w8(n: usize, rounds: usize) {
     let c = cpu_ns();
-    let tasks: Vec<_> = (0..n as u64)
+    let tasks: Vec<_> = (0..n)
         .map(|id| {
             spawn(async move {
-                let mut seed = (id + 1).wrapping_mul(0x9E3779B97F4A7C15);
-                let mut late = Vec::with_capacity(rounds);
+                let mut spans = Spans::of(id);
+                let mut all = Vec::with_capacity(rounds);
                 for _ in 0..rounds {
-                    let span = 1_000_000 + rng_next(&mut seed) % 99_000_001;
-                    let due = Instant::now() + Duration::from_nanos(span);
+                    let due = Instant::now() + spans.next();
                     tokio::time::sleep_until(due.into()).await;
-                    late.push(Instant::now().saturating_duration_since(due).as_nanos() as u64);
+                    all.push(late(due));
                 }
-                late
+                all
             })
         })
         .collect();
-    let mut late = Vec::with_capacity(n * rounds);
+    let mut all = Vec::with_capacity(n * rounds);
     for h in tasks {
-        late.extend(h.await.unwrap());
+        all.extend(h.await.unwrap());
     }
     let c = cpu_ns() - c;
-    let done = late.len();
-    late.sort_unstable();
-    result("late", late[done * 99 / 100] as f64 / 1000.0);
-    result("cpu", c as f64 / done as f64 / 1000.0);
-    check(done as i64);
+    result("late", p99_us(&mut all));
+    result("cpu", c as f64 / all.len() as f64 / 1000.0);
+    check(all.len() as i64);
 }
 
-// Sleepers, whose spans grow with their number, so that as many wake in a second. Once all are
-// there, n wake-ups pass, and then they are counted.
-#[derive(Default)]
-struct Dozers {
-    came: usize,
-    passed: usize,
-    late: Vec<u64>,
-    from: i64,
-    to: i64,
-}
-
+// Sleepers, whose spans grow with their number, so that as many wake in a second.
 async fn timers(n: usize, wakes: usize) {
-    let all = Arc::new(std::sync::Mutex::new(Dozers {
-        late: Vec::with_capacity(wakes),
-        ..Default::default()
-    }));
-    let tasks: Vec<_> = (0..n as u64)
+    let all = Dozers::of(n, wakes);
+    let tasks: Vec<_> = (0..n)
         .map(|id| {
             let all = all.clone();
             spawn(async move {
-                let mut seed = (id + 1).wrapping_mul(0x9E3779B97F4A7C15);
-                all.lock().unwrap().came += 1;
+                let mut spans = Spans::of(id);
+                all.arrive();
                 loop {
-                    let span = (1_000_000 + rng_next(&mut seed) % 99_000_001) * n as u64 / 10_000;
-                    let due = Instant::now() + Duration::from_nanos(span);
+                    let due = Instant::now() + spans.next_of(n);
                     tokio::time::sleep_until(due.into()).await;
-                    let mut a = all.lock().unwrap();
-                    if a.late.len() == wakes {
-                        break;
-                    }
-                    if a.came < n {
-                        continue;
-                    }
-                    if a.passed < n {
-                        a.passed += 1;
-                        continue;
-                    }
-                    if a.late.is_empty() {
-                        a.from = cpu_ns();
-                    }
-                    let late = Instant::now().saturating_duration_since(due).as_nanos();
-                    a.late.push(late as u64);
-                    if a.late.len() == wakes {
-                        a.to = cpu_ns();
+                    if !all.woke(due) {
                         break;
                     }
                 }
@@ -478,11 +361,7 @@ async fn timers(n: usize, wakes: usize) {
     for h in tasks {
         h.await.unwrap();
     }
-    let mut a = all.lock().unwrap();
-    a.late.sort_unstable();
-    result("late", a.late[wakes * 99 / 100] as f64 / 1000.0);
-    result("cpu", (a.to - a.from) as f64 / wakes as f64 / 1000.0);
-    check(a.late.len() as i64);
+    all.tell();
 }
 
 async fn run(w: String, n: usize, m: usize) {
