@@ -225,8 +225,8 @@ bool bound_begin(int fd, uint32_t life);
 void bound_end(int fd);
 /* fd is about to be closed: who is not bound yet will not be. Is anybody? */
 bool bound_over(int fd);
-/* raw.c: what a kernel thread blocks, by its /proc/.../status; all, if it is gone. */
-uint64_t kernel_blocks(const char *path);
+/* raw.c: the signals that a kernel thread of ours blocks; all, if it is gone. 8 KB of stack. */
+uint64_t kernel_blocks(int tid);
 /* raw.c: around a call on fd that may sleep; does something for foreign threads alone. */
 void raw_begin(struct uk_thread *t, int fd);
 void raw_end(struct uk_thread *t, int fd);

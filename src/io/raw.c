@@ -69,7 +69,8 @@ void raw_end(struct uk_thread *t, int fd)
 	fetch_sub_acq_rel(count_of(fd), 1);
 }
 
-uint64_t kernel_blocks(const char *path)
+/* The mask of blocked signals in a status of /proc; all of them, if it is gone. */
+static uint64_t blocked_by(const char *path)
 {
 	char buf[2048], *p;
 	uint64_t mask = 0;
@@ -90,14 +91,9 @@ uint64_t kernel_blocks(const char *path)
 	return mask;
 }
 
-static bool blocks_sigurg(const char *path)
-{
-	return kernel_blocks(path) >> (SIGURG - 1) & 1;
-}
-
 struct question {
 	char path[48];
-	bool deaf;
+	uint64_t blocked;
 };
 
 /* The child: raw calls alone, the thread block is its maker's. */
@@ -105,17 +101,17 @@ static int look_apart(void *arg)
 {
 	struct question *q = arg;
 
-	q->deaf = blocks_sigurg(q->path);
+	q->blocked = blocked_by(q->path);
 	sys1(SYS_exit, 0);
 	return 0;
 }
 
-/* Asked by a child that has our memory and its own table of files: the program's next number
- * stays what it is. Nobody is signalled when it ends. */
-static bool deaf(int tid)
+/* By a child that has our memory and its own table of files: the program's next number stays
+ * what it is. Nobody is signalled when it ends. */
+uint64_t kernel_blocks(int tid)
 {
-	static char stack[16384] __attribute__((aligned(16))); /* under interrupting */
-	struct question q = { .deaf = true };
+	char stack[8192] __attribute__((aligned(16)));
+	struct question q = { .blocked = ~0ull };
 	uint64_t all = ~0ull, old;
 	int pid = -1, was = errno;
 
@@ -129,7 +125,12 @@ static bool deaf(int tid)
 		sys4(SYS_wait4, pid, NULL, __WALL, NULL);
 	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof(old));
 	errno = was;
-	return pid > 0 ? q.deaf : blocks_sigurg(q.path);
+	return pid > 0 ? q.blocked : blocked_by(q.path);
+}
+
+static bool deaf(int tid)
+{
+	return kernel_blocks(tid) >> (SIGURG - 1) & 1;
 }
 
 static int interrupt_one(void *obj, void *arg)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* signal_calls.c - what the program calls: handlers, masks, waits for a handler, sending. For
  * kernel threads it is libc's; handlers are everybody's. */
-#include "base/panic.h"
 #include "base/sys.h"
 #include "io/io.h"
 #include "posix/signal.h"
@@ -291,10 +290,7 @@ LIBC_API int raise(int sig)
 /* What main blocks now: in sigsuspend or sigwait it is less than it has said. */
 static uint64_t main_blocks(pid_t pid)
 {
-	char path[48];
-
-	fmt_to(path, sizeof(path), "/proc/self/task/%d/status", pid);
-	return load_relaxed(&signals_main_mask) & kernel_blocks(path);
+	return load_relaxed(&signals_main_mask) & kernel_blocks(pid);
 }
 
 /* Who sends its process a signal that it alone lets through has it before the call comes back. Any

@@ -83,8 +83,8 @@ bool carrier_on_sigstack(const struct carrier *c, const void *p)
 	return c->sigstack && (uintptr_t)p - (uintptr_t)c->sigstack < SIGSTACK_SIZE;
 }
 
-/* Synchronous signals stay open, and what the kernel sends to who writes; all others go to kernel threads of the program, so that a
- * handler runs on a stack the program knows. */
+/* Synchronous signals stay open, and what the kernel sends to who writes; all others go to kernel
+ * threads of the program, so that a handler runs on a stack the program knows. */
 static void carrier_signals(struct carrier *c)
 {
 	static const int keep[] = { SIGSEGV, SIGBUS, SIGILL,  SIGFPE,  SIGTRAP, SIGABRT,
