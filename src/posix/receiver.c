@@ -25,6 +25,7 @@ static uint64_t crowd; /* lock: who found no group, and so counts as open to all
 static uint32_t waiting[SIGNAL_LAST]; /* lock: how many wait for it in sigwait */
 static uint64_t waited;               /* lock: those that somebody waits for */
 static uint64_t wanted;       /* atomics: what the receiver waits for; it grows */
+static uint32_t asked, heard; /* futex: how often it was to look at wanted, and did */
 static uint32_t receiver_tid; /* 0: none; atomics */
 static uint32_t starting;
 
@@ -84,11 +85,24 @@ static void send_again(const siginfo_t *info)
 		sys2(SYS_kill, pid, info->si_signo);
 }
 
+/* What it is to wait for. Who asked for less hears that it has seen it. */
+static uint64_t look(void)
+{
+	uint32_t now = load_acquire(&asked);
+	uint64_t set = load_acquire(&wanted) | BIT(WAKE_RECEIVER);
+
+	if (load_relaxed(&heard) != now) {
+		store_release(&heard, now);
+		sys3(SYS_futex, &heard, FUTEX_WAKE, INT_MAX);
+	}
+	return set;
+}
+
 static void *receive(void *arg UNUSED)
 {
 	sys2(SYS_prctl, PR_SET_NAME, "uk-signals");
 	for (;;) {
-		uint64_t set = load_acquire(&wanted) | BIT(WAKE_RECEIVER);
+		uint64_t set = look();
 		siginfo_t info;
 		long sig = sys4(SYS_rt_sigtimedwait, &set, &info, NULL, sizeof(set));
 
@@ -109,7 +123,11 @@ static void *receive(void *arg UNUSED)
 
 static void *receive_first(void *arg)
 {
+	uint64_t wake = BIT(WAKE_RECEIVER);
+
 	thread_foreign();
+	/* libc never blocks it: between two waits a handler would take it, for nothing */
+	sys4(SYS_rt_sigprocmask, SIG_BLOCK, &wake, NULL, sizeof(wake));
 	store_release(&receiver_tid, (uint32_t)sys_gettid());
 	sys3(SYS_futex, &receiver_tid, FUTEX_WAKE, INT_MAX);
 	return receive(arg);
@@ -214,6 +232,34 @@ static bool from_process(uint64_t set, siginfo_t *info)
 	struct timespec none = { 0, 0 };
 
 	return sys4(SYS_rt_sigtimedwait, &set, info, &none, sizeof(set)) > 0;
+}
+
+void receiver_take(struct posix_signals *s, uint64_t set)
+{
+	siginfo_t info;
+
+	while (from_process(set, &info)) {
+		bool in = signals_enter();
+
+		signal_post(s, &info, true);
+		signals_leave(in);
+	}
+}
+
+void receiver_spare(uint64_t bit)
+{
+	uint32_t gen, at;
+	bool in;
+
+	if (!(load_acquire(&wanted) & bit) || !load_acquire(&receiver_tid))
+		return;
+	in = signals_enter();
+	store_relaxed(&wanted, receiver_set());
+	gen = fetch_add_acq_rel(&asked, 1) + 1;
+	signals_leave(in);
+	sys3(SYS_tgkill, sys0(SYS_getpid), load_relaxed(&receiver_tid), WAKE_RECEIVER);
+	while ((int32_t)((at = load_acquire(&heard)) - gen) < 0)
+		sys4(SYS_futex, &heard, FUTEX_WAIT, at, NULL);
 }
 
 /* Under the lock: s waits for these from now on. */
@@ -365,5 +411,6 @@ void receiver_forget(void)
 	crowd = 0;
 	wanted = 0;
 	receiver_tid = starting = 0;
+	asked = heard = 0;
 	timers_forget();
 }

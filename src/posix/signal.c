@@ -213,18 +213,21 @@ static void mask_set_locked(struct posix_signals *s, uint64_t mask)
 /* The caller's mask, if it is a user thread that lives. */
 void mask_set(struct posix_signals *s, uint64_t mask)
 {
-	uint64_t more = 0;
+	uint64_t more = 0, opened;
 
 	if ((mask & ~NEVER_BLOCKED) == s->mask)
 		return;
 	bool in = signals_enter();
 	if (~mask & s->mask)
 		more = 1;
+	opened = ~mask & s->mask & signals_main_mask & ~SYNCHRONOUS;
 	mask_set_locked(s, mask);
 	if (unlikely(!in)) /* the kernel delivers: see child */
 		sys4(SYS_rt_sigprocmask, SIG_SETMASK, &s->mask, NULL, sizeof(s->mask));
 	more = more ? receiver_set() : 0;
 	signals_leave(in);
+	if (unlikely(opened))
+		receiver_take(s, opened);
 	receiver_call(more);
 }
 

@@ -111,6 +111,11 @@ void group_leave(uint16_t group);
 uint64_t receiver_set(void);
 /* Outside the lock and the runtime: it does. */
 void receiver_call(uint64_t set);
+/* Outside the lock: the caller, s, lets these through from now on. What is pending of them for the
+ * process is its own, before its call comes back. */
+void receiver_take(struct posix_signals *s, uint64_t set);
+/* Outside the lock and the runtime: it does not wait for this signal, which nobody lets through. */
+void receiver_spare(uint64_t bit);
 /* Under the lock: s is parked in sigwait for it, and gets it. */
 bool hand_to_waiter(struct posix_signals *s, const siginfo_t *info);
 /* Under the lock: s waits in sigwait no more. What the receiver has given to it, and it did not

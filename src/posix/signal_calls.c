@@ -240,6 +240,9 @@ static int send_one(pthread_t th, const siginfo_t *info)
 		return 0;
 	if (BIT(info->si_signo) & (BIT(SIGKILL) | BIT(SIGSTOP)))
 		return -(int)sys2(SYS_kill, sys0(SYS_getpid), info->si_signo);
+	if (unlikely(sched_unsettled())) /* a forked child's one thread: see child */
+		return -(int)sys4(SYS_rt_tgsigqueueinfo, sys0(SYS_getpid), sys_gettid(),
+				  info->si_signo, info);
 	bool in = signals_enter();
 	if (posix_of(th)->signals.all.next != &posix_of(th)->signals.all)
 		r = -signal_post(&posix_of(th)->signals, info, false);
@@ -306,8 +309,12 @@ static bool sends_itself(pid_t pid, int sig)
 	    pid != sys0(SYS_getpid))
 		return false;
 	bit = BIT(sig);
-	if (bit & (kernels | s->mask) || !(load_relaxed(&signals_main_mask) & bit))
+	if (bit & kernels || !(load_relaxed(&signals_main_mask) & bit))
 		return false;
+	if (bit & s->mask) { /* to be seen by sigpending, if by nobody else */
+		receiver_spare(bit);
+		return false;
+	}
 	bool in = signals_enter();
 	waited = sigwait_anybody(bit);
 	signals_leave(in);

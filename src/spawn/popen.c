@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "base/lock.h"
 #include "base/sys.h"
@@ -70,6 +71,7 @@ static FILE *start(struct piped *p, const char *command, bool reads, bool cloexe
 	p->file = fdopen(ends[!reads], reads ? "r" : "w");
 	r = p->file ? 0 : errno;
 	if (!r) {
+		fwide(p->file, -1); /* a stream of bytes, says POSIX */
 		bool own = spawn_mask(&mask);
 		uint64_t signals = spawn_lock(&lock);
 
