@@ -19,11 +19,8 @@ public final class Blocking {
 		"interruptibly", "(Ljava/util/concurrent/Callable;)Ljava/lang/Object;");
 	private static final ThreadPoolExecutor HELPERS = new ThreadPoolExecutor(0,
 		Integer.getInteger("pico.helpers", 256), 5, TimeUnit.SECONDS,
-		new SynchronousQueue<>(), r -> {
-			Thread t = new Thread(null, r, "pico-helper", 0);
-			t.setDaemon(true);
-			return t;
-		}, (r, e) -> new Thread(r, "pico-helper-extra").start());
+		new SynchronousQueue<>(), r -> new RuntimeThread(r, "pico-helper", 0, true),
+		(r, e) -> new RuntimeThread(r, "pico-helper-extra", 0, true).start());
 
 	private static final LongAdder HELPED = new LongAdder();
 	private static final AtomicInteger BUSY = new AtomicInteger();

@@ -19,7 +19,7 @@ import java.util.concurrent.locks.LockSupport;
  * From SLICE by compare-and-set, all else is the thread's own. Who made LOST has taken the
  * carrier when rt.lost is unlocked; the thread leaves LOST under that lock.
  */
-final class CarrierThread extends Thread {
+final class CarrierThread extends RuntimeThread {
 	static final int OUT = 0, SLICE = 1, BUSY = 2, LOST = 3;
 
 	final Context context = new Context();
@@ -43,12 +43,11 @@ final class CarrierThread extends Thread {
 	boolean hogs;
 
 	CarrierThread(PicoRuntime rt, String name, Carrier carrier) {
-		super(null, null, name, 0);
+		super(null, name, 0, true);
 		this.rt = rt;
 		this.carrier = carrier;
 		if (carrier != null)
 			carrier.holder = this;
-		setDaemon(true);
 	}
 
 	@Override

@@ -275,8 +275,6 @@ public abstract class KeptFiber extends Fiber {
 
 	/** A daemon thread of the JVM, also where `new Thread` makes a pico thread. */
 	public static Thread platform(String name, Runnable r) {
-		Thread t = new Thread(null, r, name, 0);
-		t.setDaemon(true);
-		return t;
+		return new RuntimeThread(r, name, 0, true);
 	}
 }

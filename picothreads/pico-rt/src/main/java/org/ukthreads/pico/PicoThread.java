@@ -353,8 +353,7 @@ public class PicoThread extends Thread {
 		static synchronized void hold() {
 			if (keeper != null)
 				return;
-			keeper = new Thread(null, new Keeper(), "pico-keeper", 65536);
-			keeper.setDaemon(false);
+			keeper = new RuntimeThread(new Keeper(), "pico-keeper", 65536, false);
 			keeper.start();
 		}
 

@@ -3,6 +3,7 @@ package org.ukthreads.pico;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
@@ -210,10 +211,15 @@ public final class Threads {
 	public static Map<Thread, StackTraceElement[]> getAllStackTraces() {
 		Map<Thread, StackTraceElement[]> m = PicoThread.traces();
 		Thread.getAllStackTraces().forEach((k, v) -> {
-			if (!(k instanceof CarrierThread))
+			if (RuntimeThread.isVisible(k))
 				m.put(k, v);
 		});
 		return m;
+	}
+
+	/** Whoever calls this waits for the program, and is no part of it. */
+	public static void host() {
+		RuntimeThread.host(Thread.currentThread());
 	}
 
 	/* Groups: the JVM's own know its threads only. */
@@ -253,9 +259,12 @@ public final class Threads {
 			os = new Thread[2 * n];
 		List<Thread> l = new ArrayList<>();
 		for (int k = 0; k < n; k++)
-			if (!(os[k] instanceof CarrierThread))
+			if (RuntimeThread.isVisible(os[k]))
 				l.add(os[k]);
-		for (PicoThread t : PicoThread.all()) {
+		List<PicoThread> ours = new ArrayList<>(PicoThread.all());
+		/* The JVM lists them in the order in which they began. */
+		ours.sort(Comparator.comparingLong(Thread::getId));
+		for (PicoThread t : ours) {
 			ThreadGroup of = t.getThreadGroup();
 			if (of != null && (of == g || below && g.parentOf(of)))
 				l.add(t);
@@ -274,11 +283,11 @@ public final class Threads {
 
 	/* Shutdown hooks: the JVM starts its own threads and waits for them. */
 
-	private static final class Hook extends Thread {
+	private static final class Hook extends RuntimeThread {
 		private final PicoThread of;
 
 		Hook(PicoThread of) {
-			super((ThreadGroup) null, null, of.getName(), 0);
+			super(null, of.getName(), 0, false);
 			this.of = of;
 		}
 

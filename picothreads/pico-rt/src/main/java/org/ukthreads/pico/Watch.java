@@ -61,8 +61,7 @@ final class Watch implements Runnable {
 	}
 
 	void start(String name) {
-		Thread t = new Thread(null, this, name + "-watch", 65536);
-		t.setDaemon(true);
+		Thread t = new RuntimeThread(this, name + "-watch", 65536, true);
 		thread = t;
 		t.start();
 	}

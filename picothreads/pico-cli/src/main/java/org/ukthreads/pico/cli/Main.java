@@ -252,6 +252,7 @@ public final class Main {
 			t.setUncaughtExceptionHandler(of[0]);
 			t.getUncaughtExceptionHandler().uncaughtException(x, e);
 		});
+		Threads.host();
 		t.start();
 		Threads.join(t);
 		if (thrown[0] != null) {

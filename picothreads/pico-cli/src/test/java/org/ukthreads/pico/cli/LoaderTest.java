@@ -126,6 +126,32 @@ final class LoaderTest {
 		}
 	}
 
+	/** Programs wait until nobody else is left, look for what was forgotten, and stop it. */
+	@Test
+	void the_threads_of_the_runtime_are_nobodys_but_its() throws Exception {
+		Harness.compile(dir, "Main", "import java.util.*; import java.util.stream.*;"
+			+ " public class Main { static void all(String s) { Thread[] a = new Thread[99];"
+			+ " int n = Thread.enumerate(a); ThreadGroup g = Thread.currentThread().getThreadGroup();"
+			+ " System.out.println(s + Thread.activeCount() + Arrays.stream(a, 0, n)"
+			+ ".map(Thread::getName).collect(Collectors.toList()) + g.activeCount()"
+			+ " + Thread.getAllStackTraces().keySet().stream().filter(t -> !t.isDaemon()"
+			+ " || t.getThreadGroup() == g).map(Thread::getName).sorted()"
+			+ ".collect(Collectors.toList())); }"
+			+ " public static void main(String[] args) throws Exception { all(\"first \");"
+			+ " System.out.println(new ProcessBuilder(\"sleep\", \"0.1\").start().waitFor());"
+			+ " Thread t = new Thread(() -> { try { Thread.sleep(100000); }"
+			+ " catch (InterruptedException e) { System.out.println(\"interrupted\"); } }, \"other\");"
+			+ " t.start(); while (t.getState() != Thread.State.TIMED_WAITING) Thread.sleep(1);"
+			+ " all(\"two \"); t.getThreadGroup().interrupt();"
+			+ " System.out.println(Thread.interrupted()); while (Thread.activeCount() > 1)"
+			+ " Thread.sleep(1); all(\"last \"); Object o = new Object(); synchronized (o) {"
+			+ " o.wait(9); } } }");
+		String want = run("-cp", dir.toString(), "Main");
+		assertTrue(want.contains("last 1[main]1[main]"), want);
+		assertEquals(want, run("-cp", System.getProperty("java.class.path"),
+			"org.ukthreads.pico.cli.Main", "run", "-cp", dir.toString(), "Main"));
+	}
+
 	private static final String[] VOICES = {
 		"package a; public class Voice { public String sing() { Thread.yield(); return name(); }"
 		+ " String name() { return \"voice\"; } }",
