@@ -83,24 +83,30 @@ public final class Traces {
 		Context x = Context.get();
 		x.pins++;
 		try {
-			return whole(e, f);
+			whole(e, f, new IdentityHashMap<>());
+			return e;
 		} finally {
 			x.pins--;
 		}
 	}
 
-	private static Throwable whole(Throwable e, Frame f) {
+	/** And what it holds: made in this frame, too, or it is whole. */
+	private static void whole(Throwable e, Frame f, Map<Throwable, Boolean> seen) {
+		if (e == null || seen.put(e, true) != null)
+			return;
 		StackTraceElement[] st = e.getStackTrace();
 		int go = trampoline(st, 0);
 		if (go == st.length)
-			return e;
+			return;
 		List<StackTraceElement> l = new ArrayList<>(st.length);
 		part(st, 0, go, l);
 		if (!l.isEmpty() && same(last(l), f.site.method))
 			callers(f.next, l);
 		part(st, go + 1, st.length, l);
 		e.setStackTrace(l.toArray(new StackTraceElement[0]));
-		return e;
+		whole(e.getCause(), f, seen);
+		for (Throwable s : e.getSuppressed())
+			whole(s, f, seen);
 	}
 
 	/** Of the calling code. */
