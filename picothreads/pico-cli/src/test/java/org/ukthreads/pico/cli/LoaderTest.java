@@ -143,8 +143,8 @@ final class LoaderTest {
 			+ " catch (InterruptedException e) { System.out.println(\"interrupted\"); } }, \"other\");"
 			+ " t.start(); while (t.getState() != Thread.State.TIMED_WAITING) Thread.sleep(1);"
 			+ " all(\"two \"); t.getThreadGroup().interrupt();"
-			+ " System.out.println(Thread.interrupted()); while (Thread.activeCount() > 1)"
-			+ " Thread.sleep(1); all(\"last \"); Object o = new Object(); synchronized (o) {"
+			+ " boolean i = Thread.interrupted(); while (Thread.activeCount() > 1)"
+			+ " Thread.sleep(1); t.join(); System.out.println(i); all(\"last \"); Object o = new Object(); synchronized (o) {"
 			+ " o.wait(9); } } }");
 		String want = run("-cp", dir.toString(), "Main");
 		assertTrue(want.contains("last 1[main]1[main]"), want);

@@ -20,7 +20,6 @@ public class PicoInputStreamReader extends InputStreamReader {
 	private final CharsetDecoder decoder;
 	private final ByteBuffer bytes = ByteBuffer.allocate(8192);
 	private final CharBuffer chars = CharBuffer.allocate(2);
-	private boolean end;
 	private boolean closed;
 
 	public PicoInputStreamReader(InputStream in) {
@@ -91,56 +90,80 @@ public class PicoInputStreamReader extends InputStreamReader {
 			check();
 			if (len == 0)
 				return 0;
+			int n = 0;
 			if (chars.hasRemaining()) {
-				int n = Math.min(len, chars.remaining());
+				n = Math.min(len, chars.remaining());
 				chars.get(c, off, n);
-				return n;
+				if (n == len || !isReady())
+					return n;
 			}
-			if (len > 1)
-				return decode(CharBuffer.wrap(c, off, len).slice());
-			/* A surrogate pair does not fit into one: by way of `chars`. */
-			chars.clear();
-			int n = decode(chars);
-			chars.flip();
-			if (n <= 0)
-				return -1;
-			c[off] = chars.get();
-			return 1;
+			int r = fresh(c, off + n, len - n);
+			return r < 0 && n > 0 ? n : r + n;
 		}
 	}
 
+	private int fresh(char[] c, int off, int len) throws IOException {
+		if (len > 1)
+			return decode(CharBuffer.wrap(c, off, len).slice());
+		/* A surrogate pair does not fit into one: by way of `chars`. */
+		chars.clear();
+		int n = decode(chars);
+		chars.flip();
+		if (n <= 0)
+			return -1;
+		c[off] = chars.get();
+		return 1;
+	}
+
+	/** The end is not kept: who reads on asks again (a file that grows, a body after a body). */
 	private int decode(CharBuffer to) throws IOException {
+		boolean end = false;
 		for (;;) {
 			CoderResult r = decoder.decode(bytes, to, end);
 			if (r.isError())
 				r.throwException();
-			if (end && r.isUnderflow() && to.hasRemaining()) {
-				decoder.flush(to);
-				decoder.reset();
-			}
-			if (to.position() > 0 && (r.isOverflow() || end || !bytes.hasRemaining()
-					|| source.available() <= 0))
-				return to.position();
-			if (end)
-				return -1;
-			bytes.compact();
-			try {
-				int n = source.read(bytes.array(), bytes.position(), bytes.remaining());
-				if (n < 0)
-					end = true;
-				else
-					bytes.position(bytes.position() + n);
-			} finally {
-				bytes.flip();
-			}
+			if (r.isOverflow() || end || !to.hasRemaining() || to.position() > 0 && !isMore())
+				break;
+			end = !fill();
+			if (end && to.position() == 0 && !bytes.hasRemaining())
+				break;
 		}
+		if (end)
+			decoder.reset();
+		return to.position() > 0 ? to.position() : -1;
+	}
+
+	/** False: the end. */
+	private boolean fill() throws IOException {
+		bytes.compact();
+		try {
+			int n = source.read(bytes.array(), bytes.position(), bytes.remaining());
+			if (n == 0)
+				throw new IOException("Underlying input stream returned zero bytes");
+			bytes.position(bytes.position() + Math.max(n, 0));
+			return n > 0;
+		} finally {
+			bytes.flip();
+		}
+	}
+
+	private boolean isMore() {
+		try {
+			return source.available() > 0;
+		} catch (IOException e) {
+			return false;
+		}
+	}
+
+	private boolean isReady() {
+		return bytes.hasRemaining() || isMore();
 	}
 
 	@Override
 	public boolean ready() throws IOException {
 		synchronized (lock) {
 			check();
-			return chars.hasRemaining() || bytes.hasRemaining() || source.available() > 0;
+			return chars.hasRemaining() || isReady();
 		}
 	}
 

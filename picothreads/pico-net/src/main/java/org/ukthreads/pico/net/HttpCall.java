@@ -66,6 +66,8 @@ final class HttpCall {
 	/** The answer that came in the place of a leave to send the body. */
 	private HttpHead early;
 	private HttpBody body;
+	/** Its head said that it has no bytes: then the JDK has no error stream, either. */
+	private boolean empty;
 	private IOException failure;
 	private boolean usingProxy;
 	private String authorization;
@@ -476,7 +478,8 @@ final class HttpCall {
 			for (int hops = 0;; hops++) {
 				HttpHead h = exchange();
 				cookies(h);
-				HttpBody b = new HttpBody(wire, h, h.length(c.getRequestMethod()));
+				long length = h.length(c.getRequestMethod());
+				HttpBody b = new HttpBody(wire, h, length);
 				wire = null;
 				boolean on;
 				try {
@@ -491,6 +494,7 @@ final class HttpCall {
 				if (!on) {
 					head = h;
 					body = b;
+					empty = length == 0;
 					return;
 				}
 				b.close();
@@ -719,7 +723,7 @@ final class HttpCall {
 
 	InputStream error() {
 		HttpHead h = head;
-		return h != null && h.status >= 400 ? body : null;
+		return h != null && h.status >= 400 && !empty ? body : null;
 	}
 
 	/** An answer that could not be had has no head; one that could not be followed has. */

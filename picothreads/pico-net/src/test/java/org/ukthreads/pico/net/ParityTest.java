@@ -11,6 +11,7 @@ import java.util.stream.Collectors;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.ukthreads.fixtures.Again;
 import org.ukthreads.fixtures.ChannelCalls;
 import org.ukthreads.fixtures.Crowd;
 import org.ukthreads.fixtures.Datagrams;
@@ -78,6 +79,11 @@ final class ParityTest {
 	@Test
 	void streams_that_break_off_behave_as_the_jdks() throws Exception {
 		same(Streams.class, "12", "broken");
+	}
+
+	@Test
+	void streams_that_go_on_behind_their_end_behave_as_the_jdks() throws Exception {
+		same(Again.class);
 	}
 
 	@Test
