@@ -59,7 +59,49 @@ public final class Hooks {
 			p("slow end");
 		});
 		p("joined " + slow.join(java.time.Duration.ofMillis(5)));
+		virtual();
 		throw new IllegalStateException("main throws");
+	}
+
+	/** What a virtual thread is, and is not. */
+	static void virtual() throws Exception {
+		ThreadLocal<String> local = new InheritableThreadLocal<>();
+		local.set("inherited");
+		for (boolean on : new boolean[] {true, false}) {
+			Thread.ofVirtual().inheritInheritableThreadLocals(on)
+				.start(() -> p(on + " " + local.get())).join();
+			Thread.ofPlatform().inheritInheritableThreadLocals(on)
+				.start(() -> p(on + " " + local.get())).join();
+		}
+		Thread v = Thread.ofVirtual().name("v").unstarted(() -> {
+			try {
+				Thread.sleep(100_000);
+			} catch (InterruptedException e) {
+				p("woken");
+			}
+		});
+		p(v.toString().replaceAll("#\\d+", "#"));
+		v.setPriority(9);
+		try {
+			v.setPriority(11);
+		} catch (IllegalArgumentException e) {
+			p("not 11");
+		}
+		p(v.getPriority() + v.getThreadGroup().getName());
+		v.start();
+		while (v.getState() != Thread.State.TIMED_WAITING)
+			Thread.sleep(1);
+		Thread[] all = new Thread[100];
+		int n = Thread.enumerate(all);
+		boolean found = Thread.getAllStackTraces().containsKey(v);
+		for (int k = 0; k < n; k++)
+			found |= all[k] == v;
+		p("found " + found + v.toString().replaceAll("#\\d+", "#"));
+		v.interrupt();
+		v.join();
+		p(v.toString().replaceAll("#\\d+", "#") + v.getThreadGroup());
+		Thread.ofVirtual().start(() -> p(Thread.currentThread().toString()
+			.replaceAll("#\\d+|@.*", ""))).join();
 	}
 
 	static void show() {

@@ -43,9 +43,31 @@ public final class Builders {
 		Thread make();
 	}
 
+	/** Told by the JVM's builder, if its thread inherits: nobody can ask it. */
+	private static final class Probe extends InheritableThreadLocal<boolean[]> {
+		@Override
+		protected boolean[] childValue(boolean[] inherits) {
+			inherits[0] = true;
+			return null;
+		}
+	}
+
+	private static final Probe PROBE = new Probe();
+
+	private static Thread probed(Maker m, boolean[] inherits) {
+		PROBE.set(inherits);
+		try {
+			return m.make();
+		} finally {
+			PROBE.remove();
+		}
+	}
+
 	private static PicoThread pico(boolean virtual, Runnable r, Maker m) {
 		java.util.Objects.requireNonNull(r);
-		return new PicoThread(virtual ? m.make() : asCaller(m), r, virtual);
+		boolean[] inherits = new boolean[1];
+		Maker p = () -> probed(m, inherits);
+		return new PicoThread(virtual ? p.make() : asCaller(p), r, virtual, inherits[0]);
 	}
 
 	private static Thread asCaller(Maker m) {

@@ -27,6 +27,8 @@ public class PicoThread extends Thread {
 	private final Runnable target;
 	/** What Thread.isVirtual says. */
 	final boolean virtual;
+	/** The group that all virtual threads say they are in; they are not. */
+	static volatile ThreadGroup virtualGroup;
 	private volatile boolean ended;
 	/** ThreadLocal values; only the thread itself touches them. */
 	Map<ThreadLocal<?>, Object> locals;
@@ -92,12 +94,14 @@ public class PicoThread extends Thread {
 	}
 
 	/** As the JVM's own builders made it. */
-	PicoThread(Thread like, Runnable target, boolean virtual) {
+	PicoThread(Thread like, Runnable target, boolean virtual, boolean inheritLocals) {
 		super(virtual ? null : like.getThreadGroup(), null, like.getName(), 0);
 		this.target = target;
 		this.virtual = virtual;
 		fiber = new Of(this);
-		inherit(true);
+		inherit(inheritLocals);
+		if (virtual)
+			virtualGroup = like.getThreadGroup();
 		setDaemon(like.isDaemon());
 		if (like.getPriority() != getPriority())
 			setPriority(like.getPriority());
@@ -292,6 +296,16 @@ public class PicoThread extends Thread {
 		return fiber.isInterrupted();
 	}
 
+	@Override
+	public String toString() {
+		if (!virtual)
+			return super.toString();
+		Carrier c = Context.get().fiber == fiber ? Carrier.current() : null;
+		return "VirtualThread[#" + getId() + (getName().isEmpty() ? "" : "," + getName()) + "]/"
+			+ getState().toString().toLowerCase(java.util.Locale.ROOT)
+			+ (c != null ? "@" + Thread.currentThread().getName() : "");
+	}
+
 	/** The light thread below: for schedulers, park and unpark. */
 	public Fiber fiber() {
 		return fiber;
@@ -342,7 +356,8 @@ public class PicoThread extends Thread {
 	static Map<Thread, StackTraceElement[]> traces() {
 		Map<Thread, StackTraceElement[]> m = new HashMap<>();
 		for (PicoThread t : LIVE)
-			m.put(t, t.getStackTrace());
+			if (!t.virtual)
+				m.put(t, t.getStackTrace());
 		return m;
 	}
 

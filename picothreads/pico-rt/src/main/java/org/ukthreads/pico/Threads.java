@@ -188,10 +188,19 @@ public final class Threads {
 		t.setDaemon(on);
 	}
 
+	/** That of a virtual thread stays. */
+	public static void setPriority(Thread t, int to) {
+		if (to < Thread.MIN_PRIORITY || to > Thread.MAX_PRIORITY)
+			throw new IllegalArgumentException();
+		if (!isVirtual(t))
+			t.setPriority(to);
+	}
+
 	/** None when it has ended. */
 	public static ThreadGroup getThreadGroup(Thread t) {
-		return t instanceof PicoThread && t.getState() == Thread.State.TERMINATED ? null
-			: t.getThreadGroup();
+		if (t instanceof PicoThread && t.getState() == Thread.State.TERMINATED)
+			return null;
+		return isVirtual(t) ? PicoThread.virtualGroup : t.getThreadGroup();
 	}
 
 	/** Thread.stop, suspend, resume. */
@@ -266,7 +275,7 @@ public final class Threads {
 		ours.sort(Comparator.comparingLong(Thread::getId));
 		for (PicoThread t : ours) {
 			ThreadGroup of = t.getThreadGroup();
-			if (of != null && (of == g || below && g.parentOf(of)))
+			if (!t.virtual && of != null && (of == g || below && g.parentOf(of)))
 				l.add(t);
 		}
 		return l;
