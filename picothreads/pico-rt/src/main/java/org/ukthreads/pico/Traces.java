@@ -185,14 +185,22 @@ public final class Traces {
 	/** Where the trampoline is, from `from` on; the length: nowhere. */
 	private static int trampoline(StackTraceElement[] st, int from) {
 		int k = from;
-		while (k < st.length && !(st[k].getMethodName().equals("go")
-				&& st[k].getClassName().equals(CONTINUATION)))
+		while (k < st.length
+				&& !isTrampoline(st[k].getClassName(), st[k].getMethodName()))
 			k++;
 		return k;
 	}
 
+	static boolean isTrampoline(String type, String method) {
+		return method.equals("go") && type.equals(CONTINUATION);
+	}
+
 	private static boolean isBegin(StackTraceElement e) {
-		return e.getMethodName().equals("begin") && e.getClassName().equals(CONTINUATION);
+		return isBegin(e.getClassName(), e.getMethodName());
+	}
+
+	static boolean isBegin(String type, String method) {
+		return method.equals("begin") && type.equals(CONTINUATION);
 	}
 
 	/** Adds what is the program's, by the names that it has in the program. */
@@ -204,11 +212,18 @@ public final class Traces {
 
 	private static void add(StackTraceElement e, List<StackTraceElement> l) {
 		String c = e.getClassName();
-		String n = inProgram(e.getMethodName());
-		if (n == null || OURS.contains(c) || c.endsWith("$$Pico") || isLambda(c))
+		String n = shown(c, e.getMethodName());
+		if (n == null)
 			return;
 		l.add(n.equals(e.getMethodName()) ? e
 			: new StackTraceElement(c, n, e.getFileName(), e.getLineNumber()));
+	}
+
+	/** A method's name in the program; null: there is no such method. */
+	static String shown(String type, String method) {
+		String n = inProgram(method);
+		return n == null || OURS.contains(type) || type.endsWith("$$Pico") || isLambda(type)
+			? null : n;
 	}
 
 	/** What a method that the translator made is called in the program; null: nothing. */
