@@ -64,7 +64,7 @@ final class Instead {
 		}
 	}
 
-	private static final String PICO = "org.ukthreads.pico.";
+	static final String PICO = "org.ukthreads.pico.";
 	private static final Map<String, String> CLASSES = new HashMap<>();
 	private static final Map<String, List<Call>> CALLS = new HashMap<>();
 	private static final Map<String, List<Call>> SHOWN = new HashMap<>();
@@ -210,6 +210,20 @@ final class Instead {
 			String to = CLASSES.get(k.getName());
 			return k.getClassLoader() == Instead.class.getClassLoader() || to == null
 				|| LOCKS.contains(to) ? Optional.empty() : Optional.ofNullable(find(to));
+		}
+	};
+
+	/** What the program takes an object of this class for: the class in whose place it stands. */
+	static Class<?> seen(Class<?> c) {
+		return SEEN.get(c);
+	}
+
+	private static final ClassValue<Class<?>> SEEN = new ClassValue<Class<?>>() {
+		@Override
+		protected Class<?> computeValue(Class<?> c) {
+			Class<?> s = c.getSuperclass();
+			return s != null && c.getName().replace('.', '/').equals(CLASSES.get(s.getName()))
+				? s : c;
 		}
 	};
 

@@ -27,6 +27,24 @@ public final class Members {
 		return shown(c.getDeclaredConstructors()).toArray(new Constructor<?>[0]);
 	}
 
+	/**
+	 * Object.getClass. A PicoVector is a Vector: programs compare classes, look them up in tables, and
+	 * write their names into files that others read.
+	 */
+	public static Class<?> getClass(Object o) {
+		return seen(o.getClass());
+	}
+
+	/** Class.getSuperclass. */
+	public static Class<?> getSuperclass(Class<?> c) {
+		Class<?> s = c.getSuperclass();
+		return s == null ? null : seen(s);
+	}
+
+	private static Class<?> seen(Class<?> c) {
+		return c.getName().startsWith(Instead.PICO) ? Instead.seen(c) : c;
+	}
+
 	/** What is to make an object in the place of c. */
 	public static Constructor<?> made(Constructor<?> c) {
 		Constructor<?> to = Instead.of(c);

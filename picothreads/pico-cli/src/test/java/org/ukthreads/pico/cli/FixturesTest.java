@@ -31,6 +31,7 @@ import org.ukthreads.fixtures.Nested;
 import org.ukthreads.fixtures.OwnKinds;
 import org.ukthreads.fixtures.Reaching;
 import org.ukthreads.fixtures.Runs;
+import org.ukthreads.fixtures.Seen;
 import org.ukthreads.fixtures.SelfLocked;
 import org.ukthreads.fixtures.Stages;
 import org.ukthreads.fixtures.Stuck;
@@ -165,6 +166,11 @@ final class FixturesTest {
 	@Test
 	void threads_live_as_the_jvms() throws Exception {
 		same(Life.class, 1, 3);
+	}
+
+	@Test
+	void objects_are_seen_as_of_the_jdks_classes() throws Exception {
+		same(Seen.class);
 	}
 
 	@Test

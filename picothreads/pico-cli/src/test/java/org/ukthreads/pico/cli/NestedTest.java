@@ -61,7 +61,10 @@ final class NestedTest {
 		+ " Thread[] t = new Thread[3]; for (int k = 0; k < 3; k++) { t[k] = new Thread(() -> {"
 		+ " synchronized (lock) { try { Thread.sleep(2); } catch (InterruptedException e) {}"
 		+ " s[0] += \"la\"; } }); t[k].start(); } for (Thread x : t) x.join();"
-		+ " return s[0] + \" \" + t[0].getClass().getName(); } }";
+		+ " String c = t[0].getClass().getName(); try { Class<?> p = Class.forName("
+		+ "\"org.ukthreads.pico.PicoThread\"); if (p.isInstance(t[0])) c = p.getName(); }"
+		+ " catch (ClassNotFoundException e) { Thread.yield(); }"
+		+ " return s[0] + \" \" + c; } }";
 	private static final String LOW = HIGH.replace("package b", "package a").replace("High", "Low").replace("\"la\"", "\"lu\"");
 	private static final String MAIN = "package a; import b.Voice; import java.util.*; public class Main {"
 		+ " public static void main(String[] args) throws Exception {"

@@ -16,7 +16,10 @@ public final class Main {
 	public static void main(String[] args) throws Exception {
 		ExecutorService x = Executors.newFixedThreadPool(2);
 		Future<Integer> f = x.submit(() -> slow(7));
-		Future<String> on = x.submit(() -> Thread.currentThread().getClass().getSimpleName());
+		/* Of which class it says that it is, is the JDK's. */
+		Class<?> pico = Class.forName("org.ukthreads.pico.PicoThread");
+		Future<String> on = x.submit(() -> pico.isInstance(Thread.currentThread())
+			? pico.getSimpleName() : "Thread");
 		System.out.println(f.get() + " on a " + on.get());
 		x.shutdown();
 	}

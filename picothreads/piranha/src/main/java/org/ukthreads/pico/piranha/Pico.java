@@ -8,6 +8,10 @@ final class Pico {
 
 	/** The translator makes `new Thread` a thread of its own kind. */
 	static boolean translated() {
-		return !new Thread("probe").getClass().getName().equals("java.lang.Thread");
+		try {
+			return Class.forName("org.ukthreads.pico.PicoThread").isInstance(new Thread("probe"));
+		} catch (ClassNotFoundException e) {
+			return false;
+		}
 	}
 }

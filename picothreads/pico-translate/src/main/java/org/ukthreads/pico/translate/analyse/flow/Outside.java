@@ -597,6 +597,8 @@ final class Outside {
 				return false;
 			flow.elements(c.args[0], new int[] {c.result});
 			return true;
+		case "org/ukthreads/pico/Members":
+			return c.insn.name.equals("getClass");
 		case "java/lang/reflect/Array":
 			return c.insn.name.equals("newInstance");
 		case "java/util/Objects":
