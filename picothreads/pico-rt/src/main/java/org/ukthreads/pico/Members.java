@@ -3,6 +3,7 @@ package org.ukthreads.pico;
 
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Executable;
+import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
@@ -21,6 +22,15 @@ public final class Members {
 
 	public static Method[] getDeclaredMethods(Class<?> c) {
 		return shown(c.getDeclaredMethods()).toArray(new Method[0]);
+	}
+
+	/** A serialVersionUID that the translation wrote down is synthetic. */
+	public static Field[] getDeclaredFields(Class<?> c) {
+		List<Field> l = new ArrayList<>();
+		for (Field f : c.getDeclaredFields())
+			if (!f.isSynthetic() || !f.getName().equals("serialVersionUID"))
+				l.add(f);
+		return l.toArray(new Field[0]);
 	}
 
 	public static Constructor<?>[] getDeclaredConstructors(Class<?> c) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
+import java.lang.invoke.MethodHandles;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
@@ -52,8 +53,8 @@ public final class Reflect {
 			on = null;
 			m = self();
 		}
-		if (m.getName().equals("defineClass") && on instanceof ClassLoader)
-			args = defined((ClassLoader) on, args);
+		if (on != null && args != null && m.getName().startsWith("define"))
+			args = defined(definer(on, args), args);
 		Method to = Instead.of(m);
 		if (to != null && isRight(m, on, args) && !Instead.isJvms(to, on)) {
 			if (!Modifier.isStatic(m.getModifiers()))
@@ -100,9 +101,21 @@ public final class Reflect {
 			&& (Modifier.isStatic(m.getModifiers()) || m.getDeclaringClass().isInstance(on));
 	}
 
-	/** Of ClassLoader.defineClass, by who has opened it: see Loaders. */
-	private static Object[] defined(ClassLoader l, Object[] args) {
-		for (int k = 0; args != null && k < args.length; k++)
+	/** Unsafe (of jdk.internal.misc, by who has opened it) is told for which loader. */
+	private static Object definer(Object on, Object[] args) {
+		return on.getClass().getName().endsWith(".misc.Unsafe") && args.length > 4 ? args[4] : on;
+	}
+
+	/** Of what a loader (by who has opened it) or a Lookup defines: see Loaders. */
+	private static Object[] defined(Object l, Object[] args) {
+		if (l instanceof MethodHandles.Lookup && args.length > 0 && args[0] instanceof byte[]) {
+			Object[] now = args.clone();
+			now[0] = Loaders.define(l, (byte[]) args[0]);
+			return now;
+		}
+		if (!(l instanceof ClassLoader))
+			return args;
+		for (int k = 0; k < args.length; k++)
 			if (args[k] instanceof byte[] && k + 2 < args.length
 					&& args[k + 1] instanceof Integer && args[k + 2] instanceof Integer) {
 				Object[] now = args.clone();

@@ -264,6 +264,42 @@ final class FixturesTest {
 			assertEquals(want, Harness.pico(p, "Main", chaos, 1));
 	}
 
+	private static final String DEFINING = "import java.io.*; import java.lang.invoke.*;"
+		+ " import java.nio.file.*; public class Main { public static int slow(int k) { try {"
+		+ " Thread.sleep(1); } catch (InterruptedException e) {} return k + 1; }"
+		+ " public static class Part implements Runnable { public void run() {"
+		+ " System.out.println(\"part \" + slow(1)); } }"
+		+ " static class Own extends ClassLoader { Own() { super(Main.class.getClassLoader()); }"
+		+ " protected Class<?> loadClass(String n, boolean r) throws ClassNotFoundException {"
+		+ " if (!n.equals(\"Main$Part\")) return super.loadClass(n, r); try (InputStream in ="
+		+ " Main.class.getResourceAsStream(n + \".class\")) { byte[] b = in.readAllBytes();"
+		+ " return defineClass(n, b, 0, b.length); } catch (IOException e) {"
+		+ " throw new ClassNotFoundException(n, e); } } }"
+		+ " static void both(Class<?> c) throws Exception {"
+		+ " ((Runnable) c.getConstructor().newInstance()).run();"
+		+ " Thread t = new Thread((Runnable) c.getConstructor().newInstance()); t.start();"
+		+ " t.join(); } public static void main(String[] a) throws Exception {"
+		+ " byte[] b = Files.readAllBytes(Paths.get(System.getProperty(\"made\")));"
+		+ " both((Class<?>) MethodHandles.Lookup.class.getMethod(\"defineClass\", byte[].class)"
+		+ ".invoke(MethodHandles.lookup(), (Object) b));"
+		+ " Class<?> p = new Own().loadClass(\"Main$Part\"); System.out.println(p == Part.class);"
+		+ " both(p); both(Part.class); } }";
+
+	/** By reflection on a Lookup; by a loader that reads as a resource what we load, too. */
+	@Test
+	void classes_that_the_program_defines_pin() throws Exception {
+		Path p = Harness.compile(Files.createDirectories(dir.resolve("defining")), "Main",
+			DEFINING);
+		Path aside = Files.createDirectories(dir.resolve("aside"));
+		Harness.compile(aside, "Made", "public class Made implements Runnable {"
+			+ " public void run() { System.out.println(\"made \" + Main.slow(2)); } }",
+			"-cp", p.toString());
+		System.setProperty("made", aside.resolve("Made.class").toString());
+		String want = Harness.plain(p, "Main");
+		assertEquals("made 3\nmade 3\nfalse\npart 2\npart 2\npart 2\npart 2\n", want);
+		assertEquals(want, Harness.pico(p, "Main", 0, 1));
+	}
+
 	@Test
 	void an_exception_that_somebody_made_of_a_lost_frame_says_so() throws Exception {
 		Path p = Files.createDirectories(dir.resolve("events"));

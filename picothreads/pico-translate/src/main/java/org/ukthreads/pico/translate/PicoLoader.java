@@ -16,6 +16,7 @@ import java.security.CodeSource;
 import java.security.ProtectionDomain;
 import java.security.cert.Certificate;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.Enumeration;
 import java.util.LinkedHashMap;
@@ -27,6 +28,7 @@ import java.util.function.Consumer;
 import java.util.jar.Attributes;
 import java.util.jar.JarFile;
 import java.util.jar.Manifest;
+import org.objectweb.asm.ClassReader;
 import org.ukthreads.pico.Loaders;
 import org.ukthreads.pico.translate.read.ClassPath;
 
@@ -85,7 +87,26 @@ public final class PicoLoader extends ClassLoader implements Loaders.Definer {
 
 	@Override
 	public byte[] defined(ClassLoader by, byte[] file) {
-		return classes.dynamic() == null ? file : classes.dynamic().defined(by, file);
+		Dynamic d = classes.dynamic();
+		return d == null ? file : d.defined(by, by == this ? file : original(file));
+	}
+
+	/**
+	 * A loader of the program's may define what it has read here as a resource. A translated class is
+	 * that of this loader alone, as its companion is: the other gets it as it was.
+	 */
+	private byte[] original(byte[] file) {
+		try {
+			String name = new ClassReader(file).getClassName() + ".class";
+			if (!Arrays.equals(file, translated(name)))
+				return file;
+			try (InputStream in = resources.getResourceAsStream(name)) {
+				return in == null ? file : in.readAllBytes();
+			}
+		} catch (IOException | RuntimeException e) {
+			/* It is no class file: who defines it will be told. */
+			return file;
+		}
 	}
 
 	@Override

@@ -506,9 +506,10 @@ public final class Translator {
 		}
 	}
 
-	/** Is its serialVersionUID made of its members and its access? */
+	/** Is its serialVersionUID made of its members and its access? (A record's is 0.) */
 	private boolean hasDefaultForm(ClassNode n) {
 		return (n.access & (Opcodes.ACC_INTERFACE | Opcodes.ACC_ENUM)) == 0
+			&& !"java/lang/Record".equals(n.superName)
 			&& hierarchy.isSubtype(n.name, "java/io/Serializable")
 			&& n.fields.stream().noneMatch(f -> f.name.equals("serialVersionUID"));
 	}
@@ -520,8 +521,10 @@ public final class Translator {
 		ClassNode old = new ClassNode(Opcodes.ASM9);
 		new ClassReader(files.get(n.name)).accept(new SerialVersionUIDAdder(old),
 			ClassReader.SKIP_FRAMES);
-		old.fields.stream().filter(f -> f.name.equals("serialVersionUID"))
-			.forEach(n.fields::add);
+		old.fields.stream().filter(f -> f.name.equals("serialVersionUID")).forEach(f -> {
+			f.access |= Opcodes.ACC_SYNTHETIC;
+			n.fields.add(f);
+		});
 	}
 
 	private static ClassInfo info(ClassNode n) {
