@@ -11,11 +11,15 @@
  * User threads and foreign kernel threads wait here alike; wait_fire knows the difference.
  *
  * 8192 buckets of one line: 512 KiB of zero pages, touched only where hashed to. A million
- * waiters on as many addresses are about 120 in a bucket.
+ * waiters on as many addresses are about 120 in a bucket, and each of them that is passed by
+ * in a search is read on a cold stack. So a bucket that has many is split into parts, by more
+ * bits of the hash and under the same lock; the parts are zero pages until then (4 MiB).
  *
  * Rejected: queues inside the objects (a drop-in sem_t has no room for one, and a raw
  * futex word none at all); a count of waiters read before the lock (it needs a full fence
- * on every wake, which costs what the lock costs; the primitives keep counts of their own).
+ * on every wake, which costs what the lock costs; the primitives keep counts of their own);
+ * more buckets from the beginning (a thousand waiters would touch a page each); a table that
+ * grows as a whole (who looks for a bucket would have to be kept off while it moves).
  */
 #include "sync/futex.h"
 
@@ -23,12 +27,33 @@
 #include "uk/sync.h"
 
 struct futex_bucket futex_table[FUTEX_BUCKETS];
+static struct list parts[FUTEX_BUCKETS]
+			[FUTEX_PARTS]; /* the bucket's lock; while split */
+
+static uint64_t hash_of(const void *key)
+{
+	return (uintptr_t)key * 0x9e3779b97f4a7c15ULL;
+}
 
 unsigned futex_hash(const void *key)
 {
-	uint64_t h = (uintptr_t)key * 0x9e3779b97f4a7c15ULL;
+	return (unsigned)(hash_of(key) >> 51); /* 13 bits */
+}
 
-	return (unsigned)(h >> 51); /* 13 bits */
+unsigned futex_part(const void *key)
+{
+	return (unsigned)(hash_of(key) >> 46) % FUTEX_PARTS; /* the 5 below */
+}
+
+static struct list *parts_of(const struct futex_bucket *b)
+{
+	return parts[b - futex_table];
+}
+
+/* Under the lock: where those who wait on key are queued. */
+static struct list *queue_of(struct futex_bucket *b, const void *key)
+{
+	return b->split ? &parts_of(b)[futex_part(key)] : &b->queue;
 }
 
 static struct futex_bucket *bucket_of(const void *key)
@@ -117,6 +142,21 @@ struct futex_bucket *futex_lock_node(const struct futex_node *n)
 	}
 }
 
+static struct futex_node *node_of(struct list *l)
+{
+	return container_of(l, struct futex_node, link);
+}
+
+/* Who waits on one key stays in order. */
+static NOINLINE void split(struct futex_bucket *b)
+{
+	for (unsigned i = 0; i < FUTEX_PARTS; i++)
+		list_init(&parts_of(b)[i]);
+	b->split = true;
+	for (struct list *l; (l = list_pop_front(&b->queue));)
+		list_push_back(queue_of(b, node_of(l)->key), l);
+}
+
 void futex_push(struct futex_bucket *b, struct futex_node *n, const void *key,
 		struct uk_thread *t, uint64_t token, bool front)
 {
@@ -125,16 +165,19 @@ void futex_push(struct futex_bucket *b, struct futex_node *n, const void *key,
 	n->token = token;
 	n->state = FUTEX_QUEUED;
 	store_relaxed(&n->bucket, b);
+	if (unlikely(b->waiters++ >= FUTEX_SPLIT) && !b->split)
+		split(b);
 	if (front)
-		list_push_front(&b->queue, &n->link);
+		list_push_front(queue_of(b, key), &n->link);
 	else
-		list_push_back(&b->queue, &n->link);
+		list_push_back(queue_of(b, key), &n->link);
 }
 
-static struct futex_node *scan(struct futex_bucket *b, struct list *l, const void *key)
+static struct futex_node *scan(const struct list *queue, struct list *l,
+			       const void *key)
 {
-	for (; l != &b->queue; l = l->next) {
-		struct futex_node *n = container_of(l, struct futex_node, link);
+	for (; l != queue; l = l->next) {
+		struct futex_node *n = node_of(l);
 
 		if (n->key == key)
 			return n;
@@ -144,12 +187,14 @@ static struct futex_node *scan(struct futex_bucket *b, struct list *l, const voi
 
 struct futex_node *futex_first(struct futex_bucket *b, const void *key)
 {
-	return scan(b, b->queue.next, key);
+	struct list *queue = queue_of(b, key);
+
+	return scan(queue, queue->next, key);
 }
 
 struct futex_node *futex_next(struct futex_bucket *b, const struct futex_node *n)
 {
-	return scan(b, n->link.next, n->key);
+	return scan(queue_of(b, n->key), n->link.next, n->key);
 }
 
 void futex_take(struct futex_node *n, enum futex_state state)
@@ -157,14 +202,19 @@ void futex_take(struct futex_node *n, enum futex_state state)
 	dbg_assert(n->state == FUTEX_QUEUED);
 	list_del(&n->link);
 	n->state = (uint8_t)state;
+	if (--n->bucket->waiters == 0)
+		n->bucket->split = false;
 }
 
+/* Splits nothing and makes nothing one again, for the mover may be half through a queue. */
 void futex_move(struct futex_node *n, struct futex_bucket *to, const void *key)
 {
 	list_del(&n->link);
+	n->bucket->waiters--;
+	to->waiters++;
 	n->key = key;
 	store_relaxed(&n->bucket, to);
-	list_push_back(&to->queue, &n->link);
+	list_push_back(queue_of(to, key), &n->link);
 }
 
 enum futex_state futex_leave(struct futex_node *n)
@@ -209,10 +259,10 @@ int futex_wait(const uint32_t *addr, uint32_t expected, uint32_t bits, int64_t d
 /* Under the lock: the next waiter on key from *at on, which goes on behind him. Asked for
  * only when it is wanted: to find that there is none is to read every node of the bucket,
  * each on a stack of its own. */
-static struct futex_node *next_from(struct futex_bucket *b, struct list **at,
+static struct futex_node *next_from(const struct list *queue, struct list **at,
 				    const void *key)
 {
-	struct futex_node *n = scan(b, *at, key);
+	struct futex_node *n = scan(queue, *at, key);
 
 	if (n)
 		*at = n->link.next;
@@ -222,11 +272,11 @@ static struct futex_node *next_from(struct futex_bucket *b, struct list **at,
 /* Under the lock: fire up to n waiters of key; returns how many. */
 static int wake_locked(struct futex_bucket *b, const void *key, int n, uint32_t bits)
 {
-	struct list *at = b->queue.next;
+	struct list *queue = queue_of(b, key), *at = queue->next;
 	struct futex_node *w;
 	int woken = 0;
 
-	while (woken < n && (w = next_from(b, &at, key))) {
+	while (woken < n && (w = next_from(queue, &at, key))) {
 		if (!(w->tag & bits))
 			continue;
 		futex_take(w, FUTEX_TAKEN);
@@ -249,8 +299,8 @@ int futex_requeue(const uint32_t *from, int wake, int move, const uint32_t *to,
 		  const uint32_t *expected)
 {
 	struct futex_bucket *bf, *bt;
+	struct list *queue, *at;
 	struct futex_node *w;
-	struct list *at;
 	int done;
 
 	futex_lock_pair(from, to, &bf, &bt);
@@ -259,25 +309,34 @@ int futex_requeue(const uint32_t *from, int wake, int move, const uint32_t *to,
 		return -EAGAIN;
 	}
 	done = wake_locked(bf, from, wake, FUTEX_ANY);
-	at = bf->queue.next;
-	for (; from != to && move > 0 && (w = next_from(bf, &at, from)); move--, done++)
+	queue = queue_of(bf, from);
+	at = queue->next;
+	for (; from != to && move > 0 && (w = next_from(queue, &at, from));
+	     move--, done++)
 		futex_move(w, bt, to);
 	futex_unlock_pair(bf, bt);
 	return done;
 }
 
-void futex_wake_ready(struct futex_bucket *b, bool (*ready)(const struct futex_node *))
+static void wake_ready_in(struct list *queue, bool (*ready)(const struct futex_node *))
 {
-	bucket_lock(b);
-	list_each_safe(l, tmp, &b->queue)
+	list_each_safe(l, tmp, queue)
 	{
-		struct futex_node *n = container_of(l, struct futex_node, link);
+		struct futex_node *n = node_of(l);
 
 		if (!ready(n))
 			continue;
 		futex_take(n, FUTEX_TAKEN);
 		wait_fire(n->thread, n->token, WAKE_OK);
 	}
+}
+
+void futex_wake_ready(struct futex_bucket *b, bool (*ready)(const struct futex_node *))
+{
+	bucket_lock(b);
+	for (unsigned i = 0; b->split && i < FUTEX_PARTS; i++)
+		wake_ready_in(&parts_of(b)[i], ready);
+	wake_ready_in(&b->queue, ready);
 	futex_unlock(b);
 }
 
@@ -290,6 +349,8 @@ static void table_lost(void)
 		if (b->queue.next) { /* leave untouched pages untouched */
 			lock_init(&b->lock, RANK_FUTEX);
 			list_init(&b->queue);
+			b->waiters = 0;
+			b->split = false;
 		}
 	}
 }

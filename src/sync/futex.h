@@ -27,9 +27,13 @@
 
 enum futex_state { FUTEX_QUEUED, FUTEX_TAKEN, FUTEX_HANDED, FUTEX_LEFT };
 
+/* All under the lock. A bucket is one FIFO of all its keys; with many waiters it is split into
+ * FUTEX_PARTS of them (futex.c), and is one again when the last waiter has gone. */
 struct futex_bucket {
 	struct lock lock;
-	struct list queue; /* lock; FIFO of all keys; zero until first used */
+	uint32_t waiters;
+	bool split;        /* queue is empty, the waiters are in the parts */
+	struct list queue; /* zero until first used */
 } LINE_ALIGNED;
 
 /* rt_enter, with the object's memory there. */
@@ -96,7 +100,11 @@ void futex_wake_ready(struct futex_bucket *b, bool (*ready)(const struct futex_n
 
 extern struct futex_bucket futex_table[];
 #define FUTEX_BUCKETS 8192u
+#define FUTEX_PARTS 32u
+/* Waiters of a bucket; the next one splits it. */
+#define FUTEX_SPLIT (UK_DEBUG ? 2u : 4u)
 unsigned futex_hash(const void *key);
+unsigned futex_part(const void *key); /* independent of the hash */
 
 /* A forked child: what a lost thread's wait did to its object is undone (futex.c). */
 void mutex_lost(uint32_t *m);

@@ -254,7 +254,7 @@ static void find_neighbours(uint32_t **a, uint32_t **b)
 	CHECK(!"two words of one bucket");
 }
 
-static void push_stranger(struct futex_node *n, const uint32_t *key)
+static void push_stranger(struct futex_node *n, const void *key)
 {
 	rt_enter();
 	struct futex_bucket *b = futex_lock(key);
@@ -304,6 +304,70 @@ static void one_is_served_without_a_look_at_those_behind(void)
 	munmap(far, 4096);
 }
 
+/* The other way round: who waits behind many strangers is found without reading those of
+ * other parts. The strangers' memory cannot be read. */
+static void a_crowd_of_strangers_is_passed_by(void)
+{
+	enum { CROWD = 100, APART = 4096 };
+	uintptr_t mine = (uintptr_t)&word, key = mine;
+	char *pages = mmap(NULL, CROWD * APART, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct crew crew;
+
+	SET(&word, 0);
+	for (int i = 0; i < CROWD; i++) {
+		do
+			key += 4;
+		while (futex_hash((void *)key) != futex_hash((void *)mine) ||
+		       futex_part((void *)key) == futex_part((void *)mine));
+		push_stranger((void *)(pages + (size_t)i * APART), (void *)key);
+	}
+	crew_start(&crew, 3, MIXED, wait_here);
+	EVENTUALLY(queued(&word) == 3);
+	CHECK_EQ(mprotect(pages, CROWD * APART, PROT_NONE), 0);
+	CHECK_EQ(uk_futex_wake(&word, 2), 2);
+	CHECK_EQ(uk_futex_requeue(&word, 0, 1, &other), 1);
+	CHECK_EQ(mprotect(pages, CROWD * APART, PROT_READ | PROT_WRITE), 0);
+	CHECK_EQ(uk_futex_wake(&other, 1), 1);
+	crew_join(&crew);
+	for (int i = 0; i < CROWD; i++)
+		take_stranger((void *)(pages + (size_t)i * APART));
+	CHECK_EQ(munmap(pages, CROWD * APART), 0);
+}
+
+/* Threads that wait among a crowd and by themselves, while their bucket is split and becomes
+ * one again. */
+static void a_bucket_is_split_and_one_again(void)
+{
+	enum { CROWD = 40 };
+	static struct futex_node crowd[CROWD];
+	struct futex_bucket *b = &futex_table[futex_hash(&word)];
+	uintptr_t key = (uintptr_t)&word;
+	struct crew crew;
+
+	for (int round = 0; round < 3; round++) {
+		SET(&word, 0);
+		crew_start(&crew, 4, MIXED, wait_here);
+		EVENTUALLY(queued(&word) == 4);
+		for (int i = 0; i < CROWD; i++) {
+			do
+				key += 4;
+			while (futex_hash((void *)key) != futex_hash(&word));
+			push_stranger(&crowd[i], (void *)key);
+		}
+		CHECK(b->split);
+		CHECK_EQ(queued(&word), 4);
+		CHECK_EQ(uk_futex_wake(&word, 1), 1);
+		for (int i = 0; i < CROWD; i++)
+			take_stranger(&crowd[i]);
+		CHECK_EQ(queued(&word), 3);
+		CHECK_EQ(uk_futex_wake(&word, 9), 3);
+		crew_join(&crew);
+		CHECK_EQ(b->waiters, 0);
+		CHECK(!b->split);
+	}
+}
+
 int main(void)
 {
 	bed_init();
@@ -314,6 +378,8 @@ int main(void)
 	RUN(a_requeued_waiter_can_still_leave);
 	RUN(bit_sets_choose_the_waiter);
 	RUN(one_is_served_without_a_look_at_those_behind);
+	RUN(a_crowd_of_strangers_is_passed_by);
+	RUN(a_bucket_is_split_and_one_again);
 	RUN(no_wake_up_is_lost);
 	RUN(a_timeout_does_not_swallow_a_wake_up);
 	return 0;
