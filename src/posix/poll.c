@@ -39,18 +39,6 @@ static int64_t after_ms(int ms)
 	return ms < 0 ? TIME_NEVER : uk_after(ms * NS_PER_MS);
 }
 
-static bool is_time(const struct timespec *ts)
-{
-	return ts->tv_sec >= 0 && ts->tv_nsec >= 0 && ts->tv_nsec < NS_PER_SEC;
-}
-
-static int64_t after_span(const struct timespec *ts)
-{
-	if (!ts || ts->tv_sec >= TIME_NEVER / NS_PER_SEC / 2)
-		return TIME_NEVER;
-	return uk_after(ts->tv_sec * NS_PER_SEC + ts->tv_nsec);
-}
-
 static long or_none(long r)
 {
 	return r == -ETIMEDOUT ? 0 : r;
@@ -80,9 +68,9 @@ LIBC_API int __poll_chk(struct pollfd *fds, nfds_t n, int ms, size_t room)
 LIBC_API int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *span,
 		   const sigset_t *mask)
 {
-	if (!posix_user() || n > INT_MAX || (span && !is_time(span)))
+	if (!posix_user() || n > INT_MAX || (span && !posix_span_ok(span)))
 		return NEXT(ppoll)(fds, n, span, mask);
-	return MASKED(mask, poll_until(fds, n, after_span(span)));
+	return MASKED(mask, poll_until(fds, n, posix_after(span)));
 }
 
 LIBC_API int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *span,
@@ -180,11 +168,11 @@ LIBC_API int pselect(int n, fd_set *restrict in, fd_set *restrict out,
 {
 	fd_set *const p[3] = { in, out, ex };
 
-	if (!posix_user() || n < 0 || (span && !is_time(span)))
+	if (!posix_user() || n < 0 || (span && !posix_span_ok(span)))
 		return NEXT(pselect)(n, in, out, ex, span, mask);
 	if (n > FD_SETSIZE) /* sets of the program's own size */
 		return POSIX_HANDOFF(NEXT(pselect)(n, in, out, ex, span, mask));
-	return MASKED(mask, select_sets(n, p, after_span(span)));
+	return MASKED(mask, select_sets(n, p, posix_after(span)));
 }
 
 LIBC_API int select(int n, fd_set *restrict in, fd_set *restrict out,
@@ -202,7 +190,7 @@ LIBC_API int select(int n, fd_set *restrict in, fd_set *restrict out,
 	if (span) {
 		ts = (struct timespec){ span->tv_sec + span->tv_usec / 1000000,
 					span->tv_usec % 1000000 * 1000 };
-		end = after_span(&ts);
+		end = posix_after(&ts);
 	}
 	r = select_sets(n, p, end);
 	if (span) { /* Linux says what is left */
@@ -261,7 +249,7 @@ LIBC_API int epoll_pwait2(int fd, struct epoll_event *ev, int max,
 			  const struct timespec *span, const sigset_t *mask)
 {
 	if (!posix_user() || !posix_readable(span, sizeof(*span)) ||
-	    (span && !is_time(span)))
+	    (span && !posix_span_ok(span)))
 		return NEXT(epoll_pwait2)(fd, ev, max, span, mask);
-	return MASKED(mask, events_until(fd, ev, max, after_span(span)));
+	return MASKED(mask, events_until(fd, ev, max, posix_after(span)));
 }

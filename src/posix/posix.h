@@ -326,5 +326,12 @@ static inline bool posix_time_ok(const struct timespec *abs)
 {
 	return abs->tv_nsec >= 0 && abs->tv_nsec < NS_PER_SEC;
 }
+/* A span of time from now; NULL, or more than the clock will ever show: TIME_NEVER. Whether it is
+ * one, as the kernel looks. */
+int64_t posix_after(const struct timespec *span);
+static inline bool posix_span_ok(const struct timespec *span)
+{
+	return span->tv_sec >= 0 && posix_time_ok(span);
+}
 
 #endif

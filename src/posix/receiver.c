@@ -373,12 +373,9 @@ LIBC_API int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info
 	    !posix_readable(timeout, sizeof(*timeout)) ||
 	    !posix_readable(info, sizeof(*info)))
 		return (int)posix_result(-EFAULT);
-	if (timeout && (timeout->tv_nsec < 0 || timeout->tv_nsec >= NS_PER_SEC))
+	if (timeout && !posix_span_ok(timeout))
 		return (int)posix_result(-EINVAL);
-	return wait_signal(
-	    set, info ? info : &own,
-	    timeout ? uk_after(timeout->tv_sec * NS_PER_SEC + timeout->tv_nsec)
-		    : TIME_NEVER);
+	return wait_signal(set, info ? info : &own, posix_after(timeout));
 }
 
 LIBC_API int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info)

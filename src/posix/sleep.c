@@ -34,18 +34,6 @@ static bool is_there(const struct timespec *ts)
 	return ts && posix_readable(ts, sizeof(*ts));
 }
 
-static bool is_span(const struct timespec *ts)
-{
-	return ts->tv_sec >= 0 && ts->tv_nsec >= 0 && ts->tv_nsec < NS_PER_SEC;
-}
-
-static int64_t end_of(const struct timespec *span)
-{
-	if (span->tv_sec >= TIME_NEVER / NS_PER_SEC / 2)
-		return TIME_NEVER;
-	return uk_after(span->tv_sec * NS_PER_SEC + span->tv_nsec);
-}
-
 /* On these clocks a span is a span. */
 static bool runs(clockid_t clock)
 {
@@ -59,11 +47,11 @@ LIBC_API int clock_nanosleep(clockid_t clock, int flags, const struct timespec *
 	bool abs = flags & TIMER_ABSTIME;
 	int64_t end;
 
-	if (!posix_user() || !is_there(req) || !is_span(req) ||
+	if (!posix_user() || !is_there(req) || !posix_span_ok(req) ||
 	    clock == CLOCK_THREAD_CPUTIME_ID)
 		return NEXT(clock_nanosleep)(clock, flags, req, rem);
 	if (!abs && runs(clock))
-		return sleep_until(end_of(req), rem);
+		return sleep_until(posix_after(req), rem);
 	end = abs ? posix_deadline(clock, req) : -EINVAL;
 	if (end == -EINVAL) /* another clock */
 		return POSIX_HANDOFF(NEXT(clock_nanosleep)(clock, flags, req, rem));
@@ -72,9 +60,9 @@ LIBC_API int clock_nanosleep(clockid_t clock, int flags, const struct timespec *
 
 LIBC_API int nanosleep(const struct timespec *req, struct timespec *rem)
 {
-	if (!posix_user() || !is_there(req) || !is_span(req))
+	if (!posix_user() || !is_there(req) || !posix_span_ok(req))
 		return NEXT(nanosleep)(req, rem);
-	return (int)posix_result(-sleep_until(end_of(req), rem));
+	return (int)posix_result(-sleep_until(posix_after(req), rem));
 }
 ALSO(nanosleep, __nanosleep);
 

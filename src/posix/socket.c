@@ -161,15 +161,16 @@ LIBC_API int recvmmsg(int fd, struct mmsghdr *m, unsigned n, int flags,
 		      struct timespec *limit)
 {
 	struct msg a = { .flags = flags, .m = m, .n = n };
-	int64_t end = TIME_NEVER;
 	unsigned done = 0;
+	int64_t end;
 
 	if (!posix_user() || flags & AT_ONCE || !n)
 		return NEXT(recvmmsg)(fd, m, n, flags, limit);
 	if (!posix_readable(limit, sizeof(*limit)))
 		return (int)posix_result(-EFAULT);
-	if (limit)
-		end = uk_after(limit->tv_sec * NS_PER_SEC + limit->tv_nsec);
+	if (limit && !posix_span_ok(limit))
+		return (int)posix_result(-EINVAL);
+	end = posix_after(limit);
 	do {
 		long r = UNTIL(fd, msgs_now, &a);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Absolute times of the program's clocks, on the runtime's. */
+/* Times of the program's clocks, and spans, on the runtime's. */
 #include <time.h>
 
 #include "base/sys.h"
 #include "posix/posix.h"
+#include "uk/time.h"
 
 int64_t posix_deadline(clockid_t clock, const struct timespec *abs)
 {
@@ -24,4 +25,11 @@ int64_t posix_deadline(clockid_t clock, const struct timespec *abs)
 	clock_gettime(CLOCK_REALTIME, &now);
 	span -= now.tv_sec * NS_PER_SEC + now.tv_nsec;
 	return MAX(sys_now() + span, 0);
+}
+
+int64_t posix_after(const struct timespec *span)
+{
+	if (!span || span->tv_sec >= TIME_NEVER / NS_PER_SEC / 2)
+		return TIME_NEVER;
+	return uk_after(span->tv_sec * NS_PER_SEC + span->tv_nsec);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who has left sigwait, however, is given nothing more: what is sent to the process goes to those
  * who wait still, or let it through. */
+#include <limits.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -119,6 +120,29 @@ static void nobody_waits(bool cancelled)
 	}
 }
 
+/* With more time than there will be he waits, and with less than none he is told so. */
+static void *has_time(void *name)
+{
+	struct timespec never = { LONG_MAX, 0 }, before = { -1, 0 };
+	sigset_t set = usr2();
+
+	MUST(!pthread_setname_np(pthread_self(), name));
+	MUST(sigtimedwait(&set, NULL, &before) < 0 && errno == EINVAL);
+	MUST(sigtimedwait(&set, NULL, &never) == SIGUSR2);
+	return NULL;
+}
+
+static void with_all_the_time(void)
+{
+	char name[] = "has time";
+	pthread_t t = start(has_time, name);
+
+	while (!thread_sleeps(name))
+		usleep(100);
+	MUST(!pthread_kill(t, SIGUSR2));
+	finish(t);
+}
+
 int main(void)
 {
 	struct sigaction a = { .sa_handler = on_usr1 };
@@ -130,6 +154,7 @@ int main(void)
 	a.sa_handler = on_usr2;
 	MUST(!sigaction(SIGUSR2, &a, NULL));
 	MUST(!pthread_sigmask(SIG_BLOCK, &set, NULL));
+	with_all_the_time();
 	for (int i = 0; i < 5; i++) {
 		by_a_jump();
 		nobody_waits(false);

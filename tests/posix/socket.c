@@ -3,6 +3,7 @@
  * a server with a thread for each of many connections. */
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -254,6 +255,12 @@ static void batch(void)
 	MUST(recvmmsg(u[0], n, 3, 0, &limit) == 3 && n[2].msg_len == 5);
 	MUST(!memcmp(c[2], "three", 5));
 	FAILS(recvmmsg(u[0], n, 3, MSG_DONTWAIT, NULL), EAGAIN);
+	/* more time than there will be, and none at all */
+	limit.tv_sec = LONG_MAX;
+	MUST(sendmmsg(u[1], m, 3, 0) == 3);
+	MUST(recvmmsg(u[0], n, 3, 0, &limit) == 3);
+	limit = (struct timespec){ -1, 0 };
+	FAILS(recvmmsg(u[0], n, 3, 0, &limit), EINVAL);
 }
 
 static void *datagrams(void *arg)
