@@ -122,7 +122,11 @@ void sched_fork_lost(void)
 	if (!load_acquire(&started))
 		return;
 	world_gate = GATE_LOST;
-	if (t && load_relaxed(&t->kind) == THREAD_USER && !t->depth)
+	if (!t || t->depth)
+		return;
+	if (thread_mask) /* the drop-in's calls are libc's, from here on */
+		store_release(&t->depth, DEPTH_VFORK);
+	else if (load_relaxed(&t->kind) == THREAD_USER)
 		t->carrier->vp =
 		    NULL; /* it enters by the slow way, which ends at the gate */
 }

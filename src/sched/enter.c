@@ -30,6 +30,8 @@ void (*deferred_wake)(void);
 
 static COLD NORETURN void child_of_vfork(void)
 {
+	if (load_acquire(&world_gate) == GATE_LOST)
+		gate_wait(); /* and its message */
 	uk_panic("a child of vfork has made a call of ours: it may only exec or _exit");
 }
 
