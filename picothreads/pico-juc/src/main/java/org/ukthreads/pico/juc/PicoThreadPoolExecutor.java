@@ -60,6 +60,11 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 		keepAlive = unit.toNanos(time);
 	}
 
+	/** The queue that was given: a program may override getQueue(), even to refuse. */
+	private BlockingQueue<Runnable> tasks() {
+		return super.getQueue();
+	}
+
 	private static final class Worker implements Runnable {
 		private final PicoThreadPoolExecutor pool;
 		private Runnable first;
@@ -156,8 +161,8 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 			if (mustEnd(w, timedOut))
 				return null;
 			try {
-				Runnable r = timed() ? getQueue().poll(keepAlive(), TimeUnit.NANOSECONDS)
-					: getQueue().take();
+				Runnable r = timed() ? tasks().poll(keepAlive(), TimeUnit.NANOSECONDS)
+					: tasks().take();
 				if (r != null)
 					return r;
 				timedOut = true;
@@ -174,7 +179,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 	 * sees a pool without it.
 	 */
 	private boolean mustEnd(Worker w, boolean timedOut) {
-		boolean empty = getQueue().isEmpty();
+		boolean empty = tasks().isEmpty();
 		synchronized (gate) {
 			if (stop || shut && empty)
 				return true;
@@ -209,7 +214,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 
 	/** Shut, and the last task was taken by another one: they would wait for ever. */
 	private List<Worker> idleForNothing() {
-		if (!isShutdown() || !getQueue().isEmpty())
+		if (!isShutdown() || !tasks().isEmpty())
 			return java.util.Collections.emptyList();
 		synchronized (gate) {
 			return new ArrayList<>(workers);
@@ -222,7 +227,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 			if (stop)
 				return false;
 		}
-		boolean empty = getQueue().isEmpty();
+		boolean empty = tasks().isEmpty();
 		synchronized (gate) {
 			if (stop || shut && empty)
 				return false;
@@ -251,7 +256,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 				return false;
 			stopped = stop;
 		}
-		if (!stopped && !getQueue().isEmpty())
+		if (!stopped && !tasks().isEmpty())
 			return false;
 		synchronized (gate) {
 			if (!endable())
@@ -318,7 +323,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 	}
 
 	private boolean reserve(Worker w, Runnable first, boolean toCore) {
-		boolean late = isShutdown() && (first != null || getQueue().isEmpty());
+		boolean late = isShutdown() && (first != null || tasks().isEmpty());
 		synchronized (gate) {
 			if (stop || ending || late || shut && first != null)
 				return false;
@@ -335,7 +340,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 		java.util.Objects.requireNonNull(r);
 		if (start(r, true))
 			return;
-		if (!isShutdown() && getQueue().offer(r)) {
+		if (!isShutdown() && tasks().offer(r)) {
 			if (isShutdown() && remove(r))
 				refuse(r);
 			else if (getPoolSize() == 0)
@@ -352,7 +357,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 				r.run();
 		} else if (h.getClass() == DiscardOldestPolicy.class) {
 			if (!isShutdown()) {
-				getQueue().poll();
+				tasks().poll();
 				execute(r);
 			}
 		} else if (h.getClass() == AbortPolicy.class) {
@@ -431,7 +436,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 	public List<Runnable> shutdownNow() {
 		interrupt(shut(true), false);
 		List<Runnable> left = new ArrayList<>();
-		BlockingQueue<Runnable> q = getQueue();
+		BlockingQueue<Runnable> q = tasks();
 		q.drainTo(left);
 		/* What a delay queue does not give away before its time. */
 		if (!q.isEmpty())
@@ -444,16 +449,16 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 
 	@Override
 	public boolean remove(Runnable r) {
-		boolean b = getQueue().remove(r);
+		boolean b = tasks().remove(r);
 		fewer();
 		return b;
 	}
 
 	@Override
 	public void purge() {
-		for (Object r : getQueue().toArray())
+		for (Object r : tasks().toArray())
 			if (r instanceof Future<?> && ((Future<?>) r).isCancelled())
-				getQueue().remove(r);
+				tasks().remove(r);
 		fewer();
 	}
 
@@ -560,7 +565,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 
 	@Override
 	public long getTaskCount() {
-		return getCompletedTaskCount() + getActiveCount() + getQueue().size();
+		return getCompletedTaskCount() + getActiveCount() + tasks().size();
 	}
 
 	@Override
@@ -572,7 +577,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 
 	@Override
 	public void setCorePoolSize(int n) {
-		int more = getQueue().size();
+		int more = tasks().size();
 		synchronized (gate) {
 			if (n < 0 || n > max)
 				throw new IllegalArgumentException();
@@ -683,7 +688,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 	final String counts() {
 		return "[" + (isTerminated() ? "Terminated" : isShutdown() ? "Shutting down"
 			: "Running") + ", pool size = " + getPoolSize() + ", active threads = "
-			+ getActiveCount() + ", queued tasks = " + getQueue().size()
+			+ getActiveCount() + ", queued tasks = " + tasks().size()
 			+ ", completed tasks = " + getCompletedTaskCount() + "]";
 	}
 }
