@@ -241,17 +241,18 @@ static void find_neighbours(uint32_t **a, uint32_t **b)
 	static uint32_t words[1 << 15];
 	static uint32_t *first[FUTEX_BUCKETS];
 
+	*a = *b = NULL;
 	for (size_t i = 0; i < array_size(words); i++) {
 		unsigned h = futex_hash(&words[i]);
 
 		if (first[h] && queued(&words[i]) == 0) {
 			*a = first[h];
 			*b = &words[i];
-			return;
+			break;
 		}
 		first[h] = &words[i];
 	}
-	CHECK(!"two words of one bucket");
+	CHECK(*b);
 }
 
 static void push_stranger(struct futex_node *n, const void *key)
