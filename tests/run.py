@@ -2,11 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the tests of a build directory over the matrix of engines and vps.
 
-Each run is a process of its own with a limit against hangs. One that exceeds it is asked for
-a dump of all its threads (SIGQUIT), then killed; the dump is printed. Exit status 77 = skipped.
---full: every engine with 1, 2 and 8 vps, and the web server in all modes, with TLS and without;
-without it four of the six, and what is most unlike of the web server. The last line is
-`N passed, N failed, N skipped`; --sum FILE writes it there, too.
+Each run is a process of its own with a limit against hangs. A run that exceeds it is asked
+for a dump of all its threads (SIGQUIT), then killed; the dump is printed. Exit status 77 = skipped.
+
+Configurations. Without an option each test runs on io_uring and epoll with 1 and 2 vps, the rooms
+sched, sync and io with 8 vps too. --full: every engine with 1, 2 and 8 vps, and the web server in
+all modes, with TLS and without. --on uring/1,epoll/8: only these.
+
+Re-runs. A run that fails is repeated alone, after all others have ended, up to two more times. It
+counts as failed only if it fails all three times. If a repetition passes, the test is unsteady: it
+counts as passed, its first output is printed in full, and its name is listed. An unsteady run that
+crashed, hung, broke an invariant or had a sanitizer report is marked "serious": that is a bug seen
+once. tests/UNSTEADY.md is where it is entered. A test whose program does not exist, or that is in
+the tree and not in the build, fails at once; so do all if more than MANY runs fail: that is no
+noise.
+
+Ends with the slowest tests, `unsteady: N` and their names, and `N passed, N failed, N skipped`.
+--sum FILE writes the last two lines there, too.
 
 A limit is no verdict on speed. It is generous, and a second counts only for the share of the
 machine that a test could have had: with eight threads that want to run on two CPUs, time goes
@@ -15,11 +27,12 @@ at a quarter.
 On a terminal one line shows how far it is, and about how long the rest takes (by the times of
 the last run, in BUILD/test-times.json); elsewhere there is a line for each test.
 
-usage: tests/run.py [--build DIR] [--full] [--jobs N] [--only REGEX] [--skip REGEX]
+usage: tests/run.py [--build DIR] [--full | --on PAIRS] [--jobs N] [--only REGEX] [--skip REGEX]
                     [--wrap CMD] [--env K=V]... [--times X] [--sum FILE]
 """
 import argparse
 import concurrent.futures
+import glob
 import json
 import os
 import re
@@ -34,8 +47,12 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Rooms below the scheduler know neither engines nor vps; their tests run once.
 ONCE = {"base", "arch", "mem", "event", "thread", "tree", "model", "tools"}
+WIDE = {"sched", "sync", "io"}  # with more vps than CPUs also where not everything is run
 
 HANG = 300  # seconds of an idle machine; the slowest test takes some tens
+TRIES = 3
+MANY = 20  # failed runs that no noise explains
+SERIOUS = re.compile(r"ukthreads: panic|Sanitizer: |runtime error: |under the drop-in: (-|hangs)")
 CPUS = len(os.sched_getaffinity(0))
 
 
@@ -45,40 +62,93 @@ def rings_are_short():
     return os.geteuid() != 0 and most != resource.RLIM_INFINITY and most < want
 
 
-def matrix(suite, name, full):
-    """Where some may find no room for their rings, none is made to have them: each takes what
-    the runtime gives him."""
-    out = engines(suite, name, full)
-    if rings_are_short():
-        out = [{k: v for k, v in env.items() if (k, v) != ("UK_REACTOR", "uring")}
-               for env in out]
-    return out
-
-
-def engines(suite, name, full):
+def configurations(suite, name, args):
+    """The environments that a test runs in."""
     if suite in ONCE or "/fake-" in name:
-        return [{}] if full or name != "tools/user_tools" else []  # valgrind takes a minute
+        # valgrind takes a minute
+        return [{}] if args.full or name != "tools/user_tools" else []
     if suite == "web":
-        if "fuzz" in name:
-            return [{}]
-        envs = [{"UK_REACTOR": "uring", "UK_VPS": "2"}]
-        other = {"UK_REACTOR": "epoll", "UK_VPS": "1"}
-        if not full and name in ("web/pth-tls", "web/uk-set-tls", "web/net-tls"):
-            return []
-        if not full and name == "web/uk-tls":
-            return [other]
-        if not name.startswith("web/pth") and (full or name == "web/uk"):
-            envs.append(other)
-        if full and name in ("web/uk", "web/uk-tls"):  # with their 10,000 connections
-            envs = [dict(e, UK_TEST_FULL="1") for e in envs]
-        return envs
-    vps = ["1", "2", "8"]
-    out = [{"UK_REACTOR": e, "UK_VPS": v} for e in ("uring", "epoll") for v in vps]
+        return web_configurations(name, args.full)
     if "/program-" in name:  # programs of others take some seconds each
-        return [out[1], out[3]] if full else []
-    if not full and name == "api/cold":  # rounds of seconds, crowds of many
-        return out[4:5]
-    return out if full else [out[0], out[1], out[4], out[5]]
+        return [pair("uring", 2), pair("epoll", 1)] if args.full else []
+    if args.on:
+        return [pair(*p.split("/")) for p in args.on.split(",")]
+    if not args.full and name == "api/cold":  # rounds of seconds, crowds of many
+        return [pair("epoll", 2)]
+    vps = (1, 2, 8) if args.full or suite in WIDE else (1, 2)
+    return [pair(e, v) for e in ("uring", "epoll") for v in vps]
+
+
+def pair(engine, vps):
+    env = {"UK_REACTOR": engine, "UK_VPS": str(vps)}
+    if engine == "uring" and rings_are_short():
+        del env["UK_REACTOR"]  # the runtime takes the engine that it can have
+    return env
+
+
+def web_configurations(name, full):
+    if "fuzz" in name:
+        return [{}]
+    if not full and name in ("web/pth-tls", "web/uk-set-tls", "web/net-tls"):
+        return []
+    envs = [pair("uring", 2), pair("epoll", 1)]
+    if not full and name == "web/uk-tls":
+        return envs[1:]
+    if name.startswith("web/pth") or not (full or name == "web/uk"):
+        return envs[:1]
+    if full and name in ("web/uk", "web/uk-tls"):  # with their 10,000 connections
+        envs = [dict(e, UK_TEST_FULL="1") for e in envs]
+    return envs
+
+
+def not_in_the_build(tests, only):
+    """Tests whose program does not exist, and test programs of tests/ROOM that no test runs:
+    name -> why."""
+    missing = {t["name"]: "there is no " + t["cmd"][0] for t in tests
+               if os.path.isabs(t["cmd"][0]) and not os.path.exists(t["cmd"][0])}
+    programs = {os.path.basename(word) for t in tests for word in t["cmd"]}
+    for room in {t["suite"][0].split(":")[-1] for t in tests} - {"tools", "web"}:
+        for source in glob.glob(os.path.join(ROOT, "tests", room, "*.c")):
+            noun = os.path.basename(source)[:-2]
+            if noun.endswith("_bench"):
+                continue
+            program = "test-%s-%s" % (room, noun)
+            if not {program, program.replace("_", "-")} & programs and has_main(source):
+                missing["%s/%s" % (room, noun)] = "no test of this build runs it"
+    return {name: missing[name] for name in sorted(missing) if re.search(only, name)}
+
+
+def has_main(source):
+    with open(source, encoding="utf-8") as f:
+        return re.search(r"^int main\(", f.read(), re.M)
+
+
+class Heir:
+    """A process that kills the running tests, with all their children, when we are gone."""
+
+    def __init__(self):
+        ours, self.pipe = os.pipe()
+        if os.fork() == 0:
+            os.close(self.pipe)
+            os.setsid()
+            self.wait(ours)
+        os.close(ours)
+
+    @staticmethod
+    def wait(pipe):
+        left = set()
+        with os.fdopen(pipe) as f:
+            for line in f:
+                (left.add if line[0] == "+" else left.discard)(int(line[1:]))
+        for group in left:
+            try:
+                os.killpg(group, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        os._exit(0)
+
+    def say(self, sign, group):
+        os.write(self.pipe, b"%s%d\n" % (sign, group))
 
 
 def run_one(test, env, args):
@@ -92,6 +162,7 @@ def run_one(test, env, args):
     p = subprocess.Popen(cmd, cwd=test["workdir"] or args.build, env=full,
                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                          stderr=subprocess.STDOUT, start_new_session=True)
+    args.heir.say(b"+", p.pid)
     hung = False
     over = threading.Event()
 
@@ -110,6 +181,7 @@ def run_one(test, env, args):
     t = threading.Thread(target=guard, daemon=True)
     t.start()
     out, _ = p.communicate()
+    args.heir.say(b"-", p.pid)
     over.set()
     code = p.returncode
     if hung:
@@ -156,7 +228,7 @@ class Progress:
     def end(self, name, result):
         self.now.discard(name)
         self.todo.discard(name)
-        self.bad += result[0] not in (0, 77)
+        self.bad += failed(result)
         if result[0] == 0:
             self.known[name] = round(result[2], 1)
 
@@ -171,7 +243,7 @@ class Progress:
             when = "%d min" % (left / 60 + 0.5) if left > 90 else "%d s" % left
             line = "[%d of %d%s, about %s left] %s" % (
                 self.all - len(self.todo), self.all,
-                ", %d FAILED" % self.bad if self.bad else "", when,
+                ", %d failed" % self.bad if self.bad else "", when,
                 ", ".join(sorted(self.now)))
             sys.stdout.write("\r\033[K" + line[:os.get_terminal_size().columns - 1])
             sys.stdout.flush()
@@ -194,10 +266,104 @@ def label(t, env):
     return t["name"] + "".join(" %s=%s" % kv for kv in sorted(env.items()))
 
 
+def failed(result):
+    return result[0] not in (0, 77)
+
+
+def is_serious(result):
+    """A crash, a hang, a broken invariant, a sanitizer's report: a bug even if seen once."""
+    code, out, _ = result
+    return not isinstance(code, int) or code < 0 or bool(SERIOUS.search(out))
+
+
+class Tally:
+    """What the runs came to."""
+
+    def __init__(self, args, progress):
+        self.args, self.progress = args, progress
+        self.passed = self.skipped = 0
+        self.times, self.again, self.unsteady, self.bad = [], [], [], []
+
+    def missing(self, name, why):
+        self.bad.append(name)
+        print("FAILED  %s: %s" % (name, why), flush=True)
+
+    def first(self, t, env, result):
+        code, out, secs = result
+        name = label(t, env)
+        self.progress.clear()
+        self.times.append((secs, name))
+        if code == 0:
+            self.passed += 1
+            if not self.progress.shows:
+                print("ok      %s (%.1f s)" % (name, secs), flush=True)
+        elif code == 77:
+            self.skipped += 1
+            print("skipped %s: %s" % (name, out.strip().splitlines()[-1:] or ""), flush=True)
+        else:
+            self.again.append((t, env, result))
+            print("failed  %s: %s (%.1f s)%s\n%s" % (
+                name, code, secs, "".join(" " + e for e in self.args.env), out), flush=True)
+
+    def repeat(self, one):
+        """Those that failed, each alone."""
+        many = len(self.again) > MANY
+        if many:
+            print("%d runs failed: none is repeated" % len(self.again))
+        for t, env, first in self.again:
+            results = [first]
+            while not many and failed(results[-1]) and len(results) < TRIES:
+                results.append(one(t, env))
+            name = label(t, env)
+            if failed(results[-1]):
+                self.bad.append(name)
+                continue
+            self.passed += 1
+            if any(is_serious(r) for r in results[:-1]):
+                name += " (serious)"
+            self.unsteady.append(name)
+            self.progress.clear()
+            print("unsteady %s: passed at run %d" % (name, len(results)), flush=True)
+
+    def end(self):
+        for name in self.bad:
+            print("FAILED  " + name)
+        slow = sorted(self.times, reverse=True)[:5]
+        print("slowest: " + ", ".join("%s %.0f s" % (name, secs) for secs, name in slow))
+        lines = "unsteady: %d%s\n%d passed, %d failed, %d skipped\n" % (
+            len(self.unsteady), "".join(", " + name for name in self.unsteady),
+            self.passed, len(self.bad), self.skipped)
+        print(lines, end="")
+        if self.args.sum:
+            with open(self.args.sum, "w") as f:
+                f.write(lines)
+        if not self.passed and not self.bad:
+            print("no test ran")
+        return 0 if self.passed and not self.bad else 1
+
+
+def chosen(tests, args):
+    """(jobs, those of the web server, those that run alone): pairs of a test and its environment"""
+    jobs, sleepers, alone = [], [], []
+    for t in tests:
+        suite = t["suite"][0].split(":")[-1]
+        if not re.search(args.only, t["name"]) or args.skip and re.search(args.skip, t["name"]):
+            continue
+        for env in configurations(suite, t["name"], args):
+            if set(env) & set(t["env"]):
+                env = {}  # the test chooses for itself
+            kind = alone if not t["is_parallel"] else sleepers if suite == "web" else jobs
+            if (t, env) not in kind:
+                kind.append((t, env))
+    jobs.sort(key=lambda job: job[0]["name"].split("/")[0] not in ("tools", "tree"))  # longest
+    return jobs, sleepers, alone
+
+
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("--build", default=os.path.join(ROOT, "build"))
     ap.add_argument("--full", action="store_true", help="every engine with 1, 2 and 8 vps")
+    ap.add_argument("--on", default="", metavar="ENGINE/VPS,...")
     ap.add_argument("--jobs", type=int, default=CPUS + 1)  # many of them sleep much
     ap.add_argument("--only", default="")
     ap.add_argument("--skip", default="")
@@ -208,40 +374,13 @@ def main():
     args = ap.parse_args()
     args.build = os.path.abspath(args.build)
     tests = json.loads(subprocess.check_output(["meson", "introspect", "--tests", args.build]))
-    jobs, sleepers, alone = [], [], []
-    for t in tests:
-        suite = t["suite"][0].split(":")[-1]
-        if args.only and not re.search(args.only, t["name"]):
-            continue
-        if args.skip and re.search(args.skip, t["name"]):
-            continue
-        for env in matrix(suite, t["name"], args.full):
-            if set(env) & set(t["env"]):
-                env = {}  # the test chooses for itself
-            kind = alone if not t["is_parallel"] else sleepers if suite == "web" else jobs
-            if (t, env) not in kind:
-                kind.append((t, env))
-    jobs.sort(key=lambda job: job[0]["name"].split("/")[0] not in ("tools", "tree"))  # longest
-    passed = failed = skipped = 0
-    bad = []
+    missing = not_in_the_build(tests, args.only)
+    jobs, sleepers, alone = chosen([t for t in tests if t["name"] not in missing], args)
+    args.heir = Heir()
     progress = Progress(jobs + sleepers + alone, args)
-
-    def report(t, env, result):
-        nonlocal passed, failed, skipped
-        code, out, secs = result
-        name = label(t, env)
-        progress.clear()
-        if code == 0:
-            passed += 1
-            if not progress.shows:
-                print("ok      %s (%.1f s)" % (name, secs), flush=True)
-        elif code == 77:
-            skipped += 1
-            print("skipped %s: %s" % (name, out.strip().splitlines()[-1:] or ""), flush=True)
-        else:
-            failed += 1
-            bad.append(name)
-            print("FAILED  %s: %s (%.1f s)\n%s" % (name, code, secs, out[-20000:]), flush=True)
+    tally = Tally(args, progress)
+    for name, why in missing.items():
+        tally.missing(name, why)
 
     def one(t, env):
         progress.begin(label(t, env))
@@ -255,21 +394,12 @@ def main():
         futures = {beside.submit(one, t, env): (t, env) for t, env in sleepers}
         futures.update({pool.submit(one, t, env): (t, env) for t, env in jobs})
         for f in concurrent.futures.as_completed(futures):
-            report(*futures[f], f.result())
+            tally.first(*futures[f], f.result())
     for t, env in alone:
-        report(t, env, one(t, env))
+        tally.first(t, env, one(t, env))
+    tally.repeat(one)
     progress.done()
-    for name in bad:
-        print("FAILED  " + name)
-    total = "%d passed, %d failed, %d skipped" % (passed, failed, skipped)
-    print(total)
-    if args.sum:
-        with open(args.sum, "w") as f:
-            f.write(total + "\n")
-    if passed + failed == 0:
-        print("no test ran")
-        return 1
-    return 1 if failed else 0
+    return tally.end()
 
 
 if __name__ == "__main__":
