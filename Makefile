@@ -2,7 +2,8 @@
 #
 #   make run      install what lacks, build what it serves, serve on 127.0.0.1:8080 (PORT=n)
 #   make test     install what lacks, build, run the tests: some minutes
-#   make check    everything that CI runs: clang, sanitizers, hostile build, models, JVM
+#   make check    what CI runs: tests, sanitizers, models, the JVM part's core: 20 minutes
+#   make check-all      everything: also clang, the hostile build, the whole JVM part: hours
 #   make test-programs  programs of others under uk run, and glibc's own tests: an hour
 #   make nightly  the README's commands in bare Debian roots (scripts/fresh; as root)
 #   make doctor   what this machine offers
@@ -19,7 +20,7 @@ SANITIZED ?= false
 BUILD := build
 RUN := build-run
 
-.PHONY: all run doctor test test-programs check nightly bench install clean deps-run deps-build deps-test deps-programs quick
+.PHONY: all run doctor test test-programs check check-all nightly bench install clean deps-run deps-build deps-test deps-check deps-programs quick
 
 all: deps-build $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -39,6 +40,9 @@ deps-build:
 
 deps-test:
 	@scripts/deps test
+
+deps-check:
+	@scripts/deps check
 
 deps-programs:
 	@scripts/deps programs
@@ -66,8 +70,11 @@ test: deps-test all
 test-programs: deps-programs all
 	@python3 tests/posix/programs.py $(BUILD) && python3 tests/posix/nptl.py $(BUILD)
 
-check: deps-test all
+check: deps-check
 	@scripts/check
+
+check-all: deps-check
+	@scripts/check all
 
 nightly:
 	@scripts/fresh
