@@ -50,9 +50,10 @@ public final class Hooks {
 			if (!t.join(java.time.Duration.ofSeconds(20)))
 				p("late");
 		Thread.sleep(java.time.Duration.ofMillis(2));
+		Thread main = Thread.currentThread();
 		Thread slow = Thread.ofPlatform().start(() -> {
 			try {
-				Thread.sleep(200);
+				main.join();
 			} catch (InterruptedException e) {
 				p("" + e);
 			}

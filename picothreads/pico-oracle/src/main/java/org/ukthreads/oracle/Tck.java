@@ -16,14 +16,17 @@ import junit.framework.TestResult;
 import junit.framework.TestSuite;
 
 /**
- * Runs the JSR-166 TCK, or those of its tests whose names match: <code>Tck OUT [PATTERN]</code>.
- * Translated with it. OUT gets a line per test: its name, "ok" or what was thrown.
+ * Runs the JSR-166 TCK, or those of its tests whose names match: <code>Tck OUT [PATTERN [PART
+ * PARTS]]</code>; its classes are dealt out to so many parts. Translated with it. OUT gets a line
+ * per test: its name, "ok" or what was thrown.
  */
 public final class Tck {
 	private Tck() {}
 
 	public static void main(String[] a) throws Exception {
 		Pattern only = Pattern.compile(a.length > 1 ? a[1] : ".*");
+		int part = a.length > 2 ? Integer.parseInt(a[2]) : 0;
+		int parts = a.length > 2 ? Integer.parseInt(a[3]) : 1;
 		Map<String, Integer> seen = new HashMap<>();
 		try (PrintWriter out = new PrintWriter(a[0], "UTF-8")) {
 			for (TestCase t : tests()) {
@@ -32,7 +35,8 @@ public final class Tck {
 				int n = seen.merge(id, 1, Integer::sum);
 				if (n > 1)
 					id += "#" + n;
-				if (!only.matcher(id).matches())
+				int at = Math.floorMod(id.replaceAll("[.$].*", "").hashCode(), parts);
+				if (at != part || !only.matcher(id).matches())
 					continue;
 				out.print(id + "\t");
 				out.flush();

@@ -41,6 +41,10 @@ final class CarrierThread extends RuntimeThread {
 	boolean withdrawn;
 	/** It computes, it does not wait. Under rt.lost. */
 	boolean hogs;
+	/** Likewise: the next one that has none. */
+	CarrierThread nextLost;
+	/** rt counts it among those that run without a carrier of their own will. */
+	private boolean counted;
 
 	CarrierThread(PicoRuntime rt, String name, Carrier carrier) {
 		super(null, name, 0, true);
@@ -99,6 +103,7 @@ final class CarrierThread extends RuntimeThread {
 		context.fiber = null;
 		context.pins = 0;
 		kept = 0;
+		inside();
 		if (!HOLD.compareAndSet(this, SLICE, OUT)) {
 			if (hold == LOST)
 				rt.found(this, f);
@@ -188,6 +193,7 @@ final class CarrierThread extends RuntimeThread {
 				out(f);
 				f.state = Fiber.DONE;
 				rt.ended(f);
+				inside();
 			}
 		} else {
 			out(f);
@@ -200,6 +206,7 @@ final class CarrierThread extends RuntimeThread {
 				rt.uncaught(f, e);
 			}
 			f.unwound();
+			inside();
 		}
 	}
 
@@ -228,6 +235,7 @@ final class CarrierThread extends RuntimeThread {
 		if (c != null)
 			rt.replace(c);
 		f.unwound();
+		inside();
 		while (!f.go)
 			LockSupport.park(f);
 		f.blocked = null;
@@ -239,7 +247,17 @@ final class CarrierThread extends RuntimeThread {
 
 	/** Runs on without a carrier. */
 	void leave() {
+		if (!counted)
+			rt.outside(1);
+		counted = true;
 		rt.take(this, false);
+	}
+
+	/** Its fiber waits or has ended, and whoever looks for work finds that it does. */
+	private void inside() {
+		if (counted)
+			rt.outside(-1);
+		counted = false;
 	}
 
 	/** Waits for a carrier. */

@@ -35,8 +35,35 @@ public final class Dump {
 
 	static StackTraceElement[] trace(Fiber f) {
 		Place p = new Place(f);
+		StackTraceElement call = p.os == null ? primitive(f.waitKind) : null;
+		if (call != null && p.stack.isEmpty())
+			p.stack.add(call);
 		Traces.callers(p.frames, p.stack);
 		return p.stack.toArray(new StackTraceElement[0]);
+	}
+
+	/**
+	 * The call that a fiber waits in, which leaves no frame: programs look at the first element
+	 * of a trace. Null: not in one, as who waits for a monitor.
+	 */
+	private static StackTraceElement primitive(int kind) {
+		switch (kind) {
+		case Fiber.W_PARK:
+			return jdks("java.util.concurrent.locks.LockSupport", "park");
+		case Fiber.W_SLEEP:
+			return jdks("java.lang.Thread", "sleep");
+		case Fiber.W_JOIN:
+			return jdks("java.lang.Thread", "join");
+		case Fiber.W_MONITOR:
+			return jdks("java.lang.Object", "wait");
+		default:
+			return null;
+		}
+	}
+
+	private static StackTraceElement jdks(String type, String method) {
+		String file = type.substring(type.lastIndexOf('.') + 1) + ".java";
+		return new StackTraceElement(type, method, file, -1);
 	}
 
 	/** All live pico threads, like jstack. */

@@ -12,6 +12,7 @@ import java.lang.reflect.Modifier;
 import java.net.URL;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -69,6 +70,7 @@ final class Instead {
 	private static final Map<String, List<Call>> CALLS = new HashMap<>();
 	private static final Map<String, List<Call>> SHOWN = new HashMap<>();
 	private static final Set<String> LOCKS = new HashSet<>();
+	private static final Map<String, Set<String>> SELVES = new HashMap<>();
 
 	static {
 		try {
@@ -98,6 +100,9 @@ final class Instead {
 		case "lock":
 			LOCKS.add(w[1]);
 			break;
+		case "self":
+			SELVES.put(w[1].replace('/', '.'), new HashSet<>(Arrays.asList(w).subList(2, w.length)));
+			break;
 		case "call":
 		case "exact":
 			CALLS.computeIfAbsent(w[2], k -> new ArrayList<>()).add(new Call(w));
@@ -109,6 +114,11 @@ final class Instead {
 		default:
 			break;
 		}
+	}
+
+	/** Names of the methods that lock an object of this class in their bodies. */
+	static Set<String> selfLocked(String type) {
+		return SELVES.getOrDefault(type, Collections.emptySet());
 	}
 
 	private static Class<?> find(String name) {
@@ -222,10 +232,19 @@ final class Instead {
 		@Override
 		protected Class<?> computeValue(Class<?> c) {
 			Class<?> s = c.getSuperclass();
-			return s != null && c.getName().replace('.', '/').equals(CLASSES.get(s.getName()))
-				? s : c;
+			if (s == null)
+				return c;
+			if (c.getName().replace('.', '/').equals(CLASSES.get(s.getName())))
+				return s;
+			/* One that nobody can name, as the two locks of a ReentrantReadWriteLock. */
+			return isHidden(c) && !isHidden(s) && !Modifier.isAbstract(s.getModifiers())
+				&& s != Object.class && !Throwable.class.isAssignableFrom(s) ? Members.seen(s) : c;
 		}
 	};
+
+	private static boolean isHidden(Class<?> c) {
+		return c.getName().startsWith(PICO) && !Modifier.isPublic(c.getModifiers());
+	}
 
 	/** The class whose objects are made in the place of this one's; null: it stays. */
 	static Class<?> of(Class<?> c) {

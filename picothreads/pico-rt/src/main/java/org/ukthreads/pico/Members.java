@@ -45,13 +45,23 @@ public final class Members {
 		return seen(o.getClass());
 	}
 
+	/** The name of o's class, for the texts of its toString(). */
+	public static String name(Object o) {
+		return getClass(o).getName();
+	}
+
+	/** What a toString() of the JDK's made of o, which begins with the name of its class. */
+	public static String named(Object o, String text) {
+		return name(o) + text.substring(o.getClass().getName().length());
+	}
+
 	/** Class.getSuperclass. */
 	public static Class<?> getSuperclass(Class<?> c) {
 		Class<?> s = c.getSuperclass();
 		return s == null ? null : seen(s);
 	}
 
-	private static Class<?> seen(Class<?> c) {
+	static Class<?> seen(Class<?> c) {
 		return c.getName().startsWith(Instead.PICO) ? Instead.seen(c) : c;
 	}
 

@@ -237,7 +237,9 @@ public final class Monitors {
 	public static void enter(Object o) {
 		Fiber.step();
 		if (o == null)
-			throw new NullPointerException("synchronized (null)");
+			throw new NullPointerException("Cannot enter synchronized block: it is on null");
+		if (!SelfLocked.on)
+			SelfLocked.look(o);
 		Context x = Context.get();
 		Fiber f = Fiber.of(x);
 		int h = hash(o);
@@ -364,7 +366,8 @@ public final class Monitors {
 	private static Monitor owned(Stripe s, Object o, int h, Fiber f) {
 		Monitor m = s.find(o, h);
 		if (m == null || m.owner != f)
-			throw new IllegalMonitorStateException("current thread is not owner");
+			throw o == null ? new NullPointerException("the monitor of null")
+				: new IllegalMonitorStateException("current thread is not owner");
 		return m;
 	}
 

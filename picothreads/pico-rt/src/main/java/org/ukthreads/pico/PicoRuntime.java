@@ -2,8 +2,6 @@
 package org.ukthreads.pico;
 
 import java.util.ArrayDeque;
-import java.util.HashSet;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -43,8 +41,7 @@ public final class PicoRuntime {
 	/** Carriers for which no OS thread could be made; likewise under spares. */
 	private final ArrayDeque<Carrier> orphans = new ArrayDeque<>();
 	private final Object idle = new Object();
-	/** Run a fiber without a carrier. The lock is a leaf. */
-	private final Set<CarrierThread> lost = new HashSet<>();
+	private final Lost lost = new Lost();
 	private final Watch watch;
 	/** Carriers that sleep or are about to; written under idle. */
 	private volatile int sleepers;
@@ -366,11 +363,38 @@ public final class PicoRuntime {
 		}
 	}
 
+	/** Who runs without a carrier because it gave it up (Pins.away). */
+	private final AtomicInteger outside = new AtomicInteger();
+
+	void outside(int more) {
+		outside.addAndGet(more);
+	}
+
+	/**
+	 * May a thread that gave its carrier up, for a parallel stream, make others ready? For
+	 * clocks; who finds nothing to run after this was false will find nothing.
+	 */
+	public boolean isOutside() {
+		return outside.get() > 0;
+	}
+
+	/**
+	 * Takes the carriers from the threads that hold them and do not come back. For simulations,
+	 * before {@link #abandon}: those fibers go on as they are, until they wait.
+	 */
+	public void unseat() {
+		for (Carrier c : carriers) {
+			CarrierThread t = c.holder;
+			if (t != null)
+				take(t, true);
+		}
+	}
+
 	/** Threads that compute without a carrier. */
 	int hogs() {
 		int n = 0;
 		synchronized (lost) {
-			for (CarrierThread t : lost)
+			for (CarrierThread t = lost.first; t != null; t = t.nextLost)
 				if (t.hogs)
 					n++;
 		}
@@ -380,7 +404,7 @@ public final class PicoRuntime {
 	/** What has changed of those without a carrier: interrupts, and who computes no more. */
 	void look() {
 		synchronized (lost) {
-			for (CarrierThread t : lost) {
+			for (CarrierThread t = lost.first; t != null; t = t.nextLost) {
 				lend(t, t.context.fiber);
 				if (t.hogs && t.getState() != Thread.State.RUNNABLE)
 					t.hogs = false;
@@ -441,7 +465,7 @@ public final class PicoRuntime {
 
 	/** Under lost. */
 	private CarrierThread withoutCarrier(Fiber f) {
-		for (CarrierThread t : lost)
+		for (CarrierThread t = lost.first; t != null; t = t.nextLost)
 			if (t.context.fiber == f)
 				return t;
 		return null;

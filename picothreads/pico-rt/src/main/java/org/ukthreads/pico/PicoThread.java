@@ -298,8 +298,13 @@ public class PicoThread extends Thread {
 
 	@Override
 	public String toString() {
-		if (!virtual)
-			return super.toString();
+		if (!virtual) {
+			String s = super.toString();
+			String in = "," + getThreadGroup().getName() + "]";
+			/* Who has ended is in no group. */
+			return getState() == State.TERMINATED && s.endsWith(in)
+				? s.substring(0, s.length() - in.length()) + ",]" : s;
+		}
 		Carrier c = Context.get().fiber == fiber ? Carrier.current() : null;
 		return "VirtualThread[#" + getId() + (getName().isEmpty() ? "" : "," + getName()) + "]/"
 			+ getState().toString().toLowerCase(java.util.Locale.ROOT)

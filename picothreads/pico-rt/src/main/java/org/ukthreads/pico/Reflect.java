@@ -2,6 +2,7 @@
 package org.ukthreads.pico;
 
 import java.lang.invoke.MethodHandles;
+import java.lang.reflect.Constructor;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
@@ -233,7 +234,12 @@ public final class Reflect {
 
 	/** A thread's task that calls a static method, such as main. */
 	public static Runnable task(Method m, Object[] args) {
-		return new Task(m, args);
+		return new Task(m, args, null);
+	}
+
+	/** One that calls an object's method, and makes the object first. */
+	static Runnable task(Method m, Object[] args, Constructor<?> maker) {
+		return new Task(m, args, maker);
 	}
 
 	private static final class Task implements Runnable {
@@ -253,20 +259,33 @@ public final class Reflect {
 		private static final Site SITE = RUN.sites()[0];
 		private final Method method;
 		private final Object[] args;
+		/** Null: the method is static. */
+		private final Constructor<?> maker;
 
-		Task(Method method, Object[] args) {
+		Task(Method method, Object[] args, Constructor<?> maker) {
 			this.method = method;
 			this.args = args;
+			this.maker = maker;
 		}
 
 		@Override
 		public void run() {
 			try {
-				invoke(method, null, args);
+				invoke(method, maker == null ? null : made(), args);
 			} catch (Throwable e) {
 				if (e instanceof Capture)
 					((Capture) e).pusher.add(new Frames.F0_0_0(), SITE);
 				rethrow(e);
+			}
+		}
+
+		/** As by any reflection: it pins where it waits. */
+		private Object made() throws ReflectiveOperationException {
+			Pins.enter();
+			try {
+				return maker.newInstance();
+			} finally {
+				Pins.exit();
 			}
 		}
 

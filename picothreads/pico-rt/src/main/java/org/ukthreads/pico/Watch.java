@@ -89,8 +89,9 @@ final class Watch implements Runnable {
 				boolean alone = rt.live() <= 1;
 				for (int k = 0; k < carriers.length; k++)
 					look(k, alone);
+			} catch (OutOfMemoryError e) {
+				/* The next round may have some. Whose memory it is is told by others. */
 			} catch (Throwable e) {
-				/* No memory: the next round may have some. */
 				rt.uncaught(Thread.currentThread(), e);
 			}
 		}

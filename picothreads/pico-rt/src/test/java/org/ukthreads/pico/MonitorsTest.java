@@ -46,6 +46,17 @@ final class MonitorsTest {
 			throw new AssertionError(bad.get());
 	}
 
+	/** As the JVM: null has no monitor that one could lack. */
+	@Test
+	void null_has_no_monitor() {
+		assertThrows(NullPointerException.class, () -> Monitors.signal(null));
+		assertThrows(NullPointerException.class, () -> Monitors.signalAll(null));
+		assertThrows(NullPointerException.class, () -> Monitors.await(null));
+		assertThrows(NullPointerException.class, () -> Monitors.await(null, 5));
+		assertThrows(NullPointerException.class, () -> Monitors.holds(null));
+		assertThrows(IllegalMonitorStateException.class, () -> Monitors.signal(""));
+	}
+
 	/** Nested, again and again, more objects than slots: uncontended, crowded and fought for. */
 	@Test
 	void one_holder_at_a_time() throws Exception {

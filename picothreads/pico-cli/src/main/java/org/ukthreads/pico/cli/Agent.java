@@ -46,8 +46,15 @@ public final class Agent {
 	private Agent() {}
 
 	public static void premain(String args, Instrumentation inst) throws IOException {
-		List<String> words = new ArrayList<>(List.of("-cp",
-			System.getProperty("java.class.path")));
+		String path = System.getProperty("java.class.path");
+		if (System.getProperty("jdk.module.path") != null) {
+			System.err.println("pico: what is on the module path is not translated,"
+				+ " its threads are the JVM's; give it as a class path");
+			/* None, and not the current folder. */
+			if (path.isEmpty())
+				return;
+		}
+		List<String> words = new ArrayList<>(List.of("-cp", path));
 		if ("report".equals(args))
 			words.add("--report");
 		Arguments a = new Arguments(words);

@@ -5,6 +5,7 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
@@ -49,30 +50,43 @@ final class Arguments {
 	SchedulingPoints.Level points = SchedulingPoints.Level.SYNC;
 	int preempt;
 	long steps;
+	/** Seconds; -1: what Sim says. */
+	long patience = -1;
 	boolean asIs;
+	/** For translate: the Java whose classes are taken of a multi-release jar; 0: the base. */
+	int release;
 	boolean cache = true;
 
-	/** Reads options up to the first argument that is none; -o may also come later. */
+	/** Of a program, to run: what follows its main class or jar is its own. */
 	Arguments(List<String> args) {
 		this(args, false);
 	}
 
 	Arguments(List<String> args, boolean sim) {
+		this(args, sim, true);
+	}
+
+	/** Of files, to translate: options may come before and behind them. */
+	static Arguments ofFiles(List<String> args) {
+		return new Arguments(args, false, false);
+	}
+
+	private Arguments(List<String> args, boolean sim, boolean program) {
 		given = args;
 		this.sim = sim;
 		boolean main = false;
 		for (int k = 0; k < args.size(); k++) {
 			String x = args.get(k);
-			if (x.equals("-o") && rest.size() <= 1) {
-				out = value(args, ++k);
-			} else if (main) {
+			if (main) {
 				rest.add(x);
+			} else if (x.equals("-o") && !program) {
+				out = value(args, ++k);
 			} else if (x.equals("-cp") || x.equals("-classpath")) {
 				for (String p : value(args, ++k).split(File.pathSeparator))
 					add(p);
 			} else if (x.equals("-jar")) {
 				jar(value(args, ++k));
-				main = true;
+				main = program;
 			} else if (x.startsWith("-D") && x.length() > 2) {
 				int eq = x.indexOf('=');
 				System.setProperty(eq < 0 ? x.substring(2) : x.substring(2, eq),
@@ -117,17 +131,28 @@ final class Arguments {
 				preempt = (int) number(args, ++k);
 			} else if (x.equals("--steps")) {
 				steps = number(args, ++k);
+			} else if (x.equals("--patience")) {
+				patience = number(args, ++k);
+			} else if (x.equals("--release")) {
+				release = (int) number(args, ++k);
 			} else if (x.equals("--conservative")) {
 				conservative.add(value(args, ++k).replace('.', '/'));
 			} else if (x.equals("--rules")) {
 				rules.add(value(args, ++k));
 			} else {
+				if (x.equals("-p") || x.equals("--module-path") || x.equals("-m"))
+					Main.fail(x + ": modules run from a class path: -cp JARS MAIN");
 				if (x.startsWith("-"))
 					Main.fail("no such option: " + x);
 				rest.add(x);
-				main = !x.endsWith(".jar");
+				main = program;
 			}
 		}
+	}
+
+	/** The program's, behind its main class. */
+	String[] afterMain() {
+		return rest.subList(1, rest.size()).toArray(new String[0]);
 	}
 
 	private static String value(List<String> args, int k) {
@@ -153,18 +178,24 @@ final class Arguments {
 				: j.getManifest().getMainAttributes();
 			String main = a.getValue(Attributes.Name.MAIN_CLASS);
 			if (main == null)
-				Main.fail(jar + ": its manifest names no Main-Class");
+				Main.refuse(this, jar + ": its manifest names no Main-Class");
 			path.clear();
 			path.add(Paths.get(jar));
 			rest.add(main);
 			Opened.by(a);
+		} catch (NoSuchFileException e) {
+			Main.refuse(this, "-jar " + jar + ": no such file");
 		} catch (IOException e) {
-			Main.fail("-jar " + jar + ": " + e.getMessage());
+			Main.refuse(this, "-jar " + jar + ": " + e.getMessage());
 		}
 	}
 
-	/** The class path of what is to run. */
+	/** The class path of what is to run: as java's, CLASSPATH where none is told. */
 	List<Path> path() {
+		String told = System.getenv("CLASSPATH");
+		if (path.isEmpty() && told != null)
+			for (String p : told.split(File.pathSeparator, -1))
+				add(p);
 		return path.isEmpty() ? List.of(Paths.get(".")) : path;
 	}
 

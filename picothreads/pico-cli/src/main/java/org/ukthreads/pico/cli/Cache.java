@@ -20,6 +20,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
 import org.ukthreads.pico.translate.Stored;
 import org.ukthreads.pico.translate.read.ClassPath;
 
@@ -51,8 +52,10 @@ final class Cache {
 			return null;
 		if (dir == null) {
 			String base = System.getenv("XDG_CACHE_HOME");
+			String home = System.getenv("HOME");
 			dir = base != null && base.startsWith("/") ? base + "/pico"
-				: System.getProperty("user.home") + "/.cache/pico";
+				: (home != null && home.startsWith("/") ? home
+				: System.getProperty("user.home")) + "/.cache/pico";
 		}
 		String mb = setting("pico.cache.mb", "PICO_CACHE_MB");
 		long limit = 1024;
@@ -67,7 +70,9 @@ final class Cache {
 
 	private static String setting(String property, String variable) {
 		String s = System.getProperty(property);
-		return s != null ? s : System.getenv(variable);
+		if (s == null)
+			s = System.getenv(variable);
+		return s == null || s.isEmpty() ? null : s;
 	}
 
 	Cache(Path dir, long limit) {
@@ -132,7 +137,7 @@ final class Cache {
 			return "none";
 		}
 		String state = p.toAbsolutePath() + "\t" + a.size() + ' '
-			+ a.lastModifiedTime().toInstant() + ' ' + a.fileKey();
+			+ a.lastModifiedTime().to(TimeUnit.NANOSECONDS) + ' ' + a.fileKey();
 		String sum = sums.get(state);
 		if (sum != null)
 			return sum;
@@ -216,13 +221,13 @@ final class Cache {
 	}
 
 	/** Keeps a translation; what it may hold no more goes, the one unused for longest first. */
-	void store(String key, Map<String, byte[]> classes, String rules,
+	void store(String key, boolean flat, Map<String, byte[]> classes, String rules,
 			Collection<String> locks) {
 		try {
 			Files.createDirectories(dir);
 			Path t = temporary(key);
 			try {
-				Stored.write(t, classes, rules, locks);
+				Stored.write(t, flat, classes, rules, locks);
 				if (Files.size(t) <= limit)
 					Files.move(t, dir.resolve(key + NAME), StandardCopyOption.ATOMIC_MOVE);
 			} finally {

@@ -39,6 +39,7 @@ final class Durables {
 		"pico durable show STORE ID [-cp PROGRAM]  one; with its program, its frames as well",
 		"pico durable cancel STORE ID --key FILE   it gets an InterruptedException",
 		"pico durable resume STORE ID --key FILE   one that failed or was refused tries again",
+		"pico durable drop STORE ID --key FILE     messages to it that no key in FILE opens go",
 		"pico durable check OLD NEW STORE          which threads NEW would refuse; exit code 1",
 		"",
 		"STORE is a folder or a JDBC URL; OLD, NEW and PROGRAM are class paths.",
@@ -101,17 +102,11 @@ final class Durables {
 				show(new Inspector(s, seal()), rest.get(1));
 			}
 			break;
-		case "cancel": case "resume":
+		case "cancel": case "resume": case "drop":
 			need(2);
 			if (key == null)
 				Main.fail("--key FILE, the vault's, is needed for that");
-			try (Vault v = new Vault(store(rest.get(0), false), seal(),
-					new Codec(Main.class.getClassLoader(), Filter.PROGRAM))) {
-				if (what.equals("cancel"))
-					v.cancel(rest.get(1));
-				else
-					v.retry(rest.get(1));
-			}
+			tell(what, rest.get(1));
 			break;
 		case "check":
 			need(3);
@@ -122,6 +117,34 @@ final class Durables {
 			break;
 		default:
 			Main.fail("unknown command: durable " + what + "\n" + USAGE);
+		}
+	}
+
+	/** Not where the key is another one: the thread's vault would not believe us. */
+	private void tell(String what, String id) throws Exception {
+		try (Store s = store(rest.get(0), false)) {
+			Seal seal = seal();
+			Status is = new Inspector(s, seal).status(id);
+			if (is == null)
+				Main.fail("there is no thread " + id);
+			if (!is.refused.isEmpty())
+				Main.fail(is.refused);
+			if (what.equals("resume"))
+				for (String why : new Inspector(s, seal).unreadable(id).values())
+					Main.fail(why + "\nIt would be refused again; pico durable drop takes such"
+						+ " messages away");
+			try (Vault v = new Vault(s, seal,
+					new Codec(Main.class.getClassLoader(), Filter.PROGRAM))) {
+				tell(v, what, id);
+			}
+		}
+	}
+
+	private static void tell(Vault v, String what, String id) throws IOException {
+		switch (what) {
+		case "cancel": v.cancel(id); break;
+		case "resume": v.retry(id); break;
+		default: System.out.println("messages taken away: " + v.discard(id));
 		}
 	}
 
@@ -140,14 +163,15 @@ final class Durables {
 	private Seal seal() throws IOException {
 		if (key == null)
 			return null;
-		if (!Files.exists(Paths.get(key)))
-			Main.fail("no such file: " + key);
+		if (!Files.isRegularFile(Paths.get(key)))
+			Main.fail((Files.exists(Paths.get(key)) ? "no file of keys: " : "no such file: ")
+				+ key);
 		return Seal.file(Paths.get(key));
 	}
 
 	private Store store(String name, boolean looks) throws Exception {
 		if (!name.startsWith("jdbc:"))
-			return looks ? FileStore.reader(Paths.get(name)) : open(Paths.get(name));
+			return open(Paths.get(name), looks);
 		List<URL> urls = new ArrayList<>();
 		for (Path p : driver)
 			urls.add(p.toUri().toURL());
@@ -162,10 +186,14 @@ final class Durables {
 		return null;
 	}
 
-	private static Store open(Path dir) throws IOException {
+	/** Not in a folder of others: there is a lock in each store, or a thread. */
+	private static Store open(Path dir, boolean looks) throws IOException {
 		if (!Files.isDirectory(dir))
-			Main.fail("no such folder: " + dir);
-		return new FileStore(dir);
+			Main.fail((Files.exists(dir) ? "no folder: " : "no such folder: ") + dir);
+		Store s = FileStore.reader(dir);
+		if (!Files.exists(dir.resolve("lock")) && s.keys().isEmpty())
+			Main.fail("no store of durable threads: " + dir);
+		return looks ? s : new FileStore(dir);
 	}
 
 	private static String until(long millis) {
@@ -183,7 +211,8 @@ final class Durables {
 			for (Status s : l) {
 				System.out.printf("%-32s %-8s %-8s %-24s %6d %8d %7d%s%n", s.id, s.state,
 					s.waits, until(s.until), s.steps, s.messages, s.bytes,
-					s.why.isEmpty() ? "" : "  " + s.why);
+					s.why.isEmpty() && s.refused.isEmpty() ? "" : "  "
+						+ (s.refused.isEmpty() ? s.why : "refused: " + s.refused));
 				after = s.id;
 			}
 		}
@@ -197,7 +226,10 @@ final class Durables {
 			+ (s.worker == 0 ? "" : ", worker " + s.worker) + "\nwaits in  " + s.waits
 			+ "\nuntil     " + until(s.until) + "\nsteps     " + s.steps + "\nmessages  "
 			+ s.messages + "\nbytes     " + s.bytes + (s.why.isEmpty() ? "" : "\nfailed    "
-			+ s.why));
+			+ s.why) + (s.refused.isEmpty() ? "" : "\nrefused   " + s.refused));
+		if (s.refused.isEmpty())
+			for (String why : in.unreadable(id).values())
+				System.out.println("refused   " + why);
 		if (program == null)
 			return;
 		Parked p = in.look(id, codec(program));

@@ -94,11 +94,13 @@ final class Jars {
 
 	/** META-INF/versions/N/a/B.class: would be loaded in the place of the translated a/B. */
 	private static boolean isLater(String n, Map<String, byte[]> classes) {
-		return n.matches("META-INF/versions/\\d+/.*\\.class")
-			&& classes.containsKey(n.replaceFirst("META-INF/versions/\\d+/", ""));
+		return isLater(n) && classes.containsKey(n.replaceFirst("META-INF/versions/\\d+/", ""));
 	}
 
-	/** Signatures no longer hold. */
+	static boolean isLater(String n) {
+		return n.matches("META-INF/versions/\\d+/.*\\.class") && !n.endsWith("module-info.class");
+	}
+
 	/** Is it a jar in which something was signed? */
 	static boolean isSigned(Path p) throws IOException {
 		if (!Files.isRegularFile(p))

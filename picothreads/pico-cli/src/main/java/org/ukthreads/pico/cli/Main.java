@@ -4,10 +4,10 @@ package org.ukthreads.pico.cli;
 import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.lang.reflect.Method;
 import java.net.URISyntaxException;
 import java.net.URL;
 import java.net.URLClassLoader;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -17,11 +17,11 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.ukthreads.pico.Blocking;
+import org.ukthreads.pico.Entry;
 import org.ukthreads.pico.Loaders;
 import org.ukthreads.pico.Pins;
 import org.ukthreads.pico.PicoRuntime;
 import org.ukthreads.pico.PicoThread;
-import org.ukthreads.pico.Reflect;
 import org.ukthreads.pico.Threads;
 import org.ukthreads.pico.translate.PicoLoader;
 import org.ukthreads.pico.translate.Report;
@@ -42,11 +42,13 @@ public final class Main {
 		"pico durable ls|show|cancel|resume|check ...              a store of durable threads",
 		"pico cache [show|clear|dir]                               translations of earlier runs",
 		"pico piranha URL...                                       the crawler",
+		"pico version",
 		"",
 		"PATH and LIBS are class paths. Options for translate, run and report:",
 		"  --conservative a.b.c    every method of that package may suspend",
 		"  --rules FILE            more replacement rules",
 		"  --verify                check what comes out",
+		"  --release N             translate: of a multi-release jar, what Java N would load",
 		"  --hot FILE              what that profile shows to suspend often is made for it",
 		"for sim:",
 		"  --from SEED             the first one; 1 unless told",
@@ -59,6 +61,7 @@ public final class Main {
 		"  --preempt N             one method entry in N suspends, too",
 		"  --shrink N              runs to shorten a schedule that fails; 2000 unless told",
 		"  --steps N               a run that takes more has failed",
+		"  --patience SECONDS      a single step that takes longer has failed; 60 unless told",
 		"and for run:",
 		"  -DNAME=VALUE            a system property",
 		"  --no-cache              translates anew, and keeps nothing",
@@ -80,10 +83,10 @@ public final class Main {
 			command(args);
 		} catch (NoSuchFileException e) {
 			fail("no such file: " + e.getMessage());
-		} catch (IOException e) {
-			fail(e.getMessage());
-		} catch (UncheckedIOException e) {
-			fail(e.getMessage());
+		} catch (AccessDeniedException e) {
+			fail("no access to " + e.getMessage());
+		} catch (IOException | UncheckedIOException e) {
+			fail(e.getMessage() != null ? e.getMessage() : e.toString());
 		}
 	}
 
@@ -91,13 +94,13 @@ public final class Main {
 		List<String> rest = new ArrayList<>(Arrays.asList(args).subList(1, args.length));
 		switch (args[0]) {
 		case "translate":
-			translate(new Arguments(rest));
+			translate(Arguments.ofFiles(rest));
 			break;
 		case "run":
 			run(new Arguments(rest));
 			break;
 		case "report":
-			System.out.print(report(new Arguments(rest)).text(true));
+			System.out.print(report(Arguments.ofFiles(rest)).text(true));
 			break;
 		case "sim":
 			Simulate.run(new Arguments(rest, true));
@@ -111,15 +114,20 @@ public final class Main {
 		case "cache":
 			Cache.command(rest);
 			break;
+		case "version":
+		case "--version":
+			System.out.println("pico " + Main.class.getPackage().getImplementationVersion()
+				+ ", Java " + System.getProperty("java.version"));
+			break;
 		case "warm":
 			Warm.run();
 			break;
 		case "keep":
-			Apart.withParent();
+			Apart.begin();
 			Translations.keep(new Arguments(rest));
 			break;
 		case "keep-sim":
-			Apart.withParent();
+			Apart.begin();
 			Translations.keep(new Arguments(rest, true));
 			break;
 		default:
@@ -134,6 +142,12 @@ public final class Main {
 	static void fail(String message) {
 		System.err.println(message);
 		System.exit(2);
+	}
+
+	/** What java refuses to start, with its exit code; that is sim's for a seed that fails. */
+	static void refuse(Arguments a, String message) {
+		System.err.println(message);
+		System.exit(a.sim ? 2 : 1);
 	}
 
 	/** The jar (or folder) that this class came from: the runtime and its libraries. */
@@ -164,12 +178,15 @@ public final class Main {
 		Path out = a.out != null ? Paths.get(a.out)
 			: Paths.get(in.toString().replaceFirst("\\.jar$", "") + "-pico.jar");
 		Nested jar = new Nested(in);
-		ClassPath program = ClassPath.stored(jar.paths());
+		ClassPath program = ClassPath.of(jar.paths(), a.release);
 		Translator t = Translator.of(program, libraries(with(a.path, List.of(in))),
 			a.options());
 		Map<String, byte[]> classes = t.run();
 		Jars.write(out, jar, program, classes);
 		System.out.print(t.report().text(a.report));
+		if (a.release == 0 && program.entries().keySet().stream().anyMatch(Jars::isLater))
+			System.err.println("left out: classes for later versions of Java, in a"
+				+ " multi-release jar; --release N takes those that Java N would");
 		program.entries().keySet().stream()
 			.filter(n -> n.endsWith(".jar") && !jar.parts().containsKey(n))
 			.forEach(n -> System.err.println("left as it is: " + n + ", a jar in the jar"));
@@ -205,7 +222,7 @@ public final class Main {
 		if (a.profile != null)
 			System.setProperty("pico.profile", a.profile);
 		List<Path> path = a.path();
-		String main = Nested.start(path, a.rest.get(0));
+		String main = Nested.start(path, a.rest.get(0)).replace('/', '.');
 		if (a.asIs) {
 			List<URL> urls = new ArrayList<>();
 			for (Path p : Nested.unfold(path))
@@ -223,21 +240,22 @@ public final class Main {
 			Main.class.getClassLoader()), main, a);
 	}
 
+	static Runnable program(ClassLoader l, String main, Arguments a) {
+		try {
+			return Entry.task(l.loadClass(main), a.afterMain());
+		} catch (ClassNotFoundException e) {
+			refuse(a, "no such class: " + main);
+		} catch (NoSuchMethodException e) {
+			refuse(a, e.getMessage());
+		}
+		return null;
+	}
+
 	/** The program's main, on a pico thread. */
 	private static void start(ClassLoader l, String main, Arguments a) throws Exception {
 		Thread.currentThread().setContextClassLoader(l);
 		Loaders.program(l);
-		Method m = null;
-		try {
-			m = l.loadClass(main).getMethod("main", String[].class);
-		} catch (ClassNotFoundException e) {
-			fail("no such class: " + main);
-		} catch (NoSuchMethodException e) {
-			fail(main + " has no public static void main(String[])");
-		}
-		m.setAccessible(true);
-		PicoThread t = new PicoThread(null, Reflect.task(m,
-			new Object[] {a.rest.subList(1, a.rest.size()).toArray(new String[0])}), "main");
+		PicoThread t = new PicoThread(null, program(l, main, a), "main");
 		t.setContextClassLoader(l);
 		if (a.pins)
 			Runtime.getRuntime().addShutdownHook(new Thread(() -> System.err.println(

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.cli;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Paths;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 
 /**
  * Says on stderr how far a translation is, where it takes long: one line that is written
@@ -22,6 +27,16 @@ final class Progress implements Consumer<String> {
 		return !"false".equals(told);
 	}
 
+	/** The most that this process has had; empty: not told here. */
+	private static String memory() {
+		try (Stream<String> s = Files.lines(Paths.get("/proc/self/status"))) {
+			return s.filter(l -> l.startsWith("VmHWM:")).map(l -> ", "
+				+ Long.parseLong(l.replaceAll("\\D", "")) / 1024 + " MB").findFirst().orElse("");
+		} catch (IOException | UncheckedIOException e) {
+			return "";
+		}
+	}
+
 	/** A stage, or where it is in one; null: it is over. */
 	@Override
 	public void accept(String stage) {
@@ -31,7 +46,7 @@ final class Progress implements Consumer<String> {
 				System.err.print("\r" + " ".repeat(width) + "\r");
 			else if (said > began)
 				System.err.println("pico: translated, " + (now - began) / 1_000_000_000
-					+ " s");
+					+ " s" + memory());
 			return;
 		}
 		if (now - began < SOON || now - said < (terminal ? OFTEN : SELDOM))

@@ -3,11 +3,9 @@ package org.ukthreads.pico.cli;
 
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
-import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
 import org.ukthreads.pico.Loaders;
-import org.ukthreads.pico.Reflect;
 import org.ukthreads.pico.sim.Sim;
 import org.ukthreads.pico.translate.Classes;
 import org.ukthreads.pico.translate.PicoLoader;
@@ -36,6 +34,10 @@ final class Simulate implements Sim.Program {
 			sim.realWorld();
 		if (a.steps > 0)
 			sim.maxSteps(a.steps);
+		if (a.patience >= 0)
+			sim.patience(a.patience);
+		if (Progress.isWanted())
+			sim.teller(s -> err.println("pico: " + s));
 		if (a.pct == 0)
 			sim.uniform();
 		if (a.pct > 0)
@@ -131,22 +133,21 @@ final class Simulate implements Sim.Program {
 			+ (a.realWorld ? "--real-world " : "")
 			+ (a.hurry > 0 ? "--hurry " + a.hurry + " " : "")
 			+ (a.preempt > 0 ? "--preempt " + a.preempt + " " : "")
-			+ (a.steps > 0 ? "--steps " + a.steps + " " : "");
+			+ (a.steps > 0 ? "--steps " + a.steps + " " : "")
+			+ (a.patience >= 0 ? "--patience " + a.patience + " " : "");
 	}
 
 	@Override
 	public Runnable fresh() throws Exception {
 		PicoLoader l = new PicoLoader(classes, Main.class.getClassLoader());
 		Loaders.program(l);
-		Method m = l.loadClass(a.rest.get(0)).getMethod("main", String[].class);
-		m.setAccessible(true);
+		Runnable program = Main.program(l, a.rest.get(0), a);
 		if (printed != null) {
 			printed = new ByteArrayOutputStream();
 			PrintStream to = new PrintStream(printed, true);
 			System.setOut(to);
 			System.setErr(to);
 		}
-		return Reflect.task(m, new Object[] {a.rest.subList(1, a.rest.size())
-			.toArray(new String[0])});
+		return program;
 	}
 }

@@ -30,7 +30,7 @@ final class Translations {
 				s = cache.find(key);
 			if (s != null)
 				/* A simulation loads the program for each seed. */
-				return Classes.of(s, Nested.unfold(path), a.sim);
+				return Classes.of(s, s.isFlat() ? path : Nested.unfold(path), a.sim);
 		}
 		return made(path, a, cache, key);
 	}
@@ -44,7 +44,8 @@ final class Translations {
 
 	private static Classes made(List<Path> path, Arguments a, Cache cache, String key)
 			throws IOException {
-		ClassPath program = new ClassPath(Nested.unfold(path));
+		List<Path> unfolded = Nested.unfold(path);
+		ClassPath program = new ClassPath(unfolded);
 		Translator.Options o = a.options();
 		if (Progress.isWanted())
 			o.progress = new Progress();
@@ -59,7 +60,7 @@ final class Translations {
 				if (program.entries().get(n + ".class") != b)
 					changed.put(n, b);
 			});
-			cache.store(key, changed, t.rules(), t.locks());
+			cache.store(key, unfolded.equals(path), changed, t.rules(), t.locks());
 		}
 		return Classes.of(out, program, t.dynamic());
 	}

@@ -5,6 +5,8 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.jar.JarEntry;
+import java.util.jar.JarFile;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.objectweb.asm.ClassWriter;
@@ -13,7 +15,8 @@ import org.objectweb.asm.Opcodes;
 
 /**
  * A run for its classes: bin/pico keeps what this has loaded in an archive. A small program is
- * translated, kept, found again, and run: it starts a thread, sleeps in a lock, and ends.
+ * translated, kept, found again, and run: it starts a thread, sleeps in a lock, and ends. What
+ * larger programs need of us (the runtime, and what looks at classes that they make) is loaded.
  */
 final class Warm implements Opcodes {
 	private Warm() {}
@@ -28,6 +31,27 @@ final class Warm implements Opcodes {
 				Main.run(new Arguments(List.of("-cp", p.toString(), "W")));
 		} finally {
 			delete(dir);
+		}
+		load();
+	}
+
+	/** Not initialised: a file of descriptions, or a thread, is nothing to keep. */
+	private static void load() throws IOException {
+		if (!Files.isRegularFile(Main.self()))
+			return;
+		try (JarFile j = new JarFile(Main.self().toFile(), false)) {
+			for (JarEntry x : (Iterable<JarEntry>) j.stream()::iterator) {
+				String name = x.getName();
+				if (!name.matches("org/ukthreads/pico/.*[.]class"))
+					continue;
+				try {
+					Class.forName(name.substring(0, name.length() - 6).replace('/', '.'), false,
+						Warm.class.getClassLoader());
+				} catch (ClassNotFoundException | LinkageError e) {
+					/* It is for what is not there (JUnit), or for a later Java. */
+					continue;
+				}
+			}
 		}
 	}
 

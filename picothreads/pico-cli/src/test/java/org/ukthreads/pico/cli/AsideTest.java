@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -34,17 +35,21 @@ final class AsideTest {
 	private static final String PROGRAM = "import java.util.*; public class Odd {"
 		+ " interface Step { int go(int k) throws Exception; }"
 		+ " static class Huge implements Step { public synchronized int go(int k)"
-		+ " throws Exception { synchronized (LOCK) { Thread.sleep(1); return next.go(k) + 1; } }"
+		+ " throws Exception { B.append('.'); synchronized (LOCK) { Thread.sleep(1);"
+		+ " B.append(B.charAt(0)); return next.go(k) + 1; } }"
 		+ " Step next = new Good(); }"
 		+ " static class Good implements Step { public int go(int k) throws Exception {"
+		+ " synchronized (B) { B.append('('); Thread.sleep(3); B.append(')'); }"
 		+ " synchronized (LOCK) { Thread.yield(); return k * 2; } } }"
 		+ " static final Object LOCK = new Object();"
+		+ " static final StringBuffer B = new StringBuffer(\".\");"
 		+ " public static void main(String[] a) throws Exception { int[] s = new int[1];"
 		+ " Thread[] t = new Thread[6]; for (int k = 0; k < 6; k++) { int n = k;"
 		+ " t[k] = new Thread(() -> { try { Step x = n % 2 == 0 ? new Huge() : new Good();"
 		+ " int v = x.go(n); synchronized (s) { s[0] += v; } } catch (Exception e) {"
 		+ " throw new IllegalStateException(e); } }); t[k].start(); }"
-		+ " for (Thread x : t) x.join(); done = String.valueOf(s[0]); }"
+		+ " for (Thread x : t) x.join();"
+		+ " done = s[0] + B.toString().replace(\"()\", \"\"); }"
 		+ " public static String done; }";
 
 	private String run(Translator t, ClassPath program) throws Exception {
@@ -63,6 +68,35 @@ final class AsideTest {
 		Harness.compile(dir, "Odd", PROGRAM);
 		Files.delete(dir.resolve("Odd.java"));
 		return new ClassPath(List.of(dir));
+	}
+
+	/** A class of Java 5 that names one which is nowhere: all is analysed once, without it. */
+	@Test
+	void what_cannot_be_read_is_left_at_once() throws Exception {
+		Harness.compile(dir, "Odd", "public class Odd { public static String done;"
+			+ " public static void main(String[] a) { Thread.yield(); done = \"ran\"; } }"
+			+ " class Gone extends Exception {}"
+			+ " class Never { static void log(Exception e) { Thread.yield(); }"
+			+ " static void of(int k) { try { Thread.yield(); if (k > 0) throw new Gone(); }"
+			+ " catch (Gone | IllegalStateException e) { log(e); } } }");
+		Files.delete(dir.resolve("Odd.java"));
+		Files.delete(dir.resolve("Gone.class"));
+		Path f = dir.resolve("Never.class");
+		ClassNode n = new ClassNode(Opcodes.ASM9);
+		new ClassReader(Files.readAllBytes(f)).accept(n, ClassReader.SKIP_FRAMES);
+		n.version = Opcodes.V1_5;
+		ClassWriter w = new ClassWriter(0);
+		n.accept(w);
+		Files.write(f, w.toByteArray());
+		Translator.Options o = new Translator.Options();
+		List<String> said = new ArrayList<>();
+		o.progress = said::add;
+		ClassPath program = new ClassPath(List.of(dir));
+		Translator t = Translator.of(program, Harness.libraries(), o);
+		assertEquals("ran", run(t, program));
+		assertTrue(t.report().refused().stream().anyMatch(r -> r.startsWith("Never: of(I)V")),
+			t.report().refused().toString());
+		assertEquals(1, said.stream().filter(s -> s.startsWith("reading")).count());
 	}
 
 	@Test
@@ -84,7 +118,7 @@ final class AsideTest {
 		ClassPath program = new ClassPath(List.of(dir));
 		Translator t = Translator.of(program, Harness.libraries(), new Translator.Options());
 		long lost = Pins.lostFrames();
-		assertEquals("33", run(t, program));
+		assertEquals("33.......", run(t, program));
 		assertEquals(lost, Pins.lostFrames());
 		assertTrue(t.report().refused().stream().anyMatch(r -> r.startsWith("Odd$Huge: ")),
 			t.report().text(false));
@@ -106,7 +140,7 @@ final class AsideTest {
 		Files.write(f, w.toByteArray());
 		ClassPath program = new ClassPath(List.of(dir));
 		Translator t = Translator.of(program, Harness.libraries(), new Translator.Options());
-		assertEquals("33", run(t, program));
+		assertEquals("33.......", run(t, program));
 		assertTrue(t.report().refused().stream().anyMatch(r -> r.startsWith("Odd$Broken: ")),
 			t.report().text(false));
 	}
@@ -116,11 +150,11 @@ final class AsideTest {
 		ClassPath program = program();
 		Translator.Options o = new Translator.Options();
 		Translator whole = Translator.of(program, Harness.libraries(), o);
-		assertEquals("33", run(whole, program));
+		assertEquals("33.......", run(whole, program));
 		assertNull(whole.report().cut());
 		o.budget = 1;
 		Translator t = Translator.of(program, Harness.libraries(), o);
-		assertEquals("33", run(t, program));
+		assertEquals("33.......", run(t, program));
 		assertNotNull(t.report().cut());
 		assertTrue(t.report().translated().containsAll(whole.report().translated()));
 	}

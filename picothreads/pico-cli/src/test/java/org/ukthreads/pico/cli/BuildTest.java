@@ -99,4 +99,13 @@ final class BuildTest {
 		assertEquals(first, build(p));
 		assertEquals(want, tree(p));
 	}
+
+	/** A project without the runtime would be translated into itself, without a word. */
+	@Test
+	void a_class_path_without_the_runtime_is_seen() throws Exception {
+		assertEquals("", Build.lacks(Harness.libraries().paths()));
+		Path text = Files.writeString(dir.resolve("no.jar"), "no jar");
+		assertTrue(Build.lacks(java.util.List.of(dir, text, dir.resolve("none")))
+			.contains("org.ukthreads.pico:pico-juc"));
+	}
 }

@@ -8,9 +8,12 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.FileTime;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -62,6 +65,63 @@ final class CacheTest {
 		assertNotEquals(key, c.key(List.of(p), List.of()));
 	}
 
+	/** Where the command says it is, told these variables; bin/pico looks in the same place. */
+	private String place(String... variables) throws Exception {
+		List<String> words = new ArrayList<>(Harness.java());
+		words.addAll(List.of("-cp", System.getProperty("java.class.path"), Main.class.getName(),
+			"cache", "dir"));
+		ProcessBuilder b = new ProcessBuilder(words).redirectErrorStream(true);
+		b.environment().keySet().removeAll(List.of("HOME", "XDG_CACHE_HOME", "PICO_CACHE"));
+		for (int k = 0; k < variables.length; k += 2)
+			b.environment().put(variables[k], variables[k + 1]);
+		return new String(b.start().getInputStream().readAllBytes()).trim();
+	}
+
+	@Test
+	void it_is_in_the_home_that_is_told() throws Exception {
+		assertEquals(System.getProperty("user.home") + "/.cache/pico", place());
+		assertEquals("/h/.cache/pico", place("HOME", "/h", "PICO_CACHE", ""));
+		assertEquals("/x/pico", place("HOME", "/h", "XDG_CACHE_HOME", "/x"));
+		assertEquals("/h/.cache/pico", place("HOME", "/h", "XDG_CACHE_HOME", "relative"));
+		assertEquals("/c", place("HOME", "/h", "PICO_CACHE", "/c"));
+	}
+
+	/** bin/pico with a java that says what it was given, and makes archives where MAKES is set. */
+	private String command(String cache, String makes) throws Exception {
+		Path java = dir.resolve("jvm/bin/java");
+		Files.createDirectories(java.getParent());
+		Files.createDirectories(dir.resolve("bin"));
+		Files.createDirectories(dir.resolve("pico-cli/target"));
+		Files.write(dir.resolve("pico-cli/target/pico.jar"), new byte[0]);
+		Files.copy(Path.of("../bin/pico"), dir.resolve("bin/pico"),
+			StandardCopyOption.REPLACE_EXISTING);
+		Files.writeString(java, String.join("\n", "#!/bin/sh", "case $1 in",
+			"-XX:ArchiveClassesAtExit=*)",
+			"  [ -z \"$MAKES\" ] || echo archive >\"${1#*=}\"; exit 0 ;;", "esac",
+			"echo java \"$@\""));
+		assertTrue(java.toFile().setExecutable(true));
+		ProcessBuilder b = new ProcessBuilder("sh", dir.resolve("bin/pico").toString(), "version")
+			.redirectErrorStream(true);
+		b.environment().putAll(Map.of("JAVA_HOME", dir.resolve("jvm").toString(), "PICO_CACHE",
+			cache, "MAKES", makes, "PICO_PROGRESS", "false"));
+		return new String(b.start().getInputStream().readAllBytes()).trim();
+	}
+
+	/** Nor must a disk that was full once make it slow for good. */
+	@Test
+	void the_command_runs_where_its_archive_cannot_be_written() throws Exception {
+		assertTrue(command("/proc/self/ns", "").startsWith("java -Dpico.home="));
+		Path c = dir.resolve("kept");
+		assertTrue(command(c.toString(), "").startsWith("java -Dpico.home="));
+		assertTrue(command(c.toString(), "yes").startsWith("java -Dpico.home="), "too soon");
+		try (DirectoryStream<Path> all = Files.newDirectoryStream(c, "*.jsa")) {
+			for (Path p : all)
+				Files.setLastModifiedTime(p, FileTime.fromMillis(
+					System.currentTimeMillis() - 50 * 3_600_000L));
+		}
+		assertTrue(command(c.toString(), "yes").startsWith("java -XX:SharedArchiveFile="));
+	}
+
 	@Test
 	void sums_that_are_no_text_are_made_again() throws Exception {
 		Cache c = cache(1 << 20);
@@ -75,7 +135,7 @@ final class CacheTest {
 	void what_is_not_whole_is_not_there() throws Exception {
 		Cache c = cache(1 << 20);
 		assertNull(c.find("k"));
-		c.store("k", SOME, "rules", List.of("java/lang/Object"));
+		c.store("k", true, SOME, "rules", List.of("java/lang/Object"));
 		assertNotNull(c.find("k"));
 		byte[] all = Files.readAllBytes(entry("k"));
 		for (int n : new int[] {0, 3, 15, 16, 40, all.length - 1}) {
@@ -95,13 +155,13 @@ final class CacheTest {
 	@Test
 	void a_writer_that_died_leaves_nothing_that_is_found() throws Exception {
 		Cache c = cache(1 << 20);
-		c.store("k", SOME, "", List.of());
+		c.store("k", true, SOME, "", List.of());
 		Path half = dir.resolve("cache/other.7-1.tmp");
 		Path now = dir.resolve("cache/other.8-1.tmp");
 		Files.write(half, new byte[10]);
 		Files.write(now, new byte[10]);
 		Files.setLastModifiedTime(half, FileTime.fromMillis(0));
-		c.store("l", SOME, "", List.of());
+		c.store("l", true, SOME, "", List.of());
 		assertFalse(Files.exists(half));
 		assertTrue(Files.exists(now), "its writer may live");
 		assertNull(c.find("other"));
@@ -111,15 +171,15 @@ final class CacheTest {
 	void the_one_unused_for_longest_goes_first() throws Exception {
 		Cache c = cache(4_000);
 		for (int k = 0; k < 3; k++) {
-			c.store("k" + k, SOME, "", List.of());
+			c.store("k" + k, true, SOME, "", List.of());
 			Files.setLastModifiedTime(entry("k" + k), FileTime.fromMillis(1000 * (k + 1)));
 		}
 		assertNotNull(c.find("k0"));
-		c.store("k3", SOME, "", List.of());
+		c.store("k3", true, SOME, "", List.of());
 		assertFalse(Files.exists(entry("k1")));
 		assertTrue(Files.exists(entry("k0")));
 		assertTrue(Files.exists(entry("k3")));
-		c.store("large", Map.of("x", new byte[5_000]), "", List.of());
+		c.store("large", true, Map.of("x", new byte[5_000]), "", List.of());
 		assertNull(c.find("large"));
 		assertTrue(Files.exists(entry("k3")));
 	}
@@ -129,7 +189,7 @@ final class CacheTest {
 		/* A file is where the folder should be. */
 		Files.write(dir.resolve("cache"), new byte[1]);
 		Cache c = cache(1 << 20);
-		c.store("k", SOME, "", List.of());
+		c.store("k", true, SOME, "", List.of());
 		assertNull(c.find("k"));
 		assertNotNull(c.key(List.of(dir), List.of()));
 	}
@@ -147,7 +207,7 @@ final class CacheTest {
 						if (s != null)
 							assertEquals(1000, Classes.of(s, List.of(), false)
 								.get("a/B$$Pico").length);
-						c.store(n % 3 == 0 ? "other" + n : "k", SOME, "", List.of());
+						c.store(n % 3 == 0 ? "other" + n : "k", true, SOME, "", List.of());
 					}
 				} catch (Throwable e) {
 					bad[0] = e;
@@ -194,7 +254,7 @@ final class CacheTest {
 		out.values().removeAll(program.entries().values());
 		assertFalse(out.containsKey("Two$Plain"), "it is as it was");
 		Cache c = cache(1 << 20);
-		c.store("two", out, t.rules(), t.locks());
+		c.store("two", true, out, t.rules(), t.locks());
 		assertEquals("53 true true", run(new PicoLoader(Classes.of(c.find("two"), List.of(p), true),
 			CacheTest.class.getClassLoader())));
 	}

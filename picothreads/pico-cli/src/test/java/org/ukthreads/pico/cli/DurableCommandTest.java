@@ -2,12 +2,14 @@
 package org.ukthreads.pico.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.File;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import javax.tools.ToolProvider;
 import org.junit.jupiter.api.Test;
@@ -92,5 +94,50 @@ final class DurableCommandTest {
 		ls = pico(0, "ls", store);
 		assertTrue(ls.matches("(?s).*order-1 +due +receive +- +\\d+ +1 .*"), ls);
 		assertTrue(pico(2, "cancel", store, "order-1").contains("--key FILE"));
+		poisoned(store, key);
+		strangers(store, key);
+	}
+
+	/** A message that no key opens: said, and taken away. */
+	private void poisoned(String store, String key) throws Exception {
+		Path message = Files.write(Path.of(store, "m%2Forder-1%2F2.pico"), new byte[99]);
+		String why = "m/order-1/2: the signature is wrong";
+		assertTrue(pico(0, "show", store, "order-1", "--key", key).contains("refused   " + why));
+		String resume = pico(2, "resume", store, "order-1", "--key", key);
+		assertTrue(resume.contains(why) && resume.contains("pico durable drop"), resume);
+		assertTrue(pico(0, "drop", store, "order-1", "--key", key).contains("taken away: 1"));
+		assertFalse(Files.exists(message));
+		pico(0, "resume", store, "order-1", "--key", key);
+		assertTrue(pico(0, "ls", store).matches("(?s).*order-1 +due +receive +- +\\d+ +1 .*"));
+	}
+
+	/** What is no store, no key, or no record of this key: said, and nothing is done. */
+	private void strangers(String store, String key) throws Exception {
+		assertTrue(pico(2, "ls", key).contains("no folder: "));
+		String empty = Files.createDirectories(dir.resolve("empty")).toString();
+		assertTrue(pico(2, "ls", empty).contains("no store of durable threads: "));
+		assertTrue(pico(2, "cancel", empty, "order-1", "--key", key).contains("no store of"));
+		assertEquals(0, dir.resolve("empty").toFile().list().length);
+		assertTrue(pico(2, "ls", store, "--key", store).contains("no file of keys: "));
+
+		String other = Files.write(dir.resolve("other"), new byte[32]).toString();
+		assertTrue(pico(0, "ls", store, "--key", other).contains(" refused: t/order-1: the"
+			+ " signature is wrong: it names the key "));
+		assertTrue(pico(0, "show", store, "order-1", "--key", other)
+			.contains("refused   t/order-1: the signature is wrong"));
+		int files = new File(store).list().length;
+		assertTrue(pico(2, "cancel", store, "order-1", "--key", other)
+			.contains("the signature is wrong"));
+		assertEquals(files, new File(store).list().length);
+
+		Path record = Path.of(store, "t%2Forder-1.pico");
+		byte[] b = Files.readAllBytes(record);
+		Files.write(record, Arrays.copyOf(b, 10));
+		assertTrue(pico(0, "ls", store).contains(" refused: the snapshot is cut short"));
+		b[0]++;
+		Files.write(record, b);
+		assertTrue(pico(0, "show", store, "order-1").contains("refused   a record of version"));
+		assertTrue(pico(2, "resume", store, "order-1", "--key", key)
+			.contains("a record of version"));
 	}
 }

@@ -22,6 +22,7 @@ import org.ukthreads.fixtures.Endless;
 import org.ukthreads.fixtures.Flows;
 import org.ukthreads.fixtures.Generic;
 import org.ukthreads.fixtures.Hidden;
+import org.ukthreads.fixtures.JdkLocked;
 import org.ukthreads.fixtures.Life;
 import org.ukthreads.fixtures.Lossy;
 import org.ukthreads.fixtures.Making;
@@ -90,6 +91,7 @@ final class FixturesTest {
 
 	@Test
 	@Tag("long")
+	@Tag("1/2")
 	void recursion_without_an_end_overflows() throws Exception {
 		same(Endless.class);
 	}
@@ -159,6 +161,11 @@ final class FixturesTest {
 	}
 
 	@Test
+	void what_the_jdk_locks_is_locked_for_all() throws Exception {
+		same(JdkLocked.class, 1, 3);
+	}
+
+	@Test
 	void collections_that_lock_themselves_hold_the_programs_locks() throws Exception {
 		same(SelfLocked.class, 1, 3);
 	}
@@ -190,6 +197,7 @@ final class FixturesTest {
 
 	@Test
 	@Tag("long")
+	@Tag("2/2")
 	void who_is_stuck_holds_nobody_up() throws Exception {
 		same(Stuck.class, 1, 3);
 	}

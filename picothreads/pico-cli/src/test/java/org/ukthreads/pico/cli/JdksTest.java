@@ -21,7 +21,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * The same Java 8 programs on every JDK that is found: -Dpico.jdks=HOME:HOME..., and what
- * lies in /usr/lib/jvm. Skipped, and said so, where there is none but this one.
+ * lies in /usr/lib/jvm. Skipped, and said so, where there is none but this one. With
+ * -Dpico.turn=N, the long ones on one of them.
  */
 final class JdksTest {
 	@TempDir
@@ -44,6 +45,11 @@ final class JdksTest {
 		return l.stream().filter(p -> modular == Files.exists(p.resolve("lib/modules")))
 			.map(p -> p.resolve("bin/java")).filter(Files::isExecutable)
 			.collect(Collectors.toList());
+	}
+
+	private static List<Path> turn(List<Path> javas) {
+		Integer turn = Integer.getInteger("pico.turn");
+		return turn == null ? javas : List.of(javas.get(turn % javas.size()));
 	}
 
 	/** The tool needs Java 11, what it has made and the libraries need 8. */
@@ -84,7 +90,7 @@ final class JdksTest {
 			Harness.compile(out, name, text, "--release", "8");
 			String main = "org.ukthreads.fixtures." + name;
 			String want = sorted(Harness.plain(out, main));
-			for (Path java : javas) {
+			for (Path java : turn(javas)) {
 				assertEquals(want, sorted(run(java, out, main)), java + " " + name);
 				assertEquals(want, sorted(run(java, out, main, "-Dpico.crowd=-1",
 					"-Dpico.chaos.translate=true", "-Dpico.chaos=3")),
@@ -97,27 +103,50 @@ final class JdksTest {
 	@Test
 	@Tag("long")
 	void java_21_programs_print_the_same() throws Exception {
-		int n = 0;
-		for (Path java : javas()) {
-			Path javac = java.resolveSibling("javac");
-			String release = Files.readString(java.getParent().resolveSibling("release"));
-			if (!Files.isExecutable(javac)
-					|| !release.matches("(?s).*JAVA_VERSION=\"(2[1-9]|[3-9]\\d).*"))
-				continue;
-			Path out = dir.resolve("later" + n++);
-			assertEquals(0, new ProcessBuilder(javac.toString(), "-d", out.toString(),
-				"src/test/resources/later/Hooks.java").start().waitFor());
-			Path plain = dir.resolve("plain");
-			assertEquals(1, new ProcessBuilder(java.toString(), "-cp", out.toString(), "Hooks")
-				.redirectOutput(plain.toFile()).start().waitFor());
-			String want = sorted(Files.readString(plain));
+		for (Path java : compilers("2[1-9]|[3-9]\\d")) {
+			Path out = compiled(java, "Hooks");
+			String want = sorted(plain(java, out, "Hooks", 1));
 			String got = run(java, out, "Hooks");
 			int end = got.indexOf("Exception in thread \"main\" java.lang.IllegalStateException");
 			assertTrue(end > 0, got);
 			assertEquals(want, sorted(got.substring(0, end)));
 			assertTrue(got.substring(0, end).endsWith("slow end\nhook\n"), got);
 		}
-		assumeTrue(n > 0, "no JDK 21 or later: set -Dpico.jdks");
+	}
+
+	/** A class without a name, and a main of its object that suspends. */
+	@Test
+	void java_25_programs_print_the_same() throws Exception {
+		for (Path java : compilers("2[5-9]|[3-9]\\d")) {
+			Path out = compiled(java, "Compact");
+			assertEquals(plain(java, out, "Compact", 0), run(java, out, "Compact"));
+		}
+	}
+
+	/** With a compiler, and of such a version; none: the test is left out. */
+	private static List<Path> compilers(String version) throws Exception {
+		List<Path> l = new ArrayList<>();
+		for (Path java : javas())
+			if (Files.isExecutable(java.resolveSibling("javac"))
+					&& Files.readString(java.getParent().resolveSibling("release"))
+						.matches("(?s).*JAVA_VERSION=\"(" + version + ").*"))
+				l.add(java);
+		assumeTrue(!l.isEmpty(), "no such JDK: set -Dpico.jdks");
+		return l;
+	}
+
+	private Path compiled(Path java, String name) throws Exception {
+		Path out = Files.createTempDirectory(dir, "later");
+		assertEquals(0, new ProcessBuilder(java.resolveSibling("javac").toString(), "-d",
+			out.toString(), "src/test/resources/later/" + name + ".java").start().waitFor());
+		return out;
+	}
+
+	private String plain(Path java, Path classes, String main, int exit) throws Exception {
+		Path out = dir.resolve("plain");
+		assertEquals(exit, new ProcessBuilder(java.toString(), "-cp", classes.toString(), main)
+			.redirectOutput(out.toFile()).start().waitFor());
+		return Files.readString(out);
 	}
 
 	private static String sorted(String s) {

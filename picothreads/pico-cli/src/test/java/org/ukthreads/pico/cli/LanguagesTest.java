@@ -69,16 +69,19 @@ final class LanguagesTest {
 	}
 
 	@Test
+	@Tag("1/3")
 	void clojure() throws Exception {
 		same("-cp", path(CLOJURE), "clojure.main", program("clj"));
 	}
 
 	@Test
+	@Tag("2/3")
 	void groovy() throws Exception {
 		same("-cp", path(GROOVY), "groovy.ui.GroovyMain", program("groovy"));
 	}
 
 	@Test
+	@Tag("3/3")
 	void jruby() throws Exception {
 		same("-jar", path(JRUBY), program("rb"));
 	}

@@ -111,6 +111,7 @@ final class LargeTest {
 
 	@Test
 	@Tag("long")
+	@Tag("1/4")
 	void a_static_initialiser_too_large_for_brackets_runs_pinned() throws Exception {
 		refused("Half", initialiser("Half", 4000));
 		refused("Whole", initialiser("Whole", 7279));
@@ -130,6 +131,7 @@ final class LargeTest {
 	/** Suspends before super(...), leaves by return and by exception; then nothing pins. */
 	@Test
 	@Tag("long")
+	@Tag("2/4")
 	void a_constructor_too_large_for_brackets_runs_pinned() throws Exception {
 		StringBuilder b = new StringBuilder("public class Makes { " + YIELDS
 			+ "static class Base { final int b; Base(int b) { this.b = b + s(1); } }\n"

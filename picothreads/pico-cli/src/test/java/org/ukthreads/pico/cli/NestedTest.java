@@ -2,6 +2,7 @@
 package org.ukthreads.pico.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.InputStream;
@@ -28,7 +29,10 @@ import jdk.security.jarsigner.JarSigner;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.ukthreads.pico.translate.PicoLoader;
+import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
+import org.ukthreads.pico.translate.read.Nested;
 
 /** A jar with jars in it, and signed ones: run, translated, and under the agent. */
 final class NestedTest {
@@ -238,9 +242,34 @@ final class NestedTest {
 		}
 	}
 
+	/** Who looks for the components of a package (Spring does) asks for its folder. */
+	@Test
+	void the_folders_of_its_classes_are_there() throws Exception {
+		for (String folder : List.of("BOOT-INF/", "BOOT-INF/classes/", "BOOT-INF/classes/a/"))
+			text(folder, "");
+		text("BOOT-INF/classes/a/x", "");
+		ClassPath program = new ClassPath(Nested.unfold(List.of(jar("folders.jar"))));
+		PicoLoader l = new PicoLoader(Map.of(), program, null);
+		assertNotNull(l.getResource("a/x"));
+		assertNotNull(l.getResource("a/"));
+	}
+
+	/** It is in no jar of ours: it comes with the program. */
+	@Test
+	void the_spring_starter_is_the_programs() throws Exception {
+		compile("", "package org.ukthreads.pico.durable.spring; public class Made {"
+			+ " public void run() { Thread.yield(); } }");
+		ClassPath program = new ClassPath(List.of(jar("starter.jar")));
+		Map<String, byte[]> out = Translator.of(program, Main.libraries(List.of()),
+			new Translator.Options()).run();
+		assertTrue(out.containsKey("org/ukthreads/pico/durable/spring/Made$$Pico"),
+			out.keySet().toString());
+	}
+
 	/** What was signed is so no longer; the JVM must not take what was added for a forgery. */
 	@Test
 	@Tag("long")
+	@Tag("1/3")
 	void signed_jars_are_translated() throws Exception {
 		compile("", VOICE, HIGH, LOW, MAIN);
 		text("META-INF/services/b.Voice", "b.High\na.Low");
@@ -260,5 +289,22 @@ final class NestedTest {
 		assertTrue(said.endsWith("exit 0"), said);
 		assertEquals(SUNG_BY_US, java("-cp", out + java.io.File.pathSeparator + pico, "a.Main",
 			"!"));
+	}
+
+	/** Not the current folder in their place, and no second JVM that looks for the module. */
+	@Test
+	void modules_are_left_alone_by_the_agent_which_says_so() throws Exception {
+		Path mods = Files.createDirectories(dir.resolve("mods/m"));
+		Path src = Files.createDirectories(dir.resolve("src/a"));
+		Path info = Files.writeString(dir.resolve("src/module-info.java"), "module m {}");
+		Path main = Files.writeString(src.resolve("M.java"), "package a; public class M {"
+			+ " public static void main(String[] s) { System.out.println(M.class.getModule());"
+			+ " } }");
+		assertEquals(0, javax.tools.ToolProvider.getSystemJavaCompiler().run(null, null, null,
+			"-d", mods.toString(), info.toString(), main.toString()));
+		String said = java("-Dpico.progress=false", "-javaagent:" + pico(), "-p",
+			dir.resolve("mods").toString(), "-m", "m/a.M");
+		assertTrue(said.matches("pico: what is on the module path is not translated.*\\n"
+			+ "module m\\nexit 0"), said);
 	}
 }

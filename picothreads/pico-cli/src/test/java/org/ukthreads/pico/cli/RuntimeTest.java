@@ -153,7 +153,8 @@ final class RuntimeTest {
 		assertTrue(d.matches("(?s).*\"dumped\" #\\d+ TIMED_WAITING, asleep, \\d+ ms left\n.*"), d);
 		assertTrue(d.contains("at Dumped.inner(Dumped.java:4)"), d);
 		assertTrue(d.contains("tag = \"t21\"") && d.contains("half = 0.5"), d);
-		assertEquals("inner", t.getStackTrace()[0].getMethodName());
+		assertEquals("sleep", t.getStackTrace()[0].getMethodName());
+		assertEquals("inner", t.getStackTrace()[1].getMethodName());
 		t.interrupt();
 		await(t.fiber());
 		assertEquals(Thread.State.TERMINATED, t.getState());

@@ -91,6 +91,45 @@ final class SimulateTest {
 		assertFalse(out.contains(first[0]), "another seed, another chance");
 	}
 
+	/** A run that does not come back fails, and names the line; what helps it is waited for. */
+	@Test
+	void a_loop_without_points_is_found_and_a_pool_at_work_is_none() throws Exception {
+		Path d = Files.createDirectories(dir.resolve("shop"));
+		Harness.compile(d, "Spins", "public class Spins { static boolean f; static int n;"
+			+ "public static void main(String[] a) {"
+			+ "System.out.println(\"begins\");\nwhile (!f) n++; } }");
+		assertEquals(1, sim("--patience", "3", "Spins"), () -> out);
+		assertTrue(out.startsWith("begins\nseed 1: ") && out.contains("no step for 3 s")
+			&& out.contains("\tat Spins.main(Spins.java:2)\n")
+			&& out.endsWith("--patience 3 --replay 1 Spins\n"), out);
+
+		Harness.compile(d, "Pool", "import java.util.concurrent.*; public class Pool {"
+			+ "static void work(ForkJoinPool p) throws Exception {"
+			+ "CountDownLatch l = new CountDownLatch(1); p.execute(() -> { long s = 0;"
+			+ "for (int k = 0; k < 10_000_000; k++) s = s * 31 + k;"
+			+ "if (s != 0) l.countDown(); }); l.await(); }"
+			+ "public static void main(String[] a) throws Exception {"
+			+ "work(ForkJoinPool.commonPool()); work(new ForkJoinPool(2)); } }");
+		assertEquals(0, sim("--seeds", "5", "Pool"), () -> out);
+	}
+
+	/** Two that make way for each other for ever: found, and not shrunk for hours. */
+	@Test
+	void a_live_lock_is_found_by_the_number_of_steps() throws Exception {
+		Harness.compile(Files.createDirectories(dir.resolve("shop")), "Live", String.join("\n",
+			"public class Live {",
+			"static volatile boolean x, y;",
+			"public static void main(String[] a) throws Exception {",
+			"  Thread t = new Thread(() -> { x = true; while (y) Thread.yield(); x = false; });",
+			"  Thread u = new Thread(() -> { y = true; while (x) Thread.yield(); y = false; });",
+			"  t.start(); u.start(); t.join(); u.join();",
+			"}",
+			"}"));
+		assertEquals(1, sim("--steps", "20000", "Live"), () -> out);
+		assertTrue(out.contains("LimitException: 20000 steps") && out.contains(" 1 preemption "),
+			out);
+	}
+
 	private List<Object> kept() throws Exception {
 		try (Stream<Path> s = Files.list(dir.resolve("cache"))) {
 			List<Object> keys = new ArrayList<>();
@@ -130,8 +169,29 @@ final class SimulateTest {
 		"}",
 		"}");
 
+	/** What the turns say are the program's names: not those of what stands in for a method. */
+	@Test
+	void places_have_the_names_of_the_program() throws Exception {
+		Harness.compile(Files.createDirectories(dir.resolve("shop")), "Missed", String.join("\n",
+			"public class Missed {",
+			"static volatile boolean ready;",
+			"static void look(Object o) throws InterruptedException {",
+			"  if (!ready) synchronized (o) { o.wait(); }",
+			"}",
+			"public static void main(String[] a) throws Exception {",
+			"  Object o = new Object();",
+			"  Thread t = new Thread(() -> { try { look(o); } catch (InterruptedException e) {",
+			"    throw new Error(e); } });",
+			"  t.start(); ready = true; synchronized (o) { o.notify(); } t.join();",
+			"}",
+			"}"));
+		assertEquals(1, sim("--seeds", "1000", "Missed"), () -> out);
+		assertTrue(out.contains("\" at Missed.look(Missed.java:4) --> "), out);
+	}
+
 	@Test
 	@Tag("long")
+	@Tag("2/3")
 	void a_dead_lock_between_two_locks_is_found_and_shrunk() throws Exception {
 		Harness.compile(Files.createDirectories(dir.resolve("shop")), "Two", TWO);
 		assertEquals(1, sim("--seeds", "1000", "Two"), () -> out);

@@ -121,6 +121,7 @@ final class WorkersTest {
 	/** A body that no resume copy fits beside: found when it is written, and once more. */
 	@Test
 	@Tag("long")
+	@Tag("3/4")
 	void what_is_too_large_is_left_alike() throws Exception {
 		StringBuilder b = new StringBuilder("public class Big { static int f(int k) {"
 			+ " Thread.yield(); return k; }");

@@ -51,11 +51,21 @@ final class Act {
 	/** SEND: the value under a number; then the number. */
 	LongFunction<byte[]> sealer;
 	long number;
-	/** RESEAL: the new value; null: it needs none. Nobody has the record: value is set. */
+	/** RESEAL: the new value; null: it needs none. It could be made: value is set. */
 	UnaryOperator<byte[]> resealer;
 	/** FAILED: why. */
 	String why;
 	Work work;
+
+	/** Is it a caller's, who is told when the store is away? The others wait for it. */
+	boolean isAsked() {
+		switch (op) {
+		case START: case SEND: case REMOVE: case WAKE: case RESEAL:
+			return true;
+		default:
+			return false;
+		}
+	}
 
 	Act(Op op, String id) {
 		this.op = op;

@@ -145,14 +145,13 @@ final class Alone implements Shelf {
 				a.sealer.apply(a.number)));
 			break;
 		case RESEAL:
-			Entry of = a.id.startsWith(Vault.THREAD)
-				? threads.get(a.id.substring(Vault.THREAD.length())) : null;
-			byte[] old = store.get(a.id);
-			if (old != null && (of == null || !of.mine)) {
+			/* What this batch has changed is left: who asks looks again. */
+			byte[] old = cs.stream().anyMatch(c -> c.key.equals(a.id)) ? null : store.get(a.id);
+			if (old != null) {
 				a.value = a.resealer.apply(old);
 				if (a.value == null)
 					a.value = old;
-				cs.add(new Store.Change(a.id, a.value, of == null ? 0 : of.due));
+				cs.add(new Store.Change(a.id, a.value, store.due(a.id)));
 			}
 			break;
 		case PUT: case DROP:
@@ -330,8 +329,8 @@ final class Alone implements Shelf {
 	}
 
 	@Override
-	public long alive() throws IOException {
-		return threads().values().stream().filter(e -> !e.failed).count();
+	public boolean alive() throws IOException {
+		return threads().values().stream().anyMatch(e -> !e.failed);
 	}
 
 	@Override

@@ -180,8 +180,8 @@ final class DurableThread extends KeptFiber {
 		work = null;
 		parked = 0;
 		int ticket = leavable();
-		boolean leaves = kind == COMMIT && mayLeave && w == null && ticket != 0
-			&& vault.mayGo();
+		/* With what its transaction gives: the record holds that for who goes on with it. */
+		boolean leaves = kind == COMMIT && mayLeave && ticket != 0 && vault.mayGo();
 		Act save = Act.of(leaves ? Act.Op.RELEASE : Act.Op.SAVE, id, null, worker);
 		Header h = header(kind, nanos);
 		save.heard = heard;

@@ -4,6 +4,8 @@ package org.ukthreads.pico.durable;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.function.Function;
 import org.ukthreads.pico.Freezer;
 import org.ukthreads.pico.NeverBlocks;
@@ -31,14 +33,37 @@ public final class Inspector {
 	public List<Status> list(String after, int most) throws IOException {
 		List<Status> l = new ArrayList<>();
 		for (Shelf.Row r : shelf.rows(after, most))
-			l.add(new Status(r));
+			l.add(new Status(r, seal));
 		return l;
 	}
 
 	/** Null: there is none of that id. */
 	public Status status(String id) throws IOException {
 		Shelf.Row r = shelf.row(id);
-		return r == null ? null : new Status(r);
+		return r == null ? null : new Status(r, seal);
+	}
+
+	/** Why messages to a thread cannot be opened, by their numbers: it would be refused for them. */
+	public Map<Long, String> unreadable(String id) throws IOException {
+		return unreadable(shelf, seal, id);
+	}
+
+	static Map<Long, String> unreadable(Shelf shelf, Seal seal, String id) throws IOException {
+		Map<Long, String> m = new TreeMap<>();
+		Shelf.Row r = shelf.row(id);
+		if (r == null || seal == null)
+			return m;
+		for (long n = new Header(Seal.unchecked(r.record)).taken; ++n <= r.sent;) {
+			String key = Vault.message(id, n);
+			byte[] b = shelf.get(key);
+			try {
+				if (b != null)
+					seal.open(key, b);
+			} catch (DurableException e) {
+				m.put(n, e.getMessage());
+			}
+		}
+		return m;
 	}
 
 	/** A codec for which objects that are registered by external() need not be there. */

@@ -16,15 +16,19 @@ import org.ukthreads.pico.NeverBlocks;
  *   conflict with another transaction: rolled back, made again
  *   lost before the commit was asked for: a new connection (of a DataSource), made again
  *   lost while it was: the new connection says whether it had come through
+ *   no new connection: asked for again, for as long as a lease, for a database that is started
+ *   anew is there soon; then LostException
  */
 @NeverBlocks
 final class Link implements Closeable {
 	private static final int TRIES = 20;
+	/** Between two questions for a connection, ns. */
+	private static final long AGAIN = 50_000_000;
 	/** Null: there is but one connection. */
 	private final DataSource source;
 	private Connection db;
 	final Dialect dialect;
-	private long idleMillis;
+	private long leaseMillis;
 
 	/** What is done with the connection. */
 	interface Body<T> {
@@ -34,6 +38,15 @@ final class Link implements Closeable {
 	/** On a new connection: did the last commit come through? */
 	interface Asked {
 		boolean cameThrough(Connection db) throws SQLException;
+	}
+
+	/** The database is away: the call was not made, or it is not known whether it was. */
+	static final class LostException extends IOException {
+		private static final long serialVersionUID = 1;
+
+		LostException(SQLException why) {
+			super(why);
+		}
 	}
 
 	Link(DataSource source, Connection first) throws SQLException {
@@ -68,16 +81,12 @@ final class Link implements Closeable {
 						5_000_000 * tries));
 					continue;
 				}
-				if (source == null || tries > 2 || isAlive())
+				if (source == null || isAlive())
 					throw new IOException(e);
-				try {
-					replace(e);
-					if (committing && asked.cameThrough(db))
-						return t;
-				} catch (SQLException again) {
-					again.addSuppressed(e);
-					throw new IOException(again);
-				}
+				if (tries >= TRIES)
+					throw new LostException(e);
+				if (replaced(e, committing ? asked : c -> false))
+					return t;
 			} catch (IOException | RuntimeException | Error e) {
 				rollback(e);
 				throw e;
@@ -85,13 +94,30 @@ final class Link implements Closeable {
 		}
 	}
 
-	/** From now on a transaction that stands still for so long is the database's to end. */
-	void idle(long millis) throws IOException {
-		idleMillis = millis;
+	/**
+	 * From now on a transaction that stands still for so long is the database's to end, and a
+	 * connection that is lost is waited for so long.
+	 */
+	void lease(long millis) throws IOException {
+		leaseMillis = millis;
 		call(c -> {
 			dialect.idle(c, millis);
 			return null;
 		});
+	}
+
+	/** A new connection, as soon as there is one, and what it says. */
+	private boolean replaced(SQLException why, Asked asked) throws LostException {
+		long end = System.nanoTime() + leaseMillis * 1_000_000;
+		for (;;)
+			try {
+				replace(why);
+				return asked.cameThrough(db);
+			} catch (SQLException e) {
+				if (System.nanoTime() - end >= 0)
+					throw new LostException(e);
+				LockSupport.parkNanos(AGAIN);
+			}
 	}
 
 	private void replace(SQLException why) throws SQLException {
@@ -102,8 +128,8 @@ final class Link implements Closeable {
 		}
 		db = source.getConnection();
 		dialect.open(db);
-		if (idleMillis > 0)
-			dialect.idle(db, idleMillis);
+		if (leaseMillis > 0)
+			dialect.idle(db, leaseMillis);
 	}
 
 	private boolean isAlive() {

@@ -2,6 +2,8 @@
 package org.ukthreads.pico.durable;
 
 import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
@@ -9,12 +11,14 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.Consumer;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 import org.ukthreads.pico.NeverBlocks;
@@ -31,6 +35,9 @@ import org.ukthreads.pico.NeverBlocks;
  * A key file: a line `pico-keys`, then the keys in hexadecimal, a line each, the first one
  * in use. (A file that begins otherwise is one key, as it is.)
  *
+ * Who meets a key that it does not know looks whether the file is another one than it has read:
+ * so a store full of others' records makes it ask for the file's time, not read it, for each.
+ *
  * A key that is gone is not replaced by a new one: a file that is not there is made only
  * when the store that it is for is empty (see ready).
  */
@@ -40,10 +47,14 @@ public final class Seal {
 	private static final int ID = 4;
 	static final int SIZE = MAC + ID;
 	private static final String TITLE = "pico-keys";
+	/** No file system's times are coarser, ms. */
+	private static final long GRAIN = 2_000;
 
 	/** Null: the file is to be made, if the store is empty. */
 	private volatile Key[] keys;
 	private final Path file;
+	/** The file that the keys were read from: its time, size and identity. Under this. */
+	private String known = "";
 
 	private static final class Key {
 		final byte[] id;
@@ -105,17 +116,33 @@ public final class Seal {
 		return new Seal(f);
 	}
 
-	/** Puts a new key in front of those in the file. To be used by every vault from now on. */
+	/**
+	 * Puts a new key in front of those in the file. To be used by every vault from now on: one
+	 * that has the file reads it again when it meets a key that it does not know.
+	 */
 	public static Seal rotate(Path f) throws IOException {
-		List<String> lines = lines(f);
-		lines.add(1, hex(random()));
-		write(f, lines, true);
-		return new Seal(f);
+		return change(f, lines -> lines.add(1, hex(random())));
 	}
 
 	/** Takes away all but the first key: what the others sealed is refused from then on. */
 	public static Seal retire(Path f) throws IOException {
-		write(f, lines(f).subList(0, 2), true);
+		return change(f, lines -> lines.subList(2, lines.size()).clear());
+	}
+
+	/*
+	 * One after the other, in this process and in others, or the key of one of them is lost, and
+	 * with it what it has sealed. By a file of its own, FILE.lock, that stays: the key file is
+	 * another one after each change.
+	 */
+	private static synchronized Seal change(Path f, Consumer<List<String>> how) throws IOException {
+		lines(f);   /* throws, if there is none */
+		try (FileChannel c = FileChannel.open(f.resolveSibling(f.getFileName() + ".lock"),
+				StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+				FileLock lock = c.lock()) {
+			List<String> lines = lines(f);
+			how.accept(lines);
+			write(f, lines, true);
+		}
 		return new Seal(f);
 	}
 
@@ -189,9 +216,15 @@ public final class Seal {
 	}
 
 	private static byte[] bytes(String hex) {
+		if (hex.length() % 2 != 0)
+			throw new IllegalArgumentException("a key that is cut short");
 		byte[] b = new byte[hex.length() / 2];
 		for (int k = 0; k < b.length; k++)
-			b[k] = (byte) Integer.parseInt(hex.substring(2 * k, 2 * k + 2), 16);
+			try {
+				b[k] = (byte) Integer.parseInt(hex.substring(2 * k, 2 * k + 2), 16);
+			} catch (NumberFormatException e) {
+				throw new IllegalArgumentException("a key that is not hexadecimal", e);
+			}
 		return b;
 	}
 
@@ -240,6 +273,15 @@ public final class Seal {
 		return close(name, x);
 	}
 
+	boolean opens(String name, byte[] b) {
+		try {
+			open(name, b);
+			return true;
+		} catch (DurableException e) {
+			return false;
+		}
+	}
+
 	/** Was it sealed by the key in use? */
 	boolean isCurrent(byte[] b) {
 		int n = b.length - SIZE;
@@ -252,18 +294,43 @@ public final class Seal {
 		if (n < 0)
 			throw new DurableException(name + ": the signature is wrong");
 		byte[] id = Arrays.copyOfRange(b, n, n + ID);
-		for (Key k : keys())
-			if (Arrays.equals(id, k.id)) {
-				if (!MessageDigest.isEqual(k.mac(name, b, n + ID),
-						Arrays.copyOfRange(b, n + ID, b.length)))
-					break;
-				return new Bytes(Arrays.copyOf(b, n), 0);
-			}
+		Key k = find(id);
+		if (k == null) {
+			refresh();
+			k = find(id);
+		}
+		if (k == null)
+			throw new DurableException(name + ": the signature is wrong: it names the key "
+				+ hex(id) + ", and the keys here are " + ids());
+		if (!MessageDigest.isEqual(k.mac(name, b, n + ID), Arrays.copyOfRange(b, n + ID, b.length)))
+			throw new DurableException(name + ": the signature is wrong");
+		return new Bytes(Arrays.copyOf(b, n), 0);
+	}
+
+	private Key find(byte[] id) {
 		for (Key k : keys())
 			if (Arrays.equals(id, k.id))
-				throw new DurableException(name + ": the signature is wrong");
-		throw new DurableException(name + ": the signature is wrong: it names the key "
-			+ hex(id) + ", and the keys here are " + ids());
+				return k;
+		return null;
+	}
+
+	/** Somebody may have put a new key into the file since it was read. */
+	private synchronized void refresh() {
+		if (file == null)
+			return;
+		try {
+			BasicFileAttributes a = Files.readAttributes(file, BasicFileAttributes.class);
+			String now = a.lastModifiedTime() + " " + a.size() + " " + a.fileKey();
+			if (now.equals(known))
+				return;
+			keys = read(file);
+			/* Changed just now, it may change again before its time does: read once more. */
+			boolean rests = System.currentTimeMillis() - a.lastModifiedTime().toMillis() > GRAIN;
+			known = rests ? now : "";
+		} catch (IOException e) {
+			/* Gone, or being written: those that are known hold. */
+			return;
+		}
 	}
 
 	/** The content of a record that nobody vouches for: to look at. */

@@ -62,8 +62,8 @@ interface Shelf extends Closeable {
 	/** Null: there is none of that id. */
 	Row row(String id) throws IOException;
 
-	/** Threads that have not failed, whoever has them. */
-	long alive() throws IOException;
+	/** Is there a thread that has not failed, whoever has it? */
+	boolean alive() throws IOException;
 
 	/** Worker and lease. */
 	final class Workers {

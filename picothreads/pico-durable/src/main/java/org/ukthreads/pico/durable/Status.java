@@ -21,8 +21,14 @@ public final class Status {
 	public final int bytes;
 	/** Of one that has failed: why; else "". */
 	public final String why;
+	/**
+	 * Why its record is refused, whatever the program: cut short, of another version, of another
+	 * key (where whoever looks has keys); else "".
+	 */
+	public final String refused;
 
-	Status(Shelf.Row r) {
+	/** @param seal null: nobody vouches for it */
+	Status(Shelf.Row r, Seal seal) {
 		id = r.id;
 		worker = r.owner;
 		state = r.failed ? "failed" : r.owner > 0 ? "running"
@@ -30,14 +36,25 @@ public final class Status {
 		why = r.why == null ? "" : r.why;
 		bytes = r.record.length;
 		Header h = null;
+		String not = "";
 		try {
 			h = new Header(Seal.unchecked(r.record));
+			if (seal != null)
+				seal.open(Vault.THREAD + id, r.record);
 		} catch (DurableException e) {
-			/* Of another version, or touched. */
+			not = e.getMessage();
 		}
+		refused = not;
 		waits = h == null ? "?" : h.waits();
 		until = h == null ? Long.MAX_VALUE : h.until;
 		steps = h == null ? 0 : h.saves;
 		messages = h == null ? 0 : Math.max(0, r.sent - h.taken);
+	}
+
+	/** For people. */
+	@Override
+	public String toString() {
+		return id + ": " + state + ", " + waits + ", " + steps + " steps"
+			+ (why.isEmpty() ? "" : ", " + why) + (refused.isEmpty() ? "" : ", refused: " + refused);
 	}
 }

@@ -20,7 +20,8 @@ import org.ukthreads.pico.NeverBlocks;
  *
  *   T          id, content                 a record
  *              owner                       of a thread: its worker, 0 nobody; -1: no thread
- *              due                         when somebody is to look at it; 0: at once
+ *              due                         when somebody is to look at it; 0: at once;
+ *                                          of one that has failed: a time of its own
  *              sent                        its messages are numbered up to this
  *              failed, why
  *   T_workers  id, name, until, turn, running
@@ -132,8 +133,10 @@ final class Table implements Shelf {
 
 	/* --- workers --- */
 
+	/** The first one found, or -1. */
 	private static long number(Connection db, String sql, Object... args) throws SQLException {
 		try (PreparedStatement s = db.prepareStatement(sql)) {
+			s.setMaxRows(1);
 			for (int k = 0; k < args.length; k++)
 				s.setObject(k + 1, args[k]);
 			try (ResultSet r = s.executeQuery()) {
@@ -171,7 +174,7 @@ final class Table implements Shelf {
 	}
 
 	private void join() throws IOException {
-		link.idle(leaseMillis);
+		link.lease(leaseMillis);
 		worker = link.call(db -> {
 			update(db, "update " + workers() + " set turn = turn + 1 where id = 0");
 			long id = number(db, "select turn from " + workers() + " where id = 0");
@@ -326,6 +329,8 @@ final class Table implements Shelf {
 	}
 
 	private static final String NEVER = Long.toString(Act.NEVER);
+	/** When a failed one is due: so resume() finds those by the index, among a million parked. */
+	private static final long FAILED = Act.NEVER - 1;
 	/**
 	 * One row, if its owner is so. The sum keeps planners from the index of owners: PostgreSQL
 	 * plans while the table is empty, when either index will do, and goes on by that one, through
@@ -363,7 +368,23 @@ final class Table implements Shelf {
 			});
 	}
 
+	/**
+	 * The owner of a thread's act is who has it, and who writes now: else what was lost with a
+	 * connection, and is made again when this is another worker, would be made twice.
+	 */
+	private void check(Act a) {
+		switch (a.op) {
+		case SAVE: case RELEASE: case FAILED: case END:
+			if (a.owner != worker)
+				missed(a);
+			break;
+		default:
+			break;
+		}
+	}
+
 	private void add(Batch b, Act a) throws SQLException {
+		check(a);
 		String due = "due = case when sent > ? then 0 else ";
 		String mine = ONE + " = ?";
 		String argument = link.dialect.argument();
@@ -387,7 +408,7 @@ final class Table implements Shelf {
 					+ argument + " end" + mine, v, a.heard, a.due, a.key(), a.owner);
 			break;
 		case FAILED:
-			b.add(a, a.key(), "update " + table + " set owner = 0, due = " + NEVER
+			b.add(a, a.key(), "update " + table + " set owner = 0, due = " + FAILED
 				+ ", failed = 1, why = ?" + mine, a.why, a.key(), a.owner);
 			break;
 		case HEARD:
@@ -457,10 +478,14 @@ final class Table implements Shelf {
 			Vault.message(a.id, a.number));
 	}
 
-	/** The update before the read locks the row. */
+	/**
+	 * Nobody's, a message, or our own, whose changes are all made by this writer. The update
+	 * before the read locks the row.
+	 */
 	private void reseal(Connection db, Act a) throws SQLException {
 		a.value = null;
-		if (update(db, "update " + table + " set failed = failed" + ONE + " <= 0", a.id) == 0)
+		if (update(db, "update " + table + " set failed = failed where id = ?"
+				+ " and (owner + 0 <= 0 or owner + 0 = ?)", a.id, worker) == 0)
 			return;
 		byte[] old = content(db, a.id);
 		byte[] fresh = a.resealer.apply(old);
@@ -557,8 +582,16 @@ final class Table implements Shelf {
 
 	@Override
 	public List<Claim> claim(long until, int most, boolean failed) throws IOException {
-		String free = "select id, sent from " + table + " where owner = 0 and "
-			+ (failed ? "(due <= ? or failed = 1)" : "due <= ? and failed = 0");
+		List<Claim> won = claim(until, 0, most);
+		if (failed)
+			won.addAll(claim(FAILED, 1, most));
+		return won;
+	}
+
+	/** Nobody's that are due then, of those that have failed (1) or have not (0). */
+	private List<Claim> claim(long until, int failed, int most) throws IOException {
+		String free = "select id, sent from " + table + " where owner = 0 and due "
+			+ (failed == 0 ? "<=" : "=") + " ? and failed = " + failed;
 		/* Most often there is none: seen without a transaction of our own. */
 		if (link.call(db -> claims(db, free, 1, until)).isEmpty())
 			return new ArrayList<>();
@@ -627,9 +660,9 @@ final class Table implements Shelf {
 	}
 
 	@Override
-	public long alive() throws IOException {
-		return link.call(db -> number(db, "select count(*) from " + table
-			+ " where owner >= 0 and failed = 0"));
+	public boolean alive() throws IOException {
+		return link.call(db -> number(db, "select 1 from " + table
+			+ " where owner >= 0 and failed = 0")) > 0;
 	}
 
 	/** What it has is free at once. */

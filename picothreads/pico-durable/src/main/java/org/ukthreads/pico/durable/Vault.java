@@ -268,7 +268,7 @@ public final class Vault implements Closeable {
 			t.worker = a.owner;
 			seen.saw(id, 1);
 		} catch (RuntimeException | Error e) {
-			running.remove(id);
+			running.remove(id, t);
 			throw e;
 		}
 		meter.started.increment();
@@ -306,6 +306,7 @@ public final class Vault implements Closeable {
 
 	/** @param kind Header.MESSAGE or CANCEL, the first byte of it */
 	private void post(String id, int kind, byte[] v, Object copy) {
+		known(id);
 		Act a = new Act(Act.Op.SEND, id);
 		a.sealer = n -> {
 			Bytes b = new Bytes(v.length + 1 + Seal.SIZE);
@@ -321,6 +322,27 @@ public final class Vault implements Closeable {
 		}));
 		meter.sent.increment();
 	}
+
+	/**
+	 * A message that its receiver cannot open would keep it from ever being resumed: who holds
+	 * another key than the store's finds out before the first one.
+	 */
+	private void known(String id) {
+		if (running.containsKey(id) || isOurs && !failed.containsKey(id))
+			return;
+		try {
+			byte[] record = writer.ask(s -> s.get(THREAD + id));
+			if (record != null) {
+				seal.open(THREAD + id, record);
+				isOurs = true;
+			}
+		} catch (IOException e) {
+			throw new DurableException("the store failed: " + e, e);
+		}
+	}
+
+	/** The store's threads are sealed by a key of ours: one of them was looked at. */
+	private volatile boolean isOurs;
 
 	/** How: gives acts to the writer, with what is to be told of the outcome. */
 	private void store(Consumer<Consumer<Throwable>> how) {
@@ -398,8 +420,11 @@ public final class Vault implements Closeable {
 			}
 			t.worker = worker;
 			fetch(t, c.sent);
-			if (running.putIfAbsent(c.id, t) != null)
-				throw new IllegalStateException("two threads " + c.id);
+			/* It was ours before, and is about to leave (it was passive, or we were fenced); or
+			 * somebody is about to be told that a thread of that id cannot be started. */
+			DurableThread old = running.put(c.id, t);
+			if (old != null && old.worker != 0)
+				lost(old);
 			failed.remove(c.id);
 			t.go();
 			meter.resumed.increment();
@@ -408,9 +433,19 @@ public final class Vault implements Closeable {
 			/* Errors, too (a class that is gone): the others must go on. */
 			if (t != null && running.get(c.id) != t)
 				Freezer.drop(t);
-			fail(c.id, worker, e);
+			if (e instanceof Link.LostException)
+				giveBack(c.id, worker);
+			else
+				fail(c.id, worker, e);
 			return false;
 		}
+	}
+
+	/** It could not be read: somebody is to look at it when the database is there again. */
+	private void giveBack(String id, long worker) {
+		Act a = Act.of(Act.Op.RELEASE, id, null, worker);
+		a.due = 0;
+		late(a, x -> {});
 	}
 
 	private void notOlder(String id, byte[] record) {
@@ -546,11 +581,23 @@ public final class Vault implements Closeable {
 			DurableThread t = running.get(c.id);
 			if (t == null)
 				continue;
-			fetch(t, c.sent);
+			try {
+				fetch(t, c.sent);
+			} catch (RuntimeException | LinkageError e) {
+				refused(t, e);
+				continue;
+			}
 			Act a = Act.of(Act.Op.HEARD, c.id, null, t.worker);
 			a.heard = t.heard();
 			writer.add(a, x -> {});
 		}
+	}
+
+	/** As if it were resumed now: a message to it cannot be read, and the next must not be first. */
+	private void refused(DurableThread t, Throwable e) {
+		if (t.drop())
+			fail(t.id, t.worker, e);
+		gone(t);
 	}
 
 	private void due() throws IOException {
@@ -666,7 +713,7 @@ public final class Vault implements Closeable {
 		if (!shelf.shared() && passiveNanos == 0)
 			return false;
 		if (id == null)
-			return writer.ask(Shelf::alive) > 0;
+			return writer.ask(Shelf::alive);
 		return !failed.containsKey(id) && writer.ask(s -> s.get(THREAD + id)) != null;
 	}
 
@@ -684,7 +731,7 @@ public final class Vault implements Closeable {
 	public List<Status> list(String after, int most) throws IOException {
 		List<Status> l = new ArrayList<>();
 		for (Shelf.Row r : writer.ask(s -> s.rows(after, most)))
-			l.add(new Status(r));
+			l.add(new Status(r, seal));
 		return l;
 	}
 
@@ -715,6 +762,18 @@ public final class Vault implements Closeable {
 		failed.remove(id);
 	}
 
+	/**
+	 * Takes away the messages to a thread that no key here opens: of somebody with another key.
+	 * Returns how many. A thread that was refused for them may then be told to retry.
+	 */
+	public int discard(String id) throws IOException {
+		List<Act> acts = new ArrayList<>();
+		for (long n : writer.ask(s -> Inspector.unreadable(s, seal, id)).keySet())
+			acts.add(Act.put(message(id, n), null));
+		store(then -> writer.add(acts, then));
+		return acts.size();
+	}
+
 	/** Counts, by name: since this vault was made, but for running, parked and workers. */
 	public Map<String, Long> metrics() {
 		Map<String, Long> m = meter.all();
@@ -725,9 +784,9 @@ public final class Vault implements Closeable {
 	}
 
 	/**
-	 * Seals again, by the key in use, what was sealed by an older one and is not running
-	 * (what runs is sealed anew when it is stored next). Returns how many records were not
-	 * (they run, here or elsewhere): 0 means that the older keys can be retired.
+	 * Seals again, by the key in use, what was sealed by an older one and is not another
+	 * worker's (which calls this itself). Returns how many records were not: those, what no
+	 * key here opens, and what changed meanwhile. 0 means that the older keys can be retired.
 	 */
 	public int reseal() throws IOException {
 		int left = 0;
@@ -735,6 +794,10 @@ public final class Vault implements Closeable {
 			byte[] b = writer.ask(s -> s.get(k));
 			if (b == null || seal.isCurrent(b))
 				continue;
+			if (!seal.opens(k, b)) {
+				left++;
+				continue;
+			}
 			Act a = new Act(Act.Op.RESEAL, k);
 			a.resealer = old -> seal.isCurrent(old) ? null : seal.again(k, old);
 			store(then -> writer.add(a, then));

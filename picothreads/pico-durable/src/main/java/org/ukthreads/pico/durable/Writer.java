@@ -13,7 +13,8 @@ import org.ukthreads.pico.NeverBlocks;
 
 /**
  * The one OS thread that writes to the shelf. What has come together meanwhile goes out
- * together, so that many threads share the cost of a sync.
+ * together, so that many threads share the cost of a sync. While the database is away the
+ * threads' own acts wait here; so an outage fails no thread. Callers are told.
  */
 @NeverBlocks
 final class Writer implements Runnable {
@@ -26,6 +27,10 @@ final class Writer implements Runnable {
 		Job(List<Act> acts, Consumer<Throwable> then) {
 			this.acts = acts;
 			this.then = then;
+		}
+
+		boolean isAsked() {
+			return acts.stream().anyMatch(Act::isAsked);
 		}
 	}
 
@@ -96,24 +101,37 @@ final class Writer implements Runnable {
 	public void run() {
 		List<Job> batch = new ArrayList<>();
 		for (;;) {
-			batch.clear();
 			try {
-				batch.add(jobs.take());
+				if (batch.isEmpty())
+					batch.add(jobs.take());
 			} catch (InterruptedException e) {
 				continue;
 			}
 			jobs.drainTo(batch, BATCH);
 			boolean last = batch.remove(LAST);
-			Throwable bad = apply(batch);
-			for (Job j : batch)
-				/* One may have spoilt it for all; what was done of it is done again. */
-				tell(j, bad == null || batch.size() == 1 ? bad
-					: apply(Collections.singletonList(j)));
+			batch = write(batch);
 			if (last) {
 				ended.countDown();
 				return;
 			}
 		}
+	}
+
+	/** Those that wait for the database. */
+	private List<Job> write(List<Job> batch) {
+		List<Job> left = new ArrayList<>();
+		Throwable bad = apply(batch);
+		boolean spoilt = bad != null && batch.size() > 1;
+		for (Job j : batch) {
+			/* One may have spoilt it for all; what was done of it is done again. */
+			if (spoilt && !(bad instanceof Link.LostException))
+				bad = apply(Collections.singletonList(j));
+			if (bad instanceof Link.LostException && !closed && !j.isAsked())
+				left.add(j);
+			else
+				tell(j, bad);
+		}
+		return left;
 	}
 
 	/** What went wrong, or null. */

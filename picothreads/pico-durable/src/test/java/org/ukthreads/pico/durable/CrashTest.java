@@ -15,6 +15,7 @@ import java.util.function.Predicate;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.ukthreads.fixtures.durable.Moves;
 import org.ukthreads.fixtures.durable.Parts;
 import org.ukthreads.pico.Clock;
 import org.ukthreads.pico.KeptFiber;
@@ -418,13 +419,37 @@ final class CrashTest {
 		return b.get();
 	}
 
+	/** It stands, and is an hour further once it is let go. */
+	private static final class Held implements Clock {
+		private final long nanos = REAL.nanos();
+		private final long millis = REAL.millis();
+		private volatile boolean gone;
+
+		@Override
+		public long nanos() {
+			return gone ? REAL.nanos() + 3_600_000_000_000L : nanos;
+		}
+
+		@Override
+		public long millis() {
+			return gone ? REAL.millis() + 3_600_000 : millis;
+		}
+
+		@Override
+		public boolean idle(long left) {
+			return false;
+		}
+	}
+
 	/** Whether a wait was long enough to be stored is chance. */
 	@Test
 	void a_wait_that_lasted_does_not_change_the_key() throws Exception {
 		Memory m = new Memory();
-		Vault v = vault(m);
+		Held clock = new Held();
+		Vault v = vault(m, clock);
 		v.start("k", task("Keys", 1_000L));
 		until(() -> kind(m, "k") == KeptFiber.PARK);
+		clock.gone = true;
 		assertTrue(v.await("k", 600_000));
 		assertEquals(List.of("k#1", "k#1", "k#2"), seen);
 		v.close();
@@ -445,7 +470,7 @@ final class CrashTest {
 	@Test
 	void an_error_in_saving_a_wait_is_told_and_the_others_are_saved() throws Exception {
 		Memory m = new Memory();
-		Vault v = vault(m, new WaitsTest.Still()); /* no wait of a second is over */
+		Vault v = vault(m, new Moves.Still()); /* no wait of a second is over */
 		v.start("bad", task("Unruly"));
 		until(() -> told.toString().contains("bad waits in"));
 		assertTrue(told.toString().contains("StackOverflowError"), told.toString());

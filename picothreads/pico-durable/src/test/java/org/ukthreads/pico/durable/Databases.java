@@ -4,6 +4,7 @@ package org.ukthreads.pico.durable;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.File;
+import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Files;
@@ -11,11 +12,13 @@ import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.sql.Connection;
 import java.sql.DriverManager;
+import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.ukthreads.pico.net.Servers;
@@ -39,6 +42,22 @@ final class Databases {
 		String name = "d" + ++count;
 		execute(base + "postgres?user=pico", "create database " + name);
 		return base + name + "?user=pico";
+	}
+
+	/** From here on what PostgreSQL commits is on the disk, as a server's is unless told. */
+	static void sync(String url) throws Exception {
+		execute(url, "alter system set fsync = on");
+		execute(url, "select pg_reload_conf()");
+		try (Connection c = DriverManager.getConnection(url);
+				Statement s = c.createStatement()) {
+			String is;
+			do
+				try (ResultSet r = s.executeQuery("show fsync")) {
+					r.next();
+					is = r.getString(1);
+				}
+			while (!is.equals("on"));
+		}
 	}
 
 	static synchronized String mariadb() throws Exception {
@@ -81,9 +100,7 @@ final class Databases {
 		String user = System.getProperty("user.name");
 		run(install.toString(), "--no-defaults", "--datadir=" + data, "--user=" + user,
 			"--auth-root-authentication-method=normal", "--skip-test-db");
-		try (ServerSocket s = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-			mariadbPort = s.getLocalPort();
-		}
+		mariadbPort = freePort();
 		mariadb = new ProcessBuilder(server.toString(), "--no-defaults", "--datadir=" + data,
 			"--tmpdir=" + mariadbDir, "--user=" + user, "--port=" + mariadbPort,
 			"--bind-address=127.0.0.1",
@@ -101,6 +118,19 @@ final class Databases {
 					throw new IllegalStateException(Files.readString(
 						mariadbDir.resolve("log")), e);
 				Thread.sleep(50);
+			}
+		}
+	}
+
+	/** Below the range that the sockets of clients come from: there one of another test may have
+	 * it before the server binds it. */
+	private static int freePort() {
+		for (;;) {
+			int port = ThreadLocalRandom.current().nextInt(20_000, 32_000);
+			try (ServerSocket s = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
+				return s.getLocalPort();
+			} catch (IOException e) {
+				/* taken */
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.sql.Connection;
@@ -111,12 +112,14 @@ final class DatabasesTest {
 
 	@Test
 	@Tag("long")
+	@Tag("1/2")
 	void mariadb() throws Exception {
 		threads(Databases.mariadb());
 	}
 
 	@Test
 	@Tag("long")
+	@Tag("2/2")
 	void postgresql() throws Exception {
 		threads(Databases.postgres());
 	}
@@ -156,5 +159,45 @@ final class DatabasesTest {
 			} while (scans < threads * rounds);
 			assertTrue(read < 20L * threads * rounds, read + " entries in " + scans + " scans");
 		}
+	}
+
+	/** Else a vault that starts looks at each of a million that are parked. */
+	@Test
+	void what_is_due_or_has_failed_is_found_by_the_index() throws Exception {
+		String url = "jdbc:sqlite:" + dir.resolve("db");
+		List<String> asked = new ArrayList<>();
+		Connection noting = (Connection) Proxy.newProxyInstance(
+			DatabasesTest.class.getClassLoader(), new Class<?>[] {Connection.class},
+			noting(open(url), asked));
+		try (JdbcStore s = new JdbcStore(noting, "threads")) {
+			s.table.make(List.of(Act.of(Act.Op.START, "a", new byte[9], 0),
+				Act.of(Act.Op.START, "b", new byte[9], 0)));
+			Act failed = Act.of(Act.Op.FAILED, "a", null, s.table.worker());
+			failed.why = "so";
+			s.table.make(List.of(failed));
+			assertEquals(List.of(), s.table.claim(1, 9, false));
+			List<Shelf.Claim> all = s.table.claim(1, 9, true);
+			assertEquals(1, all.size());
+			assertEquals("a", all.get(0).id);
+			assertEquals(List.of(), s.table.claim(1, 9, true));
+		}
+		asked.removeIf(sql -> !sql.startsWith("select id, sent"));
+		assertTrue(asked.size() >= 4, asked.toString());
+		try (Connection c = open(url); Statement s = c.createStatement()) {
+			for (String sql : asked)
+				try (ResultSet r = s.executeQuery("explain query plan " + sql)) {
+					assertTrue(r.next());
+					assertTrue(r.getString("detail").contains("(owner=? AND due"),
+						sql + ": " + r.getString("detail"));
+				}
+		}
+	}
+
+	private static InvocationHandler noting(Connection c, List<String> asked) {
+		return (p, m, a) -> {
+			if (m.getName().equals("prepareStatement"))
+				asked.add((String) a[0]);
+			return m.invoke(c, a);
+		};
 	}
 }

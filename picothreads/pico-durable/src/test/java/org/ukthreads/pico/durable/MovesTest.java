@@ -30,6 +30,7 @@ final class MovesTest {
 	@Test
 	@Tag("long")
 	@Timeout(600)
+	@Tag("1/2")
 	void resumes_on_another_jdk() throws Exception {
 		Path in = Files.createDirectories(dir.resolve("in"));
 		/* As JDK 8 would have it: the tests' own class files are too new for 11. */
@@ -51,7 +52,7 @@ final class MovesTest {
 				Path work = Files.createDirectories(dir.resolve("work" + n++));
 				Path out = work.resolve("out");
 				Process p = Children.run(from, builds[n % 2], out, Moves.class.getName(),
-					work.toString());
+					work.toString(), "asleep");
 				Path record = work.resolve("store").resolve("t%2Ftrip.pico");
 				/* Stored at its start, and again, with frames of down(), asleep. */
 				while (!Files.exists(record) || !text(record).contains("down"))

@@ -8,14 +8,21 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.ResultSet;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import javax.tools.ToolProvider;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -284,6 +291,25 @@ final class ProductTest {
 	}
 
 	@Test
+	void two_that_rotate_at_once_lose_no_key() throws Exception {
+		Path key = dir.resolve("rotated");
+		Files.write(key, "a secret of some bytes".getBytes(StandardCharsets.US_ASCII));
+		List<Callable<Object>> four = Collections.nCopies(4, () -> {
+			for (int i = 0; i < 25; i++)
+				Seal.rotate(key);
+			return null;
+		});
+		ExecutorService threads = Executors.newFixedThreadPool(4);
+		try {
+			for (Future<Object> f : threads.invokeAll(four))
+				f.get();
+		} finally {
+			threads.shutdown();
+		}
+		assertEquals(101, Seal.file(key).ids().size());
+	}
+
+	@Test
 	void keys_are_rotated_without_losing_a_record() throws Exception {
 		Path key = dir.resolve("key");
 		Vault v = vault(loader);
@@ -312,6 +338,134 @@ final class ProductTest {
 		assertEquals(List.of("a"), x.resume(), x.failed().toString());
 		until(() -> seen.contains("a two"));
 		x.close();
+	}
+
+	/** In a receive for days, and what no key here opens keeps nothing else from it. */
+	private void seals(Open open) throws Exception {
+		Vault v = vault(loader, open.store(), new Seal(new byte[16]));
+		v.start("a", task("Receiver"));
+		v.start("b", task("Receiver"));
+		v.send("b", "one");
+		until(() -> v.look("a").waits.equals("receive") && v.look("b").waits.equals("receive")
+			&& seen.contains("b one"));
+		v.close();
+		byte[] key = "another key that seals".getBytes(StandardCharsets.US_ASCII);
+		Vault w = vault(loader, open.store(), new Seal(key, new byte[16]));
+		assertEquals(List.of("a", "b"), w.resume());
+		assertEquals(0, w.reseal());
+		w.close();
+		Vault x = vault(loader, open.store(), new Seal(key));
+		assertEquals(List.of("a", "b"), x.resume(), x.failed().toString());
+		x.send("a", "end");
+		x.send("b", "end");
+		assertTrue(x.awaitAll(600_000));
+		x.close();
+	}
+
+	@Test
+	void what_runs_is_sealed_again_too() throws Exception {
+		seals(() -> new FileStore(dir.resolve("store"), false));
+	}
+
+	@Test
+	void what_runs_is_sealed_again_in_a_database() throws Exception {
+		String url = "jdbc:h2:mem:seals" + ++databases + ";DB_CLOSE_DELAY=-1";
+		seals(() -> new JdbcStore(DriverManager.getConnection(url), "t"));
+	}
+
+	@Test
+	void what_no_key_opens_does_not_stop_the_sealing() throws Exception {
+		Vault v = vault(loader);
+		v.start("b", task("Receiver"));
+		until(() -> v.look("b").waits.equals("receive"));
+		v.close();
+		Files.write(dir.resolve("store/t%2Fa.pico"), new byte[100]);
+		Seal.rotate(dir.resolve("key"));
+		Vault w = vault(loader);
+		assertEquals(1, w.reseal());
+		assertEquals(1, w.reseal());
+		w.close();
+		Seal.retire(dir.resolve("key"));
+		Vault x = vault(loader);
+		assertEquals(List.of("b"), x.resume());
+		x.close();
+	}
+
+	/** Else its message would keep the receiver from being resumed by who has the right one. */
+	@Test
+	void who_has_another_key_sends_nothing() throws Exception {
+		Vault v = vault(loader);
+		v.start("a", task("Receiver"));
+		until(() -> v.look("a").waits.equals("receive"));
+		v.close();
+		Vault other = vault(loader, new FileStore(dir.resolve("store"), false),
+			new Seal(new byte[32]));
+		for (int k = 0; k < 2; k++) {
+			assertThrows(DurableException.class, () -> other.send("a", "one"));
+			assertThrows(DurableException.class, () -> other.cancel("a"));
+			assertEquals(List.of(), other.resume());
+		}
+		other.close();
+		Vault w = vault(loader);
+		assertEquals(List.of("a"), w.resume(), w.failed().toString());
+		w.send("a", "end");
+		assertTrue(w.awaitAll(600_000));
+		w.close();
+	}
+
+	/** Workers are started anew one by one: the first one's records are read by those before. */
+	@Test
+	void a_worker_reads_the_key_that_was_put_in_meanwhile() throws Exception {
+		String url = "jdbc:h2:mem:keys" + ++databases + ";DB_CLOSE_DELAY=-1";
+		Path key = dir.resolve("key");
+		Open open = () -> new JdbcStore(DriverManager.getConnection(url), "t");
+		Vault old = vault(loader, open.store(), Seal.file(key));
+		assertEquals(List.of(), old.resume());
+		Vault fresh = vault(loader, open.store(), Seal.rotate(key));
+		fresh.start("a", task("Receiver"));
+		until(() -> fresh.look("a").waits.equals("receive"));
+		fresh.send("a", "one");
+		until(() -> seen.contains("a one"));
+		fresh.close();
+		until(() -> old.running().contains("a") || !old.failed().isEmpty());
+		assertEquals("{}", old.failed().toString());
+		old.send("a", "end");
+		assertTrue(old.awaitAll(600_000));
+		old.close();
+	}
+
+	/** A store may be full of records of others' keys. */
+	@Test
+	void the_key_file_is_read_again_only_when_it_is_another_one() throws Exception {
+		Path mine = Files.write(dir.resolve("mine"), new byte[32]);
+		Path other = Files.write(dir.resolve("other"), "x".repeat(32).getBytes());
+		byte[] record = Seal.file(other).close("t/a", new Bytes(64));
+		FileTime longAgo = FileTime.fromMillis(1_000_000_000);
+		Files.setLastModifiedTime(mine, longAgo);
+		Seal s = Seal.file(mine);
+		assertFalse(s.opens("t/a", record));
+		/* By all that can be seen without reading it the same file. */
+		Files.write(mine, Files.readAllBytes(other));
+		Files.setLastModifiedTime(mine, longAgo);
+		assertFalse(s.opens("t/a", record));
+		/* Changed a moment ago: it may change again within that moment. */
+		FileTime now = FileTime.fromMillis(System.currentTimeMillis() + 600_000);
+		Files.write(mine, new byte[32]);
+		Files.setLastModifiedTime(mine, now);
+		assertFalse(s.opens("t/a", record));
+		Files.write(mine, Files.readAllBytes(other));
+		Files.setLastModifiedTime(mine, now);
+		assertTrue(s.opens("t/a", record));
+	}
+
+	@Test
+	void a_key_that_is_cut_short_is_refused() throws Exception {
+		Path key = dir.resolve("key");
+		Vault v = vault(loader);
+		v.close();
+		Files.writeString(key, Files.readString(key).trim().replaceAll(".$", ""));
+		assertTrue(assertThrows(IOException.class, () -> Seal.file(key)).getMessage()
+			.contains("cut short"));
 	}
 
 	@Test

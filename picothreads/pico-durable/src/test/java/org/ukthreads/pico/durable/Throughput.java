@@ -16,7 +16,7 @@ import org.ukthreads.fixtures.durable.Load;
 import org.ukthreads.pico.translate.PicoLoader;
 
 /**
- * Steps a second of durable threads on SQLite, H2 and PostgreSQL; of a plain table that is
+ * Steps a second of durable threads on SQLite, H2 and PostgreSQL (without fsync, and with); of a plain table that is
  * polled by hand, on the same; and how many threads can be parked in 512 MB, and how fast one
  * comes back. One line of JSON each. On a machine that does other things it says little.
  */
@@ -33,30 +33,33 @@ final class Throughput {
 		dir = Files.createTempDirectory("throughput");
 		loader = new PicoLoader(Children.translate(Children.copy(dir.resolve("in"), Load.class)),
 			Children.NOTHING, Throughput.class.getClassLoader());
-		String[] urls = {"jdbc:sqlite:" + dir.resolve("db") + "?busy_timeout=30000",
-			"jdbc:h2:" + dir.resolve("h2"), postgres()};
-		for (String url : urls)
-			if (url != null) {
-				steps(url, threads, steps);
-				polled(url, threads, steps);
-			}
+		both("sqlite", "jdbc:sqlite:" + dir.resolve("db") + "?busy_timeout=30000", threads, steps);
+		both("h2", "jdbc:h2:" + dir.resolve("h2"), threads, steps);
+		String url = postgres();
+		if (url != null) {
+			both("postgresql", url, threads, steps);
+			String synced = postgres();
+			Databases.sync(synced);
+			both("postgresql-fsync", synced, threads, steps);
+		}
 		if (parked > 0)
 			park("jdbc:sqlite:" + dir.resolve("parked") + "?busy_timeout=30000", parked);
 		Databases.stop();
 		System.exit(0);
 	}
 
-	/** The tests' own server, which makes no fsyncs: null if there is none. */
+	private static void both(String on, String url, int threads, int steps) throws Exception {
+		steps(on, url, threads, steps);
+		polled(on, url, threads, steps);
+	}
+
+	/** The tests' own server, which makes no fsyncs unless told: null if there is none. */
 	private static String postgres() throws Exception {
 		try {
 			return Databases.postgres();
 		} catch (org.opentest4j.TestAbortedException e) {
 			return null;
 		}
-	}
-
-	private static String name(String url) {
-		return url.replaceFirst("^jdbc:(\\w+).*", "$1");
 	}
 
 	private static void say(String bench, String on, String rest) {
@@ -73,7 +76,7 @@ final class Throughput {
 			new Seal(new byte[32]), new Codec(loader, Filter.PROGRAM));
 	}
 
-	private static void steps(String url, int threads, int steps) throws Exception {
+	private static void steps(String on, String url, int threads, int steps) throws Exception {
 		Vault v = vault(url);
 		for (int k = 0; k < threads; k++)
 			v.start("w" + k, task("Steps", 20));
@@ -100,7 +103,7 @@ final class Throughput {
 		v.awaitAll(600_000);
 		double s = (System.nanoTime() - start) / 1e9;
 		long n = v.metrics().get("commits") - saves;
-		say("durable-steps", name(url), "\"threads\":" + threads + ",\"steps\":" + n
+		say("durable-steps", on, "\"threads\":" + threads + ",\"steps\":" + n
 			+ ",\"steps_per_s\":" + Math.round(n / s) + ",\"bytes_per_step\":"
 			+ (v.metrics().get("bytes") - bytes) / Math.max(1, n));
 		v.close();
@@ -110,7 +113,7 @@ final class Throughput {
 	 * What one writes by hand: a row for each job with the number of its step; four workers
 	 * take a job that is due, do the step and write the next number, a transaction each.
 	 */
-	private static void polled(String url, int threads, int steps) throws Exception {
+	private static void polled(String on, String url, int threads, int steps) throws Exception {
 		try (Connection c = DriverManager.getConnection(url); Statement s = c.createStatement()) {
 			s.execute("create table jobs (id int primary key, step int not null, busy int not"
 				+ " null, state varchar(400))");
@@ -132,14 +135,14 @@ final class Throughput {
 		/* A second of it says enough: it may be slow. */
 		long end = start + 5_000_000_000L;
 		List<Thread> ts = new ArrayList<>();
-		for (int w = 0; w < (name(url).equals("sqlite") ? 1 : 4); w++) {
+		for (int w = 0; w < (on.equals("sqlite") ? 1 : 4); w++) {
 			Thread t = new Thread(() -> poll(url, steps, done, end));
 			ts.add(t);
 			t.start();
 		}
 		for (Thread t : ts)
 			t.join();
-		say("polled-table", name(url), "\"steps\":" + done.get() + ",\"steps_per_s\":"
+		say("polled-table", on, "\"steps\":" + done.get() + ",\"steps_per_s\":"
 			+ Math.round(done.get() / ((System.nanoTime() - start) / 1e9)));
 	}
 
@@ -211,7 +214,7 @@ final class Throughput {
 		while (w.metrics().get("ended") == 0)
 			Thread.sleep(1);
 		long t2 = System.nanoTime();
-		say("parked", name(url), "\"threads\":" + n + ",\"heap_limit_mb\":"
+		say("parked", "sqlite", "\"threads\":" + n + ",\"heap_limit_mb\":"
 			+ Runtime.getRuntime().maxMemory() / 1_000_000 + ",\"heap_used_mb\":"
 			+ used / 1_000_000 + ",\"parked_per_s\":" + Math.round(n / s)
 			+ ",\"resumed_at_start\":" + due + ",\"start_ms\":" + (t1 - t0) / 1_000_000

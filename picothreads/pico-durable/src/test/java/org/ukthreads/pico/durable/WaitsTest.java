@@ -18,6 +18,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.ukthreads.fixtures.durable.Moves.Still;
 import org.ukthreads.fixtures.durable.Parts;
 import org.ukthreads.pico.Continuation;
 import org.ukthreads.pico.Clock;
@@ -48,27 +49,6 @@ final class WaitsTest {
 			.getField("SEEN").get(null);
 		seen = l;
 		open();
-	}
-
-	/** It stands: however long the machine takes, no wait of one second is over. */
-	static final class Still implements Clock {
-		private final long nanos = REAL.nanos();
-		private final long millis = REAL.millis();
-
-		@Override
-		public long nanos() {
-			return nanos;
-		}
-
-		@Override
-		public long millis() {
-			return millis;
-		}
-
-		@Override
-		public boolean idle(long left) {
-			return false;
-		}
 	}
 
 	private Codec open() throws IOException {

@@ -15,11 +15,13 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReadWriteLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.junit.jupiter.api.AfterAll;
@@ -168,15 +170,32 @@ final class WorkersTest {
 	@Test
 	void a_worker_that_comes_gets_its_share() throws Exception {
 		String url = fresh();
-		Vault one = vault(new JdbcStore(DriverManager.getConnection(url), "t").lease(400));
+		Vault one = vault(new JdbcStore(DriverManager.getConnection(url), "t"));
 		for (int k = 0; k < 10; k++)
 			one.start("c" + k, task(Shared.Charges.class, 1_000_000, 15L));
-		Vault two = vault(new JdbcStore(DriverManager.getConnection(url), "t").lease(400));
+		Vault two = vault(new JdbcStore(DriverManager.getConnection(url), "t"));
 		two.resume();
 		until(() -> two.running().size() >= 4 && one.running().size() >= 4);
 		one.close();
 		/* What it had is free at once. */
 		until(() -> two.running().size() == 10);
+		two.close();
+	}
+
+	/** The same of ten that commit by transactions alone: what those give goes with them. */
+	@Test
+	void threads_of_transactions_are_shared_too() throws Exception {
+		String url = fresh();
+		Vault one = vault(new JdbcStore(DriverManager.getConnection(url), "t"));
+		for (int k = 0; k < 10; k++)
+			one.start("c" + k, task(Shared.Transacts.class, 100_000_000));
+		Vault two = vault(new JdbcStore(DriverManager.getConnection(url), "t"));
+		two.resume();
+		until(() -> two.running().size() >= 4 && one.running().size() >= 4);
+		assertTrue(one.failed().isEmpty() && two.failed().isEmpty());
+		one.close();
+		until(() -> two.running().size() == 10);
+		assertTrue(two.failed().isEmpty());
 		two.close();
 	}
 
@@ -209,6 +228,57 @@ final class WorkersTest {
 		}
 	}
 
+	/** And it comes before the next beat of its lease, which would have told it. */
+	@Test
+	void a_worker_that_was_fenced_goes_on_with_what_it_had() throws Exception {
+		String url = fresh();
+		Vault v = vault(new JdbcStore(DriverManager.getConnection(url), "t").lease(3_600_000));
+		assertEquals(List.of(), v.resume());
+		v.start("a", task(Parts.Adder.class));
+		until(() -> v.look("a").waits.equals("receive"));
+		try (Connection db = DriverManager.getConnection(url); Statement s = db.createStatement()) {
+			s.execute("delete from t_workers where id > 0");
+			s.execute("update t set owner = 0, due = 0 where id = 't/a'");
+		}
+		until(() -> v.metrics().get("resumed") == 1 || !v.failed().isEmpty());
+		assertEquals("{}", v.failed().toString());
+		assertEquals(List.of("a"), v.running());
+		v.send("a", 7);
+		v.send("a", "end");
+		assertTrue(v.awaitAll(600_000));
+		assertTrue(seen().contains("sum 7"), seen().toString());
+		v.close();
+	}
+
+	/** Sealed by another key, or of a class that this worker has not: what is due goes on. */
+	@Test
+	void a_message_that_cannot_be_read_stops_its_receiver_alone() throws Exception {
+		String url = fresh();
+		Vault v = vault(new JdbcStore(DriverManager.getConnection(url), "t"));
+		AtomicInteger failures = new AtomicInteger();
+		v.onFailure((id, e) -> failures.incrementAndGet());
+		assertEquals(List.of(), v.resume());
+		v.start("poisoned", task(Parts.Adder.class));
+		v.start("late", task(Parts.Adder.class));
+		until(() -> v.look("poisoned").waits.equals("receive"));
+		try (Connection db = DriverManager.getConnection(url); Statement s = db.createStatement()) {
+			s.execute("insert into t (id, content, owner, due, sent, failed) values"
+				+ " ('m/poisoned/1', X'" + "00".repeat(99) + "', -1, " + Act.NEVER + ", 0, 0)");
+			s.execute("update t set sent = 1, due = 0 where id = 't/poisoned'");
+		}
+		until(() -> failures.get() == 1);
+		assertTrue(v.failed().get("poisoned").getMessage().startsWith("m/poisoned/1: the"
+			+ " signature is wrong"), v.failed().toString());
+		v.passiveAfter(1);
+		until(() -> v.running().isEmpty());
+		try (Vault other = vault(new JdbcStore(DriverManager.getConnection(url), "t"))) {
+			other.send("late", "end");
+		}
+		assertTrue(v.await("late", 600_000));
+		until(() -> v.list("", 9).toString().startsWith("[poisoned: failed, "));
+		v.close();
+	}
+
 	/** The answer to a commit is lost: it is not made twice. */
 	@Test
 	void a_commit_whose_answer_is_lost_is_made_once() throws Exception {
@@ -225,6 +295,43 @@ final class WorkersTest {
 			assertTrue(v.awaitAll(600_000));
 			check(db, 1, 30);
 			assertTrue(left[0] < 0, "none was lost");
+			v.close();
+		}
+	}
+
+	/** A database that is started anew: its connections are gone, and there is none for a while. */
+	@Test
+	void while_the_database_is_away_threads_wait() throws Exception {
+		String url = fresh();
+		List<Connection> open = Collections.synchronizedList(new ArrayList<>());
+		AtomicInteger refuse = new AtomicInteger();
+		javax.sql.DataSource source = (javax.sql.DataSource) Proxy.newProxyInstance(
+			WorkersTest.class.getClassLoader(), new Class<?>[] {javax.sql.DataSource.class},
+			(p, m, a) -> {
+				if (refuse.get() > 0) {
+					refuse.decrementAndGet();
+					throw new SQLException("the database is away", "08001");
+				}
+				open.add(DriverManager.getConnection(url));
+				return open.get(open.size() - 1);
+			});
+		try (Connection db = DriverManager.getConnection(url)) {
+			ledger(db);
+			Vault v = vault(new JdbcStore(source, "t").lease(200)).passiveAfter(100);
+			v.resume();
+			for (int k = 0; k < 3; k++)
+				v.start("s" + k, task(Shared.Steps.class, 20, 30L));
+			for (int k = 0; k < 3; k++) {
+				int before = rows(db);
+				until(() -> rows(db) > before || v.metrics().get("ended") == 3);
+				/* For many leases. */
+				refuse.set(30);
+				open.get(open.size() - 1).close();
+				until(() -> refuse.get() == 0);
+			}
+			assertTrue(v.awaitAll(600_000));
+			assertEquals("{}", v.failed().toString());
+			check(db, 3, 20);
 			v.close();
 		}
 	}
@@ -343,24 +450,28 @@ final class WorkersTest {
 
 	@Test
 	@Tag("long")
+	@Tag("1/4")
 	void killed_on_postgresql() throws Exception {
 		killed(Databases.postgres());
 	}
 
 	@Test
 	@Tag("long")
+	@Tag("2/4")
 	void killed_on_mariadb() throws Exception {
 		killed(Databases.mariadb());
 	}
 
 	@Test
 	@Tag("long")
+	@Tag("3/4")
 	void killed_on_h2() throws Exception {
 		killed(Databases.h2(dir));
 	}
 
 	@Test
 	@Tag("long")
+	@Tag("4/4")
 	void killed_on_sqlite() throws Exception {
 		killed("jdbc:sqlite:" + dir.resolve("db") + "?busy_timeout=600000");
 	}

@@ -96,9 +96,13 @@ public final class PicoPlugin implements Plugin<Project> {
 				pico.getConservative().forEach(p -> o.conservative.add(p.replace('.', '/')));
 				for (File f : pico.getRules())
 					o.rules.add(Files.readString(f.toPath()));
-				task.getLogger().info(Build.inPlace(dir, path, o).text(false));
+				String lacks = Build.lacks(path);
+				if (lacks.isEmpty())
+					task.getLogger().info(Build.inPlace(dir, path, o).text(false));
+				else
+					task.getLogger().warn("pico: " + task.getProject().getName() + " is " + lacks);
 			} catch (IOException e) {
-				throw new UncheckedIOException("pico: " + dir, e);
+				throw new UncheckedIOException("pico: " + dir + ": " + e, e);
 			}
 		}
 	}

@@ -46,7 +46,8 @@ public final class Juc {
 
 		@Override
 		public String toString() {
-			return super.toString() + "[Wrapped task = " + task + "]";
+			return "java.util.concurrent.Executors$RunnableAdapter@"
+				+ Integer.toHexString(hashCode()) + "[Wrapped task = " + task + "]";
 		}
 	}
 

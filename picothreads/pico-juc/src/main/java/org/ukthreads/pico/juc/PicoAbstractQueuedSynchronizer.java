@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.locks.AbstractQueuedSynchronizer;
 import org.ukthreads.pico.Fiber;
+import org.ukthreads.pico.Members;
 
 /**
  * What a program's AbstractQueuedSynchronizer extends. The JDK's methods that block are
@@ -21,6 +22,11 @@ public abstract class PicoAbstractQueuedSynchronizer extends AbstractQueuedSynch
 	private void readObject(java.io.ObjectInputStream s)
 			throws java.io.IOException, ClassNotFoundException {
 		s.defaultReadObject();
+		line = new Line();
+	}
+
+	/** Of a subclass that was serialised under the JDK's names: nothing of ours is there. */
+	private void readObjectNoData() {
 		line = new Line();
 	}
 
@@ -155,7 +161,8 @@ public abstract class PicoAbstractQueuedSynchronizer extends AbstractQueuedSynch
 	@Override
 	public String toString() {
 		String q = line.threads(0).isEmpty() ? "" : "non";
-		return super.toString().replaceFirst("(non)?empty queue", q + "empty queue");
+		return Members.named(this, super.toString())
+			.replaceFirst("(non)?empty queue", q + "empty queue");
 	}
 
 	/** What `new ConditionObject()` makes: its methods are final, see Conditions. */
@@ -168,6 +175,11 @@ public abstract class PicoAbstractQueuedSynchronizer extends AbstractQueuedSynch
 		public On(AbstractQueuedSynchronizer of) {
 			of.super();
 			this.of = ours(of);
+		}
+
+		/** The JDK's, for Written: in this class no rule makes it ours. */
+		AbstractQueuedSynchronizer.ConditionObject jdks() {
+			return of.new ConditionObject();
 		}
 
 		@Override

@@ -13,7 +13,10 @@ import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.Room;
 import org.ukthreads.pico.Snapshot;
 
-/** ArrayBlockingQueue whose put and take park the pico thread: see QueueGate. */
+/**
+ * ArrayBlockingQueue whose put and take park the pico thread: see QueueGate. The other queues
+ * have what they share with it from here: src/main/copies.
+ */
 public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements Room.Of {
 	private static final long serialVersionUID = 1L;
 	private transient QueueGate<E> gate = gate();
@@ -29,6 +32,13 @@ public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements 
 	public PicoArrayBlockingQueue(int capacity, boolean fair, Collection<? extends E> c) {
 		super(capacity, fair, c);
 	}
+
+	/** In this class no rule makes it ours. */
+	ArrayBlockingQueue<E> jdks(int n) throws IOException {
+		return new ArrayBlockingQueue<>(n, Resolved.isFair(this));
+	}
+
+	/* --- what the gate tries --- */
 
 	private final class Items extends QueueGate<E> {
 		private static final long serialVersionUID = 1L;
@@ -48,6 +58,8 @@ public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements 
 		}
 	}
 
+	/* --- the gate --- */
+
 	/** Null while the superclass's constructor or readObject calls what is ours. */
 	private QueueGate<E> gate() {
 		return gate != null ? gate : (gate = new Items());
@@ -56,6 +68,29 @@ public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements 
 	@Override
 	public Room room() {
 		return gate();
+	}
+
+	/* --- on a stream --- */
+
+	/** The JDK's, for Written. Under the guard elements go, by an iterator, but none come. */
+	Collection<E> jdks() throws IOException {
+		int free;
+		Object[] all;
+		synchronized (gate()) {
+			do {
+				free = super.remainingCapacity();
+				all = super.toArray();
+			} while (free != super.remainingCapacity());
+		}
+		Collection<E> c = jdks(free + all.length);
+		for (Object e : all)
+			c.add(cast(e));
+		return c;
+	}
+
+	@SuppressWarnings("unchecked")
+	private E cast(Object o) {
+		return (E) o;
 	}
 
 	private void writeObject(ObjectOutputStream s) throws IOException {
@@ -70,6 +105,13 @@ public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements 
 		gate = g != null ? g : gate();
 	}
 
+	/** Of a subclass that was serialised under the JDK's names: nothing of ours is there. */
+	private void readObjectNoData() {
+		gate = gate();
+	}
+
+	/* --- in --- */
+
 	@Override
 	public boolean offer(E e) {
 		return gate().offer(e, true);
@@ -80,6 +122,8 @@ public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements 
 		return gate().add(e, true);
 	}
 
+	/* --- in, where there may be no room --- */
+
 	@Override
 	public void put(E e) throws InterruptedException {
 		gate().put(e, true);
@@ -89,6 +133,8 @@ public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements 
 	public boolean offer(E e, long time, TimeUnit unit) throws InterruptedException {
 		return gate().offer(e, true, time, unit);
 	}
+
+	/* --- out --- */
 
 	@Override
 	public E take() throws InterruptedException {
@@ -105,7 +151,9 @@ public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements 
 		return gate().poll(true, time, unit);
 	}
 
-	/* What else adds or removes, and may throw in between: whoever waits looks again. */
+	/* --- what else adds or removes --- */
+
+	/* It may throw in between: whoever waits looks again. */
 
 	@Override
 	public boolean remove(Object o) {
@@ -164,6 +212,8 @@ public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements 
 		}
 	}
 
+	/* --- by a predicate --- */
+
 	@Override
 	public boolean removeIf(Predicate<? super E> p) {
 		Fiber.room();
@@ -173,6 +223,8 @@ public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements 
 			gate().changed();
 		}
 	}
+
+	/* --- iterator --- */
 
 	@Override
 	public Iterator<E> iterator() {

@@ -13,6 +13,7 @@ import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import org.ukthreads.pico.Members;
 import org.ukthreads.pico.PicoThread;
 
 /*
@@ -351,7 +352,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 
 	@Override
 	public String toString() {
-		String s = super.toString();
+		String s = Members.named(this, super.toString());
 		int n = done() ? 0 : dependents();
 		return n == 0 || !s.endsWith("]") ? s
 			: s.replaceFirst("\\[Not completed.*$",

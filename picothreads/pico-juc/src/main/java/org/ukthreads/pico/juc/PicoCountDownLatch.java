@@ -3,6 +3,7 @@ package org.ukthreads.pico.juc;
 
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import org.ukthreads.pico.Members;
 import org.ukthreads.pico.Room;
 
 /** CountDownLatch. */
@@ -62,6 +63,6 @@ public class PicoCountDownLatch extends CountDownLatch implements Room.Of {
 
 	@Override
 	public String toString() {
-		return getClass().getName() + "[Count = " + getCount() + "]";
+		return Members.name(this) + '@' + Integer.toHexString(hashCode()) + "[Count = " + getCount() + "]";
 	}
 }

@@ -7,6 +7,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import org.ukthreads.pico.Members;
 
 /** CyclicBarrier, as JSR 166 describes it: one generation at a time, all or none. */
 public class PicoCyclicBarrier extends CyclicBarrier {
@@ -149,5 +150,10 @@ public class PicoCyclicBarrier extends CyclicBarrier {
 		} finally {
 			lock.unlock();
 		}
+	}
+
+	@Override
+	public String toString() {
+		return Members.named(this, super.toString());
 	}
 }

@@ -5,6 +5,7 @@ import java.util.concurrent.Exchanger;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.ukthreads.pico.Fiber;
+import org.ukthreads.pico.Members;
 import org.ukthreads.pico.Room;
 
 /**
@@ -94,5 +95,10 @@ public class PicoExchanger<V> extends Exchanger<V> implements Room.Of {
 		if (!gate.awaitIn(m, unit.toNanos(time)))
 			throw new TimeoutException();
 		return (V) m.item;
+	}
+
+	@Override
+	public String toString() {
+		return Members.named(this, super.toString());
 	}
 }

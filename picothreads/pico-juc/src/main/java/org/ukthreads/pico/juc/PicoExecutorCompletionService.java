@@ -7,6 +7,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorCompletionService;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import org.ukthreads.pico.Members;
 
 /** ExecutorCompletionService. */
 public class PicoExecutorCompletionService<V> extends ExecutorCompletionService<V> {
@@ -46,5 +47,10 @@ public class PicoExecutorCompletionService<V> extends ExecutorCompletionService<
 	@Override
 	public Future<V> poll(long time, TimeUnit unit) throws InterruptedException {
 		return done.poll(time, unit);
+	}
+
+	@Override
+	public String toString() {
+		return Members.named(this, super.toString());
 	}
 }

@@ -7,6 +7,7 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.ukthreads.pico.Fiber;
+import org.ukthreads.pico.Members;
 
 /**
  * FutureTask whose task may suspend and whose get parks. It begins where there is stack enough to
@@ -168,5 +169,10 @@ public class PicoFutureTask<V> extends FutureTask<V> {
 		if (!isDone() && !gate.passIn(new Done(this), nanos))
 			throw new TimeoutException();
 		return super.get();
+	}
+
+	@Override
+	public String toString() {
+		return Members.named(this, super.toString());
 	}
 }

@@ -101,6 +101,11 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 		return gate;
 	}
 
+	/** The JDK's, for Written: in this class no rule makes it ours. */
+	LinkedTransferQueue<E> jdks() {
+		return new LinkedTransferQueue<>(this);
+	}
+
 	private void writeObject(ObjectOutputStream s) throws IOException {
 		s.defaultWriteObject();
 	}
@@ -108,6 +113,11 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 	/** What super has read is ours to keep. */
 	private void readObject(ObjectInputStream s) throws IOException, ClassNotFoundException {
 		s.defaultReadObject();
+		readObjectNoData();
+	}
+
+	/** Of a subclass that was serialised under the JDK's names, too. */
+	private void readObjectNoData() {
 		gate = new Gate(this);
 		head = new Cell<>(null, null);
 		tail = head;

@@ -5,6 +5,7 @@ import java.util.concurrent.Phaser;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.ukthreads.pico.Fiber;
+import org.ukthreads.pico.Members;
 import org.ukthreads.pico.Room;
 
 /*
@@ -90,7 +91,7 @@ public class PicoPhaser extends Phaser implements Room.Of {
 		look();
 		if (n > MAX_PARTIES - parties)
 			throw new IllegalStateException("Attempt to register more than " + MAX_PARTIES
-				+ " parties for " + super.toString());
+				+ " parties for " + Members.named(this, super.toString()));
 		if (parties == 0 && parent != null)
 			parent.join(1);
 		parties += n;
@@ -344,7 +345,7 @@ public class PicoPhaser extends Phaser implements Room.Of {
 
 	@Override
 	public String toString() {
-		return getClass().getName() + '@' + Integer.toHexString(hashCode()) + "[phase = "
+		return Members.name(this) + '@' + Integer.toHexString(hashCode()) + "[phase = "
 			+ root.phase + " parties = " + getRegisteredParties() + " arrived = "
 			+ getArrivedParties() + ']';
 	}

@@ -9,6 +9,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.ukthreads.pico.Fiber;
+import org.ukthreads.pico.Members;
 import org.ukthreads.pico.Room;
 import org.ukthreads.pico.Snapshot;
 
@@ -123,6 +124,11 @@ public class PicoReentrantLock extends ReentrantLock implements Room.Of {
 		return gate;
 	}
 
+	/** The JDK's, for Written: in this class no rule makes it ours. */
+	static ReentrantLock jdks(boolean fair) {
+		return new ReentrantLock(fair);
+	}
+
 	private void writeObject(ObjectOutputStream s) throws IOException {
 		s.defaultWriteObject();
 		s.writeObject(s instanceof Snapshot ? gate : null);
@@ -132,6 +138,11 @@ public class PicoReentrantLock extends ReentrantLock implements Room.Of {
 		s.defaultReadObject();
 		Held h = (Held) s.readObject();
 		gate = h != null ? h : new Held(this, isFair());
+	}
+
+	/** Of a subclass that was serialised under the JDK's names: nothing of ours is there. */
+	private void readObjectNoData() {
+		gate = new Held(this, isFair());
 	}
 
 	private boolean again() {
@@ -236,7 +247,7 @@ public class PicoReentrantLock extends ReentrantLock implements Room.Of {
 	@Override
 	public String toString() {
 		Thread o = getOwner();
-		return getClass().getName() + '@' + Integer.toHexString(hashCode())
+		return Members.name(this) + '@' + Integer.toHexString(hashCode())
 			+ (o == null ? "[Unlocked]" : "[Locked by thread " + o.getName() + "]");
 	}
 }

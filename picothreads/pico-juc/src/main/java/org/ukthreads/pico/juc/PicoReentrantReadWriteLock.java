@@ -11,6 +11,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.ukthreads.pico.Fiber;
+import org.ukthreads.pico.Members;
 import org.ukthreads.pico.Room;
 import org.ukthreads.pico.Snapshot;
 
@@ -167,6 +168,11 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 		return held;
 	}
 
+	/** The JDK's, for Written: in this class no rule makes it ours. */
+	static ReentrantReadWriteLock jdks(boolean fair) {
+		return new ReentrantReadWriteLock(fair);
+	}
+
 	private void writeObject(ObjectOutputStream s) throws IOException {
 		s.defaultWriteObject();
 		s.writeObject(s instanceof Snapshot ? held : null);
@@ -176,6 +182,13 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 		s.defaultReadObject();
 		Held h = (Held) s.readObject();
 		held = h != null ? h : new Held(this, isFair());
+		read = new Read(this);
+		write = new Write(this);
+	}
+
+	/** Of a subclass that was serialised under the JDK's names: nothing of ours is there. */
+	private void readObjectNoData() {
+		held = new Held(this, isFair());
 		read = new Read(this);
 		write = new Write(this);
 	}
@@ -203,9 +216,9 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 		}
 	}
 
-	private static final class Read extends ReadLock {
+	static final class Read extends ReadLock {
 		private static final long serialVersionUID = 1L;
-		private final transient PicoReentrantReadWriteLock l;
+		final transient PicoReentrantReadWriteLock l;
 
 		Read(PicoReentrantReadWriteLock l) {
 			super(l);
@@ -249,9 +262,9 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 		}
 	}
 
-	private static final class Write extends WriteLock {
+	static final class Write extends WriteLock {
 		private static final long serialVersionUID = 1L;
-		private final transient PicoReentrantReadWriteLock l;
+		final transient PicoReentrantReadWriteLock l;
 
 		Write(PicoReentrantReadWriteLock l) {
 			super(l);
@@ -379,7 +392,7 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 	}
 
 	private static String name(Object o) {
-		return o.getClass().getName() + '@' + Integer.toHexString(o.hashCode());
+		return Members.name(o) + '@' + Integer.toHexString(o.hashCode());
 	}
 
 	@Override

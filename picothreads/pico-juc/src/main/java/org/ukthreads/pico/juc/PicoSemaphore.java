@@ -7,6 +7,7 @@ import java.io.ObjectOutputStream;
 import java.util.Collection;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import org.ukthreads.pico.Members;
 import org.ukthreads.pico.Room;
 import org.ukthreads.pico.Snapshot;
 
@@ -30,6 +31,11 @@ public class PicoSemaphore extends Semaphore implements Room.Of {
 		return gate;
 	}
 
+	/** The JDK's, for Written: in this class no rule makes it ours. */
+	Semaphore jdks() {
+		return new Semaphore(availablePermits(), isFair());
+	}
+
 	private void writeObject(ObjectOutputStream s) throws IOException {
 		s.defaultWriteObject();
 		s.writeObject(s instanceof Snapshot ? gate : null);
@@ -39,6 +45,12 @@ public class PicoSemaphore extends Semaphore implements Room.Of {
 		s.defaultReadObject();
 		Gate g = (Gate) s.readObject();
 		gate = g != null ? g : new Gate(this);
+	}
+
+	/** Of a subclass that was serialised under the JDK's names: nothing of ours is there. */
+	private void readObjectNoData() {
+		gate = new Gate(this);
+		permits = super.availablePermits();
 	}
 
 	private static final class Take extends Gate.Node {
@@ -181,7 +193,7 @@ public class PicoSemaphore extends Semaphore implements Room.Of {
 
 	@Override
 	public String toString() {
-		return getClass().getName() + '@' + Integer.toHexString(hashCode()) + "[Permits = "
+		return Members.name(this) + '@' + Integer.toHexString(hashCode()) + "[Permits = "
 			+ availablePermits() + "]";
 	}
 }

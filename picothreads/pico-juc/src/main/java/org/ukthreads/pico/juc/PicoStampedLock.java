@@ -10,6 +10,7 @@ import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReadWriteLock;
 import java.util.concurrent.locks.StampedLock;
 import org.ukthreads.pico.Fiber;
+import org.ukthreads.pico.Members;
 import org.ukthreads.pico.Room;
 import org.ukthreads.pico.Snapshot;
 
@@ -87,6 +88,11 @@ public class PicoStampedLock extends StampedLock implements Room.Of {
 		return gate;
 	}
 
+	/** The JDK's, for Written: in this class no rule makes it ours. */
+	static StampedLock jdks() {
+		return new StampedLock();
+	}
+
 	private void writeObject(ObjectOutputStream s) throws IOException {
 		s.defaultWriteObject();
 		boolean all = s instanceof Snapshot;
@@ -103,6 +109,12 @@ public class PicoStampedLock extends StampedLock implements Room.Of {
 		version = s.readLong();
 		written = s.readBoolean();
 		readers = s.readInt();
+	}
+
+	/** Of a subclass that was serialised under the JDK's names: nothing of ours is there. */
+	private void readObjectNoData() {
+		gate = new Gate(this);
+		version = 256;
 	}
 
 	/* --- to lock --- */
@@ -320,7 +332,7 @@ public class PicoStampedLock extends StampedLock implements Room.Of {
 	@Override
 	public String toString() {
 		int n = getReadLockCount();
-		return getClass().getName() + '@' + Integer.toHexString(hashCode())
+		return Members.name(this) + '@' + Integer.toHexString(hashCode())
 			+ (isWriteLocked() ? "[Write-locked]" : n > 0 ? "[Read-locks:" + n + "]"
 				: "[Unlocked]");
 	}

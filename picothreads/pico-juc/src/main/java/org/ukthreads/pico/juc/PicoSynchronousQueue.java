@@ -32,6 +32,11 @@ public class PicoSynchronousQueue<E> extends SynchronousQueue<E> implements Room
 		return gate;
 	}
 
+	/** The JDK's, for Written: in this class no rule makes it ours. */
+	SynchronousQueue<E> jdks() {
+		return new SynchronousQueue<>(fair);
+	}
+
 	private void writeObject(ObjectOutputStream s) throws IOException {
 		s.defaultWriteObject();
 		s.writeBoolean(s instanceof Snapshot);
@@ -46,6 +51,11 @@ public class PicoSynchronousQueue<E> extends SynchronousQueue<E> implements Room
 	/** Java 25 keeps its fairness in what no stream brings back. */
 	private Object readResolve() {
 		return kept ? this : new PicoSynchronousQueue<E>(fair);
+	}
+
+	/** Of a subclass that was serialised under the JDK's names: nothing of ours is there. */
+	private void readObjectNoData() {
+		gate = new Gate(this);
 	}
 
 	private static final class Put extends Gate.Node {

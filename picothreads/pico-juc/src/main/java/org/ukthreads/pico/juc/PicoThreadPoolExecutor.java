@@ -17,6 +17,7 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.ukthreads.pico.Members;
 
 /*
  * ThreadPoolExecutor, with its documented order: a new thread below the core size, then
@@ -682,7 +683,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 
 	@Override
 	public String toString() {
-		return getClass().getName() + '@' + Integer.toHexString(hashCode()) + counts();
+		return Members.name(this) + '@' + Integer.toHexString(hashCode()) + counts();
 	}
 
 	final String counts() {

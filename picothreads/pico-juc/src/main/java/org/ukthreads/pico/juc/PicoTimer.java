@@ -11,6 +11,7 @@ import java.util.TimerTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.ukthreads.pico.Fiber;
+import org.ukthreads.pico.Members;
 import org.ukthreads.pico.PicoThread;
 
 /**
@@ -196,5 +197,10 @@ public class PicoTimer extends Timer {
 	@Override
 	public int purge() {
 		return queue.purge();
+	}
+
+	@Override
+	public String toString() {
+		return Members.named(this, super.toString());
 	}
 }

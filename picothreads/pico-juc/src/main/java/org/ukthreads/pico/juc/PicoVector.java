@@ -42,6 +42,8 @@ public class PicoVector<E> extends Vector<E> implements Mutex {
 		super(c);
 	}
 
+	/* --- each under the monitor --- */
+
 	@Override
 	public synchronized void copyInto(Object[] to) {
 		super.copyInto(to);
@@ -351,9 +353,11 @@ public class PicoVector<E> extends Vector<E> implements Mutex {
 		return (E) o;
 	}
 
+	/* --- on a stream --- */
+
 	/** On a stream: the JDK's. Private, so not for subclasses. */
 	private synchronized Object writeReplace() {
-		Vector<E> v = new Vector<>(Math.max(elementCount, 10), capacityIncrement);
+		Vector<E> v = new Vector<>(elementData.length, capacityIncrement);
 		v.addAll(this);
 		return v;
 	}

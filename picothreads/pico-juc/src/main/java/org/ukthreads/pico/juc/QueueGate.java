@@ -12,8 +12,8 @@ import org.ukthreads.pico.NeverBlocks;
 /**
  * What the blocking queues share: puts and takes are attempts on the JDK's own queue, which
  * keeps the elements and whose lock is held for a few instructions; who must wait does so
- * here (the states of a waiter: Gate). Kind 0 puts, kind 1 takes. The queues themselves
- * look alike because each extends another class of the JDK.
+ * here (the states of a waiter: Gate). Kind 0 puts, kind 1 takes. Each queue extends another
+ * class of the JDK: what they have in common beside this is the text of PicoArrayBlockingQueue.
  */
 abstract class QueueGate<E> extends Gate {
 	private static final long serialVersionUID = 1L;
@@ -146,17 +146,5 @@ abstract class QueueGate<E> extends Gate {
 				i.forEachRemaining(c);
 			}
 		};
-	}
-
-	/** Something else added or removed: whoever waits looks again. */
-	final boolean changed(boolean b) {
-		if (b)
-			changed();
-		return b;
-	}
-
-	final int changed(int n) {
-		changed();
-		return n;
 	}
 }

@@ -10,8 +10,9 @@ import org.junit.jupiter.api.extension.ExtendWith;
 
 /**
  * A test that is run under many seeds, each with classes and an instance of its own, its
- * &#64;BeforeEach and &#64;AfterEach methods included: in the place of &#64;Test. The test's class
- * needs a constructor without arguments. What is in folders of the class path is translated, and
+ * &#64;BeforeAll, &#64;BeforeEach, &#64;AfterEach and &#64;AfterAll methods included: in the place
+ * of &#64;Test. The test's class needs a constructor without arguments, or is &#64;Nested in such a
+ * one; JUnit injects nothing (a &#64;TempDir, a TestInfo). What is in folders of the class path is translated, and
  * so are the jars that {@link #translate} names.
  *
  * <p>It fails with a {@link SimFailure}, which says what to write to have that run again.
@@ -40,6 +41,9 @@ public @interface PicoSim {
 
 	/** One decision in so many lets a timer expire early; 0: none. */
 	int hurry() default 0;
+
+	/** Seconds that one step may take, in real time, before the run has failed; 0: any. */
+	int patience() default 60;
 
 	/** Runs to shorten a schedule that fails. */
 	int shrink() default 2_000;

@@ -4,20 +4,26 @@ package org.ukthreads.pico.junit;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.annotation.Annotation;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.extension.InvocationInterceptor;
 import org.junit.jupiter.api.extension.ReflectiveInvocationContext;
+import org.opentest4j.TestAbortedException;
 import org.ukthreads.pico.sim.Coverage;
 import org.ukthreads.pico.sim.Sim;
 import org.ukthreads.pico.translate.PicoLoader;
@@ -73,7 +79,8 @@ public final class PicoSimExtension implements InvocationInterceptor {
 	/** SimFailure: it fails. What was covered. */
 	static Coverage simulate(Class<?> test, Method m, PicoSim how) throws Exception {
 		PicoLoader loader = loader(how);
-		Sim s = new Sim().hurry(how.hurry()).loader(loader::again);
+		Sim s = new Sim().hurry(how.hurry()).patience(how.patience()).loader(loader::again)
+			.teller(t -> System.err.println(test.getName() + "." + m.getName() + ": " + t));
 		if (how.pct() == 0)
 			s.uniform();
 		else if (how.pct() > 0)
@@ -83,37 +90,82 @@ public final class PicoSimExtension implements InvocationInterceptor {
 		Sim.Program p = () -> steps(loader.again(), test, m);
 		String token = System.getProperty("pico.sim.replay", how.replay());
 		int seeds = Integer.getInteger("pico.sim.seeds", how.seeds());
-		Sim.Outcome o = !token.isEmpty() ? s.replay(token, p.fresh())
+		Sim.Outcome o = !token.isEmpty() ? replay(s, token, p)
 			: how.bound() >= 0 ? s.explore(how.from(), how.bound(), seeds, p)
 			: s.check(how.from(), seeds, p);
 		Coverage done = s.coverage();
 		if (o == null || o.ok())
 			return done;
+		if (o.failure instanceof TestAbortedException)
+			throw (TestAbortedException) o.failure;
 		String covered = "found in run " + done.runs() + ": " + done;
 		throw new SimFailure(token.isEmpty() && how.shrink() > 0
 			? s.shrink(o, how.shrink(), p) : o, covered);
 	}
 
-	/** An instance of the test of this run's own classes, and what is called on it. */
+	private static Sim.Outcome replay(Sim s, String token, Sim.Program p) throws Exception {
+		try {
+			return s.replay(token, p.fresh());
+		} catch (IllegalArgumentException e) {
+			throw new IllegalArgumentException("replay = \"" + token + "\": no seed, and no"
+				+ " token of a failure", e);
+		}
+	}
+
+	/** What one run calls, on instances of its own classes. */
 	private static Runnable steps(ClassLoader l, Class<?> test, Method m) throws Exception {
 		Class<?> c = l.loadClass(test.getName());
-		Constructor<?> k = c.getDeclaredConstructor();
-		k.setAccessible(true);
-		List<Method> before = new ArrayList<>();
-		List<Method> after = new ArrayList<>();
-		for (Class<?> d = c; d != Object.class; d = d.getSuperclass())
-			for (Method x : d.getDeclaredMethods()) {
-				x.setAccessible(true);
-				if (x.isAnnotationPresent(BeforeEach.class))
-					before.add(0, x);
-				if (x.isAnnotationPresent(AfterEach.class))
-					after.add(x);
-			}
-		Method t = c.getDeclaredMethod(m.getName());
-		t.setAccessible(true);
+		List<Method> first = annotated(c, BeforeAll.class);
+		List<Method> before = annotated(c, BeforeEach.class);
+		List<Method> after = annotated(c, AfterEach.class);
+		List<Method> last = annotated(c, AfterAll.class);
+		Collections.reverse(after);
+		Collections.reverse(last);
 		return (Runnable) l.loadClass(STEPS.replace('/', '.'))
-			.getConstructor(Constructor.class, List.class, Method.class, List.class)
-			.newInstance(k, before, t, after);
+			.getConstructor(List.class, List.class, List.class, Method.class, List.class, List.class)
+			.newInstance(first, constructors(c), before, method(c, m.getName()), after, last);
+	}
+
+	/** Of the test's class, and before it of those that it is an inner one of. */
+	private static List<Constructor<?>> constructors(Class<?> c) throws Exception {
+		boolean inner = c.isMemberClass() && !Modifier.isStatic(c.getModifiers());
+		List<Constructor<?>> all = inner ? constructors(c.getDeclaringClass())
+			: new ArrayList<>();
+		Constructor<?> k = inner ? c.getDeclaredConstructor(c.getDeclaringClass())
+			: c.getDeclaredConstructor();
+		k.setAccessible(true);
+		all.add(k);
+		return all;
+	}
+
+	/** The outer class's and the superclass's come first; what is overridden does not. */
+	private static List<Method> annotated(Class<?> c, Class<? extends Annotation> by) {
+		List<Method> all = new ArrayList<>();
+		if (c == null || c == Object.class)
+			return all;
+		if (c.isMemberClass() && !Modifier.isStatic(c.getModifiers()))
+			all.addAll(annotated(c.getDeclaringClass(), by));
+		all.addAll(annotated(c.getSuperclass(), by));
+		for (Method x : c.getDeclaredMethods()) {
+			all.removeIf(y -> !Modifier.isPrivate(y.getModifiers())
+				&& y.getDeclaringClass().isAssignableFrom(c) && y.getName().equals(x.getName())
+				&& y.getParameterCount() == x.getParameterCount());
+			x.setAccessible(true);
+			if (x.isAnnotationPresent(by))
+				all.add(x);
+		}
+		return all;
+	}
+
+	private static Method method(Class<?> c, String name) throws NoSuchMethodException {
+		for (Class<?> d = c; d != null; d = d.getSuperclass())
+			for (Method x : d.getDeclaredMethods())
+				if (x.getName().equals(name) && x.getParameterCount() == 0) {
+					x.setAccessible(true);
+					return x;
+				}
+		throw new NoSuchMethodException(c.getName() + "." + name + "(): a test that is @PicoSim"
+			+ " has no parameters");
 	}
 
 	private static synchronized PicoLoader loader(PicoSim how) throws IOException {

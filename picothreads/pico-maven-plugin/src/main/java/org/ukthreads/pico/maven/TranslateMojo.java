@@ -68,9 +68,13 @@ public final class TranslateMojo extends AbstractMojo {
 			for (String p : project.getCompileClasspathElements())
 				if (!new File(p).equals(classes))
 					path.add(Paths.get(p));
-			getLog().info(Build.inPlace(classes.toPath(), path, o).text(false));
+			String lacks = Build.lacks(path);
+			if (lacks.isEmpty())
+				getLog().info(Build.inPlace(classes.toPath(), path, o).text(false));
+			else
+				getLog().warn("pico: " + project.getArtifactId() + " is " + lacks);
 		} catch (IOException | DependencyResolutionRequiredException e) {
-			throw new MojoExecutionException("pico: " + classes, e);
+			throw new MojoExecutionException("pico: " + classes + ": " + e, e);
 		}
 	}
 }

@@ -9,7 +9,8 @@ import java.util.zip.GZIPOutputStream;
 public class PicoGZIPOutputStream extends GZIPOutputStream {
 	private final Sink sink;
 
-	/** The header is in the sink, the first act sends it; pico$new does. */
+	/* As PicoObjectOutputStream: a subclass's pin if the header has to wait. */
+
 	public PicoGZIPOutputStream(OutputStream out) throws IOException {
 		this(out, 512, false);
 	}
@@ -23,8 +24,13 @@ public class PicoGZIPOutputStream extends GZIPOutputStream {
 	}
 
 	public PicoGZIPOutputStream(OutputStream out, int size, boolean sync) throws IOException {
-		super(Sink.of(out), size, sync);
-		sink = (Sink) this.out;
+		this(Sink.of(out), size, sync);
+		sink.drain();
+	}
+
+	private PicoGZIPOutputStream(Sink sink, int size, boolean sync) throws IOException {
+		super(sink, size, sync);
+		this.sink = sink;
 	}
 
 	public static PicoGZIPOutputStream pico$new(OutputStream out) throws IOException {
@@ -43,7 +49,7 @@ public class PicoGZIPOutputStream extends GZIPOutputStream {
 
 	public static PicoGZIPOutputStream pico$new(OutputStream out, int size, boolean sync)
 			throws IOException {
-		PicoGZIPOutputStream g = new PicoGZIPOutputStream(out, size, sync);
+		PicoGZIPOutputStream g = new PicoGZIPOutputStream(Sink.of(out), size, sync);
 		g.sink.drain();
 		return g;
 	}

@@ -11,6 +11,7 @@ import java.io.StreamCorruptedException;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;
 import org.ukthreads.pico.Callers;
+import org.ukthreads.pico.juc.Resolved;
 
 /*
  * ObjectInputStream: the JDK's, over a Feed. Before it reads anything, as much as it will
@@ -18,11 +19,16 @@ import org.ukthreads.pico.Callers;
  * (ObjectShape), for primitive data its blocks. What the program's readObject methods read
  * in the middle (`depth`) is there already.
  *
- * The header is read by pico$new, as the JDK's constructor reads it; a subclass reads it
- * before its first act, because a constructor would pin. A subclass with a header or class
- * descriptors of its own reads as the JDK does, and pins.
+ * The header is read by pico$new, as the JDK's constructor reads it; a subclass reads it when it is
+ * made, too, if it is there by then, otherwise before its first act, because a constructor would
+ * pin. A subclass with a header or class descriptors of its own reads as the JDK does, and pins.
+ *
+ * Locks, queues and collections under the JDK's names become ours (Resolved), by resolveObject:
+ * the JDK's asks it always, a subclass's only where that has said enableResolveObject. What a
+ * subclass's own returns goes through resolved(), by a rule.
  */
 public class PicoObjectInputStream extends ObjectInputStream {
+	private static final int HEADER = 4;
 	private Feed feed;
 	private ObjectShape shape;
 	/** Set by the superclass's constructor: no initialiser may undo it. */
@@ -30,6 +36,9 @@ public class PicoObjectInputStream extends ObjectInputStream {
 	private int depth;
 	/** Of the program's frame that reads: the JDK looks for it on the stack, where we are. */
 	private ClassLoader caller;
+	private final Resolved resolved = new Resolved();
+	/** The program has said enableResolveObject. */
+	private boolean asked;
 	/** Primitive data that was taken and not read. */
 	private byte[] block = new byte[0];
 	private int from;
@@ -42,37 +51,46 @@ public class PicoObjectInputStream extends ObjectInputStream {
 
 	private PicoObjectInputStream(Feed feed) throws IOException {
 		super(feed);
+		if (!RESOLVES.get(getClass()))
+			super.enableResolveObject(true);
 		this.feed = feed;
 		shape = new ObjectShape(feed);
-		if (OWN_FORM.get(getClass()))
+		if (OWN_HEADER.get(getClass()) || OWN_DESCRIPTORS.get(getClass()))
 			feed.lost = true;
+		else if (headerToCome && in(feed) >= HEADER)
+			header();
+	}
+
+	/** What is there without a wait; 0 where that cannot be told: whoever reads will hear of it. */
+	private static int in(Feed feed) {
+		try {
+			return feed.source.available();
+		} catch (IOException e) {
+			return 0;
+		}
 	}
 
 	public static PicoObjectInputStream pico$new(InputStream in) throws IOException {
 		PicoObjectInputStream o = new PicoObjectInputStream(new Feed(in));
-		o.header();
+		if (o.headerToCome)
+			o.header();
 		return o;
 	}
 
-	private static final ClassValue<Boolean> OWN_FORM = new ClassValue<Boolean>() {
-		@Override
-		protected Boolean computeValue(Class<?> c) {
-			for (; c != PicoObjectInputStream.class; c = c.getSuperclass())
-				for (String m : new String[] {"readStreamHeader", "readClassDescriptor"})
-					try {
-						c.getDeclaredMethod(m);
-						return true;
-					} catch (NoSuchMethodException e) {
-						/* It has not. */
-					}
-			return false;
-		}
-	};
+	private static final ClassValue<Boolean> OWN_HEADER = own("readStreamHeader");
+	private static final ClassValue<Boolean> OWN_DESCRIPTORS = own("readClassDescriptor");
+	private static final ClassValue<Boolean> RESOLVES = own("resolveObject", Object.class);
+
+	private static ClassValue<Boolean> own(String method, Class<?>... types) {
+		return new Overrides(PicoObjectInputStream.class, method, types);
+	}
 
 	/** In the superclass's constructor. */
 	@Override
 	protected void readStreamHeader() throws IOException {
-		headerToCome = true;
+		headerToCome = !OWN_HEADER.get(getClass());
+		if (!headerToCome)
+			super.readStreamHeader();
 	}
 
 	private void header() throws IOException {
@@ -120,8 +138,13 @@ public class PicoObjectInputStream extends ObjectInputStream {
 			take(null);
 	}
 
-	/** So many bytes of primitive data, if there are so many before the next object. */
+	/**
+	 * So many bytes of primitive data, if there are so many before the next object. Not in the
+	 * superclass's constructor, where a subclass may read a header of its own.
+	 */
 	private boolean blocks(int n) throws IOException {
+		if (feed == null)
+			return false;
 		while (block.length - from < n && begin() && isBlock(tag()))
 			take(block);
 		return block.length - from >= n;
@@ -153,7 +176,7 @@ public class PicoObjectInputStream extends ObjectInputStream {
 
 	/** The JDK's has read so many. */
 	private void read(long n) {
-		if (depth == 0)
+		if (feed != null && depth == 0)
 			from = (int) Math.min(block.length, from + Math.max(0, n));
 	}
 
@@ -179,6 +202,25 @@ public class PicoObjectInputStream extends ObjectInputStream {
 		} finally {
 			leave(before);
 		}
+	}
+
+	@Override
+	protected boolean enableResolveObject(boolean enable) {
+		boolean before = asked;
+		if (RESOLVES.get(getClass()))
+			super.enableResolveObject(enable);
+		asked = enable;
+		return before;
+	}
+
+	@Override
+	protected Object resolveObject(Object o) throws IOException {
+		return resolved.of(o);
+	}
+
+	/** What a subclass's resolveObject returns, whether it has asked its super or not. */
+	public static Object resolved(ObjectInputStream in, Object o) throws IOException {
+		return in instanceof PicoObjectInputStream ? ((PicoObjectInputStream) in).resolved.of(o) : o;
 	}
 
 	private ClassLoader enter(ClassLoader c) throws IOException {

@@ -5,26 +5,69 @@ import java.io.IOException;
 import java.io.ObjectOutput;
 import java.io.ObjectOutputStream;
 import java.io.OutputStream;
+import org.ukthreads.pico.juc.Written;
 
 /**
  * ObjectOutputStream: it writes to a Sink, and what comes there goes on from here, when the
  * outermost act is over: the program's writeObject methods run in the middle of one.
+ *
+ * Our locks and queues have the JDK's names there (Written), by replaceObject: the JDK's asks it
+ * always, a subclass's only where that has said enableReplaceObject. What a subclass's own returns
+ * goes through written(), by a rule.
  */
 public class PicoObjectOutputStream extends ObjectOutputStream {
 	/** Null: a subclass that writes objects its own way. */
 	private final Sink sink;
+	private static final ClassValue<Boolean> REPLACES
+		= new Overrides(PicoObjectOutputStream.class, "replaceObject", Object.class);
+	private Written written = new Written();
+	/** The program has said enableReplaceObject. */
+	private boolean asked;
 
 	protected PicoObjectOutputStream() throws IOException {
 		sink = null;
 	}
 
+	/**
+	 * A subclass's: it pins if the header has to wait. It goes out here, not with the first act:
+	 * two who talk to each other each make this stream first, then wait for the other's header.
+	 */
 	public PicoObjectOutputStream(OutputStream out) throws IOException {
 		this(Sink.of(out));
+		sink.drain();
+	}
+
+	public static PicoObjectOutputStream pico$new(OutputStream out) throws IOException {
+		PicoObjectOutputStream o = new PicoObjectOutputStream(Sink.of(out));
+		o.sink.drain();
+		return o;
 	}
 
 	private PicoObjectOutputStream(Sink sink) throws IOException {
 		super(sink);
 		this.sink = sink;
+		if (!REPLACES.get(getClass()))
+			super.enableReplaceObject(true);
+	}
+
+	@Override
+	protected boolean enableReplaceObject(boolean enable) {
+		boolean before = asked;
+		if (REPLACES.get(getClass()))
+			super.enableReplaceObject(enable);
+		asked = enable;
+		return before;
+	}
+
+	@Override
+	protected Object replaceObject(Object o) throws IOException {
+		return written.of(o);
+	}
+
+	/** What a subclass's replaceObject returns, whether it has asked its super or not. */
+	public static Object written(ObjectOutputStream out, Object o) throws IOException {
+		return out instanceof PicoObjectOutputStream
+			? ((PicoObjectOutputStream) out).written.of(o) : o;
 	}
 
 	private void enter() {
@@ -202,6 +245,7 @@ public class PicoObjectOutputStream extends ObjectOutputStream {
 		enter();
 		try {
 			super.reset();
+			written = new Written();
 		} finally {
 			exit();
 		}

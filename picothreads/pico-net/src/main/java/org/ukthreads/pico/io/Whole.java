@@ -16,6 +16,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.Properties;
+import org.ukthreads.pico.SelfLocked;
 
 /**
  * What the JDK reads to the end or writes in one go: by way of memory, so that none of its
@@ -29,34 +30,62 @@ public final class Whole {
 	}
 
 	public static void load(Properties p, InputStream in) throws IOException {
-		p.load(all(in));
+		InputStream all = all(in);
+		boolean held = SelfLocked.enter(p, "load(Ljava/io/InputStream;)");
+		try {
+			p.load(all);
+		} finally {
+			SelfLocked.exit(p, held);
+		}
 	}
 
 	public static void load(Properties p, Reader in) throws IOException {
 		CharArrayWriter w = new CharArrayWriter();
 		PicoReader.transfer(in, w);
-		p.load(new CharArrayReader(w.toCharArray()));
+		boolean held = SelfLocked.enter(p, "load(Ljava/io/Reader;)");
+		try {
+			p.load(new CharArrayReader(w.toCharArray()));
+		} finally {
+			SelfLocked.exit(p, held);
+		}
 	}
 
 	public static void loadFromXML(Properties p, InputStream in) throws IOException {
+		InputStream all;
 		try {
-			p.loadFromXML(all(in));
+			all = all(in);
 		} finally {
 			in.close();
+		}
+		boolean held = SelfLocked.enter(p, "loadFromXML(Ljava/io/InputStream;)");
+		try {
+			p.loadFromXML(all);
+		} finally {
+			SelfLocked.exit(p, held);
 		}
 	}
 
 	public static void store(Properties p, OutputStream out, String comment)
 			throws IOException {
 		ByteArrayOutputStream b = new ByteArrayOutputStream();
-		p.store(b, comment);
+		boolean held = SelfLocked.enter(p, "store(Ljava/io/OutputStream;Ljava/lang/String;)");
+		try {
+			p.store(b, comment);
+		} finally {
+			SelfLocked.exit(p, held);
+		}
 		out.write(b.toByteArray());
 		out.flush();
 	}
 
 	public static void store(Properties p, Writer out, String comment) throws IOException {
 		CharArrayWriter w = new CharArrayWriter();
-		p.store(w, comment);
+		boolean held = SelfLocked.enter(p, "store(Ljava/io/Writer;Ljava/lang/String;)");
+		try {
+			p.store(w, comment);
+		} finally {
+			SelfLocked.exit(p, held);
+		}
 		out.write(w.toCharArray());
 		out.flush();
 	}

@@ -13,7 +13,10 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 
-/** HttpURLConnection on sockets that park; what it does is in HttpCall. */
+/**
+ * HttpURLConnection on sockets that park; what it does is in HttpCall. With TLS it must extend
+ * another class of the JDK: src/main/copies.
+ */
 final class PicoHttpURLConnection extends HttpURLConnection implements HttpFace {
 	private final HttpCall call;
 
@@ -36,6 +39,8 @@ final class PicoHttpURLConnection extends HttpURLConnection implements HttpFace 
 	public List<Object> secrets() {
 		return Collections.emptyList();
 	}
+
+	/* --- with TLS or without --- */
 
 	@Override
 	public HttpCall call() {

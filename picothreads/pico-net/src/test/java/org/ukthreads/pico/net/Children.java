@@ -65,7 +65,7 @@ final class Children {
 		try {
 			Process p = new ProcessBuilder(c).redirectError(err.toFile())
 				.redirectOutput(out.toFile()).start();
-			boolean ended = p.waitFor(120, TimeUnit.SECONDS);
+			boolean ended = p.waitFor(600, TimeUnit.SECONDS);
 			if (!ended)
 				p.destroyForcibly().waitFor();
 			String s = Files.readString(out);
@@ -79,8 +79,15 @@ final class Children {
 		}
 	}
 
-	/** This JDK; -Dpico.jdks=HOME:HOME...; what lies in /usr/lib/jvm. */
+	/** All JDKs, or with -Dpico.turn=N one of them. */
 	static List<Path> homes() throws Exception {
+		List<Path> l = all();
+		Integer turn = Integer.getInteger("pico.turn");
+		return turn == null ? l : List.of(l.get(turn % l.size()));
+	}
+
+	/** This JDK; -Dpico.jdks=HOME:HOME...; what lies in /usr/lib/jvm. */
+	static List<Path> all() throws Exception {
 		List<Path> l = new ArrayList<>();
 		l.add(Paths.get(System.getProperty("java.home")));
 		for (String h : System.getProperty("pico.jdks", "").split(File.pathSeparator))

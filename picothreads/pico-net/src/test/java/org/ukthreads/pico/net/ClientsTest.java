@@ -46,6 +46,7 @@ final class ClientsTest {
 	}
 
 	@Test
+	@Tag("2/3")
 	void a_thousand_jedis_clients() throws Exception {
 		try (Servers s = Servers.redis()) {
 			assumeTrue(s != null, "no redis-server");
@@ -55,6 +56,7 @@ final class ClientsTest {
 	}
 
 	@Test
+	@Tag("3/3")
 	void pgjdbc_and_hikari() throws Exception {
 		try (Servers s = Servers.postgres()) {
 			assumeTrue(s != null, "no PostgreSQL");
@@ -64,6 +66,7 @@ final class ClientsTest {
 	}
 
 	@Test
+	@Tag("1/3")
 	void a_thousand_okhttp_calls_at_once() throws Exception {
 		int n = 1000;
 		CyclicBarrier all = new CyclicBarrier(n);

@@ -4,6 +4,8 @@ package org.ukthreads.pico.net;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.OutputStream;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
@@ -16,7 +18,9 @@ import org.ukthreads.fixtures.ChannelCalls;
 import org.ukthreads.fixtures.Crowd;
 import org.ukthreads.fixtures.Datagrams;
 import org.ukthreads.fixtures.Deaf;
+import org.ukthreads.fixtures.Deserialised;
 import org.ukthreads.fixtures.Fire;
+import org.ukthreads.fixtures.Headers;
 import org.ukthreads.fixtures.OwnParts;
 import org.ukthreads.fixtures.Selecting;
 import org.ukthreads.fixtures.Sockets;
@@ -71,8 +75,15 @@ final class ParityTest {
 
 	@Test
 	@Tag("long")
+	@Tag("2/2")
 	void streams_over_slow_sockets_behave_as_the_jdks_and_do_not_pin() throws Exception {
 		same(Streams.class, "12", "whole");
+		assertEquals(0, Harness.pinned, Pins.report().toString());
+	}
+
+	@Test
+	void headers_go_out_when_a_stream_is_made() throws Exception {
+		same(Headers.class);
 		assertEquals(0, Harness.pinned, Pins.report().toString());
 	}
 
@@ -84,6 +95,30 @@ final class ParityTest {
 	@Test
 	void streams_that_go_on_behind_their_end_behave_as_the_jdks() throws Exception {
 		same(Again.class);
+	}
+
+	@Test
+	void what_was_serialised_untranslated_locks_as_ours() throws Exception {
+		Path file = dir.resolve("objects");
+		try (OutputStream to = Files.newOutputStream(file)) {
+			Deserialised.write(to);
+		}
+		same(Deserialised.class, file.toString());
+		assertEquals(0, Harness.pinned, Pins.report().toString());
+	}
+
+	@Test
+	void what_is_serialised_translated_is_read_by_who_is_not() throws Exception {
+		List<Path> p = Harness.program(dir, Deserialised.class);
+		String plain = dir.resolve("plain").toString();
+		assertEquals("", Harness.plain(p, Deserialised.class, plain, "0"));
+		String want = Harness.plain(p, Deserialised.class, plain);
+		for (int kind = 0; kind < 3; kind++) {
+			String ours = dir.resolve("ours" + kind).toString();
+			assertEquals("", Harness.pico(p, Deserialised.class, ours, "" + kind));
+			assertEquals(want, Harness.plain(p, Deserialised.class, ours), "read plain " + kind);
+			assertEquals(want, Harness.pico(p, Deserialised.class, ours), "read ours " + kind);
+		}
 	}
 
 	@Test

@@ -4,17 +4,11 @@ package org.ukthreads.pico.net;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.sun.net.httpserver.HttpsConfigurator;
-import com.sun.net.httpserver.HttpsServer;
-import java.net.InetAddress;
-import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.security.KeyStore;
 import java.util.List;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import org.junit.jupiter.api.Tag;
@@ -34,33 +28,18 @@ final class SecureTest {
 	void tls_clients_behave_as_the_jdks() throws Exception {
 		Path store = keys(dir);
 		Path trust = trust(dir, store);
-		SSLContext c = context(store);
-		HttpsServer h = HttpsServer.create(new InetSocketAddress(
-			InetAddress.getLoopbackAddress(), 0), 100);
-		ExecutorService threads = Executors.newCachedThreadPool();
-		h.setExecutor(threads);
-		h.setHttpsConfigurator(new HttpsConfigurator(c));
-		h.createContext("/", x -> {
-			byte[] b = x.getRequestBody().readAllBytes();
-			x.sendResponseHeaders(200, b.length == 0 ? -1 : b.length);
-			x.getResponseBody().write(b);
-			x.close();
-		});
-		h.start();
-		try {
+		try (Echo h = new Echo(context(store))) {
 			List<Path> p = Harness.program(dir.resolve("program"), Secure.class);
-			String[] args = {"" + h.getAddress().getPort(), trust.toString()};
+			String[] args = {"" + h.port(), trust.toString()};
 			String want = Harness.plain(p, Secure.class, args);
 			assertTrue(want.contains("50 ok"), want);
 			assertEquals(want, Harness.pico(p, Secure.class, args));
-		} finally {
-			h.stop(0);
-			threads.shutdownNow();
 		}
 	}
 
 	@Test
 	@Tag("long")
+	@Tag("1/2")
 	void tls_servers_behave_as_the_jdks() throws Exception {
 		same(SecureServer.class, keys(dir).toString(), "50");
 	}

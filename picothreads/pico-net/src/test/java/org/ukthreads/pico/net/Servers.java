@@ -9,6 +9,7 @@ import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -82,8 +83,11 @@ public final class Servers implements AutoCloseable {
 		if (!p.waitFor(60, TimeUnit.SECONDS) || p.exitValue() != 0)
 			throw new IllegalStateException(Files.readString(dir.resolve("initdb.log")));
 		int port = freePort();
+		/* In the file, where `alter system` can change it. */
+		Files.writeString(data.resolve("postgresql.conf"), "fsync = off\n",
+			StandardOpenOption.APPEND);
 		as.addAll(List.of(initdb.resolveSibling("postgres").toString(), "-D", data.toString(),
-			"-p", "" + port, "-h", "127.0.0.1", "-k", dir.toString(), "-F", "-c",
+			"-p", "" + port, "-h", "127.0.0.1", "-k", dir.toString(), "-c",
 			"max_connections=100", "-c", "lc_messages=C"));
 		return started(new ProcessBuilder(as), dir, port);
 	}

@@ -30,6 +30,7 @@ import org.junit.jupiter.api.TestFactory;
  *
  * <p>-Dpico.oracle=full (all) or none; -Dpico.oracle.only=commons-io; -Dpico.oracle.seed=N;
  * -Dpico.oracle.every=N: one method entry in N suspends; -Dpico.oracle.modes=pico,chaos;
+ * -Dpico.turn=N: one of the modes;
  * -Dpico.oracle.jvms=N: libraries at the same time;
  * -Dpico.oracle.plain=FOLDER: the original's outcome from the work folder of another run.
  */
@@ -39,8 +40,12 @@ final class OracleTest {
 	private static final long SEED = Long.getLong("pico.oracle.seed", 20260101);
 	private static final int EVERY = Integer.getInteger("pico.oracle.every", 7);
 
-	private static final String[] MODES = System.getProperty("pico.oracle.modes",
-		"pico,chaos,reload").split(",");
+	private static final List<String> MODES = modes(System.getProperty("pico.oracle.modes",
+		"pico,chaos,reload").split(","), Integer.getInteger("pico.turn"));
+
+	private static List<String> modes(String[] all, Integer turn) {
+		return turn == null ? List.of(all) : List.of(all[turn % all.length]);
+	}
 
 	private static Map<String, String> libraries() {
 		Map<String, String> m = new LinkedHashMap<>();

@@ -35,7 +35,8 @@ import org.ukthreads.pico.translate.read.ClassPath;
  * judges nobody: these are the tests of 17, and 25 has another default executor. -Dpico.tck=FOLDER has its
  * sources (scripts/tck fetches them). A test that differs is run once more, alone: many wait for
  * 10 s at most, and a busy machine takes longer. What cannot be the same is in
- * known-tck, each with its reason; a line there that is alike is an error, too.
+ * known-tck, each with its reason; a line there that is alike is an error, too. With
+ * -Dpico.turn=N, one quarter of the classes on one of the JDKs.
  */
 final class TckTest {
 	private static final Pattern VERSION = Pattern.compile("JAVA_VERSION=\"(17|25)[.\"].*");
@@ -43,6 +44,9 @@ final class TckTest {
 
 	@TempDir
 	static Path dir;
+
+	private static final Integer TURN = Integer.getInteger("pico.turn");
+	private static final int PARTS = TURN == null ? 1 : 4;
 
 	private static Path plain;
 	private static Path pico;
@@ -60,8 +64,15 @@ final class TckTest {
 			Files.createDirectories(to.getParent());
 			Files.write(to, e.getValue());
 		}
-		return javas().entrySet().stream().map(e -> DynamicTest.dynamicTest(
-			"java " + e.getKey(), () -> same(e.getKey(), e.getValue())));
+		List<Map.Entry<String, Path>> javas = new ArrayList<>(javas().entrySet());
+		if (TURN == null)
+			return javas.stream().map(e -> test(e, 0));
+		return Stream.of(test(javas.get(TURN % javas.size()), TURN / javas.size() % PARTS));
+	}
+
+	private static DynamicTest test(Map.Entry<String, Path> java, int part) {
+		return DynamicTest.dynamicTest("java " + java.getKey() + ", part " + (part + 1) + " of "
+			+ PARTS, () -> same(java.getKey(), java.getValue(), part));
 	}
 
 	/** Version to bin/java. */
@@ -124,22 +135,24 @@ final class TckTest {
 		return out;
 	}
 
-	private static void same(String version, Path java) throws Exception {
-		Map<String, String> want = run(java, false, null);
-		Map<String, String> got = run(java, true, null);
-		assertTrue(want.size() > 3000, want.size() + " tests");
+	private static void same(String version, Path java, int part) throws Exception {
+		Map<String, String> want = run(java, false, ".*", part);
+		Map<String, String> got = run(java, true, ".*", part);
+		assertTrue(want.size() > (PARTS == 1 ? 3000 : 300), want.size() + " tests");
 		Set<String> bad = differences(want, got);
 		int again = 0;
 		for (String id : List.copyOf(bad)) {
 			String alone = Pattern.quote(id.replaceAll("#.*", "")) + "(#.*)?";
 			if (known(version).contains(id))
 				continue;
-			if ("ok".equals(run(java, true, alone).get(id))) {
+			if ("ok".equals(run(java, true, alone, part).get(id))) {
 				bad.remove(id);
 				again++;
 			}
 		}
 		Set<String> known = known(version);
+		if (PARTS > 1)
+			known.retainAll(want.keySet());
 		Set<String> alike = new LinkedHashSet<>(known);
 		alike.removeAll(bad);
 		bad.removeAll(known);
@@ -174,8 +187,8 @@ final class TckTest {
 		return s;
 	}
 
-	/** only: null, or a pattern of names. */
-	private static Map<String, String> run(Path java, boolean translated, String only)
+	/** only: a pattern of names. */
+	private static Map<String, String> run(Path java, boolean translated, String only, int part)
 			throws Exception {
 		Path out = dir.resolve("out");
 		Files.deleteIfExists(out);
@@ -189,9 +202,7 @@ final class TckTest {
 		} else {
 			c.add(plain.toString());
 		}
-		c.addAll(List.of(MAIN, out.toString()));
-		if (only != null)
-			c.add(only);
+		c.addAll(List.of(MAIN, out.toString(), only, "" + part, "" + PARTS));
 		Process p = new ProcessBuilder(c).redirectOutput(ProcessBuilder.Redirect.DISCARD)
 			.redirectError(ProcessBuilder.Redirect.DISCARD).start();
 		if (!p.waitFor(20, TimeUnit.MINUTES))

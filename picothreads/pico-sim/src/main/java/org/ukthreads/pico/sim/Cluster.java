@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.sim;
 
-import java.lang.reflect.Method;
+import org.ukthreads.pico.Entry;
 import org.ukthreads.pico.Loaders;
 import org.ukthreads.pico.PicoThread;
-import org.ukthreads.pico.Reflect;
 
 /**
  * Nodes of a simulated cluster, and what goes wrong with them. A node is a machine: an address
@@ -60,10 +59,9 @@ public final class Cluster {
 			throw new IllegalStateException("no loader: see Sim.loader");
 		try {
 			ClassLoader l = run.sim().loader.make();
-			Method m = l.loadClass(mainClass).getMethod("main", String[].class);
-			m.setAccessible(true);
+			Runnable program = Entry.task(l.loadClass(mainClass), args);
 			Loaders.program(l);
-			return start(name, Reflect.task(m, new Object[] {args}));
+			return start(name, program);
 		} catch (RuntimeException e) {
 			throw e;
 		} catch (Exception e) {

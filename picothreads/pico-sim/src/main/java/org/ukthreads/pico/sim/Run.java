@@ -118,7 +118,7 @@ final class Run
 		try {
 			main = new PicoThread(null, program, "main");
 			main.start();
-			over.await();
+			new Patience(this, sim.patience, sim.teller).await(over);
 		} catch (InterruptedException e) {
 			Thread.currentThread().interrupt();
 			fail(e);
@@ -209,8 +209,25 @@ final class Run
 		return trace;
 	}
 
-	long steps() {
+	synchronized long steps() {
 		return steps;
+	}
+
+	/** One step takes too long: whoever is in it goes on without us. */
+	void stuck(long seconds) {
+		StackTraceElement[] at = stack();
+		fail(new Sim.StuckException(seconds, at));
+		rt.unseat();
+	}
+
+	/** Of who runs, as far as the program's own methods reach. */
+	StackTraceElement[] stack() {
+		Task t;
+		synchronized (this) {
+			t = last;
+		}
+		Thread of = t == null ? main : t.fiber.asThread();
+		return of.getStackTrace();
 	}
 
 	int decisions() {
@@ -326,7 +343,8 @@ final class Run
 	@Override
 	public boolean leaves(Fiber f, int kind, boolean isPinned) {
 		synchronized (this) {
-			if (ended)
+			/* Or it is stuck since an earlier run. */
+			if (ended || f.runtime() != rt)
 				return true;
 			points++;
 			Task t = task(f);
@@ -445,6 +463,23 @@ final class Run
 		return jump(nanos, early);
 	}
 
+	/** Is anybody at work beside the carrier, in real time, who may make threads ready? */
+	private boolean isHelped() {
+		return Blocking.isBusy() || rt.isOutside() || Pools.areBusy();
+	}
+
+	/** Nobody is ready, no timer is set. True: that may change, or has. */
+	private boolean helped() {
+		if (isHelped()) {
+			LockSupport.parkNanos(1_000_000);
+			return true;
+		}
+		/* Who is at work no more may have made one ready, or have ended, since we looked. */
+		synchronized (this) {
+			return !ready.isEmpty() || !alive();
+		}
+	}
+
 	/** early: somebody could run, but the clock was to move first. */
 	private boolean jump(long nap, boolean early) {
 		long nanos = Math.min(nap, net.next());
@@ -455,11 +490,8 @@ final class Run
 		if (nanos > NEVER) {
 			if (early)
 				return true;
-			if (Blocking.isBusy()) {
-				/* A helper is at work (a process to wait for): in real time. */
-				LockSupport.parkNanos(1_000_000);
+			if (helped())
 				return true;
-			}
 			fail(new Sim.DeadlockException(Dump.all()));
 			return false;
 		}

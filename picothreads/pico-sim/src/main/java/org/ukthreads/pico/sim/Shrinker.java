@@ -8,9 +8,12 @@ package org.ukthreads.pico.sim;
  * are tried, as far as the runs suffice. Where they do suffice, the result is proven.
  */
 final class Shrinker {
+	private static final long MINUTE = 60_000_000_000L;
+
 	private final Sim sim;
 	private final Sim.Program program;
 	private final int most;
+	private final long begun = System.nanoTime();
 	private int runs;
 	private Sim.Outcome best;
 
@@ -41,11 +44,17 @@ final class Shrinker {
 		return !o.ok() && o.failure.getClass() == best.failure.getClass() ? o : null;
 	}
 
+	/** Who fails by the number of steps takes seconds each time. */
+	private boolean isOver() {
+		return runs >= most || best.failure instanceof Sim.LimitException
+			&& System.nanoTime() - begun > MINUTE;
+	}
+
 	private void take() throws Exception {
 		int size = Math.max(1, best.schedule.length() / 2);
-		while (runs < most && best.schedule.length() > 0) {
+		while (!isOver() && best.schedule.length() > 0) {
 			boolean any = false;
-			for (int at = 0; at < best.schedule.length() && runs < most;) {
+			for (int at = 0; at < best.schedule.length() && !isOver();) {
 				int to = Math.min(best.schedule.length(), at + size);
 				Sim.Outcome o = tried(best.schedule.without(at, to));
 				if (o != null && o.schedule.length() < best.schedule.length()) {
@@ -65,6 +74,8 @@ final class Shrinker {
 	/** True: nothing with fewer preemptions fails. */
 	private boolean fewer() throws Exception {
 		for (int bound = 0; bound < best.preemptions; bound++) {
+			if (isOver())
+				return false;
 			Explorer e = new Explorer(sim, best.seed, program);
 			e.all(bound, Math.max(0, most - runs), best.failure.getClass(), null);
 			runs += e.runs;

@@ -10,6 +10,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.function.Consumer;
 import org.ukthreads.pico.Fiber;
 
 /**
@@ -153,7 +154,7 @@ public final class Sim {
 				.append(preemptions == 1 ? " preemption" : " preemptions");
 			if (tried > 0)
 				b.append(shortest ? " (no schedule with fewer fails so: all were tried), "
-					: " (no single one can go), ").append(tried).append(" runs to shrink");
+					: " (not all with fewer were tried), ").append(tried).append(" runs to shrink");
 			b.append('\n');
 			for (String s : story)
 				b.append("  ").append(s).append('\n');
@@ -176,6 +177,19 @@ public final class Sim {
 
 		LimitException(String what) {
 			super(what);
+		}
+	}
+
+	/**
+	 * It does not come back: a step took longer than it may, in real time. Its stack is that of
+	 * who was in it.
+	 */
+	public static final class StuckException extends RuntimeException {
+		private static final long serialVersionUID = 1;
+
+		StuckException(long seconds, StackTraceElement[] at) {
+			super("no step for " + seconds + " s", null, false, true);
+			setStackTrace(at);
 		}
 	}
 
@@ -217,6 +231,9 @@ public final class Sim {
 	int hurry;
 	long maxSteps = 50_000_000;
 	long epoch = 946_684_800_000L;
+	long patience = 60;
+	/** Is told how far a run is that takes long; null: nobody. */
+	Consumer<String> teller;
 	/** 0: uniform; -1: in turn. */
 	private int depth = -1;
 	/** Most decisions that a run had. */
@@ -273,6 +290,21 @@ public final class Sim {
 	/** Slices and points, at most; 50 million unless told. */
 	public Sim maxSteps(long n) {
 		maxSteps = n;
+		return this;
+	}
+
+	/**
+	 * Seconds of real time that one step may take, from one point or wait to the next, before
+	 * the run has failed; 0: any. A minute unless told.
+	 */
+	public Sim patience(long seconds) {
+		patience = seconds;
+		return this;
+	}
+
+	/** c gets a line each ten seconds of a run; null: nobody does. */
+	public Sim teller(Consumer<String> c) {
+		teller = c;
 		return this;
 	}
 
@@ -392,9 +424,12 @@ public final class Sim {
 
 	/**
 	 * The shortest schedule that fails as this run did, found by at most `most` runs, with its
-	 * story. The run itself, if it does not fail again.
+	 * story. The run itself, if it does not fail again, or was stuck. Runs that fail by their
+	 * number of steps are long: no new one begins after a minute of them.
 	 */
 	public Outcome shrink(Outcome failed, int most, Program p) throws Exception {
+		if (failed.failure instanceof StuckException)
+			return failed;
 		synchronized (Sim.class) {
 			return new Shrinker(this, failed, p, most).shrink();
 		}

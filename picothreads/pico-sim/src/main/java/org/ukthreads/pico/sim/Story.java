@@ -8,13 +8,17 @@ final class Story {
 	/** running: it is the caller. */
 	static String of(Task t, boolean running) {
 		Thread th = t.fiber.asThread();
-		StackTraceElement[] st = running ? new Throwable().getStackTrace()
-			: th.getStackTrace();
 		String at = running ? "" : t.fiber.isDone() ? " (ended)" : " (waits)";
-		for (StackTraceElement e : st)
+		StackTraceElement e = line(th.getStackTrace());
+		return '"' + th.getName() + '"' + (e == null ? "" : " at " + e) + at;
+	}
+
+	/** The innermost that is the program's; null: none. */
+	static StackTraceElement line(StackTraceElement[] stack) {
+		for (StackTraceElement e : stack)
 			if (!isOurs(e.getClassName()))
-				return '"' + th.getName() + "\" at " + e + at;
-		return '"' + th.getName() + '"' + at;
+				return e;
+		return null;
 	}
 
 	private static boolean isOurs(String c) {

@@ -90,6 +90,7 @@ final class BugsTest {
 	@ParameterizedTest
 	@Tag("long")
 	@ValueSource(strings = {"Philosophers", "WrongWaiter", "Token"})
+	@Tag("1/3")
 	void so_are_those_with_many_turns(String name) throws Exception {
 		found(name, Level.SYNC);
 	}
@@ -127,6 +128,7 @@ final class BugsTest {
 
 	@Test
 	@Tag("long")
+	@Tag("2/3")
 	void all_schedules_with_few_preemptions_can_be_tried() throws Exception {
 		Sim s = new Sim();
 		assertNull(s.explore(1, 0, 1_000, program("TwoLocks", Level.SYNC, false)));

@@ -50,11 +50,13 @@ final class PublishedTest {
 	}
 
 	@Test
+	@Tag("1/2")
 	void who_was_interrupted_is_given_the_object_of_a_pool() throws Exception {
 		found(Jacontebe.Pool162.class, Level.SYNC, Sim.DeadlockException.class);
 	}
 
 	@Test
+	@Tag("2/2")
 	void a_data_source_is_closed_while_another_is_opened() throws Exception {
 		found(Jacontebe.Dbcp369.class, Level.FIELDS, ConcurrentModificationException.class);
 	}

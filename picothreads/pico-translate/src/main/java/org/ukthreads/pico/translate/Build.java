@@ -18,6 +18,8 @@ import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import java.util.zip.CRC32;
+import java.util.zip.ZipException;
+import java.util.zip.ZipFile;
 import org.objectweb.asm.ClassReader;
 import org.ukthreads.pico.translate.read.ClassPath;
 
@@ -40,6 +42,28 @@ public final class Build {
 		o.library = true;
 		o.verify = true;
 		System.out.print(inPlace(dir, path, o).text(Boolean.getBoolean("pico.details")));
+	}
+
+	private static final String RUNTIME = "org/ukthreads/pico/PicoThread.class";
+
+	/** What a plugin says of a class path without the runtime; empty: it is there. */
+	public static String lacks(List<Path> path) throws IOException {
+		for (Path p : path)
+			if (has(p, RUNTIME))
+				return "";
+		return "not translated, its threads stay the JVM's: it does not depend on"
+			+ " org.ukthreads.pico:pico-juc";
+	}
+
+	private static boolean has(Path p, String entry) throws IOException {
+		if (!Files.isRegularFile(p))
+			return Files.exists(p.resolve(entry));
+		try (ZipFile z = new ZipFile(p.toFile())) {
+			return z.getEntry(entry) != null;
+		} catch (ZipException e) {
+			/* No jar, such as a pom. */
+			return false;
+		}
 	}
 
 	/** Translates a folder of classes in place. */

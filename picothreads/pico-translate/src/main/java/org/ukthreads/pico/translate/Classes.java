@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.translate;
 
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
@@ -14,6 +15,11 @@ import org.ukthreads.pico.translate.read.ClassPath;
 public interface Classes {
 	/** The class file; null: there is none of that name. */
 	byte[] get(String name);
+
+	/** As get, where it can be had without a copy; null: it is none of those. */
+	default ByteBuffer mapped(String name) {
+		return null;
+	}
 
 	/** As get; null: the class is as it was in its jar. */
 	byte[] changed(String name);
@@ -81,6 +87,11 @@ public interface Classes {
 			public byte[] get(String name) {
 				return !often ? find(name) : known.computeIfAbsent(name,
 					n -> Optional.ofNullable(find(n))).orElse(null);
+			}
+
+			@Override
+			public ByteBuffer mapped(String name) {
+				return stored.mapped(name);
 			}
 
 			private byte[] find(String name) {

@@ -76,7 +76,7 @@ public final class Dynamic implements Loaders.Definer {
 		made.put(name, c);
 		hierarchy.add(c);
 		replacements.apply(n);
-		return new Pinned(n, hierarchy, ours).write();
+		return new Pinned(n, hierarchy, replacements, ours).write();
 	}
 
 	private static byte[] find(ClassLoader by, String name) {

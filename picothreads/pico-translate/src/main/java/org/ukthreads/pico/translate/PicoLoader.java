@@ -10,6 +10,7 @@ import java.net.URL;
 import java.net.URLClassLoader;
 import java.net.URLConnection;
 import java.net.URLStreamHandler;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.CodeSource;
@@ -114,7 +115,7 @@ public final class PicoLoader extends ClassLoader implements Loaders.Definer {
 		synchronized (getClassLoadingLock(name)) {
 			Class<?> c = findLoadedClass(name);
 			if (c == null) {
-				byte[] b = classes.get(name.replace('.', '/'));
+				ByteBuffer b = file(name.replace('.', '/'));
 				c = b == null ? super.loadClass(name, false) : define(name, b);
 			}
 			if (resolve)
@@ -123,13 +124,22 @@ public final class PicoLoader extends ClassLoader implements Loaders.Definer {
 		}
 	}
 
-	private Class<?> define(String name, byte[] b) throws ClassNotFoundException {
+	/** Null: it is none of the program's. */
+	private ByteBuffer file(String name) {
+		ByteBuffer b = classes.mapped(name);
+		if (b != null)
+			return b;
+		byte[] c = classes.get(name);
+		return c == null ? null : ByteBuffer.wrap(c);
+	}
+
+	private Class<?> define(String name, ByteBuffer b) throws ClassNotFoundException {
 		Path from = classes.origin(name.replace('.', '/'));
 		int dot = name.lastIndexOf('.');
 		if (from != null && dot > 0 && getDefinedPackage(name.substring(0, dot)) == null)
 			definePackage(name.substring(0, dot), from);
 		try {
-			return defineClass(name, b, 0, b.length, from == null ? null
+			return defineClass(name, b, from == null ? null
 				: domains.computeIfAbsent(from, p -> new ProtectionDomain(
 					new CodeSource(url(p), (Certificate[]) null), null, this, null)));
 		} catch (NoClassDefFoundError e) {

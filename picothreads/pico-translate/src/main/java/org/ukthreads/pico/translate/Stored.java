@@ -26,6 +26,7 @@ import java.util.zip.CheckedOutputStream;
  *   int    MAGIC                       numbers as DataOutput writes them
  *   int    CRC of all that follows
  *   long   length of the file
+ *   int    1: no jar of the class path has jars in it
  *   text   rules                       text: int length, UTF-8
  *   int    n, then n texts             types whose locks are ours
  *   int    n, then n of: text name, int offset behind the index, int length
@@ -38,6 +39,7 @@ public final class Stored {
 	private static final int MAGIC = 0x7069636f;
 	private static final int HEAD = 16;
 	private final ByteBuffer file;
+	private final boolean flat;
 	private final String rules;
 	private final List<String> locks = new ArrayList<>();
 	/** Name to offset in the upper half, length in the lower. */
@@ -47,6 +49,7 @@ public final class Stored {
 	private Stored(ByteBuffer b) {
 		file = b;
 		b.position(HEAD);
+		flat = b.getInt() == 1;
 		rules = text(b);
 		for (int n = b.getInt(); n > 0; n--)
 			locks.add(text(b));
@@ -84,10 +87,11 @@ public final class Stored {
 	}
 
 	/** Writes one. The file is whole when this returns, and only then. */
-	public static void write(Path to, Map<String, byte[]> classes, String rules,
+	public static void write(Path to, boolean flat, Map<String, byte[]> classes, String rules,
 			Collection<String> locks) throws IOException {
 		ByteArrayOutputStream head = new ByteArrayOutputStream();
 		DataOutputStream h = new DataOutputStream(head);
+		h.writeInt(flat ? 1 : 0);
 		text(h, rules);
 		h.writeInt(locks.size());
 		for (String l : locks)
@@ -126,6 +130,11 @@ public final class Stored {
 		d.write(b);
 	}
 
+	/** Its class path is what it was told, with nothing to unfold (Nested). */
+	public boolean isFlat() {
+		return flat;
+	}
+
 	String rules() {
 		return rules;
 	}
@@ -138,13 +147,23 @@ public final class Stored {
 		return index.keySet();
 	}
 
-	byte[] get(String name) {
+	/** Null: it is not here. */
+	ByteBuffer mapped(String name) {
 		Long at = index.get(name);
 		if (at == null)
 			return null;
-		byte[] b = new byte[at.intValue()];
 		ByteBuffer f = file.duplicate();
-		f.position(data + (int) (at >> 32));
+		int from = data + (int) (at >> 32);
+		f.limit(from + at.intValue());
+		f.position(from);
+		return f;
+	}
+
+	byte[] get(String name) {
+		ByteBuffer f = mapped(name);
+		if (f == null)
+			return null;
+		byte[] b = new byte[f.remaining()];
 		f.get(b);
 		return b;
 	}

@@ -169,7 +169,10 @@ public final class Translator {
 	public Map<String, byte[]> run() {
 		Map<String, byte[]> out;
 		others.forEach(replacements::uses);
-		files.values().forEach(hierarchy::learn);
+		files.forEach((name, file) -> {
+			if (!hierarchy.learn(file))
+				guessed.add(name);
+		});
 		files.values().forEach(points::learn);
 		do
 			out = tryPass();
@@ -181,6 +184,24 @@ public final class Translator {
 	/** Classes that cannot be translated, and why: their methods pin. */
 	private final Map<String, String> aside = new TreeMap<>();
 
+	/**
+	 * Classes that name others which are nowhere, and do not say what those are. What cannot be read
+	 * of them (Jython's copy of ASM, without its tree package) is found before all is analysed, not
+	 * when all but them is written.
+	 */
+	private final Set<String> guessed = new HashSet<>();
+
+	/** Left aside, if it cannot be read. */
+	private void look(ClassNode n) {
+		try {
+			for (MethodNode m : n.methods)
+				if (m.instructions.size() > 0)
+					Types.of(hierarchy, n.name, m);
+		} catch (AnalyzerException | Types.Unreadable e) {
+			aside.putIfAbsent(n.name, e.getMessage());
+		}
+	}
+
 	private Map<String, byte[]> tryPass() {
 		try {
 			return pass();
@@ -191,12 +212,29 @@ public final class Translator {
 		}
 	}
 
-	/** Null: a method came out too large; once more, with that known. */
+	/**
+	 * Reads, analyses, and writes. Null: a method came out too large; once more, with that known.
+	 */
 	private Map<String, byte[]> pass() {
 		graph = new CallGraph(hierarchy);
 		report = new Report();
 		nodes.clear();
 		dirty.clear();
+		readAll();
+		List<Lambdas.Lambda> lambdas = lambdas();
+		if (options.chaos)
+			whole().forEach(this::chaos);
+		Map<String, ClassNode> all = calls(lambdas);
+		findSuspending(all, lambdas);
+		findLocks(all, lambdas);
+		commit(lambdas);
+		twins = new Twins(hierarchy);
+		twins.choose(graph, options.hot, large::isLarge);
+		return write();
+	}
+
+	/** The program's classes, with the rules and the scheduling points in them. */
+	private void readAll() {
 		options.progress.accept("reading " + files.size() + " classes");
 		files.forEach((name, file) -> {
 			report.before += file.length;
@@ -212,11 +250,13 @@ public final class Translator {
 				dirty.add(name);
 			if (!java.util.Objects.equals(sup, n.superName))
 				hierarchy.add(info(n));
+			if (guessed.contains(name))
+				look(n);
 		});
-		/* A library may be given what it does not use. */
-		for (ClassInfo c : translated)
-			if (options.library || replacements.isUsed(c.name))
-				c.suspends.keySet().forEach(k -> graph.addRoot(c.name, k));
+	}
+
+	/** Lambdas become classes, so that what they run has a name. */
+	private List<Lambdas.Lambda> lambdas() {
 		List<Lambdas.Lambda> lambdas = new ArrayList<>();
 		Lambdas maker = new Lambdas(hierarchy);
 		for (ClassNode n : whole())
@@ -228,8 +268,15 @@ public final class Translator {
 						+ l.accessor().desc, l.accessor().access);
 				}
 			}
-		if (options.chaos)
-			whole().forEach(this::chaos);
+		return lambdas;
+	}
+
+	/** Who calls whom; the result is all classes that are to be written. */
+	private Map<String, ClassNode> calls(List<Lambdas.Lambda> lambdas) {
+		/* A library may be given what it does not use. */
+		for (ClassInfo c : translated)
+			if (options.library || replacements.isUsed(c.name))
+				c.suspends.keySet().forEach(k -> graph.addRoot(c.name, k));
 		for (ClassNode n : nodes.values()) {
 			report.methods += n.methods.size();
 			graph.addClass(n, options.conservative);
@@ -241,9 +288,15 @@ public final class Translator {
 			hierarchy.add(info(l.node));
 			graph.addClass(l.node, Set.of());
 		}
+		graph.initial(options.library);
 		Map<String, ClassNode> all = new LinkedHashMap<>(nodes);
 		all.keySet().removeAll(aside.keySet());
 		lambdas.forEach(l -> all.put(l.node.name, l.node));
+		return all;
+	}
+
+	/** Which of the calls meet whom, and so which methods may suspend. */
+	private void findSuspending(Map<String, ClassNode> all, List<Lambdas.Lambda> lambdas) {
 		/* A library meets classes that nobody has written yet. */
 		if (options.library) {
 			replacements.open().forEach(o -> graph.addRoot(o[0], o[1]));
@@ -251,9 +304,13 @@ public final class Translator {
 		} else {
 			follow(all, lambdas);
 		}
+	}
+
+	/** Whose locks are ours; a lock may suspend, and so may who calls it: until nothing changes. */
+	private void findLocks(Map<String, ClassNode> all, List<Lambdas.Lambda> lambdas) {
 		options.progress.accept("looking at locks");
-		Locks locks = new Locks(hierarchy, graph, replacements.locks(),
-			aside.keySet());
+		Locks locks = new Locks(hierarchy, graph, replacements, aside.keySet(),
+			!options.library);
 		Constructors constructors = new Constructors(hierarchy, graph,
 			replacements, all, lambdas);
 		CallBackCalls callBacks = new CallBackCalls(graph, replacements, lambdas);
@@ -268,10 +325,6 @@ public final class Translator {
 		locks.converted().forEach(n -> dirty.add(n.owner.name));
 		dirty.addAll(constructors.changed());
 		dirty.addAll(callBacks.changed());
-		commit(lambdas);
-		twins = new Twins(hierarchy);
-		twins.choose(graph, options.hot, large::isLarge);
-		return write();
 	}
 
 	private Settled settled(Map<String, ClassNode> all) {
@@ -448,8 +501,8 @@ public final class Translator {
 	/** Its code is written; the calls in it, which the graph knows, do not keep it. */
 	private static void empty(ClassNode n) {
 		for (MethodNode m : n.methods) {
-			for (AbstractInsnNode i : m.instructions.toArray())
-				m.instructions.remove(i);
+			while (m.instructions.size() > 0)
+				m.instructions.remove(m.instructions.getFirst());
 			m.tryCatchBlocks.clear();
 			m.localVariables = null;
 		}
@@ -471,7 +524,7 @@ public final class Translator {
 		byte[] b;
 		try {
 			replacements.apply(n);
-			b = new Pinned(n, hierarchy, locks).write();
+			b = new Pinned(n, hierarchy, replacements, locks).write();
 		} catch (AnalyzerException | RuntimeException e) {
 			report.refused(name, e + "; a suspension in it is a lost frame");
 			b = files.get(name);
@@ -527,16 +580,16 @@ public final class Translator {
 		});
 	}
 
-	private static ClassInfo info(ClassNode n) {
+	private ClassInfo info(ClassNode n) {
 		ClassInfo c = new ClassInfo(n.name, n.superName, n.interfaces, n.access,
 			ClassInfo.Kind.PROGRAM);
-		n.methods.forEach(m -> c.methods.put(m.name + m.desc, m.access));
+		n.methods.forEach(m -> c.methods.put(hierarchy.names().key(m.name, m.desc), m.access));
 		return c;
 	}
 
-	private static ClassNode read(byte[] file) {
+	private ClassNode read(byte[] file) {
 		ClassNode n = new ClassNode(Opcodes.ASM9);
-		ClassReader r = new ClassReader(file);
+		ClassReader r = hierarchy.names().reader(file);
 		boolean old = r.readShort(6) < Opcodes.V1_7;
 		r.accept(!old ? n : new ClassVisitor(Opcodes.ASM9, n) {
 			@Override

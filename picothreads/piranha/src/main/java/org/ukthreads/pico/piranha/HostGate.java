@@ -113,16 +113,22 @@ final class HostGate {
 		awaitTime(turn.await());
 	}
 
-	/** Those that have their turn wait here: no more than may be active. */
-	private synchronized void awaitTime(long start) throws InterruptedException {
-		for (long left = left(start); left > 0 && !open; left = left(start)) {
+	/**
+	 * Those that have their turn wait here: no more than may be active. A time before the host
+	 * became quiet is none any more, or all of them would start at the end of that.
+	 */
+	private synchronized void awaitTime(long granted) throws InterruptedException {
+		long start = granted;
+		while (!open) {
+			if (quiet - start > 0) {
+				start = claim();
+			}
+			long left = start - System.nanoTime();
+			if (left <= 0) {
+				return;
+			}
 			wait(TimeUnit.NANOSECONDS.toMillis(left) + 1);
 		}
-	}
-
-	private long left(long start) {
-		long now = System.nanoTime();
-		return Math.max(start - now, quiet - now);
 	}
 
 	synchronized void leave() {

@@ -121,6 +121,38 @@ final class BusyTest {
 		assertTrue(!gate.delays(), "ten good answers");
 	}
 
+	/** Several at a time: those that had their turn before it became busy do not come all at once. */
+	@Test
+	void who_had_a_turn_takes_another_when_the_host_is_quiet() throws Exception {
+		HostGate gate = new HostGate(4, 50);
+		gate.enter();
+		List<Long> starts = Collections.synchronizedList(new ArrayList<>());
+		List<Thread> others = new ArrayList<>();
+		for (int k = 0; k < 3; k++) {
+			Thread t = new Thread(() -> {
+				try {
+					gate.enter();
+					starts.add(System.nanoTime());
+					gate.leave();
+				} catch (InterruptedException e) {
+					throw new IllegalStateException(e);
+				}
+			});
+			others.add(t);
+			t.start();
+		}
+		long busy = System.nanoTime();
+		gate.busy(300);
+		for (Thread t : others) {
+			t.join();
+		}
+		/* 100 ms between them, from 300 on; or one, or all, had gone before: then not here. */
+		long last = Collections.max(starts) - busy;
+		long before = starts.stream().filter(s -> s - busy < 300_000_000L).count();
+		assertTrue(last >= 300_000_000L + (2 - before) * 100_000_000L || before == 3,
+				"all at once: " + last + ", " + before + " before");
+	}
+
 	@Test
 	void a_server_that_stays_busy_is_given_up() throws IOException {
 		script = new String[] {"503 0", "503 0", "503 0", "503 0"};

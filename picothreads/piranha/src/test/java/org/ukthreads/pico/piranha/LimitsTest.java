@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
+import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
@@ -126,11 +127,10 @@ final class LimitsTest {
 
 	@Test
 	void nothing_fetched_is_exit_code_1() throws IOException {
-		int port;
-		try (ServerSocket taken = new ServerSocket(0)) {
-			port = taken.getLocalPort();
+		try (Socket nobody = new Socket()) {   /* has the port and does not listen */
+			nobody.bind(new InetSocketAddress("127.0.0.1", 0));
+			crawl(1, "http://127.0.0.1:" + nobody.getLocalPort() + "/");
 		}
-		crawl(1, "http://127.0.0.1:" + port + "/");
 		List<Run.Line> log = Run.log(dir.resolve("log"));
 		assertEquals("failed", log.get(0).outcome());
 		assertTrue(log.get(0).note().contains("refused"), log.toString());

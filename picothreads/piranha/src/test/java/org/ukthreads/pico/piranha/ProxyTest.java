@@ -118,7 +118,8 @@ final class ProxyTest {
 
 	@Test
 	void what_is_no_proxy_is_bad_usage() throws IOException {
-		assertEquals(2, Run.here(Run.fast(dir.resolve("x"), "--proxy=ftp://h", "http://h/")));
+		for (String p : List.of("ftp://h", "h:x", "h:0", "h:65536", ":80"))
+			assertEquals(2, Run.here(Run.fast(dir.resolve("x"), "--proxy=" + p, "http://h/")));
 		assertTrue(!Files.exists(dir.resolve("x")));
 	}
 }

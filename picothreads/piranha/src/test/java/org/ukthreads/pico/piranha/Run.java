@@ -40,12 +40,16 @@ final class Run {
 	}
 
 	static List<String> command(List<String> args, String... jvm) {
+		return command(Piranha.class, args, jvm);
+	}
+
+	static List<String> command(Class<?> main, List<String> args, String... jvm) {
 		List<String> command = new ArrayList<>(List.of(
 				System.getProperty("java.home") + "/bin/java", "-Xmx256m", "-cp",
 				System.getProperty("surefire.test.class.path",
 						System.getProperty("java.class.path"))));
 		command.addAll(List.of(jvm));
-		command.add(Piranha.class.getName());
+		command.add(main.getName());
 		command.addAll(args);
 		return command;
 	}

@@ -6,14 +6,19 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.objectweb.asm.ConstantDynamic;
+import org.objectweb.asm.Handle;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.tree.AbstractInsnNode;
 import org.objectweb.asm.tree.AnnotationNode;
 import org.objectweb.asm.tree.ClassNode;
+import org.objectweb.asm.tree.InvokeDynamicInsnNode;
+import org.objectweb.asm.tree.LdcInsnNode;
 import org.objectweb.asm.tree.MethodInsnNode;
 import org.objectweb.asm.tree.MethodNode;
 import org.ukthreads.pico.translate.analyse.flow.Flow;
@@ -41,16 +46,16 @@ public final class CallGraph {
 		public final ClassNode owner;
 		public final MethodNode method;
 		public final String key;
-		final List<MethodInsnNode> calls = new ArrayList<>();
 		boolean suspends;
 		boolean never;
+		boolean initial;
 		/** Why: the callee that made it so; for the report. */
 		String because;
 
-		Node(ClassNode owner, MethodNode method) {
+		Node(ClassNode owner, MethodNode method, String key) {
 			this.owner = owner;
 			this.method = method;
-			key = method.name + method.desc;
+			this.key = key;
 		}
 
 		public boolean suspends() {
@@ -69,6 +74,11 @@ public final class CallGraph {
 
 		public String because() {
 			return because;
+		}
+
+		/** Only the class's initialiser runs it, where all pins: see initial(). */
+		public boolean initial() {
+			return initial;
 		}
 
 		@Override
@@ -150,15 +160,67 @@ public final class CallGraph {
 
 	/** A method with its calls; those that suspend already are not seen before run(). */
 	public Node addMethod(ClassNode c, MethodNode m) {
-		Node n = new Node(c, m);
+		Node n = new Node(c, m, hierarchy.names().key(m.name, m.desc));
 		nodes.put(n.toString(), n);
 		for (AbstractInsnNode i : m.instructions)
 			if (i instanceof MethodInsnNode) {
 				addCall(n, (MethodInsnNode) i);
 				if (suspends((MethodInsnNode) i))
 					late.add(new Object[] {n, i});
+			} else if (i instanceof InvokeDynamicInsnNode) {
+				handles(((InvokeDynamicInsnNode) i).bsm, ((InvokeDynamicInsnNode) i).bsmArgs);
+			} else if (i instanceof LdcInsnNode) {
+				handles(((LdcInsnNode) i).cst);
 			}
 		return n;
+	}
+
+	/** Methods that somebody has a handle of. */
+	private final Set<String> handled = new HashSet<>();
+
+	private void handles(Object constant, Object... more) {
+		if (constant instanceof Handle) {
+			Handle h = (Handle) constant;
+			ClassInfo c = hierarchy.resolve(h.getOwner(), h.getName() + h.getDesc());
+			if (c != null)
+				handled.add(c.name + '.' + h.getName() + h.getDesc());
+		} else if (constant instanceof ConstantDynamic) {
+			ConstantDynamic d = (ConstantDynamic) constant;
+			handles(d.getBootstrapMethod());
+			for (int k = 0; k < d.getBootstrapMethodArgumentCount(); k++)
+				handles(d.getBootstrapMethodArgument(k));
+		}
+		for (Object o : more)
+			handles(o);
+	}
+
+	/**
+	 * Static methods that nobody calls but their class's initialiser, or one of these: all that they
+	 * call pins. They are not translated, but bracketed, for reflection: Clojure's load() has
+	 * 4,000 calls, and the JVM's verifier looks at each handler for each instruction. In a library
+	 * private ones alone: the others' callers are not known. To be asked before run().
+	 */
+	public void initial(boolean library) {
+		Set<Node> in = new LinkedHashSet<>();
+		for (Node n : nodes.values())
+			if (!n.suspends && !n.never && isInitial(n, library))
+				in.add(n);
+		while (in.removeIf(n -> !callers.get(n.toString()).stream().allMatch(c ->
+				c.node.owner == n.owner && (c.node.method.name.equals("<clinit>")
+				|| in.contains(c.node)))))
+			continue;
+		for (Node n : in) {
+			n.initial = true;
+			n.refuse();
+		}
+	}
+
+	private boolean isInitial(Node n, boolean library) {
+		int access = n.method.access;
+		return (access & Opcodes.ACC_STATIC) != 0 && !n.method.name.startsWith("<")
+			&& (!library || (access & Opcodes.ACC_PRIVATE) != 0)
+			&& n.method.instructions.size() > 0 && callers.containsKey(n.toString())
+			&& !handled.contains(n.toString()) && !n.method.name.equals("main");
 	}
 
 	/** Calls of methods that were in the set before their caller was known. */
@@ -167,7 +229,6 @@ public final class CallGraph {
 	private void addCall(Node n, MethodInsnNode i) {
 		if (i.owner.startsWith("["))
 			return;
-		n.calls.add(i);
 		String key = i.name + i.desc;
 		if (isExact(i)) {
 			ClassInfo c = i.name.equals("<init>") ? hierarchy.get(i.owner)
@@ -308,6 +369,13 @@ public final class CallGraph {
 			flow.copied(from, to);
 		if (settled != null)
 			settled.copied(from, to);
+	}
+
+	/** n makes the call `to` in the place of `from`, a call of the same method, too. */
+	public void joined(Node n, MethodInsnNode from, MethodInsnNode to) {
+		if (flow != null)
+			flow.joined(from, to);
+		addSite(n, from);
 	}
 
 	/** May this call, which the program makes, end in a suspension? */

@@ -3,6 +3,7 @@ package org.ukthreads.pico.translate.analyse;
 
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -13,6 +14,7 @@ import org.objectweb.asm.Type;
 import org.objectweb.asm.tree.AbstractInsnNode;
 import org.objectweb.asm.tree.InsnList;
 import org.objectweb.asm.tree.InsnNode;
+import org.objectweb.asm.tree.InvokeDynamicInsnNode;
 import org.objectweb.asm.tree.LabelNode;
 import org.objectweb.asm.tree.LdcInsnNode;
 import org.objectweb.asm.tree.MethodInsnNode;
@@ -37,6 +39,8 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  *        ^                                                          |
  *        +------- the methods that lock those may suspend <---------+
  *
+ * What locks itself in code that is not translated does so with the JVM's monitor: see SelfLocks.
+ *
  * What is held where: forward over the body, the list of open monitorenters; a handler
  * starts with what is open where it covers. Compilers nest locks properly, and the JVM
  * insists on it.
@@ -48,7 +52,7 @@ public final class Locks {
 	private final CallGraph graph;
 	/** Methods with locks that are still the JVM's. */
 	private final Map<CallGraph.Node, Held> locked = new LinkedHashMap<>();
-	private final Set<CallGraph.Node> seen = new java.util.HashSet<>();
+	private final Set<CallGraph.Node> seen = new HashSet<>();
 	private final Set<String> ours = new LinkedHashSet<>();
 
 	/** The locks of one method: type of each monitorenter and monitorexit. */
@@ -62,15 +66,20 @@ public final class Locks {
 
 	private final Set<String> aside;
 
+	/** Null: a library does without; it holds nothing of a program's while it waits. */
+	private final SelfLocks selves;
+
 	/**
-	 * types: what libraries lock with our monitors, of what the program has; aside: classes
-	 * that are not analysed.
+	 * rules: of what libraries lock with our monitors; aside: classes that are not analysed;
+	 * selves: calls of what locks itself take ours.
 	 */
-	public Locks(Hierarchy h, CallGraph g, Set<String> types, Set<String> aside) {
+	public Locks(Hierarchy h, CallGraph g, Replacements rules, Set<String> aside,
+			boolean selves) {
 		this.aside = aside;
+		this.selves = selves ? new SelfLocks(h, rules, this::meetsOurs, false) : null;
 		hierarchy = h;
 		graph = g;
-		ours.addAll(types);
+		ours.addAll(rules.locks());
 	}
 
 	/** Finds all locks; then spreads and converts until nothing changes. */
@@ -88,8 +97,50 @@ public final class Locks {
 			meeting.clear();
 			for (CallGraph.Node n : locked.keySet())
 				again |= convert(n, locked.get(n));
+			again |= takeOurs();
 			graph.run();
 		}
+	}
+
+	/** Calls of what locks itself in the JVM take our monitor, too; true when there were any. */
+	private boolean takeOurs() {
+		if (selves == null)
+			return false;
+		Map<CallGraph.Node, List<AbstractInsnNode>> found = new LinkedHashMap<>();
+		for (CallGraph.Node n : graph.nodes())
+			if (!aside.contains(n.owner.name)) {
+				List<AbstractInsnNode> l = selves.of(selfLocking.computeIfAbsent(n,
+					k -> selves.candidates(k.owner, k.method)));
+				if (!l.isEmpty())
+					found.put(n, l);
+			}
+		found.forEach((n, l) -> {
+			l.forEach(i -> takeOurs(n, i));
+			Set<AbstractInsnNode> gone = new HashSet<>(l);
+			selfLocking.get(n).removeIf(i -> i instanceof MethodInsnNode && gone.contains(i));
+		});
+		return !found.isEmpty();
+	}
+
+	/** Calls that are to take ours once it may be held. Nobody adds any. */
+	private final Map<CallGraph.Node, List<AbstractInsnNode>> selfLocking = new HashMap<>();
+
+	private void takeOurs(CallGraph.Node n, AbstractInsnNode i) {
+		MethodInsnNode call = selves.call(i);
+		MethodInsnNode to = new MethodInsnNode(Opcodes.INVOKESTATIC, "", "", "()V", false);
+		SelfLocks.Own own = selves.replace(n.owner, n.method, i, call, to);
+		CallGraph.Node o = graph.node(n.owner.name, own.method.name + own.method.desc);
+		if (o == null)
+			seen.add(graph.addMethod(n.owner, own.method));
+		else
+			graph.joined(o, call, own.call);
+		converted.add(n);
+		if (i != call)
+			return;
+		graph.addSite(n, to);
+		Held h = locked.get(n);
+		if (h != null && h.open.containsKey(i))
+			h.open.put(to, h.open.remove(i));
 	}
 
 	/** Adds the types that are held where this method may suspend. */

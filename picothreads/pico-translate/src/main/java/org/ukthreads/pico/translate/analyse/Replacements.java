@@ -47,6 +47,8 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  *   define OWNER NAME DESC TO AS   what the call makes a class of (an array, perhaps with two
  *                                  ints behind it, or a ByteBuffer) goes through
  *                                  TO.AS(receiver, that)
+ *   given OWNER NAME DESC TO AS    what that method returns, where a class of the program below
+ *                                  OWNER overrides it, goes through TO.AS(this, that)
  *   pin OWNER NAME|*               a call that comes back into the program unseen by the
  *                                  stack (method handles): bracketed
  *   direct OWNER                   untranslated code never calls this type's methods
@@ -56,6 +58,8 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  *   lock TO TYPE...                TO's objects, and those of the other types, lock themselves
  *                                  with our monitors; their names are those of outer classes.
  *                                  They occur where a rule has led to TO
+ *   self TYPE [NAME...]            untranslated, locks itself with the JVM's monitor: in its
+ *                                  synchronized methods, and in those of these names
  *   # ...                          comment
  *
  * DESC may be `*`: every overload.
@@ -98,6 +102,7 @@ public final class Replacements {
 	private final Map<String, List<Call>> shown = new HashMap<>();
 	private final Map<String, List<Call>> maps = new HashMap<>();
 	private final Map<String, List<Call>> defines = new HashMap<>();
+	private final Map<String, List<Call>> given = new HashMap<>();
 	private final Map<String, List<String>> pins = new HashMap<>();
 	private final Hierarchy hierarchy;
 
@@ -131,6 +136,9 @@ public final class Replacements {
 			case "define":
 				defines.computeIfAbsent(w[2] + w[3], k -> new ArrayList<>()).add(new Call(w));
 				break;
+			case "given":
+				given.computeIfAbsent(w[2] + w[3], k -> new ArrayList<>()).add(new Call(w));
+				break;
 			case "pin":
 				pins.computeIfAbsent(w[2], k -> new ArrayList<>()).add(w[1]);
 				break;
@@ -142,6 +150,9 @@ public final class Replacements {
 				break;
 			case "lock":
 				locks.put(w[1], List.of(w).subList(1, w.length));
+				break;
+			case "self":
+				selves.put(w[1], new HashSet<>(List.of(w).subList(2, w.length)));
 				break;
 			case "open":
 				open.add(new String[] {w[1], w[2] + w[3]});
@@ -170,6 +181,11 @@ public final class Replacements {
 	}
 
 	private final Map<String, List<Call>> carries = new HashMap<>();
+
+	/** Is there a rule for a call of this name? Its types decide, and what overrides it. */
+	public boolean mayCarry(MethodInsnNode m) {
+		return carries.containsKey(m.name + m.desc);
+	}
 
 	/** Is there a version of ours of this call, and does the receiver inherit the JDK's? */
 	public boolean carried(String in, MethodInsnNode m) {
@@ -208,6 +224,18 @@ public final class Replacements {
 		m.owner = c.to;
 		m.name = c.as;
 		m.itf = false;
+	}
+
+	private final Map<String, Set<String>> selves = new HashMap<>();
+
+	/** Classes that lock themselves with the JVM's monitor, and in which methods' bodies. */
+	public Map<String, Set<String>> selves() {
+		return selves;
+	}
+
+	/** The classes in whose place others are made. */
+	public Set<String> replaced() {
+		return classes.keySet();
 	}
 
 	private final List<String[]> open = new ArrayList<>();
@@ -284,10 +312,42 @@ public final class Replacements {
 		} else {
 			sup = null;
 		}
-		for (MethodNode m : c.methods)
+		for (MethodNode m : c.methods) {
+			any |= give(c, m);
 			for (AbstractInsnNode i : m.instructions)
 				any |= insn(c, i, old, sup) | show(m, i) | map(m, i) | define(m, i);
+		}
 		return any;
+	}
+
+	/** What a method that overrides one of the JDK's returns to it goes by way of ours. */
+	private boolean give(ClassNode c, MethodNode m) {
+		for (Call r : given.getOrDefault(m.name + m.desc, List.of())) {
+			if (c.name.equals(r.to) || (m.access & Opcodes.ACC_STATIC) != 0
+					|| !hierarchy.isSubtype(c.name, r.owner) || storesThis(m))
+				continue;
+			Type t = Type.getReturnType(m.desc);
+			for (AbstractInsnNode i : m.instructions.toArray()) {
+				if (i.getOpcode() != Opcodes.ARETURN)
+					continue;
+				InsnList l = new InsnList();
+				l.add(new VarInsnNode(Opcodes.ALOAD, 0));
+				l.add(new InsnNode(Opcodes.SWAP));
+				l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, r.to, r.as,
+					"(L" + r.owner + ";" + t + ")" + t, false));
+				m.instructions.insertBefore(i, l);
+			}
+			m.maxStack += 1;
+			return true;
+		}
+		return false;
+	}
+
+	private static boolean storesThis(MethodNode m) {
+		for (AbstractInsnNode i : m.instructions)
+			if (i.getOpcode() == Opcodes.ASTORE && ((VarInsnNode) i).var == 0)
+				return true;
+		return false;
 	}
 
 	/** The signature of a class whose superclass is now another, with the same parameters. */

@@ -46,6 +46,12 @@ public final class ClassPath {
 		return new ClassPath(paths, JarFile.baseVersion());
 	}
 
+	/** As that version of Java reads them; 0: as they are stored. */
+	public static ClassPath of(List<Path> paths, int release) {
+		return release == 0 ? stored(paths)
+			: new ClassPath(paths, Runtime.Version.parse(String.valueOf(release)));
+	}
+
 	private ClassPath(List<Path> paths, Runtime.Version version) {
 		this.version = version;
 		for (Path p : paths) {
@@ -169,9 +175,10 @@ public final class ClassPath {
 			&& entry.equals(new ClassReader(b).getClassName() + ".class");
 	}
 
-	/** Made for the runtime, or already translated: never a program's. */
+	/** Made for the runtime, or already translated: never a program's. (These two are programs.) */
 	public static boolean isPico(String entry) {
-		return entry.startsWith(PICO) && !entry.startsWith(PICO + "piranha/");
+		return entry.startsWith(PICO) && !entry.startsWith(PICO + "piranha/")
+			&& !entry.startsWith(PICO + "durable/spring/");
 	}
 
 	/** The translator's own classes: no program meets them. */

@@ -39,9 +39,15 @@ public final class Hierarchy {
 	/** Null: not known now. */
 	private volatile Map<String, Set<String>> below;
 	private final Finder finder;
+	private final Names names = new Names();
 
 	public Hierarchy(Finder finder) {
 		this.finder = finder;
+	}
+
+	/** Of all that is read for these classes. */
+	public Names names() {
+		return names;
 	}
 
 	public static byte[] platform(String name) {
@@ -87,20 +93,20 @@ public final class Hierarchy {
 		return b == null ? NOWHERE : parse(b, ClassInfo.Kind.FOREIGN);
 	}
 
-	private static ClassInfo parse(byte[] b, ClassInfo.Kind kind) {
-		ClassReader r = new ClassReader(b);
+	private ClassInfo parse(byte[] b, ClassInfo.Kind kind) {
+		ClassReader r = names.reader(b);
 		ClassInfo c = new ClassInfo(r.getClassName(), r.getSuperName(),
 			List.of(r.getInterfaces()), r.getAccess(), kind);
 		r.accept(new ClassVisitor(Opcodes.ASM9) {
 			@Override
 			public MethodVisitor visitMethod(int access, String name, String desc,
 					String sig, String[] ex) {
-				c.methods.put(name + desc, access);
+				c.methods.put(names.key(name, desc), access);
 				return new MethodVisitor(Opcodes.ASM9) {
 					@Override
 					public AnnotationVisitor visitAnnotation(String d, boolean v) {
 						if (d.equals(SUSPENDS) || d.equals(LEAF))
-							c.suspends.put(name + desc, true);
+							c.suspends.put(names.key(name, desc), true);
 						return null;
 					}
 				};
@@ -112,9 +118,12 @@ public final class Hierarchy {
 	/** What is known of a class that is nowhere: its lowest superclass. */
 	private final Map<String, String> missing = new HashMap<>();
 
-	/** Reads what a class file tells of classes that are nowhere. */
-	public void learn(byte[] file) {
-		StackMaps.learn(this, file);
+	/**
+	 * Reads what a class file tells of classes that are nowhere. False: it names some, and is of a
+	 * Java that wrote nothing down about them.
+	 */
+	public boolean learn(byte[] file) {
+		return StackMaps.learn(this, file);
 	}
 
 	/** An object of `name` was one of `sup`, too; of use where we miss a class above it. */

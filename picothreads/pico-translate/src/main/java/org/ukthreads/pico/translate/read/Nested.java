@@ -55,8 +55,6 @@ public final class Nested {
 		List<JarEntry> libraries = new ArrayList<>();
 		Map<String, List<JarEntry>> classes = new LinkedHashMap<>();
 		for (JarEntry x : (Iterable<JarEntry>) j.stream()::iterator) {
-			if (x.isDirectory())
-				continue;
 			var m = CLASSES.matcher(x.getName());
 			if (m.lookingAt())
 				classes.computeIfAbsent(m.group(), k -> new ArrayList<>()).add(x);
@@ -81,7 +79,10 @@ public final class Nested {
 		}
 	}
 
-	/** A jar of them: their packages have the versions that the outer manifest names. */
+	/**
+	 * A jar of them: their packages have the versions that the outer manifest names. With its
+	 * folders: who looks for the components of a package asks for the folder first.
+	 */
 	private static Path classes(JarFile j, String root, List<JarEntry> all, Path dir)
 			throws IOException {
 		Path p = dir.resolve(root.replace('/', '-') + ".jar");
@@ -97,7 +98,7 @@ public final class Nested {
 			}
 			for (JarEntry x : all) {
 				String name = x.getName().substring(root.length());
-				if (m != null && name.equals(JarFile.MANIFEST_NAME))
+				if (name.isEmpty() || m != null && name.equals(JarFile.MANIFEST_NAME))
 					continue;
 				z.putNextEntry(new ZipEntry(name));
 				try (InputStream in = j.getInputStream(x)) {

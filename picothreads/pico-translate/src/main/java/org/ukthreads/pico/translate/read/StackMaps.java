@@ -36,16 +36,20 @@ final class StackMaps {
 		hierarchy = h;
 	}
 
-	/** Tells the hierarchy what this class file says of classes that are nowhere. */
-	static void learn(Hierarchy h, byte[] file) {
+	/**
+	 * Tells the hierarchy what this class file says of classes that are nowhere. False: it names
+	 * some, and is too old to have stack maps.
+	 */
+	static boolean learn(Hierarchy h, byte[] file) {
 		ClassReader r = new ClassReader(file);
 		if (!namesMissing(h, r))
-			return;
+			return true;
 		ClassNode c = new ClassNode(Opcodes.ASM9);
 		r.accept(c, ClassReader.EXPAND_FRAMES | ClassReader.SKIP_DEBUG);
 		for (MethodNode m : c.methods)
 			if (m.instructions.size() > 0)
 				new StackMaps(h).read(c.name, m);
+		return (c.version & 0xffff) >= Opcodes.V1_6;
 	}
 
 	private static boolean namesMissing(Hierarchy h, ClassReader r) {

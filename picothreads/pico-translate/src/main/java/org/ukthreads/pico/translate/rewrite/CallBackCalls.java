@@ -39,10 +39,9 @@ public final class CallBackCalls {
 	public boolean run() {
 		List<Object[]> found = new ArrayList<>();
 		for (CallGraph.Node n : graph.nodes())
-			for (AbstractInsnNode i : n.method.instructions)
-				if (i instanceof MethodInsnNode
-						&& rules.carried(n.owner.name, (MethodInsnNode) i)
-						&& !n.pinned() && mayCallBack((MethodInsnNode) i))
+			for (MethodInsnNode i : calls.computeIfAbsent(n, this::calls))
+				if (rules.carried(n.owner.name, i) && !n.pinned() && mayCallBack(i)
+						&& n.method.instructions.contains(i))
 					found.add(new Object[] {n, i});
 		for (Object[] f : found) {
 			CallGraph.Node n = (CallGraph.Node) f[0];
@@ -51,6 +50,20 @@ public final class CallBackCalls {
 			changed.add(n.owner.name);
 		}
 		return !found.isEmpty();
+	}
+
+	/**
+	 * Of each method, those that a rule is for, by their names. Nobody adds any; some are
+	 * replaced, or carried.
+	 */
+	private final Map<CallGraph.Node, List<MethodInsnNode>> calls = new HashMap<>();
+
+	private List<MethodInsnNode> calls(CallGraph.Node n) {
+		List<MethodInsnNode> l = new ArrayList<>(0);
+		for (AbstractInsnNode i : n.method.instructions)
+			if (i instanceof MethodInsnNode && rules.mayCarry((MethodInsnNode) i))
+				l.add((MethodInsnNode) i);
+		return l;
 	}
 
 	private boolean mayCallBack(MethodInsnNode c) {

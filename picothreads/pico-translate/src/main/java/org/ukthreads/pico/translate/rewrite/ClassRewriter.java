@@ -168,6 +168,10 @@ public final class ClassRewriter {
 					any |= m.name.startsWith("<") ? bracket(m, added) : wrap(m, added);
 					continue;
 				}
+				if (n.initial()) {
+					any |= initial(m);
+					continue;
+				}
 				any |= guard(m);
 				if (n.pinned())
 					any |= pinAll(m);
@@ -230,6 +234,19 @@ public final class ClassRewriter {
 		return any;
 	}
 
+	/** What an initialiser alone calls: one bracket around all of it, if it calls what may suspend. */
+	private boolean initial(MethodNode m) {
+		boolean any = false;
+		for (AbstractInsnNode i : m.instructions) {
+			if (suspends(i))
+				report.pin(node.name, m.name, (MethodInsnNode) i, "a static initialiser");
+			any |= suspends(i) || pins(i);
+		}
+		if (any)
+			pin(m, m.instructions.getFirst());
+		return any;
+	}
+
 	/**
 	 * Too large for a bracket around each call; and nobody else may write its final fields or
 	 * construct its object. So one around all of it, from super(...) on. Where there is no room
@@ -256,22 +273,26 @@ public final class ClassRewriter {
 				break;
 			else if (up != null && (suspends(i) || pins(i)))
 				MethodRewriter.pinCall(m, i);
+		pin(m, up == null ? m.instructions.getFirst() : up.getNext());
+		report.refused(name, "over 64 KB with brackets; runs pinned");
+		return true;
+	}
+
+	/** One bracket from there to the end. */
+	private static void pin(MethodNode m, AbstractInsnNode from) {
 		LabelNode start = new LabelNode();
 		LabelNode end = new LabelNode();
 		InsnList l = new InsnList();
 		l.add(MethodRewriter.pins("enter"));
 		l.add(start);
-		AbstractInsnNode from = up == null ? m.instructions.getFirst() : up.getNext();
 		m.instructions.insertBefore(from, l);
 		for (AbstractInsnNode i = from; i != null; i = i.getNext())
-			if (i.getOpcode() == Opcodes.RETURN)
+			if (i.getOpcode() >= Opcodes.IRETURN && i.getOpcode() <= Opcodes.RETURN)
 				m.instructions.insertBefore(i, MethodRewriter.pins("exit"));
 		m.instructions.add(end);
 		m.instructions.add(MethodRewriter.pins("exit"));
 		m.instructions.add(new InsnNode(Opcodes.ATHROW));
 		m.tryCatchBlocks.add(new TryCatchBlockNode(start, end, end, null));
-		report.refused(name, "over 64 KB with brackets; runs pinned");
-		return true;
 	}
 
 	/** Too large for handlers: the body moves, untouched, into a pinned bracket. */

@@ -250,7 +250,7 @@ public final class Constructors {
 
 	/** `new C(args)` becomes C.pico$new(args) where it suspends, or what a rule says. */
 	private boolean sites(ClassNode c, MethodNode m) throws AnalyzerException {
-		boolean any = false;
+		Set<AbstractInsnNode> gone = new HashSet<>();
 		for (AbstractInsnNode n : candidates(c, m)) {
 			List<MethodInsnNode> inits = inits(c, m).getOrDefault(n, List.of());
 			boolean ok = !inits.isEmpty();
@@ -275,9 +275,12 @@ public final class Constructors {
 			if (dupped)
 				m.instructions.remove(dup);
 			changed.add(c.name);
-			any = true;
+			gone.add(n);
 		}
-		return any;
+		if (gone.isEmpty())
+			return false;
+		makers.get(m).removeAll(gone);
+		return true;
 	}
 
 	/** Of each method looked at; what belongs together does so for good, so once. */
@@ -310,15 +313,29 @@ public final class Constructors {
 			return List.of();
 		Set<String> made = new HashSet<>();
 		List<AbstractInsnNode> news = new ArrayList<>();
-		for (AbstractInsnNode i : m.instructions)
+		for (AbstractInsnNode i : makers.computeIfAbsent(m, Constructors::makers))
 			if (i.getOpcode() == Opcodes.NEW)
 				news.add(i);
-			else if (i.getOpcode() == Opcodes.INVOKESPECIAL
-					&& ((MethodInsnNode) i).name.equals("<init>")
-					&& isOther(c, (MethodInsnNode) i))
+			else if (isInit(i) && isOther(c, (MethodInsnNode) i))
 				made.add(((MethodInsnNode) i).owner);
 		news.removeIf(n -> !made.contains(((TypeInsnNode) n).desc));
 		return news;
+	}
+
+	/** The NEWs of each method, and its calls of constructors. Nobody adds any. */
+	private final Map<MethodNode, List<AbstractInsnNode>> makers = new HashMap<>();
+
+	private static List<AbstractInsnNode> makers(MethodNode m) {
+		List<AbstractInsnNode> l = new ArrayList<>(0);
+		for (AbstractInsnNode i : m.instructions)
+			if (i.getOpcode() == Opcodes.NEW || isInit(i))
+				l.add(i);
+		return l;
+	}
+
+	private static boolean isInit(AbstractInsnNode i) {
+		return i.getOpcode() == Opcodes.INVOKESPECIAL
+			&& ((MethodInsnNode) i).name.equals("<init>");
 	}
 
 	private boolean isOther(ClassNode c, MethodInsnNode i) {

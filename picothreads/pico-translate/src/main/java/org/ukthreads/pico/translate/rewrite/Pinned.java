@@ -23,6 +23,8 @@ import org.objectweb.asm.tree.VarInsnNode;
 import org.objectweb.asm.tree.analysis.AnalyzerException;
 import org.objectweb.asm.tree.analysis.BasicValue;
 import org.objectweb.asm.tree.analysis.Frame;
+import org.ukthreads.pico.translate.analyse.Replacements;
+import org.ukthreads.pico.translate.analyse.SelfLocks;
 import org.ukthreads.pico.translate.analyse.Types;
 import org.ukthreads.pico.translate.read.Hierarchy;
 
@@ -45,16 +47,20 @@ public final class Pinned {
 	private final ClassNode node;
 	private final Hierarchy hierarchy;
 	private final Set<String> ours;
+	private final SelfLocks selves;
 	private final List<MethodNode> added = new ArrayList<>();
 
 	/** ours: the types whose locks are ours. */
-	public Pinned(ClassNode node, Hierarchy hierarchy, Set<String> ours) {
+	public Pinned(ClassNode node, Hierarchy hierarchy, Replacements rules, Set<String> ours) {
 		this.node = node;
 		this.hierarchy = hierarchy;
 		this.ours = ours;
+		selves = new SelfLocks(hierarchy, rules, this::meets, true);
 	}
 
 	public byte[] write() throws AnalyzerException {
+		for (MethodNode m : new ArrayList<>(node.methods))
+			selves.apply(node, m);
 		for (MethodNode m : node.methods) {
 			if (m.instructions.size() == 0)
 				continue;

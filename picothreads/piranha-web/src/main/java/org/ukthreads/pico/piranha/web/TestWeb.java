@@ -26,6 +26,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.PriorityQueue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.Consumer;
 
 public final class TestWeb implements Closeable {
 	private static final int BACKLOG = 4096;
@@ -39,6 +40,7 @@ public final class TestWeb implements Closeable {
 	private final PriorityQueue<Connection> waiting = new PriorityQueue<>();
 	private final ByteBuffer scratch = ByteBuffer.allocateDirect(16 << 10);
 	private final boolean logging;
+	private final Consumer<Hit> watcher;
 	private final Thread thread;
 	private volatile boolean closed;    /* any thread writes; the server's thread reads */
 	private volatile long requests;     /* the server's thread writes */
@@ -46,6 +48,7 @@ public final class TestWeb implements Closeable {
 	private TestWeb(WebBuilder b) throws IOException {
 		graph = b.graph();
 		logging = b.logging;
+		watcher = b.watcher;
 		selector = Selector.open();
 		listeners = listen(b.port, graph.hosts());
 		port = ((InetSocketAddress) listeners.get(0).getLocalAddress()).getPort();
@@ -110,6 +113,7 @@ public final class TestWeb implements Closeable {
 		if (logging) {
 			hits.add(hit);
 		}
+		watcher.accept(hit);
 		return hit;
 	}
 

@@ -2,6 +2,7 @@
 package org.ukthreads.pico.piranha.web;
 
 import java.io.IOException;
+import java.util.function.Consumer;
 
 /** The settings of a test web; the defaults are the paper's 30,000 pages on four hosts. */
 public final class WebBuilder {
@@ -16,6 +17,8 @@ public final class WebBuilder {
 	int crawlDelaySeconds;
 	boolean traps;
 	boolean logging = true;
+	Consumer<Hit> watcher = hit -> {
+	};
 
 	public WebBuilder seed(long value) {
 		seed = value;
@@ -68,6 +71,15 @@ public final class WebBuilder {
 	/** Whether to keep a Hit per request. */
 	public WebBuilder logging(boolean value) {
 		logging = value;
+		return this;
+	}
+
+	/**
+	 * Is told of each request before it is answered, by the server's thread: for as long as it
+	 * takes, nobody is answered.
+	 */
+	public WebBuilder watcher(Consumer<Hit> value) {
+		watcher = value;
 		return this;
 	}
 

@@ -44,6 +44,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.LongSupplier;
 
 final class FrontierService extends URLFrontierImplBase {
 	private static final String DEFAULT_CRAWL = "DEFAULT";
@@ -55,13 +56,20 @@ final class FrontierService extends URLFrontierImplBase {
 	private final Map<String, LinkedHashMap<String, HostQueue>> crawls = new LinkedHashMap<>();
 	private boolean active = true;      /* guarded by this, as is crawls */
 	private final Optional<Journal> journal;
+	private final LongSupplier clock;   /* milliseconds, as System.currentTimeMillis's */
 
 	FrontierService() {
+		this(System::currentTimeMillis);
+	}
+
+	FrontierService(LongSupplier clock) {
+		this.clock = clock;
 		journal = Optional.empty();
 	}
 
 	/** Takes over what the journal holds. */
 	FrontierService(Journal journal) throws IOException {
+		clock = System::currentTimeMillis;
 		this.journal = Optional.of(journal);
 		for (Optional<byte[]> record = journal.recover(); record.isPresent();
 				record = journal.recover()) {
@@ -72,7 +80,7 @@ final class FrontierService extends URLFrontierImplBase {
 	@Override
 	public void getURLs(GetParams ask, StreamObserver<URLInfo> answer) {
 		try {
-			for (URLInfo info : lease(ask, System.currentTimeMillis())) {
+			for (URLInfo info : lease(ask, clock.getAsLong())) {
 				answer.onNext(info);
 			}
 			answer.onCompleted();

@@ -25,6 +25,7 @@ public final class Proxy {
 	public static Proxy of(String text) throws MalformedURLException {
 		URL url = new URL(text.contains("://") ? text : "http://" + text);
 		if (!url.getProtocol().equals("http") || url.getHost().isEmpty()
+				|| url.getPort() == 0 || url.getPort() > 65_535
 				|| !url.getFile().isEmpty() && !url.getFile().equals("/")) {
 			throw new MalformedURLException("not a proxy: " + text);
 		}

@@ -67,14 +67,16 @@ public final class Flow {
 		final String key;
 		final MethodNode node;
 		final int[] parameters;
-		/** By number of the local. */
-		final Map<Integer, Integer> locals = new HashMap<>();
+		/** By number of the local: those that are parameters. */
+		final int[] locals;
 		int self = -1;
 		int result = -1;
 		/** Methods that its calls run. */
-		final Set<Method> calls = new HashSet<>();
+		Set<Method> calls = Set.of();
 		/** Called from outside, or by nobody that we know. */
 		boolean root;
+		/** By a root. */
+		boolean reached;
 
 		/** Of a hub: runs what the hub finds. */
 		Method() {
@@ -82,13 +84,19 @@ public final class Flow {
 			node = null;
 			key = null;
 			parameters = null;
+			locals = null;
 		}
 
-		Method(ClassInfo owner, MethodNode node, int n) {
+		Method(ClassInfo owner, MethodNode node, String key, int n) {
 			this.owner = owner;
 			this.node = node;
-			key = node.name + node.desc;
+			this.key = key;
 			parameters = new int[n];
+			locals = new int[Type.getArgumentsAndReturnSizes(node.desc) >> 2];
+		}
+
+		void runs(Method m) {
+			calls = with(calls, m);
 		}
 
 		boolean isStatic() {
@@ -105,24 +113,61 @@ public final class Flow {
 		final int[][] args;
 		final int result;
 		/** Classes whose code it may run. */
-		final Set<String> targets = new HashSet<>(2);
+		Set<String> targets = Set.of();
 		/** It may run code of the outside; and a library's, which tells what it makes. */
 		boolean outside;
 		boolean library;
 		/** To the program's methods there; NONE: it has none of that name. */
-		private final Map<ClassInfo, Method> met = new HashMap<>(2);
+		private Map<ClassInfo, Method> met = Map.of();
 		/** It has found MANY methods, or a stranger, and goes there instead. */
 		private Call hub;
 		private Map<Integer, List<ClassInfo>> found;
 
-		Call(Method in, MethodInsnNode insn, int[] receiver, int[][] args, int result) {
+		Call(Method in, MethodInsnNode insn, String key, int[] receiver, int[][] args,
+				int result) {
 			this.in = in;
 			this.insn = insn;
-			key = insn.name + insn.desc;
+			this.key = key;
 			this.receiver = receiver;
 			this.args = args;
 			this.result = result;
 		}
+
+		void mayRun(ClassInfo of) {
+			targets = with(targets, of.name);
+		}
+
+		private void meets(ClassInfo t, Method m) {
+			if (met.isEmpty())
+				met = new HashMap<>(2);
+			met.put(t, m);
+		}
+
+		/** From here on all is the hub's. */
+		private void leaveTo(Call h) {
+			hub = h;
+			met = Map.of();
+			targets = Set.of();
+		}
+	}
+
+	/** A set with x in it, which takes its place: most have one member, or none. */
+	private static <T> Set<T> with(Set<T> s, T x) {
+		if (s.isEmpty())
+			return Set.of(x);
+		if (s.size() > 1) {
+			s.add(x);
+			return s;
+		}
+		if (s.contains(x))
+			return s;
+		Set<T> more = new HashSet<>(s);
+		more.add(x);
+		return more;
+	}
+
+	private Call callOf(Method in, MethodInsnNode i, int[] receiver, int[][] args, int result) {
+		return new Call(in, i, hierarchy.names().key(i.name, i.desc), receiver, args, result);
 	}
 
 	/** The analysis would take longer, or more memory, than it may. */
@@ -139,7 +184,9 @@ public final class Flow {
 	private long steps;
 	private final Consumer<String> progress;
 	private Outside outside;
-	private final Map<String, Method> methods = new HashMap<>();
+	private final List<Method> all = new ArrayList<>();
+	/** By name+desc, then by class. */
+	private final Map<String, Map<String, Method>> methods = new HashMap<>();
 	private final Map<MethodInsnNode, Call> calls = new IdentityHashMap<>();
 	/** Name+desc to the methods with such a call. */
 	private final Map<String, Set<Method>> callers = new HashMap<>();
@@ -175,9 +222,9 @@ public final class Flow {
 			progress.accept("following class " + ++n + " of " + classes.size());
 			for (MethodNode m : c.methods)
 				if (m.instructions.size() > 0 && aside.contains(c.name))
-					blind(methods.get(c.name + '.' + m.name + m.desc));
+					blind(method(c.name, m.name + m.desc));
 				else if (m.instructions.size() > 0)
-					read(c, methods.get(c.name + '.' + m.name + m.desc));
+					read(c, method(c.name, m.name + m.desc));
 		}
 		outside.start();
 		solve();
@@ -220,7 +267,7 @@ public final class Flow {
 			: told(Type.getObjectType(i.owner));
 		int result = variable(Type.getReturnType(i.desc));
 		flow(result, outside.told);
-		resolved(new Call(in, i, on, args, result));
+		resolved(callOf(in, i, on, args, result));
 	}
 
 	/** A variable of what the outside has of this type. */
@@ -242,12 +289,24 @@ public final class Flow {
 			calls.put(to, calls.get(from));
 	}
 
+	/** to is in the place of from, too. */
+	public void joined(MethodInsnNode from, MethodInsnNode to) {
+		Call a = calls.remove(to);
+		Set<String> more = targets(from);
+		if (a == null || more == null)
+			return;
+		Call c = callOf(a.in, to, a.receiver, a.args, a.result);
+		c.targets = new HashSet<>(a.hub != null ? a.hub.targets : a.targets);
+		c.targets.addAll(more);
+		calls.put(to, c);
+	}
+
 	/**
 	 * To the end, with what no call of the program names as entries; then once more, with
 	 * what is still not reached (methods that only call each other).
 	 */
 	private void solve() {
-		for (Method m : methods.values())
+		for (Method m : all)
 			if (m.node.name.equals("<clinit>") || !isNamed(m))
 				outside.calls(m);
 		boolean any = true;
@@ -257,10 +316,10 @@ public final class Flow {
 					step();
 			while (outside.settle());
 			solver.check(steps);
-			Set<Method> reached = reached();
+			reach();
 			any = false;
-			for (Method m : methods.values())
-				if (!reached.contains(m)) {
+			for (Method m : all)
+				if (!m.reached) {
 					outside.calls(m);
 					any = true;
 				}
@@ -279,18 +338,24 @@ public final class Flow {
 			|| m.owner.name.contains("$$L");
 	}
 
-	private Set<Method> reached() {
+	/** Marks what is called by the roots, by what they call, and so on: more than before. */
+	private void reach() {
 		ArrayDeque<Method> work = new ArrayDeque<>();
-		Set<Method> reached = new HashSet<>();
-		for (Method m : methods.values())
-			if (m.root && reached.add(m))
+		for (Method m : all)
+			if (m.root || m.reached) {
+				m.reached = true;
 				work.add(m);
+			}
+		for (Call h : hubs.values())
+			if (h.in.reached)
+				work.add(h.in);
 		Method m;
 		while ((m = work.poll()) != null)
 			for (Method t : m.calls)
-				if (reached.add(t))
+				if (!t.reached) {
+					t.reached = true;
 					work.add(t);
-		return reached;
+				}
 	}
 
 	/* --- variables --- */
@@ -312,19 +377,21 @@ public final class Flow {
 
 	private Method declare(ClassNode c, MethodNode m) {
 		Type[] args = Type.getArgumentTypes(m.desc);
-		Method r = new Method(hierarchy.get(c.name), m, args.length);
+		Method r = new Method(hierarchy.get(c.name), m,
+			hierarchy.names().key(m.name, m.desc), args.length);
 		int local = 0;
 		if (!r.isStatic()) {
 			r.self = solver.add(universe.cone(c.name));
-			r.locals.put(local++, r.self);
+			r.locals[local++] = r.self;
 		}
 		for (int k = 0; k < args.length; k++) {
 			r.parameters[k] = variable(args[k]);
-			r.locals.put(local, r.parameters[k]);
+			r.locals[local] = r.parameters[k];
 			local += args[k].getSize();
 		}
 		r.result = variable(Type.getReturnType(m.desc));
-		methods.put(c.name + '.' + r.key, r);
+		all.add(r);
+		methods.computeIfAbsent(r.key, k -> new HashMap<>(2)).put(c.name, r);
 		return r;
 	}
 
@@ -414,7 +481,7 @@ public final class Flow {
 
 		@Override
 		public int parameter(int local) {
-			return method.locals.get(local);
+			return method.locals[local];
 		}
 
 		@Override
@@ -548,7 +615,7 @@ public final class Flow {
 	private void dynamic(Body body, InvokeDynamicInsnNode i, Frame<Sources.V> f) {
 		Type[] types = Type.getArgumentTypes(i.desc);
 		ClassNode lambda = lambdas.get(i);
-		Method make = lambda == null ? null : methods.get(lambda.name + ".make" + i.desc);
+		Method make = lambda == null ? null : method(lambda.name, "make" + i.desc);
 		int result = body.make(i);
 		for (int k = 0; k < types.length; k++) {
 			int[] from = top(f, types.length - 1 - k);
@@ -563,7 +630,7 @@ public final class Flow {
 				flow(fields.getOrDefault(((Handle) a).getOwner() + '.'
 					+ ((Handle) a).getName(), -1), outside.told);
 		if (make != null) {
-			body.method.calls.add(make);
+			body.method.runs(make);
 			flow(make.result, result);
 		} else {
 			flow(outside.told, result);
@@ -580,7 +647,7 @@ public final class Flow {
 			args[k] = top(f, types.length - 1 - k);
 		int[] receiver = on ? top(f, types.length) : new int[0];
 		int result = Type.getReturnType(i.desc).getSort() < Type.ARRAY ? -1 : body.make(i);
-		Call c = new Call(body.method, i, receiver, args, result);
+		Call c = callOf(body.method, i, receiver, args, result);
 		if (outside.isKnown(c))
 			return;
 		if (i.owner.startsWith("[")) {
@@ -622,8 +689,8 @@ public final class Flow {
 	private void exact(Call c) {
 		ClassInfo t = hierarchy.resolve(c.insn.owner, c.key);
 		if (t != null)
-			c.targets.add(t.name);
-		Method m = t == null ? null : methods.get(t.name + '.' + c.key);
+			c.mayRun(t);
+		Method m = t == null ? null : method(t.name, c.key);
 		if (m == null) {
 			outside.called(c, -1);
 			if (t != null && c.receiver.length > 0)
@@ -642,7 +709,7 @@ public final class Flow {
 		if (k == universe.stranger()) {
 			/* It meets all that fit, as all such calls of that type and name do. */
 			if (c.in.node != null)
-				c.hub = hub(c);
+				c.leaveTo(hub(c));
 			else
 				stranger(c);
 			return;
@@ -662,15 +729,17 @@ public final class Flow {
 			outside.inherited(c, t, k);
 		}
 		if (c.met.size() > MANY && c.in.node != null)
-			c.hub = hub(c);
+			c.leaveTo(hub(c));
 	}
 
 	private static final Method NONE = new Method();
 
 	private Method meet(Call c, ClassInfo t) {
-		c.targets.add(t.name);
-		Method m = methods.getOrDefault(t.name + '.' + c.key, NONE);
-		c.met.put(t, m);
+		c.mayRun(t);
+		Method m = method(t.name, c.key);
+		if (m == null)
+			m = NONE;
+		c.meets(t, m);
 		if (m != NONE)
 			link(c, m);
 		return m;
@@ -690,14 +759,15 @@ public final class Flow {
 				args[k] = new int[] {variable(types[k])};
 			BitSet cone = universe.cone(c.insn.owner);
 			int self = solver.add(cone);
-			h = new Call(new Method(), c.insn, new int[] {self}, args,
+			h = callOf(new Method(), c.insn, new int[] {self}, args,
 				variable(Type.getReturnType(c.insn.desc)));
 			hubs.put(c.insn.owner + '.' + c.key, h);
 			Call hub = h;
 			solver.listen(self, k -> dispatch(hub, k));
 		}
-		h.targets.addAll(c.targets);
-		c.in.calls.add(h.in);
+		for (String t : c.targets)
+			h.targets = with(h.targets, t);
+		c.in.runs(h.in);
 		for (int r : c.receiver)
 			solver.edge(r, h.receiver[0]);
 		for (int k = 0; k < c.args.length; k++)
@@ -714,27 +784,33 @@ public final class Flow {
 				k = all.nextSetBit(k + 1))
 			dispatch(c, k);
 		ClassInfo t = hierarchy.resolve(c.insn.owner, c.key);
-		Method m = t == null ? null : methods.get(t.name + '.' + c.key);
+		Method m = t == null ? null : method(t.name, c.key);
 		if (m == null)
 			return;
-		c.targets.add(t.name);
+		c.mayRun(t);
 		link(c, m);
 		if (m.self >= 0)
 			solver.put(m.self, universe.stranger());
 	}
 
 	private void link(Call c, Method m) {
-		c.in.calls.add(m);
+		c.in.runs(m);
 		for (int k = 0; k < c.args.length; k++)
 			flow(c.args[k], m.parameters[k]);
 		flow(m.result, c.result);
+	}
+
+	/** The program's; null: it has none there. */
+	private Method method(String owner, String key) {
+		Map<String, Method> of = methods.get(key);
+		return of == null ? null : of.get(owner);
 	}
 
 	/** The method that an object of class k has under this name, if it is the program's. */
 	List<Method> methods(int k, String key) {
 		List<Method> l = new ArrayList<>(1);
 		for (ClassInfo t : universe.find(k, key)) {
-			Method m = methods.get(t.name + '.' + key);
+			Method m = method(t.name, key);
 			if (m != null)
 				l.add(m);
 		}

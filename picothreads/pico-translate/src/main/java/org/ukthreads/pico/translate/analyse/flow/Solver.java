@@ -14,20 +14,25 @@ import java.util.function.IntConsumer;
  * the sets flow; the least solution. Edges may be added while it is made, by listeners that
  * are told each class that arrives at a variable.
  *
- * <p>A large program has millions of edges, so sets are bare words and edges bare numbers.
+ * <p>A large program has millions of edges, so sets are {@link Words} and edges bare numbers.
  */
 final class Solver {
-	/** Words of sets, and edges: 8 bytes each, and the edges' some more. */
-	private static final long MOST = 36_000_000;
-	private static final long[] NONE = {};
+	/** Bytes of sets and edges: so many for each of their words, and for an edge. */
+	private static final long MOST = 300_000_000;
+	private static final int WORD = 12;
+	private static final int EDGE = 24;
+	private static final Words NONE = new Words(0);
 	private final long budget;
 	private long steps;
 	private long size;
-	private long[][] sets = new long[1024][];
+	private Words[] sets = new Words[1024];
 	/** What has come since v was looked at; null: nothing. */
-	private long[][] news = new long[1024][];
+	private Words[] news = new Words[1024];
 	/** What v can hold at all; null: anything. */
-	private long[][] filters = new long[1024][];
+	private Words[] filters = new Words[1024];
+	/** What a put brings that is new; between puts it is nothing. */
+	private final Words fresh = new Words(16);
+	private final Words one = new Words(1);
 	private final List<List<IntConsumer>> listeners = new ArrayList<>();
 	private int[][] to = new int[1024][];
 	private int[] count = new int[1024];
@@ -36,7 +41,7 @@ final class Solver {
 	private int[] work = new int[1024];
 	private int first;
 	private int waiting;
-	private final Map<BitSet, long[]> words = new IdentityHashMap<>();
+	private final Map<BitSet, Words> words = new IdentityHashMap<>();
 
 	Solver(long budget) {
 		this.budget = budget;
@@ -51,7 +56,7 @@ final class Solver {
 		if (steps + more > budget)
 			throw new Flow.TooMuch(budget / 1_000_000 + " million steps");
 		if (size > MOST)
-			throw new Flow.TooMuch(8 * MOST / 1_000_000 + " MB of sets and edges");
+			throw new Flow.TooMuch(MOST / 1_000_000 + " MB of sets and edges");
 	}
 
 	/** A new variable; filter: what it can hold at all, null: anything. It is not changed. */
@@ -67,54 +72,39 @@ final class Solver {
 		}
 		sets[v] = NONE;
 		if (filter != null)
-			filters[v] = words.computeIfAbsent(filter, BitSet::toLongArray);
+			filters[v] = words.computeIfAbsent(filter, Words::of);
 		return v;
 	}
 
 	boolean isEmpty(int v) {
-		return sets[v].length == 0;
+		return sets[v].size() == 0;
 	}
 
 	/** Is one of these classes in v? */
 	boolean meets(int v, BitSet classes) {
-		return classes.intersects(BitSet.valueOf(sets[v]));
+		return sets[v].meets(classes);
 	}
 
 	void put(int v, int k) {
-		long[] f = filters[v];
-		int at = k >> 6;
-		if (f == null || at < f.length && (f[at] & 1L << k) != 0)
-			put(v, at, 1L << k, at + 1);
+		one.becomes(k);
+		put(v, one);
 	}
 
-	private void put(int v, long[] all) {
-		long[] f = filters[v];
-		int n = f == null ? all.length : Math.min(f.length, all.length);
-		for (int k = 0; k < n; k++) {
-			long w = f == null ? all[k] : all[k] & f[k];
-			if (w != 0)
-				put(v, k, w, n);
-		}
-	}
-
-	/** A word of a set of n words. */
-	private void put(int v, int k, long word, int n) {
-		long[] s = sets[v];
-		long w = k < s.length ? word & ~s[k] : word;
-		if (w == 0)
+	private void put(int v, Words all) {
+		fresh.becomes(all, filters[v], sets[v]);
+		if (fresh.size() == 0)
 			return;
-		if (k >= s.length) {
-			size += n - s.length;
-			sets[v] = s = Arrays.copyOf(s, n);
-		}
-		s[k] |= w;
+		if (sets[v] == NONE)
+			sets[v] = new Words(fresh.size());
+		size -= WORD * sets[v].size();
+		sets[v].add(fresh);
+		size += WORD * sets[v].size();
 		if (news[v] == null) {
-			news[v] = new long[n];
+			news[v] = fresh.copy();
 			later(v);
-		} else if (k >= news[v].length) {
-			news[v] = Arrays.copyOf(news[v], n);
+		} else {
+			news[v].add(fresh);
 		}
-		news[v][k] |= w;
 	}
 
 	private void later(int v) {
@@ -131,7 +121,7 @@ final class Solver {
 	void edge(int a, int b) {
 		if (a == b || !edges.add((long) a << 32 | b))
 			return;
-		size += 3;
+		size += EDGE;
 		if (to[a] == null)
 			to[a] = new int[4];
 		else if (count[a] == to[a].length)
@@ -145,18 +135,10 @@ final class Solver {
 		if (listeners.get(v) == null)
 			listeners.set(v, new ArrayList<>(1));
 		listeners.get(v).add(l);
-		long[] told = sets[v].clone();
 		/* What is still to be told to all of v's listeners is told then. */
-		if (news[v] != null)
-			for (int k = 0; k < Math.min(told.length, news[v].length); k++)
-				told[k] &= ~news[v][k];
-		each(told, l);
-	}
-
-	private static void each(long[] set, IntConsumer l) {
-		for (int k = 0; k < set.length; k++)
-			for (long w = set[k]; w != 0; w &= w - 1)
-				l.accept(k << 6 | Long.numberOfTrailingZeros(w));
+		Words told = new Words(0);
+		told.becomes(sets[v], null, news[v] == null ? NONE : news[v]);
+		told.each(l);
 	}
 
 	/** Follows the edges, some; true: to the end. */
@@ -169,14 +151,14 @@ final class Solver {
 			first = first + 1 & work.length - 1;
 			waiting--;
 			steps += 1 + count[v];
-			long[] b = news[v];
+			Words b = news[v];
 			news[v] = null;
 			for (int k = 0; k < count[v]; k++)
 				put(to[v][k], b);
 			List<IntConsumer> ls = listeners.get(v);
 			if (ls != null)
 				for (IntConsumer l : new ArrayList<>(ls))
-					each(b, l);
+					b.each(l);
 		}
 		return true;
 	}

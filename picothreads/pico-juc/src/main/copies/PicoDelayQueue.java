@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.juc;
 
-import java.util.Collection;
-import java.util.concurrent.Delayed;
+// = PicoArrayBlockingQueue: imports
 import java.util.concurrent.DelayQueue;
-import java.util.concurrent.TimeUnit;
-import org.ukthreads.pico.Fiber;
-import org.ukthreads.pico.Room;
+import java.util.concurrent.Delayed;
 
 /** DelayQueue whose take parks the pico thread: see QueueGate. */
 public class PicoDelayQueue<E extends Delayed> extends DelayQueue<E> implements Room.Of {
@@ -20,43 +17,11 @@ public class PicoDelayQueue<E extends Delayed> extends DelayQueue<E> implements 
 		super(c);
 	}
 
-	private final class Items extends QueueGate<E> {
-		private static final long serialVersionUID = 1L;
+	// = PicoArrayBlockingQueue: what the gate tries
 
-		Items() {
-			super(PicoDelayQueue.this);
-		}
+	// = PicoArrayBlockingQueue: the gate
 
-		@Override
-		boolean in(E e, boolean last) {
-			return PicoDelayQueue.super.offer(e);
-		}
-
-		@Override
-		E out(boolean last) {
-			return PicoDelayQueue.super.poll();
-		}
-	}
-
-	/** Null while the superclass's constructor calls what is ours. */
-	private QueueGate<E> gate() {
-		return gate != null ? gate : (gate = new Items());
-	}
-
-	@Override
-	public Room room() {
-		return gate();
-	}
-
-	@Override
-	public boolean offer(E e) {
-		return gate().offer(e, true);
-	}
-
-	@Override
-	public boolean add(E e) {
-		return gate().add(e, true);
-	}
+	// = PicoArrayBlockingQueue: in
 
 	@Override
 	public void put(E e) {
@@ -151,42 +116,5 @@ public class PicoDelayQueue<E extends Delayed> extends DelayQueue<E> implements 
 		return super.peek();
 	}
 
-	/* What else adds or removes: whoever waits looks again. */
-
-	@Override
-	public boolean remove(Object o) {
-		Fiber.room();
-		return gate().changed(super.remove(o));
-	}
-
-	@Override
-	public void clear() {
-		Fiber.room();
-		super.clear();
-		gate().changed();
-	}
-
-	@Override
-	public int drainTo(Collection<? super E> c) {
-		Fiber.room();
-		return gate().changed(super.drainTo(c));
-	}
-
-	@Override
-	public int drainTo(Collection<? super E> c, int max) {
-		Fiber.room();
-		return gate().changed(super.drainTo(c, max));
-	}
-
-	@Override
-	public boolean removeAll(Collection<?> c) {
-		Fiber.room();
-		return gate().changed(super.removeAll(c));
-	}
-
-	@Override
-	public boolean retainAll(Collection<?> c) {
-		Fiber.room();
-		return gate().changed(super.retainAll(c));
-	}
+	// = PicoArrayBlockingQueue: what else adds or removes
 }

@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.juc;
 
-import java.io.IOException;
-import java.io.ObjectInputStream;
-import java.io.ObjectOutputStream;
-import java.util.Collection;
-import java.util.Iterator;
+// = PicoArrayBlockingQueue: imports
 import java.util.concurrent.LinkedBlockingDeque;
-import java.util.concurrent.TimeUnit;
-import java.util.function.Predicate;
-import org.ukthreads.pico.Fiber;
-import org.ukthreads.pico.Room;
-import org.ukthreads.pico.Snapshot;
 
 /** LinkedBlockingDeque whose put and take park the pico thread: see QueueGate. */
 public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> implements Room.Of {
@@ -28,6 +19,11 @@ public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> implement
 
 	public PicoLinkedBlockingDeque(Collection<? extends E> c) {
 		super(c);
+	}
+
+	/** In this class no rule makes it ours. */
+	LinkedBlockingDeque<E> jdks(int n) {
+		return new LinkedBlockingDeque<>(n);
 	}
 
 	private final class Items extends QueueGate<E> {
@@ -50,27 +46,9 @@ public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> implement
 		}
 	}
 
-	/** Null while the superclass's constructor or readObject calls what is ours. */
-	private QueueGate<E> gate() {
-		return gate != null ? gate : (gate = new Items());
-	}
+	// = PicoArrayBlockingQueue: the gate
 
-	@Override
-	public Room room() {
-		return gate();
-	}
-
-	private void writeObject(ObjectOutputStream s) throws IOException {
-		s.defaultWriteObject();
-		s.writeObject(s instanceof Snapshot ? gate : null);
-	}
-
-	@SuppressWarnings("unchecked")
-	private void readObject(ObjectInputStream s) throws IOException, ClassNotFoundException {
-		s.defaultReadObject();
-		QueueGate<E> g = (QueueGate<E>) s.readObject();
-		gate = g != null ? g : gate();
-	}
+	// = PicoArrayBlockingQueue: on a stream
 
 	@Override
 	public boolean offerFirst(E e) {
@@ -229,79 +207,11 @@ public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> implement
 		return removeFirst();
 	}
 
-	/* What else adds or removes, and may throw in between: whoever waits looks again. */
+	// = PicoArrayBlockingQueue: what else adds or removes
 
-	@Override
-	public boolean remove(Object o) {
-		Fiber.room();
-		try {
-			return super.remove(o);
-		} finally {
-			gate().changed();
-		}
-	}
+	// = PicoArrayBlockingQueue: by a predicate
 
-	@Override
-	public void clear() {
-		Fiber.room();
-		super.clear();
-		gate().changed();
-	}
-
-	@Override
-	public int drainTo(Collection<? super E> c) {
-		Fiber.room();
-		try {
-			return super.drainTo(c);
-		} finally {
-			gate().changed();
-		}
-	}
-
-	@Override
-	public int drainTo(Collection<? super E> c, int max) {
-		Fiber.room();
-		try {
-			return super.drainTo(c, max);
-		} finally {
-			gate().changed();
-		}
-	}
-
-	@Override
-	public boolean removeAll(Collection<?> c) {
-		Fiber.room();
-		try {
-			return super.removeAll(c);
-		} finally {
-			gate().changed();
-		}
-	}
-
-	@Override
-	public boolean retainAll(Collection<?> c) {
-		Fiber.room();
-		try {
-			return super.retainAll(c);
-		} finally {
-			gate().changed();
-		}
-	}
-
-	@Override
-	public boolean removeIf(Predicate<? super E> p) {
-		Fiber.room();
-		try {
-			return super.removeIf(p);
-		} finally {
-			gate().changed();
-		}
-	}
-
-	@Override
-	public Iterator<E> iterator() {
-		return gate().iterator(super.iterator());
-	}
+	// = PicoArrayBlockingQueue: iterator
 
 	@Override
 	public Iterator<E> descendingIterator() {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.ukthreads.pico.juc;
+
+// = PicoVector: imports
+import java.util.Stack;
+
+/** java.util.Stack as PicoVector is Vector: between them lies the JDK's Stack. */
+@Pico
+public class PicoStack<E> extends Stack<E> implements Mutex {
+	private static final long serialVersionUID = 1L;
+
+	public PicoStack() {}
+
+	@Override
+	public E push(E e) {
+		addElement(e);
+		return e;
+	}
+
+	@Override
+	public boolean empty() {
+		return size() == 0;
+	}
+
+	@Override
+	public synchronized E pop() {
+		return super.pop();
+	}
+
+	@Override
+	public synchronized E peek() {
+		return super.peek();
+	}
+
+	@Override
+	public synchronized int search(Object x) {
+		return super.search(x);
+	}
+
+	// = PicoVector: each under the monitor
+
+	/** On a stream: the JDK's. Private, so not for subclasses. */
+	private synchronized Object writeReplace() {
+		Stack<E> s = new Stack<>();
+		s.trimToSize();
+		s.ensureCapacity(elementData.length);
+		s.addAll(this);
+		return s;
+	}
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.ukthreads.pico;
+
+import java.io.PrintStream;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+
+/*
+ * Objects that lock themselves in code that is not translated: a StringBuffer, System.out,
+ * Properties. They do it with the JVM's monitor, which keeps out nobody who holds ours. So a call
+ * that does so from translated code takes ours first, for as long as it lasts (the translator's
+ * SelfLocks), in the one order that there is: ours, then the JVM's.
+ *
+ * Nearly no program waits in a block of such an object. Until one is in ours for the first time,
+ * a call only reads `on`:
+ *
+ *   off  --the first enter() of such an object: on, then GRACE, then the JVM's lock once-->  on
+ *
+ * Who read "off" is through by then, or has the JVM's lock of the object. What is not caught: a
+ * thread that had no processor for all of GRACE between that read and the call, or that is in a
+ * call of another such object for longer; once in the life of a JVM.
+ *
+ * Rejected: ours at every such call (a StringBuffer's append 40 > 100 ns); the JVM's lock in the
+ * place of ours, which no thread can keep while it is not on a stack.
+ */
+@Internal
+public final class SelfLocked {
+	private static final long GRACE = 10;
+	static volatile boolean on;
+
+	private SelfLocked() {}
+
+	/** Before a call of o's method (its name and parameters): true if our monitor was taken. */
+	public static boolean enter(Object o, String method) {
+		if (!on || o == null || !METHODS.get(o.getClass()).contains(method))
+			return false;
+		Pins.enter();
+		try {
+			Monitors.enter(o);
+		} finally {
+			Pins.exit();
+		}
+		return true;
+	}
+
+	/** After it. */
+	public static void exit(Object o, boolean held) {
+		if (held)
+			Monitors.exit(o);
+	}
+
+	private static Class<?> last = Object.class;
+
+	/** One of our monitors of o is about to be taken. */
+	static void look(Object o) {
+		Class<?> c = o.getClass();
+		if (c == last)
+			return;
+		if (METHODS.get(c).isEmpty())
+			last = c;
+		else
+			begin(o);
+	}
+
+	private static void begin(Object o) {
+		boolean interrupted = Thread.interrupted();
+		synchronized (SelfLocked.class) {
+			on = true;
+			try {
+				Thread.sleep(GRACE);
+			} catch (InterruptedException e) {
+				interrupted = true;
+			}
+		}
+		synchronized (o) {
+			/* Whoever called without ours is out of it. */
+		}
+		if (interrupted)
+			Thread.currentThread().interrupt();
+	}
+
+	/** Names and parameters of the methods that lock an object of the class itself. */
+	private static final ClassValue<Set<String>> METHODS = new ClassValue<Set<String>>() {
+		@Override
+		protected Set<String> computeValue(Class<?> c) {
+			Class<?> outside = c;
+			while (outside != null && !isPlatforms(outside))
+				outside = outside.getSuperclass();
+			if (c.isArray() || outside == null || Thread.class.isAssignableFrom(c)
+					|| of(outside).isEmpty())
+				return Collections.emptySet();
+			return of(c);
+		}
+	};
+
+	private static boolean isPlatforms(Class<?> k) {
+		ClassLoader l = k.getClassLoader();
+		return l == null || l == Walk.PLATFORM;
+	}
+
+	/** Java 19 to 23: a PrintStream itself has a lock that is not its monitor. */
+	private static final boolean OTHER_LOCK =
+		System.getProperty("java.specification.version").matches("19|2[0-3]");
+
+	private static Set<String> of(Class<?> c) {
+		Map<String, Boolean> found = new HashMap<>();
+		/* What is named locks where a class above has it, too: it calls one that does. */
+		Set<String> named = new HashSet<>();
+		for (Class<?> k = c; k != null && k != Object.class; k = k.getSuperclass()) {
+			if (k != PrintStream.class || c != k || !OTHER_LOCK)
+				named.addAll(Instead.selfLocked(k.getName()));
+			look(k, named, found);
+		}
+		Set<String> s = new HashSet<>();
+		found.forEach((key, locks) -> {
+			if (locks)
+				s.add(key);
+		});
+		return s;
+	}
+
+	/** The methods of one class that none below it overrides. */
+	private static void look(Class<?> k, Set<String> named, Map<String, Boolean> found) {
+		Map<String, Boolean> here = new HashMap<>();
+		for (Method m : k.getDeclaredMethods()) {
+			if (Modifier.isStatic(m.getModifiers()) || Modifier.isPrivate(m.getModifiers()))
+				continue;
+			String d = Site.descriptor(m);
+			here.merge(m.getName() + d.substring(0, d.indexOf(')') + 1),
+				Modifier.isSynchronized(m.getModifiers()) || named.contains(m.getName()),
+				Boolean::logicalOr);
+		}
+		here.forEach(found::putIfAbsent);
+	}
+}
