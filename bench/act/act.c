@@ -173,7 +173,97 @@ static void es(void)
 	check(2 * arg1);
 }
 
-/* ---- sleeps THREADS ROUNDS; wall THREADS; faults THREADS PAGES ---- */
+/* ---- sum N: 1 + ... + N, a thread for each half of each range ---- */
+
+struct range {
+	long from, to, sum;
+};
+
+static void *sums(void *arg)
+{
+	struct range *r = arg, half[2];
+	thread t[2];
+
+	r->sum = r->from;
+	if (r->from == r->to)
+		return arg;
+	half[0] = (struct range){ r->from, (r->from + r->to) / 2, 0 };
+	half[1] = (struct range){ half[0].to + 1, r->to, 0 };
+	for (int i = 0; i < 2; i++)
+		t[i] = spawn(sums, &half[i]);
+	for (int i = 0; i < 2; i++)
+		join(t[i]);
+	r->sum = half[0].sum + half[1].sum;
+	return arg;
+}
+
+/* Once, and then for half a second. */
+static void synchronisation(void)
+{
+	struct range r = { 1, arg1, 0 };
+	int64_t t0, t;
+	long n = 0;
+
+	join(spawn(sums, &r));
+	t0 = now_ns();
+	do {
+		join(spawn(sums, &r));
+		t = now_ns();
+		n++;
+	} while (t - t0 < 500000000);
+	result("thread", (double)(t - t0) / (double)(n * (2 * arg1 - 1)));
+	check(r.sum);
+}
+
+/* ---- yields N: two threads that never block ---- */
+
+static void *yields_on(void *arg)
+{
+	for (long i = 0; i < arg1; i++)
+		yield();
+	return arg;
+}
+
+static void uncontended(void)
+{
+	int64_t t0 = now_ns();
+
+	run_all(2, yields_on);
+	result("turn", (double)(now_ns() - t0) / (double)(2 * arg1));
+	check(2 * arg1);
+}
+
+/* ---- switches N: two processes by turns at two pipes: a switch of the kernel's each ---- */
+
+static int by_turns(int from, int to)
+{
+	char c;
+
+	for (long i = 0; i < arg1; i++)
+		if (read(from, &c, 1) != 1 || write(to, &c, 1) != 1)
+			return 0;
+	return 1;
+}
+
+static void switches(void)
+{
+	int there[2], back[2];
+	int64_t t0;
+	pid_t child;
+
+	if (pipe(there) || pipe(back) || write(there[1], "x", 1) != 1)
+		die("pipe", 24);
+	t0 = now_ns();
+	child = fork();
+	if (!child)
+		_exit(!by_turns(there[0], back[1]));
+	if (child < 0 || !by_turns(back[0], there[1]))
+		die("switches", 5);
+	result("switch", (double)(now_ns() - t0) / (double)(2 * arg1));
+	check(2 * arg1);
+}
+
+/* ---- sleeps THREADS ROUNDS; wall THREADS; faults THREADS PAGES; direct THREADS READS ---- */
 
 static void *sleeps_on(void *arg)
 {
@@ -203,23 +293,51 @@ static void *touches(void *arg)
 	return arg;
 }
 
-static void map_cold(const char *path)
+/* A page for each look of each thread, on the disk alone. */
+static int cold_file(const char *path, int flags)
 {
-	size_t n = (size_t)(arg1 * arg2) * 4096;
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), again;
 	char *page = calloc(1, 4096);
 
 	if (fd < 0)
 		die(path, 2);
 	memset(page, 1, 4096);
-	for (size_t i = 0; i < n; i += 4096)
+	for (long i = 0; i < arg1 * arg2; i++)
 		if (write(fd, page, 4096) != 4096)
 			die("write", 28);
+	free(page);
 	fsync(fd);
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-	mapped = mmap(NULL, n, PROT_READ, MAP_SHARED, fd, 0);
-	madvise(mapped, n, MADV_RANDOM);
+	again = open(path, O_RDONLY | flags);
 	unlink(path);
+	close(fd);
+	if (again < 0)
+		die("open", 22);
+	return again;
+}
+
+static void map_cold(const char *path)
+{
+	size_t n = (size_t)(arg1 * arg2) * 4096;
+
+	mapped = mmap(NULL, n, PROT_READ, MAP_SHARED, cold_file(path, 0), 0);
+	madvise(mapped, n, MADV_RANDOM);
+}
+
+static int direct;
+
+static void *reads_past_the_cache(void *arg)
+{
+	long first = (long)(intptr_t)arg * arg2;
+	char *page = aligned_alloc(4096, 4096);
+
+	for (long i = 0; i < arg2; i++) {
+		if (pread(direct, page, 4096, (first + i) * 4096) != 4096)
+			die("pread", 5);
+		__atomic_fetch_add(&sum, (uint64_t)page[0], __ATOMIC_RELAXED);
+	}
+	free(page);
+	return arg;
 }
 
 static void timed(long n, void *(*fn)(void *), long long proof)
@@ -349,6 +467,15 @@ int main(int argc, char **argv)
 	} else if (!strcmp(w, "faults")) {
 		map_cold(argc > 4 ? argv[4] : "cold-pages");
 		timed(arg1, touches, -1);
+	} else if (!strcmp(w, "direct")) {
+		direct = cold_file(argc > 4 ? argv[4] : "cold-pages", O_DIRECT);
+		timed(arg1, reads_past_the_cache, -1);
+	} else if (!strcmp(w, "sum")) {
+		synchronisation();
+	} else if (!strcmp(w, "yields")) {
+		uncontended();
+	} else if (!strcmp(w, "switches")) {
+		switches();
 	} else if (!strcmp(w, "hogs") && arg1 <= 64) {
 		hogs();
 	} else if (!strncmp(w, "burst", 5)) {

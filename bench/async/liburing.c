@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* liburing.c - async-io on liburing alone: the limit. A ring with the flags that ours has.
- * reads DEPTH N | stats DEPTH N */
+ * reads DEPTH N | stats DEPTH N FOLDER */
 #include <liburing.h>
 
 #include "load.h"
@@ -17,7 +17,7 @@ static struct io_uring_sqe *sqe(void)
 }
 
 /* All of a round, then the next round. */
-static long reads(unsigned depth, long n)
+static long reads(unsigned depth, long n, const char *folder)
 {
 	unsigned *block = calloc(depth, sizeof(*block));
 	char *bufs = load_buffers(depth);
@@ -26,6 +26,7 @@ static long reads(unsigned depth, long n)
 	int64_t since = now_ns();
 	long done = 0;
 
+	(void)folder;
 	while (done < n) {
 		struct io_uring_cqe *cqe;
 		unsigned head, seen = 0;
@@ -53,8 +54,9 @@ static long reads(unsigned depth, long n)
 	return 0;
 }
 
-static long stats(unsigned depth, long n)
+static long stats(unsigned depth, long n, const char *folder)
 {
+	char(*names)[8] = load_names(folder, n);
 	struct statx *st = calloc(depth, sizeof(*st));
 	int64_t since = now_ns();
 	long done = 0;
@@ -64,7 +66,7 @@ static long stats(unsigned depth, long n)
 		unsigned head, seen = 0;
 
 		for (unsigned i = 0; i < depth; i++)
-			io_uring_prep_statx(sqe(), AT_FDCWD, "/etc/passwd", 0,
+			io_uring_prep_statx(sqe(), AT_FDCWD, names[done + i], 0,
 					    STATX_BASIC_STATS, &st[i]);
 		io_uring_submit_and_wait(&ring, depth);
 		io_uring_for_each_cqe(&ring, head, cqe)
@@ -84,8 +86,8 @@ int main(int argc, char **argv)
 {
 	int err = io_uring_queue_init(512, &ring, 1u << 8 | 1u << 9 | 1u << 7);
 
-	if (argc != 4 || err)
-		die("liburing reads|stats DEPTH N", err ? err : EINVAL);
+	if (argc < 4 || err)
+		die("liburing reads|stats DEPTH N [FOLDER]", err ? err : EINVAL);
 	return (int)(strcmp(argv[1], "reads") ? stats : reads)((unsigned)atoi(argv[2]),
-							       atol(argv[3]));
+							       atol(argv[3]), argv[4]);
 }

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "bench.h"
 
@@ -30,6 +31,18 @@ static inline int load_file(void)
 			die("pwrite", errno);
 	}
 	return fd;
+}
+
+/* The names of the n files of a folder, which is where we are from now on. */
+static inline char (*load_names(const char *folder, long n))[8]
+{
+	char(*names)[8] = calloc((size_t)n, sizeof(*names));
+
+	if (chdir(folder))
+		die(folder, errno);
+	for (long i = 0; i < n; i++)
+		snprintf(names[i], sizeof(names[i]), "%ld", i % 10000000);
+	return names;
 }
 
 static inline char *load_buffers(unsigned n)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uk.c - async-io on ukthreads: by asynchronous calls of one thread, or by as many light
  * threads that block.
- * calls|threads reads|stats DEPTH N */
+ * calls|threads reads DEPTH N | calls|threads stats DEPTH N FOLDER */
 #include <uk/uk.h>
 
 #include "load.h"
@@ -11,15 +11,15 @@ static long n, share;
 static int fd;
 static char *bufs;
 static struct statx *st;
+static char (*names)[8];
 static int (*work)(void);
 
-static uk_op read_of(unsigned i, unsigned block)
+static uk_op read_of(unsigned i)
 {
 	return (uk_op){ .kind = UK_OP_READ,
 			.fd = fd,
 			.addr = bufs + (size_t)i * BLOCK,
 			.len = BLOCK,
-			.off = (int64_t)block * BLOCK,
 			.tag = i };
 }
 
@@ -27,7 +27,6 @@ static uk_op stat_of(unsigned i)
 {
 	return (uk_op){ .kind = UK_OP_STATX,
 			.fd = AT_FDCWD,
-			.addr = "/etc/passwd",
 			.len = STATX_BASIC_STATS,
 			.addr2 = &st[i],
 			.tag = i };
@@ -45,14 +44,20 @@ static int calls(void)
 
 	if (uk_group_create(&g, depth))
 		die("uk_group_create", ENOMEM);
+	/* a vector is the program's: what stays from round to round is written once */
+	for (unsigned i = 0; i < depth; i++)
+		ops[i] = bufs ? read_of(i) : stat_of(i);
 	since = now_ns();
 	while (done < n) {
 		int r;
 
-		for (unsigned i = 0; i < depth; i++) {
-			block[i] = load_next(&seed);
-			ops[i] = bufs ? read_of(i, block[i]) : stat_of(i);
-		}
+		for (unsigned i = 0; i < depth; i++)
+			if (bufs) {
+				block[i] = load_next(&seed);
+				ops[i].off = (int64_t)block[i] * BLOCK;
+			} else {
+				ops[i].addr = names[done + i];
+			}
 		if (uk_submitv(g, ops, depth) != (int)depth)
 			die("uk_submitv", EAGAIN);
 		r = uk_wait_all(g, ends, depth, UK_FOREVER);
@@ -85,7 +90,7 @@ static void *reader(void *arg)
 		if (bufs)
 			load_right(b, block,
 				   uk_pread(fd, b, BLOCK, (off_t)block * BLOCK));
-		else if (uk_stat("/etc/passwd", &s))
+		else if (uk_stat(names[i * share + k], &s))
 			die("uk_stat", ENOENT);
 	}
 	return NULL;
@@ -117,8 +122,8 @@ int main(int argc, char **argv)
 {
 	uk_thread *t;
 
-	if (argc != 5)
-		die("uk calls|threads reads|stats DEPTH N", EINVAL);
+	if (argc < 5)
+		die("uk calls|threads reads|stats DEPTH N [FOLDER]", EINVAL);
 	work = strcmp(argv[1], "calls") ? threads : calls;
 	depth = (unsigned)atoi(argv[3]);
 	n = atol(argv[4]);
@@ -127,6 +132,7 @@ int main(int argc, char **argv)
 		bufs = load_buffers(depth);
 	} else {
 		st = calloc(depth, sizeof(*st));
+		names = load_names(argv[5], n);
 	}
 	if (uk_thread_create(&t, NULL, root, NULL))
 		die("uk_thread_create", ENOMEM);

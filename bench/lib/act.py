@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workloads act-*: what others lose when a thread blocks, or computes, in a call that nobody
 wrapped. By mechanism: the kernel's event (bpf, the same by `uk broker` for who may not load it,
-perf), the monitor's samples; kernel threads and Go beside them. The program is bench/act/act.c."""
+perf), the monitor's samples; kernel threads and Go beside them. The program is bench/act/act.c;
+the founding paper's two on virtual threads, too, are Act.java."""
 import contextlib
 import os
 import subprocess
@@ -12,19 +13,35 @@ import harness
 from micro import case, interleaved
 
 SYSTEMS = ("bpf", "broker", "perf", "monitor", "nptl", "go")
+# off: nobody finds out. On one vp user threads alone, on more the hybrid, which loses a vp for as
+# long as each call blocks: the founding paper's other rows
+OTHERS = {"act-table1": ("off", "loom"), "act-cost": ("off",)}
 # as uk doctor calls what is in force
 FORCE = {"bpf": "bpf,", "broker": "bpf by a broker", "perf": "perf,",
-         "monitor": "sampling monitor"}
+         "monitor": "sampling monitor", "off": "off"}
 # root, but for what the program would load by itself
 PLAIN = ["setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin"]
 NO_GO = {"go": "has no such call"}
 
 
 def table1(q):
-    n = 5_000 if q else 100_000
-    return [case(f"{text}, {v} vp", v, w, (n,), 2 * n, {"turn": ("", "ns", None)})
-            for w, text in (("es", "Test E/S"), ("esyield", "Test E/S, a yield "
-                 "after each read")) for v in (1, 2)]
+    n, m = (5_000, 500) if q else (100_000, 4_000)
+    hangs = {"off": "the only carrier sleeps in a read"}
+    es = [case(f"{text}, {v} vp", v, w, (n,), 2 * n, {"turn": ("", "ns", None)},
+               hangs if (w, v) == ("esyield", 1) else None)
+          for w, text in (("es", "Test E/S"), ("esyield", "Test E/S, a yield after each read"))
+          for v in (1, 2)]
+    return es + [case(f"Synchronisation, a sum by {2 * m - 1:,} threads, {v} vp", v, "sum", (m,),
+                      m * (m + 1) // 2, {"thread": ("", "ns", None)}) for v in (1, 2)]
+
+
+def cost(q):
+    n, m = (20_000, 200_000) if q else (300_000, 5_000_000)
+    return [case("two processes by turns at two pipes, a switch of the kernel's, 1 CPU", 1,
+                 "switches", (n,), 2 * n, {"switch": ("", "ns", None)},
+                 {"go": "no part in it"}),
+            case("two threads that yield, 1 vp", 1, "yields", (m,), 2 * m,
+                 {"turn": ("", "ns", None)}, dict.fromkeys(("nptl", "go"), "see w1"))]
 
 
 def late(p50, p99):
@@ -43,6 +60,8 @@ def block(q):
                  {"all": ("", "ms", "85")}),
             case("64 threads x 50 cold page faults, 2 vp", 2, "faults", (64, 50), 3200,
                  {"all": ("", "ms", "33")}, NO_GO),
+            case("64 threads x 50 reads past the cache (O_DIRECT), 2 vp", 2, "direct", (64, 50), 3200,
+                 {"all": ("", "ms", None)}, NO_GO),
             case("400 threads at a pthread barrier, 2 vp", 2, "wall", (400,), 400,
                  {"all": ("", "ms", None)}, NO_GO)]
 
@@ -62,7 +81,8 @@ def burst(q):
 
 
 WORKLOADS = {
-    "act-table1": (table1, "founding paper, table 1: two threads by turns at one pipe, raw"),
+    "act-table1": (table1, "founding paper, table 1: a sum by a tree of threads; two at one pipe, raw"),
+    "act-cost": (cost, "what detection costs who never blocks: a switch of the kernel's, a yield"),
     "act-latency": (latency, "a thread blocks: until another one runs"),
     "act-block": (block, "many that block: raw sleeps, cold pages, a pthread barrier"),
     "act-hogs": (hogs, "lateness of a ticker beside threads that compute"),
@@ -85,10 +105,14 @@ def broker(path):
 
 def command(system, c, folder):
     words = [c.program, *map(str, c.args)]
-    if c.program == "faults":
+    if c.program in ("faults", "direct"):
         words.append(os.path.join(folder, "cold-pages"))
     if system == "go":
         return [build.program("go-act"), *words], {"GOMAXPROCS": str(c.vps)}
+    if system == "loom":
+        par = "-Djdk.virtualThreadScheduler."
+        return [f"{build.jdk()}/bin/java", f"{par}parallelism={c.vps}", "-cp",
+                os.path.dirname(build.program("act-loom")), "Act", *words], {}
     if system == "nptl":
         return [build.program("act-nptl"), *words], {}
     by_broker = system == "broker"
@@ -111,5 +135,5 @@ def one_run(system, c, figures):
 
 
 def run(figures, runs, quick, only=None):
-    interleaved(figures, WORKLOADS[figures.workload][0](quick), SYSTEMS, one_run, runs, quick,
-                only)
+    interleaved(figures, WORKLOADS[figures.workload][0](quick),
+                SYSTEMS + OTHERS.get(figures.workload, ()), one_run, runs, quick, only)

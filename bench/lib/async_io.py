@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workload async-io: what a request costs that no thread waits for. Asynchronous calls of one
-thread (uk-calls) beside liburing alone, which is the limit, and beside as many light threads
-with one blocking call each (uk-threads). All on one processor, page cache and name cache
-warm. The programs are in bench/async."""
+thread (uk-calls) beside liburing alone, which is the limit, beside as many light threads with one
+blocking call each (uk-threads), and as many tasks of tokio-uring. All on one processor, page cache
+and name cache warm. The programs are in bench/async."""
+import os
+import tempfile
+
 import build
 import harness
 from micro import case, interleaved
 
-SYSTEMS = ("liburing", "uk-calls", "uk-threads")
+SYSTEMS = ("liburing", "uk-calls", "uk-threads", "tokio-uring")
 
 
 def requests(q):
@@ -16,7 +19,7 @@ def requests(q):
     metrics = {"op": ("", "ns", "1.05 x liburing")}
     out = [case(f"random reads of 4 KiB, depth {d}", 1, "reads", (d, n), n, metrics)
            for d in (1, 32, 256)]
-    out.append(case(f"{m:,} stats, 256 at a time", 1, "stats", (256, m), m, metrics))
+    out.append(case(f"{m:,} files' stats, 256 at a time", 1, "stats", (256, m), m, metrics))
     return out
 
 
@@ -45,10 +48,21 @@ def proxy_run(system, c, figures):
         figures.add(c.variant + suffix, system, unit, values[metric])
 
 
+FOLDERS = {}  # of so many files; gone when we are
+
+
+def folder(n):
+    if n not in FOLDERS:
+        FOLDERS[n] = tempfile.TemporaryDirectory()
+        for i in range(n):
+            os.close(os.open(f"{FOLDERS[n].name}/{i}", os.O_CREAT | os.O_WRONLY))
+    return FOLDERS[n].name
+
+
 def one_run(system, c, figures):
-    words = [c.program, *map(str, c.args)]
-    if system == "liburing":
-        words, env = [build.program("async-liburing"), *words], {}
+    words = [c.program, *map(str, c.args)] + ([folder(c.args[1])] if c.program == "stats" else [])
+    if system in ("liburing", "tokio-uring"):
+        words, env = [build.program("async-" + system), *words], {}
     else:
         words = [build.program("async-uk"), system[3:], *words]
         env = {"UK_VPS": "1", "LD_LIBRARY_PATH": build.runtime()}

@@ -57,8 +57,15 @@ def family(root, stats):
 
 
 def seconds_of(pids, stats):
-    """CPU time of processes and of those that they waited for."""
-    return sum(sum(map(int, stats[pid][1][11:15])) for pid in pids) / TICK
+    """CPU time of processes and of those that they waited for; the latter in the clock's ticks."""
+    return sum(cpu_clock(pid, stats) + sum(map(int, stats[pid][1][13:15])) / TICK for pid in pids)
+
+
+def cpu_clock(pid, stats):
+    try:
+        return time.clock_gettime(~pid << 3 | 2)  # clock_getcpuclockid(3)
+    except OSError:  # it has ended meanwhile
+        return sum(map(int, stats[pid][1][11:13])) / TICK
 
 
 class Others:
@@ -178,17 +185,17 @@ class Figures:
                 continue
             higher = unit.endswith("/s")
             peers = [r["median"] for r in group
-                     if r["system"] not in OURS and not r["system"].startswith("raw-")
+                     if not r["system"].startswith(OURS) and not r["system"].startswith("raw-")
                      and r["median"] > 0]
             best = (max if higher else min)(peers) if peers else None
             target = self.targets.get((variant, unit))
             print(f"\n{self.workload} | {variant} | {unit}"
                   + (f" | target {target}" if target else ""))
-            print(f"  {'system':14} {'median':>12} {'min':>12} {'max':>12} {'runs':>4}"
+            print(f"  {'system':20} {'median':>12} {'min':>12} {'max':>12} {'runs':>4}"
                   f"  to best peer")
             for r in sorted(group, key=lambda r: r["median"], reverse=higher):
                 ratio = f"{r['median'] / best:.2f} x" if best else ""
-                print(f"  {r['system']:14} {r['median']:12,.2f} {r['min']:12,.2f} "
+                print(f"  {r['system']:20} {r['median']:12,.2f} {r['min']:12,.2f} "
                       f"{r['max']:12,.2f} {r['runs']:4}  {ratio}".rstrip())
         if any(r["unit"] == "errors" for r in rows):
             print("\nevery figure above is of a run without one error; the others are named "

@@ -1,36 +1,63 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workload net-echo: 256 bytes echoed on 32 connections over lo, one request on each in flight:
-a kernel thread for each connection, epoll in one thread, a user thread for each on one vp (uk), the
-same with sockets on a reactive vp of its own (net), or with a network processor on the last CPU
-(sqpoll), which a vp without work leaves to end up to 32 requests, or 100 us (batch). The program is bench/net/echo.c."""
+"""Workload net-echo: 256 bytes echoed on 32 connections over a veth, one request on each in
+flight, or 20,000 a second: a kernel thread for each connection, epoll in one thread, a user thread
+for each on one vp (uk), the same with sockets on a reactive vp of its own (net), and the rungs of
+`uk net`: with a network processor (sqpoll), which a vp without work leaves to end up to 32
+requests, or 100 us (batch); epoll that polls the queue itself (poll); user threads with a kernel
+thread that polls it (threaded), with packets handed to the last CPU (rps). The server is on the
+first CPU, the client on the last. The programs are in bench/net."""
+import os
+
 import build
 import harness
 from micro import case, interleaved
 
-SYSTEMS = ("threads", "epoll", "uk", "net", "sqpoll", "batch")
+RUNGS = {"threads": "-", "epoll": "-", "uk": "-", "net": "-", "sqpoll": "sqpoll",
+         "batch": "sqpoll", "poll": "epoll", "threaded": "threaded", "rps": "rps"}
+METRICS = {
+    "turn": (", a request", "ns"), "p50": (", p50", "us"), "p99": (", p99", "us"),
+    "p999": (", p99.9", "us"),
+    "cpu": (", CPU of the server", "ns"),
+    "net_cpu": (", CPU of the network processor", "ns"),
+    "switches": (", the server's switches, of 1,000", "switches"),
+    "host_switches": (", switches on its CPU, of 1,000", "switches"),
+    "net_switches": (", switches of the network processor, of 1,000", "switches"),
+    "rx": (", the server's NET_RX softirqs, of 1,000", "softirqs"),
+    "host_softirqs": (", NET_RX on its CPU, of 1,000", "softirqs"),
+    "net_softirqs": (", NET_RX on the other CPU, of 1,000", "softirqs"),
+    "host_polls": (", polls of the veth on its CPU, of 1,000", "polls"),
+    "host_interrupts": (", interrupts on its CPU", "a second"),
+    "host_timer": (", of them timers", "a second"),
+    "host_wakes": (", of them wake-ups by another CPU", "a second"),
+    "host_calls": (", of them calls by another CPU", "a second"),
+    "net_interrupts": (", interrupts on the other CPU", "a second"),
+}
 
 
 def echo(q):
-    n = 20_000 if q else 400_000
-    metrics = {"turn": (", a request", "ns", None),
-               "cpu": (", CPU of the server", "ns", None),
-               "switches": (", the server's switches, of 1,000", "switches", None)}
-    return [case("echo of 256 bytes", 1, "echo", (n,), n, metrics, cpus=2)]
+    n = 20_000 if q else 50_000
+    metrics = {m: (text, unit, None) for m, (text, unit) in METRICS.items()}
+    return [case(what, 1, "echo", (n, rate), n, metrics, cpus=2)
+            for what, rate in (("closed loop", 0), ("20,000/s", 20_000))]
 
 
 WORKLOADS = {
-    "net-echo": (echo, "256 bytes on 32 connections: time, CPU and switches of each server"),
+    "net-echo": (echo, "256 bytes on 32 connections over a veth: what each server and CPU pays"),
 }
 
 
 def one_run(system, c, figures):
-    words = harness.pinned(c.cpus) + [build.program("net-echo"), system, *map(str, c.args)]
+    how = "uk" if system in ("threaded", "rps") else system
+    words = ["python3", "-B", os.path.join(build.BENCH, "net", "veth.py"),
+             build.program("net-echo"), build.built("uk"), how, RUNGS[system],
+             *map(str, c.args)]
     env = {"UK_VPS": "1", "LD_LIBRARY_PATH": build.runtime()}
     values, _ = harness.run_program(words, env, c.check, 180)
     for name, (text, unit, _) in c.metrics.items():
-        figures.add(c.variant + text, system, unit, values[name])
+        if name in values:
+            figures.add(c.variant + text, system, unit, values[name])
 
 
 def run(figures, runs, quick, only=None):
-    interleaved(figures, WORKLOADS[figures.workload][0](quick), SYSTEMS, one_run, runs, quick,
+    interleaved(figures, WORKLOADS[figures.workload][0](quick), tuple(RUNGS), one_run, runs, quick,
                 only)

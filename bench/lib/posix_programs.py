@@ -17,6 +17,8 @@ CLIENT = ["taskset", "-c", str(harness.CPUS[-1])]
 RUNS = 3
 SPARE_FILES = 200  # what a server and its client need beside their connections
 EVERY = "all"
+SIZED = ("posix-echo", "posix-http", "posix-apache", "posix-mariadb")
+only_sizes = ()
 
 
 def under(system, vps, words):
@@ -43,9 +45,10 @@ def most_files():
 
 
 def fitting(figures, text, counts):
-    """{variant: n} for those of counts that the machine has descriptors for; one that is too
-    high is lowered."""
+    """{variant: n} for those of counts that are asked for (--sizes), and that the machine has
+    descriptors for; one that is too high is lowered."""
     most = most_files() - SPARE_FILES
+    counts = [n for n in counts if not only_sizes or n in only_sizes]
     for n in counts:
         if n > most:
             figures.absent(EVERY, text.format(n), "no more than "
@@ -56,7 +59,8 @@ def fitting(figures, text, counts):
 # --- echo -------------------------------------------------------------------------------
 
 ECHO_COUNTS = (16, 100, 1_000, 10_000, 30_000)
-ECHO_SYSTEMS = ("native", "uk-run", "uk-run-epoll", "raw-epoll")
+ECHO_SYSTEMS = ("native", "uk-run", "uk-run-epoll", "raw-epoll", "loop", "uk-run-loop")
+ECHO_FORMS = {"raw-epoll": ["epoll"], "loop": ["loop"], "uk-run-loop": ["loop"]}
 ECHO_SECONDS = 3
 MEMORY_FROM = 1_000  # fewer connections drown in what else the machine does
 TARGETS = {16: "at most native's", 1_000: "0.66 x native"}
@@ -130,7 +134,7 @@ def echo(figures, runs, quick, only):
             figures.targets[(variant + ", idle", "KB per connection")] = "0.5 x native"
 
     def once(variant, system, n):
-        tail = ["epoll"] if system == "raw-epoll" else []
+        tail = ECHO_FORMS.get(system, [])
         words = native_server(lambda port, _: [build.program("echo"), str(port), *tail], system)
         with servers.Server(f"echo-{system}", 1, n, words) as s:
             for (end, unit), value in echo_once(s, n, seconds).items():

@@ -13,6 +13,7 @@ import time
 
 import build
 import harness
+from ports import free_port
 
 WWW = os.path.join(build.OUT, "www")
 SMALL = b"hello, world\n"
@@ -37,10 +38,10 @@ def prefix(name):
     return path
 
 
-def ukweb(mode):
+def ukweb(mode, env=None):
     def command(port, cpus, _):
         return [build.built("ukweb", "apps/web/ukweb"), f"--mode={mode}", f"--port={port}",
-                f"--root={WWW}", f"--vps={cpus}"], {}
+                f"--root={WWW}", f"--vps={cpus}"], env or {}
     return command
 
 
@@ -115,26 +116,16 @@ def apache(mpm):
     return command
 
 
-SERVERS = {
+# by who finds out that a thread blocks
+MECHANISMS = {f"ukweb-{mode}-{how}": ukweb(mode, {"UK_ACTIVATION": how})
+              for mode in ("uk", "uk-set") for how in ("bpf", "perf", "monitor")}
+SERVERS = MECHANISMS | {
     "ukweb-uk": ukweb("uk"), "ukweb-uk-set": ukweb("uk-set"), "ukweb-pth": ukweb("pth"),
     "raw-uring": raw_uring, "raw-epoll": raw("raw-epoll"),
     "nginx": nginx(),
     "nginx-cache": nginx("open_file_cache max=1000 inactive=60s;"), "hyper": hyper, "go-net-http": go_web,
     "apache-event": apache("event"), "apache-worker": apache("worker"),
 }
-
-
-def free_port():
-    """A port below the range that the client's own sockets come from."""
-    for port in range(18080, 19080):
-        with socket.socket() as s:
-            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                s.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                continue
-    raise build.Missing("no free port")
 
 
 def in_bytes(path, fields):

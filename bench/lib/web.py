@@ -7,7 +7,7 @@ import subprocess
 
 import build
 import harness
-from servers import SERVERS, WWW, Server, make_root
+from servers import MECHANISMS, SERVERS, WWW, Server, make_root
 
 CLIENT_CPU = harness.CPUS[-1]
 ERRORS = ("connect", "closed", "io", "status", "body", "late")
@@ -185,6 +185,93 @@ def founding(figures, runs, quick, only):
     plot(figures)
 
 
+# --- on to the knee -------------------------------------------------------------------
+
+KNEE_RATES = (100, 250, 500, 1000, 2000, 3000, 4500, 6000, 8000, 10_000, 12_000, 16_000, 20_000)
+KNEE_SECONDS = 3
+SERVED = 0.95  # of what was offered; a server that serves less is beyond its knee
+
+
+def exact_clients(port, rate, seconds):
+    """web/load.c on each CPU but the first: (replies/s, p99 us of the worst, their share of
+    those CPUs in per cent)."""
+    cpus = harness.CPUS[1:] or harness.CPUS
+    each = rate / len(cpus)
+    before = os.times()
+    clients = [subprocess.Popen(
+        ["taskset", "-c", str(cpu), build.program("load"), str(port), "/file10k",
+         str(round(each * seconds)), "0", WWW + "/file10k", "rate", str(each), str(CALLS)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for cpu in cpus]
+    said = [c.communicate(timeout=seconds + 60) for c in clients]
+    after, replies, p99, took = os.times(), 0, 0, 0
+    for client, (out, err) in zip(clients, said):
+        if client.returncode:
+            raise harness.Failed(f"web/load.c: {err.strip()[-200:]}")
+        got = dict(w.split("=") for w in out.split()[1:])
+        errors = {k: int(got[k]) for k in ERRORS if got[k] != "0"}
+        if errors:
+            raise harness.Failed(f"errors: {errors} in {got['requests']} requests")
+        replies += int(got["requests"])
+        p99, took = max(p99, float(got["p99"])), max(took, float(got["seconds"]))
+    cpu = sum(after[i] - before[i] for i in (2, 3))
+    return replies / took, p99, cpu / took / len(cpus) * 100
+
+
+def knee_once(figures, variant, system, rate, seconds):
+    with Server(system, 1, 3000) as s:
+        before = s.cpu()
+        replies, p99, clients = exact_clients(s.port, rate, seconds)
+        us = (s.cpu() - before) / (rate * seconds * CALLS) * 1e6
+    for unit, value in (("replies/s", replies), ("CPU us per request", us), ("p99 us", p99),
+                        ("clients' CPU, %", clients)):
+        figures.add(variant, system, unit, value)
+    if replies < SERVED * rate * CALLS:
+        raise harness.Failed(f"beyond its knee: {replies / rate / CALLS:.0%} of what was offered, "
+                             f"clients' CPUs {clients:.0f} % busy")
+
+
+def knee(figures, runs, quick, only):
+    """The founding experiment's connections, more and more of them a second, until a server on
+    one CPU serves less than it is offered. It is out then."""
+    make_root()
+    dead = set()
+    for rate in KNEE_RATES[1::4] if quick else KNEE_RATES:
+        systems = [s for s in KNEE_SYSTEMS if s not in dead]
+        harness.interleaved(
+            figures, {f"{rate} connections/s": rate}, systems, runs, only,
+            lambda variant, system, rate: knee_once(figures, variant, system, rate,
+                                                    1 if quick else KNEE_SECONDS))
+        dead.update(system for system, _ in figures.gone)
+    plot_knee(figures)
+
+
+def plot_knee(figures):
+    folder = os.path.join(build.OUT, "founding")
+    os.makedirs(folder, exist_ok=True)
+    points = {}
+    for r in figures.rows():
+        points.setdefault(r["system"], {}).setdefault(r["variant"].split()[0], {})[r["unit"]] = \
+            r["median"]
+    for system, rows in points.items():
+        with open(f"{folder}/knee-{system}.dat", "w", encoding="utf-8") as f:
+            f.write("# connections/s  replies/s  CPU-us/request  p99-us\n")
+            for rate, v in rows.items():
+                f.write(f"{rate} {v['replies/s']} {v['CPU us per request']} {v['p99 us']}\n")
+    draw("knee.gp", f"{folder}/knee.svg", names=" ".join(points), folder=folder)
+
+
+def draw(script, out, **variables):
+    """One picture by a script of web/, which gets the variables and `out`."""
+    try:
+        gnuplot = build.which("gnuplot", "gnuplot-nox")
+    except build.Missing as why:
+        harness.say(f"no picture: {why}")
+        return
+    words = "; ".join(f"{k}='{v}'" for k, v in {**variables, "out": out}.items())
+    subprocess.run([gnuplot, "-e", words, os.path.join(build.BENCH, "web", script)], check=False)
+    harness.say(f"wrote {os.path.relpath(out, build.ROOT)}")
+
+
 LIGHT_RATES = (20, 100, 400)
 LIGHT_SECONDS = 10
 LIGHT_TARGET = "at most ukweb-pth's"
@@ -208,7 +295,7 @@ def light(figures, runs, quick, only):
         figures.add(variant, system, "CPU us per request",
                     light_once(system, rate, 2 if quick else LIGHT_SECONDS))
 
-    harness.interleaved(figures, cases, FOUNDING, runs, only, once)
+    harness.interleaved(figures, cases, (*FOUNDING, *MECHANISMS), runs, only, once)
 
 
 def plot(figures):
@@ -225,25 +312,18 @@ def plot(figures):
             f.write("# connections/s  replies/s  KB/s  CPU-us/request\n")
             for rate, v in sorted(rows.items()):
                 f.write(f"{rate} {v['replies/s']} {v['KB/s']} {v['CPU us per request']}\n")
-    try:
-        gnuplot = build.which("gnuplot", "gnuplot-nox")
-    except build.Missing as why:
-        harness.say(f"no pictures: {why}")
-        return
     for cpus in sorted({c for c, _ in points}):
         names = " ".join(s for c, s in points if c == cpus)
         for kind in ("svg", "png"):
-            out = f"{folder}/founding-{cpus}cpu.{kind}"
-            subprocess.run([gnuplot, "-e", f"cpus='{cpus}'; names='{names}'; kind='{kind}'; "
-                            f"folder='{folder}'; out='{out}'",
-                            os.path.join(build.BENCH, "web", "founding.gp")], check=False)
-            harness.say(f"wrote {os.path.relpath(out, build.ROOT)}")
+            draw("founding.gp", f"{folder}/founding-{cpus}cpu.{kind}", cpus=cpus, names=names,
+                 kind=kind, folder=folder)
 
 
 SMALL_TARGETS = {100: "within 5 % of raw-uring; 0.75 x nginx"}
 SMALL_TARGETS[1000] = SMALL_TARGETS[10000] = SMALL_TARGETS[100]
 SMALL_SYSTEMS = [s for s in SERVERS if s != "nginx-cache"]
 FILE_SYSTEMS = [s for s in SERVERS if s != "raw-uring"]
+KNEE_SYSTEMS = [s for s in FILE_SYSTEMS if s not in MECHANISMS]
 
 WORKLOADS = {
     "web-small": (cpu_per_request("/small", (100, 1000, 10000), SMALL_SYSTEMS, 4,
@@ -255,6 +335,8 @@ WORKLOADS = {
                   "server CPU per request"),
     "founding": (founding, "httperf, 3,000 connections x 5 x 10,000 bytes, 10 to 3,000 a "
                  "second, 1 and 2 CPUs, plotted"),
+    "founding-knee": (knee, "the same connections, exact clients, 100 to 20,000 a second, server "
+                      "on one CPU, until it serves less than it is offered, plotted"),
 }
 
 def run(figures, runs, quick, only=None):

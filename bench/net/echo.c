@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* echo.c - net-echo: a server that echoes 256 bytes on 32 connections over lo,
- * and in a process of its own a client that has one request on each connection
- * in flight, always. threads|epoll|uk|net|sqpoll|batch N
+/* echo.c - net-echo: a server that echoes 256 bytes on 32 connections, and the client that
+ * asks it, each in a network namespace of its own (veth.py, who also counts).
  *
- * The server's figures are what the kernel counts for its process, from the
- * first connection to its exit: they depend less on who else uses the machine
- * than a latency would. */
+ *   serve HOW HOST NET   threads|epoll|poll|uk|net|sqpoll|batch, on CPU HOST; what has a CPU
+ *                        for the network's work has NET. Says "ready", and ends with its
+ *                        connections.
+ *   load ADDRESS N RATE [TIMES]
+ *                        RATE 0: one request on each connection in flight, always; else so many
+ *                        a second, each on the next connection, timed from when it was due.
+ *                        Says "begin" and "end", and waits for a line each time, so that who
+ *                        counts sees nothing but the N requests. That TIMES; the times that it
+ *                        prints are of the last. */
 #include <uk/uk.h>
 
 #include <arpa/inet.h>
@@ -13,16 +18,32 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
 #include "bench.h"
 
+#ifndef CONNECTIONS
 #define CONNECTIONS 32
+#endif
 #define BYTES 256
+#define PORT 7777
 
-static int listener;
+static int listener, host, net;
+
+static void stay_on(int cpu)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		die("sched_setaffinity", errno);
+}
 
 static int accept_one(void)
 {
@@ -59,10 +80,19 @@ static void serve_threads(void)
 		pthread_join(t[i], NULL);
 }
 
-static void serve_epoll(void)
+struct poll_params {
+	uint32_t usecs;
+	uint16_t budget;
+	uint8_t prefer, pad;
+};
+
+static void serve_epoll(bool polls)
 {
+	struct poll_params params = { .usecs = 200, .budget = 64, .prefer = 1 };
 	int e = epoll_create1(EPOLL_CLOEXEC), left = CONNECTIONS;
 
+	if (polls && ioctl(e, _IOW(0x8A, 1, struct poll_params), &params))
+		die("EPIOCSPARAMS", errno);
 	for (int i = 0; i < CONNECTIONS; i++) {
 		struct epoll_event ev = { .events = EPOLLIN, .data.fd = accept_one() };
 
@@ -100,8 +130,8 @@ static void *parking(void *arg)
 	return NULL;
 }
 
-/* One vp, and, as how says, a reactive one, or a network processor on the last CPU, without or
- * with completions in batches. NULL: the default set. */
+/* One vp, and, as how says, a reactive one, or a network processor, without or with completions
+ * in batches. NULL: the default set. */
 static uk_vpset *set_for(const char *how)
 {
 	uk_vpset_attr a = UK_VPSET_ATTR_INIT;
@@ -112,12 +142,14 @@ static uk_vpset *set_for(const char *how)
 	a.name = "echo";
 	a.n = 1;
 	a.flags = strcmp(how, "net") ? UK_VPSET_SQPOLL : UK_VPSET_NET;
-	a.net_cpu = (int)sysconf(_SC_NPROCESSORS_ONLN) - 1;
-	a.idle = 20 * UK_MS;
+	a.net_cpu = net;
+	a.idle = UK_SEC;
+	a.napi = 50 * UK_US;
+	a.napi_prefer = 1;
 	a.min_wait = strcmp(how, "batch") ? 0 : 100 * UK_US;
 	if (uk_vpset_create_attr(&s, &a))
 		die("uk_vpset_create_attr", ENOMEM);
-	if (uk_vpset_sqpoll(s) < 0)
+	if (a.flags & UK_VPSET_SQPOLL && uk_vpset_sqpoll(s) < 0)
 		die("no network processor", -uk_vpset_sqpoll(s));
 	return s;
 }
@@ -135,109 +167,184 @@ static void serve_uk(const char *how)
 		uk_thread_join(t[i], NULL);
 }
 
-static void serve(const char *how)
+static int serve(const char *how)
 {
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+	int one = 1;
+
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(listener, (struct sockaddr *)&at, sizeof(at)) ||
+	    listen(listener, CONNECTIONS))
+		die("listen", errno);
+	stay_on(host);
+	puts("ready");
+	fflush(stdout);
 	if (!strcmp(how, "threads"))
 		serve_threads();
-	else if (!strcmp(how, "epoll"))
-		serve_epoll();
+	else if (!strcmp(how, "epoll") || !strcmp(how, "poll"))
+		serve_epoll(how[0] == 'p');
 	else
 		serve_uk(how);
+	return 0;
 }
 
 /* -- the client -- */
 
-static int connect_one(const struct sockaddr_in *at)
+static int connect_one(const char *to)
 {
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(PORT) };
 	int one = 1, c = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if (c < 0 || connect(c, (const struct sockaddr *)at, sizeof(*at)) ||
+	if (inet_pton(AF_INET, to, &at.sin_addr) != 1 ||
+	    connect(c, (const struct sockaddr *)&at, sizeof(at)) ||
 	    setsockopt(c, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)))
 		die("connect", errno);
 	return c;
 }
 
-static void ask(int c)
+#define ASKED 8192 /* at most, on one connection, without an answer */
+
+static struct client {
+	int fd;
+	int got; /* of the answer that comes now */
+	unsigned asked, answered;
+	int64_t due[ASKED]; /* of the requests between them */
+} client[CONNECTIONS];
+static int64_t *took; /* each request */
+static long done;
+
+static void ask(struct client *c, int64_t due)
 {
 	static const char b[BYTES] = "echo";
 
-	if (send(c, b, sizeof(b), MSG_NOSIGNAL) != BYTES)
+	if (c->asked - c->answered == ASKED)
+		die("the server is too slow for that", ETIME);
+	c->due[c->asked++ % ASKED] = due;
+	if (send(c->fd, b, sizeof(b), MSG_NOSIGNAL) != BYTES)
 		die("send", errno);
 }
 
-/* How many answers came. */
-static long load(const struct sockaddr_in *at, long n)
+/* How many answers have come. */
+static int hear(struct client *c)
 {
-	int e = epoll_create1(EPOLL_CLOEXEC), c[CONNECTIONS], got[CONNECTIONS] = { 0 };
-	long asked = 0, done = 0;
+	char b[BYTES * 16];
+	ssize_t r = recv(c->fd, b, sizeof(b), MSG_DONTWAIT);
+	int64_t now = now_ns();
+	int n = 0;
 
+	if (r == 0)
+		die("the server", ECONNRESET);
+	for (c->got += r > 0 ? (int)r : 0; c->got >= BYTES; c->got -= BYTES, n++)
+		took[done++] = now - c->due[c->answered++ % ASKED];
+	return n;
+}
+
+static void counted(const char *word)
+{
+	char line[16];
+
+	puts(word);
+	fflush(stdout);
+	if (!fgets(line, sizeof(line), stdin))
+		die("who counts is gone", EPIPE);
+}
+
+static void start_all(int e, const char *to)
+{
 	for (int i = 0; i < CONNECTIONS; i++) {
 		struct epoll_event ev = { .events = EPOLLIN, .data.u32 = (uint32_t)i };
 
-		c[i] = connect_one(at);
-		if (epoll_ctl(e, EPOLL_CTL_ADD, c[i], &ev))
+		client[i].fd = connect_one(to);
+		if (epoll_ctl(e, EPOLL_CTL_ADD, client[i].fd, &ev))
 			die("epoll_ctl", errno);
 	}
-	for (int i = 0; i < CONNECTIONS && asked < n; i++, asked++)
-		ask(c[i]);
+}
+
+/* Send what is due; how long until the next is, or NULL. */
+static const struct timespec *ask_due(long n, long *asked, int64_t since, int64_t step)
+{
+	static struct timespec ts;
+	int64_t now = now_ns();
+
+	for (; *asked < n && since + *asked * step <= now; ++*asked)
+		ask(&client[*asked % CONNECTIONS], since + *asked * step);
+	if (*asked == n)
+		return NULL;
+	ts.tv_nsec = since + *asked * step - now;
+	return &ts;
+}
+
+/* N requests; rate 0: as they are answered. */
+static void run(int e, long n, long rate)
+{
+	int64_t since = now_ns();
+	long asked = 0;
+
+	done = 0;
+	for (; !rate && asked < CONNECTIONS; asked++)
+		ask(&client[asked], since);
 	while (done < n) {
+		const struct timespec *limit =
+		    rate ? ask_due(n, &asked, since, 1000000000 / rate) : NULL;
 		struct epoll_event ev[CONNECTIONS];
-		int k = epoll_wait(e, ev, CONNECTIONS, -1);
+		int k = epoll_pwait2(e, ev, CONNECTIONS, limit, NULL);
 
 		for (int i = 0; i < k; i++) {
-			unsigned at_c = ev[i].data.u32;
-			char b[BYTES];
-			ssize_t r = recv(c[at_c], b, sizeof(b), MSG_DONTWAIT);
+			struct client *c = &client[ev[i].data.u32];
 
-			if (r == 0)
-				die("the server", ECONNRESET);
-			got[at_c] += r > 0 ? (int)r : 0;
-			if (got[at_c] < BYTES)
-				continue;
-			got[at_c] = 0;
-			done++;
-			if (asked++ < n)
-				ask(c[at_c]);
+			if (hear(c) && !rate && asked++ < n)
+				ask(c, now_ns());
 		}
 	}
+}
+
+/* How long it took. */
+static int64_t counted_run(int e, long n, long rate)
+{
+	int64_t since, span;
+
+	counted("begin");
+	since = now_ns();
+	run(e, n, rate);
+	span = now_ns() - since;
+	counted("end");
+	return span;
+}
+
+static int load(const char *to, long n, long rate, int times)
+{
+	int e = epoll_create1(EPOLL_CLOEXEC);
+	int64_t span = 0;
+
+	if (n < 20 * CONNECTIONS)
+		die("so few requests say nothing", EINVAL);
+	prctl(PR_SET_TIMERSLACK, 1);
+	took = calloc((size_t)n, sizeof(*took));
+	start_all(e, to);
+	run(e, n / 20, rate);
+	for (; times; times--)
+		span = counted_run(e, n, rate);
+	result("turn", (double)span / (double)n);
+	qsort(took, (size_t)n, sizeof(*took), cmp_i64);
+	result("p50", (double)took[n / 2] / 1e3);
+	result("p99", (double)took[n * 99 / 100] / 1e3);
+	result("p999", (double)took[n * 999 / 1000] / 1e3);
 	for (int i = 0; i < CONNECTIONS; i++)
-		close(c[i]);
-	return done;
+		close(client[i].fd);
+	check(n);
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	struct sockaddr_in at = { .sin_family = AF_INET,
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(at);
-	struct rusage u;
-	int64_t since;
-	int status;
-	long n, done;
-	pid_t pid;
-
-	if (argc != 3)
-		die("threads|epoll|uk|net|sqpoll|batch N", EINVAL);
-	n = atol(argv[2]);
-	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (bind(listener, (struct sockaddr *)&at, len) ||
-	    listen(listener, CONNECTIONS) ||
-	    getsockname(listener, (struct sockaddr *)&at, &len))
-		die("listen", errno);
-	pid = fork();
-	if (!pid) {
-		serve(argv[1]);
-		_exit(0);
+	if (argc == 5 && !strcmp(argv[1], "serve")) {
+		host = atoi(argv[3]);
+		net = atoi(argv[4]);
+		return serve(argv[2]);
 	}
-	since = now_ns();
-	done = load(&at, n);
-	result("turn", (double)(now_ns() - since) / (double)done);
-	if (pid < 0 || wait4(pid, &status, 0, &u) != pid || status)
-		die("the server", EIO);
-	result("switches", 1000.0 * (double)(u.ru_nvcsw + u.ru_nivcsw) / (double)done);
-	result("cpu", ((double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e9 +
-		       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e3) /
-			  (double)done);
-	check(done);
-	return 0;
+	if ((argc == 5 || argc == 6) && !strcmp(argv[1], "load"))
+		return load(argv[2], atol(argv[3]), atol(argv[4]),
+			    argc == 6 ? atoi(argv[5]) : 1);
+	die("serve HOW HOST NET | load ADDRESS N RATE [TIMES]", EINVAL);
 }

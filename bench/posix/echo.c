@@ -3,8 +3,10 @@
  * default attributes that sends back what comes. It knows nothing of us;
  * bench/lib/posix_programs.py runs it natively and under `uk run`.
  *
- * echo PORT [epoll]
- * The second form is one epoll loop, no threads: the limit, beside which both stand.
+ * echo PORT [epoll|loop]
+ * The second form is one epoll loop, no threads: the limit, beside which both stand. The third is
+ * that loop as programs with threads have it: in one of them, its sockets O_NONBLOCK, each read
+ * until there is no more.
  *
  * It ends with a line that says why when it gets no thread: that is a result too. */
 #include <errno.h>
@@ -33,12 +35,12 @@ static int listen_on(const char *port)
 	return fd;
 }
 
-static int next_connection(int listener)
+static int next_connection(int listener, int flags)
 {
 	int one = 1, fd;
 
 	do
-		fd = accept(listener, NULL, NULL);
+		fd = accept4(listener, NULL, NULL, flags);
 	while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
 	if (fd < 0)
 		die("accept", errno);
@@ -52,6 +54,8 @@ static int echo_once(int fd)
 	char buf[ROOM];
 	ssize_t n = recv(fd, buf, sizeof(buf), 0), at = 0, done;
 
+	if (!n)
+		errno = 0;
 	for (; at < n; at += done) {
 		done = send(fd, buf + at, (size_t)(n - at), MSG_NOSIGNAL);
 		if (done < 0)
@@ -75,7 +79,7 @@ static void threads(int listener)
 	pthread_t th;
 
 	for (long n = 0;; n++) {
-		int fd = next_connection(listener);
+		int fd = next_connection(listener, 0);
 		int err = pthread_create(&th, NULL, connection, (void *)(intptr_t)fd);
 
 		if (err) {
@@ -86,7 +90,17 @@ static void threads(int listener)
 	}
 }
 
-static void loop(int listener)
+/* true: the peer has gone. */
+static int echo_all(int fd, int flags)
+{
+	if (!flags)
+		return !echo_once(fd);
+	while (echo_once(fd))
+		;
+	return errno != EAGAIN;
+}
+
+static void loop(int listener, int flags)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.fd = listener };
 	struct epoll_event got[EVENTS];
@@ -101,23 +115,38 @@ static void loop(int listener)
 			int fd = got[i].data.fd;
 
 			if (fd == listener) {
-				ev.data.fd = next_connection(listener);
+				ev.data.fd = next_connection(listener, flags);
 				epoll_ctl(ep, EPOLL_CTL_ADD, ev.data.fd, &ev);
-			} else if (!echo_once(fd)) {
+			} else if (echo_all(fd, flags)) {
 				close(fd);
 			}
 		}
 	}
 }
 
+static void *loop_in_a_thread(void *arg)
+{
+	loop((int)(intptr_t)arg, SOCK_NONBLOCK);
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
+	pthread_t th;
+
 	if (argc < 2) {
-		fprintf(stderr, "usage: echo PORT [epoll]\n");
+		fprintf(stderr, "usage: echo PORT [epoll|loop]\n");
 		return 2;
 	}
-	if (argc > 2)
-		loop(listen_on(argv[1]));
+	if (argc > 2 && !strcmp(argv[2], "loop")) {
+		int err = pthread_create(&th, NULL, loop_in_a_thread,
+					 (void *)(intptr_t)listen_on(argv[1]));
+
+		if (err)
+			die("pthread_create", err);
+		pthread_join(th, NULL);
+	} else if (argc > 2)
+		loop(listen_on(argv[1]), 0);
 	else
 		threads(listen_on(argv[1]));
 	return 0;

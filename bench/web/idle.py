@@ -21,6 +21,9 @@ import tempfile
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, TOP + '/bench/lib')
+from ports import free_port  # noqa: E402
+
 REQUEST = b'GET /index.html HTTP/1.1\r\nHost: localhost\r\n\r\n'
 NGINX = '''daemon off; worker_processes 1; pid %(dir)s/pid; error_log %(dir)s/err;
 events { worker_connections 20000; }
@@ -51,12 +54,6 @@ def command(a, d, port):
     tls = ['--tls-cert=%s/cert.pem' % d, '--tls-key=%s/key.pem' % d]
     return [a.ukweb, '--root=%s/www' % d, '--port=%d' % port, '--timeout-idle=10000',
             '--max-conns=20000'] + (tls if a.tls else []) + a.options
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
 
 
 def family(pid):

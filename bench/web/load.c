@@ -4,7 +4,8 @@
  * load PORT PATH CONNECTIONS SECONDS BODYFILE [WARM_SECONDS]
  * load PORT PATH CONNECTIONS 0 BODYFILE rate CONNECTIONS_PER_SECOND CALLS
  * The second form is the founding experiment's: a new connection every 1/rate seconds
- * whatever the server does, CALLS requests on each, then it closes.
+ * whatever the server does, CALLS requests on each, then it closes. They come from 32 addresses,
+ * for one has but 28,000 ports, each of which rests for a second.
  *
  * One kernel thread, epoll, one request in flight per connection. The first reply of each
  * connection is compared byte by byte with BODYFILE, later ones in status and length.
@@ -252,6 +253,16 @@ static void drain(void)
 	drain_late();
 }
 
+static void choose_source(int fd, long n)
+{
+	int one = 1;
+	struct sockaddr_in sa = { .sin_family = AF_INET };
+	sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + (uint32_t)(n % 32));
+	setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
+	if (bind(fd, (struct sockaddr *)&sa, sizeof sa))
+		die("bind", errno);
+}
+
 static void start_conn(struct conn *c, const struct sockaddr_in *sa)
 {
 	int one = 1;
@@ -261,6 +272,7 @@ static void start_conn(struct conn *c, const struct sockaddr_in *sa)
 	if (c->fd < 0)
 		die("socket", errno);
 	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+	choose_source(c->fd, c - conns);
 	c->state = CONNECTING;
 	in_flight++;
 	if (connect(c->fd, (const struct sockaddr *)sa, sizeof *sa) &&

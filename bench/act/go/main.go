@@ -89,6 +89,34 @@ func es(yields bool) {
 	check(2 * arg1)
 }
 
+func sum(from, to int) int {
+	if from == to {
+		return from
+	}
+	var half [2]int
+	middle := (from + to) / 2
+	runAll(2, func(i int) {
+		if i == 0 {
+			half[0] = sum(from, middle)
+		} else {
+			half[1] = sum(middle+1, to)
+		}
+	})
+	return half[0] + half[1]
+}
+
+func synchronisation() {
+	all, n := 0, 0
+	run := func() { runAll(1, func(int) { all = sum(1, arg1) }) }
+	run()
+	t := time.Now()
+	for ; n == 0 || time.Since(t) < time.Second/2; n++ {
+		run()
+	}
+	result("thread", float64(time.Since(t).Nanoseconds())/float64(n*(2*arg1-1)))
+	check(all)
+}
+
 func hogs() {
 	var over atomic.Int32
 	late := make([]int64, 0, arg2)
@@ -122,6 +150,8 @@ func main() {
 		latency()
 	case "es", "esyield":
 		es(w == "esyield")
+	case "sum":
+		synchronisation()
 	case "hogs":
 		hogs()
 	case "sleeps":

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A port for a server that is about to start. Below the range that the sockets of clients come
+from: there one of somebody else's may have it before the server binds it."""
+import random
+import socket
+
+
+def free_port():
+    while True:
+        port = random.randrange(20000, 32000)
+        with socket.socket() as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                s.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass  # taken
