@@ -3,14 +3,23 @@
 """dropin.py BUILD PROGRAM [ARG...]: a pthread program that knows nothing of us says and does
 the same natively and under the drop-in: exit status, signal, stdout. What differs is shown.
 The native run is the judge; a test of tests/posix that cannot be native prints "skip: why"
-and exits 77."""
+and exits 77. UK_TEST_ROOT: both run in that root, where the build has the same name
+(scripts/other-libc)."""
 import os
 import signal
 import subprocess
 import sys
 
-BUILD = sys.argv[1]
+BUILD = os.path.abspath(sys.argv[1])
+PROGRAM = [os.path.abspath(sys.argv[2])] + sys.argv[3:]
 LIMIT = float(os.environ.get("UK_TEST_LIMIT", "100"))
+ROOT = os.environ.get("UK_TEST_ROOT")
+
+
+def enter_root():
+    if ROOT:
+        os.chroot(ROOT)
+        os.chdir("/tmp")
 
 
 def run(dropin):
@@ -19,8 +28,8 @@ def run(dropin):
     if dropin:
         env["LD_PRELOAD"] = os.path.join(BUILD, "libuk-posix.so")
         env["UK_HOSTILE_SHORT"] = "no"  # natively there are none here
-    p = subprocess.Popen(sys.argv[2:], env=env, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
-                         start_new_session=True)
+    p = subprocess.Popen(PROGRAM, env=env, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                         start_new_session=True, preexec_fn=enter_root)
     try:
         out, _ = p.communicate(timeout=LIMIT)
         return p.returncode, out.decode(errors="replace")

@@ -18,11 +18,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+/* What the runtimes of gcc's and clang's sanitizers ask for, weakly, where they are linked in. */
+#define LINKED_SANITIZER "__sanitizer_symbolize_code"
 #define SCRIPTS_DEEP 4 /* as the kernel allows */
 
 struct image {
@@ -73,6 +76,13 @@ static const char *text(const struct image *m, uint64_t at)
 	const char *s = part(m, at, 1);
 
 	return s && memchr(s, 0, m->size - at) ? s : "";
+}
+
+const char *own_file(void)
+{
+	static const char linked[] = "/proc/self/exe";
+
+	return access(linked, R_OK) ? (const char *)getauxval(AT_EXECFN) : linked;
 }
 
 /* ---- ELF ---- */
@@ -133,6 +143,24 @@ static void list_needs(const struct image *m, char *to, size_t room)
 	}
 }
 
+/* A dynamic symbol of this name, its own or one that it wants. */
+static bool has_name(const struct image *m, const char *name)
+{
+	const Elf64_Phdr *p = segment(m, PT_DYNAMIC);
+	const Elf64_Dyn *d = p ? part(m, p->p_offset, p->p_filesz) : NULL;
+	uint64_t at = m->size, size = 0;
+	const char *all;
+
+	for (size_t i = 0; d && i < p->p_filesz / sizeof(*d) && d[i].d_tag; i++) {
+		if (d[i].d_tag == DT_STRTAB)
+			at = offset_of(m, d[i].d_un.d_ptr);
+		else if (d[i].d_tag == DT_STRSZ)
+			size = d[i].d_un.d_val;
+	}
+	all = part(m, at, size);
+	return all && memmem(all, size, name, strlen(name) + 1);
+}
+
 static bool has_section(const struct image *m, const char *name)
 {
 	const Elf64_Ehdr *e = header(m);
@@ -149,6 +177,19 @@ static const char *base_name(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
+}
+
+const char why_sanitizer[] = "its sanitizer knows kernel threads alone";
+
+bool names_sanitizer(const char *libraries)
+{
+	static const char *const runtimes[] = { "libasan.", "libtsan.", "liblsan.",
+						"libhwasan.", "libclang_rt." };
+
+	for (size_t i = 0; i < sizeof(runtimes) / sizeof(*runtimes); i++)
+		if (strstr(libraries, runtimes[i]))
+			return true;
+	return false;
 }
 
 static const char *judge_file(const struct image *m, const struct stat *st,
@@ -177,8 +218,8 @@ static const char *judge_file(const struct image *m, const struct stat *st,
 		return "it is set-user-ID or set-group-ID";
 	if (getxattr(v->program, "security.capability", NULL, 0) > 0)
 		return "it has file capabilities";
-	if (strstr(v->needs, "libasan.so") || strstr(v->needs, "libtsan.so"))
-		return "its sanitizer wants to be the first library";
+	if (names_sanitizer(v->needs) || has_name(m, LINKED_SANITIZER))
+		return why_sanitizer;
 	return NULL;
 }
 
@@ -247,7 +288,7 @@ int judge(const char *path, struct verdict *v)
 {
 	struct image own;
 	struct stat st;
-	int err = image_open(&own, "/proc/self/exe", &st);
+	int err = image_open(&own, own_file(), &st);
 
 	memset(v, 0, sizeof(*v));
 	if (!err && !header(&own))

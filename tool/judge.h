@@ -14,6 +14,14 @@ struct verdict {
 	const char *why_not;    /* NULL: it runs as user threads */
 };
 
+/* The file that runs, to be opened. There may be no /proc. */
+const char *own_file(void);
+
+/* A sanitizer's runtime among these names of libraries: it looks for the stacks of the threads
+ * that /proc lists, so what others hold is a leak to it, and it wants to be the first. */
+bool names_sanitizer(const char *libraries);
+extern const char why_sanitizer[];
+
 /* Reads, and runs nothing. -errno: the file can't be read. */
 int judge(const char *path, struct verdict *v);
 

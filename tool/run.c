@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run.c - `uk run [OPTION...] -- PROGRAM [ARG...]`: the drop-in's front door.
  *
- * It looks at the program (judge.c), puts libuk-posix.so before all else into LD_PRELOAD,
+ * It looks at the program (judge.c), puts libuk-posix.so behind all else into LD_PRELOAD,
  * hands the options on as UK_... variables (src/posix/start.c reads them) and becomes the
  * program: so its process id, exit status, signals and terminal are the program's own. What
  * cannot run as user threads is said in one line, and runs natively.
@@ -126,11 +126,9 @@ static bool find_library(char path[PATH_MAX])
 {
 	static const char *const places[] = { "", "../", "../" UK_LIBDIR "/" };
 	char own[PATH_MAX], at[2 * PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
 
-	if (n <= 0)
+	if (!realpath(own_file(), own))
 		return false;
-	own[n] = 0;
 	*(strrchr(own, '/') + 1) = 0;
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		snprintf(at, sizeof(at), "%s%s%s", own, places[i], LIBRARY);
@@ -140,7 +138,9 @@ static bool find_library(char path[PATH_MAX])
 	return false;
 }
 
-/* Why it can't be preloaded, or NULL. */
+/* Why it can't be preloaded, or NULL. What else is preloaded stays before us, as it stands
+ * before libc natively: whoever sends connections through a proxy, or shows another time, has
+ * the program's calls first, and calls us for libc. */
 static const char *preload(void)
 {
 	const char *others = getenv("LD_PRELOAD");
@@ -151,7 +151,11 @@ static const char *preload(void)
 	if (strpbrk(path, " :"))
 		return "a blank or colon in the path of " LIBRARY
 		       " is more than LD_PRELOAD can say";
-	if (asprintf(&all, others && *others ? "%s:%s" : "%s", path, others) < 0)
+	if (!others)
+		others = "";
+	if (names_sanitizer(others))
+		return why_sanitizer;
+	if (asprintf(&all, "%s%s%s", others, *others ? ":" : "", path) < 0)
 		return "no memory";
 	setenv("LD_PRELOAD", all, 1);
 	free(all);

@@ -85,16 +85,22 @@ int accept_wait_end(uk_time deadline)
 
 /* ---- accepting ---- */
 
-/* In the kernel, for real: the founding comparison. */
+/* In the kernel, for real: the founding comparison. It says so, or each call would be found out
+ * (uk_blocking_begin(3)). */
 static int accept_raw(struct listener *l, struct sockaddr *a, socklen_t *n)
 {
+	bool user_thread = cfg.mode == MODE_UK_SET;
 	int fd;
 
+	if (user_thread)
+		uk_blocking_begin(); /* from here on it stays on its kernel thread */
 	atomic_store(&l->tid, (int)syscall(SYS_gettid));
 	fd = accept4(l->fd, a, n, SOCK_CLOEXEC);
 	if (fd < 0)
 		fd = -errno;
 	atomic_store(&l->tid, 0);
+	if (user_thread)
+		uk_blocking_end();
 	return fd;
 }
 
@@ -107,10 +113,11 @@ static int accept_late(struct listener *l, struct sockaddr *a, socklen_t *n)
 	if (l->shared || atomic_load(&handed_over))
 		return -ESHUTDOWN;
 	if (accepts_park()) {
-		uk_thread_set_deadline(uk_after(DRAIN));
-		rc = uk_accept4(l->late, a, n, SOCK_CLOEXEC);
-		uk_thread_set_deadline(UK_FOREVER);
-		return rc == -ETIMEDOUT ? -ESHUTDOWN : rc;
+		/* not by the thread's deadline: who is late to begin would not even look */
+		rc = uk_wait(l->late, POLLIN, uk_after(DRAIN));
+		if (rc < 0)
+			return rc == -ETIMEDOUT ? -ESHUTDOWN : rc;
+		return uk_accept4(l->late, a, n, SOCK_CLOEXEC);
 	}
 	rc = poll(&p, 1, DRAIN / UK_MS);
 	if (rc == 0)

@@ -3,7 +3,9 @@
  *
  * main runs on the first kernel thread, which the runtime does not own: it sets everything
  * up, blocks the signals it wants (all threads inherit that), starts the acceptors and waits
- * for signals by a descriptor. No signal handler does anything.
+ * for signals. No signal handler does anything. While a successor starts it waits for that, too,
+ * by a descriptor for the signals; not always, for whoever polls one is woken by each signal
+ * that any thread of the process gets, and the runtime's monitor gets many.
  *
  * Graceful stop: the acceptors drain the backlog (listen.c, accept.c); replies say "close";
  * idle keep-alives get GRACE for a request that is under way, then an end of file; a
@@ -163,26 +165,39 @@ static bool succeeded(void)
 	return true;
 }
 
+/* The next signal, or 0: the successor that is starting (-1: none) has something to say. */
+static int next_signal(int starting)
+{
+	struct pollfd p[2] = { { .fd = signals, .events = POLLIN },
+			       { .fd = starting, .events = POLLIN } };
+	struct signalfd_siginfo si;
+	int sig = -1;
+
+	while (sig < 0) {
+		if (starting < 0)
+			sig = sigwaitinfo(&wanted, NULL);
+		else if (poll(p, 2, -1) <= 0)
+			continue;
+		else if (p[1].revents)
+			sig = 0;
+		else if (read(signals, &si, sizeof(si)) == sizeof(si))
+			sig = (int)si.ssi_signo;
+	}
+	return sig;
+}
+
 /* Until it is time to stop; returns whether a successor has our sockets. */
 static bool attend(void)
 {
 	int starting = -1;
 
 	for (;;) {
-		struct pollfd p[2] = { { .fd = signals, .events = POLLIN },
-				       { .fd = starting, .events = POLLIN } };
-		struct signalfd_siginfo si;
-
-		if (poll(p, 2, -1) <= 0)
-			continue;
-		if (p[1].revents) {
+		switch (next_signal(starting)) {
+		case 0:
 			if (succeeded())
 				return true;
 			starting = -1;
-		}
-		if (!p[0].revents || read(signals, &si, sizeof(si)) != sizeof(si))
-			continue;
-		switch (si.ssi_signo) {
+			break;
 		case SIGHUP:
 			hang_up();
 			break;

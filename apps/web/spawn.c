@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 
 #define NET_IDLE (20 * UK_MS) /* then the network processor sleeps */
+#define NET_POLL (50 * UK_US) /* a queue of the network interface, at a time */
 
 static uk_vpset *acceptor_set, *net_set;
 static pthread_attr_t pth_attr;
@@ -48,6 +49,8 @@ static int make_net_set(void)
 	if (cfg.net_cpu >= 0 && !sched_getaffinity(0, sizeof(rest), &rest)) {
 		CPU_CLR(cfg.net_cpu, &rest);
 		a.mask = CPU_COUNT(&rest) ? &rest : NULL; /* alone there, or together */
+		a.napi = NET_POLL;
+		a.napi_prefer = 1;
 	}
 	rc = uk_vpset_create_attr(&net_set, &a);
 	has = rc ? rc : uk_vpset_sqpoll(net_set);

@@ -39,7 +39,8 @@ UK_BEGIN
 	X(stack_reuses, "stacks reused from a pool")                                   \
 	X(stalls, "stalls seen by the watchdog")
 #define UK_COUNTERS_2(X)                                                               \
-	X(spotted, "blocked carriers of which the kernel told (UK_ACTIVATION)")
+	X(spotted, "blocked carriers of which the kernel told (UK_ACTIVATION)")        \
+	X(takes, "vps that a spare carrier took")
 #define UK_COUNTERS(X) UK_COUNTERS_1(X) UK_COUNTERS_2(X)
 
 /* Grows at its end. The calls that fill it know the size that the program was compiled with:

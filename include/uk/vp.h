@@ -25,7 +25,8 @@ UK_API int uk_vps(void);
 UK_API int uk_vpset_create(uk_vpset **out, const char *name, unsigned n,
 			   const cpu_set_t *mask, unsigned flags);
 
-/* The same by attributes. Initialise with UK_VPSET_ATTR_INIT; it may grow at its end.
+/* The same by attributes (NULL: UK_VPSET_ATTR_INIT, with which they begin; it may grow at its
+ * end).
  * What stands below flags counts with UK_VPSET_SQPOLL: what the threads of the set ask of
  * files and sockets is then carried out by one thread of the kernel's, to which it goes
  * through shared memory. Where that is refused the set does without; uk_vpset_sqpoll tells. */

@@ -134,10 +134,28 @@ int bell_start(void)
 	return !ok ? -ETIME : seats ? 0 : -ENOMEM;
 }
 
+/* That of its last kernel thread is closed. */
+static void forget_old(struct carrier *c)
+{
+	ring *old = xchg_seq_cst(&c->old_bell, (ring *)NULL);
+
+	if (likely(!old))
+		return;
+	os_unmap(old, 2 * PAGE);
+	for (int fd = 0; fd < SEATS; fd++)
+		if (seats[fd] == c) {
+			seats[fd] = NULL;
+			sys1(SYS_close, fd);
+		}
+}
+
 int bell_seat(struct carrier *c)
 {
 	ring *own;
-	int fd = bell_make(&own, c->tid);
+	int fd;
+
+	forget_old(c);
+	fd = bell_make(&own, c->tid);
 
 	if (fd < 0)
 		return fd == -EAGAIN ? -ENOMEM : fd; /* later is no better */
@@ -215,16 +233,16 @@ static void in_vain(struct carrier *c)
 struct carrier *bell_heard(int fd)
 {
 	struct carrier *c = fd < SEATS ? seats[fd] : NULL;
+	ring *b = c ? load_relaxed(&c->bell) : NULL; /* NULL: it has ended */
 	__u64 tail, head;
 	bool open;
 
-	if (!c)
+	if (!b)
 		return NULL;
-	open = armed(c->bell, &tail, &head);
+	open = armed(b, &tail, &head);
 	if (open && head - tail <= PAGE / 2)
-		cas_relaxed(&c->bell->data_tail, &tail,
-			    head / PAIR * PAIR - BELL_RECORD);
-	if (!head || how_it_left(c->bell, head) & PREEMPTED) {
+		cas_relaxed(&b->data_tail, &tail, head / PAIR * PAIR - BELL_RECORD);
+	if (!head || how_it_left(b, head) & PREEMPTED) {
 		in_vain(c);
 		return NULL;
 	}

@@ -30,7 +30,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/prctl.h>
 
 #include "act/alarm.h"
 #include "act/bell.h"
@@ -67,7 +66,8 @@ static bool own_files;
 static bool blind;      /* somebody has no seat */
 static uint32_t starts; /* of detection, in this process and who forked it */
 static struct carrier
-    *seated; /* it and all that were born before it have been asked for */
+    *seated;            /* it and all that were born before it have been asked for */
+static uint32_t reborn; /* carriers_reborn, then */
 
 void detect_init(void)
 {
@@ -87,14 +87,10 @@ void detect_init(void)
 	error = 0;
 	wanted = 0; /* the parent's */
 	seated = NULL;
+	reborn = carriers_reborn;
 	starts++;
 	blind = false;
 	peer_init();
-}
-
-static bool filtered(void)
-{
-	return sys5(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) != 0;
 }
 
 /* No more events, for good. */
@@ -123,11 +119,14 @@ static bool seat(struct carrier *c)
 static void newborn(void)
 {
 	struct carrier *head = load_acquire(&carriers_all);
+	uint32_t again = load_acquire(&carriers_reborn);
 
-	if (likely(head == seated) || !detect_tells())
+	if (likely(head == seated && again == reborn) || !detect_tells())
 		return;
+	if (again != reborn)
+		seated = NULL;
 	for (struct carrier *c = head; c && c != seated; c = c->next_all) {
-		if (unlikely(filtered())) {
+		if (unlikely(sys_filtered())) {
 			give_up(-EACCES);
 			return;
 		}
@@ -135,11 +134,13 @@ static void newborn(void)
 			return;
 	}
 	seated = head;
+	reborn = again;
 }
 
 bool detect_all(void)
 {
-	return detect_tells() && !blind && seated == load_relaxed(&carriers_all);
+	return detect_tells() && !blind && seated == load_relaxed(&carriers_all) &&
+	       reborn == load_relaxed(&carriers_reborn);
 }
 
 /* The try has ended with r. */
@@ -164,7 +165,7 @@ static void settle(int r)
 
 static void try_it(void)
 {
-	int r = filtered() ? -EACCES : own_files ? tellers[teller].start() : -EPERM;
+	int r = sys_filtered() ? -EACCES : own_files ? tellers[teller].start() : -EPERM;
 
 	if (r != -EINPROGRESS) {
 		settle(r);

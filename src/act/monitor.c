@@ -10,6 +10,10 @@
  *   no CPU time used, /proc says asleep   blocked after BLOCK_NS
  *   CPU time used                         a hog after a slice (its set's) of it
  *
+ * Whose calls all end at once never switches, but each is a sign of life: who has ended one since
+ * the last look has not slept since, and /proc is not asked (279 opens in 2 s for a proxy that
+ * copies by 4 KiB, now 3). How much it computes is counted on.
+ *
  * A slice is CPU time: whose carrier was preempted on a busy machine has not computed, and
  * another carrier would be preempted no less. Where that clock is refused /proc alone decides.
  *
@@ -29,8 +33,12 @@
  * for the price of a hand-off, holds up nobody who does not.
  *
  * The period adapts: PERIOD_MIN while it finds something, doubling to PERIOD_MAX while it
- * does not. While all vps are asleep it sleeps, too, and for a period more after the first of
- * them has woken up (alarm.c): a server that does little for each request would otherwise
+ * does not. That somebody computes is no find, else a program that does so between any two of
+ * its calls would be looked at 10,000 times a second for nothing (bench/FINDINGS.md, web servers
+ * that nobody here wrote): who is first seen outside the runtime is looked at again soon only if
+ * /proc says that he sleeps.
+ *
+ * While all vps are asleep it sleeps, too, and for a period more after the first of them has woken up (alarm.c): a server that does little for each request would otherwise
  * spend more on being watched than on the request (at 100 requests a second 330 us for each,
  * ten looks, where the request itself took 49).
  *
@@ -82,6 +90,7 @@ static bool own_files;  /* the monitor: it may open what it reads */
 bool monitor_no_nice;
 static bool may_renice; /* and take it back later: that needs privilege */
 static bool hogs;       /* the monitor: there may be some */
+static bool seldom;     /* the monitor: it looks less often than it can */
 static uint32_t
     blocked;           /* somebody has, since the last round; watch lock, racy reads */
 static int64_t wanted; /* the monitor: when it last saw that some thread wants to run */
@@ -189,7 +198,8 @@ static void report_stall(struct uk_vp *vp, struct carrier *c, int64_t for_ns)
 	uk_warn(
 	    "stall: vp %u has not switched for %ld ms though work waits; carrier %d runs "
 	    "thread %lu \"%s\"%s (UK_STALL sets this limit)",
-	    vp->id, (long)(for_ns / NS_PER_MS), c->tid, (unsigned long)t->id,
+	    vp->id, (long)(for_ns / NS_PER_MS), load_relaxed(&c->tid),
+	    (unsigned long)t->id,
 	    t->kind == THREAD_DISPATCHER ? "dispatcher" : thread_name(t),
 	    load_relaxed(&c->in_rt) ? ", inside the runtime" : "");
 }
@@ -271,13 +281,22 @@ static void say_ended(struct carrier *c)
 	    t->kind == THREAD_DISPATCHER ? "dispatcher" : thread_name(t));
 }
 
+/* Not one that was retired, and perhaps made anew, while we asked. */
+static bool has_ended(const struct carrier *c)
+{
+	int tid = load_relaxed(&c->tid);
+
+	return !load_acquire(&c->ended) && sys_cpu_time(tid) == -EINVAL &&
+	       !load_acquire(&c->ended) && tid == load_relaxed(&c->tid);
+}
+
 static void look_ended(int64_t now)
 {
 	if (now < ended_at)
 		return;
 	ended_at = now + ENDED_NS;
 	for (struct carrier *c = load_acquire(&carriers_all); c; c = c->next_all)
-		if (!c->ended && sys_cpu_time(c->tid) == -EINVAL)
+		if (has_ended(c))
 			say_ended(c);
 }
 
@@ -286,11 +305,13 @@ bool monitor_look(struct uk_vp *vp, int64_t now)
 	struct vp_watch *w = &vp->watch;
 	uintptr_t owner = load_acquire(&vp->owner);
 	uint64_t switches = load_relaxed(&vp->count.switches);
+	uint64_t inlined = load_relaxed(&vp->count.io_inline);
 	struct carrier *c = (struct carrier *)owner;
+	bool idle, lives = w->inlined != inlined;
 	int64_t stuck, used;
-	bool idle;
 
 	w->seen = now;
+	w->inlined = inlined;
 	if (w->ran != switches || vp_has_work(vp))
 		wanted = now;
 	w->ran = switches;
@@ -322,10 +343,10 @@ bool monitor_look(struct uk_vp *vp, int64_t now)
 	if (w->cpu < 0) {
 		w->cpu = cpu_time(c);
 		w->since = now;
-		return true;
+		return seldom && !lives && asleep(c->tid);
 	}
 	used = cpu_used(c, w->cpu, stuck);
-	if (stuck >= BLOCK_NS && used < stuck / 4 && asleep(c->tid))
+	if (!lives && stuck >= BLOCK_NS && used < stuck / 4 && asleep(c->tid))
 		return take(vp, c, false);
 	if (used >= load_relaxed(&vp->set->slice))
 		return take(vp, c, true);
@@ -403,16 +424,17 @@ static bool may_keep(uint32_t n, uint64_t called)
 	return all_switches(n) != called || keeper_left();
 }
 
-/* All vps sleep: nobody can block or compute until one wakes up. Whoever leaves idleness
- * after our store sets the alarm; who left before it is seen by the second look. */
-static void sleep_with_the_vps(int64_t deadline)
+/* All vps sleep: nobody can block or compute until one wakes up. Whoever leaves idleness, or
+ * what the keeper takes, after our store sets the alarm; who did before it is seen by the second
+ * look. */
+static void sleep_with_the_vps(uint32_t n, uint64_t called, int64_t keep_at)
 {
 	struct carrier *c = NULL;
 
 	store_seq_cst(&monitor_asleep, 1);
 	fence_seq_cst();
 	if (all_idle(load_acquire(&vp_count_all)) && !detect_wanted())
-		c = detect_wait(deadline);
+		c = detect_wait(may_keep(n, called) ? keep_at : TIME_NEVER);
 	store_seq_cst(&monitor_asleep, 0);
 	if (c)
 		spotted(c);
@@ -496,9 +518,10 @@ static void *monitor_main(void *arg UNUSED)
 		if (!found)
 			monitor_balance(n);
 		period = next_period(period, &quiet, found);
+		seldom = period > PERIOD_MIN && !detect_all();
 		alarm_after(period);
 		if (all_idle(n) && !(hogs && niced)) {
-			sleep_with_the_vps(may_keep(n, called) ? keep_at : TIME_NEVER);
+			sleep_with_the_vps(n, called, keep_at);
 		} else {
 			pause_for(period);
 		}

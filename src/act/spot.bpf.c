@@ -9,7 +9,7 @@
  *
  * Who is a carrier, and of whom, stands in the task's own storage (a pointer in the task, no
  * table to search; it goes with the task). For all other tasks of the machine this is a look
- * at that pointer.
+ * at that pointer; for a carrier that has no vp, or is inside, two reads more.
  *
  * The monitor has a seat, too, and is known from the first time that it sleeps: in a pid
  * namespace neither itself nor a broker can tell its number.
@@ -100,7 +100,7 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev,
 	if (preempt || !(state & WAITS))
 		return 0;
 	seat = bpf_task_storage_get(&seats, prev, 0, 0);
-	if (!seat)
+	if (!seat || (seat->carrier && !has_vp_outside(seat->carrier)))
 		return 0;
 	h = bpf_map_lookup_elem(&homes, &seat->home);
 	if (!h)
@@ -110,8 +110,6 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev,
 		h->watcher = (unsigned)prev->pid;
 		return 0;
 	}
-	if (!has_vp_outside(seat->carrier))
-		return 0;
 	w = bpf_task_from_pid((int)h->watcher);
 	if (!w)
 		return 0;

@@ -19,6 +19,8 @@
 #ifndef ARCH_ARCH_H
 #define ARCH_ARCH_H
 
+#include <stdarg.h>
+
 #include "base/base.h"
 
 /* arch_switch(from, to, tp, fast): save the caller's context in *from, continue the one at
@@ -52,6 +54,12 @@ uintptr_t arch_ucontext_sp(const void *uc);
 
 /* Where it stands. */
 uintptr_t arch_ucontext_ip(const void *uc);
+/* It stands there. */
+void arch_ucontext_place(void *uc, uintptr_t ip, uintptr_t sp);
+/* It calls fn with n words on the stack that it has, and then ends, which finds what is to
+ * go on where the stack's pointer or a register was left (saves_*.S). */
+void arch_ucontext_make(void *uc, void (*fn)(void), int n, va_list args,
+			void (*ends)(void));
 /* Since 2.41 glibc makes every call that is a cancellation point by one function in assembly,
  * and a thread that stands in it, from its look at whether it is cancelled up to the
  * instruction that calls the kernel, may be cancelled there. Its name is not exported; these

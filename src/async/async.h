@@ -10,6 +10,8 @@
  *           are promised (memory that faults, close, deadlines, cancellation, fork, epoll)
  *           holds without a line more
  *
+ * (A vector of one read of a file tries the call first: submit_read.)
+ *
  *   FREE --submit--> RUNNING --end--> ENDED --collected--> FREE
  *                       +---end while pinned--> LATE --unpin--> ENDED
  *
@@ -61,7 +63,8 @@ struct req {
 	bool polls;    /* RING: it was not ready, and waits as a poll; the home vp's */
 	bool more;     /* UK_END_MORE */
 	bool has_buf;
-	bool frees; /* UK_END_FREE */
+	bool frees;  /* UK_END_FREE */
+	bool copies; /* RING: it can't be lent; the home vp's */
 	union {
 		struct vp_msg
 		    msg; /* RING: its way to a vp that is not the submitter's */
@@ -142,7 +145,7 @@ unsigned group_park(struct uk_group *g, struct uk_thread *t, unsigned k, uint64_
 		    int64_t deadline);
 /* Under the lock, which is let go for good: a thread of the group's own is gone. */
 void group_left(struct uk_group *g);
-/* A result of q, which goes on. False: there is no room for it. */
+/* A result of q, which goes on. False: there is no room for it. In the runtime. */
 bool group_emit(struct req *q, int64_t res, void *buf);
 
 /* Under the lock. Those of the list q of n that are pinned end LATE; the rest of it. */
@@ -169,7 +172,13 @@ void helper_fail(struct req *q, int r);
 int helper_thread(void *(*body)(void *), void *arg);
 
 /* drain.c, under the lock. Must a chain with these options wait? If not, it begins. */
-bool drain_holds(struct uk_group *g, unsigned options);
+bool drain_may_hold(struct uk_group *g, unsigned options);
+static inline bool drain_holds(struct uk_group *g, unsigned options)
+{
+	if (likely(!g->held && !g->barrier && !(options & UK_OP_DRAIN)))
+		return false;
+	return drain_may_hold(g, options);
+}
 void drain_hold(struct uk_group *g, struct req *chain, unsigned n);
 /* q has not begun, and is linked to nothing: it is not held any more. */
 bool drain_let_go(struct uk_group *g, const struct req *q);
@@ -181,8 +190,14 @@ void drain_start(struct uk_group *g);
 bool stream_wanted(const uk_op *o);
 int64_t stream_run(struct req *q, int64_t (*accept_one)(const uk_op *o));
 
-/* lend.c: what ZEROCOPY asks for. op outlives both; copy: the call that copies. */
+/* lend.c: what ZEROCOPY asks for. */
 bool lend_possible(const uk_op *o);
+/* A ring's, for UK_OP_SEND and UK_OP_SENDMSG; else IO_KINDS. */
+enum io_kind lend_kind(int kind);
+/* RING: q's operation, which lends, has ended with r. True: that was not the last of it; else
+ * q->res is set. */
+bool lend_goes_on(struct req *q, int64_t r);
+/* HELPER: op outlives both; copy: the call that copies. */
 /* How much was accepted. */
 int64_t lend_send(const uk_op *o, struct io_op *op, int64_t (*copy)(const uk_op *o));
 /* That was r: says so, if there is room, and returns the last result when the memory is the

@@ -18,7 +18,7 @@ static bool may_begin(const struct uk_group *g, unsigned options)
 	return g->running == g->nheld || !(g->barrier || options & UK_OP_DRAIN);
 }
 
-bool drain_holds(struct uk_group *g, unsigned options)
+bool drain_may_hold(struct uk_group *g, unsigned options)
 {
 	if (unlikely(g->held) || !may_begin(g, options))
 		return true;

@@ -57,6 +57,23 @@ static off_t *place(off_t *off)
 	return *off == UK_OP_HERE ? NULL : off;
 }
 
+/* What a blocking call looks at in its caller's name is no caller's here: no signal for it. */
+static int64_t recv_message(const uk_op *o)
+{
+	const char *m = o->addr;
+
+	if (!sys_readable(m) || !sys_readable(m + sizeof(struct msghdr) - 8))
+		return -EFAULT;
+	return uk_recvmsg(o->fd, unconst(m), (int)o->flags);
+}
+
+static int64_t wait_word(const uk_op *o)
+{
+	if (!sys_readable((void *)((uintptr_t)o->addr & ~(uintptr_t)7)))
+		return -EFAULT;
+	return uk_futex_wait(o->addr, (uint32_t)o->len, UK_FOREVER);
+}
+
 static int64_t call(const uk_op *o)
 {
 	int flags = (int)o->flags;
@@ -75,7 +92,7 @@ static int64_t call(const uk_op *o)
 	case UK_OP_SEND:
 		return uk_send(o->fd, o->addr, o->len, flags | MSG_NOSIGNAL);
 	case UK_OP_RECVMSG:
-		return uk_recvmsg(o->fd, unconst(o->addr), flags);
+		return recv_message(o);
 	case UK_OP_SENDMSG:
 		return uk_sendmsg(o->fd, o->addr, flags | MSG_NOSIGNAL);
 	case UK_OP_ACCEPT:
@@ -100,7 +117,7 @@ static int64_t call(const uk_op *o)
 		return uk_splice(o->fd2, place(&in), o->fd, place(&out), o->len,
 				 o->flags);
 	case UK_OP_FUTEX:
-		return uk_futex_wait(o->addr, (uint32_t)o->len, UK_FOREVER);
+		return wait_word(o);
 	default:
 		return -EINVAL;
 	}
@@ -147,20 +164,59 @@ static int64_t waiting(const uk_op *o)
 	return r;
 }
 
-/* O_NONBLOCK or not: until there is something at one end and room at the other. */
+/* An end is open the other way round, and never ready. */
+static bool ends_wrong(const uk_op *o)
+{
+	long in = plain(SYS_fcntl, o->fd2, F_GETFL, 0, 0, 0);
+	long out = plain(SYS_fcntl, o->fd, F_GETFL, 0, 0, 0);
+
+	return (in & O_ACCMODE) == O_WRONLY || (out & O_ACCMODE) == O_RDONLY;
+}
+
+/* Until there is something at one end and room at the other, or the kernel has something to say
+ * of one: *hung then. Who is ready is watched on, or its close would end nothing. */
+static int64_t both_ready(const uk_op *o, bool *hung)
+{
+	struct pollfd p[2] = { { o->fd2, POLLIN, 0 }, { o->fd, POLLOUT, 0 } };
+
+	*hung = false;
+	for (uk_time until = 0; p[0].events || p[1].events; until = UK_FOREVER) {
+		int64_t r = uk_poll(p, 2, until);
+		int seen = p[0].revents | p[1].revents;
+
+		if (r < 0 && (until || r != -ETIMEDOUT))
+			return r;
+		if (seen & POLLNVAL)
+			return -EBADF;
+		*hung = seen & (POLLERR | POLLHUP);
+		if (*hung)
+			break;
+		for (int i = 0; i < 2; i++)
+			if (p[i].revents)
+				p[i].events = 0;
+		if (!until && (p[0].events || p[1].events) && ends_wrong(o))
+			break; /* as the call will say */
+	}
+	return 0;
+}
+
+/* O_NONBLOCK or not. An end that has hung up stays ready while the other is waited for, which the
+ * kernel may look at first: then from time to time, as uk_splice does. */
 static int64_t splicing(const uk_op *o)
 {
+	bool waits = !(o->flags & SPLICE_F_NONBLOCK), hung = false;
 	int64_t r;
 
-	while ((r = call(o)) == -EAGAIN && !(o->flags & SPLICE_F_NONBLOCK)) {
-		struct pollfd p[2] = { { o->fd2, POLLIN, 0 }, { o->fd, POLLOUT, 0 } };
-
-		r = uk_poll(&p[0], 1, UK_FOREVER);
+	do {
+		r = waits ? both_ready(o, &hung) : 0;
 		if (r >= 0)
-			r = uk_poll(&p[1], 1, UK_FOREVER);
-		if (r < 0)
-			break;
-	}
+			r = call(o);
+		if (r == -EAGAIN && hung) {
+			int e = uk_sleep(UK_MS);
+
+			r = e ? e : r;
+		}
+	} while (r == -EAGAIN && waits);
 	return r;
 }
 
@@ -237,7 +293,7 @@ static int64_t run(struct req *q)
 	if (!what_known(o) || (q->frees && !lend_possible(o)))
 		return -EINVAL;
 	if (o->kind == UK_OP_TIMEOUT)
-		return timeout(o->deadline);
+		return stream_wanted(o) ? -EINVAL : timeout(o->deadline);
 	if (!bind_to(q, n))
 		return -EBADF;
 	if (o->kind == UK_OP_CLOSE) { /* which waits for all who are bound */

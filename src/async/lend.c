@@ -2,20 +2,22 @@
 /* Sends that copy nothing: the kernel reads the program's memory until the peer has it all. So
  * there are two ends, that of the call and that of the loan:
  *
- *   helper --IO_SEND_ZC--> accepted: an end with UK_END_MORE, what is linked begins
- *          --IO_LENT-----> let go:   the last end, UK_END_FREE
+ *   IO_SEND_ZC --> accepted: an end with UK_END_MORE, what is linked begins
+ *   IO_LENT -----> let go:   the last end, UK_END_FREE
  *
- * What can't be lent is copied, with the same two ends: where no ring does it, to sockets that
- * have no such thing (AF_UNIX), of memory that is not there (law 1: the dispatcher pins the
- * pages). The number may mean another file as soon as the first end is there: the loan is the
- * operation's, not the descriptor's.
+ * The request submits both itself, or its helper does (who runs it: async.h). What can't be
+ * lent is copied, with the same two ends: where no ring does it, to sockets that have no such
+ * thing (AF_UNIX), of memory that is not there (law 1: the dispatcher pins the pages). The
+ * number may mean another file as soon as the first end is there: the loan is the operation's,
+ * not the descriptor's. Modelled in tests/model/loan.pml.
  *
  * Rejected: MSG_ZEROCOPY and its error queue (each notification is a wake-up of whoever polls
  * the socket, and two may not read the queue); the first end as the operation's own and the
  * loan as another request (a group would have to keep a place for it, or fail after the bytes
  * have gone).
  *
- * Runs on the helper's stack, which keeps the operation that the notification names.
+ * Runs on the helper's stack, which keeps the operation that the notification names; lend_goes_on
+ * where the vp's completions are collected.
  */
 #include "async/async.h"
 
@@ -32,14 +34,22 @@ bool lend_possible(const uk_op *o)
 	       !(o->options & (UK_OP_MULTI | UK_OP_POOL));
 }
 
+/* What is looked at here, too. */
+static bool readable(struct uk_thread *t, const void *p, size_t n)
+{
+	return n < sizeof(uint64_t) ||
+	       (io_all_in_memory(t, p, n) && sys_readable(p) &&
+		sys_readable((const char *)p + n - sizeof(uint64_t)));
+}
+
 static bool in_memory(struct uk_thread *t, const uk_op *o)
 {
 	const struct msghdr *m = o->addr;
 
 	if (o->kind == UK_OP_SEND)
 		return io_all_in_memory(t, o->addr, o->len);
-	if (!io_all_in_memory(t, m, sizeof(*m)) || m->msg_iovlen > IO_MAX_IOV ||
-	    !io_all_in_memory(t, m->msg_iov, m->msg_iovlen * sizeof(*m->msg_iov)) ||
+	if (!readable(t, m, sizeof(*m)) || m->msg_iovlen > IO_MAX_IOV ||
+	    !readable(t, m->msg_iov, m->msg_iovlen * sizeof(*m->msg_iov)) ||
 	    !io_all_in_memory(t, m->msg_name, m->msg_name ? m->msg_namelen : 0) ||
 	    !io_all_in_memory(t, m->msg_control,
 			      m->msg_control ? m->msg_controllen : 0))
@@ -48,6 +58,11 @@ static bool in_memory(struct uk_thread *t, const uk_op *o)
 		if (!io_all_in_memory(t, m->msg_iov[i].iov_base, m->msg_iov[i].iov_len))
 			return false;
 	return true;
+}
+
+static bool cannot_lend(int64_t r)
+{
+	return r == REACTOR_READY || r == -EOPNOTSUPP || r == -ENOMEM || r == -ENOBUFS;
 }
 
 static int64_t lend_once(struct uk_thread *t, const uk_op *o, struct io_op *op)
@@ -71,8 +86,7 @@ static int64_t lend_once(struct uk_thread *t, const uk_op *o, struct io_op *op)
 		files_drop(op->fd2);
 		return -EBADF;
 	}
-	if (r >= 0 || (r != REACTOR_READY && r != -EOPNOTSUPP && r != -ENOMEM &&
-		       r != -ENOBUFS && r != -EAGAIN && r != -EINTR))
+	if (!cannot_lend(r) && r != -EAGAIN && r != -EINTR)
 		return r;
 	sched_io_lent(t, op); /* what has not gone may be lent, too */
 	return r == -EAGAIN || r == -EINTR ? r : COPY;
@@ -98,14 +112,51 @@ int64_t lend_send(const uk_op *o, struct io_op *op, int64_t (*copy)(const uk_op 
 
 int64_t lend_over(struct req *q, struct io_op *op, int64_t r)
 {
+	struct uk_thread *t = rt_enter();
 	bool told = r >= 0 && group_emit(q, r, NULL);
 	struct req *rest = q->linked;
 
 	if (told && rest) {
+		rt_exit();
 		q->linked = NULL;
 		helper_start(rest);
+		t = rt_enter();
 	}
-	sched_io_lent(rt_enter(), op);
+	sched_io_lent(t, op);
 	rt_exit();
 	return told ? 0 : r;
+}
+
+/* -- a request's own -- */
+
+enum io_kind lend_kind(int kind)
+{
+	return kind == UK_OP_SEND      ? IO_SEND_ZC
+	       : kind == UK_OP_SENDMSG ? IO_SENDMSG_ZC
+				       : IO_KINDS;
+}
+
+bool lend_goes_on(struct req *q, int64_t r)
+{
+	struct io_op *op = &q->op;
+
+	if (op->kind == IO_LENT) /* with what it had then */
+		return false;
+	if (cannot_lend(r) && !q->copies) {
+		q->copies = true;
+		if (load_relaxed(&q->asked)) {
+			r = -ECANCELED;
+		} else {
+			op->kind = op->kind == IO_SEND_ZC ? IO_SEND : IO_SENDMSG;
+			sched_io_again(op, op->home);
+			return true;
+		}
+	}
+	q->res = r >= 0 && group_emit(q, r, NULL) ? 0 : r;
+	if (!op->lends)
+		return false;
+	op->kind = IO_LENT;
+	q->polls = false;
+	sched_io_again(op, op->home);
+	return true;
 }

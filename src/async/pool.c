@@ -63,6 +63,8 @@ void uk_buf_put(uk_buf_pool *p, void *buf)
 	uint32_t i = (uint32_t)((size_t)((char *)buf - p->mem) / p->each);
 	uint64_t head = load_acquire(&p->head);
 
+	if (!buf)
+		return;
 	do
 		store_relaxed(&p->next[i], (uint32_t)head);
 	while (!cas_acq_rel(&p->head, &head, (head & -COUNT_ONE) | (i + 1)));

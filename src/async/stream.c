@@ -22,11 +22,9 @@ bool group_emit(struct req *q, int64_t res, void *buf)
 	struct group_wake w;
 	struct req *e;
 
-	rt_enter();
 	group_lock(g);
 	if (!group_room(g)) {
 		lock_release(&g->lock);
-		rt_exit();
 		return false;
 	}
 	e = group_get(g);
@@ -42,8 +40,17 @@ bool group_emit(struct req *q, int64_t res, void *buf)
 	group_ended(g, e, e, 1, &w);
 	lock_release(&g->lock);
 	group_fire(&w);
-	rt_exit();
 	return true;
+}
+
+static bool emit_outside(struct req *q, int64_t res, void *buf)
+{
+	bool told;
+
+	rt_enter();
+	told = group_emit(q, res, buf);
+	rt_exit();
+	return told;
 }
 
 bool stream_wanted(const uk_op *o)
@@ -96,7 +103,7 @@ int64_t stream_run(struct req *q, int64_t (*accept_one)(const uk_op *o))
 		int64_t r = o->kind == UK_OP_RECV ? recv_pool(o, &buf) : accept_one(o);
 		bool ends = r < 0 || (o->kind == UK_OP_RECV && r == 0);
 
-		if (!ends && o->options & UK_OP_MULTI && group_emit(q, r, buf))
+		if (!ends && o->options & UK_OP_MULTI && emit_outside(q, r, buf))
 			continue;
 		q->buf = buf;
 		q->has_buf = buf;

@@ -3,15 +3,16 @@
  *
  * The reactor carries an operation out inside the runtime, where a page fault that takes long
  * would keep the vp (law 1, io/place.c). So it gets only those whose memory is there, all of it:
- * what they read and write and what describes that. The rest, and what no ring does, is the
- * helpers'. mincore(2) answers for a page; the answer serves PLACE_USES times, because programs
- * use the same buffers again and again.
+ * what they read and write and what describes that, which is looked at here, so it must be
+ * readable, too. The rest, and what no ring does, is the helpers'. mincore(2) and a call that
+ * reads a word answer for a page; the answer serves PLACE_USES times, because programs use the
+ * same buffers again and again.
  *
  * Runs on the submitter's stack, and for the ends (group_take) on whatever stack the vp's
  * completions are collected on; both inside the runtime.
  *
- * Rejected: to try each call at once, as the blocking ones do (the point of a vector is one
- * system call for many).
+ * Rejected: to try each call of many at once, as the blocking ones do (the point of a vector is
+ * one system call for many).
  */
 #include "async/async.h"
 
@@ -19,10 +20,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/touch.h"
 #include "io/io.h"
 
 #define BATCH 64u
-#define PLACE_USES 31u
+#define PLACE_USES 255u
 #define PLACE_MOST 256u /* pages of one buffer */
 #define IOV_MOST 64u
 #define PATH_MOST 4096u
@@ -41,8 +43,11 @@ static bool page_there(struct uk_group *g, struct uk_thread *t, uintptr_t page)
 		return true;
 	}
 	COUNT(t, syscalls);
+	COUNT(t, syscalls);
 	outside_begin(t);
 	r = sys3(SYS_mincore, page, PAGE, &there);
+	if (r == 0 && there & 1 && !sys_readable((void *)page))
+		r = -EFAULT; /* there, but not for the program: nor may we look */
 	outside_end(t);
 	if (r < 0 || !(there & 1))
 		return false;
@@ -140,6 +145,8 @@ static const uint8_t kind_of[] = {
 
 static enum io_kind io_kind_of(const uk_op *o)
 {
+	if (o->options & UK_OP_ZEROCOPY)
+		return lend_kind(o->kind);
 	return (unsigned)o->kind < array_size(kind_of) ? kind_of[o->kind] : IO_KINDS;
 }
 
@@ -220,30 +227,54 @@ static bool ring_may(struct uk_thread *t, const uk_op *o)
 	}
 }
 
-/* In the runtime; the thread may be on another vp after it. */
-static bool by_ring(struct uk_group *g, struct uk_thread *t, const uk_op *o)
+/* A read at a place of what is known to be a file: what most vectors are made of. The rest of
+ * what by_ring asks has but one answer then. */
+static inline bool plain_read(const uk_op *o)
 {
-	return io_kind_of(o) != IO_KINDS && !o->options && what_known(o) &&
-	       (!o->deadline || o->deadline == UK_FOREVER) && ring_may(t, o) &&
-	       memory_there(g, t, o);
+	return o->kind == UK_OP_READ && !o->options && !o->reserved0 && !o->reserved &&
+	       !o->deadline && o->off >= 0 && o->len <= IO_MAX_LEN &&
+	       load_relaxed(io_hint(o->fd)) & HINT_FILE;
 }
 
-static void fill_op(struct req *q, const uk_op *o)
+/* What a ring does for it; IO_KINDS: nothing. In the runtime; the thread may be on another vp
+ * after it. */
+static enum io_kind by_ring(struct uk_group *g, struct uk_thread *t, const uk_op *o)
+{
+	enum io_kind kind;
+
+	if (likely(plain_read(o)))
+		return there(g, t, o->addr, o->len) ? IO_READ : IO_KINDS;
+	kind = io_kind_of(o);
+	if (kind != IO_KINDS && !(o->options & ~UK_OP_ZEROCOPY) && what_known(o) &&
+	    (!o->deadline || o->deadline == UK_FOREVER) && ring_may(t, o) &&
+	    memory_there(g, t, o))
+		return kind;
+	return IO_KINDS;
+}
+
+static void fill_op(struct req *q, const uk_op *o, enum io_kind kind)
 {
 	q->len = (uint32_t)o->len;
 	q->polls = false;
-	q->op = (struct io_op){ .kind = (uint8_t)io_kind_of(o),
-				.fd = o->fd,
-				.len = (uint32_t)o->len,
-				.flags = o->flags,
-				.addr = o->addr,
-				.addr2 = o->addr2,
-				.off = is_transfer(o->kind) ? o->off : IO_CURRENT,
-				.sink = &q->group->sink };
+	/* one by one: who submits it writes the rest, and to clear all first costs as much again */
+	q->op.kind = (uint8_t)kind;
+	q->op.fd = o->fd;
+	q->op.len = (uint32_t)o->len;
+	q->op.flags = o->flags;
+	q->op.addr = o->addr;
+	q->op.addr2 = o->addr2;
+	q->op.off = is_transfer(o->kind) ? o->off : IO_CURRENT;
+	q->op.until = 0;
+	q->op.was = 0;
+	q->op.parts = q->op.held = false;
+	q->op.lends = 0;
+	q->op.sink = &q->group->sink;
 	if (o->kind == UK_OP_POLL)
 		q->op.len = o->flags & 0xffff;
 	if (o->kind == UK_OP_SEND || o->kind == UK_OP_SENDMSG)
 		q->op.flags |= MSG_NOSIGNAL;
+	if (q->frees && !(o->flags & MSG_DONTWAIT))
+		q->op.flags |= MSG_WAITALL; /* one loan for all of it */
 	if (o->kind == UK_OP_FSYNC)
 		q->op.flags &= 1;
 }
@@ -266,7 +297,12 @@ static bool goes_on(struct req *q)
 	if (likely(!is_hitch(q)) || load_relaxed(&q->asked))
 		return false;
 	q->polls = !q->polls;
-	q->op.kind = q->polls ? IO_POLL : kind_of[q->kind];
+	if (q->polls)
+		q->op.kind = IO_POLL;
+	else if (q->frees && !q->copies)
+		q->op.kind = (uint8_t)lend_kind(q->kind);
+	else
+		q->op.kind = kind_of[q->kind];
 	q->op.len = q->polls ? what_events(q->kind, q->op.off) : q->len;
 	sched_io_again(&q->op, q->op.home);
 	return true;
@@ -276,6 +312,8 @@ static int64_t result(const struct req *q)
 {
 	int res = q->op.res;
 
+	if (likely(res >= 0 && !q->polls && q->kind <= UK_OP_SENDMSG))
+		return res;
 	/* as a close of ours, the drop-in's, too */
 	if (unlikely(res == REACTOR_MOVED))
 		files_drop(q->op.fd2);
@@ -305,7 +343,12 @@ void group_take(struct op_sink *s, struct io_op *first)
 		next = op->next;
 		if (goes_on(q))
 			continue;
-		q->res = result(q);
+		if (unlikely(q->frees)) {
+			if (lend_goes_on(q, result(q)))
+				continue;
+		} else {
+			q->res = result(q);
+		}
 		store_relaxed(&q->state, (uint8_t)REQ_ENDED);
 		*tail = last = q;
 		tail = &q->next;
@@ -359,6 +402,7 @@ static struct req *make_req(struct uk_group *g, uk_op *o)
 	q->home = NULL;
 	q->more = q->has_buf = false;
 	q->frees = o->options & UK_OP_ZEROCOPY;
+	q->copies = false;
 	store_relaxed(&q->asked, 0);
 	store_relaxed(&q->state, (uint8_t)REQ_RUNNING);
 	g->running++;
@@ -389,21 +433,22 @@ static unsigned submit_some(struct uk_group *g, struct uk_thread *t, uk_op *ops,
 			    unsigned n)
 {
 	struct req *chain[BATCH];
+	uint8_t ring[BATCH];          /* enum io_kind */
 	enum io_kind kind = IO_KINDS; /* of the one before, and its home */
 	struct uk_vp *home = NULL;
-	uint64_t ring = 0;
-	unsigned done = 0, k = 0, len;
-	bool drainer;
+	struct io_parcel parcel = { 0 };
+	unsigned done = 0, k = 0, at = 0, len;
+	bool drainer, rings;
 
 	/* no engine takes a sink's operations that does not take this one */
-	if (sched_io_home(t, IO_NOP, IO_CLASS_FILE))
-		for (unsigned i = 0, j = 0; i < n; i += len, j++) {
-			len = chain_len(ops + i, n - i);
-			if (len == 1 && by_ring(g, t, &ops[i]))
-				ring |= UINT64_C(1) << j;
-		}
+	rings = sched_io_home(t, IO_NOP, IO_CLASS_FILE);
+	for (unsigned i = 0; i < n; i += len) {
+		len = chain_len(ops + i, n - i);
+		ring[at++] = rings && len == 1 ? (uint8_t)by_ring(g, t, &ops[i])
+					       : (uint8_t)IO_KINDS;
+	}
 	group_lock(g);
-	for (; done < n; done += len, ring >>= 1) {
+	for (at = 0; done < n; done += len, at++) {
 		uk_op *o = &ops[done];
 
 		len = chain_len(o, n - done);
@@ -413,31 +458,92 @@ static unsigned submit_some(struct uk_group *g, struct uk_thread *t, uk_op *ops,
 			drain_hold(g, make_chain(g, o, len), len);
 			continue;
 		}
-		if (!(ring & 1)) {
-			home = NULL;
-			kind = IO_KINDS;
-		} else if (io_kind_of(o) != kind) {
-			kind = io_kind_of(o);
-			home = sched_io_home(t, kind, class_of(o));
+		if (ring[at] != kind) {
+			kind = ring[at];
+			home = kind == IO_KINDS ? NULL
+						: sched_io_home(t, kind, class_of(o));
 		}
 		if (!home) {
 			chain[k++] = make_chain(g, o, len);
 			continue;
 		}
 		chain[k] = make_req(g, o);
-		fill_op(chain[k], o);
+		fill_op(chain[k], o, kind);
 		chain[k++]->home = home;
 	}
 	drainer = drain_wanted(g);
 	lock_release(&g->lock);
 	for (unsigned i = 0; i < k; i++)
-		if (!chain[i]->home)
+		if (chain[i]->home) {
+			sched_io_send(t, &chain[i]->op, &chain[i]->msg, chain[i]->home,
+				      &parcel);
+		} else {
+			sched_io_sent(&parcel);
 			helper_start(chain[i]);
-		else
-			sched_io_send(t, &chain[i]->op, &chain[i]->msg, chain[i]->home);
+		}
+	sched_io_sent(&parcel);
 	if (unlikely(drainer))
 		drain_start(g);
 	return done;
+}
+
+/* False: it is not in memory all at once, and goes to home. */
+static bool read_at_once(struct uk_group *g, struct uk_thread *t, struct req *q,
+			 struct uk_vp *home)
+{
+	long r = io_try(t, &q->op);
+	bool ends = r != -EAGAIN && r != -EOPNOTSUPP;
+	struct group_wake w;
+
+	group_lock(g);
+	if (unlikely(!ends && q->asked)) {
+		ends = true;
+		r = -ECANCELED;
+	}
+	if (likely(ends)) {
+		q->res = r;
+		store_relaxed(&q->state, (uint8_t)REQ_ENDED);
+		group_ended(g, q, q, 1, &w);
+	} else {
+		q->home = home;
+	}
+	lock_release(&g->lock);
+	if (likely(ends))
+		group_fire(&w);
+	return ends;
+}
+
+/* A read of a file, and nothing else: where the ring is our own vp's, and not another processor's
+ * work, it costs a system call in any case, and the call itself spares the way to the ring and
+ * back. Meanwhile it is nobody's, so who wants its end leaves word (asked). False: it goes the
+ * way of all. */
+static bool submit_read(struct uk_group *g, struct uk_thread *t, uk_op *o)
+{
+	struct io_parcel parcel = { 0 };
+	struct uk_vp *home;
+	struct req *q;
+
+	if (o->kind != UK_OP_READ || o->off < 0 || t->kind != THREAD_USER ||
+	    sched_io_served(t) || by_ring(g, t, o) != IO_READ)
+		return false;
+	home = sched_io_home(t, IO_READ, IO_CLASS_FILE);
+	if (home != t->carrier->vp)
+		return false;
+	group_lock(g);
+	if (!group_room(g) || drain_holds(g, 0)) {
+		lock_release(&g->lock);
+		return false;
+	}
+	q = make_req(g, o);
+	q->helper = NULL;
+	fill_op(q, o, IO_READ);
+	lock_release(&g->lock);
+	if (unlikely(!read_at_once(g, t, q, home))) {
+		sched_io_send(t, &q->op, &q->msg, home, &parcel);
+		sched_io_sent(&parcel);
+		sched_collect(t);
+	}
+	return true;
 }
 
 int uk_submitv(uk_group *g, uk_op *ops, unsigned n)
@@ -452,7 +558,13 @@ int uk_submitv(uk_group *g, uk_op *ops, unsigned n)
 		return r;
 	if (n > INT32_MAX)
 		return -EINVAL;
+	n = MIN(n, g->depth + 1); /* a chain that is longer than all is so still */
+	touch_write(ops, n * sizeof(*ops));
 	t = rt_enter();
+	if (n == 1 && submit_read(g, t, ops)) {
+		rt_exit();
+		return 1;
+	}
 	for (; done < n; done += some) {
 		unsigned most = MIN(n - done, BATCH);
 

@@ -205,6 +205,7 @@ void uk_warn(const char *fmt, ...)
 void uk_panic(const char *fmt, ...)
 {
 	static int once;
+	uint64_t abrt = 1ull << (SIGABRT - 1);
 	struct {
 		void *handler;
 		unsigned long flags;
@@ -220,6 +221,7 @@ void uk_panic(const char *fmt, ...)
 		panic_hook();
 	/* abort(3) takes locks: die by the signal itself */
 	sys4(SYS_rt_sigaction, SIGABRT, &dfl, NULL, 8);
+	sys4(SYS_rt_sigprocmask, SIG_UNBLOCK, &abrt, NULL, sizeof(abrt));
 	sys3(SYS_tgkill, sys0(SYS_getpid), sys_gettid(), SIGABRT);
 	for (;;)
 		sys1(SYS_exit_group, 134);

@@ -6,6 +6,7 @@
 #define BASE_SYS_H
 
 #include <linux/futex.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -105,13 +106,20 @@ static inline int sys_futex_wake(const void *word, int n)
 }
 
 /* May the word at p be read? rt_sigprocmask without a meaning copies a set from there before it
- * finds out that it has none. */
+ * finds out that it has none; but nothing from NULL. */
 static inline bool sys_readable(const void *p)
 {
 	enum { NO_MEANING = -1 };
 
-	return sys4(SYS_rt_sigprocmask, NO_MEANING, p, NULL, sizeof(uint64_t)) !=
-	       -EFAULT;
+	return p && sys4(SYS_rt_sigprocmask, NO_MEANING, p, NULL, sizeof(uint64_t)) !=
+			-EFAULT;
+}
+
+/* A seccomp filter is in force: it may kill for a call that a program like this one does not
+ * make by itself. */
+static inline bool sys_filtered(void)
+{
+	return sys5(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) != 0;
 }
 
 static inline int sys_gettid(void)

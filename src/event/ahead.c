@@ -221,6 +221,19 @@ void ahead_data(struct reactor *r, struct io_op *op, const struct uring_cqe *cqe
 		bufs_give(ring_of(r)->pool->bufs, bid);
 }
 
+/* None was left for somebody. True: there are again, or will be in a moment: most of them only
+ * wait to be taken, and there are more if so many wait. */
+static bool find_bufs(const struct uring *u)
+{
+	struct bufs *b = u->pool->bufs;
+
+	if (bufs_out(b) >= bufs_all(b) / 2)
+		return false;
+	if (uring_untaken(u) >= bufs_all(b) / 2)
+		bufs_more(b);
+	return true;
+}
+
 void ahead_ended(struct reactor *r, struct io_op *shot, int res)
 {
 	struct ahead *a = container_of(shot, struct ahead, shot);
@@ -245,7 +258,7 @@ void ahead_ended(struct reactor *r, struct io_op *shot, int res)
 		/* fall through */
 	case -EAGAIN:
 	case -ENOBUFS:
-		if (res == -ENOBUFS && bufs_out(p->bufs) < BUFS / 2)
+		if (res == -ENOBUFS && find_bufs(ring_of(r)))
 			break;
 		while ((op = pop_waiter(a)))
 			go_alone(r, op);

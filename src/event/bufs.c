@@ -7,7 +7,9 @@
  *                                           ours --bufs_hold--> held --bufs_copy--> the kernel's
  *
  * Who holds is bounded by the caller; a stream for which none is left is told so by the
- * kernel (-ENOBUFS).
+ * kernel (-ENOBUFS), and then there are more, up to BUFS_MOST. Completions that nobody has taken
+ * yet have buffers, too: of ten thousand connections that send at one moment each has one.
+ * They are taken in turn and so are all touched in time; hence not many from the beginning.
  */
 #include "event/bufs.h"
 
@@ -19,6 +21,8 @@
 
 #define NONE 0xffffu
 #define GROUP 0
+#define BUF_STRIDE                                                                     \
+	(BUF_SIZE + CACHE_LINE) /* that their first lines are not of one cache set */
 
 struct uring_buf {
 	uint64_t addr;
@@ -30,18 +34,19 @@ struct bufs {
 	struct uring_buf *ring; /* shared with the kernel: it takes, we give */
 	char *mem;
 	unsigned out; /* held */
+	unsigned n;   /* there are so many, of BUFS_MOST */
 	uint16_t tail;
-	uint16_t next[BUFS], len[BUFS];
+	uint16_t next[BUFS_MOST], len[BUFS_MOST];
 };
 
 const char *bufs_data(const struct bufs *b, uint16_t id)
 {
-	return b->mem + (size_t)id * BUF_SIZE;
+	return b->mem + (size_t)id * BUF_STRIDE;
 }
 
 void bufs_give(struct bufs *b, uint16_t id)
 {
-	struct uring_buf *e = &b->ring[b->tail & (BUFS - 1)];
+	struct uring_buf *e = &b->ring[b->tail & (BUFS_MOST - 1)];
 
 	e->addr = (uintptr_t)bufs_data(b, id);
 	e->len = BUF_SIZE;
@@ -53,7 +58,7 @@ void bufs_give(struct bufs *b, uint16_t id)
 static bool enlist(const struct bufs *b, int ring)
 {
 	struct uring_buf_reg reg = { .ring_addr = (uintptr_t)b->ring,
-				     .ring_entries = BUFS,
+				     .ring_entries = BUFS_MOST,
 				     .bgid = GROUP };
 
 	return sys4(SYS_io_uring_register, ring, URING_REGISTER_PBUF_RING, &reg, 1) >=
@@ -66,23 +71,33 @@ struct bufs *bufs_make(int ring)
 
 	if (!b)
 		return NULL;
-	b->ring = os_map(BUFS * sizeof(*b->ring));
-	b->mem = os_map(BUFS * BUF_SIZE);
+	b->ring = os_map(BUFS_MOST * sizeof(*b->ring));
+	b->mem = os_map(BUFS_MOST * BUF_STRIDE);
 	if (!b->ring || !b->mem || !enlist(b, ring)) {
 		bufs_drop(b);
 		return NULL;
 	}
-	for (unsigned i = 0; i < BUFS; i++)
-		bufs_give(b, (uint16_t)i);
+	bufs_more(b);
 	return b;
+}
+
+bool bufs_more(struct bufs *b)
+{
+	unsigned end = b->n + BUFS;
+
+	if (b->n == BUFS_MOST)
+		return false;
+	while (b->n < end)
+		bufs_give(b, (uint16_t)b->n++);
+	return true;
 }
 
 void bufs_drop(struct bufs *b)
 {
 	if (!b)
 		return;
-	os_unmap(b->ring, BUFS * sizeof(*b->ring));
-	os_unmap(b->mem, BUFS * BUF_SIZE);
+	os_unmap(b->ring, BUFS_MOST * sizeof(*b->ring));
+	os_unmap(b->mem, BUFS_MOST * BUF_STRIDE);
 	os_unmap(b, sizeof(*b));
 }
 
@@ -137,4 +152,9 @@ void bufs_forget(struct bufs *b, struct held *h)
 unsigned bufs_out(const struct bufs *b)
 {
 	return b->out;
+}
+
+unsigned bufs_all(const struct bufs *b)
+{
+	return b->n;
 }

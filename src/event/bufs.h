@@ -5,7 +5,8 @@
 
 #include "base/base.h"
 
-#define BUFS 1024u /* a power of two */
+#define BUFS 1024u      /* at first, and as many more each time; a power of two */
+#define BUFS_MOST 8192u /* a power of two */
 #define BUF_SIZE 2048u
 
 struct bufs;
@@ -18,6 +19,8 @@ struct held {
 
 /* Of the ring with this descriptor, as group 0; NULL: no memory, or the kernel refuses. */
 struct bufs *bufs_make(int ring);
+/* There are too few: more. False: that is all. */
+bool bufs_more(struct bufs *b);
 /* The ring is closed, or never knew them. NULL: nothing to do. */
 void bufs_drop(struct bufs *b);
 /* One that we got from the kernel: what is in it, and it goes back. */
@@ -29,5 +32,6 @@ void bufs_hold(struct bufs *b, struct held *h, uint16_t id, uint16_t n, uint16_t
 uint32_t bufs_copy(struct bufs *b, struct held *h, char *to, uint32_t len);
 void bufs_forget(struct bufs *b, struct held *h); /* all that is held goes back */
 unsigned bufs_out(const struct bufs *b);          /* how many are held, by all */
+unsigned bufs_all(const struct bufs *b);          /* of so many */
 
 #endif

@@ -12,11 +12,7 @@
 #include "base/sys.h"
 #include "event/fdtab.h"
 
-/* -- a FIFO of ops through next -- */
-struct opq {
-	struct io_op *head, **tail;
-};
-
+/* -- a FIFO of ops -- */
 static inline void opq_init(struct opq *q)
 {
 	q->head = NULL;
@@ -28,6 +24,18 @@ static inline void opq_push(struct opq *q, struct io_op *op)
 	op->next = NULL;
 	*q->tail = op;
 	q->tail = &op->next;
+}
+
+static inline struct io_op *opq_pop(struct opq *q)
+{
+	struct io_op *op = q->head;
+
+	if (op) {
+		q->head = op->next;
+		if (!q->head)
+			q->tail = &q->head;
+	}
+	return op;
 }
 
 static inline struct io_op *opq_take_all(struct opq *q)
@@ -101,10 +109,15 @@ static inline void waker_wake(struct waker *w)
 int fd_move_high(int fd);
 /* O_NONBLOCK is set in the open file. */
 bool fd_nonblock(int fd);
+/* op made at once, without blocking: its result, -EAGAIN: not yet, REACTOR_READY: there is no such
+ * form of it. */
+long op_try(struct reactor *r, struct io_op *op);
 /* The poll(2) events that op waits for. */
 uint32_t op_events(const struct io_op *op);
 /* Tests only: use the eventfd though the kernel has SEND_MSG_RING. */
 extern bool uring_no_msg_kick;
+/* late.c: nothing is. */
+void late_init(struct reactor *r);
 /* What op, whose end was asked for, ends with; once. */
 int op_cut_result(struct io_op *op);
 /* cancel_fd has found op. */
@@ -113,6 +126,15 @@ static inline void op_cut_by_fd(struct io_op *op, int keep)
 	op->ebadf = keep >= 0 ? OP_MOVES : keep == KEEP_ANEW ? OP_ANEW : 1;
 	if (keep >= 0)
 		op->fd2 = keep;
+}
+/* What every submission begins with. */
+static inline void op_begin(struct reactor *r, struct io_op *op)
+{
+	op->state = IO_PENDING;
+	op->engine = 0;
+	op->ebadf = 0;
+	op->home = r;
+	r->pending++;
 }
 /* It waits on fd2 as well. */
 static inline bool op_has_two(const struct io_op *op)

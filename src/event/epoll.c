@@ -2,11 +2,9 @@
 /* The epoll engine: for kernels and containers that refuse io_uring.
  *
  * epoll tells readiness, the contract wants completed operations; so the engine makes the
- * call itself, in a form that cannot block whatever another thread does meanwhile:
- * MSG_DONTWAIT for sockets, RWF_NOWAIT for the rest. Where no such form exists (a tty,
- * accept and connect on a descriptor without O_NONBLOCK) the op ends with REACTOR_READY, and
- * its thread makes the blocking call under a mark. We are inside the runtime here and may
- * never block.
+ * call itself (try.c). Where no form of it exists that cannot block (a tty, accept and connect
+ * on a descriptor without O_NONBLOCK) the op ends with REACTOR_READY, and its thread makes the
+ * blocking call under a mark. We are inside the runtime here and may never block.
  *
  * Arming. A descriptor is armed for the union of what its ops want, one shot, in the poll
  * after they were submitted: EPOLL_CTL_MOD, and ADD where that says ENOENT. So the kernel
@@ -22,16 +20,12 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include "base/files.h"
 #include "event/engine.h"
 #include "event/hostile.h"
 #include "event/probe.h"
 
-#ifndef RWF_NOWAIT
-#define RWF_NOWAIT 8
-#endif
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441
 #endif
@@ -41,7 +35,7 @@
 /* Longer sleeps are cut: the kernel allows itself a slack of 1/1000 of the span. */
 #define EXACT_SLEEP (5 * NS_PER_MS)
 
-/* io_op.engine */
+/* io_op.engine; the first as op_begin leaves it */
 enum { ENG_WAITS, ENG_FINISHED };
 
 struct ep {
@@ -75,97 +69,6 @@ static void finish_linked(struct reactor *r, struct io_op *op, int res)
 	fdtab_unlink(r->fds, op);
 	ep_of(r)->linked--;
 	finish(r, op, res);
-}
-
-/* -- the operation itself, never blocking; -EAGAIN: not yet -- */
-
-static long try_rw(struct reactor *r, const struct io_op *op, const struct iovec *iov,
-		   unsigned n)
-{
-	bool in = op_events(op) == POLLIN;
-	struct msghdr m = { .msg_iov = (struct iovec *)(uintptr_t)iov,
-			    .msg_iovlen = n };
-	long res;
-
-	bump(&r->count.syscalls, 1);
-	res = sysn(in ? SYS_preadv2 : SYS_pwritev2, op->fd, iov, n, op->off, 0,
-		   RWF_NOWAIT);
-	if (res != -EOPNOTSUPP && res != -ENOSYS)
-		return res;
-	if (op->off != -1)
-		return REACTOR_READY;
-	bump(&r->count.syscalls, 1);
-	res = sys3(in ? SYS_recvmsg : SYS_sendmsg, op->fd, &m, MSG_DONTWAIT);
-	return res == -ENOTSOCK ? REACTOR_READY : res;
-}
-
-static long try_once(struct reactor *r, struct io_op *op)
-{
-	struct iovec one = { (void *)(uintptr_t)op->addr, hostile_len(op) };
-	uint32_t flags = op->flags | MSG_DONTWAIT;
-
-	switch ((enum io_kind)op->kind) {
-	case IO_READ:
-	case IO_WRITE:
-		return try_rw(r, op, &one, 1);
-	case IO_READV:
-	case IO_WRITEV:
-		return try_rw(r, op, op->addr, op->len);
-	case IO_RECV:
-		bump(&r->count.syscalls, 1);
-		return sysn(SYS_recvfrom, op->fd, op->addr, one.iov_len, flags, NULL,
-			    NULL);
-	case IO_SEND:
-		bump(&r->count.syscalls, 1);
-		return sysn(SYS_sendto, op->fd, op->addr, one.iov_len,
-			    flags | MSG_NOSIGNAL, NULL, 0);
-	case IO_RECVMSG:
-		bump(&r->count.syscalls, 1);
-		return sys3(SYS_recvmsg, op->fd, op->addr, flags);
-	case IO_SENDMSG:
-		bump(&r->count.syscalls, 1);
-		return sys3(SYS_sendmsg, op->fd, op->addr, flags | MSG_NOSIGNAL);
-	case IO_ACCEPT:
-		bump(&r->count.syscalls, 1);
-		if (!fd_nonblock(op->fd))
-			return REACTOR_READY;
-		bump(&r->count.syscalls, 1);
-		return sys4(SYS_accept4, op->fd, op->addr, op->addr2, op->flags);
-	case IO_CONNECT: {
-		int err = 0;
-		uint32_t len = sizeof(err);
-		long res =
-		    sys5(SYS_getsockopt, op->fd, SOL_SOCKET, SO_ERROR, &err, &len);
-
-		bump(&r->count.syscalls, 1);
-		return res < 0 ? res : -err;
-	}
-	case IO_NOP:
-	case IO_POLL:
-	case IO_FSYNC:
-	case IO_OPENAT:
-	case IO_OPENAT2:
-	case IO_STATX:
-	case IO_SPLICE:
-	case IO_RECV_AHEAD:
-	case IO_SEND_ZC:
-	case IO_SENDMSG_ZC:
-	case IO_LENT:
-	case IO_SHOT:
-	case IO_KINDS:
-		break;
-	}
-	return REACTOR_READY;
-}
-
-static long try_op(struct reactor *r, struct io_op *op)
-{
-	long res;
-
-	do
-		res = try_once(r, op);
-	while (res == -EINTR);
-	return res;
 }
 
 /* -- arming -- */
@@ -263,7 +166,7 @@ static void on_event(struct reactor *r, const struct epoll_event *ev)
 
 		if (!hit || (op->kind != IO_POLL && (blocked & want)))
 			continue;
-		res = op->kind == IO_POLL ? (long)hit : try_op(r, op);
+		res = op->kind == IO_POLL ? (long)hit : op_try(r, op);
 		if (res == -EAGAIN)
 			blocked |= want; /* the next of its kind need not try */
 		else
@@ -427,7 +330,7 @@ static bool start_at_once(struct reactor *r, struct io_op *op)
 		return true;
 	}
 	if (asks_dontwait(op)) {
-		finish(r, op, (int)try_op(r, op));
+		finish(r, op, (int)op_try(r, op));
 		return true;
 	}
 	return false;
@@ -438,12 +341,8 @@ static void ep_submit(struct reactor *r, struct io_op *op)
 	struct ep *ep = ep_of(r);
 	int err;
 
-	op->state = IO_PENDING;
-	op->engine = ENG_WAITS;
-	op->ebadf = 0;
-	op->home = r;
+	op_begin(r, op);
 	list_init(&op->link);
-	r->pending++;
 	bump(&r->count.sqes, 1);
 	if (start_at_once(r, op))
 		return;

@@ -77,6 +77,50 @@ static struct fdent *grow(struct fdtab *tab, int fd)
 	return &(*pl)->ent[u % FDTAB_LEAF];
 }
 
+/* fdtab_find for the owner: hundreds of requests on one file are looked up one after another. */
+static struct fdent *find_again(struct fdtab *tab, int fd)
+{
+	struct fdent *e = tab->last;
+
+	if (likely(e && tab->last_fd == fd))
+		return e;
+	e = fdtab_find(tab, fd);
+	if (e) {
+		tab->last_fd = fd;
+		tab->last = e;
+	}
+	return e;
+}
+
+/* The entry of fd, which counts one more; NULL: no memory. */
+static struct fdent *count(struct fdtab *tab, int fd)
+{
+	struct fdent *e = find_again(tab, fd);
+
+	if (unlikely(!e)) {
+		e = grow(tab, fd);
+		if (!e)
+			return NULL;
+	}
+	if (unlikely(!e->ops.next))
+		list_init(&e->ops);
+	store_relaxed(&e->n, e->n + 1);
+	return e;
+}
+
+int fdtab_count(struct fdtab *tab, const struct io_op *op)
+{
+	return op->fd < 0 || count(tab, op->fd) ? 0 : -ENOMEM;
+}
+
+void fdtab_uncount(struct fdtab *tab, const struct io_op *op)
+{
+	struct fdent *e = op->fd < 0 ? NULL : find_again(tab, op->fd);
+
+	if (e)
+		store_relaxed(&e->n, e->n - 1);
+}
+
 int fdtab_link(struct fdtab *tab, struct io_op *op)
 {
 	struct fdent *e;
@@ -89,23 +133,15 @@ int fdtab_link(struct fdtab *tab, struct io_op *op)
 	}
 	if (op->fd < 0)
 		return 0;
-	e = fdtab_find(tab, op->fd);
-	if (unlikely(!e)) {
-		e = grow(tab, op->fd);
-		if (!e)
-			return -ENOMEM;
-	}
-	if (unlikely(!e->ops.next))
-		list_init(&e->ops);
+	e = count(tab, op->fd);
+	if (unlikely(!e))
+		return -ENOMEM;
 	list_push_back(&e->ops, &op->link);
-	store_relaxed(&e->n, e->n + 1);
 	return 0;
 }
 
 void fdtab_unlink(struct fdtab *tab, struct io_op *op)
 {
-	struct fdent *e;
-
 	if (list_empty(&op->link))
 		return;
 	list_del(&op->link);
@@ -113,8 +149,7 @@ void fdtab_unlink(struct fdtab *tab, struct io_op *op)
 		store_relaxed(&tab->ntwos, tab->ntwos - 1);
 		return;
 	}
-	e = fdtab_find(tab, op->fd);
-	store_relaxed(&e->n, e->n - 1);
+	fdtab_uncount(tab, op);
 }
 
 bool fdtab_peek(const struct fdtab *tab, int fd)

@@ -41,6 +41,9 @@ struct fdtab {
 	struct fdmid *mid[FDTAB_ROOT]; /* likewise */
 	struct list twos;              /* pending splices, by link */
 	uint32_t ntwos;                /* owner writes, others peek */
+	/* the owner's: the last that it looked up; entries stay where they are */
+	int last_fd;
+	struct fdent *last; /* NULL: none */
 };
 
 struct fdtab *fdtab_create(void); /* NULL: no memory */
@@ -51,6 +54,9 @@ void fdtab_reset(struct fdtab *tab);
 /* 0 or -ENOMEM. Operations without a descriptor (fd < 0) are not in any list. */
 int fdtab_link(struct fdtab *tab, struct io_op *op);
 void fdtab_unlink(struct fdtab *tab, struct io_op *op);
+/* Only the count, for peekers: op is linked elsewhere. */
+int fdtab_count(struct fdtab *tab, const struct io_op *op);
+void fdtab_uncount(struct fdtab *tab, const struct io_op *op);
 bool fdtab_peek(const struct fdtab *tab, int fd);
 
 /* NULL if no op was ever pending on fd. Owner. */

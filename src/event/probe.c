@@ -144,6 +144,14 @@ static int ask_ops(int fd)
 	return 0;
 }
 
+/* A filter may let rings be made and not be used. A ring that is not enabled yet says so. */
+static int ask_enter(int fd)
+{
+	int err = (int)sysn(SYS_io_uring_enter, fd, 0, 0, 0, NULL, 0);
+
+	return err == -EPERM || err == -EACCES || err == -ENOSYS ? err : 0;
+}
+
 static void ask_ring(int fd, const struct uring_params *p)
 {
 	struct uring_sqe msg = { .opcode = URING_OP_MSG_RING,
@@ -156,6 +164,8 @@ static void ask_ring(int fd, const struct uring_params *p)
 	else if ((p->features & NEEDED_FEATURES) != NEEDED_FEATURES ||
 		 (caps.ops & NEEDED_OPS) != NEEDED_OPS)
 		caps.err = -ENOSYS;
+	else
+		caps.err = ask_enter(fd);
 	err =
 	    (int)sys4(SYS_io_uring_register, -1, URING_REGISTER_SEND_MSG_RING, &msg, 1);
 	caps.msg_kick = !err;

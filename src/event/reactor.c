@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "base/panic.h"
-#include "event/fdtab.h"
+#include "event/engine.h"
 
 int reactor_dropped;
+uint32_t reactor_other_ids;
 static bool
     forced; /* by whoever made the last vp: the environment is the same for all */
 
@@ -18,6 +19,7 @@ static int start(struct reactor *r, const struct reactor_ops *ops, struct net_cp
 	*r = (struct reactor){ .ops = ops, .fds = fdtab_create(), .net_cpu = n };
 	if (!r->fds)
 		return -ENOMEM;
+	late_init(r);
 	err = ops->init(r);
 	if (err) {
 		fdtab_destroy(r->fds);
@@ -53,6 +55,7 @@ int reactor_again(struct reactor *r)
 {
 	int err = r->ops->fork_child(r);
 
+	late_init(r);
 	if (!err || forced || r->ops != &uring_ops)
 		return err;
 	store_relaxed(&reactor_dropped, err);

@@ -107,6 +107,11 @@ struct io_op {
 	struct reactor *home; /* the reactor that it is pending in */
 };
 
+/* A FIFO of ops through next (engine.h). */
+struct opq {
+	struct io_op *head, **tail;
+};
+
 /* Where ops go that have no waiter. */
 struct op_sink {
 	/* A run of ended ops, linked by next, oldest first: they are the sink's again. By the
@@ -121,6 +126,9 @@ struct reactor_ops {
 	/* A pending op holds its file, as a system call that sleeps does: that its number is
 	 * closed does not touch it. */
 	bool holds;
+	/* What is submitted goes to the kernel in one call, and what can be done at once is done
+	 * there. */
+	bool together;
 	/* 0 or -errno (-ENOSYS, -EPERM, -EACCES, -ENOMEM: the caller takes the next engine) */
 	int (*init)(struct reactor *r);
 	void (*fini)(struct reactor *r);
@@ -183,8 +191,14 @@ struct reactor {
 	void *priv;
 	unsigned pending; /* ops not yet returned by poll; owner */
 	struct reactor_count count;
+	/* late.c, owner: not yet tried; ended, to be returned by the next poll; a poll has left some */
+	struct opq late, late_ended;
+	bool late_left;
 	struct fdtab *fds;       /* owner writes; closers of other vps peek (fdtab.h) */
 	struct net_cpu *net_cpu; /* its set's, or NULL */
+	bool
+	    served; /* a thread of the kernel's carries out what is submitted: to ask it is a
+			store; the engine writes */
 	/* Kernel threads that lost this vp as hogs and still run user code. A ring's ops end in
 	 * the context of the thread that submitted them, and such a one does not look: while
 	 * this is not 0, poll sleeps in short slices and interrupts them (membarrier). A hint:
@@ -201,11 +215,24 @@ extern const struct reactor_ops uring_ops, epoll_ops;
  * it shall have if the kernel lets it. */
 /* Why the last vp that wanted io_uring got epoll: -errno; 0: none has. */
 extern int reactor_dropped;
+/* 1: the process has changed its ids, and a network processor that is older may have others.
+ * Anyone sets it. */
+extern uint32_t reactor_other_ids;
 int reactor_init(struct reactor *r, const char *want, struct net_cpu *n);
 /* The second step in a forked child: the same engine, or, where it was not forced and does not
  * start (the parent's rings have what the user may lock), the other one. */
 int reactor_again(struct reactor *r);
 void reactor_fini(struct reactor *r);
+
+/* -- late.c: the owner, for its engine -- */
+/* Instead of submit: op, a read, is tried when nothing else is to be done, once. It comes back
+ * through reactor_poll, soon: with its result, -EAGAIN if there was nothing, REACTOR_READY if it
+ * cannot be tried, or as cancel_fd ends it. It cannot be cancelled. */
+void reactor_submit_late(struct reactor *r, struct io_op *op);
+/* ops->poll, and what is late. busy: the caller has something to do anyhow. */
+struct io_op *reactor_poll(struct reactor *r, int64_t timeout_ns, bool busy);
+/* ops->cancel_fd, and what is late. */
+unsigned reactor_cancel_fd(struct reactor *r, int fd, int keep);
 
 /* By who shares the program's table of files (base/files.h): not the monitor, for which the
  * maker does it (maker_kick). */

@@ -93,6 +93,7 @@ static bool open_served(struct uring *u, struct net_cpu *n, struct uring_params 
 	}
 	u->fd = fd;
 	u->sq_thread = true;
+	u->sq_cpu = n->cpu;
 	if (n->ring < 0)
 		n->ring = fd;
 	poll_queues(u, n);
@@ -110,7 +111,7 @@ int ring_open(struct uring *u, struct net_cpu *n)
 	long fd;
 	int err;
 
-	*u = (struct uring){ .fd = -1, .kick_fd = -1, .ops = caps->ops };
+	*u = (struct uring){ .fd = -1, .kick_fd = -1, .sq_cpu = -1, .ops = caps->ops };
 	u->msg_kick = caps->msg_kick && !uring_no_msg_kick;
 	opq_init(&u->backlog);
 	opq_init(&u->cancels);

@@ -311,24 +311,32 @@ int64_t wheel_next(const struct wheel *w)
 	return load_seq_cst(&w->next);
 }
 
+/* Of the slots of one level, which follow each other in time, the last that begins by then;
+ * *until if there is none. False: a later one does not. */
+static bool last_by(struct wheel *w, unsigned level, int64_t by, int64_t *until)
+{
+	for (uint64_t rest = w->used[level]; rest; rest &= rest - 1) {
+		const struct wheel_slot *s =
+		    slot_at(w, level, (unsigned)__builtin_ctzll(rest));
+
+		if (s->min > by)
+			return false;
+		*until = MAX(*until, s->min);
+	}
+	return true;
+}
+
 int64_t wheel_next_crowd(struct wheel *w, int64_t slack)
 {
-	int64_t until = wheel_next(w);
-	struct wheel_slot *s;
-	uint64_t rest;
-	unsigned level;
+	int64_t until = wheel_next(w), by;
 
 	if (until == TIME_NEVER)
 		return until;
 	lock_acquire(&w->lock);
-	s = first_slot(w, &level);
-	/* the slots of level 0 follow each other in time; what lies higher is left alone */
-	for (rest = s && !level ? w->used[0] : 0; rest; rest &= rest - 1) {
-		s = slot_at(w, 0, (unsigned)__builtin_ctzll(rest));
-		if (s->min - w->next > slack)
+	by = MIN(w->next, TIME_NEVER - slack) + slack; /* it may have gone meanwhile */
+	for (unsigned level = 0; level < WHEEL_LEVELS; level++)
+		if (!last_by(w, level, by, &until))
 			break;
-		until = s->min;
-	}
 	lock_release(&w->lock);
 	return until;
 }

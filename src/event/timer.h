@@ -60,8 +60,9 @@ unsigned wheel_expire(struct wheel *w, int64_t now, struct timer_hit *out,
  * there is none. Exact, but for a deleted timer's time that may linger once. Lock-free
  * (seq_cst) read of a cached value: any thread. */
 int64_t wheel_next(const struct wheel *w);
-/* The same for who is about to sleep: where more timers are due within slack of the first,
- * the last of them. A lone timer is met exactly, a crowd by one sleep. The owner of w. */
+/* The same for who is about to sleep: where more timers are due within slack of the first, the
+ * last of them; beyond half a millisecond, the last that is first in its slot. A lone timer is
+ * met exactly, a crowd by one sleep. The owner of w. */
 int64_t wheel_next_crowd(struct wheel *w, int64_t slack);
 unsigned wheel_count(const struct wheel *w); /* resting ones, too */
 

@@ -41,6 +41,9 @@
 
 #define KICK_GEN_SHIFT 3
 
+#define REAP_MOST                                                                      \
+	64u /* completions that a poll takes: what they lead to is warm when it runs */
+
 /* The kernel's own "interrupted" codes; some operations (splice) let them out. */
 #define ERESTART_FIRST 512
 #define ERESTART_LAST 516
@@ -84,9 +87,14 @@ static bool must_collect(const struct uring *u)
 	return load_relaxed(u->sq_flags) & (URING_SQ_TASKRUN | URING_SQ_CQ_OVERFLOW);
 }
 
+static bool must_submit(const struct uring *u)
+{
+	return u->sq_thread ? must_wake(u) : unsubmitted(u);
+}
+
 static bool must_enter(const struct uring *u)
 {
-	return must_collect(u) || (u->sq_thread ? must_wake(u) : unsubmitted(u));
+	return must_collect(u) || must_submit(u);
 }
 
 /* Hand over what is queued; wait for min completions at most ns (< 0: no limit), or, where the
@@ -525,20 +533,28 @@ static void on_cqe(struct reactor *r, const struct uring_cqe *cqe)
 	}
 }
 
-static void reap(struct reactor *r)
+/* Take at most so many completions; how many more it might have been. The others wait in their
+ * ring for the next poll: what is taken of a thousand at once, and touched, is cold again when
+ * its threads run. */
+static uint32_t reap_some(struct reactor *r, uint32_t most)
 {
 	struct uring *u = ring_of(r);
-	uint32_t head = *u->cq_khead; /* ours alone */
 
-	/* acquire: the entries before the tail are written */
-	while (head != load_acquire(u->cq_tail)) {
+	for (; most && uring_untaken(u); most--) {
+		uint32_t head = *u->cq_khead; /* ours alone */
 		struct uring_cqe cqe = u->cqes[head & u->cq_mask];
 
 		/* release: the kernel may write the slot again; before on_cqe, which may enter */
-		store_release(u->cq_khead, ++head);
+		store_release(u->cq_khead, head + 1);
 		on_cqe(r, &cqe);
-		head = *u->cq_khead;
 	}
+	return most;
+}
+
+static void reap(struct reactor *r)
+{
+	while (!reap_some(r, REAP_MOST))
+		;
 }
 
 /* -- kick -- */
@@ -619,6 +635,7 @@ static int uring_init(struct reactor *r)
 		return err;
 	}
 	r->priv = u;
+	r->served = u->sq_thread;
 	return 0;
 }
 
@@ -630,13 +647,22 @@ static bool asks_who_calls(enum io_kind kind)
 	       kind == IO_CONNECT;
 }
 
+/* A message may carry its sender's ids, and ask for what they allow. */
+static bool tells_who_calls(enum io_kind kind)
+{
+	return kind == IO_SEND || kind == IO_SENDMSG || kind == IO_SEND_ZC ||
+	       kind == IO_SENDMSG_ZC || kind == IO_WRITE || kind == IO_WRITEV;
+}
+
 static bool uring_can(const struct reactor *r, enum io_kind kind)
 {
 	const struct uring *u = ring_of(r);
 
 	if (kind == IO_RECV_AHEAD && u->no_ahead)
 		return false;
-	if (u->sq_thread && asks_who_calls(kind))
+	if (u->sq_thread &&
+	    (asks_who_calls(kind) ||
+	     (tells_who_calls(kind) && load_relaxed(&reactor_other_ids))))
 		return false;
 	return kind < IO_KINDS && (u->ops >> opcode_of(kind) & 1);
 }
@@ -645,11 +671,7 @@ static void uring_submit(struct reactor *r, struct io_op *op)
 {
 	int err;
 
-	op->state = IO_PENDING;
-	op->engine = 0;
-	op->ebadf = 0;
-	op->home = r;
-	r->pending++;
+	op_begin(r, op);
 	if (unlikely(op->kind == IO_LENT)) {
 		submit_lent(r, op);
 		return;
@@ -766,7 +788,8 @@ static void pass(struct reactor *r)
 {
 	struct uring *u = ring_of(r);
 
-	if (must_enter(u))
+	/* what the kernel has for us besides can wait for what it has given us */
+	if (must_submit(u) || (must_collect(u) && !uring_untaken(u)))
 		enter(r, 0, 0);
 }
 
@@ -795,6 +818,68 @@ static void sleep_in_kernel(struct reactor *r, int64_t ns)
 	waker_wake(&u->waker);
 }
 
+/* -- to look before a sleep --
+ *
+ * What a network processor has done is there to be seen, and to be woken costs an interrupt
+ * and a switch. So while it is awake, and on another CPU, a vp without work looks for a while
+ * before it sleeps: for longer and longer while its waits end within LOOK_MOST, not at all
+ * after one that did not. (KVM polls before it halts a processor by the same rule.) A set that
+ * wants batches wants the sleep. */
+#define LOOK_FIRST (10 * NS_PER_US)
+#define LOOK_MOST (200 * NS_PER_US)
+
+static bool may_look(const struct uring *u)
+{
+	uint32_t cpu;
+
+	return u->look && !(load_relaxed(u->sq_flags) & URING_SQ_NEED_WAKEUP) &&
+	       !sys3(SYS_getcpu, &cpu, NULL, NULL) && (int)cpu != u->sq_cpu;
+}
+
+/* True: something has come. */
+static bool look(struct uring *u, int64_t until)
+{
+	while (*u->cq_khead == load_acquire(u->cq_tail)) {
+		if (load_relaxed(&u->waker.word) == WAKER_KICKED) {
+			waker_wake(&u->waker);
+			return true;
+		}
+		if (must_enter(u))
+			return true;
+		if (sys_now() >= until)
+			return false;
+		cpu_relax();
+	}
+	return true;
+}
+
+static void wait_for_more(struct reactor *r, int64_t ns)
+{
+	struct uring *u = ring_of(r);
+	int64_t since, took;
+
+	if (u->sq_cpu < 0 || u->batch) {
+		sleep_in_kernel(r, ns);
+		return;
+	}
+	since = sys_now();
+	if (may_look(u) && look(u, since + (ns < 0 ? u->look : MIN(ns, u->look)))) {
+		pass(r);
+	} else {
+		int64_t left = ns < 0 ? ns : ns - (sys_now() - since);
+
+		if (ns < 0 || left > 0)
+			sleep_in_kernel(r, left);
+		else
+			pass(r);
+	}
+	took = sys_now() - since;
+	if (took > LOOK_MOST)
+		u->look = 0;
+	else if (took > u->look)
+		u->look = MIN(MAX(2 * u->look, LOOK_FIRST), LOOK_MOST);
+}
+
 /* What must be done before a sleep of ns; returns how long it may be, 0: not at all. Each
  * step may have to make room in the queue, and then reaps: so what that has brought is looked
  * at last. What has ended since the last poll is for our caller to see before we sleep, be it
@@ -819,7 +904,7 @@ static int64_t before_sleep(struct reactor *r, int64_t ns)
 static struct io_op *uring_poll(struct reactor *r, int64_t timeout_ns)
 {
 	struct uring *u = ring_of(r);
-	uint32_t hogs;
+	uint32_t hogs, most;
 
 	bump(&r->count.polls, 1);
 	timeout_ns = MIN(timeout_ns, MAX_SLEEP);
@@ -830,15 +915,15 @@ static struct io_op *uring_poll(struct reactor *r, int64_t timeout_ns)
 		u->poller = __builtin_thread_pointer();
 		u->poller_gen++;
 	}
-	reap(r);
+	most = reap_some(r, REAP_MOST);
 	timeout_ns = before_sleep(r, timeout_ns);
-	if (timeout_ns && !hostile_eintr())
-		sleep_in_kernel(r, timeout_ns);
+	if (timeout_ns && !uring_untaken(u) && !hostile_eintr())
+		wait_for_more(r, timeout_ns);
 	else
 		pass(r);
 	if (unlikely(hogs))
 		poke_hogs(r);
-	reap(r);
+	reap_some(r, most);
 	u->news = false;
 	return take_done(r);
 }
@@ -902,6 +987,7 @@ static int uring_fork_child(struct reactor *r)
 	fdtab_reset(r->fds);
 	r->pending = 0;
 	err = ring_open(u, r->net_cpu);
+	r->served = !err && u->sq_thread;
 	if (err) {
 		os_unmap(u, sizeof(*u));
 		r->priv = NULL;
@@ -912,6 +998,7 @@ static int uring_fork_child(struct reactor *r)
 const struct reactor_ops uring_ops = {
 	.name = "io_uring",
 	.holds = true,
+	.together = true,
 	.init = uring_init,
 	.fini = uring_fini,
 	.can = uring_can,

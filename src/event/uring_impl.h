@@ -65,6 +65,8 @@ struct uring {
 	bool sq_thread;              /* the kernel's thread reads it */
 	bool sq_woken;               /* it has been, since the last entry was queued */
 	uint32_t batch, min_wait_us; /* a sleep's, where it is to bring many; or 0 */
+	int sq_cpu;                  /* that thread is pinned to; or -1 */
+	int64_t look;                /* before a sleep, for so long */
 
 	struct ahead_pool *pool; /* ahead.c; NULL until the first stream */
 	bool no_ahead;           /* the kernel has refused */
@@ -78,6 +80,13 @@ struct uring {
 static inline struct uring *ring_of(const struct reactor *r)
 {
 	return r->priv;
+}
+
+/* Completions that the kernel has made and we have not taken. */
+static inline uint32_t uring_untaken(const struct uring *u)
+{
+	/* acquire: the entries before the tail are written */
+	return load_acquire(u->cq_tail) - *u->cq_khead;
 }
 
 /* -- ring.c -- */

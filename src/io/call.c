@@ -3,7 +3,8 @@
  *
  *	            +-- inline: io_try, a form of the call that cannot block
  *	uk_recv ----+
- *	            +-- io_wait_op --+-- user thread: the reactor (sched_io) carries it out
+ *	            +-- io_wait_op --+-- a read that has been lucky: tried late (event/late.c)
+ *	                             +-- user thread: the reactor (sched_io) carries it out
  *	                             |     its memory may fault, or it sends: the reactor says
  *	                             |       when, io_try makes it (place.c)
  *	                             |     REACTOR_READY or no such op: io_ready, io_raw
@@ -17,7 +18,7 @@
  * O_NONBLOCK, SO_RCVTIMEO and SO_SNDTIMEO are looked up when a call is about to wait (50 ns
  * each, 130 where system calls are slow), each time: io_uring waits for data whatever they
  * say, and no remembered answer is right when another process may set them. Of a socket that
- * nobody else can hold the drop-in knows that it has none of them (known.c).
+ * nobody else can hold the drop-in knows what it has (known.c).
  *
  * A foreign thread sleeps in the kernel; a close elsewhere gets it out by a signal (raw.c).
  *
@@ -34,9 +35,10 @@
 
 #define PAUSE (NS_PER_MS / 2)
 #define AGAIN_MAX 8
+#define COMPANY_MOST 4096u
 #define LIMIT_MAX (1L << 30) /* s */
 
-uint16_t io_hints[IO_HINTS];
+uint32_t io_hints[IO_HINTS];
 
 /* -- facts about a descriptor -- */
 
@@ -45,12 +47,13 @@ long io_flags(struct uk_thread *t, int fd)
 	uint64_t known = known_ask(fd);
 	long flags;
 
-	if (known & KNOWN_BLOCKS)
-		return O_RDWR;
+	if (known & (KNOWN_BLOCKS | KNOWN_NONBLOCK))
+		return O_RDWR | (known & KNOWN_NONBLOCK ? O_NONBLOCK : 0);
 	COUNT(t, syscalls);
 	flags = sys2(SYS_fcntl, fd, F_GETFL);
-	if (flags >= 0 && !(flags & O_NONBLOCK))
-		known_learn(fd, known, KNOWN_BLOCKS);
+	if (flags >= 0)
+		known_learn(fd, known,
+			    flags & O_NONBLOCK ? KNOWN_NONBLOCK : KNOWN_BLOCKS);
 	return flags;
 }
 
@@ -78,14 +81,16 @@ static int op_mode(struct uk_thread *t, const struct io_op *op)
 	return !!(flags & O_NONBLOCK);
 }
 
-bool io_is_file(struct uk_thread *t, int fd)
+unsigned io_nature(struct uk_thread *t, int fd)
 {
 	struct stat st;
 
 	COUNT(t, syscalls);
 	if (sys2(SYS_fstat, fd, &st) < 0)
-		return false;
-	return S_ISREG(st.st_mode) || S_ISBLK(st.st_mode) || S_ISDIR(st.st_mode);
+		return HINT_STREAM;
+	if (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode) || S_ISDIR(st.st_mode))
+		return HINT_FILE;
+	return HINT_STREAM | (S_ISCHR(st.st_mode) ? HINT_DEVICE : 0);
 }
 
 uint32_t io_events(const struct io_op *op)
@@ -351,6 +356,9 @@ static long wait_user(struct uk_thread *t, struct io_op *op, enum io_class c)
 
 	if (!itself && sched_io_can(t, op->kind, c) && io_in_place(t, op)) {
 		r = sched_io(t, op, c, op->until);
+		if (unlikely(r == -EPIPE) &&
+		    io_leaves(t, op)) /* a ring sends no SIGPIPE */
+			r = io_try(t, op);
 		return r == REACTOR_READY ? raw_ready(t, op) : r;
 	}
 	return events ? wait_outside(t, op, c) : io_raw(t, op, true);
@@ -397,12 +405,48 @@ static int64_t limit_of(struct uk_thread *t, const struct io_op *op)
 	return io_limit(t, op->fd, io_events(op));
 }
 
-static long wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
+static bool may_be_late(const struct io_op *op)
+{
+	switch ((enum io_kind)op->kind) {
+	case IO_READ:
+	case IO_READV:
+		return op->off == IO_CURRENT;
+	case IO_RECV:
+	case IO_RECVMSG:
+		return !op->flags;
+	default:
+		return false;
+	}
+}
+
+/* Before anything is asked about the descriptor: a try needs no answers. -EAGAIN: it is to wait. */
+static long try_late(struct uk_thread *t, struct io_op *op)
+{
+	int fd = op->fd;
+	long r;
+
+	if (!may_be_late(op) || !sched_io_may_be_late(t) || !io_late_due(fd) ||
+	    !io_in_place(t, op))
+		return -EAGAIN;
+	hold(t, op); /* it sleeps, and is not armed yet when it wakes */
+	r = sched_io_late(t, op);
+	io_late_tried(fd, r >= 0);
+	if (unlikely(r == REACTOR_MOVED))
+		follow(op);
+	return unlikely(r == REACTOR_MOVED || r == REACTOR_ANEW || r == REACTOR_READY)
+		   ? -EAGAIN
+		   : r;
+}
+
+/* The reactor has it, or the kernel. */
+static long wait_in_kernel(struct uk_thread *t, struct io_op *op, enum io_class c)
 {
 	int plain = io_events(op) ? op_mode(t, op) : 0;
 
 	if (plain < 0)
 		return plain;
+	if (!plain && may_be_late(op))
+		io_late_waits(op->fd);
 	if (!op->until)
 		op->until = plain ? TIME_NEVER : limit_of(t, op);
 	if (op->parts)
@@ -412,7 +456,7 @@ static long wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
 
 		io_left(op);
 		if (plain)
-			r = io_raw(t, op, false);
+			r = io_plain(t, op);
 		else if (t->kind == THREAD_FOREIGN)
 			r = wait_foreign(t, op);
 		else
@@ -431,11 +475,20 @@ static long wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
 		err = r == -EINTR && sched_eintr_counts(t) ? -EINTR : io_check(t);
 		/* -EAGAIN of a descriptor that blocks: the kernel is short of something, or
 		 * others are always faster */
-		if (!err && r == -EAGAIN && ++again > AGAIN_MAX)
+		if (!err && r == -EAGAIN && ++again > AGAIN_MAX) {
+			hold(t, op);
 			err = io_pause(t, PAUSE);
+		}
 		if (err)
 			return err;
 	}
+}
+
+static long wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
+{
+	long r = try_late(t, op);
+
+	return r == -EAGAIN ? wait_in_kernel(t, op, c) : r;
 }
 
 /* A read of a socket that is known is a receive, for two reasons: the kernel refuses it if the
@@ -467,9 +520,39 @@ long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
 	return r;
 }
 
+/* A short message on a stream that is received ahead, while many threads run but shortly: it is
+ * tried by the reactor, which hands over those of many threads in one system call. Who has not
+ * said MSG_NOSIGNAL would have his signal in the dispatcher. */
+static bool in_company(struct uk_thread *t, const struct io_op *op)
+{
+	return op->kind == IO_SEND && sched_is_ahead(op->fd) && sched_io_dense(t) &&
+	       op->flags & MSG_NOSIGNAL && !(op->flags & MSG_MORE) &&
+	       op->len <= COMPANY_MOST && io_in_shared_memory(t, op->addr, op->len);
+}
+
+static long try_in_company(struct uk_thread *t, struct io_op *op)
+{
+	uint32_t flags = op->flags;
+	long r;
+
+	op->flags |= MSG_DONTWAIT;
+	r = sched_io_soon(t, op);
+	op->flags = flags;
+	if (unlikely(r == REACTOR_MOVED))
+		follow(op);
+	return unlikely(r == REACTOR_MOVED || r == REACTOR_ANEW || r == REACTOR_READY)
+		   ? -EAGAIN
+		   : r;
+}
+
 long io_do(struct uk_thread *t, struct io_op *op, enum io_class c)
 {
-	long r = io_try(t, op);
+	long r;
+
+	if (io_leaves(t, op))
+		r = -EAGAIN;
+	else
+		r = in_company(t, op) ? try_in_company(t, op) : io_try(t, op);
 
 	if (r != -EAGAIN && r != -EOPNOTSUPP) {
 		sched_inline(t, 1);

@@ -15,7 +15,9 @@
  *
  * Rejected: poll + sendfile (poll promises room for a byte, not for a file); splice through
  * a pipe (the same socket, one more call, two descriptors a thread); IORING_OP_SPLICE (it
- * always goes to a kernel worker thread, which then sits in the same sleep).
+ * always goes to a kernel worker thread, which then sits in the same sleep). So in a set with a
+ * network processor, too, the caller's CPU does this: a splice is not its thread's but a worker's,
+ * a wake-up each, and a buffer that it sends from would have to last until it has, across a park.
  */
 #include "base/os.h"
 #include "io/io.h"

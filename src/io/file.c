@@ -18,6 +18,7 @@
 #include "io/io.h"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 
 /* -- both forms of a call -- */
 
@@ -65,6 +66,17 @@ INLINE ssize_t vectored(call_fn *call, enum io_kind kind, int fd,
 
 /* -- reading -- */
 
+#define STREAM (HINT_STREAM | HINT_DEVICE)
+
+bool io_in_background(int fd)
+{
+	int group, locked;
+
+	return !sys3(SYS_ioctl, fd, TIOCGPGRP, &group) &&
+	       group != sys1(SYS_getpgid, 0) &&
+	       sys3(SYS_ioctl, fd, TIOCGPTLCK, &locked); /* not the other end of one */
+}
+
 static long read_stream_or_file(struct uk_thread *t, struct io_op *op, unsigned hint)
 {
 	if (!(hint & HINT_STREAM) || io_hint_likely(op->fd)) {
@@ -76,10 +88,15 @@ static long read_stream_or_file(struct uk_thread *t, struct io_op *op, unsigned 
 			sched_inline(t, 1);
 			return r;
 		}
-		if (!(hint & HINT_STREAM) && io_is_file(t, op->fd))
+		if (!(hint & HINT_STREAM))
+			hint =
+			    (hint & (HINT_SOCK | HINT_NOSOCK)) | io_nature(t, op->fd);
+		if (hint & HINT_FILE)
 			return io_whole(t, op);
-		io_hint_set(op->fd, (hint & (HINT_SOCK | HINT_NOSOCK)) | HINT_STREAM);
+		io_hint_set(op->fd, hint & (HINT_SOCK | HINT_NOSOCK | STREAM));
 	}
+	if (unlikely(hint & HINT_DEVICE) && io_in_background(op->fd))
+		return -EIO;
 	return io_wait_op(t, op, IO_CLASS_FILE);
 }
 
@@ -101,7 +118,7 @@ static long read_op(struct uk_thread *t, struct io_op *op, const struct iovec *v
 	hint = load_relaxed(io_hint(op->fd)); /* it may have been looked at meanwhile */
 	if (!(hint & HINT_STREAM) && (size_t)r != want) {
 		/* once for each new stream, and at the end of each file */
-		hint = io_is_file(t, op->fd) ? HINT_FILE : HINT_STREAM;
+		hint = io_nature(t, op->fd);
 		if (hint == HINT_FILE)
 			r = io_rest(t, op, v, n, r, IO_CLASS_FILE, life);
 	}
@@ -203,11 +220,12 @@ static long write_op(struct uk_thread *t, struct io_op *op, const struct iovec *
 	if (r)
 		return r;
 	if (!(hint & HINT_STREAM)) {
-		if (io_is_file(t, op->fd)) {
-			io_hint_set(op->fd, HINT_FILE);
+		unsigned nature = io_nature(t, op->fd);
+
+		io_hint_set(op->fd,
+			    nature == HINT_FILE ? nature : (hint & HINT_SOCK) | nature);
+		if (nature == HINT_FILE)
 			return io_whole(t, op);
-		}
-		io_hint_set(op->fd, (hint & HINT_SOCK) | HINT_STREAM);
 	}
 	op->parts = true;
 	r = io_do(t, op, IO_CLASS_FILE);

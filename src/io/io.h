@@ -15,6 +15,7 @@
 #include "base/files.h"
 #include "base/sys.h"
 #include "event/reactor.h"
+#include "sched/fuzz.h"
 #include "sched/sched.h"
 #include "uk/io.h"
 
@@ -31,29 +32,40 @@
 
 /* -- hints: what a descriptor number was when we last looked --
  *
- *	15 ....... 8 | 7      6 5 4 | 3    2    1    0
- *	tries to skip  NOSOCK misses  SOCK MORE FILE STREAM
+ *	26 ... 20 19 ... 16 | 15     14 ... 8 | 7      6 5 4 | 3    2    1    0
+ *	waits     late       | DEVICE tries      NOSOCK misses  SOCK MORE FILE STREAM
+ *	without   tries'            to skip
+ *	          score
  *
  * Racy, shared by numbers that are equal mod IO_HINTS, out of date when somebody closes
  * behind our back. They choose between ways that are all right; none is trusted.
  *
  * The SPIN heuristic: a read is tried at once when the last one filled its buffer. Where
  * that proves wrong (a protocol of small fixed messages fills its buffer each time), the
- * next 1, 3, 7 ... 127 chances are let pass; a success forgets that. */
+ * next 1, 3, 7 ... 127 chances are let pass; a success forgets that. A late try (event/late.c) is
+ * due by the same rule, but after 7 waits the first time: score 0; 1 is that of a success. */
 #define IO_HINTS 65536u
 #define HINT_STREAM 1u /* no position: pipe, socket, tty, ... */
 #define HINT_FILE 2u   /* regular, block device, directory */
 #define HINT_MORE 4u /* the last read filled its buffer: the next one likely succeeds */
 #define HINT_SOCK 8u /* a call for sockets has worked */
-#define HINT_NOSOCK 0x80u /* it has no socket's options: the kernel said so */
-#define HINT_FLAGS 0x8fu
+#define HINT_NOSOCK 0x80u   /* it has no socket's options: the kernel said so */
+#define HINT_DEVICE 0x8000u /* a stream that may be a terminal */
+#define HINT_FLAGS 0x808fu
 #define HINT_MISSES(h) (((h) >> 4) & 7u)
 #define HINT_SKIP 0x100u
+#define HINT_SKIPS(h) ((h)&0x7f00u)
 #define HINT_MISSES_MAX 7u
+#define HINT_LATES 0x7ff0000u
+#define HINT_SCORE(h) (((h) >> 16) & 15u)
+#define HINT_SCORE_MAX 8u
+#define HINT_WAIT 0x100000u
+#define HINT_WAITS(h) (((h) >> 20) & 127u)
+#define HINT_WAITS_MAX 127u
 
-extern uint16_t io_hints[IO_HINTS];
+extern uint32_t io_hints[IO_HINTS];
 
-static inline uint16_t *io_hint(int fd)
+static inline uint32_t *io_hint(int fd)
 {
 	return &io_hints[(unsigned)fd % IO_HINTS];
 }
@@ -61,7 +73,7 @@ static inline uint16_t *io_hint(int fd)
 static inline void io_hint_store(int fd, unsigned h)
 {
 	if (load_relaxed(io_hint(fd)) != h)
-		store_relaxed(io_hint(fd), (uint16_t)h);
+		store_relaxed(io_hint(fd), h);
 }
 
 /* Change the flags; 0 forgets everything. */
@@ -78,9 +90,9 @@ static inline bool io_hint_likely(int fd)
 
 	if (!(h & HINT_MORE))
 		return false;
-	if (h >= HINT_SKIP)
+	if (HINT_SKIPS(h))
 		io_hint_store(fd, h - HINT_SKIP);
-	return h < HINT_SKIP;
+	return !HINT_SKIPS(h);
 }
 
 /* It was, and this came of it. */
@@ -90,7 +102,34 @@ static inline void io_hint_tried(int fd, bool hit)
 	unsigned misses = hit ? 0 : MIN(HINT_MISSES(h) + 1, HINT_MISSES_MAX);
 
 	io_hint_store(fd, ((1u << misses) - 1) * HINT_SKIP | misses << 4 |
-			      (h & HINT_FLAGS));
+			      (h & (HINT_FLAGS | HINT_LATES)));
+}
+
+/* A read has nothing to take: shall it be tried late? */
+static inline bool io_late_due(int fd)
+{
+	unsigned h = load_relaxed(io_hint(fd)), score = HINT_SCORE(h);
+	unsigned skip = score ? (1u << (score - 1)) - 1 : 7;
+
+	return HINT_WAITS(h) >= skip || fuzz_once_in(2);
+}
+
+/* It waits in the kernel. So what has O_NONBLOCK, whose calls are not to wait for others either,
+ * is never due. */
+static inline void io_late_waits(int fd)
+{
+	unsigned h = load_relaxed(io_hint(fd));
+
+	if (HINT_WAITS(h) < HINT_WAITS_MAX)
+		io_hint_store(fd, h + HINT_WAIT);
+}
+
+static inline void io_late_tried(int fd, bool hit)
+{
+	unsigned h = load_relaxed(io_hint(fd));
+	unsigned score = hit ? 1 : MIN(MAX(HINT_SCORE(h), 1u) + 1, HINT_SCORE_MAX);
+
+	io_hint_store(fd, (h & ~HINT_LATES) | score << 16);
 }
 
 /* Remember after a read of n bytes that gave r: what it is, and whether more is likely. */
@@ -120,6 +159,8 @@ long io_try_in(struct uk_thread *t, const struct io_op *op);
 long io_raw(struct uk_thread *t, const struct io_op *op, bool release);
 /* The same of a file, which ends by itself: never -EINTR. */
 long io_whole(struct uk_thread *t, const struct io_op *op);
+/* Of a descriptor with O_NONBLOCK, by a form that cannot block where that says the same. */
+long io_plain(struct uk_thread *t, const struct io_op *op);
 /* Wait until op is done: reactor, or the kernel where the reactor cannot. -EAGAIN: a
  * descriptor with O_NONBLOCK, and nothing has waited; or the socket's own limit is over. */
 long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c);
@@ -185,7 +226,10 @@ struct io_until {
 long io_until(const struct io_until *u);
 /* place.c: may the reactor touch what op reads and writes? And p[0..n)? */
 bool io_in_place(struct uk_thread *t, const struct io_op *op);
+bool io_in_shared_memory(struct uk_thread *t, const void *p, size_t n);
 bool io_in_memory(struct uk_thread *t, const void *p, size_t n);
+/* Shall the set's network processor send it, and may it? Then it is not tried first. */
+bool io_leaves(struct uk_thread *t, const struct io_op *op);
 /* Asked now, and of as much as there is. */
 bool io_all_in_memory(struct uk_thread *t, const void *p, size_t n);
 /* REACTOR_MOVED: op goes on with its duplicate, which replaces the one before; first: the number
@@ -248,7 +292,16 @@ long io_marked(struct uk_thread *t, long nr, long a, long b, long c, long d, lon
 
 long io_flags(struct uk_thread *t, int fd);    /* as F_GETFL gives them, or -errno */
 bool io_nonblock(struct uk_thread *t, int fd); /* O_NONBLOCK is set */
-bool io_is_file(struct uk_thread *t, int fd);  /* by fstat: what HINT_FILE says */
+/* It is the caller's terminal, and another group's at the moment: to wait would be to miss that it
+ * may not be read. What the kernel does about that, carriers block; the drop-in has it done
+ * (posix/terminal.c). */
+bool io_in_background(int fd);
+/* By fstat: HINT_FILE, HINT_STREAM, or that and HINT_DEVICE. */
+unsigned io_nature(struct uk_thread *t, int fd);
+static inline bool io_is_file(struct uk_thread *t, int fd)
+{
+	return io_nature(t, fd) == HINT_FILE;
+}
 uint32_t io_events(const struct io_op *op);
 
 /* A scatter list partly done. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* known.h - what is known of a socket, so that it need not be asked: that it blocks, that it
+/* known.h - what is known of a socket, so that it need not be asked: whether it blocks, that it
  * has no time limits. See known.c. */
 #ifndef IO_KNOWN_H
 #define IO_KNOWN_H
@@ -9,23 +9,26 @@
 
 /* A descriptor number's word:
  *
- *	63 ......... 32 | 31 ........ 5 |    4      3      2        1          0
- *	the forks before  lives of number NO_SND NO_RCV BLOCKS MAY_LIMITS MAY_BLOCK
+ *	63 ......... 32 | 31 .... 6 |   5      4      3       2         1         0
+ *	the forks before    lives    NO_SND NO_RCV NONBLOCK BLOCKS MAY_LIMITS MAY_FLAGS
  *
  *	0, or of old forks  --known_born--> MAY_...    it asks, and may learn
- *	MAY_BLOCK           --known_learn--> + BLOCKS  it is not asked again
+ *	MAY_FLAGS           --known_learn--> + BLOCKS or NONBLOCK: it is not asked again
  *	MAY_LIMITS          --known_learn--> + NO_RCV, NO_SND
+ *	MAY_FLAGS           --known_change--> without it and what it allowed, a life later
+ *	that very word      --known_changed--> MAY_FLAGS
  *	any                 --known_forget--> without the MAY and all that it allowed, for this
  *	                                      life: it asks each time */
-#define KNOWN_MAY_BLOCK 1u
+#define KNOWN_MAY_FLAGS 1u
 #define KNOWN_MAY_LIMITS 2u
-#define KNOWN_BLOCKS 4u /* no O_NONBLOCK */
-#define KNOWN_NO_RCV 8u /* no SO_RCVTIMEO */
-#define KNOWN_NO_SND 16u
-#define KNOWN_LIFE 32u
+#define KNOWN_BLOCKS 4u   /* no O_NONBLOCK */
+#define KNOWN_NONBLOCK 8u /* O_NONBLOCK */
+#define KNOWN_NO_RCV 16u  /* no SO_RCVTIMEO */
+#define KNOWN_NO_SND 32u
+#define KNOWN_LIFE 64u
 #define KNOWN_EPOCH 32
 
-#define KNOWN_FLAGS (KNOWN_MAY_BLOCK | KNOWN_BLOCKS)
+#define KNOWN_FLAGS (KNOWN_MAY_FLAGS | KNOWN_BLOCKS | KNOWN_NONBLOCK)
 #define KNOWN_LIMITS (KNOWN_MAY_LIMITS | KNOWN_NO_RCV | KNOWN_NO_SND)
 #define KNOWN_ALL (KNOWN_FLAGS | KNOWN_LIMITS)
 
@@ -52,7 +55,7 @@ static inline uint64_t known_ask(int fd)
 /* The kernel has said `what`, after known_ask gave word. */
 static inline void known_learn(int fd, uint64_t word, unsigned what)
 {
-	unsigned may = what & KNOWN_FLAGS ? KNOWN_MAY_BLOCK : KNOWN_MAY_LIMITS;
+	unsigned may = what & KNOWN_FLAGS ? KNOWN_MAY_FLAGS : KNOWN_MAY_LIMITS;
 
 	if (word & may) /* else somebody has come between: then not */
 		cas_acq_rel(&known_words[fd], &word, word | what);
@@ -66,6 +69,9 @@ static inline uint64_t known_before(void)
 void known_born(int fd, uint64_t before);
 /* Before `what` of fd may change, or the number means another file, or others hold the file. */
 void known_forget(int fd, unsigned what);
+/* Before O_NONBLOCK of fd may change, and after it: forgotten for as long as that takes. */
+uint64_t known_change(int fd);
+void known_changed(int fd, uint64_t change);
 /* Of all sockets that there are. */
 void known_forget_all(void);
 

@@ -11,8 +11,10 @@
  *                                      the thread makes the call itself, outside
  *
  * The last takes one system call more, for buffers that were never touched to their end. What
- * a thread sends never goes to the reactor: it was tried at once, outside, and what is left
- * for a socket that is full waits for room in the same way.
+ * a thread sends was tried at once, outside, and what is left for a socket that is full waits
+ * for room in the same way. But a short message among many goes to the reactor (call.c), and
+ * where a set has a network processor, that one is to do the network's work, sends too
+ * (io_leaves).
  *
  * The residue, which only a reactor that never moves bytes would not have (one system call
  * more for every receive):
@@ -35,6 +37,7 @@
 
 #define PAGES_MAX 63u
 #define VEC_MAX 8u
+#define LOOKS_BITS 10
 
 /* t->place, the last look: address of the first page | pages << 6 | ABSENT | looks left */
 #define LEFT_MASK 31u
@@ -90,25 +93,57 @@ bool io_in_memory(struct uk_thread *t, const void *p, size_t n)
 	return !(t->place & ABSENT);
 }
 
-/* Lists are looked into on the own stack only: elsewhere they may not be there to look. */
-static bool list_in_memory(struct uk_thread *t, const struct iovec *v, size_t n)
+static uint64_t looks
+    [1 << LOOKS_BITS]; /* by page; as t->place, of one page. Whoever looks; a hint */
+
+static bool page_in_memory(struct uk_thread *t, uintptr_t page)
+{
+	/* malloc's arenas are alike in the lower bits */
+	uint64_t hash = page / PAGE * 0x9e3779b97f4a7c15u;
+	uint64_t *at = &looks[hash >> (64 - LOOKS_BITS)], look = load_relaxed(at);
+
+	if ((look & ~(PAGE - 1)) != page || !(look & LEFT_MASK))
+		look = page | LEFT_MASK | (resident(t, page, 1) ? 0 : ABSENT);
+	store_relaxed(at, look - 1);
+	return !(look & ABSENT);
+}
+
+/* The same for short ones in memory that many threads use in turn: a look is everybody's. */
+bool io_in_shared_memory(struct uk_thread *t, const void *p, size_t n)
+{
+	uintptr_t page = (uintptr_t)p & ~(PAGE - 1), end = (uintptr_t)p + n;
+
+	if (thread_on_stack(t, p, n))
+		return true;
+	if (end < page)
+		return false;
+	for (; page < end; page += PAGE)
+		if (!page_in_memory(t, page))
+			return false;
+	return true;
+}
+
+/* Lists are looked into on the own stack only: elsewhere they may not be there to look. What of
+ * theirs lies elsewhere: one place, the last look's; many: each costs a look. */
+static bool list_in_memory(struct uk_thread *t, const struct iovec *v, size_t n,
+			   bool many)
 {
 	if (n > VEC_MAX || !thread_on_stack(t, v, n * sizeof(*v)))
 		return false;
 	for (size_t i = 0; i < n; i++)
 		if (!thread_on_stack(t, v[i].iov_base, v[i].iov_len) &&
-		    (n > 1 || !io_in_memory(t, v[i].iov_base, v[i].iov_len)))
+		    ((n > 1 && !many) || !io_in_memory(t, v[i].iov_base, v[i].iov_len)))
 			return false;
 	return true;
 }
 
-static bool message_in_memory(struct uk_thread *t, const struct msghdr *m)
+static bool message_in_memory(struct uk_thread *t, const struct msghdr *m, bool many)
 {
 	return thread_on_stack(t, m, sizeof(*m)) &&
 	       (!m->msg_name || thread_on_stack(t, m->msg_name, m->msg_namelen)) &&
 	       (!m->msg_control ||
 		thread_on_stack(t, m->msg_control, m->msg_controllen)) &&
-	       list_in_memory(t, m->msg_iov, m->msg_iovlen);
+	       list_in_memory(t, m->msg_iov, m->msg_iovlen, many);
 }
 
 bool io_in_place(struct uk_thread *t, const struct io_op *op)
@@ -119,9 +154,9 @@ bool io_in_place(struct uk_thread *t, const struct io_op *op)
 	case IO_CONNECT:
 		return io_in_memory(t, op->addr, op->len);
 	case IO_READV:
-		return list_in_memory(t, op->addr, op->len);
+		return list_in_memory(t, op->addr, op->len, false);
 	case IO_RECVMSG:
-		return message_in_memory(t, op->addr);
+		return message_in_memory(t, op->addr, false);
 	case IO_ACCEPT:
 		return !op->addr ||
 		       (thread_on_stack(t, op->addr2, sizeof(socklen_t)) &&
@@ -129,7 +164,31 @@ bool io_in_place(struct uk_thread *t, const struct io_op *op)
 	case IO_POLL:
 	case IO_FSYNC:
 		return true;
+	case IO_SEND:
+	case IO_SENDMSG:
+	case IO_WRITE:
+	case IO_WRITEV:
+		return io_leaves(t, op);
 	default:
 		return false;
 	}
+}
+
+/* Is it a socket's? */
+static bool sends(const struct io_op *op)
+{
+	if (op->kind == IO_SEND || op->kind == IO_SENDMSG)
+		return true;
+	return (op->kind == IO_WRITE || op->kind == IO_WRITEV) &&
+	       op->off == IO_CURRENT && load_relaxed(io_hint(op->fd)) & HINT_SOCK;
+}
+
+bool io_leaves(struct uk_thread *t, const struct io_op *op)
+{
+	if (likely(!sched_io_served(t)) || !sends(op))
+		return false;
+	if (op->kind == IO_SENDMSG)
+		return message_in_memory(t, op->addr, true);
+	return op->kind == IO_WRITEV ? list_in_memory(t, op->addr, op->len, true)
+				     : io_in_memory(t, op->addr, op->len);
 }

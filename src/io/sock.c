@@ -4,7 +4,8 @@
  * Receiving goes to the reactor at once unless the last receive filled its buffer: right
  * after one's own reply nothing is there yet (a try succeeds 2-4 times in 365,000 and costs
  * as much as a twentieth of a request). Sending is tried first, with MSG_DONTWAIT: there is
- * nearly always room. A blocking send of a stream sends everything, as the kernel's does.
+ * nearly always room; of a crowd whose streams are received ahead by the reactor, for all in one
+ * system call (call.c). A blocking send of a stream sends everything, as the kernel's does.
  *
  * connect has no form that does not block. Where the reactor has none either (epoll), the
  * socket's send time-out is set to one tick for the time of the call: the kernel then
@@ -25,6 +26,7 @@
 #include "io/io.h"
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/time.h>
 
@@ -71,7 +73,7 @@ static long recv_op(struct uk_thread *t, struct io_op *op)
 	bool known = load_relaxed(io_hint(op->fd)) & HINT_SOCK;
 
 	/* unknown: epoll would wait for an event of a descriptor that is no socket at all */
-	if (!known || io_hint_likely(op->fd)) {
+	if ((!known || io_hint_likely(op->fd)) && !sched_io_served(t)) {
 		long r = io_try(t, op);
 
 		if (known)
@@ -354,7 +356,8 @@ static long sendmsg_op(struct uk_thread *t, struct io_op *op, const struct msghd
 	if (op->flags & MSG_DONTWAIT)
 		return at_once(t, op);
 	op->parts = true;
-	r = io_try(t, op); /* m is looked into once the kernel has taken it */
+	/* m is looked into once the kernel has taken it, or where it is on our stack */
+	r = io_leaves(t, op) ? -EAGAIN : io_try(t, op);
 	if (r == -EAGAIN)
 		r = unannounced(m) ? send_to_unix(t, op)
 				   : io_wait_op(t, op, IO_CLASS_NET);
@@ -581,6 +584,24 @@ static sa_family_t family_of(int fd)
 	return (sa_family_t)family;
 }
 
+/* An attempt has failed, as r says, that no connect(2) has waited for. The kernel leaves the socket as
+ * one that was shut, to a reader, and aborts its next attempt; connect(2) takes it back to the
+ * beginning, and so does an address of no family. */
+static void connect_undo(struct uk_thread *t, int fd, long r)
+{
+	static const struct sockaddr none = { .sa_family = AF_UNSPEC };
+	struct tcp_info info = { 0 };
+	uint32_t len = sizeof(info);
+
+	if (r != -ECONNREFUSED && r != -ETIMEDOUT && r != -ECONNRESET &&
+	    r != -EHOSTUNREACH && r != -ENETUNREACH)
+		return;
+	COUNT(t, syscalls);
+	if (!sys5(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
+	    info.tcpi_state == TCP_CLOSE)
+		sys3(SYS_connect, fd, &none, sizeof(none));
+}
+
 int uk_connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	int unable = rt_begin();
@@ -604,6 +625,7 @@ int uk_connect(int fd, const struct sockaddr *addr, socklen_t len)
 		r = connect_start(t, &op, family_of(fd), fd);
 		if (r == -EINPROGRESS || r == -EALREADY)
 			r = connect_result(t, op.fd, op.until);
+		connect_undo(t, op.fd, r);
 		if (unlikely(op.fd != fd))
 			io_follow(&op.fd, fd, fd);
 	}

@@ -52,6 +52,7 @@ void using_fork_child(void)
 
 void using_begin(int fd)
 {
+	sched_io_names(fd);
 	/* seq_cst: pairs with using_wait, which looks after the number has died */
 	if ((unsigned)fd < array_size(users))
 		fetch_add_seq_cst(&users[fd], 1);
@@ -70,6 +71,7 @@ bool using_any(int fd)
 
 uint32_t bound_life(int fd)
 {
+	sched_io_names(fd);
 	if ((unsigned)fd >= array_size(bound))
 		return 0;
 	return (uint32_t)(load_seq_cst(&bound[fd]) >> BOUND_LIFE);

@@ -118,6 +118,7 @@ INLINE void fill(struct uk_thread *t, const uk_attr *a, struct uk_vp *here,
 	t->carrier = NULL;
 	t->vp = to;
 	t->pinned = a->vp;
+	t->stays = a->vp != NULL;
 	t->susp = a->flags & UK_ATTR_SUSPENDED ? SUSP_ASKED | SUSP_HELD : 0;
 	t->asked = 0;
 	t->depth = 1;
@@ -135,11 +136,14 @@ INLINE void fill(struct uk_thread *t, const uk_attr *a, struct uk_vp *here,
 		uk_thread_set_name(t, a->name);
 }
 
-/* Where memory was refused, others may have what is needed in their caches. */
+/* Where memory was refused, others may have what is needed in their caches; or free stacks of
+ * other sizes have the address space. */
 static COLD struct uk_thread *make_again(struct uk_thread *me, unsigned kind,
 					 bool light, const struct birth *b)
 {
-	return memory_gather(me) ? make(me, kind, light, b) : NULL;
+	struct uk_thread *t = memory_gather(me) ? make(me, kind, light, b) : NULL;
+
+	return !t && stack_release() ? make(me, kind, light, b) : t;
 }
 
 static int create(uk_thread **out, const uk_attr *a, const struct birth *b,

@@ -72,11 +72,10 @@ static struct {
 
 bool sched_child_mask(uint64_t *mask)
 {
-	const struct uk_thread *t = thread_self();
+	const struct uk_thread *t = handler_thread();
 	uint64_t now = 0;
 
-	if (!t || load_relaxed(&t->kind) != THREAD_USER || t->depth == DEPTH_VFORK ||
-	    !t->carrier->masked)
+	if (!t || !t->carrier->masked)
 		return false;
 	if (thread_mask) {
 		*mask = thread_mask();
@@ -115,20 +114,22 @@ void sched_vfork_end(void)
 	}
 }
 
-void sched_fork_lost(void)
+void sched_fork_lost(const uint64_t *mask)
 {
 	struct uk_thread *t = thread_self();
 
 	if (!load_acquire(&started))
 		return;
 	world_gate = GATE_LOST;
-	if (!t || t->depth)
-		return;
-	if (thread_mask) /* the drop-in's calls are libc's, from here on */
-		store_release(&t->depth, DEPTH_VFORK);
-	else if (load_relaxed(&t->kind) == THREAD_USER)
-		t->carrier->vp =
-		    NULL; /* it enters by the slow way, which ends at the gate */
+	if (t && !t->depth) {
+		if (thread_mask) /* the drop-in's calls are libc's, from here on */
+			store_release(&t->depth, DEPTH_VFORK);
+		else if (load_relaxed(&t->kind) == THREAD_USER)
+			t->carrier->vp =
+			    NULL; /* it enters by the slow way, which ends at the gate */
+	}
+	if (mask)
+		sys4(SYS_rt_sigprocmask, SIG_SETMASK, mask, NULL, sizeof(*mask));
 }
 
 /* ---- prepare: everybody stands ---- */
@@ -322,7 +323,10 @@ static void user_survives(struct uk_thread *t)
 	c->vp = NULL;
 	c->hog = NULL;
 	c->deferred = 0; /* for waiters that are no more */
-	c->guest = NULL; /* buried with the others */
+	if (c->guest == thread_self())
+		c->guest->ktid = c->tid;
+	else
+		c->guest = NULL; /* buried with the others */
 	if (t->tp) {
 		if (!c->renew)
 			rseq_leave(c);
@@ -351,11 +355,15 @@ static void leave_parent(struct uk_thread *t)
 	files_fork_child();
 }
 
-/* t: the caller of fork; NULL: a kernel thread that never called us. */
-static void survive(struct uk_thread *t)
+/* The caller of fork lives on: in a handler, the thread that it has interrupted, and its guest.
+ * Or a kernel thread, which may never have called us. */
+static void survive(void)
 {
-	bool user = t && t->kind == THREAD_USER;
+	struct uk_thread *t = handler_thread();
+	bool user = t != NULL;
 
+	if (!t)
+		t = thread_self();
 	survivor = t;
 	first_id = thread_new_ids(1);
 	sched_forks++;
@@ -388,7 +396,7 @@ static void child(void)
 	case FORK_STOPPED:
 		t = thread_self();
 		leave_parent(t);
-		survive(t);
+		survive();
 		lock_release(&watch_lock);
 		lock_release(&keep_lock);
 		if (files.reset)
@@ -399,7 +407,7 @@ static void child(void)
 			store_release(&t->carrier->in_rt, 0);
 		break;
 	case FORK_UNSETTLED:
-		survive(thread_self());
+		survive();
 		break;
 	case FORK_LOCKED:
 		/* kernel threads waited, without a runtime */
@@ -462,6 +470,8 @@ static int bury(void *obj, void *arg)
 
 	if (t == survivor || t->id >= first_id)
 		return 0;
+	if (survivor && survivor->carrier && t == survivor->carrier->guest)
+		return 0; /* its handler may have forked */
 	if (load_acquire(&t->kind) == THREAD_USER) {
 		*lost += bury_user(t);
 	} else if (load_acquire(&t->kind) == THREAD_FOREIGN) {
@@ -487,6 +497,8 @@ static void vp_renew(struct uk_vp *vp)
 	vp->submits = 0;
 	vp->nudge = 0;
 	vp->starved = false;
+	vp->lifo_most = LIFO_STREAK; /* turn_end was a place in the parent's queue */
+	vp->deep = 0;
 	vp->watch = (struct vp_watch){ 0 };
 	vp->clock = sys_now();
 	wheel_init(&vp->wheel, vp->clock);

@@ -44,7 +44,7 @@ static int join(struct uk_thread *t, void **ret, int64_t deadline)
 			}
 			continue;
 		}
-		why = wait_park(me, tok, deadline);
+		why = wait_park_join(me, tok, deadline, t);
 		if (likely(why == WAKE_OK && load_relaxed(&t->join) == mine))
 			goto take; /* t handed itself to us: nobody else may join it */
 		j = mine;

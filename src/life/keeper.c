@@ -216,7 +216,8 @@ bool keeper_call(int64_t every)
 
 bool keeper_left(void)
 {
-	return load_acquire(&state) == KEEPER_CALLED || load_relaxed(&more);
+	return load_acquire(&state) == KEEPER_CALLED || load_relaxed(&more) ||
+	       free_left(); /* by who joins and switches to nobody */
 }
 
 void keeper_forget(void)

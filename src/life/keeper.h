@@ -8,8 +8,9 @@
 
 /* A round; false: one is being made. The monitor. */
 bool keeper_call(int64_t every);
-bool keeper_left(void);   /* a round is being made, or the last one left something */
-void keeper_forget(void); /* a forked child */
+/* A round is being made, or the last one left something, or somebody has since. */
+bool keeper_left(void);
+void keeper_forget(void);     /* a forked child */
 extern struct lock keep_lock; /* held by the keeper for a portion of its work */
 extern uint64_t keeper_portions, keeper_cuts;
 

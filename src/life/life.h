@@ -22,7 +22,8 @@ bool sched_child_mask(uint64_t *mask);
 /* Around vfork, in the parent: while the child borrows this thread it cannot enter. */
 void sched_vfork_begin(void);
 void sched_vfork_end(void);
-/* The child of a fork that nobody was told of: it may exec, but not enter the runtime. */
-void sched_fork_lost(void);
+/* The child of a fork that nobody was told of: it may exec, but not enter the runtime. mask: what
+ * sched_child_mask gave before, or NULL. */
+void sched_fork_lost(const uint64_t *mask);
 
 #endif

@@ -79,6 +79,7 @@ UK_API int uk_thread_pin(uk_vp *vp)
 		r = -EINVAL;
 	else {
 		store_relaxed(&t->pinned, vp);
+		store_relaxed(&t->stays, (uint8_t)(vp != NULL));
 		if (vp && vp != t->carrier->vp)
 			switch_to(t->carrier, t, next_thread(t->carrier), POST_MIGRATE);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* crash.c - signals that tell the user something: a stack overflow (law 6), SIGQUIT. */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -65,10 +66,15 @@ static void on_fault(int sig, siginfo_t *si, void *uc)
 		old->sa_handler(sig);
 		return;
 	}
-	/* the instruction faults again and the default action (core dump) follows */
+	if (si->si_code <= 0 && old->sa_handler == SIG_IGN)
+		return;
+	/* the instruction faults again and the default action (core dump) follows; what was sent,
+	 * and by no instruction, is sent again */
 	old->sa_handler = SIG_DFL;
 	old->sa_flags = 0;
 	LIBC(sigaction)(sig, old, NULL);
+	if (si->si_code <= 0)
+		sys3(SYS_tgkill, sys0(SYS_getpid), sys_gettid(), sig);
 }
 #endif
 
@@ -84,7 +90,7 @@ void crash_replaced(int sig, struct sigaction *a)
 
 static void on_quit(int sig UNUSED)
 {
-	int fd = 2;
+	int fd = 2, was = errno;
 
 	if (dump_path[0]) {
 		fd = (int)sys4(SYS_openat, AT_FDCWD, dump_path,
@@ -95,6 +101,7 @@ static void on_quit(int sig UNUSED)
 	uk_dump(fd);
 	if (fd > 2)
 		sys1(SYS_close, fd);
+	errno = was;
 }
 
 static void panic_dump(void)

@@ -6,7 +6,6 @@
 #include "look/inspect.h"
 #include "act/detect.h"
 #include "arch/arch.h"
-#include "base/cgroup.h"
 #include "base/env.h"
 #include "base/panic.h"
 #include "base/sys.h"
@@ -101,7 +100,7 @@ static int net_rows(row_fn *fn, void *arg)
 
 static void vps_row(row_fn *fn, void *arg)
 {
-	int64_t milli = cgroup_cpus(CGROUP_ROOT, CGROUP_SELF);
+	int64_t milli = cpus_quota();
 	bool cut = !env_get("UK_VPS") && process_cpus.n > SET_MOST &&
 		   vpset_default->n == SET_MOST;
 	char buf[160], quota[60] = "";

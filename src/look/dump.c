@@ -4,7 +4,9 @@
  * May run in a signal handler. A parked thread is held while its frames are read: it is
  * asked to suspend, so that a wake-up that comes meanwhile parks it on the way to the run
  * queue instead of running it; then it is let go. A running thread prints its own frames,
- * from a signal (SIGURG, which carriers keep open) on its carrier. */
+ * from a signal on its carrier: SIGURG, which carriers keep open; in the drop-in, where the program
+ * may have a use for that, the one that interrupts (carrier_ask). */
+#include <errno.h>
 #include <signal.h>
 
 #include "look/inspect.h"
@@ -76,28 +78,41 @@ static int dump_one(void *obj, void *arg)
 	return 0;
 }
 
-static void on_sigurg(int sig UNUSED, siginfo_t *si, void *uc)
+static void answer(void *uc)
 {
 	struct uk_thread *t = thread_self_tls;
+	int was = errno; /* what it interrupted may be about to read it */
 
-	if (si->si_code != SI_TKILL || si->si_pid != (int)sys0(SYS_getpid) ||
-	    !load_relaxed(&busy) || !t || t->kind != THREAD_USER)
+	if (!load_relaxed(&busy) || !t || t->kind != THREAD_USER)
 		return;
 	fetch_add_acq_rel(&begun, 1);
 	fmt_fd(dump_fd, "  running thread %lu \"%s\" on carrier %d:\n",
 	       (unsigned long)t->id, thread_name(t), sys_gettid());
 	backtrace_here(dump_fd, uc);
+	errno = was;
 	fetch_add_acq_rel(&answered, 1);
+}
+
+static void on_sigurg(int sig UNUSED, siginfo_t *si, void *uc)
+{
+	if (si->si_code == SI_TKILL && si->si_pid == (int)sys0(SYS_getpid))
+		answer(uc);
+}
+
+static bool ask(const struct carrier *c)
+{
+	return thread_signals ? carrier_ask(c, QUESTION_FRAMES)
+			      : !sys3(SYS_tgkill, sys0(SYS_getpid), c->tid, SIGURG);
 }
 
 static void frames_of_running(int fd)
 {
-	int pid = (int)sys0(SYS_getpid), me = sys_gettid();
 	struct sigaction sa = { .sa_flags = SA_SIGINFO | SA_RESTART }, old;
+	int me = sys_gettid();
 	uint32_t asked = 0, silent;
 
 	sa.sa_sigaction = on_sigurg;
-	if (LIBC(sigaction)(SIGURG, &sa, &old))
+	if (!thread_signals && LIBC(sigaction)(SIGURG, &sa, &old))
 		return;
 	dump_fd = fd;
 	store_seq_cst(&begun, 0);
@@ -105,8 +120,7 @@ static void frames_of_running(int fd)
 	for (struct carrier *c = load_acquire(&carriers_all); c; c = c->next_all) {
 		const struct uk_thread *t = load_relaxed(&c->current);
 
-		if (t && t->kind == THREAD_USER && c->tid != me &&
-		    !sys3(SYS_tgkill, pid, c->tid, SIGURG))
+		if (t && t->kind == THREAD_USER && c->tid != me && ask(c))
 			asked++;
 	}
 	for (int ms = 0; load_acquire(&answered) < asked; ms++) {
@@ -117,7 +131,8 @@ static void frames_of_running(int fd)
 			break;
 		sys2(SYS_nanosleep, &ts, NULL);
 	}
-	LIBC(sigaction)(SIGURG, &old, NULL);
+	if (!thread_signals)
+		LIBC(sigaction)(SIGURG, &old, NULL);
 	silent = asked - MIN(load_acquire(&answered), asked);
 	if (silent)
 		fmt_fd(fd,
@@ -134,6 +149,7 @@ static void parent_dumps_no_more(void)
 __attribute__((constructor)) static void dump_register(void)
 {
 	sched_on_child(parent_dumps_no_more);
+	carrier_answers[QUESTION_FRAMES] = answer;
 }
 
 /* s has a network processor, or would have one. */

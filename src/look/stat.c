@@ -42,6 +42,7 @@ static void add_vp(uk_stats *s, const struct uk_vp *vp)
 	s->cqes += load_relaxed(&r->cqes);
 	s->handoffs += load_relaxed(&vp->handoffs) + load_relaxed(&c->handoffs_mark);
 	s->handoffs_hog += load_relaxed(&vp->handoffs_hog);
+	s->takes += load_relaxed(&vp->takes);
 	s->stalls += load_relaxed(&vp->stalls);
 	s->stack_maps += load_relaxed(&vp->stacks.maps);
 	s->stack_reuses += load_relaxed(&vp->stacks.reuses);

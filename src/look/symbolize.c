@@ -32,7 +32,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -286,7 +285,7 @@ static bool helper_start(void)
 
 	if (helper || !search[0])
 		return helper > 0;
-	if (sys5(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) != 0) {
+	if (sys_filtered()) {
 		helper = -1;
 		return false;
 	}

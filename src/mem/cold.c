@@ -14,6 +14,9 @@
  * held for a few loads and stores, the kernel's work is done on stacks that nobody can get
  * meanwhile. (A batch costs some 100 us, most of it the pages' own.)
  *
+ * Where address space is wanted (stack_release), whoever wants it does the same with all free
+ * stacks at once, and a slab that is cold or was never used is unmapped instead.
+ *
  * Rejected: a list through the free stacks (it keeps a page of each); an array of addresses
  * (it cannot tell when a slab is all cold, so page tables stay: 512 bytes a stack).
  */
@@ -137,6 +140,17 @@ void *stack_cold_get(struct pool *p)
 	return (char *)s->base + i * s->stride + stack_gap(s->kind);
 }
 
+void stack_cold_put(struct pool *p, struct stack_slab *s, unsigned from, unsigned n)
+{
+	if (!s->ncold) {
+		list_push_back(&p->chilled, &s->chilled);
+		bump(&p->nchilled, 1);
+	}
+	s->ncold += n;
+	for (; n; n--, from++)
+		s->cold[from / 64] |= (uint64_t)1 << from % 64;
+}
+
 /* Ascending: whoever ended in the order of creation left neighbours. */
 static void sort(char **base, unsigned n)
 {
@@ -163,10 +177,20 @@ static void give_pages(char **base, unsigned n, unsigned kind)
 	}
 }
 
+static void unmap(struct pool *p, struct stack_slab *s)
+{
+	index_remove(s);
+	stack_slab_end(p, s);
+}
+
 /* s has only cold stacks: nobody can get one, it is in no list. */
-static void renew(struct pool *p, struct stack_slab *s)
+static void renew(struct pool *p, struct stack_slab *s, bool unmaps)
 {
 	fetch_add_relaxed(&stack_handed, -(uint64_t)s->used);
+	if (unmaps) {
+		unmap(p, s);
+		return;
+	}
 	if (!stack_map(s)) { /* the old one may be gone already */
 		index_remove(s);
 		store_release(&s->base, 0);
@@ -178,17 +202,14 @@ static void renew(struct pool *p, struct stack_slab *s)
 	lock_release(&p->mag.lock);
 }
 
-static void chill(struct pool *p, struct stack_slab *s, char *base)
+/* True: that was the last of s. */
+static bool chill(struct pool *p, struct stack_slab *s, char *base, bool unmaps)
 {
 	size_t i = ((uintptr_t)base - s->base) / s->stride;
 	bool all;
 
 	lock_acquire(&p->mag.lock);
-	if (!s->ncold++) {
-		list_push_back(&p->chilled, &s->chilled);
-		bump(&p->nchilled, 1);
-	}
-	s->cold[i / 64] |= (uint64_t)1 << i % 64;
+	stack_cold_put(p, s, (unsigned)i, 1);
 	all = s->ncold == s->used;
 	if (all) {
 		s->ncold = 0;
@@ -200,15 +221,18 @@ static void chill(struct pool *p, struct stack_slab *s, char *base)
 	}
 	lock_release(&p->mag.lock);
 	if (all)
-		renew(p, s);
+		renew(p, s, unmaps);
+	return all;
 }
 
-static void give_batch(struct pool *p, unsigned kind, struct mag_node *x)
+/* How many slabs are wholly cold by it. */
+static unsigned give_batch(struct pool *p, unsigned kind, struct mag_node *x,
+			   bool unmaps)
 {
 	struct stack_slab *s[MAG_BATCH];
 	char *base[MAG_BATCH];
 	struct mag_node *next;
-	unsigned n = 0;
+	unsigned n = 0, slabs = 0;
 
 	for (; x; x = next) {
 		next = x->next;
@@ -218,12 +242,17 @@ static void give_batch(struct pool *p, unsigned kind, struct mag_node *x)
 		else
 			mag_pool_put_one(&p->mag, x);
 	}
+	if (stack_rationed)
+		fetch_add_relaxed(&stack_spare, -(uint64_t)n * stack_size(kind));
 	sort(base, n);
 	for (unsigned i = 0; i < n; i++)
 		s[i] = slab_of(base[i]);
 	give_pages(base, n, kind);
-	for (unsigned i = 0; i < n; i++)
-		chill(p, s[i], base[i]);
+	for (unsigned i = 0; i < n; i++) {
+		ASAN_UNPOISON_MEMORY_REGION(base[i], stack_size(kind));
+		slabs += chill(p, s[i], base[i], unmaps);
+	}
+	return slabs;
 }
 
 void stack_keep_begin(void)
@@ -249,7 +278,8 @@ bool stack_keep_step(void)
 		x = mag_pool_get(&stack_pools[aged_kind].mag, &n);
 		*left = x ? *left - 1 : 0;
 		if (x) {
-			give_batch(&stack_pools[aged_kind], aged_kind, x);
+			give_batch(&stack_pools[aged_kind], aged_kind, x,
+				   stack_rationed);
 			return true;
 		}
 	}
@@ -262,4 +292,57 @@ bool stack_keep_more(void)
 		if (load_relaxed(&stack_pools[k].mag.n))
 			return true;
 	return false;
+}
+
+/* ---- address space ---- */
+
+/* Those of whose stacks nobody ever had one, or not since they were mapped anew. */
+static unsigned release_unused(struct pool *p)
+{
+	struct list gone = LIST_INIT(gone), *l;
+	unsigned n = 0;
+
+	lock_acquire(&p->mag.lock);
+	if (p->fresh.next)
+		list_each_safe(i, tmp, &p->fresh)
+		{
+			struct stack_slab *s =
+			    container_of(i, struct stack_slab, fresh);
+
+			if (s->used)
+				continue;
+			list_del(i);
+			list_push_back(&gone, i);
+		}
+	lock_release(&p->mag.lock);
+	for (; (l = list_pop_front(&gone)); n++)
+		unmap(p, container_of(l, struct stack_slab, fresh));
+	return n;
+}
+
+/* As many batches as there are now: what is in no index comes back to the pool. */
+static unsigned release_free(struct pool *p, unsigned kind)
+{
+	size_t batches = load_relaxed(&p->mag.n);
+	unsigned n, slabs = 0;
+	struct mag_node *x;
+
+	while (batches-- && (x = mag_pool_get(&p->mag, &n)))
+		slabs += give_batch(p, kind, x, true);
+	return slabs;
+}
+
+bool stack_release(void)
+{
+	unsigned slabs = 0;
+
+	for (unsigned k = 0; k < STACK_KINDS; k++) {
+		struct pool *p = &stack_pools[k];
+
+		if (!load_relaxed(&p->mapped))
+			continue;
+		slabs += release_free(p, k);
+		slabs += release_unused(p);
+	}
+	return slabs;
 }

@@ -5,7 +5,9 @@
  *                                                          more, all into the shared pools
  *   REFUSED   --sched/scarce.c: who found
  *               none asks all vps for theirs--> GATHERING  who finds none meanwhile waits
- *   GATHERING --they gave, or took too long---> GATHERED   who finds none now is told so
+ *   GATHERING --they gave, or took too long---> GATHERED   who finds none now is told so, unless
+ *                                                          other free stacks leave the
+ *                                                          address space (stack_release)
  *   GATHER... --the keeper's next round-------> PLENTY
  *
  * A vp that is asked after it was REFUSED has nothing from then on.

@@ -24,6 +24,17 @@
  * more than the frames that occur, those with a buffer of 64 KiB included. Small stacks,
  * which are made by the million, have four times their size.
  *
+ * Where address space is rationed (RLIMIT_AS, no overcommit), it is the program's other stacks' and
+ * its malloc's as well: slabs are so small that large stacks have one each, free stacks are
+ * nobody's own but in the pools, and once they come to more than SPARE_MOST, which is what
+ * glibc keeps of them, they are unmapped (stack_release); so also when a thread finds no
+ * memory. (Not hooked up for malloc: a call more for each, in every program.)
+ *
+ * Where many are made, several guards are installed by one call, and the stacks that nobody has
+ * asked for yet are as those that gave their memory back. No more than GUARDS: the list of them
+ * lies on the stack of whoever needs one. Not under a seccomp filter, nor in the drop-in, where
+ * one may come any time: threads that need process_madvise(2) would be killed for it.
+ *
  * Rejected: one mapping per stack (two VMAs each: the wall of vm.max_map_count at 32 k
  * threads, 2.4 us more per creation); a bitmap of what is free (finds no *hot* stack); a
  * guard that only some of whose pages fault (a frame lands where it likes). */
@@ -32,6 +43,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 
 #include "base/lock.h"
 #include "base/env.h"
@@ -41,19 +53,17 @@
 #include "mem/slab.h"
 #include "mem/stack_impl.h"
 
-#if UK_ASAN
-#include <sanitizer/asan_interface.h>
-#else
-#define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
-#endif
-
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
 #endif
 
+#define PIDFD_SELF (-10000)
+#define GUARDS ((size_t)16)
 #define SLAB_BYTES ((size_t)64 << 20)
 #define SLAB_STACKS ((size_t)64)
 #define SLAB_FIRST ((size_t)16)
+#define SLAB_RATION ((size_t)1 << 20)
+#define SPARE_MOST ((uint64_t)40 << 20)
 #define RED_ZONE 128
 #define GUARD_DEFAULT ((size_t)128 << 10)
 
@@ -68,6 +78,10 @@ static struct slab slabs = { .lock = LOCK_INIT(RANK_SLAB),
 uint64_t stack_handed;
 static uint32_t guarding; /* enum guard; whoever probes first, all probe the same */
 static uint32_t warned;
+static uint32_t
+    one_by_one; /* set once: no lists of guards, which the kernel takes since 6.14 */
+uint64_t stack_spare;
+bool stack_rationed;
 static size_t guard_chosen; /* 0: none; set once, before the first stack */
 
 static uint32_t probe_guard(void)
@@ -105,6 +119,11 @@ const char *stack_guard_kind(void)
 	default:
 		return "none";
 	}
+}
+
+void stack_guards_singly(void)
+{
+	store_relaxed(&one_by_one, 1);
 }
 
 void stack_set_guard(size_t bytes)
@@ -172,6 +191,23 @@ bool stack_map(struct stack_slab *s)
 	return true;
 }
 
+void stack_slab_end(struct pool *p, struct stack_slab *s)
+{
+	void *base = (void *)s->base;
+
+	store_release(&s->base, 0);
+	os_unmap(base, s->bytes);
+	lock_acquire(&p->mag.lock);
+	bump(&p->mapped, -(size_t)s->n);
+	lock_release(&p->mag.lock);
+	slab_put(&slabs, NULL, s);
+}
+
+void stack_ration(void)
+{
+	stack_rationed = true;
+}
+
 static void pool_lists_locked(struct pool *p)
 {
 	if (unlikely(!p->fresh.next)) {
@@ -180,18 +216,28 @@ static void pool_lists_locked(struct pool *p)
 	}
 }
 
+/* How many stacks the pool's next slab shall have. */
+static size_t slab_stacks(const struct pool *p, size_t stride)
+{
+	size_t n = MAX(p->mapped, SLAB_FIRST);
+
+	if (stack_rationed)
+		return MAX(SLAB_RATION / stride, (size_t)1);
+	n = MIN(n, MAX(SLAB_BYTES / stride, SLAB_STACKS));
+	return MIN(n, (size_t)SLAB_MOST);
+}
+
 static bool map_slab_locked(struct pool *p, unsigned kind)
 {
 	size_t stride = stack_size(kind) + stack_gap(kind);
-	size_t n = MAX(p->mapped, SLAB_FIRST);
+	size_t n = slab_stacks(p, stride);
 	struct stack_slab *s = slab_get(&slabs, NULL);
 
 	if (!s)
 		return false;
-	n = MIN(n, MAX(SLAB_BYTES / stride, SLAB_STACKS));
-	n = MIN(n, (size_t)SLAB_MOST);
 	s->kind = kind;
 	s->stride = stride;
+	s->used = 0; /* it may have been another one; then nothing is cold either */
 	list_init(&s->chilled);
 	/* RLIMIT_AS or strict overcommit may refuse many where one would do */
 	for (; n; n /= 2) {
@@ -221,40 +267,94 @@ static COLD void say_no_guard(int err)
 	    -err, (unsigned long long)load_relaxed(&stack_handed));
 }
 
+/* How many guards to install at once: one in sixteen of all. Under the lock. */
+static unsigned batch_locked(const struct pool *p, const struct stack_slab *s)
+{
+	size_t n = MIN(MAX(p->mapped / 16, (size_t)1), GUARDS);
+
+	if (guard_kind() != GUARD_MADVISE || load_relaxed(&one_by_one))
+		return 1;
+	return (unsigned)MIN(n, (size_t)(s->n - s->used));
+}
+
+/* The guards of n stacks, from base on. How many have theirs; *err: why not all. */
+static unsigned install_guards(char *base, unsigned n, size_t stride, unsigned kind,
+			       int *err)
+{
+	size_t size = stack_guard_size(kind);
+	struct iovec v[GUARDS];
+	unsigned done = 0;
+	long r;
+
+	if (n > 1 && (on_valgrind() || sys_filtered())) {
+		stack_guards_singly();
+	} else if (n > 1) {
+		for (unsigned i = 0; i < n; i++)
+			v[i] = (struct iovec){ base + i * stride + STACK_GUARD - size,
+					       size };
+		r = sys5(SYS_process_madvise, PIDFD_SELF, v, n, MADV_GUARD_INSTALL, 0);
+		done = r > 0 ? (unsigned)((size_t)r / size) : 0;
+		if (!done)
+			stack_guards_singly();
+	}
+	for (*err = 0; done < n; done++) {
+		*err = install_guard(base + done * stride, kind);
+		if (*err)
+			break;
+	}
+	return done;
+}
+
+/* Of the n stacks of s from first on the first goes to the caller, if it has its guard; others
+ * that have theirs wait, and the rest is as if it never was, unless somebody came after us. */
+static void keep_others(struct pool *p, struct stack_slab *s, unsigned first,
+			unsigned n, unsigned guarded)
+{
+	lock_acquire(&p->mag.lock);
+	if (guarded < n && s->used == first + n) {
+		if (s->used == s->n)
+			list_push_front(&p->fresh, &s->fresh);
+		s->used = first + guarded;
+	}
+	if (guarded > 1)
+		stack_cold_put(p, s, first + 1, guarded - 1);
+	lock_release(&p->mag.lock);
+}
+
 /* A stack that nobody ever ran on, or none of its slab for long. */
 static void *get_fresh(struct pool *p, unsigned kind)
 {
 	struct stack_slab *s = NULL;
-	char *base = NULL;
+	unsigned first = 0, n = 0, guarded;
+	char *base;
 	int err;
 
 	lock_acquire(&p->mag.lock);
 	pool_lists_locked(p);
 	if (!list_empty(&p->fresh) || map_slab_locked(p, kind)) {
 		s = container_of(p->fresh.next, struct stack_slab, fresh);
-		base = (char *)s->base + s->used++ * s->stride + stack_gap(kind);
+		first = s->used;
+		n = batch_locked(p, s);
+		s->used += n;
 		if (s->used == s->n)
 			list_del(&s->fresh);
 	}
 	lock_release(&p->mag.lock);
-	if (!base)
+	if (!s)
 		return NULL;
-	err = install_guard(base, kind);
-	if (unlikely(err)) {
+	base = (char *)s->base + first * s->stride + stack_gap(kind);
+	guarded = install_guards(base, n, s->stride, kind, &err);
+	if (n > 1 || !guarded)
+		keep_others(p, s, first, n, guarded);
+	if (unlikely(!guarded)) {
 		say_no_guard(err);
 		mem_refused();
-		lock_acquire(&p->mag.lock);
-		/* nobody came after us: as if it never was */
-		if ((char *)s->base + (s->used - 1) * s->stride + stack_gap(kind) ==
-		    base) {
-			if (s->used-- == s->n)
-				list_push_front(&p->fresh, &s->fresh);
-		}
-		lock_release(&p->mag.lock);
 		return NULL;
 	}
-	fetch_add_relaxed(&stack_handed, 1);
-	valgrind_stack((uintptr_t)base + STACK_GUARD, stack_size(kind) - STACK_GUARD);
+	fetch_add_relaxed(&stack_handed, guarded);
+	for (unsigned i = 0; i < guarded; i++)
+		valgrind_stack((uintptr_t)base + i * s->stride + STACK_GUARD,
+			       stack_size(kind) - STACK_GUARD);
 	return base;
 }
 
@@ -282,14 +382,15 @@ static COLD void *get_slow(struct stack_cache *c, unsigned kind)
 	struct mag_node *x;
 	void *base;
 
-	if ((kind & 31) < STACK_MIN_ORDER || (kind & 31) > STACK_MAX_ORDER ||
-	    kind >= STACK_KINDS)
+	if (stack_kind_order(kind) > STACK_MAX_ORDER || kind >= STACK_KINDS)
 		return NULL;
-	x = mag_get(c ? &c->free[kind] : NULL, &p->mag);
+	x = mag_get(c && !stack_rationed ? &c->free[kind] : NULL, &p->mag);
+	if (x && stack_rationed)
+		fetch_add_relaxed(&stack_spare, -(uint64_t)stack_size(kind));
 	base = x ? container_of(x, struct idle, node)->base : get_cold(p);
-	if (base) {
-		/* what the dead thread's frames poisoned */
+	if (x) /* what the dead thread's frames poisoned */
 		ASAN_UNPOISON_MEMORY_REGION(base, stack_size(kind));
+	if (base) {
 		if (c)
 			bump(&c->reuses, 1);
 	} else {
@@ -302,7 +403,16 @@ static COLD void *get_slow(struct stack_cache *c, unsigned kind)
 
 static COLD void put_slow(struct stack_cache *c, struct idle *i, unsigned kind)
 {
-	mag_put(c ? &c->free[kind] : NULL, &stack_pools[kind].mag, &i->node);
+	struct mag_pool *p = &stack_pools[kind].mag;
+	uint64_t size = stack_size(kind);
+
+	if (!stack_rationed) {
+		mag_put(c ? &c->free[kind] : NULL, p, &i->node);
+		return;
+	}
+	mag_pool_put_one(p, &i->node);
+	if (fetch_add_relaxed(&stack_spare, size) + size > SPARE_MOST)
+		stack_release();
 }
 
 void *stack_get(struct stack_cache *c, unsigned kind, unsigned *color)
@@ -332,7 +442,8 @@ void stack_put(struct stack_cache *c, void *base, unsigned kind)
 
 	ASAN_UNPOISON_MEMORY_REGION(i, sizeof(*i));
 	i->base = base;
-	if (unlikely(!c || mem_is_scarce() || !mag_put_own(&c->free[kind], &i->node)))
+	if (unlikely(!c || mem_is_scarce() || stack_rationed ||
+		     !mag_put_own(&c->free[kind], &i->node)))
 		put_slow(c, i, kind);
 }
 
@@ -384,11 +495,19 @@ bool stack_find_guard(const void *addr, void **base, size_t *size)
 	return true;
 }
 
+/* Of the others nobody has the lock, and nobody takes it while a fork stops all who could: their
+ * pages need not be copied. */
+static bool in_use(unsigned kind)
+{
+	return load_relaxed(&stack_pools[kind].mapped);
+}
+
 void stack_fork_lock(void)
 {
 	lock_acquire(&stack_pools[0].mag.lock);
 	for (unsigned k = 1; k < STACK_KINDS; k++)
-		lock_acquire_nested(&stack_pools[k].mag.lock);
+		if (in_use(k))
+			lock_acquire_nested(&stack_pools[k].mag.lock);
 	stack_index_lock();
 	lock_acquire(&slabs.lock);
 }
@@ -398,7 +517,8 @@ void stack_fork_unlock(void)
 	lock_release(&slabs.lock);
 	stack_index_unlock();
 	for (unsigned k = 1; k < STACK_KINDS; k++)
-		lock_release_nested(&stack_pools[k].mag.lock);
+		if (in_use(k))
+			lock_release_nested(&stack_pools[k].mag.lock);
 	lock_release(&stack_pools[0].mag.lock);
 }
 

@@ -10,8 +10,9 @@
  * VMA split, no vm.max_map_count wall), else mprotect(PROT_NONE); installed lazily,
  * when a stack is first handed out.
  *
- * The kind of a stack says both sizes: order | class << 5, size = 1 << order, and the class
- * 0 for the default guard, c for one of PAGE << 2 * (c - 1). So an order is a kind.
+ * The kind of a stack says both sizes: order % 32 | class << 5, size = 1 << order, and the class
+ * 0 for the default guard, c for one of PAGE << 2 * (c - 1). So an order below 32 is a kind; there
+ * is no order 32, whose kind would be 0.
  *
  * Reuse is LIFO: first the caller's cache (owner only, no lock), then the shared pool
  * of the kind (lock), then a stack whose memory was given back, then a new one.
@@ -23,8 +24,8 @@
 #include "mem/magazine.h"
 
 #define STACK_MIN_ORDER 13 /* 8 KiB: one guard page, one page of stack */
-#define STACK_MAX_ORDER 30
-#define STACK_GUARD PAGE /* what of the guard lies within the stack */
+#define STACK_MAX_ORDER 40 /* 1 TiB: programs of numbers ask for some GiB */
+#define STACK_GUARD PAGE   /* what of the guard lies within the stack */
 #define STACK_CLASSES 8
 #define STACK_KINDS (32 * STACK_CLASSES)
 #define STACK_MAX_GUARD (PAGE << 2 * (STACK_CLASSES - 2)) /* 16 MiB */
@@ -50,6 +51,12 @@ void stack_cache_flush(struct stack_cache *c);
 /* The default guard, before the first stack is made. */
 void stack_set_guard(size_t bytes);
 size_t stack_guard_size(unsigned kind);
+/* Address space is rationed, so free stacks shall not keep much of it; before the first one. */
+void stack_ration(void);
+/* Free stacks of all kinds leave the address space, as far as they can. False: none did. */
+bool stack_release(void);
+/* From now on no guards are made by a call that only we make. */
+void stack_guards_singly(void);
 
 /* For the keeper, one thread at a time (cold.c): a round is stack_keep_begin, then
  * stack_keep_step, a batch of stacks each, until it is false. stack_keep_more: there is
@@ -77,12 +84,20 @@ static inline unsigned stack_order(size_t bytes)
 	if (bytes <= (size_t)1 << STACK_MIN_ORDER)
 		return STACK_MIN_ORDER;
 	order = 64 - (unsigned)__builtin_clzll(bytes - 1);
+	order += order == 32;
 	return order <= STACK_MAX_ORDER ? order : 0;
+}
+
+static inline unsigned stack_kind_order(unsigned kind)
+{
+	unsigned order = kind & 31;
+
+	return order < STACK_MIN_ORDER ? order + 32 : order;
 }
 
 static inline size_t stack_size(unsigned kind)
 {
-	return (size_t)1 << (kind & 31);
+	return (size_t)1 << stack_kind_order(kind);
 }
 
 /* The kind that holds bytes, with a guard of at least so many (0: the default); 0: one of
@@ -95,7 +110,7 @@ static inline unsigned stack_kind(size_t bytes, size_t guard)
 		return 0;
 	while (guard && guard > PAGE << 2 * class)
 		class ++;
-	return order | (guard ? class + 1 : 0) << 5;
+	return order % 32 | (guard ? class + 1 : 0) << 5;
 }
 
 #endif

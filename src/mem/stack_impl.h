@@ -6,6 +6,12 @@
 #include "base/list.h"
 #include "mem/stack.h"
 
+#if UK_ASAN
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
+#endif
+
 #define SLAB_MOST 1024u /* stacks in a slab */
 
 /* Of a free stack; in the very line where its next thread starts (below the colour). */
@@ -14,12 +20,14 @@ struct idle {
 	void *base;
 };
 
-/* One mapping. Descriptors are never freed: a signal handler looks them up. (The first word
+/* One mapping. A descriptor's memory is never another thing: a signal handler looks it up. (The first word
  * of a slab object is not for data that readers without a lock use.)
  *
  *   fresh  --its stacks are handed out, `used` of them--> (neither list)
  *   any    --cold.c gives a stack's pages back----------> chilled, while ncold > 0
  *   chilled --all that were used are cold---------------> mapped anew, fresh
+ *   the same, where address space is wanted (stack_release), or
+ *   fresh, none of it used------------------------------> gone: unmapped, and the descriptor free
  */
 struct stack_slab {
 	void *link;
@@ -27,8 +35,9 @@ struct stack_slab {
 	size_t bytes, stride;
 	unsigned kind, n;
 	/* all below: pool's lock */
-	unsigned used;  /* the first so many were handed out and have their guard */
-	unsigned ncold; /* bits set in cold: free, their pages given back */
+	unsigned used; /* the first so many were handed out and have their guard */
+	unsigned
+	    ncold; /* bits set in cold: free, without pages: given back, or never had */
 	struct list fresh, chilled;
 	uint64_t cold[SLAB_MOST / 64];
 };
@@ -50,8 +59,14 @@ static inline size_t stack_gap(unsigned kind)
 
 struct idle *stack_idle(void *base, unsigned kind);
 bool stack_map(struct stack_slab *s); /* at s->base, or anywhere if 0 */
+/* It is in no list, and nobody has a stack of it: it goes. */
+void stack_slab_end(struct pool *p, struct stack_slab *s);
+extern bool stack_rationed;  /* set once, before the first stack */
+extern uint64_t stack_spare; /* if so: bytes of free stacks in the pools; atomic add */
 /* Under the pool's lock: a stack without pages, NULL if there is none. */
 void *stack_cold_get(struct pool *p);
+/* Likewise: n stacks of s, which have guards, are such ones. */
+void stack_cold_put(struct pool *p, struct stack_slab *s, unsigned from, unsigned n);
 bool stack_index_add(struct stack_slab *s);
 void stack_index_lock(void);
 void stack_index_unlock(void);

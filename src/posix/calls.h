@@ -20,15 +20,6 @@
 #include "uk/io.h"
 #include "uk/time.h"
 
-/* libc has the function under a second name, or under 64 (the same, where long has 64 bits). */
-#if __has_attribute(copy)
-#define LIKE(name) copy(name),
-#else
-#define LIKE(name)
-#endif
-#define ALSO(name, second)                                                             \
-	extern LIBC_API __typeof__(name) second __attribute__((LIKE(name) alias(#name)))
-
 /* libc's own call, which may block: the vp goes to another carrier meanwhile. */
 #define POSIX_HANDOFF(call)                                                            \
 	({                                                                             \
@@ -49,13 +40,27 @@ bool posix_restarts(int fd, int limit);
  * program says, judged by nobody yet. */
 struct msghdr;
 struct mmsghdr;
-void change_fcntl(int fd, int cmd, long arg);
 void change_message(const struct msghdr *m);
 void change_messages(const struct mmsghdr *m, unsigned n);
 void change_syscall(long n, const long *a);
 
 /* libc's headers do not declare the forms that its macros name. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+/* terminal.c: a read of fd gave EIO. 0: it is to be made again, after a stop perhaps; or an error. */
+long posix_terminal_eio(int fd);
+#define POSIX_READS(fd, call)                                                          \
+	({                                                                             \
+		long e_;                                                               \
+                                                                                       \
+		do                                                                     \
+			e_ = (call);                                                   \
+		while (unlikely(e_ == -EIO) && !(e_ = posix_terminal_eio(fd)));        \
+		e_;                                                                    \
+	})
+/* A request of ioctl's that is for who is in the foreground, and how it is made. */
+bool posix_terminal_request(unsigned long request);
+long posix_terminal_ioctl(int fd, unsigned long request, void *arg);
 
 /* FORTIFY's forms: n bytes are to go where only room has place. */
 extern NORETURN void __chk_fail(void);

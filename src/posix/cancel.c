@@ -180,6 +180,7 @@ LIBC_API int pthread_cancel(pthread_t th)
 		learn_point();
 		uk_thread_cancel(t);
 		rt_enter();
+		sched_cancel_bound(t);
 		thread_interrupt(t, true); /* posix_cancel_now looks there */
 		rt_exit();
 	}

@@ -16,15 +16,16 @@
 #include <sys/socket.h>
 
 #include "io/known.h"
+#include "life/life.h"
 #include "posix/calls.h"
 
 #define PASS_MAX 253u /* the kernel's limit of one message */
 
 /* ---- flags and limits ---- */
 
-void change_fcntl(int fd, int cmd, long arg)
+static void change_fcntl(int fd, int cmd)
 {
-	if (cmd == F_SETFL && arg & O_NONBLOCK)
+	if (cmd == F_SETFL)
 		known_forget(fd, KNOWN_FLAGS);
 	else if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
 		known_forget(fd, KNOWN_ALL);
@@ -36,6 +37,40 @@ static void change_ioctl(int fd, unsigned long request)
 		known_forget(fd, KNOWN_FLAGS);
 }
 
+/* Whatever the third argument is, it fits a pointer (libc's own does the same). */
+LIBC_API int fcntl(int fd, int cmd, ...)
+{
+	uint64_t change;
+	va_list ap;
+	void *arg;
+	int r;
+
+	va_start(ap, cmd);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	if (cmd == F_SETLKW || cmd == F_OFD_SETLKW)
+		return POSIX_BRACKET(fcntl, fd, cmd, arg);
+	if (cmd != F_SETFL) {
+		change_fcntl(fd, cmd);
+		return NEXT(fcntl)(fd, cmd, arg);
+	}
+	change = known_change(fd);
+	r = NEXT(fcntl)(fd, cmd, arg);
+	known_changed(fd, change);
+	return r;
+}
+ALSO(fcntl, fcntl64);
+ALSO(fcntl, __fcntl);
+
+static int nonblocking_ioctl(int fd, unsigned long request, void *arg)
+{
+	uint64_t change = known_change(fd);
+	int r = NEXT(ioctl)(fd, request, arg);
+
+	known_changed(fd, change);
+	return r;
+}
+
 LIBC_API int ioctl(int fd, unsigned long request, ...)
 {
 	va_list ap;
@@ -44,7 +79,10 @@ LIBC_API int ioctl(int fd, unsigned long request, ...)
 	va_start(ap, request);
 	arg = va_arg(ap, void *);
 	va_end(ap);
-	change_ioctl(fd, request);
+	if (request == FIONBIO)
+		return nonblocking_ioctl(fd, request, arg);
+	if (unlikely(posix_terminal_request(request)))
+		return (int)posix_terminal_ioctl(fd, request, arg);
 	return NEXT(ioctl)(fd, request, arg);
 }
 
@@ -102,10 +140,27 @@ ALSO(freopen, freopen64);
 
 /* ---- who else holds them ---- */
 
+struct child {
+	int (*fn)(void *);
+	void *arg;
+	bool masked; /* mask is what it has, not its carrier's */
+	uint64_t mask;
+};
+
+/* With memory of its own, in which is what the parent's had: nothing has been prepared. */
+static int child_begins(void *arg)
+{
+	const struct child *c = arg;
+
+	sched_fork_lost(c->masked ? &c->mask : NULL);
+	return c->fn(c->arg);
+}
+
 /* As clone(2) is, with or without memory and table of descriptors of its own. */
 LIBC_API int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 {
 	bool same_memory = flags & CLONE_VM, same_files = flags & CLONE_FILES;
+	struct child apart = { .fn = fn, .arg = arg };
 	void *parent, *tls, *child;
 	va_list ap;
 	int r;
@@ -115,8 +170,11 @@ LIBC_API int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 	tls = va_arg(ap, void *);
 	child = va_arg(ap, void *);
 	va_end(ap);
+	apart.masked = sched_child_mask(&apart.mask);
 	sched_share_begin();
-	r = NEXT(clone)(fn, stack, flags, arg, parent, tls, child);
+	r = fn && !same_memory
+		? NEXT(clone)(child_begins, stack, flags, &apart, parent, tls, child)
+		: NEXT(clone)(fn, stack, flags, arg, parent, tls, child);
 	/* one table of descriptors and two of ours, or the reverse: no more is known */
 	if (r < 0 || same_memory == same_files || flags & CLONE_VFORK)
 		sched_share_end();
@@ -173,7 +231,7 @@ void change_syscall(long n, const long *a)
 {
 	switch (n) {
 	case SYS_fcntl:
-		change_fcntl((int)a[0], (int)a[1], a[2]);
+		change_fcntl((int)a[0], (int)a[1]);
 		break;
 	case SYS_ioctl:
 		change_ioctl((int)a[0], (unsigned long)a[1]);
@@ -195,8 +253,11 @@ void change_syscall(long n, const long *a)
 				(unsigned)a[2]);
 		break;
 	case SYS_io_uring_setup: /* what it does nobody sees */
-	case SYS_unshare:
 		sched_share_begin();
+		break;
+	case SYS_unshare: /* two tables have what is open now */
+		if (a[0] & CLONE_FILES)
+			sched_share_begin();
 		break;
 	default:
 		break;

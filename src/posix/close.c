@@ -26,7 +26,7 @@
 
 /* Before the runtime runs nobody waits; nor is it entered by a child of vfork, a handler in it, a
  * forked child that has not used it. */
-static bool runs(void)
+bool posix_runs(void)
 {
 	const struct uk_thread *t = thread_self_tls;
 
@@ -38,44 +38,33 @@ bool posix_leave(int fd)
 	known_forget(fd, KNOWN_ALL);
 	if (unlikely(files_claimed(fd)))
 		return false;
-	if (runs())
+	if (posix_runs())
 		io_leave(fd);
 	return true;
 }
 
 void posix_left(int fd)
 {
-	if (runs())
+	if (posix_runs())
 		io_leave_end(fd);
-}
-
-/* Up to where there may be somebody: the highest number that can be open, mostly. The limit alone
- * may be a thousand millions. */
-static unsigned last_used(unsigned last)
-{
-	struct rlimit lim = { .rlim_cur = FILES_MOST };
-
-	sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim);
-	lim.rlim_cur = MIN(lim.rlim_cur, FILES_MOST);
-	return (unsigned)MIN(last, lim.rlim_cur);
 }
 
 static void leave_range(unsigned first, unsigned last)
 {
-	if (!runs())
+	if (!posix_runs())
 		return;
-	last = last_used(last);
-	for (unsigned fd = first; fd <= last; fd++)
+	for (unsigned fd = first; fd <= last && fd < load_relaxed(&sched_io_beyond);
+	     fd++)
 		if (!files_claimed((int)fd))
 			io_leave((int)fd);
 }
 
 static void left_range(unsigned first, unsigned last)
 {
-	if (!runs() || sched_io_holds())
+	if (!posix_runs() || sched_io_holds())
 		return;
-	last = last_used(last);
-	for (unsigned fd = first; fd <= last; fd++)
+	for (unsigned fd = first; fd <= last && fd < load_relaxed(&sched_io_beyond);
+	     fd++)
 		if (!files_claimed((int)fd))
 			io_leave_end((int)fd);
 }
@@ -157,7 +146,7 @@ long posix_close_range(unsigned first, unsigned last, unsigned flags)
 
 	if (flags & ~(UNSHARE | ON_EXEC) || first > last || flags & ON_EXEC)
 		return sys3(SYS_close_range, first, last, flags);
-	if (flags & UNSHARE && runs()) {
+	if (flags & UNSHARE && posix_runs()) {
 		if (posix_alone()) /* the carriers' is its own */
 			how = 0;
 		else if (posix_user())

@@ -17,7 +17,7 @@
  *
  * A handler may also end the thread, by pthread_exit or as a cancellation point: this file is
  * compiled with -fexceptions, the unwinder finds `end` and the mutex is taken again before the
- * program's cleanup handlers run. (Who leaves it by siglongjmp is away for good, as natively.) */
+ * program's cleanup handlers run. Who leaves it by siglongjmp has the mutex there, as natively. */
 #include "posix/lock.h"
 #include "sync/cond.h"
 #include "uk/sync.h"
@@ -94,24 +94,38 @@ static int take_back(struct stay *s)
 	return lock_return(s->m, s->woken, s->n.state == FUTEX_HANDED);
 }
 
-/* However it ends. */
+/* However it ends; once. */
 static void end(struct stay *s)
 {
 	if (s->away)
 		cond_gone(&s->cond);
+	s->away = false;
 	if (s->out)
 		take_back(s);
+}
+
+/* libc's own list of what a jump leaves, as libc has it for this wait. */
+extern void _pthread_cleanup_push(struct _pthread_cleanup_buffer *, void (*)(void *),
+				  void *);
+extern void _pthread_cleanup_pop(struct _pthread_cleanup_buffer *, int execute);
+
+static void jumped(void *stay)
+{
+	end(stay);
 }
 
 /* A signal has cut the wait short: its handler runs, without the mutex, and the wait goes on. */
 static bool goes_on(struct stay *s)
 {
+	struct _pthread_cleanup_buffer left;
 	uint32_t wakes;
 
 	if (!s->cond.away || !cond_leave(&s->cond, &s->n, &wakes))
 		return false;
 	s->away = true;
+	_pthread_cleanup_push(&left, jumped, s);
 	rt_exit();
+	_pthread_cleanup_pop(&left, 0);
 	s->away = false;
 	return cond_return(&s->cond, rt_enter(), &s->n, wakes);
 }

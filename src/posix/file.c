@@ -15,7 +15,6 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "posix/calls.h"
@@ -27,7 +26,8 @@ LIBC_API ssize_t read(int fd, void *buf, size_t n)
 {
 	if (!posix_user() || !n)
 		return NEXT(read)(fd, buf, n);
-	return POSIX_CALL(posix_restarts(fd, SO_RCVTIMEO), uk_read(fd, buf, n));
+	return POSIX_CALL(posix_restarts(fd, SO_RCVTIMEO),
+			  POSIX_READS(fd, uk_read(fd, buf, n)));
 }
 ALSO(read, __read);
 
@@ -96,7 +96,7 @@ static long vet(long nr, int fd, const struct iovec *v, int n)
 LIBC_API ssize_t readv(int fd, const struct iovec *v, int n)
 {
 	return VECTOR(NEXT(readv)(fd, v, n), SYS_preadv2, fd, v, n, SO_RCVTIMEO,
-		      uk_readv(fd, v, n));
+		      POSIX_READS(fd, uk_readv(fd, v, n)));
 }
 
 LIBC_API ssize_t writev(int fd, const struct iovec *v, int n)
@@ -154,11 +154,33 @@ ALSO(pwritev2, pwritev64v2);
 		mode_;                                                                 \
 	})
 
+static void marked_end(const bool *marked UNUSED)
+{
+	block_end(thread_self());
+	rt_exit();
+}
+
+/* libc's, for it may be where the thread is cancelled: a FIFO is waited for, and handlers let the
+ * kernel go on with that. */
+static int open_marked(int dir, const char *path, int flags, mode_t mode)
+{
+	bool marked __attribute__((unused, cleanup(marked_end))) = true;
+
+	block_begin(rt_enter(), false);
+	return NEXT(openat)(dir, path, flags, mode);
+}
+
 static int open_at(int dir, const char *path, int flags, mode_t mode)
 {
+	int fd;
+
 	if (!posix_user())
 		return NEXT(openat)(dir, path, flags, mode);
-	return (int)POSIX_CALL(true, uk_openat(dir, path, flags, mode));
+	posix_testcancel();
+	fd = open_marked(dir, path, flags, mode);
+	if (fd >= 0)
+		io_hint_set(fd, 0);
+	return fd;
 }
 
 LIBC_API int open(const char *path, int flags, ...)
@@ -214,11 +236,6 @@ LIBC_API int msync(void *p, size_t n, int flags)
 	return POSIX_BRACKET(msync, p, n, flags);
 }
 
-LIBC_API int tcdrain(int fd)
-{
-	return POSIX_BRACKET(tcdrain, fd);
-}
-
 LIBC_API int flock(int fd, int how)
 {
 	if (how & LOCK_NB || how == LOCK_UN)
@@ -233,23 +250,6 @@ LIBC_API int lockf(int fd, int cmd, off_t n)
 	return POSIX_BRACKET(lockf, fd, cmd, n);
 }
 ALSO(lockf, lockf64);
-
-/* Whatever the third argument is, it fits a pointer (libc's own does the same). */
-LIBC_API int fcntl(int fd, int cmd, ...)
-{
-	va_list ap;
-	void *arg;
-
-	va_start(ap, cmd);
-	arg = va_arg(ap, void *);
-	va_end(ap);
-	change_fcntl(fd, cmd, (long)arg);
-	if (cmd != F_SETLKW && cmd != F_OFD_SETLKW)
-		return NEXT(fcntl)(fd, cmd, arg);
-	return POSIX_BRACKET(fcntl, fd, cmd, arg);
-}
-ALSO(fcntl, fcntl64);
-ALSO(fcntl, __fcntl);
 
 /* ---- from descriptor to descriptor ---- */
 

@@ -22,6 +22,8 @@
  *   fork, clone         libc has told nobody: the child may only exec
  *   semtimedop, epoll_wait and its like   the kernel's, which never begins them again: made
  *                       again here if it interrupts the carrier and no handler runs
+ *   setresuid, unshare, capset and their like   the thread is bound to its kernel thread first
+ *                       (bound.c)
  *   all others          the kernel's, marked as a call that may block
  *
  * Rejected: shared waits in private memory in our table, with wake-ups for both (the kernel's
@@ -182,7 +184,8 @@ static long kernel_calmly(const struct call *whole)
 		return kernel(&c);
 	begun = sys_now();
 	posix_call_begins();
-	while ((r = kernel(&c)) == -EINTR && posix_handlers_let(false))
+	while ((r = kernel(&c)) == -EINTR && posix_self_tls.thread &&
+	       posix_handlers_let(false))
 		shorten(&c, whole, l, sys_now() - begun, &left);
 	return r;
 }
@@ -296,6 +299,29 @@ static bool clock_may_be_real(long op)
 	return CMD(op) == FUTEX_WAIT_BITSET || CMD(op) == FUTEX_LOCK_PI2;
 }
 
+/* A member of NULL: the kernel shall say so. */
+static bool nowhere(long address)
+{
+	return (unsigned long)address < PAGE;
+}
+
+static bool points_nowhere(const long *a)
+{
+	switch (CMD(a[1])) {
+	case FUTEX_WAIT:
+	case FUTEX_WAIT_BITSET:
+	case FUTEX_LOCK_PI:
+	case FUTEX_LOCK_PI2:
+		return nowhere(a[0]) || (a[3] && nowhere(a[3]));
+	case FUTEX_REQUEUE:
+	case FUTEX_CMP_REQUEUE:
+	case FUTEX_WAKE_OP:
+		return nowhere(a[0]) || nowhere(a[4]);
+	default:
+		return nowhere(a[0]);
+	}
+}
+
 /* Ours? *r: what the system call would give. */
 static bool futex(const struct call *c, long *r)
 {
@@ -303,7 +329,8 @@ static bool futex(const struct call *c, long *r)
 	long op = c->a[1];
 
 	if (!(op & FUTEX_PRIVATE_FLAG) || rt_in_runtime() || rt_adopt() ||
-	    c->a[0] & 3 || (op & FUTEX_CLOCK_REALTIME && !clock_may_be_real(op)))
+	    c->a[0] & 3 || points_nowhere(c->a) ||
+	    (op & FUTEX_CLOCK_REALTIME && !clock_may_be_real(op)))
 		return false;
 	switch (CMD(op)) {
 	case FUTEX_WAIT:
@@ -350,6 +377,8 @@ static long forks(const struct call *c)
 	bool shares = c->n == SYS_clone    ? a[0] & CLONE_VM
 		      : c->n == SYS_clone3 ? *word_at(a[0]) & CLONE_VM
 					   : false;
+	uint64_t mask;
+	bool set = sched_child_mask(&mask);
 	long r;
 
 	sched_share_begin();
@@ -359,11 +388,11 @@ static long forks(const struct call *c)
 	if (r)
 		sched_share_end();
 	else if (!shares)
-		sched_fork_lost();
+		sched_fork_lost(set ? &mask : NULL);
 	return r;
 }
 
-static long dispatch(const struct call *c)
+static long dispatch(struct call *c)
 {
 	long r;
 
@@ -375,13 +404,13 @@ static long dispatch(const struct call *c)
 	case SYS_gettid:
 		return gettid();
 	case SYS_set_tid_address: /* the carrier's is libc's */
-		return posix_user() ? gettid() : kernel(c);
+		return posix_signalled() ? gettid() : kernel(c);
 	case SYS_tgkill:
 		return posix_tgkill(c->a[0], c->a[1], (int)c->a[2]);
 	case SYS_tkill: /* it may be another process's */
-		return c->a[0] < TLS_FIRST_TID
-			   ? kernel(c)
-			   : posix_tgkill(sys0(SYS_getpid), c->a[0], (int)c->a[1]);
+		return posix_users_tid(c->a[0])
+			   ? posix_tgkill(sys0(SYS_getpid), c->a[0], (int)c->a[1])
+			   : kernel(c);
 	case SYS_rt_tgsigqueueinfo:
 		return posix_tgsigqueueinfo(c->a[0], c->a[1], (int)c->a[2],
 					    word_at(c->a[3]));
@@ -401,7 +430,7 @@ static long dispatch(const struct call *c)
 		return posix_close_range((unsigned)c->a[0], (unsigned)c->a[1],
 					 (unsigned)c->a[2]);
 	case SYS_exit:
-		if (posix_user())
+		if (posix_signalled())
 			pthread_exit(NULL);
 		return kernel(c);
 #ifdef SYS_fork
@@ -412,8 +441,11 @@ static long dispatch(const struct call *c)
 	case SYS_clone3:
 		return forks(c);
 	default:
-		if (tid_call(c->n, c->a, &r) || clock_call(c->n, c->a, &r))
+		if (tid_call(c->n, c->a, &r) || clock_call(c->n, c->a, &r) ||
+		    timer_call(c->n, c->a, &r))
 			return r;
+		if (!bound_syscall(c->n, c->a))
+			return -ENOMEM;
 		change_syscall(c->n, c->a);
 		return kernel_calmly(c);
 	}

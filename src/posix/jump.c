@@ -10,16 +10,23 @@
  *   handler             it when a thread ends in one
  *
  * What returns twice has no frame of ours under it: a few instructions (saves_*.S) call
- * jump_saves and its like, and go on to libc's function as if it had been called itself.
+ * jump_saves and go on to libc's function as if it had been called itself; getcontext's kin save
+ * by libc's, and are told where they return to.
  *
- * In a ucontext_t the kernel's mask stays what libc's own code gives to the kernel: it goes to a
- * uc_link without us. What the program has put there itself, or a handler was given, is
- * meant for the thread; the carrier's mask there is libc's doing. A context may be
- * continued by any thread, and by the kernel's, as natively.
+ * In a ucontext_t uc_sigmask is the thread's own, as in what a handler is given. libc's code would
+ * give it to the kernel, whose mask is the carrier's: so a user thread goes on in a context by a
+ * few instructions of ours (context_load), and a context that ends goes to its uc_link by
+ * ours, too. It may be continued by any thread, and by the kernel's, as natively.
+ *
+ * Rejected: the carrier's mask where libc looks, and the thread's beside it (who reads or changes
+ * uc_sigmask, or comes by uc_link, had the wrong one); libc's setcontext on a copy (it would lie
+ * below the stack pointer that it loads, where handlers run).
  *
  * A handler that is left by swapcontext may go on one day: it is not over. One that is left by
  * setcontext is. */
 #include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
 #include <ucontext.h>
 
 #include "arch/arch.h"
@@ -76,10 +83,11 @@ static uintptr_t stack_of_jump(const struct __jmp_buf_tag *env)
 #endif
 
 /* Does a jump to sp leave the handler? A handler on a stack of its own is left by a jump to
- * anywhere else; one that runs below what it interrupted, by a jump above that. */
+ * anywhere else, as the kernel judges it: a stack that is an array at the end of a frame begins
+ * where that frame's pointer stands; one that runs below what it interrupted, by a jump above that. */
 static bool leaves(const struct handler_frame *f, uintptr_t sp)
 {
-	return f->low ? sp - f->low > f->high - f->low : sp >= f->sp;
+	return f->low ? sp - f->low - 1 >= f->high - f->low : sp >= f->sp;
 }
 
 /* Those that a jump to sp leaves are over. */
@@ -93,6 +101,10 @@ static bool handlers_left(struct posix_signals *s, uintptr_t sp)
 		was = s->frames->was ? s->frames->was : was;
 		if (s->frames->disarmed.ss_sp)
 			s->stack = s->frames->disarmed;
+	}
+	if (any && !posix_user()) { /* a guest: what it waited in, perhaps masked */
+		wait_left(thread_self());
+		interrupts_open(NULL);
 	}
 	if (was)
 		handler_left();
@@ -170,62 +182,68 @@ LIBC_API NORETURN void __longjmp_chk(struct __jmp_buf_tag env[1], int value)
 
 /* ---- contexts ---- */
 
-/* A child of fork that has not entered the runtime yet is delivered to by the kernel. */
-static uint64_t kernels_mask(uint64_t mask)
-{
-	return sched_unsettled() ? mask : carrier_mask;
-}
+void *context_saves(void);
+int context_saved(ucontext_t *uc, uintptr_t ip, uintptr_t sp);
+int context_goes(const ucontext_t *to);
+NORETURN void context_ended(const ucontext_t *next);
+NORETURN void context_load(const ucontext_t *to, const uint64_t *kernels);
+void context_ends(void);
 
-/* The caller is about to continue `to`: its mask is as it will be there, and what the kernel is
- * to have stands where libc looks. */
-static void context_begins(const ucontext_t *to)
+/* libc's, which saves all but what context_saved puts right: it is called by ours. */
+void *context_saves(void)
 {
-	struct saved_mask *m = saved_in(&to->uc_sigmask);
-	bool ours =
-	    m->magic == SAVED && !((m->kernels ^ carrier_mask) & ~NEVER_BLOCKED);
-
-	if (ours)
-		m->kernels = m->mask;
-	if (!posix_self_tls.thread || posix_borrowed()) {
-		m->magic = 0;
-		signals_kernel_mask(m->kernels);
-		return;
-	}
-	m->magic = SAVED;
-	m->mask = m->kernels;
-	m->kernels = kernels_mask(m->mask);
-	restore(m->mask);
-}
-
-void *context_saves(ucontext_t *to);
-void *context_saves(ucontext_t *to)
-{
-	save(&to->uc_sigmask);
 	return (void *)NEXT(getcontext);
 }
 
-void *context_swaps(ucontext_t *from, const ucontext_t *to);
-void *context_swaps(ucontext_t *from, const ucontext_t *to)
+int context_saved(ucontext_t *uc, uintptr_t ip, uintptr_t sp)
 {
-	save(&from->uc_sigmask);
-	context_begins(to);
-	return (void *)NEXT(swapcontext);
+	arch_ucontext_place(uc, ip, sp);
+	if (posix_self_tls.thread && !posix_borrowed())
+		word_to(&uc->uc_sigmask, posix_self_tls.signals.mask);
+	return 0;
+}
+
+/* The kernel's mask is set, too: a handler that the kernel has called may be left so. */
+int context_goes(const ucontext_t *to)
+{
+	uint64_t mask = word_of(&to->uc_sigmask);
+
+	if (!posix_self_tls.thread || posix_borrowed()) {
+		signals_kernel_mask(mask);
+		return NEXT(setcontext)(to);
+	}
+	restore(mask);
+	/* a child of fork that has not entered the runtime yet is delivered to by the kernel */
+	context_load(to,
+		     sched_unsettled() ? &posix_self_tls.signals.mask : &carrier_mask);
 }
 
 LIBC_API int setcontext(const ucontext_t *to)
 {
 	if (unlikely(posix_self_tls.signals.frames))
 		handlers_left(&posix_self_tls.signals, arch_ucontext_sp(to));
-	context_begins(to);
-	return NEXT(setcontext)(to);
+	return context_goes(to);
+}
+
+void context_ended(const ucontext_t *next)
+{
+	if (next)
+		context_goes(next);
+	exit(0);
+}
+
+LIBC_API void makecontext(ucontext_t *uc, void (*fn)(void), int n, ...)
+{
+	va_list args;
+
+	va_start(args, n);
+	arch_ucontext_make(uc, fn, n, args, context_ends);
+	va_end(args);
 }
 
 /* What handlers may call is looked up before there are any. */
 __attribute__((constructor)) static void look_up(void)
 {
-	ucontext_t here;
-
 	jump_saves(NULL, 0);
-	context_saves(&here);
-	(void)NEXT(swapcontext);
+	context_saves();
 }

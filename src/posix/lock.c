@@ -123,6 +123,8 @@ static void give_word(pthread_mutex_t *m)
 
 /* ---- robust ones ---- */
 
+#define ROBUST_LIMIT 2048
+
 typedef __typeof__(((pthread_mutex_t *)0)->__data.__spins) robust_word; /* or an int */
 
 static robust_word *robust_of(pthread_mutex_t *m)
@@ -172,11 +174,14 @@ static int robust_unlock(pthread_mutex_t *m)
 	return 0;
 }
 
+/* As the kernel does it not beyond ROBUST_LIMIT: whose memory the program has used again is in no
+ * order, and may go round. */
 void posix_robust_died(void)
 {
 	struct list *held = &posix_self_tls.robust, *l;
 
-	while (held->next && (l = list_pop_front(held))) {
+	for (int n = 0; n < ROBUST_LIMIT && held->next && (l = list_pop_front(held));
+	     n++) {
 		pthread_mutex_t *m = container_of(l, pthread_mutex_t, __data.__list);
 
 		if (*robust_of(m) != ROBUST_BROKEN)
@@ -290,6 +295,7 @@ LIBC_API int pthread_mutex_lock(pthread_mutex_t *m)
 		return 0;
 	return lock_slowly(m, CLOCK_REALTIME, NULL);
 }
+ALSO(pthread_mutex_lock, __pthread_mutex_lock);
 
 LIBC_API int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
 				     const struct timespec *abs)
@@ -328,6 +334,7 @@ LIBC_API int pthread_mutex_trylock(pthread_mutex_t *m)
 	own(m, me);
 	return 0;
 }
+ALSO(pthread_mutex_trylock, __pthread_mutex_trylock);
 
 /* ---- unlock ---- */
 
@@ -365,6 +372,7 @@ LIBC_API int pthread_mutex_unlock(pthread_mutex_t *m)
 		give_word(m);
 	return 0;
 }
+ALSO(pthread_mutex_unlock, __pthread_mutex_unlock);
 
 /* ---- for conditions ---- */
 
@@ -434,6 +442,7 @@ LIBC_API int pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *a
 	}
 	return r;
 }
+ALSO(pthread_mutex_init, __pthread_mutex_init);
 
 LIBC_API int pthread_mutex_getprioceiling(const pthread_mutex_t *m, int *ceiling)
 {

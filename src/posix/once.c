@@ -41,6 +41,7 @@ LIBC_API int pthread_once(pthread_once_t *once, void (*fn)(void))
 		run(o, fn);
 	return 0;
 }
+ALSO(pthread_once, __pthread_once);
 
 LIBC_API void call_once(once_flag *flag, void (*fn)(void))
 {

@@ -39,6 +39,25 @@ static int64_t after_ms(int ms)
 	return ms < 0 ? TIME_NEVER : uk_after(ms * NS_PER_MS);
 }
 
+/* The same of its carrier's guest, for whom the kernel waits: what would interrupt it is shut until
+ * it does; call opens it with &open_. */
+#define GUEST_MASKED(mask, call)                                                       \
+	({                                                                             \
+		sigset_t open_;                                                        \
+		int r_;                                                                \
+                                                                                       \
+		sigemptyset(&open_);                                                   \
+		interrupts_shut(&open_);                                               \
+		r_ = MASKED(mask, call);                                               \
+		interrupts_open(&open_);                                               \
+		r_;                                                                    \
+	})
+
+static bool is_guest(const sigset_t *mask)
+{
+	return mask && !posix_user() && posix_signalled();
+}
+
 static long or_none(long r)
 {
 	return r == -ETIMEDOUT ? 0 : r;
@@ -68,6 +87,8 @@ LIBC_API int __poll_chk(struct pollfd *fds, nfds_t n, int ms, size_t room)
 LIBC_API int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *span,
 		   const sigset_t *mask)
 {
+	if (is_guest(mask))
+		return GUEST_MASKED(mask, NEXT(ppoll)(fds, n, span, &open_));
 	if (!posix_user() || n > INT_MAX || (span && !posix_span_ok(span)))
 		return NEXT(ppoll)(fds, n, span, mask);
 	return MASKED(mask, poll_until(fds, n, posix_after(span)));
@@ -168,6 +189,8 @@ LIBC_API int pselect(int n, fd_set *restrict in, fd_set *restrict out,
 {
 	fd_set *const p[3] = { in, out, ex };
 
+	if (is_guest(mask))
+		return GUEST_MASKED(mask, NEXT(pselect)(n, in, out, ex, span, &open_));
 	if (!posix_user() || n < 0 || (span && !posix_span_ok(span)))
 		return NEXT(pselect)(n, in, out, ex, span, mask);
 	if (n > FD_SETSIZE) /* sets of the program's own size */
@@ -240,6 +263,8 @@ LIBC_API int epoll_wait(int fd, struct epoll_event *ev, int max, int ms)
 LIBC_API int epoll_pwait(int fd, struct epoll_event *ev, int max, int ms,
 			 const sigset_t *mask)
 {
+	if (is_guest(mask))
+		return GUEST_MASKED(mask, NEXT(epoll_pwait)(fd, ev, max, ms, &open_));
 	if (!posix_user())
 		return NEXT(epoll_pwait)(fd, ev, max, ms, mask);
 	return MASKED(mask, events_until(fd, ev, max, after_ms(ms)));
@@ -248,6 +273,9 @@ LIBC_API int epoll_pwait(int fd, struct epoll_event *ev, int max, int ms,
 LIBC_API int epoll_pwait2(int fd, struct epoll_event *ev, int max,
 			  const struct timespec *span, const sigset_t *mask)
 {
+	if (is_guest(mask))
+		return GUEST_MASKED(mask,
+				    NEXT(epoll_pwait2)(fd, ev, max, span, &open_));
 	if (!posix_user() || !posix_readable(span, sizeof(*span)) ||
 	    (span && !posix_span_ok(span)))
 		return NEXT(epoll_pwait2)(fd, ev, max, span, mask);

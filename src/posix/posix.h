@@ -58,6 +58,17 @@ void *posix_libc(const char *name);
 		fn_;                                                                   \
 	})
 
+/* -- and its names of one function -- */
+
+/* libc has the function under a second name, or under 64 (the same, where long has 64 bits). */
+#if __has_attribute(copy)
+#define LIKE(name) copy(name),
+#else
+#define LIKE(name)
+#endif
+#define ALSO(name, second)                                                             \
+	extern LIBC_API __typeof__(name) second __attribute__((LIKE(name) alias(#name)))
+
 /* -- threads -- */
 
 struct signal_item;
@@ -72,6 +83,7 @@ struct posix_signals {
 	struct signal_item *items; /* lock, oldest first */
 	uint64_t waits;            /* lock: sigwait waits for these; 0: it does not */
 	uint64_t token;            /* its wait's */
+	struct uk_thread *waiter;  /* who waits there: the thread, or as whose guest */
 	siginfo_t *got; /* lock: where who finds it waiting leaves what comes */
 	uint64_t
 	    late; /* came when no handler could run, on its own kernel thread; itself */
@@ -104,6 +116,12 @@ struct posix_thread {
 	struct deputy
 	    *deputy;     /* its owner of mutexes between processes (shared.c); itself */
 	uint32_t shared; /* how many of these it holds; itself */
+	int32_t
+	    alarm; /* its alarm of CPU time, 1 + the kernel's number; 0: none. signal.c's
+			    lock */
+	bool
+	    apart; /* it has set what is its kernel thread's, or inherited it; itself */
+	bool counted; /* a kernel thread that counts as one of the program's; itself */
 };
 
 extern __thread struct posix_thread posix_self_tls
@@ -115,6 +133,15 @@ static inline struct uk_thread *posix_user(void)
 	struct uk_thread *t = thread_self_tls;
 
 	return t && load_relaxed(&t->kind) == THREAD_USER && !t->depth ? t : NULL;
+}
+
+/* Are the caller's signals ours, not the kernel's, and may it use the runtime? A user thread's are,
+ * also while it is its carrier's guest. */
+static inline bool posix_signalled(void)
+{
+	const struct uk_thread *t = thread_self_tls;
+
+	return t && !t->depth && (load_relaxed(&t->kind) == THREAD_USER || t->carrier);
 }
 
 /* Is the caller a child of vfork, with its parent's thread and memory? */
@@ -157,6 +184,15 @@ static inline uint32_t posix_tid(void)
 	uint32_t tid = posix_self_tls.tid;
 
 	return likely(tid) ? tid : posix_tid_slow();
+}
+
+/* Is it a user thread's gettid()? The one that has forked has the id of its process in the child;
+ * posix_forker is that id (0: a kernel thread has forked, or none), set in the child while alone. */
+extern uint32_t posix_forker;
+static inline bool posix_users_tid(long tid)
+{
+	return (tid >= TLS_FIRST_TID && tid <= INT32_MAX) ||
+	       (tid > 0 && tid == (long)posix_forker);
 }
 
 /* lock.c, shared.c: the caller ends, and with it its hold on robust mutexes; it is the one
@@ -214,8 +250,6 @@ static inline bool posix_handlers_let(bool restarts)
 {
 	const struct posix_signals *s = &posix_self_tls.signals;
 
-	if (!posix_self_tls.thread)
-		return false; /* the kernel has judged it already */
 	return s->ran == s->ran_before || (restarts && s->kept == s->kept_before);
 }
 
@@ -265,6 +299,9 @@ void signals_unwound(void);
 void signals_begin(void);
 /* main has ended, and the process has not. */
 void signals_main_left(void);
+/* A call of the caller's has told that a child has ended or stopped: its SIGCHLD is there, and where
+ * main blocks it and the caller does not, it is handled before the call comes back. */
+void signals_child_ended(void);
 /* The user thread with an id of gettid's; 0: none. */
 pthread_t posix_by_tid(long tid);
 /* Its descriptor, which is there when it has ended, too; its block may go. */
@@ -300,8 +337,18 @@ static inline void posix_kernel_end(const bool *user)
 		(call);                                                                \
 	})
 
+/* -- bound.c: what Linux keeps for each kernel thread -- */
+
+/* The caller is about to set such a thing: a user thread is bound to its kernel thread. False, with
+ * ENOMEM: it is not to be set. */
+bool posix_apart(void);
+/* The same before system call n, if it is one of these; false: it is not to be made. */
+bool bound_syscall(long n, long *a);
+
 /* -- close.c: for whoever closes by another name -- */
 
+/* The runtime runs, and may be entered. */
+bool posix_runs(void);
 /* fd is about to be closed, or to become another file; false: nothing is open there (it is ours). */
 bool posix_leave(int fd);
 /* It has been. */
@@ -312,6 +359,11 @@ bool posix_may_dup(int fd, int at);
 long posix_close_range(unsigned first, unsigned last, unsigned flags);
 
 /* -- time -- */
+
+/* clock_gettime as the program sees it: of who comes after us, libc or a library that shows
+ * another time (faketime). The runtime's own is libc's. */
+typedef int clock_reader(clockid_t, struct timespec *);
+clock_reader *clock_shown(void);
 
 /* Nanoseconds of the runtime's clock (CLOCK_MONOTONIC) at which abs on clock is reached; NULL:
  * TIME_NEVER. -EINVAL: no such clock here, or nanoseconds out of range. A jump of the real-time

@@ -11,17 +11,24 @@
 
 #include "base/sys.h"
 #include "posix/signal.h"
+#include "sched/fuzz.h"
 #include "sched/vp.h"
 #include "uk/time.h"
 
 #define GROUPS 64
 #define RECEIVER_STACK ((size_t)64 << 10)
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
+#endif
+#define SELF_THREAD -10000 /* PIDFD_SELF_THREAD */
+#define TO_PROCESS 2       /* PIDFD_SIGNAL_THREAD_GROUP */
 
 static struct {
 	uint64_t mask;
 	uint64_t n;
 } groups[GROUPS];      /* lock: how many have the mask */
 static uint64_t crowd; /* lock: who found no group, and so counts as open to all */
+uint64_t signals_open;
 static uint32_t waiting[SIGNAL_LAST]; /* lock: how many wait for it in sigwait */
 static uint64_t waited;               /* lock: those that somebody waits for */
 static uint64_t wanted;       /* atomics: what the receiver waits for; it grows */
@@ -30,6 +37,16 @@ static uint32_t receiver_tid; /* 0: none; atomics */
 static uint32_t starting;
 
 /* ---- who lets through what ---- */
+
+static void open_changes(void)
+{
+	uint64_t open = crowd ? ~0ull : 0;
+
+	for (int i = 0; i < GROUPS; i++)
+		if (groups[i].n)
+			open |= ~groups[i].mask;
+	store_release(&signals_open, open);
+}
 
 /* Under the lock. */
 uint16_t group_join(uint64_t mask)
@@ -45,43 +62,37 @@ uint16_t group_join(uint64_t mask)
 			empty = i;
 	}
 	if (empty < 0) {
+		empty = GROUPS;
 		crowd++;
-		return GROUPS;
+	} else {
+		groups[empty].mask = mask;
+		groups[empty].n = 1;
 	}
-	groups[empty].mask = mask;
-	groups[empty].n = 1;
+	open_changes();
 	return (uint16_t)empty;
 }
 
 void group_leave(uint16_t g)
 {
-	if (g < GROUPS)
-		groups[g].n--;
-	else
-		crowd--;
-}
+	uint64_t left = g < GROUPS ? --groups[g].n : --crowd;
 
-static uint64_t open_to_some(void)
-{
-	uint64_t open = crowd ? ~0ull : 0;
-
-	for (int i = 0; i < GROUPS; i++)
-		if (groups[i].n)
-			open |= ~groups[i].mask;
-	return open;
+	if (!left)
+		open_changes();
 }
 
 /* ---- the receiver ---- */
 
 static bool route(const siginfo_t *info);
 
-/* It is the process's again. What kill or the kernel has sent only the process's first thread
- * may send as it was: from others it is a signal of kill's. */
-static void send_again(const siginfo_t *info)
+/* It is the process's again, as it was. What kill or the kernel has sent only the first thread may
+ * send so by its process's id; any thread may by a name of its own, since Linux 6.15. Before
+ * that it becomes a signal of kill's. */
+void signal_to_process(const siginfo_t *info)
 {
 	long pid = sys0(SYS_getpid);
 
-	if (sys3(SYS_rt_sigqueueinfo, pid, info->si_signo, info) == -EPERM)
+	if (sys3(SYS_rt_sigqueueinfo, pid, info->si_signo, info) == -EPERM &&
+	    sys4(SYS_pidfd_send_signal, SELF_THREAD, info->si_signo, info, TO_PROCESS))
 		sys2(SYS_kill, pid, info->si_signo);
 }
 
@@ -98,6 +109,18 @@ static uint64_t look(void)
 	return set;
 }
 
+/* Nobody may have it. It is wanted until it is back: who asks what is pending waits for that. */
+static void give_back(const siginfo_t *info)
+{
+	struct timespec ms = { 0, NS_PER_MS }; /* not before nobody is waited for */
+
+	signal_to_process(info);
+	bool in = signals_enter();
+	store_relaxed(&wanted, receiver_set());
+	signals_leave(in);
+	sys2(SYS_nanosleep, &ms, NULL);
+}
+
 static void *receive(void *arg UNUSED)
 {
 	sys2(SYS_prctl, PR_SET_NAME, "uk-signals");
@@ -106,17 +129,13 @@ static void *receive(void *arg UNUSED)
 		siginfo_t info;
 		long sig = sys4(SYS_rt_sigtimedwait, &set, &info, NULL, sizeof(set));
 
+		fuzz_pause(); /* it is in no one's hand but ours */
 		if (sig == WAKE_RECEIVER && info.si_code == SI_TIMER)
 			timer_expired(&info);
 		if (sig <= 0 || sig == WAKE_RECEIVER)
 			continue;
-		if (!route(&info)) {
-			/* not before nobody is waited for */
-			struct timespec ms = { 0, NS_PER_MS };
-
-			send_again(&info);
-			sys2(SYS_nanosleep, &ms, NULL);
-		}
+		if (!route(&info))
+			give_back(&info);
 	}
 	return NULL;
 }
@@ -126,9 +145,12 @@ static void *receive_first(void *arg)
 	uint64_t wake = BIT(WAKE_RECEIVER);
 
 	thread_foreign();
+	fuzz_pause(); /* wanted may change meanwhile */
 	/* libc never blocks it: between two waits a handler would take it, for nothing */
 	sys4(SYS_rt_sigprocmask, SIG_BLOCK, &wake, NULL, sizeof(wake));
 	store_release(&receiver_tid, (uint32_t)sys_gettid());
+	/* who finds none has changed wanted, which is looked at next (receiver_is_there) */
+	fence_seq_cst();
 	sys3(SYS_futex, &receiver_tid, FUTEX_WAKE, INT_MAX);
 	return receive(arg);
 }
@@ -157,6 +179,13 @@ uint32_t receiver_begin(void)
 	return load_relaxed(&receiver_tid);
 }
 
+/* wanted has been changed. False: it has yet to look at it for the first time, or to be made. */
+static bool receiver_is_there(void)
+{
+	fence_seq_cst(); /* pairs with that of receive_first */
+	return load_acquire(&receiver_tid);
+}
+
 /* Outside the lock and the runtime: the receiver waits for what it is to wait for. */
 void receiver_call(uint64_t more)
 {
@@ -167,7 +196,7 @@ void receiver_call(uint64_t more)
 	was = fetch_or_acq_rel(&wanted, more);
 	if ((was | more) == was)
 		return;
-	if (load_acquire(&receiver_tid)) {
+	if (receiver_is_there()) {
 		sys3(SYS_tgkill, sys0(SYS_getpid), load_relaxed(&receiver_tid),
 		     WAKE_RECEIVER);
 		return;
@@ -181,7 +210,7 @@ uint64_t receiver_set(void)
 {
 	if (!signals_main_mask)
 		return 0;
-	return signals_main_mask & (open_to_some() | waited) & ~NEVER_BLOCKED &
+	return signals_main_mask & (signals_open | waited) & ~NEVER_BLOCKED &
 	       ~SYNCHRONOUS;
 }
 
@@ -193,17 +222,15 @@ bool hand_to_waiter(struct posix_signals *s, const siginfo_t *info)
 	*s->got = *info;
 	s->got = NULL;
 	timer_taken(info);
-	wait_fire(signals_thread(s)->thread, s->token, WAKE_OK);
+	wait_fire(s->waiter, s->token, WAKE_OK);
 	return true;
 }
 
-/* A signal of the process's for one of those who may have it. False: nobody may. */
-static bool route(const siginfo_t *info)
+bool signal_route(const siginfo_t *info)
 {
 	uint64_t bit = BIT(info->si_signo);
 	struct posix_signals *who = NULL;
 
-	bool in = signals_enter();
 	list_each_safe(l, tmp, &signals_all)
 	{
 		struct posix_signals *s = container_of(l, struct posix_signals, all);
@@ -220,10 +247,16 @@ static bool route(const siginfo_t *info)
 			item_put(who, info, true);
 	} else if (who) {
 		signal_post(who, info, true);
-	} else
-		store_relaxed(&wanted, receiver_set());
-	signals_leave(in);
+	}
 	return who;
+}
+
+static bool route(const siginfo_t *info)
+{
+	bool in = signals_enter(), anybody = signal_route(info);
+
+	signals_leave(in);
+	return anybody;
 }
 
 /* What is pending for the process as the kernel knows it, at once. */
@@ -251,15 +284,32 @@ void receiver_spare(uint64_t bit)
 	uint32_t gen, at;
 	bool in;
 
-	if (!(load_acquire(&wanted) & bit) || !load_acquire(&receiver_tid))
+	if (!(load_acquire(&wanted) & bit) &&
+	    load_acquire(&asked) == load_acquire(&heard))
 		return;
 	in = signals_enter();
 	store_relaxed(&wanted, receiver_set());
 	gen = fetch_add_acq_rel(&asked, 1) + 1;
 	signals_leave(in);
+	if (!receiver_is_there())
+		return;
 	sys3(SYS_tgkill, sys0(SYS_getpid), load_relaxed(&receiver_tid), WAKE_RECEIVER);
 	while ((int32_t)((at = load_acquire(&heard)) - gen) < 0)
 		sys4(SYS_futex, &heard, FUTEX_WAIT, at, NULL);
+}
+
+void signals_child_ended(void)
+{
+	struct posix_signals *s = &posix_self_tls.signals;
+	uint64_t bit = BIT(SIGCHLD);
+
+	if (!load_acquire(&signals_begun) || !handler_thread() || sched_unsettled() ||
+	    !(load_relaxed(&signals_main_mask) & bit))
+		return;
+	if (!(s->mask & bit) && !sigwait_anybody(bit))
+		receiver_take(s, bit);
+	receiver_spare(bit);
+	deliver_own();
 }
 
 /* Under the lock: s waits for these from now on. */
@@ -288,7 +338,7 @@ void sigwait_end(struct posix_signals *s)
 	while ((it = *at)) {
 		if (it->process) {
 			*at = it->next;
-			send_again(&it->info);
+			signal_to_process(&it->info);
 			item_free(it);
 		} else {
 			s->pending |= BIT(it->info.si_signo);
@@ -331,9 +381,10 @@ static long wait_once(struct posix_signals *s, uint64_t set, siginfo_t *info,
 
 	if (!item_take(s, set, info)) {
 		s->got = info;
-		s->token = wait_begin(thread_self(), WAIT_SLEEP, NULL);
+		s->waiter = thread_self();
+		s->token = wait_begin(s->waiter, WAIT_SLEEP, NULL);
 		signals_unlock();
-		why = wait_park(thread_self(), s->token, deadline);
+		why = wait_park(s->waiter, s->token, deadline);
 		signals_lock();
 		if (!s->got) /* handed to us, whatever woke us */
 			why = WAKE_OK;
@@ -352,14 +403,22 @@ static int wait_signal(const sigset_t *set, siginfo_t *info, int64_t deadline)
 	sched_settle();
 	posix_testcancel();
 	posix_call_begins();
+	/* before the receiver is told of it: a poll would find it in no one's hand */
+	if (from_process(want, info))
+		return info->si_signo;
 	waits_for(s, want);
+	fuzz_pause(); /* the receiver is quicker */
 	do {
 		if (from_process(want, info))
 			break;
 		r = wait_once(s, want, info, deadline);
 	} while (posix_again(r, false));
 	sigwait_left(s);
-	return r ? (int)posix_result(r) : info->si_signo;
+	if (r)
+		return (int)posix_result(r);
+	if (info->si_code == SI_TKILL) /* libc has it so */
+		info->si_code = SI_USER;
+	return info->si_signo;
 }
 
 LIBC_API int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
@@ -367,7 +426,7 @@ LIBC_API int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info
 {
 	siginfo_t own;
 
-	if (!posix_user())
+	if (!posix_signalled())
 		return NEXT(sigtimedwait)(set, info, timeout);
 	if (!posix_readable(set, sizeof(uint64_t)) ||
 	    !posix_readable(timeout, sizeof(*timeout)) ||
@@ -380,8 +439,8 @@ LIBC_API int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info
 
 LIBC_API int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info)
 {
-	return posix_user() ? sigtimedwait(set, info, NULL)
-			    : NEXT(sigwaitinfo)(set, info);
+	return posix_signalled() ? sigtimedwait(set, info, NULL)
+				 : NEXT(sigwaitinfo)(set, info);
 }
 
 LIBC_API int sigwait(const sigset_t *restrict set, int *restrict sig)
@@ -389,7 +448,7 @@ LIBC_API int sigwait(const sigset_t *restrict set, int *restrict sig)
 	siginfo_t info;
 	int r;
 
-	if (!posix_user())
+	if (!posix_signalled())
 		return NEXT(sigwait)(set, sig);
 	do
 		r = wait_signal(set, &info, TIME_NEVER);
@@ -406,8 +465,10 @@ void receiver_forget(void)
 	memset(waiting, 0, sizeof(waiting));
 	waited = 0;
 	crowd = 0;
+	signals_open = 0;
 	wanted = 0;
 	receiver_tid = starting = 0;
 	asked = heard = 0;
 	timers_forget();
+	cpu_timers_forget();
 }

@@ -1,15 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rwlock.c - the reader-writer lock. Ours lies in libc's object as a uk_rwlock at its begin;
- * __cur_writer, __shared and __flags (the kind) stay where libc has them, behind it. Those
- * that are shared between processes are libc's.
+ * __cur_writer, __shared and __flags (the kind) stay where libc has them, behind it.
+ *
+ * Those that are shared between processes are libc's, with one difference: __cur_writer is the
+ * writer's id, by which libc knows who would wait for himself, and ids of user threads are
+ * those of other processes' user threads, too. So a user thread that has one leaves SHARED_WRITER
+ * there and says in a word that libc does not use who it is; unlock undoes that. Where libc still
+ * sees another process's equal id it is asked again: that one is between two stores, or was when it
+ * was killed. Rejected: the carrier's id in the caller's block while libc's code runs (who asks for
+ * the thread by its id meanwhile finds nobody).
  *
  *   kind                            as libc has it
  *   PREFER_READER, PREFER_WRITER    readers go in whenever no writer is inside
  *   PREFER_WRITER_NONRECURSIVE      a writer that waits holds new readers back
  *
  * Not a cancellation point. */
+#include "base/sys.h"
 #include "posix/posix.h"
 #include "sync/rwlock.h"
+#include "uk/time.h"
+
+#define SHARED_WRITER -1 /* nobody's id */
+#define SHARED_YIELDS 100u
+#define SHARED_NAP (1 * NS_PER_MS)
 
 _Static_assert(sizeof(uk_rwlock) <= offsetof(pthread_rwlock_t, __data.__cur_writer),
 	       "behind ours is libc's");
@@ -57,25 +70,95 @@ static int lock_until(pthread_rwlock_t *l, enum rw_role role, clockid_t clock,
 	return -r;
 }
 
+/* ---- between processes ---- */
+
+static unsigned long *shared_owner(pthread_rwlock_t *l)
+{
+	return &l->__data.__pad2;
+}
+
+static unsigned long shared_me(void)
+{
+	return (unsigned long)sys0(SYS_getpid) << 32 | posix_tid();
+}
+
+/* libc has given the lock to the caller. */
+static int shared_got(pthread_rwlock_t *l, int r)
+{
+	if (!r && posix_self_tls.thread) {
+		store_relaxed(shared_owner(l), shared_me());
+		store_release(&l->__data.__cur_writer, SHARED_WRITER);
+	}
+	return r;
+}
+
+/* libc takes another process's thread for the caller: that one is between two stores, or has ended
+ * there, and whoever waits for it does so until his time is over, as for any owner that has ended.
+ * 0: libc is to be asked again. */
+static int shared_patience(unsigned n, int64_t deadline)
+{
+	int64_t next = sys_now() + SHARED_NAP;
+
+	if (n < SHARED_YIELDS) {
+		sched_yield();
+		return 0;
+	}
+	if (sys_now() >= deadline)
+		return ETIMEDOUT;
+	uk_sleep_until(MIN(next, deadline));
+	return 0;
+}
+
+/* libc's, once it does not take another process's thread for the caller. */
+#define SHARED(l, call, clock, abs)                                                    \
+	({                                                                             \
+		int r_ = EDEADLK, wait_ = 0;                                           \
+                                                                                       \
+		if (!posix_self_tls.thread ||                                          \
+		    load_relaxed(shared_owner(l)) != shared_me())                      \
+			for (unsigned n_ = 0;                                          \
+			     !wait_ && (r_ = POSIX_KERNEL(call)) == EDEADLK &&         \
+			     posix_self_tls.thread;                                    \
+			     n_++)                                                     \
+				wait_ =                                                \
+				    shared_patience(n_, posix_deadline(clock, abs));   \
+		wait_ ? wait_ : r_;                                                    \
+	})
+
+static int shared_unlock(pthread_rwlock_t *l)
+{
+	if (posix_self_tls.thread && load_relaxed(shared_owner(l)) == shared_me()) {
+		store_relaxed(shared_owner(l), 0);
+		store_relaxed(&l->__data.__cur_writer, tls_tid((void *)pthread_self()));
+	}
+	return NEXT(pthread_rwlock_unlock)(l);
+}
+
+/* ---- the calls ---- */
+
 LIBC_API int pthread_rwlock_rdlock(pthread_rwlock_t *l)
 {
 	if (unlikely(l->__data.__shared))
-		return POSIX_KERNEL(NEXT(pthread_rwlock_rdlock)(l));
+		return SHARED(l, NEXT(pthread_rwlock_rdlock)(l), CLOCK_REALTIME, NULL);
 	return lock_until(l, RW_READ, CLOCK_REALTIME, NULL);
 }
+ALSO(pthread_rwlock_rdlock, __pthread_rwlock_rdlock);
 
 LIBC_API int pthread_rwlock_wrlock(pthread_rwlock_t *l)
 {
 	if (unlikely(l->__data.__shared))
-		return POSIX_KERNEL(NEXT(pthread_rwlock_wrlock)(l));
+		return shared_got(
+		    l, SHARED(l, NEXT(pthread_rwlock_wrlock)(l), CLOCK_REALTIME, NULL));
 	return lock_until(l, RW_WRITE, CLOCK_REALTIME, NULL);
 }
+ALSO(pthread_rwlock_wrlock, __pthread_rwlock_wrlock);
 
 LIBC_API int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock,
 					const struct timespec *abs)
 {
 	if (unlikely(l->__data.__shared))
-		return POSIX_KERNEL(NEXT(pthread_rwlock_clockrdlock)(l, clock, abs));
+		return SHARED(l, NEXT(pthread_rwlock_clockrdlock)(l, clock, abs), clock,
+			      abs);
 	return lock_until(l, RW_READ, clock, abs);
 }
 
@@ -83,7 +166,9 @@ LIBC_API int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock,
 					const struct timespec *abs)
 {
 	if (unlikely(l->__data.__shared))
-		return POSIX_KERNEL(NEXT(pthread_rwlock_clockwrlock)(l, clock, abs));
+		return shared_got(
+		    l, SHARED(l, NEXT(pthread_rwlock_clockwrlock)(l, clock, abs), clock,
+			      abs));
 	return lock_until(l, RW_WRITE, clock, abs);
 }
 
@@ -103,21 +188,24 @@ LIBC_API int pthread_rwlock_tryrdlock(pthread_rwlock_t *l)
 		return NEXT(pthread_rwlock_tryrdlock)(l);
 	return take(l, RW_READ) ? 0 : EBUSY;
 }
+ALSO(pthread_rwlock_tryrdlock, __pthread_rwlock_tryrdlock);
 
 LIBC_API int pthread_rwlock_trywrlock(pthread_rwlock_t *l)
 {
 	if (unlikely(l->__data.__shared))
-		return NEXT(pthread_rwlock_trywrlock)(l);
+		return shared_got(l, NEXT(pthread_rwlock_trywrlock)(l));
 	return take(l, RW_WRITE) ? 0 : EBUSY;
 }
+ALSO(pthread_rwlock_trywrlock, __pthread_rwlock_trywrlock);
 
 LIBC_API int pthread_rwlock_unlock(pthread_rwlock_t *l)
 {
 	if (unlikely(l->__data.__shared))
-		return NEXT(pthread_rwlock_unlock)(l);
+		return shared_unlock(l);
 	if (load_relaxed(&core(l)->state) & RW_WRITER)
 		store_relaxed(&l->__data.__cur_writer, 0);
 	rt_adopt();
 	rwlock_unlock(core(l), how_of(l, RW_READ).lenient);
 	return 0;
 }
+ALSO(pthread_rwlock_unlock, __pthread_rwlock_unlock);

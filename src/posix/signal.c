@@ -6,13 +6,16 @@
  *
  *   a kernel thread (main)   the kernel's own mask, pending set and delivery. The kernel
  *                            calls on_signal, which calls the program's handler at once; only
- *                            where main is inside the runtime, when it leaves it
+ *                            where main is inside the runtime, or waits in it, when it leaves
+ *                            that (put_off): a handler may wait in its turn, or jump away.
+ *                            The model is tests/model/putoff.pml
  *   a user thread            all of it is here. Its carrier blocks what is not synchronous
  *
  * Who sends                          who gets it
  *   pthread_kill, raise, tgkill      its pending set, then thread_interrupt
  *   a fault, a write (TO_WRITER)     the kernel calls on_signal on its carrier; TO_WRITER's
  *                                    without a handler, too, once a thread blocks it
+ *   a timer of CPU time (TO_RUNNING) the same, for a profiler; see SIGPROF
  *   kill, alarm, the terminal ...    the process. The kernel gives it to main if main lets
  *                                    it through. If main blocks it, the kernel keeps it
  *                                    until a thread takes it that may: the receiver
@@ -28,7 +31,8 @@
  * on the carrier's (a stack that has overflowed takes no frame), and we go over to the thread's
  * (stack_for). The carrier's disarms itself for so long.
  *
- * Before the first user thread all is libc's own: a program that has none pays nothing.
+ * Before the first user thread all is libc's own, but that handlers are called by on_signal from
+ * the first wait for a lock on: a program that has neither pays nothing.
  *
  * Rejected: signals let through on carriers while user code runs (a system call at each switch
  * between masks, and a parked thread would get none); main as a user thread (the process's
@@ -46,16 +50,20 @@
 
 #define DEFAULT_IGNORED (BIT(SIGCHLD) | BIT(SIGURG) | BIT(SIGWINCH) | BIT(SIGCONT))
 #define TO_WRITER (BIT(SIGPIPE) | BIT(SIGXFSZ)) /* the kernel's, to who writes */
-#define RED_ZONE 256 /* below an interrupted stack pointer: its code's, at most */
+#define PUT_OFF 0x6b75 /* si_errno of what put_off has queued, among others */
+#define RED_ZONE 256   /* below an interrupted stack pointer: its code's, at most */
 #define DEFAULT_STOPS (BIT(SIGTSTP) | BIT(SIGTTIN) | BIT(SIGTTOU) | BIT(SIGSTOP))
 
 static struct lock lock = LOCK_INIT(RANK_SIGNAL);
 static struct slab item_slab;
 struct list signals_all = LIST_INIT(signals_all);
-uint32_t signals_begun;
+uint32_t signals_begun, handlers_begun;
 struct sigaction signal_actions[SIGNAL_LAST + 1];
 uint64_t signals_main_mask;
-static uint64_t watched; /* lock: those of TO_WRITER that a user thread has blocked */
+uint32_t posix_forker;
+/* Under the lock: of TO_WRITER what somebody has blocked, of TO_RUNNING what main blocks. */
+static uint64_t watched;
+static uint32_t shut; /* carriers block SIGPROF, or are about to; atomics */
 
 bool signals_enter(void)
 {
@@ -94,19 +102,18 @@ enum what what_of(const struct sigaction *a, int sig)
 	return a->sa_handler == SIG_DFL ? DEFAULT : HANDLE;
 }
 
-/* What the kernel would do. It comes back from a stop. */
+/* What the kernel would do, by the kernel: it sends the signal to this kernel thread. It comes
+ * back from a stop, once the process goes on. */
 static void default_action(int sig)
 {
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
-	uint64_t bit = BIT(sig);
+	uint64_t bit = BIT(sig), old;
 
-	if (DEFAULT_STOPS & bit) {
-		sys2(SYS_kill, sys0(SYS_getpid), SIGSTOP);
-		return;
-	}
-	LIBC(sigaction)(sig, &dfl, NULL);
-	sys4(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, NULL, sizeof(bit));
+	if (!(DEFAULT_STOPS & bit))
+		LIBC(sigaction)(sig, &dfl, NULL);
+	sys4(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, &old, sizeof(bit));
 	sys3(SYS_tgkill, sys0(SYS_getpid), sys_gettid(), sig);
+	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof(old));
 }
 
 /* ---- pending ---- */
@@ -163,6 +170,19 @@ bool item_take(struct posix_signals *s, uint64_t set, siginfo_t *info)
 	return it;
 }
 
+void signals_discard(int sig)
+{
+	siginfo_t info;
+
+	list_each_safe(l, tmp, &signals_all)
+	{
+		struct posix_signals *s = container_of(l, struct posix_signals, all);
+
+		while (item_take(s, BIT(sig), &info))
+			;
+	}
+}
+
 /* Under the lock, in the runtime. */
 int signal_post(struct posix_signals *s, const siginfo_t *info, bool process)
 {
@@ -185,18 +205,29 @@ int signal_post(struct posix_signals *s, const siginfo_t *info, bool process)
 
 /* ---- handlers ---- */
 
+/* Under the lock: of these the kernel is to ask us, or no more. */
+static void watch_change(uint64_t change)
+{
+	watched ^= change;
+	for (; unlikely(change); change &= change - 1) {
+		int sig = __builtin_ctzll(change) + 1;
+
+		signal_install(sig, &signal_actions[sig]);
+	}
+}
+
 /* Under the lock. Carriers let these through, and their default kills: where a thread blocks
  * one, the kernel is to ask us. */
 static void watch(uint64_t mask)
 {
-	uint64_t more = mask & TO_WRITER & ~watched;
+	watch_change(mask & TO_WRITER & ~watched);
+}
 
-	watched |= more;
-	for (; unlikely(more); more &= more - 1) {
-		int sig = __builtin_ctzll(more) + 1;
-
-		signal_install(sig, &signal_actions[sig]);
-	}
+/* Where main lets them through again they are the kernel's: it would take ours for a handler, and
+ * end main's wait for a signal that is ignored. */
+void signals_watch_main(uint64_t mask)
+{
+	watch_change((mask ^ watched) & TO_RUNNING);
 }
 
 static void mask_set_locked(struct posix_signals *s, uint64_t mask)
@@ -213,22 +244,75 @@ static void mask_set_locked(struct posix_signals *s, uint64_t mask)
 /* The caller's mask, if it is a user thread that lives. */
 void mask_set(struct posix_signals *s, uint64_t mask)
 {
-	uint64_t more = 0, opened;
+	uint64_t more, opened, main_shuts;
 
 	if ((mask & ~NEVER_BLOCKED) == s->mask)
 		return;
 	bool in = signals_enter();
-	if (~mask & s->mask)
-		more = 1;
-	opened = ~mask & s->mask & signals_main_mask & ~SYNCHRONOUS;
+	opened = ~mask & s->mask;
+	main_shuts = signals_main_mask & ~SYNCHRONOUS;
 	mask_set_locked(s, mask);
 	if (unlikely(!in)) /* the kernel delivers: see child */
 		sys4(SYS_rt_sigprocmask, SIG_SETMASK, &s->mask, NULL, sizeof(s->mask));
-	more = more ? receiver_set() : 0;
+	more = opened ? receiver_set() : 0;
 	signals_leave(in);
-	if (unlikely(opened))
-		receiver_take(s, opened);
+	signals_opened(opened);
+	if (unlikely(opened & main_shuts))
+		receiver_take(s, opened & main_shuts);
 	receiver_call(more);
+}
+
+/* ---- SIGPROF ----
+ *
+ * The kernel gives it to the thread that runs when a timer of the process's CPU time expires, and
+ * profilers live on that. So carriers let it through. A thread that blocks it has it passed on to
+ * one who does not; if there is none it stays the process's, and the carrier blocks it, too, for
+ * the kernel would give it the same one again. Who lets it through later, or installs a handler,
+ * has all those carriers asked to open.
+ *
+ *   open --its thread blocks it, as do all--> shut --QUESTION_MASK--> open
+ *
+ * Rejected: SIGPROF blocked on carriers and taken by the receiver, as others are (a profile of
+ * main alone, for main is who the kernel asks next). */
+
+/* Of the carrier that the caller runs on. */
+static bool is_shut(void)
+{
+	const struct uk_thread *t = thread_self();
+
+	return t && t->carrier && load_relaxed(&t->carrier->shut);
+}
+
+/* The caller's carrier is about to be. Whoever looked before that is seen by who looks after it, and
+ * the other way round: by the lock, or by the fence that pairs with signals_opened. */
+static void shut_here(void)
+{
+	store_relaxed(&thread_self()->carrier->shut, 1);
+	store_relaxed(&shut, 1);
+	fence_seq_cst();
+}
+
+void signals_opened(uint64_t bits)
+{
+	if (!(bits & TO_RUNNING))
+		return;
+	fence_seq_cst();
+	if (likely(!load_relaxed(&shut)) || !xchg_acq_rel(&shut, 0))
+		return;
+	for (const struct carrier *c = load_acquire(&carriers_all); c; c = c->next_all)
+		if (load_relaxed(&c->shut))
+			carrier_ask(c, QUESTION_MASK);
+}
+
+static void answer_mask(void *context)
+{
+	ucontext_t *uc = context;
+	uint64_t mask = word_of(&uc->uc_sigmask) & ~TO_RUNNING;
+
+	if (!is_shut())
+		return;
+	store_relaxed(&thread_self()->carrier->shut, 0);
+	memcpy(&uc->uc_sigmask, &mask, sizeof(mask)); /* the kernel's is no longer */
 }
 
 static void count(struct posix_signals *s, const struct sigaction *a)
@@ -284,7 +368,7 @@ static void call(struct posix_signals *s, const struct sigaction *a, siginfo_t *
 	uint64_t old = s->mask, kernels = word_of(&uc->uc_sigmask);
 	stack_t kernels_stack = uc->uc_stack, own = s->stack;
 	void *top = stack_for(&f, a, &own);
-	bool masked = s->masked;
+	bool masked = s->masked, apart = sched_unsettled(), was_shut = is_shut();
 	int err = errno;
 
 	mask_set(s, old | word_of(&a->sa_mask) |
@@ -304,6 +388,12 @@ static void call(struct posix_signals *s, const struct sigaction *a, siginfo_t *
 	if (f.disarmed.ss_sp)
 		s->stack = own;
 	old = word_of(&uc->uc_sigmask);
+	if (unlikely(sched_unsettled())) /* it has forked: see child */
+		kernels = old;
+	else if (unlikely(apart))
+		kernels = carrier_mask;
+	else if (unlikely(was_shut) && !is_shut())
+		kernels &= ~TO_RUNNING;
 	memcpy(&uc->uc_sigmask, &kernels, sizeof(kernels));
 	uc->uc_stack = kernels_stack;
 	s->frames = f.prev;
@@ -342,7 +432,15 @@ static void take_late(struct posix_signals *s)
 		siginfo_t info = { .si_signo = __builtin_ctzll(bits) + 1,
 				   .si_code = SI_USER };
 
-		item_put(s, &info, false);
+		if (likely(!(bits & -bits & TO_RUNNING & s->mask))) {
+			item_put(s, &info, false);
+		} else if (!signal_route(&info)) {
+			uint64_t bit = TO_RUNNING;
+
+			shut_here();
+			sys4(SYS_rt_sigprocmask, SIG_BLOCK, &bit, NULL, sizeof(bit));
+			signal_to_process(&info);
+		}
 	}
 }
 
@@ -393,6 +491,7 @@ static void deliver(void *context)
 	}
 	was = context ? handler_begin() : NULL;
 	thread_signals_seen(handler_thread());
+	cpu_timers_own();
 	while (next_signal(s, &info, &a)) {
 		enum what what = what_of(&a, info.si_signo);
 
@@ -402,10 +501,13 @@ static void deliver(void *context)
 			default_action(info.si_signo);
 			continue;
 		}
-		if (context)
+		if (context) {
 			call(s, &a, &info, context, was);
-		else
-			call_here(s, &a, &info);
+			continue;
+		}
+		if (!posix_user()) /* a guest's handler may leave by a jump */
+			interrupts_open(NULL);
+		call_here(s, &a, &info);
 	}
 	if (s->masked && s->ran != s->ran_before) /* its call shall not wait any more */
 		fetch_or_acq_rel(&handler_thread()->asked, ASK_SIGNAL);
@@ -445,6 +547,66 @@ static void keep(struct posix_signals *s, const siginfo_t *info)
 	handler_end(t);
 }
 
+/* Its thread blocks it: another one's, or the process's. What is asked of this carrier meanwhile
+ * comes when this handler has ended, and so finds what it leaves. */
+static void pass_on(const siginfo_t *info, ucontext_t *uc)
+{
+	uint64_t mask = word_of(&uc->uc_sigmask) | TO_RUNNING, all = ~0ull;
+	struct uk_thread *t;
+	bool in, anybody;
+
+	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
+	t = handler_begin();
+	in = signals_enter();
+	anybody = signal_route(info);
+	if (!anybody)
+		shut_here();
+	signals_leave(in);
+	handler_end(t);
+	if (anybody)
+		return;
+	memcpy(&uc->uc_sigmask, &mask, sizeof(mask));
+	signal_to_process(info);
+}
+
+/* In the dispatcher, where there is no lock to take. */
+static bool dispatcher_shuts(const struct sigaction *a, const siginfo_t *info,
+			     ucontext_t *uc)
+{
+	uint64_t mask = word_of(&uc->uc_sigmask) | TO_RUNNING, all = ~0ull;
+
+	if (a->sa_handler != SIG_DFL && load_acquire(&signals_open) & TO_RUNNING)
+		return false;
+	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
+	shut_here();
+	memcpy(&uc->uc_sigmask, &mask, sizeof(mask));
+	signal_to_process(info);
+	if (load_acquire(&signals_open) & TO_RUNNING &&
+	    signal_actions[info->si_signo].sa_handler != SIG_DFL) /* by now */
+		answer_mask(uc);
+	return true;
+}
+
+/* On the carrier of t, or its dispatcher's: who runs is asked. */
+static bool takes_prof(const struct uk_thread *now, const struct uk_thread *t,
+		       const struct sigaction *a, siginfo_t *info, void *context)
+{
+	const struct posix_signals *s = &posix_self_tls.signals;
+
+	if (!sched_unsettled()) {
+		if (!t && dispatcher_shuts(a, info, context))
+			return true;
+		if (t && (a->sa_handler == SIG_DFL || s->mask & TO_RUNNING)) {
+			if (now->depth)
+				return false; /* when it leaves the runtime */
+			pass_on(info, context);
+			return true;
+		}
+	}
+	call_plain(a, info, context);
+	return true;
+}
+
 /* On the carrier of t, or its dispatcher's. */
 static void on_carrier(struct uk_thread *now, struct uk_thread *t,
 		       const struct sigaction *a, siginfo_t *info, void *context)
@@ -452,7 +614,9 @@ static void on_carrier(struct uk_thread *now, struct uk_thread *t,
 	struct posix_signals *s = &posix_self_tls.signals;
 	int sig = info->si_signo;
 
-	if (sig == SIGPROF || sig == SIGABRT) { /* whoever runs is asked */
+	if (sig == SIGPROF && takes_prof(now, t, a, info, context))
+		return;
+	if (sig == SIGABRT) { /* whoever runs is asked */
 		call_plain(a, info, context);
 		return;
 	}
@@ -488,35 +652,95 @@ static void on_carrier(struct uk_thread *now, struct uk_thread *t,
 		deliver(context);
 }
 
+static bool send_to_self(siginfo_t *info)
+{
+	return !sys4(SYS_rt_tgsigqueueinfo, sys0(SYS_getpid), sys_gettid(),
+		     info->si_signo, info);
+}
+
+/* The oldest that is pending is the youngest from now on. */
+static bool turn(int sig, siginfo_t *info)
+{
+	static const struct timespec none;
+	uint64_t bit = BIT(sig);
+
+	return sys4(SYS_rt_sigtimedwait, &bit, info, &none, sizeof(bit)) == sig &&
+	       send_to_self(info);
+}
+
+/* info, which has been marked and queued, came before the others of its number: they are queued
+ * behind it. All signals are blocked. */
+static void queue_first(const siginfo_t *info)
+{
+	siginfo_t other;
+	int others = 0;
+
+	while (turn(info->si_signo, &other) && other.si_errno != PUT_OFF)
+		others++;
+	while (others-- && turn(info->si_signo, &other))
+		;
+}
+
+/* A kernel thread is in the runtime, or stands in a queue of it: it leaves that first. Until then the
+ * signal is blocked, and pending as it was sent. */
+static void put_off(struct uk_thread *now, siginfo_t *info, ucontext_t *uc)
+{
+	uint64_t bit = BIT(info->si_signo), all = ~0ull, pending = 0;
+	uint64_t mask = word_of(&uc->uc_sigmask) | bit;
+
+	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
+	if (info->si_signo >= __SIGRTMIN)
+		sys2(SYS_rt_sigpending, &pending, sizeof(pending));
+	if (pending & bit)
+		info->si_errno = PUT_OFF;
+	if (!send_to_self(info))
+		sys3(SYS_tgkill, sys0(SYS_getpid), sys_gettid(), info->si_signo);
+	else if (pending & bit)
+		queue_first(info);
+	memcpy(&uc->uc_sigmask, &mask, sizeof(mask));
+	fetch_or_acq_rel(&posix_self_tls.signals.late, bit);
+	store_relaxed(&now->deferred, 1);
+	wait_interrupted(now);
+}
+
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
 	struct uk_thread *now = thread_self();
 	struct sigaction a = signal_actions[sig];
 	int err = errno;
 
-	if (now && (load_relaxed(&now->kind) != THREAD_FOREIGN || now->carrier)) {
+	if (unlikely(info->si_errno == PUT_OFF))
+		info->si_errno = 0;
+	if (posix_borrowed()) { /* a child, which never leaves the runtime */
+		call_plain(&a, info, context);
+	} else if (now &&
+		   (load_relaxed(&now->kind) != THREAD_FOREIGN || now->carrier)) {
 		on_carrier(now, handler_thread(), &a, info, context);
-	} else if (now && now->depth) { /* main, in the runtime: when it leaves */
-		fetch_or_acq_rel(&posix_self_tls.signals.late, BIT(sig));
-		store_relaxed(&now->deferred, 1);
+	} else if (now && (now->depth || wait_begun(now)) &&
+		   !(SYNCHRONOUS & BIT(sig) && info->si_code > 0)) {
+		put_off(now, info, context);
 	} else {
 		call_plain(&a, info, context);
 	}
 	errno = err;
 }
 
-/* A kernel thread's own: the kernel delivers it once more, with mask, stack and context as it
- * always does. It has taken the handler of SA_RESETHAND for called. */
-static void send_again(int sig)
+/* The kernel has taken the handlers of SA_RESETHAND for called, which are about to be. */
+static void set_again(uint64_t bits)
 {
 	bool in = signals_enter();
-	if (signal_actions[sig].sa_flags & (int)SA_RESETHAND)
-		signal_install(sig, &signal_actions[sig]);
+
+	for (; bits; bits &= bits - 1) {
+		int sig = __builtin_ctzll(bits) + 1;
+
+		if (signal_actions[sig].sa_flags & (int)SA_RESETHAND)
+			signal_install(sig, &signal_actions[sig]);
+	}
 	signals_leave(in);
-	sys3(SYS_tgkill, sys1(SYS_getpid, 0), sys1(SYS_gettid, 0), sig);
 }
 
-/* What a kernel thread has put off, outside the runtime. */
+/* What a kernel thread has put off, outside the runtime: the kernel delivers it, with mask, stack
+ * and context as it always does. */
 static void deliver_late(void)
 {
 	struct uk_thread *t;
@@ -530,17 +754,41 @@ static void deliver_late(void)
 		}
 		return;
 	}
-	for (bits = xchg_acq_rel(&posix_self_tls.signals.late, 0); bits;
-	     bits &= bits - 1)
-		send_again(__builtin_ctzll(bits) + 1);
+	bits = xchg_acq_rel(&posix_self_tls.signals.late, 0);
+	if (!bits)
+		return;
+	set_again(bits);
+	sys4(SYS_rt_sigprocmask, SIG_UNBLOCK, &bits, NULL, sizeof(bits));
 }
 
 /* ---- the beginning ---- */
+
+void handlers_begin(void)
+{
+	if (likely(load_acquire(&handlers_begun)))
+		return;
+	bool in = signals_enter();
+	for (int sig = 1; sig <= SIGNAL_LAST && !handlers_begun; sig++) {
+		struct sigaction *a = &signal_actions[sig];
+
+		if (OURS & BIT(sig) || LIBC(sigaction)(sig, NULL, a))
+			continue;
+		crash_replaced(sig, a);
+		if (what_of(a, sig) == HANDLE)
+			signal_install(sig, a);
+	}
+	store_release(&handlers_begun, 1);
+	signals_leave(in);
+}
 
 /* A kernel thread's wait ends with EINTR also while there are no others. */
 __attribute__((constructor)) static void end_waits(void)
 {
 	foreign_signals = deliver_late;
+	foreign_adopted = handlers_begin;
+	/* the process's, and abort() opens its own */
+	carrier_shuts = BIT(SIGABRT) | BIT(SIGURG);
+	carrier_answers[QUESTION_MASK] = answer_mask;
 }
 
 void signal_install(int sig, const struct sigaction *a)
@@ -548,7 +796,7 @@ void signal_install(int sig, const struct sigaction *a)
 	struct sigaction ours = *a;
 	enum what what = what_of(a, sig);
 
-	if (what == DEFAULT && watched & BIT(sig)) {
+	if (a->sa_handler == SIG_DFL && watched & BIT(sig)) {
 		ours = (struct sigaction){ .sa_flags = SA_SIGINFO | SA_ONSTACK };
 		ours.sa_sigaction = on_signal;
 	} else if (what == HANDLE) {
@@ -571,22 +819,15 @@ void signals_begin(void)
 		return;
 	posix_cancel_begin();
 	posix_end_counts();
+	handlers_begin();
+	LIBC(pthread_sigmask)(SIG_SETMASK, NULL, &set); /* with nothing put off */
 	bool in = signals_enter();
 	if (!signals_begun) {
 		slab_init(&item_slab, sizeof(struct signal_item));
 		thread_signals = deliver;
 		thread_mask = my_mask;
-		LIBC(pthread_sigmask)(SIG_SETMASK, NULL, &set);
 		signals_main_mask = word_of(&set);
-		for (int sig = 1; sig <= SIGNAL_LAST; sig++) {
-			struct sigaction *a = &signal_actions[sig];
-
-			if (OURS & BIT(sig) || LIBC(sigaction)(sig, NULL, a))
-				continue;
-			crash_replaced(sig, a);
-			if (what_of(a, sig) == HANDLE)
-				signal_install(sig, a);
-		}
+		signals_watch_main(signals_main_mask);
 		thread_signals_init();
 		store_release(&signals_begun, 1);
 	}
@@ -616,6 +857,7 @@ void signals_born(struct posix_thread *pt, const sigset_t *own)
 	list_push_back(&signals_all, &s->all);
 	more = receiver_set();
 	signals_leave(in);
+	signals_opened(~mask);
 	receiver_call(more);
 }
 
@@ -629,6 +871,7 @@ void signals_gone(struct posix_thread *pt)
 	list_init(&s->all);
 	group_leave(s->group);
 	timers_gone(s);
+	cpu_timers_gone(pt);
 	s->mask = ~0ull;
 	sigwait_end(s);
 	while ((it = s->items)) {
@@ -647,6 +890,7 @@ void signals_main_left(void)
 		return;
 	bool in = signals_enter();
 	signals_main_mask = ~0ull;
+	signals_watch_main(~0ull);
 	more = receiver_set();
 	signals_leave(in);
 	receiver_call(more);
@@ -662,15 +906,21 @@ static void child(void)
 	struct posix_signals *s = &posix_self_tls.signals;
 	sigset_t set;
 
+	posix_forker = posix_self_tls.thread ? (uint32_t)sys0(SYS_getpid) : 0;
+
+	if (!posix_self_tls.thread && s->late) /* what was put off is its parent's */
+		sys4(SYS_rt_sigprocmask, SIG_UNBLOCK, &s->late, NULL, sizeof(s->late));
+	s->late = 0;
+	lock_init(&lock, RANK_SIGNAL);
 	if (!signals_begun)
 		return;
-	lock_init(&lock, RANK_SIGNAL);
 	list_init(&signals_all);
 	receiver_forget();
 	s->items = NULL;
-	s->pending = s->late = s->waits = 0;
+	s->pending = s->waits = 0;
 	s->got = NULL;
 	signals_main_mask = 0;
+	shut = 0;
 	if (posix_self_tls.thread) {
 		s->group = group_join(s->mask);
 		list_push_back(&signals_all, &s->all);
@@ -688,8 +938,10 @@ static void settled(void)
 	if (!signals_begun || !posix_self_tls.thread)
 		return;
 	signals_main_mask = all;
+	signals_watch_main(all); /* nobody else runs yet */
 	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &carrier_mask, NULL, sizeof(all));
 	thread_self()->carrier->masked = true;
+	thread_self()->carrier->shut = 0;
 	receiver_call(receiver_set());
 }
 
@@ -697,4 +949,5 @@ __attribute__((constructor)) static void fork_register(void)
 {
 	pthread_atfork(NULL, NULL, child);
 	sched_on_child(settled);
+	tls_child_is_process = true;
 }

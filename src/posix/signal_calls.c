@@ -15,7 +15,7 @@ LIBC_API int sigaction(int sig, const struct sigaction *restrict a,
 {
 	struct sigaction was;
 
-	if (!load_acquire(&signals_begun) || posix_borrowed() || sig < 1 ||
+	if (!load_acquire(&handlers_begun) || posix_borrowed() || sig < 1 ||
 	    sig > SIGNAL_LAST || OURS & BIT(sig) || sig == SIGKILL || sig == SIGSTOP)
 		return LIBC(sigaction)(sig, a, old);
 	bool in = signals_enter();
@@ -23,12 +23,17 @@ LIBC_API int sigaction(int sig, const struct sigaction *restrict a,
 	if (a) {
 		signal_actions[sig] = *a;
 		signal_install(sig, a);
+		if (what_of(a, sig) == IGNORE)
+			signals_discard(sig);
 	}
 	signals_leave(in);
+	if (a)
+		signals_opened(BIT(sig));
 	if (old)
 		*old = was;
 	return 0;
 }
+ALSO(sigaction, __sigaction);
 
 typedef void (*handler_fn)(int);
 
@@ -81,6 +86,7 @@ void signals_kernel_mask(uint64_t mask)
 		return;
 	bool in = signals_enter();
 	signals_main_mask = mask & ~NEVER_BLOCKED;
+	signals_watch_main(mask);
 	more = receiver_set();
 	signals_leave(in);
 	receiver_call(more);
@@ -218,6 +224,7 @@ LIBC_API int sigsuspend(const sigset_t *mask)
 		return (int)posix_result(-EFAULT);
 	return wait_for_handler(mask);
 }
+ALSO(sigsuspend, __sigsuspend);
 
 LIBC_API int pause(void)
 {
@@ -238,6 +245,8 @@ static int send_one(pthread_t th, const siginfo_t *info)
 		return ESRCH;
 	if (!info->si_signo || load_relaxed(&t->state) == T_EXITED)
 		return 0;
+	if (info->si_signo == SIGSTOP && t == handler_thread()) /* now, not soon */
+		return -(int)sys3(SYS_tgkill, sys0(SYS_getpid), sys_gettid(), SIGSTOP);
 	if (BIT(info->si_signo) & (BIT(SIGKILL) | BIT(SIGSTOP)))
 		return -(int)sys2(SYS_kill, sys0(SYS_getpid), info->si_signo);
 	if (unlikely(sched_unsettled())) /* a forked child's one thread: see child */
@@ -381,7 +390,7 @@ long posix_tgkill(long pid, long tid, int sig)
 {
 	pthread_t th;
 
-	if (tid < TLS_FIRST_TID)
+	if (!posix_users_tid(tid))
 		return sys3(SYS_tgkill, pid, tid, sig);
 	th = pid == sys0(SYS_getpid) ? posix_by_tid(tid) : 0;
 	return th ? -pthread_kill(th, sig) : -ESRCH;
@@ -393,7 +402,7 @@ long posix_tgsigqueueinfo(long pid, long tid, int sig, const void *said)
 	siginfo_t info;
 	pthread_t th;
 
-	if (tid < TLS_FIRST_TID)
+	if (!posix_users_tid(tid))
 		return sys4(SYS_rt_tgsigqueueinfo, pid, tid, sig, said);
 	if (!said || !posix_readable(said, sizeof(info)))
 		return -EFAULT;

@@ -109,6 +109,7 @@ __attribute__((constructor)) static void posix_start(void)
 	const char *children = env_get("UK_CHILDREN"), *stats = env_get("UK_STATS");
 
 	monitor_no_nice = true;
+	stack_guards_singly();
 	set_stack();
 	if (children && !strcmp(children, "no"))
 		leave_preload();

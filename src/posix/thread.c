@@ -14,6 +14,7 @@
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "base/sys.h"
 #include "mem/stack.h"
@@ -59,6 +60,8 @@ static void only_one(void)
 	store_relaxed(&alive, 1);
 	store_relaxed(&helpers, 0); /* libc begins new ones */
 	posix_self_tls.tid = (uint32_t)sys1(SYS_getpid, 0);
+	posix_self_tls.apart = sched_bound();
+	posix_self_tls.counted = false; /* it is main now */
 	posix_robust_forked();
 	shared_forked();
 }
@@ -90,6 +93,8 @@ static void at_end(void *round)
 		return;
 	}
 	posix_robust_died();
+	if (posix_self_tls.counted)
+		one_less();
 	main_left();
 }
 
@@ -142,6 +147,7 @@ static void *posix_main(void *arg)
 	shared_died();
 	signals_gone(&posix_self_tls);
 	tid_died(&posix_self_tls);
+	sched_unbind();
 	one_less();
 	return posix_self_tls.result;
 }
@@ -255,6 +261,85 @@ static int plan_make(struct plan *p, const pthread_attr_t *a)
 	return r;
 }
 
+/* As the kernel does: the creator's name. The program's own is not kept for each (dumps would say
+ * nothing else), but once, before there is a second thread. */
+static char program_name[NAME_SIZE];
+
+static void name_begins(struct uk_thread *t)
+{
+	const struct uk_thread *me = handler_thread();
+	char name[NAME_SIZE] = "";
+
+	if (me)
+		uk_thread_get_name(me, name, sizeof(name));
+	else
+		sys2(SYS_prctl, PR_GET_NAME, name);
+	if (name[0] && strcmp(name, program_name) != 0)
+		uk_thread_set_name(t, name);
+}
+
+static void name_program(void)
+{
+	sys2(SYS_prctl, PR_GET_NAME, program_name);
+}
+
+/* A kernel thread made by libc, that inherits what the caller has set for its own one (bound.c). */
+struct apart {
+	void *(*fn)(void *);
+	void *arg;
+	uint64_t mask;
+	char name[NAME_SIZE]; /* its creator's */
+	bool own; /* it begins with these two: its kernel thread's are a carrier's */
+};
+
+static void *apart_main(void *arg)
+{
+	struct apart w = *(struct apart *)arg;
+	void *result;
+
+	free(arg);
+	posix_self_tls.apart = true;
+	rt_adopt(); /* or it were cancelled by libc, which wakes nobody here */
+	posix_self_tls.counted = posix_end_counts();
+	if (w.own) {
+		sys2(SYS_prctl, PR_SET_NAME, w.name);
+		if (w.mask != ~0ull)
+			sys4(SYS_rt_sigprocmask, SIG_SETMASK, &w.mask, NULL,
+			     sizeof(w.mask));
+	}
+	result = w.fn(w.arg);
+	if (!posix_self_tls.counted)
+		one_less();
+	return result;
+}
+
+static int create_apart(pthread_t *th, const pthread_attr_t *a, void *(*fn)(void *),
+			void *arg)
+{
+	struct apart *w = malloc(sizeof(*w));
+	sigset_t own;
+	int r;
+
+	if (!w)
+		return EAGAIN;
+	*w = (struct apart){ .fn = fn, .arg = arg };
+	w->own = sched_child_mask(&w->mask);
+	if (w->own) {
+		uk_thread_get_name(handler_thread(), w->name, sizeof(w->name));
+		if (!w->name[0])
+			memcpy(w->name, program_name, sizeof(w->name));
+		if (a && !pthread_attr_getsigmask_np(a, &own))
+			w->mask = ~0ull; /* libc sets that one */
+	}
+	fetch_add_relaxed(&alive, 1);
+	r = NEXT(pthread_create)(th, a, apart_main, w);
+	if (r) {
+		fetch_sub_acq_rel(&alive, 1);
+		free(w);
+	}
+	return r;
+}
+
 LIBC_API int pthread_create(pthread_t *restrict th, const pthread_attr_t *restrict a,
 			    void *(*fn)(void *), void *restrict arg)
 {
@@ -262,11 +347,16 @@ LIBC_API int pthread_create(pthread_t *restrict th, const pthread_attr_t *restri
 	struct posix_thread *pt;
 	struct plan p;
 	void *block = NULL;
-	int r = plan_make(&p, a);
+	int r;
 
+	if (unlikely(posix_self_tls.apart))
+		return create_apart(th, a, fn, arg);
+	r = plan_make(&p, a);
 	if (r)
 		return r;
 	p.birth.block = &block;
+	if (unlikely(!program_name[0]))
+		name_program();
 	signals_begin();
 	p.attr.flags |= UK_ATTR_SUSPENDED;
 	r = thread_bear(&t, &p.attr, &p.birth, posix_main, NULL);
@@ -283,6 +373,7 @@ LIBC_API int pthread_create(pthread_t *restrict th, const pthread_attr_t *restri
 	pt->policy = p.explicit ? (uint32_t)p.policy : SCHED_OTHER;
 	pt->priority = p.explicit ? p.param.sched_priority : 0;
 	fetch_add_relaxed(&alive, 1);
+	name_begins(t);
 	signals_born(pt, p.masked ? &p.mask : NULL);
 	if (p.bound)
 		pthread_setaffinity_np(*th, sizeof(p.cpus), &p.cpus);
@@ -327,6 +418,8 @@ LIBC_API int pthread_tryjoin_np(pthread_t th, void **result)
 		return NEXT(pthread_tryjoin_np)(th, result);
 	if (!t)
 		return ESRCH;
+	if (load_relaxed(&t->state) != T_EXITED) /* first, as libc does */
+		return EBUSY;
 	r = uk_thread_join_until(t, result, 0);
 	return r == -ETIMEDOUT || r == -ECANCELED || r == -EINTR ? EBUSY : -r;
 }
@@ -387,8 +480,9 @@ LIBC_API int pthread_getattr_np(pthread_t th, pthread_attr_t *a)
 		return r;
 	stack_of(t, &low, &size);
 	r = pthread_attr_setstack(a, low, size);
-	if (!r && t->kind_of_stack)
-		r = pthread_attr_setguardsize(a, stack_guard_size(t->kind_of_stack));
+	if (!r)
+		r = pthread_attr_setguardsize(
+		    a, t->kind_of_stack ? stack_guard_size(t->kind_of_stack) : 0);
 	if (!r)
 		r = pthread_attr_setdetachstate(a,
 						load_relaxed(&t->join) == JOIN_DETACHED
@@ -425,8 +519,8 @@ LIBC_API int pthread_getname_np(pthread_t th, char *name, size_t n)
 	if (!t)
 		return ESRCH;
 	uk_thread_get_name(t, name, n);
-	if (!name[0]) /* as natively: the program's */
-		return NEXT(pthread_getname_np)(pthread_self(), name, n);
+	if (!name[0])
+		strcpy(name, program_name);
 	return 0;
 }
 
@@ -470,6 +564,10 @@ LIBC_API int sched_yield(void)
 	uk_yield();
 	return 0;
 }
+ALSO(sched_yield, __sched_yield);
+/* What was compiled before libc 2.34 calls it so; the header gives that name to sched_yield. */
+extern LIBC_API int old_yield(void) __asm__("pthread_yield")
+    __attribute__((LIKE(sched_yield) alias("sched_yield")));
 
 static pid_t tid_of_block(void)
 {

@@ -19,7 +19,6 @@
 #include "posix/signal.h"
 #include "posix/tid.h"
 
-#define NAME_SIZE 16
 #define NICE_ZERO 20 /* as the system call gives it */
 
 /* The user thread that id means; NULL: not one, or *gone. */
@@ -30,7 +29,7 @@ static struct posix_thread *who(long id, bool *gone)
 	*gone = false;
 	if (id == 0)
 		return handler_thread() ? &posix_self_tls : NULL;
-	if (id < TLS_FIRST_TID || id > INT_MAX)
+	if (!posix_users_tid(id))
 		return NULL;
 	th = posix_by_tid(id);
 	*gone = !th;
@@ -175,6 +174,68 @@ static long set_nice(struct posix_thread *pt, int to)
 	return 0;
 }
 
+/* ---- policy and nice value in one ---- */
+
+/* The kernel's struct sched_attr, as far as it says something of a thread that is not run by it:
+ * the headers of some years know none, and others that of libc. */
+struct attr {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t deadline[3];
+};
+
+#define KEEP_POLICY 0x08
+#define KEEP_PARAMS 0x10
+#define KNOWN_FLAGS 0x7f
+
+static bool is_fair(int policy)
+{
+	return policy == SCHED_OTHER || policy == SCHED_BATCH;
+}
+
+static long set_attr(struct posix_thread *pt, struct attr *a, unsigned flags)
+{
+	struct sched_param param = { .sched_priority = pt->priority };
+	int policy;
+	long r = 0;
+
+	if (!a || flags)
+		return -EINVAL;
+	if (!posix_readable(a, sizeof(a->size)))
+		return -EFAULT;
+	if ((a->size && a->size < sizeof(*a)) || a->size > PAGE) {
+		a->size = sizeof(*a);
+		return -E2BIG;
+	}
+	if (!posix_readable(a, MAX(a->size, sizeof(*a))))
+		return -EFAULT;
+	policy = (int)(a->flags & KEEP_POLICY ? pt->policy : a->policy);
+	if (policy < 0 || a->flags & ~(uint64_t)KNOWN_FLAGS)
+		return -EINVAL;
+	if (!(a->flags & KEEP_PARAMS)) {
+		param.sched_priority = (int)a->priority;
+		if (is_fair(policy) && a->priority == 0)
+			r = set_nice(pt, a->nice);
+	}
+	return r ? -EPERM : -pthread_setschedparam(thread_of(pt), policy, &param);
+}
+
+/* The kernel judges what is asked, and answers for the carrier. */
+static long get_attr(const struct posix_thread *pt, struct attr *a, unsigned size,
+		     unsigned flags)
+{
+	long r = sys4(SYS_sched_getattr, 0, a, size, flags);
+
+	if (r)
+		return r;
+	a->policy = pt->policy;
+	a->priority = (uint32_t)pt->priority;
+	a->nice = is_fair((int)pt->policy) ? nice_of(pt) : 0;
+	return 0;
+}
+
 /* ---- the name ---- */
 
 static long set_name(const struct posix_thread *pt, const char *from)
@@ -206,6 +267,8 @@ static long named_in(long n, const long *a)
 	case SYS_sched_setparam:
 	case SYS_sched_getparam:
 	case SYS_sched_rr_get_interval:
+	case SYS_sched_setattr:
+	case SYS_sched_getattr:
 	case SYS_sched_setaffinity:
 	case SYS_sched_getaffinity:
 		return a[0];
@@ -234,6 +297,10 @@ static long answer(struct posix_thread *pt, long n, const long *a)
 		return get_param(pt, p1);
 	case SYS_sched_rr_get_interval:
 		return sys2(n, 0, p1);
+	case SYS_sched_setattr:
+		return set_attr(pt, p1, (unsigned)a[2]);
+	case SYS_sched_getattr:
+		return get_attr(pt, p1, (unsigned)a[2], (unsigned)a[3]);
 	case SYS_sched_setaffinity:
 		return set_processors(pt, (size_t)a[1], p2);
 	case SYS_sched_getaffinity:
@@ -316,6 +383,24 @@ LIBC_API int sched_rr_get_interval(pid_t id, struct timespec *ts)
 			    NEXT(sched_rr_get_interval)(id, ts), id, P(ts), 0);
 }
 
+/* libc has these two since 2.41. */
+struct sched_attr;
+LIBC_API int sched_setattr(pid_t id, struct sched_attr *attr, unsigned flags)
+{
+	return (int)OURS_OR(SYS_sched_setattr,
+			    posix_result(sys3(SYS_sched_setattr, id, attr, flags)), id,
+			    P(attr), flags);
+}
+
+LIBC_API int sched_getattr(pid_t id, struct sched_attr *attr, unsigned size,
+			   unsigned flags)
+{
+	return (int)OURS_OR(
+	    SYS_sched_getattr,
+	    posix_result(sys4(SYS_sched_getattr, id, attr, size, flags)), id, P(attr),
+	    size, flags);
+}
+
 LIBC_API int sched_setaffinity(pid_t id, size_t n, const cpu_set_t *set)
 {
 	return (int)OURS_OR(SYS_sched_setaffinity, NEXT(sched_setaffinity)(id, n, set),
@@ -389,13 +474,15 @@ LIBC_API int nice(int more)
 
 LIBC_API int prctl(int option, ...)
 {
-	unsigned long a[4];
+	long a[5] = { option };
 	va_list ap;
 
 	va_start(ap, option);
-	for (unsigned i = 0; i < array_size(a); i++)
-		a[i] = va_arg(ap, unsigned long);
+	for (unsigned i = 1; i < array_size(a); i++)
+		a[i] = va_arg(ap, long);
 	va_end(ap);
-	return (int)OURS_OR(SYS_prctl, NEXT(prctl)(option, a[0], a[1], a[2], a[3]),
-			    option, (long)a[0]);
+	if (unlikely(!bound_syscall(SYS_prctl, a)))
+		return -1;
+	return (int)OURS_OR(SYS_prctl, NEXT(prctl)(option, a[1], a[2], a[3], a[4]),
+			    option, a[1], a[2]);
 }

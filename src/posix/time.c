@@ -6,9 +6,16 @@
 #include "posix/posix.h"
 #include "uk/time.h"
 
-int64_t posix_deadline(clockid_t clock, const struct timespec *abs)
+static int64_t shown_now(clockid_t clock)
 {
 	struct timespec now;
+
+	clock_shown()(clock, &now);
+	return now.tv_sec * NS_PER_SEC + now.tv_nsec;
+}
+
+int64_t posix_deadline(clockid_t clock, const struct timespec *abs)
+{
 	int64_t span;
 
 	if (!abs)
@@ -20,11 +27,9 @@ int64_t posix_deadline(clockid_t clock, const struct timespec *abs)
 	if (abs->tv_sec >= TIME_NEVER / NS_PER_SEC / 2)
 		return TIME_NEVER;
 	span = abs->tv_sec * NS_PER_SEC + abs->tv_nsec;
-	if (clock == CLOCK_MONOTONIC)
+	if (clock == CLOCK_MONOTONIC && clock_shown() == LIBC(clock_gettime))
 		return span;
-	clock_gettime(CLOCK_REALTIME, &now);
-	span -= now.tv_sec * NS_PER_SEC + now.tv_nsec;
-	return MAX(sys_now() + span, 0);
+	return MAX(sys_now() + span - shown_now(clock), 0);
 }
 
 int64_t posix_after(const struct timespec *span)

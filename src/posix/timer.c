@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timer.c - timers that signal one user thread (SIGEV_THREAD_ID): the kernel's, which signals
- * the receiver, and that sends the thread on its way what the program has asked for. So
- * timer_settime and timer_gettime are libc's, and all other kinds of timers are, too.
+ * the receiver, and that sends the thread on its way what the program has asked for. All
+ * other kinds of timers are libc's, but for their clock, if it is a user thread's (cpu_timer.c).
  *
  * A timer's signal is pending once. What expires meanwhile counts as overruns of it, here as
  * in the kernel, which has counted those of the receiver's own. */
+#include <limits.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -52,21 +53,42 @@ static struct signal_item *pending_of(const struct directed *t)
 	return it;
 }
 
+static void directed_expired(struct directed *t, const siginfo_t *kernels, bool own)
+{
+	struct signal_item *it = t && t->to ? pending_of(t) : NULL;
+	siginfo_t info = *kernels;
+
+	if (!t || !t->to)
+		return;
+	info.si_overrun += (int)MIN(cpu_timer_overrun(t->id), INT_MAX / 2);
+	if (it) {
+		it->info.si_overrun += 1 + info.si_overrun;
+		return;
+	}
+	info.si_signo = t->sig;
+	info.si_value = t->value;
+	if (own)
+		item_put(t->to, &info, false);
+	else
+		signal_post(t->to, &info, false);
+}
+
+bool timer_signals(timer_t id, bool own)
+{
+	struct directed *t = timer_find(id);
+	siginfo_t info = { .si_code = SI_TIMER };
+
+	info.si_timerid = (int)(intptr_t)id;
+	directed_expired(t, &info, own && t && t->to == &posix_self_tls.signals);
+	return t;
+}
+
 void timer_expired(const siginfo_t *kernels)
 {
 	bool in = signals_enter();
-	struct directed *t = timer_of(kernels);
-	struct signal_item *it = t && t->to ? pending_of(t) : NULL;
 
-	if (it) {
-		it->info.si_overrun += 1 + kernels->si_overrun;
-	} else if (t && t->to) {
-		siginfo_t info = *kernels;
-
-		info.si_signo = t->sig;
-		info.si_value = t->value;
-		signal_post(t->to, &info, false);
-	}
+	if (!cpu_timers_expired(kernels))
+		directed_expired(timer_of(kernels), kernels, false);
 	signals_leave(in);
 }
 
@@ -130,14 +152,12 @@ static int create(clockid_t clock, const struct sigevent *ev, timer_t *id)
 	return 0;
 }
 
-LIBC_API int timer_create(clockid_t clock, struct sigevent *restrict ev,
-			  timer_t *restrict id)
+static int create_any(clockid_t clock, struct sigevent *ev, timer_t *id)
 {
 	int r;
 
-	clock = clock_of_timer(clock);
 	if (ev && ev->sigev_notify == SIGEV_THREAD_ID &&
-	    ev->_sigev_un._tid >= TLS_FIRST_TID && !posix_borrowed())
+	    posix_users_tid(ev->_sigev_un._tid) && !posix_borrowed())
 		return (int)posix_result(-create(clock, ev, id));
 	r = NEXT(timer_create)(clock, ev, id);
 	if (!r && ev && ev->sigev_notify == SIGEV_THREAD)
@@ -145,14 +165,34 @@ LIBC_API int timer_create(clockid_t clock, struct sigevent *restrict ev,
 	return r;
 }
 
+LIBC_API int timer_create(clockid_t clock, struct sigevent *restrict ev,
+			  timer_t *restrict id)
+{
+	uint32_t of = 0;
+	int r = clock_counts(clock, &of);
+
+	if (r < 0)
+		return (int)posix_result(r);
+	if (!r)
+		return create_any(clock, ev, id);
+	r = create_any(CLOCK_MONOTONIC, ev, id);
+	if (!r && !cpu_timer_begin(*id, of)) {
+		timer_delete(*id);
+		return (int)posix_result(-EAGAIN);
+	}
+	return r;
+}
+
 LIBC_API int timer_delete(timer_t id)
 {
 	bool in = signals_enter();
 	struct directed *t = timer_find(id);
+	void *counts = cpu_timer_end(id);
 
 	if (t)
 		list_del(&t->all);
 	signals_leave(in);
+	free(counts);
 	free(t);
 	return NEXT(timer_delete)(id);
 }
@@ -165,4 +205,58 @@ LIBC_API int timer_getoverrun(timer_t id)
 
 	signals_leave(in);
 	return t ? n : NEXT(timer_getoverrun)(id);
+}
+
+/* ---- by syscall(2) ---- */
+
+/* Does the kernel not know the clock, or who is signalled? */
+static bool asks_us(clockid_t clock, const struct sigevent *ev)
+{
+	uint32_t of;
+
+	if (!ev || posix_borrowed() || !posix_readable(ev, sizeof(*ev)) ||
+	    ev->sigev_notify == SIGEV_THREAD) /* libc's alone */
+		return false;
+	return clock_counts(clock, &of) || (ev->sigev_notify == SIGEV_THREAD_ID &&
+					    posix_users_tid(ev->_sigev_un._tid));
+}
+
+static int create_raw(clockid_t clock, struct sigevent *ev, int *id)
+{
+	timer_t t;
+	int r;
+
+	if (!posix_readable(id, sizeof(*id))) {
+		errno = EFAULT;
+		return -1;
+	}
+	r = timer_create(clock, ev, &t);
+	if (!r)
+		*id = (int)(intptr_t)t;
+	return r;
+}
+
+/* Libc's timer_t is the kernel's number, but below 0, where it is an address. */
+bool timer_call(long n, const long *a, long *r)
+{
+	timer_t id = (timer_t)(intptr_t)(int)a[0];
+	void *p[] = { (void *)a[1], (void *)a[2], (void *)a[3] };
+
+	if (n != SYS_timer_create && (int)a[0] < 0)
+		return false;
+	if (n == SYS_timer_create && asks_us((clockid_t)a[0], p[0]))
+		*r = create_raw((clockid_t)a[0], p[0], p[1]);
+	else if (n == SYS_timer_settime)
+		*r = timer_settime(id, (int)a[1], p[1], p[2]);
+	else if (n == SYS_timer_gettime)
+		*r = timer_gettime(id, p[0]);
+	else if (n == SYS_timer_getoverrun)
+		*r = timer_getoverrun(id);
+	else if (n == SYS_timer_delete)
+		*r = timer_delete(id);
+	else
+		return false;
+	if (*r < 0)
+		*r = -errno;
+	return true;
 }

@@ -56,12 +56,12 @@ static long until_ended(long (*now)(void *, int), struct child *c)
 	return r;
 }
 
-LIBC_API pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
+static pid_t wait_any(pid_t pid, int *status, int options, struct rusage *usage)
 {
 	struct child c = { pid, status, usage };
 	pid_t r;
 
-	if (!posix_user() || options & WNOHANG)
+	if (options & WNOHANG)
 		return NEXT(wait4)(pid, status, options, usage);
 	if (pid > 0 && !options) {
 		r = (pid_t)POSIX_CALL(true, until_ended(reap_now, &c));
@@ -69,6 +69,18 @@ LIBC_API pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 			return r;
 	}
 	return POSIX_HANDOFF(NEXT(wait4)(pid, status, options, usage));
+}
+
+LIBC_API pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
+{
+	pid_t r;
+
+	if (!posix_user())
+		return NEXT(wait4)(pid, status, options, usage);
+	r = wait_any(pid, status, options, usage);
+	if (r > 0)
+		signals_child_ended();
+	return r;
 }
 
 LIBC_API pid_t wait3(int *status, int options, struct rusage *usage)
@@ -90,12 +102,12 @@ LIBC_API pid_t wait(int *status)
 }
 ALSO(wait, __wait);
 
-LIBC_API int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
+static int wait_for_state(idtype_t type, id_t id, siginfo_t *info, int options)
 {
 	struct child c = { .pid = (pid_t)id };
 	int r;
 
-	if (!posix_user() || options & WNOHANG)
+	if (options & WNOHANG)
 		return NEXT(waitid)(type, id, info, options);
 	if (type == P_PID && c.pid > 0 && (options & ~WNOWAIT) == WEXITED) {
 		r = (int)POSIX_CALL(true, until_ended(ended_now, &c));
@@ -105,6 +117,18 @@ LIBC_API int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 			return r;
 	}
 	return POSIX_HANDOFF(NEXT(waitid)(type, id, info, options));
+}
+
+LIBC_API int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
+{
+	int r;
+
+	if (!posix_user())
+		return NEXT(waitid)(type, id, info, options);
+	r = wait_for_state(type, id, info, options);
+	if (!r && !(options & WNOHANG && info && !info->si_pid))
+		signals_child_ended();
+	return r;
 }
 
 /* ---- for system and pclose ---- */

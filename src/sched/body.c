@@ -52,6 +52,8 @@ void stacks_init(void)
 	stacks_eager = stack_guard_kind()[0] != 'M' || rationed;
 	if (guard || rationed) /* where address space counts, a page must do */
 		stack_set_guard(guard);
+	if (rationed)
+		stack_ration();
 }
 
 /* ---- the first run ---- */
@@ -147,7 +149,7 @@ static struct uk_thread *claim_joiner(struct uk_vp *vp, struct uk_thread *t)
 	his = load_relaxed(
 	    &joiner->vp); /* NULL: dead since long, his memory was given back */
 	if ((token & 0xffff) != j >> 48 || !his || his->set != vp->set ||
-	    load_relaxed(&joiner->pinned) || load_relaxed(&joiner->susp) ||
+	    load_relaxed(&joiner->stays) || load_relaxed(&joiner->susp) ||
 	    --vp->budget < 0)
 		return NULL;
 	if (!cas_seq_cst(&joiner->wait, &w, W_MAKE(token, WAKE_OK, W_FIRED)))
@@ -251,5 +253,5 @@ void thread_reap(struct uk_vp *vp, struct uk_thread *t, bool joined)
 	} while (!cas_acq_rel(&t->join, &j, JOIN_EXITED));
 	/* Another token: he has timed out, and will find EXITED when he takes himself out. */
 	if (joiner && (token & 0xffff) == j >> 48)
-		wait_fire(joiner, token, WAKE_OK);
+		wait_fire_next(joiner, token, WAKE_OK);
 }

@@ -31,6 +31,8 @@ INLINE void thread_put(struct uk_vp *vp, struct uk_thread *t)
 	}
 	store_release(&t->kind, THREAD_FREE);
 	slab_put(&thread_slab, vp ? &vp->threads : NULL, t);
+	if (unlikely(!vp))
+		monitor_notice(); /* something to keep, and no vp that tells of it */
 }
 
 #endif

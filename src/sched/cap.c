@@ -96,7 +96,8 @@ static bool is_away(const struct carrier *c)
 	const struct uk_thread *t = load_relaxed(&c->current);
 	const struct uk_vp *vp = load_relaxed(&c->vp);
 
-	return !load_relaxed(&c->stopped) && !load_relaxed(&c->ended) && t &&
+	return !load_relaxed(&c->stopped) && !load_relaxed(&c->ended) &&
+	       !load_relaxed(&c->dedicated) && t &&
 	       load_relaxed(&t->kind) == THREAD_USER && (!vp || vp_carrier(vp) != c);
 }
 

@@ -10,13 +10,17 @@
  * Spares are made ahead by a kernel thread of their own (the maker): pthread_create takes
  * glibc's locks, which the very thread that a hand-off rescues may hold; so neither the
  * monitor nor a dispatcher ever creates one. The maker also does the wake-ups that a signal
- * handler on a spare leaves behind (enter.c). Carriers never exit: io_uring ends the
+ * handler on a spare leaves behind (enter.c). Carriers do not exit: io_uring ends the
  * requests of an exiting task.
  *
  * How many are made ahead follows the demand: each vp that finds no spare doubles it, up to
  * SPARES_MOST. Who is born but has not parked yet counts as made (newborn), so that the
  * maker never waits for him: it did, by sched_yield, and took a processor from those who
  * were to be rescued (400 threads at a barrier: 1.3 ms for each, now 0.25).
+ *
+ * One kind of carrier does end: whose kernel thread was bound to a thread (bound.c). What it had
+ * submitted is submitted again. Its structure is used for the next spare, since who walks
+ * carriers_all may look at it.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -48,9 +52,11 @@ static struct uk_vp *to_kick;   /* for the monitor; likewise */
 static uint32_t newborn;        /* made as spares, not parked yet; atomic add */
 static uint32_t spares_target;  /* handoff.c's lock to write */
 static int maker_error;         /* of its last try; the maker, the watchdog reads */
+static struct carrier *retired; /* by next_spare: anyone pushes, the maker takes */
 struct carrier *carriers_all;
+uint32_t carriers_reborn;
 void (*carrier_born)(void);
-uint64_t carriers_count, spares_count, spares_made, carrier_mask;
+uint64_t carriers_count, spares_count, spares_made, carrier_mask, carrier_shuts;
 
 void carrier_bind(struct carrier *c, struct uk_vp *vp)
 {
@@ -89,36 +95,97 @@ static void carrier_signals(struct carrier *c)
 {
 	static const int keep[] = { SIGSEGV, SIGBUS, SIGILL,  SIGFPE,  SIGTRAP, SIGABRT,
 				    SIGSYS,  SIGURG, SIGPROF, SIGPIPE, SIGXFSZ };
+	uint64_t mask;
 	sigset_t set;
 
-	sigfillset(&set);
+	sigfillset(&set); /* but libc's own two */
 	for (unsigned i = 0; i < array_size(keep); i++)
 		sigdelset(&set, keep[i]);
-	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &set, NULL, 8);
-	store_relaxed(&carrier_mask, *(const uint64_t *)(const void *)&set);
+	mask = *(const uint64_t *)(const void *)&set | carrier_shuts;
+	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
+	store_relaxed(&carrier_mask, mask);
 	c->masked = true;
 	c->sigstack = os_map(SIGSTACK_SIZE);
 	carrier_sigstack(c);
 }
 
-static NORETURN void carrier_loop(struct carrier *c)
+/* Until its kernel thread is to end. */
+static void carrier_loop(struct carrier *c)
 {
 	for (;;) {
-		if (!c->vp)
+		if (!c->vp) {
+			if (unlikely(c->dedicated))
+				return;
 			handoff_wait(c);
+		}
 		dispatch(c);
 	}
 }
 
+/* Nobody runs it, from now on. */
+static void push_retired(struct carrier *c)
+{
+	struct carrier *head = load_relaxed(&retired);
+
+	do
+		c->next_spare = head;
+	/* release: who makes it anew sees all that it did */
+	while (!cas_acq_rel(&retired, &head, c));
+}
+
+/* Its kernel thread ends; the last touch is the push. */
+static void carrier_retire(struct carrier *c)
+{
+	static const stack_t none = { .ss_flags = SS_DISABLE };
+	uint64_t all = ~0ull;
+
+	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
+	*c->self_slot = NULL;
+	store_relaxed(&c->ended, true);
+	store_relaxed(&c->shut, 0);
+	sys2(SYS_sigaltstack, &none, NULL);
+	os_unmap(c->sigstack, SIGSTACK_SIZE);
+	/* or a forked child would unmap it again, whosever it is by then */
+	c->sigstack = NULL;
+	c->old_bell = c->bell;
+	store_relaxed(&c->bell, (struct perf_event_mmap_page *)NULL);
+	fetch_sub_acq_rel(&carriers_dedicated, 1);
+	fetch_sub_acq_rel(&carriers_count, 1);
+	maker_wake();
+	store_release(&c->stopped, 1u); /* no fork waits for it */
+	push_retired(c);
+}
+
+/* Once; and told anew if it is another kernel thread now, which has ended before. */
+static void enlist(struct carrier *c)
+{
+	struct carrier *head = load_relaxed(&carriers_all);
+
+	if (c->listed) {
+		if (c->guest)
+			c->guest->ktid = c->tid;
+		store_relaxed(&c->seat, 0);
+		store_relaxed(&c->stopped, 0);
+		/* release: who sees it alive sees its new id (pairs with look_ended) */
+		store_release(&c->ended, false);
+		fetch_add_acq_rel(&carriers_reborn, 1);
+		return;
+	}
+	c->listed = true;
+	do
+		c->next_all = head;
+	while (!cas_acq_rel(&carriers_all, &head, c));
+}
+
 static void *carrier_main(void *arg)
 {
-	struct carrier *c = arg, *head = load_relaxed(&carriers_all);
+	struct carrier *c = arg;
 	void (*born)(void);
 
 	/* from about here downwards; it is libc's */
 	valgrind_stack((uintptr_t)__builtin_frame_address(0) - CARRIER_STACK + 4 * PAGE,
 		       CARRIER_STACK - 3 * PAGE);
-	c->tid = sys_gettid();
+	store_relaxed(&c->tid, sys_gettid());
 	c->tp = c->tp_now = arch_get_tp();
 	c->self_slot = thread_self_slot();
 	*c->self_slot = &c->disp;
@@ -128,14 +195,14 @@ static void *carrier_main(void *arg)
 #if UK_SAN
 	san_adopt(&c->disp.san);
 #endif
-	do
-		c->next_all = head;
-	while (!cas_acq_rel(&carriers_all, &head, c));
+	enlist(c);
 	fence_seq_cst(); /* in the list before the look (pairs with try_it) */
 	born = load_acquire(&carrier_born);
 	if (born)
 		born();
 	carrier_loop(c);
+	carrier_retire(c);
+	return NULL;
 }
 
 int kernel_thread(void *(*fn)(void *), void *arg, size_t stack, pthread_t *joinable)
@@ -157,13 +224,9 @@ int kernel_thread(void *(*fn)(void *), void *arg, size_t stack, pthread_t *joina
 	return -r;
 }
 
-static struct carrier *carrier_make(struct uk_vp *vp)
+/* Inside the runtime, or the monitor would take its vp before it has begun. */
+static void carrier_init(struct carrier *c, struct uk_vp *vp)
 {
-	struct carrier *c = os_map(sizeof(*c));
-
-	if (!c)
-		return NULL;
-	/* born inside the runtime, or the monitor would take its vp before it has begun */
 	c->in_rt = 1;
 	c->current = &c->disp;
 	c->disp.kind = THREAD_DISPATCHER;
@@ -173,7 +236,41 @@ static struct carrier *carrier_make(struct uk_vp *vp)
 	c->vp = vp;
 	if (vp)
 		store_release(&vp->owner, (uintptr_t)c);
+}
+
+static struct carrier *carrier_make(struct uk_vp *vp)
+{
+	struct carrier *c = os_map(sizeof(*c));
+
+	if (c)
+		carrier_init(c, vp);
 	return c;
+}
+
+/* One that was retired, as a new one; NULL: there is none. The maker alone takes, so what is
+ * next cannot change meanwhile. */
+static struct carrier *carrier_anew(void)
+{
+	struct carrier *c = load_acquire(&retired);
+
+	while (c && !cas_acq_rel(&retired, &c, c->next_spare))
+		;
+	if (!c)
+		return NULL;
+	c->mark = c->deferred = c->bound = 0;
+	c->deaf_until = 0;
+	c->dedicated = false;
+	carrier_init(c, NULL);
+	return c;
+}
+
+/* Nobody runs it. */
+static void carrier_unmake(struct carrier *c)
+{
+	if (c->listed)
+		push_retired(c);
+	else
+		os_unmap(c, sizeof(*c));
 }
 
 int carrier_call(struct uk_vp *vp, struct crew *w)
@@ -190,9 +287,11 @@ void carrier_drop(struct uk_vp *vp)
 
 static int spare_make(void)
 {
-	struct carrier *c = carrier_make(NULL);
+	struct carrier *c = carrier_anew();
 	int r;
 
+	if (!c)
+		c = carrier_make(NULL);
 	if (!c)
 		return -ENOMEM;
 	c->newborn = true;
@@ -200,7 +299,7 @@ static int spare_make(void)
 	r = kernel_thread(carrier_main, c, CARRIER_STACK, NULL);
 	if (r) {
 		fetch_add_relaxed(&newborn, -1u);
-		os_unmap(c, sizeof(*c));
+		carrier_unmake(c);
 		return r;
 	}
 	fetch_add_relaxed(&carriers_count, 1);
@@ -213,7 +312,8 @@ bool want_spare(void)
 {
 	return load_relaxed(&spares_count) + load_relaxed(&newborn) <
 		   load_relaxed(&spares_target) &&
-	       load_relaxed(&carriers_count) < carriers_cap();
+	       load_relaxed(&carriers_count) <
+		   carriers_cap() + load_relaxed(&carriers_dedicated);
 }
 
 void spares_ran_out(void)
@@ -327,7 +427,7 @@ void carriers_forget(struct carrier *only)
 		}
 	if (only) {
 		only->next_all = NULL;
-		only->bell = NULL; /* not mapped here */
+		only->bell = only->old_bell = NULL; /* not mapped here */
 	}
 	carriers_all = only;
 	carriers_count = only != NULL;
@@ -336,6 +436,8 @@ void carriers_forget(struct carrier *only)
 	job = NULL;
 	to_kick = NULL;
 	newborn = 0;
+	retired = NULL;
+	carriers_dedicated = only && only->dedicated;
 	handoff_forget();
 }
 
@@ -358,6 +460,9 @@ static void carrier_again(void *arg)
 
 	finish_switch(c);
 	carrier_loop(c);
+	carrier_retire(c);
+	for (;;)
+		sys1(SYS_exit, 0);
 }
 
 /* A full user thread forked, and libc gave the stack of its kernel thread, with the thread

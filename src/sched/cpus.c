@@ -6,7 +6,8 @@
  * are cpu_set_t and name the first 1024, which binding is limited to.
  *
  * Asked once, of the process and not of the caller: a carrier may be bound. UK_CPUS is for
- * tests, which have no such machine: as if the first so many were allowed.
+ * tests, which have no such machine: as if the first so many were allowed, and no control group
+ * had a say.
  */
 #include "base/cgroup.h"
 #include "base/panic.h"
@@ -22,9 +23,14 @@ static void pretend(struct cpus *c, unsigned n)
 		c->bits[i / 64] |= (uint64_t)1 << i % 64;
 }
 
+static unsigned pretended(void)
+{
+	return env_number("UK_CPUS", 0, CPUS_MOST);
+}
+
 static void ask(struct cpus *c)
 {
-	unsigned fake = env_number("UK_CPUS", 0, CPUS_MOST);
+	unsigned fake = pretended();
 
 	*c = (struct cpus){ 0 };
 	if (fake) {
@@ -64,10 +70,15 @@ void cpus_named(const struct cpus *c, cpu_set_t *set)
 			CPU_SET(i, set);
 }
 
+int64_t cpus_quota(void)
+{
+	return pretended() ? -1 : cgroup_cpus(CGROUP_ROOT, CGROUP_SELF);
+}
+
 /* As many as the process may use at once: more would only be throttled. */
 unsigned cpus_vps(unsigned cpus)
 {
-	int64_t milli = cgroup_cpus(CGROUP_ROOT, CGROUP_SELF);
+	int64_t milli = cpus_quota();
 	unsigned n = MIN(MAX(cpus, 1u), SET_MOST);
 
 	return milli < 0 ? n : (unsigned)MAX(MIN((milli + 999) / 1000, (int64_t)n), 1);

@@ -18,8 +18,10 @@
  * is to be done about it (post action), and the successor does it as its first act
  * (finish_switch), on its own stack.
  *
- * A sleep ends when the next timer is due; where a crowd of them is, within SLEEP_SLACK of
- * the first, one sleep serves them all (a sleep costs more than all that a wake-up does).
+ * A sleep ends when the next timer is due; where a crowd of them is, within the slack of the
+ * first, one sleep serves them all (a sleep costs more than all that a wake-up does). Who
+ * starts the runtime with more slack than the kernel's default (prctl PR_SET_TIMERSLACK,
+ * systemd's TimerSlackNSec) allows it to us.
  *
  * Sleeping: set idle, fence, look at everything once more, sleep. Waking: push, fence (the
  * CAS of the push is one), if idle was 1 and we were the one who cleared it, kick. Neither
@@ -30,6 +32,8 @@
  * Rejected: a dispatcher pass for every switch (costs a second switch); a timer tick per vp
  * (law 3); fair queueing by priorities (nobody asked).
  */
+#include <sys/prctl.h>
+
 #include "arch/arch.h"
 #include "base/panic.h"
 #include "base/sys.h"
@@ -40,13 +44,29 @@
 #define STEAL_MAX 256u
 #define TIMER_BATCH 64u
 #define BURST_LOOK 64u
-#define GATHER_SLEEP (20 * NS_PER_US) /* a sleep for a moment */
-#define GATHER_AFTER 16               /* such sleeps in a row */
-#define SLEEP_SLACK (32 * NS_PER_US)  /* less than the kernel allows itself */
+#define DENSE_PASS (2 * NS_PER_MS)
+#define TURN (1 * NS_PER_MS) /* for so long who joins goes before the queue */
+#define OTHERS 16u           /* so many of the queue go first then, at most, */
+#define DEEP_EACH 128u       /* and one for so many that went before it */
+#define DENSE_SWITCHES 16
+#define GATHER_SLEEP (20 * NS_PER_US)  /* a sleep for a moment */
+#define GATHER_AFTER 16                /* such sleeps in a row */
+#define SLEEP_SLACK (32 * NS_PER_US)   /* less than the kernel allows itself, */
+#define KERNELS_SLACK (50 * NS_PER_US) /* which is this */
 
 uint32_t monitor_asleep;
 void (*monitor_call)(void);
 bool switch_fast_tp;
+static int64_t sleep_slack = SLEEP_SLACK; /* ns; set before there are vps */
+
+void slack_learn(void)
+{
+	long ns = sys2(SYS_prctl, PR_GET_TIMERSLACK, 0);
+
+	/* less says nothing: whom a carrier has started inherits its slack of 1 ns */
+	if (ns > KERNELS_SLACK)
+		sleep_slack = MIN(ns, NS_PER_SEC);
+}
 
 __attribute__((constructor)) static void choose_switch(void)
 {
@@ -126,15 +146,21 @@ static bool dispatching(const struct uk_vp *vp)
 	return load_relaxed(&c->current) == &c->disp;
 }
 
+/* Where t is queued from elsewhere. */
+static struct uk_vp *home_of(const struct uk_thread *t)
+{
+	return t->stays ? t->pinned : t->vp;
+}
+
 void enqueue(struct uk_vp *vp, struct uk_thread *t, bool lifo)
 {
 	if (unlikely(load_acquire(&t->susp)) && suspend_here(t))
 		return;
 	store_relaxed(&t->since, vp->clock);
 	store_relaxed(&t->state, (uint8_t)T_READY);
-	if (unlikely(t->pinned || t->vp->set != vp->set || vp->reactive)) {
+	if (unlikely(t->stays || t->vp->set != vp->set || vp->reactive)) {
 		if (t->pinned != vp || vp->reactive) {
-			inbox_push(t->pinned ? t->pinned : t->vp, t);
+			inbox_push(home_of(t), t);
 			return;
 		}
 		tqueue_push(&vp->rq.pinned, t);
@@ -152,7 +178,7 @@ void enqueue(struct uk_vp *vp, struct uk_thread *t, bool lifo)
  * the other, t goes before them, one for three (pop_slow), where the pinned threads wait. */
 void enqueue_woken(struct uk_vp *vp, struct uk_thread *t)
 {
-	if (likely(!load_relaxed(&vp->burst)) || load_acquire(&t->susp) || t->pinned ||
+	if (likely(!load_relaxed(&vp->burst)) || load_acquire(&t->susp) || t->stays ||
 	    t->vp->set != vp->set || vp->reactive) {
 		enqueue(vp, t, false);
 		return;
@@ -182,18 +208,23 @@ static void box_push(struct uk_vp *vp, struct uk_thread **box, struct uk_thread 
 
 void inbox_push(struct uk_vp *vp, struct uk_thread *t)
 {
-	box_push(vp, t->pinned ? &vp->pinbox : &vp->inbox, t);
+	box_push(vp, t->stays ? &vp->pinbox : &vp->inbox, t);
 }
 
-void vp_post(struct uk_vp *vp, struct vp_msg *m)
+void vp_post_all(struct uk_vp *vp, struct vp_msg *newest, struct vp_msg *oldest)
 {
 	struct vp_msg *head = load_relaxed(&vp->msgs);
 
 	do
-		m->next = head;
-	while (!cas_seq_cst(&vp->msgs, &head, m));
+		oldest->next = head;
+	while (!cas_seq_cst(&vp->msgs, &head, newest));
 	store_relaxed(&vp->nudge, 1);
 	vp_kick(vp);
+}
+
+void vp_post(struct uk_vp *vp, struct vp_msg *m)
+{
+	vp_post_all(vp, m, m);
 }
 
 void queue_anywhere(struct uk_thread *t)
@@ -202,7 +233,7 @@ void queue_anywhere(struct uk_thread *t)
 		return;
 	store_relaxed(&t->since, sys_now());
 	store_relaxed(&t->state, (uint8_t)T_READY);
-	inbox_push(t->pinned ? t->pinned : t->vp, t);
+	inbox_push(home_of(t), t);
 }
 
 /* Take all of a Treiber stack, oldest first. */
@@ -255,18 +286,107 @@ NOINLINE struct uk_thread *pop_slow(struct uk_vp *vp)
 	return t ? t : tqueue_pop(&q->pinned);
 }
 
+static void push_again(struct uk_vp *vp, struct uk_thread *t)
+{
+	if (t->stays)
+		tqueue_push(&vp->rq.pinned, t);
+	else
+		runq_push(&vp->rq, t);
+}
+
+/* There is no memory for first. Who has a stack goes before it, and before those like it: were
+ * each of a long queue tried for, and waited for, who has one and would give it back came after
+ * all of them. If all are like it the dispatcher sleeps, and tries for the next one then. */
+static COLD struct uk_thread *pop_begun(struct uk_vp *vp, struct uk_thread *first)
+{
+	struct uk_thread *t = NULL;
+
+	for (unsigned left = runq_len(&vp->rq) + 1; left && !t; left--) {
+		t = pop_slow(vp);
+		if (!t)
+			break;
+		if (!t->sp) {
+			push_again(vp, t);
+			t = NULL;
+		}
+	}
+	push_again(vp, first);
+	vp->starved = !t;
+	return t;
+}
+
 NOINLINE struct uk_thread *pop_first(struct uk_vp *vp, struct uk_thread *t)
 {
 	if (likely(thread_start(vp, t)))
 		return t;
-	/* No memory. It waits its turn again; the dispatcher sleeps meanwhile. */
-	vp->starved = true;
 	memory_ask();
-	if (t->pinned)
-		tqueue_push(&vp->rq.pinned, t);
-	else
-		runq_push(&vp->rq, t);
-	return NULL;
+	return pop_begun(vp, t);
+}
+
+/* ---- before the queue ---- */
+
+/* A tree of threads is walked in depth, for who joins a child that is the youngest in the queue
+ * has it run at once: few are alive at a time, on hot memory, and thieves get what is oldest, the
+ * largest subtree. After TURN of that others have theirs, few of them, for each that begins a
+ * subtree leaves another one half done (16 for every 60 that went before: as many were alive as
+ * in breadth):
+ *
+ *   nobody goes before --take_child------------------> they do, since turn_at
+ *   they do            --look_back, TURN later-------> the others' turn: the ring's oldest, up
+ *                                                      to turn_end; the lifo slot waits as well
+ *   the others' turn   --head has come to turn_end---> nobody goes before
+ */
+static void end_turn(struct uk_vp *vp)
+{
+	if ((int32_t)((uint32_t)load_relaxed(&vp->rq.head) - vp->turn_end) >= 0)
+		vp->lifo_most = LIFO_STREAK;
+}
+
+static void look_at_turn(struct uk_vp *vp, int64_t now)
+{
+	uint32_t head = (uint32_t)load_relaxed(&vp->rq.head), others;
+
+	if (!vp->lifo_most) {
+		end_turn(vp);
+	} else if (vp->deep && now - vp->turn_at >= TURN) {
+		others = MIN(vp->deep / DEEP_EACH + 1, OTHERS);
+		vp->turn_end = head + MIN(vp->rq.tail - head, others);
+		vp->deep = 0;
+		vp->lifo_most = 0;
+	}
+}
+
+/* child, out of the queue, if nobody was queued after it and its turn is not the others'. */
+static struct uk_thread *take_child(struct uk_vp *vp, const struct uk_thread *child)
+{
+	struct runq *q = &vp->rq;
+	struct uk_thread *t;
+
+	if (unlikely(!vp->lifo_most))
+		end_turn(vp);
+	if (!vp->lifo_most || q->pinned.head || fuzz_once_in(4))
+		return NULL;
+	t = load_relaxed(&q->lifo) == child ? runq_take_lifo(q)
+					    : runq_take_back(q, child);
+	if (t && !vp->deep++)
+		vp->turn_at = vp->clock;
+	return t;
+}
+
+struct uk_thread *next_or_child(struct carrier *c, struct uk_thread *child)
+{
+	struct uk_vp *vp = c->vp;
+	struct uk_thread *t = take_child(vp, child);
+
+	if (!t)
+		return next_thread(c);
+	if (unlikely(--vp->budget < 0) || unlikely(load_relaxed(&vp->nudge))) {
+		runq_push_lifo(&vp->rq, t); /* next, after the dispatcher's pass */
+		return &c->disp;
+	}
+	if (unlikely(!t->sp))
+		t = pop_first(vp, t);
+	return t ? t : &c->disp;
 }
 
 /* ---- the switch ---- */
@@ -291,7 +411,7 @@ INLINE void yield_now(struct uk_thread *t)
 	if (to == &c->disp && vp->budget >= 0 && !load_relaxed(&vp->nudge) &&
 	    !load_relaxed(&vp->inbox) && !load_relaxed(&vp->pinbox))
 		return; /* alone: the budget brings us to the dispatcher in time */
-	switch_now(c, t, to, t->pinned && t->pinned != vp ? POST_MIGRATE : POST_YIELD);
+	switch_now(c, t, to, t->stays && t->pinned != vp ? POST_MIGRATE : POST_YIELD);
 }
 
 COLD void sched_make_room(struct uk_thread *t)
@@ -403,7 +523,7 @@ static void serve_msgs(struct uk_vp *vp)
 			wait_fire(m->thread, m->token, WAKE_OK);
 			break;
 		case MSG_CANCEL_FD:
-			r->ops->cancel_fd(r, m->fd, m->keep);
+			reactor_cancel_fd(r, m->fd, m->keep);
 			m->next = vp->closers;
 			vp->closers = m;
 			break;
@@ -436,7 +556,7 @@ static void warm(const struct timer_hit *hits, unsigned n)
 	}
 #if !UK_TSAN /* a race by design: it may run already, then this is a vain hint, no more */
 	for (unsigned i = 0; i < n; i++)
-		foresee_stack(load_relaxed(&hit_thread(&hits[i])->sp));
+		foresee_stack(load_relaxed(&hit_thread(&hits[i])->sp), SWITCH_LINES);
 #endif
 }
 
@@ -467,9 +587,17 @@ static void ops_done(struct uk_vp *vp, struct io_op *op)
 		serve_closers(vp);
 }
 
+bool vp_has_work(const struct uk_vp *vp)
+{
+	return runq_len(&vp->rq) || load_relaxed(&vp->rq.lifo) ||
+	       load_relaxed(&vp->inbox) || load_relaxed(&vp->pinbox) ||
+	       load_relaxed(&vp->msgs);
+}
+
 static void poll_reactor(struct uk_vp *vp, int64_t timeout)
 {
-	ops_done(vp, vp->reactor.ops->poll(&vp->reactor, timeout));
+	ops_done(vp,
+		 reactor_poll(&vp->reactor, timeout, timeout == 0 && vp_has_work(vp)));
 }
 
 void sched_collect(struct uk_thread *t)
@@ -517,13 +645,6 @@ static bool try_steal(struct uk_vp *vp)
 	return false;
 }
 
-bool vp_has_work(const struct uk_vp *vp)
-{
-	return runq_len(&vp->rq) || load_relaxed(&vp->rq.lifo) ||
-	       load_relaxed(&vp->inbox) || load_relaxed(&vp->pinbox) ||
-	       load_relaxed(&vp->msgs);
-}
-
 static bool set_has_work(const struct uk_vp *vp)
 {
 	const struct uk_vpset *s = vp->set;
@@ -560,10 +681,7 @@ static COLD struct uk_thread *pop_in_burst(struct uk_vp *vp)
 
 		if (!t || t->sp)
 			return t;
-		if (t->pinned)
-			tqueue_push(&vp->rq.pinned, t);
-		else
-			runq_push(&vp->rq, t);
+		push_again(vp, t);
 	}
 	return pop_runnable(vp);
 }
@@ -587,7 +705,7 @@ static void idle(const struct carrier *c, struct uk_vp *vp)
 		fetch_add_relaxed(&vp->set->nidle, 1);
 	store_seq_cst(&vp->idle, 1);
 	fence_seq_cst(); /* pairs with the CAS in inbox_push, vp_post and runq_push's readers */
-	next = wheel_next_crowd(&vp->wheel, SLEEP_SLACK);
+	next = wheel_next_crowd(&vp->wheel, sleep_slack);
 	if (next != TIME_NEVER) {
 		timeout = next - sys_now();
 		if (timeout < 0)
@@ -614,7 +732,7 @@ static void idle(const struct carrier *c, struct uk_vp *vp)
 static bool gather(struct uk_vp *vp, struct uk_thread *t)
 {
 	struct uk_vpset *s = vp->set;
-	bool lonely = vp->index && vp->clock - vp->slept < GATHER_SLEEP && !t->pinned &&
+	bool lonely = vp->index && vp->clock - vp->slept < GATHER_SLEEP && !t->stays &&
 		      !vp_has_work(vp) && load_relaxed(&s->nidle) == s->n - 1;
 
 	vp->slept = 0;
@@ -637,6 +755,16 @@ static COLD void flush_caches(struct uk_vp *vp)
 	memory_gave();
 }
 
+/* A pass begins: how was the last one? */
+static void look_back(struct uk_vp *vp, int64_t now)
+{
+	look_at_turn(vp, now);
+	vp->dense = (vp->budget <= VP_BUDGET - DENSE_SWITCHES &&
+		     now - vp->clock < DENSE_PASS) ||
+		    fuzz_once_in(2);
+	store_relaxed(&vp->clock, now);
+}
+
 void dispatch(struct carrier *c)
 {
 	struct uk_vp *vp;
@@ -652,7 +780,7 @@ void dispatch(struct carrier *c)
 		if (unlikely(load_relaxed(&c->deferred)))
 			run_deferred(c);
 		carrier_bind(c, vp);
-		store_relaxed(&vp->clock, sys_now());
+		look_back(vp, sys_now());
 		bell_arm(c);
 		drain_inbox(vp, vp);
 		if (unlikely(load_relaxed(&vp->msgs)))

@@ -8,7 +8,8 @@
  *   a user thread        whoever next leaves the runtime on this carrier, or its dispatcher
  *   a dispatcher         itself: at the top of its loop, for it does not sleep before
  *   the same, no vp      the maker: a spare must not touch anything while a fork stands by
- *   a foreign thread     itself, when it leaves or before it sleeps
+ *   a foreign thread     itself, when it leaves or before it sleeps; the signals that the drop-in
+ *                        has put off not before it leaves, for their handlers may jump away
  *
  * Who leaves sets depth to 0 first and looks then, so a handler is seen or does it itself.
  *
@@ -27,6 +28,7 @@
 #include "sched/enter.h"
 
 void (*deferred_wake)(void);
+void (*foreign_adopted)(void);
 
 static COLD NORETURN void child_of_vfork(void)
 {
@@ -49,7 +51,11 @@ COLD int rt_adopt_slow(void)
 	set_lock_acquire();
 	r = thread_init();
 	set_lock_release();
-	return r ? r : thread_foreign() ? 0 : -ENOMEM;
+	if (!r && !thread_foreign())
+		r = -ENOMEM;
+	if (!r && foreign_adopted)
+		foreign_adopted();
+	return r;
 }
 
 static COLD struct uk_thread *enter_foreign(void)
@@ -95,8 +101,8 @@ void run_deferred(struct carrier *c)
 	}
 }
 
-/* In, on this carrier, whoever has the vp: for who may be a handler. */
-static void stay_in(struct uk_thread *t)
+/* For who may be a handler. */
+void enter_staying(struct uk_thread *t)
 {
 	struct carrier *c = t->carrier;
 
@@ -114,24 +120,40 @@ static void leave_deferred(struct uk_thread *t)
 		fence_compiler();
 		if (likely(!load_relaxed(&t->carrier->deferred)))
 			return;
-		stay_in(t);
+		enter_staying(t);
 		run_deferred(t->carrier);
 	}
 }
 
+/* depth is 0: a handler that comes now does not defer any more, unless t waits. */
+static bool wake_deferred_foreign(struct uk_thread *t)
+{
+	fence_compiler();
+	if (likely(!load_relaxed(&t->deferred)))
+		return false;
+	store_relaxed(&t->deferred, 0);
+	enter_gate(t, 1);
+	deferred_wake();
+	store_release(&t->depth, 0);
+	return true;
+}
+
 void run_deferred_foreign(struct uk_thread *t)
 {
-	/* depth is 0: a handler that comes now does not defer any more */
-	fence_compiler();
-	while (unlikely(load_relaxed(&t->deferred))) {
-		store_relaxed(&t->deferred, 0);
-		enter_gate(t, 1);
-		deferred_wake();
-		store_release(&t->depth, 0);
-		fence_compiler();
+	while (unlikely(wake_deferred_foreign(t)))
 		if (foreign_signals)
 			foreign_signals();
-	}
+}
+
+bool foreign_signalled(struct uk_thread *t)
+{
+	bool any = false;
+
+	while (unlikely(wake_deferred_foreign(t)))
+		any = foreign_signals != NULL;
+	if (any)
+		store_relaxed(&t->deferred, 1);
+	return any;
 }
 
 #if UK_DEBUG
@@ -165,12 +187,18 @@ COLD void exit_slow(struct uk_thread *t)
 	leave(t);
 }
 
+void leave_staying(struct uk_thread *t)
+{
+	leave(t);
+	handoff_out(t->carrier);
+}
+
 void rt_enter_here(void)
 {
 	struct uk_thread *t = thread_self_tls;
 
 	if (t->kind == THREAD_USER)
-		stay_in(t);
+		enter_staying(t);
 	else
 		rt_enter();
 }
@@ -183,8 +211,7 @@ void rt_exit_here(void)
 		rt_exit();
 		return;
 	}
-	leave(t);
-	handoff_out(t->carrier);
+	leave_staying(t);
 }
 
 void rt_exit(void)

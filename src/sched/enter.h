@@ -14,8 +14,13 @@ INLINE void signals_arrived(const struct uk_thread *t)
 		store_relaxed(&t->carrier->deferred, 1);
 }
 
+/* In, on this carrier, whoever has the vp; and out. */
+void enter_staying(struct uk_thread *t);
+void leave_staying(struct uk_thread *t);
 void exit_slow(struct uk_thread *t); /* deferred wake-ups, hostile hand-off */
 void run_deferred_foreign(struct uk_thread *t); /* itself, with depth 0 */
+/* The same before it sleeps: wake-ups alone. True: it has signals to see to, when it leaves. */
+bool foreign_signalled(struct uk_thread *t);
 
 /* rt_enter and rt_exit for this room's hot paths, where t is the caller and a user thread
  * outside the runtime. */

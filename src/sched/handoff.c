@@ -37,6 +37,13 @@ static struct uk_vp *orphan_take(struct uk_vp **p, struct carrier *c)
 	return vp;
 }
 
+static void spare_takes(struct uk_vp **p, struct carrier *s)
+{
+	struct uk_vp *vp = orphan_take(p, s);
+
+	bump(&vp->takes, 1);
+}
+
 static void orphan_add(struct uk_vp *vp, bool rests)
 {
 	store_release(&vp->owner, 0);
@@ -77,7 +84,7 @@ static struct carrier *serve(void)
 		spares = s->next_spare;
 		store_relaxed(&s->stopped, 0);
 		store_relaxed(&spares_count, spares_count - 1);
-		orphan_take(p, s);
+		spare_takes(p, s);
 		s->next_spare = given;
 		given = s;
 	}
@@ -150,7 +157,7 @@ void handoff_wait(struct carrier *c)
 	for (p = &orphans; *p && !wants_carrier(*p); p = &(*p)->next_orphan)
 		;
 	if (*p) {
-		orphan_take(p, c);
+		spare_takes(p, c);
 		unlock();
 		if (want_spare()) /* c may have been made as one, and more orphans wait */
 			maker_wake();
@@ -256,7 +263,7 @@ COLD void enter_slow(struct uk_thread *t, struct carrier *c)
 		return;
 	if (unlikely(load_relaxed(&c->hog)))
 		carrier_no_hog(c);
-	if (take_orphan(c, t->vp->set, t->pinned)) {
+	if (likely(!c->dedicated) && take_orphan(c, t->vp->set, t->pinned)) {
 		bell_arm(c);
 		carrier_bind(c, c->vp);
 		store_relaxed(&t->vp, c->vp);

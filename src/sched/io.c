@@ -49,6 +49,12 @@ bool sched_io_can(struct uk_thread *t, enum io_kind kind, enum io_class c)
 	return vp->reactor.ops->can(&vp->reactor, kind);
 }
 
+bool sched_io_served(const struct uk_thread *t)
+{
+	return t->kind == THREAD_USER && t->carrier->vp->reactor.served &&
+	       !load_relaxed(&reactor_other_ids);
+}
+
 /* Ask vp to do something and park until it has. */
 static void ask(struct uk_thread *t, struct uk_vp *vp, struct vp_msg *m)
 {
@@ -103,12 +109,28 @@ static void retrieve(struct uk_thread *t, struct io_op *op, unsigned n,
 			wait_orphan(t, &op[i]);
 }
 
+uint32_t sched_io_beyond;
+
+COLD void sched_io_names_slow(int fd)
+{
+	uint32_t now = load_relaxed(&sched_io_beyond), n = (uint32_t)fd + 1;
+
+	while (fd >= 0 && now < n && !cas_acq_rel(&sched_io_beyond, &now, n))
+		;
+}
+
 /* Who closes does not find the op in the table of a reactor while it is on its way there, so
  * he finds the count. */
+static void post_submits(struct uk_vp *home, struct vp_msg *newest,
+			 struct vp_msg *oldest, unsigned n)
+{
+	fetch_add_seq_cst(&home->submits, n); /* pairs with sched_io_cancel_fd */
+	vp_post_all(home, newest, oldest);
+}
+
 static void post_submit(struct uk_vp *home, struct vp_msg *m)
 {
-	fetch_add_seq_cst(&home->submits, 1); /* pairs with sched_io_cancel_fd */
-	vp_post(home, m);
+	post_submits(home, m, m, 1);
 }
 
 /* Submit op[0..n) to home, park until one has ended or by then; what is left is got back. */
@@ -122,6 +144,7 @@ static unsigned submit_all(struct uk_thread *t, struct io_op *op, unsigned n,
 
 	store_relaxed(&t->wfd, op->fd);
 	for (unsigned i = 0; i < n; i++) {
+		sched_io_names(op[i].fd);
 		op[i].thread = t;
 		op[i].token = tok;
 		op[i].state = IO_IDLE;
@@ -161,6 +184,57 @@ int sched_io(struct uk_thread *t, struct io_op *op, enum io_class c, int64_t dea
 	return submit_to(t, op, vp_for(t->carrier->vp, c), deadline);
 }
 
+bool sched_io_dense(const struct uk_thread *t)
+{
+	const struct uk_vp *vp;
+
+	if (t->kind != THREAD_USER)
+		return false;
+	vp = t->carrier->vp;
+	return vp->dense && !vp->set->net;
+}
+
+/* Submit to our own reactor, where it ends soon, and park. */
+static int submit_here(struct uk_thread *t, struct io_op *op,
+		       void (*submit)(struct reactor *r, struct io_op *op))
+{
+	struct uk_vp *here = t->carrier->vp;
+	uint64_t tok = wait_begin_uncancelable(t, WAIT_IO, NULL);
+
+	store_relaxed(&t->wfd, op->fd);
+	op->thread = t;
+	op->token = tok;
+	op->state = IO_IDLE;
+	bump(&here->count.io_parked, 1);
+	submit(&here->reactor, op);
+	wait_park(t, tok, TIME_NEVER);
+	return op->res;
+}
+
+int sched_io_soon(struct uk_thread *t, struct io_op *op)
+{
+	return submit_here(t, op, t->carrier->vp->reactor.ops->submit);
+}
+
+bool sched_io_may_be_late(const struct uk_thread *t)
+{
+	struct uk_vp *vp;
+	const struct reactor *r;
+
+	if (t->kind != THREAD_USER)
+		return false;
+	vp = t->carrier->vp;
+	r = &vp->reactor;
+	return vp_for(vp, IO_CLASS_NET) == vp && !r->served &&
+	       !(r->ops->together && vp_has_work(vp));
+}
+
+int sched_io_late(struct uk_thread *t, struct io_op *op)
+{
+	sched_io_names(op->fd);
+	return submit_here(t, op, reactor_submit_late);
+}
+
 void sched_io_lent(struct uk_thread *t, struct io_op *op)
 {
 	struct uk_vp *home;
@@ -195,18 +269,39 @@ struct uk_vp *sched_io_home(struct uk_thread *t, enum io_kind kind, enum io_clas
 	return r->ops->collect && r->ops->can(r, kind) ? vp : NULL;
 }
 
-void sched_io_send(struct uk_thread *t, struct io_op *op, struct vp_msg *m,
-		   struct uk_vp *home)
+void sched_io_sent(struct io_parcel *p)
 {
+	if (p->n)
+		post_submits(p->home, p->newest, p->oldest, p->n);
+	p->n = 0;
+}
+
+static void put_in(struct io_parcel *p, struct vp_msg *m, struct uk_vp *home)
+{
+	if (p->n && p->home != home)
+		sched_io_sent(p);
+	m->next = p->newest;
+	p->newest = m;
+	if (!p->n++) {
+		p->oldest = m;
+		p->home = home;
+	}
+}
+
+void sched_io_send(struct uk_thread *t, struct io_op *op, struct vp_msg *m,
+		   struct uk_vp *home, struct io_parcel *p)
+{
+	sched_io_names(op->fd);
 	op->state = IO_IDLE;
 	op->token = OP_SINK;
-	COUNT(t, io_parked);
 	if (likely(t->kind == THREAD_USER && home == t->carrier->vp)) {
+		bump(&home->count.io_parked, 1);
 		home->reactor.ops->submit(&home->reactor, op);
 		return;
 	}
+	COUNT(t, io_parked);
 	*m = (struct vp_msg){ .kind = MSG_SUBMIT, .op = op, .n = 1 };
-	post_submit(home, m);
+	put_in(p, m, home);
 }
 
 void sched_io_again(struct io_op *op, struct reactor *r)

@@ -10,6 +10,9 @@
  *
  * No lock. Where no thief can exist (a set of one vp) the owner's pops are plain.
  * A thread is in at most one place of one queue, and only after its context is saved.
+ * The owner may take the youngest of the ring back from the tail (runq_take_back), for who is
+ * about to wait for it. head counts that besides, above its index, so a thief that looked before
+ * fails (tests/model/runq.pml).
  * Rejected: one locked queue per set (every wake-up contends); Chase-Lev deque (LIFO for
  * the owner: unfair to connections).
  */
@@ -21,8 +24,10 @@
 
 #define RUNQ_SIZE 1024u /* power of two */
 #define RUNQ_REFILL 256u
+#define RUNQ_TAKE ((uint64_t)1 << 32)
 #define FORESEE 8u
 #define SWITCH_LINES 3
+#define WAKE_LINES 4
 
 struct tqueue { /* owner-only FIFO through thread->next */
 	struct uk_thread *head, *tail;
@@ -35,9 +40,17 @@ struct runq {
 	struct uk_thread *lifo;     /* owner puts, owner and thieves take by xchg */
 	struct tqueue over, pinned; /* owner */
 	uint32_t tick;              /* owner */
-	uint32_t head LINE_ALIGNED; /* owner and thieves, CAS */
+	uint64_t head
+	    LINE_ALIGNED; /* index, and above it RUNQ_TAKE for each taken back;
+					 owner and thieves, CAS */
 	struct uk_thread *ring[RUNQ_SIZE] LINE_ALIGNED;
 };
+
+/* In the ring; a thief's view may be stale, then it is more than RUNQ_SIZE. */
+static inline uint32_t runq_between(uint64_t head, uint32_t tail)
+{
+	return tail - (uint32_t)head;
+}
 
 static inline void tqueue_push(struct tqueue *q, struct uk_thread *t)
 {
@@ -69,7 +82,7 @@ static inline void runq_push(struct runq *q, struct uk_thread *t)
 	uint32_t tail = q->tail;
 
 	if (unlikely(q->over.n) ||
-	    unlikely(tail - load_acquire(&q->head) >= RUNQ_SIZE)) {
+	    unlikely(runq_between(load_acquire(&q->head), tail) >= RUNQ_SIZE)) {
 		tqueue_push(&q->over, t);
 		return;
 	}
@@ -84,7 +97,7 @@ static inline void runq_refill(struct runq *q)
 	for (unsigned i = 0; i < RUNQ_REFILL && q->over.head; i++) {
 		uint32_t tail = q->tail;
 
-		if (tail - load_acquire(&q->head) >= RUNQ_SIZE)
+		if (runq_between(load_acquire(&q->head), tail) >= RUNQ_SIZE)
 			return;
 		store_relaxed(&q->ring[tail & (RUNQ_SIZE - 1)], tqueue_pop(&q->over));
 		store_release(&q->tail, tail + 1);
@@ -92,10 +105,10 @@ static inline void runq_refill(struct runq *q)
 }
 
 /* What a thread touches of its stack when it goes on: its context, the frame that switched,
- * its caller's. */
-INLINE void foresee_stack(const char *sp)
+ * its caller's; after a wait those of the primitive, too. */
+INLINE void foresee_stack(const char *sp, unsigned lines)
 {
-	for (unsigned k = 0; k < SWITCH_LINES; k++)
+	for (unsigned k = 0; k < lines; k++)
 		__builtin_prefetch(sp + k * CACHE_LINE, 1);
 }
 
@@ -110,21 +123,20 @@ static inline void runq_foresee(const struct runq *q, uint32_t head)
 		return;
 	soon = load_relaxed(&q->ring[(head + FORESEE - 1) & (RUNQ_SIZE - 1)]);
 	__builtin_prefetch(soon, 1);
-	__builtin_prefetch(&soon->since, 1);
 	next = load_relaxed(&q->ring[(head + FORESEE / 2) & (RUNQ_SIZE - 1)]);
-	foresee_stack(load_relaxed(&next->sp));
+	foresee_stack(load_relaxed(&next->sp), SWITCH_LINES);
 }
 
 /* Owner. */
 static inline struct uk_thread *runq_pop_ring(struct runq *q)
 {
-	uint32_t head = load_relaxed(&q->head);
+	uint64_t head = load_relaxed(&q->head);
 
-	runq_foresee(q, head);
+	runq_foresee(q, (uint32_t)head);
 	for (;;) {
 		struct uk_thread *t;
 
-		if (head == q->tail)
+		if ((uint32_t)head == q->tail)
 			return NULL;
 		t = load_relaxed(&q->ring[head & (RUNQ_SIZE - 1)]);
 		if (!q->shared) {
@@ -135,6 +147,27 @@ static inline struct uk_thread *runq_pop_ring(struct runq *q)
 		if (cas_acq_rel(&q->head, &head, head + 1))
 			return t;
 	}
+}
+
+/* Owner: t, if it is the youngest in the ring, and is in it no more. The tail goes back before
+ * head changes: a thief that sees the new head sees it, one that saw the old head fails, and if
+ * one was first we see whether it has t. */
+static inline struct uk_thread *runq_take_back(struct runq *q,
+					       const struct uk_thread *t)
+{
+	uint64_t head = load_relaxed(&q->head);
+	uint32_t last = q->tail - 1;
+	struct uk_thread *youngest = load_relaxed(&q->ring[last & (RUNQ_SIZE - 1)]);
+
+	if ((uint32_t)head == q->tail || youngest != t)
+		return NULL;
+	store_relaxed(&q->tail, last);
+	while (q->shared && !cas_acq_rel(&q->head, &head, head + RUNQ_TAKE))
+		if ((uint32_t)head == last + 1) {
+			store_release(&q->tail, last + 1);
+			return NULL;
+		}
+	return youngest;
 }
 
 /* Owner: the oldest. Not NULL while anything is in the overflow, where no thief can take it:
@@ -181,7 +214,7 @@ static inline void runq_push_lifo(struct runq *q, struct uk_thread *t)
 /* Racy size of what thieves could take, now or after a refill. */
 static inline unsigned runq_stealable(const struct runq *q)
 {
-	uint32_t n = load_relaxed(&q->tail) - load_relaxed(&q->head);
+	uint32_t n = runq_between(load_relaxed(&q->head), load_relaxed(&q->tail));
 
 	return (n > RUNQ_SIZE ? 0 : n) + load_relaxed(&q->over.n);
 }
@@ -195,14 +228,17 @@ static inline unsigned runq_len(const struct runq *q)
 /* Thief: up to max threads of victim's ring, oldest first, at most half (rounded up). */
 static inline unsigned runq_steal(struct runq *q, struct uk_thread **out, unsigned max)
 {
-	uint32_t head = load_acquire(&q->head);
+	uint64_t head = load_acquire(&q->head), now;
 
 	for (;;) {
-		uint32_t tail = load_acquire(&q->tail);
-		uint32_t n = tail - head;
+		uint32_t n = runq_between(head, load_acquire(&q->tail));
 
-		if (n > RUNQ_SIZE) { /* head is stale */
-			head = load_acquire(&q->head);
+		if (n >
+		    RUNQ_SIZE) { /* head is stale, or one of us has what is taken back */
+			now = load_acquire(&q->head);
+			if (now == head)
+				return 0;
+			head = now;
 			continue;
 		}
 		n = MIN(n - n / 2, max);
@@ -210,8 +246,8 @@ static inline unsigned runq_steal(struct runq *q, struct uk_thread **out, unsign
 			return 0;
 		for (uint32_t i = 0; i < n; i++)
 			out[i] = load_relaxed(&q->ring[(head + i) & (RUNQ_SIZE - 1)]);
-		/* success: nobody took these between; the owner cannot have overwritten them,
-		 * because it never passes head */
+		/* success: nobody took these between, not from the tail either; the owner cannot
+		 * have overwritten them, because it never passes head */
 		if (cas_acq_rel(&q->head, &head, head + n))
 			return n;
 	}

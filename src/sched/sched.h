@@ -54,16 +54,29 @@ uint64_t wait_begin_uncancelable(struct uk_thread *t, enum wait_kind kind,
 /* Park until fired, until deadline (TIME_NEVER: none; also bounded by t->deadline) or
  * until cancelled, or a signal asks for the thread; returns the winner's reason. Returns at once if already fired. */
 unsigned wait_park(struct uk_thread *t, uint64_t token, int64_t deadline);
+/* The same, for the end of child: which runs at once if it is the youngest that is ready here. It
+ * may have ended long ago. */
+unsigned wait_park_join(struct uk_thread *t, uint64_t token, int64_t deadline,
+			struct uk_thread *child);
 /* Give an armed wait up without parking (the condition came true meanwhile). False: it was
  * fired; *reason tells by what. */
 bool wait_abandon(struct uk_thread *t, uint64_t token, unsigned *reason);
 /* True if this call won; t is then ready. Any kernel thread, in or out of the runtime. */
 bool wait_fire(struct uk_thread *t, uint64_t token, unsigned reason);
+/* The same, and of those that the dispatcher wakes it is no part of a batch: it runs next. */
+bool wait_fire_next(struct uk_thread *t, uint64_t token, unsigned reason);
 /* Ask t to come out of its wait, this one or the next, unless that is uncancelable: it ends with
  * WAKE_CANCEL or WAKE_SIGNAL. In the runtime. */
 void wait_cut(struct uk_thread *t, uint8_t ask);
 /* t itself, or a handler on its stack: its wait, if it is in one, ends with WAKE_SIGNAL. */
 void wait_interrupted(struct uk_thread *t);
+/* The same: is it in one? Then it stands in a queue, which it leaves before any handler runs. */
+static inline bool wait_begun(const struct uk_thread *t)
+{
+	return W_STATE(load_acquire(&t->wait)) != W_IDLE;
+}
+/* t, the caller, has jumped out of a handler, and so perhaps out of a wait that it interrupted. */
+void wait_left(struct uk_thread *t);
 /* -ETIMEDOUT, -ECANCELED, -EINTR or 0 for a reason */
 int wake_error(unsigned reason);
 
@@ -89,15 +102,37 @@ void sched_io_lent(struct uk_thread *t, struct io_op *op);
  * when it returns all have. 0, -ETIMEDOUT, -ECANCELED: what ended the wait. */
 int sched_io_any(struct uk_thread *t, struct io_op *op, unsigned n, enum io_class c,
 		 int64_t deadline);
+/* Would an operation that needs not wait be handed over in a moment, with those of others in one
+ * system call? */
+bool sched_io_dense(const struct uk_thread *t);
+/* Submit such a one, to the caller's own vp, and park until it is done. Nothing cuts that short. */
+int sched_io_soon(struct uk_thread *t, struct io_op *op);
+/* A read that has just found nothing, tried once more when the calling thread's vp has nothing
+ * else to do (event/late.c). A result as of the reactor's; -EAGAIN: there is still nothing. May
+ * it be? Where another vp or the kernel's thread carries it out, no; nor where others are ready
+ * and a ring will take the reads of many in one call. */
+bool sched_io_may_be_late(const struct uk_thread *t);
+int sched_io_late(struct uk_thread *t, struct io_op *op);
 /* Can the caller's reactor do this kind? False for foreign threads. */
 bool sched_io_can(struct uk_thread *t, enum io_kind kind, enum io_class c);
+/* Is it carried out by the set's network processor? */
+bool sched_io_served(const struct uk_thread *t);
 /* -- for operations of a sink, which no thread waits for -- */
 struct vp_msg;
 /* The vp whose reactor would take such an op of the caller's; NULL: it can't. */
 struct uk_vp *sched_io_home(struct uk_thread *t, enum io_kind kind, enum io_class c);
-/* Submit op (op->sink is set) to that vp. m, as op, stays where it is until op has ended. */
+/* What is on its way to another vp, all in one message's time. Zero: nothing. */
+struct io_parcel {
+	struct vp_msg *newest, *oldest;
+	struct uk_vp *home;
+	unsigned n;
+};
+/* Submit op (op->sink is set) to that vp; it goes with the parcel, if that is not the caller's.
+ * m, as op, stays where it is until op has ended. */
 void sched_io_send(struct uk_thread *t, struct io_op *op, struct vp_msg *m,
-		   struct uk_vp *home);
+		   struct uk_vp *home, struct io_parcel *p);
+/* The parcel goes. */
+void sched_io_sent(struct io_parcel *p);
 /* Ask for op's end, which the caller keeps from being used again meanwhile. May park. */
 void sched_io_cancel(struct uk_thread *t, struct io_op *op, struct uk_vp *home);
 /* A sink, of an op that it has just been given, where that was pending: once more. */
@@ -128,6 +163,15 @@ bool sched_io_peek(int fd);
 bool sched_io_pending(int fd);
 /* Do all reactors hold the files of their operations (struct reactor_ops)? */
 bool sched_io_holds(void);
+/* One more than the highest number that a wait or a request has named: who closes a range need not
+ * look for anybody beyond. It grows. Any thread; before it looks up what the number means. */
+extern uint32_t sched_io_beyond;
+void sched_io_names_slow(int fd);
+static inline void sched_io_names(int fd)
+{
+	if (unlikely((uint32_t)fd >= load_relaxed(&sched_io_beyond)))
+		sched_io_names_slow(fd);
+}
 
 /* Bracket a call that may block the kernel thread. mark: the monitor finds us (cheap, for
  * calls that seldom block); release: the vp goes to a spare at once if work waits. Both are
@@ -157,6 +201,8 @@ static inline bool sched_eintr_counts(const struct uk_thread *t)
 /* Likewise for a foreign thread, which has put a handler off because it was in the runtime: it
  * leaves it. A wait of its that a handler interrupts ends with WAKE_SIGNAL then. */
 extern void (*foreign_signals)(void);
+/* A kernel thread has its descriptor, to wait and to wake; outside the runtime. NULL: nothing to do. */
+extern void (*foreign_adopted)(void);
 /* It says the mask of the calling user thread, which is not its carrier's. NULL: there is none. */
 extern uint64_t (*thread_mask)(void);
 /* t has a signal to handle: it comes out of its wait, or is interrupted where it computes or
@@ -167,6 +213,10 @@ void thread_interrupt(struct uk_thread *t, bool restart);
 void thread_signals_seen(struct uk_thread *t);
 /* What interrupts is installed; carriers exist. */
 void thread_signals_init(void);
+/* What interrupts the caller in the kernel waits until it is open again. *open, the
+ * kernel's part of a sigset_t: the mask with which it is; NULL: only that is changed. */
+void interrupts_shut(void *open);
+void interrupts_open(const void *open);
 /* The user thread in whose context the caller runs, also in a handler; or NULL. */
 struct uk_thread *handler_thread(void);
 /* Around a handler that interrupted user code of a user thread: for so long the thread is a
@@ -177,9 +227,24 @@ void handler_end(struct uk_thread *t);
 /* A jump is about to leave the caller's handler, if it is in one: what handler_begin gave, or
  * NULL. */
 struct uk_thread *handler_left(void);
+/* In the drop-in: a carrier answers in a handler, as soon as it runs; context: of what that has
+ * interrupted, a system call goes on. False: it is not asked. */
+enum carrier_question { QUESTION_FRAMES, QUESTION_MASK, CARRIER_QUESTIONS };
+extern void (*carrier_answers[CARRIER_QUESTIONS])(void *context); /* set at load time */
+bool carrier_ask(const struct carrier *c, enum carrier_question q);
+/* bound.c: the calling user thread and its kernel thread belong to each other from now on, and its
+ * calls are those of a kernel thread; nothing for who is one. Of a handler: of the thread that it
+ * interrupted. 0 or -ENOMEM. */
+int sched_bind(void);
+/* Is it? */
+bool sched_bound(void);
+/* t is cancelled; if it is bound, what it waits for as a guest ends, too. In the runtime. */
+void sched_cancel_bound(struct uk_thread *t);
+/* At its end, or nothing: it ends on another carrier, and its kernel thread does with it. */
+void sched_unbind(void);
 /* For setxid.c: a 33 that signal.c has sent. */
 bool signal_is_ours(const siginfo_t *info);
-void signal_interrupted(void *context);
+void signal_interrupted(const siginfo_t *info, void *context);
 
 /* Async-signal-safe helpers for uk_sem_post. Is the calling kernel thread inside the
  * runtime (so a handler interrupted it)? */

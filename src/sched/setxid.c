@@ -38,13 +38,15 @@ static void on_setxid(int sig, siginfo_t *info, void *context)
 	void *tp = NULL;
 
 	if (signal_is_ours(info)) {
-		signal_interrupted(context);
+		signal_interrupted(info, context);
 		return;
 	}
 	if (t && t->tp && !t->carrier->renew) {
 		tp = t->tp;
 		arch_set_tp(t->carrier->tp);
 	}
+	/* a network processor's thread keeps the ones of before */
+	store_relaxed(&reactor_other_ids, 1);
 	libc_handler(sig, info, context);
 	if (tp)
 		arch_set_tp(tp);

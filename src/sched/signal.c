@@ -20,7 +20,8 @@
  * asked) either before the asker's membarrier, then the asker sees it run; or after, then it
  * sees the bit. The kernel signals are the two that libc keeps for itself: 32 (SIGCANCEL, whose
  * other senders the drop-in replaces) and, with SA_RESTART, 33 (SIGSETXID, told apart by how
- * it was sent: setxid.c stands before it). No mask of the program's ever has them.
+ * it was sent: setxid.c stands before it). No mask of the program's ever has them. A carrier
+ * is asked something by the same (carrier_ask), whoever runs there.
  *
  * Law 3: a handler that interrupted user code may not park, so its thread is a foreign one for
  * so long, its carrier's guest (handler_begin): its waits are the kernel's, its carrier is
@@ -43,7 +44,9 @@
 void (*thread_signals)(void *context);
 void (*foreign_signals)(void);
 uint64_t (*thread_mask)(void);
-static uint32_t cookie; /* its address says that a kernel signal is ours */
+void (*carrier_answers[CARRIER_QUESTIONS])(void *context);
+/* Their addresses say that a kernel signal is ours, and for whom. */
+static uint32_t cookie, question;
 
 /* As the kernel has it. */
 struct action {
@@ -57,12 +60,11 @@ struct uk_thread *handler_thread(void)
 {
 	struct uk_thread *t = thread_self();
 
-	if (!t)
+	if (!t || t->depth == DEPTH_VFORK)
 		return NULL;
 	if (load_relaxed(&t->kind) == THREAD_FOREIGN && t->carrier)
 		t = t->carrier->current; /* its guest */
-	return load_relaxed(&t->kind) == THREAD_USER && t->depth != DEPTH_VFORK ? t
-										: NULL;
+	return load_relaxed(&t->kind) == THREAD_USER ? t : NULL;
 }
 
 void thread_signals_seen(struct uk_thread *t)
@@ -76,20 +78,52 @@ void signals_deliver(struct uk_thread *t)
 	thread_signals(NULL);
 }
 
-static void send_to(int tid, bool restart)
+static long send(int tid, bool restart, void *why, unsigned which)
 {
 	siginfo_t info = { .si_signo = restart ? SIG_RESTART : SIG_INTERRUPT,
 			   .si_code = SI_QUEUE };
 
-	info.si_ptr = &cookie;
-	sys4(SYS_rt_tgsigqueueinfo, sys0(SYS_getpid), tid, info.si_signo, &info);
+	info.si_ptr = why;
+	info.si_uid = which;
+	return sys4(SYS_rt_tgsigqueueinfo, sys0(SYS_getpid), tid, info.si_signo, &info);
 }
 
-/* In a handler, before the program's code runs in it, or it is left for good. */
+static void send_to(int tid, bool restart)
+{
+	send(tid, restart, &cookie, 0);
+}
+
+bool carrier_ask(const struct carrier *c, enum carrier_question q)
+{
+	return thread_signals && !send(c->tid, true, &question, q);
+}
+
+static const uint64_t interrupts =
+    1ull << (SIG_INTERRUPT - 1) | 1ull << (SIG_RESTART - 1);
+
+/* In a handler, before the program's code runs in it, or it is left for good. What interrupts is
+ * open, though it was shut until a call that waits (interrupts_shut). */
 static void mask_of_interrupted(void *context)
 {
-	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &((ucontext_t *)context)->uc_sigmask,
-	     NULL, sizeof(uint64_t));
+	uint64_t mask =
+	    *(const uint64_t *)(const void *)&((ucontext_t *)context)->uc_sigmask &
+	    ~interrupts;
+
+	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
+}
+
+void interrupts_shut(void *open)
+{
+	sys4(SYS_rt_sigprocmask, SIG_BLOCK, &interrupts, open, sizeof(interrupts));
+}
+
+void interrupts_open(const void *open)
+{
+	if (open)
+		sys4(SYS_rt_sigprocmask, SIG_SETMASK, open, NULL, sizeof(uint64_t));
+	else
+		sys4(SYS_rt_sigprocmask, SIG_UNBLOCK, &interrupts, NULL,
+		     sizeof(interrupts));
 }
 
 void thread_interrupt(struct uk_thread *t, bool restart)
@@ -134,19 +168,25 @@ static void foreign_interrupted(struct uk_thread *t, void *context)
  * end of this handler. */
 bool signal_is_ours(const siginfo_t *info)
 {
-	return info->si_code == SI_QUEUE && info->si_ptr == &cookie;
+	return info->si_code == SI_QUEUE &&
+	       (info->si_ptr == &cookie || info->si_ptr == &question);
 }
 
-void signal_interrupted(void *context)
+void signal_interrupted(const siginfo_t *info, void *context)
 {
 	struct uk_thread *t = handler_thread(), *now = thread_self();
 
+	if (info->si_ptr == &question) {
+		carrier_answers[info->si_uid](context);
+		return;
+	}
 	if (now && load_relaxed(&now->kind) == THREAD_FOREIGN && !now->carrier)
 		foreign_interrupted(now, context);
 	if (!t || !thread_asked(t, ASK_SIGNAL))
 		return;
-	if (now != t && now->depth) { /* in a handler's own call of the runtime */
+	if (now != t && (now->depth || wait_begun(now))) { /* a guest's own call */
 		store_relaxed(&now->deferred, 1);
+		wait_interrupted(now);
 		return;
 	}
 	if (t->depth) {
@@ -166,7 +206,7 @@ static void (*libc_handler)(int, siginfo_t *, void *); /* or NULL; constant once
 static void on_interrupt(int sig, siginfo_t *info, void *context)
 {
 	if (signal_is_ours(info))
-		signal_interrupted(context);
+		signal_interrupted(info, context);
 	else if (libc_handler)
 		libc_handler(sig, info, context);
 }
@@ -206,6 +246,15 @@ void thread_signals_init(void)
 
 /* ---- the guest ---- */
 
+struct uk_thread *carrier_guest(struct carrier *c)
+{
+	if (!c->guest)
+		c->guest = thread_guest();
+	if (c->guest)
+		c->guest->carrier = c;
+	return c->guest;
+}
+
 struct uk_thread *handler_begin(void)
 {
 	struct uk_thread *t = thread_self(), *g;
@@ -214,12 +263,9 @@ struct uk_thread *handler_begin(void)
 	if (!t || load_relaxed(&t->kind) != THREAD_USER || t->depth)
 		return NULL;
 	c = t->carrier;
-	if (!c->guest)
-		c->guest = thread_guest();
-	g = c->guest;
+	g = carrier_guest(c);
 	if (!g)
 		return NULL; /* no memory: it may park, in a handler */
-	g->carrier = c;
 	store_relaxed(&c->mark, 1);
 	handoff_out(
 	    c); /* it may have been about to: who waits is no reason to wait for c */
@@ -230,7 +276,7 @@ struct uk_thread *handler_begin(void)
 
 void handler_end(struct uk_thread *t)
 {
-	if (!t)
+	if (!t || t->carrier->bound_to == t)
 		return;
 	*thread_self_slot() = t;
 	fence_compiler();
@@ -243,7 +289,7 @@ struct uk_thread *handler_left(void)
 
 	if (!t || t == thread_self())
 		return NULL;
-	thread_self()->depth = 0;
+	thread_self()->depth = 0; /* of its guest, which a bound thread stays */
 	handler_end(t);
 	carrier_sigstack(t->carrier); /* no sigreturn does it */
 	return t;

@@ -98,6 +98,7 @@ static int learn(void)
 		return r;
 	fuzz_init();
 	cpus_learn();
+	slack_learn();
 	process_nice = 20 - (int)sys2(SYS_getpriority, PRIO_PROCESS, 0);
 	stack = env_size("UK_STACK", (size_t)1 << STACK_MAX_ORDER);
 	if (stack)

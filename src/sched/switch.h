@@ -17,8 +17,6 @@
 #include "sched/enter.h"
 #include "sched/fuzz.h"
 
-#define LIFO_STREAK 16
-
 extern bool switch_fast_tp; /* wrfsbase is there; set once */
 
 struct uk_thread *pop_slow(struct uk_vp *vp);
@@ -30,7 +28,7 @@ INLINE struct uk_thread *pop(struct uk_vp *vp)
 	struct runq *q = &vp->rq;
 	struct uk_thread *t;
 
-	if (load_relaxed(&q->lifo) && vp->lifo_streak < LIFO_STREAK &&
+	if (load_relaxed(&q->lifo) && vp->lifo_streak < vp->lifo_most &&
 	    !fuzz_once_in(8)) {
 		t = runq_take_lifo(q);
 		if (t) {
@@ -68,6 +66,9 @@ INLINE struct uk_thread *next_thread(struct carrier *c)
 	t = pop_runnable(vp);
 	return t ? t : &c->disp;
 }
+
+/* The same for who is about to join child: child, if it is the youngest in the queue. */
+struct uk_thread *next_or_child(struct carrier *c, struct uk_thread *child);
 
 INLINE void finish_switch(struct carrier *c)
 {

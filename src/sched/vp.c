@@ -56,6 +56,7 @@ static int vp_make(struct uk_vp **out, struct uk_vpset *s, unsigned index,
 	vp->shared = !reactive && s->n > 1 && !(s->flags & UK_VPSET_NOSTEAL);
 	vp->rq.shared = vp->shared;
 	vp->steal_seed = index * 7 + 1;
+	vp->lifo_most = LIFO_STREAK;
 	vp->clock = sys_now();
 	stack_cache_init(&vp->stacks);
 	wheel_init(&vp->wheel, vp->clock);
@@ -252,7 +253,8 @@ struct uk_vp *sched_only_vp(void)
 
 /* ---- public ---- */
 
-/* As much of it as the caller knows; -E2BIG: it wants something that we do not know. */
+/* As much of it as the caller knows, over the defaults; -E2BIG: it wants something that we do
+ * not know. */
 static int take_attr(uk_vpset_attr *all, const uk_vpset_attr *a)
 {
 	const char *from = (const char *)a;
@@ -262,7 +264,6 @@ static int take_attr(uk_vpset_attr *all, const uk_vpset_attr *a)
 	for (size_t i = sizeof(*all); i < a->size; i++)
 		if (from[i])
 			return -E2BIG;
-	*all = (uk_vpset_attr)UK_VPSET_ATTR_INIT;
 	memcpy(all, a, MIN(a->size, sizeof(*all)));
 	return 0;
 }
@@ -270,8 +271,8 @@ static int take_attr(uk_vpset_attr *all, const uk_vpset_attr *a)
 UK_API int uk_vpset_create_attr(uk_vpset **out, const uk_vpset_attr *a)
 {
 	struct set_plan plan;
-	uk_vpset_attr all;
-	int r = take_attr(&all, a);
+	uk_vpset_attr all = UK_VPSET_ATTR_INIT;
+	int r = !out ? -EINVAL : a ? take_attr(&all, a) : 0;
 
 	if (!r)
 		r = sched_start();

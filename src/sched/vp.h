@@ -26,6 +26,7 @@
 #define CPUS_MOST 8192u /* the kernel's own limit */
 #define SLICE_NS (10 * NS_PER_MS) /* if nobody says otherwise */
 #define VP_BUDGET 64              /* switches between two looks at the reactor */
+#define LIFO_STREAK 16
 #define VP_BURST 64 /* passes after a hand-off for which a wake-up goes first */
 
 /* op->token, who hears of the op's end:
@@ -53,7 +54,8 @@ struct vp_msg {
 /* What the monitor remembers of a vp; the monitor alone. */
 struct vp_watch {
 	uint64_t switches;
-	uint64_t ran;            /* switches at the last look */
+	uint64_t ran;     /* switches at the last look */
+	uint64_t inlined; /* calls that had ended without a switch, at the last look */
 	struct carrier *carrier; /* NULL: it was an orphan */
 	int64_t
 	    since;   /* the same thread has run since then; or it has been an orphan */
@@ -77,17 +79,21 @@ struct uk_vp {
 	uint8_t burst; /* passes for which whom the dispatcher wakes goes before the
 			    queue; owner, and the monitor sets it */
 	uint8_t lifo_streak;
+	uint8_t lifo_most; /* of it: LIFO_STREAK, or 0 (look_at_turn); owner */
+	bool dense;     /* owner: many threads ran in the last pass, each but shortly */
 	uint8_t lonely; /* owner: short sleeps in a row that ended for one thread */
 	uint32_t seen_switches; /* owner: at the last sched_make_room */
 	struct vp_count count;  /* owner; kicks: whoever kicks */
 	int64_t clock;          /* owner writes once a pass */
 	int64_t slept;          /* owner: clock before the last sleep, 0 = ran since */
 	struct runq rq;
-	struct slab_cache threads; /* owner, as are the next five */
+	struct slab_cache threads; /* owner, as are the next eight */
 	struct stack_cache stacks;
 	struct tls_cache tls;
 	uint64_t next_id, end_id;
 	uint32_t steal_seed;
+	uint32_t turn_end, deep; /* see look_at_turn; owner, all three */
+	int64_t turn_at;
 	struct vp_msg *closers; /* MSG_CANCEL_FD not yet done */
 	struct reactor reactor;
 	struct wheel wheel;
@@ -106,6 +112,7 @@ struct uk_vp {
 	struct uk_vpset *set LINE_ALIGNED;
 	unsigned id, index;
 	uint64_t handoffs, handoffs_hog, stalls; /* monitor */
+	uint64_t takes;                          /* by spares; handoff.c's lock */
 	struct uk_vp *next_orphan;               /* handoff.c's lock, as is the next */
 	bool rests;                              /* an orphan that had nothing to do */
 	cpu_set_t cpus;                          /* binding; set lock */
@@ -161,7 +168,8 @@ struct carrier {
 	    *hog;   /* it computes on without this one, or NULL; the monitor sets,
 			    itself clears (carrier_no_hog) */
 	bool niced; /* the monitor alone: as a hog it has lost priority */
-	bool ended; /* the monitor: the program has made the kernel end it */
+	bool ended; /* the monitor: the program has made the kernel end it; or itself,
+			    retired */
 	int64_t hog_since; /* likewise */
 	uint32_t bound;    /* generation of its affinity; itself */
 	uint32_t stopped;  /* it stands at the gate, or is a spare (gate.c); itself, or
@@ -169,8 +177,14 @@ struct carrier {
 	bool renew;        /* after a fork: needs a stack and a block of its own */
 	bool newborn;      /* made as a spare and not parked yet; handoff.c's lock */
 	bool masked;       /* has carrier_mask; itself */
+	uint32_t shut;     /* and blocks SIGPROF for now (posix/signal.c); atomic */
+	bool dedicated;    /* runs one thread, and ends then (bound.c); itself */
+	bool listed;       /* in carriers_all, and was before; itself */
+	struct uk_thread *bound_to; /* that one, until it ends; itself */
 	struct perf_event_mmap_page
 	    *bell; /* bell.h: the monitor sets it; itself and the monitor write there */
+	struct perf_event_mmap_page *
+	    old_bell; /* of its kernel thread that has ended; itself, the monitor takes it */
 	uint32_t
 	    seat; /* detect.c: the start of which it has been asked for; the monitor */
 	int64_t deaf_until; /* it rang for nothing; the monitor */
@@ -188,8 +202,12 @@ extern uint32_t vp_count_all; /* release by the creator, acquire by readers */
 extern struct carrier *carriers_all; /* acquire */
 extern struct uk_vpset *vpset_default;
 extern uint64_t carriers_count, spares_count; /* gauges, racy reads */
+extern uint64_t carriers_dedicated;           /* of these, likewise */
+extern uint32_t carriers_reborn; /* times that one of them got another kernel thread */
 extern uint64_t spares_made;
 extern uint64_t carrier_mask; /* signals that carriers block; constant */
+extern uint64_t
+    carrier_shuts; /* set before the start: these, too, though else they are open */
 /* The calling carrier has its alternate signal stack (again). */
 void carrier_sigstack(const struct carrier *c);
 bool carrier_on_sigstack(const struct carrier *c, const void *p);
@@ -208,6 +226,8 @@ void enqueue(struct uk_vp *vp, struct uk_thread *t, bool lifo); /* owner of vp *
 void enqueue_woken(struct uk_vp *vp, struct uk_thread *t);      /* its dispatcher */
 void inbox_push(struct uk_vp *vp, struct uk_thread *t);         /* anyone */
 void vp_post(struct uk_vp *vp, struct vp_msg *m);               /* anyone */
+/* Anyone: a list, in one step and with one kick. */
+void vp_post_all(struct uk_vp *vp, struct vp_msg *newest, struct vp_msg *oldest);
 void vp_kick(struct uk_vp *vp);           /* anyone, if it sleeps */
 void queue_anywhere(struct uk_thread *t); /* to its vp's inbox, honouring suspension */
 void suspend_end(struct uk_thread *t, uint8_t bit); /* async-signal-safe */
@@ -241,9 +261,12 @@ struct cpus {
 };
 extern struct cpus process_cpus; /* allowed when the runtime started; constant then */
 void cpus_learn(void);           /* the runtime starts */
+void slack_learn(void);          /* likewise */
 /* process_cpus, or before the start what is allowed now, into room. */
 const struct cpus *cpus_allowed(struct cpus *room);
 void cpus_named(const struct cpus *c, cpu_set_t *set); /* the first 1024 */
+/* What the control groups allow, in thousandths of a CPU; -1: no limit. */
+int64_t cpus_quota(void);
 /* How many vps a set has that may use so many CPUs. */
 unsigned cpus_vps(unsigned cpus);
 
@@ -253,6 +276,8 @@ void carrier_drop(struct uk_vp *vp);                /* and that was dismissed */
 int maker_call(struct crew *w);                     /* of spares */
 void carriers_init(void); /* how many spares, and how many there may be */
 void carrier_no_hog(struct carrier *c);
+struct uk_thread *
+carrier_guest(struct carrier *c);     /* signal.c; itself. NULL: no memory */
 void run_deferred(struct carrier *c); /* itself, in the runtime, without a lock */
 void maker_defer(void); /* a signal handler: the maker shall call deferred_wake */
 void maker_wake(void);  /* it shall look whether spares are wanted */
@@ -319,6 +344,7 @@ extern uint32_t monitor_asleep;
 extern void (*monitor_call)(void);
 extern void (*carrier_born)(
     void);                 /* likewise; NULL, or a new carrier in carriers_all calls */
-void monitor_notice(void); /* anyone: a vp that runs threads is awake now */
+void monitor_notice(void); /* anyone: a vp that runs threads is awake now, or there is
+			      something to give back */
 
 #endif

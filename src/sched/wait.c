@@ -72,6 +72,19 @@ void wait_interrupted(struct uk_thread *t)
 		wait_fire(t, W_TOKEN(w), WAKE_SIGNAL);
 }
 
+void wait_left(struct uk_thread *t)
+{
+	uint64_t w = load_acquire(&t->wait);
+
+	if (load_relaxed(&t->kind) != THREAD_FOREIGN)
+		return; /* it has left none */
+	while (W_STATE(w) != W_IDLE &&
+	       !cas_acq_rel(&t->wait, &w, W_MAKE(W_TOKEN(w), 0, W_IDLE)))
+		;
+	store_relaxed(&t->wkind, (uint8_t)WAIT_NONE);
+	store_relaxed(&t->state, (uint8_t)T_RUNNING);
+}
+
 uint64_t wait_begin_uncancelable(struct uk_thread *t, enum wait_kind kind,
 				 const void *obj)
 {
@@ -96,7 +109,8 @@ static unsigned park_foreign(struct uk_thread *t, uint64_t token, int64_t deadli
 
 	/* No lock is held here: a signal handler may fire for itself while we sleep. */
 	store_release(&t->depth, 0);
-	run_deferred_foreign(t);
+	if (unlikely(foreign_signalled(t)))
+		wait_interrupted(t);
 	store_relaxed(&t->since, sys_now());
 	store_relaxed(&t->state, (uint8_t)T_PARKED);
 	if (cas_acq_rel(&t->wait, &w, W_MAKE(token, 0, W_PARKED))) {
@@ -117,7 +131,8 @@ static unsigned park_foreign(struct uk_thread *t, uint64_t token, int64_t deadli
 	return wait_end(t);
 }
 
-unsigned wait_park(struct uk_thread *t, uint64_t token, int64_t deadline)
+INLINE unsigned park(struct uk_thread *t, uint64_t token, int64_t deadline,
+		     struct uk_thread *child)
 {
 	struct carrier *c;
 	struct uk_vp *vp;
@@ -139,12 +154,23 @@ unsigned wait_park(struct uk_thread *t, uint64_t token, int64_t deadline)
 	store_relaxed(&t->state, (uint8_t)T_PARKED);
 	if (unlikely(t->blocking)) /* the mark is ours, not our successor's */
 		store_relaxed(&c->mark, 0);
-	switch_now(c, t, next_thread(c), POST_PARK);
+	switch_now(c, t, child ? next_or_child(c, child) : next_thread(c), POST_PARK);
 	if (unlikely(t->blocking))
 		store_relaxed(&t->carrier->mark, 1);
 	if (deadline != TIME_NEVER)
 		timer_rest(&t->carrier->vp->wheel, &t->timer);
 	return wait_end(t);
+}
+
+unsigned wait_park(struct uk_thread *t, uint64_t token, int64_t deadline)
+{
+	return park(t, token, deadline, NULL);
+}
+
+unsigned wait_park_join(struct uk_thread *t, uint64_t token, int64_t deadline,
+			struct uk_thread *child)
+{
+	return park(t, token, deadline, child);
 }
 
 bool wait_abandon(struct uk_thread *t, uint64_t token, unsigned *reason)
@@ -159,7 +185,7 @@ bool wait_abandon(struct uk_thread *t, uint64_t token, unsigned *reason)
 	return false;
 }
 
-bool wait_fire(struct uk_thread *t, uint64_t token, unsigned reason)
+INLINE bool fire(struct uk_thread *t, uint64_t token, unsigned reason, bool next)
 {
 	uint64_t w = load_acquire(&t->wait);
 	struct uk_thread *me;
@@ -188,16 +214,31 @@ bool wait_fire(struct uk_thread *t, uint64_t token, unsigned reason)
 
 		bump(&vp->count.readies, 1);
 		/* completions come in batches, oldest first: keep their order */
-		if (me->kind == THREAD_USER)
+		if (me->kind == THREAD_USER) {
+			/* it runs soon: its stack comes while the caller goes on */
+			foresee_stack(load_relaxed(&t->sp), WAKE_LINES);
 			enqueue(vp, t, true);
-		else
+		} else if (next) {
+			enqueue(vp, t, true);
+		} else {
 			enqueue_woken(vp, t);
+		}
 	} else {
 		fetch_add_relaxed(&sched_foreign_count()->readies,
 				  1); /* many write it */
 		queue_anywhere(t);
 	}
 	return true;
+}
+
+bool wait_fire(struct uk_thread *t, uint64_t token, unsigned reason)
+{
+	return fire(t, token, reason, false);
+}
+
+bool wait_fire_next(struct uk_thread *t, uint64_t token, unsigned reason)
+{
+	return fire(t, token, reason, true);
 }
 
 int wake_error(unsigned reason)

@@ -8,10 +8,12 @@
 #define FLAGS 0x4111
 
 	.text
-	.globl	vfork
+	.globl	vfork, __vfork
 	.type	vfork, %function
+	.type	__vfork, %function
 	.p2align 4
 vfork:
+__vfork:
 	.cfi_startproc
 	stp	x29, x30, [sp, #-16]!
 	.cfi_adjust_cfa_offset 16
@@ -29,14 +31,13 @@ vfork:
 	mov	x8, #SYS_clone
 	svc	#0
 	cbnz	x0, 2f
-	cbz	x9, 1f		/* the child */
-	mov	x0, #SIG_SETMASK
+	mov	x0, #SIG_SETMASK /* the child */
 	mov	x1, x9
 	mov	x2, xzr
 	mov	x3, #8
 	mov	x8, #SYS_rt_sigprocmask
 	svc	#0
-1:	mov	x0, xzr
+	mov	x0, xzr
 	ret
 2:	b	spawn_vfork_end	/* the parent */
 	.cfi_endproc

@@ -8,10 +8,12 @@
 #define SIG_SETMASK 2
 
 	.text
-	.globl	vfork
+	.globl	vfork, __vfork
 	.type	vfork, @function
+	.type	__vfork, @function
 	.p2align 4
 vfork:
+__vfork:
 	.cfi_startproc
 	endbr64
 	subq	$8, %rsp
@@ -30,14 +32,12 @@ vfork:
 	.cfi_offset %rip, -8
 	testq	%rax, %rax
 	jnz	2f
-	testq	%rsi, %rsi	/* the child */
-	jz	1f
-	movl	$SIG_SETMASK, %edi
+	movl	$SIG_SETMASK, %edi /* the child */
 	xorl	%edx, %edx
 	movl	$8, %r10d
 	movl	$SYS_rt_sigprocmask, %eax
 	syscall
-1:	xorl	%eax, %eax
+	xorl	%eax, %eax
 	ret
 2:	movq	%rax, %rdi	/* the parent */
 	subq	$8, %rsp

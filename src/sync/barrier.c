@@ -79,7 +79,7 @@ int uk_barrier_wait_until(uk_barrier *b, uk_time deadline)
 {
 	struct uk_thread *t = enter_touching(b, sizeof(*b));
 	struct futex_bucket *fb = futex_lock(b);
-	struct futex_node n;
+	struct futex_node *n = futex_node_of(t);
 	unsigned why;
 
 	if (arrive(b, fb)) {
@@ -87,8 +87,8 @@ int uk_barrier_wait_until(uk_barrier *b, uk_time deadline)
 		rt_exit();
 		return 1;
 	}
-	why = sleep_queued(b, fb, &n, t, deadline);
-	if (why != WAKE_OK && passed(&n, &b->arrived, -1))
+	why = sleep_queued(b, fb, n, t, deadline);
+	if (why != WAKE_OK && passed(n, &b->arrived, -1))
 		why = WAKE_OK;
 	rt_exit();
 	return wake_error(why);

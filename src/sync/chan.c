@@ -357,7 +357,7 @@ static void hang_up(struct list *q, struct chan_wake *last, bool *any)
 int uk_chan_close(uk_chan *c)
 {
 	bool locked = chan_enter(c, rt_enter()), any = false;
-	struct chan_wake last;
+	struct chan_wake last = { NULL, 0 };
 	int ret = -EPIPE;
 
 	if (!c->closed) {

@@ -197,7 +197,7 @@ int uk_cond_wait_until(uk_cond *c, uk_mutex *m, uk_time deadline)
 				  .owner = &m->owner,
 				  .kind = WAIT_MUTEX,
 				  .uncancelable = true };
-	struct futex_node n = { .arg = &m->word, .tag = WAIT_MUTEX };
+	struct futex_node *n = futex_node_of(t);
 	struct cond cond = cond_of(c);
 	bool signalled;
 	uint32_t depth;
@@ -207,13 +207,15 @@ int uk_cond_wait_until(uk_cond *c, uk_mutex *m, uk_time deadline)
 		rt_exit();
 		return -EPERM;
 	}
-	cond_queue(&cond, t, &n);
+	n->arg = &m->word;
+	n->tag = WAIT_MUTEX;
+	cond_queue(&cond, t, n);
 	depth = m->depth;
 	m->depth = 0;
 	mutex_release(&m->word, &m->owner, t);
-	why = wait_park(t, n.token, deadline);
-	signalled = cond_settle(&cond, &n, why, &how.woken);
-	if (n.state != FUTEX_HANDED)
+	why = wait_park(t, n->token, deadline);
+	signalled = cond_settle(&cond, n, why, &how.woken);
+	if (n->state != FUTEX_HANDED)
 		mutex_lock_wait(&m->word, t, &how);
 	m->depth = depth;
 	rt_exit();

@@ -12,7 +12,7 @@
  *
  * 8192 buckets of one line: 512 KiB of zero pages, touched only where hashed to. A million
  * waiters on as many addresses are about 120 in a bucket, and each of them that is passed by
- * in a search is read on a cold stack. So a bucket that has many is split into parts, by more
+ * in a search is a cold line. So a bucket that has many is split into parts, by more
  * bits of the hash and under the same lock; the parts are zero pages until then (4 MiB).
  *
  * Rejected: queues inside the objects (a drop-in sem_t has no room for one, and a raw
@@ -26,9 +26,14 @@
 #include "base/panic.h"
 #include "uk/sync.h"
 
+#define GROUP 64u /* buckets; a page */
+
 struct futex_bucket futex_table[FUTEX_BUCKETS];
+static uint8_t
+    opened[FUTEX_BUCKETS / GROUP]; /* one of the group was; set once, atomics */
 static struct list parts[FUTEX_BUCKETS]
 			[FUTEX_PARTS]; /* the bucket's lock; while split */
+static uint8_t crowded;                /* a bucket has been split; set once, atomics */
 
 static uint64_t hash_of(const void *key)
 {
@@ -45,6 +50,13 @@ unsigned futex_part(const void *key)
 	return (unsigned)(hash_of(key) >> 46) % FUTEX_PARTS; /* the 5 below */
 }
 
+void futex_foresee(const void *key)
+{
+	__builtin_prefetch(&futex_table[futex_hash(key)], 1);
+	if (unlikely(load_relaxed(&crowded)))
+		__builtin_prefetch(&parts[futex_hash(key)][futex_part(key)], 1);
+}
+
 static struct list *parts_of(const struct futex_bucket *b)
 {
 	return parts[b - futex_table];
@@ -54,6 +66,16 @@ static struct list *parts_of(const struct futex_bucket *b)
 static struct list *queue_of(struct futex_bucket *b, const void *key)
 {
 	return b->split ? &parts_of(b)[futex_part(key)] : &b->queue;
+}
+
+static struct futex_bucket *bucket_with(const struct futex_node *n)
+{
+	return &futex_table[load_relaxed(&n->bucket)];
+}
+
+static void put_in(struct futex_node *n, const struct futex_bucket *b)
+{
+	store_relaxed(&n->bucket, (uint16_t)(b - futex_table));
 }
 
 static struct futex_bucket *bucket_of(const void *key)
@@ -72,8 +94,11 @@ __attribute__((constructor)) static void rank_buckets(void)
 /* Zero memory is a valid bucket: the queue is made by the first who locks. */
 static void bucket_open(struct futex_bucket *b)
 {
-	if (unlikely(!b->queue.next))
+	if (unlikely(!b->queue.next)) {
+		store_relaxed(&opened[(b - futex_table) / GROUP], 1);
+		fence_compiler(); /* a child forked between finds it in the group */
 		list_init(&b->queue);
+	}
 }
 
 static void bucket_lock(struct futex_bucket *b)
@@ -132,11 +157,11 @@ void futex_unlock_pair(struct futex_bucket *b1, struct futex_bucket *b2)
 struct futex_bucket *futex_lock_node(const struct futex_node *n)
 {
 	for (;;) {
-		struct futex_bucket *b = load_relaxed(&n->bucket);
+		struct futex_bucket *b = bucket_with(n);
 
 		bucket_lock(b);
 		/* a requeue writes it under this lock: unchanged means that it stays */
-		if (likely(b == load_relaxed(&n->bucket)))
+		if (likely(b == bucket_with(n)))
 			return b;
 		futex_unlock(b);
 	}
@@ -153,6 +178,8 @@ static NOINLINE void split(struct futex_bucket *b)
 	for (unsigned i = 0; i < FUTEX_PARTS; i++)
 		list_init(&parts_of(b)[i]);
 	b->split = true;
+	if (!load_relaxed(&crowded))
+		store_relaxed(&crowded, 1);
 	for (struct list *l; (l = list_pop_front(&b->queue));)
 		list_push_back(queue_of(b, node_of(l)->key), l);
 }
@@ -164,7 +191,7 @@ void futex_push(struct futex_bucket *b, struct futex_node *n, const void *key,
 	n->thread = t;
 	n->token = token;
 	n->state = FUTEX_QUEUED;
-	store_relaxed(&n->bucket, b);
+	put_in(n, b);
 	if (unlikely(b->waiters++ >= FUTEX_SPLIT) && !b->split)
 		split(b);
 	if (front)
@@ -199,21 +226,23 @@ struct futex_node *futex_next(struct futex_bucket *b, const struct futex_node *n
 
 void futex_take(struct futex_node *n, enum futex_state state)
 {
+	struct futex_bucket *b = bucket_with(n);
+
 	dbg_assert(n->state == FUTEX_QUEUED);
 	list_del(&n->link);
 	n->state = (uint8_t)state;
-	if (--n->bucket->waiters == 0)
-		n->bucket->split = false;
+	if (--b->waiters == 0)
+		b->split = false;
 }
 
 /* Splits nothing and makes nothing one again, for the mover may be half through a queue. */
 void futex_move(struct futex_node *n, struct futex_bucket *to, const void *key)
 {
 	list_del(&n->link);
-	n->bucket->waiters--;
+	bucket_with(n)->waiters--;
 	to->waiters++;
 	n->key = key;
-	store_relaxed(&n->bucket, to);
+	put_in(n, to);
 	list_push_back(queue_of(to, key), &n->link);
 }
 
@@ -229,8 +258,8 @@ enum futex_state futex_leave(struct futex_node *n)
 
 int futex_wait(const uint32_t *addr, uint32_t expected, uint32_t bits, int64_t deadline)
 {
-	struct futex_node n = { .tag = bits };
 	struct futex_bucket *b;
+	struct futex_node *n;
 	struct uk_thread *t;
 	unsigned why;
 	int unable = rt_begin();
@@ -247,18 +276,20 @@ int futex_wait(const uint32_t *addr, uint32_t expected, uint32_t bits, int64_t d
 		rt_exit();
 		return -EAGAIN;
 	}
-	futex_push(b, &n, addr, t, wait_begin(t, WAIT_FUTEX, addr), false);
+	n = futex_node_of(t);
+	n->tag = bits;
+	futex_push(b, n, addr, t, wait_begin(t, WAIT_FUTEX, addr), false);
 	futex_unlock(b);
-	why = wait_park(t, n.token, deadline);
+	why = wait_park(t, n->token, deadline);
 	if (why != WAKE_OK)
-		futex_leave(&n);
+		futex_leave(n);
 	rt_exit();
 	return wake_error(why);
 }
 
 /* Under the lock: the next waiter on key from *at on, which goes on behind him. Asked for
  * only when it is wanted: to find that there is none is to read every node of the bucket,
- * each on a stack of its own. */
+ * each in a cold line of its own. */
 static struct futex_node *next_from(const struct list *queue, struct list **at,
 				    const void *key)
 {
@@ -276,6 +307,8 @@ static int wake_locked(struct futex_bucket *b, const void *key, int n, uint32_t 
 	struct futex_node *w;
 	int woken = 0;
 
+	/* the first one's descriptor, with its node (or, from a stack, nothing of use) */
+	__builtin_prefetch((char *)at - offsetof(struct uk_thread, node), 1);
 	while (woken < n && (w = next_from(queue, &at, key))) {
 		if (!(w->tag & bits))
 			continue;
@@ -340,13 +373,18 @@ void futex_wake_ready(struct futex_bucket *b, bool (*ready)(const struct futex_n
 	futex_unlock(b);
 }
 
-/* In a forked child nobody waits; the nodes lie on the stacks of lost threads. */
+/* In a forked child nobody waits; the nodes are those of lost threads. Pages that nobody
+ * has touched are not looked at: to read all 128 was half of a fork's page faults. */
 static void table_lost(void)
 {
 	for (unsigned i = 0; i < FUTEX_BUCKETS; i++) {
 		struct futex_bucket *b = &futex_table[i];
 
-		if (b->queue.next) { /* leave untouched pages untouched */
+		if (!opened[i / GROUP]) {
+			i |= GROUP - 1;
+			continue;
+		}
+		if (b->queue.next) {
 			lock_init(&b->lock, RANK_FUTEX);
 			list_init(&b->queue);
 			b->waiters = 0;

@@ -119,7 +119,7 @@ int mutex_lock_wait(uint32_t *m, struct uk_thread *t, struct mutex_wait *how)
 {
 	uint32_t w = load_relaxed(m);
 	bool front = how->woken;
-	struct futex_node n;
+	struct futex_node *n = futex_node_of(t);
 	int spins = 0;
 
 	for (;;) {
@@ -139,10 +139,10 @@ int mutex_lock_wait(uint32_t *m, struct uk_thread *t, struct mutex_wait *how)
 		}
 		if (!how->since)
 			how->since = sched_clock_coarse(t);
-		if (!enqueue(m, t, how, &n, front, &w))
+		if (!enqueue(m, t, how, n, front, &w))
 			continue;
-		why = wait_park(t, n.token, how->deadline);
-		if ((why == WAKE_OK ? n.state : leave(m, &n)) == FUTEX_HANDED)
+		why = wait_park(t, n->token, how->deadline);
+		if ((why == WAKE_OK ? n->state : leave(m, n)) == FUTEX_HANDED)
 			return 0;
 		if (why != WAKE_OK)
 			return wake_error(why);

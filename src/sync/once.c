@@ -48,18 +48,18 @@ static int once_wait(uk_once *o, bool cut)
 	uint32_t seen = running(ONCE_RUNNING);
 	struct futex_bucket *b = futex_lock(o);
 	unsigned why = WAKE_OK;
-	struct futex_node n;
+	struct futex_node *n = futex_node_of(t);
 
 	cas_acq_rel(&o->state, &seen, running(ONCE_RUNNING_WAITED));
 	if (load_acquire(&o->state) == running(ONCE_RUNNING_WAITED)) {
-		futex_push(b, &n, o, t,
+		futex_push(b, n, o, t,
 			   cut ? wait_begin(t, WAIT_ONCE, o)
 			       : wait_begin_uncancelable(t, WAIT_ONCE, o),
 			   false);
 		futex_unlock(b);
-		why = wait_park(t, n.token, TIME_NEVER);
+		why = wait_park(t, n->token, TIME_NEVER);
 		if (why != WAKE_OK)
-			futex_leave(&n);
+			futex_leave(n);
 	} else {
 		futex_unlock(b);
 	}

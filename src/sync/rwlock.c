@@ -181,12 +181,12 @@ bool rwlock_try(uk_rwlock *l, struct rw_how how)
 NOINLINE int rwlock_wait(uk_rwlock *l, struct rw_how how, int64_t deadline)
 {
 	struct uk_thread *t = rt_enter();
-	struct futex_node n;
+	struct futex_node *n = futex_node_of(t);
 	unsigned why = WAKE_OK;
 
-	if (rw_enqueue(l, how, t, &n)) {
-		why = wait_park(t, n.token, deadline);
-		if (why != WAKE_OK && rw_leave(l, how, &n))
+	if (rw_enqueue(l, how, t, n)) {
+		why = wait_park(t, n->token, deadline);
+		if (why != WAKE_OK && rw_leave(l, how, n))
 			why = WAKE_OK;
 	}
 	rt_exit();

@@ -63,19 +63,20 @@ int uk_sem_trywait(uk_sem *s)
 static bool sleep_once(uk_sem *s, struct uk_thread *t, bool front, int64_t deadline,
 		       unsigned *why)
 {
-	struct futex_node n = { .tag = FUTEX_ANY };
+	struct futex_node *n = futex_node_of(t);
 	struct futex_bucket *b = futex_lock(s);
 
 	if (VALUE(load_seq_cst(word_of(s))) > 0) {
 		futex_unlock(b);
 		return true;
 	}
-	futex_push(b, &n, s, t, wait_begin(t, WAIT_SEM, s), front);
+	n->tag = FUTEX_ANY;
+	futex_push(b, n, s, t, wait_begin(t, WAIT_SEM, s), front);
 	futex_unlock(b);
-	*why = wait_park(t, n.token, deadline);
+	*why = wait_park(t, n->token, deadline);
 	if (*why == WAKE_OK)
 		return true;
-	futex_leave(&n);
+	futex_leave(n);
 	return false;
 }
 
@@ -167,6 +168,8 @@ int uk_sem_post(uk_sem *s)
 {
 	uint64_t w = load_relaxed(word_of(s));
 
+	if (unlikely(WAITERS(w)))
+		futex_foresee(s); /* while the CAS is under way */
 	do {
 		if (VALUE(w) >= VALUE_MAX)
 			return -EOVERFLOW;

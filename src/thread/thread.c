@@ -92,6 +92,10 @@ int thread_init(void)
 	if (done)
 		return 0;
 	_Static_assert(sizeof(struct uk_thread) % CACHE_LINE == 0, "whole lines");
+	_Static_assert(offsetof(struct uk_thread, deadline) == CACHE_LINE &&
+			   offsetof(struct uk_thread, node) == 2 * CACHE_LINE &&
+			   offsetof(struct uk_thread, timer) == 3 * CACHE_LINE,
+		       "a park touches two lines");
 	slab_init(&thread_slab, sizeof(struct uk_thread));
 	slab_init(&thread_ext_slab, sizeof(struct thread_ext));
 	slab_init(&cleanup_slab, sizeof(struct cleanup));
@@ -111,6 +115,7 @@ struct uk_thread *thread_guest(void)
 	t->carrier = NULL;
 	t->vp = NULL;
 	t->pinned = NULL;
+	t->stays = 0;
 	t->susp = 0;
 	t->asked = 0;
 	t->depth = 0;

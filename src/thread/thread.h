@@ -25,7 +25,8 @@
  *
  * Exactly one of event, timer, cancellation, signal wins the CAS to FIRED and leaves its reason.
  *
- * Fields are grouped by who touches them; three cache lines.
+ * Fields are grouped by who touches them, for of many threads each line is a miss: a switch
+ * touches the first, a park and its wake-up two, one in a queue three, with a deadline four.
  */
 #ifndef THREAD_THREAD_H
 #define THREAD_THREAD_H
@@ -128,6 +129,9 @@ struct cputime {
 	int32_t tid;    /* of that; 0: it does not run, or is not counted */
 	uint32_t asked; /* it is counted; anyone reads */
 	int64_t told;   /* the last answer; anyone reads */
+	int64_t due;    /* its alarm is for that much; 0: none; the thread reads */
+	int32_t timer;  /* the kernel's, of that alarm */
+	bool sleeps;    /* the alarm is set when it next runs */
 };
 
 struct uk_thread {
@@ -138,48 +142,53 @@ struct uk_thread {
 	uint64_t wait;           /* the wait word: owner arms, anyone fires by CAS */
 	struct uk_thread *next;  /* in a queue: the queue's; else free */
 	struct uk_vp *vp; /* the vp that last ran it; where foreign wakers queue it */
-	struct uk_vp *pinned; /* fixed vp or NULL; owner writes */
-	uint8_t kind;         /* enum thread_kind */
-	uint8_t state;        /* enum thread_state */
-	uint8_t susp;         /* SUSP_... bits; atomics */
+	int64_t since;    /* vp clock at the last change of state; who changes that */
+	uint8_t kind;     /* enum thread_kind */
+	uint8_t state;    /* enum thread_state */
+	uint8_t susp;     /* SUSP_... bits; atomics */
 	uint8_t
 	    asked; /* ASK_... bits; anyone sets, owner clears; pairs with wait_begin */
-	uint8_t depth;        /* nesting of rt_enter; owner */
-	uint8_t wkind;        /* enum wait_kind; owner writes */
-	uint8_t blocking;     /* depth of uk_blocking_begin; owner */
-	uint8_t uncancelable; /* this wait ignores cancel; owner, while ARMED */
-	/* -- line 1: time -- */
-	struct timer
-	    timer;        /* the wheel's, while armed. Before the first run, token holds
-				    the creator's floating-point environment */
-	int64_t deadline; /* of every blocking call; owner */
-	int64_t since;    /* vp clock at the last change of state; who changes that */
-	/* -- line 2: life -- */
-	void *arg;     /* argument, later the return value */
+	uint8_t depth;    /* nesting of rt_enter; owner */
+	uint8_t wkind;    /* enum wait_kind; owner writes */
+	uint8_t blocking; /* depth of uk_blocking_begin; owner */
+	uint8_t stays;    /* pinned is not NULL; owner writes */
+	/* -- line 1: a wait -- */
+	int64_t deadline;     /* of every blocking call; owner */
+	struct uk_vp *pinned; /* fixed vp or NULL; owner writes */
+	union {
+		const void *wobj;    /* what it waits for; owner, for the dump */
+		void *(*fn)(void *); /* before its first run: what to run */
+	};
+	uint64_t
+	    place; /* owner: where its last buffer lay, and was it there? (io/place.c) */
 	uint64_t join; /* JOIN_... or joiner | token << 48; atomics */
 	union {
 		void *stack; /* lowest address; NULL before its first run */
 		long ktid;   /* foreign: the kernel's id */
 	};
-	uint64_t id, creator;
-	union {
-		const void *wobj;    /* what it waits for; owner, for the dump */
-		void *(*fn)(void *); /* before its first run: what to run */
-	};
-	struct thread_ext *ext;
-	uint64_t
-	    place; /* owner: where its last buffer lay, and was it there? (io/place.c) */
-#if UK_SAN
-	struct san_fiber san;
-#endif
+	uint64_t id;
 	int32_t wfd;     /* fd of an I/O wait, else -1; foreign: see io/raw.c */
 	uint8_t light;   /* no TLS block of its own; constant */
 	uint8_t trimmed; /* 1: its stack was trimmed in this wait; the keeper, and owner
 			     when it begins one */
 	uint8_t kind_of_stack; /* mem/stack.h */
-	uint8_t deferred;      /* foreign: a signal handler of its own left a wake-up */
-	uint8_t lasting; /* its block stays until it is joined or detached; constant */
+	uint8_t uncancelable;  /* this wait ignores cancel; owner, while ARMED */
+	/* -- line 2: a wait in the sync room's table -- */
+	char node[CACHE_LINE]; /* sync/futex.h */
+	/* -- line 3: a wait with a deadline -- */
+	struct timer
+	    timer; /* the wheel's, while armed. Before the first run, token holds
+			     the creator's floating-point environment */
+	struct thread_ext *ext;
+	uint64_t creator;
+	/* -- line 4: birth and death -- */
+	void *arg; /* argument, later the return value */
 	struct cputime cpu;
+	uint8_t deferred; /* foreign: a signal handler of its own left a wake-up */
+	uint8_t lasting;  /* its block stays until it is joined or detached; constant */
+#if UK_SAN
+	struct san_fiber san;
+#endif
 } LINE_ALIGNED;
 
 /* t->join

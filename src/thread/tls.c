@@ -198,6 +198,8 @@ static void leave_kernel_thread(void)
 	sys1(SYS_set_tid_address, &ended);
 }
 
+bool tls_child_is_process;
+
 void tls_fork_child(bool user)
 {
 	char *tp = arch_get_tp();
@@ -212,6 +214,8 @@ void tls_fork_child(bool user)
 		threads_list_fork_child(found ? NULL : tp);
 	if (found || !user) /* some kernel thread's own */
 		return;
+	if (tls_child_is_process)
+		tls_block_of(tp)->tid = (uint32_t)sys_gettid();
 	*(uint32_t *)(void *)(tp + glibc.tid) = tls_block_of(tp)->tid;
 	leave_kernel_thread();
 }

@@ -62,6 +62,9 @@ void tls_run_destructors(void);
 void tls_fork_lock(void);
 void tls_fork_unlock(void);
 void tls_fork_child(bool user);
+/* Set before any fork: the child's only thread has the id of its process, as natively. Else it keeps
+ * its own, and with that the recursive locks that it holds. */
+extern bool tls_child_is_process;
 /* The caller's kernel thread has tp for its own from now on: libc's signals to it are to
  * reach it. */
 void tls_adopt(void *tp);

@@ -97,6 +97,7 @@ static int child_kicks(void *apart)
 		pthread_t t;
 
 		uk_init();
+		files_await(); /* the child's monitor says by the same word that it is apart */
 		pthread_create(&t, NULL, kicks, apart);
 		pthread_join(t, NULL);
 		_exit(0);

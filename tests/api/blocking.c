@@ -66,7 +66,8 @@ static void others_run_beside(void *(*fn)(void *), int n)
 	while (__atomic_load_n(&ticks, __ATOMIC_SEQ_CST) < 20)
 		uk_sleep(UK_MS);
 	uk_stats_get(&b);
-	CHECK(b.handoffs > a.handoffs);
+	CHECK(b.handoffs > a.handoffs); /* upcall block, of the founding paper */
+	CHECK(b.takes > a.takes);       /* upcall new */
 	__atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
 	for (int i = 0; i < n; i++)
 		CHECK_EQ(write(p[1], "x", 1), 1);

@@ -335,6 +335,25 @@ static void wakers_of_the_dead_wake_nobody(void)
 		CHECK_EQ(pthread_join(killer[i], NULL), 0);
 }
 
+/* Nobody switches any more: who joins is a kernel thread, and the last round found nothing. */
+static void what_is_joined_while_all_sleep_goes_back(void)
+{
+	static uk_thread *t[WAVE];
+	size_t pages = WAVE * thread_slab.size / 4096, gone;
+	uint64_t rounds;
+
+	for (int i = 0; i < WAVE; i++)
+		CHECK_EQ(uk_thread_create(&t[i], NULL, ends, NULL), 0);
+	do { /* else it tries less */
+		rounds = load_relaxed(&keeper_portions);
+		uk_sleep(50 * UK_MS);
+	} while (load_relaxed(&keeper_portions) != rounds);
+	gone = load_relaxed(&thread_slab.ngone);
+	for (int i = 0; i < WAVE; i++)
+		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+	UNTIL(load_relaxed(&thread_slab.ngone) >= gone + pages / 2);
+}
+
 /* ---- fork ---- */
 
 static void child_goes_on(void)
@@ -376,6 +395,7 @@ int main(void)
 	RUN(the_waker_of_the_dead_does_not_wake_who_is_born_there);
 	RUN(wakers_of_the_dead_wake_nobody);
 	RUN(descriptors_of_a_mass_exit_go_back);
+	RUN(what_is_joined_while_all_sleep_goes_back);
 	if (gives_blocks_back()) {
 		RUN(blocks_of_a_mass_exit_go_back);
 		RUN(who_walks_the_threads_is_not_led_astray);

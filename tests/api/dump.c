@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uk_dump and SIGQUIT show every thread: state, what it waits for, who holds it, frames. */
+#include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -39,10 +40,13 @@ __attribute__((noinline)) void *reads_the_pipe(void *arg)
 	return arg;
 }
 
+/* Whoever looks at it leaves its errno alone. */
 __attribute__((noinline)) void *computes_for_ever(void *arg)
 {
+	errno = 4711;
 	while (!__atomic_load_n(&stop, __ATOMIC_SEQ_CST))
 		;
+	CHECK_EQ(errno, 4711);
 	return arg;
 }
 

@@ -4,8 +4,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <uk/uk.h>
 
 #include "test.h"
@@ -100,6 +102,9 @@ static void bad_attributes_are_refused(void)
 	uk_vpset_attr a = attr_of("bad");
 	uk_vpset *s;
 
+	CHECK_EQ(uk_vpset_create_attr(NULL, &a), -EINVAL);
+	CHECK_EQ(uk_vpset_create_attr(NULL, NULL), -EINVAL);
+	CHECK_EQ(uk_vpset_create(NULL, "bad", 1, NULL, 0), -EINVAL);
 	a.size = sizeof(a.size);
 	CHECK_EQ(uk_vpset_create_attr(&s, &a), -EINVAL);
 	a = attr_of("bad");
@@ -112,6 +117,9 @@ static void bad_attributes_are_refused(void)
 	a.min_wait = UK_FOREVER;
 	CHECK_EQ(uk_vpset_create_attr(&s, &a), -EINVAL);
 	a = attr_of("bad");
+	a.min_wait = 60 * 60 * UK_SEC;
+	CHECK_EQ(uk_vpset_create_attr(&s, &a), -EINVAL);
+	a = attr_of("bad");
 	a.napi_prefer = 2;
 	CHECK_EQ(uk_vpset_create_attr(&s, &a), -EINVAL);
 	big.a.size = sizeof(big);
@@ -119,6 +127,16 @@ static void bad_attributes_are_refused(void)
 	CHECK_EQ(uk_vpset_create_attr(&s, &big.a), -E2BIG);
 	big.more[7] = 0;
 	CHECK_EQ(uk_vpset_create_attr(&s, &big.a), 0);
+}
+
+static void no_attributes_are_the_defaults(void)
+{
+	uk_vpset_attr a = UK_VPSET_ATTR_INIT;
+	uk_vpset *s, *by_default = make(NULL);
+
+	s = make(&a);
+	CHECK_EQ(uk_vpset_size(by_default), uk_vpset_size(s));
+	CHECK_EQ(uk_vpset_sqpoll(by_default), 0);
 }
 
 static void a_plain_set_has_none(void)
@@ -162,6 +180,112 @@ static void threads_talk_in_batches(void)
 	a.batch = 8;
 	a.napi = 20 * UK_US;
 	talk(make(&a));
+}
+
+/* -- sends, which that thread carries out, too -- */
+
+#define MUCH (1 << 20)
+
+static char much[MUCH], came[MUCH];
+static int ends[2];
+
+static void *takes(void *arg)
+{
+	CHECK_EQ(uk_read_all(ends[1], came, MUCH), MUCH);
+	return arg;
+}
+
+static void *sends(void *arg)
+{
+	struct iovec v[2] = { { much, 1000 }, { much + 1000, MUCH - 1000 } };
+	struct msghdr m = { .msg_iov = v, .msg_iovlen = 2 };
+	char little[100];
+
+	switch ((int)(intptr_t)arg) {
+	case 0:
+		CHECK_EQ(uk_send(ends[0], much, MUCH, 0), MUCH);
+		break;
+	case 1:
+		CHECK_EQ(uk_sendmsg(ends[0], &m, 0), MUCH);
+		break;
+	case 2:
+		CHECK_EQ(uk_writev(ends[0], v, 2), MUCH);
+		break;
+	default: /* from our stack, bit by bit */
+		for (int at = 0, n; at < MUCH; at += n) {
+			n = MUCH - at < 100 ? MUCH - at : 100;
+			memcpy(little, much + at, (size_t)n);
+			CHECK_EQ(uk_send(ends[0], little, (size_t)n, 0), n);
+		}
+	}
+	return NULL;
+}
+
+static void what_is_sent_arrives_whole(void)
+{
+	uk_vpset_attr a = attr_of("send");
+	uk_vpset *s = make(&a);
+
+	for (int i = 0; i < MUCH; i++)
+		much[i] = (char)(i * 2654435761u >> 24);
+	for (intptr_t how = 0; how < 4; how++) {
+		uk_thread *t, *u;
+
+		CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+		memset(came, 0, MUCH);
+		t = start(s, sends, (void *)how);
+		u = start(s, takes, NULL);
+		CHECK_EQ(uk_thread_join(t, NULL), 0);
+		CHECK_EQ(uk_thread_join(u, NULL), 0);
+		CHECK(!memcmp(much, came, MUCH));
+		uk_close(ends[0]);
+		uk_close(ends[1]);
+	}
+}
+
+static volatile sig_atomic_t pipes;
+
+static void on_pipe(int sig)
+{
+	(void)sig;
+	pipes = pipes + 1;
+}
+
+static void *sends_to_nobody(void *arg)
+{
+	char c[10] = "nobody";
+	struct timeval tick = { 0, 1000 };
+
+	while (uk_send(ends[0], c, sizeof(c), MSG_DONTWAIT) > 0)
+		;
+	CHECK_EQ(uk_thread_set_deadline(uk_after(2 * UK_MS)), UK_FOREVER);
+	CHECK_EQ(uk_send(ends[0], c, sizeof(c), 0), -ETIMEDOUT);
+	uk_thread_set_deadline(UK_FOREVER);
+	CHECK_EQ(setsockopt(ends[0], SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof(tick)), 0);
+	CHECK_EQ(uk_send(ends[0], c, sizeof(c), 0), -EAGAIN);
+	CHECK_EQ(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+	CHECK_EQ(uk_send(ends[0], c, sizeof(c), 0), -EAGAIN);
+	CHECK_EQ(fcntl(ends[0], F_SETFL, 0), 0);
+	CHECK_EQ(uk_close(ends[1]), 0);
+	CHECK_EQ(uk_send(ends[0], c, sizeof(c), MSG_NOSIGNAL), -EPIPE);
+	CHECK_EQ(pipes, 0);
+	CHECK_EQ(uk_send(ends[0], c, sizeof(c), 0), -EPIPE);
+	CHECK_EQ(pipes, 1);
+	CHECK_EQ(uk_write(ends[0], c, sizeof(c)), -EPIPE);
+	CHECK_EQ(pipes, 2);
+	CHECK_EQ(uk_close(ends[0]), 0);
+	CHECK_EQ(uk_send(ends[0], c, sizeof(c), 0), -EBADF);
+	return arg;
+}
+
+static void what_can_not_be_sent_says_why(void)
+{
+	uk_vpset_attr a = attr_of("nobody");
+
+	signal(SIGPIPE, on_pipe);
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	CHECK_EQ(uk_thread_join(start(make(&a), sends_to_nobody, NULL), NULL), 0);
+	signal(SIGPIPE, SIG_DFL);
 }
 
 static int closed[2];
@@ -233,21 +357,22 @@ static void task_file(char *to, size_t n, const char *tid, const char *name, cha
 	fclose(f);
 }
 
-/* Do all threads of that kind sleep; and how often have they gone to sleep? Who is about to, or
+/* Do all threads of that kind (how many are there?) sleep; and how often have they gone to sleep? Who is about to, or
  * was preempted then, is said to sleep, too, and is not yet counted. */
-static bool all_sleep(long *times)
+static bool all_sleep(long *times, int *n)
 {
 	DIR *d = opendir("/proc/self/task");
 	const struct dirent *e;
 	bool sleep = true;
 
-	*times = 0;
+	*times = *n = 0;
 	while ((e = readdir(d))) {
 		char text[4096], path[300], *at;
 
 		task_file(text, sizeof(text), e->d_name, "comm", path);
 		if (strncmp(text, "iou-sqp", 7))
 			continue;
+		++*n;
 		task_file(text, sizeof(text), e->d_name, "status", path);
 		at = strstr(text, "State:\t");
 		sleep &= at && at[7] == 'S';
@@ -263,6 +388,7 @@ static void it_sleeps_when_there_is_nothing_and_is_woken(void)
 	uk_vpset_attr a = attr_of("sleep");
 	uk_vpset *s = make(&a);
 	long before, after;
+	int n;
 
 	if (uk_vpset_sqpoll(s) < 0) {
 		printf("skipped: no network processor here, error %d\n",
@@ -270,22 +396,119 @@ static void it_sleeps_when_there_is_nothing_and_is_woken(void)
 		return;
 	}
 	for (int i = 0; i < 5; i++) {
-		UNTIL(all_sleep(&before));
+		UNTIL(all_sleep(&before, &n));
 		talk(s);
-		UNTIL(all_sleep(&after) && after > before);
+		UNTIL(all_sleep(&after, &n) && after > before);
 	}
+}
+
+/* -- a forked child has a network processor of its own, and the parent keeps his -- */
+
+static uk_vpset *forked;
+
+static int child(int was)
+{
+	long times;
+	int n;
+
+	talk(forked);
+	CHECK_EQ(uk_vpset_sqpoll(forked), was);
+	all_sleep(&times, &n);
+	CHECK_EQ(n > 0, was > 0);
+	return 0;
+}
+
+static void *forks(void *arg)
+{
+	for (int i = 0; i < 5; i++) {
+		int was = uk_vpset_sqpoll(forked), status;
+		pid_t pid = fork();
+
+		CHECK(pid >= 0);
+		if (!pid)
+			_exit(child(was));
+		CHECK_EQ(waitpid(pid, &status, 0), pid);
+		CHECK_EQ(status, 0);
+	}
+	return arg;
+}
+
+static void a_child_has_one_of_its_own(void)
+{
+	uk_vpset_attr a = attr_of("fork");
+
+	if (SANITIZED)
+		return;
+	a.napi = 20 * UK_US;
+	forked = make(&a);
+	talk(forked);
+	CHECK_EQ(uk_thread_join(start(forked, forks, NULL), NULL), 0);
+	forks(NULL);
+	talk(forked);
+}
+
+/* -- rights -- */
+
+static uid_t uid_of_a_message(const int *pair)
+{
+	char byte;
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(struct ucred))];
+	} c;
+	struct iovec v = { &byte, 1 };
+	struct msghdr m = { .msg_iov = &v,
+			    .msg_iovlen = 1,
+			    .msg_control = &c,
+			    .msg_controllen = sizeof(c) };
+	struct ucred who;
+
+	CHECK_EQ(uk_send(pair[0], "x", 1, 0), 1);
+	CHECK_EQ(uk_recvmsg(pair[1], &m, 0), 1);
+	CHECK_EQ(c.head.cmsg_type, SCM_CREDENTIALS);
+	memcpy(&who, CMSG_DATA(&c.head), sizeof(who));
+	return who.uid;
+}
+
+static void *gives_its_rights_up(void *arg)
+{
+	static const int one = 1;
+	int pair[2];
+
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	CHECK_EQ(setsockopt(pair[1], SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)), 0);
+	CHECK_EQ(uid_of_a_message(pair), 0);
+	CHECK_EQ(setuid(65534), 0);
+	CHECK_EQ(uid_of_a_message(pair), 65534);
+	return arg;
+}
+
+/* The last of all: it has none afterwards. */
+static void what_is_sent_has_the_rights_of_who_sends(void)
+{
+	uk_vpset_attr a = attr_of("rights");
+
+	if (getuid() ||
+	    SANITIZED) /* under TSan libc's broadcast does not come to our handler */
+		return;
+	CHECK_EQ(uk_thread_join(start(make(&a), gives_its_rights_up, NULL), NULL), 0);
 }
 
 int main(void)
 {
 	CHECK_EQ(uk_init(), 0);
 	RUN(bad_attributes_are_refused);
+	RUN(no_attributes_are_the_defaults);
 	RUN(a_plain_set_has_none);
 	RUN(what_is_refused_is_told_and_done_without);
 	RUN(threads_talk_through_it);
 	RUN(threads_talk_in_batches);
+	RUN(what_is_sent_arrives_whole);
+	RUN(what_can_not_be_sent_says_why);
 	RUN(who_waits_is_told_of_a_close);
 	RUN(files_are_opened_by_who_asks);
 	RUN(it_sleeps_when_there_is_nothing_and_is_woken);
+	RUN(a_child_has_one_of_its_own);
+	RUN(what_is_sent_has_the_rights_of_who_sends);
 	return 0;
 }

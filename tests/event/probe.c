@@ -92,6 +92,8 @@ static void a_refused_ring_means_epoll(void)
 	with_refused(SYS_io_uring_setup, ENOSYS, expect_epoll);
 	with_refused(SYS_io_uring_setup, EACCES, expect_epoll);
 	with_refused(SYS_io_uring_setup, ENOMEM, expect_epoll);
+	with_refused(SYS_io_uring_enter, EPERM, expect_epoll);
+	with_refused(SYS_io_uring_enter, ENOSYS, expect_epoll);
 }
 
 static void refused_helpers_are_replaced(void)

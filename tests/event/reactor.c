@@ -293,13 +293,18 @@ static void accept_and_connect_meet(void)
 		close(c);
 	}
 	close(l);
-	/* nobody listens there any more */
+	/* one that has its port and does not listen */
+	l = socket(AF_INET, SOCK_STREAM, 0);
+	a.sin_port = 0;
+	CHECK_EQ(bind(l, (struct sockaddr *)&a, sizeof(a)), 0);
+	CHECK_EQ(getsockname(l, (struct sockaddr *)&a, &len), 0);
 	c = socket(AF_INET, SOCK_STREAM, 0);
 	if (R.ops->can(&R, IO_CONNECT)) {
 		con = mk(IO_CONNECT, c, &a, sizeof(a));
 		CHECK_EQ(run_op(&con), -ECONNREFUSED);
 	}
 	close(c);
+	close(l);
 }
 
 static void bad_descriptors_end_through_poll(void)

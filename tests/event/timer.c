@@ -199,12 +199,12 @@ static void never_is_refused_and_the_past_is_due_at_once(void)
  * one beyond the last. */
 static void a_crowd_is_met_by_one_sleep_and_a_lone_timer_exactly(void)
 {
-	const int64_t slack = 32 * NS_PER_US;
 	unsigned joined = 0;
 
 	for (unsigned round = 0; round < 20000; round++) {
 		int64_t base = (int64_t)(draw() >> 8), first = TIME_NEVER, last = 0,
 			until;
+		int64_t slack = round % 2 ? 32 * NS_PER_US : 20 * NS_PER_MS;
 		unsigned n = 1 + (unsigned)(draw() % 8);
 		bool is_one = false;
 
@@ -212,8 +212,9 @@ static void a_crowd_is_met_by_one_sleep_and_a_lone_timer_exactly(void)
 		CHECK_EQ(wheel_next_crowd(&wheel, slack), TIME_NEVER);
 		for (unsigned i = 0; i < n; i++) {
 			timers[i] = (struct timer){ 0 };
-			wheel_add(&wheel, &timers[i],
-				  base + (int64_t)(draw() % 200000));
+			wheel_add(
+			    &wheel, &timers[i],
+			    base + (int64_t)(draw() % (6000 * (uint64_t)slack / 1000)));
 			first = MIN(first, timers[i].when);
 			last = MAX(last, timers[i].when);
 		}
@@ -227,6 +228,15 @@ static void a_crowd_is_met_by_one_sleep_and_a_lone_timer_exactly(void)
 		CHECK_EQ(wheel_next(&wheel), first);
 	}
 	CHECK(joined > 2000);
+}
+
+static void one_at_the_end_of_time_is_met_too(void)
+{
+	wheel_init(&wheel, 0);
+	timers[0] = (struct timer){ 0 };
+	wheel_add(&wheel, &timers[0], TIME_NEVER - 1);
+	CHECK_EQ(wheel_next_crowd(&wheel, 20 * NS_PER_MS), TIME_NEVER - 1);
+	CHECK(timer_del(&timers[0]));
 }
 
 static int64_t cpu_now(void)
@@ -390,6 +400,7 @@ int main(void)
 	RUN(never_is_refused_and_the_past_is_due_at_once);
 	RUN(a_resting_timer_is_put_off_and_goes_by_itself);
 	RUN(a_crowd_is_met_by_one_sleep_and_a_lone_timer_exactly);
+	RUN(one_at_the_end_of_time_is_met_too);
 	RUN(two_hundred_thousand_in_one_tick_cost_linear_time);
 	RUN(parallel_add_and_delete_fires_or_deletes_exactly_once);
 	return 0;

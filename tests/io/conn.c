@@ -59,12 +59,12 @@ static void connect_tells_why_not(void)
 {
 	struct sockaddr_in a, gone;
 	struct sockaddr_un u = { .sun_family = AF_UNIX };
-	int l = make_listener(&a, 8), fd, g = make_listener(&gone, 1);
+	int l = make_listener(&a, 8), fd, g = make_deaf(&gone);
 
-	uk_close(g);
 	fd = uk_socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	CHECK_EQ(uk_connect(fd, (struct sockaddr *)&gone, sizeof(gone)), -ECONNREFUSED);
 	uk_close(fd);
+	uk_close(g);
 	fd = uk_socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	CHECK_EQ(uk_connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
 	CHECK_EQ(uk_connect(fd, (struct sockaddr *)&a, sizeof(a)), -EISCONN);

@@ -314,6 +314,22 @@ static void futex_words(void)
 	CHECK_EQ(uk_futex_wake((void *)fresh(), 1), 0);
 }
 
+/* A page of vectors for one group, and a page of their ends. */
+static void asynchronous_calls(void)
+{
+	enum { MOST = PAGE_SIZE / sizeof(uk_op) };
+	uk_op *ops = (void *)fresh();
+	uk_end *ends = (void *)fresh();
+	uk_group *g;
+
+	CHECK_EQ(uk_group_create(&g, MOST), 0);
+	/* by the time it is there it asks for what nobody knows */
+	CHECK(uk_submitv(g, ops, MOST) > 0);
+	CHECK(uk_wait_all(g, ends, MOST, UK_FOREVER) > 0);
+	CHECK_EQ(ends[0].res, -EINVAL);
+	uk_group_destroy(g);
+}
+
 int main(void)
 {
 	uk_thread *t;
@@ -335,6 +351,7 @@ int main(void)
 	USER(addresses_too);
 	USER(values_that_go_through_channels);
 	USER(futex_words);
+	USER(asynchronous_calls);
 	CHECK(__atomic_load_n(&served, __ATOMIC_RELAXED) > 20);
 	return 0;
 }

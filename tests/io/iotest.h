@@ -116,7 +116,8 @@ static inline void make_unix(int s[2], int type)
 	CHECK_EQ(socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, s), 0);
 }
 
-static inline int make_listener(struct sockaddr_in *a, int backlog)
+/* Has its port, which so is no other's, and does not listen. */
+static inline int make_deaf(struct sockaddr_in *a)
 {
 	int l = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	socklen_t len = sizeof(*a);
@@ -125,8 +126,15 @@ static inline int make_listener(struct sockaddr_in *a, int backlog)
 	a->sin_family = AF_INET;
 	a->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	CHECK_EQ(bind(l, (struct sockaddr *)a, sizeof(*a)), 0);
-	CHECK_EQ(listen(l, backlog), 0);
 	CHECK_EQ(getsockname(l, (struct sockaddr *)a, &len), 0);
+	return l;
+}
+
+static inline int make_listener(struct sockaddr_in *a, int backlog)
+{
+	int l = make_deaf(a);
+
+	CHECK_EQ(listen(l, backlog), 0);
 	return l;
 }
 

@@ -4,6 +4,7 @@
 
 #include <pty.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 
 #define BIG ((size_t)1 << 20)
 
@@ -213,11 +214,16 @@ static void write_all_signals_for_a_pipe_and_not_for_a_socket(void)
 	close(s[1]);
 }
 
+/* Once the pipe is full, so that something has been written. */
 static void *late_closer(void *arg)
 {
 	struct job *j = arg;
+	int in = 0;
 
-	uk_sleep(5 * MS);
+	while (in < 4096) {
+		uk_sleep(MS);
+		CHECK_EQ(ioctl(j->fd, FIONREAD, &in), 0);
+	}
 	CHECK_EQ(uk_close(j->fd), 0);
 	return NULL;
 }

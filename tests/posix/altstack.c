@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each thread has an alternate stack of its own: what sigaltstack says, and where handlers run,
  * wherever the signal finds the thread; a stack that overflows is survived there. */
+#include <alloca.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
@@ -221,6 +222,24 @@ static void *overflows(void *arg)
 	return arg;
 }
 
+/* The alternate stack is an array of the thread's own, and begins where its frame ends. */
+static void *overflows_over_it(void *arg)
+{
+	volatile char c = 0;
+	volatile int i;
+
+	mine = alloca(SIZE);
+	stack_set(0);
+	handle(SIGSEGV, on_fault, SA_ONSTACK);
+	for (i = 0; i < 3; i++) {
+		on_it = 0;
+		if (!sigsetjmp(back, 1))
+			deeper(&c);
+		MUST(on_it && ran == i + 1);
+	}
+	return arg;
+}
+
 static void *overflows_badly(void *arg)
 {
 	volatile char c = 0;
@@ -313,6 +332,7 @@ int main(void)
 		run_in_thread(faults);
 		run_in_thread(faults_below);
 		run_in_thread(overflows);
+		run_in_thread(overflows_over_it);
 		run_in_thread(probes);
 	}
 	printf("faults\n");

@@ -24,6 +24,7 @@ static void confine(void)
 		FORBID(SYS_process_vm_writev),
 		FORBID(SYS_ptrace),
 		FORBID(SYS_execve),
+		FORBID(SYS_process_madvise),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog p = { sizeof(f) / sizeof(f[0]), f };
@@ -32,6 +33,8 @@ static void confine(void)
 	MUST(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
 		     &p) == 0);
 }
+
+enum { MANY = 100 }; /* as many stacks are made by the dozen */
 
 static int pair[2];
 
@@ -69,7 +72,7 @@ static void *waits_a_while(void *arg)
 
 int main(void)
 {
-	pthread_t t;
+	pthread_t t, many[MANY];
 
 	MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
 	finish(start(waits_a_while, NULL)); /* the runtime runs */
@@ -78,6 +81,10 @@ int main(void)
 	t = start(waits_a_while, NULL);
 	finish(start(passes_one, NULL));
 	finish(t);
+	for (int i = 0; i < MANY; i++)
+		many[i] = start(waits_a_while, NULL);
+	for (int i = 0; i < MANY; i++)
+		finish(many[i]);
 	puts("ok");
 	return 0;
 }

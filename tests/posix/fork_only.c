@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A child of _Fork has one thread and no runtime, and calls what POSIX lets it call, and more
- * that works natively: its calls are libc's. */
+/* A child of _Fork, or of clone with memory of its own, has one thread and no runtime, and calls
+ * what POSIX lets it call, and more that works natively: its calls are libc's. */
+#include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,8 +64,9 @@ static void has_its_own(void)
 	free(malloc(100000));
 }
 
-static void child(void)
+static int child(void *arg)
 {
+	(void)arg;
 	talks();
 	opens_and_closes();
 	sleeps_and_is_signalled();
@@ -70,17 +74,37 @@ static void child(void)
 	_exit(7);
 }
 
-static void *forks(void *arg)
+/* How the child is made. */
+static pid_t by_fork_only(void)
+{
+	pid_t pid = _Fork();
+
+	return pid ? pid : child(NULL);
+}
+
+static pid_t by_clone(void)
+{
+	static char stack[256 << 10] __attribute__((aligned(16)));
+
+	return clone(child, stack + sizeof(stack), SIGCHLD, NULL);
+}
+
+static pid_t by_system_call(void)
+{
+	pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+
+	return pid ? pid : child(NULL);
+}
+
+static void *forks(void *how)
 {
 	char b[8] = "";
 	int status;
 	pid_t pid;
 
 	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, s));
-	pid = _Fork();
-	MUST(pid >= 0);
-	if (!pid)
-		child();
+	pid = ((pid_t(*)(void))how)();
+	MUST(pid > 0);
 	MUST(recv(s[1], b, 5, MSG_WAITALL) == 5 && !strcmp(b, "hello"));
 	MUST(write(s[1], "world", 5) == 5);
 	MUST(recv(s[1], b, 5, MSG_WAITALL) == 5 && !strcmp(b, "again"));
@@ -89,16 +113,46 @@ static void *forks(void *arg)
 	MUST(WIFEXITED(status) && WEXITSTATUS(status) == 7);
 	close(s[0]);
 	close(s[1]);
+	return NULL;
+}
+
+/* The table of files is the parent's as well: it leaves that before it closes. */
+static int has_own_table(void *arg)
+{
+	int fd = *(int *)arg;
+
+	MUST(!close_range(fd, fd, CLOSE_RANGE_UNSHARE));
+	FAILS(fcntl(fd, F_GETFD), EBADF);
+	return 8;
+}
+
+static void *shares_files(void *arg)
+{
+	static char stack[256 << 10] __attribute__((aligned(16)));
+	int status, fd = dup(1);
+	pid_t pid =
+	    clone(has_own_table, stack + sizeof(stack), SIGCHLD | CLONE_FILES, &fd);
+
+	MUST(pid > 0 && waitpid(pid, &status, 0) == pid);
+	MUST(WIFEXITED(status) && WEXITSTATUS(status) == 8);
+	MUST(fcntl(fd, F_GETFD) >= 0 && !close(fd));
 	return arg;
 }
 
 int main(void)
 {
 	for (int i = 0; i < 3; i++) {
-		run_in_thread(forks);
+		end_of(thread_of(forks, by_fork_only));
+		end_of(thread_of(forks, by_clone));
+		end_of(thread_of(forks, by_system_call));
 		puts("of a thread");
-		forks(NULL);
+		forks(by_fork_only);
+		forks(by_clone);
+		forks(by_system_call);
 		puts("of main");
 	}
+	run_in_thread(shares_files);
+	shares_files(NULL);
+	puts("its own table");
 	return 0;
 }

@@ -161,6 +161,53 @@ static void goes_on(void)
 		setcontext(&here);
 }
 
+/* USR1, USR2 and HUP in a context, as bits. */
+static int blocks(const ucontext_t *uc)
+{
+	return sigismember(&uc->uc_sigmask, SIGUSR1) |
+	       sigismember(&uc->uc_sigmask, SIGUSR2) << 1 |
+	       sigismember(&uc->uc_sigmask, SIGHUP) << 2;
+}
+
+static void says_its_mask(void)
+{
+	ucontext_t here;
+	volatile int again = 0;
+
+	block(5);
+	MUST(!getcontext(&here));
+	printf("its mask: %d, %d, %d\n", blocks(&here), blocked(),
+	       sigismember(&here.uc_sigmask, SIGTERM));
+	if (again++)
+		return;
+	sigdelset(&here.uc_sigmask, SIGHUP);
+	sigaddset(&here.uc_sigmask, SIGUSR2);
+	setcontext(&here);
+}
+
+static ucontext_t maker, made;
+
+static void adds(int a, int b, int c, int d, int e, int f, int g, int h, int i)
+{
+	printf("made: %d, %d\n", blocked(), a + b + c + d + e + f + g + h + i);
+	block(4);
+}
+
+/* It goes on with the mask that was made for it, and its uc_link with its own. */
+static void makes_one(void)
+{
+	block(2);
+	MUST(!getcontext(&made));
+	made.uc_stack.ss_sp = malloc(STACK);
+	made.uc_stack.ss_size = STACK;
+	made.uc_link = &maker;
+	sigaddset(&made.uc_sigmask, SIGUSR1);
+	makecontext(&made, (void (*)(void))(void *)adds, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9);
+	MUST(!swapcontext(&maker, &made));
+	printf("linked: %d, %d\n", blocked(), blocks(&maker));
+	free(made.uc_stack.ss_sp);
+}
+
 static volatile int shot;
 
 static void leaves(int sig, siginfo_t *info, void *uc)
@@ -325,6 +372,8 @@ static void *all_of_it(void *arg)
 	lets_through_what_is_pending();
 	jumps_off_a_stack();
 	goes_on();
+	says_its_mask();
+	makes_one();
 	goes_out_of_a_handler();
 	block(0);
 	return arg;

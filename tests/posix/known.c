@@ -164,6 +164,54 @@ static void raw_option(void)
 	MUST(!syscall(SYS_setsockopt, a, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof(soon)));
 }
 
+/* O_NONBLOCK comes and goes, and each time the calls know. */
+static void to_and_fro(void (*set)(void), void (*clear)(void))
+{
+	for (int i = 0; i < 3; i++) {
+		set();
+		for (int c = 0; c < CALLS; c++) {
+			FAILS(calls[c](), EAGAIN);
+			FAILS(calls[c](), EAGAIN);
+		}
+		clear();
+		for (int c = 0; c < CALLS; c++)
+			waits(calls[c]);
+	}
+	set();
+}
+
+static void clear_fcntl(void)
+{
+	MUST(!fcntl(a, F_SETFL, fcntl(a, F_GETFL) & ~O_NONBLOCK));
+}
+
+static void clear_ioctl(void)
+{
+	int zero = 0;
+
+	MUST(!ioctl(a, FIONBIO, &zero));
+}
+
+static void clear_raw(void)
+{
+	MUST(!syscall(SYS_fcntl, a, F_SETFL, O_RDWR));
+}
+
+static void fcntl_to_and_fro(void)
+{
+	to_and_fro(by_fcntl, clear_fcntl);
+}
+
+static void ioctl_to_and_fro(void)
+{
+	to_and_fro(by_ioctl, clear_ioctl);
+}
+
+static void raw_to_and_fro(void)
+{
+	to_and_fro(by_fcntl, clear_raw);
+}
+
 static void main_fcntl(void)
 {
 	by_main(by_fcntl);
@@ -590,6 +638,9 @@ static const struct way {
 	{ "fcntl", NULL, by_fcntl, false },
 	{ "ioctl", NULL, by_ioctl, false },
 	{ "SO_RCVTIMEO", NULL, by_option, false },
+	{ "fcntl, to and fro", NULL, fcntl_to_and_fro, false },
+	{ "ioctl, to and fro", NULL, ioctl_to_and_fro, false },
+	{ "raw fcntl, to and fro", NULL, raw_to_and_fro, false },
 	{ "main's fcntl", NULL, main_fcntl, false },
 	{ "raw fcntl", NULL, raw_fcntl, false },
 	{ "raw ioctl", NULL, raw_ioctl, false },

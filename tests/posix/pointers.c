@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A bad pointer, where libc hands it to the kernel, is EFAULT and no SIGSEGV. */
+#include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -21,6 +23,22 @@
 
 static void *volatile bad_; /* compilers know what is NULL and what is nonsense */
 static int ends[2], instance;
+
+static void futexes(void *bad)
+{
+	unsigned word = 0;
+
+	SAY(syscall(SYS_futex, bad, FUTEX_WAIT_PRIVATE, 0, NULL));
+	SAY(syscall(SYS_futex, NULL, FUTEX_WAIT_PRIVATE, 0, NULL));
+	SAY(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, bad));
+	SAY(syscall(SYS_futex, bad, FUTEX_WAIT_BITSET_PRIVATE, 0, NULL, NULL, 1));
+	SAY(syscall(SYS_futex, bad, FUTEX_WAKE_PRIVATE, 1));
+	SAY(syscall(SYS_futex, &word, FUTEX_WAKE_OP_PRIVATE, 1, 1, bad,
+		    FUTEX_OP(FUTEX_OP_ADD, 1, FUTEX_OP_CMP_EQ, 0)));
+	SAY(syscall(SYS_futex, bad, FUTEX_CMP_REQUEUE_PRIVATE, 1, 1, &word, 0));
+	SAY(syscall(SYS_futex, bad, FUTEX_LOCK_PI_PRIVATE, 0, NULL));
+	SAY(syscall(SYS_futex, bad, FUTEX_UNLOCK_PI_PRIVATE, 0));
+}
 
 static void *all(void *arg)
 {
@@ -63,6 +81,7 @@ static void *all(void *arg)
 	SAY(recvmmsg(ends[0], &m, 1, 0, bad));
 	SAY(readv(ends[0], bad, 1));
 	SAY(connect(ends[0], bad, 16));
+	futexes(bad);
 	return arg;
 }
 

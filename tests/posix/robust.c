@@ -138,6 +138,16 @@ static void *heir(void *arg)
 	return NULL;
 }
 
+/* Made anew while it is held: the program's fault, and nobody waits for ever. */
+static void *makes_anew(void *arg)
+{
+	for (int i = 0; i < 3; i++) {
+		make(PTHREAD_MUTEX_NORMAL);
+		MUST(!pthread_mutex_lock(&m));
+	}
+	return arg;
+}
+
 int main(void)
 {
 	pthread_t other;
@@ -145,6 +155,7 @@ int main(void)
 	one_dies(PTHREAD_MUTEX_NORMAL);
 	one_dies(PTHREAD_MUTEX_RECURSIVE);
 	one_dies(PTHREAD_MUTEX_ERRORCHECK);
+	finish(start(makes_anew, NULL));
 	make(PTHREAD_MUTEX_NORMAL);
 	finish(start(in_wait, &other));
 	finish(other);

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.py BUILD PROBE: `uk run`: it becomes the program; what can't run as user threads is told
-by its file and runs natively; options reach the drop-in. PROBE is run_probe.c."""
+"""run.py BUILD PROBE OTHER: `uk run`: it becomes the program; what can't run as user threads is told
+by its file and runs natively; options reach the drop-in. PROBE is run_probe.c, OTHER other_time.c,
+which is preloaded beside us."""
+import itertools
 import json
 import os
 import shutil
@@ -10,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-BUILD, PROBE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+BUILD, PROBE, OTHER = map(os.path.abspath, sys.argv[1:4])
 UK = os.path.join(BUILD, "uk")
 ENV = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
 TRUE = shutil.which("true")
@@ -115,8 +117,23 @@ def refused(tmp):
         yield path, "statically linked"
 
 
+def sanitized(tmp):
+    """The same, of programs with a sanitizer; and who preloads one."""
+    src = os.path.join(tmp, "sanitized.c")
+    with open(src, "w") as f:
+        f.write("int main(void) { return 0; }\n")
+    for how in (["address"], ["thread"], ["leak"], ["address", "-static-libasan"],
+                ["thread", "-static-libtsan"]):
+        path = os.path.join(tmp, "".join(how))
+        if subprocess.run(["cc", "-fsanitize=" + how[0], *how[1:], "-o", path, src],
+                          stderr=subprocess.DEVNULL).returncode:
+            print("skipped: %s" % how)
+        else:
+            yield path, "sanitizer"
+
+
 def judges(tmp):
-    for path, word in refused(tmp):
+    for path, word in itertools.chain(refused(tmp), sanitized(tmp)):
         r = uk("--check", path)
         name = os.path.basename(path)
         check("%s: told by --check" % name, r[0] == 1 and word in r[1] and not r[2], r)
@@ -130,6 +147,11 @@ def judges(tmp):
         os.chmod(script, 0o755)
         r = uk("--check", script)
         check("%s: and its script" % name, r[0] == 1 and word in r[1], r)
+    lib = subprocess.run(["cc", "-print-file-name=libasan.so"], capture_output=True, text=True)
+    if os.path.isabs(lib.stdout.strip()):
+        r = uk(TRUE, env=dict(ENV, LD_PRELOAD=lib.stdout.strip()))
+        check("a sanitizer that is preloaded: natively, after one line",
+              r[0] == 0 and r[2].count("\n") == 1 and "sanitizer" in r[2], r)
     r = uk("--check", PROBE)
     check("a program of threads: told", r[0] == 0 and "libc.so.6" in r[1]
           and "as user threads" in r[1], r)
@@ -159,6 +181,34 @@ def options(tmp):
     other = dict(ENV, LD_PRELOAD=os.path.join(BUILD, "src", "libukthreads.so.0"))
     r = uk("--children", "no", PROBE, "env", "LD_PRELOAD", env=other)
     check("what else is preloaded stays", r[1].strip() == other["LD_PRELOAD"], r)
+
+
+def preloaded():
+    """Who is preloaded beside us has the program's calls, as natively, and calls us; also who
+    stands behind us shows it the time, and a limit by that is one."""
+    ours = os.path.join(BUILD, "libuk-posix.so")
+    for reactor in ("uring", "epoll"):
+        env = dict(ENV, LD_PRELOAD=OTHER)
+        native = subprocess.run([PROBE, "recv"], env=env, capture_output=True, text=True)
+        r = uk("--reactor", reactor, PROBE, "recv", env=env)
+        check("%s: another library has the calls" % reactor,
+              r[:2] == (0, native.stdout) and "calls" in r[1], (r, native))
+        r = uk("--reactor", reactor, PROBE, "thread", env=env)
+        check("%s: and the threads are ours" % reactor, r[:2] == (0, "user\n"), r)
+        r = uk("--reactor", reactor, PROBE, "limits", env=env)
+        check("%s: limits by its time" % reactor, r[:2] == (0, "in time\n"), r)
+        r = uk("--reactor", reactor, "env", "LD_PRELOAD=%s:%s" % (ours, OTHER), PROBE, "limits")
+        check("%s: and where it stands behind" % reactor, r[:2] == (0, "in time\n"), r)
+
+
+def without_proc():
+    """Where no /proc is mounted."""
+    r = subprocess.run(["unshare", "-rm", "sh", "-c", "mount -t tmpfs none /proc && exec %s run %s thread"
+                        % (UK, PROBE)], env=ENV, capture_output=True, text=True)
+    if "unshare:" in r.stderr or "mount:" in r.stderr:
+        print("skipped: no mounts: %s" % r.stderr)
+    else:
+        check("without /proc", r.stdout == "user\n", r)
 
 
 def stats(tmp):
@@ -196,6 +246,8 @@ def main():
         says_why_not(tmp)
         judges(tmp)
         options(tmp)
+        preloaded()
+        without_proc()
         stats(tmp)
         asks_once(tmp)
     for b in bad:

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What run.py asks a program of threads about itself. A user thread's id is none of the
  * kernel's: they begin at 0x400000. */
+#include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 static void *whose(void *arg)
@@ -68,6 +71,70 @@ static int echo(void)
 	return 0;
 }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t woken = PTHREAD_COND_INITIALIZER;
+static int waits;
+
+/* 20 ms by this clock, as the program sees it, for nobody. */
+static int times_out(clockid_t clock)
+{
+	pthread_condattr_t a;
+	pthread_cond_t never;
+	struct timespec end;
+	int r;
+
+	pthread_condattr_init(&a);
+	pthread_condattr_setclock(&a, clock);
+	pthread_cond_init(&never, &a);
+	clock_gettime(clock, &end);
+	end.tv_nsec += 20000000;
+	end.tv_sec += end.tv_nsec / 1000000000;
+	end.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&lock);
+	while (!(r = pthread_cond_timedwait(&never, &lock, &end)))
+		;
+	pthread_mutex_unlock(&lock);
+	return r == ETIMEDOUT;
+}
+
+static void *waits_long(void *arg)
+{
+	struct timespec end;
+
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += 100;
+	pthread_mutex_lock(&lock);
+	waits = 1;
+	while (waits && !pthread_cond_timedwait(&woken, &lock, &end))
+		;
+	pthread_mutex_unlock(&lock);
+	puts(!waits && times_out(CLOCK_REALTIME) && times_out(CLOCK_MONOTONIC)
+		 ? "in time"
+		 : "wrong");
+	return arg;
+}
+
+/* Waits with a limit, that pass and that do not, or SIGALRM. */
+static int limits(void)
+{
+	pthread_t t;
+	int done = 0;
+
+	alarm(20);
+	if (pthread_create(&t, NULL, waits_long, NULL))
+		return 1;
+	while (!done) {
+		pthread_mutex_lock(&lock);
+		done = waits;
+		waits = 0;
+		pthread_cond_signal(&woken);
+		pthread_mutex_unlock(&lock);
+		sched_yield();
+	}
+	return pthread_join(t, NULL) || !times_out(CLOCK_REALTIME) ||
+	       !times_out(CLOCK_MONOTONIC);
+}
+
 static int in_thread(void *(*fn)(void *))
 {
 	pthread_t t;
@@ -88,6 +155,8 @@ int main(int argc, char **argv)
 	by_read = !strcmp(what, "read");
 	if (by_read || !strcmp(what, "recv"))
 		return echo();
+	if (!strcmp(what, "limits"))
+		return limits();
 	if (!strcmp(what, "exit"))
 		return atoi(argv[2]);
 	if (!strcmp(what, "kill"))

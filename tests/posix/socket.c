@@ -114,15 +114,16 @@ static void *parts(void *arg)
 static void *limits(void *arg)
 {
 	struct timeval tv = { 0, 30000 };
-	long was = ms_now();
+	long was = ms_now(),
+	     tick = 10; /* the kernel counts it in jiffies, the first one broken */
 	char c;
 
 	MUST(!setsockopt(s[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));
 	FAILS(recv(s[0], &c, 1, 0), EAGAIN);
-	MUST(ms_now() - was >= 30);
+	MUST(ms_now() - was >= 30 - tick);
 	FAILS(read(s[0], &c, 1), EAGAIN);
 	FAILS(recvfrom(s[0], &c, 1, 0, NULL, NULL), EAGAIN);
-	MUST(ms_now() - was >= 90);
+	MUST(ms_now() - was >= 3 * (30 - tick));
 	MUST(!setsockopt(s[1], SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)));
 	MUST(send(s[1], big, BIG, 0) > 0);
 	FAILS(send(s[1], big, BIG, 0), EAGAIN);
@@ -140,8 +141,8 @@ static void *refused(void *arg)
 	struct sockaddr_in a = { .sin_family = AF_INET };
 	struct sockaddr_un un = { .sun_family = AF_UNIX, .sun_path = "/nowhere/s" };
 	socklen_t len = sizeof(a);
-	int p[2], u = socket(AF_UNIX, SOCK_STREAM, 0),
-		  t = socket(AF_INET, SOCK_STREAM, 0);
+	int p[2], held, u = socket(AF_UNIX, SOCK_STREAM, 0),
+			t = socket(AF_INET, SOCK_STREAM, 0);
 	char c = 0;
 
 	MUST(!pipe(p));
@@ -163,10 +164,11 @@ static void *refused(void *arg)
 	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	MUST(!bind(t, (void *)&a, sizeof(a)));
 	MUST(!getsockname(t, (void *)&a, &len));
-	close(t);
+	held = t; /* and does not listen */
 	t = socket(AF_INET, SOCK_STREAM, 0);
 	FAILS(connect(t, (void *)&a, len), ECONNREFUSED);
 	close(t);
+	close(held);
 	FAILS(recvmsg(s[0], bad_place, 0), EFAULT);
 	FAILS(sendmsg(s[1], bad_place, 0), EFAULT);
 	FAILS(send(s[1], bad_place, 1, 0), EFAULT);

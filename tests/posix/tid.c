@@ -33,6 +33,61 @@ static void says_policy(pid_t id)
 	FAILS(sched_setscheduler(id, SCHED_OTHER, NULL), EINVAL);
 }
 
+/* The kernel's struct sched_attr in its first form. */
+struct attr {
+	unsigned size, policy;
+	unsigned long long flags;
+	int nice;
+	unsigned priority;
+	unsigned long long deadline[3];
+};
+
+#define GET(id, a) syscall(SYS_sched_getattr, id, a, sizeof(*(a)), 0)
+#define SET(id, a) syscall(SYS_sched_setattr, id, a, 0)
+
+static void says_policy_and_nice(pid_t id)
+{
+	struct attr a = { .size = 1 }, b = { .size = 1 };
+	struct attr *volatile none = NULL, *volatile bad = (void *)8;
+
+	MUST(!GET(id, &a) && a.size == sizeof(a) && a.policy == SCHED_OTHER);
+	MUST(a.nice == getpriority(PRIO_PROCESS, 0) && a.priority == 0);
+	MUST(!SET(id, &a));
+	a.policy = SCHED_BATCH;
+	a.nice++;
+	MUST(!SET(id, &a) && !GET(0, &b));
+	MUST(b.policy == SCHED_BATCH && b.nice == a.nice);
+	MUST(sched_getscheduler(0) == SCHED_BATCH);
+	MUST(getpriority(PRIO_PROCESS, id) == a.nice);
+	a.size = 0;
+	a.policy = 77;
+	a.flags = 0x08; /* keeps the policy */
+	MUST(!SET(id, &a) && sched_getscheduler(id) == SCHED_BATCH);
+	a.flags = 0x18; /* and all */
+	a.nice = 19;
+	MUST(!SET(id, &a) && !GET(id, &b) && b.nice == getpriority(PRIO_PROCESS, id));
+	MUST(b.nice != 19);
+	a.flags = 1 << 20;
+	FAILS(SET(id, &a), EINVAL);
+	a.flags = 0;
+	FAILS(SET(id, &a), EINVAL);
+	a.policy = SCHED_OTHER;
+	a.priority = 3;
+	FAILS(SET(id, &a), EINVAL);
+	a.size = 10;
+	FAILS(SET(id, &a), E2BIG);
+	MUST(a.size >= sizeof(a));
+	FAILS(SET(id, none), EINVAL);
+	FAILS(SET(id, bad), EFAULT);
+	FAILS(syscall(SYS_sched_setattr, id, &b, 1), EINVAL);
+	FAILS(GET(id, none), EINVAL);
+	FAILS(GET(id, bad), EFAULT);
+	FAILS(syscall(SYS_sched_getattr, id, &b, 8, 0), EINVAL);
+	FAILS(syscall(SYS_sched_getattr, id, &b, sizeof(b), 1), EINVAL);
+	b.policy = SCHED_OTHER;
+	MUST(!SET(id, &b));
+}
+
 static void says_processors(pid_t id)
 {
 	cpu_set_t all, one, now;
@@ -171,6 +226,7 @@ static void *by_id(void *arg)
 	MUST(syscall(SYS_gettid) == gettid() && gettid() != getpid());
 	says_policy(gettid());
 	says_processors(gettid());
+	says_policy_and_nice(gettid());
 	says_nice(gettid());
 	says_name();
 	return arg;
@@ -180,6 +236,7 @@ static void *as_zero(void *arg)
 {
 	says_policy(0);
 	says_processors(0);
+	says_policy_and_nice(0);
 	says_nice(0);
 	return arg;
 }

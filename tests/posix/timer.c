@@ -69,6 +69,132 @@ static void *computes(void *arg)
 	return arg;
 }
 
+static long spent(void)
+{
+	struct timespec ts;
+
+	MUST(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts));
+	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static void spin_ms(long ms)
+{
+	long end = spent() + ms;
+
+	while (spent() < end)
+		;
+}
+
+/* Others want to run meanwhile, so it comes from one kernel thread to another. A kernel looks at
+ * its ticks, of which a virtual processor loses some: 60 ms were seen to pass without a signal. */
+static void *computes_here_and_there(void *arg)
+{
+	timer_t id;
+	int before;
+
+	mine = 78;
+	id = timer_for(gettid(), SIGRTMIN + 2, mine, CLOCK_THREAD_CPUTIME_ID);
+	every_ms(id, 20, 20);
+	do {
+		before = got;
+		for (int i = 0; i < 12 || (got == before && i < 200); i++) {
+			spin_ms(5);
+			usleep(1);
+		}
+		MUST(got > before);
+	} while (got < TIMES);
+	MUST(!timer_delete(id) && !wrong);
+	return arg;
+}
+
+/* It spends nothing, whoever computes. */
+static void *rests(void *arg)
+{
+	struct itimerspec left;
+	timer_t id;
+
+	mine = 79;
+	id = timer_for(gettid(), SIGRTMIN + 2, mine, CLOCK_THREAD_CPUTIME_ID);
+	every_ms(id, 20, 20);
+	MUST(!timer_gettime(id, &left) && left.it_value.tv_nsec <= 20000000 &&
+	     left.it_value.tv_nsec > 0 && left.it_interval.tv_nsec == 20000000);
+	for (int i = 0; i < 20; i++)
+		usleep(10000);
+	MUST(!got);
+	MUST(!timer_delete(id));
+	FAILS(timer_gettime(id, &left), EINVAL);
+	return arg;
+}
+
+static void many_compute(void)
+{
+	enum { MANY = 6 };
+	pthread_t t[MANY];
+
+	for (intptr_t i = 0; i < MANY; i++)
+		t[i] = thread_of(i ? computes_here_and_there : rests, NULL);
+	for (int i = 0; i < MANY; i++)
+		end_of(t[i]);
+}
+
+static void *spins_until(void *arg)
+{
+	while (!__atomic_load_n((int *)arg, __ATOMIC_ACQUIRE))
+		;
+	return NULL;
+}
+
+/* It signals the process, and so the caller, who waits for it. */
+static timer_t process_timer(clockid_t clock, int value)
+{
+	struct sigevent ev = { .sigev_notify = SIGEV_SIGNAL,
+			       .sigev_signo = SIGRTMIN + 4 };
+	timer_t id;
+
+	ev.sigev_value.sival_int = value;
+	MUST(!timer_create(clock, &ev, &id));
+	return id;
+}
+
+static void comes(int value)
+{
+	siginfo_t info;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN + 4);
+	MUST(sigwaitinfo(&set, &info) == SIGRTMIN + 4);
+	MUST(info.si_code == SI_TIMER && info.si_value.sival_int == value);
+}
+
+/* Another's time, at a moment of it, once, and by a signal for the process. */
+static void *of_another(void *arg)
+{
+	struct itimerspec at = { .it_value = { 0, 0 } };
+	int stop = 0;
+	pthread_t t = thread_of(spins_until, &stop);
+	clockid_t clock;
+	timer_t id;
+
+	MUST(!pthread_getcpuclockid(t, &clock));
+	id = process_timer(clock, 6);
+	MUST(!clock_gettime(clock, &at.it_value));
+	at.it_value.tv_sec += 1000;
+	MUST(!timer_settime(id, TIMER_ABSTIME, &at, NULL));
+	MUST(!timer_gettime(id, &at) && at.it_value.tv_sec > 500 &&
+	     at.it_value.tv_sec <= 1000);
+	at.it_value = (struct timespec){ 0, 3000000 };
+	MUST(!timer_settime(id, 0, &at, NULL));
+	comes(6);
+	MUST(!timer_gettime(id, &at) && !at.it_value.tv_sec && !at.it_value.tv_nsec);
+	at.it_value.tv_nsec = -1;
+	FAILS(timer_settime(id, 0, &at, NULL), EINVAL);
+	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+	end_of(t);
+	MUST(!timer_delete(id));
+	return arg;
+}
+
 /* Not taken for a while: pending once. */
 static void *overruns(void *arg)
 {
@@ -121,19 +247,10 @@ static void *by_function(void *arg)
 /* The process's, of which main takes none. */
 static void *by_process(void *arg)
 {
-	struct sigevent ev = { .sigev_notify = SIGEV_SIGNAL,
-			       .sigev_signo = SIGRTMIN + 4 };
-	siginfo_t info;
-	sigset_t set;
-	timer_t id;
+	timer_t id = process_timer(CLOCK_REALTIME, 3);
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGRTMIN + 4);
-	ev.sigev_value.sival_int = 3;
-	MUST(!timer_create(CLOCK_REALTIME, &ev, &id));
 	every_ms(id, 1, 0);
-	MUST(sigwaitinfo(&set, &info) == SIGRTMIN + 4);
-	MUST(info.si_code == SI_TIMER && info.si_value.sival_int == 3);
+	comes(3);
 	MUST(timer_getoverrun(id) == 0 && !timer_delete(id));
 	return arg;
 }
@@ -167,6 +284,8 @@ int main(void)
 	for (int i = 0; i < THREADS; i++)
 		end_of(t[i]);
 	run_in_thread(computes);
+	many_compute();
+	run_in_thread(of_another);
 	run_in_thread(overruns);
 	run_in_thread(by_function);
 	run_in_thread(by_process);

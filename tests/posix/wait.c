@@ -108,14 +108,15 @@ static void *queues(void *arg)
 	struct timespec past = { 1, 0 };
 	struct sembuf down = { 0, -1, 0 };
 	struct note m;
-	char buf[16];
+	char buf[16], name[40];
 	unsigned prio;
 	pthread_t t;
 
 	q = msgget(IPC_PRIVATE, 0600);
 	sem = semget(IPC_PRIVATE, 1, 0600);
-	mq = mq_open("/uk-posix-test", O_CREAT | O_RDWR, 0600, &a);
-	mq_unlink("/uk-posix-test");
+	snprintf(name, sizeof(name), "/uk-posix-wait-%d", getpid());
+	mq = mq_open(name, O_CREAT | O_RDWR, 0600, &a);
+	mq_unlink(name);
 	MUST(q >= 0 && sem >= 0);
 	FAILS(msgrcv(q, &m, sizeof(m.text), 0, IPC_NOWAIT), ENOMSG);
 	t = thread_of(tells, NULL);

@@ -105,6 +105,27 @@ static void the_latest_runs_next_and_pushes_its_elder_to_the_tail(void)
 	each(hot_slot);
 }
 
+static void back_again(void)
+{
+	CHECK(!runq_take_back(&q, &threads[0]));
+	for (int i = 0; i < 3; i++)
+		runq_push(&q, &threads[i]);
+	CHECK(!runq_take_back(&q, &threads[1]));
+	CHECK_EQ(nth(runq_take_back(&q, &threads[2])), 2);
+	CHECK(!runq_take_back(&q, &threads[2]));
+	runq_push(&q, &threads[3]);
+	CHECK_EQ(nth(next()), 0);
+	CHECK_EQ(nth(runq_take_back(&q, &threads[3])), 3);
+	CHECK_EQ(nth(runq_take_back(&q, &threads[1])), 1);
+	CHECK(!runq_take_back(&q, &threads[1]));
+	CHECK(!next());
+}
+
+static void the_youngest_is_taken_back_and_none_else(void)
+{
+	each(back_again);
+}
+
 static void a_thief_takes_the_older_half(void)
 {
 	struct uk_thread *out[RUNQ_SIZE];
@@ -170,6 +191,8 @@ static void owner_round(unsigned round)
 			runq_push(&q, &threads[i]);
 		if (i % 3 == 0 && (t = next()))
 			out_comes(t);
+		if (i % 4 == 1 && (t = runq_take_back(&q, &threads[i])))
+			out_comes(t);
 	}
 	while ((t = runq_take_lifo(&q)) || (t = next()))
 		out_comes(t);
@@ -202,6 +225,7 @@ int main(void)
 	RUN(first_in_is_first_out);
 	RUN(what_overflows_keeps_its_turn);
 	RUN(the_latest_runs_next_and_pushes_its_elder_to_the_tail);
+	RUN(the_youngest_is_taken_back_and_none_else);
 	RUN(a_thief_takes_the_older_half);
 	RUN(two_thieves_and_the_owner_share_without_loss);
 	return 0;

@@ -369,6 +369,100 @@ static void a_bucket_is_split_and_one_again(void)
 	}
 }
 
+static uk_sem sem;
+static uk_mutex mutex = UK_MUTEX_INIT;
+static uk_rwlock rwlock;
+static uk_cond cond;
+static uk_barrier barrier;
+
+static void wait_by_sem(unsigned i, struct rng *r)
+{
+	(void)i, (void)r;
+	CHECK_EQ(uk_sem_wait(&sem), 0);
+}
+
+static void wait_by_mutex(unsigned i, struct rng *r)
+{
+	(void)i, (void)r;
+	CHECK_EQ(uk_mutex_lock(&mutex), 0);
+	CHECK_EQ(uk_mutex_unlock(&mutex), 0);
+}
+
+static void wait_by_rwlock(unsigned i, struct rng *r)
+{
+	(void)i, (void)r;
+	CHECK_EQ(uk_rwlock_rdlock(&rwlock), 0);
+	CHECK_EQ(uk_rwlock_unlock(&rwlock), 0);
+}
+
+static void wait_by_cond(unsigned i, struct rng *r)
+{
+	(void)i, (void)r;
+	CHECK_EQ(uk_mutex_lock(&mutex), 0);
+	CHECK_EQ(uk_cond_wait(&cond, &mutex), 0);
+	CHECK_EQ(uk_mutex_unlock(&mutex), 0);
+}
+
+static void wait_by_barrier(unsigned i, struct rng *r)
+{
+	(void)i, (void)r;
+	CHECK(uk_barrier_wait(&barrier) >= 0);
+}
+
+/* All who wait on key; true: each is queued by the node in its descriptor. */
+static bool by_their_own(const void *key)
+{
+	struct futex_bucket *b;
+	bool all = true;
+
+	rt_enter();
+	b = futex_lock(key);
+	for (struct futex_node *n = futex_first(b, key); n; n = futex_next(b, n))
+		all &= n == futex_node_of(n->thread);
+	futex_unlock(b);
+	rt_exit();
+	return all;
+}
+
+/* A waker of many needs none of their stacks. */
+static void waiters_queue_by_the_node_in_their_descriptor(void)
+{
+	struct {
+		const void *key;
+		void (*wait)(unsigned, struct rng *);
+	} ways[] = { { &word, wait_here },      { &sem, wait_by_sem },
+		     { &mutex, wait_by_mutex }, { &rwlock, wait_by_rwlock },
+		     { &cond, wait_by_cond },   { &barrier, wait_by_barrier } };
+	struct crew crew;
+
+	SET(&word, 0);
+	CHECK_EQ(uk_sem_init(&sem, 0), 0);
+	CHECK_EQ(uk_barrier_init(&barrier, 4), 0);
+	for (unsigned k = 0; k < array_size(ways); k++) {
+		if (ways[k].key == &mutex)
+			CHECK_EQ(uk_mutex_lock(&mutex), 0);
+		if (ways[k].key == &rwlock)
+			CHECK_EQ(uk_rwlock_wrlock(&rwlock), 0);
+		crew_start(&crew, 3, MIXED, ways[k].wait);
+		EVENTUALLY(queued(ways[k].key) == 3);
+		CHECK(by_their_own(ways[k].key));
+		if (ways[k].key == &word)
+			CHECK_EQ(uk_futex_wake(&word, 3), 3);
+		else if (ways[k].key == &sem)
+			for (int i = 0; i < 3; i++)
+				CHECK_EQ(uk_sem_post(&sem), 0);
+		else if (ways[k].key == &mutex)
+			CHECK_EQ(uk_mutex_unlock(&mutex), 0);
+		else if (ways[k].key == &rwlock)
+			CHECK_EQ(uk_rwlock_unlock(&rwlock), 0);
+		else if (ways[k].key == &cond)
+			CHECK_EQ(uk_cond_broadcast(&cond), 0);
+		else
+			CHECK(uk_barrier_wait(&barrier) >= 0);
+		crew_join(&crew);
+	}
+}
+
 int main(void)
 {
 	bed_init();
@@ -381,6 +475,7 @@ int main(void)
 	RUN(one_is_served_without_a_look_at_those_behind);
 	RUN(a_crowd_of_strangers_is_passed_by);
 	RUN(a_bucket_is_split_and_one_again);
+	RUN(waiters_queue_by_the_node_in_their_descriptor);
 	RUN(no_wake_up_is_lost);
 	RUN(a_timeout_does_not_swallow_a_wake_up);
 	return 0;

@@ -31,9 +31,19 @@ KILLER = r"""
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+/* What the kernel makes of a value may be another one. */
+static ssize_t twisted(int fd, const void *p, size_t n)
+{
+	ssize_t (*next)(int, const void *, size_t) = dlsym(RTLD_NEXT, "write");
+	const char *twist = getenv("TWIST");
+	if (twist && strlen(twist) == n - 1 && !memcmp(p, twist, n - 1))
+		return next(fd, "13\n", 3) == 3 ? (ssize_t)n : -1;
+	return next(fd, p, n);
+}
 static void step(void)
 {
 	static int n;
@@ -42,7 +52,7 @@ static void step(void)
 		kill(getpid(), SIGKILL);
 }
 #define NEXT(name) __typeof__(name) *next = (__typeof__(name) *)dlsym(RTLD_NEXT, #name); step()
-ssize_t write(int fd, const void *p, size_t n) { NEXT(write); return next(fd, p, n); }
+ssize_t write(int fd, const void *p, size_t n) { step(); return twisted(fd, p, n); }
 int fsync(int fd) { NEXT(fsync); return next(fd); }
 int rename(const char *a, const char *b) { NEXT(rename); return next(a, b); }
 int unlink(const char *a) { NEXT(unlink); return next(a); }
@@ -63,14 +73,16 @@ ssize_t recv(int fd, void *p, size_t n, int flags)
 ALL = {}  # what is the same for all calls: the killer's library
 
 
-def uk(*args, root=None, kill=None, want=0, user=None):
+def uk(*args, root=None, kill=None, want=0, user=None, twist=None):
     """The JSON of one call, or None if it was killed."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("UK_")}
     cmd = [UK, "net", *args, "--json"] + (["--root", root] if root else [])
     if kill:
         env.update(LD_PRELOAD=ALL["killer"], KILL_AT=str(kill))
+    if twist:
+        env.update(LD_PRELOAD=ALL["killer"], TWIST=twist)
     p = subprocess.run(cmd, capture_output=True, text=True, env=env, check=False, user=user,
-                       cwd="/")
+                       cwd="/", encoding="utf-8")  # no byte that is no character
     if kill and p.returncode == -signal.SIGKILL:
         return None
     assert p.returncode == want, (cmd, p.returncode, want, p.stdout, p.stderr)
@@ -168,6 +180,15 @@ def the_planner_knows_its_machines(top):
           **DEFER, **IRQ}),
         ("irqbalance", irqbalance, [], "sqpoll", DEFER),
         ("irqbalance that leaves it alone", banned, [], "sqpoll", {**DEFER, **IRQ}),
+        ("irqbalance, its option in two words",
+         {**irqbalance, "/proc/77/cmdline": "irqbalance\0-i\0" "38"}, [], "sqpoll",
+         {**DEFER, **IRQ}),
+        ("irqbalance, its option in short",
+         {**irqbalance, "/proc/77/cmdline": "irqbalance\0-i38"}, [], "sqpoll",
+         {**DEFER, **IRQ}),
+        ("an isolated CPU, which RPS may not use",
+         {"/asked/napi": "", "/sys/devices/system/cpu/isolated": "3"}, [], "rps",
+         {RPS: "00000000,00000004", "/proc/irq/38/smp_affinity_list": "2"}),
         ("no io_uring", {"/asked/features": "epoll-poll"}, [], "epoll", {**DEFER, **IRQ}),
         ("an old epoll", {"/asked/features": "sqpoll"}, [], "epoll",
          {**DEFER, **IRQ, **busy}),
@@ -188,10 +209,24 @@ def the_planner_knows_its_machines(top):
         uk("discover", root=root)
         assert snapshot(root) == before, name
     for args, want in ((["--dev", "eth9"], 5), (["--cpu", "9"], 5), (["--cpu", "x"], 2),
-                       (["--rung", "best"], 2), (["--dev", "../x"], 2)):
-        p = subprocess.run([UK, "net", *args, "--root", tree(top)], capture_output=True,
-                           check=False)
-        assert p.returncode == want and p.stderr, (args, p)
+                       (["--rung", "best"], 2), (["--dev", "../x"], 2), (["what"], 2),
+                       (["plan", "more"], 2), (["--what"], 2), (["--cpu", ""], 2)):
+        assert uk(*args, root=tree(top), want=want)["error"], args
+    root = tree(top, {"/asked/napi": "", "/sys/devices/system/cpu/isolated": "3"})
+    lacks = uk("--rung", "rps", "--cpu", "3", root=root, want=5)["error"]
+    assert "isolated" in lacks, lacks
+
+
+def a_device_of_software_has_no_interrupts(top):
+    """Whatever its name is: that of an interrupt's line, a word in many, or .x."""
+    for name in ("ttyS0", "edge", ".x", "virtio2"):
+        at = "/sys/class/net/%s/" % name
+        root = tree(top, {at + "ifindex": "3", at + "operstate": "up",
+                          at + "queues/rx-0/rps_cpus": "0"})
+        plan = uk("--dev", name, "--cpu", "1", "--alone", root=root)
+        mine = {at + "queues/rx-0/rps_cpus": "2"}
+        others = {"/proc/irq/%d/smp_affinity_list" % i: "0,2-3" for i in (24, 38, 39)}
+        assert changes(plan) == {**mine, **others}, (name, plan)
 
 
 def killed_anywhere_it_is_undone(top):
@@ -243,8 +278,9 @@ def what_is_in_the_way_is_said(top):
     put(root + ETH + "gro_flush_timeout", "5\n")  # somebody else's
     uk("verify", root=root, want=1)
     uk("apply", root=root, want=3)
-    steps = {s["setting"]: s["outcome"] for s in uk("undo", root=root)["steps"]}
-    assert steps[ETH + "gro_flush_timeout"] == "changed by another", steps
+    steps = {s["setting"]: (s["outcome"], s.get("now"))
+             for s in uk("undo", root=root)["steps"]}
+    assert steps[ETH + "gro_flush_timeout"] == ("changed by another", "5"), steps
     put(root + ETH + "gro_flush_timeout", "0\n")
     assert snapshot(root) == before
     uk("apply", root=root)
@@ -252,6 +288,60 @@ def what_is_in_the_way_is_said(top):
     assert not uk("verify", root=root)["applied"]
     assert uk("undo", root=root)["steps"] == []  # the settings went with that boot
     assert not os.path.exists(journal)
+
+
+def a_renamed_device_is_found(top):
+    root = tree(top)
+    before = snapshot(root)
+    uk("apply", root=root)
+    os.rename(root + ETH, root + "/sys/class/net/lan")
+    put(root + ETH + "ifindex", "9\n")  # and its name is another's
+    put(root + ETH + "gro_flush_timeout", "200000\n")
+    uk("verify", root=root)
+    steps = uk("undo", root=root)["steps"]
+    assert {s["outcome"] for s in steps} == {"written"}, steps
+    assert {s["at"] for s in steps if "eth0" in s["setting"]} == \
+        {"/sys/class/net/lan/gro_flush_timeout",
+         "/sys/class/net/lan/napi_defer_hard_irqs"}, steps
+    assert open(root + ETH + "gro_flush_timeout").read() == "200000\n"
+    shutil.rmtree(root + ETH)
+    os.rename(root + "/sys/class/net/lan", root + ETH)
+    assert snapshot(root) == before
+
+
+def half_a_proc_forgets_nothing(top):
+    """ProcSubset=pid of a unit, and who does not see /proc/sys knows no boot."""
+    boot = "/proc/sys/kernel/random/boot_id"
+    for first, then in ((None, "boot-1"), ("boot-1", None)):
+        root = tree(top, {boot: first})
+        uk("apply", root=root)
+        if then:
+            put(root + boot, then + "\n")
+        else:
+            os.remove(root + boot)
+        assert uk("verify", root=root)["applied"]
+        assert {s["outcome"] for s in uk("undo", root=root)["steps"]} == {"written"}
+        assert open(root + ETH + "gro_flush_timeout").read() == "0\n"
+
+
+def the_journal_has_no_place(top):
+    root = tree(top)
+    before = snapshot(root)
+    put(root + "/run/uk-net", "")  # as a disk without a free inode: no matter of rights
+    uk("apply", root=root, want=1)
+    os.remove(root + "/run/uk-net")
+    os.makedirs(root + "/run/uk-net/journal.new")
+    uk("apply", root=root, want=1)
+    os.rmdir(root + "/run/uk-net/journal.new")
+    put(root + "/run/uk-net/journal", "what?")
+    assert "journal" in uk("plan", root=root)
+    uk("apply", root=root, want=1)
+    os.remove(root + "/run/uk-net/journal")
+    os.mkdir(root + "/run/uk-net/journal")
+    uk("undo", root=root, want=1)
+    os.rmdir(root + "/run/uk-net/journal")
+    assert uk("undo", root=root) == {} and snapshot(root) == before
+    assert os.stat(root + "/run/uk-net/lock").st_mode & 0o777 == 0o600
 
 
 def a_write_that_fails_takes_all_back(top):
@@ -266,6 +356,12 @@ def a_write_that_fails_takes_all_back(top):
     plan = uk("apply", root=root)
     assert [s["outcome"] for s in plan["steps"]] == ["written", "written", "refused"], plan
     assert len(uk("verify", root=root)["steps"]) == 2
+    uk("undo", root=root)
+    os.rmdir(root + "/proc/irq/38/smp_affinity_list.new")
+    assert snapshot(root) == before
+    uk("apply", root=root, want=1, twist="2")  # becomes 13, which is not what was asked for
+    assert snapshot(root) == before and uk("undo", root=root) == {}
+    uk("apply", root=root, twist="3")  # an interrupt's CPUs
     uk("undo", root=root)
     assert snapshot(root) == before
 
@@ -312,7 +408,7 @@ def sh(line):
 def gro_on(dev):
     """What `ethtool -K DEV gro on` does; veth has NAPI then."""
     value = array.array("B", struct.pack("II", 0x2c, 1))  # ETHTOOL_SGRO
-    request = struct.pack("16sP", dev.encode(), value.buffer_info()[0])
+    request = struct.pack("16sP", os.fsencode(dev), value.buffer_info()[0])
     with socket.socket() as s:
         fcntl.ioctl(s, 0x8946, request.ljust(40, b"\0"))  # SIOCETHTOOL
 
@@ -408,6 +504,27 @@ def threads_come_back_with_their_cpus():
         print("ok %s on the kernel: killed at %d steps" % (rung, kills - 1))
 
 
+def all_names_and_all_queues_are_seen():
+    """Names may be any bytes; and one NAPI is not the only one."""
+    odd, quoted = os.fsdecode(b"b\xff\xed\xbfd"), '"q\\\x1b'
+    sh("ip link add '%s' type veth peer name '%s'" % (quoted, odd))
+    try:
+        for dev in (odd, quoted):
+            gro_on(dev)
+            sh("ip link set '%s' up" % dev)
+        found = {os.fsdecode(os.fsencode(d["device"])): d["napis"]
+                 for d in uk("discover")["devices"]}
+        assert all(len(found[d]) == 1 for d in ("uka", odd, quoted)), found
+        before = settings()
+        for dev in (odd, quoted):
+            assert len(uk("apply", "--dev", dev, "--cpu", "1")["steps"]) >= 1
+            assert uk("verify", "--seconds", "0")["applied"]
+            uk("undo")
+            assert settings() == before, dev
+    finally:
+        sh("ip link del '%s'" % quoted)
+
+
 def packets_are_counted_where_they_go():
     before = settings()
     uk("apply", "--dev", "lo", "--cpu", "1")  # lo has no NAPI: rps
@@ -452,7 +569,7 @@ def on_the_kernel():
             raise Namespace("no " + tool)
     enter_namespace()
     for test in (each_rung_on_the_kernel, threads_come_back_with_their_cpus,
-                 packets_are_counted_where_they_go, who_is_interrupted_goes_on,
+                 all_names_and_all_queues_are_seen, packets_are_counted_where_they_go, who_is_interrupted_goes_on,
                  a_container_is_told_what_it_is):
         test()
         print("ok " + test.__name__)
@@ -468,7 +585,9 @@ def main():
         subprocess.run(os.environ.get("CC", "cc").split() +
                        ["-shared", "-fPIC", "-o", ALL["killer"], top + "/killer.c", "-ldl"],
                        check=True)
-        for test in (the_planner_knows_its_machines, killed_anywhere_it_is_undone,
+        for test in (the_planner_knows_its_machines, a_device_of_software_has_no_interrupts,
+                     killed_anywhere_it_is_undone, a_renamed_device_is_found,
+                     half_a_proc_forgets_nothing, the_journal_has_no_place,
                      what_is_in_the_way_is_said, a_write_that_fails_takes_all_back,
                      what_vanished_is_gone):
             test(top)

@@ -18,14 +18,38 @@ const char *const outcome_names[] = {
 	"failed",  "skipped",
 };
 
-/* Is it a file of a device that is not the one from then? */
-static bool device_gone(const struct journal *j, const char *key)
+static bool is_number(const char *dev, unsigned ifindex)
 {
-	char dir[64];
-	size_t len = (size_t)snprintf(dir, sizeof(dir), "/sys/class/net/%s/", j->dev);
+	return tree_number(0, "/sys/class/net/%s/ifindex", dev) == (long)ifindex;
+}
 
-	return !strncmp(key, dir, len) &&
-	       tree_number(0, "/sys/class/net/%s/ifindex", j->dev) != (long)j->ifindex;
+/* Where the setting is now, in step->at: a device that was renamed keeps its number, and its
+ * name may be another's. false: the device is not there any more. */
+static bool find(const struct journal *j, const char *key, struct step *step)
+{
+	char dir[64], **names;
+	size_t len = (size_t)snprintf(dir, sizeof(dir), "/sys/class/net/%s/", j->dev),
+	       n;
+	bool found = false;
+
+	snprintf(step->at, sizeof(step->at), "%s", key);
+	if (strncmp(key, dir, len) != 0 || is_number(j->dev, j->ifindex))
+		return true;
+	names = tree_list("/sys/class/net", "", &n);
+	for (size_t i = 0; i < n && !found; i++) {
+		found = is_number(names[i], j->ifindex);
+		if (found)
+			snprintf(step->at, sizeof(step->at), "/sys/class/net/%.15s/%s",
+				 names[i], key + len);
+	}
+	tree_list_free(names, n);
+	return found;
+}
+
+/* What is there now; -ENODEV if nothing is. */
+static int look(const struct journal *j, const char *key, struct step *step)
+{
+	return find(j, key, step) ? setting_read(step->at, step->now) : -ENODEV;
 }
 
 static bool is_gone(int err)
@@ -46,9 +70,14 @@ static int put(const char *key, const char *value, struct step *step)
 	return err;
 }
 
-static void apply_one(const struct change *c, struct step *step)
+/* What the kernel took as something else is taken back at once: undo would think that somebody
+ * else had changed it. */
+static void apply_one(const struct journal *j, const struct change *c,
+		      struct step *step)
 {
-	step->err = put(c->key, c->new, step);
+	step->err = find(j, c->key, step) ? put(step->at, c->new, step) : -ENODEV;
+	if (step->err == -EIO && strcmp(step->now, c->old) != 0)
+		setting_write(step->at, c->old);
 	step->outcome = !step->err ? WRITTEN : c->may ? REFUSED : FAILED;
 }
 
@@ -57,12 +86,7 @@ size_t apply_changes(const struct journal *j, struct step *step)
 	for (size_t i = 0; i < j->n; i++)
 		step[i].outcome = SKIPPED;
 	for (size_t i = 0; i < j->n; i++) {
-		if (device_gone(j, j->change[i].key)) {
-			step[i].outcome = FAILED;
-			step[i].err = -ENODEV;
-		} else {
-			apply_one(&j->change[i], &step[i]);
-		}
+		apply_one(j, &j->change[i], &step[i]);
 		if (step[i].outcome == FAILED)
 			return 1;
 	}
@@ -73,8 +97,8 @@ static void undo_one(const struct journal *j, const struct change *c, struct ste
 {
 	bool thread_went = !strcmp(c->new, "-"), no_thread = !strcmp(c->old, "-");
 
-	step->err = setting_read(c->key, step->now);
-	if (device_gone(j, c->key) || is_gone(step->err) ||
+	step->err = look(j, c->key, step);
+	if (is_gone(step->err) ||
 	    (!step->err && !no_thread && !thread_went && !strcmp(step->now, "-")))
 		step->outcome = GONE;
 	else if (step->err)
@@ -84,7 +108,7 @@ static void undo_one(const struct journal *j, const struct change *c, struct ste
 	else if (strcmp(step->now, c->new) != 0 && !thread_went)
 		step->outcome = CHANGED;
 	else
-		step->err = put(c->key, c->old, step),
+		step->err = put(step->at, c->old, step),
 		step->outcome = !step->err           ? WRITTEN
 				: is_gone(step->err) ? GONE
 						     : FAILED;
@@ -103,8 +127,8 @@ size_t undo_changes(const struct journal *j, struct step *step)
 
 bool change_holds(const struct journal *j, const struct change *c, struct step *step)
 {
-	step->err = setting_read(c->key, step->now);
-	if (device_gone(j, c->key) || is_gone(step->err))
+	step->err = look(j, c->key, step);
+	if (is_gone(step->err))
 		step->outcome = GONE;
 	else
 		step->outcome = step->err                   ? FAILED

@@ -20,6 +20,7 @@ struct step {
 	enum outcome outcome;
 	int err;         /* of FAILED and REFUSED */
 	char now[VALUE]; /* what is there after it */
+	char at[256];    /* where: the key, unless the device has been renamed */
 };
 
 /* step has room for all changes. 0, or the number of those that failed: what was written

@@ -87,8 +87,10 @@ static void attributes(const struct nlmsghdr *h, long *value, size_t most)
 	}
 }
 
-/* Each message that comes goes to take; until the end, or the one that is no part of many. */
-static int answers(int fd, void (*take)(const struct nlmsghdr *h, void *arg), void *arg)
+/* Each message that comes goes to take: until the end of a dump, or the one answer. (The
+ * messages of the family netdev's dumps do not say by NLM_F_MULTI that more come.) */
+static int answers(int fd, bool dump, void (*take)(const struct nlmsghdr *h, void *arg),
+		   void *arg)
 {
 	static char buf[32768] __attribute__((aligned(8)));
 
@@ -104,7 +106,7 @@ static int answers(int fd, void (*take)(const struct nlmsghdr *h, void *arg), vo
 			if (h->nlmsg_type == NLMSG_DONE)
 				return 0;
 			take(h, arg);
-			if (!(h->nlmsg_flags & NLM_F_MULTI))
+			if (!dump)
 				return 0;
 		}
 	}
@@ -149,11 +151,11 @@ static int napis_by_netlink(struct napis *to)
 		return -errno;
 	err = request(fd, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, 0, "netdev");
 	if (!err)
-		err = answers(fd, take_family, &family);
+		err = answers(fd, false, take_family, &family);
 	if (!err)
 		err = request(fd, family, NAPI_GET, NLM_F_DUMP, NULL);
 	if (!err)
-		err = answers(fd, take_napi, to);
+		err = answers(fd, true, take_napi, to);
 	close(fd);
 	return err;
 }

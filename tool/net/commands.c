@@ -39,6 +39,11 @@ static const char *words_of(int err)
 	return strerror(err < 0 ? -err : err);
 }
 
+static const char *journal_words(int err)
+{
+	return err == -EBADMSG ? "not a journal of this version" : words_of(err);
+}
+
 /* ---- plan ---- */
 
 static void say_advice(const struct plan *p)
@@ -103,6 +108,8 @@ static int do_plan(const struct options *o)
 	if (err)
 		return err;
 	out_bool("applied", there && !(there > 0 && journal_of_last_boot(&j)));
+	if (there < 0)
+		out_str("journal", journal_words(there));
 	say_plan(&p);
 	return DONE;
 }
@@ -126,9 +133,21 @@ static int begin(const char *what)
 	if (err == -EWOULDBLOCK)
 		return fail(IN_THE_WAY, "another `uk net` is at work");
 	if (err)
-		return fail(err == -EROFS ? NOT_HERE : NO_RIGHT, "%s: %s: %s", what,
-			    JOURNAL, words_of(err));
+		return fail(err == -EROFS                     ? NOT_HERE
+			    : err == -EACCES || err == -EPERM ? NO_RIGHT
+							      : FAILURE,
+			    "%s: %s: %s", what, JOURNAL, words_of(err));
 	return DONE;
+}
+
+static void say_step(const struct change *c, const struct step *s)
+{
+	bool changed = s->outcome == CHANGED;
+
+	out_line("  %s: %s%s%s (before apply: %s, by apply: %s%s%s)",
+		 *s->at ? s->at : c->key, outcome_names[s->outcome], s->err ? ": " : "",
+		 s->err ? words_of(s->err) : "", c->old, c->new,
+		 changed ? ", now: " : "", changed ? s->now : "");
 }
 
 static void say_steps(const struct journal *j, const struct step *step,
@@ -140,15 +159,17 @@ static void say_steps(const struct journal *j, const struct step *step,
 		const struct step *s = &step[i];
 
 		if (!out_json) {
-			out_line("  %s: %s%s%s (before apply: %s, by apply: %s)",
-				 c->key, outcome_names[s->outcome], s->err ? ": " : "",
-				 s->err ? words_of(s->err) : "", c->old, c->new);
+			say_step(c, s);
 			continue;
 		}
 		out_item("setting", c->key);
+		if (*s->at && strcmp(s->at, c->key) != 0)
+			out_str("at", s->at);
 		out_str("outcome", outcome_names[s->outcome]);
 		out_str("old", c->old);
 		out_str("new", c->new);
+		if (s->outcome == CHANGED)
+			out_str("now", s->now);
 		if (s->err)
 			out_str("error", words_of(s->err));
 		out_close();
@@ -158,8 +179,7 @@ static void say_steps(const struct journal *j, const struct step *step,
 
 static int damaged(int err)
 {
-	return fail(FAILURE, "%s: %s", JOURNAL,
-		    err == -EBADMSG ? "not a journal of this version" : words_of(err));
+	return fail(FAILURE, "%s: %s", JOURNAL, journal_words(err));
 }
 
 /* 0: none is in the way; 1: this very plan is applied; or the exit status in *status. */
@@ -239,6 +259,9 @@ static int write_plan(struct plan *p, bool alone)
 	if (!step)
 		return fail(FAILURE, "no memory");
 	journal_begin(&j, p, alone);
+	if (tree_is_machine() && !strcmp(j.netns, "?"))
+		return fail(NOT_HERE, "/proc is not mounted; nothing was changed");
+	fflush(stdout); /* shown before it is written */
 	err = journal_store(&j);
 	if (err)
 		return fail(err == -EROFS ? NOT_HERE : FAILURE,

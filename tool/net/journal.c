@@ -40,9 +40,10 @@ int journal_lock(void)
 	mkdir(tree_path("/run", path), 0755); /* a recorded tree may lack it */
 	mkdir(tree_path("/run/uk-net", path), 0755);
 	fd = open(tree_path("/run/uk-net/lock", path), O_RDWR | O_CREAT | O_CLOEXEC,
-		  0644);
+		  0600); /* who may open it may hold it, and us up */
 	if (fd < 0)
 		return -errno;
+	fchmod(fd, 0600);
 	return flock(fd, LOCK_EX | LOCK_NB) ? -errno : 0; /* and is kept open */
 }
 
@@ -143,7 +144,9 @@ bool journal_of_last_boot(const struct journal *j)
 	char boot[64], netns[64];
 
 	here(boot, netns);
-	return strcmp(j->boot, boot) != 0;
+	/* where /proc is half there nobody knows; the journal went with /run, if at all */
+	return strcmp(j->boot, boot) != 0 && strcmp(j->boot, "?") != 0 &&
+	       strcmp(boot, "?") != 0;
 }
 
 const char *journal_strange(const struct journal *j)

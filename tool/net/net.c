@@ -84,6 +84,23 @@ static bool take_option(int c, struct options *o)
 	}
 }
 
+/* Wherever --json stands, the answer is one. */
+static int wrong(int argc, char **argv, const char *word)
+{
+	for (int i = 1; i < argc; i++)
+		out_json |=
+		    strlen(argv[i]) > 2 && !strncmp("--json", argv[i], strlen(argv[i]));
+	if (word)
+		fprintf(stderr, "uk net: what is '%s'?\n", word);
+	usage(stderr);
+	if (out_json) {
+		out_begin();
+		out_str("error", "wrong usage");
+		out_end();
+	}
+	return USAGE;
+}
+
 int net(int argc, char **argv)
 {
 	OPTIONS(longs, VALUE_OF("dev", 'd'), VALUE_OF("cpu", 'c'),
@@ -98,18 +115,12 @@ int net(int argc, char **argv)
 			usage(stdout);
 			return fflush(stdout) || ferror(stdout) ? FAILURE : DONE;
 		}
-		if (!take_option(c, &o)) {
-			if (c != '?')
-				fprintf(stderr, "uk net: what is '%s'?\n", optarg);
-			usage(stderr);
-			return USAGE;
-		}
+		if (!take_option(c, &o))
+			return wrong(argc, argv, c != '?' ? optarg : NULL);
 	}
 	if (optind < argc)
 		which = command_find(argv[optind]);
-	if (which < 0 || argc - optind > 1) {
-		usage(stderr);
-		return USAGE;
-	}
+	if (which < 0 || argc - optind > 1)
+		return wrong(argc, argv, which < 0 ? argv[optind] : argv[optind + 1]);
 	return command_run(which, &o);
 }

@@ -12,11 +12,37 @@ static int depth;
 static bool first;
 static char closes[16];
 
+/* The length of the UTF-8 character at s, or 0: that is none. */
+static size_t utf8(const unsigned char *s)
+{
+	size_t n = *s < 0x80   ? 1
+		   : *s < 0xc2 ? 0
+		   : *s < 0xe0 ? 2
+		   : *s < 0xf0 ? 3
+		   : *s < 0xf5 ? 4
+			       : 0;
+
+	for (size_t i = 1; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	if ((*s == 0xe0 && s[1] < 0xa0) || (*s == 0xf0 && s[1] < 0x90))
+		return 0; /* too long */
+	return (*s == 0xed && s[1] > 0x9f) || (*s == 0xf4 && s[1] > 0x8f) ? 0 : n;
+}
+
+/* JSON is UTF-8, names of devices are any bytes: one that is no character is written as Python
+ * reads such names, as half of a surrogate pair. */
 static void quoted(const char *s)
 {
 	putchar('"');
 	for (; *s; s++) {
-		if (*s == '"' || *s == '\\')
+		size_t n = utf8((const unsigned char *)s);
+
+		if (!n)
+			printf("\\udc%02x", (unsigned char)*s);
+		else if (n > 1)
+			printf("%.*s", (int)n, s), s += n - 1;
+		else if (*s == '"' || *s == '\\')
 			printf("\\%c", *s);
 		else if ((unsigned char)*s < ' ')
 			printf("\\u%04x", *s);

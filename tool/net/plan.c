@@ -283,14 +283,18 @@ static void program_polls(struct plan *p, const struct machine *m)
 
 /* ---- what there is ---- */
 
-static const char *lacks(enum rung r, const struct machine *m, const struct device *d)
+static const char *lacks(enum rung r, const struct machine *m, const struct device *d,
+			 const struct wish *w)
 {
 	if (r == ADVISE)
 		return NULL;
+	if (r == RPS && w->cpu >= 0 && CPU_ISSET((size_t)w->cpu, &m->isolated))
+		return "the kernel hands no packets to an isolated CPU";
 	if (r == RPS)
 		return d->n_rx ? NULL : "the device has no receive queues";
 	if (!d->has_napi)
-		return "the device has no NAPI (veth has it with `ethtool -K DEV gro on`)";
+		return "the device has no NAPI (none has it while it is down; veth has it "
+		       "with `ethtool -K DEV gro on`)";
 	if (r == THREADED)
 		return *d->threaded ? NULL
 				    : "the kernel has no threaded NAPI (Linux 5.12)";
@@ -306,7 +310,7 @@ static const char *lacks(enum rung r, const struct machine *m, const struct devi
 
 /* Isolated ones first, then the device's own node; the last, for the first have the most
  * housekeeping. */
-static long choose_cpu(const struct machine *m, const struct device *d)
+static long choose_cpu(const struct machine *m, const struct device *d, enum rung r)
 {
 	long best = -1;
 	int worth = -1;
@@ -321,6 +325,8 @@ static long choose_cpu(const struct machine *m, const struct device *d)
 	for (size_t i = 0; i < CPU_SETSIZE; i++) {
 		int w = 2 * !!CPU_ISSET(i, &m->isolated) + !!CPU_ISSET(i, &near);
 
+		if (r == RPS && CPU_ISSET(i, &m->isolated))
+			continue; /* RPS would be refused */
 		if (CPU_ISSET(i, &m->online) && w >= worth) {
 			best = (long)i;
 			worth = w;
@@ -363,13 +369,13 @@ static const char *choose_rung(struct plan *p, const struct machine *m,
 		p->rung = (enum rung)w->rung;
 		if (w->rung < least)
 			return "the machine has one CPU: none to spare for the network";
-		return lacks(p->rung, m, p->dev);
+		return lacks(p->rung, m, p->dev, w);
 	}
 	if (least)
 		advise(p, "the machine has one CPU: none to spare for the network");
 	for (int r = least; r < RUNGS; r++) {
 		p->rung = (enum rung)r;
-		why = lacks(p->rung, m, p->dev);
+		why = lacks(p->rung, m, p->dev, w);
 		if (!why)
 			return NULL;
 		advise(p, "not %s: %s", rung_names[r], why);
@@ -408,11 +414,10 @@ const char *plan_make(struct plan *p, const struct machine *m, const struct wish
 		advise(p, "no device has NAPI or a default route: name one with --dev");
 		return w->rung < 0 || w->rung == ADVISE ? NULL : "there is no device";
 	}
-	p->cpu = w->cpu >= 0 ? w->cpu : choose_cpu(m, p->dev);
-	if (p->cpu >= CPU_SETSIZE ||
-	    (w->cpu >= 0 && !CPU_ISSET((size_t)p->cpu, &m->online)))
+	if (w->cpu >= 0 && !CPU_ISSET((size_t)w->cpu, &m->online))
 		return "there is no such CPU online";
 	why = choose_rung(p, m, w);
+	p->cpu = w->cpu >= 0 ? w->cpu : choose_cpu(m, p->dev, p->rung);
 	if (!why)
 		fill(p, m, w);
 	return why;

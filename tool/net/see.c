@@ -4,7 +4,7 @@
  * Whatever is not there is empty, and no error: containers hide half of it, and a machine with
  * none of it must be described as well. Interrupts of a device are those that its NAPIs name;
  * most drivers do not say, then those whose line in /proc/interrupts has the device's name or
- * its bus address as a word. (Rejected: msi_irqs of the PCI device, which also has the vectors
+ * its bus address as a word; none, if no bus has the device. (Rejected: msi_irqs of the PCI device, which also has the vectors
  * for configuration and lies elsewhere for virtio.) */
 #include "see.h"
 
@@ -91,7 +91,7 @@ static bool is_of(const struct irq *irq, const struct device *d, const char *bus
 			return true;
 		named |= d->napi[i].irq != 0;
 	}
-	if (named)
+	if (named || !*bus) /* a device of software has none, whatever it is called */
 		return false;
 	if (len > 7 && !strcmp(irq->name + len - 7, "-config"))
 		return false;
@@ -194,7 +194,7 @@ struct device *see_default_device(const struct machine *m)
 
 /* ---- who else turns these knobs ---- */
 
-/* --banirq=N, of irqbalance's command line */
+/* --banirq=N, --banirq N, -iN or -i N, of irqbalance's command line */
 static void see_bans(struct machine *m, const char *pid)
 {
 	char path[64];
@@ -205,9 +205,13 @@ static void see_bans(struct machine *m, const char *pid)
 	args = tree_text(path, &len);
 	end = args ? args + len : NULL;
 	for (char *a = args; a && a < end; a += strlen(a) + 1) {
+		const char *next = a + strlen(a) + 1;
 		unsigned n;
 
-		if (sscanf(a, "--banirq=%u", &n) != 1)
+		if ((!strcmp(a, "--banirq") || !strcmp(a, "-i")) && next < end
+			? sscanf(next, "%u", &n) != 1
+			: sscanf(a, "--banirq=%u", &n) != 1 &&
+			      sscanf(a, "-i%u", &n) != 1)
 			continue;
 		for (size_t i = 0; i < m->n_irq; i++)
 			m->irq[i].banned |= m->irq[i].n == n;

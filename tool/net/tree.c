@@ -133,7 +133,9 @@ char **tree_list(const char *dir, const char *prefix, size_t *n)
 	for (int i = 0; i < all; i++) {
 		const char *name = found[i]->d_name;
 
-		if (*name != '.' && !strncmp(name, prefix, strlen(prefix))) {
+		/* a device may be called .x */
+		if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+		    !strncmp(name, prefix, strlen(prefix))) {
 			names = tree_grow(names, *n, sizeof(*names));
 			names[(*n)++] = strdup(name);
 		}

@@ -54,6 +54,34 @@ uintptr_t arch_ucontext_ip(const void *uc)
 	return ((const ucontext_t *)uc)->uc_mcontext.pc;
 }
 
+void arch_ucontext_place(void *uc, uintptr_t ip, uintptr_t sp)
+{
+	ucontext_t *u = uc;
+
+	u->uc_mcontext.pc = ip;
+	u->uc_mcontext.sp = sp;
+}
+
+/* x19: what is to go on. */
+void arch_ucontext_make(void *uc, void (*fn)(void), int n, va_list args,
+			void (*ends)(void))
+{
+	ucontext_t *u = uc;
+	uintptr_t end = (uintptr_t)u->uc_stack.ss_sp + u->uc_stack.ss_size;
+	int more = n > 8 ? n - 8 : 0;
+	uintptr_t *sp = (uintptr_t *)((end - 8 * (uintptr_t)more) & ~15ul);
+
+	for (int i = 0; i < n; i++)
+		if (i < 8)
+			u->uc_mcontext.regs[i] = va_arg(args, uintptr_t);
+		else
+			sp[i - 8] = va_arg(args, uintptr_t);
+	u->uc_mcontext.regs[19] = (uintptr_t)u->uc_link;
+	u->uc_mcontext.regs[29] = 0;
+	u->uc_mcontext.regs[30] = (uintptr_t)ends;
+	arch_ucontext_place(uc, (uintptr_t)fn, (uintptr_t)sp);
+}
+
 struct arch_bytes arch_libc_cancel_point(void)
 {
 	return (struct arch_bytes){ NULL, 0, 0 };

@@ -68,6 +68,36 @@ uintptr_t arch_ucontext_ip(const void *uc)
 	return (uintptr_t)((const ucontext_t *)uc)->uc_mcontext.gregs[REG_RIP];
 }
 
+void arch_ucontext_place(void *uc, uintptr_t ip, uintptr_t sp)
+{
+	greg_t *r = ((ucontext_t *)uc)->uc_mcontext.gregs;
+
+	r[REG_RIP] = (greg_t)ip;
+	r[REG_RSP] = (greg_t)sp;
+}
+
+/* Above the words that have no register: what is to go on, where rbx points. */
+void arch_ucontext_make(void *uc, void (*fn)(void), int n, va_list args,
+			void (*ends)(void))
+{
+	static const int in[] = { REG_RDI, REG_RSI, REG_RDX, REG_RCX, REG_R8, REG_R9 };
+	ucontext_t *u = uc;
+	greg_t *r = u->uc_mcontext.gregs;
+	uintptr_t end = (uintptr_t)u->uc_stack.ss_sp + u->uc_stack.ss_size;
+	int more = n > 6 ? n - 6 : 0;
+	uintptr_t *sp = (uintptr_t *)((end - 8 * (uintptr_t)(more + 1)) & ~15ul) - 1;
+
+	sp[0] = (uintptr_t)ends;
+	for (int i = 0; i < n; i++)
+		if (i < 6)
+			r[in[i]] = va_arg(args, greg_t);
+		else
+			sp[i - 5] = va_arg(args, uintptr_t);
+	sp[1 + more] = (uintptr_t)u->uc_link;
+	r[REG_RBX] = (greg_t)&sp[1 + more];
+	arch_ucontext_place(uc, (uintptr_t)fn, (uintptr_t)sp);
+}
+
 struct arch_bytes arch_libc_cancel_point(void)
 {
 	static const unsigned char bytes[] = {

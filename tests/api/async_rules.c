@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every operation that may wait, by every way in which it ends though nothing came: cancelled,
+ * too late, its number closed, its group destroyed, in a forked child. The same on every
+ * engine. */
+#include "../io/iotest.h"
+
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#define OP(...) ((uk_op){ __VA_ARGS__ })
+
+static uk_group *g;
+static uk_buf_pool *pool;
+static int fd[4]; /* -1: none */
+static char b[16] = "nothing came";
+static struct iovec v = { b, sizeof(b) };
+static struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
+static uint32_t word = 7;
+
+/* -- what has nothing to give, and what has no room -- */
+
+static int empty(void)
+{
+	make_pipe(fd, 0);
+	return fd[0];
+}
+
+static int quiet(void)
+{
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+	return fd[0];
+}
+
+static int full(void)
+{
+	make_pipe(fd, 0);
+	CHECK_EQ(fcntl(fd[1], F_SETFL, O_NONBLOCK), 0);
+	while (write(fd[1], b, sizeof(b)) > 0)
+		;
+	CHECK_EQ(fcntl(fd[1], F_SETFL, 0), 0);
+	return fd[1];
+}
+
+static int stuffed(void)
+{
+	quiet();
+	while (send(fd[0], b, sizeof(b), MSG_DONTWAIT) > 0)
+		;
+	return fd[0];
+}
+
+static int lonely(void)
+{
+	struct sockaddr_in at;
+
+	return fd[0] = make_listener(&at, 8);
+}
+
+static struct sockaddr_un at_crowd;
+
+/* A listener whose queue is full, and who wants to connect to it. */
+static int crowded(void)
+{
+	socklen_t len = sizeof(sa_family_t);
+
+	at_crowd = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	fd[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK_EQ(bind(fd[0], (struct sockaddr *)&at_crowd, len), 0);
+	len = sizeof(at_crowd);
+	CHECK_EQ(getsockname(fd[0], (struct sockaddr *)&at_crowd, &len), 0);
+	CHECK_EQ(listen(fd[0], 0), 0);
+	fd[1] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK_EQ(connect(fd[1], (struct sockaddr *)&at_crowd, len), 0);
+	fd[2] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	return fd[2];
+}
+
+static int two_pipes(void)
+{
+	make_pipe(fd, 0);
+	make_pipe(fd + 2, 0);
+	return fd[3];
+}
+
+static int nowhere(void)
+{
+	return -1;
+}
+
+static const struct kind {
+	const char *name;
+	int (*bed)(void);
+	uk_op op;
+} kinds[] = {
+	{ "read", empty,
+	  OP(.kind = UK_OP_READ, .addr = b, .len = 1, .off = UK_OP_HERE) },
+	{ "readv", empty,
+	  OP(.kind = UK_OP_READV, .addr = &v, .len = 1, .off = UK_OP_HERE) },
+	{ "write", full,
+	  OP(.kind = UK_OP_WRITE, .addr = b, .len = 1, .off = UK_OP_HERE) },
+	{ "writev", full,
+	  OP(.kind = UK_OP_WRITEV, .addr = &v, .len = 1, .off = UK_OP_HERE) },
+	{ "recv", quiet, OP(.kind = UK_OP_RECV, .addr = b, .len = 1) },
+	{ "recvmsg", quiet, OP(.kind = UK_OP_RECVMSG, .addr = &m) },
+	{ "recv, pool", quiet, OP(.kind = UK_OP_RECV, .options = UK_OP_POOL) },
+	{ "recv, stream", quiet,
+	  OP(.kind = UK_OP_RECV, .options = UK_OP_POOL | UK_OP_MULTI) },
+	{ "send", stuffed, OP(.kind = UK_OP_SEND, .addr = b, .len = 1) },
+	{ "sendmsg", stuffed, OP(.kind = UK_OP_SENDMSG, .addr = &m) },
+	{ "send, lent", stuffed,
+	  OP(.kind = UK_OP_SEND, .addr = b, .len = 1, .options = UK_OP_ZEROCOPY) },
+	{ "sendmsg, lent", stuffed,
+	  OP(.kind = UK_OP_SENDMSG, .addr = &m, .options = UK_OP_ZEROCOPY) },
+	{ "accept", lonely, OP(.kind = UK_OP_ACCEPT) },
+	{ "accept, stream", lonely, OP(.kind = UK_OP_ACCEPT, .options = UK_OP_MULTI) },
+	{ "connect", crowded,
+	  OP(.kind = UK_OP_CONNECT, .addr = &at_crowd, .len = sizeof(at_crowd)) },
+	{ "poll", empty, OP(.kind = UK_OP_POLL, .flags = POLLIN) },
+	{ "splice", two_pipes,
+	  OP(.kind = UK_OP_SPLICE, .len = 1, .off = UK_OP_HERE, .off2 = UK_OP_HERE) },
+	{ "timeout", nowhere, OP(.kind = UK_OP_TIMEOUT) },
+	{ "futex", nowhere, OP(.kind = UK_OP_FUTEX, .addr = &word, .len = 7) },
+};
+
+/* It waits; its id. */
+static uint64_t submit(const struct kind *k, uk_time deadline)
+{
+	uk_op o = k->op;
+
+	for (int i = 0; i < 4; i++)
+		fd[i] = -1;
+	o.fd = k->bed();
+	if (o.options & UK_OP_POOL)
+		o.addr2 = pool;
+	if (o.kind == UK_OP_SPLICE)
+		o.fd2 = fd[0];
+	if (o.kind == UK_OP_CONNECT)
+		o.len =
+		    offsetof(struct sockaddr_un, sun_path) + 6; /* an abstract name */
+	o.deadline = deadline;
+	if (o.kind == UK_OP_TIMEOUT && !deadline)
+		o.deadline = uk_after(3600 * UK_SEC);
+	o.tag = 7;
+	CHECK_EQ(uk_group_create(&g, 8), 0);
+	CHECK_EQ(uk_submitv(g, &o, 1), 1);
+	return o.id;
+}
+
+/* Its only end. */
+static void ends_with(const struct kind *k, int64_t res)
+{
+	uk_end e[2];
+
+	CHECK_EQ(uk_wait_min(g, e, 2, 1, UK_FOREVER), 1);
+	if (e[0].res != res)
+		printf("# %s\n", k->name);
+	CHECK_EQ(e[0].res, res);
+	CHECK_EQ(e[0].tag, 7);
+	CHECK_EQ(e[0].flags, k->op.options & UK_OP_ZEROCOPY ? UK_END_FREE : 0);
+	CHECK(!e[0].buf);
+	CHECK_EQ(uk_wait_any(g, e, 1, UK_FOREVER), 0);
+}
+
+static void clear(void)
+{
+	uk_group_destroy(g);
+	for (int i = 0; i < 4; i++)
+		if (fd[i] >= 0)
+			uk_close(fd[i]);
+}
+
+#define EACH(k) for (const struct kind *k = kinds; k < kinds + 19; k++)
+_Static_assert(sizeof(kinds) / sizeof(kinds[0]) == 19, "EACH");
+
+/* Whether it had the time to begin or not. */
+static void sometimes_later(unsigned turn)
+{
+	if (turn & 1)
+		CHECK_EQ(uk_sleep(UK_MS), 0);
+}
+
+static void what_waits_can_be_cancelled(void)
+{
+	EACH(k)
+	for (unsigned turn = 0; turn < 4; turn++) {
+		uint64_t id = submit(k, 0);
+
+		sometimes_later(turn);
+		CHECK_EQ(uk_async_cancel(g, id), 0);
+		ends_with(k, -ECANCELED);
+		CHECK_EQ(uk_async_cancel(g, id), -ENOENT);
+		clear();
+	}
+}
+
+static void what_waits_has_its_deadline(void)
+{
+	EACH(k)
+	{
+		submit(k, uk_after(UK_MS));
+		ends_with(k, k->op.kind == UK_OP_TIMEOUT ? 0 : -ETIMEDOUT);
+		clear();
+	}
+}
+
+static void what_waits_ends_with_its_number(void)
+{
+	EACH(k)
+	for (unsigned turn = 0; turn < 4 && k->bed != nowhere; turn++) {
+		int at;
+
+		submit(k, turn & 2 ? uk_after(3600 * UK_SEC) : 0);
+		at = k->bed == full        ? 1
+		     : k->bed == crowded   ? 2
+		     : k->bed == two_pipes ? 3
+					   : 0;
+		if (k->bed == two_pipes && turn & 1)
+			at = 0;
+		sometimes_later(turn);
+		CHECK_EQ(uk_close(fd[at]), 0);
+		fd[at] = -1;
+		ends_with(k, -EBADF);
+		clear();
+	}
+}
+
+static void what_waits_does_not_outlive_its_group(void)
+{
+	EACH(k)
+	for (unsigned turn = 0; turn < 2; turn++) {
+		submit(k, 0);
+		sometimes_later(turn);
+		clear();
+	}
+}
+
+static void a_child_finds_it_ended(void)
+{
+	EACH(k)
+	{
+		uint64_t id = submit(k, 0);
+		int status;
+		pid_t pid = SANITIZED ? 0 : fork();
+
+		if (SANITIZED) {
+			clear();
+			continue;
+		}
+		CHECK(pid >= 0);
+		if (!pid) {
+			ends_with(k, -ECANCELED);
+			_exit(0);
+		}
+		CHECK_EQ(waitpid(pid, &status, 0), pid);
+		CHECK_EQ(status, 0);
+		CHECK_EQ(uk_async_cancel(g, id), 0);
+		ends_with(k, -ECANCELED);
+		clear();
+	}
+}
+
+static void *root(void *arg)
+{
+	CHECK_EQ(uk_buf_pool_create(&pool, 4, 64), 0);
+	RUN(what_waits_can_be_cancelled);
+	RUN(what_waits_has_its_deadline);
+	RUN(what_waits_ends_with_its_number);
+	RUN(what_waits_does_not_outlive_its_group);
+	RUN(a_child_finds_it_ended);
+	CHECK(!strcmp(b, "nothing came"));
+	uk_buf_pool_destroy(pool);
+	return arg;
+}
+
+int main(void)
+{
+	uk_thread *t;
+
+	CHECK_EQ(uk_thread_create(&t, NULL, root, NULL), 0);
+	CHECK_EQ(uk_thread_join(t, NULL), 0);
+	puts("and the same on a kernel thread");
+	root(NULL);
+	return 0;
+}

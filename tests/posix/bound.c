@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What Linux keeps for each kernel thread is the thread's own: its working directory after
+ * unshare(CLONE_FS), its file system user; nobody else has it but whom it creates. Such a thread
+ * still waits, is signalled, cancelled and joined, forks, and ends with its destructors. */
+#include <poll.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "asleep.h"
+#include "must.h"
+
+enum { THREADS = 6, TURNS = 20, GENERATIONS = 40 };
+
+static char start[4096];
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int turn;
+
+static void stands_in(const char *dir)
+{
+	char at[4096];
+
+	MUST(getcwd(at, sizeof(at)) && !strcmp(at, dir));
+}
+
+static void goes_to(const char *dir)
+{
+	MUST(!unshare(CLONE_FS));
+	MUST(!chdir(dir));
+	stands_in(dir);
+}
+
+/* ---- each has its own, and waits in all ways ---- */
+
+static void *wanders(void *arg)
+{
+	char dir[32];
+	int id = (int)(intptr_t)arg;
+	pid_t tid = gettid();
+
+	snprintf(dir, sizeof(dir), "/proc/%d", id ? (int)getpid() : 1);
+	if (id % 2)
+		goes_to(dir);
+	for (int i = 0; i < TURNS; i++) {
+		MUST(!pthread_mutex_lock(&m));
+		while (turn % THREADS != id)
+			MUST(!pthread_cond_wait(&changed, &m));
+		turn++;
+		MUST(!pthread_cond_broadcast(&changed));
+		MUST(!pthread_mutex_unlock(&m));
+		usleep(100);
+		sched_yield();
+		stands_in(id % 2 ? dir : start);
+	}
+	MUST(gettid() == tid);
+	return arg;
+}
+
+static void apart_from_others(void)
+{
+	pthread_t t[THREADS];
+
+	for (intptr_t i = 0; i < THREADS; i++)
+		t[i] = thread_of(wanders, (void *)i);
+	for (int i = 0; i < THREADS; i++)
+		end_of(t[i]);
+	stands_in(start);
+	puts("each where it went");
+}
+
+static void *has_its_user(void *arg)
+{
+	uid_t uid = (uid_t)(uintptr_t)arg;
+
+	if (uid)
+		setfsuid(uid);
+	for (int i = 0; i < TURNS; i++) {
+		usleep(100);
+		MUST((uid_t)setfsuid((uid_t)-1) == uid);
+	}
+	if (uid) { /* and by the other way */
+		MUST(!syscall(SYS_setresuid, -1, uid, -1) && geteuid() == uid);
+		usleep(100);
+		MUST(geteuid() == uid);
+	} else {
+		MUST(geteuid() == 0);
+	}
+	return arg;
+}
+
+static void users(void)
+{
+	pthread_t t[THREADS];
+
+	if (getuid())
+		return;
+	for (uintptr_t i = 0; i < THREADS; i++)
+		t[i] = thread_of(has_its_user, (void *)(i % 2 * (1000 + i)));
+	for (int i = 0; i < THREADS; i++)
+		end_of(t[i]);
+	MUST(!geteuid() && !setfsuid((uid_t)-1));
+}
+
+/* ---- heirs ---- */
+
+static void *inherits(void *arg)
+{
+	sigset_t now;
+
+	char name[16];
+
+	stands_in("/proc");
+	MUST(!pthread_getname_np(pthread_self(), name, sizeof(name)) &&
+	     !strcmp(name, "heir"));
+	MUST(!pthread_sigmask(SIG_SETMASK, NULL, &now));
+	MUST(sigismember(&now, SIGUSR2) == 1 && sigismember(&now, SIGUSR1) == 0);
+	if (arg)
+		end_of(thread_of(inherits, NULL));
+	pthread_exit(arg);
+}
+
+static void *has_heirs(void *arg)
+{
+	sigset_t set;
+	void *r = NULL;
+	pthread_t t;
+
+	goes_to("/proc");
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	MUST(!pthread_sigmask(SIG_BLOCK, &set, NULL));
+	MUST(!pthread_setname_np(pthread_self(), "heir"));
+	t = thread_of(inherits, &set);
+	MUST(!pthread_join(t, &r) && r == &set);
+	return arg;
+}
+
+/* ---- signals ---- */
+
+static __thread volatile sig_atomic_t got;
+static __thread sigjmp_buf back;
+static int fds[2];
+static sem_t here;
+
+static void on_signal(int sig)
+{
+	got = sig;
+	if (sig == SIGUSR2)
+		sem_post(&here);
+	if (sig == SIGHUP)
+		siglongjmp(back, 1);
+}
+
+static void handle(int sig, int flags)
+{
+	struct sigaction a = { .sa_handler = on_signal, .sa_flags = flags };
+
+	MUST(!sigaction(sig, &a, NULL));
+}
+
+static void *is_signalled(void *arg)
+{
+	struct pollfd p = { .fd = -1 };
+	sigset_t set, none;
+	siginfo_t info;
+	char c;
+
+	goes_to("/proc");
+	sem_post(&here); /* SIGUSR1, without SA_RESTART */
+	FAILS(read(fds[0], &c, 1), EINTR);
+	MUST(got == SIGUSR1);
+	got = 0;
+	sem_post(&here); /* SIGUSR2, with it, and then a byte */
+	MUST(read(fds[0], &c, 1) == 1 && got == SIGUSR2);
+	got = 0;
+	if (!sigsetjmp(back, 1)) {
+		sem_post(&here);
+		for (;;)
+			pause();
+	}
+	MUST(got == SIGHUP);
+	sigemptyset(&none);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	MUST(!pthread_sigmask(SIG_BLOCK, &set, NULL));
+	for (int i = 0; i < TURNS; i++) {
+		got = 0;
+		sem_post(&here);
+		if (i % 3 == 0)
+			FAILS(ppoll(&p, 1, NULL, &none), EINTR);
+		else if (i % 3 == 1)
+			FAILS(sigsuspend(&none), EINTR);
+		else
+			MUST(sigwaitinfo(&set, &info) == SIGUSR1 &&
+			     info.si_code == SI_USER);
+		MUST(i % 3 == 2 ? !got : got == SIGUSR1);
+	}
+	sigaddset(&set, SIGHUP);
+	MUST(!pthread_sigmask(SIG_BLOCK, &set, NULL));
+	if (!sigsetjmp(back, 1)) { /* out of a call with a mask of its own */
+		sem_post(&here);
+		for (;;)
+			ppoll(&p, 1, NULL, &none);
+	}
+	sem_post(&here);
+	FAILS(pselect(0, NULL, NULL, NULL, NULL, &none), EINTR);
+	stands_in("/proc");
+	return arg;
+}
+
+static void now(void)
+{
+	while (sem_wait(&here))
+		;
+}
+
+/* Until somebody sleeps in a read of it. */
+static void reads(int fd)
+{
+	while (!some_task_in(SYS_read, fd))
+		usleep(100);
+}
+
+static void *signals(void *arg)
+{
+	pthread_t t;
+
+	MUST(!pipe(fds) && !sem_init(&here, 0, 0));
+	handle(SIGUSR1, 0);
+	handle(SIGUSR2, SA_RESTART);
+	handle(SIGHUP, 0);
+	t = thread_of(is_signalled, NULL);
+	now();
+	reads(fds[0]);
+	MUST(!pthread_kill(t, SIGUSR1));
+	now();
+	reads(fds[0]);
+	MUST(!pthread_kill(t, SIGUSR2));
+	now(); /* its handler has said so */
+	MUST(write(fds[1], "x", 1) == 1);
+	now();
+	MUST(!pthread_kill(t, SIGHUP));
+	for (int i = 0; i < TURNS; i++) {
+		now();
+		if (i % 2)
+			usleep(2000);
+		MUST(!pthread_kill(t, SIGUSR1));
+	}
+	now();
+	MUST(!pthread_kill(t, SIGHUP));
+	now();
+	MUST(!pthread_kill(t, SIGUSR1));
+	end_of(t);
+	puts("signalled");
+	return arg;
+}
+
+static void on_usr1_goes(int sig)
+{
+	got = sig;
+	goes_to("/proc");
+}
+
+/* It is bound in a handler. */
+static void *goes_in_a_handler(void *arg)
+{
+	signal(SIGUSR1, on_usr1_goes);
+	MUST(!pthread_kill(pthread_self(), SIGUSR1));
+	MUST(got == SIGUSR1);
+	for (int i = 0; i < TURNS; i++) {
+		usleep(100);
+		stands_in("/proc");
+	}
+	return arg;
+}
+
+/* ---- cancelled ---- */
+
+static void unlocks(void *p)
+{
+	MUST(!pthread_mutex_unlock(p));
+}
+
+static void *is_cancelled(void *arg)
+{
+	char c;
+
+	goes_to("/proc");
+	sem_post(&here);
+	if (arg)
+		MUST(read(fds[0], &c, 1) < 0);
+	else {
+		MUST(!pthread_mutex_lock(&m));
+		pthread_cleanup_push(unlocks, &m);
+		for (;;)
+			pthread_cond_wait(&changed, &m);
+		pthread_cleanup_pop(1);
+	}
+	return NULL;
+}
+
+static void *cancels(void *arg)
+{
+	void *r;
+
+	for (intptr_t i = 0; i < 6; i++) {
+		pthread_t t = thread_of(is_cancelled, (void *)(i % 2));
+
+		now();
+		if (i > 2)
+			usleep(10000);
+		MUST(!pthread_cancel(t));
+		MUST(!pthread_join(t, &r) && r == PTHREAD_CANCELED);
+	}
+	puts("cancelled");
+	return arg;
+}
+
+/* ---- forks ---- */
+
+static void *stands_in_proc(void *arg)
+{
+	stands_in("/proc");
+	usleep(100);
+	return arg;
+}
+
+static void *forks(void *arg)
+{
+	int status;
+	pid_t pid;
+
+	goes_to("/proc");
+	MUST(!system("test \"$(pwd)\" = /proc"));
+	MUST((pid = fork()) >= 0);
+	if (!pid) {
+		stands_in("/proc");
+		end_of(thread_of(stands_in_proc, NULL));
+		stands_in("/proc");
+		_exit(7);
+	}
+	MUST(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 7);
+	return arg;
+}
+
+/* A child's one thread is alone, and so may have a user namespace where the system lets it. */
+static void *is_alone_in_a_child(void *arg)
+{
+	int status;
+	pid_t pid = fork();
+
+	MUST(pid >= 0);
+	if (!pid)
+		_exit(unshare(CLONE_NEWUSER) ? errno : 0);
+	MUST(waitpid(pid, &status, 0) == pid);
+	printf("a namespace: %d\n", WEXITSTATUS(status));
+	return arg;
+}
+
+static void *exits(void *arg)
+{
+	goes_to("/proc");
+	syscall(SYS_exit, 0);
+	return arg;
+}
+
+/* The child of an heir, which has others that go on when it ends. */
+static void *comes_late(void *arg)
+{
+	usleep(20000);
+	_exit(7);
+	return arg;
+}
+
+static void *heir_forks(void *arg)
+{
+	int status;
+	pid_t pid = fork();
+
+	MUST(pid >= 0);
+	if (!pid) {
+		MUST(!pthread_detach(thread_of(comes_late, NULL)));
+		pthread_exit(NULL);
+	}
+	MUST(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 7);
+	return arg;
+}
+
+static void *has_an_heir_that_forks(void *arg)
+{
+	goes_to("/proc");
+	run_in_thread(heir_forks);
+	return arg;
+}
+
+/* ---- comes and goes ---- */
+
+static pthread_key_t key;
+
+static void at_end(void *p)
+{
+	stands_in("/proc");
+	(*(int *)p)++;
+}
+
+static void *comes_and_goes(void *arg)
+{
+	MUST(!pthread_setspecific(key, arg));
+	goes_to("/proc");
+	return arg;
+}
+
+static int kernel_threads(void)
+{
+	char line[256];
+	int n = 0;
+	FILE *f = fopen("/proc/self/status", "r");
+
+	MUST(f != NULL);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "Threads: %d", &n) == 1)
+			break;
+	fclose(f);
+	return n;
+}
+
+static void *generations(void *arg)
+{
+	int ends[THREADS] = { 0 };
+	pthread_t t[THREADS];
+	int least = 1 << 30;
+
+	MUST(!pthread_key_create(&key, at_end));
+	for (int g = 0; g < GENERATIONS; g++) {
+		for (int i = 0; i < THREADS; i++)
+			t[i] = thread_of(comes_and_goes, &ends[i]);
+		for (int i = 0; i < THREADS; i++)
+			end_of(t[i]);
+		if (g > GENERATIONS / 2 && kernel_threads() < least)
+			least = kernel_threads();
+	}
+	for (int i = 0; i < THREADS; i++)
+		MUST(ends[i] == GENERATIONS);
+	MUST(least < GENERATIONS * THREADS / 2); /* they end */
+	stands_in(start);
+	return arg;
+}
+
+int main(void)
+{
+	MUST(getcwd(start, sizeof(start)));
+	apart_from_others();
+	users();
+	run_in_thread(has_heirs);
+	run_in_thread(signals);
+	run_in_thread(goes_in_a_handler);
+	run_in_thread(cancels);
+	run_in_thread(forks);
+	run_in_thread(is_alone_in_a_child);
+	run_in_thread(has_an_heir_that_forks);
+	run_in_thread(exits);
+	run_in_thread(generations);
+	stands_in(start);
+	goes_to("/proc"); /* main, too */
+	run_in_thread(has_heirs);
+	run_in_thread(cancels);
+	puts("and they end");
+	return 0;
+}

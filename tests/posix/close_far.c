@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* close_range costs by what is open, not by what could be: it touches no memory for numbers that
+ * nobody has ever used. And it finds those that wait on a number beyond the limit. */
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <sys/resource.h>
+
+#include "asleep.h"
+#include "must.h"
+#include <unistd.h>
+
+#define MANY 16384u /* 8 bytes for each are 32 pages */
+
+static long faults(void)
+{
+	struct rusage u;
+
+	MUST(!getrusage(RUSAGE_SELF, &u));
+	return u.ru_minflt;
+}
+
+static void costs(void)
+{
+	long before;
+
+	for (unsigned i = 0; i < 2; i++) { /* the first time it is loaded */
+		before = faults();
+		MUST(!close_range(i ? 2000 : 1900, i ? ~0u : 1910, 0));
+	}
+	MUST(faults() - before < 24);
+}
+
+static int far;
+
+static void *reads(void *arg)
+{
+	char c = 0;
+
+	pthread_setname_np(pthread_self(), "reads");
+	MUST(read(far, &c, 1) == 1 && c == 'x');
+	return arg;
+}
+
+static void waits_beyond(struct rlimit lim)
+{
+	pthread_t t;
+	int p[2];
+
+	MUST(!pipe(p));
+	far = fcntl(p[0], F_DUPFD, (int)lim.rlim_cur - 10);
+	MUST(far >= 0 && !close(p[0]));
+	lim.rlim_cur /= 2;
+	MUST(!setrlimit(RLIMIT_NOFILE, &lim));
+	t = thread_of(reads, NULL);
+	while (!thread_sleeps("reads"))
+		sched_yield();
+	MUST(!close_range((unsigned)far, ~0u, 0));
+	FAILS(fcntl(far, F_GETFD), EBADF);
+	MUST(write(p[1], "x", 1) == 1);
+	end_of(t);
+}
+
+static void *idles(void *arg)
+{
+	return arg;
+}
+
+int main(void)
+{
+	struct rlimit lim;
+
+	MUST(!getrlimit(RLIMIT_NOFILE, &lim));
+	if (lim.rlim_max < MANY) {
+		printf("skip: no more than %lu descriptors\n",
+		       (unsigned long)lim.rlim_max);
+		return 77;
+	}
+	lim.rlim_cur = MANY;
+	MUST(!setrlimit(RLIMIT_NOFILE, &lim));
+	run_in_thread(idles);
+	costs();
+	waits_beyond(lim);
+	printf("ok\n");
+	return 0;
+}

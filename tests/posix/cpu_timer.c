@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread hears of the CPU time that it has spent although the kernel thread that the library
+ * has for it does not run: at a call, and where it reads its clock. A child holds that kernel
+ * thread as a debugger does; natively there is none. */
+#include <dirent.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "must.h"
+
+static int ask[2], answer[2];
+static volatile int got;
+
+/* The library's in the parent; 0: none. */
+static pid_t receiver(void)
+{
+	char path[300], name[32] = "";
+	struct dirent *e;
+	pid_t found = 0;
+	FILE *f;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", getppid());
+	MUST((d = opendir(path)));
+	while (!found && (e = readdir(d))) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/comm", getppid(),
+			 e->d_name);
+		f = e->d_name[0] == '.' ? NULL : fopen(path, "r");
+		if (f && fgets(name, sizeof(name), f) && !strcmp(name, "uk-signals\n"))
+			found = atoi(e->d_name);
+		if (f)
+			fclose(f);
+	}
+	closedir(d);
+	return found;
+}
+
+/* It stands, if there is one, and we may. */
+static pid_t hold(void)
+{
+	pid_t tid = receiver();
+
+	if (!tid || ptrace(PTRACE_SEIZE, tid, 0, 0))
+		return 0;
+	MUST(!ptrace(PTRACE_INTERRUPT, tid, 0, 0));
+	MUST(waitpid(tid, NULL, __WALL) == tid);
+	return tid;
+}
+
+static int debugger(void)
+{
+	pid_t held = 0;
+	char c;
+
+	while (read(ask[0], &c, 1) == 1) {
+		if (c == 'h')
+			held = hold();
+		else if (held)
+			MUST(!ptrace(PTRACE_DETACH, held, 0, 0));
+		MUST(write(answer[1], &c, 1) == 1);
+	}
+	return 0;
+}
+
+static void say(char c)
+{
+	MUST(write(ask[1], &c, 1) == 1 && read(answer[0], &c, 1) == 1);
+}
+
+static void on_timer(int sig, siginfo_t *info, void *uc)
+{
+	(void)uc;
+	MUST(sig == SIGRTMIN + 2 && info->si_code == SI_TIMER &&
+	     info->si_overrun >= 0 && info->si_value.sival_int == 7);
+	got++;
+}
+
+/* By system calls, or libc's. */
+static bool raw;
+
+static timer_t make(struct sigevent *ev)
+{
+	timer_t id;
+	int kernels;
+
+	if (!raw) {
+		MUST(!timer_create(CLOCK_THREAD_CPUTIME_ID, ev, &id));
+		return id;
+	}
+	MUST(!syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, ev, &kernels));
+	return (timer_t)(intptr_t)kernels;
+}
+
+static void set(timer_t id, const struct itimerspec *t)
+{
+	struct itimerspec is;
+
+	if (!raw) {
+		MUST(!timer_settime(id, 0, t, NULL));
+		return;
+	}
+	MUST(!syscall(SYS_timer_settime, id, 0, t, NULL));
+	MUST(!syscall(SYS_timer_gettime, id, &is));
+	MUST(is.it_interval.tv_nsec == t->it_interval.tv_nsec);
+}
+
+static void end(timer_t id)
+{
+	MUST(syscall(SYS_timer_getoverrun, id) >= 0);
+	MUST(!(raw ? syscall(SYS_timer_delete, id) : timer_delete(id)));
+}
+
+static timer_t every_ms(long ms)
+{
+	struct itimerspec t = { { 0, ms * 1000000 }, { 0, ms * 1000000 } };
+	struct sigevent ev = { .sigev_notify = SIGEV_THREAD_ID,
+			       .sigev_signo = SIGRTMIN + 2 };
+	timer_t id;
+
+	ev.sigev_value.sival_int = 7;
+	ev._sigev_un._tid = gettid();
+	id = make(&ev);
+	set(id, &t);
+	return id;
+}
+
+static void computes(void)
+{
+	for (volatile int i = 0; i < 50000000; i++)
+		;
+}
+
+static long spent_ms(void)
+{
+	struct timespec ts;
+
+	MUST(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts));
+	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* Who waits then is not to wait for long: natively the signal has come before. */
+static void at_a_wait(void)
+{
+	timer_t id = every_ms(1);
+
+	got = 0;
+	computes();
+	usleep(1000);
+	MUST(got);
+	end(id);
+}
+
+static void at_its_clock(void)
+{
+	timer_t id = every_ms(5);
+	long until = spent_ms() + 50;
+
+	got = 0;
+	while (spent_ms() < until)
+		;
+	MUST(got);
+	end(id);
+}
+
+static void none_has_a_number_below_0(void)
+{
+	struct itimerspec is = { { 0, 0 }, { 1, 0 } };
+
+	FAILS((int)syscall(SYS_timer_settime, -1L, 0, &is, NULL), EINVAL);
+	FAILS((int)syscall(SYS_timer_gettime, -1L, &is), EINVAL);
+	FAILS((int)syscall(SYS_timer_delete, -1L), EINVAL);
+}
+
+static void *spends(void *arg)
+{
+	timer_t id = every_ms(900);
+
+	say('h');
+	for (int i = 0; i < 6; i++) {
+		raw = i % 2;
+		at_a_wait();
+		at_its_clock();
+	}
+	say('r');
+	raw = false;
+	end(id);
+	none_has_a_number_below_0();
+	return arg;
+}
+
+int main(void)
+{
+	struct sigaction a = { .sa_sigaction = on_timer,
+			       .sa_flags = SA_SIGINFO | SA_RESTART };
+	int status;
+	pid_t child;
+
+	MUST(!pipe(ask) && !pipe(answer));
+	MUST((child = fork()) >= 0);
+	if (!child) {
+		close(ask[1]);
+		_exit(debugger());
+	}
+	prctl(PR_SET_PTRACER, child);
+	MUST(!sigaction(SIGRTMIN + 2, &a, NULL));
+	run_in_thread(spends);
+	close(ask[1]);
+	MUST(waitpid(child, &status, 0) == child && !status);
+	puts("heard");
+	return 0;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one thread of a forked child has the id of its process, whoever forked: to itself, to the
+ * kernel and to the threads that it makes. */
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "must.h"
+
+static volatile sig_atomic_t ran;
+static pthread_t first, handled_by;
+static pthread_mutex_t mutex;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	handled_by = pthread_self();
+	ran++;
+}
+
+static void is_its_process(void)
+{
+	char path[64];
+
+	MUST(gettid() == getpid() && syscall(SYS_gettid) == getpid());
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)gettid());
+	MUST(!access(path, F_OK));
+	MUST(mutex.__data.__owner == 0 && !pthread_mutex_lock(&mutex));
+	MUST(mutex.__data.__owner == getpid() && !pthread_mutex_lock(&mutex));
+	MUST(!pthread_mutex_unlock(&mutex) && !pthread_mutex_unlock(&mutex));
+}
+
+static void gets(int n)
+{
+	MUST(ran == n && pthread_equal(handled_by, first));
+}
+
+static void signals_itself(void)
+{
+	ran = 0;
+	MUST(!tgkill(getpid(), gettid(), SIGUSR1));
+	gets(1);
+	MUST(!syscall(SYS_tgkill, getpid(), getpid(), SIGUSR1));
+	gets(2);
+	MUST(!syscall(SYS_tkill, getpid(), SIGUSR1));
+	gets(3);
+	MUST(!pthread_kill(pthread_self(), SIGUSR1));
+	gets(4);
+}
+
+static void is_told_of_itself(void)
+{
+	struct sched_param p = { .sched_priority = 0 };
+	cpu_set_t set;
+
+	MUST(!sched_setscheduler(getpid(), SCHED_BATCH, &p));
+	MUST(sched_getscheduler(0) == SCHED_BATCH);
+	MUST(sched_getscheduler(gettid()) == SCHED_BATCH);
+	MUST(!sched_getaffinity(getpid(), sizeof(set), &set));
+	MUST(!setpriority(PRIO_PROCESS, (id_t)getpid(), 7));
+	MUST(getpriority(PRIO_PROCESS, 0) == 7);
+}
+
+static void has_a_timer(void)
+{
+	struct itimerspec in = { .it_value.tv_nsec = 1000000 };
+	struct sigevent ev = { .sigev_notify = SIGEV_THREAD_ID,
+			       .sigev_signo = SIGUSR1 };
+	sigset_t set, old;
+	timer_t t;
+
+	ev._sigev_un._tid = gettid();
+	ran = 0;
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	MUST(!pthread_sigmask(SIG_BLOCK, &set, &old));
+	MUST(!timer_create(CLOCK_MONOTONIC, &ev, &t) &&
+	     !timer_settime(t, 0, &in, NULL));
+	while (!ran)
+		sigsuspend(&old);
+	MUST(!pthread_sigmask(SIG_SETMASK, &old, NULL) && !timer_delete(t));
+	gets(1);
+}
+
+static void *another(void *arg)
+{
+	MUST(gettid() != getpid());
+	MUST(!tgkill(getpid(), getpid(), SIGUSR1));
+	while (!ran)
+		sched_yield();
+	return arg;
+}
+
+static void another_signals_it(void)
+{
+	ran = 0;
+	run_in_thread(another);
+	gets(1);
+}
+
+static void in_child(int generation)
+{
+	pid_t child;
+	int status;
+
+	fflush(stdout);
+	child = fork();
+	MUST(child >= 0);
+	if (child) {
+		MUST(waitpid(child, &status, 0) == child && !status);
+		return;
+	}
+	first = pthread_self();
+	is_its_process();
+	signals_itself();
+	is_told_of_itself();
+	another_signals_it();
+	is_its_process();
+	signals_itself();
+	has_a_timer();
+	if (generation)
+		in_child(generation - 1);
+	printf("generation %d\n", generation);
+	exit(0);
+}
+
+static void *forks(void *arg)
+{
+	in_child(1);
+	return arg;
+}
+
+int main(void)
+{
+	struct sigaction a = { .sa_handler = on_signal };
+	pthread_mutexattr_t type;
+
+	MUST(!pthread_mutexattr_init(&type));
+	MUST(!pthread_mutexattr_settype(&type, PTHREAD_MUTEX_RECURSIVE));
+	MUST(!pthread_mutex_init(&mutex, &type) && !sigaction(SIGUSR1, &a, NULL));
+	in_child(0);
+	run_in_thread(forks);
+	in_child(1);
+	return 0;
+}

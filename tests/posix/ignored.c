@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A signal that becomes ignored is pending nowhere any more (POSIX, sigaction), also where ignoring
+ * it is the default. */
+#include <signal.h>
+
+#include "must.h"
+
+static int ran;
+static pthread_barrier_t both;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	ran++;
+}
+
+static int pending(int sig)
+{
+	sigset_t s;
+
+	MUST(!sigpending(&s));
+	return sigismember(&s, sig);
+}
+
+static void mask(int how, int sig)
+{
+	sigset_t s;
+
+	sigemptyset(&s);
+	sigaddset(&s, sig);
+	MUST(!pthread_sigmask(how, &s, NULL));
+}
+
+static void meet(void)
+{
+	int r = pthread_barrier_wait(&both);
+
+	MUST(!r || r == PTHREAD_BARRIER_SERIAL_THREAD);
+}
+
+static void *has_some(void *arg)
+{
+	const int *sig = arg;
+
+	mask(SIG_BLOCK, *sig);
+	signal(*sig, on_signal);
+	MUST(!raise(*sig) && pending(*sig));
+	meet(); /* main makes it ignored */
+	meet();
+	printf("%d pending %d\n", *sig, pending(*sig));
+	mask(SIG_UNBLOCK, *sig);
+	MUST(!pthread_sigmask(SIG_BLOCK, NULL, NULL) && !ran);
+	return arg;
+}
+
+static void try(int sig, void (*how)(int))
+{
+	pthread_t t = thread_of(has_some, &sig);
+
+	meet();
+	signal(sig, how);
+	signal(sig, on_signal);
+	meet();
+	end_of(t);
+}
+
+int main(void)
+{
+	MUST(!pthread_barrier_init(&both, NULL, 2));
+	try(SIGUSR1, SIG_IGN);
+	try(SIGRTMIN + 1, SIG_IGN);
+	try(SIGCHLD, SIG_DFL);
+	try(SIGWINCH, SIG_DFL);
+	return 0;
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A handler of main's interrupts its wait for a lock, and leaves it by a jump, waits itself, or
+ * looks at what it was sent. Nobody has main's place in a queue afterwards, whatever lies where
+ * main had stood. Before there is any thread, and with some. */
+#include <linux/futex.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "must.h"
+
+static sigjmp_buf env;
+static pthread_mutex_t mutex, held = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond;
+static pthread_rwlock_t rwlock;
+static sem_t sem, other;
+static uint32_t word;
+static pthread_t sleeper;
+static volatile int handled, values[4];
+
+static void jumps(int sig)
+{
+	siglongjmp(env, sig);
+}
+
+static void handle(int sig, void (*fn)(int), int flags)
+{
+	struct sigaction a = { .sa_handler = fn, .sa_flags = flags };
+
+	MUST(!sigaction(sig, &a, NULL));
+}
+
+/* -- who sends: a process, so that main may be alone -- */
+
+static bool process_sleeps(pid_t pid)
+{
+	char path[32], line[512] = "";
+	const char *end;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "r");
+	MUST(f && fgets(line, sizeof(line), f));
+	fclose(f);
+	end = strrchr(line, ')');
+	return end && !strncmp(end, ") S", 3);
+}
+
+static bool to_main(int sig, int value)
+{
+	siginfo_t info = { .si_signo = sig, .si_code = SI_QUEUE };
+	pid_t main = getppid();
+
+	info.si_pid = getpid();
+	info.si_uid = getuid();
+	info.si_value.sival_int = value;
+	return !syscall(SYS_rt_tgsigqueueinfo, main, main, sig, &info);
+}
+
+/* It sends the signals in that order once main sleeps, after it has left this function: not while a
+ * fork waits for its turn. value: their place in it. */
+static pid_t sender(const int *sigs, int n)
+{
+	int p[2];
+	pid_t child;
+	char c = 0;
+
+	MUST(!pipe(p));
+	child = fork();
+	MUST(child >= 0);
+	if (child) {
+		MUST(write(p[1], &c, 1) == 1 && !close(p[0]) && !close(p[1]));
+		return child;
+	}
+	MUST(read(p[0], &c, 1) == 1);
+	while (!process_sleeps(getppid()))
+		usleep(100);
+	for (int i = 0; i < n; i++)
+		if (!to_main(sigs[i], i + 1))
+			_exit(1);
+	_exit(0);
+}
+
+static void sent(pid_t child)
+{
+	int status;
+
+	MUST(waitpid(child, &status, 0) == child && !status);
+}
+
+/* -- waits that never end by themselves -- */
+
+static void in_mutex(void)
+{
+	pthread_mutex_lock(&mutex);
+}
+
+static void in_timed_mutex(void)
+{
+	struct timespec far = { .tv_sec = 4000000000 };
+
+	pthread_mutex_timedlock(&mutex, &far);
+}
+
+static void in_sem(void)
+{
+	while (sem_wait(&sem))
+		;
+}
+
+static void in_cond(void)
+{
+	MUST(!pthread_mutex_lock(&held));
+	for (;;)
+		pthread_cond_wait(&cond, &held);
+}
+
+static void in_rwlock(void)
+{
+	pthread_rwlock_wrlock(&rwlock);
+}
+
+static void in_futex(void)
+{
+	for (;;)
+		syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+}
+
+static void in_join(void)
+{
+	pthread_join(sleeper, NULL);
+}
+
+/* -- and what comes after them -- */
+
+static void *locks(void *arg)
+{
+	MUST(!pthread_mutex_lock(&mutex) && !pthread_mutex_unlock(&mutex));
+	return arg;
+}
+
+static void *posts(void *arg)
+{
+	MUST(!sem_post(&sem));
+	return arg;
+}
+
+static void *wakes(void *arg)
+{
+	MUST(!pthread_mutex_lock(&held) && !pthread_cond_broadcast(&cond));
+	MUST(!pthread_mutex_unlock(&held));
+	MUST(syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 9, NULL, NULL, 0) == 0);
+	return arg;
+}
+
+static void after_mutex(void)
+{
+	pthread_t t = thread_of(locks, NULL);
+
+	MUST(!pthread_mutex_unlock(&mutex));
+	end_of(t);
+	locks(NULL);
+}
+
+static void after_sem(void)
+{
+	int value = -1;
+
+	run_in_thread(posts);
+	MUST(!sem_getvalue(&sem, &value) && value == 1);
+	MUST(!sem_trywait(&sem));
+}
+
+static void after_futex(void)
+{
+	run_in_thread(wakes);
+}
+
+/* libc takes the mutex again for who jumps out. */
+static void after_cond(void)
+{
+	MUST(pthread_mutex_trylock(&held) == EBUSY && !pthread_mutex_unlock(&held));
+	run_in_thread(wakes);
+}
+
+static void after_rwlock(void)
+{
+	MUST(!pthread_rwlock_unlock(&rwlock));
+}
+
+static void *sleeps(void *arg)
+{
+	while (sem_wait(&other))
+		;
+	return arg;
+}
+
+static void after_join(void)
+{
+	MUST(!sem_post(&other));
+	end_of(sleeper);
+}
+
+static const struct {
+	const char *name;
+	void (*waits)(void), (*after)(void);
+	bool threads; /* it makes no sense without */
+} cases[] = {
+	{ "mutex", in_mutex, after_mutex, false },
+	{ "timed mutex", in_timed_mutex, after_mutex, false },
+	{ "sem", in_sem, after_sem, false },
+	{ "cond", in_cond, after_cond, false },
+	{ "rwlock", in_rwlock, after_rwlock, false },
+	{ "futex", in_futex, after_futex, false },
+	{ "join", in_join, after_join, true },
+};
+
+static void begin(void)
+{
+	pthread_mutex_init(&mutex, NULL);
+	pthread_cond_init(&cond, NULL);
+	pthread_rwlock_init(&rwlock, NULL);
+	sem_init(&sem, 0, 0);
+	MUST(!pthread_mutex_lock(&mutex) && !pthread_rwlock_rdlock(&rwlock));
+}
+
+/* Whatever lay below the caller is something else. */
+static __attribute__((noinline)) void spoil(void)
+{
+	volatile char there[8192];
+
+	for (size_t i = 0; i < sizeof(there); i++)
+		there[i] = 0x41;
+}
+
+static void jumps_out(int i, int flags, bool threads)
+{
+	static const int usr1 = SIGUSR1;
+	static pid_t child;
+
+	begin();
+	if (threads)
+		sleeper = thread_of(sleeps, NULL);
+	handle(SIGUSR1, jumps, flags);
+	if (!sigsetjmp(env, 1)) {
+		child = sender(&usr1, 1);
+		cases[i].waits();
+		MUST(false);
+	}
+	spoil();
+	sent(child);
+	cases[i].after();
+	if (threads && cases[i].waits != in_join)
+		after_join();
+	printf("%s, %d, %d: left\n", cases[i].name, flags != 0, threads);
+}
+
+/* -- a handler that waits in its turn -- */
+
+static void waits_too(int sig)
+{
+	while (sem_wait(&other))
+		;
+	handled += sig == SIGUSR1;
+}
+
+static void *lets_go(void *arg)
+{
+	while (!handled) {
+		int value;
+
+		MUST(!sem_getvalue(&other, &value));
+		if (value <= 0)
+			MUST(!sem_post(&other));
+		sched_yield();
+	}
+	MUST(!pthread_mutex_unlock(&mutex));
+	return arg;
+}
+
+static void handler_waits(void)
+{
+	static const int usr1 = SIGUSR1;
+	pthread_t t;
+	pid_t child;
+
+	begin();
+	handle(SIGUSR1, waits_too, SA_RESTART);
+	t = thread_of(lets_go, NULL);
+	child = sender(&usr1, 1);
+	MUST(!pthread_mutex_lock(&mutex));
+	end_of(t);
+	sent(child);
+	printf("a handler waits: %d\n", handled);
+}
+
+/* -- what it is told -- */
+
+static void notes(int sig, siginfo_t *info, void *uc)
+{
+	(void)uc;
+	if (handled < 4)
+		values[handled] = info->si_code == SI_QUEUE ? info->si_value.sival_int
+							    : -info->si_code - 100;
+	handled++;
+	MUST(info->si_signo == sig && info->si_uid == getuid());
+	if (handled == 3)
+		MUST(!pthread_mutex_unlock(&mutex));
+}
+
+static void is_told(void)
+{
+	const int three[] = { SIGRTMIN + 4, SIGRTMIN + 4, SIGRTMIN + 4 };
+	struct sigaction a = { .sa_sigaction = notes, .sa_flags = SA_SIGINFO };
+	pid_t child;
+
+	begin();
+	MUST(!sigaction(SIGRTMIN + 4, &a, NULL));
+	child = sender(three, 3);
+	MUST(!pthread_mutex_lock(&mutex));
+	sent(child);
+	printf("told: %d, %d %d %d\n", handled, values[0], values[1], values[2]);
+}
+
+/* Each in a process of its own. */
+static void apart(void (*fn)(int, int, bool), int i, int flags, bool threads)
+{
+	pid_t child;
+	int status;
+
+	fflush(stdout);
+	child = fork();
+	MUST(child >= 0);
+	if (!child) {
+		fn(i, flags, threads);
+		fflush(stdout);
+		_exit(0);
+	}
+	MUST(waitpid(child, &status, 0) == child);
+	if (status)
+		printf("%s, %d, %d: %x\n", cases[i].name, flags != 0, threads, status);
+}
+
+static void *idles(void *arg)
+{
+	return arg;
+}
+
+static void others(int which, int flags, bool threads)
+{
+	(void)flags;
+	if (threads)
+		run_in_thread(idles);
+	(which ? is_told : handler_waits)();
+}
+
+int main(void)
+{
+	for (int i = 0; i < (int)(sizeof(cases) / sizeof(cases[0])); i++)
+		for (int how = cases[i].threads ? 2 : 0; how < 4; how++)
+			apart(jumps_out, i, how & 1 ? SA_RESTART : 0, how & 2);
+	for (int how = 0; how < 4; how++)
+		apart(others, how & 1, 0, how & 2);
+	return 0;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A new thread has its creator's name; and what else is asked of a thread's attributes and end. */
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "must.h"
+
+#define STACK (256 << 10)
+
+static pthread_barrier_t both;
+
+static void *says(void *arg)
+{
+	char name[16] = "", same[16] = "";
+
+	MUST(!pthread_getname_np(pthread_self(), name, sizeof(name)));
+	MUST(!prctl(PR_GET_NAME, same) && !strcmp(name, same));
+	printf("%s has %s\n", (const char *)arg, name);
+	return arg;
+}
+
+static void *renamed(void *arg)
+{
+	MUST(!pthread_setname_np(pthread_self(), "worker"));
+	end_of(thread_of(says, (char[]){ "a worker's" }));
+	return arg;
+}
+
+static void names(void)
+{
+	MUST(!prctl(PR_SET_NAME, "program"));
+	end_of(thread_of(says, (char[]){ "main's" }));
+	MUST(!prctl(PR_SET_NAME, "other"));
+	end_of(thread_of(says, (char[]){ "main's second" }));
+	end_of(thread_of(renamed, NULL));
+	end_of(thread_of(says, (char[]){ "main's last" }));
+}
+
+static void *meets(void *arg)
+{
+	pthread_barrier_wait(&both);
+	pthread_barrier_wait(&both);
+	return arg;
+}
+
+static void still_runs(void)
+{
+	pthread_t t = thread_of(meets, NULL);
+
+	pthread_barrier_wait(&both);
+	MUST(!pthread_detach(t));
+	printf("detached: %d\n", pthread_tryjoin_np(t, NULL) == EBUSY);
+	printf("itself: %d\n", pthread_tryjoin_np(pthread_self(), NULL) == EBUSY);
+	pthread_barrier_wait(&both);
+}
+
+static void *says_guard(void *arg)
+{
+	pthread_attr_t a;
+	size_t guard = 1, size = 0;
+	void *low = NULL;
+
+	MUST(!pthread_getattr_np(pthread_self(), &a));
+	MUST(!pthread_attr_getguardsize(&a, &guard) &&
+	     !pthread_attr_getstack(&a, &low, &size));
+	printf("guard %zu, size %zu, its own %d\n", guard, size, low == arg);
+	MUST(!pthread_attr_destroy(&a));
+	return arg;
+}
+
+static void own_stack(void)
+{
+	void *low = mmap(NULL, STACK, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_attr_t a;
+	pthread_t t;
+
+	MUST(low != MAP_FAILED && !pthread_attr_init(&a));
+	MUST(!pthread_attr_setstack(&a, low, STACK));
+	MUST(!pthread_create(&t, &a, says_guard, low));
+	end_of(t);
+	MUST(!pthread_attr_destroy(&a));
+}
+
+int main(void)
+{
+	MUST(!pthread_barrier_init(&both, NULL, 2));
+	names();
+	still_runs();
+	own_stack();
+	return 0;
+}

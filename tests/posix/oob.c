@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SIGURG that main blocks comes to the thread that lets it through, or waits for it, while others
+ * compute and others sleep; a socket sends it for urgent data. */
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "must.h"
+
+#define TIMES 10
+
+static int ran, stop; /* atomics */
+
+static int get(const int *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+static void on_urgent(int sig)
+{
+	(void)sig;
+	__atomic_add_fetch(&ran, 1, __ATOMIC_RELEASE);
+}
+
+static void mask(int how)
+{
+	sigset_t s;
+
+	sigemptyset(&s);
+	sigaddset(&s, SIGURG);
+	MUST(!pthread_sigmask(how, &s, NULL));
+}
+
+static void *computes(void *arg)
+{
+	while (!get(&stop))
+		__asm__ volatile("");
+	return arg;
+}
+
+static void *takes(void *arg)
+{
+	sigset_t s;
+	int sig;
+
+	sigemptyset(&s);
+	sigaddset(&s, SIGURG);
+	for (int i = 0; i < TIMES; i++) {
+		MUST(!sigwait(&s, &sig) && sig == SIGURG);
+		__atomic_add_fetch(&ran, 1, __ATOMIC_RELEASE);
+	}
+	return arg;
+}
+
+static void *lets_through(void *arg)
+{
+	mask(SIG_UNBLOCK);
+	while (!get(&stop))
+		poll(NULL, 0, 1000);
+	return arg;
+}
+
+static void connect_pair(int fd[2])
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	socklen_t len = sizeof(at);
+	int l = socket(AF_INET, SOCK_STREAM, 0);
+
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
+	MUST(!listen(l, 1) && !getsockname(l, (struct sockaddr *)&at, &len));
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	MUST(!connect(fd[0], (struct sockaddr *)&at, len));
+	fd[1] = accept(l, NULL, NULL);
+	MUST(fd[1] >= 0 && !close(l));
+}
+
+static void urgent_data(int to, int from)
+{
+	char c;
+
+	for (int i = 1; i <= TIMES; i++) {
+		MUST(send(to, "!", 1, MSG_OOB) == 1);
+		while (get(&ran) < i)
+			usleep(100);
+		MUST(recv(from, &c, 1, MSG_OOB) == 1);
+	}
+	ran = 0;
+}
+
+int main(void)
+{
+	pthread_t t, hog;
+	int fd[2];
+
+	connect_pair(fd);
+	MUST(!fcntl(fd[1], F_SETOWN, getpid()));
+	signal(SIGURG, on_urgent);
+	mask(SIG_BLOCK);
+	hog = thread_of(computes, NULL);
+	t = thread_of(takes, NULL);
+	urgent_data(fd[0], fd[1]);
+	end_of(t);
+	puts("waited for");
+	t = thread_of(lets_through, NULL);
+	urgent_data(fd[0], fd[1]);
+	puts("handled");
+	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+	end_of(t);
+	end_of(hog);
+	return 0;
+}

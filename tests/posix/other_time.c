@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A library that somebody preloads beside us (run.py): it shows the program a time that is
+ * twenty years on, as faketime does, and counts its calls of recv. It asks for what comes after it by
+ * libc's version. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#define SHIFT (20L * 365 * 86400)
+#ifdef __x86_64__
+#define VERSION "GLIBC_2.3.2"
+#else
+#define VERSION "GLIBC_2.17"
+#endif
+
+static unsigned long calls;
+
+int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	__typeof__(&clock_gettime) next =
+	    (__typeof__(next))dlsym(RTLD_NEXT, "clock_gettime");
+	int r = next(clock, ts);
+
+	if (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC)
+		ts->tv_sec += SHIFT;
+	return r;
+}
+
+int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
+			   const struct timespec *abs)
+{
+	__typeof__(&pthread_cond_timedwait) next =
+	    (__typeof__(next))dlvsym(RTLD_NEXT, "pthread_cond_timedwait", VERSION);
+	struct timespec real = { abs->tv_sec - SHIFT, abs->tv_nsec };
+
+	return next(c, m, &real);
+}
+
+ssize_t recv(int fd, void *buf, size_t n, int flags)
+{
+	__typeof__(&recv) next = (__typeof__(next))dlsym(RTLD_NEXT, "recv");
+
+	__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+	return next(fd, buf, n, flags);
+}
+
+__attribute__((destructor)) static void tell(void)
+{
+	if (calls)
+		printf("%lu calls\n", calls);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where address space is rationed the stacks of threads that have ended leave it to whoever needs
+ * it: stacks of another size, and malloc. */
+#include <sched.h>
+#include <sys/resource.h>
+
+#include "must.h"
+
+enum { MOST = 100, MANY = 10 };
+#define MB ((size_t)1 << 20)
+
+static int go;
+
+static void *waits(void *arg)
+{
+	while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE))
+		sched_yield();
+	return arg;
+}
+
+/* As many at a time as there is room for. */
+static int fill_with(size_t size)
+{
+	pthread_t t[MOST];
+	pthread_attr_t a;
+	int n = 0;
+
+	MUST(!pthread_attr_init(&a) && !pthread_attr_setstacksize(&a, size));
+	__atomic_store_n(&go, 0, __ATOMIC_RELEASE);
+	while (n < MOST && !pthread_create(&t[n], &a, waits, NULL))
+		n++;
+	__atomic_store_n(&go, 1, __ATOMIC_RELEASE);
+	for (int i = 0; i < n; i++)
+		end_of(t[i]);
+	return n;
+}
+
+static void malloc_has_room(size_t size)
+{
+	void *p = malloc(size);
+
+	MUST(p);
+	free(p);
+}
+
+int main(void)
+{
+	struct rlimit rl = { 2048 * MB, 2048 * MB };
+
+	MUST(!setrlimit(RLIMIT_AS, &rl));
+	for (int round = 0; round < 4; round++) {
+		MUST(fill_with(60 * MB) >= MANY);
+		malloc_has_room(1024 * MB);
+		MUST(fill_with(25 * MB) >= MANY);
+		MUST(fill_with(130 * MB) >= MANY / 2);
+		malloc_has_room(1024 * MB);
+	}
+	puts("there is room");
+	return 0;
+}

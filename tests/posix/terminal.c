@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread that is in the background reads from the terminal, or changes it: its process is stopped,
+ * and the call goes on in the foreground; a handler runs; who blocks the signal, or ignores it,
+ * or has nobody to continue it, has an error or goes on. */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <termios.h>
+
+#include "posix.h"
+
+static int terminal, ours, mine, ready[2];
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	mine++;
+}
+
+static void handle(int sig, void (*fn)(int))
+{
+	struct sigaction a = { .sa_handler = fn };
+
+	MUST(!sigaction(sig, &a, NULL));
+}
+
+static void mask(int how, int sig)
+{
+	sigset_t s;
+
+	sigemptyset(&s);
+	sigaddset(&s, sig);
+	MUST(!pthread_sigmask(how, &s, NULL));
+}
+
+static void say(const char *what, long r, int err)
+{
+	dprintf(1, "%s: %ld, errno %d, handled %d\n", what, r, r < 0 ? err : 0, mine);
+}
+
+static void *reads(void *arg)
+{
+	char line[16] = "";
+	struct iovec v = { line, sizeof(line) - 1 };
+	ssize_t r = arg ? readv(ours, &v, 1) : read(ours, line, sizeof(line) - 1);
+
+	say("read", r, errno);
+	return arg;
+}
+
+static void *reads_blocked(void *arg)
+{
+	mask(SIG_BLOCK, SIGTTIN);
+	return reads(arg);
+}
+
+/* It alone: the kernel would ask main, else. */
+static void *reads_alone(void *arg)
+{
+	mask(SIG_UNBLOCK, SIGTTIN);
+	return reads(arg);
+}
+
+static void *changes(void *arg)
+{
+	struct termios t;
+	int r;
+
+	MUST(!tcgetattr(ours, &t));
+	r = arg ? ioctl(ours, TCSETS, &t) : tcsetattr(ours, TCSANOW, &t);
+	say("change", r, errno);
+	return arg;
+}
+
+/* As shells do it. */
+static void *takes_the_terminal(void *arg)
+{
+	int r;
+
+	mask(SIG_BLOCK, SIGTTOU);
+	r = tcsetpgrp(ours, getpgrp());
+	say("take", r, errno);
+	return arg;
+}
+
+static void *idles(void *arg)
+{
+	pause();
+	return arg;
+}
+
+/* The leader of a session has a job in the background, whose thread does it. */
+static void job(void *(*what)(void *), void *arg, int sig, void (*how)(int))
+{
+	int status;
+	pid_t pid;
+
+	MUST(tcsetpgrp(ours, getpgrp()) == 0);
+	pid = fork();
+	if (!pid) {
+		setpgid(0, 0);
+		signal(SIGTTOU, SIG_DFL);
+		if (sig)
+			handle(sig, how);
+		start(idles, NULL);
+		finish(start(what, arg));
+		_exit(3);
+	}
+	setpgid(pid, pid);
+	while (waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status)) {
+		dprintf(1, "stopped by %d\n", WSTOPSIG(status));
+		MUST(!tcsetpgrp(ours, pid));
+		MUST(write(terminal, "line\n", 5) == 5);
+		MUST(!kill(-pid, SIGCONT));
+	}
+	dprintf(1, "exit %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+	MUST(!tcflush(ours, TCIFLUSH));
+}
+
+/* Nobody of its session is its parent any more. */
+static void orphan(void)
+{
+	char b;
+
+	MUST(!pipe(ready));
+	if (!fork()) {
+		if (!fork()) {
+			setpgid(0, 0);
+			while (getppid() != 1 && usleep(1000) == 0)
+				if (write(ready[1], "", 0) < 0)
+					break;
+			finish(start(reads, NULL));
+			_exit(0);
+		}
+		_exit(0);
+	}
+	wait(NULL);
+	close(ready[1]);
+	MUST(read(ready[0], &b, 1) == 0);
+}
+
+int main(void)
+{
+	MUST((terminal = posix_openpt(O_RDWR | O_NOCTTY)) >= 0);
+	MUST(!grantpt(terminal) && !unlockpt(terminal));
+	if (!fork()) {
+		struct termios t;
+
+		MUST(setsid() > 0);
+		MUST((ours = open(ptsname(terminal), O_RDWR)) >= 0);
+		MUST(!tcgetattr(ours, &t));
+		t.c_lflag &= ~(tcflag_t)ECHO;
+		MUST(!tcsetattr(ours, TCSANOW, &t));
+		signal(SIGTTOU, SIG_IGN);
+		signal(SIGHUP, SIG_IGN);
+		job(reads, NULL, 0, NULL);
+		job(reads, &mine, 0, NULL);
+		mask(SIG_BLOCK, SIGTTIN);
+		job(reads_alone, NULL, SIGTTIN, on_signal);
+		mask(SIG_UNBLOCK, SIGTTIN);
+		job(reads, NULL, SIGTTIN, SIG_IGN);
+		job(reads_blocked, NULL, 0, NULL);
+		job(changes, NULL, 0, NULL);
+		job(changes, &mine, 0, NULL);
+		job(changes, NULL, SIGTTOU, SIG_IGN);
+		job(takes_the_terminal, NULL, 0, NULL);
+		orphan();
+		_exit(0);
+	}
+	wait(NULL);
+	return 0;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who starts the runtime with timer slack has sleeps that come together, and never early. */
+#include <sys/prctl.h>
+#include <uk/uk.h>
+
+#include "test.h"
+
+enum { MANY = 400, APART = 500 * UK_US, SLACK = 4 * UK_MS };
+
+static uk_time begin;
+
+static void *sleeps(void *arg)
+{
+	uk_time until = begin + (uk_time)(uintptr_t)arg * APART;
+
+	CHECK_EQ(uk_sleep_until(until), 0);
+	CHECK(uk_now() >= until);
+	return NULL;
+}
+
+/* Each serves those of 4 ms; on a machine that is busy they come together all the same. */
+static void a_crowd_is_served_by_few_sleeps(void)
+{
+	static uk_thread *t[MANY];
+	uk_attr a = UK_ATTR_INIT;
+	uk_stats before, after;
+	uk_vpset *set;
+
+	CHECK_EQ(uk_vpset_create(&set, "one", 1, NULL, 0), 0);
+	a.set = set;
+	begin = uk_after(50 * UK_MS);
+	for (uintptr_t i = 0; i < MANY; i++)
+		CHECK_EQ(uk_thread_create(&t[i], &a, sleeps, (void *)i), 0);
+	uk_sleep_until(begin - UK_MS);
+	uk_stats_get(&before);
+	for (int i = 0; i < MANY; i++)
+		CHECK_EQ(uk_thread_join(t[i], NULL), 0);
+	uk_stats_get(&after);
+	printf("%llu sleeps\n", (unsigned long long)(after.waits - before.waits));
+	CHECK(after.waits - before.waits < MANY * 3 / 8);
+}
+
+int main(void)
+{
+	CHECK_EQ(prctl(PR_SET_TIMERSLACK, (unsigned long)SLACK), 0);
+	RUN(a_crowd_is_served_by_few_sleeps);
+	return 0;
+}
