@@ -13,6 +13,9 @@
  * interrupted code, which does it when it leaves the runtime (rt_defer_wake). What is to be done
  * is kept as a bit per bucket, so nothing is allocated and nothing can overflow: the
  * deferred pass wakes every semaphore waiter of these buckets whose value is not 0.
+ * A kernel thread that never called us has no descriptor that says "inside the runtime", and
+ * posting makes none (the post may be a handler's that interrupted exactly that). Its own flag,
+ * `outside`, does the same for the time in which it holds a bucket.
  *
  * Rejected: separate words (post would read the waiters of a freed semaphore, as glibc's
  * once did); a list of posted semaphores (needs memory in the handler).
@@ -144,24 +147,53 @@ __attribute__((constructor)) static void sem_hook(void)
 	deferred_wake = wake_pending;
 }
 
+/* This kernel thread, and handlers that interrupt it; no descriptor.
+ *
+ *   | from   | to     | by                                                    |
+ *   | AWAY   | WAKING | a post that must wake a waiter                        |
+ *   | WAKING | AGAIN  | a handler's post; it has set a bit in pending         |
+ *   | AGAIN  | WAKING | the interrupted code, which then does what is pending |
+ *   | WAKING | AWAY   | the same, when it has seen WAKING after its wake-up   |
+ */
+enum outside { AWAY, WAKING, AGAIN };
+static __thread uint8_t outside __attribute__((tls_model("initial-exec")));
+
+static void wake_from_outside(const uk_sem *s)
+{
+	uint8_t seen = WAKING;
+
+	store_relaxed(&outside, WAKING);
+	fence_compiler(); /* a handler sees it before a bucket is locked */
+	futex_wake(s, 1, FUTEX_ANY);
+	while (!cas_relaxed(&outside, &seen, AWAY)) {
+		seen = WAKING;
+		store_relaxed(&outside, WAKING);
+		fence_compiler(); /* a bit that is set after this is looked for again */
+		wake_pending();
+	}
+}
+
 static NOINLINE void post_slow(uk_sem *s)
 {
 	unsigned h = futex_hash(s);
+	bool inside = rt_in_runtime();
 
-	if (unlikely(
-		rt_in_runtime())) { /* a handler: the code below it holds who knows what */
+	/* a handler: the code that it interrupted may hold any bucket */
+	if (unlikely(inside || load_relaxed(&outside) != AWAY)) {
 		fetch_or_acq_rel(&pending[h / 64], 1ULL << h % 64);
-		if (!rt_defer_wake())
+		if (!inside)
+			store_relaxed(&outside, AGAIN);
+		else if (!rt_defer_wake())
 			wake_pending();
 		return;
 	}
-	/* A kernel thread that never called us is not adopted here (it might be a handler
-	 * that interrupted just that); firing works from outside, too. */
-	if (thread_self_tls)
-		rt_enter_here();
+	if (!thread_self_tls) {
+		wake_from_outside(s);
+		return;
+	}
+	rt_enter_here();
 	futex_wake(s, 1, FUTEX_ANY);
-	if (thread_self_tls)
-		rt_exit_here();
+	rt_exit_here();
 }
 
 int uk_sem_post(uk_sem *s)

@@ -184,6 +184,56 @@ static void a_signal_handler_may_post(void)
 	CHECK_EQ(s2.waiters, 0);
 }
 
+static uk_sem s3;
+static long posted3, taken3;
+static int stop3;
+
+static void post_again(int sig)
+{
+	(void)sig;
+	if (uk_sem_post(&s3) == 0)
+		ADD(&posted3, 1);
+}
+
+/* A kernel thread that does nothing else with the library, so it has no descriptor of it. */
+static void *only_posts(void *arg)
+{
+	while (!GET(&stop3))
+		if (GET(&s3.waiters) && uk_sem_post(&s3) == 0)
+			ADD(&posted3, 1);
+	return arg;
+}
+
+static void take_posts(unsigned i, struct rng *r)
+{
+	(void)i, (void)r;
+	while (!GET(&stop3))
+		if (uk_sem_wait_until(&s3, uk_after(UK_MS)) == 0)
+			ADD(&taken3, 1);
+}
+
+static void a_handler_may_post_what_the_code_it_interrupted_posts(void)
+{
+	struct sigaction sa = { .sa_handler = post_again, .sa_flags = SA_RESTART };
+	struct crew crew;
+	pthread_t poster;
+
+	CHECK_EQ(uk_sem_init(&s3, 0), 0);
+	CHECK_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
+	crew_start(&crew, 4, ALL_USER, take_posts);
+	CHECK_EQ(pthread_create(&poster, NULL, only_posts, NULL), 0);
+	for (int i = 0; i < 20000; i++) {
+		CHECK_EQ(pthread_kill(poster, SIGUSR1), 0);
+		if (i % 64 == 0)
+			uk_yield();
+	}
+	SET(&stop3, 1);
+	CHECK_EQ(pthread_join(poster, NULL), 0);
+	crew_join(&crew);
+	CHECK_EQ(GET(&taken3) + (long)GET(&s3.value), GET(&posted3));
+	CHECK_EQ(s3.waiters, 0);
+}
+
 static void *post_late(void *arg)
 {
 	uk_sleep(2 * UK_MS);
@@ -215,6 +265,7 @@ int main(void)
 	RUN(a_timeout_that_meets_the_post_loses_nothing);
 	RUN(a_timeout_does_not_swallow_a_wake_up);
 	RUN(a_signal_handler_may_post);
+	RUN(a_handler_may_post_what_the_code_it_interrupted_posts);
 	RUN(who_got_the_post_may_free_it);
 	return 0;
 }
