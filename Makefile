@@ -5,7 +5,8 @@
 #   make check    what CI runs: tests, sanitizers, models, the JVM part's core: 20 minutes
 #   make check-all      everything: also clang, the hostile build, the whole JVM part: hours
 #   make test-programs  programs of others under uk run, and glibc's own tests: an hour
-#   make nightly  the README's commands in bare Debian roots (scripts/fresh; as root)
+#   make nightly  check-all, the README's commands in bare Debian roots (scripts/fresh; as root),
+#                 the tests on a machine that is stopped half of the time, the jars to publish: hours
 #   make doctor   what this machine offers
 #   make bench    list the benchmarks; bench/run NAME runs one
 #   make install  the library, headers, tools and man pages (PREFIX=/usr/local, DESTDIR=)
@@ -76,8 +77,10 @@ check: deps-check
 check-all: deps-check
 	@scripts/check all
 
-nightly:
-	@scripts/fresh
+nightly: deps-check
+	@rc=0; scripts/check all || rc=1; scripts/fresh || rc=1; \
+		tests/stall.py python3 tests/run.py --build $(BUILD) || rc=1; \
+		mvn -q -B -f picothreads -P publish -DskipTests package || rc=1; exit $$rc
 
 bench:
 	@bench/run --list
