@@ -19,7 +19,7 @@
 
 #include "test.h"
 
-enum { NAPS = 300, CALLS = 20 };
+enum { NAPS = 300, CALLS = 20, SETS = 6 };
 
 static uint64_t looks(void)
 {
@@ -117,7 +117,7 @@ static void *writes_raw(void *arg)
 
 static void who_blocks_on_a_new_vp_is_found(void)
 {
-	for (int i = 0; i < CALLS; i++) {
+	for (int i = 0; i < SETS; i++) {
 		uk_attr a = UK_ATTR_INIT;
 		uk_thread *t, *u;
 		int p[2];

@@ -12,7 +12,7 @@
 
 #include "must.h"
 
-#define ROUNDS 60
+#define ROUNDS 20
 #define STACK 65536
 
 static char *self, word[] = "child";
