@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/libc.h"
 
+#include <sys/random.h>
+
 #include <sched.h>
 
 /* The library's; weak, for the drop-in has another one. */
@@ -15,6 +17,7 @@ __attribute__((weak)) const struct libc *libc(void)
 		.pthread_join = pthread_join,
 		.pthread_sigmask = pthread_sigmask,
 		.sigaction = sigaction,
+		.getrandom = getrandom,
 	};
 
 	return &table;

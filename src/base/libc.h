@@ -28,6 +28,7 @@ struct libc {
 	int (*clock_gettime)(clockid_t, struct timespec *);
 	int (*fclose)(FILE *);
 	int (*sigaction)(int, const struct sigaction *, struct sigaction *);
+	ssize_t (*getrandom)(void *, size_t, unsigned);
 };
 
 const struct libc *libc(void);

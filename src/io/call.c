@@ -28,6 +28,8 @@
 #include "io/io.h"
 
 #include <fcntl.h>
+#include <linux/major.h>
+#include <sys/sysmacros.h>
 #include <sys/time.h>
 
 #include "event/accept.h"
@@ -39,6 +41,7 @@
 #define LIMIT_MAX (1L << 30) /* s */
 
 uint32_t io_hints[IO_HINTS];
+bool io_sees_closes;
 
 /* -- facts about a descriptor -- */
 
@@ -81,16 +84,47 @@ static int op_mode(struct uk_thread *t, const struct io_op *op)
 	return !!(flags & O_NONBLOCK);
 }
 
+/* Character devices of the memory driver: mem, null, port; zero, full, random, urandom. */
+static unsigned nature_of_memory(unsigned minor)
+{
+	switch (minor) {
+	case 1:
+	case 3:
+	case 4:
+		return HINT_FILE;
+	case 5:
+	case 7:
+	case 8:
+	case 9:
+		return HINT_FILE | HINT_ENDLESS;
+	default: /* kmsg waits for messages */
+		return HINT_STREAM | HINT_DEVICE;
+	}
+}
+
+static unsigned nature_of_device(dev_t dev)
+{
+	unsigned kind = major(dev);
+
+	if (kind == MEM_MAJOR)
+		return nature_of_memory(minor(dev));
+	if (kind == TTY_MAJOR || kind == TTYAUX_MAJOR ||
+	    (kind >= UNIX98_PTY_MASTER_MAJOR &&
+	     kind < UNIX98_PTY_SLAVE_MAJOR + UNIX98_PTY_MAJOR_COUNT))
+		return HINT_STREAM | HINT_DEVICE | HINT_TERMINAL;
+	return HINT_STREAM | HINT_DEVICE;
+}
+
 unsigned io_nature(struct uk_thread *t, int fd)
 {
 	struct stat st;
 
 	COUNT(t, syscalls);
 	if (sys2(SYS_fstat, fd, &st) < 0)
-		return HINT_STREAM;
+		return 0;
 	if (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode) || S_ISDIR(st.st_mode))
 		return HINT_FILE;
-	return HINT_STREAM | (S_ISCHR(st.st_mode) ? HINT_DEVICE : 0);
+	return S_ISCHR(st.st_mode) ? nature_of_device(st.st_rdev) : HINT_STREAM;
 }
 
 uint32_t io_events(const struct io_op *op)

@@ -25,6 +25,7 @@
 #include <fcntl.h>
 #include <linux/sock_diag.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 
 #define BOUNCE ((size_t)65536)
@@ -98,51 +99,54 @@ static long bounce_once(struct uk_thread *t, int out, int in, int64_t pos, size_
 	return r == -ENOTSOCK ? -EOPNOTSUPP : r;
 }
 
-static long sendfile_raw(struct uk_thread *t, int out, int in, int64_t *pos, size_t n)
+/* -- sendfile -- */
+
+struct copy {
+	int out, in;
+	int64_t *pos; /* of `in`; NULL: it has none */
+	size_t n, done;
+	int64_t until; /* the time limit of the socket `out` */
+};
+
+static long sendfile_raw(struct uk_thread *t, const struct copy *c, size_t n)
 {
 	long r;
 
-	raw_begin(t, out);
-	r = io_marked(t, SYS_sendfile, out, in, SYS_ARG(pos), (long)n, 0, 0);
-	raw_end(t, out);
+	raw_begin(t, c->out);
+	r = io_marked(t, SYS_sendfile, c->out, c->in, SYS_ARG(c->pos),
+		      (long)MIN(n, c->n - c->done), 0, 0);
+	raw_end(t, c->out);
 	return r;
 }
 
-/* To a pipe, a tty: a page once it is ready. */
-static long sendfile_other(struct uk_thread *t, int out, int in, int64_t *pos, size_t n)
+/* To a file, a pipe, a tty: the last two a page once it is ready. */
+static long sendfile_other(struct uk_thread *t, const struct copy *c)
 {
 	int r;
 
-	if (io_is_file(t, out))
-		return sendfile_raw(t, out, in, pos, n);
-	if (!io_nonblock(t, out)) {
-		r = io_ready(t, out, POLLOUT, TIME_NEVER);
-		if (r < 0)
-			return r;
-		n = MIN(n, PAGE);
-	}
-	return sendfile_raw(t, out, in, pos, n);
+	if (io_is_file(t, c->out) || io_nonblock(t, c->out))
+		return sendfile_raw(t, c, IO_MAX_LEN);
+	r = io_ready(t, c->out, POLLOUT, TIME_NEVER);
+	return r < 0 ? r : sendfile_raw(t, c, PAGE);
 }
 
 /* To a socket: what it has room for. The look and the call are one step among our
  * sendfiles, so that a second one does not take the room in between and leave us asleep in
  * the kernel, where no close and no deadline reaches. (A send may: then the hand-off saves
  * the vp, and the peer or the socket's end the call.) */
-static long sendfile_sock(struct uk_thread *t, int out, int in, int64_t *pos, size_t n,
-			  int64_t *until)
+static long sendfile_sock(struct uk_thread *t, struct copy *c)
 {
-	uint32_t *slot = &sending[(unsigned)out % SLOTS];
-	bool plain = io_nonblock(t, out);
+	uint32_t *slot = &sending[(unsigned)c->out % SLOTS];
+	bool plain = io_nonblock(t, c->out);
 
 	for (int tries = 0;;) {
 		/* acquire: what the previous holder sent is counted in the room */
 		bool mine = !xchg_acquire(slot, 1);
-		long room = mine ? room_of(t, out) : 0, r;
+		long room = mine ? room_of(t, c->out) : 0, r;
 
 		/* ready and yet no room: the two are not counted alike */
 		if (mine && (room > 0 || plain || tries > SLOT_TRIES)) {
-			r = sendfile_raw(t, out, in, pos,
-					 MIN(n, (size_t)MAX(room, (long)PAGE)));
+			r = sendfile_raw(t, c, (size_t)MAX(room, (long)PAGE));
 			store_release(slot, 0);
 			return r;
 		}
@@ -150,7 +154,7 @@ static long sendfile_sock(struct uk_thread *t, int out, int in, int64_t *pos, si
 			store_release(slot, 0); /* pairs with the exchange */
 		if (room < 0)
 			return room;
-		r = mine ? io_ready_limit(t, out, POLLOUT, until)
+		r = mine ? io_ready_limit(t, c->out, POLLOUT, &c->until)
 			 : io_pause(t, PAUSE / 10);
 		if (r < 0)
 			return r;
@@ -158,56 +162,83 @@ static long sendfile_sock(struct uk_thread *t, int out, int in, int64_t *pos, si
 	}
 }
 
-static long sendfile_once(struct uk_thread *t, int out, int in, int64_t *pos, size_t n,
-			  int64_t *until)
+static long sendfile_once(struct uk_thread *t, struct copy *c)
 {
-	long room = room_of(t, out);
+	long room = room_of(t, c->out);
 
 	if (t->kind == THREAD_FOREIGN && t->deadline == TIME_NEVER)
-		return sendfile_raw(t, out, in, pos, n);
+		return sendfile_raw(t, c, IO_MAX_LEN);
 	if (room == -ENOTSOCK)
-		return sendfile_other(t, out, in, pos, n);
-	return room < 0 ? room : sendfile_sock(t, out, in, pos, n, until);
+		return sendfile_other(t, c);
+	return room < 0 ? room : sendfile_sock(t, c);
 }
 
-static long sendfile_loop(struct uk_thread *t, int out, int in, int64_t *pos, size_t n)
+static long sendfile_loop(struct uk_thread *t, struct copy *c)
 {
-	bool bounce = pos && *pos >= 0 && n <= BOUNCE && t->kind != THREAD_FOREIGN;
-	int64_t until = 0; /* the socket's own limit */
-	uint32_t life = bound_life(out);
-	size_t done = 0;
+	bool bounce =
+	    c->pos && *c->pos >= 0 && c->n <= BOUNCE && t->kind != THREAD_FOREIGN;
+	uint32_t life = bound_life(c->out);
 
-	while (done < n) {
+	while (c->done < c->n) {
 		long r = io_check(t);
 
-		if (done && bound_life(out) != life)
-			return (long)done; /* closed, and perhaps another's now */
+		if (c->done && bound_life(c->out) != life)
+			break; /* closed, and perhaps another's now */
 		if (r < 0)
-			return done ? (long)done : r;
+			return c->done ? (long)c->done : r;
 		r = -EOPNOTSUPP;
 		if (bounce) {
-			r = bounce_once(t, out, in, *pos, n - done);
+			r = bounce_once(t, c->out, c->in, *c->pos, c->n - c->done);
 			if (r > 0)
-				*pos += r;
+				*c->pos += r;
 		}
 		if (r == -EOPNOTSUPP) {
 			bounce = false;
-			r = sendfile_once(t, out, in, pos, n - done, &until);
-		} else if (r == -EAGAIN && !io_nonblock(t, out)) {
-			r = io_ready_limit(t, out, POLLOUT, &until);
+			r = sendfile_once(t, c);
+		} else if (r == -EAGAIN && !io_nonblock(t, c->out)) {
+			r = io_ready_limit(t, c->out, POLLOUT, &c->until);
 			if (r > 0)
 				continue;
 		}
 		if (r <= 0)
-			return done ? (long)done : r;
-		done += (size_t)r;
+			return c->done ? (long)c->done : r;
+		c->done += (size_t)r;
 	}
-	return (long)done;
+	return (long)c->done;
+}
+
+static long no_bytes(struct uk_thread *t, int out, int in, off_t *pos)
+{
+	return io_marked(t, SYS_sendfile, out, in, SYS_ARG(pos), 0, 0, 0);
+}
+
+/* The kernel takes the position of `in` once, at the beginning, and sets it once, at the end. So
+ * do the calls that ours is made of, whoever moves it meanwhile. */
+static long sendfile_here(struct uk_thread *t, struct copy *c)
+{
+	uint32_t life = bound_life(c->in);
+	long r = io_marked(t, SYS_lseek, c->in, 0, SEEK_CUR, 0, 0, 0);
+	int64_t pos = r;
+
+	if (r >= 0) {
+		c->pos = &pos;
+		r = sendfile_loop(t, c);
+	}
+	if (r == -ESPIPE) {
+		c->pos = NULL;
+		return sendfile_loop(t, c);
+	}
+	if (r > 0 && bound_life(c->in) == life)
+		io_marked(t, SYS_lseek, c->in, (long)pos, SEEK_SET, 0, 0, 0);
+	return r;
 }
 
 ssize_t uk_sendfile(int out, int in, off_t *off, size_t n)
 {
 	int64_t pos = off ? *off : 0;
+	struct copy c = {
+		.out = out, .in = in, .pos = off ? &pos : NULL, .n = MIN(n, IO_MAX_LEN)
+	};
 	int unable = rt_begin();
 
 	if (unlikely(unable))
@@ -215,9 +246,10 @@ ssize_t uk_sendfile(int out, int in, off_t *off, size_t n)
 	struct uk_thread *t = rt_enter();
 	long r;
 
-	r = n ? sendfile_loop(t, out, in, off ? &pos : NULL, MIN(n, IO_MAX_LEN))
-	      : io_marked(t, SYS_sendfile, out, in, SYS_ARG(off ? &pos : NULL), 0, 0,
-			  0);
+	if (!c.n)
+		r = no_bytes(t, out, in, c.pos);
+	else
+		r = off ? sendfile_loop(t, &c) : sendfile_here(t, &c);
 	rt_exit();
 	if (off)
 		*off = pos;
@@ -282,6 +314,65 @@ static int ends_ready(struct uk_thread *t, const struct end *e, int64_t until[2]
 	return 0;
 }
 
+struct splice {
+	struct end e[2];
+	off_t *off_in, *off_out;
+	size_t n, done;
+	unsigned flags;
+	bool waits;
+	int64_t until[2];
+};
+
+/* Out of a pipe the kernel moves on until it is empty, waiting for `out` if need be. */
+static bool goes_on(struct uk_thread *t, const struct splice *s)
+{
+	int left = 0;
+
+	if (!s->e[0].pipe || s->e[1].pipe || s->flags & SPLICE_F_NONBLOCK ||
+	    s->done >= s->n || io_check(t))
+		return false;
+	COUNT(t, syscalls);
+	return !sys3(SYS_ioctl, s->e[0].fd, FIONREAD, &left) && left > 0;
+}
+
+static long splice_part(struct uk_thread *t, struct splice *s)
+{
+	const struct end *out = &s->e[1];
+	size_t chunk = s->n - s->done;
+	long r;
+
+	do {
+		r = s->waits ? ends_ready(t, s->e, s->until) : io_check(t);
+		if (r < 0)
+			return r;
+		if (s->waits && out->sock && out->waits)
+			chunk =
+			    MIN(chunk, (size_t)MAX(room_of(t, out->fd), (long)PAGE));
+		r = io_marked(t, SYS_splice, s->e[0].fd, SYS_ARG(s->off_in), out->fd,
+			      SYS_ARG(s->off_out), (long)chunk,
+			      s->flags | SPLICE_F_NONBLOCK);
+		if (r != -EAGAIN || !s->waits || (s->flags & SPLICE_F_NONBLOCK))
+			return r;
+		r = io_pause(t, PAUSE); /* both said ready: one has lost it again */
+	} while (r == 0 && (!s->done || goes_on(t, s)));
+	return r;
+}
+
+static long splice_loop(struct uk_thread *t, struct splice *s)
+{
+	long r;
+
+	do {
+		r = splice_part(t, s);
+		if (r <= 0)
+			break;
+		s->done += (size_t)r;
+		s->e[0].waits = false; /* only for its first byte */
+		s->waits = s->e[1].waits;
+	} while (goes_on(t, s));
+	return s->done ? (long)s->done : r;
+}
+
 ssize_t uk_splice(int in, off_t *off_in, int out, off_t *off_out, size_t n,
 		  unsigned flags)
 {
@@ -290,30 +381,19 @@ ssize_t uk_splice(int in, off_t *off_in, int out, off_t *off_out, size_t n,
 	if (unlikely(unable))
 		return unable;
 	struct uk_thread *t = rt_enter();
-	struct end e[2] = { end_of(t, in, POLLIN, off_in, flags),
-			    end_of(t, out, POLLOUT, off_out, flags) };
+	struct splice s = { .e = { end_of(t, in, POLLIN, off_in, flags),
+				   end_of(t, out, POLLOUT, off_out, flags) },
+			    .off_in = off_in,
+			    .off_out = off_out,
+			    .n = MIN(n, IO_MAX_LEN),
+			    .flags = flags };
+	const struct end *e = s.e;
 	bool wrong = e[0].wrong || e[1].wrong || (!e[0].pipe && !e[1].pipe);
-	bool waits = !wrong && (e[0].waits || e[1].waits);
-	int64_t until[2] = { 0, 0 };
-	long r = io_check(t);
+	long r = e[0].ahead ? -EBUSY : io_check(t);
 
-	if (r == 0 && e[0].ahead)
-		r = -EBUSY;
-	while (r == 0) {
-		size_t chunk = MIN(n, IO_MAX_LEN);
-
-		if (waits)
-			r = ends_ready(t, e, until);
-		if (r < 0)
-			break;
-		if (waits && e[1].sock && e[1].waits)
-			chunk = MIN(chunk, (size_t)MAX(room_of(t, out), (long)PAGE));
-		r = io_marked(t, SYS_splice, in, SYS_ARG(off_in), out, SYS_ARG(off_out),
-			      (long)chunk, flags | SPLICE_F_NONBLOCK);
-		if (r != -EAGAIN || !waits || (flags & SPLICE_F_NONBLOCK))
-			break;
-		r = io_pause(t, PAUSE); /* both said ready: one has lost it again */
-	}
+	s.waits = !wrong && (e[0].waits || e[1].waits);
+	if (r == 0)
+		r = splice_loop(t, &s);
 	rt_exit();
 	return r;
 }

@@ -3,10 +3,9 @@
  *
  * One name, two natures. A *stream* (pipe, socket, tty, eventfd) may have nothing for
  * hours: its reads go to the reactor at once unless the last one filled its buffer, its
- * writes are tried first. A *file* is in the page cache (217 ns for 10,000 bytes with
- * RWF_NOWAIT) or on a disk:
- *   read, at the current position   inline, else the plain call under a mark: only the
- *                                   kernel's own read(2) holds the lock of the position
+ * writes are tried first. A *file* is in the page cache or on a disk:
+ *   read, at the current position   the plain call under a mark: only the kernel's own
+ *                                   read(2) holds the lock of the position to the end
  *   pread                           inline, else the reactor
  *   write, pwrite                   the plain call under a mark: a copy into the page cache,
  *                                   whole, so that O_APPEND records stay in one piece; most
@@ -18,7 +17,12 @@
 #include "io/io.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <sys/ioctl.h>
+#include <sys/sysmacros.h>
+
+#define TERMINALS 64u
+#define PAUSE (NS_PER_MS / 4)
 
 /* -- both forms of a call -- */
 
@@ -66,8 +70,6 @@ INLINE ssize_t vectored(call_fn *call, enum io_kind kind, int fd,
 
 /* -- reading -- */
 
-#define STREAM (HINT_STREAM | HINT_DEVICE)
-
 bool io_in_background(int fd)
 {
 	int group, locked;
@@ -77,52 +79,83 @@ bool io_in_background(int fd)
 	       sys3(SYS_ioctl, fd, TIOCGPTLCK, &locked); /* not the other end of one */
 }
 
-static long read_stream_or_file(struct uk_thread *t, struct io_op *op, unsigned hint)
+/* Is fd still what HINT_FILE says? A position that is not 0 proves it: what merely allows lseek
+ * (an eventfd) has none. lseek costs half of what fstat does; it waits for whoever reads at the
+ * position, hence the mark. */
+static bool is_still_file(struct uk_thread *t, int fd)
 {
-	if (!(hint & HINT_STREAM) || io_hint_likely(op->fd)) {
+	if (io_sees_closes && (unsigned)fd < IO_HINTS)
+		return true;
+	return io_marked(t, SYS_lseek, fd, 0, SEEK_CUR, 0, 0, 0) > 0;
+}
+
+/* HINT_FILE or HINT_STREAM with what belongs to it. *is_new: nothing was known. */
+static unsigned look(struct uk_thread *t, int fd, bool *is_new)
+{
+	unsigned hint = load_relaxed(io_hint(fd)), nature;
+
+	*is_new = false;
+	if (hint & HINT_STREAM || (hint & HINT_FILE && is_still_file(t, fd)))
+		return hint;
+	*is_new = true;
+	nature = io_nature(t, fd);
+	if (nature)
+		io_hint_set(fd, nature | (hint & (HINT_SOCK | HINT_NOSOCK)));
+	return nature;
+}
+
+/* Only the kernel's own read(2) holds the lock of the position from the first byte to the last.
+ * What has no end is cut by a notice to this kernel thread alone, and has no position. */
+static long read_file(struct uk_thread *t, struct io_op *op, const struct iovec *v,
+		      size_t n, unsigned hint)
+{
+	uint32_t life = bound_life(op->fd);
+	long r = io_whole(t, op);
+
+	sched_inline(t, 1);
+	if (unlikely(hint & HINT_ENDLESS) && r > 0 && (size_t)r < io_iov_len(v, n))
+		return io_rest(t, op, v, n, r, IO_CLASS_FILE, life);
+	return r;
+}
+
+static long read_stream(struct uk_thread *t, struct io_op *op, unsigned hint,
+			bool is_new)
+{
+	if (is_new || io_hint_likely(op->fd)) {
 		long r = io_try(t, op);
 
-		if (hint & HINT_STREAM)
+		if (!is_new)
 			io_hint_tried(op->fd, r != -EAGAIN);
 		if (r != -EAGAIN && r != -EOPNOTSUPP) {
 			sched_inline(t, 1);
 			return r;
 		}
-		if (!(hint & HINT_STREAM))
-			hint =
-			    (hint & (HINT_SOCK | HINT_NOSOCK)) | io_nature(t, op->fd);
-		if (hint & HINT_FILE)
-			return io_whole(t, op);
-		io_hint_set(op->fd, hint & (HINT_SOCK | HINT_NOSOCK | STREAM));
 	}
 	if (unlikely(hint & HINT_DEVICE) && io_in_background(op->fd))
 		return -EIO;
 	return io_wait_op(t, op, IO_CLASS_FILE);
 }
 
-/* At the current position. A file gives all that it has: a page that is not cached must not
- * look like its end. */
+/* At the current position. */
 static long read_op(struct uk_thread *t, struct io_op *op, const struct iovec *v,
 		    size_t n)
 {
-	unsigned hint = load_relaxed(io_hint(op->fd));
-	uint32_t life = bound_life(op->fd);
 	long r = io_check(t);
-	size_t want;
+	unsigned hint;
+	bool is_new;
 
-	if (r == 0)
-		r = sched_is_ahead(op->fd) ? -EBUSY : read_stream_or_file(t, op, hint);
-	if (r < 0)
+	if (r == 0 && sched_is_ahead(op->fd))
+		r = -EBUSY;
+	if (r)
 		return r;
-	want = io_iov_len(v, n);
+	hint = look(t, op->fd, &is_new);
+	if (hint & HINT_FILE)
+		return read_file(t, op, v, n, hint);
+	r = read_stream(t, op, hint, is_new);
 	hint = load_relaxed(io_hint(op->fd)); /* it may have been looked at meanwhile */
-	if (!(hint & HINT_STREAM) && (size_t)r != want) {
-		/* once for each new stream, and at the end of each file */
-		hint = io_nature(t, op->fd);
-		if (hint == HINT_FILE)
-			r = io_rest(t, op, v, n, r, IO_CLASS_FILE, life);
-	}
-	io_hint_read(op->fd, hint & (HINT_FLAGS & ~HINT_MORE), r, want);
+	if (r >= 0 && hint & HINT_STREAM)
+		io_hint_read(op->fd, hint & (HINT_FLAGS & ~HINT_MORE), r,
+			     io_iov_len(v, n));
 	return r;
 }
 
@@ -210,23 +243,11 @@ ssize_t uk_read_all(int fd, void *buf, size_t n)
 
 /* -- writing -- */
 
-static long write_op(struct uk_thread *t, struct io_op *op, const struct iovec *v,
-		     size_t n)
+static long write_stream(struct uk_thread *t, struct io_op *op, const struct iovec *v,
+			 size_t n, uint32_t life)
 {
-	unsigned hint = load_relaxed(io_hint(op->fd));
-	uint32_t life = bound_life(op->fd);
-	long r = io_check(t);
+	long r;
 
-	if (r)
-		return r;
-	if (!(hint & HINT_STREAM)) {
-		unsigned nature = io_nature(t, op->fd);
-
-		io_hint_set(op->fd,
-			    nature == HINT_FILE ? nature : (hint & HINT_SOCK) | nature);
-		if (nature == HINT_FILE)
-			return io_whole(t, op);
-	}
 	op->parts = true;
 	r = io_do(t, op, IO_CLASS_FILE);
 	if (unlikely(r >= 0 && (n != 1 || (size_t)r < v->iov_len)))
@@ -236,6 +257,72 @@ static long write_op(struct uk_thread *t, struct io_op *op, const struct iovec *
 	if (unlikely(r == -EINVAL) && io_is_file(t, op->fd))
 		return io_whole(t, op);
 	return r;
+}
+
+/* -- to a terminal --
+ *
+ * The kernel keeps a terminal for one call from its first byte to its last, but ends the call where
+ * an operation of the ring ends (TIF_NOTIFY_SIGNAL). So user threads keep it for each other until
+ * the rest is written:
+ *
+ *   0 --who wins the exchange--> 1 --the same, at the end of its call, or when it jumps out--> 0
+ *
+ * The residue: a kernel thread of the program's, or another process, may write between two parts.
+ * Rejected: the operation in a worker of the ring's (it, too, waits for the terminal by a poll,
+ * and then the notified thread makes the call). */
+
+static uint32_t terminals[TERMINALS]; /* by minor number */
+
+void file_fork_child(void)
+{
+	memset(terminals, 0, sizeof(terminals));
+}
+
+void io_jumped(struct uk_thread *t)
+{
+	if (likely(!t->terminal))
+		return;
+	store_release(&terminals[t->terminal - 1], 0); /* pairs with the exchange */
+	t->terminal = 0;
+}
+
+static long write_terminal(struct uk_thread *t, struct io_op *op, const struct iovec *v,
+			   size_t n, uint32_t life)
+{
+	unsigned slot;
+	struct stat st;
+	long r;
+
+	COUNT(t, syscalls);
+	r = sys2(SYS_fstat, op->fd, &st);
+	slot = minor(st.st_rdev) % TERMINALS;
+	while (r == 0 && xchg_acquire(&terminals[slot], 1))
+		r = io_pause(t, PAUSE);
+	if (r)
+		return r;
+	t->terminal = (uint8_t)(slot + 1);
+	r = write_stream(t, op, v, n, life);
+	io_jumped(t);
+	return r;
+}
+
+static long write_op(struct uk_thread *t, struct io_op *op, const struct iovec *v,
+		     size_t n)
+{
+	uint32_t life = bound_life(op->fd);
+	long r = io_check(t);
+	unsigned hint;
+	bool is_new;
+
+	if (r)
+		return r;
+	hint = look(t, op->fd, &is_new);
+	if (hint & HINT_FILE)
+		return io_whole(t, op);
+	if (unlikely(hint & HINT_TERMINAL) && t->kind == THREAD_USER &&
+	    !t->terminal) /* else a handler in the middle of such a call */
+		return write_terminal(t, op, v, n, life);
+	return write_stream(t, op, v, n, life);
 }
 
 static long pwrite_op(struct uk_thread *t, struct io_op *op,

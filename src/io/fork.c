@@ -17,6 +17,7 @@ static void forget(void)
 	accept_fork_child();
 	close_fork_child();
 	copy_fork_child();
+	file_fork_child();
 	raw_fork_child();
 	sock_fork_child();
 	using_fork_child();

@@ -172,7 +172,7 @@ static long raw_once(const struct io_op *op)
 	}
 }
 
-long io_raw(struct uk_thread *t, const struct io_op *op, bool release)
+static long raw(struct uk_thread *t, const struct io_op *op, bool release, bool ends)
 {
 	long r;
 
@@ -181,10 +181,19 @@ long io_raw(struct uk_thread *t, const struct io_op *op, bool release)
 	COUNT(t, syscalls);
 	raw_begin(t, op->fd);
 	block_begin(t, release);
-	r = raw_once(op);
+	/* a handler that has just run would have ended the native call's wait */
+	if (!ends && sched_eintr_counts(t))
+		r = -EINTR;
+	else
+		r = raw_once(op);
 	block_end(t);
 	raw_end(t, op->fd);
 	return r;
+}
+
+long io_raw(struct uk_thread *t, const struct io_op *op, bool release)
+{
+	return raw(t, op, release, false);
 }
 
 long io_marked_once(struct uk_thread *t, long nr, long a, long b, long c, long d,
@@ -215,7 +224,7 @@ long io_whole(struct uk_thread *t, const struct io_op *op)
 	long r;
 
 	do
-		r = io_raw(t, op, false);
+		r = raw(t, op, false, true);
 	while (r == -EINTR);
 	return r;
 }

@@ -94,4 +94,9 @@ size_t hostile_io_len(const struct io_op *op, size_t len)
 		return len;
 	return 1 + draw() % len;
 }
+
+size_t hostile_part(size_t len)
+{
+	return len < 2 || draw() % 4 ? len : 1 + draw() % len;
+}
 #endif

@@ -16,6 +16,8 @@ bool hostile_io_again(const struct io_op *op);
 bool hostile_io_intr(void);
 /* The length to use instead of len. */
 size_t hostile_io_len(const struct io_op *op, size_t len);
+/* The same of a call that goes on with the rest. */
+size_t hostile_part(size_t len);
 #else
 static inline bool hostile_io_again(const struct io_op *op UNUSED)
 {
@@ -26,6 +28,10 @@ static inline bool hostile_io_intr(void)
 	return false;
 }
 static inline size_t hostile_io_len(const struct io_op *op UNUSED, size_t len)
+{
+	return len;
+}
+static inline size_t hostile_part(size_t len)
 {
 	return len;
 }

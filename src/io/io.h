@@ -30,28 +30,32 @@
 #define IO_MAX_IOV 1024
 #define IO_CURRENT ((int64_t)-1) /* op.off: the file's own position */
 
-/* -- hints: what a descriptor number was when we last looked --
+/* -- hints: what a descriptor was when we last looked --
  *
- *	26 ... 20 19 ... 16 | 15     14 ... 8 | 7      6 5 4 | 3    2    1    0
- *	waits     late       | DEVICE tries      NOSOCK misses  SOCK MORE FILE STREAM
- *	without   tries'            to skip
- *	          score
+ *	28       27      26 ... 20 19 ... 16 | 15     14 ... 8 | 7      6 5 4 | 3    2    1    0
+ *	TERMINAL ENDLESS waits     late      | DEVICE tries      NOSOCK misses  SOCK MORE FILE STREAM
+ *	                 without   tries'             to skip
+ *	                           score
  *
- * Racy, shared by numbers that are equal mod IO_HINTS, out of date when somebody closes
- * behind our back. They choose between ways that are all right; none is trusted.
+ * Racy, shared by descriptors that are equal mod IO_HINTS, out of date when somebody closes
+ * behind our back. They choose between ways that are all correct. HINT_FILE alone is trusted,
+ * and only where every close is seen (io_sees_closes).
  *
  * The SPIN heuristic: a read is tried at once when the last one filled its buffer. Where
  * that proves wrong (a protocol of small fixed messages fills its buffer each time), the
  * next 1, 3, 7 ... 127 chances are let pass; a success forgets that. A late try (event/late.c) is
  * due by the same rule, but after 7 waits the first time: score 0; 1 is that of a success. */
-#define IO_HINTS 65536u
-#define HINT_STREAM 1u /* no position: pipe, socket, tty, ... */
-#define HINT_FILE 2u   /* regular, block device, directory */
+#define IO_HINTS (1u << 20) /* the kernel's usual limit of descriptors */
+#define HINT_STREAM 1u      /* no position: pipe, socket, tty, ... */
+#define HINT_FILE                                                                      \
+	2u /* it always has an answer: regular, block device, directory, memory */
 #define HINT_MORE 4u /* the last read filled its buffer: the next one likely succeeds */
 #define HINT_SOCK 8u /* a call for sockets has worked */
-#define HINT_NOSOCK 0x80u   /* it has no socket's options: the kernel said so */
-#define HINT_DEVICE 0x8000u /* a stream that may be a terminal */
-#define HINT_FLAGS 0x808fu
+#define HINT_NOSOCK 0x80u       /* it has no socket's options: the kernel said so */
+#define HINT_DEVICE 0x8000u     /* a stream that may be a terminal */
+#define HINT_ENDLESS 0x8000000u /* a file without an end: /dev/zero, /dev/urandom */
+#define HINT_TERMINAL 0x10000000u
+#define HINT_FLAGS 0x1800808fu
 #define HINT_MISSES(h) (((h) >> 4) & 7u)
 #define HINT_SKIP 0x100u
 #define HINT_SKIPS(h) ((h)&0x7f00u)
@@ -64,6 +68,8 @@
 #define HINT_WAITS_MAX 127u
 
 extern uint32_t io_hints[IO_HINTS];
+/* The drop-in sets it, at load time. */
+extern bool io_sees_closes;
 
 static inline uint32_t *io_hint(int fd)
 {
@@ -176,8 +182,7 @@ void io_left(struct io_op *op);
 void io_settle(struct io_op *op);
 /* io_try, then io_wait_op. */
 long io_do(struct uk_thread *t, struct io_op *op, enum io_class c);
-/* A read of something that is a file (page cache or disk): never the reactor, which would
- * use the file position without its lock. */
+/* io_try, then io_whole: for a file at a given offset. */
 long io_file(struct uk_thread *t, struct io_op *op);
 /* Bytes in all; saturates. Only for lists that the kernel has accepted. */
 size_t io_iov_len(const struct iovec *v, size_t n);
@@ -277,9 +282,13 @@ void raw_end(struct uk_thread *t, int fd);
 /* Outside the runtime, fd is a dead number: whoever sleeps in a call on it comes out. */
 void raw_interrupt(int fd);
 
+/* file.c: the caller has jumped out of a call of its, perhaps out of a write to a terminal. */
+void io_jumped(struct uk_thread *t);
+
 /* -- fork.c: in a forked child, what a lost thread had taken is free -- */
 void close_fork_child(void);
 void copy_fork_child(void);
+void file_fork_child(void);
 void raw_fork_child(void);
 void sock_fork_child(void);
 void using_fork_child(void);
@@ -296,11 +305,12 @@ bool io_nonblock(struct uk_thread *t, int fd); /* O_NONBLOCK is set */
  * may not be read. What the kernel does about that, carriers block; the drop-in has it done
  * (posix/terminal.c). */
 bool io_in_background(int fd);
-/* By fstat: HINT_FILE, HINT_STREAM, or that and HINT_DEVICE. */
+/* By fstat: HINT_FILE, also with HINT_ENDLESS; or HINT_STREAM, also with HINT_DEVICE and
+ * HINT_TERMINAL. 0: closed. */
 unsigned io_nature(struct uk_thread *t, int fd);
 static inline bool io_is_file(struct uk_thread *t, int fd)
 {
-	return io_nature(t, fd) == HINT_FILE;
+	return io_nature(t, fd) & HINT_FILE;
 }
 uint32_t io_events(const struct io_op *op);
 

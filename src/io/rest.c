@@ -73,7 +73,7 @@ static long do_piece(struct uk_thread *t, struct io_op *op, enum io_class c)
 	if (op->kind != IO_READ && op->kind != IO_READV)
 		return io_wait_op(t, op,
 				  c); /* it took less than all: full, or empty, now */
-	return op->off == IO_CURRENT ? io_file(t, op) : io_do(t, op, c);
+	return op->off == IO_CURRENT ? io_whole(t, op) : io_do(t, op, c);
 }
 
 /* What first has begun with, op goes on with. */

@@ -561,7 +561,7 @@ static long connect_start(struct uk_thread *t, struct io_op *op, sa_family_t fam
 		}
 		if (io_limit_over(t, op->until, r)) /* an attempt under way goes on */
 			return family == AF_UNIX ? -EAGAIN : -EINPROGRESS;
-		if (r == -EINTR && sched_eintr_counts(t))
+		if (r == -EINTR && t->kind == THREAD_USER && thread_signals)
 			return r; /* an attempt under way: -EALREADY, next time */
 		if (r == -EINTR && family != AF_UNIX)
 			return -EINPROGRESS;

@@ -78,6 +78,8 @@ bool posix_cut(long r, bool restarts)
 {
 	if (r == -ECANCELED)
 		uk_thread_cancel_clear();
+	if (posix_self_tls.signals.cut)
+		posix_cut_done();
 	posix_testcancel();
 	return r == -ECANCELED || posix_handlers_let(restarts);
 }

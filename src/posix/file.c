@@ -11,12 +11,18 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "io/hostile.h"
 #include "posix/calls.h"
 #include "sched/vp.h"
 
@@ -251,19 +257,257 @@ LIBC_API int lockf(int fd, int cmd, off_t n)
 }
 ALSO(lockf, lockf64);
 
-/* ---- from descriptor to descriptor ---- */
+/* ---- whole, as natively ----
+ *
+ * The kernel ends these calls with a part, or with EINTR, where a signal is pending. A carrier's
+ * notice that an operation of its ring is over (TIF_NOTIFY_SIGNAL) looks the same to it. So they go
+ * on, unless something explains it that would have ended the native call, too: a handler, the time
+ * limit of a socket, RLIMIT_FSIZE; or the next call says what (the end of the file, -EAGAIN). */
+
+enum { IN, OUT };
+
+struct whole {
+	size_t n, done;
+	long r; /* of the last call */
+	int err;
+	/* What goes on does so on duplicates, for the numbers may be closed meanwhile and
+	 * be other files' */
+	int fd[2];
+	uint32_t life[2];
+	bool own;
+	/* The position that the call takes once, at its beginning, and sets once, at its end */
+	bool holds[2];
+	off_t was[2], at[2];
+	const off_t *copies_to; /* where copy_file_range writes */
+	int limited, limit;     /* a socket, and the option that has its time limit */
+	int64_t begin;
+	uint32_t ran; /* handlers, before */
+};
+
+static struct whole whole_begin(int in, int out, size_t n)
+{
+	return (struct whole){ .n = n,
+			       .err = errno,
+			       .fd = { in, out },
+			       .life = { bound_life(in), bound_life(out) },
+			       .limited = out,
+			       .limit = SO_SNDTIMEO,
+			       .begin = sys_now(),
+			       .ran = posix_self_tls.signals.ran };
+}
+
+/* Where the call is to be made, NULL: at what has no position. */
+static off_t *hold(struct whole *w, int i, off_t *off)
+{
+	if (off)
+		return off;
+	w->was[i] = w->at[i] = sys3(SYS_lseek, w->fd[i], 0, SEEK_CUR);
+	w->holds[i] = w->at[i] >= 0;
+	return w->holds[i] ? &w->at[i] : NULL;
+}
+
+static void let_go(const struct whole *w, int i)
+{
+	if (!w->holds[i] || w->at[i] == w->was[i])
+		return;
+	using_begin(w->fd[i]);
+	if (w->own || bound_life(w->fd[i]) == w->life[i])
+		sys3(SYS_lseek, w->fd[i], w->at[i], SEEK_SET);
+	using_end(w->fd[i]);
+}
+
+static size_t left(const struct whole *w)
+{
+	return hostile_part(w->n - w->done);
+}
+
+/* The kernel begins it anew with each call. */
+static bool is_over(const struct whole *w)
+{
+	struct timeval tv = { 0, 0 };
+	socklen_t len = sizeof(tv);
+
+	if (sys5(SYS_getsockopt, w->limited, SOL_SOCKET, w->limit, &tv, &len) < 0 ||
+	    (!tv.tv_sec && !tv.tv_usec))
+		return false;
+	return sys_now() - w->begin >= tv.tv_sec * NS_PER_SEC + tv.tv_usec * 1000;
+}
+
+/* There one byte more is SIGXFSZ. copy_file_range ends before it; the others have the signal, too. */
+static bool is_at_size_limit(off_t at)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_FSIZE, &limit) && (rlim_t)at >= limit.rlim_cur;
+}
+
+static mode_t type_of(int fd)
+{
+	struct stat st;
+
+	return sys2(SYS_fstat, fd, &st) == 0 ? st.st_mode & S_IFMT : 0;
+}
+
+static bool part_goes_on(const struct whole *w)
+{
+	if (type_of(w->fd[OUT]) == S_IFIFO)
+		return false; /* a pipe takes what it has room for, once */
+	return !is_over(w) && !(w->copies_to && is_at_size_limit(*w->copies_to));
+}
+
+/* False: one of them has been closed. */
+static bool own(struct whole *w)
+{
+	int fd[2];
+
+	if (w->own)
+		return true;
+	for (int i = IN; i <= OUT; i++) {
+		using_begin(w->fd[i]);
+		fd[i] = bound_life(w->fd[i]) == w->life[i] ? files_dup(w->fd[i]) : -1;
+		using_end(w->fd[i]);
+	}
+	if (fd[IN] < 0 || fd[OUT] < 0) {
+		files_drop(fd[IN]);
+		files_drop(fd[OUT]);
+		return false;
+	}
+	w->limited = w->limited == w->fd[IN] ? fd[IN] : fd[OUT];
+	w->fd[IN] = fd[IN];
+	w->fd[OUT] = fd[OUT];
+	return w->own = true;
+}
+
+static COLD bool cut_goes_on(struct whole *w)
+{
+	if (posix_self_tls.signals.ran != w->ran)
+		return false;
+	if (w->r < 0 && is_over(w)) {
+		errno = EAGAIN;
+		return false;
+	}
+	return (w->r < 0 || part_goes_on(w)) && own(w);
+}
+
+/* A call gave r: is the rest to be asked for? */
+static bool whole_goes_on(struct whole *w, long r)
+{
+	w->r = r;
+	if (r > 0)
+		w->done += (size_t)r;
+	if (likely(w->done >= w->n) || r == 0 || (r < 0 && errno != EINTR))
+		return false;
+	return cut_goes_on(w);
+}
+
+/* An error counts if it is that of the first call. */
+static long whole_end(const struct whole *w)
+{
+	int err = w->done ? w->err : errno;
+
+	for (int i = IN; i <= OUT; i++) {
+		let_go(w, i);
+		if (w->own)
+			files_drop(w->fd[i]);
+	}
+	errno = err;
+	return w->done ? (long)w->done : w->r;
+}
+
+static ssize_t sendfile_whole(int out, int in, off_t *off, size_t n)
+{
+	struct whole w = whole_begin(in, out, n);
+	off_t *at = hold(&w, IN, off);
+	ssize_t r;
+
+	do
+		r = POSIX_HANDOFF(NEXT(sendfile)(w.fd[OUT], w.fd[IN], at, left(&w)));
+	while (whole_goes_on(&w, r));
+	return whole_end(&w);
+}
 
 LIBC_API ssize_t sendfile(int out, int in, off_t *off, size_t n)
 {
-	return POSIX_BRACKET(sendfile, out, in, off, n);
+	return posix_user() ? sendfile_whole(out, in, off, n)
+			    : NEXT(sendfile)(out, in, off, n);
 }
 ALSO(sendfile, sendfile64);
+
+static ssize_t copy_whole(int in, off_t *off_in, int out, off_t *off_out, size_t n,
+			  unsigned flags)
+{
+	struct whole w = whole_begin(in, out, n);
+	off_t *from = hold(&w, IN, off_in), *to = hold(&w, OUT, off_out);
+	ssize_t r;
+
+	w.copies_to = to;
+	do
+		r = POSIX_HANDOFF(NEXT(copy_file_range)(w.fd[IN], from, w.fd[OUT], to,
+							left(&w), flags));
+	while (whole_goes_on(&w, r));
+	return whole_end(&w);
+}
+
+LIBC_API ssize_t copy_file_range(int in, off_t *off_in, int out, off_t *off_out,
+				 size_t n, unsigned flags)
+{
+	return posix_user() ? copy_whole(in, off_in, out, off_out, n, flags)
+			    : NEXT(copy_file_range)(in, off_in, out, off_out, n, flags);
+}
+
+static bool has_bytes(int fd)
+{
+	int n = 0;
+
+	return sys3(SYS_ioctl, fd, FIONREAD, &n) == 0 && n > 0;
+}
+
+/* Out of a pipe, until it is empty; into a pipe, once. */
+static ssize_t splice_whole(int in, off_t *off_in, int out, off_t *off_out, size_t n,
+			    unsigned flags)
+{
+	struct whole w = whole_begin(in, out, n);
+	ssize_t r;
+
+	if (type_of(in) == S_IFSOCK) {
+		w.limited = in;
+		w.limit = SO_RCVTIMEO;
+	}
+	do {
+		if (w.done)
+			flags |= SPLICE_F_NONBLOCK; /* of the pipe alone */
+		r = POSIX_HANDOFF(NEXT(splice)(w.fd[IN], off_in, w.fd[OUT], off_out,
+					       left(&w), flags));
+	} while (whole_goes_on(&w, r) && (!w.done || has_bytes(w.fd[IN])));
+	return whole_end(&w);
+}
 
 LIBC_API ssize_t splice(int in, off_t *off_in, int out, off_t *off_out, size_t n,
 			unsigned flags)
 {
+	if (posix_user() && !(flags & SPLICE_F_NONBLOCK))
+		return splice_whole(in, off_in, out, off_out, n, flags);
 	return POSIX_BRACKET(splice, in, off_in, out, off_out, n, flags);
 }
+
+#define RANDOM_ALWAYS_WHOLE 256 /* bytes */
+
+LIBC_API ssize_t getrandom(void *buf, size_t n, unsigned flags)
+{
+	uint32_t ran = posix_self_tls.signals.ran;
+	size_t done = 0;
+	ssize_t r;
+
+	if (!posix_user() || n <= RANDOM_ALWAYS_WHOLE)
+		return NEXT(getrandom)(buf, n, flags);
+	do {
+		r = NEXT(getrandom)((char *)buf + done, hostile_part(n - done), flags);
+		done += (size_t)MAX(r, 0l);
+	} while (r > 0 && done < n && posix_self_tls.signals.ran == ran);
+	return done ? (ssize_t)done : r;
+}
+
+/* ---- between pipes ---- */
 
 LIBC_API ssize_t tee(int in, int out, size_t n, unsigned flags)
 {
@@ -273,10 +517,4 @@ LIBC_API ssize_t tee(int in, int out, size_t n, unsigned flags)
 LIBC_API ssize_t vmsplice(int fd, const struct iovec *v, size_t n, unsigned flags)
 {
 	return POSIX_BRACKET(vmsplice, fd, v, n, flags);
-}
-
-LIBC_API ssize_t copy_file_range(int in, off_t *off_in, int out, off_t *off_out,
-				 size_t n, unsigned flags)
-{
-	return POSIX_BRACKET(copy_file_range, in, off_in, out, off_out, n, flags);
 }

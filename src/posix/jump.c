@@ -30,6 +30,7 @@
 #include <ucontext.h>
 
 #include "arch/arch.h"
+#include "io/io.h"
 #include "posix/signal.h"
 #include "sched/vp.h"
 
@@ -110,6 +111,8 @@ static bool handlers_left(struct posix_signals *s, uintptr_t sp)
 		handler_left();
 	if (any && s->waits) /* it ran in sigwait */
 		sigwait_left(s);
+	if (any && handler_thread())
+		io_jumped(handler_thread());
 	return any;
 }
 

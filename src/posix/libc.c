@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libc's own functions, behind our definitions of the same names. */
 #include <dlfcn.h>
+#include <sys/random.h>
 #include <sched.h>
 
 #include "base/panic.h"
@@ -43,6 +44,7 @@ const struct libc *libc(void)
 		table.pthread_join = NEXT(pthread_join);
 		table.pthread_sigmask = NEXT(pthread_sigmask);
 		table.sigaction = NEXT(sigaction);
+		table.getrandom = NEXT(getrandom);
 		store_release(&filled, 1);
 	}
 	return &table;

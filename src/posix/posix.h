@@ -92,6 +92,8 @@ struct posix_signals {
 	uint32_t ran_before, kept_before; /* when the current call began */
 	bool
 	    masked; /* in a call that has a mask of its own: from before it is set. Itself */
+	/* In a call of the runtime's; a handler has run in it, so it shall not wait any more. Itself */
+	bool calling, cut;
 	uint64_t unmasked; /* then: the mask that is the thread's after it; itself */
 	stack_t stack;     /* sigaltstack's; itself */
 	struct handler_frame
@@ -166,6 +168,15 @@ static inline void posix_call_begins(void)
 		return;
 	s->ran_before = s->ran;
 	s->kept_before = s->kept;
+}
+
+/* What a handler asked of the call that it came in (signals.cut) has been done. */
+void posix_cut_done(void);
+static inline void posix_call_ends(void)
+{
+	posix_self_tls.signals.calling = false;
+	if (unlikely(posix_self_tls.signals.cut))
+		posix_cut_done();
 }
 
 /* The user thread that th names; NULL: a kernel thread, or nobody any more. */
@@ -271,8 +282,9 @@ static inline bool posix_waits_on(long r)
 	return unlikely(r == -ECANCELED || r == -EINTR);
 }
 
-/* A call that handlers may cut short begins. */
+/* A call that handlers may cut short begins; ends. */
 static inline void posix_call_begins(void);
+static inline void posix_call_ends(void);
 
 /* A blocking call that is a cancellation point, by an expression of the runtime's; what libc
  * would return, with errno. restarts: asked only when handlers have cut it. */
@@ -282,9 +294,11 @@ static inline void posix_call_begins(void);
                                                                                        \
 		posix_testcancel();                                                    \
 		posix_call_begins();                                                   \
+		posix_self_tls.signals.calling = true;                                 \
 		do                                                                     \
 			r_ = (call);                                                   \
 		while (posix_again(r_, r_ == -EINTR && (restarts)));                   \
+		posix_call_ends();                                                     \
 		posix_result(r_);                                                      \
 	})
 

@@ -368,7 +368,8 @@ static void call(struct posix_signals *s, const struct sigaction *a, siginfo_t *
 	uint64_t old = s->mask, kernels = word_of(&uc->uc_sigmask);
 	stack_t kernels_stack = uc->uc_stack, own = s->stack;
 	void *top = stack_for(&f, a, &own);
-	bool masked = s->masked, apart = sched_unsettled(), was_shut = is_shut();
+	bool masked = s->masked, calling = s->calling, cut = s->cut;
+	bool apart = sched_unsettled(), was_shut = is_shut();
 	int err = errno;
 
 	mask_set(s, old | word_of(&a->sa_mask) |
@@ -376,7 +377,7 @@ static void call(struct posix_signals *s, const struct sigaction *a, siginfo_t *
 	memcpy(&uc->uc_sigmask, &old, sizeof(old));
 	uc->uc_stack = own;
 	s->frames = &f;
-	s->masked = false;
+	s->masked = s->calling = s->cut = false;
 	if (f.low && own.ss_flags & SS_AUTODISARM) {
 		f.disarmed = own;
 		s->stack = (stack_t){ .ss_flags = SS_DISABLE };
@@ -400,6 +401,8 @@ static void call(struct posix_signals *s, const struct sigaction *a, siginfo_t *
 	count(s, a);
 	mask_set(s, old);
 	s->masked = masked;
+	s->calling = calling;
+	s->cut = cut;
 	if (masked)
 		s->unmasked = f.mask;
 	errno = err;
@@ -410,12 +413,13 @@ static void call(struct posix_signals *s, const struct sigaction *a, siginfo_t *
 static NOINLINE void call_here(struct posix_signals *s, const struct sigaction *a,
 			       siginfo_t *info)
 {
-	volatile bool called = false, masked = s->masked;
+	volatile bool called = false, masked = s->masked, calling = s->calling;
 	ucontext_t here;
 
 	getcontext(&here);
 	if (called) {
 		s->masked = masked;
+		s->calling = calling;
 		count(s, a);
 		return;
 	}
@@ -482,7 +486,7 @@ static void deliver(void *context)
 	struct posix_signals *s = &posix_self_tls.signals;
 	struct sigaction a;
 	siginfo_t info;
-
+	uint32_t ran = s->ran;
 	struct uk_thread *was;
 
 	if (!posix_self_tls.thread) { /* a kernel thread: its handlers run anyway */
@@ -509,7 +513,10 @@ static void deliver(void *context)
 			interrupts_open(NULL);
 		call_here(s, &a, &info);
 	}
-	if (s->masked && s->ran != s->ran_before) /* its call shall not wait any more */
+	/* natively it would not run before its call has ended: between two steps of ours it has */
+	if (s->calling && s->ran != ran)
+		s->cut = true;
+	if (s->cut || (s->masked && s->ran != s->ran_before))
 		fetch_or_acq_rel(&handler_thread()->asked, ASK_SIGNAL);
 	handler_end(was);
 	posix_cancel_now(context);
@@ -520,6 +527,13 @@ void deliver_own(void)
 {
 	if (posix_self_tls.signals.pending & ~posix_self_tls.signals.mask)
 		deliver(NULL);
+}
+
+void posix_cut_done(void)
+{
+	posix_self_tls.signals.cut = false;
+	thread_signals_seen(handler_thread());
+	deliver_own(); /* what has come since asks no more */
 }
 
 /* -- the kernel's -- */

@@ -24,6 +24,7 @@
 #include "base/env.h"
 #include "base/panic.h"
 #include "base/sys.h"
+#include "io/io.h"
 #include "mem/stack.h"
 #include "posix/posix.h"
 #include "uk/stat.h"
@@ -108,6 +109,7 @@ __attribute__((constructor)) static void posix_start(void)
 {
 	const char *children = env_get("UK_CHILDREN"), *stats = env_get("UK_STATS");
 
+	io_sees_closes = true;
 	monitor_no_nice = true;
 	stack_guards_singly();
 	set_stack();

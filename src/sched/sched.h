@@ -192,11 +192,12 @@ void outside_end(struct uk_thread *t);
  * caller, a kernel thread. context: of the kernel signal that interrupted its user code; NULL:
  * at the end of a call. */
 extern void (*thread_signals)(void *context);
-/* A system call gave -EINTR, so a handler has run in it: whoever called the runtime is told, and
- * judges. Without the drop-in nobody asks: the call is made again. */
+/* A system call gave -EINTR: has a handler run in it? Then whoever called the runtime is told, and
+ * judges. Else, and without the drop-in, the call is made again: the notice that an operation of a
+ * ring is over looks like a signal to the kernel. */
 static inline bool sched_eintr_counts(const struct uk_thread *t)
 {
-	return t->kind == THREAD_USER && thread_signals;
+	return t->kind == THREAD_USER && thread_signals && thread_asked(t, ASK_SIGNAL);
 }
 /* Likewise for a foreign thread, which has put a handler off because it was in the runtime: it
  * leaves it. A wait of its that a handler interrupts ends with WAKE_SIGNAL then. */

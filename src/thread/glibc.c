@@ -231,7 +231,7 @@ static void try_services(char *tp, unsigned char *old)
 	memcpy(old, pd, glibc.pd_size);
 	strerror(-12345);
 	strsignal(-12345);
-	if (getrandom(&c, 1, GRND_NONBLOCK) < 0)
+	if (LIBC(getrandom)(&c, 1, GRND_NONBLOCK) < 0)
 		c = 0;
 	for (ptrdiff_t o = 0; o <= end; o += (ptrdiff_t)sizeof(void *)) {
 		ptrdiff_t off = glibc.pd + o;

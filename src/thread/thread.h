@@ -185,6 +185,7 @@ struct uk_thread {
 	void *arg; /* argument, later the return value */
 	struct cputime cpu;
 	uint8_t deferred; /* foreign: a signal handler of its own left a wake-up */
+	uint8_t terminal; /* it writes to one (io/file.c): its slot + 1; itself */
 	uint8_t lasting;  /* its block stays until it is joined or detached; constant */
 #if UK_SAN
 	struct san_fiber san;

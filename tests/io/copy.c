@@ -252,6 +252,66 @@ static void a_relay_of_splices_loses_nothing(void)
 	uk_close(b[1]);
 }
 
+static void *moves_the_position(void *arg)
+{
+	uint32_t *stop = arg;
+
+	while (!__atomic_load_n(stop, __ATOMIC_SEQ_CST)) {
+		lseek(file, 7, SEEK_SET);
+		uk_yield();
+	}
+	return NULL;
+}
+
+/* It takes the position at the beginning and sets it at the end, whoever moves it meanwhile. */
+static void a_position_that_moves_tears_nothing(void)
+{
+	struct job j = { .from = 7, .slow = 1 };
+	uint32_t stop = 0;
+	uk_thread *t, *u;
+	int s[2];
+
+	make_tcp(s, 8192);
+	j.fd = s[1];
+	t = spawn(reader, &j);
+	CHECK_EQ(lseek(file, 7, SEEK_SET), 7);
+	u = spawn(moves_the_position, &stop);
+	CHECK_EQ(uk_sendfile(s[0], file, NULL, BIG / 4), BIG / 4);
+	__atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
+	uk_close(s[0]);
+	join(t);
+	join(u);
+	CHECK_EQ(j.n, BIG / 4);
+	uk_close(s[1]);
+}
+
+/* Out of a pipe everything goes, however little the other end takes at a time. */
+static void a_splice_empties_its_pipe(void)
+{
+	struct job j = { .slow = 1 };
+	unsigned char b[50000];
+	uk_thread *t;
+	int p[2], s[2];
+
+	make_pipe(p, 0);
+	make_tcp(s, 8192);
+	if (fcntl(p[1], F_SETPIPE_SZ, 1 << 16) < (int)sizeof(b)) {
+		puts("no room for a pipe of this size");
+		return;
+	}
+	fill(b, sizeof(b), 0);
+	CHECK_EQ(write(p[1], b, sizeof(b)), sizeof(b));
+	j.fd = s[1];
+	t = spawn(reader, &j);
+	CHECK_EQ(uk_splice(p[0], NULL, s[0], NULL, BIG, 0), sizeof(b));
+	uk_close(s[0]);
+	join(t);
+	CHECK_EQ(j.n, sizeof(b));
+	uk_close(s[1]);
+	uk_close(p[0]);
+	uk_close(p[1]);
+}
+
 static void splices_of_files_and_pipes(void)
 {
 	unsigned char b[5000];
@@ -326,6 +386,8 @@ int main(void)
 	free(b);
 	BOTH(a_large_file_goes_to_a_slow_reader);
 	BOTH(without_an_offset_the_position_moves);
+	BOTH(a_position_that_moves_tears_nothing);
+	BOTH(a_splice_empties_its_pipe);
 	BOTH(small_files_and_ends);
 	BOTH(to_a_pipe_and_to_a_file);
 	BOTH(errors_are_the_kernels);

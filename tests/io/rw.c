@@ -419,13 +419,93 @@ static void an_uncached_page_is_not_the_end(void)
 	free(b);
 }
 
+#define RECORD ((size_t)24576)
+#define RECORDS 200
+#define SHARERS 8
+
+static unsigned char counted[RECORDS];
+
+static void *takes_records(void *arg)
+{
+	struct job *j = arg;
+	unsigned char *b = malloc(RECORD);
+	struct iovec v[2] = { { b, 100 }, { b + 100, RECORD - 100 } };
+	ssize_t r;
+
+	while ((r = j->n ? uk_read(j->fd, b, RECORD) : uk_readv(j->fd, v, 2)) > 0) {
+		CHECK_EQ(r, RECORD);
+		for (size_t i = 1; i < RECORD; i++)
+			CHECK(b[i] == b[0]);
+		__atomic_fetch_add(&counted[b[0]], 1, __ATOMIC_SEQ_CST);
+	}
+	CHECK_EQ(r, 0);
+	free(b);
+	return NULL;
+}
+
+/* Of each record some pages are not in the page cache. */
+static void a_shared_position_gives_each_record_once(void)
+{
+	unsigned char *b = malloc(RECORD);
+	struct job j[SHARERS];
+	uk_thread *t[SHARERS];
+	int fd = temp_file();
+
+	for (int i = 0; i < RECORDS; i++) {
+		memset(b, i, RECORD);
+		CHECK_EQ(uk_write(fd, b, RECORD), RECORD);
+	}
+	CHECK_EQ(uk_fsync(fd), 0);
+	for (off_t i = 0; i < RECORDS; i++) {
+		off_t at = i * (off_t)RECORD;
+
+		posix_fadvise(fd, at, (off_t)RECORD, POSIX_FADV_RANDOM);
+		posix_fadvise(fd, at + (i % 4 + 1) * 4096, 4096 * (1 + i % 3),
+			      POSIX_FADV_DONTNEED);
+	}
+	lseek(fd, 0, SEEK_SET);
+	memset(counted, 0, sizeof(counted));
+	for (size_t i = 0; i < SHARERS; i++) {
+		j[i] = (struct job){ .fd = fd, .n = i & 1 };
+		t[i] = spawn(takes_records, &j[i]);
+	}
+	for (int i = 0; i < SHARERS; i++)
+		join(t[i]);
+	for (int i = 0; i < RECORDS; i++)
+		CHECK_EQ(counted[i], 1);
+	uk_close(fd);
+	free(b);
+}
+
+/* close(2) is not seen: what the descriptor means is a pipe now, and its deadline counts. */
+static void a_file_that_became_a_pipe_unseen_waits_like_one(void)
+{
+	int fd = temp_file(), p[2];
+	char b[4] = "abc";
+
+	CHECK_EQ(uk_write(fd, b, 4), 4);
+	CHECK_EQ(uk_pread(fd, b, 4, 0), 4);
+	lseek(fd, 0, SEEK_SET);
+	CHECK_EQ(uk_read(fd, b, 4), 4);
+	CHECK_EQ(pipe(p), 0);
+	CHECK_EQ(dup2(p[0], fd), fd);
+	close(p[0]);
+	uk_thread_set_deadline(uk_now() + 5 * MS);
+	CHECK_EQ(uk_read(fd, b, 4), -ETIMEDOUT);
+	uk_thread_set_deadline(UK_FOREVER);
+	close(p[1]);
+	close(fd);
+}
+
 static void devices_answer_at_once(void)
 {
 	int null = uk_open("/dev/null", O_RDWR | O_CLOEXEC, 0);
 	int zero = uk_open("/dev/zero", O_RDONLY | O_CLOEXEC, 0);
 	int proc = uk_open("/proc/self/status", O_RDONLY | O_CLOEXEC, 0);
-	char b[100] = { 1 };
+	char b[100] = { 1 }, *big = malloc(BIG);
 
+	CHECK_EQ(uk_read(zero, big, BIG), BIG);
+	free(big);
 	CHECK_EQ(uk_write(null, b, 100), 100);
 	CHECK_EQ(uk_read(null, b, 100), 0);
 	CHECK_EQ(read_k(zero, b, 100, 100), 100);
@@ -562,6 +642,8 @@ int main(void)
 	BOTH(read_all_and_write_all_mean_all);
 	BOTH(files_have_positions);
 	BOTH(an_uncached_page_is_not_the_end);
+	BOTH(a_shared_position_gives_each_record_once);
+	BOTH(a_file_that_became_a_pipe_unseen_waits_like_one);
 	BOTH(devices_answer_at_once);
 	BOTH(a_tty_reads_and_writes);
 	BOTH(records_up_to_a_page_stay_whole);

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Many threads write to one pipe, socket, queue or terminal, and many read from it: what natively is
+ * one message, or stays together, does so here. */
+#include <fcntl.h>
+#include <mqueue.h>
+#include <pty.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <termios.h>
+
+#include "posix.h"
+
+#define WRITERS 6
+#define READERS 4
+#define EACH 150
+#define MESSAGE 3000
+#define LINES 12
+#define LINE 6000 /* more than a terminal takes at once */
+#define STREAM (1 << 20)
+
+static int in, out;
+static mqd_t queue;
+static int got[WRITERS];
+
+static void run(pthread_t *t, void *(*fn)(void *), intptr_t n)
+{
+	for (intptr_t i = 0; i < n; i++)
+		t[i] = start(fn, (void *)i);
+}
+
+static void all_end(pthread_t *t, int n)
+{
+	for (int i = 0; i < n; i++)
+		finish(t[i]);
+}
+
+/* -- messages: length, writer, and the writer's letter all through -- */
+
+static void fill(char *m, intptr_t writer)
+{
+	memset(m, 'a' + (int)writer, MESSAGE);
+}
+
+static void account(const char *m, ssize_t n)
+{
+	MUST(n == MESSAGE && m[0] >= 'a' && m[0] < 'a' + WRITERS);
+	for (int i = 1; i < MESSAGE; i++)
+		MUST(m[i] == m[0]);
+	__atomic_fetch_add(&got[m[0] - 'a'], 1, __ATOMIC_SEQ_CST);
+}
+
+static void *writes(void *arg)
+{
+	char m[MESSAGE];
+	struct iovec v[2] = { { m, 100 }, { m + 100, MESSAGE - 100 } };
+
+	fill(m, (intptr_t)arg);
+	for (int i = 0; i < EACH; i++)
+		MUST((i & 1 ? writev(out, v, 2) : write(out, m, MESSAGE)) == MESSAGE);
+	return NULL;
+}
+
+/* A pipe's records are as long as the reads; of other ends a read is a message. */
+static void *reads(void *arg)
+{
+	char m[MESSAGE];
+	ssize_t r;
+
+	while ((r = read(in, m, MESSAGE)) > 1)
+		account(m, r);
+	MUST(r == 0 || r == 1);
+	return arg;
+}
+
+/* Descriptors come with their bytes, never with those of another message. */
+static void *sends_fds(void *arg)
+{
+	char m[MESSAGE];
+	union {
+		struct cmsghdr h;
+		char space[CMSG_SPACE(sizeof(int))];
+	} c;
+
+	fill(m, (intptr_t)arg);
+	for (int i = 0; i < EACH; i++) {
+		struct iovec v = { m, MESSAGE };
+		struct msghdr h = { .msg_iov = &v,
+				    .msg_iovlen = 1,
+				    .msg_control = &c,
+				    .msg_controllen = sizeof(c) };
+		int p[2];
+
+		MUST(!pipe(p) && write(p[1], m, 1) == 1 && !close(p[1]));
+		c.h = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
+					.cmsg_level = SOL_SOCKET,
+					.cmsg_type = SCM_RIGHTS };
+		memcpy(CMSG_DATA(&c.h), p, sizeof(int));
+		MUST(sendmsg(out, &h, 0) == MESSAGE);
+		MUST(!close(p[0]));
+	}
+	return NULL;
+}
+
+static void *takes_fds(void *arg)
+{
+	for (;;) {
+		char m[MESSAGE], letter;
+		union {
+			struct cmsghdr h;
+			char space[CMSG_SPACE(sizeof(int))];
+		} c;
+		struct iovec v = { m, MESSAGE };
+		struct msghdr h = { .msg_iov = &v,
+				    .msg_iovlen = 1,
+				    .msg_control = &c,
+				    .msg_controllen = sizeof(c) };
+		ssize_t r = recvmsg(in, &h, 0);
+		int fd;
+
+		if (r <= 1)
+			return arg;
+		account(m, r);
+		MUST(h.msg_controllen >= CMSG_LEN(sizeof(int)));
+		memcpy(&fd, CMSG_DATA(&c.h), sizeof(fd));
+		MUST(read(fd, &letter, 1) == 1 && letter == m[0] && !close(fd));
+	}
+}
+
+static void *mq_writes(void *arg)
+{
+	char m[MESSAGE];
+
+	fill(m, (intptr_t)arg);
+	for (int i = 0; i < EACH; i++)
+		MUST(!mq_send(queue, m, MESSAGE, 0));
+	return NULL;
+}
+
+static void *mq_reads(void *arg)
+{
+	char m[MESSAGE];
+	ssize_t r;
+
+	while ((r = mq_receive(queue, m, MESSAGE, NULL)) > 1)
+		account(m, r);
+	MUST(r == 1);
+	return arg;
+}
+
+static void stop(int i)
+{
+	(void)i;
+	MUST(write(out, "", 1) == 1);
+}
+
+static void mq_stop(int i)
+{
+	(void)i;
+	MUST(!mq_send(queue, "", 1, 0));
+}
+
+static void storm(const char *what, void *(*writer)(void *), void *(*reader)(void *),
+		  int readers, void (*stops)(int))
+{
+	pthread_t w[WRITERS], r[READERS];
+
+	memset(got, 0, sizeof(got));
+	run(r, reader, readers);
+	run(w, writer, WRITERS);
+	all_end(w, WRITERS);
+	for (int i = 0; i < readers; i++)
+		stops(i);
+	all_end(r, readers);
+	for (int i = 0; i < WRITERS; i++)
+		MUST(got[i] == EACH);
+	puts(what);
+}
+
+static void closes(int i)
+{
+	(void)i;
+	MUST(!close(out));
+}
+
+static void pair(int type)
+{
+	int p[2];
+
+	MUST(!socketpair(AF_UNIX, type, 0, p));
+	in = p[0];
+	out = p[1];
+}
+
+static void sockets(void)
+{
+	pair(SOCK_DGRAM);
+	storm("datagrams", writes, reads, READERS, stop);
+	MUST(!close(in) && !close(out));
+	pair(SOCK_SEQPACKET);
+	storm("packets", writes, reads, READERS, stop);
+	storm("packets with descriptors", sends_fds, takes_fds, READERS, stop);
+	MUST(!close(in) && !close(out));
+}
+
+static void pipes(void)
+{
+	int p[2];
+
+	MUST(!pipe(p));
+	in = p[0];
+	out = p[1];
+	storm("a pipe", writes, reads, 1, closes);
+	MUST(!close(in));
+	MUST(!pipe2(p, O_DIRECT));
+	in = p[0];
+	out = p[1];
+	storm("a pipe of packets", writes, reads, READERS, stop);
+	MUST(!close(in) && !close(out));
+}
+
+static void queues(void)
+{
+	struct mq_attr a = { .mq_maxmsg = 4, .mq_msgsize = MESSAGE };
+	char name[40];
+
+	snprintf(name, sizeof(name), "/uk-messages-%d", getpid());
+	queue = mq_open(name, O_CREAT | O_RDWR, 0600, &a);
+	MUST(queue != (mqd_t)-1 && !mq_unlink(name));
+	storm("a queue", mq_writes, mq_reads, READERS, mq_stop);
+	MUST(!mq_close(queue));
+}
+
+/* -- a stream: each writer's bytes are in order, and none is lost -- */
+
+static void *streams(void *arg)
+{
+	unsigned char *m = malloc(STREAM);
+	int mine = (int)(intptr_t)arg;
+
+	for (int i = 0; i < STREAM; i++)
+		m[i] = (unsigned char)(mine << 7 | i % 127);
+	MUST(write(out, m, STREAM) == STREAM);
+	free(m);
+	return NULL;
+}
+
+static void *sorts(void *arg)
+{
+	unsigned char m[20000];
+	int next[2] = { 0, 0 };
+	ssize_t r;
+
+	while ((r = read(in, m, sizeof(m))) > 0)
+		for (ssize_t i = 0; i < r; i++) {
+			int mine = m[i] >> 7;
+
+			MUST((m[i] & 127) == next[mine] % 127);
+			next[mine]++;
+		}
+	MUST(next[0] == STREAM && next[1] == STREAM);
+	return arg;
+}
+
+static void one_stream(const char *what)
+{
+	pthread_t r = start(sorts, NULL), w[2];
+
+	run(w, streams, 2);
+	all_end(w, 2);
+	MUST(!close(out));
+	finish(r);
+	MUST(!close(in));
+	puts(what);
+}
+
+static void both_streams(void)
+{
+	int p[2];
+
+	pair(SOCK_STREAM);
+	one_stream("a stream");
+	MUST(!pipe(p));
+	in = p[0];
+	out = p[1];
+	one_stream("a pipe as a stream");
+}
+
+/* -- a terminal: a call's bytes stay together -- */
+
+static void *prints(void *arg)
+{
+	char m[LINE];
+
+	memset(m, 'a' + (int)(intptr_t)arg, LINE);
+	m[LINE - 1] = '\n';
+	for (int i = 0; i < LINES; i++)
+		MUST(write(out, m, LINE) == LINE);
+	return NULL;
+}
+
+static void *looks(void *arg)
+{
+	char m[700];
+	int at = 0, letter = 0;
+	ssize_t r;
+
+	for (int lines = 0; lines < WRITERS * LINES;) {
+		r = read(in, m, sizeof(m));
+		MUST(r > 0);
+		for (ssize_t i = 0; i < r; i++)
+			if (m[i] == '\n') {
+				MUST(at == LINE - 1);
+				got[letter - 'a']++;
+				at = 0;
+				lines++;
+			} else {
+				MUST(!at || letter == m[i]);
+				letter = m[i];
+				at++;
+			}
+	}
+	return arg;
+}
+
+static void terminals(void)
+{
+	pthread_t r, w[WRITERS];
+	struct termios t;
+
+	memset(got, 0, sizeof(got));
+	MUST(!openpty(&in, &out, NULL, NULL, NULL) && !tcgetattr(out, &t));
+	cfmakeraw(&t);
+	MUST(!tcsetattr(out, TCSANOW, &t));
+	r = start(looks, NULL);
+	run(w, prints, WRITERS);
+	all_end(w, WRITERS);
+	finish(r);
+	MUST(!close(in) && !close(out));
+	for (int i = 0; i < WRITERS; i++)
+		MUST(got[i] == LINES);
+	puts("a terminal");
+}
+
+int main(void)
+{
+	sockets();
+	pipes();
+	queues();
+	both_streams();
+	terminals();
+	return 0;
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What natively moves the whole does so here, however slow the other end is, while operations of
+ * other threads end all the time; a handler, a limit or the other end's close explains a part. */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include "posix.h"
+
+#define SIZE (3l << 20)
+#define RANDOM_SIZE (8l << 20)
+#define PIECE 50000
+#define LIMIT (1l << 20)
+#define NOISY 4
+
+static unsigned char *data, *room;
+static int file, target; /* what data is in; an empty one */
+
+/* -- noise: operations end all the time -- */
+
+static int noise[NOISY][2][2];
+
+static void *echoes(void *arg)
+{
+	int(*p)[2] = arg;
+	char c;
+
+	while (read(p[0][0], &c, 1) == 1)
+		if (write(p[1][1], &c, 1) != 1)
+			break;
+	return arg;
+}
+
+static void *asks(void *arg)
+{
+	int(*p)[2] = arg;
+	char c = 'n';
+
+	while (write(p[0][1], &c, 1) == 1 && read(p[1][0], &c, 1) == 1)
+		;
+	return arg;
+}
+
+static void make_noise(void)
+{
+	for (int i = 0; i < NOISY; i++) {
+		MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, noise[i][0]));
+		MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, noise[i][1]));
+		pthread_detach(start(echoes, noise[i]));
+		pthread_detach(start(asks, noise[i]));
+	}
+}
+
+/* -- ways -- */
+
+enum { PIPE, UNIX, TCP, KINDS };
+
+static void tcp(int p[2])
+{
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t n = sizeof(a);
+	int l = socket(AF_INET, SOCK_STREAM, 0), small = 65536;
+
+	setsockopt(l, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	MUST(!bind(l, (void *)&a, n) && !listen(l, 4));
+	MUST(!getsockname(l, (void *)&a, &n));
+	p[1] = socket(AF_INET, SOCK_STREAM, 0);
+	setsockopt(p[1], SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+	MUST(!connect(p[1], (void *)&a, n));
+	p[0] = accept(l, NULL, NULL);
+	MUST(p[0] >= 0 && !close(l));
+}
+
+/* p[0] reads, p[1] writes. */
+static void open_way(int kind, int p[2])
+{
+	if (kind == PIPE)
+		MUST(!pipe(p));
+	else if (kind == UNIX)
+		MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, p));
+	else
+		tcp(p);
+}
+
+static ssize_t by_write(int fd)
+{
+	return write(fd, data, SIZE);
+}
+
+static ssize_t by_writev(int fd)
+{
+	struct iovec v[3] = { { data, 1000 },
+			      { data + 1000, 700000 },
+			      { data + 701000, SIZE - 701000 } };
+
+	return writev(fd, v, 3);
+}
+
+static ssize_t by_send(int fd)
+{
+	return send(fd, data, SIZE, MSG_NOSIGNAL);
+}
+
+static ssize_t by_sendmsg(int fd)
+{
+	struct iovec v[2] = { { data, 700000 }, { data + 700000, SIZE - 700000 } };
+	struct msghdr m = { .msg_iov = v, .msg_iovlen = 2 };
+
+	return sendmsg(fd, &m, MSG_NOSIGNAL);
+}
+
+static ssize_t by_sendfile(int fd)
+{
+	off_t off = 0;
+	ssize_t r = sendfile(fd, file, &off, SIZE);
+
+	MUST(r < 0 || off == r);
+	return r;
+}
+
+static ssize_t by_sendfile_here(int fd)
+{
+	ssize_t r;
+
+	MUST(lseek(file, 0, SEEK_SET) == 0);
+	r = sendfile(fd, file, NULL, SIZE);
+	MUST(lseek(file, 0, SEEK_CUR) == (r < 0 ? 0 : r));
+	return r;
+}
+
+static ssize_t by_splice(int fd)
+{
+	int p[2];
+	ssize_t n, r;
+
+	MUST(!pipe(p) && fcntl(p[1], F_SETPIPE_SZ, 1 << 20) > 0);
+	n = write(p[1], data, 1 << 20);
+	r = splice(p[0], NULL, fd, NULL, SIZE, 0);
+	MUST(n == 1 << 20 && !close(p[0]) && !close(p[1]));
+	return r == n ? SIZE : r;
+}
+
+static struct {
+	const char *name;
+	ssize_t (*call)(int fd);
+	bool pipe; /* also to a pipe */
+	bool all;  /* gives SIZE bytes */
+} how[] = { { "write", by_write, true, true },
+	    { "writev", by_writev, true, true },
+	    { "send", by_send, false, true },
+	    { "sendmsg", by_sendmsg, false, true },
+	    { "sendfile", by_sendfile, false, true },
+	    { "sendfile here", by_sendfile_here, false, true },
+	    { "splice", by_splice, false, false } };
+#define HOWS (int)(sizeof(how) / sizeof(*how))
+
+struct way {
+	int fd;
+	ssize_t (*call)(int fd);
+	ssize_t r;
+	long stop, got; /* the reader; stop < 0: at the end */
+};
+
+static void *writes(void *arg)
+{
+	struct way *w = arg;
+
+	w->r = w->call(w->fd);
+	return arg;
+}
+
+static void *reads(void *arg)
+{
+	struct way *w = arg;
+	unsigned char *b = malloc(PIECE);
+	ssize_t n;
+
+	while ((w->stop < 0 || w->got < w->stop) && (n = read(w->fd, b, PIECE)) > 0) {
+		MUST(!memcmp(b, data + w->got, (size_t)n));
+		w->got += n;
+	}
+	free(b);
+	return arg;
+}
+
+static void all_arrives(int kind, int h)
+{
+	struct way out = { .call = how[h].call }, in = { .stop = -1 };
+	pthread_t t, u;
+	int p[2];
+
+	open_way(kind, p);
+	in.fd = p[0];
+	out.fd = p[1];
+	t = start(reads, &in);
+	u = start(writes, &out);
+	finish(u);
+	MUST(!close(p[1]));
+	finish(t);
+	MUST(!close(p[0]));
+	if (out.r != SIZE)
+		printf("%d, %s: %ld of %ld\n", kind, how[h].name, (long)out.r, SIZE);
+	MUST(in.got == (how[h].all ? SIZE : 1 << 20));
+}
+
+/* A handler in the middle, the other end's close in the middle: what was given is what arrived. */
+static void ends_with_part(int kind, int h, int sig)
+{
+	struct way out = { .call = how[h].call }, in = { .stop = 400000 };
+	pthread_t t;
+	int p[2];
+
+	open_way(kind, p);
+	in.fd = p[0];
+	out.fd = p[1];
+	t = start(writes, &out);
+	finish(start(reads, &in));
+	for (int full = 0; !full; usleep(1000)) { /* it waits for room */
+		int left[2];
+
+		ioctl(p[0], FIONREAD, &left[0]);
+		usleep(20000);
+		ioctl(p[0], FIONREAD, &left[1]);
+		full = left[0] == left[1];
+	}
+	if (sig) {
+		pthread_kill(t, sig);
+		finish(t);
+		MUST(!close(p[1]));
+		in.stop = -1;
+		finish(start(reads, &in));
+		MUST(!close(p[0]));
+		MUST(out.r == in.got);
+	} else {
+		MUST(!close(p[0]));
+		finish(t);
+		MUST(!close(p[1]));
+		MUST(out.r >= in.got && out.r < SIZE);
+	}
+}
+
+static void ignore(int sig)
+{
+	(void)sig;
+}
+
+static void ways(void)
+{
+	struct sigaction sa = { .sa_handler = ignore };
+
+	MUST(!sigaction(SIGUSR1, &sa, NULL));
+	for (int kind = PIPE; kind < KINDS; kind++)
+		for (int h = 0; h < HOWS; h++) {
+			if (kind == PIPE && !how[h].pipe)
+				continue;
+			for (int i = 0; i < 2; i++)
+				all_arrives(kind, h);
+			if (!how[h].all)
+				continue;
+			ends_with_part(kind, h, SIGUSR1);
+			ends_with_part(kind, h, 0);
+		}
+}
+
+/* -- time limits -- */
+
+static void *limited(void *arg)
+{
+	struct timeval tv = { 0, 100000 };
+	int p[2];
+
+	for (int h = 0; h < HOWS; h++) {
+		ssize_t r;
+
+		if (!how[h].all)
+			continue;
+		open_way(TCP, p);
+		MUST(!setsockopt(p[1], SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)));
+		r = how[h].call(p[1]);
+		MUST(r > 0 && r < SIZE);
+		while ((r = how[h].call(p[1])) > 0) /* what it counts otherwise */
+			;
+		if (r != -1 || errno != EAGAIN)
+			printf("%s: %ld, errno %d\n", how[h].name, (long)r, errno);
+		MUST(!close(p[0]) && !close(p[1]));
+	}
+	return arg;
+}
+
+/* -- devices, files -- */
+
+static void *from_devices(void *arg)
+{
+	static const char *const path[] = { "/dev/zero", "/dev/full", "/dev/urandom",
+					    "/dev/random" };
+
+	for (int i = 0; i < 4; i++) {
+		int fd = open(path[i], O_RDONLY);
+		struct iovec v[2] = { { room, SIZE }, { room + SIZE, SIZE } };
+
+		MUST(read(fd, room, RANDOM_SIZE) == RANDOM_SIZE);
+		MUST(readv(fd, v, 2) == 2 * SIZE);
+		MUST(!close(fd));
+	}
+	for (int i = 0; i < 2; i++)
+		MUST(getrandom(room, RANDOM_SIZE, 0) == RANDOM_SIZE);
+	return arg;
+}
+
+static void emptied(void)
+{
+	MUST(!ftruncate(target, 0) && lseek(target, 0, SEEK_SET) == 0);
+	MUST(lseek(file, 0, SEEK_SET) == 0);
+}
+
+static void is_full(long n)
+{
+	MUST(lseek(target, 0, SEEK_CUR) == n);
+	MUST(pread(target, room, SIZE, 0) == n && !memcmp(room, data, (size_t)n));
+}
+
+static void *to_files(void *arg)
+{
+	off_t in, out;
+
+	for (int i = 0; i < 5; i++) {
+		emptied();
+		MUST(sendfile(target, file, NULL, SIZE + 5) == SIZE);
+		is_full(SIZE);
+		MUST(lseek(file, 0, SEEK_CUR) == SIZE);
+		emptied();
+		MUST(copy_file_range(file, NULL, target, NULL, SIZE + 5, 0) == SIZE);
+		is_full(SIZE);
+		MUST(lseek(file, 0, SEEK_CUR) == SIZE);
+		emptied();
+		in = out = 1000;
+		MUST(copy_file_range(file, &in, target, &out, SIZE, 0) == SIZE - 1000);
+		MUST(in == SIZE && out == SIZE);
+		MUST(lseek(target, 0, SEEK_CUR) == 0);
+	}
+	for (int i = 0; i < 5; i++) {
+		emptied();
+		MUST(by_splice(target) == SIZE);
+		is_full(1 << 20);
+	}
+	return arg;
+}
+
+/* The size limit in the middle is a part without a signal, the next call the signal. */
+static void *too_large(void *arg)
+{
+	struct rlimit old, limit;
+	int n = 0;
+
+	MUST(!getrlimit(RLIMIT_FSIZE, &old));
+	limit = old;
+	limit.rlim_cur = LIMIT;
+	MUST(!setrlimit(RLIMIT_FSIZE, &limit));
+	for (int h = 0; h < HOWS; h++) {
+		if (how[h].call == by_send || how[h].call == by_sendmsg || !how[h].all)
+			continue;
+		emptied();
+		MUST(how[h].call(target) == LIMIT);
+		is_full(LIMIT);
+		MUST(how[h].call(target) == -1 && errno == EFBIG);
+		n++;
+	}
+	emptied();
+	MUST(copy_file_range(file, NULL, target, NULL, SIZE, 0) == LIMIT);
+	MUST(copy_file_range(file, NULL, target, NULL, SIZE, 0) == -1 &&
+	     errno == EFBIG);
+	MUST(!setrlimit(RLIMIT_FSIZE, &old));
+	printf("%d limited\n", n);
+	return arg;
+}
+
+static volatile sig_atomic_t told;
+
+static void on_size(int sig)
+{
+	(void)sig;
+	told++;
+}
+
+int main(void)
+{
+	char path[] = "/var/tmp/whole_XXXXXX", other[] = "/var/tmp/whole_XXXXXX";
+	uint32_t x = 1;
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, on_size);
+	data = malloc(SIZE);
+	room = malloc(RANDOM_SIZE);
+	for (long i = 0; i < SIZE; i++)
+		data[i] = (unsigned char)((x = x * 1103515245 + 12345) >> 16);
+	file = mkstemp(path);
+	target = mkstemp(other);
+	MUST(file >= 0 && target >= 0 && !unlink(path) && !unlink(other));
+	MUST(write(file, data, SIZE) == SIZE);
+	make_noise();
+	ways();
+	puts("arrives");
+	finish(start(limited, NULL));
+	puts("limited in time");
+	finish(start(from_devices, NULL));
+	puts("devices");
+	finish(start(to_files, NULL));
+	puts("files");
+	finish(start(too_large, NULL));
+	printf("told %d times\n", (int)told);
+	return 0;
+}
