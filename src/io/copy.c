@@ -13,6 +13,11 @@
  *
  * The buffer belongs to whoever is in the runtime on its vp: it is never used across a park.
  *
+ * A call of several parts means the two files that it began with. Before each part and each wait
+ * the numbers are counted as used and their lives compared (using.c): one that was closed
+ * meanwhile ends the call. Neither is counted during a wait for the other, for its close would
+ * have to wait as long.
+ *
  * Rejected: poll + sendfile (poll promises room for a byte, not for a file); splice through
  * a pipe (the same socket, one more call, two descriptors a thread); IORING_OP_SPLICE (it
  * always goes to a kernel worker thread, which then sits in the same sleep). So in a set with a
@@ -56,8 +61,7 @@ static void *bounce_of(const struct uk_thread *t)
 	return bounces[id];
 }
 
-/* Bytes that a send on fd takes without sleeping, or a guess that is a page too high once
- * poll says ready; -ENOTSOCK. */
+/* Bytes that a send on fd takes without sleeping, a cautious guess; -ENOTSOCK. */
 static long room_of(struct uk_thread *t, int fd)
 {
 	uint32_t m[SK_MEMINFO_VARS];
@@ -69,24 +73,92 @@ static long room_of(struct uk_thread *t, int fd)
 	if (r < 0)
 		return r;
 	used = MAX(m[SK_MEMINFO_WMEM_QUEUED], m[SK_MEMINFO_WMEM_ALLOC]);
-	if (used >= m[SK_MEMINFO_SNDBUF])
-		return 0;
 	/* half: the kernel charges for its own structures too */
-	return MAX((m[SK_MEMINFO_SNDBUF] - used) / 2, PAGE);
+	return used < m[SK_MEMINFO_SNDBUF] ? (m[SK_MEMINFO_SNDBUF] - used) / 2 : 0;
 }
+
+/* -- the two files -- */
+
+enum { IN, OUT };
+
+struct pair {
+	int fd[2];
+	uint32_t life[2];
+	bool
+	    begun; /* the first call, if nothing has been waited for, is by the caller's numbers */
+};
+
+static struct pair pair_of(int in, int out)
+{
+	return (struct pair){ { in, out }, { bound_life(in), bound_life(out) }, false };
+}
+
+static bool use(const struct uk_thread *t, const struct pair *p, int i)
+{
+	if (t->kind == THREAD_USER) /* of a foreign one the kernel holds them */
+		using_begin(p->fd[i]);
+	return bound_life(p->fd[i]) == p->life[i];
+}
+
+static void unuse(const struct uk_thread *t, const struct pair *p, int i)
+{
+	if (t->kind == THREAD_USER)
+		using_end(p->fd[i]);
+}
+
+/* call, by the numbers, if they are still those files. */
+#define WITH_BOTH(t, p, call)                                                          \
+	({                                                                             \
+		bool late_ = (p)->begun;                                               \
+		long with_ = -EBADF;                                                   \
+                                                                                       \
+		if (!late_ || (int)use(t, p, IN) & (int)use(t, p, OUT))                \
+			with_ = (call);                                                \
+		if (late_) {                                                           \
+			unuse(t, p, IN);                                               \
+			unuse(t, p, OUT);                                              \
+		}                                                                      \
+		(p)->begun = true;                                                     \
+		with_;                                                                 \
+	})
+
+/* Until one of them is ready, or its socket's time limit is over. */
+static int pair_ready(struct uk_thread *t, struct pair *p, int i, unsigned events,
+		      int64_t *until)
+{
+	int r = -EBADF;
+
+	p->begun = true;
+	if (use(t, p, i))
+		r = io_ready_limit(t, p->fd[i], events, until);
+	unuse(t, p, i);
+	return r;
+}
+
+/* -- sendfile -- */
+
+struct copy {
+	struct pair p;
+	int64_t *pos; /* of `in`; NULL: it has none */
+	size_t n, done;
+	int64_t until; /* the time limit of the socket `out` */
+};
 
 /* One portion out of the page cache: bytes sent, 0 = end of file, -EAGAIN: the socket is
  * full, -EOPNOTSUPP: this way cannot do it. */
-static long bounce_once(struct uk_thread *t, int out, int in, int64_t pos, size_t n)
+static long bounce_once(struct uk_thread *t, const struct copy *c, size_t most)
 {
-	struct iovec one = { bounce_of(t), MIN(n, BOUNCE) };
-	struct io_op from = {
-		.kind = IO_READV, .fd = in, .addr = &one, .len = 1, .off = pos
-	};
-	struct io_op to = { .kind = IO_SEND, .fd = out, .addr = one.iov_base };
+	size_t n = c->n - c->done;
+	struct iovec one = { bounce_of(t), MIN(n, most) };
+	struct io_op from = { .kind = IO_READV,
+			      .fd = c->p.fd[IN],
+			      .addr = &one,
+			      .len = 1,
+			      .off = c->pos ? *c->pos : -1 };
+	struct io_op to = { .kind = IO_SEND, .fd = c->p.fd[OUT], .addr = one.iov_base };
 	long r;
 
-	if (!one.iov_base)
+	if (!one.iov_base || from.off < 0)
 		return -EOPNOTSUPP;
 	r = io_try_in(t, &from);
 	if (r <= 0)
@@ -94,40 +166,45 @@ static long bounce_once(struct uk_thread *t, int out, int in, int64_t pos, size_
 	to.len = (uint32_t)r;
 	to.flags = (size_t)r == BOUNCE && n > BOUNCE ? MSG_MORE : 0;
 	r = io_try_in(t, &to);
-	if (r >= 0)
+	if (r >= 0) {
 		sched_inline(t, 1);
+		*c->pos += r;
+	}
 	return r == -ENOTSOCK ? -EOPNOTSUPP : r;
 }
 
-/* -- sendfile -- */
-
-struct copy {
-	int out, in;
-	int64_t *pos; /* of `in`; NULL: it has none */
-	size_t n, done;
-	int64_t until; /* the time limit of the socket `out` */
-};
-
-static long sendfile_raw(struct uk_thread *t, const struct copy *c, size_t n)
+static long sendfile_raw(struct uk_thread *t, struct copy *c, size_t n)
 {
+	int out = c->p.fd[OUT];
 	long r;
 
-	raw_begin(t, c->out);
-	r = io_marked(t, SYS_sendfile, c->out, c->in, SYS_ARG(c->pos),
-		      (long)MIN(n, c->n - c->done), 0, 0);
-	raw_end(t, c->out);
+	raw_begin(t, out);
+	r = WITH_BOTH(t, &c->p,
+		      io_marked(t, SYS_sendfile, out, c->p.fd[IN], SYS_ARG(c->pos),
+				(long)MIN(n, c->n - c->done), 0, 0));
+	raw_end(t, out);
 	return r;
 }
 
 /* To a file, a pipe, a tty: the last two a page once it is ready. */
-static long sendfile_other(struct uk_thread *t, const struct copy *c)
+static long sendfile_other(struct uk_thread *t, struct copy *c)
 {
 	int r;
 
-	if (io_is_file(t, c->out) || io_nonblock(t, c->out))
+	if (io_is_file(t, c->p.fd[OUT]) || io_nonblock(t, c->p.fd[OUT]))
 		return sendfile_raw(t, c, IO_MAX_LEN);
-	r = io_ready(t, c->out, POLLOUT, TIME_NEVER);
+	r = pair_ready(t, &c->p, OUT, POLLOUT, &c->until);
 	return r < 0 ? r : sendfile_raw(t, c, PAGE);
+}
+
+/* With little room a sendfile would sleep before its end; a send does not. */
+static long sendfile_room(struct uk_thread *t, struct copy *c, long room)
+{
+	long r = -EOPNOTSUPP;
+
+	if (room < (long)PAGE)
+		r = WITH_BOTH(t, &c->p, bounce_once(t, c, PAGE));
+	return r == -EOPNOTSUPP ? sendfile_raw(t, c, (size_t)MAX(room, (long)PAGE)) : r;
 }
 
 /* To a socket: what it has room for. The look and the call are one step among our
@@ -136,25 +213,27 @@ static long sendfile_other(struct uk_thread *t, const struct copy *c)
  * the vp, and the peer or the socket's end the call.) */
 static long sendfile_sock(struct uk_thread *t, struct copy *c)
 {
-	uint32_t *slot = &sending[(unsigned)c->out % SLOTS];
-	bool plain = io_nonblock(t, c->out);
+	int out = c->p.fd[OUT];
+	uint32_t *slot = &sending[(unsigned)out % SLOTS];
+	bool plain = io_nonblock(t, out);
 
 	for (int tries = 0;;) {
 		/* acquire: what the previous holder sent is counted in the room */
 		bool mine = !xchg_acquire(slot, 1);
-		long room = mine ? room_of(t, c->out) : 0, r;
+		long room = mine ? room_of(t, out) : 0, r;
 
 		/* ready and yet no room: the two are not counted alike */
 		if (mine && (room > 0 || plain || tries > SLOT_TRIES)) {
-			r = sendfile_raw(t, c, (size_t)MAX(room, (long)PAGE));
+			r = sendfile_room(t, c, room);
 			store_release(slot, 0);
-			return r;
-		}
-		if (mine)
+			if (r != -EAGAIN || plain)
+				return r;
+		} else if (mine)
 			store_release(slot, 0); /* pairs with the exchange */
 		if (room < 0)
 			return room;
-		r = mine ? io_ready_limit(t, c->out, POLLOUT, &c->until)
+		c->p.begun = true;
+		r = mine ? pair_ready(t, &c->p, OUT, POLLOUT, &c->until)
 			 : io_pause(t, PAUSE / 10);
 		if (r < 0)
 			return r;
@@ -164,7 +243,7 @@ static long sendfile_sock(struct uk_thread *t, struct copy *c)
 
 static long sendfile_once(struct uk_thread *t, struct copy *c)
 {
-	long room = room_of(t, c->out);
+	long room = room_of(t, c->p.fd[OUT]);
 
 	if (t->kind == THREAD_FOREIGN && t->deadline == TIME_NEVER)
 		return sendfile_raw(t, c, IO_MAX_LEN);
@@ -175,28 +254,21 @@ static long sendfile_once(struct uk_thread *t, struct copy *c)
 
 static long sendfile_loop(struct uk_thread *t, struct copy *c)
 {
-	bool bounce =
-	    c->pos && *c->pos >= 0 && c->n <= BOUNCE && t->kind != THREAD_FOREIGN;
-	uint32_t life = bound_life(c->out);
+	bool bounce = c->n <= BOUNCE;
 
 	while (c->done < c->n) {
 		long r = io_check(t);
 
-		if (c->done && bound_life(c->out) != life)
-			break; /* closed, and perhaps another's now */
 		if (r < 0)
 			return c->done ? (long)c->done : r;
 		r = -EOPNOTSUPP;
-		if (bounce) {
-			r = bounce_once(t, c->out, c->in, *c->pos, c->n - c->done);
-			if (r > 0)
-				*c->pos += r;
-		}
+		if (bounce)
+			r = WITH_BOTH(t, &c->p, bounce_once(t, c, BOUNCE));
 		if (r == -EOPNOTSUPP) {
 			bounce = false;
 			r = sendfile_once(t, c);
-		} else if (r == -EAGAIN && !io_nonblock(t, c->out)) {
-			r = io_ready_limit(t, c->out, POLLOUT, &c->until);
+		} else if (r == -EAGAIN && !io_nonblock(t, c->p.fd[OUT])) {
+			r = pair_ready(t, &c->p, OUT, POLLOUT, &c->until);
 			if (r > 0)
 				continue;
 		}
@@ -207,17 +279,12 @@ static long sendfile_loop(struct uk_thread *t, struct copy *c)
 	return (long)c->done;
 }
 
-static long no_bytes(struct uk_thread *t, int out, int in, off_t *pos)
-{
-	return io_marked(t, SYS_sendfile, out, in, SYS_ARG(pos), 0, 0, 0);
-}
-
 /* The kernel takes the position of `in` once, at the beginning, and sets it once, at the end. So
  * do the calls that ours is made of, whoever moves it meanwhile. */
 static long sendfile_here(struct uk_thread *t, struct copy *c)
 {
-	uint32_t life = bound_life(c->in);
-	long r = io_marked(t, SYS_lseek, c->in, 0, SEEK_CUR, 0, 0, 0);
+	int in = c->p.fd[IN];
+	long r = io_marked(t, SYS_lseek, in, 0, SEEK_CUR, 0, 0, 0);
 	int64_t pos = r;
 
 	if (r >= 0) {
@@ -228,17 +295,19 @@ static long sendfile_here(struct uk_thread *t, struct copy *c)
 		c->pos = NULL;
 		return sendfile_loop(t, c);
 	}
-	if (r > 0 && bound_life(c->in) == life)
-		io_marked(t, SYS_lseek, c->in, (long)pos, SEEK_SET, 0, 0, 0);
+	if (r > 0 && use(t, &c->p, IN))
+		io_marked(t, SYS_lseek, in, (long)pos, SEEK_SET, 0, 0, 0);
+	if (r > 0)
+		unuse(t, &c->p, IN);
 	return r;
 }
 
 ssize_t uk_sendfile(int out, int in, off_t *off, size_t n)
 {
 	int64_t pos = off ? *off : 0;
-	struct copy c = {
-		.out = out, .in = in, .pos = off ? &pos : NULL, .n = MIN(n, IO_MAX_LEN)
-	};
+	struct copy c = { .p = pair_of(in, out),
+			  .pos = off ? &pos : NULL,
+			  .n = MIN(n, IO_MAX_LEN) };
 	int unable = rt_begin();
 
 	if (unlikely(unable))
@@ -247,7 +316,7 @@ ssize_t uk_sendfile(int out, int in, off_t *off, size_t n)
 	long r;
 
 	if (!c.n)
-		r = no_bytes(t, out, in, c.pos);
+		r = sendfile_raw(t, &c, 0);
 	else
 		r = off ? sendfile_loop(t, &c) : sendfile_here(t, &c);
 	rt_exit();
@@ -259,7 +328,6 @@ ssize_t uk_sendfile(int out, int in, off_t *off, size_t n)
 /* -- splice -- */
 
 struct end {
-	int fd;
 	short events;
 	bool wrong; /* the kernel will say what */
 	bool waits; /* it may have nothing, or no room, for now */
@@ -270,7 +338,7 @@ struct end {
 static struct end end_of(struct uk_thread *t, int fd, short events, const off_t *off,
 			 unsigned flags)
 {
-	struct end e = { .fd = fd, .events = events };
+	struct end e = { .events = events };
 	long fl = sys2(SYS_fcntl, fd, F_GETFL);
 	struct stat st;
 
@@ -290,31 +358,8 @@ static struct end end_of(struct uk_thread *t, int fd, short events, const off_t 
 	return e;
 }
 
-/* Until those ends that can be waited for are ready: both are looked at in one call, and
- * only who is not ready costs a park. */
-static int ends_ready(struct uk_thread *t, const struct end *e, int64_t until[2])
-{
-	struct pollfd p[2] = {
-		{ .fd = e[0].waits ? e[0].fd : -1, .events = e[0].events },
-		{ .fd = e[1].waits ? e[1].fd : -1, .events = e[1].events }
-	};
-	struct timespec zero = { 0, 0 };
-
-	COUNT(t, syscalls);
-	sys5(SYS_ppoll, p, 2, &zero, NULL, 8);
-	for (int i = 0; i < 2; i++) {
-		int r = 0;
-
-		if (e[i].waits && !p[i].revents)
-			r = io_ready_limit(t, e[i].fd, (unsigned)e[i].events,
-					   &until[i]);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
 struct splice {
+	struct pair p;
 	struct end e[2];
 	off_t *off_in, *off_out;
 	size_t n, done;
@@ -323,34 +368,67 @@ struct splice {
 	int64_t until[2];
 };
 
+/* Until those ends that can be waited for are ready: both are looked at in one call, and
+ * only the one that is not ready costs a park. */
+static int ends_ready(struct uk_thread *t, struct splice *s)
+{
+	const struct end *e = s->e;
+	struct pollfd p[2];
+	struct timespec zero = { 0, 0 };
+
+	for (int i = IN; i <= OUT; i++)
+		p[i] = (struct pollfd){ .fd = e[i].waits ? s->p.fd[i] : -1,
+					.events = e[i].events };
+	COUNT(t, syscalls);
+	sys5(SYS_ppoll, p, 2, &zero, NULL, 8);
+	for (int i = IN; i <= OUT; i++) {
+		int r = 0;
+
+		if (e[i].waits && !p[i].revents)
+			r = pair_ready(t, &s->p, i, (unsigned)e[i].events,
+				       &s->until[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 /* Out of a pipe the kernel moves on until it is empty, waiting for `out` if need be. */
 static bool goes_on(struct uk_thread *t, const struct splice *s)
 {
 	int left = 0;
 
-	if (!s->e[0].pipe || s->e[1].pipe || s->flags & SPLICE_F_NONBLOCK ||
+	if (!s->e[IN].pipe || s->e[OUT].pipe || s->flags & SPLICE_F_NONBLOCK ||
 	    s->done >= s->n || io_check(t))
 		return false;
 	COUNT(t, syscalls);
-	return !sys3(SYS_ioctl, s->e[0].fd, FIONREAD, &left) && left > 0;
+	return !sys3(SYS_ioctl, s->p.fd[IN], FIONREAD, &left) && left > 0;
+}
+
+static long splice_once(struct uk_thread *t, struct splice *s, size_t n)
+{
+	const int *fd = s->p.fd;
+
+	return WITH_BOTH(t, &s->p,
+			 io_marked(t, SYS_splice, fd[IN], SYS_ARG(s->off_in), fd[OUT],
+				   SYS_ARG(s->off_out), (long)n,
+				   s->flags | SPLICE_F_NONBLOCK));
 }
 
 static long splice_part(struct uk_thread *t, struct splice *s)
 {
-	const struct end *out = &s->e[1];
+	const struct end *out = &s->e[OUT];
 	size_t chunk = s->n - s->done;
 	long r;
 
 	do {
-		r = s->waits ? ends_ready(t, s->e, s->until) : io_check(t);
+		r = s->waits ? ends_ready(t, s) : io_check(t);
 		if (r < 0)
 			return r;
 		if (s->waits && out->sock && out->waits)
-			chunk =
-			    MIN(chunk, (size_t)MAX(room_of(t, out->fd), (long)PAGE));
-		r = io_marked(t, SYS_splice, s->e[0].fd, SYS_ARG(s->off_in), out->fd,
-			      SYS_ARG(s->off_out), (long)chunk,
-			      s->flags | SPLICE_F_NONBLOCK);
+			chunk = MIN(chunk,
+				    (size_t)MAX(room_of(t, s->p.fd[OUT]), (long)PAGE));
+		r = splice_once(t, s, chunk);
 		if (r != -EAGAIN || !s->waits || (s->flags & SPLICE_F_NONBLOCK))
 			return r;
 		r = io_pause(t, PAUSE); /* both said ready: one has lost it again */
@@ -367,8 +445,8 @@ static long splice_loop(struct uk_thread *t, struct splice *s)
 		if (r <= 0)
 			break;
 		s->done += (size_t)r;
-		s->e[0].waits = false; /* only for its first byte */
-		s->waits = s->e[1].waits;
+		s->e[IN].waits = false; /* only for its first byte */
+		s->waits = s->e[OUT].waits;
 	} while (goes_on(t, s));
 	return s->done ? (long)s->done : r;
 }
@@ -381,17 +459,18 @@ ssize_t uk_splice(int in, off_t *off_in, int out, off_t *off_out, size_t n,
 	if (unlikely(unable))
 		return unable;
 	struct uk_thread *t = rt_enter();
-	struct splice s = { .e = { end_of(t, in, POLLIN, off_in, flags),
+	struct splice s = { .p = pair_of(in, out),
+			    .e = { end_of(t, in, POLLIN, off_in, flags),
 				   end_of(t, out, POLLOUT, off_out, flags) },
 			    .off_in = off_in,
 			    .off_out = off_out,
 			    .n = MIN(n, IO_MAX_LEN),
 			    .flags = flags };
 	const struct end *e = s.e;
-	bool wrong = e[0].wrong || e[1].wrong || (!e[0].pipe && !e[1].pipe);
-	long r = e[0].ahead ? -EBUSY : io_check(t);
+	bool wrong = e[IN].wrong || e[OUT].wrong || (!e[IN].pipe && !e[OUT].pipe);
+	long r = e[IN].ahead ? -EBUSY : io_check(t);
 
-	s.waits = !wrong && (e[0].waits || e[1].waits);
+	s.waits = !wrong && (e[IN].waits || e[OUT].waits);
 	if (r == 0)
 		r = splice_loop(t, &s);
 	rt_exit();

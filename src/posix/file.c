@@ -400,30 +400,36 @@ static bool whole_goes_on(struct whole *w, long r)
 	return cut_goes_on(w);
 }
 
-/* An error counts if it is that of the first call. */
-static long whole_end(const struct whole *w)
+/* Also when the thread is cancelled in the middle. */
+static void whole_drop(const struct whole *w)
 {
-	int err = w->done ? w->err : errno;
-
 	for (int i = IN; i <= OUT; i++) {
 		let_go(w, i);
 		if (w->own)
 			files_drop(w->fd[i]);
 	}
-	errno = err;
-	return w->done ? (long)w->done : w->r;
+}
+#define WHOLE struct whole __attribute__((cleanup(whole_drop)))
+
+/* An error counts if it is that of the first call. */
+static long whole_result(const struct whole *w)
+{
+	if (!w->done)
+		return w->r;
+	errno = w->err;
+	return (long)w->done;
 }
 
 static ssize_t sendfile_whole(int out, int in, off_t *off, size_t n)
 {
-	struct whole w = whole_begin(in, out, n);
+	WHOLE w = whole_begin(in, out, n);
 	off_t *at = hold(&w, IN, off);
 	ssize_t r;
 
 	do
 		r = POSIX_HANDOFF(NEXT(sendfile)(w.fd[OUT], w.fd[IN], at, left(&w)));
 	while (whole_goes_on(&w, r));
-	return whole_end(&w);
+	return whole_result(&w);
 }
 
 LIBC_API ssize_t sendfile(int out, int in, off_t *off, size_t n)
@@ -436,7 +442,7 @@ ALSO(sendfile, sendfile64);
 static ssize_t copy_whole(int in, off_t *off_in, int out, off_t *off_out, size_t n,
 			  unsigned flags)
 {
-	struct whole w = whole_begin(in, out, n);
+	WHOLE w = whole_begin(in, out, n);
 	off_t *from = hold(&w, IN, off_in), *to = hold(&w, OUT, off_out);
 	ssize_t r;
 
@@ -445,7 +451,7 @@ static ssize_t copy_whole(int in, off_t *off_in, int out, off_t *off_out, size_t
 		r = POSIX_HANDOFF(NEXT(copy_file_range)(w.fd[IN], from, w.fd[OUT], to,
 							left(&w), flags));
 	while (whole_goes_on(&w, r));
-	return whole_end(&w);
+	return whole_result(&w);
 }
 
 LIBC_API ssize_t copy_file_range(int in, off_t *off_in, int out, off_t *off_out,
@@ -466,7 +472,7 @@ static bool has_bytes(int fd)
 static ssize_t splice_whole(int in, off_t *off_in, int out, off_t *off_out, size_t n,
 			    unsigned flags)
 {
-	struct whole w = whole_begin(in, out, n);
+	WHOLE w = whole_begin(in, out, n);
 	ssize_t r;
 
 	if (type_of(in) == S_IFSOCK) {
@@ -479,7 +485,7 @@ static ssize_t splice_whole(int in, off_t *off_in, int out, off_t *off_out, size
 		r = POSIX_HANDOFF(NEXT(splice)(w.fd[IN], off_in, w.fd[OUT], off_out,
 					       left(&w), flags));
 	} while (whole_goes_on(&w, r) && (!w.done || has_bytes(w.fd[IN])));
-	return whole_end(&w);
+	return whole_result(&w);
 }
 
 LIBC_API ssize_t splice(int in, off_t *off_in, int out, off_t *off_out, size_t n,

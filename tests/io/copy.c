@@ -4,7 +4,8 @@
 
 #define BIG ((size_t)3 << 20)
 
-static int file = -1; /* BIG bytes of the pattern */
+static int file = -1;  /* BIG bytes of the pattern */
+static int zeros = -1; /* BIG bytes of zero */
 
 struct job {
 	int fd;
@@ -312,6 +313,75 @@ static void a_splice_empties_its_pipe(void)
 	uk_close(p[1]);
 }
 
+struct sender {
+	int in, out;
+	bool splice;
+	ssize_t r;
+};
+
+static void *sends(void *arg)
+{
+	struct sender *j = arg;
+	off_t off = 0;
+
+	j->r = j->splice ? uk_splice(j->in, NULL, j->out, NULL, BIG, 0)
+			 : uk_sendfile(j->out, j->in, &off, BIG);
+	return NULL;
+}
+
+static void fills_a_pipe(int p[2], const unsigned char *b, size_t n)
+{
+	make_pipe(p, 0);
+	CHECK(fcntl(p[1], F_SETPIPE_SZ, n) >= (int)n);
+	CHECK_EQ(write(p[1], b, n), n);
+}
+
+/* The input is closed while the call waits for room, and its number is another file's: no byte of
+ * that is sent. */
+static void closed_midway(bool splice)
+{
+	static unsigned char b[1 << 16], zero[1 << 16];
+	struct sender j = { .splice = splice };
+	struct job rest = { 0 };
+	uk_thread *t, *u;
+	int p[2], q[2], s[2];
+	ssize_t first;
+
+	make_tcp(s, 4096);
+	fill(b, sizeof(b), 0);
+	fills_a_pipe(p, b, sizeof(b));
+	fills_a_pipe(q, zero, sizeof(zero));
+	j.in = splice ? p[0] : dup(file);
+	j.out = s[0];
+	t = spawn(sends, &j);
+	first = uk_read(s[1], b, 100);
+	CHECK(first > 0);
+	check_fill(b, (size_t)first, 0);
+	CHECK_EQ(uk_close(j.in), 0);
+	CHECK_EQ(dup2(splice ? q[0] : zeros, j.in), j.in);
+	rest.fd = s[1];
+	rest.from = (size_t)first;
+	u = spawn(reader, &rest);
+	join(t);
+	uk_close(s[0]);
+	join(u);
+	CHECK(j.r >= first && j.r < (splice ? (ssize_t)sizeof(b) : (ssize_t)BIG));
+	CHECK_EQ(rest.n + (size_t)first, j.r);
+	uk_close(s[1]);
+	uk_close(j.in);
+	if (!splice)
+		uk_close(p[0]);
+	uk_close(p[1]);
+	uk_close(q[0]);
+	uk_close(q[1]);
+}
+
+static void a_number_closed_midway_is_not_followed(void)
+{
+	closed_midway(false);
+	closed_midway(true);
+}
+
 static void splices_of_files_and_pipes(void)
 {
 	unsigned char b[5000];
@@ -384,6 +454,8 @@ int main(void)
 	fill(b, BIG, 0);
 	CHECK_EQ(write(file, b, BIG), BIG);
 	free(b);
+	zeros = temp_file();
+	CHECK_EQ(ftruncate(zeros, BIG), 0);
 	BOTH(a_large_file_goes_to_a_slow_reader);
 	BOTH(without_an_offset_the_position_moves);
 	BOTH(a_position_that_moves_tears_nothing);
@@ -393,6 +465,7 @@ int main(void)
 	BOTH(errors_are_the_kernels);
 	BOTH(a_nonblocking_socket_keeps_its_meaning);
 	BOTH(a_relay_of_splices_loses_nothing);
+	BOTH(a_number_closed_midway_is_not_followed);
 	BOTH(splices_of_files_and_pipes);
 	USER(a_small_file_costs_two_calls);
 	return 0;

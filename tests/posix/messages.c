@@ -16,6 +16,7 @@
 #define MESSAGE 3000
 #define LINES 12
 #define LINE 6000 /* more than a terminal takes at once */
+#define TYPED 200
 #define STREAM (1 << 20)
 
 static int in, out;
@@ -341,6 +342,52 @@ static void terminals(void)
 	puts("a terminal");
 }
 
+/* -- a terminal that many read: a line each -- */
+
+static void *reads_lines(void *arg)
+{
+	char m[2 * TYPED];
+	ssize_t r;
+
+	while ((r = read(out, m, sizeof(m))) > 0) { /* the terminal's side */
+		MUST(r == TYPED && m[0] >= 'a' && m[0] < 'a' + WRITERS);
+		for (int i = 1; i < TYPED - 1; i++)
+			MUST(m[i] == m[0]);
+		MUST(m[TYPED - 1] == '\n');
+		__atomic_fetch_add(&got[m[0] - 'a'], 1, __ATOMIC_SEQ_CST);
+	}
+	MUST(r == 0);
+	return arg;
+}
+
+static void typed(void)
+{
+	const char end[] = { 4 }; /* ^D: one read gives 0 */
+	pthread_t r[READERS];
+	char m[TYPED];
+	struct termios t;
+
+	memset(got, 0, sizeof(got));
+	MUST(!openpty(&in, &out, NULL, NULL, NULL) && !tcgetattr(out, &t));
+	t.c_lflag &= (tcflag_t)~ECHO;
+	MUST(!tcsetattr(out, TCSANOW, &t));
+	run(r, reads_lines, READERS);
+	for (int i = 0; i < WRITERS * LINES; i++) {
+		memset(m, 'a' + i % WRITERS, TYPED);
+		m[TYPED - 1] = '\n';
+		MUST(write(in, m, TYPED) == TYPED);
+		if (i % LINES == 0)
+			usleep(1000); /* now they wait */
+	}
+	for (int i = 0; i < READERS; i++)
+		MUST(write(in, end, 1) == 1);
+	all_end(r, READERS);
+	MUST(!close(in) && !close(out));
+	for (int i = 0; i < WRITERS; i++)
+		MUST(got[i] == LINES);
+	puts("lines typed at a terminal");
+}
+
 int main(void)
 {
 	sockets();
@@ -348,5 +395,6 @@ int main(void)
 	queues();
 	both_streams();
 	terminals();
+	typed();
 	return 0;
 }

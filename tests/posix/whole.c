@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What natively moves the whole does so here, however slow the other end is, while operations of
- * other threads end all the time; a handler, a limit or the other end's close explains a part. */
+ * other threads end all the time; a handler, a limit, a full disk or the other end's close explains
+ * a part. A thread that is cancelled in the middle leaves no descriptor behind. */
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
@@ -16,10 +19,10 @@
 #include "posix.h"
 
 #define SIZE (3l << 20)
-#define RANDOM_SIZE (8l << 20)
+#define RANDOM_SIZE (2 * SIZE)
 #define PIECE 50000
 #define LIMIT (1l << 20)
-#define NOISY 4
+#define NOISY 2
 
 static unsigned char *data, *room;
 static int file, target; /* what data is in; an empty one */
@@ -175,6 +178,7 @@ static void *writes(void *arg)
 	struct way *w = arg;
 
 	w->r = w->call(w->fd);
+	pthread_testcancel();
 	return arg;
 }
 
@@ -212,40 +216,66 @@ static void all_arrives(int kind, int h)
 	MUST(in.got == (how[h].all ? SIZE : 1 << 20));
 }
 
-/* A handler in the middle, the other end's close in the middle: what was given is what arrived. */
-static void ends_with_part(int kind, int h, int sig)
+static int descriptors(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	MUST(d);
+	while (readdir(d))
+		n++;
+	MUST(!closedir(d));
+	return n;
+}
+
+static void until_full(int fd)
+{
+	int before, now;
+
+	do {
+		MUST(!ioctl(fd, FIONREAD, &before));
+		usleep(20000);
+		MUST(!ioctl(fd, FIONREAD, &now));
+	} while (before != now);
+}
+
+/* Each of them ends the call in its middle: what was given is what arrived. */
+enum reason { HANDLER, CANCELLED, CLOSED, REASONS };
+
+static void ends_with_part(int kind, int h, enum reason why)
 {
 	struct way out = { .call = how[h].call }, in = { .stop = 400000 };
-	pthread_t t;
-	int p[2];
+	int p[2], before = descriptors();
+	pthread_t t, u;
 
 	open_way(kind, p);
 	in.fd = p[0];
 	out.fd = p[1];
 	t = start(writes, &out);
 	finish(start(reads, &in));
-	for (int full = 0; !full; usleep(1000)) { /* it waits for room */
-		int left[2];
-
-		ioctl(p[0], FIONREAD, &left[0]);
-		usleep(20000);
-		ioctl(p[0], FIONREAD, &left[1]);
-		full = left[0] == left[1];
-	}
-	if (sig) {
-		pthread_kill(t, sig);
+	until_full(p[0]); /* it waits for room */
+	in.stop = -1;
+	if (why == HANDLER) {
+		pthread_kill(t, SIGUSR1);
 		finish(t);
 		MUST(!close(p[1]));
-		in.stop = -1;
 		finish(start(reads, &in));
 		MUST(!close(p[0]));
 		MUST(out.r == in.got);
+	} else if (why == CANCELLED) {
+		pthread_cancel(t);
+		u = start(reads, &in); /* it may be no cancellation point */
+		MUST(finish(t) == PTHREAD_CANCELED);
+		MUST(!close(p[1]));
+		finish(u);
+		MUST(!close(p[0]));
 	} else {
 		MUST(!close(p[0]));
 		finish(t);
 		MUST(!close(p[1]));
 		MUST(out.r >= in.got && out.r < SIZE);
 	}
+	MUST(descriptors() == before);
 }
 
 static void ignore(int sig)
@@ -262,12 +292,9 @@ static void ways(void)
 		for (int h = 0; h < HOWS; h++) {
 			if (kind == PIPE && !how[h].pipe)
 				continue;
-			for (int i = 0; i < 2; i++)
-				all_arrives(kind, h);
-			if (!how[h].all)
-				continue;
-			ends_with_part(kind, h, SIGUSR1);
-			ends_with_part(kind, h, 0);
+			all_arrives(kind, h);
+			for (enum reason r = 0; how[h].all && r < REASONS; r++)
+				ends_with_part(kind, h, r);
 		}
 }
 
@@ -275,7 +302,7 @@ static void ways(void)
 
 static void *limited(void *arg)
 {
-	struct timeval tv = { 0, 100000 };
+	struct timeval tv = { 0, 30000 };
 	int p[2];
 
 	for (int h = 0; h < HOWS; h++) {
@@ -332,7 +359,7 @@ static void *to_files(void *arg)
 {
 	off_t in, out;
 
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 2; i++) {
 		emptied();
 		MUST(sendfile(target, file, NULL, SIZE + 5) == SIZE);
 		is_full(SIZE);
@@ -347,7 +374,7 @@ static void *to_files(void *arg)
 		MUST(in == SIZE && out == SIZE);
 		MUST(lseek(target, 0, SEEK_CUR) == 0);
 	}
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 2; i++) {
 		emptied();
 		MUST(by_splice(target) == SIZE);
 		is_full(1 << 20);
@@ -355,31 +382,61 @@ static void *to_files(void *arg)
 	return arg;
 }
 
-/* The size limit in the middle is a part without a signal, the next call the signal. */
-static void *too_large(void *arg)
+/* What takes LIMIT bytes and no more ends the call there; the next one says why. */
+static int room_for_limit(int err)
 {
-	struct rlimit old, limit;
 	int n = 0;
 
-	MUST(!getrlimit(RLIMIT_FSIZE, &old));
-	limit = old;
-	limit.rlim_cur = LIMIT;
-	MUST(!setrlimit(RLIMIT_FSIZE, &limit));
 	for (int h = 0; h < HOWS; h++) {
 		if (how[h].call == by_send || how[h].call == by_sendmsg || !how[h].all)
 			continue;
 		emptied();
 		MUST(how[h].call(target) == LIMIT);
 		is_full(LIMIT);
-		MUST(how[h].call(target) == -1 && errno == EFBIG);
+		MUST(how[h].call(target) == -1 && errno == err);
 		n++;
 	}
 	emptied();
 	MUST(copy_file_range(file, NULL, target, NULL, SIZE, 0) == LIMIT);
-	MUST(copy_file_range(file, NULL, target, NULL, SIZE, 0) == -1 &&
-	     errno == EFBIG);
+	MUST(copy_file_range(file, NULL, target, NULL, SIZE, 0) == -1 && errno == err);
+	return n;
+}
+
+/* The size limit in the middle is a part without a signal, the next call the signal. */
+static void *too_large(void *arg)
+{
+	struct rlimit old, limit;
+
+	MUST(!getrlimit(RLIMIT_FSIZE, &old));
+	limit = old;
+	limit.rlim_cur = LIMIT;
+	MUST(!setrlimit(RLIMIT_FSIZE, &limit));
+	printf("%d limited\n", room_for_limit(EFBIG));
 	MUST(!setrlimit(RLIMIT_FSIZE, &old));
-	printf("%d limited\n", n);
+	return arg;
+}
+
+/* With only LIMIT bytes left. */
+static void *full_disk(void *arg)
+{
+	char dir[] = "/var/tmp/whole_XXXXXX";
+	int at, source = file, old = target;
+
+	MUST(mkdtemp(dir));
+	if (mount("none", dir, "tmpfs", 0, "size=4m")) {
+		puts("no right to mount a small disk");
+		MUST(!rmdir(dir));
+		return arg;
+	}
+	at = open(dir, O_RDONLY | O_DIRECTORY);
+	file = openat(at, "full", O_RDWR | O_CREAT, 0600);
+	target = openat(at, "empty", O_RDWR | O_CREAT, 0600);
+	MUST(!umount2(dir, MNT_DETACH) && !rmdir(dir));
+	MUST(file >= 0 && target >= 0 && write(file, data, SIZE) == SIZE);
+	printf("%d out of room\n", room_for_limit(ENOSPC));
+	MUST(!close(file) && !close(target) && !close(at));
+	file = source;
+	target = old;
 	return arg;
 }
 
@@ -415,6 +472,7 @@ int main(void)
 	puts("devices");
 	finish(start(to_files, NULL));
 	puts("files");
+	finish(start(full_disk, NULL));
 	finish(start(too_large, NULL));
 	printf("told %d times\n", (int)told);
 	return 0;
