@@ -7,7 +7,8 @@ for a dump of all its threads (SIGQUIT), then killed; the dump is printed. Exit 
 
 Configurations. Without an option each test runs on io_uring and epoll with 1 and 2 vps, the rooms
 sched, sync and io with 8 vps too. --full: every engine with 1, 2 and 8 vps, and the web server in
-all modes, with TLS and without. --on uring/1,epoll/8: only these.
+all modes, with TLS and without. --on uring/1,epoll/8: only these. --short (`make test`): without
+the builds for other machines and without Meson, the web server in three modes.
 
 Re-runs. A run that fails is repeated alone, after all others have ended, up to two more times. It
 counts as failed only if it fails all three times. If a repetition passes, the test is unsteady: it
@@ -27,7 +28,7 @@ at a quarter.
 On a terminal one line shows how far it is, and about how long the rest takes (by the times of
 the last run, in BUILD/test-times.json); elsewhere there is a line for each test.
 
-usage: tests/run.py [--build DIR] [--full | --on PAIRS] [--jobs N] [--only REGEX] [--skip REGEX]
+usage: tests/run.py [--build DIR] [--full | --on PAIRS] [--short] [--jobs N] [--only REGEX] [--skip REGEX]
                     [--wrap CMD] [--env K=V]... [--times X] [--sum FILE]
 """
 import argparse
@@ -48,6 +49,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Rooms below the scheduler know neither engines nor vps; their tests run once.
 ONCE = {"base", "arch", "mem", "event", "thread", "tree", "model", "tools"}
 WIDE = {"sched", "sync", "io"}  # with more vps than CPUs also where not everything is run
+SHORT = {  # what --short runs of these
+    "tree/aarch64": [], "tree/quick": [], "web/pth": [], "web/uk-set": [],
+    "web/uk": [("uring", 2)], "posix/whole": [("uring", 2), ("epoll", 1)]}
 
 HANG = 300  # seconds of an idle machine; the slowest test takes some tens
 TRIES = 3
@@ -64,6 +68,8 @@ def rings_are_short():
 
 def configurations(suite, name, args):
     """The environments that a test runs in."""
+    if args.short and name in SHORT:
+        return [pair(*p) for p in SHORT[name]]
     if suite in ONCE or "/fake-" in name:
         # valgrind takes a minute
         return [{}] if args.full or name != "tools/user_tools" else []
@@ -364,6 +370,7 @@ def main():
     ap.add_argument("--build", default=os.path.join(ROOT, "build"))
     ap.add_argument("--full", action="store_true", help="every engine with 1, 2 and 8 vps")
     ap.add_argument("--on", default="", metavar="ENGINE/VPS,...")
+    ap.add_argument("--short", action="store_true", help="what `make test` runs")
     ap.add_argument("--jobs", type=int, default=CPUS + 1)  # many of them sleep much
     ap.add_argument("--only", default="")
     ap.add_argument("--skip", default="")
