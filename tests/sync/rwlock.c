@@ -105,22 +105,17 @@ static void a_waiting_writer_holds_new_readers_back(void)
 	CHECK_EQ(l.state, 0);
 }
 
-static void *write_impatiently(void *arg)
-{
-	(void)arg;
-	CHECK_EQ(uk_rwlock_wrlock_until(&l, uk_after(20 * UK_MS)), -ETIMEDOUT);
-	return NULL;
-}
-
 static void a_writer_that_gives_up_lets_the_readers_in(void)
 {
 	uk_thread *w, *r;
 
 	order_len = 0;
 	CHECK_EQ(uk_rwlock_rdlock(&l), 0);
-	CHECK_EQ(uk_thread_create(&w, NULL, write_impatiently, NULL), 0);
+	CHECK_EQ(uk_thread_create(&w, NULL, to_be_cancelled, (void *)1), 0);
 	EVENTUALLY(GET(&l.writers_waiting) == 1);
 	CHECK_EQ(uk_thread_create(&r, NULL, read_and_note, (void *)7), 0);
+	EVENTUALLY(GET(&l.readers_waiting) == 1);
+	CHECK_EQ(uk_thread_cancel(w), 0);
 	/* we still read: only the writer's leaving can let r in */
 	CHECK_EQ(uk_thread_join(r, NULL), 0);
 	CHECK_EQ(uk_thread_join(w, NULL), 0);
