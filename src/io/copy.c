@@ -38,6 +38,7 @@
 #define PAUSE NS_PER_MS
 #define SLOTS 256u
 #define SLOT_TRIES 3
+#define AGAIN_MAX 8
 
 /* Per descriptor number: 1 = a thread has looked for room and is about to use it. */
 static uint32_t sending[SLOTS]; /* whoever wins the exchange */
@@ -142,7 +143,19 @@ struct copy {
 	int64_t *pos; /* of `in`; NULL: it has none */
 	size_t n, done;
 	int64_t until; /* the time limit of the socket `out` */
+	int again;     /* waits since `out` last took something */
 };
+
+/* Until `out` may take something. A socket that is ready and takes nothing (TCP is short of memory)
+ * is tried again after a pause. */
+static int room_ready(struct uk_thread *t, struct copy *c)
+{
+	int r = pair_ready(t, &c->p, OUT, POLLOUT, &c->until);
+
+	if (r < 0 || ++c->again <= AGAIN_MAX)
+		return r;
+	return c->until <= sys_now() ? -EAGAIN : io_pause(t, PAUSE);
+}
 
 /* One portion out of the page cache: bytes sent, 0 = end of file, -EAGAIN: the socket is
  * full, -EOPNOTSUPP: this way cannot do it. */
@@ -193,7 +206,7 @@ static long sendfile_other(struct uk_thread *t, struct copy *c)
 
 	if (io_is_file(t, c->p.fd[OUT]) || io_nonblock(t, c->p.fd[OUT]))
 		return sendfile_raw(t, c, IO_MAX_LEN);
-	r = pair_ready(t, &c->p, OUT, POLLOUT, &c->until);
+	r = room_ready(t, c);
 	return r < 0 ? r : sendfile_raw(t, c, PAGE);
 }
 
@@ -217,13 +230,13 @@ static long sendfile_sock(struct uk_thread *t, struct copy *c)
 	uint32_t *slot = &sending[(unsigned)out % SLOTS];
 	bool plain = io_nonblock(t, out);
 
-	for (int tries = 0;;) {
+	for (;;) {
 		/* acquire: what the previous holder sent is counted in the room */
 		bool mine = !xchg_acquire(slot, 1);
 		long room = mine ? room_of(t, out) : 0, r;
 
 		/* ready and yet no room: the two are not counted alike */
-		if (mine && (room > 0 || plain || tries > SLOT_TRIES)) {
+		if (mine && (room > 0 || plain || c->again > SLOT_TRIES)) {
 			r = sendfile_room(t, c, room);
 			store_release(slot, 0);
 			if (r != -EAGAIN || plain)
@@ -233,11 +246,9 @@ static long sendfile_sock(struct uk_thread *t, struct copy *c)
 		if (room < 0)
 			return room;
 		c->p.begun = true;
-		r = mine ? pair_ready(t, &c->p, OUT, POLLOUT, &c->until)
-			 : io_pause(t, PAUSE / 10);
+		r = mine ? room_ready(t, c) : io_pause(t, PAUSE / 10);
 		if (r < 0)
 			return r;
-		tries += mine;
 	}
 }
 
@@ -268,13 +279,14 @@ static long sendfile_loop(struct uk_thread *t, struct copy *c)
 			bounce = false;
 			r = sendfile_once(t, c);
 		} else if (r == -EAGAIN && !io_nonblock(t, c->p.fd[OUT])) {
-			r = pair_ready(t, &c->p, OUT, POLLOUT, &c->until);
-			if (r > 0)
+			r = room_ready(t, c);
+			if (r >= 0)
 				continue;
 		}
 		if (r <= 0)
 			return c->done ? (long)c->done : r;
 		c->done += (size_t)r;
+		c->again = 0;
 	}
 	return (long)c->done;
 }

@@ -2,6 +2,12 @@
 /* sendfile and splice. */
 #include "iotest.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
 #define BIG ((size_t)3 << 20)
 
 static int file = -1;  /* BIG bytes of the pattern */
@@ -445,6 +451,54 @@ static void a_small_file_costs_two_calls(void)
 	uk_close(s[1]);
 }
 
+/* From now on a send that must not block takes nothing, as under TCP's memory pressure. */
+static void sends_take_nothing(void)
+{
+	struct sock_filter f[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sendto, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, args[3])),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, MSG_DONTWAIT, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog p = { sizeof(f) / sizeof(f[0]), f };
+
+	CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	CHECK_EQ(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+			 SECCOMP_FILTER_FLAG_TSYNC, &p),
+		 0);
+}
+
+/* A thousand pauses a second, not a round after the other. */
+static void ready_and_takes_nothing(size_t n, int room)
+{
+	uk_stats before, after;
+	off_t off = 0;
+	int s[2];
+
+	make_tcp(s, room);
+	uk_stats_get(&before);
+	uk_thread_set_deadline(uk_after(200 * MS));
+	CHECK_EQ(uk_sendfile(s[0], file, &off, n), -ETIMEDOUT);
+	uk_thread_set_deadline(UK_FOREVER);
+	uk_stats_get(&after);
+	printf("%llu system calls\n",
+	       (unsigned long long)(after.syscalls - before.syscalls));
+	CHECK(after.syscalls - before.syscalls < 5000);
+	uk_close(s[0]);
+	uk_close(s[1]);
+}
+
+/* The last test: the filter stays. */
+static void a_socket_that_takes_nothing_is_not_asked_for_ever(void)
+{
+	sends_take_nothing();
+	ready_and_takes_nothing(10000, 0);
+	ready_and_takes_nothing(100000, 1);
+}
+
 int main(void)
 {
 	unsigned char *b = malloc(BIG);
@@ -468,5 +522,6 @@ int main(void)
 	BOTH(a_number_closed_midway_is_not_followed);
 	BOTH(splices_of_files_and_pipes);
 	USER(a_small_file_costs_two_calls);
+	USER(a_socket_that_takes_nothing_is_not_asked_for_ever);
 	return 0;
 }
