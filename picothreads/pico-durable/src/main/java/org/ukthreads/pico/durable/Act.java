@@ -56,6 +56,8 @@ final class Act {
 	/** FAILED: why. */
 	String why;
 	Work work;
+	/** Made, but perhaps not on the disk. The shelf's. */
+	boolean committed;
 
 	/** Is it a caller's, who is told when the store is away? The others wait for it. */
 	boolean isAsked() {

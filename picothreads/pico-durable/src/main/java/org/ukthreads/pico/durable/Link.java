@@ -16,6 +16,8 @@ import org.ukthreads.pico.NeverBlocks;
  *   conflict with another transaction: rolled back, made again
  *   lost before the commit was asked for: a new connection (of a DataSource), made again
  *   lost while it was: the new connection says whether it had come through
+ *   cannot be rolled back: the connection is closed, and counts as lost. The next commit on it, a
+ *   reader's, would make half of a transaction last
  *   no new connection: asked for again, for as long as a lease, for a database that is started
  *   anew is there soon; then LostException
  */
@@ -72,16 +74,16 @@ final class Link implements Closeable {
 				db.commit();
 				return t;
 			} catch (SQLException e) {
-				rollback(e);
+				boolean clean = rollback(e);
 				if (first != null && first != e)
 					e.addSuppressed(first);
 				first = e;
-				if (dialect.isConflict(e) && tries < TRIES) {
+				if (clean && dialect.isConflict(e) && tries < TRIES) {
 					LockSupport.parkNanos(ThreadLocalRandom.current().nextInt(1_000_000,
 						5_000_000 * tries));
 					continue;
 				}
-				if (source == null || isAlive())
+				if (source == null || clean && isAlive())
 					throw new IOException(e);
 				if (tries >= TRIES)
 					throw new LostException(e);
@@ -121,11 +123,7 @@ final class Link implements Closeable {
 	}
 
 	private void replace(SQLException why) throws SQLException {
-		try {
-			db.close();
-		} catch (SQLException e) {
-			why.addSuppressed(e);
-		}
+		closed(why);
 		db = source.getConnection();
 		dialect.open(db);
 		if (leaseMillis > 0)
@@ -140,9 +138,21 @@ final class Link implements Closeable {
 		}
 	}
 
-	private void rollback(Throwable why) {
+	/** False: it could not be, and the connection is closed. */
+	private boolean rollback(Throwable why) {
 		try {
 			db.rollback();
+			return true;
+		} catch (SQLException e) {
+			why.addSuppressed(e);
+		}
+		closed(why);
+		return false;
+	}
+
+	private void closed(Throwable why) {
+		try {
+			db.close();
 		} catch (SQLException e) {
 			why.addSuppressed(e);
 		}

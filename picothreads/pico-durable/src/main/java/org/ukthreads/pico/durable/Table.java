@@ -338,6 +338,10 @@ final class Table implements Shelf {
 	 */
 	private static final String ONE = " where id = ? and owner + 0";
 
+	/**
+	 * What was committed and could not be made to last is asked for again: then only that it lasts.
+	 * A database that lost it in a crash has lost the worker's turn, too.
+	 */
 	@Override
 	public void make(List<Act> acts) throws IOException {
 		try {
@@ -349,6 +353,7 @@ final class Table implements Shelf {
 				}
 				return null;
 			});
+			acts.forEach(a -> a.committed = true);
 		} catch (IOException e) {
 			if (acts.size() == 1 && acts.get(0).op == Act.Op.START
 					&& e.getCause() instanceof SQLException
@@ -385,6 +390,8 @@ final class Table implements Shelf {
 
 	private void add(Batch b, Act a) throws SQLException {
 		check(a);
+		if (a.committed)
+			return;
 		String due = "due = case when sent > ? then 0 else ";
 		String mine = ONE + " = ?";
 		String argument = link.dialect.argument();

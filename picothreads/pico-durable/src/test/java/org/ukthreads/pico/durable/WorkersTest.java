@@ -282,17 +282,34 @@ final class WorkersTest {
 	/** The answer to a commit is lost: it is not made twice. */
 	@Test
 	void a_commit_whose_answer_is_lost_is_made_once() throws Exception {
+		loses(true);
+	}
+
+	/** It has come through, and the database is away before it was told to keep it. */
+	@Test
+	void a_commit_that_is_not_known_to_last_is_made_once() throws Exception {
+		loses(false);
+	}
+
+	private void loses(boolean answer) throws Exception {
 		String url = fresh();
 		try (Connection db = DriverManager.getConnection(url)) {
 			ledger(db);
 			int[] left = {0};
+			AtomicInteger refuse = new AtomicInteger();
 			javax.sql.DataSource source = (javax.sql.DataSource) Proxy.newProxyInstance(
 				WorkersTest.class.getClassLoader(), new Class<?>[] {javax.sql.DataSource.class},
-				(p, m, a) -> losing(DriverManager.getConnection(url), left));
-			Vault v = vault(new JdbcStore(source, "t"));
-			left[0] = 7;
+				(p, m, a) -> {
+					if (refuse.getAndDecrement() > 0)
+						throw new SQLException("the database is away", "08001");
+					return losing(DriverManager.getConnection(url), left, answer, refuse);
+				});
+			Vault v = vault(new JdbcStore(source, "t").lease(200));
 			v.start("s", task(Shared.Steps.class, 30, 0L));
+			until(() -> rows(db) > 3);
+			left[0] = 7;
 			assertTrue(v.awaitAll(600_000));
+			assertEquals("{}", v.failed().toString());
 			check(db, 1, 30);
 			assertTrue(left[0] < 0, "none was lost");
 			v.close();
@@ -336,17 +353,74 @@ final class WorkersTest {
 		}
 	}
 
-	/** The 7th commit comes through, and the connection is gone. */
-	private static Connection losing(Connection c, int[] left) {
+	/** The 7th commit of the writer comes through, and the connection is gone: for many leases. */
+	private static Connection losing(Connection c, int[] left, boolean answer,
+			AtomicInteger refuse) {
 		return (Connection) Proxy.newProxyInstance(WorkersTest.class.getClassLoader(),
 			new Class<?>[] {Connection.class}, (p, m, a) -> {
 				try {
 					Object r = m.invoke(c, a);
-					if (m.getName().equals("commit") && --left[0] == 0) {
+					if (m.getName().equals("commit") && left[0] > 0
+							&& Thread.currentThread().getName().equals("pico-durable-writer")
+							&& --left[0] == 0) {
+						left[0] = -1;
 						c.close();
-						throw new SQLException("the connection is lost", "08006");
+						refuse.set(30);
+						if (answer)
+							throw new SQLException("the connection is lost", "08006");
 					}
 					return r;
+				} catch (java.lang.reflect.InvocationTargetException e) {
+					throw e.getCause();
+				}
+			});
+	}
+
+	/**
+	 * A statement is cancelled, and so is the rollback after it: H2 does that to a thread whose
+	 * connection another one closes. The half transaction must not be committed by a reader.
+	 */
+	@Test
+	void a_connection_that_cannot_roll_back_is_given_up() throws Exception {
+		String url = fresh();
+		AtomicInteger made = new AtomicInteger();
+		AtomicInteger cancelled = new AtomicInteger();
+		javax.sql.DataSource source = (javax.sql.DataSource) Proxy.newProxyInstance(
+			WorkersTest.class.getClassLoader(), new Class<?>[] {javax.sql.DataSource.class},
+			(p, m, a) -> cancelling(DriverManager.getConnection(url), cancelled));
+		try (Connection db = DriverManager.getConnection(url);
+				Link link = new Link(source, source.getConnection())) {
+			ledger(db);
+			link.call(c -> {
+				Dialect.execute(c, "insert into ledger values ('s', 1, 1)");
+				if (made.incrementAndGet() > 1)
+					return null;
+				cancelled.set(1);
+				throw new SQLException("cancelled", "57014");
+			});
+			assertEquals(2, made.get());
+			assertEquals(1, rows(db));
+		}
+		try (Connection db = DriverManager.getConnection(url);
+				Link link = new Link(null, cancelling(DriverManager.getConnection(url), cancelled))) {
+			cancelled.set(1);
+			assertThrows(java.io.IOException.class, () -> link.call(c -> {
+				Dialect.execute(c, "insert into ledger values ('s', 2, 1)");
+				throw new SQLException("cancelled", "57014");
+			}));
+			assertThrows(java.io.IOException.class, () -> link.call(c -> rows(c)));
+			assertEquals(1, rows(db));
+		}
+	}
+
+	/** Refuses a rollback where `cancelled` is 1. */
+	private static Connection cancelling(Connection c, AtomicInteger cancelled) {
+		return (Connection) Proxy.newProxyInstance(WorkersTest.class.getClassLoader(),
+			new Class<?>[] {Connection.class}, (p, m, a) -> {
+				if (m.getName().equals("rollback") && cancelled.compareAndSet(1, 0))
+					throw new SQLException("cancelled", "57014");
+				try {
+					return m.invoke(c, a);
 				} catch (java.lang.reflect.InvocationTargetException e) {
 					throw e.getCause();
 				}
