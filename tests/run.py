@@ -7,8 +7,9 @@ for a dump of all its threads (SIGQUIT), then killed; the dump is printed. Exit 
 
 Configurations. Without an option each test runs on io_uring and epoll with 1 and 2 vps, the rooms
 sched, sync and io with 8 vps too. --full: every engine with 1, 2 and 8 vps, and the web server in
-all modes, with TLS and without. --on uring/1,epoll/8: only these. --short (`make test`): without
-the builds for other machines and without Meson, the web server in three modes.
+all modes, with TLS and without. --on uring/1,epoll/8: only these. --short (`make test`): io_uring
+with 2 vps and epoll with 1, without the builds for other machines and without Meson, the web
+server in three modes.
 
 Re-runs. A run that fails is repeated alone, after all others have ended, up to two more times. It
 counts as failed only if it fails all three times. If a repetition passes, the test is unsteady: it
@@ -50,8 +51,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ONCE = {"base", "arch", "mem", "event", "thread", "tree", "model", "tools"}
 WIDE = {"sched", "sync", "io"}  # with more vps than CPUs also where not everything is run
 SHORT = {  # what --short runs of these
-    "tree/aarch64": [], "tree/quick": [], "web/pth": [], "web/uk-set": [],
-    "web/uk": [("uring", 2)], "posix/whole": [("uring", 2), ("epoll", 1)]}
+    "tree/aarch64": [], "tree/quick": [], "tools/lines": [], "web/pth": [], "web/uk-set": [],
+    "web/uk": [("uring", 2)], "api/cold": [("epoll", 2)]}
 
 HANG = 300  # seconds of an idle machine; the slowest test takes some tens
 TRIES = 3
@@ -77,6 +78,8 @@ def configurations(suite, name, args):
         return web_configurations(name, args.full)
     if "/program-" in name:  # programs of others take some seconds each
         return [pair("uring", 2), pair("epoll", 1)] if args.full else []
+    if args.short:
+        return [pair("uring", 2), pair("epoll", 1)]
     if args.on:
         return [pair(*p.split("/")) for p in args.on.split(",")]
     if not args.full and name == "api/cold":  # rounds of seconds, crowds of many

@@ -43,7 +43,7 @@ static void a_kick_ends_a_sleep(void)
 	}
 }
 
-#define ROUNDS 30000
+#define ROUNDS 10000
 static uint32_t posted; /* kicker writes */
 static uint32_t seen;   /* poller writes */
 
