@@ -78,7 +78,7 @@ def our_cells(line, theirs):
 
 
 def documents(t, errors):
-    for doc in ("docs/ARCHITECTURE.md", "docs/HACKING.md"):
+    for doc in ("docs/ARCHITECTURE.md", "docs/HISTORY.md", "docs/HACKING.md"):
         text = open(os.path.join(ROOT, doc), encoding="utf-8").read()
         text = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
         theirs = False
