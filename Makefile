@@ -1,16 +1,17 @@
-# The front door. Meson is behind it (build/), Maven behind picothreads/.
+# The front end of the build. It calls Meson (in build/) and, for picothreads/, Maven.
 #
-#   make run      install what lacks, build what it serves, serve on 127.0.0.1:8080 (PORT=n)
-#   make test     install what lacks, build, run the tests: some minutes
-#   make check    what CI runs: tests, sanitizers, models, the JVM part's core: 20 minutes
+#   make run      install missing packages, build the web server, serve on 127.0.0.1:8080 (PORT=n)
+#   make test     install missing packages, build, run the tests: 8 minutes
+#   make check    what CI runs: tests, sanitizers, models, the core of the JVM part: 20 minutes
 #   make check-all      everything: also clang, the hostile build, the whole JVM part: hours
-#   make test-programs  programs of others under uk run, and glibc's own tests: an hour
-#   make nightly  check-all, the README's commands in bare Debian roots (scripts/fresh; as root),
-#                 the tests on a machine that is stopped half of the time, the jars to publish: hours
-#   make doctor   what this machine offers
+#   make test-programs  programs of other projects under uk run, and glibc's own tests: an hour
+#   make nightly  check-all; the README's commands in bare roots of Debian and Ubuntu
+#                 (scripts/fresh; as root); the tests on a machine that is stopped half of the
+#                 time; the jars for publication: hours
+#   make doctor   print what this machine offers
 #   make bench    list the benchmarks; bench/run NAME runs one
-#   make install  the library, headers, tools and man pages (PREFIX=/usr/local, DESTDIR=)
-#   make clean
+#   make install  install the library, headers, tools and man pages (PREFIX=/usr/local, DESTDIR=)
+#   make clean    remove the build directories
 
 PORT ?= 8080
 ROOT ?= apps/web/www

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents and the essays speak of is there.
+"""Every name that the documents and the comments of the models use exists.
 
-1. docs/ARCHITECTURE.md and docs/HACKING.md: each name in backquotes occurs in the sources, each
-   file is in the tree; where a name is said to be "in" a file, it is defined there. The columns
-   of other houses' names ("theirs", "the design said") are left out.
-2. The essays of tests/model/*.pml: likewise; and docs/HACKING.md names all models.
+1. docs/ARCHITECTURE.md, HISTORY.md, HACKING.md and TESTING.md: each name in backquotes occurs in
+   the sources, and each file is in the tree. A name that is said to be "in" a file is defined
+   there. The columns of other projects' names ("theirs", "the design said") are left out.
+2. The comments at the top of tests/model/*.pml: likewise; and docs/TESTING.md names all models.
 3. Comments anywhere: a path that is spelled out from the root, or from a room, exists.
 """
 import os
@@ -78,7 +78,7 @@ def our_cells(line, theirs):
 
 
 def documents(t, errors):
-    for doc in ("docs/ARCHITECTURE.md", "docs/HISTORY.md", "docs/HACKING.md"):
+    for doc in ("docs/ARCHITECTURE.md", "docs/HISTORY.md", "docs/HACKING.md", "docs/TESTING.md"):
         text = open(os.path.join(ROOT, doc), encoding="utf-8").read()
         text = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
         theirs = False
@@ -102,12 +102,12 @@ def essay(text):
 
 
 def models(t, errors):
-    hacking = open(os.path.join(ROOT, "docs/HACKING.md"), encoding="utf-8").read()
+    testing = open(os.path.join(ROOT, "docs/TESTING.md"), encoding="utf-8").read()
     for f, text in sorted(t.files.items()):
         if not f.startswith("tests/model/") or not f.endswith(".pml"):
             continue
-        if "`%s`" % os.path.basename(f) not in hacking:
-            errors.append("docs/HACKING.md: does not name %s" % f)
+        if "`%s`" % os.path.basename(f) not in testing:
+            errors.append("docs/TESTING.md: does not name %s" % f)
         top = re.sub(r"\n \*", "\n", essay(text))
         top = re.sub(r"Must fail:.*", "", top, flags=re.S)
         for path in re.findall(r"[\w/.-]+\.(?:c|h|java|pml)\b", top):
