@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stat.h - counters and the dump: what the runtime is doing, readable in the process. */
+/* stat.h - counters and the dump: what the runtime is doing. */
 #ifndef UK_STAT_H
 #define UK_STAT_H
 
@@ -7,8 +7,8 @@
 
 UK_BEGIN
 
-/* Counters only grow (but for the gauges). X(name, what it counts). The first list is closed:
- * it is what UKTHREADS_1 wrote. A new counter goes to the end of the second. */
+/* Counters only grow, except the gauges. X(name, what it counts). The first list is
+ * that of UKTHREADS_1 and does not change; new counters go to the end of the second. */
 #define UK_COUNTERS_1(X)                                                               \
 	X(switches, "context switches between user threads")                           \
 	X(yields, "uk_yield calls that switched")                                      \
@@ -43,8 +43,8 @@ UK_BEGIN
 	X(takes, "vps that a spare carrier took")
 #define UK_COUNTERS(X) UK_COUNTERS_1(X) UK_COUNTERS_2(X)
 
-/* Grows at its end. The calls that fill it know the size that the program was compiled with:
- * they never write past it, and what a library older than the program does not count is 0. */
+/* Grows at its end. The calls get the size that the program was compiled with: they
+ * never write past it, and counters that an older library does not have are 0. */
 typedef struct uk_stats {
 #define X(name, text) uint64_t name;
 	UK_COUNTERS_1(X)
@@ -53,43 +53,43 @@ typedef struct uk_stats {
 	uint64_t vps;      /* gauge */
 	uint64_t carriers; /* gauge: kernel threads that run or may run user threads */
 	uint64_t spares;   /* gauge: parked carriers */
-	uint64_t stacks;   /* gauge: stacks mapped, in use or pooled */
+	uint64_t stacks;   /* gauge: ever handed out, in use or pooled */
 	UK_COUNTERS_2(X)
 #undef X
 } uk_stats;
 
-/* Sum over all vps, without stopping them. size: of *s, in bytes. */
+/* Sum over all vps, which are not stopped. size: of *s, in bytes. */
 UK_API void uk_stats_get_sized(uk_stats *s, size_t size);
 static inline void uk_stats_get(uk_stats *s)
 {
 	uk_stats_get_sized(s, sizeof(*s));
 }
-/* One vp's. */
+/* Those of one vp. */
 UK_API int uk_vp_stats_sized(const uk_vp *vp, uk_stats *s, size_t size);
 static inline int uk_vp_stats(const uk_vp *vp, uk_stats *s)
 {
 	return uk_vp_stats_sized(vp, s, sizeof(*s));
 }
-/* Name of the reactor engine in use: "io_uring" or "epoll". */
+/* "io_uring", "epoll", or "none" if the runtime cannot start. */
 UK_API const char *uk_reactor_name(void);
 
-/* Print every thread (state, what it waits for and who holds it, since when, creator,
- * backtrace) to fd. Also on SIGQUIT, unless UK_DUMP=0. Async-signal-safe. */
+/* Print every thread (state, what it waits for, which thread holds that, since when,
+ * creator, frames) to fd. Also on SIGQUIT, unless UK_DUMP=0. Async-signal-safe. */
 UK_API void uk_dump(int fd);
 
-/* For status pages and tools: call fn for every thread until it returns non-zero. The
- * info is a snapshot; strings live until fn returns. It grows at its end, like uk_stats;
- * size: of the caller's uk_thread_info (-EINVAL: absurd). */
+/* Call fn for every thread until it returns non-zero. The info is a snapshot; its
+ * strings live until fn returns. It grows at its end, like uk_stats; size: of the
+ * caller's uk_thread_info, -EINVAL: above 512. */
 typedef struct uk_thread_info {
 	uint64_t id, creator;
 	char name[32];
 	const char *state;  /* "running", "ready", "parked", "suspended", ... */
 	const char *waits;  /* "mutex", "io", "sleep", ... or "" */
-	const void *object; /* the lock, channel ... waited for, or NULL */
+	const void *object; /* the lock, channel or thread waited for, or NULL */
 	uint64_t holder;    /* id of the thread that holds object, or 0 */
-	int fd;             /* for io, else -1 */
+	int fd;             /* of an I/O wait, else -1 */
 	unsigned vp;
-	uk_time since; /* when its state began, as its vp's clock knew */
+	uk_time since; /* when its state began, to one dispatcher pass */
 	int light;
 	size_t stack_size;
 } uk_thread_info;
@@ -100,7 +100,7 @@ static inline int uk_thread_each(int (*fn)(const uk_thread_info *, void *), void
 	return uk_thread_each_sized(fn, arg, sizeof(uk_thread_info));
 }
 
-/* Environment and machine, as `uk doctor` prints them: calls fn(name, value, ok). */
+/* Call fn for each row that `uk doctor` prints; returns how many are missing. */
 UK_API int uk_doctor(void (*fn)(const char *name, const char *value, int ok, void *),
 		     void *arg);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sync.h - mutex, condition, rwlock, semaphore, barrier, once, futex, vp-level locks.
+/* sync.h - mutex, condition, rwlock, semaphore, barrier, once, futex, spin locks.
  *
- * Objects are plain storage: zero-initialised (or the UK_..._INIT) is ready to use, no
- * destroy is needed, and they may not be moved while in use. All work between user threads
- * and foreign kernel threads of one process. */
+ * Objects are plain storage: zero or UK_..._INIT is ready to use (a barrier needs
+ * uk_barrier_init), nothing needs to be destroyed, and they must not be moved while in
+ * use. They work between user threads and foreign kernel threads of one process. Calls
+ * return 0 or -errno; those that wait also -ETIMEDOUT and -ECANCELED, as uk.h says. */
 #ifndef UK_SYNC_H
 #define UK_SYNC_H
 
@@ -11,19 +12,18 @@
 
 UK_BEGIN
 
-/* Futex: sleep while *addr == expected. 0 when woken, -EAGAIN when the value differs,
- * -ETIMEDOUT, -ECANCELED. wake returns how many were woken, requeue how many were woken or
- * moved. */
+/* Futex: wait while *addr == expected. 0 when woken, -EAGAIN if the value differs. wake
+ * returns how many it woke, requeue how many it woke or moved. */
 UK_API int uk_futex_wait(const uint32_t *addr, uint32_t expected, uk_time deadline);
 UK_API int uk_futex_wake(const uint32_t *addr, int n);
 UK_API int uk_futex_requeue(const uint32_t *from, int wake, int requeue,
 			    const uint32_t *to);
 
-/* Mutex: barging, with direct hand-off to a waiter that starved for 1 ms. */
+/* Mutex: a thread that arrives may overtake waiters of less than 1 ms. */
 typedef struct uk_mutex {
 	uint32_t word;
 	uint32_t flags;
-	uint64_t owner; /* address of the owner's descriptor, 0 = none */
+	uint64_t owner; /* address of the owner's thread descriptor, 0 = none */
 	uint32_t depth;
 	uint32_t spare;
 } uk_mutex;
@@ -37,11 +37,10 @@ typedef struct uk_mutex {
 	}
 #define UK_MUTEX_RECURSIVE 1u
 UK_API void uk_mutex_init(uk_mutex *m, unsigned flags);
-UK_API int
-uk_mutex_lock(uk_mutex *m); /* -EDEADLK (own it, not recursive), -ECANCELED */
+UK_API int uk_mutex_lock(uk_mutex *m); /* -EDEADLK: the caller holds it */
 UK_API int uk_mutex_lock_until(uk_mutex *m, uk_time deadline);
-UK_API int uk_mutex_trylock(uk_mutex *m); /* -EBUSY */
-UK_API int uk_mutex_unlock(uk_mutex *m);  /* -EPERM */
+UK_API int uk_mutex_trylock(uk_mutex *m); /* -EBUSY: it is held */
+UK_API int uk_mutex_unlock(uk_mutex *m);  /* -EPERM: the caller does not hold it */
 
 typedef struct uk_cond {
 	uint32_t spare;
@@ -51,15 +50,15 @@ typedef struct uk_cond {
 	{                                                                              \
 		0, 0                                                                   \
 	}
-/* m is held again when it returns, whatever it returns. -EPERM: the caller had not got it. */
+/* On return the caller holds m again, whatever the result. -EPERM: it did not hold. */
 UK_API int uk_cond_wait(uk_cond *c, uk_mutex *m);
 UK_API int uk_cond_wait_until(uk_cond *c, uk_mutex *m, uk_time deadline);
 UK_API int uk_cond_signal(uk_cond *c);
 UK_API int uk_cond_broadcast(uk_cond *c);
 
-/* Reader-writer lock: a waiting writer holds new readers back, so a reader that locks once
- * more while a writer waits blocks on itself. -EDEADLK: the caller has it for writing;
- * -EPERM (unlock): nobody has it, or another thread for writing. */
+/* Reader-writer lock. A waiting writer holds new readers back, so a reader that locks
+ * once more while a writer waits deadlocks. -EDEADLK: the caller holds it for writing;
+ * -EBUSY (try); -EPERM (unlock): no thread holds it, or another one for writing. */
 typedef struct uk_rwlock {
 	uint32_t state;
 	uint32_t writers_waiting;
@@ -87,18 +86,18 @@ typedef struct uk_sem {
 	{                                                                              \
 		(n), 0                                                                 \
 	}
-UK_API int uk_sem_init(uk_sem *s, uint32_t value);
+UK_API int uk_sem_init(uk_sem *s, uint32_t value); /* -EINVAL: above INT_MAX */
 UK_API int uk_sem_wait(uk_sem *s);
 UK_API int uk_sem_wait_until(uk_sem *s, uk_time deadline);
-UK_API int uk_sem_trywait(uk_sem *s); /* -EAGAIN */
-UK_API int uk_sem_post(uk_sem *s);    /* async-signal-safe; -EOVERFLOW */
+UK_API int uk_sem_trywait(uk_sem *s); /* -EAGAIN: it is 0 */
+UK_API int uk_sem_post(uk_sem *s);    /* async-signal-safe; -EOVERFLOW: INT_MAX */
 
 typedef struct uk_barrier {
 	uint32_t total, arrived, phase, spare;
 } uk_barrier;
-UK_API int uk_barrier_init(uk_barrier *b, uint32_t n);
-/* 1 in exactly one of the n threads, 0 in the others; a cancelled or timed-out thread
- * takes its arrival back. */
+UK_API int uk_barrier_init(uk_barrier *b, uint32_t n); /* -EINVAL: n is 0 */
+/* 1 in the last of the n threads to arrive, 0 in the others. A cancelled or timed-out
+ * thread takes its arrival back. */
 UK_API int uk_barrier_wait(uk_barrier *b);
 UK_API int uk_barrier_wait_until(uk_barrier *b, uk_time deadline);
 
@@ -109,12 +108,12 @@ typedef struct uk_once {
 	{                                                                              \
 		0                                                                      \
 	}
-/* Returns 0 when fn has returned, here or in another thread; waiting for that is neither
- * cancelled nor bounded by a deadline. fn must not end the thread. */
+/* Returns 0 when fn has returned, here or in another thread; neither cancellation nor a
+ * deadline ends that wait. fn must not end the thread. */
 UK_API int uk_once_run(uk_once *o, void (*fn)(void));
 
-/* Locks of the vp level: they never park, the kernel thread spins. For sections of a few
- * instructions without any runtime call inside. */
+/* Spin locks: they never park, the kernel thread spins. For a few instructions, without
+ * any call of the library or the kernel inside. */
 typedef struct uk_spin {
 	uint32_t word;
 } uk_spin;
@@ -123,10 +122,10 @@ typedef struct uk_spin {
 		0                                                                      \
 	}
 UK_API void uk_spin_lock(uk_spin *l);
-UK_API int uk_spin_trylock(uk_spin *l); /* -EBUSY */
+UK_API int uk_spin_trylock(uk_spin *l); /* -EBUSY: it is held */
 UK_API void uk_spin_unlock(uk_spin *l);
 
-/* FIFO spin lock (ticket): nobody overtakes. */
+/* FIFO (ticket) spin lock: served in the order of arrival. */
 typedef struct uk_fifo {
 	uint32_t next, serving;
 } uk_fifo;

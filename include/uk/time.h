@@ -8,7 +8,7 @@
 UK_BEGIN
 
 UK_API uk_time uk_now(void);           /* CLOCK_MONOTONIC, ns */
-UK_API uk_time uk_after(uk_time span); /* uk_now() + span, saturating */
+UK_API uk_time uk_after(uk_time span); /* uk_now() + span ns, saturating */
 
 UK_END
 #endif

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uk.h - all of the ukthreads native API, and its conventions.
+/* uk.h - all of the ukthreads native API. ukthreads(7) has its conventions in full:
  *
- * Conventions, valid for every call unless its comment says otherwise:
- *  - A call returns >= 0 (or a valid pointer) on success, -errno on failure. errno itself
- *    is never written.
- *  - Any call may be made from a user thread and from a kernel thread that is not ours
- *    ("foreign"). A foreign thread simply blocks in the kernel where a user thread parks.
- *  - Blocking calls end in -ECANCELED when the calling thread is cancelled and in
- *    -ETIMEDOUT when their deadline (or the thread's own, uk_thread_set_deadline) passes.
- *  - Deadlines are absolute, in nanoseconds of CLOCK_MONOTONIC (uk_now); UK_FOREVER = none.
- *  - Calls are thread-safe. None but uk_sem_post and uk_dump is async-signal-safe.
- */
+ *  - A call returns >= 0 or a valid pointer, on failure -errno. errno is never written.
+ *  - Any user thread may make any call, and any kernel thread that the library did not
+ *    create ("foreign"), which blocks in the kernel where a user thread parks.
+ *  - A call that waits ends with -ECANCELED when its thread is cancelled, and with
+ *    -ETIMEDOUT when its deadline or the thread's (uk_thread_set_deadline) passes.
+ *  - Deadlines are points in time, ns of CLOCK_MONOTONIC (uk_now); UK_FOREVER = none.
+ *    One that has passed, such as 0, means to try once; but in uk_op 0 means none, and
+ *    with 0 uk_select_until returns -EAGAIN.
+ *  - Only the calls named in ukthreads(7), Signals, are async-signal-safe. */
 #ifndef UK_UK_H
 #define UK_UK_H
 
