@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sanitizer hooks: tell ASan and TSan that the stack changes. Nothing in other builds.
- * Both keep their per-thread state in TLS, so a sanitizer build makes light threads only
- * (the carrier's TLS stays) and announces fibers. */
+/* Sanitizer hooks, which tell ASan and TSan that the stack changes; only in sanitizer
+ * builds. Both sanitizers keep their per-thread state in TLS, so a sanitizer build
+ * makes only light threads (the carrier's TLS stays) and announces fibers. */
 #ifndef ARCH_SAN_H
 #define ARCH_SAN_H
 

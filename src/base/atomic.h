@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Atomics with the order in the name. They work on plain fields; every field used through
- * them says who writes it. A plain access to such a field is a bug unless the comment at
- * the field says that its owner alone touches it. */
+/* Atomics with the memory order in the name. They work on plain fields; the comment on
+ * each such field says which thread writes it. A plain access to such a field is a bug
+ * unless that comment says that only its owner touches it. */
 #ifndef BASE_ATOMIC_H
 #define BASE_ATOMIC_H
 
@@ -48,8 +48,8 @@
 #endif
 #endif
 #ifdef FENCES_AS_RMW
-/* TSan does not model fences: a read-modify-write of one shared word orders at least as
- * much, and it sees that. */
+/* TSan does not model fences. It does see a read-modify-write of one shared word, which
+ * orders at least as much. */
 extern uint32_t fence_word;
 #define fence_seq_cst() ((void)__atomic_fetch_add(&fence_word, 0, __ATOMIC_SEQ_CST))
 #define fence_acquire() fence_seq_cst()
@@ -59,7 +59,7 @@ extern uint32_t fence_word;
 #define fence_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #define fence_release() __atomic_thread_fence(__ATOMIC_RELEASE)
 #endif
-/* The compiler alone: orders plain stores against a remote membarrier(2). */
+/* A fence for the compiler only: orders plain stores against a remote membarrier(2). */
 #define fence_compiler() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
 /* A counter with one writer and racy readers. */

@@ -16,10 +16,10 @@ void barrier_everywhere(void)
 {
 	long r = sys3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 
-	/* to go on would be to lose a wake-up one day */
+	/* going on could lose a wake-up */
 	if (unlikely(r))
 		uk_panic(
-		    "membarrier(2): error %ld; a seccomp filter that was installed "
-		    "after the start refuses it: it must allow it",
+		    "membarrier(2) failed with errno %ld: a seccomp filter that was "
+		    "installed after the start refuses it; let the filter allow it",
 		    -r);
 }

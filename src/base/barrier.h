@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* barrier.h - a full fence in every running thread of the process, by membarrier(2): who
- * pays it lets the others' hot paths do without. There is no other way that holds on every
- * machine (an mprotect that makes all processors flush is none where the hardware
- * broadcasts the flush), so without it the runtime does not start, and says why. */
+/* barrier.h - a full fence in every running thread of the process, by membarrier(2).
+ * The caller pays for it, so the other threads' hot paths need no fence. No other way
+ * works on every machine: an mprotect that makes all CPUs flush is no fence where the
+ * hardware broadcasts the flush. Without membarrier the runtime does not start, and
+ * says why. */
 #ifndef BASE_BARRIER_H
 #define BASE_BARRIER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every file needs: attributes, container_of, sizes. */
+/* Used by every file: attributes, container_of, sizes. */
 #ifndef BASE_BASE_H
 #define BASE_BASE_H
 
@@ -23,7 +23,8 @@
 
 #define container_of(p, type, member) ((type *)((char *)(p)-offsetof(type, member)))
 #define array_size(a) (sizeof(a) / sizeof((a)[0]))
-/* each argument once: it may be a clock, or what others write */
+/* These evaluate each argument once: it may be a clock, or a field that other threads
+ * write. */
 #define MIN(a, b)                                                                      \
 	({                                                                             \
 		__auto_type min_a = (a);                                               \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits of control groups. A process is in one group of the unified hierarchy (a line
- * `0::/path`) and, on older systems, in one for each controller (`8:pids:/path`), which is
- * mounted at root/pids. A limit binds everything below it, so all groups up to the root
- * count. In a container the path may lie outside of what is mounted: then the files of its
- * lower parts are missing, and the mount's own top is the group. */
+ * `0::/path`) and, on older systems, in one for each controller (`8:pids:/path`),
+ * mounted at root/pids. A limit applies to everything below it, so all groups up to the
+ * root count. In a container the path may lie outside the mounted part: then the files
+ * of its lower groups are missing, and the top of the mount is the group. */
 #include "base/cgroup.h"
 
 #include <fcntl.h>
@@ -42,7 +42,7 @@ int64_t file_number(const char *path)
 	return v;
 }
 
-/* Does the list a,b,c hold the name? */
+/* Does the list a,b,c contain the name? */
 static bool listed(const char *list, size_t n, const char *name)
 {
 	size_t len = 0, at = 0;
@@ -63,7 +63,7 @@ static bool listed(const char *list, size_t n, const char *name)
 	return false;
 }
 
-/* One group's limit: a file's number, or -1. */
+/* The limit of one group: the number in a file, or -1. */
 typedef int64_t limit_fn(const char *group, const char *file);
 
 static int64_t plain_limit(const char *group, const char *file)
@@ -74,7 +74,7 @@ static int64_t plain_limit(const char *group, const char *file)
 	return file_number(full);
 }
 
-/* path is cut from its end, one name at a time. */
+/* path is cut from its end, one component at a time. */
 static int64_t least_upwards(const char *root, const char *sub, char *path,
 			     limit_fn *limit, const char *file)
 {
@@ -141,7 +141,8 @@ int64_t cgroup_least(const char *root, const char *self, const char *controller,
 	return least(root, self, controller, plain_limit, file);
 }
 
-/* `200000 100000`, or `max 100000`; older: a file for each, the first one -1 for none. */
+/* cpu.max holds `200000 100000` or `max 100000`. Older systems have one file for each
+ * value, and a quota of -1 means no limit. */
 static int64_t cpu_limit(const char *group, const char *file UNUSED)
 {
 	char full[PATH_MOST], text[64];

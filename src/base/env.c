@@ -64,6 +64,6 @@ const char *env_word(const char *name, const char *words)
 	for (; !strchr(s, ' ') && (at = strstr(at, s)); at += n)
 		if ((at == words || at[-1] == ' ') && (!at[n] || at[n] == ' '))
 			return s;
-	uk_warn("%s=%s is none of %s: ignored", name, s, words);
+	uk_warn("%s=%s is not one of (%s): ignored", name, s, words);
 	return NULL;
 }

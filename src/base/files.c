@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bit for each number that a process can have by the kernel's default (fs.nr_open). Ours are
- * the lowest free ones from 1024 on. */
+/* One bit for each fd that a process can have by the kernel's default (fs.nr_open). */
 #include "base/files.h"
 
 #include <fcntl.h>
@@ -12,8 +11,8 @@
 
 int files_apart;
 static uint64_t ours[FILES_MOST / WORD]; /* atomics */
-/* Beyond all that ever were. Whoever claims, only grows; it is only where a search may stop, so
- * it orders nothing. */
+/* One past the highest fd ever claimed; files_claim only raises it. It only bounds
+ * searches, so nothing depends on its order. */
 static uint32_t end;
 
 void files_claim(int fd)
@@ -27,7 +26,7 @@ void files_claim(int fd)
 	fetch_or_acq_rel(&ours[(unsigned)fd / WORD], 1ull << ((unsigned)fd % WORD));
 }
 
-/* In this order: once it is closed the number may be the program's. */
+/* The bit first: once closed, the fd may be the program's. */
 void files_drop(int fd)
 {
 	if (fd < 0)

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* files.h - whose table of files a kernel thread has, and which numbers in the program's are ours.
+/* files.h - which file table a kernel thread has, and which of the program's fds are
+ * ours.
  *
- * The monitor has a table of its own (act/files.c), where the program's numbers, and the
- * reactors' among them, mean nothing or another file: it must not write to an eventfd or
- * enter a ring. A debug build asserts that where a reactor is kicked.
+ * The monitor has a file table of its own (act/files.c). The program's fds, including
+ * the reactors', are invalid there or refer to other files, so the monitor must not
+ * write to an eventfd or enter a ring. A debug build asserts that where a reactor is
+ * kicked.
  *
- * In the program's table some numbers are the runtime's: reactors, the dead descriptor of
- * io/close.c, the file of who waits on a number that was closed. They are claimed here, so
- * that a program that closes all numbers from 3 on, as daemons do, can be kept from these
- * (posix/close.c). A forked child has none at first.
+ * In the program's table some fds belong to the runtime: those of the reactors, the
+ * dead fd of io/close.c, and the duplicates for threads that wait on a closed fd. They
+ * are claimed here, so that they can be protected from a program that closes all fds
+ * from 3 on, as daemons do (posix/close.c). A forked child begins with none.
  *
- * Rejected: to find out that one is gone and make it again (the number may be a file of the
- * program's by then, and what was armed on the old one has waiters). */
+ * Rejected: to detect that such an fd is gone and make it again. By then it may be a
+ * file of the program, and whatever was armed on the old one has waiters. */
 #ifndef BASE_FILES_H
 #define BASE_FILES_H
 
 #include "base/sys.h"
 
-/* The kernel id of who has a table of its own, 0: nobody. It writes, anyone reads. */
+/* Kernel id of the thread that has its own table, 0: none. That thread writes it,
+ * anyone reads. */
 extern int files_apart;
 
 static inline bool files_are_the_programs(void)
@@ -26,20 +29,21 @@ static inline bool files_are_the_programs(void)
 }
 
 #define FILES_MOST                                                                     \
-	(1u << 20)      /* numbers that we know of: the kernel's default, fs.nr_open */
-#define FILES_HIGH 1024 /* out of the way of programs that expect the lowest numbers */
+	(1u << 20)      /* fds that are tracked: the kernel's default of fs.nr_open */
+#define FILES_HIGH 1024 /* out of the way of programs that expect the lowest fds */
 
-/* A duplicate of fd, closed on exec; -errno. It is ours. From FILES_HIGH on, or in the upper
- * half of what the program may have, if there is room. */
+/* Claims and returns a duplicate of fd, closed on exec; -errno. It is FILES_HIGH or
+ * above if possible, else in the upper half of the fds that the program may have, else
+ * the lowest free one. */
 int files_dup(int fd);
-/* fd is open, and ours from now on. */
+/* fd is open, and belongs to the runtime from now on. */
 void files_claim(int fd);
-/* It is not, and is closed. -1: there is none. */
+/* fd no longer belongs to the runtime: closes it. -1: does nothing. */
 void files_drop(int fd);
-/* A forked child: all are. */
+/* In a forked child: drops all. */
 void files_fork_child(void);
 bool files_claimed(int fd);
-/* The first number from fd on that is ours, if it is not beyond last; else last + 1. */
+/* The first claimed fd from fd to last, or last + 1. */
 unsigned files_next(unsigned fd, unsigned last);
 
 #endif

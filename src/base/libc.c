@@ -5,7 +5,7 @@
 
 #include <sched.h>
 
-/* The library's; weak, for the drop-in has another one. */
+/* The library's table; weak, because the preload library has its own. */
 __attribute__((weak)) const struct libc *libc(void)
 {
 	static const struct libc table = {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libc.h - libc's own functions, where a drop-in defines others under their names.
+/* libc.h - libc's own functions, where the preload library defines others under their
+ * names.
  *
- * A room of the runtime that needs a kernel thread must get a kernel thread, also in a
- * program whose pthread_create makes user threads. So what a drop-in defines is reached
- * through this one table. In the library it holds the names themselves, whoever stands
- * behind them (a sanitizer's interceptors, too); the drop-in has a table of its own, which
- * it fills with what comes after it, the first time that anybody asks: constructors of other
- * libraries may call us before ours has run. src/LIBC marks these names. */
+ * A layer that needs a kernel thread must get one, also in a program whose
+ * pthread_create makes user threads. So the names that the preload library defines are
+ * reached only through this table; src/LIBC marks them. In the library the table holds
+ * the names themselves, whatever they resolve to (a sanitizer's interceptors, too). The
+ * preload library has its own table and fills it with the next definitions at the first
+ * use, because constructors of other libraries may call it before its own has run. */
 #ifndef BASE_LIBC_H
 #define BASE_LIBC_H
 
@@ -15,7 +16,7 @@
 #include <stdio.h>
 #include <time.h>
 
-/* A name of libc's that a library of ours defines. */
+/* A libc name that one of our libraries defines. */
 #define LIBC_API __attribute__((visibility("default")))
 
 struct libc {

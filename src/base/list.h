@@ -54,7 +54,7 @@ static inline struct list *list_pop_front(struct list *l)
 	return n;
 }
 
-/* Append all of src to dst; src is empty after it. */
+/* Appends all of src to dst; src is empty afterwards. */
 static inline void list_splice_back(struct list *dst, struct list *src)
 {
 	if (list_empty(src))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The slow half of the runtime's own lock, and the rank check of debug builds. */
+/* The slow path of the runtime's own lock, and the rank check of debug builds. */
 #include "base/lock.h"
 
 #include "base/panic.h"
@@ -34,14 +34,14 @@ void lock_wake(struct lock *l)
 static const char *const names[] = { "none", LOCK_RANKS(X) };
 #undef X
 
-/* Locks are never held across a switch, so the carrier's TLS is the right place; light and
- * full threads alike leave it as they found it. */
+/* Locks are never held across a switch, so the carrier's TLS is the right place. Light
+ * and full threads alike leave it as they found it. */
 static __thread uint32_t held
-    __attribute__((tls_model("initial-exec"))); /* bit per rank */
+    __attribute__((tls_model("initial-exec"))); /* one bit for each rank */
 
 static const char *name_of(uint32_t rank)
 {
-	return rank < RANK_END ? names[rank] : "nonsense";
+	return rank < RANK_END ? names[rank] : "invalid";
 }
 
 static void check(const struct lock *l)
@@ -63,7 +63,8 @@ void lock_rank_nested(const struct lock *l)
 {
 	check(l);
 	if (!(held >> l->rank & 1))
-		uk_panic("lock of rank %s nested in none", name_of(l->rank));
+		uk_panic("nested lock of rank %s taken while none of that rank is held",
+			 name_of(l->rank));
 }
 
 void lock_rank_leave(const struct lock *l)

@@ -1,43 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime's own lock: for short sections inside the runtime, held by a carrier (or a
- * foreign kernel thread), never across a park. Spins a little, then sleeps in the kernel,
- * so that a preempted holder does not burn the processor.
+/* The runtime's own lock, for short sections inside the runtime. A carrier or a foreign
+ * thread holds it, never across a park. A waiter spins a little, then sleeps in the
+ * kernel, so that a preempted holder does not make it burn CPU time.
  *
- *   word: 0 free | 1 held | 2 held, somebody may sleep
+ *   word: 0 free | 1 held | 2 held, a thread may be asleep
  *
- * Ranks are data: a lock may be taken only while all that are held stand before it in the
- * list below; a debug build panics where that is broken (base/lock.c), and where a lock has
- * no rank. The note of what is held is the kernel thread's, as no lock is held across a
- * switch; the one exception says so (lock_ranks_put).
- */
+ * Ranks define the lock order: a thread may take a lock only if all locks it holds come
+ * before it in the list below. A debug build panics on a violation, and on a lock
+ * without a rank (base/lock.c). The record of held ranks belongs to the kernel thread,
+ * because no lock is held across a switch; for the one exception see lock_ranks_put. */
 #ifndef BASE_LOCK_H
 #define BASE_LOCK_H
 
 #include "base/base.h"
 
-/* First those that are taken first. At a fork nearly all of them are (life/fork.c). */
+/* In lock order. A fork takes nearly all of them (life/fork.c). */
 #define LOCK_RANKS(X)                                                                  \
-	X(SYSTEM)  /* system(3)'s signals */                                           \
+	X(SYSTEM)  /* signals during system(3) */                                      \
 	X(POPEN)   /* pipes of popen(3); held while a child starts */                  \
 	X(FORK)    /* one fork at a time */                                            \
-	X(KEEP)    /* a portion of the keeper's work */                                \
-	X(WATCH)   /* a look of the monitor's */                                       \
-	X(VPSET)   /* the start, and making sets */                                    \
+	X(KEEP)    /* one portion of the keeper's work */                              \
+	X(WATCH)   /* one look of the monitor */                                       \
+	X(VPSET)   /* the runtime's start; making vp sets */                           \
 	X(THREADS) /* the limit of threads */                                          \
-	X(SIGNAL)  /* of the drop-in: masks and pending signals */                     \
-	X(DEPUTY)  /* the drop-in's pool of deputies */                                \
-	X(GROUP)   /* of asynchronous calls */                                         \
-	X(GATHER)  /* who waits for memory */                                          \
+	X(SIGNAL)  /* preload library: masks and pending signals */                    \
+	X(DEPUTY)  /* preload library: the pool of deputies */                         \
+	X(GROUP)   /* a group of asynchronous requests */                              \
+	X(GATHER)  /* threads that wait for memory */                                  \
 	X(CHAN)                                                                        \
 	X(FUTEX)       /* a bucket; several in address order, nested */                \
 	X(WHEEL)       /* a vp's timers */                                             \
-	X(INTERRUPT)   /* whoever signals foreign threads out of a call */             \
+	X(INTERRUPT)   /* signalling foreign threads out of a call */                  \
 	X(SPARES)      /* carriers without a vp, vps without a carrier */              \
-	X(PROBE)       /* what the kernel has, asked once */                           \
-	X(CPUTIME)     /* of user threads */                                           \
+	X(PROBE)       /* features of the kernel, probed once */                       \
+	X(CPUTIME)     /* CPU time of user threads */                                  \
 	X(STACK)       /* a pool of stacks; at a fork all, nested */                   \
 	X(STACK_INDEX) /* slabs of stacks by address */                                \
-	X(SLAB)        /* descriptors; at a fork several, nested */                    \
+	X(SLAB)        /* descriptors and the like; at a fork several, nested */       \
 	X(MODULES)     /* the table of TLS modules */                                  \
 	X(TID)                                                                         \
 	X(TLS)      /* the pool of thread blocks */                                    \
@@ -48,11 +47,11 @@ enum lock_rank { RANK_MISSING, LOCK_RANKS(X) RANK_END };
 #undef X
 
 struct lock {
-	uint32_t word; /* whoever wins the CAS */
+	uint32_t word; /* atomics */
 	uint32_t rank; /* constant */
 };
 
-/* Does not compile without a rank. */
+/* Does not compile if r is not a rank. */
 #define LOCK_INIT(r)                                                                   \
 	{                                                                              \
 		0, (r) +                                                               \
@@ -65,8 +64,9 @@ void lock_wake(struct lock *l);
 void lock_rank_enter(const struct lock *l);
 void lock_rank_nested(const struct lock *l);
 void lock_rank_leave(const struct lock *l);
-/* A thread that may come to another carrier, with locks: it puts the note of them down
- * before, and takes it up there. */
+/* For a thread that may continue on another carrier while it holds locks:
+ * lock_ranks_put takes the record off this kernel thread, lock_ranks_take puts it on
+ * the next one. */
 uint32_t lock_ranks_put(void);
 void lock_ranks_take(uint32_t ranks);
 #else
@@ -96,13 +96,14 @@ static inline void lock_acquire(struct lock *l)
 static inline void lock_release(struct lock *l)
 {
 	lock_rank_leave(l);
-	/* release: the next holder sees all that we wrote */
+	/* release: the next holder sees all our writes */
 	if (unlikely(__atomic_exchange_n(&l->word, 0, __ATOMIC_RELEASE) == 2))
 		lock_wake(l);
 }
 
-/* A second lock of a rank that is held already: always in the same order among them, by
- * address for one. The rank stays with the first one, which is released last. */
+/* Takes a second lock of a rank that the caller already holds. Such locks need an order
+ * of their own, by address for example. The record of the rank goes with the first
+ * lock, which is released last. */
 static inline void lock_acquire_nested(struct lock *l)
 {
 	uint32_t old = 0;
@@ -112,7 +113,8 @@ static inline void lock_acquire_nested(struct lock *l)
 		lock_slow(l);
 }
 
-/* Waits for nobody, so in any order, and by a signal handler; given back as a nested one. */
+/* Never waits, so it may be called in any order and in a signal handler. The lock is
+ * released with lock_release_nested. */
 static inline bool lock_try(struct lock *l)
 {
 	uint32_t old = 0;
@@ -120,7 +122,7 @@ static inline bool lock_try(struct lock *l)
 	return cas_acquire(&l->word, &old, 1);
 }
 
-/* The same for who holds one of its rank. */
+/* The same for a caller that holds a lock of the same rank. */
 static inline bool lock_try_nested(struct lock *l)
 {
 	lock_rank_nested(l);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* os.h - the one door to the kernel's odd jobs: memory by the page. Each is a raw system call,
- * safe in a signal handler and inside the runtime. */
+/* os.h - memory from the kernel by the page. Each function is a raw system call, safe
+ * in a signal handler and inside the runtime. */
 #ifndef BASE_OS_H
 #define BASE_OS_H
 
@@ -8,13 +8,13 @@
 
 #include "base/sys.h"
 
-/* Is what a call gave that returns addresses an error? */
+/* Is r, from a system call that returns an address, an error? */
 static inline bool os_failed(long r)
 {
 	return r < 0 && r >= -4095;
 }
 
-/* Zeroed pages; NULL: there are none. */
+/* Zeroed pages; NULL: no memory. */
 static inline void *os_map(size_t n)
 {
 	long p = sysn(SYS_mmap, NULL, n, PROT_READ | PROT_WRITE,
@@ -23,8 +23,9 @@ static inline void *os_map(size_t n)
 	return os_failed(p) ? NULL : (void *)(uintptr_t)p;
 }
 
-/* The same for stacks: at base, over what is there, or anywhere (NULL). Pages cost nothing, not
- * even a promise, before they are touched. */
+/* The same for stacks: at base, replacing what is mapped there, or anywhere if base is
+ * NULL. The pages cost nothing before they are touched, not even a commitment of
+ * memory. */
 static inline void *os_map_stack(void *base, size_t n)
 {
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK;
@@ -34,7 +35,7 @@ static inline void *os_map_stack(void *base, size_t n)
 	return os_failed(p) ? NULL : (void *)(uintptr_t)p;
 }
 
-/* NULL is nothing. */
+/* p may be NULL. */
 static inline void os_unmap(void *p, size_t n)
 {
 	if (p)

@@ -219,7 +219,7 @@ void uk_panic(const char *fmt, ...)
 	va_end(ap);
 	if (panic_hook && !__atomic_exchange_n(&once, 1, __ATOMIC_SEQ_CST))
 		panic_hook();
-	/* abort(3) takes locks: die by the signal itself */
+	/* abort(3) takes locks: raise the signal itself */
 	sys4(SYS_rt_sigaction, SIGABRT, &dfl, NULL, 8);
 	sys4(SYS_rt_sigprocmask, SIG_UNBLOCK, &abrt, NULL, sizeof(abrt));
 	sys3(SYS_tgkill, sys0(SYS_getpid), sys_gettid(), SIGABRT);

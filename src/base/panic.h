@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A broken invariant: say so with the thread's name, dump, abort. Also the one formatter
- * that is safe in signal handlers and never allocates. */
+/* Panics on a broken invariant, warnings, and a formatter that is safe in signal
+ * handlers and never allocates. */
 #ifndef BASE_PANIC_H
 #define BASE_PANIC_H
 
@@ -8,24 +8,25 @@
 
 #include "base/base.h"
 
-/* Writes "ukthreads: panic: ..." to stderr, calls the hook (the look room sets it to print
- * the current thread), aborts. */
+/* Writes "ukthreads: panic: ..." to stderr, calls panic_hook (the look layer sets it to
+ * print the current thread), aborts. */
 void uk_panic(const char *fmt, ...) NORETURN __attribute__((format(printf, 1, 2)));
 extern void (*panic_hook)(void); /* set once at start */
 
-/* Set before files_apart (files.h): the program's descriptor 2 for the thread that does not share
- * the program's, to be closed, or -errno. */
+/* Returns the program's fd 2 for the thread that has its own file table; the caller
+ * closes it. -errno on failure. Set before files_apart (files.h). */
 extern int (*stderr_door)(void);
 
-/* Warn once-style messages for the user: "ukthreads: ..." on stderr. */
+/* Writes a warning for the user: "ukthreads: ..." on stderr. */
 void uk_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* snprintf subset (%d %u %ld %lu %lld %llu %x %#x %lx %p %s %c %%, width and '-' for
- * numbers and strings), async-signal-safe; returns the length, never more than n - 1. */
+/* A subset of snprintf (%d %u %ld %lu %lld %llu %x %#x %lx %p %s %c %%, z for l, a
+ * width and '-' for numbers and strings, '0' for numbers). Async-signal-safe. Returns
+ * the length written, never more than n - 1. */
 size_t fmt_to(char *buf, size_t n, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 size_t fmt_tov(char *buf, size_t n, const char *fmt, va_list ap);
-/* Format and write(2) to fd. */
+/* Formats and writes to fd. */
 void fmt_fd(int fd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #define uk_assert(c)                                                                   \

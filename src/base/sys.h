@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Raw system calls: the only door to the kernel of the rooms below posix/. They return the
- * kernel's value, -errno on failure; errno (a TLS address) is never touched, and nothing
- * that the drop-in interposes is called. */
+/* Raw system calls, the only way into the kernel for the layers below posix. They
+ * return the kernel's value, or -errno on failure. They never touch errno (a TLS
+ * address) and call nothing that the preload library interposes. */
 #ifndef BASE_SYS_H
 #define BASE_SYS_H
 
@@ -67,14 +67,15 @@ static inline int64_t sys_now(void)
 	return ts.tv_sec * NS_PER_SEC + ts.tv_nsec;
 }
 
-/* The clock of kernel thread tid of this process: see include/linux/posix-timers_types.h of
- * the kernel. */
+/* The CPU-time clock of kernel thread tid of this process: see
+ * include/linux/posix-timers_types.h of the kernel. */
 static inline clockid_t sys_cpu_clock(int tid)
 {
 	return (clockid_t)(~(unsigned)tid << 3 | 6u);
 }
 
-/* CPU time of kernel thread tid, ns; -EINVAL: there is none. Or a filter refuses to say. */
+/* CPU time of kernel thread tid, ns. -EINVAL: no such thread; another -errno: a seccomp
+ * filter refuses the call. */
 static inline int64_t sys_cpu_time(int tid)
 {
 	struct timespec ts;
@@ -90,7 +91,8 @@ static inline struct timespec sys_timespec(int64_t ns)
 	return ts;
 }
 
-/* deadline: absolute CLOCK_MONOTONIC, TIME_NEVER = none. 0, -EAGAIN, -EINTR, -ETIMEDOUT. */
+/* deadline: absolute CLOCK_MONOTONIC, TIME_NEVER = none. Returns 0, -EAGAIN, -EINTR or
+ * -ETIMEDOUT. */
 static inline int sys_futex_wait(const void *word, uint32_t expected, int64_t deadline)
 {
 	struct timespec ts = sys_timespec(deadline);
@@ -105,8 +107,8 @@ static inline int sys_futex_wake(const void *word, int n)
 	return (int)sys3(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, n);
 }
 
-/* May the word at p be read? rt_sigprocmask without a meaning copies a set from there before it
- * finds out that it has none; but nothing from NULL. */
+/* May the word at p be read? With an invalid `how`, rt_sigprocmask still copies the set
+ * at p before it reports the error; but it reads nothing if p is NULL. */
 static inline bool sys_readable(const void *p)
 {
 	enum { NO_MEANING = -1 };
@@ -115,8 +117,8 @@ static inline bool sys_readable(const void *p)
 			-EFAULT;
 }
 
-/* A seccomp filter is in force: it may kill for a call that a program like this one does not
- * make by itself. */
+/* Is a seccomp filter in force? It may kill the process for a call that a program like
+ * this one does not make by itself. */
 static inline bool sys_filtered(void)
 {
 	return sys5(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) != 0;

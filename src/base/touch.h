@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* touch.h - have memory of the program's be there before the runtime uses it.
+/* touch.h - touch the program's memory before the runtime uses it.
  *
- * Inside the runtime a page fault keeps the vp, however long it takes (law 1; io/place.c has
- * the story), so what a call copies to and from, or looks at, is touched first, outside, in
- * the caller's own context: there the fault is his, and hand-off saves the vp. A bad pointer
- * is his, too: a signal, as with any function that is no system call. */
+ * A page fault inside the runtime keeps the vp for as long as it lasts (law 1,
+ * docs/ARCHITECTURE.md; io/place.c says more). So a caller touches the memory that a
+ * call copies from or to, or looks at, before it enters the runtime: there the fault is
+ * the caller's own, and a hand-off saves the vp. A bad pointer then raises a signal in
+ * the caller, as with any function that is not a system call. */
 #ifndef BASE_TOUCH_H
 #define BASE_TOUCH_H
 
 #include "base/base.h"
 
-/* One byte of each page of p[0..n). */
+/* Reads one byte of each page of p[0..n). */
 static inline void touch_read(const void *p, size_t n)
 {
 	const volatile char *at = p, *end = at + n;
@@ -19,7 +20,7 @@ static inline void touch_read(const void *p, size_t n)
 		(void)*at;
 }
 
-/* The same for what is to be written; the bytes stay as they are. */
+/* The same for memory that is to be written; the bytes do not change. */
 static inline void touch_write(void *p, size_t n)
 {
 	char *at = p, *end = at + n;

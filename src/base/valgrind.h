@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* valgrind.h - valgrind is told where our stacks are: else it takes a switch for a function
- * with a large frame, and all that a thread does for an access to memory that is nobody's.
- * By the requests of valgrind's own header, where the compiler found it; they are a few
- * instructions without effect outside of valgrind. */
+/* valgrind.h - tells valgrind where our stacks are. Otherwise it takes a switch for a
+ * function with a large frame, and each access of a user thread for one to unallocated
+ * memory. This uses the requests in valgrind's own header, if the compiler found it: a
+ * few instructions without effect outside valgrind. */
 #ifndef BASE_VALGRIND_H
 #define BASE_VALGRIND_H
 

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cold.c - free stacks that nobody has needed for a while give their memory back.
+/* cold.c - free stacks that no thread has needed for a while give their memory back.
  *
- * A pool knows how many of its batches were never touched since the last round
- * (mag_pool_age): so many are taken out, a batch at a time, their pages go back to the
- * kernel, and each of the stacks becomes one bit in its slab. Once all stacks of a slab that
- * were ever used are such bits, the slab is mapped anew: page tables and guards go, too, and
- * its stacks are as if nobody had ever had them.
+ * A pool knows how many of its batches were not touched since the last round
+ * (mag_pool_age). That many are taken out, one batch at a time. Their pages go back to
+ * the kernel, and each of their stacks becomes one bit in its slab. Once all stacks of
+ * a slab that were ever used are such bits, the slab is mapped anew. That frees its
+ * page tables and guards too, and its stacks are as if they had never been used.
  *
- * 200,000 light threads that had ended kept 820 MB and 145 MB of page tables, for ever; now
- * 40 MB are left, which are descriptors (slab_cold.c is about those).
+ * 200,000 light threads that had ended kept 820 MB and 145 MB of page tables for ever.
+ * Now 40 MB are left, which are descriptors (slab_cold.c is about those).
  *
- * Runs on the keeper, a batch at a time, so that nobody waits for it: the pool's lock is
- * held for a few loads and stores, the kernel's work is done on stacks that nobody can get
- * meanwhile. (A batch costs some 100 us, most of it the pages' own.)
+ * This runs on the keeper, one batch at a time, and no thread waits for it: the pool's
+ * lock is held for a few loads and stores, and the kernel works on stacks that no
+ * thread can get meanwhile. (A batch costs some 100 us, most of it for the pages.)
  *
- * Where address space is wanted (stack_release), whoever wants it does the same with all free
- * stacks at once, and a slab that is cold or was never used is unmapped instead.
+ * When address space is wanted (stack_release), the thread that wants it does the same
+ * with all free stacks at once. A slab that is cold or was never used is then unmapped
+ * instead.
  *
- * Rejected: a list through the free stacks (it keeps a page of each); an array of addresses
- * (it cannot tell when a slab is all cold, so page tables stay: 512 bytes a stack).
- */
+ * Rejected: a list through the free stacks (it keeps a page of each); an array of
+ * addresses (it cannot tell when a slab is all cold, so page tables stay: 512 bytes a
+ * stack). */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -27,7 +28,7 @@
 #include "base/panic.h"
 #include "mem/stack_impl.h"
 
-/* All slabs by address; the keeper looks up whose stack it has. */
+/* All slabs by address, to find the slab of a stack. */
 static struct {
 	struct lock lock;
 	struct stack_slab **at; /* lock */
@@ -47,7 +48,7 @@ void stack_index_unlock(void)
 	lock_release(&slab_index.lock);
 }
 
-/* Of those at or below addr, how many. Under the lock. */
+/* How many slabs begin at or below addr. Under the lock. */
 static size_t index_below(uintptr_t addr)
 {
 	size_t lo = 0, hi = slab_index.n;
@@ -151,7 +152,7 @@ void stack_cold_put(struct pool *p, struct stack_slab *s, unsigned from, unsigne
 		s->cold[from / 64] |= (uint64_t)1 << from % 64;
 }
 
-/* Ascending: whoever ended in the order of creation left neighbours. */
+/* Ascending: threads that end in the order of their creation leave neighbours. */
 static void sort(char **base, unsigned n)
 {
 	for (unsigned i = 1; i < n; i++) {
@@ -164,7 +165,8 @@ static void sort(char **base, unsigned n)
 	}
 }
 
-/* The pages of all n, neighbours at a time: guards survive MADV_DONTNEED. */
+/* Gives back the pages of all n stacks, those of neighbours in one call. Guards survive
+ * MADV_DONTNEED. */
 static void give_pages(char **base, unsigned n, unsigned kind)
 {
 	size_t size = stack_size(kind), stride = size + stack_gap(kind);
@@ -183,7 +185,8 @@ static void unmap(struct pool *p, struct stack_slab *s)
 	stack_slab_end(p, s);
 }
 
-/* s has only cold stacks: nobody can get one, it is in no list. */
+/* All stacks of s that were used are cold and s is in no list, so no thread can get
+ * one. */
 static void renew(struct pool *p, struct stack_slab *s, bool unmaps)
 {
 	fetch_add_relaxed(&stack_handed, -(uint64_t)s->used);
@@ -191,7 +194,7 @@ static void renew(struct pool *p, struct stack_slab *s, bool unmaps)
 		unmap(p, s);
 		return;
 	}
-	if (!stack_map(s)) { /* the old one may be gone already */
+	if (!stack_map(s)) { /* the old mapping may be gone already */
 		index_remove(s);
 		store_release(&s->base, 0);
 		return;
@@ -202,7 +205,7 @@ static void renew(struct pool *p, struct stack_slab *s, bool unmaps)
 	lock_release(&p->mag.lock);
 }
 
-/* True: that was the last of s. */
+/* Makes a stack of s cold. True: it was the last one. */
 static bool chill(struct pool *p, struct stack_slab *s, char *base, bool unmaps)
 {
 	size_t i = ((uintptr_t)base - s->base) / s->stride;
@@ -225,7 +228,7 @@ static bool chill(struct pool *p, struct stack_slab *s, char *base, bool unmaps)
 	return all;
 }
 
-/* How many slabs are wholly cold by it. */
+/* Gives back the stacks of a batch. Returns how many slabs became cold by that. */
 static unsigned give_batch(struct pool *p, unsigned kind, struct mag_node *x,
 			   bool unmaps)
 {
@@ -296,7 +299,8 @@ bool stack_keep_more(void)
 
 /* ---- address space ---- */
 
-/* Those of whose stacks nobody ever had one, or not since they were mapped anew. */
+/* Unmaps the slabs whose stacks were never used, or not since the slab was mapped
+ * anew. */
 static unsigned release_unused(struct pool *p)
 {
 	struct list gone = LIST_INIT(gone), *l;
@@ -320,7 +324,8 @@ static unsigned release_unused(struct pool *p)
 	return n;
 }
 
-/* As many batches as there are now: what is in no index comes back to the pool. */
+/* At most as many batches as there are now: stacks that are not in the index come back
+ * to the pool. */
 static unsigned release_free(struct pool *p, unsigned kind)
 {
 	size_t batches = load_relaxed(&p->mag.n);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* magazine.h - free lists that trade in batches: a cache (one owner, no lock) holds one
- * batch that fills and drains and at most one full spare; the pool (lock) is a LIFO of
- * batches.
+/* magazine.h - free lists that trade in batches. A cache (one owner, no lock) holds one
+ * batch that fills and drains, and at most one full spare batch. The pool (with a lock)
+ * is a LIFO of batches.
  *
  *   cache: head -> node -> node     spare -> node -> ... (MAG_BATCH of them)
  *   pool:  batches -> node -> ...   (node->batch) -> node -> ...
  *
- * A trade is O(1) under the lock and touches one node; who works at the edge of a batch
- * does not thrash. The last one put is the first one got, in a cache as in the pool. */
+ * A trade is O(1) under the lock and touches one node. Because of the spare, an owner
+ * that gets and puts at the edge of a batch does not trade each time. The last node put
+ * is the first one got, in a cache as in the pool. */
 #ifndef MEM_MAGAZINE_H
 #define MEM_MAGAZINE_H
 
@@ -17,7 +18,7 @@
 
 #define MAG_BATCH 64
 
-/* In the free thing itself. */
+/* Lies in the free object itself. */
 struct mag_node {
 	struct mag_node *next; /* of the same batch */
 	struct mag_node
@@ -32,7 +33,7 @@ struct magazine {
 
 struct mag_pool {
 	struct lock lock;
-	struct mag_node *batches; /* lock; a racy look may tell "empty" */
+	struct mag_node *batches; /* lock; a racy read may say "empty" */
 	size_t n;                 /* lock; batches */
 	size_t low;               /* lock; the least n since mag_pool_age */
 };
@@ -50,7 +51,7 @@ static inline void mag_pool_less(struct mag_pool *p)
 		p->low = p->n;
 }
 
-/* How many batches nobody has needed since the last call. */
+/* How many batches no thread has needed since the last call. */
 static inline size_t mag_pool_age(struct mag_pool *p)
 {
 	size_t old;
@@ -90,7 +91,7 @@ static inline struct mag_node *mag_pool_get(struct mag_pool *p, unsigned *n)
 	return head;
 }
 
-/* For who has no cache: onto the latest batch while that is not full. */
+/* For a caller without a cache: adds x to the latest batch, if that is not full. */
 static inline void mag_pool_put_one(struct mag_pool *p, struct mag_node *x)
 {
 	struct mag_node *top;
@@ -127,7 +128,7 @@ static inline struct mag_node *mag_pool_get_one(struct mag_pool *p)
 	return x;
 }
 
-/* From the batch at hand, if it has any. */
+/* From the current batch, unless it is empty. */
 static inline struct mag_node *mag_get_own(struct magazine *m)
 {
 	struct mag_node *x = m->head;
@@ -160,7 +161,7 @@ static inline struct mag_node *mag_get(struct magazine *m, struct mag_pool *p)
 	return mag_get_own(m);
 }
 
-/* To the batch at hand. False: it is full. */
+/* To the current batch. False: it is full. */
 static inline bool mag_put_own(struct magazine *m, struct mag_node *x)
 {
 	if (unlikely(m->n == MAG_BATCH))

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scarce.h - memory was refused (RLIMIT_AS, no overcommit), so what is free is everybody's.
+/* scarce.h - memory was refused (RLIMIT_AS, no overcommit), so free memory is shared by
+ * all vps.
  *
- *   PLENTY    --a mapping fails---------------> REFUSED    nothing goes into a vp's cache any
- *                                                          more, all into the shared pools
- *   REFUSED   --sched/scarce.c: who found
- *               none asks all vps for theirs--> GATHERING  who finds none meanwhile waits
- *   GATHERING --they gave, or took too long---> GATHERED   who finds none now is told so, unless
- *                                                          other free stacks leave the
- *                                                          address space (stack_release)
- *   GATHER... --the keeper's next round-------> PLENTY
+ *   PLENTY    --a mapping fails-----------> REFUSED    freed memory goes to the shared
+ *                                                      pools, not into vps' caches
+ *   REFUSED   --a thread that finds none
+ *               asks all vps for their
+ *               caches (sched/scarce.c)---> GATHERING  a thread that finds none waits
+ *   GATHERING --all gave, or time is up---> GATHERED   a thread that finds none gets an
+ *                                                      error, unless free stacks can be
+ *                                                      unmapped (stack_release)
+ *   GATHER... --the keeper's next round---> PLENTY
  *
- * A vp that is asked after it was REFUSED has nothing from then on.
- * Rejected: caches that others may take from (an atomic exchange more for each birth and
- * each death). */
+ * The cache of a vp that is asked after REFUSED stays empty from then on.
+ *
+ * Rejected: caches that other vps may take from (one more atomic exchange for each
+ * birth and each death). */
 #ifndef MEM_SCARCE_H
 #define MEM_SCARCE_H
 
@@ -20,7 +23,7 @@
 
 enum mem_scarce { MEM_PLENTY, MEM_REFUSED, MEM_GATHERING, MEM_GATHERED };
 
-extern uint32_t mem_scarce; /* enum mem_scarce; slab.c has it */
+extern uint32_t mem_scarce; /* enum mem_scarce; defined in slab.c */
 
 static inline bool mem_is_scarce(void)
 {

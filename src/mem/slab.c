@@ -6,14 +6,15 @@
  *   chunk: | next, used | obj | obj | obj | ... never used ... | cold | gone |
  *                       ^objs             ^objs + used         ^end
  *
- * Runs on whatever stack calls; the lock covers a few loads and stores, and one mmap
- * per chunk. A vp's cache trades with the shared list in batches, so that a vp that
- * only creates and another that only destroys take the lock once per SLAB_BATCH objects.
+ * The code runs on the caller's stack. The lock covers a few loads and stores, and one
+ * mmap per chunk. A vp's cache trades with the shared list in batches, so that a vp
+ * that only creates and another that only destroys take the lock once per SLAB_BATCH
+ * objects.
  *
- * Invariant: an object's memory is that type for ever. Only the first word of a free
- * object is ours (the link); all else keeps its last contents, so a late look at a dead
- * object finds its sequence number; or zero, where nobody has needed it for long
- * (slab_cold.c).
+ * Invariant: an object's memory has that type for ever. Only the first word of a free
+ * object is ours (the link). All else keeps its last contents, so a late reader of a
+ * dead object finds its sequence number; or it is zero, if no thread has needed the
+ * object for long (slab_cold.c).
  *
  * Rejected: magazines with O(1) exchange, as stacks have them: they need a second word
  * in the free object. */
@@ -44,7 +45,7 @@ static bool grow_locked(struct slab *s)
 
 	while (least < 2 * (sizeof(*k) + s->size))
 		least *= 2;
-	/* as with stacks: where much is refused, little may do */
+	/* as with stacks: where much is refused, little may be granted */
 	for (bytes = MAX(bytes, least); !(k = os_map(bytes)); bytes /= 2)
 		if (bytes == least) {
 			mem_refused();
@@ -81,7 +82,8 @@ unsigned slab_take_free(struct slab *s, unsigned max, void **chain)
 	return n;
 }
 
-/* A chain of 1 to max objects: freed ones if there are any, else cold ones, else new. */
+/* Takes a chain of 1 to max objects: freed ones if there are any, else cold ones, else
+ * new. */
 static unsigned take_locked(struct slab *s, unsigned max, void **chain)
 {
 	unsigned n = slab_take_free(s, max, chain);

@@ -1,44 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slab_cold.c - free objects that nobody has needed for a while give their memory back.
+/* slab_cold.c - free objects that no thread has needed for a while give their memory
+ * back.
  *
- * A slab counts how many of its free objects were never touched since the last round. So
- * many are taken out of the list, a handful at a time, and each becomes one bit in its chunk
- * (cold). Then the chunks are looked through, a window of 64 pages at a time: a page with
- * nothing but cold objects on it, whole or in part, goes back to the kernel (gone).
+ * A slab counts how many of its free objects were not touched since the last round.
+ * That many are taken out of the list, SLAB_BATCH at a time, and each becomes one bit
+ * in its chunk (cold). Then the chunks are searched, a window of 64 pages at a time: a
+ * page that holds only cold objects, or parts of them, goes back to the kernel (gone).
  *
- *   in use   --slab_put-------------------> free     in the list, its link in its first word
+ *   in use   --slab_put-------------------> free     in the list; first word: link
  *   free     --slab_get-------------------> in use
- *   free     --the keeper, chill----------> held     nobody can get it
+ *   free     --the keeper, chill----------> held     no thread can get it
  *   held     --the same, a moment later---> cold     its contents are as they were
  *   cold     --the keeper, give_window----> held     all objects on the pages that go
  *   held     --the same, the pages gone---> cold     zero, wholly or in part
  *   cold     --slab_get, the list is empty--> in use
  *
- * The mapping stays, so a late look at an object finds what it left or zero: zero must say
- * "dead", as its last words did. Who needs more than that of a dead object (descriptors:
- * no token of theirs may come twice) has it read when it becomes cold (`last`).
+ * The mapping stays, so a late reader of an object finds its last contents or zero.
+ * Zero must mean "dead", as the last contents do. If that is not enough (no
+ * token of a descriptor may come twice), `last` reads what is needed when an object
+ * becomes cold.
  *
- * Runs on the keeper, in portions: the lock is held for a handful of objects or a window,
- * never for the kernel's work.
+ * This runs on the keeper, in portions: the lock is held for a batch of objects or a
+ * window, never while the kernel works.
  *
- * Rejected: chunks without any living object are unmapped (a late look would crash; and one
- * survivor keeps 2 MB: of 1,000,000 threads every hundredth that lived on kept all).
- */
+ * Rejected: to unmap chunks without any living object. A late reader would crash; and
+ * one survivor keeps 2 MB: when every hundredth of 1,000,000 threads lived on, all
+ * memory stayed. */
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/os.h"
 #include "mem/slab_impl.h"
 
-#define CHILLS 16u  /* handfuls in a portion */
-#define WINDOWS 32u /* looked at in one; it ends with the first that gives pages */
+#define CHILLS 16u  /* batches in a portion */
+#define WINDOWS 32u /* searched in a portion; it ends with the first that gives pages */
 
 static bool bit(const uint64_t *map, size_t i)
 {
 	return map[i / 64] >> i % 64 & 1;
 }
 
-/* Under the lock: the one place where an object becomes cold, or ceases to be. */
+/* Under the lock. The only place where an object becomes cold, or ceases to be. */
 static void set_cold(struct slab *s, struct slab_chunk *k, size_t i, bool cold)
 {
 	if (bit(k->cold, i) == cold)
@@ -50,7 +52,7 @@ static void set_cold(struct slab *s, struct slab_chunk *k, size_t i, bool cold)
 		list_del(&k->chilled);
 }
 
-/* Pages are counted from the start of the chunk; the first has its header. */
+/* Pages are counted from the start of the chunk; page 0 has its header. */
 static size_t page_of(const struct slab *s, size_t i, size_t byte)
 {
 	return (offsetof(struct slab_chunk, objs) + i * s->size + byte) / PAGE;
@@ -98,7 +100,7 @@ unsigned slab_take_cold(struct slab *s, unsigned max, void **chain)
 	return n;
 }
 
-/* The last one found is the likeliest: neighbours were freed together. */
+/* The last chunk found is the likeliest: neighbours were freed together. */
 static struct slab_chunk *chunk_of(struct slab *s, const void *obj)
 {
 	struct slab_chunk *k = s->keep.found;
@@ -111,7 +113,7 @@ static struct slab_chunk *chunk_of(struct slab *s, const void *obj)
 	return k;
 }
 
-/* A handful of free objects become cold. False: there are no more. */
+/* Makes a batch of free objects cold. False: there are no more. */
 static bool chill(struct slab *s, void (*last)(const void *obj))
 {
 	struct slab_chunk *k[SLAB_BATCH];
@@ -138,7 +140,7 @@ static bool chill(struct slab *s, void (*last)(const void *obj))
 	return s->keep.aged;
 }
 
-/* Under the lock: are all objects on it cold? */
+/* Under the lock: are all objects on the page cold? */
 static bool all_cold(const struct slab *s, const struct slab_chunk *k, size_t page)
 {
 	size_t i = first_on(s, page), last = last_on(s, page);
@@ -150,7 +152,8 @@ static bool all_cold(const struct slab *s, const struct slab_chunk *k, size_t pa
 	return i > last;
 }
 
-/* Under the lock: the objects on the pages are nobody's, or cold again. */
+/* Under the lock. The objects on the pages become held (cold is false), or cold
+ * again. */
 static void hold(struct slab *s, struct slab_chunk *k, size_t w, uint64_t pages,
 		 bool cold)
 {
@@ -162,7 +165,7 @@ static void hold(struct slab *s, struct slab_chunk *k, size_t w, uint64_t pages,
 	}
 }
 
-/* Neighbours at a time. */
+/* Neighbouring pages in one call. */
 static void give_pages(char *from, uint64_t pages)
 {
 	while (pages) {

@@ -7,37 +7,41 @@
  *   ^base                        ^base + stride               ^base + used * stride
  *
  * The slabs of a kind start with SLAB_FIRST stacks and double up to SLAB_BYTES or
- * SLAB_STACKS, whichever is more: a program of ten threads reserves little, one of a
- * million makes some 2,000 mappings of 16 KiB stacks. Nothing is touched before a thread
- * does.
+ * SLAB_STACKS, whichever is more. So a program of ten threads reserves little, and one
+ * of a million makes some 1,200 mappings of 16 KiB stacks. No memory is touched before
+ * a thread does.
  *
- * A free stack is described by words in the hottest line that it has (struct idle). Free
- * stacks travel in batches (magazine.h). Those that nobody has needed for a while give
- * their pages back, and are one bit in their slab from then on: cold.c.
+ * A free stack is described by a few words in its hottest cache line (struct idle).
+ * Free stacks travel in batches (magazine.h). Those that no thread has needed for a
+ * while give their pages back, and are one bit in their slab from then on (cold.c).
  *
- * Invariant: the lowest STACK_GUARD bytes of a stack that is handed out and all of its
- * guard below fault, and the rest of it never does (guard kind "none" excepted, which is
- * for tests).
+ * Invariant: of a stack that is handed out, the lowest STACK_GUARD bytes and all of the
+ * guard below them fault, and the rest never does. (Except with guard kind "none",
+ * which is for tests.)
  *
- * The guard costs address space and page tables, 8 bytes a page: so a default of 128 KiB
- * adds about 1 us to a stack's first use and 256 bytes to its 512 (64 KiB: 0.5 us, 1 MiB: 7). It is
- * more than the frames that occur, those with a buffer of 64 KiB included. Small stacks,
- * which are made by the million, have four times their size.
+ * The guard costs address space and page tables, 8 bytes a page. A default guard of 128
+ * KiB adds about 1 us to a stack's first use, and 256 bytes of page tables to the
+ * stack's 512 (64 KiB: 0.5 us, 1 MiB: 7 us). It is larger than the frames that occur,
+ * those with a buffer of 64 KiB included. Small stacks, which are made by the million,
+ * have a guard of four times their size.
  *
- * Where address space is rationed (RLIMIT_AS, no overcommit), it is the program's other stacks' and
- * its malloc's as well: slabs are so small that large stacks have one each, free stacks are
- * nobody's own but in the pools, and once they come to more than SPARE_MOST, which is what
- * glibc keeps of them, they are unmapped (stack_release); so also when a thread finds no
- * memory. (Not hooked up for malloc: a call more for each, in every program.)
+ * Where address space is rationed (RLIMIT_AS, no overcommit), the program's other
+ * stacks and its malloc need it too. So slabs are small: each large stack has one of
+ * its own. Free stacks are not cached but go to the pools. Once they come to more than
+ * SPARE_MOST, which is what glibc keeps of them, they are unmapped (stack_release); so
+ * also when a thread finds no memory. (malloc does not trigger this: it would cost one
+ * more call for each malloc, in every program.)
  *
- * Where many are made, several guards are installed by one call, and the stacks that nobody has
- * asked for yet are as those that gave their memory back. No more than GUARDS: the list of them
- * lies on the stack of whoever needs one. Not under a seccomp filter, nor in the drop-in, where
- * one may come any time: threads that need process_madvise(2) would be killed for it.
+ * Where many stacks are made, one call installs several guards, and the stacks that no
+ * thread has asked for yet are treated like those that gave their memory back. At most
+ * GUARDS at once, because the list of them lies on the stack of the thread that needs
+ * one. This is not done under a seccomp filter, nor in the drop-in, where a filter may
+ * come at any time: a filter may kill threads that call process_madvise(2).
  *
- * Rejected: one mapping per stack (two VMAs each: the wall of vm.max_map_count at 32 k
- * threads, 2.4 us more per creation); a bitmap of what is free (finds no *hot* stack); a
- * guard that only some of whose pages fault (a frame lands where it likes). */
+ * Rejected: one mapping per stack (two VMAs each: vm.max_map_count is reached at 32 k
+ * threads, and a creation takes 2.4 us more); a bitmap of the free stacks (it finds no
+ * *hot* stack); a guard of which only some pages fault (a frame may land on any
+ * page). */
 #include "mem/stack.h"
 
 #include <stdlib.h>
@@ -76,10 +80,10 @@ static struct slab slabs = { .lock = LOCK_INIT(RANK_SLAB),
 			     .size = (sizeof(struct stack_slab) + 63) & ~(size_t)63,
 			     .chilled = LIST_INIT(slabs.chilled) };
 uint64_t stack_handed;
-static uint32_t guarding; /* enum guard; whoever probes first, all probe the same */
+static uint32_t guarding; /* enum guard; all threads that probe write the same */
 static uint32_t warned;
-static uint32_t
-    one_by_one; /* set once: no lists of guards, which the kernel takes since 6.14 */
+/* set once: no lists of guards, which the kernel takes since 6.14 */
+static uint32_t one_by_one;
 uint64_t stack_spare;
 bool stack_rationed;
 static size_t guard_chosen; /* 0: none; set once, before the first stack */
@@ -152,14 +156,14 @@ static int install_guard(char *base, unsigned kind)
 		return 0;
 	if (how == GUARD_MADVISE) {
 		ret = sys3(SYS_madvise, from, n, MADV_GUARD_INSTALL);
-		if (ret !=
-		    -EINVAL) /* mlockall(MCL_FUTURE): such memory takes no markers */
+		/* -EINVAL after mlockall(MCL_FUTURE): such memory takes no markers */
+		if (ret != -EINVAL)
 			return (int)ret;
 	}
 	return (int)sys3(SYS_mprotect, from, n, PROT_NONE);
 }
 
-/* Neighbours get different colours whatever their size. */
+/* Neighbours get different colours, whatever their size. */
 static inline unsigned color_of(const void *base)
 {
 	uint64_t h = (uint64_t)(uintptr_t)base / PAGE * 0x9e3779b97f4a7c15u;
@@ -216,7 +220,7 @@ static void pool_lists_locked(struct pool *p)
 	}
 }
 
-/* How many stacks the pool's next slab shall have. */
+/* How many stacks the pool's next slab gets. */
 static size_t slab_stacks(const struct pool *p, size_t stride)
 {
 	size_t n = MAX(p->mapped, SLAB_FIRST);
@@ -237,9 +241,9 @@ static bool map_slab_locked(struct pool *p, unsigned kind)
 		return false;
 	s->kind = kind;
 	s->stride = stride;
-	s->used = 0; /* it may have been another one; then nothing is cold either */
+	s->used = 0; /* a reused descriptor: then nothing is cold either */
 	list_init(&s->chilled);
-	/* RLIMIT_AS or strict overcommit may refuse many where one would do */
+	/* RLIMIT_AS or strict overcommit may refuse many where it grants one */
 	for (; n; n /= 2) {
 		s->n = (unsigned)n;
 		s->bytes = n * stride;
@@ -253,7 +257,7 @@ static bool map_slab_locked(struct pool *p, unsigned kind)
 	}
 	list_push_back(&p->fresh, &s->fresh);
 	bump(&p->mapped, n);
-	stack_index_add(s); /* if that fails its stacks stay warm, no more */
+	stack_index_add(s); /* if this fails, its stacks just never become cold */
 	return true;
 }
 
@@ -262,12 +266,13 @@ static COLD void say_no_guard(int err)
 	if (__atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED))
 		return;
 	uk_warn(
-	    "no more stacks: the guard page of a stack failed with errno %d after %llu "
-	    "stacks (PROT_NONE guards cost two mappings each: raise vm.max_map_count)",
+	    "cannot make more stacks: the guard of a stack failed with errno %d after "
+	    "%llu stacks (each PROT_NONE guard needs two mappings: raise "
+	    "vm.max_map_count)",
 	    -err, (unsigned long long)load_relaxed(&stack_handed));
 }
 
-/* How many guards to install at once: one in sixteen of all. Under the lock. */
+/* How many guards to install at once: a sixteenth of all stacks. Under the lock. */
 static unsigned batch_locked(const struct pool *p, const struct stack_slab *s)
 {
 	size_t n = MIN(MAX(p->mapped / 16, (size_t)1), GUARDS);
@@ -277,7 +282,8 @@ static unsigned batch_locked(const struct pool *p, const struct stack_slab *s)
 	return (unsigned)MIN(n, (size_t)(s->n - s->used));
 }
 
-/* The guards of n stacks, from base on. How many have theirs; *err: why not all. */
+/* Installs the guards of n stacks, from base on. Returns how many have theirs; *err
+ * says why not all. */
 static unsigned install_guards(char *base, unsigned n, size_t stride, unsigned kind,
 			       int *err)
 {
@@ -305,8 +311,9 @@ static unsigned install_guards(char *base, unsigned n, size_t stride, unsigned k
 	return done;
 }
 
-/* Of the n stacks of s from first on the first goes to the caller, if it has its guard; others
- * that have theirs wait, and the rest is as if it never was, unless somebody came after us. */
+/* Of n stacks of s, from `first` on, the first goes to the caller if it has its guard.
+ * The others that have theirs become cold. The rest counts as never used, unless
+ * another thread took stacks of s after us. */
 static void keep_others(struct pool *p, struct stack_slab *s, unsigned first,
 			unsigned n, unsigned guarded)
 {
@@ -321,7 +328,7 @@ static void keep_others(struct pool *p, struct stack_slab *s, unsigned first,
 	lock_release(&p->mag.lock);
 }
 
-/* A stack that nobody ever ran on, or none of its slab for long. */
+/* A stack that was never used, or not since its slab was mapped anew. */
 static void *get_fresh(struct pool *p, unsigned kind)
 {
 	struct stack_slab *s = NULL;
@@ -388,7 +395,7 @@ static COLD void *get_slow(struct stack_cache *c, unsigned kind)
 	if (x && stack_rationed)
 		fetch_add_relaxed(&stack_spare, -(uint64_t)stack_size(kind));
 	base = x ? container_of(x, struct idle, node)->base : get_cold(p);
-	if (x) /* what the dead thread's frames poisoned */
+	if (x) /* poisoned by the dead thread's frames */
 		ASAN_UNPOISON_MEMORY_REGION(base, stack_size(kind));
 	if (base) {
 		if (c)
@@ -495,8 +502,8 @@ bool stack_find_guard(const void *addr, void **base, size_t *size)
 	return true;
 }
 
-/* Of the others nobody has the lock, and nobody takes it while a fork stops all who could: their
- * pages need not be copied. */
+/* No thread holds the lock of an unused kind, or takes it while a fork stops all that
+ * could. So its pages need not be copied. */
 static bool in_use(unsigned kind)
 {
 	return load_relaxed(&stack_pools[kind].mapped);

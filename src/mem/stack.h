@@ -4,19 +4,18 @@
  *   | guard: faults ...... | stack ............... |
  *            base^  ^base + STACK_GUARD            ^base + size
  *
- * A stack is [base, base + size). Its lowest page, and below it more of the guard, fault: a
- * frame that is larger than the guard jumps over it into the neighbour's stack. Memory is
- * reserved, not touched. The guard is MADV_GUARD_INSTALL where the kernel has it (no
- * VMA split, no vm.max_map_count wall), else mprotect(PROT_NONE); installed lazily,
- * when a stack is first handed out.
+ * A stack is [base, base + size). Its lowest page faults, and so does the rest of the
+ * guard, below it. A frame that is larger than the guard can jump over it into the
+ * neighbour's stack. Memory is reserved, not touched. The guard is MADV_GUARD_INSTALL
+ * where the kernel has it (it splits no VMA, so vm.max_map_count is no limit), else
+ * mprotect(PROT_NONE). It is installed lazily, when a stack is first handed out.
  *
- * The kind of a stack says both sizes: order % 32 | class << 5, size = 1 << order, and the class
- * 0 for the default guard, c for one of PAGE << 2 * (c - 1). So an order below 32 is a kind; there
- * is no order 32, whose kind would be 0.
+ * The kind of a stack encodes both sizes: order % 32 | class << 5, size = 1 << order.
+ * Class 0 is the default guard, class c one of PAGE << 2 * (c - 1). So an order below
+ * 32 is a kind; there is no order 32, whose kind would be 0.
  *
  * Reuse is LIFO: first the caller's cache (owner only, no lock), then the shared pool
- * of the kind (lock), then a stack whose memory was given back, then a new one.
- */
+ * of the kind (lock), then a stack that gave its memory back, then a new one. */
 #ifndef MEM_STACK_H
 #define MEM_STACK_H
 
@@ -24,8 +23,8 @@
 #include "mem/magazine.h"
 
 #define STACK_MIN_ORDER 13 /* 8 KiB: one guard page, one page of stack */
-#define STACK_MAX_ORDER 40 /* 1 TiB: programs of numbers ask for some GiB */
-#define STACK_GUARD PAGE   /* what of the guard lies within the stack */
+#define STACK_MAX_ORDER 40 /* 1 TiB: numerical programs ask for some GiB */
+#define STACK_GUARD PAGE   /* the part of the guard that lies within the stack */
 #define STACK_CLASSES 8
 #define STACK_KINDS (32 * STACK_CLASSES)
 #define STACK_MAX_GUARD (PAGE << 2 * (STACK_CLASSES - 2)) /* 16 MiB */
@@ -33,42 +32,45 @@
 /* Free stacks of one vp, linked through their top words; owner only. */
 struct stack_cache {
 	struct magazine free[STACK_KINDS];
-	uint64_t maps, reuses; /* counters, owner: stacks new and used before */
+	uint64_t maps, reuses; /* counters, owner: new stacks, and used ones */
 };
 
 void stack_cache_init(struct stack_cache *c);
-/* Lowest address of a stack of this kind, or NULL (out of memory). c may be NULL
- * (a foreign thread): the shared pool is used. *color gets a stack-specific offset in
- * bytes (multiple of 64, < 1024) to subtract from the initial stack pointer, so that
- * the hot tops of many power-of-two stacks do not share one cache set. */
+/* The lowest address of a stack of this kind, or NULL (out of memory). c may be NULL (a
+ * foreign thread): the shared pool is used. *color gets an offset in bytes (multiple of
+ * 64, < 1024) that depends on the stack; subtract it from the initial stack pointer, so
+ * that the hot tops of many power-of-two stacks do not share one cache set. */
 void *stack_get(struct stack_cache *c, unsigned kind, unsigned *color);
 void stack_put(struct stack_cache *c, void *base, unsigned kind);
-/* Give the pages of a parked stack below sp back to the kernel; contents below sp are
+/* Gives the pages of a parked stack below sp back to the kernel; their contents are
  * lost. */
 void stack_trim(void *base, void *sp);
-/* Give everything cached to the shared pools. The owner. */
+/* Gives everything cached to the shared pools. Called by the owner. */
 void stack_cache_flush(struct stack_cache *c);
-/* The default guard, before the first stack is made. */
+/* Sets the default guard, before the first stack is made. */
 void stack_set_guard(size_t bytes);
 size_t stack_guard_size(unsigned kind);
-/* Address space is rationed, so free stacks shall not keep much of it; before the first one. */
+/* Says that address space is rationed, so that free stacks do not keep much of it.
+ * Called before the first stack is made. */
 void stack_ration(void);
-/* Free stacks of all kinds leave the address space, as far as they can. False: none did. */
+/* Unmaps the free stacks of all kinds, as far as possible. False: nothing was
+ * unmapped. */
 bool stack_release(void);
-/* From now on no guards are made by a call that only we make. */
+/* From now on guards are installed one by one, never by process_madvise(2). */
 void stack_guards_singly(void);
 
-/* For the keeper, one thread at a time (cold.c): a round is stack_keep_begin, then
- * stack_keep_step, a batch of stacks each, until it is false. stack_keep_more: there is
- * something for a later round. */
+/* For the keeper, one thread at a time (cold.c). A round is stack_keep_begin, then
+ * stack_keep_step, one batch of stacks each, until it returns false. stack_keep_more: a
+ * later round has something to do. */
 void stack_keep_begin(void);
 bool stack_keep_step(void);
 bool stack_keep_more(void);
 
-/* Is addr in the guard of some stack? Async-signal-safe, lock-free. Fills base and
- * size. */
+/* Is addr in the guard of a stack? Async-signal-safe, lock-free. Fills *base and
+ * *size. */
 bool stack_find_guard(const void *addr, void **base, size_t *size);
-/* Around fork: nobody is inside the pools. The child must not use caches of others. */
+/* Around fork: no thread is inside the pools. The child must not use the caches of
+ * others. */
 void stack_fork_lock(void);
 void stack_fork_unlock(void);
 uint64_t stack_mapped(void); /* stacks that have their guard */
@@ -76,7 +78,7 @@ uint64_t stack_mapped(void); /* stacks that have their guard */
  * environment forces it (tests). */
 const char *stack_guard_kind(void);
 
-/* The smallest order that holds bytes, or 0 if too big. */
+/* The smallest order that holds bytes, or 0 if bytes is too large. */
 static inline unsigned stack_order(size_t bytes)
 {
 	unsigned order;
@@ -100,8 +102,8 @@ static inline size_t stack_size(unsigned kind)
 	return (size_t)1 << stack_kind_order(kind);
 }
 
-/* The kind that holds bytes, with a guard of at least so many (0: the default); 0: one of
- * them is too big. */
+/* The kind that holds bytes, with a guard of at least `guard` bytes (0: the default).
+ * Returns 0 if one of them is too large. */
 static inline unsigned stack_kind(size_t bytes, size_t guard)
 {
 	unsigned order = stack_order(bytes), class = 0;

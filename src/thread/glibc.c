@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Learning the C library's private layout.
+/* Learns the C library's private layout.
  *
  * Three sources, in this order of trust:
  *   1. exported symbols, some of them private (dlsym finds them): functions, the table
- * of keys, sizes of the static TLS;
+ *      of keys, sizes of the static TLS;
  *   2. the _thread_db_* words that libc keeps for debuggers: sizes and offsets;
  *   3. experiments in the template, a newborn thread of libc's own: what points into
- * its block, which word does uselocale change, where are the stack's bounds.
+ *      its block, which word uselocale changes, where the bounds of the stack are.
  *
- * Runs once, on an ordinary kernel thread. The template's block is copied as the first
- * thing that thread does (no malloc, no stdio before: its tcache pointer is still
- * NULL), then the experiments spoil the original, then it exits as any thread does. As
- * a side effect libc knows from here on that it is not single-threaded
+ * This runs once, on an ordinary kernel thread. The template first copies its own block
+ * (no malloc and no stdio before that: its tcache pointer is still NULL). Then the
+ * experiments spoil the original, and the template exits as any thread does. As a side
+ * effect libc knows from then on that the process is not single-threaded
  * (__libc_single_threaded).
  *
  * Rejected: offsets per libc version (a table that is wrong the day a distribution
@@ -32,7 +32,8 @@
 #include "base/os.h"
 #include "base/panic.h"
 
-/* A guard of a size that nobody else has tells the stack's words in struct pthread. */
+/* A guard size that no other thread has: it identifies the stack's words in struct
+ * pthread. */
 #define TEMPLATE_GUARD (5 * PAGE)
 #define TEMPLATE_STACK ((size_t)128 << 10)
 #define RSEQ_MAX 64
@@ -280,7 +281,7 @@ static void *template_thread(void *arg)
 		t->err = -ENOSYS;
 		return NULL;
 	}
-	/* behind the copy there is room for another struct pthread */
+	/* behind the copy there is space for another struct pthread */
 	old = (unsigned char *)glibc.snap + glibc.below + glibc.pd_size;
 	try_uselocale(tp);
 	try_services(tp, old);
@@ -289,7 +290,7 @@ static void *template_thread(void *arg)
 	return NULL;
 }
 
-/* --- what the copy tells --- */
+/* --- what the copy shows --- */
 
 static uintptr_t snap_word(ptrdiff_t off)
 {
@@ -317,7 +318,8 @@ static void find_stack(const struct template *t)
 	}
 }
 
-/* Words into the block are to move with it; words into the template's stack go. */
+/* Words that point into the block are to move with it; words that point into the
+ * template's stack become NULL. */
 static int find_relocs(ptrdiff_t from, ptrdiff_t to, uintptr_t stack, size_t size)
 {
 	uintptr_t lo = (uintptr_t)glibc.snap_tp - glibc.below;
@@ -365,7 +367,7 @@ static int digest(const struct template *t)
 		stack = snap_word(glibc.stackblock);
 		size = snap_word(glibc.stackblock + 8);
 	}
-	/* in no list: a list of one */
+	/* unlinked: a list of one */
 	set_snap(glibc.list, (uintptr_t)glibc.snap_tp + glibc.list);
 	set_snap(glibc.list + 8, (uintptr_t)glibc.snap_tp + glibc.list);
 	if (glibc.start != NOWHERE) {
@@ -397,8 +399,9 @@ static int digest(const struct template *t)
 
 int glibc_run(void *(*fn)(void *), void *arg, void *stack, size_t size, pthread_t *out)
 {
-	/* but not the two that libc keeps for itself: who holds libc's lock of all threads
-	 * may wait for our answer to one while we wait for the lock */
+	/* all but the two that libc keeps for itself: a thread that holds libc's lock
+	 * of all threads may wait for our answer to one of them, while we wait for the
+	 * lock */
 	uint64_t all = ~(3ull << 31), old;
 	pthread_attr_t attr;
 	int err;
@@ -446,7 +449,7 @@ int glibc_learn(void)
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 	int err;
 
-	glibc = (struct glibc){ 0 }; /* of a start that failed */
+	glibc = (struct glibc){ 0 }; /* what a failed start left */
 	glibc.pd = (char *)pthread_self() - (char *)arch_get_tp();
 	glibc.stackblock = glibc.first_block = glibc.specific_used = NOWHERE;
 	glibc.locale = glibc.reset = NOWHERE;

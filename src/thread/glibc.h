@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* glibc.h - what we know of the C library's private thread block, all of it found out
- * and checked at run time (glibc.c), none of it compiled in.
+/* glibc.h - what we know of the C library's private thread block. All of it is found
+ * out and checked at run time (glibc.c), nothing is compiled in.
  *
  *   low                                              high
  *   | surplus | TLS of modules ... | libc's TLS | struct pthread |     (x86-64)
@@ -21,7 +21,7 @@
 #define HELD_MAX 8
 
 struct glibc {
-	/* libc's own functions, past whoever interposes them (also us) */
+	/* libc's own functions, not those that interpose them (ours, for example) */
 	int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 	int (*join)(pthread_t, void **);
 	int (*key_create)(pthread_key_t *, void (*)(void *));
@@ -29,8 +29,9 @@ struct glibc {
 	int (*setspecific)(pthread_key_t, const void *);
 	void *(*getspecific)(pthread_key_t);
 	int (*getattr_np)(pthread_t, pthread_attr_t *);
-	void *(*allocate_tls)(void *); /* ld.so: DTV and initial images; NULL: no A */
-	void (*deallocate_tls)(void *tp, bool memory); /* the DTV; may be NULL */
+	/* ld.so: DTV and initial images; NULL: no method A */
+	void *(*allocate_tls)(void *);
+	void (*deallocate_tls)(void *tp, bool memory); /* frees the DTV; may be NULL */
 	void (*call_tls_dtors)(void);                  /* may be NULL */
 
 	/* the block */
@@ -41,8 +42,8 @@ struct glibc {
 	ptrdiff_t tid, list, dtv, cancel, start, stackblock, policy, priority;
 	ptrdiff_t specific, first_block, specific_used;
 	ptrdiff_t err, herr, locale, ctype_b, ctype_lower, ctype_upper, rseq;
-	/* words of struct pthread that libc fills when it is first called, and frees at the
-	 * thread's end */
+	/* words of struct pthread that libc fills when one of its services is first
+	 * called, and frees at the thread's end */
 	ptrdiff_t held[HELD_MAX];
 	unsigned nheld;
 	ptrdiff_t libc_tls; /* libc's TLS */
@@ -71,10 +72,10 @@ struct glibc {
 
 extern struct glibc glibc;
 
-/* Fills all of it by way of a template thread, which is gone when this returns.
- * 0 or -errno. */
+/* Fills all of it by means of a template thread, which is gone when this returns. 0 or
+ * -errno. */
 int glibc_learn(void);
-/* Run fn(arg) in a fresh thread of libc's own, all signals blocked. 0 or -errno. */
+/* Runs fn(arg) in a new thread of libc's own, all signals blocked. 0 or -errno. */
 int glibc_run(void *(*fn)(void *), void *arg, void *stack, size_t size, pthread_t *out);
 
 static inline void *glibc_word(const void *tp, ptrdiff_t off)
@@ -87,14 +88,14 @@ static inline void glibc_set_word(void *tp, ptrdiff_t off, const void *v)
 	*(const void **)(void *)((char *)tp + off) = v;
 }
 
-/* TLS images of the static modules, and whether they are still what is loaded
+/* TLS images of the static modules, and a check that they are still what is loaded
  * (tls_modules.c). */
 int modules_init(void);
-/* Every module's TLS but libc's becomes what it is in a new thread. */
+/* Makes every module's TLS except libc's what it is in a new thread. */
 void modules_reset(void *tp);
 void modules_fork_lock(void);
 void modules_fork_unlock(void);
-/* tls.c: calls fn for every block that there is. */
+/* tls.c: calls fn for every block. */
 void tls_each_block(void (*fn)(void *tp, void *arg), void *arg);
 
 #endif

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Thread-local keys. A process-wide table of keys, and per thread two arrays: values, and
- * the generation of the key for which each was set.
+/* Thread-local keys: a process-wide table of keys, and two arrays per thread, with the
+ * values and with the key's generation for which each was set.
  *
  *   generation: even = free, odd = in use; every create and delete adds 1
  *
- * A value is valid only while its generation is the key's, so deleting a key need not visit
- * the threads, and a key made anew in the same place starts with NULL everywhere. Generation
- * 0 is never in use: fresh arrays are zero.
+ * A value is valid only while its generation is the key's. So deleting a key need not
+ * visit the threads, and a key made anew in the same place starts with NULL everywhere.
+ * Generation 0 is never in use: fresh arrays are zero.
  *
- * No lock: a key is taken by CAS on its generation. The destructor belongs to whoever holds
- * the odd generation.
+ * No lock: a key is taken by CAS on its generation. The destructor belongs to the
+ * thread that made the generation odd.
  *
- * Rejected: pthread keys (a light thread would share its carrier's).
- */
+ * Rejected: pthread keys (a light thread would share its carrier's). */
 #include "thread/keys.h"
 
 #include <stdlib.h>
@@ -26,7 +25,7 @@ static struct {
 	uint32_t gen;         /* atomics */
 	void (*dtor)(void *); /* atomics; written by the creator */
 } keys[KEYS_MAX];
-static uint32_t hint; /* where to look for a free one; any value is right */
+static uint32_t hint; /* where to look for a free key; any value is correct */
 
 static bool in_use(uint32_t gen)
 {
@@ -74,7 +73,7 @@ void *uk_key_get(uk_key k)
 	return e->keys[k];
 }
 
-/* Room for key k in e. */
+/* Makes space for key k in e. */
 static int grow(struct thread_ext *e, uk_key k)
 {
 	unsigned n = (k / GROW + 1) * GROW;

@@ -5,11 +5,12 @@
 
 #include "thread/thread.h"
 
-/* uk_key_set of the calling thread. */
+/* uk_key_set for the calling thread. */
 int keys_set(struct uk_thread *t, uk_key k, const void *value);
-/* By the exiting thread itself; destructors may set keys again (4 rounds at most). */
+/* Called by the exiting thread itself; destructors may set keys again (4 rounds at
+ * most). */
 void keys_run_destructors(struct uk_thread *t);
-/* The descriptor's part goes: release the arrays. Nobody runs as that thread any more. */
+/* Frees the arrays of e. No code runs as its thread any more. */
 void keys_free(struct thread_ext *e);
 
 #endif

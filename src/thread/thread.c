@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptors: where they come from, foreign kernel threads, ids, rarely needed parts. */
+/* Descriptors: where they come from, foreign threads, ids, rarely needed parts. */
 #include "thread/thread.h"
 
 #include <pthread.h>
@@ -37,7 +37,7 @@ uint64_t thread_new_ids(unsigned n)
 	return fetch_add_relaxed(&next_id, n);
 }
 
-/* Nobody has t, but a stale waker may. */
+/* t is free, but a stale waker may still have its token. */
 static void raise_floor(const void *obj)
 {
 	const struct uk_thread *t = obj;
@@ -83,7 +83,7 @@ static void foreign_gone(void *arg)
 	slab_put(&thread_slab, NULL, t);
 }
 
-/* Once; again if it failed. */
+/* Runs once; again if it failed. */
 int thread_init(void)
 {
 	static bool done;
@@ -144,7 +144,7 @@ struct uk_thread *thread_foreign(void)
 	t = thread_guest();
 	if (!t)
 		return NULL;
-	if (pthread_setspecific(foreign_key, t)) { /* its end would go unnoticed */
+	if (pthread_setspecific(foreign_key, t)) { /* no destructor would free t */
 		store_release(&t->kind, (uint8_t)THREAD_FREE);
 		slab_put(&thread_slab, NULL, t);
 		return NULL;

@@ -1,33 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* thread.h - one thread's descriptor. This is the data-structure essay of the runtime.
+/* thread.h - the descriptor of a thread, the central data structure of the runtime.
  *
- * Three kinds share one type, so that every wait queue, the dump and the wait word serve
- * them alike:
+ * Three kinds share one type, so that every wait queue, the dump and the wait word
+ * treat them alike:
  *   USER       a user thread: stack and context of its own
  *   DISPATCHER the context of a carrier itself (embedded in struct carrier)
  *   FOREIGN    a kernel thread that is not ours and called us; parks on a futex
  *
- * Descriptors come from a slab that is never unmapped (type-stable): a waker or a timer may
- * hold a stale pointer and finds out by the token. One that has been free for long may
- * become zero (mem/slab_cold.c), which reads as dead in all fields: FREE, IDLE, TAKEN, no
- * vp. What is born there begins with a token that no stale waker has: thread_born.
+ * Descriptors come from a slab that is never unmapped (type-stable): a waker or a timer
+ * may hold a stale pointer, and the token shows that it is stale. A descriptor that has
+ * been free for long may become zero (mem/slab_cold.c), which reads as dead in all
+ * fields: FREE, IDLE, TAKEN, no vp. The next thread there begins with a token that no
+ * stale waker has: thread_born.
  *
- * THE WAIT WORD is the one blocking primitive (law 4). token:48 | reason:8 | state:8
+ * THE WAIT WORD is the one blocking primitive (law 4, docs/ARCHITECTURE.md).
  *
- *   IDLE   --wait_begin (self)---> ARMED     a new token; wakers may know us from now on
- *   ARMED  --after the switch----> PARKED    context saved; by who runs after us
- *   ARMED  --wait_fire (anyone)--> FIRED     we have not switched yet, or are just doing it:
- *                                            whoever finishes the switch queues us
- *   PARKED --wait_fire (anyone)--> FIRED     the firing thread queues us
+ *   token:48 | reason:8 | state:8
+ *
+ *   IDLE   --wait_begin (self)---> ARMED   a new token; wakers may know us from now on
+ *   ARMED  --after the switch----> PARKED  context saved; by the successor
+ *   ARMED  --wait_fire (anyone)--> FIRED   the switch has not begun or not ended: the
+ *                                          successor queues us
+ *   PARKED --wait_fire (anyone)--> FIRED   the firing thread queues us
  *   FIRED  --wait_end (self)-----> IDLE
- *   FIRED  --claim_joiner--------> PARKED    it fired a thread that somebody looks at, so it
- *                                            may not run it; the reaper fires it in a moment
+ *   FIRED  --claim_joiner--------> PARKED  it fired a thread that a dump or the keeper
+ *                                          looks at, and may not run it; the reaper
+ *                                          fires it soon
  *
- * Exactly one of event, timer, cancellation, signal wins the CAS to FIRED and leaves its reason.
+ * The successor is the thread or dispatcher that runs next on the carrier. Exactly one
+ * of event, timer, cancellation and signal wins the CAS to FIRED, and leaves its
+ * reason.
  *
- * Fields are grouped by who touches them, for of many threads each line is a miss: a switch
- * touches the first, a park and its wake-up two, one in a queue three, with a deadline four.
- */
+ * Fields are grouped by use, because with many threads each cache line is a miss. A
+ * switch touches the first line, a park and its wake-up two, a wait in a queue three,
+ * one with a deadline four. */
 #ifndef THREAD_THREAD_H
 #define THREAD_THREAD_H
 
@@ -40,7 +46,7 @@
 
 enum thread_kind { THREAD_FREE, THREAD_USER, THREAD_DISPATCHER, THREAD_FOREIGN };
 
-/* For the dump; written by whoever makes the transition, read racily. */
+/* For the dump; written by the code that makes the transition, read racily. */
 enum thread_state {
 	T_NEW,
 	T_READY,
@@ -67,7 +73,7 @@ enum wait_kind {
 	WAIT_SELECT,
 	WAIT_STACK,
 	WAIT_CLOSE,
-	WAIT_PTHREAD_MUTEX, /* the drop-in's: the word of libc's object */
+	WAIT_PTHREAD_MUTEX, /* preload library: the word of libc's object */
 	WAIT_KINDS
 };
 
@@ -86,21 +92,23 @@ enum wait_kind {
 #define WAKE_OK 0u
 #define WAKE_TIMEOUT 1u
 #define WAKE_CANCEL 2u
-#define WAKE_SIGNAL 3u /* a signal handler is to run; the drop-in's */
+#define WAKE_SIGNAL 3u /* a signal handler is to run; preload library only */
 
-/* What a thread is asked to come out of its waits for. SIGNAL: and to call thread_signals
- * when it next leaves the runtime, or where it is (sched/signal.c). */
+/* Why a thread is asked to leave its waits. With ASK_SIGNAL it also calls
+ * thread_signals, when it next leaves the runtime or where it is (sched/signal.c). */
 #define ASK_CANCEL ((uint8_t)1)
 #define ASK_SIGNAL ((uint8_t)2)
 
-/* suspension, bits of t->susp: ASKED by uk_thread_suspend, LOOK by a dump that reads the
- * frames. Who would queue the thread while one of them is set sets HELD instead; who clears
- * the last of them and finds HELD queues it (suspend_end). */
+/* Suspension, bits of t->susp: ASKED by uk_thread_suspend, LOOK by a dump or the
+ * keeper, which use the thread's stack. While one of them is set, code that would queue
+ * the thread sets HELD instead. The code that clears the last of them and finds HELD
+ * queues it (suspend_end). */
 #define SUSP_ASKED ((uint8_t)1)
 #define SUSP_LOOK ((uint8_t)2)
 #define SUSP_HELD ((uint8_t)4)
 
-/* t->depth while a child of vfork runs on the thread's stack: nobody may enter. */
+/* t->depth while a child of vfork runs on the thread's stack: nothing there may
+ * enter the runtime. */
 #define DEPTH_VFORK 255
 
 struct carrier;
@@ -112,42 +120,43 @@ struct cleanup {
 	void *arg;
 };
 
-/* What few threads need: made when first needed, owner only. */
+/* What only few threads need: made at first use, owner only. */
 struct thread_ext {
 	char name[32];
 	struct cleanup *cleanups;
 	void **keys;
 	uint32_t *key_gen;
 	unsigned nkeys;
-	size_t own_stack; /* bytes of a stack that is the program's */
+	size_t own_stack; /* size of a stack that the program provided */
 };
 
-/* The time that its carriers have spent with a thread: sched/cputime.c. */
+/* The CPU time that carriers have spent with a thread: sched/cputime.c. */
 struct cputime {
-	int64_t spent;  /* until it was last left; all under cputime.c's lock */
-	int64_t from;   /* its carrier's, when it came on */
-	int32_t tid;    /* of that; 0: it does not run, or is not counted */
+	int64_t spent;  /* until it was last switched out; all under cputime.c's lock */
+	int64_t from;   /* its carrier's CPU time when it was switched in */
+	int32_t tid;    /* of that carrier; 0: it does not run, or is not counted */
 	uint32_t asked; /* it is counted; anyone reads */
 	int64_t told;   /* the last answer; anyone reads */
-	int64_t due;    /* its alarm is for that much; 0: none; the thread reads */
-	int32_t timer;  /* the kernel's, of that alarm */
-	bool sleeps;    /* the alarm is set when it next runs */
+	int64_t due;    /* CPU time when its alarm is due; 0: none; the thread reads */
+	int32_t timer;  /* the kernel's timer, of that alarm */
+	bool sleeps;    /* the alarm is to be set when it next runs */
 };
 
 struct uk_thread {
 	/* -- line 0: the switch and the queues -- */
 	void *sp; /* context; valid while not running; NULL = never ran */
 	void *tp; /* own thread pointer; NULL = light. Fixed from its first run */
-	struct carrier *carrier; /* who runs it; written by the switching carrier */
+	struct carrier *carrier; /* runs it; written by the switching carrier */
 	uint64_t wait;           /* the wait word: owner arms, anyone fires by CAS */
-	struct uk_thread *next;  /* in a queue: the queue's; else free */
+	struct uk_thread *next;  /* link of the queue that it is in; else unused */
 	struct uk_vp *vp; /* the vp that last ran it; where foreign wakers queue it */
-	int64_t since;    /* vp clock at the last change of state; who changes that */
-	uint8_t kind;     /* enum thread_kind */
-	uint8_t state;    /* enum thread_state */
-	uint8_t susp;     /* SUSP_... bits; atomics */
-	uint8_t
-	    asked; /* ASK_... bits; anyone sets, owner clears; pairs with wait_begin */
+	/* vp clock at the last change of state; written by the code that changes it */
+	int64_t since;
+	uint8_t kind;  /* enum thread_kind */
+	uint8_t state; /* enum thread_state */
+	uint8_t susp;  /* SUSP_... bits; atomics */
+	/* ASK_... bits; anyone sets, owner clears; pairs with wait_begin */
+	uint8_t asked;
 	uint8_t depth;    /* nesting of rt_enter; owner */
 	uint8_t wkind;    /* enum wait_kind; owner writes */
 	uint8_t blocking; /* depth of uk_blocking_begin; owner */
@@ -159,33 +168,34 @@ struct uk_thread {
 		const void *wobj;    /* what it waits for; owner, for the dump */
 		void *(*fn)(void *); /* before its first run: what to run */
 	};
-	uint64_t
-	    place; /* owner: where its last buffer lay, and was it there? (io/place.c) */
+	/* owner: where its last buffer lay, and whether it was resident (io/place.c) */
+	uint64_t place;
 	uint64_t join; /* JOIN_... or joiner | token << 48; atomics */
 	union {
 		void *stack; /* lowest address; NULL before its first run */
 		long ktid;   /* foreign: the kernel's id */
 	};
 	uint64_t id;
-	int32_t wfd;     /* fd of an I/O wait, else -1; foreign: see io/raw.c */
-	uint8_t light;   /* no TLS block of its own; constant */
-	uint8_t trimmed; /* 1: its stack was trimmed in this wait; the keeper, and owner
-			     when it begins one */
+	int32_t wfd;   /* fd of an I/O wait, else -1; foreign: see io/raw.c */
+	uint8_t light; /* no TLS block of its own; constant */
+	/* 1: its stack was trimmed in this wait; written by the keeper, and by the
+	 * owner when it begins a wait */
+	uint8_t trimmed;
 	uint8_t kind_of_stack; /* mem/stack.h */
 	uint8_t uncancelable;  /* this wait ignores cancel; owner, while ARMED */
-	/* -- line 2: a wait in the sync room's table -- */
+	/* -- line 2: a wait in the futex table -- */
 	char node[CACHE_LINE]; /* sync/futex.h */
 	/* -- line 3: a wait with a deadline -- */
-	struct timer
-	    timer; /* the wheel's, while armed. Before the first run, token holds
-			     the creator's floating-point environment */
+	/* the wheel's, while armed. Before the first run, token holds the creator's
+	 * floating-point environment */
+	struct timer timer;
 	struct thread_ext *ext;
 	uint64_t creator;
 	/* -- line 4: birth and death -- */
 	void *arg; /* argument, later the return value */
 	struct cputime cpu;
-	uint8_t deferred; /* foreign: a signal handler of its own left a wake-up */
-	uint8_t terminal; /* it writes to one (io/file.c): its slot + 1; itself */
+	uint8_t deferred; /* foreign: a signal handler on it left a wake-up to do */
+	uint8_t terminal; /* slot + 1 of the terminal it writes to (io/file.c); owner */
 	uint8_t lasting;  /* its block stays until it is joined or detached; constant */
 #if UK_SAN
 	struct san_fiber san;
@@ -193,15 +203,16 @@ struct uk_thread {
 } LINE_ALIGNED;
 
 /* t->join
- *   OPEN     --join----> joiner | token << 48   (low token bits: a re-join is another value)
+ *   OPEN     --join----> joiner | token << 48   (low token bits: a re-join differs)
  *   OPEN     --detach--> DETACHED
  *   OPEN     --exit----> EXITED
- *   joiner   --time-out, cancel (the joiner)--> OPEN
+ *   joiner   --timeout, cancel (the joiner)--> OPEN
  *   joiner   --exit----> EXITED, and the joiner is fired
  *   DETACHED --exit----> descriptor freed by the reaper
  *   EXITED   --join, detach--> TAKEN: descriptor freed by the caller
  * In a forked child, for a thread that was not copied (life/fork.c):
- *   OPEN, joiner --rebuild--> LOST --join, detach--> TAKEN: descriptor freed by the caller
+ *   OPEN, joiner --rebuild--> LOST
+ *   LOST         --join, detach--> TAKEN: descriptor freed by the caller
  */
 #define JOIN_TAKEN ((uint64_t)0) /* also of memory that was given back */
 #define JOIN_DETACHED ((uint64_t)1)
@@ -215,21 +226,22 @@ static inline bool thread_asked(const struct uk_thread *t, uint8_t what)
 	return load_relaxed(&t->asked) & what;
 }
 
-/* The running thread; NULL on a kernel thread that never called us. One initial-exec word:
- * right by law 2 for full threads, rewritten at the switch for light ones. */
+/* The running thread; NULL on a kernel thread that never called us. One initial-exec
+ * word: correct for full threads by law 2, rewritten at the switch for light ones. */
 extern __thread struct uk_thread *thread_self_tls
     __attribute__((tls_model("initial-exec")));
-/* Never inlined: a caller cannot keep the TLS address across a park. */
+/* Never inlined, so a caller cannot keep the TLS address across a park. */
 struct uk_thread *thread_self(void);
 struct uk_thread **thread_self_slot(void);
 
 extern struct slab thread_slab, thread_ext_slab, cleanup_slab;
-/* No token of a descriptor whose memory may be gone was higher; the keeper raises it. */
+/* At least as high as any token of a descriptor whose memory may be gone; the keeper
+ * raises it. */
 extern uint64_t thread_token_floor;
 
-/* t is out of the slab: its tokens go on where it left them, or above all of those that
- * were forgotten. (The keeper's raise is seen: the slab's lock is between, or nothing was
- * forgotten.) */
+/* For a t that comes out of the slab: its tokens continue where they stopped, or above
+ * all that were forgotten. (A raise by the keeper is visible: the slab's lock is
+ * between, or nothing was forgotten.) */
 static inline void thread_born(struct uk_thread *t)
 {
 	if (unlikely(!load_relaxed(&t->wait)))
@@ -243,12 +255,13 @@ bool thread_keep_step(void);
 bool thread_keep_more(void);
 
 int thread_init(void); /* once */
-/* Descriptor of the calling foreign kernel thread, made on first use. */
+/* The descriptor of the calling foreign thread, made on first use. */
 struct uk_thread *thread_foreign(void);
-/* Another one for the same kernel thread, a carrier: see sched/signal.c. NULL: no memory. */
+/* A second one for the calling kernel thread, a carrier: see sched/signal.c. NULL: no
+ * memory. */
 struct uk_thread *thread_guest(void);
 uint64_t thread_new_ids(unsigned n); /* first of n fresh ids */
-/* slab_walk over all descriptors, for rooms that know no slabs. */
+/* slab_walk over all descriptors, for layers that do not know slabs. */
 int thread_walk(int (*fn)(void *t, void *arg), void *arg);
 struct thread_ext *thread_ext(struct uk_thread *t); /* self only; NULL = no memory */
 void thread_run_cleanups(struct uk_thread *t);      /* self; cleanups, then keys */
@@ -264,7 +277,7 @@ static inline size_t thread_stack_size(const struct uk_thread *t)
 					: 0;
 }
 
-/* Does p[0..n) lie on t's stack? User threads only; the answer is no before t's first run. */
+/* Does p[0..n) lie on t's stack? Only for user threads; false before t's first run. */
 static inline bool thread_on_stack(const struct uk_thread *t, const void *p, size_t n)
 {
 	size_t at = (size_t)((uintptr_t)p - (uintptr_t)t->stack);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Synthetic thread ids: what the owner field of a lock holds.
  *
- * From TID_FIRST (the kernel's own end there, PID_MAX_LIMIT) to the end of the 30 bits
- * that a futex word has for its owner. A fresh one for each life of a block: a stale
- * one would alias an abandoned recursive lock's owner. The counter never wraps, its
- * image does; from the second time round on, ids of living threads are left out: they
- * are collected in a bitmap, one window of ids at a time.
+ * They range from TID_FIRST (PID_MAX_LIMIT, where the kernel's own end) to the end of
+ * the 30 bits that a futex word has for its owner. A block gets a fresh one for each
+ * life: a stale one would alias the owner of an abandoned recursive lock. The counter
+ * never wraps, but the ids derived from it do. From the second round on, ids of living
+ * threads are left out: they are collected in a bitmap, one window of ids at a time.
  *
- * Each process begins somewhere else, a forked child, too: its neighbours may be under us as
- * well, and libc's locks between processes compare ids (posix/shared.c).
+ * Each process begins at another id, a forked child too: other processes may use
+ * ukthreads as well, and libc's process-shared locks compare ids (posix/shared.c).
  *
  * A cache takes CHUNK numbers at once, so the shared counter is touched rarely. */
 #include <string.h>
@@ -24,10 +24,10 @@
 #define SPAN ((uint64_t)(TID_END - TID_FIRST)) /* a multiple of WINDOW */
 #define CHUNK 64
 
-uint64_t
-    tid_counter; /* numbers given out; fetch_add, and the test that turns it round */
+/* numbers given out; fetch_add, and a test that makes the ids wrap */
+uint64_t tid_counter;
 static struct lock lock = LOCK_INIT(RANK_TID);
-static uint64_t window = UINT64_MAX; /* lock: which window the bitmap is about */
+static uint64_t window = UINT64_MAX; /* lock: the window that the bitmap describes */
 static uint64_t busy[WINDOW / 64];   /* lock */
 
 static inline uint32_t tid_of(uint64_t number)
@@ -46,7 +46,7 @@ static void mark(void *tp, void *arg)
 		busy[off / 64] |= 1ull << off % 64;
 }
 
-/* Is the number's id somebody's, from the last time round? */
+/* Does a living thread have the number's id, from the last round? */
 static bool taken(uint64_t number)
 {
 	uint64_t w = number / WINDOW, off = number % WINDOW, first;
@@ -76,7 +76,7 @@ uint32_t tid_fresh(struct tid_range *r)
 		n = 1;
 	}
 	do {
-		/* a cache that slept for a whole round starts anew */
+		/* a cache that was idle for half a round starts anew */
 		if (r->next == r->end ||
 		    load_relaxed(&tid_counter) - r->next > SPAN / 2) {
 			r->next = fetch_add_relaxed(&tid_counter, n);

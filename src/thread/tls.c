@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks: made by a method, pooled, renewed for each life.
+/* Thread blocks: made by a method, pooled, renewed for each life.
  *
- * Renewing is what start_thread would do for a newborn, by plain stores into a block
- * that nobody runs on: TLS images of all modules but libc, errno, h_errno, locale, the
- * list and cancellation words of struct pthread, where its stack is, a fresh tid. What
- * stays: malloc's cache and the rest of libc's TLS (tls_exit.c), the canary and the
- * pointer guard (the same in all threads of a process).
+ * Renewing does what start_thread would do for a newborn thread, by plain stores into a
+ * block that no thread runs on: TLS images of all modules but libc, errno, h_errno,
+ * locale, the robust list and cancellation words of struct pthread, the bounds of the
+ * stack, a fresh tid. What stays: malloc's cache and the rest of libc's TLS
+ * (tls_exit.c), the canary and the pointer guard (the same in all threads of a
+ * process).
  *
- * Invariant: a block is in one magazine, or handed out, or the keeper's (tls_cold.c).
+ * Invariant: a block is in one magazine, or handed out, or held by the keeper
+ * (tls_cold.c).
  *
- * The methods are tried in order, each by a self-test on a real thread that moves onto
- * a block and lives two lives there. With a glibc that nobody has tested yet, the test
- * first runs in a child process, where a crash is an answer. */
+ * The methods are tried in order. Each is checked by a self-test, in which a real
+ * thread moves onto a block and lives two lives there. With a glibc version that has
+ * not been tested yet, the test first runs in a child process, where a crash is a
+ * result too. */
 #include "thread/tls.h"
 
 #include <ctype.h>
@@ -183,7 +186,8 @@ static void is_block(void *tp, void *arg)
 		*(void **)arg = NULL;
 }
 
-/* The kernel thread will run others: its end must not write into this block. */
+/* This kernel thread will run other threads: at its end the kernel must not write into
+ * this block. */
 static void leave_kernel_thread(void)
 {
 	static struct {
@@ -207,12 +211,12 @@ void tls_fork_child(bool user)
 
 	tls_forks++;
 	tid_fork_child();
-	each_block(is_block, &found); /* the fork has its lock */
-	if (make != template_make)    /* each by itself in libc's list */
+	each_block(is_block, &found); /* the fork holds its lock */
+	if (make != template_make)    /* each is in libc's list by itself */
 		threads_list_fork_child(NULL);
 	else
 		threads_list_fork_child(found ? NULL : tp);
-	if (found || !user) /* some kernel thread's own */
+	if (found || !user) /* the block of some kernel thread */
 		return;
 	if (tls_child_is_process)
 		tls_block_of(tp)->tid = (uint32_t)sys_gettid();
@@ -249,8 +253,8 @@ static void on_key(void *value)
 static const char no_memory[] = "no memory";
 
 /* libc asks the kernel for the affinity of the tid in the block, so pthread_getattr_np
- * gives ESRCH unless the drop-in interposes it; for the test the block has a real one for a
- * moment. */
+ * returns ESRCH unless the preload library interposes it. For the test the block has a
+ * real tid for a moment. */
 static const char *check_stack(struct check *k, char *tp)
 {
 	int *tid = (int *)(void *)(tp + glibc.tid), mine = *tid, err;
@@ -290,7 +294,7 @@ static const char *check_libc(void)
 	for (size_t i = 0; i < array_size(p); i++) {
 		p[i] = malloc(i * 100 + 1);
 		if (!p[i])
-			return no_memory; /* and what there was is lost */
+			return no_memory; /* and the earlier ones are lost */
 	}
 	for (size_t i = 0; i < array_size(p); i++)
 		free(p[i]);
@@ -334,7 +338,7 @@ static void *check_thread(void *arg)
 	for (int life = 0; life < 2; life++) {
 		void *tp = tls_get(NULL, k->stack, sizeof(k->stack));
 
-		k->failed = !tp ? no_memory : "not the same block again";
+		k->failed = !tp ? no_memory : "the pooled block was not used again";
 		if (!tp || (first && first != tp))
 			return NULL;
 		first = tp;
@@ -366,14 +370,15 @@ static int self_test(bool quiet)
 		return -ENOMEM;
 	if (!err && k.failed) {
 		if (!quiet)
-			uk_warn("thread blocks, method %s: %s", method, k.failed);
+			uk_warn("self-test of thread blocks, method %s, failed: %s",
+				method, k.failed);
 		err = -ENOSYS;
 	}
 	return err;
 }
 
-/* The same in a child, without a trace in this process: a plain fork has no thread
- * handlers run and signals nobody when it ends. */
+/* The same in a child, without effects on this process: a plain clone runs no atfork
+ * handlers and sends no signal when it ends. */
 static int self_test_apart(void)
 {
 	int status = -1;
@@ -400,7 +405,7 @@ static int self_test_apart(void)
 	return got == pid && status == 0 ? 0 : -ENOSYS;
 }
 
-/* The versions that the tests have been run with. */
+/* The versions with which the tests have been run. */
 static bool known_glibc(void)
 {
 	static const char *const known[] = { "2.36", "2.41", "2.43" };
@@ -411,7 +416,7 @@ static bool known_glibc(void)
 	return false;
 }
 
-/* Memory or a kernel thread lacked: the method may be right all the same. */
+/* Memory or a kernel thread was missing: the method may be right all the same. */
 static bool no_verdict(int err)
 {
 	return err == -ENOMEM || err == -EAGAIN;
@@ -433,7 +438,7 @@ static int try_method(const char *name, int (*init)(void), void *(*m)(void))
 		method = "none";
 		make = NULL;
 	}
-	/* what the test made is of no use to the next method */
+	/* the blocks that the test made are of no use to the next method */
 	if (err && !no_verdict(err)) {
 		tls_pool.batches = NULL;
 		tls_pool.n = tls_pool.low = 0;

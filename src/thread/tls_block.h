@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tls_block.h - our part of a block, one line under the static TLS:
+/* tls_block.h - our part of a block, one cache line below the static TLS:
  *
  *   low                                                      high
  *   | struct tls_block | surplus, TLS of all modules | struct pthread |
@@ -16,11 +16,11 @@
 #include "thread/tls.h"
 
 struct tls_block {
-	void *mem; /* what it was made in; the slab's link, while it is none */
+	void *mem; /* the memory it was made in; the slab's link while that is free */
 	struct mag_node node;
 	struct list all; /* tls_pool's lock */
-	uint32_t live;   /* handed out; tls_get and tls_put */
-	uint32_t tid;    /* tls_get; libc's own word for it is changed by fork */
+	uint32_t live;   /* handed out; written by tls_get and tls_put */
+	uint32_t tid;    /* set by tls_get; libc's own word for it is changed by fork */
 	uint32_t forks;  /* tls_forks when it was made; constant */
 };
 
@@ -37,7 +37,7 @@ static inline void *tls_tp_of(struct tls_block *b)
 	return (char *)b + TLS_HEAD + glibc.below;
 }
 
-/* Setlocale may have been called since the block was last used. */
+/* setlocale may have been called since the block was last used. */
 static inline void tls_renew_locale(void *tp)
 {
 	const struct __locale_struct *l = glibc.global_locale;
@@ -50,9 +50,9 @@ static inline void tls_renew_locale(void *tp)
 	glibc_set_word(tp, glibc.ctype_upper, l->__ctype_toupper);
 }
 
-extern uint32_t tls_forks;       /* that led to this process; a child raises it */
-extern struct mag_pool tls_pool; /* of free blocks */
-extern struct slab tls_blocks;   /* what A's are made in */
+extern uint32_t tls_forks;       /* forks that led to this process; a child raises it */
+extern struct mag_pool tls_pool; /* free blocks */
+extern struct slab tls_blocks;   /* memory of method A's blocks */
 bool tls_are_templates(void);    /* the method is A */
 /* Into and out of the list of all blocks. */
 void tls_remember(struct tls_block *b);
@@ -61,16 +61,16 @@ void tls_forget(struct tls_block *b);
 /* A new block, not yet renewed; NULL = no memory. */
 void *template_make(void);
 void *harvest_make(void);
-int template_init(void); /* may A work at all? 0 or -errno */
+int template_init(void); /* can A work at all? 0 or -errno */
 int harvest_init(void);
-/* The part of a block that follows from the newborn's copy: pd but for the DTV, libc's
- * TLS. */
+/* Copies the part of a block that comes from the newborn thread: struct pthread except
+ * the DTV, and libc's TLS. */
 void template_copy(void *tp);
 
 /* Blocks in libc's list of threads (tls_list.c). */
 int threads_list_init(void); /* 0 or -errno */
 void threads_list_add(void *tp);
-void threads_list_remove(void *tp); /* who walks may still stand on it */
+void threads_list_remove(void *tp); /* a walker may still be at it */
 void threads_list_fork_child(
     void *mine); /* mine: the caller's block if it is ours, or NULL */
 void threads_list_fork_lock(void);

@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tls_cold.c - free blocks that nobody has needed for a while are given back, with what libc and the
- * program have hung up in them.
+/* tls_cold.c - free blocks that no thread has needed for a while are given back, with
+ * what libc and the program have attached to them.
  *
- *   pooled --the keeper, bury--> in no list --what hangs in it is freed--> memory of the slab
- *                                           --no kernel thread to be had--> pooled again
+ *   pooled     --the keeper, bury--------------> in no list
+ *   in no list --what is attached is freed-----> memory of the slab
+ *   in no list --no kernel thread can be made--> pooled again
  *
- * In three lists: the pool's batches, all blocks, libc's threads. Who walks the last one has
- * a lock of libc's that we cannot name; but making a thread takes it, so one that is made
- * after a block was taken out proves that nobody stands on it any more.
+ * A block is in three lists: the pool's batches, all blocks, libc's threads. Libc walks
+ * the last one under a lock that we cannot name; but making a thread takes that lock.
+ * So a thread that is made after a block was taken out proves that no walker is at the
+ * block any more.
  *
  * The same thread frees what the block holds. What libc does for that at a thread's end
- * (malloc's cache and arena, buffers, the resolver's state) cannot be called by name, and it
- * works on the TLS of who ends: so the newborn takes over libc's TLS from the block, word by
- * word, with the few words of struct pthread that libc frees (glibc.held), and ends. What
- * points into the block is right as it is, the block outlives it. Its own TLS held nothing:
- * it has called nothing. A block that is older than the process, which was forked since, does
- * not hand its own over: malloc has forgotten in the child that anybody used its arena, and
- * would panic; so what is in its cache is lost, as what other threads cache is lost by any
- * fork.
+ * (malloc's cache and arena, buffers, the resolver's state) cannot be called by name,
+ * and it works on the TLS of the thread that ends. So the new thread takes over libc's
+ * TLS from the block, word by word, with the few words of struct pthread that libc
+ * frees (glibc.held), and ends. Pointers into the block stay valid, because the block
+ * outlives the thread. Its own TLS held nothing: it has called nothing. A block that is
+ * older than the process (which was forked since) does not hand over its TLS: in the
+ * child malloc has forgotten that a thread used its arena, and would abort. So what is
+ * in its cache is lost, as the caches of other threads are lost by any fork.
  *
- * Runs on the keeper, a few blocks at a time (60 to 80 us of the kernel each).
+ * This runs on the keeper, a few blocks at a time (60 to 80 us in the kernel each).
  *
- * Method A alone: a block of B is in libc's list in the midst of its own threads, where only
- * libc may take it out. Those stay pooled.
+ * Only for method A: a block of B is in libc's list among libc's own threads, where
+ * only libc may take it out. Those blocks stay pooled.
  *
- * Rejected: to free what hangs in a block when its thread ends (every life would pay for a
- * new cache; tls_exit.c). To call libc's function on the block with %fs on it: newer ones
- * touch struct pthread after that. */
+ * Rejected: to free what a block holds when its thread ends (every life would pay for a
+ * new cache; tls_exit.c); to call libc's function on the block with %fs on it (newer
+ * versions touch struct pthread after that). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,9 +40,9 @@
 
 uint64_t tls_buried;             /* the keeper; tests read */
 static size_t aged;              /* the keeper: batches to give back in this round */
-static struct mag_node *leaving; /* the keeper: what is left of one */
+static struct mag_node *leaving; /* the keeper: the rest of a batch */
 
-/* Second-level arrays of thread-specific data: the first one lies in the block. */
+/* Second-level arrays of thread-specific data; the first one lies in the block. */
 static void free_specific(char *tp)
 {
 	for (size_t k = 1; k < glibc.nlevel1; k++)
@@ -58,7 +60,8 @@ static void *undertake(void *arg)
 {
 	char *tp = arg;
 
-	/* first: what is freed goes into the dead one's cache, not into a new one */
+	/* first: then freed memory goes into the dead thread's cache, not into a new
+	 * one */
 	if (tls_block_of(tp)->forks == tls_forks)
 		take_over(arch_get_tp(), tp);
 	free_specific(tp);
@@ -88,7 +91,7 @@ static void bury_all(struct tls_block **b, unsigned n)
 		threads_list_remove(tls_tp_of(b[k]));
 		tls_forget(b[k]);
 		tls_renew_locale(
-		    tls_tp_of(b[k])); /* the program may have freed its own */
+		    tls_tp_of(b[k])); /* the program may have freed its own locale */
 	}
 	while (i < n && bury(b[i]))
 		i++;

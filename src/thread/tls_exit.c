@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a thread's own code, as glibc's start_thread does it, on its own block:
+/* The end of a thread's own code, as in glibc's start_thread, on its own block:
  *
  *   1. __call_tls_dtors: C++ thread_local objects, last made first.
  *   2. Thread-specific data: up to PTHREAD_DESTRUCTOR_ITERATIONS rounds over all keys,
- * in the order of their numbers. libc's function for it is not reachable; the table of
- *      keys and the thread's slots are. Second-level arrays stay for the next life.
+ *      in the order of their numbers. libc's function for it is not reachable; the
+ *      table of keys and the thread's slots are. Second-level arrays stay for the next
+ *      life.
  *   3. dlerror: the pending message is dropped, or the next life would read it.
  *
- * What glibc does next (__libc_thread_freeres) is left out on purpose: it shuts
- * malloc's cache down for good. What it would have freed stays with the block and is
- * used again: malloc's tcache and arena, strerror's and strsignal's buffer, the
- * resolver's state, SunRPC's variables. It costs memory of one thread per pooled block,
- * until that has not been needed for long (tls_cold.c), and no leak. Robust locks still
- * held are the business of whoever made them robust (posix/). */
+ * glibc's next step (__libc_thread_freeres) is left out on purpose: it shuts down
+ * malloc's cache for good. What it would have freed stays with the block and is used
+ * again: malloc's tcache and arena, the buffers of strerror and strsignal, the
+ * resolver's state, SunRPC's variables. That costs the memory of one thread per pooled
+ * block, until no thread has needed the block for long (tls_cold.c), and leaks nothing.
+ * Robust locks that are still held are the business of the code that made them robust
+ * (posix/). */
 #include <dlfcn.h>
 #include <limits.h>
 #include <string.h>
@@ -21,7 +23,7 @@
 #include "thread/glibc.h"
 #include "thread/tls.h"
 
-/* Any value of a living key, its destructor called. */
+/* Clears all values, and calls the destructors of those whose keys still exist. */
 static void round_of_level2(char *level2, size_t first)
 {
 	for (size_t i = 0; i < glibc.nlevel2; i++) {
@@ -84,7 +86,7 @@ static void run_key_destructors(void)
 				round_of_level2(l2, k * glibc.nlevel2);
 		}
 	}
-	/* destructors that never cease to set values: drop them */
+	/* destructors keep setting values: drop those */
 	for (size_t k = 0; k < glibc.nlevel1; k++) {
 		char *l2 = glibc_word(arch_get_tp(),
 				      glibc.specific + (ptrdiff_t)(k * sizeof(void *)));

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Method B: a block is what is left of a real thread. pthread_create makes it in memory
- * of ours; its kernel thread says where its thread pointer is, has its end announced at
- * an address outside (set_tid_address), and leaves by a raw exit, so that libc never
- * learns. The kernel unregisters rseq and reads the (empty) robust list by itself.
+ * of ours. Its kernel thread reports its thread pointer, has its end announced at an
+ * address outside the block (set_tid_address), and leaves by a raw exit, so that libc
+ * never learns of it. The kernel unregisters rseq and reads the (empty) robust list by
+ * itself.
  *
  *   low                                                           high
  *   | birth stack (given back) | struct tls_block | TLS | struct pthread |
  *
- * 25 us a piece, and libc counts these threads for ever (pthread_exit of the last real
- * thread doesn't end the process; use exit). It needs none of A's knowledge but the
- * offset of the tid. Blocks stay in libc's list of threads: a dlopen initialises static
- * TLS in them. */
+ * A block costs 25 us, and libc counts these threads for ever (so pthread_exit of the
+ * last real thread does not end the process; use exit). The method needs none of A's
+ * knowledge but the offset of the tid. Its blocks stay in libc's list of threads: a
+ * dlopen initialises static TLS in them. */
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,7 +24,7 @@
 
 struct harvest {
 	void *tp;
-	uint32_t alive; /* the kernel's at the end */
+	uint32_t alive; /* the kernel clears it at the end */
 };
 
 int harvest_init(void)

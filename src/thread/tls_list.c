@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Our blocks in libc's list of threads.
  *
- * What libc does to "all threads" it does by walking its two lists of struct pthread:
- * a module that comes late and insists on static TLS (initial-exec in a shared object)
- * is initialised there, before its constructors run; setuid() and its kin find there
- * whom to tell; dlclose() waits there for who is in the middle of a lookup. A block
- * that is in neither list reads 0 where an initial value should be.
+ * What libc does to "all threads" it does by walking its two lists of struct pthread. A
+ * module that is loaded late and insists on static TLS (initial-exec in a shared
+ * object) is initialised there, before its constructors run. setuid() and the like find
+ * the threads to notify there. dlclose() finds the threads there that are in the middle
+ * of a lookup, and waits for them. In a block that is in neither list, that TLS reads 0
+ * where an initial value should be.
  *
  * The lists are under a lock of libc's that we cannot name. But their elements are
- * threads: who is never joined and never ends is never taken out, and new ones come
- * at the head. So two anchors, blocks of two threads whose end libc never learns
- * (tls_harvest.c), that stand side by side stay so, and what is between them is ours:
+ * threads: one that is never joined and never ends is never taken out, and new ones
+ * come at the head. So if two anchors (blocks of two threads whose end libc never
+ * learns of, tls_harvest.c) are neighbours, they stay neighbours for libc, and what is
+ * between them is ours:
  *
  *   head -> libc's newer ones -> first -> our blocks ... -> last -> libc's older ones
  *
- * Who walks goes forward and never back, so one store publishes a block, and one takes it
- * out; it keeps its own links, for who stands on it just now (tls_cold.c knows when nobody
- * does any more). A block's tid is none that the kernel gives, so a
- * signal to it is refused and libc goes on to the next.
+ * A walker goes forward and never back, so one store publishes a block, and one takes
+ * it out. A block that is taken out keeps its own links, for a walker that is at it at
+ * that moment (tls_cold.c knows when there is none any more). A block's tid is none
+ * that the kernel gives, so a signal to it is refused and libc goes on to the next.
  *
- * In a forked child libc begins with empty lists; the anchors are put in again by plain
+ * In a forked child libc begins with empty lists. The anchors are put in again by plain
  * stores, as long as the child has one thread.
  *
- * Rejected: to write the initial image into all blocks after dlopen (its constructors
- * have run by then, libc opens modules by itself, and who tells a block that is still
- * zero from one that its thread has made zero?). */
+ * Rejected: to write the initial image into all blocks after dlopen (the module's
+ * constructors have run by then, libc opens modules by itself, and a block that is
+ * still zero looks like one that its thread has made zero). */
 #include <limits.h>
 #include <sched.h>
 
@@ -47,9 +49,9 @@ static struct link *link_of(void *tp)
 	return (struct link *)(void *)((char *)tp + glibc.list);
 }
 
-/* A debugger's library walks the list, too, and asks for threads of any priority from -20
- * up; for a core file it would make a kernel thread of each block. Libc itself reads the
- * two words only where the program has set them. */
+/* A debugger's library walks the list, too, and asks for threads of any priority from
+ * -20 up; from a core file it would show each block as a kernel thread. Libc itself
+ * reads the two words only where the program has set them. */
 static void hide(char *tp)
 {
 	if (glibc.policy == NOWHERE || glibc.priority == NOWHERE)
@@ -58,9 +60,9 @@ static void hide(char *tp)
 	*(int *)(void *)(tp + glibc.priority) = INT_MIN;
 }
 
-/* Two neighbours. Another thread of the program, born in between on a stack of its own,
- * makes a pair useless; the next one will do. Nobody can take a block back, so the last one
- * is kept for the next try: memory may lack for its neighbour. */
+/* Makes two neighbours. If another thread of the program is born in between on a stack
+ * of its own, the pair is useless; the next one will do. No block can be taken back, so
+ * the last one is kept for the next try: memory for its neighbour may be missing. */
 int threads_list_init(void)
 {
 	static void *b;
@@ -95,7 +97,7 @@ static void insert_after_first(struct link *e)
 	e->next = first->next;
 	e->prev = first;
 	e->next->prev = e;
-	/* release: who walks sees the block as it is made, and its link */
+	/* release: a walker sees the finished block and its link */
 	store_release(&first->next, e);
 }
 
@@ -120,7 +122,7 @@ void threads_list_remove(void *tp)
 	lock_release(&lock);
 }
 
-/* Libc has emptied its lists, and put the caller's block into one of them. */
+/* Libc has emptied its lists, and has put the caller's block into one of them. */
 void threads_list_fork_child(void *mine)
 {
 	struct link *e;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TLS images of the loaded modules.
  *
- * A recycled block gets, for each module whose TLS is at a fixed offset, the initial
- * image again: one memcpy per module from a copy that has the zeros in it. The table is
- * immutable; a new one replaces it when the loader's own table
+ * In a recycled block, each module whose TLS is at a fixed offset gets its initial
+ * image again: one memcpy per module, from a copy that includes the zeros. The table of
+ * images is immutable. A new one replaces it when the loader's own table
  * (GL(dl_tls_dtv_slotinfo_list): generation and link map per module id) no longer reads
  * as it did. That check is a handful of loads without a lock: a torn view differs from
  * the remembered one and only costs a refresh.
  *
- * Modules that dlopen brings have dynamic TLS as a rule: glibc allocates it when a
- * thread first uses it and keeps it in the DTV. A recycled block must not show the old
+ * Modules that dlopen loads usually have dynamic TLS: glibc allocates it when a thread
+ * first uses it and keeps it in the DTV. A recycled block must not show the old
  * thread's, so those entries are freed.
  *
  * A module that is opened later and insists on static TLS (initial-exec in a shared
  * object) takes part of the surplus. glibc initialises it in the threads of its own
- * list, where ours are, too (tls_list.c).
+ * list, which includes ours (tls_list.c).
  *
- * Rejected: _dl_allocate_tls_init on recycling (takes the loader's lock, and wipes
+ * Rejected: _dl_allocate_tls_init on recycling (it takes the loader's lock, and wipes
  * libc's own TLS with malloc's cache in it). */
 #include <link.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ struct modules {
 /* Written under the lock, never freed: readers have no lock. */
 static struct modules *current;
 static struct lock lock = LOCK_INIT(RANK_MODULES);
-static bool ever_dynamic; /* lock to set; entries of a closed module linger in DTVs */
+static bool ever_dynamic; /* lock to set; DTVs keep entries of closed modules */
 
 static struct slot slot_at(size_t modid)
 {
@@ -100,7 +100,7 @@ static inline bool changed(const struct modules *t)
 	list = load_acquire((char **)(void *)glibc.slotinfo);
 	len = *(size_t *)(void *)(list + glibc.slot_len);
 	e = list + glibc.slot_first;
-	/* one more than there are: the next module would be there */
+	/* one more than exist: the next module would be there */
 	for (unsigned i = 1; i <= t->nslots; i++) {
 		struct slot s;
 
@@ -198,7 +198,7 @@ static int rebuild_locked(void)
 	s.t->bytes = bytes;
 	s.t->counted = !glibc.slotinfo;
 	s.image = (char *)(((uintptr_t)&s.t->m[s.n] + 63) & ~(uintptr_t)63);
-	/* slots first: a module that comes during the scan makes them differ */
+	/* slots first: a module that is loaded during the scan makes them differ */
 	for (unsigned i = 1; !s.t->counted && i < SLOTS_MAX; i++)
 		s.t->slots[i] = slot_at(i);
 	dl_iterate_phdr(scan_module, &s);
@@ -217,8 +217,8 @@ static void refresh(void)
 	lock_release(&lock);
 }
 
-/* Does the loader's table say of libc what we know of it? Else it is not what we think.
- */
+/* Does the loader's table say of libc what we know of it? If not, it is not the table
+ * that we take it for. */
 static void verify_slotinfo(void *libc_map)
 {
 	size_t id;
@@ -244,7 +244,7 @@ int modules_init(void)
 	return err;
 }
 
-/* The dead thread's instances of dynamic TLS. */
+/* Frees the dead thread's instances of dynamic TLS. */
 static void reset_dtv(void *tp)
 {
 	struct entry {

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Method A: a block is memory of ours, what ld.so's _dl_allocate_tls puts into it (DTV
- * and initial images of all modules), and a relocated copy of a newborn thread's struct
- * pthread and libc's TLS.
+/* Method A: a block is memory of ours, with what ld.so's _dl_allocate_tls puts into it
+ * (DTV and initial images of all modules), and with a relocated copy of a newborn
+ * thread's struct pthread and libc's TLS.
  *
  * Blocks are packed in slabs at an odd number of cache lines, so that the hot words of
- * many blocks spread over all cache sets; the DTV (some 300 bytes) is on the heap,
- * because ld.so reallocates it when modules come.
+ * many blocks spread over all cache sets. The DTV (some 300 bytes) is on the heap,
+ * because ld.so reallocates it when modules are loaded.
  *
- * They are in libc's list of threads, where late modules and dlclose look for them
- * (tls_list.c).
+ * The blocks are in libc's list of threads, where late modules and dlclose look for
+ * them (tls_list.c).
  *
- * Rejected: _dl_allocate_tls(NULL), which takes the memory from malloc: no cheaper, it
- * leaves no place for our line, and an interposed malloc may return what it poisons.
- * Rejected: the block at the top of the stack. A block is 4.6 KB with its DTV
- * (glibc 2.36: struct pthread 2,304, TLS some 300, the surplus that ld.so keeps for
- * late modules 1,664), and the surplus must lie between the block's used part and the
- * stack: the first frames would be on a second page all the same, and a pooled block
- * would hold its stack. */
+ * Rejected: _dl_allocate_tls(NULL), which takes the memory from malloc: it is no
+ * cheaper, it leaves no place for our line, and an interposed malloc may return memory
+ * that it poisons.
+ *
+ * Rejected: the block at the top of the stack. A block is 4.6 KB with its DTV (glibc
+ * 2.36: struct pthread 2,304, TLS some 300, the surplus that ld.so keeps for late
+ * modules 1,664). The surplus must lie between the block's used part and the stack, so
+ * the first frames would be on a second page all the same; and a pooled block would
+ * hold its stack. */
 #include <string.h>
 
 #include "base/sys.h"
@@ -38,7 +40,7 @@ int template_init(void)
 	if (glibc.align > CACHE_LINE)
 		size += glibc.align;
 	size = (size + CACHE_LINE - 1) / CACHE_LINE | 1;
-	if (!tls_blocks.size) /* else a start has failed since, and there are blocks */
+	if (!tls_blocks.size) /* else an earlier start failed, and there are blocks */
 		slab_init(&tls_blocks, size * CACHE_LINE);
 	return threads_list_init();
 }
@@ -57,7 +59,7 @@ void template_copy(void *tp)
 		    tp, o, (char *)tp + ((char *)glibc_word(snap, o) - glibc.snap_tp));
 	}
 	glibc_set_word(tp, glibc.dtv, dtv);
-	if (glibc.rseq != NOWHERE) /* may lie outside of both */
+	if (glibc.rseq != NOWHERE) /* may lie outside both */
 		memcpy((char *)tp + glibc.rseq, snap + glibc.rseq, 16);
 }
 
@@ -84,7 +86,7 @@ void *template_make(void)
 
 void template_fork_lock(void)
 {
-	lock_acquire_nested(&tls_blocks.lock); /* in that of the slabs of stacks */
+	lock_acquire_nested(&tls_blocks.lock); /* inside that of the slabs of stacks */
 }
 
 void template_fork_unlock(void)

@@ -149,7 +149,7 @@ static void who_breaks_the_order_panics(void)
 {
 	dies_saying(inverts, "rank CHAN taken while one of rank FUTEX is held");
 	dies_saying(takes_two_of_a_rank, "rank FUTEX taken while one of rank FUTEX");
-	dies_saying(nests_in_nothing, "rank FUTEX nested in none");
+	dies_saying(nests_in_nothing, "rank FUTEX taken while none of that rank");
 	dies_saying(takes_one_without_rank, "a lock without a rank");
 	dies_saying(gives_what_it_has_not, "rank CHAN released that is not held");
 }

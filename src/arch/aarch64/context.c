@@ -62,7 +62,7 @@ void arch_ucontext_place(void *uc, uintptr_t ip, uintptr_t sp)
 	u->uc_mcontext.sp = sp;
 }
 
-/* x19: what is to go on. */
+/* x19: uc_link. */
 void arch_ucontext_make(void *uc, void (*fn)(void), int n, va_list args,
 			void (*ends)(void))
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The switch, AArch64 (AAPCS64). Layout low to high: fpcr pad | d8-d15 | x19-x28 | x29 x30. */
+/* The switch, AArch64 (AAPCS64). A context, low to high: fpcr pad | d8-d15 | x19-x28 |
+ * x29 x30. */
 
 	.text
 	.globl	arch_switch
@@ -60,7 +61,8 @@ arch_entry:
 	.cfi_endproc
 	.size	arch_entry, . - arch_entry
 
-/* The frame pointer leads back, also for unwinders: a handler may be left by an exception. */
+/* The frame pointer leads back to the caller, for unwinders too: an exception may leave
+ * a handler that runs here. */
 	.globl	arch_call_on
 	.hidden	arch_call_on
 	.type	arch_call_on, %function

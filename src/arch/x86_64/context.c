@@ -25,7 +25,7 @@ struct entry {
 uint64_t arch_fp_env(void)
 {
 	uint32_t mxcsr;
-	uint16_t cw; /* of the store's size: a wider load would stall behind it */
+	uint16_t cw; /* as wide as the store: a wider load would stall behind it */
 
 	__asm__ volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(mxcsr), "=m"(cw));
 	return (uint64_t)cw << 32 | mxcsr;
@@ -33,7 +33,7 @@ uint64_t arch_fp_env(void)
 
 void *arch_context_init(void *top, void (*fn)(void *), void *arg, uint64_t fp)
 {
-	/* arch_entry's call, after its two pops, leaves the callee with the ABI's alignment */
+	/* after arch_entry's two pops and its push, fn has the ABI's alignment */
 	struct entry *e = (struct entry *)((uintptr_t)top & ~(uintptr_t)15) - 1;
 	struct frame *f = (struct frame *)(void *)e - 1;
 
@@ -76,7 +76,7 @@ void arch_ucontext_place(void *uc, uintptr_t ip, uintptr_t sp)
 	r[REG_RSP] = (greg_t)sp;
 }
 
-/* Above the words that have no register: what is to go on, where rbx points. */
+/* uc_link lies above the arguments that have no register; rbx points to it. */
 void arch_ucontext_make(void *uc, void (*fn)(void), int n, va_list args,
 			void (*ends)(void))
 {

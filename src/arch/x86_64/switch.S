@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* First code of a context, x86-64: pops fn and arg (context.c puts them there) and goes to
- * fn(arg), which never returns. It finds a return address that nobody returns to, whose own
- * return address is undefined: that ends every unwinder's walk. A jump and not a call, so
- * that the processor's return stack is what it was when this thread is gone (arch.h). */
+/* The first code of a context, x86-64: pops fn and arg (from context.c) and jumps to
+ * fn(arg), which never returns. fn's return address is never used, and its caller's
+ * return address is undefined, which ends every unwinder's walk. A jump instead of a
+ * call leaves the CPU's return-address predictor as it was when this thread is gone
+ * (arch.h). */
 
 	.text
 	.globl	arch_entry
@@ -26,7 +27,8 @@ arch_entry:
 	.cfi_endproc
 	.size	arch_entry, . - arch_entry
 
-/* The frame pointer leads back, also for unwinders: a handler may be left by an exception. */
+/* The frame pointer leads back to the caller, for unwinders too: an exception may leave
+ * a handler that runs here. */
 	.globl	arch_call_on
 	.hidden	arch_call_on
 	.type	arch_call_on, @function

@@ -7,9 +7,10 @@
 
 #define ARCH_SET_FS 0x1002
 
-/* Between the thread pointer's move and the switch nothing may touch TLS: with the slow
- * form the stack protector reads its canary there, but all blocks share one canary.
- * Nothing may lie below the stack pointer: all is compiled with -mno-red-zone. */
+/* Between the move of the thread pointer and the switch nothing may touch TLS. (With
+ * the system call the stack protector reads its canary there, but all blocks share one
+ * canary.) Nothing may lie below the stack pointer: everything is compiled with
+ * -mno-red-zone. */
 INLINE void arch_switch(void **from, void *to, void *tp, bool fast)
 {
 	if (unlikely(!fast) && tp) {
@@ -19,7 +20,7 @@ INLINE void arch_switch(void **from, void *to, void *tp, bool fast)
 	__asm__ volatile(
 	    "testq	%%rdx, %%rdx\n\t"
 	    "jz	1f\n\t"
-	    "wrfsbase %%rdx\n" /* waits for all before it, so what is slow comes after */
+	    "wrfsbase %%rdx\n" /* waits for all before it, so slow work follows */
 	    "1:\tleaq	3f(%%rip), %%rax\n\t"
 	    "pushq	%%rax\n\t"
 	    "pushq	%%rbp\n\t"
@@ -32,7 +33,7 @@ INLINE void arch_switch(void **from, void *to, void *tp, bool fast)
 	    "movq	%%rsi, %%rsp\n\t"
 	    "xorl	(%%rsp), %%eax\n\t"
 	    "xorw	4(%%rsp), %%cx\n\t"
-	    "andl	$0xffc0, %%eax\n\t" /* exception flags are not part of the state kept */
+	    "andl	$0xffc0, %%eax\n\t" /* without the exception flags */
 	    "orw	%%cx, %%ax\n\t"
 	    "jz	2f\n\t"
 	    "ldmxcsr (%%rsp)\n\t"
