@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* barrier.c - the barrier. Ours lies in libc's object as a uk_barrier at its begin, whose
- * spare word is where libc says whether it is shared; those that are, are libc's. After the
- * last thread has come nobody of ours looks at it again, but for those in whose wait a handler
- * runs: for these destroy waits (for ever, if one is left by a jump; as natively).
- * Not a cancellation point. */
+/* barrier.c - pthread_barrier. Ours is a uk_barrier at the start of libc's object. Its
+ * spare word is where libc notes whether the barrier is process-shared; shared barriers
+ * are libc's.
+ *
+ * Once the last thread has arrived, our code does not touch the object again, except
+ * for threads that run a signal handler in the middle of their wait.
+ * pthread_barrier_destroy waits for these (for ever if such a handler was left by a
+ * jump, as natively). Not a cancellation point. */
 #include "posix/posix.h"
 #include "sync/barrier.h"
 
@@ -12,7 +15,7 @@ struct libc_barrier {
 	uint32_t away;
 };
 _Static_assert(sizeof(struct libc_barrier) <= sizeof(pthread_barrier_t),
-	       "in libc's object");
+	       "fits in libc's object");
 
 static struct libc_barrier *ours(pthread_barrier_t *b)
 {

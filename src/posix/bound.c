@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound.c - calls that set what Linux keeps for each kernel thread: credentials (of the caller
- * alone), capabilities, namespaces, filters, priorities of its disk and memory.
+/* bound.c - calls that set state which Linux keeps for each kernel thread: credentials
+ * (of the caller alone), capabilities, namespaces, filters, I/O priority, memory
+ * policy.
  *
- *   a user thread    is bound to its kernel thread first (sched/bound.c), and has what it set
- *                    alone, until it ends
- *   a kernel thread  has it alone anyhow
- *   both             whom they create from then on inherits it, so he is a kernel thread made by
- *                    libc, a child of the caller's (create_apart in thread.c). main before its
- *                    first thread is not meant, nor a forked child's one thread before it
- *                    enters the runtime: all carriers descend from it
+ *   a user thread    is bound to its kernel thread first (sched/bound.c), so only this
+ *                    thread has the state, until it ends
+ *   a kernel thread  is alone with the state anyway
+ *   both             the threads that they create from then on inherit the state, so
+ *                    libc makes these as kernel threads, children of the caller's
+ *                    (create_apart in thread.c). This does not apply to main before its
+ *                    first thread, nor to the one thread of a forked child before it
+ *                    enters the runtime: all carriers descend from that thread
  *
- * Not bound for: the timer slack and what a query is (nobody is hurt); rt_sigprocmask by
- * syscall(2), since a user thread's mask is not the kernel's. */
+ * Not bound for: the timer slack and queries (they do no harm); rt_sigprocmask by
+ * syscall(2), because a user thread's mask is not the kernel's. */
 #include <errno.h>
 #include <linux/io_uring.h>
 #include <linux/ioprio.h>
@@ -66,7 +68,7 @@ static bool option_is_own(long option)
 	}
 }
 
-/* Does this call set such a thing? */
+/* Does this call set such state? */
 static bool sets_own(long n, const long *a)
 {
 	switch (n) {
@@ -86,7 +88,7 @@ static bool sets_own(long n, const long *a)
 		return true;
 	case SYS_setfsgid:
 	case SYS_setfsuid:
-		return (uid_t)a[0] != (uid_t)-1; /* that asks, as below */
+		return (uid_t)a[0] != (uid_t)-1; /* -1 only queries, as below */
 	case SYS_personality:
 		return (unsigned)a[0] != 0xffffffffu;
 	case SYS_ioprio_set:
@@ -109,7 +111,7 @@ bool bound_syscall(long n, long *a)
 	if (!posix_apart())
 		return false;
 	if (n == SYS_ioprio_set)
-		a[1] = 0; /* the kernel knows no other name of it */
+		a[1] = 0; /* the kernel does not know a user thread's id */
 	return true;
 }
 
@@ -122,7 +124,8 @@ bool bound_syscall(long n, long *a)
 		bound_syscall(n, a_) ? NEXT(name)(__VA_ARGS__) : -1;                   \
 	})
 
-/* These two have no error: what it was is the answer, and stays. */
+/* These two cannot report an error. If the thread cannot be bound, they return the old
+ * id and change nothing. */
 LIBC_API int setfsuid(uid_t uid)
 {
 	long a[] = { uid };
@@ -153,7 +156,7 @@ LIBC_API int personality(unsigned long persona)
 	return APART(personality, SYS_personality, persona);
 }
 
-/* libcap's; no header of libc's has it. */
+/* libcap's name; no libc header declares it. */
 LIBC_API int capset(void *head, const void *data)
 {
 	return posix_apart() ? NEXT(capset)(head, data) : -1;

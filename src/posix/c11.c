@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* c11.c - <threads.h>: libc's are the pthread functions by their inner names, so those that we
- * take over are made again of ours. What only prepares or looks (mtx_init, cnd_init, the
- * destroys, tss_*, thrd_equal, thrd_current) is libc's. call_once is in once.c. */
+/* c11.c - <threads.h>. libc's versions call the pthread functions by internal names,
+ * past ours. So the ones that we replace are defined again here, on top of our
+ * functions. What only initialises or queries (mtx_init, cnd_init, the destroy
+ * functions, tss_*, thrd_equal, thrd_current) is libc's. call_once is in once.c. */
 #include <threads.h>
 
 #include "posix/posix.h"
 #include "sched/sched.h"
 
-/* thrd_... for an error number */
+/* The thrd_... status for an error number. */
 static int status(int r)
 {
 	switch (r) {
@@ -26,7 +27,7 @@ static int status(int r)
 
 LIBC_API int thrd_create(thrd_t *th, thrd_start_t fn, void *arg)
 {
-	/* the result's upper half is what thrd_join drops */
+	/* thrd_join drops the upper half of the result */
 	void *(*start)(void *) = (void *(*)(void *))(void (*)(void))fn;
 
 	return status(pthread_create(th, NULL, start, arg));

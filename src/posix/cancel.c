@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cancel.c - pthread_cancel. The state, the type and the unwinding are libc's own, in its
- * struct pthread; ours is that a cancelled thread which is parked wakes up.
+/* cancel.c - pthread_cancel. The state, the type and the unwinding are libc's own, in
+ * its struct pthread. Our part is to wake a cancelled thread that is parked.
  *
- *   canceller   sets CANCELED in libc's word, then the runtime's flag, and fires the wait
- *   the thread  each call of ours that is a cancellation point looks at libc's word when it
- *               begins, and again when its wait was cut short
+ *   the canceller            sets CANCELED in libc's word, then the runtime's flag, and
+ *                            fires the wait
+ *   the thread, in our call  each call that is a cancellation point checks libc's word
+ *                            when it begins, and again when its wait was cut short
+ *   outside the runtime      the thread is interrupted, as by a signal. It is cancelled
+ *                            there if its type is asynchronous (libc before 2.41 sets
+ *                            this while a call of its own sleeps in the kernel), or if
+ *                            it is in the one function by which a newer libc makes such
+ *                            calls, before the system call begins or where it is
+ *                            restarted. After EINTR, libc checks its word itself
+ *   inside, asynchronous     the thread is cancelled at the end of the call or of its
+ *                            wait (also for a lock), where handlers run
  *
- *   the thread  outside the runtime is interrupted, as by a signal; if it may be cancelled
- *               where it stands, it is: its type is asynchronous (libc before 2.41 makes it
- *               so while a call of its own sleeps in the kernel), or it stands in the one
- *               function by which a newer libc makes such calls, before the kernel has begun
- *               or as it begins again. A call that has ended with EINTR libc looks at itself.
+ * That function has no exported name. It is found by its bytes, when a thread is first
+ * cancelled. (Rejected: EINTR for every interrupted call. A thread that is interrupted
+ * between libc's check and the system call would sleep for ever.)
  *
- *   the thread  whose type is asynchronous, inside: at the end of the call, or of its wait,
- *               also for a lock, where handlers run
+ * So the runtime's flag only ends a wait. A wait that is not a cancellation point, or
+ * of a thread that has disabled cancellation, clears the flag and continues.
  *
- * That function has no name for us; it is found by its bytes, when somebody is first cancelled.
- * (Rejected: EINTR for every interrupted call: who is interrupted between libc's look and the
- * call's begin would sleep for ever.)
- *
- * So the runtime's flag is only the way to end a wait. A wait that is no cancellation
- * point, or of a thread that has disabled cancellation, clears it and waits on.
- *
- * main, a kernel thread, is cancelled in the same way once it has called the runtime: libc sends
- * its signal only to who sleeps in a call of its own, or is of asynchronous type, and that
- * would be unwound in the midst of the runtime. */
+ * main, a kernel thread, is cancelled in the same way once it has called the runtime.
+ * libc sends its signal only to a thread that sleeps in a call of its own, or is of
+ * asynchronous type, and would unwind that one in the middle of the runtime. */
 #include <link.h>
 #include <string.h>
 
@@ -32,14 +32,14 @@
 #include "posix/signal.h"
 #include "thread/glibc.h"
 
-/* libc's struct pthread, cancelhandling: the same since 2.4 */
+/* cancelhandling in libc's struct pthread: the same bits since 2.4 */
 #define CANCEL_DISABLED 0x01u
 #define CANCEL_ASYNC 0x02u
 #define CANCELING 0x04u
 #define CANCELED 0x08u
 #define EXITING 0x10u
 
-/* libc's function; both 0: it has none, or nobody has looked */
+/* bounds of libc's function; both 0: it has none, or nobody has looked */
 static uintptr_t point, point_end;
 
 static uint32_t *cancel_word(pthread_t th)
@@ -52,7 +52,7 @@ static bool due(uint32_t w)
 	return (w & (CANCEL_DISABLED | CANCELED | EXITING)) == CANCELED;
 }
 
-/* It unwinds, also out of a call with a mask of its own. */
+/* Unwinds, also out of a call with a temporary signal mask. */
 static COLD void end_now(void)
 {
 	posix_self_tls.signals.masked = false;
@@ -66,14 +66,14 @@ void posix_testcancel(void)
 		end_now();
 }
 
-/* As libc does at a thread's end: from now on nothing unwinds to where it began. */
+/* As libc does when a thread ends: from now on nothing may unwind to where it began. */
 void posix_cancel_end(void)
 {
 	if (glibc.cancel != NOWHERE)
 		fetch_or_acq_rel(cancel_word(pthread_self()), EXITING);
 }
 
-/* The runtime's flag has done its work. */
+/* -ECANCELED: the runtime's flag has ended the wait, and is cleared. */
 bool posix_cut(long r, bool restarts)
 {
 	if (r == -ECANCELED)
@@ -98,14 +98,15 @@ static int find_point(struct dl_phdr_info *info, size_t size UNUSED, void *insid
 			continue;
 		at = (uintptr_t)memmem((void *)text, ph->p_filesz, b.bytes, b.len);
 		store_relaxed(&point_end, at ? at + b.len : 0);
-		/* release: who sees the begin sees the end (pairs with stands_at_point) */
+		/* release: a thread that sees point sees point_end (pairs with
+		 * stands_at_point) */
 		store_release(&point, at ? at - b.before : 0);
 		return 1;
 	}
 	return 0;
 }
 
-/* Two threads may look at once: they find the same. */
+/* Two threads may look at once: they find the same bounds. */
 static void learn_point(void)
 {
 	static uint32_t looked;
@@ -133,8 +134,9 @@ void posix_cancel_now(const void *context)
 		end_now();
 }
 
-/* libc installs its handler when somebody is cancelled for the first time: now, so that ours,
- * which calls it, comes after it. The caller, a kernel thread, notices nothing. */
+/* libc installs its handler when a thread is first cancelled. We make it do so now, so
+ * that ours is installed after it and can call it. The caller, a kernel thread, notices
+ * nothing. */
 void posix_cancel_begin(void)
 {
 	uint32_t *w = cancel_word(pthread_self()), was;
@@ -149,7 +151,8 @@ void posix_cancel_begin(void)
 	pthread_setcancelstate(state, NULL);
 }
 
-/* th's descriptor. A kernel thread's: NULL if it has never called the runtime, and is libc's. */
+/* th's descriptor. NULL for a kernel thread that has never called the runtime: libc
+ * cancels that one. */
 static struct uk_thread *descriptor_of(pthread_t th)
 {
 	struct uk_thread **its = tls_address_in((void *)th, &thread_self_tls);
@@ -183,7 +186,7 @@ LIBC_API int pthread_cancel(pthread_t th)
 		uk_thread_cancel(t);
 		rt_enter();
 		sched_cancel_bound(t);
-		thread_interrupt(t, true); /* posix_cancel_now looks there */
+		thread_interrupt(t, true); /* leads to posix_cancel_now */
 		rt_exit();
 	}
 	return 0;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that change, share or end what is known of a socket (io/known.c), and those that make
- * one. Each says so and is libc's own then: before the change, so that nothing is known of a
- * socket that is not true. What can't block and is no family of its own has its name here;
- * close and dup2, fcntl, accept and sendmsg stand with their families.
+/* change.c - calls that change, share or end what is known of a socket (io/known.c),
+ * and those that create one. Each says so first, and then calls libc's own. So nothing
+ * untrue is ever known of a socket. Calls that cannot block and belong to no other
+ * family are here, and so is fcntl; close and dup2 (close.c), accept and sendmsg
+ * (socket.c) are with their families.
  *
- * A message that passes descriptors is looked into before the kernel has judged it, so
- * carefully (memory.c). Rejected: process_vm_readv, which filters of programs that confine
- * themselves kill for (chronyd's). */
+ * A message that passes fds is read before the kernel has checked it, so only through
+ * peek (memory.c). Rejected: process_vm_readv, because programs that confine themselves
+ * have filters that kill for it (chronyd). */
 #include <fcntl.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -19,7 +20,7 @@
 #include "life/life.h"
 #include "posix/calls.h"
 
-#define PASS_MAX 253u /* the kernel's limit of one message */
+#define PASS_MAX 253u /* the kernel's limit for one message */
 
 /* ---- flags and limits ---- */
 
@@ -37,7 +38,8 @@ static void change_ioctl(int fd, unsigned long request)
 		known_forget(fd, KNOWN_FLAGS);
 }
 
-/* Whatever the third argument is, it fits a pointer (libc's own does the same). */
+/* Whatever the third argument is, it fits a pointer (libc's own fcntl does the
+ * same). */
 LIBC_API int fcntl(int fd, int cmd, ...)
 {
 	uint64_t change;
@@ -100,7 +102,7 @@ LIBC_API int setsockopt(int fd, int level, int option, const void *value, sockle
 	return NEXT(setsockopt)(fd, level, option, value, len);
 }
 
-/* ---- numbers ---- */
+/* ---- file descriptors ---- */
 
 LIBC_API int dup(int fd)
 {
@@ -109,7 +111,7 @@ LIBC_API int dup(int fd)
 }
 ALSO(dup, __dup);
 
-/* libc closes by itself. */
+/* libc closes the fd itself, past our close. */
 static void change_stream(FILE *f)
 {
 	int err = errno;
@@ -138,16 +140,16 @@ LIBC_API FILE *freopen(const char *restrict path, const char *restrict mode,
 }
 ALSO(freopen, freopen64);
 
-/* ---- who else holds them ---- */
+/* ---- other holders of the files: clone, messages ---- */
 
 struct child {
 	int (*fn)(void *);
 	void *arg;
-	bool masked; /* mask is what it has, not its carrier's */
+	bool masked; /* the child gets mask, not its carrier's */
 	uint64_t mask;
 };
 
-/* With memory of its own, in which is what the parent's had: nothing has been prepared. */
+/* The child has a copy of its parent's memory, for which no fork handler has run. */
 static int child_begins(void *arg)
 {
 	const struct child *c = arg;
@@ -156,7 +158,7 @@ static int child_begins(void *arg)
 	return c->fn(c->arg);
 }
 
-/* As clone(2) is, with or without memory and table of descriptors of its own. */
+/* clone(2), with or without separate memory and a separate fd table. */
 LIBC_API int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 {
 	bool same_memory = flags & CLONE_VM, same_files = flags & CLONE_FILES;
@@ -175,14 +177,15 @@ LIBC_API int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 	r = fn && !same_memory
 		? NEXT(clone)(child_begins, stack, flags, &apart, parent, tls, child)
 		: NEXT(clone)(fn, stack, flags, arg, parent, tls, child);
-	/* one table of descriptors and two of ours, or the reverse: no more is known */
+	/* One fd table with two copies of our tables, or the reverse: sched_share_end
+	 * is not called, and nothing is known from now on */
 	if (r < 0 || same_memory == same_files || flags & CLONE_VFORK)
 		sched_share_end();
 	return r;
 }
 ALSO(clone, __clone);
 
-/* Of memory that may not be there: is it, and has been copied? */
+/* Copies from memory that may not be there. False: it is not. */
 static bool peek(void *to, const void *from, size_t n)
 {
 	if (!from || !posix_readable(from, n))
@@ -252,10 +255,10 @@ void change_syscall(long n, const long *a)
 		change_messages((const struct mmsghdr *)(uintptr_t)a[1],
 				(unsigned)a[2]);
 		break;
-	case SYS_io_uring_setup: /* what it does nobody sees */
+	case SYS_io_uring_setup: /* nobody sees what the ring does */
 		sched_share_begin();
 		break;
-	case SYS_unshare: /* two tables have what is open now */
+	case SYS_unshare: /* two tables then hold the open files */
 		if (a[0] & CLONE_FILES)
 			sched_share_begin();
 		break;
@@ -264,7 +267,7 @@ void change_syscall(long n, const long *a)
 	}
 }
 
-/* ---- new ones ---- */
+/* ---- new sockets ---- */
 
 LIBC_API int socket(int domain, int type, int protocol)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clock.c - clocks of CPU time. A user thread's is its own, not that of the carrier, which runs
- * others, too: CLOCK_THREAD_CPUTIME_ID, what pthread_getcpuclockid gives, and
- * getrusage(RUSAGE_THREAD), by libc's functions and by syscall(2). It counts from the first
- * question on (sched/cputime.c). All other clocks are libc's.
+/* clock.c - CPU-time clocks. A user thread's clock is its own, not that of its carrier,
+ * which also runs others: CLOCK_THREAD_CPUTIME_ID, what pthread_getcpuclockid gives,
+ * and getrusage(RUSAGE_THREAD), through libc's functions and syscall(2). It counts from
+ * the first query on (sched/cputime.c). All other clocks are libc's.
  *
- * A thread's clock has its id for a number, above all of the kernel's that are positive. (The
- * form that the kernel gives to clocks of its threads has no room for our ids.) */
+ * The clockid of a thread's clock is OURS plus the thread's id, above all positive
+ * clockids of the kernel. (The kernel's own form for its threads' clocks has too few
+ * bits for our ids.) */
 #include <limits.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -14,9 +15,10 @@
 #include "posix/tid.h"
 #include "sched/cputime.h"
 
-#define OURS (1 << 30) /* ids of threads are below */
+#define OURS (1 << 30) /* ids of threads are smaller */
 
-/* The user thread whose clock it is; NULL: none's, or *gone. */
+/* The user thread whose clock it is. NULL: it is no user thread's clock, or (*gone)
+ * that thread has ended. */
 static struct uk_thread *owner(clockid_t clock, bool *gone)
 {
 	struct uk_thread *t;
@@ -47,7 +49,8 @@ static long tell_time(struct uk_thread *t, struct timespec *ts)
 	return 0;
 }
 
-/* The carrier's, but for the time, which is split as the carrier's is. */
+/* The carrier's usage, but with the thread's own CPU time, split into user and system
+ * time as the carrier's is. */
 static long tell_usage(struct uk_thread *t, struct rusage *u)
 {
 	long r = sys2(SYS_getrusage, RUSAGE_THREAD, u);
@@ -106,7 +109,7 @@ clock_reader *clock_shown(void)
 	return NEXT(clock_gettime);
 }
 
-/* What handlers may call is looked up before there are any. */
+/* Handlers may call it, so it is looked up before there are any. */
 __attribute__((constructor)) static void look_up(void)
 {
 	clock_shown();

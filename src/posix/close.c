@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* close.c - a number comes to mean nothing, or another file.
+/* close.c - an fd is closed, or becomes another file.
  *
- * Whoever waits on it waits on, as natively: io/close.c.
+ * A thread that waits on the old file continues to wait, as natively: io/close.c.
  *
- * Some numbers are the runtime's own (base/files.h). Natively nothing is open there, and so it is
- * seen: close and dup2 to it fail with EBADF, a range is closed around it. Programs that close
- * all they may have inherited do it before their first thread or after it, or in a
- * child; in a child of fork the reactors' are gone already, and libc's own ways to start a
- * program close them all, since they are closed on exec.
+ * Some fds are the runtime's own (base/files.h). Natively nothing is open there, and
+ * that is what the program sees: close and dup2 to it fail with EBADF, and close_range
+ * leaves it out. Programs that close all fds that they may have inherited do so before
+ * their first thread, after it, or in a child. In a child of fork the reactors' fds are
+ * closed already, and exec closes all of the runtime's, because they are close-on-exec.
  *
- * Rejected: to move a number of ours out of the way of dup2 (whoever kicks a reactor has read its
- * number a moment ago, and would write into the program's file). */
+ * Rejected: moving an fd of the runtime out of the way of dup2 (a thread that kicks a
+ * reactor has read its fd a moment ago, and would write into the program's file). */
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -24,8 +24,9 @@
 #define ON_EXEC 4u /* CLOSE_RANGE_CLOEXEC */
 #define RANGE_MAX 1024u
 
-/* Before the runtime runs nobody waits; nor is it entered by a child of vfork, a handler in it, a
- * forked child that has not used it. */
+/* False before the runtime starts: then nobody waits. Also false where it may not be
+ * entered: in a child of vfork, in a handler that interrupted it, in a forked child
+ * that has not used it yet. */
 bool posix_runs(void)
 {
 	const struct uk_thread *t = thread_self_tls;
@@ -120,7 +121,7 @@ static void forget_range(unsigned first, unsigned last)
 			known_forget((int)(first + i), KNOWN_ALL);
 }
 
-/* Around what is ours. */
+/* Closes all but the runtime's fds. */
 static long close_around(unsigned first, unsigned last, unsigned how)
 {
 	long r = 0;
@@ -137,8 +138,8 @@ static long close_around(unsigned first, unsigned last, unsigned how)
 	return r;
 }
 
-/* A table of files of its own a user thread can't have: its carrier has
- * one with the others. */
+/* A user thread cannot have an fd table of its own: its carrier shares one with the
+ * others. */
 long posix_close_range(unsigned first, unsigned last, unsigned flags)
 {
 	unsigned how = flags;
@@ -147,7 +148,7 @@ long posix_close_range(unsigned first, unsigned last, unsigned flags)
 	if (flags & ~(UNSHARE | ON_EXEC) || first > last || flags & ON_EXEC)
 		return sys3(SYS_close_range, first, last, flags);
 	if (flags & UNSHARE && posix_runs()) {
-		if (posix_alone()) /* the carriers' is its own */
+		if (posix_alone()) /* no other thread uses the table */
 			how = 0;
 		else if (posix_user())
 			return -ENOMEM;
@@ -171,7 +172,7 @@ LIBC_API void closefrom(int low)
 
 	if (!posix_close_range(first, ~0u, 0))
 		return;
-	sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim); /* no such call */
+	sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim); /* there is no close_range */
 	for (; first < lim.rlim_cur; first++)
 		close((int)first);
 }

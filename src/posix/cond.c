@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cond.c - the condition. Ours lies in libc's object as a uk_cond at its begin, and libc's
- * word of flags (is it shared, which clock) stays where libc keeps it: its place is learnt,
- * for it is another one since 2.41.
+/* cond.c - pthread_cond. Ours is a uk_cond at the start of libc's object. libc's word
+ * of flags (is it process-shared, which clock) stays where libc keeps it. Its place is
+ * found at run time, because it changed in 2.41.
  *
- *   condition  mutex    waits
- *   private    private  in the table of waiters; a signal moves him to the mutex's queue
+ *   condition  mutex    how threads wait
+ *   private    private  in the futex table; a signal moves the waiter to the mutex's
+ *                       queue
  *   shared     shared   in libc's code (shared.c)
- *   shared     private  in the table: only threads of this process can wait with that mutex.
- *                       Who signals looks there first, then in libc's
+ *   shared     private  in the futex table: only threads of this process can wait with
+ *                       that mutex. A signal looks there first, then in libc's code
  *   private    shared   as shared, shared; from then on the condition is shared
  *
- * A wait is a cancellation point: cleanup handlers find the mutex locked. A signal's handler
- * runs in the midst of it, without the mutex, as natively: he may wait for somebody who has it.
- * The thread is out of the queue meanwhile; if nobody was signalled until then it waits on. With
- * a shared condition it is a spurious wake-up, which POSIX allows.
+ * A wait is a cancellation point, and cleanup handlers find the mutex locked. A
+ * signal's handler runs in the middle of the wait, without the mutex, as natively, so
+ * it may wait for a thread that holds the mutex. The waiter is out of the queue
+ * meanwhile. If nobody was signalled until the handler returns, the thread continues to
+ * wait. With a shared condition the handler causes a spurious wake-up, which POSIX
+ * allows.
  *
- * A handler may also end the thread, by pthread_exit or as a cancellation point: this file is
- * compiled with -fexceptions, the unwinder finds `end` and the mutex is taken again before the
- * program's cleanup handlers run. Who leaves it by siglongjmp has the mutex there, as natively. */
+ * A handler may also end the thread, by pthread_exit or as a cancellation point. This
+ * file is compiled with -fexceptions: the unwinder calls `end`, which takes the mutex
+ * again before the program's cleanup handlers run. A thread that leaves the handler by
+ * siglongjmp holds the mutex after the jump, as natively. */
 #include "posix/lock.h"
 #include "sync/cond.h"
 #include "uk/sync.h"
@@ -29,10 +33,10 @@ struct libc_cond {
 	uk_cond core;
 	struct cond_away away;
 };
-_Static_assert(sizeof(struct libc_cond) <= 16, "nothing of libc's flags");
+_Static_assert(sizeof(struct libc_cond) <= 16, "does not reach libc's flags");
 
-static uint32_t flags_at; /* where in the object, in words; 0: not learnt yet */
-static uint32_t mixed;    /* somebody has waited on a shared one with a private mutex */
+static uint32_t flags_at; /* offset in the object, in words; 0: not found yet */
+static uint32_t mixed;    /* a thread has waited on a shared one with a private mutex */
 
 static COLD uint32_t learn_flags(void)
 {
@@ -52,7 +56,8 @@ static COLD uint32_t learn_flags(void)
 		if (u.w[i] == (FLAG_SHARED | FLAG_MONOTONIC))
 			at = i;
 	if (!at)
-		uk_panic("the drop-in does not know this libc's pthread_cond_t");
+		uk_panic(
+		    "the preload library does not know this libc's pthread_cond_t");
 	store_relaxed(&flags_at, at);
 	return at;
 }
@@ -83,9 +88,9 @@ struct stay {
 	struct cond cond;
 	struct futex_node n;
 	pthread_mutex_t *m;
-	bool away;  /* a handler runs in the midst of the wait */
-	bool out;   /* he has not got the mutex again */
-	bool woken; /* as cond_settle says */
+	bool away;  /* a handler runs in the middle of the wait */
+	bool out;   /* the mutex is not taken again yet */
+	bool woken; /* as cond_settle tells */
 };
 
 static int take_back(struct stay *s)
@@ -94,7 +99,7 @@ static int take_back(struct stay *s)
 	return lock_return(s->m, s->woken, s->n.state == FUTEX_HANDED);
 }
 
-/* However it ends; once. */
+/* Ends the wait, by return, unwinding or a jump; acts once. */
 static void end(struct stay *s)
 {
 	if (s->away)
@@ -104,7 +109,7 @@ static void end(struct stay *s)
 		take_back(s);
 }
 
-/* libc's own list of what a jump leaves, as libc has it for this wait. */
+/* libc's list of what a jump has to undo; libc uses it for this wait, too. */
 extern void _pthread_cleanup_push(struct _pthread_cleanup_buffer *, void (*)(void *),
 				  void *);
 extern void _pthread_cleanup_pop(struct _pthread_cleanup_buffer *, int execute);
@@ -114,7 +119,8 @@ static void jumped(void *stay)
 	end(stay);
 }
 
-/* A signal has cut the wait short: its handler runs, without the mutex, and the wait goes on. */
+/* A signal has cut the wait short. Its handler runs, without the mutex. True: the wait
+ * goes on. */
 static bool goes_on(struct stay *s)
 {
 	struct _pthread_cleanup_buffer left;
@@ -201,7 +207,8 @@ LIBC_API int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m,
 	return wait_until(c, m, clock, abs);
 }
 
-/* After a broadcast it may go at once, though somebody is in his handler yet. */
+/* After a broadcast the program may destroy the condition at once, though a waiter may
+ * still run a handler: wait for that. */
 LIBC_API int pthread_cond_destroy(pthread_cond_t *c)
 {
 	const struct libc_cond *ours = (const struct libc_cond *)(void *)c;
@@ -215,7 +222,7 @@ LIBC_API int pthread_cond_destroy(pthread_cond_t *c)
 	return NEXT(pthread_cond_destroy)(c);
 }
 
-/* Up to most of those in the table. */
+/* Wakes at most `most` waiters of those in the futex table. */
 static uint32_t wake(pthread_cond_t *c, bool shared, uint32_t most)
 {
 	struct cond cond = core_of(c, shared);

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpu_timer.c - timers on a user thread's clock of CPU time, as a profiler has them. The kernel
- * cannot count a thread that comes from one carrier to another, so:
+/* cpu_timer.c - timers on a user thread's CPU-time clock, as profilers use them. The
+ * kernel cannot measure a thread that moves from carrier to carrier, so:
  *
- *   the program's timer   the kernel's, of CLOCK_MONOTONIC, with whatever is to happen; nobody
- *                         sets it. It is expired by hand, by a nanosecond; one that signals
- *                         a user thread does so without the kernel
- *   the thread's alarm    one for all of its timers (sched/cputime.c): it wakes the receiver when
- *                         the first of them may be due. The thread itself is often earlier: it
- *                         looks whenever it looks for signals
+ *   the program's timer   a kernel timer on CLOCK_MONOTONIC, with the program's
+ *                         sigevent. It is never armed for a due time: we arm it for 1
+ *                         ns when it has to expire. A timer that signals a user thread
+ *                         expires without the kernel
+ *   the thread's alarm    one for all of its timers (sched/cputime.c): it wakes the
+ *                         receiver when the first of them may be due. The thread itself
+ *                         is often earlier: it checks its timers whenever it checks for
+ *                         signals
  *
- *   disarmed --settime--> due --the alarm, and the clock says so--> expired
- *      ^                   ^                                           |
- *      +----- settime 0 ---+------------- an interval -----------------+--- none: disarmed
+ *   disarmed --settime--> due --the alarm, and the clock agrees--> expired
+ *      ^                   ^                                          |
+ *      +---- settime 0 ----+----------- an interval ------------------+- none: disarmed
  *
- * Like a timer of the kernel's, one whose thread has ended never expires, and one that expires
- * late counts what it missed. */
+ * As in the kernel, a timer whose thread has ended never expires, and a timer that
+ * expires late counts the expirations that it missed. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -26,15 +28,15 @@
 struct cpu_timer {
 	struct list all;
 	timer_t id;              /* libc's; constant */
-	struct posix_thread *of; /* NULL: it has ended */
-	int64_t due;             /* its CPU time, ns; 0: disarmed */
-	int64_t interval;        /* ns; 0: once */
-	int64_t missed;          /* how often it has expired since somebody took it */
+	struct posix_thread *of; /* NULL: the thread has ended */
+	int64_t due;             /* in its CPU time, ns; 0: disarmed */
+	int64_t interval;        /* ns; 0: it expires once */
+	int64_t missed;          /* expirations since one was last taken */
 };
 
 static struct list cpu_timers =
-    LIST_INIT(cpu_timers); /* lock: signals_enter's, for all */
-static uint32_t begun;     /* there may be some; set once */
+    LIST_INIT(cpu_timers); /* lock: signals_enter's, for all fields */
+static uint32_t begun;     /* a timer may exist; set once */
 
 static struct cpu_timer *cpu_timer_find(timer_t id)
 {
@@ -51,11 +53,11 @@ static struct cpu_timer *cpu_timer_find(timer_t id)
 static int64_t ns_of(const struct timespec *ts)
 {
 	if (ts->tv_sec > TIME_NEVER / NS_PER_SEC / 2)
-		return TIME_NEVER / 2; /* of a processor's time: never */
+		return TIME_NEVER / 2; /* CPU time never gets there */
 	return ts->tv_sec * NS_PER_SEC + ts->tv_nsec;
 }
 
-/* Whatever it does, it does now. */
+/* Expires the timer now, whatever it does then. */
 static void happens(timer_t id, bool own)
 {
 	static const struct itimerspec now = { .it_value = { 0, 1 } };
@@ -75,8 +77,8 @@ static void expire(struct cpu_timer *t, int64_t now, bool own)
 	happens(t->id, own);
 }
 
-/* Those of pt that are due happen, and its alarm is set for the next. own: it looks itself, and
- * for signals then. */
+/* Expires the timers of pt that are due, and sets its alarm for the next one. own: the
+ * caller is pt, and checks for signals next. */
 static void look(struct posix_thread *pt, bool own)
 {
 	int64_t now = cputime_inside(pt->thread), next = 0;
@@ -128,7 +130,7 @@ int64_t cpu_timer_overrun(timer_t id)
 	return n;
 }
 
-/* Its alarm is there. False: it cannot be made. */
+/* Makes pt's alarm, if it has none. False: it cannot be made. */
 static bool has_alarm(struct posix_thread *pt)
 {
 	struct sigevent ev = { .sigev_notify = SIGEV_THREAD_ID,
@@ -156,9 +158,9 @@ bool cpu_timer_begin(timer_t id, uint32_t tid)
 		return false;
 	}
 	t->id = id;
-	store_release(&begun, 1); /* before anybody has the id */
+	store_release(&begun, 1); /* before any thread knows the id */
 	bool in = signals_enter();
-	pt = signals_find(tid); /* it may have ended since */
+	pt = signals_find(tid); /* the thread may have ended */
 	ok = !pt || has_alarm(pt);
 	if (ok) {
 		t->of = pt;
@@ -213,7 +215,7 @@ static struct itimerspec left(const struct cpu_timer *t)
 	return v;
 }
 
-/* due: a time, or a span from now. */
+/* due: an absolute time, or a span from now. */
 static void arm(struct cpu_timer *t, int64_t due, int64_t interval, bool abs)
 {
 	t->interval = interval;
@@ -232,7 +234,8 @@ static bool is_time(const struct itimerspec *v)
 	       posix_span_ok(&v->it_interval);
 }
 
-/* Is it one? Then that is left of it, and it is armed anew, if it shall be. */
+/* Is id one of these timers? Then *now is what is left of it, and it is armed anew if
+ * `to` is not NULL. */
 static bool ask(timer_t id, const struct itimerspec *to, bool abs,
 		struct itimerspec *now)
 {

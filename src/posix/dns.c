@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of hosts: libc and its modules ask servers, by calls inside libc that nobody sees;
- * bracketed, for a server may not answer. */
+/* dns.c - host names. libc and its modules ask servers by calls inside libc that we do
+ * not see. So the whole call is bracketed: a server may not answer. */
 #include <netdb.h>
 
 #include "posix/calls.h"

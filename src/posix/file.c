@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read, write and what else is done to a descriptor, whatever it is.
+/* file.c - read, write and the other calls on an fd of any kind.
  *
- * read and write go to the runtime, which knows streams from files. Of what follows the
- * vector forms are vetted by the kernel first (vet): the runtime looks into the list. Files
- * are the disk's business: their calls are made as they are, bracketed where they may take
- * long (fsync, locks) and marked where they seldom do (open: of a FIFO it may wait for ever).
+ * read and write go to the runtime, which distinguishes streams from files. The kernel
+ * first checks the arguments of the vector forms (vet), because the runtime reads the
+ * list. Calls that only files have are made as they are: bracketed where they may take
+ * long (fsync, locks), and marked where they seldom do (open, which may wait for ever
+ * on a FIFO).
  *
- * stat and its like are left to libc: they wait for a disk at most, and what is not wrapped
- * never stalls a vp. */
+ * stat and the like are left to libc: they wait for a disk at most, and a call that is
+ * not wrapped never stalls a vp. */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <sys/file.h>
@@ -78,8 +79,9 @@ ALSO(pwrite, __pwrite64);
 
 /* ---- vectors ---- */
 
-/* The kernel's verdict on a call with this list, without the call: it looks at descriptor and
- * list first, and then refuses a flag that does not exist. 0: nothing is wrong. */
+/* The kernel's verdict on a call with this list, without the call: the kernel checks fd
+ * and list first, and then refuses a flag that does not exist. 1: nothing is wrong. 0:
+ * the list has no bytes. Else -errno. */
 static long vet(long nr, int fd, const struct iovec *v, int n)
 {
 	long r = sysn(nr, fd, v, n, -1, 0, 1 << 30);
@@ -94,7 +96,7 @@ static long vet(long nr, int fd, const struct iovec *v, int n)
 		if (!posix_user())                                                     \
 			return name;                                                   \
 		vet_ = vet(nr, fd, v, n);                                              \
-		if (unlikely(vet_ <= 0)) /* 0: of no bytes */                          \
+		if (unlikely(vet_ <= 0)) /* 0: no bytes */                             \
 			return posix_result(vet_);                                     \
 		POSIX_CALL(posix_restarts(fd, limit), call);                           \
 	})
@@ -125,8 +127,8 @@ LIBC_API ssize_t pwritev(int fd, const struct iovec *v, int n, off_t off)
 }
 ALSO(pwritev, pwritev64);
 
-/* With a flag the call is one for files (RWF_HIPRI, RWF_DSYNC, RWF_APPEND) or does not block
- * (RWF_NOWAIT). */
+/* With a flag, the call is for files (RWF_HIPRI, RWF_DSYNC, RWF_APPEND) or does not
+ * block (RWF_NOWAIT). */
 LIBC_API ssize_t preadv2(int fd, const struct iovec *v, int n, off_t off, int flags)
 {
 	if (flags)
@@ -145,7 +147,7 @@ ALSO(pwritev2, pwritev64v2);
 
 /* ---- open ---- */
 
-/* The mode is there only if a file may be made. */
+/* There is a mode only if the call may create a file. */
 #define OPEN_MODE(flags)                                                               \
 	({                                                                             \
 		mode_t mode_ = 0;                                                      \
@@ -166,8 +168,8 @@ static void marked_end(const bool *marked UNUSED)
 	rt_exit();
 }
 
-/* libc's, for it may be where the thread is cancelled: a FIFO is waited for, and handlers let the
- * kernel go on with that. */
+/* libc's own function, because the thread may be cancelled in it: it may wait for the
+ * other end of a FIFO, and the kernel restarts it after handlers with SA_RESTART. */
 static int open_marked(int dir, const char *path, int flags, mode_t mode)
 {
 	bool marked __attribute__((unused, cleanup(marked_end))) = true;
@@ -209,7 +211,7 @@ LIBC_API int creat(const char *path, mode_t mode)
 }
 ALSO(creat, creat64);
 
-/* FORTIFY's: without a mode. */
+/* FORTIFY's functions have no mode. */
 LIBC_API int __open_2(const char *path, int flags)
 {
 	posix_chk(flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE, 0);
@@ -224,7 +226,7 @@ LIBC_API int __openat_2(int dir, const char *path, int flags)
 }
 ALSO(__openat_2, __openat64_2);
 
-/* ---- to the disk, locks ---- */
+/* ---- fsync, locks ---- */
 
 LIBC_API int fsync(int fd)
 {
@@ -259,10 +261,11 @@ ALSO(lockf, lockf64);
 
 /* ---- whole, as natively ----
  *
- * The kernel ends these calls with a part, or with EINTR, where a signal is pending. A carrier's
- * notice that an operation of its ring is over (TIF_NOTIFY_SIGNAL) looks the same to it. So they go
- * on, unless something explains it that would have ended the native call, too: a handler, the time
- * limit of a socket, RLIMIT_FSIZE; or the next call says what (the end of the file, -EAGAIN). */
+ * The kernel ends these calls with a part, or with EINTR, if a signal is pending. The
+ * notice to a carrier that an operation of its ring has completed (TIF_NOTIFY_SIGNAL)
+ * looks the same to the kernel. So the calls here continue, unless there is a cause
+ * that would have ended the native call, too: a handler, a socket's timeout,
+ * RLIMIT_FSIZE; or the next call tells the cause (the end of the file, -EAGAIN). */
 
 enum { IN, OUT };
 
@@ -270,18 +273,19 @@ struct whole {
 	size_t n, done;
 	long r; /* of the last call */
 	int err;
-	/* What goes on does so on duplicates, for the numbers may be closed meanwhile and
-	 * be other files' */
+	/* The rest is transferred on duplicates, because the fds may be closed
+	 * meanwhile and reused for other files */
 	int fd[2];
 	uint32_t life[2];
 	bool own;
-	/* The position that the call takes once, at its beginning, and sets once, at its end */
+	/* The position, which the call takes once, at its beginning, and sets once, at
+	 * its end */
 	bool holds[2];
 	off_t was[2], at[2];
 	const off_t *copies_to; /* where copy_file_range writes */
-	int limited, limit;     /* a socket, and the option that has its time limit */
+	int limited, limit;     /* a socket, and the option that is its timeout */
 	int64_t begin;
-	uint32_t ran; /* handlers, before */
+	uint32_t ran; /* handlers that had run before */
 };
 
 static struct whole whole_begin(int in, int out, size_t n)
@@ -296,7 +300,7 @@ static struct whole whole_begin(int in, int out, size_t n)
 			       .ran = posix_self_tls.signals.ran };
 }
 
-/* Where the call is to be made, NULL: at what has no position. */
+/* The offset to pass; NULL: the file has no position. */
 static off_t *hold(struct whole *w, int i, off_t *off)
 {
 	if (off)
@@ -321,7 +325,7 @@ static size_t left(const struct whole *w)
 	return hostile_part(w->n - w->done);
 }
 
-/* The kernel begins it anew with each call. */
+/* Is the socket's timeout over? The kernel begins it anew with each call. */
 static bool is_over(const struct whole *w)
 {
 	struct timeval tv = { 0, 0 };
@@ -333,7 +337,8 @@ static bool is_over(const struct whole *w)
 	return sys_now() - w->begin >= tv.tv_sec * NS_PER_SEC + tv.tv_usec * 1000;
 }
 
-/* There one byte more is SIGXFSZ. copy_file_range ends before it; the others have the signal, too. */
+/* Would one byte more at this offset raise SIGXFSZ? copy_file_range stops before it;
+ * natively the other calls raise the signal, too. */
 static bool is_at_size_limit(off_t at)
 {
 	struct rlimit limit;
@@ -351,11 +356,11 @@ static mode_t type_of(int fd)
 static bool part_goes_on(const struct whole *w)
 {
 	if (type_of(w->fd[OUT]) == S_IFIFO)
-		return false; /* a pipe takes what it has room for, once */
+		return false; /* a pipe takes what fits, once */
 	return !is_over(w) && !(w->copies_to && is_at_size_limit(*w->copies_to));
 }
 
-/* False: one of them has been closed. */
+/* Duplicates both files. False: one of them has been closed. */
 static bool own(struct whole *w)
 {
 	int fd[2];
@@ -389,7 +394,7 @@ static COLD bool cut_goes_on(struct whole *w)
 	return (w->r < 0 || part_goes_on(w)) && own(w);
 }
 
-/* A call gave r: is the rest to be asked for? */
+/* A call gave r: ask for the rest? */
 static bool whole_goes_on(struct whole *w, long r)
 {
 	w->r = r;
@@ -411,7 +416,7 @@ static void whole_drop(const struct whole *w)
 }
 #define WHOLE struct whole __attribute__((cleanup(whole_drop)))
 
-/* An error counts if it is that of the first call. */
+/* An error is returned only if the first call gave it. */
 static long whole_result(const struct whole *w)
 {
 	if (!w->done)
@@ -481,7 +486,7 @@ static ssize_t splice_whole(int in, off_t *off_in, int out, off_t *off_out, size
 	}
 	do {
 		if (w.done)
-			flags |= SPLICE_F_NONBLOCK; /* of the pipe alone */
+			flags |= SPLICE_F_NONBLOCK; /* of the pipe only */
 		r = POSIX_HANDOFF(NEXT(splice)(w.fd[IN], off_in, w.fd[OUT], off_out,
 					       left(&w), flags));
 	} while (whole_goes_on(&w, r) && (!w.done || has_bytes(w.fd[IN])));

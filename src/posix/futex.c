@@ -1,33 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* futex.c - syscall(2), for whoever makes locks of his own: Rust's standard library, C++20's
- * atomics, allocators, runtimes.
+/* futex.c - syscall(2), for programs with locks of their own: Rust's standard library,
+ * C++20's atomics, allocators, language runtimes.
  *
- *   FUTEX_..._PRIVATE   wait, wake, requeue and wake-op in the table of waiters, user threads
- *                       and kernel threads alike: nobody else can wake these
- *   FUTEX_... shared    the kernel's, also in private memory: another process may wake it,
- *                       or the kernel itself (a raw clone's CLEARTID, robust lists). So who
- *                       waits holds his carrier. The flag is not shared by accident: natively
- *                       too, a private wake finds no shared waiter
- *   FUTEX_..._PI        lock, trylock and unlock of private ones: pi.c. The others are the
- *                       kernel's, where a user thread cannot own one
- *   futex_waitv         the kernel's: who waits holds his carrier. From the first on, a private
- *                       wake wakes there, too, who is left of its number
+ *   FUTEX_..._PRIVATE   wait, wake, requeue and wake-op use the futex table, for user
+ *                       threads and kernel threads alike: no other process can wake
+ *                       these waiters
+ *   FUTEX_... shared    the kernel's, also in private memory: another process may wake
+ *                       it, or the kernel itself (a raw clone's CLEARTID, robust
+ *                       lists). So a waiter holds its carrier. Programs do not omit the
+ *                       private flag by accident: natively too, a private wake finds no
+ *                       shared waiter
+ *   FUTEX_..._PI        lock, trylock and unlock of private ones: pi.c. The others are
+ *                       the kernel's, where a user thread cannot own one
+ *   futex_waitv         the kernel's: a waiter holds its carrier. From the first such
+ *                       call on, a private wake that finds too few waiters in the table
+ *                       wakes the rest of its count in the kernel
  *   gettid, tkill, tgkill, sched_yield   as the functions of these names
- *   sched_setscheduler and its like, setpriority, prctl   of a user thread: tid.c
+ *   sched_setscheduler and the like, setpriority, prctl   of a user thread: tid.c
  *   clock_gettime, getrusage   of a user thread's CPU time: clock.c
- *   set_tid_address     says who calls; nothing of a user thread's is cleared at its end, by
- *                       when the word may be anything, and the kernel would not be hurt
- *   close, dup2, dup3, close_range   spare what is the runtime's, as these functions do
- *   exit                of a user thread: it ends as by pthread_exit; its carrier lives on
- *   fork, clone         libc has told nobody: the child may only exec
- *   semtimedop, epoll_wait and its like   the kernel's, which never begins them again: made
- *                       again here if it interrupts the carrier and no handler runs
- *   setresuid, unshare, capset and their like   the thread is bound to its kernel thread first
- *                       (bound.c)
+ *   timer_create and the like   on such a clock, or to signal a user thread: timer.c
+ *   set_tid_address     returns the caller's id. When a user thread ends, nothing is
+ *                       cleared: the address may be bad by then, which only the kernel
+ *                       survives
+ *   close, dup2, dup3, close_range   spare the runtime's fds, as these functions do
+ *   exit                of a user thread: it ends as by pthread_exit; its carrier lives
+ *                       on
+ *   fork, clone         no fork handler has run: the child may only exec
+ *   semtimedop, epoll_wait and the like   the kernel's, which never restarts them. They
+ *                       are repeated here if they are interrupted and no handler has
+ *                       run
+ *   setresuid, unshare, capset and the like   the thread is bound to its kernel thread
+ *                       first (bound.c)
  *   all others          the kernel's, marked as a call that may block
  *
- * Rejected: shared waits in private memory in our table, with wake-ups for both (the kernel's
- * own wake-ups would be lost); asking the kernel what is mapped there (the same). */
+ * Rejected: shared waits in private memory in our table, with wake-ups of both kinds
+ * (the kernel's own wake-ups would be lost); asking the kernel what is mapped there
+ * (the same). */
 #include <linux/sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -58,7 +66,7 @@ static const uint32_t *word_at(long a)
 
 /* ---- futex ---- */
 
-/* When the wait ends; -EINVAL. */
+/* The deadline of the wait, or -EINVAL. */
 static int64_t deadline_of(long op, const struct timespec *ts)
 {
 	bool real = op & FUTEX_CLOCK_REALTIME || CMD(op) == FUTEX_LOCK_PI;
@@ -71,7 +79,7 @@ static int64_t deadline_of(long op, const struct timespec *ts)
 		return -EINVAL;
 	if (CMD(op) != FUTEX_WAIT || !posix_time_ok(ts))
 		return posix_deadline(clock, ts);
-	now = sys_now(); /* a span */
+	now = sys_now(); /* a relative timeout */
 	return ts->tv_sec >= (TIME_NEVER - now) / NS_PER_SEC - 1
 		   ? TIME_NEVER
 		   : now + ts->tv_sec * NS_PER_SEC + ts->tv_nsec;
@@ -114,7 +122,7 @@ static long kernel(const struct call *c)
 	return r;
 }
 
-/* fd has been left (posix_leave). */
+/* The call, after posix_leave(fd). */
 static long kernel_left(const struct call *c, int fd)
 {
 	long r = kernel(c);
@@ -123,9 +131,9 @@ static long kernel_left(const struct call *c, int fd)
 	return r;
 }
 
-/* A call that the kernel never begins again, and the argument that is its limit. */
+/* A call that the kernel never restarts, and the argument that is its timeout. */
 struct limit {
-	bool is; /* such a call */
+	bool is; /* it is such a call */
 	bool ms; /* an int of milliseconds; else a timespec's address, or NULL */
 	uint8_t arg;
 };
@@ -143,7 +151,7 @@ static struct limit limit_of(long n)
 	case SYS_epoll_pwait2:
 	case SYS_semtimedop:
 		return (struct limit){ true, false, 3 };
-	case SYS_semop: /* it has none, and no fourth argument */
+	case SYS_semop: /* it has no timeout, and no fourth argument */
 		return (struct limit){ true, true, 3 };
 	case SYS_io_getevents:
 	case SYS_io_pgetevents:
@@ -153,7 +161,7 @@ static struct limit limit_of(long n)
 	}
 }
 
-/* What the limit of whole has left after ns, in c. */
+/* Stores in c what the timeout of whole has left after ns. */
 static void shorten(struct call *c, const struct call *whole, struct limit l,
 		    int64_t ns, struct timespec *left)
 {
@@ -170,8 +178,9 @@ static void shorten(struct call *c, const struct call *whole, struct limit l,
 	c->a[l.arg] = (long)(uintptr_t)left;
 }
 
-/* A ring tells the carrier that has submitted to it of an end by interrupting it: such a call
- * says EINTR then, though no handler has run. */
+/* When an operation of a ring completes, the kernel interrupts the carrier that
+ * submitted it. Then such a call returns EINTR though no handler has run, and is
+ * repeated. */
 static long kernel_calmly(const struct call *whole)
 {
 	struct limit l = limit_of(whole->n);
@@ -190,16 +199,16 @@ static long kernel_calmly(const struct call *whole)
 	return r;
 }
 
-static bool kernel_sleeps; /* a futex_waitv was called, for good */
+static bool kernel_sleeps; /* futex_waitv was called; it stays set */
 
 static long wait_many(const struct call *c)
 {
 	store_relaxed(&kernel_sleeps, true);
-	fence_seq_cst(); /* pairs with wake_word: it sees that, or the kernel the new value */
+	fence_seq_cst(); /* pairs with wake_word: it sees that, or we its new value */
 	return kernel(c);
 }
 
-/* In the table, and then in the kernel. How many. */
+/* Wakes in the table, and then in the kernel. Returns how many. */
 static long wake_word(const uint32_t *word, long arg, uint32_t bits)
 {
 	int n = MAX((int)arg, 1);
@@ -234,7 +243,8 @@ static long requeue(const struct call *c, const uint32_t *expected)
 	return r;
 }
 
-/* The operation on the second word, as the kernel encodes it; true: wake there, too. */
+/* The operation on the second word, as the kernel encodes it. *wakes: wake there,
+ * too. */
 static int operate(uint32_t *word, uint32_t code, bool *wakes)
 {
 	int arg = (int)(code << 8) >> 20, with = (int)(code << 20) >> 20, old;
@@ -299,7 +309,7 @@ static bool clock_may_be_real(long op)
 	return CMD(op) == FUTEX_WAIT_BITSET || CMD(op) == FUTEX_LOCK_PI2;
 }
 
-/* A member of NULL: the kernel shall say so. */
+/* A field of a NULL pointer's object: the kernel is to report it. */
 static bool nowhere(long address)
 {
 	return (unsigned long)address < PAGE;
@@ -322,7 +332,7 @@ static bool points_nowhere(const long *a)
 	}
 }
 
-/* Ours? *r: what the system call would give. */
+/* Is it ours? Then *r is what the system call would return. */
 static bool futex(const struct call *c, long *r)
 {
 	uint32_t expected = (uint32_t)c->a[5];
@@ -369,8 +379,8 @@ static bool futex(const struct call *c, long *r)
 
 /* ---- the others ---- */
 
-/* In a child whose memory is its own nothing has been prepared. A vfork is a fork: our frames
- * are not to be left by the child. */
+/* No fork handler has run for a child with memory of its own. vfork is made as fork:
+ * its child would return from our frames while its parent still needs them. */
 static long forks(const struct call *c)
 {
 	const long *a = c->a;
@@ -403,11 +413,11 @@ static long dispatch(struct call *c)
 		return wait_many(c);
 	case SYS_gettid:
 		return gettid();
-	case SYS_set_tid_address: /* the carrier's is libc's */
+	case SYS_set_tid_address: /* the kernel thread's word is libc's */
 		return posix_signalled() ? gettid() : kernel(c);
 	case SYS_tgkill:
 		return posix_tgkill(c->a[0], c->a[1], (int)c->a[2]);
-	case SYS_tkill: /* it may be another process's */
+	case SYS_tkill: /* the id may be another process's */
 		return posix_users_tid(c->a[0])
 			   ? posix_tgkill(sys0(SYS_getpid), c->a[0], (int)c->a[1])
 			   : kernel(c);

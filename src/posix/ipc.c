@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Message queues and semaphore sets of the kernel: bracketed. A POSIX queue could be waited
- * for by readiness; but mq_notify asks whether somebody sits in mq_receive. */
+/* ipc.c - the kernel's message queues and semaphore sets: bracketed. A wait for
+ * readiness would do for a POSIX queue, but mq_notify depends on whether a thread is
+ * blocked in mq_receive. */
 #include <mqueue.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
@@ -38,7 +39,7 @@ LIBC_API int mq_notify(mqd_t q, const struct sigevent *ev)
 {
 	int r;
 
-	files_await(); /* else the monitor would take it back */
+	files_await(); /* else the monitor would cancel it */
 	r = NEXT(mq_notify)(q, ev);
 	if (!r && ev && ev->sigev_notify == SIGEV_THREAD)
 		posix_helper(HELPER_QUEUE);

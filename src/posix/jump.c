@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jump.c - places that are saved and gone back to: setjmp, getcontext and their kin.
+/* jump.c - places that are saved and jumped back to: setjmp, getcontext and their kin.
  *
- * Two things of a user thread libc does not know:
+ * libc does not know two things of a user thread:
  *
- *   its signal mask     libc saves the kernel's, which is the carrier's. Ours is put beside it,
- *                       in the part of libc's sigset_t that the kernel has no signals for,
- *                       before libc saves the rest; who goes back takes it from there
- *   that it is in a     whoever leaves one by a jump is no guest any more (signal.c). So is
- *   handler             it when a thread ends in one
+ *   its signal mask     libc saves the kernel's mask, which is the carrier's. Before
+ *                       that, we store ours beside it, in the part of libc's sigset_t
+ *                       for which the kernel has no signals. A jump takes it from there
+ *   being in a handler  a thread that leaves a handler by a jump is no guest any more
+ *                       (signal.c), nor is a thread that ends in a handler
  *
- * What returns twice has no frame of ours under it: a few instructions (saves_*.S) call
- * jump_saves and go on to libc's function as if it had been called itself; getcontext's kin save
- * by libc's, and are told where they return to.
+ * A function that returns twice must not have a frame of ours under it. So a few
+ * instructions (saves_*.S) call jump_saves and go on to libc's function as if the
+ * program had called that. getcontext and swapcontext call libc's getcontext, and then
+ * set the place to return to.
  *
- * In a ucontext_t uc_sigmask is the thread's own, as in what a handler is given. libc's code would
- * give it to the kernel, whose mask is the carrier's: so a user thread goes on in a context by a
- * few instructions of ours (context_load), and a context that ends goes to its uc_link by
- * ours, too. It may be continued by any thread, and by the kernel's, as natively.
+ * In a ucontext_t, uc_sigmask is the thread's own mask, as in the context that a
+ * handler is given. libc's code would set it in the kernel, whose mask is the
+ * carrier's. So a user thread enters a context by a few instructions of ours
+ * (context_load), and a context that ends goes to its uc_link by ours, too. Any thread
+ * may continue a context, also a kernel thread, as natively.
  *
- * Rejected: the carrier's mask where libc looks, and the thread's beside it (who reads or changes
- * uc_sigmask, or comes by uc_link, had the wrong one); libc's setcontext on a copy (it would lie
- * below the stack pointer that it loads, where handlers run).
+ * Rejected: the carrier's mask where libc looks, and the thread's beside it (code that
+ * reads or changes uc_sigmask, or comes by uc_link, would have the wrong one); libc's
+ * setcontext on a copy (it would lie below the stack pointer that it loads, where
+ * handlers run).
  *
- * A handler that is left by swapcontext may go on one day: it is not over. One that is left by
- * setcontext is. */
+ * A handler that is left by swapcontext may be continued later: it is not over. One
+ * that is left by setcontext is over. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -36,10 +39,10 @@
 
 #define SAVED 0x6b73616d206b7521ull
 
-/* What lies in libc's sigset_t. */
+/* What we keep in libc's sigset_t. */
 struct saved_mask {
 	uint64_t kernels;
-	uint64_t magic; /* SAVED: the next one is a user thread's */
+	uint64_t magic; /* SAVED: mask is a user thread's */
 	uint64_t mask;
 };
 
@@ -57,7 +60,7 @@ static void save(sigset_t *set)
 	m->mask = self->signals.mask;
 }
 
-/* The caller, a user thread, has this mask from now on; what that lets through is delivered. */
+/* Sets the mask of the caller, a user thread, and delivers what it lets through. */
 static void restore(uint64_t mask)
 {
 	mask_set(&posix_self_tls.signals, mask);
@@ -67,7 +70,7 @@ static void restore(uint64_t mask)
 /* ---- handlers that are left ---- */
 
 #if defined(__x86_64__)
-/* Where the stack will be, as libc hides it. */
+/* The stack pointer after the jump, which libc stores mangled. */
 static uintptr_t stack_of_jump(const struct __jmp_buf_tag *env)
 {
 	uintptr_t v = (uintptr_t)env->__jmpbuf[6], guard;
@@ -83,15 +86,16 @@ static uintptr_t stack_of_jump(const struct __jmp_buf_tag *env)
 }
 #endif
 
-/* Does a jump to sp leave the handler? A handler on a stack of its own is left by a jump to
- * anywhere else, as the kernel judges it: a stack that is an array at the end of a frame begins
- * where that frame's pointer stands; one that runs below what it interrupted, by a jump above that. */
+/* Does a jump to sp leave the handler? A handler on a stack of its own is left by a
+ * jump to anywhere else. As in the kernel, the lowest address of that stack is outside:
+ * an array at the end of a frame begins where that frame's stack pointer is. A handler
+ * that runs below what it interrupted is left by a jump above that. */
 static bool leaves(const struct handler_frame *f, uintptr_t sp)
 {
 	return f->low ? sp - f->low - 1 >= f->high - f->low : sp >= f->sp;
 }
 
-/* Those that a jump to sp leaves are over. */
+/* Ends the handlers that a jump to sp leaves. True: there are some. */
 static bool handlers_left(struct posix_signals *s, uintptr_t sp)
 {
 	struct uk_thread *was = NULL;
@@ -103,13 +107,13 @@ static bool handlers_left(struct posix_signals *s, uintptr_t sp)
 		if (s->frames->disarmed.ss_sp)
 			s->stack = s->frames->disarmed;
 	}
-	if (any && !posix_user()) { /* a guest: what it waited in, perhaps masked */
+	if (any && !posix_user()) { /* a guest, perhaps in a wait with a mask */
 		wait_left(thread_self());
 		interrupts_open(NULL);
 	}
 	if (was)
 		handler_left();
-	if (any && s->waits) /* it ran in sigwait */
+	if (any && s->waits) /* the handler ran in sigwait */
 		sigwait_left(s);
 	if (any && handler_thread())
 		io_jumped(handler_thread());
@@ -123,7 +127,7 @@ void signals_unwound(void)
 
 /* ---- setjmp ---- */
 
-/* Before libc's, whose address it gives. */
+/* Runs before libc's function, whose address it returns. */
 void *jump_saves(struct __jmp_buf_tag *env, int with_mask);
 void *jump_saves(struct __jmp_buf_tag *env, int with_mask)
 {
@@ -132,8 +136,8 @@ void *jump_saves(struct __jmp_buf_tag *env, int with_mask)
 	return (void *)NEXT(__sigsetjmp);
 }
 
-/* The caller is about to jump to env: its mask is as it will be there, and *to has the rest.
- * True: out of a handler. */
+/* The caller is about to jump to env. Its mask becomes the one that it has there, and
+ * *to is what libc is to jump by. True: the jump leaves a handler. */
 static bool jump_begins(const struct __jmp_buf_tag *env, struct __jmp_buf_tag *to)
 {
 	struct posix_thread *self = &posix_self_tls;
@@ -170,8 +174,8 @@ JUMP(longjmp)
 JUMP(_longjmp)
 JUMP(siglongjmp)
 
-/* It asks the kernel whether a jump downwards leaves an alternate stack; of a thread's the kernel
- * knows nothing. */
+/* libc's asks the kernel whether a jump downwards leaves an alternate stack. The kernel
+ * does not know the alternate stack of a user thread. */
 extern NORETURN void __longjmp_chk(struct __jmp_buf_tag env[1], int value);
 LIBC_API NORETURN void __longjmp_chk(struct __jmp_buf_tag env[1], int value)
 {
@@ -192,7 +196,8 @@ NORETURN void context_ended(const ucontext_t *next);
 NORETURN void context_load(const ucontext_t *to, const uint64_t *kernels);
 void context_ends(void);
 
-/* libc's, which saves all but what context_saved puts right: it is called by ours. */
+/* libc's getcontext, which ours calls. It saves all but what context_saved puts
+ * right. */
 void *context_saves(void)
 {
 	return (void *)NEXT(getcontext);
@@ -206,7 +211,7 @@ int context_saved(ucontext_t *uc, uintptr_t ip, uintptr_t sp)
 	return 0;
 }
 
-/* The kernel's mask is set, too: a handler that the kernel has called may be left so. */
+/* Sets the kernel's mask, too: this may leave a handler that the kernel has called. */
 int context_goes(const ucontext_t *to)
 {
 	uint64_t mask = word_of(&to->uc_sigmask);
@@ -216,7 +221,8 @@ int context_goes(const ucontext_t *to)
 		return NEXT(setcontext)(to);
 	}
 	restore(mask);
-	/* a child of fork that has not entered the runtime yet is delivered to by the kernel */
+	/* the kernel delivers to a child of fork that has not entered the runtime
+	 * yet */
 	context_load(to,
 		     sched_unsettled() ? &posix_self_tls.signals.mask : &carrier_mask);
 }
@@ -244,7 +250,7 @@ LIBC_API void makecontext(ucontext_t *uc, void (*fn)(void), int n, ...)
 	va_end(args);
 }
 
-/* What handlers may call is looked up before there are any. */
+/* Handlers may call these, so they are looked up before there are any. */
 __attribute__((constructor)) static void look_up(void)
 {
 	jump_saves(NULL, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libc's own functions, behind our definitions of the same names. */
+/* libc.c - libc's own functions, behind our definitions of the same names. */
 #include <dlfcn.h>
 #include <sys/random.h>
 #include <sched.h>
@@ -14,12 +14,13 @@ void *posix_libc(const char *name)
 	void *fn = dlsym(RTLD_NEXT, name);
 
 	if (unlikely(!fn))
-		uk_panic("the drop-in finds no %s in libc", name);
+		uk_panic("the preload library finds no function %s in libc", name);
 	return fn;
 }
 
-/* Of libc itself, whoever stands between us and it. The runtime's own clock is the kernel's,
- * which wakes it: a library that shows the program another time shows it to the program. */
+/* From libc itself, past any library between libc and us. The runtime needs the
+ * kernel's clock, because its deadlines are the kernel's. A library that fakes the time
+ * fakes it only for the program. */
 static void *of_libc_alone(const char *name)
 {
 	void *libc = dlopen(LIBC_SONAME, RTLD_LAZY | RTLD_NOLOAD);
@@ -28,7 +29,7 @@ static void *of_libc_alone(const char *name)
 	return fn ? fn : posix_libc(name);
 }
 
-/* The runtime's table. Two threads may fill it at once, with the same. */
+/* The runtime's table. Two threads may fill it at once, with the same values. */
 const struct libc *libc(void)
 {
 	static struct libc table;

@@ -1,33 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lock.c - the mutex.
  *
- * It lies in libc's object, so static initialisers, libc's pthread_mutex_init and whoever
- * prints one (gdb) stay right:
+ * It lies in libc's object, so static initialisers, libc's pthread_mutex_init and tools
+ * that print a mutex (gdb) stay right:
  *
  *   __lock    the word of sync/mutex.h (libc's: 0 free, 1 locked, 2 with waiters)
  *   __count   depth of a recursive one, as in libc
- *   __owner   posix_tid() of the owner, as in libc; 0 while it passes from one to the next
- *   __nusers  who has it or waits on a condition with it, as in libc: for destroy's EBUSY
- *   __kind    libc's, but that a private robust one is not called shared
+ *   __owner   posix_tid() of the owner, as in libc; 0 while it passes from one to the
+ *             next
+ *   __nusers  its owner, and the threads that wait on a condition with it, as in libc:
+ *             for pthread_mutex_destroy's EBUSY
+ *   __kind    libc's, but a private robust mutex is not marked as shared
  *   __spins   robust: enum robust_state; priority-protected: the ceiling
- *   __list    robust: link in its owner's list; else the owner's descriptor, for spinning
+ *   __list    robust: link in its owner's list; else the owner's descriptor, for
+ *             spinning
  *
  *   kind                       whose code
  *   any type, private          ours
- *   priority-inheriting        ours, as if it were not: the kernel knows no user thread that
- *                              could inherit; among user threads there are no priorities
+ *   priority-inheriting        ours, as if it did not inherit: the kernel knows no user
+ *                              thread that could inherit, and user threads have no
+ *                              priorities
  *   priority-protected         the same, with the check against the ceiling
  *   robust, private            ours: at a thread's end its list is walked
- *   between processes          libc's (shared.c)
+ *   process-shared             libc's (shared.c)
  *
- * Uncontended, lock and unlock are one CAS and a few stores; the runtime is neither entered
- * nor started. Contended, everybody waits in the table of waiters, kernel threads as well.
+ * Uncontended, lock and unlock are one CAS and a few stores; the runtime is neither
+ * entered nor started. Contended, all threads wait in the futex table, kernel threads
+ * as well.
  *
- * Who cannot wait there polls: a signal handler, or a malloc, that runs inside the runtime
- * (for it may not park), and anybody whose runtime cannot start.
+ * A caller that cannot wait there polls: a signal handler, or a malloc, that runs
+ * inside the runtime (it may not park), and a kernel thread for whose descriptor there
+ * is no memory.
  *
- * Rejected: libc's own functions with a hand-off (each waiter holds a carrier: 400 threads at
- * one mutex are 400 kernel threads). */
+ * Rejected: libc's own functions with a hand-off (each waiter holds a carrier: 400
+ * threads at one mutex are 400 kernel threads). */
 #include <limits.h>
 #include <sched.h>
 
@@ -36,9 +42,9 @@
 
 enum robust_state {
 	ROBUST_FINE,
-	ROBUST_DEAD,  /* its owner has ended; nobody has it */
-	ROBUST_TOLD,  /* its new owner was told so, and has not made it consistent */
-	ROBUST_BROKEN /* nor will anybody: not recoverable */
+	ROBUST_DEAD,  /* its owner has ended; nobody holds it */
+	ROBUST_TOLD,  /* its new owner got EOWNERDEAD, and has not made it consistent */
+	ROBUST_BROKEN /* it never became consistent: ENOTRECOVERABLE */
 };
 
 #define POLL_YIELDS 20u
@@ -63,8 +69,8 @@ static int type_of(const pthread_mutex_t *m)
 
 /* ---- taking it ---- */
 
-/* After its word was taken. Plain stores: whoever reads them without having it, reads at most
- * another one's, or nobody's. */
+/* After its word was taken. Plain stores: a thread that reads these fields without
+ * holding the mutex sees at most that another thread owns it, or nobody. */
 static inline void own(pthread_mutex_t *m, uint32_t me)
 {
 	uint64_t *hint = hint_of(m);
@@ -76,7 +82,7 @@ static inline void own(pthread_mutex_t *m, uint32_t me)
 	m->__data.__nusers++;
 }
 
-/* Without waiting in the runtime. */
+/* Without waiting in the runtime: polls. */
 static COLD int poll_word(pthread_mutex_t *m, int64_t deadline)
 {
 	struct timespec nap = { 0, POLL_NAP };
@@ -106,7 +112,7 @@ static int wait_word(pthread_mutex_t *m, int64_t deadline, bool woken)
 		struct uk_thread *t = rt_enter();
 
 		r = mutex_lock_wait(mutex_word(m), t, &how);
-		rt_exit(); /* handlers of signals run here */
+		rt_exit(); /* signal handlers run here */
 	} while (posix_waits_on(r));
 	return -r;
 }
@@ -143,7 +149,7 @@ static void robust_hold(pthread_mutex_t *m)
 	list_push_back(held, link_of(m));
 }
 
-/* The caller has its word. */
+/* The caller holds its word. */
 static int robust_got(pthread_mutex_t *m, uint32_t me)
 {
 	if (*robust_of(m) == ROBUST_BROKEN) {
@@ -154,7 +160,7 @@ static int robust_got(pthread_mutex_t *m, uint32_t me)
 	robust_hold(m);
 	if (*robust_of(m) == ROBUST_FINE)
 		return 0;
-	m->__data.__nusers--; /* who died with it is counted still */
+	m->__data.__nusers--; /* its dead owner is still counted */
 	*robust_of(m) = ROBUST_TOLD;
 	return EOWNERDEAD;
 }
@@ -174,8 +180,8 @@ static int robust_unlock(pthread_mutex_t *m)
 	return 0;
 }
 
-/* As the kernel does it not beyond ROBUST_LIMIT: whose memory the program has used again is in no
- * order, and may go round. */
+/* As in the kernel, at most ROBUST_LIMIT: if the program has reused the memory of a
+ * mutex, the list may be broken or circular. */
 void posix_robust_died(void)
 {
 	struct list *held = &posix_self_tls.robust, *l;
@@ -210,7 +216,8 @@ LIBC_API int pthread_mutex_consistent(pthread_mutex_t *m)
 
 /* ---- lock ---- */
 
-/* Of a real-time priority, above what a priority-protected mutex allows? */
+/* Is the caller's real-time priority above the ceiling of a priority-protected
+ * mutex? */
 static bool above_ceiling(const pthread_mutex_t *m)
 {
 	struct sched_param param = { .sched_priority = posix_self_tls.priority };
@@ -225,7 +232,7 @@ static bool is_simple(int kind)
 	return !(kind & (KIND_ROBUST | KIND_INHERIT | KIND_PROTECT));
 }
 
-/* Held by the caller already. */
+/* The caller holds it already. */
 static int again(pthread_mutex_t *m, bool waits)
 {
 	switch (type_of(m)) {
@@ -237,11 +244,11 @@ static int again(pthread_mutex_t *m, bool waits)
 	case PTHREAD_MUTEX_ERRORCHECK_NP:
 		return waits || !is_simple(m->__data.__kind) ? EDEADLK : EBUSY;
 	default:
-		return -1; /* it waits for itself */
+		return -1; /* it deadlocks with itself, as natively */
 	}
 }
 
-/* abs: NULL, or until then, looked at only if it must wait. */
+/* abs: NULL, or a deadline, which is read only if the caller must wait. */
 static NOINLINE int lock_slowly(pthread_mutex_t *m, clockid_t clock,
 				const struct timespec *abs)
 {
@@ -261,7 +268,8 @@ static NOINLINE int lock_slowly(pthread_mutex_t *m, clockid_t clock,
 	if (!mutex_try(mutex_word(m))) {
 		int64_t deadline = posix_deadline(clock, abs);
 
-		/* before 1970: the kernel refuses it for one that inherits, else it is past */
+		/* before 1970: the kernel refuses it for an inheriting mutex, else it
+		 * is past */
 		if (deadline == -EINVAL ||
 		    (abs && abs->tv_sec < 0 && kind & KIND_INHERIT))
 			return EINVAL;
@@ -275,7 +283,7 @@ static NOINLINE int lock_slowly(pthread_mutex_t *m, clockid_t clock,
 	return 0;
 }
 
-/* Private, and neither robust nor priority-protected: what nearly all are. */
+/* Private, and neither robust nor priority-protected, as nearly all are. */
 static inline bool is_plain(int kind)
 {
 	return likely(!(kind & (KIND_SHARED | KIND_ROBUST | KIND_PROTECT)));
@@ -390,7 +398,7 @@ int lock_leaves(const pthread_mutex_t *m, bool *goes)
 
 void lock_leave(pthread_mutex_t *m)
 {
-	m->__data.__nusers++; /* he who waits uses it still */
+	m->__data.__nusers++; /* a waiter still uses it */
 	pthread_mutex_unlock(m);
 }
 
@@ -415,10 +423,10 @@ int lock_return(pthread_mutex_t *m, bool woken, bool handed)
 	return r;
 }
 
-/* ---- what is kept elsewhere than by libc ---- */
+/* ---- what libc keeps elsewhere ---- */
 
-/* libc takes a robust mutex for a shared one, as the kernel has to mark it, and keeps a ceiling
- * in the word. */
+/* libc treats a robust mutex as shared, because the kernel has to mark it, and keeps
+ * the ceiling in the word. */
 static COLD void init_ours(pthread_mutex_t *m)
 {
 	int ceiling;

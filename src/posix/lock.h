@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lock.h - what conditions and shared.c know of the mutex. */
+/* lock.h - the mutex, as cond.c and shared.c use it. */
 #ifndef POSIX_LOCK_H
 #define POSIX_LOCK_H
 
@@ -23,17 +23,17 @@ static inline bool lock_is_ours(const pthread_mutex_t *m)
 	return !(m->__data.__kind & KIND_SHARED);
 }
 
-/* What a condition does with a mutex of ours. May the caller wait with it? EPERM: he has not
- * got it. *goes: it will be free meanwhile (a recursive one perhaps not: libc takes one level
- * off it). */
+/* What a condition does with a mutex of ours. May the caller wait with it? EPERM: the
+ * caller does not hold it. *goes: the mutex becomes free meanwhile (a recursive one
+ * perhaps not, because libc undoes only one level). */
 int lock_leaves(const pthread_mutex_t *m, bool *goes);
-/* In the runtime, already queued. */
+/* In the runtime, after the caller was queued. */
 void lock_leave(pthread_mutex_t *m);
-/* Outside of it. woken: with the word's WOKEN bit; handed: with the word. 0, EOWNERDEAD,
- * ENOTRECOVERABLE. */
+/* Outside the runtime. woken: the caller holds the word's WOKEN bit; handed: it holds
+ * the word. 0, EOWNERDEAD, ENOTRECOVERABLE. */
 int lock_return(pthread_mutex_t *m, bool woken, bool handed);
 
-/* shared.c: those that other processes may have, too. */
+/* shared.c: process-shared mutexes and conditions. */
 int shared_lock(pthread_mutex_t *m, clockid_t clock, const struct timespec *abs);
 int shared_trylock(pthread_mutex_t *m);
 int shared_unlock(pthread_mutex_t *m);

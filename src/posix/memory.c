@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.c - may the program's pointer be followed? Where libc hands it to the kernel, a bad one
- * is EFAULT and no SIGSEGV. */
+/* memory.c - may a pointer of the program's be followed? Where libc passes it to the
+ * kernel, a bad one must give EFAULT, not SIGSEGV. */
 #include "base/sys.h"
 #include "posix/posix.h"
 
-/* By the words with its ends, which are not two pages apart; an aligned word is in one page. */
+/* The words at both ends suffice: the range touches at most two pages, and an aligned
+ * word lies in one. */
 bool posix_readable_slow(const void *p, size_t n)
 {
 	uintptr_t word = ~(sizeof(uint64_t) - 1);

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pi.c - syscall(SYS_futex, FUTEX_LOCK_PI, ...PRIVATE) and its like. The word holds its owner's
- * gettid(), which of a user thread the kernel does not know, so those of one process are ours:
+/* pi.c - syscall(SYS_futex, FUTEX_LOCK_PI, ...) and the like. The word holds its
+ * owner's gettid(). The kernel does not know that of a user thread, so private PI
+ * futexes are ours:
  *
- *   0 --cas, the program's or LOCK's--> tid
- *   tid --LOCK by another------------> tid | WAITERS     he is in the table of waiters
- *   tid | WAITERS --UNLOCK-----------> the oldest waiter's tid, with WAITERS if there are more
- *   tid --cas, the program's---------> 0
+ *   0 --cas, program's or LOCK's---> tid
+ *   tid --LOCK by another----------> tid | WAITERS   it waits in the futex table
+ *   tid | WAITERS --UNLOCK---------> the oldest waiter's tid; with WAITERS if more wait
+ *   tid --cas, the program's-------> 0
  *
- * Nobody's priority is inherited: user threads have none that the kernel acts upon.
+ * No priority is inherited: the kernel acts upon none of a user thread.
  *
- * Invariant: while somebody waits the word is not free, and has WAITERS. The waiters of a word
- * are queued at the byte after its first, where no other futex is: a FUTEX_WAKE is not for them.
- * Who ends as an owner is the owner for ever. (Natively the kernel hands it on if somebody waits
- * already; who comes later gets ESRCH.) */
+ * Invariant: while a thread waits, the word is not free, and has WAITERS. The waiters
+ * of a word are queued under the address of its second byte, where no other futex is,
+ * so a FUTEX_WAKE does not find them. A thread that ends as an owner is the owner for
+ * ever. (Natively the kernel passes the word on if a thread waits already; a thread
+ * that comes later gets ESRCH.) */
 #include "posix/pi.h"
 
 #include <linux/futex.h>
@@ -25,7 +27,7 @@ static const void *key_of(const uint32_t *word)
 	return (const char *)word + 1;
 }
 
-/* Under the lock: 0, -EDEADLK, -EAGAIN. */
+/* Under the bucket's lock: 0, -EDEADLK, -EAGAIN. */
 static int take(struct futex_bucket *b, uint32_t *word, uint32_t me, bool waits)
 {
 	uint32_t v = load_acquire(word), to;
@@ -71,14 +73,14 @@ long pi_lock(uint32_t *word, bool waits, int64_t deadline)
 	uint32_t me = (uint32_t)gettid();
 	int r;
 
-	(void)load_acquire(word); /* faults the page in, without a lock */
+	(void)load_acquire(word); /* faults the page in, while no lock is held */
 	do
 		r = lock_once(word, me, waits, deadline);
 	while (posix_waits_on(r));
 	return r;
 }
 
-/* Under the lock: to the oldest waiter, if there is one. */
+/* Under the bucket's lock: passes the word to the oldest waiter, if there is one. */
 static void hand_on(struct futex_bucket *b, uint32_t *word)
 {
 	struct futex_node *n = futex_first(b, key_of(word));
@@ -89,7 +91,7 @@ static void hand_on(struct futex_bucket *b, uint32_t *word)
 	if (futex_first(b, key_of(word)))
 		to |= FUTEX_WAITERS;
 	store_release(word, to);
-	if (n) /* if another reason was first he finds HANDED */
+	if (n) /* if another reason won, the waiter finds HANDED */
 		wait_fire(n->thread, n->token, WAKE_OK);
 }
 

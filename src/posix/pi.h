@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pi.h - private futexes that know their owner: pi.c, for syscall(2). Each gives what the system
- * call would. */
+/* pi.h - private PI futexes (pi.c), for syscall(2). Each returns what the system call
+ * would. */
 #ifndef POSIX_PI_H
 #define POSIX_PI_H
 

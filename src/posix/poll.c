@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* poll, select, epoll_wait: many descriptors, and none of the many threads that wait so needs
- * a carrier. poll is the runtime's. select asks the kernel by a look (a select of no time)
- * and waits in between as poll does. An epoll instance is itself a descriptor that becomes
- * readable, so epoll_wait waits for that and takes what there is.
+/* poll.c - poll, select, epoll_wait: many fds, and a thread that waits for them holds
+ * no carrier. poll is the runtime's. select asks the kernel by a select with a zero
+ * timeout, and waits in between as poll does. An epoll instance is itself an fd that
+ * becomes readable, so epoll_wait waits for that and takes the events that are there.
  *
- * None of them is made again after a signal, whatever SA_RESTART says. */
+ * None of them is restarted after a signal, whatever SA_RESTART says. */
 #include <limits.h>
 #include <poll.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 #define VAIN_MAX 4 /* wake-ups with nothing ready, before it pauses */
 
-/* The call under another signal mask; *mask may be NULL. */
+/* The call under another signal mask; mask may be NULL. */
 #define MASKED(mask, call)                                                             \
 	({                                                                             \
 		uint64_t old_;                                                         \
@@ -39,8 +39,8 @@ static int64_t after_ms(int ms)
 	return ms < 0 ? TIME_NEVER : uk_after(ms * NS_PER_MS);
 }
 
-/* The same of its carrier's guest, for whom the kernel waits: what would interrupt it is shut until
- * it does; call opens it with &open_. */
+/* The same for a guest, for which the kernel waits. The signals that interrupt a guest
+ * are blocked until it waits: call unblocks them by &open_. */
 #define GUEST_MASKED(mask, call)                                                       \
 	({                                                                             \
 		sigset_t open_;                                                        \
@@ -103,7 +103,7 @@ LIBC_API int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *sp
 
 /* ---- select ---- */
 
-/* What was asked for, or what came of it. */
+/* The fds that were asked for, or the result. */
 struct sets {
 	fd_set set[3]; /* to read, to write, exceptions */
 };
@@ -142,7 +142,7 @@ static unsigned to_poll(int n, const struct sets *ask, struct pollfd *p)
 	return k;
 }
 
-/* Not in select's own frame: most calls find something at once. */
+/* Not in select's own frame, since p is large and most calls find something at once. */
 static __attribute__((noinline)) long select_wait(int n, const struct sets *ask,
 						  int64_t end)
 {
@@ -193,7 +193,7 @@ LIBC_API int pselect(int n, fd_set *restrict in, fd_set *restrict out,
 		return GUEST_MASKED(mask, NEXT(pselect)(n, in, out, ex, span, &open_));
 	if (!posix_user() || n < 0 || (span && !posix_span_ok(span)))
 		return NEXT(pselect)(n, in, out, ex, span, mask);
-	if (n > FD_SETSIZE) /* sets of the program's own size */
+	if (n > FD_SETSIZE) /* larger sets than fd_set */
 		return POSIX_HANDOFF(NEXT(pselect)(n, in, out, ex, span, mask));
 	return MASKED(mask, select_sets(n, p, posix_after(span)));
 }
@@ -216,7 +216,7 @@ LIBC_API int select(int n, fd_set *restrict in, fd_set *restrict out,
 		end = posix_after(&ts);
 	}
 	r = select_sets(n, p, end);
-	if (span) { /* Linux says what is left */
+	if (span) { /* Linux returns the time left */
 		left = MAX(end - sys_now(), 0);
 		span->tv_sec = left / NS_PER_SEC;
 		span->tv_usec = left % NS_PER_SEC / 1000;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* receiver.c - the process's signals, where main blocks them: a kernel thread takes them for
- * the user threads that let them through, or wait for them in sigwait (the essay is
- * signal.c's).
+/* receiver.c - the process's signals that main blocks: a kernel thread takes them for
+ * the user threads that let them through, or wait for them in sigwait. The design is in
+ * signal.c.
  *
- * What user threads let through, all together, is asked whenever one of them lets through more, so
- * they are counted by mask: nearly all have the same. Who waits is counted by signal. */
+ * Whenever a user thread lets more through, we need the union of what all of them let
+ * through. So threads are counted by mask: nearly all have the same. Threads in sigwait
+ * are counted by signal. */
 #include <limits.h>
 #include <linux/futex.h>
 #include <sys/prctl.h>
@@ -26,17 +27,17 @@
 static struct {
 	uint64_t mask;
 	uint64_t n;
-} groups[GROUPS];      /* lock: how many have the mask */
-static uint64_t crowd; /* lock: who found no group, and so counts as open to all */
+} groups[GROUPS];      /* lock: how many threads have the mask */
+static uint64_t crowd; /* lock: threads without a group; they count as open to all */
 uint64_t signals_open;
 static uint32_t waiting[SIGNAL_LAST]; /* lock: how many wait for it in sigwait */
-static uint64_t waited;               /* lock: those that somebody waits for */
-static uint64_t wanted;       /* atomics: what the receiver waits for; it grows */
-static uint32_t asked, heard; /* futex: how often it was to look at wanted, and did */
+static uint64_t waited;               /* lock: the signals that a thread waits for */
+static uint64_t wanted;               /* atomics: what the receiver waits for */
+static uint32_t asked, heard; /* futex: how often it was told to read wanted, and did */
 static uint32_t receiver_tid; /* 0: none; atomics */
 static uint32_t starting;
 
-/* ---- who lets through what ---- */
+/* ---- which signals are let through ---- */
 
 static void open_changes(void)
 {
@@ -84,9 +85,9 @@ void group_leave(uint16_t g)
 
 static bool route(const siginfo_t *info);
 
-/* It is the process's again, as it was. What kill or the kernel has sent only the first thread may
- * send so by its process's id; any thread may by a name of its own, since Linux 6.15. Before
- * that it becomes a signal of kill's. */
+/* Gives a signal back to the process, as it was. A signal from kill or the kernel can
+ * be sent unchanged only by the first thread, by the process's id, or since Linux 6.15
+ * by any thread, by PIDFD_SELF_THREAD. Before that it becomes a signal from kill. */
 void signal_to_process(const siginfo_t *info)
 {
 	long pid = sys0(SYS_getpid);
@@ -96,7 +97,7 @@ void signal_to_process(const siginfo_t *info)
 		sys2(SYS_kill, pid, info->si_signo);
 }
 
-/* What it is to wait for. Who asked for less hears that it has seen it. */
+/* What the receiver is to wait for. Tells receiver_spare that it has looked. */
 static uint64_t look(void)
 {
 	uint32_t now = load_acquire(&asked);
@@ -109,10 +110,11 @@ static uint64_t look(void)
 	return set;
 }
 
-/* Nobody may have it. It is wanted until it is back: who asks what is pending waits for that. */
+/* Nobody may have the signal. It stays in wanted until it is back, so that
+ * receiver_spare waits for that. */
 static void give_back(const siginfo_t *info)
 {
-	struct timespec ms = { 0, NS_PER_MS }; /* not before nobody is waited for */
+	struct timespec ms = { 0, NS_PER_MS }; /* do not spin if wanted keeps it */
 
 	signal_to_process(info);
 	bool in = signals_enter();
@@ -129,7 +131,7 @@ static void *receive(void *arg UNUSED)
 		siginfo_t info;
 		long sig = sys4(SYS_rt_sigtimedwait, &set, &info, NULL, sizeof(set));
 
-		fuzz_pause(); /* it is in no one's hand but ours */
+		fuzz_pause(); /* only the receiver holds it now */
 		if (sig == WAKE_RECEIVER && info.si_code == SI_TIMER)
 			timer_expired(&info);
 		if (sig <= 0 || sig == WAKE_RECEIVER)
@@ -146,16 +148,17 @@ static void *receive_first(void *arg)
 
 	thread_foreign();
 	fuzz_pause(); /* wanted may change meanwhile */
-	/* libc never blocks it: between two waits a handler would take it, for nothing */
+	/* libc never blocks it: between two waits a handler would take it, for
+	 * nothing */
 	sys4(SYS_rt_sigprocmask, SIG_BLOCK, &wake, NULL, sizeof(wake));
 	store_release(&receiver_tid, (uint32_t)sys_gettid());
-	/* who finds none has changed wanted, which is looked at next (receiver_is_there) */
+	/* a thread that finds no receiver has changed wanted, which is read next */
 	fence_seq_cst();
 	sys3(SYS_futex, &receiver_tid, FUTEX_WAKE, INT_MAX);
 	return receive(arg);
 }
 
-/* False: it cannot be made. */
+/* Starts the receiver, unless that was done. False: it cannot be made. */
 static bool receiver_start(void)
 {
 	uint32_t none = 0;
@@ -169,7 +172,7 @@ static bool receiver_start(void)
 
 uint32_t receiver_begin(void)
 {
-	struct timespec ms = { 0, NS_PER_MS }; /* who makes it may fail */
+	struct timespec ms = { 0, NS_PER_MS }; /* another thread's start may fail */
 
 	while (!load_acquire(&receiver_tid)) {
 		if (!receiver_start())
@@ -179,14 +182,15 @@ uint32_t receiver_begin(void)
 	return load_relaxed(&receiver_tid);
 }
 
-/* wanted has been changed. False: it has yet to look at it for the first time, or to be made. */
+/* After a change of wanted. False: the receiver is not made yet, or has yet to look for
+ * the first time. */
 static bool receiver_is_there(void)
 {
-	fence_seq_cst(); /* pairs with that of receive_first */
+	fence_seq_cst(); /* pairs with the fence of receive_first */
 	return load_acquire(&receiver_tid);
 }
 
-/* Outside the lock and the runtime: the receiver waits for what it is to wait for. */
+/* Outside the lock and the runtime: from now on the receiver waits for these, too. */
 void receiver_call(uint64_t more)
 {
 	uint64_t was;
@@ -214,7 +218,7 @@ uint64_t receiver_set(void)
 	       ~SYNCHRONOUS;
 }
 
-/* Under the lock: s is parked in sigwait for it, and gets it. */
+/* Under the lock: if s is parked in sigwait for this signal, it gets it. */
 bool hand_to_waiter(struct posix_signals *s, const siginfo_t *info)
 {
 	if (!(s->waits & BIT(info->si_signo)) || !s->got)
@@ -243,7 +247,7 @@ bool signal_route(const siginfo_t *info)
 			who = s;
 	}
 	if (who && who->waits & bit) {
-		if (!hand_to_waiter(who, info)) /* it is about to look */
+		if (!hand_to_waiter(who, info)) /* it is about to look at them */
 			item_put(who, info, true);
 	} else if (who) {
 		signal_post(who, info, true);
@@ -259,7 +263,7 @@ static bool route(const siginfo_t *info)
 	return anybody;
 }
 
-/* What is pending for the process as the kernel knows it, at once. */
+/* Takes a signal that the kernel has pending for the process, without waiting. */
 static bool from_process(uint64_t set, siginfo_t *info)
 {
 	struct timespec none = { 0, 0 };
@@ -312,7 +316,7 @@ void signals_child_ended(void)
 	deliver_own();
 }
 
-/* Under the lock: s waits for these from now on. */
+/* Under the lock: s waits for these signals from now on. */
 static void sigwait_set(struct posix_signals *s, uint64_t set)
 {
 	uint64_t change = s->waits ^ set;
@@ -355,7 +359,7 @@ void sigwait_left(struct posix_signals *s)
 	signals_leave(in);
 }
 
-/* The receiver takes these for us from now on. */
+/* From now on the receiver takes these signals for us. */
 static void waits_for(struct posix_signals *s, uint64_t set)
 {
 	uint64_t more;
@@ -372,7 +376,7 @@ bool sigwait_anybody(uint64_t set)
 	return waited & set;
 }
 
-/* 0: got it; -EAGAIN, -EINTR, -ECANCELED. */
+/* 0: a signal was taken; -EAGAIN, -EINTR, -ECANCELED. */
 static long wait_once(struct posix_signals *s, uint64_t set, siginfo_t *info,
 		      int64_t deadline)
 {
@@ -403,11 +407,12 @@ static int wait_signal(const sigset_t *set, siginfo_t *info, int64_t deadline)
 	sched_settle();
 	posix_testcancel();
 	posix_call_begins();
-	/* before the receiver is told of it: a poll would find it in no one's hand */
+	/* before the receiver knows of it: else it could hold a signal that a poll (no
+	 * timeout) must find */
 	if (from_process(want, info))
 		return info->si_signo;
 	waits_for(s, want);
-	fuzz_pause(); /* the receiver is quicker */
+	fuzz_pause(); /* the receiver may be quicker */
 	do {
 		if (from_process(want, info))
 			break;
@@ -416,7 +421,7 @@ static int wait_signal(const sigset_t *set, siginfo_t *info, int64_t deadline)
 	sigwait_left(s);
 	if (r)
 		return (int)posix_result(r);
-	if (info->si_code == SI_TKILL) /* libc has it so */
+	if (info->si_code == SI_TKILL) /* as libc does */
 		info->si_code = SI_USER;
 	return info->si_signo;
 }

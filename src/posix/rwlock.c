@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rwlock.c - the reader-writer lock. Ours lies in libc's object as a uk_rwlock at its begin;
+/* rwlock.c - the reader-writer lock. Ours is a uk_rwlock at the start of libc's object;
  * __cur_writer, __shared and __flags (the kind) stay where libc has them, behind it.
  *
- * Those that are shared between processes are libc's, with one difference: __cur_writer is the
- * writer's id, by which libc knows who would wait for himself, and ids of user threads are
- * those of other processes' user threads, too. So a user thread that has one leaves SHARED_WRITER
- * there and says in a word that libc does not use who it is; unlock undoes that. Where libc still
- * sees another process's equal id it is asked again: that one is between two stores, or was when it
- * was killed. Rejected: the carrier's id in the caller's block while libc's code runs (who asks for
- * the thread by its id meanwhile finds nobody).
+ * Process-shared locks are libc's, with one difference. __cur_writer is the writer's
+ * id, by which libc finds a writer that would wait for itself. But a user thread of
+ * another process may have the same id. So a user thread that holds such a lock leaves
+ * SHARED_WRITER there, and stores its identity in a word that libc does not use; unlock
+ * undoes that. If libc still sees another process's equal id, it is asked again: that
+ * thread is between two stores, or was killed there. Rejected: the carrier's id in the
+ * caller's block while libc's code runs (a thread that looks the caller up by its id
+ * meanwhile would find nobody).
  *
- *   kind                            as libc has it
+ *   kind                            as in libc
  *   PREFER_READER, PREFER_WRITER    readers go in whenever no writer is inside
  *   PREFER_WRITER_NONRECURSIVE      a writer that waits holds new readers back
  *
@@ -20,12 +21,12 @@
 #include "sync/rwlock.h"
 #include "uk/time.h"
 
-#define SHARED_WRITER -1 /* nobody's id */
+#define SHARED_WRITER -1 /* no thread's id */
 #define SHARED_YIELDS 100u
 #define SHARED_NAP (1 * NS_PER_MS)
 
 _Static_assert(sizeof(uk_rwlock) <= offsetof(pthread_rwlock_t, __data.__cur_writer),
-	       "behind ours is libc's");
+	       "ends before libc's fields");
 
 static uk_rwlock *core(pthread_rwlock_t *l)
 {
@@ -49,7 +50,7 @@ static inline bool take(pthread_rwlock_t *l, enum rw_role role)
 	return true;
 }
 
-/* libc looks at the time before it looks at the lock. */
+/* libc checks the time before it looks at the lock. */
 static int lock_until(pthread_rwlock_t *l, enum rw_role role, clockid_t clock,
 		      const struct timespec *abs)
 {
@@ -82,7 +83,7 @@ static unsigned long shared_me(void)
 	return (unsigned long)sys0(SYS_getpid) << 32 | posix_tid();
 }
 
-/* libc has given the lock to the caller. */
+/* r == 0: libc has given the lock to the caller. */
 static int shared_got(pthread_rwlock_t *l, int r)
 {
 	if (!r && posix_self_tls.thread) {
@@ -92,9 +93,9 @@ static int shared_got(pthread_rwlock_t *l, int r)
 	return r;
 }
 
-/* libc takes another process's thread for the caller: that one is between two stores, or has ended
- * there, and whoever waits for it does so until his time is over, as for any owner that has ended.
- * 0: libc is to be asked again. */
+/* libc takes another process's thread for the caller. That thread is between two
+ * stores, or has ended there; in the latter case the caller waits until its deadline,
+ * as for any owner that has ended. 0: ask libc again. */
 static int shared_patience(unsigned n, int64_t deadline)
 {
 	int64_t next = sys_now() + SHARED_NAP;
@@ -109,7 +110,7 @@ static int shared_patience(unsigned n, int64_t deadline)
 	return 0;
 }
 
-/* libc's, once it does not take another process's thread for the caller. */
+/* libc's call, repeated while libc takes another process's thread for the caller. */
 #define SHARED(l, call, clock, abs)                                                    \
 	({                                                                             \
 		int r_ = EDEADLK, wait_ = 0;                                           \

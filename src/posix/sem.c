@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sem.c - the semaphore. libc's private ones have the layout of a uk_sem (value and waiters in
- * one word), so trywait, getvalue, init and destroy are libc's, and what waits and posts is
- * ours. Shared ones, and with them those that have a name, are libc's.
+/* sem.c - the semaphore. libc's private ones have the layout of a uk_sem (value and
+ * waiters in one word), so trywait, getvalue, init and destroy are libc's; the calls
+ * that wait and post are ours. Shared semaphores, and so named ones, are libc's.
  *
- * A wait is a cancellation point, and ends with EINTR as natively: a handler that was
- * installed with SA_RESTART lets it go on, if there is no limit (the kernel has it so). */
+ * A wait is a cancellation point, and ends with EINTR as natively: after a handler with
+ * SA_RESTART it continues if it has no timeout, as in the kernel. */
 #include <semaphore.h>
 
 #include "posix/posix.h"
@@ -14,7 +14,7 @@ struct libc_sem {
 	uk_sem core;
 	int shared;
 };
-_Static_assert(sizeof(struct libc_sem) <= sizeof(sem_t), "in libc's object");
+_Static_assert(sizeof(struct libc_sem) <= sizeof(sem_t), "fits in libc's object");
 
 static bool is_shared(sem_t *s)
 {
@@ -26,7 +26,7 @@ static __typeof__(&sem_post) libc_post(void)
 	return NEXT(sem_post);
 }
 
-/* sem_post is called by handlers of signals, which may not look it up */
+/* Signal handlers call sem_post, and must not look it up. */
 __attribute__((constructor)) static void look_up(void)
 {
 	libc_post();
@@ -67,6 +67,6 @@ LIBC_API int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *abs
 LIBC_API int sem_timedwait(sem_t *s, const struct timespec *abs)
 {
 	if (posix_time_ok(abs))
-		posix_testcancel(); /* before it takes one; sem_clockwait does not, in libc */
+		posix_testcancel(); /* before taking one, unlike libc's sem_clockwait */
 	return sem_clockwait(s, CLOCK_REALTIME, abs);
 }

@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shared.c - mutexes and conditions between processes. The others may not run under us, so it
- * is libc's own code that works on them, and the kernel in which all meet.
+/* shared.c - process-shared mutexes and conditions. The other processes may not use
+ * this library, so libc's own code works on the objects, and all threads meet in the
+ * kernel.
  *
- * A mutex of the normal and adaptive types is nobody's: any thread may do that, and its carrier
- * is handed off while it waits. All others write their owner's id into the mutex, and it has
- * to be the kernel's id of a living kernel thread, always the same one: the kernel looks
- * it up to inherit a priority, and walks its list of robust mutexes when it ends, or is killed;
- * other processes compare it with their own ids. A user thread has no such id, and its carrier
- * is another one tomorrow. So as long as it holds such a mutex it has a DEPUTY: a kernel
- * thread that makes libc's calls for it, one at a time, and owns the mutexes.
+ * A mutex of the normal or adaptive type has no owner: any thread may lock it, and the
+ * vp is handed off while it waits. All others store their owner's id in the mutex. This
+ * has to be the kernel's id of a living kernel thread, always the same one: the kernel
+ * looks it up to inherit a priority, and walks its list of robust mutexes when it ends
+ * or is killed; other processes compare it with their own ids. A user thread has no
+ * such id, and its carrier changes. So as long as it holds such a mutex it has a
+ * deputy: a kernel thread that makes libc's calls for it, one at a time, and owns the
+ * mutexes.
  *
- *   free --lock, trylock--> somebody's --he holds none any more--> free
+ *   free --lock, trylock--> in use --its thread holds none any more--> free
  *                              |
- *                              +--he ends with one--> the deputy ends: for a robust one the
- *                                                     next owner is told, as natively
+ *                              +--its thread ends with one--> the deputy ends
  *
- * The user thread parks meanwhile (an operation costs two switches of the kernel's). If it is
- * cancelled in a wait for a condition, all who wait there are woken, for nothing but its deputy
- * (POSIX allows it), until that has taken the mutex and come back: libc's pthread_cancel
- * would install its handler in place of ours.
+ * If the deputy ends with a robust mutex, the next owner is told, as natively.
  *
- * Rejected: the user thread bound to its carrier while it holds one (what it calls meanwhile
- * would park nowhere); one kernel thread as the owner of them all (libc's code takes the
- * caller for the owner; a wait would be everybody's). */
+ * The user thread parks meanwhile (an operation costs two context switches of the
+ * kernel). If it is cancelled in a wait for a condition, all waiters of the condition
+ * are woken until the deputy has taken the mutex and returned; for the others these are
+ * spurious wake-ups, which POSIX allows. The deputy is not cancelled instead, because
+ * libc's pthread_cancel would install libc's handler in place of ours.
+ *
+ * Rejected: binding the user thread to its carrier while it holds one (the calls that
+ * it makes meanwhile would not park); one kernel thread as the owner of them all
+ * (libc's code takes the caller for the owner, and one wait would delay all). */
 #include <stdlib.h>
 
 #include "base/lock.h"
@@ -36,9 +40,9 @@
 enum job { JOB_LOCK, JOB_TRYLOCK, JOB_UNLOCK, JOB_CONSISTENT, JOB_WAIT, JOB_END };
 
 struct deputy {
-	struct deputy *next; /* pool's lock */
+	struct deputy *next; /* pool_lock */
 	pthread_t thread;
-	uint32_t go;   /* 1: there is a job; its user sets it, the deputy clears it */
+	uint32_t go;   /* 1: there is a job; the user sets it, the deputy clears it */
 	uint32_t done; /* 1: it is done; the other way round */
 	enum job job;
 	pthread_mutex_t *mutex;
@@ -49,7 +53,7 @@ struct deputy {
 };
 
 static struct lock pool_lock = LOCK_INIT(RANK_DEPUTY);
-static struct deputy *pool; /* lock */
+static struct deputy *pool; /* pool_lock */
 
 /* ---- the deputy ---- */
 
@@ -96,7 +100,7 @@ static void *deputy_main(void *arg)
 	}
 }
 
-/* ---- getting one, and giving it back ---- */
+/* ---- taking a deputy, and giving it back ---- */
 
 static struct deputy *make(void)
 {
@@ -120,7 +124,7 @@ static struct deputy *make(void)
 	return d;
 }
 
-/* The caller's; NULL: there are no kernel threads left. */
+/* The caller's deputy. NULL: no kernel thread can be made. */
 static struct deputy *mine(void)
 {
 	struct posix_thread *self = &posix_self_tls;
@@ -169,7 +173,7 @@ static void give_back(void)
 	rt_exit();
 }
 
-/* The caller ends: who holds a mutex of his ends, too. */
+/* The caller ends. If it holds such a mutex, its deputy ends, too. */
 void shared_died(void)
 {
 	struct deputy *d = posix_self_tls.deputy;
@@ -180,7 +184,7 @@ void shared_died(void)
 		dismiss(d);
 }
 
-/* A forked child has none. */
+/* A forked child has no deputies. */
 void shared_forked(void)
 {
 	lock_init(&pool_lock, RANK_DEPUTY);
@@ -209,7 +213,7 @@ static int job(struct deputy *d, enum job what)
 	return d->result;
 }
 
-/* Of user threads: is the owner's id written into it and meant? */
+/* Is the caller a user thread, and does the mutex store its owner's id? */
 static bool is_owned(const pthread_mutex_t *m)
 {
 	int type = m->__data.__kind & KIND_TYPE;
@@ -242,7 +246,7 @@ static int by_deputy(enum job what, pthread_mutex_t *m, pthread_cond_t *c,
 	return r;
 }
 
-/* ---- what the mutex and the condition call ---- */
+/* ---- for the mutex and the condition ---- */
 
 int shared_lock(pthread_mutex_t *m, clockid_t clock, const struct timespec *abs)
 {
@@ -252,7 +256,7 @@ int shared_lock(pthread_mutex_t *m, clockid_t clock, const struct timespec *abs)
 		return POSIX_KERNEL(NEXT(pthread_mutex_clocklock)(m, clock, abs));
 	if (!posix_user())
 		return NEXT(pthread_mutex_lock)(m);
-	if (!NEXT(pthread_mutex_trylock)(m)) /* of these types: 0 or EBUSY */
+	if (!NEXT(pthread_mutex_trylock)(m)) /* these types give 0 or EBUSY */
 		return 0;
 	return POSIX_KERNEL(NEXT(pthread_mutex_lock)(m));
 }

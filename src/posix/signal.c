@@ -1,42 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* signal.c - signals for user threads: each has a mask, signals that are pending, and handlers
- * that run in its context. How one is reached, wherever it is, is sched/signal.c's.
+/* signal.c - signals for user threads: each has a mask, pending signals, and handlers
+ * that run in its context. sched/signal.c reaches a thread wherever it is.
  *
- * Two kinds of threads, two ways:
+ * There are two kinds of threads:
  *
- *   a kernel thread (main)   the kernel's own mask, pending set and delivery. The kernel
- *                            calls on_signal, which calls the program's handler at once; only
- *                            where main is inside the runtime, or waits in it, when it leaves
- *                            that (put_off): a handler may wait in its turn, or jump away.
- *                            The model is tests/model/putoff.pml
- *   a user thread            all of it is here. Its carrier blocks what is not synchronous
+ *   a kernel thread (main)   the kernel's own mask, pending set and delivery. The
+ *                            kernel calls on_signal, which calls the program's handler
+ *                            at once. If main is inside the runtime, or waits in it,
+ *                            the handler runs when main leaves it (put_off), because a
+ *                            handler may wait in its turn, or jump away. Modelled in
+ *                            tests/model/putoff.pml
+ *   a user thread            all of it is here. Its carrier blocks what is not
+ *                            synchronous
  *
- * Who sends                          who gets it
- *   pthread_kill, raise, tgkill      its pending set, then thread_interrupt
- *   a fault, a write (TO_WRITER)     the kernel calls on_signal on its carrier; TO_WRITER's
- *                                    without a handler, too, once a thread blocks it
- *   a timer of CPU time (TO_RUNNING) the same, for a profiler; see SIGPROF
- *   kill, alarm, the terminal ...    the process. The kernel gives it to main if main lets
- *                                    it through. If main blocks it, the kernel keeps it
- *                                    until a thread takes it that may: the receiver
+ * Sent by                             goes to
+ *   pthread_kill, raise, tgkill       the thread's pending set, then thread_interrupt
+ *   a fault, a write (TO_WRITER)      on_signal, which the kernel calls on the carrier;
+ *                                     for TO_WRITER also without a handler, once a
+ *                                     thread blocks it
+ *   a timer of CPU time (TO_RUNNING)  the same, for profilers; see SIGPROF
+ *   kill, alarm, the terminal ...     the process. If main lets it through, the kernel
+ *                                     gives it to main. If main blocks it, the kernel
+ *                                     keeps it until a thread that may have it takes
+ *                                     it: the receiver
  *
- * The receiver is a kernel thread of ours that waits (rt_sigtimedwait) for the signals that
- * main blocks and a user thread lets through, or waits for in sigwait; it hands each to one of
- * these. It is started when there is such a signal, and what it waits for only grows; finds it
- * nobody for a signal, it looks again, and gives the signal back to the process.
+ * The receiver is a kernel thread of ours. It waits (rt_sigtimedwait) for the signals
+ * that main blocks and a user thread lets through, or waits for in sigwait, and hands
+ * each to one of these threads. It is started when there is such a signal. The set that
+ * it waits for grows as threads let more through. If it finds nobody for a signal, it
+ * computes the set anew and gives the signal back to the process.
  *
- * The lock is held in the runtime alone (rt_enter), where a handler waits until it is left.
+ * The lock is held only inside the runtime (rt_enter), where handlers are deferred.
  *
- * An alternate stack is each thread's own, and the kernel knows none of them: it calls on_signal
- * on the carrier's (a stack that has overflowed takes no frame), and we go over to the thread's
- * (stack_for). The carrier's disarms itself for so long.
+ * Each thread has its own alternate stack, and the kernel knows none of them. It calls
+ * on_signal on the carrier's alternate stack (a stack that has overflowed takes no
+ * frame), and we switch to the thread's (stack_for). The carrier's is disarmed
+ * meanwhile.
  *
- * Before the first user thread all is libc's own, but that handlers are called by on_signal from
- * the first wait for a lock on: a program that has neither pays nothing.
+ * Before the first user thread all is libc's own, except that handlers are called by
+ * on_signal from the first wait for a lock on. A program that has neither pays nothing.
  *
- * Rejected: signals let through on carriers while user code runs (a system call at each switch
- * between masks, and a parked thread would get none); main as a user thread (the process's
- * signals are the kernel's own business as long as it is not). */
+ * Rejected: carriers that let signals through while user code runs (a system call at
+ * each switch between masks, and a parked thread would get none); main as a user thread
+ * (the kernel handles the process's signals as long as main is a kernel thread). */
 #include <stdlib.h>
 #include <ucontext.h>
 
@@ -49,9 +55,9 @@
 #include "sched/enter.h"
 
 #define DEFAULT_IGNORED (BIT(SIGCHLD) | BIT(SIGURG) | BIT(SIGWINCH) | BIT(SIGCONT))
-#define TO_WRITER (BIT(SIGPIPE) | BIT(SIGXFSZ)) /* the kernel's, to who writes */
-#define PUT_OFF 0x6b75 /* si_errno of what put_off has queued, among others */
-#define RED_ZONE 256   /* below an interrupted stack pointer: its code's, at most */
+#define TO_WRITER (BIT(SIGPIPE) | BIT(SIGXFSZ)) /* sent to the thread that writes */
+#define PUT_OFF 0x6b75 /* in si_errno: put_off has queued it, behind others */
+#define RED_ZONE 256   /* bytes below a stack pointer that code may use, at most */
 #define DEFAULT_STOPS (BIT(SIGTSTP) | BIT(SIGTTIN) | BIT(SIGTTOU) | BIT(SIGSTOP))
 
 static struct lock lock = LOCK_INIT(RANK_SIGNAL);
@@ -61,9 +67,11 @@ uint32_t signals_begun, handlers_begun;
 struct sigaction signal_actions[SIGNAL_LAST + 1];
 uint64_t signals_main_mask;
 uint32_t posix_forker;
-/* Under the lock: of TO_WRITER what somebody has blocked, of TO_RUNNING what main blocks. */
+/* Under the lock: those of TO_WRITER that a thread has blocked, those of TO_RUNNING
+ * that main blocks. The kernel calls on_signal for them even if their action is the
+ * default. */
 static uint64_t watched;
-static uint32_t shut; /* carriers block SIGPROF, or are about to; atomics */
+static uint32_t shut; /* a carrier blocks SIGPROF, or is about to; atomics */
 
 bool signals_enter(void)
 {
@@ -102,8 +110,8 @@ enum what what_of(const struct sigaction *a, int sig)
 	return a->sa_handler == SIG_DFL ? DEFAULT : HANDLE;
 }
 
-/* What the kernel would do, by the kernel: it sends the signal to this kernel thread. It comes
- * back from a stop, once the process goes on. */
+/* Takes the default action by the kernel: sends the signal to this kernel thread. After
+ * a stop it returns when the process continues. */
 static void default_action(int sig)
 {
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
@@ -123,7 +131,7 @@ void item_free(struct signal_item *it)
 	slab_put(&item_slab, NULL, it);
 }
 
-/* Under the lock. A signal of the first kind is pending once. */
+/* Under the lock. A signal below SIGRTMIN is pending only once. */
 int item_put(struct posix_signals *s, const siginfo_t *info, bool process)
 {
 	struct signal_item *it, **end = &s->items;
@@ -143,7 +151,7 @@ int item_put(struct posix_signals *s, const siginfo_t *info, bool process)
 	return 0;
 }
 
-/* Under the lock: the lowest signal of the set, the oldest of its kind. */
+/* Under the lock: takes the lowest signal of the set, the oldest of its number. */
 bool item_take(struct posix_signals *s, uint64_t set, siginfo_t *info)
 {
 	uint64_t due = s->pending & set;
@@ -194,7 +202,7 @@ int signal_post(struct posix_signals *s, const siginfo_t *info, bool process)
 	if (what == IGNORE && !(s->mask & BIT(sig)))
 		return 0;
 	if (sig < __SIGRTMIN && s->pending & BIT(sig))
-		return 0; /* once; it has been interrupted for that */
+		return 0; /* pending once; the thread was interrupted for it */
 	r = item_put(s, info, process);
 	if (!r && !(s->mask & BIT(sig)))
 		thread_interrupt(signals_thread(s)->thread,
@@ -205,7 +213,7 @@ int signal_post(struct posix_signals *s, const siginfo_t *info, bool process)
 
 /* ---- handlers ---- */
 
-/* Under the lock: of these the kernel is to ask us, or no more. */
+/* Under the lock: changes for which signals watched tells the kernel to call us. */
 static void watch_change(uint64_t change)
 {
 	watched ^= change;
@@ -216,15 +224,14 @@ static void watch_change(uint64_t change)
 	}
 }
 
-/* Under the lock. Carriers let these through, and their default kills: where a thread blocks
- * one, the kernel is to ask us. */
+/* Under the lock. Carriers let these through, and their default action kills. If a
+ * thread blocks one, the kernel must call us instead. */
 static void watch(uint64_t mask)
 {
 	watch_change(mask & TO_WRITER & ~watched);
 }
 
-/* Where main lets them through again they are the kernel's: it would take ours for a handler, and
- * end main's wait for a signal that is ignored. */
+/* If main lets them through again, the kernel takes their default action without us. */
 void signals_watch_main(uint64_t mask)
 {
 	watch_change((mask ^ watched) & TO_RUNNING);
@@ -241,7 +248,6 @@ static void mask_set_locked(struct posix_signals *s, uint64_t mask)
 	s->group = group_join(mask);
 }
 
-/* The caller's mask, if it is a user thread that lives. */
 void mask_set(struct posix_signals *s, uint64_t mask)
 {
 	uint64_t more, opened, main_shuts;
@@ -264,18 +270,19 @@ void mask_set(struct posix_signals *s, uint64_t mask)
 
 /* ---- SIGPROF ----
  *
- * The kernel gives it to the thread that runs when a timer of the process's CPU time expires, and
- * profilers live on that. So carriers let it through. A thread that blocks it has it passed on to
- * one who does not; if there is none it stays the process's, and the carrier blocks it, too, for
- * the kernel would give it the same one again. Who lets it through later, or installs a handler,
- * has all those carriers asked to open.
+ * The kernel sends it to the thread that runs when a timer of the process's CPU time
+ * expires, and profilers depend on that. So carriers let it through. If the thread
+ * blocks it, it is passed on to one that does not. If there is none, it goes back to
+ * the process, and the carrier blocks it, too, because the kernel would give it the
+ * same signal again. When a thread lets it through later, or a handler is installed,
+ * all those carriers are asked to unblock it.
  *
  *   open --its thread blocks it, as do all--> shut --QUESTION_MASK--> open
  *
- * Rejected: SIGPROF blocked on carriers and taken by the receiver, as others are (a profile of
- * main alone, for main is who the kernel asks next). */
+ * Rejected: SIGPROF blocked on carriers and taken by the receiver, as others are (the
+ * profile would show main alone, because the kernel would try main next). */
 
-/* Of the carrier that the caller runs on. */
+/* Does the carrier that the caller runs on block SIGPROF? */
 static bool is_shut(void)
 {
 	const struct uk_thread *t = thread_self();
@@ -283,8 +290,8 @@ static bool is_shut(void)
 	return t && t->carrier && load_relaxed(&t->carrier->shut);
 }
 
-/* The caller's carrier is about to be. Whoever looked before that is seen by who looks after it, and
- * the other way round: by the lock, or by the fence that pairs with signals_opened. */
+/* The caller's carrier is about to block it. A thread that lets it through sees this,
+ * or is seen by us: by the lock, or by the fence that pairs with signals_opened. */
 static void shut_here(void)
 {
 	store_relaxed(&thread_self()->carrier->shut, 1);
@@ -312,7 +319,7 @@ static void answer_mask(void *context)
 	if (!is_shut())
 		return;
 	store_relaxed(&thread_self()->carrier->shut, 0);
-	memcpy(&uc->uc_sigmask, &mask, sizeof(mask)); /* the kernel's is no longer */
+	memcpy(&uc->uc_sigmask, &mask, sizeof(mask)); /* only the kernel's 8 bytes */
 }
 
 static void count(struct posix_signals *s, const struct sigaction *a)
@@ -335,8 +342,9 @@ static void call_program(void *action, void *info, void *uc)
 		a->sa_handler(sig);
 }
 
-/* Where the handler's stack begins; NULL: here. With SA_ONSTACK the kernel has called us on the
- * carrier's stack, if it has, whatever stack the thread has for that. */
+/* Where the handler's stack begins; NULL: here. With SA_ONSTACK the kernel has called
+ * us on the carrier's alternate stack, if there is one, whatever alternate stack the
+ * thread has. */
 static void *stack_for(struct handler_frame *f, const struct sigaction *a,
 		       const stack_t *st)
 {
@@ -350,14 +358,15 @@ static void *stack_for(struct handler_frame *f, const struct sigaction *a,
 		f->high = f->low + st->ss_size;
 		return (void *)f->high;
 	}
-	/* if that overflows the kernel can't call us there, and kills the program, as natively */
+	/* if that overflows, the kernel can't call us there, and kills the program, as
+	 * natively */
 	return there || (t && carrier_on_sigstack(t->carrier, &there))
 		   ? (void *)(f->sp - RED_ZONE)
 		   : NULL;
 }
 
-/* a's handler, as the kernel would call it. was: it has interrupted user code, and the caller
- * is a guest. */
+/* Calls a's handler as the kernel would. was: not NULL if the handler has interrupted
+ * user code, and so the caller is a guest. */
 static void call(struct posix_signals *s, const struct sigaction *a, siginfo_t *info,
 		 ucontext_t *uc, struct uk_thread *was)
 {
@@ -389,7 +398,7 @@ static void call(struct posix_signals *s, const struct sigaction *a, siginfo_t *
 	if (f.disarmed.ss_sp)
 		s->stack = own;
 	old = word_of(&uc->uc_sigmask);
-	if (unlikely(sched_unsettled())) /* it has forked: see child */
+	if (unlikely(sched_unsettled())) /* the handler has forked: see child */
 		kernels = old;
 	else if (unlikely(apart))
 		kernels = carrier_mask;
@@ -408,8 +417,8 @@ static void call(struct posix_signals *s, const struct sigaction *a, siginfo_t *
 	errno = err;
 }
 
-/* At the end of a call of ours: the context is that of this place, where a handler may go back
- * to by setcontext. */
+/* At the end of a call of ours: the context is that of this place, to which a handler
+ * may return by setcontext. */
 static NOINLINE void call_here(struct posix_signals *s, const struct sigaction *a,
 			       siginfo_t *info)
 {
@@ -427,7 +436,7 @@ static NOINLINE void call_here(struct posix_signals *s, const struct sigaction *
 	call(s, a, info, &here, NULL);
 }
 
-/* What came when nothing could be done about it. */
+/* Takes what came when no handler could run. */
 static void take_late(struct posix_signals *s)
 {
 	uint64_t bits = xchg_acq_rel(&s->late, 0);
@@ -448,14 +457,15 @@ static void take_late(struct posix_signals *s)
 	}
 }
 
-/* The handler is called now: for the last time, if it is to be; the kernel knows. */
+/* The handler is about to be called: with SA_RESETHAND for the last time. The kernel
+ * has reset its own action. */
 static void called(const struct sigaction *a, int sig)
 {
 	if (a->sa_flags & (int)SA_RESETHAND)
 		signal_actions[sig].sa_handler = SIG_DFL;
 }
 
-/* The same, by us alone. Under the lock. */
+/* The same if only we call it: resets the kernel's action, too. Under the lock. */
 static void called_by_us(const struct sigaction *a, int sig)
 {
 	called(a, sig);
@@ -463,7 +473,7 @@ static void called_by_us(const struct sigaction *a, int sig)
 		signal_install(sig, &signal_actions[sig]);
 }
 
-/* The next one to handle. */
+/* Takes the next signal to handle, with its action. */
 static bool next_signal(struct posix_signals *s, siginfo_t *info, struct sigaction *a)
 {
 	bool any;
@@ -480,7 +490,8 @@ static bool next_signal(struct posix_signals *s, siginfo_t *info, struct sigacti
 	return any;
 }
 
-/* In the context of a user thread, outside the runtime. */
+/* Runs in the context of a user thread, outside the runtime. context: the code that was
+ * interrupted; NULL: the end of a call. */
 static void deliver(void *context)
 {
 	struct posix_signals *s = &posix_self_tls.signals;
@@ -489,7 +500,7 @@ static void deliver(void *context)
 	uint32_t ran = s->ran;
 	struct uk_thread *was;
 
-	if (!posix_self_tls.thread) { /* a kernel thread: its handlers run anyway */
+	if (!posix_self_tls.thread) { /* the kernel runs a kernel thread's handlers */
 		posix_cancel_now(context);
 		return;
 	}
@@ -513,7 +524,8 @@ static void deliver(void *context)
 			interrupts_open(NULL);
 		call_here(s, &a, &info);
 	}
-	/* natively it would not run before its call has ended: between two steps of ours it has */
+	/* natively no handler runs before the call ends; here one ran between two steps
+	 * of it */
 	if (s->calling && s->ran != ran)
 		s->cut = true;
 	if (s->cut || (s->masked && s->ran != s->ran_before))
@@ -522,7 +534,7 @@ static void deliver(void *context)
 	posix_cancel_now(context);
 }
 
-/* The caller's mask has changed: what it lets through comes now. */
+/* After a change of the caller's mask: delivers what it lets through now. */
 void deliver_own(void)
 {
 	if (posix_self_tls.signals.pending & ~posix_self_tls.signals.mask)
@@ -533,10 +545,10 @@ void posix_cut_done(void)
 {
 	posix_self_tls.signals.cut = false;
 	thread_signals_seen(handler_thread());
-	deliver_own(); /* what has come since asks no more */
+	deliver_own(); /* what has come since does not ask again */
 }
 
-/* -- the kernel's -- */
+/* -- signals from the kernel -- */
 
 static void call_plain(const struct sigaction *a, siginfo_t *info, void *context)
 {
@@ -550,7 +562,8 @@ static void call_plain(const struct sigaction *a, siginfo_t *info, void *context
 	count(&posix_self_tls.signals, a);
 }
 
-/* It is pending for the caller, whose mask blocks it and whose carrier does not. */
+/* It becomes pending for the caller, whose mask blocks it and whose carrier does
+ * not. */
 static void keep(struct posix_signals *s, const siginfo_t *info)
 {
 	struct uk_thread *t = handler_begin();
@@ -561,8 +574,9 @@ static void keep(struct posix_signals *s, const siginfo_t *info)
 	handler_end(t);
 }
 
-/* Its thread blocks it: another one's, or the process's. What is asked of this carrier meanwhile
- * comes when this handler has ended, and so finds what it leaves. */
+/* The thread blocks it: gives it to another thread, or back to the process. A
+ * question to this carrier comes only when this handler has ended, and so finds what
+ * it leaves. */
 static void pass_on(const siginfo_t *info, ucontext_t *uc)
 {
 	uint64_t mask = word_of(&uc->uc_sigmask) | TO_RUNNING, all = ~0ull;
@@ -583,7 +597,7 @@ static void pass_on(const siginfo_t *info, ucontext_t *uc)
 	signal_to_process(info);
 }
 
-/* In the dispatcher, where there is no lock to take. */
+/* In the dispatcher, which must not take the lock. True: the carrier blocks it now. */
 static bool dispatcher_shuts(const struct sigaction *a, const siginfo_t *info,
 			     ucontext_t *uc)
 {
@@ -601,7 +615,7 @@ static bool dispatcher_shuts(const struct sigaction *a, const siginfo_t *info,
 	return true;
 }
 
-/* On the carrier of t, or its dispatcher's: who runs is asked. */
+/* SIGPROF on the carrier of t, or in its dispatcher (t is NULL). True: it is done. */
 static bool takes_prof(const struct uk_thread *now, const struct uk_thread *t,
 		       const struct sigaction *a, siginfo_t *info, void *context)
 {
@@ -612,7 +626,7 @@ static bool takes_prof(const struct uk_thread *now, const struct uk_thread *t,
 			return true;
 		if (t && (a->sa_handler == SIG_DFL || s->mask & TO_RUNNING)) {
 			if (now->depth)
-				return false; /* when it leaves the runtime */
+				return false; /* handled when it leaves the runtime */
 			pass_on(info, context);
 			return true;
 		}
@@ -621,7 +635,7 @@ static bool takes_prof(const struct uk_thread *now, const struct uk_thread *t,
 	return true;
 }
 
-/* On the carrier of t, or its dispatcher's. */
+/* A signal from the kernel on the carrier of t, or in its dispatcher (t is NULL). */
 static void on_carrier(struct uk_thread *now, struct uk_thread *t,
 		       const struct sigaction *a, siginfo_t *info, void *context)
 {
@@ -630,13 +644,13 @@ static void on_carrier(struct uk_thread *now, struct uk_thread *t,
 
 	if (sig == SIGPROF && takes_prof(now, t, a, info, context))
 		return;
-	if (sig == SIGABRT) { /* whoever runs is asked */
+	if (sig == SIGABRT) { /* abort(), whatever runs here */
 		call_plain(a, info, context);
 		return;
 	}
 	if (!t || now->depth) {
 		if (SYNCHRONOUS & BIT(sig) && info->si_code > 0) {
-			call_plain(a, info, context); /* of ours: to report it */
+			call_plain(a, info, context); /* a fault of ours */
 			return;
 		}
 		fetch_or_acq_rel(&s->late, BIT(sig));
@@ -672,7 +686,7 @@ static bool send_to_self(siginfo_t *info)
 		     info->si_signo, info);
 }
 
-/* The oldest that is pending is the youngest from now on. */
+/* The oldest pending one of this number becomes the youngest. */
 static bool turn(int sig, siginfo_t *info)
 {
 	static const struct timespec none;
@@ -682,8 +696,8 @@ static bool turn(int sig, siginfo_t *info)
 	       send_to_self(info);
 }
 
-/* info, which has been marked and queued, came before the others of its number: they are queued
- * behind it. All signals are blocked. */
+/* info, which has been marked and queued, came before the others of its number: queues
+ * them behind it. All signals are blocked. */
 static void queue_first(const siginfo_t *info)
 {
 	siginfo_t other;
@@ -695,8 +709,8 @@ static void queue_first(const siginfo_t *info)
 		;
 }
 
-/* A kernel thread is in the runtime, or stands in a queue of it: it leaves that first. Until then the
- * signal is blocked, and pending as it was sent. */
+/* A kernel thread is in the runtime, or waits in a queue of it, and has to leave that
+ * first. Until then the signal is blocked, and pending as it was sent. */
 static void put_off(struct uk_thread *now, siginfo_t *info, ucontext_t *uc)
 {
 	uint64_t bit = BIT(info->si_signo), all = ~0ull, pending = 0;
@@ -725,7 +739,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 
 	if (unlikely(info->si_errno == PUT_OFF))
 		info->si_errno = 0;
-	if (posix_borrowed()) { /* a child, which never leaves the runtime */
+	if (posix_borrowed()) { /* a child of vfork, which never leaves the runtime */
 		call_plain(&a, info, context);
 	} else if (now &&
 		   (load_relaxed(&now->kind) != THREAD_FOREIGN || now->carrier)) {
@@ -739,7 +753,8 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 	errno = err;
 }
 
-/* The kernel has taken the handlers of SA_RESETHAND for called, which are about to be. */
+/* The kernel has reset the actions with SA_RESETHAND when it called on_signal. Installs
+ * them again, because their handlers are still to be called. */
 static void set_again(uint64_t bits)
 {
 	bool in = signals_enter();
@@ -753,8 +768,8 @@ static void set_again(uint64_t bits)
 	signals_leave(in);
 }
 
-/* What a kernel thread has put off, outside the runtime: the kernel delivers it, with mask, stack
- * and context as it always does. */
+/* Delivers what a kernel thread has put off, outside the runtime. The kernel does it,
+ * with mask, stack and context as it always does. */
 static void deliver_late(void)
 {
 	struct uk_thread *t;
@@ -795,12 +810,12 @@ void handlers_begin(void)
 	signals_leave(in);
 }
 
-/* A kernel thread's wait ends with EINTR also while there are no others. */
+/* Also without user threads, a signal ends a kernel thread's wait with EINTR. */
 __attribute__((constructor)) static void end_waits(void)
 {
 	foreign_signals = deliver_late;
 	foreign_adopted = handlers_begin;
-	/* the process's, and abort() opens its own */
+	/* the process's signals; abort() unblocks its own */
 	carrier_shuts = BIT(SIGABRT) | BIT(SIGURG);
 	carrier_answers[QUESTION_MASK] = answer_mask;
 }
@@ -834,7 +849,7 @@ void signals_begin(void)
 	posix_cancel_begin();
 	posix_end_counts();
 	handlers_begin();
-	LIBC(pthread_sigmask)(SIG_SETMASK, NULL, &set); /* with nothing put off */
+	LIBC(pthread_sigmask)(SIG_SETMASK, NULL, &set); /* nothing is put off now */
 	bool in = signals_enter();
 	if (!signals_begun) {
 		slab_init(&item_slab, sizeof(struct signal_item));
@@ -912,9 +927,10 @@ void signals_main_left(void)
 
 /* ---- fork ---- */
 
-/* A forked child: one thread, nothing pending. A user thread's kernel thread is the only one that
- * the process has, and has the user thread's mask (user_survives in life/fork.c): the
- * kernel delivers to it, until the runtime begins anew (settled). */
+/* A forked child has one thread, and nothing pending. The kernel thread of a user
+ * thread is the only one in the process, and has the user thread's mask
+ * (user_survives in life/fork.c): the kernel delivers to it until the runtime begins
+ * anew (settled). */
 static void child(void)
 {
 	struct posix_signals *s = &posix_self_tls.signals;
@@ -922,7 +938,7 @@ static void child(void)
 
 	posix_forker = posix_self_tls.thread ? (uint32_t)sys0(SYS_getpid) : 0;
 
-	if (!posix_self_tls.thread && s->late) /* what was put off is its parent's */
+	if (!posix_self_tls.thread && s->late) /* put off in the parent */
 		sys4(SYS_rt_sigprocmask, SIG_UNBLOCK, &s->late, NULL, sizeof(s->late));
 	s->late = 0;
 	lock_init(&lock, RANK_SIGNAL);
@@ -944,7 +960,8 @@ static void child(void)
 	}
 }
 
-/* The runtime runs again: the kernel thread of a user thread that forked is a carrier. */
+/* The runtime runs again: the kernel thread of a user thread that forked is a
+ * carrier. */
 static void settled(void)
 {
 	uint64_t all = ~0ull;
@@ -952,7 +969,7 @@ static void settled(void)
 	if (!signals_begun || !posix_self_tls.thread)
 		return;
 	signals_main_mask = all;
-	signals_watch_main(all); /* nobody else runs yet */
+	signals_watch_main(all); /* no other thread runs yet */
 	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &carrier_mask, NULL, sizeof(all));
 	thread_self()->carrier->masked = true;
 	thread_self()->carrier->shut = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* signal_calls.c - what the program calls: handlers, masks, waits for a handler, sending. For
- * kernel threads it is libc's; handlers are everybody's. */
+/* signal_calls.c - the program's calls: handlers, masks, waits for a handler, sending.
+ * For kernel threads they are libc's; handlers are those of the whole process. */
 #include "base/sys.h"
 #include "io/io.h"
 #include "posix/signal.h"
@@ -92,7 +92,7 @@ void signals_kernel_mask(uint64_t mask)
 	receiver_call(more);
 }
 
-/* libc's, and what it means for the receiver. */
+/* libc's call, and what the new mask means for the receiver. */
 static int kernel_mask(int how, const sigset_t *set, sigset_t *old)
 {
 	int r = LIBC(pthread_sigmask)(how, set, old);
@@ -184,7 +184,7 @@ void posix_mask_end(const sigset_t *mask, uint64_t old)
 	if (!mask)
 		return;
 	s->masked = false;
-	if (t) /* that it shall not wait was said of this call; what came since is pending */
+	if (t) /* ASK_SIGNAL was about this call; what came since is pending */
 		thread_signals_seen(t);
 	mask_set(s, old);
 	deliver_own();
@@ -192,8 +192,8 @@ void posix_mask_end(const sigset_t *mask, uint64_t old)
 
 /* -- waiting -- */
 
-/* Until a handler has run; in the caller's own context, or as a guest. In the runtime none runs
- * at once: between the look and the wait none is missed. */
+/* Waits until a handler has run, in the caller's own context or as a guest. Inside the
+ * runtime none runs at once, so none is missed between the check and the wait. */
 static int wait_for_handler(const sigset_t *mask)
 {
 	struct posix_signals *s = &posix_self_tls.signals;
@@ -245,11 +245,11 @@ static int send_one(pthread_t th, const siginfo_t *info)
 		return ESRCH;
 	if (!info->si_signo || load_relaxed(&t->state) == T_EXITED)
 		return 0;
-	if (info->si_signo == SIGSTOP && t == handler_thread()) /* now, not soon */
+	if (info->si_signo == SIGSTOP && t == handler_thread()) /* at once */
 		return -(int)sys3(SYS_tgkill, sys0(SYS_getpid), sys_gettid(), SIGSTOP);
 	if (BIT(info->si_signo) & (BIT(SIGKILL) | BIT(SIGSTOP)))
 		return -(int)sys2(SYS_kill, sys0(SYS_getpid), info->si_signo);
-	if (unlikely(sched_unsettled())) /* a forked child's one thread: see child */
+	if (unlikely(sched_unsettled())) /* a forked child's only thread: see child */
 		return -(int)sys4(SYS_rt_tgsigqueueinfo, sys0(SYS_getpid), sys_gettid(),
 				  info->si_signo, info);
 	bool in = signals_enter();
@@ -299,15 +299,17 @@ LIBC_API int raise(int sig)
 	return r ? (int)posix_result(-r) : 0;
 }
 
-/* What main blocks now: in sigsuspend or sigwait it is less than it has said. */
+/* What main blocks now: in sigsuspend or sigwait that is less than its mask. */
 static uint64_t main_blocks(pid_t pid)
 {
 	return load_relaxed(&signals_main_mask) & kernel_blocks(pid);
 }
 
-/* Who sends its process a signal that it alone lets through has it before the call comes back. Any
- * thread that lets it through may get it: so the sender does, and not by way of the receiver, who
- * comes later. Where main lets it through, or somebody waits for it, the kernel chooses. */
+/* Does the caller send its own process a signal that it takes itself? If no other
+ * thread lets the signal through, the sender must have it before the call returns. Any
+ * thread that lets it through may get it, so the sender does, and not by way of the
+ * receiver, which comes later. If main lets it through, or a thread waits for it in
+ * sigwait, the kernel chooses. */
 static bool sends_itself(pid_t pid, int sig)
 {
 	const struct posix_signals *s = &posix_self_tls.signals;
@@ -320,7 +322,7 @@ static bool sends_itself(pid_t pid, int sig)
 	bit = BIT(sig);
 	if (bit & kernels || !(load_relaxed(&signals_main_mask) & bit))
 		return false;
-	if (bit & s->mask) { /* to be seen by sigpending, if by nobody else */
+	if (bit & s->mask) { /* sigpending must see it */
 		receiver_spare(bit);
 		return false;
 	}
@@ -396,7 +398,7 @@ long posix_tgkill(long pid, long tid, int sig)
 	return th ? -pthread_kill(th, sig) : -ESRCH;
 }
 
-/* What comes is what the caller says. */
+/* Sends what the caller has passed. */
 long posix_tgsigqueueinfo(long pid, long tid, int sig, const void *said)
 {
 	siginfo_t info;
@@ -419,7 +421,8 @@ LIBC_API int tgkill(pid_t pid, pid_t tid, int sig)
 
 /* -- the rest -- */
 
-/* As the kernel judges: what is asked for, on the stack mine, with the stack pointer at sp. */
+/* The kernel's rules: `to` is asked for, mine is the present stack, and sp the stack
+ * pointer. */
 static long change_stack(stack_t *mine, const stack_t *to, uintptr_t sp)
 {
 	int mode = to->ss_flags & ~SS_AUTODISARM;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* signal_old.c - the calls of System V and 4.2BSD for handlers and masks. libc makes them of its
- * inner sigaction and sigprocmask, past ours: a handler would be the kernel's, and unknown to
- * user threads, a mask the carrier's. So they are made again of ours, for all threads. */
+/* signal_old.c - the calls of System V and 4.2BSD for handlers and masks. libc's
+ * versions use its internal sigaction and sigprocmask, past ours: a handler would be
+ * the kernel's and unknown to user threads, a mask would be the carrier's. So they are
+ * defined again here on top of ours, for all threads. */
 #include <errno.h>
 
 #include "posix/signal.h"
@@ -54,7 +55,7 @@ LIBC_API handler_fn sigset(int sig, handler_fn fn)
 	return sigismember(&old, sig) ? SIG_HOLD : was.sa_handler;
 }
 
-/* The header gives the name sigpause to either. */
+/* The header gives the name sigpause to one or the other. */
 extern int pause_without(int sig) __asm__("__xpg_sigpause");
 LIBC_API int pause_without(int sig)
 {

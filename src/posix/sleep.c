@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sleeps. None of them is made again after a signal: they say what was left. */
+/* sleep.c - the sleeps. None of them is restarted after a signal: they return what was
+ * left. */
 #include <time.h>
 #include <unistd.h>
 
 #include "posix/calls.h"
 
-/* A sleep of no time lets others run: programs spin on it. */
+/* A sleep of no time yields, because programs spin on it. */
 static long sleep_to(int64_t end)
 {
 	if (end > sys_now())
@@ -14,7 +15,8 @@ static long sleep_to(int64_t end)
 	return 0;
 }
 
-/* Until then: 0 or an error number. *rem, if there is one: what was left of it. */
+/* Sleeps until then: 0 or an error number. *rem, if rem is not NULL, is what was left
+ * after a signal. */
 static int sleep_until(int64_t end, struct timespec *rem)
 {
 	long r;
@@ -28,13 +30,13 @@ static int sleep_until(int64_t end, struct timespec *rem)
 	return (int)-r;
 }
 
-/* Else the kernel says EFAULT. */
+/* False: the kernel is to say EFAULT. */
 static bool is_there(const struct timespec *ts)
 {
 	return ts && posix_readable(ts, sizeof(*ts));
 }
 
-/* On these clocks a span is a span. */
+/* Clocks that always run, so that a span on them is a span on the runtime's clock. */
 static bool runs(clockid_t clock)
 {
 	return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC ||

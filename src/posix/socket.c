@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sockets. recv and send, of bytes, are the hot path: one call of the runtime each. What
- * carries an address or a message goes another way: the kernel is asked by the form that does
- * not wait, with the program's own pointers, so that it is the kernel that finds them bad;
- * and when there is nothing yet, readiness is waited for. */
+/* socket.c - sockets. recv and send, of bytes, are the hot path: one call of the
+ * runtime each. A receive with an address or a message asks the kernel by the form that
+ * does not wait, with the program's own pointers, so that the kernel finds bad ones. If
+ * there is nothing yet, it waits for readiness. */
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "io/known.h"
 #include "posix/calls.h"
 
-/* These never wait, whatever the descriptor's flags. */
+/* With these a call never waits, whatever the fd's flags are. */
 #define AT_ONCE (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB)
 
 bool posix_restarts(int fd, int limit)
@@ -49,7 +49,7 @@ ALSO(send, __send);
 
 /* ---- with addresses ---- */
 
-/* A receive, until it gives something else than -EAGAIN. */
+/* A receive, repeated until it gives something else than -EAGAIN. */
 #define UNTIL(fd_, fn, arg_)                                                           \
 	RECEIVES(fd_, io_until(&(struct io_until){ .fd = (fd_),                        \
 						   .events = POLLIN,                   \
@@ -83,7 +83,7 @@ LIBC_API ssize_t recvfrom(int fd, void *buf, size_t n, int flags,
 		return recv(fd, buf, n, flags);
 	if (!posix_user() || flags & AT_ONCE)
 		return NEXT(recvfrom)(fd, buf, n, flags, addr, len);
-	/* to wait for all of it: a stream, which has no addresses */
+	/* MSG_WAITALL waits on streams only, which have no addresses */
 	if (flags & MSG_WAITALL)
 		return RECEIVES(fd, uk_recvfrom(fd, buf, n, flags, addr, len));
 	return UNTIL(fd, from_now, &f);
@@ -146,7 +146,7 @@ static long msgs_now(void *arg, int fd)
 		    a->flags | MSG_DONTWAIT | MSG_WAITFORONE, NULL);
 }
 
-/* What is left of it; false: nothing. */
+/* Sets *limit to what is left of it. False: nothing. */
 static bool time_left(struct timespec *limit, int64_t end)
 {
 	int64_t left = end - sys_now();
@@ -156,7 +156,7 @@ static bool time_left(struct timespec *limit, int64_t end)
 	return left > 0;
 }
 
-/* The time limit is looked at when a message has come, and only then. */
+/* As in the kernel, the timeout is checked only when a message has come. */
 LIBC_API int recvmmsg(int fd, struct mmsghdr *m, unsigned n, int flags,
 		      struct timespec *limit)
 {

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spin.c - the spin lock: libc's word and libc's try (each architecture has its own idea of
- * what is free, and other processes may share it). Ours is what a spinner does: the owner may
- * be a user thread of the same vp, so after a few tries he lets others run. */
+/* spin.c - the spin lock. Its word and its trylock are libc's: each architecture has
+ * its own value for a free lock, and other processes may share it. Ours is how a thread
+ * spins: the owner may be a user thread of the same vp, so after a few tries the
+ * spinner yields. */
 #include "base/sys.h"
 #include "posix/posix.h"
 #include "uk/thread.h"
 
-#define SPINS 40u /* tries before the vp is given to others */
+#define SPINS 40u /* tries before it yields the vp */
 #define KERNEL_EVERY                                                                   \
-	16u /* of these: the processor, for the owner may have another carrier */
+	16u /* one yield in 16 is the kernel's: the owner may be on another carrier */
 
 static __typeof__(&pthread_spin_trylock) libc_try(void)
 {
 	return NEXT(pthread_spin_trylock);
 }
 
-/* Not first by a malloc that has such a lock: dlsym may free. */
+/* Before a malloc that has such a lock can need it: dlsym may free. */
 __attribute__((constructor)) static void look_up(void)
 {
 	libc_try();

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* start.c - what happens before the program's own code runs, and what after its end: what
- * `uk run` was told (tool/run.c) is read, and the counters are written.
+/* start.c - what happens before the program's own code runs, and after its end: it
+ * reads the options of `uk run` (tool/run.c), and writes the counters.
  *
- * The runtime is not started: a program that creates no thread never has one. Nor is it when
- * the counters are written; they are all zero then.
+ * It does not start the runtime: a program that creates no thread never has one, and
+ * its counters are all zero.
  *
- *   UK_STACK     the default stack becomes libc's own, so that who asks libc for it and makes
- *                a thread by the answer gets what it says
- *   UK_CHILDREN  no: our library leaves LD_PRELOAD. What the program starts is native, also
- *                what it becomes by exec
- *   UK_STATS     is for the process UK_RUN, whatever it becomes by exec, not for those that
- *                it starts: each would overwrite the file. A child that only forks is the
- *                program still, and who ends last has the word (a daemon, whose parent
- *                ended long ago) */
+ *   UK_STACK     becomes libc's default stack size, so that a program which asks libc
+ *                for the default, and makes a thread of that size, gets it
+ *   UK_CHILDREN  no: removes our library from LD_PRELOAD. The programs that this one
+ *                starts are native, and so is this one after an exec
+ *   UK_STATS     is for the process UK_RUN, through all of its execs, and not for
+ *                programs that it starts, because each would overwrite the file. A
+ *                child that only forks is still the program, and the last to end writes
+ *                last (a daemon, whose parent ended long ago) */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -41,11 +41,12 @@ static void set_stack(void)
 	if (!size || pthread_getattr_default_np(&a))
 		return;
 	if (pthread_attr_setstacksize(&a, size) || pthread_setattr_default_np(&a))
-		uk_warn("UK_STACK: libc does not take %zu bytes", size);
+		uk_warn("UK_STACK: libc refuses %zu bytes; its default stays", size);
 	pthread_attr_destroy(&a);
 }
 
-/* LD_PRELOAD is separated by blanks and colons; the loader knows us by the word in it. */
+/* LD_PRELOAD is separated by blanks and colons; the loader knows us by our word in
+ * it. */
 static void leave_preload(void)
 {
 	const char *set = env_get("LD_PRELOAD");
@@ -100,7 +101,7 @@ __attribute__((destructor)) static void write_stats(void)
 	fd = sys4(SYS_openat, AT_FDCWD, stats_path,
 		  O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (fd < 0 || sys3(SYS_write, fd, text, n) != (long)n)
-		uk_warn("UK_STATS: %s can't be written", stats_path);
+		uk_warn("UK_STATS: cannot write the counters to %s", stats_path);
 	if (fd >= 0)
 		sys1(SYS_close, fd);
 }

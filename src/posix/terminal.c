@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* terminal.c - job control. Whoever reads from its terminal in the background, or changes it, has
- * its process group stopped by SIGTTIN or SIGTTOU, unless the thread blocks that; and a carrier
- * blocks both, so to the kernel every user thread does: a read fails with EIO, a change goes
- * through. So the kernel is asked once more with the carrier's mask open, where the
- * thread's own lets the signal through:
+/* terminal.c - job control. If a process in the background reads from its terminal, or
+ * changes it, the kernel stops its process group by SIGTTIN or SIGTTOU, unless the
+ * calling thread blocks the signal. A carrier blocks both, so the kernel sees every
+ * user thread block them: a read fails with EIO, a change succeeds. So if the thread's
+ * own mask lets the signal through, the kernel is asked once more with the carrier's
+ * mask open:
  *
- *   a read that gave EIO   by a read of no bytes, which is stopped as any other and takes nothing
+ *   a read that gave EIO   by a read of no bytes, which is stopped as any other and
+ *                          takes nothing
  *   a change               by the call itself
  *
- * What was a handler's, an action's or an orphan's business is the kernel's decision. A write
- * under TOSTOP goes through: to know beforehand would cost each write a look.
+ * Handlers, actions and orphaned process groups are left to the kernel. A write under
+ * TOSTOP succeeds: to know beforehand would cost a check for each write.
  *
- * Rejected: both signals open on carriers as SIGPIPE is. A thread that blocks SIGTTOU, as one must
- * to call tcsetpgrp in the background, would have the kernel ask the group, and so main. */
+ * Rejected: carriers that let both signals through, as they do SIGPIPE. If a thread
+ * blocks SIGTTOU, as it must to call tcsetpgrp in the background, the kernel would then
+ * signal the group, and so main. */
 #include <sys/ioctl.h>
 #include <termios.h>
 
@@ -20,11 +23,11 @@
 #include "posix/signal.h"
 
 struct opened {
-	int sig; /* 0: nothing is */
+	int sig; /* 0: none is */
 	uint64_t old;
 };
 
-/* The caller's kernel thread lets sig through, if its own mask does. */
+/* If the caller's own mask lets sig through, its kernel thread lets it through, too. */
 static struct opened open_mask(int sig)
 {
 	uint64_t bit = BIT(sig);
@@ -66,7 +69,7 @@ long posix_terminal_eio(int fd)
 
 /* ---- changing ---- */
 
-/* Requests that the kernel gives to nobody in the background. */
+/* Requests that the kernel does not carry out for a process in the background. */
 bool posix_terminal_request(unsigned long request)
 {
 	switch (request) {
@@ -117,7 +120,8 @@ LIBC_API int tcsendbreak(int fd, int duration)
 	return OPENED(SIGTTOU, NEXT(tcsendbreak)(fd, duration));
 }
 
-/* It opens and shuts while it holds its kernel thread: it may come back to another one. */
+/* The mask is opened and shut inside: after the hand-off the thread may be on another
+ * carrier. */
 LIBC_API int tcdrain(int fd)
 {
 	return posix_user() ? POSIX_HANDOFF(OPENED(SIGTTOU, NEXT(tcdrain)(fd)))

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* thread.c - pthread_create, join and detach, and what a thread is asked about itself.
+/* thread.c - pthread_create, join and detach, and a thread's attributes.
  *
- * A thread's own code runs below posix_main, as in libc's start_thread: it leaves a buffer
- * in libc's chain (__pthread_register_cancel), so that pthread_exit and cancellation, which
- * are libc's own, unwind to it through cleanup handlers and C++ destructors. Its block
- * is kept until it is joined or detached, for the program knows the thread by it.
+ * A thread's own code runs below posix_main, as it does below libc's start_thread:
+ * posix_main leaves a buffer in libc's chain (__pthread_register_cancel), so that
+ * pthread_exit and cancellation, which are libc's own, unwind to it through cleanup
+ * handlers and C++ destructors. The thread's block is kept until it is joined or
+ * detached, because the program knows the thread by it.
  *
- * The process ends with its last thread: main counts as one (it may leave by pthread_exit, or be
- * cancelled), and the runtime's own kernel threads do not. Those that libc begins for
- * SIGEV_THREAD never end, and count. */
+ * The process ends with its last thread. main counts as one (it may leave by
+ * pthread_exit, or be cancelled), and the runtime's own kernel threads do not count.
+ * Those that libc starts for SIGEV_THREAD never end, and count. */
 #include <limits.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -22,16 +23,16 @@
 #include "posix/tid.h"
 #include "uk/time.h"
 
-#define COLORS 1024 /* what of a stack's top stack_get may skip */
+#define COLORS 1024 /* bytes of a stack's top that stack_get may skip */
 
-/* what the macro pthread_cleanup_push of C without exceptions is made of; __sigsetjmp is
- * declared, but not as what returns twice */
+/* what the macro pthread_cleanup_push expands to in C without exceptions; __sigsetjmp
+ * is declared, but not with returns_twice */
 extern int libc_sigsetjmp(struct __jmp_buf_tag *, int) __asm__("__sigsetjmp")
     __attribute__((returns_twice));
 extern void __pthread_register_cancel(__pthread_unwind_buf_t *);
 
 __thread struct posix_thread posix_self_tls;
-static uint32_t alive = 1; /* the program's threads, main among them; atomics */
+static uint32_t alive = 1; /* the program's threads, including main; atomics */
 
 /* ---- the end ---- */
 
@@ -41,7 +42,7 @@ static void one_less(void)
 		exit(0);
 }
 
-static uint32_t helpers; /* families of calls that have begun one; atomics */
+static uint32_t helpers; /* enum posix_helper: those that libc has started; atomics */
 
 void posix_helper(enum posix_helper h)
 {
@@ -58,7 +59,7 @@ bool posix_alone(void)
 static void only_one(void)
 {
 	store_relaxed(&alive, 1);
-	store_relaxed(&helpers, 0); /* libc begins new ones */
+	store_relaxed(&helpers, 0); /* libc starts new ones */
 	posix_self_tls.tid = (uint32_t)sys1(SYS_getpid, 0);
 	posix_self_tls.apart = sched_bound();
 	posix_self_tls.counted = false; /* it is main now */
@@ -72,9 +73,9 @@ __attribute__((constructor)) static void count_in_children(void)
 }
 
 static pthread_key_t end_key;
-static bool has_end_key; /* not if the program has taken all of libc's */
+static bool has_end_key; /* false if the program has taken all of libc's keys */
 
-/* If main calls. */
+/* Does something only if main calls it. */
 static void main_left(void)
 {
 	if (sys_gettid() != (int)sys0(SYS_getpid))
@@ -83,7 +84,8 @@ static void main_left(void)
 	one_less();
 }
 
-/* A kernel thread ends: after all others' destructors, for they may have its mutexes still. */
+/* A kernel thread ends: after all other destructors, because they may still hold its
+ * mutexes. */
 static void at_end(void *round)
 {
 	uintptr_t n = (uintptr_t)round;
@@ -109,7 +111,7 @@ bool posix_end_counts(void)
 
 	pthread_once(&once, make_end_key);
 	if (has_end_key &&
-	    !pthread_getspecific(end_key)) /* else it does, or ends, already */
+	    !pthread_getspecific(end_key)) /* else it is set, or the thread ends */
 		pthread_setspecific(end_key, (void *)1);
 	return has_end_key;
 }
@@ -119,7 +121,7 @@ LIBC_API NORETURN void pthread_exit(void *result)
 	posix_self_tls.result = result;
 	posix_self_tls.exited = 1;
 	if (!posix_self_tls.thread && !posix_end_counts())
-		main_left(); /* its cleanup handlers run late */
+		main_left(); /* before its cleanup handlers run */
 	NEXT(pthread_exit)(result);
 	__builtin_unreachable();
 }
@@ -160,9 +162,9 @@ struct plan {
 	int policy;
 	struct sched_param param;
 	sigset_t mask;
-	bool masked; /* it begins with this mask, not with its creator's */
+	bool masked; /* it begins with mask, not with its creator's */
 	cpu_set_t cpus;
-	bool bound; /* to these */
+	bool bound; /* to cpus */
 };
 
 static bool own_stack(const pthread_attr_t *a, struct birth *b)
@@ -178,7 +180,7 @@ static bool own_stack(const pthread_attr_t *a, struct birth *b)
 	return true;
 }
 
-/* One user thread's priority means nothing to the kernel: it is remembered. */
+/* The kernel does not act on a user thread's priority: it is only remembered. */
 static int sched_check(int policy, const struct sched_param *param)
 {
 	int low = sched_get_priority_min(policy), high = sched_get_priority_max(policy);
@@ -199,7 +201,7 @@ static int bind_check(const cpu_set_t *set)
 	return CPU_COUNT(&may) ? 0 : EINVAL;
 }
 
-/* 0 or what the kernel would say. */
+/* 0, or the error that the kernel would give. */
 static int plan_rights(struct plan *p, const pthread_attr_t *a)
 {
 	int inherit = PTHREAD_INHERIT_SCHED, r = 0;
@@ -212,7 +214,7 @@ static int plan_rights(struct plan *p, const pthread_attr_t *a)
 	if (p->explicit)
 		r = sched_check(p->policy, &p->param);
 	p->bound = !pthread_attr_getaffinity_np(a, sizeof(p->cpus), &p->cpus) &&
-		   CPU_COUNT(&p->cpus) < CPU_SETSIZE; /* all: none was set */
+		   CPU_COUNT(&p->cpus) < CPU_SETSIZE; /* all CPUs: none was set */
 	if (!r && p->bound)
 		r = bind_check(&p->cpus);
 	return r;
@@ -232,8 +234,8 @@ static int plan_stack(struct plan *p, const pthread_attr_t *a,
 		pthread_attr_getstacksize(a, &want);
 		pthread_attr_getguardsize(a, &guard);
 	}
-	/* The default is a whole power of two, a page of it the guard; what somebody has asked
-	 * for he gets. */
+	/* The default size is a whole power of two, with one page of it the guard. A
+	 * size that the program asked for is usable as a whole. */
 	if (want != size)
 		want += STACK_GUARD + COLORS;
 	p->attr.stack_size = want;
@@ -261,8 +263,9 @@ static int plan_make(struct plan *p, const pthread_attr_t *a)
 	return r;
 }
 
-/* As the kernel does: the creator's name. The program's own is not kept for each (dumps would say
- * nothing else), but once, before there is a second thread. */
+/* As in the kernel, a thread begins with its creator's name. The program's own name is
+ * stored once, before there is a second thread, and not for each (dumps would show
+ * nothing else). */
 static char program_name[NAME_SIZE];
 
 static void name_begins(struct uk_thread *t)
@@ -283,13 +286,14 @@ static void name_program(void)
 	sys2(SYS_prctl, PR_GET_NAME, program_name);
 }
 
-/* A kernel thread made by libc, that inherits what the caller has set for its own one (bound.c). */
+/* A kernel thread made by libc, which inherits what the caller has set for its own
+ * kernel thread (bound.c). */
 struct apart {
 	void *(*fn)(void *);
 	void *arg;
 	uint64_t mask;
 	char name[NAME_SIZE]; /* its creator's */
-	bool own; /* it begins with these two: its kernel thread's are a carrier's */
+	bool own; /* it begins with mask and name: its kernel thread has a carrier's */
 };
 
 static void *apart_main(void *arg)
@@ -299,7 +303,7 @@ static void *apart_main(void *arg)
 
 	free(arg);
 	posix_self_tls.apart = true;
-	rt_adopt(); /* or it were cancelled by libc, which wakes nobody here */
+	rt_adopt(); /* else libc would cancel it, which wakes no wait of ours */
 	posix_self_tls.counted = posix_end_counts();
 	if (w.own) {
 		sys2(SYS_prctl, PR_SET_NAME, w.name);
@@ -329,7 +333,7 @@ static int create_apart(pthread_t *th, const pthread_attr_t *a, void *(*fn)(void
 		if (!w->name[0])
 			memcpy(w->name, program_name, sizeof(w->name));
 		if (a && !pthread_attr_getsigmask_np(a, &own))
-			w->mask = ~0ull; /* libc sets that one */
+			w->mask = ~0ull; /* libc sets that mask */
 	}
 	fetch_add_relaxed(&alive, 1);
 	r = NEXT(pthread_create)(th, a, apart_main, w);
@@ -361,7 +365,7 @@ LIBC_API int pthread_create(pthread_t *restrict th, const pthread_attr_t *restri
 	p.attr.flags |= UK_ATTR_SUSPENDED;
 	r = thread_bear(&t, &p.attr, &p.birth, posix_main, NULL);
 	if (r) {
-		if (posix_user()) /* who asks again and again lets others end */
+		if (posix_user()) /* a caller that tries again lets others end */
 			uk_yield();
 		return r == -EINVAL ? EINVAL : EAGAIN;
 	}
@@ -449,13 +453,13 @@ LIBC_API int pthread_detach(pthread_t th)
 	return t ? -uk_thread_detach(t) : ESRCH;
 }
 
-/* ---- what a thread is asked ---- */
+/* ---- attributes, name, priority, id ---- */
 
 static void stack_of(const struct uk_thread *t, void **low, size_t *size)
 {
 	*low = t->stack;
 	*size = thread_stack_size(t);
-	if (t->kind_of_stack) { /* what of it faults is not the program's */
+	if (t->kind_of_stack) { /* the guard is not the program's */
 		*low = (char *)*low + STACK_GUARD;
 		*size -= STACK_GUARD;
 	}
@@ -565,7 +569,8 @@ LIBC_API int sched_yield(void)
 	return 0;
 }
 ALSO(sched_yield, __sched_yield);
-/* What was compiled before libc 2.34 calls it so; the header gives that name to sched_yield. */
+/* Programs compiled before libc 2.34 call it pthread_yield; the header gives that name
+ * to sched_yield. */
 extern LIBC_API int old_yield(void) __asm__("pthread_yield")
     __attribute__((LIKE(sched_yield) alias("sched_yield")));
 
@@ -576,7 +581,7 @@ static pid_t tid_of_block(void)
 	return t && t->tp ? tls_tid(t->tp) : sys_gettid();
 }
 
-/* A user thread has an id that no kernel thread has. */
+/* A user thread's id is one that no kernel thread has. */
 LIBC_API pid_t gettid(void)
 {
 	return posix_borrowed() ? sys_gettid() : tid_of_block();

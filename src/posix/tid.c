@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tid.c - calls of Linux's that name a thread by its gettid(), or the caller by 0: a user
- * thread is to be meant, and not the carrier that it happens to be on, which runs others
- * tomorrow. What they set is remembered for the thread, and not acted upon. By libc's
- * functions and by syscall(2) alike; the program's first thread is the kernel's.
+/* tid.c - Linux calls that name a thread by its gettid(), or the caller by 0. They have
+ * to mean a user thread, and not the carrier that it is on now, which runs others
+ * later. What they set is remembered for the thread, and not acted upon. This holds for
+ * libc's functions and for syscall(2); for the program's first thread the calls are the
+ * kernel's.
  *
- * Who lowers a nice value must be allowed to: the kernel is asked by doing it to the carrier,
- * and undoing it at once, which is always allowed. */
+ * A thread that lowers a nice value needs permission. The kernel is asked by lowering
+ * that of the carrier and raising it back at once, which is always allowed. */
 #include <limits.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -19,9 +20,9 @@
 #include "posix/signal.h"
 #include "posix/tid.h"
 
-#define NICE_ZERO 20 /* as the system call gives it */
+#define NICE_ZERO 20 /* getpriority(2) returns this minus the nice value */
 
-/* The user thread that id means; NULL: not one, or *gone. */
+/* The user thread that id names. NULL: it names none, or (*gone) one that has ended. */
 static struct posix_thread *who(long id, bool *gone)
 {
 	pthread_t th;
@@ -64,9 +65,10 @@ static long get_param(const struct posix_thread *pt, struct sched_param *param)
 	return 0;
 }
 
-/* ---- processors ---- */
+/* ---- affinity ---- */
 
-/* What pt had, for who frees it. Others may look: under the lock. */
+/* Replaces pt's set, and returns the old one to free. Others may look: under the
+ * lock. */
 static cpu_set_t *give_processors(struct posix_thread *pt, cpu_set_t *to)
 {
 	cpu_set_t *had = pt->cpus;
@@ -84,7 +86,7 @@ static long get_processors(const struct posix_thread *pt, size_t n, cpu_set_t *s
 
 	if (r <= 0)
 		return r;
-	bool in = signals_enter(); /* set may fault: not under the lock */
+	bool in = signals_enter(); /* a copy: set may fault, not under the lock */
 	has = pt->cpus;
 	if (has)
 		own = *pt->cpus;
@@ -94,8 +96,8 @@ static long get_processors(const struct posix_thread *pt, size_t n, cpu_set_t *s
 	return r;
 }
 
-/* What the process may have, and not what its first thread has chosen of that: the caller's
- * kernel thread is told to take all, and at once what it had. */
+/* The CPUs that the process may have, and not only those that its first thread has
+ * chosen: the caller's kernel thread is set to all, and at once back to what it had. */
 long tid_processors(cpu_set_t *may)
 {
 	cpu_set_t had, all;
@@ -113,7 +115,7 @@ long tid_processors(cpu_set_t *may)
 	return r;
 }
 
-/* As the kernel: one of them must be there for the process. */
+/* As in the kernel: the process must have one of them. */
 static long set_processors(struct posix_thread *pt, size_t n, const cpu_set_t *set)
 {
 	cpu_set_t may, both, *mine;
@@ -176,8 +178,8 @@ static long set_nice(struct posix_thread *pt, int to)
 
 /* ---- policy and nice value in one ---- */
 
-/* The kernel's struct sched_attr, as far as it says something of a thread that is not run by it:
- * the headers of some years know none, and others that of libc. */
+/* The kernel's struct sched_attr, up to the fields that apply to a user thread. Some
+ * years' headers have none, and others have libc's. */
 struct attr {
 	uint32_t size, policy;
 	uint64_t flags;
@@ -222,7 +224,8 @@ static long set_attr(struct posix_thread *pt, struct attr *a, unsigned flags)
 	return r ? -EPERM : -pthread_setschedparam(thread_of(pt), policy, &param);
 }
 
-/* The kernel judges what is asked, and answers for the carrier. */
+/* The kernel checks the arguments, and answers for the carrier; then our values replace
+ * its. */
 static long get_attr(const struct posix_thread *pt, struct attr *a, unsigned size,
 		     unsigned flags)
 {
@@ -258,7 +261,7 @@ static long get_name(const struct posix_thread *pt, char *to)
 
 /* ---- all of them ---- */
 
-/* Whom the call is about stands here. */
+/* The argument that names the thread; -1: none does. */
 static long named_in(long n, const long *a)
 {
 	switch (n) {
@@ -342,7 +345,7 @@ void tid_died(struct posix_thread *pt)
 
 /* ---- libc's names ---- */
 
-/* What the system call n gives for a user thread; if it is about none, libc's own. */
+/* What system call n gives for a user thread; if it is about none, libc's own. */
 #define OURS_OR(n, theirs, ...)                                                        \
 	({                                                                             \
 		const long a_[] = { __VA_ARGS__ };                                     \
@@ -421,7 +424,7 @@ LIBC_API int sched_getaffinity(pid_t id, size_t n, cpu_set_t *set)
 	return (int)posix_result(r);
 }
 
-/* User threads run where their vp does. */
+/* Only remembered: user threads run where their vp does. */
 LIBC_API int pthread_setaffinity_np(pthread_t th, size_t n, const cpu_set_t *set)
 {
 	struct posix_thread *pt = posix_of(th);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times of the program's clocks, and spans, on the runtime's. */
+/* time.c - times of the program's clocks, and spans, converted to the runtime's
+ * clock. */
 #include <time.h>
 
 #include "base/sys.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timer.c - timers that signal one user thread (SIGEV_THREAD_ID): the kernel's, which signals
- * the receiver, and that sends the thread on its way what the program has asked for. All
- * other kinds of timers are libc's, but for their clock, if it is a user thread's (cpu_timer.c).
+/* timer.c - timers that signal one user thread (SIGEV_THREAD_ID). The kernel's timer
+ * signals the receiver, which sends the thread the signal that the program has asked
+ * for. All other timers are libc's, except for their clock, if it is a user thread's
+ * (cpu_timer.c).
  *
- * A timer's signal is pending once. What expires meanwhile counts as overruns of it, here as
- * in the kernel, which has counted those of the receiver's own. */
+ * A timer's signal is pending once. Further expirations count as its overruns, as in
+ * the kernel, which counts those of the signal to the receiver. */
 #include <limits.h>
 #include <stdlib.h>
 #include <time.h>
@@ -18,7 +19,7 @@ struct directed {
 	timer_t id;      /* libc's, and so the kernel's; constant, like the next two */
 	int sig;
 	union sigval value;
-	struct posix_signals *to; /* lock; NULL: it has ended */
+	struct posix_signals *to; /* lock; NULL: the thread has ended */
 	int overrun;              /* lock: of the last signal that was taken */
 };
 
@@ -37,7 +38,7 @@ static struct directed *timer_find(timer_t id)
 	return NULL;
 }
 
-/* Libc's timer_t of a timer of the kernel's is the number. */
+/* libc's timer_t of a kernel timer is the kernel's number. */
 static struct directed *timer_of(const siginfo_t *info)
 {
 	return timer_find((timer_t)(intptr_t)info->si_timerid);
@@ -145,7 +146,7 @@ static int create(clockid_t clock, const struct sigevent *ev, timer_t *id)
 				.sig = ev->sigev_signo,
 				.value = ev->sigev_value };
 	bool in = signals_enter();
-	pt = signals_find(tid); /* it may have ended since */
+	pt = signals_find(tid); /* the thread may have ended */
 	t->to = pt ? &pt->signals : NULL;
 	list_push_back(&timers, &t->all);
 	signals_leave(in);
@@ -209,13 +210,13 @@ LIBC_API int timer_getoverrun(timer_t id)
 
 /* ---- by syscall(2) ---- */
 
-/* Does the kernel not know the clock, or who is signalled? */
+/* Is the clock, or the thread to signal, one that the kernel does not know? */
 static bool asks_us(clockid_t clock, const struct sigevent *ev)
 {
 	uint32_t of;
 
 	if (!ev || posix_borrowed() || !posix_readable(ev, sizeof(*ev)) ||
-	    ev->sigev_notify == SIGEV_THREAD) /* libc's alone */
+	    ev->sigev_notify == SIGEV_THREAD) /* only libc makes these */
 		return false;
 	return clock_counts(clock, &of) || (ev->sigev_notify == SIGEV_THREAD_ID &&
 					    posix_users_tid(ev->_sigev_un._tid));
@@ -236,7 +237,7 @@ static int create_raw(clockid_t clock, struct sigevent *ev, int *id)
 	return r;
 }
 
-/* Libc's timer_t is the kernel's number, but below 0, where it is an address. */
+/* libc's timer_t is the kernel's number; a negative one is an address. */
 bool timer_call(long n, const long *a, long *r)
 {
 	timer_t id = (timer_t)(intptr_t)(int)a[0];

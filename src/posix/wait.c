@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for children. One that is named, and whose end is waited for, is a descriptor that
- * becomes readable (pidfd_open): no carrier. For any child, or for a stop, there is nothing
- * to wait on but the call itself, bracketed.
+/* wait.c - waiting for children. A wait for the end of one named child is a wait for an
+ * fd to become readable (pidfd_open), and holds no carrier. For any child, or for a
+ * stop, only the call itself can wait: bracketed.
  *
- * The kernel is asked first, without waiting: it says ECHILD and EINVAL, and finds who has
- * ended already. */
+ * The kernel is asked first, without waiting: it reports ECHILD and EINVAL, and finds a
+ * child that has ended already. */
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -25,7 +25,7 @@ static long reap_now(void *arg, int fd UNUSED)
 	return r ? r : -EAGAIN;
 }
 
-/* Has it ended? It stays. */
+/* Has it ended? It stays a zombie. */
 static long ended_now(void *arg, int fd UNUSED)
 {
 	const struct child *c = arg;
@@ -36,7 +36,7 @@ static long ended_now(void *arg, int fd UNUSED)
 	return r || info.si_pid ? r : -EAGAIN;
 }
 
-/* Until now(c) says more than -EAGAIN; -ENOSYS: there is no such descriptor. */
+/* Repeats now(c) until it gives something else than -EAGAIN. -ENOSYS: no pidfd. */
 static long until_ended(long (*now)(void *, int), struct child *c)
 {
 	struct io_until u = { .events = POLLIN,
@@ -148,7 +148,7 @@ static void shell_kill(const struct shell *s)
 	s->undo();
 }
 
-/* Not cut short by a handler. */
+/* Goes on after a handler. */
 static long wait_to_the_end(pid_t pid, int *status)
 {
 	pid_t r;
