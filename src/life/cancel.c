@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cancel.c - cancellation, the thread's own deadline, and what is to be cleaned up at its end. */
+/* cancel.c - cancellation, the thread's own deadline, and cleanup handlers. */
 #include "base/panic.h"
 #include "sched/vp.h"
 #include "uk/thread.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* create.c - a thread begins: a descriptor, filled and queued. Its stack comes when it first
- * runs (sched/body.c). */
+/* create.c - creates a thread: fills a descriptor and queues it. The stack comes when
+ * the thread first runs (sched/body.c). */
 #include <string.h>
 
 #include "arch/arch.h"
@@ -32,8 +32,9 @@ static uint64_t new_id(struct uk_vp *vp)
 	return vp->next_id++;
 }
 
-/* Where a new thread goes: pinned; else its set's next vp, or, created inside the set, the
- * creator's own vp (thieves spread the load; a set without stealing goes round robin). */
+/* Where a new thread goes: to the vp that it is pinned to; else to the next vp of its
+ * set; or, if it is created inside the set, to the creator's own vp (thieves spread the
+ * load; a set without stealing goes round robin). */
 static struct uk_vp *place(const uk_attr *a, struct uk_vp *here)
 {
 	struct uk_vpset *s;
@@ -46,7 +47,7 @@ static struct uk_vp *place(const uk_attr *a, struct uk_vp *here)
 	return uk_vpset_next_vp(s);
 }
 
-/* For the drop-in: the stack is the program's. */
+/* For the preload library: the program supplies the stack. */
 static bool make_own(struct uk_thread *t, const struct birth *b)
 {
 	struct thread_ext *e;
@@ -62,9 +63,9 @@ static bool make_own(struct uk_thread *t, const struct birth *b)
 	return true;
 }
 
-/* A descriptor. Its stack comes when it first runs, except where memory may really run out
- * (guards that split mappings), or its block is to be known (b): then now, so that the
- * creator gets the error. */
+/* Makes a descriptor. Its stack comes when it first runs, with two exceptions: where
+ * memory may really run out (guards that split mappings), and where the caller needs
+ * the thread block (b). Then it comes now, so that the creator gets the error. */
 static struct uk_thread *make(struct uk_thread *me, unsigned kind, bool light,
 			      const struct birth *b)
 {
@@ -74,7 +75,7 @@ static struct uk_thread *make(struct uk_thread *me, unsigned kind, bool light,
 	if (unlikely(!t))
 		return NULL;
 	thread_born(t);
-	store_relaxed(&t->sp, NULL); /* who fetches ahead may look */
+	store_relaxed(&t->sp, NULL); /* runq_foresee may read it at the same time */
 	t->tp = NULL;
 	t->stack = NULL;
 	t->kind_of_stack = (uint8_t)kind;
@@ -111,7 +112,7 @@ static int check_attr(const uk_attr *a, unsigned *kind)
 	return *kind ? 0 : -EINVAL;
 }
 
-/* What its attributes say, and what all begin with. */
+/* Sets what the attributes say, and what all threads begin with. */
 INLINE void fill(struct uk_thread *t, const uk_attr *a, struct uk_vp *here,
 		 struct uk_vp *to)
 {
@@ -136,8 +137,8 @@ INLINE void fill(struct uk_thread *t, const uk_attr *a, struct uk_vp *here,
 		uk_thread_set_name(t, a->name);
 }
 
-/* Where memory was refused, others may have what is needed in their caches; or free stacks of
- * other sizes have the address space. */
+/* Memory was refused. Other vps may have what is needed in their caches, or free stacks
+ * of other sizes have the address space. */
 static COLD struct uk_thread *make_again(struct uk_thread *me, unsigned kind,
 					 bool light, const struct birth *b)
 {
@@ -157,7 +158,7 @@ static int create(uk_thread **out, const uk_attr *a, const struct birth *b,
 
 	if (!fn || (!out && !(a->flags & UK_ATTR_DETACHED)))
 		return -EINVAL;
-	r = sched_start(); /* who was adopted has not started it */
+	r = sched_start(); /* a caller that was adopted (rt_adopt) has not started it */
 	if (!r)
 		r = rt_begin();
 	if (unlikely(r))
@@ -195,15 +196,18 @@ static int create(uk_thread **out, const uk_attr *a, const struct birth *b,
 	store_release(&t->kind, THREAD_USER);
 	if (likely(here))
 		bump(&here->count.creates, 1);
-	else /* many write it, and what lives is counted by it */
+	else
+		/* several threads write it, and the number of live threads is computed
+		 * from it */
 		fetch_add_relaxed(&sched_foreign_count()->creates, 1);
 	if (out)
 		*out = t;
 	if (b)
 		*b->block = t->tp;
 	if (!t->susp) {
-		/* next on this vp, which walks a tree of threads in depth and keeps few of them
-		 * alive; where a vp of the set sleeps, within the reach of thieves */
+		/* Next on this vp, which walks a tree of threads depth-first and keeps
+		 * few of them alive; but where thieves can take it if a vp of the set
+		 * sleeps. */
 		if (here == to)
 			enqueue(here, t,
 				!here->shared || !load_relaxed(&here->set->nidle));

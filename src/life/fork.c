@@ -1,41 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fork.c - the child is a running runtime with one thread alive, the one that called fork.
+/* fork.c - fork: the child has a runtime with one thread alive, the one that called
+ * fork.
  *
- * THE GATE. Before fork copies the address space, every other thread is brought to a place
- * where the runtime's data is at rest; so the child finds each list whole, and each waiting
- * thread's descriptor says for what it waits. No lock pairs can give that: a run queue has
- * no lock, and a page is copied while others still write to the next one.
+ * THE GATE. Before fork copies the address space, every other thread is brought to a
+ * place where the runtime's data is at rest. So the child finds each list whole, and
+ * each waiting thread's descriptor says what it waits for. Pairs of locks cannot give
+ * that: a run queue has no lock, and one page is copied while others still write to the
+ * next one.
  *
- *   OPEN  --prepare-----------> SHUT      who would enter the runtime waits here
+ *   OPEN  --prepare-----------> SHUT      threads that enter the runtime wait here
  *   SHUT  --fork, the parent--> OPEN
- *   SHUT  --fork, the child---> CHILD     only the caller is left; nothing is rebuilt yet
- *   CHILD --prepare, parent---> SHUT, CHILD   it forks again before anybody entered
+ *   SHUT  --fork, the child---> CHILD     only the caller is left; nothing rebuilt yet
+ *   CHILD --prepare, parent---> SHUT, CHILD   it forks again before any thread entered
  *   CHILD --first to enter----> REBUILD --> OPEN
  *   OPEN  --child of a fork by a handler that interrupted the runtime--> LOST
  *
- * A carrier stands if it is outside the runtime (in_rt == 0) and its vp's owner word is
- * marked REVOKING, so that entering takes the slow way, which ends at the gate (the same
- * protocol, and the same membarrier, as the monitor's hand-off; hence the monitor is locked
- * out meanwhile); or if it waits at the gate, where its dispatcher goes when it is asked to
- * by a message (MSG_STOP); or if it is a spare. A foreign thread stands if its depth is 0.
- * Nobody waits at the gate with a lock. User code goes on running all the time.
+ * A carrier counts as stopped in three cases. It is outside the runtime (in_rt == 0)
+ * and its vp's owner word is marked REVOKING, so that entering takes the slow path,
+ * which ends at the gate (the same protocol, and the same membarrier, as the monitor's
+ * hand-off; hence the monitor is locked out meanwhile). Or it waits at the gate, where
+ * its dispatcher goes when a message asks it to (MSG_STOP). Or it is a spare. A foreign
+ * thread counts as stopped if its depth is 0. No thread waits at the gate with a lock.
+ * User code goes on running all the time.
  *
- * Then prepare takes the few locks that are used outside the runtime, too, in this order:
- * the ranks of base/lock.h.
+ * Then prepare takes the few locks that are also used outside the runtime, in the order
+ * of their ranks in base/lock.h.
  *
- * THE CHILD does at once what cannot wait: it closes the parent's reactors, undoes what the
- * lost threads' waits did to mutexes, channels and so on (later the program may have freed
- * those), and gives the caller back its thread block, which libc took for a kernel thread's.
- * All else is done by the first call that enters the runtime (rebuild), for most children
- * call exec: the lost threads' stacks and descriptors go back to their pools, queues, wheels
- * and reactors start anew, all vps are orphans, and the maker makes carriers for them.
- * Blocks of lost threads that ran user code are not used again: they have values of libc's keys,
- * and malloc may have been at work in one. Carriers' own stacks are given back by libc.
+ * THE CHILD does at once what cannot wait. It closes the parent's reactors. It undoes
+ * what the lost threads' waits did to mutexes, channels and so on (later the program
+ * may have freed those). And it gives the caller back its thread block, which libc took
+ * for a kernel thread's. The first call that enters the runtime does all the rest
+ * (rebuild), because most children call exec: the lost threads' stacks and descriptors
+ * go back to their pools, queues, wheels and reactors start anew, all vps are orphans,
+ * and the maker makes carriers for them. Thread blocks of lost threads that ran user
+ * code are not reused: libc's keys have values in them, and malloc may have been at
+ * work in one. libc takes back the carriers' own stacks.
  *
- * The handlers are registered when the library is loaded: so prepare runs after, and the
- * child's part before, those of the program.
+ * The handlers are registered when the library is loaded: so prepare runs after the
+ * program's own handlers, and the child's part before them.
  *
- * Rejected: locks instead of a gate (above); a child that may only exec (so it was);
+ * Rejected: locks instead of a gate (above); a child that may only exec (as it was);
  * rebuilding in the child at once (some 100 us for each fork and exec).
  */
 #include <limits.h>
@@ -53,22 +57,22 @@
 #include "sched/cputime.h"
 #include "sched/enter.h"
 
-/* What prepare did, for parent and child. */
+/* What prepare did, for the parent's and the child's handler. */
 enum how { FORK_NOTHING, FORK_INSIDE, FORK_LOCKED, FORK_UNSETTLED, FORK_STOPPED };
 
 #define STOP_SPINS 20
 
 static struct lock fork_lock = LOCK_INIT(RANK_FORK);
 static __thread uint8_t how_tls;   /* read and written out of line: entering may park */
-static bool started;               /* set lock */
-static uint64_t process_mask;      /* signals, when the runtime started */
-static struct uk_thread *survivor; /* the child's caller of fork */
+static bool started;               /* written under the set lock */
+static uint64_t process_mask;      /* signal mask when the runtime started */
+static struct uk_thread *survivor; /* in the child: the thread that called fork */
 static uint64_t first_id;          /* ids from here on are the child's own */
 static struct {
 	void (*lock)(void), (*unlock)(void), (*reset)(void);
-} files; /* libc's list of all FILEs; NULL: unknown */
+} files; /* the lock of libc's list of all FILEs; NULL: unknown */
 
-/* ---- for who starts programs ---- */
+/* ---- for starting programs ---- */
 
 bool sched_child_mask(uint64_t *mask)
 {
@@ -82,8 +86,8 @@ bool sched_child_mask(uint64_t *mask)
 		return true;
 	}
 	sys4(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &now, sizeof(now));
-	/* what carriers leave open and is shut now, the thread has shut; what they shut and
-	 * is open, it has opened */
+	/* Carriers leave a signal open and it is blocked now: the thread has blocked
+	 * it. They block it and it is open now: the thread has opened it. */
 	*mask = (now & ~carrier_mask) | (process_mask & (now | ~carrier_mask));
 	return true;
 }
@@ -93,7 +97,7 @@ void sched_vfork_begin(void)
 	struct uk_thread *t = thread_self();
 
 	if (!t && load_acquire(&started))
-		t = thread_foreign(); /* or the child would make one */
+		t = thread_foreign(); /* otherwise the child would make one */
 	if (t && !t->depth)
 		store_release(&t->depth, DEPTH_VFORK);
 }
@@ -108,7 +112,8 @@ void sched_vfork_end(void)
 	fence_compiler();
 	if (t->kind == THREAD_FOREIGN) {
 		run_deferred_foreign(t);
-	} else if (load_relaxed(&t->carrier->deferred)) { /* by a handler meanwhile */
+	} else if (load_relaxed(&t->carrier->deferred)) {
+		/* set by a handler meanwhile */
 		rt_enter();
 		rt_exit();
 	}
@@ -122,17 +127,18 @@ void sched_fork_lost(const uint64_t *mask)
 		return;
 	world_gate = GATE_LOST;
 	if (t && !t->depth) {
-		if (thread_mask) /* the drop-in's calls are libc's, from here on */
+		/* from here on, the preload library's calls are libc's */
+		if (thread_mask)
 			store_release(&t->depth, DEPTH_VFORK);
 		else if (load_relaxed(&t->kind) == THREAD_USER)
-			t->carrier->vp =
-			    NULL; /* it enters by the slow way, which ends at the gate */
+			/* enters by the slow path, which ends at the gate */
+			t->carrier->vp = NULL;
 	}
 	if (mask)
 		sys4(SYS_rt_sigprocmask, SIG_SETMASK, mask, NULL, sizeof(*mask));
 }
 
-/* ---- prepare: everybody stands ---- */
+/* ---- prepare: all other threads stop ---- */
 
 static NOINLINE void set_how(enum how h)
 {
@@ -149,14 +155,15 @@ static int foreign_inside(void *obj, void *me)
 	const struct uk_thread *t = obj;
 	uint8_t depth;
 
-	/* first: a user thread's depth is its own */
+	/* kind first: a user thread's depth belongs to that thread alone */
 	if (t == me || load_acquire(&t->kind) != THREAD_FOREIGN)
 		return 0;
 	depth = load_acquire(&t->depth);
 	return depth && depth != DEPTH_VFORK;
 }
 
-/* True, with the lock of the hand-off held: nobody else is in the runtime, or comes in. */
+/* True, with handoff.c's lock held: no other thread is in the runtime or can enter
+ * it. */
 static bool all_stand(struct uk_thread *me, const struct carrier *mine)
 {
 	if (!handoff_stop(mine))
@@ -183,7 +190,7 @@ static void stop_all(struct uk_thread *me)
 
 static void locks_take(void)
 {
-	stack_fork_lock(); /* the slab of their slabs, too */
+	stack_fork_lock(); /* and the slab of their slabs */
 	lock_acquire_nested(&thread_slab.lock);
 	lock_acquire_nested(&thread_ext_slab.lock);
 	lock_acquire_nested(&cleanup_slab.lock);
@@ -199,9 +206,10 @@ static void locks_give(void)
 	stack_fork_unlock();
 }
 
-/* A thread may come to stand at the gate with the lock of libc's list of FILEs: it flushes
- * all, and one of them writes by our calls. So we take it first; libc's fork takes it once
- * more, and it counts by kernel thread: a light thread must not change that in between. */
+/* A thread may stop at the gate while it holds the lock of libc's list of FILEs, if it
+ * flushes all of them and one writes by our calls. So we take that lock first. libc's
+ * fork takes it once more. The lock counts for each kernel thread, so a light thread
+ * must not change its kernel thread in between. */
 static void enter_with_files(void)
 {
 	struct uk_thread *t = thread_self();
@@ -213,7 +221,7 @@ static void enter_with_files(void)
 	}
 	for (;;) {
 		c = t ? t->carrier : NULL;
-		files.lock(); /* may sleep: not inside the runtime */
+		files.lock(); /* may sleep, so not inside the runtime */
 		t = rt_enter();
 		if (t->kind != THREAD_USER || !t->light || t->carrier == c)
 			return;
@@ -226,7 +234,8 @@ static void prepare(void)
 {
 	uint32_t unsettled = GATE_CHILD, ranks;
 
-	if (rt_in_runtime()) { /* a handler; what it interrupted may hold any lock */
+	/* a handler; the runtime that it interrupted may hold any lock */
+	if (rt_in_runtime()) {
 		set_how(FORK_INSIDE);
 		return;
 	}
@@ -268,7 +277,8 @@ static void parent(void)
 		lock_release(&fork_lock);
 		if (files.reset)
 			files.unlock();
-		ranks = lock_ranks_put(); /* leaving may take the vp and the carrier */
+		/* leaving may move to another vp and carrier */
+		ranks = lock_ranks_put();
 		rt_exit();
 		lock_ranks_take(ranks);
 		break;
@@ -302,8 +312,8 @@ static int undo_wait(void *obj, void *arg)
 	return 0;
 }
 
-/* The kernel writes into this thread's rseq area, which is in the stack that libc will give
- * to somebody else. */
+/* The kernel writes into this thread's rseq area, which is in the stack that libc will
+ * give to another thread. */
 static void rseq_leave(const struct carrier *c)
 {
 	const ptrdiff_t *off = dlsym(RTLD_DEFAULT, "__rseq_offset");
@@ -322,11 +332,11 @@ static void user_survives(struct uk_thread *t)
 	c->tid = sys_gettid();
 	c->vp = NULL;
 	c->hog = NULL;
-	c->deferred = 0; /* for waiters that are no more */
+	c->deferred = 0; /* for waiters that no longer exist */
 	if (c->guest == thread_self())
 		c->guest->ktid = c->tid;
 	else
-		c->guest = NULL; /* buried with the others */
+		c->guest = NULL; /* freed with the others (bury) */
 	if (t->tp) {
 		if (!c->renew)
 			rseq_leave(c);
@@ -334,14 +344,14 @@ static void user_survives(struct uk_thread *t)
 	}
 	t->susp = 0;
 	if (t->join > JOIN_LAST)
-		t->join = JOIN_OPEN; /* its joiner was lost */
-	/* No other kernel thread is there to take signals. */
+		t->join = JOIN_OPEN; /* its joiner is lost */
+	/* There is no other kernel thread to take signals. */
 	if (sched_child_mask(&mask))
 		sys4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 	c->masked = false;
 }
 
-/* What the parent's runtime had and the child has not. */
+/* Leaves what only the parent's runtime has. */
 static void leave_parent(struct uk_thread *t)
 {
 	slab_walk(&thread_slab, undo_wait, t);
@@ -355,8 +365,9 @@ static void leave_parent(struct uk_thread *t)
 	files_fork_child();
 }
 
-/* The caller of fork lives on: in a handler, the thread that it has interrupted, and its guest.
- * Or a kernel thread, which may never have called us. */
+/* The thread that called fork lives on: in a handler, the user thread that the handler
+ * interrupted, and its guest; or a kernel thread, which may never have called the
+ * library. */
 static void survive(void)
 {
 	struct uk_thread *t = handler_thread();
@@ -379,8 +390,8 @@ static void survive(void)
 	}
 	locks_give();
 	handoff_unlock();
-	/* now, for setuid() must find the kernel thread; if there is no memory, again when
-	 * it enters the runtime */
+	/* now, because setuid() must find the kernel thread; if there is no memory,
+	 * again when it enters the runtime */
 	if (user && t->carrier->renew)
 		carrier_renew(t->carrier);
 	gate_set(GATE_CHILD);
@@ -401,7 +412,7 @@ static void child(void)
 		lock_release(&keep_lock);
 		if (files.reset)
 			files.reset();
-		/* as rt_exit, but there is no vp to be left in order */
+		/* as in rt_exit, but there is no vp */
 		store_release(&t->depth, t->depth - 1);
 		if (t->kind == THREAD_USER)
 			store_release(&t->carrier->in_rt, 0);
@@ -431,19 +442,19 @@ static void end_wait(struct uk_thread *t)
 	store_relaxed(&t->wait, W_MAKE(W_TOKEN(t->wait) + 1, 0, W_IDLE));
 }
 
-/* A user thread that is not there any more. */
+/* A user thread that no longer exists. True: it was alive in the parent. */
 static bool bury_user(struct uk_thread *t)
 {
 	struct cleanup *k;
 
 	if (t->state == T_EXITED) {
-		t->join =
-		    JOIN_EXITED; /* its joiner may have been lost, its result is not */
+		/* its joiner may be lost, its result is not */
+		t->join = JOIN_EXITED;
 		return false;
 	}
 	if (t->stack)
 		stack_put(NULL, t->stack, t->kind_of_stack);
-	if (t->tp && t->state == T_NEW) /* else libc's keys in it have values */
+	if (t->tp && t->state == T_NEW) /* else libc's keys have values in it */
 		tls_put(NULL, t->tp);
 	t->stack = NULL;
 	t->tp = NULL;
@@ -497,7 +508,8 @@ static void vp_renew(struct uk_vp *vp)
 	vp->submits = 0;
 	vp->nudge = 0;
 	vp->starved = false;
-	vp->lifo_most = LIFO_STREAK; /* turn_end was a place in the parent's queue */
+	/* turn_end was a position in the parent's queue */
+	vp->lifo_most = LIFO_STREAK;
 	vp->deep = 0;
 	vp->watch = (struct vp_watch){ 0 };
 	vp->clock = sys_now();
@@ -507,7 +519,7 @@ static void vp_renew(struct uk_vp *vp)
 	r = reactor_again(&vp->reactor);
 	if (r)
 		uk_panic(
-		    "the reactor of vp %u cannot start anew in this forked child: error %d",
+		    "cannot restart vp %u's reactor in this forked child: error %d",
 		    vp->id, -r);
 }
 
@@ -524,13 +536,12 @@ static void rebuild(void)
 		vp_renew(vp_all[i]);
 	vp_all[0]->count.exits += lost;
 	if (survivor)
-		survivor->timer.wheel = NULL; /* it rested in one */
+		survivor->timer.wheel = NULL; /* it rested in one of them */
 	monitor_asleep = 0;
 	r = carriers_rebuild();
 	if (r)
-		uk_panic(
-		    "no kernel threads for the runtime of this forked child: error %d",
-		    -r);
+		uk_panic("cannot create kernel threads in this forked child: error %d",
+			 -r);
 	sched_run_on_child();
 	gate_set(GATE_OPEN);
 }

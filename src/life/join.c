@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join.c - how a thread's end is waited for. Its result lies in its descriptor until then; who
- * takes join's word from EXITED gives that back. */
+/* join.c - joins a thread. The thread's result lies in its descriptor until then; the
+ * thread that changes join from EXITED to TAKEN frees the descriptor. */
 #include "sched/body.h"
 #include "sched/enter.h"
 #include "uk/thread.h"
 
-/* A thread that a fork left behind: free its descriptor. */
+/* t was lost in a fork: frees its descriptor. False: t was not lost. */
 static bool lost_take(struct uk_thread *me, struct uk_thread *t, uint64_t j)
 {
 	if (j != JOIN_LOST || !cas_acq_rel(&t->join, &j, JOIN_TAKEN))
@@ -30,7 +30,7 @@ static int join(struct uk_thread *t, void **ret, int64_t deadline)
 		goto out;
 	}
 	while (j != JOIN_EXITED) {
-		if (j != JOIN_OPEN) { /* detached, taken, or somebody else joins */
+		if (j != JOIN_OPEN) { /* detached, taken, or another thread joins it */
 			r = lost_take(me, t, j) ? -ESRCH : -EINVAL;
 			goto out;
 		}
@@ -46,13 +46,14 @@ static int join(struct uk_thread *t, void **ret, int64_t deadline)
 		}
 		why = wait_park_join(me, tok, deadline, t);
 		if (likely(why == WAKE_OK && load_relaxed(&t->join) == mine))
-			goto take; /* t handed itself to us: nobody else may join it */
+			/* t handed itself to us: no other thread may join it */
+			goto take;
 		j = mine;
 		if (why != WAKE_OK && cas_acq_rel(&t->join, &j, JOIN_OPEN)) {
 			r = wake_error(why);
 			goto out;
 		}
-		j = JOIN_EXITED; /* fired by the reaper, or it came first anyway */
+		j = JOIN_EXITED; /* thread_reap fired us, or t had already exited */
 	}
 	if (!cas_acq_rel(&t->join, &j, JOIN_TAKEN)) {
 		r = -EINVAL;

@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keeper.c - the kernel thread that gives memory back.
+/* keeper.c - the kernel thread that gives unused memory back to the kernel.
  *
  * It makes rounds, UK_TRIM apart, while there may be something to find:
  *
- *   parked threads   the stack of one that has been parked for UK_TRIM gives back what lies
- *                    below its frames, once for each wait: 10,000 threads that had used
- *                    64 KiB and then waited kept 736 MB, trimmed 96 MB. It costs 7-10 us
- *                    where there is something to give, 0.2 us where not, and the thread pays
- *                    for new pages when it goes as deep again (40 us for the 64 KiB): so
- *                    only after seconds
+ *   parked threads   The stack of a thread that has been parked for UK_TRIM gives back
+ *                    what lies below its frames, once for each wait: 10,000 threads
+ *                    that had used 64 KiB and then waited kept 736 MB, trimmed 96 MB.
+ *                    It costs 7-10 us where there is something to give, 0.2 us where
+ *                    not. The thread pays for new pages when it goes as deep again
+ *                    (40 us for the 64 KiB), so it happens only after seconds
  *   free stacks,     what no thread has needed since the last round: mem/cold.c,
- *   thread blocks,   thread/tls_cold.c, mem/slab_cold.c; of a vp that has needed none,
- *   descriptors      what it had cached, too
+ *   thread blocks,   thread/tls_cold.c, mem/slab_cold.c; and what a vp that has needed
+ *   descriptors      none has cached
  *
- * All in portions, with a pause after each: whoever needs a lock of ours (a fork), or is
- * himself being trimmed when he is woken, waits for a portion at most. A thread is held
- * while its stack is cut, as the dump holds it: whoever would queue it sees SUSP_LOOK and
- * leaves that to us (suspend_end).
+ * It works in portions with a pause after each, so a thread that needs a lock of ours
+ * (a fork), or that is woken while its stack is trimmed, waits for one portion at most.
+ * A thread is held while its stack is trimmed, as the dump holds it: a thread that
+ * would queue it sees SUSP_LOOK and leaves that to the keeper (suspend_end).
  *
  *   NONE    --monitor (keeper_call)--> CALLED   the maker is asked to make the keeper
  *   IDLE    --monitor----------------> CALLED   and it is woken
  *   CALLED  --keeper, the round is over--> IDLE
  *   any     --a forked child---------> NONE
  *
- * It is made when first called, by the maker: most programs end before.
- * Rejected: the monitor does it (as it did: 30,000 long parked stacks in one go were 0.9 s
- * in which nobody was rescued); the maker (its spares would be late).
+ * The maker makes it when it is first called, because most programs end before that.
+ *
+ * Rejected: the monitor does the work (as it did: 30,000 long-parked stacks at once
+ * took 0.9 s, in which no blocked carrier was rescued); the maker (its spares would be
+ * late).
  */
 #include "life/keeper.h"
 
@@ -36,18 +38,18 @@
 #include "sched/vp.h"
 #include "thread/tls.h"
 
-#define LOOKS 4096u /* descriptors looked at in a portion */
-#define CUTS 32u    /* stacks cut in one */
+#define LOOKS 4096u /* descriptors visited in a portion */
+#define CUTS 32u    /* stacks trimmed in a portion */
 #define PAUSE NS_PER_MS
 #define KEEPER_STACK ((size_t)64 << 10)
 
 enum keeper { KEEPER_NONE, KEEPER_IDLE, KEEPER_CALLED };
 
 struct lock keep_lock = LOCK_INIT(RANK_KEEP);
-uint64_t keeper_portions, keeper_cuts; /* the keeper; tests read */
+uint64_t keeper_portions, keeper_cuts; /* written by the keeper; tests read */
 static uint32_t state;                 /* enum keeper, as above */
-static bool more;                      /* the keeper: the last round left something */
-static int64_t keep_ns;                /* UK_TRIM; set before the first call */
+static bool more;       /* written by the keeper: the last round left something */
+static int64_t keep_ns; /* UK_TRIM; set before the first call */
 
 struct trim {
 	int64_t before;
@@ -60,10 +62,13 @@ static bool cut(struct uk_thread *t, uint64_t w)
 	bool mine;
 
 	fetch_or_acq_rel(&t->susp, SUSP_LOOK);
-	fence_seq_cst(); /* pairs with the CAS that fires it: then we see that, or he sees us */
+	/* pairs with the CAS that fires t: either we see that t was fired, or its waker
+	 * sees SUSP_LOOK */
+	fence_seq_cst();
 	mine = load_acquire(&t->wait) == w;
 	if (mine) {
-		if (thread_on_stack(t, t->sp, 1)) /* not on one of the program's own */
+		/* not on a stack that the program switched to */
+		if (thread_on_stack(t, t->sp, 1))
 			stack_trim(t->stack, t->sp);
 		store_relaxed(&t->trimmed, 1); /* it cannot begin another wait now */
 	}
@@ -80,8 +85,9 @@ static int trim_one(void *obj, void *arg)
 	if (load_acquire(&t->kind) != THREAD_USER || load_relaxed(&t->trimmed))
 		return 0;
 	if (W_STATE(w) != W_PARKED) {
-		/* it counts its switch before it rests, so it may be in the monitor's sum of
-		 * this round (may_keep), and nobody else would ever ask for another */
+		/* a thread counts its switch before it parks, so the switch may be in
+		 * the monitor's sum of this round (may_keep), and nothing else would
+		 * ever ask for another round */
 		trim->more |= W_STATE(w) == W_ARMED;
 		return 0;
 	}
@@ -95,7 +101,7 @@ static int trim_one(void *obj, void *arg)
 	return ++trim->cuts >= CUTS;
 }
 
-/* fn is a portion; it says whether there is another. */
+/* fn works on one portion and says whether there is another. */
 static void in_portions(bool (*fn)(void *), void *arg)
 {
 	struct timespec ts = sys_timespec(PAUSE);
@@ -134,8 +140,9 @@ static bool free_left(void)
 	return stack_keep_more() || tls_keep_more() || thread_keep_more();
 }
 
-/* A vp where no thread has begun or ended since the last round gives what it has cached to
- * the pools, by its dispatcher: the next rounds find it there. True: one is asked to. */
+/* A vp where no thread has begun or ended since the last round gives its caches to the
+ * pools, by its dispatcher; the next rounds find them there. True: a vp was asked, or
+ * has yet to be. */
 static bool flush_vps(void)
 {
 	uint32_t n = load_acquire(&vp_count_all);
@@ -143,14 +150,14 @@ static bool flush_vps(void)
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct uk_vp *vp = vp_all[i];
-		/* who ends fills the caches, too */
+		/* an exit fills the caches, too */
 		uint64_t crowd =
 		    load_relaxed(&vp->stacks.maps) + load_relaxed(&vp->stacks.reuses) +
 		    load_relaxed(&vp->count.creates) + load_relaxed(&vp->count.exits);
 
-		/* The low bit: it was asked already. What it has not given yet is for another
-		 * round (pairs with flush_caches): none would come for it, who gives switches
-		 * to nobody. */
+		/* The low bit: it was asked already. What it has not given yet needs
+		 * another round (pairs with flush_caches), and nothing else would ask
+		 * for one, because giving is not a switch. */
 		if (vp->crowd_seen == (crowd << 1 | 1)) {
 			asked |= load_acquire(&vp->flush) != 0;
 			continue;
@@ -182,7 +189,8 @@ static void *keeper_main(void *arg UNUSED)
 		thread_keep_begin();
 		in_portions(free_portion, NULL);
 		store_relaxed(&more, flush_vps() || p.trim.more || free_left());
-		/* release: who sees us idle sees more (pairs with keeper_left) */
+		/* release: a thread that sees IDLE sees more (pairs with
+		 * keeper_left) */
 		cas_acq_rel(&state, &called, KEEPER_IDLE);
 		while (load_acquire(&state) == KEEPER_IDLE)
 			sys_futex_wait(&state, KEEPER_IDLE, TIME_NEVER);
@@ -190,7 +198,7 @@ static void *keeper_main(void *arg UNUSED)
 	return NULL;
 }
 
-/* The maker. Or another time. */
+/* Called by the maker. If it fails, the next call tries again. */
 static void keeper_start(void)
 {
 	if (!kernel_thread(keeper_main, NULL, KEEPER_STACK, NULL))
@@ -204,7 +212,7 @@ bool keeper_call(int64_t every)
 	uint32_t old = load_acquire(&state);
 
 	store_relaxed(&keep_ns, every);
-	/* one that is at it has passed some already who come to rest only now */
+	/* a round under way has passed some threads that come to rest only now */
 	if (old == KEEPER_CALLED || !cas_acq_rel(&state, &old, KEEPER_CALLED))
 		return false;
 	if (old == KEEPER_IDLE)
@@ -217,7 +225,8 @@ bool keeper_call(int64_t every)
 bool keeper_left(void)
 {
 	return load_acquire(&state) == KEEPER_CALLED || load_relaxed(&more) ||
-	       free_left(); /* by who joins and switches to nobody */
+	       /* freed by threads that join and never switch */
+	       free_left();
 }
 
 void keeper_forget(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uk_key_set: the one call on keys that may have to adopt a foreign kernel thread first
- * (thread/keys.c has the others). */
+/* keys.c - uk_key_set, the one call for keys that may have to adopt a foreign kernel
+ * thread first (thread/keys.c has the others). */
 #include "sched/sched.h"
 #include "thread/keys.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* limit.c - how many threads may be alive (uk_stack_limit), and which is the last one of a
- * forked child.
+/* limit.c - the limit on threads that are alive (uk_stack_limit), and which thread is
+ * the last one of a forked child.
  *
- * They are counted only where that is asked for, that is while thread_dead is set: a creator
- * takes a place, who ends gives it back (limit_gone, called by thread_reap). Creators wait
- * in FIFO order, as in the founding model.
+ * Threads are counted only while that is needed, that is, while thread_dead is set. A
+ * creator takes a place, and a thread that ends gives it back (limit_gone, called by
+ * thread_reap). Creators wait in FIFO order, as in the founding model.
  */
 #include <stdlib.h>
 
@@ -24,12 +24,12 @@ static struct {
 	struct lock lock;
 	uint64_t max;  /* lock; 0 = none, and thread_dead is not set */
 	uint64_t live; /* lock; counted while max != 0 */
-	uint64_t
-	    heirs; /* lock to write; not 0: a forked child without main: its threads */
+	/* written under the lock; not 0: in a forked child without main, its threads */
+	uint64_t heirs;
 	struct list waiters;
 } limit = { LOCK_INIT(RANK_THREADS), 0, 0, 0, LIST_INIT(limit.waiters) };
 
-#define NO_LIMIT ((uint64_t)INT64_MAX) /* counted nevertheless */
+#define NO_LIMIT ((uint64_t)INT64_MAX) /* no limit, but threads are counted */
 
 /* Under the lock. */
 static void heir_born(void)
@@ -60,14 +60,15 @@ int limit_take(struct uk_thread *t, bool nowait)
 	lock_release(&limit.lock);
 	why = wait_park(t, w.token, TIME_NEVER);
 	if (why == WAKE_OK)
-		return 0; /* who fired us counted us */
+		return 0; /* the thread that fired us counted us */
 	lock_acquire(&limit.lock);
 	list_del(&w.link);
 	lock_release(&limit.lock);
 	return wake_error(why);
 }
 
-/* Under the lock: as many waiters as there is room for, first come first served. */
+/* Under the lock: as many waiters as there are free places, first come, first
+ * served. */
 static void limit_serve(void)
 {
 	while (!list_empty(&limit.waiters) && (!limit.max || limit.live < limit.max)) {
@@ -81,7 +82,7 @@ static void limit_serve(void)
 	}
 }
 
-/* unborn: its creation failed, so it won't come by limit_leave. */
+/* unborn: its creation failed, so heir_leaves will not run for it. */
 void limit_put(bool unborn)
 {
 	lock_acquire(&limit.lock);
@@ -113,16 +114,16 @@ static void heir_leaves(void)
 		exit(0);
 }
 
-/* Under the lock, or alone. */
+/* Under the lock, or while only one thread exists. */
 static void set_max(uint64_t max)
 {
 	limit.max = max;
 	store_relaxed(&thread_dead, max ? limit_gone : NULL);
 }
 
-/* Nobody waits any more, and of the user threads one lives at most. Where that one forked,
- * no main is there to end the process: its last thread does (POSIX has it so), and they are
- * counted for that. */
+/* In a forked child: no thread waits any more, and at most one user thread is alive. If
+ * that one forked (heir), there is no main to end the process: its last thread ends it,
+ * as POSIX requires, and threads are counted for that. */
 void limit_rebuild(bool heir)
 {
 	lock_init(&limit.lock, RANK_THREADS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* thread.c - what a thread, or another one, asks and sets while it lives: name, place,
+/* thread.c - what a thread, or another one, reads and sets while it lives: name, place,
  * suspension. */
 #include "base/panic.h"
 #include "sched/switch.h"
@@ -26,8 +26,9 @@ UK_API int uk_thread_suspend(uk_thread *t)
 		r = -ESRCH;
 	} else {
 		fetch_or_acq_rel(&t->susp, SUSP_ASKED);
-		if (t ==
-		    me) /* whoever finishes the switch holds us instead of queueing */
+		/* the thread that finishes the switch holds us instead of queueing
+		 * us */
+		if (t == me)
 			switch_to(t->carrier, t, next_thread(t->carrier), POST_YIELD);
 	}
 	rt_exit();
@@ -47,7 +48,8 @@ UK_API int uk_thread_resume(uk_thread *t)
 	return r;
 }
 
-/* The extension is made by the thread itself or by its creator, before it runs. */
+/* The extension is made by the thread itself, or by its creator before the thread
+ * runs. */
 UK_API int uk_thread_set_name(uk_thread *t, const char *name)
 {
 	struct thread_ext *e;
@@ -89,8 +91,8 @@ UK_API int uk_thread_pin(uk_vp *vp)
 
 UK_API int uk_thread_stack(const uk_thread *t, void **base, size_t *size)
 {
-	void *stack =
-	    load_relaxed(&t->stack); /* perhaps another's, who begins or ends */
+	/* may be another thread's by now, if t begins or ends */
+	void *stack = load_relaxed(&t->stack);
 
 	if (t->kind != THREAD_USER || !stack)
 		return -ESRCH;

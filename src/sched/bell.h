@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bell.h - when the kernel rings for a carrier that leaves its processor, and when it need not.
+/* bell.h - when the kernel tells the monitor that a carrier has left its CPU, and how
+ * the carrier suppresses that.
  *
- * Where perf is in force (act/bell.c) the kernel writes a record into the carrier's ring when
- * it leaves its processor and one when it comes back, all of the same size, and wakes the
- * monitor with each one that left. Most sleeps are not the monitor's business: of a vp that
- * has nothing to do, of a spare, of who gave his vp away himself. To tell the kernel by a
- * call each time would cost more than all the rest. But the ring is in shared memory, and
- * what does not fit is dropped, in silence and without a wake-up; how much fits is what
- * the reader says that it has read, a plain store.
+ * With the perf detector (act/bell.c), the kernel writes a record into the carrier's
+ * ring when the carrier leaves its CPU, and another when it comes back. All records
+ * have the same size. Each record of leaving wakes the monitor. Most sleeps do not
+ * concern the monitor: those of a vp that has nothing to do, of a spare, of a carrier
+ * that gave its vp away itself. A system call each time, to tell the kernel so, would
+ * cost more than all the rest. But the ring is in shared memory. The kernel drops a
+ * record that does not fit, without notice and without a wake-up. How much fits depends
+ * on data_tail, up to which the reader has read, and a plain store sets it.
  *
- *   data_tail                  room
- *   data_head - RECORD         armed: all but two records of the ring
- *   data_head + 1              mute: none
- *   data_head + RECORD + 1     rests: one, with which it comes back; then mute
+ *    data_tail                  space in the ring
+ *    data_head - RECORD         armed: all but two records
+ *    data_head + 1              mute: none
+ *    data_head + RECORD + 1     rests: one, for the record of coming back; then mute
  *
- * That every second record wakes, and that it is those that left, is a matter of counting
- * (a wake-up for each two records): so they are to be kept, or dropped, in pairs. The carrier
- * itself writes here while it runs, between two pairs; the monitor only as bell.c says.
+ * The kernel wakes the monitor once for every two records. That these wake-ups come
+ * with the records of leaving depends on the count, so records must be kept or dropped
+ * in pairs. The carrier itself writes data_tail while it runs, between two pairs. The
+ * monitor writes it only as described in bell.c.
  */
 #ifndef SCHED_BELL_H
 #define SCHED_BELL_H
@@ -25,9 +28,10 @@
 
 #include "sched/vp.h"
 
-#define BELL_RECORD 16u /* struct perf_event_header, and one field by sample_id_all */
+#define BELL_RECORD 16u /* struct perf_event_header, and one field of sample_id_all */
 
-/* c itself: it has no vp, or is about to sleep inside the runtime, and nobody shall be told. */
+/* Called by carrier c: it has no vp, or is about to sleep inside the runtime, and the
+ * monitor need not know. */
 INLINE void bell_mute(const struct carrier *c)
 {
 	struct perf_event_mmap_page *b = load_acquire(&c->bell);
@@ -36,7 +40,8 @@ INLINE void bell_mute(const struct carrier *c)
 		store_relaxed(&b->data_tail, load_relaxed(&b->data_head) + 1);
 }
 
-/* c itself: it has one, and runs. Not yet, if it has rung in vain just now. */
+/* Called by carrier c: it has a vp and runs. No effect until deaf_until, which the
+ * monitor sets after an event for nothing. */
 INLINE void bell_arm(const struct carrier *c)
 {
 	struct perf_event_mmap_page *b = load_acquire(&c->bell);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* body.c - what a thread gets for its first run, and gives back after its last.
+/* body.c - what a thread gets before its first run and gives back after its last.
  *
- * The vp that takes it from a queue for the first time gives it a stack and a thread block
- * (thread_start). It exits on its own stack, so the last steps (stack, TLS block and
- * descriptor go back to their pools) are its successor's: thread_reap, from finish_switch. A
- * join therefore returns only when the stack is free again: the next create finds it hot.
+ * The vp that takes a thread from a queue for the first time gives it a stack and a
+ * thread block (thread_start). A thread exits on its own stack, so its successor takes
+ * the last steps (thread_reap, called by finish_switch): the stack and the thread block
+ * go back to their pools, and so does the descriptor of a detached thread. A join
+ * therefore returns only when the stack is free again, and the next create finds it
+ * hot.
  */
 #include "sched/body.h"
 
@@ -23,9 +25,9 @@ bool stacks_eager;
 void (*thread_dead)(void);
 void (*thread_leaves)(void);
 
-/* ---- before any ---- */
+/* ---- at the start ---- */
 
-/* Can an mmap without reservation fail long before memory is used up? */
+/* Can mmap without a reservation fail long before memory is used up? */
 static bool memory_is_rationed(void)
 {
 	struct rlimit rl;
@@ -50,7 +52,8 @@ void stacks_init(void)
 	size_t guard = env_size("UK_GUARD_SIZE", 1u << 30);
 
 	stacks_eager = stack_guard_kind()[0] != 'M' || rationed;
-	if (guard || rationed) /* where address space counts, a page must do */
+	/* where address space is limited, a guard is one page */
+	if (guard || rationed)
 		stack_set_guard(guard);
 	if (rationed)
 		stack_ration();
@@ -60,13 +63,18 @@ void stacks_init(void)
 
 static void thread_main(void *arg);
 
-/* A new block needs libc's malloc, which gives each thread that calls it a cache and an
- * arena of its own (672 bytes). Whoever parks starts the next thread, so each thread would
- * pay for its successor's block: the carrier's TLS is put on for the call. A signal handler
- * that comes meanwhile finds the dispatcher in there, inside the runtime.
+/* Returns a thread block for a thread with this stack; NULL: no memory.
  *
- * me: the drop-in's creator. The program's malloc may be one that waits for our own locks, so
- * it is called outside the runtime; then vp may be another one's. */
+ * A new block needs libc's malloc, which gives each thread that calls it a cache and an
+ * arena of its own (672 bytes). A thread that parks starts the next thread, so each
+ * thread would get these for its successor's block. Therefore the carrier's TLS is
+ * active during the call. A signal handler that interrupts it finds the dispatcher as
+ * the current thread, inside the runtime.
+ *
+ * me: the creator, if the preload library creates the thread; else NULL. The program's
+ * malloc may wait for locks of ours, so it is called outside the runtime. Afterwards vp
+ * may belong to another carrier.
+ */
 static void *block_get(struct uk_vp *vp, struct uk_thread *me, void *stack, size_t size)
 {
 	struct carrier *c;
@@ -91,7 +99,7 @@ static void *block_get(struct uk_vp *vp, struct uk_thread *me, void *stack, size
 	return tp;
 }
 
-/* A stack of the program's goes back to nobody. */
+/* A stack that the program supplied (kind_of_stack is 0) goes to no pool. */
 static void give_stack(struct uk_vp *vp, struct uk_thread *t, void *stack)
 {
 	if (likely(t->kind_of_stack))
@@ -120,7 +128,7 @@ bool thread_prepare(struct uk_vp *vp, struct uk_thread *me, struct uk_thread *t)
 #if UK_SAN
 	san_create(&t->san, stack, size);
 #endif
-	/* relaxed: who fetches ahead may look (runq_foresee) */
+	/* relaxed: runq_foresee may read it at the same time */
 	store_relaxed(&t->sp, arch_context_init(stack + size - color, thread_main, t,
 						t->timer.token));
 	return true;
@@ -131,10 +139,11 @@ bool thread_start(struct uk_vp *vp, struct uk_thread *t)
 	return thread_prepare(vp, NULL, t);
 }
 
-/* ---- the last ---- */
+/* ---- the exit ---- */
 
-/* The joiner that waits for t, taken out of its wait, if this vp may run it at once: then
- * t's exit is one switch, and its stack goes from hand to hand. The reaper finds it fired. */
+/* Takes the joiner of t out of its wait and returns it, if this vp may run it at once;
+ * else NULL. Then t's exit is one switch, and the joiner can reuse t's stack at once.
+ * thread_reap finds the joiner fired. */
 static struct uk_thread *claim_joiner(struct uk_vp *vp, struct uk_thread *t)
 {
 	uint64_t j = load_acquire(&t->join), token, w;
@@ -143,18 +152,20 @@ static struct uk_thread *claim_joiner(struct uk_vp *vp, struct uk_thread *t)
 
 	if (j <= JOIN_LAST || joiner->kind != THREAD_USER)
 		return NULL;
-	/* the token first: while it stays, so does what we read of him */
+	/* the token first: as long as it is unchanged, so are the fields that we read
+	 * below */
 	token = W_TOKEN(load_acquire(&joiner->wait));
 	w = W_MAKE(token, 0, W_PARKED);
-	his = load_relaxed(
-	    &joiner->vp); /* NULL: dead since long, his memory was given back */
+	/* NULL: the joiner died long ago, and its memory was given back */
+	his = load_relaxed(&joiner->vp);
 	if ((token & 0xffff) != j >> 48 || !his || his->set != vp->set ||
 	    load_relaxed(&joiner->stays) || load_relaxed(&joiner->susp) ||
 	    --vp->budget < 0)
 		return NULL;
 	if (!cas_seq_cst(&joiner->wait, &w, W_MAKE(token, WAKE_OK, W_FIRED)))
 		return NULL;
-	/* who looks at his stack sees him fired, or we see that somebody looks (life/keeper.c) */
+	/* Either the thread that looks at the joiner's stack sees FIRED, or we see its
+	 * bit in susp (life/keeper.c). Then thread_reap fires the joiner. */
 	if (unlikely(load_seq_cst(&joiner->susp))) {
 		store_release(&joiner->wait, W_MAKE(token, 0, W_PARKED));
 		return NULL;
@@ -163,7 +174,7 @@ static struct uk_thread *claim_joiner(struct uk_vp *vp, struct uk_thread *t)
 	return joiner;
 }
 
-/* The end of t, the caller, outside of the runtime. */
+/* t, the caller, exits. Called outside the runtime. */
 INLINE NORETURN void leave(struct uk_thread *t, void *ret)
 {
 	struct uk_thread *next;
@@ -198,7 +209,8 @@ UK_API void uk_thread_exit(void *ret)
 	struct uk_thread *t = thread_self();
 
 	if (!t || t->kind != THREAD_USER)
-		uk_panic("uk_thread_exit on a kernel thread that is not a user thread");
+		uk_panic(
+		    "uk_thread_exit called by a kernel thread: only user threads may");
 	leave(t, ret);
 }
 
@@ -238,8 +250,8 @@ void thread_reap(struct uk_vp *vp, struct uk_thread *t, bool joined)
 	dead = load_relaxed(&thread_dead);
 	if (unlikely(dead))
 		dead();
-	if (likely(
-		joined)) /* the joiner is already out of its wait: nobody else writes join */
+	/* the joiner is already out of its wait: no other thread writes join */
+	if (likely(joined))
 		return;
 	j = load_acquire(&t->join);
 	do {
@@ -251,7 +263,8 @@ void thread_reap(struct uk_vp *vp, struct uk_thread *t, bool joined)
 		    j > JOIN_LAST ? (struct uk_thread *)(j & 0xffffffffffff) : NULL;
 		token = joiner ? W_TOKEN(load_acquire(&joiner->wait)) : 0;
 	} while (!cas_acq_rel(&t->join, &j, JOIN_EXITED));
-	/* Another token: he has timed out, and will find EXITED when he takes himself out. */
+	/* A different token: the joiner has timed out, and finds EXITED when it
+	 * withdraws. */
 	if (joiner && (token & 0xffff) == j >> 48)
 		wait_fire_next(joiner, token, WAKE_OK);
 }

@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* body.h - what a thread gets for its first run, and gives back after its last: body.c. */
+/* body.h - what a thread gets before its first run and gives back after its last:
+ * body.c. */
 #ifndef SCHED_BODY_H
 #define SCHED_BODY_H
 
 #include "sched/vp.h"
 
 extern size_t sched_stack_size;
-extern bool
-    stacks_eager; /* a stack comes at creation; set once, before any thread exists */
+/* stacks come at creation; set once, before any thread exists */
+extern bool stacks_eager;
 void stacks_init(void);
 
-/* Give t, which has not run yet, its stack, TLS block and context. False: no memory. */
+/* Gives t, which has not run yet, its stack, thread block and context. False: no
+ * memory. */
 bool thread_start(struct uk_vp *vp, struct uk_thread *t);
-/* The same for its creator; me: the drop-in's, see block_get. */
+/* The same, called by t's creator. me: see block_get. */
 bool thread_prepare(struct uk_vp *vp, struct uk_thread *me, struct uk_thread *t);
-/* t has switched away for good; joined: its joiner runs already. The owner of vp. */
+/* t has exited and switched away. joined: its joiner already runs. Called by the owner
+ * of vp. */
 void thread_reap(struct uk_vp *vp, struct uk_thread *t, bool joined);
 
-/* The room above sets these (life/limit.c); NULL: nobody counts. Each death, in the runtime; who
- * ends, before it enters for the last time. */
+/* Set by life/limit.c; NULL: nothing is counted. thread_dead is called for each thread
+ * that died, in the runtime; thread_leaves by an exiting thread, before it enters the
+ * runtime for the last time. */
 extern void (*thread_dead)(void);
 extern void (*thread_leaves)(void);
 
-/* The descriptor of one that is dead and joined, or never was born. */
+/* Frees the descriptor of a dead thread that was joined or detached. */
 INLINE void thread_put(struct uk_vp *vp, struct uk_thread *t)
 {
 	if (unlikely(t->lasting) && t->tp) {
@@ -32,7 +36,8 @@ INLINE void thread_put(struct uk_vp *vp, struct uk_thread *t)
 	store_release(&t->kind, THREAD_FREE);
 	slab_put(&thread_slab, vp ? &vp->threads : NULL, t);
 	if (unlikely(!vp))
-		monitor_notice(); /* something to keep, and no vp that tells of it */
+		/* the keeper may give memory back, and no vp reports it */
+		monitor_notice();
 }
 
 #endif

@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound.c - a user thread that is bound to its kernel thread (Solaris' THR_BOUND), for what
- * Linux keeps for each kernel thread: credentials, capabilities, namespaces, a system call filter.
- * Only the drop-in binds.
+/* bound.c - a user thread that is bound to its kernel thread (Solaris' THR_BOUND), for
+ * state that Linux keeps for each kernel thread: credentials, capabilities, namespaces,
+ * a system call filter. Only the preload library binds threads.
  *
- * Such a thread is its carrier's guest for good, as a signal handler is for a while (signal.c):
- * a foreign thread, whose waits are the kernel's. Its carrier has no vp, and never runs another
- * thread, for what was set stays with the kernel thread:
+ * A bound thread is its carrier's guest until it ends, as a thread in a signal handler
+ * is for a while (signal.c): it counts as a foreign thread, and its waits are the
+ * kernel's. Its carrier has no vp and never runs another thread, because the state
+ * stays with the kernel thread:
  *
- *   the carrier  shared --sched_bind----> dedicated, bound_to = the thread   its vp moves on
- *                dedicated --sched_unbind--> dedicated, bound_to = NULL      the thread ends
- *                dedicated --its dispatcher, on the way to be a spare--> the kernel thread ends
- *                                                        (carrier_loop, carrier_retire)
- *   the thread   user --sched_bind--> guest --sched_unbind--> user, on another carrier
+ *  carrier  shared    --sched_bind--> dedicated, bound_to = the thread: its vp moves on
+ *           dedicated --sched_unbind-> dedicated, bound_to = NULL: the thread ends
+ *           dedicated --its dispatcher, before it becomes a spare-> the kernel thread
+ *                                      ends (carrier_loop, carrier_retire)
+ *  thread   user --sched_bind-> guest --sched_unbind-> user, on another carrier
  *
- * A signal handler may bind: handler_end leaves its thread a guest.
+ * A signal handler may bind: then handler_end leaves its thread a guest.
  *
- * Rejected: a user thread that still parks, and has its vp brought to its carrier when it is
- * ready (a test at each switch, and two hand-offs for each wait, which costs more than the
- * kernel's wait); what was set taken back and set again at each switch (a filter can't be). */
+ * Rejected: a user thread that still parks, and whose vp is brought to its carrier when
+ * it is ready (a test at each switch, and two hand-offs for each wait, which costs more
+ * than the kernel's wait); to undo the state and set it again at each switch (a filter
+ * cannot be removed).
+ */
 #include "sched/bell.h"
 #include "sched/enter.h"
 
 uint64_t carriers_dedicated;
 
-/* The vp moves on, if c has one. In the runtime. */
+/* Hands off c's vp, if it has one. Called in the runtime. */
 static void leave_vp(struct carrier *c)
 {
 	struct uk_vp *vp = c->vp;
@@ -45,7 +48,8 @@ int sched_bind(void)
 	struct carrier *c;
 
 	if (!t || t->depth || thread_self()->depth)
-		return 0; /* a kernel thread; or it interrupted the runtime */
+		/* a kernel thread, or a handler that interrupted the runtime */
+		return 0;
 	c = t->carrier;
 	if (c->dedicated)
 		return 0;
@@ -57,11 +61,12 @@ int sched_bind(void)
 	store_relaxed(&c->bound_to, t);
 	fetch_add_relaxed(&carriers_dedicated, 1);
 	leave_vp(c);
-	fence_seq_cst(); /* pairs with wait_cut and the look in sched_cancel_bound */
+	/* pairs with wait_cut and the load of bound_to in sched_cancel_bound */
+	fence_seq_cst();
 	store_relaxed(&g->asked, load_relaxed(&t->asked) & ASK_CANCEL);
 	*thread_self_slot() = g;
 	leave_staying(t);
-	maker_wake(); /* it does not count any more */
+	maker_wake(); /* a dedicated carrier does not count against the cap */
 	return 0;
 }
 
@@ -88,6 +93,6 @@ void sched_unbind(void)
 		return;
 	store_relaxed(&t->carrier->bound_to, (struct uk_thread *)NULL);
 	handler_end(t);
-	rt_enter(); /* and comes back on another carrier */
+	rt_enter(); /* returns on another carrier */
 	rt_exit();
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cap.c - how many kernel threads may be made to run user threads.
  *
- * Whoever blocks outside the runtime keeps his carrier, so a program with more such threads
- * than carriers stands still, though one that is ready may be the one to free them. Hence
+ * A thread that blocks outside the runtime keeps its carrier. So a program with more
+ * such threads than carriers stops, even if a ready thread could unblock them. Hence
  * the cap is as high as the machine allows without starving others: a quarter of the
- * smallest number of threads that the system, the user or the control group may have, and
- * CAP_MOST at most; UK_CARRIERS overrides it. When it is reached the watchdog says so, with
- * the threads that have the carriers (cap_explain).
+ * smallest number of threads that the system, the user or the control group may have,
+ * and at most CAP_MOST. UK_CARRIERS overrides it. When the cap is reached, the watchdog
+ * reports it, with the threads that have the carriers (cap_explain).
  *
- * What stands in files is read by the monitor, a moment after the start.
+ * The monitor reads the limits that are in files, shortly after the start.
  */
 #include <sys/resource.h>
 
@@ -23,7 +23,7 @@
 
 static uint32_t cap;           /* written twice: at the start, and by the monitor */
 static bool asked;             /* UK_CARRIERS is set */
-static const char *cap_origin; /* text; likewise */
+static const char *cap_origin; /* where cap comes from, as text; likewise */
 
 struct source {
 	unsigned least;
@@ -48,7 +48,7 @@ static void publish(struct source s)
 
 static struct source by_rlimit(void)
 {
-	struct source s = { CAP_MOST, "the most that is made unasked" };
+	struct source s = { CAP_MOST, "the default maximum" };
 	struct rlimit rl;
 
 	if (!sys4(SYS_prlimit64, 0, RLIMIT_NPROC, NULL, &rl) &&
@@ -81,16 +81,17 @@ void cap_learn(void)
 	limited_by(&s, cgroup_least(CGROUP_ROOT, CGROUP_SELF, "pids", "pids.max"),
 		   "a quarter of the control group's pids.max");
 	publish(s);
-	maker_wake(); /* it may have come to the first cap already */
+	maker_wake(); /* the maker may have stopped at the first cap */
 }
 
 unsigned carriers_cap(void)
 {
-	/* vps may have come since: each has one, and one spare */
+	/* vps may have been added since: each needs a carrier, and there is one
+	 * spare */
 	return MAX(load_acquire(&cap), load_relaxed(&vp_count_all) + 1);
 }
 
-/* Has c run into a block, or does it compute, without a vp? (racy) */
+/* Is c without a vp, in a user thread that blocks or computes? (racy) */
 static bool is_away(const struct carrier *c)
 {
 	const struct uk_thread *t = load_relaxed(&c->current);
@@ -108,15 +109,15 @@ void cap_explain(char *buf, size_t n)
 
 	if (load_relaxed(&carriers_count) >= max)
 		len = fmt_to(buf, n,
-			     "all %u kernel threads that may be made (%s%s) are in "
-			     "calls that block, or compute:",
+			     "all %u kernel threads that may be made (limit: %s%s) "
+			     "are in calls that block, or compute:",
 			     max, load_relaxed(&cap_origin),
-			     asked ? " says so, and raises it"
-				   : "; UK_CARRIERS raises it");
+			     asked ? "; raise it" : "; UK_CARRIERS raises it");
 	else
 		len = fmt_to(buf, n,
-			     "another kernel thread cannot be made (error %d, %lu are "
-			     "there), these are in calls that block, or compute:",
+			     "cannot create another kernel thread (error %d, %lu "
+			     "exist); these threads are in calls that block, or "
+			     "compute:",
 			     -maker_failed(),
 			     (unsigned long)load_relaxed(&carriers_count));
 	for (struct carrier *c = load_acquire(&carriers_all); c; c = c->next_all) {

@@ -1,26 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* carrier.c - kernel threads that run user threads: how they are born, and made ahead as
- * spares. How they come to a vp is handoff.c's.
+/* carrier.c - kernel threads that run user threads: how they are made, and made ahead
+ * as spares. handoff.h says how carriers, spares and vps come together.
  *
- * A carrier without a vp is a spare: it sleeps on its own futex word until somebody gives
- * it a vp. A vp without a carrier is an orphan: the next carrier that becomes free takes it
- * (a spare just made, or a thread that comes back from the kernel). Both lists are under
- * one lock, so that a spare and an orphan never wait for each other.
+ * Spares are made ahead by a kernel thread of their own, the maker: pthread_create
+ * takes glibc's locks, which the thread that a hand-off rescues may hold. So neither
+ * the monitor nor a dispatcher ever creates a kernel thread. The maker also does the
+ * wake-ups that a signal handler on a spare defers (enter.c). Carriers do not exit,
+ * because io_uring cancels the requests of an exiting task.
  *
- * Spares are made ahead by a kernel thread of their own (the maker): pthread_create takes
- * glibc's locks, which the very thread that a hand-off rescues may hold; so neither the
- * monitor nor a dispatcher ever creates one. The maker also does the wake-ups that a signal
- * handler on a spare leaves behind (enter.c). Carriers do not exit: io_uring ends the
- * requests of an exiting task.
+ * The number of spares made ahead follows the demand: each vp that finds no spare
+ * doubles it, up to SPARES_MOST. A spare that is made but has not parked yet is counted
+ * (newborn), so that the maker never waits for it. When the maker did wait, with
+ * sched_yield, it took a CPU from the carriers that were to rescue others (400 threads
+ * at a barrier: 1.3 ms for each, now 0.25).
  *
- * How many are made ahead follows the demand: each vp that finds no spare doubles it, up to
- * SPARES_MOST. Who is born but has not parked yet counts as made (newborn), so that the
- * maker never waits for him: it did, by sched_yield, and took a processor from those who
- * were to be rescued (400 threads at a barrier: 1.3 ms for each, now 0.25).
- *
- * One kind of carrier does end: whose kernel thread was bound to a thread (bound.c). What it had
- * submitted is submitted again. Its structure is used for the next spare, since who walks
- * carriers_all may look at it.
+ * One kind of carrier does end: one whose kernel thread was bound to a user thread
+ * (bound.c). Its requests are submitted again. Its structure is reused for the next
+ * spare, because other threads may look at it as they walk carriers_all.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -47,12 +43,13 @@
 
 static uint32_t maker_word;     /* futex: 1 = look again */
 static uint32_t maker_deferred; /* 1 = wake-ups to do; set before maker_word */
-static void (*job)(void);       /* somebody's, to do once; likewise */
-static struct uk_vp *to_kick;   /* for the monitor; likewise */
+static void (*job)(void);       /* a function to call once; likewise */
+static struct uk_vp *to_kick;   /* the vp to kick for the monitor; likewise */
 static uint32_t newborn;        /* made as spares, not parked yet; atomic add */
-static uint32_t spares_target;  /* handoff.c's lock to write */
-static int maker_error;         /* of its last try; the maker, the watchdog reads */
-static struct carrier *retired; /* by next_spare: anyone pushes, the maker takes */
+static uint32_t spares_target;  /* written under handoff.c's lock */
+static int maker_error; /* of its last try; the maker writes, the watchdog reads */
+/* A stack through next_spare: anyone pushes, the maker pops. */
+static struct carrier *retired;
 struct carrier *carriers_all;
 uint32_t carriers_reborn;
 void (*carrier_born)(void);
@@ -72,8 +69,9 @@ void carrier_bind(struct carrier *c, struct uk_vp *vp)
 	c->bound = want;
 }
 
-/* Disarmed while a handler runs on it, which may go over to another stack: what comes meanwhile
- * is handled there, and not on top of the first. */
+/* SS_AUTODISARM: the stack is disarmed while a handler runs on it, because that handler
+ * may switch to another stack. A signal that arrives meanwhile is handled there and
+ * does not overwrite the first handler's frame. */
 void carrier_sigstack(const struct carrier *c)
 {
 	stack_t ss = { .ss_sp = c->sigstack,
@@ -89,8 +87,9 @@ bool carrier_on_sigstack(const struct carrier *c, const void *p)
 	return c->sigstack && (uintptr_t)p - (uintptr_t)c->sigstack < SIGSTACK_SIZE;
 }
 
-/* Synchronous signals stay open, and what the kernel sends to who writes; all others go to kernel
- * threads of the program, so that a handler runs on a stack the program knows. */
+/* A carrier leaves open the synchronous signals, those that the kernel sends to a
+ * writer (SIGPIPE, SIGXFSZ), SIGURG and SIGPROF. All others go to the program's kernel
+ * threads, so that a handler runs on a stack that the program knows. */
 static void carrier_signals(struct carrier *c)
 {
 	static const int keep[] = { SIGSEGV, SIGBUS, SIGILL,  SIGFPE,  SIGTRAP, SIGABRT,
@@ -98,7 +97,7 @@ static void carrier_signals(struct carrier *c)
 	uint64_t mask;
 	sigset_t set;
 
-	sigfillset(&set); /* but libc's own two */
+	sigfillset(&set); /* all but libc's own two */
 	for (unsigned i = 0; i < array_size(keep); i++)
 		sigdelset(&set, keep[i]);
 	mask = *(const uint64_t *)(const void *)&set | carrier_shuts;
@@ -109,7 +108,7 @@ static void carrier_signals(struct carrier *c)
 	carrier_sigstack(c);
 }
 
-/* Until its kernel thread is to end. */
+/* Returns when c's kernel thread is to end. */
 static void carrier_loop(struct carrier *c)
 {
 	for (;;) {
@@ -122,18 +121,18 @@ static void carrier_loop(struct carrier *c)
 	}
 }
 
-/* Nobody runs it, from now on. */
+/* No kernel thread runs c from now on. */
 static void push_retired(struct carrier *c)
 {
 	struct carrier *head = load_relaxed(&retired);
 
 	do
 		c->next_spare = head;
-	/* release: who makes it anew sees all that it did */
+	/* release: carrier_anew, which reuses it, sees everything it did */
 	while (!cas_acq_rel(&retired, &head, c));
 }
 
-/* Its kernel thread ends; the last touch is the push. */
+/* c's kernel thread ends. It touches c for the last time in push_retired. */
 static void carrier_retire(struct carrier *c)
 {
 	static const stack_t none = { .ss_flags = SS_DISABLE };
@@ -145,18 +144,20 @@ static void carrier_retire(struct carrier *c)
 	store_relaxed(&c->shut, 0);
 	sys2(SYS_sigaltstack, &none, NULL);
 	os_unmap(c->sigstack, SIGSTACK_SIZE);
-	/* or a forked child would unmap it again, whosever it is by then */
+	/* otherwise a forked child would unmap this address again, when others may use
+	 * it */
 	c->sigstack = NULL;
 	c->old_bell = c->bell;
 	store_relaxed(&c->bell, (struct perf_event_mmap_page *)NULL);
 	fetch_sub_acq_rel(&carriers_dedicated, 1);
 	fetch_sub_acq_rel(&carriers_count, 1);
 	maker_wake();
-	store_release(&c->stopped, 1u); /* no fork waits for it */
+	store_release(&c->stopped, 1u); /* a fork does not wait for it */
 	push_retired(c);
 }
 
-/* Once; and told anew if it is another kernel thread now, which has ended before. */
+/* Puts c into carriers_all, once. A reused c is there already: it is marked as another
+ * kernel thread. */
 static void enlist(struct carrier *c)
 {
 	struct carrier *head = load_relaxed(&carriers_all);
@@ -166,7 +167,8 @@ static void enlist(struct carrier *c)
 			c->guest->ktid = c->tid;
 		store_relaxed(&c->seat, 0);
 		store_relaxed(&c->stopped, 0);
-		/* release: who sees it alive sees its new id (pairs with look_ended) */
+		/* release: a thread that sees it alive sees its new tid (pairs with
+		 * has_ended in act/monitor.c) */
 		store_release(&c->ended, false);
 		fetch_add_acq_rel(&carriers_reborn, 1);
 		return;
@@ -182,7 +184,7 @@ static void *carrier_main(void *arg)
 	struct carrier *c = arg;
 	void (*born)(void);
 
-	/* from about here downwards; it is libc's */
+	/* libc's stack, from about here downwards */
 	valgrind_stack((uintptr_t)__builtin_frame_address(0) - CARRIER_STACK + 4 * PAGE,
 		       CARRIER_STACK - 3 * PAGE);
 	store_relaxed(&c->tid, sys_gettid());
@@ -196,7 +198,8 @@ static void *carrier_main(void *arg)
 	san_adopt(&c->disp.san);
 #endif
 	enlist(c);
-	fence_seq_cst(); /* in the list before the look (pairs with try_it) */
+	/* listed before the load of carrier_born (pairs with settle in act/detect.c) */
+	fence_seq_cst();
 	born = load_acquire(&carrier_born);
 	if (born)
 		born();
@@ -224,7 +227,8 @@ int kernel_thread(void *(*fn)(void *), void *arg, size_t stack, pthread_t *joina
 	return -r;
 }
 
-/* Inside the runtime, or the monitor would take its vp before it has begun. */
+/* in_rt is 1, because otherwise the monitor would take the vp before the carrier has
+ * begun. */
 static void carrier_init(struct carrier *c, struct uk_vp *vp)
 {
 	c->in_rt = 1;
@@ -247,8 +251,8 @@ static struct carrier *carrier_make(struct uk_vp *vp)
 	return c;
 }
 
-/* One that was retired, as a new one; NULL: there is none. The maker alone takes, so what is
- * next cannot change meanwhile. */
+/* Reuses a retired carrier; NULL: there is none. Only the maker pops, so next_spare
+ * cannot change meanwhile. */
 static struct carrier *carrier_anew(void)
 {
 	struct carrier *c = load_acquire(&retired);
@@ -264,7 +268,7 @@ static struct carrier *carrier_anew(void)
 	return c;
 }
 
-/* Nobody runs it. */
+/* No kernel thread runs c. */
 static void carrier_unmake(struct carrier *c)
 {
 	if (c->listed)
@@ -306,7 +310,7 @@ static int spare_make(void)
 	return 0;
 }
 
-/* ---- the maker of spares ---- */
+/* ---- the maker ---- */
 
 bool want_spare(void)
 {
@@ -353,8 +357,8 @@ static void *maker_main(void *arg UNUSED)
 		if (r) {
 			if (!warned)
 				uk_warn(
-				    "cannot make a spare carrier (error %d): blocking calls "
-				    "may delay other threads",
+				    "cannot create a spare kernel thread (error %d): "
+				    "blocking calls may delay other threads",
 				    -r);
 			warned = true;
 			sys_futex_wait(&maker_word, 0, sys_now() + 100 * NS_PER_MS);
@@ -374,7 +378,8 @@ void maker_wake(void)
 void maker_defer(void)
 {
 	store_relaxed(&maker_deferred, 1);
-	maker_wake(); /* seq_cst: the maker that takes this word away sees the bit */
+	/* seq_cst: if the maker takes this word away, it sees maker_deferred */
+	maker_wake();
 }
 
 void maker_kick(struct uk_vp *vp)
@@ -409,15 +414,15 @@ void carriers_init(void)
 
 /* ---- fork ---- */
 
-static struct carrier *dead; /* the child's: whom the parent had, chained by next_all */
+static struct carrier *dead; /* in a child: the parent's carriers, linked by next_all */
 
-/* Under the lock of the hand-off. */
+/* Called under handoff.c's lock. */
 void carriers_forget(struct carrier *only)
 {
 	struct carrier **p;
 
-	for (p = &dead; *p;
-	     p = &(*p)->next_all) /* a child's child that never rebuilt */
+	/* dead is not empty if a child that never rebuilt forks again */
+	for (p = &dead; *p; p = &(*p)->next_all)
 		;
 	*p = carriers_all;
 	for (p = &dead; only && *p; p = &(*p)->next_all)
@@ -427,7 +432,7 @@ void carriers_forget(struct carrier *only)
 		}
 	if (only) {
 		only->next_all = NULL;
-		only->bell = only->old_bell = NULL; /* not mapped here */
+		only->bell = only->old_bell = NULL; /* not mapped in the child */
 	}
 	carriers_all = only;
 	carriers_count = only != NULL;
@@ -441,7 +446,7 @@ void carriers_forget(struct carrier *only)
 	handoff_forget();
 }
 
-/* The dead carriers' stacks are libc's, which has them already. */
+/* The dead carriers' stacks belong to libc, which has them back already. */
 int carriers_rebuild(void)
 {
 	for (struct carrier *c = dead, *next; c; c = next) {
@@ -465,8 +470,9 @@ static void carrier_again(void *arg)
 		sys1(SYS_exit, 0);
 }
 
-/* A full user thread forked, and libc gave the stack of its kernel thread, with the thread
- * block in it, to its cache of free ones. Whoever dispatches here needs others. */
+/* A full user thread forked. In the child, libc put the stack of its kernel thread,
+ * with the thread block in it, into its cache of free stacks. So a dispatcher here
+ * needs new ones. False: no memory. */
 COLD bool carrier_renew(struct carrier *c)
 {
 	unsigned order = stack_order(CARRIER_STACK), color;
@@ -485,7 +491,7 @@ COLD bool carrier_renew(struct carrier *c)
 	return true;
 }
 
-/* c is no hog any more. Once, whoever sees it first. */
+/* c is no longer a hog. Only the first caller does the work. */
 void carrier_no_hog(struct carrier *c)
 {
 	struct uk_vp *vp = xchg_seq_cst(&c->hog, (struct uk_vp *)NULL);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpus.c - which CPUs the process may use, and how many vps a set has if nobody says.
+/* cpus.c - which CPUs the process may use, and how many vps a set has by default.
  *
- * The kernel knows more CPUs (8192) than a cpu_set_t names (1024), and refuses to answer
- * into less than it has. So it is asked for as many as there may be; masks of the program's
- * are cpu_set_t and name the first 1024, which binding is limited to.
+ * The kernel supports more CPUs (8192) than a cpu_set_t names (1024), and refuses to
+ * answer into a mask that is too small. So we ask for as many as there may be. The
+ * program's masks are cpu_set_t and name the first 1024, so binding is limited to
+ * these.
  *
- * Asked once, of the process and not of the caller: a carrier may be bound. UK_CPUS is for
- * tests, which have no such machine: as if the first so many were allowed, and no control group
- * had a say.
+ * The mask is read once, and for the process instead of the caller, because a carrier
+ * may be bound. UK_CPUS is for tests, which have no such machine: the library behaves
+ * as if the first UK_CPUS CPUs were allowed, and as if control groups set no limit.
  */
 #include "base/cgroup.h"
 #include "base/panic.h"
@@ -58,7 +59,7 @@ void cpus_learn(void)
 	ask(&c);
 	for (unsigned i = 0; i < array_size(c.bits); i++)
 		process_cpus.bits[i] = c.bits[i];
-	/* release: who sees how many sees which */
+	/* release: a thread that sees n sees the bits */
 	store_release(&process_cpus.n, c.n);
 }
 
@@ -75,7 +76,7 @@ int64_t cpus_quota(void)
 	return pretended() ? -1 : cgroup_cpus(CGROUP_ROOT, CGROUP_SELF);
 }
 
-/* As many as the process may use at once: more would only be throttled. */
+/* As many as the process may use at the same time: more would only be throttled. */
 unsigned cpus_vps(unsigned cpus)
 {
 	int64_t milli = cpus_quota();

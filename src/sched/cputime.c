@@ -1,44 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cputime.c - the CPU time of one user thread: what its carriers have spent while they ran it.
+/* cputime.c - the CPU time of a user thread: what its carriers have spent while they
+ * ran it.
  *
- * Only threads that somebody has asked about are counted, from the first question on, by two
- * readings of the carrier's clock (0.2 us each) for each of their turns. All others pay for
- * a look at one word at each switch, and two more once any thread is counted.
+ * A thread is counted from the first question about it on, by two readings of the
+ * carrier's clock (0.2 us each) for each of its turns. All other threads pay for one
+ * load at each switch, and for two more once any thread is counted.
  *
- *   unknown --first question--> away, or, if a carrier runs it now, on
- *   away    --it is switched to----> on      from: the carrier's clock
- *   on      --it is switched from--> away    spent: what went by since
+ *   unknown --first question--> away, or on if a carrier runs it now
+ *   away    --switched to-----> on      from: the carrier's clock
+ *   on      --switched from---> away    spent: grows by the time since from
  *
- * Who turns a thread into one that is counted must not miss the switch that leaves it: he
- * raises cputime_asked, and after a barrier on all processors looks who runs it.
+ * The thread that starts to count another one must not miss the switch that leaves it.
+ * So it sets cputime_asked, executes a barrier on all CPUs, and then looks which
+ * carrier runs the other.
  *
- * The time never goes back: a carrier that has ended, or whose clock is refused, adds nothing.
- * A signal handler does not wait for the lock, whose holder it may have interrupted: then the
- * answer is the last one that was given.
+ * The time never goes back: a carrier that has ended, or whose clock cannot be read,
+ * adds nothing. A signal handler does not wait for the lock, whose holder it may have
+ * interrupted. It returns the last answer that was given.
  *
- * An alarm of it is the kernel's timer of real time, which goes by at least as fast: it is set for
- * what is left to spend while the thread runs, and who hears it looks, and sets it again. A
- * thread that does not run has no alarm ticking: the switch to it sets it.
+ * An alarm for the CPU time is a kernel timer of real time, which passes at least as
+ * fast. It is set for the time that is left to spend while the thread runs. When it
+ * expires, the time is checked, and the timer set again if there is still some left. A
+ * thread that does not run has no timer set: the switch to the thread sets it.
  *
- * Who hears it is another kernel thread, that a loaded machine lets wait while this one runs.
- * So a thread looks itself, as for a signal, where it is seen that the time has come: at the
- * end of its turn, which cuts a wait that it begins, and where it reads its clock.
+ * The expiry is noticed by another kernel thread, which may have to wait on a loaded
+ * machine while this one runs. So a thread also checks itself, as for a signal,
+ * wherever the library sees that the time has come: at the end of its turn, which ends
+ * the wait that it begins, and where it reads its clock.
  *
- * Rejected: to count all threads once one is asked about (0.4 us for each switch of a server
- * that logs one thread's time once); to start with what the carrier had spent before (other
- * threads' time). */
+ * Rejected: to count all threads once one is asked about (0.4 us for each switch of a
+ * server that logs one thread's time once); to start with what the carrier had spent
+ * before (other threads' time).
+ */
 #include "sched/cputime.h"
 
 #include "base/barrier.h"
 #include "sched/switch.h"
 
 uint32_t cputime_asked;
-static struct lock cpu_lock = LOCK_INIT(RANK_CPUTIME); /* of all struct cputime */
+static struct lock cpu_lock = LOCK_INIT(RANK_CPUTIME); /* guards all struct cputime */
 
-/* The kernel's own timers of CPU time look once a tick. */
+/* The kernel's own CPU timers check once a tick. */
 #define ALARM_LEAST (NS_PER_MS / 10)
 
-/* Under the lock: it runs, with so much left to spend. */
+/* Under the lock. The thread runs and has ns left to spend. */
 static void alarm_after(const struct cputime *k, int64_t ns)
 {
 	struct itimerspec in = { .it_value = sys_timespec(MAX(ns, ALARM_LEAST)) };
@@ -57,7 +62,7 @@ static void arrives(struct cputime *k, int tid, int64_t at)
 	}
 }
 
-/* 0: it has ended, or its clock is refused. */
+/* 0: the kernel thread has ended, or its clock cannot be read. */
 static int64_t clock_of(int tid)
 {
 	return MAX(sys_cpu_time(tid), 0);
@@ -75,14 +80,14 @@ static bool is_due(const struct cputime *k, int64_t ns)
 	return due && ns >= due;
 }
 
-/* Under the lock: its turn is over. */
+/* Under the lock. The thread's turn is over. */
 static void leaves(struct cputime *k, int64_t at)
 {
 	k->spent += turn(k, at);
 	k->tid = 0;
 }
 
-/* It has left c and runs nowhere yet, so that it is asked needs no barrier. */
+/* t has left its carrier and runs nowhere yet, so setting asked needs no barrier. */
 static COLD void due_at_end(struct uk_thread *t)
 {
 	fetch_or_acq_rel(&t->asked, ASK_SIGNAL);
@@ -123,7 +128,8 @@ static COLD void begin(struct uk_thread *t)
 	}
 	lock_release(&cpu_lock);
 	store_relaxed(&cputime_asked, 1);
-	barrier_everywhere(); /* pairs with the look in finish_switch */
+	/* pairs with the load of cputime_asked in finish_switch */
+	barrier_everywhere();
 	lock_acquire(&cpu_lock);
 	c = load_relaxed(&t->carrier);
 	if (!t->cpu.tid && c && load_relaxed(&c->current) == t)
@@ -169,7 +175,7 @@ int64_t cputime_of(struct uk_thread *t)
 {
 	int64_t ns;
 
-	if (rt_in_runtime()) /* a signal handler that interrupted it */
+	if (rt_in_runtime()) /* a signal handler that interrupted the runtime */
 		return answer_in_handler(&t->cpu);
 	rt_enter();
 	ns = cputime_inside(t);
@@ -194,7 +200,7 @@ void cputime_alarm(struct uk_thread *t, int timer, int64_t due)
 	lock_release(&cpu_lock);
 }
 
-/* As natively, the child's thread begins anew. */
+/* As natively, the time of the child's thread begins at zero. */
 void cputime_forked(struct uk_thread *survivor)
 {
 	lock_init(&cpu_lock, RANK_CPUTIME);

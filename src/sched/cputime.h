@@ -5,18 +5,17 @@
 
 #include "sched/vp.h"
 
-extern uint32_t cputime_asked; /* somebody has asked for one's; set once */
+extern uint32_t cputime_asked; /* 1: some thread is counted; set once */
 
-/* After a switch, before anybody else may run who was left. */
+/* Called after a switch, before any carrier can run the thread that was left. */
 void cputime_switched(struct carrier *c);
-/* ns since it was first asked for. From anywhere; t is a user thread. */
+/* ns spent since it was first asked for. Called from anywhere; t is a user thread. */
 int64_t cputime_of(struct uk_thread *t);
-int64_t
-cputime_inside(struct uk_thread *t); /* the same, of who is inside the runtime */
-/* Once t has spent `due` ns, or soon after, the kernel's timer expires, which is one of
- * CLOCK_MONOTONIC; it may expire before. 0: it does not. Where t is seen to have spent it, t looks
- * for signals. Inside the runtime; t was asked about. */
+int64_t cputime_inside(struct uk_thread *t); /* The same, called inside the runtime. */
+/* When t has spent `due` ns, or soon after, the kernel's timer, of CLOCK_MONOTONIC,
+ * expires; it may expire earlier. due 0: no alarm. Where the library sees that t has
+ * spent it, t looks for signals. Called inside the runtime; t is counted already. */
 void cputime_alarm(struct uk_thread *t, int timer, int64_t due);
-void cputime_forked(struct uk_thread *survivor); /* the child; it may be NULL */
+void cputime_forked(struct uk_thread *survivor); /* the child; survivor may be NULL */
 
 #endif

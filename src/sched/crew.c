@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* crew.c - kernel threads that begin together, or not at all.
  *
- * A set of vps needs one for each, the start of the runtime two more, and a machine may
- * refuse the last of them. A carrier cannot be sent away once it has dispatched. So all of
- * them are made first and wait; what they are to use is made meanwhile; then they all begin,
- * or go home without having done anything, and the memory can be given back.
+ * A vp set needs one for each vp, the start of the runtime two more, and the kernel may
+ * refuse the last of them. A carrier that has dispatched cannot be stopped. So all of
+ * them are created first and wait. Meanwhile everything that they use is made. Then
+ * they all begin, or they all return without having done anything, and the memory can
+ * be freed.
  *
  *   CALLED --crew_begin----> BEGUN      each leaves the crew and calls its function
  *   CALLED --crew_dismiss--> DISMISSED  each returns; they are joined
  *
- * Runs on whoever starts the runtime or makes a set, under the set lock.
+ * Runs on the thread that starts the runtime or makes a set, under the set lock.
  *
- * Rejected: to let them begin one by one and keep those that were made when a later one
- * fails (their vps idled for good, and a second start made more of them); to unmap the crew
- * (nobody knows when the last one has left, and a race detector is not told that an address
- * is new): it is kept for the next one.
+ * Rejected: to let them begin one by one, and keep those that were made when a later
+ * one fails (their vps idled for good, and a second start made more of them); to unmap
+ * the crew (no thread knows when the last one has left, and a race detector is not told
+ * that an address is new). It is kept for the next call instead.
  */
 #include <limits.h>
 #include <pthread.h>
@@ -33,8 +34,8 @@ struct member {
 };
 
 struct crew {
-	uint32_t state; /* enum crew_state, futex; who called it */
-	uint32_t left;  /* who still looks at this */
+	uint32_t state; /* enum crew_state, futex; written by the caller */
+	uint32_t left;  /* members that may still read this */
 	unsigned n;
 	size_t bytes;
 	struct member member[];
@@ -52,7 +53,7 @@ static void *member_main(void *arg)
 		sys_futex_wait(&m->crew->state, CREW_CALLED, TIME_NEVER);
 	if (load_relaxed(&m->crew->state) == CREW_DISMISSED)
 		return NULL;
-	/* release: who finds nobody left may write here (pairs with crew_call) */
+	/* release: a caller that sees 0 may write here (pairs with crew_call) */
 	fetch_add_acq_rel(&m->crew->left, -1u);
 	return fn(fn_arg);
 }
@@ -67,7 +68,7 @@ struct crew *crew_call(unsigned most)
 		if (!w)
 			return NULL;
 		w->bytes = bytes;
-		kept = w; /* an older one is lost, a page or two */
+		kept = w; /* an older one is leaked: a page or two */
 	}
 	w->n = 0;
 	store_relaxed(&w->state, CREW_CALLED);
@@ -89,7 +90,7 @@ int crew_add(struct crew *w, void *(*fn)(void *), void *arg, size_t stack)
 
 static void tell(struct crew *w, uint32_t state)
 {
-	/* release: who begins sees all that was made for him */
+	/* release: a member that begins sees everything made for it */
 	store_release(&w->state, state);
 	sys_futex_wake(&w->state, INT_MAX);
 }

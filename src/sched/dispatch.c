@@ -1,36 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dispatch.c - who runs next. THE essay.
+/* dispatch.c - which thread runs next.
  *
  * A carrier that holds a vp is always in one of two places: in a user thread, or in
- * dispatch(), on the carrier's own stack. A thread that parks, yields or exits takes the
- * next thread from the run queue by itself and switches straight to it (switch_to); the
- * dispatcher is entered only when the queue is empty, when the vp's budget of switches is
- * used up, or when somebody nudged it. It is a thread in the circle like any other, as the
- * founding model has it, and the only one that looks at what comes from outside:
+ * dispatch(), on the carrier's own stack. A thread that parks, yields or exits takes
+ * the next thread from the run queue itself and switches straight to it (switch_to).
+ * The dispatcher is entered only when the queue is empty, when the vp's budget of
+ * switches is used up, or when the vp was nudged. It is a thread among the others, as
+ * in the founding model, and the only one that looks at what comes from outside:
  *
- *   1. inbox: threads that are new or were readied from elsewhere > run queue
- *   2. requests of other vps (submit, cancel)
+ *   1. inbox: threads that are new or were made ready from elsewhere > run queue
+ *   2. messages of other vps (submit, cancel)
  *   3. timers that are due: fire their tokens
- *   4. the reactor: submit what is queued, fire the tokens of what is finished
+ *   4. the reactor: submit what is queued, fire the tokens of completed operations
  *   5. run the next thread; else steal from a vp of the set; else sleep in the reactor
  *
- * Nobody is queued before its context is saved: the leaver hands over to its successor what
- * is to be done about it (post action), and the successor does it as its first act
+ * No thread is queued before its context is saved. The thread that leaves tells its
+ * successor what to do about it (post_action). The successor does that first
  * (finish_switch), on its own stack.
  *
- * A sleep ends when the next timer is due; where a crowd of them is, within the slack of the
- * first, one sleep serves them all (a sleep costs more than all that a wake-up does). Who
- * starts the runtime with more slack than the kernel's default (prctl PR_SET_TIMERSLACK,
- * systemd's TimerSlackNSec) allows it to us.
+ * A sleep ends when the next timer is due. If more timers are due within the slack
+ * after the first, one sleep serves them all (a sleep costs more than everything that a
+ * wake-up does). The slack is ours, or the timer slack that the process was started
+ * with, if that is more than the kernel's default (prctl PR_SET_TIMERSLACK, systemd's
+ * TimerSlackNSec).
  *
- * Sleeping: set idle, fence, look at everything once more, sleep. Waking: push, fence (the
- * CAS of the push is one), if idle was 1 and we were the one who cleared it, kick. Neither
- * can miss the other.
+ * Sleeping: set idle, fence, look at everything once more, sleep. Waking: push, fence
+ * (the CAS of the push is one); if idle was 1 and we are the one that cleared it, kick.
+ * So neither side misses the other.
  *
- * Runs on: the carrier's stack (dispatch), any thread's stack (switch_to, enqueue) inside
- * the runtime, any kernel thread (inbox_push, vp_post, vp_kick).
- * Rejected: a dispatcher pass for every switch (costs a second switch); a timer tick per vp
- * (law 3); fair queueing by priorities (nobody asked).
+ * Runs on: the carrier's stack (dispatch), any thread's stack (switch_to, enqueue)
+ * inside the runtime, any kernel thread (inbox_push, vp_post, vp_kick).
+ *
+ * Rejected: a dispatcher pass for every switch (costs a second switch); a timer tick
+ * for each vp (law 3, docs/ARCHITECTURE.md); fair queueing by priorities (nobody
+ * asked).
  */
 #include <sys/prctl.h>
 
@@ -45,13 +48,13 @@
 #define TIMER_BATCH 64u
 #define BURST_LOOK 64u
 #define DENSE_PASS (2 * NS_PER_MS)
-#define TURN (1 * NS_PER_MS) /* for so long who joins goes before the queue */
-#define OTHERS 16u           /* so many of the queue go first then, at most, */
-#define DEEP_EACH 128u       /* and one for so many that went before it */
+#define TURN (1 * NS_PER_MS) /* how long a joined child goes before the queue */
+#define OTHERS 16u           /* then at most this many of the queue go first, */
+#define DEEP_EACH 128u       /* one for each DEEP_EACH that went before it */
 #define DENSE_SWITCHES 16
-#define GATHER_SLEEP (20 * NS_PER_US)  /* a sleep for a moment */
-#define GATHER_AFTER 16                /* such sleeps in a row */
-#define SLEEP_SLACK (32 * NS_PER_US)   /* less than the kernel allows itself, */
+#define GATHER_SLEEP (20 * NS_PER_US)  /* a sleep counts as short */
+#define GATHER_AFTER 16                /* short sleeps in a row */
+#define SLEEP_SLACK (32 * NS_PER_US)   /* less than the kernel's default, */
 #define KERNELS_SLACK (50 * NS_PER_US) /* which is this */
 
 uint32_t monitor_asleep;
@@ -63,7 +66,8 @@ void slack_learn(void)
 {
 	long ns = sys2(SYS_prctl, PR_GET_TIMERSLACK, 0);
 
-	/* less says nothing: whom a carrier has started inherits its slack of 1 ns */
+	/* a smaller value means nothing: a process that a carrier started inherits its
+	 * 1 ns */
 	if (ns > KERNELS_SLACK)
 		sleep_slack = MIN(ns, NS_PER_SEC);
 }
@@ -75,13 +79,14 @@ __attribute__((constructor)) static void choose_switch(void)
 
 /* ---- queues ---- */
 
-/* Suspension is honoured where a thread would be queued (who reads susp there acquires: what
- * life/keeper.c did to the stack is over, pairs with suspend_end). True: it is held, not queued. */
+/* A suspension takes effect where a thread would be queued. The load of susp there is
+ * an acquire: whatever life/keeper.c did to the stack is over (pairs with suspend_end).
+ * True: t is held instead of queued. */
 static bool suspend_here(struct uk_thread *t)
 {
 	uint8_t old = load_acquire(&t->susp);
 
-	/* the state first: after the CAS uk_thread_resume may already run it */
+	/* the state first: after the CAS, uk_thread_resume may already run t */
 	store_relaxed(&t->since, sys_now());
 	store_relaxed(&t->state, (uint8_t)T_SUSPENDED);
 	while (old & (SUSP_ASKED | SUSP_LOOK))
@@ -103,7 +108,8 @@ void suspend_end(struct uk_thread *t, uint8_t bit)
 		queue_anywhere(t);
 }
 
-/* Whoever cleared v->idle sends the one wake-up. Any thread may: hence the atomic count. */
+/* The thread that cleared v->idle sends the one wake-up. Any thread may be that, so the
+ * count is atomic. */
 static void kick(struct uk_vp *v)
 {
 	fetch_add_relaxed(&v->count.kicks, 1);
@@ -130,15 +136,15 @@ static void wake_a_thief(struct uk_vpset *s)
 	store_release(&s->waking, 0);
 }
 
-/* The owner: somebody of the set sleeps, and there is something for him. */
+/* Owner: wakes a thief if a vp of the set sleeps and there is something to steal. */
 static void call_thief(struct uk_vp *vp)
 {
 	if (load_relaxed(&vp->set->nidle) && runq_stealable(&vp->rq))
 		wake_a_thief(vp->set);
 }
 
-/* The owner: does the dispatcher run here? It takes one thread itself, and only then calls
- * for thieves. */
+/* Owner: is this the dispatcher? It calls thieves only after it has taken one thread
+ * itself. */
 static bool dispatching(const struct uk_vp *vp)
 {
 	struct carrier *c = vp_carrier(vp);
@@ -146,7 +152,7 @@ static bool dispatching(const struct uk_vp *vp)
 	return load_relaxed(&c->current) == &c->disp;
 }
 
-/* Where t is queued from elsewhere. */
+/* The vp in whose inbox t is queued from elsewhere. */
 static struct uk_vp *home_of(const struct uk_thread *t)
 {
 	return t->stays ? t->pinned : t->vp;
@@ -174,8 +180,9 @@ void enqueue(struct uk_vp *vp, struct uk_thread *t, bool lifo)
 		call_thief(vp);
 }
 
-/* The dispatcher of vp has woken t. While threads of the queue block the carriers one after
- * the other, t goes before them, one for three (pop_slow), where the pinned threads wait. */
+/* vp's dispatcher has woken t. While threads of the queue block one carrier after the
+ * other, t goes before them, one for every three (pop_slow): it is queued with the
+ * pinned threads. */
 void enqueue_woken(struct uk_vp *vp, struct uk_thread *t)
 {
 	if (likely(!load_relaxed(&vp->burst)) || load_acquire(&t->susp) || t->stays ||
@@ -194,8 +201,8 @@ void vp_kick(struct uk_vp *vp)
 		kick(vp);
 }
 
-/* Pinned threads have an inbox of their own: a thief that took them would have to give them
- * back, and two thieves can do that to each other for ever. */
+/* Pinned threads have an inbox of their own: a thief that took them would have to give
+ * them back, and two thieves could go on with that for ever. */
 static void box_push(struct uk_vp *vp, struct uk_thread **box, struct uk_thread *t)
 {
 	struct uk_thread *head = load_relaxed(box);
@@ -271,7 +278,7 @@ static unsigned drain_inbox(struct uk_vp *vp, struct uk_vp *v)
 	return n;
 }
 
-/* The lifo slot is empty or has had its turns. */
+/* Called when the lifo slot is empty or has had its turns. */
 NOINLINE struct uk_thread *pop_slow(struct uk_vp *vp)
 {
 	struct runq *q = &vp->rq;
@@ -294,9 +301,10 @@ static void push_again(struct uk_vp *vp, struct uk_thread *t)
 		runq_push(&vp->rq, t);
 }
 
-/* There is no memory for first. Who has a stack goes before it, and before those like it: were
- * each of a long queue tried for, and waited for, who has one and would give it back came after
- * all of them. If all are like it the dispatcher sleeps, and tries for the next one then. */
+/* There is no memory for a stack for first. A thread that already has a stack goes
+ * before it and before those without one: if every thread of a long queue were tried
+ * and waited for, the threads that can give back a stack would come last. If all are
+ * without, the dispatcher sleeps and then tries the next one. */
 static COLD struct uk_thread *pop_begun(struct uk_vp *vp, struct uk_thread *first)
 {
 	struct uk_thread *t = NULL;
@@ -323,18 +331,19 @@ NOINLINE struct uk_thread *pop_first(struct uk_vp *vp, struct uk_thread *t)
 	return pop_begun(vp, t);
 }
 
-/* ---- before the queue ---- */
+/* ---- joined children before the queue ---- */
 
-/* A tree of threads is walked in depth, for who joins a child that is the youngest in the queue
- * has it run at once: few are alive at a time, on hot memory, and thieves get what is oldest, the
- * largest subtree. After TURN of that others have theirs, few of them, for each that begins a
- * subtree leaves another one half done (16 for every 60 that went before: as many were alive as
- * in breadth):
+/* A thread that joins the youngest thread of the queue has it run at once. So a tree of
+ * threads is walked depth-first: few threads are alive at a time, on hot memory, and
+ * thieves take the oldest threads, the largest subtrees. After TURN of that, others
+ * have a turn, but only a few, because each that begins a subtree leaves another one
+ * half done (with 16 for every 60 that went before, as many were alive as
+ * breadth-first):
  *
- *   nobody goes before --take_child------------------> they do, since turn_at
- *   they do            --look_back, TURN later-------> the others' turn: the ring's oldest, up
- *                                                      to turn_end; the lifo slot waits as well
- *   the others' turn   --head has come to turn_end---> nobody goes before
+ *   queue order     --take_child-------------> children first, since turn_at
+ *   children first  --look_back, after TURN--> others' turn: the oldest of the ring,
+ *                                  up to turn_end; the lifo slot waits as well
+ *   others' turn    --head reaches turn_end--> queue order
  */
 static void end_turn(struct uk_vp *vp)
 {
@@ -356,7 +365,8 @@ static void look_at_turn(struct uk_vp *vp, int64_t now)
 	}
 }
 
-/* child, out of the queue, if nobody was queued after it and its turn is not the others'. */
+/* Takes child out of the queue and returns it, if no thread was queued after it and it
+ * is not the others' turn; else NULL. */
 static struct uk_thread *take_child(struct uk_vp *vp, const struct uk_thread *child)
 {
 	struct runq *q = &vp->rq;
@@ -381,7 +391,7 @@ struct uk_thread *next_or_child(struct carrier *c, struct uk_thread *child)
 	if (!t)
 		return next_thread(c);
 	if (unlikely(--vp->budget < 0) || unlikely(load_relaxed(&vp->nudge))) {
-		runq_push_lifo(&vp->rq, t); /* next, after the dispatcher's pass */
+		runq_push_lifo(&vp->rq, t); /* runs next, after the dispatcher's pass */
 		return &c->disp;
 	}
 	if (unlikely(!t->sp))
@@ -400,7 +410,7 @@ void switch_to(struct carrier *c, struct uk_thread *from, struct uk_thread *to,
 		switch_raw(c, from, to, action);
 }
 
-/* Let others run; in the runtime. */
+/* Lets other threads run. Called in the runtime. */
 INLINE void yield_now(struct uk_thread *t)
 {
 	struct carrier *c = t->carrier;
@@ -410,7 +420,9 @@ INLINE void yield_now(struct uk_thread *t)
 	bump(&vp->count.yields, 1);
 	if (to == &c->disp && vp->budget >= 0 && !load_relaxed(&vp->nudge) &&
 	    !load_relaxed(&vp->inbox) && !load_relaxed(&vp->pinbox))
-		return; /* alone: the budget brings us to the dispatcher in time */
+		/* nothing else to run: the budget brings us to the dispatcher in
+		 * time */
+		return;
 	switch_now(c, t, to, t->stays && t->pinned != vp ? POST_MIGRATE : POST_YIELD);
 }
 
@@ -421,8 +433,9 @@ COLD void sched_make_room(struct uk_thread *t)
 
 	vp->seen_switches = (uint32_t)vp->count.switches;
 	if (alone) {
-		vp->budget =
-		    0; /* by way of the dispatcher: what comes from outside counts, too */
+		/* through the dispatcher, which also looks at what comes from
+		 * outside */
+		vp->budget = 0;
 		yield_now(t);
 	}
 }
@@ -443,8 +456,8 @@ UK_API int uk_yield(void)
 
 /* ---- the dispatcher ---- */
 
-/* first, and those behind it that go to the same sink: the sink takes them together. The op
- * behind them. */
+/* Passes first, and the ops that follow it for the same sink, to that sink together.
+ * Returns the op after them. */
 static NOINLINE struct io_op *sink_take(struct io_op *first)
 {
 	struct op_sink *s = first->sink;
@@ -460,12 +473,13 @@ static NOINLINE struct io_op *sink_take(struct io_op *first)
 	return next;
 }
 
-/* Who waits for op, or takes it, hears of it. The next op. */
+/* Wakes the thread that waits for op, or passes op to its sink. Returns the next op. */
 static struct io_op *op_done(struct io_op *op)
 {
 	struct io_op *next = op->next;
 	struct uk_thread *t = op->thread;
-	/* acq_rel: the waiter sees res; after this op may be gone (pairs with sched/io.c) */
+	/* acq_rel: the waiter sees res; after this, op may be gone (pairs with
+	 * sched/io.c) */
 	uint64_t token = xchg_acq_rel(&op->token, 0);
 
 	if (likely(token < OP_SINK))
@@ -509,14 +523,16 @@ static void serve_msgs(struct uk_vp *vp)
 
 		switch (m->kind) {
 		case MSG_SUBMIT:
-			/* m and the ops live until the last of them is done, which is after
-			 * poll; submit links them: from then on the table tells of them */
+			/* m and its ops live until the last op is done, which is after
+			 * poll. submit links the ops into the fd table, where a closer
+			 * finds them from then on: the count is not needed any more. */
 			for (unsigned i = 0; i < m->n; i++)
 				r->ops->submit(r, &m->op[i]);
 			fetch_sub_acq_rel(&vp->submits, 1);
 			break;
 		case MSG_CANCEL:
-			/* its sender waits for us, so each op is still there, done or not */
+			/* its sender waits for us, so each op still exists, done or
+			 * not */
 			for (unsigned i = 0; i < m->n; i++)
 				if (load_relaxed(&m->op[i].token))
 					r->ops->cancel(r, &m->op[i]);
@@ -535,7 +551,8 @@ static void serve_msgs(struct uk_vp *vp)
 	}
 	serve_closers(vp);
 	if (unlikely(stop)) {
-		/* seq_cst: a fork that finds it sent still has shut the gate before we look */
+		/* seq_cst: if a fork still finds it 1, that fork has shut the gate
+		 * before we look at the gate */
 		store_seq_cst(&vp->stop_sent, 0);
 		carrier_stop(vp_carrier(vp));
 	}
@@ -546,15 +563,16 @@ static struct uk_thread *hit_thread(const struct timer_hit *h)
 	return container_of(h->timer, struct uk_thread, timer);
 }
 
-/* Sleepers are cold: descriptor, stack and its page table entry are fetched for all of a
- * batch at a time, not one miss after the other. */
+/* Threads that slept are cold. This prefetches descriptor, stack and its page table
+ * entry for a whole batch, instead of one miss after the other. */
 static void warm(const struct timer_hit *hits, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		__builtin_prefetch(hit_thread(&hits[i]), 1);
 		__builtin_prefetch(&hit_thread(&hits[i])->wobj, 1);
 	}
-#if !UK_TSAN /* a race by design: it may run already, then this is a vain hint, no more */
+/* a race by design: a thread may run already; then the prefetch is useless, no more */
+#if !UK_TSAN
 	for (unsigned i = 0; i < n; i++)
 		foresee_stack(load_relaxed(&hit_thread(&hits[i])->sp), SWITCH_LINES);
 #endif
@@ -582,7 +600,8 @@ static void ops_done(struct uk_vp *vp, struct io_op *op)
 {
 	while (op)
 		op = op_done(op);
-	/* an op of the engine's own may have ended, too: nothing comes back for it */
+	/* an op of the engine's own may have completed, too, for which poll returns
+	 * nothing */
 	if (unlikely(vp->closers))
 		serve_closers(vp);
 }
@@ -627,8 +646,9 @@ static bool try_steal(struct uk_vp *vp)
 		for (unsigned k = 0; k < n; k++)
 			runq_push(&vp->rq, got[k]);
 		if (!n && load_relaxed(&v->rq.lifo)) {
-			/* its owner may be busy for long: rescue the hot thread, too, but
-			 * give the owner one more chance (it is about to run it) */
+			/* its owner may be busy for long, so take the hot thread, too;
+			 * but first give the owner one more chance (usually it is about
+			 * to run it) */
 			for (int k = 0; k < 100; k++)
 				cpu_relax();
 			got[0] = runq_take_lifo(&v->rq);
@@ -670,8 +690,9 @@ static void leave_waking(struct uk_vp *vp)
 		store_release(&vp->set->waking, 0);
 }
 
-/* While threads block the carriers one after the other: those that never ran, and so may be
- * of that crowd, go behind one that has run, if there is one among the next BURST_LOOK. */
+/* While threads block one carrier after the other: threads that never ran may belong to
+ * that group, so they go behind one that has run, if there is one among the next
+ * BURST_LOOK. */
 static COLD struct uk_thread *pop_in_burst(struct uk_vp *vp)
 {
 	unsigned left = MIN(runq_stealable(&vp->rq), BURST_LOOK);
@@ -688,13 +709,15 @@ static COLD struct uk_thread *pop_in_burst(struct uk_vp *vp)
 
 void monitor_notice(void)
 {
-	fence_seq_cst(); /* idle before the look: the monitor stores and looks the other way
-			    round (pairs with the fence in sleep_with_the_vps) */
+	/* idle is stored before monitor_asleep is read; the monitor stores and reads
+	 * the other way round (pairs with the fence in sleep_with_the_vps,
+	 * act/monitor.c) */
+	fence_seq_cst();
 	if (unlikely(load_relaxed(&monitor_asleep)) && xchg_seq_cst(&monitor_asleep, 0))
 		monitor_call();
 }
 
-/* Nothing to run: sleep in the reactor until something comes. */
+/* Nothing to run: sleeps in the reactor until something comes. */
 static void idle(const struct carrier *c, struct uk_vp *vp)
 {
 	int64_t next, timeout = -1;
@@ -704,7 +727,11 @@ static void idle(const struct carrier *c, struct uk_vp *vp)
 	if (!vp->reactive)
 		fetch_add_relaxed(&vp->set->nidle, 1);
 	store_seq_cst(&vp->idle, 1);
-	fence_seq_cst(); /* pairs with the CAS in inbox_push, vp_post and runq_push's readers */
+	/* idle before the reads below: pairs with the CAS in inbox_push and vp_post,
+	 * and with the store of flush in vp_ask_flush. Other vps' queues have no such
+	 * pair: what set_has_work misses, the owner or monitor_balance shows to a thief
+	 * later. */
+	fence_seq_cst();
 	next = wheel_next_crowd(&vp->wheel, sleep_slack);
 	if (next != TIME_NEVER) {
 		timeout = next - sys_now();
@@ -724,11 +751,12 @@ static void idle(const struct carrier *c, struct uk_vp *vp)
 		monitor_notice();
 }
 
-/* Two threads that wait for each other by turns (through a pipe, a socket, another process)
- * on two vps pay for a sleep and a wake-up each time; on one vp they need neither. So when
- * this vp, time after time, slept for a moment only and was woken for a single thread while
- * all others slept, t goes to the set's first vp, where its partner comes too, if it is not
- * there already. Whenever one vp has more than it can run, thieves spread it again. */
+/* Two threads that wait for each other alternately (through a pipe, a socket, another
+ * process) on two vps pay for a sleep and a wake-up each time; on one vp they need
+ * neither. So if this vp, time after time, slept only for a moment and was woken for a
+ * single thread while all others slept, t goes to the set's first vp. Its partner comes
+ * there in the same way, if it is not there already. If one vp then has more than it
+ * can run, thieves spread the threads again. True: t was moved. */
 static bool gather(struct uk_vp *vp, struct uk_thread *t)
 {
 	struct uk_vpset *s = vp->set;
@@ -740,7 +768,8 @@ static bool gather(struct uk_vp *vp, struct uk_thread *t)
 	if (likely(vp->lonely < GATHER_AFTER))
 		return false;
 	vp->lonely = 0;
-	/* where thieves, we are one now, do not take it back before it has run there */
+	/* into pinbox, so that thieves (this vp is one now) do not take t back before
+	 * it has run there */
 	box_push(s->vps[0], &s->vps[0]->pinbox, t);
 	return true;
 }
@@ -750,12 +779,14 @@ static COLD void flush_caches(struct uk_vp *vp)
 	stack_cache_flush(&vp->stacks);
 	tls_cache_flush(&vp->tls);
 	slab_cache_flush(&thread_slab, &vp->threads);
-	/* who has asked once more has read nothing from us, but we have: that memory is scarce */
+	/* acq_rel: this may clear a second request that came meanwhile. By the acquire
+	 * we then see that memory is scarce, so nothing has gone into our caches since.
+	 * The release pairs with all_gave. */
 	xchg_acq_rel(&vp->flush, 0);
 	memory_gave();
 }
 
-/* A pass begins: how was the last one? */
+/* A pass begins: judges the last one. */
 static void look_back(struct uk_vp *vp, int64_t now)
 {
 	look_at_turn(vp, now);
@@ -775,8 +806,8 @@ void dispatch(struct carrier *c)
 		store_relaxed(&vp->nudge, 0);
 		if (unlikely(load_acquire(&vp->flush)))
 			flush_caches(vp);
-		store_relaxed(&c->mark,
-			      0); /* of who yielded, or ended, between its brackets */
+		/* a thread may have yielded or ended between its brackets */
+		store_relaxed(&c->mark, 0);
 		if (unlikely(load_relaxed(&c->deferred)))
 			run_deferred(c);
 		carrier_bind(c, vp);
@@ -787,7 +818,8 @@ void dispatch(struct carrier *c)
 			serve_msgs(vp);
 		run_timers(vp);
 		poll_reactor(vp, 0);
-		fuzz_pause(); /* what is posted now is read after this pass's steal */
+		/* what is posted from here on is read after this pass's steal */
+		fuzz_pause();
 		vp->budget = VP_BUDGET;
 		t = NULL;
 		if (unlikely(load_relaxed(&vp->burst)) && !vp->reactive) {
@@ -797,8 +829,8 @@ void dispatch(struct carrier *c)
 		}
 		if (!t && !vp->reactive)
 			t = pop_runnable(vp);
-		if (unlikely(vp->starved) &&
-		    !t) { /* somebody ends, or memory comes back */
+		/* until a thread ends, or memory comes back */
+		if (unlikely(vp->starved) && !t) {
 			vp->starved = false;
 			poll_reactor(vp, NS_PER_MS);
 			continue;

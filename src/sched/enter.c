@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entering and leaving the runtime, and brackets around calls that may block.
+/* enter.c - entering and leaving the runtime, and brackets around calls that may block.
  *
- * Runs on the stack of the thread that calls us. Signal handlers: a handler that interrupts
- * the runtime may not enter it; what it wants done is deferred:
+ * Runs on the stack of the calling thread. A signal handler that interrupts the runtime
+ * may not enter it; what it wants done is deferred:
  *
- *   it interrupted       who does it
- *   a user thread        whoever next leaves the runtime on this carrier, or its dispatcher
- *   a dispatcher         itself: at the top of its loop, for it does not sleep before
- *   the same, no vp      the maker: a spare must not touch anything while a fork stands by
- *   a foreign thread     itself, when it leaves or before it sleeps; the signals that the drop-in
- *                        has put off not before it leaves, for their handlers may jump away
+ *   it interrupted        it is done by
+ *   a user thread         the next thread that leaves the runtime on this carrier, or
+ *                         the carrier's dispatcher
+ *   a dispatcher          itself, at the top of its loop: it does not sleep before
+ *   the same, no vp       the maker: a spare must not touch anything during a fork
+ *   a foreign thread      itself, when it leaves or before it sleeps. Signals that the
+ *                         preload library has put off wait until it leaves, because
+ *                         their handlers may jump away
  *
- * Who leaves sets depth to 0 first and looks then, so a handler is seen or does it itself.
+ * A leaving thread sets depth to 0 first and looks at deferred then. So either the
+ * thread sees what the handler deferred, or the handler sees depth 0 and does it
+ * itself.
  *
- * A handler that comes in between, or to code of the user's, finds the thread outside, and may
- * enter; but the vp may be gone, and law 3 forbids it to wait for another carrier, which it would
- * come back from to code that knows the old one. So it stays where it is (rt_enter_here), in the
- * runtime without a vp, fires what it has to fire and leaves. In the drop-in it is a foreign
- * thread (handler_begin), and its carrier is outside. Modelled in tests/model/signal.pml.
+ * A handler that comes in between, or that interrupts user code, finds the thread
+ * outside and may enter. But the vp may be gone. Law 3 (docs/ARCHITECTURE.md: no
+ * context is switched in a handler) forbids it to wait for another carrier, on which it
+ * would return to code that knows the old one. So it stays on its carrier
+ * (rt_enter_here), in the runtime without a vp, fires what it has to fire, and leaves.
+ * In the preload library the handler's thread is a foreign thread (handler_begin), and
+ * its carrier is outside the runtime. Modelled in tests/model/signal.pml.
  */
 #include <pthread.h>
 
@@ -33,8 +39,8 @@ void (*foreign_adopted)(void);
 static COLD NORETURN void child_of_vfork(void)
 {
 	if (load_acquire(&world_gate) == GATE_LOST)
-		gate_wait(); /* and its message */
-	uk_panic("a child of vfork has made a call of ours: it may only exec or _exit");
+		gate_wait(); /* panics with its own message */
+	uk_panic("a child of vfork called the library: it may only exec or _exit");
 }
 
 COLD int rt_begin_slow(void)
@@ -101,7 +107,7 @@ void run_deferred(struct carrier *c)
 	}
 }
 
-/* For who may be a handler. */
+/* For callers that may be signal handlers: t stays on its carrier. */
 void enter_staying(struct uk_thread *t)
 {
 	struct carrier *c = t->carrier;
@@ -111,8 +117,9 @@ void enter_staying(struct uk_thread *t)
 		enter_here(c);
 }
 
-/* depth becomes 0, and what handlers have left until then is done: in the runtime once more, for
- * one that came since may have entered and left, and the vp may be gone. */
+/* Sets depth to 0 and does what handlers deferred until then. For that it enters the
+ * runtime once more, because a handler that came since may have entered and left, and
+ * the vp may be gone. */
 static void leave_deferred(struct uk_thread *t)
 {
 	for (;;) {
@@ -125,7 +132,7 @@ static void leave_deferred(struct uk_thread *t)
 	}
 }
 
-/* depth is 0: a handler that comes now does not defer any more, unless t waits. */
+/* depth is 0: a handler that comes from now on does not defer, unless t waits. */
 static bool wake_deferred_foreign(struct uk_thread *t)
 {
 	fence_compiler();
@@ -157,7 +164,7 @@ bool foreign_signalled(struct uk_thread *t)
 }
 
 #if UK_DEBUG
-/* Hostile: lose the vp here and come back by the slow path, as after a long system call. */
+/* Loses the vp here and comes back by the slow path, as after a long system call. */
 static void lose_vp(struct uk_thread *t)
 {
 	struct uk_vp *vp = t->carrier->vp;
@@ -258,7 +265,7 @@ bool rt_defer_wake(void)
 	}
 	store_relaxed(&c->deferred, 1);
 	fence_compiler();
-	/* it may have looked already, and be about to sleep */
+	/* the dispatcher may have looked already, and be about to sleep */
 	if (t->kind == THREAD_DISPATCHER)
 		reactor_kick(&c->vp->reactor);
 	return true;
@@ -277,7 +284,7 @@ void block_begin(struct uk_thread *t, bool release)
 	dbg_assert(t->depth == 1);
 	c = t->carrier;
 	vp = c->vp;
-	run_deferred(c); /* whom it wakes is work that waits */
+	run_deferred(c); /* the threads that it wakes count as waiting work */
 	store_relaxed(&c->mark, 1);
 	if (release || fuzz_once_in(4)) {
 		bump(&vp->count.handoffs_mark, 1);
@@ -287,7 +294,8 @@ void block_begin(struct uk_thread *t, bool release)
 		vp_give(vp);
 	}
 	leave_deferred(t);
-	handoff_out(t->carrier); /* a handler may have entered by now, and moved */
+	/* not c: a handler may have entered meanwhile, and moved t */
+	handoff_out(t->carrier);
 	if (unlikely(thread_asked(t, ASK_SIGNAL)))
 		signals_deliver(t);
 }

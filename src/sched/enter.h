@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* enter.h - into the runtime and out of it, inline, for the hot paths of this room and of life/:
- * see enter.c. */
+/* enter.h - entering and leaving the runtime, inline, for the hot paths of sched and
+ * life: see enter.c. */
 #ifndef SCHED_ENTER_H
 #define SCHED_ENTER_H
 
 #include "sched/gate.h"
 #include "sched/handoff.h"
 
-/* t, who came back to its carrier and is in the runtime, has signals: not before it leaves. */
+/* t has come back to its carrier and is in the runtime. If it has signals, it handles
+ * them when it leaves. */
 INLINE void signals_arrived(const struct uk_thread *t)
 {
 	if (unlikely(thread_asked(t, ASK_SIGNAL)))
 		store_relaxed(&t->carrier->deferred, 1);
 }
 
-/* In, on this carrier, whoever has the vp; and out. */
+/* Enter on this carrier, even if its vp is gone; and leave. */
 void enter_staying(struct uk_thread *t);
 void leave_staying(struct uk_thread *t);
-void exit_slow(struct uk_thread *t); /* deferred wake-ups, hostile hand-off */
-void run_deferred_foreign(struct uk_thread *t); /* itself, with depth 0 */
-/* The same before it sleeps: wake-ups alone. True: it has signals to see to, when it leaves. */
+/* does deferred wake-ups; in debug builds may lose the vp */
+void exit_slow(struct uk_thread *t);
+void run_deferred_foreign(struct uk_thread *t); /* called by t, with depth 0 */
+/* The same before t sleeps: only wake-ups. True: t has signals to handle when it
+ * leaves. */
 bool foreign_signalled(struct uk_thread *t);
 
-/* rt_enter and rt_exit for this room's hot paths, where t is the caller and a user thread
- * outside the runtime. */
+/* rt_enter and rt_exit for hot paths, where t is the caller and a user thread outside
+ * the runtime. */
 INLINE struct carrier *enter_user(struct uk_thread *t)
 {
 	struct carrier *c = t->carrier;
@@ -41,7 +44,7 @@ INLINE void exit_user(struct uk_thread *t)
 	struct carrier *c = t->carrier;
 
 	t->depth = 0;
-	fence_compiler(); /* a handler that sees depth sets deferred before we look */
+	fence_compiler(); /* a handler that sees depth 1 sets deferred before we look */
 	if (UK_DEBUG || unlikely(load_relaxed(&c->deferred))) {
 		exit_slow(t);
 		c = t->carrier;
@@ -49,13 +52,13 @@ INLINE void exit_user(struct uk_thread *t)
 	handoff_out(c);
 }
 
-/* rt_enter and rt_exit for this room, inline; t is what enter_any gave. */
+/* rt_enter and rt_exit for this directory, inline; t is what enter_any returned. */
 INLINE struct uk_thread *enter_any(void)
 {
 	struct uk_thread *t = thread_self_tls;
 
-	/* load_relaxed: or the compiler reads kind and depth by one load, with `asked`,
-	 * which others write, between them */
+	/* load_relaxed: otherwise the compiler reads kind and depth by one load,
+	 * together with `asked` between them, which other threads write */
 	if (unlikely(!t || load_relaxed(&t->kind) != THREAD_USER || t->depth))
 		return rt_enter();
 	enter_user(t);
@@ -76,8 +79,8 @@ INLINE struct uk_vp *vp_of(const struct uk_thread *t)
 	return likely(t->kind == THREAD_USER) ? t->carrier->vp : NULL;
 }
 
-/* A thread that is not in the runtime comes in, or comes back after it slept in it: a
- * foreign one; the same protocol as enter_user's, the gate in the place of the owner. */
+/* A foreign thread enters the runtime, or comes back after it slept in it. The same
+ * protocol as enter_user's, with the gate in place of the owner. */
 INLINE void enter_gate(struct uk_thread *t, uint8_t depth)
 {
 	store_relaxed(&t->depth, depth);

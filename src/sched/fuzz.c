@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The schedule fuzzer's dice: one shared counter hashed with the seed. The order in which
- * carriers draw is not reproducible on several vps; on one vp a seed replays. */
+/* fuzz.c - the random numbers of the schedule fuzzer: one shared counter hashed with
+ * the seed. On several vps the order in which carriers draw is not reproducible; on one
+ * vp a seed replays the run. */
 #include "sched/fuzz.h"
 
 #if UK_DEBUG

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz.h - the seeded schedule fuzzer of debug builds (UK_FUZZ=1, seed in UK_SEED, printed
- * at the start) and of the hostile build (always on). In other builds: nothing. */
+/* fuzz.h - the seeded schedule fuzzer of debug builds (UK_FUZZ=1, seed in UK_SEED,
+ * printed at the start) and of the hostile build (always on). In other builds:
+ * nothing. */
 #ifndef SCHED_FUZZ_H
 #define SCHED_FUZZ_H
 
@@ -15,7 +16,8 @@ static inline bool fuzz_once_in(uint32_t n)
 {
 	return unlikely(fuzz_on) && fuzz_rand() % n == 0;
 }
-/* Hostile: some microseconds between two things of which a race might come between. */
+/* Hostile builds: sleeps some microseconds between two steps, so that a race may come
+ * in between. */
 void fuzz_pause(void);
 #else
 #define fuzz_init() ((void)0)

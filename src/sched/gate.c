@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate.c - where everybody stands while the address space is copied. The essay and the table of
- * states are in life/fork.c, who shuts it.
- */
+/* gate.c - where threads wait while a fork copies the address space. The design and the
+ * table of states are in life/fork.c, which shuts the gate. */
 #include "sched/gate.h"
 
 #include <limits.h>
@@ -22,8 +21,8 @@ void gate_wait(void)
 	while ((g = load_acquire(&world_gate))) {
 		if (g == GATE_LOST)
 			uk_panic(
-			    "this process was forked by a signal handler that interrupted "
-			    "the runtime, or by _Fork: it can only exec");
+			    "this process was forked by a signal handler that "
+			    "interrupted the runtime, or by _Fork: it can only exec");
 		if (g == GATE_CHILD && cas_acq_rel(&world_gate, &g, GATE_REBUILD))
 			gate_rebuild();
 		else
@@ -41,8 +40,9 @@ void gate_set(uint32_t g)
 void carrier_stop(struct carrier *c)
 {
 	do {
-		/* release: a fork that sees us stand sees all that we did; seq_cst: once we
-		 * do not, either it sees that or we see the gate */
+		/* release: a fork that sees stopped 1 sees everything that we did;
+		 * seq_cst: after stopped is 0 again, either the fork sees that or we
+		 * see the gate */
 		store_seq_cst(&c->stopped, 1);
 		gate_wait();
 		store_seq_cst(&c->stopped, 0);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* handoff.c - how a vp moves from one carrier to another; the table is in handoff.h.
  *
- * Who blocks or computes loses it (vp_revoke, vp_give); who comes back looks for one
- * (enter_slow); who finds none waits as a spare (handoff_wait).
+ * A carrier that blocks or computes loses its vp (vp_revoke, vp_give). A thread that
+ * comes back looks for one (enter_slow). A carrier that finds none waits as a spare
+ * (handoff_wait).
  */
 #include "sched/handoff.h"
 
@@ -13,9 +14,9 @@
 
 struct lock watch_lock = LOCK_INIT(RANK_WATCH);
 static struct lock spares_lock = LOCK_INIT(RANK_SPARES);
-static struct carrier *spares; /* lock */
-static struct uk_vp *orphans;  /* lock to write */
-static uint32_t called; /* one of them was kicked; anyone sets, serve_called clears */
+static struct carrier *spares; /* under the lock */
+static struct uk_vp *orphans;  /* written under the lock */
+static uint32_t called; /* 1: an orphan was kicked; anyone sets, serve_called clears */
 
 /* ---- the lists, under the lock ---- */
 
@@ -28,11 +29,12 @@ static struct uk_vp *orphan_take(struct uk_vp **p, struct carrier *c)
 		vp->rests = false;
 		store_seq_cst(&vp->idle, 0);
 		fetch_add_relaxed(&vp->set->nidle, -1u);
-		/* or it was woken to steal: that nobody waits for, then */
+		/* it may have been woken to steal: another thief may be woken now */
 		store_release(&vp->set->waking, 0);
 	}
 	c->vp = vp;
-	/* release: the new owner sees all that the old one did (pairs with enter) */
+	/* release: the new owner sees everything that the old one did (pairs with
+	 * handoff_in) */
 	store_release(&vp->owner, (uintptr_t)c);
 	return vp;
 }
@@ -54,18 +56,21 @@ static void orphan_add(struct uk_vp *vp, bool rests)
 		return;
 	fetch_add_relaxed(&vp->set->nidle, 1);
 	store_seq_cst(&vp->idle, 1);
-	fence_seq_cst(); /* pairs with the CAS of who gives it something (idle in dispatch.c) */
+	/* pairs with the CAS of the thread that gives it something (as in idle,
+	 * dispatch.c) */
+	fence_seq_cst();
 	if (vp_awaits(vp))
 		store_seq_cst(&vp->idle, 0);
 }
 
-/* Not one that rests and was not kicked since. */
+/* False: vp rests and was not kicked since. */
 static bool wants_carrier(const struct uk_vp *vp)
 {
 	return !vp->rests || !load_seq_cst(&vp->idle);
 }
 
-/* A spare for each that wants one. Who is to be woken, chained. */
+/* Gives a spare to each orphan that wants a carrier. Returns the spares to be woken,
+ * linked by next_spare. */
 static struct carrier *serve(void)
 {
 	struct uk_vp **p = &orphans;
@@ -91,7 +96,7 @@ static struct carrier *serve(void)
 	return given;
 }
 
-/* ---- and without it ---- */
+/* ---- outside the lock ---- */
 
 static void wake_given(struct carrier *s)
 {
@@ -104,15 +109,17 @@ static void wake_given(struct carrier *s)
 	}
 	if (want_spare())
 		maker_wake();
-	monitor_notice(); /* one may have left its rest */
+	monitor_notice(); /* a vp may have stopped resting */
 }
 
-/* Who cannot have the lock leaves it to whoever has it. */
+/* A thread that cannot get the lock leaves this to the holder. */
 static void serve_called(void)
 {
 	struct carrier *given;
 
-	fence_seq_cst(); /* given back, then looked; who calls: called, then tried */
+	/* holder: releases the lock, then reads called; caller: sets called, then tries
+	 * the lock */
+	fence_seq_cst();
 	while (unlikely(load_relaxed(&called)) && lock_try(&spares_lock)) {
 		store_seq_cst(&called, 0);
 		given = serve();
@@ -159,7 +166,8 @@ void handoff_wait(struct carrier *c)
 	if (*p) {
 		spare_takes(p, c);
 		unlock();
-		if (want_spare()) /* c may have been made as one, and more orphans wait */
+		/* c may have been made ahead, and more orphans wait */
+		if (want_spare())
 			maker_wake();
 		monitor_notice();
 		return;
@@ -175,7 +183,7 @@ void handoff_wait(struct carrier *c)
 		sys_futex_wait(&c->wake, 0, TIME_NEVER);
 }
 
-/* One that wants a carrier before one that rests. */
+/* An orphan that wants a carrier goes before one that rests. */
 static struct uk_vp **find_orphan(const struct uk_vpset *set,
 				  const struct uk_vp *exactly)
 {
@@ -208,7 +216,7 @@ static bool take_orphan(struct carrier *c, const struct uk_vpset *set,
 	return p;
 }
 
-/* ---- taken away, and back ---- */
+/* ---- taking a vp away, and back ---- */
 
 bool vp_revoke(struct uk_vp *vp, struct carrier *c)
 {
@@ -219,20 +227,21 @@ bool vp_revoke(struct uk_vp *vp, struct carrier *c)
 		return false;
 	barrier_everywhere();
 	old = revoking;
-	/* acquire: the next owner sees what c did before it left (pairs with rt_exit) */
+	/* acquire: the next owner sees what c did before it left (pairs with
+	 * handoff_out) */
 	if (load_acquire(&c->in_rt)) {
-		cas_seq_cst(&vp->owner, &old,
-			    mine); /* or it has reclaimed it already */
+		/* fails if c has reclaimed it already */
+		cas_seq_cst(&vp->owner, &old, mine);
 		return false;
 	}
-	/* From here the carrier finds REVOKING when it enters, and races us with its CAS. */
+	/* From here c finds REVOKING when it enters, and races us with its CAS. */
 	if (!cas_seq_cst(&vp->owner, &old, (uintptr_t)0))
 		return false;
 	vp_give(vp);
 	return true;
 }
 
-/* Is it c's still, or again? */
+/* Does c still have vp? Takes it back if it is being revoked. */
 static bool vp_keep(struct uk_vp *vp, struct carrier *c)
 {
 	uintptr_t o = load_acquire(&vp->owner);
@@ -296,7 +305,7 @@ static void unmark_owners(void)
 	for (uint32_t i = 0; i < vp_count_all; i++) {
 		uintptr_t o = load_acquire(&vp_all[i]->owner);
 
-		/* or it has taken its vp back by itself */
+		/* fails if the carrier has taken its vp back by itself */
 		if (o & VP_REVOKING)
 			cas_seq_cst(&vp_all[i]->owner, &o, o & ~VP_REVOKING);
 	}
@@ -308,12 +317,14 @@ bool handoff_stop(const struct carrier *mine)
 
 	lock_acquire(&spares_lock);
 	mark_owners(mine);
-	/* pairs with handoff_in and enter_gate: who comes in later sees mark or gate */
+	/* pairs with handoff_in and enter_gate: a thread that enters later sees the
+	 * mark or the gate */
 	barrier_everywhere();
 	for (struct carrier *c = load_acquire(&carriers_all); c; c = c->next_all)
 		ok &= c == mine || stands(c);
-	/* Again the owners: one that was inside when we marked may have taken its vp back and
-	 * left since; and a carrier just born may not be in the list. */
+	/* Look at the owners again: one that was inside when we marked may have taken
+	 * its vp back and left since; and a carrier just made may not be in the
+	 * list. */
 	for (uint32_t i = 0; i < vp_count_all; i++) {
 		struct uk_vp *vp = vp_all[i];
 		uintptr_t o = load_acquire(&vp->owner);

@@ -1,34 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* handoff.h - who has a vp, and how it moves. Modelled in tests/model/handoff.pml.
+/* handoff.h - which carrier has a vp, and how the vp moves. Modelled in
+ * tests/model/handoff.pml.
  *
- * Whoever's carrier address stands in vp->owner has it:
+ * vp->owner holds the address of the carrier that has the vp (here C; S is a spare):
  *
  *   0    --take (spare, returner; under the lock)--> C
  *   C    --monitor's CAS--> C|REVOKING
  *   C|REVOKING --monitor, C->in_rt seen 0 after membarrier--> 0 or the spare S
- *   C|REVOKING --monitor, C->in_rt seen 1--> C          (backs off)
- *   C|REVOKING --C itself, on entering the runtime--> C (reclaims; the monitor's CAS fails)
+ *   C|REVOKING --monitor, C->in_rt seen 1--> C (backs off)
+ *   C|REVOKING --C itself, entering the runtime--> C (reclaims; monitor's CAS fails)
  *   C    --C itself gives up (block_begin)--> 0 or S
- *   C    --who forks (the monitor is locked out)--> C|REVOKING; after the fork back to C
+ *   C    --a fork (the monitor is locked out)--> C|REVOKING; after the fork back to C
  *
  * Entering the runtime is two plain stores and a load: in_rt = 1; compiler barrier; is
  * owner still me? The monitor pays for the missing fence with membarrier(2): after it,
- * either it sees in_rt == 1, or the carrier's next look at owner sees REVOKING.
+ * either the monitor sees in_rt == 1, or the carrier's next load of owner sees
+ * REVOKING.
  *
- * A carrier without a vp is a spare: it sleeps on its own futex word until somebody gives
- * it a vp. A vp without a carrier is an orphan: the next carrier that becomes free takes it
- * (a spare just made, or a thread that comes back from the kernel). Both lists are under
- * one lock, so that a spare and an orphan never wait for each other.
+ * A carrier without a vp is a spare: it sleeps on its own futex word until it is given
+ * a vp. A vp without a carrier is an orphan: the next carrier that becomes free takes
+ * it (a new spare, or a thread that comes back from the kernel). One lock guards both
+ * lists, so that a spare and an orphan never wait for each other.
  *
- * An orphan that has nothing to run, to wait for or to steal rests: idle is set, as if its
- * dispatcher slept, and no spare is woken for it. Who gives it something clears idle and
- * calls one (vp_call); who comes back takes it by itself. Modelled in tests/model/rest.pml.
+ * An orphan that has nothing to run, to wait for or to steal rests: idle is set, as if
+ * its dispatcher slept, and no spare is woken for it. A thread that gives it something
+ * clears idle and calls a spare (vp_call). A thread that comes back takes it by itself.
+ * Modelled in tests/model/rest.pml.
  *
- * Rejected: one named standby for each vp, taken by CAS, before the list: to give a vp
- * away and to take it back, lock and lists, is 20 ns, a wake-up alone 4 to 18 us.
+ * Rejected: one spare named for each vp, taken by CAS before the list is used: to give
+ * a vp away and to take it back, with lock and lists, costs 20 ns, a wake-up alone 4 to
+ * 18 us.
  *
- * Rejected: ownership by index into an array that a BPF program maps (it reads a carrier's two
- * words where they lie, by bpf_probe_read_user, and would gain nothing).
+ * Rejected: ownership by index into an array that a BPF program maps. The program reads
+ * a carrier's two words in place, by bpf_probe_read_user, and would gain nothing.
  */
 #ifndef SCHED_HANDOFF_H
 #define SCHED_HANDOFF_H
@@ -37,8 +41,8 @@
 
 #define VP_REVOKING ((uintptr_t)1)
 
-/* Who has it, though somebody may be about to take it away; NULL: an orphan. Acquire: the
- * reader sees what who gave it did. */
+/* The carrier that has vp, even if it is about to lose it; NULL: an orphan. Acquire:
+ * the reader sees what the thread that gave the vp to it did. */
 INLINE struct carrier *vp_carrier(const struct uk_vp *vp)
 {
 	return (struct carrier *)(load_acquire(&vp->owner) & ~VP_REVOKING);
@@ -49,44 +53,48 @@ INLINE bool vp_is_mine(const struct uk_vp *vp, const struct carrier *c)
 	return vp && load_acquire(&vp->owner) == (uintptr_t)c;
 }
 
-/* c, the caller, comes into the runtime. False: it has no vp, or not for sure: enter_slow. */
+/* c, the caller, enters the runtime. False: it has no vp, or perhaps not any more: call
+ * enter_slow. */
 INLINE bool handoff_in(struct carrier *c)
 {
 	store_relaxed(&c->in_rt, 1);
-	/* the load of owner must not be seen before the store: the monitor's membarrier
-	 * orders them for us (pairs with vp_revoke) */
+	/* the load of owner must not be seen before the store of in_rt: the monitor's
+	 * membarrier orders them for us (pairs with vp_revoke) */
 	fence_compiler();
 	return vp_is_mine(c->vp, c);
 }
 
-/* And out. Release: who sees 0 sees what it did in there. */
+/* c, the caller, leaves. Release: a thread that sees 0 sees everything that c did
+ * inside. */
 INLINE void handoff_out(struct carrier *c)
 {
 	fence_compiler();
 	store_release(&c->in_rt, 0);
 }
 
-extern struct lock
-    watch_lock; /* held by the monitor while it looks; a fork keeps it out */
-/* c has come into the runtime (in_rt == 1), and handoff_in said no. */
+/* held by the monitor while it looks at vps; a fork takes it to keep the monitor out */
+extern struct lock watch_lock;
+/* c has entered the runtime (in_rt == 1), and handoff_in returned false. */
 void enter_slow(struct uk_thread *t, struct carrier *c);
-/* The same, but it stays where it is, if need be without a vp: false. */
+/* The same, but it stays on this carrier, if need be without a vp: then false. */
 bool enter_here(struct carrier *c);
-/* The caller holds vp in fact: to a spare; or it is an orphan, that rests if it has nothing to
- * do, and nobody is woken for it. */
+/* Called by the thread that in fact holds vp. vp goes to a spare or becomes an orphan.
+ * If it has nothing to do, it rests, and no spare is woken for it. */
 void vp_give(struct uk_vp *vp);
-/* An orphan's idle was cleared. Async-signal-safe. */
+/* Called by the thread that cleared an orphan's idle. Async-signal-safe. */
 void vp_call(void);
-/* The monitor; true: it moved. */
+/* The monitor takes vp away from c. True: it moved. */
 bool vp_revoke(struct uk_vp *vp, struct carrier *c);
-/* c, a spare from now on, until it has a vp. */
+/* c is a spare from now on; returns when it has a vp. */
 void handoff_wait(struct carrier *c);
 
-/* Around a fork (life/fork.c). True: every carrier but mine is outside the runtime with its vp
- * marked, or stands at the gate, and no vp changes hands; who does not stand yet was called. */
+/* Around a fork (life/fork.c). True: every carrier but mine is outside the runtime with
+ * its vp marked, or has stopped (at the gate, or as a spare), and no vp changes hands.
+ * False: carriers that have not stopped yet were sent MSG_STOP. */
 bool handoff_stop(const struct carrier *mine);
 void handoff_go(void);
-/* Without the marks: nobody has come into the child's runtime yet. */
+/* Only the lock, without the marks: for a child whose runtime no thread has entered
+ * yet. */
 void handoff_lock(void);
 void handoff_unlock(void);
 void handoff_forget(void); /* the child: no carrier is left, all vps are orphans */

@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Submit an operation and park until it is done; ends of operations.
+/* io.c - submit an operation and park until it is done; cancel operations.
  *
- * The op lives on the parked thread's stack and the kernel may write into its buffers until
- * the reactor has returned it, so a thread that times out or is cancelled asks for the op's
- * end and waits for it:
+ * The op lives on the parked thread's stack, and the kernel may write into its buffers
+ * until the reactor has returned it. So a thread that times out or is cancelled cancels
+ * the op and waits for its completion:
  *
  *   op->token   tok    --dispatcher, done--> 0, fires tok
  *               tok    --waiter, timed out--> ORPHAN
  *               ORPHAN --dispatcher, done--> 0, fires nobody
- *               ORPHAN --waiter, after the cancel was delivered--> tok2 --done--> 0, fires tok2
+ *               ORPHAN --waiter, after the cancel was delivered--> tok2
+ *               tok2   --dispatcher, done--> 0, fires tok2
  *
- * Several ops may carry one token (sched_io_any): the first that is done fires it, the others
- * fire nobody, and the waiter gets them back in the same way.
+ * Several ops may carry one token (sched_io_any): the first that is done fires it, the
+ * others fire nobody, and the waiter gets them back in the same way.
  *
  * The op may be pending in another vp's reactor than the one we run on now (we were
- * stolen, or it is a reactive vp's): requests travel as messages to that vp's dispatcher.
- * Or it may be on its way there still, in a MSG_SUBMIT that has not been read: then its
- * state is IO_IDLE, the reactor does not know it and could not end it. So the request for
- * its end is a message, too, which is read after that one, even if the vp is ours by now.
- * Modelled in tests/model/op.pml.
+ * stolen, or it is a reactive vp's): then requests travel as messages to that vp's
+ * dispatcher. Or the op may still be on its way there, in a MSG_SUBMIT that has not
+ * been read: then its state is IO_IDLE, and the reactor does not know it and could not
+ * cancel it. So the cancel is a message, too, which is read after that one, even if the
+ * vp is ours by now. Modelled in tests/model/op.pml.
  *
- * A stream that is received ahead (event/ahead.c) lives in one reactor, so that its bytes
- * stay in order. Which one, says a word per descriptor:
+ * A stream that is received ahead (event/ahead.c) lives in one reactor, so that its
+ * bytes stay in order. A word for each fd (sched_ahead) says in which:
  *
  *   0         --sched_ahead_begin--> UNPLACED
- *   UNPLACED  --the first receive--> 2 + id of the vp         (CAS; later ones go there)
- *   any       --sched_ahead_end, before the number is free--> 0
+ *   UNPLACED  --the first receive--> 2 + id of the vp      (CAS; later ones go there)
+ *   any       --sched_ahead_end, before the fd is free--> 0
  *
- * A thread that was stolen asks its stream's vp and wakes there, so it finds home by itself.
+ * A thread that was stolen submits to its stream's vp and wakes there, so it moves back
+ * by itself.
  */
 #include "base/panic.h"
 #include "sched/vp.h"
@@ -55,7 +57,7 @@ bool sched_io_served(const struct uk_thread *t)
 	       !load_relaxed(&reactor_other_ids);
 }
 
-/* Ask vp to do something and park until it has. */
+/* Asks vp to do something and parks until it is done. */
 static void ask(struct uk_thread *t, struct uk_vp *vp, struct vp_msg *m)
 {
 	m->thread = t;
@@ -64,13 +66,14 @@ static void ask(struct uk_thread *t, struct uk_vp *vp, struct vp_msg *m)
 	wait_park(t, m->token, TIME_NEVER);
 }
 
-/* Our token off op, so that nobody is fired for it any more. False: it was done meanwhile. */
+/* Takes our token off op, so that its completion fires no thread. False: it was done
+ * meanwhile. */
 static bool orphan(struct io_op *op, uint64_t tok)
 {
 	return cas_acq_rel(&op->token, &tok, OP_ORPHAN);
 }
 
-/* Until an op that nobody waits for, and whose end has been asked for, is done. */
+/* Waits until an op that nobody waits for, and that was cancelled, is done. */
 static void wait_orphan(struct uk_thread *t, struct io_op *op)
 {
 	uint64_t tok = wait_begin_uncancelable(t, WAIT_IO, NULL), old = OP_ORPHAN;
@@ -83,8 +86,8 @@ static void wait_orphan(struct uk_thread *t, struct io_op *op)
 		wait_abandon(t, tok, &why);
 }
 
-/* The wait ended without op[0..n), or without some of them: get them back from the kernel.
- * They were submitted together. */
+/* The wait ended before all of op[0..n) were done: gets them back from the kernel. They
+ * were submitted together. */
 static void retrieve(struct uk_thread *t, struct io_op *op, unsigned n,
 		     struct uk_vp *home, uint64_t tok)
 {
@@ -96,7 +99,8 @@ static void retrieve(struct uk_thread *t, struct io_op *op, unsigned n,
 	if (!left)
 		return;
 	COUNT(t, io_cancels);
-	/* state is the owner's, and we are that; IO_IDLE: the submission lies in the box */
+	/* state is the owner's, and we are the owner; IO_IDLE: the submission is still
+	 * in the vp's messages */
 	if (home == t->carrier->vp && op->state != IO_IDLE) {
 		for (unsigned i = 0; i < n; i++)
 			if (load_relaxed(&op[i].token))
@@ -119,8 +123,8 @@ COLD void sched_io_names_slow(int fd)
 		;
 }
 
-/* Who closes does not find the op in the table of a reactor while it is on its way there, so
- * he finds the count. */
+/* While an op is on its way, a closer does not find it in a reactor's fd table. So it
+ * looks at the count. */
 static void post_submits(struct uk_vp *home, struct vp_msg *newest,
 			 struct vp_msg *oldest, unsigned n)
 {
@@ -133,7 +137,8 @@ static void post_submit(struct uk_vp *home, struct vp_msg *m)
 	post_submits(home, m, m, 1);
 }
 
-/* Submit op[0..n) to home, park until one has ended or by then; what is left is got back. */
+/* Submits op[0..n) to home, and parks until one is done or until the deadline. Then it
+ * gets the others back. Returns the reason of the wake-up. */
 static unsigned submit_all(struct uk_thread *t, struct io_op *op, unsigned n,
 			   struct uk_vp *home, int64_t deadline)
 {
@@ -162,7 +167,7 @@ static unsigned submit_all(struct uk_thread *t, struct io_op *op, unsigned n,
 	return why;
 }
 
-/* Submit to home and park. */
+/* Submits op to home and parks. */
 static int submit_to(struct uk_thread *t, struct io_op *op, struct uk_vp *home,
 		     int64_t deadline)
 {
@@ -194,7 +199,7 @@ bool sched_io_dense(const struct uk_thread *t)
 	return vp->dense && !vp->set->net;
 }
 
-/* Submit to our own reactor, where it ends soon, and park. */
+/* Submits op to our own reactor, where it is done soon, and parks. */
 static int submit_here(struct uk_thread *t, struct io_op *op,
 		       void (*submit)(struct reactor *r, struct io_op *op))
 {
@@ -256,7 +261,7 @@ void sched_io_lent(struct uk_thread *t, struct io_op *op)
 	wait_park(t, m.token, TIME_NEVER);
 }
 
-/* -- a sink's -- */
+/* -- operations of a sink -- */
 
 struct uk_vp *sched_io_home(struct uk_thread *t, enum io_kind kind, enum io_class c)
 {
@@ -361,7 +366,7 @@ int sched_recv_ahead(struct uk_thread *t, struct io_op *op, int64_t deadline)
 	return submit_to(t, op, home, deadline);
 }
 
-/* The count first: when it says that all have arrived, the table has them. */
+/* The count is read first: if it says that all have arrived, the table has them. */
 static bool pending_in(struct uk_vp *vp, int fd)
 {
 	return load_seq_cst(&vp->submits) || reactor_peek_fd(&vp->reactor, fd);
@@ -374,7 +379,8 @@ void sched_io_cancel_fd(struct uk_thread *t, int fd, int keep)
 	for (uint32_t i = 0; i < n; i++) {
 		struct vp_msg m = { .kind = MSG_CANCEL_FD, .fd = fd, .keep = keep };
 
-		/* ours arrives after them (vp_post keeps the order) */
+		/* our message arrives after those submissions (vp_post keeps the
+		 * order) */
 		if (pending_in(vp_all[i], fd))
 			ask(t, vp_all[i], &m);
 	}

@@ -2,19 +2,23 @@
 /* runq.h - run queue of one vp.
  *
  * Four places, looked at in this order:
- *   lifo    the thread just readied or created: its data is hot. At most LIFO_STREAK times in a row
- *   ring    FIFO of RUNQ_SIZE; the owner pushes at the tail, owner and thieves CAS the head
- *   pinned  threads that must stay on this vp, and those that go before the ring in a burst
- *           of hand-offs (enqueue_woken); owner only
- *   over    FIFO of what found the ring full; owner only, refills the ring
+ *   lifo    the thread just made ready or created: its data is hot. At most LIFO_STREAK
+ *           times in a row
+ *   ring    FIFO of RUNQ_SIZE; the owner pushes at the tail, owner and thieves CAS the
+ *           head
+ *   pinned  threads that must stay on this vp, and those that go before the ring in a
+ *           burst of hand-offs (enqueue_woken); owner only
+ *   over    FIFO of the threads that found the ring full; owner only, refills the ring
  *
- * No lock. Where no thief can exist (a set of one vp) the owner's pops are plain.
- * A thread is in at most one place of one queue, and only after its context is saved.
- * The owner may take the youngest of the ring back from the tail (runq_take_back), for who is
- * about to wait for it. head counts that besides, above its index, so a thief that looked before
- * fails (tests/model/runq.pml).
- * Rejected: one locked queue per set (every wake-up contends); Chase-Lev deque (LIFO for
- * the owner: unfair to connections).
+ * No lock. Where no thief can exist (a set of one vp, or without stealing), the owner's
+ * pops are plain. A thread is in at most one place of one queue, and only after its
+ * context is saved. The owner may take the youngest thread of the ring back from the
+ * tail (runq_take_back), when another thread is about to wait for it. head counts these
+ * takes, too, above its index, so the CAS of a thief that read head before fails
+ * (tests/model/runq.pml).
+ *
+ * Rejected: one locked queue for each set (every wake-up contends); a Chase-Lev deque
+ * (LIFO for the owner: unfair to connections).
  */
 #ifndef SCHED_RUNQ_H
 #define SCHED_RUNQ_H
@@ -40,13 +44,14 @@ struct runq {
 	struct uk_thread *lifo;     /* owner puts, owner and thieves take by xchg */
 	struct tqueue over, pinned; /* owner */
 	uint32_t tick;              /* owner */
-	uint64_t head
-	    LINE_ALIGNED; /* index, and above it RUNQ_TAKE for each taken back;
-					 owner and thieves, CAS */
+	/* index, and above it RUNQ_TAKE for each thread taken back; owner and thieves,
+	 * CAS */
+	uint64_t head LINE_ALIGNED;
 	struct uk_thread *ring[RUNQ_SIZE] LINE_ALIGNED;
 };
 
-/* In the ring; a thief's view may be stale, then it is more than RUNQ_SIZE. */
+/* Threads in the ring. A thief's values may be stale: then the result is more than
+ * RUNQ_SIZE. */
 static inline uint32_t runq_between(uint64_t head, uint32_t tail)
 {
 	return tail - (uint32_t)head;
@@ -91,7 +96,7 @@ static inline void runq_push(struct runq *q, struct uk_thread *t)
 	store_release(&q->tail, tail + 1);
 }
 
-/* Owner: the ring is empty or nearly; refill it from the overflow, in order. */
+/* Owner: refills the ring, which is empty or nearly so, from the overflow, in order. */
 static inline void runq_refill(struct runq *q)
 {
 	for (unsigned i = 0; i < RUNQ_REFILL && q->over.head; i++) {
@@ -104,17 +109,18 @@ static inline void runq_refill(struct runq *q)
 	}
 }
 
-/* What a thread touches of its stack when it goes on: its context, the frame that switched,
- * its caller's; after a wait those of the primitive, too. */
+/* Prefetches what a thread touches of its stack when it goes on: its context, the frame
+ * that switched, and its caller's; after a wait, also those of the primitive. */
 INLINE void foresee_stack(const char *sp, unsigned lines)
 {
 	for (unsigned k = 0; k < lines; k++)
 		__builtin_prefetch(sp + k * CACHE_LINE, 1);
 }
 
-/* Owner. Of many threads each is cold when its turn comes, descriptor and stack: what a switch
- * touches of those that come soon is fetched ahead, first the one, which says where the other
- * is. A thread there may be another's by now (a thief's); its descriptor is never unmapped. */
+/* Owner. In a long queue each thread is cold when its turn comes, both descriptor and
+ * stack. This prefetches what a switch touches of threads that come soon: first the
+ * descriptor, which says where the stack is, later the stack. A thief may have taken
+ * such a thread by now; its descriptor is never unmapped. */
 static inline void runq_foresee(const struct runq *q, uint32_t head)
 {
 	struct uk_thread *soon, *next;
@@ -149,9 +155,10 @@ static inline struct uk_thread *runq_pop_ring(struct runq *q)
 	}
 }
 
-/* Owner: t, if it is the youngest in the ring, and is in it no more. The tail goes back before
- * head changes: a thief that sees the new head sees it, one that saw the old head fails, and if
- * one was first we see whether it has t. */
+/* Owner: takes t out of the ring if it is the youngest there; else NULL. The tail goes
+ * back before head changes. So a thief that sees the new head sees the new tail, and
+ * the CAS of a thief that saw the old head fails. If a thief's CAS came first, ours
+ * fails, and we see from head whether the thief has t. */
 static inline struct uk_thread *runq_take_back(struct runq *q,
 					       const struct uk_thread *t)
 {
@@ -170,8 +177,8 @@ static inline struct uk_thread *runq_take_back(struct runq *q,
 	return youngest;
 }
 
-/* Owner: the oldest. Not NULL while anything is in the overflow, where no thief can take it:
- * of a refill the thieves may take all before the owner has one. */
+/* Owner: the oldest thread. Not NULL while anything is in the overflow, where no thief
+ * can take it: thieves may take a whole refill before the owner has one of it. */
 static inline struct uk_thread *runq_pop_fifo(struct runq *q)
 {
 	struct uk_thread *t = runq_pop_ring(q);
@@ -196,7 +203,7 @@ static inline struct uk_thread *runq_take_lifo(struct runq *q)
 	return xchg_acq_rel(&q->lifo, (struct uk_thread *)NULL);
 }
 
-/* Owner: t runs next; who was to run next goes to the tail. */
+/* Owner: t runs next; the thread that was to run next goes to the tail. */
 static inline void runq_push_lifo(struct runq *q, struct uk_thread *t)
 {
 	struct uk_thread *old;
@@ -225,7 +232,7 @@ static inline unsigned runq_len(const struct runq *q)
 	return runq_stealable(q) + load_relaxed(&q->pinned.n);
 }
 
-/* Thief: up to max threads of victim's ring, oldest first, at most half (rounded up). */
+/* Thief: up to max threads of q's ring, oldest first, at most half (rounded up). */
 static inline unsigned runq_steal(struct runq *q, struct uk_thread **out, unsigned max)
 {
 	uint64_t head = load_acquire(&q->head), now;
@@ -233,8 +240,8 @@ static inline unsigned runq_steal(struct runq *q, struct uk_thread **out, unsign
 	for (;;) {
 		uint32_t n = runq_between(head, load_acquire(&q->tail));
 
-		if (n >
-		    RUNQ_SIZE) { /* head is stale, or one of us has what is taken back */
+		/* head is stale, or a thief has the thread that is being taken back */
+		if (n > RUNQ_SIZE) {
 			now = load_acquire(&q->head);
 			if (now == head)
 				return 0;
@@ -246,8 +253,9 @@ static inline unsigned runq_steal(struct runq *q, struct uk_thread **out, unsign
 			return 0;
 		for (uint32_t i = 0; i < n; i++)
 			out[i] = load_relaxed(&q->ring[(head + i) & (RUNQ_SIZE - 1)]);
-		/* success: nobody took these between, not from the tail either; the owner cannot
-		 * have overwritten them, because it never passes head */
+		/* success: no other thread took these meanwhile, not from the tail
+		 * either; the owner cannot have overwritten them, because it never
+		 * passes head */
 		if (cas_acq_rel(&q->head, &head, head + n))
 			return n;
 	}

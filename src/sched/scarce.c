@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scarce.c - a creator who finds no memory asks all vps for what they have cached: the table
- * is in mem/scarce.h. Each vp's dispatcher gives it to the shared pools, at its next pass; a vp
- * whose thread computes for long is moved to another carrier first, so there is a limit to
- * the wait: natively, too, one may be told that there is no memory a moment before there is.
+/* scarce.c - a creator that finds no memory asks all vps for what they have cached; the
+ * table is in mem/scarce.h. Each vp's dispatcher gives it to the shared pools, at its
+ * next pass. A vp whose thread computes for long is moved to another carrier first, so
+ * the wait has a limit. Natively, too, a thread may be told that there is no memory a
+ * moment before there is some.
  *
- * Runs on the creator, in the runtime, which parks meanwhile; the last vp that gives wakes all who
- * wait. A dispatcher that finds no memory for a thread's first run asks and does not wait: it
- * comes again. */
+ * Runs on the creator, in the runtime; it parks meanwhile. The last vp that gives wakes
+ * all waiting threads. A dispatcher that finds no memory for a thread's first run asks
+ * and does not wait: it tries again.
+ */
 #include "mem/scarce.h"
 
 #include "base/list.h"
@@ -25,9 +27,9 @@ static struct list gatherers = LIST_INIT(gatherers); /* lock */
 
 void vp_ask_flush(struct uk_vp *vp)
 {
-	store_seq_cst(&vp->flush,
-		      1); /* pairs with the look before a vp sleeps (idle) */
-	/* release: who sees the nudge, and clears it, sees what for */
+	/* pairs with the load of flush before a vp sleeps (idle) */
+	store_seq_cst(&vp->flush, 1);
+	/* release: a dispatcher that sees the nudge, and clears it, sees flush */
 	store_release(&vp->nudge, 1);
 	vp_kick(vp);
 }
@@ -49,7 +51,7 @@ static bool all_gave(void)
 	uint32_t n = load_acquire(&vp_count_all);
 
 	for (uint32_t i = 0; i < n; i++)
-		/* acquire: what it gave is in the pools (pairs with dispatch) */
+		/* acquire: what it gave is in the pools (pairs with flush_caches) */
 		if (load_acquire(&vp_all[i]->flush))
 			return false;
 	return true;
@@ -60,7 +62,7 @@ void memory_ask(void)
 	ask_all();
 }
 
-/* Until all have given. */
+/* Waits until all vps have given, for GATHER_MOST at most. */
 static void await_all(struct uk_thread *me)
 {
 	struct gatherer g = { .thread = me,
@@ -70,7 +72,8 @@ static void await_all(struct uk_thread *me)
 	lock_acquire(&gather_lock);
 	list_push_back(&gatherers, &g.link);
 	lock_release(&gather_lock);
-	if (all_gave()) /* who gives looks under the lock, and finds us, or we this */
+	/* either a vp that gives finds us, under the lock, or we find that all gave */
+	if (all_gave())
 		wait_abandon(me, g.token, &why);
 	else
 		wait_park(me, g.token, sys_now() + GATHER_MOST);
@@ -83,8 +86,8 @@ void memory_gave(void)
 {
 	struct list *l;
 
-	lock_acquire(
-	    &gather_lock); /* of two who give at once the later one sees both */
+	/* of two vps that give at the same time, the later one sees both */
+	lock_acquire(&gather_lock);
 	while (all_gave() && (l = list_pop_front(&gatherers))) {
 		struct gatherer *g = container_of(l, struct gatherer, link);
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sched.h - what the rooms above the scheduler use: enter, wait, fire.
+/* sched.h - what the layers above the scheduler use: enter, wait, fire.
  *
- * How to block, in any room:
+ * How to block, in any layer:
  *
  *	struct uk_thread *t = rt_enter();          // in the runtime, holding a vp
  *	uint64_t tok = wait_begin(t, WAIT_X, obj); // from now on wakers may fire tok
  *	... publish (t, tok) under the object's lock ...
- *	unsigned why = wait_park(t, tok, deadline); // WAKE_...: who won
+ *	unsigned why = wait_park(t, tok, deadline); // WAKE_...: which event won
  *	... if why != WAKE_OK and still published: unpublish under the lock ...
  *	rt_exit();
  *
- * How to wake: wait_fire(t, tok, WAKE_OK) is true if we won; then t runs. Both sides work
- * for user threads and for foreign kernel threads alike.
+ * How to wake: wait_fire(t, tok, WAKE_OK) is true if we won; then t runs. Both sides
+ * work for user threads and for foreign kernel threads alike.
  *
  * Inside the runtime (between enter and exit) the carrier cannot lose its vp, so per-vp
- * state may be touched without atomics; it must not block in the kernel for long, and no
- * lock may be held across wait_park. After wait_park the thread may be on another vp.
+ * state needs no atomics. The thread must not block in the kernel for long, and no lock
+ * may be held across wait_park. After wait_park the thread may be on another vp.
  */
 #ifndef SCHED_SCHED_H
 #define SCHED_SCHED_H
@@ -27,20 +27,21 @@
 #include "thread/thread.h"
 #include "uk/vp.h"
 
-/* Enter and leave the runtime. Starts the runtime and adopts a foreign thread when needed.
- * They nest. */
+/* Enter and leave the runtime; the calls nest. rt_enter starts the runtime and adopts a
+ * foreign thread when needed. */
 struct uk_thread *rt_enter(void);
 void rt_exit(void);
-/* The same as far as it may fail, for calls that can tell of an error: before rt_enter, which
- * panics. 0, or -errno: the runtime cannot start, or has no descriptor for the caller. */
+/* The part of rt_enter that may fail, for calls that can return an error. They call it
+ * before rt_enter, which panics instead. 0, or -errno: the runtime cannot start, or has
+ * no descriptor for the caller. */
 int rt_begin_slow(void);
 static inline int rt_begin(void)
 {
 	return likely(thread_self_tls) ? 0 : rt_begin_slow();
 }
 
-/* For who only waits and wakes: a kernel thread gets its descriptor, and may enter from now on;
- * the runtime is not started for it. */
+/* For callers that only wait and wake: a kernel thread gets its descriptor and may
+ * enter from now on, but the runtime is not started for it. */
 int rt_adopt_slow(void);
 static inline int rt_adopt(void)
 {
@@ -51,93 +52,104 @@ uint64_t wait_begin(struct uk_thread *t, enum wait_kind kind, const void *obj);
 /* Like wait_begin, but cancellation and the thread's own deadline do not end it. */
 uint64_t wait_begin_uncancelable(struct uk_thread *t, enum wait_kind kind,
 				 const void *obj);
-/* Park until fired, until deadline (TIME_NEVER: none; also bounded by t->deadline) or
- * until cancelled, or a signal asks for the thread; returns the winner's reason. Returns at once if already fired. */
+/* Parks until fired, until deadline (TIME_NEVER: none; t->deadline limits it, too),
+ * until cancelled, or until a signal asks for the thread. Returns the reason that won;
+ * at once if already fired. */
 unsigned wait_park(struct uk_thread *t, uint64_t token, int64_t deadline);
-/* The same, for the end of child: which runs at once if it is the youngest that is ready here. It
- * may have ended long ago. */
+/* The same, to join child: child runs at once if it is the youngest thread that is
+ * ready here. It may have ended long ago. */
 unsigned wait_park_join(struct uk_thread *t, uint64_t token, int64_t deadline,
 			struct uk_thread *child);
-/* Give an armed wait up without parking (the condition came true meanwhile). False: it was
- * fired; *reason tells by what. */
+/* Gives up an armed wait without parking (the condition came true meanwhile). False:
+ * the wait was fired; *reason says why. */
 bool wait_abandon(struct uk_thread *t, uint64_t token, unsigned *reason);
-/* True if this call won; t is then ready. Any kernel thread, in or out of the runtime. */
+/* True if this call won; then t is ready. Called by any kernel thread, in or out of the
+ * runtime. */
 bool wait_fire(struct uk_thread *t, uint64_t token, unsigned reason);
-/* The same, and of those that the dispatcher wakes it is no part of a batch: it runs next. */
+/* The same, but if the dispatcher fires, t runs next: it is not part of a batch. */
 bool wait_fire_next(struct uk_thread *t, uint64_t token, unsigned reason);
-/* Ask t to come out of its wait, this one or the next, unless that is uncancelable: it ends with
- * WAKE_CANCEL or WAKE_SIGNAL. In the runtime. */
+/* Asks t to leave its wait, this one or the next, unless the wait is uncancelable: it
+ * ends with WAKE_CANCEL or WAKE_SIGNAL. Called in the runtime. */
 void wait_cut(struct uk_thread *t, uint8_t ask);
-/* t itself, or a handler on its stack: its wait, if it is in one, ends with WAKE_SIGNAL. */
+/* Called by t itself, or by a handler on its stack: if t is in a wait, the wait ends
+ * with WAKE_SIGNAL. */
 void wait_interrupted(struct uk_thread *t);
-/* The same: is it in one? Then it stands in a queue, which it leaves before any handler runs. */
+/* Called in the same way: is t in a wait? Then t is in a queue, which it leaves before
+ * any handler runs. */
 static inline bool wait_begun(const struct uk_thread *t)
 {
 	return W_STATE(load_acquire(&t->wait)) != W_IDLE;
 }
-/* t, the caller, has jumped out of a handler, and so perhaps out of a wait that it interrupted. */
+/* t, the caller, has jumped out of a handler, and so perhaps out of a wait that the
+ * handler interrupted. */
 void wait_left(struct uk_thread *t);
 /* -ETIMEDOUT, -ECANCELED, -EINTR or 0 for a reason */
 int wake_error(unsigned reason);
 
-/* The vp of the caller (user thread in the runtime), NULL for a foreign thread. Re-read
- * after every park. */
+/* The vp of the caller (a user thread in the runtime); NULL for a foreign thread. Read
+ * it again after every park. */
 struct uk_vp *sched_vp(const struct uk_thread *t);
-/* The vp that was the only one when the first was made, while it still is; NULL: there are
- * several, or none yet. Never another one than this. */
+/* The first vp, while it is the only one; NULL: there are several, or none yet. Never
+ * returns another vp. */
 struct uk_vp *sched_only_vp(void);
-/* Cached clock of that vp, or the real one for a foreign thread: cheap, may lag by one
- * dispatcher pass. */
+/* Cached clock of that vp, or the real one for a foreign thread: cheap, but may lag by
+ * one dispatcher pass. */
 int64_t sched_clock_coarse(const struct uk_thread *t);
 
-/* I/O: submit op to the right reactor for this thread (its vp's, or the set's reactive vp
- * for this class), park until done. Returns op->res; on deadline -ETIMEDOUT, on cancel
- * -ECANCELED, unless the kernel had finished: then its result counts. User threads only. */
+/* I/O: submits op to the right reactor for this thread (its vp's, or the set's reactive
+ * vp for this class), and parks until it is done. Returns op->res; on the deadline
+ * -ETIMEDOUT, on cancellation -ECANCELED, for a signal -EINTR, unless the kernel had
+ * finished: then its result counts. User threads only. */
 enum io_class { IO_CLASS_NET, IO_CLASS_FILE };
 int sched_io(struct uk_thread *t, struct io_op *op, enum io_class c, int64_t deadline);
-/* op has ended, was IO_SEND_ZC or IO_SENDMSG_ZC, and is still where it was: park until the
- * kernel has let go of its memory. Nothing cuts that short. */
+/* op, an IO_SEND_ZC or IO_SENDMSG_ZC, is done and still at its place: parks until the
+ * kernel no longer uses its memory. No deadline or cancellation ends that earlier. */
 void sched_io_lent(struct uk_thread *t, struct io_op *op);
-/* Submit op[0..n) and park until one of them has ended, or by then; the others are ended, and
- * when it returns all have. 0, -ETIMEDOUT, -ECANCELED: what ended the wait. */
+/* Submits op[0..n) and parks until one of them is done or until the deadline. The
+ * others are cancelled, and all are done when it returns. 0, -ETIMEDOUT, -ECANCELED,
+ * -EINTR: what ended the wait. */
 int sched_io_any(struct uk_thread *t, struct io_op *op, unsigned n, enum io_class c,
 		 int64_t deadline);
-/* Would an operation that needs not wait be handed over in a moment, with those of others in one
- * system call? */
+/* True if an operation that need not wait would reach the kernel in a moment, in one
+ * system call together with those of other threads. */
 bool sched_io_dense(const struct uk_thread *t);
-/* Submit such a one, to the caller's own vp, and park until it is done. Nothing cuts that short. */
+/* Submits such an operation to the caller's own vp, and parks until it is done. Nothing
+ * ends that earlier. */
 int sched_io_soon(struct uk_thread *t, struct io_op *op);
-/* A read that has just found nothing, tried once more when the calling thread's vp has nothing
- * else to do (event/late.c). A result as of the reactor's; -EAGAIN: there is still nothing. May
- * it be? Where another vp or the kernel's thread carries it out, no; nor where others are ready
- * and a ring will take the reads of many in one call. */
+/* A read that has just found nothing is tried once more when the calling thread's vp
+ * has nothing else to do (event/late.c). Returns the reactor's result; -EAGAIN: there
+ * is still nothing. sched_io_may_be_late: is that possible? Not where another vp or the
+ * kernel's thread would carry it out, nor where other threads are ready and a ring
+ * takes the reads of many in one call. */
 bool sched_io_may_be_late(const struct uk_thread *t);
 int sched_io_late(struct uk_thread *t, struct io_op *op);
-/* Can the caller's reactor do this kind? False for foreign threads. */
+/* Can the caller's reactor do this kind of operation? False for foreign threads. */
 bool sched_io_can(struct uk_thread *t, enum io_kind kind, enum io_class c);
-/* Is it carried out by the set's network processor? */
+/* Does the set's network processor carry out the caller's operations? */
 bool sched_io_served(const struct uk_thread *t);
 /* -- for operations of a sink, which no thread waits for -- */
 struct vp_msg;
-/* The vp whose reactor would take such an op of the caller's; NULL: it can't. */
+/* The vp whose reactor takes such an operation of the caller; NULL: it cannot. */
 struct uk_vp *sched_io_home(struct uk_thread *t, enum io_kind kind, enum io_class c);
-/* What is on its way to another vp, all in one message's time. Zero: nothing. */
+/* Submissions to another vp that are sent together, with one kick. All zero: none. */
 struct io_parcel {
 	struct vp_msg *newest, *oldest;
 	struct uk_vp *home;
 	unsigned n;
 };
-/* Submit op (op->sink is set) to that vp; it goes with the parcel, if that is not the caller's.
- * m, as op, stays where it is until op has ended. */
+/* Submits op (op->sink is set) to home. If that is not the caller's vp, op goes with
+ * the parcel. Neither m nor op moves before op is done. */
 void sched_io_send(struct uk_thread *t, struct io_op *op, struct vp_msg *m,
 		   struct uk_vp *home, struct io_parcel *p);
-/* The parcel goes. */
+/* Sends the parcel. */
 void sched_io_sent(struct io_parcel *p);
-/* Ask for op's end, which the caller keeps from being used again meanwhile. May park. */
+/* Cancels op, which the caller keeps from being reused meanwhile. May park. */
 void sched_io_cancel(struct uk_thread *t, struct io_op *op, struct uk_vp *home);
-/* A sink, of an op that it has just been given, where that was pending: once more. */
+/* Called by a sink for an op that it has just been given: submits op once more to r,
+ * where it was pending. */
 void sched_io_again(struct io_op *op, struct reactor *r);
-/* Hand over to the kernel what the caller's vp has submitted, and see what has ended. */
+/* Hands over to the kernel what the caller's vp has submitted, and collects
+ * completions. */
 void sched_collect(struct uk_thread *t);
 
 /* Streams that are received ahead: see sched/io.c. */
@@ -148,23 +160,26 @@ static inline bool sched_is_ahead(int fd)
 	return (unsigned)fd < SCHED_AHEAD_FDS && load_relaxed(&sched_ahead[fd]) != 0;
 }
 void sched_ahead_begin(int fd);
-/* After sched_io_cancel_fd, before the number can mean another file. */
+/* Called after sched_io_cancel_fd, before the fd can mean another file. */
 void sched_ahead_end(int fd);
-/* op: IO_RECV_AHEAD, or IO_RECV again. As sched_io, of class net. */
+/* op: IO_RECV_AHEAD, or IO_RECV if it became that before. As sched_io, of class net. */
 int sched_recv_ahead(struct uk_thread *t, struct io_op *op, int64_t deadline);
-/* End every op pending on fd, on all vps; returns when they have all ended. keep: a descriptor
- * of the same file on which their threads go on (REACTOR_MOVED); -1: with -EBADF. */
+/* Cancels every op pending on fd, on all vps; returns when all of them are done. keep:
+ * an fd of the same file, on which their threads go on (REACTOR_MOVED); -1: they get
+ * -EBADF. */
 void sched_io_cancel_fd(struct uk_thread *t, int fd, int keep);
-/* fd has come to mean another file, or none: those that were pending on it before begin again,
- * by the number. Is there any? What is on its way will ask for the file that it is now. */
+/* fd has come to mean another file, or none: ops that were pending on it begin again on
+ * whatever fd means now. sched_io_peek: are there any? An op on its way does not count,
+ * because it will use the file that fd means now. */
 void sched_io_anew(struct uk_thread *t, int fd);
 bool sched_io_peek(int fd);
-/* Would it find one? Any thread; no vp: no. */
+/* Would sched_io_cancel_fd find an op? Any thread; false if there is no vp. */
 bool sched_io_pending(int fd);
-/* Do all reactors hold the files of their operations (struct reactor_ops)? */
+/* Does every reactor hold the files of its operations (struct reactor_ops)? */
 bool sched_io_holds(void);
-/* One more than the highest number that a wait or a request has named: who closes a range need not
- * look for anybody beyond. It grows. Any thread; before it looks up what the number means. */
+/* One more than the highest fd that a wait or a request has named, so that closing a
+ * range need not look beyond it. It only grows. sched_io_names is called by any thread,
+ * before it looks up what the fd means. */
 extern uint32_t sched_io_beyond;
 void sched_io_names_slow(int fd);
 static inline void sched_io_names(int fd)
@@ -173,96 +188,108 @@ static inline void sched_io_names(int fd)
 		sched_io_names_slow(fd);
 }
 
-/* Bracket a call that may block the kernel thread. mark: the monitor finds us (cheap, for
- * calls that seldom block); release: the vp goes to a spare at once if work waits. Both are
- * called in the runtime (after rt_enter) and leave it for the duration: between begin and
- * end nothing of the runtime may be touched. Foreign threads: no effect. */
+/* Bracket a call that may block the kernel thread. release false: the call is only
+ * marked, so that the monitor finds it (cheap, for calls that seldom block); true: the
+ * vp goes to a spare at once if work waits. Both are called in the runtime (after
+ * rt_enter) and leave it for the duration: between begin and end, nothing of the
+ * runtime may be touched. No effect on the vp for foreign threads. */
 void block_begin(struct uk_thread *t, bool release);
 void block_end(struct uk_thread *t);
 /* Leave the runtime for a call or an access that does not wait, but whose memory is the
- * program's and may fault: on a page that another user thread has to bring (userfaultfd), on
- * a file system that hangs. Inside the runtime that would keep the vp (law 1). Unmarked: it
- * is nearly always over at once. The same rules as for block_begin; foreign threads, too. */
+ * program's and may fault: on a page that another user thread has to supply
+ * (userfaultfd), or on a file system that hangs. Inside the runtime that would keep the
+ * vp (law 1, docs/ARCHITECTURE.md). There is no mark, because it is nearly always over
+ * at once. The same rules as for block_begin, also for foreign threads. */
 void outside_begin(struct uk_thread *t);
 void outside_end(struct uk_thread *t);
 
-/* -- signals for user threads: signal.c; the drop-in knows masks and handlers -- */
+/* -- signals for user threads: signal.c; masks and handlers: posix/signal.c -- */
 
-/* The drop-in sets it: run the handlers of handler_thread(), outside the runtime; or cancel the
- * caller, a kernel thread. context: of the kernel signal that interrupted its user code; NULL:
- * at the end of a call. */
+/* Set by the preload library: runs the handlers of handler_thread(), outside the
+ * runtime; or cancels the caller, if that is a kernel thread. context: of the kernel
+ * signal that interrupted the user code; NULL: at the end of a call. */
 extern void (*thread_signals)(void *context);
-/* A system call gave -EINTR: has a handler run in it? Then whoever called the runtime is told, and
- * judges. Else, and without the drop-in, the call is made again: the notice that an operation of a
- * ring is over looks like a signal to the kernel. */
+/* A system call returned -EINTR: has a handler interrupted it? Then the caller of the
+ * library is told, and decides. Otherwise, and always without the preload library, the
+ * call is made again: to the kernel, the notice that an operation of a ring is done
+ * looks like a signal. */
 static inline bool sched_eintr_counts(const struct uk_thread *t)
 {
 	return t->kind == THREAD_USER && thread_signals && thread_asked(t, ASK_SIGNAL);
 }
-/* Likewise for a foreign thread, which has put a handler off because it was in the runtime: it
- * leaves it. A wait of its that a handler interrupts ends with WAKE_SIGNAL then. */
+/* Likewise for a foreign thread that has put off a handler because it was in the
+ * runtime: called when it leaves. If it is set, a wait of a foreign thread that a
+ * handler interrupts ends with WAKE_SIGNAL. */
 extern void (*foreign_signals)(void);
-/* A kernel thread has its descriptor, to wait and to wake; outside the runtime. NULL: nothing to do. */
+/* Called when a kernel thread has got its descriptor, in order to wait and to wake;
+ * outside the runtime. NULL: nothing to do. */
 extern void (*foreign_adopted)(void);
-/* It says the mask of the calling user thread, which is not its carrier's. NULL: there is none. */
+/* Returns the mask of the calling user thread, which is not its carrier's. NULL: there
+ * is none. */
 extern uint64_t (*thread_mask)(void);
-/* t has a signal to handle: it comes out of its wait, or is interrupted where it computes or
- * sleeps in the kernel, and thread_signals is called there; restart: a system call of its that
- * is interrupted goes on. A kernel thread likewise. In the runtime. */
+/* t has a signal to handle. It comes out of its wait, or is interrupted where it
+ * computes or sleeps in the kernel, and thread_signals is called there. restart: a
+ * system call of t that is interrupted goes on. The same for a kernel thread. Called in
+ * the runtime. */
 void thread_interrupt(struct uk_thread *t, bool restart);
-/* thread_signals begins: t is asked no more. What comes from now on asks again. */
+/* thread_signals begins: t is no longer asked. A signal that comes from now on asks
+ * again. */
 void thread_signals_seen(struct uk_thread *t);
-/* What interrupts is installed; carriers exist. */
+/* Installs the handlers that interrupt threads. Carriers exist already. */
 void thread_signals_init(void);
-/* What interrupts the caller in the kernel waits until it is open again. *open, the
- * kernel's part of a sigset_t: the mask with which it is; NULL: only that is changed. */
+/* The signals that interrupt the caller in the kernel are blocked until
+ * interrupts_open. *open, the kernel's part of a sigset_t: the mask with which they are
+ * open; NULL: only they are changed. */
 void interrupts_shut(void *open);
 void interrupts_open(const void *open);
-/* The user thread in whose context the caller runs, also in a handler; or NULL. */
+/* The user thread in whose context the caller runs, also in a handler; else NULL. */
 struct uk_thread *handler_thread(void);
-/* Around a handler that interrupted user code of a user thread: for so long the thread is a
- * foreign one, bound to its carrier, since no context is switched in a handler (law 3).
- * begin: NULL: it is none, or is one already. */
+/* Around a handler that interrupted user code of a user thread: until its end the
+ * thread is a foreign one, bound to its carrier, because no context is switched in a
+ * handler (law 3). handler_begin returns NULL if the caller is no user thread, or is a
+ * guest already. */
 struct uk_thread *handler_begin(void);
 void handler_end(struct uk_thread *t);
-/* A jump is about to leave the caller's handler, if it is in one: what handler_begin gave, or
- * NULL. */
+/* A jump is about to leave the caller's handler, if it is in one. Returns what
+ * handler_begin returned, or NULL. */
 struct uk_thread *handler_left(void);
-/* In the drop-in: a carrier answers in a handler, as soon as it runs; context: of what that has
- * interrupted, a system call goes on. False: it is not asked. */
+/* In the preload library: a carrier answers in a handler, as soon as it runs. context:
+ * of what the handler interrupted; a system call goes on. False: it was not asked. */
 enum carrier_question { QUESTION_FRAMES, QUESTION_MASK, CARRIER_QUESTIONS };
 extern void (*carrier_answers[CARRIER_QUESTIONS])(void *context); /* set at load time */
 bool carrier_ask(const struct carrier *c, enum carrier_question q);
-/* bound.c: the calling user thread and its kernel thread belong to each other from now on, and its
- * calls are those of a kernel thread; nothing for who is one. Of a handler: of the thread that it
- * interrupted. 0 or -ENOMEM. */
+/* bound.c: binds the calling user thread and its kernel thread to each other; its calls
+ * are then those of a kernel thread. No effect on a kernel thread. In a handler: binds
+ * the thread that it interrupted. 0 or -ENOMEM. */
 int sched_bind(void);
-/* Is it? */
+/* Is the caller bound? */
 bool sched_bound(void);
-/* t is cancelled; if it is bound, what it waits for as a guest ends, too. In the runtime. */
+/* t is cancelled: if it is bound, its wait as a guest ends, too. Called in the
+ * runtime. */
 void sched_cancel_bound(struct uk_thread *t);
-/* At its end, or nothing: it ends on another carrier, and its kernel thread does with it. */
+/* Called when a thread ends; no effect if it is not bound. The thread ends on another
+ * carrier, and its kernel thread ends. */
 void sched_unbind(void);
-/* For setxid.c: a 33 that signal.c has sent. */
+/* For setxid.c: a signal 33 that signal.c has sent. */
 bool signal_is_ours(const siginfo_t *info);
 void signal_interrupted(const siginfo_t *info, void *context);
 
 /* Async-signal-safe helpers for uk_sem_post. Is the calling kernel thread inside the
  * runtime (so a handler interrupted it)? */
 bool rt_in_runtime(void);
-/* It is not: rt_enter and rt_exit, not to another carrier, and if need be without a vp, so there
- * is nothing that it may do but to fire. */
+/* If not: as rt_enter and rt_exit, but the thread stays on its carrier, if need be
+ * without a vp. So it may do nothing but fire. */
 void rt_enter_here(void);
 void rt_exit_here(void);
-/* It is: deferred_wake will be called when this kernel thread leaves the runtime, or before it
- * sleeps in it, or by another one if it sleeps already (enter.c). False: it is not inside, do
- * it yourself. */
+/* If so: deferred_wake will be called when this kernel thread leaves the runtime, or
+ * before it sleeps in it, or by another one if it sleeps already (enter.c). False: it
+ * is not inside; do it yourself. */
 bool rt_defer_wake(void);
-/* The sync room sets it, and knows by itself what there is to wake. */
+/* Set by sync, which knows by itself what there is to wake. */
 extern void (*deferred_wake)(void);
 
-/* Counters of the current vp (or a shared set for foreign threads, lossy: what must be exact
- * is added to atomically there). */
+/* Counters of the current vp, or a shared set for foreign threads, which is lossy:
+ * exact counts are added atomically there. */
 #define COUNT(t, field) bump(&sched_count(t)->field, 1)
 struct vp_count *sched_count(struct uk_thread *t);
 struct vp_count *sched_foreign_count(void);
@@ -273,9 +300,9 @@ struct vp_count {
 	    returns, syscalls;
 };
 
-/* So many I/O calls have ended without parking; no lock is held. A thread that makes nothing but
- * such calls never switches, and no monitor can take its vp away, so once in a while it
- * yields by itself. */
+/* `calls` I/O calls have ended without parking; no lock is held. A thread that makes
+ * only such calls never switches, and no monitor can take its vp away, so from time to
+ * time it yields by itself. */
 void sched_make_room(struct uk_thread *t);
 static inline void sched_inline(struct uk_thread *t, unsigned calls)
 {
@@ -287,20 +314,22 @@ static inline void sched_inline(struct uk_thread *t, unsigned calls)
 		sched_make_room(t);
 }
 
-/* Start the runtime: 0 or -errno. Idempotent, any thread. */
+/* Starts the runtime: 0 or -errno. Idempotent; any thread. */
 int sched_start(void);
 
-/* In a forked child only the thread that forked goes on. The sync room sets this; it is
- * called in the child, by fork itself, for every other thread that stands in a wait: what
- * that one did to the object that it waits for is to be undone. Then once with NULL. */
+/* In a forked child only the thread that forked goes on. Set by sync; fork calls it in
+ * the child for every other thread that is in a wait: what that thread did to the
+ * object that it waits for is undone. Then it is called once with NULL. */
 extern void (*wait_lost)(struct uk_thread *t);
-extern uint32_t sched_forks; /* how many forks lie between us and the first process */
-/* A forked child whose runtime has not been rebuilt yet: do it (not in a signal handler). */
+extern uint32_t sched_forks; /* the number of forks between us and the first process */
+/* Rebuilds the runtime of a forked child, if that has not happened yet (not in a signal
+ * handler). sched_unsettled: is it still to be rebuilt? */
 void sched_settle(void);
 bool sched_unsettled(void);
 
-/* share.c: around what gives other processes our open files, a fork of whatever kind. In a child
- * with memory of its own there need be no end. Async-signal-safe. */
+/* share.c: around everything that gives other processes our open files, that is, a fork
+ * of any kind. A child with memory of its own need not call the end.
+ * Async-signal-safe. */
 #define SHARE_EPOCH 24
 #define SHARE_UNDER_WAY ((1u << SHARE_EPOCH) - 1)
 extern uint64_t sched_shares;

@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When other processes may have come to hold our open files.
+/* share.c - whether other processes may hold our open files.
  *
- * O_NONBLOCK belongs to the open file, and a child has the same ones: from a fork on, it may
- * change what we know of a socket, unseen. So each fork, of whatever kind (fork, vfork, _Fork,
- * clone, posix_spawn and who calls it), stands between a begin and an end, and one word says
+ * O_NONBLOCK belongs to the open file, which a child shares. So from a fork on, the
+ * child may change what we know of a socket, unseen. Therefore each fork of any kind
+ * (fork, vfork, _Fork, clone, posix_spawn and its callers) lies between a begin and an
+ * end, and one word says
  *
  *	63 ............ 24 | 23 ......... 0
  *	how many there were  are under way
  *
- * A socket that was made when none was under way, by the same word before the call that made
- * it, is in no child as long as the upper part is the same. begin comes before the child is:
- * whatever the child does, and whoever hears of that, has the new word before.
+ * The word is read before the call that makes a socket. If no fork was under way then,
+ * the socket is in no child as long as the upper part of the word is the same. begin
+ * comes before the child exists. So before the child can do anything, and before any
+ * thread can learn of it, the word has its new value.
  *
- * A child that has memory of its own and was not told (_Fork, clone) finds one under way for
- * ever: it knows nothing of its sockets, and asks. fork's child begins at none.
+ * A child that has memory of its own and was not told (_Fork, clone) finds a fork under
+ * way for ever: it knows nothing of its sockets, and asks the kernel. fork's child
+ * begins with none under way.
  *
- * Any thread, and any handler; rejected: a lock around forks (fork is allowed in handlers). */
+ * Runs on any thread and in any handler. Rejected: a lock around forks (fork is allowed
+ * in handlers).
+ */
 #include <pthread.h>
 
 #include "sched/sched.h"
@@ -29,7 +34,8 @@ void sched_share_begin(void)
 
 void sched_share_end(void)
 {
-	/* release: who finds none under way makes its socket after the child was made */
+	/* release: a thread that finds none under way makes its socket after the child
+	 * was made */
 	fetch_sub_acq_rel(&sched_shares, 1);
 }
 

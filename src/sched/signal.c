@@ -1,36 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* signal.c - a user thread is interrupted, for a handler that is to run in its context. What
- * there is to run, and whether its mask lets it, only the drop-in knows (posix/signal.c).
+/* signal.c - interrupts a user thread, so that a handler can run in its context. Only
+ * the preload library knows which handlers are to run, and whether the thread's mask
+ * lets them (posix/signal.c).
  *
- * Who has something for t sets ASK_SIGNAL, by wait_cut, which ends t's wait, and then looks
- * where t is:
+ * A thread that has a signal for t sets ASK_SIGNAL with wait_cut, which ends t's wait,
+ * and then looks where t is:
  *
- *   t parked, or about to           its wait ends with WAKE_SIGNAL; when it leaves the runtime
- *                                   it delivers (signals_arrived, exit_slow)
- *   t ready, or never ran           the same when its turn comes
- *   t runs, in the runtime          a kernel signal to its carrier: the handler defers
- *   t runs, outside, or sleeps in   the same kernel signal: the handler delivers, and the
- *   the kernel                      system call ends with EINTR or goes on
+ *   t parked, or about to         its wait ends with WAKE_SIGNAL; when it leaves the
+ *                                 runtime it delivers (signals_arrived, exit_slow)
+ *   t ready, or never ran         the same when its turn comes
+ *   t runs, in the runtime        a kernel signal to its carrier: the handler defers
+ *   t runs, outside, or sleeps    the same kernel signal: the handler delivers, and the
+ *   in the kernel                 system call ends with EINTR or goes on
  *
- * A kernel thread's signals are the kernel's business, but it is cancelled in the same way: the
- * kernel signal comes to itself, and counts where it stands outside and waits for nothing
- * (a foreign thread parks with depth 0); else when it leaves the runtime.
+ * A kernel thread's signals are the kernel's business, but it is cancelled in the same
+ * way. The kernel signal goes to the thread itself. It takes effect at once if the
+ * thread is outside the runtime and in no wait (a foreign thread parks with depth 0);
+ * else when the thread leaves the runtime.
  *
- * Nobody is missed: t arrives on a carrier (the switch writes state and carrier, then reads
- * asked) either before the asker's membarrier, then the asker sees it run; or after, then it
- * sees the bit. The kernel signals are the two that libc keeps for itself: 32 (SIGCANCEL, whose
- * other senders the drop-in replaces) and, with SA_RESTART, 33 (SIGSETXID, told apart by how
- * it was sent: setxid.c stands before it). No mask of the program's ever has them. A carrier
- * is asked something by the same (carrier_ask), whoever runs there.
+ * No request is missed. t arrives on a carrier (the switch writes state and carrier,
+ * then reads asked) either before the asker's membarrier: then the asker sees it run;
+ * or after: then it sees the bit.
  *
- * Law 3: a handler that interrupted user code may not park, so its thread is a foreign one for
- * so long, its carrier's guest (handler_begin): its waits are the kernel's, its carrier is
- * marked and handed off if it sleeps. A handler that runs at the end of a call (the upper two
- * rows) is called like any function, and parks as it likes.
+ * The kernel signals are the two that libc keeps for itself: 32 (SIGCANCEL, whose other
+ * senders the preload library replaces) and, with SA_RESTART, 33 (SIGSETXID; setxid.c,
+ * whose handler comes first, tells it apart by how it was sent). No mask of the program
+ * ever contains them. The same signals ask a carrier something (carrier_ask), whichever
+ * thread runs there.
  *
- * Rejected: the program's own signal numbers sent to carriers (a mask for each carrier, changed
- * at each switch); handlers only at calls of ours (a collector that stops the world waits
- * for a thread that computes). */
+ * Law 3 (docs/ARCHITECTURE.md): a handler that interrupted user code may not park. So
+ * until it ends, its thread is a foreign one, its carrier's guest (handler_begin): its
+ * waits are the kernel's, and its carrier is marked, and handed off if it sleeps. A
+ * handler that runs at the end of a call (the upper two rows) is called like any
+ * function, and may park.
+ *
+ * Rejected: the program's own signals sent to carriers (a mask for each carrier,
+ * changed at each switch); handlers only at the end of our calls (a garbage collector
+ * that stops the world would wait for a thread that computes).
+ */
 #include <signal.h>
 
 #include "base/libc.h"
@@ -45,10 +52,10 @@ void (*thread_signals)(void *context);
 void (*foreign_signals)(void);
 uint64_t (*thread_mask)(void);
 void (*carrier_answers[CARRIER_QUESTIONS])(void *context);
-/* Their addresses say that a kernel signal is ours, and for whom. */
+/* Only their addresses count: they say that a kernel signal is ours, and for what. */
 static uint32_t cookie, question;
 
-/* As the kernel has it. */
+/* The kernel's struct sigaction. */
 struct action {
 	void (*handler)(int, siginfo_t *, void *);
 	unsigned long flags;
@@ -101,8 +108,9 @@ bool carrier_ask(const struct carrier *c, enum carrier_question q)
 static const uint64_t interrupts =
     1ull << (SIG_INTERRUPT - 1) | 1ull << (SIG_RESTART - 1);
 
-/* In a handler, before the program's code runs in it, or it is left for good. What interrupts is
- * open, though it was shut until a call that waits (interrupts_shut). */
+/* Called in a handler, before the program's code runs in it or it is left for good:
+ * sets the mask of the interrupted code. The signals that interrupt are open in it,
+ * even if they were blocked until a call that waits (interrupts_shut). */
 static void mask_of_interrupted(void *context)
 {
 	uint64_t mask =
@@ -152,7 +160,7 @@ void foreign_asked(struct uk_thread *t)
 	thread_signals(NULL);
 }
 
-/* A kernel thread that is not ours. */
+/* On a foreign kernel thread. */
 static void foreign_interrupted(struct uk_thread *t, void *context)
 {
 	if (!thread_asked(t, ASK_SIGNAL) || t->depth ||
@@ -163,15 +171,16 @@ static void foreign_interrupted(struct uk_thread *t, void *context)
 	thread_signals(context);
 }
 
-/* On a carrier: does its thread have something to handle? Whoever else runs there by now has
- * no bit. The carrier's own mask while user code runs, or the next interruption waits for the
- * end of this handler. */
+/* Was the signal sent by this file? */
 bool signal_is_ours(const siginfo_t *info)
 {
 	return info->si_code == SI_QUEUE &&
 	       (info->si_ptr == &cookie || info->si_ptr == &question);
 }
 
+/* On a carrier: does its thread have something to handle? Another thread that runs
+ * there by now has no bit. The program's handlers run with the mask of the interrupted
+ * code, because otherwise the next interruption would wait until this handler ends. */
 void signal_interrupted(const siginfo_t *info, void *context)
 {
 	struct uk_thread *t = handler_thread(), *now = thread_self();
@@ -184,7 +193,8 @@ void signal_interrupted(const siginfo_t *info, void *context)
 		foreign_interrupted(now, context);
 	if (!t || !thread_asked(t, ASK_SIGNAL))
 		return;
-	if (now != t && (now->depth || wait_begun(now))) { /* a guest's own call */
+	/* in a call of the guest itself */
+	if (now != t && (now->depth || wait_begun(now))) {
 		store_relaxed(&now->deferred, 1);
 		wait_interrupted(now);
 		return;
@@ -193,11 +203,12 @@ void signal_interrupted(const siginfo_t *info, void *context)
 		store_relaxed(&t->carrier->deferred, 1);
 		return;
 	}
-	/* before the mask is opened: those that wait behind it find nothing, and do not nest */
+	/* before the mask is opened: further signals that wait find nothing, and do not
+	 * nest */
 	thread_signals_seen(t);
 	mask_of_interrupted(context);
 	thread_signals(context);
-	if (now != t) /* a handler that is about to sleep, or does */
+	if (now != t) /* a handler that sleeps, or is about to */
 		wait_interrupted(now);
 }
 
@@ -213,8 +224,9 @@ static void on_interrupt(int sig, siginfo_t *info, void *context)
 
 static void on_nothing(int sig UNUSED) {}
 
-/* The flags and the restorer that libc gives to a handler: the kernel makes no frame without
- * one. Before the first thread it has no handler of its own to look at. */
+/* The flags and the restorer that libc gives to a handler: the kernel makes no frame
+ * without a restorer. Before the first thread, libc has no handler of its own to copy
+ * from. */
 static int libc_way(struct action *a)
 {
 	struct sigaction mine = { .sa_handler = on_nothing };
@@ -265,10 +277,12 @@ struct uk_thread *handler_begin(void)
 	c = t->carrier;
 	g = carrier_guest(c);
 	if (!g)
-		return NULL; /* no memory: it may park, in a handler */
+		/* no memory for the guest: then the thread may park, in a handler */
+		return NULL;
 	store_relaxed(&c->mark, 1);
-	handoff_out(
-	    c); /* it may have been about to: who waits is no reason to wait for c */
+	/* the thread may have been about to do this; while the handler waits, no fork
+	 * or monitor must wait for c */
+	handoff_out(c);
 	fence_compiler();
 	*thread_self_slot() = g;
 	return t;
@@ -289,8 +303,8 @@ struct uk_thread *handler_left(void)
 
 	if (!t || t == thread_self())
 		return NULL;
-	thread_self()->depth = 0; /* of its guest, which a bound thread stays */
+	thread_self()->depth = 0; /* the guest's; a bound thread stays a guest */
 	handler_end(t);
-	carrier_sigstack(t->carrier); /* no sigreturn does it */
+	carrier_sigstack(t->carrier); /* armed again, because no sigreturn will do it */
 	return t;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* start.c - the start of the runtime: all of it, or nothing.
  *
- *   1. what needs no undoing: it is learnt once, and a second start finds it learnt
- *   2. the default set, its carriers, the maker and what else is needed, none of which has
- *      begun (crew.c). If one of them cannot be had all of it is given back
- *   3. it is published, what is registered runs, the kernel threads begin. Nothing here can
- *      fail
+ *   1. what needs no undoing: it is found out once, and a second start finds it done
+ *   2. the default set, its carriers, the maker and what else is needed; none of them
+ *      has begun (crew.c). If one of them cannot be made, all of it is freed
+ *   3. the set is published, the registered functions run, the kernel threads begin.
+ *      Nothing here can fail
  *
- * So a start that finds no memory, no kernel thread or no descriptor is an error to who
- * asked for it, and another one may succeed.
+ * So a start that finds no memory, no kernel thread or no fd is an error for its
+ * caller, and another start may succeed.
  *
  * Rejected: pthread_once (its verdict is for ever).
  */
@@ -30,8 +30,8 @@ static struct {
 	size_t stack;
 } needed[2];
 static unsigned n_needed;
-static uint32_t running; /* set lock; acquire to read without */
-static bool told;        /* set lock; why it cannot start */
+static uint32_t running; /* written under the set lock; acquire to read without it */
+static bool told; /* under the set lock: the reason for a failed start was printed */
 int process_nice;
 
 void sched_on_start(void (*fn)(void))
@@ -59,7 +59,7 @@ void sched_run_on_child(void)
 		on_child[i]();
 }
 
-/* ---- 1 ---- */
+/* ---- 1: what needs no undoing ---- */
 
 static int tsan_agrees(void)
 {
@@ -67,9 +67,10 @@ static int tsan_agrees(void)
 		return 0;
 	if (!told)
 		uk_warn(
-		    "this program has ThreadSanitizer and the library has not, so it "
-		    "would not see our switches: LD_LIBRARY_PATH=LIBDIR/ukthreads-tsan "
-		    "has one that has (built by make SANITIZED=true)");
+		    "cannot start: this program is built with ThreadSanitizer and the "
+		    "library is not, so context switches would go unseen; set "
+		    "LD_LIBRARY_PATH=LIBDIR/ukthreads-tsan for a library that is "
+		    "(built by make SANITIZED=true)");
 	told = true;
 	return -ENOTSUP;
 }
@@ -80,7 +81,8 @@ static int barrier_start(void)
 
 	if (r && !told)
 		uk_warn("cannot start without membarrier(2), which %s (error %d)",
-			r == -ENOSYS ? "this kernel or a seccomp filter has not"
+			r == -ENOSYS ? "this kernel does not have, or a seccomp filter "
+				       "refuses: allow it"
 				     : "a seccomp filter refuses: allow it",
 			-r);
 	told |= r != 0;
@@ -113,7 +115,7 @@ static int learn(void)
 	return r;
 }
 
-/* ---- 2 and 3 ---- */
+/* ---- 2 and 3: making and starting everything ---- */
 
 static unsigned vps_wanted(void)
 {
@@ -166,22 +168,21 @@ static int bring_up(void)
 
 static void say_why(int r)
 {
-	const char *want = env_get("UK_REACTOR"), *why = "it is refused";
+	const char *want = env_get("UK_REACTOR"), *why = "the kernel refuses it";
 
 	if (told)
 		return;
 	told = true;
 	if (r == -EAGAIN)
-		why =
-		    "no kernel thread can be made: RLIMIT_NPROC, RLIMIT_AS, pids.max of "
-		    "a control group, or no memory";
+		why = "no kernel thread can be created: check RLIMIT_NPROC, RLIMIT_AS, "
+		      "pids.max of the control groups, and free memory";
 	else if (r == -ENOMEM)
-		why = want ? "no memory, or RLIMIT_MEMLOCK is too small for rings"
+		why = want ? "no memory, or RLIMIT_MEMLOCK is too small for io_uring"
 			   : "no memory";
 	else if (r == -EMFILE || r == -ENFILE)
-		why = "no descriptor is free: ulimit -n";
+		why = "no file descriptor is free: raise ulimit -n";
 	else if (r == -EINVAL && want)
-		why = "it is uring or epoll";
+		why = "UK_REACTOR must be uring or epoll";
 	uk_warn("cannot start: %s (error %d%s%s)", why, -r, want ? ", UK_REACTOR=" : "",
 		want ? want : "");
 }

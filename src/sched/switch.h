@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* switch.h - the switch and what stands around it, inline: who is next, leave, and what the
- * successor does about the thread that it left behind. The essay is in dispatch.c.
+/* switch.h - the switch, inline: which thread is next, how a thread leaves, and what
+ * the successor does about the thread that it left behind. The design is in dispatch.c.
  *
- * Inline for the processor's return stack and not for the calls saved: a thread that begins
- * or ends leaves no return address there, so its joiner's returns are predicted (3.0
- * mispredicted branches for each create and join before, see bench/FINDINGS.md).
+ * It is inline for the CPU's return stack, not for the calls saved: a thread that
+ * begins or ends leaves no return address there, so its joiner's returns are predicted
+ * (3.0 mispredicted branches for each create and join before, see bench/FINDINGS.md).
  *
- * No TLS address is kept across: the thread and its carrier are reached through `from`.
+ * No TLS address is kept across a switch: the thread and its carrier are reached
+ * through `from`.
  */
 #ifndef SCHED_SWITCH_H
 #define SCHED_SWITCH_H
@@ -17,10 +18,11 @@
 #include "sched/enter.h"
 #include "sched/fuzz.h"
 
-extern bool switch_fast_tp; /* wrfsbase is there; set once */
+extern bool switch_fast_tp; /* the CPU has wrfsbase; set once */
 
 struct uk_thread *pop_slow(struct uk_vp *vp);
-/* t runs for the first time: prepare it. NULL: no memory, it is queued again. */
+/* t runs for the first time: prepares and returns it. If there is no memory, t is
+ * queued again, and another thread is returned that has a stack, or NULL. */
 struct uk_thread *pop_first(struct uk_vp *vp, struct uk_thread *t);
 
 INLINE struct uk_thread *pop(struct uk_vp *vp)
@@ -45,9 +47,9 @@ INLINE struct uk_thread *pop(struct uk_vp *vp)
 	return pop_slow(vp);
 }
 
-/* The next thread that can run, NULL if there is none. A thread that runs for the first
- * time gets its stack and TLS block here: threads that wait for their first turn cost no
- * stack, and one stack, hot in the cache, serves many short threads in turn. */
+/* The next thread that can run; NULL if there is none. A thread gets its stack and
+ * thread block here, before its first run: threads that wait for their first turn cost
+ * no stack, and one stack, hot in the cache, serves many short threads in turn. */
 INLINE struct uk_thread *pop_runnable(struct uk_vp *vp)
 {
 	struct uk_thread *t = pop(vp);
@@ -55,7 +57,7 @@ INLINE struct uk_thread *pop_runnable(struct uk_vp *vp)
 	return t && unlikely(!t->sp) ? pop_first(vp, t) : t;
 }
 
-/* Or the dispatcher. */
+/* The next thread that can run, or the dispatcher. */
 INLINE struct uk_thread *next_thread(struct carrier *c)
 {
 	struct uk_vp *vp = c->vp;
@@ -67,7 +69,8 @@ INLINE struct uk_thread *next_thread(struct carrier *c)
 	return t ? t : &c->disp;
 }
 
-/* The same for who is about to join child: child, if it is the youngest in the queue. */
+/* The same for a thread that is about to join child: child, if it is the youngest in
+ * the queue. */
 struct uk_thread *next_or_child(struct carrier *c, struct uk_thread *child);
 
 INLINE void finish_switch(struct carrier *c)
@@ -78,10 +81,11 @@ INLINE void finish_switch(struct carrier *c)
 
 	if (unlikely(load_relaxed(&cputime_asked)))
 		cputime_switched(c);
-	/* in the order of how often; a jump table would be mispredicted */
+	/* the most frequent first; a jump table would be mispredicted */
 	if (action == POST_PARK) {
 		w = load_relaxed(&t->wait);
-		/* release: who fires PARKED may run t, so its context must be visible */
+		/* release: a thread that fires PARKED may run t, so t's context must be
+		 * visible */
 		if (W_STATE(w) != W_ARMED ||
 		    !cas_acq_rel(&t->wait, &w, W_MAKE(W_TOKEN(w), 0, W_PARKED))) {
 			bump(&c->vp->count.readies, 1);
@@ -91,7 +95,7 @@ INLINE void finish_switch(struct carrier *c)
 		enqueue(c->vp, t, false);
 	} else if (action == POST_EXIT || action == POST_EXIT_JOINED) {
 		thread_reap(c->vp, t, action == POST_EXIT_JOINED);
-	} else if (action != POST_NONE) { /* RETURN, MIGRATE */
+	} else if (action != POST_NONE) { /* POST_RETURN, POST_MIGRATE */
 		queue_anywhere(t);
 	}
 }
@@ -119,7 +123,7 @@ INLINE void switch_raw(struct carrier *c, struct uk_thread *from, struct uk_thre
 		  action == POST_EXIT || action == POST_EXIT_JOINED);
 #endif
 	arch_switch(&from->sp, to->sp, tp, switch_fast_tp);
-	c = from->carrier; /* perhaps another one now */
+	c = from->carrier; /* another one, perhaps */
 	signals_arrived(from);
 #if UK_SAN
 	san_arrive(&from->san, &c->post->san);
@@ -127,19 +131,19 @@ INLINE void switch_raw(struct carrier *c, struct uk_thread *from, struct uk_thre
 	finish_switch(c);
 }
 
-/* With a vp. */
+/* c has a vp. */
 INLINE void switch_now(struct carrier *c, struct uk_thread *from, struct uk_thread *to,
 		       enum post action)
 {
 	struct uk_vp *vp = c->vp;
 
-	store_relaxed(&to->vp, vp); /* the dispatcher's is read by nobody */
+	store_relaxed(&to->vp, vp); /* the dispatcher's vp is read by nobody */
 	store_relaxed(&to->since, vp->clock);
 	bump(&vp->count.switches, 1);
 	switch_raw(c, from, to, action);
 }
 
-/* The same out of line, for who is in no hurry; c may have lost its vp. */
+/* The same out of line, for callers that are not hot; c may have lost its vp. */
 void switch_to(struct carrier *c, struct uk_thread *from, struct uk_thread *to,
 	       enum post action);
 

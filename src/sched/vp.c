@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vp.c - virtual processors and their sets.
  *
- * A set is made whole (set_make), or what was made of it is given back (set_drop). Once it
- * is published its vps live until the process ends: their addresses are read without locks
- * by thieves, closers, the monitor and the dump.
+ * A set is made completely (set_make), or what was made of it is freed (set_drop). Once
+ * it is published, its vps live until the process ends: thieves, closers, the monitor
+ * and the dump read their addresses without locks.
  */
 #include <string.h>
 
@@ -17,10 +17,10 @@ struct uk_vp *vp_all[VP_MAX];
 uint32_t vp_count_all;
 struct uk_vpset *vpset_default;
 
-#define BATCH 32 /* of completions, if the maker of the set does not say */
+#define BATCH 32 /* completions, if the creator of the set does not say */
 
-static struct lock set_lock =
-    LOCK_INIT(RANK_VPSET); /* also around the start, for fork */
+/* also held around the start, for fork */
+static struct lock set_lock = LOCK_INIT(RANK_VPSET);
 static uint32_t bind_generation;
 
 static bool valgrind_looks(void)
@@ -30,7 +30,7 @@ static bool valgrind_looks(void)
 	return on_valgrind() || (preload && strstr(preload, "/vgpreload_"));
 }
 
-/* valgrind does not carry out what a ring asks for: operations would never end. */
+/* valgrind does not carry out io_uring requests: operations would never be done. */
 static const char *engine_wanted(void)
 {
 	const char *want = env_get("UK_REACTOR");
@@ -38,7 +38,7 @@ static const char *engine_wanted(void)
 	if (!valgrind_looks() || (want && !strstr(want, "uring")))
 		return want;
 	if (want && !load_relaxed(&vp_count_all))
-		uk_warn("valgrind does not know io_uring: UK_REACTOR=epoll");
+		uk_warn("valgrind does not support io_uring: using epoll instead");
 	return "epoll";
 }
 
@@ -75,7 +75,7 @@ static void bind_to(struct uk_vp *vp, const cpu_set_t *mask)
 	store_release(&vp->bound, ++bind_generation);
 }
 
-/* cpu number k (modulo their count) of the mask */
+/* CPU k (modulo their count) of the mask. */
 static int nth_cpu(const cpu_set_t *mask, unsigned k)
 {
 	k %= (unsigned)CPU_COUNT(mask);
@@ -109,13 +109,15 @@ static int fill(struct uk_vpset *s, const struct set_plan *p)
 	return s->flags & UK_VPSET_IO ? vp_make(&s->io, s, s->n + 1, true) : 0;
 }
 
-/* Vp i of all that the set has or will have, the reactive ones last; NULL: there is none. */
+/* Vp i of all that the set has or will have, the reactive ones last; NULL: not
+ * there. */
 static struct uk_vp *nth_vp(const struct uk_vpset *s, unsigned i)
 {
 	return i < s->n ? s->vps[i] : i == s->n ? s->net : s->io;
 }
 
-/* A time in units of so many ns, rounded up; false: none that the kernel can be told. */
+/* t in units of `unit` ns, rounded up. False: a time that the kernel cannot be
+ * given. */
 static bool in_units(uk_time t, int64_t unit, uint32_t *out)
 {
 	if (t < 0 || t > UINT32_MAX / 2 * unit)
@@ -210,10 +212,11 @@ void set_publish(struct uk_vpset *s)
 		vp->id = vp_count_all;
 		vp_all[vp_count_all] = vp;
 		fetch_add_relaxed(&carriers_count, 1);
-		/* release: readers of the count see the vp (pairs with the acquire loads) */
+		/* release: readers of the count see vp (pairs with their acquire) */
 		store_release(&vp_count_all, vp_count_all + 1);
 	}
-	monitor_notice(); /* born awake, they may find a thread before they ever sleep */
+	/* new vps are awake: they may find a thread before they first sleep */
+	monitor_notice();
 }
 
 static int create_locked(uk_vpset **out, const struct set_plan *p)
@@ -253,8 +256,8 @@ struct uk_vp *sched_only_vp(void)
 
 /* ---- public ---- */
 
-/* As much of it as the caller knows, over the defaults; -E2BIG: it wants something that we do
- * not know. */
+/* Copies as much of a as the caller's version has over the defaults. -E2BIG: the caller
+ * sets something that this version does not know. */
 static int take_attr(uk_vpset_attr *all, const uk_vpset_attr *a)
 {
 	const char *from = (const char *)a;
@@ -371,7 +374,7 @@ UK_API int uk_vp_bind(uk_vp *vp, const cpu_set_t *mask)
 	lock_acquire(&set_lock);
 	bind_to(vp, &cpus);
 	lock_release(&set_lock);
-	store_relaxed(&vp->nudge, 1); /* its dispatcher sees to it */
+	store_relaxed(&vp->nudge, 1); /* its dispatcher rebinds the carrier */
 	vp_kick(vp);
 	return 0;
 }

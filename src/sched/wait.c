@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wait word: begin, park, fire. The transition table is in thread/thread.h; the model
- * is tests/model/park.pml.
+/* wait.c - the wait word: begin, park, fire. The transition table is in
+ * thread/thread.h; the model is tests/model/park.pml.
  *
- * Runs on the waiting thread (begin, park, abandon) and on anybody (fire). A fire from
- * outside the runtime (a foreign thread, a user thread that is not in the runtime, a signal
- * handler) touches atomics only: it is async-signal-safe.
+ * Runs on the waiting thread (begin, park, abandon) and on any thread (fire). A fire
+ * from outside the runtime (a foreign thread, a user thread that is not in the runtime,
+ * a signal handler) touches atomics only: it is async-signal-safe.
  *
  * Cancellation pairs with arming by membarrier instead of a fence on the hot path: the
- * canceller sets a bit of t->asked, runs membarrier, then looks at the wait word; the waiter
- * arms, then looks at t->asked. One of them sees the other. A signal for a thread (the
- * drop-in's) ends a wait in the same way.
+ * canceller sets a bit of t->asked, runs membarrier, then looks at the wait word; the
+ * waiter arms, then looks at t->asked. One of them sees the other. A signal for a
+ * thread (in the preload library) ends a wait in the same way.
  */
 #include "base/panic.h"
 #include "base/sys.h"
@@ -27,13 +27,15 @@ INLINE uint64_t begin(struct uk_thread *t, enum wait_kind kind, const void *obj)
 	store_relaxed(&t->wobj, obj);
 	store_relaxed(&t->wfd, -1);
 	store_relaxed(&t->trimmed, 0);
-	/* release: who learns the token sees the fields; pairs with the CAS in wait_fire */
+	/* release: a thread that learns the token sees the fields; pairs with the CAS
+	 * in wait_fire */
 	store_release(&t->wait, W_MAKE(token, 0, W_ARMED));
 	fence_compiler();
 	return token;
 }
 
-/* A wait that a signal forbids is one after which the thread looks for signals. */
+/* t was asked before its wait began: the wait ends at once. For a signal, t delivers it
+ * when it leaves the runtime. */
 static COLD void asked_before(struct uk_thread *t, uint64_t token)
 {
 	if (t->carrier)
@@ -77,7 +79,7 @@ void wait_left(struct uk_thread *t)
 	uint64_t w = load_acquire(&t->wait);
 
 	if (load_relaxed(&t->kind) != THREAD_FOREIGN)
-		return; /* it has left none */
+		return; /* handlers interrupt only foreign waits */
 	while (W_STATE(w) != W_IDLE &&
 	       !cas_acq_rel(&t->wait, &w, W_MAKE(W_TOKEN(w), 0, W_IDLE)))
 		;
@@ -107,7 +109,7 @@ static unsigned park_foreign(struct uk_thread *t, uint64_t token, int64_t deadli
 	uint64_t w = W_MAKE(token, 0, W_ARMED);
 	uint8_t depth = t->depth;
 
-	/* No lock is held here: a signal handler may fire for itself while we sleep. */
+	/* No lock is held here: a signal handler may fire by itself while we sleep. */
 	store_release(&t->depth, 0);
 	if (unlikely(foreign_signalled(t)))
 		wait_interrupted(t);
@@ -126,8 +128,8 @@ static unsigned park_foreign(struct uk_thread *t, uint64_t token, int64_t deadli
 	}
 	store_relaxed(&t->since, sys_now());
 	store_relaxed(&t->state, (uint8_t)T_RUNNING);
-	enter_gate(t,
-		   depth); /* before wait_end: a fork's child sees what we waited for */
+	/* before wait_end: a fork's child sees what we waited for */
+	enter_gate(t, depth);
 	return wait_end(t);
 }
 
@@ -152,7 +154,8 @@ INLINE unsigned park(struct uk_thread *t, uint64_t token, int64_t deadline,
 	bump(&vp->count.parks, 1);
 	store_relaxed(&t->since, vp->clock);
 	store_relaxed(&t->state, (uint8_t)T_PARKED);
-	if (unlikely(t->blocking)) /* the mark is ours, not our successor's */
+	/* the mark belongs to us, not to our successor */
+	if (unlikely(t->blocking))
 		store_relaxed(&c->mark, 0);
 	switch_now(c, t, child ? next_or_child(c, child) : next_thread(c), POST_PARK);
 	if (unlikely(t->blocking))
@@ -196,11 +199,13 @@ INLINE bool fire(struct uk_thread *t, uint64_t token, unsigned reason, bool next
 
 		if (W_TOKEN(w) != token || (st != W_ARMED && st != W_PARKED))
 			return false;
-		/* before the CAS: after it a foreign thread may go, and its descriptor with it */
+		/* before the CAS: after it a foreign thread may end, and its descriptor
+		 * is freed */
 		kind = load_relaxed(&t->kind);
 		if (cas_acq_rel(&t->wait, &w, W_MAKE(token, reason, W_FIRED))) {
 			if (st == W_ARMED)
-				return true; /* it has not left yet; finish_switch sees it */
+				/* it has not switched yet; finish_switch sees it */
+				return true;
 			break;
 		}
 	}
@@ -215,7 +220,7 @@ INLINE bool fire(struct uk_thread *t, uint64_t token, unsigned reason, bool next
 		bump(&vp->count.readies, 1);
 		/* completions come in batches, oldest first: keep their order */
 		if (me->kind == THREAD_USER) {
-			/* it runs soon: its stack comes while the caller goes on */
+			/* t runs soon: its stack is fetched while the caller goes on */
 			foresee_stack(load_relaxed(&t->sp), WAKE_LINES);
 			enqueue(vp, t, true);
 		} else if (next) {
@@ -224,8 +229,8 @@ INLINE bool fire(struct uk_thread *t, uint64_t token, unsigned reason, bool next
 			enqueue_woken(vp, t);
 		}
 	} else {
-		fetch_add_relaxed(&sched_foreign_count()->readies,
-				  1); /* many write it */
+		/* several threads write it */
+		fetch_add_relaxed(&sched_foreign_count()->readies, 1);
 		queue_anywhere(t);
 	}
 	return true;

@@ -90,7 +90,7 @@ static void the_cap_is_named_with_threads_and_knob(void)
 	/* a slow machine has not made them all by then, and says so before */
 	child_says(stands_still, "threads that may be made", out, sizeof(out));
 	CHECK(strstr(out, "stall: vp"));
-	CHECK(strstr(out, "(UK_CARRIERS says so, and raises it)"));
+	CHECK(strstr(out, "(limit: UK_CARRIERS; raise it)"));
 	CHECK(strstr(out, "\"raw-reader\""));
 	CHECK(!strstr(out, "\"saviour\""));
 	unsetenv("UK_CARRIERS");
