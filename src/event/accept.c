@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The race of two vps for one connection, settled without touching the listener's flags
- * (they are shared with other processes): look and take are one step under a process-wide
- * try-lock per listener. Who does not get the lock does not wait for it, because its holder
- * may block in the kernel (a sibling process took the connection); he goes back to the
- * reactor.
+/* Settles the race of two vps for one connection without a change of the listener's
+ * flags, which other processes share. The check for a connection and the accept are one
+ * step under a process-wide try-lock for each listener. A thread that does not get the
+ * lock does not wait for it, because the holder may block in the kernel (if another
+ * process took the connection); it goes back to the reactor.
  *
- * Runs under a mark, on the thread that accepts. Only for the epoll engine: a ring's accept
- * has no race.
- * Rejected: O_NONBLOCK for a moment (other processes see it); SO_RCVTIMEO (likewise).
+ * Runs under a mark, on the thread that accepts. Only for the epoll engine: accept by
+ * io_uring has no such race.
+ * Rejected: O_NONBLOCK for the time of the call (other processes see it); SO_RCVTIMEO
+ * (likewise).
  */
 #include "event/accept.h"
 
@@ -18,7 +19,7 @@
 
 #define LOCKS 256u
 
-static uint8_t busy[LOCKS]; /* by descriptor; whoever exchanges 0 for 1 */
+static uint8_t busy[LOCKS]; /* by fd; the thread that exchanges 0 for 1 holds it */
 
 void accept_fork_child(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* accept(2) on a listener without O_NONBLOCK that does not block because another vp was
- * faster. See accept.c. */
+/* accept(2) on a listener without O_NONBLOCK, such that it does not block because
+ * another vp was faster. See accept.c. */
 #ifndef EVENT_ACCEPT_H
 #define EVENT_ACCEPT_H
 
@@ -8,11 +8,12 @@
 
 struct sockaddr;
 
-/* A new descriptor, or -errno; -EAGAIN: nobody is there (or another of our threads is just
- * taking him): wait for readiness again. Call it under a mark: it does block when somebody
- * outside the runtime (another process, a foreign call) takes the connection first. */
+/* Returns a new fd or -errno. -EAGAIN: no connection is waiting, or another of our
+ * threads is just taking it; wait for readiness again. Call it under a mark: it does
+ * block if something outside the runtime (another process, a foreign call) takes the
+ * connection first. */
 int accept_try(int fd, struct sockaddr *addr, uint32_t *len, int flags);
-/* In a forked child: nobody is taking one. */
+/* In a forked child: clears the locks of threads that were in accept_try. */
 void accept_fork_child(void);
 
 #endif

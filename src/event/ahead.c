@@ -1,35 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Receiving ahead: what a stream socket brings is taken before anybody asks for it.
+/* Receiving ahead: bytes that arrive on a stream socket are received before a thread
+ * asks for them.
  *
- * A receive that is submitted, waits and ends costs the kernel a poll that is set up and
- * torn down each time. Here one operation per stream (the "shot": multishot, buffers chosen
- * by the kernel from a ring that we provide) stays armed and posts a completion whenever
- * bytes arrive. They go straight to the op that waits (U_AHEAD), or are held in their
- * buffers until one comes. The owner's alone, like everything in a reactor; a stream lives
- * in one reactor (sched/io.c says which), so the order of the bytes is the order of the
- * completions.
+ * A receive that is submitted, waits and completes makes the kernel set up and tear
+ * down a poll each time. Here one operation for each stream, the "shot" (a multishot
+ * receive; the kernel chooses buffers from a ring that we provide), stays armed and
+ * posts a completion whenever bytes arrive. The bytes go straight to the op that waits
+ * (U_AHEAD), or are held in their buffers until one comes. Like everything in a
+ * reactor, this is touched by the owner only. A stream lives in one reactor (chosen in
+ * sched/io.c), so the order of the completions is the order of the bytes.
  *
  *   shot   IDLE/DONE --arm--> PENDING --bytes, more to come--> PENDING
  *          PENDING --error, end of stream, no buffers, refused--> DONE
  *          PENDING --pause, close--> CANCELING --> DONE
  *
- *   why a shot ends        what the waiters get             then
- *   end of stream          0                                armed anew by the next op
- *   -ENOBUFS               armed again; if most buffers     the same
- *                          are held: a receive of their own
- *   pause                  (there are none, or armed again)
- *   refused                a receive of their own           always so on this stream
- *   error                  the error; held if nobody waits
- *   close                  -EBADF                           the cell is free
- *   -EBADF: nobody's number the same                        the same
+ *   why a shot ends      what the waiters get              then
+ *   end of stream        0                                 the next op arms it again
+ *   -ENOBUFS             it is armed again; if most        the same
+ *                        buffers are held: a receive
+ *                        of their own
+ *   pause                (no waiters, or armed again)
+ *   refused              a receive of their own            always so on this stream
+ *   error                the error; kept if none waits
+ *   close                -EBADF                            the cell is free
+ *   -EBADF: fd not open  the same                          the same
  *
- * A shot is paused when HOLD_MAX buffers of its stream wait unread (so a stream that nobody
- * reads holds 32 KiB and the peer feels the window close), and when the kernel thread that
- * armed it no longer polls this ring: its completions run in that thread's context and would
- * wake it each time.
+ * A shot is paused in two cases. One: HOLD_MAX buffers of its stream are unread. So a
+ * stream that no thread reads holds 32 KiB, and the peer sees the window close. Two:
+ * the kernel thread that armed it no longer polls this ring. Its completions run in
+ * that thread's context and would wake it each time.
  *
- * Rejected: waiting for the shot's completions without holding bytes (a multishot poll):
- * the receive is a system call again. A buffer ring per stream: memory per idle connection.
+ * Rejected: a multishot poll, which holds no bytes (the receive is a system call
+ * again); a buffer ring for each stream (memory for each idle connection).
  */
 #include <string.h>
 
@@ -38,16 +40,16 @@
 #include "event/uring_impl.h"
 
 #define HOLD_MAX 16u
-#define CELLS_BYTES 16384u /* made at a time; whole pages */
+#define CELLS_BYTES 16384u /* allocated at a time; whole pages */
 
 struct ahead {
-	struct io_op shot; /* IO_SHOT; first: completions find the cell */
+	struct io_op shot; /* IO_SHOT; first member: completions find the cell by it */
 	struct opq waiters;
-	struct list rearm;  /* in pool->rearm, or alone */
-	struct ahead *next; /* free */
+	struct list rearm;  /* in pool->rearm, or in no list */
+	struct ahead *next; /* in the free list */
 	int fd;
-	int err;      /* to be told to the next one */
-	uint32_t gen; /* of the poller that armed it */
+	int err;      /* for the next receive */
+	uint32_t gen; /* poller_gen when it was armed */
 	struct held held;
 	bool refused;
 };
@@ -55,7 +57,7 @@ struct ahead {
 struct ahead_pool {
 	struct bufs *bufs;
 	struct ahead *free;
-	struct list rearm; /* ended with waiters; armed by the next poll */
+	struct list rearm; /* shots that ended with waiters; the next poll arms them */
 };
 
 static struct ahead_pool *pool_make(struct uring *u)
@@ -74,7 +76,7 @@ static struct ahead_pool *pool_make(struct uring *u)
 	return NULL;
 }
 
-/* Cells are leaked with their pages' mapping: a vp lives as long as the program. */
+/* The cells are never unmapped: a vp lives as long as the program. */
 void ahead_fini(struct uring *u)
 {
 	struct ahead_pool *p = u->pool;
@@ -99,7 +101,7 @@ static struct ahead *cell_make(struct reactor *r, int fd)
 {
 	struct uring *u = ring_of(r);
 	struct ahead_pool *p = u->pool;
-	struct fdent *e = fdtab_find(r->fds, fd); /* there: the op is linked */
+	struct fdent *e = fdtab_find(r->fds, fd); /* exists, because the op is linked */
 	struct ahead *a;
 
 	if (!p && (u->no_ahead || !(p = pool_make(u))))
@@ -120,11 +122,11 @@ static struct ahead *cell_make(struct reactor *r, int fd)
 	opq_init(&a->waiters);
 	list_init(&a->rearm);
 	e->ahead = a;
-	store_relaxed(&e->n, e->n + 1); /* closers shall ask us */
+	store_relaxed(&e->n, e->n + 1); /* so that closers find it by fdtab_peek */
 	return a;
 }
 
-/* shot.engine stays: a cancel that is being queued looks at it once more. */
+/* shot.engine is left as it is: try_queue_cancel looks at it once more. */
 static void cell_free(struct reactor *r, struct ahead *a)
 {
 	struct ahead_pool *p = ring_of(r)->pool;
@@ -157,7 +159,7 @@ static void arm(struct reactor *r, struct ahead *a)
 	a->gen = ring_of(r)->poller_gen;
 	r->pending++;
 	bump(&r->count.sqes, 1);
-	fdtab_link(r->fds, op); /* the table has a place for this fd */
+	fdtab_link(r->fds, op); /* cannot fail: the entry of fd exists */
 	uring_queue(r, op);
 }
 
@@ -175,7 +177,7 @@ static struct io_op *pop_waiter(struct ahead *a)
 	return op;
 }
 
-/* Without us: a receive of its own. */
+/* Make it a receive of its own, without the shot. */
 static void go_alone(struct reactor *r, struct io_op *op)
 {
 	op->kind = IO_RECV;
@@ -183,8 +185,8 @@ static void go_alone(struct reactor *r, struct io_op *op)
 	uring_queue(r, op);
 }
 
-/* Bytes have come: to those who wait, in turn; what is left of them is held. So bytes are
- * held or threads wait, never both. */
+/* Bytes have arrived. They go to the waiters in order, and the rest is held. So either
+ * bytes are held or threads wait, never both. */
 static void arrived(struct reactor *r, struct ahead *a, uint16_t bid, uint16_t n)
 {
 	struct bufs *b = ring_of(r)->pool->bufs;
@@ -221,8 +223,10 @@ void ahead_data(struct reactor *r, struct io_op *op, const struct uring_cqe *cqe
 		bufs_give(ring_of(r)->pool->bufs, bid);
 }
 
-/* None was left for somebody. True: there are again, or will be in a moment: most of them only
- * wait to be taken, and there are more if so many wait. */
+/* A stream found no free buffer. False: at least half of the buffers are held for
+ * streams that have not read them. True: buffers will be free soon, because most of the
+ * others are in completions not taken yet; if those are at least half, more buffers are
+ * added. */
 static bool find_bufs(const struct uring *u)
 {
 	struct bufs *b = u->pool->bufs;
@@ -243,7 +247,8 @@ void ahead_ended(struct reactor *r, struct io_op *shot, int res)
 	shot->state = IO_DONE;
 	r->pending--;
 	switch (shot->ebadf ? -EBADF : res) {
-	case -EBADF: /* there is no such stream any more; who comes now comes too late */
+	/* the fd is not open any more: later receives fail likewise */
+	case -EBADF:
 		while ((op = pop_waiter(a)))
 			uring_finish(r, op, -EBADF);
 		cell_free(r, a);
@@ -272,7 +277,7 @@ void ahead_ended(struct reactor *r, struct io_op *shot, int res)
 		else
 			a->err = res;
 	}
-	/* not now: somebody may be about to cancel the shot that has just ended */
+	/* not now: the caller may be about to cancel the shot that has just ended */
 	if (a->waiters.head)
 		list_push_back(&p->rearm, &a->rearm);
 }
@@ -327,7 +332,7 @@ void ahead_submit(struct reactor *r, struct io_op *op)
 		return;
 	}
 	if (unlikely(in_kernel(a) && a->shot.ebadf)) {
-		uring_finish(r, op, -EBADF); /* it is being closed */
+		uring_finish(r, op, -EBADF); /* fd is being closed */
 		return;
 	}
 	res = ahead_take(r, op->fd, (void *)(uintptr_t)op->addr, op->len);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bufs.c - buffers that the kernel chooses from (a ring of provided buffers, one for each
- * reactor), and what came in them and waits to be read. Whose the bytes are only the caller
- * knows (ahead.c). The owner's alone, like everything in a reactor.
+/* bufs.c - buffers that the kernel chooses from (a ring of provided buffers, one for
+ * each reactor), and the bytes in them that wait to be read. Only the caller (ahead.c)
+ * knows to which stream bytes belong. Like everything in a reactor, touched by the
+ * owner only.
  *
- *   the kernel's --a completion names it--> ours --bufs_give--> the kernel's
- *                                           ours --bufs_hold--> held --bufs_copy--> the kernel's
+ *   kernel's --in a completion--> ours --bufs_give--> kernel's
+ *                                 ours --bufs_hold--> held --bufs_copy--> kernel's
  *
- * Who holds is bounded by the caller; a stream for which none is left is told so by the
- * kernel (-ENOBUFS), and then there are more, up to BUFS_MOST. Completions that nobody has taken
- * yet have buffers, too: of ten thousand connections that send at one moment each has one.
- * They are taken in turn and so are all touched in time; hence not many from the beginning.
+ * The caller limits how many buffers a stream holds. If the kernel finds no buffer for
+ * a stream, it completes the receive with -ENOBUFS; then more are added, up to
+ * BUFS_MOST. Buffers in completions that are not taken yet are in use, too: if ten
+ * thousand connections send at one moment, each has one. The kernel takes the buffers
+ * in turn, so all of them are touched in time; therefore there are few at first.
  */
 #include "event/bufs.h"
 
@@ -21,8 +23,8 @@
 
 #define NONE 0xffffu
 #define GROUP 0
-#define BUF_STRIDE                                                                     \
-	(BUF_SIZE + CACHE_LINE) /* that their first lines are not of one cache set */
+/* the extra line keeps the buffers' first lines from falling into one cache set */
+#define BUF_STRIDE (BUF_SIZE + CACHE_LINE)
 
 struct uring_buf {
 	uint64_t addr;
@@ -31,10 +33,11 @@ struct uring_buf {
 };
 
 struct bufs {
-	struct uring_buf *ring; /* shared with the kernel: it takes, we give */
+	/* shared with the kernel, which takes from it; we add */
+	struct uring_buf *ring;
 	char *mem;
-	unsigned out; /* held */
-	unsigned n;   /* there are so many, of BUFS_MOST */
+	unsigned out; /* number of held buffers */
+	unsigned n;   /* buffers in existence, at most BUFS_MOST */
 	uint16_t tail;
 	uint16_t next[BUFS_MOST], len[BUFS_MOST];
 };
@@ -51,7 +54,7 @@ void bufs_give(struct bufs *b, uint16_t id)
 	e->addr = (uintptr_t)bufs_data(b, id);
 	e->len = BUF_SIZE;
 	e->bid = id;
-	/* release: the kernel that sees the tail sees the entry */
+	/* release: a kernel that sees the tail sees the entry */
 	store_release(&b->ring[0].resv, ++b->tail);
 }
 
@@ -115,7 +118,7 @@ void bufs_hold(struct bufs *b, struct held *h, uint16_t id, uint16_t n, uint16_t
 	h->last = id;
 }
 
-/* The first one goes back. */
+/* Give the first held buffer back. */
 static void let_go(struct bufs *b, struct held *h)
 {
 	uint16_t id = h->first;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small things that both engines need. No state. */
+/* Small helpers for both engines. No state. */
 #include "event/engine.h"
 
 #include <poll.h>
@@ -65,7 +65,7 @@ uint32_t op_events(const struct io_op *op)
 	case IO_STATX:
 	case IO_SPLICE:
 	case IO_LENT:
-	case IO_RECV_AHEAD: /* never in the kernel as such */
+	case IO_RECV_AHEAD: /* never in the kernel under this kind */
 	case IO_SHOT:
 	case IO_KINDS:
 		break;

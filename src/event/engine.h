@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two engines share: the queue of finished ops, the word that a kick and a sleeper
- * meet on, memory and descriptors. Private to src/event/. */
+/* What the two engines share: the queue of finished ops, the word on which a kick and a
+ * sleeper meet, helpers for file descriptors. Private to src/event/. */
 #ifndef EVENT_ENGINE_H
 #define EVENT_ENGINE_H
 
@@ -67,24 +67,24 @@ static inline bool opq_remove(struct opq *q, struct io_op *op)
  *     |                      |
  *     +------kick------------+-------> KICKED --waker_sleep fails / waker_wake--> AWAKE
  *
- * Only a kick that found ASLEEP makes a system call; it may come late and then wakes a later
- * sleep in vain. A poll that does not sleep leaves KICKED alone.
+ * Only a kick that found ASLEEP makes a system call. The call may come late and then
+ * wakes a later sleep without need. A poll that does not sleep leaves KICKED as it is.
  */
 enum { WAKER_AWAKE, WAKER_KICKED, WAKER_ASLEEP };
 
 struct waker {
-	uint32_t word; /* kickers and the owner, read-modify-write */
+	uint32_t word; /* written by kickers and the owner, by exchange or CAS */
 };
 
-/* True: the caller must wake the sleeper. */
+/* True: the caller must make the system call that wakes the sleeper. */
 static inline bool waker_kick(struct waker *w)
 {
-	/* seq_cst, and always a write: what the kicker published before is seen by the owner
-	 * whose exchange takes this value away (pairs with waker_sleep, waker_wake) */
+	/* seq_cst, and always a write: the owner whose exchange takes this value away
+	 * sees what the kicker published before (pairs with waker_sleep, waker_wake) */
 	return xchg_seq_cst(&w->word, WAKER_KICKED) == WAKER_ASLEEP;
 }
 
-/* True: go to sleep. False: there was a kick; it is taken. */
+/* True: go to sleep. False: there was a kick, and it is consumed. */
 static inline bool waker_sleep(struct waker *w)
 {
 	uint32_t old = WAKER_AWAKE;
@@ -100,34 +100,34 @@ static inline void waker_wake(struct waker *w)
 	xchg_seq_cst(&w->word, WAKER_AWAKE);
 }
 
-/* No sleep is longer: keeps sums of times from overflowing. */
+/* No sleep is longer, so that sums of times do not overflow. */
 #define MAX_SLEEP (NS_PER_SEC << 20)
 
-/* -- descriptors -- */
-/* Move a descriptor of ours out of the way of programs that expect the lowest numbers; close
- * on exec. Returns the new one (the old one if there is no room above). */
+/* -- file descriptors -- */
+/* Move an fd of the library above those that programs expect to get, and set
+ * close-on-exec. Returns the new fd, or the old one if there is no free fd above. */
 int fd_move_high(int fd);
 /* O_NONBLOCK is set in the open file. */
 bool fd_nonblock(int fd);
-/* op made at once, without blocking: its result, -EAGAIN: not yet, REACTOR_READY: there is no such
- * form of it. */
+/* Makes op at once, without blocking: its result, -EAGAIN if it would block, or
+ * REACTOR_READY if no form of it is sure not to block. */
 long op_try(struct reactor *r, struct io_op *op);
 /* The poll(2) events that op waits for. */
 uint32_t op_events(const struct io_op *op);
-/* Tests only: use the eventfd though the kernel has SEND_MSG_RING. */
+/* Tests only: use the eventfd even if the kernel has SEND_MSG_RING. */
 extern bool uring_no_msg_kick;
-/* late.c: nothing is. */
+/* late.c: no op is late. */
 void late_init(struct reactor *r);
-/* What op, whose end was asked for, ends with; once. */
+/* The result for op, which was cancelled. Call it once: it may duplicate op->fd2. */
 int op_cut_result(struct io_op *op);
-/* cancel_fd has found op. */
+/* Record in op how cancel_fd ends it. */
 static inline void op_cut_by_fd(struct io_op *op, int keep)
 {
 	op->ebadf = keep >= 0 ? OP_MOVES : keep == KEEP_ANEW ? OP_ANEW : 1;
 	if (keep >= 0)
 		op->fd2 = keep;
 }
-/* What every submission begins with. */
+/* The beginning of every submission. */
 static inline void op_begin(struct reactor *r, struct io_op *op)
 {
 	op->state = IO_PENDING;
@@ -136,7 +136,7 @@ static inline void op_begin(struct reactor *r, struct io_op *op)
 	op->home = r;
 	r->pending++;
 }
-/* It waits on fd2 as well. */
+/* Does op wait on fd2, too? */
 static inline bool op_has_two(const struct io_op *op)
 {
 	return op->kind == IO_SPLICE;

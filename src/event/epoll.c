@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The epoll engine: for kernels and containers that refuse io_uring.
  *
- * epoll tells readiness, the contract wants completed operations; so the engine makes the
- * call itself (try.c). Where no form of it exists that cannot block (a tty, accept and connect
- * on a descriptor without O_NONBLOCK) the op ends with REACTOR_READY, and its thread makes the
- * blocking call under a mark. We are inside the runtime here and may never block.
+ * epoll reports readiness, but the contract promises completed operations; so the
+ * engine makes the call itself (try.c). It runs inside the runtime and may never block.
+ * Where no form of the call is sure not to block (a tty; accept and connect without
+ * O_NONBLOCK), the op completes with REACTOR_READY, and its thread makes the blocking
+ * call under a mark.
  *
- * Arming. A descriptor is armed for the union of what its ops want, one shot, in the poll
- * after they were submitted: EPOLL_CTL_MOD, and ADD where that says ENOENT. So the kernel
- * is asked about the present meaning of the number each time, and a descriptor closed and
- * reopened behind our back costs a retry, not a hang. The event carries the number and a
- * generation: a file that lives on under another number (dup, fork) still reports under
- * the old one, once, and is ignored.
+ * Arming: an fd is armed, one-shot, for all events that its ops want, in the poll after
+ * they were submitted. That is EPOLL_CTL_MOD if the last look found it registered, else
+ * EPOLL_CTL_ADD, and the other one if the kernel answers ENOENT or EEXIST. So each time
+ * the kernel looks up what the fd is now, and an fd that the program closed and
+ * reopened without our knowledge costs a retry, not a hang. The event carries the fd
+ * and a generation: a file that remains open under another fd (dup, fork) still reports
+ * under the old fd, once, and that event is ignored.
  *
- * Rejected: edge-triggered registration kept for good (one system call less per op): only
- * a system call can tell that the registration is still there (DESIGN, trap 10).
+ * Rejected: a permanent edge-triggered registration (one system call less for each op):
+ * only a system call can tell whether the registration still exists.
  */
 #include <poll.h>
 #include <sys/epoll.h>
@@ -32,10 +34,11 @@
 
 #define EVENTS 256
 #define KICK_DATA (~UINT64_C(0))
-/* Longer sleeps are cut: the kernel allows itself a slack of 1/1000 of the span. */
+/* Longer sleeps are split: the kernel allows itself a slack of 1/1000 of the
+ * timeout. */
 #define EXACT_SLEEP (5 * NS_PER_MS)
 
-/* io_op.engine; the first as op_begin leaves it */
+/* io_op.engine; op_begin sets the first */
 enum { ENG_WAITS, ENG_FINISHED };
 
 struct ep {
@@ -43,8 +46,8 @@ struct ep {
 	int kick_fd; /* eventfd, edge-triggered: written, never read */
 	bool pwait2;
 	unsigned linked; /* ops in the fdtab: pending and not finished */
-	int32_t
-	    dirty_head; /* descriptors to arm in the next poll, chained by dirty_next */
+	/* fds to arm in the next poll, chained by dirty_next */
+	int32_t dirty_head;
 	struct opq done; /* finished, not yet returned */
 	struct waker waker;
 	struct epoll_event ev[EVENTS];
@@ -55,7 +58,7 @@ static struct ep *ep_of(const struct reactor *r)
 	return r->priv;
 }
 
-/* -- the end of an op -- */
+/* -- completion of an op -- */
 
 static void finish(struct reactor *r, struct io_op *op, int res)
 {
@@ -88,7 +91,7 @@ static long ctl(struct reactor *r, int how, int fd, struct epoll_event *ev)
 	return sys4(SYS_epoll_ctl, ep_of(r)->fd, how, fd, ev);
 }
 
-/* epoll cannot watch fd: end its ops in another way. */
+/* epoll cannot watch fd: complete its ops in another way. */
 static void arm_failed(struct reactor *r, struct fdent *e, long err)
 {
 	list_each_safe(l, tmp, &e->ops)
@@ -100,10 +103,10 @@ static void arm_failed(struct reactor *r, struct fdent *e, long err)
 		if (err == -EBADF)
 			finish_linked(r, op, -EBADF);
 		else if (err == -EPERM && op->kind == IO_POLL && always)
-			finish_linked(r, op,
-				      (int)always); /* a regular file is always ready */
+			/* a regular file is always ready */
+			finish_linked(r, op, (int)always);
 		else if (err == -EPERM && op->kind == IO_POLL)
-			continue; /* and nothing else ever happens to it */
+			continue; /* no other event ever happens on such a file */
 		else
 			finish_linked(r, op, REACTOR_READY);
 	}
@@ -168,7 +171,7 @@ static void on_event(struct reactor *r, const struct epoll_event *ev)
 			continue;
 		res = op->kind == IO_POLL ? (long)hit : op_try(r, op);
 		if (res == -EAGAIN)
-			blocked |= want; /* the next of its kind need not try */
+			blocked |= want; /* ops that want the same event need not try */
 		else
 			finish_linked(r, op, (int)res);
 	}
@@ -272,7 +275,8 @@ static int ep_take(struct reactor *r UNUSED, int fd UNUSED, void *buf UNUSED,
 static bool ep_can(const struct reactor *r UNUSED, enum io_kind kind)
 {
 	switch (kind) {
-	case IO_CONNECT: /* no form that cannot block, unless the file is O_NONBLOCK */
+	/* every form may block, unless the file has O_NONBLOCK */
+	case IO_CONNECT:
 	case IO_FSYNC:
 	case IO_OPENAT:
 	case IO_OPENAT2:
@@ -301,14 +305,14 @@ static bool ep_can(const struct reactor *r UNUSED, enum io_kind kind)
 	return true;
 }
 
-/* The caller wants -EAGAIN, as a ring would give it. */
+/* The caller asks for -EAGAIN, as io_uring would return it. */
 static bool asks_dontwait(const struct io_op *op)
 {
 	return op->kind >= IO_RECV && op->kind <= IO_SENDMSG &&
 	       (op->flags & MSG_DONTWAIT);
 }
 
-/* What need not or cannot wait: true if op ended here. */
+/* Handles ops that need not or cannot wait. True: op is complete. */
 static bool start_at_once(struct reactor *r, struct io_op *op)
 {
 	long res;

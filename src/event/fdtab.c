@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of pending operations by descriptor: see fdtab.h. Runs on the owner (peek: any
- * thread); the only system call is mmap, once per 1,024 descriptors. */
+/* The table of pending operations by fd: see fdtab.h. Runs on the owner (peek: any
+ * thread). The only system call is mmap, once for each 1,024 fds. */
 #include "event/fdtab.h"
 
 #include "event/engine.h"
@@ -64,7 +64,8 @@ static struct fdent *grow(struct fdtab *tab, int fd)
 
 		if (!mid)
 			return NULL;
-		/* release: who finds the pointer finds zeroes behind it (fdtab_find) */
+		/* release: a thread that finds the pointer finds zeroes behind it
+		 * (fdtab_find) */
 		store_release(pm, mid);
 	}
 	pl = &(*pm)->leaf[u / FDTAB_LEAF % FDTAB_MID];
@@ -72,12 +73,13 @@ static struct fdent *grow(struct fdtab *tab, int fd)
 		leaf = os_map(sizeof(*leaf));
 		if (!leaf)
 			return NULL;
-		store_release(pl, leaf); /* the same */
+		store_release(pl, leaf); /* as above */
 	}
 	return &(*pl)->ent[u % FDTAB_LEAF];
 }
 
-/* fdtab_find for the owner: hundreds of requests on one file are looked up one after another. */
+/* fdtab_find for the owner, with the last result cached: often hundreds of requests in
+ * a row are on one file. */
 static struct fdent *find_again(struct fdtab *tab, int fd)
 {
 	struct fdent *e = tab->last;
@@ -92,7 +94,7 @@ static struct fdent *find_again(struct fdtab *tab, int fd)
 	return e;
 }
 
-/* The entry of fd, which counts one more; NULL: no memory. */
+/* Add one to the count of fd's entry and return the entry. NULL: no memory. */
 static struct fdent *count(struct fdtab *tab, int fd)
 {
 	struct fdent *e = find_again(tab, fd);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Injection for the hostile build; empty otherwise. Any thread: the generator's state is
- * one atomic word, so a seed fixes the sequence of decisions (not who gets which). */
+/* Fault injection for the hostile build; empty otherwise. Any thread. The generator's
+ * state is one atomic word, so a seed fixes the sequence of decisions (not which thread
+ * gets which). */
 #include "event/hostile.h"
 
 #if UK_HOSTILE
@@ -98,7 +99,7 @@ bool hostile_short(void)
 	return !s || strcmp(s, "no");
 }
 
-/* Byte streams may be short; whatever keeps message borders may not. */
+/* Byte streams may be short; files that keep message boundaries may not. */
 static bool may_be_short(const struct io_op *op)
 {
 	struct stat st;
@@ -143,7 +144,7 @@ bool hostile_poll_first(const struct io_op *op)
 	    !one_in(4))
 		return false;
 	if (sends_or_receives(op->kind) && op->flags & MSG_DONTWAIT)
-		return false; /* its answer is now */
+		return false; /* it must be answered at once */
 	return sys2(SYS_fstat, op->fd, &st) == 0 &&
 	       (S_ISSOCK(st.st_mode) || S_ISFIFO(st.st_mode));
 }

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hostile build (-Dhostile=true): what the kernel may do to us but seldom does, done
- * often. Seeded by UK_SEED, printed once. Elsewhere these are constants. */
+/* The hostile build (-Dhostile=true): does often what the kernel may do but seldom
+ * does. Seeded by UK_SEED, which is printed once. In other builds these are
+ * constants. */
 #ifndef EVENT_HOSTILE_H
 #define EVENT_HOSTILE_H
 
 #include "event/reactor.h"
 
 #if UK_HOSTILE
-bool hostile_no_uring(void);                  /* UK_HOSTILE_URING=refuse */
-bool hostile_short(void);                     /* false: UK_HOSTILE_SHORT=no */
-bool hostile_eintr(void);                     /* poll shall return early */
-bool hostile_eagain(const struct io_op *op);  /* legal here: the file is O_NONBLOCK */
-uint32_t hostile_len(const struct io_op *op); /* op->len, or less where that is legal */
-bool hostile_full(void);                      /* io_uring: no room in the queue */
-bool hostile_miss(void);                      /* io_uring: a cancel finds nothing */
-bool hostile_poll_first(const struct io_op *op); /* io_uring: wait, then do */
+bool hostile_no_uring(void);                 /* UK_HOSTILE_URING=refuse */
+bool hostile_short(void);                    /* false: UK_HOSTILE_SHORT=no */
+bool hostile_eintr(void);                    /* poll returns early */
+bool hostile_eagain(const struct io_op *op); /* only if the file has O_NONBLOCK */
+/* op->len, or less where that is allowed */
+uint32_t hostile_len(const struct io_op *op);
+bool hostile_full(void); /* io_uring: the queue is full */
+bool hostile_miss(void); /* io_uring: a cancel finds nothing */
+/* io_uring: poll first, then the operation */
+bool hostile_poll_first(const struct io_op *op);
 #else
 #define hostile_no_uring() false
 #define hostile_eintr() false

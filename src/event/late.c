@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The late try: a read that had nothing to take is tried once more before it is armed.
+/* The late try: a read that found nothing is tried once more before it is armed.
  *
- * Threads that speak with each other through pipes and sockets wait by turns, and what one of them
- * waits for the next one writes before its vp has nothing to run. To arm such a read, and to have
- * the kernel tell of it, costs twice what the read itself does, on both engines. So the read of
- * who has been lucky before (io.h keeps the score) is kept here, unknown to the engine, until a
- * pass of the dispatcher has found nothing else:
+ * Two threads that talk through a pipe or socket wait for each other in turn. What one
+ * waits for, the other often writes before their vp has nothing else to run. To arm
+ * such a read and to have the kernel report it costs twice as much as the read itself,
+ * on both engines. So a read on an fd where such tries have succeeded before (io.h
+ * keeps the score) is kept here, unknown to the engine, until a pass of the dispatcher
+ * finds nothing else to do:
  *
  *   submit --> LATE --poll that brought others, the first time--> LEFT
- *   LATE, LEFT --poll that brought nothing, or has left it, or is busy: tried--> ENDED: the result,
- *                                                          or -EAGAIN, and its thread arms it
+ *   LATE, LEFT --poll that brought nothing, or has left it, or is busy: tried--> ENDED
+ *                      (with the result, or with -EAGAIN: then its thread arms it)
  *   LATE, LEFT --cancel_fd--> ENDED
  *
- * The oldest first, and where nothing else is to run only until one has succeeded: that one's thread
- * may write what the next one waits for. LEFT is for the first time: what the kernel has told
- * of now is armed, and its thread will write, too. Which is how they all come to be late.
+ * The oldest is tried first. If nothing else is to run, the tries stop after one
+ * success, because that thread may write what the next one waits for. LEFT exists
+ * because the ops that the kernel has just completed were armed ones. Their threads run
+ * first and may write, too; so in time the reads of all these threads become late ones.
  *
- * No thread is ready meanwhile, so no thief comes for it. Nothing is late for longer than two
- * passes, so nobody needs to cancel it; but its number may be closed.
+ * Meanwhile none of the threads is ready, so no thief comes for them. No op is late for
+ * longer than two passes, so it need not be cancelled; but its fd may be closed.
  *
- * Rejected: the thread yields and tries itself. Then it is ready, another vp is woken for it, and
- * the two that talk are torn apart (16 us a round trip for 4).
+ * Rejected: the thread yields and tries by itself. Then it is ready, another vp is
+ * woken for it, and the two threads run on different vps (16 us a round trip instead of
+ * 4).
  */
 #include "event/engine.h"
 

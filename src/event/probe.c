@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every run-time probe of the event room. Runs at start (any thread, under its own lock);
- * results are remembered, and read without the lock once `known` is set: not those for which
- * only memory or descriptors lacked. */
+/* Every run-time probe of this directory. Runs at the start (any thread, under its own
+ * lock). Results are remembered, and read without the lock once `known` is set; but a
+ * failure for want of memory or file descriptors is not remembered. */
 #include "event/probe.h"
 
 #include "base/files.h"
@@ -29,7 +29,7 @@
 #define ZC_OPS (OP(SEND_ZC) | OP(SENDMSG_ZC))
 #define FILE_OPS (OP(FSYNC) | OP(OPENAT) | OP(STATX) | OP(OPENAT2) | OP(SPLICE))
 
-/* Not an answer of the kernel's, but of this moment. */
+/* Does err say something about this moment only, and not about the kernel? */
 static bool for_now(int err)
 {
 	return err == -ENOMEM || err == -EAGAIN || err == -EMFILE || err == -ENFILE;
@@ -39,14 +39,15 @@ static struct lock probe_lock = LOCK_INIT(RANK_PROBE);
 static uint32_t known; /* set (release) when caps are final */
 static struct uring_caps caps;
 
-/* The ring that was asked, until a reactor takes it. It is not closed, unless the start fails:
- * what a thread made and somebody closes interrupts it some milliseconds later, when the last
- * references are gone, in whatever it waits for then (the kernel's io_ring_exit_work,
- * TWA_SIGNAL). Most calls are begun again; a receive with a limit, semtimedop or sigtimedwait
- * says EINTR to a program that has no signal handlers. Under probe_lock. */
+/* The ring that was probed, until a reactor takes it. It is closed only if the start
+ * fails. When a ring is closed, the kernel interrupts the thread that created it some
+ * milliseconds later, when the last references are gone, in whatever that thread then
+ * waits for (the kernel's io_ring_exit_work, TWA_SIGNAL). Most calls are restarted; but
+ * a receive with a timeout, semtimedop or sigtimedwait returns EINTR to a program that
+ * has no signal handlers. Under probe_lock. */
 static struct {
 	int fd;
-	pid_t owner; /* a forked child has the number, and the ring is its parent's */
+	pid_t owner; /* a forked child has the fd, but the ring is its parent's */
 	struct uring_params params;
 } asked = { .fd = -1 };
 
@@ -56,8 +57,8 @@ static int setup(uint32_t flags, struct uring_params *p)
 	return (int)sys2(SYS_io_uring_setup, SQ_ENTRIES, p);
 }
 
-/* With every wish that the kernel grants: the newest are given up first, as kernels learned
- * them one after the other. */
+/* With all wished flags that the kernel accepts. The newest flags are dropped first,
+ * because kernels learned them one after the other. */
 static int setup_best(struct uring_params *p)
 {
 	static const uint32_t wish[] = { URING_SETUP_CQSIZE, URING_SETUP_CLAMP,
@@ -102,7 +103,8 @@ int probe_ring(struct uring_params *p)
 
 int probe_sq_ring(const struct net_cpu *n, struct uring_params *p)
 {
-	/* TASKRUN: the thread needs no interrupt, and the kernel refuses both together */
+	/* the network processor needs no interrupt, and the kernel refuses SQPOLL with
+	 * COOP_TASKRUN */
 	uint32_t flags = (caps.setup_flags &
 			  ~(URING_SETUP_COOP_TASKRUN | URING_SETUP_TASKRUN_FLAG)) |
 			 URING_SETUP_SQPOLL;
@@ -121,7 +123,8 @@ int probe_sq_ring(const struct net_cpu *n, struct uring_params *p)
 	return fd < 0 ? fd : fd_move_high(fd);
 }
 
-/* To join the thread of no ring is refused after all else that may be; nothing is made. */
+/* Asks to join the thread of an fd that is not open. The kernel checks that last, so
+ * -ENXIO means that it refuses nothing else. Nothing is created. */
 static bool ask_sqpoll(void)
 {
 	struct uring_params p = { .flags = URING_SETUP_SQPOLL | URING_SETUP_ATTACH_WQ,
@@ -144,7 +147,8 @@ static int ask_ops(int fd)
 	return 0;
 }
 
-/* A filter may let rings be made and not be used. A ring that is not enabled yet says so. */
+/* A seccomp filter may allow io_uring_setup and refuse io_uring_enter. Other errors do
+ * not count. */
 static int ask_enter(int fd)
 {
 	int err = (int)sysn(SYS_io_uring_enter, fd, 0, 0, 0, NULL, 0);
@@ -184,12 +188,12 @@ static void ask_uring(void)
 	ask_ring(asked.fd, &asked.params);
 	if (!for_now(caps.err))
 		return;
-	files_drop(asked.fd); /* for a start that fails */
+	files_drop(asked.fd); /* because the start fails */
 	asked.fd = -1;
 }
 
-/* A bad descriptor tells a kernel that knows the call from one that does not. valgrind may not
- * know it either, and would say so at length. */
+/* A kernel that knows the call answers with another error (the fd is bad). valgrind may
+ * not know the call and would print a long warning. */
 static bool ask_pwait2(void)
 {
 	long r;
@@ -253,18 +257,19 @@ struct probe_row probe_row(enum probe p)
 		[PROBE_URING_COOP] = { "io_uring COOP_TASKRUN, TASKRUN_FLAG",
 				       "completions interrupt the carrier", false },
 		[PROBE_URING_SUBMIT_ALL] = { "io_uring SUBMIT_ALL",
-					     "one more io_uring_enter after an operation refused",
+					     "an extra io_uring_enter after a refusal",
 					     false },
 		[PROBE_URING_MSG_KICK] = { "io_uring SEND_MSG_RING",
 					   "eventfd in the ring", false },
 		[PROBE_URING_FILES] = { "io_uring openat, statx, fsync, splice",
-					"blocking calls under a mark", false },
+					"blocking calls that the monitor watches",
+					false },
 		[PROBE_URING_SQPOLL] = { "io_uring SQPOLL",
 					 "sets have no network processor", false },
 		[PROBE_URING_ZC] = { "io_uring SEND_ZC, SENDMSG_ZC",
 				     "UK_OP_ZEROCOPY copies", false },
 		[PROBE_EPOLL_PWAIT2] = { "epoll_pwait2",
-					 "epoll_pwait, time-outs rounded up to 1 ms",
+					 "epoll_pwait, timeouts rounded up to 1 ms",
 					 false },
 	};
 	struct probe_row row = rows[p];

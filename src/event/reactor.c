@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choice of the engine. Runs once per vp, on the thread that makes the vp. */
+/* Chooses the engine. Runs once for each vp, on the thread that makes the vp. */
 #include "event/reactor.h"
 
 #include <string.h>
@@ -9,8 +9,9 @@
 
 int reactor_dropped;
 uint32_t reactor_other_ids;
-static bool
-    forced; /* by whoever made the last vp: the environment is the same for all */
+/* The engine was forced (UK_REACTOR, valgrind). Written whenever a vp is made, always
+ * with the same value. */
+static bool forced;
 
 static int start(struct reactor *r, const struct reactor_ops *ops, struct net_cpu *n)
 {

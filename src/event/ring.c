@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ring, made and unmade: plain, or with a thread of the kernel's that reads it.
+/* Opens and closes a ring: a plain one, or one served by a network processor.
  *
- * Runs on the thread that makes the vp, and in a forked child on the one that has survived.
+ * Runs on the thread that makes the vp; in a forked child, on the surviving thread.
  *
- * The rings of a set with a network processor (struct net_cpu) share one such thread: the first
- * ring makes it, the others join that ring (ATTACH_WQ); it ends with the last of them. It is
- * pinned to a CPU if the set names one, and polls the queues of the network interfaces whose
- * sockets the rings wait on, if the set wants that (NAPI; the kernel learns which they are).
- * What is refused is done without: a plain ring, no polling, no batches; net_cpu says why.
+ * The rings of a set with a network processor (struct net_cpu) share one kernel thread.
+ * The first ring creates it, the others attach to that ring (ATTACH_WQ), and it ends
+ * with the last of them. It is pinned to a CPU if the set names one. If the set wants
+ * NAPI polling, it polls the queues of the network interfaces whose sockets the rings
+ * wait on; the kernel finds out which these are. What the kernel refuses is left out (a
+ * plain ring, no polling, no batches); net_cpu records why.
  *
- * Rejected: a reactive vp in front of such a ring. A carrier that sleeps for each request
- * would be in the way of what the thread is for; so each vp has its own ring to it.
+ * Rejected: a reactive vp in front of such a ring. A carrier that sleeps for each
+ * request would defeat the purpose of the kernel thread; so each vp has its own ring to
+ * it.
  */
 #include <sys/eventfd.h>
 
@@ -82,7 +84,8 @@ static void poll_queues(struct uring *u, struct net_cpu *n)
 					URING_REGISTER_NAPI, &napi, 1);
 }
 
-/* The ring of a vp whose set wants a network processor. False: it is refused. */
+/* Open the ring of a vp whose set wants a network processor. False: the kernel
+ * refuses. */
 static bool open_served(struct uring *u, struct net_cpu *n, struct uring_params *p)
 {
 	int fd = probe_sq_ring(n, p);
@@ -131,11 +134,12 @@ int ring_open(struct uring *u, struct net_cpu *n)
 	}
 	if (err) {
 		if (n && n->ring == u->fd)
-			n->ring = -1; /* the next one is the first */
+			n->ring = -1; /* the next ring becomes the first */
 		ring_close(u);
 		return err;
 	}
 	set_pointers(u, &p);
-	barrier_init(); /* the room alone, in its tests */
+	/* for unit tests of this directory, which do not start the runtime */
+	barrier_init();
 	return 0;
 }

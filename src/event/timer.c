@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The timing wheel of one vp. Layout and invariants: timer_impl.h.
  *
- * Runs on any kernel thread of the runtime, under the wheel's lock; no system call but the
- * lock's own. Adding and deleting is O(1). Expiry takes the first slot again and again:
- * at level 0 its due timers are hits, at a higher level `cur` jumps to the slot's earliest
- * timer and the slot's timers are filed anew, each at a lower level. So a timer moves at
- * most once per level, and a lone one exactly once however far it was.
+ * Runs on any kernel thread of the runtime, under the wheel's lock; no system call but
+ * the lock's own. Adding and deleting is O(1). Expiry takes the first slot again and
+ * again. At level 0 the slot's due timers are hits. At a higher level `cur` jumps to
+ * the slot's earliest timer, and the slot's timers are filed again, each at a lower
+ * level. So a timer moves at most once per level, and a lone one exactly once, however
+ * far away it was.
  *
- * Every slot knows its earliest deadline. That makes wheel_next exact to the nanosecond (a
- * sleeper does not wake merely to cascade), and timers inside one tick still fire at their
- * own time and not at the tick's end. A deletion leaves the minimum as a lower bound: the
- * price is at most one vain wake-up, which repairs it.
+ * Every slot knows its earliest deadline. That makes wheel_next exact to the nanosecond
+ * (a sleeper does not wake merely to cascade), and timers inside one tick still fire at
+ * their own time and not at the end of the tick. A deletion leaves the minimum as a
+ * lower bound: the cost is at most one unneeded wake-up, which repairs it.
  *
- * Rejected: a heap (O(log n) cache misses per add, and nearly every time-out is deleted,
- * not fired); the kernel's linked time-outs (451 ns per operation).
+ * Rejected: a heap (O(log n) cache misses for each add, and nearly every timeout is
+ * deleted, not fired); the kernel's linked timeouts (451 ns for each operation).
  */
 #include "event/timer.h"
 
@@ -60,8 +61,9 @@ static void publish_next(struct wheel *w)
 
 	if (next == w->next)
 		return;
-	/* seq_cst: who adds an earlier timer and then asks whether the poller sleeps, and the
-	 * poller who says that it will and then reads wheel_next, cannot both miss (trap 13) */
+	/* seq_cst: one thread adds an earlier timer and then asks whether the poller
+	 * sleeps; the poller says that it will sleep and then reads wheel_next. At
+	 * least one of them sees the other */
 	store_seq_cst(&w->next, next);
 }
 
@@ -78,7 +80,8 @@ static void slot_push(struct wheel *w, struct wheel_slot *s, struct list *l)
 	list_push_back(&s->way[w->turn++ % WHEEL_WAYS], l);
 }
 
-/* Another way each time, so that the misses overlap. NULL: all are empty. */
+/* Takes from another list each time, so that the cache misses overlap. NULL: all are
+ * empty. */
 static struct list *ways_pop(struct list *way, unsigned *turn)
 {
 	struct list *l = NULL;
@@ -149,18 +152,19 @@ void wheel_add(struct wheel *w, struct timer *t, int64_t when)
 	lock_release(&w->lock);
 }
 
-/* Under the lock. The last touch of t: a hit's owner may reuse it from here on. */
+/* Under the lock. The last access to t: the owner of a hit may reuse t from here on. */
 static void let_go(struct wheel *w, struct timer *t)
 {
 	store_relaxed(&w->count, w->count - 1);
-	/* release: timer_del that sees NULL without the lock sees us gone (pairs there) */
+	/* release: a timer_del that sees NULL without the lock sees all we did to t
+	 * (pairs there) */
 	store_release(&t->wheel, NULL);
 }
 
 bool timer_del(struct timer *t)
 {
-	/* acquire: pairs with let_go. Only the owner adds, so NULL stays NULL here, and a
-	 * wheel can only turn into NULL. */
+	/* acquire: pairs with let_go. Only the owner adds, so NULL stays NULL here, and
+	 * a wheel can only turn into NULL. */
 	struct wheel *w = load_acquire(&t->wheel);
 	bool was;
 
@@ -172,8 +176,8 @@ bool timer_del(struct timer *t)
 		struct list *other = t->link.next;
 
 		list_del(&t->link);
-		if (other->next ==
-		    other) { /* it was alone: other is one of its slot's ways */
+		/* t was alone: other is a list head of its slot */
+		if (other->next == other) {
 			size_t off = (size_t)((char *)other - (char *)w->slot);
 			struct wheel_slot *s = &w->slot[off / sizeof(*s)];
 
@@ -210,7 +214,8 @@ void timer_rest(struct wheel *w, struct timer *t)
 		timer_del(t);
 }
 
-/* Its slot's time has come, but not its own: on to that, or out. */
+/* The time of its slot has come, but not its own: file it again, or remove it if it
+ * rests. */
 static void put_off(struct wheel *w, struct timer *t)
 {
 	if (t->due == TIME_NEVER) {
@@ -221,8 +226,9 @@ static void put_off(struct wheel *w, struct timer *t)
 	file_timer(w, t);
 }
 
-/* Take what is due from a level 0 slot. What is not goes to the back, so that the rest is
- * found at the front when max stops us; s->min is renewed only by a complete round. */
+/* Take what is due from a level 0 slot. What is not due goes to the back, so that the
+ * rest is at the front when max stops us. s->min is set again only after a complete
+ * round. */
 static unsigned fire_slot(struct wheel *w, struct wheel_slot *s, int64_t now,
 			  struct timer_hit *out, unsigned max)
 {
@@ -273,7 +279,7 @@ static void cascade(struct wheel *w, struct wheel_slot *s)
 		put_off(w, container_of(l, struct timer, link));
 }
 
-/* Bring cur to now if no slot is entered by it: what is added next is near cur. */
+/* Advance cur to now, unless that would enter a used slot: new timers are near now. */
 static void advance(struct wheel *w, int64_t now)
 {
 	unsigned level;
@@ -311,8 +317,9 @@ int64_t wheel_next(const struct wheel *w)
 	return load_seq_cst(&w->next);
 }
 
-/* Of the slots of one level, which follow each other in time, the last that begins by then;
- * *until if there is none. False: a later one does not. */
+/* Among the used slots of one level, which follow each other in time, raises *until to
+ * the earliest timer of the last slot whose earliest timer is not after by. False: a
+ * slot is later than by, so the higher levels are, too. */
 static bool last_by(struct wheel *w, unsigned level, int64_t by, int64_t *until)
 {
 	for (uint64_t rest = w->used[level]; rest; rest &= rest - 1) {
@@ -333,7 +340,8 @@ int64_t wheel_next_crowd(struct wheel *w, int64_t slack)
 	if (until == TIME_NEVER)
 		return until;
 	lock_acquire(&w->lock);
-	by = MIN(w->next, TIME_NEVER - slack) + slack; /* it may have gone meanwhile */
+	/* the earliest timer may be gone by now */
+	by = MIN(w->next, TIME_NEVER - slack) + slack;
 	for (unsigned level = 0; level < WHEEL_LEVELS; level++)
 		if (!last_by(w, level, by, &until))
 			break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An operation made by the dispatcher itself, in a form that cannot block whatever another thread
- * does meanwhile: MSG_DONTWAIT for sockets, RWF_NOWAIT for the rest.
+/* An operation made by the dispatcher itself, in a form that cannot block whatever
+ * other threads do meanwhile: MSG_DONTWAIT for sockets, RWF_NOWAIT for the rest.
  */
 #include <poll.h>
 #include <sys/socket.h>

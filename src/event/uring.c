@@ -1,35 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The io_uring engine, by raw system calls.
  *
- * Flags: COOP_TASKRUN, because an interrupt per completion buys nothing when the owner polls
- * anyway; TASKRUN_FLAG, so that a poll that does not sleep sees in shared memory whether the
- * kernel has anything for it (if not, it makes no system call). Not SINGLE_ISSUER, not
- * DEFER_TASKRUN: they bind the ring to one kernel thread, and a vp moves. The rest follows
- * from that moving:
- *  - the kernel finishes an op in the context of the kernel thread that submitted it. One
- *    that sleeps interruptibly (a parked spare) is woken for it; one that spins in user
- *    space does it at its next kernel entry, at the latest its next timer tick. Hence
- *    reactor.hogs. The known limit: one that sleeps uninterruptibly (a disk that hangs, vfork
- *    until the child's exec) keeps what it has submitted until it wakes, though the vp is long
- *    somebody else's. A reactive vp's carrier runs nobody's code and has it not, nor has epoll.
- *  - a kick must not depend on another thread: SEND_MSG_RING posts the completion itself.
- *    Where the kernel lacks it, a read of an eventfd is armed, anew when the sleeper is a
- *    different kernel thread from the one that armed it.
- *  - a kernel thread that exits takes its ops with it (-ECANCELED): they are submitted again.
+ * Flags: COOP_TASKRUN, because an interrupt for each completion is useless if the owner
+ * polls anyway. TASKRUN_FLAG, so that a poll that does not sleep sees in shared memory
+ * whether the kernel has anything for it (if not, it makes no system call). Not
+ * SINGLE_ISSUER or DEFER_TASKRUN, which bind the ring to one kernel thread: a vp moves
+ * between kernel threads. That has three consequences:
+ * - The kernel completes an op in the context of the kernel thread that submitted it.
+ *   If that thread sleeps interruptibly (a parked spare), the kernel wakes it for this.
+ *   If it computes in user space, it completes the op at its next kernel entry, at the
+ *   latest at its next timer tick; hence reactor.hogs. Known limit: a thread that
+ *   sleeps uninterruptibly (a disk that hangs, vfork until the child's exec) holds the
+ *   completions of what it submitted until it wakes, even if another carrier has had
+ *   the vp for long. Reactive vps, whose carriers run no user code, and epoll are not
+ *   affected.
+ * - A kick must not depend on another thread. SEND_MSG_RING posts the completion
+ *   itself. If the kernel does not have it, a read of an eventfd is armed; it is armed
+ *   again if another kernel thread than the one that armed it is about to sleep.
+ * - When a kernel thread exits, its ops complete with -ECANCELED. They are submitted
+ *   again.
  *
- * Completion user_data: the op's address, low bits 0; | UD_CANCEL: result of its cancel;
- * UD_KICK. An op that was asked to end is returned only after both completions came, so a
- * late cancel never meets another op at the same address.
+ * The user_data of a completion is the op's address, low bits 0; the same | UD_CANCEL
+ * for the result of its cancel; or UD_KICK. An op that was cancelled is returned only
+ * after both of its completions came, so a late cancel never hits another op at the
+ * same address.
  *
- * What finds the submission queue full enters the kernel; if even that gives no room (no
- * memory), it waits in the backlog, in order.
+ * If the submission queue is full, the engine enters the kernel; if that frees no entry
+ * (no memory), the op waits in the backlog, in order.
  *
- * A ring of a set with a network processor (sq_thread) is read and carried out by a kernel
- * thread instead, one for all rings of the set (ring.c): to submit is to move the tail, and
- * the first three of those points are void. It is asleep or not as uring_impl.h draws it.
+ * In a set with a network processor (sq_thread), one kernel thread reads all rings of
+ * the set and carries out their operations (ring.c). Then to submit is to move the
+ * tail, and the three points above do not apply. uring_impl.h draws when that thread
+ * sleeps.
  *
- * Rejected: a registered ring descriptor (belongs to one kernel thread); such a thread for each
- * vp, or for every set; linked time-outs (451 ns per op; timer.c does it for 40).
+ * Rejected: a registered ring fd (it belongs to one kernel thread); a network processor
+ * for each vp, or for every set; linked timeouts (451 ns for each op; timer.c takes
+ * 40).
  */
 #include <sys/socket.h>
 
@@ -41,10 +47,12 @@
 
 #define KICK_GEN_SHIFT 3
 
-#define REAP_MOST                                                                      \
-	64u /* completions that a poll takes: what they lead to is warm when it runs */
+/* Completions that one poll takes; few, so that what they touch is still in the cache
+ * when their threads run. */
+#define REAP_MOST 64u
 
-/* The kernel's own "interrupted" codes; some operations (splice) let them out. */
+/* The kernel's internal codes for "interrupted"; some operations (splice) return
+ * them. */
 #define ERESTART_FIRST 512
 #define ERESTART_LAST 516
 
@@ -62,26 +70,27 @@ static void check_fatal(const struct uring *u, long n)
 {
 	if (n == -EBADF || n == -EOPNOTSUPP || n == -EINVAL)
 		uk_panic(
-		    "io_uring_enter on descriptor %d: error %ld; has the program closed "
-		    "a descriptor that is not its own?",
+		    "io_uring_enter on fd %d: error %ld; did the program close a file "
+		    "descriptor that it did not open?",
 		    u->fd, n);
 	if (n == -EPERM || n == -EACCES || n == -ENOSYS)
 		uk_panic(
-		    "io_uring_enter: error %ld; a seccomp filter that was installed later "
-		    "refuses it: set UK_REACTOR=epoll",
+		    "io_uring_enter: error %ld; a seccomp filter installed after the "
+		    "start refuses it: set UK_REACTOR=epoll",
 		    n);
 }
 
-/* Is the kernel's thread asleep though something is queued? (wake in uring_impl.h) */
+/* Does the network processor sleep although something is queued? (See uring_impl.h.) */
 static bool must_wake(const struct uring *u)
 {
 	if (!u->sq_thread || u->sq_woken || !unsubmitted(u))
 		return false;
-	fence_seq_cst(); /* our tail before its flag; it does it the other way round */
+	/* our tail before its flag; that thread does it the other way round */
+	fence_seq_cst();
 	return load_relaxed(u->sq_flags) & URING_SQ_NEED_WAKEUP;
 }
 
-/* Has the kernel something for us that it does not do by itself? */
+/* Does the kernel have something for us that needs a system call? */
 static bool must_collect(const struct uring *u)
 {
 	return load_relaxed(u->sq_flags) & (URING_SQ_TASKRUN | URING_SQ_CQ_OVERFLOW);
@@ -97,8 +106,8 @@ static bool must_enter(const struct uring *u)
 	return must_collect(u) || must_submit(u);
 }
 
-/* Hand over what is queued; wait for min completions at most ns (< 0: no limit), or, where the
- * set wants batches, for as many as that is, or as it may wait for them. */
+/* Submit what is queued; wait for min completions, at most ns (< 0: no limit). If the
+ * set wants batches, wait for u->batch completions, at most u->min_wait_us. */
 static long enter(struct reactor *r, uint32_t min, int64_t ns)
 {
 	struct uring *u = ring_of(r);
@@ -129,8 +138,9 @@ static long enter(struct reactor *r, uint32_t min, int64_t ns)
 	return n;
 }
 
-/* Hand over all that is queued. It may fail for want of memory, then the rest stays. A thread
- * of the kernel's takes it in its own time: it is only seen to be awake. */
+/* Submit all that is queued. That may fail for want of memory; then the rest remains
+ * queued. A network processor takes the queue by itself: only make sure that it is
+ * awake. */
 static void flush(struct reactor *r)
 {
 	struct uring *u = ring_of(r);
@@ -143,14 +153,14 @@ static void flush(struct reactor *r)
 	for (int tries = 0; unsubmitted(u) && tries < 3;) {
 		long n = enter(r, 0, 0);
 
-		if (n == -EBUSY) /* completions overflowed: make room */
+		if (n == -EBUSY) /* completions overflowed: take some */
 			reap(r);
 		if (n <= 0 && n != -EINTR)
 			tries++;
 	}
 }
 
-/* The next free entry, zeroed; NULL if the kernel gives no room. */
+/* The next free entry, zeroed; NULL if the kernel frees none. */
 static struct uring_sqe *get_sqe(struct reactor *r)
 {
 	struct uring *u = ring_of(r);
@@ -170,7 +180,7 @@ static struct uring_sqe *get_sqe(struct reactor *r)
 
 static void put_sqe(struct uring *u)
 {
-	/* release: the kernel that sees the tail sees the entry */
+	/* release: a kernel that sees the tail sees the entry */
 	store_release(u->sq_ktail, ++u->sq_tail);
 	u->sq_woken = false;
 }
@@ -324,7 +334,7 @@ static bool try_queue_cancel(struct reactor *r, struct io_op *op)
 
 	if (!sqe)
 		return false;
-	if (op->engine & U_FINISHED) /* while room was made */
+	if (op->engine & U_FINISHED) /* completed while get_sqe freed an entry */
 		return true;
 	sqe->opcode = URING_OP_ASYNC_CANCEL;
 	sqe->addr = hostile_miss() ? UD_KICK : (uintptr_t)op | UD_OP;
@@ -339,7 +349,7 @@ static void cancel_later(struct reactor *r, struct io_op *op)
 	struct uring *u = ring_of(r);
 
 	op->engine |= U_LATE_CANCEL;
-	if (!u->cancels.head) /* who comes later does not put off who waits */
+	if (!u->cancels.head) /* later ones do not delay those that wait */
 		u->retry_at = sys_now() + NS_PER_MS;
 	opq_push(&u->cancels, op);
 }
@@ -350,7 +360,7 @@ static void queue_cancel(struct reactor *r, struct io_op *op)
 		cancel_later(r, op);
 }
 
-/* What found no room before. What is left is to be tried again soon. */
+/* Queue what found no entry before. What is left is tried again soon. */
 static void drain(struct reactor *r)
 {
 	struct uring *u = ring_of(r);
@@ -387,11 +397,13 @@ static bool wants_nonblock(const struct io_op *op)
 	}
 }
 
-/* Is res not the answer, but a hitch that the waiter shall not see? Sets the way to go on. */
+/* True if res is a temporary condition that the waiter must not see. Prepares op for
+ * the retry. */
 static bool must_retry(struct io_op *op, int *res)
 {
 	switch (*res) {
-	case -ECANCELED: /* nobody asked: the thread that submitted it has exited */
+	/* nobody cancelled op: the kernel thread that submitted it has exited */
+	case -ECANCELED:
 	case -EINTR:
 		return true;
 	case -EAGAIN:
@@ -418,7 +430,7 @@ static void on_result(struct reactor *r, struct io_op *op, int res)
 	if (unlikely(res <= -ERESTART_FIRST && res >= -ERESTART_LAST))
 		res = -EINTR;
 	if (op->state == IO_CANCELING) {
-		/* the end of a first phase, or a worker interrupted by the cancel */
+		/* its poll came first, or the cancel interrupted a kernel worker */
 		if (res == -ECANCELED || res == -EINTR || res == -EAGAIN ||
 		    ((op->engine & U_POLL) && res >= 0))
 			res = op_cut_result(op);
@@ -451,23 +463,25 @@ static void on_cancel(struct reactor *r, struct io_op *op, int res)
 	if (op->engine & U_RESULT)
 		uring_finish(r, op, op->res);
 	else if (res == -ENOENT)
-		/* It is between two places: its result is on the way (from another kernel
-		 * thread, perhaps a hog), or it is about to wait anew and the cancel missed it */
+		/* Not found: its result is on the way (from another kernel thread,
+		 * perhaps a hog), or it is about to wait again and the cancel missed
+		 * it */
 		cancel_later(r, op);
 }
 
 /* -- lent memory --
  *
- * A send without a copy has two completions: how much was accepted, with a flag that says that
- * there is another one; and that the kernel has let go of the memory, when the peer has it. The
- * op ends with the first. The second is counted in op->lends, which therefore has to live until
- * then: who submitted it comes back with IO_LENT. (Another turn of the op, after a poll, lends
- * once more.)
+ * A zero-copy send has two completions. The first says how many bytes were accepted
+ * and, by a flag, that the second will come. The second says that the kernel no longer
+ * uses the memory, because the peer has the bytes. The op completes with the first. The
+ * second is counted in op->lends, so the op must live until then: the thread that
+ * submitted it submits it again as IO_LENT. (If the op is made again after a poll, it
+ * lends once more.)
  *
- *   lends   0 --accepted--> n --let go--> n - 1 ... 0
- *                           n --IO_LENT--> n | LENT_WAITED --let go--> ... 0, IO_LENT ends
+ *   lends   0 --accepted--> n --memory released--> n - 1 ... 0
+ *           n --IO_LENT--> n | LENT_WAITED --memory released--> ... 0: IO_LENT done
  *
- * The owner writes; the op is nobody's any more, maybe, when it has written 0. */
+ * Only the owner writes lends. Once it has written 0, the op may be gone. */
 #define LENT_WAITED 128u
 
 static void on_let_go(struct reactor *r, struct io_op *op)
@@ -533,18 +547,19 @@ static void on_cqe(struct reactor *r, const struct uring_cqe *cqe)
 	}
 }
 
-/* Take at most so many completions; how many more it might have been. The others wait in their
- * ring for the next poll: what is taken of a thousand at once, and touched, is cold again when
- * its threads run. */
+/* Takes at most `most` completions; returns how many more it might have taken. The rest
+ * waits in the ring for the next poll: if a thousand were taken and touched at once,
+ * they would be cold again when their threads run. */
 static uint32_t reap_some(struct reactor *r, uint32_t most)
 {
 	struct uring *u = ring_of(r);
 
 	for (; most && uring_untaken(u); most--) {
-		uint32_t head = *u->cq_khead; /* ours alone */
+		uint32_t head = *u->cq_khead; /* written by us only */
 		struct uring_cqe cqe = u->cqes[head & u->cq_mask];
 
-		/* release: the kernel may write the slot again; before on_cqe, which may enter */
+		/* release: the kernel may write the slot again; before on_cqe, which
+		 * may enter the kernel */
 		store_release(u->cq_khead, head + 1);
 		on_cqe(r, &cqe);
 	}
@@ -559,7 +574,8 @@ static void reap(struct reactor *r)
 
 /* -- kick -- */
 
-/* Have the eventfd's read armed by the calling kernel thread. False: no room. */
+/* Have the read of the eventfd armed by the calling kernel thread. False: no entry is
+ * free. */
 static bool arm_kick(struct reactor *r)
 {
 	struct uring *u = ring_of(r);
@@ -639,15 +655,16 @@ static int uring_init(struct reactor *r)
 	return 0;
 }
 
-/* The kernel's thread has the rights that the process had when the ring was made. What looks at
- * rights when it begins is for who asks to do, who may have given some up. */
+/* The network processor has the rights that the process had when the ring was made.
+ * These operations check rights when they begin, and the caller may have given some up
+ * since. */
 static bool asks_who_calls(enum io_kind kind)
 {
 	return kind == IO_OPENAT || kind == IO_OPENAT2 || kind == IO_STATX ||
 	       kind == IO_CONNECT;
 }
 
-/* A message may carry its sender's ids, and ask for what they allow. */
+/* A message may carry its sender's ids, or need the rights that they give. */
 static bool tells_who_calls(enum io_kind kind)
 {
 	return kind == IO_SEND || kind == IO_SENDMSG || kind == IO_SEND_ZC ||
@@ -719,7 +736,8 @@ void uring_cancel(struct reactor *r, struct io_op *op)
 	}
 }
 
-/* One that is not being cancelled yet. (To cancel may reap completions, which unlinks any.) */
+/* An op on e that is not being cancelled yet. (One at a time, because queueing a cancel
+ * may take completions, which unlink ops.) */
 static struct io_op *pending_on(const struct fdent *e, int keep)
 {
 	list_each(l, &e->ops)
@@ -731,7 +749,7 @@ static struct io_op *pending_on(const struct fdent *e, int keep)
 			return op;
 		}
 		if (keep == KEEP_NONE)
-			op->ebadf = 1; /* its waiter has asked for its end */
+			op->ebadf = 1; /* its waiter has already cancelled it */
 	}
 	return NULL;
 }
@@ -764,9 +782,9 @@ static unsigned uring_cancel_fd(struct reactor *r, int fd, int keep)
 	}
 	for (; (op = pending_two(r, fd)); n++)
 		uring_cancel(r, op);
-	/* now: the caller is about to close, and what is still in the kernel would swallow
-	 * bytes and keep the file open (where the kernel's thread does it: until the ops have
-	 * come back, for which the closer waits) */
+	/* At once: the caller is about to close. Ops still in the kernel would take
+	 * bytes and keep the file open. (With a network processor they do so until they
+	 * have come back; the closer waits for that.) */
 	if (n)
 		flush(r);
 	return n;
@@ -788,12 +806,13 @@ static void pass(struct reactor *r)
 {
 	struct uring *u = ring_of(r);
 
-	/* what the kernel has for us besides can wait for what it has given us */
+	/* what else the kernel has for us can wait until we have taken the completions
+	 * that are there */
 	if (must_submit(u) || (must_collect(u) && !uring_untaken(u)))
 		enter(r, 0, 0);
 }
 
-/* Have every running thread of the process enter the kernel for a moment. */
+/* Make every running thread of the process enter the kernel for a moment. */
 static void poke_hogs(struct reactor *r)
 {
 	if (!(load_relaxed(ring_of(r)->sq_flags) & URING_SQ_TASKRUN))
@@ -818,13 +837,13 @@ static void sleep_in_kernel(struct reactor *r, int64_t ns)
 	waker_wake(&u->waker);
 }
 
-/* -- to look before a sleep --
+/* -- look before a sleep --
  *
- * What a network processor has done is there to be seen, and to be woken costs an interrupt
- * and a switch. So while it is awake, and on another CPU, a vp without work looks for a while
- * before it sleeps: for longer and longer while its waits end within LOOK_MOST, not at all
- * after one that did not. (KVM polls before it halts a processor by the same rule.) A set that
- * wants batches wants the sleep. */
+ * The completions of a network processor are visible in memory, while being woken costs
+ * an interrupt and a switch. So while that thread is awake, and on another CPU, a vp
+ * without work looks for a while before it sleeps: longer and longer while its waits
+ * end within LOOK_MOST, not at all after a longer wait. (KVM polls before it halts a
+ * virtual CPU by the same rule.) If the set wants batches, the vp sleeps at once. */
 #define LOOK_FIRST (10 * NS_PER_US)
 #define LOOK_MOST (200 * NS_PER_US)
 
@@ -836,7 +855,7 @@ static bool may_look(const struct uring *u)
 	       !sys3(SYS_getcpu, &cpu, NULL, NULL) && (int)cpu != u->sq_cpu;
 }
 
-/* True: something has come. */
+/* True: a completion, a kick, or a reason to enter the kernel. */
 static bool look(struct uring *u, int64_t until)
 {
 	while (*u->cq_khead == load_acquire(u->cq_tail)) {
@@ -880,10 +899,10 @@ static void wait_for_more(struct reactor *r, int64_t ns)
 		u->look = MIN(MAX(2 * u->look, LOOK_FIRST), LOOK_MOST);
 }
 
-/* What must be done before a sleep of ns; returns how long it may be, 0: not at all. Each
- * step may have to make room in the queue, and then reaps: so what that has brought is looked
- * at last. What has ended since the last poll is for our caller to see before we sleep, be it
- * an op or a stream's cell, for which nothing is returned. */
+/* Does what must be done before a sleep of ns. Returns how long the sleep may be; 0: no
+ * sleep. Each step may find the queue full and then takes completions, so their effects
+ * are checked last. The caller must see what has completed since the last poll before
+ * the vp sleeps, be it an op or a freed stream cell, for which no op is returned. */
 static int64_t before_sleep(struct reactor *r, int64_t ns)
 {
 	struct uring *u = ring_of(r);
@@ -928,7 +947,8 @@ static struct io_op *uring_poll(struct reactor *r, int64_t timeout_ns)
 	return take_done(r);
 }
 
-/* (Its thread pointer is not the poller's; cells that are freed are for the next poll.) */
+/* Leaves u->poller alone, because the thread pointer here is a user thread's; leaves
+ * u->news set for the next poll. */
 static struct io_op *uring_collect(struct reactor *r)
 {
 	struct uring *u = ring_of(r);
@@ -941,7 +961,8 @@ static struct io_op *uring_collect(struct reactor *r)
 	return take_done(r);
 }
 
-/* Nobody should be waiting any more; but the kernel must not write into buffers later. */
+/* No thread should be waiting any more; but the kernel must not write into buffers
+ * later. */
 static void uring_fini(struct reactor *r)
 {
 	struct uring *u = ring_of(r);
@@ -968,12 +989,12 @@ static void uring_fork_leave(struct reactor *r)
 {
 	struct uring *u = ring_of(r);
 
-	u->rings = u->sqe_map = NULL; /* MADV_DONTFORK: they are not here */
+	u->rings = u->sqe_map = NULL; /* MADV_DONTFORK: not mapped here */
 	ahead_fini(u);
 	ring_close(u);
 	u->fd = u->kick_fd = -1;
 	if (r->net_cpu) {
-		r->net_cpu->ring = -1; /* the parent's */
+		r->net_cpu->ring = -1; /* it was the parent's */
 		r->net_cpu->err = r->net_cpu->napi_err = 0;
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The io_uring interface of the kernel, as far as we use it. Our own copy: distributions'
- * headers are older than the kernels that the library meets. */
+/* The kernel's io_uring interface, as far as we use it. Our own copy, because
+ * distributions' headers are often older than the kernels on which the library runs. */
 #ifndef EVENT_URING_ABI_H
 #define EVENT_URING_ABI_H
 

@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a call that may block is made.
  *
- *	            +-- inline: io_try, a form of the call that cannot block
- *	uk_recv ----+
- *	            +-- io_wait_op --+-- a read that has been lucky: tried late (event/late.c)
- *	                             +-- user thread: the reactor (sched_io) carries it out
- *	                             |     its memory may fault, or it sends: the reactor says
- *	                             |       when, io_try makes it (place.c)
- *	                             |     REACTOR_READY or no such op: io_ready, io_raw
- *	                             +-- foreign thread: io_raw; with a deadline ppoll first
+ *           +-- inline: io_try, a form of the call that cannot block
+ *   uk_recv +
+ *           +-- io_wait_op --+-- a read on an fd where it has helped: the late try
+ *                            |     (event/late.c)
+ *                            +-- user thread: the reactor (sched_io) carries it out
+ *                            |     its memory may fault, or it sends: the reactor
+ *                            |       says when, io_try makes it (place.c)
+ *                            |     REACTOR_READY or no such op: io_ready, io_raw
+ *                            +-- foreign thread: io_raw; with a deadline ppoll first
  *
- * Runs on the calling thread's own stack, between rt_enter and rt_exit; forms.c has the
- * calls themselves, which leave the runtime. The result is what counts: a call that comes
- * back here with -EAGAIN or -EINTR begins again, unless the descriptor has O_NONBLOCK or the
- * socket's own time limit is over.
+ * Runs on the calling thread's own stack, between rt_enter and rt_exit. The calls
+ * themselves are in forms.c and leave the runtime. A call that comes back here with
+ * -EAGAIN or -EINTR begins again, unless the file has O_NONBLOCK or the socket's own
+ * time limit is over.
  *
- * O_NONBLOCK, SO_RCVTIMEO and SO_SNDTIMEO are looked up when a call is about to wait (50 ns
- * each, 130 where system calls are slow), each time: io_uring waits for data whatever they
- * say, and no remembered answer is right when another process may set them. Of a socket that
- * nobody else can hold the drop-in knows what it has (known.c).
+ * O_NONBLOCK, SO_RCVTIMEO and SO_SNDTIMEO are looked up each time a call is about to
+ * wait (50 ns each, 130 where system calls are slow): io_uring waits for data whatever
+ * they say, and a remembered answer may be wrong if another process can set them. For
+ * sockets that no other process can hold, the preload library remembers them (known.c).
  *
- * A foreign thread sleeps in the kernel; a close elsewhere gets it out by a signal (raw.c).
+ * A foreign thread sleeps in the kernel; a close by another thread interrupts it by a
+ * signal (raw.c).
  *
- * Rejected: a table of what each descriptor is (programs and libc close and reopen behind
- * our back); setting O_NONBLOCK for the time of the call (other processes share it).
+ * Rejected: a table of what each fd is (programs and libc close and reopen fds without
+ * our knowledge); setting O_NONBLOCK for the time of the call (other processes share
+ * it).
  */
 #include "io/io.h"
 
@@ -43,7 +46,7 @@
 uint32_t io_hints[IO_HINTS];
 bool io_sees_closes;
 
-/* -- facts about a descriptor -- */
+/* -- facts about an fd -- */
 
 long io_flags(struct uk_thread *t, int fd)
 {
@@ -67,8 +70,9 @@ bool io_nonblock(struct uk_thread *t, int fd)
 	return flags >= 0 && (flags & O_NONBLOCK);
 }
 
-/* Whether op must not wait (1, O_NONBLOCK), may (0), or cannot be at all: to wait for an
- * event first (epoll) is to hang where the kernel says -EBADF at once. */
+/* 1: op must not wait (O_NONBLOCK); 0: it may; -errno: op is not possible on this fd.
+ * The last matters because with epoll the op would wait for ever for an event, where
+ * the kernel's call fails with -EBADF at once. */
 static int op_mode(struct uk_thread *t, const struct io_op *op)
 {
 	long flags = io_flags(t, op->fd), wrong = -1;
@@ -84,7 +88,8 @@ static int op_mode(struct uk_thread *t, const struct io_op *op)
 	return !!(flags & O_NONBLOCK);
 }
 
-/* Character devices of the memory driver: mem, null, port; zero, full, random, urandom. */
+/* Character devices of the memory driver: mem, null, port; zero, full, random,
+ * urandom. */
 static unsigned nature_of_memory(unsigned minor)
 {
 	switch (minor) {
@@ -97,7 +102,7 @@ static unsigned nature_of_memory(unsigned minor)
 	case 8:
 	case 9:
 		return HINT_FILE | HINT_ENDLESS;
-	default: /* kmsg waits for messages */
+	default: /* kmsg: its reads wait for messages */
 		return HINT_STREAM | HINT_DEVICE;
 	}
 }
@@ -151,7 +156,8 @@ uint32_t io_events(const struct io_op *op)
 
 /* -- waiting -- */
 
-/* poll(2) of one descriptor: ready events, 0 = none by then, -errno. */
+/* poll(2) of one fd: its ready events, 0 if none are ready by the deadline, or
+ * -errno. */
 static int poll_once(struct uk_thread *t, int fd, unsigned events, int64_t deadline)
 {
 	struct pollfd p = { .fd = fd, .events = (short)events };
@@ -212,7 +218,8 @@ int io_ready_or_moved(struct uk_thread *t, int *at, unsigned events, int64_t dea
 		*at = op.fd2;
 		return r;
 	}
-	/* the clock that said "not yet" lags: a deadline that was over is a look, not a wait */
+	/* the clock that said "not yet" lags: if the deadline was already over, look
+	 * once more */
 	if (r != REACTOR_READY && r != -ETIMEDOUT) /* io_uring adds POLLRDHUP */
 		return r < 0 ? r : r & (int)(events | POLLERR | POLLHUP);
 	r = poll_once(t, fd, events, 0);
@@ -282,7 +289,7 @@ int io_pause(struct uk_thread *t, int64_t ns)
 	return wake_error(why);
 }
 
-/* -- the file that a number meant -- */
+/* -- the file of an fd that is closed during a call -- */
 
 static void follow(struct io_op *op)
 {
@@ -314,7 +321,7 @@ void io_settle(struct io_op *op)
 		settle(op);
 }
 
-/* Of a foreign thread the kernel holds the file. */
+/* Only for user threads: in a foreign thread's call the kernel holds the file. */
 static void hold(const struct uk_thread *t, struct io_op *op)
 {
 	if (op->held || op->was || t->kind != THREAD_USER)
@@ -343,9 +350,9 @@ void io_left(struct io_op *op)
 
 /* -- the wait -- */
 
-/* fd is ready, says the reactor, or it cannot tell. For accept that means a try which no
- * other thread of ours can disappoint; another process can: then it sleeps, under a mark,
- * and neither deadline nor cancellation end that. */
+/* The reactor reports that fd is ready, or that it cannot tell. Then accept is tried in
+ * a form in which no other thread of ours can make it block. Another process still can:
+ * then it sleeps, under a mark, and neither a deadline nor cancellation ends that. */
 static long raw_ready(struct uk_thread *t, const struct io_op *op)
 {
 	struct sockaddr *addr = (struct sockaddr *)(uintptr_t)op->addr;
@@ -362,13 +369,13 @@ static long raw_ready(struct uk_thread *t, const struct io_op *op)
 	return r;
 }
 
-/* The reactor says when, the thread makes the call. */
+/* The reactor says when the fd is ready, and the thread makes the call. */
 static long wait_outside(struct uk_thread *t, struct io_op *op, enum io_class c)
 {
 	long r;
 	int at;
 
-	if (op->off != IO_CURRENT) /* a file: the disk's business */
+	if (op->off != IO_CURRENT) /* a file: only the disk can make it wait */
 		return io_whole(t, op);
 	hold(t, op);
 	io_left(op);
@@ -390,8 +397,8 @@ static long wait_user(struct uk_thread *t, struct io_op *op, enum io_class c)
 
 	if (!itself && sched_io_can(t, op->kind, c) && io_in_place(t, op)) {
 		r = sched_io(t, op, c, op->until);
-		if (unlikely(r == -EPIPE) &&
-		    io_leaves(t, op)) /* a ring sends no SIGPIPE */
+		/* io_uring sends no SIGPIPE; io_try does */
+		if (unlikely(r == -EPIPE) && io_leaves(t, op))
 			r = io_try(t, op);
 		return r == REACTOR_READY ? raw_ready(t, op) : r;
 	}
@@ -413,23 +420,24 @@ static long wait_foreign(struct uk_thread *t, const struct io_op *op)
 		ready = io_ready(t, op->fd, events, op->until);
 		if (ready < 0)
 			return ready;
-		/* a file is always ready and its deadline is the disk's business */
+		/* a file is always ready; its call waits for the disk, which no
+		 * deadline ends */
 		if (r == -EOPNOTSUPP || io_is_file(t, op->fd))
 			return raw_ready(t, op);
 	}
 }
 
-/* It begins again unless that is the answer. 0: again. */
+/* The final answer after -EAGAIN, -EINTR or -ETIMEDOUT. 0: make the call again. */
 static long answer(struct uk_thread *t, const struct io_op *op, long r)
 {
 	if (io_limit_over(t, op->until, r))
 		return -EAGAIN;
 	if (r == -EAGAIN && t->kind == THREAD_FOREIGN && op->until != TIME_NEVER)
-		return r; /* the kernel has kept the limit itself */
+		return r; /* the kernel has applied the limit itself */
 	return r == -EINTR || r == -EAGAIN ? 0 : r;
 }
 
-/* A pipe that is read again and again is not asked each time. */
+/* HINT_NOSOCK saves the lookup for a pipe that is read again and again. */
 static int64_t limit_of(struct uk_thread *t, const struct io_op *op)
 {
 	bool any = op->kind >= IO_READ && op->kind <= IO_WRITEV;
@@ -453,7 +461,8 @@ static bool may_be_late(const struct io_op *op)
 	}
 }
 
-/* Before anything is asked about the descriptor: a try needs no answers. -EAGAIN: it is to wait. */
+/* The late try. It comes before the lookups, because it does not need them. -EAGAIN: op
+ * must wait. */
 static long try_late(struct uk_thread *t, struct io_op *op)
 {
 	int fd = op->fd;
@@ -462,7 +471,7 @@ static long try_late(struct uk_thread *t, struct io_op *op)
 	if (!may_be_late(op) || !sched_io_may_be_late(t) || !io_late_due(fd) ||
 	    !io_in_place(t, op))
 		return -EAGAIN;
-	hold(t, op); /* it sleeps, and is not armed yet when it wakes */
+	hold(t, op); /* the thread sleeps, and op is not armed when it wakes */
 	r = sched_io_late(t, op);
 	io_late_tried(fd, r >= 0);
 	if (unlikely(r == REACTOR_MOVED))
@@ -472,7 +481,7 @@ static long try_late(struct uk_thread *t, struct io_op *op)
 		   : r;
 }
 
-/* The reactor has it, or the kernel. */
+/* Wait in the reactor or in the kernel. */
 static long wait_in_kernel(struct uk_thread *t, struct io_op *op, enum io_class c)
 {
 	int plain = io_events(op) ? op_mode(t, op) : 0;
@@ -507,8 +516,8 @@ static long wait_in_kernel(struct uk_thread *t, struct io_op *op, enum io_class 
 		if (err)
 			return err;
 		err = r == -EINTR && sched_eintr_counts(t) ? -EINTR : io_check(t);
-		/* -EAGAIN of a descriptor that blocks: the kernel is short of something, or
-		 * others are always faster */
+		/* -EAGAIN although the file blocks: the kernel is short of something,
+		 * or other threads were faster each time */
 		if (!err && r == -EAGAIN && ++again > AGAIN_MAX) {
 			hold(t, op);
 			err = io_pause(t, PAUSE);
@@ -525,8 +534,9 @@ static long wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
 	return r == -EAGAIN ? wait_in_kernel(t, op, c) : r;
 }
 
-/* A read of a socket that is known is a receive, for two reasons: the kernel refuses it if the
- * number is no socket any more, unseen; and it can be told that there is nothing yet. */
+/* Make a read of a known socket a receive, for two reasons: the kernel refuses it if
+ * the fd is no socket any more (closed without our knowledge), and a receive can be
+ * told not to wait. */
 static bool as_receive(struct io_op *op)
 {
 	if (op->kind != IO_READ || op->off != IO_CURRENT ||
@@ -554,9 +564,9 @@ long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c)
 	return r;
 }
 
-/* A short message on a stream that is received ahead, while many threads run but shortly: it is
- * tried by the reactor, which hands over those of many threads in one system call. Who has not
- * said MSG_NOSIGNAL would have his signal in the dispatcher. */
+/* A short message on a stream that is received ahead, while many threads run for short
+ * times: the reactor tries it, and submits those of many threads in one system call.
+ * Only with MSG_NOSIGNAL, because otherwise SIGPIPE would reach the dispatcher. */
 static bool in_company(struct uk_thread *t, const struct io_op *op)
 {
 	return op->kind == IO_SEND && sched_is_ahead(op->fd) && sched_io_dense(t) &&

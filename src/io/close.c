@@ -1,51 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* close, while others wait on the descriptor or are just about to.
+/* close, while other threads wait on the fd or are about to.
  *
- * A pending operation holds the open file: the peer sees no end, and a stale read swallows
- * bytes. So it must be cancelled; but a thread on another vp may begin the next one between
- * the cancelling and the close, and would wait for ever on a file that nobody can name (an
- * acceptor that comes back for the next client while its listener is closed). Hence
+ * A pending operation holds the open file: the peer sees no end of the stream, and a
+ * stale read takes bytes. So it must be cancelled. But a thread on another vp may begin
+ * the next operation between the cancelling and the close. It would wait for ever on a
+ * file that no fd refers to (for example an acceptor that comes back for the next
+ * client while its listener is closed). Therefore uk_close does this:
  *
- *   dup3(dead, fd)       in one step the number means a descriptor opened with O_PATH: all
- *                        that comes from now on gets -EBADF from the kernel itself, and the
- *                        number cannot be given to another file yet
- *   sched_io_cancel_fd   who holds the old file wakes with -EBADF
- *   raw_interrupt        the same for foreign threads in a system call
- *   using_wait           who was told "ready" and is about to make its call has made it, and
- *                        asynchronous requests have ended
+ *   dup3(dead, fd)       in one step the fd becomes a dead one, opened with O_PATH: the
+ *                        kernel answers all later calls on it with EBADF, and the fd
+ *                        cannot be given to another file yet
+ *   sched_io_cancel_fd   operations on the old file end with -EBADF
+ *   raw_interrupt        likewise for foreign threads in a system call
+ *   using_wait           threads that were told "ready" have made their calls, and
+ *                        asynchronous requests have completed
  *   close(fd)
  *
- * It leaves no gap: an operation is in its reactor's table, or counted as on its way there,
- * before the kernel looks its descriptor up, so either that look finds the dead one or our
- * look at the table finds it.
+ * There is no gap. An operation is in its reactor's table, or counted as on its way
+ * there, before the kernel looks its fd up. So either that lookup finds the dead fd, or
+ * our look at the table finds the operation.
  *
- * dup3 hides the error of closing the old file, which for a regular file on some file
- * systems tells of lost data; and what waits for a disk ends by itself. So files are closed
- * plainly, when the asynchronous requests on them have ended.
+ * dup3 hides the error of closing the old file, which on some file systems reports lost
+ * data of a regular file; and a wait for a disk ends by itself. So files are closed
+ * plainly, when the asynchronous requests on them have completed.
  *
- * The drop-in's close (io_leave, io_leave_end) is another one: natively who is in a call on a
- * file stays in it when the number is closed or becomes another file, and holds the file. So
- * those that wait are not ended but led away, each to a duplicate of its own, which it closes
- * when its call is over; and the number is never dead, since a dup2 has no moment at which
- * others may find nothing there:
+ * The preload library's close (io_leave, io_leave_end) differs. Natively a thread in a
+ * call on a file remains in it when the fd is closed or becomes another file, and its
+ * call holds the file. So the calls that wait are not ended: each is moved to a
+ * duplicate of its file, which its thread closes when the call is over. The fd never
+ * becomes a dead one, because during a dup2 there is no moment at which other threads
+ * may find nothing there:
  *
- *   io_leave      the life of the number ends (using.c); if anybody waits by it or is counted:
- *                   a duplicate is kept, and who comes to wait finds it (leaving)
- *                   who waits goes on with a duplicate of that
- *                   again, until nobody is counted
+ *   io_leave      the life of the fd ends (using.c); if a thread waits by the fd or is
+ *                 counted:
+ *                   a duplicate is kept, and a thread that comes to wait finds it in
+ *                     leaving[]
+ *                   each waiting call goes on with a duplicate of that
+ *                   again, until no thread is counted
  *   (the kernel)  close, dup2, close_range: one step
- *   io_leave_end  an epoll instance forgets a file that is closed, so who has come in between
- *                   and waits by the number begins again by the number, and gets what a
- *                   call gets that began a moment later
+ *   io_leave_end  an epoll instance forgets a file that is closed. So a call that came
+ *                 in between and waits by the fd begins again by the fd, and gets what
+ *                 a call gets that began a moment later
  *
- * Whoever was in his call before io_leave is counted or waits; so he is found. A ring's
- * operation holds its file: there the last step is none.
+ * A thread that was in its call before io_leave is counted or waits, so it is found.
+ * With io_uring, io_leave_end has nothing to do, because a pending operation holds its
+ * file.
  *
- * Rejected there: a dead number as above (others' writes fail while a dup2 replaces their pipe,
- * fstat and a child of fork see a directory, two closes of one number succeed both).
+ * Rejected there: a dead fd as above (writes of other threads fail while a dup2
+ * replaces their pipe, fstat and a child of fork see a directory, two closes of one fd
+ * both succeed).
  *
- * Rejected: a mark "is being closed" that submitters look at (the number may be another
- * file's before the mark is taken back); shutdown(2) (other processes hold the socket).
+ * Rejected: a mark "is being closed" that submitters check (the fd may be another
+ * file's before the mark is removed); shutdown(2) (other processes hold the socket).
  */
 #include "io/io.h"
 
@@ -54,7 +60,7 @@
 
 #include "io/known.h"
 
-static int dead_fd = -1; /* made when first needed, by whoever is first */
+static int dead_fd = -1; /* made by the first thread that needs it */
 
 static int dead_open(struct uk_thread *t)
 {
@@ -71,7 +77,7 @@ static int dead_open(struct uk_thread *t)
 	return fd;
 }
 
-/* Make fd a dead one. False: there is none, or fd is not open. */
+/* Make fd a dead one. False: there is no dead fd, or fd is not open. */
 static bool kill_number(struct uk_thread *t, int fd)
 {
 	int dead = load_acquire(&dead_fd);
@@ -85,14 +91,15 @@ static bool kill_number(struct uk_thread *t, int fd)
 	return io_marked(t, SYS_dup3, dead, fd, O_CLOEXEC, 0, 0, 0) == fd;
 }
 
-/* The number is free whatever the kernel says, so close is never repeated; neither
- * cancellation nor a deadline keeps it from happening. */
+/* The fd is free whatever close returns, so close is never repeated. Neither
+ * cancellation nor a deadline keeps it from being closed. */
 int uk_close(int fd)
 {
-	if (unlikely(rt_begin())) /* no runtime, hence nobody who waits; or no memory */
+	/* no runtime, hence no waiters; or no memory */
+	if (unlikely(rt_begin()))
 		return (int)sys1(SYS_close, fd);
 	struct uk_thread *t = rt_enter();
-	/* a hint may be of another life of the number */
+	/* a hint may be from an earlier life of the fd */
 	bool file = (load_relaxed(io_hint(fd)) & HINT_FILE) && io_is_file(t, fd), dead;
 	bool wait = bound_over(fd);
 	long r;
@@ -115,21 +122,23 @@ int uk_close(int fd)
 	return r == -EINTR ? 0 : (int)r;
 }
 
-/* ---- the drop-in's ---- */
+/* ---- the preload library's ---- */
 
 #define LEAVING 32u
 
-/* Who is counted finds here what file the number is, before each wait. */
+/* Before each wait, a counted thread looks here for a duplicate of the fd's file. */
 static struct {
-	int fd;   /* + 1; 0: free. Who leaves it, atomics */
-	int keep; /* before fd */
+	/* fd + 1; 0: free; -1: being filled. Written by the thread that leaves it;
+	 * atomics */
+	int fd;
+	int keep; /* the duplicate; valid before fd is written */
 } leaving[LEAVING];
 
-static uint32_t nleaving; /* at most so many; atomics */
+static uint32_t nleaving; /* an upper bound of the slots in use; atomics */
 
 void close_fork_child(void)
 {
-	dead_fd = -1; /* closed with all that was ours */
+	dead_fd = -1; /* closed with the other fds of the library */
 	memset(leaving, 0, sizeof(leaving));
 	nleaving = 0;
 }
@@ -144,11 +153,12 @@ static int *leaving_begin(int fd, int keep)
 			continue;
 		store_relaxed(&leaving[i].keep, keep);
 		store_release(&leaving[i].fd, fd + 1);
-		/* seq_cst: before we look who is counted, pairs with io_left_for */
+		/* seq_cst: before we look whether a thread is counted; pairs with
+		 * io_left_for */
 		fetch_add_seq_cst(&nleaving, 1);
 		return &leaving[i].fd;
 	}
-	return NULL; /* those that come wait, and are led away from there */
+	return NULL; /* later waiters wait by the fd, and lead_away moves them */
 }
 
 static void leaving_end(int *slot)
@@ -170,8 +180,8 @@ int io_left_for(int fd)
 	return -EBADF;
 }
 
-/* Until nobody is counted who has not been told. Who waits by the number is led away again and
- * again: he may have been about to. */
+/* Moves the calls that wait by fd, again and again until no thread is counted that has
+ * not been told, because a counted thread may have been about to wait. */
 static void lead_away(struct uk_thread *t, int fd, int keep)
 {
 	struct using_pause p = { 0, 0 };
@@ -198,7 +208,9 @@ void io_leave(int fd)
 	int keep, *slot;
 
 	io_hint_set(fd, 0);
-	bound_over(fd); /* before we look: who goes on by number later finds it over */
+	/* before we look for waiters: a call of several parts then does not go on by
+	 * the fd */
+	bound_over(fd);
 	if (likely(!io_leave_needed(fd)))
 		return;
 	t = rt_enter();

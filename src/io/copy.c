@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sendfile and splice: bytes from descriptor to descriptor.
+/* sendfile and splice: bytes from fd to fd.
  *
- * Neither system call can be told not to block on a socket (both look at O_NONBLOCK of the
- * open file alone), and a slow peer must not keep a kernel thread, or outlive a deadline.
+ * Neither system call can be told not to block on a socket (both look only at
+ * O_NONBLOCK of the open file). But a slow peer must not keep a kernel thread, and the
+ * call must not outlast a deadline.
  *
- *   up to BOUNCE bytes   read what the page cache has (RWF_NOWAIT) into a buffer of this vp
- *                        and send it with MSG_DONTWAIT: as fast as one sendfile at 10,000
- *                        bytes (4.28 us against 4.26 over loopback, both ends), and
- *                        nothing in it can block
- *   more                 sendfile in portions: as much as the socket has room for, by
+ *   up to BOUNCE bytes   read what is in the page cache (RWF_NOWAIT) into a buffer of
+ *                        this vp and send it with MSG_DONTWAIT: as fast as one sendfile
+ *                        at 10,000 bytes (4.28 us against 4.26 over loopback, both
+ *                        ends), and nothing in it can block
+ *   more                 sendfile in portions: as much as the socket has space for, by
  *                        SO_MEMINFO, so that it does not sleep; readiness between them
  *
- * The buffer belongs to whoever is in the runtime on its vp: it is never used across a park.
+ * The buffer belongs to the thread that is in the runtime on its vp: it is never used
+ * across a park.
  *
- * A call of several parts means the two files that it began with. Before each part and each wait
- * the numbers are counted as used and their lives compared (using.c): one that was closed
- * meanwhile ends the call. Neither is counted during a wait for the other, for its close would
- * have to wait as long.
+ * A call of several parts stays with the two files that it began with. Before each part
+ * and each wait, the fds are counted as used and their lives compared (using.c); if one
+ * was closed meanwhile, the call ends. Neither is counted during a wait for the other,
+ * because a close of it would have to wait as long.
  *
- * Rejected: poll + sendfile (poll promises room for a byte, not for a file); splice through
- * a pipe (the same socket, one more call, two descriptors a thread); IORING_OP_SPLICE (it
- * always goes to a kernel worker thread, which then sits in the same sleep). So in a set with a
- * network processor, too, the caller's CPU does this: a splice is not its thread's but a worker's,
- * a wake-up each, and a buffer that it sends from would have to last until it has, across a park.
+ * Rejected: poll + sendfile (poll promises space for a byte, not for a file); splice
+ * through a pipe (the same socket, one more call, two fds for each thread);
+ * IORING_OP_SPLICE (it always goes to a kernel worker thread, which then sleeps in the
+ * same way). So in a set with a network processor, too, the caller's CPU does this: a
+ * splice would be done by a worker, not by the network processor, at the cost of a
+ * wake-up each, and a buffer that it sends from would have to last across a park.
  */
 #include "base/os.h"
 #include "io/io.h"
@@ -40,8 +43,8 @@
 #define SLOT_TRIES 3
 #define AGAIN_MAX 8
 
-/* Per descriptor number: 1 = a thread has looked for room and is about to use it. */
-static uint32_t sending[SLOTS]; /* whoever wins the exchange */
+/* By fd: 1 = a thread has looked up the free space and is about to use it. */
+static uint32_t sending[SLOTS]; /* the thread that wins the exchange holds it */
 
 void copy_fork_child(void)
 {
@@ -62,7 +65,7 @@ static void *bounce_of(const struct uk_thread *t)
 	return bounces[id];
 }
 
-/* Bytes that a send on fd takes without sleeping, a cautious guess; -ENOTSOCK. */
+/* Bytes that a send on fd takes without sleeping, a cautious guess; or -ENOTSOCK. */
 static long room_of(struct uk_thread *t, int fd)
 {
 	uint32_t m[SK_MEMINFO_VARS];
@@ -85,8 +88,9 @@ enum { IN, OUT };
 struct pair {
 	int fd[2];
 	uint32_t life[2];
-	bool
-	    begun; /* the first call, if nothing has been waited for, is by the caller's numbers */
+	/* The first part or wait is over. Until then the call uses the fds without
+	 * counting them. */
+	bool begun;
 };
 
 static struct pair pair_of(int in, int out)
@@ -96,7 +100,8 @@ static struct pair pair_of(int in, int out)
 
 static bool use(const struct uk_thread *t, const struct pair *p, int i)
 {
-	if (t->kind == THREAD_USER) /* of a foreign one the kernel holds them */
+	/* in a foreign thread's call the kernel holds the files */
+	if (t->kind == THREAD_USER)
 		using_begin(p->fd[i]);
 	return bound_life(p->fd[i]) == p->life[i];
 }
@@ -107,7 +112,7 @@ static void unuse(const struct uk_thread *t, const struct pair *p, int i)
 		using_end(p->fd[i]);
 }
 
-/* call, by the numbers, if they are still those files. */
+/* Make call by the fds, if they still refer to the same files. */
 #define WITH_BOTH(t, p, call)                                                          \
 	({                                                                             \
 		bool late_ = (p)->begun;                                               \
@@ -123,7 +128,7 @@ static void unuse(const struct uk_thread *t, const struct pair *p, int i)
 		with_;                                                                 \
 	})
 
-/* Until one of them is ready, or its socket's time limit is over. */
+/* Wait until file i is ready, or its socket's time limit is over. */
 static int pair_ready(struct uk_thread *t, struct pair *p, int i, unsigned events,
 		      int64_t *until)
 {
@@ -140,14 +145,14 @@ static int pair_ready(struct uk_thread *t, struct pair *p, int i, unsigned event
 
 struct copy {
 	struct pair p;
-	int64_t *pos; /* of `in`; NULL: it has none */
+	int64_t *pos; /* of `in`; NULL: it has no position */
 	size_t n, done;
 	int64_t until; /* the time limit of the socket `out` */
 	int again;     /* waits since `out` last took something */
 };
 
-/* Until `out` may take something. A socket that is ready and takes nothing (TCP is short of memory)
- * is tried again after a pause. */
+/* Wait until `out` may take something. A socket that is ready and takes nothing (TCP is
+ * short of memory) is tried again after a pause. */
 static int room_ready(struct uk_thread *t, struct copy *c)
 {
 	int r = pair_ready(t, &c->p, OUT, POLLOUT, &c->until);
@@ -157,8 +162,8 @@ static int room_ready(struct uk_thread *t, struct copy *c)
 	return c->until <= sys_now() ? -EAGAIN : io_pause(t, PAUSE);
 }
 
-/* One portion out of the page cache: bytes sent, 0 = end of file, -EAGAIN: the socket is
- * full, -EOPNOTSUPP: this way cannot do it. */
+/* Sends one portion from the page cache. Returns the bytes sent, 0 at the end of the
+ * file, -EAGAIN if the socket is full, or -EOPNOTSUPP if this way cannot do it. */
 static long bounce_once(struct uk_thread *t, const struct copy *c, size_t most)
 {
 	size_t n = c->n - c->done;
@@ -199,7 +204,7 @@ static long sendfile_raw(struct uk_thread *t, struct copy *c, size_t n)
 	return r;
 }
 
-/* To a file, a pipe, a tty: the last two a page once it is ready. */
+/* To a file, a pipe or a tty; to a pipe or tty one page at a time, once it is ready. */
 static long sendfile_other(struct uk_thread *t, struct copy *c)
 {
 	int r;
@@ -210,7 +215,7 @@ static long sendfile_other(struct uk_thread *t, struct copy *c)
 	return r < 0 ? r : sendfile_raw(t, c, PAGE);
 }
 
-/* With little room a sendfile would sleep before its end; a send does not. */
+/* If there is little space, sendfile would sleep before its end; a send does not. */
 static long sendfile_room(struct uk_thread *t, struct copy *c, long room)
 {
 	long r = -EOPNOTSUPP;
@@ -220,10 +225,11 @@ static long sendfile_room(struct uk_thread *t, struct copy *c, long room)
 	return r == -EOPNOTSUPP ? sendfile_raw(t, c, (size_t)MAX(room, (long)PAGE)) : r;
 }
 
-/* To a socket: what it has room for. The look and the call are one step among our
- * sendfiles, so that a second one does not take the room in between and leave us asleep in
- * the kernel, where no close and no deadline reaches. (A send may: then the hand-off saves
- * the vp, and the peer or the socket's end the call.) */
+/* To a socket: as much as it has space for. The look and the call are one step among
+ * our sendfiles, so that a second one does not take the space in between and leave us
+ * asleep in the kernel, where no close and no deadline reaches us. (An ordinary send
+ * may take it: then the hand-off saves the vp, and the peer or the end of the
+ * connection ends the call.) */
 static long sendfile_sock(struct uk_thread *t, struct copy *c)
 {
 	int out = c->p.fd[OUT];
@@ -231,11 +237,12 @@ static long sendfile_sock(struct uk_thread *t, struct copy *c)
 	bool plain = io_nonblock(t, out);
 
 	for (;;) {
-		/* acquire: what the previous holder sent is counted in the room */
+		/* acquire: what the previous holder sent is already subtracted from the
+		 * space */
 		bool mine = !xchg_acquire(slot, 1);
 		long room = mine ? room_of(t, out) : 0, r;
 
-		/* ready and yet no room: the two are not counted alike */
+		/* ready, but no space: the kernel counts the two differently */
 		if (mine && (room > 0 || plain || c->again > SLOT_TRIES)) {
 			r = sendfile_room(t, c, room);
 			store_release(slot, 0);
@@ -291,8 +298,8 @@ static long sendfile_loop(struct uk_thread *t, struct copy *c)
 	return (long)c->done;
 }
 
-/* The kernel takes the position of `in` once, at the beginning, and sets it once, at the end. So
- * do the calls that ours is made of, whoever moves it meanwhile. */
+/* The kernel reads the position of `in` once, at the beginning, and sets it once, at
+ * the end. So do we, even if another thread moves it meanwhile. */
 static long sendfile_here(struct uk_thread *t, struct copy *c)
 {
 	int in = c->p.fd[IN];
@@ -341,10 +348,10 @@ ssize_t uk_sendfile(int out, int in, off_t *off, size_t n)
 
 struct end {
 	short events;
-	bool wrong; /* the kernel will say what */
-	bool waits; /* it may have nothing, or no room, for now */
+	bool wrong; /* the system call will return the error */
+	bool waits; /* it may have no data, or no space, for now */
 	bool pipe, sock;
-	bool ahead; /* its bytes are not in the socket */
+	bool ahead; /* received ahead: its bytes are not in the socket */
 };
 
 static struct end end_of(struct uk_thread *t, int fd, short events, const off_t *off,
@@ -380,8 +387,8 @@ struct splice {
 	int64_t until[2];
 };
 
-/* Until those ends that can be waited for are ready: both are looked at in one call, and
- * only the one that is not ready costs a park. */
+/* Wait until the ends that can be waited for are ready. Both are checked in one call,
+ * and only an end that is not ready costs a park. */
 static int ends_ready(struct uk_thread *t, struct splice *s)
 {
 	const struct end *e = s->e;
@@ -405,7 +412,8 @@ static int ends_ready(struct uk_thread *t, struct splice *s)
 	return 0;
 }
 
-/* Out of a pipe the kernel moves on until it is empty, waiting for `out` if need be. */
+/* Out of a pipe the kernel continues until it is empty, and waits for `out` if need
+ * be. */
 static bool goes_on(struct uk_thread *t, const struct splice *s)
 {
 	int left = 0;
@@ -443,7 +451,7 @@ static long splice_part(struct uk_thread *t, struct splice *s)
 		r = splice_once(t, s, chunk);
 		if (r != -EAGAIN || !s->waits || (s->flags & SPLICE_F_NONBLOCK))
 			return r;
-		r = io_pause(t, PAUSE); /* both said ready: one has lost it again */
+		r = io_pause(t, PAUSE); /* both were ready, but one is not any more */
 	} while (r == 0 && (!s->done || goes_on(t, s)));
 	return r;
 }
@@ -457,7 +465,7 @@ static long splice_loop(struct uk_thread *t, struct splice *s)
 		if (r <= 0)
 			break;
 		s->done += (size_t)r;
-		s->e[IN].waits = false; /* only for its first byte */
+		s->e[IN].waits = false; /* only the first byte is waited for */
 		s->waits = s->e[OUT].waits;
 	} while (goes_on(t, s));
 	return s->done ? (long)s->done : r;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* read and write in all their forms, open, stat, fsync.
  *
- * One name, two natures. A *stream* (pipe, socket, tty, eventfd) may have nothing for
- * hours: its reads go to the reactor at once unless the last one filled its buffer, its
- * writes are tried first. A *file* is in the page cache or on a disk:
- *   read, at the current position   the plain call under a mark: only the kernel's own
- *                                   read(2) holds the lock of the position to the end
- *   pread                           inline, else the reactor
- *   write, pwrite                   the plain call under a mark: a copy into the page cache,
- *                                   whole, so that O_APPEND records stay in one piece; most
- *                                   file systems know no other form that does not block
- *   open, stat                      the plain call under a mark: 400 and 200 ns when the
- *                                   names are cached, less than any way through a ring
- * A deadline cannot end what waits for a disk.
+ * The same calls serve two kinds of files. A *stream* (pipe, socket, tty, eventfd) may
+ * have nothing for hours. Its reads go to the reactor at once unless the last one
+ * filled its buffer; its writes are tried first. A *file* is in the page cache or on a
+ * disk:
+ *   read, at file position    the plain call under a mark: only the kernel's own
+ *                             read(2) holds the lock of the position to the end
+ *   pread                     inline, else the reactor
+ *   write, pwrite             the plain call under a mark: a copy into the page cache,
+ *                             whole, so that O_APPEND records stay in one piece; most
+ *                             file systems know no other form that does not block
+ *   open, stat                the plain call under a mark: 400 and 200 ns when the
+ *                             names are cached, less than any way through io_uring
+ * A deadline cannot end a wait for a disk.
  */
 #include "io/io.h"
 
@@ -76,12 +77,12 @@ bool io_in_background(int fd)
 
 	return !sys3(SYS_ioctl, fd, TIOCGPGRP, &group) &&
 	       group != sys1(SYS_getpgid, 0) &&
-	       sys3(SYS_ioctl, fd, TIOCGPTLCK, &locked); /* not the other end of one */
+	       sys3(SYS_ioctl, fd, TIOCGPTLCK, &locked); /* not a pty master */
 }
 
-/* Is fd still what HINT_FILE says? A position that is not 0 proves it: what merely allows lseek
- * (an eventfd) has none. lseek costs half of what fstat does; it waits for whoever reads at the
- * position, hence the mark. */
+/* Is fd still a file, as HINT_FILE says? A position other than 0 proves it: an fd that
+ * merely allows lseek (an eventfd) has position 0. lseek costs half of what fstat does.
+ * It waits for a thread that reads at the position, hence the mark. */
 static bool is_still_file(struct uk_thread *t, int fd)
 {
 	if (io_sees_closes && (unsigned)fd < IO_HINTS)
@@ -89,7 +90,8 @@ static bool is_still_file(struct uk_thread *t, int fd)
 	return io_marked(t, SYS_lseek, fd, 0, SEEK_CUR, 0, 0, 0) > 0;
 }
 
-/* HINT_FILE or HINT_STREAM with what belongs to it. *is_new: nothing was known. */
+/* HINT_FILE or HINT_STREAM, with the flags that go with it. *is_new: nothing was known
+ * before. */
 static unsigned look(struct uk_thread *t, int fd, bool *is_new)
 {
 	unsigned hint = load_relaxed(io_hint(fd)), nature;
@@ -104,8 +106,9 @@ static unsigned look(struct uk_thread *t, int fd, bool *is_new)
 	return nature;
 }
 
-/* Only the kernel's own read(2) holds the lock of the position from the first byte to the last.
- * What has no end is cut by a notice to this kernel thread alone, and has no position. */
+/* Only the kernel's own read(2) holds the lock of the position from the first byte to
+ * the last. A read of an endless file may be cut short by a completion's notice to this
+ * kernel thread; such a file has no position, so the read may continue. */
 static long read_file(struct uk_thread *t, struct io_op *op, const struct iovec *v,
 		      size_t n, unsigned hint)
 {
@@ -152,7 +155,8 @@ static long read_op(struct uk_thread *t, struct io_op *op, const struct iovec *v
 	if (hint & HINT_FILE)
 		return read_file(t, op, v, n, hint);
 	r = read_stream(t, op, hint, is_new);
-	hint = load_relaxed(io_hint(op->fd)); /* it may have been looked at meanwhile */
+	/* another thread may have set it meanwhile */
+	hint = load_relaxed(io_hint(op->fd));
 	if (r >= 0 && hint & HINT_STREAM)
 		io_hint_read(op->fd, hint & (HINT_FLAGS & ~HINT_MORE), r,
 			     io_iov_len(v, n));
@@ -202,8 +206,8 @@ ssize_t uk_preadv(int fd, const struct iovec *iov, int n, off_t off)
 	return vectored(pread_op, IO_READV, fd, iov, n, off);
 }
 
-/* After -EAGAIN: O_NONBLOCK, but all of it was asked for; or the socket's own time limit is
- * over, and that is the answer. */
+/* After -EAGAIN. If the file has O_NONBLOCK: wait, because all bytes were asked for.
+ * Otherwise the socket's own time limit is over, and -EAGAIN is the answer. */
 static ssize_t wait_zero(int fd, int events)
 {
 	long flags = sys2(SYS_fcntl, fd, F_GETFL);
@@ -214,7 +218,7 @@ static ssize_t wait_zero(int fd, int events)
 	return r < 0 ? r : 0;
 }
 
-/* Has the file that the first bytes were of been closed unseen? */
+/* Has the fd been closed since the first bytes were transferred? */
 static bool is_over(int fd, uint32_t life, size_t done)
 {
 	return done && bound_life(fd) != life;
@@ -253,7 +257,7 @@ static long write_stream(struct uk_thread *t, struct io_op *op, const struct iov
 	if (unlikely(r >= 0 && (n != 1 || (size_t)r < v->iov_len)))
 		return io_rest(t, op, v, n, r, IO_CLASS_FILE, life);
 	io_settle(op);
-	/* a file where a stream was: some file systems say so with -EINVAL */
+	/* a file where a stream was: some file systems report that with -EINVAL */
 	if (unlikely(r == -EINVAL) && io_is_file(t, op->fd))
 		return io_whole(t, op);
 	return r;
@@ -261,15 +265,16 @@ static long write_stream(struct uk_thread *t, struct io_op *op, const struct iov
 
 /* -- to a terminal --
  *
- * The kernel keeps a terminal for one call from its first byte to its last, but ends the call where
- * an operation of the ring ends (TIF_NOTIFY_SIGNAL). So user threads keep it for each other until
- * the rest is written:
+ * The kernel locks a terminal for a whole call, but ends the call early when an
+ * operation of io_uring completes (TIF_NOTIFY_SIGNAL). So user threads keep the
+ * terminal locked among themselves until the rest is written:
  *
- *   0 --who wins the exchange--> 1 --the same, at the end of its call, or when it jumps out--> 0
+ *   0 --a thread wins the exchange--> 1 --its call ends, or it jumps out--> 0
  *
- * The residue: a kernel thread of the program's, or another process, may write between two parts.
- * Rejected: the operation in a worker of the ring's (it, too, waits for the terminal by a poll,
- * and then the notified thread makes the call). */
+ * Known gap: a kernel thread of the program, or another process, may write between two
+ * parts.
+ * Rejected: the operation in a worker of io_uring (it, too, waits for the terminal by a
+ * poll, and then the notified thread makes the call). */
 
 static uint32_t terminals[TERMINALS]; /* by minor number */
 
@@ -319,8 +324,8 @@ static long write_op(struct uk_thread *t, struct io_op *op, const struct iovec *
 	hint = look(t, op->fd, &is_new);
 	if (hint & HINT_FILE)
 		return io_whole(t, op);
-	if (unlikely(hint & HINT_TERMINAL) && t->kind == THREAD_USER &&
-	    !t->terminal) /* else a handler in the middle of such a call */
+	/* if t->terminal is set, this is a handler in the middle of such a write */
+	if (unlikely(hint & HINT_TERMINAL) && t->kind == THREAD_USER && !t->terminal)
 		return write_terminal(t, op, v, n, life);
 	return write_stream(t, op, v, n, life);
 }
@@ -355,8 +360,9 @@ ssize_t uk_pwritev(int fd, const struct iovec *iov, int n, off_t off)
 	return vectored(pwrite_op, IO_WRITEV, fd, iov, n, off);
 }
 
-/* A socket's peer may go at any time, and a server must not die of it: MSG_NOSIGNAL. (What
- * was known of the number may be of another open file: so it is asked each time.) */
+/* MSG_NOSIGNAL, because a socket's peer may go at any time, and a server must not die
+ * of it. (What was known about the fd may be about another open file, so uk_send is
+ * tried each time.) */
 ssize_t uk_write_all(int fd, const void *buf, size_t n)
 {
 	uint32_t life = bound_life(fd);
@@ -385,7 +391,7 @@ ssize_t uk_write_all(int fd, const void *buf, size_t n)
 	return (ssize_t)done;
 }
 
-/* -- names and descriptors -- */
+/* -- names and fds -- */
 
 static int open_at(long nr, int dir, const char *path, long c, long d)
 {
@@ -398,7 +404,7 @@ static int open_at(long nr, int dir, const char *path, long c, long d)
 
 	do
 		r = io_marked_once(t, nr, dir, SYS_ARG(path), c, d, 0, 0);
-	while (r == -EINTR && !sched_eintr_counts(t)); /* a FIFO: it may wait long */
+	while (r == -EINTR && !sched_eintr_counts(t)); /* a FIFO: open may wait long */
 	if (r >= 0)
 		io_hint_set((int)r, 0);
 	rt_exit();

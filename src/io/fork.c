@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fork, and what this room marks as taken for the time of a system call.
+/* fork, and what this directory marks as taken during a system call.
  *
- * A thread in such a call stands outside the runtime, so a fork does not wait for it: in the
- * child, where it is no more, its slot would stay taken for ever. So the child frees all,
- * when its runtime is rebuilt and before anybody can have entered it.
+ * A thread in such a call is outside the runtime, so a fork does not wait for it. The
+ * thread does not exist in the child, where its slot would remain taken for ever. So
+ * the child frees all slots, when its runtime is rebuilt and before a thread can have
+ * entered it.
  *
- * Rejected: slots that are taken inside the runtime only (the call is what they are for).
+ * Rejected: slots that are taken inside the runtime only (the call is what they are
+ * for).
  */
 #include "io/io.h"
 

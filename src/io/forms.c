@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The forms of a call: at once or not at all (io_try), as the kernel makes it (io_raw).
+/* The forms of a call: without waiting (io_try), and as the kernel makes it (io_raw).
  *
- * Both leave the runtime for the system call, because the memory that it reads and writes is
- * the program's: a page fault in it may take as long as the program likes (a page that
- * another user thread has to bring, a mapped file on a disk that hangs), and inside the
- * runtime the vp would wait with it. io_raw also may sleep for the call's own sake, so it
- * says so (the mark). After either the thread may be on another vp. io_try_in stays inside:
- * for memory of ours.
+ * Both leave the runtime for the system call, because it reads and writes the program's
+ * memory. A page fault there may take as long as the program likes (a page that another
+ * user thread must provide, a mapped file on a disk that hangs), and inside the runtime
+ * the vp would wait with it. io_raw may also sleep in the call itself, so it sets the
+ * mark. After either, the thread may be on another vp. io_try_in stays inside the
+ * runtime: for memory of the library.
  *
  * Runs on the calling thread's stack, between rt_enter and rt_exit.
- * Rejected: the mark around io_try, too (a carrier that is preempted there for 20 us would
- * lose its vp).
+ * Rejected: the mark around io_try, too (a carrier that is preempted there for 20 us
+ * would lose its vp).
  */
 #include "io/io.h"
 
 #include "io/hostile.h"
 #include "io/known.h"
 
-/* Of a socket that is known, as a call for sockets: 90 ns less than by a list of one. The
- * kernel says so if the number is no socket any more, unseen. Of nothing a read takes none. */
+/* For a known socket, use the socket's own call: 90 ns less than preadv2 or pwritev2
+ * with one element. The kernel refuses it if the fd is no socket any more (closed
+ * without our knowledge). Not for a length of 0, because read(2) of 0 bytes takes
+ * nothing, while recv takes a datagram. */
 static long try_socket(const struct io_op *op, size_t len)
 {
 	long nr = op->kind == IO_READ ? SYS_recvfrom : SYS_sendto, r;
@@ -99,8 +101,8 @@ long io_try(struct uk_thread *t, const struct io_op *op)
 	return hostile_io_again(op) ? -EAGAIN : try_outside(t, op);
 }
 
-/* Was it asked as a socket? Of a file that O_NONBLOCK means nothing to, RWF_NOWAIT says that it
- * would wait for the disk. */
+/* Did io_try use a socket's call? For a file to which O_NONBLOCK means nothing,
+ * RWF_NOWAIT fails with -EAGAIN if the call would wait for the disk. */
 static bool asked_a_socket(const struct io_op *op)
 {
 	switch ((enum io_kind)op->kind) {
@@ -117,9 +119,9 @@ static bool asked_a_socket(const struct io_op *op)
 	}
 }
 
-/* The descriptor has O_NONBLOCK. Without the mark where there is a form that cannot block: who
- * looks for carriers that block would look after each such call (the monitor of an event loop
- * without privilege: 5 of 13 us a request). */
+/* For a file with O_NONBLOCK. Without the mark if there is a form that cannot block:
+ * the monitor would look after each marked call (without privilege, 5 of 13 us a
+ * request in an event loop). */
 long io_plain(struct uk_thread *t, const struct io_op *op)
 {
 	long r = try_outside(t, op);
@@ -129,7 +131,7 @@ long io_plain(struct uk_thread *t, const struct io_op *op)
 	return r;
 }
 
-/* connect goes on after a signal, so its injection comes after the fact. */
+/* connect goes on after a signal, so injecting EINTR before the call would be wrong. */
 static bool interrupted(const struct io_op *op)
 {
 	return op->kind != IO_CONNECT && hostile_io_intr();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the hostile build takes its trouble from: a counter through a mixing function, so
- * that a run with one seed and one thread repeats. */
+/* The random source of the hostile build: a counter through a mixing function, so that
+ * a run with one seed and one thread repeats. */
 #include "io/hostile.h"
 
 #if UK_HOSTILE
@@ -15,7 +15,7 @@
 #include "event/hostile.h"
 #include "event/reactor.h"
 
-static uint64_t counter; /* whoever draws, fetch-and-add */
+static uint64_t counter; /* any thread, fetch-and-add */
 static uint64_t seed;    /* 0: not read yet; all writers write the same value */
 
 static uint64_t draw(void)
@@ -34,8 +34,8 @@ static uint64_t draw(void)
 	return x ^ (x >> 31);
 }
 
-/* The kernel copies a message and its address before it looks for room: EFAULT comes before
- * EAGAIN. */
+/* The kernel copies a message and its address before it looks for space: EFAULT comes
+ * before EAGAIN. */
 static bool message_is_bad(const struct io_op *op)
 {
 	const struct msghdr *m = op->addr;
@@ -44,7 +44,8 @@ static bool message_is_bad(const struct io_op *op)
 	       (!sys_readable(m) || (m->msg_name && !sys_readable(m->msg_name)));
 }
 
-/* Only where the kernel might say it: what is no socket has another error. */
+/* Only where the kernel might return -EAGAIN: a send or receive on a file that is no
+ * socket fails with another error. */
 bool hostile_io_again(const struct io_op *op)
 {
 	struct stat st;
@@ -63,7 +64,7 @@ bool hostile_io_intr(void)
 	return draw() % 8 == 0;
 }
 
-/* May the kernel give less than was asked for? Datagrams and packets are whole. */
+/* May the kernel transfer less than was asked for? Datagrams and packets are whole. */
 static bool is_stream(int fd)
 {
 	struct stat st;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Injected trouble for the hostile build, at the system calls of this room: -EAGAIN where a
- * call might not have blocked, -EINTR where it blocks, short transfers where the kernel may
- * give one (streams and files, and no pipe write that must be atomic). UK_SEED seeds it.
+/* Fault injection for the hostile build, at the system calls of this directory: -EAGAIN
+ * where a call might not have blocked, -EINTR where it blocks, short transfers where
+ * the kernel may make them (streams and files, but no pipe write that must be atomic).
+ * UK_SEED seeds it.
  *
- * In every other build these are constants and vanish. */
+ * In every other build these functions do nothing. */
 #ifndef IO_HOSTILE_H
 #define IO_HOSTILE_H
 
@@ -16,7 +17,7 @@ bool hostile_io_again(const struct io_op *op);
 bool hostile_io_intr(void);
 /* The length to use instead of len. */
 size_t hostile_io_len(const struct io_op *op, size_t len);
-/* The same of a call that goes on with the rest. */
+/* The same for a call that continues with the rest. */
 size_t hostile_part(size_t len);
 #else
 static inline bool hostile_io_again(const struct io_op *op UNUSED)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io.h - what the files of this room share. See call.c for the design.
+/* io.h - what the files of this directory share. See call.c for the design.
  *
- * A struct io_op describes a call whole (kind, descriptor, buffer, flags, offset), whoever
- * carries it out: io_try without blocking, io_raw in the kernel, or the reactor.
+ * A struct io_op describes a call completely (kind, fd, buffer, flags, offset),
+ * whichever way it is carried out: by io_try without blocking, by io_raw in the kernel,
+ * or by the reactor.
  */
 #ifndef IO_IO_H
 #define IO_IO_H
@@ -26,32 +27,34 @@
 #define MSG_SPLICE_PAGES 0x8000000
 #endif
 
-#define IO_MAX_LEN ((size_t)0x7ffff000) /* the kernel's limit of one transfer */
+#define IO_MAX_LEN ((size_t)0x7ffff000) /* the kernel's limit for one transfer */
 #define IO_MAX_IOV 1024
 #define IO_CURRENT ((int64_t)-1) /* op.off: the file's own position */
 
-/* -- hints: what a descriptor was when we last looked --
+/* -- hints: what an fd was when we last looked --
  *
- *	28       27      26 ... 20 19 ... 16 | 15     14 ... 8 | 7      6 5 4 | 3    2    1    0
- *	TERMINAL ENDLESS waits     late      | DEVICE tries      NOSOCK misses  SOCK MORE FILE STREAM
- *	                 without   tries'             to skip
- *	                           score
+ *   bit 0  STREAM      bits 4-6   misses          bits 16-19  score of late tries
+ *       1  FILE        bit  7     NOSOCK          bits 20-26  waits without a late try
+ *       2  MORE        bits 8-14  tries to skip   bit  27     ENDLESS
+ *       3  SOCK        bit  15    DEVICE          bit  28     TERMINAL
  *
- * Racy, shared by descriptors that are equal mod IO_HINTS, out of date when somebody closes
- * behind our back. They choose between ways that are all correct. HINT_FILE alone is trusted,
- * and only where every close is seen (io_sees_closes).
+ * Racy, shared by fds that are equal mod IO_HINTS, and out of date after a close
+ * without our knowledge. They choose between ways that are all correct. Only HINT_FILE
+ * is trusted, and only where the library sees every close (io_sees_closes).
  *
- * The SPIN heuristic: a read is tried at once when the last one filled its buffer. Where
- * that proves wrong (a protocol of small fixed messages fills its buffer each time), the
- * next 1, 3, 7 ... 127 chances are let pass; a success forgets that. A late try (event/late.c) is
- * due by the same rule, but after 7 waits the first time: score 0; 1 is that of a success. */
-#define IO_HINTS (1u << 20) /* the kernel's usual limit of descriptors */
+ * When to try: a read is tried at once if the last one filled its buffer. If such tries
+ * fail (a protocol of small fixed messages fills its buffer each time), the next 1, 3,
+ * 7 ... 127 chances are skipped; a success resets that. A late try (event/late.c) is
+ * due by the same rule, but the first one only after 7 waits: that is score 0; a
+ * success sets score 1. */
+#define IO_HINTS (1u << 20) /* the kernel's usual limit of fds */
 #define HINT_STREAM 1u      /* no position: pipe, socket, tty, ... */
-#define HINT_FILE                                                                      \
-	2u /* it always has an answer: regular, block device, directory, memory */
-#define HINT_MORE 4u /* the last read filled its buffer: the next one likely succeeds */
-#define HINT_SOCK 8u /* a call for sockets has worked */
-#define HINT_NOSOCK 0x80u       /* it has no socket's options: the kernel said so */
+/* a file that always has an answer: regular, block device, directory, memory device */
+#define HINT_FILE 2u
+/* the last read filled its buffer, so the next one is likely to succeed */
+#define HINT_MORE 4u
+#define HINT_SOCK 8u            /* a socket's call has worked on it */
+#define HINT_NOSOCK 0x80u       /* the kernel said that it has no socket options */
 #define HINT_DEVICE 0x8000u     /* a stream that may be a terminal */
 #define HINT_ENDLESS 0x8000000u /* a file without an end: /dev/zero, /dev/urandom */
 #define HINT_TERMINAL 0x10000000u
@@ -68,7 +71,7 @@
 #define HINT_WAITS_MAX 127u
 
 extern uint32_t io_hints[IO_HINTS];
-/* The drop-in sets it, at load time. */
+/* The preload library sets it at load time. */
 extern bool io_sees_closes;
 
 static inline uint32_t *io_hint(int fd)
@@ -89,7 +92,7 @@ static inline void io_hint_set(int fd, unsigned flags)
 		      flags ? (load_relaxed(io_hint(fd)) & ~HINT_FLAGS) | flags : 0);
 }
 
-/* Shall this read be tried? */
+/* Should this read be tried at once? */
 static inline bool io_hint_likely(int fd)
 {
 	unsigned h = load_relaxed(io_hint(fd));
@@ -101,7 +104,7 @@ static inline bool io_hint_likely(int fd)
 	return !HINT_SKIPS(h);
 }
 
-/* It was, and this came of it. */
+/* The result of such a try. */
 static inline void io_hint_tried(int fd, bool hit)
 {
 	unsigned h = load_relaxed(io_hint(fd));
@@ -111,7 +114,7 @@ static inline void io_hint_tried(int fd, bool hit)
 			      (h & (HINT_FLAGS | HINT_LATES)));
 }
 
-/* A read has nothing to take: shall it be tried late? */
+/* A read found nothing: should it be tried late? */
 static inline bool io_late_due(int fd)
 {
 	unsigned h = load_relaxed(io_hint(fd)), score = HINT_SCORE(h);
@@ -120,8 +123,8 @@ static inline bool io_late_due(int fd)
 	return HINT_WAITS(h) >= skip || fuzz_once_in(2);
 }
 
-/* It waits in the kernel. So what has O_NONBLOCK, whose calls are not to wait for others either,
- * is never due. */
+/* A call waits in the kernel. Calls on files with O_NONBLOCK are not counted here, so
+ * they are never due: they should not wait for other threads either. */
 static inline void io_late_waits(int fd)
 {
 	unsigned h = load_relaxed(io_hint(fd));
@@ -138,7 +141,8 @@ static inline void io_late_tried(int fd, bool hit)
 	io_hint_store(fd, (h & ~HINT_LATES) | score << 16);
 }
 
-/* Remember after a read of n bytes that gave r: what it is, and whether more is likely. */
+/* Record, after a read of n bytes that returned r, the kind, and whether more is
+ * likely. */
 static inline void io_hint_read(int fd, unsigned kind, long r, size_t n)
 {
 	io_hint_set(fd, kind | (r > 0 && (size_t)r == n ? HINT_MORE : 0));
@@ -146,7 +150,8 @@ static inline void io_hint_read(int fd, unsigned kind, long r, size_t n)
 
 /* -- call.c -- */
 
-/* -ECANCELED, -EINTR or -ETIMEDOUT if this thread may not begin a call that waits, or wait on. */
+/* -ECANCELED, -EINTR or -ETIMEDOUT if this thread may not begin a call that waits, or
+ * wait on. */
 static inline int io_check(const struct uk_thread *t)
 {
 	if (unlikely(load_relaxed(&t->asked)))
@@ -156,144 +161,159 @@ static inline int io_check(const struct uk_thread *t)
 	return 0;
 }
 
-/* forms.c: the operation in a form that cannot block. -EAGAIN: not now; -EOPNOTSUPP: this
- * kind, or this file, has no such form. Outside the runtime, since its memory may fault; the
- * thread may be on another vp afterwards. io_try_in: inside, for memory of the runtime's. */
+/* forms.c: the operation in a form that cannot block. -EAGAIN: not now; -EOPNOTSUPP:
+ * this kind, or this file, has no such form. io_try is outside the runtime, because its
+ * memory may fault; the thread may be on another vp afterwards. io_try_in is inside:
+ * for the runtime's memory. */
 long io_try(struct uk_thread *t, const struct io_op *op);
 long io_try_in(struct uk_thread *t, const struct io_op *op);
-/* The plain system call, under a mark; may give -EINTR. */
+/* The plain system call, under a mark; may return -EINTR. */
 long io_raw(struct uk_thread *t, const struct io_op *op, bool release);
-/* The same of a file, which ends by itself: never -EINTR. */
+/* The same for a file, whose call ends by itself: never -EINTR. */
 long io_whole(struct uk_thread *t, const struct io_op *op);
-/* Of a descriptor with O_NONBLOCK, by a form that cannot block where that says the same. */
+/* For a file with O_NONBLOCK: by a form that cannot block if that gives the same
+ * answer. */
 long io_plain(struct uk_thread *t, const struct io_op *op);
-/* Wait until op is done: reactor, or the kernel where the reactor cannot. -EAGAIN: a
- * descriptor with O_NONBLOCK, and nothing has waited; or the socket's own limit is over. */
+/* Wait until op is done, in the reactor, or in the kernel if the reactor cannot do it.
+ * -EAGAIN: the file has O_NONBLOCK, and the call did not wait; or the socket's own time
+ * limit is over. */
 long io_wait_op(struct uk_thread *t, struct io_op *op, enum io_class c);
-/* A call of several parts (op->parts) goes on with the file that it began with, whoever closes
- * the number meanwhile; life is that of the number (bound_life), from before the first part.
- * Before each further one; false: the file was closed unseen, and the call ends with what it
- * has. */
+/* A call of several parts (op->parts) goes on with the file that it began with, even if
+ * the fd is closed meanwhile. Call this before each further part; life is the fd's
+ * (bound_life), from before the first part. False: the fd was closed before its file
+ * could be held, and the call ends with what it has. */
 bool io_go_on(const struct uk_thread *t, struct io_op *op, uint32_t life);
-/* Before each wait of who is counted: if somebody leaves the number just now, op goes on with a
- * duplicate of its file. */
+/* Before each wait of a counted thread: if the fd is being left (io_leave), op goes on
+ * with a duplicate of its file. */
 void io_left(struct io_op *op);
-/* At the end of the call: op->fd is the caller's number again. */
+/* At the end of the call: op->fd is the caller's fd again. */
 void io_settle(struct io_op *op);
 /* io_try, then io_wait_op. */
 long io_do(struct uk_thread *t, struct io_op *op, enum io_class c);
 /* io_try, then io_whole: for a file at a given offset. */
 long io_file(struct uk_thread *t, struct io_op *op);
-/* Bytes in all; saturates. Only for lists that the kernel has accepted. */
+/* The sum of the lengths; saturates. Only for lists that the kernel has accepted. */
 size_t io_iov_len(const struct iovec *v, size_t n);
-/* The rest of a transfer to or from v[0..n) of which first gave r: on until all is done,
- * the file ends, an error, the deadline or cancellation. Returns the whole count, r if that
- * is not positive. Ancillary data and the address go with the first piece alone. Settles. */
+/* The rest of a transfer to or from v[0..n) whose first part, first, returned r:
+ * continues until all is done, the file ends, or an error, the deadline or
+ * cancellation. Returns the whole count, or r if that is not positive. Ancillary data
+ * and the address go with the first piece only. Calls io_settle. */
 long io_rest(struct uk_thread *t, struct io_op *first, const struct iovec *v, size_t n,
 	     long r, enum io_class c, uint32_t life);
-/* Until all of op's bytes are out, as a blocking write does: the count, or -errno if there
- * was none. For IO_WRITE and IO_SEND. */
+/* Until all of op's bytes are written, as a blocking write does: the count, or -errno
+ * if there was none. For IO_WRITE and IO_SEND. */
 long io_out(struct uk_thread *t, struct io_op *op, enum io_class c);
-/* Ready events of fd, -errno; also bounded by the thread's deadline. */
+/* Wait for events of fd: the ready ones, or -errno. Also bounded by the thread's
+ * deadline. */
 int io_ready(struct uk_thread *t, int fd, unsigned events, int64_t deadline);
-/* The same; REACTOR_MOVED: *fd is a duplicate, the caller's. */
+/* The same. REACTOR_MOVED: *fd is now a duplicate, which belongs to the caller. */
 int io_ready_or_moved(struct uk_thread *t, int *fd, unsigned events, int64_t deadline,
 		      enum io_class c);
-/* The same until the time limit that a socket's own option sets (SO_RCVTIMEO for POLLIN,
- * SO_SNDTIMEO for POLLOUT) is over: then -EAGAIN. *until: 0 before a call's first wait. */
+/* The same, but -EAGAIN when the time limit of the socket's own option (SO_RCVTIMEO for
+ * POLLIN, SO_SNDTIMEO for POLLOUT) is over. *until: 0 before a call's first wait. */
 int io_ready_limit(struct uk_thread *t, int fd, unsigned events, int64_t *until);
-/* When that is; TIME_NEVER: it has none, or is no socket. */
+/* When that limit is over; TIME_NEVER: no limit, or no socket. */
 int64_t io_limit(struct uk_thread *t, int fd, unsigned events);
-/* Did that limit end a wait which gave r, and not the thread's deadline? */
+/* Did that limit end a wait that returned r, and not the thread's deadline? */
 static inline bool io_limit_over(const struct uk_thread *t, int64_t until, long r)
 {
 	return unlikely(r == -ETIMEDOUT && until && until < t->deadline) &&
 	       until <= sys_now();
 }
-/* Park for a while (a state of the kernel that nothing announces): 0 or -errno. */
+/* Park for a while, because nothing announces the state of the kernel that is waited
+ * for. 0 or -errno. */
 int io_pause(struct uk_thread *t, int64_t ns);
-/* until.c: u->call(u->arg) until it gives something else than -EAGAIN, and events of fd are
- * waited for in between; -ETIMEDOUT at the deadline. Outside the runtime. */
+/* until.c: makes u->call(u->arg, fd) until it returns something else than -EAGAIN, and
+ * waits for events of fd in between; -ETIMEDOUT at the deadline. Call it outside the
+ * runtime. */
 enum io_until_mode {
-	IO_ANYHOW,   /* the descriptor's own flags mean nothing to it (epoll_wait) */
-	IO_AS_FILE,  /* O_NONBLOCK: no wait */
-	IO_AS_SOCKET /* and SO_RCVTIMEO, SO_SNDTIMEO end it: -EAGAIN */
+	IO_ANYHOW,   /* ignores the file's own flags (epoll_wait) */
+	IO_AS_FILE,  /* with O_NONBLOCK it does not wait */
+	IO_AS_SOCKET /* likewise, and SO_RCVTIMEO, SO_SNDTIMEO end it with -EAGAIN */
 };
 struct io_until {
 	int fd;
 	uint16_t events;
 	uint16_t mode; /* enum io_until_mode */
 	int64_t deadline;
-	long (*call)(void *arg,
-		     int fd); /* fd: the number, or what it was closed under */
+	/* fd: u->fd, or a duplicate after a close */
+	long (*call)(void *arg, int fd);
 	void *arg;
 };
 long io_until(const struct io_until *u);
-/* place.c: may the reactor touch what op reads and writes? And p[0..n)? */
+/* place.c: may the reactor access what op reads and writes? And p[0..n)? */
 bool io_in_place(struct uk_thread *t, const struct io_op *op);
 bool io_in_shared_memory(struct uk_thread *t, const void *p, size_t n);
 bool io_in_memory(struct uk_thread *t, const void *p, size_t n);
-/* Shall the set's network processor send it, and may it? Then it is not tried first. */
+/* Should and may the set's network processor carry out this send? Then it is not tried
+ * first. */
 bool io_leaves(struct uk_thread *t, const struct io_op *op);
-/* Asked now, and of as much as there is. */
+/* As io_in_memory, but for any length, and looked up now. */
 bool io_all_in_memory(struct uk_thread *t, const void *p, size_t n);
-/* REACTOR_MOVED: op goes on with its duplicate, which replaces the one before; first: the number
- * that the call began with. */
+/* REACTOR_MOVED: go on with the duplicate, which replaces the previous one. first: the
+ * fd that the call began with. */
 static inline void io_follow(int *fd, int duplicate, int first)
 {
 	if (*fd != first)
 		files_drop(*fd);
 	*fd = duplicate;
 }
-/* close.c: fd is about to be closed, or to become another file, and who waits on it waits on.
- * The runtime runs, and the caller may enter it. */
+/* close.c: fd is about to be closed, or to become another file; the calls that wait on
+ * it go on waiting. The runtime is running, and the caller may enter it. */
 void io_leave(int fd);
-/* After that: fd is another file, or none. Who has come in between begins again. */
+/* Afterwards: fd is another file, or none. Calls that came in between begin again. */
 void io_leave_end(int fd);
-/* Is there anybody whom io_leave has to lead away? */
+/* Are there calls that io_leave has to move? */
 bool io_leave_needed(int fd);
-/* Somebody leaves fd just now: a duplicate of the file that it was, or -EBADF. For who is
- * counted as using it, before each wait. */
+/* If fd is being left just now: a duplicate of the file that it was, else -EBADF. For a
+ * thread that is counted as using fd, before each wait. */
 int io_left_for(int fd);
-/* using.c: from before a thread asks whether fd is ready until its call on it is over. */
+/* using.c: from before a thread asks whether fd is ready until its call on it is
+ * over. */
 void using_begin(int fd);
 void using_end(int fd);
 bool using_any(int fd);
-/* Outside the runtime, fd is a dead number, or a file's: until nobody uses it, nor is bound to
- * it. */
+/* Outside the runtime; fd is a dead one, or a file's. Waits until no thread uses it and
+ * no request is bound to it. */
 void using_wait(int fd);
-/* A pause of who waits for that, longer each time. False: he has waited long enough. */
+/* Pauses during such a wait, longer each time. False: it has lasted long enough. */
 struct using_pause {
-	int64_t every, end; /* 0: it begins */
+	int64_t every, end; /* 0: the wait begins */
 };
 bool using_pause(struct using_pause *p);
-/* An asynchronous request means the file that fd is in this life of the number. */
+/* The life of fd. An asynchronous request is for the file that fd refers to in this
+ * life. */
 uint32_t bound_life(int fd);
-/* From here on fd is that file until bound_end. False: it is no more, and the request ends. */
+/* From here on fd refers to that file until bound_end. False: the file was closed, and
+ * the request ends. */
 bool bound_begin(int fd, uint32_t life);
 void bound_end(int fd);
-/* fd is about to be closed: who is not bound yet will not be. Is anybody? */
+/* fd is about to be closed: ends its life, so that no request binds itself to it any
+ * more. True: some are bound. */
 bool bound_over(int fd);
-/* raw.c: the signals that a kernel thread of ours blocks; all, if it is gone. 8 KB of stack. */
+/* raw.c: the signals that a kernel thread of this process blocks; all, if it is gone.
+ * Uses 8 KB of stack. */
 uint64_t kernel_blocks(int tid);
-/* raw.c: around a call on fd that may sleep; does something for foreign threads alone. */
+/* raw.c: around a call on fd that may sleep; only has an effect for foreign threads. */
 void raw_begin(struct uk_thread *t, int fd);
 void raw_end(struct uk_thread *t, int fd);
-/* Outside the runtime, fd is a dead number: whoever sleeps in a call on it comes out. */
+/* Outside the runtime; fd is a dead one. Makes the foreign threads that sleep in a call
+ * on it return. */
 void raw_interrupt(int fd);
 
-/* file.c: the caller has jumped out of a call of its, perhaps out of a write to a terminal. */
+/* file.c: the caller has jumped out of one of its calls, perhaps out of a write to a
+ * terminal. */
 void io_jumped(struct uk_thread *t);
 
-/* -- fork.c: in a forked child, what a lost thread had taken is free -- */
+/* -- fork.c: in a forked child, free what lost threads had taken -- */
 void close_fork_child(void);
 void copy_fork_child(void);
 void file_fork_child(void);
 void raw_fork_child(void);
 void sock_fork_child(void);
 void using_fork_child(void);
-/* A system call that may block now and then (disk, name lookup): marked. io_marked makes it
- * again after EINTR. */
+/* A system call that may block now and then (disk, name lookup), under a mark.
+ * io_marked makes it again after EINTR. */
 long io_marked_once(struct uk_thread *t, long nr, long a, long b, long c, long d,
 		    long e, long f);
 long io_marked(struct uk_thread *t, long nr, long a, long b, long c, long d, long e,
@@ -301,12 +321,12 @@ long io_marked(struct uk_thread *t, long nr, long a, long b, long c, long d, lon
 
 long io_flags(struct uk_thread *t, int fd);    /* as F_GETFL gives them, or -errno */
 bool io_nonblock(struct uk_thread *t, int fd); /* O_NONBLOCK is set */
-/* It is the caller's terminal, and another group's at the moment: to wait would be to miss that it
- * may not be read. What the kernel does about that, carriers block; the drop-in has it done
- * (posix/terminal.c). */
+/* fd is the caller's terminal, and another process group is in the foreground: a wait
+ * would miss that it may not be read. Carriers block the signal that the kernel sends
+ * then; the preload library has it sent (posix/terminal.c). */
 bool io_in_background(int fd);
-/* By fstat: HINT_FILE, also with HINT_ENDLESS; or HINT_STREAM, also with HINT_DEVICE and
- * HINT_TERMINAL. 0: closed. */
+/* By fstat: HINT_FILE, perhaps with HINT_ENDLESS; or HINT_STREAM, perhaps with
+ * HINT_DEVICE and HINT_TERMINAL. 0: closed. */
 unsigned io_nature(struct uk_thread *t, int fd);
 static inline bool io_is_file(struct uk_thread *t, int fd)
 {
@@ -314,7 +334,7 @@ static inline bool io_is_file(struct uk_thread *t, int fd)
 }
 uint32_t io_events(const struct io_op *op);
 
-/* A scatter list partly done. */
+/* A partly done scatter list. */
 struct io_iov {
 	const struct iovec *v;
 	size_t n;

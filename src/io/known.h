@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* known.h - what is known of a socket, so that it need not be asked: whether it blocks, that it
- * has no time limits. See known.c. */
+/* known.h - what is known about a socket, so that the kernel need not be asked: whether
+ * it has O_NONBLOCK, and that it has no time limits. See known.c. */
 #ifndef IO_KNOWN_H
 #define IO_KNOWN_H
 
 #include "base/base.h"
 #include "sched/sched.h"
 
-/* A descriptor number's word:
+/* The word of an fd:
  *
- *	63 ......... 32 | 31 .... 6 |   5      4      3       2         1         0
- *	the forks before    lives    NO_SND NO_RCV NONBLOCK BLOCKS MAY_LIMITS MAY_FLAGS
+ *   63 ......... 32 | 31 .... 6 |   5      4      3       2         1         0
+ *   the forks before    lives    NO_SND NO_RCV NONBLOCK BLOCKS MAY_LIMITS MAY_FLAGS
  *
- *	0, or of old forks  --known_born--> MAY_...    it asks, and may learn
- *	MAY_FLAGS           --known_learn--> + BLOCKS or NONBLOCK: it is not asked again
- *	MAY_LIMITS          --known_learn--> + NO_RCV, NO_SND
- *	MAY_FLAGS           --known_change--> without it and what it allowed, a life later
- *	that very word      --known_changed--> MAY_FLAGS
- *	any                 --known_forget--> without the MAY and all that it allowed, for this
- *	                                      life: it asks each time */
+ *   0, or of old forks  --known_born--> MAY_...    the kernel is asked; may be recorded
+ *   MAY_FLAGS           --known_learn--> + BLOCKS or NONBLOCK: not asked again
+ *   MAY_LIMITS          --known_learn--> + NO_RCV, NO_SND
+ *   MAY_FLAGS           --known_change--> without it and what it allowed, a life later
+ *   that very word      --known_changed--> MAY_FLAGS
+ *   any                 --known_forget--> without the MAY and all that it allowed, for
+ *                                         this life: the kernel is asked each time
+ */
 #define KNOWN_MAY_FLAGS 1u
 #define KNOWN_MAY_LIMITS 2u
 #define KNOWN_BLOCKS 4u   /* no O_NONBLOCK */
@@ -40,7 +41,8 @@ static inline uint32_t known_epoch(uint64_t shares)
 	return (uint32_t)(shares >> SHARE_EPOCH);
 }
 
-/* What is known of fd, and what of it may be learnt: before asking. 0: nothing. */
+/* What is known about fd, and what may be recorded about it; to be called before asking
+ * the kernel. 0: nothing. */
 static inline uint64_t known_ask(int fd)
 {
 	uint64_t w;
@@ -52,12 +54,12 @@ static inline uint64_t known_ask(int fd)
 	return w >> KNOWN_EPOCH == known_epoch(load_acquire(&sched_shares)) ? w : 0;
 }
 
-/* The kernel has said `what`, after known_ask gave word. */
+/* Record the kernel's answer `what`; word: from known_ask before. */
 static inline void known_learn(int fd, uint64_t word, unsigned what)
 {
 	unsigned may = what & KNOWN_FLAGS ? KNOWN_MAY_FLAGS : KNOWN_MAY_LIMITS;
 
-	if (word & may) /* else somebody has come between: then not */
+	if (word & may) /* if the word has changed since, nothing is recorded */
 		cas_acq_rel(&known_words[fd], &word, word | what);
 }
 
@@ -67,12 +69,13 @@ static inline uint64_t known_before(void)
 	return load_acquire(&sched_shares);
 }
 void known_born(int fd, uint64_t before);
-/* Before `what` of fd may change, or the number means another file, or others hold the file. */
+/* Before `what` of fd may change, or the fd becomes another file, or other processes or
+ * fds refer to its file. */
 void known_forget(int fd, unsigned what);
-/* Before O_NONBLOCK of fd may change, and after it: forgotten for as long as that takes. */
+/* Before and after a change of O_NONBLOCK of fd: forgotten in between. */
 uint64_t known_change(int fd);
 void known_changed(int fd, uint64_t change);
-/* Of all sockets that there are. */
+/* For all sockets. */
 void known_forget_all(void);
 
 #endif

@@ -1,35 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a call's memory lies: may somebody else than its thread read and write it?
+/* Where a call's memory lies: may another thread than the caller read and write it?
  *
- * An operation in the reactor is carried out by the dispatcher: inside the runtime, where a
- * page fault that takes long keeps the vp and all who wait for it (law 1), the thread that
- * would bring the page perhaps among them. So only memory that is there goes to the reactor:
+ * An operation in the reactor is carried out by the dispatcher, inside the runtime. A
+ * page fault there that takes long keeps the vp and all threads that wait for it (law
+ * 1, docs/ARCHITECTURE.md), perhaps also the thread that would provide the page. So
+ * only resident memory goes to the reactor:
  *
- *   on the thread's own stack          yes: nobody but us maps there
+ *   on the thread's own stack          yes: only the library maps there
  *   elsewhere, all pages resident      yes (mincore, remembered for the last place)
- *   elsewhere, some are not            no: the reactor says when the descriptor is ready, and
+ *   elsewhere, some are not            no: the reactor says when the fd is ready, and
  *                                      the thread makes the call itself, outside
  *
- * The last takes one system call more, for buffers that were never touched to their end. What
- * a thread sends was tried at once, outside, and what is left for a socket that is full waits
- * for room in the same way. But a short message among many goes to the reactor (call.c), and
- * where a set has a network processor, that one is to do the network's work, sends too
- * (io_leaves).
+ * The last case costs one more system call, for buffers that were never touched to
+ * their end. A send was tried at once, outside the runtime, and what remains for a full
+ * socket waits for space in the same way. But a short message among many goes to the
+ * reactor (call.c). And in a set with a network processor, which is to do the network's
+ * work, sends go to it, too (io_leaves).
  *
- * The residue, which only a reactor that never moves bytes would not have (one system call
- * more for every receive):
- *   - a page that was there and has gone before the bytes come (the program gave it back, or
- *     memory is short) faults in the dispatcher; so does what the runtime itself keeps in
- *     swapped memory;
- *   - a lock of the kernel's that another thread holds while *it* faults: a pipe's during a
- *     write, a socket's during a send. Who receives on that same file waits for it, and in
- *     the dispatcher all others with him, as long as the fault takes.
- * Neither hangs unless the one who is to bring the page has to wait for this very vp.
+ * Known gaps, which only a reactor that never moves bytes would avoid (at one more
+ * system call for every receive):
+ * - A page that was resident and is gone when the bytes arrive (the program gave it
+ *   back, or memory is short) faults in the dispatcher. So does the runtime's own data
+ *   in swapped memory.
+ * - Another thread may hold a lock of the kernel while *it* faults: a pipe's during a
+ *   write, a socket's during a send. A receive on the same file waits for it; in the
+ *   dispatcher, all other threads wait with it, as long as the fault takes.
+ * Neither hangs, unless the thread that must provide the page has to wait for this very
+ * vp.
  *
  * Runs on the calling thread, between rt_enter and rt_exit.
- * Rejected: to fault pages in (a buffer of 64 KiB for each of 10,000 connections, of which a
- * hundred bytes are used, would be paid in full); to touch them here (a bad pointer is
- * -EFAULT, not a signal); an operation as long as the resident part (datagrams would be cut).
+ * Rejected: to fault pages in (a buffer of 64 KiB for each of 10,000 connections, of
+ * which a hundred bytes are used, would be paid in full); to touch them here (a bad
+ * pointer must give -EFAULT, not a signal); an operation as long as the resident part
+ * (datagrams would be cut).
  */
 #include "io/io.h"
 
@@ -39,7 +42,8 @@
 #define VEC_MAX 8u
 #define LOOKS_BITS 10
 
-/* t->place, the last look: address of the first page | pages << 6 | ABSENT | looks left */
+/* t->place, the last look: address of the first page | pages << 6 | ABSENT | uses
+ * left */
 #define LEFT_MASK 31u
 #define ABSENT 32u
 #define PAGES_SHIFT 6
@@ -93,12 +97,12 @@ bool io_in_memory(struct uk_thread *t, const void *p, size_t n)
 	return !(t->place & ABSENT);
 }
 
-static uint64_t looks
-    [1 << LOOKS_BITS]; /* by page; as t->place, of one page. Whoever looks; a hint */
+/* by page; as t->place, for one page. Any thread writes; a hint */
+static uint64_t looks[1 << LOOKS_BITS];
 
 static bool page_in_memory(struct uk_thread *t, uintptr_t page)
 {
-	/* malloc's arenas are alike in the lower bits */
+	/* malloc's arenas have the same lower bits */
 	uint64_t hash = page / PAGE * 0x9e3779b97f4a7c15u;
 	uint64_t *at = &looks[hash >> (64 - LOOKS_BITS)], look = load_relaxed(at);
 
@@ -108,7 +112,8 @@ static bool page_in_memory(struct uk_thread *t, uintptr_t page)
 	return !(look & ABSENT);
 }
 
-/* The same for short ones in memory that many threads use in turn: a look is everybody's. */
+/* The same for short buffers in memory that many threads use in turn: all share the
+ * last look. */
 bool io_in_shared_memory(struct uk_thread *t, const void *p, size_t n)
 {
 	uintptr_t page = (uintptr_t)p & ~(PAGE - 1), end = (uintptr_t)p + n;
@@ -123,8 +128,9 @@ bool io_in_shared_memory(struct uk_thread *t, const void *p, size_t n)
 	return true;
 }
 
-/* Lists are looked into on the own stack only: elsewhere they may not be there to look. What of
- * theirs lies elsewhere: one place, the last look's; many: each costs a look. */
+/* A list is read only if it is on the caller's own stack, because elsewhere it may not
+ * be resident. many = false: elements elsewhere only if there is one, for which the
+ * last look is remembered. many = true: each such element costs a look. */
 static bool list_in_memory(struct uk_thread *t, const struct iovec *v, size_t n,
 			   bool many)
 {
@@ -174,7 +180,7 @@ bool io_in_place(struct uk_thread *t, const struct io_op *op)
 	}
 }
 
-/* Is it a socket's? */
+/* Does op send on a socket? */
 static bool sends(const struct io_op *op)
 {
 	if (op->kind == IO_SEND || op->kind == IO_SENDMSG)

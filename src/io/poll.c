@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Readiness, for programs that make the call themselves (a TLS library, a DNS library).
  *
- * uk_poll looks first, by ppoll(2) without a time. If nothing is ready, each descriptor
- * becomes an operation of the reactor, all with one token: the first event wakes the thread,
- * which ends the others and looks once more. So thousands of threads may wait on many
- * descriptors each, and no carrier does; what it costs is what poll(2) costs, a few steps for
- * each descriptor and wait.
+ * uk_poll looks first, by ppoll(2) without waiting. If nothing is ready, each fd
+ * becomes an operation of the reactor, all with one token: the first event wakes the
+ * thread, which ends the other operations and looks once more. So thousands of threads
+ * may wait on many fds each without a carrier each. It costs what poll(2) costs, a few
+ * steps for each fd and wait.
  *
- * Rejected: an epoll instance for each waiting thread (three system calls for each
- * descriptor and wait, and a descriptor more).
+ * Rejected: an epoll instance for each waiting thread (three system calls for each fd
+ * and wait, and one more fd).
  */
 #include "base/os.h"
 #include "io/io.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define INLINE_OPS 16u
-#define VAIN_MAX 4 /* wake-ups with nothing ready, before it pauses */
+#define VAIN_MAX 4 /* wake-ups with nothing ready before it pauses */
 
 int uk_wait(int fd, int events, uk_time deadline)
 {
@@ -35,8 +35,8 @@ int uk_wait(int fd, int events, uk_time deadline)
 	return r;
 }
 
-/* ppoll(2) of all, for at most ns (0: a look; TIME_NEVER). The list is the program's, so
- * outside the runtime. */
+/* ppoll(2) of all, for at most ns (0: no wait; TIME_NEVER). Outside the runtime,
+ * because the list is in the program's memory. */
 static int look(struct uk_thread *t, struct pollfd *fds, unsigned n, int64_t ns)
 {
 	struct timespec ts = sys_timespec(ns == TIME_NEVER ? 0 : ns);
@@ -49,7 +49,8 @@ static int look(struct uk_thread *t, struct pollfd *fds, unsigned n, int64_t ns)
 	return r == -EINTR ? 0 : (int)r;
 }
 
-/* An operation for each descriptor; how many. -EBUSY: it would miss what came ahead. */
+/* Fills in an operation for each fd and returns their count. -EBUSY: a stream is
+ * received ahead, whose bytes the operation would not see. */
 static int fill(struct io_op *op, const struct pollfd *fds, unsigned n)
 {
 	unsigned k = 0;
@@ -68,8 +69,9 @@ static int fill(struct io_op *op, const struct pollfd *fds, unsigned n)
 	return (int)k;
 }
 
-/* Of a descriptor that was closed under us the file is waited for by a duplicate, in a list of
- * our own: mine, made for the first of them. What is ready is asked by number, as in poll(2).*/
+/* If an fd was closed during the wait, its file is waited for by a duplicate, in a copy
+ * of the list: `mine`, made for the first such fd. Events that are ready now are asked
+ * for by fd, as in poll(2). */
 static struct pollfd *follow(struct pollfd *mine, const struct pollfd *fds, unsigned n,
 			     const struct io_op *op, unsigned k)
 {
@@ -110,11 +112,11 @@ static int park_on(struct uk_thread *t, struct io_op *op, unsigned k, int64_t de
 
 	if (k)
 		return sched_io_any(t, op, k, IO_CLASS_NET, deadline);
-	tok = wait_begin(t, WAIT_SLEEP, NULL); /* no descriptor at all: a sleep */
+	tok = wait_begin(t, WAIT_SLEEP, NULL); /* no fd at all: a sleep */
 	return wake_error(wait_park(t, tok, deadline));
 }
 
-/* A look has found nothing. */
+/* After a look that found nothing. */
 static int poll_parked(struct uk_thread *t, struct pollfd *fds, unsigned n,
 		       struct io_op *op, int64_t deadline)
 {
@@ -125,7 +127,7 @@ static int poll_parked(struct uk_thread *t, struct pollfd *fds, unsigned n,
 		end = io_check(t);
 		if (end == 0 && MIN(deadline, t->deadline) <= sys_now())
 			end = -ETIMEDOUT;
-		/* ready for the reactor and not for poll(2): do not spin */
+		/* ready for the reactor but not for poll(2): do not spin */
 		if (end == 0 && vain > VAIN_MAX)
 			end = io_pause(t, NS_PER_MS);
 		k = fill(op, mine ? mine : fds, n);
@@ -144,7 +146,7 @@ static int poll_parked(struct uk_thread *t, struct pollfd *fds, unsigned n,
 	return r ? r : end;
 }
 
-/* Not in uk_poll's frame: most calls of a busy program find something at once. */
+/* Not in uk_poll's frame: most calls of a busy program find something ready at once. */
 static NOINLINE int poll_user(struct uk_thread *t, struct pollfd *fds, unsigned n,
 			      int64_t deadline)
 {

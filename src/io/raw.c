@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Foreign threads in a system call, and how uk_close gets them out.
  *
- * The call would sleep on the file that has been closed for ever. So each is on record while
- * it is in one: in its descriptor's wfd, and in a count for each number, so that a close
- * that concerns nobody costs one load.
+ * After a close, the call would sleep for ever on the closed file. So each foreign
+ * thread is recorded while it is in a call: in its descriptor's wfd, and in a count for
+ * each fd, so that a close that affects no such thread costs one load.
  *
  *   wfd   -1 --itself, before the call--> fd --itself, after it--> -1
- *         fd --who closes--> BUSY(fd) --the same, signal sent--> fd
+ *         fd --the closer--> BUSY(fd) --the closer, signal sent--> fd
  *
- * It cannot leave while wfd is BUSY, so the signal never hits the program's own calls. The
- * signal is SIGURG, which nobody minds: for the time of a close it has a handler that does
- * nothing, if it has none. By then the number is a dead one (close.c): who is about to make
- * the call gets -EBADF, who is in it is interrupted and makes it again. So one signal is
- * enough, if it arrives: the program, or a dump, may take the handler away between our look
- * and the signal, which is then discarded. Hence who has not left after a while is signalled
- * again. A thread that blocks SIGURG stays where it is: the kernel is asked about who is slow
- * to leave.
+ * A thread cannot leave while wfd is BUSY, so the signal never hits the program's own
+ * calls. The signal is SIGURG, which is ignored by default; during a close it gets a
+ * handler that does nothing, if it has none. By then the fd is a dead one (close.c): a
+ * thread that is about to make the call gets -EBADF; a thread that is in it is
+ * interrupted and makes it again. So one signal is enough, if it arrives. But the
+ * program, or a dump, may remove the handler between our look and the signal, which is
+ * then discarded. Hence a thread that has not left after a while is signalled again. A
+ * thread that blocks SIGURG is left in its call: of threads that are slow to leave, the
+ * kernel is asked for their signal masks.
  *
  * Runs on the foreign thread (begin, end), on any thread (interrupt), there outside the
- * runtime. Rejected: a ppoll with a descriptor of our own beside fd before each call (two
- * system calls more for each that waits).
+ * runtime.
+ * Rejected: before each call a ppoll with an fd of our own beside fd (two system calls
+ * more for each call that waits).
  */
 #include "io/io.h"
 
@@ -36,10 +38,10 @@
 
 #define COUNTS 4096u
 #define BUSY(fd) (-2 - (fd))
-#define SIGNAL_EVERY 20 /* looks */
+#define SIGNAL_EVERY 20 /* looks for each signal */
 
-static uint32_t counts[COUNTS]; /* foreign threads in a call, by number */
-static struct lock interrupting = LOCK_INIT(RANK_INTERRUPT); /* the handler of SIGURG */
+static uint32_t counts[COUNTS]; /* foreign threads in a call, by fd */
+static struct lock interrupting = LOCK_INIT(RANK_INTERRUPT); /* for SIGURG's handler */
 
 static uint32_t *count_of(int fd)
 {
@@ -51,8 +53,8 @@ void raw_begin(struct uk_thread *t, int fd)
 	if (t->kind != THREAD_FOREIGN || fd < 0)
 		return;
 	store_relaxed(&t->wfd, fd);
-	/* seq_cst: who closes finds us, or we find the dead number (pairs with its dup3, and
-	 * the load after it) */
+	/* seq_cst: the closer finds us, or we find the dead fd (pairs with its dup3,
+	 * and the load after it) */
 	fetch_add_seq_cst(count_of(fd), 1);
 }
 
@@ -69,7 +71,8 @@ void raw_end(struct uk_thread *t, int fd)
 	fetch_sub_acq_rel(count_of(fd), 1);
 }
 
-/* The mask of blocked signals in a status of /proc; all of them, if it is gone. */
+/* The mask of blocked signals in a status file of /proc; all signals, if the file is
+ * gone. */
 static uint64_t blocked_by(const char *path)
 {
 	char buf[2048], *p;
@@ -96,7 +99,8 @@ struct question {
 	uint64_t blocked;
 };
 
-/* The child: raw calls alone, the thread block is its maker's. */
+/* Runs in the child: raw system calls only, because it shares its maker's thread
+ * block. */
 static int look_apart(void *arg)
 {
 	struct question *q = arg;
@@ -106,8 +110,8 @@ static int look_apart(void *arg)
 	return 0;
 }
 
-/* By a child that has our memory and its own table of files: the program's next number stays
- * what it is. Nobody is signalled when it ends. */
+/* Asks in a child that has our memory and its own fd table, so that the program's next
+ * fd does not change. The child's end sends no signal. */
 uint64_t kernel_blocks(int tid)
 {
 	char stack[8192] __attribute__((aligned(16)));
@@ -118,7 +122,7 @@ uint64_t kernel_blocks(int tid)
 	fmt_to(q.path, sizeof(q.path), "/proc/%d/task/%d/status", (int)sys0(SYS_getpid),
 	       tid);
 	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof(all));
-	if (!UK_TSAN) /* to which it would be a fork */
+	if (!UK_TSAN) /* TSan would take it for a fork */
 		pid = LIBC(clone)(look_apart, stack + sizeof(stack),
 				  CLONE_VM | CLONE_VFORK, &q);
 	if (pid > 0)
@@ -150,7 +154,8 @@ static int interrupt_one(void *obj, void *arg)
 
 struct look {
 	int fd;
-	bool asks; /* the kernel, who is deaf: seldom, for it is dear */
+	/* ask the kernel which threads block SIGURG; seldom, because it is expensive */
+	bool asks;
 };
 
 static int still_in(void *obj, void *arg)
@@ -162,7 +167,7 @@ static int still_in(void *obj, void *arg)
 	       load_relaxed(&t->wfd) == l->fd && !(l->asks && deaf((int)t->ktid));
 }
 
-/* All have left but the deaf, after n looks. */
+/* After n looks: have all left, except those that block SIGURG? */
 static bool all_left(int fd, unsigned n)
 {
 	struct look l = { fd, n && n % SIGNAL_EVERY == 0 };
@@ -170,8 +175,8 @@ static bool all_left(int fd, unsigned n)
 	return n && !thread_walk(still_in, &l);
 }
 
-/* Who forked from a handler in the middle of its call is still in it; and who was about to
- * signal it is not here. */
+/* If the forking thread was in a handler that interrupted its call, it is still in the
+ * call; and the closer that was about to signal it does not exist here. */
 static int count_again(void *obj, void *arg UNUSED)
 {
 	struct uk_thread *t = obj;
@@ -179,7 +184,7 @@ static int count_again(void *obj, void *arg UNUSED)
 
 	if (load_acquire(&t->kind) != THREAD_FOREIGN || fd == -1)
 		return 0;
-	fd = fd < 0 ? BUSY(fd) : fd; /* its own inverse */
+	fd = fd < 0 ? BUSY(fd) : fd; /* BUSY is its own inverse */
 	store_relaxed(&t->wfd, fd);
 	store_relaxed(count_of(fd), load_relaxed(count_of(fd)) + 1);
 	return 0;
@@ -194,7 +199,8 @@ void raw_fork_child(void)
 
 static void nothing(int sig UNUSED) {}
 
-/* SIGURG shall have a handler. *ours: we have set one, and *old was before. */
+/* Make sure that SIGURG has a handler. *ours: we have set one, and *old was there
+ * before. */
 static void handler_set(struct sigaction *old, bool *ours)
 {
 	struct sigaction sa = { .sa_handler = nothing, .sa_flags = SA_RESTART }, now;

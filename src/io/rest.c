@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rest of a partial transfer: what a blocking call of the kernel does inside, we do by
- * further operations for what is left. They share the first one's time limit (op.until).
- * Runs on the calling thread's stack, in the runtime. */
+/* The rest of a partial transfer. Where the kernel's blocking call continues by itself,
+ * we make further operations for what is left. They share the first one's time limit
+ * (op.until). Runs on the calling thread's stack, in the runtime. */
 #include "io/io.h"
 
 /* Take r bytes off the front. */
@@ -41,7 +41,7 @@ static enum io_kind single_kind(enum io_kind kind)
 	}
 }
 
-/* The next piece: what is left of an element begun, else the whole elements that follow. */
+/* The next piece: the rest of a partly done element, else all remaining elements. */
 static void next_piece(struct io_op *op, const struct io_op *first,
 		       const struct io_iov *io, struct msghdr *m, int64_t off)
 {
@@ -70,13 +70,13 @@ static void next_piece(struct io_op *op, const struct io_op *first,
 
 static long do_piece(struct uk_thread *t, struct io_op *op, enum io_class c)
 {
+	/* the last one took less than all: the file is full, or empty, now */
 	if (op->kind != IO_READ && op->kind != IO_READV)
-		return io_wait_op(t, op,
-				  c); /* it took less than all: full, or empty, now */
+		return io_wait_op(t, op, c);
 	return op->off == IO_CURRENT ? io_whole(t, op) : io_do(t, op, c);
 }
 
-/* What first has begun with, op goes on with. */
+/* Continues in op what first has begun. */
 static long pieces(struct uk_thread *t, const struct io_op *first, struct io_op *op,
 		   struct io_iov *io, long r, enum io_class c, uint32_t life)
 {

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sockets: receive, send, accept, connect.
  *
- * Receiving goes to the reactor at once unless the last receive filled its buffer: right
- * after one's own reply nothing is there yet (a try succeeds 2-4 times in 365,000 and costs
- * as much as a twentieth of a request). Sending is tried first, with MSG_DONTWAIT: there is
- * nearly always room; of a crowd whose streams are received ahead by the reactor, for all in one
- * system call (call.c). A blocking send of a stream sends everything, as the kernel's does.
+ * A receive goes to the reactor at once unless the last one filled its buffer: right
+ * after a thread's own reply there is nothing yet (a try succeeds 2-4 times in 365,000
+ * and costs a twentieth of a request). A send is tried first, with MSG_DONTWAIT,
+ * because there is nearly always space. If many threads send on streams that are
+ * received ahead, the reactor tries for all in one system call (call.c). A blocking
+ * send on a stream sends everything, as the kernel's does.
  *
- * connect has no form that does not block. Where the reactor has none either (epoll), the
- * socket's send time-out is set to one tick for the time of the call: the kernel then
- * answers -EINPROGRESS after at most a few milliseconds (most connections on one machine
- * are through by then) and the rest is readiness. The other holders of an open socket that
- * is not connected yet have no use for its send time-out. Rejected: O_NONBLOCK for the time
- * of the call (it is seen by their reads); a kernel thread that sits in connect for minutes
- * and hears neither deadline nor cancellation.
+ * connect has no form that does not block. If the reactor has none either (epoll), the
+ * socket's send timeout is set to one tick for the time of the call: the kernel then
+ * answers -EINPROGRESS after at most a few milliseconds (most connections on one
+ * machine are made by then), and the rest is readiness. The send timeout does not
+ * matter to other holders of a socket that is not connected yet.
+ * Rejected: O_NONBLOCK for the time of the call (reads by other holders see it); a
+ * kernel thread that is in connect for minutes and hears neither deadline nor
+ * cancellation.
  *
- * uk_recv_ahead is a promise of the program's that makes the multishot receive possible
- * (event/ahead.c): bytes that the runtime holds are invisible to other processes, to plain
- * system calls and after a close behind our back, so it is never assumed. What would miss
- * them gives -EBUSY.
+ * uk_recv_ahead is a promise by the program that makes the multishot receive possible
+ * (event/ahead.c). Bytes that the runtime holds are invisible to other processes, to
+ * plain system calls and after a close without our knowledge, so the promise is never
+ * assumed. Calls that would miss these bytes return -EBUSY.
  *
- * SO_RCVTIMEO and SO_SNDTIMEO end a wait as they do in the kernel (io_limit). A stream that is
- * to be received ahead has none when uk_recv_ahead is called, or is not received ahead.
+ * SO_RCVTIMEO and SO_SNDTIMEO end a wait as they do in the kernel (io_limit). A stream
+ * with a time limit at the time of uk_recv_ahead is not received ahead.
  */
 #include "io/io.h"
 
@@ -30,14 +32,14 @@
 #include <string.h>
 #include <sys/time.h>
 
-/* These never wait, whatever the descriptor's flags. */
+/* These never wait, whatever the file's flags. */
 #define RECV_AT_ONCE (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB)
 #define PEEK_PAUSE (1 * NS_PER_MS)
 #define SLOTS 256u
 #define BOUNCE 1024u
 
-/* Per descriptor number: 1 = a thread has changed the send time-out for a moment. */
-static uint32_t ticking[SLOTS]; /* whoever wins the exchange */
+/* By fd: 1 = a thread has changed the send timeout for a moment. */
+static uint32_t ticking[SLOTS]; /* the thread that wins the exchange holds it */
 
 void sock_fork_child(void)
 {
@@ -56,7 +58,7 @@ static bool is_stream(struct uk_thread *t, int fd)
 	return r == 0 && type == SOCK_STREAM;
 }
 
-/* Neither the descriptor nor the flags let it wait. */
+/* For calls that cannot wait, because of their flags or because of what the fd is. */
 static long at_once(struct uk_thread *t, struct io_op *op)
 {
 	long r;
@@ -72,7 +74,7 @@ static long recv_op(struct uk_thread *t, struct io_op *op)
 {
 	bool known = load_relaxed(io_hint(op->fd)) & HINT_SOCK;
 
-	/* unknown: epoll would wait for an event of a descriptor that is no socket at all */
+	/* unknown: if the fd is no socket at all, epoll would wait for an event */
 	if ((!known || io_hint_likely(op->fd)) && !sched_io_served(t)) {
 		long r = io_try(t, op);
 
@@ -87,7 +89,8 @@ static long recv_op(struct uk_thread *t, struct io_op *op)
 }
 
 /* MSG_PEEK|MSG_WAITALL: nothing announces that more bytes follow those that stay in the
- * queue, so look again and again. (io_uring would put the second look behind the first.) */
+ * queue, so look again and again. (io_uring would append the result of the second look
+ * to the first.) */
 static long peek_all(struct uk_thread *t, struct io_op *op, size_t want)
 {
 	bool end = false;
@@ -97,21 +100,22 @@ static long peek_all(struct uk_thread *t, struct io_op *op, size_t want)
 	op->until = io_limit(t, op->fd, POLLIN);
 	r = recv_op(t, op);
 	while (r > 0 && (size_t)r < want && !end) {
-		/* looked for first: what was sent before the end is there at the next look */
+		/* the end is checked first: what was sent before it is there at the
+		 * next look */
 		end = io_ready(t, op->fd, POLLRDHUP, 0) > 0;
 		if (!end && (op->until <= sys_now() || io_pause(t, PEEK_PAUSE) < 0))
 			return r;
 		op->flags |= MSG_DONTWAIT;
 		r = at_once(t, op);
 		op->flags &= ~(uint32_t)MSG_DONTWAIT;
-		if (r == -EAGAIN) /* another one has taken them */
+		if (r == -EAGAIN) /* another thread has taken them */
 			r = recv_op(t, op);
 	}
 	return r;
 }
 
-/* Into memory that may not be there: by way of our stack. Not in the caller's frame, which
- * every idle connection holds. */
+/* Receives into memory that may not be resident, through a buffer on our stack. Not in
+ * the caller's frame, which every idle connection holds. */
 static __attribute__((noinline)) long recv_by_way(struct uk_thread *t,
 						  const struct io_op *op)
 {
@@ -130,7 +134,8 @@ static __attribute__((noinline)) long recv_by_way(struct uk_thread *t,
 	return r;
 }
 
-/* The reactor copies what came ahead, inside the runtime: is the memory there (place.c)? */
+/* The reactor copies what was received ahead inside the runtime: is the memory resident
+ * (place.c)? */
 static long recv_ahead_once(struct uk_thread *t, struct io_op *op)
 {
 	if (likely(io_in_memory(t, op->addr, op->len)))
@@ -138,7 +143,8 @@ static long recv_ahead_once(struct uk_thread *t, struct io_op *op)
 	return recv_by_way(t, op);
 }
 
-/* A stream that is received ahead: its bytes come through its vp's reactor alone. */
+/* Receives on a stream that is received ahead: only through the reactor that the stream
+ * lives in. */
 static long recv_ahead(struct uk_thread *t, struct io_op *op)
 {
 	bool all = op->flags & MSG_WAITALL;
@@ -196,8 +202,8 @@ static long recv_any(struct uk_thread *t, struct io_op *op, const struct iovec *
 	if (unlikely(op->flags & MSG_WAITALL)) {
 		if (is_stream(t, op->fd))
 			return recv_all(t, op, v, n);
-		op->flags &=
-		    ~(uint32_t)MSG_WAITALL; /* a message is whole: no meaning */
+		/* a message is whole: the flag means nothing */
+		op->flags &= ~(uint32_t)MSG_WAITALL;
 	}
 	r = recv_op(t, op);
 	if (r < 0)
@@ -229,7 +235,8 @@ ssize_t uk_recv(int fd, void *buf, size_t n, int flags)
 
 ssize_t uk_recvmsg(int fd, struct msghdr *m, int flags)
 {
-	const struct iovec *v = m->msg_iov; /* here, where it may fault */
+	/* here, outside the runtime, because it may fault */
+	const struct iovec *v = m->msg_iov;
 	size_t n = m->msg_iovlen;
 	int unable = rt_begin();
 
@@ -313,8 +320,8 @@ ssize_t uk_send(int fd, const void *buf, size_t n, int flags)
 	return r;
 }
 
-/* A datagram to a named unix socket whose queue is full: poll(2) tells of our own buffer,
- * not of the receiver's, so nothing announces the moment. */
+/* A datagram to a named unix socket whose queue is full: poll(2) reports on our own
+ * buffer, not the receiver's, so nothing announces the moment when there is space. */
 static bool unannounced(const struct msghdr *m)
 {
 	const struct sockaddr *sa = m->msg_name;
@@ -356,7 +363,7 @@ static long sendmsg_op(struct uk_thread *t, struct io_op *op, const struct msghd
 	if (op->flags & MSG_DONTWAIT)
 		return at_once(t, op);
 	op->parts = true;
-	/* m is looked into once the kernel has taken it, or where it is on our stack */
+	/* m is read after the kernel has accepted it, or if it is on our stack */
 	r = io_leaves(t, op) ? -EAGAIN : io_try(t, op);
 	if (r == -EAGAIN)
 		r = unannounced(m) ? send_to_unix(t, op)
@@ -403,8 +410,8 @@ ssize_t uk_sendto(int fd, const void *buf, size_t n, int flags,
 
 /* -- connections -- */
 
-/* A new socket: nothing that was known of its number holds. (One that was received ahead
- * and closed behind our back still has its stream.) */
+/* A new socket: forget what was known about its fd. (A stream that was received ahead
+ * and closed without our knowledge is still in its reactor.) */
 static void new_socket(struct uk_thread *t, int fd)
 {
 	io_hint_set(fd, 0);
@@ -442,8 +449,8 @@ int uk_shutdown(int fd, int how)
 	return (int)r;
 }
 
-/* What is no listener fails at once; epoll would wait for its next event first. (That a call
- * for sockets has worked on it says nothing: a connection is none either.) */
+/* An fd that is no listener fails at once; epoll would wait for its next event first.
+ * (HINT_SOCK does not help: a connection is no listener either.) */
 static long accept_op(struct uk_thread *t, struct io_op *op)
 {
 	int listens = 0;
@@ -487,7 +494,7 @@ int uk_accept(int fd, struct sockaddr *addr, socklen_t *len)
 	return uk_accept4(fd, addr, len, 0);
 }
 
-/* A connection attempt is under way: how does it end? */
+/* A connection attempt is under way: wait for its result. */
 static long connect_result(struct uk_thread *t, int fd, int64_t until)
 {
 	struct sockaddr_storage peer;
@@ -500,7 +507,7 @@ static long connect_result(struct uk_thread *t, int fd, int64_t until)
 	COUNT(t, syscalls);
 	if (sys5(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err)
 		return err ? -err : -EBADF;
-	/* somebody else may have taken the error away */
+	/* another thread may have taken the error */
 	len = sizeof(peer);
 	return r & POLLHUP ? sys3(SYS_getpeername, fd, &peer, &len) : 0;
 }
@@ -512,7 +519,8 @@ static long connect_one_tick(struct uk_thread *t, const struct io_op *op)
 	uint32_t len = sizeof(old);
 	long r;
 
-	/* acquire: pairs with the release below; we do not take a tick for the old value */
+	/* acquire: pairs with the release below, so that we do not save the tick as the
+	 * old value */
 	while (xchg_acquire(slot, 1)) {
 		r = io_pause(t, NS_PER_MS);
 		if (r < 0)
@@ -543,9 +551,9 @@ static long connect_once(struct uk_thread *t, struct io_op *op)
 	return r == REACTOR_READY ? -EINPROGRESS : r;
 }
 
-/* Until the attempt is decided, or under way (-EINPROGRESS). A unix listener whose queue is
- * full gives -EAGAIN, or -EINTR for a signal, and nothing is under way then; nothing
- * announces room in its queue either. */
+/* Until the attempt is decided or under way (-EINPROGRESS). If the queue of a unix
+ * listener is full, the result is -EAGAIN (-EINTR after a signal) and no attempt is
+ * under way; nothing announces space in its queue either. */
 static long connect_start(struct uk_thread *t, struct io_op *op, sa_family_t family,
 			  int first)
 {
@@ -559,10 +567,12 @@ static long connect_start(struct uk_thread *t, struct io_op *op, sa_family_t fam
 			io_follow(&op->fd, op->fd2, first);
 			continue;
 		}
-		if (io_limit_over(t, op->until, r)) /* an attempt under way goes on */
+		/* an attempt under way goes on */
+		if (io_limit_over(t, op->until, r))
 			return family == AF_UNIX ? -EAGAIN : -EINPROGRESS;
+		/* if an attempt is under way, the next connect returns -EALREADY */
 		if (r == -EINTR && t->kind == THREAD_USER && thread_signals)
-			return r; /* an attempt under way: -EALREADY, next time */
+			return r;
 		if (r == -EINTR && family != AF_UNIX)
 			return -EINPROGRESS;
 		if ((r != -EAGAIN && r != -EINTR) || op->until <= sys_now())
@@ -574,7 +584,8 @@ static long connect_start(struct uk_thread *t, struct io_op *op, sa_family_t fam
 	}
 }
 
-/* Of an address that the kernel may still have to refuse: -EFAULT is its word. */
+/* From the socket, not from the address, which the kernel may still refuse with
+ * -EFAULT. */
 static sa_family_t family_of(int fd)
 {
 	int family = AF_UNSPEC;
@@ -584,9 +595,10 @@ static sa_family_t family_of(int fd)
 	return (sa_family_t)family;
 }
 
-/* An attempt has failed, as r says, that no connect(2) has waited for. The kernel leaves the socket as
- * one that was shut, to a reader, and aborts its next attempt; connect(2) takes it back to the
- * beginning, and so does an address of no family. */
+/* After a failed attempt, with r as its error, for which no connect(2) of the kernel
+ * waited: the kernel leaves the socket so that a reader sees it as shut down, and
+ * aborts its next attempt. A connect(2) that waits would have reset the socket; so does
+ * a connect to an address of no family. */
 static void connect_undo(struct uk_thread *t, int fd, long r)
 {
 	static const struct sockaddr none = { .sa_family = AF_UNSPEC };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call of the program's own making that does not wait, made until it need not.
+/* Makes a non-blocking call of the program's own until it does not have to wait.
  *
- * For calls that carry more than bytes (addresses, messages, lists of both): the kernel reads
- * and writes the program's memory by the program's own pointers, so that it is the kernel
- * that refuses them, and the runtime never has to look. The price against an operation of
- * the reactor's is a system call more for each wait.
+ * For calls that carry more than bytes (addresses, messages, lists of both). The kernel
+ * reads and writes the program's memory by the program's own pointers, so the kernel
+ * refuses bad ones, and the runtime never has to look at them. The cost is one system
+ * call more for each wait than for an operation of the reactor.
  *
  * Runs on the calling thread; the call itself outside the runtime. */
 #include "io/io.h"
@@ -14,7 +14,7 @@
 #define PAUSE (NS_PER_MS / 2)
 #define AGAIN_MAX 8
 
-/* What of the descriptor bounds the wait: 0, or the answer. */
+/* What limits the wait: 0, or the call's result if it must not wait. */
 static long limits(struct uk_thread *t, const struct io_until *u, int64_t *until)
 {
 	long flags;

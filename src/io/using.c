@@ -1,32 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who uses a descriptor's number between "it is ready" and the call that follows.
+/* Which threads use an fd between "it is ready" and the call that follows.
  *
- * A thread that was told so by the reactor makes the call by number. A close in between, and
- * the number may already be another file's: its bytes would be taken, or ours would go to
- * it. So each such thread counts itself, from before it asks until its call is over, and
- * uk_close, when the number is a dead one (close.c) and all waits on it have been ended,
- * gives the number back only once nobody uses it.
+ * A thread that the reactor told so makes its call by the fd. If the fd was closed in
+ * between, it may already be another file's: the call would take that file's bytes, or
+ * write ours to it. So each such thread counts itself, from before it asks until its
+ * call is over. uk_close makes the fd a dead one (close.c), ends all waits on it, and
+ * frees the fd only when no thread uses it.
  *
  *   thread   count + 1; ask, wait; call; count - 1
- *   close    the number becomes dead; waits end; count = 0 seen; the number is free
+ *   close    the fd becomes dead; waits end; count = 0 seen; free
  *
- * Who counts after the number is dead gets -EBADF from the kernel, who counted before is
- * waited for; not for ever: it may be suspended, or its call stand in a page fault that the
- * closing thread is to resolve.
+ * A thread that counts itself after the fd is dead gets -EBADF from the kernel.
+ * uk_close waits for threads that counted themselves before, but at most WAIT_MOST:
+ * such a thread may be suspended, or its call may be in a page fault that the closing
+ * thread has to resolve.
  *
- * An asynchronous request means the file that the number stood for when it was submitted, and
- * whoever carries it out may begin late and makes several calls by number. So it notes the
- * life of the number, and binds itself to that before its first call, until it has ended:
+ * An asynchronous request is for the file that the fd referred to when it was
+ * submitted, but the helper that carries it out may begin late and make several calls
+ * by the fd. So the request notes the life of the fd (each close of the fd, or dup2
+ * onto it, begins a new life), and the helper binds itself to that life before its
+ * first call, until the request has completed:
  *
  *   submitter  notes the life
  *   helper     bound + 1, and the life as it was then: another one is -EBADF
- *   close      the life ends; the number becomes dead; waits end; bound = 0 seen; it is free
+ *   close      the life ends; the fd becomes dead; waits end; bound = 0 seen; free
  *
- * Life and count are one word: a request is counted in the life that it means, or not at all.
- * The drop-in's close does not wait for those that are bound: they stay with their files.
+ * Life and count are one word: a request is counted in the life that it was made for,
+ * or not at all. The preload library's close does not wait for bound requests: they
+ * stay with their files.
  *
- * Rejected: to compare the life before each call without a count (the close may come between
- * the comparison and the call).
+ * Rejected: to compare the life before each call without a count (the close may come
+ * between the comparison and the call).
  */
 #include "io/io.h"
 
@@ -36,10 +40,11 @@
 #define LOOK_MOST NS_PER_MS
 #define WAIT_MOST (2 * NS_PER_SEC)
 
-/* by number; anyone adds and subtracts. Pages of their own: a fork's child drops them. */
+/* by fd; any thread adds and subtracts. On pages of their own, which a forked child
+ * drops */
 static uint32_t users[SCHED_AHEAD_FDS] __attribute__((aligned(PAGE)));
 
-/* the life of a number << 32 | those bound to it; likewise */
+/* the life of an fd << 32 | the number of requests bound to it; likewise */
 static uint64_t bound[SCHED_AHEAD_FDS] __attribute__((aligned(PAGE)));
 
 #define BOUND_LIFE 32
@@ -53,7 +58,8 @@ void using_fork_child(void)
 void using_begin(int fd)
 {
 	sched_io_names(fd);
-	/* seq_cst: pairs with using_wait, which looks after the number has died */
+	/* seq_cst: pairs with using_wait, which looks after the fd has become a dead
+	 * one */
 	if ((unsigned)fd < array_size(users))
 		fetch_add_seq_cst(&users[fd], 1);
 }
