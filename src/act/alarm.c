@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alarm.c - what wakes the monitor when there may be something to watch.
  *
- * While all vps sleep nobody can be blocked or compute, so the monitor sleeps without a limit.
- * A vp that leaves idleness does not wake it: most are idle again within microseconds, and
- * the monitor, which has to look twice to see anything, would have come for nothing. It sets
- * a timer of the kernel's instead (0.3 us; a wake-up costs both sides ten times that), once
- * until the monitor sleeps again.
+ * While all vps sleep, no carrier can be blocked or compute, so the monitor sleeps
+ * without a limit. A vp that leaves idleness does not wake it: most vps are idle again
+ * within microseconds, and the monitor, which has to look twice to see anything, would
+ * have come for nothing. Instead the vp sets a kernel timer, once until the monitor
+ * sleeps again (0.3 us; a wake-up costs both sides ten times that).
  *
- * The timer's signal goes to the monitor's kernel thread alone, which has it blocked and
- * waits for it: no handler runs, no call of the program is interrupted. It is libc's first
- * internal one (SIGTIMER, which libc uses in the same way for its own timers, and
- * SIGCANCEL), because what waits for a signal also takes those that are sent to the process:
- * a program never sends this one, and may send any other.
+ * The timer's signal goes to the monitor's kernel thread alone, which blocks it and
+ * waits for it: no handler runs, and no call of the program is interrupted. It is
+ * libc's first internal signal (SIGTIMER, which libc uses in the same way for its own
+ * timers, and SIGCANCEL), because a thread that waits for a signal also takes those
+ * that are sent to the process: a program never sends this one, and may send any other.
  *
- * What it costs others: a signal to any thread of a process also wakes, for nothing, who polls a
- * signalfd there (some 5 us for each alarm).
+ * The cost for others: a signal to any thread of a process also wakes, for nothing,
+ * each thread that polls a signalfd there (some 5 us for each alarm).
  *
- * Where no timer is to be had (RLIMIT_SIGPENDING) who leaves idleness wakes the monitor at
- * once, which then waits by itself.
+ * If the kernel gives no timer (RLIMIT_SIGPENDING), a vp that leaves idleness wakes the
+ * monitor at once, and the monitor then sleeps for a period.
  *
- * Rejected: a timerfd (the monitor has a table of files of its own, and programs close what
- * they did not open); disarming on the way to sleep (a second call each time, against a
- * wake-up in vain at most once for each alarm). */
+ * Rejected: a timerfd (the monitor has a table of files of its own, and programs close
+ * fds that they did not open); disarming before sleep (a second call each time, against
+ * a wake-up in vain at most once for each alarm). */
 #include "act/alarm.h"
 
 #include <fcntl.h>
@@ -31,11 +31,11 @@
 
 #define SIGEV_TO_THREAD 4 /* SIGEV_THREAD_ID */
 
-static int timer;      /* the monitor, before anybody may set it */
-static bool has_timer; /* likewise, as is the next */
-static int sleeper;    /* the monitor's kernel id */
-static int64_t after;  /* the monitor; others read */
-static uint32_t woken; /* without a timer: futex; 1 = come */
+static int timer;      /* written by the monitor, before any thread may set it */
+static bool has_timer; /* likewise, and so is the next */
+static int sleeper;    /* the monitor's kernel thread id */
+static int64_t after;  /* written by the monitor, read by others */
+static uint32_t woken; /* without a timer: futex; 1: wake up */
 
 void alarm_init(void)
 {
@@ -43,7 +43,7 @@ void alarm_init(void)
 	struct sigevent ev = { .sigev_notify = SIGEV_TO_THREAD,
 			       .sigev_signo = ALARM_SIGNAL };
 
-	/* libc leaves this one open in all masks that it sets */
+	/* libc leaves this signal open in all masks that it sets */
 	sys4(SYS_rt_sigprocmask, SIG_BLOCK, &set, NULL, 8);
 	sleeper = sys_gettid();
 	ev._sigev_un._tid = sleeper;
@@ -71,7 +71,7 @@ void alarm_set(void)
 	struct itimerspec it = { .it_value = sys_timespec(load_relaxed(&after)) };
 
 	if (likely(has_timer)) {
-		/* a filter that the program has installed since may refuse it: then at once */
+		/* a later seccomp filter of the program may refuse it: ring at once */
 		if (unlikely(sys4(SYS_timer_settime, timer, 0, &it, NULL)))
 			alarm_ring();
 		return;
@@ -92,8 +92,9 @@ int alarm_by(int fd)
 	return r;
 }
 
-/* The one signal; or somebody's broadcast to all threads of the process ends the wait. The
- * timer's, ours, a descriptor's and the kernel's program's are told by their code. */
+/* Waits for the one signal; a broadcast to all threads of the process also ends the
+ * wait. si_code tells the sources apart: the timer, alarm_ring, an fd, and the BPF
+ * program. */
 static void *signal_wait(int64_t deadline, int *fd)
 {
 	static const uint64_t set = UINT64_C(1) << (ALARM_SIGNAL - 1);

@@ -1,40 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bell.c - the event detector without privilege: perf's records of context switches.
  *
- * One event for each carrier, that counts nothing (PERF_COUNT_SW_DUMMY) and only writes down
- * when the carrier leaves its processor and when it comes back. Any process may have them of
- * its own threads where kernel.perf_event_paranoid is at most 2. A record wakes the monitor
- * by the signal that it waits for anyway (F_SETSIG), with the descriptor as its value; the
- * descriptors lie in its own table of files.
+ * Each carrier has one event, which counts nothing (PERF_COUNT_SW_DUMMY) and only
+ * records when the carrier leaves its CPU and when it comes back. A process may have
+ * such events of its own threads where kernel.perf_event_paranoid is at most 2. A
+ * record wakes the monitor by the signal that it waits for anyway (F_SETSIG), with the
+ * fd as its value; the fds are in the monitor's own table of files.
  *
- * The kernel does not look at our words, as spot.bpf.c does: it rings for each sleep, also of
- * those that have no vp or sleep in the runtime, unless the carrier mutes it (sched/bell.h);
- * and for preemption, which only the record tells apart. A wake-up in vain costs as much as
- * one for good reason, and who wakes others is preempted by them (a server on a busy
- * machine: once for each request). So each block that was found buys some of them, and who is
- * preempted when there is no credit left is not heard for a while, but left to the monitor's
- * looks. (Without credit, deaf after each preemption: who comes back from the kernel preempts
- * the very one that will run the thread, which blocks again. One block in ten was heard.)
+ * Unlike spot.bpf.c, the kernel does not read our words here. It signals each sleep,
+ * also of carriers that have no vp or sleep in the runtime, unless the carrier mutes it
+ * (sched/bell.h). It also signals each preemption, which only the record tells apart. A
+ * wake-up in vain costs as much as a useful one, and a carrier that wakes others is
+ * preempted by them (in a server on a busy machine, once for each request). So each
+ * block that was found pays for some wake-ups in vain (credit). A carrier that is
+ * preempted when no credit is left is not listened to for a while, but left to the
+ * monitor's samples. (Rejected: no credit, and deafness after each preemption. A
+ * carrier that comes back from the kernel preempts the very carrier that will run its
+ * thread, which blocks again: one block in ten was heard.)
  *
- * Counting. A record is BELL_RECORD bytes, and a wake-up comes with the record by which more
- * than two of them lie behind the last wake-up; from then on with each second one. A carrier
- * arms its bell while it runs, so the first record is one that left, and so is each that
- * wakes. What is dropped is dropped in pairs, and the note about it, which comes before
- * the next record, is as long as two: it brings one wake-up more, by the record of who comes
- * back, and changes nothing in the order. An armed ring has room for an even number, and
- * is not refilled once it is half full (the monitor has not run for long), so that it
- * overflows between two pairs, too.
+ * Counting. A record is BELL_RECORD bytes. The kernel wakes the monitor with the record
+ * by which more than two have been written since the last wake-up; from then on with
+ * each second one. A carrier arms its bell while it runs, so the first record is one of
+ * leaving, and so is each that wakes. Records are dropped in pairs. The note about
+ * that, which comes before the next record, is as long as two records: it causes one
+ * more wake-up, with a record of coming back, and does not change the order. An armed
+ * ring has space for an even number of records. It gets no new space once it is half
+ * full (the monitor has not run for long), so that it overflows between two pairs, too.
  *
- * Rings stay mapped for good: carriers never exit, and one may be about to write. A forked
- * child has none of them (carriers_forget); the kernel maps them for the parent alone. They
- * count against what a user may lock (kernel.perf_event_mlock_kb for each processor,
- * then RLIMIT_MEMLOCK): two pages each. Who gets none is seen by the monitor's looks.
+ * Rings stay mapped: carriers do not exit, and one may be about to write. A forked
+ * child has none of them (carriers_forget); the kernel maps them for the parent alone.
+ * Each counts as two pages against what a user may lock (kernel.perf_event_mlock_kb for
+ * each CPU, then RLIMIT_MEMLOCK). A carrier that gets no ring is left to the monitor's
+ * samples.
  *
- * Rejected: poll or epoll on the descriptors (a second thing to wait for beside the timer's
- * signal, and calls that a filter may kill for; kernels older than the signal, 6.10, go
- * without); an event for context switches with a period of 1 (it counts in the kernel, which
- * paranoid 2 forbids, and does not tell preemption); to pause the event by ioctl around
- * each idleness (two calls, on a descriptor that the carrier does not have). */
+ * Rejected: poll or epoll on the fds (a second thing to wait for beside the timer's
+ * signal, and calls for which a seccomp filter may kill; kernels older than the signal,
+ * 6.10, do without); an event for context switches with a period of 1 (it counts in the
+ * kernel, which paranoid 2 forbids, and does not tell preemption); pausing the event by
+ * ioctl around each idleness (two calls, on an fd that the carrier does not have). */
 #include "act/bell.h"
 
 #include <errno.h>
@@ -46,15 +49,15 @@
 #define PAIR (2 * BELL_RECORD)
 #define PREEMPTED PERF_RECORD_MISC_SWITCH_OUT_PREEMPT
 #define DEAF_NS (10 * NS_PER_MS)
-#define CREDIT_EACH 4u /* preempted ones that one who blocked is worth */
+#define CREDIT_EACH 4u /* preemptions that one found block pays for */
 #define CREDIT_MOST 64u
 #define SEATS                                                                          \
-	4096 /* descriptors, the monitor's own; the kernel's usual limit is less */
+	4096 /* fds, in the monitor's own table; the kernel's usual limit is less */
 
 typedef struct perf_event_mmap_page ring;
 
-static struct carrier **seats; /* the monitor; by descriptor, SEATS of them */
-static unsigned credit;        /* the monitor */
+static struct carrier **seats; /* the monitor's; by fd, SEATS of them */
+static unsigned credit;        /* the monitor's */
 
 static int event_open(int tid)
 {
@@ -90,7 +93,7 @@ static int ring_open(ring **to, int fd)
 	return r;
 }
 
-/* A new event of tid; *to is its ring. Its descriptor, or -errno. */
+/* Makes an event of tid; *to is its ring. Returns the fd or -errno. */
 static int bell_make(ring **to, int tid)
 {
 	int fd = event_open(tid), r;
@@ -104,7 +107,7 @@ static int bell_make(ring **to, int tid)
 	return r;
 }
 
-/* Does an event of our own reach us? Not the first one, see above. */
+/* Does an event of our own reach us? The first record does not wake, see above. */
 static bool rings(ring *own, int fd)
 {
 	struct timespec moment = { 0, 100 * NS_PER_US };
@@ -134,7 +137,7 @@ int bell_start(void)
 	return !ok ? -ETIME : seats ? 0 : -ENOMEM;
 }
 
-/* That of its last kernel thread is closed. */
+/* Closes the bell of c's previous kernel thread. */
 static void forget_old(struct carrier *c)
 {
 	ring *old = xchg_seq_cst(&c->old_bell, (ring *)NULL);
@@ -158,9 +161,9 @@ int bell_seat(struct carrier *c)
 	fd = bell_make(&own, c->tid);
 
 	if (fd < 0)
-		return fd == -EAGAIN ? -ENOMEM : fd; /* later is no better */
+		return fd == -EAGAIN ? -ENOMEM : fd; /* a retry would not help */
 	seats[fd] = c;
-	/* release: who sees it sees it mute (pairs with bell_arm) */
+	/* release: a carrier that sees it sees it mute (pairs with bell_arm) */
 	store_release(&c->bell, own);
 	return 0;
 }
@@ -172,13 +175,13 @@ void bell_stop(void)
 
 		if (!c)
 			continue;
-		bell_mute(c); /* or it arms it at this moment: a signal for nobody */
+		bell_mute(c); /* if c arms it right now: one signal too many */
 		store_relaxed(&c->bell, (ring *)NULL);
 		seats[fd] = NULL;
 	}
 }
 
-/* When it left for the last time: as a pair begins. */
+/* The bits of the record with which the carrier left last, the first of a pair. */
 static unsigned how_it_left(const ring *b, uint64_t head)
 {
 	const char *data = (const char *)b + PAGE;
@@ -188,13 +191,14 @@ static unsigned how_it_left(const ring *b, uint64_t head)
 	return h->misc;
 }
 
-/* And has not come back. */
+/* And the carrier has not come back. */
 static bool is_away(uint64_t head)
 {
 	return head % PAIR;
 }
 
-/* False: it is mute. The tail first: a mute ring has not moved since. */
+/* False: the ring is mute. The tail is read first: the head of a mute ring has not
+ * moved since. */
 static bool armed(const ring *b, __u64 *tail, __u64 *head)
 {
 	*tail = load_acquire(&b->data_tail);
@@ -202,13 +206,14 @@ static bool armed(const ring *b, __u64 *tail, __u64 *head)
 	return (int64_t)(*tail - *head) <= 0;
 }
 
-/* By the CAS, here and below: unless the carrier has written there since. */
+/* The CAS, here and in bell_heard, fails if the carrier has written the tail
+ * meanwhile. */
 void bell_rest(const struct carrier *c)
 {
 	ring *b = c->bell;
 	__u64 tail, head;
 
-	/* the half of a pair that is still to come has room */
+	/* there is space for the second half of a pair */
 	if (b && armed(b, &tail, &head))
 		cas_relaxed(&b->data_tail, &tail,
 			    head + 1 + (is_away(head) ? BELL_RECORD : 0));
@@ -253,12 +258,12 @@ const char *bell_error(int r)
 {
 	switch (-r) {
 	case EACCES:
-		return "not tried under a seccomp filter, which may kill for it";
+		return "not tried: a seccomp filter may kill the process for it";
 	case EPERM:
 		return "needs sysctl kernel.perf_event_paranoid=2 or less, or CAP_PERFMON";
 	case EMFILE:
 	case ENOMEM:
-		return "no memory or descriptors for it";
+		return "failed: no memory or no fd is free";
 	default:
 		return "needs Linux 6.10 with perf events (a signal at a watermark)";
 	}

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker.h - what a process and `uk broker` say to each other, over a socket of packets.
+/* broker.h - what a process and `uk broker` say to each other, over a socket of
+ * packets.
  *
- *   process                                     broker
- *   {pid, tid of its monitor, 0}          -->   who are you? (SO_PEERPIDFD) a home for you
- *                                         <--   {0}, or {-errno} and the end
- *   {pid, tid, its struct carrier} ...    -->   is that a thread of yours? a seat for it
- *                                         <--   {0}, or {-errno} and nothing has changed
+ *   process                                broker
+ *   {pid, tid of its monitor, 0}     -->   which process? (SO_PEERPIDFD) a home for it
+ *                                    <--   {0}, or {-errno} and it closes the socket
+ *   {pid, tid, its struct carrier}   -->   a thread of the process? a seat for it
+ *   ...                              <--   {0}, or {-errno} and nothing has changed
  *
- * One answer to each question, in their order; before the first one it may say {-errno}, that there
- * is no place for another, and end. Who talks otherwise is left. The end of the socket ends all of it; from there
- * a process can reach nothing but its own watching. */
+ * Each question has one answer, in the same order. Before the first answer the broker
+ * may say {-errno}, that it has no place for another process, and close the socket. A
+ * side that breaks the protocol is disconnected. When the socket is closed, all of the
+ * process's watching ends; through it a process can reach nothing else. */
 #ifndef ACT_BROKER_H
 #define ACT_BROKER_H
 

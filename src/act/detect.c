@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* detect.c - which detector is in force.
  *
- *   OFF    UK_ACTIVATION=off: nobody is rescued; the stall watchdog still speaks
- *   LOOKS  the monitor's samples alone (monitor.c): a block is seen within one to two periods
- *   BPF    the kernel tells (spot.c), within microseconds; samples go on, once a millisecond,
- *          for hogs and for what an event did not reach
- *   PERF   the same without privilege, with more to do at each switch of a carrier (bell.c)
+ *   OFF    UK_ACTIVATION=off: no vp is taken from a carrier; stalls are still reported
+ *   LOOKS  the monitor's samples alone (monitor.c): a block is seen within one to two
+ *          periods
+ *   BPF    the kernel tells (spot.c), within microseconds; samples go on, once a
+ *          millisecond, for hogs and for blocks that no event reported
+ *   PERF   the same without privilege, with more work at each switch of a carrier
+ *          (bell.c)
  *
  *   OFF    stays
- *   LOOKS  --the first who blocks, or UK_ACTIVATION=bpf; it loads----------> BPF
- *   LOOKS  --the same; it may not, and asks a broker, who says yes later---> BPF
- *   LOOKS  --UK_ACTIVATION=perf; it starts---------------------------------> PERF
- *   LOOKS  --the same; it does not: said if it was asked for--> LOOKS, for good
- *   BPF, PERF  --a seccomp filter has come, a carrier is born--> LOOKS, for good
- *   BPF    --the broker is gone, which is said--> LOOKS, for good
+ *   LOOKS  --the first block, or UK_ACTIVATION=bpf; it loads----------------> BPF
+ *   LOOKS  --the same; it may not load; a broker is asked and says yes------> BPF
+ *   LOOKS  --UK_ACTIVATION=perf; it starts----------------------------------> PERF
+ *   LOOKS  --the same; it fails: reported if it was asked for--> LOOKS, for good
+ *   BPF, PERF  --a seccomp filter is found when a carrier is made--> LOOKS, for good
+ *   BPF    --the broker is gone, which is reported--> LOOKS, for good
  *   any    --a forked child--> as at the start
  *
- * Under a filter no call is tried that a program like this one does not make by itself: many
- * kill for it. Each seat is asked for by such calls, so we look before each, but nobody stops a
- * filter that comes in the microseconds between the look and the call: who confines all
- * threads of a running program, in which carriers are just born, says UK_ACTIVATION=monitor.
+ * Under a seccomp filter the monitor tries no call that such a program does not make by
+ * itself, because many filters kill the process for it. Each seat is requested by such
+ * calls, so the monitor looks for a filter before each. A filter that is installed in
+ * the microseconds between the look and the call goes unnoticed: a program that
+ * confines all its threads while carriers are being made needs UK_ACTIVATION=monitor.
  *
- * A program that never blocks a carrier never pays for the loading (some 10 ms of the monitor's
- * time, in which it looks at nobody). Perf, which costs a server that blocks seldom more than it
- * brings (bench/FINDINGS.md), nobody gets who did not ask.
+ * A program that never blocks a carrier never pays for the loading (some 10 ms of the
+ * monitor's time, in which it samples nothing). Perf costs a server that blocks seldom
+ * more than it brings (bench/FINDINGS.md), so it is used only if asked for.
  */
 #include "act/detect.h"
 
@@ -39,7 +42,7 @@
 #include "base/sys.h"
 
 #define TELLERS (DETECT_END - DETECT_BPF)
-#define ANSWER_NS (2 * NS_PER_SEC) /* as long people wait to hear of the broker */
+#define ANSWER_NS (2 * NS_PER_SEC) /* that people wait to hear of the broker */
 
 enum { NOT_TRIED, ASKED, TRIED };
 
@@ -50,24 +53,22 @@ static const struct teller {
 	void (*stop)(void);
 	const char *(*error)(int r);
 } tellers[TELLERS] = {
-	/* the better first */
+	/* the better one first */
 	{ "bpf", spot_start, spot_seat, spot_stop, spot_error },
 	{ "perf", bell_start, bell_seat, bell_stop, bell_error },
 };
 
 uint32_t detector;
-static unsigned teller; /* which one may be tried */
+static unsigned teller; /* the one that may be tried */
 static bool asked;      /* UK_ACTIVATION names it */
-static uint32_t wanted; /* somebody wants to know what would be in force */
-static uint32_t
-    tried;        /* futex; the monitor, who also writes the next; ASKED: a broker */
-static int error; /* of the try */
+static uint32_t wanted; /* detect_explain wants to know what would be in force */
+static uint32_t tried;  /* futex; the monitor writes it and the next; ASKED: a broker */
+static int error;       /* of the try */
 static bool own_files;
-static bool blind;      /* somebody has no seat */
-static uint32_t starts; /* of detection, in this process and who forked it */
-static struct carrier
-    *seated;            /* it and all that were born before it have been asked for */
-static uint32_t reborn; /* carriers_reborn, then */
+static bool blind;             /* some carrier has no seat */
+static uint32_t starts;        /* of detection, in this process and its ancestors */
+static struct carrier *seated; /* for it and all made before, a seat was requested */
+static uint32_t reborn;        /* carriers_reborn at that time */
 
 void detect_init(void)
 {
@@ -98,12 +99,12 @@ static void give_up(int r)
 {
 	store_relaxed(&carrier_born, NULL);
 	store_relaxed(&error, r);
-	/* release: who sees it sees why (pairs with detect_explain) */
+	/* release: a thread that sees it sees why (pairs with detect_explain) */
 	store_release(&detector, (uint32_t)DETECT_LOOKS);
 	tellers[teller].stop();
 }
 
-/* False: there is no room for the question now. */
+/* False: the question cannot be sent now (no space). */
 static bool seat(struct carrier *c)
 {
 	int r = c->seat == starts ? 0 : tellers[teller].seat(c);
@@ -115,7 +116,7 @@ static bool seat(struct carrier *c)
 	return true;
 }
 
-/* Carriers that have no seat yet get one. */
+/* Request a seat for each carrier that has none yet. */
 static void newborn(void)
 {
 	struct carrier *head = load_acquire(&carriers_all);
@@ -143,7 +144,7 @@ bool detect_all(void)
 	       reborn == load_relaxed(&carriers_reborn);
 }
 
-/* The try has ended with r. */
+/* The try has given r. */
 static void settle(int r)
 {
 	const struct teller *l = &tellers[teller];
@@ -151,12 +152,12 @@ static void settle(int r)
 	store_relaxed(&error, r);
 	if (!r) {
 		store_relaxed(&detector, DETECT_BPF + teller);
-		/* release: who is called can ring (pairs with carrier_main) */
+		/* release: a carrier that sees it can ring (pairs with carrier_main) */
 		store_release(&carrier_born, alarm_ring);
-		fence_seq_cst(); /* who does not see it is in the list already */
+		fence_seq_cst(); /* a carrier that does not see it is listed already */
 		newborn();
 	} else if (asked) {
-		uk_warn("UK_ACTIVATION=%s: %s (error %d); the monitor looks instead",
+		uk_warn("UK_ACTIVATION=%s: %s (error %d); the monitor samples instead",
 			l->name, l->error(r), -r);
 	}
 	store_release(&tried, TRIED); /* pairs with detect_explain */
@@ -172,11 +173,11 @@ static void try_it(void)
 		return;
 	}
 	store_relaxed(&error, r);
-	store_release(&tried, ASKED); /* as in settle */
+	store_release(&tried, ASKED); /* pairs with detect_explain, as in settle */
 	sys_futex_wake(&tried, INT_MAX);
 }
 
-/* The broker has said something, or nothing yet. */
+/* Read what the broker has said; it may be nothing yet. */
 static void hear_broker(void)
 {
 	int r = peer_answers();
@@ -188,7 +189,7 @@ static void hear_broker(void)
 			peer_stop();
 		settle(r);
 	} else if (r == -ENOTCONN) {
-		uk_warn("activations: bpf %s; the monitor looks instead",
+		uk_warn("activations: bpf %s; the monitor samples instead",
 			spot_error(r));
 		give_up(r);
 	} else if (r != -EINPROGRESS) {
@@ -246,18 +247,19 @@ void detect_round(bool blocked)
 	if (unlikely(tried == NOT_TRIED) && (blocked || detect_wanted()))
 		try_it();
 	if (unlikely(by_broker()))
-		hear_broker(); /* where its signal found no room */
+		hear_broker(); /* in case its signal found no space in the queue */
 	newborn();
 }
 
-/* Until the monitor has tried; of the broker's answer it is heard in time, or it is not. */
+/* Waits until the monitor has tried. For the broker's answer it waits ANSWER_NS at
+ * most. */
 static void wait_for_the_try(void)
 {
 	int64_t patience = sys_now() + ANSWER_NS;
 	uint32_t was;
 
 	store_seq_cst(&wanted, 1);
-	monitor_notice(); /* it sleeps: then it looks after our store, or we wake it */
+	monitor_notice(); /* a sleeping monitor looks after our store, or we wake it */
 	while ((was = load_acquire(&tried)) != TRIED)
 		if (sys_futex_wait(&tried, was, was == ASKED ? patience : TIME_NEVER) ==
 		    -ETIMEDOUT)
@@ -271,9 +273,9 @@ void detect_explain(char *buf, size_t n)
 	wait_for_the_try();
 	switch (load_acquire(&detector)) {
 	case DETECT_OFF:
-		fmt_to(
-		    buf, n,
-		    "off (UK_ACTIVATION, or no monitor): who blocks holds up a processor");
+		fmt_to(buf, n,
+		       "off (UK_ACTIVATION, or no monitor): a thread that blocks holds "
+		       "up its vp");
 		break;
 	case DETECT_LOOKS:
 		why = load_relaxed(&error);
@@ -287,8 +289,7 @@ void detect_explain(char *buf, size_t n)
 				   : "; without privilege: UK_ACTIVATION=perf");
 		break;
 	default:
-		fmt_to(buf, n, "%s%s, beside it a sampling monitor",
-		       tellers[teller].name,
+		fmt_to(buf, n, "%s%s, with a sampling monitor", tellers[teller].name,
 		       detector == DETECT_BPF && spot_brokered() ? " by a broker" : "");
 	}
 }

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* files.c - the monitor's own table of files.
  *
- * It reads /proc, and what it opened in the program's table would have, for a moment, the
- * lowest free number: the program's next open() would get another one than it counts on.
- * (To open and then to move is no way out: the kernel gives no descriptor but the lowest,
- * except from one that is open in the same table.) So the monitor leaves the program's
- * table for one of its own, empty from the first moment on, but for the lowest 64 numbers, which
- * the kernel copies, and then closes: a copy keeps files open that the program closes.
+ * The monitor reads /proc. A file that it opened in the program's table would have, for
+ * a moment, the lowest free fd: the program's next open() would return another fd than
+ * it counts on. (Opening and then moving does not help: the kernel gives only the
+ * lowest free fd, except to duplicate one that is open in the same table.) So the
+ * monitor leaves the program's table for one of its own. The new table is empty but for
+ * the lowest 64 fds, which the kernel copies; the monitor closes them, because a copy
+ * keeps files open that the program closes.
  *
- * To close any number of a message queue, copy or not, takes back what this process has asked
- * for by mq_notify. So with a queue among these the monitor opens nothing; and who asks for that
- * waits until the monitor has its table (posix/ipc.c).
+ * Closing any fd of a message queue, copy or not, cancels what this process has asked
+ * for by mq_notify. So if one of these 64 is a queue, the monitor opens nothing; and a
+ * thread that calls mq_notify waits until the monitor has its table (posix/ipc.c).
  *
- * Messages go to the program's descriptor 2 as it is then, fetched by a pidfd. Where the
- * kernel has no such calls, or a filter forbids them, the monitor opens nothing at all.
+ * Messages go to the program's current fd 2, which is fetched by a pidfd. If the kernel
+ * has no such calls, or a filter forbids them, the monitor opens nothing at all.
  *
- * What is left: rings, epoll and eventfds have the lowest number for microseconds when the
- * runtime or a set of vps starts, inside that call; then they are moved to 1024 and
- * up, or to the upper half of what the program may have. */
+ * Known limit: rings, epoll instances and eventfds have the lowest free fd for
+ * microseconds when the runtime or a set of vps starts, inside that call. Then they are
+ * moved to 1024 and up, or to the upper half of what the program may have. */
 #include "act/files.h"
 
 #include <limits.h>
@@ -39,10 +40,11 @@
 #define SYS_close_range 436
 #endif
 #define CLOSE_UNSHARE 2u /* CLOSE_RANGE_UNSHARE */
-#define COPIED 64        /* numbers; the kernel's NR_OPEN_DEFAULT */
+#define COPIED 64        /* fds; the kernel's NR_OPEN_DEFAULT */
 
-static long self; /* in the monitor's table: this process */
-/* 1 + sched_forks, where it is known whether the monitor has a table of its own; atomics */
+static long self; /* in the monitor's table: a pidfd of this process */
+/* 1 + sched_forks once it is known whether the monitor has a table of its own;
+ * atomic */
 static uint32_t settled;
 
 static int program_stderr(void)
@@ -50,11 +52,11 @@ static int program_stderr(void)
 	return (int)sys3(SYS_pidfd_getfd, self, 2, 0);
 }
 
-/* None of these calls does anything. */
+/* None of these calls changes anything. */
 static bool may_leave(void)
 {
-	/* are the calls there? A bad descriptor tells, and opens nothing; but valgrind, which
-	 * may not know them, would say so at length */
+	/* Are the calls there? A bad fd tells, and opens nothing. But valgrind, which
+	 * may not know them, would report that at length. */
 	if (on_valgrind() || sys3(SYS_pidfd_getfd, -1, 2, 0) != -EBADF ||
 	    sys2(SYS_pidfd_open, -1, 0) != -EINVAL)
 		return false;
@@ -94,7 +96,7 @@ void files_await(void)
 	uint32_t s;
 
 	if (!load_acquire(&vp_count_all) || sched_unsettled())
-		return; /* who comes will look */
+		return; /* the monitor has not started, and will look for queues */
 	while ((s = load_acquire(&settled)) != sched_forks + 1)
 		sys4(SYS_futex, &settled, FUTEX_WAIT, s, NULL);
 }

@@ -4,12 +4,12 @@
 
 #include "base/base.h"
 
-/* The calling kernel thread leaves the process's table of files for an empty one. False: it
- * cannot, and must open nothing. Its messages still come out (panic.h). */
+/* The calling kernel thread leaves the process's table of files for an empty one.
+ * False: it cannot, and must open nothing. Its messages still come out (panic.h). */
 bool files_own(void);
-/* There is nobody who will. */
+/* No thread of this process will call files_own, or the call is done. */
 void files_none(void);
-/* He who will has, or cannot. Outside the runtime. */
+/* Outside the runtime: wait for either. */
 void files_await(void);
 
 #endif

@@ -1,59 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* monitor.c - the kernel thread that finds blocked and hogging carriers and moves their vp
- * to a spare (law 1).
+/* monitor.c - the kernel thread that finds blocked and computing carriers and moves
+ * their vps to spares (law 1, docs/ARCHITECTURE.md).
  *
- * It samples every vp. A vp whose switch counter has not moved since the last look has run
- * one thread all that time; what that thread does decides:
+ * It samples every vp. A vp whose switch counter has not moved since the last look has
+ * run one thread all that time. What that thread does decides:
  *
  *   inside the runtime (in_rt)            nothing: it will be out in microseconds
  *   inside a bracketed call (mark)        blocked after MARK_NS
  *   no CPU time used, /proc says asleep   blocked after BLOCK_NS
  *   CPU time used                         a hog after a slice (its set's) of it
  *
- * Whose calls all end at once never switches, but each is a sign of life: who has ended one since
- * the last look has not slept since, and /proc is not asked (279 opens in 2 s for a proxy that
- * copies by 4 KiB, now 3). How much it computes is counted on.
+ * A thread whose calls all complete at once never switches, but each call is a sign of
+ * life. If one has completed since the last look, the thread has not slept since, and
+ * /proc is not asked (279 opens in 2 s for a proxy that copies by 4 KiB, now 3). Its
+ * CPU time still counts.
  *
- * A slice is CPU time: whose carrier was preempted on a busy machine has not computed, and
- * another carrier would be preempted no less. Where that clock is refused /proc alone decides.
+ * A slice is CPU time: a carrier that was preempted on a busy machine has not computed,
+ * and another carrier would be preempted as well. Where the kernel refuses that clock,
+ * /proc alone decides.
  *
- * A program can have the kernel end a carrier (a system call of its own, _exit of the kernel
- * thread). To the look that is one who sleeps: the vp goes to another carrier. That its thread
- * is lost is said within a second or so of being awake.
+ * A program can have the kernel end a carrier (by a raw exit call of that kernel
+ * thread). To the look it seems to sleep: the vp goes to another carrier. The loss of
+ * its thread is reported within a second or so of the monitor being awake.
  *
- * A hog also loses priority, so that it does not crowd out the carriers that run the others:
- * while some thread is ready or was switched to since the hog lost its vp, and for CALM_NS
- * after the last one. Who computes alone computes as any thread of the process. Not so in the
- * drop-in (monitor_no_nice): a program that knows nothing of this may have its threads spin
- * for each other, main among them, and whom they wait for must not be the one who yields.
+ * A hog also loses priority, so that it does not crowd out the carriers that run the
+ * other threads: while some thread is ready or was switched to since the hog lost its
+ * vp, and for CALM_NS after the last one. A hog that computes alone keeps its priority.
+ * In the preload library all hogs do (monitor_no_nice): threads of a program that knows
+ * nothing of this may spin for each other, main among them, and the thread that they
+ * wait for must not be slowed down.
  *
- * Who blocks seldom blocks alone: a vp that was just taken from a blocked carrier (within
- * BURST_NS) is judged one look earlier, and whom its dispatcher wakes meanwhile goes before
- * its queue (vp->burst, in switch.h), so that a crowd of threads that block in turn, each
- * for the price of a hand-off, holds up nobody who does not.
+ * Threads often block in groups. A vp that was just taken from a blocked carrier
+ * (within BURST_NS) is judged one look earlier, and threads that its dispatcher wakes
+ * meanwhile go before its queue (vp->burst, in switch.h). So a group of threads that
+ * block one after the other, each at the price of a hand-off, delays only itself.
  *
- * The period adapts: PERIOD_MIN while it finds something, doubling to PERIOD_MAX while it
- * does not. That somebody computes is no find, else a program that does so between any two of
- * its calls would be looked at 10,000 times a second for nothing (bench/FINDINGS.md, web servers
- * that nobody here wrote): who is first seen outside the runtime is looked at again soon only if
- * /proc says that he sleeps.
+ * The period adapts: it is PERIOD_MIN while the monitor finds something, and doubles up
+ * to PERIOD_MAX while it does not. A computing thread is not a find; otherwise a
+ * program that computes between any two of its calls would be sampled 10,000 times a
+ * second for nothing (bench/FINDINGS.md, "web servers that nobody here wrote"). A
+ * thread that is first seen outside the runtime is looked at again soon only if /proc
+ * says that it sleeps.
  *
- * While all vps are asleep it sleeps, too, and for a period more after the first of them has woken up (alarm.c): a server that does little for each request would otherwise
- * spend more on being watched than on the request (at 100 requests a second 330 us for each,
- * ten looks, where the request itself took 49).
+ * While all vps sleep, the monitor sleeps, too, and stays asleep for a period after the
+ * first of them has woken (alarm.c). Otherwise a server that does little for each
+ * request would spend more on being watched than on the request (at 100 requests a
+ * second 330 us for each, ten looks, where the request itself took 49).
  *
- * Where the kernel tells who has blocked (detect.c) the monitor sees to it at once, on its word
- * alone, and its own looks, once a millisecond, are for hogs and for what was not told.
+ * Where the kernel tells which carrier has blocked (detect.c), the monitor acts at
+ * once, on that word alone. Its own looks, once a millisecond, are for hogs and for
+ * blocks that were not reported.
  *
- * Law 5: facts go down (vp_revoke), nothing is called up. Here is never allocated and no
- * thread is created: the thread being rescued may hold libc's locks.
+ * Law 5: the monitor passes facts down (vp_revoke) and calls nothing above it. It never
+ * allocates and creates no thread, because the thread that is being rescued may hold
+ * libc's locks.
  *
- * It also calls the keeper, which gives memory back (life/keeper.c), for which it wakes up
- * some times more after the vps have gone to sleep.
+ * It also calls the keeper, which returns memory to the kernel (life/keeper.c); for
+ * that it wakes a few more times after the vps have gone to sleep.
  *
  * The same kernel thread is the stall watchdog: a vp that has not switched for UK_STALL
  * milliseconds (default 5000, 0 = off) although work waits for it is reported, with the
- * thread that holds it, once per stall.
+ * thread that holds it, once for each stall.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -85,18 +92,18 @@
 
 uint64_t monitor_passes, monitor_events; /* read by stat */
 static int64_t stall_ns;
-static int64_t keep_ns; /* between the keeper's rounds */
-static bool own_files;  /* the monitor: it may open what it reads */
+static int64_t keep_ns; /* time between the keeper's rounds */
+static bool own_files;  /* the monitor's: it may open what it reads */
 bool monitor_no_nice;
-static bool may_renice; /* and take it back later: that needs privilege */
-static bool hogs;       /* the monitor: there may be some */
-static bool seldom;     /* the monitor: it looks less often than it can */
+static bool may_renice; /* and undo it later, which needs privilege */
+static bool hogs;       /* the monitor's: there may be some */
+static bool seldom;     /* the monitor's: it looks less often than it can */
 static uint32_t
-    blocked;           /* somebody has, since the last round; watch lock, racy reads */
-static int64_t wanted; /* the monitor: when it last saw that some thread wants to run */
-static int64_t ended_at; /* the monitor: when to look whether a carrier has ended */
+    blocked;           /* a carrier has, since the last round; watch lock, racy reads */
+static int64_t wanted; /* the monitor's: when some thread last wanted to run */
+static int64_t ended_at; /* the monitor's: next look whether a carrier has ended */
 
-/* May a carrier that was made nicer become what it was again? */
+/* Can a carrier that was made nicer get its priority back? */
 static bool can_renice(void)
 {
 	struct {
@@ -115,7 +122,7 @@ static bool can_renice(void)
 	       (rl.rlim_cur == RLIM_INFINITY || 20 - (int)rl.rlim_cur <= process_nice);
 }
 
-/* Does the kernel say that tid sleeps (and not: is preempted)? Unknown counts as yes. */
+/* Does the kernel say that tid sleeps (and is not preempted)? Unknown counts as yes. */
 static bool asleep(int tid)
 {
 	char path[48], buf[512];
@@ -141,7 +148,8 @@ static int64_t cpu_time(const struct carrier *c)
 	return MAX(sys_cpu_time(c->tid), 0);
 }
 
-/* What c has used since its clock showed that, at most ns. */
+/* What c has used since its clock showed `since`. If the kernel refuses that clock: 0
+ * if c sleeps, else ns. */
 static int64_t cpu_used(const struct carrier *c, int64_t since, int64_t ns)
 {
 	int64_t cpu = sys_cpu_time(c->tid);
@@ -151,7 +159,7 @@ static int64_t cpu_used(const struct carrier *c, int64_t since, int64_t ns)
 	return cpu - since;
 }
 
-/* Could anything become ready on a vp that nobody looks at? */
+/* Could anything become ready on a vp that has no carrier? */
 static bool waited_for(const struct uk_vp *vp)
 {
 	return vp_has_work(vp) || load_relaxed(&vp->reactor.pending) ||
@@ -170,8 +178,8 @@ static void report_orphan(struct uk_vp *vp, int64_t for_ns)
 	    vp->id, (long)(for_ns / NS_PER_MS), who);
 }
 
-/* Nobody has the vp: it waits for a spare, or for one who comes back. Who had it and lost it
- * between two looks has switched. */
+/* The vp has no carrier: it waits for a spare, or for a returning thread. A carrier
+ * that had it and lost it between two looks has switched. */
 static bool look_orphan(struct uk_vp *vp, uint64_t switches, int64_t now)
 {
 	struct vp_watch *w = &vp->watch;
@@ -204,8 +212,8 @@ static void report_stall(struct uk_vp *vp, struct carrier *c, int64_t for_ns)
 	    load_relaxed(&c->in_rt) ? ", inside the runtime" : "");
 }
 
-/* True if the vp was moved. A hog is marked first: once it has lost the vp it may come back
- * at any moment, and unmarks itself (enter_slow). */
+/* True if the vp was moved. A hog is marked first: once it has lost the vp it may come
+ * back at any moment, and then unmarks itself (enter_slow). */
 static bool take(struct uk_vp *vp, struct carrier *c, bool hog)
 {
 	if (unlikely(detector == DETECT_OFF))
@@ -216,7 +224,7 @@ static bool take(struct uk_vp *vp, struct carrier *c, bool hog)
 	}
 	if (hog) {
 		store_relaxed(&c->hog, vp);
-		/* its ring's completions need a poke from now on (reactor.h) */
+		/* from now on its ring's completions need an interrupt (reactor.h) */
 		fetch_add_relaxed(&vp->reactor.hogs, 1);
 		hogs = true;
 		c->hog_since = vp->watch.seen;
@@ -236,8 +244,8 @@ static bool take(struct uk_vp *vp, struct carrier *c, bool hog)
 	return true;
 }
 
-/* Renices one hog, or takes it back. It may have ended to be one meanwhile, and then been
- * given its priority back before we took it: so we look again. */
+/* Renices one hog, or undoes that. The carrier may have ceased to be a hog, and been
+ * given its priority back, before we lowered it: so we look again. */
 static void hog_nice(struct carrier *c, bool nice)
 {
 	if (c->niced == nice)
@@ -249,7 +257,7 @@ static void hog_nice(struct carrier *c, bool nice)
 		sys3(SYS_setpriority, PRIO_PROCESS, c->tid, process_nice);
 }
 
-/* True: one of them is to be looked at again, for it has not its priority. */
+/* True: a hog has a lowered priority, and is to be looked at again. */
 static bool look_hogs(int64_t now)
 {
 	bool any = false, niced = false;
@@ -265,7 +273,7 @@ static bool look_hogs(int64_t now)
 	return niced;
 }
 
-/* The kernel has no such thread any more. Once for each. */
+/* The kernel has no such thread any more. Called once for each. */
 static void say_ended(struct carrier *c)
 {
 	const struct uk_thread *t = load_relaxed(&c->current);
@@ -273,15 +281,15 @@ static void say_ended(struct carrier *c)
 	store_relaxed(&c->ended, true);
 	carrier_no_hog(c);
 	fetch_sub_acq_rel(&carriers_count, 1);
-	maker_wake(); /* there is room for another */
+	maker_wake(); /* there is space for another one */
 	uk_warn(
 	    "the program has ended carrier %d by a system call of its own: its thread "
-	    "%lu \"%s\" is lost, and who joins it waits for ever",
+	    "%lu \"%s\" is lost, and a thread that joins it waits for ever",
 	    c->tid, (unsigned long)t->id,
 	    t->kind == THREAD_DISPATCHER ? "dispatcher" : thread_name(t));
 }
 
-/* Not one that was retired, and perhaps made anew, while we asked. */
+/* False for one that was retired, and perhaps made anew, during this call. */
 static bool has_ended(const struct carrier *c)
 {
 	int tid = load_relaxed(&c->tid);
@@ -320,7 +328,7 @@ bool monitor_look(struct uk_vp *vp, int64_t now)
 	if (owner & VP_REVOKING)
 		return false;
 	idle = load_relaxed(&vp->idle);
-	/* who was idle at the last look has not stood still since: we slept, too */
+	/* a vp that was idle at the last look has not stalled since: we slept, too */
 	if (idle || w->idle || w->carrier != c || w->switches != switches) {
 		w->idle = idle;
 		w->carrier = c;
@@ -335,7 +343,7 @@ bool monitor_look(struct uk_vp *vp, int64_t now)
 		w->warned = 1;
 		report_stall(vp, c, stuck);
 	}
-	/* acquire: who has left the runtime has written who it is (pairs with exit_user) */
+	/* acquire: a carrier that left has stored current (pairs with exit_user) */
 	if (load_acquire(&c->in_rt) || load_relaxed(&c->current) == &c->disp)
 		return false;
 	if (load_relaxed(&c->mark))
@@ -353,7 +361,8 @@ bool monitor_look(struct uk_vp *vp, int64_t now)
 	return false;
 }
 
-/* The kernel saw c block, outside the runtime and with a vp. It may have come back since. */
+/* The kernel saw c block, outside the runtime and with a vp. It may have come back
+ * since. */
 static void spotted(struct carrier *c)
 {
 	uint32_t n = load_acquire(&vp_count_all);
@@ -392,7 +401,8 @@ void monitor_balance(uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		struct uk_vp *vp = vp_all[i];
 
-		/* more than it can run, or a hot thread that has waited a whole period */
+		/* more than it can run, or a hot thread that waits for a whole
+		 * period */
 		bool more = runq_stealable(&vp->rq) > 0 ||
 			    (load_relaxed(&vp->rq.lifo) &&
 			     vp->watch.switches == load_relaxed(&vp->count.switches));
@@ -400,7 +410,7 @@ void monitor_balance(uint32_t n)
 		if (vp->shared && load_relaxed(&vp->set->nidle) && more) {
 			for (unsigned k = 0; k < vp->set->n; k++)
 				if (load_relaxed(&vp->set->vps[k]->idle)) {
-					/* not we: our descriptors are our own */
+					/* not the monitor: its fds are its own */
 					maker_kick(vp->set->vps[k]);
 					break;
 				}
@@ -417,16 +427,16 @@ static uint64_t all_switches(uint32_t n)
 	return sum;
 }
 
-/* Is there anything for the keeper to find? Who ran since its last round may have left
- * something, or parked when it had passed him. */
+/* Is there anything for the keeper to find? A thread that has run since its last round
+ * may have left something, or have parked after the keeper had passed it. */
 static bool may_keep(uint32_t n, uint64_t called)
 {
 	return all_switches(n) != called || keeper_left();
 }
 
-/* All vps sleep: nobody can block or compute until one wakes up. Whoever leaves idleness, or
- * what the keeper takes, after our store sets the alarm; who did before it is seen by the second
- * look. */
+/* All vps sleep: nothing can block or compute until one wakes. A vp that leaves
+ * idleness, or a thread that gives the keeper something, sets the alarm if it does so
+ * after our store; if it did so before, the second look sees it. */
 static void sleep_with_the_vps(uint32_t n, uint64_t called, int64_t keep_at)
 {
 	struct carrier *c = NULL;
@@ -440,8 +450,8 @@ static void sleep_with_the_vps(uint32_t n, uint64_t called, int64_t keep_at)
 		spotted(c);
 }
 
-/* Between two rounds while somebody is awake. Whom the kernel sees block meanwhile is seen to
- * at once. */
+/* Between two rounds while a vp is awake. A carrier that the kernel sees block
+ * meanwhile loses its vp at once. */
 static void pause_for(int64_t period)
 {
 	struct timespec ts = sys_timespec(period);
@@ -459,8 +469,8 @@ static void pause_for(int64_t period)
 	}
 }
 
-/* One look at all. True: at one of them something was found; *niced: a hog has lost its
- * priority, and shall have it back in time. */
+/* One look at all vps. True: at one of them something was found. *niced: a hog has lost
+ * its priority, and is to have it back in time. */
 static bool look_round(uint32_t n, bool *niced)
 {
 	bool found = false;
@@ -493,7 +503,7 @@ static void *monitor_main(void *arg UNUSED)
 	int64_t period = PERIOD_MIN,
 		keep_at = keep_ns ? sys_now() + keep_ns : TIME_NEVER;
 	bool niced = false;
-	uint64_t called = 0; /* the keeper, after so many switches */
+	uint64_t called = 0; /* the count of switches at the keeper's last call */
 	unsigned quiet = 0;
 
 	sys2(SYS_prctl, PR_SET_NAME, "uk-monitor");
@@ -551,7 +561,7 @@ static void monitor_again(void)
 	detect_none();
 	uk_warn(
 	    "no monitor in this forked child (error %d): a thread that blocks outside "
-	    "the runtime holds up its processor",
+	    "the runtime holds up its vp",
 	    -r);
 }
 

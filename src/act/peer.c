@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peer.c - asks the broker (broker.h) to have us watched.
+/* peer.c - asks the broker (broker.h) to watch this process.
  *
- * The monitor never waits for it: a broker that is stopped, or that the service manager is just
- * starting, must not keep it from its looks. Questions are sent as far as there is room, answers
- * are fetched when the socket's signal says so, or at the next look.
+ * The monitor never waits for the broker: one that is stopped, or that the service
+ * manager is just starting, must not keep the monitor from its looks. Questions are
+ * sent as long as there is space. Answers are read when the socket's signal arrives, or
+ * at the next look.
  *
- * In a forked child the number is nothing: the socket is in the parent's monitor's table.
+ * In a forked child the fd means nothing: the socket is in the table of the parent's
+ * monitor.
  */
 #include "act/peer.h"
 
@@ -75,7 +77,7 @@ bool peer_is(int fd)
 	return fd == sock;
 }
 
-/* What n bytes say is an answer, to a question of ours. */
+/* The n bytes in *a are an answer, and a question of ours is open. */
 static bool is_answer(const struct broker_answer *a, long n)
 {
 	return n == sizeof(*a) && a->version == BROKER_VERSION && awaited &&
@@ -94,7 +96,7 @@ int peer_answers(void)
 		if (n == -EAGAIN || n == -EINTR)
 			break;
 		if (n == -ECONNRESET)
-			continue; /* it has gone without reading all; said once */
+			continue; /* it closed without reading all; comes once */
 		if (!is_answer(&a, n))
 			return refused ? refused : -ENOTCONN;
 		awaited--;

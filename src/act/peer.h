@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peer.h - `uk broker` from the side of who is served. All but peer_init: the monitor, with a
- * table of files of its own. */
+/* peer.h - the client's side of `uk broker`. All but peer_init is for the monitor, with
+ * a table of files of its own. */
 #ifndef ACT_PEER_H
 #define ACT_PEER_H
 
 #include "base/base.h"
 
-/* The runtime starts: where the broker is (UK_BROKER). */
+/* At the start of the runtime: finds out where the broker is (UK_BROKER). */
 void peer_init(void);
-/* Asks it to serve us; the answer comes later. -errno: there is no broker. */
+/* Asks the broker to serve us; the answer comes later. -errno: there is no broker. */
 int peer_start(void);
-/* Asks for a seat for a carrier. -EAGAIN: later; other -errno: never. */
+/* Asks for a seat for a carrier. -EAGAIN: try again later; other -errno: never. */
 int peer_seat(int tid, uint64_t carrier);
-/* An event of this descriptor is for peer_answers. */
+/* Is an event on this fd one for peer_answers? */
 bool peer_is(int fd);
-/* What has it said since the last time? 0: yes to all that was asked; -EINPROGRESS: not all is
- * answered; -ENOTCONN: it is gone; other -errno: no to one of them. */
+/* What has the broker said since the last call? 0: yes to all that was asked;
+ * -EINPROGRESS: some answers are still to come; -ENOTCONN: it is gone; other -errno: no
+ * to one of the questions. */
 int peer_answers(void);
 void peer_stop(void);
 

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* spot.bpf.c - the kernel's half of the event detector: sees a carrier block, tells the monitor.
+/* spot.bpf.c - the kernel's half of the event detector: sees a carrier block, tells the
+ * monitor.
  *
- * At each switch of kernel threads: is the one that leaves the processor a carrier of ours, does
- * it leave because it waits (and not because it was preempted), is it outside the runtime, and
- * does it have a vp? Then the monitor gets a signal with the carrier's address. Nothing is
- * decided here and nothing of the process is written: what becomes of the vp is the monitor's
- * business, by the protocol of sched/vp.h.
+ * At each switch of kernel threads it checks four things. Is the thread that leaves the
+ * CPU a carrier of ours? Does it leave because it waits (and was not preempted)? Is it
+ * outside the runtime? Does it have a vp? If so, the monitor gets a signal with the
+ * carrier's address. Nothing is decided here and nothing of the process is written: the
+ * monitor decides about the vp, by the protocol of sched/handoff.h.
  *
- * Who is a carrier, and of whom, stands in the task's own storage (a pointer in the task, no
- * table to search; it goes with the task). For all other tasks of the machine this is a look
- * at that pointer; for a carrier that has no vp, or is inside, two reads more.
+ * Which task is a carrier, and of which process, is in the task's own storage (a
+ * pointer in the task; there is no table to search, and it goes with the task). For all
+ * other tasks of the machine this is one look at that pointer; for a carrier that has
+ * no vp, or is inside, two more reads.
  *
- * The monitor has a seat, too, and is known from the first time that it sleeps: in a pid
- * namespace neither itself nor a broker can tell its number.
+ * The monitor has a seat, too, and is known from the first time that it sleeps: in a
+ * pid namespace neither itself nor a broker can tell its id.
  *
- * One program may serve many processes (tool/broker), which may lie about themselves. So the
- * last check is here: the signal goes to a thread of the very process that blocked, and only if
- * the user for whom it was registered could have sent it by kill(2). A program that has become
- * another user's by execve gets none.
+ * One program may serve many processes (tool/broker), which may lie about themselves.
+ * So the last check is here: the signal goes to a thread of the very process that
+ * blocked, and only if the user for whom it was registered could have sent it by
+ * kill(2). A program that has become another user's by execve gets none.
  */
 #include <linux/bpf.h>
 
@@ -49,7 +51,7 @@ extern void bpf_task_release(struct task_struct *p) __ksym;
 extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type,
 				__u64 value) __ksym;
 
-/* By a number that is never given twice: a seat whose home is gone is none. */
+/* A key is never used twice, so a seat whose home is gone is void. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -65,7 +67,8 @@ struct {
 	__type(value, struct spot_seat);
 } seats SEC(".maps");
 
-/* Of the carrier at this address of the current process. */
+/* The carrier at this address of the current process has a vp and is outside the
+ * runtime. */
 static int has_vp_outside(__u64 carrier)
 {
 	struct spot_carrier c;

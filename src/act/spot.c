@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spot.c - our half of the event detector, in a process: loads spot.bpf.c, or asks a broker.
+/* spot.c - the process's half of the event detector: loads spot.bpf.c, or asks a
+ * broker.
  *
- * Who may load it has a program of its own, held by descriptors in the monitor's own table of
- * files: it is gone with the process, however that ends, and a forked child starts its own. Who
- * may not is served by `uk broker`, if there is one (peer.c).
+ * A process that may load the program has one of its own, held by fds in the monitor's
+ * own table of files: it is gone with the process, however that ends, and a forked
+ * child loads its own. Other processes are served by `uk broker`, if there is one
+ * (peer.c).
  *
- * Rejected: a task work that wakes a futex in a map that is shared with the kernel (6.18; each
- * fork would have to replace the map, and a work that was done just before the wait is lost
- * without a word in that map); a ring of events and a poll (the monitor would wait for two
- * things, the timer's signal and the ring); ownership of vps in a map, taken away by the
- * program itself (the kernel would write what the process lives by); a spare that the event
- * names, and that takes the vp itself (it saves the monitor's 5 of 19 us where the interrupt
- * that carries the event takes 11, bench/FINDINGS.md; every carrier would have to keep libc's
- * signal blocked, whatever mask its program sets, or end the process by one that comes late). A
- * signal that waits for the monitor keeps, with the carrier's address in it, until it is fetched.
+ * Rejected: a task work that wakes a futex in a map that is shared with the kernel
+ * (6.18; each fork would have to replace the map, and a work that was done just before
+ * the wait is lost without a word in that map); a ring of events and a poll (the
+ * monitor would wait for two things, the timer's signal and the ring); ownership of vps
+ * in a map, taken away by the program itself (the kernel would write data on which the
+ * process depends); a spare that the event names, and that takes the vp itself (it
+ * saves the monitor's 5 of 19 us where the interrupt that carries the event takes 11,
+ * bench/FINDINGS.md; every carrier would have to keep libc's signal blocked, whatever
+ * mask its program sets, because a late signal ends the process). A signal that waits
+ * for the monitor is kept, with the carrier's address in it, until it is fetched.
  */
 #include "act/spot.h"
 
@@ -91,31 +94,31 @@ const char *spot_error(int r)
 {
 	switch (-r) {
 	case ENOSYS:
-		return "not built in: needs clang, bpftool and libbpf-dev where it is built";
+		return "not built in: the build needs clang, bpftool, libbpf-dev";
 	case EACCES:
-		return "not tried under a seccomp filter, which may kill for it";
+		return "not tried: a seccomp filter may kill the process for it";
 	case EPERM:
 		return "needs root, or CAP_BPF and CAP_PERFMON (setcap "
-		       "cap_bpf,cap_perfmon+ep PROGRAM); a broker would enable it: sudo "
-		       "systemctl enable --now uk-broker.socket";
+		       "cap_bpf,cap_perfmon+ep PROGRAM), or a broker (sudo systemctl "
+		       "enable --now uk-broker.socket)";
 	case EINPROGRESS:
-		return "asked of the broker, which has not answered yet";
+		return "waits for the broker's answer";
 	case EXDEV:
 		return "refused by the broker, which is in another pid namespace";
 	case ENOTUNIQ:
 		return "refused by the broker: the process has more than one user id";
 	case EPROTO:
-		return "refused by the broker, which is of another version";
+		return "refused by the broker, which has another version";
 	case EUSERS:
-		return "refused by the broker: this user has all that a user may have";
+		return "refused by the broker: this user has reached its limit";
 	case ENFILE:
-		return "refused by the broker, which serves as many as it can";
+		return "refused by the broker, which can serve no more processes";
 	case ENOTCONN:
 		return "lost: the broker is gone";
 	case EMFILE:
 	case ENOMEM:
 	case EAGAIN:
-		return "no memory or descriptors for it";
+		return "failed: no memory or no fd is free";
 	default:
 		return "needs Linux 6.13 with BTF (bpf_send_signal_task)";
 	}

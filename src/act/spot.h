@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spot.h - detection by event: the kernel tells the monitor that a carrier has blocked. */
+/* spot.h - detection by event: the kernel tells the monitor that a carrier has
+ * blocked. */
 #ifndef ACT_SPOT_H
 #define ACT_SPOT_H
 
 #include "sched/vp.h"
 
 /* The monitor, with a table of files of its own: from now on events come as signals
- * (alarm_wait) from the carriers that have a seat. 0, or -errno; -EINPROGRESS: a broker has been
- * asked, and peer_answers will say. All goes with the kernel thread that called. */
+ * (alarm_wait) from the carriers that have a seat. 0 or -errno; -EINPROGRESS: a broker
+ * has been asked, and peer_answers will tell. All ends with the kernel thread that
+ * called. */
 int spot_start(void);
-/* By a broker's program, not our own. */
+/* Is it a broker's program, not our own? */
 bool spot_brokered(void);
-/* What an error of spot_start means and what would help, for people; -EACCES is the caller's:
- * he did not try, under a filter. */
+/* For people: what an error of spot_start means and what would help. -EACCES comes from
+ * the caller, which did not try under a seccomp filter. */
 const char *spot_error(int r);
-/* The monitor: c is watched, 0, or will be (peer_answers). -EAGAIN: try again later; other -errno:
- * it cannot be, it may have ended. */
+/* The monitor: 0: c is watched, or will be (peer_answers). -EAGAIN: try again later;
+ * other -errno: it cannot be watched, or has ended. */
 int spot_seat(struct carrier *c);
-/* Whoever called spot_start: no more events. */
+/* The thread that called spot_start: no more events. */
 void spot_stop(void);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spot_load.c - brings spot.bpf.c into the kernel, and tells it who is to be watched.
+/* spot_load.c - loads spot.bpf.c into the kernel, and tells it which threads to watch.
  *
- * The program comes as a light skeleton: bytes that the kernel itself relocates against its own
- * types, so that at run time there is no library and no compiler. To load it wants CAP_BPF and
- * CAP_PERFMON; what comes after wants nothing but the descriptors, which is why the broker can
- * drop all it has.
+ * The program comes as a light skeleton: bytes that the kernel itself relocates against
+ * its own types, so that no library and no compiler is needed at run time. Loading
+ * needs CAP_BPF and CAP_PERFMON; everything later needs only the fds, which is why the
+ * broker can drop all its privileges.
  */
 #include "act/spot_load.h"
 

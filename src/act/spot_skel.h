@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spot_skel.h - the skeleton that bpftool made of spot.bpf.c, by our own doors: no function of
- * libc that a drop-in would define, and no memory from libc, for the monitor may run while a
- * thread that it rescues holds the allocator's lock. */
+/* spot_skel.h - the skeleton that bpftool made of spot.bpf.c, with our own system
+ * calls. It uses no function of libc that the preload library defines, and no memory
+ * from libc, because the monitor may run while a thread that it rescues holds the
+ * allocator's lock. */
 #ifndef ACT_SPOT_SKEL_H
 #define ACT_SPOT_SKEL_H
 
@@ -15,7 +16,7 @@
 
 #include "base/os.h"
 
-static int spot_error_number; /* the monitor */
+static int spot_error_number; /* the monitor's */
 
 static inline long spot_errno(long r)
 {

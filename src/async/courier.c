@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ends that go to a channel: a light thread of the group's, the courier, collects them as any
- * thread would, and sends. So a full channel holds up nobody but him, and select works.
+/* Completions that go to a channel: a light thread of the group, the courier, collects
+ * them as any thread would, and sends them. So a full channel holds up the courier
+ * only, and select works.
  *
- * Rejected: to send where an operation ends (the dispatcher can't wait for room, and would
- * touch the program's memory).
+ * Rejected: sending where an operation completes (the dispatcher cannot wait for space,
+ * and would touch the program's memory).
  */
 #include "async/async.h"
 #include "sync/chan.h"
 
-/* The next end; false: the group is being destroyed, and the courier has left it. */
+/* The next completion. False: the group is being destroyed, and the courier has left
+ * it. */
 static bool next_end(struct uk_group *g, uk_end *e, uk_chan **to)
 {
 	struct uk_thread *t = rt_enter();
@@ -42,7 +44,7 @@ static void *courier(void *arg)
 
 	while (next_end(arg, &e, &to))
 		if (to)
-			uk_chan_send(to, &e); /* closed: nobody wants to hear */
+			uk_chan_send(to, &e); /* if closed: the completion is dropped */
 	return NULL;
 }
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What has to wait for others of its group: chains that drain it, and all that come after one.
+/* Requests that must wait for others of their group: chains that drain it, and all that
+ * come after such a chain.
  *
  *   held, in order --its turn, the drainer--> running, by a helper
  *
- * The first of the held has its turn when all that has begun has ended; one that does not drain,
- * behind others that do not, at once. The drainer is a light thread that is there as long as
- * anything is held: who ends the last of what has begun (the dispatcher, perhaps) can start
- * nothing by himself.
+ * The first held chain has its turn when all that has begun has completed; or at once,
+ * if neither it nor the chain that began last drains. The drainer is a light thread
+ * that exists as long as anything is held, because the thread that completes the last
+ * request (perhaps the dispatcher) cannot start anything itself.
  *
- * Rejected: IOSQE_IO_DRAIN (it orders a ring, which is not one group's); a helper for each that
- * waits (a stack each).
+ * Rejected: IOSQE_IO_DRAIN (it orders a ring, which several groups share); a helper for
+ * each held request (a stack each).
  */
 #include "async/async.h"
 
@@ -34,7 +35,7 @@ void drain_hold(struct uk_group *g, struct req *chain, unsigned n)
 	g->nheld += n;
 }
 
-/* The chain that *p points to, out of the list. */
+/* Takes the chain that *p points to out of the list. */
 static struct req *take_out(struct uk_group *g, struct req **p)
 {
 	struct req *chain = *p;
@@ -83,7 +84,7 @@ static void *drainer(void *arg)
 		unsigned options = options_of(g->held);
 		struct req *chain;
 
-		if (!may_begin(g, options)) { /* until what has begun has ended */
+		if (!may_begin(g, options)) { /* until what has begun has completed */
 			group_await(g, &g->drainer, t,
 				    wait_begin_uncancelable(t, WAIT_IO, NULL),
 				    TIME_NEVER);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A group: the requests of asynchronous calls, their ends, who waits for them. The design is
- * in async.h.
+/* A group: the requests of asynchronous calls, their completions, and the threads that
+ * wait for them. The design is in async.h.
  *
- * Ends are counted. Who waits for k more says at which count he is to be fired, so one end of
- * many wakes him, and a batch of ends takes the lock once.
+ * Completions are counted. A thread that waits for k more says at which count it is to
+ * be fired, so only one of many completions wakes it, and a batch of completions takes
+ * the lock once.
  *
- * Rejected: a list of ends that is pushed to without the lock (who pushes would touch the
- * group after its waiter may have destroyed it).
+ * Rejected: a list of completions that is pushed to without the lock (the pusher would
+ * touch the group after its waiter may have destroyed it).
  */
 #include "async/async.h"
 
@@ -22,7 +23,7 @@ static void end_one(struct uk_group *g, struct req *q, struct group_wake *w)
 	group_ended(g, q, q, 1, w);
 }
 
-/* What runs in the parent has no one here who could end it. */
+/* In a forked child: nothing here could complete what runs in the parent. */
 static COLD void group_child(struct uk_group *g)
 {
 	struct group_wake nobody;
@@ -174,7 +175,7 @@ static int wait_locked(struct uk_group *g, struct uk_thread *t, unsigned min,
 	while (!enough(g, min)) {
 		unsigned k = MIN(min - g->nends, g->running), why;
 
-		if (!looked) { /* what has ended on this vp need not wait for its dispatcher */
+		if (!looked) { /* collect what has completed before parking */
 			looked = true;
 			lock_release(&g->lock);
 			sched_collect(t);
@@ -188,7 +189,7 @@ static int wait_locked(struct uk_group *g, struct uk_thread *t, unsigned min,
 		why = group_park(g, t, k, wait_begin(t, WAIT_IO, NULL), deadline);
 		if (why != WAKE_OK && why != WAKE_SIGNAL)
 			return wake_error(why);
-		if (why == WAKE_SIGNAL) { /* its handler runs as we leave */
+		if (why == WAKE_SIGNAL) { /* its handler runs in rt_exit */
 			lock_release(&g->lock);
 			rt_exit();
 			rt_enter();
@@ -237,20 +238,20 @@ int uk_wait_all(uk_group *g, uk_end *out, unsigned max, uk_time deadline)
 
 /* -- cancelling -- */
 
-/* Under the lock, which is let go meanwhile. */
+/* Under the lock, which is released meanwhile. */
 static void deliver(struct uk_group *g, struct req *q)
 {
 	struct group_wake w;
 
 	end_one(g, q, &w);
-	if (g->drainer.thread) /* who comes after it may begin */
+	if (g->drainer.thread) /* a chain behind it may begin */
 		w.who[1] = take_out(&g->drainer);
 	lock_release(&g->lock);
 	group_fire(&w);
 	group_lock(g);
 }
 
-/* The same; q runs in the reactor of another vp, maybe. */
+/* The same; q may run in the reactor of another vp. */
 static void ask_reactor(struct uk_group *g, struct uk_thread *t, struct req *q)
 {
 	q->pins++;
@@ -298,7 +299,7 @@ int uk_async_cancel(uk_group *g, uint64_t id)
 	return r;
 }
 
-/* -- birth and end -- */
+/* -- create and destroy -- */
 
 int uk_group_create(uk_group **out, unsigned depth)
 {
@@ -328,7 +329,7 @@ void group_left(struct uk_group *g)
 		wait_fire(closer.thread, closer.token, WAKE_OK);
 }
 
-/* Under the lock, which is let go: until drainer or courier has left. */
+/* Under the lock, which is released meanwhile: until drainer or courier has left. */
 static void await_left(struct uk_group *g, struct uk_thread *t)
 {
 	group_await(g, &g->closer, t, wait_begin_uncancelable(t, WAIT_CLOSE, NULL),

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that no reactor carries out, or whose memory is not there: a light thread makes the
- * blocking call, for one request or for all of a chain in turn. A chain is always one thread's:
- * what is linked has nobody else to wait for, and ends in the same way on all engines.
+/* Requests that no reactor carries out, or whose memory is not resident: a light thread
+ * makes the blocking call, for one request or for all of a chain in turn. One thread
+ * runs a whole chain: its requests wait for nothing else, and complete in the same way
+ * on all engines.
  *
- * Runs on the helper's stack, outside the runtime but for the group's lock.
+ * Runs on the helper's stack, and inside the runtime only for the group's lock.
  */
 #include "async/async.h"
 
@@ -57,7 +58,9 @@ static off_t *place(off_t *off)
 	return *off == UK_OP_HERE ? NULL : off;
 }
 
-/* What a blocking call looks at in its caller's name is no caller's here: no signal for it. */
+/* A blocking call reads its arguments in its caller's name, and a bad pointer is a
+ * signal to the caller. Here there is none, so the arguments are checked first:
+ * -EFAULT. */
 static int64_t recv_message(const uk_op *o)
 {
 	const char *m = o->addr;
@@ -128,7 +131,7 @@ static int64_t timeout(uk_time deadline)
 	return deadline ? uk_sleep_until(deadline) : -EINVAL;
 }
 
-/* Until it is connected, O_NONBLOCK or not. */
+/* Waits until the socket is connected, even if it is O_NONBLOCK. */
 static int64_t connecting(const uk_op *o)
 {
 	uint32_t len = sizeof(int);
@@ -136,7 +139,7 @@ static int64_t connecting(const uk_op *o)
 	int64_t r;
 
 	while ((r = call(o)) ==
-	       -EAGAIN) { /* a listener's queue is full: nothing tells */
+	       -EAGAIN) { /* a listener's queue is full: no event tells */
 		r = uk_sleep(UK_MS);
 		if (r < 0)
 			return r;
@@ -164,7 +167,7 @@ static int64_t waiting(const uk_op *o)
 	return r;
 }
 
-/* An end is open the other way round, and never ready. */
+/* One of the fds is open for the other direction only, and so never ready. */
 static bool ends_wrong(const uk_op *o)
 {
 	long in = plain(SYS_fcntl, o->fd2, F_GETFL, 0, 0, 0);
@@ -173,8 +176,9 @@ static bool ends_wrong(const uk_op *o)
 	return (in & O_ACCMODE) == O_WRONLY || (out & O_ACCMODE) == O_RDONLY;
 }
 
-/* Until there is something at one end and room at the other, or the kernel has something to say
- * of one: *hung then. Who is ready is watched on, or its close would end nothing. */
+/* Waits until one fd has data and the other has space, or the kernel reports an error
+ * or a hang-up of one: then *hung. An fd that is ready stays in the poll, without
+ * events: otherwise closing it would not end the wait. */
 static int64_t both_ready(const uk_op *o, bool *hung)
 {
 	struct pollfd p[2] = { { o->fd2, POLLIN, 0 }, { o->fd, POLLOUT, 0 } };
@@ -195,13 +199,14 @@ static int64_t both_ready(const uk_op *o, bool *hung)
 			if (p[i].revents)
 				p[i].events = 0;
 		if (!until && (p[0].events || p[1].events) && ends_wrong(o))
-			break; /* as the call will say */
+			break; /* the call will return the error */
 	}
 	return 0;
 }
 
-/* O_NONBLOCK or not. An end that has hung up stays ready while the other is waited for, which the
- * kernel may look at first: then from time to time, as uk_splice does. */
+/* Waits whether or not the fds are O_NONBLOCK. An fd that has hung up stays ready while
+ * the other one is not, and the kernel may look at the other one first. Then the call
+ * is repeated each millisecond, as uk_splice does. */
 static int64_t splicing(const uk_op *o)
 {
 	bool waits = !(o->flags & SPLICE_F_NONBLOCK), hung = false;
@@ -220,7 +225,7 @@ static int64_t splicing(const uk_op *o)
 	return r;
 }
 
-/* How many descriptors are meant. */
+/* How many fds the operation uses. */
 static int files_of(const uk_op *o)
 {
 	switch (o->kind) {
@@ -243,7 +248,8 @@ static void unbind(const struct req *q, int n)
 		bound_end(q->what.fd2);
 }
 
-/* The files are still those of the submission, and remain so: io/using.c. */
+/* True: the fds still mean the files of the submission, and keep that meaning until
+ * unbind (io/using.c). */
 static bool bind_to(const struct req *q, int n)
 {
 	if (n > 0 && !bound_begin(q->what.fd, q->life[0]))
@@ -274,7 +280,7 @@ static int64_t on_files(struct req *q, struct io_op *loan)
 	return r;
 }
 
-/* It is bound. */
+/* q is bound to its fd. */
 static int64_t lending(struct req *q)
 {
 	struct io_op loan = { .lends = 0 };
@@ -296,7 +302,7 @@ static int64_t run(struct req *q)
 		return stream_wanted(o) ? -EINVAL : timeout(o->deadline);
 	if (!bind_to(q, n))
 		return -EBADF;
-	if (o->kind == UK_OP_CLOSE) { /* which waits for all who are bound */
+	if (o->kind == UK_OP_CLOSE) { /* it waits for all that are bound */
 		unbind(q, n);
 		return on_files(q, NULL);
 	}
@@ -307,7 +313,7 @@ static int64_t run(struct req *q)
 	return r;
 }
 
-/* False: somebody wanted its end before it began. */
+/* False: it was cancelled before it began. */
 static bool begin(struct req *q)
 {
 	struct uk_thread *t = rt_enter();

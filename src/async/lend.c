@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends that copy nothing: the kernel reads the program's memory until the peer has it all. So
- * there are two ends, that of the call and that of the loan:
+/* Sends that copy nothing: the kernel reads the program's memory until the peer has it
+ * all. So there are two completions, that of the call and that of the loan:
  *
- *   IO_SEND_ZC --> accepted: an end with UK_END_MORE, what is linked begins
- *   IO_LENT -----> let go:   the last end, UK_END_FREE
+ *   IO_SEND_ZC --> accepted: a completion with UK_END_MORE; what is linked begins
+ *   IO_LENT -----> released: the last completion, UK_END_FREE
  *
- * The request submits both itself, or its helper does (who runs it: async.h). What can't be
- * lent is copied, with the same two ends: where no ring does it, to sockets that have no such
- * thing (AF_UNIX), of memory that is not there (law 1: the dispatcher pins the pages). The
- * number may mean another file as soon as the first end is there: the loan is the operation's,
- * not the descriptor's. Modelled in tests/model/loan.pml.
+ * The request submits both itself (RING), or its helper does (HELPER, async.h). What
+ * cannot be lent is copied, with the same two completions: if no ring does it, if the
+ * socket has no such operation (AF_UNIX), or if the memory is not resident (the
+ * dispatcher pins the pages, and a vp must not wait for a page: law 1,
+ * docs/ARCHITECTURE.md). The fd may mean another file as soon as the first completion
+ * is there: the loan belongs to the operation, not to the fd. Modelled in
+ * tests/model/loan.pml.
  *
- * Rejected: MSG_ZEROCOPY and its error queue (each notification is a wake-up of whoever polls
- * the socket, and two may not read the queue); the first end as the operation's own and the
- * loan as another request (a group would have to keep a place for it, or fail after the bytes
- * have gone).
+ * Rejected: MSG_ZEROCOPY and its error queue (each notification wakes every thread that
+ * polls the socket, and two may not read the queue); the first completion as the
+ * operation's own and the loan as another request (a group would have to keep a place
+ * for it, or fail after the bytes have gone).
  *
- * Runs on the helper's stack, which keeps the operation that the notification names; lend_goes_on
- * where the vp's completions are collected.
+ * Runs on the helper's stack, which holds the operation that the notification names.
+ * lend_goes_on runs where the vp's completions are collected.
  */
 #include "async/async.h"
 
@@ -26,7 +28,7 @@
 
 #include "io/io.h"
 
-#define COPY INT64_MIN /* lend_once: it can't be lent */
+#define COPY INT64_MIN /* lend_once: it cannot be lent */
 
 bool lend_possible(const uk_op *o)
 {
@@ -34,7 +36,7 @@ bool lend_possible(const uk_op *o)
 	       !(o->options & (UK_OP_MULTI | UK_OP_POOL));
 }
 
-/* What is looked at here, too. */
+/* The same for memory that is read here, too. */
 static bool readable(struct uk_thread *t, const void *p, size_t n)
 {
 	return n < sizeof(uint64_t) ||
@@ -88,7 +90,7 @@ static int64_t lend_once(struct uk_thread *t, const uk_op *o, struct io_op *op)
 	}
 	if (!cannot_lend(r) && r != -EAGAIN && r != -EINTR)
 		return r;
-	sched_io_lent(t, op); /* what has not gone may be lent, too */
+	sched_io_lent(t, op); /* what has not been sent may be lent, too */
 	return r == -EAGAIN || r == -EINTR ? r : COPY;
 }
 
@@ -127,7 +129,7 @@ int64_t lend_over(struct req *q, struct io_op *op, int64_t r)
 	return told ? 0 : r;
 }
 
-/* -- a request's own -- */
+/* -- for a RING request -- */
 
 enum io_kind lend_kind(int kind)
 {
@@ -140,7 +142,7 @@ bool lend_goes_on(struct req *q, int64_t r)
 {
 	struct io_op *op = &q->op;
 
-	if (op->kind == IO_LENT) /* with what it had then */
+	if (op->kind == IO_LENT) /* q->res is set already */
 		return false;
 	if (cannot_lend(r) && !q->copies) {
 		q->copies = true;

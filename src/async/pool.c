@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pools of buffers: see pool.h. A stack without a lock, so that a dispatcher, a signal handler
- * and a child of a fork may use it; the count in its head tells a buffer that was taken and put
- * back meanwhile from one that has stayed. */
+/* Pools of buffers, see pool.h. A pool is a stack without a lock, so that a dispatcher,
+ * a signal handler and a child of a fork may use it. The count in its head
+ * distinguishes a buffer that was taken and put back meanwhile from one that has
+ * stayed. */
 #include "async/pool.h"
 
 #include <errno.h>

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams: one operation, many ends. Its helper makes the call again and again; what one brings
- * is an end of its own as long as the group has room for it, else the last.
+/* Streams: one operation, many completions. The helper repeats the call. Each result is
+ * a completion of its own as long as the group has space for it; otherwise it is the
+ * last one.
  *
- * And receiving into a pool: the buffer is taken when there are bytes for it, so thousands that
- * wait need none.
+ * A receive into a pool takes its buffer when there are bytes for it, so thousands of
+ * waiting operations need none.
  *
- * Rejected: to wait for room in the group (who does not collect would have what arrives pile up
- * where he can't see it; the stream's last end tells him).
+ * Rejected: waiting for space in the group (if the program does not collect, what
+ * arrives would pile up unseen; the stream's last completion tells it).
  */
 #include "async/async.h"
 

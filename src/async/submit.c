@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uk_submitv: which way each goes, and off with it.
+/* uk_submitv: chooses how each request is carried out, and starts it.
  *
- * The reactor carries an operation out inside the runtime, where a page fault that takes long
- * would keep the vp (law 1, io/place.c). So it gets only those whose memory is there, all of it:
- * what they read and write and what describes that, which is looked at here, so it must be
- * readable, too. The rest, and what no ring does, is the helpers'. mincore(2) and a call that
- * reads a word answer for a page; the answer serves PLACE_USES times, because programs use the
- * same buffers again and again.
+ * The reactor carries an operation out inside the runtime, where a long page fault
+ * would keep the vp (law 1 of docs/ARCHITECTURE.md, io/place.c). So it gets only
+ * operations whose memory is all resident: what they read and write and what describes
+ * that. The description is read here, so it must be readable, too. Helpers do the rest,
+ * and what no ring does. mincore(2) and a call that reads a word answer for a page. An
+ * answer serves PLACE_USES times, because programs use the same buffers again and
+ * again.
  *
- * Runs on the submitter's stack, and for the ends (group_take) on whatever stack the vp's
- * completions are collected on; both inside the runtime.
+ * Runs on the submitter's stack. For completions (group_take) it runs on the stack on
+ * which the vp's completions are collected. Both are inside the runtime.
  *
- * Rejected: to try each call of many at once, as the blocking ones do (the point of a vector is
- * one system call for many).
+ * Rejected: trying each call of many at once, as the blocking calls do (the point of a
+ * vector is one system call for many).
  */
 #include "async/async.h"
 
@@ -30,7 +31,7 @@
 #define PATH_MOST 4096u
 #define STATX_BYTES 256u
 
-/* -- is it there? -- */
+/* -- is the memory resident? -- */
 
 static bool page_there(struct uk_group *g, struct uk_thread *t, uintptr_t page)
 {
@@ -47,7 +48,7 @@ static bool page_there(struct uk_group *g, struct uk_thread *t, uintptr_t page)
 	outside_begin(t);
 	r = sys3(SYS_mincore, page, PAGE, &there);
 	if (r == 0 && there & 1 && !sys_readable((void *)page))
-		r = -EFAULT; /* there, but not for the program: nor may we look */
+		r = -EFAULT; /* resident, but the program may not read it, nor may we */
 	outside_end(t);
 	if (r < 0 || !(there & 1))
 		return false;
@@ -128,7 +129,7 @@ static bool memory_there(struct uk_group *g, struct uk_thread *t, const uk_op *o
 	}
 }
 
-/* -- what the reactor knows of it -- */
+/* -- what the reactor knows of an operation -- */
 
 static const uint8_t kind_of[] = {
 	[UK_OP_NOP] = IO_NOP,         [UK_OP_READ] = IO_READ,
@@ -187,7 +188,7 @@ bool what_dontwait(int kind, unsigned flags)
 	return kind >= UK_OP_RECV && kind <= UK_OP_SENDMSG && flags & MSG_DONTWAIT;
 }
 
-/* A ring ignores a place in a stream, where pread(2) fails. */
+/* A ring ignores an offset into a stream, where pread(2) fails. */
 static bool has_places(struct uk_thread *t, int fd)
 {
 	unsigned hint = load_relaxed(io_hint(fd));
@@ -200,8 +201,9 @@ static bool has_places(struct uk_thread *t, int fd)
 	return true;
 }
 
-/* Only the kernel's own read(2) holds the lock of a file's position, and what was received
- * ahead is not in the socket. */
+/* False for reads and writes at a file's position, because only the kernel's own
+ * read(2) holds the position's lock; and for a socket that is received ahead, whose
+ * bytes are not in the socket. */
 static bool ring_may(struct uk_thread *t, const uk_op *o)
 {
 	switch (o->kind) {
@@ -227,8 +229,8 @@ static bool ring_may(struct uk_thread *t, const uk_op *o)
 	}
 }
 
-/* A read at a place of what is known to be a file: what most vectors are made of. The rest of
- * what by_ring asks has but one answer then. */
+/* A read at an offset of a known file: most vectors consist of these. All other
+ * conditions of by_ring hold then. */
 static inline bool plain_read(const uk_op *o)
 {
 	return o->kind == UK_OP_READ && !o->options && !o->reserved0 && !o->reserved &&
@@ -236,8 +238,8 @@ static inline bool plain_read(const uk_op *o)
 	       load_relaxed(io_hint(o->fd)) & HINT_FILE;
 }
 
-/* What a ring does for it; IO_KINDS: nothing. In the runtime; the thread may be on another vp
- * after it. */
+/* The ring's operation for it; IO_KINDS: none. In the runtime; afterwards the thread
+ * may be on another vp. */
 static enum io_kind by_ring(struct uk_group *g, struct uk_thread *t, const uk_op *o)
 {
 	enum io_kind kind;
@@ -256,7 +258,8 @@ static void fill_op(struct req *q, const uk_op *o, enum io_kind kind)
 {
 	q->len = (uint32_t)o->len;
 	q->polls = false;
-	/* one by one: who submits it writes the rest, and to clear all first costs as much again */
+	/* field by field: the submitter writes the rest, and clearing all first costs
+	 * as much again */
 	q->op.kind = (uint8_t)kind;
 	q->op.fd = o->fd;
 	q->op.len = (uint32_t)o->len;
@@ -279,7 +282,7 @@ static void fill_op(struct req *q, const uk_op *o, enum io_kind kind)
 		q->op.flags &= 1;
 }
 
-/* -- the end of one in the ring -- */
+/* -- completion of an operation in the ring -- */
 
 static bool is_hitch(const struct req *q)
 {
@@ -290,8 +293,9 @@ static bool is_hitch(const struct req *q)
 			      !what_dontwait(q->kind, q->op.flags);
 }
 
-/* It was not ready, and its descriptor says not to wait, or it has become ready: by the vp that
- * it was pending in. */
+/* In the vp in which the operation was pending. True: it goes on, because a file with
+ * O_NONBLOCK was not ready (as a poll from now on), or because that poll has found it
+ * ready. */
 static bool goes_on(struct req *q)
 {
 	if (likely(!is_hitch(q)) || load_relaxed(&q->asked))
@@ -314,7 +318,7 @@ static int64_t result(const struct req *q)
 
 	if (likely(res >= 0 && !q->polls && q->kind <= UK_OP_SENDMSG))
 		return res;
-	/* as a close of ours, the drop-in's, too */
+	/* as after uk_close or the preload library's close */
 	if (unlikely(res == REACTOR_MOVED))
 		files_drop(q->op.fd2);
 	if (unlikely(res == REACTOR_MOVED || res == REACTOR_ANEW))
@@ -369,7 +373,7 @@ void group_take(struct op_sink *s, struct io_op *first)
 
 /* -- submission -- */
 
-/* How many belong to the chain that begins at ops[0]. */
+/* How many operations belong to the chain that begins at ops[0]. */
 static unsigned chain_len(const uk_op *ops, unsigned n)
 {
 	unsigned k = 1;
@@ -409,7 +413,8 @@ static struct req *make_req(struct uk_group *g, uk_op *o)
 	return q;
 }
 
-/* Under the lock: a request for each, linked to the next. The first. */
+/* Under the lock: makes a request for each operation, linked to the next; returns the
+ * first. */
 static struct req *make_chain(struct uk_group *g, uk_op *ops, unsigned n)
 {
 	struct req *first = NULL, **tail = &first;
@@ -428,19 +433,20 @@ static struct req *make_chain(struct uk_group *g, uk_op *ops, unsigned n)
 	return first;
 }
 
-/* Chains of ops[0..n), n of BATCH at most but for a longer chain; how many were taken. */
+/* Submits chains of ops[0..n), where n is BATCH at most except for a longer chain.
+ * Returns how many operations were taken. */
 static unsigned submit_some(struct uk_group *g, struct uk_thread *t, uk_op *ops,
 			    unsigned n)
 {
 	struct req *chain[BATCH];
 	uint8_t ring[BATCH];          /* enum io_kind */
-	enum io_kind kind = IO_KINDS; /* of the one before, and its home */
+	enum io_kind kind = IO_KINDS; /* of the previous operation, and its home */
 	struct uk_vp *home = NULL;
 	struct io_parcel parcel = { 0 };
 	unsigned done = 0, k = 0, at = 0, len;
 	bool drainer, rings;
 
-	/* no engine takes a sink's operations that does not take this one */
+	/* an engine that takes operations with a sink takes this one */
 	rings = sched_io_home(t, IO_NOP, IO_CLASS_FILE);
 	for (unsigned i = 0; i < n; i += len) {
 		len = chain_len(ops + i, n - i);
@@ -487,7 +493,7 @@ static unsigned submit_some(struct uk_group *g, struct uk_thread *t, uk_op *ops,
 	return done;
 }
 
-/* False: it is not in memory all at once, and goes to home. */
+/* False: the data are not all in memory, and the request goes to home. */
 static bool read_at_once(struct uk_group *g, struct uk_thread *t, struct req *q,
 			 struct uk_vp *home)
 {
@@ -513,10 +519,10 @@ static bool read_at_once(struct uk_group *g, struct uk_thread *t, struct req *q,
 	return ends;
 }
 
-/* A read of a file, and nothing else: where the ring is our own vp's, and not another processor's
- * work, it costs a system call in any case, and the call itself spares the way to the ring and
- * back. Meanwhile it is nobody's, so who wants its end leaves word (asked). False: it goes the
- * way of all. */
+/* Only a single read of a file comes here. If the ring is our own vp's, and no network
+ * processor serves it, a system call is needed in any case, and a direct call saves the
+ * way to the ring and back. Meanwhile the request has neither home nor helper, so a
+ * cancel only sets `asked`. False: the request is submitted as all others are. */
 static bool submit_read(struct uk_group *g, struct uk_thread *t, uk_op *o)
 {
 	struct io_parcel parcel = { 0 };
@@ -558,7 +564,7 @@ int uk_submitv(uk_group *g, uk_op *ops, unsigned n)
 		return r;
 	if (n > INT32_MAX)
 		return -EINVAL;
-	n = MIN(n, g->depth + 1); /* a chain that is longer than all is so still */
+	n = MIN(n, g->depth + 1); /* a chain longer than the group stays too long */
 	touch_write(ops, n * sizeof(*ops));
 	t = rt_enter();
 	if (n == 1 && submit_read(g, t, ops)) {
@@ -576,7 +582,7 @@ int uk_submitv(uk_group *g, uk_op *ops, unsigned n)
 			break;
 		}
 	}
-	sched_collect(t); /* the kernel has them, whatever the caller does now */
+	sched_collect(t); /* the kernel has them, whatever the caller does next */
 	rt_exit();
 	return done || !n ? (int)done : -EAGAIN;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* backtrace.c - frames of parked and of interrupted threads.
  *
- * With libunwind where it was there at build time (it reads the call-frame information, so
- * code without frame pointers is no obstacle); else along the frame pointers, bounded by
- * the thread's own stack. The caller sees to it that the thread does not run meanwhile. */
+ * Frames are found with libunwind if it was there at build time (it reads the
+ * call-frame information, so it can pass code without frame pointers). Otherwise they
+ * are found along the frame pointers, bounded by the thread's own stack. The caller
+ * makes sure that the thread does not run meanwhile. */
 #include <dlfcn.h>
 #include <link.h>
 #include <string.h>
@@ -15,15 +16,16 @@
 #include "base/panic.h"
 
 #define FRAMES_MAX 64
-#define STEPS_MAX 4096 /* with those of a recursion that are not printed */
+#define STEPS_MAX 4096 /* including those of a recursion that are not printed */
 #define CYCLE 4
 
-/* A recursion, of one function or of up to CYCLE that call each other, is cut: its frames
- * are printed once (a cycle of several: twice, to be seen), the others are counted. */
+/* A recursion, of one function or of up to CYCLE that call each other, is shortened:
+ * its frames are printed once (those of a cycle twice, to show it), and the others are
+ * counted. */
 struct run {
 	uintptr_t last[2 * CYCLE]; /* the latest first */
-	unsigned cycle;            /* not 0: in a run of so many */
-	unsigned more;             /* frames of it that were not printed */
+	unsigned cycle;            /* not 0: in a cycle of so many */
+	unsigned more;             /* frames of the recursion that were not printed */
 	int printed;
 };
 
@@ -69,8 +71,8 @@ static bool run_goes_on(int fd, struct run *r, uintptr_t ip)
 	return false;
 }
 
-/* Threads of one dump that stand alike: a server's thousands have a few shapes. Direct-mapped; the
- * running dump's. */
+/* The stacks that this dump has printed, because thousands of threads in a server have
+ * only a few different ones. Direct-mapped; belongs to the running dump. */
 static struct {
 	uint64_t hash, thread;
 } shapes[64];
@@ -82,7 +84,7 @@ void backtrace_begin(void)
 
 #define NO_FRAME 0
 
-/* The first thread with these frames; 0: this one is it. */
+/* The first thread with these frames; 0: this one is the first. */
 static uint64_t first_alike(uint64_t hash, uint64_t thread)
 {
 	unsigned at = hash >> 32 & (array_size(shapes) - 1);
@@ -101,7 +103,7 @@ static uint64_t mix(uint64_t hash, uintptr_t ip)
 	return ((hash ^ ip) * UINT64_C(0x9e3779b97f4a7c15) + (hash >> 29)) | 1;
 }
 
-/* From the text that symbolize gives: a function and where it is. */
+/* From the text that symbolize returns: a function and where it is. */
 struct place {
 	char *fn, *at;
 };
@@ -136,7 +138,7 @@ static const char *at_word(const struct place *p)
 	return p->at ? " at " : "";
 }
 
-/* What is known of exported functions alone, where nobody can say more. */
+/* Prints what is known of exported functions only, if symbolize has no answer. */
 static void print_symbol(int fd, int n, uintptr_t ip, const Dl_info *i)
 {
 	if (i->dli_sname)
@@ -148,11 +150,12 @@ static void print_symbol(int fd, int n, uintptr_t ip, const Dl_info *i)
 		       i->dli_fname, (unsigned long)(ip - (uintptr_t)i->dli_fbase));
 }
 
-/* What is inlined in the library's own functions is of no use to who reads. In a program
- * that is linked with the archive nobody can tell them from his. */
+/* Functions inlined in the library's own functions do not help a reader. In a program
+ * that is linked with the static library, nothing distinguishes them from the
+ * program's. */
 static bool is_ours(const struct link_map *m)
 {
-	static uintptr_t ours; /* whoever finds out, all find the same */
+	static uintptr_t ours; /* racy: all threads find the same */
 	struct link_map *me;
 	Dl_info i;
 
@@ -162,7 +165,7 @@ static bool is_ours(const struct link_map *m)
 	return m->l_name[0] && (uintptr_t)m == load_relaxed(&ours);
 }
 
-/* exact: ip is where it stands, and not where it will return to. */
+/* exact: ip is the current instruction, not a return address. */
 static void print_frame(int fd, int n, uintptr_t ip, bool exact)
 {
 	char text[SYMBOLIZE_MAX], *rest = text;
@@ -193,7 +196,7 @@ static void print_frame(int fd, int n, uintptr_t ip, bool exact)
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 
-/* hash: of the frames, none is printed. */
+/* With hash: adds the frames to it and prints none. */
 static void walk(int fd, unw_context_t *uc, bool signal_frame, uint64_t *hash)
 {
 	unw_cursor_t c;
@@ -247,7 +250,7 @@ void backtrace_here(int fd, const void *ucontext)
 	walk(fd, (unw_context_t *)(uintptr_t)ucontext, true, NULL);
 }
 #else
-/* hash: of the frames, none is printed. */
+/* With hash: adds the frames to it and prints none. */
 static void walk_fp(int fd, uintptr_t ip, uintptr_t fp, uintptr_t low, uintptr_t high,
 		    bool signal_frame, uint64_t *hash)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crash.c - signals that tell the user something: a stack overflow (law 6), SIGQUIT. */
+/* crash.c - signals that report something: a stack overflow (law 6,
+ * docs/ARCHITECTURE.md), SIGQUIT. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -40,7 +41,7 @@ static void report_overflow(const void *addr, void *base, size_t size)
 	t = found[1];
 	uk_warn(
 	    "stack overflow: thread %lu \"%s\" touched %p, the guard of its stack of %lu KiB; "
-	    "give it more with uk_attr.stack_size or UK_STACK",
+	    "give it a larger stack with uk_attr.stack_size or UK_STACK",
 	    t ? (unsigned long)t->id : 0UL, t ? thread_name(t) : "?",
 	    env_privileged() ? NULL : addr, (unsigned long)(size >> 10));
 }
@@ -68,8 +69,8 @@ static void on_fault(int sig, siginfo_t *si, void *uc)
 	}
 	if (si->si_code <= 0 && old->sa_handler == SIG_IGN)
 		return;
-	/* the instruction faults again and the default action (core dump) follows; what was sent,
-	 * and by no instruction, is sent again */
+	/* The instruction faults again, and the default action (core dump) follows. A
+	 * signal that was sent, not caused by an instruction, is sent again. */
 	old->sa_handler = SIG_DFL;
 	old->sa_flags = 0;
 	LIBC(sigaction)(sig, old, NULL);
@@ -125,12 +126,12 @@ void crash_install(void)
 	LIBC(sigaction)(SIGSEGV, &sa, &old_segv);
 	LIBC(sigaction)(SIGBUS, &sa, &old_bus);
 #endif
-	/* a dump tells addresses: not to whoever may signal a privileged program */
+	/* a dump shows addresses: not for users that may signal a privileged program */
 	if (env_privileged() || (d && !strcmp(d, "0")))
 		return;
 	if (d && d[0] == '/')
 		fmt_to(dump_path, sizeof(dump_path), "%s", d);
-	/* only where nobody wants SIGQUIT for himself */
+	/* only if the program does not use SIGQUIT */
 	if (!LIBC(sigaction)(SIGQUIT, NULL, &old) && old.sa_handler == SIG_DFL) {
 		sa.sa_flags = SA_RESTART;
 		sa.sa_handler = on_quit;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doctor.c - what this machine has, what is used instead where it has not (law 6). */
+/* doctor.c - what this machine has, and what replaces what is missing (law 6,
+ * docs/ARCHITECTURE.md). */
 #include <sys/resource.h>
 #include <sys/utsname.h>
 
@@ -14,7 +15,7 @@
 
 typedef void row_fn(const char *, const char *, int, void *);
 
-/* Why there is no ring, in words. */
+/* Explains why there is no ring. */
 static void explain(char *buf, size_t n, int err)
 {
 	struct rlimit rl = { RLIM_INFINITY, RLIM_INFINITY };
@@ -27,7 +28,7 @@ static void explain(char *buf, size_t n, int err)
 		else
 			fmt_to(buf, n,
 			       "a ring's memory does not fit into the limit of locked "
-			       "memory (RLIMIT_MEMLOCK), %lu KiB: ulimit -l",
+			       "memory (RLIMIT_MEMLOCK), %lu KiB: raise ulimit -l",
 			       (unsigned long)(rl.rlim_cur >> 10));
 		break;
 	case EPERM:
@@ -36,11 +37,11 @@ static void explain(char *buf, size_t n, int err)
 		       "refused: kernel.io_uring_disabled, or a seccomp filter");
 		break;
 	case ENOSYS:
-		fmt_to(buf, n, "this kernel has none, or none that does all we need");
+		fmt_to(buf, n, "this kernel has none, or one without a needed feature");
 		break;
 	case EMFILE:
 	case ENFILE:
-		fmt_to(buf, n, "no descriptor is free for a ring: ulimit -n");
+		fmt_to(buf, n, "no fd is free for a ring: raise ulimit -n");
 		break;
 	default:
 		fmt_to(buf, n, "a ring cannot be made: error %d", -err);
@@ -110,7 +111,7 @@ static void vps_row(row_fn *fn, void *arg)
 		       (long)(milli / 1000), (long)(milli % 1000 / 100));
 	fmt_to(buf, sizeof(buf), "%u (%u CPUs%s%s%s)", vpset_default->n, process_cpus.n,
 	       quota, env_get("UK_VPS") ? "; UK_VPS" : "",
-	       cut ? "; a set has no more" : "");
+	       cut ? "; the limit of a set" : "");
 	fn("virtual processors", buf, !cut, arg);
 }
 
@@ -122,7 +123,7 @@ static void limits(row_fn *fn, void *arg)
 	if (!sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &rl)) {
 		fmt_to(buf, sizeof(buf), "%lu (hard limit %lu)%s",
 		       (unsigned long)rl.rlim_cur, (unsigned long)rl.rlim_max,
-		       rl.rlim_cur < 4096 ? ": low for a server, see ulimit -n" : "");
+		       rl.rlim_cur < 4096 ? ": low for a server, raise ulimit -n" : "");
 		fn("open files", buf, rl.rlim_cur >= 4096, arg);
 	}
 }
@@ -140,7 +141,8 @@ UK_API int uk_doctor(row_fn *fn, void *arg)
 	}
 	if (r) {
 		fmt_to(buf, sizeof(buf),
-		       "does not start: error %d (why: see standard error)", -r);
+		       "does not start: error %d (the reason is on standard error)",
+		       -r);
 		fn("runtime", buf, 0, arg);
 		return 1;
 	}

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dump.c - uk_dump: every thread, what it waits for, who holds that, and its frames.
+/* dump.c - uk_dump: every thread, what it waits for, which thread holds that, and its
+ * frames.
  *
  * May run in a signal handler. A parked thread is held while its frames are read: it is
- * asked to suspend, so that a wake-up that comes meanwhile parks it on the way to the run
- * queue instead of running it; then it is let go. A running thread prints its own frames,
- * from a signal on its carrier: SIGURG, which carriers keep open; in the drop-in, where the program
- * may have a use for that, the one that interrupts (carrier_ask). */
+ * asked to suspend, so that a wake-up that comes meanwhile parks it on the way to the
+ * run queue instead of running it; then it is released. A running thread prints its own
+ * frames, from a signal on its carrier. That is SIGURG, which carriers keep open. In
+ * the preload library, whose program may use SIGURG, it is the signal that interrupts
+ * carriers (carrier_ask). */
 #include <errno.h>
 #include <signal.h>
 
@@ -20,8 +22,8 @@
 #define PRINTING_WAIT_MS 15000 /* more than all questions to symbolize may take */
 
 static uint32_t busy;            /* one dump at a time */
-static int dump_fd;              /* the running dump's */
-static uint32_t begun, answered; /* carriers that print, and that have printed */
+static int dump_fd;              /* of the running dump */
+static uint32_t begun, answered; /* carriers that print; that have printed */
 
 static long age_ms(const uk_thread_info *i)
 {
@@ -81,7 +83,7 @@ static int dump_one(void *obj, void *arg)
 static void answer(void *uc)
 {
 	struct uk_thread *t = thread_self_tls;
-	int was = errno; /* what it interrupted may be about to read it */
+	int was = errno; /* the interrupted code may be about to read it */
 
 	if (!load_relaxed(&busy) || !t || t->kind != THREAD_USER)
 		return;
@@ -136,8 +138,8 @@ static void frames_of_running(int fd)
 	silent = asked - MIN(load_acquire(&answered), asked);
 	if (silent)
 		fmt_fd(fd,
-		       "  %u more that ran when asked have not answered: they have "
-		       "parked since, or get no processor\n",
+		       "  %u more running threads have not answered: they have parked "
+		       "since, or get no CPU\n",
 		       silent);
 }
 
@@ -152,7 +154,7 @@ __attribute__((constructor)) static void dump_register(void)
 	carrier_answers[QUESTION_FRAMES] = answer;
 }
 
-/* s has a network processor, or would have one. */
+/* s has a network processor, or should have one. */
 static void print_net_cpu(int fd, const struct uk_vpset *s)
 {
 	const struct net_cpu *n = &s->net_cpu;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inspect.c - what a thread is doing, seen from another one that does not stop it. */
+/* inspect.c - what a thread does, seen from another thread that does not stop it. */
 #include "look/inspect.h"
 
 #include <pthread.h>
@@ -32,7 +32,8 @@ static uint64_t id_of_owner(const uint64_t *owner)
 	return inspect_read(&id, &t->id, sizeof(id)) ? id : 0;
 }
 
-/* The drop-in's, in libc's object: where that has the links of robust ones. */
+/* A mutex of the preload library, in libc's object: the owner is where libc links
+ * robust mutexes. */
 static uint64_t holder_of_pthread(const pthread_mutex_t *m)
 {
 	int kind = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inspect.h - looking at threads from outside: snapshots, backtraces. Async-signal-safe. */
+/* inspect.h - looking at threads from outside: snapshots, backtraces.
+ * Async-signal-safe. */
 #ifndef LOOK_INSPECT_H
 #define LOOK_INSPECT_H
 
@@ -12,16 +13,17 @@ extern uint64_t monitor_passes, monitor_events; /* act/monitor.c */
 bool inspect_thread(const struct uk_thread *t, uk_thread_info *i);
 /* Copy n bytes from src, which may have been unmapped meanwhile. */
 bool inspect_read(void *dst, const void *src, size_t n);
-/* A dump begins, one at a time: frames that are alike are printed once in it. */
+/* A dump begins, one at a time; in it, frames that are alike are printed once. */
 void backtrace_begin(void);
-/* Print the frames that a parked context will return to, or who of this dump stands there, too;
- * t must not run meanwhile. */
+/* Print the frames that a parked context will return to, or the thread of this dump
+ * that has the same; t must not run meanwhile. */
 void backtrace_parked(int fd, const struct uk_thread *t);
 /* Print the frames of the code that a signal interrupted. */
 void backtrace_here(int fd, const void *ucontext);
 
 void crash_install(void); /* SIGSEGV on a guard page, SIGQUIT */
-/* *a is the kernel's action for sig: if it is ours, the one that the program had. */
+/* *a is the kernel's action for sig. If it is ours, replace it by the one that the
+ * program had. */
 struct sigaction;
 void crash_replaced(int sig, struct sigaction *a);
 

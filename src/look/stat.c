@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stat.c - counters and thread snapshots for the program itself. Reads others' counters
- * without stopping them: each is right, their sum is of no single moment. */
+/* stat.c - counters and snapshots of threads for the program itself. Other threads'
+ * counters are read without stopping them: each is right, but their sum is of no single
+ * moment. */
 #include "uk/stat.h"
 
 #include <errno.h>
@@ -78,7 +79,7 @@ static void sum_up(uk_stats *s)
 	s->stacks = stack_mapped();
 }
 
-/* What the caller's structure has room for; what it has beyond ours is 0. */
+/* Copies what fits into the caller's structure; what it has beyond ours is 0. */
 static void hand_out(const uk_stats *s, uk_stats *to, size_t size)
 {
 	size_t known = MIN(size, sizeof(*s));
@@ -104,7 +105,8 @@ UK_API int uk_vp_stats_sized(const uk_vp *vp, uk_stats *s, size_t size)
 	return 0;
 }
 
-/* Programs of before the sizes call these: their structure ends after the first gauges. */
+/* Called by programs built before the sizes: their structure ends after the first
+ * gauges. */
 #define SIZE_1 (offsetof(uk_stats, stacks) + sizeof(uint64_t))
 UK_API void stats_get_1(uk_stats *s) __asm__("uk_stats_get");
 UK_API int vp_stats_1(const uk_vp *vp, uk_stats *s) __asm__("uk_vp_stats");
@@ -131,7 +133,7 @@ UK_API const char *uk_version(void)
 	return UK_VERSION;
 }
 
-/* Room for what a newer program than this library expects. */
+/* Space for what a program that is newer than this library expects. */
 union info {
 	uk_thread_info known;
 	char room[512];
@@ -162,7 +164,7 @@ UK_API int uk_thread_each_sized(int (*fn)(const uk_thread_info *, void *), void 
 	return thread_slab.size ? slab_walk(&thread_slab, each_one, &e) : 0;
 }
 
-/* Of before the sizes; it only reads. */
+/* Called by programs built before the sizes; it only reads. */
 UK_API int thread_each_1(int (*fn)(const uk_thread_info *, void *),
 			 void *arg) __asm__("uk_thread_each");
 

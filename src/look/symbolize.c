@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symbolize.c - addr2line(1) is asked for file and line, from where nothing is safe: a signal
- * handler, a thread that has no stack left.
+/* symbolize.c - asks addr2line(1) for file and line, from code in which nothing is
+ * safe: a signal handler, or a thread that has no stack left.
  *
- * Nothing of that can be done in this process: a library that reads debug information
- * allocates, and who was interrupted may be malloc itself. So at the first question a helper
- * is born by clone(2): a process of its own that shares our memory, but neither our table of
- * files nor our signals. It starts an addr2line for each object file that is asked for, and
- * the two talk through pipes that are in the helper's table alone. We and the helper talk
- * through the words below:
+ * None of this can be done in this process: a library that reads debug information
+ * allocates, and the interrupted code may be malloc itself. So the first question makes
+ * a helper by clone(2): a process of its own that shares our memory, but neither our
+ * table of files nor our signals. It starts an addr2line for each object file that is
+ * asked for, and talks to it through pipes that are in the helper's table alone. We and
+ * the helper talk through the words below:
  *
  *   FREE   --symbolize------> ASKED     the question is written
- *   ASKED  --the helper-----> ANSWERED  the answer is
+ *   ASKED  --the helper-----> ANSWERED  the answer is written
  *   ANSWERED --symbolize----> FREE
  *   any    --symbolize_end--> QUIT      or a question that took too long
  *
- * What the program sees of it: nothing. No descriptor of its own comes or goes; the helper's
- * end gives no SIGCHLD and its id to no wait() (it is born with exit signal 0, and only
- * __WALL finds it); addr2line is the helper's child, not ours. Both end with the report, or
- * with the thread that makes it, and the tool with the helper.
+ * The program sees nothing of it. None of its fds comes or goes. When the helper ends,
+ * there is no SIGCHLD, and no wait() returns its id (it is made with exit signal 0, and
+ * only __WALL finds it); addr2line is the helper's child, not ours. Both end with the
+ * report, or with the thread that makes it, and the tool ends with the helper.
  *
- * Not in a privileged program (it would start what PATH says), not where a seccomp filter is
- * (which may kill for it), not in a sanitizer build, and not with UK_SYMBOLIZE=0.
+ * Not used in a privileged program (it would start what PATH names), under a seccomp
+ * filter (which may kill for it), in a sanitizer build, and with UK_SYMBOLIZE=0.
  *
- * Rejected: fork (it copies page tables, and a full address space has many); a child of our
- * own that execs (exec gives it SIGCHLD as exit signal, so the program's wait() would take
- * it); libdw, libbacktrace (they allocate); a parser of DWARF of our own. */
+ * Rejected: fork (it copies page tables, and a full address space has many); a child of
+ * our own that execs (exec gives it SIGCHLD as exit signal, so the program's wait()
+ * would return it); libdw, libbacktrace (they allocate); a DWARF parser of our own. */
 #include "look/symbolize.h"
 
 #include <fcntl.h>
@@ -57,17 +57,17 @@
 
 enum { FREE, ASKED, ANSWERED, QUIT };
 
-/* An addr2line; the helper's. */
+/* An addr2line; used by the helper only. */
 struct tool {
 	char object[256];
 	int pid, in, out; /* pid 0: none, or it has failed */
 };
 
-static char search[1024]; /* PATH at the start; empty: never ask */
-static uint32_t reporting;
+static char search[1024];  /* PATH at the start; empty: symbolizing is off */
+static uint32_t reporting; /* process id of the reporting process; 0: none */
 static uint32_t asking; /* one question at a time: carriers answer a dump in parallel */
 static int64_t give_up;
-static int helper;     /* its process; 0: not started, -1: not any more */
+static int helper;     /* its process id; 0: not started, -1: ended */
 static uint32_t state; /* futex, see above */
 static char question[256], answer[SYMBOLIZE_MAX];
 static uintptr_t question_addr;
@@ -75,11 +75,11 @@ static struct tool tools[OBJECTS];
 static char helper_stack[HELPER_STACK] LINE_ALIGNED;
 static char tool_stack[HELPER_STACK] LINE_ALIGNED;
 
-/* Answers of this report: most threads are parked in the same places. */
+/* The answers of this report: most threads are parked in the same places. */
 static struct {
 	uintptr_t addr;
 	char object[256], text[KNOWN_TEXT];
-} known[KNOWN]; /* asking */
+} known[KNOWN]; /* guarded by asking */
 
 void symbolize_learn(void)
 {
@@ -93,7 +93,7 @@ void symbolize_learn(void)
 
 /* ---- the helper and its children: raw calls, and no TLS (it is our thread's) ---- */
 
-/* The tool itself: pipe ends are in tools[i], and become its 0 and 1. */
+/* The tool itself: its pipe ends are in *arg, and become its fds 0 and 1. */
 static int tool_main(void *arg)
 {
 	static char name[] = TOOL, all[] = "-afiC", e[] = "-e";
@@ -104,9 +104,9 @@ static int tool_main(void *arg)
 	uint64_t none = 0;
 	long null, in, out;
 
-	/* the helper is killed if it waits for too long: the tool never stays behind */
+	/* the helper is killed if it waits too long: the tool must not outlive it */
 	sys5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	/* out of the way of what they become */
+	/* to fds that do not collide with 0 and 1 */
 	in = sys3(SYS_fcntl, t->in, F_DUPFD_CLOEXEC, ABOVE_STDIO);
 	out = sys3(SYS_fcntl, t->out, F_DUPFD_CLOEXEC, ABOVE_STDIO);
 	sys3(SYS_dup3, in, 0, 0);
@@ -117,7 +117,7 @@ static int tool_main(void *arg)
 	sys4(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none));
 	for (const char *p = search, *end; *p; p = *end ? end + 1 : end) {
 		end = strchrnul(p, ':');
-		if (*p != '/') /* never what lies in the working directory */
+		if (*p != '/') /* never a file in the working directory */
 			continue;
 		fmt_to(path, sizeof(path), "%s", p);
 		path[MIN((size_t)(end - p), sizeof(path) - sizeof(TOOL) - 1)] = 0;
@@ -153,7 +153,7 @@ static bool tool_start(struct tool *t)
 	theirs.out = out[1];
 	t->in = in[1];
 	t->out = out[0];
-	/* returns when it has begun to run another program, or ended */
+	/* returns when the child runs another program, or has ended */
 	t->pid = LIBC(clone)(tool_main, tool_stack + sizeof(tool_stack),
 			     CLONE_VM | CLONE_VFORK | SIGCHLD, &theirs);
 	sys1(SYS_close, in[0]);
@@ -179,8 +179,8 @@ static struct tool *tool_for(const char *object)
 	return tool_start(t) ? t : NULL;
 }
 
-/* Where the answer to the address 0 begins, which we ask after each other one: "0x000..." at
- * the start of a line. NULL: not there yet with its two lines. */
+/* Where the answer to the address 0 begins, which follows each question: "0x000..." at
+ * the start of a line. NULL: it is not there yet with its two lines. */
 static char *after_answer(char *text)
 {
 	for (char *p = text, *end; (end = strchr(p, '\n')); p = end + 1) {
@@ -198,7 +198,7 @@ static char *after_answer(char *text)
 	return NULL;
 }
 
-/* Until the tool has said all, or until we give up. */
+/* Reads until the tool has answered. False: it failed, or took too long. */
 static bool tool_listen(const struct tool *t, char *text, size_t size)
 {
 	struct pollfd p = { .fd = t->out, .events = POLLIN };
@@ -253,7 +253,7 @@ static int helper_main(void *arg UNUSED)
 	sys5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	sys4(SYS_rt_sigaction, SIGSEGV, dfl, NULL, 8);
 	sys4(SYS_rt_sigaction, SIGBUS, dfl, NULL, 8);
-	/* what the program closes meanwhile shall be closed */
+	/* a file that the program closes meanwhile must not stay open here */
 	sys3(SYS_close_range, 0, ~0u, 0);
 	for (;;) {
 		uint32_t s = load_acquire(&state);
@@ -265,7 +265,7 @@ static int helper_main(void *arg UNUSED)
 			continue;
 		}
 		serve();
-		asked = ASKED; /* or they do not wait for it any more */
+		asked = ASKED; /* unless the question was given up */
 		cas_acq_rel(&state, &asked, ANSWERED);
 		sys_futex_wake(&state, 1);
 	}
@@ -331,7 +331,8 @@ static bool ask(const char *object, uintptr_t addr)
 	return s == ANSWERED;
 }
 
-/* The program's own file: its name may be relative, or another one's by now. */
+/* The path of an object. The program's own ("") may be relative, or name another file
+ * by now. */
 static const char *path_of(const char *object, char *buf, size_t size)
 {
 	long n;
@@ -389,7 +390,7 @@ bool symbolize_begin(void)
 
 	if (!search[0] || old == pid || !cas_acq_rel(&reporting, &old, 0))
 		return false;
-	if (old) /* the report of a parent, that we are a copy of */
+	if (old) /* the report of a parent, of which we are a copy */
 		store_relaxed(&asking, 0);
 	store_relaxed(&give_up, sys_now() + REPORT_NS);
 	helper = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exec family. On a carrier the mask is set just before, and set back if the program
- * cannot be run; in a forked or vforked child it is right already, or the child's own.
- * Async-signal-safe, hence libc's functions are looked up when the library is loaded. */
+/* The exec family. On a carrier the signal mask is set just before the call, and
+ * restored if the program cannot be run; in a child of fork or vfork the mask is right
+ * already, or the child's own. Async-signal-safe, so libc's functions are looked up
+ * when the library is loaded. */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <unistd.h>
@@ -57,7 +58,7 @@ LIBC_API int execveat(int fd, const char *path, char *const argv[], char *const 
 
 LIBC_API int fexecve(int fd, char *const argv[], char *const envp[])
 {
-	if (fd < 0) { /* AT_FDCWD is one for execveat */
+	if (fd < 0) { /* execveat would accept AT_FDCWD */
 		errno = EINVAL;
 		return -1;
 	}
@@ -82,7 +83,8 @@ LIBC_API int execvp(const char *file, char *const argv[])
 	return execvpe(file, argv, environ);
 }
 
-/* Into argv, if it is there: the arguments up to and with the null. How many. */
+/* Counts the arguments, with the final NULL; stores them in argv if that is not
+ * NULL. */
 static size_t collect(char **argv, const char *first, va_list *ap)
 {
 	char *arg = (char *)(uintptr_t)first;
@@ -97,7 +99,7 @@ static size_t collect(char **argv, const char *first, va_list *ap)
 	}
 }
 
-/* The arguments as an array on the caller's stack; ap_ stands behind them. */
+/* The arguments as an array on the caller's stack; ap_ is left behind the last one. */
 #define ARGV(argv, first)                                                              \
 	va_list ap_;                                                                   \
 	size_t n_;                                                                     \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* popen and pclose, for all threads: a child must not keep the pipes of the other ones
- * open, whoever opened them, so there is one list of them, here, and none in libc. */
+/* popen and pclose, for all threads. A child must not keep the pipes of other children
+ * open, no matter which thread opened them. So one list of them is here, and libc's
+ * stays empty. */
 #include <fcntl.h>
 #include <paths.h>
 #include <pthread.h>
@@ -24,7 +25,7 @@ struct piped {
 static struct lock lock = LOCK_INIT(RANK_POPEN);
 static struct piped *all; /* lock */
 
-/* The child's file actions: its end of the pipe, none of the others'. */
+/* The child's file actions: keep its end of its pipe, close those of the others. */
 static int actions_fill(posix_spawn_file_actions_t *a, int fd, int as)
 {
 	int r = posix_spawn_file_actions_adddup2(a, fd, as);
@@ -38,8 +39,8 @@ static int actions_fill(posix_spawn_file_actions_t *a, int fd, int as)
 	return r;
 }
 
-/* Under the lock: between the pipe and the list nobody else starts a child. Its mask is not the
- * one under the lock. */
+/* Under the lock, so that no other thread starts a child between the pipe and the list.
+ * The child gets *mask, not the mask of a thread that holds the lock. */
 static int start_locked(const char *command, int fd, int as, const sigset_t *mask,
 			pid_t *pid)
 {
@@ -71,7 +72,7 @@ static FILE *start(struct piped *p, const char *command, bool reads, bool cloexe
 	p->file = fdopen(ends[!reads], reads ? "r" : "w");
 	r = p->file ? 0 : errno;
 	if (!r) {
-		fwide(p->file, -1); /* a stream of bytes, says POSIX */
+		fwide(p->file, -1); /* a byte stream, as POSIX says */
 		bool own = spawn_mask(&mask);
 		uint64_t signals = spawn_lock(&lock);
 
@@ -140,7 +141,7 @@ LIBC_API int pclose(FILE *f)
 	int status = -1;
 	long r;
 
-	if (!p) { /* opened before the library was there */
+	if (!p) { /* opened before the library was loaded */
 		int (*next)(FILE *);
 
 		*(void **)(void *)&next = libc_next("pclose");
@@ -156,7 +157,8 @@ LIBC_API int pclose(FILE *f)
 	return status;
 }
 
-/* Not in a handler that interrupted the runtime: the child can only exec (life/fork.c). */
+/* Not in a handler that interrupted the runtime: the child can only exec
+ * (life/fork.c). */
 static void fork_lock(void)
 {
 	if (!rt_in_runtime())

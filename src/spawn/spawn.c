@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* posix_spawn, posix_spawnp and system on a carrier: the attributes say the mask, unless
- * the caller has said one himself. */
+/* posix_spawn, posix_spawnp and system on a carrier: the attributes get the child's
+ * mask, unless the caller has set one. */
 #include <dlfcn.h>
 #include <paths.h>
 #include <pthread.h>
@@ -122,8 +122,8 @@ LIBC_API int posix_spawnp(pid_t *restrict pid, const char *restrict file,
 
 /* --- system --- */
 
-/* SIGINT and SIGQUIT are ignored while any of ours waits; both under the lock. SIGCHLD is
- * blocked on a carrier as it is. */
+/* SIGINT and SIGQUIT are ignored while any call of system waits; the variables are
+ * under the lock. On a carrier SIGCHLD is blocked anyway. */
 static struct lock lock = LOCK_INIT(RANK_SYSTEM);
 static unsigned waiting;
 static struct sigaction old_int, old_quit;
@@ -216,7 +216,8 @@ LIBC_API int system(const char *command)
 	return status;
 }
 
-/* Not in a handler that interrupted the runtime: the child can only exec (life/fork.c). */
+/* Not in a handler that interrupted the runtime: the child can only exec
+ * (life/fork.c). */
 static void fork_lock(void)
 {
 	if (!rt_in_runtime())

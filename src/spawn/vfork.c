@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands before and after vfork (vfork_CPU.S), and _Fork.
+/* The code before and after vfork (vfork_CPU.S), and _Fork.
  *
- * The child of vfork runs on the caller's stack and thread block, with the caller held in
- * the kernel: a call of ours made by it would work in the parent's runtime, as a thread
- * that is asleep on a carrier that is asleep. So the thread is marked, and such a call ends
- * the child with a message. The child may do what POSIX lets it: exec, _exit.
+ * The child of vfork runs on the caller's stack and thread block, and the caller is
+ * held in the kernel. A library call in the child would work in the parent's runtime,
+ * as a thread that sleeps on a carrier that sleeps. So the thread is marked, and such a
+ * call ends the child with a message. The child may do what POSIX allows: exec, _exit.
  *
- * Signals: the child sets the mask that its maker has. A carrier blocks them in any case; a kernel
- * thread does from before the mark until after it, or a handler of the parent's would find the
- * mark, and the drop-in would put it off, with the signal blocked in the child for good. */
+ * Signals: the child sets the mask that a program started by the caller is to have. A
+ * carrier blocks signals in any case. Any other kernel thread blocks them from before
+ * the mark until after it. Otherwise a handler might run while the mark is set, and the
+ * preload library would defer it, with the signal blocked in the child for good. */
 #include <signal.h>
 #include <unistd.h>
 
@@ -21,9 +22,9 @@ const uint64_t *spawn_vfork_begin(void);
 long spawn_vfork_end(long pid);
 
 static __thread uint64_t child_mask;
-static __thread bool shut; /* child_mask is to be the parent's again */
+static __thread bool shut; /* child_mask is to be restored in the parent */
 
-/* The mask for the child to set. */
+/* Returns the mask that the child is to set. */
 const uint64_t *spawn_vfork_begin(void)
 {
 	uint64_t all = ~0ull;
@@ -50,8 +51,8 @@ long spawn_vfork_end(long pid)
 	return -1;
 }
 
-/* No handlers are run, nobody stands at the gate: like the child of a signal handler that
- * forked, it may exec. */
+/* No fork handlers run, and the gate is not shut. So the child may only exec, like the
+ * child of a signal handler that forked. */
 LIBC_API pid_t _Fork(void)
 {
 	pid_t (*next)(void);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Barrier, reusable: all state lies under the lock of its bucket in the futex table.
+/* Barrier, reusable. All its state is under the lock of its bucket in the futex table.
  *
- * The last to arrive takes all nodes of this round out (TAKEN) and fires them. TAKEN is the
- * truth: a thread whose deadline passes at that instant has passed the barrier. One that is
- * still queued takes its arrival back. After the lock is let go the barrier is not touched,
- * so any thread that passed may free it.
+ * The last thread to arrive takes all nodes of this round out of the queue (TAKEN) and
+ * fires them. The node decides: a thread whose deadline passes at that instant but
+ * whose node is TAKEN has passed the barrier. A thread that is still queued takes its
+ * arrival back. After the lock is released the barrier is not touched, so any thread
+ * that passed may free it.
  *
- * In the drop-in who is cut short by a handler has arrived all the same: the others may pass
- * while it runs, which may wait for just that. He is AWAY until he comes back, out of the queue
- * (a handler may be left by a jump), and learns from the phase whether the barrier has opened.
+ * In the preload library a thread that a signal handler interrupts has arrived all the
+ * same: the others may pass while the handler runs, which may wait for just that. Until
+ * it comes back, the thread counts as away and is out of the queue, because a handler
+ * may be left by a jump. The phase tells it whether the barrier has opened meanwhile.
  */
 #include "sync/barrier.h"
 
@@ -24,12 +26,12 @@ int uk_barrier_init(uk_barrier *b, uint32_t n)
 	return 0;
 }
 
-/* Under the lock; n - 1 others are queued, or away. */
+/* Under the lock; n - 1 other threads are queued or away. */
 static void open_barrier(uk_barrier *b, struct futex_bucket *fb)
 {
 	struct futex_node *n = futex_first(fb, b), *next;
 
-	store_relaxed(&b->arrived, 0); /* a dump may peek */
+	store_relaxed(&b->arrived, 0); /* a dump may read it */
 	b->phase++;
 	for (; n; n = next) {
 		next = futex_next(fb, n);
@@ -38,7 +40,7 @@ static void open_barrier(uk_barrier *b, struct futex_bucket *fb)
 	}
 }
 
-/* Under the lock: one more is there. True: he is the last. */
+/* Under the lock: count one more arrival. True: it was the last one. */
 static bool arrive(uk_barrier *b, struct futex_bucket *fb)
 {
 	bool last = b->arrived + 1 >= b->total;
@@ -50,7 +52,7 @@ static bool arrive(uk_barrier *b, struct futex_bucket *fb)
 	return last;
 }
 
-/* Under the lock, which it lets go: why he was woken. */
+/* Under the lock, which it releases. Returns the reason of the wake-up. */
 static unsigned sleep_queued(uk_barrier *b, struct futex_bucket *fb,
 			     struct futex_node *n, struct uk_thread *t,
 			     int64_t deadline)
@@ -60,8 +62,8 @@ static unsigned sleep_queued(uk_barrier *b, struct futex_bucket *fb,
 	return wait_park(t, n->token, deadline);
 }
 
-/* After a wake-up by clock, cancel or signal: true if the barrier had opened. Else he leaves the
- * queue, and the count changes by that. */
+/* After a wake-up by deadline, cancellation or signal: true if the barrier had opened.
+ * If not, the thread leaves the queue, and *count changes by `by`. */
 static bool passed(struct futex_node *n, uint32_t *count, int by)
 {
 	struct futex_bucket *fb = futex_lock_node(n);
@@ -94,8 +96,9 @@ int uk_barrier_wait_until(uk_barrier *b, uk_time deadline)
 	return wake_error(why);
 }
 
-/* Under the lock: one fewer is away. True: the barrier has opened meanwhile; then the lock is let
- * go, and b touched no more, whose away wakes who waits to destroy it. */
+/* Under the lock: one thread fewer is away. True: the barrier has opened meanwhile.
+ * Then the lock is released and b is not touched again; only the address of its count
+ * is used, to wake a thread that waits to destroy the barrier. */
 static bool opened(uk_barrier *b, uint32_t *away, uint32_t phase,
 		   struct futex_bucket *fb)
 {
@@ -131,7 +134,7 @@ int barrier_stay(uk_barrier *b, uint32_t *away, struct barrier_stay *s)
 	if (why != WAKE_OK && passed(&s->n, away, 1))
 		why = WAKE_OK;
 	s->away = why != WAKE_OK;
-	rt_exit(); /* handlers of signals run here */
+	rt_exit(); /* signal handlers run here */
 	return wake_error(why);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Channels: a ring of elements, or a rendezvous, and direct hand-over to whoever waits.
- * The protocol of waiters is in chan.h, select in select.c.
+/* Channels: a ring of elements or a rendezvous, with direct hand-over to a waiting
+ * thread. The protocol of waiters is in chan.h, select in select.c.
  *
- * One lock per channel (RANK_CHAN), or none on a single vp (the guard, chan.h): 8 bytes of
- * state and two queues are not worth a lock-free ring, and the hand-over must be one step
- * with the queues anyway.
+ * Each channel has one lock (RANK_CHAN), or none on a single vp (the guard, chan.h). A
+ * lock-free ring does not pay for 8 bytes of state and two queues, and the hand-over
+ * must be one step with the queues anyway.
  */
 #include "sync/chan.h"
 
@@ -80,7 +80,7 @@ static COLD void unbias(struct uk_chan *c)
 {
 	store_relaxed(&c->bias, NULL);
 	barrier_everywhere();
-	/* a section that began before shows now; later ones find no bias */
+	/* a section that began before is visible now; later ones find no bias */
 	for (unsigned spins = 1; load_acquire(&chan_inside) == c; spins++) {
 		if (spins % 200)
 			cpu_relax();
@@ -114,8 +114,8 @@ bool chan_claim(uint32_t *word, uint32_t to)
 
 enum meet { MEET, SELF_GONE, OTHER_GONE };
 
-/* Commit both sides of a hand-over, or neither. NULL: that side is not a published select
- * and needs no claim. */
+/* Commit both sides of a hand-over, or neither. A side that is NULL is not a published
+ * select and needs no claim. */
 static enum meet meet(uint32_t *self, uint32_t self_to, uint32_t *other,
 		      uint32_t other_to)
 {
@@ -135,8 +135,8 @@ static enum meet meet(uint32_t *self, uint32_t self_to, uint32_t *other,
 	return MEET;
 }
 
-/* Take the first waiter of q who can still be had. MEET: *n is unlinked and ours. OTHER_GONE:
- * there is none; our own claim is untouched. */
+/* Take the first waiter of q that is still available. MEET: *found is unlinked and
+ * ours. OTHER_GONE: there is none, and our own claim is untouched. */
 static enum meet partner(struct list *q, uint32_t *claim, uint32_t index,
 			 struct chan_node **found)
 {
@@ -146,7 +146,7 @@ static enum meet partner(struct list *q, uint32_t *claim, uint32_t index,
 		enum meet m;
 
 		if (n->claim && n->claim == claim)
-			continue; /* a select with both ends of one channel */
+			continue; /* a select with both operations of one channel */
 		m = meet(claim, CLAIM_TAKEN + index, n->claim, CLAIM_TAKEN + n->index);
 		if (m == SELF_GONE)
 			return m;
@@ -193,7 +193,7 @@ static int send_op(struct uk_chan *c, const void *elem, uint32_t *claim, uint32_
 	return 0;
 }
 
-/* The ring has room again: the first sender's element goes in. */
+/* The ring has space again: add the first sender's element. */
 static void refill(struct uk_chan *c, struct chan_wake *wake)
 {
 	struct chan_node *n;
@@ -248,7 +248,7 @@ void chan_push(struct uk_chan *c, int op, struct chan_node *n)
 	list_push_back(op == UK_SELECT_SEND ? &c->sendq : &c->recvq, &n->link);
 }
 
-/* After a wake-up by clock or cancel: true if a partner had completed us. */
+/* After a wake-up by deadline or cancellation: true if a partner has completed n. */
 static bool completed(struct uk_chan *c, struct chan_node *n)
 {
 	bool locked = chan_enter(c, n->thread), yes = !n->linked;
@@ -305,7 +305,7 @@ static int transfer(struct uk_chan *c, int op, void *elem, bool wait, int64_t de
 	return ret;
 }
 
-/* The const of an element to send is kept by chan_op. */
+/* An element to send stays const: chan_op only reads it. */
 static void *unconst(const void *p)
 {
 	return (void *)(uintptr_t)p;
@@ -341,9 +341,9 @@ int uk_chan_tryrecv(uk_chan *c, void *elem)
 	return transfer(c, UK_SELECT_RECV, elem, false, 0);
 }
 
-/* Nobody of q can go on any more. */
-/* *last is the wake-up not yet sent: the last one of all goes out after the channel's lock,
- * because who gets it may destroy the channel. */
+/* Wake every waiter of q with -EPIPE. *last is the wake-up not yet sent: the last one
+ * of all is fired after the channel's lock is released, because the thread that gets it
+ * may destroy the channel. */
 static void hang_up(struct list *q, struct chan_wake *last, bool *any)
 {
 	for (struct chan_node *n; partner(q, NULL, 0, &n) == MEET;) {

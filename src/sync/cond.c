@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Condition: a queue in the futex table (key = the condition).
  *
- * A waiter queues before it gives the mutex up, so whoever changes the state under the
- * mutex and signals finds it: no signal is lost. A signal takes the oldest node out, and
- * who comes later queues later: no wake-up is stolen.
+ * A waiter queues before it releases the mutex, so a thread that changes the state
+ * under the mutex and signals finds it: no signal is lost. A signal takes the oldest
+ * node out, and later waiters queue behind: no wake-up is stolen.
  *
- * Whom a signal or broadcast takes is not woken to collide with the mutex; he is moved to
- * its queue (mutex_adopt), and at most one is woken, if the mutex is free. From the move on
- * he has been signalled: a time-out or cancel that fires after it returns 0. One that fires
- * before it leaves the signal to the next waiter.
+ * A waiter that a signal or broadcast takes is not woken only to contend for the mutex.
+ * It is moved to the mutex's queue (mutex_adopt), and at most one is woken, if the
+ * mutex is free. From the move on the waiter is signalled: if its deadline or a
+ * cancellation fires later, the wait returns 0. If one fires earlier, the signal is
+ * left to the next waiter.
  *
  *   node on c ------signal: moved--> node on m --unlock--> wakes with WOKEN, or HANDED
  *      |                                 |
- *      +--clock, cancel: LEFT            +--clock, cancel: LEFT, yet signalled
+ *      +--deadline, cancel: LEFT         +--deadline, cancel: LEFT, yet signalled
  *
- * The mutex is re-taken without deadline and regardless of cancellation. A waiter whose mutex
- * is not of this kind (the drop-in has others) is moved nowhere, just woken: TAKEN.
+ * The mutex is locked again without a deadline and regardless of cancellation. If the
+ * waiter's mutex is not of this kind (the preload library has others), the waiter is
+ * not moved but woken: TAKEN.
  */
 #include "sync/cond.h"
 
 #include <limits.h>
 
-/* *waiters: nodes on c; bucket's lock to write, signal peeks without (it sees every waiter
- * that queued before the mutex was last released to him) */
+/* *waiters counts the waiters of c. It is written under the bucket's lock. A signal
+ * reads it without the lock: a thread that has held the mutex sees every waiter that
+ * queued before. */
 
 static void count(uint32_t *waiters, int by)
 {
@@ -44,7 +47,7 @@ bool cond_settle(const struct cond *c, struct futex_node *n, unsigned why, bool 
 	struct futex_bucket *b;
 
 	*woken = false;
-	if (why == WAKE_OK) { /* only the mutex fires with it, if there is one */
+	if (why == WAKE_OK) { /* only the mutex fires with it, if the waiter has one */
 		*woken = n->arg && n->state == FUTEX_TAKEN;
 		return true;
 	}
@@ -74,8 +77,9 @@ bool cond_leave(const struct cond *c, struct futex_node *n, uint32_t *wakes)
 	return left;
 }
 
-/* In the runtime, c's bucket locked, which it unlocks: one fewer is away. After that he touches
- * c no more, whose address wakes who waits for that. */
+/* In the runtime, with c's bucket locked, which it unlocks: one thread fewer is away.
+ * After that the condition is not touched; only its address is used, to wake
+ * cond_await_away. */
 static void not_away(const struct cond *c, struct futex_bucket *b)
 {
 	uint32_t left = c->away->threads - 1;
@@ -117,12 +121,12 @@ int cond_await_away(const struct cond_away *a)
 {
 	uint32_t n = load_acquire(&a->threads); /* pairs with not_away */
 
-	/* if some of them come back it is another one, and the look repeated */
+	/* if a thread returns first, the value has changed: the caller looks again */
 	return n ? futex_wait(&a->threads, n, FUTEX_ANY, TIME_NEVER) : 0;
 }
 
-/* c's bucket is locked: lock m's too, in address order. If c's had to be let go for it,
- * false: look again. */
+/* With c's bucket locked: lock m's bucket, too, in address order. False: c's bucket had
+ * to be released for that, and the caller must look again. */
 static bool lock_also(struct futex_bucket *bc, const uint32_t *m,
 		      struct futex_bucket **bm)
 {
@@ -139,7 +143,8 @@ static bool lock_also(struct futex_bucket *bc, const uint32_t *m,
 	return false;
 }
 
-/* Under the lock: those that go to no mutex's queue. How many are left to wake. */
+/* Under the lock: wake waiters that go to no mutex's queue. Returns how many are
+ * left. */
 static uint32_t wake_bare(const struct cond *c, struct futex_bucket *bc, uint32_t left)
 {
 	struct futex_node *n;
@@ -148,7 +153,7 @@ static uint32_t wake_bare(const struct cond *c, struct futex_bucket *bc, uint32_
 		count(c->waiters, -1);
 		futex_take(n, FUTEX_TAKEN);
 		wait_fire(n->thread, n->token,
-			  WAKE_OK); /* if it loses, he finds TAKEN */
+			  WAKE_OK); /* if another waker wins, n still finds TAKEN */
 		left--;
 	}
 	return left;
@@ -158,7 +163,7 @@ uint32_t cond_wake(const struct cond *c, uint32_t most)
 {
 	int64_t now = sched_clock_coarse(rt_enter());
 	struct futex_bucket *bc = futex_lock(c->key), *bm;
-	/* not those who queue while we work */
+	/* not the threads that queue during this loop */
 	uint32_t left = c->waiters ? MIN(most, *c->waiters) : most, todo = left;
 	struct futex_node *n;
 

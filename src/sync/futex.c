@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The user-level futex table (law 4): who sleeps until somebody touches an address.
+/* The user-level futex table: threads sleep here until another thread wakes an address
+ * (law 4, docs/ARCHITECTURE.md).
  *
- * Runs on the caller's stack, in the runtime. A bucket is a lock and a FIFO; waiters of
- * all addresses that hash to it share the queue. The condition is checked under the lock
- * (trap 13), and the waker takes the same lock after changing it, so a wake-up cannot fall
- * between check and sleep. Waiters are fired under the lock: a waiter whom the clock or a
- * cancel took first is passed over at once, and the wake-up goes to the next one; it is
- * never swallowed by somebody who leaves.
+ * Runs on the caller's stack, in the runtime. A bucket is a lock and a FIFO; the
+ * waiters of all addresses that hash to it share the queue. The condition is checked
+ * under the lock, and the waker takes the same lock after changing it, so a wake-up
+ * cannot fall between check and sleep. Waiters are fired under the lock. A waiter whose
+ * deadline or cancellation was first is passed over at once, and the wake-up goes to
+ * the next one; a waiter that leaves never swallows it.
  *
- * User threads and foreign kernel threads wait here alike; wait_fire knows the difference.
+ * User threads and foreign threads wait here alike; wait_fire knows the difference.
  *
- * 8192 buckets of one line: 512 KiB of zero pages, touched only where hashed to. A million
- * waiters on as many addresses are about 120 in a bucket, and each of them that is passed by
- * in a search is a cold line. So a bucket that has many is split into parts, by more
- * bits of the hash and under the same lock; the parts are zero pages until then (4 MiB).
+ * The table has 8192 buckets of one cache line: 512 KiB of zero pages, touched only
+ * where hashed to. A million waiters on as many addresses are about 120 in a bucket,
+ * and a search reads a cold line for each of them that it passes. So a bucket with many
+ * waiters is split into parts, by more bits of the hash and under the same lock; the
+ * parts are zero pages until then (4 MiB).
  *
- * Rejected: queues inside the objects (a drop-in sem_t has no room for one, and a raw
- * futex word none at all); a count of waiters read before the lock (it needs a full fence
- * on every wake, which costs what the lock costs; the primitives keep counts of their own);
- * more buckets from the beginning (a thousand waiters would touch a page each); a table that
- * grows as a whole (who looks for a bucket would have to be kept off while it moves).
+ * Rejected: queues inside the objects (libc's sem_t has no space for one, and a raw
+ * futex word has none at all); a count of waiters that is read before the lock (it
+ * needs a full fence on every wake, which costs as much as the lock; the primitives
+ * keep counts of their own); more buckets from the beginning (a thousand waiters would
+ * touch a page each); a table that grows as a whole (threads that look for a bucket
+ * would have to be kept out while it moves).
  */
 #include "sync/futex.h"
 
@@ -30,10 +33,10 @@
 
 struct futex_bucket futex_table[FUTEX_BUCKETS];
 static uint8_t
-    opened[FUTEX_BUCKETS / GROUP]; /* one of the group was; set once, atomics */
+    opened[FUTEX_BUCKETS / GROUP]; /* a bucket of the group is used; set once, atomic */
 static struct list parts[FUTEX_BUCKETS]
-			[FUTEX_PARTS]; /* the bucket's lock; while split */
-static uint8_t crowded;                /* a bucket has been split; set once, atomics */
+			[FUTEX_PARTS]; /* while split; under the bucket's lock */
+static uint8_t crowded;                /* a bucket has been split; set once, atomic */
 
 static uint64_t hash_of(const void *key)
 {
@@ -47,7 +50,7 @@ unsigned futex_hash(const void *key)
 
 unsigned futex_part(const void *key)
 {
-	return (unsigned)(hash_of(key) >> 46) % FUTEX_PARTS; /* the 5 below */
+	return (unsigned)(hash_of(key) >> 46) % FUTEX_PARTS; /* the next 5 bits */
 }
 
 void futex_foresee(const void *key)
@@ -62,7 +65,7 @@ static struct list *parts_of(const struct futex_bucket *b)
 	return parts[b - futex_table];
 }
 
-/* Under the lock: where those who wait on key are queued. */
+/* Under the lock: the queue of the threads that wait on key. */
 static struct list *queue_of(struct futex_bucket *b, const void *key)
 {
 	return b->split ? &parts_of(b)[futex_part(key)] : &b->queue;
@@ -91,12 +94,12 @@ __attribute__((constructor)) static void rank_buckets(void)
 }
 #endif
 
-/* Zero memory is a valid bucket: the queue is made by the first who locks. */
+/* Zero memory is a valid bucket: the first thread that locks it makes the queue. */
 static void bucket_open(struct futex_bucket *b)
 {
 	if (unlikely(!b->queue.next)) {
 		store_relaxed(&opened[(b - futex_table) / GROUP], 1);
-		fence_compiler(); /* a child forked between finds it in the group */
+		fence_compiler(); /* a child forked in between finds its group opened */
 		list_init(&b->queue);
 	}
 }
@@ -160,7 +163,7 @@ struct futex_bucket *futex_lock_node(const struct futex_node *n)
 		struct futex_bucket *b = bucket_with(n);
 
 		bucket_lock(b);
-		/* a requeue writes it under this lock: unchanged means that it stays */
+		/* requeue writes it under this lock: if it is unchanged, it stays */
 		if (likely(b == bucket_with(n)))
 			return b;
 		futex_unlock(b);
@@ -172,7 +175,7 @@ static struct futex_node *node_of(struct list *l)
 	return container_of(l, struct futex_node, link);
 }
 
-/* Who waits on one key stays in order. */
+/* The waiters on one key stay in order. */
 static NOINLINE void split(struct futex_bucket *b)
 {
 	for (unsigned i = 0; i < FUTEX_PARTS; i++)
@@ -235,7 +238,7 @@ void futex_take(struct futex_node *n, enum futex_state state)
 		b->split = false;
 }
 
-/* Splits nothing and makes nothing one again, for the mover may be half through a queue. */
+/* Neither splits nor merges a bucket: the caller may be in the middle of its queue. */
 void futex_move(struct futex_node *n, struct futex_bucket *to, const void *key)
 {
 	list_del(&n->link);
@@ -287,9 +290,9 @@ int futex_wait(const uint32_t *addr, uint32_t expected, uint32_t bits, int64_t d
 	return wake_error(why);
 }
 
-/* Under the lock: the next waiter on key from *at on, which goes on behind him. Asked for
- * only when it is wanted: to find that there is none is to read every node of the bucket,
- * each in a cold line of its own. */
+/* Under the lock: the next waiter on key, from *at on; *at is moved behind it. Called
+ * only when a waiter is wanted: to find that there is none means to read every node of
+ * the bucket, each in a cold line of its own. */
 static struct futex_node *next_from(const struct list *queue, struct list **at,
 				    const void *key)
 {
@@ -307,7 +310,7 @@ static int wake_locked(struct futex_bucket *b, const void *key, int n, uint32_t 
 	struct futex_node *w;
 	int woken = 0;
 
-	/* the first one's descriptor, with its node (or, from a stack, nothing of use) */
+	/* the descriptor of the first node (useless if that is on a stack) */
 	__builtin_prefetch((char *)at - offsetof(struct uk_thread, node), 1);
 	while (woken < n && (w = next_from(queue, &at, key))) {
 		if (!(w->tag & bits))
@@ -373,8 +376,8 @@ void futex_wake_ready(struct futex_bucket *b, bool (*ready)(const struct futex_n
 	futex_unlock(b);
 }
 
-/* In a forked child nobody waits; the nodes are those of lost threads. Pages that nobody
- * has touched are not looked at: to read all 128 was half of a fork's page faults. */
+/* In a forked child nothing waits; the nodes are those of lost threads. Pages that were
+ * never touched are skipped: reading all 128 was half of a fork's page faults. */
 static void table_lost(void)
 {
 	for (unsigned i = 0; i < FUTEX_BUCKETS; i++) {
@@ -393,8 +396,8 @@ static void table_lost(void)
 	}
 }
 
-/* Somebody has done for t what it waits for, so it does not look at the object again, which
- * others may have destroyed since. */
+/* What t waits for has been done for it, so t does not look at the object again, which
+ * other threads may have destroyed since. */
 static bool done(const struct uk_thread *t)
 {
 	uint64_t w = load_relaxed(&t->wait);
@@ -402,9 +405,10 @@ static bool done(const struct uk_thread *t)
 	return W_STATE(w) == W_FIRED && W_REASON(w) == WAKE_OK;
 }
 
-/* t will not come back from its wait, and neither will any other that waits for the same
- * object: whoever is left was not waiting. So the object shall look as without waiters. Who
- * holds it, holds it still; if that is a lost thread, for ever (POSIX has it so). */
+/* t will not come back from its wait, and neither will any other thread that waits for
+ * the same object: the threads that are left were not waiting. So the object is made to
+ * look as if it had no waiters. Its holder still holds it; if that is a lost thread,
+ * for ever (as POSIX says). */
 static void lost(struct uk_thread *t)
 {
 	void *obj = t ? (void *)(uintptr_t)t->wobj : NULL;
@@ -420,7 +424,7 @@ static void lost(struct uk_thread *t)
 		break;
 	case WAIT_COND:
 		((uk_cond *)obj)->waiters =
-		    0; /* who was signalled waits for the mutex */
+		    0; /* a signalled waiter waits for the mutex instead */
 		break;
 	case WAIT_RWLOCK:
 		rwlock_lost(obj);
@@ -440,7 +444,7 @@ static void lost(struct uk_thread *t)
 		select_lost(obj);
 		break;
 	default:
-		break; /* nothing but the table, or the scheduler's own */
+		break; /* only the table, or the scheduler's own objects */
 	}
 }
 

@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mutex: barging, with direct hand-off to a waiter who starved for 1 ms.
+/* Mutex: barging, with direct hand-off to a waiter that has starved for 1 ms.
  *
- * Uncontended, or while a woken waiter is on his way, lock and unlock are one CAS each and do
- * not enter the runtime. The word:
+ * Uncontended, or while a woken waiter has not run yet, lock and unlock are one CAS
+ * each and do not enter the runtime. The word:
  *
- *   LOCKED   somebody has it; `owner` says who
+ *   LOCKED   the mutex is held; `owner` names the holder
  *   WAITERS  the queue (futex table, key = the mutex) may not be empty
- *   WOKEN    one waiter was taken from the queue and is on his way: he will either take
- *            the lock or queue again, and clears the bit as he does so. Until then nobody
- *            else is woken, so a hundred waiters do not run in a herd.
+ *   WOKEN    one waiter was taken from the queue and will soon run. It will either take
+ *            the lock or queue again, and clears the bit as it does so. Until then no
+ *            other waiter is woken, so a hundred waiters do not run at once.
  *
  *   0 --lock--> LOCKED --unlock--> 0
  *   LOCKED --contender queues--> LOCKED|WAITERS
  *   LOCKED|WAITERS --unlock, wakes--> WOKEN[|WAITERS] --woken one--> LOCKED[|WAITERS]
- *   LOCKED|WAITERS --unlock, first waiter starved--> LOCKED[|WAITERS], owner = he
+ *   LOCKED|WAITERS --unlock, first waiter starved--> LOCKED[|WAITERS], owner = it
  *
- * Invariant: free with WAITERS set and somebody queued implies WOKEN, so a wake-up is
- * never lost. WAITERS is cleared only under the bucket's lock; WOKEN is set only there.
- * A waiter queues only after he saw LOCKED|WAITERS under that lock.
+ * Invariant: if the mutex is free, WAITERS is set and a waiter is queued, then WOKEN is
+ * set, so a wake-up is never lost. WAITERS is cleared only under the bucket's lock;
+ * WOKEN is set only there. A waiter queues only after it has seen LOCKED|WAITERS under
+ * that lock.
  *
- * A waiter who is given the lock at the instant when his deadline passes or he is
- * cancelled has it and says so (0): the node's HANDED decides, not the wake-up's reason.
+ * A waiter that is given the lock at the instant of its deadline or cancellation has
+ * the lock and returns 0: the node's HANDED decides, not the reason of the wake-up.
  *
- * The owner is the address of his descriptor (type-stable memory), so that a contender can
- * see whether spinning makes sense: only while the owner runs on another vp.
+ * The owner is the address of its descriptor (type-stable memory), so that a contender
+ * can see whether spinning makes sense: only while the owner runs on another vp.
  *
- * Rejected: always direct hand-off (a convoy: each pair of calls costs a switch); no
- * hand-off (a thread that locks in a loop on another vp starves the rest for ever).
+ * Rejected: always hand off directly (a convoy: each pair of calls costs a switch);
+ * never hand off (a thread that locks in a loop on another vp starves the rest for
+ * ever).
  */
 #include "sync/mutex.h"
 
@@ -70,8 +72,8 @@ static bool spin(const uint64_t *owner, const struct uk_thread *t, int *spins)
 	return true;
 }
 
-/* Queue behind (or, a second time, before) the others, unless m came free. False: it did.
- * *w is the word as last seen. */
+/* Queue at the end (after a wake-up at the front), unless m has become free; then
+ * false. *w is the word as last seen. */
 static bool enqueue(uint32_t *m, struct uk_thread *t, struct mutex_wait *how,
 		    struct futex_node *n, bool front, uint32_t *w)
 {
@@ -96,7 +98,7 @@ static bool enqueue(uint32_t *m, struct uk_thread *t, struct mutex_wait *how,
 	return true;
 }
 
-/* After a wake-up by clock or cancel. */
+/* After a wake-up by deadline or cancellation. */
 static enum futex_state leave(uint32_t *m, struct futex_node *n)
 {
 	struct futex_bucket *b = futex_lock_node(n);
@@ -151,8 +153,8 @@ int mutex_lock_wait(uint32_t *m, struct uk_thread *t, struct mutex_wait *how)
 	}
 }
 
-/* The owner, under b's lock: give m to n for good. If the clock fires n first, he finds
- * HANDED when he takes this lock. */
+/* Called by the owner, under b's lock: make n the owner. If n's deadline is first, n
+ * finds HANDED when it takes this lock. */
 static void hand_over(uint32_t *m, uint64_t *owner, struct futex_bucket *b,
 		      struct futex_node *n)
 {
@@ -160,13 +162,14 @@ static void hand_over(uint32_t *m, uint64_t *owner, struct futex_bucket *b,
 
 	futex_take(n, FUTEX_HANDED);
 	note_owner(owner, n->thread);
-	/* release: he sees what we did under the lock, even if his clock woke him */
+	/* release: n sees what we did with m held, even if its deadline woke it */
 	store_release(m, w);
 	wait_fire(n->thread, n->token, WAKE_OK);
 }
 
-/* The owner, under b's lock, word LOCKED|WAITERS: let go, wake the first who can be woken.
- * WOKEN goes up before the lock does, for whoever is woken may run at once. */
+/* Called by the owner, under b's lock, word LOCKED|WAITERS: release m and wake the
+ * first waiter that can be woken. WOKEN is set before the waiter is fired, because it
+ * may run at once. */
 static void pass_on(uint32_t *m, struct futex_bucket *b, struct futex_node *n)
 {
 	store_release(m, M_WOKEN | (futex_next(b, n) ? M_WAITERS : 0));
@@ -176,7 +179,7 @@ static void pass_on(uint32_t *m, struct futex_bucket *b, struct futex_node *n)
 			return;
 		n = futex_first(b, m);
 		if (!n) {
-			/* all had left: nobody is on his way */
+			/* all had left: no woken waiter is to come */
 			fetch_and_acq_rel(m, ~(M_WOKEN | M_WAITERS));
 			return;
 		}
@@ -197,7 +200,7 @@ void mutex_release(uint32_t *m, uint64_t *owner, struct uk_thread *t)
 			return;
 		b = futex_lock(m);
 		if ((load_relaxed(m) & (M_WAITERS | M_WOKEN)) == M_WAITERS)
-			break; /* neither bit changes now: we own m and hold the bucket */
+			break; /* neither bit changes now: we own m and the bucket */
 		futex_unlock(b);
 	}
 	n = futex_first(b, m);
@@ -220,23 +223,23 @@ void mutex_adopt(uint32_t *m, struct futex_bucket *bm, struct futex_node *n,
 
 		if (cas_acq_rel(m, &w, w | (held ? M_WAITERS : M_WOKEN))) {
 			n->since = now;
-			/* he cannot begin another wait before he has taken this bucket's lock */
+			/* n takes this bucket's lock before it begins another wait */
 			store_relaxed(&n->thread->wkind, (uint8_t)n->tag);
 			store_relaxed(&n->thread->wobj, m);
 			futex_move(n, bm, m);
 			if (held)
-				return; /* the unlock to come sees him */
+				return; /* the next unlock sees n */
 			break;
 		}
 	}
 	futex_take(n, FUTEX_TAKEN);
 	if (!wait_fire(n->thread, n->token, WAKE_OK))
-		fetch_and_acq_rel(m, ~M_WOKEN); /* he comes, but not as the woken one */
+		fetch_and_acq_rel(m, ~M_WOKEN); /* n comes, but without WOKEN */
 }
 
 void mutex_lost(uint32_t *m)
 {
-	*m &= M_LOCKED; /* whoever was WOKEN does not come */
+	*m &= M_LOCKED; /* a WOKEN waiter will not come */
 }
 
 /* -- the public calls: fast path, else into the runtime -- */

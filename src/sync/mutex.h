@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mutex.h - the core of every mutex: uk_mutex, and the drop-in's, whose word lies in libc's
- * object. A mutex is its word, which is also the key in the table of waiters; who owns it is
- * noted by the primitive, besides in `owner` for who might spin. */
+/* mutex.h - the core of every mutex: uk_mutex, and the preload library's, whose word
+ * lies in libc's object. A mutex is its word, which is also the key in the table of
+ * waiters. The primitive keeps track of the owner; the core notes it in `owner` for
+ * threads that may spin. */
 #ifndef SYNC_MUTEX_H
 #define SYNC_MUTEX_H
 
@@ -18,7 +19,8 @@ static inline bool mutex_owned(const uk_mutex *m, const struct uk_thread *t)
 #define M_WAITERS 2u
 #define M_WOKEN 4u
 
-/* Take it unless somebody has it: from 0, and as well while a waiter is on his way. */
+/* Take the mutex unless it is held: from 0, and also while a woken waiter is to
+ * come. */
 static inline bool mutex_try(uint32_t *m)
 {
 	uint32_t w = load_relaxed(m);
@@ -30,7 +32,7 @@ static inline bool mutex_try(uint32_t *m)
 	return false;
 }
 
-/* Give it up, unless somebody is to be woken for it. */
+/* Release the mutex, unless a waiter is to be woken for it. */
 static inline bool mutex_drop(uint32_t *m)
 {
 	uint32_t w = load_relaxed(m);
@@ -46,17 +48,18 @@ static inline bool mutex_drop(uint32_t *m)
 struct mutex_wait {
 	int64_t deadline;
 	int64_t since;       /* 0: from now on */
-	uint64_t *owner;     /* gets the owner's descriptor; NULL: nobody notes it */
-	enum wait_kind kind; /* for who asks what a thread waits for */
+	uint64_t *owner;     /* receives the owner's descriptor; NULL: not noted */
+	enum wait_kind kind; /* what the thread is shown to wait for */
 	bool uncancelable;   /* neither cancel nor the thread's own deadline ends it */
 	bool woken;          /* we were woken by this mutex and hold its WOKEN bit */
 };
 int mutex_lock_wait(uint32_t *m, struct uk_thread *t, struct mutex_wait *w);
-/* Give up one that is locked, whatever its depth; in the runtime. */
+/* In the runtime: release a locked mutex, whatever its depth. */
 void mutex_release(uint32_t *m, uint64_t *owner, struct uk_thread *t);
-/* Under the lock of n's bucket and of m's bucket bm: the waiter n, of a condition, becomes
- * a waiter of m (n->tag: its enum wait_kind), or is woken to lock it if it is free. Never
- * lost: from here on he has been signalled, whatever fires his token. */
+/* Under the lock of n's bucket and of m's bucket bm: n, a waiter of a condition,
+ * becomes a waiter of m (n->tag: its enum wait_kind), or is woken to lock m if that is
+ * free. The signal is never lost: from here on n has been signalled, whatever fires its
+ * token. */
 void mutex_adopt(uint32_t *m, struct futex_bucket *bm, struct futex_node *n,
 		 int64_t now);
 /* Under bm's lock: n has left the queue of m by itself. */

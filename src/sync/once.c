@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Once: the first caller runs fn, the others wait for its end.
+/* Once: the first caller runs fn, the others wait until it has returned.
  *
  *   NEW --first caller--> RUNNING --another caller--> RUNNING_WAITED
  *                            |                             |
  *                            +-------- fn returned --------+--> DONE
  *
- * RUNNING carries the number of forks behind us: in a forked child a runner of the parent
- * does not exist, so its RUNNING counts as NEW (as pthread_once has it).
+ * RUNNING includes the count of forks (sched_forks): in a forked child a runner of the
+ * parent does not exist, so its RUNNING counts as NEW (as in pthread_once).
  *
- * Waiting is uncancelable and without deadline: whoever returns may rely on fn's work.
- * Cancelling the thread inside fn makes its blocking calls return -ECANCELED, but nothing
- * is unwound, so fn completes. In the drop-in it may be unwound: then all is NEW again, and
- * of those who wait the first to come runs fn.
+ * Waiting is uncancelable and without a deadline: a caller that returns may rely on
+ * fn's work. Cancelling the thread inside fn makes its blocking calls return
+ * -ECANCELED, but nothing is unwound, so fn completes. In the preload library fn may be
+ * unwound: then the state is NEW again, and the first waiter to run calls fn.
  */
 #include "sync/once.h"
 
@@ -41,7 +41,7 @@ void once_end(uk_once *o, bool completed)
 	rt_exit();
 }
 
-/* One sleep at most; until whoever runs fn now has ended. */
+/* Until the thread that runs fn now is done with it; at most one sleep. */
 static int once_wait(uk_once *o, bool cut)
 {
 	struct uk_thread *t = rt_enter();

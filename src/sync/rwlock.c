@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reader-writer lock, phase-fair (Brandenburg & Anderson 2010): reading and writing phases
- * alternate while both sides wait, so a reader waits for one writer at most, and a writer
- * for one reading phase and the writers before it.
+/* Reader-writer lock, phase-fair (Brandenburg & Anderson 2010): reading and writing
+ * phases alternate while both sides wait, so a reader waits for one writer at most, and
+ * a writer for one reading phase and the writers before it.
  *
  *   state: readers << 2 | WAITERS | WRITER
  *
- *   0 --rdlock--> readers, --wrlock--> WRITER          one CAS, outside the runtime
- *   any --somebody must queue--> |WAITERS              from here on the fast paths fail,
- *                                                      and ownership passes by grant() only
+ *   0 --rdlock--> readers, --wrlock--> WRITER     one CAS, outside the runtime
+ *   any --a thread must queue--> |WAITERS         from here on the fast paths fail, and
+ *                                                 ownership passes by grant() only
  *   writer unlocks: all readers that wait are granted, else the first writer
  *   last reader unlocks: the first writer is granted, else all readers
  *
- * Grants are direct: the node is HANDED, so a waiter whose deadline passes at that instant
- * has the lock and says so. A writer that gives up waiting lets in the readers whom it held
- * back. Consequence, as in every writer-fair lock: a reader that locks again while a writer
- * waits blocks on itself.
+ * Grants are direct: the node is HANDED, so a waiter whose deadline passes at that
+ * instant has the lock and returns 0. A writer that gives up waiting lets in the
+ * readers that it held back. A consequence, as in every writer-fair lock: a reader that
+ * locks again while a writer waits deadlocks with itself.
  *
- * A lock that favours readers (the drop-in's default) lets them in while no writer is inside,
- * whoever waits; so a reader never blocks on itself, and writers may starve.
+ * A lock that prefers readers (the preload library's default) lets them in while no
+ * writer is inside, even if writers wait. So a reader never deadlocks with itself, and
+ * writers may starve.
  *
- * WAITERS, the counts and the owner's change under contention are written under the lock
- * of the bucket (key = the rwlock).
+ * WAITERS and the counts, and under contention the owner, are written under the lock of
+ * the bucket (key = the rwlock).
  */
 #include "sync/rwlock.h"
 
@@ -34,7 +35,7 @@ static bool rw_owned(const uk_rwlock *l, const struct uk_thread *t)
 	return t && load_relaxed(&l->owner) == (uintptr_t)t;
 }
 
-/* Take it if the state lets us; *s: the state last seen. */
+/* Take the lock if the state allows it; *s is the state last seen. */
 static bool rw_try(uk_rwlock *l, struct rw_how how, uint32_t *s, struct uk_thread *t)
 {
 	uint32_t closed = RW_WRITER | (how.lenient ? 0 : RW_WAITERS);
@@ -55,7 +56,7 @@ static bool rw_try(uk_rwlock *l, struct rw_how how, uint32_t *s, struct uk_threa
 	return false;
 }
 
-/* Under the bucket's lock; relaxed stores because a dump may peek. */
+/* Under the bucket's lock; the stores are atomic because a dump may read the counts. */
 static void count(uk_rwlock *l, enum rw_role role, int by)
 {
 	uint32_t *n = role == RW_READ ? &l->readers_waiting : &l->writers_waiting;
@@ -66,10 +67,10 @@ static void count(uk_rwlock *l, enum rw_role role, int by)
 static void grant_node(struct futex_node *n)
 {
 	futex_take(n, FUTEX_HANDED);
-	wait_fire(n->thread, n->token, WAKE_OK); /* if it loses, he finds HANDED */
+	wait_fire(n->thread, n->token, WAKE_OK); /* if another waker wins: HANDED */
 }
 
-/* Under the bucket's lock, no writer inside, readers may be. */
+/* Under the bucket's lock, with no writer inside; readers may be. */
 static void grant_readers(uk_rwlock *l, struct futex_bucket *b)
 {
 	struct futex_node *n = futex_first(b, l), *next;
@@ -95,19 +96,19 @@ static void grant_writer(uk_rwlock *l, struct futex_bucket *b)
 
 	while (n->tag != RW_WRITE)
 		n = futex_next(b, n);
-	/* nobody inside and WAITERS set: only grants, under this lock, write the state; and
-	 * readers, if the lock favours them */
+	/* With no owner and WAITERS set, the state is written by grants under this lock
+	 * only, and, if the lock prefers readers, by readers. */
 	if (!cas_acq_rel(
 		&l->state, &s,
 		RW_WRITER |
 		    (l->writers_waiting + l->readers_waiting > 1 ? RW_WAITERS : 0)))
-		return; /* the last of them comes here when he leaves */
+		return; /* the last of those readers will call grant */
 	count(l, RW_WRITE, -1);
 	store_relaxed(&l->owner, (uintptr_t)n->thread);
 	grant_node(n);
 }
 
-/* Under the bucket's lock: let in whoever may come in now; how.role: who first. */
+/* Under the bucket's lock: let in all that may come in now, those of how.role first. */
 static void grant(uk_rwlock *l, struct futex_bucket *b, struct rw_how how)
 {
 	uint32_t s;
@@ -124,7 +125,7 @@ static void grant(uk_rwlock *l, struct futex_bucket *b, struct rw_how how)
 		grant_writer(l, b);
 }
 
-/* Queue unless it came free meanwhile (false: we have it). */
+/* Queue, unless the lock has become free (false: we have it). */
 static bool rw_enqueue(uk_rwlock *l, struct rw_how how, struct uk_thread *t,
 		       struct futex_node *n)
 {
@@ -140,7 +141,7 @@ static bool rw_enqueue(uk_rwlock *l, struct rw_how how, struct uk_thread *t,
 	n->tag = how.role;
 	futex_push(b, n, l, t, wait_begin(t, WAIT_RWLOCK, l), false);
 	count(l, how.role, 1);
-	futex_unlock(b); /* whoever is inside now sees WAITERS when he leaves */
+	futex_unlock(b); /* the threads inside see WAITERS when they leave */
 	return true;
 }
 
@@ -150,7 +151,7 @@ void rwlock_lost(uk_rwlock *l)
 	l->state &= ~RW_WAITERS;
 }
 
-/* After a wake-up by clock or cancel: true if we had been granted it. */
+/* After a wake-up by deadline or cancellation: true if the lock had been granted. */
 static bool rw_leave(uk_rwlock *l, struct rw_how how, struct futex_node *n)
 {
 	struct futex_bucket *b = futex_lock_node(n);
@@ -177,7 +178,7 @@ bool rwlock_try(uk_rwlock *l, struct rw_how how)
 	return rw_try(l, how, &s, thread_self_tls);
 }
 
-/* Not by the one who has it for writing. */
+/* The caller does not hold l for writing. */
 NOINLINE int rwlock_wait(uk_rwlock *l, struct rw_how how, int64_t deadline)
 {
 	struct uk_thread *t = rt_enter();
@@ -213,7 +214,7 @@ bool rwlock_unlock(uk_rwlock *l, bool lenient)
 	if (s & RW_WRITER) {
 		store_relaxed(&l->owner, 0);
 		s = RW_WRITER;
-		/* release: who comes next sees what we wrote */
+		/* release: the next owner sees what we wrote */
 		if (!cas_release(&l->state, &s, 0))
 			unlock_slow(
 			    l, RW_WRITER,

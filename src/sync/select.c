@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Select: wait on many channels, do exactly one of the operations.
  *
- * 1. Try the cases in a random order: the first that can go on is done. Every ready case
+ * 1. Try the cases in a random order and do the first that is ready. Every ready case
  *    has the same chance.
- * 2. None: publish a node for each case, one channel at a time, trying again under each
- *    lock. As soon as one is published, a partner may take us; from then on our own claim
- *    must be won before an operation is done (chan.h).
+ * 2. If none is ready, publish a node for each case, one channel at a time, trying
+ *    again under each lock. As soon as one is published, a partner may complete it;
+ *    from then on our own claim must be won before an operation is done (chan.h).
  * 3. Park; then withdraw the nodes. The claim word tells which case was done.
  *
- * No two channels are ever locked at once. Rejected: locking all in address order (twice n
- * locks held together, for a wait that one partner ends).
+ * No two channels are ever locked at once. Rejected: locking all in address order
+ * (twice n locks held together, for a wait that one partner ends).
  */
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@
 struct select {
 	uk_select *cases;
 	unsigned n;
-	uint32_t claim; /* CLAIM_...: any partner, under its channel's lock */
+	uint32_t claim; /* CLAIM_...: by any partner, under its channel's lock */
 	struct uk_thread *thread;
 	uint64_t token;
 	uint32_t *order; /* a random permutation of the cases */
@@ -37,7 +37,7 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* Fisher-Yates; the state needs no order between threads, only difference. */
+/* Fisher-Yates. Threads need different values of the counter, but no order. */
 static void shuffle(struct select *s)
 {
 	static uint64_t counter;
@@ -79,8 +79,8 @@ static int attempt(struct select *s, uint32_t i, bool publish)
 	return ret;
 }
 
-/* Steps 1 and 2: 0 or -EPIPE, with *done = the case; -EAGAIN: none; -EALREADY: taken by a
- * partner. *upto counts the published ones. */
+/* Steps 1 and 2. 0 or -EPIPE: *done is the case; -EAGAIN: none is ready; -EALREADY: a
+ * partner has completed one. *upto counts the published cases. */
 static int pass(struct select *s, bool publish, unsigned *upto, uint32_t *done)
 {
 	for (*upto = 0; *upto < s->n; (*upto)++) {
@@ -94,8 +94,8 @@ static int pass(struct select *s, bool publish, unsigned *upto, uint32_t *done)
 	return -EAGAIN;
 }
 
-/* Take back the first `upto` nodes. Who completed one did so under the lock that we take
- * here, so its copy is over when we return. */
+/* Take back the first `upto` nodes. A partner completes a node under the lock that we
+ * take here, so its copy is over when we return. */
 static void withdraw(struct select *s, unsigned upto)
 {
 	for (unsigned i = 0; i < upto; i++) {
@@ -133,13 +133,13 @@ static int select_wait(struct select *s, int64_t deadline)
 	s->token = wait_begin(s->thread, WAIT_SELECT, s);
 	ret = pass(s, true, &upto, &done);
 	if (ret == 0 || ret == -EPIPE) {
-		/* our claim is ours: nobody else fires but the clock or a cancel */
+		/* we won the claim: only a deadline or a cancellation can still fire */
 		wait_abandon(s->thread, s->token, &why);
 		withdraw(s, upto);
 		s->cases[done].result = ret;
 		return (int)done;
 	}
-	/* all published, or taken already: then the fire is under way */
+	/* all are published, or one is completed already: then its partner fires us */
 	why = wait_park(s->thread, s->token, deadline);
 	if (why != WAKE_OK && chan_claim(&s->claim, CLAIM_GONE)) {
 		withdraw(s, upto);

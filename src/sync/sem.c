@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Semaphore: value and number of waiters in one 64-bit word, so that a post is one atomic
- * step which tells whether somebody must be woken; after it the semaphore is not touched
- * again (who got the post may free it).
+/* Semaphore: the value and the number of waiters are in one 64-bit word, so that a post
+ * is one atomic step which tells whether a waiter must be woken. After it the semaphore
+ * is not touched again, because the thread that got the post may free it.
  *
  *   word: waiters << 32 | value
  *
  * A waiter counts itself first, then checks the value under the bucket's lock; a poster
  * raises the value first, then looks at the count: one of the two sees the other.
  *
- * Post is async-signal-safe. A handler may have interrupted the runtime on this very kernel
- * thread, with a bucket locked or a run queue half changed; then the wake-up is left to the
- * interrupted code, which does it when it leaves the runtime (rt_defer_wake). What is to be done
- * is kept as a bit per bucket, so nothing is allocated and nothing can overflow: the
- * deferred pass wakes every semaphore waiter of these buckets whose value is not 0.
- * A kernel thread that never called us has no descriptor that says "inside the runtime", and
- * posting makes none (the post may be a handler's that interrupted exactly that). Its own flag,
- * `outside`, does the same for the time in which it holds a bucket.
+ * Post is async-signal-safe. A handler may have interrupted the runtime on this very
+ * kernel thread, with a bucket locked or a run queue half changed. Then the wake-up is
+ * left to the interrupted code, which does it when it leaves the runtime
+ * (rt_defer_wake). What is to be done is kept as one bit for each bucket, so nothing is
+ * allocated and nothing can overflow: the deferred pass wakes every semaphore waiter of
+ * these buckets whose value is not 0. A kernel thread that never called us has no
+ * descriptor that says "inside the runtime", and a post makes none, because it may be
+ * called by a handler that interrupted the making of one. The flag `outside` has the
+ * same effect while such a thread holds a bucket.
  *
- * Rejected: separate words (post would read the waiters of a freed semaphore, as glibc's
- * once did); a list of posted semaphores (needs memory in the handler).
+ * Rejected: separate words (post would read the waiters of a freed semaphore, as
+ * glibc's once did); a list of posted semaphores (needs memory in the handler).
  */
 #include <limits.h>
 
@@ -45,7 +46,7 @@ int uk_sem_init(uk_sem *s, uint32_t value)
 	return 0;
 }
 
-/* Take one, and `leaving` off the waiters with it. */
+/* Decrement the value, and subtract `leaving` from the word with it. */
 static bool take(uk_sem *s, uint64_t leaving)
 {
 	uint64_t w = load_relaxed(word_of(s));
@@ -62,7 +63,7 @@ int uk_sem_trywait(uk_sem *s)
 	return take(s, 0) ? 0 : -EAGAIN;
 }
 
-/* One sleep; true: woken by a post, try again. */
+/* Sleep once. True: woken by a post, so try again. */
 static bool sleep_once(uk_sem *s, struct uk_thread *t, bool front, int64_t deadline,
 		       unsigned *why)
 {
@@ -120,9 +121,9 @@ int uk_sem_wait(uk_sem *s)
 
 /* -- the wake-up that a signal handler leaves behind -- */
 
-static uint64_t pending[FUTEX_BUCKETS / 64]; /* bit per bucket; atomics, any thread */
+static uint64_t pending[FUTEX_BUCKETS / 64]; /* a bit for each bucket; atomic */
 
-/* Under the bucket's lock; the waiter is alive, so is its semaphore. */
+/* Under the bucket's lock; the waiter is alive, and so is its semaphore. */
 static bool sem_ready(const struct futex_node *n)
 {
 	return load_relaxed(&n->thread->wkind) == WAIT_SEM &&
@@ -147,7 +148,8 @@ __attribute__((constructor)) static void sem_hook(void)
 	deferred_wake = wake_pending;
 }
 
-/* This kernel thread, and handlers that interrupt it; no descriptor.
+/* The state of this kernel thread and of the handlers that interrupt it, without a
+ * descriptor.
  *
  *   | from   | to     | by                                                    |
  *   | AWAY   | WAKING | a post that must wake a waiter                        |
@@ -168,7 +170,7 @@ static void wake_from_outside(const uk_sem *s)
 	while (!cas_relaxed(&outside, &seen, AWAY)) {
 		seen = WAKING;
 		store_relaxed(&outside, WAKING);
-		fence_compiler(); /* a bit that is set after this is looked for again */
+		fence_compiler(); /* a bit set after this causes another round */
 		wake_pending();
 	}
 }
@@ -201,7 +203,7 @@ int uk_sem_post(uk_sem *s)
 	uint64_t w = load_relaxed(word_of(s));
 
 	if (unlikely(WAITERS(w)))
-		futex_foresee(s); /* while the CAS is under way */
+		futex_foresee(s); /* prefetched during the CAS */
 	do {
 		if (VALUE(w) >= VALUE_MAX)
 			return -EOVERFLOW;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The locks of the vp level: spin and FIFO (ticket). They never park; the kernel thread
- * spins, and gives the processor away (sched_yield) when the holder seems to be preempted,
- * for there may be more carriers than processors.
+/* The locks of the vp level: spin and FIFO (ticket). They never park. The kernel thread
+ * spins, and yields its CPU (sched_yield) when the holder seems to be preempted,
+ * because there may be more carriers than CPUs.
  */
 #include "base/sys.h"
 #include "sched/sched.h"
 #include "uk/sync.h"
 
-#define SPINS 200 /* pauses before the processor is offered to others */
+#define SPINS 200 /* pauses before the CPU is yielded */
 
 static void relax(unsigned *spins)
 {
@@ -45,7 +45,7 @@ void uk_fifo_lock(uk_fifo *l)
 	uint32_t mine = fetch_add_relaxed(&l->next, 1);
 	unsigned spins = 0;
 
-	/* acquire: pairs with the release of the one before us */
+	/* acquire: pairs with the release of the previous holder */
 	while (load_acquire(&l->serving) != mine)
 		relax(&spins);
 }

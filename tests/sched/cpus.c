@@ -122,15 +122,15 @@ static void as_many_as_a_set_has_is_nothing_to_say(void)
 
 static void more_are_said_once_and_left(void)
 {
-	CHECK(strstr(with("257", 256), "row 256 (257 CPUs; a set has no more) 0"));
+	CHECK(strstr(with("257", 256), "row 256 (257 CPUs; the limit of a set) 0"));
 	CHECK_EQ(times("257 CPUs are allowed, a set has 256", said), 1);
-	CHECK(strstr(with("1024", 256), "row 256 (1024 CPUs; a set has no more) 0"));
+	CHECK(strstr(with("1024", 256), "row 256 (1024 CPUs; the limit of a set) 0"));
 	CHECK_EQ(times("1024 CPUs are allowed, a set has 256", said), 1);
 }
 
 static void more_than_a_cpu_set_names(void)
 {
-	CHECK(strstr(with("8192", 256), "row 256 (8192 CPUs; a set has no more) 0"));
+	CHECK(strstr(with("8192", 256), "row 256 (8192 CPUs; the limit of a set) 0"));
 }
 
 static void the_user_who_chose_is_not_told(void)
