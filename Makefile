@@ -6,8 +6,8 @@
 #   make check-all      everything: also clang, the hostile build, the whole JVM part: hours
 #   make test-programs  programs of other projects under uk run, and glibc's own tests: an hour
 #   make nightly  check-all; the README's commands in bare roots of Debian and Ubuntu
-#                 (scripts/fresh; as root); the tests on a machine that is stopped half of the
-#                 time; the jars for publication: hours
+#                 (scripts/fresh, as root); the tests while all is stopped half of the time
+#                 (tests/stall.py); the jars for publication: hours
 #   make doctor   print what this machine offers
 #   make bench    list the benchmarks; bench/run NAME runs one
 #   make install  install the library, headers, tools and man pages (PREFIX=/usr/local, DESTDIR=)
@@ -27,8 +27,8 @@ RUN := build-run
 all: deps-build $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
 
-# Meson knows Debian's folders by dpkg-dev alone, and takes lib64 where that lacks, in which
-# neither the loader nor pkg-config looks.
+# Meson finds Debian's multiarch directory only if dpkg-dev is installed. Otherwise it takes lib64,
+# where neither the loader nor pkg-config looks.
 multiarch = $(if $(wildcard /etc/debian_version),$(shell gcc -print-multiarch))
 $(BUILD)/build.ninja:
 	@meson setup $(BUILD) --prefix $(abspath $(PREFIX)) $(addprefix --libdir lib/,$(multiarch)) \
@@ -49,7 +49,7 @@ deps-check:
 deps-programs:
 	@scripts/deps programs
 
-# What is served, by the compiler alone: a bare machine need not fetch Python and Meson.
+# Only what `make run` serves, without Meson, so that a bare machine need not fetch it and Python.
 quick: deps-run
 	@$(MAKE) --no-print-directory -s -j$$(nproc) -f scripts/run.mk OUT=$(RUN)
 
@@ -57,7 +57,7 @@ run: quick
 	@echo
 	@echo "  ukweb serves $(ROOT), one user thread per connection"
 	@echo "    http://127.0.0.1:$(PORT)/           the pages"
-	@echo "    http://127.0.0.1:$(PORT)/-/status   threads, processors and rates, live"
+	@echo "    http://127.0.0.1:$(PORT)/-/status   threads, virtual processors and rates, live"
 	@echo "    http://127.0.0.1:$(PORT)/metrics    the same for Prometheus"
 	@echo "  Ctrl-C stops it. Ctrl-\\ does not: it prints every thread and what it waits for."
 	@echo

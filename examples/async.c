@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asynchronous calls: one thread, many requests in flight. The parts of a file are read in
- * whatever order they come; a request that nobody answers ends at its deadline, or when it is
- * told to; what is linked runs in order; all that a stream brings comes by a channel, in buffers
- * of a pool. */
+/* Asynchronous calls: one thread has many requests in flight. It reads the parts of a
+ * file in the order in which they complete. A request that gets no data ends at its
+ * deadline, or when it is cancelled. Linked requests run in order. The completions of a
+ * stream come through a channel, with buffers of a pool. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static long the_end_of(uk_group *g)
 	return (long)e.res;
 }
 
-/* One operation receives all that comes, each time into a buffer of the pool. */
+/* One operation receives repeatedly, each time into a buffer of the pool. */
 static int stream(const char *line)
 {
 	uk_op all = { .kind = UK_OP_RECV, .options = UK_OP_POOL | UK_OP_MULTI };
@@ -113,6 +113,6 @@ int main(void)
 	printf("written: %d, synced: %d\n", (int)both[0].res, (int)both[1].res);
 
 	uk_group_destroy(g);
-	printf("%d bytes came\n", stream("one by one"));
+	printf("%d bytes received\n", stream("one by one"));
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocking: threads that block their kernel thread do not hold up the others, bracketed or
- * not. One vp; forty threads sleep in the kernel for 20 ms; one after another that would
- * take 800 ms. */
+/* Blocking: threads that block their kernel thread do not delay the others, bracketed
+ * or not. On one vp, forty threads sleep in the kernel for 20 ms each; one after
+ * another would take 800 ms. */
 #include <stdio.h>
 #include <time.h>
 #include <uk/uk.h>
@@ -12,7 +12,7 @@ static void *plain(void *arg)
 {
 	struct timespec ts = { 0, 20 * 1000 * 1000 };
 
-	nanosleep(&ts, NULL); /* not ours: the monitor finds out */
+	nanosleep(&ts, NULL); /* not a library call: the monitor detects it */
 	return arg;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Channels: a pipeline (numbers > three squarers > sum), and a select that ends at the first
- * of two events. */
+/* Channels: a pipeline (numbers > three squarers > sum), and a select that returns at
+ * the first of two events. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

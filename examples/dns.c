@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asynchronous DNS: a library with descriptors of its own (c-ares), driven by uk_poll. Each
- * thread asks in plain blocking style and holds no kernel thread meanwhile, as it would with
- * getaddrinfo. The name server is a user thread of this program, so that it runs anywhere. */
+/* Asynchronous DNS: a library with its own fds (c-ares), driven by uk_poll. Each thread
+ * asks in plain blocking style and holds no kernel thread while it waits; with
+ * getaddrinfo it would. The name server is a user thread of this program, so the
+ * example runs anywhere. */
 #include <ares.h>
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -16,7 +17,7 @@
 
 static char server[32]; /* "127.0.0.1:port" */
 
-/* -- the client: what a program copies -- */
+/* -- the client: copy this part into a program -- */
 
 struct answer {
 	int done, status;
@@ -39,7 +40,7 @@ static void on_answer(void *arg, int status, int timeouts, struct ares_addrinfo 
 	}
 }
 
-/* The library's descriptors, as it tells of them. */
+/* The library's fds, as it reports them. */
 struct sockets {
 	struct pollfd f[16];
 	unsigned n;
@@ -64,7 +65,7 @@ static void on_socket(void *arg, ares_socket_t fd, int readable, int writable)
 	s->f[i].events = (short)((readable ? POLLIN : 0) | (writable ? POLLOUT : 0));
 }
 
-/* Let the library do what it can until its answer is there. */
+/* Run the library until it has the answer. */
 static void drive(ares_channel ch, struct sockets *s, const struct answer *a)
 {
 	while (!a->done) {
@@ -101,7 +102,7 @@ static int resolve(const char *name, struct in_addr *addr)
 
 	if (ares_init_options(&ch, &opt, ARES_OPT_SOCK_STATE_CB) != ARES_SUCCESS)
 		return -1;
-	ares_set_servers_ports_csv(ch, server); /* a real program leaves this out */
+	ares_set_servers_ports_csv(ch, server); /* a real program omits this */
 	ares_getaddrinfo(ch, name, NULL, &hints, on_answer, &a);
 	drive(ch, &s, &a);
 	ares_destroy(ch);
@@ -141,7 +142,7 @@ static void *name_server(void *arg)
 
 		while (q < n && b[q])
 			q += b[q] + 1;
-		n = q + 5; /* the question; what follows it is left out */
+		n = q + 5; /* only the question, not what follows it */
 		b[2] |= 0x80;
 		b[7] = 1; /* one answer */
 		memset(b + 8, 0, 4);

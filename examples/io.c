@@ -77,7 +77,7 @@ int main(void)
 			return 1;
 	for (int i = 0; i < CLIENTS; i++)
 		uk_thread_join(t[i], NULL);
-	printf("%d of %d clients heard their own words\n", right, CLIENTS);
+	printf("%d of %d clients got back what they sent\n", right, CLIENTS);
 	uk_close(listener); /* the acceptor gets -EBADF and ends */
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking: counters, a walk over the threads, the dump. Five philosophers' worth of threads
- * wait for one semaphore, and the program sees it. */
+/* Looking: counters, a walk over the threads, the dump. Five threads wait for one
+ * semaphore, and the program sees that. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>

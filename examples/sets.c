@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vp sets: threads of one set share its processors and never hold up those of another. Here
- * "batch" threads compute without a pause in a set of their own, while a thread of the
- * default set ticks; then a thread goes from vp to vp. (A set of one vp is no lock: who
- * computes for long loses the vp and runs on beside the next one.) */
+/* Vp sets: threads of one set share its vps and never delay those of another set. Here
+ * "batch" threads compute without a pause in their own set, while a thread of the
+ * default set ticks and another goes from vp to vp. (A set of one vp is not a lock: a
+ * thread that computes for long loses the vp and runs on beside the next one.) */
 #include <stdio.h>
 #include <uk/uk.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Locks: accounts under a mutex, a condition that tells when enough is there, a barrier at
- * the start, a semaphore that lets three in at a time. User threads and the kernel thread
- * of main share them. */
+/* Locks: an account under a mutex, a condition that reports its growth, a barrier at
+ * the start, a semaphore that admits three threads at a time. User threads and main, a
+ * kernel thread, share them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static uk_cond grown = UK_COND_INIT;
 static uk_sem places = UK_SEM_INIT(3);
 static uk_barrier start;
 static int account;
-static int inside, most; /* of the semaphore; atomics */
+static int inside, most; /* threads that hold a place of the semaphore; atomics */
 
 static void in_the_narrow_place(void)
 {

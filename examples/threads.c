@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads: the sum of 1..10,000 by divide and conquer, a thread for each half of each range.
- * Then one thread is told to stop, by cancellation, and cleans up after itself. */
+/* Threads: the sum of 1..10,000 by divide and conquer, with a thread for the left half
+ * of each range. Then a thread is cancelled, and its cleanup handler runs. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

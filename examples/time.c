@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time: ten thousand threads sleep at once, a deadline ends a wait, and one deadline bounds
- * a whole sequence of calls. */
+/* Time: ten thousand threads sleep at once, a deadline ends a wait, and one deadline
+ * bounds a whole sequence of calls. */
 #include <errno.h>
 #include <stdio.h>
 #include <uk/uk.h>

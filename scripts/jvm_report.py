@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/jvm_report.py START STATUS LOG: what a run of picothreads' tests came to.
+"""scripts/jvm_report.py START STATUS LOG: sums up a run of picothreads' tests.
 
-Sums the reports that are younger than the file START, by Maven's exit STATUS and its output
-LOG. Of two long texts that a test compared, the first line that differs is shown with some
+It sums the reports that are younger than the file START. STATUS is Maven's exit status, LOG its
+output. If a test compared two long texts, the report shows the first line that differs with some
 lines around it. A test that failed and passed when surefire repeated it is unsteady: it counts as
 passed, and its first failure is shown. The last lines are `unsteady: N` with the names, and
-`N passed, N failed, N skipped`; exits with 1 unless all is well."""
+`N passed, N failed, N skipped`; the exit status is 1 if anything failed."""
 import glob
 import os
 import re
@@ -39,7 +39,7 @@ def differences(about, want, got):
 
 
 def shown(bad):
-    """What is printed of a test's failure or error."""
+    """The lines to print for a test's failure or error."""
     texts = compared(bad.get("message") or "")
     if texts:
         return differences(*texts)
@@ -48,7 +48,7 @@ def shown(bad):
 
 
 class Sum:
-    """What the tests came to. Failures are printed at once."""
+    """The results of the tests. Failures are printed at once."""
 
     def __init__(self):
         self.passed = self.failed = self.skipped = 0
@@ -88,8 +88,8 @@ class Sum:
                 self.show(f"unsteady {name}: passed at run {len(once) + 1}", shown(once[0]))
 
     def log(self, name, status):
-        """A fork that crashed or hung leaves no report of what it had not yet run, and the run
-        goes on."""
+        """Find forks that crashed or hung: they leave no report of the tests that they had
+        not run, and the run goes on."""
         with open(name, errors="replace") as f:
             lines = [line.rstrip() for line in f]
         lost = [line for line in lines if re.search(

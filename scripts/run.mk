@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `make run` serves, and no more: the library, ukweb and uk, by make and a compiler alone.
-# Meson (and the Python under it) is most of what a bare machine would have to fetch before
-# the first page; it builds everything else, and what is installed, measured and tested.
-# tests/quick.py holds this file to Meson's list of sources.
+# Builds only what `make run` needs: the library, ukweb and uk, with make and a compiler. Meson
+# (with Python) would be most of what a bare machine must fetch before the first page. Meson
+# builds everything else, and everything that is installed, measured and tested.
+# tests/quick.py checks that this file compiles the same sources as Meson.
 #   make -f scripts/run.mk -j2        into build-run/
 OUT ?= build-run
 CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
@@ -10,7 +10,7 @@ CFLAGS ?= -O2 -g1
 ARCH := $(patsubst arm64,aarch64,$(shell uname -m))
 VERSION := $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 
-# the probe of src/meson.build
+# the same check as in src/meson.build
 UNWIND := $(shell printf '\043define UNW_LOCAL_ONLY\n\043include <libunwind.h>\nint main(void) \
 	{ unw_cursor_t c; unw_context_t u; return unw_init_local2(&c, &u, 0); }\n' | \
 	$(CC) -x c - -lunwind -o /dev/null 2>/dev/null && echo 1)
@@ -23,7 +23,7 @@ lib_flags = -Isrc -fPIC -fvisibility=hidden -DUK_HAVE_LIBUNWIND=$(or $(UNWIND),0
 	-DUK_HAVE_VALGRIND=$(or $(VALGRIND),0) -DUK_HAVE_BPF=0
 lib_libs = $(if $(UNWIND),-lunwind) -ldl
 
-# without the kernel's half of the event detector, which takes clang and bpftool
+# without the BPF program of the event detector, which needs clang and bpftool
 lib_src := $(filter-out %.bpf.c src/posix/%,$(wildcard src/*/*.c src/*/*_$(ARCH).S)) $(wildcard src/arch/$(ARCH)/*.c src/arch/$(ARCH)/*.S)
 web_src := $(wildcard apps/web/*.c)
 broker_src := src/act/spot_load.c
@@ -56,7 +56,7 @@ $(OUT)/%.o: % scripts/run.mk
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(flags) -c -o $@ $<
 
-# for the test: one source a line
+# for tests/quick.py: one source on each line
 sources:
 	@printf '%s\n' $(lib_src) $(web_src) $(tool_src)
 

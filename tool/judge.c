@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* judge.c - may libuk-posix.so be preloaded into this program? By its file alone: nothing of
- * it is run, so that `uk run --check` may be asked about anything.
+/* judge.c - can libuk-posix.so be preloaded into this program? It only reads the file
+ * and runs nothing of it, so `uk run --check` is safe for any file.
  *
- * What a program must be stands in our own file: who runs `uk` has that machine, that width
- * and glibc's loader. So the two headers are compared, and no table of machines is kept.
+ * `uk` compares the program's ELF header with its own: a machine that runs `uk` has
+ * that architecture, that width and glibc's loader. So it needs no table of machines.
  *
- * Go is known by the section of its build information (the note of its build id may be
- * empty): its runtime makes kernel threads and system calls without libc, also where a program
- * is dynamic for the sake of a C library.
+ * A Go program is recognised by the section of its build information (the note of its
+ * build id may be empty). Go's runtime makes kernel threads and system calls without
+ * libc, also in a program that is dynamic because it uses a C library.
  *
- * Rejected: `ldd`, which runs the program's loader with the program's own rights. */
+ * Rejected: `ldd`, which runs the program's loader with the privileges of the
+ * caller. */
 #include "judge.h"
 
 #include <elf.h>
@@ -24,7 +25,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* What the runtimes of gcc's and clang's sanitizers ask for, weakly, where they are linked in. */
+/* A weak reference in the runtimes of gcc's and clang's sanitizers, when linked in. */
 #define LINKED_SANITIZER "__sanitizer_symbolize_code"
 #define SCRIPTS_DEEP 4 /* as the kernel allows */
 
@@ -64,13 +65,13 @@ static void image_close(struct image *m)
 		munmap(at.mapped, m->size);
 }
 
-/* NULL: not all of it is in the file. */
+/* NULL: it is not completely in the file. */
 static const void *part(const struct image *m, uint64_t at, uint64_t size)
 {
 	return at <= m->size && size <= m->size - at ? m->base + at : NULL;
 }
 
-/* A string of the file, or "". */
+/* A string in the file, or "". */
 static const char *text(const struct image *m, uint64_t at)
 {
 	const char *s = part(m, at, 1);
@@ -143,7 +144,7 @@ static void list_needs(const struct image *m, char *to, size_t room)
 	}
 }
 
-/* A dynamic symbol of this name, its own or one that it wants. */
+/* Is there a dynamic symbol of this name, defined or undefined? */
 static bool has_name(const struct image *m, const char *name)
 {
 	const Elf64_Phdr *p = segment(m, PT_DYNAMIC);
@@ -179,7 +180,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-const char why_sanitizer[] = "its sanitizer knows kernel threads alone";
+const char why_sanitizer[] = "its sanitizer knows only kernel threads";
 
 bool names_sanitizer(const char *libraries)
 {
@@ -204,7 +205,7 @@ static const char *judge_file(const struct image *m, const struct stat *st,
 		return "it is not a 64-bit program";
 	if (e->e_ident[EI_DATA] != ours->e_ident[EI_DATA] ||
 	    e->e_machine != ours->e_machine)
-		return "it is a program of another machine";
+		return "it is a program for another machine";
 	v->kind = e->e_type == ET_DYN ? "ELF, position-independent" : "ELF";
 	snprintf(v->loader, sizeof(v->loader), "%s", loader_of(m));
 	list_needs(m, v->needs, sizeof(v->needs));
@@ -225,7 +226,7 @@ static const char *judge_file(const struct image *m, const struct stat *st,
 
 /* ---- scripts ---- */
 
-/* The words of the line "#!interpreter argument": their number, 0 if it is no script. */
+/* Split the line "#!interpreter argument". Returns the number of words, or 0. */
 static int script(const struct image *m, char interpreter[PATH_MAX],
 		  char argument[PATH_MAX])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* judge.h - what a program is, and whether libuk-posix.so may be preloaded into it. */
+/* judge.h - what a program is, and whether libuk-posix.so can be preloaded into it. */
 #ifndef TOOL_JUDGE_H
 #define TOOL_JUDGE_H
 
@@ -7,30 +7,31 @@
 #include <stdbool.h>
 
 struct verdict {
-	char program[PATH_MAX]; /* the ELF file: for a script its interpreter */
-	char loader[PATH_MAX];  /* its own, or "" */
-	char needs[1024];       /* libraries that it names, with blanks between */
-	const char *kind;       /* "program", "position-independent program", ... */
+	char program[PATH_MAX]; /* the ELF file; for a script, of its interpreter */
+	char loader[PATH_MAX];  /* the program's dynamic loader, or "" */
+	char needs[1024];       /* the libraries that it names, with blanks between */
+	const char *kind;       /* "ELF", "ELF, position-independent", "unknown" */
 	const char *why_not;    /* NULL: it runs as user threads */
 };
 
-/* The file that runs, to be opened. There may be no /proc. */
+/* A path to open this program's own file. It works without /proc, too. */
 const char *own_file(void);
 
-/* A sanitizer's runtime among these names of libraries: it looks for the stacks of the threads
- * that /proc lists, so what others hold is a leak to it, and it wants to be the first. */
+/* Is a sanitizer's runtime among these library names? A sanitizer searches only the
+ * stacks of the threads that /proc lists, so it reports memory that other threads hold
+ * as leaks, and it wants to be the first library. */
 bool names_sanitizer(const char *libraries);
 extern const char why_sanitizer[];
 
-/* Reads, and runs nothing. -errno: the file can't be read. */
+/* Only reads the file, runs nothing. -errno: the file can't be read. */
 int judge(const char *path, struct verdict *v);
 
-/* As execvp looks for it: name itself if there is a slash in it, else along PATH. 0, or
- * -errno: of what was found and can't be executed, else -ENOENT. */
+/* Searches as execvp does: name itself if it has a slash, else along PATH. 0, or
+ * -errno: why a found file can't be executed, or -ENOENT. */
 int find_program(const char *name, char path[PATH_MAX]);
 
-/* A script of "#!/usr/bin/env NAME" runs NAME: true, and NAME is written. Such a script is
- * not in the way of what is set for one process, if NAME is what that one executes. */
+/* Is path a script with "#!/usr/bin/env NAME"? If so, NAME is stored. `uk run` executes
+ * NAME itself for such a script, so that --children no holds for NAME, not for env. */
 bool script_of_env(const char *path, char name[PATH_MAX]);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.h - long options alone, as getopt_long(3) wants them; all know --help. */
+/* options.h - tables of long options for getopt_long(3); all have --help. */
 #ifndef TOOL_OPTIONS_H
 #define TOOL_OPTIONS_H
 

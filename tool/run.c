@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run.c - `uk run [OPTION...] -- PROGRAM [ARG...]`: the drop-in's front door.
+/* run.c - `uk run [OPTION...] -- PROGRAM [ARG...]`: starts a program with the drop-in.
  *
- * It looks at the program (judge.c), puts libuk-posix.so behind all else into LD_PRELOAD,
- * hands the options on as UK_... variables (src/posix/start.c reads them) and becomes the
- * program: so its process id, exit status, signals and terminal are the program's own. What
- * cannot run as user threads is said in one line, and runs natively.
+ * It examines the program (judge.c), appends libuk-posix.so to LD_PRELOAD, passes the
+ * options on as UK_... variables (src/posix/start.c reads them) and becomes the
+ * program. So process id, exit status, signals and terminal are the program's own. If
+ * the program cannot run on user threads, it prints one line with the reason and runs
+ * the program natively.
  *
- * Exit status as env(1) and nohup(1) have it: 127 no such program, 126 it can't be executed,
- * 125 uk itself failed. */
+ * Exit statuses are those of env(1) and nohup(1): 127 the program was not found, 126 it
+ * can't be executed, 125 uk itself failed. */
 #include "run.h"
 
 #include <errno.h>
@@ -38,13 +39,13 @@ void run_usage(FILE *f)
 	fprintf(
 	    f,
 	    "usage: uk run [OPTION...] -- PROGRAM [ARG...]\n"
-	    "  a pthread program, unchanged, every thread of it a user thread\n"
-	    "  --vps N                 virtual processors; as many as CPUs\n"
-	    "  --stack SIZE            of threads that ask for none: bytes, K, M\n"
-	    "  --reactor uring|epoll   the engine that waits\n"
-	    "  --children yes|no       do programs that it starts run so, too? yes\n"
-	    "  --stats FILE            write the counters to FILE as JSON, at exit\n"
-	    "  --check                 only say what PROGRAM is; 1: it runs natively\n");
+	    "  run an unmodified pthread program; its threads are user threads\n"
+	    "  --vps N                 virtual processors; default: one for each CPU\n"
+	    "  --stack SIZE            default stack size: bytes, or with K or M\n"
+	    "  --reactor uring|epoll   the engine; default: uring if possible\n"
+	    "  --children yes|no       also for programs that it starts; default: yes\n"
+	    "  --stats FILE            write the counters to FILE as JSON at exit\n"
+	    "  --check                 only describe PROGRAM; 1: runs natively\n");
 }
 
 /* ---- options ---- */
@@ -69,21 +70,21 @@ static bool one_of(const char *s, const char *a, const char *b)
 	return !strcmp(s, a) || !strcmp(s, b);
 }
 
-/* What is wrong with them, or NULL. */
+/* What is wrong with the options, or NULL. */
 static const char *wrong(const struct options *o)
 {
 	if (o->vps && !is_number(o->vps, 1, MOST_VPS, false))
-		return "--vps wants a number from 1 to 256";
+		return "--vps needs a number from 1 to 256";
 	if (o->stack && !is_number(o->stack, LEAST_STACK, MOST_STACK, true))
-		return "--stack wants a size from 16K to 1024M";
+		return "--stack needs a size from 16K to 1024M";
 	if (o->reactor && !one_of(o->reactor, "uring", "epoll"))
-		return "--reactor wants uring or epoll";
+		return "--reactor needs uring or epoll";
 	if (o->children && !one_of(o->children, "yes", "no"))
-		return "--children wants yes or no";
+		return "--children needs yes or no";
 	return NULL;
 }
 
-/* 0, or the exit status. The rest of argv is the program's. */
+/* 0, or the exit status. From optind on, argv is the program's. */
 static int parse(struct options *o, int argc, char **argv)
 {
 	OPTIONS(longs, VALUE_OF("vps", 'n'), VALUE_OF("stack", 's'),
@@ -113,7 +114,8 @@ static int parse(struct options *o, int argc, char **argv)
 		}
 	}
 	if (wrong(o) || optind == argc) {
-		fprintf(stderr, "uk run: %s\n", wrong(o) ? wrong(o) : "which program?");
+		fprintf(stderr, "uk run: %s\n",
+			wrong(o) ? wrong(o) : "no program given");
 		return OWN_FAILURE;
 	}
 	return 0;
@@ -121,7 +123,8 @@ static int parse(struct options *o, int argc, char **argv)
 
 /* ---- the library ---- */
 
-/* Beside this file; in a build folder, one up; installed, in the prefix's library folder. */
+/* Search beside this file, one directory up (a build directory), and in the prefix's
+ * library directory (installed). */
 static bool find_library(char path[PATH_MAX])
 {
 	static const char *const places[] = { "", "../", "../" UK_LIBDIR "/" };
@@ -138,25 +141,26 @@ static bool find_library(char path[PATH_MAX])
 	return false;
 }
 
-/* Why it can't be preloaded, or NULL. What else is preloaded stays before us, as it stands
- * before libc natively: whoever sends connections through a proxy, or shows another time, has
- * the program's calls first, and calls us for libc. */
+/* Why it can't be preloaded, or NULL. Other preloaded libraries stay before it, as
+ * natively before libc: a library that sends connections through a proxy, or shows
+ * another time, gets the program's calls first, and reaches libuk-posix.so where it
+ * calls libc. */
 static const char *preload(void)
 {
 	const char *others = getenv("LD_PRELOAD");
 	char path[PATH_MAX], *all;
 
 	if (!find_library(path))
-		return LIBRARY " is not beside uk";
+		return LIBRARY " was not found near uk";
 	if (strpbrk(path, " :"))
-		return "a blank or colon in the path of " LIBRARY
-		       " is more than LD_PRELOAD can say";
+		return "the path of " LIBRARY
+		       " has a blank or colon, which LD_PRELOAD does not allow";
 	if (!others)
 		others = "";
 	if (names_sanitizer(others))
 		return why_sanitizer;
 	if (asprintf(&all, "%s%s%s", others, *others ? ":" : "", path) < 0)
-		return "no memory";
+		return "out of memory";
 	setenv("LD_PRELOAD", all, 1);
 	free(all);
 	return NULL;
@@ -180,7 +184,7 @@ static void hand_on(const struct options *o)
 	set("UK_STACK", o->stack);
 	set("UK_REACTOR", o->reactor);
 	set("UK_CHILDREN", o->children);
-	/* the program may go elsewhere before it ends */
+	/* the program may change its directory before it ends */
 	if (o->stats && o->stats[0] != '/' && getcwd(here, sizeof(here))) {
 		snprintf(stats, sizeof(stats), "%s/%s", here, o->stats);
 		set("UK_STATS", stats);
@@ -212,8 +216,8 @@ static int report(const char *name, const struct verdict *v)
 	return fflush(stdout) || ferror(stdout) ? OWN_FAILURE : v->why_not != NULL;
 }
 
-/* What env(1) would execute for a script is executed at once: env would be one of the
- * program's children. */
+/* Execute directly what env(1) would execute for a script: otherwise env would be the
+ * program, and with --children no what it becomes by exec would run natively. */
 static int become(char *path, char **argv, int argc)
 {
 	char name[PATH_MAX], interpreter[PATH_MAX];
@@ -221,7 +225,7 @@ static int become(char *path, char **argv, int argc)
 
 	if (!script_of_env(path, name) || find_program(name, interpreter)) {
 		execvp(path,
-		       argv); /* path has a slash; execvp knows scripts without "#!" */
+		       argv); /* path has a slash; execvp runs scripts without "#!" */
 		return failed(argv[0], -errno);
 	}
 	args = calloc((size_t)argc + 2, sizeof(*args));
@@ -255,8 +259,8 @@ int run(int argc, char **argv)
 	err = judge(path, &v);
 	if (err && o.check)
 		return failed(argv[0], err);
-	if (err) /* executable and unreadable: natively, or not at all */
-		v.why_not = "it can't be read";
+	if (err) /* executable but unreadable: it runs natively, or not at all */
+		v.why_not = "its file can't be read";
 	if (o.check)
 		return report(path, &v);
 	if (!v.why_not)

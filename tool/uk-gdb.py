@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """gdb commands for user threads, in a live process and in a core file.
 
-    info uk-threads              every thread: state, what it waits for, where it is
-    uk-thread ID                 the same for one
-    uk-thread ID bt              its backtrace; also any other command, in its frames
-    uk-thread ID frame 3         ... e.g. `uk-thread 7 frame function worker`
-    uk-thread all bt             of every thread
+    info uk-threads              every thread: its state, what it waits for, where it is
+    uk-thread ID                 the same for one thread
+    uk-thread ID bt              its backtrace
+    uk-thread ID COMMAND         any other gdb command in its frames,
+                                 e.g. `uk-thread 7 frame function worker`
+    uk-thread all bt             the backtrace of every thread
 
     (gdb) source tool/uk-gdb.py
 
-gdb loads it by itself where the library is installed and its folder is trusted
-(add-auto-load-safe-path). It needs the debug information of libukthreads (-g), nothing else.
+gdb loads this file by itself where the library is installed and its directory is trusted
+(add-auto-load-safe-path). It needs only the debug information of libukthreads (-g).
 
-How. A parked thread is a saved stack pointer; above it lie its frame pointer and its resume
-address (src/arch/arch.h). gdb knows nothing of such threads, so an unwinder is put
-under the newest frame of some kernel thread: it says that this frame was "called" from the
-parked thread's context. Registers and memory are never written, so a core file will do.
+How it works: a parked thread is a saved stack pointer; above it are its frame pointer and its
+resume address (src/arch/arch.h). gdb does not know such threads. So an unwinder claims that
+the newest frame of some kernel thread was "called" from the parked thread's context. Registers
+and memory are never written, so this works on a core file, too.
 """
 import re
 
@@ -27,7 +28,7 @@ WAITS = ["", "io", "sleep", "mutex", "condition", "rwlock", "semaphore", "barrie
          "join", "futex", "channel", "select", "stack", "close"]
 FREE, USER, DISPATCHER, FOREIGN = range(4)
 PARKED, RUNNING, EXITED = 3, 2, 5
-FRAMES_BY_DEFAULT = 500  # beyond it `info uk-threads` leaves the function out
+FRAMES_BY_DEFAULT = 500  # with more threads `info uk-threads` does not show functions
 
 
 def word(address):
@@ -38,12 +39,12 @@ def symbol(name):
     try:
         return gdb.parse_and_eval(name)
     except gdb.error as e:
-        raise gdb.GdbError("%s: no ukthreads here, or no debug information of it (%s)"
+        raise gdb.GdbError("%s: libukthreads is not loaded, or has no debug information (%s)"
                            % (name, e))
 
 
 def names_of(function, known):
-    """The library's own table of names, so that this file cannot be out of date."""
+    """The library's own table of names, so that this file need not match its version."""
     try:
         table = gdb.parse_and_eval("%s::names" % function)
         n = table.type.sizeof // table.type.target().sizeof
@@ -53,11 +54,11 @@ def names_of(function, known):
 
 
 def holder_of(what, address):
-    """The id of the thread that has what is waited for, or that is joined; or None."""
+    """The id of the thread that holds the object or is joined; None if there is none."""
     try:
         if what in ("mutex", "rwlock"):
             address = int(gdb.parse_and_eval("((uk_%s *)%d)->owner" % (what, address)))
-        elif what == "pthread mutex":  # the drop-in's; a robust one has libc's links there
+        elif what == "pthread mutex":  # of the preload library; a robust mutex has libc's links there
             kind = int(gdb.parse_and_eval("((int *)%d)[4]" % address))
             address = 0 if kind & 16 else int(
                 gdb.parse_and_eval("((unsigned long *)%d)[3]" % address))
@@ -104,19 +105,19 @@ class Thread:
         return text
 
     def context(self):
-        """Registers of a thread that does not run, or None."""
+        """The registers of a thread that is not running, or None."""
         if self.kind != USER or self.tid or self.state == EXITED or not self.sp:
             return None
         arch = gdb.selected_inferior().architecture().name()
         if not arch.startswith("i386:x86-64"):
-            raise gdb.GdbError("contexts of %s are not known here" % arch)
-        # as arch_context_regs() has it; what else is live, the frame above has saved
+            raise gdb.GdbError("contexts of %s are not supported" % arch)
+        # as in arch_context_regs(); the caller has saved the other live registers
         regs = {"rbp": word(self.sp + 8), "rip": word(self.sp + 16)}
         fresh = regs["rip"] == int(symbol("(unsigned long)&arch_entry"))
         regs["rsp"] = self.sp + 24 + (0 if fresh else 128)
         if not regs["rip"]:
-            raise gdb.GdbError("its stack is not in this core file: generate-core-file leaves "
-                               "out mappings with lazy guards (UK_GUARD=mprotect makes others)")
+            raise gdb.GdbError("its stack is not in this core file: generate-core-file omits "
+                               "mappings with lazy guards (run with UK_GUARD=mprotect)")
         return regs
 
 
@@ -140,13 +141,13 @@ def all_threads():
 
 
 def latest(threads):
-    """The latest time that the process has noted: its clock can't be read from here."""
+    """The latest time that the process has stored: gdb can't read its clock."""
     vps, n = symbol("vp_all"), int(symbol("vp_count_all"))
     return max([int(vps[i]["clock"]) for i in range(n)] + [t.since for t in threads])
 
 
 class ParkedUnwinder(Unwinder):
-    """While armed: the caller of the frame (pc, sp) is the context."""
+    """While regs is set, the caller of the frame bottom = (pc, sp) is that context."""
 
     def __init__(self):
         super().__init__("uk-parked-thread")
@@ -159,7 +160,7 @@ class ParkedUnwinder(Unwinder):
         pc, sp = pending.read_register("rip"), pending.read_register("rsp")
         if (int(pc), int(sp)) != self.bottom:
             return None
-        low = gdb.Value(self.regs["rsp"] - 16).cast(sp.type)  # below all frames to come
+        low = gdb.Value(self.regs["rsp"] - 16).cast(sp.type)  # below all older frames
         info = pending.create_unwind_info(FrameId(low, pc))
         for name, value in self.regs.items():
             kind = pending.read_register(name).type
@@ -177,8 +178,7 @@ unwinder = ParkedUnwinder()
 
 
 class Inside:
-    """with Inside(thread): gdb's newest frame that matters is the thread's; .level is its
-    number."""
+    """with Inside(thread): selects the thread's newest frame; .level is gdb's number of it."""
 
     def __init__(self, thread):
         self.thread = thread
@@ -198,7 +198,7 @@ class Inside:
         regs = self.thread.context()
         if not regs:
             raise gdb.GdbError("thread %d has no frames" % self.thread.id)
-        for t in threads:  # a frame that is not inlined: nobody unwinds it before us
+        for t in threads:  # a frame that is not inlined: no other unwinder takes it first
             t.switch()
             f = gdb.newest_frame()
             if f.type() == gdb.NORMAL_FRAME:
@@ -244,7 +244,7 @@ def backtrace(thread, options=""):
 
 
 def where(thread):
-    """The innermost function that is not the library's."""
+    """The innermost function outside the library."""
     try:
         with Inside(thread):
             f, name = gdb.selected_frame(), ""
@@ -326,7 +326,7 @@ class UkThread(gdb.Command):
             return
         with Inside(thread) as at:
             m = re.match(r"(?:frame|f)\s+(\d+)\s*(.*)", command)
-            if m:  # its numbers are the thread's own
+            if m:  # frame numbers count from the thread's newest frame
                 gdb.execute("frame %d" % (int(m.group(1)) + at.level))
                 command = m.group(2)
             if command:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uk - the tool. Here: `uk doctor`, what this machine offers the runtime; `uk run` is run.c,
- * `uk net` is net/net.c, `uk broker` broker/broker.c. */
+/* uk.c - the tool `uk`. This file has `uk doctor`, which prints what this machine
+ * offers the runtime. `uk run` is in run.c, `uk net` in net/net.c, `uk broker` in
+ * broker/broker.c. */
 #include <stdio.h>
 #include <string.h>
 #include <uk/uk.h>
@@ -14,10 +15,10 @@ static void usage(FILE *f)
 {
 	fprintf(
 	    f,
-	    "usage: uk doctor      what the runtime finds on this machine\n"
-	    "       uk run PROGRAM  a pthread program on user threads; uk run --help\n"
-	    "       uk net          one CPU for the network; uk net --help\n"
-	    "       uk broker       tells others' processes who blocks; uk broker --help\n"
+	    "usage: uk doctor       show what the runtime finds on this machine\n"
+	    "       uk run PROGRAM  run PROGRAM on user threads; uk run --help\n"
+	    "       uk net          let one CPU do the network's work; uk net --help\n"
+	    "       uk broker       report blocked threads; uk broker --help\n"
 	    "       uk --version\n"
 	    "       uk --help\n");
 }

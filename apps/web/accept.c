@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The acceptors, one thread for each listening socket.
  *
- * Each blocks in its accept, which is woken when the server stops: on a kernel thread (pth)
- * and in a set of its own (uk-set) it sits in accept(2), and a signal that does nothing,
- * SIGURG, ends the call; main repeats it until the acceptor has ended, since one that comes
- * just before the call is lost. A parked one (uk) wakes with -EBADF because main closes the
- * number it waits on, having given the socket a second one (late) for what is left.
+ * An acceptor blocks in accept, and must be woken when the server stops. On a kernel
+ * thread (pth) and in its own set (uk-set) it is in accept(2), and SIGURG, whose
+ * handler does nothing, interrupts the call. main repeats the signal until the acceptor
+ * has ended, because a signal just before the call is lost. A parked acceptor (uk, net)
+ * wakes with -EBADF when main closes the fd that it waits on; a second fd of the socket
+ * (late) remains for the rest of the backlog.
  *
- * While stopping an acceptor takes what is in the backlog until nothing came for DRAIN, and
- * leaves at once if the socket is not ours alone.
+ * While the server stops, an acceptor takes the connections of the backlog until none
+ * came for DRAIN. It ends at once if another process holds the socket, too.
  *
- * Want of descriptors (EMFILE and kin) leaves the connection in the backlog, and accept
- * would fail again at once: idle keep-alives are closed, and the acceptor sleeps a little.
+ * If there are no fds left (EMFILE and the like), the connection stays in the backlog,
+ * and accept would fail again at once. So idle keep-alive connections are closed, and
+ * the acceptor sleeps a little.
  *
- * Rejected: a connection to ourselves as the wake-up (with a successor it may be he who gets
- * it, and behind a chroot a unix socket has no name). */
+ * Rejected: connecting to the own socket to wake an acceptor (a successor may get that
+ * connection, and after a chroot a unix socket has no name). */
 #include "web.h"
 
 #include <errno.h>
@@ -49,7 +51,7 @@ int accept_start(void)
 	for (unsigned i = 0; i < n_listeners && rc == 0; i++) {
 		struct listener *l = &listeners[i];
 
-		if (accepts_park()) /* now, while there are descriptors */
+		if (accepts_park()) /* now, while there are fds left */
 			l->late = fcntl(l->fd, F_DUPFD_CLOEXEC, 0);
 		alive++;
 		rc = accepts_park() && l->late < 0 ? -errno : spawn_acceptor(l);
@@ -57,7 +59,7 @@ int accept_start(void)
 	return rc;
 }
 
-/* ---- the end, on main ---- */
+/* ---- the stop, on main ---- */
 
 void accept_wake(void)
 {
@@ -85,15 +87,15 @@ int accept_wait_end(uk_time deadline)
 
 /* ---- accepting ---- */
 
-/* In the kernel, for real: the founding comparison. It says so, or each call would be found out
- * (uk_blocking_begin(3)). */
+/* Block in the kernel, for the comparison of the modes. It declares that, because
+ * otherwise the runtime would have to detect each call (uk_blocking_begin(3)). */
 static int accept_raw(struct listener *l, struct sockaddr *a, socklen_t *n)
 {
 	bool user_thread = cfg.mode == MODE_UK_SET;
 	int fd;
 
 	if (user_thread)
-		uk_blocking_begin(); /* from here on it stays on its kernel thread */
+		uk_blocking_begin(); /* it stays on its kernel thread until _end() */
 	atomic_store(&l->tid, (int)syscall(SYS_gettid));
 	fd = accept4(l->fd, a, n, SOCK_CLOEXEC);
 	if (fd < 0)
@@ -104,7 +106,7 @@ static int accept_raw(struct listener *l, struct sockaddr *a, socklen_t *n)
 	return fd;
 }
 
-/* The next one of the backlog, or -ESHUTDOWN: there are no more, for us. */
+/* The next connection of the backlog, or -ESHUTDOWN: this process takes no more. */
 static int accept_late(struct listener *l, struct sockaddr *a, socklen_t *n)
 {
 	struct pollfd p = { .fd = l->fd, .events = POLLIN };
@@ -113,7 +115,7 @@ static int accept_late(struct listener *l, struct sockaddr *a, socklen_t *n)
 	if (l->shared || atomic_load(&handed_over))
 		return -ESHUTDOWN;
 	if (accepts_park()) {
-		/* not by the thread's deadline: who is late to begin would not even look */
+		/* no thread deadline: uk_accept4 would not try if it had passed */
 		rc = uk_wait(l->late, POLLIN, uk_after(DRAIN));
 		if (rc < 0)
 			return rc == -ETIMEDOUT ? -ESHUTDOWN : rc;
@@ -131,7 +133,7 @@ static int accept_one(struct listener *l, struct ticket *t)
 	struct sockaddr *a = &t->peer.any;
 	socklen_t n = sizeof(t->peer);
 
-	a->sa_family = AF_UNIX; /* which may leave it alone */
+	a->sa_family = AF_UNIX; /* accept of a unix socket may not set it */
 	if (atomic_load(&stopping))
 		return accept_late(l, a, &n);
 	if (accepts_park())
@@ -139,7 +141,7 @@ static int accept_one(struct listener *l, struct ticket *t)
 	return accept_raw(l, a, &n);
 }
 
-/* No thread to be had: say so in the client's language. */
+/* No thread can be created: tell the client by HTTP, if it speaks plain text. */
 static void turn_away(struct ticket *t, int rc)
 {
 	static const char busy[] =
@@ -154,13 +156,14 @@ static void turn_away(struct ticket *t, int rc)
 	COUNT(0, refused, 1);
 	if (uk_now() - atomic_load(&said) > UK_SEC) {
 		atomic_store(&said, uk_now());
-		say("no thread for a connection: %s", strerror(-rc));
+		say("cannot create a thread for a connection: %s", strerror(-rc));
 	}
 	conns_leave();
 }
 
-/* No thread for now (UK_STACK_LIMIT, the system's limits): an idle connection gives its own
- * up, and a busy one ends soon; the client waits as if it stood in the backlog. */
+/* If no thread can be created now (UK_STACK_LIMIT, the system's limits), an idle
+ * connection is closed, or a busy one ends soon. Until then the client waits as in the
+ * backlog. */
 static int start_thread(struct ticket *t)
 {
 	uk_time end = 0;
@@ -183,7 +186,7 @@ static void accept_failed(int rc)
 
 	if (rc == -ECONNABORTED || rc == -EPROTO || rc == -EINTR)
 		return;
-	if (rc == -EBADF && atomic_load(&stopping)) /* woken: the number is gone */
+	if (rc == -EBADF && atomic_load(&stopping)) /* woken by accept_wake() */
 		return;
 	COUNT(0, accept_errors, 1);
 	if (uk_now() - atomic_load(&said) > UK_SEC) {

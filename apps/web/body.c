@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The body of a request. Nothing here wants one, but where it ends the next request begins:
- * it is read to its exact end and dropped, up to max_body and for t_body at most; otherwise
- * the connection closes. The head stays in the buffer (the reply and the log point into
- * it); body bytes come behind it, and what follows the body moves up in their place. */
+/* The body of a request. The server does not use it, but the next request begins where
+ * it ends. So it is read to its exact end and dropped; if it exceeds max_body or
+ * t_body, the connection closes. The head stays in the buffer (the reply and the log
+ * point into it). Body bytes arrive behind it, and what follows the body is moved to
+ * their place. */
 #include "web.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Room behind the head for a useful read: the head may have filled the buffer. */
+/* Read more. There must be space behind the head, which may have filled the buffer. */
 static int more(struct conn *c)
 {
 	struct stream *s = &c->s;
@@ -81,7 +82,7 @@ int body_drain(struct conn *c)
 		return -413;
 	if (!(c->r.flags & R_CHUNKED) && c->r.length == 0)
 		return 0;
-	/* Who has not waited for it does not need it. */
+	/* A client that has sent part of the body does not wait for it. */
 	if ((c->r.flags & R_CONTINUE) && !any) {
 		stream_put(s, go_on, sizeof(go_on) - 1);
 		COUNT(c->id, r1xx, 1);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The chunked coding of a request body that nobody wants: its end must be found all the
- * same, exactly, because the next request begins there. Strict like request.c.
+/* The chunked coding of a request body. The body is dropped, but its exact end must be
+ * found, because the next request begins there. Strict like request.c.
  *
  *  SIZE --hex--> SIZE   --;--> EXT   --blank--> GAP --;--> EXT (RFC 9112 7.1.1)
  *  SIZE, EXT --CR--> SIZE_LF --LF--> DATA (left > 0) | TRAILER
  *  DATA --left=0--> DATA_CR --> DATA_LF --> SIZE
  *  TRAILER (at the start of a line) --CR--> END_LF --LF--> DONE
- *  TRAILER --token--> TNAME --token--> TNAME --:--> TLINE --CR--> T_LF --LF--> TRAILER */
+ *  TRAILER --token--> TNAME --token--> TNAME --:--> TLINE
+ *  TLINE --CR--> T_LF --LF--> TRAILER */
 #include "request.h"
 
 enum {

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of one connection: a thread that reads a request, answers it, reads the next.
+/* The life of one connection: a thread that reads a request, answers it, reads the
+ * next.
  *
- * This is the whole point of the project: the code below blocks wherever it pleases and is
- * the same on a kernel thread and on a user thread. All of its state is in this frame.
+ * This is the purpose of the project: the code below simply blocks, and is the same on
+ * a kernel thread and on a user thread. All of its state is in its frames.
  *
  *   IDLE --bytes--> BUSY --reply flushed--> IDLE        (the thread itself)
- *   IDLE --stop, want of descriptors--> ENDING          (main or acceptor, by CAS)
- *   ENDING --bytes were already there--> BUSY, last reply says "close"
+ *   IDLE --stop, no fds left--> ENDING                  (main or acceptor, by CAS)
+ *   ENDING --bytes had already arrived--> BUSY, and the last reply says "close"
  *
- * Memory: one that is idle for COLD gives back what earlier requests left on its stack; then
- * it holds the page that has these frames, and a descriptor.
+ * Memory: a connection that is idle for COLD gives back the part of its stack that only
+ * earlier requests used. Then it holds the page of these frames, and an fd.
  *
  * Deadlines: t_idle for the first byte of a request (t_header on a new connection),
- * t_header from that byte to the end of the head, t_body, t_write, t_handshake; all by
- * uk_thread_set_deadline, so a slow client costs a parked thread and never more.
+ * t_header from that byte to the end of the head, t_body, t_write, t_handshake. All are
+ * set by uk_thread_set_deadline, so a slow client costs only a parked thread.
  *
- * Closing: a client that may still be sending would be told "reset" and lose our last
- * reply. So we shut down our side, read and drop for a moment (LINGER), then close. */
+ * Closing: if the client is still sending, close would reset the connection, and the
+ * client could lose the last reply. So the server shuts down its side, reads and drops
+ * for a moment (LINGER), then closes. */
 #include "web.h"
 
 #include <errno.h>
@@ -26,15 +28,15 @@
 
 #define LINGER (2 * UK_SEC)
 #define LINGER_BYTES (4u << 20)
-#define COLD UK_SEC /* idle for so long: the stack is trimmed */
+#define COLD UK_SEC /* the stack is trimmed after this idle time */
 #define FAIR 64     /* requests of a pipeline before others get a turn */
 
 struct counters counters[SHARDS];
 
 static _Atomic(uint64_t) last_id;
 
-/* Between two requests. The deeper part of the stack is kept warm for the next one, but not
- * for long. */
+/* Wait between two requests. The deeper part of the stack is kept for the next request,
+ * but only for COLD. */
 static ssize_t wait_idle(struct conn *c)
 {
 	struct stream *s = &c->s;
@@ -52,7 +54,7 @@ static ssize_t wait_idle(struct conn *c)
 	return stream_fill(s, cfg.lim.max_header);
 }
 
-/* Wait for bytes: count, 0 = the connection ends here, in good order or not. */
+/* Wait for bytes. Returns their number; 0: the connection ends, orderly or not. */
 static ssize_t wait_bytes(struct conn *c, bool started)
 {
 	struct stream *s = &c->s;
@@ -109,7 +111,7 @@ static int read_request(struct conn *c)
 	}
 }
 
-/* Not in the frame that an idle connection holds. */
+/* noinline: its buffer must not be in the frame that an idle connection holds. */
 static __attribute__((noinline)) void linger(struct conn *c)
 {
 	char drop[1024];
@@ -137,7 +139,7 @@ static void serve(struct conn *c)
 		bool keep;
 
 		if (s->ilen - s->ipos > c->r.head_len)
-			stream_room(s); /* a pipeline: answer in few sends */
+			stream_room(s); /* a pipeline: send the replies together */
 		keep = respond(c);
 		atomic_store_explicit(&c->requests, ++served, memory_order_relaxed);
 		s->ipos += c->r.head_len;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All connections that are alive: how many, and who is idle.
+/* All live connections: how many there are, and which are idle.
  *
- * A connection's thread links itself in and out; main and the acceptor walk the list to end
- * idle ones (graceful stop, want of descriptors). To wake a thread from its read in any of
- * the three modes the socket is shut down for reading: data that arrived before is still
- * delivered, then comes the end of file. The idle state is taken by CAS, so a connection
- * that has just received a request is not touched, and a descriptor is never used after its
- * thread closed it (it unlinks first, under the same lock). */
+ * A connection's thread links and unlinks itself. main and the acceptors walk the list
+ * to end idle connections (graceful stop, no fds left). To wake a thread from its read
+ * in any mode, the socket is shut down for reading: data that arrived before is still
+ * delivered, then comes end of file. A CAS changes the idle state, so a connection that
+ * has just received a request is not touched. The fd is never used after its thread
+ * closed it, because the thread unlinks itself first, under the same lock. */
 #include "web.h"
 
 #include <arpa/inet.h>
@@ -17,10 +17,10 @@
 static uk_mutex lock = UK_MUTEX_INIT;
 static uk_cond changed = UK_COND_INIT;
 static struct conn *head, *tail; /* under lock */
-static struct tally dead;        /* under lock: sums of those that have ended */
+static struct tally dead;        /* under lock: sums of the ended connections */
 static unsigned places;          /* under lock: reserved or alive */
 static unsigned linked;          /* under lock */
-static bool waited;              /* under lock: somebody waits on changed */
+static bool waited;              /* under lock: a thread may wait on changed */
 
 _Atomic(int) stopping;
 _Atomic(int64_t) stop_by = UK_FOREVER;
@@ -40,7 +40,7 @@ int conns_enter(void)
 		waited = true;
 		uk_mutex_unlock(&lock);
 		conns_close_idle(
-		    1); /* full: the one that has been idle longest makes room */
+		    1); /* full: close the one that has been idle longest */
 		uk_mutex_lock(&lock);
 		if (places >= cfg.max_conns)
 			uk_cond_wait_until(&changed, &lock, t);
@@ -93,7 +93,7 @@ void conns_tally(struct tally *sum)
 	uk_mutex_unlock(&lock);
 }
 
-/* Its last bytes are sent, or never will be. */
+/* All bytes that it could send are sent, so its tally is final. */
 void conns_remove(struct conn *c)
 {
 	uk_thread_set_deadline(UK_FOREVER);
@@ -111,7 +111,7 @@ void conns_remove(struct conn *c)
 	uk_mutex_unlock(&lock);
 }
 
-/* The acceptors' own reserved places count: they give them back when they end. */
+/* The places that the acceptors have reserved count, too, until the acceptors end. */
 int conns_wait_none(uk_time deadline)
 {
 	int rc = 0;
@@ -140,7 +140,7 @@ static bool is_fresh(const struct conn *c)
 	return atomic_load_explicit(&c->requests, memory_order_relaxed) == 0;
 }
 
-/* The oldest ones sit at the end of the list (new ones are put in front). */
+/* The oldest connections are at the end of the list. */
 unsigned conns_close_idle(unsigned max)
 {
 	unsigned n = 0;

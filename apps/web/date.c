@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP dates. "Now" is formatted once per second and shared: eight slots in turn, so that a
- * reader that is still copying the slot of this second can't see it rewritten before eight
- * seconds have passed. One thread writes; those who come meanwhile use the old slot. main
- * calls once before there are threads, so that a slot is always complete. */
+/* HTTP dates. The present date is formatted once per second and shared. There are eight
+ * slots in turn, so the slot that a reader copies is not rewritten for eight seconds.
+ * One thread writes; others use the old slot meanwhile. main calls date_now once before
+ * there are threads, so the shown slot is always complete. */
 #include "web.h"
 
 #include <string.h>
@@ -86,7 +86,7 @@ static bool full_day(const char *p, size_t n)
 	return false;
 }
 
-/* Sunday, 06-Nov-94 08:49:37 GMT; more than 50 years ahead means the past (RFC 9110). */
+/* Sunday, 06-Nov-94 08:49:37 GMT; over 50 years ahead means the past (RFC 9110). */
 static int rfc850(const char *p, uint32_t n, struct tm *tm)
 {
 	const char *q = memchr(p, ',', n);
@@ -138,7 +138,7 @@ int date_parse(const char *p, uint32_t n, time_t *out)
 int64_t date_now(const char **http)
 {
 	static char
-	    slot[8][DATE_LEN + 1]; /* whoever holds `writing` writes the next one */
+	    slot[8][DATE_LEN + 1]; /* the holder of `writing` writes the next one */
 	static _Atomic(unsigned) shown; /* release: the slot it names is complete */
 	static _Atomic(int64_t) shown_sec;
 	static _Atomic(int) writing;

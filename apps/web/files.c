@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files below the root (root.c opens them), and a small shared cache of them.
  *
- * Only regular files are served. Cache: SETS sets of WAYS entries, each set under a spin lock held for a few instructions
- * (no runtime call inside). An entry counts its users; one that is replaced lives until the
- * last of them is done. A small file is kept as bytes, so that a hit is head and body in
- * one send; a larger one as an open descriptor for sendfile. An entry older than t_cache is
- * checked by the first thread that meets it (it opens the path anew and compares identity,
- * size and times), while others still use it: a change shows within t_cache. An entry of
- * an older root than the present one is not seen.
+ * Only regular files are served. The cache has SETS sets of WAYS entries, each set
+ * under a spin lock that is held for a few instructions (no runtime call inside). An
+ * entry counts its users; a replaced one lives until its last user releases it. A small
+ * file is kept as bytes, so that a hit is head and body in one send, a larger one as an
+ * open fd for sendfile. An entry older than t_cache is checked by the first thread that
+ * finds it (it opens the path again and compares identity, size and times), while
+ * others still use it. So a change shows within t_cache. Look-ups ignore entries of an
+ * older root.
  *
- * The janitor lets go what nobody would ask for again: entries that were not used for AGE
- * times t_cache, files that have lost their last name, entries of an old root. It sleeps
- * while the cache is empty.
+ * The janitor drops entries that were not used for AGE times t_cache, files whose last
+ * name was removed, and entries of an old root. It sleeps while the cache is empty.
  *
- * Rejected: inotify (does not see other hosts or all filesystems, and a tree needs a watch
- * per directory); mmap (a file cut short would be a SIGBUS in the middle of a reply). */
+ * Rejected: inotify (it does not see changes by other hosts or on all filesystems, and
+ * needs a watch for each directory of a tree); mmap (a file that is cut short would
+ * cause SIGBUS in the middle of a reply). */
 #include "web.h"
 
 #include <errno.h>
@@ -38,18 +39,18 @@ static struct set {
 } sets[SETS];
 static uk_mutex lock = UK_MUTEX_INIT;
 static uk_cond work = UK_COND_INIT;
-static bool sweep;              /* under lock: at once */
-static _Atomic(unsigned) count; /* entries; whoever puts one in or takes one out */
+static bool sweep;              /* under lock: sweep at once */
+static _Atomic(unsigned) count; /* entries: added minus removed */
 
 static int status_of(int err)
 {
 	switch (err) {
 	case -ENOENT:
 	case -ENOTDIR:
-	case -EXDEV: /* would leave the root */
+	case -EXDEV: /* the path would leave the root */
 	case -ELOOP:
 	case -ENXIO:
-	case -ENAMETOOLONG: /* no file is called so */
+	case -ENAMETOOLONG: /* no file can have this name */
 		return -404;
 	case -EACCES:
 	case -EPERM:
@@ -86,7 +87,7 @@ static bool same_file(const struct file *f, const struct stat *st)
 	       memcmp(&f->ctime, &st->st_ctim, sizeof(f->ctime)) == 0;
 }
 
-/* Keep a small file as bytes if it holds still while it is read. */
+/* Keep a small file as bytes if it does not change while it is read. */
 static void load_body(struct file *f)
 {
 	struct stat st;
@@ -110,7 +111,8 @@ static void load_body(struct file *f)
 	f->body = NULL;
 }
 
-/* "/a/b.js" under the rules "[PATTERN:]VALUE"; a pattern begins with '/' or '*'. */
+/* The value of the first rule "[PATTERN:]VALUE" that matches "/key"; a pattern begins
+ * with '/' or '*'. */
 static const char *rule_of(const char *key, uint32_t n)
 {
 	char path[MAX_KEY + 2], pattern[128];
@@ -221,7 +223,8 @@ static void wake_janitor(bool now)
 	uk_mutex_unlock(&lock);
 }
 
-/* Put f (or nothing, if NULL) in the place of what path has now, or of the oldest. */
+/* Put f in the place of path's present entry or of the oldest one. f NULL: only remove
+ * path's entry. */
 static void replace(const char *path, uint32_t n, uint32_t hash, struct file *f)
 {
 	struct set *s = &sets[hash % SETS];
@@ -260,7 +263,7 @@ static void replace(const char *path, uint32_t n, uint32_t hash, struct file *f)
 	}
 }
 
-/* f is due for a look at the disk and the caller is the one who looks. */
+/* f must be checked on disk, and the caller is the thread that checks. */
 static int renew(struct file *f, const char *path, int64_t now, struct file **out)
 {
 	struct file *fresh;
@@ -283,7 +286,7 @@ static int renew(struct file *f, const char *path, int64_t now, struct file **ou
 	return rc;
 }
 
-/* path need not end in NUL (it points into the request); make it so for the kernel. */
+/* path points into the request and may not end with NUL: copy it for the kernel. */
 static int slow(const char *path, uint32_t n, uint32_t hash, int64_t now,
 		struct file *f, struct file **out)
 {
@@ -325,7 +328,7 @@ int file_get(const char *path, uint32_t n, uint32_t hash, int64_t now, struct co
 	return slow(path, n, hash, now, f, out);
 }
 
-/* That there is none is remembered for t_cache, in the file itself. */
+/* f remembers for t_cache that there is no variant. */
 struct file *file_variant(struct file *f, enum coding k, int64_t now, struct conn *c)
 {
 	static const char *const ends[N_CODINGS] = { ".br", ".gz" };
@@ -343,7 +346,7 @@ struct file *file_variant(struct file *f, enum coding k, int64_t now, struct con
 	if (file_get(name, n, h, now, c, &v) == 0) {
 		if (v->mtime.tv_sec >= f->mtime.tv_sec)
 			return v;
-		file_put(v); /* of an older text */
+		file_put(v); /* a variant of an older version */
 	}
 	atomic_store_explicit(&f->lacks[k], now, memory_order_relaxed);
 	return NULL;
@@ -425,7 +428,7 @@ void files_reload(void)
 	int rc = root_reopen();
 
 	if (rc < 0)
-		say("%s: %s (the old one stays)", cfg.root, strerror(-rc));
+		say("%s: %s (keeping the old one)", cfg.root, strerror(-rc));
 	else if (cfg.cache_files)
 		wake_janitor(true);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The listening sockets: internet and unix ones, bound here or inherited (from systemd, or
- * from our predecessor: successor.c).
+/* The listening sockets: internet and unix ones, bound here or inherited (from systemd,
+ * or from the predecessor: successor.c).
  *
- * Stopping without losing anybody. Closing a listening socket resets the connections in its
- * backlog, whose clients believe to be connected. So: (1) a socket filter drops new SYNs
- * from now on (a client that comes now retries a second later, and meets our successor or
- * a refusal), and a unix socket loses its name; (2) the acceptors take what is in the
- * backlog until nothing came for a while (accept.c); (3) only then is the socket closed.
+ * A stop loses no client. Closing a listening socket would reset the connections in its
+ * backlog, whose clients are connected already. So: (1) a socket filter drops new SYNs
+ * (such a client retries after a second, and gets the successor or a refusal), and a
+ * unix socket loses its name; (2) the acceptors take the connections of the backlog
+ * until none came for a while (accept.c); (3) only then the socket is closed.
  *
- * A socket that somebody else holds, too, is only left: the filter would stay on it, and
- * what waits in its backlog waits for him. */
+ * A socket that another process holds, too, is only closed here: a filter would stay on
+ * it, and the other process takes the connections of its backlog. */
 #include "web.h"
 
 #include <errno.h>
@@ -23,10 +23,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-struct listener listeners[MAX_LISTENERS]; /* main, before there are threads */
+struct listener listeners[MAX_LISTENERS]; /* written by main before there are threads */
 unsigned n_listeners;
 
-/* What accepted sockets inherit: no system call per connection. */
+/* Accepted sockets inherit these options: no system call for each connection. */
 static void tune(int fd)
 {
 	unsigned patience =
@@ -35,8 +35,8 @@ static void tune(int fd)
 	int one = 1;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	/* The kernel itself drops a peer that is gone, or keeps its window shut, for t_write:
-	 * also after our close, when no thread is there any more to lose patience. */
+	/* The kernel drops a peer that is gone, or keeps its window shut, for t_write:
+	 * also after close, when no thread waits for the peer any more. */
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof(patience));
 }
 
@@ -73,7 +73,7 @@ static struct listener *add(int fd, bool shared)
 
 /* ---- unix ---- */
 
-/* A name that nobody listens on any more may be taken. */
+/* Is the name a socket on which no process listens? Then it may be reused. */
 static bool is_stale(const struct sockaddr_un *a)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
@@ -102,7 +102,7 @@ static int open_unix(const char *path)
 		return -errno;
 	if (is_stale(&a))
 		unlink(path);
-	/* Who may connect is said by the rights of the folder, not by our umask. */
+	/* The permissions of the directory decide who may connect, not the umask. */
 	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || chmod(path, 0666) < 0 ||
 	    listen(fd, (int)cfg.backlog) < 0) {
 		rc = -errno;
@@ -131,8 +131,8 @@ static int open_one(const struct addrinfo *ai)
 	return fd;
 }
 
-/* "host", "host:port", "[v6]:port", "::" : the port is what follows the only colon, or the
- * one behind a bracket. */
+/* "host", "host:port", "[v6]:port", "::": the port follows the only colon, or the colon
+ * after a bracket. */
 static void split(const char *text, char *host, size_t cap, const char **port)
 {
 	const char *colon = strrchr(text, ':'), *end = text + strlen(text);
@@ -195,8 +195,7 @@ static void adopt(int fd, bool shared)
 	getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &n);
 	getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n);
 	if (!listens || type != SOCK_STREAM)
-		die(EX_SETUP, "descriptor %d was handed to us: not a listening socket",
-		    fd);
+		die(EX_SETUP, "the inherited fd %d is not a listening socket", fd);
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
 	tune(fd); /* of no effect on a unix socket */
@@ -216,7 +215,7 @@ void listen_open(void)
 		return;
 	n = notify_inherited(&first);
 	if (n > MAX_LISTENERS)
-		die(EX_SETUP, "%d sockets were handed to us, at most %d are served", n,
+		die(EX_SETUP, "%d sockets were inherited, at most %d are possible", n,
 		    MAX_LISTENERS);
 	for (int i = 0; i < n; i++)
 		adopt(first + i, true);
@@ -228,7 +227,7 @@ void listen_open(void)
 
 /* ---- the end ---- */
 
-/* Drop segments with SYN set; the rest of a handshake under way still passes. */
+/* Drop segments with SYN set; handshakes that have begun can still complete. */
 static void refuse_syns(int fd)
 {
 	struct sock_filter code[] = {

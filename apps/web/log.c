@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The access log, in Combined Log Format, and messages to standard error.
  *
- * Connections append lines to a buffer under a mutex; one writer thread swaps it for an
- * empty one and writes it out, when half of it is full or twice a second. When it is full
- * the connections wait: no line is ever dropped. log_close writes what is left.
+ * Connections append lines to a buffer under a mutex. One writer thread swaps it for an
+ * empty one and writes it out, when it is half full or twice a second. When the buffer
+ * is full, the connections wait: no line is ever dropped. log_close writes the rest.
  * SIGHUP and SIGUSR1 reopen the file (for logrotate); the writer does that between two
  * buffers. */
 #include "web.h"
@@ -27,12 +27,13 @@ static char *cur = buffers[0]; /* under lock */
 static uint32_t len;           /* under lock */
 static bool closing, done;     /* under lock */
 static bool reopen;            /* under lock */
-static int fd = -1;            /* the writer's, once it runs */
+static int fd = -1;            /* used only by the writer once it runs */
 static int64_t stamp_sec;      /* under lock */
 static char stamp[40];         /* under lock */
 
-/* Standard error may be a pipe that nobody reads any more: what it does not take now is lost,
- * for a server, and its stop, must not wait for that. (Where poll sees room a line fits.) */
+/* Standard error may be a pipe that nobody reads any more. The server and its stop must
+ * not wait for that, so a line that does not fit now is lost. (If poll reports POLLOUT,
+ * a line fits.) */
 void say(const char *fmt, ...)
 {
 	struct pollfd p = { .fd = 2, .events = POLLOUT };
@@ -86,7 +87,7 @@ static void reopen_now(void)
 	int n = open_file();
 
 	if (n < 0) {
-		say("access log %s: %s (the old one stays)", cfg.access_log,
+		say("access log %s: %s (keeping the old one)", cfg.access_log,
 		    strerror(-n));
 		return;
 	}
@@ -137,7 +138,7 @@ int log_open(void)
 	return fd < 0 ? -errno : 0;
 }
 
-/* Who has to open it anew later. */
+/* Give the file to the user that must reopen it later. */
 void log_owner(uid_t uid, gid_t gid)
 {
 	if (fd > 2 && fchown(fd, uid, gid) < 0)
@@ -172,8 +173,9 @@ void log_close(uk_time deadline)
 	uk_mutex_unlock(&lock);
 }
 
-/* Quotes, backslashes and what is not printable ASCII as \xHH: a log line stays one line
- * whatever a client sends, and a terminal that shows it is safe. */
+/* Escape quotes and backslashes with a backslash, and what is not printable ASCII as
+ * \xHH: whatever a client sends, a log line stays one line and is safe to show on a
+ * terminal. */
 static uint32_t put_escaped(char *out, const char *p, uint32_t n)
 {
 	static const char hex[] = "0123456789abcdef";
@@ -232,7 +234,7 @@ void log_request(struct conn *c, int status, uint64_t bytes)
 		return;
 	peer_text(&c->peer, peer);
 	sec = date_now(&http) / 1000000000;
-	uk_thread_set_deadline(UK_FOREVER); /* a lock is not to be given up half-way */
+	uk_thread_set_deadline(UK_FOREVER); /* the wait for a lock must not time out */
 	uk_mutex_lock(&lock);
 	while (len > CAP - LINE_MAX_ - 256) {
 		uk_cond_signal(&filled);

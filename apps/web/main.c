@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ukweb - a web server in blocking style, one thread per connection.
  *
- * main runs on the first kernel thread, which the runtime does not own: it sets everything
- * up, blocks the signals it wants (all threads inherit that), starts the acceptors and waits
- * for signals. No signal handler does anything. While a successor starts it waits for that, too,
- * by a descriptor for the signals; not always, for whoever polls one is woken by each signal
- * that any thread of the process gets, and the runtime's monitor gets many.
+ * main runs on the first kernel thread, which the runtime does not own. It sets
+ * everything up, blocks the signals that it handles (all threads inherit the mask),
+ * starts the acceptors and waits for signals. No signal handler does any work. While a
+ * successor starts, main polls a signalfd together with the successor's pipe. At other
+ * times it does not poll: each signal to any thread of the process wakes a thread that
+ * polls a signalfd, and the runtime's monitor gets many signals.
  *
- * Graceful stop: the acceptors drain the backlog (listen.c, accept.c); replies say "close";
- * idle keep-alives get GRACE for a request that is under way, then an end of file; a
- * connection on which no request has come yet is not idle but new, and has a FRESH_SHARE of
- * the time to stop for its first one; when the last connection is gone, or t_stop is over,
- * the log is written out and the process ends with 0. A second signal cuts everything and
- * ends with 1.
+ * Graceful stop: the acceptors drain the backlog (listen.c, accept.c), and replies say
+ * "close". Idle keep-alive connections get GRACE for a request that is under way, then
+ * end of file. A connection that has had no request yet gets the FRESH_SHARE-th part of
+ * t_stop for its first one. When the last connection is closed, or t_stop is over, the
+ * log is written out and the process ends with 0. A second signal cuts all connections
+ * and ends the process with 1.
  *
- * That a stop ends in time must not depend on any lock that connections take: a kernel
- * thread of its own (the guard) waits for the second signal and for the end of the time, and
- * ends the process if main has not. */
+ * The end of a stop must not depend on any lock that connections take. So a separate
+ * kernel thread, the guard, waits for the second signal and for the end of the time,
+ * and ends the process if main has not. */
 #include "web.h"
 
 #include <errno.h>
@@ -36,7 +37,7 @@
 
 static sigset_t wanted;
 static int signals;        /* signalfd of wanted */
-static _Atomic(int) force; /* the guard: a second signal has come */
+static _Atomic(int) force; /* set by the guard: a second signal came */
 
 static void block_signals(void)
 {
@@ -74,7 +75,7 @@ static int pid_write(void)
 	return 0;
 }
 
-/* A successor has written its own. */
+/* Not if a successor has written its own pid. */
 static void pid_remove(void)
 {
 	FILE *f = cfg.pid_file ? fopen(cfg.pid_file, "re") : NULL;
@@ -113,7 +114,7 @@ static void set_up(void)
 	mime_init();
 	check(root_init(), cfg.root);
 	if (cfg.tls_cert && tls_init() < 0)
-		exit(EX_SETUP); /* it has said why */
+		exit(EX_SETUP); /* tls_init() has printed why */
 	listen_open();
 	check(log_open(), cfg.access_log);
 	check(pid_write(), cfg.pid_file);
@@ -149,23 +150,23 @@ static int start_successor(int starting)
 
 	if (fd >= 0)
 		return fd;
-	say("starting a successor: %s", strerror(-fd));
+	say("cannot start a successor: %s", strerror(-fd));
 	return starting;
 }
 
-/* True: it serves, we may go. */
+/* True: the successor serves, and this process may stop. */
 static bool succeeded(void)
 {
 	if (!successor_ready()) {
-		say("the successor has not started; going on");
+		say("the successor has not started; this process continues");
 		return false;
 	}
 	notify("MAINPID=%d", (int)successor_pid());
-	say("process %d goes on", (int)successor_pid());
+	say("process %d takes over", (int)successor_pid());
 	return true;
 }
 
-/* The next signal, or 0: the successor that is starting (-1: none) has something to say. */
+/* The next signal, or 0: starting, a successor's pipe (-1: none), is readable. */
 static int next_signal(int starting)
 {
 	struct pollfd p[2] = { { .fd = signals, .events = POLLIN },
@@ -186,7 +187,7 @@ static int next_signal(int starting)
 	return sig;
 }
 
-/* Until it is time to stop; returns whether a successor has our sockets. */
+/* Handle signals until it is time to stop. True: a successor has the sockets. */
 static bool attend(void)
 {
 	int starting = -1;
@@ -239,7 +240,7 @@ static void *guard(void *arg)
 		nanosleep(&cut, NULL);
 		_exit(EX_FORCED);
 	}
-	say("the end of a graceful stop has not come in time");
+	say("the graceful stop did not end in time; exiting");
 	_exit(EX_OK);
 }
 
@@ -295,7 +296,7 @@ int main(int argc, char **argv)
 	block_signals();
 	set_up();
 	handed = attend();
-	start_guard(); /* before anything that might wait */
+	start_guard(); /* before any call that may wait */
 	if (!cfg.quiet)
 		say("stopping");
 	_exit(stop(handed));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a service manager says to us and we to it, by systemd's plain protocols.
+/* The protocols of a service manager (systemd).
  *
- * LISTEN_PID, LISTEN_FDS: listening sockets that it holds lie open from descriptor 3 on.
- * NOTIFY_SOCKET: one datagram of lines KEY=VALUE for each change; the socket is opened at
- * the start, because later its name may be out of reach (chroot). main's alone. */
+ * LISTEN_PID, LISTEN_FDS: the listening sockets that it passes are the fds from 3 on.
+ * NOTIFY_SOCKET: one datagram of lines KEY=VALUE for each change. The socket is opened
+ * at the start, because its name may be unreachable later (chroot). Used only by
+ * main. */
 #include "web.h"
 
 #include <errno.h>

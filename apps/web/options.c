@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line, by getopt_long. A bad option ends with status 2 and one clear line; what
- * the machine refuses (address, root, certificate) ends with status 3. */
+/* The command line, by getopt_long. A bad option prints one line and ends with status
+ * 2. If the machine refuses something (address, root, certificate), the status is 3. */
 #include "web.h"
 
 #include <getopt.h>
@@ -34,39 +34,39 @@ static void usage(void)
 	puts(
 	    "usage: ukweb [options]\n"
 	    "\n"
-	    "  --mode=M             uk (user threads), uk-set (acceptor in a set of its own),\n"
+	    "  --mode=M             uk (user threads), uk-set (acceptors in their own set),\n"
 	    "                       net (uk, with a network processor),\n"
 	    "                       pth (kernel threads)                        [uk]\n"
-	    "      --net-cpu=N      the CPU of that processor                   [any]\n"
-	    "  -p, --port=N         port; 0 = any free one                      [8080]\n"
+	    "      --net-cpu=N      CPU of the network processor                [any]\n"
+	    "  -p, --port=N         port; 0: any free one                       [8080]\n"
 	    "      --listen=WHERE   ADDR, ADDR:PORT, [ADDR]:PORT or unix:PATH; may be given\n"
 	    "                       more than once (also --bind)                [127.0.0.1]\n"
 	    "  -r, --root=DIR       serve the files below DIR                   [.]\n"
 	    "      --vps=N          virtual processors               [CPUs, or UK_VPS]\n"
-	    "      --full           connections are full threads, with TLS blocks of their own\n"
+	    "      --full           run connections on full threads, not on light ones\n"
 	    "      --stack=SIZE     stack of a connection's thread       [64k; 256k with TLS]\n"
 	    "      --tls-cert=FILE  certificate chain, PEM: serve HTTPS\n"
 	    "      --tls-key=FILE   its private key, PEM\n"
 	    "      --access-log=F   Combined Log Format; - is standard output   [none]\n"
-	    "      --precompressed  serve FILE.br or FILE.gz to those who accept it\n"
-	    "      --cache-control=[PATTERN:]VALUE   a Cache-Control field, also for paths that\n"
-	    "                       match only; the first one that matches counts\n"
-	    "      --user=NAME[:GROUP]  --chroot  --sandbox   fewer rights after the start\n"
-	    "      --pid-file=FILE  write the process id there\n"
+	    "      --precompressed  send FILE.br or FILE.gz to clients that accept it\n"
+	    "      --cache-control=[PATTERN:]VALUE   send a Cache-Control field, with PATTERN\n"
+	    "                       only for paths that match; the first match counts\n"
+	    "      --user=NAME[:GROUP]  --chroot  --sandbox   fewer privileges after the start\n"
+	    "      --pid-file=FILE  write the process id to FILE\n"
 	    "\n"
 	    "  limits: --max-conns=N --max-header=SIZE [16k] --max-uri=SIZE [8k]\n"
 	    "          --max-body=SIZE [1m] --backlog=N [4096]\n"
 	    "  times (s; also 500ms, 2m): --timeout-idle [60] --timeout-header [20]\n"
 	    "          --timeout-body [30] --timeout-write [60] --timeout-handshake [15]\n"
-	    "          --timeout-stop [30] --cache-time [1; 0 = no cache]\n"
-	    "      --no-symlinks    follow no symbolic link at all\n"
-	    "      --no-status      no /-/status and /metrics\n"
-	    "      --status-remote  show them to others than this machine\n"
-	    "  -q, --quiet          say nothing but errors\n"
+	    "          --timeout-stop [30] --cache-time [1; 0: no cache]\n"
+	    "      --no-symlinks    follow no symbolic links\n"
+	    "      --no-status      do not serve /-/status and /metrics\n"
+	    "      --status-remote  serve them to other machines, too\n"
+	    "  -q, --quiet          print only errors\n"
 	    "  -h, --help; --version\n"
 	    "\n"
-	    "SIGTERM or SIGINT: finish what was accepted, then exit. Twice: exit now.\n"
-	    "SIGHUP: open root and access log, load the certificate anew.\n"
+	    "SIGTERM or SIGINT: answer what was accepted, then exit. Twice: exit now.\n"
+	    "SIGHUP: reopen root and access log, reload the certificate.\n"
 	    "SIGUSR1: reopen the access log. SIGUSR2: start a successor, which takes over.");
 }
 
@@ -86,7 +86,7 @@ static uint64_t number(const char *opt, const char *v, uint64_t min, uint64_t ma
 		shift = (*end | 32) == 'k' ? 10 : (*end | 32) == 'm' ? 20 : 0;
 	if (v[0] < '0' || v[0] > '9' || (*end && !shift) || n > max >> shift ||
 	    n << shift < min) {
-		snprintf(want, sizeof(want), "a number from %llu to %llu is wanted",
+		snprintf(want, sizeof(want), "needs a number from %llu to %llu",
 			 (unsigned long long)min, (unsigned long long)max);
 		bad(opt, v, want);
 	}
@@ -108,7 +108,7 @@ static uk_time span(const char *opt, const char *v, double min)
 		if (end != v && strcmp(end, units[i].unit) == 0 &&
 		    x * units[i].ns >= min && x * units[i].ns < 1e17)
 			return (uk_time)(x * units[i].ns);
-	bad(opt, v, "a time such as 10, 500ms or 2m is wanted");
+	bad(opt, v, "needs a time such as 10, 500ms or 2m");
 }
 
 static void set_mode(const char *name, const char *v)
@@ -122,7 +122,7 @@ static void set_mode(const char *name, const char *v)
 	else if (strcmp(v, "net") == 0)
 		cfg.mode = MODE_NET;
 	else
-		bad(name, v, "one of pth, uk, uk-set, net is wanted");
+		bad(name, v, "must be one of pth, uk, uk-set, net");
 }
 
 static void set_net_cpu(const char *name, const char *v)
@@ -139,19 +139,19 @@ static void set_port(const char *name, const char *v)
 static void add_listener(const char *name, const char *v)
 {
 	if (cfg.listens == MAX_LISTENERS)
-		bad(name, v, "that is one address too many");
+		bad(name, v, "too many addresses");
 	cfg.listen[cfg.listens++] = v;
 }
 
 static void cache_rule(const char *name, const char *v)
 {
 	if (cfg.rules == MAX_RULES)
-		bad(name, v, "that is one rule too many");
+		bad(name, v, "too many rules");
 	if (!*v || strlen(v) > 120)
-		bad(name, v, "a value of 1 to 120 characters is wanted");
+		bad(name, v, "needs a value of 1 to 120 characters");
 	for (const char *p = v; *p; p++)
 		if (*p < 32 || *p > 126)
-			bad(name, v, "printable ASCII is wanted");
+			bad(name, v, "needs printable ASCII characters");
 	cfg.cache_control[cfg.rules++] = v;
 }
 
@@ -169,17 +169,17 @@ static _Noreturn void show_version(const char *name, const char *v)
 	exit(EX_OK);
 }
 
-/* What an option does to its place in cfg. */
+/* How an option sets its field of cfg. */
 enum kind {
 	ON, /* a bool */
 	OFF,
 	TEXT,  /* a const char * */
 	COUNT, /* an unsigned from min to max */
-	SMALL, /* the same, as a size: 16k, 1m */
-	SIZE,  /* the same of 64 bits */
+	SMALL, /* the same, given as a size: 16k, 1m */
+	SIZE,  /* a size of 64 bits */
 	TIME,  /* a uk_time, at least min */
 	CALL,  /* a function, with an argument */
-	BARE,  /* likewise, without */
+	BARE,  /* a function, without an argument */
 };
 
 #define TO(field) &cfg.field, NULL
@@ -266,7 +266,7 @@ static void set(const struct opt *o, const char *v)
 	}
 }
 
-/* What follows from what was said; and as many descriptors as we may have. */
+/* Check combinations, set the dependent defaults, and raise the limit of fds. */
 static void settle(void)
 {
 	struct rlimit rl;
@@ -292,14 +292,14 @@ static void settle(void)
 		getrlimit(RLIMIT_NOFILE, &rl);
 		fds = rl.rlim_cur < 10000000 ? (unsigned)rl.rlim_cur : 10000000;
 	}
-	/* An entry may hold a descriptor: with few of them, cache little. */
+	/* A cache entry may hold an fd: with few fds, cache few files. */
 	if (fds < 4 * cfg.cache_files)
 		cfg.cache_files = fds < 64 ? 0 : fds / 4;
 	if (!cfg.max_conns)
 		cfg.max_conns = fds > 200 ? fds - 64 - cfg.cache_files : fds;
 }
 
-/* The table as getopt wants it: val is the place in it, above all letters. */
+/* The table in getopt's form: val is 256 + the index in opts, above all letters. */
 static void for_getopt(struct option *longs, char *shorts)
 {
 	for (size_t i = 0; i < OPTS; i++) {
@@ -322,7 +322,7 @@ static const struct opt *by_letter(int c)
 
 	while (o->letter != c)
 		o++;
-	return o; /* getopt knows no others */
+	return o; /* getopt returns no other letters */
 }
 
 void options_parse(int argc, char **argv)
@@ -334,7 +334,7 @@ void options_parse(int argc, char **argv)
 	for_getopt(longs, shorts);
 	while ((c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
 		if (c == '?')
-			exit(EX_USAGE_); /* getopt has said what is wrong */
+			exit(EX_USAGE_); /* getopt has printed what is wrong */
 		set(c >= 256 ? &opts[c - 256] : by_letter(c), optarg);
 	}
 	if (optind < argc)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the path of a request to a name below the root, and back.
  *
- * Decoding is done once, before anything looks at dots or slashes, and what it gives is
- * normalised here; the kernel's RESOLVE_BENEATH stands behind it (files.c), so neither has
- * to be perfect alone. An encoded slash or NUL can't be part of a file name: 404 and 400. */
+ * A path is decoded once, before any check of dots or slashes, and normalised here. The
+ * kernel's RESOLVE_BENEATH (root.c) is a second barrier, so neither has to be perfect
+ * alone. An encoded slash or NUL can't be part of a file name: 404 and 400. */
 #include "request.h"
 
 #include <string.h>

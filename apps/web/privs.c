@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fewer rights, once the sockets are bound and the certificate is read: another user, a root
- * directory (chroot), and a sandbox: Landlock and a seccomp filter. All of it belongs to the
- * kernel thread that asks for it and to those that it makes later, so main does it before
- * there are others.
+/* Gives up privileges after the sockets are bound and the certificate is read: another
+ * user, another root directory (chroot), and a sandbox of Landlock and a seccomp
+ * filter. They apply to the kernel thread that asks for them and to those that it
+ * creates later, so main does this before there are others.
  *
- * Landlock leaves to read: what lies beside the root (its name may come to mean another
- * directory), the folders of certificate and key, our own /proc; to write: the folder of the
- * access log; to remove: the pid file and our unix sockets. No TCP connection, no bind, no
- * signal to others. What the kernel is too old for is left out, and said.
+ * Landlock permits reading of the directory that has the root (the root's name may
+ * refer to another directory later), of the directories of certificate and key, and of
+ * /proc/self. It permits writing in the directory of the access log, and removing the
+ * pid file and the unix sockets. It permits no TCP connect or bind, and no signals to
+ * other processes. What the kernel is too old for is left out; without Landlock the
+ * server prints a message.
  *
- * The filter is a list of what a web server never does, answered with EPERM. Rejected: a list
- * of what it does (it changes with each C library and OpenSSL, and breaks servers in the
- * field). io_uring does nothing that Landlock does not see; it can't exec. */
+ * The filter is a list of calls that a web server never makes; they fail with EPERM.
+ * Rejected: a list of the calls that it makes (it changes with each C library and
+ * OpenSSL, and would break installed servers). io_uring does nothing that Landlock does
+ * not see, and can't exec. */
 #include "web.h"
 
 #include <errno.h>
@@ -39,7 +42,7 @@ static void must(int rc, const char *what)
 /* ---- another user ---- */
 
 struct who {
-	char name[64]; /* empty: a number that has no name */
+	char name[64]; /* empty: the uid has no name */
 	uid_t uid;
 	gid_t gid;
 };
@@ -76,15 +79,15 @@ static void look_up(struct who *w)
 static void take_groups(const struct who *w)
 {
 	must(w->name[0] ? initgroups(w->name, w->gid) : setgroups(1, &w->gid),
-	     "groups");
-	must(setresgid(w->gid, w->gid, w->gid), "group");
+	     "setting the groups");
+	must(setresgid(w->gid, w->gid, w->gid), "setting the group");
 }
 
 static void take_user(const struct who *w)
 {
-	must(setresuid(w->uid, w->uid, w->uid), "user");
+	must(setresuid(w->uid, w->uid, w->uid), "setting the user");
 	if (w->uid && setuid(0) == 0)
-		die(EX_SETUP, "--user=%s: the way back is open", cfg.user);
+		die(EX_SETUP, "--user=%s: root privileges were not dropped", cfg.user);
 }
 
 /* ---- Landlock ---- */
@@ -93,7 +96,7 @@ static void take_user(const struct who *w)
 #define WRITE (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG)
 #define REMOVE LANDLOCK_ACCESS_FS_REMOVE_FILE
 
-/* Later than some headers: by number (Linux 6.2, 6.7, 6.10, 6.12). */
+/* Some headers are too old for these constants (Linux 6.2, 6.7, 6.10, 6.12). */
 struct ruleset {
 	uint64_t fs, net, scoped;
 };
@@ -108,14 +111,14 @@ static void allow(int set, const char *path, uint64_t what)
 
 	a.parent_fd = open(path, O_PATH | O_CLOEXEC);
 	if (a.parent_fd < 0)
-		return; /* what is not there needs no right */
+		return; /* a missing file needs no rule */
 	must(
 	    (int)syscall(SYS_landlock_add_rule, set, LANDLOCK_RULE_PATH_BENEATH, &a, 0),
 	    path);
 	close(a.parent_fd);
 }
 
-/* The folder of path. */
+/* Allow the directory of path. */
 static void allow_beside(int set, const char *path, uint64_t what)
 {
 	char dir[4096];
@@ -133,8 +136,8 @@ static void allow_beside(int set, const char *path, uint64_t what)
 	allow(set, n ? dir : ".", what);
 }
 
-/* The root itself, and what stands beside it and beside what it means now: the next one.
- * But not all of a machine. */
+/* Allow the root, and the directories of its name and of its target: the next root may
+ * be there. But never the whole file system. */
 static void allow_root(int set)
 {
 	char real[4096];
@@ -144,7 +147,7 @@ static void allow_root(int set)
 		return;
 	if (strrchr(real, '/') != real)
 		allow_beside(set, real, READ);
-	/* its name: a link, maybe */
+	/* the name may be a symbolic link */
 	if (strrchr(cfg.root, '/') > cfg.root && !strstr(cfg.root, ".."))
 		allow_beside(set, cfg.root, READ);
 }
@@ -260,8 +263,9 @@ static const unsigned short never[] = {
 
 static void filter(void)
 {
-	/* A thread may be made, a process not; clone3's flags can't be seen, and the C library
-	 * falls back to clone. 0x40000000: the x32 calls, other numbers for the same. */
+	/* Threads may be created, processes not. A filter can't see clone3's flags, and
+	 * the C library falls back to clone. 0x40000000: the x32 calls, other numbers
+	 * for the same. */
 	static const struct sock_filter head[] = {
 		LOAD(arch),
 		IS(ARCH, 1, 0),
@@ -312,8 +316,8 @@ void privs_drop(void)
 		return;
 	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs");
 	if (!landlock())
-		fputs("ukweb: this kernel has no Landlock: only system calls are "
-		      "filtered\n",
+		fputs("ukweb: this kernel has no Landlock: the sandbox only filters "
+		      "system calls\n",
 		      stderr);
 	filter();
 }

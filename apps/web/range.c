@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Range: bytes=0-499,-500,9500- . A pure function. A field that is malformed, of another
- * unit, or abusive (too many pieces, or more bytes in sum than the file has) is ignored, as
- * RFC 9110 14.2 allows: the client gets the whole. */
+/* Range: bytes=0-499,-500,9500- . A pure function. A field that is malformed, has
+ * another unit, or is abusive (too many ranges, or more bytes in sum than the file has)
+ * is ignored, as RFC 9110 14.2 allows: the client gets the whole file. */
 #include "web.h"
 
 static uint32_t skip_ws(const char *p, uint32_t n, uint32_t i)
@@ -11,7 +11,7 @@ static uint32_t skip_ws(const char *p, uint32_t n, uint32_t i)
 	return i;
 }
 
-/* Digits at p[i..]; returns the new i, *any = whether there were some. Saturates. */
+/* Parse digits at p[i..]. Returns the new i; *any: were there digits? Saturates. */
 static uint32_t digits(const char *p, uint32_t n, uint32_t i, uint64_t *v, bool *any)
 {
 	*any = false;

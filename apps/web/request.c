@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The request head. A pure function of the bytes: no I/O, no allocation, no clock, so that
- * a fuzzer can own it (tests/web/fuzz_request.c).
+/* The request head. A pure function of the bytes: no I/O, no allocation, no clock, so a
+ * fuzzer can test it (tests/web/fuzz_request.c).
  *
- * It works line by line as lines arrive; a byte is looked at a fixed number of times however
- * the network chops the head. Anything that two parties could read differently is refused
- * and the connection closed, because a proxy in front may disagree with us about where the
- * next request begins: bare LF or CR, folded lines, space before a colon, more than one
- * Content-Length or Host, Content-Length with Transfer-Encoding, codings other than one
- * "chunked", Transfer-Encoding in HTTP/1.0.
+ * It parses line by line as lines arrive, and looks at a byte a fixed number of times
+ * however the network splits the head. It refuses anything that two parties could read
+ * differently, and the connection closes, because a proxy in front might disagree about
+ * where the next request begins: bare LF or CR, folded lines, space before a colon,
+ * more than one Content-Length or Host, Content-Length with Transfer-Encoding, codings
+ * other than one "chunked", Transfer-Encoding in HTTP/1.0.
  *
- * Rejected: a library. Debian 12 has http-parser 2.9 (archived by its authors in 2020, and
- * lenient where we must be strict); llhttp, its successor, is packaged only inside Node.js,
- * and picohttpparser not at all (it also leaves all the rules above to its caller). */
+ * Rejected: a library. Debian 12 has http-parser 2.9 (archived by its authors in 2020,
+ * and lenient where this must be strict). Its successor llhttp is packaged only inside
+ * Node.js, and picohttpparser is not packaged (it also leaves all the rules above to
+ * its caller). */
 #include "request.h"
 
 #include <string.h>
@@ -150,8 +151,8 @@ static bool host_ok(const char *p, uint32_t n)
 	return true;
 }
 
-/* Split origin-form at '?'; find out, in the same pass, whether the path can be used as it
- * is, and its hash. */
+/* Split origin-form at '?'. The same pass finds out whether the path can be used as it
+ * is, and computes its hash. */
 static int split_path(struct request *r, const char *b, uint32_t off, uint32_t end)
 {
 	uint32_t h = PATH_HASH_INIT, i;
@@ -197,8 +198,8 @@ static int absolute_form(struct request *r, const char *b, uint32_t off, uint32_
 	return 0; /* path.off == 0: the root */
 }
 
-/* The length of the UTF-8 sequence at p (of n bytes), 0 if it is none: no overlong forms, no
- * surrogates, nothing above U+10FFFF. */
+/* The length of the UTF-8 sequence at p (of n bytes). 0 if it is not one: an overlong
+ * form, a surrogate, above U+10FFFF. */
 static uint32_t utf8_len(const char *p, uint32_t n)
 {
 	const unsigned char *u = (const unsigned char *)p;
@@ -214,8 +215,8 @@ static uint32_t utf8_len(const char *p, uint32_t n)
 	return k;
 }
 
-/* Where the target that begins at i ends. Raw UTF-8 is not what the RFC allows, but clear,
- * and clients send it; other bytes above 127 are not clear. */
+/* The end of the target that begins at i. The RFC does not allow raw UTF-8, but clients
+ * send it and it has one meaning; other bytes above 127 have not. */
 static uint32_t target_end(const char *b, uint32_t i, uint32_t end)
 {
 	while (i < end) {
@@ -305,8 +306,8 @@ static int connection(struct request *r, const char *p, uint32_t n)
 	return 0;
 }
 
-/* A field that may come once. A second one makes the first one present but empty, which
- * each condition reads as "does not hold": a full answer, never a wrong one. */
+/* A field that may come once. A second one makes it present but empty, which each
+ * condition takes as "does not hold": the answer is complete, never wrong. */
 static int once(struct span *s, struct span v)
 {
 	*s = s->off ? (struct span){ 1, 0 } : v;
@@ -381,7 +382,7 @@ static int field(struct request *r, const char *b, struct span name, struct span
 	}
 }
 
-/* "gzip;q=0.5": is the weight there, and nothing but zeros? */
+/* "gzip;q=0.5": is there a weight, with only zeros? */
 static bool weight_is_zero(const char *p, uint32_t n)
 {
 	uint32_t i = 0;
@@ -453,14 +454,14 @@ static int finish(struct request *r)
 	return 1;
 }
 
-/* What can be said of a line that is not complete yet. */
+/* Check a line that is not complete yet. */
 static int partial(struct request *r, const char *b, uint32_t len,
 		   const struct limits *l)
 {
 	uint32_t have = len - r->line;
 
 	if (r->first.len == 0 && have) {
-		/* A first line that can't become one (a TLS hello, noise) is told at once. */
+		/* Refuse at once what is no request line (a TLS hello, noise). */
 		for (uint32_t i = r->line; i < len && i - r->line < 33 && b[i] != ' ';
 		     i++)
 			if (!(is(b[i], T) || (b[i] == '\r' && i == r->line)) ||
@@ -493,7 +494,7 @@ int request_feed(struct request *r, const char *b, uint32_t len, const struct li
 			return refuse(r, 400);
 		end--;
 		if (r->first.len == 0) {
-			/* Empty lines before a request are forgiven (RFC 9112 2.2), a few. */
+			/* Allow a few empty lines before a request (RFC 9112 2.2). */
 			if (end == r->line)
 				rc = end > 8 ? refuse(r, 400) : 0;
 			else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* request.h - the head of an HTTP/1.x request: strict, incremental, free of allocation. */
+/* request.h - a strict, incremental parser of HTTP/1.x request heads. */
 #ifndef WEB_REQUEST_H
 #define WEB_REQUEST_H
 
@@ -11,12 +11,13 @@ enum method {
 	M_GET,
 	M_HEAD,
 	M_OPTIONS,
-	M_OTHER,   /* registered, but nothing here answers to it: 405 */
+	M_OTHER,   /* registered, but not supported: 405 */
 	M_UNKNOWN, /* 501 */
 };
 
-/* A piece of the head, relative to its first byte; off 0 = absent (no field starts there).
- * Offsets and not pointers, because the buffer moves while the head is still arriving. */
+/* A part of the head, relative to its first byte. off 0: absent (no field starts
+ * there). It has offsets, not pointers, because the buffer moves while the head
+ * arrives. */
 struct span {
 	uint32_t off, len;
 };
@@ -38,9 +39,9 @@ struct limits {
 #define R_STAR 256u     /* OPTIONS * */
 
 struct request {
-	/* Progress: the line that is arriving starts at `line`; nothing before `scan` is LF. */
+	/* Progress: the incomplete line starts at `line`; no LF in it before `scan`. */
 	uint32_t line, scan, fields;
-	int status; /* why request_feed said -1 */
+	int status; /* why request_feed returned -1 */
 
 	enum method method;
 	unsigned flags;     /* R_... */
@@ -55,9 +56,9 @@ struct request {
 };
 
 void request_init(struct request *r);
-/* Look at the len bytes that have arrived since the head began: 1 = complete (head_len),
- * 0 = more bytes are needed, -1 = refuse with r->status and close. Call again with the same
- * bytes and more behind them. */
+/* Parse the len bytes that have arrived since the head began: 1 = complete (head_len),
+ * 0 = more bytes are needed, -1 = refuse with r->status and close. Call again with the
+ * same bytes and more behind them. */
 int request_feed(struct request *r, const char *buf, uint32_t len,
 		 const struct limits *l);
 
@@ -65,12 +66,12 @@ bool request_is_token(char c); /* RFC 9110 5.6.2 */
 uint32_t path_hash_step(uint32_t h, unsigned char c);
 #define PATH_HASH_INIT 2166136261u
 
-/* Decode and normalise a path ("/a/%62/../c") into out without the leading slash, with a
- * trailing one if it names a directory. Length, or -status (400, 404). */
+/* Decode and normalise a path ("/a/%62/../c") into out without the leading slash, with
+ * a trailing one if it names a directory. Length, or -status (400, 404). */
 int path_decode(const char *p, uint32_t n, char *out, uint32_t cap);
 /* Encode a decoded path for a Location field; length or -1. */
 int path_encode(const char *p, uint32_t n, char *out, uint32_t cap);
-/* A segment that begins with a dot, other than .well-known at the top. */
+/* Is there a segment that begins with a dot, other than .well-known at the top? */
 bool path_hidden(const char *p, uint32_t n);
 
 /* Chunked transfer coding, decoded only to be dropped. */
@@ -82,7 +83,7 @@ struct chunked {
 	uint64_t total; /* payload so far */
 };
 void chunked_init(struct chunked *c);
-/* Consume at most n bytes; returns how many. *done: 1 = body complete, -1 = malformed. */
+/* Consume up to n bytes; returns how many. *done: 1 = body complete, -1 = malformed. */
 uint32_t chunked_feed(struct chunked *c, const char *p, uint32_t n, int *done);
 
 /* Does an Accept-Encoding field of n bytes allow coding (lower case)? */

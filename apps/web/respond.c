@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a request to its reply: methods, files, conditions, ranges, errors.
  *
- * The common case, a whole file from the cache, is a table look-up and two copies: status
- * line, date and length here, the rest of the head prepared when the file was opened. No
- * allocation, no system call but the send. Whether the connection goes on is decided before
- * the head is written, because the head says so; nothing is written twice.
- * Order of conditions: RFC 9110 13.2.2. */
+ * The common case, a whole file from the cache, is a table look-up and two copies:
+ * status line, date and length here, the rest of the head as prepared when the file was
+ * opened. It allocates nothing, and its only system call is the send. Whether the
+ * connection stays open is decided before the head is written, because the head says
+ * so. The order of conditions is that of RFC 9110 13.2.2. */
 #include "web.h"
 
 #include <errno.h>
@@ -51,7 +51,7 @@ static void put_str(struct stream *s, const char *t)
 	stream_put(s, t, strlen(t));
 }
 
-/* Status line, Date, Server, Connection where it is not what the version implies. */
+/* Status line, Date, Server, and Connection if it is not the version's default. */
 void respond_head(struct conn *c, int status, bool keep)
 {
 	static const char ok[] = "HTTP/1.1 200 OK\r\nDate: ";
@@ -125,7 +125,7 @@ void respond_error(struct conn *c, int status, bool keep, const char *extra)
 
 /* ---- conditions ---- */
 
-/* Does a list of entity tags contain f's? strong: a weak tag never matches. */
+/* Does a list of entity tags contain that of f? strong: a weak tag never matches. */
 static bool etag_listed(const struct file *f, const char *p, uint32_t n, bool strong)
 {
 	uint32_t i = 0;
@@ -156,7 +156,7 @@ static bool etag_listed(const struct file *f, const char *p, uint32_t n, bool st
 	return false;
 }
 
-/* 0 = go on, 304, 412. */
+/* 0 (send the file), 304 or 412. */
 static int conditions(const struct conn *c, const struct file *f)
 {
 	const struct request *r = &c->r;
@@ -184,7 +184,7 @@ static int conditions(const struct conn *c, const struct file *f)
 	return 0;
 }
 
-/* May the ranges be used? Only if the representation is surely the one that is meant. */
+/* May the ranges be used? Only if the client surely has this representation. */
 static bool if_range_holds(const struct conn *c, const struct file *f)
 {
 	struct span v = c->r.if_range;
@@ -212,7 +212,7 @@ static void send_part(struct conn *c, struct file *f, uint64_t first, uint64_t n
 
 static const char *const codings[N_CODINGS] = { "br", "gzip" };
 
-/* Of what is inside the coding. */
+/* The media type of the decoded content. */
 static const char *type_of(const struct conn *c, const struct file *f)
 {
 	return c->coding == IDENTITY ? f->type : mime_of(f->key, f->keylen - 3);
@@ -224,7 +224,7 @@ static void put_coding(struct conn *c)
 		stream_printf(&c->s, "Content-Encoding: %s\r\n", codings[c->coding]);
 }
 
-/* What a cache has to know, also of a 304. */
+/* The fields for caches, also of a 304. */
 static void put_caching(struct conn *c)
 {
 	if (cfg.precompressed)
@@ -345,7 +345,7 @@ static __attribute__((noinline)) void reply_ranges(struct conn *c, struct file *
 	}
 }
 
-/* Take the variant that the client accepts in the place of f, if there is one. */
+/* Replace f by a variant that the client accepts, if there is one. */
 static struct file *choose(struct conn *c, struct file *f, int64_t now)
 {
 	struct span a = c->r.accept_encoding;
@@ -385,7 +385,7 @@ static void reply_file(struct conn *c, struct file *f, bool keep)
 		reply_whole(c, f, keep);
 }
 
-/* As it came, but for bytes above 127: a field is ASCII. */
+/* Put the query, with bytes above 127 encoded: a field is ASCII. */
 static void put_query(struct stream *s, const char *p, uint32_t n)
 {
 	static const char digits[] = "0123456789ABCDEF";
@@ -404,8 +404,8 @@ static void put_query(struct stream *s, const char *p, uint32_t n)
 	stream_put(s, p + from, n - from);
 }
 
-/* A directory was asked for without its slash. The path starts with exactly one slash, so
- * the client can't be sent to another host. */
+/* The target is a directory without its slash. The Location starts with exactly one
+ * slash, so the client can't be sent to another host. */
 static void reply_redirect(struct conn *c, const char *path, uint32_t n, bool keep)
 {
 	char *url = malloc(3 * (size_t)n + 8);
@@ -508,8 +508,8 @@ static void reply_options(struct conn *c, bool keep)
 	respond_done(c, 204, 0);
 }
 
-/* What the client asks for, unless we are stopping; but a pipeline that has arrived is
- * answered to its end first. */
+/* As the client asks, unless the server is stopping; but all requests of a pipeline
+ * that have arrived are answered first. */
 static bool may_keep(struct conn *c)
 {
 	const struct request *r = &c->r;
@@ -533,7 +533,7 @@ bool respond(struct conn *c)
 
 	if (r->method == M_OTHER && (r->flags & R_CONTINUE)) {
 		respond_error(c, 405, false,
-			      allow); /* the body need not be sent at all */
+			      allow); /* before the client sends the body */
 		return false;
 	}
 	if ((r->flags & R_CHUNKED) || r->length) {

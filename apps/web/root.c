@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The root directory, and opening below it.
  *
- * openat2 with RESOLVE_BENEATH, so that the kernel itself refuses whatever would leave the
- * root, be it "..", an absolute link or a link that points out, also while somebody renames
- * directories under us. Where the kernel lacks openat2 (ENOSYS, or EPERM under an old seccomp
- * filter) each segment is opened with O_NOFOLLOW: no links at all. O_NONBLOCK keeps a FIFO
- * from holding the thread.
+ * It uses openat2 with RESOLVE_BENEATH, so the kernel refuses any path that would leave
+ * the root, by "..", an absolute link or a link that points out, also while directories
+ * are renamed. If the kernel does not have openat2 (ENOSYS, or EPERM under an old
+ * seccomp filter), each segment is opened with O_NOFOLLOW, so no links are followed.
+ * With O_NONBLOCK a FIFO does not block the thread.
  *
- * Which directory the root's name means may change while we run (mv www www.old; a link
- * "current" that points to the next release). Who opens something looks at that before, one
- * for all in each t_cache; a change makes a new generation, and files.c sees nothing of the
- * old one any more. Nobody looks while everything comes from the cache, but no entry lives
- * there for longer than t_cache without a look at the disk.
+ * The root's name may refer to another directory while the server runs (mv www www.old;
+ * a link "current" that is changed to the next release). A thread that opens a file
+ * checks that first, one thread in each t_cache. A change makes a new generation, and
+ * files.c ignores entries of the old one. No thread checks while everything comes from
+ * the cache, but no entry stays there for longer than t_cache without a look at the
+ * disk.
  *
- *   root  present --name means another--> old --last user gives it back--> closed */
+ *   root  present --name refers to another--> old --last user releases it--> closed */
 #include "web.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@
 #include <unistd.h>
 
 struct root {
-	_Atomic(unsigned) refs; /* one for being the present one, one for each user */
+	_Atomic(unsigned) refs; /* one while it is the present, one for each user */
 	unsigned generation;
 	int fd;
 	dev_t dev;
@@ -34,9 +35,9 @@ struct root {
 
 static uk_spin lock;
 static struct root *present;         /* under lock */
-static _Atomic(unsigned) generation; /* of the present one */
-static _Atomic(int64_t) looked;      /* ns; who renews it looks */
-static bool have_openat2 = true;     /* root_init */
+static _Atomic(unsigned) generation; /* of the present root */
+static _Atomic(int64_t) looked;      /* ns; the thread that renews it looks */
+static bool have_openat2 = true;     /* written by root_init */
 
 unsigned root_generation(void)
 {
@@ -93,7 +94,7 @@ int root_reopen(void)
 	return install(uk_open(cfg.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
 }
 
-/* Plain calls: the runtime has not started. */
+/* It makes plain calls, because the runtime has not started. */
 int root_init(void)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
@@ -111,7 +112,7 @@ int root_init(void)
 	return 0;
 }
 
-/* Does its name still mean it? While there is nothing of that name the old one stays. */
+/* Does the name still refer to the present root? If it is gone, the root stays. */
 static void look(int64_t now)
 {
 	int64_t seen = atomic_load_explicit(&looked, memory_order_relaxed);
@@ -128,7 +129,7 @@ static void look(int64_t now)
 	put(r);
 }
 
-/* Without openat2: one segment after the other, none of them a link. */
+/* Without openat2: open one segment after the other, without following links. */
 static int walk(int root, const char *path, int flags)
 {
 	int dir = root, fd;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kinds of thread: the only file where the modes differ (with the accepts of
- * accept.c).
+/* The kinds of thread. The modes differ only in this file and in the accepts of
+ * accept.c.
  *
- *   pth     a kernel thread for each connection, as ever
- *   uk      user threads in the default set, the acceptor among them
- *   uk-set  each acceptor on a vp of a set of theirs, blocking for real in accept(2); the
- *           connections in the default set (the founding paper's third server)
- *   net     user threads in a set with a network processor, a thread of the kernel's that does
- *           the socket calls of all of them; the vps are kept off its CPU. Where that is
- *           refused it is a set as any other, and the server says so */
+ *   pth     a kernel thread for each connection
+ *   uk      user threads in the default set, the acceptors among them
+ *   uk-set  each acceptor on its own vp of a separate set, really blocking in
+ *           accept(2); the connections in the default set (the founding paper's third
+ *           server)
+ *   net     user threads in a set with a network processor, a kernel thread that does
+ *           the socket calls of all of them; the vps are kept off its CPU. If the
+ *           kernel refuses it, the set is an ordinary one, and the server says so */
 #include "web.h"
 
 #include <errno.h>
@@ -17,8 +18,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define NET_IDLE (20 * UK_MS) /* then the network processor sleeps */
-#define NET_POLL (50 * UK_US) /* a queue of the network interface, at a time */
+#define NET_IDLE (20 * UK_MS) /* idle time until the network processor sleeps */
+#define NET_POLL (50 * UK_US) /* how long it polls a queue of the interface at a time */
 
 static uk_vpset *acceptor_set, *net_set;
 static pthread_attr_t pth_attr;
@@ -48,14 +49,14 @@ static int make_net_set(void)
 	a.idle = NET_IDLE;
 	if (cfg.net_cpu >= 0 && !sched_getaffinity(0, sizeof(rest), &rest)) {
 		CPU_CLR(cfg.net_cpu, &rest);
-		a.mask = CPU_COUNT(&rest) ? &rest : NULL; /* alone there, or together */
+		a.mask = CPU_COUNT(&rest) ? &rest : NULL; /* NULL: the only CPU */
 		a.napi = NET_POLL;
 		a.napi_prefer = 1;
 	}
 	rc = uk_vpset_create_attr(&net_set, &a);
 	has = rc ? rc : uk_vpset_sqpoll(net_set);
 	if (rc == 0 && has < 0)
-		say("no network processor: %s; going on without", strerror(-has));
+		say("no network processor: %s; continuing without it", strerror(-has));
 	return rc;
 }
 
@@ -70,7 +71,7 @@ int spawn_init(void)
 		return -pthread_attr_setstacksize(&pth_attr, cfg.stack);
 	}
 	if (cfg.mode == MODE_NET) {
-		setenv("UK_VPS", "1", 1); /* the default set does nothing */
+		setenv("UK_VPS", "1", 1); /* the default set is not used */
 	} else if (cfg.vps) {
 		snprintf(n, sizeof(n), "%u", cfg.vps);
 		setenv("UK_VPS", n, 1);
@@ -108,9 +109,9 @@ int spawn_helper(const char *name, void *(*fn)(void *))
 	return spawn(name, NULL, 0, fn, NULL);
 }
 
-/* Light: nothing that a connection calls keeps anything in thread-local storage while it
- * waits (tls.c), so a block of its own would be memory for nothing, 5 KB each, and OpenSSL's
- * generators and malloc's caches beside it. */
+/* Light: nothing that a connection calls keeps data in thread-local storage while it
+ * waits (tls.c). A thread block for each would waste 5 KB, and memory for OpenSSL's
+ * generators and malloc's caches. */
 int spawn_conn(struct ticket *t)
 {
 	return spawn("connection", NULL, cfg.full ? 0 : UK_ATTR_LIGHT, conn_main, t);
@@ -137,7 +138,7 @@ static bool own_stack(char **base, size_t *size)
 #define PAGE 4096u
 #define CALLEES 1024u /* bytes below our frame that the calls here may use */
 
-/* What deeper calls have left on this thread's stack goes back to the system. */
+/* Give the part of the stack that only deeper calls used back to the system. */
 __attribute__((noinline)) void spawn_trim_stack(void)
 {
 	uintptr_t end = (uintptr_t)__builtin_frame_address(0) - CALLEES;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the server and the runtime are doing: /-/status (a page), /-/status.json (what the
- * page fetches each second; rates are differences, taken by the page) and /metrics
- * (Prometheus text format 0.0.4). Shown to this machine only unless --status-remote, and only
- * under a name that means this machine: a page from elsewhere whose name its owner makes
- * resolve to 127.0.0.1 (DNS rebinding) asks under that name. An address can't be rebound.
+/* The state of the server and the runtime: /-/status (a page), /-/status.json (which
+ * the page fetches each second; the page computes the rates) and /metrics (Prometheus
+ * text format 0.0.4). Unless --status-remote is given, only this machine gets them, and
+ * only if the host name is an address or localhost. Otherwise a foreign page could read
+ * them, if its owner makes its own name resolve to 127.0.0.1 (DNS rebinding); the
+ * request then has that name. An address can't be rebound.
  *
- * Rare requests, so they may allocate: a reply is built in memory by stdio, with nothing in
- * between that could block the thread. */
+ * These requests are rare, so they may allocate: stdio builds a reply in memory,
+ * without any call that could block the thread. */
 #include "web.h"
 
 #include <arpa/inet.h>
@@ -37,7 +38,7 @@ static bool path_is(const struct conn *c, const char *path)
 	       memcmp(c->s.ibuf + c->s.ipos + p.off, path, p.len) == 0;
 }
 
-/* An address, or localhost, or none at all (no browser does that). */
+/* Is the host an address, localhost, or empty (which no browser sends)? */
 static bool is_our_host(const struct conn *c)
 {
 	static const char local[] = "localhost";
@@ -79,7 +80,7 @@ bool status_wants(const struct conn *c)
 	return cfg.status_remote || (is_loopback(&c->peer) && is_our_host(c));
 }
 
-/* All counters at one moment: one walk over the connections for all of them. */
+/* All counters, from one walk over the connections. */
 struct totals {
 #define X(name, text) uint64_t name;
 	WEB_COUNTERS(X)
@@ -104,7 +105,7 @@ static void take_totals(struct totals *t)
 	t->requests = t->r2xx + t->r3xx + t->r4xx + t->r5xx;
 }
 
-/* A number from /proc/self/status, in its own unit. */
+/* A number from /proc/self/status, in the unit used there. */
 static unsigned long proc_number(const char *key)
 {
 	char buf[4096], *p;
@@ -243,20 +244,20 @@ static void build_json(FILE *f)
 static void metric(FILE *f, const char *name, const char *type, const char *help,
 		   const char *labels, uint64_t v)
 {
-	if (help) /* no backslash or newline in any of ours */
+	if (help) /* the texts have no backslash or newline */
 		fprintf(f, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 	fprintf(f, "%s%s %llu\n", name, labels, (unsigned long long)v);
 }
 
-/* malloc's own count, of all arenas. What lies in its caches, one for each kernel thread,
- * is in use, for it. */
+/* malloc's own counts, of all arenas. It counts the memory in its caches, one for each
+ * kernel thread, as in use. */
 static void metrics_heap(FILE *f)
 {
 	struct mallinfo2 m = mallinfo2();
 
 	metric(f, "ukweb_heap_bytes", "gauge", "memory that malloc holds", "",
 	       m.arena + m.hblkhd);
-	metric(f, "ukweb_heap_used_bytes", "gauge", "what of it is in use", "",
+	metric(f, "ukweb_heap_used_bytes", "gauge", "the part of it that is in use", "",
 	       m.uordblks + m.hblkhd);
 }
 

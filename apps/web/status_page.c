@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The status page: one file, no framework, nothing from elsewhere. Text only enters it
- * through textContent, so a thread's name can't become markup. */
+/* The status page: one file, no framework, nothing from other hosts. Text enters it
+ * only through textContent, so a thread's name can't become markup. */
 extern const char status_page[];
 const char status_page[] =
     "<!DOCTYPE html>\n"
@@ -44,7 +44,7 @@ const char status_page[] =
     "let last=null,hist=[];\n"
     "const fmt=n=>n==null||!isFinite(n)?'-':n>=1e9?(n/1e9).toFixed(2)+' G':n>=1e6?(n/1e6).toFixed(2)+' M':"
     "n>=1e4?(n/1e3).toFixed(1)+' k':Number.isInteger(n)?''+n:n.toFixed(1);\n"
-    /* the next 1, 2 or 5 of its decade: the top line of the curve */
+    /* the top line of the curve: the next 1, 2 or 5 times a power of ten */
     "const scale=x=>{const d=10**Math.floor(Math.log10(x));return[1,2,5,10].map(k=>k*d).find(v=>v>=x)};\n"
     "const el=(tag,text,cls)=>{const e=document.createElement(tag);e.textContent=text;"
     "if(cls)e.className=cls;return e};\n"

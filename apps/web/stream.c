@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bytes of one connection, in and out, plain or TLS.
  *
- * Runs on the connection's own thread. Output gathers in a buffer until the next blocking
- * read (a pipeline of requests is answered in few sends), a small body joins its head in one
- * send, a file goes by sendfile behind MSG_MORE. Every blocking call is bounded by the
- * thread's deadline (uk_thread_set_deadline); reads by what conn.c set, writes by t_write
- * per piece of at most 256 KiB, so that a reader that stands still is dropped and a slow one
- * is not.
+ * All this runs on the connection's own thread. Output gathers in a buffer until the
+ * next blocking read, so a pipeline of requests is answered in few sends. A small body
+ * is sent together with its head. A file is sent by sendfile after a head with
+ * MSG_MORE. The thread's deadline (uk_thread_set_deadline) bounds every blocking call:
+ * conn.c sets it for reads; a write has t_write for each piece of at most 256 KiB, so a
+ * client that stops reading is dropped and a slow one is not.
  *
- * A connection that waits for a request holds a small buffer in the thread's frame and no
- * more; so its frames fit into one page. A larger one for input, and one for output, is taken
- * from a pool for the time of a request, so that with a thousand connections replies are
- * written to memory that is warm. Big ones come from the heap, and all go back when the
- * connection turns idle. Over TLS the small buffer holds what came from the network. */
+ * A connection that waits for a request holds only a small buffer in the thread's
+ * frame, so its frames fit into one page. For the time of a request it takes larger
+ * buffers for input and output from a pool, so that with a thousand connections replies
+ * are written to warm memory. BIG buffers come from the heap. All go back when the
+ * connection turns idle. Over TLS the small buffer holds bytes as they came from the
+ * network. */
 #include "web.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@
 #include <string.h>
 
 #define PIECE (256u * 1024)
-#define POOL_MAX 512u /* a megabyte; beyond, it goes back to the heap */
+#define POOL_MAX 512u /* a megabyte; more buffers go back to the heap */
 
 void stream_init(struct stream *s, int fd)
 {
@@ -47,7 +48,7 @@ static int fail(struct stream *s, ssize_t rc)
 	return s->err;
 }
 
-/* Last given, first taken: the one that was just sent is warm. */
+/* Last in, first out: the buffer that was just sent is warm. */
 static uk_spin pool_lock;
 static struct spare {
 	struct spare *next;
@@ -107,7 +108,7 @@ static void give_obuf(struct stream *s)
 	s->ocap = 0;
 }
 
-/* What is left of the input, if anything, goes back to the small buffer, or stays. */
+/* Return the input buffer, if the rest of the input fits into the small one. */
 static void give_ibuf(struct stream *s)
 {
 	uint32_t left = s->ilen - s->ipos;
@@ -155,7 +156,7 @@ static int grow(struct stream *s, uint32_t cap)
 	return 0;
 }
 
-/* Room behind ilen, as long as there are fewer than max bytes. */
+/* Make space behind ilen; -ENOBUFS if there are max bytes already. */
 static int make_room(struct stream *s, uint32_t max)
 {
 	uint32_t cap = s->icap < OBUF ? OBUF : s->icap < BIG ? BIG : s->icap * 2;
@@ -174,7 +175,7 @@ ssize_t stream_fill(struct stream *s, uint32_t max)
 {
 	ssize_t n = 0;
 
-	/* TLS: nothing is taken before there are bytes. */
+	/* TLS: wait for bytes first, then take a buffer. */
 	if (s->ssl && !tls_pending(s))
 		n = tls_more(s);
 	if (n == 0)
@@ -196,7 +197,7 @@ uk_time stream_now(struct stream *s)
 	return s->now;
 }
 
-/* For the next piece; only the first one after a read may use that read's time. */
+/* For the next piece; only the first one after a read may use the read's time. */
 static void write_deadline(struct stream *s)
 {
 	uk_thread_set_deadline(stream_now(s) + cfg.t_write);
@@ -331,7 +332,7 @@ void stream_body(struct stream *s, const void *p, size_t n)
 	}
 }
 
-/* TLS has to see the bytes. */
+/* TLS must encrypt the bytes, so sendfile can't be used. */
 static void copy_file(struct stream *s, int fd, off_t off, uint64_t n)
 {
 	char *buf = malloc(BIG);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Restart without a refused connection: SIGUSR2 starts our successor, the program that
- * argv[0] names now with the arguments that we had, and gives it our listening sockets. When
- * it says that it serves, we stop gracefully and leave the sockets to it: they are never
- * closed, so no connection is refused or reset. If it dies before, we go on.
+/* Restart without a refused connection. SIGUSR2 starts a successor, the program that
+ * argv[0] names now with the same arguments, and passes the listening sockets to it.
+ * When the successor reports that it serves, this process stops gracefully. The sockets
+ * are never closed completely, so no connection is refused or reset. If the successor
+ * ends before that, this process continues.
  *
- *   UKWEB_LISTEN=3s,5   the sockets' numbers; s: others than us hold it, too
- *   UKWEB_READY=7       the write end of a pipe: one byte says ready
+ *   UKWEB_LISTEN=3s,5   the fds of the sockets; s: other processes hold it, too
+ *   UKWEB_READY=7       the write end of a pipe: one byte means ready
  *
- * Rejected: SO_REUSEPORT (the kernel may give a connection to the listener that is about to
- * close, and resets it). Runs on main. */
+ * Rejected: SO_REUSEPORT (the kernel may give a connection to the listener that is
+ * about to close, and then resets it). All this runs on main. */
 #include "web.h"
 
 #include <errno.h>
@@ -23,11 +24,11 @@
 extern char **environ;
 
 static char **args;
-static int ready = -1; /* read end; -1: none is starting */
+static int ready = -1; /* read end of the pipe; -1: no successor is starting */
 static pid_t child;
 static bool is_one;
 
-/* A copy, before getopt changes the order. */
+/* Copy the arguments before getopt changes their order. */
 void successor_keep_args(char **argv)
 {
 	size_t n = 0;
@@ -53,7 +54,7 @@ static void describe(char *text, size_t cap, posix_spawn_file_actions_t *fa)
 
 		k += (size_t)snprintf(text + k, cap - k, "%s%d%s", i ? "," : "", fd,
 				      listeners[i].shared ? "s" : "");
-		/* onto itself: it stays open over exec */
+		/* a dup2 onto itself clears close-on-exec */
 		posix_spawn_file_actions_adddup2(fa, fd, fd);
 	}
 }
@@ -126,13 +127,13 @@ bool successor_ready(void)
 	close(ready);
 	ready = -1;
 	if (!yes) {
-		kill(child, SIGKILL); /* it may have closed the pipe and hang */
+		kill(child, SIGKILL); /* it may have closed the pipe and be hanging */
 		waitpid(child, NULL, 0);
 	}
 	return yes;
 }
 
-/* ---- on the other side ---- */
+/* ---- in the successor ---- */
 
 bool successor_is(void)
 {
@@ -166,6 +167,6 @@ void successor_tell_ready(void)
 	if (fd < 0)
 		return;
 	if (write(fd, "1", 1) < 0)
-		say("our predecessor is gone");
+		say("the predecessor has ended");
 	close(fd);
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TLS by OpenSSL, in blocking style, with the blocking outside of OpenSSL.
  *
- * OpenSSL sees a BIO that never waits: it reads what lies in the stream's small buffer and
- * writes with MSG_DONTWAIT. Where OpenSSL lacks bytes or room it returns, and the thread
- * waits here (tls_more, writable) and calls again. So a waiting connection has no frame of
- * OpenSSL on its stack and none of its record buffers (it allocates 16 KB before it reads),
- * and nobody switches inside of OpenSSL, whose error queue, generators and locks belong to
- * the kernel thread: light threads are right. The queue is cleared before each call, for
- * another connection may have been there.
+ * OpenSSL gets a BIO that never waits: it reads from the stream's small buffer and
+ * writes with MSG_DONTWAIT. If OpenSSL needs bytes, or the socket's buffer is full,
+ * OpenSSL returns; the thread waits here (again) and repeats the call. So a waiting
+ * connection has no frame of OpenSSL on its stack and none of its record buffers (it
+ * allocates 16 KB before it reads). And no thread switches inside OpenSSL, whose error
+ * queue, generators and locks belong to the kernel thread, so light threads are
+ * correct. The error queue is cleared before each call, because it may have another
+ * connection's errors.
  *
- * A handshake, a read and a write each run under the thread's deadline; the errno of the
- * transport that ended a call is kept in the stream's err. There is no session cache: both
- * versions resume by tickets, which cost us nothing.
+ * A handshake, a read and a write each run under the thread's deadline. If the
+ * transport ends a call, its errno is kept in the stream's err. There is no session
+ * cache: both versions resume by tickets, for which the server stores nothing.
  *
  * Rejected: kernel TLS. Debian's OpenSSL is built without it. */
 #include "web.h"
@@ -22,7 +23,7 @@
 #include <poll.h>
 #include <string.h>
 
-static SSL_CTX *ctx; /* ctx_lock; a connection holds its own reference */
+static SSL_CTX *ctx; /* under ctx_lock; each connection holds a reference */
 static uk_mutex ctx_lock = UK_MUTEX_INIT;
 static BIO_METHOD *method;
 
@@ -98,7 +99,7 @@ static int alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen,
 	return SSL_TLSEXT_ERR_OK;
 }
 
-/* A context with the certificate that is on disk now; NULL after saying why. */
+/* A context with the certificate that is on disk now. NULL: the reason is printed. */
 static SSL_CTX *load(void)
 {
 	static const unsigned char sid[] = "ukweb";
@@ -144,7 +145,7 @@ int tls_init(void)
 	return ctx ? 0 : -EINVAL;
 }
 
-/* SIGHUP: connections that live keep the old context; tickets stay valid. */
+/* SIGHUP: live connections keep the old context; tickets stay valid. */
 int tls_reload(void)
 {
 	unsigned char keys[80];
@@ -182,7 +183,8 @@ static SSL *new_ssl(struct stream *s)
 	return ssl;
 }
 
-/* Nothing is buffered, on either side of OpenSSL: the next bytes come from the network. */
+/* Can a read go on without new bytes from the network? They may be in the small buffer
+ * or in OpenSSL. */
 bool tls_pending(struct stream *s)
 {
 	return s->eof || s->rpos < s->rlen || SSL_has_pending(s->ssl);
@@ -198,7 +200,7 @@ int tls_more(struct stream *s)
 	return n < 0 ? (int)n : 0;
 }
 
-/* After a call that gave rc: 1 = it can be made again, else it has failed for good. */
+/* Wait for what the call that returned rc needs. 1: repeat it; 0: it has failed. */
 static int again(struct stream *s, int rc)
 {
 	int e = SSL_get_error(s->ssl, rc), r;
@@ -266,7 +268,7 @@ ssize_t tls_read(struct stream *s, void *p, size_t n)
 	ERR_clear_error();
 	s->err = r == -ETIMEDOUT
 		     ? 0
-		     : r; /* after a time-out the reply 408 can still go out */
+		     : r; /* after a timeout the reply 408 can still be sent */
 	return r;
 }
 
@@ -284,7 +286,7 @@ ssize_t tls_write(struct stream *s, const void *p, size_t n)
 	return s->err ? s->err : -EPROTO;
 }
 
-/* Our close_notify; the peer's is waited for by the lingering close. */
+/* Send close_notify; the lingering close waits for the peer's. */
 void tls_bye(struct stream *s)
 {
 	int r;
@@ -301,14 +303,14 @@ void tls_bye(struct stream *s)
 
 void tls_free(struct stream *s)
 {
-	/* A session is kept for resumption only if the connection was not broken off. */
+	/* A session is resumable only if it was shut down; after an error it is not. */
 	if (!s->err)
 		SSL_set_shutdown(s->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
 	SSL_free(s->ssl);
 	s->ssl = NULL;
 }
 
-/* What OpenSSL keeps for a thread: a light one has used its carrier's, which stays. */
+/* Free what OpenSSL keeps for a thread. Light ones used their carriers'. */
 void tls_thread_end(void)
 {
 	if (cfg.tls_cert && (cfg.mode == MODE_PTH || cfg.full))

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* web.h - what the files of the web server share.
  *
- *   main      options, signals, graceful stop         listen   sockets, opened and shut
- *   accept    the acceptors, limits                   successor, notify   restart, systemd
- *   conn      the life of one connection              conns    all of them
- *   stream    its bytes, plain or TLS                 body     a body nobody wants
- *   request, path, chunked   syntax, pure             respond  files, ranges, conditions
- *   root      the root, opening below it              files    a cache of what was opened
+ *   main      start, signals, graceful stop           options  the command line
+ *   listen    the listening sockets                   accept   the acceptors
+ *   conn      the life of one connection              conns    all connections
+ *   stream    its bytes, plain or TLS                 body     reads and drops a body
+ *   request, path, chunked   syntax, pure functions   respond  the replies
+ *   root      the root, opening below it              files    a cache of opened files
  *   status    status page, metrics                    tls      OpenSSL
- *   privs     another user, chroot, sandbox
- *   log       access log, one writer                  spawn    the three kinds of thread
+ *   privs     another user, chroot, sandbox           log      access log, one writer
+ *   successor, notify   restart, systemd              spawn    the kinds of thread
  */
 #ifndef WEB_WEB_H
 #define WEB_WEB_H
@@ -51,39 +51,41 @@ struct config {
 	unsigned cache_files;
 };
 extern struct config cfg;
-/* Acceptors are user threads that park. */
+/* Do the acceptors park, as user threads? */
 static inline bool accepts_park(void)
 {
 	return cfg.mode == MODE_UK || cfg.mode == MODE_NET;
 }
 void options_parse(int argc, char **argv);
 
-/* ---- numbers: only grow, sharded by connection; the gauges are differences. What every
- * request counts is counted in the connection (struct tally), and comes here when it ends:
- * a locked instruction waits for all earlier stores, which are cold with many connections. ---- */
+/* ---- counters ---- */
+/* They only grow, and are sharded by connection; gauges are differences of them. What
+ * every request counts is in its connection's struct tally, because a locked
+ * instruction waits for all earlier stores, which are cold with many connections.
+ * conns.c adds the tallies up. */
 #define WEB_COUNTERS(X)                                                                \
 	X(accepted, "connections accepted")                                            \
 	X(closed, "connections closed")                                                \
-	X(requests, "requests answered") /* derived: the sum of the classes */         \
+	X(requests, "requests answered") /* the sum of the classes */                  \
 	X(r1xx, "interim replies")                                                     \
 	X(r2xx, "replies of class 2xx")                                                \
 	X(r3xx, "replies of class 3xx")                                                \
 	X(r4xx, "replies of class 4xx")                                                \
 	X(r5xx, "replies of class 5xx")                                                \
-	X(bytes_sent, "bytes given to the network, without TLS overhead")              \
+	X(bytes_sent, "bytes sent, without TLS overhead")                              \
 	X(timeouts, "connections ended by a deadline")                                 \
-	X(aborts, "connections ended by the client in the middle of something")        \
+	X(aborts, "connections broken off by the client")                              \
 	X(tls_handshakes, "TLS handshakes completed")                                  \
 	X(tls_resumed, "of these, resumed sessions")                                   \
 	X(tls_failures, "TLS handshakes failed")                                       \
-	X(accept_errors, "accept calls that failed for want of a resource")            \
-	X(refused, "connections refused for want of a thread")                         \
+	X(accept_errors, "accept calls that failed for lack of a resource")            \
+	X(refused, "connections refused for lack of a thread")                         \
 	X(cache_hits, "files served from the cache")                                   \
 	X(cache_misses, "files opened")
 
 #define SHARDS 16
 struct counters {
-#define X(name, text) _Atomic(uint64_t) name; /* any thread, relaxed */
+#define X(name, text) _Atomic(uint64_t) name; /* written by any thread, relaxed */
 	WEB_COUNTERS(X)
 #undef X
 } __attribute__((aligned(128)));
@@ -92,7 +94,7 @@ extern struct counters counters[SHARDS];
 	atomic_fetch_add_explicit(&counters[(shard) % SHARDS].name, (n),               \
 				  memory_order_relaxed)
 
-/* Its connection's thread writes (TALLY), the status page reads. */
+/* Written by the connection's thread (TALLY), read by the status page. */
 struct tally {
 	_Atomic(uint64_t) r2xx, cache_hits, bytes_sent;
 };
@@ -109,36 +111,34 @@ struct tally {
 struct ssl_st;
 struct stream {
 	int fd;
-	int err; /* first error: -errno, sticky; output is dropped after it */
-	bool
-	    eof; /* TLS: the transport has ended, there is nothing after what small holds */
+	int err;  /* first error: -errno, sticky; output is dropped after it */
+	bool eof; /* TLS: the transport has ended; the last bytes are in small */
 	struct ssl_st *ssl;
-	uk_time now; /* the time of the last read, while it is near enough; else 0 */
+	uk_time now; /* the time of the last read, while that is exact enough; else 0 */
 	struct tally tally; /* bytes_sent: handed to the kernel (plain) or to TLS */
-	char *
-	    ibuf; /* plain: small, or one of the pool, or a BIG one; TLS: NULL while idle */
-	char *obuf; /* NULL, one of the pool, or a BIG one from the heap */
+	char *ibuf; /* plain: small, or from the pool, or BIG; TLS: NULL while idle */
+	char *obuf; /* NULL, from the pool, or BIG from the heap */
 	uint32_t ipos, ilen, icap;
 	uint32_t olen, ocap;
-	uint32_t rpos, rlen; /* TLS: what small holds, as it came from the network */
+	uint32_t rpos, rlen; /* TLS: the bytes from the network in small */
 	char small[IBUF];
 };
 void stream_init(struct stream *s, int fd);
 void stream_free(struct stream *s);
-/* Read more bytes behind ilen: count, 0 = end, -errno. Makes room first, up to max bytes
- * from ipos on (-ENOBUFS). Moves the buffer. */
+/* Read more bytes behind ilen: their number, 0 = end, -errno. First makes space for up
+ * to max bytes from ipos on (-ENOBUFS: they are there already). May move the buffer. */
 ssize_t stream_fill(struct stream *s, uint32_t max);
 void stream_put(struct stream *s, const void *p, size_t n);
 void stream_printf(struct stream *s, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* A body that lives in memory: joins the head in one send. */
+/* A body in memory: it is sent together with the head. */
 void stream_body(struct stream *s, const void *p, size_t n);
 void stream_file(struct stream *s, int fd, off_t off, uint64_t n);
 int stream_flush(struct stream *s, bool more);
-/* The present, one clock reading per request. */
+/* The present time; reads the clock once per request. */
 uk_time stream_now(struct stream *s);
-void stream_idle(struct stream *s); /* give big buffers back */
-void stream_room(struct stream *s); /* a batch is coming: take a big output buffer */
+void stream_idle(struct stream *s); /* give all but the small buffer back */
+void stream_room(struct stream *s); /* for a batch: take a BIG output buffer */
 
 /* ---- tls.c ---- */
 int tls_init(void);
@@ -152,13 +152,13 @@ void tls_bye(struct stream *s);
 void tls_free(struct stream *s);
 void tls_thread_end(void);
 
-/* Of a content; each but IDENTITY may lie beside a file. */
+/* Codings of a content. For each but IDENTITY there may be a variant beside a file. */
 enum coding { BR, GZIP, N_CODINGS, IDENTITY = N_CODINGS };
 
 /* ---- conn.c ---- */
 enum conn_state { C_IDLE, C_BUSY, C_ENDING };
 
-/* A unix socket's has no address. */
+/* A unix socket has no peer address. */
 union peer {
 	struct sockaddr any;
 	struct sockaddr_in four;
@@ -167,50 +167,50 @@ union peer {
 
 struct conn {
 	uint64_t id;
-	struct conn *next, *prev;   /* conns_lock */
-	_Atomic(int) state;         /* the connection's thread; C_ENDING: anybody */
-	_Atomic(uint32_t) requests; /* its thread writes, the status page reads */
+	struct conn *next, *prev;   /* under the lock of conns.c */
+	_Atomic(int) state;         /* set by its thread; C_ENDING: by any thread */
+	_Atomic(uint32_t) requests; /* set by its thread, read by the status page */
 	uk_time since;              /* when it was accepted */
 	enum coding coding;         /* of the present reply */
-	const char *caching;        /* the rule for it */
+	const char *caching;        /* its Cache-Control, or NULL */
 	bool linger;                /* the client may still be sending */
 	struct request r;
 	struct stream s;
 	union peer peer;
 };
 
-/* What the acceptor hands to a new thread, which frees it. */
+/* The acceptor passes it to the connection's thread, which frees it. */
 struct ticket {
 	int fd;
 	union peer peer;
 };
 void *conn_main(void *ticket);
 
-/* ---- conns.c: all that are alive ---- */
-/* Reserve a place for a connection before accept; waits while max_conns are alive. 0, or
- * -ETIMEDOUT once the time to stop is over. */
+/* ---- conns.c ---- */
+/* Reserve a place for a connection before accept; waits while max_conns places are
+ * taken. 0, or -ETIMEDOUT after stop_by. */
 int conns_enter(void);
 void conns_leave(void);
 void conns_add(struct conn *c);
 void conns_remove(struct conn *c);
 int conns_wait_none(uk_time deadline);   /* 0 or -ETIMEDOUT */
-unsigned conns_close_idle(unsigned max); /* want of room: wake the oldest keep-alives */
-unsigned conns_end_idle(bool fresh);     /* stop: all, those never used only if fresh */
-unsigned conns_cut(void);                /* shut all down, now */
-void conns_tally(struct tally *sum);     /* of all that are alive, and of the dead */
+unsigned conns_close_idle(unsigned max); /* closes at most max, the oldest first */
+unsigned conns_end_idle(bool fresh);     /* ends all idle ones; new ones if fresh */
+unsigned conns_cut(void);                /* shuts all down now */
+void conns_tally(struct tally *sum);     /* adds live and ended connections */
 unsigned conns_each(int (*fn)(const struct conn *, void *),
-		    void *arg); /* how many alive */
+		    void *arg); /* returns how many are alive */
 void peer_text(const union peer *a, char out[INET6_ADDRSTRLEN]);
 
-extern _Atomic(int) stopping; /* main writes once; connections end after their reply */
+extern _Atomic(int) stopping; /* set once by main; connections end after their reply */
 extern _Atomic(int64_t) stop_by; /* uk_time; written before stopping */
 
 /* ---- respond.c ---- */
-/* Answer c->r; returns whether the connection may carry on. */
+/* Answer c->r. Returns whether the connection stays open. */
 bool respond(struct conn *c);
 /* Read the request's body and drop it: 0, or -status. */
 int body_drain(struct conn *c);
-/* A small page for a status; the connection is closed after it unless keep. */
+/* A small page for a status; unless keep, the connection closes after it. */
 void respond_error(struct conn *c, int status, bool keep, const char *extra);
 const char *reason_of(int status);
 void respond_head(struct conn *c, int status, bool keep);
@@ -221,8 +221,8 @@ void respond_done(struct conn *c, int status, uint64_t body);
 struct range {
 	uint64_t first, len;
 };
-/* Number of satisfiable ranges of "bytes=..." (merged never, order kept); 0 = none of them
- * satisfiable (416), -1 = ignore the field. */
+/* The number of satisfiable ranges of "bytes=..." (not merged, in order). 0: none is
+ * satisfiable (416); -1: ignore the field. */
 int ranges_parse(const char *p, uint32_t n, uint64_t size,
 		 struct range out[MAX_RANGES]);
 
@@ -230,40 +230,40 @@ int ranges_parse(const char *p, uint32_t n, uint64_t size,
 #define DATE_LEN 29
 void date_format(time_t t, char out[DATE_LEN + 1]);
 int date_parse(const char *p, uint32_t n, time_t *out); /* all three forms; 0 or -1 */
-/* Now, cached per second. Returns CLOCK_REALTIME in ns (coarse). */
+/* Sets *http to the present date. Returns CLOCK_REALTIME_COARSE in ns. */
 int64_t date_now(const char **http);
 
 /* ---- root.c ---- */
 int root_init(void);
 int root_reopen(void);
-/* Open what lies below the present root, whose generation it tells. */
+/* Open path below the present root; sets *gen to the root's generation. */
 int root_open(const char *path, int64_t now, unsigned *gen);
 unsigned root_generation(void);
 
 /* ---- files.c ---- */
 struct file {
-	_Atomic(uint32_t) refs; /* the cache's own and one per user */
+	_Atomic(uint32_t) refs; /* one for the cache and one for each user */
 	uint32_t hash, keylen;
 	char *key; /* normalised path */
 	unsigned root;
 	int fd;     /* -1 if body is set */
-	char *body; /* whole content of a small file */
+	char *body; /* the content of a small file */
 	uint64_t size, ino, dev;
 	struct timespec mtime, ctime;
-	_Atomic(int64_t) lacks[N_CODINGS]; /* ns; when no such variant was seen */
-	_Atomic(int64_t) checked; /* ns; the one who renews it looks at the disk */
+	_Atomic(int64_t) lacks[N_CODINGS]; /* ns; when there was no such variant */
+	_Atomic(int64_t) checked; /* ns; the thread that renews it looks at the disk */
 	const char *type;
 	uint32_t etag_len, head_len;
 	char etag[48], modified[DATE_LEN + 1];
 	const char *cache_control; /* NULL: none */
-	char head[448];            /* Content-Type ... of a plain 200 */
+	char head[448];            /* Content-Type ... of a 200 without coding */
 };
-int files_start(void);   /* its janitor */
-void files_reload(void); /* SIGHUP: open the root anew, forget what is cached */
-/* 0 and *out (give back with file_put), or -status; -301 = a directory without slash. */
+int files_start(void);   /* starts the janitor */
+void files_reload(void); /* SIGHUP: reopen the root, drop the cache */
+/* 0 and *out (for file_put), or -status; -301: a directory without slash. */
 int file_get(const char *path, uint32_t n, uint32_t hash, int64_t now, struct conn *c,
 	     struct file **out);
-/* The same in coding, if it lies beside it and is not older; else NULL. */
+/* The variant of f in coding k, if there is one that is not older; else NULL. */
 struct file *file_variant(struct file *f, enum coding k, int64_t now, struct conn *c);
 void file_put(struct file *f);
 
@@ -272,9 +272,9 @@ void mime_init(void);
 const char *mime_of(const char *path, size_t n);
 
 /* ---- log.c ---- */
-int log_open(void); /* the file */
+int log_open(void); /* opens the file */
 void log_owner(uid_t uid, gid_t gid);
-int log_start(void); /* its writer */
+int log_start(void); /* starts the writer */
 void log_reopen(void);
 void log_request(struct conn *c, int status, uint64_t bytes);
 void log_close(uk_time deadline);
@@ -288,36 +288,35 @@ bool status_respond(struct conn *c, bool keep);
 
 /* ---- listen.c ---- */
 struct listener {
-	_Atomic(int) fd; /* main takes it away to wake a parked acceptor */
-	bool unlinks;    /* a path of ours is bound to it */
-	bool
-	    shared; /* others hold the socket, too: leave it and its backlog as it is */
+	_Atomic(int) fd; /* main closes it to wake a parked acceptor */
+	bool unlinks;    /* bound to a path that this process must remove */
+	bool shared;     /* other processes hold the socket, too: leave its backlog */
 	struct sockaddr_storage addr;
 	socklen_t addr_len;
 	char name[160];
-	int late;         /* uk: a second number, for what is left then */
-	_Atomic(int) tid; /* the kernel thread that sits in accept(2); 0: none */
+	int late;         /* uk, net: a second fd, for the backlog after fd is closed */
+	_Atomic(int) tid; /* the kernel thread that is in accept(2); 0: none */
 };
 extern struct listener listeners[MAX_LISTENERS];
 extern unsigned n_listeners;
-void listen_open(void);        /* binds or inherits; dies with a clear message */
-void listen_shut(bool handed); /* nobody new, unless somebody else goes on with them */
+void listen_open(void);        /* binds or inherits; on failure die() */
+void listen_shut(bool handed); /* refuses new clients, unless handed to a successor */
 void listen_unlink(bool handed);
 
 /* ---- accept.c ---- */
 int accept_start(void);
-void accept_wake(void); /* those that block; again and again while stopping */
+void accept_wake(void); /* wakes blocked acceptors; main repeats it */
 int accept_wait_end(uk_time deadline);
 void *acceptor_main(void *listener);
-extern _Atomic(int) handed_over; /* main, before stopping: a successor takes the rest */
+extern _Atomic(int) handed_over; /* set before stopping: a successor takes the rest */
 
 /* ---- successor.c ---- */
 void successor_keep_args(char **argv);
-int successor_start(void);  /* a descriptor that tells when it is ready, or -errno */
-bool successor_ready(void); /* after that: yes, or it has died */
+int successor_start(void);  /* an fd that becomes readable, or -errno */
+bool successor_ready(void); /* after that: is it ready? else it failed and is gone */
 int successor_inherited(int fds[MAX_LISTENERS], bool shared[MAX_LISTENERS]);
 void successor_tell_ready(void);
-bool successor_is(void); /* we were started by a predecessor */
+bool successor_is(void); /* was this process started by a predecessor? */
 pid_t successor_pid(void);
 
 /* ---- privs.c ---- */
@@ -326,14 +325,14 @@ void privs_drop(void); /* before there are threads */
 /* ---- notify.c ---- */
 void notify_open(void);
 void notify(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-int notify_inherited(int *first); /* systemd's descriptors: how many */
+int notify_inherited(int *first); /* the number of fds from systemd */
 
 /* ---- spawn.c ---- */
 int spawn_init(void);
 int spawn_acceptor(struct listener *l);
 int spawn_helper(const char *name, void *(*fn)(void *));
 int spawn_conn(struct ticket *t);
-void spawn_trim_stack(void); /* the caller's own */
+void spawn_trim_stack(void); /* of the caller */
 const char *mode_name(void);
 /* The set that connections run in. */
 uk_vpset *spawn_set(void);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A CONNECT proxy in the shape of a thousand others: a user thread for each connection.
- * docs/PORTING.md tells how it came from threaded.c.
+/* A CONNECT proxy of the usual form, with a user thread for each connection.
+ * docs/PORTING.md describes how it was made from threaded.c.
  *
- *	ported PORT MAX		listens on 127.0.0.1:PORT (0: any), at most MAX at a time */
+ *	ported PORT MAX		listens on 127.0.0.1:PORT (0: any), up to MAX clients */
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
@@ -43,7 +43,7 @@ static void say(int fd, const char *format, ...)
 	uk_write_all(fd, line, strlen(line));
 }
 
-/* Up to the empty line, within HEAD_SECONDS for all of it. */
+/* Read up to the empty line, within HEAD_SECONDS for all of it. */
 static int read_head(int fd, char *buf, size_t size)
 {
 	size_t n = 0;
@@ -67,7 +67,7 @@ static int connect_to(const char *host, const char *port)
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list, *a;
 	int fd = -EHOSTUNREACH, rc;
 
-	uk_blocking_begin(); /* not ours, and likely to wait for the name server */
+	uk_blocking_begin(); /* libc's call, likely to wait for the name server */
 	rc = getaddrinfo(host, port, &hints, &list);
 	uk_blocking_end();
 	if (rc)
@@ -83,7 +83,7 @@ static int connect_to(const char *host, const char *port)
 	return fd;
 }
 
-/* What one side says, to the other. 0 at its end. */
+/* Pass what one side sent to the other. 0: end of file. */
 static int pass(int from, int to)
 {
 	char buf[16384];
@@ -113,7 +113,7 @@ static void relay(int a, int b)
 				continue;
 			switch (pass(i ? b : a, i ? a : b)) {
 			case 0:
-				p[i].fd = -1; /* the other way goes on */
+				p[i].fd = -1; /* the other direction goes on */
 				break;
 			case -1:
 				return;
@@ -148,7 +148,7 @@ static void *serve(void *arg)
 static void on_signal(int sig)
 {
 	(void)sig;
-	uk_sem_post(&stop); /* of our calls, one of the few allowed here */
+	uk_sem_post(&stop); /* one of the few library calls allowed here */
 }
 
 static void *accept_them(void *arg)
@@ -201,7 +201,7 @@ int main(int argc, char **argv)
 		;
 	uk_close(listener);
 	uk_thread_join(t, NULL);
-	for (unsigned i = 0; i < max; i++) /* whoever is served is served to the end */
+	for (unsigned i = 0; i < max; i++) /* wait for all connections */
 		uk_sem_wait(&room);
 	printf("%ld served, %ld refused, %ld bytes\n", served, refused, bytes);
 	return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A CONNECT proxy in the shape of a thousand others: a kernel thread for each connection.
- * docs/PORTING.md ports it to user threads; ported.c is what comes out.
+/* A CONNECT proxy of the usual form, with a kernel thread for each connection.
+ * docs/PORTING.md ports it to user threads; ported.c is the result.
  *
- *	threaded PORT MAX	listens on 127.0.0.1:PORT (0: any), at most MAX at a time */
+ *	threaded PORT MAX	listens on 127.0.0.1:PORT (0: any), up to MAX clients */
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
@@ -60,7 +60,7 @@ static void say(int fd, const char *format, ...)
 	write_all(fd, line, strlen(line));
 }
 
-/* Up to the empty line, within HEAD_SECONDS for each read. */
+/* Read up to the empty line, within HEAD_SECONDS for each read. */
 static int read_head(int fd, char *buf, size_t size)
 {
 	struct timeval tv = { HEAD_SECONDS, 0 };
@@ -101,7 +101,7 @@ static int connect_to(const char *host, const char *port)
 	return fd;
 }
 
-/* What one side says, to the other. 0 at its end. */
+/* Pass what one side sent to the other. 0: end of file. */
 static int pass(int from, int to)
 {
 	char buf[16384];
@@ -134,7 +134,7 @@ static void relay(int a, int b)
 				continue;
 			switch (pass(i ? b : a, i ? a : b)) {
 			case 0:
-				p[i].fd = -1; /* the other way goes on */
+				p[i].fd = -1; /* the other direction goes on */
 				break;
 			case -1:
 				return;
@@ -222,7 +222,7 @@ int main(int argc, char **argv)
 	printf("listens on %d\n", ntohs(a.sin_port));
 	fflush(stdout);
 	accept_them();
-	for (unsigned i = 0; i < max; i++) /* whoever is served is served to the end */
+	for (unsigned i = 0; i < max; i++) /* wait for all connections */
 		sem_wait(&room);
 	printf("%ld served, %ld refused, %ld bytes\n", served, refused, bytes);
 	return 0;

@@ -19,9 +19,9 @@ class Heir:
         ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # orphans are ours
         n = len(old.err)
         old.signal(signal.SIGUSR2)
-        until('no successor', lambda: any('goes on' in e for e in old.err[n:]), 60)
-        line = [e for e in old.err[n:] if 'goes on' in e][0]
-        self.pid = int(re.search(r'process (\d+) goes on', line).group(1))
+        until('no successor', lambda: any('takes over' in e for e in old.err[n:]), 60)
+        line = [e for e in old.err[n:] if 'takes over' in e][0]
+        self.pid = int(re.search(r'process (\d+) takes over', line).group(1))
         self.err, self.port, self.tls, self.suite = old.err, old.port, old.tls, t
         self.rc = None
 

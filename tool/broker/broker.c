@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker.c - `uk broker`: the event detector for processes that may not load it themselves.
+/* broker.c - `uk broker`: the event detector for processes that may not load it
+ * themselves.
  *
- * It loads spot.bpf.c as root, once, drops all rights, and then registers those who ask, by the
- * protocol of act/broker.h. It holds the only descriptors of the program and its maps, nothing
- * is pinned: when it ends, however it ends, the kernel forgets all, and processes find out who
- * has blocked by themselves (law 6: with a line that says so).
+ * The broker loads spot.bpf.c once, as root, and drops all privileges. Then it
+ * registers the threads of processes that ask, by the protocol of act/broker.h. It has
+ * the only fds of the BPF program and its maps, and nothing is pinned. So when the
+ * broker ends in any way, the kernel removes everything; each process prints a line
+ * about that and finds its blocked threads by itself again.
  *
- * What a process can do to others through it: nothing. Whom it names is looked up by pidfd and
- * must be its own thread; what it says of its memory is read by the kernel in that very memory;
- * and a signal goes to the process that blocked alone, where kill(2) of the same user could send
- * one. What it can do to the broker is bounded for each user (peers.c).
+ * A process cannot harm others through the broker. A thread that it names is looked up
+ * by pidfd and must be its own. What it says about its memory is read by the kernel in
+ * that same memory. A signal goes only to the process that blocked, and only where
+ * kill(2) by the same user could send one. What it can do to the broker is limited for
+ * each user (peers.c).
  *
- * Rejected: a program for each process (each costs some 10 ms, and each would run at each switch
- * of the machine); maps that are handed out (a peer could write there what it likes, and keeps
- * them when the broker is gone); to take pidfds from the peer, which would do for other pid
- * namespaces (a file from a stranger may hold up who closes it).
+ * Rejected: a BPF program for each process (loading one takes about 10 ms, and each
+ * would run at every switch of the machine); handing out the maps (a peer could write
+ * anything there, and keep them after the broker ends); taking pidfds from the peer,
+ * which would work across pid namespaces (closing a file from a stranger may block).
  */
 #include "broker.h"
 
@@ -28,13 +31,13 @@
 
 static void usage(FILE *f)
 {
-	fprintf(
-	    f,
-	    "usage: uk broker [--socket PATH]\n"
-	    "Tells processes that may not load BPF programs which of their threads block.\n"
-	    "Needs root (CAP_BPF and CAP_PERFMON) to begin; uk-broker(1).\n"
-	    "PATH is %s if not given, for them: UK_BROKER\n",
-	    BROKER_PATH);
+	fprintf(f,
+		"usage: uk broker [--socket PATH]\n"
+		"Tells processes that may not load BPF programs which of their threads "
+		"block.\n"
+		"Needs root (CAP_BPF and CAP_PERFMON) to start; see uk-broker(1).\n"
+		"PATH is %s by default; processes find another one by UK_BROKER.\n",
+		BROKER_PATH);
 }
 
 static int begin(const char *path)
@@ -43,7 +46,7 @@ static int begin(const char *path)
 	int listener;
 
 	if (r) {
-		fprintf(stderr, "uk broker: the program cannot be loaded: %s%s\n",
+		fprintf(stderr, "uk broker: the BPF program cannot be loaded: %s%s\n",
 			strerror(-r),
 			r == -EPERM    ? "; it needs root, or CAP_BPF and CAP_PERFMON"
 			: r == -ENOSYS ? ""
@@ -54,7 +57,8 @@ static int begin(const char *path)
 	if (listener < 0)
 		return 1;
 	if (!broker_prepare(listener)) {
-		fprintf(stderr, "uk broker: no descriptors: %s\n", strerror(errno));
+		fprintf(stderr, "uk broker: not enough file descriptors: %s\n",
+			strerror(errno));
 		return 1;
 	}
 	if (!broker_drop())
@@ -71,7 +75,7 @@ int broker(int argc, char **argv)
 	const char *path = BROKER_PATH;
 	int c;
 
-	optind = 0; /* glibc: from the beginning, with these options */
+	optind = 0; /* glibc: scan argv from the beginning, with these options */
 	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
 		if (c == 's') {
 			path = optarg;

@@ -4,16 +4,16 @@
 
 #include <stdbool.h>
 
-/* `uk broker`, argv[0] is "broker". Returns when it cannot begin: an exit status. */
+/* `uk broker`; argv[0] is "broker". Returns an exit status if it cannot serve. */
 int broker(int argc, char **argv);
 
-/* listen.c: the service manager's socket, or a new one at path; -1: said why. */
+/* listen.c: the service manager's socket, or a new one at path. -1 after a message. */
 int broker_listen(const char *path);
-/* drop.c: nobody's rights from now on, and few calls. False: said why. */
+/* drop.c: gives up all privileges and most system calls. False after a message. */
 bool broker_drop(void);
-/* peers.c: descriptors enough for all. False: no. */
+/* peers.c: raises the limit of fds, for all peers. False: it is too low. */
 bool broker_prepare(int listener);
-/* Serves those who connect, for ever. */
+/* Serves the processes that connect, for ever. */
 void broker_serve(int listener);
 
 #endif

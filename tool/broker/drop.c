@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* drop.c - the broker gives up all that it does not need any more.
+/* drop.c - the broker gives up everything that it does not need any more.
  *
- * What is left: the descriptors of the program, its maps and the listening socket, nobody's ids,
- * and the calls of peers.c. Others fail with EPERM; a memory allocator's are left open, for
- * sanitizers have one.
+ * It keeps the fds of the BPF program, its maps and the listening socket, the ids of
+ * nobody, and the system calls of peers.c. Other calls fail with EPERM, except those of
+ * a memory allocator, because a sanitizer has one.
  */
 #include <errno.h>
 #include <grp.h>
@@ -91,18 +91,18 @@ static bool no_capabilities(void)
 static bool nobody(void)
 {
 	if (geteuid())
-		return true; /* whom the service manager has made up for us */
+		return true; /* a dynamic user of the service manager */
 	return !setgroups(0, NULL) && !setresgid(NOBODY, NOBODY, NOBODY) &&
 	       !setresuid(NOBODY, NOBODY, NOBODY);
 }
 
 bool broker_drop(void)
 {
-	/* not to be traced or read by others of that id, either */
+	/* not dumpable: other processes with that id cannot trace or read it */
 	if (chdir("/") || !nobody() || !no_capabilities() ||
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || !few_calls()) {
-		fprintf(stderr, "uk broker: rights cannot be dropped: %s\n",
+		fprintf(stderr, "uk broker: cannot drop privileges: %s\n",
 			strerror(errno));
 		return false;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* listen.c - the broker's socket: the service manager's (sd_listen_fds(3)), or its own. */
+/* listen.c - the broker's socket: passed by the service manager, as sd_listen_fds(3)
+ * gets it, or bound here. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ static bool somebody_listens(const struct sockaddr_un *a)
 	return yes;
 }
 
-/* A socket that a broker has left behind, and nothing else. */
+/* Remove a socket that an earlier broker left, but no other file. */
 static void unlink_stale(const char *path)
 {
 	struct stat st;
@@ -73,8 +74,8 @@ int broker_listen(const char *path)
 			return -1;
 		}
 	}
-	/* files that a peer sends are refused: to close one may take as long as he likes. An
-	 * older kernel closes them for us, as for each daemon with a socket */
+	/* Refuse files that a peer sends: the peer can make their close block. An older
+	 * kernel closes them itself, as for any daemon with a socket */
 	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
 	return fd;
 }

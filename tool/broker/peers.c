@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peers.c - whom the broker serves.
+/* peers.c - the processes that the broker serves.
  *
- * One thread, one event of epoll at a time, so that who floods gets his turn once for each of
- * the others'; nothing waits for a peer, and who does not fetch his answers is dropped. A peer
- * is the process that connected (SO_PEERPIDFD), whoever has its end of the socket: when that
- * process or the socket ends, its home goes, and with it all its seats. A user has so many
- * connections and seats; the program runs only while somebody has a home.
+ * One thread handles one epoll event at a time, so a peer that floods the broker gets
+ * one turn for each of the others'. The broker waits for no peer, and drops a peer that
+ * does not fetch its answers. A peer is the process that connected (SO_PEERPIDFD), even
+ * if other processes have its end of the socket. When that process or the socket ends,
+ * its home is removed with all its seats. Connections and seats of a user are limited.
+ * The BPF program is attached only while some peer has a home.
  *
- *   slot    free --accept--> KNOWN (home 0) --first question--> SERVED (home) --end--> free
- *                            KNOWN --another needs its place--> free
+ * States of a slot:
+ *   free --accept--> KNOWN (home 0) --first question--> SERVED (home) --end--> free
+ *                    KNOWN --another needs its place--> free
  *
- * Who has connected and asks nothing has his place until another wants one, of his user's or of
- * all: the one who is silent for longest goes. (Rejected: a time for him to ask in. It takes a
- * clock, and does not help who comes before it is over.)
+ * A peer that connects and asks nothing keeps its place until another needs one, of the
+ * same user's or of all: then the one that has been silent longest is dropped.
+ * (Rejected: a time limit for the first question. It needs a clock, and does not
+ * help a new process while it runs.)
  *
- * When no connection can be accepted (the machine has no descriptors left) the listener is not
- * heard for a while: it would tell of the same one again and again.
+ * When no connection can be accepted (the machine has no fds left), the listener is not
+ * watched for a while, because it would report the same connection again and again.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -40,16 +43,16 @@
 #define PEERS_OF_USER 256u
 #define SEATS_OF_USER 16384u
 #define OTHER_FILES 32u
-/* not heard: so long, or so many other events */
+/* how long the listener is not watched: a time, or a count of other events */
 #define DEAF_MS 100
 #define DEAF_EVENTS 100u
-/* what an event is about: the listener, or a slot, whose process has ended or has said something */
+/* the data of an event: LISTENER, or a slot, with ENDED if its process has ended */
 #define LISTENER 0x40000000u
 #define ENDED 0x80000000u
 
 _Static_assert(PEERS_MOST <= SPOT_HOMES, "each has one");
 
-/* Linux 6.13 (struct pidfd_info): the numbers are those of our own pid namespace. */
+/* Linux 6.13 (struct pidfd_info): the ids are those of our own pid namespace. */
 struct pidfd_says {
 	uint64_t mask, cgroup;
 	uint32_t pid, tgid, ppid;
@@ -64,17 +67,17 @@ struct peer {
 	uint32_t tgid;
 	unsigned seats;
 	uint64_t home; /* 0: it has not asked yet */
-	uint64_t came; /* as the how manyth */
+	uint64_t came; /* its place in the order of connecting */
 };
 
 static struct peer peers[PEERS_MOST];
-static unsigned peers_most;  /* as many as there are descriptors for */
-static unsigned peers_above; /* all slots from here on have never been used */
+static unsigned peers_most;  /* limited by the fds */
+static unsigned peers_above; /* the slots from here on have never been used */
 static unsigned homes;
 static unsigned deaf; /* != 0: the listener is not watched */
 static int events;
 
-/* Of a live process or thread; -errno. */
+/* Ask the kernel about a live process or thread. 0 or -errno. */
 static int pidfd_ask(int pidfd, struct pidfd_says *s)
 {
 	memset(s, 0, sizeof(*s));
@@ -94,8 +97,8 @@ static void leave(struct peer *p)
 	memset(p, 0, sizeof(*p));
 }
 
-/* Is tid a thread of p's? Its pidfd, or -errno. The order counts: p is asked last, and as it is
- * alive then, its number was not another process's before. */
+/* If tid is a thread of p, its pidfd, else -errno. The order matters: p is asked last.
+ * It is alive then, so its pid was not another process's before. */
 static int thread_of(const struct peer *p, int tid)
 {
 	struct pidfd_says thread, process;
@@ -139,8 +142,8 @@ static int give_seat(struct peer *p, int tid, uint64_t carrier)
 	return r;
 }
 
-/* The first question. A program of two identities (set-user-ID) is nobody's: the kernel's half
- * would send it nothing. */
+/* The first question. A program with two user ids (set-user-ID) is refused: the BPF
+ * program would send it nothing. */
 static int give_home(struct peer *p, const struct broker_ask *a)
 {
 	static uint64_t last;
@@ -163,7 +166,7 @@ static int give_home(struct peer *p, const struct broker_ask *a)
 	return r ? r : give_seat(p, a->tid, 0);
 }
 
-/* -errno: it has broken the protocol, or has no home. */
+/* -errno: the peer broke the protocol, or got no home. */
 static int reply(struct peer *p, const struct broker_ask *a)
 {
 	struct broker_answer answer = { BROKER_VERSION, 0 };
@@ -188,7 +191,7 @@ static void hear(struct peer *p)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n != sizeof(a))
-		a.version = 0; /* and so refused */
+		a.version = 0; /* so reply() refuses it */
 	if (n <= 0 || reply(p, &a))
 		leave(p);
 }
@@ -213,7 +216,7 @@ static bool has_too_many(uid_t uid)
 	return n >= PEERS_OF_USER;
 }
 
-/* Who came first of those that have asked nothing, of that user or (NULL) of all. */
+/* The oldest peer that has asked nothing, of the user *uid or (NULL) of all users. */
 static struct peer *silent(const uid_t *uid)
 {
 	struct peer *first = NULL;
@@ -235,7 +238,7 @@ static void refuse(int fd, int error)
 	send(fd, &no, sizeof(no), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* A place for another one of uid's; NULL: for the reason r. */
+/* A place for a new peer of uid. NULL: none, and *r is the reason. */
 static struct peer *place_for(uid_t uid, int *r)
 {
 	bool many = has_too_many(uid);
@@ -258,7 +261,7 @@ static bool watch(int fd, uint32_t what)
 	return !epoll_ctl(events, EPOLL_CTL_ADD, fd, &e);
 }
 
-/* Who is at the other end of fd gets a place. NULL: for the reason r. */
+/* Give the process at the other end of fd a place. NULL: none, and *r is the reason. */
 static struct peer *know(int fd, int *r)
 {
 	static uint64_t last;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* apply.c - each write is read back; undo goes backwards, and can be repeated.
+/* apply.c - writes settings and undoes them. Each write is read back; undo goes
+ * backwards and can be repeated.
  *
- * Undo decides for each setting by what is there now:
- *   as before apply       nothing to do: not reached by apply, or undone already
- *   as apply wrote it     the old value is written
- *   anything else         somebody else's since: it is left, and named
- *   not there             the device, thread or interrupt went, and its settings with it
- * So it needs no memory of how far apply or an earlier undo came. */
+ * Undo decides for each setting by its present value:
+ *   as before apply       nothing to do: not reached by apply, or already undone
+ *   as apply wrote it     undo writes the old value
+ *   any other value       somebody else changed it since: undo reports it and leaves it
+ *   does not exist        the device, thread or interrupt is gone, with its settings
+ * So undo need not know how far apply or an earlier undo came. */
 #include "apply.h"
 
 #include <errno.h>
@@ -23,8 +24,8 @@ static bool is_number(const char *dev, unsigned ifindex)
 	return tree_number(0, "/sys/class/net/%s/ifindex", dev) == (long)ifindex;
 }
 
-/* Where the setting is now, in step->at: a device that was renamed keeps its number, and its
- * name may be another's. false: the device is not there any more. */
+/* Set step->at to where the setting is now: a renamed device keeps its ifindex, and
+ * another device may have its old name. false: the device does not exist any more. */
 static bool find(const struct journal *j, const char *key, struct step *step)
 {
 	char dir[64], **names;
@@ -46,7 +47,7 @@ static bool find(const struct journal *j, const char *key, struct step *step)
 	return found;
 }
 
-/* What is there now; -ENODEV if nothing is. */
+/* Read the present value; -ENODEV if the device is gone. */
 static int look(const struct journal *j, const char *key, struct step *step)
 {
 	return find(j, key, step) ? setting_read(step->at, step->now) : -ENODEV;
@@ -57,7 +58,7 @@ static bool is_gone(int err)
 	return err == -ENOENT || err == -ENODEV || err == -ESRCH;
 }
 
-/* Written and read back. */
+/* Write and read back. */
 static int put(const char *key, const char *value, struct step *step)
 {
 	int err = setting_write(key, value);
@@ -70,8 +71,8 @@ static int put(const char *key, const char *value, struct step *step)
 	return err;
 }
 
-/* What the kernel took as something else is taken back at once: undo would think that somebody
- * else had changed it. */
+/* If the kernel turned the value into another one, the old value is restored at once:
+ * undo would think that somebody else had changed it. */
 static void apply_one(const struct journal *j, const struct change *c,
 		      struct step *step)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* apply.h - writes, reads back, takes back. */
+/* apply.h - writes settings, reads them back, and undoes them. */
 #ifndef NET_APPLY_H
 #define NET_APPLY_H
 
@@ -8,9 +8,9 @@
 enum outcome {
 	WRITTEN,
 	AS_IT_WAS, /* undo: nothing to do */
-	REFUSED,   /* by the kernel; the rest is of use without */
-	GONE,      /* the device, its thread or its interrupt is not there any more */
-	CHANGED,   /* undo: by somebody else since: left so */
+	REFUSED,   /* by the kernel; the rest is useful without it */
+	GONE,      /* the device, its thread or its interrupt does not exist any more */
+	CHANGED,   /* undo: somebody else changed it since apply: not touched */
 	FAILED,
 	SKIPPED, /* apply: not reached */
 };
@@ -19,15 +19,15 @@ extern const char *const outcome_names[];
 struct step {
 	enum outcome outcome;
 	int err;         /* of FAILED and REFUSED */
-	char now[VALUE]; /* what is there after it */
-	char at[256];    /* where: the key, unless the device has been renamed */
+	char now[VALUE]; /* the value read last */
+	char at[256];    /* the key, with a renamed device's new name */
 };
 
-/* step has room for all changes. 0, or the number of those that failed: what was written
- * before is taken back, and in undone. */
+/* step has an element for each change. Returns how many failed. apply stops at the
+ * first failure, and the caller undoes the changes written before it. */
 size_t apply_changes(const struct journal *j, struct step *step);
 size_t undo_changes(const struct journal *j, struct step *step);
-/* As it was applied? Reads only. */
+/* Does the setting still have the value that apply wrote? Only reads. */
 bool change_holds(const struct journal *j, const struct change *c, struct step *step);
 
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ask.c - what no file says.
  *
- * NAPIs come by generic netlink (family "netdev", Linux 6.8), what io_uring and epoll take by
- * trying, the CPUs of a NAPI's kernel thread by sched_getaffinity(2). In a recorded tree the
- * answers are files: /asked/napi has lines of "IFINDEX ID IRQ DEFER FLUSH", /asked/features
- * words, /asked/thread-ID the CPUs of a thread, "-" if there is none.
+ * Generic netlink lists the NAPIs (family "netdev", Linux 6.8). What io_uring and epoll
+ * support is tried. sched_getaffinity(2) tells the CPUs of a NAPI's kernel thread. In a
+ * recorded tree the answers are files: /asked/napi has lines "IFINDEX ID IRQ DEFER
+ * FLUSH", /asked/features has words, /asked/thread-ID has the CPUs of a thread, or "-"
+ * if there is none.
  *
- * A NAPI's kernel thread is named napi/DEVICE-ID. A program may name itself so, too: only
- * threads of the kernel count. Netlink tells the thread's number as well, but that of the first
- * pid namespace, which may be anybody's in ours. */
+ * A NAPI's kernel thread is named napi/DEVICE-ID. A program can take such a name, too,
+ * so only kernel threads count. Netlink also tells the thread's pid, but in the initial
+ * pid namespace; in ours another process may have that pid. */
 #include "ask.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@
 
 /* ---- netlink ---- */
 
-/* of <linux/netdev.h>, which older systems have not */
+/* from <linux/netdev.h>, which older systems do not have */
 enum { NAPI_GET = 11 };
 enum {
 	NAPI_IFINDEX = 1,
@@ -65,7 +66,7 @@ static int request(int fd, uint16_t family, uint8_t cmd, uint16_t flags,
 	return send(fd, &m, m.head.nlmsg_len, 0) < 0 ? -errno : 0;
 }
 
-/* The attributes of one message, of types below most. */
+/* Get the attributes of one message whose types are below most. */
 static void attributes(const struct nlmsghdr *h, long *value, size_t most)
 {
 	const char *at = (const char *)h + NLMSG_LENGTH(GENL_HDRLEN);
@@ -87,8 +88,8 @@ static void attributes(const struct nlmsghdr *h, long *value, size_t most)
 	}
 }
 
-/* Each message that comes goes to take: until the end of a dump, or the one answer. (The
- * messages of the family netdev's dumps do not say by NLM_F_MULTI that more come.) */
+/* Call take for each message until the end of the dump, or for the single answer. (The
+ * family netdev does not set NLM_F_MULTI in the messages of a dump.) */
 static int answers(int fd, bool dump, void (*take)(const struct nlmsghdr *h, void *arg),
 		   void *arg)
 {
@@ -209,7 +210,7 @@ static bool try_sqpoll(bool *napi)
 {
 	struct io_uring_params p = { .flags = IORING_SETUP_SQPOLL,
 				     .sq_thread_idle = 1 };
-	/* what it takes from us and gives back: the time, prefer, and how ids come */
+	/* as struct io_uring_napi, which older headers do not have */
 	unsigned settings[6] = { 0 };
 	long ring = syscall(SYS_io_uring_setup, 1, &p);
 	enum { REGISTER_NAPI = 27 };
@@ -317,7 +318,7 @@ int set_thread_cpus(unsigned napi, const char *cpus)
 		return tree_write(path, cpus);
 	}
 	if (!strcmp(cpus, "-"))
-		return 0; /* it comes and goes with `threaded` */
+		return 0; /* the thread starts and ends with `threaded` */
 	pid = thread_of(napi);
 	if (!pid)
 		return -ESRCH;

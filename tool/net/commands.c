@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commands.c - plan, discover, apply, undo, verify: what each looks at before it does anything,
- * what it says, and its exit status.
+/* commands.c - plan, discover, apply, undo, verify: the checks before any action, the
+ * messages, and the exit statuses.
  *
- * Whatever is in the way is found before the first write: another `uk net` (the journal's lock),
- * another plan that is applied, a setting that may not be written. What fails after that is
- * taken back. */
+ * Obstacles are found before the first write: another `uk net` (the journal's lock),
+ * another plan that is applied, a setting that this process may not write. If a write
+ * fails all the same, the earlier ones are undone. */
 #include "commands.h"
 
 #include <errno.h>
@@ -82,7 +82,7 @@ static void say_plan(const struct plan *p)
 	for (size_t i = 0; i < p->n; i++)
 		say_change(&p->change[i]);
 	if (!p->n)
-		out_line("  (nothing is to be changed)");
+		out_line("  (nothing to change)");
 	out_close();
 	say_advice(p);
 }
@@ -131,7 +131,7 @@ static int begin(const char *what)
 	int err = journal_lock();
 
 	if (err == -EWOULDBLOCK)
-		return fail(IN_THE_WAY, "another `uk net` is at work");
+		return fail(IN_THE_WAY, "another `uk net` is running");
 	if (err)
 		return fail(err == -EROFS                     ? NOT_HERE
 			    : err == -EACCES || err == -EPERM ? NO_RIGHT
@@ -144,7 +144,7 @@ static void say_step(const struct change *c, const struct step *s)
 {
 	bool changed = s->outcome == CHANGED;
 
-	out_line("  %s: %s%s%s (before apply: %s, by apply: %s%s%s)",
+	out_line("  %s: %s%s%s (before apply: %s, apply wrote: %s%s%s)",
 		 *s->at ? s->at : c->key, outcome_names[s->outcome], s->err ? ": " : "",
 		 s->err ? words_of(s->err) : "", c->old, c->new,
 		 changed ? ", now: " : "", changed ? s->now : "");
@@ -182,7 +182,7 @@ static int damaged(int err)
 	return fail(FAILURE, "%s: %s", JOURNAL, journal_words(err));
 }
 
-/* 0: none is in the way; 1: this very plan is applied; or the exit status in *status. */
+/* 0: no other plan is applied; 1: this same plan is; -1: *status is the exit status. */
 static int in_the_way(const struct plan *p, const struct options *o, int *status)
 {
 	struct journal j;
@@ -205,13 +205,13 @@ static int in_the_way(const struct plan *p, const struct options *o, int *status
 		return 1;
 	*status =
 	    fail(IN_THE_WAY,
-		 "a plan for %s on CPU %ld is applied, has changed since or was cut "
-		 "short: `uk net undo` first",
+		 "another plan (%s, CPU %ld) is applied, was changed since, or was not "
+		 "applied completely: run `uk net undo` first",
 		 j.dev, j.cpu);
 	return -1;
 }
 
-/* All that must be written can be; found out before the first write. */
+/* Before the first write: can this process write all settings that must be written? */
 static int may_write(const struct plan *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
@@ -225,7 +225,7 @@ static int may_write(const struct plan *p)
 	return DONE;
 }
 
-/* What the kernel refused was not changed: undo need not know. */
+/* Settings that the kernel refused are unchanged, so undo need not know them. */
 static int forget_refused(struct journal *j, const struct step *step)
 {
 	size_t n = 0;
@@ -244,10 +244,12 @@ static int take_back(struct journal *j, struct step *step)
 	if (undo_changes(j, step) || journal_remove()) {
 		say_steps(j, step, "taken_back");
 		return fail(FAILURE,
-			    "not all could be taken back: `uk net undo` again");
+			    "a write failed, and not all settings could be restored: "
+			    "run `uk net undo` again");
 	}
 	say_steps(j, step, "taken_back");
-	return fail(FAILURE, "a setting could not be written; all is as it was");
+	return fail(FAILURE,
+		    "a setting could not be written; all settings are restored");
 }
 
 static int write_plan(struct plan *p, bool alone)
@@ -257,11 +259,11 @@ static int write_plan(struct plan *p, bool alone)
 	int err;
 
 	if (!step)
-		return fail(FAILURE, "no memory");
+		return fail(FAILURE, "out of memory");
 	journal_begin(&j, p, alone);
 	if (tree_is_machine() && !strcmp(j.netns, "?"))
 		return fail(NOT_HERE, "/proc is not mounted; nothing was changed");
-	fflush(stdout); /* shown before it is written */
+	fflush(stdout); /* show the plan before the first write */
 	err = journal_store(&j);
 	if (err)
 		return fail(err == -EROFS ? NOT_HERE : FAILURE,
@@ -290,7 +292,7 @@ static int do_apply(const struct options *o)
 		return status;
 	say_plan(&p);
 	if (there)
-		out_line("This plan is applied already.");
+		out_line("This plan is already applied.");
 	if (there || !p.n)
 		return DONE;
 	status = may_write(&p);
@@ -311,14 +313,15 @@ static int do_undo(const struct options *o)
 	if (there < 0)
 		return damaged(there);
 	if (!there) {
-		out_line("Nothing is applied.");
+		out_line("No plan is applied.");
 		return DONE;
 	}
 	step = calloc(j.n + 1, sizeof(*step));
 	if (!step)
-		return fail(FAILURE, "no memory");
+		return fail(FAILURE, "out of memory");
 	if (journal_of_last_boot(&j)) {
-		out_line("What was applied went with the last boot.");
+		out_line("The plan was applied before the last reboot, which reset all "
+			 "settings.");
 		j.n = 0;
 	} else if (journal_strange(&j)) {
 		return fail(IN_THE_WAY, "%s: %s", JOURNAL, journal_strange(&j));
@@ -328,7 +331,8 @@ static int do_undo(const struct options *o)
 	if (!failed)
 		there = journal_remove();
 	if (failed || there < 0)
-		return fail(FAILURE, "not all is as it was; %s stays", JOURNAL);
+		return fail(FAILURE, "undo is incomplete; %s is kept: run undo again",
+			    JOURNAL);
 	return DONE;
 }
 
@@ -340,12 +344,12 @@ static int verify_settings(const struct journal *j)
 	size_t off = 0;
 
 	if (!step)
-		return fail(FAILURE, "no memory");
+		return fail(FAILURE, "out of memory");
 	for (size_t i = 0; i < j->n; i++)
 		off += !change_holds(j, &j->change[i], &step[i]);
 	say_steps(j, step, "steps");
 	free(step);
-	return off ? fail(FAILURE, "%zu of %zu settings are not as they were applied",
+	return off ? fail(FAILURE, "%zu of %zu settings differ from what apply wrote",
 			  off, j->n)
 		   : DONE;
 }
@@ -375,7 +379,8 @@ static int do_verify(const struct options *o)
 	if (dev && tree_is_machine())
 		err = probe(&m, dev, there ? j.cpu : -1, o->seconds, o->loopback);
 	if (err)
-		return fail(FAILURE, "the loopback device: %s", words_of(err));
+		return fail(FAILURE, "sending through the loopback device failed: %s",
+			    words_of(err));
 	return status;
 }
 
@@ -399,7 +404,7 @@ int command_find(const char *name)
 	return -1;
 }
 
-/* Nothing but kill -9 comes between two writes. */
+/* Only SIGKILL can interrupt the process between two writes. */
 static void undisturbed(void)
 {
 	sigset_t set;
@@ -422,7 +427,7 @@ int command_run(int which, const struct options *o)
 		undisturbed();
 	out_begin();
 	if (commands[which].writes && tree_is_machine() && geteuid())
-		status = fail(NO_RIGHT, "%s needs root; plan shows what it would write",
+		status = fail(NO_RIGHT, "%s needs root; plan shows what apply writes",
 			      commands[which].name);
 	else
 		status = commands[which].run(o);

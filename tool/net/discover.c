@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* discover.c - `uk net discover`: the machine in words, and what it lacks. */
+/* discover.c - `uk net discover`: prints what the machine has, and what is missing. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -120,20 +120,20 @@ static void say_lacks(const struct machine *m)
 		out_str(NULL, m->other_sys);
 	if (!m->can.netlink)
 		out_str(NULL,
-			"the netlink family netdev (Linux 6.8): NAPIs are a guess");
+			"the netlink family netdev (Linux 6.8): NAPIs are guessed");
 	if (!m->can.sqpoll)
-		out_str(NULL, "io_uring with SQPOLL: too old a kernel, or forbidden "
-			      "(kernel.io_uring_disabled, seccomp)");
+		out_str(NULL,
+			"io_uring with SQPOLL: the kernel is too old, or forbids it "
+			"(kernel.io_uring_disabled, seccomp)");
 	else if (!m->can.uring_napi)
 		out_str(NULL, "io_uring that polls queues (Linux 6.9)");
 	if (!m->can.epoll_poll)
 		out_str(NULL, "busy-polling for one epoll instance (Linux 6.9)");
 	if (!m->root)
 		out_str(NULL,
-			"root: discover, plan and verify work, apply and undo don't");
+			"root: discover, plan and verify work, apply and undo do not");
 	if (read_only("/sys") || read_only("/proc/sys"))
-		out_str(NULL,
-			"a /sys and a /proc/sys that may be written to: a container");
+		out_str(NULL, "a writable /sys and /proc/sys: this may be a container");
 	out_close();
 }
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* journal.c - the old values, on the disk before the first write.
+/* journal.c - saves the old values on disk before the first write.
  *
- * One file of text, replaced as a whole and synced: it is there with all old values, or not at
- * all. It is written before anything is changed and removed after everything is as it was, so
- * at any instant in which settings may differ it is there, and kill -9 at any instant leaves
- * what undo needs. It lies in /run because the settings, too, end with the system.
+ * The journal is one text file, replaced atomically and synced, so it exists with all
+ * old values or not at all. It is written before the first change and removed after the
+ * last restore. So it exists whenever settings may differ, and after SIGKILL at any
+ * moment undo finds what it needs. It is in /run because a reboot resets the settings,
+ * too.
  *
- * One for each machine, and it knows its network namespace: the same name is another device in
- * another one. (Rejected: a log to which each write is appended. Old values are all known
- * before the first write; a torn tail would have to be told from a whole one.) */
+ * There is one for each machine. It names its network namespace, because the same name
+ * may be another device in another namespace. (Rejected: a log to which each write is
+ * appended. All old values are known before the first write, and a reader of the log
+ * would have to detect a torn end.) */
 #include "journal.h"
 
 #include <errno.h>
@@ -37,14 +39,14 @@ int journal_lock(void)
 	char path[PATH_MAX];
 	int fd;
 
-	mkdir(tree_path("/run", path), 0755); /* a recorded tree may lack it */
+	mkdir(tree_path("/run", path), 0755); /* missing in some recorded trees */
 	mkdir(tree_path("/run/uk-net", path), 0755);
 	fd = open(tree_path("/run/uk-net/lock", path), O_RDWR | O_CREAT | O_CLOEXEC,
-		  0600); /* who may open it may hold it, and us up */
+		  0600); /* another user could hold the lock for ever */
 	if (fd < 0)
 		return -errno;
 	fchmod(fd, 0600);
-	return flock(fd, LOCK_EX | LOCK_NB) ? -errno : 0; /* and is kept open */
+	return flock(fd, LOCK_EX | LOCK_NB) ? -errno : 0; /* stays open until exit */
 }
 
 void journal_begin(struct journal *j, const struct plan *p, bool alone)
@@ -87,7 +89,7 @@ int journal_remove(void)
 	return tree_remove(JOURNAL);
 }
 
-/* "set KEY OLD NEW MAY", by tabs; a value may be empty. */
+/* "set KEY OLD NEW MAY", with tabs between; a value may be empty. */
 static bool take_change(struct journal *j, char *line)
 {
 	const char *word[5];
@@ -144,7 +146,7 @@ bool journal_of_last_boot(const struct journal *j)
 	char boot[64], netns[64];
 
 	here(boot, netns);
-	/* where /proc is half there nobody knows; the journal went with /run, if at all */
+	/* "?": unknown, /proc is incomplete. A reboot removes /run and the journal */
 	return strcmp(j->boot, boot) != 0 && strcmp(j->boot, "?") != 0 &&
 	       strcmp(boot, "?") != 0;
 }
@@ -154,6 +156,7 @@ const char *journal_strange(const struct journal *j)
 	char boot[64], netns[64];
 
 	here(boot, netns);
-	return strcmp(j->netns, netns) ? "it was made in another network namespace"
-				       : NULL;
+	return strcmp(j->netns, netns)
+		   ? "the plan was applied in another network namespace"
+		   : NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* journal.h - what was there before, so that undo finds it whatever happened between. */
+/* journal.h - the old values, saved so that undo finds them whatever happens. */
 #ifndef NET_JOURNAL_H
 #define NET_JOURNAL_H
 
@@ -17,16 +17,16 @@ struct journal {
 	size_t n;
 };
 
-/* Nobody else applies or undoes until this process ends. 0, or -errno: -EWOULDBLOCK if
- * somebody does. */
+/* Locks out other processes that apply or undo, until this process ends. 0, or -errno:
+ * -EWOULDBLOCK if another process has the lock. */
 int journal_lock(void);
-/* 0: there is none; 1; or -errno, -EBADMSG if it is not one of ours. */
+/* 1; 0: there is none; or -errno, -EBADMSG if the file is not a whole journal. */
 int journal_load(struct journal *j);
 int journal_store(const struct journal *j);
 int journal_remove(void);
-/* Of this plan. */
+/* Fill j from the plan. */
 void journal_begin(struct journal *j, const struct plan *p, bool alone);
-/* What keeps it from being used here and now, or NULL. */
+/* Why this process can't use it, or NULL. */
 const char *journal_strange(const struct journal *j);
 bool journal_of_last_boot(const struct journal *j);
 

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net.c - `uk net discover|plan|apply|verify|undo`: one CPU does the network's work.
+/* net.c - `uk net discover|plan|apply|verify|undo`: lets one CPU do the network's work.
  *
- * It needs nothing of the runtime and no other program, only /proc, /sys, netlink and a few
+ * It does not need the runtime or another program, only /proc, /sys, netlink and a few
  * system calls. The parts, in the order in which data flows:
- *   tree     files, of the machine or of a recorded one (--root)
- *   ask      what no file says
- *   see      the machine; discover says it
- *   plan     the writes, each with its reason; pure reading
- *   journal  the old values, on the disk first
- *   apply    writes and takes back
- *   verify   reads back and counts
- *   commands  what comes before what, and what is said
- * Here: the words on the line.
+ *   tree      the files of this machine, or of a recorded one (--root)
+ *   ask       what no file says
+ *   see       reads the machine; discover prints it
+ *   plan      lists the writes, each with its reason; changes nothing
+ *   journal   saves the old values on disk before the first write
+ *   apply     writes, and undoes
+ *   verify    reads the settings back, and counts interrupts and packets
+ *   commands  the order of checks and actions, and the messages
+ * This file parses the command line.
  *
- * It is in C as the rest of `uk`: a script would need an interpreter with netlink, on machines
- * that have none. (Rejected: a daemon that corrects settings for ever. Who changes one after
- * us had a reason; verify shows it.) */
+ * It is in C like the rest of `uk`: a script would need an interpreter with netlink,
+ * which many machines do not have. (Rejected: a daemon that corrects settings
+ * continuously. A person who changes a setting after apply has a reason; verify shows
+ * the change.) */
 #include "net.h"
 
 #include <stdio.h>
@@ -31,15 +32,15 @@ static void usage(FILE *f)
 {
 	fprintf(f,
 		"usage: uk net [discover|plan|apply|verify|undo] [OPTION...]\n"
-		"  one CPU for the network's work; without a word: plan\n"
-		"  --dev NAME     the network device; that of the default route\n"
-		"  --cpu N        the network CPU; an isolated one, or the last\n"
-		"  --rung sqpoll|epoll|threaded|rps|advise   the best that there is\n"
-		"  --alone        other interrupts leave the network CPU\n"
-		"  --seconds N    verify: count for so long; 2\n"
+		"  let one CPU do the network's work; the default command is plan\n"
+		"  --dev NAME     network device; default: that of the default route\n"
+		"  --cpu N        network CPU; default: an isolated one, or the last\n"
+		"  --rung sqpoll|epoll|threaded|rps|advise   default: the best\n"
+		"  --alone        move other interrupts away from the network CPU\n"
+		"  --seconds N    verify: count for N seconds; default: 2\n"
 		"  --loopback N   verify: count while N datagrams go through lo\n"
-		"  --json         one object\n"
-		"  --root DIR     of a recorded /proc and /sys\n");
+		"  --json         print one JSON object\n"
+		"  --root DIR     use a recorded /proc and /sys below DIR\n");
 }
 
 static bool number(const char *s, long least, long most, long *to)
@@ -84,14 +85,14 @@ static bool take_option(int c, struct options *o)
 	}
 }
 
-/* Wherever --json stands, the answer is one. */
+/* With --json anywhere on the command line, the error is JSON, too. */
 static int wrong(int argc, char **argv, const char *word)
 {
 	for (int i = 1; i < argc; i++)
 		out_json |=
 		    strlen(argv[i]) > 2 && !strncmp("--json", argv[i], strlen(argv[i]));
 	if (word)
-		fprintf(stderr, "uk net: what is '%s'?\n", word);
+		fprintf(stderr, "uk net: invalid argument '%s'\n", word);
 	usage(stderr);
 	if (out_json) {
 		out_begin();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* out.c - one walk over the facts, two forms. JSON has all of them in one object, whatever
- * happened; text indents members under headings. */
+/* out.c - the same calls print either form. JSON is always one object with all facts,
+ * also after an error; text indents members under headings. */
 #include "out.h"
 
 #include <stdarg.h>
@@ -12,7 +12,7 @@ static int depth;
 static bool first;
 static char closes[16];
 
-/* The length of the UTF-8 character at s, or 0: that is none. */
+/* The length of the UTF-8 character at s, or 0 if it is not one. */
 static size_t utf8(const unsigned char *s)
 {
 	size_t n = *s < 0x80   ? 1
@@ -26,12 +26,12 @@ static size_t utf8(const unsigned char *s)
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;
 	if ((*s == 0xe0 && s[1] < 0xa0) || (*s == 0xf0 && s[1] < 0x90))
-		return 0; /* too long */
+		return 0; /* an overlong encoding */
 	return (*s == 0xed && s[1] > 0x9f) || (*s == 0xf4 && s[1] > 0x8f) ? 0 : n;
 }
 
-/* JSON is UTF-8, names of devices are any bytes: one that is no character is written as Python
- * reads such names, as half of a surrogate pair. */
+/* JSON is UTF-8, but device names are any bytes. A byte that is not UTF-8 is written as
+ * Python represents it in names: as a lone surrogate. */
 static void quoted(const char *s)
 {
 	putchar('"');
@@ -52,7 +52,7 @@ static void quoted(const char *s)
 	putchar('"');
 }
 
-/* What stands before a value. */
+/* Print what precedes a value. */
 static void lead(const char *name)
 {
 	if (!out_json) {

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.c - from the machine and a wish to a list of writes.
+/* plan.c - turns the machine and the user's options (the wish) into a list of writes.
  *
- * One CPU does the network's work, and who does it there is the rung of a ladder:
- *   sqpoll    io_uring's kernel thread executes the calls and polls the queue; its interrupts
- *             stay off as long as it does
- *   epoll     the program polls the queue while it waits in epoll, with interrupts off as well
- *   threaded  a kernel thread of the device's polls the queue
+ * One CPU does the network's work. A rung is a way to do it there, the best first:
+ *   sqpoll    io_uring's kernel thread executes the calls and polls the queue, whose
+ *             interrupts stay off while it polls
+ *   epoll     the program polls the queue while it waits in epoll, also with
+ *             interrupts off
+ *   threaded  a kernel thread of the device polls the queue
  *   rps       the device has no NAPI: its packets are handed to the CPU
- *   advise    nothing can be set; what would help is said
- * The best that the machine has is taken. Nothing is listed that is as it should be already;
- * a value that somebody has chosen (deferral) is good as it is.
+ *   advise    nothing can be set; the tool only gives advice
+ * The plan takes the best rung that the machine supports. It does not list a setting
+ * that is right already, and keeps a deferral that somebody has chosen.
  *
- * Changes stand in the order of writing; undo goes backwards, so that a kernel thread is there
- * again before its CPUs are. Interrupts are irqbalance's while it runs: no write for them, it
- * would be gone in ten seconds, but the option that makes irqbalance leave them alone. What
- * tuned's profile sets is not touched at all.
+ * Changes are listed in the order of writing. Undo goes backwards, so a kernel thread
+ * exists again before its CPUs are set. irqbalance moves interrupts every ten seconds,
+ * so while it runs the plan has no write for them, but advises the option that makes
+ * irqbalance leave them alone. What tuned's profile sets is not touched.
  *
- * XPS is shown by discover and not planned: who sends on the network CPU takes its queue. */
+ * discover shows XPS, but the plan does not set it: packets sent from the network CPU
+ * take that CPU's queue anyway. */
 #include "plan.h"
 
 #include <stdarg.h>
@@ -24,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As in the kernel's own documentation of busy-polling: two empty polls, 0.2 ms. */
+/* As in the kernel's documentation of busy polling: two empty polls, 0.2 ms. */
 #define DEFER "2"
 #define FLUSH "200000"
 #define BUSY_USEC "50"
@@ -50,7 +52,7 @@ static void advise(struct plan *p, const char *format, ...)
 	va_end(ap);
 }
 
-/* NULL if it is so already, or not there. */
+/* NULL if the setting has the value already, or does not exist. */
 static struct change *change(struct plan *p, const char *key, const char *new,
 			     const char *needs, const char *why)
 {
@@ -96,15 +98,16 @@ static void own_irqs(struct plan *p, const struct machine *m)
 		const struct irq *irq = &p->dev->irq[i];
 
 		if (!m->irqbalance || irq->banned)
-			irq_to(p, irq->n, cpu, "the device's interrupts go there");
+			irq_to(p, irq->n, cpu,
+			       "the network CPU gets the device's interrupts");
 		else if (strcmp(irq->cpus, cpu) != 0 && used + 24 < sizeof(bans))
 			used += (size_t)snprintf(bans + used, sizeof(bans) - used,
 						 " --banirq=%u", irq->n);
 	}
 	if (used)
 		advise(p,
-		       "irqbalance runs and would undo what is set for the device's "
-		       "interrupts: start it with%s (IRQBALANCE_ARGS in "
+		       "irqbalance is running and would move the device's interrupts "
+		       "again: start it with%s (IRQBALANCE_ARGS in "
 		       "/etc/default/irqbalance), then plan again",
 		       bans);
 }
@@ -117,10 +120,10 @@ static bool is_own(const struct plan *p, unsigned irq)
 	return false;
 }
 
-/* What others may still come to the network CPU; with --alone, away. */
+/* Other interrupts that may go to the network CPU are moved away, with --alone. */
 static void other_irqs(struct plan *p, const struct machine *m, bool away)
 {
-	static const char why[] = "other interrupts leave the network CPU alone";
+	static const char why[] = "other interrupts stay away from the network CPU";
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->n_irq; i++) {
@@ -144,15 +147,14 @@ static void other_irqs(struct plan *p, const struct machine *m, bool away)
 	}
 	if (n && m->irqbalance)
 		advise(p,
-		       "irqbalance may give the network CPU other interrupts: "
+		       "irqbalance may move other interrupts to the network CPU: set "
 		       "IRQBALANCE_BANNED_CPULIST=%ld",
 		       p->cpu);
 	else if (n && !away)
-		advise(
-		    p,
-		    "%zu other interrupts may come to the network CPU: --alone moves "
-		    "them",
-		    n);
+		advise(p,
+		       "%zu other interrupts may go to the network CPU: --alone moves "
+		       "them away",
+		       n);
 }
 
 /* ---- the rungs ---- */
@@ -175,7 +177,7 @@ static void rps(struct plan *p, bool to_cpu, const char *why)
 	}
 }
 
-/* The threads' CPUs: told before they go, or set after they have come. */
+/* The CPUs of the threads: saved before the threads end, or set after they exist. */
 static void threads(struct plan *p, const char *cpus, const char *why)
 {
 	char key[192];
@@ -186,20 +188,20 @@ static void threads(struct plan *p, const char *cpus, const char *why)
 	}
 }
 
-/* Two pollers on one queue fight: the device's kernel threads go. */
+/* Two pollers on one queue disturb each other: the device's kernel threads must end. */
 static void no_threads(struct plan *p)
 {
 	char key[192];
 
 	if (!*p->dev->threaded || !strcmp(p->dev->threaded, "0"))
 		return;
-	threads(p, "-", "goes with its thread; undo sets it again");
+	threads(p, "-", "the thread ends; undo restores its CPUs");
 	key_of(key, p, "threaded");
-	change(p, key, "0", admin, "a kernel thread would fight for the queue");
+	change(p, key, "0", admin, "a kernel thread would poll the queue, too");
 }
 
-/* A NAPI whose deferral is not its device's was set by itself, and the device's file would set
- * it, too: undo could not tell what it was. */
+/* A NAPI whose deferral differs from its device's was set separately. A write to the
+ * device's file would change it, too, and undo could not restore it. */
 static bool napis_differ(const struct device *d)
 {
 	for (size_t i = 0; i < d->n_napi; i++)
@@ -216,23 +218,24 @@ static void defer(struct plan *p, const struct machine *m)
 
 	if (m->can.netlink && napis_differ(d)) {
 		advise(p,
-		       "a queue of %s has a deferral of its own, set by netlink: it is "
-		       "left as it is",
+		       "a queue of %s has its own deferral, set by netlink: the "
+		       "deferral is not changed",
 		       d->name);
 		return;
 	}
 	key_of(key, p, "gro_flush_timeout");
 	if (!strcmp(d->flush, "0"))
 		change(p, key, FLUSH, admin,
-		       "nanoseconds until the queue is looked at if nobody polls");
+		       "nanoseconds until the kernel polls if nothing else does");
 	key_of(key, p, "napi_defer_hard_irqs");
 	if (!strcmp(d->defer, "0"))
-		change(p, key, DEFER, admin, "empty polls before interrupts come back");
+		change(p, key, DEFER, admin,
+		       "empty polls before interrupts are on again");
 }
 
 static void busy_sysctl(struct plan *p)
 {
-	static const char why[] = "this kernel polls for all sockets or for none";
+	static const char why[] = "this kernel busy-polls for all sockets or for none";
 	char old[VALUE];
 
 	if (!strcmp(tree_value(old, "/proc/sys/net/core/busy_read"), "0"))
@@ -249,10 +252,10 @@ static void threaded(struct plan *p)
 	key_of(key, p, "threaded");
 	if (!strcmp(p->dev->threaded, "0"))
 		change(p, key, "1", admin, "kernel threads poll the queues");
-	threads(p, cpu, "the thread that polls the queue runs there");
+	threads(p, cpu, "the thread that polls the queue runs on the network CPU");
 	if (!p->dev->n_napi)
 		advise(p,
-		       "this kernel does not tell which threads are the device's: "
+		       "this kernel does not tell which threads are the device's: run "
 		       "taskset -pc %ld $(pgrep napi/%s-)",
 		       p->cpu, p->dev->name);
 }
@@ -260,28 +263,28 @@ static void threaded(struct plan *p)
 static void program_polls(struct plan *p, const struct machine *m)
 {
 	no_threads(p);
-	rps(p, false, "packets stay with who polls");
+	rps(p, false, "packets stay on the CPU that polls");
 	if (p->rung == EPOLL && !m->can.epoll_poll)
 		busy_sysctl(p);
 	if (p->dev->n_napi > 1)
 		advise(p,
-		       "%s has %zu queues, and one CPU is to poll them all: "
+		       "%s has %zu queues for one CPU to poll: reduce them with "
 		       "ethtool -L %s combined 1",
 		       p->dev->name, p->dev->n_napi, p->dev->name);
 	if (p->rung == SQPOLL)
 		advise(p,
-		       "the program's part: io_uring with IORING_SETUP_SQPOLL|SQ_AFF, "
+		       "the program must use io_uring with IORING_SETUP_SQPOLL|SQ_AFF, "
 		       "sq_thread_cpu=%ld, and IORING_REGISTER_NAPI",
 		       p->cpu);
 	else if (m->can.epoll_poll)
 		advise(p,
-		       "the program's part: EPIOCSPARAMS on its epoll instance, and a "
-		       "thread on CPU %ld that waits there",
+		       "the program must set EPIOCSPARAMS on its epoll instance and "
+		       "wait there with a thread on CPU %ld",
 		       p->cpu);
 	defer(p, m);
 }
 
-/* ---- what there is ---- */
+/* ---- what the machine offers ---- */
 
 static const char *lacks(enum rung r, const struct machine *m, const struct device *d,
 			 const struct wish *w)
@@ -293,8 +296,8 @@ static const char *lacks(enum rung r, const struct machine *m, const struct devi
 	if (r == RPS)
 		return d->n_rx ? NULL : "the device has no receive queues";
 	if (!d->has_napi)
-		return "the device has no NAPI (none has it while it is down; veth has it "
-		       "with `ethtool -K DEV gro on`)";
+		return "the device has no NAPI (no device has it while down; veth has "
+		       "it with `ethtool -K DEV gro on`)";
 	if (r == THREADED)
 		return *d->threaded ? NULL
 				    : "the kernel has no threaded NAPI (Linux 5.12)";
@@ -308,8 +311,8 @@ static const char *lacks(enum rung r, const struct machine *m, const struct devi
 						  : "io_uring can't poll queues here";
 }
 
-/* Isolated ones first, then the device's own node; the last, for the first have the most
- * housekeeping. */
+/* An isolated CPU is better than one of the device's node, and that is better than any
+ * other. Of equal ones the last is taken: the first CPUs have the most housekeeping. */
 static long choose_cpu(const struct machine *m, const struct device *d, enum rung r)
 {
 	long best = -1;
@@ -326,7 +329,7 @@ static long choose_cpu(const struct machine *m, const struct device *d, enum run
 		int w = 2 * !!CPU_ISSET(i, &m->isolated) + !!CPU_ISSET(i, &near);
 
 		if (r == RPS && CPU_ISSET(i, &m->isolated))
-			continue; /* RPS would be refused */
+			continue; /* the kernel refuses RPS there */
 		if (CPU_ISSET(i, &m->online) && w >= worth) {
 			best = (long)i;
 			worth = w;
@@ -344,21 +347,20 @@ static void about_cpu(struct plan *p, const struct machine *m)
 		   p->cpu);
 	cpus_parse(list, &set);
 	if (CPU_COUNT(&set) > 1)
-		advise(p, "CPUs %s share a core: leave the others idle", list);
+		advise(p, "CPUs %s share a core: keep the others idle", list);
 	if (!CPU_ISSET((size_t)p->cpu, &m->isolated))
 		advise(p,
-		       "CPU %ld still takes any program: keep them off by cpusets, "
-		       "systemd's AllowedCPUs= or isolcpus=",
+		       "other programs may still run on CPU %ld: keep them off with "
+		       "cpusets, systemd's AllowedCPUs= or isolcpus=",
 		       p->cpu);
 	if (m->tuned)
-		advise(
-		    p,
-		    "tuned runs (profile %s), and sets its own again when a profile is "
-		    "chosen: choose it before, not after",
-		    m->profile);
+		advise(p,
+		       "tuned is running (profile %s) and writes its settings when a "
+		       "profile is chosen: choose the profile before apply, not after",
+		       m->profile);
 }
 
-/* The best rung, or the one wished for. NULL, or what is missing. */
+/* Choose the best rung, or take the wished one. NULL, or what is missing for it. */
 static const char *choose_rung(struct plan *p, const struct machine *m,
 			       const struct wish *w)
 {
@@ -390,7 +392,7 @@ static void fill(struct plan *p, const struct machine *m, const struct wish *w)
 	if (p->rung == THREADED)
 		threaded(p);
 	else if (p->rung == RPS)
-		rps(p, true, "packets are worked on there");
+		rps(p, true, "packets are processed on the network CPU");
 	else
 		program_polls(p, m);
 	own_irqs(p, m);
@@ -415,7 +417,7 @@ const char *plan_make(struct plan *p, const struct machine *m, const struct wish
 		return w->rung < 0 || w->rung == ADVISE ? NULL : "there is no device";
 	}
 	if (w->cpu >= 0 && !CPU_ISSET((size_t)w->cpu, &m->online))
-		return "there is no such CPU online";
+		return "that CPU is not online";
 	why = choose_rung(p, m, w);
 	p->cpu = w->cpu >= 0 ? w->cpu : choose_cpu(m, p->dev, p->rung);
 	if (!why)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.h - what is to be written, and why. */
+/* plan.h - the settings to write, and why. */
 #ifndef NET_PLAN_H
 #define NET_PLAN_H
 
 #include "see.h"
 
-/* From the best down. */
+/* The best first. */
 enum rung { SQPOLL, EPOLL, THREADED, RPS, ADVISE, RUNGS };
 extern const char *const rung_names[RUNGS];
 
@@ -13,13 +13,13 @@ struct change {
 	char key[192]; /* a path, or "napi-thread ID": that kernel thread's CPUs */
 	char old[VALUE], new[VALUE];
 	const char *why, *needs;
-	bool may; /* the kernel may refuse it, and the rest is of use without */
+	bool may; /* the kernel may refuse it; the rest is useful without it */
 };
 
 struct wish {
 	const char *dev; /* NULL: see_default_device */
-	long cpu;        /* -1: chosen */
-	int rung;        /* -1: the best there is */
+	long cpu;        /* -1: plan_make chooses */
+	int rung;        /* -1: the best available */
 	bool alone;      /* no other interrupts on the network CPU */
 };
 
@@ -33,13 +33,13 @@ struct plan {
 	size_t n_advice;
 };
 
-/* NULL, or why this machine can't have that. */
+/* NULL, or why this machine does not support the wish. */
 const char *plan_make(struct plan *p, const struct machine *m, const struct wish *w);
 
-/* A change's key, read and written. "-": there is no such kernel thread. */
+/* Read and write a change's key. The value "-": there is no such kernel thread. */
 int setting_read(const char *key, char value[VALUE]);
 int setting_write(const char *key, const char *value);
-/* 0, or -errno: it can't be written by this process. */
+/* 0, or -errno if this process can't write it. */
 int setting_access(const char *key);
 
 #endif

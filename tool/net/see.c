@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* see.c - reads the machine.
  *
- * Whatever is not there is empty, and no error: containers hide half of it, and a machine with
- * none of it must be described as well. Interrupts of a device are those that its NAPIs name;
- * most drivers do not say, then those whose line in /proc/interrupts has the device's name or
- * its bus address as a word; none, if no bus has the device. (Rejected: msi_irqs of the PCI device, which also has the vectors
- * for configuration and lies elsewhere for virtio.) */
+ * What is missing is empty and not an error: containers hide half of it, and a machine
+ * without any of it must be described, too.
+ *
+ * The interrupts of a device are those that its NAPIs name. Most drivers do not name
+ * them. Then they are those whose line in /proc/interrupts has the device's name or its
+ * bus address as a word; a device that is on no bus has none. (Rejected: msi_irqs of
+ * the PCI device, which also lists the vectors for configuration and is elsewhere for
+ * virtio.) */
 #include "see.h"
 
 #include <ctype.h>
@@ -16,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The name that a device's link leads to, or "". */
+/* The last part of a link's target, or "". */
 static void link_name(char name[64], const char *dev, const char *link)
 {
 	char path[PATH_MAX], full[PATH_MAX], to[PATH_MAX];
@@ -43,7 +46,7 @@ static bool irq_line(const char *line, struct irq *irq)
 		size_t digits = strspn(word, "0123456789");
 
 		if (!digits || (word[digits] && word[digits] != ' '))
-			break; /* the columns of CPUs are over */
+			break; /* the end of the CPUs' columns */
 		at = word + digits - 1;
 	}
 	snprintf(irq->name, sizeof(irq->name), "%s", at + strspn(at, " "));
@@ -91,7 +94,7 @@ static bool is_of(const struct irq *irq, const struct device *d, const char *bus
 			return true;
 		named |= d->napi[i].irq != 0;
 	}
-	if (named || !*bus) /* a device of software has none, whatever it is called */
+	if (named || !*bus) /* a software device has none, whatever its name */
 		return false;
 	if (len > 7 && !strcmp(irq->name + len - 7, "-config"))
 		return false;
@@ -125,7 +128,7 @@ static void see_one(struct machine *m, struct device *d, bool asked)
 	tree_value(d->threaded, "/sys/class/net/%s/threaded", d->name);
 	tree_value(d->defer, "/sys/class/net/%s/napi_defer_hard_irqs", d->name);
 	tree_value(d->flush, "/sys/class/net/%s/gro_flush_timeout", d->name);
-	/* where nobody can say, a device of a bus has it, and what is only software may not */
+	/* without netlink: a device on a bus has it, a software device may not */
 	d->has_napi = asked ? d->n_napi > 0 : *bus != 0;
 	for (size_t i = 0; i < m->n_irq; i++) {
 		if (!is_of(&m->irq[i], d, bus))
@@ -156,7 +159,7 @@ static void see_devices(struct machine *m)
 		if (!ask_same_device(d->name, d->ifindex))
 			m->other_sys =
 			    "/sys shows another network namespace than this one: "
-			    "enter it by `ip netns exec`, or mount sysfs anew";
+			    "enter it with `ip netns exec`, or mount sysfs again";
 		see_napis(d, napi, n_napi);
 		see_one(m, d, asked);
 	}
@@ -192,9 +195,9 @@ struct device *see_default_device(const struct machine *m)
 	return found;
 }
 
-/* ---- who else turns these knobs ---- */
+/* ---- other programs that change these settings ---- */
 
-/* --banirq=N, --banirq N, -iN or -i N, of irqbalance's command line */
+/* --banirq=N, --banirq N, -iN or -i N on irqbalance's command line */
 static void see_bans(struct machine *m, const char *pid)
 {
 	char path[64];

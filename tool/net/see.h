@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* see.h - the machine as `uk net` found it; nothing here is ever written to. */
+/* see.h - the machine as `uk net` found it; read-only after see(). */
 #ifndef NET_SEE_H
 #define NET_SEE_H
 
@@ -10,11 +10,11 @@
 struct irq {
 	unsigned n;
 	char name[128];
-	char cpus[VALUE]; /* that it may go to; "" if that can't be read */
+	char cpus[VALUE]; /* that it may go to; "": unreadable */
 	bool banned;      /* irqbalance leaves it alone */
 };
 
-/* A value is "" where the kernel has no such file. */
+/* A value is "" if the kernel has no such file. */
 struct device {
 	char name[IFNAMSIZ], driver[64], state[16];
 	unsigned ifindex;
@@ -40,12 +40,12 @@ struct machine {
 	char busy_poll[VALUE], busy_read[VALUE];
 	bool irqbalance, tuned, root;
 	char profile[VALUE];   /* tuned's */
-	const char *other_sys; /* why /sys can't be believed, or NULL */
+	const char *other_sys; /* why /sys must not be used, or NULL */
 };
 
 void see(struct machine *m);
 struct device *see_device(const struct machine *m, const char *name);
-/* The one that the default route takes, or the first that is up and has NAPI; NULL. */
+/* The device of the default route, or the first that is up and has NAPI, or NULL. */
 struct device *see_default_device(const struct machine *m);
 
 /* `uk net discover` */

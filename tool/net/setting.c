@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* setting.c - one thing that can be changed: a file, or the CPUs of a NAPI's kernel thread.
- * The thread goes by the number of its NAPI, since it is made anew whenever `threaded` is
- * written. */
+/* setting.c - one setting: a file, or the CPUs of a NAPI's kernel thread. The thread is
+ * named by the id of its NAPI, because each write of `threaded` makes a new thread. */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "plan.h"
 
-/* The NAPI's number, or 0: a file. */
+/* The NAPI's id, or 0 for a file. */
 static unsigned thread_key(const char *key)
 {
 	unsigned napi = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree.c - the one door to /proc, /sys and the journal.
+/* tree.c - all access to /proc, /sys and the journal.
  *
- * Every path goes through it, so that --root DIR shows the tool a recorded machine: what it
- * reads, plans and writes there is what it would on that one. The kernel's files take a value
- * by one write(2) or refuse it; files of a recorded tree, and the journal, are replaced by
- * rename(2), which is as whole. */
+ * Every path goes through this file, so with --root DIR the tool reads, plans and
+ * writes on a recorded machine what it would on the real one. The kernel's files take a
+ * value in one write(2) or refuse it. Files of a recorded tree, and the journal, are
+ * replaced by rename(2), which is atomic, too. */
 #include "tree.h"
 
 #include <dirent.h>
@@ -227,7 +227,7 @@ void *tree_grow(void *array, size_t n, size_t size)
 {
 	array = reallocarray(array, n + 1, size);
 	if (!array) {
-		fprintf(stderr, "uk net: no memory\n");
+		fprintf(stderr, "uk net: out of memory\n");
 		exit(1);
 	}
 	memset((char *)array + n * size, 0, size);
@@ -252,7 +252,7 @@ void cpus_parse(const char *list, cpu_set_t *set)
 	}
 }
 
-/* The last digit stands for CPUs 0 to 3. */
+/* The last digit is for CPUs 0 to 3. */
 void cpus_parse_mask(const char *mask, cpu_set_t *set)
 {
 	size_t bit = 0;

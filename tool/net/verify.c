@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify.c - the probe: who was interrupted, and where were packets worked on?
+/* verify.c - the probe: which CPUs were interrupted, and which processed packets?
  *
- * Counters of the kernel, before and after; no clock has a say, and what nobody counts is not
- * said. It adds nothing to the machine's traffic unless it is asked to, so it is of use while
- * the program runs that all this is for. */
+ * It subtracts two readings of the kernel's counters; no result depends on a clock. It
+ * adds traffic only with --loopback, so it can run beside the program that the settings
+ * are for. */
 #include "verify.h"
 
 #include <arpa/inet.h>
@@ -24,7 +24,7 @@ struct counts {
 	long packets;
 };
 
-/* "CPU0 CPU2": which CPU a column is of. How many there are. */
+/* "CPU0 CPU2": the CPU of each column. Returns the number of columns. */
 static size_t columns(const char *line, size_t cpu[CPU_SETSIZE])
 {
 	size_t n = 0;
@@ -44,13 +44,13 @@ static void add(unsigned long long *to, const char *at, const size_t *cpu, size_
 		unsigned long long v = strtoull(at, &end, 10);
 
 		if (end == at)
-			return; /* ERR and MIS have one number */
+			return; /* ERR and MIS have one column */
 		to[cpu[i]] += v;
 		at = end;
 	}
 }
 
-/* Where the numbers of this line belong. */
+/* The counters that this line belongs to. */
 static unsigned long long *home(struct counts *c, const char *name)
 {
 	if (isdigit((unsigned char)*name))
@@ -97,19 +97,18 @@ static void leave(const struct machine *m, long cpu)
 
 	if (cpu >= 0)
 		CPU_CLR((size_t)cpu, &host);
-	if (CPU_COUNT(&host)) /* all that may be had: a cpuset may say no */
+	if (CPU_COUNT(&host)) /* a cpuset may refuse it, which is ignored */
 		sched_setaffinity(0, sizeof(host), &host);
 }
 
-/* A call with a time limit is not begun again by itself: it says EINTR though no signal was
- * caught, to whom SIGSTOP or a frozen cgroup held up, and to us when the ring is gone that we
- * closed in ask.c. */
+/* The kernel does not restart a call that has a timeout: it fails with EINTR although
+ * no signal was caught, after SIGSTOP or a frozen cgroup, and also when the ring that
+ * ask.c closed is torn down. */
 static int one_datagram(int fd, char *text, size_t len)
 {
 	if (TEMP_FAILURE_RETRY(send(fd, text, len, 0)) < 0 ||
 	    TEMP_FAILURE_RETRY(recv(fd, text, len, 0)) < 0)
-		return errno == EAGAIN ? -ETIMEDOUT
-				       : -errno; /* a lo that is down: silence */
+		return errno == EAGAIN ? -ETIMEDOUT : -errno; /* EAGAIN: lo is down */
 	return 0;
 }
 
@@ -135,7 +134,7 @@ static int datagrams(long n)
 	return err;
 }
 
-/* ---- what came of it ---- */
+/* ---- the result ---- */
 
 static void say(const struct machine *m, const struct counts *a, const struct counts *b,
 		long cpu)
@@ -184,8 +183,8 @@ int probe(const struct machine *m, const char *dev, long cpu, long seconds,
 	say(m, &before, &after, cpu);
 	out_close();
 	if (before.packets == after.packets)
-		out_line(
-		    "No packet came through %s meanwhile: this says nothing of it.",
-		    dev);
+		out_line("No packet came through %s meanwhile: the counts say nothing "
+			 "about it.",
+			 dev);
 	return err;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify.h - counters of each CPU while something happens. */
+/* verify.h - counts the events of each CPU for a while. */
 #ifndef NET_VERIFY_H
 #define NET_VERIFY_H
 
 #include "see.h"
 
-/* For so many seconds of whatever goes on; or while so many datagrams go through the loopback
- * device, if that is not 0. Says what was counted. 0 or -errno. */
+/* Counts for some seconds or, if loopback is not 0, while that many datagrams go
+ * through the loopback device. Prints the counts. 0, or -errno of the datagrams. */
 int probe(const struct machine *m, const char *dev, long cpu, long seconds,
 	  long loopback);
 
