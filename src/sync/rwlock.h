@@ -13,8 +13,6 @@ enum rw_role { RW_READ, RW_WRITE };
 struct rw_how {
 	enum rw_role role;
 	bool lenient; /* readers always go first; the same for all calls on a lock */
-	bool
-	    uncancelable; /* cancel and the thread's own deadline do not end the wait */
 };
 
 /* Without waiting; does not enter the runtime. */

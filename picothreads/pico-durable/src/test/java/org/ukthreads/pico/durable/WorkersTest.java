@@ -377,8 +377,8 @@ final class WorkersTest {
 	}
 
 	/**
-	 * A statement is cancelled, and so is the rollback after it: H2 does that to a thread whose
-	 * connection another one closes. The half transaction must not be committed by a reader.
+	 * A statement fails, and so does the rollback after it. The half transaction must not be
+	 * committed by a reader that uses the connection next.
 	 */
 	@Test
 	void a_connection_that_cannot_roll_back_is_given_up() throws Exception {
