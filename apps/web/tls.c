@@ -14,7 +14,8 @@
  * transport ends a call, its errno is kept in the stream's err. There is no session
  * cache: both versions resume by tickets, for which the server stores nothing.
  *
- * Rejected: kernel TLS. Debian's OpenSSL is built without it. */
+ * Rejected: kernel TLS (Debian's OpenSSL is built without it); taking the session from
+ * an idle connection (after SSL_set_session(ssl, NULL) OpenSSL 3.0 sends plain text). */
 #include "web.h"
 
 #include <errno.h>

@@ -193,10 +193,6 @@ def run(figures, name, sizes, runs, quick, only):
 
 # --- the table ---------------------------------------------------------------------------
 
-def shown(v):
-    return f"{v:,.0f}" if v >= 100 else f"{v:.1f}" if v >= 10 else f"{v:.2f}"
-
-
 def grows_by(line):
     """The cost at the largest size against that of ten threads."""
     if GROWS_FROM not in line or max(line) <= GROWS_FROM:
@@ -207,7 +203,7 @@ def grows_by(line):
 
 
 def table(r, metric):
-    """As it may stand in FINDINGS: a line for each size, the best of it in bold."""
+    """Markdown: a line for each size, the best of it in bold."""
     lines = r.points(metric)
     print(f"\n{r.title(metric)}\n")
     print("| threads | " + " | ".join(lines) + " |")
@@ -216,7 +212,7 @@ def table(r, metric):
         got = [line.get(n) for line in lines.values()]
         best = min((v for v in got if v is not None), default=None)
         print(f"| {n:,} | " + " | ".join(
-            "-" if v is None else f"**{shown(v)}**" if v == best else shown(v)
+            "-" if v is None else f"**{harness.shown(v)}**" if v == best else harness.shown(v)
             for v in got) + " |")
     print("| grows by | " + " | ".join(map(grows_by, lines.values())) + " |")
 
@@ -256,7 +252,7 @@ def commands(r, metric, out, busy):
         text += f"$d{i} << END\n" + "".join(f"{n} {v}\n" for n, v in line.items()) + "END\n"
     # Ours are drawn thick.
     return text + "plot " + ", ".join(
-        f"$d{i} with linespoints lw {3 if s in harness.OURS else 1} title {quoted(s)} noenhanced"
+        f"$d{i} with linespoints lw {3 if s.startswith(harness.OURS) else 1} title {quoted(s)} noenhanced"
         for i, s in enumerate(lines)) + "\n"
 
 

@@ -13,8 +13,9 @@ import time
 
 import build
 
-OURS = ("uk-light", "uk-full", "ukweb-pth", "ukweb-uk", "ukweb-uk-set", "uk-run",
-        "uk-run-epoll")
+# How the names of our systems begin: programs, then mechanisms of act-* and servers of net-echo.
+OURS = ("uk", "pico", "bpf", "broker", "perf", "monitor", "off",
+        "net", "sqpoll", "batch", "threaded", "rps")
 CPUS = sorted(os.sched_getaffinity(0))
 TICK = os.sysconf("SC_CLK_TCK")
 
@@ -25,6 +26,19 @@ class Failed(Exception):
 
 def say(*words):
     print(*words, file=sys.stderr, flush=True)
+
+
+def is_peer(system):
+    """Neither ours nor a bare loop, which shows the limit."""
+    return not system.startswith((*OURS, "raw-"))
+
+
+def higher_is_better(unit):
+    return unit.endswith("/s")
+
+
+def shown(v):
+    return f"{v:,.0f}" if v >= 100 else f"{v:.1f}" if v >= 10 else f"{v:.2f}"
 
 
 def pinned(cpus):
@@ -158,9 +172,15 @@ class Figures:
                  "max": round(max(x), 4), "runs": len(x)}
                 for (v, s, u), x in self.values.items()]
 
-    def write_json(self, path):
+    def write_json(self, path, **about):
+        """about: what else each row says, of the run."""
+        rows = [{**r, **about} for r in self.rows()]
+        for r in rows:
+            target = self.targets.get((r["variant"], r["unit"]))
+            if target:
+                r["target"] = target
         with open(path, "w", encoding="utf-8") as f:
-            json.dump(self.rows(), f, indent=1)
+            json.dump(rows, f, indent=1)
             f.write("\n")
 
     def wide_table(self):
@@ -183,10 +203,8 @@ class Figures:
             group = [r for r in rows if (r["variant"], r["unit"]) == (variant, unit)]
             if unit == "errors" and not any(r["max"] for r in group):
                 continue
-            higher = unit.endswith("/s")
-            peers = [r["median"] for r in group
-                     if not r["system"].startswith(OURS) and not r["system"].startswith("raw-")
-                     and r["median"] > 0]
+            higher = higher_is_better(unit)
+            peers = [r["median"] for r in group if is_peer(r["system"]) and r["median"] > 0]
             best = (max if higher else min)(peers) if peers else None
             target = self.targets.get((variant, unit))
             print(f"\n{self.workload} | {variant} | {unit}"

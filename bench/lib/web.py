@@ -243,6 +243,18 @@ def knee(figures, runs, quick, only):
                                                     1 if quick else KNEE_SECONDS))
         dead.update(system for system, _ in figures.gone)
     plot_knee(figures)
+    for system, rate in knees(figures.rows()).items():
+        figures.add("the highest rate served", system, "connections/s", rate)
+
+
+def knees(rows):
+    """{system: the highest rate that it served}"""
+    best = {}
+    for r in rows:
+        rate = int(r["variant"].split()[0]) if r["unit"] == "replies/s" else 0
+        if rate and r["median"] >= SERVED * rate * CALLS:
+            best[r["system"]] = max(rate, best.get(r["system"], 0))
+    return best
 
 
 def plot_knee(figures):

@@ -21,7 +21,8 @@
  *
  * Rejected: a timerfd (the monitor has a table of files of its own, and programs close
  * fds that they did not open); disarming before sleep (a second call each time, against
- * a wake-up in vain at most once for each alarm). */
+ * a wake-up in vain at most once for each alarm); an alarm that comes later each time
+ * it comes in vain (it also finds a thread that waits behind one that computes). */
 #include "act/alarm.h"
 
 #include <fcntl.h>

@@ -26,7 +26,7 @@
  *
  * A program that never blocks a carrier never pays for the loading (some 10 ms of the
  * monitor's time, in which it samples nothing). Perf costs a server that blocks seldom
- * more than it brings (bench/FINDINGS.md), so it is used only if asked for.
+ * more than it brings, so it is used only if asked for.
  */
 #include "act/detect.h"
 

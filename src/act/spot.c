@@ -13,10 +13,10 @@
  * monitor would wait for two things, the timer's signal and the ring); ownership of vps
  * in a map, taken away by the program itself (the kernel would write data on which the
  * process depends); a spare that the event names, and that takes the vp itself (it
- * saves the monitor's 5 of 19 us where the interrupt that carries the event takes 11,
- * bench/FINDINGS.md; every carrier would have to keep libc's signal blocked, whatever
- * mask its program sets, because a late signal ends the process). A signal that waits
- * for the monitor is kept, with the carrier's address in it, until it is fetched.
+ * saves the monitor's 5 of 19 us where the interrupt that carries the event takes 11;
+ * every carrier would have to keep libc's signal blocked, whatever mask its program
+ * sets, because a late signal ends the process). A signal that waits for the monitor is
+ * kept, with the carrier's address in it, until it is fetched.
  */
 #include "act/spot.h"
 

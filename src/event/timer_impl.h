@@ -16,7 +16,7 @@
  *
  * The timers of a slot are in several lists, filled and emptied in turn. Emptying a
  * slot touches cold thread descriptors, and with several lists these cache misses
- * overlap (10,000 sleepers: 785 cycles each with one list, see bench/FINDINGS.md).
+ * overlap (10,000 sleepers: 785 cycles each with one list).
  */
 #ifndef EVENT_TIMER_IMPL_H
 #define EVENT_TIMER_IMPL_H

@@ -33,7 +33,8 @@
  *
  * Rejected: a dispatcher pass for every switch (costs a second switch); a timer tick
  * for each vp (law 3, docs/ARCHITECTURE.md); fair queueing by priorities (nobody
- * asked).
+ * asked); spinning before a sleep (what the vp waits for still crosses to the other CPU
+ * and back, and the CPU that spins is the program's).
  */
 #include <sys/prctl.h>
 

@@ -4,7 +4,7 @@
  *
  * It is inline for the CPU's return stack, not for the calls saved: a thread that
  * begins or ends leaves no return address there, so its joiner's returns are predicted
- * (3.0 mispredicted branches for each create and join before, see bench/FINDINGS.md).
+ * (3.0 mispredicted branches for each create and join before).
  *
  * No TLS address is kept across a switch: the thread and its carrier are reached
  * through `from`.

