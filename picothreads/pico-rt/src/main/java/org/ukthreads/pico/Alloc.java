@@ -2,8 +2,9 @@
 package org.ukthreads.pico;
 
 /**
- * Marks the constructor that only allocates: a class whose constructors may suspend gets
- * one, and its constructors' bodies as static pico$init methods.
+ * The parameter type that marks a constructor which only allocates. A class whose constructors
+ * may suspend gets such a constructor; the bodies of its constructors become static pico$init
+ * methods.
  */
 @Internal
 public final class Alloc {
@@ -11,7 +12,10 @@ public final class Alloc {
 
 	private Alloc() {}
 
-	/** After pico$init: what final fields promise, now that they are not final. */
+	/**
+	 * Called after pico$init. The volatile store takes the place of the barrier for final
+	 * fields, because the translation has removed final from them.
+	 */
 	public static void published() {
 		fence = 0;
 	}

@@ -9,8 +9,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Calls that can only block an OS thread (a process to wait for, the system's resolver):
- * a helper thread makes the call while the fiber is parked.
+ * Runs calls that can only block an OS thread (waiting for a process, the system's resolver). A
+ * helper thread makes the call while the fiber is parked. Thread-safe.
  */
 public final class Blocking {
 	private static final MethodRef CALL = MethodRef.primitive(Blocking.class, "call",
@@ -27,35 +27,44 @@ public final class Blocking {
 
 	private Blocking() {}
 
-	/** For f, which has begun to wait for it. */
+	/**
+	 * Runs r on a helper thread, for the wait that f has just opened. If no thread can be made,
+	 * the wait is abandoned and the error is thrown.
+	 */
 	static void execute(Fiber f, Runnable r) {
 		HELPED.increment();
 		try {
 			HELPERS.execute(r);
 		} catch (Throwable e) {
-			/* No more threads. */
+			/* No thread could be made. */
 			f.abandon();
 			throw e;
 		}
 	}
 
-	/** Is any call of call() or interruptibly() under way? */
+	/** True while a call() or interruptibly() is under way. */
 	public static boolean isBusy() {
 		return BUSY.get() > 0;
 	}
 
-	/** How many calls helper threads have made. */
+	/** Number of calls that were given to helper threads. */
 	public static long helped() {
 		return HELPED.sum();
 	}
 
-	/** Runs c on a helper thread; the calling fiber parks until it has ended. */
+	/**
+	 * Runs c on a helper thread and parks the calling fiber until c has ended. A platform
+	 * thread runs c itself. Returns what c returns and throws what c throws.
+	 */
 	@Leaf
 	public static Object call(Callable<?> c) throws Exception {
 		return call(c, Fiber.W_NONE, CALL);
 	}
 
-	/** The same for a call that an interrupt ends: one of the fiber reaches c. */
+	/**
+	 * Like {@link #call}, for a call that an interrupt ends: an interrupt of the fiber reaches
+	 * c.
+	 */
 	@Leaf
 	public static Object interruptibly(Callable<?> c) throws Exception {
 		return call(c, Fiber.W_CALL, INTERRUPTIBLY);
@@ -78,13 +87,16 @@ public final class Blocking {
 		return f.takeA();
 	}
 
-	/** One call: what the fiber waits for, and what the helper runs. */
+	/** One call: the record of the fiber's wait and the task of the helper thread. */
 	static final class Call extends Waiter implements Runnable {
 		private final Fiber fiber;
 		private final Callable<?> what;
 		private final boolean interruptible;
 		int ticket;
-		/** Makes the call; null: nobody, nobody yet, or nobody any more. */
+		/**
+		 * The thread that makes the call; null before it begins and after it has ended. Under
+		 * this.
+		 */
 		private Thread helper;
 
 		Call(Fiber fiber, Callable<?> what, boolean interruptible) {
@@ -116,12 +128,15 @@ public final class Blocking {
 
 		private synchronized void enter() {
 			helper = Thread.currentThread();
-			/* After helper: who interrupts later finds it. */
+			/* Checked after helper is set: a later interrupt() finds helper. */
 			if (interruptible && fiber.isInterrupted())
 				helper.interrupt();
 		}
 
-		/** The next call of this helper must not see our interrupt. */
+		/**
+		 * Clears the interrupt, so that the helper's next call does not see it. If the call
+		 * ended with an InterruptedException, the fiber's flag is cleared, too.
+		 */
 		private synchronized void leave(Throwable e) {
 			helper = null;
 			Thread.interrupted();
@@ -129,7 +144,7 @@ public final class Blocking {
 				fiber.rt.withdraw(fiber);
 		}
 
-		/** The fiber was interrupted, and says so. */
+		/** Called when the fiber is interrupted. */
 		synchronized void interrupt() {
 			if (helper != null)
 				helper.interrupt();

@@ -5,10 +5,13 @@ import java.lang.reflect.InvocationTargetException;
 import java.util.concurrent.ThreadFactory;
 
 /*
- * Thread.Builder of Java 21, whose interfaces are sealed: the JVM's own builders keep what
- * the program says, and what they make is taken as the pattern of a pico thread. What a
- * platform thread inherits comes from the thread that calls the builder; a carrier is the
- * wrong one, so that a thread like the calling pico thread does it.
+ * Replaces Thread.Builder of Java 21. Its interfaces are sealed, so the JVM's own builders keep
+ * what the program sets, and the thread that such a builder makes is the pattern for a pico
+ * thread.
+ *
+ * A platform thread inherits from the thread that calls the builder. Here that would be a
+ * carrier, so a temporary thread with the group, daemon flag and priority of the calling pico
+ * thread calls the builder instead.
  */
 @Internal
 public final class Builders {
@@ -43,7 +46,10 @@ public final class Builders {
 		Thread make();
 	}
 
-	/** Told by the JVM's builder, if its thread inherits: nobody can ask it. */
+	/**
+	 * Detects whether a builder's thread inherits thread locals: then the JVM calls
+	 * childValue(). The builder has no method that tells.
+	 */
 	private static final class Probe extends InheritableThreadLocal<boolean[]> {
 		@Override
 		protected boolean[] childValue(boolean[] inherits) {
@@ -121,7 +127,7 @@ public final class Builders {
 		return r -> pico(virtual, r, () -> f.newThread(r));
 	}
 
-	/** Thread.startVirtualThread. */
+	/** Replaces Thread.startVirtualThread. */
 	public static Thread startVirtualThread(Runnable r) {
 		return start(call(null, Thread.class, "ofVirtual"), r);
 	}

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
-/** Who called: for what the JDK finds out by looking at its caller's caller. */
+/** Finds the caller, for replaced JDK methods that look at their caller's caller. */
 @Internal
 public final class Callers {
 	private Callers() {}
 
 	/**
-	 * The class loader of the nearest frame that is neither the JDK's nor of this library;
-	 * the library's own if there is none. To be asked before anything that may suspend:
-	 * after it, the callers' frames are elsewhere.
+	 * The class loader of the nearest frame that belongs neither to the JDK nor to this
+	 * library; the library's own loader if there is none. Call this before anything that may
+	 * suspend: afterwards the callers' frames are on the heap.
 	 */
 	public static ClassLoader loader() {
 		ClassLoader own = Callers.class.getClassLoader();

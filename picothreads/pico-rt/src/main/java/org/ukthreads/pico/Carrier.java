@@ -5,21 +5,27 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 
 /**
- * The right to run fibers, one of N; an OS thread holds it (CarrierThread). When a fiber
- * blocks its OS thread, the carrier moves on to a spare one, so N fibers run at a time,
- * never more and never fewer.
+ * The right to run fibers. A runtime has N carriers, each of which an OS thread holds
+ * (CarrierThread). When a fiber blocks its OS thread, the carrier is handed off to a spare one,
+ * so N fibers can still run at a time.
  */
 public final class Carrier {
 	final PicoRuntime rt;
 	public final int index;
-	/** Who holds it; written by the giver before the taker is unparked. */
+	/**
+	 * The thread that holds it. Written by the thread that hands it off, before that unparks
+	 * the new holder. Null: it has no OS thread.
+	 */
 	volatile CarrierThread holder;
 	private volatile Reactor reactor;
-	/** No reactor is made any more. Under this. */
+	/** No reactor can be made any more. Under this. */
 	private boolean closed;
-	/** In the runtime's idle list: whoever removes it must wake it. Under rt.idle. */
+	/**
+	 * True: it is in the runtime's idle list. A thread that removes it must wake it. Under
+	 * rt.idle.
+	 */
 	boolean idle;
-	/** While it is idle: when it looks at the timers again by itself. Likewise. */
+	/** While it is idle: when it looks at the timers again without being woken. Under rt.idle. */
 	long until;
 	int slices;
 
@@ -35,20 +41,23 @@ public final class Carrier {
 	}
 
 	/**
-	 * The calling thread's carrier, which stays with it until release(); null: it has none.
-	 * Who is stuck loses its carrier at any other moment.
+	 * Returns the calling thread's carrier, which stays with the thread until release(); null:
+	 * it has none. At any other moment a stuck thread may lose its carrier.
 	 */
 	public static Carrier keep() {
 		Thread t = Thread.currentThread();
 		return t instanceof CarrierThread ? ((CarrierThread) t).keep() : null;
 	}
 
-	/** On the thread that kept it. */
+	/** Ends keep(). Called on the same thread. */
 	public void release() {
 		((CarrierThread) Thread.currentThread()).release();
 	}
 
-	/** The calling fiber's carrier, at this moment; IllegalStateException on a platform thread. */
+	/**
+	 * Returns the carrier that the calling fiber has at this moment. Throws
+	 * IllegalStateException on a platform thread.
+	 */
 	public static Carrier current() {
 		Carrier c = ofThread();
 		while (c == null && Pins.back())
@@ -62,14 +71,15 @@ public final class Carrier {
 		return rt;
 	}
 
-	/** Null: nobody has needed one here. */
+	/** Returns this carrier's reactor; null: none has been made. */
 	public Reactor reactor() {
 		return reactor;
 	}
 
 	/**
-	 * This carrier's reactor, made on first use; IllegalStateException: its runtime is down. Making one may take long, and so cost the
-	 * caller its carrier, whose new holder then sleeps where no event comes: it looks again.
+	 * Returns this carrier's reactor, which is made on first use. Throws IllegalStateException
+	 * if the runtime was shut down. Making a reactor may take long and cost the caller its
+	 * carrier; the new holder then sleeps without the reactor, so it is unparked to look again.
 	 */
 	public Reactor reactor(Supplier<? extends Reactor> make) {
 		Reactor r = reactor;
@@ -90,7 +100,10 @@ public final class Carrier {
 		return r;
 	}
 
-	/** By who holds it, for the last time: the runtime has stopped. */
+	/**
+	 * Closes the reactor. Called once, when the runtime has stopped, by the holder or, if there
+	 * is none, by shutdown().
+	 */
 	void close() {
 		synchronized (this) {
 			closed = true;
@@ -120,7 +133,7 @@ public final class Carrier {
 		Reactor r = reactor;
 		if (r != null)
 			r.wakeup();
-		/* Also when there is one: it may have been made after the sleep began. */
+		/* Also if there is a reactor: it may have been made after the sleep began. */
 		LockSupport.unpark(holder);
 	}
 }

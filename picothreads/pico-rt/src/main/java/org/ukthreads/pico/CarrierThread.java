@@ -5,10 +5,11 @@ import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import java.util.concurrent.locks.LockSupport;
 
 /*
- * An OS thread that holds a carrier, waits for a pinned fiber, or is spare; or runs a fiber
- * without a carrier, because it was stuck and the Watch gave its carrier to another one.
+ * An OS thread that holds a carrier, blocks for a pinned fiber, or is spare. It can also run a
+ * fiber without a carrier, after the fiber was stuck and the Watch handed its carrier to
+ * another thread.
  *
- *   hold                                            who moves it on
+ *   hold                                            which thread changes it
  *   OUT    looks for a fiber, is blocked, or spare  itself: slice() > SLICE
  *   SLICE  runs a fiber                             itself: keep() > BUSY, out() > OUT,
  *                                                   leave() > LOST; Watch: > LOST
@@ -16,34 +17,43 @@ import java.util.concurrent.locks.LockSupport;
  *          the carrier (queue, selector)
  *   LOST   runs one, without a carrier              itself: out() > OUT
  *
- * From SLICE by compare-and-set, all else is the thread's own. Who made LOST has taken the
- * carrier when rt.lost is unlocked; the thread leaves LOST under that lock.
+ * Changes from SLICE use compare-and-set; all others are plain, because only the thread itself
+ * makes them. A thread that sets LOST takes the carrier before it unlocks rt.lost. The thread
+ * itself leaves LOST under that lock.
  */
 final class CarrierThread extends RuntimeThread {
 	static final int OUT = 0, SLICE = 1, BUSY = 2, LOST = 3;
 
 	final Context context = new Context();
 	private final PicoRuntime rt;
-	/** Held; null: blocked for a pinned fiber, spare, or lost. */
+	/**
+	 * The carrier that it holds; null: it blocks for a pinned fiber, is spare, or has lost it.
+	 */
 	volatile Carrier carrier;
 	volatile int hold;
 	private static final AtomicIntegerFieldUpdater<CarrierThread> HOLD =
 		AtomicIntegerFieldUpdater.newUpdater(CarrierThread.class, "hold");
-	/** Slices begun; the Watch looks whether it moves. */
+	/** Number of slices begun. The Watch checks whether it changes. */
 	volatile int slices;
 	private static final AtomicIntegerFieldUpdater<CarrierThread> SLICES =
 		AtomicIntegerFieldUpdater.newUpdater(CarrierThread.class, "slices");
-	/** keep() within keep(). */
+	/** Depth of nested keep() calls. */
 	private int kept;
-	/** The fiber's interrupt was made this thread's, for the call that it is stuck in. */
+	/**
+	 * The fiber's interrupt was lent to this thread, for the JDK call in which the fiber is
+	 * stuck.
+	 */
 	volatile boolean lent;
-	/** What was lent has had its effect: this thread's flag is to be ignored. Under rt.lost. */
+	/**
+	 * The lent interrupt has had its effect: this thread's flag is to be ignored. Under
+	 * rt.lost.
+	 */
 	boolean withdrawn;
-	/** It computes, it does not wait. Under rt.lost. */
+	/** It computes and does not wait. Under rt.lost. */
 	boolean hogs;
-	/** Likewise: the next one that has none. */
+	/** The next thread without a carrier. Under rt.lost. */
 	CarrierThread nextLost;
-	/** rt counts it among those that run without a carrier of their own will. */
+	/** It gave up its carrier itself (Pins.away) and is counted in rt.outside. */
 	private boolean counted;
 
 	CarrierThread(PicoRuntime rt, String name, Carrier carrier) {
@@ -65,7 +75,7 @@ final class CarrierThread extends RuntimeThread {
 		}
 	}
 
-	/** Until the runtime is shut down. */
+	/** Runs fibers until the runtime is shut down. */
 	private void carry() {
 		while (!rt.stopped()) {
 			Carrier c = carrier;
@@ -83,20 +93,20 @@ final class CarrierThread extends RuntimeThread {
 				}
 				slice(f);
 			} catch (Throwable e) {
-				/* No memory, or a scheduler, clock or reactor that throws: the carrier must
-				 * not end with it. */
+				/* There is no memory, or a scheduler, clock or reactor threw. The carrier must
+				 * survive it. */
 				rt.uncaught(this, e);
 				recover();
 				rt.awake(c);
 				LockSupport.parkNanos(1_000_000);
 			}
-			/* Its fiber left the carrier to another thread. */
+			/* The carrier was handed off during the slice. */
 			if (carrier == null)
 				rt.spare(this);
 		}
 	}
 
-	/** As after a slice. */
+	/** Resets the state, as at the end of a slice. */
 	private void recover() {
 		Fiber f = context.fiber;
 		context.current = null;
@@ -111,9 +121,9 @@ final class CarrierThread extends RuntimeThread {
 		}
 	}
 
-	/* --- who has the carrier --- */
+	/* --- which thread has the carrier --- */
 
-	/** The calling thread's carrier stays with it until release(); null: it has none. */
+	/** Keeps the carrier with this thread until release(); null: it has none. */
 	Carrier keep() {
 		Carrier c = carrier;
 		if (c == null)
@@ -130,7 +140,7 @@ final class CarrierThread extends RuntimeThread {
 			HOLD.lazySet(this, SLICE);
 	}
 
-	/** Under rt.lost: its carrier, for another one; null: it is not stuck any more. */
+	/** Takes its carrier away and returns it; null: it is not stuck any more. Under rt.lost. */
 	Carrier lose(boolean hogs) {
 		if (!HOLD.compareAndSet(this, SLICE, LOST))
 			return null;
@@ -140,10 +150,10 @@ final class CarrierThread extends RuntimeThread {
 		return c;
 	}
 
-	/** From here on nobody takes away what it has. */
+	/** Ends the slice: from here on no thread takes its carrier away. */
 	private void out(Fiber f) {
 		if (HOLD.compareAndSet(this, SLICE, OUT)) {
-			/* Code that is not translated has set it. */
+			/* Untranslated code has set the flag. */
 			if (Thread.interrupted())
 				f.interrupt();
 		} else if (rt.found(this, f)) {
@@ -151,7 +161,10 @@ final class CarrierThread extends RuntimeThread {
 		}
 	}
 
-	/** Under rt.lost, by itself; true: its flag was up, because nobody saw what was lent. */
+	/**
+	 * Leaves LOST. Called by the thread itself under rt.lost. True: its flag was still set,
+	 * because nothing has seen the lent interrupt.
+	 */
 	boolean found() {
 		hold = OUT;
 		boolean up = Thread.interrupted() && !withdrawn;
@@ -180,7 +193,7 @@ final class CarrierThread extends RuntimeThread {
 		Monitors.pay(x, f);
 		if (ended) {
 			Throwable e = f.thrown();
-			/* Thread bookkeeping may call the program (handlers): still as this fiber. */
+			/* The bookkeeping may call the program (handlers), so it still runs as this fiber. */
 			x.fiber = f;
 			x.pins = 1;
 			try {
@@ -202,7 +215,7 @@ final class CarrierThread extends RuntimeThread {
 				if (rt.packs(f))
 					f.pack();
 			} catch (Throwable e) {
-				/* No memory, perhaps. The frames are as they were: it can go on. */
+				/* Perhaps there is no memory. The frames are unchanged, so the fiber can go on. */
 				rt.uncaught(f, e);
 			}
 			f.unwound();
@@ -210,7 +223,7 @@ final class CarrierThread extends RuntimeThread {
 		}
 	}
 
-	/** Gives the carrier to the OS thread that the fiber blocks; becomes spare. */
+	/** Hands the carrier to the OS thread that the fiber blocks. This thread becomes spare. */
 	private void handOver(Carrier c, Fiber f) {
 		Thread t = f.blocked;
 		if (t instanceof CarrierThread) {
@@ -224,7 +237,10 @@ final class CarrierThread extends RuntimeThread {
 		LockSupport.unpark(t);
 	}
 
-	/** This thread's fiber is about to block it; returns with a carrier again. */
+	/**
+	 * Blocks this thread for its fiber, which is about to wait, and hands its carrier off.
+	 * Returns when it has a carrier again.
+	 */
 	void blockFor(Fiber f) {
 		Monitors.pay(context, f);
 		out(f);
@@ -245,7 +261,7 @@ final class CarrierThread extends RuntimeThread {
 			leave();
 	}
 
-	/** Runs on without a carrier. */
+	/** Gives up the carrier; the fiber runs on without one (Pins.away). */
 	void leave() {
 		if (!counted)
 			rt.outside(1);
@@ -253,14 +269,17 @@ final class CarrierThread extends RuntimeThread {
 		rt.take(this, false);
 	}
 
-	/** Its fiber waits or has ended, and whoever looks for work finds that it does. */
+	/**
+	 * Ends the count of leave(). Called when the fiber has stopped or ended, after other
+	 * threads can see that.
+	 */
 	private void inside() {
 		if (counted)
 			rt.outside(-1);
 		counted = false;
 	}
 
-	/** Waits for a carrier. */
+	/** Waits for a carrier, for a fiber that has none. */
 	void back(Fiber f) {
 		if (f.claim(f.begin(Fiber.W_NONE, null)))
 			f.wake();

@@ -4,14 +4,14 @@ package org.ukthreads.pico;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Forced suspension for tests: a translation with chaos calls point() at the entry of
- * every method, and one call in so many suspends the fiber for no reason. What a program
- * does must not change. Same seed, same points (on one carrier).
+ * Forces suspensions, for tests. A translation with chaos calls point() at the entry of every
+ * method, and one call in N suspends the fiber for no reason. This must not change what the
+ * program does. On one carrier the same seed selects the same points.
  */
 @Internal
 public final class Chaos {
 	private static final MethodRef POINT = MethodRef.primitive(Chaos.class, "point", "()V");
-	/** One in so many; 0: off. */
+	/** Suspends at one point in this many; 0: never. */
 	private static volatile int every = Integer.getInteger("pico.chaos", 0);
 	private static long seed = Long.getLong("pico.chaos.seed", 1);
 	private static final AtomicLong SUSPENDED = new AtomicLong();

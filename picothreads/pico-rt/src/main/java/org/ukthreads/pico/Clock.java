@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
-/** Where time comes from. Replaced by simulations. */
+/**
+ * The source of a runtime's time. Simulations replace it. Its methods are called from any
+ * thread.
+ */
 public interface Clock {
-	/** As System.nanoTime. */
+	/** The time in nanoseconds, as System.nanoTime. */
 	long nanos();
 
-	/** As System.currentTimeMillis. */
+	/** The time in milliseconds, as System.currentTimeMillis. */
 	long millis();
 
 	/**
-	 * Nothing is runnable on a carrier and the next timer is so many nanoseconds away
-	 * (Long.MAX_VALUE: there is none). A virtual clock jumps there and returns true; a
-	 * real one returns false, and the carrier sleeps.
+	 * Called when nothing is ready on a carrier. nanos: time until the next timer;
+	 * Long.MAX_VALUE: there is none. A virtual clock jumps there and returns true; a real one
+	 * returns false, and the carrier sleeps.
 	 */
 	boolean idle(long nanos);
 

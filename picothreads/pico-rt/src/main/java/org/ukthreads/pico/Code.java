@@ -14,21 +14,22 @@ import java.util.zip.Inflater;
 /*
  * The companion of one translated class: `Foo$$Pico extends Code`, generated.
  *
- * It owns the table of the class's call sites, is what every handler of Foo calls first
- * (`at`), and leads the trampoline to the resume code, which sits in Foo itself (a static
- * synthetic method for each method that may suspend). It is package-private; who has no Site
- * cannot make a Frame, which is what keeps others from entering Foo's methods half-way.
+ * It has the table of the class's call sites. Every handler of Foo calls its method `at` first.
+ * It also directs the trampoline to the resume code, which is in Foo itself: a static synthetic
+ * method for each method that may suspend. It is package-private. Code without a Site cannot
+ * make a Frame, so other code cannot enter Foo's methods half-way.
  *
- * The debug tables come as text and are parsed when somebody asks (a dump, a snapshot,
- * the first suspension at a site), mostly deflated. Lines, and fields by tab, numbers in base 36:
+ * The tables are text, mostly deflated. They are parsed when the companion is initialised: at
+ * the first suspension at one of its sites, or for a snapshot. They consist of lines, with
+ * fields separated by tabs and numbers in base 36:
  *
  *   strings, one by one                                   the pool
  *   (empty line)
  *   M name desc hash                                      a method, pool indices
  *   S line kind owner name desc {slot name type}*         a site of the last M
  *
- * kind: s(tatic) p(special) v(irtual) i(nterface). slot: i0, j1, a2...: where in the
- * frame; type is a descriptor's pool index; a name of "" is a spilled stack value.
+ * kind: s static, p special, v virtual, i interface. slot: where in the frame the value is (i0,
+ * j1, a2...). type: the pool index of a descriptor. A name of "" is a spilled stack value.
  */
 @Internal
 public abstract class Code {
@@ -39,7 +40,7 @@ public abstract class Code {
 	private Site[] sites;
 	private MethodRef[] methods;
 
-	/** Of a class that has no table: no frame is its. */
+	/** For a class without a table, which has no frames. */
 	Code(Class<?> owner) {
 		this.owner = owner;
 	}
@@ -50,8 +51,9 @@ public abstract class Code {
 	}
 
 	/**
-	 * Continues a frame; at: the method in the upper half, the site's index in it in the
-	 * lower. (One descriptor for this and for the resume code: it is written in each class.)
+	 * Continues a frame. at: the index of the method in the upper half, the index of the site
+	 * in this method in the lower half. (This method and the resume code share one descriptor,
+	 * because each class file repeats it.)
 	 *
 	 * @return true: the method ended and its value is in t; false: it suspended again
 	 */
@@ -83,7 +85,7 @@ public abstract class Code {
 		}
 		methods = ms.toArray(new MethodRef[0]);
 		sites = all.toArray(new Site[0]);
-		/* Complete: from here on it is found by name. */
+		/* It is complete: from here on it can be found by name. */
 		synchronized (LOADED) {
 			LOADED.computeIfAbsent(owner.getClassLoader(), l -> new HashMap<>())
 				.put(owner.getName(), this);
@@ -94,7 +96,10 @@ public abstract class Code {
 		return sites;
 	}
 
-	/** What the translator deflated begins with a 1: seven bits in each character. */
+	/**
+	 * Inflates a table that begins with the character 1: the translator deflated it and stored
+	 * seven bits in each character. Returns any other table as it is.
+	 */
 	private static String text(String s) {
 		if (s.charAt(0) != 1)
 			return s;
@@ -118,7 +123,7 @@ public abstract class Code {
 			while (!i.finished()) {
 				int got = i.inflate(buf);
 				if (got == 0 && i.needsInput())
-					throw new IllegalStateException("tables of sites that end too early");
+					throw new IllegalStateException("the tables of the sites end too early");
 				out.write(buf, 0, got);
 			}
 			return out.toString("UTF-8");
@@ -133,7 +138,9 @@ public abstract class Code {
 		return pool[Integer.parseInt(index, 36)];
 	}
 
-	/** For the companion's `at`: the first half of a frame. */
+	/**
+	 * Called by the companion's `at`: the first half of making a frame, which checks the call.
+	 */
 	public final Pushes check(Capture c, Object on, int k) {
 		return c.pusher.at(c, sites[k], on);
 	}
@@ -142,7 +149,10 @@ public abstract class Code {
 		return sites[k];
 	}
 
-	/** Hash of the methods of a class that may suspend and of what they call directly. */
+	/**
+	 * Hash of the methods of a class that may suspend and, if deep, of what they call directly.
+	 * 0: the class is not translated.
+	 */
 	static long hash(Class<?> owner, boolean deep) {
 		long h = 0;
 		Code c;
@@ -177,7 +187,7 @@ public abstract class Code {
 		return s == null ? null : s.method;
 	}
 
-	/** Of all companions that were asked for their sites. */
+	/** The methods of all companions that are initialised. */
 	static List<MethodRef> methods() {
 		List<MethodRef> all = new ArrayList<>();
 		synchronized (LOADED) {
@@ -188,7 +198,10 @@ public abstract class Code {
 		return all;
 	}
 
-	/** Finds a site by name: for frames that come from another process. */
+	/**
+	 * Finds a site by name, for frames that come from another process. Null: there is no such
+	 * site.
+	 */
 	static Site find(Class<?> owner, String method, String desc, int pc)
 			throws ClassNotFoundException {
 		Code code = loaded(owner);
@@ -196,7 +209,7 @@ public abstract class Code {
 			try {
 				Class.forName(owner.getName() + "$$Pico", true, owner.getClassLoader());
 			} catch (ClassNotFoundException e) {
-				/* Hand-made code of the runtime is registered by its own class. */
+				/* Hand-written code of the runtime is registered by its own class. */
 				Class.forName(owner.getName(), true, owner.getClassLoader());
 			}
 			code = loaded(owner);

@@ -2,30 +2,34 @@
 package org.ukthreads.pico;
 
 /**
- * What an OS thread is doing for us: the innermost continuation that runs on it, the
- * fiber below (null on a platform thread outside the runtime), and its Capture.
- * Only its own thread touches it.
+ * The state of one OS thread: the innermost continuation that runs on it, the fiber below that
+ * (null on a platform thread outside the runtime), and its Capture. Only the thread itself
+ * writes it; the Watch and dumps read it.
  */
 final class Context {
 	Continuation current;
 	Fiber fiber;
 	final Capture capture = new Capture(this);
-	/** The fiber that stands for a platform thread that blocks in translated code. */
+	/** The fiber that represents this platform thread when it blocks in translated code. */
 	Fiber foreign;
 	/**
-	 * How many methods that untranslated code may call were entered since the trampoline
-	 * was; not above 0: no frame but ours is on the stack, without a look.
+	 * Number of entries, since the trampoline called the running frame, into methods that
+	 * untranslated code may call. 0 or less: only our frames are on the stack, so it need not
+	 * be looked at.
 	 */
 	long entered;
-	/** Brackets (Pins) that are open above the innermost trampoline. */
+	/** Number of brackets (Pins) that are open above the innermost trampoline. */
 	int pins;
 	/** The fiber runs without a carrier: see Pins.away. */
 	boolean away;
-	/** An object whose monitor its fiber has still to leave, and the same again; or null. */
+	/** Monitor exits that its fiber still owes: {object, the rest of the list}; or null. */
 	Object[] owed;
-	/** A free one, or null: Monitors. */
+	/** A free Monitor to be used again, or null. See Monitors. */
 	Monitors.Monitor monitor;
-	/** Has a raw continuation run outside the carriers? Then their entries count, too. */
+	/**
+	 * True: a raw continuation has run outside the carriers, so that entries on other threads
+	 * count, too.
+	 */
 	static boolean others;
 
 	private static final ThreadLocal<Context> OTHERS = new ThreadLocal<Context>() {
@@ -42,23 +46,29 @@ final class Context {
 		return OTHERS.get();
 	}
 
-	/** The frames that wait for what runs; null: none, or all are on the stack. */
+	/**
+	 * The frames of the callers of the resumed frame that runs; null: there are none, or all
+	 * are on the stack.
+	 */
 	Frame callers() {
 		Frame f = capture.pusher.running;
 		return f == null ? null : f.next;
 	}
 
-	/** Is a frame on the stack, above the innermost trampoline, that cannot be captured? */
+	/** True: above the innermost trampoline a frame is on the stack that cannot be captured. */
 	boolean pinned() {
 		return pins > 0 || entered > 0 && Walk.meetsForeign();
 	}
 
-	/** Of a primitive that was called with c (its twin), or with null. */
+	/** The context for a primitive that was called with c (its twin), or with null. */
 	static Context of(Capture c) {
 		return c != null ? c.context : get();
 	}
 
-	/** Unwinds `k` from a primitive: throws, or returns from the twin that c is for. */
+	/**
+	 * Begins to unwind k from a primitive: throws or, if c is not null, marks c so that the
+	 * twin can return.
+	 */
 	void unwind(Continuation k, MethodRef primitive, Capture c) {
 		capture(k, primitive);
 		if (c == null)

@@ -2,7 +2,7 @@
 package org.ukthreads.pico;
 
 /*
- * A computation that can stop and go on: the frames, and the trampoline that runs them.
+ * A computation that can stop and go on: its frames, and the trampoline that runs them.
  *
  *   run() -- first --> body --+-- ends -----------------------------> true
  *                             +-- Capture: frames f1 (leaf) .. fn --> false
@@ -10,33 +10,35 @@ package org.ukthreads.pico;
  *                        f1 ends: its value goes to f2, and so on to fn
  *                        f1 suspends: its new frames go in front of f2 .. fn
  *
- * The stack never grows by resuming: each frame's out-of-line code is called from the
- * trampoline, so a thread that stops often pays for the frames it touches, not for its
- * depth. Values travel in retJ (int, long, and float and double as bits) and retA.
+ * Resuming never makes the stack grow: the trampoline calls the out-of-line code of each frame.
+ * So a thread that stops often pays for the frames it touches and not for its depth. Values
+ * travel in retJ (int, long; float and double as bits) and retA.
  *
- * Used raw for generators and search (suspend() stops the innermost one); Fiber adds
- * scheduling. A fiber that blocks inside a raw continuation pins: its own Java frames
- * are below run().
+ * Without a scheduler it serves generators and search (suspend() stops the innermost one);
+ * Fiber adds scheduling. A fiber that blocks inside a raw continuation pins, because its own
+ * Java frames are below run().
  *
- * Rejected: re-entering every frame from the bottom (141 ns at depth 10, 720 at 50,
- * against 18), a value object for each result (boxing), and a young object between an
- * old continuation and its frames (G1's barriers cost the same).
+ * Rejected: re-entering every frame from the outermost one on (141 ns at depth 10 and 720 at
+ * 50, against 18), a value object for each result (boxing), and a young object between an old
+ * continuation and its frames (G1's barriers cost the same).
  */
 /**
- * A computation that stops and goes on: {@link #run} until it ends or calls {@link #suspend}.
- * One thread runs it at a time. What suspends below code that is not translated gets a
- * {@link PinnedException}.
+ * A computation that stops and goes on: {@link #run} it until it ends or calls
+ * {@link #suspend}. Only one thread may run it at a time. A suspension below untranslated code
+ * throws a {@link PinnedException}.
  */
 public class Continuation {
-	/** Frames to resume, innermost first; null before the start, while it runs, at the end. */
+	/** Frames to resume, innermost first; null before the start, while it runs and at the end. */
 	Frame top;
-	/** A reference, or what was thrown (threw); before the start: the task. */
+	/**
+	 * The last reference result, or the exception if threw is set; before the start, the task.
+	 */
 	Object retA;
 	long retJ;
 	boolean threw;
 	private static final byte NEW = 0, RUNNING = 1, STOPPED = 2, ENDED = 3;
 	private byte phase;
-	/** Frames that came since they were counted, less those that went; at most GROWN. */
+	/** Frames that were added since the last count, minus those removed; at most GROWN. */
 	private char grown;
 
 	private static final MethodRef SUSPEND =
@@ -49,9 +51,10 @@ public class Continuation {
 	}
 
 	/**
-	 * Runs until the next suspend() or the end.
+	 * Runs it until its next suspend() or its end, and throws what it throws. Throws
+	 * IllegalStateException if it is running or has ended.
 	 *
-	 * @return true when the computation has ended
+	 * @return true: the computation has ended
 	 */
 	public final boolean run() {
 		if (phase == RUNNING || phase == ENDED)
@@ -79,13 +82,16 @@ public class Continuation {
 		}
 	}
 
-	/** Stops the innermost continuation; returns when it is run again. */
+	/**
+	 * Stops the innermost continuation; returns when it is run again. Throws
+	 * IllegalStateException outside of a continuation.
+	 */
 	@Leaf
 	public static void suspend() {
 		suspend(null);
 	}
 
-	/** Its twin. */
+	/** The twin of suspend(). */
 	public static void suspend(Capture c) {
 		Context x = Context.of(c);
 		Continuation k = x.current;
@@ -96,10 +102,13 @@ public class Continuation {
 		x.unwind(k, SUSPEND, c);
 	}
 
-	/** A second continuation that goes on from the same point. Values are shared. */
+	/**
+	 * Makes a second continuation that goes on from the same point. Both share the objects in
+	 * the frames. Throws IllegalStateException if this one is not suspended.
+	 */
 	public final Continuation fork() {
 		if (phase != STOPPED)
-			throw new IllegalStateException("fork of what is not suspended");
+			throw new IllegalStateException("fork() of a continuation that is not suspended");
 		Continuation k = new Continuation(null);
 		k.phase = STOPPED;
 		Frame tail = null;
@@ -115,7 +124,7 @@ public class Continuation {
 		return k;
 	}
 
-	/** Frames that come from elsewhere (a snapshot): run() goes on with them. */
+	/** Takes frames from elsewhere (a snapshot), with which run() goes on. */
 	final void adopt(Frame f) {
 		phase = STOPPED;
 		top = f;
@@ -125,14 +134,17 @@ public class Continuation {
 		return phase == ENDED;
 	}
 
-	/* --- the end of the stack --- */
+	/* --- stack overflow --- */
 
-	/** So many frames are too many. */
+	/** More frames than this are a stack overflow. */
 	private static final int DEEPEST = Integer.getInteger("pico.stack", 100_000);
-	/** They are counted when so many have come: a walk for each of them. */
+	/** The frames are counted, by a walk over all of them, when this many were added. */
 	private static final int GROWN = Math.min(20_000, Math.max(1, DEEPEST / 4));
 
-	/** After a suspension: are there too many? The heap would have room for gigabytes. */
+	/**
+	 * True after a suspension: there are too many frames. Without this check a recursion could
+	 * take gigabytes of heap.
+	 */
 	private boolean isTooDeep(int more) {
 		int g = Math.max(0, grown + more);
 		if (g <= GROWN) {
@@ -146,7 +158,10 @@ public class Continuation {
 		return n > DEEPEST;
 	}
 
-	/** It is not to wait: the call that it stopped at throws. Its frames, to be run. */
+	/**
+	 * Abandons the wait and makes the call at which it stopped throw a StackOverflowError.
+	 * Returns its frames, to be run.
+	 */
 	private Frame overflow() {
 		Frame f = top;
 		top = null;
@@ -159,9 +174,9 @@ public class Continuation {
 	}
 
 	/**
-	 * Runs these frames, the innermost of which throws e; they may block, and not suspend.
+	 * Runs the frames f, the innermost of which throws e. They may block but not suspend.
 	 *
-	 * @return what comes out of the outermost, or e
+	 * @return what the outermost one throws, or e
 	 */
 	final Throwable unwound(Context x, Frame f, Throwable e) {
 		Frame running = x.capture.pusher.running;
@@ -186,7 +201,7 @@ public class Continuation {
 		}
 	}
 
-	/** The trampoline. True: ended, threw tells how. Runs with x.current == this. */
+	/** The trampoline. Called with x.current == this. True: it has ended; threw says how. */
 	final boolean go(Context x) {
 		Frame f = top;
 		top = null;
@@ -234,7 +249,7 @@ public class Continuation {
 		return true;
 	}
 
-	/** What the caller of f gets; without its whole trace where there is no memory for that. */
+	/** The exception that the caller of f gets. Without memory its trace stays incomplete. */
 	private static Throwable leaving(Capture c, Throwable e, Site s, Frame f) {
 		Throwable t = e instanceof Capture ? ((Capture) e).lost("the trampoline", s)
 			: left(c, e);
@@ -245,7 +260,7 @@ public class Continuation {
 		}
 	}
 
-	/** go() itself has failed, for want of memory: the frames are gone. */
+	/** go() itself has failed for lack of memory: the frames are lost. */
 	final void died(Context x, Throwable e) {
 		x.capture.clear();
 		x.capture.pusher.running = null;
@@ -254,13 +269,13 @@ public class Continuation {
 		fail(e);
 	}
 
-	/** The first descent; true: ended without suspending. */
+	/** Runs the task for the first time. True: it ended without suspending. */
 	private boolean begin(Context x) {
 		Capture c = x.capture;
 		Runnable r = entry();
 		retA = null;
 		try {
-			/* It is we who call this one. */
+			/* This entry does not count, because the runtime itself calls run(). */
 			x.entered = Walk.counts(r.getClass()) ? -1 : 0;
 			r.run();
 			if (c.active)
@@ -274,10 +289,13 @@ public class Continuation {
 		}
 	}
 
-	/** Under way is a capture: who caught it, unseen, made this of it. */
+	/**
+	 * If a capture is still under way, code that is not ours has caught it and thrown e
+	 * instead.
+	 */
 	private static Throwable left(Capture c, Throwable e) {
 		return c.active && !(e instanceof VirtualMachineError)
-			? c.lost("who threw " + e, null).initCause(e) : e;
+			? c.lost("the code that threw " + e, null).initCause(e) : e;
 	}
 
 	private boolean began(Capture c, Runnable r) {
@@ -289,14 +307,18 @@ public class Continuation {
 			fail(e);
 			return false;
 		}
-		/* Nothing but tail calls left no frame: one that ends at once stands for them. */
+		/* Methods that end with the call leave no frame. If there were only such methods, a
+		 * frame that ends at once takes their place. */
 		top = c.pusher.first != null ? c.pusher.first : Frame.end(END[0]);
 		c.clear();
 		shareOutermost();
 		return true;
 	}
 
-	/** Nobody writes an outermost frame again: one without values serves all threads. */
+	/**
+	 * Replaces an outermost frame without values by one that all threads share. This is safe
+	 * because no code writes an outermost frame again.
+	 */
 	private void shareOutermost() {
 		Frame f = top;
 		if (f.next == null) {
@@ -317,13 +339,13 @@ public class Continuation {
 		}
 	}.sites();
 
-	/** What the first descent calls; its run() is the outermost frame. */
+	/** What the first run calls; its run() is the outermost frame. */
 	Runnable entry() {
 		return (Runnable) retA;
 	}
 
-	/* The resume code reads the value of the call that it stopped at, or throws what the
-	 * call threw. */
+	/* The resume code reads the value of the call at which it stopped, or throws what the call
+	 * threw. */
 
 	public final void takeV() {
 		if (threw)
@@ -366,13 +388,13 @@ public class Continuation {
 		Continuation.<RuntimeException>sneak(thrown());
 	}
 
-	/** The call that it stopped at threw this; null: it did not. */
+	/** Makes the call at which it stopped throw e; null: it does not throw. */
 	final void fail(Throwable e) {
 		retA = e;
 		threw = e != null;
 	}
 
-	/** Takes what was thrown, or null. */
+	/** Takes the exception that was thrown, or null. */
 	final Throwable thrown() {
 		Throwable e = threw ? (Throwable) retA : null;
 		threw = false;
@@ -385,7 +407,7 @@ public class Continuation {
 		throw (T) e;
 	}
 
-	/* ... and leaves its own value here: `return` in resume code. */
+	/* The resume code stores its own result by these methods: its `return`. */
 
 	public final boolean ret() {
 		return true;

@@ -6,11 +6,14 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
-/** Thread dumps: frames of parked threads with their lines and the live locals. */
+/** Makes thread dumps: the frames of parked threads with their lines and live locals. */
 public final class Dump {
 	private Dump() {}
 
-	/** Where a fiber is: on an OS thread, or none, and in the frames that wait on the heap. */
+	/**
+	 * Where a fiber is: its OS thread, if it has one, with that thread's stack, and its frames
+	 * on the heap.
+	 */
 	private static final class Place {
 		Thread os;
 		List<StackTraceElement> stack = new ArrayList<>();
@@ -22,7 +25,7 @@ public final class Dump {
 				StackTraceElement[] st = os.getStackTrace();
 				frames = os instanceof CarrierThread
 					? ((CarrierThread) os).context.callers() : f.top;
-				/* It may have gone on to another one: that was the other's. */
+				/* The thread may have gone on to another fiber: then the stack is not f's. */
 				if (f.rt.carrying(f) == os)
 					stack = Traces.running(st);
 				else
@@ -43,8 +46,9 @@ public final class Dump {
 	}
 
 	/**
-	 * The call that a fiber waits in, which leaves no frame: programs look at the first element
-	 * of a trace. Null: not in one, as who waits for a monitor.
+	 * The JDK call in which a fiber waits. The call leaves no frame, but programs look at the
+	 * first element of a trace. Null: there is none, for example for a fiber that waits to
+	 * enter a monitor.
 	 */
 	private static StackTraceElement primitive(int kind) {
 		switch (kind) {
@@ -66,7 +70,10 @@ public final class Dump {
 		return new StackTraceElement(type, method, file, -1);
 	}
 
-	/** All live pico threads, like jstack. */
+	/**
+	 * Returns the text of a dump, like jstack's: all live pico threads, deadlocks, carriers and
+	 * pins. From any thread.
+	 */
 	public static String all() {
 		StringBuilder b = new StringBuilder();
 		List<PicoThread> ts = new ArrayList<>(PicoThread.all());
@@ -149,7 +156,7 @@ public final class Dump {
 			: f.toString();
 	}
 
-	/** What the program calls it: a lock, not the room in which one waits for it. */
+	/** The object that the program knows: a lock, not the Room in which threads wait for it. */
 	private static Object of(Object blocker) {
 		Object o = blocker instanceof Room ? ((Room) blocker).of() : null;
 		return o != null ? o : blocker;
@@ -159,20 +166,23 @@ public final class Dump {
 		return blocker instanceof Room.Owned ? ((Room.Owned) blocker).owner() : null;
 	}
 
-	/* --- dead-locks --- */
+	/* --- deadlocks --- */
 
-	/** Who must act before f goes on: the owner of what it wants, who it joins; or null. */
+	/**
+	 * The fiber that must act before f can go on: the owner of what f waits for, or the thread
+	 * that f joins. Null: none.
+	 */
 	private static Fiber waitsFor(Fiber f) {
 		int s = f.state;
 		if (s != Fiber.PARKED && s != Fiber.STOPPING)
 			return null;
 		Waiter w = f.waiter;
-		/* A time-out ends it. */
+		/* A timeout ends the wait. */
 		if (w instanceof Timers.Entry && ((Timers.Entry) w).pending())
 			return null;
 		Object on = Monitors.awaited(w);
 		if (on != null)
-			/* In wait() it is not its owner who must act, unless it was notified. */
+			/* A fiber in wait() does not wait for the owner before it was notified. */
 			return Monitors.isBlocked(f) ? Monitors.owner(on) : null;
 		if (f.waitKind == Fiber.W_JOIN) {
 			PicoThread t = PicoThread.joined(w);
@@ -181,7 +191,10 @@ public final class Dump {
 		return f.waitKind == Fiber.W_PARK ? owner(f.blocker) : null;
 	}
 
-	/** Each circle of threads that wait for one another; twice the same, or it only passes. */
+	/**
+	 * Reports each cycle of threads that wait for one another. A cycle is checked a second
+	 * time, because it may have dissolved meanwhile.
+	 */
 	private static void deadlocks(List<PicoThread> ts, List<KeptFiber> ks, StringBuilder b) {
 		Set<Fiber> seen = new HashSet<>();
 		List<Fiber> all = new ArrayList<>(ks);
@@ -209,7 +222,7 @@ public final class Dump {
 	}
 
 	private static void circle(List<Fiber> fs, StringBuilder b) {
-		b.append("dead-lock of ").append(fs.size()).append(" threads:\n");
+		b.append("deadlock of ").append(fs.size()).append(" threads:\n");
 		for (Fiber f : fs) {
 			b.append("  \"").append(name(f)).append('"');
 			waits(f, b);
@@ -228,7 +241,7 @@ public final class Dump {
 		}
 	}
 
-	/** Without calling the program's toString. */
+	/** Shows o without calling the program's toString(). */
 	private static String show(Object o) {
 		if (o == null || o instanceof Number || o instanceof Boolean
 				|| o instanceof Character)

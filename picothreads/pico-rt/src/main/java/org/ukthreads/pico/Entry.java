@@ -6,11 +6,12 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 
 /*
- * A program's main, found as this Java's launcher finds it.
+ * Finds a program's main method as the launcher of this Java version does.
  *
  *   before 25   public static void main(String[])
- *   from 25 on  main(String[]), else main(): its own or inherited, void and not private; where
- *               it is not static, of an object that a constructor without arguments makes
+ *   from 25 on  main(String[]), else main(): declared or inherited, void and not private. If
+ *               it is not static, it is called on an object that the constructor without
+ *               arguments makes
  */
 @Internal
 public final class Entry {
@@ -20,7 +21,10 @@ public final class Entry {
 
 	private Entry() {}
 
-	/** Calls it, as a thread's task. What is missing is what the exception says. */
+	/**
+	 * Returns a task for a thread, which calls c's main. If there is none, the message of the
+	 * exception says what is missing.
+	 */
 	public static Runnable task(Class<?> c, String... args) throws NoSuchMethodException {
 		return task(LATER, c, args);
 	}
@@ -57,7 +61,7 @@ public final class Entry {
 			&& !Modifier.isPrivate(m.getModifiers());
 	}
 
-	/** Null: there is none. */
+	/** The method main with these parameters; null: there is none. */
 	private static Method find(Class<?> c, Class<?>... args) {
 		try {
 			return c.getMethod("main", args);
@@ -73,13 +77,13 @@ public final class Entry {
 
 	private static Constructor<?> constructor(Class<?> c) throws NoSuchMethodException {
 		if (Modifier.isAbstract(c.getModifiers()))
-			throw new NoSuchMethodException(c.getName() + " is abstract, its main is not static");
+			throw new NoSuchMethodException(c.getName() + " is abstract, but main is not static");
 		for (Constructor<?> k : c.getDeclaredConstructors())
 			if (k.getParameterCount() == 0 && !Modifier.isPrivate(k.getModifiers())) {
 				k.setAccessible(true);
 				return k;
 			}
 		throw new NoSuchMethodException(c.getName() + " has no constructor without arguments"
-			+ " that is not private, its main is not static");
+			+ " that is not private, but main is not static");
 	}
 }

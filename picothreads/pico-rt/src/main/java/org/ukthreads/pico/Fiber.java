@@ -9,9 +9,9 @@ import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import java.util.concurrent.locks.LockSupport;
 
 /*
- * A continuation that a scheduler runs: the small thing under every PicoThread.
+ * A continuation that a scheduler runs. Every PicoThread has one.
  *
- * States, and who makes each move (all through `state`):
+ * States and their changes (all in `state`):
  *
  *   NEW --start--> READY --carrier--> RUNNING --begin()--> STOPPING --unwound--> PARKED
  *                    ^                   |                    |                    |
@@ -20,28 +20,27 @@ import java.util.concurrent.locks.LockSupport;
  *                    +------------------ unwound ---------- WOKEN                  |
  *                    +-------------------------------------------------------------+
  *
- *   begin..unwound is the fiber's own thread; wake() is anybody, once per wait.
- *   STOPPING exists because the stack is still being unwound when a waker comes:
- *   it then leaves WOKEN, and the carrier queues the fiber when the unwinding is over.
+ *   begin() to unwound() run on the fiber's own thread. Any thread may call wake(), once per
+ *   wait. STOPPING exists because a waker may come while the stack is still being unwound:
+ *   it sets WOKEN, and the carrier queues the fiber when the unwinding is over.
  *
- * Who may wake: each wait has a ticket (`wait` odd = waiting); wakers race by claim(),
- * and the one that wins stores the result (retJ, retA or fail()) and calls wake().
- * Model: tests/model/fiber.pml.
+ * Each wait has a ticket (`wait` odd = waiting). Wakers race by claim(). The winner stores the
+ * result (retJ, retA or fail()) and calls wake(). Model: tests/model/fiber.pml.
  *
- * A platform thread that blocks in translated code has a fiber too (foreign): it never
- * captures, it blocks its OS thread on the same protocol. So has a fiber that is pinned,
- * but it first hands its carrier to a spare OS thread.
+ * A platform thread that blocks in translated code has a fiber, too (foreign). It never
+ * captures; it blocks its OS thread by the same protocol. So does a pinned fiber, but it first
+ * hands its carrier to a spare OS thread.
  */
 /**
- * What a scheduler runs: the small thing under every pico thread. Its times are nanoseconds; a
- * call that would wait and finds no stack for it throws StackOverflowError and has changed
+ * A light thread: what a scheduler runs. Every pico thread has one. Times are in nanoseconds. A
+ * call that would wait but finds too little stack throws StackOverflowError and has changed
  * nothing.
  */
 public class Fiber extends Continuation {
 	static final int NEW = 0, READY = 1, RUNNING = 2, STOPPING = 3, WOKEN = 4, PARKED = 5,
 		DONE = 6;
 
-	/** What a wait is, for interrupt() and for dumps. */
+	/** Kinds of waits, for interrupt() and for dumps. */
 	static final int W_NONE = 0, W_PARK = 1, W_SLEEP = 2, W_MONITOR = 3, W_ENTER = 4,
 		W_JOIN = 5, W_CALL = 6;
 
@@ -56,27 +55,32 @@ public class Fiber extends Continuation {
 
 	/** Next in the run queue or another list of the scheduler that holds the fiber. */
 	Fiber link;
-	/** The java.lang.Thread that the program sees; made when it asks. */
+	/** The java.lang.Thread that the program sees; made on request. */
 	volatile PicoThread thread;
 	/**
-	 * The open wait's record: a Timers.Entry, a Monitor.Node. Who wakes a parked fiber clears
-	 * it; before that, the fiber's own thread does (it may have to know what it was given).
+	 * The record of the open wait: a Timers.Entry, a Monitors.Node. The thread that wakes a
+	 * parked fiber clears it. If the fiber is not parked yet, its own thread clears it, because
+	 * it may have to know what the fiber was given.
 	 */
 	volatile Waiter waiter;
-	/** What it parks for (LockSupport's blocker); set by itself, cleared by who wakes it. */
+	/**
+	 * The object for which it parks (LockSupport's blocker). The fiber sets it; the thread that
+	 * wakes the fiber clears it.
+	 */
 	volatile Object blocker;
 	byte waitKind;
 	/**
-	 * The wait has a time-out. Not its timer says so, which begins later, and is gone before the
-	 * wait is over: whoever looked between would see a wait without an end.
+	 * The wait has a timeout. The timer itself cannot show this: it is added after the wait
+	 * opens and removed before the wait is over, and in between an observer would see a wait
+	 * without a timeout.
 	 */
 	boolean timed;
 	volatile boolean interrupted;
 	/** LockSupport permit. */
 	volatile boolean permit;
-	/** The OS thread blocked for this fiber: pinned or foreign; null for the others. */
+	/** The OS thread that blocks for this fiber, which is pinned or foreign; else null. */
 	volatile Thread blocked;
-	/** Set for `blocked`: go on. */
+	/** Tells `blocked` to go on. */
 	volatile boolean go;
 
 	private static final MethodRef YIELD =
@@ -90,7 +94,10 @@ public class Fiber extends Continuation {
 		this.rt = rt;
 	}
 
-	/** The fiber that runs the calling code; a stand-in on a platform thread. */
+	/**
+	 * Returns the fiber that runs the calling code. On a platform thread this is a fiber that
+	 * represents the thread.
+	 */
 	public static Fiber current() {
 		return of(Context.get());
 	}
@@ -118,7 +125,7 @@ public class Fiber extends Continuation {
 		return rt;
 	}
 
-	/** The java.lang.Thread that its code sees. */
+	/** Returns the java.lang.Thread that its code sees. */
 	public Thread asThread() {
 		return PicoThread.of(this);
 	}
@@ -127,7 +134,7 @@ public class Fiber extends Continuation {
 		return false;
 	}
 
-	/** Makes it runnable, once. */
+	/** Makes it runnable. Throws IllegalThreadStateException if it was started before. */
 	public final Fiber start() {
 		step();
 		if (!STATE.compareAndSet(this, NEW, READY))
@@ -150,15 +157,21 @@ public class Fiber extends Continuation {
 			rt.uncaught(this, e);
 	}
 
-	/** On the carrier: nothing runs, and nobody else has the frames. */
+	/**
+	 * Packs the frames. Called on the carrier, when the fiber has stopped and no other thread
+	 * has its frames.
+	 */
 	final void pack() {
 		top = Packed.pack(top);
 	}
 
-	/** On the carrier, frames complete, before anybody can resume it: for snapshots. */
+	/**
+	 * For snapshots. Called on the carrier when the frames are complete, before any thread can
+	 * resume the fiber.
+	 */
 	void parking() {}
 
-	/** It is about to sleep for so long. */
+	/** Called when it is about to sleep for that long. */
 	void sleeps(long nanos) {}
 
 	/* --- the wait protocol --- */
@@ -167,8 +180,8 @@ public class Fiber extends Continuation {
 	final int nextTicket() {
 		int t = wait;
 		if ((t & 1) != 0) {
-			/* An error (no memory, no stack, a capture that was swallowed) came between
-			 * begin() and its end: nobody waits there. */
+			/* An error (no memory, no stack, a swallowed capture) came between begin() and the
+			 * end of the wait: nothing waits for that ticket. */
 			abandon();
 			t = wait;
 		}
@@ -180,7 +193,7 @@ public class Fiber extends Continuation {
 		return begin(kind, w, false);
 	}
 
-	/** Opens a wait; from here on anybody may claim it. w may be null. */
+	/** Opens a wait; from here on any thread may claim it. w may be null. */
 	final int begin(int kind, Waiter w, boolean timed) {
 		step();
 		int t = nextTicket();
@@ -192,12 +205,14 @@ public class Fiber extends Continuation {
 		return t;
 	}
 
-	/** The waker that gets true stores the result and calls wake(). */
+	/** Claims a wait. The waker that gets true stores the result and calls wake(). */
 	final boolean claim(int ticket) {
 		return (ticket & 1) != 0 && WAIT.compareAndSet(this, ticket, ticket + 1);
 	}
 
-	/** The fiber itself gives up a wait that it has just opened; false: somebody woke it. */
+	/**
+	 * The fiber itself gives up a wait that it has just opened; false: a thread has claimed it.
+	 */
 	final boolean retract(int ticket) {
 		if (!claim(ticket))
 			return false;
@@ -211,10 +226,11 @@ public class Fiber extends Continuation {
 	}
 
 	/**
-	 * The suspension failed (no memory for a frame, or one was lost): the fiber runs on, as if
-	 * it had not waited. Who was in Object.wait() first gets its monitor back, and what the
-	 * others have given it meanwhile is given back. Until they have, its OS thread blocks:
-	 * they may need the carrier for it.
+	 * Abandons the wait because the suspension failed (there was no memory for a frame, or one
+	 * was lost). The fiber runs on as if it had not waited. If it was in Object.wait(), its OS
+	 * thread blocks until it has its monitor again; if a waker has already claimed the wait,
+	 * until the waker has called wake(). The carrier is handed off meanwhile, because other
+	 * threads may need it for that. What the waker gave the fiber is given back.
 	 */
 	final void abandon() {
 		Waiter w = waiter;
@@ -233,7 +249,7 @@ public class Fiber extends Continuation {
 			giveBack(w, e);
 	}
 
-	/** Who ended the wait does not know that it failed. */
+	/** The thread that ended the wait does not know that the wait has failed. */
 	private void giveBack(Waiter w, Throwable e) {
 		if (waitKind == W_ENTER)
 			Monitors.exit(Monitors.awaited(w));
@@ -243,29 +259,36 @@ public class Fiber extends Continuation {
 			interrupt();
 	}
 
-	/** An error came between begin() and the stop: that wait is over before anything else. */
+	/**
+	 * Abandons a wait that an error has left open between begin() and the stop. Called before
+	 * anything else.
+	 */
 	final void settle() {
 		if ((wait & 1) != 0)
 			abandon();
 	}
 
 	/**
-	 * StackOverflowError, unless there are 16 KB of stack: for what opens a wait, stops, and
-	 * undoes both if that fails. It comes before anything has changed, not when half is done.
-	 * HotSpot makes sure, where a method begins, of all that its interpreter needs for it, also
-	 * in compiled code: these need much. Rejected: calling itself 32 times, which compiled was
-	 * a tenth of what others needed that were not compiled yet.
+	 * Throws StackOverflowError unless there are 16 KB of stack: enough to open a wait, to
+	 * stop, and to undo both if stopping fails. So the error comes before anything has changed
+	 * and not when half is done. It relies on HotSpot, which checks on entry to a method, also
+	 * a compiled one, for all the stack that its interpreter needs for the method; the methods
+	 * of Reserve need much. Rejected: a method that calls itself 32 times. When compiled, it
+	 * took a tenth of the stack that callers needed that were not compiled yet.
 	 */
 	public static void room() {
 		Reserve.much(0);
 	}
 
-	/** 4 KB, within room() or without: for what opens a wait, or ends one. */
+	/**
+	 * Like room() with 4 KB, for what opens or ends a wait. It may be called after room() or
+	 * without it.
+	 */
 	static void step() {
 		Reserve.some(0);
 	}
 
-	/** The time-out of the wait that it has just opened. */
+	/** Starts the timeout of the wait that was just opened. */
 	final void expireIn(Timers.Entry e, long nanos) {
 		try {
 			rt.timers.add(e, nanos);
@@ -298,12 +321,12 @@ public class Fiber extends Continuation {
 		}
 	}
 
-	/** Keeps a parked one from running until unwound(); false: it is not parked. */
+	/** Keeps a parked fiber from running until unwound(); false: it is not parked. */
 	final boolean stopAgain() {
 		return STATE.compareAndSet(this, PARKED, STOPPING);
 	}
 
-	/** The carrier, after the stack is unwound (or the OS thread about to block). */
+	/** Called on the carrier when the stack is unwound, or before the OS thread blocks. */
 	final void unwound() {
 		if (!STATE.compareAndSet(this, STOPPING, PARKED)) {
 			waiter = null;
@@ -312,12 +335,12 @@ public class Fiber extends Continuation {
 		}
 	}
 
-	/** Ends a primitive: captures, or blocks the OS thread and returns when woken. */
+	/** The last act of a primitive: captures, or blocks the OS thread and returns when woken. */
 	final void stop(MethodRef primitive) {
 		stop(primitive, null);
 	}
 
-	/** The same in a twin: true: it must return at once. */
+	/** The same in a twin. True: the twin must return at once. */
 	final boolean stop(MethodRef primitive, Capture c) {
 		Context x = Context.of(c);
 		if (x.current == this && !x.pinned()) {
@@ -336,7 +359,7 @@ public class Fiber extends Continuation {
 
 	/* --- primitives --- */
 
-	/** Lets the others run. */
+	/** Lets other fibers run. */
 	@Leaf
 	public static void yieldNow() {
 		yieldNow(null);
@@ -360,7 +383,9 @@ public class Fiber extends Continuation {
 		x.unwind(f, as, c);
 	}
 
-	/** LockSupport.park: until unpark, interrupt, or no reason. */
+	/**
+	 * Waits for unpark() or an interrupt, like LockSupport.park(). It may return for no reason.
+	 */
 	@Leaf
 	public static void park() {
 		park(null, 0, PARK, null);
@@ -380,7 +405,10 @@ public class Fiber extends Continuation {
 			park(null, nanos, PARK_NANOS, c);
 	}
 
-	/** nanos 0: no limit. blocker: null, or what it is parked for, as dumps and programs ask. */
+	/**
+	 * nanos 0: no timeout. blocker: the object that dumps and LockSupport.getBlocker() show, or
+	 * null.
+	 */
 	static void park(Object blocker, long nanos, MethodRef as, Capture c) {
 		Context x = Context.get();
 		Fiber f = of(x);
@@ -405,7 +433,7 @@ public class Fiber extends Continuation {
 		}
 		if (isInterrupted())
 			return false;
-		/* Before the wait is open: who ends it clears it. */
+		/* Before the wait is open, because the thread that ends the wait clears it. */
 		if (blocker != null)
 			this.blocker = blocker;
 		int t;
@@ -416,7 +444,7 @@ public class Fiber extends Continuation {
 		} else {
 			t = begin(W_PARK, null);
 		}
-		/* After the wait is open: whoever set either before saw no wait to claim. */
+		/* After the wait is open: a thread that set either flag earlier saw no wait to claim. */
 		if ((permit || isInterrupted()) && retract(t)) {
 			permit = false;
 			return false;
@@ -424,7 +452,7 @@ public class Fiber extends Continuation {
 		return true;
 	}
 
-	/** LockSupport.unpark. */
+	/** Wakes a fiber in park(), or else lets its next park() return at once. From any thread. */
 	public void unpark() {
 		permit = true;
 		int t = wait;
@@ -453,7 +481,7 @@ public class Fiber extends Continuation {
 
 	/* --- interrupts --- */
 
-	/** What the JVM says to who sleeps. */
+	/** The JVM's message when a sleep is interrupted. */
 	private static final String ASLEEP = "sleep interrupted";
 
 	public void interrupt() {
@@ -461,14 +489,14 @@ public class Fiber extends Continuation {
 		deliver();
 	}
 
-	/** The flag is up: ends the wait that it ends. */
+	/** The interrupt flag is set: ends the open wait if interrupts end this kind of wait. */
 	final void deliver() {
 		int t = wait;
 		if ((t & 1) == 0) {
 			rt.interruptOutside(this);
 			return;
 		}
-		/* Down: seen before this wait was opened; or lent, and out() brings it back. */
+		/* Not set: it was seen before this wait opened, or it is lent and out() brings it back. */
 		if (!interrupted)
 			return;
 		room();
@@ -494,7 +522,7 @@ public class Fiber extends Continuation {
 			}
 			break;
 		case W_CALL:
-			/* Null, or another wait's: the call has just ended. */
+			/* Null or another wait's record: the call has just ended. */
 			Waiter c = waiter;
 			if (c instanceof Blocking.Call)
 				((Blocking.Call) c).interrupt();
@@ -505,9 +533,9 @@ public class Fiber extends Continuation {
 	}
 
 	/*
-	 * Of a fiber that has lost its carrier the flag may be lent: down here, up on its OS
-	 * thread, for the call of the JDK that it is stuck in. It moves under rt.lost, there and
-	 * back. Model: tests/model/lent.pml.
+	 * The flag of a fiber that has lost its carrier may be lent: it is then clear here and set
+	 * on the fiber's OS thread, for the JDK call in which the fiber is stuck. It moves both
+	 * ways under rt.lost. Model: tests/model/lent.pml.
 	 */
 
 	public boolean isInterrupted() {
@@ -517,19 +545,20 @@ public class Fiber extends Continuation {
 		return t != null ? t.lent && t.isInterrupted() : rt.hasLent(this);
 	}
 
-	/** The calling OS thread, if it runs this. */
+	/** The calling OS thread, if it runs this fiber; else null. */
 	private CarrierThread carrying() {
 		Thread t = Thread.currentThread();
 		return t instanceof CarrierThread && ((CarrierThread) t).context.fiber == this
 			? (CarrierThread) t : null;
 	}
 
-	/** Reads and clears; by the fiber itself. */
+	/** Reads and clears the flag. Called by the fiber itself. */
 	boolean testInterrupted() {
 		boolean i = interrupted;
 		if (i)
 			interrupted = false;
-		/* After that: who makes us lose our carrier sees the flag down, or we see it here. */
+		/* Checked after the flag was cleared: a thread that takes our carrier sees the flag
+		 * clear, or we see here that the carrier is lost. */
 		CarrierThread t = carrying();
 		return t != null && t.hold == CarrierThread.LOST && rt.takeBack(this, t) || i;
 	}
@@ -550,8 +579,8 @@ public class Fiber extends Continuation {
 	}
 
 	/**
-	 * What pico threads inherit from the calling platform thread; null: nothing, or make:
-	 * an empty map.
+	 * The thread locals that pico threads inherit from the calling platform thread. Null: there
+	 * are none; if make is set, an empty map is made instead.
 	 */
 	static Map<ThreadLocal<?>, Object> noted(boolean make) {
 		Context x = Context.get();
@@ -563,11 +592,14 @@ public class Fiber extends Continuation {
 		return f.noted;
 	}
 
-	/** Stands for a platform thread. */
+	/** Represents a platform thread. */
 	static final class Foreign extends Fiber {
 		private final Thread os;
 		private Map<ThreadLocal<?>, Object> noted;
-		/** An interrupt that came while it waits for what none ends: it is up again after. */
+		/**
+		 * An interrupt came during a wait that interrupts do not end. The flag is set again
+		 * after the wait.
+		 */
 		private volatile boolean kept;
 
 		Foreign(Thread os) {
@@ -604,7 +636,10 @@ public class Fiber extends Continuation {
 			}
 		}
 
-		/** Its own time-outs are its own business: no carrier needs to be free for them. */
+		/**
+		 * Waits to be woken. The thread expires its own timeouts, so that they need no free
+		 * carrier.
+		 */
 		private void await() {
 			Waiter w = waiter;
 			if (rt.clock != Clock.REAL || !(w instanceof Timers.Entry)
@@ -621,7 +656,7 @@ public class Fiber extends Continuation {
 				osInterrupted();
 		}
 
-		/** A pool's worker: the pool may make another one meanwhile. */
+		/** For a worker of a pool: the pool may add another worker during the wait. */
 		private void managed() {
 			try {
 				ForkJoinPool.managedBlock(new ForkJoinPool.ManagedBlocker() {
@@ -643,15 +678,16 @@ public class Fiber extends Continuation {
 		}
 
 		/**
-		 * The flag comes down, or the next wait in the JDK ends at once: it ends this wait,
-		 * or is kept for later. isInterrupted() says so all the while.
+		 * Clears the OS thread's flag; otherwise the next wait in the JDK would end at once.
+		 * The interrupt ends this wait or is kept for later, and isInterrupted() reports it
+		 * while it is kept.
 		 */
 		private void osInterrupted() {
 			Thread.interrupted();
 			interrupted = true;
 			if ((wait & 1) != 0 && waitKind != W_ENTER)
 				deliver();
-			/* Still up: this is no such wait, or something else ended it first. */
+			/* Still set: interrupts do not end this wait, or something else ended it first. */
 			if (interrupted)
 				kept = true;
 			interrupted = false;

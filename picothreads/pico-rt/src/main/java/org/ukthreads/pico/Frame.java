@@ -2,16 +2,15 @@
 package org.ukthreads.pico;
 
 /*
- * One suspended method: what it needs to go on, and where.
+ * One suspended method: the values that it needs to go on, and the site at which it stopped.
  *
  *   Continuation.top -> [leaf frame] -> [its caller] -> ... -> [outermost] -> null
  *                        next, site,      next, site
  *                        i0.. j0.. a0..
  *
- * Written once, at capture, by Pushes.push; read by the out-of-line
- * resume code. Frames are never written again by the program, so a copy of the chain may
- * be resumed again (fork). The accessors by index serve dumps, snapshots and forks; the
- * resume code reads the fields.
+ * Pushes.push writes it once, at the capture, and the out-of-line resume code reads it. The
+ * program never writes a frame again, so a copy of the chain can be resumed again (fork). The
+ * accessors by index serve dumps, snapshots and forks; the resume code reads the fields.
  */
 @Internal
 public abstract class Frame implements Cloneable {
@@ -27,7 +26,10 @@ public abstract class Frame implements Cloneable {
 		return f;
 	}
 
-	/** The same for every thread, where it holds nothing and nothing is below it. */
+	/**
+	 * The frame that all threads share in place of this one, if it has no values and no caller;
+	 * otherwise this.
+	 */
 	final Frame shared() {
 		if (next != null || site == null || shape() != 0)
 			return this;

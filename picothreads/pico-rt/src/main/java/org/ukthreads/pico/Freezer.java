@@ -5,24 +5,24 @@ import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 
 /*
- * The frames of a stopped computation, to and from a stream of values: the door that
- * snapshots use. Nothing but whole frames at known sites goes through it.
+ * Writes the frames of a stopped computation to a stream of values and reads them back, for
+ * snapshots. It accepts nothing but whole frames at known sites.
  *
  *   stream: count of frames, innermost first; then for each
- *             site    a number; a new one (the next number) is followed by
+ *             site    its index in the stream; a new one (the next index) is followed by
  *                     class, method, descriptor, pc, hash of the method, hash of the site
  *             shape, then as many ints, longs and references as it says
  *           count of monitors held, then for each: object, count
  *
- * Two hashes guard an upgrade. The method's is of its untranslated code. The site's is
- * of what the translator made of it (which call, and which value in which slot): the
- * same method may be laid out anew because something that it calls began to suspend.
+ * Two hashes detect changed code. The method's hash is that of its untranslated code. The
+ * site's hash is that of its translation (which call, and which value in which slot): the same
+ * method may get another layout because something that it calls now suspends.
  */
 @Internal
 public final class Freezer {
 	private Freezer() {}
 
-	/** Where values go. References must be kept with their identity. */
+	/** Receives the values. It must keep the identity of references. */
 	public interface Out {
 		void number(long v);
 
@@ -36,7 +36,7 @@ public final class Freezer {
 		void at(Site s);
 	}
 
-	/** Where values come from. */
+	/** Supplies the values. */
 	public interface In {
 		long number();
 
@@ -49,7 +49,7 @@ public final class Freezer {
 		Class<?> type(String name) throws ClassNotFoundException;
 	}
 
-	/** The code is not what the frames were made by. */
+	/** Thrown if the code is not the code that made the frames. */
 	public static final class ChangedException extends RuntimeException {
 		private static final long serialVersionUID = 1;
 		/** Class, name and descriptor of the method. */
@@ -61,7 +61,10 @@ public final class Freezer {
 		}
 	}
 
-	/** Of a stopped continuation; it stays as it is. */
+	/**
+	 * Writes a stopped continuation, which does not change. Throws IllegalStateException if it
+	 * has no frames.
+	 */
 	public static void write(Continuation k, Out out) {
 		List<Frame> frames = Packed.frames(k.top);
 		int n = frames.size();
@@ -108,7 +111,10 @@ public final class Freezer {
 			out.ref(f.getA(i));
 	}
 
-	/** Into a continuation that has not begun. */
+	/**
+	 * Reads into a continuation that has not begun. Throws ChangedException if the code has
+	 * changed.
+	 */
 	public static void read(Continuation k, In in) throws ClassNotFoundException {
 		int n = (int) in.number();
 		Site[] known = new Site[n];
@@ -139,7 +145,7 @@ public final class Freezer {
 		}
 	}
 
-	/** What was read will not run: the monitors that it holds are free. */
+	/** Frees the monitors of a continuation that was read and will not run. */
 	public static void drop(Continuation k) {
 		if (k instanceof Fiber)
 			Monitors.disown((Fiber) k);
@@ -207,7 +213,10 @@ public final class Freezer {
 		}
 	}
 
-	/** The program's call that a stopped computation waits in: what, and from where. */
+	/**
+	 * Describes the program's call in which a stopped computation waits: which method, and
+	 * called from where.
+	 */
 	public static String where(Continuation k) {
 		for (Frame f : Packed.frames(k.top)) {
 			StackTraceElement e = f.site.element();
@@ -222,14 +231,18 @@ public final class Freezer {
 		return "a call of the runtime";
 	}
 
-	/** Identifies the code of a lambda's class: its name is a number and may be reused. */
+	/**
+	 * Identifies the code of a lambda's class. The name (Foo$$L3) is only numbered, so another
+	 * lambda may have it later.
+	 */
 	public static long lambdaHash(Class<?> lambda) {
 		return Code.hash(lambda, true);
 	}
 
 	/**
-	 * Of the methods of a task's class that may suspend: what a thread that was killed before
-	 * it was saved in any wait would run again. 0: it is not translated.
+	 * Hash of those methods of a task's class and its superclasses that may suspend: a thread
+	 * that was killed before it was saved in any wait would run them again. 0: the class is not
+	 * translated.
 	 */
 	public static long taskHash(Class<?> task) {
 		long h = 0;
@@ -238,27 +251,27 @@ public final class Freezer {
 		return h;
 	}
 
-	/** Throws ChangedException if it is another. */
+	/** Throws ChangedException if task has another hash. */
 	public static void checkTask(Class<?> task, long hash) {
 		if (taskHash(task) != hash)
-			throw new ChangedException(task.getName() + ".run()V", "its code, or that of a"
-				+ " method beside it, has changed, and the thread would begin again in it");
+			throw new ChangedException(task.getName() + ".run()V", "its code, or that of another"
+				+ " method of its class, has changed, and the thread would begin again in it");
 	}
 
-	/** A frame of a snapshot, as it was written: its class need not be there. */
+	/** A frame of a snapshot as it was written. Its class need not exist. */
 	public static final class Looked {
-		/** Class, name and descriptor of the method, and where in it. */
+		/** Class, name and descriptor of the method, and the index of the site in it. */
 		public String owner;
 		public String name;
 		public String desc;
 		public int pc;
-		/** What it holds of objects, by slot. */
+		/** The references that it holds, by slot. */
 		public Object[] refs;
-		/** Whether it can go on in the present code: null, or why not. */
+		/** Why it cannot go on in the present code; null: it can. */
 		public ChangedException refused;
 	}
 
-	/** The frames of a snapshot, innermost first, and what would become of each. */
+	/** Reads the frames of a snapshot, innermost first, and checks whether each could go on. */
 	public static List<Looked> look(In in) {
 		int n = (int) in.number();
 		List<Looked> all = new java.util.ArrayList<>();
@@ -335,7 +348,7 @@ public final class Freezer {
 		return s;
 	}
 
-	/** A stopped continuation of its own, for generators and search. */
+	/** Reads a stopped continuation without a fiber, for generators and search. */
 	public static Continuation continuation(In in) throws ClassNotFoundException {
 		Continuation k = new Continuation(null);
 		read(k, in);

@@ -15,11 +15,11 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 
 /**
- * Method handles. What a program looks up of a method that a rule replaces is a handle of the
- * replacement, with the type that it asked for; the JDK has first said whether it may have
- * one at all. Calls of handles are bracketed (`pin` rules). Those that the JDK calls where no
- * rule sees it have hidden frames, which the stack does not show: such a handle itself says
- * that it pins.
+ * Makes method handles lead to replacements. A program that looks up a method which a rule
+ * replaces gets a handle of the replacement, with the type that it asked for, after the JDK has
+ * checked its access. Calls of handles are bracketed (`pin` rules). Where the JDK calls a
+ * handle, no rule applies and the frames are hidden from a look at the stack; such a handle is
+ * wrapped in one that pins.
  */
 @Internal
 public final class Handles {
@@ -36,7 +36,7 @@ public final class Handles {
 
 	private Handles() {}
 
-	/** As MethodHandleProxies.asInterfaceInstance. */
+	/** Replaces MethodHandleProxies.asInterfaceInstance. */
 	public static <T> T asInterfaceInstance(Class<T> type, MethodHandle target) {
 		return MethodHandleProxies.asInterfaceInstance(type, pinned(target));
 	}
@@ -110,7 +110,7 @@ public final class Handles {
 			return h;
 		}
 		Method to = Instead.of(m);
-		/* a replacement that looks up what it replaces means just that */
+		/* A replacement that looks up the method which it replaces gets that method. */
 		return to == null || to.getDeclaringClass() == l.lookupClass() ? h : instead(h, to);
 	}
 
@@ -129,7 +129,7 @@ public final class Handles {
 			n.asFixedArity()), h);
 	}
 
-	/** Of the same type; and takes what is behind the fixed arguments in the same way. */
+	/** Returns n with the type of h. It collects variable arguments if h does. */
 	private static MethodHandle like(MethodHandle n, MethodHandle h) {
 		n = n.asFixedArity().asType(h.type());
 		return h.isVarargsCollector() ? n.asVarargsCollector(h.type().parameterType(
@@ -160,16 +160,16 @@ public final class Handles {
 		return o != null && !Monitors.holds(o) && Thread.holdsLock(o);
 	}
 
-	/* --- lambdas that are made by calling what makes them --- */
+	/* --- lambdas made by calls of LambdaMetafactory --- */
 
-	/** As LambdaMetafactory.metafactory. */
+	/** Replaces LambdaMetafactory.metafactory. */
 	public static CallSite metafactory(Lookup l, String name, MethodType made, MethodType sam,
 			MethodHandle of, MethodType as) throws Throwable {
 		CallSite s = pinned(l, name, made, of, as, 0);
 		return s != null ? s : LambdaMetafactory.metafactory(l, name, made, sam, of, as);
 	}
 
-	/** As LambdaMetafactory.altMetafactory: (sam, of, as, flags, ...). */
+	/** Replaces LambdaMetafactory.altMetafactory: (sam, of, as, flags, ...). */
 	public static CallSite altMetafactory(Lookup l, String name, MethodType made,
 			Object... args) throws Throwable {
 		CallSite s = pinned(l, name, made, (MethodHandle) args[1], (MethodType) args[2],
@@ -178,8 +178,9 @@ public final class Handles {
 	}
 
 	/**
-	 * The JVM's lambda classes are nobody's: who suspends below one has lost a frame. So where
-	 * it might, a proxy calls the handle, and says so. Null: it need not be.
+	 * Makes a call site whose lambdas are proxies that pin while they call the handle. The
+	 * JVM's lambda classes are not translated, so a suspension below one would lose its frame.
+	 * Null: the JVM's lambda is used.
 	 */
 	private static CallSite pinned(Lookup l, String name, MethodType made, MethodHandle of,
 			MethodType as, int flags) throws ReflectiveOperationException {

@@ -23,18 +23,19 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /*
- * The replacement rules once more, while the program runs: what it finds by name
- * (reflection, method handles) is what the translator would have put at a call.
+ * Applies the replacement rules at run time: what the program finds by name (reflection, method
+ * handles) is what the translator would have put at a call.
  *
  *   Thread.class.getMethod("join")  --invoke-->    Threads.join(Thread)
  *   Socket.class.getConstructor()   --newInstance--> PicoSocket()
  *
  * The member that the program holds stays the JDK's (its name, its class, its annotations);
- * only what calling it does is ours. So it is looked up at the call, once for each
- * member. Types that lock themselves (`lock` rules) are left out: whether they occur was
- * settled when the program was translated, by what it makes directly.
+ * only a call of it leads to our code. So the replacement is looked up at the call, once for
+ * each member. Types that lock themselves (`lock` rules) are left out: the translation has
+ * already decided whether they occur, by the objects that the program makes directly.
  *
- * Any thread. The format of the rules is at the top of the translator's Replacements.
+ * Thread-safe. The comment at the top of the translator's Replacements describes the format of
+ * the rules.
  */
 final class Instead {
 	private static final class Call {
@@ -46,7 +47,7 @@ final class Instead {
 		final boolean first;
 		final String asDesc;
 
-		/** Words of a rule. */
+		/** w: the words of a rule. */
 		Call(String[] w) {
 			only = w[0].equals("exact");
 			first = w[0].equals("first");
@@ -139,12 +140,15 @@ final class Instead {
 		}
 	};
 
-	/** Is there a rule for some method of this name? Cheap. */
+	/** True: there is a `call` or `exact` rule for some method of this name. Cheap. */
 	static boolean isNamed(String name) {
 		return CALLS.containsKey(name);
 	}
 
-	/** The static method that a call of m becomes, its receiver first; null: it stays. */
+	/**
+	 * The static method that replaces m and takes the receiver as its first argument; null: m
+	 * is not replaced.
+	 */
 	static Method of(Method m) {
 		if (!isNamed(m.getName()) || !Modifier.isPublic(m.getModifiers()))
 			return null;
@@ -180,20 +184,21 @@ final class Instead {
 	}
 
 	/**
-	 * Does this call of a method of Object's monitor go to the JVM's? By name it may be called
-	 * on what the translator left with the JVM, because nothing waits there directly.
+	 * True: this call of wait or notify by reflection is for the JVM's monitor. Such a call may
+	 * reach an object whose lock the translator left with the JVM, because no code waits there
+	 * directly.
 	 */
 	static boolean isJvms(Method to, Object on) {
 		return to.getDeclaringClass() == Monitors.class && on != null && !Monitors.holds(on)
 			&& Thread.holdsLock(on);
 	}
 
-	/** Is there a `first` or `last` rule for some method of this name? */
+	/** True: there is a `first` or `last` rule for some method of this name. */
 	static boolean isShown(String name) {
 		return SHOWN.containsKey(name);
 	}
 
-	/** What those rules say of a call of m that is about to be made. */
+	/** Applies those rules to a call of m that is about to be made. */
 	static void show(Method m, Object on, Object[] args) {
 		for (Call r : SHOWN.get(m.getName())) {
 			Class<?> of = find(r.owner);
@@ -223,7 +228,7 @@ final class Instead {
 		}
 	};
 
-	/** What the program takes an object of this class for: the class in whose place it stands. */
+	/** The class that the program sees for c: the JDK's class, if c replaces one. */
 	static Class<?> seen(Class<?> c) {
 		return SEEN.get(c);
 	}
@@ -236,7 +241,8 @@ final class Instead {
 				return c;
 			if (c.getName().replace('.', '/').equals(CLASSES.get(s.getName())))
 				return s;
-			/* One that nobody can name, as the two locks of a ReentrantReadWriteLock. */
+			/* A class that no program can name, such as those of a ReentrantReadWriteLock's two
+			 * locks. */
 			return isHidden(c) && !isHidden(s) && !Modifier.isAbstract(s.getModifiers())
 				&& s != Object.class && !Throwable.class.isAssignableFrom(s) ? Members.seen(s) : c;
 		}
@@ -246,12 +252,14 @@ final class Instead {
 		return c.getName().startsWith(PICO) && !Modifier.isPublic(c.getModifiers());
 	}
 
-	/** The class whose objects are made in the place of this one's; null: it stays. */
+	/** The class whose objects are made in place of c's; null: c is not replaced. */
 	static Class<?> of(Class<?> c) {
 		return TYPES.get(c).orElse(null);
 	}
 
-	/** The constructor that makes an object of ours of the same arguments; null: it stays. */
+	/**
+	 * The constructor with the same parameters in the replacing class; null: c is not replaced.
+	 */
 	static Constructor<?> of(Constructor<?> c) {
 		Class<?> to = of(c.getDeclaringClass());
 		if (to == null)

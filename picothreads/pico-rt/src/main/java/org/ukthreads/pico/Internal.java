@@ -8,9 +8,9 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Public because translated code and the other modules of PicoThreads call it, and for no one
- * else: it changes with any version, without a word. What is public and has no such mark is
- * what programs may build on (PublicTypesTest).
+ * Marks a type that is public only because translated code and the other modules of PicoThreads
+ * call it. It may change in any version without notice. Programs may use public types without
+ * this mark (PublicTypesTest lists them).
  */
 @Documented
 @Retention(RetentionPolicy.RUNTIME)

@@ -12,14 +12,14 @@ import java.util.concurrent.ConcurrentHashMap;
  *                                                            on the carrier; nothing runs
  *   a new process: Freezer.read(fiber, in); fiber.arm(kind, nanos)
  *
- * stopped() must not block its carrier for long: it takes the bytes; another thread
- * stores them and calls committed().
+ * stopped() must not block its carrier for long. It only writes the bytes of the snapshot;
+ * another thread stores them and calls committed().
  */
 @Internal
 public abstract class KeptFiber extends Fiber {
 	/** It waits for committed(). */
 	public static final int COMMIT = 16;
-	/** It waits for poke(), or for the time. */
+	/** It waits for poke() or for a time. */
 	public static final int AWAIT = 17;
 	/** Thread.sleep. */
 	public static final int SLEEP = W_SLEEP;
@@ -35,13 +35,19 @@ public abstract class KeptFiber extends Fiber {
 		super(rt, task);
 	}
 
-	/** @param nanos until it goes on by itself; Long.MAX_VALUE: never */
+	/**
+	 * Called when it has stopped in a wait of this kind.
+	 *
+	 * @param nanos until it goes on by itself; Long.MAX_VALUE: never
+	 */
 	protected abstract void stopped(int kind, long nanos);
 
-	/** Its code has ended; e: how, or null. */
+	/** Called when its code has ended. e: the exception that ended it, or null. */
 	protected abstract void ended(Throwable e);
 
-	/** The kept fiber that runs the calling code. */
+	/**
+	 * The kept fiber that runs the calling code. Throws IllegalStateException if there is none.
+	 */
 	public static KeptFiber running() {
 		Fiber f = Context.get().fiber;
 		if (!(f instanceof KeptFiber))
@@ -57,7 +63,7 @@ public abstract class KeptFiber extends Fiber {
 		f.takeV();
 	}
 
-	/** Until poke(), or so many nanoseconds; may return early. */
+	/** Waits for poke(), or for that many nanoseconds. It may return early. */
 	@Leaf
 	public static void await(long nanos) {
 		KeptFiber f = stoppable("await()");
@@ -74,7 +80,10 @@ public abstract class KeptFiber extends Fiber {
 		f.takeV();
 	}
 
-	/** Written by its own code before it stops, read by whoever holds it stopped. */
+	/**
+	 * The duration of the present SLEEP. The fiber's own code writes it before it stops, and
+	 * the thread that holds the stopped fiber reads it.
+	 */
 	private long asked;
 
 	@Override
@@ -82,7 +91,10 @@ public abstract class KeptFiber extends Fiber {
 		asked = nanos;
 	}
 
-	/** How long the present SLEEP was to be: some of it has passed when stopped() is called. */
+	/**
+	 * The whole duration of the present SLEEP, of which some has passed when stopped() is
+	 * called.
+	 */
 	protected final long asked() {
 		return asked;
 	}
@@ -91,13 +103,17 @@ public abstract class KeptFiber extends Fiber {
 	static final Set<KeptFiber> LIVE = ConcurrentHashMap.newKeySet();
 
 	private volatile boolean poked;
-	/* Of keep(): the wait that was seen, since when, and the one that was told. */
+	/* For keep(): the ticket that was seen, since when, and the ticket for which it called
+	 * stopped(). */
 	private int seen;
 	private long since;
 	private int told;
-	/** What System.nanoTime is ahead of the clock's in its code: it goes on where it was. */
+	/**
+	 * By how much System.nanoTime in its code is ahead of the clock, so that it goes on from
+	 * where it was saved.
+	 */
 	private long ahead;
-	/** Is any? */
+	/** True: some fiber has an `ahead` that is not 0. */
 	static volatile boolean anyAhead;
 
 	private static KeptFiber stoppable(String what) {
@@ -134,9 +150,10 @@ public abstract class KeptFiber extends Fiber {
 	}
 
 	/**
-	 * Calls stopped() if it waits, in the same call, for as long as that, and it has not
-	 * been called for this wait. By one thread, which is none of the runtime's. It cannot
-	 * go on meanwhile: who wakes it leaves that to us (see Fiber: as if it still unwound).
+	 * Calls stopped() if the fiber has been in the same wait for that long and stopped() was
+	 * not called for this wait. Only one thread may call this, and not a thread of the runtime.
+	 * The fiber cannot go on meanwhile: it is STOPPING, so a waker only sets WOKEN, and
+	 * unwound() then queues it.
 	 */
 	public final void keep(long nanos) {
 		int t = wait;
@@ -165,17 +182,17 @@ public abstract class KeptFiber extends Fiber {
 			? Math.max(0, ((Timers.Entry) w).at - rt.clock.nanos()) : Long.MAX_VALUE;
 	}
 
-	/** It waits in an OS thread: its frames are not all there. */
+	/** True: it blocks an OS thread, so its frames are not complete. */
 	public final boolean isPinned() {
 		return blocked != null;
 	}
 
-	/** Of a wait for a monitor: whose; else null. */
+	/** The object whose monitor it waits for; null: it waits for none. */
 	public final Object monitor() {
 		return Monitors.awaited(waiter);
 	}
 
-	/** How often it will hold it. */
+	/** The number of holds that it will then have. */
 	public final int monitorCount() {
 		return Monitors.count(waiter);
 	}
@@ -185,19 +202,22 @@ public abstract class KeptFiber extends Fiber {
 		return rt.clock.nanos() + ahead;
 	}
 
-	/** It goes on from there. */
+	/** Lets System.nanoTime in its code go on from there. */
 	public final void nanoTime(long now) {
 		ahead = now - rt.clock.nanos();
 		anyAhead |= ahead != 0;
 	}
 
-	/** What System.nanoTime of the calling code is ahead. */
+	/** By how much System.nanoTime of the calling code is ahead of the clock. */
 	static long aheadNow() {
 		Fiber f = Context.get().fiber;
 		return f instanceof KeptFiber ? ((KeptFiber) f).ahead : 0;
 	}
 
-	/** From any thread, once per stopped(COMMIT). e: what commit() throws, or null. */
+	/**
+	 * Ends the wait in commit(). Called from any thread, once per stopped(COMMIT). e: what
+	 * commit() throws, or null.
+	 */
 	public final void committed(Throwable e) {
 		int t = wait;
 		if (waitKind == COMMIT && claim(t)) {
@@ -206,7 +226,7 @@ public abstract class KeptFiber extends Fiber {
 		}
 	}
 
-	/** Ends the present or next await. */
+	/** Ends the present await(), or else the next one. From any thread. */
 	public final void poke() {
 		poked = true;
 		int t = wait;
@@ -217,8 +237,8 @@ public abstract class KeptFiber extends Fiber {
 	}
 
 	/**
-	 * The ticket of its open wait, if it can leave in that: a commit, an await or a sleep,
-	 * its frames are complete and it holds no monitor. 0: it cannot.
+	 * The ticket of its open wait, if it can leave in that wait: a commit, an await or a sleep,
+	 * with complete frames and no monitor held. 0: it cannot.
 	 */
 	public final int leavable() {
 		int t = wait;
@@ -227,7 +247,10 @@ public abstract class KeptFiber extends Fiber {
 			&& Monitors.heldBy(this).isEmpty() ? t : 0;
 	}
 
-	/** Nothing wakes it from that wait any more, and it is not live. False: it has gone on. */
+	/**
+	 * Takes it out of that wait for good: nothing wakes it any more, and it is not live. False:
+	 * it has gone on.
+	 */
 	public final boolean leave(int ticket) {
 		if (!claim(ticket))
 			return false;
@@ -239,7 +262,7 @@ public abstract class KeptFiber extends Fiber {
 		return true;
 	}
 
-	/** Starts what Freezer.read has filled, in the wait that it was saved in. */
+	/** Starts a fiber that Freezer.read has filled, in the wait in which it was saved. */
 	public final void arm(int kind, long nanos) {
 		rt.started(this);
 		int t = waitFor(kind, kind == COMMIT ? Long.MAX_VALUE : nanos);
@@ -251,7 +274,7 @@ public abstract class KeptFiber extends Fiber {
 		unwound();
 	}
 
-	/** The same for one that waits for a monitor. */
+	/** The same for a fiber that waits for a monitor. */
 	public final void arm(int kind, long nanos, Object monitor, int count) {
 		rt.started(this);
 		Monitors.adoptWait(this, kind, monitor, count, nanos);
@@ -268,12 +291,12 @@ public abstract class KeptFiber extends Fiber {
 		}
 	}
 
-	/** Is t what this fiber's code sees as its thread? */
+	/** True: t is the thread that this fiber's code sees. */
 	public final boolean is(Object t) {
 		return t != null && t == thread;
 	}
 
-	/** A daemon thread of the JVM, also where `new Thread` makes a pico thread. */
+	/** Makes a daemon thread of the JVM, also where `new Thread` makes a pico thread. */
 	public static Thread platform(String name, Runnable r) {
 		return new RuntimeThread(r, name, 0, true);
 	}

@@ -7,10 +7,10 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * A method of the runtime that throws the capture itself and pushes no frame: what it
- * returns is what its waker stores in the fiber. Roots of the call graph. Only for
- * static methods of this package; a blocking library is written in plain Java on top of
- * them and translated.
+ * Marks a primitive: a method of the runtime that throws the capture itself and pushes no
+ * frame. Its result is what the waker stores in the fiber. Primitives are roots of the call
+ * graph. Only static methods of this package can be primitives; a blocking library is plain
+ * Java on top of them and is translated.
  */
 @Retention(RetentionPolicy.CLASS)
 @Target(ElementType.METHOD)

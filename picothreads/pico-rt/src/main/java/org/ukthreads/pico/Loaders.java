@@ -10,27 +10,28 @@ import java.util.Arrays;
 import java.util.Enumeration;
 
 /**
- * The system class loader, as a program sees it that was translated in memory: it is not on
- * the class path of the JVM, but its loader stands for that. Any thread may call.
+ * The system class loader as seen by a program that was translated in memory. Such a program is
+ * not on the JVM's class path; its own loader takes the place of the system class loader.
+ * Thread-safe.
  */
 @Internal
 public final class Loaders {
 	/**
-	 * Makes what the runtime can run of a class that the program makes while it runs. A loader
-	 * that runs a translated program is one.
+	 * Translates classes that the program makes at run time. The loader of a translated program
+	 * implements it.
 	 */
 	public interface Definer {
-		/** The class file to define in the place of this one. */
+		/** The class file to define in place of this one. */
 		byte[] defined(ClassLoader by, byte[] file);
 	}
 
 	private static volatile ClassLoader system;
-	/** For loaders that have none above them. */
+	/** For loaders without a Definer above them. */
 	private static volatile Definer definer;
 
 	private Loaders() {}
 
-	/** Who loads the program; null: the JVM's own. */
+	/** Sets the loader of the program; null: the JVM's own. */
 	public static void program(ClassLoader l) {
 		system = l;
 	}
@@ -52,14 +53,14 @@ public final class Loaders {
 		return getSystemClassLoader().getResourceAsStream(name);
 	}
 
-	/** new URLClassLoader(urls): its parent is the system's. */
+	/** Replaces new URLClassLoader(urls): the parent is the program's system class loader. */
 	public static URLClassLoader make(URL[] urls) {
 		return new URLClassLoader(urls, getSystemClassLoader());
 	}
 
 	/* --- classes that the program makes --- */
 
-	/** Whom loaders ask that have no Definer above them. */
+	/** Sets the Definer for loaders without a Definer above them. */
 	public static void definer(Definer d) {
 		definer = d;
 	}
@@ -78,7 +79,7 @@ public final class Loaders {
 		return d == null ? file : d.defined(l, file);
 	}
 
-	/** The class file that `by`, a loader or a Lookup, is to define. */
+	/** Returns the class file that `by`, a loader or a Lookup, is to define. */
 	public static byte[] define(Object by, byte[] b, int off, int len) {
 		if (b == null || off < 0 || len < 0 || off > b.length - len)
 			return b;

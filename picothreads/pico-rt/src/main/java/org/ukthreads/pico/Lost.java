@@ -2,10 +2,11 @@
 package org.ukthreads.pico;
 
 /*
- * Who runs a fiber without a carrier, each with the next: a list through the threads themselves.
- * Who comes in has just given its carrier up, and who walks moves interrupts: in both no memory
- * would leave half of it done, and the Watch walks it 200 times a second while the heap is full.
- * There are few. Its monitor is the lock, a leaf, of all that is said to be under rt.lost.
+ * The threads that run a fiber without a carrier, linked by their field nextLost. The list
+ * allocates nothing, for two reasons. A thread that enters it has just given up its carrier,
+ * and a walk moves interrupts: lack of memory would leave either half done. And the Watch walks
+ * it 200 times a second, also while the heap is full. The list is short. Its monitor is the
+ * lock, a leaf, of everything that is documented as under rt.lost.
  */
 final class Lost {
 	CarrierThread first;
@@ -15,7 +16,7 @@ final class Lost {
 		first = t;
 	}
 
-	/** Whether it is in or not. */
+	/** Removes t if it is in the list. */
 	void remove(CarrierThread t) {
 		if (first == t)
 			first = t.nextLost;

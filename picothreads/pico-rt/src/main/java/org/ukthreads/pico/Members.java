@@ -9,8 +9,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Lists of a class's members, without those that the translation has added; and what makes the
- * objects where the program asks reflection for one. Any thread.
+ * Lists a class's members without those that the translation has added, and says what makes an
+ * object when the program asks reflection for one. Thread-safe.
  */
 @Internal
 public final class Members {
@@ -24,7 +24,7 @@ public final class Members {
 		return shown(c.getDeclaredMethods()).toArray(new Method[0]);
 	}
 
-	/** A serialVersionUID that the translation wrote down is synthetic. */
+	/** Leaves out a serialVersionUID that the translation has added, which is synthetic. */
 	public static Field[] getDeclaredFields(Class<?> c) {
 		List<Field> l = new ArrayList<>();
 		for (Field f : c.getDeclaredFields())
@@ -38,8 +38,8 @@ public final class Members {
 	}
 
 	/**
-	 * Object.getClass. A PicoVector is a Vector: programs compare classes, look them up in tables, and
-	 * write their names into files that others read.
+	 * Replaces Object.getClass. A PicoVector appears as a Vector, because programs compare
+	 * classes, look them up in tables, and write their names into files that others read.
 	 */
 	public static Class<?> getClass(Object o) {
 		return seen(o.getClass());
@@ -50,12 +50,15 @@ public final class Members {
 		return getClass(o).getName();
 	}
 
-	/** What a toString() of the JDK's made of o, which begins with the name of its class. */
+	/**
+	 * Corrects a text that a toString() of the JDK made of o and that begins with the name of
+	 * o's class.
+	 */
 	public static String named(Object o, String text) {
 		return name(o) + text.substring(o.getClass().getName().length());
 	}
 
-	/** Class.getSuperclass. */
+	/** Replaces Class.getSuperclass. */
 	public static Class<?> getSuperclass(Class<?> c) {
 		Class<?> s = c.getSuperclass();
 		return s == null ? null : seen(s);
@@ -65,13 +68,13 @@ public final class Members {
 		return c.getName().startsWith(Instead.PICO) ? Instead.seen(c) : c;
 	}
 
-	/** What is to make an object in the place of c. */
+	/** The constructor that makes the object in place of c. */
 	public static Constructor<?> made(Constructor<?> c) {
 		Constructor<?> to = Instead.of(c);
 		return to != null ? to : c;
 	}
 
-	/** Of what class newInstance() is to make an object. */
+	/** The class of which newInstance() is to make an object. */
 	public static Class<?> made(Class<?> c) {
 		Class<?> to = Instead.of(c);
 		return to != null ? to : c;

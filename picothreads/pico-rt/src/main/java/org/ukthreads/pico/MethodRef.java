@@ -6,14 +6,14 @@ import java.util.concurrent.atomic.AtomicLong;
 /** One translated method, or one primitive. Compared by identity: one object per method. */
 @Internal
 public final class MethodRef {
-	/** The class that holds the code; null for a primitive. */
+	/** The class that holds the code. */
 	final Class<?> holder;
 	public final String owner;
 	public final String name;
 	public final String desc;
-	/** Hash of the untranslated code: a saved frame is refused by other code. */
+	/** Hash of the untranslated code. A saved frame is refused if the code has another hash. */
 	public final long hash;
-	/** How often it took part in a suspension; null: nobody counts. */
+	/** Number of suspensions in which it took part; null: they are not counted. */
 	final AtomicLong suspended = Profile.ON ? new AtomicLong() : null;
 
 	MethodRef(Class<?> holder, String owner, String name, String desc, long hash) {

@@ -7,42 +7,44 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 /*
  * synchronized, wait and notify for translated code: re-entrant, keyed by identity.
  *
- * A Monitor exists only while somebody holds it or waits in it. Where it is found follows
- * from the identity hash: a slot, which is
+ * A Monitor exists only while a fiber holds it or waits in it. The identity hash selects a
+ * slot, which is
  *
  *   null  --enter: CAS-->  its Monitor  --exit: CAS-->  null        alone in it, uncontended
  *     |                         |
  *     +---- anything else ------+-->  its Stripe  -- the last one leaves -->  null
  *
- * Anything else (a second object or fiber, wait, notify, a question) happens under the
- * stripe's own (JVM) lock, held for a few instructions, never across a suspension; it makes
- * the slot the stripe's first, and takes in the Monitor that was there. Its owner finds out
- * when its CAS fails. `count` of a monitor is written by its owner alone, or by who hands it
- * on, under the stripe.
+ * Anything else (a second object or fiber, wait, notify, a query) happens under the stripe's
+ * own (JVM) lock. It is held for a few instructions and never across a suspension. The first
+ * such act makes the stripe the slot's value and takes in the Monitor that was there; the
+ * Monitor's owner notices when its CAS fails. A monitor's `count` is written only by its owner
+ * or, under the stripe, by the thread that hands the monitor over.
  *
  *   free --enter--> held by f, count n --exit, n == 0--> free           (entry dropped)
  *                        |    ^   ^
  *          contended     |    |   +-- handed to the head of `entry` on exit
  *          enter: queue  v    |
- *                     [entry queue] <-- notify, time-out, interrupt -- [wait set]
+ *                     [entry queue] <-- notify, timeout, interrupt -- [wait set]
  *
- * Ownership is handed over, not raced for: what wakes a waiter has already made it the
- * owner, so a waiter has nothing to do after it wakes, which is what lets enter and wait
- * be leaf primitives without a frame. Model: tests/model/monitor.pml.
+ * Ownership is handed over and not raced for: the thread that wakes a waiter has already made
+ * the waiter the owner. So a waiter has nothing to do after it wakes, and enter and wait can be
+ * leaf primitives without a frame. Model: tests/model/monitor.pml.
  *
- * At the end of the stack: who takes the stripe has asked for room first, and fails before it has
- * changed anything. But exit() may not fail: a compiler's code for `synchronized` calls it again,
- * there, for ever. So it is owed (Context.owed; enter() has seen to it that exit() comes so far),
- * and paid with the fiber's next suspension or end, or by the next of its calls that comes here
- * with more stack; until then it is one hold too many.
- * Rejected: a field in every class (JDK objects have none), barging (needs a retry loop,
- * that is, a frame), a weak map (an idle object must cost nothing).
+ * Stack overflow: a thread ensures that there is enough stack before it takes the stripe, and
+ * fails before it has changed anything. But exit() must not fail, because compiled code for
+ * `synchronized` calls it again, for ever. So an exit without stack is owed (Context.owed);
+ * enter() has ensured that exit() gets as far as that. It is made at the fiber's next
+ * suspension or end, or by its next call here that has more stack. Until then there is one hold
+ * too many.
+ *
+ * Rejected: a field in every class (JDK objects have none), barging (needs a retry loop, that
+ * is, a frame), a weak map (an idle object must cost nothing).
  */
 @Internal
 public final class Monitors {
 	private static final int STRIPES = 512;
 	private static final Stripe[] TABLE = new Stripe[STRIPES];
-	/** Null, a Monitor, or TABLE's stripe of that index. */
+	/** Null, a Monitor, or the stripe of that index in TABLE. */
 	private static final AtomicReferenceArray<Object> SLOTS =
 		new AtomicReferenceArray<>(STRIPES);
 
@@ -65,19 +67,22 @@ public final class Monitors {
 
 	private Monitors() {}
 
-	/** The monitors of one slice of the hash space; all its fields under itself. */
+	/** The monitors of one part of the hash space. Its own lock guards all its fields. */
 	private static final class Stripe {
 		final int slot;
 		Monitor[] buckets = new Monitor[4];
 		int size;
-		/** One free monitor kept, so that an uncontended pair allocates nothing. */
+		/** A free monitor, kept so that an uncontended enter and exit allocate nothing. */
 		private Monitor spare;
 
 		Stripe(int slot) {
 			this.slot = slot;
 		}
 
-		/** From here to the last drop() nobody passes by (a mere question may leave it open). */
+		/**
+		 * Makes the stripe the slot's value: from here to the last drop() no thread takes the
+		 * CAS path. (A query alone may leave it open.)
+		 */
 		void open() {
 			for (;;) {
 				Object s = SLOTS.get(slot);
@@ -178,12 +183,15 @@ public final class Monitors {
 		}
 	}
 
-	/** A fiber in an entry queue or a wait set; the timer of a timed wait as well. */
+	/** A fiber in an entry queue or a wait set; also the timer of a timed wait. */
 	private static final class Node extends Timers.Entry {
 		final Object key;
-		/** Holds to restore. */
+		/** Number of holds to restore. */
 		final int count;
-		/** In wait() no more, but without the monitor; under the stripe, read without. */
+		/**
+		 * Its wait() is over, but it does not have the monitor yet. Written under the stripe,
+		 * read without.
+		 */
 		volatile boolean wants;
 		Node next;
 
@@ -193,7 +201,7 @@ public final class Monitors {
 			this.count = count;
 		}
 
-		/* Time-out, or interrupt (claimed already): back to the entry queue. */
+		/* A timeout or (aborted(), claimed already) an interrupt: back to the entry queue. */
 		@Override
 		void expired() {
 			if (fiber.claim(ticket))
@@ -206,7 +214,7 @@ public final class Monitors {
 			back(this);
 		}
 
-		/* A wait has given the monitor up, and does not end without it. */
+		/* A wait() has given up the monitor and does not end without it. */
 		@Override
 		boolean abandon() {
 			super.cancel();
@@ -232,12 +240,12 @@ public final class Monitors {
 		return TABLE[slot(h)];
 	}
 
-	/** monitorenter. */
+	/** Replaces monitorenter. */
 	@Leaf
 	public static void enter(Object o) {
 		Fiber.step();
 		if (o == null)
-			throw new NullPointerException("Cannot enter synchronized block: it is on null");
+			throw new NullPointerException("Cannot enter synchronized block: the object is null");
 		if (!SelfLocked.on)
 			SelfLocked.look(o);
 		Context x = Context.get();
@@ -266,7 +274,10 @@ public final class Monitors {
 		enter(o, h, x, f);
 	}
 
-	/** Is that o's monitor, alone in its slot, and f's? Nobody else makes it so. */
+	/**
+	 * True: `there` is o's monitor, alone in its slot, and f owns it. No other thread can make
+	 * this true.
+	 */
 	private static boolean isHeld(Object there, Object o, Fiber f) {
 		return there instanceof Monitor && ((Monitor) there).owner == f
 			&& ((Monitor) there).key == o;
@@ -296,7 +307,7 @@ public final class Monitors {
 		f.takeV();
 	}
 
-	/** monitorexit. */
+	/** Replaces monitorexit. */
 	public static void exit(Object o) {
 		Context x = Context.get();
 		Fiber f = Fiber.of(x);
@@ -311,7 +322,10 @@ public final class Monitors {
 		}
 	}
 
-	/** False: nothing has changed, for it is not alone in its slot. */
+	/**
+	 * Exits a monitor that is alone in its slot. False: it is not alone, and nothing has
+	 * changed.
+	 */
 	private static boolean leaveAlone(Object o, int h, Context x, Fiber f) {
 		int k = slot(h);
 		Object there = SLOTS.get(k);
@@ -324,7 +338,7 @@ public final class Monitors {
 		}
 		if (!SLOTS.compareAndSet(k, m, null))
 			return false;
-		/* As clear(), which might find no stack. */
+		/* The same as clear(), for whose call there might be no stack. */
 		m.key = null;
 		m.owner = null;
 		m.count = 0;
@@ -344,14 +358,17 @@ public final class Monitors {
 			w.wake();
 	}
 
-	/** Before the stripe is taken: there is stack for all that follows, and nothing is open. */
+	/**
+	 * Called before the stripe is taken: ensures enough stack for all that follows, ends a wait
+	 * that an error left open, and makes owed exits.
+	 */
 	private static void ready(Context x, Fiber f) {
 		Fiber.room();
 		f.settle();
 		pay(x, f);
 	}
 
-	/** The exits for which f, which ran or runs there, had no stack. */
+	/** Makes the exits for which f, which runs or ran on this thread, had no stack. */
 	static void pay(Context x, Fiber f) {
 		if (x.owed == null)
 			return;
@@ -366,12 +383,15 @@ public final class Monitors {
 	private static Monitor owned(Stripe s, Object o, int h, Fiber f) {
 		Monitor m = s.find(o, h);
 		if (m == null || m.owner != f)
-			throw o == null ? new NullPointerException("the monitor of null")
+			throw o == null ? new NullPointerException("the object of the monitor is null")
 				: new IllegalMonitorStateException("current thread is not owner");
 		return m;
 	}
 
-	/** Under the stripe. Hands the monitor on; who got it must be woken. */
+	/**
+	 * Under the stripe. Frees the monitor or hands it over to the first in the entry queue.
+	 * Returns the new owner, which the caller must wake; null: none.
+	 */
 	private static Fiber release(Stripe s, Monitor m) {
 		Node n = m.entryHead;
 		if (n != null) {
@@ -391,7 +411,7 @@ public final class Monitors {
 		return null;
 	}
 
-	/** Object.wait(millis); 0: for ever. */
+	/** Replaces Object.wait(millis); 0: no timeout. */
 	@Leaf
 	public static void await(Object o, long millis) throws InterruptedException {
 		await(o, millis, AWAIT_MILLIS, null);
@@ -401,7 +421,7 @@ public final class Monitors {
 		await(o, millis, AWAIT_MILLIS, c);
 	}
 
-	/** TimeUnit.timedWait. */
+	/** Replaces TimeUnit.timedWait. */
 	@Leaf
 	public static void timedWait(TimeUnit u, Object o, long time)
 			throws InterruptedException {
@@ -431,7 +451,7 @@ public final class Monitors {
 				m.waitTail.next = n;
 			m.waitTail = n;
 			if (f.isInterrupted() && f.claim(t)) {
-				/* Between the test and begin(): leave by the same way as later ones. */
+				/* The interrupt came between the check and begin(): undo the wait. */
 				unlink(m, n);
 				f.testInterrupted();
 				f.waiter = null;
@@ -449,7 +469,7 @@ public final class Monitors {
 			f.takeV();
 	}
 
-	/** Object.wait(). */
+	/** Replaces Object.wait(). */
 	@Leaf
 	public static void await(Object o) throws InterruptedException {
 		await(o, 0, AWAIT, null);
@@ -459,7 +479,7 @@ public final class Monitors {
 		await(o, 0, AWAIT, c);
 	}
 
-	/** Object.wait(millis, nanos). */
+	/** Replaces Object.wait(millis, nanos). */
 	@Leaf
 	public static void await(Object o, long millis, int nanos) throws InterruptedException {
 		if (nanos < 0 || nanos > 999_999)
@@ -495,7 +515,10 @@ public final class Monitors {
 		}
 	}
 
-	/** Wait set's head to the entry queue; false: a time-out or an interrupt has it. */
+	/**
+	 * Moves the head of the wait set to the entry queue; false: a timeout or an interrupt has
+	 * claimed it.
+	 */
 	private static boolean toEntry(Monitor m) {
 		Node n = m.waitHead;
 		m.waitHead = n.next;
@@ -510,7 +533,9 @@ public final class Monitors {
 		return true;
 	}
 
-	/** A claimed waiter that was not notified wants its monitor back. */
+	/**
+	 * Gives the monitor back to a claimed waiter that was not notified, or queues it for entry.
+	 */
 	private static void back(Node n) {
 		int h = hash(n.key);
 		Stripe s = stripe(h);
@@ -550,7 +575,7 @@ public final class Monitors {
 		}
 	}
 
-	/** Out of the entry queue. */
+	/** Removes n from the entry queue. */
 	private static void forget(Node n) {
 		int h = hash(n.key);
 		Stripe s = stripe(h);
@@ -575,7 +600,7 @@ public final class Monitors {
 		}
 	}
 
-	/** Thread.holdsLock: either kind of lock. */
+	/** True: the caller holds o's monitor, ours or the JVM's. */
 	public static boolean holds(Object o) {
 		Context x = Context.get();
 		Fiber f = Fiber.of(x);
@@ -600,7 +625,10 @@ public final class Monitors {
 		return w instanceof Node ? ((Node) w).key : null;
 	}
 
-	/** Does f wait to have a monitor, for the first time or again? Then not for a notify. */
+	/**
+	 * True: f waits to get a monitor, for the first time or again after wait(), and not for a
+	 * notify.
+	 */
 	static boolean isBlocked(Fiber f) {
 		Waiter w = f.waiter;
 		return w instanceof Node && (f.waitKind == Fiber.W_ENTER || ((Node) w).wants);
@@ -610,7 +638,10 @@ public final class Monitors {
 		return w instanceof Node ? ((Node) w).count : 0;
 	}
 
-	/** f, loaded, is again in wait() for o, or wants to enter; then unwound(). */
+	/**
+	 * Puts f, which was loaded, into wait() on o again, or lets it enter. The caller then calls
+	 * unwound().
+	 */
 	static void adoptWait(Fiber f, int kind, Object o, int count, long nanos) {
 		int h = hash(o);
 		Stripe s = stripe(h);
@@ -641,7 +672,7 @@ public final class Monitors {
 			f.rt.timers.add(n, Math.max(1, nanos));
 	}
 
-	/** Who holds it, or null. */
+	/** The fiber that holds o's monitor, or null. */
 	static Fiber owner(Object o) {
 		int h = hash(o);
 		if (SLOTS.get(slot(h)) == null)
@@ -653,7 +684,10 @@ public final class Monitors {
 		}
 	}
 
-	/** A thread has ended: whoever waits on the Thread object, as the JVM does it. */
+	/**
+	 * Called when a thread has ended: notifies the waiters on the Thread object, as the JVM
+	 * does.
+	 */
 	static void ended(Object thread) {
 		int h = hash(thread);
 		if (SLOTS.get(slot(h)) == null)
@@ -671,7 +705,7 @@ public final class Monitors {
 		}
 	}
 
-	/** Object and count, in turn, of what f holds. */
+	/** The monitors that f holds: object and count in turn. */
 	static java.util.List<Object> heldBy(Fiber f) {
 		java.util.List<Object> l = new java.util.ArrayList<>(0);
 		for (Stripe s : TABLE)
@@ -688,20 +722,20 @@ public final class Monitors {
 		return l;
 	}
 
-	/** f, which does not run yet, holds o: free until now. */
+	/** Makes f, which does not run yet, the owner of o's monitor, which must be free. */
 	static void adopt(Fiber f, Object o, int count) {
 		int h = hash(o);
 		Stripe s = stripe(h);
 		synchronized (s) {
 			if (s.find(o, h) != null)
-				throw new IllegalStateException("held: " + o.getClass().getName());
+				throw new IllegalStateException("the monitor is held: " + o.getClass().getName());
 			Monitor m = s.make(o, h);
 			m.owner = f;
 			m.count = count;
 		}
 	}
 
-	/** f, which was to run and never will, holds nothing. */
+	/** Frees all monitors of f, which was to run and never will. */
 	static void disown(Fiber f) {
 		java.util.List<Fiber> next = new java.util.ArrayList<>(0);
 		java.util.List<Object> held = heldBy(f);

@@ -7,8 +7,9 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Not translated, whatever the call graph says. When it does suspend, the lost-frame
- * check throws PinnedException at the caller.
+ * Keeps a method, or all methods of a class, from being translated, whatever the call graph
+ * says. If such a method does suspend, the lost-frame check throws a PinnedException at its
+ * caller.
  */
 @Retention(RetentionPolicy.CLASS)
 @Target({ElementType.METHOD, ElementType.CONSTRUCTOR, ElementType.TYPE})

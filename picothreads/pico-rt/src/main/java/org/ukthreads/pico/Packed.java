@@ -6,21 +6,21 @@ import java.util.Arrays;
 import java.util.List;
 
 /*
- * Up to 16 frames in one object, for a crowd of threads that wait: 12 bytes a frame where
- * the frames took 40. It stands in the chain for what it holds (site is null, which no
- * other frame's is); the trampoline opens it when it comes there.
+ * Up to 16 frames in one object, for a large number of waiting threads: 12 bytes a frame where
+ * the frames took 40. It takes the place of these frames in the chain (its site is null, unlike
+ * any other frame's), and the trampoline opens it when it gets there.
  *
  *   bytes   for each frame, innermost first: site, ints, longs, references
- *   refs    the sites and the objects that the numbers in `bytes` name; 0 is null
+ *   refs    the sites and the objects to which the indices in `bytes` refer; 0 is null
  *
- * All are numbers of seven bits a byte, least first, the signed ones folded (0 -1 1 -2).
- * The opened frames are fresh copies of the site's blank one, so that a Packed may be
- * opened again (fork, dumps from other threads). Packing costs about as much as a
- * suspension of the same depth, so it is for the many: PicoRuntime.packs.
+ * All values in `bytes` have seven bits a byte, least significant first; signed ones are folded
+ * (0 -1 1 -2). The opened frames are fresh copies of the site's blank one, so a Packed can be
+ * opened again (fork, dumps from other threads). Packing costs about as much as a suspension of
+ * the same depth, so it is used only among many threads: PicoRuntime.packs.
  */
 final class Packed extends Frame {
 	static final int MOST = 16;
-	/** Fewer are not worth the three objects. */
+	/** Fewer frames are not worth the three objects. */
 	private static final int LEAST = 4;
 
 	private final byte[] bytes;
@@ -33,10 +33,10 @@ final class Packed extends Frame {
 
 	@Override
 	int shape() {
-		throw new IllegalStateException("packed frames are opened first");
+		throw new IllegalStateException("a packed frame must be opened first");
 	}
 
-	/** The chain with what it begins with packed. */
+	/** Packs the frames at the beginning of a chain and returns the new chain. */
 	static Frame pack(Frame top) {
 		int n = 0;
 		for (Frame f = top; f != null && f.site != null; f = f.next)
@@ -123,7 +123,10 @@ final class Packed extends Frame {
 		}
 	}
 
-	/** The first of its frames, all linked, the last to what follows this one. */
+	/**
+	 * Returns the first of its frames, which are linked; the last is linked to what follows
+	 * this one.
+	 */
 	Frame open() {
 		return new Opener(this).all();
 	}
@@ -182,7 +185,7 @@ final class Packed extends Frame {
 		}
 	}
 
-	/** All frames of a chain, opened; the chain stays as it is. */
+	/** All frames of a chain, opened. The chain does not change. */
 	static List<Frame> frames(Frame top) {
 		List<Frame> l = new ArrayList<>();
 		for (Frame f = top; f != null; f = f.next) {

@@ -7,9 +7,9 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * May suspend. The translator sets it on what it translated; a program may set it too. On
- * a class: all its methods, and every method of the JDK's that they call and a program
- * may override.
+ * Marks a method that may suspend. The translator sets it on what it has translated; a program
+ * may set it, too. On a class it means all methods of the class, and all JDK methods that they
+ * call and that a program may override.
  */
 @Retention(RetentionPolicy.CLASS)
 @Target({ElementType.METHOD, ElementType.CONSTRUCTOR, ElementType.TYPE})

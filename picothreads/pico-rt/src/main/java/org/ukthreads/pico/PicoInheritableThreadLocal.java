@@ -4,7 +4,10 @@ package org.ukthreads.pico;
 import java.util.Map;
 import java.util.WeakHashMap;
 
-/** The inheritable kind: a new PicoThread starts with childValue of its maker's. */
+/**
+ * Replaces InheritableThreadLocal: a new PicoThread starts with childValue() of the value of
+ * the thread that makes it.
+ */
 @Internal
 public class PicoInheritableThreadLocal<T> extends InheritableThreadLocal<T> {
 	public PicoInheritableThreadLocal() {}
@@ -16,7 +19,7 @@ public class PicoInheritableThreadLocal<T> extends InheritableThreadLocal<T> {
 			: PicoThreadLocal.get(f, this, this::initialValue);
 	}
 
-	/** On a platform thread: what pico threads that it makes will inherit. */
+	/** On a platform thread: notes the value for the pico threads that it makes. */
 	private T noted(T v) {
 		Fiber.noted(true).put(this, v == null ? PicoThreadLocal.NULL : v);
 		return v;
@@ -58,7 +61,7 @@ public class PicoInheritableThreadLocal<T> extends InheritableThreadLocal<T> {
 				m = new WeakHashMap<>(4);
 			Object v = e.getValue();
 			v = v == PicoThreadLocal.NULL ? null : v;
-			/* childValue is the program's, and our frame below it cannot be captured. */
+			/* childValue() is the program's code, and our frame below it cannot be captured. */
 			Pins.enter();
 			try {
 				v = ((PicoInheritableThreadLocal<?>) e.getKey()).child(v);

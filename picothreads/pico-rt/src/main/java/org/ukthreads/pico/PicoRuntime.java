@@ -13,21 +13,22 @@ import java.util.concurrent.atomic.AtomicLong;
  *        |                                  | then wait in its reactor
  *        +--- timers, reactor, other fibers, platform threads (rt.ready)
  *
- * A carrier that finds nothing puts itself in `idle` *before* it looks a last time; a
- * ready() that comes later finds it there and wakes it. The order (list, look) against
- * (queue, list) is what makes a lost wake-up impossible; both go through the idle lock.
+ * A carrier that finds nothing puts itself in `idle` *before* it looks a last time; a ready()
+ * that comes later finds it there and wakes it. The order (list, look) against (queue, list)
+ * makes a lost wake-up impossible. The carrier counts itself in the volatile `sleepers` under
+ * the idle lock; ready() takes that lock only if it reads a count that is not 0.
  *
- * While one sleeps, no timer is late: of the carriers in `idle` one at least sleeps no longer
- * than until the first is due (the keeper). So wakeOne() takes the one that sleeps longest,
- * and who leaves with work, or adds a timer that is the first, sees to it that one of the
- * others looks again (guard).
+ * No timer is late while a carrier sleeps: at least one of the carriers in `idle` (the keeper)
+ * sleeps no longer than until the first timer is due. So wakeOne() takes the carrier that
+ * sleeps longest. A carrier that leaves with work, and a thread that adds a timer which is the
+ * first, make another carrier look again if that is necessary (guard).
  *
  * Lock order: monitor stripe > idle > (scheduler's own, timers, lost). None is held when
  * program code runs.
  */
 /**
- * Carriers, a scheduler, timers and a clock: what pico threads run on. A program needs only
- * {@link #main}; a test may make its own. Times are nanoseconds.
+ * The carriers, scheduler, timers and clock on which pico threads run. A program needs only
+ * {@link #main}; a test may make a runtime of its own. Times are in nanoseconds. Thread-safe.
  */
 public final class PicoRuntime {
 	final Timers timers = new Timers(this);
@@ -38,14 +39,14 @@ public final class PicoRuntime {
 	private final AtomicInteger threads = new AtomicInteger();
 	private final AtomicLong live = new AtomicLong();
 	private final ArrayDeque<CarrierThread> spares = new ArrayDeque<>();
-	/** Carriers for which no OS thread could be made; likewise under spares. */
+	/** Carriers for which no OS thread could be made. Also under spares. */
 	private final ArrayDeque<Carrier> orphans = new ArrayDeque<>();
 	private final Object idle = new Object();
 	private final Lost lost = new Lost();
 	private final Watch watch;
-	/** Carriers that sleep or are about to; written under idle. */
+	/** Number of carriers that sleep or are about to. Written under idle. */
 	private volatile int sleepers;
-	/** When the first of those that sleep looks at the timers again; likewise. */
+	/** The earliest time at which one of them looks at the timers again. Written under idle. */
 	private volatile long keeps = Timers.NONE;
 	private volatile boolean stopped;
 	private boolean running;
@@ -55,7 +56,7 @@ public final class PicoRuntime {
 			Integer.getInteger("pico.carriers", 1), null, Clock.REAL);
 	}
 
-	/** The default one: -Dpico.carriers=N, one unless told. */
+	/** Returns the default runtime. It has -Dpico.carriers=N carriers (1). */
 	public static PicoRuntime main() {
 		PicoRuntime r = installed;
 		return r != null ? r : Main.RT;
@@ -63,12 +64,17 @@ public final class PicoRuntime {
 
 	private static volatile PicoRuntime installed;
 
-	/** Makes r the default; for simulations and tests, before any thread is made. */
+	/**
+	 * Makes r the default runtime, for simulations and tests. Called before any thread is made.
+	 */
 	public static void install(PicoRuntime r) {
 		installed = r;
 	}
 
-	/** scheduler null: round-robin. */
+	/**
+	 * Makes a runtime. scheduler null: round-robin. Throws IllegalArgumentException if carriers
+	 * is less than 1.
+	 */
 	public PicoRuntime(String name, int carriers, Scheduler scheduler, Clock clock) {
 		if (carriers < 1)
 			throw new IllegalArgumentException("carriers: " + carriers);
@@ -81,7 +87,10 @@ public final class PicoRuntime {
 		watch = clock == Clock.REAL ? Watch.of(this, this.carriers) : null;
 	}
 
-	/** A light thread without a java.lang.Thread (one is made if its code asks). */
+	/**
+	 * Makes a light thread without a java.lang.Thread (one is made if its code asks for it).
+	 * The caller starts it.
+	 */
 	public Fiber fiber(Runnable task) {
 		return new Fiber(this, task);
 	}
@@ -94,12 +103,12 @@ public final class PicoRuntime {
 		return carriers.length;
 	}
 
-	/** Fibers started and not ended. */
+	/** Returns the number of fibers that were started and have not ended. */
 	public long live() {
 		return live.get();
 	}
 
-	/** Ends the carriers; fibers that are left never run again. */
+	/** Ends the carriers. Fibers that have not ended never run again. */
 	public void shutdown() {
 		stopped = true;
 		synchronized (idle) {
@@ -115,10 +124,10 @@ public final class PicoRuntime {
 	}
 
 	/**
-	 * Shuts down and waits until no carrier runs a fiber; the threads that are left are
-	 * forgotten: they are not among PicoThread.all() and do not keep the JVM up. For
-	 * simulations, from a platform thread. A thread that its fiber blocks, or that computes
-	 * without a carrier, is not waited for.
+	 * Shuts down, waits until no carrier runs a fiber, and forgets the threads that are left:
+	 * they are not among PicoThread.all() and do not keep the JVM running. For simulations,
+	 * called on a platform thread. It does not wait for an OS thread that its fiber blocks or
+	 * that computes without a carrier.
 	 */
 	public void abandon() throws InterruptedException {
 		shutdown();
@@ -134,7 +143,7 @@ public final class PicoRuntime {
 		return stopped;
 	}
 
-	/** f may run. From any thread. */
+	/** Makes f ready. From any thread. */
 	void ready(Fiber f) {
 		if (f.isForeign()) {
 			Thread t = f.blocked;
@@ -163,7 +172,10 @@ public final class PicoRuntime {
 			w.wakeup();
 	}
 
-	/** A timer became the first: a carrier that sleeps too long must look again. */
+	/**
+	 * Called when a new timer is the first one: a carrier that would sleep too long must look
+	 * again.
+	 */
 	void deadlineMoved() {
 		if (!running)
 			startCarriers();
@@ -173,13 +185,13 @@ public final class PicoRuntime {
 			guard();
 	}
 
-	/** With several carriers: one of those that sleep must not sleep beyond the first timer. */
+	/** With several carriers: wakes one if all that sleep would sleep beyond the first timer. */
 	private void guard() {
 		if (sleepers > 0 && Timers.before(timers.first(), keeps))
 			wakeOne();
 	}
 
-	/** Under idle: c is in it, and looks at the timers at `until`. */
+	/** Under idle: puts c in; it looks at the timers again at `until`. */
 	private void idle(Carrier c, long until) {
 		if (!c.idle)
 			sleepers++;
@@ -188,7 +200,7 @@ public final class PicoRuntime {
 		kept();
 	}
 
-	/** Under idle: c is not in it any more. */
+	/** Under idle: takes c out. */
 	private void busy(Carrier c) {
 		c.idle = false;
 		sleepers--;
@@ -208,7 +220,7 @@ public final class PicoRuntime {
 			if (running)
 				return;
 			CarrierThread first = new CarrierThread(this, threadName(), carriers[0]);
-			/* Without it nothing works, and the caller hears of it. */
+			/* Without it nothing works, so the caller gets the error. */
 			starter.accept(first);
 			running = true;
 			for (int k = 1; k < carriers.length; k++)
@@ -222,7 +234,10 @@ public final class PicoRuntime {
 		return name + "-carrier-" + threads.getAndIncrement();
 	}
 
-	/** The carrier's next fiber; waits for one. Null: the runtime has stopped. */
+	/**
+	 * Returns the carrier's next fiber and waits for one if necessary. Null: the runtime has
+	 * stopped.
+	 */
 	Fiber next(Carrier c) {
 		if ((++c.slices & 63) == 0) {
 			timers.expire();
@@ -245,7 +260,8 @@ public final class PicoRuntime {
 			}
 			f = scheduler.next(c);
 			long nap = f == null ? timers.untilNext() : 0;
-			/* The first one has changed: whoever did that may have looked before we slept. */
+			/* There is a new first timer: the thread that added it may have looked before we
+			 * were in `idle`. */
 			if (Timers.before(timers.first(), first))
 				nap = 0;
 			if (nap > 0 && !stopped && !clock.idle(nap))
@@ -260,7 +276,7 @@ public final class PicoRuntime {
 		}
 	}
 
-	/** c sleeps no more. */
+	/** Takes c out of `idle` if it is there. */
 	void awake(Carrier c) {
 		synchronized (idle) {
 			if (c.idle)
@@ -268,12 +284,12 @@ public final class PicoRuntime {
 		}
 	}
 
-	/** No carrier has anything to do. */
+	/** True: all carriers sleep or are about to. */
 	boolean sleeps() {
 		return sleepers == carriers.length;
 	}
 
-	/** Above so many live threads, those that wait have their frames packed; -1: always. */
+	/** Above this number of live fibers, the frames of those that wait are packed; -1: always. */
 	private final long crowd = Long.getLong("pico.crowd", 10_000);
 
 	boolean packs(Fiber f) {
@@ -287,7 +303,7 @@ public final class PicoRuntime {
 		t.blockFor(f);
 	}
 
-	/** c needs another OS thread. */
+	/** Hands c to another OS thread: a spare one or a new one. */
 	void replace(Carrier c) {
 		CarrierThread t;
 		synchronized (spares) {
@@ -306,10 +322,14 @@ public final class PicoRuntime {
 		t.carrier = c;
 	}
 
-	/** Tests may let it fail. */
+	/** Starts a new OS thread. Tests let it fail. */
 	static volatile java.util.function.Consumer<Thread> starter = Thread::start;
 
-	/** A thread for c, or c is an orphan; not null: one has become spare meanwhile. */
+	/**
+	 * Makes an OS thread for c and returns null. If that fails, returns a thread that has
+	 * become spare meanwhile; if there is none, c is an orphan from now on, and null is
+	 * returned.
+	 */
 	private CarrierThread make(Carrier c) {
 		try {
 			starter.accept(new CarrierThread(this, threadName(), c));
@@ -325,7 +345,7 @@ public final class PicoRuntime {
 		}
 	}
 
-	/** A carrier without an OS thread, because none could be made: once more. */
+	/** Tries again to find an OS thread for an orphan. */
 	void adopt() {
 		Carrier c;
 		synchronized (spares) {
@@ -335,7 +355,7 @@ public final class PicoRuntime {
 			replace(c);
 	}
 
-	/** Another thread gets t's carrier; false: t is not stuck any more. */
+	/** Hands t's carrier to another thread; false: t is not stuck any more. */
 	boolean take(CarrierThread t, boolean hogs) {
 		Carrier c;
 		synchronized (lost) {
@@ -350,8 +370,8 @@ public final class PicoRuntime {
 	}
 
 	/**
-	 * By t, which ran f and takes no part without a carrier any more. True: its flag is up,
-	 * is f's from now on, and f's wait may have to end.
+	 * Called by t, which has run f without a carrier, when it stops doing so. True: t's
+	 * interrupt flag was set; it is f's from now on and may have to end f's wait.
 	 */
 	boolean found(CarrierThread t, Fiber f) {
 		synchronized (lost) {
@@ -363,7 +383,7 @@ public final class PicoRuntime {
 		}
 	}
 
-	/** Who runs without a carrier because it gave it up (Pins.away). */
+	/** Number of threads that run without a carrier because they gave it up (Pins.away). */
 	private final AtomicInteger outside = new AtomicInteger();
 
 	void outside(int more) {
@@ -371,16 +391,18 @@ public final class PicoRuntime {
 	}
 
 	/**
-	 * May a thread that gave its carrier up, for a parallel stream, make others ready? For
-	 * clocks; who finds nothing to run after this was false will find nothing.
+	 * True: a thread that gave up its carrier for a parallel stream may still make fibers
+	 * ready. For clocks: if this was false and there is nothing to run afterwards, no such
+	 * thread will change that.
 	 */
 	public boolean isOutside() {
 		return outside.get() > 0;
 	}
 
 	/**
-	 * Takes the carriers from the threads that hold them and do not come back. For simulations,
-	 * before {@link #abandon}: those fibers go on as they are, until they wait.
+	 * Takes the carriers from threads that hold them and do not come back. For simulations,
+	 * before {@link #abandon}. The fibers on these threads go on without a carrier until they
+	 * wait.
 	 */
 	public void unseat() {
 		for (Carrier c : carriers) {
@@ -390,7 +412,7 @@ public final class PicoRuntime {
 		}
 	}
 
-	/** Threads that compute without a carrier. */
+	/** Number of threads that compute without a carrier. */
 	int hogs() {
 		int n = 0;
 		synchronized (lost) {
@@ -401,7 +423,10 @@ public final class PicoRuntime {
 		return n;
 	}
 
-	/** What has changed of those without a carrier: interrupts, and who computes no more. */
+	/**
+	 * Updates the threads without a carrier: lends them interrupts, and notes which of them
+	 * compute no more.
+	 */
 	void look() {
 		synchronized (lost) {
 			for (CarrierThread t = lost.first; t != null; t = t.nextLost) {
@@ -412,7 +437,10 @@ public final class PicoRuntime {
 		}
 	}
 
-	/** f may be stuck in a call of the JDK that an interrupt ends. */
+	/**
+	 * Lends f's interrupt if f has no carrier: f may be stuck in a JDK call that an interrupt
+	 * ends.
+	 */
 	void interruptOutside(Fiber f) {
 		synchronized (lost) {
 			CarrierThread t = withoutCarrier(f);
@@ -422,8 +450,9 @@ public final class PicoRuntime {
 	}
 
 	/**
-	 * Under lost: f's interrupt, if it has not seen it yet, becomes its OS thread's. Not while
-	 * a wait is open: who opened it looks, or who interrupts ends it.
+	 * Under lost: moves f's interrupt, if f has not seen it yet, to its OS thread. Not while a
+	 * wait is open: then the thread that opened it looks at the flag, or the interrupting
+	 * thread ends the wait.
 	 */
 	private static void lend(CarrierThread t, Fiber f) {
 		if (f == null || !f.interrupted || (f.wait & 1) != 0)
@@ -433,17 +462,20 @@ public final class PicoRuntime {
 		t.interrupt();
 	}
 
-	/** f's flag, wherever it is, comes down; true: it was up. On t, which f runs on. */
+	/**
+	 * Clears f's interrupt wherever it is; true: it was set. Called on t, the thread that runs
+	 * f.
+	 */
 	boolean takeBack(Fiber f, CarrierThread t) {
 		synchronized (lost) {
 			boolean i = f.interrupted;
-			if (i) /* else one that comes now would be lost */
+			if (i) /* cleared unconditionally, a new one could be lost */
 				f.interrupted = false;
 			return t.lent && Thread.interrupted() || i;
 		}
 	}
 
-	/** An interrupt has ended f's wait: it is down, wherever it is. */
+	/** Clears f's interrupt wherever it is, because it has ended f's wait. */
 	void withdraw(Fiber f) {
 		synchronized (lost) {
 			f.interrupted = false;
@@ -455,7 +487,10 @@ public final class PicoRuntime {
 		}
 	}
 
-	/** Is f's interrupt its OS thread's, and not seen yet? For other threads. */
+	/**
+	 * True: f is interrupted; its flag may be lent to its OS thread, where nothing has seen it
+	 * yet. For other threads.
+	 */
 	boolean hasLent(Fiber f) {
 		synchronized (lost) {
 			CarrierThread t = withoutCarrier(f);
@@ -463,7 +498,7 @@ public final class PicoRuntime {
 		}
 	}
 
-	/** Under lost. */
+	/** Under lost: the thread that runs f without a carrier, or null. */
 	private CarrierThread withoutCarrier(Fiber f) {
 		for (CarrierThread t = lost.first; t != null; t = t.nextLost)
 			if (t.context.fiber == f)
@@ -471,7 +506,7 @@ public final class PicoRuntime {
 		return null;
 	}
 
-	/** t has nothing to do: the next one that is needed, or at once an orphan's. By t. */
+	/** Makes t spare, or gives it an orphan at once. Called by t. */
 	void spare(CarrierThread t) {
 		Carrier c;
 		synchronized (spares) {
@@ -484,14 +519,14 @@ public final class PicoRuntime {
 		give(c, t);
 	}
 
-	/** OS threads that wait for the next pin. */
+	/** Returns the number of spare OS threads, which wait for the next pin. */
 	public int spares() {
 		synchronized (spares) {
 			return spares.size();
 		}
 	}
 
-	/** The OS thread that runs f now, or blocks for it; null: f is in its frames. */
+	/** The OS thread that runs f now or blocks for it; null: f is only in its frames. */
 	Thread carrying(Fiber f) {
 		Thread t = f.blocked;
 		if (t != null)
@@ -506,7 +541,7 @@ public final class PicoRuntime {
 		}
 	}
 
-	/** OS threads made so far: carriers and spares. */
+	/** Returns the number of OS threads that were made for carriers and as spares. */
 	public int osThreads() {
 		return threads.get();
 	}
@@ -523,13 +558,13 @@ public final class PicoRuntime {
 			KeptFiber.LIVE.remove(f);
 	}
 
-	/** It throws nothing itself. */
+	/** Prints e. It throws nothing itself. */
 	void uncaught(Object in, Throwable e) {
 		try {
 			System.err.print("Exception in " + in + " ");
 			e.printStackTrace();
 		} catch (Throwable again) {
-			/* No memory, or a getMessage of the program's. */
+			/* There is no memory, or the program's getMessage() has thrown. */
 		}
 	}
 }

@@ -10,29 +10,29 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /*
- * The java.lang.Thread of a translated program: same type, other engine.
+ * The java.lang.Thread of a translated program: the same type with another implementation.
  *
- * `new Thread(...)` becomes `new PicoThread(...)`, and a class that extends Thread
- * extends this one; signatures, casts and JDK interfaces (ThreadFactory, handlers) stay.
- * The JVM's own thread is never started: start() is overridden, and what Thread declares
- * final (join, isAlive) is replaced at the call site by Threads.*. Names, daemon flag,
- * priority, group, context class loader and handlers are inherited, they are plain data.
+ * `new Thread(...)` becomes `new PicoThread(...)`, and a class that extends Thread extends this
+ * one; signatures, casts and JDK interfaces (ThreadFactory, handlers) stay. The JVM's own
+ * thread is never started: start() is overridden, and calls of what is final in Thread (join,
+ * isAlive) become calls of Threads. The name, daemon flag, priority, group, context class
+ * loader and handlers are plain data and are inherited.
  */
 /**
- * The java.lang.Thread of a fiber: what {@code new Thread} is in translated code. Its methods
- * mean what the JDK says, and throw what it says.
+ * The java.lang.Thread of a fiber: what {@code new Thread} makes in translated code. Its
+ * methods do and throw what the JDK's documentation says.
  */
 public class PicoThread extends Thread {
 	final Fiber fiber;
 	private final Runnable target;
-	/** What Thread.isVirtual says. */
+	/** The result of Thread.isVirtual(). */
 	final boolean virtual;
-	/** The group that all virtual threads say they are in; they are not. */
+	/** The group that all virtual threads report, although it does not list them. */
 	static volatile ThreadGroup virtualGroup;
 	private volatile boolean ended;
-	/** ThreadLocal values; only the thread itself touches them. */
+	/** ThreadLocal values. Only the thread itself uses them. */
 	Map<ThreadLocal<?>, Object> locals;
-	/** Who joins: under this list. */
+	/** The threads that wait in join(). Under this list. */
 	private final List<Joiner> joiners = new ArrayList<>(0);
 
 	private static final Set<PicoThread> LIVE = ConcurrentHashMap.newKeySet();
@@ -93,7 +93,7 @@ public class PicoThread extends Thread {
 		inherit(inheritLocals);
 	}
 
-	/** As the JVM's own builders made it. */
+	/** A thread like one that the JVM's own builders made. */
 	PicoThread(Thread like, Runnable target, boolean virtual, boolean inheritLocals) {
 		super(virtual ? null : like.getThreadGroup(), null, like.getName(), 0);
 		this.target = target;
@@ -133,7 +133,7 @@ public class PicoThread extends Thread {
 		return t;
 	}
 
-	/** What the new thread takes from the one that makes it. */
+	/** Takes over what a new thread inherits from the thread that makes it. */
 	private void inherit(boolean locals) {
 		Fiber parent = Context.get().fiber;
 		if (parent == null) {
@@ -187,7 +187,7 @@ public class PicoThread extends Thread {
 		}
 	}
 
-	/** Also called by subclasses, from wherever they like, and by who does not start it. */
+	/** Also called by subclasses, from anywhere, and by programs that do not start the thread. */
 	@Pico
 	@Override
 	public void run() {
@@ -203,20 +203,21 @@ public class PicoThread extends Thread {
 		}
 	}
 
-	/** On the carrier, as this thread, when its code has ended. */
+	/** Called on the carrier, as this thread, when its code has ended. */
 	void ended(Throwable e) {
 		try {
 			if (e != null)
 				getUncaughtExceptionHandler().uncaughtException(this, e);
 		} catch (Throwable again) {
-			/* As the JVM: ignored. */
+			/* Ignored, as in the JVM. */
 		}
-		/* Who sees that it has ended does not find it in its group any more. */
+		/* Before `ended` is set: a thread that sees its end must not find it in its group any
+		 * more. */
 		LIVE.remove(this);
 		synchronized (joiners) {
 			ended = true;
 		}
-		/* Nothing is made: there may be no memory. */
+		/* This allocates nothing, because there may be no memory. */
 		for (Joiner j; (j = joiner()) != null;)
 			if (j.fiber.claim(j.ticket)) {
 				j.fiber.retJ = 1;
@@ -263,12 +264,12 @@ public class PicoThread extends Thread {
 		}
 	}
 
-	/** The thread that a wait is for the end of, or null. */
+	/** The thread for whose end w waits, or null. */
 	static PicoThread joined(Waiter w) {
 		return w instanceof Joiner ? ((Joiner) w).of : null;
 	}
 
-	/** Opens a wait for the end; false: it has ended. */
+	/** Opens a wait of f for the end of this thread; false: it has ended. */
 	boolean joinBegin(Fiber f, long nanos) {
 		Joiner j = new Joiner(f, this);
 		synchronized (joiners) {
@@ -301,7 +302,7 @@ public class PicoThread extends Thread {
 		if (!virtual) {
 			String s = super.toString();
 			String in = "," + getThreadGroup().getName() + "]";
-			/* Who has ended is in no group. */
+			/* A thread that has ended is in no group. */
 			return getState() == State.TERMINATED && s.endsWith(in)
 				? s.substring(0, s.length() - in.length()) + ",]" : s;
 		}
@@ -311,7 +312,7 @@ public class PicoThread extends Thread {
 			+ (c != null ? "@" + Thread.currentThread().getName() : "");
 	}
 
-	/** The light thread below: for schedulers, park and unpark. */
+	/** Returns the light thread below it, for schedulers, park and unpark. */
 	public Fiber fiber() {
 		return fiber;
 	}
@@ -321,7 +322,10 @@ public class PicoThread extends Thread {
 		return ended ? State.TERMINATED : state(fiber);
 	}
 
-	/** Who is STOPPING runs, on its way there: whoever sees it wait can see all its frames. */
+	/**
+	 * STOPPING is RUNNABLE: a thread that sees this one wait must be able to see all its
+	 * frames.
+	 */
 	static Thread.State state(Fiber fiber) {
 		switch (fiber.state) {
 		case Fiber.NEW:
@@ -341,16 +345,19 @@ public class PicoThread extends Thread {
 	public StackTraceElement[] getStackTrace() {
 		if (Context.get().fiber == fiber)
 			return Traces.here();
-		/* Ended, but its carrier may still be telling those who joined. */
+		/* It may have ended while its carrier still wakes the threads that joined it. */
 		return alive() ? Dump.trace(fiber) : new StackTraceElement[0];
 	}
 
-	/** Started and not ended. */
+	/** Returns the threads that were started and have not ended. */
 	public static Set<PicoThread> all() {
 		return new java.util.HashSet<>(LIVE);
 	}
 
-	/** Those of a runtime that has been shut down never run again: nothing waits for them. */
+	/**
+	 * Forgets the threads of a runtime that was shut down: they never run again, so the JVM
+	 * must not wait for them.
+	 */
 	static void forget(PicoRuntime rt) {
 		for (PicoThread t : LIVE)
 			if (t.fiber.rt == rt && LIVE.remove(t) && !t.isDaemon()
@@ -366,7 +373,7 @@ public class PicoThread extends Thread {
 		return m;
 	}
 
-	/** A platform thread that keeps the JVM up while a non-daemon pico thread lives. */
+	/** A platform thread that keeps the JVM running while a non-daemon pico thread lives. */
 	private static final class Keeper implements Runnable {
 		private static Thread keeper;
 

@@ -5,8 +5,8 @@ import java.util.WeakHashMap;
 import java.util.function.Supplier;
 
 /**
- * A ThreadLocal with a value for each fiber; on platform threads it is the JVM's. The
- * values hang on the fiber, keyed weakly, and go with it.
+ * A ThreadLocal with a value for each fiber; on platform threads it is the JVM's. The values
+ * belong to the fiber's thread, have weak keys, and disappear with the thread.
  */
 @Internal
 public class PicoThreadLocal<T> extends ThreadLocal<T> {
@@ -52,7 +52,7 @@ public class PicoThreadLocal<T> extends ThreadLocal<T> {
 		Object v = t == null || t.locals == null ? null : t.locals.get(key);
 		if (v != null)
 			return v == NULL ? null : (T) v;
-		/* initialValue is the program's, and our frame below it cannot be captured. */
+		/* initialValue() is the program's code, and our frame below it cannot be captured. */
 		T first;
 		Pins.enter();
 		try {

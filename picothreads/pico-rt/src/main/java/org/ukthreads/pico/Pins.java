@@ -8,25 +8,25 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 
 /*
- * Pins: stretches of the stack that cannot be captured, because a method that is not
- * translated is in the middle: the JDK calling back, a static initialiser, native code.
- * A fiber that blocks above one blocks its OS thread, a spare one takes the carrier, and
- * it is counted under the place that pinned. Two ways to know:
+ * Pins: parts of the stack that cannot be captured, because an untranslated method is in the
+ * middle (the JDK calling back, a static initialiser, native code). A fiber that blocks above
+ * one blocks its OS thread, a spare one takes the carrier, and the block is counted under its
+ * place. There are two ways to find a pin:
  *
- *   looked for   nothing is done around calls of untranslated code. What it can call is
- *                known: methods that override one of its own. Those that may suspend
- *                count their entry (`entered`), and a suspension after an entry looks at
- *                the stack (Walk), 0.2 to 0.4 us, before it throws.
- *   bracketed    enter and exit, where the stack does not show it: constructors and
+ *   looked for   calls of untranslated code have no bracket. The methods that it can call are
+ *                known: those that override one of its own. If such a method may suspend, it
+ *                counts its entry (`entered`), and a suspension after an entry looks at the
+ *                stack (Walk), 0.2 to 0.4 us, before it throws.
+ *   bracketed    enter and exit, where the stack does not show a pin: constructors and
  *                static initialisers of translated classes, method handles.
  *
- * A parallel stream pins, too: see away(). What blocks in untranslated code without coming
- * back is nobody's pin: the Watch sees to it.
+ * A parallel stream pins, too: see away(). A call that blocks in untranslated code is not a
+ * pin: the Watch takes its carrier.
  *
- * Rejected: a bracket around each call that may call back (what is stored in a HashMap?
- * one equals() that may suspend bracketed every call of java.util: 3 to 140 %).
+ * Rejected: a bracket around each call that may call back. It is unknown what a HashMap
+ * contains, so one equals() that may suspend bracketed every call of java.util: 3 to 140 %.
  */
-/** Threads that had to block an OS thread: how often, and where; all methods, from any thread. */
+/** Counts how often, and where, threads had to block an OS thread. Thread-safe. */
 public final class Pins {
 	private static final Map<String, LongAdder> BY_PLACE = new ConcurrentHashMap<>();
 	private static final AtomicLong BLOCKED = new AtomicLong();
@@ -35,20 +35,21 @@ public final class Pins {
 
 	private Pins() {}
 
-	/** Before a call of untranslated code that may call back. */
+	/** Opens a bracket, before a call of untranslated code that may call back. */
 	public static void enter() {
 		Context.get().pins++;
 	}
 
-	/** After it, however it ended. */
+	/** Closes the bracket, however the call ended. */
 	public static void exit() {
 		Context.get().pins--;
 	}
 
 	/**
-	 * A stream becomes parallel: its threads are the JVM's, and who asks it for its result
-	 * waits for them inside the JDK, where nobody sees it wait. From here to the next
-	 * suspension it runs without a carrier: what they wait for may need it.
+	 * Called when a stream becomes parallel. Its threads are the JVM's, and a fiber that asks
+	 * for its result waits for them inside the JDK, unknown to the runtime. What these threads
+	 * wait for may need the carrier, so from here to its next suspension the fiber runs without
+	 * one.
 	 */
 	public static void away() {
 		Context x = Context.get();
@@ -59,7 +60,9 @@ public final class Pins {
 		((CarrierThread) Thread.currentThread()).leave();
 	}
 
-	/** The calling fiber, if it is away, needs a carrier again. */
+	/**
+	 * Gets a carrier again for the calling fiber, which is away. False: the caller is no fiber.
+	 */
 	static boolean back() {
 		Context x = Context.get();
 		if (x.fiber == null)
@@ -70,8 +73,8 @@ public final class Pins {
 	}
 
 	/**
-	 * The first act of a method that untranslated code may call (it overrides one of the
-	 * JDK's): who stops before the trampoline is back looks at the stack.
+	 * The first act of a method that untranslated code may call (it overrides a JDK method). A
+	 * primitive that stops before the trampoline is reached again looks at the stack.
 	 */
 	public static void entered() {
 		Thread t = Thread.currentThread();
@@ -86,12 +89,12 @@ public final class Pins {
 		BY_PLACE.computeIfAbsent(place(), k -> new LongAdder()).increment();
 	}
 
-	/** The Watch gave its carrier away, for what the stack shows. */
+	/** Counts a carrier that the Watch has taken, under the place that the stack shows. */
 	static void taken(StackTraceElement[] stack) {
 		TAKEN.computeIfAbsent(place(stack), k -> new LongAdder()).increment();
 	}
 
-	/** The program's innermost method, and what of the JDK it called. */
+	/** The program's innermost method, and the JDK method that it called. */
 	private static String place(StackTraceElement[] stack) {
 		String called = "";
 		for (StackTraceElement e : Traces.running(stack)) {
@@ -102,10 +105,10 @@ public final class Pins {
 				return called.isEmpty() ? m : called + " in " + m;
 			called = m;
 		}
-		return called.isEmpty() ? "nothing of the program" : called;
+		return called.isEmpty() ? "no method of the program" : called;
 	}
 
-	/** How often a carrier was taken from a thread that was stuck (place to count). */
+	/** Returns how often a carrier was taken from a stuck thread, by place. */
 	public static Map<String, Long> taken() {
 		return sums(TAKEN);
 	}
@@ -114,7 +117,10 @@ public final class Pins {
 		LOST.incrementAndGet();
 	}
 
-	/** The innermost frame that is not the runtime's: what waits; or how the runtime came to. */
+	/**
+	 * The innermost method that is not the runtime's; if there is none, the runtime's outermost
+	 * one.
+	 */
 	private static String place() {
 		StackTraceElement[] st = new Throwable().getStackTrace();
 		String outer = "";
@@ -128,17 +134,17 @@ public final class Pins {
 		return "the runtime, in " + outer;
 	}
 
-	/** How often a pinned fiber blocked its OS thread. */
+	/** Returns how often a pinned fiber blocked its OS thread. */
 	public static long blocked() {
 		return BLOCKED.get();
 	}
 
-	/** How many suspensions ended in PinnedException. */
+	/** Returns how many suspensions ended in a PinnedException. */
 	public static long lostFrames() {
 		return LOST.get();
 	}
 
-	/** Place to count. */
+	/** Returns how often a pinned fiber blocked its OS thread, by place. */
 	public static Map<String, Long> report() {
 		return sums(BY_PLACE);
 	}

@@ -2,10 +2,10 @@
 package org.ukthreads.pico;
 
 /**
- * Where a simulated program may lose its turn: a translation with scheduling points calls
- * point() before each act that other threads can see (locks, monitors, volatile fields,
- * atomics...). Whoever simulates watches them and says whether another thread goes on; if not,
- * or where nobody watches, a point costs a read.
+ * Scheduling points: where a simulated program may lose its turn. A translation with scheduling
+ * points calls point() before each act that other threads can see (locks, monitors, volatile
+ * fields, atomics...). A simulation installs a watcher, which says whether another thread goes
+ * on. Without a watcher a point costs one read.
  */
 @Internal
 public final class Points {
@@ -16,19 +16,20 @@ public final class Points {
 	/** Decides at each point; called on the carrier, as the fiber that has reached it. */
 	public interface Watcher {
 		/**
-		 * True: the fiber leaves its carrier here, and is ready again. Where pinned is set it
-		 * cannot, because code that is not translated is on its stack: the answer is ignored.
+		 * Returns true if the fiber is to leave its carrier here; it is ready again at once. If
+		 * pinned is set it cannot leave, because untranslated code is on its stack: the result
+		 * is ignored.
 		 */
 		boolean leaves(Fiber f, int kind, boolean pinned);
 	}
 
 	private static final MethodRef POINT = MethodRef.primitive(Points.class, "point", "(I)V");
-	/** Set between runs, read by the carriers that are made after it. */
+	/** Set between runs, read by the carriers that are made afterwards. */
 	private static volatile Watcher watcher;
 
 	private Points() {}
 
-	/** From now on w decides; null: nobody, and nobody leaves. */
+	/** Installs a watcher; null: there is none, and no fiber leaves. */
 	public static void watch(Watcher w) {
 		watcher = w;
 	}

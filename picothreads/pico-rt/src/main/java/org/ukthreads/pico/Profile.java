@@ -8,12 +8,12 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Which methods suspend: with -Dpico.profile=FILE each frame that is pushed is counted
- * under its method, and the JVM writes FILE when it ends. The translator reads it
- * (`--hot`) and gives twins to those that suspend often.
+ * Records which methods suspend. With -Dpico.profile=FILE each pushed frame is counted under
+ * its method, and the JVM writes FILE when it ends. The translator reads it (`--hot`) and makes
+ * twins of the methods that suspend often.
  *
  *   suspensions N
- *   COUNT CLASS NAME DESCRIPTOR          most first
+ *   COUNT CLASS NAME DESCRIPTOR          highest count first
  */
 final class Profile {
 	private static final String FILE = System.getProperty("pico.profile");
@@ -28,12 +28,12 @@ final class Profile {
 
 	private Profile() {}
 
-	/** A primitive unwinds. */
+	/** Counts a suspension. */
 	static void suspension() {
 		SUSPENSIONS.incrementAndGet();
 	}
 
-	/** m's frame was pushed, or m was passed. */
+	/** Counts a frame of m that was pushed, or m that was passed. */
 	static void pushed(MethodRef m) {
 		m.suspended.incrementAndGet();
 	}

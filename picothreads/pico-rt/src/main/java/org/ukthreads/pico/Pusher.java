@@ -2,16 +2,17 @@
 package org.ukthreads.pico;
 
 /*
- * A suspension: who unwinds, and the frames so far. What a translated handler does with it:
- * at() checks the call that the handler stands behind, push() makes the frame.
+ * A suspension: the continuation that unwinds, and its frames so far. A translated handler
+ * calls at(), which checks the call that the handler guards, and then push(), which makes the
+ * frame.
  *
- * There is a new one now and then, so it is young, as the frames are. The same fields in
- * Capture, which is old, cost a fence of G1's for each store (217 ns down, suspend and return at
- * depth 10, now 133; the parallel collector had 111). Nor is it Capture's code: C2 inlines no
- * method of a Throwable's class.
+ * A new one is made now and then, so that it is young, like the frames. The same fields in
+ * Capture, which is old, cost a fence of G1's for each store (down the stack, suspend and
+ * return at depth 10: 217 ns, now 133; the parallel collector had 111). The methods are not in
+ * Capture, either: C2 inlines no method of a Throwable's class.
  */
 final class Pusher extends Pushes {
-	/** The frames go to it. */
+	/** The continuation that gets the frames. */
 	Continuation from;
 	/** Innermost first. */
 	Frame first;
@@ -19,13 +20,13 @@ final class Pusher extends Pushes {
 	/** The method whose frame was pushed last, or the primitive that suspends. */
 	MethodRef callee;
 
-	/** Frames pushed. */
+	/** Number of frames pushed. */
 	int count;
 
-	/** From here until the next: the frame that runs, resumed; its next are its callers. */
+	/** The resumed frame that runs now; its `next` is its callers. */
 	Frame running;
 
-	/** So many suspensions have the same one. */
+	/** Number of suspensions that use the same Pusher. */
 	static final int TIMES = 255;
 
 	Pusher(Frame running) {
@@ -38,7 +39,7 @@ final class Pusher extends Pushes {
 		count = 0;
 	}
 
-	/** The frames are where they belong, or lost. */
+	/** Called when the frames were taken over or are lost. */
 	void done() {
 		from = null;
 		first = null;
@@ -48,8 +49,8 @@ final class Pusher extends Pushes {
 	}
 
 	/**
-	 * The first half: the call of site s, on that receiver, must be what the suspension came
-	 * out of. Hot: a few loads and stores.
+	 * The first half: checks that the suspension came out of the call of site s on that
+	 * receiver. Hot: a few loads and stores.
 	 */
 	Pushes at(Capture c, Site s, Object on) {
 		Site.Ok o = s.ok;
@@ -59,7 +60,10 @@ final class Pusher extends Pushes {
 		return this;
 	}
 
-	/** The second: a frame with the values (`push`). Hand-made frames do their own check. */
+	/**
+	 * The second half: adds a frame with its values (`push`). Hand-made frames do their own
+	 * check.
+	 */
 	@Override
 	void add(Frame f, Site s) {
 		f.site = s;
@@ -79,7 +83,7 @@ final class Pusher extends Pushes {
 			Profile.pushed(s.method);
 	}
 
-	/** Of a frame with more values than the largest shape. */
+	/** Pushes a frame with more values than the largest shape. */
 	@Override
 	public void push(int[] i, long[] j, Object[] a) {
 		WideFrame f;
@@ -92,9 +96,10 @@ final class Pusher extends Pushes {
 	}
 
 	/**
-	 * What was unwound goes on here, with the error, above the method that cannot be: its
-	 * catch and finally blocks run, its locks are released, and then the error is thrown in
-	 * this method, too, at its call.
+	 * Ends the suspension because there is no memory for a frame. The frames unwound so far go
+	 * on here, with the error, on top of the method that cannot be unwound: their catch and
+	 * finally blocks run and their locks are released. Then the error is thrown in this method,
+	 * too, at its call.
 	 */
 	@Override
 	RuntimeException failed(OutOfMemoryError e) {

@@ -2,16 +2,22 @@
 package org.ukthreads.pico;
 
 /**
- * Where a carrier waits when nothing is ready: one per carrier, for the network.
+ * Where a carrier waits when nothing is ready. There is one per carrier, for the network.
  * poll() unparks (Fiber.unpark) the fibers whose events came, on the carrier's thread.
  */
 public interface Reactor {
-	/** Waits for events at most so long; 0: only looks; Long.MAX_VALUE: for ever. */
+	/**
+	 * Waits for events, at most that many nanoseconds; 0: only looks; Long.MAX_VALUE: no
+	 * timeout.
+	 */
 	void poll(long nanos);
 
-	/** From any thread: a poll that waits, or the next one, returns at once. */
+	/** Makes a poll that waits, or else the next one, return at once. From any thread. */
 	void wakeup();
 
-	/** The runtime was shut down: lets go of what it has. On the carrier's thread, once. */
+	/**
+	 * Frees what it holds. Called once, when the runtime was shut down, on the carrier's thread
+	 * if it has one.
+	 */
 	default void close() {}
 }

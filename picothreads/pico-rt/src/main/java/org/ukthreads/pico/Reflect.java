@@ -8,12 +8,12 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 
 /*
- * Method.invoke that can suspend. The JDK's own frames between the caller and the target
- * do nothing after the target returns but box its value and wrap what it throws; so when
- * a Capture comes out of them, one frame of ours, which does just that, stands for them.
+ * A Method.invoke that can suspend. After the target returns, the JDK's own frames between the
+ * caller and the target only box its value and wrap what it throws. So when a Capture comes out
+ * of them, one frame of ours, which does the same, takes their place.
  *
- * The JDK checks access for its caller, which is this class. Where that fails, the rules
- * are asked for the caller on the stack, and if it may, the method is opened.
+ * The JDK checks access for its caller, which is this class. If that fails, Java's rules are
+ * applied to the caller on the stack. If it may call the method, the method is opened.
  *
  * A method that a rule replaces at its calls is replaced here, too: see Instead.
  */
@@ -40,14 +40,14 @@ public final class Reflect {
 
 	private Reflect() {}
 
-	/** Of this class. */
+	/** The invoke() of this class. */
 	private static Method self;
 
-	/** As m.invoke(on, args). */
+	/** Replaces m.invoke(on, args). */
 	@Pico
 	public static Object invoke(Method m, Object on, Object[] args)
 			throws IllegalAccessException, InvocationTargetException {
-		/* Method.invoke called by reflection: this one, called by reflection. */
+		/* Method.invoke, called by reflection, becomes this method, called by reflection. */
 		if (m.getDeclaringClass() == Method.class && m.getName().equals("invoke")
 				&& on instanceof Method && args != null && args.length == 2) {
 			args = new Object[] {on, args[0], args[1]};
@@ -86,7 +86,7 @@ public final class Reflect {
 		}
 	}
 
-	/** False: its package is closed to all of us. */
+	/** Opens m; false: its package is closed to us. */
 	private static boolean opens(Method m) {
 		try {
 			m.setAccessible(true);
@@ -96,18 +96,24 @@ public final class Reflect {
 		}
 	}
 
-	/** Will the call get as far as the method? If not, the JDK says why. */
+	/** True: the call gets as far as the method. If not, the JDK says why. */
 	private static boolean isRight(Method m, Object on, Object[] args) {
 		return (args == null ? 0 : args.length) == m.getParameterCount()
 			&& (Modifier.isStatic(m.getModifiers()) || m.getDeclaringClass().isInstance(on));
 	}
 
-	/** Unsafe (of jdk.internal.misc, by who has opened it) is told for which loader. */
+	/**
+	 * What defines the class: `on`, but for Unsafe (of jdk.internal.misc, which the program has
+	 * opened) the loader among its arguments.
+	 */
 	private static Object definer(Object on, Object[] args) {
 		return on.getClass().getName().endsWith(".misc.Unsafe") && args.length > 4 ? args[4] : on;
 	}
 
-	/** Of what a loader (by who has opened it) or a Lookup defines: see Loaders. */
+	/**
+	 * Replaces the class file in the arguments if l is a loader (whose method the program has
+	 * opened) or a Lookup: see Loaders.
+	 */
 	private static Object[] defined(Object l, Object[] args) {
 		if (l instanceof MethodHandles.Lookup && args.length > 0 && args[0] instanceof byte[]) {
 			Object[] now = args.clone();
@@ -152,7 +158,10 @@ public final class Reflect {
 		return self;
 	}
 
-	/** Java's rules of access, for the first class on the stack that is not this one. */
+	/**
+	 * Applies Java's access rules to the first class on the stack that is neither this one nor
+	 * reflection.
+	 */
 	private static boolean mayCall(Method m) {
 		String caller = null;
 		for (StackTraceElement e : new Throwable().getStackTrace())
@@ -195,7 +204,7 @@ public final class Reflect {
 		return d < 0 ? name : name.substring(0, d);
 	}
 
-	/** What the invocation calls, as a site, for the lost-frame check. */
+	/** The invocation's call as a site, for the lost-frame check. */
 	private static Site target(Method m) {
 		boolean st = Modifier.isStatic(m.getModifiers());
 		return new Site(new Code(m.getDeclaringClass()) {
@@ -232,12 +241,12 @@ public final class Reflect {
 		return v;
 	}
 
-	/** A thread's task that calls a static method, such as main. */
+	/** Returns a task for a thread, which calls a static method, such as main. */
 	public static Runnable task(Method m, Object[] args) {
 		return new Task(m, args, null);
 	}
 
-	/** One that calls an object's method, and makes the object first. */
+	/** Returns a task that makes an object and calls its method. */
 	static Runnable task(Method m, Object[] args, Constructor<?> maker) {
 		return new Task(m, args, maker);
 	}
@@ -279,7 +288,7 @@ public final class Reflect {
 			}
 		}
 
-		/** As by any reflection: it pins where it waits. */
+		/** Pins where the constructor waits, like any reflection. */
 		private Object made() throws ReflectiveOperationException {
 			Pins.enter();
 			try {

@@ -2,32 +2,34 @@
 package org.ukthreads.pico;
 
 /**
- * Where threads wait at an object (a lock, a queue). A thread that is saved while it waits
- * at an object that stays outside waits, when it is loaded, in the room of the object that
- * has the name then.
+ * The place where threads wait at an object (a lock, a queue). A thread may be saved while it
+ * waits at an object that is only known by a name and not saved with it. When the thread is
+ * loaded, it waits in the room of the object that has the name then.
  */
 @Internal
 public interface Room {
-	/** Whose it is. */
+	/** The object to which the room belongs. */
 	Object of();
 
-	/** One that a thread may have to itself: a lock. */
+	/** A room that one thread can own: that of a lock. */
 	interface Owned {
-		/** Who has it at this moment; null: nobody. */
+		/** The fiber that owns it at this moment; null: none. */
 		Fiber owner();
 	}
 
-	/** The object at whose room one waits. */
+	/** An object at whose room threads wait. */
 	interface Of {
 		Room room();
 	}
 
-	/** One who waits there. */
+	/** The record of a thread that waits there. */
 	interface Guest {
-		/** Where; null: it waits no longer. */
+		/** The room; null: it waits no longer. */
 		Room room();
 
-		/** It was loaded, and is about to wait again: in a room where nobody knows it. */
+		/**
+		 * Called when it was loaded and is about to wait again, in a room that may not know it.
+		 */
 		void back();
 	}
 }

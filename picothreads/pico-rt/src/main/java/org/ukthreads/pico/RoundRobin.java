@@ -2,12 +2,12 @@
 package org.ukthreads.pico;
 
 /*
- * First come, first served. The default.
+ * The default scheduler: first come, first served.
  *
- * Two intrusive queues through Fiber.link: `local` belongs to the one carrier and is
- * touched by the thread that keeps it (the common case costs no lock); `shared` is for the other
- * threads, and for every thread when there are several carriers.
- * Fairness: next() takes the shared ones in turn, one batch after one local round.
+ * Two intrusive queues through Fiber.link. The local one belongs to the only carrier; only the
+ * thread that keeps the carrier touches it, so the common case takes no lock. The shared one is
+ * for the other threads, and for all threads if there are several carriers. Fairness: next()
+ * takes all shared fibers at once, after 64 local ones or when there is no local one.
  */
 final class RoundRobin implements Scheduler {
 	private final boolean single;

@@ -2,12 +2,12 @@
 package org.ukthreads.pico;
 
 /**
- * A thread of the JVM that the runtime made for itself. Programs do not see these: who waits until
- * nobody else is left (Thread.activeCount), looks for threads that were forgotten, or interrupts
- * a whole group must meet the program's own.
+ * A thread of the JVM that the runtime made for itself. Programs do not see these threads. A
+ * program that waits until no other thread is left (Thread.activeCount), looks for threads that
+ * were forgotten, or interrupts a whole group must find only its own.
  */
 class RuntimeThread extends Thread {
-	/** The one that was there before the program, and waits for its main. */
+	/** The thread that was there before the program and waits for the program's main. */
 	private static volatile Thread host;
 
 	RuntimeThread(Runnable r, String name, long stack, boolean daemon) {
@@ -19,7 +19,7 @@ class RuntimeThread extends Thread {
 		host = t;
 	}
 
-	/** Is t the program's, or the JVM's? */
+	/** True: t is a thread of the program or of the JVM itself. */
 	static boolean isVisible(Thread t) {
 		return !(t instanceof RuntimeThread) && t != host;
 	}

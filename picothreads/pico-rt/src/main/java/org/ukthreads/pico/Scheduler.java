@@ -2,13 +2,13 @@
 package org.ukthreads.pico;
 
 /**
- * Which fiber runs next. One per runtime; methods are called from any thread, so an
- * implementation for several carriers (or with wakers outside the carriers) locks.
+ * Decides which fiber runs next. There is one per runtime. Its methods are called from any
+ * thread, so a scheduler for several carriers, or with wakers outside the carriers, must lock.
  */
 public interface Scheduler {
-	/** The fiber may run. It stays here until next() returns it. */
+	/** Takes a fiber that may run. The fiber stays here until next() returns it. */
 	void ready(Fiber f);
 
-	/** The next fiber for this carrier, or null when none is ready. Never blocks. */
+	/** Returns the next fiber for this carrier, or null if none is ready. Must not block. */
 	Fiber next(Carrier c);
 }

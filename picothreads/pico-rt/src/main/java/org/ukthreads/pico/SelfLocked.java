@@ -11,22 +11,22 @@ import java.util.Map;
 import java.util.Set;
 
 /*
- * Objects that lock themselves in code that is not translated: a StringBuffer, System.out,
- * Properties. They do it with the JVM's monitor, which keeps out nobody who holds ours. So a call
- * that does so from translated code takes ours first, for as long as it lasts (the translator's
- * SelfLocks), in the one order that there is: ours, then the JVM's.
+ * Objects that lock themselves in untranslated code: a StringBuffer, System.out, Properties.
+ * They use the JVM's monitor, which does not exclude a holder of ours. So a call of such code
+ * from translated code holds our monitor, too, for as long as it lasts (the translator's
+ * SelfLocks). The order is always ours, then the JVM's.
  *
- * Nearly no program waits in a block of such an object. Until one is in ours for the first time,
- * a call only reads `on`:
+ * Nearly no program waits in a block that locks such an object. Until our monitor of one is
+ * entered for the first time, a call only reads `on`:
  *
  *   off  --the first enter() of such an object: on, then GRACE, then the JVM's lock once-->  on
  *
- * Who read "off" is through by then, or has the JVM's lock of the object. What is not caught: a
- * thread that had no processor for all of GRACE between that read and the call, or that is in a
- * call of another such object for longer; once in the life of a JVM.
+ * By then a thread that read "off" has ended its call or has the JVM's lock of the object. Not
+ * covered: a thread that had no CPU for all of GRACE between that read and the call, or that is
+ * in a call of another such object for longer. This can happen once in the life of a JVM.
  *
- * Rejected: ours at every such call (a StringBuffer's append 40 > 100 ns); the JVM's lock in the
- * place of ours, which no thread can keep while it is not on a stack.
+ * Rejected: our monitor at every such call (a StringBuffer's append 40 > 100 ns); the JVM's
+ * lock in place of ours, because a thread cannot keep it while it is not on a stack.
  */
 @Internal
 public final class SelfLocked {
@@ -35,7 +35,10 @@ public final class SelfLocked {
 
 	private SelfLocked() {}
 
-	/** Before a call of o's method (its name and parameters): true if our monitor was taken. */
+	/**
+	 * Called before a call of o's method (its name and parameters). True: our monitor was
+	 * entered.
+	 */
 	public static boolean enter(Object o, String method) {
 		if (!on || o == null || !METHODS.get(o.getClass()).contains(method))
 			return false;
@@ -48,7 +51,7 @@ public final class SelfLocked {
 		return true;
 	}
 
-	/** After it. */
+	/** Called after it. held: what enter() returned. */
 	public static void exit(Object o, boolean held) {
 		if (held)
 			Monitors.exit(o);
@@ -56,7 +59,7 @@ public final class SelfLocked {
 
 	private static Class<?> last = Object.class;
 
-	/** One of our monitors of o is about to be taken. */
+	/** Called before our monitor of o is entered, while `on` is not set. */
 	static void look(Object o) {
 		Class<?> c = o.getClass();
 		if (c == last)
@@ -78,13 +81,13 @@ public final class SelfLocked {
 			}
 		}
 		synchronized (o) {
-			/* Whoever called without ours is out of it. */
+			/* Now every thread that called a method of o without our monitor has left it. */
 		}
 		if (interrupted)
 			Thread.currentThread().interrupt();
 	}
 
-	/** Names and parameters of the methods that lock an object of the class itself. */
+	/** Names and parameters of those methods of a class that lock the object itself. */
 	private static final ClassValue<Set<String>> METHODS = new ClassValue<Set<String>>() {
 		@Override
 		protected Set<String> computeValue(Class<?> c) {
@@ -103,13 +106,15 @@ public final class SelfLocked {
 		return l == null || l == Walk.PLATFORM;
 	}
 
-	/** Java 19 to 23: a PrintStream itself has a lock that is not its monitor. */
+	/**
+	 * Java 19 to 23: a PrintStream itself (not a subclass) has a lock that is not its monitor.
+	 */
 	private static final boolean OTHER_LOCK =
 		System.getProperty("java.specification.version").matches("19|2[0-3]");
 
 	private static Set<String> of(Class<?> c) {
 		Map<String, Boolean> found = new HashMap<>();
-		/* What is named locks where a class above has it, too: it calls one that does. */
+		/* A named method of a superclass locks, too, because it calls one that does. */
 		Set<String> named = new HashSet<>();
 		for (Class<?> k = c; k != null && k != Object.class; k = k.getSuperclass()) {
 			if (k != PrintStream.class || c != k || !OTHER_LOCK)
@@ -124,7 +129,7 @@ public final class SelfLocked {
 		return s;
 	}
 
-	/** The methods of one class that none below it overrides. */
+	/** Adds the methods of class k that no class below it overrides. */
 	private static void look(Class<?> k, Set<String> named, Map<String, Boolean> found) {
 		Map<String, Boolean> here = new HashMap<>();
 		for (Method m : k.getDeclaredMethods()) {

@@ -12,19 +12,19 @@ import java.util.Map;
 /*
  * One call site that may suspend: what it calls, and what its frame holds.
  *
- * The lost-frame check. When a suspension unwinds through the site, the method that
- * this very call invoked must be the one that pushed the last frame. "Same name and
- * descriptor" is not enough: an untranslated FilterInputStream.read(byte[]) calls a
- * translated read(byte[]) of another stream, and its frame would be lost unseen. So the
- * site resolves the call as the JVM did: from the receiver's class for a virtual call
- * (the handler has the receiver), from the named class for the others; the holder of
- * the code found must be the holder of the last frame. By induction over the frames,
- * nothing between two translated frames is lost.
+ * The lost-frame check: when a suspension unwinds through the site, the method that this very
+ * call invoked must be the one that pushed the last frame. The same name and descriptor are not
+ * enough: an untranslated FilterInputStream.read(byte[]) calls a translated read(byte[]) of
+ * another stream, and its frame would be lost unseen. So the site resolves the call as the JVM
+ * did: from the receiver's class for a virtual call (the handler has the receiver), from the
+ * named class for the others. The class that has the code found must be the class that has the
+ * last frame's method. By induction over the frames, nothing between two translated frames is
+ * lost.
  *
- *   ok: the pairs (callee, receiver's class) that passed, a hit costs two compares.
- *   Immutable nodes, published by a plain write: final fields make a racing reader safe,
- *   and losing a node to a race only means checking again. Rejected: two fields, which
- *   two carriers could tear into a pair that nobody checked.
+ *   ok: the pairs (callee, receiver's class) that passed; a hit costs two compares.
+ *   Immutable nodes, published by a plain write: final fields make a racing reader safe, and
+ *   a node that is lost to a race only means another check. Rejected: two fields, which two
+ *   carriers could tear into a pair that was never checked.
  */
 @Internal
 public final class Site {
@@ -33,7 +33,7 @@ public final class Site {
 	final int m;
 	/** Index of the site in its method. */
 	public final int pc;
-	/** Both, as Code.resume takes them: less than 65,536 calls fit into a method. */
+	/** m and pc, as Code.resume takes them. A method contains fewer than 65,536 calls. */
 	final int at;
 	public final int line;
 	private final char kind;
@@ -43,9 +43,9 @@ public final class Site {
 	private final String[] pool;
 	private final String[] words;
 
-	/** The outermost frame of this site, when it holds no value: Frame.shared. */
+	/** The shared outermost frame of this site, if it holds no value: Frame.shared. */
 	Frame end;
-	/** A frame of this site without values: what Packed makes others of. */
+	/** A frame of this site of which Packed makes copies. */
 	Frame blank;
 
 	/** Most recent pair first; at most MAX_OK. */
@@ -80,7 +80,7 @@ public final class Site {
 		this.words = words;
 	}
 
-	/** The slow half of Pusher.at. */
+	/** The slow path of Pusher.at. */
 	void check(Capture c, MethodRef last, Object on) {
 		Class<?> type = on == null ? null : on.getClass();
 		int n = 0;
@@ -104,7 +104,7 @@ public final class Site {
 			return false;
 		}
 		boolean virtual = on != null && (kind == 'v' || kind == 'i');
-		/* What the call names decides what can override it. */
+		/* The access of the method that the call names decides what can override it. */
 		Class<?> found = named;
 		while (found != null && modifiers(found) == null)
 			found = found.getSuperclass();
@@ -128,7 +128,7 @@ public final class Site {
 		return k.getName().substring(0, k.getName().lastIndexOf('.') + 1);
 	}
 
-	/** Of the method that k declares for this call; null: none. */
+	/** Modifiers of the method that k declares for this call; null: none. */
 	private Integer modifiers(Class<?> k) {
 		return DECLARED.get(k).get(name + desc);
 	}
@@ -142,7 +142,7 @@ public final class Site {
 				for (Method m : k.getDeclaredMethods())
 					s.put(m.getName() + descriptor(m), m.getModifiers());
 			} catch (NoClassDefFoundError e) {
-				/* A signature names a class that is not there: nothing is known. */
+				/* A signature names a class that does not exist: nothing is known. */
 				return Collections.emptyMap();
 			}
 			return s;
@@ -173,7 +173,7 @@ public final class Site {
 		return vs;
 	}
 
-	/** Where one value sits in the frame, and what the program calls it. */
+	/** Where one value is in the frame, and its name in the program. */
 	static final class Variable {
 		final char bank;
 		final int index;

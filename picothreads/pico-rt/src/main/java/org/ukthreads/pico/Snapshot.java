@@ -6,8 +6,8 @@ import java.io.ObjectOutputStream;
 import java.io.OutputStream;
 
 /**
- * The stream that a durable thread's objects with a serial form of their own are written to.
- * In it a lock remembers who holds it, and a queue who waits; in others they do not.
+ * The stream to which those objects of a durable thread are written that have a serial form of
+ * their own. Only in this stream does a lock keep its owner, and a queue its waiters.
  */
 @Internal
 public abstract class Snapshot extends ObjectOutputStream {

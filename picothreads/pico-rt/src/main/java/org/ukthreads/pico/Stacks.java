@@ -16,23 +16,24 @@ import java.util.function.Function;
 import java.util.stream.Stream;
 
 /*
- * What a program's StackWalker (Java 9; this module is made for Java 8) shows: the frames of the
- * OS thread down to the trampoline, and then the callers that wait on the heap, as in Traces. A
- * frame of ours is left out, one that has another name in the program (an overload's resume code,
- * a constructor that was split) and one from the heap is a proxy.
+ * What a program's StackWalker shows: the frames of the OS thread down to the trampoline, and
+ * then the callers on the heap, as in Traces. This module is made for Java 8 and uses the
+ * StackWalker of Java 9 by reflection. Frames of the runtime are left out. A frame that has
+ * another name in the program (an overload's resume code, a constructor that was split) and a
+ * frame from the heap are proxies.
  *
  *   Stacks.. | program's frames ... | Continuation.go, CarrierThread    heap: f.next, f.next ...
  *     out           renamed                     out                          proxies
  *
- * Rejected: a stream that is made while it is read. The frames between would be the JDK's, and
- * whoever reads it could not suspend below; reading a stack is slow in any case.
+ * Rejected: a stream that is made while it is read. The frames in between would be the JDK's,
+ * so code that reads it could not suspend; and reading a stack is slow in any case.
  */
 @Internal
 public final class Stacks {
 	private static final String SELF = Stacks.class.getName();
 	private static final String REFLECT = Reflect.class.getName();
 	private static final Class<?> FRAME;
-	/** (walker, Function of a stream) to what it makes. */
+	/** StackWalker.walk: (walker, function of a stream) to the function's result. */
 	private static final MethodHandle WALK;
 
 	static {
@@ -48,12 +49,12 @@ public final class Stacks {
 
 	private Stacks() {}
 
-	/** StackWalker.walk. */
+	/** Replaces StackWalker.walk. */
 	public static Object walk(Object walker, Function<Stream<?>, Object> f) {
 		Objects.requireNonNull(f);
 		List<Object> l = frames(walker);
 		Context x = Context.get();
-		/* Between walk and what it calls there is the JDK: nothing suspends there. */
+		/* JDK frames are between walk and the code that it calls, so nothing can suspend there. */
 		x.pins++;
 		try {
 			return f.apply(l.stream());
@@ -62,7 +63,7 @@ public final class Stacks {
 		}
 	}
 
-	/** StackWalker.forEach. */
+	/** Replaces StackWalker.forEach. */
 	public static void forEach(Object walker, Consumer<Object> c) {
 		Objects.requireNonNull(c);
 		walk(walker, s -> {
@@ -71,7 +72,7 @@ public final class Stacks {
 		});
 	}
 
-	/** StackWalker.getCallerClass: who called the method that asks. */
+	/** Replaces StackWalker.getCallerClass: the class that called the method which asks. */
 	public static Class<?> getCallerClass(Object walker) {
 		int k = 0;
 		for (Object o : frames(walker)) {
@@ -104,7 +105,7 @@ public final class Stacks {
 		List<Object> l = new ArrayList<>();
 		boolean onHeap = false;
 		boolean begun = false;
-		/* Above us may be what carries out the method handle. */
+		/* Frames that carry out the method handle may be above ours. */
 		boolean asked = false;
 		Object last = null;
 		for (Object o : all(walker)) {
@@ -131,7 +132,7 @@ public final class Stacks {
 			|| c.charAt(type.length()) == '$');
 	}
 
-	/** Those that called the frame `last`, which was resumed. */
+	/** Adds the callers of the frame that was resumed; `like` is its frame on the stack. */
 	private static void heap(Object like, List<Object> l) {
 		Context x = Context.get();
 		if (x.current == null || like == null)
@@ -171,9 +172,12 @@ public final class Stacks {
 		throw (T) e;
 	}
 
-	/** A StackFrame: one of the JVM's by another name, or the site of a frame on the heap. */
+	/** A StackFrame: one of the JVM's under another name, or the site of a frame on the heap. */
 	private static final class Known implements InvocationHandler {
-		/** For the heap, any of the same walker: it knows whether classes may be shown. */
+		/**
+		 * The JVM's frame; for the heap any frame of the same walker, which knows whether it
+		 * may show classes.
+		 */
 		private final Object real;
 		private final Site site;
 		private final StackTraceElement element;
@@ -211,7 +215,7 @@ public final class Stacks {
 			}
 		}
 
-		/** What is not in a trace: class, descriptor, place. */
+		/** Answers what is not in a trace: class, descriptor, place. */
 		private Object inCode(Method m) {
 			Object o = Stacks.invoke(m, real);
 			if (site == null)

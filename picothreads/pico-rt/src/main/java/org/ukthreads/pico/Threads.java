@@ -10,9 +10,9 @@ import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * What calls of java.lang.Thread, LockSupport and friends become at the call site when
- * the method is static or final. The receiver is the first argument. Each works for a
- * PicoThread, for a platform thread, and when called from either.
+ * Replaces calls of static and final methods of java.lang.Thread, LockSupport and the like. The
+ * receiver is the first argument. Each method works for a PicoThread and for a platform thread,
+ * and can be called from either.
  */
 @Internal
 public final class Threads {
@@ -39,7 +39,7 @@ public final class Threads {
 		sleep(millis, null);
 	}
 
-	/* The twins (see Capture) of what programs wait in most. */
+	/* With a Capture: the twins (see Capture) of the methods in which programs wait most. */
 
 	public static void sleep(long millis, Capture c) throws InterruptedException {
 		if (millis < 0)
@@ -64,7 +64,7 @@ public final class Threads {
 	private static final MethodRef SLEEP_FOR =
 		MethodRef.primitive(Threads.class, "sleep", "(Ljava/time/Duration;)V");
 
-	/** Java 19. */
+	/** Replaces Thread.sleep(Duration), Java 19. */
 	@Leaf
 	public static void sleep(Duration d) throws InterruptedException {
 		Fiber.sleep(Math.max(0, nanos(d)), SLEEP_FOR, null);
@@ -101,7 +101,7 @@ public final class Threads {
 	private static final MethodRef JOIN_FOR = MethodRef.primitive(Threads.class, "join",
 		"(Ljava/lang/Thread;Ljava/time/Duration;)Z");
 
-	/** Java 19; true: it has ended. */
+	/** Replaces Thread.join(Duration), Java 19. True: t has ended. */
 	@Leaf
 	public static boolean join(Thread t, Duration d) throws InterruptedException {
 		Fiber f = Fiber.current();
@@ -111,7 +111,7 @@ public final class Threads {
 		long ns = nanos(d);
 		if (!isAlive(t) || ns <= 0)
 			return !isAlive(t);
-		/* What the wait returns depends on how it ends: the waker knows. */
+		/* The result depends on how the wait ends, so the waker stores it. */
 		int ticket;
 		if (t instanceof PicoThread) {
 			if (!((PicoThread) t).joinBegin(f, ns))
@@ -130,7 +130,7 @@ public final class Threads {
 			t.join(nanos / 1_000_000, (int) (nanos % 1_000_000));
 			ended = !t.isAlive();
 		} catch (InterruptedException e) {
-			/* Nobody interrupts a helper: woken early at worst. */
+			/* No code interrupts a helper thread. At worst the wait ends early. */
 		}
 		if (f.claim(ticket)) {
 			f.retJ = ended ? 1 : 0;
@@ -154,7 +154,10 @@ public final class Threads {
 			f.takeV();
 	}
 
-	/** The thread is the JVM's: somebody who may block waits for it. */
+	/**
+	 * Joins a platform thread. A fiber lets a helper thread wait for it; a platform thread
+	 * waits itself.
+	 */
 	private static void joinPlatform(Fiber f, Thread t, long nanos, MethodRef as,
 			Capture c) throws InterruptedException {
 		if (f.isForeign()) {
@@ -188,7 +191,7 @@ public final class Threads {
 		t.setDaemon(on);
 	}
 
-	/** That of a virtual thread stays. */
+	/** The priority of a virtual thread does not change. */
 	public static void setPriority(Thread t, int to) {
 		if (to < Thread.MIN_PRIORITY || to > Thread.MAX_PRIORITY)
 			throw new IllegalArgumentException();
@@ -196,14 +199,14 @@ public final class Threads {
 			t.setPriority(to);
 	}
 
-	/** None when it has ended. */
+	/** Null if t has ended. */
 	public static ThreadGroup getThreadGroup(Thread t) {
 		if (t instanceof PicoThread && t.getState() == Thread.State.TERMINATED)
 			return null;
 		return isVirtual(t) ? PicoThread.virtualGroup : t.getThreadGroup();
 	}
 
-	/** Thread.stop, suspend, resume. */
+	/** Thread.stop, suspend and resume: not supported. */
 	public static void stop(Thread t) {
 		throw new UnsupportedOperationException();
 	}
@@ -212,7 +215,10 @@ public final class Threads {
 		return Fiber.current().testInterrupted();
 	}
 
-	/** With our monitor, or with the JVM's: which one it is is the translator's matter. */
+	/**
+	 * True: the caller holds o's monitor, ours or the JVM's. The translator decides which one
+	 * an object has.
+	 */
 	public static boolean holdsLock(Object o) {
 		return Monitors.holds(o) || Thread.holdsLock(o);
 	}
@@ -226,12 +232,12 @@ public final class Threads {
 		return m;
 	}
 
-	/** Whoever calls this waits for the program, and is no part of it. */
+	/** Called by the thread that waits for the program and is no part of it. */
 	public static void host() {
 		RuntimeThread.host(Thread.currentThread());
 	}
 
-	/* Groups: the JVM's own know its threads only. */
+	/* Groups: the JVM's groups know only the JVM's threads. */
 
 	public static int activeCount() {
 		return activeCount(currentThread().getThreadGroup());
@@ -271,7 +277,7 @@ public final class Threads {
 			if (RuntimeThread.isVisible(os[k]))
 				l.add(os[k]);
 		List<PicoThread> ours = new ArrayList<>(PicoThread.all());
-		/* The JVM lists them in the order in which they began. */
+		/* The JVM lists threads in the order in which they began. */
 		ours.sort(Comparator.comparingLong(Thread::getId));
 		for (PicoThread t : ours) {
 			ThreadGroup of = t.getThreadGroup();
@@ -290,7 +296,7 @@ public final class Threads {
 		return PicoRuntime.main().clock.millis();
 	}
 
-	/* Shutdown hooks: the JVM starts its own threads and waits for them. */
+	/* Shutdown hooks: the JVM starts threads of its own and waits for them. */
 
 	private static final class Hook extends RuntimeThread {
 		private final PicoThread of;
@@ -306,7 +312,7 @@ public final class Threads {
 			try {
 				Threads.join(of);
 			} catch (InterruptedException e) {
-				/* The JVM is in a hurry. */
+				/* Something wants the JVM to end at once. */
 			}
 		}
 	}
@@ -392,13 +398,16 @@ public final class Threads {
 			Fiber.park(blocker, nanos(ms), as, null);
 	}
 
-	/** LockSupport.getBlocker. */
+	/** Replaces LockSupport.getBlocker. */
 	public static Object getBlocker(Thread t) {
 		return t instanceof PicoThread ? ((PicoThread) t).fiber.blocker
 			: LockSupport.getBlocker(t);
 	}
 
-	/** LockSupport.setCurrentBlocker (Java 14): until its next wait is over. */
+	/**
+	 * Replaces LockSupport.setCurrentBlocker (Java 14). It lasts until the thread's next wait
+	 * is over.
+	 */
 	public static void setCurrentBlocker(Object blocker) {
 		Fiber.current().blocker = blocker;
 	}

@@ -6,16 +6,17 @@ import java.util.Arrays;
 /*
  * The timers of a runtime: a binary heap under its own lock.
  *
- * An entry knows its place in the heap, so that a wait that ends early leaves at once
- * (a server cancels nearly all of its timeouts). Carriers call expire() when they are
- * idle and every few slices. Lock order: this lock is a leaf; wakers run outside it.
+ * An entry knows its place in the heap, so a wait that ends early removes it at once (a server
+ * cancels nearly all of its timeouts). Carriers call expire() when they are idle and every 64
+ * slices. Lock order: this lock is a leaf; wakers run outside it.
  */
 final class Timers {
 	private Entry[] heap = new Entry[64];
 	private int size;
 	/**
-	 * When the first is due, NONE: never. Written under this, read without: who adds the first
-	 * one then looks at PicoRuntime.keeps, who is about to sleep writes that and then looks here.
+	 * When the first timer is due; NONE: there is none. Written under this, read without. A
+	 * thread that adds the first timer then looks at PicoRuntime.keeps; a carrier that is about
+	 * to sleep writes keeps and then looks here.
 	 */
 	private volatile long first = NONE;
 	static final long NONE = Long.MAX_VALUE;
@@ -38,18 +39,18 @@ final class Timers {
 			this.ticket = ticket;
 		}
 
-		/** The time has come. */
+		/** Called when its time has come. */
 		void expired() {
 			if (fiber.claim(ticket))
 				fiber.wake();
 		}
 
-		/** In the heap. */
+		/** True: it is in the heap. */
 		final boolean pending() {
 			return index >= 0;
 		}
 
-		/** Expires it, if nobody else has done so. */
+		/** Expires it, if no other thread has done so. */
 		final void now() {
 			if (owner.remove(this))
 				expired();
@@ -62,7 +63,8 @@ final class Timers {
 	}
 
 	void add(Entry e, long nanos) {
-		/* One that is due, but still here, must not be that far from it: at is compared. */
+		/* Limited, because times are compared by their difference: an entry that is overdue but
+		 * still here must not be too far from this one. */
 		e.at = rt.clock.nanos() + Math.max(0, Math.min(nanos, Long.MAX_VALUE / 2));
 		boolean first;
 		synchronized (this) {
@@ -73,14 +75,14 @@ final class Timers {
 			if (first)
 				this.first = e.at;
 		}
-		/* Who has ended the wait before may not have seen it here. */
+		/* A thread that has already ended the wait may not have seen the entry here. */
 		if (e.fiber.wait != e.ticket)
 			remove(e);
 		else if (first)
 			rt.deadlineMoved();
 	}
 
-	/** False: it was not there. */
+	/** Removes e; false: it was not there. */
 	synchronized boolean remove(Entry e) {
 		int k = e.index;
 		if (k < 0)
@@ -98,19 +100,19 @@ final class Timers {
 		return true;
 	}
 
-	/** Nanoseconds until the first; Long.MAX_VALUE when there is none. */
+	/** Nanoseconds until the first timer; Long.MAX_VALUE: there is none. */
 	synchronized long untilNext() {
 		if (size == 0)
 			return Long.MAX_VALUE;
 		return Math.max(0, heap[0].at - rt.clock.nanos());
 	}
 
-	/** When the first is due; NONE: there is none. */
+	/** When the first timer is due; NONE: there is none. */
 	long first() {
 		return first;
 	}
 
-	/** Is a before b? Either may be NONE. */
+	/** True: a is before b. Either may be NONE. */
 	static boolean before(long a, long b) {
 		return a != NONE && (b == NONE || a - b < 0);
 	}
@@ -119,7 +121,7 @@ final class Timers {
 		return size;
 	}
 
-	/** Wakes all whose time has come. */
+	/** Expires all timers that are due; true: there were some. */
 	boolean expire() {
 		boolean any = false;
 		for (;;) {

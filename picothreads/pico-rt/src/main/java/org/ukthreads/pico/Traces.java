@@ -10,8 +10,8 @@ import java.util.Map;
 import java.util.Set;
 
 /*
- * Stack traces as the program's author knows them. An exception that is made after a
- * suspension has seen the OS thread's stack alone:
+ * Stack traces as the program's author expects them. An exception that is made after a
+ * suspension shows only the OS thread's stack:
  *
  *   at Parser.next(Parser.java:40)
  *   at Session.run(Session.java:17)            out-of-line code; of an overload: pico$run$1
@@ -25,10 +25,10 @@ import java.util.Set;
  *   left()      the exception leaves a resumed frame: its callers are that frame's next
  *   complete()  the program is about to read or print it: the callers are those of the
  *               frame that runs now, if the trace's outermost method is the same, or of the
- *               innermost waiting frame of that method. Where there is none (it comes from
- *               another thread) its callers stay unknown.
+ *               innermost waiting frame of that method. If there is none (the exception comes
+ *               from another thread), its callers stay unknown.
  *
- * Not at the exception's birth: that would cost each of them a walk, printed or not.
+ * This is not done when an exception is made, because each would cost a walk, printed or not.
  */
 @Internal
 public final class Traces {
@@ -39,14 +39,17 @@ public final class Traces {
 
 	private Traces() {}
 
-	/** In the place of Thread's. */
+	/** Replaces Thread.dumpStack. */
 	public static void dumpStack() {
 		Throwable e = new Exception("Stack trace");
 		complete(e);
 		e.printStackTrace();
 	}
 
-	/** Called before the program reads or prints e, or gives it to a logger. */
+	/**
+	 * Completes the trace of e. Called before the program reads or prints e, or gives it to a
+	 * logger.
+	 */
 	public static void complete(Throwable e) {
 		Context x = Context.get();
 		if (x.current == null)
@@ -71,14 +74,17 @@ public final class Traces {
 			complete(s, seen);
 	}
 
-	/** e was made by who interrupted the waiting frame f, and is thrown there. */
+	/**
+	 * If e is an InterruptedException, another thread made it: gives it the trace of the
+	 * waiting frame f, at which it is thrown.
+	 */
 	static void told(Throwable e, Frame f) {
 		if (!(e instanceof InterruptedException))
 			return;
 		made(e, f);
 	}
 
-	/** e leaves the frame f, which was resumed. */
+	/** Completes the trace of e, which leaves the resumed frame f, and returns e. */
 	static Throwable left(Throwable e, Frame f) {
 		Context x = Context.get();
 		x.pins++;
@@ -90,7 +96,7 @@ public final class Traces {
 		}
 	}
 
-	/** And what it holds: made in this frame, too, or it is whole. */
+	/** Also completes what e holds: it was made in this frame, too, or is complete already. */
 	private static void whole(Throwable e, Frame f, Map<Throwable, Boolean> seen) {
 		if (e == null || seen.put(e, true) != null)
 			return;
@@ -109,26 +115,27 @@ public final class Traces {
 			whole(s, f, seen);
 	}
 
-	/** Of the calling code. */
+	/** The trace of the calling code. */
 	static StackTraceElement[] here() {
 		return known(new Throwable().getStackTrace());
 	}
 
-	/** What an OS thread with that stack runs of the program; its callers are on the heap. */
+	/** What an OS thread with this stack runs of the program. The callers are on the heap. */
 	static List<StackTraceElement> running(StackTraceElement[] os) {
 		List<StackTraceElement> l = new ArrayList<>(os.length);
 		part(os, 0, os.length, l);
 		return l;
 	}
 
-	/** With the callers that the running thread knows, without trampolines. */
+	/** The trace st with the callers that the running thread knows and without trampolines. */
 	private static StackTraceElement[] known(StackTraceElement[] st) {
 		Context x = Context.get();
 		List<StackTraceElement> l = new ArrayList<>(st.length);
 		for (int from = 0; from < st.length;) {
 			int go = trampoline(st, from);
 			part(st, from, go, l);
-			/* Up to the first descent the stack is whole; of an outer one nobody knows. */
+			/* In a first run the stack is complete. The callers of an outer trampoline are
+			 * unknown. */
 			if (from == 0 && x.current != null && go < st.length && go > 0 && !l.isEmpty()
 					&& !isBegin(st[go - 1]))
 				callers(below(x, last(l)), l);
@@ -137,7 +144,7 @@ public final class Traces {
 		return l.toArray(new StackTraceElement[0]);
 	}
 
-	/** The frames that called the method which a trace of x ends with. */
+	/** The frames that called the method with which a trace of x ends. */
 	private static Frame below(Context x, StackTraceElement method) {
 		List<StackTraceElement> now = new ArrayList<>();
 		StackTraceElement[] st = new Throwable().getStackTrace();
@@ -150,14 +157,14 @@ public final class Traces {
 		return null;
 	}
 
-	/** e was made for the chain of frames f, and is thrown there. */
+	/** Gives e the trace of the chain of frames f, at which it is thrown. */
 	static void made(Throwable e, Frame f) {
 		List<StackTraceElement> l = new ArrayList<>();
 		callers(f, l);
 		e.setStackTrace(l.toArray(new StackTraceElement[0]));
 	}
 
-	/** So many elements has a trace at most, as the JVM's. */
+	/** A trace has at most this many elements, as in the JVM. */
 	private static final int LONGEST = 1024;
 
 	static void callers(Frame top, List<StackTraceElement> to) {
@@ -182,7 +189,7 @@ public final class Traces {
 			&& e.getClassName().equals(m.owner.replace('/', '.'));
 	}
 
-	/** Where the trampoline is, from `from` on; the length: nowhere. */
+	/** The index of the first trampoline, from `from` on; the length: there is none. */
 	private static int trampoline(StackTraceElement[] st, int from) {
 		int k = from;
 		while (k < st.length
@@ -203,7 +210,7 @@ public final class Traces {
 		return method.equals("begin") && type.equals(CONTINUATION);
 	}
 
-	/** Adds what is the program's, by the names that it has in the program. */
+	/** Adds the elements of the program, with their names in the program. */
 	private static void part(StackTraceElement[] st, int from, int to,
 			List<StackTraceElement> l) {
 		for (int k = from; k < to; k++)
@@ -219,14 +226,14 @@ public final class Traces {
 			: new StackTraceElement(c, n, e.getFileName(), e.getLineNumber()));
 	}
 
-	/** A method's name in the program; null: there is no such method. */
+	/** A method's name in the program; null: the program has no such method. */
 	static String shown(String type, String method) {
 		String n = inProgram(method);
 		return n == null || OURS.contains(type) || type.endsWith("$$Pico") || isLambda(type)
 			? null : n;
 	}
 
-	/** What a method that the translator made is called in the program; null: nothing. */
+	/** The name in the program of a method that the translator made; null: none. */
 	static String inProgram(String name) {
 		String n = name;
 		while (n.startsWith("pico$")) {
@@ -240,7 +247,7 @@ public final class Traces {
 		return n;
 	}
 
-	/** Foo$$L3: the JVM does not show its own, either. */
+	/** True for Foo$$L3. The JVM does not show its own lambda classes, either. */
 	private static boolean isLambda(String c) {
 		int d = c.lastIndexOf("$$L");
 		if (d < 0 || d + 3 == c.length())

@@ -6,21 +6,24 @@ import java.net.UnknownHostException;
 import java.nio.channels.spi.SelectorProvider;
 
 /**
- * Where channels and selectors come from: the system's provider, or for a simulation one in
- * memory. Set between runs, by whoever installs the runtime.
+ * The source of channels and selectors: the system's provider or, for a simulation, one in
+ * memory. The code that installs the runtime sets it, between runs.
  */
 @Internal
 public final class Transport {
-	/** A selector whose select() does not block: whoever waits for it parks. */
+	/** A selector whose select() does not block: a fiber that waits for it parks. */
 	public interface Parkable {
-		/** Unparks f when a channel is ready or wakeup() is called; null: nobody waits. */
+		/**
+		 * From now on unparks f when a channel is ready or wakeup() is called; null: no fiber
+		 * waits.
+		 */
 		void waiter(Fiber f);
 
-		/** wakeup() was called since the last time this was asked. */
+		/** True: wakeup() was called since this was last asked. */
 		boolean woken();
 	}
 
-	/** Who has which name, in the provider's network. */
+	/** The names of hosts in the provider's network. */
 	public interface Names {
 		InetAddress[] find(String host) throws UnknownHostException;
 
@@ -36,7 +39,7 @@ public final class Transport {
 
 	private Transport() {}
 
-	/** Null: the system's. */
+	/** Installs a provider and its names; null: the system's. */
 	public static void install(SelectorProvider p, Names n) {
 		names = n;
 		provider = p;
@@ -47,12 +50,12 @@ public final class Transport {
 		return p != null ? p : SelectorProvider.provider();
 	}
 
-	/** Null with the system's provider. */
+	/** The installed names; null with the system's provider. */
 	public static Names names() {
 		return names;
 	}
 
-	/** Is it the system's? */
+	/** True: the provider is the system's. */
 	public static boolean isReal() {
 		return provider == null;
 	}

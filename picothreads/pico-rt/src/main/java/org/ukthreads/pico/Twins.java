@@ -7,38 +7,41 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * A twin (see Capture) is called as the method is, by the receiver's class; but a class
- * that nobody translated may override the method, and has no twin: then the twin of the
- * method that it overrides is called, which finds out here and calls the method instead.
+ * Support for twins (see Capture). A twin is called as the method is, by the receiver's class.
+ * But an untranslated class may override the method and has no twin. Then the twin of the
+ * overridden method is called; it finds that out here and calls the method instead.
  */
 @Internal
 public final class Twins {
 	private Twins() {}
 
-	/* Not methods of Capture: C2 does not inline those of a Throwable's class. */
+	/* Not methods of Capture, because C2 does not inline methods of a Throwable's class. */
 
-	/** Of the calling OS thread: what a twin is called with. */
+	/** The Capture of the calling OS thread, with which a twin is called. */
 	public static Capture mine() {
 		return Context.get().capture;
 	}
 
-	/** Behind the call of a twin: did it suspend? */
+	/** Called after the call of a twin. True: the twin has suspended. */
 	public static boolean returned(Capture c) {
 		return c.returned;
 	}
 
-	/** ... it did, and the caller has seen it. */
+	/** Clears the mark, which the caller has seen. */
 	public static Capture seen(Capture c) {
 		c.returned = false;
 		return c;
 	}
 
-	/** The last act of a twin that suspends. */
+	/** The last act of a twin that suspends: sets the mark. */
 	public static void leave(Capture c) {
 		c.returned = true;
 	}
 
-	/** Has `on`, a subclass's object, the method `key` (name and descriptor) of `holder`? */
+	/**
+	 * True: `on`, an object of a subclass, has its method `key` (name and descriptor) from
+	 * `holder`.
+	 */
 	public static boolean inherits(Object on, String key, Class<?> holder) {
 		Class<?> k = on.getClass();
 		Map<String, Class<?>> m = NEAREST.get(k);
@@ -67,7 +70,7 @@ public final class Twins {
 						return k;
 			return holder;
 		} catch (NoClassDefFoundError e) {
-			/* A signature names a class that is not there: it may be the method. */
+			/* A signature names a class that does not exist: it may be the method's. */
 			return k;
 		}
 	}

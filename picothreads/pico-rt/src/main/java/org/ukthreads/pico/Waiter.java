@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
-/** What an open wait hangs on: lets the one who ends it undo the rest. */
+/** The record of an open wait: lets the thread that ends the wait undo the rest. */
 abstract class Waiter {
-	/** The wait is over by other means: leave the queue or the heap. */
+	/** Called when the wait is over by other means: leaves the queue or the heap. */
 	void cancel() {}
 
 	/**
-	 * The fiber could not stop and goes on with an exception: as if it never waited. True: it
-	 * is woken all the same, when it has again what it gave up.
+	 * Called when the fiber could not stop and goes on with an exception, as if it had never
+	 * waited. True: the fiber is woken all the same, when it has again what it gave up.
 	 */
 	boolean abandon() {
 		cancel();
 		return false;
 	}
 
-	/** The wait of a fiber in Object.wait was claimed by an interrupt. */
+	/** Called when an interrupt has claimed a wait in Object.wait(). */
 	void aborted() {
 		throw new AssertionError();
 	}

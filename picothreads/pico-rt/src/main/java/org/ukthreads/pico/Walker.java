@@ -10,9 +10,9 @@ import java.util.function.Function;
 import java.util.stream.Stream;
 
 /*
- * The classes on the stack by java.lang.StackWalker (Java 9), which this module, made for
- * Java 8, does not name. The frames are those of SecurityManager.getClassContext: the hidden
- * ones of lambdas, too, without native methods, and without what carries out a reflective
+ * Lists the classes on the stack with java.lang.StackWalker (Java 9), which this module, made
+ * for Java 8, cannot name. The frames are those of SecurityManager.getClassContext: with the
+ * hidden ones of lambdas, without native methods, and without those that carry out a reflective
  * call or a method handle's.
  */
 final class Walker implements Function<Stream<?>, Class<?>[]> {
@@ -42,7 +42,7 @@ final class Walker implements Function<Stream<?>, Class<?>[]> {
 				MethodType.methodType(boolean.class)).asType(
 				MethodType.methodType(boolean.class, Object.class));
 		} catch (ReflectiveOperationException e) {
-			throw new IllegalStateException("neither SecurityManager nor StackWalker", e);
+			throw new IllegalStateException("no SecurityManager and no StackWalker", e);
 		}
 	}
 

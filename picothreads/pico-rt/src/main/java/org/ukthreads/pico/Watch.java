@@ -5,41 +5,45 @@ import java.lang.management.ManagementFactory;
 import java.util.concurrent.locks.LockSupport;
 
 /*
- * Nothing that is ready waits for a thread that is stuck. A fiber may call what blocks its OS
- * thread without anybody of ours being told: a read of a pipe or of the console, a lock of
- * the JDK's, HttpClient.send. This thread looks at the carriers, and when one has been in the
- * same slice for a while
+ * Takes carriers from stuck threads, so that ready fibers do not wait for them. A fiber may
+ * call code that blocks its OS thread without telling the runtime: a read of a pipe or of the
+ * console, a lock of the JDK, HttpClient.send. This thread looks at the carriers. When one has
+ * been in the same slice for a while
  *
  *   - in a wait or at a monitor, as the JVM says,
- *   - in a native method (reads and their like),
- *   - without any CPU for long, while the machine is not slow: the JVM says of who waits for a
- *     class that another thread initialises that it runs,
- *   - or computing, for long (the longer the more of those there are)
+ *   - in a native method (reads and the like),
+ *   - without any CPU for long, while the machine is not slow (the JVM says of a thread that
+ *     waits for a class which another thread initialises that it runs),
+ *   - or computing for long (the longer the more such threads there are),
  *
- * it gives the carrier to another OS thread (CarrierThread, LOST). The stuck one goes on
- * without; when its fiber stops, it is spare.
+ * it hands the carrier to another OS thread (CarrierThread, LOST). The stuck thread goes on
+ * without one. When its fiber stops, it is spare.
  *
- * It sleeps while all carriers do. A carrier taken without need costs a thread's switch.
+ * It sleeps while all carriers do. A carrier that is taken without need costs one thread
+ * switch.
  */
 final class Watch implements Runnable {
-	/** In the same slice for so long before anything is done, ms; 0: never. */
+	/** Time in the same slice before anything is done, ms; 0: never. */
 	private static final int STUCK = Integer.getInteger("pico.stuck", 5);
-	/** For so long where it computes, ms; 0: never. */
+	/** The same for a thread that computes, ms; 0: never. */
 	private static final int HOG = Integer.getInteger("pico.hog", 100);
 	private static final int HOGS = Runtime.getRuntime().availableProcessors();
 
 	private final PicoRuntime rt;
 	private final Carrier[] carriers;
-	/** What was seen of each: who, in which slice, since when. */
+	/** What was seen of each carrier: its thread, in which slice, since when. */
 	private final CarrierThread[] who;
 	private final int[] slice;
 	private final long[] since;
-	/** Its CPU time when it had computed for long; -1: not yet. */
+	/** Its CPU time when it had computed for long; -1: not measured yet. */
 	private final long[] used;
-	/** Its CPU time as last seen, and since when it has been that. */
+	/** Its CPU time at the last look, and since when it has not changed. */
 	private final long[] seen;
 	private final long[] idle;
-	/** When this thread was last late itself: a slow machine, nobody is known to wait. */
+	/**
+	 * When this thread was last late itself: the machine is slow, and no thread is known to
+	 * wait.
+	 */
 	private long late = System.nanoTime();
 	private volatile Thread thread;
 	private volatile boolean asleep;
@@ -55,7 +59,7 @@ final class Watch implements Runnable {
 		idle = new long[carriers.length];
 	}
 
-	/** Null: it was switched off. */
+	/** Null: it is switched off. */
 	static Watch of(PicoRuntime rt, Carrier[] carriers) {
 		return STUCK > 0 ? new Watch(rt, carriers) : null;
 	}
@@ -66,7 +70,7 @@ final class Watch implements Runnable {
 		t.start();
 	}
 
-	/** A carrier has something to do again. */
+	/** Called when a carrier has something to do again. */
 	void stir() {
 		if (asleep)
 			LockSupport.unpark(thread);
@@ -90,20 +94,20 @@ final class Watch implements Runnable {
 				for (int k = 0; k < carriers.length; k++)
 					look(k, alone);
 			} catch (OutOfMemoryError e) {
-				/* The next round may have some. Whose memory it is is told by others. */
+				/* The next round may have memory. Others report that there was none. */
 			} catch (Throwable e) {
 				rt.uncaught(Thread.currentThread(), e);
 			}
 		}
 	}
 
-	/** Notes the CPU time that it has used; false: the JVM does not tell. */
+	/** Notes the CPU time that t has used; false: the JVM does not tell. */
 	private boolean measure(int k, Thread t, long now) {
 		long cpu;
 		try {
 			cpu = ManagementFactory.getThreadMXBean().getThreadCpuTime(t.getId());
 		} catch (LinkageError | UnsupportedOperationException e) {
-			/* No such module, or JVM. */
+			/* The module is missing, or the JVM cannot tell. */
 			return false;
 		}
 		if (used[k] < 0)
@@ -115,7 +119,7 @@ final class Watch implements Runnable {
 		return cpu >= 0;
 	}
 
-	/** alone: there is nobody who could use the carrier. */
+	/** Looks at carrier k. alone: no other fiber could use it. */
 	private void look(int k, boolean alone) {
 		CarrierThread t = carriers[k].holder;
 		if (t == null)
@@ -134,7 +138,7 @@ final class Watch implements Runnable {
 		if (ms < STUCK)
 			return;
 		if (alone) {
-			/* Then it keeps it, unless the call is to be interrupted. */
+			/* Then the thread keeps it, unless its call is to be interrupted. */
 			Fiber f = t.context.fiber;
 			if (f == null || !f.interrupted)
 				return;
@@ -155,14 +159,15 @@ final class Watch implements Runnable {
 			if (HOG == 0 || ms < HOG)
 				return;
 			boolean told = measure(k, t, now);
-			/* It waits, and the JVM does not say so: for a class that another thread
+			/* It waits although the JVM does not say so: for a class that another thread
 			 * initialises. */
 			if (told && now - Math.max(idle[k], late) >= HOG * 1_000_000L)
 				break;
 			hogs = true;
-			/* Beyond the number of processors later and later, but not never: one of them
-			 * may spin until a fiber that is ready has run. Has it had as much CPU as it
-			 * takes (or none at all), or was it the machine that was slow? */
+			/* With more hogs for each processor each keeps its carrier longer, but not for
+			 * ever: one of them may spin until a ready fiber has run. A thread that has used
+			 * too little CPU time keeps it, because the machine is slow; one that has used none
+			 * for long does not. */
 			if (ms < HOG * (1L + rt.hogs() / HOGS) || told
 					&& seen[k] - used[k] < HOG * 1_000_000L / 2
 					&& now - idle[k] < 2 * HOG * 1_000_000L)

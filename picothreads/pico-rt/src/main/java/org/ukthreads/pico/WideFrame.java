@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico;
 
-/** A frame of more values than the largest shape of Frames: arrays. Rare. */
+/** A frame with more values than the largest shape of Frames, in arrays. Rare. */
 @Internal
 public final class WideFrame extends Frame {
 	public int[] i;

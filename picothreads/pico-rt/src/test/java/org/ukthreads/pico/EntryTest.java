@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
 
-/** Which main is a program's, by the rules before Java 25 and since. */
+/** Which main method a program starts with, by the rules before Java 25 and since. */
 final class EntryTest {
 	private static String called;
 
@@ -17,7 +17,7 @@ final class EntryTest {
 		}
 	}
 
-	/** The one that it inherits has arguments, so it comes first. */
+	/** The inherited main has arguments, so it comes first. */
 	static class Inherits extends Classic {
 		void main() {
 			called = "own";

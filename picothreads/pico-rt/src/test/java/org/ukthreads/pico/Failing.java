@@ -4,7 +4,9 @@ package org.ukthreads.pico;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 
-/** Calls whose suspension fails: there is no memory for the frame of their caller. */
+/**
+ * Makes calls whose suspension fails, because there is no memory for the frame of their caller.
+ */
 public final class Failing {
 	public interface Body {
 		void run() throws Throwable;
@@ -12,9 +14,13 @@ public final class Failing {
 
 	private Failing() {}
 
-	/** meanwhile: between the stop and the failure. False: it did not suspend. */
+	/**
+	 * Runs call, whose suspension fails. meanwhile runs between the stop and the failure.
+	 * False: call did not suspend.
+	 */
 	public static boolean call(Body call, Body meanwhile) throws Throwable {
-		/* Nobody has called what overrides the JDK's: no look at the stack, and so no pin. */
+		/* As if no method was entered that untranslated code may call: then the stack is not
+		 * looked at, and there is no pin. */
 		Context.get().entered = Long.MIN_VALUE;
 		try {
 			call.run();
@@ -36,24 +42,24 @@ public final class Failing {
 	}
 
 	/**
-	 * To the end of the stack, and b on the way back, on each level: down there it overflows or
-	 * does all that it should.
+	 * Recurses to the end of the stack and runs b on each level on the way back. Near the end b
+	 * either overflows or does all that it should.
 	 */
 	public static void deep(Body b) throws Throwable {
 		try {
 			deep(b);
 		} catch (VirtualMachineError e) {
-			/* Once more, with a little more of the stack. */
+			/* Try again, with a little more of the stack. */
 		}
 		b.run();
 	}
 
-	/** Its OS thread blocks. */
+	/** True: the fiber's OS thread blocks. */
 	public static boolean isBlocked(Fiber f) {
 		return f.blocked != null;
 	}
 
-	/** On a fiber of a runtime of its own. */
+	/** Runs b on a fiber of a runtime of its own and throws what b throws. */
 	public static void onFiber(Body b) throws Throwable {
 		PicoRuntime rt = new PicoRuntime("failing", 1, null, Clock.REAL);
 		CountDownLatch end = new CountDownLatch(1);

@@ -15,9 +15,12 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.ukthreads.pico.Failing.Body;
 
-/** What fails below a fiber takes nobody's carrier away. */
+/** A failure below a fiber costs no carrier. */
 final class FailuresTest {
-	/** One is stuck outside, the other needs its carrier, and there are no more threads. */
+	/**
+	 * One fiber is stuck in untranslated code, the other needs its carrier, and no OS thread
+	 * can be made for a while.
+	 */
 	@Test
 	void a_carrier_without_a_thread_waits_for_one() {
 		PicoRuntime rt = new PicoRuntime("failures", 1, null, Clock.REAL);
@@ -39,7 +42,7 @@ final class FailuresTest {
 		}
 	}
 
-	/** As above, and the thread comes from who was stuck. */
+	/** As above, but the OS thread is the one that was stuck. */
 	@Test
 	void who_is_not_stuck_any_more_takes_it() {
 		PicoRuntime rt = new PicoRuntime("failures", 1, null, Clock.REAL);
@@ -70,7 +73,7 @@ final class FailuresTest {
 			rt.fiber(() -> {}).start();
 			assertFalse(true, "started");
 		} catch (OutOfMemoryError e) {
-			/* As it should. */
+			/* As expected. */
 		} finally {
 			PicoRuntime.starter = Thread::start;
 		}
@@ -79,7 +82,7 @@ final class FailuresTest {
 		rt.shutdown();
 	}
 
-	/** Throws every other time. */
+	/** Its next() throws every other time. */
 	private static final class Moody implements Scheduler {
 		private final Queue<Fiber> all = new ArrayDeque<>();
 		int n;
@@ -112,7 +115,7 @@ final class FailuresTest {
 		rt.shutdown();
 	}
 
-	/** Nor an exception that cannot be printed. */
+	/** An exception that cannot be printed ends no carrier, either. */
 	@Test
 	void an_end_that_cannot_be_told_ends_no_carrier() {
 		PicoRuntime rt = new PicoRuntime("failures", 1, null, Clock.REAL);
@@ -135,7 +138,9 @@ final class FailuresTest {
 		rt.shutdown();
 	}
 
-	/** A suspension was swallowed: the next one says so, and does not wait for ever. */
+	/**
+	 * After a swallowed suspension the next one throws an exception and does not wait for ever.
+	 */
 	@Test
 	void a_wait_that_was_left_open_is_closed_by_the_next() {
 		PicoRuntime rt = new PicoRuntime("failures", 1, null, Clock.REAL);
@@ -159,7 +164,7 @@ final class FailuresTest {
 		rt.shutdown();
 	}
 
-	/** Call suspends, and there is no memory for the frame of its caller. */
+	/** Runs call, which must suspend; there is no memory for the frame of its caller. */
 	private static void failing(Body call, Body meanwhile) throws Throwable {
 		assertTrue(Failing.call(call, meanwhile), "it did not suspend");
 	}
@@ -190,7 +195,10 @@ final class FailuresTest {
 		});
 	}
 
-	/** Somebody has it, notified or not, and gives it up when we block for it. */
+	/**
+	 * The wait fails while another thread, which notifies or not, holds the monitor. That
+	 * thread releases it when this one blocks for it.
+	 */
 	private static void taken(boolean notify) throws Throwable {
 		Object o = new Object();
 		Failing.onFiber(() -> {
@@ -280,7 +288,7 @@ final class FailuresTest {
 		Object mine = new Object();
 		Monitors.enter(o);
 		int[] times = new int[1];
-		/* Made here: there is no stack for it down there. */
+		/* Made here, because there is no stack for it near the end of the stack. */
 		Body none = () -> {};
 		Body enter = () -> Monitors.enter(o);
 		Body await = () -> Monitors.await(mine);
@@ -304,12 +312,12 @@ final class FailuresTest {
 		assertEquals(null, Monitors.owner(mine));
 	}
 
-	/** 1: somebody is to look at the monitor, 2: it has been looked at; 3: no more. */
+	/** 1: the other thread is to look at the monitor; 2: it has looked; 3: it is to end. */
 	private volatile int look;
 
 	/**
-	 * At the end of the stack a monitor is entered in passing, and left when it cannot be any
-	 * more: somebody has asked for it. once: until an exit is owed.
+	 * Near the end of the stack a monitor is entered on the CAS path. It cannot be left on that
+	 * path, because another thread has looked at it meanwhile. once: until an exit is owed.
 	 */
 	private void overflow(Object o, boolean once) throws Throwable {
 		Thread other = started(() -> {
@@ -352,7 +360,7 @@ final class FailuresTest {
 		until(() -> Monitors.owner(o) == null);
 	}
 
-	/** What compilers make of synchronized calls it again, where it failed. */
+	/** An exit must not fail: compiled code for synchronized would call it again. */
 	@Test
 	@Tag("long")
 	void an_overflow_fails_no_exit() throws Throwable {

@@ -9,12 +9,18 @@ import java.lang.management.ManagementFactory;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
-/** While a program's heap is full, what looks after its carriers goes on without a word. */
+/**
+ * The code that looks after the carriers works, and prints nothing, while a program's heap is
+ * full.
+ */
 final class FullHeapTest {
 	private static final int ROUNDS = 1000;
 	private volatile boolean end;
 
-	/** Two fibers compute, so that one of them has no carrier: what the Watch asks each 5 ms. */
+	/**
+	 * Two fibers compute, so that one of them has no carrier. What the Watch does every 5 ms
+	 * allocates nothing.
+	 */
 	@Test
 	void a_look_at_the_carriers_takes_no_memory() {
 		PicoRuntime rt = new PicoRuntime("full", 1, null, Clock.REAL);
@@ -47,7 +53,10 @@ final class FullHeapTest {
 		}
 	}
 
-	/** Bytes, by this thread; all that is loaded at first is. */
+	/**
+	 * The bytes that this thread allocates in one run of r. The first round only loads the
+	 * classes.
+	 */
 	private static long allocated(Runnable r) {
 		ThreadMXBean b = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 		long me = Thread.currentThread().getId();
@@ -58,11 +67,11 @@ final class FullHeapTest {
 				r.run();
 			n = b.getThreadAllocatedBytes(me) - before;
 		}
-		/* Asking takes some itself. */
+		/* The measurement allocates a little itself, which the division removes. */
 		return n / ROUNDS;
 	}
 
-	/** The list through the threads themselves. */
+	/** The list of threads without a carrier, which is linked through the threads themselves. */
 	@Test
 	void who_has_no_carrier_is_found_again() {
 		Lost l = new Lost();

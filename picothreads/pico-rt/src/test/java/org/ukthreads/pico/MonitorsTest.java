@@ -14,10 +14,10 @@ import java.util.Random;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
-/** Monitors under platform threads, which block in them for real. */
+/** Monitors used by platform threads, which block in them for real. */
 final class MonitorsTest {
 	private static final class Cell {
-		/** Plain: the monitor guards it. */
+		/** A plain field, which the monitor guards. */
 		int n;
 		Thread in;
 	}
@@ -46,7 +46,9 @@ final class MonitorsTest {
 			throw new AssertionError(bad.get());
 	}
 
-	/** As the JVM: null has no monitor that one could lack. */
+	/**
+	 * As in the JVM, null gives a NullPointerException and not an IllegalMonitorStateException.
+	 */
 	@Test
 	void null_has_no_monitor() {
 		assertThrows(NullPointerException.class, () -> Monitors.signal(null));
@@ -57,7 +59,10 @@ final class MonitorsTest {
 		assertThrows(IllegalMonitorStateException.class, () -> Monitors.signal(""));
 	}
 
-	/** Nested, again and again, more objects than slots: uncontended, crowded and fought for. */
+	/**
+	 * Nested and repeated, with more objects than slots: uncontended, several objects in a
+	 * slot, and contended.
+	 */
 	@Test
 	void one_holder_at_a_time() throws Exception {
 		Cell[] cells = new Cell[2000];
@@ -76,7 +81,7 @@ final class MonitorsTest {
 		assertTrue(Monitors.heldBy(Fiber.current()).isEmpty());
 	}
 
-	/** In the order of the cells: no deadlock; the last one meets itself. */
+	/** In the order of the cells, so there is no deadlock. The last cell is entered again. */
 	private static void nest(Cell[] cells, int at, int more, Random r) {
 		Cell c = cells[at];
 		Monitors.enter(c);
@@ -122,7 +127,10 @@ final class MonitorsTest {
 		assertEquals(1500, turn[0]);
 	}
 
-	/** Its flag is up all the while, and nothing of the JDK waits for who has it up. */
+	/**
+	 * The interrupt flag stays set all the while, and no wait of the JDK blocks while it is
+	 * set.
+	 */
 	@Test
 	void who_was_interrupted_waits_to_enter_without_spinning() throws Exception {
 		Object o = new Object();
@@ -197,7 +205,8 @@ final class MonitorsTest {
 		List<Object> held = Monitors.heldBy(me);
 		assertEquals(4, held.size());
 		assertEquals(2, held.get(held.indexOf(b) + 1));
-		/* The question has moved them to their stripes: they are left all the same. */
+		/* heldBy() and owner() have moved the monitors to their stripes; they can be left all
+		 * the same. */
 		Monitors.exit(b);
 		Monitors.exit(b);
 		Monitors.exit(a);

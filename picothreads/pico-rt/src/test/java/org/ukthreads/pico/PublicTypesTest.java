@@ -9,7 +9,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 
-/** What is public is for programs, or says that it is not. */
+/** A public type is for programs or is marked as internal. */
 final class PublicTypesTest {
 	@Test
 	void the_types_for_programs_are_these() throws Exception {

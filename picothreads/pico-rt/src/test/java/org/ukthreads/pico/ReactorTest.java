@@ -9,7 +9,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** A carrier sleeps where its events come. */
+/** A carrier sleeps in its reactor, and its timers are not late. */
 final class ReactorTest {
 	private static final class Box implements Reactor {
 		final BlockingQueue<Runnable> events = new LinkedBlockingQueue<>();
@@ -66,7 +66,7 @@ final class ReactorTest {
 			assertTrue(await(b.closed));
 	}
 
-	/** Real time, and nobody who takes a carrier from who computes. */
+	/** Real time, and no Watch that takes a carrier from a fiber that computes. */
 	private static final Clock UNWATCHED = new Clock() {
 		@Override
 		public long nanos() {
@@ -84,7 +84,7 @@ final class ReactorTest {
 		}
 	};
 
-	/** Who of two that sleep is woken to compute: not the one that keeps the timers. */
+	/** Two carriers sleep, and one is woken to compute: not the one that keeps the timers. */
 	@Test
 	void a_timer_is_not_late_while_a_carrier_sleeps() throws Exception {
 		PicoRuntime rt = new PicoRuntime("keeper", 2, null, UNWATCHED);
@@ -103,7 +103,7 @@ final class ReactorTest {
 		boolean[] inTime = new boolean[1];
 		rt.fiber(() -> {
 			asleep.countDown();
-			/* Nobody translated this. */
+			/* This code is not translated. */
 			Pins.enter();
 			Fiber.parkNanos(100_000_000);
 			Pins.exit();
@@ -123,12 +123,15 @@ final class ReactorTest {
 		assertTrue(inTime[0]);
 	}
 
-	/** The maker's carrier was given to another thread, which already sleeps without it. */
+	/**
+	 * While a fiber makes the reactor, its carrier is handed to another thread, which already
+	 * sleeps without the reactor.
+	 */
 	@Test
 	void a_reactor_that_was_long_in_the_making_is_polled() throws Exception {
 		PicoRuntime rt = new PicoRuntime("reactor", 1, null, Clock.REAL);
 		CountDownLatch end = new CountDownLatch(1);
-		/* Who is alone keeps its carrier. */
+		/* A fiber that is alone would keep its carrier. */
 		rt.fiber(() -> await(end)).start();
 		rt.fiber(() -> {
 			Box b = (Box) Carrier.current().reactor(() -> {

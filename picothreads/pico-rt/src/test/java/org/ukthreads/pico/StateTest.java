@@ -8,13 +8,16 @@ import java.util.EnumSet;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** What others see of a thread while it waits. */
+/** What other threads see of a thread while it waits. */
 final class StateTest {
 	interface Wait {
 		void once() throws Exception;
 	}
 
-	/** Neither before its timer runs, nor once that has gone off: programs interrupt who waits. */
+	/**
+	 * A wait with a timeout never shows WAITING, neither before its timer is added nor after
+	 * the timer has expired: programs interrupt threads that seem to wait for ever.
+	 */
 	@Test
 	void a_wait_with_a_time_out_never_looks_endless() throws Exception {
 		Object o = new Object();

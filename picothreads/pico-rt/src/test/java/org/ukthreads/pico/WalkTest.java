@@ -18,11 +18,11 @@ import java.util.TreeSet;
 import java.util.concurrent.Callable;
 import org.junit.jupiter.api.Test;
 
-/** Both ways to the stack see the same frames. */
+/** Walker shows the same frames as SecurityManager. */
 final class WalkTest {
 	private static final List<String> SEEN = new ArrayList<>();
 
-	/** From the caller's frame outwards, up to the test. */
+	/** Compares both, from the innermost frame of this class outwards. */
 	public static Object look() {
 		List<Class<?>> walked = from(Walker.classes());
 		List<Class<?>> context = from(Walk.stack());

@@ -63,7 +63,7 @@ final class DumpTest {
 		}, "third");
 		one.start();
 		two.start();
-		String d = dumped("dead-lock of 2 threads");
+		String d = dumped("deadlock of 2 threads");
 		assertTrue(d.matches("(?s).*\"one\"[^\n]*PicoReentrantLock[^\n]*held by \"two\".*"), d);
 		assertTrue(d.matches("(?s).*\"two\"[^\n]*to lock [^\n]*held by \"one\".*"), d);
 		third.start();
@@ -72,7 +72,7 @@ final class DumpTest {
 		for (PicoThread t : new PicoThread[] {one, two, third})
 			while (t.getState() != Thread.State.TERMINATED)
 				Thread.sleep(1);
-		assertFalse(Dump.all().contains("dead-lock"), "it was over");
+		assertFalse(Dump.all().contains("deadlock"), "it was over");
 	}
 
 	/** Who holds a lock and sleeps is in nobody's circle. */
@@ -87,7 +87,7 @@ final class DumpTest {
 		String me = Thread.currentThread().getName();
 		t.start();
 		String d = dumped("held by \"" + me + '"');
-		assertFalse(d.contains("dead-lock"), d);
+		assertFalse(d.contains("deadlock"), d);
 		lock.unlock();
 		while (t.getState() != Thread.State.TERMINATED)
 			Thread.sleep(1);
