@@ -3,7 +3,7 @@ package org.ukthreads.bench.work
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.yield
 
-/** The same recursion as Threads.rec, as suspend functions; the point is yield(). */
+/** The same recursion as Threads.rec, as suspend functions. It suspends at yield(). */
 object Coroutines {
     private var left = 0
 

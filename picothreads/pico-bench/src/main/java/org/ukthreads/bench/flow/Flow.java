@@ -4,7 +4,7 @@ package org.ukthreads.bench.flow;
 import org.apache.commons.javaflow.api.Continuation;
 import org.apache.commons.javaflow.api.continuable;
 
-/** The recursion of Raw for Javaflow, which instruments what is annotated. */
+/** The recursion of Raw for Javaflow, which instruments annotated methods. */
 public final class Flow implements Runnable {
 	private final int depth;
 	private final boolean repeat;

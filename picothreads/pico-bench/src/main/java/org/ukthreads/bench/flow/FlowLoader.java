@@ -7,7 +7,7 @@ import org.apache.commons.javaflow.providers.core.ContinuableClassTransformation
 import org.apache.commons.javaflow.spi.ClasspathResourceLoader;
 import org.apache.commons.javaflow.spi.ResourceTransformer;
 
-/** Defines Flow as Javaflow instruments it. */
+/** Loads Flow, instrumented by Javaflow. */
 public final class FlowLoader extends ClassLoader {
 	public FlowLoader() {
 		super(FlowLoader.class.getClassLoader());

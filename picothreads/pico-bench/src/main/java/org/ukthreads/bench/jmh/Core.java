@@ -22,9 +22,9 @@ import org.ukthreads.bench.work.Threads;
 import org.ukthreads.pico.Continuation;
 
 /**
- * One suspension and resumption: at the leaf of a stack that stays (repeat), or down the
- * stack, suspend, back up (down). Raw continuations (pico, loom, javaflow) and whole threads that
- * yield, scheduler included (pico-thread, virtual, platform, kotlin).
+ * Measures one suspension and resumption: at the leaf of a stack that stays (repeat), or with
+ * the way down the stack and back up (down). Compares raw continuations (pico, loom, javaflow)
+ * and whole threads that yield, scheduler included (pico-thread, virtual, platform, kotlin).
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)

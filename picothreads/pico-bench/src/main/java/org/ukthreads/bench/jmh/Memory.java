@@ -9,8 +9,9 @@ import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.PicoRuntime;
 
 /**
- * <code>Memory SYSTEM DEPTH N</code>: n threads parked, the heap that each takes (after
- * collections), the time to spawn and park one. Prints "result UNIT VALUE" lines.
+ * <code>Memory SYSTEM DEPTH N</code>: parks N threads and measures the heap that each takes
+ * (after garbage collections), and the time to start and park one. Prints "result UNIT VALUE"
+ * lines.
  */
 public final class Memory {
 	private Memory() {}

@@ -2,9 +2,9 @@
 package org.ukthreads.bench.jmh;
 
 /**
- * <code>Minima WORK SYSTEM SECONDS</code>: the shortest of many short batches of Overhead's
- * work, in one JVM. On a machine that others use, the shortest batch is the one that nobody
- * disturbed; a mean or a median is the others'.
+ * <code>Minima WORK SYSTEM SECONDS</code>: measures the shortest of many short batches of
+ * Overhead's work, in one JVM. On a machine with other load, the shortest batch is the least
+ * disturbed one; a mean or a median shows the other load.
  */
 public final class Minima {
 	private static final int BATCH = 4;

@@ -15,7 +15,10 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.ukthreads.bench.work.lib.Work;
 
-/** What the translation costs a library that never blocks; and how much it grows. */
+/**
+ * Measures what the translation costs a library that never blocks, and how much the library
+ * grows.
+ */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.MICROSECONDS)
@@ -29,7 +32,7 @@ public class Overhead {
 
 	private Callable<Integer> call;
 	private Method run;
-	/** What one run of the work returns. */
+	/** The result of one run of the work. */
 	private int proof;
 
 	private static String[] jars(String work) {

@@ -17,7 +17,10 @@ import org.ukthreads.pico.translate.Report;
 import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
 
-/** Loads the work's classes translated, with libraries whose jars' names begin as told. */
+/**
+ * Loads the work's classes translated, together with the libraries whose jar names have the
+ * given prefixes.
+ */
 final class Translated {
 	private static final String WORK = "org/ukthreads/bench/work/";
 	Report report;
@@ -56,7 +59,7 @@ final class Translated {
 		return loader.loadClass("org.ukthreads.bench.work." + c).getMethod(name, args);
 	}
 
-	/** Of virtual threads, by reflection: this builds on 17. */
+	/** Makes virtual threads, by reflection because this is built for Java 17. */
 	static ThreadFactory virtual() throws ReflectiveOperationException {
 		Object b = Thread.class.getMethod("ofVirtual").invoke(null);
 		return (ThreadFactory) Class.forName("java.lang.Thread$Builder").getMethod("factory")

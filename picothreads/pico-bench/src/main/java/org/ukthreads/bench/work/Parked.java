@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 
-/** n threads parked below `depth` calls; how they are started is the starter's matter. */
+/** A task that parks below `depth` calls. The caller decides what kind of thread runs it. */
 public final class Parked implements Runnable {
 	static final AtomicInteger DOWN = new AtomicInteger();
 	static final AtomicInteger UP = new AtomicInteger();

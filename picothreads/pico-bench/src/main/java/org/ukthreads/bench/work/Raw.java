@@ -3,7 +3,7 @@ package org.ukthreads.bench.work;
 
 import org.ukthreads.pico.Continuation;
 
-/** The recursion on a bare continuation: suspend() at the leaf. Run it translated. */
+/** The recursion on a raw continuation, with suspend() at the leaf. Run it translated. */
 public final class Raw implements Runnable {
 	private final int depth;
 	private final boolean repeat;

@@ -4,9 +4,9 @@ package org.ukthreads.bench.work;
 import java.util.concurrent.ThreadFactory;
 
 /**
- * Plain blocking Java: as it is, it runs on platform and virtual threads; translated, on
- * pico threads. One thread yields n times below `depth` calls: at the leaf (repeat), or
- * once per way down and back up.
+ * Plain blocking Java. Untranslated, it runs on platform and virtual threads; translated, on
+ * pico threads. One thread yields n times below `depth` calls: at the leaf (repeat), or once
+ * per way down and back up.
  */
 public final class Threads implements Runnable {
 	private final int depth;
@@ -39,7 +39,7 @@ public final class Threads implements Runnable {
 		return r + (int) x + (o == null ? d : 1);
 	}
 
-	/** factory null: new Thread. */
+	/** Runs it. factory null: new Thread. */
 	public static int run(ThreadFactory factory, int depth, int n, boolean repeat)
 			throws InterruptedException {
 		Threads r = new Threads(depth, n, repeat);

@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 
-/** What the libraries are put to, never blocking; each call returns a number to compare. */
+/** Work for the libraries, which never blocks. Each call returns a number to compare. */
 public final class Work {
 	public static final class Order {
 		public int id;
@@ -122,7 +122,10 @@ public final class Work {
 		};
 	}
 
-	/** A regex engine in Java (the JDK's own is not translated, so it would show nothing). */
+	/**
+	 * A regular expression engine in Java. (The JDK's own is not translated, so it would show
+	 * nothing.)
+	 */
 	private static Callable<Integer> regex() {
 		com.google.re2j.Pattern p = com.google.re2j.Pattern.compile(
 			"([a-z]+)-(\\d+)@([a-z.]+)\\.(org|com)");
@@ -140,7 +143,7 @@ public final class Work {
 		};
 	}
 
-	/** n times on a thread of its own: a platform thread, or, translated, a pico thread. */
+	/** Runs work n times on a new thread: a platform thread or, translated, a pico thread. */
 	public static int run(Callable<Integer> work, int n) throws InterruptedException {
 		int[] sum = new int[1];
 		Throwable[] bad = new Throwable[1];
