@@ -9,18 +9,21 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * One run of a test: what is called on a new instance. Translated with the program, which is why
- * it is in no package of the runtime.
+ * One run of a test: the methods to call on a new instance. It is translated with the program,
+ * so it is in no package of the runtime.
  */
 public final class Steps implements Runnable {
 	private final List<Method> first;
-	/** Of the test's class, and before it of those around it. */
+	/**
+	 * The constructors of the classes around the test's class, outermost first, and then its
+	 * own.
+	 */
 	private final List<Constructor<?>> makes;
 	private final List<Method> before;
 	private final Method test;
 	private final List<Method> after;
 	private final List<Method> last;
-	/** The innermost is the first. */
+	/** The instances, innermost first. */
 	private final List<Object> made = new ArrayList<>();
 
 	public Steps(List<Method> first, List<Constructor<?>> makes, List<Method> before,
@@ -70,7 +73,7 @@ public final class Steps implements Runnable {
 				m.invoke(on(m));
 	}
 
-	/** Null for a static one, and where none could be made. */
+	/** The instance of m's class; null: there is none, or none has been made yet. */
 	private Object on(Method m) {
 		for (Object o : made)
 			if (m.getDeclaringClass().isInstance(o))

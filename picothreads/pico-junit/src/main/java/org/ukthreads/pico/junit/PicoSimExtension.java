@@ -32,8 +32,8 @@ import org.ukthreads.pico.translate.read.ClassPath;
 import org.ukthreads.pico.translate.rewrite.SchedulingPoints;
 
 /*
- * Runs the tests that are @PicoSim. JUnit's own instance, which is not translated, is made but
- * never called. The class path is translated once for each set of options.
+ * Runs the tests that have @PicoSim. JUnit's own instance is made but never called, because it
+ * is not translated. The class path is translated once for each set of options.
  */
 public final class PicoSimExtension implements InvocationInterceptor {
 	private static final String STEPS = "org/ukthreads/simjunit/Steps";
@@ -76,7 +76,7 @@ public final class PicoSimExtension implements InvocationInterceptor {
 		c.publishReportEntry("pico.sim", done.toString());
 	}
 
-	/** SimFailure: it fails. What was covered. */
+	/** Runs the test and returns what was covered. Throws SimFailure if the test fails. */
 	static Coverage simulate(Class<?> test, Method m, PicoSim how) throws Exception {
 		PicoLoader loader = loader(how);
 		Sim s = new Sim().hurry(how.hurry()).patience(how.patience()).loader(loader::again)
@@ -107,12 +107,12 @@ public final class PicoSimExtension implements InvocationInterceptor {
 		try {
 			return s.replay(token, p.fresh());
 		} catch (IllegalArgumentException e) {
-			throw new IllegalArgumentException("replay = \"" + token + "\": no seed, and no"
-				+ " token of a failure", e);
+			throw new IllegalArgumentException("replay = \"" + token + "\": neither a seed"
+				+ " nor the token of a failure", e);
 		}
 	}
 
-	/** What one run calls, on instances of its own classes. */
+	/** The steps of one run, on instances of its own classes. */
 	private static Runnable steps(ClassLoader l, Class<?> test, Method m) throws Exception {
 		Class<?> c = l.loadClass(test.getName());
 		List<Method> first = annotated(c, BeforeAll.class);
@@ -126,7 +126,10 @@ public final class PicoSimExtension implements InvocationInterceptor {
 			.newInstance(first, constructors(c), before, method(c, m.getName()), after, last);
 	}
 
-	/** Of the test's class, and before it of those that it is an inner one of. */
+	/**
+	 * The constructors of the classes of which c is an inner class, outermost first, and then
+	 * that of c.
+	 */
 	private static List<Constructor<?>> constructors(Class<?> c) throws Exception {
 		boolean inner = c.isMemberClass() && !Modifier.isStatic(c.getModifiers());
 		List<Constructor<?>> all = inner ? constructors(c.getDeclaringClass())
@@ -138,7 +141,10 @@ public final class PicoSimExtension implements InvocationInterceptor {
 		return all;
 	}
 
-	/** The outer class's and the superclass's come first; what is overridden does not. */
+	/**
+	 * The methods with this annotation. Those of the outer class and of the superclass come
+	 * first; overridden ones are left out.
+	 */
 	private static List<Method> annotated(Class<?> c, Class<? extends Annotation> by) {
 		List<Method> all = new ArrayList<>();
 		if (c == null || c == Object.class)
@@ -164,8 +170,8 @@ public final class PicoSimExtension implements InvocationInterceptor {
 					x.setAccessible(true);
 					return x;
 				}
-		throw new NoSuchMethodException(c.getName() + "." + name + "(): a test that is @PicoSim"
-			+ " has no parameters");
+		throw new NoSuchMethodException(c.getName() + "." + name + "(): a test with @PicoSim"
+			+ " must have no parameters");
 	}
 
 	private static synchronized PicoLoader loader(PicoSim how) throws IOException {

@@ -3,7 +3,10 @@ package org.ukthreads.pico.junit;
 
 import org.ukthreads.pico.sim.Sim;
 
-/** A test fails under a seed: which, how to have it again, and the turns of its schedule. */
+/**
+ * A test has failed under a seed. The message names the seed, how to repeat the run, and the
+ * turns of its schedule.
+ */
 public final class SimFailure extends AssertionError {
 	private static final long serialVersionUID = 1;
 	private final transient Sim.Outcome outcome;

@@ -12,7 +12,10 @@ import org.opentest4j.TestAbortedException;
 import org.ukthreads.pico.sim.Coverage;
 import org.ukthreads.pico.sim.Sim;
 
-/** A test that fails says so, and how to have it again. SimulatedTest has those that do not. */
+/**
+ * A failing test reports the failure and how to repeat it. The tests that pass are in
+ * SimulatedTest.
+ */
 final class PicoSimExtensionTest {
 	private static Coverage run(String test, Class<?>... parameters) throws Exception {
 		Class<?> c = Class.forName("org.ukthreads.fixtures.junit.SimulatedTest$Locks");
@@ -30,12 +33,12 @@ final class PicoSimExtensionTest {
 	@Test
 	void what_cannot_be_run_is_told() {
 		assertTrue(assertThrows(NoSuchMethodException.class, () -> run("has_a", String.class))
-			.getMessage().contains("has no parameters"));
+			.getMessage().contains("must have no parameters"));
 		assertTrue(assertThrows(IllegalArgumentException.class, () -> run("replays_nonsense"))
 			.getMessage().contains("\"nonsense\""));
 	}
 
-	/** Its threads are the JVM's: while they work, nobody is dead-locked. */
+	/** Its threads are the JVM's. While they work, there is no deadlock. */
 	@Test
 	void a_parallel_stream_is_no_dead_lock() throws Exception {
 		assertEquals(20, run("is_parallel").runs());
