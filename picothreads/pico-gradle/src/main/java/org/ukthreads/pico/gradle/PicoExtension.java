@@ -5,14 +5,16 @@ import java.io.File;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What a build script says in {@code pico { ... }}; the Maven plugin has the same words. */
+/** The settings in a build script's {@code pico { ... }}. The Maven plugin has the same names. */
 public class PicoExtension {
 	private String hot = "direct";
 	private boolean library = true;
 	private List<String> conservative = new ArrayList<>();
 	private List<File> rules = new ArrayList<>();
 
-	/** direct, all, none, or a profile (`pico run --profile`) of what suspends often. */
+	/**
+	 * direct, all, none, or a profile (`pico run --profile`) of the methods that suspend often.
+	 */
 	public String getHot() {
 		return hot;
 	}
@@ -21,7 +23,10 @@ public class PicoExtension {
 		this.hot = hot;
 	}
 
-	/** Mark what suspends, so that other projects can be translated against this one. */
+	/**
+	 * Whether to mark the methods that may suspend, so that other projects can be translated
+	 * against this one.
+	 */
 	public boolean isLibrary() {
 		return library;
 	}
@@ -30,7 +35,7 @@ public class PicoExtension {
 		this.library = library;
 	}
 
-	/** Packages all of whose methods are taken to suspend. */
+	/** Packages whose methods are all taken to suspend. */
 	public List<String> getConservative() {
 		return conservative;
 	}
@@ -39,7 +44,7 @@ public class PicoExtension {
 		this.conservative = conservative;
 	}
 
-	/** Files of more replacement rules. */
+	/** Files with additional replacement rules. */
 	public List<File> getRules() {
 		return rules;
 	}

@@ -23,13 +23,14 @@ import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.analyse.Hot;
 
 /**
- * Translates what compileJava has made, in place and as its last action: so what was translated
- * is that task's output, and neither is done again while nothing has changed. The project depends
- * on pico-rt and pico-juc; dependencies of its own that block must have been translated, too
- * (`pico translate`), or their calls pin.
+ * Translates what compileJava has made, in place and as the last action of that task. So the
+ * translated classes are the task's output, and neither step is repeated while nothing has
+ * changed. The project must depend on pico-rt and pico-juc. Its own dependencies that block
+ * must be translated, too (`pico translate`); otherwise their calls pin.
  *
- * <p>Gradle's interface changes from version to version: what is called here is in 4.3 and in
- * 8.11. Hence the source sets by the name of their property, and nothing of Kotlin or Groovy.
+ * <p>Gradle's API changes from version to version. What is called here is in 4.3 and in 8.11,
+ * so the source sets are found by the name of their property, and nothing of Kotlin or Groovy
+ * is used.
  */
 public final class PicoPlugin implements Plugin<Project> {
 	@Override
@@ -44,7 +45,7 @@ public final class PicoPlugin implements Plugin<Project> {
 	}
 
 	private static void add(JavaCompile compile, FileCollection classes, PicoExtension pico) {
-		/* The analysis is of the whole program, and of what javac wrote. */
+		/* The analysis needs the whole program as javac wrote it. */
 		compile.getOptions().setIncremental(false);
 		input(compile, "hot", pico::getHot);
 		input(compile, "library", pico::isLibrary);
@@ -66,7 +67,7 @@ public final class PicoPlugin implements Plugin<Project> {
 		return all;
 	}
 
-	/** A class with a name: a task with an action of a lambda is never up to date. */
+	/** A named class, because a task whose action is a lambda is never up to date. */
 	private static final class Translate implements Action<Task> {
 		private final FileCollection classes;
 		private final PicoExtension pico;
@@ -81,7 +82,7 @@ public final class PicoPlugin implements Plugin<Project> {
 			List<Path> path = new ArrayList<>();
 			for (File f : ((JavaCompile) task).getClasspath())
 				path.add(f.toPath());
-			/* Those of other languages are made by other tasks. */
+			/* Other tasks make the classes of other languages. */
 			for (File dir : classes)
 				if (dir.isDirectory() && task.getOutputs().getFiles().contains(dir))
 					translate(task, dir.toPath(), path);

@@ -19,7 +19,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A project is built and run by Gradle (-Dpico.gradle, or that of the PATH). */
+/**
+ * Builds and runs a project with Gradle (-Dpico.gradle, or the one of the PATH) and checks when
+ * it is translated again.
+ */
 final class PluginTest {
 	@TempDir
 	Path dir;
@@ -33,7 +36,7 @@ final class PluginTest {
 			.filter(p -> Files.isExecutable(Paths.get(p))).findFirst().orElse(null);
 	}
 
-	/** What of the class path is called so. */
+	/** The entries of the class path whose paths match. */
 	private static String path(String names) {
 		return Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator))
 			.filter(p -> p.matches(".*(" + names + ").*") && !p.endsWith("test-classes"))
@@ -82,7 +85,7 @@ final class PluginTest {
 		String third = gradle("run");
 		assertTrue(third.contains("49 on a PicoThread\n"), third);
 		assertFalse(third.contains(":compileJava UP-TO-DATE"), third);
-		/* Another word in pico {}: compiled and translated again. */
+		/* Another setting in pico {}: the project is compiled and translated again. */
 		Path build = project.resolve("build.gradle");
 		Files.writeString(build, Files.readString(build).replace("demo.made", "demo.other"));
 		assertFalse(gradle("run").contains(":compileJava UP-TO-DATE"));

@@ -16,7 +16,7 @@ public final class Main {
 	public static void main(String[] args) throws Exception {
 		ExecutorService x = Executors.newFixedThreadPool(2);
 		Future<Integer> f = x.submit(() -> slow(7));
-		/* Of which class it says that it is, is the JDK's. */
+		/* Uses isInstance(), because getClass() would return the JDK's class. */
 		Class<?> pico = Class.forName("org.ukthreads.pico.PicoThread");
 		Future<String> on = x.submit(() -> pico.isInstance(Thread.currentThread())
 			? pico.getSimpleName() : "Thread");
