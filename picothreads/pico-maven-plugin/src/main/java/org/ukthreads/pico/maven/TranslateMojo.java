@@ -22,9 +22,9 @@ import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.analyse.Hot;
 
 /**
- * Translates target/classes in place, against the project's dependencies. The project
- * depends on pico-rt and pico-juc; dependencies of its own that block must have been
- * translated too (`pico translate`), or their calls pin.
+ * Translates target/classes in place, against the project's dependencies. The project must
+ * depend on pico-rt and pico-juc. Its own dependencies that block must be translated, too
+ * (`pico translate`); otherwise their calls pin.
  */
 @Mojo(name = "translate", defaultPhase = LifecyclePhase.PROCESS_CLASSES,
 	requiresDependencyResolution = ResolutionScope.COMPILE, threadSafe = true)
@@ -35,19 +35,24 @@ public final class TranslateMojo extends AbstractMojo {
 	@Parameter(defaultValue = "${project.build.outputDirectory}")
 	private File classes;
 
-	/** Packages all of whose methods are taken to suspend. */
+	/** Packages whose methods are all taken to suspend. */
 	@Parameter
 	private List<String> conservative;
 
-	/** Files of more replacement rules. */
+	/** Files with additional replacement rules. */
 	@Parameter
 	private List<File> rules;
 
-	/** A profile (`pico run --profile`): what it shows to suspend often is made for that. */
+	/**
+	 * direct, all, none, or a profile (`pico run --profile`) of the methods that suspend often.
+	 */
 	@Parameter(property = "pico.hot", defaultValue = "direct")
 	private String hot;
 
-	/** Mark what suspends, so that other projects can be translated against this one. */
+	/**
+	 * Whether to mark the methods that may suspend, so that other projects can be translated
+	 * against this one.
+	 */
 	@Parameter(defaultValue = "true")
 	private boolean library;
 
