@@ -24,9 +24,9 @@ import org.objectweb.asm.ClassReader;
 import org.ukthreads.pico.translate.read.ClassPath;
 
 /**
- * Translates a library of ours during its build: a folder of classes, in place, marked
- * so that programs can be translated against it. Classes that were translated by an
- * earlier run stay as they are.
+ * Translates a library of ours during its build: a folder of classes, in place, marked so that
+ * programs can be translated against it. Classes that an earlier run has translated stay as they
+ * are.
  */
 public final class Build {
 	private Build() {}
@@ -46,12 +46,14 @@ public final class Build {
 
 	private static final String RUNTIME = "org/ukthreads/pico/PicoThread.class";
 
-	/** What a plugin says of a class path without the runtime; empty: it is there. */
+	/**
+	 * The warning of a plugin about a class path without the runtime; empty if it has the runtime.
+	 */
 	public static String lacks(List<Path> path) throws IOException {
 		for (Path p : path)
 			if (has(p, RUNTIME))
 				return "";
-		return "not translated, its threads stay the JVM's: it does not depend on"
+		return "not translated, and its threads stay JVM threads: add a dependency on"
 			+ " org.ukthreads.pico:pico-juc";
 	}
 
@@ -61,7 +63,7 @@ public final class Build {
 		try (ZipFile z = new ZipFile(p.toFile())) {
 			return z.getEntry(entry) != null;
 		} catch (ZipException e) {
-			/* No jar, such as a pom. */
+			/* Not a jar, for example a pom. */
 			return false;
 		}
 	}
@@ -123,10 +125,10 @@ public final class Build {
 	}
 
 	/*
-	 * A run may be killed at any time, and the next one must not take half of what it wrote
-	 * for classes of the compiler. So all of it is written aside, which is then renamed to
-	 * READY, and moved into place by this run or by the next. What the compiler has made
-	 * anew since stays.
+	 * A run may be killed at any time, and the next one must not take its partial output for
+	 * classes of the compiler. So everything is first written to ASIDE, which is then renamed to
+	 * READY and moved into place by this run or the next. A class that the compiler has remade
+	 * since then is not overwritten.
 	 */
 	private static final String ASIDE = "META-INF/pico/aside";
 	private static final String READY = "META-INF/pico/ready";
@@ -177,10 +179,11 @@ public final class Build {
 	}
 
 	/**
-	 * What earlier runs wrote, name and CRC: a class that the compiler has made anew since
-	 * is translated again, one that is still ours is not (it would be bracketed twice). One that
-	 * is the same before and after is SAME: where others were made anew it belongs to them (what
-	 * is left out of the analysis may do anything: a library's guards became our monitors).
+	 * What earlier runs wrote, as name and CRC. A class that the compiler has remade since then is
+	 * translated again; one that is still a run's output is not (it would be bracketed twice). A
+	 * class that does not change is marked SAME, and is analysed again if another class was remade:
+	 * a class outside the analysis is assumed to do anything, and a library's guards would become
+	 * our monitors.
 	 */
 	private static final String SAME = "=";
 	private static final String STAMPS = "META-INF/pico/stamps";
@@ -191,7 +194,7 @@ public final class Build {
 		return name + ' ' + Long.toHexString(c.getValue());
 	}
 
-	/** Has it been through here? Then it is a companion, or speaks of its own. */
+	/** True if the class was translated: it is a companion or names its companion. */
 	public static boolean isTranslated(byte[] file) {
 		String name = new ClassReader(file).getClassName();
 		return name.endsWith("$$Pico")

@@ -11,32 +11,32 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.ukthreads.pico.translate.read.ClassPath;
 
-/** A translated program, as a PicoLoader runs it. Names of classes are with slashes. */
+/** A translated program, as a PicoLoader runs it. Names of classes have slashes. */
 public interface Classes {
-	/** The class file; null: there is none of that name. */
+	/** The class file, or null. */
 	byte[] get(String name);
 
-	/** As get, where it can be had without a copy; null: it is none of those. */
+	/** As get, but without a copy; null if it is not available in this form. */
 	default ByteBuffer mapped(String name) {
 		return null;
 	}
 
-	/** As get; null: the class is as it was in its jar. */
+	/** As get, but null if the class is unchanged. */
 	byte[] changed(String name);
 
-	/** The jar or folder that the class is from; null: it is from none. */
+	/** The jar or folder that the class is from, or null. */
 	Path origin(String name);
 
 	/** The program's class path. */
 	List<Path> paths();
 
-	/** Classes that it had not, by their names. */
+	/** Classes that the translation added, by name. */
 	Map<String, byte[]> added();
 
-	/** Rules for the classes that it makes while it runs, and whose locks are ours. */
+	/** Translates the classes that the program makes at run time. */
 	Dynamic dynamic();
 
-	/** What a translator made of a program that was read. */
+	/** The result of a translator for a program that was read. */
 	static Classes of(Map<String, byte[]> classes, ClassPath program, Dynamic dynamic) {
 		return new Classes() {
 			@Override
@@ -74,9 +74,9 @@ public interface Classes {
 	}
 
 	/**
-	 * What comes from an earlier run: the classes that it changed, and where the rest is.
+	 * The result of an earlier run: the classes that it changed, and the paths of the others.
 	 *
-	 * @param often each class is asked for again and again: it is read once, and kept
+	 * @param often each class is requested repeatedly: it is read once and kept
 	 */
 	static Classes of(Stored stored, List<Path> paths, boolean often) {
 		Places places = new Places(paths);

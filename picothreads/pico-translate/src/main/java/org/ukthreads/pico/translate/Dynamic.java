@@ -19,16 +19,16 @@ import org.ukthreads.pico.translate.read.Hierarchy;
 import org.ukthreads.pico.translate.rewrite.Pinned;
 
 /**
- * Classes that a program makes while it runs (scripts, proxies, accessors): the replacement
- * rules hold in them, too, and they pin (see Pinned). The whole-program analysis is over by
- * then, and could not be told of them: each is done by itself, as it is defined. One that
- * cannot be done is left as it is, and named.
+ * Translates classes that a program makes at run time (scripts, proxies, accessors): the
+ * replacement rules hold in them, too, and they pin (see Pinned). The whole-program analysis is
+ * over by then, so each class is translated alone, when it is defined. A class that cannot be
+ * translated is left as it is, and an error message says so.
  */
 public final class Dynamic implements Loaders.Definer {
 	private static final int MANY = 20_000;
 	private final List<String> rules;
 	private final Set<String> ours;
-	/** Those that were made, and what they extend: no loader has their files. */
+	/** The classes made so far, for those that extend them: no loader has their files. */
 	private final Map<String, ClassInfo> made = Collections.synchronizedMap(
 		new LinkedHashMap<>() {
 			@Override
@@ -40,7 +40,7 @@ public final class Dynamic implements Loaders.Definer {
 	private Replacements replacements;
 	private ClassLoader loader;
 
-	/** The rules of the libraries; the types whose locks are ours. */
+	/** rules: the libraries' rules; ours: the types whose locks are ours. */
 	public Dynamic(List<String> rules, Set<String> ours) {
 		this.rules = rules;
 		this.ours = ours;
@@ -51,7 +51,7 @@ public final class Dynamic implements Loaders.Definer {
 		try {
 			return translate(by, file);
 		} catch (Exception | LinkageError | StackOverflowError e) {
-			System.err.println("pico: left as it is: a class that " + by + " defines: " + e);
+			System.err.println("pico: not translated: a class that " + by + " defines: " + e);
 			return file;
 		}
 	}

@@ -34,10 +34,10 @@ import org.ukthreads.pico.Loaders;
 import org.ukthreads.pico.translate.read.ClassPath;
 
 /**
- * Runs a translated program in memory: defines its classes, as if from the jars and folders
- * that they were in (code source, package versions); resources are those of the class path,
- * under their own URLs. Those of class files that were translated have the same URLs, too, for
- * programs find their homes by them, but what is read there is what runs. Everything else (the JDK,
+ * Runs a translated program in memory. It defines the program's classes as if from the jars and
+ * folders that they were in (code source, package versions). Resources are those of the class path,
+ * under their own URLs. The resource of a translated class has the original's URL, because programs
+ * find their own folders by it, but its content is the translated class. Everything else (the JDK,
  * the runtime) comes from the parent.
  */
 public final class PicoLoader extends ClassLoader implements Loaders.Definer {
@@ -50,7 +50,7 @@ public final class PicoLoader extends ClassLoader implements Loaders.Definer {
 		registerAsParallelCapable();
 	}
 
-	/** Classes by their name with slashes; the program that they were made of. */
+	/** classes: by their names, with slashes; program: what they were translated from. */
 	public PicoLoader(Map<String, byte[]> classes, ClassPath program, ClassLoader parent) {
 		this(Classes.of(new LinkedHashMap<>(classes), program, null), parent);
 	}
@@ -72,7 +72,7 @@ public final class PicoLoader extends ClassLoader implements Loaders.Definer {
 		}
 	}
 
-	/** The same program once more: no static field is shared with this one. */
+	/** A new loader of the same program, which shares no static field with this one. */
 	public PicoLoader again() {
 		return new PicoLoader(classes, getParent());
 	}
@@ -93,8 +93,9 @@ public final class PicoLoader extends ClassLoader implements Loaders.Definer {
 	}
 
 	/**
-	 * A loader of the program's may define what it has read here as a resource. A translated class is
-	 * that of this loader alone, as its companion is: the other gets it as it was.
+	 * A loader of the program may define what it has read here as a resource. Only this loader may
+	 * define a translated class, because it also defines the companion; other loaders get the
+	 * original.
 	 */
 	private byte[] original(byte[] file) {
 		try {
@@ -105,7 +106,7 @@ public final class PicoLoader extends ClassLoader implements Loaders.Definer {
 				return in == null ? file : in.readAllBytes();
 			}
 		} catch (IOException | RuntimeException e) {
-			/* It is no class file: who defines it will be told. */
+			/* It is not a class file: defining it will throw. */
 			return file;
 		}
 	}
@@ -124,7 +125,7 @@ public final class PicoLoader extends ClassLoader implements Loaders.Definer {
 		}
 	}
 
-	/** Null: it is none of the program's. */
+	/** Null if the program has no such class. */
 	private ByteBuffer file(String name) {
 		ByteBuffer b = classes.mapped(name);
 		if (b != null)
@@ -182,7 +183,7 @@ public final class PicoLoader extends ClassLoader implements Loaders.Definer {
 		}
 	}
 
-	/* The program's come before the parent's, as its classes do. */
+	/* The program's resources come before the parent's, as its classes do. */
 
 	@Override
 	public URL getResource(String name) {
@@ -217,7 +218,7 @@ public final class PicoLoader extends ClassLoader implements Loaders.Definer {
 			: null;
 	}
 
-	/** of: what it was made of; null: of nothing that the program has. */
+	/** of: the URL of the original; null if the program has none. */
 	private static URL memory(String name, byte[] content, URL of) {
 		try {
 			return of == null ? new URL("pico", null, -1, "/" + name, new Handler(content, null))
@@ -228,7 +229,7 @@ public final class PicoLoader extends ClassLoader implements Loaders.Definer {
 		}
 	}
 
-	/** Of such a URL, and of those that are made from it by a relative name. */
+	/** For such a URL and for those that are made from it by a relative name. */
 	private static final class Handler extends URLStreamHandler {
 		private final byte[] content;
 		private final URL of;
@@ -249,7 +250,7 @@ public final class PicoLoader extends ClassLoader implements Loaders.Definer {
 				: new Memory(u, content, c);
 		}
 
-		/** As the scheme's own handler reads it: a jar's has a way of its own. */
+		/** Parses as the scheme's own handler does; a jar's has special rules. */
 		@Override
 		protected void parseURL(URL u, String spec, int start, int limit) {
 			if (of == null) {
@@ -268,7 +269,7 @@ public final class PicoLoader extends ClassLoader implements Loaders.Definer {
 
 	private static final class Memory extends URLConnection {
 		private final byte[] content;
-		/** To what it was made of; null: to nothing. */
+		/** To the original; null if there is none. */
 		private final URLConnection of;
 
 		Memory(URL u, byte[] content, URLConnection of) {
@@ -280,7 +281,7 @@ public final class PicoLoader extends ClassLoader implements Loaders.Definer {
 		@Override
 		public void connect() {}
 
-		/** As old as what it was made of: Clojure loads the newer of a class and its source. */
+		/** That of the original: Clojure loads the newer of a class and its source. */
 		@Override
 		public long getLastModified() {
 			return of == null ? 0 : of.getLastModified();

@@ -13,8 +13,8 @@ import java.util.jar.JarFile;
 import java.util.zip.ZipFile;
 
 /**
- * Jars and folders, of which one file after the other is asked for: a ClassPath reads them
- * whole. The first entry of a name wins. Any thread; jars stay open.
+ * Jars and folders from which single files are read (a ClassPath reads them whole). The first entry
+ * of a name wins. Thread-safe; jars stay open.
  */
 final class Places {
 	private final Path[] paths;
@@ -25,7 +25,7 @@ final class Places {
 		jars = new JarFile[this.paths.length];
 	}
 
-	/** Null: a folder, or nothing. */
+	/** Null if paths[k] is a folder or does not exist. */
 	private synchronized JarFile jar(int k) throws IOException {
 		File f = paths[k].toFile();
 		if (jars[k] == null && f.isFile())
@@ -39,7 +39,7 @@ final class Places {
 			: Files.isRegularFile(paths[k].resolve(entry));
 	}
 
-	/** Where a file is; null: nowhere. */
+	/** The jar or folder that has a file, or null. */
 	Path of(String entry) {
 		int k = index(entry);
 		return k < 0 ? null : paths[k];
@@ -56,7 +56,7 @@ final class Places {
 		}
 	}
 
-	/** Its content; null: it is nowhere. */
+	/** The content of a file, or null. */
 	byte[] get(String entry) {
 		int k = index(entry);
 		if (k < 0)

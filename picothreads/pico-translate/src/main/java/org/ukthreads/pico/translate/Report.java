@@ -24,7 +24,6 @@ public final class Report {
 	long before;
 	long after;
 
-	/** What was reported of one class. */
 	void add(Report r) {
 		translated.addAll(r.translated);
 		twins.addAll(r.twins);
@@ -41,7 +40,7 @@ public final class Report {
 		translated.add(owner + '.' + key);
 	}
 
-	/** It has a second entry, which suspends by returning. */
+	/** The method has a twin. */
 	public void twin(String owner, String key) {
 		twins.add(owner + '.' + key);
 	}
@@ -52,7 +51,9 @@ public final class Report {
 				+ call.name + call.desc);
 	}
 
-	/** Pinned while untranslated code is below it: it may be called from there. */
+	/**
+	 * The method counts its entry, because untranslated code may call it: a wait below that pins.
+	 */
 	public void entered(String method) {
 		pins.computeIfAbsent("where untranslated code calls them", k -> new LinkedHashSet<>())
 			.add(method);
@@ -62,19 +63,17 @@ public final class Report {
 		refused.add(method + ": " + why);
 	}
 
-	/** The analysis was not made to its end, for want of that. */
 	void cut(String budget) {
 		cut = budget;
 	}
 
-	/** Null: it was; else what it would have needed more of. */
+	/** The budget that the analysis exceeded; null if it was completed. */
 	public String cut() {
 		return cut;
 	}
 
 	private String cut;
 
-	/** The JIT leaves it to the interpreter, and did not before (or it is new). */
 	void huge(String method, int bytes) {
 		huge.put(method, bytes);
 	}
@@ -112,7 +111,7 @@ public final class Report {
 		return after;
 	}
 
-	/** All of it, as text. */
+	/** The whole report as text. */
 	public String text(boolean details) {
 		StringBuilder b = new StringBuilder();
 		b.append(String.format("classes: %d, rewritten %d, added %d%n", classes, changed,
@@ -135,12 +134,12 @@ public final class Report {
 		if (details)
 			huge.forEach((m, n) -> b.append("  ").append(m).append(", ").append(n).append('\n'));
 		if (cut != null)
-			b.append("not followed: what its calls may meet would take more than ")
-				.append(cut).append("; any class that fits is taken for it\n");
+			b.append("receivers not analysed, because that takes more than ")
+				.append(cut).append(": each may be of any class that fits its type\n");
 		for (String r : refused)
 			b.append("refused: ").append(r).append('\n');
 		if (details) {
-			b.append("may suspend, and the call that makes it so:\n");
+			b.append("methods that may suspend, each with the call that makes it so:\n");
 			because.forEach((m, c) -> b.append("  ").append(m).append(" <- ").append(c)
 				.append('\n'));
 		}

@@ -21,7 +21,7 @@ import java.util.zip.CRC32;
 import java.util.zip.CheckedOutputStream;
 
 /*
- * One translation in a file: the classes that are not as they were.
+ * One translation in a file: the classes that the translation changed or added.
  *
  *   int    MAGIC                       numbers as DataOutput writes them
  *   int    CRC of all that follows
@@ -32,8 +32,8 @@ import java.util.zip.CheckedOutputStream;
  *   int    n, then n of: text name, int offset behind the index, int length
  *   ...    the class files
  *
- * Read through a mapping: a run touches the classes that it loads. Whoever finds a file of
- * another length or sum takes it for none.
+ * The file is mapped, so a run touches only the classes that it loads. A file of another length
+ * or sum is treated as missing.
  */
 public final class Stored {
 	private static final int MAGIC = 0x7069636f;
@@ -68,7 +68,7 @@ public final class Stored {
 		return new String(t, StandardCharsets.UTF_8);
 	}
 
-	/** Null: there is none there that is whole. */
+	/** Returns null if there is no complete file. */
 	public static Stored read(Path p) {
 		try (FileChannel c = FileChannel.open(p)) {
 			long n = c.size();
@@ -86,7 +86,7 @@ public final class Stored {
 		}
 	}
 
-	/** Writes one. The file is whole when this returns, and only then. */
+	/** Writes a translation. The file is complete only when this returns. */
 	public static void write(Path to, boolean flat, Map<String, byte[]> classes, String rules,
 			Collection<String> locks) throws IOException {
 		ByteArrayOutputStream head = new ByteArrayOutputStream();
@@ -130,7 +130,7 @@ public final class Stored {
 		d.write(b);
 	}
 
-	/** Its class path is what it was told, with nothing to unfold (Nested). */
+	/** True if the program's class path needs no unfolding (Nested). */
 	public boolean isFlat() {
 		return flat;
 	}
@@ -147,7 +147,7 @@ public final class Stored {
 		return index.keySet();
 	}
 
-	/** Null: it is not here. */
+	/** The class file; null if it is not stored here. */
 	ByteBuffer mapped(String name) {
 		Long at = index.get(name);
 		if (at == null)

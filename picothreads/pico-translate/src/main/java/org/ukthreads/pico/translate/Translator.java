@@ -45,38 +45,37 @@ import org.ukthreads.pico.translate.rewrite.SchedulingPoints;
 import org.ukthreads.pico.translate.verify.Verifier;
 
 /*
- * A whole program in, a whole program out.
+ * Translates a whole program.
  *
  *   read      class files -> trees, hierarchy
  *   analyse   replacements (Thread, locks, sockets), call graph and locks to a fixpoint
  *   rewrite   lambdas that suspend -> classes; methods that suspend -> body + resume copy
- *   verify    every changed class, if Options.verify says so (Verifier)
+ *   verify    every changed class, if Options.verify is set (Verifier)
  *
- * Only what must change changes: a class without a suspending method, a replaced call or
- * a pin comes out byte for byte as it went in.
+ * Only what must change changes: the file of a class without a suspending method, a replaced
+ * call or a pin stays the same, byte for byte.
  */
 public final class Translator {
-	/** What a run is told. */
 	public static final class Options {
-		/** Mark what was translated, so that others can be translated against it. */
+		/** Mark what is translated, so that programs can be translated against it. */
 		public boolean library;
-		/** For tests: every method may suspend, at random, when it is entered. */
+		/** For tests: every method may suspend, at random, at its entry. */
 		public boolean chaos;
 		/** For simulations: where a thread may lose its turn. */
 		public SchedulingPoints.Level points = SchedulingPoints.Level.NONE;
 		/** Which methods get a twin. */
 		public Hot hot = Hot.of(System.getProperty("pico.hot", "direct"));
-		/** Check what comes out. */
+		/** Check each changed or added class file. */
 		public boolean verify;
-		/** Packages (a/b/c) all of whose methods are taken to suspend. */
+		/** Packages (a/b/c) all of whose methods are assumed to suspend. */
 		public final Set<String> conservative = new HashSet<>();
 		/** More replacement rules. */
 		public final List<String> rules = new ArrayList<>();
-		/** How many steps the analysis may take; then any class that fits is any object's. */
+		/** Most steps of the analysis. Beyond them a receiver may be of any class that fits. */
 		public long budget = Long.getLong("pico.analysis", 600) * 1_000_000;
-		/** How many do it; the result is the same. */
+		/** Threads that write classes; the result is the same. */
 		public int threads = Workers.count();
-		/** Told how far it is. */
+		/** Called with the progress, as text. */
 		public Consumer<String> progress = s -> {};
 	}
 
@@ -86,7 +85,7 @@ public final class Translator {
 	private final SchedulingPoints points;
 	private final List<ClassInfo> translated = new ArrayList<>();
 	private final Large large = new Large();
-	/* Of one pass. */
+	/* State of one pass. */
 	private CallGraph graph;
 	private Twins twins;
 	private Report report = new Report();
@@ -103,8 +102,8 @@ public final class Translator {
 	}
 
 	/**
-	 * A translator with everything added: the program's classes, the libraries' (those of
-	 * the pico packages take part as translated ones) and their rules.
+	 * A translator with the program's classes, the libraries' (those of the pico packages count as
+	 * translated) and their rules.
 	 */
 	public static Translator of(ClassPath program, ClassPath libraries, Options options) {
 		Translator t = new Translator(options, name -> {
@@ -134,16 +133,15 @@ public final class Translator {
 	}
 
 	private final List<String> rules = new ArrayList<>();
-	/** The types whose locks are ours. */
 	private Set<String> locks = Set.of();
 
-	/** Rules of a library: the text of its META-INF/pico/replace. */
+	/** Adds the rules of a library: the text of its META-INF/pico/replace. */
 	public void rules(String text) {
 		rules.add(text);
 		replacements.read(text);
 	}
 
-	/** A class that was translated before, or is the runtime's: may be called, stays. */
+	/** Adds a class that is translated already or the runtime's: it may be called and stays. */
 	public void library(byte[] file) {
 		ClassInfo c = hierarchy.add(file, ClassInfo.Kind.TRANSLATED);
 		translated.add(c);
@@ -151,13 +149,13 @@ public final class Translator {
 			others.add(file);
 	}
 
-	/** Translated classes that are not ours. */
+	/** Translated classes that are not of the pico packages. */
 	private final List<byte[]> others = new ArrayList<>();
 
-	/** Translated classes among the program's: they go along unchanged. */
+	/** Translated classes among the program's, which are part of the result unchanged. */
 	private final Map<String, byte[]> asTheyAre = new LinkedHashMap<>();
 
-	/** A class of the program. */
+	/** Adds a class of the program. */
 	public void add(byte[] file) {
 		ClassReader r = new ClassReader(file);
 		if (files.putIfAbsent(r.getClassName(), file) != null)
@@ -165,7 +163,7 @@ public final class Translator {
 		hierarchy.add(file, ClassInfo.Kind.PROGRAM);
 	}
 
-	/** Translates all that was added: name to class file, new classes included. */
+	/** Translates all that was added. Returns class files by name, new classes included. */
 	public Map<String, byte[]> run() {
 		Map<String, byte[]> out;
 		others.forEach(replacements::uses);
@@ -181,17 +179,17 @@ public final class Translator {
 		return out;
 	}
 
-	/** Classes that cannot be translated, and why: their methods pin. */
+	/** Classes that cannot be split, with the reasons: their methods pin. */
 	private final Map<String, String> aside = new TreeMap<>();
 
 	/**
-	 * Classes that name others which are nowhere, and do not say what those are. What cannot be read
-	 * of them (Jython's copy of ASM, without its tree package) is found before all is analysed, not
-	 * when all but them is written.
+	 * Classes that name missing classes without saying what those extend. If one cannot be analysed
+	 * (Jython's copy of ASM, without its tree package), this is found before the whole analysis,
+	 * not when all others are written.
 	 */
 	private final Set<String> guessed = new HashSet<>();
 
-	/** Left aside, if it cannot be read. */
+	/** Sets the class aside if it cannot be analysed. */
 	private void look(ClassNode n) {
 		try {
 			for (MethodNode m : n.methods)
@@ -213,7 +211,8 @@ public final class Translator {
 	}
 
 	/**
-	 * Reads, analyses, and writes. Null: a method came out too large; once more, with that known.
+	 * Reads, analyses and writes. Null: another pass is needed, because a method became too large
+	 * or a class cannot be written.
 	 */
 	private Map<String, byte[]> pass() {
 		graph = new CallGraph(hierarchy);
@@ -233,7 +232,7 @@ public final class Translator {
 		return write();
 	}
 
-	/** The program's classes, with the rules and the scheduling points in them. */
+	/** Reads the classes, and applies the rules and the scheduling points. */
 	private void readAll() {
 		options.progress.accept("reading " + files.size() + " classes");
 		files.forEach((name, file) -> {
@@ -255,7 +254,7 @@ public final class Translator {
 		});
 	}
 
-	/** Lambdas become classes, so that what they run has a name. */
+	/** Makes classes of lambdas, so that the call graph contains their methods. */
 	private List<Lambdas.Lambda> lambdas() {
 		List<Lambdas.Lambda> lambdas = new ArrayList<>();
 		Lambdas maker = new Lambdas(hierarchy);
@@ -271,9 +270,9 @@ public final class Translator {
 		return lambdas;
 	}
 
-	/** Who calls whom; the result is all classes that are to be written. */
+	/** Builds the call graph. Returns the classes to write. */
 	private Map<String, ClassNode> calls(List<Lambdas.Lambda> lambdas) {
-		/* A library may be given what it does not use. */
+		/* A library may get objects of classes that it does not use itself. */
 		for (ClassInfo c : translated)
 			if (options.library || replacements.isUsed(c.name))
 				c.suspends.keySet().forEach(k -> graph.addRoot(c.name, k));
@@ -295,9 +294,9 @@ public final class Translator {
 		return all;
 	}
 
-	/** Which of the calls meet whom, and so which methods may suspend. */
+	/** Finds which methods each call may run, and so which may suspend. */
 	private void findSuspending(Map<String, ClassNode> all, List<Lambdas.Lambda> lambdas) {
-		/* A library meets classes that nobody has written yet. */
+		/* A library calls methods of classes that do not exist yet. */
 		if (options.library) {
 			replacements.open().forEach(o -> graph.addRoot(o[0], o[1]));
 			graph.settle(settled(all));
@@ -306,7 +305,10 @@ public final class Translator {
 		}
 	}
 
-	/** Whose locks are ours; a lock may suspend, and so may who calls it: until nothing changes. */
+	/**
+	 * Finds which locks become ours. Such a lock may suspend, and so may its callers: repeats
+	 * until nothing changes.
+	 */
 	private void findLocks(Map<String, ClassNode> all, List<Lambdas.Lambda> lambdas) {
 		options.progress.accept("looking at locks");
 		Locks locks = new Locks(hierarchy, graph, replacements, aside.keySet(),
@@ -335,14 +337,14 @@ public final class Translator {
 		}
 	}
 
-	/** All but those that are left aside. */
+	/** All classes that are not set aside. */
 	private List<ClassNode> whole() {
 		List<ClassNode> l = new ArrayList<>(nodes.values());
 		l.removeIf(n -> aside.containsKey(n.name));
 		return l;
 	}
 
-	/** Where the budget is too small, every class that fits is taken for any object's. */
+	/** Runs the flow analysis, if its budget suffices. */
 	private void follow(Map<String, ClassNode> all, List<Lambdas.Lambda> lambdas) {
 		Map<AbstractInsnNode, ClassNode> made = new IdentityHashMap<>();
 		lambdas.forEach(l -> made.put(l.site, l.node));
@@ -362,10 +364,10 @@ public final class Translator {
 		report.cut(spent);
 	}
 
-	/** Why the analysis is not made; null: it is. */
+	/** The budget that the analysis exceeds; null if it does not. */
 	private String spent;
 
-	/** Called by the JDK by reflection, where nothing brackets them. */
+	/** Methods that the JDK calls by reflection, without a bracket. */
 	private static final Set<String> REFLECTED = Set.of("values", "$values", "valueOf",
 		"readObject", "writeObject", "readResolve", "writeReplace", "finalize",
 		"readExternal", "writeExternal", "readObjectNoData");
@@ -381,7 +383,7 @@ public final class Translator {
 		}
 	}
 
-	/** Keeps the classes of the lambdas that suspend. */
+	/** Keeps the classes of lambdas that suspend. */
 	private void commit(List<Lambdas.Lambda> lambdas) {
 		for (Lambdas.Lambda l : lambdas) {
 			boolean s = false;
@@ -399,10 +401,10 @@ public final class Translator {
 		}
 	}
 
-	/** What became of a class. */
+	/** The result for one class. */
 	private static final class Written {
 		final Report report = new Report();
-		/** Classes that are made public for it. */
+		/** Classes that must become public for it. */
 		final Set<String> shown = new HashSet<>();
 		byte[] file;
 		byte[] companion;
@@ -436,7 +438,7 @@ public final class Translator {
 
 	/** Another pass is needed. */
 	private boolean again;
-	/** Classes are written one by one: the heap is too small for more. */
+	/** Classes are written one by one, because the heap is too small for more. */
 	private boolean alone;
 
 	private void again(ClassNode n, Throwable failed, int threads) {
@@ -460,7 +462,7 @@ public final class Translator {
 			out.put(w.companionName, w.companion);
 	}
 
-	/** By a worker. */
+	/** Runs on a worker. */
 	private Written write(ClassNode n) {
 		Written w = new Written();
 		try {
@@ -498,7 +500,7 @@ public final class Translator {
 		}
 	}
 
-	/** Its code is written; the calls in it, which the graph knows, do not keep it. */
+	/** Drops the code, which is written: the graph refers to the calls in it. */
 	private static void empty(ClassNode n) {
 		for (MethodNode m : n.methods) {
 			while (m.instructions.size() > 0)
@@ -508,7 +510,7 @@ public final class Translator {
 		}
 	}
 
-	/** The class cannot be written. A lambda's, or a library's of ours, must be. */
+	/** Sets aside a class that cannot be written; throws if it is a library's. */
 	private void leave(String name, Throwable why) {
 		String by = name.contains("$$L") ? name.substring(0, name.indexOf("$$L")) : name;
 		if (options.library || !files.containsKey(by)
@@ -516,9 +518,9 @@ public final class Translator {
 			throw new IllegalStateException(name + ": " + why, why);
 	}
 
-	/** As it was, but for the rules; its methods pin. */
+	/** The original class with the rules applied and its methods pinned. */
 	private byte[] pinned(String name) {
-		report.refused(name, aside.get(name) + "; runs pinned");
+		report.refused(name, aside.get(name) + "; its methods pin");
 		ClassNode n = new ClassNode(Opcodes.ASM9);
 		new ClassReader(files.get(name)).accept(n, 0);
 		byte[] b;
@@ -526,7 +528,7 @@ public final class Translator {
 			replacements.apply(n);
 			b = new Pinned(n, hierarchy, replacements, locks).write();
 		} catch (AnalyzerException | RuntimeException e) {
-			report.refused(name, e + "; a suspension in it is a lost frame");
+			report.refused(name, e + "; a suspension in it fails as a lost frame");
 			b = files.get(name);
 		}
 		report.after += b.length;
@@ -534,7 +536,10 @@ public final class Translator {
 		return b;
 	}
 
-	/** The class file's own access; reflection reads that of a member from elsewhere. */
+	/**
+	 * Makes the class public. For a member class, reflection reads the InnerClasses attribute,
+	 * which stays.
+	 */
 	private byte[] open(String name, byte[] file) {
 		byte[] b = file.clone();
 		if (file == files.get(name) && hasDefaultForm(nodes.get(name))) {
@@ -559,7 +564,9 @@ public final class Translator {
 		}
 	}
 
-	/** Is its serialVersionUID made of its members and its access? (A record's is 0.) */
+	/**
+	 * True if its serialVersionUID is computed from its members and its access. (A record's is 0.)
+	 */
 	private boolean hasDefaultForm(ClassNode n) {
 		return (n.access & (Opcodes.ACC_INTERFACE | Opcodes.ACC_ENUM)) == 0
 			&& !"java/lang/Record".equals(n.superName)
@@ -567,7 +574,7 @@ public final class Translator {
 			&& n.fields.stream().noneMatch(f -> f.name.equals("serialVersionUID"));
 	}
 
-	/** New methods change the default serialVersionUID: the old one is written down. */
+	/** New methods would change the default serialVersionUID: adds the old one as a field. */
 	private void keepSerialForm(ClassNode n) {
 		if (!hasDefaultForm(n))
 			return;
@@ -606,7 +613,7 @@ public final class Translator {
 		return report;
 	}
 
-	/** All rules, as one text. */
+	/** All rules as one text. */
 	public String rules() {
 		return String.join("\n", rules) + '\n' + String.join("\n", options.rules);
 	}
@@ -616,7 +623,7 @@ public final class Translator {
 		return locks;
 	}
 
-	/** For the classes that the program makes while it runs. */
+	/** For classes that the program makes at run time. */
 	public Dynamic dynamic() {
 		return new Dynamic(List.of(rules()), locks);
 	}

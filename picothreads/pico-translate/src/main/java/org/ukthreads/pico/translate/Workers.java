@@ -13,32 +13,31 @@ import java.util.function.BiConsumer;
 import java.util.function.Function;
 
 /*
- * Work on many classes by several threads, for results that do not depend on how many:
+ * Work on many classes by several threads; the result does not depend on how many there are:
  *
- *   workers   make(item): touches what is the item's, and else reads only
+ *   workers   make(item): changes only what belongs to the item, and otherwise reads
  *   caller    take(item, result): one after the other, in the items' order
  *
  * What a worker would write for all (the report, the classes to be made public) is in its
- * result, and the caller writes it. Only caches are shared: who comes first fills them, and
- * who comes second would have filled them with the same. Workers are a few items ahead and no
- * more, so that results do not fill the heap. There is a worker even where there is one: its
- * stack is the same everywhere.
+ * result, and the caller writes it. Only caches are shared: any thread would fill them with the
+ * same values. Workers are at most a few items ahead, so that results do not fill the heap. Even
+ * a single worker is a thread of its own, so that its stack has the same size everywhere.
  */
 public final class Workers {
-	/** Items that one worker may be ahead of the caller. */
+	/** Items that each worker may be ahead of the caller. */
 	private static final int AHEAD = 16;
 
 	private Workers() {}
 
-	/** -Dpico.threads=N: so many; the processors, unless told. */
+	/** N of -Dpico.threads=N; else the number of processors. */
 	public static int count() {
 		return Math.max(1, Integer.getInteger("pico.threads",
 			Runtime.getRuntime().availableProcessors()));
 	}
 
 	/**
-	 * Takes what is made of each item. What make throws is thrown when its item's turn has
-	 * come; when this returns or throws, no worker runs any more.
+	 * Calls make for each item on the workers, and take with each result. An exception of make is
+	 * thrown when it is that item's turn. When this returns or throws, no worker runs any more.
 	 */
 	public static <T, R> void inOrder(int threads, Iterable<T> items, Function<T, R> make,
 			BiConsumer<T, R> take) {
@@ -75,7 +74,7 @@ public final class Workers {
 		}
 	}
 
-	/** They hold trees that the caller may change next. */
+	/** Waits for the workers, because the caller may change next what they use. */
 	private static void end(ExecutorService pool) {
 		pool.shutdownNow();
 		boolean interrupted = false;

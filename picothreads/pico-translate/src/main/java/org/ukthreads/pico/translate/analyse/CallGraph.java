@@ -27,18 +27,15 @@ import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.Hierarchy;
 
 /*
- * Which methods may suspend: the least set that holds the roots (the primitives, what
- * translated libraries say of themselves, @Pico) and every method with a call that class
- * hierarchy analysis may lead into the set.
+ * Which methods may suspend: the smallest set that holds the roots (the primitives, the methods
+ * that translated libraries declare, @Pico) and every method with a call that may run a method of
+ * the set. Flow says which classes' methods a call may run; without it, class-hierarchy analysis.
  *
- * Work goes from a method that was found to suspend to the calls that may reach it: by
- * name and descriptor, then by class (a receiver of the call's type may inherit the
- * method's code if the two types can meet in one object). Constructors and static
- * initialisers stop the spread: the JVM runs them on its own terms, so what they call is
- * pinned inside, and their callers see nothing.
- *
- * Locks are part of the same fixpoint (see Locks): a lock that is held across a
- * suspension must be ours everywhere, and entering one of ours may suspend.
+ * When a method is found to suspend, the calls that may run it are examined: by name and
+ * descriptor, then by class (the call's type and the method's class must be able to meet in one
+ * object). Constructors and static initialisers stop the spread: the JVM runs them, so what they
+ * call is pinned inside, and their callers do not suspend. Locks are part of the same fixpoint
+ * (see Locks).
  */
 public final class CallGraph {
 	/** A method of the program. */
@@ -49,7 +46,7 @@ public final class CallGraph {
 		boolean suspends;
 		boolean never;
 		boolean initial;
-		/** Why: the callee that made it so; for the report. */
+		/** The callee that made it suspend, for the report. */
 		String because;
 
 		Node(ClassNode owner, MethodNode method, String key) {
@@ -62,7 +59,7 @@ public final class CallGraph {
 			return suspends;
 		}
 
-		/** Must not be translated: what it calls pins. */
+		/** Excludes the method from translation: what it calls pins. */
 		public void refuse() {
 			never = true;
 			suspends = false;
@@ -76,7 +73,10 @@ public final class CallGraph {
 			return because;
 		}
 
-		/** Only the class's initialiser runs it, where all pins: see initial(). */
+		/**
+		 * True if only the class's initialiser runs it, where everything pins: see
+		 * CallGraph.initial().
+		 */
 		public boolean initial() {
 			return initial;
 		}
@@ -86,7 +86,7 @@ public final class CallGraph {
 			return owner.name + '.' + key;
 		}
 
-		/** Runs on the JVM's terms: its suspensions pin. */
+		/** True if it cannot be split: its suspensions pin. */
 		public boolean pinned() {
 			return method.name.startsWith("<") || never;
 		}
@@ -108,12 +108,12 @@ public final class CallGraph {
 
 	private final Hierarchy hierarchy;
 	private final Map<String, Node> nodes = new LinkedHashMap<>();
-	/** By name+desc; those that name the method itself (isExact) by its class, too. */
+	/** By name+desc; exact calls (isExact) by class, name and desc. */
 	private final Map<String, List<Caller>> callers = new HashMap<>();
 	/** name+desc to the classes whose method of that name suspends. */
 	private final Map<String, Set<String>> suspending = new HashMap<>();
 	private final ArrayDeque<String[]> work = new ArrayDeque<>();
-	/** Those of them that count wherever their class fits (see isDeclared). */
+	/** Those of them that apply to any call of a fitting type (see isDeclared). */
 	private final Map<String, Set<String>> declared = new HashMap<>();
 
 	private Flow flow;
@@ -141,11 +141,11 @@ public final class CallGraph {
 		}
 	}
 
-	/** Calls that may suspend whatever the analysis says: made by classes that are @Pico. */
+	/** Calls of @Pico classes that may suspend, whatever the analysis finds. */
 	private final Set<MethodInsnNode> open =
 		java.util.Collections.newSetFromMap(new java.util.IdentityHashMap<>());
 
-	/** A call of an outside method that a class of some program may override. */
+	/** True if it calls an untranslated method that a class of some program may override. */
 	private boolean isOpen(AbstractInsnNode i) {
 		if (i.getOpcode() != Opcodes.INVOKEINTERFACE && i.getOpcode() != Opcodes.INVOKEVIRTUAL)
 			return false;
@@ -158,7 +158,7 @@ public final class CallGraph {
 			&& (c.access & Opcodes.ACC_FINAL) == 0;
 	}
 
-	/** A method with its calls; those that suspend already are not seen before run(). */
+	/** Adds a method with its calls. Calls that suspend already take effect in run(). */
 	public Node addMethod(ClassNode c, MethodNode m) {
 		Node n = new Node(c, m, hierarchy.names().key(m.name, m.desc));
 		nodes.put(n.toString(), n);
@@ -175,7 +175,7 @@ public final class CallGraph {
 		return n;
 	}
 
-	/** Methods that somebody has a handle of. */
+	/** Methods to which the program has a handle. */
 	private final Set<String> handled = new HashSet<>();
 
 	private void handles(Object constant, Object... more) {
@@ -195,10 +195,11 @@ public final class CallGraph {
 	}
 
 	/**
-	 * Static methods that nobody calls but their class's initialiser, or one of these: all that they
-	 * call pins. They are not translated, but bracketed, for reflection: Clojure's load() has
-	 * 4,000 calls, and the JVM's verifier looks at each handler for each instruction. In a library
-	 * private ones alone: the others' callers are not known. To be asked before run().
+	 * Marks static methods that only their class's initialiser calls, directly or through others of
+	 * them. All that they call pins, so they are not translated but get one bracket (reflection may
+	 * call them, too): Clojure's load() has 4,000 calls, and the JVM's verifier looks at each
+	 * handler for each instruction. In a library only private methods are marked, because other
+	 * callers are not known. Must be called before run().
 	 */
 	public void initial(boolean library) {
 		Set<Node> in = new LinkedHashSet<>();
@@ -223,7 +224,7 @@ public final class CallGraph {
 			&& !handled.contains(n.toString()) && !n.method.name.equals("main");
 	}
 
-	/** Calls of methods that were in the set before their caller was known. */
+	/** Calls of methods that suspended before the caller was known. */
 	private final List<Object[]> late = new ArrayList<>();
 
 	private void addCall(Node n, MethodInsnNode i) {
@@ -240,12 +241,12 @@ public final class CallGraph {
 		callers.computeIfAbsent(key, k -> new ArrayList<>()).add(new Caller(n, i));
 	}
 
-	/** Does it run the one method that it names? */
+	/** True if the call runs exactly the method that it names. */
 	private static boolean isExact(MethodInsnNode i) {
 		return i.getOpcode() == Opcodes.INVOKESTATIC || i.getOpcode() == Opcodes.INVOKESPECIAL;
 	}
 
-	/** A call that a later stage put into n. */
+	/** Adds a call that a later stage has put into n. */
 	public void addSite(Node n, MethodInsnNode i) {
 		addCall(n, i);
 		if (suspends(i))
@@ -261,7 +262,7 @@ public final class CallGraph {
 		return l != null && l.stream().anyMatch(a -> a.desc.equals(desc));
 	}
 
-	/** A library's method that suspends. */
+	/** Adds a method that suspends. */
 	public void addRoot(String owner, String key) {
 		if (!suspending.computeIfAbsent(key, k -> new HashSet<>()).add(owner))
 			return;
@@ -270,7 +271,6 @@ public final class CallGraph {
 		work.add(new String[] {owner, key});
 	}
 
-	/** n suspends. */
 	public void mark(Node n, String because) {
 		if (n.suspends || n.never)
 			return;
@@ -282,7 +282,7 @@ public final class CallGraph {
 			subclasses(n);
 	}
 
-	/** A constructor that suspends makes those that call it by super() or this() suspend. */
+	/** Marks the constructors that call this one. */
 	private void subclasses(Node n) {
 		for (Caller c : callers.getOrDefault(n.toString(), List.of()))
 			if (c.node.method.name.equals("<init>") && (n.owner.name.equals(c.node.owner.superName)
@@ -290,7 +290,7 @@ public final class CallGraph {
 				mark(c.node, n.toString());
 	}
 
-	/** Spreads to the fixpoint. */
+	/** Spreads the marks until nothing changes. */
 	public void run() {
 		for (Object[] l : late) {
 			MethodInsnNode i = (MethodInsnNode) l[1];
@@ -306,7 +306,9 @@ public final class CallGraph {
 			String because = w[0] + '.' + w[1];
 			callers.getOrDefault(because, List.of()).forEach(c -> mark(c.node, because));
 			List<Caller> virtual = callers.getOrDefault(w[1], new ArrayList<>());
-			/* A method that everything calls and many have would be looked at for each pair. */
+			/*
+			 * Otherwise a method that many call and many declare would be examined for each pair.
+			 */
 			virtual.removeIf(c -> c.node.suspends || c.node.never);
 			for (Caller c : virtual)
 				if (reaches(c.call, owner, says ? owner : Set.of(), meets))
@@ -315,8 +317,8 @@ public final class CallGraph {
 	}
 
 	/**
-	 * May the call run the method of one of these owners? says: those of them that count
-	 * wherever their class fits; meets: what was found of these owners, by the call's type.
+	 * True if the call may run the method of one of these owners. says: those that apply to any
+	 * call of a fitting type; meets: earlier results, by the call's type.
 	 */
 	private boolean reaches(MethodInsnNode call, Set<String> owners, Set<String> says,
 			Map<String, Boolean> meets) {
@@ -341,8 +343,8 @@ public final class CallGraph {
 	}
 
 	/**
-	 * Is it in the set because somebody says so? Then it counts wherever its class fits; and
-	 * an annotation on a method without code speaks for all below it.
+	 * True if the method is in the set by declaration: it applies to any call of a fitting type. An
+	 * annotation on an abstract method applies to all its implementations.
 	 */
 	private boolean isDeclared(String owner, String key) {
 		Node n = node(owner, key);
@@ -353,17 +355,17 @@ public final class CallGraph {
 			& Opcodes.ACC_ABSTRACT) != 0;
 	}
 
-	/** What virtual calls may run; without it, every class that fits. */
+	/** Sets the analysis of receivers; without it, every class that fits counts. */
 	public void follow(Flow f) {
 		flow = f;
 	}
 
-	/** In a library: calls that the JDK answers. */
+	/** Sets the calls that always run the JDK's code. For libraries. */
 	public void settle(Settled s) {
 		settled = s;
 	}
 
-	/** to is a copy of from. */
+	/** Tells the analysis that `to` is a copy of the call `from`. */
 	public void copied(MethodInsnNode from, MethodInsnNode to) {
 		if (flow != null)
 			flow.copied(from, to);
@@ -371,14 +373,14 @@ public final class CallGraph {
 			settled.copied(from, to);
 	}
 
-	/** n makes the call `to` in the place of `from`, a call of the same method, too. */
+	/** n makes the call `to` also in place of `from`, a call of the same method. */
 	public void joined(Node n, MethodInsnNode from, MethodInsnNode to) {
 		if (flow != null)
 			flow.joined(from, to);
 		addSite(n, from);
 	}
 
-	/** May this call, which the program makes, end in a suspension? */
+	/** True if this call of the program may suspend. */
 	public boolean suspends(MethodInsnNode call) {
 		if (open.contains(call))
 			return true;
@@ -391,13 +393,13 @@ public final class CallGraph {
 		return reaches(call, owners, declared.getOrDefault(key, Set.of()), new HashMap<>());
 	}
 
-	/** What the JVM calls by name. */
+	/** Methods that the JDK calls by name. */
 	private static final Set<String> REFLECTED = Set.of("readObject", "writeObject",
 		"readObjectNoData", "readResolve", "writeReplace");
 
 	/**
-	 * May untranslated code call this method without knowing the program? It can when the
-	 * method overrides one that it knows.
+	 * True if untranslated code may call this method without knowing the program, because it
+	 * overrides one that such code knows.
 	 */
 	public boolean isCalledFromOutside(String owner, MethodNode m, Replacements rules) {
 		if (REFLECTED.contains(m.name))
@@ -416,13 +418,13 @@ public final class CallGraph {
 		return false;
 	}
 
-	/** Asked for by all who write classes. */
+	/** Used by all threads that write classes. */
 	private final Map<String, Set<ClassInfo>> outside = new ConcurrentHashMap<>();
-	/** A class that was not found: it may declare anything. */
+	/** A class that was not found: it may declare any method. */
 	private static final ClassInfo UNKNOWN = new ClassInfo("?", null, List.of(), 0,
 		ClassInfo.Kind.FOREIGN);
 
-	/** The foreign types that objects with this class's methods may have. */
+	/** The untranslated types that objects with this class's methods may have. */
 	private Set<ClassInfo> outside(String owner) {
 		Set<String> names = new HashSet<>(hierarchy.supers(owner));
 		for (String k : hierarchy.below(owner))
@@ -438,7 +440,7 @@ public final class CallGraph {
 		return s;
 	}
 
-	/** May some method of an object of this type suspend that the type itself declares? */
+	/** True if a method that the type itself declares may suspend for some object of the type. */
 	public boolean suspends(String type) {
 		ClassInfo c = hierarchy.get(type);
 		if (c == null)

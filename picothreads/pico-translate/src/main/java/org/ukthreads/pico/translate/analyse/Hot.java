@@ -16,7 +16,7 @@ import java.util.Set;
  *   direct     those that call a primitive themselves (the default)
  *   FILE       these, and those that a profile (-Dpico.profile, `pico run --profile`)
  *              shows in one of a hundred suspensions
- *   all, none  for tests
+ *   all, none  mostly for tests
  */
 public final class Hot {
 	private static final int ONE_IN = 100;
@@ -31,7 +31,7 @@ public final class Hot {
 		this.methods = methods;
 	}
 
-	/** all, none, direct or a file; what -Dpico.hot says. */
+	/** what: all, none, direct or a file, as for -Dpico.hot. */
 	public static Hot of(String what) {
 		switch (what) {
 		case "all": return new Hot(Rule.ALL, Set.of());
@@ -46,7 +46,7 @@ public final class Hot {
 		try {
 			lines = Files.readAllLines(file, StandardCharsets.UTF_8);
 		} catch (IOException e) {
-			throw new IllegalArgumentException("no profile to read: " + e, e);
+			throw new IllegalArgumentException("cannot read the profile: " + e, e);
 		}
 		Set<String> s = new HashSet<>();
 		long all = -1;

@@ -17,8 +17,8 @@ import org.objectweb.asm.tree.TryCatchBlockNode;
 import org.objectweb.asm.tree.VarInsnNode;
 
 /**
- * Which locals may still be read, after each instruction: backwards, along jumps and
- * along the edges to handlers. A frame saves only these.
+ * Which locals may still be read after each instruction: backwards, along jumps and along the edges
+ * to handlers. A frame saves only these.
  */
 public final class Liveness {
 	private final InsnList code;
@@ -53,7 +53,7 @@ public final class Liveness {
 			VarInsnNode v = (VarInsnNode) i;
 			if (v.getOpcode() >= Opcodes.ISTORE && v.getOpcode() <= Opcodes.ASTORE) {
 				b.clear(v.var);
-				/* The value before the store is what a handler sees. */
+				/* A handler sees the value before the store. */
 				for (int h : handlers.get(k))
 					b.or(in[h]);
 			} else {
@@ -68,7 +68,7 @@ public final class Liveness {
 		return true;
 	}
 
-	/** Live after i, normally or by an exception that i throws. A fresh set. */
+	/** Returns a new set: live after i, normally or by an exception that i throws. */
 	public BitSet after(AbstractInsnNode i) {
 		BitSet b = new BitSet();
 		int k = code.indexOf(i);
@@ -92,14 +92,14 @@ public final class Liveness {
 		b.or(in[code.indexOf(l)]);
 	}
 
-	/** Does control go on to the next instruction? */
+	/** True if control may go on to the next instruction. */
 	public static boolean falls(AbstractInsnNode i) {
 		int op = i.getOpcode();
 		return op != Opcodes.GOTO && op != Opcodes.TABLESWITCH && op != Opcodes.LOOKUPSWITCH
 			&& op != Opcodes.ATHROW && !(op >= Opcodes.IRETURN && op <= Opcodes.RETURN);
 	}
 
-	/** Where control may jump to. */
+	/** The labels to which i may jump. */
 	public static List<LabelNode> targets(AbstractInsnNode i) {
 		if (i instanceof JumpInsnNode)
 			return List.of(((JumpInsnNode) i).label);

@@ -29,21 +29,21 @@ import org.ukthreads.pico.translate.read.Hierarchy;
 /*
  * Which locks become ours (Monitors.enter and exit) and which stay the JVM's.
  *
- * A lock that is held at a call that may suspend must be ours; then every other place
- * that may lock the same object must use ours as well, and may suspend there. "May be the
- * same object" is by static type. A type whose objects are waited on or notified is ours
- * too, and so are those that a library of ours locks itself. Locks of types that never meet
- * such a type stay the JVM's: they are held for a bounded time and cost nothing more.
+ * A lock that is held at a call that may suspend must be ours. Then every other place that may
+ * lock the same object, by static type, must use ours as well, and may suspend there. A type is
+ * also ours if its objects are waited on or notified, or if a library of ours locks them. Locks
+ * of types that never meet such a type stay the JVM's: they are held for a bounded time and cost
+ * nothing more.
  *
  *   held across a suspension, or wait/notify --> type is ours --> all that may meet it
  *        ^                                                          |
  *        +------- the methods that lock those may suspend <---------+
  *
- * What locks itself in code that is not translated does so with the JVM's monitor: see SelfLocks.
+ * Objects that lock themselves in untranslated code use the JVM's monitor: see SelfLocks.
  *
- * What is held where: forward over the body, the list of open monitorenters; a handler
- * starts with what is open where it covers. Compilers nest locks properly, and the JVM
- * insists on it.
+ * The locks held at each instruction: a forward pass over the body keeps the list of open
+ * monitorenters; a handler starts with those that are open where it covers. Compilers nest locks
+ * properly, and the JVM insists on it.
  */
 public final class Locks {
 	private static final String MONITORS = "org/ukthreads/pico/Monitors";
@@ -57,7 +57,7 @@ public final class Locks {
 
 	/** The locks of one method: type of each monitorenter and monitorexit. */
 	private static final class Held {
-		/** Of the whole method; null: not synchronized. */
+		/** The type that a synchronized method locks, or null. */
 		String method;
 		final Map<AbstractInsnNode, String> types = new LinkedHashMap<>();
 		/** Open monitorenters before each call, and before each monitorenter. */
@@ -66,12 +66,12 @@ public final class Locks {
 
 	private final Set<String> aside;
 
-	/** Null: a library does without; it holds nothing of a program's while it waits. */
+	/** Null for a library: it holds nothing of a program's while it waits. */
 	private final SelfLocks selves;
 
 	/**
-	 * rules: of what libraries lock with our monitors; aside: classes that are not analysed;
-	 * selves: calls of what locks itself take ours.
+	 * rules: for the types that libraries lock with our monitors; aside: classes that are not
+	 * analysed; selves: calls of self-locking methods enter our monitor, too.
 	 */
 	public Locks(Hierarchy h, CallGraph g, Replacements rules, Set<String> aside,
 			boolean selves) {
@@ -82,7 +82,7 @@ public final class Locks {
 		ours.addAll(rules.locks());
 	}
 
-	/** Finds all locks; then spreads and converts until nothing changes. */
+	/** Finds all locks, then spreads and converts until nothing changes. */
 	public void run() throws AnalyzerException {
 		for (CallGraph.Node n : graph.nodes())
 			if (seen.add(n))
@@ -102,7 +102,7 @@ public final class Locks {
 		}
 	}
 
-	/** Calls of what locks itself in the JVM take our monitor, too; true when there were any. */
+	/** Makes calls of self-locking methods enter our monitor, too; true if there were any. */
 	private boolean takeOurs() {
 		if (selves == null)
 			return false;
@@ -122,7 +122,7 @@ public final class Locks {
 		return !found.isEmpty();
 	}
 
-	/** Calls that are to take ours once it may be held. Nobody adds any. */
+	/** Calls that must enter our monitor once it may be held. None is added later. */
 	private final Map<CallGraph.Node, List<AbstractInsnNode>> selfLocking = new HashMap<>();
 
 	private void takeOurs(CallGraph.Node n, AbstractInsnNode i) {
@@ -161,7 +161,7 @@ public final class Locks {
 		return ours;
 	}
 
-	/** What was said of a type while ours were these. */
+	/** Results for the present contents of `ours`. */
 	private final Map<String, Boolean> meeting = new HashMap<>();
 
 	private boolean meetsOurs(String t) {
@@ -263,7 +263,7 @@ public final class Locks {
 			? "java/lang/Object" : t.getInternalName();
 	}
 
-	/** Converts the locks of the types that may meet ours; true when there were any. */
+	/** Converts the locks of the types that may meet ours; true if there were any. */
 	private boolean convert(CallGraph.Node n, Held h) {
 		boolean any = false;
 		for (AbstractInsnNode i : new ArrayList<>(h.types.keySet())) {
@@ -273,7 +273,7 @@ public final class Locks {
 			MethodInsnNode c = call(n, i.getOpcode() == Opcodes.MONITORENTER ? "enter"
 				: "exit");
 			n.method.instructions.set(i, c);
-			/* It may suspend: what is open here is held across a suspension. */
+			/* The call may suspend, so the locks that are open here are held across it. */
 			if (h.open.containsKey(i))
 				h.open.put(c, h.open.remove(i));
 			any = true;
@@ -301,7 +301,7 @@ public final class Locks {
 		return c;
 	}
 
-	/** synchronized m() { body } as enter; try { body } finally { exit }. */
+	/** Changes synchronized m() { body } to enter; try { body } finally { exit }. */
 	private void wrap(CallGraph.Node n) {
 		MethodNode m = n.method;
 		m.access &= ~Opcodes.ACC_SYNCHRONIZED;
@@ -315,7 +315,9 @@ public final class Locks {
 			InsnList l = new InsnList();
 			LabelNode off = new LabelNode();
 			LabelNode on = new LabelNode();
-			/* The exit itself is outside the range, or a failing exit would exit twice. */
+			/*
+			 * The exit itself is outside the range. Otherwise a failing exit would be done twice.
+			 */
 			l.add(off);
 			lock(n, l, self);
 			l.add(call(n, "exit"));
@@ -340,7 +342,7 @@ public final class Locks {
 		lock(n, l, self);
 		l.add(call(n, "enter"));
 		l.add(first);
-		/* The first range began at a label that is nowhere yet. */
+		/* The first range began at a label that is not in the code. */
 		for (TryCatchBlockNode b : m.tryCatchBlocks)
 			if (b.handler == end && b.start != null && !m.instructions.contains(b.start))
 				b.start = first;
@@ -348,7 +350,7 @@ public final class Locks {
 		m.maxStack += 1;
 	}
 
-	/** Pushes what a synchronized method locks; self: the local that holds `this`. */
+	/** Pushes the object that a synchronized method locks; self: the local that holds `this`. */
 	private static void lock(CallGraph.Node n, InsnList l, int self) {
 		if ((n.method.access & Opcodes.ACC_STATIC) == 0) {
 			l.add(new VarInsnNode(Opcodes.ALOAD, self));
@@ -361,7 +363,7 @@ public final class Locks {
 		}
 	}
 
-	/** Obfuscators use the local of `this` for something else. */
+	/** True if the local of `this` is overwritten, as obfuscators do. */
 	private static boolean isThisStored(MethodNode m) {
 		if ((m.access & Opcodes.ACC_STATIC) != 0)
 			return false;

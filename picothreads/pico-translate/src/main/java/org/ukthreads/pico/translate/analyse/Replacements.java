@@ -27,42 +27,41 @@ import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.Hierarchy;
 
 /*
- * What the program uses of the JDK that blocks, and what it gets instead. The rules are
- * data, in META-INF/pico/replace of every library on the path:
+ * Replaces what blocks in the JDK. The rules are data, in META-INF/pico/replace of every library
+ * on the path:
  *
- *   class FROM TO                  `new FROM` makes a TO (TO extends FROM), and a class
- *                                  that extends FROM extends TO
- *   make FROM TO                   `new FROM(args)` becomes TO.make(args), static, where TO has
- *                                  a method of those arguments that returns a FROM
- *   call OWNER NAME DESC TO [AS]   a call of that method becomes TO.AS, static; the
- *                                  receiver, if any, is the first argument. AS may have a
- *                                  descriptor, with wider types, where TO cannot name
- *                                  those of a later Java
- *   exact OWNER NAME DESC TO [AS]  as call, where the call names this OWNER itself
- *   first OWNER NAME DESC TO AS    the receiver (with one argument of one word, or none) is
- *                                  shown to TO.AS before the call
- *   last OWNER NAME DESC TO AS     so is the last argument
- *   map OWNER NAME DESC TO AS      TO.AS(receiver) is the receiver (of a call without
+ *   class FROM TO                  `new FROM` makes a TO (TO extends FROM), and a class that
+ *                                  extends FROM extends TO
+ *   make FROM TO                   `new FROM(args)` becomes the static TO.make(args), if TO has
+ *                                  such a method for these arguments that returns a FROM
+ *   call OWNER NAME DESC TO [AS]   a call of that method becomes the static TO.AS; a receiver
+ *                                  is its first argument. AS may have a descriptor, with wider
+ *                                  types, if TO cannot name those of a later Java
+ *   exact OWNER NAME DESC TO [AS]  as call, if the call names exactly this OWNER
+ *   first OWNER NAME DESC TO AS    before the call, TO.AS gets the receiver (of a call with one
+ *                                  argument of one word, or none)
+ *   last OWNER NAME DESC TO AS     before the call, TO.AS gets the last argument
+ *   map OWNER NAME DESC TO AS      TO.AS(receiver) becomes the receiver (of a call without
  *                                  arguments, or with one of one word)
- *   define OWNER NAME DESC TO AS   what the call makes a class of (an array, perhaps with two
- *                                  ints behind it, or a ByteBuffer) goes through
- *                                  TO.AS(receiver, that)
- *   given OWNER NAME DESC TO AS    what that method returns, where a class of the program below
- *                                  OWNER overrides it, goes through TO.AS(this, that)
- *   pin OWNER NAME|*               a call that comes back into the program unseen by the
- *                                  stack (method handles): bracketed
+ *   define OWNER NAME DESC TO AS   the class file that the call defines (an array, perhaps
+ *                                  followed by two ints, or a ByteBuffer) is replaced by
+ *                                  TO.AS(receiver, file)
+ *   given OWNER NAME DESC TO AS    if a class of the program below OWNER overrides the method,
+ *                                  it returns TO.AS(this, result)
+ *   pin OWNER NAME|*               the call comes back into the program without showing on the
+ *                                  stack (method handles): it is bracketed
  *   direct OWNER                   untranslated code never calls this type's methods
- *   carry OWNER NAME DESC TO [AS]  as call, where a function among the arguments suspends
- *   open OWNER NAME DESC           the library calls it and programs implement it: taken
+ *   carry OWNER NAME DESC TO [AS]  as call, if a function among the arguments may suspend
+ *   open OWNER NAME DESC           the library calls it and programs implement it: it is assumed
  *                                  to suspend when the library itself is translated
- *   lock TO TYPE...                TO's objects, and those of the other types, lock themselves
- *                                  with our monitors; their names are those of outer classes.
- *                                  They occur where a rule has led to TO
- *   self TYPE [NAME...]            untranslated, locks itself with the JVM's monitor: in its
- *                                  synchronized methods, and in those of these names
+ *   lock TO TYPE...                objects of TO and of the other types (outer classes) lock
+ *                                  themselves with our monitors. They exist if a rule has led
+ *                                  to TO
+ *   self TYPE [NAME...]            untranslated; locks itself with the JVM's monitor in its
+ *                                  synchronized methods and in those with these names
  *   # ...                          comment
  *
- * DESC may be `*`: every overload.
+ * DESC `*` means every overload.
  */
 public final class Replacements {
 	private static final class Call {
@@ -70,14 +69,13 @@ public final class Replacements {
 		final String desc;
 		final String to;
 		final String as;
-		/** The call names the owner itself, not a type below it. */
+		/** The rule applies only if the call names exactly this owner. */
 		final boolean only;
-		/** The receiver is shown; else the last argument. */
+		/** `to` gets the receiver; otherwise the last argument. */
 		final boolean first;
-		/** Null: that of the call, with the receiver. */
+		/** Null: the call's descriptor, with the receiver. */
 		private final String asDesc;
 
-		/** Words of a rule. */
 		Call(String[] w) {
 			only = w[0].equals("exact");
 			first = w[0].equals("first");
@@ -158,15 +156,15 @@ public final class Replacements {
 				open.add(new String[] {w[1], w[2] + w[3]});
 				break;
 			default:
-				throw new IllegalArgumentException("replace: " + line);
+				throw new IllegalArgumentException("unknown replacement rule: " + line);
 			}
 		}
 	}
 
-	/** The name of the static method that makes an object in the constructor's place. */
+	/** The static method that makes an object in place of a constructor. */
 	public static final String MAKE = "make";
 
-	/** The class that has it; null: none has. */
+	/** The class with that method for this constructor, or null. */
 	public String maker(String in, MethodInsnNode init) {
 		String to = makers.get(init.owner);
 		if (to == null || to.equals(in) || !init.name.equals("<init>"))
@@ -175,19 +173,21 @@ public final class Replacements {
 		return c != null && c.methods.containsKey(MAKE + made(init)) ? to : null;
 	}
 
-	/** A constructor's descriptor, as that of a method which returns the object. */
+	/** A constructor's descriptor, changed to one that returns the object. */
 	public static String made(MethodInsnNode init) {
 		return init.desc.substring(0, init.desc.length() - 1) + "L" + init.owner + ";";
 	}
 
 	private final Map<String, List<Call>> carries = new HashMap<>();
 
-	/** Is there a rule for a call of this name? Its types decide, and what overrides it. */
+	/**
+	 * True if a `carry` rule has this name and descriptor. Types and overrides decide in carried().
+	 */
 	public boolean mayCarry(MethodInsnNode m) {
 		return carries.containsKey(m.name + m.desc);
 	}
 
-	/** Is there a version of ours of this call, and does the receiver inherit the JDK's? */
+	/** True if we have a version of this call and the receiver inherits the JDK's. */
 	public boolean carried(String in, MethodInsnNode m) {
 		return carry(in, m) != null;
 	}
@@ -202,7 +202,7 @@ public final class Replacements {
 		return null;
 	}
 
-	/** A class of the program has its own version: the call stays virtual. Carriers knows ours. */
+	/** True if a class of the program overrides it: the call stays virtual. Carriers knows ours. */
 	private boolean overridden(MethodInsnNode m) {
 		String key = m.name + m.desc;
 		for (String k : hierarchy.below(m.owner))
@@ -215,7 +215,7 @@ public final class Replacements {
 		return false;
 	}
 
-	/** Makes the call one of ours. */
+	/** Changes the call to one of our version. */
 	public void toCarrier(String in, MethodInsnNode m) {
 		Call c = carry(in, m);
 		if (m.getOpcode() != Opcodes.INVOKESTATIC)
@@ -228,32 +228,32 @@ public final class Replacements {
 
 	private final Map<String, Set<String>> selves = new HashMap<>();
 
-	/** Classes that lock themselves with the JVM's monitor, and in which methods' bodies. */
+	/** Classes that lock themselves with the JVM's monitor, and the methods whose bodies do so. */
 	public Map<String, Set<String>> selves() {
 		return selves;
 	}
 
-	/** The classes in whose place others are made. */
+	/** The classes that `class` rules replace. */
 	public Set<String> replaced() {
 		return classes.keySet();
 	}
 
 	private final List<String[]> open = new ArrayList<>();
 
-	/** Owner and name+desc of what programs implement. */
+	/** Owner and name+desc of the `open` rules. */
 	public List<String[]> open() {
 		return open;
 	}
 
 	private final Map<String, List<String>> locks = new HashMap<>();
-	/** The types that lock themselves and are in use. */
+	/** Types of `lock` rules of which the program may have objects. */
 	private final Set<String> used = new HashSet<>();
 
 	private void use(String to) {
 		used.addAll(locks.getOrDefault(to, List.of()));
 	}
 
-	/** A translated class: it may use what rules led to then. */
+	/** Reads a translated class, which may use what rules led to in its own translation. */
 	public void uses(byte[] file) {
 		String text = new String(file, java.nio.charset.StandardCharsets.ISO_8859_1);
 		for (String to : locks.keySet())
@@ -261,7 +261,7 @@ public final class Replacements {
 				use(to);
 	}
 
-	/** The types of the objects that lock themselves with our monitors. */
+	/** The types whose objects lock themselves with our monitors. */
 	public Set<String> locks() {
 		return used;
 	}
@@ -278,14 +278,14 @@ public final class Replacements {
 		return k < 0 ? type : type.substring(0, k);
 	}
 
-	/** Are there objects of this class, as far as rules say? */
+	/** False if `lock` rules say that there are no objects of this class. */
 	public boolean isUsed(String type) {
 		return !isLock(outer(type)) || used.contains(outer(type));
 	}
 
 	private final Set<String> direct = new HashSet<>();
 
-	/** Are this type's methods called by translated code alone? */
+	/** True if only translated code calls this type's methods. */
 	public boolean isDirect(String type) {
 		return direct.contains(type);
 	}
@@ -298,7 +298,7 @@ public final class Replacements {
 		return false;
 	}
 
-	/** Rewrites a class in place; true when anything changed. */
+	/** Rewrites a class in place; true if anything changed. */
 	public boolean apply(ClassNode c) {
 		boolean any = false;
 		String sup = classes.get(c.superName);
@@ -320,7 +320,7 @@ public final class Replacements {
 		return any;
 	}
 
-	/** What a method that overrides one of the JDK's returns to it goes by way of ours. */
+	/** Applies `given`: passes what an overriding method returns to our method first. */
 	private boolean give(ClassNode c, MethodNode m) {
 		for (Call r : given.getOrDefault(m.name + m.desc, List.of())) {
 			if (c.name.equals(r.to) || (m.access & Opcodes.ACC_STATIC) != 0
@@ -350,7 +350,7 @@ public final class Replacements {
 		return false;
 	}
 
-	/** The signature of a class whose superclass is now another, with the same parameters. */
+	/** The signature of a class after a change of its superclass, with the same type parameters. */
 	private static String below(String signature, String old, String sup) {
 		SignatureWriter w = new SignatureWriter() {
 			private boolean next;
@@ -371,7 +371,7 @@ public final class Replacements {
 		return w.toString();
 	}
 
-	/** What is on the stack before the call goes to a method of ours, too. */
+	/** Applies `first` and `last`: passes a value on the stack also to our method. */
 	private boolean show(MethodNode in, AbstractInsnNode i) {
 		if (!(i instanceof MethodInsnNode) || i.getOpcode() == Opcodes.INVOKESPECIAL)
 			return false;
@@ -424,7 +424,7 @@ public final class Replacements {
 		return true;
 	}
 
-	/** The class file, which lies on the stack, goes by way of ours. */
+	/** Applies `define`: passes the class file on the stack through our method. */
 	private boolean define(MethodNode in, AbstractInsnNode i) {
 		Call r = of(defines, i);
 		if (r == null)
@@ -501,7 +501,7 @@ public final class Replacements {
 	private boolean call(ClassNode c, MethodInsnNode m, String oldSuper, String newSuper) {
 		if (m.getOpcode() == Opcodes.INVOKESPECIAL && !isFinal(m)) {
 			if (newSuper != null && m.owner.equals(oldSuper)) {
-				/* super.method(), super(...) or `new OLD(...)`: all go to the new class. */
+				/* super.method(), super(...) or `new OLD(...)`: all refer to the new class. */
 				m.owner = newSuper;
 				return true;
 			}
@@ -528,7 +528,7 @@ public final class Replacements {
 		return true;
 	}
 
-	/** super.wait() and its like: no class has another version, so the rules are meant. */
+	/** super.wait() and the like: no class has another version, so the `call` rules apply. */
 	private boolean isFinal(MethodInsnNode superCall) {
 		String key = superCall.name + superCall.desc;
 		ClassInfo c = hierarchy.resolve(superCall.owner, key);

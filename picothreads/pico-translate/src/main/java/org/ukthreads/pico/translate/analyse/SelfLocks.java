@@ -27,8 +27,8 @@ import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.Hierarchy;
 
 /*
- * Calls of untranslated methods that lock their object, which the JVM does, with its own monitor:
- * where the program may hold ours of the same object, the call takes ours, too.
+ * Calls of untranslated methods that lock their object with the JVM's monitor. If the program may
+ * hold our monitor of the same object, the call enters ours, too.
  *
  *   buffer.append(x)   -->   pico$$own$0(buffer, x)
  *
@@ -37,10 +37,10 @@ import org.ukthreads.pico.translate.read.Hierarchy;
  *       try { return b.append(x); } finally { SelfLocked.exit(b, held); }
  *   }
  *
- * enter() does nothing until the first object that locks itself is in one of our monitors, and
- * asks the object's class then, so that what this takes for possible may be too much: a type above
- * one that locks itself (`self` rules: an OutputStream may be one of bytes), a class of the program
- * that overrides without a lock. It pins where it must wait, so the call itself suspends only if
+ * enter() does nothing until an object that locks itself is in one of our monitors for the first
+ * time, and then looks at the object's class. So this class may include too much: a type above one
+ * that locks itself (`self` rules: an OutputStream may be a ByteArrayOutputStream), a class of the
+ * program that overrides without a lock. enter() pins if it must wait, so the call suspends only if
  * the method does, and the program's shape stays.
  */
 public final class SelfLocks {
@@ -50,18 +50,18 @@ public final class SelfLocks {
 	private final Hierarchy hierarchy;
 	/** Class to the methods that lock it in their bodies. */
 	private final Map<String, Set<String>> rules;
-	/** Classes in whose place the program makes others, which lock as it does. */
+	/** Classes that rules replace by ones that lock with our monitor. */
 	private final Set<String> replaced;
-	/** May the program hold one of our monitors of this type? */
+	/** True if the program may hold our monitor of this type. */
 	private final Predicate<String> ours;
 	private final boolean frames;
 	private final Map<String, Boolean> owners = new HashMap<>();
-	/** Owner and method to the types that must be ours for it to matter. */
+	/** Owner and method to the types of which one must be ours. */
 	private final Map<String, List<String>> known = new HashMap<>();
-	/** Per class: the call to its method. */
+	/** For each class, the call to the method made for it. */
 	private final Map<ClassNode, Map<String, Own>> made = new HashMap<>();
 
-	/** frames: with stack-map frames, which nobody makes anew. */
+	/** frames: add stack-map frames, because the writer does not compute them. */
 	public SelfLocks(Hierarchy hierarchy, Replacements rules, Predicate<String> ours,
 			boolean frames) {
 		this.frames = frames;
@@ -71,12 +71,12 @@ public final class SelfLocks {
 		this.ours = ours;
 	}
 
-	/** Does the method come from here? */
+	/** True if the method was made by this class. */
 	static boolean isOwn(MethodNode m) {
 		return m.name.startsWith(NAME);
 	}
 
-	/** The calls of a method that matter once all is ours: method calls and invokedynamic. */
+	/** The method calls and invokedynamic that matter if all types are ours. */
 	List<AbstractInsnNode> candidates(ClassNode c, MethodNode m) {
 		List<AbstractInsnNode> l = new ArrayList<>(0);
 		if (isOwn(m) || (c.access & Opcodes.ACC_INTERFACE) != 0
@@ -88,7 +88,7 @@ public final class SelfLocks {
 		return l;
 	}
 
-	/** Those of them that matter now. */
+	/** Those that matter for the types that are ours now. */
 	List<AbstractInsnNode> of(List<AbstractInsnNode> candidates) {
 		List<AbstractInsnNode> l = new ArrayList<>(0);
 		for (AbstractInsnNode i : candidates)
@@ -106,7 +106,7 @@ public final class SelfLocks {
 		return !m.name.equals("<init>") && locks(m.owner, m.name, m.desc, ours);
 	}
 
-	/** Which of the arguments of a bootstrap is a reference to such a method; below 0: none. */
+	/** The bootstrap argument that refers to such a method; below 0: none. */
 	private int handle(InvokeDynamicInsnNode d, Predicate<String> ours) {
 		for (int k = 0; k < d.bsmArgs.length; k++) {
 			if (!(d.bsmArgs[k] instanceof Handle))
@@ -129,7 +129,7 @@ public final class SelfLocks {
 		return false;
 	}
 
-	/** Has it, or one that locks itself below it, any such method? */
+	/** True if the type, or a self-locking type below it, has any such method. */
 	private boolean mayLock(String owner) {
 		if (owner.startsWith("[") || owner.equals("java/lang/Object")
 				|| hierarchy.isSubtype(owner, "java/lang/Thread"))
@@ -157,7 +157,7 @@ public final class SelfLocks {
 		return l;
 	}
 
-	/** Does an object of this very class lock itself in the method? */
+	/** True if an object of exactly this class locks itself in the method. */
 	private boolean isLocking(String type, String key) {
 		String name = key.substring(0, key.indexOf('('));
 		for (ClassInfo c = hierarchy.get(type); c != null;
@@ -177,7 +177,7 @@ public final class SelfLocks {
 		return false;
 	}
 
-	/** A method that locks, and the call in it. */
+	/** A method that enters our monitor, and the call in it. */
 	static final class Own {
 		final MethodNode method;
 		final MethodInsnNode call;
@@ -188,7 +188,7 @@ public final class SelfLocks {
 		}
 	}
 
-	/** The call that an instruction is, or that its reference is for. */
+	/** The call that the instruction makes, or that its method reference means. */
 	MethodInsnNode call(AbstractInsnNode i) {
 		if (i instanceof MethodInsnNode)
 			return (MethodInsnNode) i;
@@ -198,7 +198,7 @@ public final class SelfLocks {
 			: Opcodes.INVOKEVIRTUAL, h.getOwner(), h.getName(), h.getDesc(), h.isInterface());
 	}
 
-	/** As below, for all of a method; what is new is in the class then. */
+	/** Replaces all such calls of a method; the new methods are in the class then. */
 	public void apply(ClassNode c, MethodNode m) {
 		for (List<AbstractInsnNode> l; !(l = of(candidates(c, m))).isEmpty();)
 			for (AbstractInsnNode i : l)
@@ -206,7 +206,10 @@ public final class SelfLocks {
 					new MethodInsnNode(Opcodes.INVOKESTATIC, "", "", "()V", false));
 	}
 
-	/** i leads to a method that makes this call under the lock; `to` becomes a call of that. */
+	/**
+	 * Changes i to use a method that makes this call under our monitor; `to` becomes the call of
+	 * it.
+	 */
 	Own replace(ClassNode c, MethodNode in, AbstractInsnNode i, MethodInsnNode call,
 			MethodInsnNode to) {
 		InvokeDynamicInsnNode d = i == call ? null : (InvokeDynamicInsnNode) i;
@@ -224,7 +227,7 @@ public final class SelfLocks {
 		return own;
 	}
 
-	/** What a protected method is called on, and super's, is one of the class itself. */
+	/** The receiver of a protected or super call is an object of the class itself. */
 	private String receiver(ClassNode c, MethodInsnNode m) {
 		ClassInfo r = hierarchy.resolve(m.owner, m.name + m.desc);
 		boolean open = r == null || (r.methods.get(m.name + m.desc) & Opcodes.ACC_PUBLIC) != 0;
@@ -273,7 +276,7 @@ public final class SelfLocks {
 		return new Own(own, m);
 	}
 
-	/** At the handler. */
+	/** The frame at the handler. */
 	private static FrameNode frame(String desc) {
 		List<Object> locals = new ArrayList<>();
 		for (Type t : Type.getArgumentTypes(desc))

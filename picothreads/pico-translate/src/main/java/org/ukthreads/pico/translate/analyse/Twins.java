@@ -14,29 +14,28 @@ import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.Hierarchy;
 
 /*
- * Which methods have a twin, the second entry that suspends by returning (see Capture),
- * and which calls may use it.
+ * Which methods have a twin, the second entry that suspends by returning (see Capture), and which
+ * calls may use it.
  *
- *   int foo(String)                       as ever: throws; everybody may call it
- *   int pico$foo$twin(String, Capture)    the caller must look; synthetic, same access
+ *   int foo(String)                       as before: throws; any code may call it
+ *   int pico$foo$twin(String, Capture)    the caller must check; synthetic, same access
  *
- * A call may use the twin of the method that it names, where dispatch leads to that twin
- * as it leads to the method: static and private ones, and virtual ones of classes (what
- * overrides the method and has no twin is found out in the twin, see the runtime's
- * Twins). Not interface calls, and not super calls of what can be overridden: the twin
- * would take the object for one of an overriding class.
+ * A call may use the twin of the method that it names if dispatch leads to that twin as it leads
+ * to the method: static and private methods, and virtual ones of classes. (If a class without the
+ * twin overrides the method, the twin finds that out: see the runtime's Twins.) Interface calls
+ * are excluded, and so are super calls of methods that can be overridden: the twin would find an
+ * object of an overriding class and call the override.
  *
- * Rejected: twins for private methods alone, under the method's own name (reflection
- * calls them, too, and would take what they return for a result); the method's name with
- * the descriptor of the twin (reflection that goes by names finds it; stack traces get
- * their names back otherwise, see Traces).
+ * Rejected: twins for private methods only, under the method's own name (reflection calls them,
+ * too, and would take what they return for a result); the method's name with the twin's
+ * descriptor (reflection by name finds it; Traces restores the names in stack traces anyway).
  */
 public final class Twins {
 	private static final String CAPTURE = "Lorg/ukthreads/pico/Capture;";
 	private static final String RUNTIME = "org/ukthreads/pico/";
-	/** Instructions; the JIT leaves a method of some more alone. */
+	/** Limit of instructions: the JIT does not compile much larger methods. */
 	private static final int LARGEST = 3000;
-	/** Words, `this` among them; the twin has one more. */
+	/** Limit of argument words, including `this`; the twin has one more. */
 	private static final int MAX_ARGUMENTS = 255;
 
 	private final Hierarchy hierarchy;
@@ -46,7 +45,7 @@ public final class Twins {
 		this.hierarchy = hierarchy;
 	}
 
-	/** The twin's name; the runtime's own, which are written by hand, have the method's. */
+	/** The twin's name. The runtime's own twins, written by hand, have the method's name. */
 	public static String name(String owner, String name) {
 		return owner.startsWith(RUNTIME) && owner.indexOf('/', RUNTIME.length()) < 0 ? name
 			: "pico$" + name + "$twin";
@@ -56,13 +55,13 @@ public final class Twins {
 		return name(owner, m.name) + desc(m.desc);
 	}
 
-	/** The twin's descriptor: one argument more. */
+	/** The twin's descriptor: a Capture is the last argument. */
 	public static String desc(String desc) {
 		int k = desc.indexOf(')');
 		return desc.substring(0, k) + CAPTURE + desc.substring(k);
 	}
 
-	/** Once the graph is complete. */
+	/** Chooses the methods with twins, when the graph is complete. */
 	public void choose(CallGraph graph, Hot hot, Predicate<String> refused) {
 		for (CallGraph.Node n : graph.nodes()) {
 			if (!fits(n) || refused.test(n.toString())
@@ -83,7 +82,7 @@ public final class Twins {
 			&& (!isOverridable(n.owner, n.method) || (n.owner.version & 0xffff) >= Opcodes.V1_5);
 	}
 
-	/** Does it call what throws the capture first, and has that a twin? */
+	/** True if it calls a primitive that has a twin. */
 	private boolean callsPrimitive(MethodNode m) {
 		for (AbstractInsnNode i : m.instructions)
 			if (i.getOpcode() == Opcodes.INVOKESTATIC) {
@@ -95,7 +94,6 @@ public final class Twins {
 		return false;
 	}
 
-	/** Is the twin of this method to be made? */
 	public boolean has(ClassNode c, MethodNode m) {
 		return chosen.contains(c.name + '.' + m.name + m.desc);
 	}
@@ -105,13 +103,13 @@ public final class Twins {
 			&& (m.access & (Opcodes.ACC_STATIC | Opcodes.ACC_PRIVATE)) == 0;
 	}
 
-	/** Makes it a call of the twin. */
+	/** Changes the call to one of the twin. */
 	public void redirect(MethodInsnNode call) {
 		call.name = name(hierarchy.resolve(call.owner, call.name + call.desc).name, call.name);
 		call.desc = desc(call.desc);
 	}
 
-	/** May this call be made to the twin of what it names? */
+	/** True if this call may use the twin of the method that it names. */
 	public boolean reaches(MethodInsnNode call) {
 		int op = call.getOpcode();
 		if (op == Opcodes.INVOKEINTERFACE || call.owner.startsWith("[")

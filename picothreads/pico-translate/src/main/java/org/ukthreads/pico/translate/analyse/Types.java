@@ -17,15 +17,15 @@ import org.objectweb.asm.tree.analysis.SimpleVerifier;
 import org.ukthreads.pico.translate.read.Hierarchy;
 
 /*
- * The verifier's view of a method: the type of every local and stack slot before every
- * instruction, and two things more, which the rewriter needs:
+ * The verifier's view of a method: the type of every local and stack slot before every instruction.
+ * The rewriter needs two more facts:
  *
  *   - a value that NEW made is `New` until its constructor has run;
- *   - a value that a load or a constant pushed remembers that instruction (`from`), so
- *     that the rewriter can push it again instead of spilling it.
+ *   - a value that a load or a constant pushed remembers that instruction (`from`), so that the
+ *     rewriter can push it again instead of spilling it.
  */
 public final class Types extends SimpleVerifier {
-	/** Made by NEW (or `this` before super()), not yet constructed. */
+	/** An object from NEW (or `this` before super()) that is not yet constructed. */
 	public static final class New extends BasicValue {
 		public final AbstractInsnNode at;
 
@@ -45,7 +45,7 @@ public final class Types extends SimpleVerifier {
 		}
 	}
 
-	/** A value on the stack whose one source is a load or a constant. */
+	/** A value on the stack whose only source is a load or a constant. */
 	public static final class Pushed extends BasicValue {
 		public final AbstractInsnNode from;
 
@@ -76,7 +76,7 @@ public final class Types extends SimpleVerifier {
 		this.constructor = constructor;
 	}
 
-	/** A method that is not to be analysed: its class is left as it is. */
+	/** A method that cannot be analysed. Its class is not split. */
 	public static final class Unreadable extends RuntimeException {
 		public final String owner;
 
@@ -86,15 +86,14 @@ public final class Types extends SimpleVerifier {
 		}
 	}
 
-	/** So many values in the frames of one method are too many: 100 MB and more. */
+	/** Limit of values in the frames of a method: more take over 100 MB. */
 	private static final long MOST = 25_000_000;
 
-	/** Would its frames take too much memory? */
 	public static boolean isHuge(MethodNode m) {
 		return (long) m.instructions.size() * (m.maxLocals + m.maxStack) > MOST;
 	}
 
-	/** Frames before each instruction; null where unreachable. */
+	/** The frame before each instruction; null where it is unreachable. */
 	public static Frame<BasicValue>[] of(Hierarchy h, String owner, MethodNode m)
 			throws AnalyzerException {
 		if (isHuge(m))
@@ -118,7 +117,7 @@ public final class Types extends SimpleVerifier {
 		}
 	}
 
-	/** A frame that marks a constructed object as such, wherever it is. */
+	/** A frame that marks every copy of an object as constructed. */
 	private static final class Step extends Frame<BasicValue> {
 		Step(int locals, int stack) {
 			super(locals, stack);
@@ -185,9 +184,9 @@ public final class Types extends SimpleVerifier {
 	}
 
 	/**
-	 * What was Pushed and is now of several sources. A class of its own, because the
-	 * analyzer keeps the old value when new.equals(old), and a BasicValue equals every
-	 * value of its type, a Pushed one too.
+	 * A value that was Pushed and now has several sources. It needs a class of its own: the
+	 * analyzer keeps the old value when new.equals(old), and a BasicValue equals every value of its
+	 * type, also a Pushed one.
 	 */
 	private static final class Merged extends BasicValue {
 		Merged(Type t) {
@@ -224,8 +223,9 @@ public final class Types extends SimpleVerifier {
 	}
 
 	/**
-	 * Nobody has named a common superclass. One that is hidden in a package of the JDK or of a
-	 * library cannot be cast to, and nothing that the method does needs it.
+	 * A common superclass that the method does not name. If it is hidden in a package of the JDK or
+	 * of a library, resume code cannot cast to it, and the method does not need it: returns one
+	 * above it.
 	 */
 	private BasicValue nameable(BasicValue v) {
 		Type t = v.getType();
@@ -243,8 +243,8 @@ public final class Types extends SimpleVerifier {
 
 	private final Map<String, Boolean> assignable = new HashMap<>();
 	/**
-	 * The verifier lets any object pass for an interface. A merged type is cast to when a
-	 * frame is resumed, and must be right.
+	 * The verifier accepts any object for an interface. But resume code casts to a merged type, so
+	 * it must be right.
 	 */
 	private boolean merging;
 
@@ -286,7 +286,7 @@ public final class Types extends SimpleVerifier {
 		}
 		if (to.getSort() == Type.ARRAY)
 			return false;
-		/* A class that is not on the path, or one above it: the compiler knew better. */
+		/* If the class or one above it is not on the path, trust the compiler. */
 		if (!hierarchy.isWhole(from.getInternalName())
 				|| hierarchy.get(to.getInternalName()) == null)
 			return true;

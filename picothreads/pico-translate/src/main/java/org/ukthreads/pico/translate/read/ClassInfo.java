@@ -11,7 +11,7 @@ public final class ClassInfo {
 	public enum Kind {
 		/** To be translated. */
 		PROGRAM,
-		/** Translated before (or hand-made): its annotations say what suspends. */
+		/** Translated before, or written by hand: its annotations say what suspends. */
 		TRANSLATED,
 		/** Everything else. */
 		FOREIGN
@@ -24,7 +24,7 @@ public final class ClassInfo {
 	public final Kind kind;
 	/** name + desc to access flags. */
 	public final Map<String, Integer> methods = new HashMap<>();
-	/** name + desc of the methods that the class says suspend. */
+	/** name + desc of the methods that are annotated as suspending. */
 	public final Map<String, Boolean> suspends = new HashMap<>();
 
 	public ClassInfo(String name, String superName, List<String> interfaces, int access,

@@ -23,8 +23,8 @@ import java.util.zip.ZipFile;
 import org.objectweb.asm.ClassReader;
 
 /**
- * Jars and folders, read whole. The first entry of a name wins, as on a class path, and of a
- * multi-release jar what this JVM would load.
+ * Jars and folders, read whole. The first entry of a name wins, as on a class path. Of a
+ * multi-release jar it has what this JVM would load, unless another version is requested.
  */
 public final class ClassPath {
 	private final Map<String, byte[]> entries = new LinkedHashMap<>();
@@ -33,7 +33,6 @@ public final class ClassPath {
 	/** Entry name to the jar or folder that it is from. */
 	private final Map<String, Path> origins = new HashMap<>();
 
-	/** Folders of jars, which have entries of their own: name/ */
 	private final List<String> folders = new ArrayList<>();
 	private final Runtime.Version version;
 
@@ -41,12 +40,12 @@ public final class ClassPath {
 		this(paths, Runtime.version());
 	}
 
-	/** All entries as they are stored, those for later versions of Java among them. */
+	/** All entries as they are stored, including those for later versions of Java. */
 	public static ClassPath stored(List<Path> paths) {
 		return new ClassPath(paths, JarFile.baseVersion());
 	}
 
-	/** As that version of Java reads them; 0: as they are stored. */
+	/** The entries that this version of Java reads; 0: as they are stored. */
 	public static ClassPath of(List<Path> paths, int release) {
 		return release == 0 ? stored(paths)
 			: new ClassPath(paths, Runtime.Version.parse(String.valueOf(release)));
@@ -100,8 +99,8 @@ public final class ClassPath {
 	}
 
 	/**
-	 * These, and what the manifests of the jars among them name (Class-Path), as java looks
-	 * for classes: each behind the jar that names it.
+	 * These and the jars named in manifests (Class-Path), each after the jar that names it, as java
+	 * looks for classes.
 	 */
 	public static List<Path> whole(List<Path> paths) {
 		Set<Path> all = new LinkedHashSet<>();
@@ -117,12 +116,12 @@ public final class ClassPath {
 				if (!x.isEmpty())
 					follow(Path.of(p.toUri().resolve(x)), all);
 			} catch (IllegalArgumentException | FileSystemNotFoundException e) {
-				/* As java: what is no file's place is passed over. */
+				/* Like java, skips what does not name a file. */
 				continue;
 			}
 	}
 
-	/** The Class-Path of a jar; empty: it has none, or is no jar. */
+	/** The Class-Path of a jar; empty if there is none. */
 	private static String named(Path p) {
 		try (JarFile j = new JarFile(p.toFile(), false)) {
 			String s = j.getManifest() == null ? null
@@ -138,19 +137,19 @@ public final class ClassPath {
 		return entries;
 	}
 
-	/** The entries of jars that are folders. */
+	/** The entries of jars that are folders: name/ */
 	public List<String> folders() {
 		return folders;
 	}
 
-	/** What it was made of, in order. */
+	/** The jars and folders, in order. */
 	public List<Path> paths() {
 		return paths;
 	}
 
 	/**
-	 * The jar or folder that a class is from, its name with slashes; what the translator adds
-	 * to a class is from there, too. Null: there is none of that name.
+	 * The jar or folder that a class (name with slashes) is from, or null. A class that the
+	 * translator added is from where its original is.
 	 */
 	public Path origin(String name) {
 		Path p = origins.get(name + ".class");
@@ -163,25 +162,25 @@ public final class ClassPath {
 		return rules;
 	}
 
-	/** A class that is to be translated or linked with (not a module or package file). */
+	/** True for a class to translate or link with (no module or package file). */
 	public static boolean isClass(String entry) {
 		return entry.endsWith(".class") && !entry.endsWith("module-info.class")
 			&& !entry.endsWith("package-info.class") && !entry.startsWith("META-INF/");
 	}
 
-	/** And is it the one that the JVM looks for under this name? */
+	/** As above, and the JVM finds the class under this name. */
 	public static boolean isClass(String entry, byte[] b) {
 		return isClass(entry) && b.length > 4 && (b[0] & 255) == 0xca && (b[1] & 255) == 0xfe
 			&& entry.equals(new ClassReader(b).getClassName() + ".class");
 	}
 
-	/** Made for the runtime, or already translated: never a program's. (These two are programs.) */
+	/** True for classes of the pico packages, except those of the two programs there. */
 	public static boolean isPico(String entry) {
 		return entry.startsWith(PICO) && !entry.startsWith(PICO + "piranha/")
 			&& !entry.startsWith(PICO + "durable/spring/");
 	}
 
-	/** The translator's own classes: no program meets them. */
+	/** True for the translator's own classes, which no program uses. */
 	public static boolean isTool(String entry) {
 		return entry.startsWith(PICO + "translate/") || entry.startsWith(PICO + "cli/")
 			|| entry.startsWith(PICO + "shaded/");

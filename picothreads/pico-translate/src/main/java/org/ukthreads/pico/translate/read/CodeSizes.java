@@ -5,14 +5,14 @@ import java.util.HashMap;
 import java.util.Map;
 import org.objectweb.asm.ClassReader;
 
-/** How many bytes of code the methods of a class file have. */
+/** The bytes of code of each method of a class file. */
 public final class CodeSizes {
-	/** HotSpot interprets larger ones for ever (-XX:+DontCompileHugeMethods, the default). */
+	/** HotSpot never compiles larger methods (-XX:+DontCompileHugeMethods, the default). */
 	public static final int HUGE = 8000;
 
 	private final ClassReader r;
 	private final char[] buffer;
-	/** Where we read. */
+	/** The offset to read from. */
 	private int at;
 	private final Map<String, Integer> sizes = new HashMap<>();
 
@@ -27,7 +27,7 @@ public final class CodeSizes {
 		members();
 	}
 
-	/** Name and descriptor to size; methods without code are not there. */
+	/** Returns name and descriptor to size, for methods with code. */
 	public static Map<String, Integer> of(byte[] file) {
 		return new CodeSizes(file).sizes;
 	}
@@ -37,7 +37,7 @@ public final class CodeSizes {
 		return r.readUnsignedShort(at - 2);
 	}
 
-	/** Fields, or methods. */
+	/** Reads fields or methods. */
 	private void members() {
 		for (int n = next(); n > 0; n--) {
 			String key = r.readUTF8(at + 2, buffer) + r.readUTF8(at + 4, buffer);

@@ -15,15 +15,14 @@ import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 
 /*
- * All classes by name, from class files and never by loading: the program's, those it
- * links with, and the platform's, read when first asked for. A class that is nowhere is
- * null; questions about it are answered as if it extended Object.
+ * All classes by name, read from class files and never loaded: the program's, those it links with,
+ * and the platform's, which are read on demand. A class that does not exist is null, and is treated
+ * as if it extended Object.
  *
- * Many threads may ask, while nobody adds or learns. What they find is kept, and found once:
- * a class is one ClassInfo.
+ * Any thread may ask while no thread adds or learns. Results are kept: a class has one ClassInfo.
  */
 public final class Hierarchy {
-	/** Finds a class file of the libraries or the platform; null: there is none. */
+	/** Finds a class file of the libraries or the platform, or returns null. */
 	public interface Finder {
 		byte[] find(String name);
 	}
@@ -36,7 +35,7 @@ public final class Hierarchy {
 
 	private final Map<String, ClassInfo> classes = new ConcurrentHashMap<>();
 	private final Map<String, Set<String>> supers = new ConcurrentHashMap<>();
-	/** Null: not known now. */
+	/** Null until computed. */
 	private volatile Map<String, Set<String>> below;
 	private final Finder finder;
 	private final Names names = new Names();
@@ -45,7 +44,7 @@ public final class Hierarchy {
 		this.finder = finder;
 	}
 
-	/** Of all that is read for these classes. */
+	/** The names of all that is read. */
 	public Names names() {
 		return names;
 	}
@@ -115,18 +114,17 @@ public final class Hierarchy {
 		return c;
 	}
 
-	/** What is known of a class that is nowhere: its lowest superclass. */
+	/** Missing class to the lowest superclass that is known of it. */
 	private final Map<String, String> missing = new HashMap<>();
 
-	/**
-	 * Reads what a class file tells of classes that are nowhere. False: it names some, and is of a
-	 * Java that wrote nothing down about them.
-	 */
+	/** Learns about missing classes from a class file: see StackMaps.learn. */
 	public boolean learn(byte[] file) {
 		return StackMaps.learn(this, file);
 	}
 
-	/** An object of `name` was one of `sup`, too; of use where we miss a class above it. */
+	/**
+	 * Records that objects of `name` are also of `sup`; useful if a class above `name` is missing.
+	 */
 	void learn(String name, String sup) {
 		String top = name;
 		while (get(top) != null)
@@ -149,7 +147,9 @@ public final class Hierarchy {
 		return c != null && c.isInterface();
 	}
 
-	/** Is it hidden in a package other than that of `from`, in a class file that stays? */
+	/**
+	 * True if it is not public, in a package other than that of `from`, in a class file that stays.
+	 */
 	public boolean isHidden(String name, String from) {
 		ClassInfo c = get(name);
 		return c != null && c.kind != ClassInfo.Kind.PROGRAM
@@ -178,7 +178,7 @@ public final class Hierarchy {
 		return s;
 	}
 
-	/** Is it known with everything above it? */
+	/** True if the class and everything above it are known. */
 	public boolean isWhole(String name) {
 		for (String s : supers(name))
 			if (get(s) == null)
@@ -191,7 +191,7 @@ public final class Hierarchy {
 			|| supers(sub).contains(sup);
 	}
 
-	/** The program's and translated classes at or below a type. */
+	/** The program's and translated classes that are the type or below it. */
 	public Set<String> below(String name) {
 		Map<String, Set<String>> b = below;
 		if (b == null)
@@ -210,7 +210,7 @@ public final class Hierarchy {
 		return below;
 	}
 
-	/** Can an object be both? For what dispatch and locks may meet. */
+	/** True if an object can be of both types, as far as dispatch and locks matter. */
 	public boolean mayMeet(String a, String b) {
 		if (isSubtype(a, b) || isSubtype(b, a))
 			return true;
@@ -229,7 +229,7 @@ public final class Hierarchy {
 		return false;
 	}
 
-	/** The class that a call of owner.name+desc finds, going up; null: none known. */
+	/** The class whose method a call of owner.name+desc finds, going up, or null. */
 	public ClassInfo resolve(String owner, String key) {
 		for (ClassInfo c = get(owner); c != null;
 				c = c.superName == null ? null : get(c.superName))
@@ -250,14 +250,17 @@ public final class Hierarchy {
 		return access != null && (access & (Opcodes.ACC_STATIC | Opcodes.ACC_PRIVATE)) == 0;
 	}
 
-	/** Does the method of interface a hide that of b? Or has it alone code, if neither does? */
+	/**
+	 * True if the method of interface a hides that of b, or only a's has code and neither hides the
+	 * other.
+	 */
 	private boolean isNearer(ClassInfo a, ClassInfo b, String key) {
 		return isSubtype(a.name, b.name) || !isSubtype(b.name, a.name)
 			&& (a.methods.get(key) & Opcodes.ACC_ABSTRACT) == 0
 			&& (b.methods.get(key) & Opcodes.ACC_ABSTRACT) != 0;
 	}
 
-	/** As the verifier: interfaces count as Object. */
+	/** As the verifier does: interfaces count as Object. */
 	public String commonSuper(String a, String b) {
 		if (a.equals(b))
 			return a;

@@ -6,9 +6,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.objectweb.asm.ClassReader;
 
 /**
- * One String for each text. A class file's reader makes its own of every name and descriptor
- * that it meets: in a program of 22,000 classes three million Strings, and nine of ten of them
- * are the same text as another. Many threads may ask.
+ * One String for each text. A ClassReader makes its own String of every name and descriptor: three
+ * million in a program of 22,000 classes, of which nine in ten have the same text as another.
+ * Thread-safe.
  */
 public final class Names {
 	private final Map<String, String> all = new ConcurrentHashMap<>();
@@ -21,23 +21,22 @@ public final class Names {
 		return first != null ? first : text;
 	}
 
-	/** What methods are known by: name and descriptor. */
+	/** The key of a method: name and descriptor. */
 	public String key(String name, String desc) {
 		return of(name.concat(desc));
 	}
 
-	/** How many there are. */
 	public int size() {
 		return all.size();
 	}
 
-	/** A reader whose names are these. */
+	/** A reader that uses these Strings. */
 	public ClassReader reader(byte[] file) {
 		return new Reader(file);
 	}
 
 	private final class Reader extends ClassReader {
-		/** By index in the constant pool. Null: this is still being made, and reads already. */
+		/** By index in the constant pool. Null while the superclass's constructor reads. */
 		private final String[] known;
 
 		Reader(byte[] file) {

@@ -27,8 +27,8 @@ import java.util.zip.ZipOutputStream;
  *   BOOT-INF/classes/        (WEB-INF)
  *   BOOT-INF/lib/x.jar       stored, in the order of the class path
  *
- * What is in it is written to files of its own, gone when this JVM ends: then it is a class
- * path as any other, and nothing else needs to know.
+ * Its parts are written to files, which are deleted when this JVM ends. The result is an ordinary
+ * class path, and no other code needs to know the difference.
  */
 public final class Nested {
 	private static final Pattern CLASSES = Pattern.compile("(BOOT|WEB)-INF/classes/");
@@ -39,7 +39,7 @@ public final class Nested {
 	private final Map<String, Path> parts = new LinkedHashMap<>();
 	private final Map<String, String> comments = new LinkedHashMap<>();
 
-	/** A jar (or folder), with what is in it; most have nothing of that kind. */
+	/** Unfolds a jar; a folder, and most jars, have no parts. */
 	public Nested(Path jar) {
 		this.jar = jar;
 		if (!Files.isRegularFile(jar))
@@ -80,8 +80,8 @@ public final class Nested {
 	}
 
 	/**
-	 * A jar of them: their packages have the versions that the outer manifest names. With its
-	 * folders: who looks for the components of a package asks for the folder first.
+	 * Makes a jar of the classes. Its manifest is the outer one, for the versions of the packages.
+	 * It has entries for folders, because code that scans a package looks for its folder first.
 	 */
 	private static Path classes(JarFile j, String root, List<JarEntry> all, Path dir)
 			throws IOException {
@@ -109,22 +109,21 @@ public final class Nested {
 		return p;
 	}
 
-	/** The jar itself, as it is. */
 	public Path jar() {
 		return jar;
 	}
 
-	/** Entry of the jar (BOOT-INF/classes/, BOOT-INF/lib/x.jar) to the file of what is there. */
+	/** Entry of the jar (BOOT-INF/classes/, BOOT-INF/lib/x.jar) to the file of that part. */
 	public Map<String, Path> parts() {
 		return parts;
 	}
 
-	/** Of a library's entry (Spring Boot's UNPACK:); null: none. */
+	/** The comment of a library's entry (Spring Boot's UNPACK:), or null. */
 	public String comment(String entry) {
 		return comments.get(entry);
 	}
 
-	/** As a launcher looks for classes: the jar, and what is in it. */
+	/** The order in which a launcher looks for classes: the jar, then its parts. */
 	public List<Path> paths() {
 		List<Path> all = new ArrayList<>();
 		all.add(jar);
@@ -132,14 +131,16 @@ public final class Nested {
 		return all;
 	}
 
-	/** A class path, with what is in each of its jars behind it. */
+	/** A class path with the parts of each jar after it. */
 	public static List<Path> unfold(List<Path> paths) {
 		List<Path> all = new ArrayList<>();
 		paths.forEach(p -> all.addAll(new Nested(p).paths()));
 		return all;
 	}
 
-	/** The class whose main is the program's: not the launcher, which would make a loader. */
+	/**
+	 * The program's main class: the Start-Class if `main` is a launcher, which would make a loader.
+	 */
 	public static String start(List<Path> paths, String main) {
 		for (Path p : paths) {
 			if (!Files.isRegularFile(p))

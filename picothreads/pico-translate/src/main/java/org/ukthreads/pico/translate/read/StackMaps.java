@@ -23,10 +23,10 @@ import org.objectweb.asm.tree.analysis.BasicValue;
 import org.objectweb.asm.tree.analysis.Frame;
 
 /*
- * What the compiler knew of classes that are not there (an optional library, or one that
- * comes at run time): where a value of such a class meets a stack map frame, the frame names
- * a superclass of it. Without that, what joins it with another class is an Object, and calls
- * on it do not verify.
+ * What the compiler knew of missing classes (of an optional library, or one that comes at run
+ * time): where a value of such a class meets a stack-map frame, the frame names a superclass of
+ * it. Otherwise its common superclass with another class would be Object, and calls on that would
+ * not verify.
  */
 final class StackMaps {
 	private final Hierarchy hierarchy;
@@ -37,8 +37,8 @@ final class StackMaps {
 	}
 
 	/**
-	 * Tells the hierarchy what this class file says of classes that are nowhere. False: it names
-	 * some, and is too old to have stack maps.
+	 * Tells the hierarchy what this class file says about missing classes. False: it names some,
+	 * but is too old to have stack maps.
 	 */
 	static boolean learn(Hierarchy h, byte[] file) {
 		ClassReader r = new ClassReader(file);
@@ -84,12 +84,12 @@ final class StackMaps {
 		try {
 			walk(owner, m);
 		} catch (AnalyzerException | RuntimeException e) {
-			/* Not what the verifier would pass. Who needs the types of this method says so. */
+			/* The verifier would reject it. Code that needs these types reports that. */
 			return;
 		}
 	}
 
-	/** As the verifier: once through, each frame in its place. */
+	/** As the verifier does: one pass, which takes each frame at its place. */
 	private void walk(String owner, MethodNode m) throws AnalyzerException {
 		Frame<BasicValue> now = first(owner, m);
 		for (AbstractInsnNode i : m.instructions) {
@@ -212,7 +212,7 @@ final class StackMaps {
 			hierarchy.learn(value.getInternalName(), (String) frame);
 	}
 
-	/** Types as they are written; nothing is checked. */
+	/** Types as they are declared, unchecked. */
 	private static final BasicInterpreter TYPES = new BasicInterpreter(Opcodes.ASM9) {
 		@Override
 		public BasicValue newValue(Type t) {

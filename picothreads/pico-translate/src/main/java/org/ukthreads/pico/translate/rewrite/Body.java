@@ -23,8 +23,8 @@ import org.objectweb.asm.tree.VarInsnNode;
 import org.ukthreads.pico.translate.analyse.Twins;
 
 /*
- * One of the three bodies of a method, with a handler for each site: pushes the frame, and leaves
- * as that body does. The twin and the copy are clones of the method's.
+ * One of the three bodies of a method. A handler for each site pushes the frame and leaves in the
+ * way of that body. The twin and the copy are clones of the method's body.
  */
 abstract class Body {
 	static final String TWINS = "org/ukthreads/pico/Twins";
@@ -36,7 +36,7 @@ abstract class Body {
 	final FrameCode code;
 	/** The sites' calls in this body. */
 	final Map<Site, MethodInsnNode> calls = new HashMap<>();
-	/** Of the method, to that of this body. */
+	/** The method's try range to that of this body. */
 	final Map<TryCatchBlockNode, TryCatchBlockNode> ranges = new HashMap<>();
 
 	Body(MethodRewriter of) {
@@ -46,15 +46,15 @@ abstract class Body {
 		code = new FrameCode(owner);
 	}
 
-	/** Behind the frame: throws, or returns. Stack: Capture, where keeps() says so. */
+	/** Adds the code after the frame: throws or returns. Stack: Capture, if keeps(). */
 	abstract void leave(InsnList l);
 
-	/** Does leave need the Capture? */
+	/** True if leave needs the Capture. */
 	boolean keeps() {
 		return true;
 	}
 
-	/** The Capture for a twin that is called: on the stack, and in its local. */
+	/** Pushes the Capture for a call of a twin, and stores it in its local. */
 	void capture(InsnList l) {
 		l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, TWINS, "mine", "()L" + CAPTURE + ";",
 			false));
@@ -62,7 +62,7 @@ abstract class Body {
 		l.add(new VarInsnNode(Opcodes.ASTORE, of.captureLocal));
 	}
 
-	/** The method itself: throws. */
+	/** The method itself, which throws. */
 	static final class Own extends Body {
 		Own(MethodRewriter of) {
 			super(of);
@@ -77,7 +77,7 @@ abstract class Body {
 		}
 	}
 
-	/** Adds the capture handlers to a body: at what calls says. */
+	/** Adds the capture handlers to a body, at the sites' calls. */
 	void handlers(MethodNode to) {
 		List<TryCatchBlockNode> mine = new ArrayList<>();
 		List<TryCatchBlockNode> program = new ArrayList<>();
@@ -111,7 +111,7 @@ abstract class Body {
 		to.tryCatchBlocks.addAll(program);
 	}
 
-	/** Calls the twin, and looks whether it suspended: then to the handler. */
+	/** Calls the twin, and adds a check whether it suspended, which joins the handler. */
 	private void look(MethodNode to, Site s, MethodInsnNode c, LabelNode start, LabelNode end) {
 		InsnList before = new InsnList();
 		capture(before);
@@ -165,7 +165,7 @@ abstract class Body {
 		}
 	}
 
-	/** The names of the locals, for debuggers and the texts of a NullPointerException. */
+	/** Copies the names of the locals, for debuggers and the texts of a NullPointerException. */
 	void name(MethodNode r, Map<LabelNode, LabelNode> map, int further) {
 		if (m.localVariables == null)
 			return;
@@ -174,7 +174,7 @@ abstract class Body {
 		for (LocalVariableNode x : m.localVariables) {
 			LabelNode start = map.get(x.start);
 			LabelNode end = map.get(x.end);
-			/* Of what was cut out nothing is left to name; twice the same is no class file. */
+			/* Names of removed code are dropped; two of the same are a format error. */
 			if (hasCode(r.instructions, start, end) && known.add(x.index + " "
 					+ r.instructions.indexOf(start)))
 				r.localVariables.add(new LocalVariableNode(x.name, x.desc, null, start, end,

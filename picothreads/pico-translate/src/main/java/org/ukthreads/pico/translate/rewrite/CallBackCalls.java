@@ -15,9 +15,9 @@ import org.ukthreads.pico.translate.analyse.CallGraph;
 import org.ukthreads.pico.translate.analyse.Replacements;
 
 /**
- * Calls of JDK methods that call back (forEach, sort, computeIfAbsent) become calls of
- * our versions where the function may suspend. A lambda that is made right before the
- * call is looked at itself; for any other function its type decides.
+ * Changes calls of JDK methods that call back (forEach, sort, computeIfAbsent) to calls of our
+ * versions if the function may suspend. A lambda that is made right before the call is examined
+ * itself; for any other function its type decides.
  */
 public final class CallBackCalls {
 	private final CallGraph graph;
@@ -35,7 +35,7 @@ public final class CallBackCalls {
 		return changed;
 	}
 
-	/** One round; true when calls were changed. */
+	/** One round; true if any call was changed. */
 	public boolean run() {
 		List<Object[]> found = new ArrayList<>();
 		for (CallGraph.Node n : graph.nodes())
@@ -53,8 +53,8 @@ public final class CallBackCalls {
 	}
 
 	/**
-	 * Of each method, those that a rule is for, by their names. Nobody adds any; some are
-	 * replaced, or carried.
+	 * The calls of each method for which there may be a rule, by name. None is added later; some
+	 * are replaced or carried.
 	 */
 	private final Map<CallGraph.Node, List<MethodInsnNode>> calls = new HashMap<>();
 

@@ -34,7 +34,7 @@ import org.ukthreads.pico.translate.analyse.Twins;
 import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.Hierarchy;
 
-/** One class: its suspending methods are split, the others are bracketed where they pin. */
+/** Rewrites one class: splits methods that suspend, and brackets the others where they pin. */
 public final class ClassRewriter {
 	final ClassNode node;
 	final Hierarchy hierarchy;
@@ -64,8 +64,8 @@ public final class ClassRewriter {
 	}
 
 	/**
-	 * Resume code casts to t. Values of a class that is hidden in another package go through
-	 * methods without being named, but a cast names it: it is made public.
+	 * Resume code casts to t. Other code may pass on values of a class that is hidden in another
+	 * package, but a cast names the class: it becomes public.
 	 */
 	void names(Type t) {
 		Type e = t.getSort() == Type.ARRAY ? t.getElementType() : t;
@@ -81,13 +81,15 @@ public final class ClassRewriter {
 		return large.parts(node.name + '.' + m.name + m.desc);
 	}
 
-	/** So many it gets. */
 	void parts(MethodNode m, int n) {
 		if (n > 1)
 			large.parts(node.name + '.' + m.name + m.desc, n);
 	}
 
-	/** The method's own name, which costs nothing, where no other copy has it. */
+	/**
+	 * The name of the resume code: the method's own, which costs nothing, unless an overload has
+	 * it.
+	 */
 	String resumerName(MethodNode m) {
 		String name = m.name;
 		for (int k = 1; !resumers.add(name); k++)
@@ -96,18 +98,18 @@ public final class ClassRewriter {
 		return name;
 	}
 
-	/** A method of this name is resume code of m. */
+	/** Records that a method of this name is resume code of m. */
 	void resumes(String name, MethodNode m) {
 		large.resumes(node.name + '.' + name, node.name + '.' + m.name + m.desc);
 	}
 
-	/** A call that a rule brackets; or what a bootstrap method made, or makes now. */
+	/** True for a call that a rule pins, and for what a bootstrap method has made or makes here. */
 	boolean pins(AbstractInsnNode i) {
 		if (i instanceof MethodInsnNode) {
 			MethodInsnNode c = (MethodInsnNode) i;
 			if (c.name.equals("<init>") || !replacements.pins(c.owner, c.name))
 				return false;
-			report.pin(node.name, "", c, "a call that a rule pins");
+			report.pin(node.name, "", c, "calls that a rule pins");
 			return true;
 		}
 		Handle by;
@@ -121,11 +123,14 @@ public final class ClassRewriter {
 			return false;
 		}
 		report.pin(node.name, "", new MethodInsnNode(Opcodes.INVOKESTATIC, by.getOwner(),
-			by.getName(), by.getDesc()), "what a bootstrap method makes");
+			by.getName(), by.getDesc()), "made by a bootstrap method");
 		return true;
 	}
 
-	/** May what makes this constant suspend? A method handle is a constant, but calls nothing. */
+	/**
+	 * True if the methods that make this constant may suspend. A method handle is a constant, but
+	 * making it calls nothing.
+	 */
 	private boolean suspends(Object constant) {
 		if (!(constant instanceof ConstantDynamic))
 			return false;
@@ -147,7 +152,7 @@ public final class ClassRewriter {
 			h.isInterface()));
 	}
 
-	/** Counts its entry, because untranslated code may call it. */
+	/** True if the method counts its entry, because untranslated code may call it. */
 	boolean isEntered(MethodNode m) {
 		if (!graph.isCalledFromOutside(node.name, m, replacements))
 			return false;
@@ -155,7 +160,7 @@ public final class ClassRewriter {
 		return true;
 	}
 
-	/** Rewrites in place; true when anything changed. */
+	/** Rewrites in place; true if anything changed. */
 	public boolean rewrite() {
 		boolean any = false;
 		List<MethodNode> added = new ArrayList<>();
@@ -195,7 +200,7 @@ public final class ClassRewriter {
 		long hash = Hash.of(m);
 		MethodRewriter r = new MethodRewriter(this, m);
 		if (!r.prepare()) {
-			/* Its callers take it for one that may suspend, which costs them little. */
+			/* Its callers assume that it may suspend, which costs them little. */
 			large.refuse(node.name + '.' + m.name + m.desc);
 			wrap(m, added);
 			r = new MethodRewriter(this, m);
@@ -218,7 +223,7 @@ public final class ClassRewriter {
 			&& graph.suspends((MethodInsnNode) i);
 	}
 
-	/** <init>, <clinit>: what suspends inside blocks the OS thread. */
+	/** For <init>, <clinit> and @NeverBlocks: brackets each call that may suspend. */
 	private boolean pinAll(MethodNode m) {
 		boolean any = false;
 		for (AbstractInsnNode i : m.instructions.toArray()) {
@@ -227,19 +232,19 @@ public final class ClassRewriter {
 				continue;
 			if (s)
 				report.pin(node.name, m.name, (MethodInsnNode) i, m.name.equals("<clinit>")
-					? "a static initialiser" : "a constructor");
+					? "in static initialisers" : "in constructors");
 			MethodRewriter.pinCall(m, i);
 			any = true;
 		}
 		return any;
 	}
 
-	/** What an initialiser alone calls: one bracket around all of it, if it calls what may suspend. */
+	/** One bracket around a method that only an initialiser calls, if it calls what may suspend. */
 	private boolean initial(MethodNode m) {
 		boolean any = false;
 		for (AbstractInsnNode i : m.instructions) {
 			if (suspends(i))
-				report.pin(node.name, m.name, (MethodInsnNode) i, "a static initialiser");
+				report.pin(node.name, m.name, (MethodInsnNode) i, "in static initialisers");
 			any |= suspends(i) || pins(i);
 		}
 		if (any)
@@ -248,9 +253,10 @@ public final class ClassRewriter {
 	}
 
 	/**
-	 * Too large for a bracket around each call; and nobody else may write its final fields or
-	 * construct its object. So one around all of it, from super(...) on. Where there is no room
-	 * for that, the body of a static initialiser moves, and its fields are not final any more.
+	 * For a method that is too large for a bracket around each call: one bracket covers all of it,
+	 * from super(...) on. The body stays, because only it may write final fields or construct its
+	 * object. If even that does not fit, the body of a static initialiser moves, and its fields are
+	 * no longer final.
 	 */
 	private boolean bracket(MethodNode m, List<MethodNode> added)
 			throws AnalyzerException {
@@ -265,7 +271,7 @@ public final class ClassRewriter {
 			return wrap(m, added);
 		}
 		if (large.bare(name) || up == null && m.name.equals("<init>")) {
-			report.refused(name, "64 KB; a suspension in it is a lost frame");
+			report.refused(name, "64 KB; a suspension in it fails as a lost frame");
 			return false;
 		}
 		for (AbstractInsnNode i : m.instructions.toArray())
@@ -274,11 +280,11 @@ public final class ClassRewriter {
 			else if (up != null && (suspends(i) || pins(i)))
 				MethodRewriter.pinCall(m, i);
 		pin(m, up == null ? m.instructions.getFirst() : up.getNext());
-		report.refused(name, "over 64 KB with brackets; runs pinned");
+		report.refused(name, "over 64 KB with a bracket for each call; pins");
 		return true;
 	}
 
-	/** One bracket from there to the end. */
+	/** Adds one bracket from there to the end. */
 	private static void pin(MethodNode m, AbstractInsnNode from) {
 		LabelNode start = new LabelNode();
 		LabelNode end = new LabelNode();
@@ -295,7 +301,10 @@ public final class ClassRewriter {
 		m.tryCatchBlocks.add(new TryCatchBlockNode(start, end, end, null));
 	}
 
-	/** Too large for handlers: the body moves, untouched, into a pinned bracket. */
+	/**
+	 * For a method that is too large for handlers: moves the body, unchanged, into a pinned
+	 * bracket.
+	 */
 	private boolean wrap(MethodNode m, List<MethodNode> added) {
 		MethodNode body = new MethodNode(Opcodes.ASM9, m.access & ~(Opcodes.ACC_PUBLIC
 			| Opcodes.ACC_PROTECTED | Opcodes.ACC_FINAL | Opcodes.ACC_SYNCHRONIZED)
@@ -328,11 +337,11 @@ public final class ClassRewriter {
 		m.maxLocals = at;
 		MethodRewriter.pinCall(m, call);
 		report.refused(node.name + '.' + m.name + m.desc,
-			"over 64 KB with handlers; runs pinned");
+			"over 64 KB with handlers; pins");
 		return true;
 	}
 
-	/** A method that never suspends itself: only calls that may come back are bracketed. */
+	/** For a method that never suspends: brackets only what pins() finds. */
 	private boolean pinForeign(MethodNode m) {
 		boolean any = false;
 		for (AbstractInsnNode i : m.instructions.toArray())
@@ -343,7 +352,7 @@ public final class ClassRewriter {
 		return any;
 	}
 
-	/** A Capture in a handler of the program becomes a PinnedException there. */
+	/** Makes handlers of the program change a Capture to a PinnedException. */
 	private boolean guard(MethodNode m) {
 		boolean any = false;
 		Set<LabelNode> done = new HashSet<>();
@@ -364,7 +373,7 @@ public final class ClassRewriter {
 		return any;
 	}
 
-	/** Does code come to a handler by other ways than an exception? targets: of all jumps. */
+	/** True if code reaches a handler other than by an exception; targets: of all jumps. */
 	private static boolean isJoined(LabelNode handler, Set<LabelNode> targets) {
 		AbstractInsnNode p = handler;
 		for (; p != null && p.getOpcode() < 0; p = p.getPrevious())
@@ -373,7 +382,7 @@ public final class ClassRewriter {
 		return p == null || Liveness.falls(p);
 	}
 
-	/** The exceptions get an entry of their own, which jumps there. */
+	/** Gives the exceptions a separate entry, which jumps there. */
 	private static void separate(MethodNode m, LabelNode handler) {
 		LabelNode own = new LabelNode();
 		for (TryCatchBlockNode b : m.tryCatchBlocks)
@@ -383,7 +392,7 @@ public final class ClassRewriter {
 		m.instructions.add(new JumpInsnNode(Opcodes.GOTO, handler));
 	}
 
-	/** like: the class file that it was, whose constants are to stay as they are; or null. */
+	/** like: the original class file, if its constants must keep their places; or null. */
 	public byte[] write(byte[] like) {
 		for (MethodNode m : node.methods)
 			m.tryCatchBlocks.removeIf(b -> isEmpty(b));
@@ -395,14 +404,14 @@ public final class ClassRewriter {
 				return hierarchy.commonSuper(a, b);
 			}
 		};
-		/* ASM's default guards against hostile input; large methods need more than it. */
+		/* ASM's limits guard against hostile input and are too low for large methods. */
 		w.setComputeLimits(Integer.MAX_VALUE, Long.MAX_VALUE);
 		node.accept(w);
 		byte[] b = w.toByteArray();
 		return frames && !companion.isEmpty() ? Handlers.trim(b) : b;
 	}
 
-	/** A range without an instruction is a format error. */
+	/** An empty range is a format error. */
 	private static boolean isEmpty(TryCatchBlockNode b) {
 		for (AbstractInsnNode i = b.start; i != null && i != b.end; i = i.getNext())
 			if (i.getOpcode() >= 0)
@@ -410,7 +419,7 @@ public final class ClassRewriter {
 		return true;
 	}
 
-	/** The companion's name and bytes, or null when no method was split. */
+	/** The companion's class file; null if no method was split. */
 	public byte[] companion() {
 		return companion.isEmpty() ? null : companion.write();
 	}

@@ -44,7 +44,7 @@ final class Companion {
 		return Integer.toString(k, 36);
 	}
 
-	/** Starts a method; its resume code will have this name. */
+	/** Starts a method; resumer: its resume code's name, or null. */
 	void method(String name, String desc, long hash, String resumer) {
 		lines.append("M\t").append(str(name)).append('\t').append(str(desc)).append('\t')
 			.append(Long.toString(hash, 36)).append('\n');
@@ -71,7 +71,7 @@ final class Companion {
 		return sites;
 	}
 
-	/** Leads to the resume code of each method; null: there is none. */
+	/** The method that calls the resume code of each method, or null. */
 	MethodNode chooser() {
 		if (resumers.stream().allMatch(java.util.Objects::isNull))
 			return null;
@@ -105,7 +105,7 @@ final class Companion {
 		return m;
 	}
 
-	/** What the callee left is the method's own: thrown, or stays where it is. */
+	/** The callee's result is the method's own: thrown, or left where it is. */
 	private static void through(MethodVisitor m) {
 		m.visitMethodInsn(Opcodes.INVOKEVIRTUAL, MethodRewriter.CONT, "takeV", "()V", false);
 		m.visitInsn(Opcodes.ICONST_1);
@@ -149,7 +149,7 @@ final class Companion {
 		m.visitEnd();
 	}
 
-	/** What each handler calls first. */
+	/** Writes `at`, which each handler calls first. */
 	private void at(ClassWriter w) {
 		MethodVisitor m = w.visitMethod(Opcodes.ACC_STATIC, "at", AT_DESC, null, null);
 		m.visitCode();
@@ -163,7 +163,7 @@ final class Companion {
 		m.visitEnd();
 	}
 
-	/** The text, in pieces that fit into constants. */
+	/** Pushes the text, in pieces that fit into constants. */
 	private void tables(MethodVisitor m) {
 		String t = packed(String.join("\n", pool.keySet()) + "\n\n" + lines);
 		int step = 20_000;
@@ -175,7 +175,9 @@ final class Companion {
 		}
 	}
 
-	/** Deflated, seven bits to a character (one byte in a class file), where that is less. */
+	/**
+	 * Deflates the text, seven bits to a character (one byte in a class file), if that is shorter.
+	 */
 	private static String packed(String text) {
 		Deflater d = new Deflater(Deflater.BEST_COMPRESSION, true);
 		d.setInput(text.getBytes(StandardCharsets.UTF_8));
@@ -198,9 +200,9 @@ final class Companion {
 	}
 
 	/*
-	 * The companion is a class file of version 49 (it needs ldc of a class and no more),
-	 * which has no stack-map frames: smaller, and nothing to compute. For an
-	 * interface it is 52, the first that may call an interface's static methods.
+	 * The companion is a class file of version 49 (it needs only ldc of a class), which has no
+	 * stack-map frames: it is smaller, and there is nothing to compute. For an interface it is 52,
+	 * the first that may call an interface's static methods.
 	 */
 	private void resume(ClassWriter w) {
 		MethodVisitor m = w.visitMethod(Opcodes.ACC_PROTECTED, "resume", RESUME_DESC, null,

@@ -28,18 +28,18 @@ import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.Hierarchy;
 
 /*
- * Constructors that may suspend. A frame cannot hold an object that is not constructed,
- * so the work is taken out of the constructor:
+ * Constructors that may suspend. A frame cannot hold an object that is not constructed, so the work
+ * is taken out of the constructor:
  *
  *   C(Alloc)                        allocates: calls S(Alloc), or S() of an outside class
  *   static pico$init(C, args)       the body, with S.pico$init for super(...)
  *   static C pico$new(args)         both; `new C(args)` in the program becomes this call
  *
- * The original constructors stay, for untranslated code and reflection, and pin inside.
- * All constructors of a split class are split, and its superclasses with it, up to a
- * class outside, whose constructor must be the one without arguments (it then runs before
- * the arguments and initialisers, and not after them). What does not fit stays pinned.
- * Fields lose their final (they are written outside a constructor).
+ * The original constructors stay, for untranslated code and reflection, and pin inside. All
+ * constructors of a split class are split, and those of its superclasses, up to an outside class,
+ * whose constructor must be the one without arguments (it then runs before the arguments and
+ * initialisers, not after them). Other constructors stay pinned. Fields are no longer final,
+ * because they are written outside a constructor.
  */
 public final class Constructors {
 	private static final String ALLOC = "org/ukthreads/pico/Alloc";
@@ -67,12 +67,11 @@ public final class Constructors {
 
 	private final Set<String> changed = new LinkedHashSet<>();
 
-	/** Classes that were changed. */
 	public Set<String> changed() {
 		return changed;
 	}
 
-	/** One round; true when calls were changed, and the graph must run again. */
+	/** One round; true if calls were changed and the graph must run again. */
 	public boolean run() throws AnalyzerException {
 		List<CallGraph.Node> todo = new ArrayList<>();
 		for (CallGraph.Node n : graph.nodes())
@@ -91,7 +90,7 @@ public final class Constructors {
 		return any;
 	}
 
-	/** Can all constructors of the class, and of those above, be split? */
+	/** True if all constructors of the class, and of those above, can be split. */
 	private boolean fits(String name) throws AnalyzerException {
 		if (split.contains(name))
 			return true;
@@ -121,7 +120,7 @@ public final class Constructors {
 		return k != null && k.kind == ClassInfo.Kind.FOREIGN && s.desc.equals("()V");
 	}
 
-	/** The one call of super(...) or this(...). */
+	/** The only call of super(...) or this(...), or null. */
 	static MethodInsnNode superCall(Hierarchy h, String owner, MethodNode m)
 			throws AnalyzerException {
 		Frame<BasicValue>[] fs = Types.of(h, owner, m);
@@ -171,7 +170,10 @@ public final class Constructors {
 		return "(L" + owner + ";" + desc.substring(1);
 	}
 
-	/** For itself and its subclasses: not among what getConstructors() finds. */
+	/**
+	 * C(Alloc), for the class and its subclasses. It is not public, so getConstructors() leaves it
+	 * out.
+	 */
 	private MethodNode alloc(ClassNode c) {
 		MethodNode a = new MethodNode(Opcodes.ASM9, Opcodes.ACC_PROTECTED
 			| Opcodes.ACC_SYNTHETIC, "<init>", "(L" + ALLOC + ";)V", null, null);
@@ -187,7 +189,7 @@ public final class Constructors {
 		return a;
 	}
 
-	/** The body, as a static method of the allocated object. */
+	/** pico$init: the body, as a static method of the allocated object. */
 	private MethodNode init(ClassNode c, MethodNode m) throws AnalyzerException {
 		MethodNode i = new MethodNode(Opcodes.ASM9, Opcodes.ACC_PUBLIC | Opcodes.ACC_STATIC
 			| Opcodes.ACC_SYNTHETIC, INIT, with(c.name, m.desc), null, null);
@@ -248,7 +250,7 @@ public final class Constructors {
 		return n;
 	}
 
-	/** `new C(args)` becomes C.pico$new(args) where it suspends, or what a rule says. */
+	/** Changes `new C(args)` to C.pico$new(args) if it suspends, or to what a rule says. */
 	private boolean sites(ClassNode c, MethodNode m) throws AnalyzerException {
 		Set<AbstractInsnNode> gone = new HashSet<>();
 		for (AbstractInsnNode n : candidates(c, m)) {
@@ -283,7 +285,7 @@ public final class Constructors {
 		return true;
 	}
 
-	/** Of each method looked at; what belongs together does so for good, so once. */
+	/** Results by method. They stay true, so each method is examined once. */
 	private final Map<MethodNode, Map<AbstractInsnNode, List<MethodInsnNode>>> inits =
 		new HashMap<>();
 
@@ -295,19 +297,19 @@ public final class Constructors {
 		return of;
 	}
 
-	/** Has a library a class whose constructors were split in its build? */
+	/** True if a library may have a class whose constructors were split in its build. */
 	private boolean splitLibraries() {
 		return hierarchy.get(ALLOC) != null;
 	}
 
-	/** A constructor of a library's class that was split and may suspend. */
+	/** True for a constructor of a library's class that was split and may suspend. */
 	private boolean inLibrary(String owner, String desc) {
 		ClassInfo c = hierarchy.get(owner);
 		return c != null && c.kind == ClassInfo.Kind.TRANSLATED && c.suspends.containsKey(NEW
 			+ desc.substring(0, desc.length() - 1) + "L" + owner + ";");
 	}
 
-	/** The NEWs of classes with a constructor that may have to be called otherwise. */
+	/** The NEWs of classes with a constructor that may have to be called differently. */
 	private List<AbstractInsnNode> candidates(ClassNode c, MethodNode m) {
 		if (m.name.equals(NEW))
 			return List.of();
@@ -322,7 +324,7 @@ public final class Constructors {
 		return news;
 	}
 
-	/** The NEWs of each method, and its calls of constructors. Nobody adds any. */
+	/** The NEWs and constructor calls of each method. None is added later. */
 	private final Map<MethodNode, List<AbstractInsnNode>> makers = new HashMap<>();
 
 	private static List<AbstractInsnNode> makers(MethodNode m) {

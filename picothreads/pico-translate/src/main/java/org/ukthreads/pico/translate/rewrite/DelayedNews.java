@@ -22,8 +22,8 @@ import org.objectweb.asm.tree.analysis.Frame;
 import org.ukthreads.pico.translate.analyse.Types;
 
 /*
- * First of all: new Foo(... suspends ...). An object that is not yet constructed cannot be kept
- * in a frame, so its NEW moves behind the arguments.
+ * The first phase: new Foo(... suspends ...). A frame cannot hold an object that is not yet
+ * constructed, so its NEW moves behind the arguments.
  */
 final class DelayedNews {
 	private final ClassRewriter owner;
@@ -38,16 +38,16 @@ final class DelayedNews {
 		this.isSite = isSite;
 	}
 
-	/** The frames of the method as it is then. */
+	/** Moves the NEWs, and returns the frames of the changed method. */
 	Frame<BasicValue>[] delay() throws AnalyzerException {
 		delayNews();
 		return frames != null ? frames : Types.of(owner.hierarchy, owner.node.name, m);
 	}
 
 	/**
-	 * Moves NEW behind the arguments of its constructor where they may suspend. All that are
-	 * found at once: where each is used was read from the same frames, and none is in another's
-	 * way. A method that builds a large literal has hundreds of them.
+	 * Moves NEW behind the arguments of its constructor if they may suspend. It moves all that it
+	 * finds at once: their uses come from the same frames and do not overlap. A method that builds
+	 * a large literal has hundreds.
 	 */
 	private void delayNews() throws AnalyzerException {
 		for (;;) {

@@ -10,7 +10,7 @@ import org.objectweb.asm.tree.MethodInsnNode;
 import org.objectweb.asm.tree.TypeInsnNode;
 import org.objectweb.asm.tree.VarInsnNode;
 
-/** The code that pushes a site's frame, and the code that takes what is in it again. */
+/** The code that pushes a site's frame, and the code that restores its values. */
 final class FrameCode {
 	private static final String PUSHES = "org/ukthreads/pico/Pushes";
 
@@ -20,7 +20,7 @@ final class FrameCode {
 		this.owner = owner;
 	}
 
-	/** Stack: Capture. Pushes the frame. */
+	/** Pushes the frame. Stack: Capture, which stays if keep is set. */
 	void push(InsnList l, Site s, boolean keep) {
 		if (keep)
 			l.add(new InsnNode(Opcodes.DUP));
@@ -134,7 +134,7 @@ final class FrameCode {
 			: v.bank == 'j' ? Opcodes.LALOAD : Opcodes.AALOAD));
 	}
 
-	/** What the call returned, or throws what it threw. */
+	/** Pushes what the call returned, or throws what it threw. */
 	void take(InsnList l, Site s) {
 		l.add(new VarInsnNode(Opcodes.ALOAD, ResumeCopy.T));
 		Type r = Type.getReturnType(s.call.desc);

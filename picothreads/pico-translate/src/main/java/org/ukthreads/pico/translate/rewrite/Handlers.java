@@ -17,10 +17,9 @@ import org.objectweb.asm.tree.TryCatchBlockNode;
 import org.objectweb.asm.tree.VarInsnNode;
 
 /**
- * Stack-map frames of the capture handlers: only the locals that the handler reads, and those
- * that handlers of the program read which cover it, where all that is set at the call was
- * computed. They are shorter, and often the same as that of
- * the handler before, which takes four bytes.
+ * Shortens the stack-map frames of capture handlers to the locals that the handler reads, and those
+ * that handlers of the program around it read; ASM has computed all that are set at the call. A
+ * shorter frame is often the same as the one before it, which takes four bytes.
  */
 final class Handlers {
 	private Handlers() {}
@@ -43,7 +42,7 @@ final class Handlers {
 		return op == Opcodes.ATHROW || op >= Opcodes.IRETURN && op <= Opcodes.RETURN;
 	}
 
-	/** The locals that handlers need which cover this one. */
+	/** The locals that handlers around this one need. */
 	private static Set<Integer> needed(MethodNode m, LabelNode handler) {
 		Set<Integer> locals = new HashSet<>();
 		for (TryCatchBlockNode b : m.tryCatchBlocks) {
@@ -62,7 +61,7 @@ final class Handlers {
 		return locals;
 	}
 
-	/** A handler of ours is a straight line to its end. */
+	/** Our handlers are straight code up to their end. */
 	private static void trim(LabelNode handler, Set<Integer> needed) {
 		FrameNode f = null;
 		Set<Integer> read = new HashSet<>(needed);

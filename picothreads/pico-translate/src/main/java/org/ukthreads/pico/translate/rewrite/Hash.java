@@ -12,7 +12,7 @@ import org.objectweb.asm.tree.MethodNode;
 import org.objectweb.asm.tree.TypeInsnNode;
 import org.objectweb.asm.tree.VarInsnNode;
 
-/** A hash of what a method does: instructions and operands, not lines or names. */
+/** A hash of what a method does: instructions and operands, without lines and names of locals. */
 final class Hash {
 	private Hash() {}
 

@@ -24,22 +24,22 @@ import org.ukthreads.pico.translate.read.Hierarchy;
 /*
  * Lambdas and method references as classes.
  *
- * The class that the JVM spins for a lambda is out of reach: its frame, between the
- * caller of run() and lambda$0, would be lost. So each gets a class `Foo$$L3` that does
- * what LambdaMetafactory's would do (captured values in fields; the interface's method
- * and its bridges convert and call the target), and takes part in the call graph. Those
- * that never suspend are thrown away again and their invokedynamic stays.
+ * The class that the JVM spins for a lambda cannot be translated: its frame, between the caller of
+ * run() and lambda$0, would be lost. So each lambda gets a class `Foo$$L3` that does what
+ * LambdaMetafactory's would do (captured values in fields; the interface's method and its bridges
+ * convert and call the target) and takes part in the call graph. The classes of lambdas that never
+ * suspend are dropped, and their invokedynamic stays.
  */
 public final class Lambdas {
 	private static final String LMF = "java/lang/invoke/LambdaMetafactory";
 
-	/** One invokedynamic and the class that would replace it. */
+	/** An invokedynamic and the class that would replace it. */
 	public static final class Lambda {
 		public final ClassNode host;
 		public final MethodNode in;
 		public final InvokeDynamicInsnNode site;
 		public final ClassNode node;
-		/** The private method of the host that it calls directly; may be null. */
+		/** The private method of the host that the class calls directly, or null. */
 		private MethodNode open;
 		private MethodNode accessor;
 
@@ -50,7 +50,7 @@ public final class Lambdas {
 			this.node = node;
 		}
 
-		/** The same invokedynamic in a copy of the method (pico$init). */
+		/** Adds the same invokedynamic in a copy of the method (pico$init). */
 		void copied(MethodNode to, AbstractInsnNode copy) {
 			copies.add(() -> commit(to, copy));
 		}
@@ -62,7 +62,7 @@ public final class Lambdas {
 				"make", site.desc, false));
 		}
 
-		/** Puts the class in the place of the invokedynamic. */
+		/** Replaces the invokedynamic by the class. */
 		public void commit() {
 			commit(in, site);
 			copies.forEach(Runnable::run);
@@ -76,7 +76,7 @@ public final class Lambdas {
 			}
 		}
 
-		/** The bridge to a private target that is not synthetic; null: none. */
+		/** The host's method that calls a target which only the host may call, or null. */
 		public MethodNode accessor() {
 			return accessor;
 		}
@@ -90,7 +90,7 @@ public final class Lambdas {
 		hierarchy = h;
 	}
 
-	/** All lambdas of a class, with their classes; nothing is changed yet. */
+	/** All lambdas of a class, with their classes; changes nothing yet. */
 	public List<Lambda> of(ClassNode c) {
 		List<Lambda> l = new ArrayList<>();
 		host = c;
@@ -145,8 +145,8 @@ public final class Lambdas {
 	}
 
 	/**
-	 * Fields, constructor and the static factory with the shape of the invokedynamic. One
-	 * that captures nothing is one object, as the JVM's.
+	 * Makes fields, constructor and the static factory with the invokedynamic's descriptor. A
+	 * lambda that captures nothing is one object, as the JVM's.
 	 */
 	private static void make(ClassNode n, Type[] captured, String desc) {
 		String init = Type.getMethodDescriptor(Type.VOID_TYPE, captured);
@@ -183,7 +183,7 @@ public final class Lambdas {
 			makeOne(n, f);
 	}
 
-	/** The factory f becomes the initialiser of a field, and another reads that. */
+	/** Moves the code of the factory f into the initialiser of a field, which f then reads. */
 	private static void makeOne(ClassNode n, MethodNode f) {
 		String type = Type.getObjectType(n.name).getDescriptor();
 		n.fields.add(new FieldNode(Opcodes.ACC_PRIVATE | Opcodes.ACC_STATIC
@@ -247,7 +247,7 @@ public final class Lambdas {
 		return m;
 	}
 
-	/** The call of the target, by the host's accessor where only the host may. */
+	/** Adds the call of the target, through an accessor if only the host may call it. */
 	private Type call(Lambda l, InsnList c, Handle h) {
 		boolean ctor = h.getTag() == Opcodes.H_NEWINVOKESPECIAL;
 		Type back = ctor ? Type.getObjectType(h.getOwner()) : Type.getReturnType(h.getDesc());
@@ -267,7 +267,7 @@ public final class Lambdas {
 		} else if (needsHost(h, target, op, ctor)) {
 			accessor(l, h, op, ctor, back);
 			if (ctor) {
-				/* NEW and DUP were pushed for a direct call: the accessor makes its own. */
+				/* NEW and DUP were for a direct call: the accessor has its own. */
 				dropNew(c);
 			}
 			c.add(new MethodInsnNode(Opcodes.INVOKESTATIC, host.name, l.accessor.name,
@@ -289,8 +289,8 @@ public final class Lambdas {
 	}
 
 	/**
-	 * Has a class above or below one of this name, which would override or be overridden? A
-	 * default method may meet that of another interface in a class that nobody knows.
+	 * True if a class above or below has a method of this name, so that one would override the
+	 * other. A default method may meet another interface's in an unknown class.
 	 */
 	private boolean namesake(MethodNode target) {
 		if ((target.access & Opcodes.ACC_STATIC) != 0)

@@ -7,21 +7,20 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Methods that came out over the 64 KB of a method. A resume copy is cut into 4, 16 or 32
- * parts by entry (each part loses what it cannot reach); a body that is too large with
- * its handlers, or a copy that parts do not help, runs pinned. A constructor or static
- * initialiser that leaves no room for that, either, stays bare. The translation is run again
- * after each finding; there are few such methods. Classes are written by many threads; what is
- * found of a method is asked for by who writes its class.
+ * Methods that became larger than 64 KB. A resume copy is cut into 4, 16 or 32 parts by entry; each
+ * part omits what it cannot reach. If parts do not help, or the body is too large with its
+ * handlers, the method runs pinned. A constructor or static initialiser that is too large for that,
+ * too, stays bare. After each finding the translation runs again; there are few such methods. Many
+ * threads write classes, and each asks only about methods of the class that it writes.
  */
 public final class Large {
 	private static final int MAX_PARTS = 32;
 	private final Map<String, Integer> parts = new HashMap<>();
 	private final Set<String> refused = new HashSet<>();
 	private final Set<String> bare = new HashSet<>();
-	/** Classes with a method that has no room for longer instructions, either. */
+	/** Classes with a method that is also too large for longer instructions. */
 	private final Set<String> full = new HashSet<>();
-	/** Resume method to the method it resumes. */
+	/** Resume method to the method that it resumes. */
 	private final Map<String, String> resumes = new HashMap<>();
 
 	synchronized int parts(String method) {
@@ -32,7 +31,7 @@ public final class Large {
 		parts.put(method, n);
 	}
 
-	/** Has it come out too large in any way? */
+	/** True if it became too large in any way. */
 	public synchronized boolean isLarge(String method) {
 		return refused(method) || parts(method) > 1;
 	}
@@ -45,7 +44,7 @@ public final class Large {
 		return bare.contains(method);
 	}
 
-	/** Must its constants keep their places? Another may need a longer instruction. */
+	/** True if its constants must keep their places: another may need a longer instruction. */
 	public synchronized boolean isFull(String owner) {
 		return full.contains(owner);
 	}
@@ -54,17 +53,17 @@ public final class Large {
 		resumes.put(resumer, method);
 	}
 
-	/** The next number of parts to try; 0: there is none. */
+	/** The next number of parts to try; 0 if there is none. */
 	static int more(int parts) {
 		return parts >= MAX_PARTS ? 0 : Math.min(MAX_PARTS, parts * 4);
 	}
 
-	/** It cannot fit, which was seen in time: what else was found out stays true. */
+	/** Records that the method cannot fit; this needs no other pass. */
 	synchronized void refuse(String method) {
 		refused.add(method);
 	}
 
-	/** A method of the output is too large; false: and was when nothing was done to it. */
+	/** A method of the output is too large. False: it was already when it was left unchanged. */
 	public synchronized boolean found(String owner, String name, String desc) {
 		String of = desc.equals(Companion.RESUME_DESC) ? resumes.get(owner + '.' + name) : null;
 		if (of != null && more(parts(of)) > 0) {

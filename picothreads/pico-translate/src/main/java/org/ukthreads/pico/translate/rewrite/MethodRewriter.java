@@ -26,11 +26,11 @@ import org.ukthreads.pico.translate.analyse.CallGraph;
 import org.ukthreads.pico.translate.analyse.Twins;
 
 /*
- * One method that may suspend, in phases, each of which knows what the one before has found:
+ * Rewrites one method that may suspend, in phases that build on each other:
  *
  *   DelayedNews   moves `new` behind arguments that suspend
- *   SitePlans     which calls are sites, and what each of them keeps
- *   Room          does it all fit?
+ *   SitePlans     which calls are sites, and what each of them saves
+ *   Room          whether it all fits
  *   Body          Own, TwinBody, ResumeCopy: the bodies with their handlers; FrameCode: frames
  *
  * The body stays. Around each call that may suspend:
@@ -38,35 +38,35 @@ import org.ukthreads.pico.translate.analyse.Twins;
  *        ... receiver, arguments        (live stack values below are kept in locals)
  *   C:   invoke foo
  *   D:   ...
- *   H:   [Capture]                      handler for C..D alone, first in the table
+ *   H:   [Capture]                      handler for C..D only, first in the table
  *        dup, receiver|null, k          the receiver is for the check
  *        invokestatic Foo$$Pico.at
  *        live...                        the frame
  *        invokevirtual Pushes.push
  *        athrow
  *
- * Out of line, one copy of the body, entered at any of its sites:
+ * A separate copy of the body can be entered at any of its sites:
  *
  *   static boolean foo(Continuation t, int pc, Frame f)
  *        switch (pc) { P0, P1, ... }
  *   Pk:  live locals from f, stack values; t.takeI(); goto D
  *        ...
  *   C:   invoke foo                     a new call in the copy: same handler, but it
- *   D:   ...                            returns false (to the trampoline) in place of
- *        ireturn => t.ret(int)          the throw: no unwinding on repeated suspension
+ *   D:   ...                            returns false (to the trampoline) instead of
+ *        ireturn => t.ret(int)          throwing: no unwinding on repeated suspension
  *
- * Inside a try range of the program the value is taken there, not in Pk, so that what foo
- * threw arrives in its handlers:
+ * Inside a try range of the program the value is taken there, not in Pk, so that an exception of
+ * foo reaches the program's handlers:
  *
  *   C:   invoke foo; goto D
  *   Rk:  t.takeI()
  *   D:   ...
  *
  *   static boolean pico$$resume(Continuation t, int at, Frame f)
- *        leads to the copies
+ *        calls the copies
  *
- * A call of a method that has a twin (see Twins and the runtime's Capture) goes to that;
- * the look joins the handler. In all three bodies, the method, its twin and the copy:
+ * A call of a method that has a twin (see Twins and the runtime's Capture) goes to the twin; its
+ * check joins the handler. In all three bodies, the method, its twin and the copy:
  *
  *        Capture c = Capture.mine()      (the twin: its argument)
  *   C:   invoke pico$foo$twin(..., c)
@@ -74,15 +74,15 @@ import org.ukthreads.pico.translate.analyse.Twins;
  *        ...
  *   L:   pop all; c.seen()
  *   H:   [Capture] push the frame, then
- *        method: athrow    twin: c.leave(); return anything    copy: return false
+ *        method: athrow    twin: c.leave(); return any value    copy: return false
  *
- * The frame is the same whoever pushes it: snapshots do not know of twins. Where there is no
- * memory for it, push throws that; the program's ranges around the call cover the handler up
- * to there, so that the method's own catch and finally blocks run (see Pusher.failed).
+ * All bodies push the same frame, so snapshots do not depend on twins. If there is no memory for
+ * it, push throws that error. The program's ranges around the call cover the handler up to there,
+ * so that the method's own catch and finally blocks run (see Pusher.failed).
  *
- * What cannot be reached from a resume point is cut out of the copy. One copy per method
- * and not one tail per site: tails share nothing, which made classes 2.3 to 4.3 times as
- * large; the price is that a loop of the copy may have two entries.
+ * Code that no resume point reaches is cut out of the copy. There is one copy for each method, not
+ * one tail for each site: tails share nothing, which made classes 2.3 to 4.3 times as large. The
+ * price is that a loop of the copy may have two entries.
  */
 final class MethodRewriter {
 	static final String CAPTURE = "org/ukthreads/pico/Capture";
@@ -93,9 +93,9 @@ final class MethodRewriter {
 	final MethodNode m;
 	private final CallGraph graph;
 	private SitePlans plans;
-	/** Where the bodies keep the Capture that they call twins with. */
+	/** The local in which the bodies keep the Capture for calls of twins. */
 	int captureLocal;
-	/** Copies to make of it. */
+	/** Number of resume copies. */
 	private int parts;
 
 	MethodRewriter(ClassRewriter owner, MethodNode m) {
@@ -113,7 +113,7 @@ final class MethodRewriter {
 		return plans.pinned;
 	}
 
-	/** Looks where it may suspend; false: it cannot fit into a method's 64 KB. */
+	/** Finds the sites. False: the method cannot fit into 64 KB. */
 	boolean prepare() throws AnalyzerException {
 		plans = new SitePlans(owner, m, new DelayedNews(owner, m, this::isSite).delay(),
 			this::isSite);
@@ -135,12 +135,12 @@ final class MethodRewriter {
 		return true;
 	}
 
-	/** Entries in each part. */
+	/** Entries in each copy. */
 	private int step() {
 		return Math.max(1, (sites().size() + parts - 1) / parts);
 	}
 
-	/** Splits the method, which is prepared; the result is what comes beside it. */
+	/** Splits the prepared method. Returns the methods that are added. */
 	List<MethodNode> rewrite(long hash) throws AnalyzerException {
 		captureLocal = plans.apply();
 		m.maxLocals = captureLocal + 1;
@@ -175,7 +175,6 @@ final class MethodRewriter {
 		return made;
 	}
 
-	/** The program's ranges around each site. */
 	private void cover() {
 		for (Site s : sites()) {
 			int k = m.instructions.indexOf(s.call);
@@ -185,7 +184,7 @@ final class MethodRewriter {
 		}
 	}
 
-	/** One copy, or several and a method that chooses, where one would be too large. */
+	/** Makes one copy, or several and a method that chooses if one would be too large. */
 	private List<MethodNode> copies(String resumer) {
 		if (Math.min(parts, sites().size()) <= 1)
 			return List.of(new ResumeCopy(this, sites()).make(resumer));
@@ -229,16 +228,16 @@ final class MethodRewriter {
 			| (itf ? Opcodes.ACC_PUBLIC : 0), name, Companion.RESUME_DESC, null, null);
 	}
 
-	/** Made by compilers or by us: nobody misses it in a dump. */
+	/** True for methods made by compilers or by us, which a dump can do without. */
 	private boolean isGlue() {
 		return owner.node.name.contains("$$L")
 			|| (m.access & (Opcodes.ACC_BRIDGE | Opcodes.ACC_SYNTHETIC)) != 0;
 	}
 
 	/**
-	 * Nothing is left to do after the call but to return what it returned. A method of such
-	 * calls alone needs no resume code. Glue leaves no frame, either: the handler checks, and
-	 * says that this method was passed.
+	 * True if the method only returns what the call returned. A method of such calls only needs no
+	 * resume code. If it is glue it leaves no frame either: the handler checks and reports that it
+	 * was passed.
 	 */
 	private boolean isTail(Site s) {
 		if (!s.below.isEmpty())
@@ -255,7 +254,7 @@ final class MethodRewriter {
 			: n.getOpcode() == r.getOpcode(Opcodes.IRETURN);
 	}
 
-	/** Of each instruction; 0: not known. */
+	/** The line of each instruction; 0: unknown. */
 	Map<AbstractInsnNode, Integer> lines() {
 		Map<AbstractInsnNode, Integer> lines = new HashMap<>();
 		int line = 0;
@@ -299,8 +298,8 @@ final class MethodRewriter {
 	}
 
 	/**
-	 * Behind a pinned call: leaves the pin, normally and by exception. In line, so that the
-	 * exception is thrown again inside the program's own try ranges.
+	 * The code after a pinned call: leaves the pin, normally and by exception. It is in line, so
+	 * that the exception is rethrown inside the program's own try ranges.
 	 */
 	private static InsnList exits(MethodNode m, LabelNode start) {
 		LabelNode end = new LabelNode();

@@ -21,9 +21,9 @@ final class News {
 	private News() {}
 
 	/**
-	 * Each NEW of a method, with the constructor calls that finish what it made; an empty list
-	 * when the unfinished object is copied or moved by anything but the DUP behind the NEW, or
-	 * never finished.
+	 * Each NEW of a method, with the constructor calls that complete its object. The list is empty
+	 * if the incomplete object is copied or moved other than by the DUP after the NEW, or never
+	 * completed.
 	 */
 	static Map<AbstractInsnNode, List<MethodInsnNode>> inits(Frame<BasicValue>[] frames,
 			MethodNode m) {
@@ -53,14 +53,14 @@ final class News {
 		return inits;
 	}
 
-	/** The NEW whose unfinished object is there; null: none is. */
+	/** The NEW whose incomplete object is there, or null. */
 	private static AbstractInsnNode made(Frame<BasicValue> f, int depth) {
 		int k = f.getStackSize() - 1 - depth;
 		return k >= 0 && f.getStack(k) instanceof Types.New
 			? ((Types.New) f.getStack(k)).at : null;
 	}
 
-	/** How many values from the top an instruction may copy or drop unseen by type. */
+	/** How many values from the top an instruction may copy or drop, whatever their types. */
 	private static int touches(int op) {
 		switch (op) {
 		case Opcodes.POP: case Opcodes.DUP: case Opcodes.ASTORE: return 1;

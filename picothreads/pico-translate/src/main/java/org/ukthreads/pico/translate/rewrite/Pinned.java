@@ -29,17 +29,16 @@ import org.ukthreads.pico.translate.analyse.Types;
 import org.ukthreads.pico.translate.read.Hierarchy;
 
 /*
- * A class that nobody analysed, because the program makes it while it runs, or because it
- * cannot be analysed (a method too large for that, code that no compiler makes): it cannot be
- * captured, but it must not lose a frame either, and it locks what the others lock.
+ * A class that was not analysed, because the program makes it at run time or because it cannot be
+ * analysed (a method that is too large, code that no compiler makes). It cannot be captured, but it
+ * must not lose a frame, and it must use the same locks as the others.
  *
  *   m() { body }   -->   m() { Pins.enter(); try { body } finally { Pins.exit(); } }
- *   synchronized   -->   Monitors.enter and exit, where the object may be one of those that
- *                        the program locks so
+ *   synchronized   -->   Monitors.enter and exit, if the type may be one whose locks are ours
  *
- * The stack-map frames of the body stay: what is put in has no branches, and the handler
- * reads no local. (To compute them anew takes the class files of all the class names, and
- * those of other classes that were made so are nowhere to be read.)
+ * The stack-map frames of the body stay: the added code has no branches, and the handler reads no
+ * local. (Computing them needs the class files of all classes it names, and those of other classes
+ * made at run time cannot be read.)
  */
 public final class Pinned {
 	private static final String MONITORS = "org/ukthreads/pico/Monitors";
@@ -87,7 +86,7 @@ public final class Pinned {
 		return false;
 	}
 
-	/** The JVM's own lambdas of methods that may suspend would be lost frames. */
+	/** The JVM's lambdas of methods that may suspend would be lost frames. */
 	private void lambdas(MethodNode m) {
 		for (AbstractInsnNode i : m.instructions) {
 			if (!(i instanceof InvokeDynamicInsnNode))
@@ -122,7 +121,7 @@ public final class Pinned {
 		}
 	}
 
-	/** Null: it is too large, or broken; its locks are of any type. */
+	/** Null if the method cannot be analysed; then its locks may be of any type. */
 	private Frame<BasicValue>[] frames(MethodNode m) throws AnalyzerException {
 		try {
 			return Types.of(hierarchy, node.name, m);
@@ -136,7 +135,7 @@ public final class Pinned {
 			"(Ljava/lang/Object;)V", false);
 	}
 
-	/** Where the bracket begins: behind super(...); null: nowhere. */
+	/** Where the bracket begins: after super(...) in a constructor; null: nowhere. */
 	private AbstractInsnNode start(MethodNode m) throws AnalyzerException {
 		if (!m.name.equals("<init>"))
 			return m.instructions.getFirst();
@@ -176,7 +175,7 @@ public final class Pinned {
 		m.tryCatchBlocks.add(new TryCatchBlockNode(start, end, end, null));
 	}
 
-	/** The frame of a handler at the end that knows no local, or the method's own. */
+	/** Adds the frame of a handler at the end, with no locals or with the method's arguments. */
 	private void handler(MethodNode m, int locals) {
 		if ((node.version & 0xffff) < Opcodes.V1_6)
 			return;
@@ -186,7 +185,10 @@ public final class Pinned {
 				new Object[] {"java/lang/Throwable"}));
 	}
 
-	/** The body moves away: what is left has the arguments only, and so needs no more frames. */
+	/**
+	 * Moves the body into another method. What is left has only arguments, so its frames are
+	 * simple.
+	 */
 	private void lock(MethodNode m) {
 		boolean st = (m.access & Opcodes.ACC_STATIC) != 0;
 		MethodNode body = new MethodNode(Opcodes.ASM9, Opcodes.ACC_PRIVATE
@@ -231,7 +233,7 @@ public final class Pinned {
 
 	private void locked(InsnList l, boolean isStatic, String name) {
 		boolean in = name.equals("enter");
-		/* Nobody can capture this method while it waits for the lock. */
+		/* This method cannot be captured while it waits for the lock. */
 		if (in)
 			l.add(MethodRewriter.pins("enter"));
 		l.add(isStatic ? new LdcInsnNode(Type.getObjectType(node.name))

@@ -21,9 +21,9 @@ import org.objectweb.asm.tree.TableSwitchInsnNode;
 import org.objectweb.asm.tree.VarInsnNode;
 
 /*
- * The copy that is entered at some of the sites. Locals: the continuation is 0 and stays, the
- * method's own follow it. So the stack-map frames differ at the end, as the original's do, and
- * stay short. The entry and the frame are needed in the prologue alone.
+ * The copy that is entered at some of the sites. Local 0 is the continuation and stays; the
+ * method's own locals follow. So the stack-map frames differ at the end, as the original's do, and
+ * stay short. Only the prologue needs the entry and the frame.
  */
 final class ResumeCopy extends Body {
 	static final int T = 1 << 20;
@@ -31,7 +31,7 @@ final class ResumeCopy extends Body {
 	static final int F = T + 2;
 
 	private final List<Site> entries;
-	/** Where it is entered inside a try range of the program. */
+	/** The entries that are inside a try range of the program. */
 	private final Map<Site, LabelNode> resume = new HashMap<>();
 
 	ResumeCopy(MethodRewriter of, List<Site> entries) {
@@ -39,7 +39,7 @@ final class ResumeCopy extends Body {
 		this.entries = entries;
 	}
 
-	/** Returns false, to the trampoline. */
+	/** Returns false to the trampoline. */
 	@Override
 	void leave(InsnList l) {
 		l.add(new InsnNode(Opcodes.ICONST_0));
@@ -125,7 +125,9 @@ final class ResumeCopy extends Body {
 		}
 	}
 
-	/** Is the call inside a try range of the program? Then what it throws arrives there. */
+	/**
+	 * True if the call is inside a try range of the program: its exception must be thrown there.
+	 */
 	private static boolean isCovered(Site s) {
 		return !s.covered.isEmpty();
 	}
@@ -160,7 +162,7 @@ final class ResumeCopy extends Body {
 		l.add(new InsnNode(Opcodes.IRETURN));
 	}
 
-	/** Says the line again where what is kept begins in the middle of one. */
+	/** Repeats the line number where the remaining code begins in the middle of a line. */
 	private static void keepLines(MethodNode to, Map<AbstractInsnNode, Integer> lines) {
 		int line = 0;
 		for (AbstractInsnNode i : to.instructions.toArray()) {

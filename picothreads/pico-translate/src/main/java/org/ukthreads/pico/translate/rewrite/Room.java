@@ -15,26 +15,26 @@ import org.objectweb.asm.tree.TryCatchBlockNode;
 import org.ukthreads.pico.translate.analyse.Liveness;
 
 /*
- * How much room a method takes at least, split, before any of it is written: a method has 64 KB.
+ * How large a method becomes at least, before any of it is written: a method has 64 KB.
  *
  *   body     its instructions, and the handler of each site
- *   copy     what can be reached from its entries, the handlers of the sites among that, and
- *            what each entry restores
+ *   copy     what its entries reach, including the handlers of the sites there, and what each
+ *            entry restores
  *
- * Without, a method of thousands of calls (what loads a Clojure library) was copied 1, 4, 16
- * and 32 times, each of them written and found too large, with the whole program analysed anew
- * in between. A part of straight code is not smaller than what follows its first entry: no
- * number of parts helps there. Only what cannot fit is ruled out here (the bounds are from
- * below); what turns out too large all the same is `Large`'s.
+ * Without this check, a method of thousands of calls (which loads a Clojure library) was copied 1,
+ * 4, 16 and 32 times. Each time, all copies were written and found too large, and the whole program
+ * was analysed again. A part of straight code is as large as what follows its first entry, so no
+ * number of parts helps there. Only what cannot fit is excluded here, because the sizes are lower
+ * bounds; `Large` handles what turns out too large all the same.
  */
 final class Room {
 	private static final int MOST = 65_535;
-	/** So much for all copies of a method: beyond, it is code that runs once, and pins. */
+	/** Limit for all copies of a method: a larger method is code that runs once, and pins. */
 	private static final int ALL = 4 * MOST;
 	/* aload c, receiver, number, at, push, athrow; entry: load, cast, take, goto. */
 	private static final int HANDLER = 13;
 	private static final int ENTRY = 10;
-	/** A value is loaded for the frame; from it, a field, a cast or none, a store. */
+	/** Saving loads a value; restoring is a field, perhaps a cast, and a store. */
 	private static final int SAVED = 1;
 	private static final int RESTORED = 4;
 
@@ -43,7 +43,7 @@ final class Room {
 	private final int[] sizes;
 	private final int[] saved;
 
-	/** calls: the sites, and how many values each keeps. */
+	/** calls: the sites, and how many values each saves. */
 	Room(MethodNode m, Map<MethodInsnNode, Integer> calls) {
 		this.m = m;
 		code = m.instructions;
@@ -62,7 +62,7 @@ final class Room {
 		calls.forEach((c, n) -> saved[code.indexOf(c)] = n + 1);
 	}
 
-	/** Would the body fit with its handlers? */
+	/** True if the body may fit with its handlers. */
 	boolean body() {
 		int n = 0;
 		for (int k = 0; k < sizes.length; k++)
@@ -74,7 +74,7 @@ final class Room {
 		return saved[k] > 0 ? HANDLER + SAVED * (saved[k] - 1) : 0;
 	}
 
-	/** Would each copy fit, with so many entries in each, and all of them be worth it? */
+	/** True if each copy may fit, with `step` entries each, and all of them together. */
 	boolean copies(List<MethodInsnNode> entries, int step) {
 		int all = 0;
 		for (int k = 0; k < entries.size(); k += step) {
@@ -104,7 +104,7 @@ final class Room {
 		}
 		for (int k = seen.nextSetBit(0); k >= 0 && n <= MOST; k = seen.nextSetBit(k + 1)) {
 			int op = code.get(k).getOpcode();
-			/* A return leaves its value with the continuation. */
+			/* A return passes its value to the continuation. */
 			n += sizes[k] + handler(k) + (op >= Opcodes.IRETURN && op <= Opcodes.RETURN ? 4 : 0);
 		}
 		return n;

@@ -23,29 +23,29 @@ import org.objectweb.asm.tree.TryCatchBlockNode;
 import org.objectweb.asm.tree.VarInsnNode;
 
 /*
- * Where a simulation may let another thread go on: a call of Points.point before each act
- * that other threads can see, and behind each that may let them go on.
+ * Where a simulation may let another thread go on: a call of Points.point before each act that
+ * other threads can see, and after each that may let them go on.
  *
  *   monitorenter, synchronized      before                             LOCK
- *   monitorexit, their end          behind, outside of what it covers  UNLOCK
- *   java.util.concurrent            before; behind what releases       LOCK, UNLOCK, ATOMIC..
+ *   monitorexit, their end          after, outside of what it covers   UNLOCK
+ *   java.util.concurrent            before; after what releases        LOCK, UNLOCK, ATOMIC..
  *   volatile fields, VarHandle      before                             VOLATILE, ATOMIC
- *   Thread.start, interrupt..       before; behind start               THREAD
- *   wait, notify, park, unpark      before; behind notify, unpark      WAIT
+ *   Thread.start, interrupt..       before; after start                THREAD
+ *   wait, notify, park, unpark      before; after notify, unpark       WAIT
  *   Vector, Map.. that may be shared  before                           SHARED
  *   with FIELDS: all other fields that can change, array elements      FIELD
  *
- * Between two points no other thread of the simulation runs, so what stands between them is
- * atomic: right for programs without data races, and FIELDS is for the others.
+ * Between two points no other thread of the simulation runs, so the code between them is atomic.
+ * That is right for programs without data races; FIELDS is for the others.
  *
- * A map in a variable of an interface's type is a shared one if the program makes any
- * concurrent or synchronized collection. A synchronized method becomes a block, because the
- * point belongs before the lock. No points: in static initialisers (they pin), before
- * super(...) in a constructor, in what the JDK calls by reflection, and, of fields, in
- * constructors (nobody else knows the object).
+ * A collection in a variable of an interface type counts as shared if the program makes any
+ * concurrent or synchronized collection. A synchronized method becomes a block, because the point
+ * belongs before the lock. There are no points in static initialisers (they pin), before super(...)
+ * in a constructor, and in methods that the JDK calls by reflection. There are none for fields in
+ * constructors (no other thread knows the object).
  *
- * Runs before rules are applied: it looks for the JDK's names. What it calls suspends, as
- * the call graph finds out by itself.
+ * Runs before the rules are applied, because it looks for the JDK's names. The call graph finds
+ * out that the added calls suspend.
  */
 public final class SchedulingPoints {
 	/** Which acts are points. */
@@ -71,7 +71,7 @@ public final class SchedulingPoints {
 	private static final Set<String> RELEASES = Set.of("unlock", "unlockRead", "unlockWrite",
 		"notify", "notifyAll", "signal", "signalAll", "start", "startVirtualThread", "unpark",
 		"release", "countDown", "execute", "submit");
-	/** Of java.util.concurrent, but nothing that threads share. */
+	/** Classes of java.util.concurrent that threads do not share. */
 	private static final Set<String> PRIVATE = Set.of("TimeUnit", "ThreadLocalRandom",
 		"Executors", "Callable");
 
@@ -85,7 +85,7 @@ public final class SchedulingPoints {
 		this.level = level;
 	}
 
-	/** A class of the program, before the first insert. */
+	/** Reads a class of the program; all are read before the first insert. */
 	public void learn(byte[] file) {
 		if (level == Level.NONE)
 			return;
@@ -106,7 +106,7 @@ public final class SchedulingPoints {
 		}, ClassReader.SKIP_CODE | ClassReader.SKIP_DEBUG | ClassReader.SKIP_FRAMES);
 	}
 
-	/** Puts points into the class; true when there are any. */
+	/** Puts points into the class; true if there are any. */
 	public boolean insert(ClassNode c) {
 		if (level == Level.NONE)
 			return false;
@@ -155,7 +155,7 @@ public final class SchedulingPoints {
 		return true;
 	}
 
-	/** A call of Points.point: the stack stays as it is. */
+	/** A call of Points.point, which leaves the stack as it is. */
 	private static InsnList point(int kind) {
 		InsnList l = new InsnList();
 		l.add(MethodRewriter.constant(kind));
@@ -165,8 +165,8 @@ public final class SchedulingPoints {
 	}
 
 	/**
-	 * The instruction behind a monitorexit and behind what handlers cover; null: it is an
-	 * exception that leaves the block, and what catches it comes soon enough.
+	 * The instruction after a monitorexit and after what handlers cover. Null: an exception leaves
+	 * the block, and its handler comes soon enough.
 	 */
 	private static AbstractInsnNode behind(AbstractInsnNode exit) {
 		AbstractInsnNode i = exit.getNext();
@@ -206,7 +206,7 @@ public final class SchedulingPoints {
 		return level == Level.FIELDS ? FIELD : NO;
 	}
 
-	/** Of a field that is not the program's: as if it were final. */
+	/** The access of a field; one that is not the program's counts as final. */
 	private int access(FieldInsnNode f) {
 		for (String c = f.owner; c != null; c = supers.get(c)) {
 			Integer a = fields.get(c + '.' + f.name + f.desc);
@@ -312,7 +312,7 @@ public final class SchedulingPoints {
 		m.maxStack += 2;
 	}
 
-	/** No instruction between its labels: the last return is the method's end. */
+	/** True if no instruction is between its labels, because the last return ends the method. */
 	private static boolean isEmpty(TryCatchBlockNode b) {
 		for (AbstractInsnNode i = b.start; i != b.end; i = i.getNext())
 			if (i == null || i.getOpcode() >= 0)

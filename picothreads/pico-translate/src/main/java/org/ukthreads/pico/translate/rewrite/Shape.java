@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.translate.rewrite;
 
-/** Rounds a frame's counts up to a class of Frames; must agree with GenFrames there. */
+/** Rounds a frame's counts up to a class of Frames; must agree with GenFrames (pico-rt). */
 final class Shape {
 	private static final int[] I = {0, 1, 2, 3, 4, 6, 8};
 	private static final int[] J = {0, 1, 2, 4};
@@ -10,7 +10,7 @@ final class Shape {
 	final int i;
 	final int j;
 	final int a;
-	/** More than the largest: arrays. */
+	/** More than the largest class holds: arrays. */
 	final boolean wide;
 
 	Shape(int ints, int longs, int refs) {
@@ -32,7 +32,7 @@ final class Shape {
 			: "org/ukthreads/pico/Frames$F" + i + "_" + j + "_" + a;
 	}
 
-	/** Of Pushes.push: the values. */
+	/** The descriptor of Pushes.push. */
 	String pushDesc() {
 		return wide ? "([I[J[Ljava/lang/Object;)V"
 			: "(" + "I".repeat(i) + "J".repeat(j) + "Ljava/lang/Object;".repeat(a) + ")V";

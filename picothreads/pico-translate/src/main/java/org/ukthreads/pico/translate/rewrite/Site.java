@@ -10,13 +10,13 @@ import org.objectweb.asm.tree.AbstractInsnNode;
 import org.objectweb.asm.tree.MethodInsnNode;
 import org.objectweb.asm.tree.TryCatchBlockNode;
 
-/** A call that may suspend: what it keeps, and where. */
+/** A call that may suspend: which values it saves, and where. */
 final class Site {
-	/** A value to keep: from a local, into a slot of the frame. */
+	/** A value to save: from a local into a slot of the frame. */
 	static final class Saved {
 		final int local;
 		final Type type;
-		/** i, j or a and the index: where in the frame. */
+		/** The slot in the frame: i, j or a, and the index. */
 		char bank;
 		int index;
 		final String name;
@@ -31,10 +31,10 @@ final class Site {
 	}
 
 	MethodInsnNode call;
-	/** Local that holds the receiver at the call; -1: none needed. */
+	/** The local of the receiver at the call; -1: not needed. */
 	int receiver = -1;
 	final List<Saved> saved = new ArrayList<>();
-	/** Locals known to hold null: restored as such. */
+	/** Locals known to hold null, which are restored as null. */
 	final List<Integer> nulls = new ArrayList<>();
 	/** The sizes of the values below the receiver, bottom first. */
 	final List<Integer> sizes = new ArrayList<>();
@@ -42,14 +42,14 @@ final class Site {
 	final List<AbstractInsnNode> below = new ArrayList<>();
 	Shape shape;
 	int index;
-	/** The call is the last thing the method does: no frame. */
+	/** The call is the last act of a glue method: no frame. */
 	boolean tail;
 	/** The program's try ranges around the call, in their order. */
 	final List<TryCatchBlockNode> covered = new ArrayList<>();
 	/** See values(). */
 	private String values;
 
-	/** Gives each value its slot, and so the frame its shape. */
+	/** Assigns the slots, and with them the frame's shape. */
 	void assign() {
 		int i = 0;
 		int j = 0;
@@ -73,7 +73,7 @@ final class Site {
 		shape = new Shape(i, j, a);
 	}
 
-	/** Handlers that read the same locals stand together: one stack-map frame for them. */
+	/** Key: handlers that read the same locals are adjacent and share a stack-map frame. */
 	String values() {
 		if (values == null) {
 			TreeMap<Integer, String> m = new TreeMap<>();
@@ -85,7 +85,7 @@ final class Site {
 		return values;
 	}
 
-	/** For the tables: bank and index, name and type of each value. */
+	/** For the tables: slot, name and type of each value. */
 	List<String[]> describe() {
 		List<String[]> l = new ArrayList<>();
 		for (Saved v : saved)
@@ -93,7 +93,7 @@ final class Site {
 		return l;
 	}
 
-	/** For the tables: of the call. */
+	/** For the tables: the kind of the call. */
 	char kind() {
 		switch (call.getOpcode()) {
 		case Opcodes.INVOKESTATIC: return 's';

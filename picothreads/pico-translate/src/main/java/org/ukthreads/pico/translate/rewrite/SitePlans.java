@@ -26,10 +26,10 @@ import org.ukthreads.pico.translate.analyse.Liveness;
 import org.ukthreads.pico.translate.analyse.Types;
 
 /*
- * Then, on the body as it is: which calls are sites, and what each needs. Live locals go to the
- * frame; what lies on the stack below the arguments is pushed again if it can be (a constant, a
- * local that has not changed), otherwise it is kept in a local of its own. What cannot be
- * captured pins.
+ * The second phase, which plans on the body as it is: which calls are sites, and what each needs.
+ * Live locals go into the frame. A value on the stack below the arguments is pushed again if
+ * possible (a constant, a local that has not changed), otherwise it is kept in a local of its own.
+ * Calls that cannot be captured pin.
  */
 final class SitePlans {
 	final List<Site> sites = new ArrayList<>();
@@ -43,9 +43,9 @@ final class SitePlans {
 	private final int temps;
 	private int maxTemp;
 	/**
-	 * Loads whose local may have changed by the time of some site that has the value on
-	 * its stack. One answer for all sites: a site that restores the value from a spill
-	 * does not restore the local, so a later one must not read it there.
+	 * Loads whose local may have changed before some site that has the value on its stack. The
+	 * answer is the same for all sites: a site that restores the value from a spill does not
+	 * restore the local, so a later one must not read it there.
 	 */
 	private final Set<AbstractInsnNode> changed = new HashSet<>();
 
@@ -64,7 +64,7 @@ final class SitePlans {
 		plan();
 	}
 
-	/** Changes the body; the first local that nobody uses is free then. */
+	/** Changes the body. Returns the first unused local. */
 	int apply() {
 		for (Plan p : plans)
 			p.apply();
@@ -101,7 +101,7 @@ final class SitePlans {
 			if (p == null) {
 				pinned.add(c);
 				owner.report.pin(owner.node.name, m.name, c,
-					"an object under construction, or of a hidden class");
+					"with an object under construction or of a hidden class");
 			} else {
 				plans.add(p);
 				sites.add(p.site);
@@ -109,14 +109,14 @@ final class SitePlans {
 		}
 	}
 
-	/** Resume code could not cast to it. */
+	/** True if resume code cannot cast to it. */
 	private boolean isHidden(Type t) {
 		Type e = t.getSort() == Type.ARRAY ? t.getElementType() : t;
 		return e.getSort() == Type.OBJECT
 			&& owner.hierarchy.isHidden(e.getInternalName(), owner.node.name);
 	}
 
-	/** Null: it cannot be captured there. */
+	/** Null if the call cannot be captured. */
 	private Plan plan(MethodInsnNode c, Frame<BasicValue> f) {
 		if (isHidden(Type.getReturnType(c.desc)))
 			return null;
@@ -166,7 +166,7 @@ final class SitePlans {
 		return p;
 	}
 
-	/** A new instruction that pushes the value again at c; null: it must be spilled. */
+	/** A new instruction that pushes the value again at c; null if it must be spilled. */
 	private AbstractInsnNode reload(BasicValue v, AbstractInsnNode c) {
 		if (v.getType() != null && isNull(v.getType()))
 			return new InsnNode(Opcodes.ACONST_NULL);
@@ -198,7 +198,10 @@ final class SitePlans {
 		}
 	}
 
-	/** From the load to the call: no store to the local, only jumps ahead. */
+	/**
+	 * True if there are only forward jumps, and no store to the local, between the load and the
+	 * call.
+	 */
 	private boolean straight(VarInsnNode from, AbstractInsnNode c) {
 		int var = from.var;
 		boolean wide = from.getOpcode() == Opcodes.LLOAD || from.getOpcode() == Opcodes.DLOAD;
@@ -219,7 +222,7 @@ final class SitePlans {
 			if (i instanceof IincInsnNode && ((IincInsnNode) i).var == var)
 				return false;
 		}
-		/* Expressions only jump ahead; who comes back from behind may have stored. */
+		/* Expressions only jump ahead; code that jumps back may have stored. */
 		for (int[] j : jumps)
 			if (j[1] > a && j[1] <= b && (j[0] < a || j[0] > j[1]))
 				return false;

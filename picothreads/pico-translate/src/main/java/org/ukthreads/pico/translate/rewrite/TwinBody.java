@@ -23,7 +23,7 @@ final class TwinBody extends Body {
 		super(of);
 	}
 
-	/** Returns anything, marked. */
+	/** Returns any value, with the Capture marked. */
 	@Override
 	void leave(InsnList l) {
 		l.add(new MethodInsnNode(Opcodes.INVOKESTATIC, TWINS, "leave", "(L" + CAPTURE + ";)V",
@@ -74,7 +74,7 @@ final class TwinBody extends Body {
 			MethodRewriter.pinCall(r, c);
 		int args = (Type.getArgumentsAndReturnSizes(m.desc) >> 2)
 			- ((m.access & Opcodes.ACC_STATIC) != 0 ? 1 : 0);
-		/* To a local that nothing else uses: it is not the last argument for the body. */
+		/* To a local of its own, because the body may use the argument's local. */
 		InsnList keep = new InsnList();
 		keep.add(new VarInsnNode(Opcodes.ALOAD, args));
 		keep.add(new VarInsnNode(Opcodes.ASTORE, of.captureLocal));
@@ -86,7 +86,7 @@ final class TwinBody extends Body {
 		return r;
 	}
 
-	/** To the method itself, where a class without a twin overrides it. */
+	/** Code that calls the method itself if a class without a twin overrides it. */
 	private InsnList overridden() {
 		InsnList l = new InsnList();
 		LabelNode on = new LabelNode();

@@ -11,15 +11,14 @@ import org.ukthreads.pico.translate.analyse.Types;
 import org.ukthreads.pico.translate.read.Hierarchy;
 
 /**
- * The last stage, on demand: is what came out a class? Its form as the class file format has
- * it, and the types of all locals and stack slots, by the hierarchy that the translator
- * works with: no class is loaded. What the JVM's verifier sees beyond that are the
- * stack-map frames; tests run with -Xverify:all.
+ * The last stage, on demand: checks the form of a class file, and the types of all locals and stack
+ * slots by the translator's hierarchy, so that no class is loaded. It does not check stack-map
+ * frames, which only the JVM's verifier does; tests run with -Xverify:all.
  */
 public final class Verifier {
 	private Verifier() {}
 
-	/** IllegalStateException, with the method: it is not. */
+	/** Throws IllegalStateException, with the name of the method, if the class is not valid. */
 	public static void check(Hierarchy h, byte[] file) {
 		ClassNode n = new ClassNode(Opcodes.ASM9);
 		ClassReader r = new ClassReader(file);

@@ -33,52 +33,52 @@ import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.Hierarchy;
 
 /*
- * Which classes the objects of each variable may have, and so which methods a virtual call
- * may run: a class-hierarchy analysis says that `it.next()` runs the next() of every class,
- * this one that the iterator of an ArrayList is the JDK's own.
+ * Which classes the objects of each variable may have, and so which methods a virtual call may
+ * run. Class-hierarchy analysis says that `it.next()` runs the next() of every class; this analysis
+ * says that the iterator of an ArrayList is the JDK's.
  *
- * Variables are fields, parameters, results, and what an instruction makes; one for each,
- * whoever calls (no contexts). Sets hold only classes of the program and of translated
- * libraries: objects of other classes run nothing of ours when they are called.
+ * Variables are fields, parameters, results, and values that an instruction makes. Each has one
+ * set for all calls (no contexts). Sets hold only classes of the program and of translated
+ * libraries: calls of objects of other classes run no code of ours.
  *
  *   new C            {C}
  *   x = y            y --> x, filtered by what x can hold by its type
  *   x.m(y)           for each class in x that m's owner may be: y --> its m's parameter,
  *                    the class itself --> its m's this, its m's result --> the call's
  *   arrays           an array's variable holds what its elements may be; edges between
- *                    arrays go both ways, and one that is kept as an Object leaks: its
+ *                    arrays go both ways. An array that is kept as an Object leaks: its
  *                    elements go to the outside and come from there
- *   the outside      see Outside: what untranslated code is told it may tell anybody
+ *   the outside      see Outside: untranslated code may pass on whatever it gets
  *
- * A call that finds many methods (a visitor's, an interpreter's), or meets a class that nobody
- * knows, goes through a hub, which it shares with the others of that type and name: each is linked to the hub, and the hub to each
- * method. Without, a program of 10,000 classes had a hundred million edges.
+ * A call that finds many methods (a visitor's, an interpreter's), or meets an unknown class, goes
+ * through a hub, which calls of the same type and name share: each call is linked to the hub, and
+ * the hub to each method. Without hubs a program of 10,000 classes had a hundred million edges.
  *
- * There is a budget, of steps and of memory; who needs more does without (TooMuch). A method
- * that cannot be followed (a class that is left as it is) does anything with what it names.
+ * The budget limits steps and memory; beyond it the analysis is given up (TooMuch). A method that
+ * cannot be followed (its class is not split) is assumed to do anything with what it names.
  *
- * Nothing is assumed to be unreachable. A method that no call reaches (the outside calls it
- * by name, or the program is a library) gets whatever the outside may have.
+ * Nothing is assumed to be unreachable. A method that no call reaches (the outside calls it by
+ * name, or the program is a library) gets whatever the outside may have.
  */
 public final class Flow {
-	/** A method and its variables; below 0: of no interest. */
+	/** A method and its variables. A variable below 0 can hold no object of ours. */
 	static final class Method {
 		final ClassInfo owner;
 		final String key;
 		final MethodNode node;
 		final int[] parameters;
-		/** By number of the local: those that are parameters. */
+		/** Variables of the parameters, by local. */
 		final int[] locals;
 		int self = -1;
 		int result = -1;
-		/** Methods that its calls run. */
+		/** Methods that its calls may run. */
 		Set<Method> calls = Set.of();
-		/** Called from outside, or by nobody that we know. */
+		/** Called from outside, or by no call that is known. */
 		boolean root;
-		/** By a root. */
+		/** Reached from a root. */
 		boolean reached;
 
-		/** Of a hub: runs what the hub finds. */
+		/** For a hub: calls what the hub finds. */
 		Method() {
 			owner = null;
 			node = null;
@@ -112,14 +112,16 @@ public final class Flow {
 		final int[] receiver;
 		final int[][] args;
 		final int result;
-		/** Classes whose code it may run. */
+		/** Classes whose methods it may run. */
 		Set<String> targets = Set.of();
-		/** It may run code of the outside; and a library's, which tells what it makes. */
+		/** It may run code of the outside, and of a library (which also returns what it makes). */
 		boolean outside;
 		boolean library;
-		/** To the program's methods there; NONE: it has none of that name. */
+		/**
+		 * From a class that it met to the program's method there; NONE if it has none of that name.
+		 */
 		private Map<ClassInfo, Method> met = Map.of();
-		/** It has found MANY methods, or a stranger, and goes there instead. */
+		/** Set when it has found MANY methods, or a stranger: the hub then takes its place. */
 		private Call hub;
 		private Map<Integer, List<ClassInfo>> found;
 
@@ -143,7 +145,7 @@ public final class Flow {
 			met.put(t, m);
 		}
 
-		/** From here on all is the hub's. */
+		/** The hub takes over. */
 		private void leaveTo(Call h) {
 			hub = h;
 			met = Map.of();
@@ -151,7 +153,7 @@ public final class Flow {
 		}
 	}
 
-	/** A set with x in it, which takes its place: most have one member, or none. */
+	/** Returns s with x added, perhaps as a new set: most have at most one member. */
 	private static <T> Set<T> with(Set<T> s, T x) {
 		if (s.isEmpty())
 			return Set.of(x);
@@ -170,7 +172,7 @@ public final class Flow {
 		return new Call(in, i, hierarchy.names().key(i.name, i.desc), receiver, args, result);
 	}
 
-	/** The analysis would take longer, or more memory, than it may. */
+	/** The analysis would exceed its budget of steps or memory. */
 	public static final class TooMuch extends RuntimeException {
 		TooMuch(String what) {
 			super(what, null, false, false);
@@ -180,7 +182,7 @@ public final class Flow {
 	final Hierarchy hierarchy;
 	final Universe universe;
 	Solver solver;
-	/** Of the budget: calls that have met a class, edges that were followed. */
+	/** Calls that have met a class: part of the budget, as are the solver's steps. */
 	private long steps;
 	private final Consumer<String> progress;
 	private Outside outside;
@@ -191,13 +193,13 @@ public final class Flow {
 	/** Name+desc to the methods with such a call. */
 	private final Map<String, Set<Method>> callers = new HashMap<>();
 	private final Map<AbstractInsnNode, ClassNode> lambdas;
-	/** owner.name of the program's fields. */
+	/** Variables of the program's fields, by owner.name. */
 	private final Map<String, Integer> fields = new HashMap<>();
-	/** Variables of arrays, and their dimensions. */
+	/** Dimensions of the variables that are arrays. */
 	private final Map<Integer, Integer> arrays = new HashMap<>();
 
 	/**
-	 * @param classes the program's, those of its lambdas among them
+	 * @param classes the program's, including those of its lambdas
 	 * @param lambdas invokedynamic to the class with its method `make`
 	 * @param aside   classes whose code is not followed
 	 * @param budget  steps
@@ -228,12 +230,12 @@ public final class Flow {
 		}
 		outside.start();
 		solve();
-		/* What is asked for from here on is in `calls`. */
+		/* Only `calls` is needed from here on. */
 		solver = null;
 		outside = null;
 	}
 
-	/** Not followed: it hands on what it names, and calls with what anybody has. */
+	/** Not followed: it passes on what it names, and calls with any objects of the outside. */
 	private void blind(Method m) {
 		outside.calls(m);
 		flow(outside.told, m.result);
@@ -270,26 +272,26 @@ public final class Flow {
 		resolved(callOf(in, i, on, args, result));
 	}
 
-	/** A variable of what the outside has of this type. */
+	/** A new variable of the outside's objects of this type. */
 	private int[] told(Type t) {
 		int v = variable(t);
 		flow(outside.told, v);
 		return v < 0 ? new int[0] : new int[] {v};
 	}
 
-	/** The classes whose code a call may run; null: not known. */
+	/** The classes whose methods a call may run; null if unknown. */
 	public Set<String> targets(MethodInsnNode call) {
 		Call c = calls.get(call);
 		return c == null ? null : c.hub != null ? c.hub.targets : c.targets;
 	}
 
-	/** to is a copy of a call. */
+	/** `to` is a copy of the call `from`. */
 	public void copied(MethodInsnNode from, MethodInsnNode to) {
 		if (calls.containsKey(from))
 			calls.put(to, calls.get(from));
 	}
 
-	/** to is in the place of from, too. */
+	/** `to` also takes the place of `from`. */
 	public void joined(MethodInsnNode from, MethodInsnNode to) {
 		Call a = calls.remove(to);
 		Set<String> more = targets(from);
@@ -302,8 +304,8 @@ public final class Flow {
 	}
 
 	/**
-	 * To the end, with what no call of the program names as entries; then once more, with
-	 * what is still not reached (methods that only call each other).
+	 * Solves with the methods that no call of the program names as entries; then again with those
+	 * that are still not reached (methods that only call each other).
 	 */
 	private void solve() {
 		for (Method m : all)
@@ -338,7 +340,7 @@ public final class Flow {
 			|| m.owner.name.contains("$$L");
 	}
 
-	/** Marks what is called by the roots, by what they call, and so on: more than before. */
+	/** Marks what the roots reach, adding to the marks there are. */
 	private void reach() {
 		ArrayDeque<Method> work = new ArrayDeque<>();
 		for (Method m : all)
@@ -360,7 +362,7 @@ public final class Flow {
 
 	/* --- variables --- */
 
-	/** A variable of this type; below 0: nothing of ours can be in it. */
+	/** A new variable of this type; below 0 if it can hold no object of ours. */
 	int variable(Type t) {
 		String base = Universe.base(t);
 		if (base == null || universe.cone(base).isEmpty())
@@ -395,7 +397,7 @@ public final class Flow {
 		return r;
 	}
 
-	/** What is in a may be in b. */
+	/** Whatever a holds, b may hold. */
 	void flow(int a, int b) {
 		if (a < 0 || b < 0 || a == b)
 			return;
@@ -421,7 +423,7 @@ public final class Flow {
 			flow(a, b);
 	}
 
-	/** Of an array's elements, and not of the array. */
+	/** As flow, but for an array's elements only. */
 	void element(int a, int b) {
 		if (a >= 0 && b >= 0)
 			solver.edge(a, b);
@@ -463,7 +465,7 @@ public final class Flow {
 		}
 
 		private int ofCall(MethodInsnNode c) {
-			/* An array's clone, and copies, are arrays of the same elements. */
+			/* A clone of an array has the same elements. */
 			if (c.owner.startsWith("["))
 				return c.name.equals("clone") ? Flow.this.variable(Type.getObjectType(c.owner))
 					: -1;
@@ -510,7 +512,7 @@ public final class Flow {
 
 	private static final int OUTSIDE = -2;
 
-	/** The field's variable; OUTSIDE: not one of the program's. */
+	/** The field's variable; OUTSIDE if it is not the program's. */
 	private int resolve(FieldInsnNode i) {
 		for (ClassInfo c = hierarchy.get(i.owner); c != null
 				&& c.kind == ClassInfo.Kind.PROGRAM;
@@ -607,7 +609,7 @@ public final class Flow {
 			return;
 		}
 		flow(v, a);
-		/* Kept as an Object among others. */
+		/* The array is kept as an Object. */
 		if (dimensions(a) < 2)
 			flow(v, outside.told);
 	}
@@ -671,7 +673,7 @@ public final class Flow {
 			exact(c);
 			return;
 		}
-		/* Of a package: another package's method of the same name does not override it. */
+		/* Package-private: a method of the same name in another package does not override it. */
 		if ((access & (Opcodes.ACC_PUBLIC | Opcodes.ACC_PROTECTED)) == 0)
 			exact(c);
 		if (outside.mayReceive(c))
@@ -685,7 +687,7 @@ public final class Flow {
 				});
 	}
 
-	/** The call finds its method without the object. */
+	/** The call finds its method without the object's class. */
 	private void exact(Call c) {
 		ClassInfo t = hierarchy.resolve(c.insn.owner, c.key);
 		if (t != null)
@@ -707,7 +709,7 @@ public final class Flow {
 		if (c.hub != null)
 			return;
 		if (k == universe.stranger()) {
-			/* It meets all that fit, as all such calls of that type and name do. */
+			/* It meets all classes that fit, like all such calls of that type and name. */
 			if (c.in.node != null)
 				c.leaveTo(hub(c));
 			else
@@ -749,7 +751,7 @@ public final class Flow {
 	/** By the call's type, name and descriptor. */
 	private final Map<String, Call> hubs = new HashMap<>();
 
-	/** What c may run from here on is the hub's matter. */
+	/** Links c to its hub. */
 	private Call hub(Call c) {
 		Call h = hubs.get(c.insn.owner + '.' + c.key);
 		if (h == null) {
@@ -776,7 +778,7 @@ public final class Flow {
 		return h;
 	}
 
-	/** The call meets an object of a class that may extend any of ours. */
+	/** The call meets an object of an unknown class, which may extend any of ours. */
 	private void stranger(Call c) {
 		outside.stranger(c);
 		BitSet all = universe.cone(c.insn.owner);
@@ -800,13 +802,13 @@ public final class Flow {
 		flow(m.result, c.result);
 	}
 
-	/** The program's; null: it has none there. */
+	/** The program's method, or null. */
 	private Method method(String owner, String key) {
 		Map<String, Method> of = methods.get(key);
 		return of == null ? null : of.get(owner);
 	}
 
-	/** The method that an object of class k has under this name, if it is the program's. */
+	/** The program's methods that a call of this name may run on an object of class k. */
 	List<Method> methods(int k, String key) {
 		List<Method> l = new ArrayList<>(1);
 		for (ClassInfo t : universe.find(k, key)) {
@@ -817,7 +819,7 @@ public final class Flow {
 		return l;
 	}
 
-	/** The elements of one array may be copied to another. */
+	/** Elements of one array may be copied to the other. */
 	void elements(int[] from, int[] to) {
 		for (int a : from)
 			for (int b : to)

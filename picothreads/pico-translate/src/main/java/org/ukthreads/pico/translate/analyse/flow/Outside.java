@@ -23,24 +23,24 @@ import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.Hierarchy;
 
 /*
- * What code that is not translated does with the program's objects, in Flow's variables:
+ * What untranslated code does with the program's objects, in Flow's variables:
  *
  *   told      what it was given, as an argument, as `this` of a superclass of its own, in a
- *             field of its own: it may hand any of that to anybody, and calls whatever
- *             overrides a method that it knows. Containers are this: what goes into some
- *             List comes out of any, filtered by the cast behind it
- *   lib       objects of translated libraries: come out of their calls
+ *             field of its own. It may pass any of that to any code, and calls whatever
+ *             overrides a method that it knows. This models containers: what goes into one
+ *             List comes out of any, filtered by the next cast
+ *   lib       objects of translated libraries, which come out of their calls
  *   made      what reflection may make: any class of the program
  *   invoked, returned    arguments of reflective calls, and what public methods return
  *   put, got             the same for reflective access to fields
- *   swapped              the same for field updaters, which know volatile fields alone
+ *   swapped              the same for field updaters, which know volatile fields only
  *
- * The JDK is known not to scan the program for classes. Libraries that are neither the
- * JDK's nor translated may: what has an annotation, is named by a literal, or is made
- * nowhere in the program is then told, and is passed and stored by reflection, too.
+ * The JDK is known not to scan the program for classes. Libraries that are neither the JDK's nor
+ * translated may do so: a class that has an annotation, is named by a literal, or is made nowhere
+ * in the program is then told, and is passed and stored by reflection, too.
  *
- * Arrays that are passed or stored by reflection are read by who gets them, and not written.
- * Deserialised objects are taken to have in their fields what the program put there.
+ * Assumed: the receiver only reads arrays that are passed or stored by reflection; fields of
+ * deserialised objects hold what the program stored there.
  */
 final class Outside {
 	private final Flow flow;
@@ -49,7 +49,7 @@ final class Outside {
 	private final Hierarchy hierarchy;
 
 	final int told;
-	/** Objects that it calls, but need not hand to anybody: see inherited(). */
+	/** Objects whose methods it calls but that it need not pass on: see inherited(). */
 	private final int known;
 	private final int lib;
 	private final int made;
@@ -61,16 +61,16 @@ final class Outside {
 	private final int put;
 	private final int got;
 	private final int swapped;
-	/** What synchronized wrappers, and collections of unknown libraries, may hand on. */
+	/** What synchronized wrappers, and collections of unknown libraries, may pass on. */
 	private final int wrapped;
 
 	/* What the program mentions. */
 	private final Set<String> news = new HashSet<>();
 	private final Set<String> marked = new HashSet<>();
 	private final Set<String> names = new HashSet<>();
-	/** By reflection, the members of a class. */
+	/** Reflection lists the members of a class. */
 	private boolean lists;
-	/** And its constructors that are not public. */
+	/** Reflection also finds constructors that are not public. */
 	private boolean declared;
 	private boolean alien;
 	private boolean returns;
@@ -166,14 +166,14 @@ final class Outside {
 		"getConstructors", "getDeclaredConstructors", "getFields", "getDeclaredFields",
 		"getRecordComponents");
 
-	/** May somebody look at all members of this class? */
+	/** True if reflection may list all members of this class. */
 	private boolean isListed(String owner) {
 		return lists || alien && (marked.contains(owner) || !news.contains(owner));
 	}
 
 	/**
-	 * May reflection know this name? When it looks at all of them, when a constant says it,
-	 * or the beginning of it, as in "set" + property.
+	 * True if reflection may find this name: it lists all names, or a constant is the name or its
+	 * beginning, as in "set" + property.
 	 */
 	private boolean isNamed(String owner, String name) {
 		if (isListed(owner) || names.contains(name))
@@ -191,7 +191,7 @@ final class Outside {
 		return false;
 	}
 
-	/** May reflection find this constructor by the types of its parameters? */
+	/** True if reflection may find this constructor by the types of its parameters. */
 	private boolean isTyped(String owner, String desc) {
 		for (Type t : Type.getArgumentTypes(desc))
 			if (!isListed(owner) && t.getSort() >= Type.ARRAY
@@ -203,7 +203,7 @@ final class Outside {
 
 	private final Map<String, Boolean> aliens = new HashMap<>();
 
-	/** Neither the program's, nor translated, nor the JDK's. */
+	/** True if it is neither the program's, nor translated, nor the JDK's. */
 	private boolean isAlien(String name) {
 		if (name == null || name.startsWith("java/"))
 			return false;
@@ -242,7 +242,7 @@ final class Outside {
 			volatiles.add(v);
 	}
 
-	/** Reflection finds what is public or marked, and any constructor. */
+	/** Reflection finds methods that are public or annotated, and any constructor. */
 	void method(Flow.Method m) {
 		if (m.node.name.equals("<init>") ? isTyped(m.owner.name, m.node.desc)
 				: isNamed(m.owner.name, m.node.name)
@@ -251,7 +251,7 @@ final class Outside {
 			called.add(m);
 	}
 
-	/* --- what it does of itself --- */
+	/* --- what it does by itself --- */
 
 	void start() {
 		for (int k = 0; k < universe.size(); k++) {
@@ -264,7 +264,7 @@ final class Outside {
 			}
 			if (!c.name.contains("$$L") && (declared || isMakable(c)))
 				solver.put(made, k);
-			/* Enum.valueOf, and EnumMap's keys. */
+			/* For Enum.valueOf, and for EnumMap's keys. */
 			if (hierarchy.isSubtype(c.name, "java/lang/Enum"))
 				solver.put(told, k);
 			boolean nowhere = !news.contains(c.name) && !c.name.contains("$$L");
@@ -277,7 +277,7 @@ final class Outside {
 				solver.put(receiving, k);
 				solver.put(put, k);
 			}
-			/* Anything that is made into a string. */
+			/* Any object may be made into a string. */
 			for (Flow.Method m : flow.methods(k, "toString()Ljava/lang/String;"))
 				called(m, k);
 		}
@@ -304,14 +304,14 @@ final class Outside {
 	}
 
 	/**
-	 * A library hands out what it makes by its type: newThread(Runnable), submit's Future.
-	 * What it hands out as an Object came from the program.
+	 * A library returns what it makes by its type: newThread(Runnable), submit's Future. What it
+	 * returns as an Object came from the program.
 	 */
 	private static boolean isTold(Type t) {
 		return !t.getDescriptor().equals("Ljava/lang/Object;");
 	}
 
-	/** The outside calls a method that it knows of an object of class k. */
+	/** The outside calls a method that it knows on an object of class k. */
 	private void called(Flow.Method m, int k) {
 		solver.put(m.self, k);
 		m.root = true;
@@ -324,7 +324,7 @@ final class Outside {
 		flow.flow(m.result, told);
 	}
 
-	/** Nobody calls this method that we know. */
+	/** No known call runs this method. */
 	void calls(Flow.Method m) {
 		m.root = true;
 		for (int p : m.parameters)
@@ -346,7 +346,7 @@ final class Outside {
 				flow.element(from, p);
 	}
 
-	/** At the fixpoint: what must be opened after all; true: go on. */
+	/** At the fixpoint: adds edges that are needed after all; true: solve again. */
 	boolean settle() {
 		boolean any = false;
 		if (!invokes && !solver.isEmpty(invoked)) {
@@ -385,7 +385,7 @@ final class Outside {
 		return any;
 	}
 
-	/** Is one of ours among them that has an iterator of its own? */
+	/** True if a wrapped collection may be ours, with its own iterator. */
 	private boolean holdsIterator() {
 		for (String t : List.of("java/lang/Iterable", "java/util/Iterator", "java/util/Map"))
 			if (solver.meets(wrapped, universe.cone(t)))
@@ -395,7 +395,7 @@ final class Outside {
 
 	/* --- calls --- */
 
-	/** May the receiver be an object of the outside? */
+	/** True if the receiver may be an object of the outside. */
 	boolean mayReceive(Flow.Call c) {
 		ClassInfo o = hierarchy.get(c.insn.owner);
 		if (o == null || o.kind != ClassInfo.Kind.PROGRAM)
@@ -403,7 +403,7 @@ final class Outside {
 		return (o.access & Opcodes.ACC_ANNOTATION) != 0;
 	}
 
-	/** The receiver may be of a class that we know nothing of: a plug-in, a proxy. */
+	/** The receiver may be of an unknown class: a plug-in, a proxy. */
 	void stranger(Flow.Call c) {
 		called(c, -1);
 		flow.flow(made, c.result);
@@ -415,7 +415,7 @@ final class Outside {
 			solver.put(c.result, universe.stranger());
 	}
 
-	/** The call runs code of the outside; k: in an object of class k, or below 0. */
+	/** The call runs code of the outside, on an object of class k if k is not below 0. */
 	void called(Flow.Call c, int k) {
 		if (!c.library && k >= 0 && universe.get(k).kind == ClassInfo.Kind.TRANSLATED)
 			library(c);
@@ -425,7 +425,7 @@ final class Outside {
 		ClassInfo o = hierarchy.get(c.insn.owner);
 		if (!c.library && o != null && o.kind == ClassInfo.Kind.TRANSLATED)
 			library(c);
-		/* Arrays of arguments are read, and not kept. */
+		/* Arrays of arguments are only read. */
 		if (isInvoke(c.insn) || isMake(c.insn) || isReader(c.insn))
 			pass(c, told);
 		else
@@ -445,9 +445,9 @@ final class Outside {
 	}
 
 	/**
-	 * The call runs a method of the outside with one of ours as `this` (below 0: see the
-	 * receiver). Those of collections, streams and exceptions call its methods and hand it
-	 * to nobody, or return it.
+	 * The call runs a method of the outside on one of our objects (of class k; if below 0, the
+	 * receiver). Methods of collections, streams and exceptions call its methods and may return it,
+	 * but do not pass it on.
 	 */
 	void inherited(Flow.Call c, ClassInfo from, int k) {
 		if (from.name.equals("java/lang/Object"))
@@ -511,7 +511,7 @@ final class Outside {
 			wraps(c);
 	}
 
-	/** Takes what is in an array, and not the array. */
+	/** True if it takes the elements of an array, and not the array. */
 	private static boolean isReader(MethodInsnNode i) {
 		switch (i.owner) {
 		case "java/lang/String": case "java/text/MessageFormat":
@@ -536,7 +536,7 @@ final class Outside {
 	private static final Pattern COLLECTION
 		= Pattern.compile("Ljava/(util/[A-Z]\\w*|lang/Iterable);");
 
-	/** What it takes as a collection. */
+	/** Its arguments that are collections. */
 	private void wraps(Flow.Call c) {
 		Type[] types = Type.getArgumentTypes(c.insn.desc);
 		for (int k = 0; k < types.length; k++)
@@ -549,13 +549,13 @@ final class Outside {
 			solver.edge(v, to);
 	}
 
-	/** What stands in for those of Collections. */
+	/** Our versions of the wrappers of Collections. */
 	private static final String WRAPPERS = "org/ukthreads/pico/juc/Synchronized";
 
 	private static final String[] PLAIN = {"lang", "util", "io", "nio", "net", "math", "text",
 		"time", "security", "sql"};
 
-	/** A part of the JDK that makes no objects by name. */
+	/** True for a part of the JDK that makes no objects by name. */
 	private boolean isPlain(String owner) {
 		for (String p : PLAIN)
 			if (owner.startsWith("java/" + p + "/"))
@@ -570,8 +570,8 @@ final class Outside {
 		"stream");
 
 	/**
-	 * The result is an object that the JDK has just made, whatever it was given; but for a
-	 * synchronized wrapper, whose iterator is that of what it wraps.
+	 * True if the result is a new object of the JDK's, whatever the call got; not for a
+	 * synchronized wrapper, whose iterator is that of the wrapped collection.
 	 */
 	static boolean isFresh(Hierarchy h, MethodInsnNode call) {
 		if (!FRESH.contains(call.name))
@@ -581,7 +581,7 @@ final class Outside {
 			|| o.name.equals("java/lang/Iterable"));
 	}
 
-	/** Calls that leave nothing behind, or hand on what they got. */
+	/** True for calls that keep nothing, or only pass on what they got. */
 	boolean isKnown(Flow.Call c) {
 		switch (c.insn.owner) {
 		case "java/lang/String": case "java/lang/StringBuilder": case "java/lang/StringBuffer":

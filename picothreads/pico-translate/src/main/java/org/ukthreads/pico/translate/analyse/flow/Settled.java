@@ -20,18 +20,18 @@ import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.Hierarchy;
 
 /*
- * Calls of a library that no program's class can answer, though its type could: the receiver
- * is an object of the JDK's that the library itself has made, in this method or for a private
- * field. `queue.add(w)` of a list of ours runs ArrayList's add; of a list that we were given,
- * whatever the program wrote.
+ * Calls in a library that never run code of a program, though their type would allow it: the
+ * receiver is an object of the JDK's that the library has made, in this method or for a private
+ * field. `queue.add(w)` on a list of ours runs ArrayList's add; on a list that we were given, it
+ * may run code of the program.
  *
- * One bit is followed, "may be anybody's":
+ * The analysis follows one bit, "may be of any class":
  *
  *   new C, C the JDK's          no
  *   new C, C of the library     yes: ordinary analysis says what its methods do
- *   a private field             what is put there (all of it is in this library)
+ *   a private field             as what is stored there (all stores are in this library)
  *   x.iterator() and the like   as x: the JDK makes it for its own collection
- *   m(), nobody overrides m     what m returns
+ *   m(), not overridden         as what m returns
  *   everything else             yes: parameters, results, elements, other fields
  */
 public final class Settled {
@@ -40,9 +40,9 @@ public final class Settled {
 	private final Hierarchy hierarchy;
 	private final Solver solver = new Solver(Long.MAX_VALUE);
 	private final int anybody = solver.add(null);
-	/** owner.name of private fields. */
+	/** Variables of private fields, by owner.name. */
 	private final Map<String, Integer> fields = new HashMap<>();
-	/** owner.name+desc of the library's methods. */
+	/** Variables of the library's results, by owner.name+desc. */
 	private final Map<String, Integer> results = new HashMap<>();
 	/** The sources of each receiver. */
 	private final Map<MethodInsnNode, int[]> receivers = new IdentityHashMap<>();
@@ -111,7 +111,7 @@ public final class Settled {
 		return fields.getOrDefault(i.owner + '.' + i.name, anybody);
 	}
 
-	/** Does this call run the JDK's own code, whatever the program is? */
+	/** True if this call runs the JDK's code in every program. */
 	public boolean isSettled(MethodInsnNode call) {
 		ClassInfo c = call.owner.startsWith("[") ? null : hierarchy.get(call.owner);
 		if (c != null && c.kind == ClassInfo.Kind.FOREIGN && (c.access & Opcodes.ACC_FINAL) != 0)
@@ -125,7 +125,7 @@ public final class Settled {
 		return true;
 	}
 
-	/** to is a copy of a call. */
+	/** `to` is a copy of the call `from`. */
 	public void copied(MethodInsnNode from, MethodInsnNode to) {
 		if (receivers.containsKey(from))
 			receivers.put(to, receivers.get(from));
@@ -140,7 +140,7 @@ public final class Settled {
 				: k instanceof MethodInsnNode ? result((MethodInsnNode) k) : anybody);
 		}
 
-		/** Of a method of the library that no subclass replaces. */
+		/** The result of a library method that no subclass overrides. */
 		private int result(MethodInsnNode i) {
 			ClassInfo c = i.owner.startsWith("[") ? null
 				: hierarchy.resolve(i.owner, i.name + i.desc);
@@ -153,7 +153,7 @@ public final class Settled {
 			return results.getOrDefault(c.name + '.' + i.name + i.desc, anybody);
 		}
 
-		/** What it makes is what it takes. */
+		/** True if the result is as the operand. */
 		private boolean isPassed(AbstractInsnNode i) {
 			return i.getOpcode() == Opcodes.CHECKCAST || i instanceof MethodInsnNode
 				&& i.getOpcode() != Opcodes.INVOKESTATIC

@@ -10,14 +10,14 @@ import java.util.Map;
 import java.util.function.IntConsumer;
 
 /**
- * Variables, each with the set of classes that its objects may have, and edges along which
- * the sets flow; the least solution. Edges may be added while it is made, by listeners that
- * are told each class that arrives at a variable.
+ * Variables, each with the set of classes that its objects may have, and edges along which the sets
+ * flow. Finds the smallest solution. Edges may be added meanwhile, by listeners that are called for
+ * each class that arrives at a variable.
  *
- * <p>A large program has millions of edges, so sets are {@link Words} and edges bare numbers.
+ * <p>A large program has millions of edges, so sets are {@link Words}, and edges are plain numbers.
  */
 final class Solver {
-	/** Bytes of sets and edges: so many for each of their words, and for an edge. */
+	/** Limit of bytes for sets and edges; bytes per word of a set and per edge. */
 	private static final long MOST = 300_000_000;
 	private static final int WORD = 12;
 	private static final int EDGE = 24;
@@ -26,11 +26,11 @@ final class Solver {
 	private long steps;
 	private long size;
 	private Words[] sets = new Words[1024];
-	/** What has come since v was looked at; null: nothing. */
+	/** The classes that came since v was last processed; null if none. */
 	private Words[] news = new Words[1024];
-	/** What v can hold at all; null: anything. */
+	/** The classes that v can hold; null: any. */
 	private Words[] filters = new Words[1024];
-	/** What a put brings that is new; between puts it is nothing. */
+	/** The new classes of a put; empty between puts. */
 	private final Words fresh = new Words(16);
 	private final Words one = new Words(1);
 	private final List<List<IntConsumer>> listeners = new ArrayList<>();
@@ -51,7 +51,7 @@ final class Solver {
 		return steps;
 	}
 
-	/** Is there anything left of the budget, with so many steps taken elsewhere? */
+	/** Throws TooMuch if the budget is exceeded; more: steps taken elsewhere. */
 	void check(long more) {
 		if (steps + more > budget)
 			throw new Flow.TooMuch(budget / 1_000_000 + " million steps");
@@ -59,7 +59,9 @@ final class Solver {
 			throw new Flow.TooMuch(MOST / 1_000_000 + " MB of sets and edges");
 	}
 
-	/** A new variable; filter: what it can hold at all, null: anything. It is not changed. */
+	/**
+	 * Adds a variable; filter: the classes that it can hold, null: any. The filter is not changed.
+	 */
 	int add(BitSet filter) {
 		int v = listeners.size();
 		listeners.add(null);
@@ -80,7 +82,7 @@ final class Solver {
 		return sets[v].size() == 0;
 	}
 
-	/** Is one of these classes in v? */
+	/** True if one of these classes is in v. */
 	boolean meets(int v, BitSet classes) {
 		return sets[v].meets(classes);
 	}
@@ -130,18 +132,18 @@ final class Solver {
 		put(b, sets[a]);
 	}
 
-	/** Tells what is in v, and whatever will be. */
+	/** Calls l for each class in v, and for each that arrives. */
 	void listen(int v, IntConsumer l) {
 		if (listeners.get(v) == null)
 			listeners.set(v, new ArrayList<>(1));
 		listeners.get(v).add(l);
-		/* What is still to be told to all of v's listeners is told then. */
+		/* The news of v will reach all its listeners later, including l. */
 		Words told = new Words(0);
 		told.becomes(sets[v], null, news[v] == null ? NONE : news[v]);
 		told.each(l);
 	}
 
-	/** Follows the edges, some; true: to the end. */
+	/** Follows edges for so many steps; true when all is done. */
 	boolean run(int some) {
 		long until = steps + some;
 		while (waiting > 0) {
@@ -165,7 +167,7 @@ final class Solver {
 
 	/** A set of pairs. */
 	private static final class Edges {
-		/** 0: free. No edge is 0, for none goes from a variable to itself. */
+		/** 0: free. No edge is 0, because none goes from a variable to itself. */
 		private long[] slots = new long[1 << 16];
 		private int used;
 

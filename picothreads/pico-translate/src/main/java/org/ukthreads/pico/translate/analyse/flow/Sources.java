@@ -17,8 +17,8 @@ import org.objectweb.asm.tree.analysis.Interpreter;
 import org.objectweb.asm.tree.analysis.Value;
 
 /**
- * Where the values of a method's locals and stack come from: variables of the Solver. A
- * value of no interest (numbers, strings, null) has no source.
+ * Where the values of a method's locals and stack come from: variables of the Solver. A value of no
+ * interest (a number, a string, null) has no source.
  */
 final class Sources extends Interpreter<Sources.V> {
 	/** A value: its sources, sorted. */
@@ -47,7 +47,7 @@ final class Sources extends Interpreter<Sources.V> {
 		}
 	}
 
-	/** Which variable what an instruction makes is; below 0: none. */
+	/** Says which variable a value is; below 0 if none. */
 	interface Maker {
 		int make(AbstractInsnNode i);
 
@@ -55,7 +55,7 @@ final class Sources extends Interpreter<Sources.V> {
 
 		int caught(TryCatchBlockNode b);
 
-		/** A variable for many sources. */
+		/** A new variable for many sources. */
 		int join();
 
 		void joins(int from, int to);
@@ -63,7 +63,7 @@ final class Sources extends Interpreter<Sources.V> {
 
 	private static final V ONE = new V(1);
 	private static final V TWO = new V(2);
-	/** More sources than this become one variable. */
+	/** If a value has more sources, they become one variable. */
 	private static final int MANY = 24;
 	private final Maker maker;
 
@@ -173,7 +173,7 @@ final class Sources extends Interpreter<Sources.V> {
 	@Override
 	public void returnOperation(AbstractInsnNode i, V v, V expected) {}
 
-	/** One variable for the values of more than MANY sources; below 0: none yet. */
+	/** The variable for values with more than MANY sources; below 0: none yet. */
 	private int join = -1;
 
 	@Override

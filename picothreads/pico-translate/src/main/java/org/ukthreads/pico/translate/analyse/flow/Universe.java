@@ -15,9 +15,8 @@ import org.ukthreads.pico.translate.read.ClassInfo;
 import org.ukthreads.pico.translate.read.Hierarchy;
 
 /**
- * The classes whose objects are followed: the program's and the translated libraries',
- * numbered; those that can have objects (the others never occur in a set). And what a call
- * finds in such an object.
+ * The classes whose objects are followed: those of the program and of translated libraries that can
+ * have objects, numbered; and the methods that a call finds in such an object.
  */
 final class Universe {
 	private final Hierarchy hierarchy;
@@ -47,8 +46,8 @@ final class Universe {
 	}
 
 	/**
-	 * The number of any class that is not here but below an abstract type of the program: of
-	 * a plug-in that reflection loads, a proxy.
+	 * The number that stands for unknown classes below an interface, or below an abstract class of
+	 * the program: a plug-in that reflection loads, a proxy.
 	 */
 	int stranger() {
 		return classes.size();
@@ -58,12 +57,12 @@ final class Universe {
 		return classes.get(k);
 	}
 
-	/** Its number; -1: not followed. */
+	/** The number of a class; -1 if it is not followed. */
 	int of(String name) {
 		return index.getOrDefault(name, -1);
 	}
 
-	/** What an object of this type (an array: its elements) may be. */
+	/** The classes that an object of this type (of an array: its elements) may have. */
 	BitSet cone(String type) {
 		BitSet b = cones.get(type);
 		if (b != null)
@@ -75,7 +74,7 @@ final class Universe {
 			for (String k : hierarchy.below(type))
 				if (index.containsKey(k))
 					b.set(index.get(k));
-		/* A type that was not found may be above any class of which not all is known. */
+		/* A type that was not found may be above any class with an unknown supertype. */
 		ClassInfo c = hierarchy.get(type);
 		if (c == null)
 			b.or(vague);
@@ -86,21 +85,21 @@ final class Universe {
 		return b;
 	}
 
-	/** The name of a type, or of an array's innermost elements; null: primitive. */
+	/** The name of a type, or of an array's innermost elements; null if primitive. */
 	static String base(Type t) {
 		Type e = t.getSort() == Type.ARRAY ? t.getElementType() : t;
 		return e.getSort() == Type.OBJECT ? e.getInternalName() : null;
 	}
 
 	/**
-	 * The classes whose code a virtual call of name+desc may run in an object of class k.
-	 * The superclasses come first; else every default method that might be the one.
+	 * The classes whose code a virtual call of name+desc may run in an object of class k: the
+	 * nearest superclass with code, otherwise every interface with such a default method.
 	 */
 	List<ClassInfo> find(int k, String key) {
 		return find(table(key), k, key);
 	}
 
-	/** What was found for calls of name+desc, by class. */
+	/** Earlier results for name+desc, by class. */
 	Map<Integer, List<ClassInfo>> table(String key) {
 		return found.computeIfAbsent(key, x -> new HashMap<>());
 	}
@@ -131,7 +130,7 @@ final class Universe {
 		return access != null && (access & (Opcodes.ACC_ABSTRACT | Opcodes.ACC_STATIC)) == 0;
 	}
 
-	/** Virtual methods that an object of class k has from outside the program: name+desc. */
+	/** Name+desc of the virtual methods that an object of class k has from outside the program. */
 	Set<String> known(int k) {
 		Set<String> s = new HashSet<>();
 		for (String n : hierarchy.supers(classes.get(k).name)) {

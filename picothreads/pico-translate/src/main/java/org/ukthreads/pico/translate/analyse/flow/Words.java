@@ -6,13 +6,13 @@ import java.util.BitSet;
 import java.util.function.IntConsumer;
 
 /*
- * A set of small numbers, by those of its words of 64 that are not 0, in order:
+ * A set of small numbers: those of its 64-bit words that are not 0, in order.
  *
  *   {1, 3, 200}    at 0 3    bits 1010 100000000
  *
- * Of 20,000 classes most variables hold one or a few. Rejected: bare words up to the last number;
- * the sets of such a program took 340 MB before the first of them was followed, 1.5 KB each. And
- * steps that double in becomes(), a quarter of the main thread's samples: no difference.
+ * Of 20,000 classes most variables hold one or a few. Rejected: all words up to the largest
+ * number; the sets of such a program took 340 MB, 1.5 KB each, before any was followed. Also
+ * rejected: steps that double in becomes(), a quarter of the main thread's samples; no difference.
  */
 final class Words {
 	private int[] at;
@@ -43,7 +43,7 @@ final class Words {
 		return x;
 	}
 
-	/** How many words. */
+	/** The number of words. */
 	int size() {
 		return n;
 	}
@@ -56,7 +56,7 @@ final class Words {
 		return false;
 	}
 
-	/** l does not change this one. */
+	/** l must not change this set. */
 	void each(IntConsumer l) {
 		for (int k = 0; k < n; k++)
 			for (long w = bits[k]; w != 0; w &= w - 1)
@@ -68,7 +68,7 @@ final class Words {
 		append(number >> 6, 1L << number);
 	}
 
-	/** All that filter (null: anything) lets through and that is not in but. */
+	/** Becomes what filter (null: any) lets through of `all` and is not in `but`. */
 	void becomes(Words all, Words filter, Words but) {
 		n = 0;
 		if (all.n == 0)
@@ -91,7 +91,7 @@ final class Words {
 		}
 	}
 
-	/** Behind all others. */
+	/** Adds a word behind all others. */
 	private void append(int a, long w) {
 		if (w == 0)
 			return;
@@ -101,7 +101,7 @@ final class Words {
 		bits[n++] = w;
 	}
 
-	/** From the last word to the first, so that none is in the way. */
+	/** Merges from the last word to the first, so that none is overwritten early. */
 	void add(Words more) {
 		int k = more.n - 1;
 		int i = n - 1;
@@ -122,7 +122,7 @@ final class Words {
 		}
 	}
 
-	/** Words that both have. */
+	/** The number of words that both sets have. */
 	private int common(Words o) {
 		int c = 0;
 		for (int k = 0, i = o.n == 0 ? n : from(o.at[0]); k < o.n && i < n;)

@@ -8,7 +8,7 @@ import java.util.BitSet;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Against the JDK's BitSet. */
+/** Compares Words with the JDK's BitSet. */
 final class WordsTest {
 	private final Random random = new Random(7);
 
