@@ -5,7 +5,7 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import org.ukthreads.pico.oracle.Calls;
 
-/** One call of a test's method: part of the program, so it is translated with it. */
+/** One call of a test's method. It is part of the program, so it is translated with it. */
 public final class Call implements Runnable {
 	private final Method method;
 	private final Object on;

@@ -17,8 +17,8 @@ import junit.framework.TestSuite;
 
 /**
  * Runs the JSR-166 TCK, or those of its tests whose names match: <code>Tck OUT [PATTERN [PART
- * PARTS]]</code>; its classes are dealt out to so many parts. Translated with it. OUT gets a line
- * per test: its name, "ok" or what was thrown.
+ * PARTS]]</code>, which divides its classes into PARTS. Translated with it. OUT gets a line per
+ * test: its name, then "ok" or what was thrown.
  */
 public final class Tck {
 	private Tck() {}
@@ -30,7 +30,7 @@ public final class Tck {
 		Map<String, Integer> seen = new HashMap<>();
 		try (PrintWriter out = new PrintWriter(a[0], "UTF-8")) {
 			for (TestCase t : tests()) {
-				/* The same test comes once for each class of collections. */
+				/* The same test occurs once for each class of collections. */
 				String id = t.getClass().getName() + "." + t.getName();
 				int n = seen.merge(id, 1, Integer::sum);
 				if (n > 1)

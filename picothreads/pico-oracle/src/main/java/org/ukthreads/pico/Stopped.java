@@ -3,11 +3,11 @@ package org.ukthreads.pico;
 
 import java.util.List;
 
-/** The oracle's door to the frames of a fiber that does not run. */
+/** Gives the oracle access to the frames of a fiber that does not run. */
 public final class Stopped {
 	private Stopped() {}
 
-	/** Has it begun, and not ended? */
+	/** True if it has begun and not ended. */
 	public static boolean hasFrames(Fiber f) {
 		return f.top != null;
 	}
@@ -16,14 +16,14 @@ public final class Stopped {
 		return Packed.frames(f.top).size();
 	}
 
-	/** Its frames as a continuation of its own, for a codec. */
+	/** Its frames as a separate continuation, for a codec. */
 	public static Continuation frames(Fiber f) {
 		Continuation k = new Continuation(null);
 		k.adopt(f.top);
 		return k;
 	}
 
-	/** Goes on with the frames of k. */
+	/** Makes the fiber continue with the frames of k. */
 	public static void replace(Fiber f, Continuation k) {
 		f.top = k.top;
 	}
@@ -36,7 +36,7 @@ public final class Stopped {
 					to.add(x.getA(k));
 	}
 
-	/** What runs while the fiber seems to have no frames, so that a walk does not see them. */
+	/** Runs r while the fiber seems to have no frames, so that a walk does not see them. */
 	public static void without(Fiber f, Runnable r) {
 		Frame top = f.top;
 		f.top = null;

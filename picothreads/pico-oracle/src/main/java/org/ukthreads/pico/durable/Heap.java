@@ -12,10 +12,10 @@ import java.util.function.Consumer;
 import sun.misc.Unsafe;
 
 /*
- * References between objects as the JVM sees them: every field, static ones too, without
- * running or initialising anything. The worker's JVM exports jdk.internal.misc for it
- * (sun.misc.Unsafe tells no offsets in records and hidden classes; it reads there, and a
- * direct call of it is one instruction, which one through a method handle is not in C1).
+ * References between objects as the JVM sees them: every field, including static ones, without
+ * running or initialising anything. The worker's JVM exports jdk.internal.misc for this, because
+ * sun.misc.Unsafe gives no offsets in records and hidden classes. sun.misc.Unsafe does the reads:
+ * a direct call of it is one instruction, which a call through a method handle is not in C1.
  */
 final class Heap {
 	private static final Unsafe READ;
@@ -92,7 +92,7 @@ final class Heap {
 		}
 	}
 
-	/** The static references of a class: where they are. */
+	/** Where the static references of a class are. */
 	private static final class Statics {
 		final Object[] bases;
 		final long[] offsets;
@@ -132,7 +132,7 @@ final class Heap {
 		return STATICS.get(c).bases.length > 0;
 	}
 
-	/** What the static fields of c refer to; nothing before it is initialised. */
+	/** What the static fields of c refer to; nothing if c is not initialised. */
 	static void statics(Class<?> c, Consumer<Object> to) {
 		Statics s = STATICS.get(c);
 		for (int k = 0; k < s.bases.length; k++) {

@@ -15,19 +15,19 @@ import java.util.SortedMap;
 import java.util.SortedSet;
 
 /*
- * What the frames of one thread reach, in two parts:
+ * Divides what the frames of one thread reach into two parts:
  *
  *   shared  also reached from outside (static fields, the test's instance and arguments,
  *           other threads, held monitors), or not to be saved (streams, files, threads,
  *           reflection, what is inside them); and everything that these reach
- *   own     the rest: nobody but the frames can tell whether these objects are the
- *           ones before or copies, so they are really saved and loaded
+ *   own     the rest: only the frames could tell these objects from copies, so they are
+ *           really saved and loaded
  *
  *   frames --> own --> own
  *                 \--> shared --> shared        never shared --> own
  *
- * An own object that Java's own serial form would write inside another must be reached
- * from that one alone; else both are shared, for the form makes a second one of it.
+ * An own object that Java's serial form writes inside another must be reached from that one
+ * only. Otherwise both are shared, because the form would make a second object of it.
  */
 public final class Parting {
 	private final Codec codec;
@@ -35,11 +35,11 @@ public final class Parting {
 	private final ArrayDeque<Object> todo = new ArrayDeque<>();
 	private final List<Object> met = new ArrayList<>();
 	private final Heap.Marks seen = new Heap.Marks();
-	/** Written inside: to the object whose form does it. */
+	/** An object that is written inside another, to that one. */
 	private final Map<Object, Object> inside = new IdentityHashMap<>();
 	private final List<Object> twice = new ArrayList<>();
 	private final Map<String, String> literals;
-	/** Why and what cannot be saved. */
+	/** Reasons, and what cannot be saved. */
 	public final java.util.Set<String> refused = new java.util.TreeSet<>();
 
 	public Parting(Codec codec, Map<String, String> literals) {
@@ -49,14 +49,13 @@ public final class Parting {
 
 	/* --- shared --- */
 
-	/** o and all that it reaches are shared. */
+	/** Marks o and all that it reaches as shared. */
 	public void share(Object o) {
 		if (mark(o))
 			while ((o = todo.poll()) != null)
 				Heap.refs(o, this::mark);
 	}
 
-	/** Has it static fields that refer to anything? */
 	public static boolean hasStatics(Class<?> c) {
 		return Heap.hasStatics(c);
 	}
@@ -75,8 +74,8 @@ public final class Parting {
 	}
 
 	/**
-	 * SAME: saved as its name, and the same when loaded. VALUE: its parts are nobody's.
-	 * MACHINE: of the runtime or the JVM, and leads everywhere.
+	 * SAME: saved by name, the same when loaded. VALUE: its parts do not matter. MACHINE: of the
+	 * runtime or the JVM, leads everywhere.
 	 */
 	private enum Kind { SAME, VALUE, MACHINE, NODE }
 
@@ -102,7 +101,7 @@ public final class Parting {
 		}
 	};
 
-	/** What a reader knows it by: of the JDK's own classes the one above that is public. */
+	/** The name to report; of a JDK class that is not public, the public one above it. */
 	private static String name(Class<?> c) {
 		while (!c.isArray() && c.getSuperclass() != null && c.getSuperclass() != Object.class
 				&& Shape.isJdk(c) && !java.lang.reflect.Modifier.isPublic(c.getModifiers()))
@@ -118,7 +117,7 @@ public final class Parting {
 
 	/* --- own --- */
 
-	/** Parts what these reach; shared ones must have been said before. */
+	/** Divides what the roots reach; shared objects must be marked before. */
 	public void part(List<Object> roots) {
 		roots.forEach(this::meet);
 		for (int k = 0; k < met.size(); k++)
@@ -137,18 +136,18 @@ public final class Parting {
 		for (Object o : met)
 			if (!shared.has(o) && isContainer(o))
 				Heap.refs(o, y -> {
-					/* An iterator that stays has it: the table of a set. */
+					/* A shared iterator refers to it: the table of a set. */
 					if (shared.has(y) && !(y instanceof Comparator) && !isEmpty(y))
 						share(o);
 				});
-		/* Inside one that is own, but shared: its form would copy it. */
+		/* The form of an own object would copy a shared one inside it. */
 		inside.forEach((y, x) -> {
 			if (shared.has(y) && !shared.has(x))
 				share(x);
 		});
 	}
 
-	/** How many objects are known to be shared. */
+	/** The number of objects known to be shared. */
 	public int walked() {
 		return shared.size();
 	}
@@ -204,18 +203,18 @@ public final class Parting {
 		}
 	}
 
-	/** The array that all empty lists have. */
+	/** True for the array that all empty lists share. */
 	private static boolean isEmpty(Object o) {
 		return o instanceof Object[] && ((Object[]) o).length == 0;
 	}
 
-	/** One of the JDK's that is written as what it holds. */
+	/** True for a JDK collection, which is written as its contents. */
 	private static boolean isContainer(Object o) {
 		return o.getClass().getName().startsWith("java.util.")
 			&& (o instanceof Map || o instanceof Collection);
 	}
 
-	/** Is it written in Java's serial form, and what it holds with it? */
+	/** True if it is written in Java's serial form, with its contents. */
 	private boolean isForm(Object o) {
 		return !isOwnWay(o.getClass()) && codec.shape(o.getClass()).how == Shape.How.STREAM;
 	}
@@ -239,7 +238,7 @@ public final class Parting {
 		});
 	}
 
-	/** As Encoder: what a form refers to by number. */
+	/** As in Encoder: true if a form refers to it by number. */
 	private boolean isReferred(Class<?> c) {
 		if (c.isArray())
 			return false;
@@ -247,7 +246,7 @@ public final class Parting {
 		return Encoder.isKnown(c) || h == Shape.How.FIELDS || h == Shape.How.RECORD;
 	}
 
-	/** Why o cannot be saved; null: it can. */
+	/** Why o cannot be saved, or null. */
 	private String refusal(Object o) {
 		Class<?> c = o.getClass();
 		String n = c.getName();
@@ -255,11 +254,11 @@ public final class Parting {
 			return literals.get(o) == o ? "a literal" : null;
 		if (o instanceof Integer && (byte) (int) (Integer) o == (Integer) o
 				&& Integer.valueOf((Integer) o) != o)
-			return "a box that is not the usual one";
+			return "a boxed value that is not the cached one";
 		if (isAtom(c))
 			return null;
 		if (n.indexOf('/') >= 0)
-			return "the JVM's lambda";
+			return "a lambda of the JVM";
 		if (Proxy.isProxyClass(c))
 			return "a proxy";
 		if (o instanceof Thread || o instanceof ThreadGroup || o instanceof ClassLoader)
@@ -269,16 +268,16 @@ public final class Parting {
 		if (o instanceof AccessibleObject)
 			return "reflection";
 		if (n.startsWith("org.ukthreads."))
-			return "the runtime's";
+			return "of the runtime";
 		if (n.startsWith("java.security."))
-			return "the JDK's security";
+			return "of java.security";
 		if (n.matches("java\\.beans\\..*ChangeSupport"))
-			return "its form drops listeners that are not Serializable";
+			return "its serial form drops listeners that are not Serializable";
 		if (!isOwnWay(c) && codec.shape(c).how == Shape.How.REFUSED)
 			return c.getName().startsWith("java") ? "not Serializable (the JDK)"
-				: "not Serializable (made by the JDK's class)";
+				: "not Serializable (extends a JDK class)";
 		if (c == Object.class)
-			return "identity (a hash table of the program's may have it)";
+			return "identity (a hash table of the program may contain it)";
 		return null;
 	}
 }

@@ -13,13 +13,13 @@ import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.PicoThread;
 
 /*
- * Where JUnit calls a test: JUnit's Method.invoke is rewritten to invoke() here (Loader).
+ * JUnit's calls of tests: Loader replaces JUnit's calls of Method.invoke by calls of invoke() here.
  *
  *   JUnit (not translated, OS thread) -- invoke --> new thread --> Call.run --> the test
  *                                     <-- waits --
  *
  * The new thread is a pico thread for a translated test and a platform thread for the
- * original, so both see a thread of their own per call.
+ * original, so in both each call has its own thread.
  */
 public final class Calls {
 	private static final long LIMIT = 600_000_000_000L;
@@ -30,12 +30,14 @@ public final class Calls {
 	private static volatile long seed;
 	private static Constructor<?> call;
 	private static volatile Reload reload;
-	/** What the call that runs was given. */
+	/** What the running call was given. */
 	private static volatile Object[] given;
 
 	private Calls() {}
 
-	/** Before the first test. every 0: no chaos; r null: stops keep their frames. */
+	/**
+	 * Called before the first test. oneIn 0: no chaos; r null: stopped fibers keep their frames.
+	 */
 	static void prepare(ClassLoader loader, boolean translated, int oneIn, long withSeed,
 			Reload r) throws ReflectiveOperationException {
 		reload = r;
@@ -47,7 +49,7 @@ public final class Calls {
 		tests = loader;
 	}
 
-	/** What JUnit, who waits, holds of the program. */
+	/** What JUnit, which waits, holds of the program. */
 	static void outside(Consumer<Object> to) {
 		Object[] g = given;
 		if (g != null)
@@ -60,7 +62,7 @@ public final class Calls {
 		return MADE.get();
 	}
 
-	/** What the call came to. */
+	/** The result of a call. */
 	public static final class Result {
 		private final Thread waiter = Thread.currentThread();
 		private Object value;
@@ -75,7 +77,7 @@ public final class Calls {
 		LockSupport.unpark(r.waiter);
 	}
 
-	/** As m.invoke(on, args); a method of the program on a thread of its own. */
+	/** Like m.invoke(on, args), but runs a method of the program on its own thread. */
 	public static Object invoke(Method m, Object on, Object[] args)
 			throws IllegalAccessException, InvocationTargetException {
 		String owner = m.getDeclaringClass().getName();
@@ -94,7 +96,7 @@ public final class Calls {
 		given = new Object[] {task, on, args, r};
 		if (reload != null)
 			reload.begin();
-		/* Reproducible test by test: the seed depends on the method, not on what ran before. */
+		/* The seed depends on the method, not on earlier tests, so each test is reproducible. */
 		if (every > 0)
 			Chaos.set(every, seed * 31 + m.toGenericString().hashCode() | 1);
 		Thread t = pico ? new PicoThread(null, task, "main") : new Thread(null, task, "main");
@@ -106,7 +108,7 @@ public final class Calls {
 		boolean dense = every > 0;
 		while (!r.done) {
 			LockSupport.parkNanos(r, 100_000_000);
-			/* Millions of suspensions tell no more than the first ones. */
+			/* Millions of suspensions find no more than the first ones. */
 			if (dense && System.nanoTime() - start > 1_000_000_000L) {
 				Chaos.set(every * 10_000, seed);
 				dense = false;
@@ -118,7 +120,7 @@ public final class Calls {
 				throw new InvocationTargetException(new AssertionError("hangs: " + m));
 			}
 		}
-		/* JUnit would give up altogether. */
+		/* An OutOfMemoryError would end the JUnit run. */
 		if (r.thrown instanceof OutOfMemoryError)
 			throw new InvocationTargetException(new AssertionError(r.thrown.toString()));
 		if (r.thrown != null)

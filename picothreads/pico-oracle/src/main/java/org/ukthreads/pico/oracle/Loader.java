@@ -19,7 +19,7 @@ import org.objectweb.asm.ClassWriter;
 import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 
-/** The tests, their library and JUnit, whose Method.invoke becomes Calls.invoke. */
+/** Loads the tests, their library and JUnit, in which it replaces Method.invoke by Calls.invoke. */
 final class Loader extends URLClassLoader {
 	private static final String OWN = "org.ukthreads.pico.oracle.junit.";
 
@@ -44,14 +44,14 @@ final class Loader extends URLClassLoader {
 	private final List<Class<?>> classes = new ArrayList<>();
 	private final Map<String, String> literals = new ConcurrentHashMap<>();
 
-	/** All that it has defined, in order, from the one numbered so on. */
+	/** The classes defined so far, in order, from number `from` on. */
 	List<Class<?>> classes(int from) {
 		synchronized (classes) {
 			return List.copyOf(classes.subList(from, classes.size()));
 		}
 	}
 
-	/** The strings in the constants of its classes: to the one object that each is. */
+	/** The string constants of its classes, each to the object that it is. */
 	Map<String, String> literals() {
 		return literals;
 	}
@@ -99,7 +99,7 @@ final class Loader extends URLClassLoader {
 		} catch (IOException e) {
 			throw new ClassNotFoundException(name, e);
 		}
-		/* Translated assertions are the program's: they stay as they are. */
+		/* Translated assertions belong to the program and stay as they are. */
 		byte[] c = own || u.getProtocol().equals("file") ? b : rewrite(b);
 		return defineClass(name, c, 0, c.length, new ProtectionDomain(
 			new CodeSource(u, (Certificate[]) null), null, this, null));

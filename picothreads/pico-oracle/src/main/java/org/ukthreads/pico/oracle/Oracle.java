@@ -27,13 +27,13 @@ import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
 
 /*
- * One library: its jar and the jar of its tests, laid out once per mode and run in a JVM
- * of its own with every class verified.
+ * One library: its jar and the jar of its tests, laid out once per mode. Each mode runs in its own
+ * JVM, with every class verified.
  *
- *   plain/    as published; with the commons libraries that it and its tests use
+ *   plain/    as published, with the commons libraries that it and its tests use
  *   pico/     translated, with the assertions of JUnit (they call the tests' lambdas back)
- *   chaos/    the same with a possible suspension at the entry of every method; also
- *             for the mode reload, where a fiber that stopped goes on with loaded frames
+ *   chaos/    the same with a possible suspension at the entry of every method; also for
+ *             the mode reload, where a stopped fiber continues with loaded frames
  *   cwd/      src/test/resources, where the tests look for files
  */
 public final class Oracle {
@@ -47,12 +47,12 @@ public final class Oracle {
 	private static final Pattern TEST = Pattern.compile(
 		"(.*/)?(Test[^/$]*|[^/$]*Tests?|[^/$]*TestCase)\\.class");
 	/*
-	 * Unless classes are named: measurements; those that need an OSGi container; 2,037 tests
-	 * of the JDK's time zone names, some of a minute each.
+	 * Left out unless classes are named: measurements; tests that need an OSGi container; 2,037
+	 * tests of the JDK's time zone names, some of which take a minute each.
 	 */
 	private static final Pattern LEFT_OUT = Pattern.compile(
 		".*(jmh_generated|PerformanceTest|Osgi.*ITest|FastDateParser_TimeZoneStrategyTest).*");
-	/** Compilers, for OtherCompilersTest: no library knows them. */
+	/** Compilers for OtherCompilersTest, which the libraries do not use. */
 	private static final Pattern TOOLS = Pattern.compile(
 		"(kotlin|kotlinx|scala|trove4j|jline|jna|java-diff-utils|annotations)-.*");
 	private static final Pattern ASSERTIONS = Pattern.compile(
@@ -70,7 +70,7 @@ public final class Oracle {
 	private ClassPath libraries;
 	private final Map<String, Report> reports = new LinkedHashMap<>();
 
-	/** only: class names (a.b.C) that take part. */
+	/** only: pattern of the class names (a.b.C) that take part. */
 	public Oracle(String artifact, String only, Path work) throws IOException {
 		this.artifact = artifact;
 		this.only = Pattern.compile(only);
@@ -115,7 +115,7 @@ public final class Oracle {
 		libraries = all;
 	}
 
-	/** The classes of the other libraries that these use: they are part of the program. */
+	/** The classes of other libraries that these use: they are part of the program. */
 	private Map<String, byte[]> uses(ClassPath these) {
 		Map<String, byte[]> others = new HashMap<>();
 		path.stream().filter(p -> !p.equals(jar)
@@ -152,7 +152,7 @@ public final class Oracle {
 	/** The tag of a class in a constant pool. */
 	private static final int CLASS = 7;
 
-	/** Translates once; the folder of the mode's classes. */
+	/** Translates once. Returns the folder of the mode's classes. */
 	private Path layout(String mode) throws IOException {
 		lay();
 		Path dir = work.resolve(mode);
@@ -168,12 +168,12 @@ public final class Oracle {
 		return dir;
 	}
 
-	/** What the translation did; after run(mode). */
+	/** The report of the translation, after run(mode). */
 	public Report report(String mode) {
 		return reports.get(mode.equals("reload") ? "chaos" : mode);
 	}
 
-	/** The classes that are run: those that Surefire would take. */
+	/** The classes to run: those that Surefire would take. */
 	private List<String> classes() {
 		return new TreeSet<>(new ClassPath(List.of(tests)).entries().keySet()).stream()
 			.filter(n -> TEST.matcher(n).matches())
@@ -204,10 +204,10 @@ public final class Oracle {
 		c.add("-cp");
 		c.add(path.stream().filter(Oracle::ours).map(Path::toString)
 			.collect(Collectors.joining(File.pathSeparator)));
-		/* A test that spins until another thread acts needs a second one. */
+		/* A test that spins until another thread acts needs a second carrier. */
 		if (mode.equals("pico"))
 			c.add("-Dpico.carriers=2");
-		/* Also through the frames of a crowd: packed at each stop. */
+		/* Also tests the frames of a crowd: packed at each stop. */
 		if (mode.equals("chaos"))
 			c.add("-Dpico.crowd=-1");
 		c.addAll(List.of(Worker.class.getName(), mode.equals("chaos") ? "pico" : mode,
@@ -221,19 +221,19 @@ public final class Oracle {
 		Run r = new Run();
 		try {
 			if (!p.waitFor(Long.getLong("pico.oracle.minutes", 20), TimeUnit.MINUTES))
-				r.failure = "not done in time; " + log;
+				r.failure = "time limit reached, see " + log;
 			else if (p.exitValue() != 0)
-				r.failure = "exit " + p.exitValue() + "; " + log;
+				r.failure = "exit " + p.exitValue() + ", see " + log;
 		} finally {
 			p.destroyForcibly().waitFor();
 		}
 		read(out, r);
 		if (r.failure.isEmpty() && !r.counts.containsKey("lost"))
-			r.failure = "cut off; " + log;
+			r.failure = "output incomplete, see " + log;
 		return r;
 	}
 
-	/** What the original came to in an earlier run, by its work folder; null: not there. */
+	/** The original's outcome in an earlier run, from its work folder, or null. */
 	public Run earlier(Path folder) throws IOException {
 		Run r = new Run();
 		read(folder.resolve(artifact).resolve("plain.out"), r);
@@ -256,7 +256,7 @@ public final class Oracle {
 		}
 	}
 
-	/** Tests whose outcome differs: to what each run said. */
+	/** Tests whose outcome differs, to both outcomes. */
 	public static Map<String, String> differences(Run a, Run b) {
 		Map<String, String> d = new TreeMap<>();
 		TreeSet<String> ids = new TreeSet<>(a.tests.keySet());

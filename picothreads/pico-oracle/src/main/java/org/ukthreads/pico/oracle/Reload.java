@@ -21,20 +21,20 @@ import org.ukthreads.pico.durable.Filter;
 import org.ukthreads.pico.durable.Parting;
 
 /*
- * The fourth mode: no fiber goes on with the frames that it stopped with. Whatever made it
- * stop (chaos, a lock, a sleep), before it runs again
+ * The fourth mode: no fiber continues with the frames that it stopped with. Before it runs again,
+ * whatever made it stop (chaos, a lock, a sleep),
  *
- *   frames    are written to bytes and read back: sites by name, values by their bits;
- *             the objects that they refer to stay
- *   objects   at the 1st, 16th, 256th... stop of a test's call also all objects that nobody
- *             but the frames reaches (Parting) are in the bytes, and the copies go on
+ *   frames    are written to bytes and read back: sites by name, values by their bits; the
+ *             objects that they refer to stay
+ *   objects   that only the frames reach (Parting) are also in the bytes, at the 1st, 16th,
+ *             256th... stop of a test's call; the copies replace them
  *
- * A scheduler is the place for it: between ready() and next() a fiber is complete, and
- * the runtime needs no door for tests.
+ * This is done in a scheduler: between ready() and next() a fiber is complete, and the runtime
+ * needs no interface for tests.
  */
 final class Reload implements Scheduler {
 	private static final int LARGEST = 20_000;
-	/** Their static fields hold nothing that a test's frames reach. */
+	/** Classes whose static fields refer to nothing that a test's frames reach. */
 	private static final Pattern MACHINERY = Pattern.compile(
 		"org\\.junit\\.|junit\\.|org\\.opentest4j\\.|net\\.bytebuddy\\.|org\\.assertj\\.");
 
@@ -42,11 +42,11 @@ final class Reload implements Scheduler {
 	/** Begun and, as far as is known, not ended. */
 	private final Set<Fiber> fibers = new LinkedHashSet<>();
 	private final Loader loader;
-	/** Of the loader's classes, as far as seen, those with static fields that count. */
+	/** Those of the loader's first `seen` classes that have static fields to examine. */
 	private final List<Class<?>> statics = new ArrayList<>();
 	private int seen;
 	private final Filter filter = new Filter("*");
-	/** Of this call; written by its thread, read by the carrier. */
+	/** Of this call; reset by JUnit's thread, counted by the carrier. */
 	private volatile long stops;
 	private volatile long nextDeep = 1;
 	private final Map<String, Long> counts = new HashMap<>();
@@ -56,7 +56,7 @@ final class Reload implements Scheduler {
 		this.loader = loader;
 	}
 
-	/** A test's method is called. */
+	/** Called before a call of a test's method. */
 	void begin() {
 		stops = 0;
 		nextDeep = 1;
@@ -112,7 +112,7 @@ final class Reload implements Scheduler {
 		count("bytes", b.length);
 	}
 
-	/** False: the objects must stay, and why is counted. */
+	/** False: the objects must stay, and the reason is counted. */
 	private boolean deep(Fiber f) {
 		Parting p = new Parting(codec(List.of()), loader.literals());
 		List<Object> roots = new ArrayList<>();
@@ -134,7 +134,7 @@ final class Reload implements Scheduler {
 			return true;
 		} catch (RuntimeException | LinkageError | VirtualMachineError e) {
 			String s = String.valueOf(e.getMessage());
-			name("a form that fails: " + e.getClass().getSimpleName() + ' ' + s.replaceAll(
+			name("a serial form that fails: " + e.getClass().getSimpleName() + ' ' + s.replaceAll(
 				"(; reached|\\n).*", "").replaceAll("[@0-9]+", "#"));
 			return false;
 		}
@@ -172,7 +172,7 @@ final class Reload implements Scheduler {
 		return new TreeMap<>(counts);
 	}
 
-	/** Why and what stayed: to how often. */
+	/** What stayed and why, to how often. */
 	synchronized Map<String, Long> named() {
 		return new TreeMap<>(named);
 	}

@@ -17,10 +17,10 @@ import org.ukthreads.pico.PicoRuntime;
 import org.ukthreads.pico.Pins;
 
 /**
- * The JVM that runs one library's tests in one mode:
- * <code>Worker plain|pico|reload EVERY SEED OUT WHAT PATH...</code>. WHAT is a file of class names
- * and ids of tests; PATH begins with the folder of the program. OUT gets a line per test,
- * "id TAB outcome TAB ms" (line ends and tabs as \n, \t), and at the end the counts.
+ * The JVM that runs one library's tests in one mode: <code>Worker plain|pico|reload EVERY SEED OUT
+ * WHAT PATH...</code>. WHAT is a file of class names and test ids; PATH begins with the folder of
+ * the program. OUT gets a line per test, "id TAB outcome TAB ms" (line ends and tabs as \n, \t),
+ * and the counts at the end.
  */
 public final class Worker {
 	private Worker() {}

@@ -24,14 +24,13 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 
 /**
- * The published tests of libraries come out the same, test by test, on the original and
- * on its translation: undisturbed, with forced suspensions, and with each of these ended by
- * loading what was saved.
+ * The published tests of libraries have the same outcome, test by test, on the original and on its
+ * translation: undisturbed, with forced suspensions, and with each suspension followed by a load of
+ * what was saved.
  *
  * <p>-Dpico.oracle=full (all) or none; -Dpico.oracle.only=commons-io; -Dpico.oracle.seed=N;
  * -Dpico.oracle.every=N: one method entry in N suspends; -Dpico.oracle.modes=pico,chaos;
- * -Dpico.turn=N: one of the modes;
- * -Dpico.oracle.jvms=N: libraries at the same time;
+ * -Dpico.turn=N: one of the modes; -Dpico.oracle.jvms=N: libraries at the same time;
  * -Dpico.oracle.plain=FOLDER: the original's outcome from the work folder of another run.
  */
 final class OracleTest {
@@ -143,7 +142,7 @@ final class OracleTest {
 				&& known.add(id + ": " + x.getValue()))
 			|| mode.equals("reload") && onlyHashes(run.tests.get(id))
 				&& known.add(id + ": " + HASHES));
-		/* One that was unlucky with time passes alone, with the same seed. */
+		/* A test that failed because of timing passes alone, with the same seed. */
 		if (!bad.isEmpty() && bad.size() < 100 && run.failure.isEmpty()) {
 			List<String> ids = new ArrayList<>(bad.keySet());
 			Oracle.Run again = o.run(mode, every, SEED, ids);
@@ -184,7 +183,7 @@ final class OracleTest {
 	private static final Pattern EQUALS = Pattern.compile(
 		".*?expected: <(.*)> but was: <(.*)>(\\\\n)?");
 
-	/** assertEquals saw two strings that differ in nothing but identity hashes. */
+	/** True if assertEquals saw two strings that differ only in identity hashes. */
 	private static boolean onlyHashes(String outcome) {
 		Matcher m = EQUALS.matcher(outcome == null ? "" : outcome.split("\\\\n\\\\tat ")[0]);
 		return m.matches() && m.group(1).replaceAll("@[0-9a-f]+", "@").equals(
@@ -209,7 +208,7 @@ final class OracleTest {
 		System.out.println(b.append(" seed ").append(SEED).append(" every ").append(EVERY));
 	}
 
-	/** "library mode part-of-the-id" to the reason why it cannot be alike. */
+	/** "library mode part-of-the-id" to the reason for a different outcome. */
 	private static Map<String, String> expected() throws Exception {
 		Map<String, String> m = new LinkedHashMap<>();
 		try (var in = OracleTest.class.getResourceAsStream("/known-differences")) {

@@ -30,8 +30,8 @@ import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
 
 /**
- * Programs that other compilers made, with their library, run and print the same: as they
- * are, translated, and with forced suspensions. The compilers come with -Dpico.oracle=full.
+ * Programs of other compilers, with their libraries, print the same as they are, translated, and
+ * with forced suspensions. The compilers need -Dpico.oracle=full.
  */
 final class OtherCompilersTest {
 	private static final List<Path> PATH = Arrays.stream(System.getProperty("java.class.path")
@@ -64,7 +64,7 @@ final class OtherCompilersTest {
 		return l.stream().map(Path::toString).collect(Collectors.joining(File.pathSeparator));
 	}
 
-	/** A compiler in a JVM of its own: it may end it. */
+	/** Runs a compiler in its own JVM, which it may end. */
 	private void compile(String main, String... args) throws Exception {
 		List<String> c = new ArrayList<>(List.of(Paths.get(System.getProperty("java.home"),
 			"bin", "java").toString(), "-Xmx1g", "-XX:TieredStopAtLevel=1", "-cp", path(PATH),
@@ -124,7 +124,7 @@ final class OtherCompilersTest {
 			o.chaos = chaos;
 			Map<String, byte[]> out = Translator.of(program, ours, o).run();
 			for (int every : chaos ? new int[] {3, 50} : new int[] {0}) {
-				/* A loader each: a library may keep what System.out was. */
+				/* A loader for each run: a library may keep System.out. */
 				Method run = new PicoLoader(out, program, parent()).loadClass(main)
 					.getMethod("main", type);
 				Chaos.set(every, 7);
@@ -136,7 +136,7 @@ final class OtherCompilersTest {
 		assertEquals(lost, Pins.lostFrames());
 	}
 
-	/** Sees the runtime, and neither of the libraries. */
+	/** Has the runtime, but neither of the libraries. */
 	private static ClassLoader parent() {
 		return new ClassLoader(OtherCompilersTest.class.getClassLoader()) {
 			@Override

@@ -30,13 +30,13 @@ import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
 
 /**
- * The JSR-166 TCK, translated, comes out as on the JDK that runs it: on this one, and on those
- * of -Dpico.jdks=HOME:HOME and of /usr/lib/jvm that are 17 or 25. What fails on the JDK itself
- * judges nobody: these are the tests of 17, and 25 has another default executor. -Dpico.tck=FOLDER has its
- * sources (scripts/tck fetches them). A test that differs is run once more, alone: many wait for
- * 10 s at most, and a busy machine takes longer. What cannot be the same is in
- * known-tck, each with its reason; a line there that is alike is an error, too. With
- * -Dpico.turn=N, one quarter of the classes on one of the JDKs.
+ * The translated JSR-166 TCK has the same outcome as the original on the same JDK: on this one, and
+ * on those of -Dpico.jdks=HOME:HOME and /usr/lib/jvm that are 17 or 25. Tests that fail on the JDK
+ * itself are ignored: these are the tests of 17, and 25 has another default executor.
+ * -Dpico.tck=FOLDER has the sources (scripts/tck fetches them). A test that differs is run once
+ * more, alone: many wait at most 10 s, and a busy machine takes longer. known-tck lists what cannot
+ * be the same, with reasons; a line there that is alike is an error, too. With -Dpico.turn=N, one
+ * quarter of the classes runs on one of the JDKs.
  */
 final class TckTest {
 	private static final Pattern VERSION = Pattern.compile("JAVA_VERSION=\"(17|25)[.\"].*");
@@ -103,7 +103,7 @@ final class TckTest {
 			.filter(p -> p.matches(pattern)).map(Paths::get).collect(Collectors.toList());
 	}
 
-	/** One folder of classes: the TCK, what runs it, and JUnit 4. */
+	/** Makes one folder of classes: the TCK, its main class, and JUnit 4. */
 	private static Path program(Path tck) throws Exception {
 		Path out = Files.createDirectories(dir.resolve("plain"));
 		for (Path jar : path(".*[/\\\\](junit-4|hamcrest).*\\.jar"))
@@ -166,7 +166,7 @@ final class TckTest {
 			b.append(id).append("\n  want ").append(want.get(id)).append("\n  got  ")
 				.append(got.get(id)).append('\n');
 		assertEquals("", b.toString());
-		assertEquals(Set.of(), alike, "known to differ, and alike");
+		assertEquals(Set.of(), alike, "listed in known-tck, but alike");
 	}
 
 	private static Set<String> differences(Map<String, String> want, Map<String, String> got) {
@@ -195,7 +195,7 @@ final class TckTest {
 		List<String> c = new ArrayList<>(List.of(java.toString(), "-Xmx1g", "-cp"));
 		if (translated) {
 			StringBuilder cp = new StringBuilder(pico.toString());
-			/* What the translator adds comes first; resources from the original. */
+			/* The translated classes come first. */
 			for (Path p : path(".*pico-(rt|juc|net|oracle)[/-].*|.*dnsjava.*|.*slf4j-api.*"))
 				cp.append(File.pathSeparatorChar).append(p);
 			c.addAll(List.of(cp.toString(), "org.ukthreads.pico.oracle.Start"));
@@ -212,7 +212,7 @@ final class TckTest {
 			String[] w = l.split("\t", 2);
 			m.put(w[0], w.length > 1 && !w[1].isEmpty() ? w[1] : "hangs");
 		}
-		/* Without it the last line is the test that hangs. */
+		/* Without this line, the last line is the test that hangs. */
 		m.remove("#end");
 		return m;
 	}

@@ -21,8 +21,8 @@ import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
 
 /**
- * Every class of large libraries passes the JVM's verifier, translated and with chaos, or
- * fails for what it lacks, as the original does. Run with -Xverify:all.
+ * Every class of large libraries passes the JVM's verifier, translated and with chaos, or fails
+ * like the original, which misses a class. Run with -Xverify:all.
  */
 final class VerifyTest {
 	private static final List<Path> PATH = Arrays.stream(System.getProperty("java.class.path")
@@ -57,24 +57,24 @@ final class VerifyTest {
 			Map<String, byte[]> out = Translator.of(program, libraries, o).run();
 			Map<String, String> bad = load(out, program);
 			System.out.println("verified " + jar.getFileName() + (chaos ? " chaos: " : ": ")
-				+ out.size() + " classes, " + plain.size() + " lack something, as published");
+				+ out.size() + " classes, " + plain.size() + " of the original do not link");
 			assertTrue(out.size() >= as.size(), "classes are missing");
 			bad.keySet().removeAll(plain.keySet());
-			/* A companion or lambda of one that lacks something. */
+			/* A companion or lambda of a class that does not link. */
 			bad.keySet().removeIf(n -> n.contains("$$") && plain.containsKey(n.substring(0,
 				n.indexOf("$$"))));
 			assertEquals(Map.of(), bad);
 		}
 	}
 
-	/** Links all classes; name to what went wrong. */
+	/** Links all classes. Returns name to what went wrong. */
 	private static Map<String, String> load(Map<String, byte[]> classes, ClassPath resources) {
 		PicoLoader l = new PicoLoader(classes, resources,
 			VerifyTest.class.getClassLoader());
 		Map<String, String> bad = new TreeMap<>();
 		for (String n : classes.keySet())
 			try {
-				/* Asking for methods links, and that verifies; nothing is initialised. */
+				/* This links the class, which verifies it; nothing is initialised. */
 				Class.forName(n.replace('/', '.'), false, l).getDeclaredMethods();
 			} catch (ClassNotFoundException | LinkageError e) {
 				bad.put(n, e.toString());

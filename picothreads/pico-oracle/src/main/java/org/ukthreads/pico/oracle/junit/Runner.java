@@ -17,9 +17,9 @@ import org.junit.platform.launcher.TestIdentifier;
 import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
 import org.junit.platform.launcher.core.LauncherFactory;
 
-/** Runs classes or single tests in the loader of the tests; tells each outcome. */
+/** Runs classes or single tests in the loader of the tests, and reports each outcome. */
 public final class Runner implements BiConsumer<List<Object>, BiConsumer<String, String>> {
-	/** What: classes, or ids of tests. To: a test's id, "ok" or what went wrong. */
+	/** what: classes, or ids of tests; to: gets a test's id, and "ok" or what went wrong. */
 	@Override
 	public void accept(List<Object> what, BiConsumer<String, String> to) {
 		List<DiscoverySelector> selected = new ArrayList<>();
@@ -32,7 +32,7 @@ public final class Runner implements BiConsumer<List<Object>, BiConsumer<String,
 		LauncherFactory.create().execute(r, new TestExecutionListener() {
 			@Override
 			public void executionFinished(TestIdentifier t, TestExecutionResult x) {
-				/* A container that fails takes its tests along: it counts as one. */
+				/* A container that fails counts as one: its tests do not run. */
 				boolean ok = x.getStatus() == TestExecutionResult.Status.SUCCESSFUL;
 				if (t.isTest() || !ok)
 					to.accept(t.getUniqueId(), ok ? "ok" : x.getStatus() + " "
