@@ -53,8 +53,8 @@ public class PicoDelayQueue<E extends Delayed> extends DelayQueue<E> implements 
 	}
 
 	/**
-	 * Waits for the earliest element's time, or for an earlier one to come. nanos
-	 * Long.MAX_VALUE: no limit; while there is none, that is no timed wait.
+	 * Waits until the earliest element is due, or for an earlier one to come. nanos
+	 * Long.MAX_VALUE: no limit; then a wait at an empty queue is not timed.
 	 */
 	private E first(long nanos) throws InterruptedException {
 		if (Thread.interrupted())
@@ -82,8 +82,8 @@ public class PicoDelayQueue<E extends Delayed> extends DelayQueue<E> implements 
 	}
 
 	/**
-	 * False: the head is another one already. Who is first at the gate waits for the head,
-	 * and is asked for all: so nobody queues there for one that is the head no longer.
+	 * False: the head is another one already. The gate asks only the first waiter, so none
+	 * may queue for an element that is no longer the head.
 	 */
 	private boolean queued(Sooner s) {
 		synchronized (gate()) {
@@ -94,7 +94,7 @@ public class PicoDelayQueue<E extends Delayed> extends DelayQueue<E> implements 
 		}
 	}
 
-	/** The head is another one. */
+	/** Waits until the head is another one. */
 	private static final class Sooner extends Gate.Node {
 		private static final long serialVersionUID = 1L;
 		private final PicoDelayQueue<?> q;

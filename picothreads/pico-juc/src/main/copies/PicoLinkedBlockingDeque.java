@@ -21,7 +21,7 @@ public class PicoLinkedBlockingDeque<E> extends LinkedBlockingDeque<E> implement
 		super(c);
 	}
 
-	/** In this class no rule makes it ours. */
+	/** The JDK's own: no rule applies inside this class. */
 	LinkedBlockingDeque<E> jdks(int n) {
 		return new LinkedBlockingDeque<>(n);
 	}

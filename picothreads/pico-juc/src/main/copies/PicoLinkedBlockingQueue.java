@@ -21,7 +21,7 @@ public class PicoLinkedBlockingQueue<E> extends LinkedBlockingQueue<E> implement
 		super(c);
 	}
 
-	/** In this class no rule makes it ours. */
+	/** The JDK's own: no rule applies inside this class. */
 	LinkedBlockingQueue<E> jdks(int n) {
 		return new LinkedBlockingQueue<>(n);
 	}

@@ -26,7 +26,7 @@ public class PicoPriorityBlockingQueue<E> extends PriorityBlockingQueue<E> imple
 		super(c);
 	}
 
-	/** In this class no rule makes it ours. */
+	/** The JDK's own: no rule applies inside this class. */
 	PriorityBlockingQueue<E> jdks(int n) {
 		return new PriorityBlockingQueue<>(11, comparator());
 	}

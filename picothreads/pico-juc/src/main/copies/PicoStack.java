@@ -4,7 +4,7 @@ package org.ukthreads.pico.juc;
 // = PicoVector: imports
 import java.util.Stack;
 
-/** java.util.Stack as PicoVector is Vector: between them lies the JDK's Stack. */
+/** java.util.Stack, as PicoVector; it extends the JDK's Stack, so it copies PicoVector. */
 @Pico
 public class PicoStack<E> extends Stack<E> implements Mutex {
 	private static final long serialVersionUID = 1L;
@@ -39,7 +39,7 @@ public class PicoStack<E> extends Stack<E> implements Mutex {
 
 	// = PicoVector: each under the monitor
 
-	/** On a stream: the JDK's. Private, so not for subclasses. */
+	/** Serialised as the JDK's. Private, so it does not apply to subclasses. */
 	private synchronized Object writeReplace() {
 		Stack<E> s = new Stack<>();
 		s.trimToSize();

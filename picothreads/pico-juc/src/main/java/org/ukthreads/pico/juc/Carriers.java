@@ -30,21 +30,21 @@ import org.ukthreads.pico.Pico;
 /*
  * JDK methods that call back, in plain Java, for calls whose function may suspend (the
  * rules are the `carry` lines; a call whose function never suspends keeps the JDK's
- * method). What is not here pins. @Pico: the collections and iterators may be the
- * program's, and suspend as well.
+ * method). JDK methods that are not here pin. @Pico: the collections and iterators may be
+ * the program's and suspend, too.
  */
 @Pico
 public final class Carriers {
 	private static final Keys KEYS = new Keys();
 
 	/**
-	 * Stands in for the bin lock of a ConcurrentMap: one computation of a key at a time. Of one
-	 * map and hash alone: who computes may wait for who computes another one.
+	 * Replaces the bin lock of a ConcurrentMap: one computation of a key at a time. It is for
+	 * one map and hash, because a computation may wait for that of another key.
 	 */
 	private static final class KeyLock {
 		final Map<?, ?> map;
 		final int hash;
-		/* Under the Keys. */
+		/* Guarded by the Keys. */
 		int users;
 		KeyLock next;
 
@@ -55,7 +55,7 @@ public final class Carriers {
 		}
 	}
 
-	/** The locks that somebody holds or wants. */
+	/** The locks that a thread holds or wants. */
 	private static final class Keys {
 		private final KeyLock[] buckets = new KeyLock[64];
 
@@ -92,7 +92,7 @@ public final class Carriers {
 
 	private Carriers() {}
 
-	/* What is a Mutex is ours: it calls the function under its lock. */
+	/* A Mutex is ours: it calls the function itself, under its lock. */
 
 	public static <T> void forEach(Iterable<T> i, Consumer<? super T> c) {
 		java.util.Objects.requireNonNull(c);
@@ -138,7 +138,7 @@ public final class Carriers {
 		return any;
 	}
 
-	/** These ask first and then remove, if they were asked without an exception. */
+	/** These test all elements first and then remove, if no test has thrown. */
 	private static <T> boolean removeTogether(Collection<T> c, Predicate<? super T> p) {
 		List<T> asked = new ArrayList<>();
 		BitSet goes = new BitSet();
@@ -152,7 +152,7 @@ public final class Carriers {
 			int k = next[0];
 			while (k < asked.size() && asked.get(k) != t)
 				k++;
-			/* One that came meanwhile was not asked. */
+			/* An element added meanwhile was not tested. */
 			if (k == asked.size())
 				return false;
 			next[0] = k + 1;
@@ -186,8 +186,8 @@ public final class Carriers {
 	}
 
 	/**
-	 * All elements of a list whose iterators set nothing, at once; false: somebody changed it
-	 * meanwhile, and nothing was done.
+	 * Replaces all elements at once, in a list whose iterators cannot set; false: the list has
+	 * changed meanwhile, and nothing was done.
 	 */
 	private static <T> boolean exchange(List<T> l, Object[] old, Object[] now) {
 		int[] next = {0};
@@ -294,7 +294,7 @@ public final class Carriers {
 		}
 	}
 
-	/** False: somebody else stored meanwhile. */
+	/** False: another thread stored meanwhile. */
 	private static <K, V> boolean store(Map<K, V> m, K key, V old, V v) {
 		if (!(m instanceof ConcurrentMap)) {
 			if (v == null)
@@ -308,7 +308,7 @@ public final class Carriers {
 		return v == null ? m.remove(key, old) : m.replace(key, old, v);
 	}
 
-	/* Sorting: stable, as the JDK's. */
+	/* Sorting: stable, as in the JDK. */
 
 	public static <T> void sort(List<T> l, Comparator<? super T> c) {
 		if (l instanceof Mutex) {

@@ -6,7 +6,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 
 /**
- * What calls of a Condition become: those of a program's own synchronizer are
+ * Calls of a Condition become these, because those of a program's own synchronizer are
  * ConditionObjects, whose methods are final.
  */
 public final class Conditions {

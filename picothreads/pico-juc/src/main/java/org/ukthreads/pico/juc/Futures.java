@@ -20,9 +20,9 @@ import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.Pico;
 
 /**
- * What Future.get and its kin become at the call site. Ours and the program's are called
- * as they are; the JDK's would block the carrier: a CompletableFuture unparks us when it
- * is done, anything else is waited for by a helper thread. @Pico: futures of the program.
+ * Calls of Future.get and its like become these. Our futures and the program's are called
+ * directly. The JDK's would block the carrier: a CompletableFuture unparks the caller when it
+ * is done, a helper thread waits for others. @Pico: futures of the program.
  */
 @Pico
 public final class Futures {
@@ -103,13 +103,13 @@ public final class Futures {
 			}
 			return true;
 		} finally {
-			/* What is done hangs at f no longer than until it is swept. */
+			/* A dependent that is done stays at f only until the next sweep. */
 			if (!f.isDone())
 				told.cancel(false);
 		}
 	}
 
-	/* ForkJoinTask: its pool's threads are the JVM's. */
+	/* ForkJoinTask: the threads of its pool are the JVM's. */
 
 	public static <V> V join(ForkJoinTask<V> t) {
 		return quietly(t, t::join);
@@ -150,7 +150,7 @@ public final class Futures {
 		}
 	}
 
-	/** Its tasks become ours: the futures park, the pool runs them. */
+	/** The tasks become ours: their get() parks, the pool runs them. */
 	public static <V> List<Future<V>> invokeAll(ExecutorService x,
 			Collection<? extends Callable<V>> tasks) throws InterruptedException {
 		return plain(x) ? x.invokeAll(tasks) : Submit.all(x, tasks, Long.MAX_VALUE);
@@ -179,7 +179,7 @@ public final class Futures {
 			: Submit.any(x, tasks, unit.toNanos(time));
 	}
 
-	/** ExecutorService.close, of Java 19: an interrupt makes it impatient. */
+	/** ExecutorService.close, of Java 19: an interrupt calls shutdownNow(). */
 	public static void close(ExecutorService x) {
 		if (plain(x)) {
 			try {
@@ -207,7 +207,7 @@ public final class Futures {
 			Thread.currentThread().interrupt();
 	}
 
-	/** Of one that is done the exception is its own: a helper's would be a copy with a cause. */
+	/** A done task throws its own exception; a helper would get a copy with a cause. */
 	private static <V> V quietly(ForkJoinTask<V> t, Callable<V> c) {
 		try {
 			return Fiber.isFiber() && !t.isDone() ? helped(c) : c.call();

@@ -9,39 +9,39 @@ import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.Room;
 
 /*
- * What every class here waits at: a guarded state and a queue of attempts.
+ * The classes here wait at a Gate: a guarded state and a queue of attempts.
  *
  *   pass(node):  under the guard, node.attempt() -- true --> through
  *                                                -- false -> queued; park until done
- *   changed():   under the guard, attempts of the queued nodes in order; who gets true is
- *                done (it already has what it wanted) and is unparked
+ *   changed():   under the guard, attempts of the queued nodes in order; a node that gets true
+ *                is done (it already has what it wanted) and is unparked
  *
- *   new --enter: attempt, nobody of its kind ahead--> done          (under the guard, all)
+ *   new --enter: attempt, none of its kind ahead----> done          (under the guard, all)
  *    |                                                 ^
- *    +--enter: no--> queued --serve: attempt-----------+   whoever changed the state
+ *    +--enter: no--> queued --serve: attempt-----------+   by the thread that changed the state
  *                    | | ^                             |
  *                    | | +-retry: no--+                |
- *                    | +-serve: wake--> woken --retry: attempt     (the waiter itself)
+ *                    | +-serve: wake--> woken --retry: attempt     (by the waiter itself)
  *                    |                    |
- *                    +--------------------+--leave: time-out, interrupt--> out
- *                                   (false once it is done: then the time-out is none and
- *                                   the interrupt is kept)
- *                       (or out by failed(), of one that could not wait: no memory, no stack;
- *                       once it is done, what it took goes back)
+ *                    +--------------------+--leave: timeout, interrupt--> out
+ *                                   (leave is false if it is done: the timeout is ignored, the
+ *                                   interrupt is kept)
+ *                       (or out by failed(), without memory or stack to wait;
+ *                       if it is done, what it took goes back)
  *
- * The attempt is run by whoever changed the state, on behalf of the waiter, so nothing is
- * raced for and nobody barges past the queue. Nodes of one kind are served in order; a
- * node that must wait does not hold up the other kind (puts and takes).
+ * The thread that changed the state makes the attempt for the waiter, so there is no race for
+ * the state and nothing barges past the queue. Nodes of one kind are served in order; a node
+ * that must wait does not hold up the other kind (puts and takes).
  *
- * Not so a patient node, which wants a lock that is not fair: it is woken when the lock is
- * free, and tries itself when it runs; who comes first takes it. Handed over, a lock is held by
- * who does not run yet, and everybody else must suspend, from the first queue on and for ever
- * (a convoy). Who was woken PATIENCE times for nothing is handed it all the same, so nobody
- * waits for ever.
+ * A patient node, which wants a lock that is not fair, differs: it is woken when the lock is
+ * free, and tries itself when it runs; the first comer gets the lock. After a hand-off, the
+ * holder would not run yet, and all others would have to suspend, from the first queue on and
+ * for ever (a convoy). A node woken PATIENCE times in vain is handed the lock all the same, so
+ * that it does not wait for ever.
  *
- * Whoever changes the state says ready() first: who waits is woken after the change, and a stack
- * that ends in there would leave a lock free with all asleep, or taken by who does not know. And
- * where nobody waits, nothing is called after the change.
+ * Call ready() before changing the state. Waiters are woken after the change, and a stack
+ * overflow there would leave a lock free with all asleep, or taken for a thread that does not
+ * know. If no thread waits, nothing is called after the change.
  *
  * The guard is the JVM's lock: the translator leaves it alone because no method that
  * locks it may suspend, and no other class locks a Gate.
@@ -55,14 +55,14 @@ class Gate implements Room, Serializable {
 		final Fiber fiber = Fiber.current();
 		/** 0 or 1. */
 		final int kind;
-		/** Under the guard, read without. */
+		/** Written under the guard, read without it. */
 		volatile boolean done;
-		/** It was told that the state may be right for it; under the guard, read without. */
+		/** It was woken to try itself; written under the guard, read without it. */
 		volatile boolean woken;
-		/** Woken so often in vain; under the guard. */
+		/** Wake-ups in vain; under the guard. */
 		private int passed;
 		Node next;
-		/** Where it is queued; under the guard. */
+		/** The gate where it is queued; under the guard. */
 		private Gate at;
 
 		Node(int kind) {
@@ -72,20 +72,20 @@ class Gate implements Room, Serializable {
 		/** Under the guard: takes what is wanted, or changes nothing. Never suspends. */
 		abstract boolean attempt();
 
-		/** It may be passed by: it is woken, and tries itself. */
+		/** Others may pass it: it is woken, and tries itself. */
 		boolean patient() {
 			return false;
 		}
 
-		/** Under the guard, of a patient one: could attempt() succeed now? */
+		/** Under the guard, for a patient node: could attempt() succeed now? */
 		boolean open() {
 			return true;
 		}
 
-		/** Under the guard, of one that is done, and whose thread cannot know: the reverse. */
+		/** Under the guard: reverses the attempt of a done node whose thread got an error. */
 		void undo() {}
 
-		/** Its thread, which waits for it at g, gets an error instead. */
+		/** Its thread's wait at g has ended with an error. */
 		void failed(Gate g) {
 			g.forget(this);
 		}
@@ -103,18 +103,18 @@ class Gate implements Room, Serializable {
 		}
 	}
 
-	/** For nothing so often, then a patient one is patient no more. */
+	/** After so many wake-ups in vain, a node is no longer patient. */
 	static final int PATIENCE = 8;
 
 	private final Object of;
-	/** Not null: somebody waits. */
+	/** Null: no thread waits. */
 	Node head;
 	private Node tail;
 	/** How many are queued, of kind 0 and of kind 1. */
 	private int zeros;
 	private int ones;
 
-	/** of: the lock or the queue, for those who wait at one that has a name. */
+	/** of: the lock or queue that it belongs to, for dumps and names of external objects. */
 	Gate(Object of) {
 		this.of = of;
 	}
@@ -125,7 +125,7 @@ class Gate implements Room, Serializable {
 	}
 
 	private synchronized void again(Node n) {
-		/* Whoever woke it did so elsewhere. */
+		/* It was woken where it was saved. */
 		n.woken = false;
 		Node x = head;
 		while (x != null && x != n)
@@ -139,7 +139,7 @@ class Gate implements Room, Serializable {
 	final synchronized boolean enter(Node n) {
 		if (once(n, n.patient()))
 			return true;
-		/* From here to the park no error may come: it would stay here. */
+		/* An error between here and the park would leave n queued. */
 		Fiber.room();
 		add(n);
 		return false;
@@ -158,7 +158,7 @@ class Gate implements Room, Serializable {
 		return true;
 	}
 
-	/** Under the guard: is there stack enough for serve()? It needs none while nobody waits. */
+	/** Under the guard: ensures stack for serve(), which needs none while no thread waits. */
 	final void ready() {
 		if (head != null)
 			Fiber.room();
@@ -187,7 +187,7 @@ class Gate implements Room, Serializable {
 		count(n, 1);
 	}
 
-	/** Under the guard: before all others. What it brings is there already; nobody waits for it. */
+	/** Under the guard: before all others. n carries an element; no thread waits for it. */
 	final void addFirst(Node n) {
 		n.next = head;
 		n.at = this;
@@ -197,7 +197,7 @@ class Gate implements Room, Serializable {
 		count(n, 1);
 	}
 
-	/** Gives up waiting; false: it was done in the meantime. */
+	/** Gives up waiting; false: n is already done. */
 	final synchronized boolean leave(Node n) {
 		if (n.done)
 			return false;
@@ -206,7 +206,7 @@ class Gate implements Room, Serializable {
 		return true;
 	}
 
-	/** As if it had never come. */
+	/** Removes n, or reverses its attempt. */
 	private synchronized void forget(Node n) {
 		if (n.done)
 			n.undo();
@@ -234,12 +234,12 @@ class Gate implements Room, Serializable {
 		return false;
 	}
 
-	/** Under the guard: the state has changed. */
+	/** Under the guard: serves the queue after a change of the state. */
 	final void serve() {
 		boolean again = true;
 		while (again && head != null) {
 			again = false;
-			/* The first of its kind that had to wait; those behind it need not be asked. */
+			/* The first of this kind must wait, so those behind it are not asked. */
 			boolean zero = false;
 			boolean one = false;
 			Node p = null;
@@ -266,7 +266,7 @@ class Gate implements Room, Serializable {
 		}
 	}
 
-	/** Under the guard, of one that is queued: true: it has what it wanted. */
+	/** Under the guard, for a queued node. True: it has what it wanted. */
 	private static boolean served(Node n) {
 		if (!n.patient() || n.passed >= PATIENCE)
 			return n.attempt();
@@ -277,7 +277,7 @@ class Gate implements Room, Serializable {
 		return false;
 	}
 
-	/** By the waiter, when it runs: true: it has what it wanted. */
+	/** By the waiter, when it runs. True: it has what it wanted. */
 	private synchronized boolean retry(Node n) {
 		if (n.done || !n.woken)
 			return n.done;
@@ -292,7 +292,7 @@ class Gate implements Room, Serializable {
 		return true;
 	}
 
-	/** Is n through? By the waiter. */
+	/** By the waiter: is n through? */
 	final boolean through(Node n) {
 		return n.done || n.woken && retry(n);
 	}
@@ -318,7 +318,7 @@ class Gate implements Room, Serializable {
 		return null;
 	}
 
-	/** Of a kind, in their order. */
+	/** The waiting threads of a kind, in order. */
 	final synchronized List<Thread> threads(int kind) {
 		List<Thread> l = new ArrayList<>();
 		for (Node n = head; n != null; n = n.next)
@@ -327,9 +327,9 @@ class Gate implements Room, Serializable {
 		return l;
 	}
 
-	/* --- waiting: these suspend, and where there is no memory for that, throw --- */
+	/* --- waiting: these suspend, or throw if there is no memory for that --- */
 
-	/** Until done; an interrupt is remembered. */
+	/** Waits until n is done; an interrupt is kept. */
 	final void await(Node n) {
 		boolean interrupted = false;
 		try {
@@ -359,7 +359,7 @@ class Gate implements Room, Serializable {
 			awaitInterruptibly(n);
 	}
 
-	/** Until done, of one that is queued. */
+	/** Waits until n, which is queued, is done. */
 	final void awaitInterruptibly(Node n) throws InterruptedException {
 		try {
 			while (!through(n)) {
@@ -372,7 +372,7 @@ class Gate implements Room, Serializable {
 		}
 	}
 
-	/** To an interrupt; when n was done first, the flag stays up. */
+	/** Throws if interrupted; if n was done first, the interrupt is kept. */
 	private void giveWay(Node n) throws InterruptedException {
 		if (n.done || !Thread.interrupted())
 			return;
@@ -381,7 +381,7 @@ class Gate implements Room, Serializable {
 		Thread.currentThread().interrupt();
 	}
 
-	/** False: the time is over. */
+	/** False: timed out. */
 	final boolean passIn(Node n, long nanos) throws InterruptedException {
 		if (Thread.interrupted())
 			throw new InterruptedException();
@@ -390,7 +390,7 @@ class Gate implements Room, Serializable {
 		return enter(n) || awaitIn(n, nanos);
 	}
 
-	/** False: the time is over, and it is no longer queued. */
+	/** False: timed out, and n is no longer queued. */
 	final boolean awaitIn(Node n, long nanos) throws InterruptedException {
 		long end = System.nanoTime() + Math.max(0, nanos);
 		try {

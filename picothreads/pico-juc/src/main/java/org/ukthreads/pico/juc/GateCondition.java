@@ -14,30 +14,30 @@ import org.ukthreads.pico.Pins;
 import org.ukthreads.pico.Room;
 
 /*
- * A condition of a lock that lives at a Gate. A waiter is in the list from `first` until it
- * is signalled, times out or is interrupted, then in the lock's gate like any other that
- * wants the lock; all under the guard of that gate:
+ * A condition of a lock that is a Gate. A waiter is in the list from `first` until it is
+ * signalled, times out or is interrupted, then queued at the lock's gate like others that
+ * want the lock; all under the guard of that gate:
  *
  *   holds --begin--> in the list --signal---------------------> queued --take--> done, holds
  *                        |                                        ^
- *                        +-- time-out, interrupt: abandon (mine) -+   (false: signalled first)
+ *                        +-- timeout, interrupt: abandon (mine) --+   (false: signalled first)
  */
 final class GateCondition implements Condition, Room, Serializable {
 	private static final long serialVersionUID = 2L;
 
-	/** The lock; all under the guard of its gate. */
+	/** The lock. All methods are called under the guard of its gate. */
 	interface Exclusive {
 		Gate gate();
 
-		/** IllegalMonitorStateException unless the caller holds it. */
+		/** Throws IllegalMonitorStateException unless the caller holds it. */
 		void owned();
 
 		int holds();
 
-		/** Gives it up however often it is held, and serves. */
+		/** Gives up all holds, and serves the queue. */
 		void release();
 
-		/** f takes it so many times over; false: it is not free. */
+		/** f takes it with so many holds; false: it is not free. */
 		boolean take(Fiber f, int holds);
 
 		boolean free();
@@ -77,7 +77,7 @@ final class GateCondition implements Condition, Room, Serializable {
 			return on.lock.take(fiber, holds);
 		}
 
-		/* It does not end without the lock. */
+		/* The wait must not end without the lock. */
 		@Override
 		void failed(Gate g) {
 			on.regain(this);
@@ -136,7 +136,7 @@ final class GateCondition implements Condition, Room, Serializable {
 		}
 	}
 
-	/** Who waits at c; IllegalArgumentException: it is another lock's. */
+	/** The threads that wait at c; IllegalArgumentException: c is another lock's. */
 	static List<Thread> waiters(Exclusive lock, Condition c) {
 		if (!(Objects.requireNonNull(c) instanceof GateCondition) || ((GateCondition) c).lock != lock)
 			throw new IllegalArgumentException("not owner");
@@ -149,7 +149,7 @@ final class GateCondition implements Condition, Room, Serializable {
 		return l;
 	}
 
-	/** Out of the list and back to the lock, unless a signal did it. */
+	/** Moves w from the list to the lock's queue; false: a signal has done so. */
 	private boolean abandon(Wait w) {
 		synchronized (lock.gate()) {
 			if (w.signalled || w.done)
@@ -170,7 +170,7 @@ final class GateCondition implements Condition, Room, Serializable {
 		}
 	}
 
-	/** It could not suspend, so its OS thread waits for the lock; a signal was not for it. */
+	/** w could not suspend, so its OS thread waits for the lock; passes on a signal. */
 	private void regain(Wait w) {
 		boolean mine = abandon(w);
 		Pins.enter();
@@ -274,7 +274,7 @@ final class GateCondition implements Condition, Room, Serializable {
 		return pass(true, System.nanoTime() + left(deadline));
 	}
 
-	/** Nanoseconds until then, 0 when it is over. */
+	/** Nanoseconds until the deadline, 0 if it has passed. */
 	static long left(Date deadline) {
 		long ms = Math.max(0, deadline.getTime()) - System.currentTimeMillis();
 		return TimeUnit.MILLISECONDS.toNanos(Math.max(0, ms));

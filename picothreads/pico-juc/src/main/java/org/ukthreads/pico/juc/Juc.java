@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.ukthreads.pico.Blocking;
 import org.ukthreads.pico.PicoThread;
 
-/** What static methods of java.util.concurrent become: Executors, TimeUnit, Process. */
+/** Calls of methods of Executors, TimeUnit and Process become these. */
 public final class Juc {
 	private Juc() {}
 
@@ -28,7 +28,7 @@ public final class Juc {
 		}
 	}
 
-	/** Executors.callable: the JDK's would be its frame below the task. */
+	/** Executors.callable: the JDK's would leave a JDK frame below the task. */
 	private static final class Adapter<T> implements Callable<T> {
 		private final Runnable task;
 		private final T result;
@@ -64,8 +64,8 @@ public final class Juc {
 	}
 
 	/**
-	 * Its threads have the caller's class loader. The access-control context is not carried:
-	 * doPrivileged would be a frame of the JDK's below every task.
+	 * Its threads have the caller's class loader, but not its access-control context:
+	 * doPrivileged would leave a JDK frame below every task.
 	 */
 	public static ThreadFactory privilegedThreadFactory() {
 		ClassLoader l = Thread.currentThread().getContextClassLoader();

@@ -8,7 +8,7 @@ import org.ukthreads.pico.Pins;
 
 /*
  * The queue under a program's own AbstractQueuedSynchronizer. Unlike at a Gate, the waiter
- * itself tries, for tryAcquire is the program's code:
+ * itself tries, because tryAcquire is the program's code:
  *
  *   acquire:  try -- no --> queued; while not the first, or the try fails: park
  *   release:  the first one is unparked
@@ -16,18 +16,18 @@ import org.ukthreads.pico.Pins;
  *
  *   trying --no--> queued --first, and the try succeeds--> out: the next, if it shares
  *                    |  ^ unparked and not first, or the try fails: parks again
- *                    +--time-out, interrupt, the try throws--> out: the next, whatever it is
+ *                    +--timeout, interrupt, the try throws---> out: the next, shared or not
  *
- * Whoever leaves without passing may have had the wake-up of a release: hence `whatever`.
- * The first is still queued while it tries, so a release in that moment unparks it for
- * nothing; an exclusive one holds the lock then, and its own release wakes the next.
+ * A waiter that leaves without passing may have used up the wake-up of a release, so it always
+ * unparks the next. The first waiter is still queued while it tries, so a release at that moment
+ * unparks it in vain; if it is exclusive, it holds the lock, and its own release wakes the next.
  *
  * A condition's waiter (Waiters): in its list --signal--> in the queue, signalled --through-->
- * holds; or --time-out, interrupt: abandon, false once signalled--> in the queue --through-->
- * holds, not signalled. Who signals puts it into the queue: it is there before it has run.
+ * holds; or --timeout, interrupt: abandon, false once signalled--> in the queue --through-->
+ * holds, not signalled. signal() itself queues the waiter, so it is there before it runs.
  */
 final class Line {
-	/** 0 or more: through, and so much is left for others; negative: not now. */
+	/** 0 or more: it succeeds, and so much is left for others; negative: not now. */
 	interface Try {
 		long attempt();
 	}
@@ -50,7 +50,7 @@ final class Line {
 	private static final class Waiter {
 		final Fiber fiber = Fiber.current();
 		final boolean shared;
-		/** Of a condition. */
+		/** Only for a waiter of a condition. */
 		boolean signalled;
 
 		Waiter(boolean shared) {
@@ -58,7 +58,7 @@ final class Line {
 		}
 	}
 
-	/** Under this. */
+	/** Guarded by this. */
 	private final List<Waiter> queue = new ArrayList<>(0);
 	private boolean contended;
 
@@ -71,7 +71,7 @@ final class Line {
 		return queue.get(0) == w;
 	}
 
-	/** next: unpark the first one that is left, whatever it is; else if it is shared. */
+	/** Unparks the first of the rest if `next` is set or it is shared. */
 	private void leave(Waiter w, boolean next) {
 		Waiter n;
 		synchronized (this) {
@@ -91,19 +91,19 @@ final class Line {
 			n.fiber.unpark();
 	}
 
-	/** Interrupts are remembered. */
+	/** An interrupt is kept. */
 	void acquire(Try t, boolean shared) {
 		if (t.attempt() >= 0)
 			return;
 		Waiter w = new Waiter(shared);
-		/* From here to the park no error may come. */
+		/* An error between here and the park would leave w queued. */
 		Fiber.room();
 		add(w);
 		if (pass(w, t))
 			Thread.currentThread().interrupt();
 	}
 
-	/** Until w, which is queued, is through; true: it was interrupted, and the flag is down. */
+	/** Waits until w, which is queued, passes; true: interrupted, and the flag is cleared. */
 	private boolean pass(Waiter w, Try t) {
 		boolean interrupted = false;
 		boolean ok = false;
@@ -116,14 +116,14 @@ final class Line {
 			ok = true;
 		} finally {
 			leave(w, !ok);
-			/* The program's own try has thrown: nobody else puts it up again. */
+			/* The program's try has thrown, so the caller does not restore the interrupt. */
 			if (!ok && interrupted)
 				Thread.currentThread().interrupt();
 		}
 		return interrupted;
 	}
 
-	/** False: the time is over. nanos Long.MAX_VALUE: no limit. */
+	/** False: timed out. nanos Long.MAX_VALUE: no limit. */
 	boolean acquire(Try t, boolean shared, long nanos) throws InterruptedException {
 		if (Thread.interrupted())
 			throw new InterruptedException();
@@ -133,7 +133,7 @@ final class Line {
 			return false;
 		long end = System.nanoTime() + nanos;
 		Waiter w = new Waiter(shared);
-		/* From here to the park no error may come. */
+		/* An error between here and the park would leave w queued. */
 		Fiber.room();
 		add(w);
 		boolean ok = false;
@@ -162,7 +162,7 @@ final class Line {
 		return contended;
 	}
 
-	/** Somebody else is before the caller. */
+	/** Another thread is before the caller. */
 	synchronized boolean others() {
 		return !queue.isEmpty() && queue.get(0).fiber != Fiber.current();
 	}
@@ -171,7 +171,7 @@ final class Line {
 		return !queue.isEmpty() && !queue.get(0).shared;
 	}
 
-	/** kind 0: all; 1: who wants it alone; 2: who would share it. First come, first. */
+	/** In order. kind 0: all; 1: exclusive waiters; 2: shared ones. */
 	synchronized List<Thread> threads(int kind) {
 		List<Thread> l = new ArrayList<>();
 		for (Waiter w : queue)
@@ -180,7 +180,7 @@ final class Line {
 		return l;
 	}
 
-	/** A condition of a synchronizer: its waiters, in order. Guarded by itself. */
+	/** The waiters of a synchronizer's condition, in order. Guarded by this. */
 	static final class Waiters {
 		private final List<Waiter> queue = new ArrayList<>(0);
 
@@ -190,7 +190,7 @@ final class Line {
 			return w;
 		}
 
-		/** Out, unless a signal was first. to: null, or where it queues for the lock then. */
+		/** Removes w unless it is signalled. to: null, or where w then queues for the lock. */
 		private synchronized boolean abandon(Waiter w, Line to) {
 			if (w.signalled || !queue.contains(w))
 				return false;
@@ -204,7 +204,7 @@ final class Line {
 			return w.signalled;
 		}
 
-		/** Its first one queues at `to` from now on; null: there is none. */
+		/** Moves the first waiter to `to`; null: there is none. */
 		private synchronized Waiter take(Line to) {
 			if (queue.isEmpty())
 				return null;
@@ -261,7 +261,7 @@ final class Line {
 				Thread.currentThread().interrupt();
 		}
 
-		/** It could not suspend, so its OS thread waits for the lock; a signal was not for it. */
+		/** w could not suspend, so its OS thread waits for the lock; passes on a signal. */
 		private void regain(Waiter w, Sync s, long n) {
 			boolean mine = abandon(w, s.line());
 			boolean interrupted;
@@ -277,7 +277,7 @@ final class Line {
 				Thread.currentThread().interrupt();
 		}
 
-		/** The state to restore; the waiter leaves if the lock cannot be given up. */
+		/** Releases the lock; returns the state to restore. If that fails, w leaves. */
 		private long left(Waiter w, Sync s) {
 			boolean ok = false;
 			try {

@@ -2,7 +2,7 @@
 package org.ukthreads.pico.juc;
 
 /**
- * What locks itself with a monitor of ours: by this type no lock of a Gate can be meant. What
- * takes functions here calls them in translated code (see Carriers).
+ * A collection that locks itself with a monitor of ours. Locks are told apart by static type,
+ * and no Gate has this type. Its methods call functions in translated code (see Carriers).
  */
 interface Mutex {}

@@ -15,7 +15,7 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** A thread for each task; what newVirtualThreadPerTaskExecutor gives. */
+/** A thread for each task, for newVirtualThreadPerTaskExecutor and its like. */
 final class PerTaskExecutor extends AbstractExecutorService implements AutoCloseable {
 	private final Gate gate = new Gate(this);
 	private final ThreadFactory factory;
@@ -71,7 +71,7 @@ final class PerTaskExecutor extends AbstractExecutorService implements AutoClose
 	private void begun(Thread t) {
 		synchronized (gate) {
 			if (shut)
-				throw new RejectedExecutionException("shut down");
+				throw new RejectedExecutionException("the executor is shut down");
 			threads.add(t);
 		}
 	}
@@ -81,7 +81,7 @@ final class PerTaskExecutor extends AbstractExecutorService implements AutoClose
 		Task k = new Task(this, java.util.Objects.requireNonNull(r));
 		Thread t = factory.newThread(k);
 		if (t == null)
-			throw new RejectedExecutionException("no thread");
+			throw new RejectedExecutionException("the thread factory returned null");
 		k.thread = t;
 		begun(t);
 		boolean ok = false;

@@ -9,9 +9,9 @@ import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.Members;
 
 /**
- * What a program's AbstractQueuedSynchronizer extends. The JDK's methods that block are
- * final: their calls become the static ones here; the state is the JDK's. What can be
- * shared is in Line: the JDK has this class twice, for int and for long.
+ * The superclass of a program's AbstractQueuedSynchronizer. The JDK's methods that block are
+ * final: their calls become the static ones here; the state is the JDK's. Line has what this
+ * class shares with its other version: the JDK has one for int and one for long.
  */
 public abstract class PicoAbstractQueuedSynchronizer extends AbstractQueuedSynchronizer {
 	private static final long serialVersionUID = 1L;
@@ -25,7 +25,7 @@ public abstract class PicoAbstractQueuedSynchronizer extends AbstractQueuedSynch
 		line = new Line();
 	}
 
-	/** Of a subclass that was serialised under the JDK's names: nothing of ours is there. */
+	/** For a subclass that was serialised under the JDK's names, without our data. */
 	private void readObjectNoData() {
 		line = new Line();
 	}
@@ -165,7 +165,7 @@ public abstract class PicoAbstractQueuedSynchronizer extends AbstractQueuedSynch
 			.replaceFirst("(non)?empty queue", q + "empty queue");
 	}
 
-	/** What `new ConditionObject()` makes: its methods are final, see Conditions. */
+	/** Made by `new ConditionObject()`. Its methods are final: see Conditions. */
 	public static final class On extends AbstractQueuedSynchronizer.ConditionObject
 			implements Line.Sync {
 		private static final long serialVersionUID = 1L;
@@ -177,7 +177,7 @@ public abstract class PicoAbstractQueuedSynchronizer extends AbstractQueuedSynch
 			this.of = ours(of);
 		}
 
-		/** The JDK's, for Written: in this class no rule makes it ours. */
+		/** The JDK's own, for Written: no rule applies inside this class. */
 		AbstractQueuedSynchronizer.ConditionObject jdks() {
 			return of.new ConditionObject();
 		}

@@ -15,7 +15,7 @@ import org.ukthreads.pico.Snapshot;
 
 /**
  * ArrayBlockingQueue whose put and take park the pico thread: see QueueGate. The other queues
- * have what they share with it from here: src/main/copies.
+ * copy sections of it: src/main/copies.
  */
 public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements Room.Of {
 	private static final long serialVersionUID = 1L;
@@ -33,7 +33,7 @@ public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements 
 		super(capacity, fair, c);
 	}
 
-	/** In this class no rule makes it ours. */
+	/** The JDK's own: no rule applies inside this class. */
 	ArrayBlockingQueue<E> jdks(int n) throws IOException {
 		return new ArrayBlockingQueue<>(n, Resolved.isFair(this));
 	}
@@ -60,7 +60,7 @@ public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements 
 
 	/* --- the gate --- */
 
-	/** Null while the superclass's constructor or readObject calls what is ours. */
+	/** The field is null while the superclass's constructor or readObject calls us. */
 	private QueueGate<E> gate() {
 		return gate != null ? gate : (gate = new Items());
 	}
@@ -72,7 +72,7 @@ public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements 
 
 	/* --- on a stream --- */
 
-	/** The JDK's, for Written. Under the guard elements go, by an iterator, but none come. */
+	/** The JDK's own, for Written. Under the guard iterators may remove, but nothing adds. */
 	Collection<E> jdks() throws IOException {
 		int free;
 		Object[] all;
@@ -105,7 +105,7 @@ public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements 
 		gate = g != null ? g : gate();
 	}
 
-	/** Of a subclass that was serialised under the JDK's names: nothing of ours is there. */
+	/** For a subclass that was serialised under the JDK's names, without our data. */
 	private void readObjectNoData() {
 		gate = gate();
 	}
@@ -153,7 +153,7 @@ public class PicoArrayBlockingQueue<E> extends ArrayBlockingQueue<E> implements 
 
 	/* --- what else adds or removes --- */
 
-	/* It may throw in between: whoever waits looks again. */
+	/* They may throw halfway: waiters are served all the same. */
 
 	@Override
 	public boolean remove(Object o) {

@@ -18,30 +18,30 @@ import org.ukthreads.pico.PicoThread;
 
 /*
  * CompletableFuture whose functions may block. The value, cancelling and joining are the
- * JDK's; what depends on it hangs here, so that no JDK frame lies between one function and
+ * JDK's; dependents are kept here, so that no JDK frame lies between one function and
  * the next:
  *
- *   complete --> super.complete, then the reactions, last come first, each with what they
- *                complete in turn (a list, not recursion)
+ *   complete --> super.complete, then the reactions, last come first, each followed by those
+ *                of the future that it completes (a list, not recursion)
  *   reaction: a function of value and exception, run here or in a thread of its own; its
  *             result completes the next future
  *
- * What runs asynchronously without an executor gets a daemon thread of its own: there is no
+ * An asynchronous function without an executor gets a daemon thread of its own: there is no
  * pool to exhaust.
  */
 public class PicoCompletableFuture<T> extends CompletableFuture<T> {
-	/** How the one future is made from the other. */
+	/** How one future is made from another. */
 	private interface Step<T, U> {
-		/** Completes `to`, now or later. e as it was thrown, or null. */
+		/** Completes `to`, now or later. e: as it was thrown, or null. */
 		void take(T v, Throwable e, PicoCompletableFuture<U> to) throws Throwable;
 	}
 
 	private static final class Reaction<T, U> {
 		final PicoCompletableFuture<U> to;
 		final Step<? super T, U> step;
-		/** Null: in the thread that completes. */
+		/** Null: runs in the thread that completes. */
 		final Executor in;
-		/** Nothing of the program's is called for an exception: that passes without `in`. */
+		/** An exception calls no code of the program, so it passes without `in`. */
 		final boolean values;
 		Reaction<T, ?> next;
 
@@ -53,7 +53,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 			this.values = values;
 		}
 
-		/** What it completed, whose reactions are due; null: nothing yet. */
+		/** Returns the future that it completed, whose reactions are due, or null. */
 		PicoCompletableFuture<U> run(PicoCompletableFuture<T> from) {
 			if (in == null || to.done() || values && from.failed())
 				return act(from);
@@ -108,7 +108,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 		t.start();
 	};
 
-	/** As it is, before CompletionExceptions are put around it. */
+	/** The outcome before it is wrapped in a CompletionException. */
 	private Outcome<T> outcome() {
 		Outcome<T> o = new Outcome<>();
 		super.whenComplete(o);
@@ -128,7 +128,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 		return super.completeExceptionally(wrapped(e));
 	}
 
-	/* What subclasses may override or refuse. */
+	/* These ask super: subclasses may override the public ones, or make them throw. */
 
 	private boolean done() {
 		return super.isDone();
@@ -142,7 +142,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 		return super.getNow(null);
 	}
 
-	/** What the program gets: a subclass may have it be of its own kind. */
+	/** The future for the program: a subclass may make one of its own type. */
 	@SuppressWarnings("unchecked")
 	private <U> PicoCompletableFuture<U> made() {
 		return (PicoCompletableFuture<U>) this.<U>newIncompleteFuture();
@@ -175,13 +175,13 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 			if (++hung >= sweepAt)
 				sweep();
 		}
-		/* Completed behind our back (by the JDK): fire() takes it, or has taken it. */
+		/* The JDK may have completed this without a fire(); a second one does no harm. */
 		if (done())
 			fire();
 		return true;
 	}
 
-	/** Under the guard: what was completed by others (of an anyOf) hangs no longer. */
+	/** Under the guard: drops reactions whose future is already done (of an anyOf). */
 	private void sweep() {
 		Reaction<T, ?> last = null;
 		int n = 0;
@@ -317,7 +317,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 		return this;
 	}
 
-	/** In a thread of its own, which ends early when this is done. */
+	/** Runs r in a thread of its own, which ends early when this is done. */
 	private void after(long time, TimeUnit unit, Runnable r) {
 		java.util.Objects.requireNonNull(unit);
 		if (done())
@@ -359,7 +359,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 				"[Not completed, " + n + " dependents]");
 	}
 
-	/* --- static methods: what their calls become --- */
+	/* --- calls of the JDK's static methods become these --- */
 
 	public static <U> CompletableFuture<U> supplyAsync(Supplier<U> s) {
 		return supplyAsync(s, ASYNC);
@@ -436,7 +436,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 		return any;
 	}
 
-	/* --- what depends on one --- */
+	/* --- dependents of one --- */
 
 	private <U> PicoCompletableFuture<U> apply(Executor in,
 			Function<? super T, ? extends U> f) {
@@ -580,7 +580,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 		return except(null, f);
 	}
 
-	/** Java 12, as the three that follow. */
+	/** Java 12, as the next four public ones. */
 	public CompletableFuture<T> exceptionallyAsync(Function<Throwable, ? extends T> f) {
 		return except(defaultExecutor(), f);
 	}
@@ -616,7 +616,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 		return recover(java.util.Objects.requireNonNull(in), f);
 	}
 
-	/** Is completed as s is. */
+	/** Completes this as s is completed. */
 	final void follow(CompletionStage<? extends T> s) {
 		if (s instanceof PicoCompletableFuture) {
 			((PicoCompletableFuture<? extends T>) s).lead(this);
@@ -673,16 +673,16 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 		return compose(java.util.Objects.requireNonNull(in), f);
 	}
 
-	/* --- what depends on two --- */
+	/* --- dependents of two --- */
 
 	private <U, V> PicoCompletableFuture<V> both(Executor in, CompletionStage<? extends U> o,
 			BiFunction<? super T, ? super U, ? extends V> f) {
 		java.util.Objects.requireNonNull(f);
 		PicoCompletableFuture<U> b = new PicoCompletableFuture<>();
 		b.follow(o);
-		/* As the JDK: an exception that is there already passes through the executor. */
+		/* As in the JDK, an exception that is already there passes through the executor. */
 		boolean values = !done() || !b.done();
-		/* When both are done: then this one's outcome counts first. */
+		/* Done when both are done; an exception of this counts first. */
 		PicoCompletableFuture<Void> two = new PicoCompletableFuture<>();
 		then(two, null, false, (v, e, mid) ->
 			b.then(new PicoCompletableFuture<Void>(), null, false, (w, x, end) -> {
@@ -767,7 +767,7 @@ public class PicoCompletableFuture<T> extends CompletableFuture<T> {
 		return runBoth(java.util.Objects.requireNonNull(in), o, r);
 	}
 
-	/** The first of two to be done. */
+	/** Done as the first of the two. */
 	@SuppressWarnings("unchecked")
 	private <V> PicoCompletableFuture<V> first(CompletionStage<? extends V> o) {
 		PicoCompletableFuture<V> f = made();

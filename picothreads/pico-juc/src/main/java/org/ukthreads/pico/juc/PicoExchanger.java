@@ -9,19 +9,19 @@ import org.ukthreads.pico.Members;
 import org.ukthreads.pico.Room;
 
 /**
- * Exchanger: who comes second finds the first one at the gate. Where that one got an error
- * instead (no memory for its frames), its partner is gone already, and so its node stays with
- * what it was given: whoever comes next takes that and leaves its own in its place.
+ * Exchanger: the second thread finds the first at the gate. If the first then gets an error
+ * (no memory for its frames), its partner has already gone. So its node stays with the item
+ * that it was given; the next thread takes that item and leaves its own in its place.
  */
 public class PicoExchanger<V> extends Exchanger<V> implements Room.Of {
 	private final Gate gate = new Gate(this);
 
-	/** Waits for a partner, who gives and takes. */
+	/** Waits for a partner, which swaps the items. */
 	private static final class Meet extends Gate.Node {
 		private static final long serialVersionUID = 2L;
 		private final Gate gate;
 		private Object item;
-		/** Its thread knows nothing of it any more; under the guard. */
+		/** Its thread got an error and no longer waits; under the guard. */
 		private boolean left;
 
 		Meet(Gate gate, Object item) {
@@ -30,7 +30,7 @@ public class PicoExchanger<V> extends Exchanger<V> implements Room.Of {
 			this.item = item;
 		}
 
-		/** Under the guard: with the first of those who came before; false: there is none. */
+		/** Under the guard: swaps with the first in the queue; false: there is none. */
 		boolean met() {
 			Meet p = (Meet) gate.head;
 			if (p == null)
@@ -69,7 +69,7 @@ public class PicoExchanger<V> extends Exchanger<V> implements Room.Of {
 		if (Thread.interrupted())
 			throw new InterruptedException();
 		Meet m = new Meet(gate, x);
-		/* One that cannot wait must not stay: whom it met would give to nobody. */
+		/* If m were queued and could not wait, a partner's item would be lost. */
 		Fiber.room();
 		synchronized (gate) {
 			m.done = m.met();

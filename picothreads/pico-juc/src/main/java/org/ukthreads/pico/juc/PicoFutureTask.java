@@ -10,13 +10,13 @@ import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.Members;
 
 /**
- * FutureTask whose task may suspend and whose get parks. It begins where there is stack enough to
- * end it, and who waits is told even where the program's done() throws.
+ * FutureTask whose task may suspend and whose get parks. It begins only with enough stack to
+ * end, and waiters are woken even if the program's done() throws.
  */
 public class PicoFutureTask<V> extends FutureTask<V> {
 	private final Gate gate = new Gate(this);
 	/* Under the gate's guard. */
-	/** Null once it is done: it may hold much. */
+	/** Null once it is done: it may hold much memory. */
 	private Callable<V> task;
 	private Thread runner;
 	private boolean started;
@@ -44,7 +44,7 @@ public class PicoFutureTask<V> extends FutureTask<V> {
 		}
 	}
 
-	/** The task, to be run; null: not now. */
+	/** The task to run; null: it has been started or is done. */
 	private Callable<V> begin() {
 		Fiber.room();
 		Thread me = Thread.currentThread();
@@ -65,7 +65,7 @@ public class PicoFutureTask<V> extends FutureTask<V> {
 		}
 	}
 
-	/* A subclass may do so itself, and so may we: in either case somebody may be waiting. */
+	/* Called by subclasses, too; in any case threads may be waiting. */
 
 	@Override
 	protected void set(V v) {

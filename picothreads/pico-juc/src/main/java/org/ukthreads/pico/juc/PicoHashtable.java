@@ -24,7 +24,7 @@ public class PicoHashtable<K, V> extends Hashtable<K, V> implements Mutex {
 	private transient volatile Set<Map.Entry<K, V>> entries;
 	private transient volatile Collection<V> values;
 
-	/* As the JDK's table is, so that the copy on a stream has the same order. */
+	/* As in the JDK's table, so that the serialised copy has the same order. */
 	private transient int capacity = 11;
 	private transient float load = 0.75f;
 
@@ -162,7 +162,7 @@ public class PicoHashtable<K, V> extends Hashtable<K, V> implements Mutex {
 		return super.replace(k, v);
 	}
 
-	/* The views: the JDK's are of Collections.synchronizedSet, too, but under its lock. */
+	/* The JDK's views are Collections.synchronizedSet's, too, but under the JDK's lock. */
 
 	@Pico
 	private static final class View<E> extends Synchronized.OfSet<E> {
@@ -192,7 +192,7 @@ public class PicoHashtable<K, V> extends Hashtable<K, V> implements Mutex {
 		}
 	}
 
-	/** Only remove() takes the lock in the JDK's. */
+	/** As in the JDK, only remove() takes the lock. */
 	@Pico
 	private static final class Removing<E> implements Iterator<E> {
 		private final Mutex mutex;
@@ -239,7 +239,7 @@ public class PicoHashtable<K, V> extends Hashtable<K, V> implements Mutex {
 		return c != null ? c : (values = new Values<>(super.values(), this));
 	}
 
-	/* What takes functions calls them here, in the JDK's order, and looks for changes as it. */
+	/* Functions are called here, in the JDK's order and with its checks for changes. */
 
 	@Override
 	public synchronized void forEach(BiConsumer<? super K, ? super V> f) {
@@ -253,7 +253,7 @@ public class PicoHashtable<K, V> extends Hashtable<K, V> implements Mutex {
 		}
 	}
 
-	/** The entries in their order, and what throws if there are others later. */
+	/** Lists the entries in order; the result throws if the table changes later. */
 	private Iterator<?> list(List<K> ks, List<V> vs) {
 		super.forEach((k, v) -> {
 			ks.add(k);
@@ -280,7 +280,7 @@ public class PicoHashtable<K, V> extends Hashtable<K, V> implements Mutex {
 		}
 	}
 
-	/** What there is to a key after a function's turn. */
+	/** Stores a function's result for a key. */
 	private V store(Iterator<?> check, K k, V old, V v) {
 		Vectors.check(check);
 		if (v != null)
@@ -323,13 +323,13 @@ public class PicoHashtable<K, V> extends Hashtable<K, V> implements Mutex {
 		return store(check, k, old, old == null ? v : f.apply(old, v));
 	}
 
-	/** On a stream: the JDK's. Private, so not for subclasses. */
+	/** Serialised as the JDK's. Private, so it does not apply to subclasses. */
 	private synchronized Object writeReplace() {
 		Hashtable<K, V> t = new Hashtable<>(capacity, load);
 		List<K> ks = new ArrayList<>();
 		List<V> vs = new ArrayList<>();
 		list(ks, vs);
-		/* What is put last is the first of its chain. */
+		/* The entry put last is the first in its chain. */
 		for (int n = ks.size(); --n >= 0;)
 			t.put(ks.get(n), vs.get(n));
 		return t;

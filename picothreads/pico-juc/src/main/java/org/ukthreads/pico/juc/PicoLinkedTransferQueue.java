@@ -20,9 +20,9 @@ import org.ukthreads.pico.NeverBlocks;
 import org.ukthreads.pico.Room;
 
 /**
- * LinkedTransferQueue. The elements are here, each with the one who waits until it is taken,
- * if somebody does; takers wait at the gate. Who changes anything has stack enough for those whom
- * that wakes, and for its own wait.
+ * LinkedTransferQueue. The elements are here, each with the waiter for its transfer, if there
+ * is one; takers wait at the gate. Before a change, Fiber.room() ensures enough stack to wake
+ * other threads and to wait.
  */
 public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implements Room.Of {
 	private static final long serialVersionUID = 1L;
@@ -32,10 +32,10 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 	private transient Cell<E> tail = head;
 	private transient int size;
 
-	/** The first one is no element. */
+	/** The first one holds no element. */
 	private static final class Cell<E> {
 		final E e;
-		/** Done when e is taken; null: nobody waits. */
+		/** Done when e is taken; null: no thread waits. */
 		final Given given;
 		Cell<E> next;
 		boolean out;
@@ -101,7 +101,7 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 		return gate;
 	}
 
-	/** The JDK's, for Written: in this class no rule makes it ours. */
+	/** The JDK's own, for Written: no rule applies inside this class. */
 	LinkedTransferQueue<E> jdks() {
 		return new LinkedTransferQueue<>(this);
 	}
@@ -110,13 +110,13 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 		s.defaultWriteObject();
 	}
 
-	/** What super has read is ours to keep. */
+	/** Takes over the elements that super has read. */
 	private void readObject(ObjectInputStream s) throws IOException, ClassNotFoundException {
 		s.defaultReadObject();
 		readObjectNoData();
 	}
 
-	/** Of a subclass that was serialised under the JDK's names, too. */
+	/** Also for a subclass that was serialised under the JDK's names. */
 	private void readObjectNoData() {
 		gate = new Gate(this);
 		head = new Cell<>(null, null);
@@ -134,7 +134,7 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 		return c;
 	}
 
-	/** Under the guard: c, after p, leaves, and who waits for that goes on. */
+	/** Under the guard: removes c, which follows p, and wakes its waiter. */
 	private void drop(Cell<E> p, Cell<E> c) {
 		p.next = c.next;
 		if (tail == c)
@@ -145,7 +145,7 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 			Gate.finish(c.given);
 	}
 
-	/** Gives up a transfer; false: it was taken. */
+	/** Removes c; false: it was taken. */
 	private boolean withdraw(Cell<E> c) {
 		Fiber.room();
 		return out(c);
@@ -167,7 +167,7 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 	@Override
 	public void put(E e) {
 		Objects.requireNonNull(e);
-		/* Null while super's readObject calls us: it keeps it for now. */
+		/* Null while super's readObject calls this: super keeps e for now. */
 		if (gate == null) {
 			super.put(e);
 			return;
@@ -197,7 +197,7 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 		return offer(e);
 	}
 
-	/** Null: a taker has it; else the cell that is to be waited for. */
+	/** Null: a taker has it; else the cell to wait for. */
 	private Cell<E> give(E e) {
 		Objects.requireNonNull(e);
 		Fiber.room();
@@ -258,7 +258,7 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 			}
 			return true;
 		} catch (RuntimeException | Error e) {
-			/* It could not wait. */
+			/* It could not suspend. */
 			out(c);
 			throw e;
 		}
@@ -284,7 +284,7 @@ public class PicoLinkedTransferQueue<E> extends LinkedTransferQueue<E> implement
 	public E poll(long time, TimeUnit unit) throws InterruptedException {
 		Fiber.room();
 		Take<E> t = new Take<>(this);
-		/* The JDK's looks at the interrupt only when it would have to wait. */
+		/* As in the JDK, an interrupt counts only if this has to wait. */
 		return gate.once(t, false) || gate.passIn(t, unit.toNanos(time)) ? t.got : null;
 	}
 

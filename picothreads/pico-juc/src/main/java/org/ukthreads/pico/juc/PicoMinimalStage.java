@@ -6,7 +6,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
-/** Java 9's stage that nobody outside completes or asks. */
+/** Java 9's stage that its users can neither complete nor query. */
 final class PicoMinimalStage<T> extends PicoCompletableFuture<T> {
 	private static UnsupportedOperationException no() {
 		return new UnsupportedOperationException();

@@ -14,11 +14,11 @@ import org.ukthreads.pico.Room;
  *
  *   arrive: --unarrived  --> 0, not the root: the parent's arrive
  *                        --> 0, the root:     advancing; onAdvance, outside of the guard,
- *                                             for it is the program's and may block;
- *                                             then phase + 1, and who waits goes on
+ *                                             as it is the program's and may block;
+ *                                             then phase + 1, and the waiters go on
  *
- * A child takes note of a new phase when it is next used (`seen`). Who arrives has stack enough to
- * end the phase if onAdvance() has not, or nobody ever would.
+ * A child takes note of a new phase when it is next used (`seen`). arrive() ensures enough stack
+ * to end the phase even if onAdvance() overflows; otherwise the phase would never end.
  */
 public class PicoPhaser extends Phaser implements Room.Of {
 	private static final int MAX_PARTIES = 0xffff;
@@ -51,7 +51,7 @@ public class PicoPhaser extends Phaser implements Room.Of {
 			enrol(parties);
 	}
 
-	/** Does not wait: of a child, the parties come later. */
+	/** Does not wait: the parties of a child come later. */
 	private PicoPhaser(int parties, PicoPhaser parent) {
 		if (parties < 0 || parties > MAX_PARTIES)
 			throw new IllegalArgumentException("Illegal number of parties");
@@ -70,7 +70,7 @@ public class PicoPhaser extends Phaser implements Room.Of {
 		return gate;
 	}
 
-	/** Under the guard: a phase that has ended elsewhere. */
+	/** Under the guard: notes a phase that has ended elsewhere. */
 	private void look() {
 		if (seen != root.phase) {
 			seen = root.phase;
@@ -78,7 +78,7 @@ public class PicoPhaser extends Phaser implements Room.Of {
 		}
 	}
 
-	/** Under the guard: has it arrived, as a whole? Then nobody joins before the next phase. */
+	/** Under the guard: have all arrived? Then no party joins before the next phase. */
 	private boolean isThrough() {
 		look();
 		if (parties > 0)
@@ -154,7 +154,7 @@ public class PicoPhaser extends Phaser implements Room.Of {
 		}
 	}
 
-	/** The phase of this arrival; advance() is to be called when root.advancing was set. */
+	/** Returns the phase of this arrival. If it sets last[0], the caller calls advance(). */
 	private int arrive(boolean leave, boolean[] last) {
 		synchronized (gate) {
 			look();
@@ -184,7 +184,7 @@ public class PicoPhaser extends Phaser implements Room.Of {
 		}
 	}
 
-	/** The last one to arrive. */
+	/** By the last thread to arrive. */
 	private void advance() {
 		boolean end = false;
 		boolean ok = false;
@@ -245,13 +245,13 @@ public class PicoPhaser extends Phaser implements Room.Of {
 		}
 	}
 
-	/** Null: that phase is over. All that are queued wait for the same one. */
+	/** Null: that phase is over. All queued threads wait for the same phase. */
 	private Next queued(int p) {
 		synchronized (gate) {
 			if (root.phase != p)
 				return null;
 			Next n = new Next(root, p);
-			/* From here to the park no error may come. */
+			/* An error between here and the park would leave n queued. */
 			Fiber.room();
 			gate.add(n);
 			return n;
@@ -300,7 +300,7 @@ public class PicoPhaser extends Phaser implements Room.Of {
 		}
 	}
 
-	/** Phaser.getPhase is final: what its calls become. */
+	/** Calls of Phaser.getPhase, which is final, become this. */
 	public static int getPhase(Phaser p) {
 		return p instanceof PicoPhaser ? ((PicoPhaser) p).root.phase : p.getPhase();
 	}

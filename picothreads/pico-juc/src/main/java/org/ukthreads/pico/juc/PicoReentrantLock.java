@@ -13,7 +13,7 @@ import org.ukthreads.pico.Members;
 import org.ukthreads.pico.Room;
 import org.ukthreads.pico.Snapshot;
 
-/** ReentrantLock; who comes first takes one that is not fair (Gate: patient nodes). */
+/** ReentrantLock. The first comer gets one that is not fair (Gate: patient nodes). */
 public class PicoReentrantLock extends ReentrantLock implements Room.Of {
 	private static final long serialVersionUID = 1L;
 	private transient Held gate;
@@ -27,7 +27,7 @@ public class PicoReentrantLock extends ReentrantLock implements Room.Of {
 		gate = new Held(this, fair);
 	}
 
-	/** Who holds it, and how often; under its guard. */
+	/** The owner and its holds; under the guard. */
 	private static final class Held extends Gate
 			implements GateCondition.Exclusive, Room.Owned {
 		private static final long serialVersionUID = 2L;
@@ -124,7 +124,7 @@ public class PicoReentrantLock extends ReentrantLock implements Room.Of {
 		return gate;
 	}
 
-	/** The JDK's, for Written: in this class no rule makes it ours. */
+	/** The JDK's own, for Written: no rule applies inside this class. */
 	static ReentrantLock jdks(boolean fair) {
 		return new ReentrantLock(fair);
 	}
@@ -140,7 +140,7 @@ public class PicoReentrantLock extends ReentrantLock implements Room.Of {
 		gate = h != null ? h : new Held(this, isFair());
 	}
 
-	/** Of a subclass that was serialised under the JDK's names: nothing of ours is there. */
+	/** For a subclass that was serialised under the JDK's names, without our data. */
 	private void readObjectNoData() {
 		gate = new Held(this, isFair());
 	}

@@ -16,8 +16,8 @@ import org.ukthreads.pico.Room;
 import org.ukthreads.pico.Snapshot;
 
 /**
- * ReentrantReadWriteLock; downgrading and re-entry as there. Of one that is not fair a writer
- * takes what is free (Gate: patient nodes), a reader does not pass who waits.
+ * ReentrantReadWriteLock, with its downgrading and re-entry. If it is not fair, a writer takes
+ * it when it is free (Gate: patient nodes), a reader does not pass waiting threads.
  */
 public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implements Room.Of {
 	private static final long serialVersionUID = 1L;
@@ -44,7 +44,7 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 		return write;
 	}
 
-	/** Who holds what; under the gate's guard. */
+	/** The holders; under the gate's guard. */
 	private static final class Held extends Gate
 			implements GateCondition.Exclusive, Room.Owned {
 		private static final long serialVersionUID = 2L;
@@ -168,7 +168,7 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 		return held;
 	}
 
-	/** The JDK's, for Written: in this class no rule makes it ours. */
+	/** The JDK's own, for Written: no rule applies inside this class. */
 	static ReentrantReadWriteLock jdks(boolean fair) {
 		return new ReentrantReadWriteLock(fair);
 	}
@@ -186,14 +186,14 @@ public class PicoReentrantReadWriteLock extends ReentrantReadWriteLock implement
 		write = new Write(this);
 	}
 
-	/** Of a subclass that was serialised under the JDK's names: nothing of ours is there. */
+	/** For a subclass that was serialised under the JDK's names, without our data. */
 	private void readObjectNoData() {
 		held = new Held(this, isFair());
 		read = new Read(this);
 		write = new Write(this);
 	}
 
-	/** Who holds some of it already does not queue behind those who wait for it. */
+	/** A thread that holds some of it already does not queue behind the waiters. */
 	private boolean again(boolean shared) {
 		synchronized (held) {
 			Fiber me = Fiber.current();

@@ -46,7 +46,7 @@ public class PicoScheduledThreadPoolExecutor extends ScheduledThreadPoolExecutor
 		pool = new Pool(core, (BlockingQueue) delayed, f, h);
 	}
 
-	/** The workers; hooks go to the executor that the program sees. */
+	/** The workers; its hooks call those of the executor that the program sees. */
 	private final class Pool extends PicoThreadPoolExecutor {
 		Pool(int core, BlockingQueue<Runnable> q, ThreadFactory f,
 				RejectedExecutionHandler h) {
@@ -81,7 +81,7 @@ public class PicoScheduledThreadPoolExecutor extends ScheduledThreadPoolExecutor
 		/** 0: once; > 0: fixed rate; < 0: fixed delay. */
 		private final long period;
 		private volatile long at;
-		/** What the program has made of this: that is in the queue. */
+		/** What decorateTask() made of this: it is in the queue. */
 		private RunnableScheduledFuture<V> outer = this;
 
 		Task(PicoScheduledThreadPoolExecutor x, Callable<V> c, long at, long period) {
@@ -136,7 +136,7 @@ public class PicoScheduledThreadPoolExecutor extends ScheduledThreadPoolExecutor
 		}
 	}
 
-	/** When a delay is over. What is in the queue must not lie too far apart to be compared. */
+	/** When a delay is over. Times in the queue must be near enough to be compared. */
 	private long after(long delay) {
 		long now = System.nanoTime();
 		long d = Math.max(0, delay);

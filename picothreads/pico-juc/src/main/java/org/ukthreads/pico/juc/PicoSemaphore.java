@@ -11,7 +11,7 @@ import org.ukthreads.pico.Members;
 import org.ukthreads.pico.Room;
 import org.ukthreads.pico.Snapshot;
 
-/** Semaphore; who comes first takes the permits of one that is not fair (Gate). */
+/** Semaphore. The first comer gets the permits of one that is not fair (Gate). */
 public class PicoSemaphore extends Semaphore implements Room.Of {
 	private static final long serialVersionUID = 1L;
 	private transient Gate gate = new Gate(this);
@@ -31,7 +31,7 @@ public class PicoSemaphore extends Semaphore implements Room.Of {
 		return gate;
 	}
 
-	/** The JDK's, for Written: in this class no rule makes it ours. */
+	/** The JDK's own, for Written: no rule applies inside this class. */
 	Semaphore jdks() {
 		return new Semaphore(availablePermits(), isFair());
 	}
@@ -47,7 +47,7 @@ public class PicoSemaphore extends Semaphore implements Room.Of {
 		gate = g != null ? g : new Gate(this);
 	}
 
-	/** Of a subclass that was serialised under the JDK's names: nothing of ours is there. */
+	/** For a subclass that was serialised under the JDK's names, without our data. */
 	private void readObjectNoData() {
 		gate = new Gate(this);
 		permits = super.availablePermits();

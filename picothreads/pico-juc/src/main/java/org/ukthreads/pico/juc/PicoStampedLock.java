@@ -15,9 +15,9 @@ import org.ukthreads.pico.Room;
 import org.ukthreads.pico.Snapshot;
 
 /*
- * StampedLock: not re-entrant, and not fair: a writer takes what is free (Gate: patient
- * nodes), a reader does not pass who waits. Stamps have the JDK's layout, so
- * that its static tests of stamps hold:
+ * StampedLock: not re-entrant and not fair. A writer takes it when it is free (Gate: patient
+ * nodes), a reader does not pass waiting threads. Stamps have the JDK's layout, so that its
+ * static tests of stamps work:
  *
  *   version (from bit 8) | 128 written | 1..126 read
  *
@@ -88,7 +88,7 @@ public class PicoStampedLock extends StampedLock implements Room.Of {
 		return gate;
 	}
 
-	/** The JDK's, for Written: in this class no rule makes it ours. */
+	/** The JDK's own, for Written: no rule applies inside this class. */
 	static StampedLock jdks() {
 		return new StampedLock();
 	}
@@ -111,13 +111,13 @@ public class PicoStampedLock extends StampedLock implements Room.Of {
 		readers = s.readInt();
 	}
 
-	/** Of a subclass that was serialised under the JDK's names: nothing of ours is there. */
+	/** For a subclass that was serialised under the JDK's names, without our data. */
 	private void readObjectNoData() {
 		gate = new Gate(this);
 		version = 256;
 	}
 
-	/* --- to lock --- */
+	/* --- locking --- */
 
 	private long lock(boolean shared) {
 		Acquire a = new Acquire(this, shared);
@@ -189,7 +189,7 @@ public class PicoStampedLock extends StampedLock implements Room.Of {
 		}
 	}
 
-	/** super's part is its fence: what was read before stays before. */
+	/** super.validate() is called for its fence: earlier reads stay before it. */
 	@Override
 	public boolean validate(long stamp) {
 		super.validate(stamp);
@@ -198,7 +198,7 @@ public class PicoStampedLock extends StampedLock implements Room.Of {
 		}
 	}
 
-	/* --- to unlock --- */
+	/* --- unlocking --- */
 
 	private boolean holds(long stamp, boolean shared) {
 		return (stamp & ~READ) == (state() & ~READ) && (shared
@@ -260,7 +260,7 @@ public class PicoStampedLock extends StampedLock implements Room.Of {
 		return tryUnlock(true);
 	}
 
-	/* --- to change; 0: it cannot be had now, or the stamp is no longer good --- */
+	/* --- converting; 0: not available now, or the stamp is not valid --- */
 
 	@Override
 	public long tryConvertToWriteLock(long stamp) {
@@ -337,7 +337,7 @@ public class PicoStampedLock extends StampedLock implements Room.Of {
 				: "[Unlocked]");
 	}
 
-	/* --- as the other interfaces --- */
+	/* --- as Lock and ReadWriteLock --- */
 
 	private static final class View implements Lock {
 		private final PicoStampedLock l;

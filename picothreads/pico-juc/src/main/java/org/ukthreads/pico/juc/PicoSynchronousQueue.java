@@ -15,7 +15,7 @@ public class PicoSynchronousQueue<E> extends SynchronousQueue<E> implements Room
 	private static final long serialVersionUID = 2L;
 	private transient Gate gate = new Gate(this);
 	private final boolean fair;
-	/** It comes from a snapshot: what is loaded with it knows this very object. */
+	/** Loaded from a snapshot: other loaded objects refer to this very object. */
 	private transient boolean kept;
 
 	public PicoSynchronousQueue() {
@@ -32,7 +32,7 @@ public class PicoSynchronousQueue<E> extends SynchronousQueue<E> implements Room
 		return gate;
 	}
 
-	/** The JDK's, for Written: in this class no rule makes it ours. */
+	/** The JDK's own, for Written: no rule applies inside this class. */
 	SynchronousQueue<E> jdks() {
 		return new SynchronousQueue<>(fair);
 	}
@@ -48,12 +48,12 @@ public class PicoSynchronousQueue<E> extends SynchronousQueue<E> implements Room
 		kept = s.readBoolean();
 	}
 
-	/** Java 25 keeps its fairness in what no stream brings back. */
+	/** Java 25 does not serialise what its fairness depends on: a new queue is made. */
 	private Object readResolve() {
 		return kept ? this : new PicoSynchronousQueue<E>(fair);
 	}
 
-	/** Of a subclass that was serialised under the JDK's names: nothing of ours is there. */
+	/** For a subclass that was serialised under the JDK's names, without our data. */
 	private void readObjectNoData() {
 		gate = new Gate(this);
 	}
@@ -100,7 +100,7 @@ public class PicoSynchronousQueue<E> extends SynchronousQueue<E> implements Room
 			return true;
 		}
 
-		/** Who put it has gone; it is there for the next. */
+		/** The thread that put it has gone; the next taker gets it. */
 		@Override
 		void undo() {
 			Put p = new Put(gate, got);

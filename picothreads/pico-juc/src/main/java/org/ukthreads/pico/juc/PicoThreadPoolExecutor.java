@@ -21,8 +21,8 @@ import org.ukthreads.pico.Members;
 
 /*
  * ThreadPoolExecutor, with its documented order: a new thread below the core size, then
- * the queue, then a new thread below the maximum, then the handler. The superclass is
- * there for its type alone; its workers are never started.
+ * the queue, then a new thread below the maximum, then the handler. The superclass only
+ * gives the type; its workers are never started.
  */
 public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 	private final Gate gate = new Gate(this);
@@ -61,7 +61,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 		keepAlive = unit.toNanos(time);
 	}
 
-	/** The queue that was given: a program may override getQueue(), even to refuse. */
+	/** The constructor's queue: a program may override getQueue(), even to throw. */
 	private BlockingQueue<Runnable> tasks() {
 		return super.getQueue();
 	}
@@ -72,7 +72,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 		private Thread thread;
 		/** Under the pool's guard. */
 		private boolean busy;
-		/** Who found it idle and is about to interrupt it; written under the guard. */
+		/** How many threads found it idle and will interrupt it; written under the guard. */
 		private volatile int knocks;
 
 		Worker(PicoThreadPoolExecutor pool, Runnable first) {
@@ -97,7 +97,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 		}
 	}
 
-	/** Who found the worker idle has interrupted it: nobody will interrupt its task for that. */
+	/** Waits for interrupts meant for the idle worker, so that they do not hit its task. */
 	private static final class Quiet extends Gate.Node {
 		private final Worker w;
 
@@ -123,7 +123,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 	}
 
 	private void run(Worker w, Runnable r) {
-		/* An interrupt was for the idle worker, unless the pool stops. */
+		/* An interrupt was meant for the idle worker, unless the pool stops. */
 		boolean stopped = busy(w, true);
 		if (w.knocks > 0)
 			gate.pass(new Quiet(w));
@@ -174,10 +174,10 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 	}
 
 	/*
-	 * The queue may be the program's, and its methods may suspend: it is not asked under the
-	 * gate. Its answer may be old then. Who ends on an old "empty" is replaced by leave(),
-	 * which asks once more when the worker is out of the set: whoever offers a task after that
-	 * sees a pool without it.
+	 * The queue may be the program's, and its methods may suspend, so it is not asked under the
+	 * guard. Its answer may be old then. exit() replaces a worker that ends on an old "empty":
+	 * leave() asks once more when the worker is out of the set. A thread that offers a task
+	 * after that sees a pool without it.
 	 */
 	private boolean mustEnd(Worker w, boolean timedOut) {
 		boolean empty = tasks().isEmpty();
@@ -185,7 +185,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 			if (stop || shut && empty)
 				return true;
 			boolean spare = workers.size() > max || timedOut && timedNow();
-			/* out of the set at once, or others, too, would go for the same reason */
+			/* Out of the set at once, or others would end for the same reason, too. */
 			return spare && (workers.size() > 1 || empty) && workers.remove(w);
 		}
 	}
@@ -213,7 +213,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 		fewer();
 	}
 
-	/** Shut, and the last task was taken by another one: they would wait for ever. */
+	/** Workers that would wait for ever: the pool is shut, and the last task is taken. */
 	private List<Worker> idleForNothing() {
 		if (!isShutdown() || !tasks().isEmpty())
 			return java.util.Collections.emptyList();
@@ -249,7 +249,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 		}
 	}
 
-	/** True once: nothing is left. */
+	/** True once: no worker and no task is left. */
 	private boolean ended() {
 		boolean stopped;
 		synchronized (gate) {
@@ -316,7 +316,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 		return ok;
 	}
 
-	/** The factory took its time. */
+	/** The pool may have been shut while the factory made the thread. */
 	private boolean mayStart(Runnable first) {
 		synchronized (gate) {
 			return !stop && !(shut && first != null);
@@ -439,7 +439,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 		List<Runnable> left = new ArrayList<>();
 		BlockingQueue<Runnable> q = tasks();
 		q.drainTo(left);
-		/* What a delay queue does not give away before its time. */
+		/* drainTo() of a delay queue leaves what is not yet due. */
 		if (!q.isEmpty())
 			for (Object r : q.toArray())
 				if (q.remove(r))
@@ -463,7 +463,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 		fewer();
 	}
 
-	/** Fewer tasks: that may have been all, and who is idle would wait for ever. */
+	/** After a removal: it may have been the last task, and idle workers would wait for ever. */
 	final void fewer() {
 		interrupt(idleForNothing(), true);
 		tryEnd();
@@ -590,7 +590,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 			start(null, true);
 	}
 
-	/** Who is idle looks whether it is one too many. */
+	/** Idle workers look whether there are too many. */
 	private void tooMany(int most) {
 		List<Worker> ws;
 		synchronized (gate) {
@@ -661,7 +661,7 @@ public class PicoThreadPoolExecutor extends ThreadPoolExecutor {
 		return start(null, true);
 	}
 
-	/** At least one worker, also where the core has none. */
+	/** Starts a worker below the core size, or if there is none. */
 	final void ensureOne() {
 		if (!start(null, true) && getPoolSize() == 0)
 			start(null, false);

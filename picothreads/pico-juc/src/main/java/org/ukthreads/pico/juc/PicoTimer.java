@@ -15,8 +15,8 @@ import org.ukthreads.pico.Members;
 import org.ukthreads.pico.PicoThread;
 
 /**
- * java.util.Timer on a pico thread. The constructor of the JDK's starts a thread of the
- * JVM, which is ended at once.
+ * java.util.Timer on a pico thread. The JDK's constructor starts a JVM thread, which is
+ * ended at once.
  */
 public class PicoTimer extends Timer {
 	private static final AtomicInteger NUMBER = new AtomicInteger();
@@ -24,7 +24,7 @@ public class PicoTimer extends Timer {
 
 	/** What the thread runs. */
 	private static final class Queue implements Runnable {
-		/** Under this. */
+		/** Guarded by this. */
 		private final PriorityQueue<PicoTimerTask> tasks =
 			new PriorityQueue<>(Comparator.comparingLong((PicoTimerTask t) -> t.next));
 		private boolean closed;
@@ -64,7 +64,7 @@ public class PicoTimer extends Timer {
 			return gone.size();
 		}
 
-		/** The task that is due, ready for its next turn; null: wait[0] milliseconds. */
+		/** The task that is due, already set for its next turn; null: wait wait[0] ms. */
 		private synchronized PicoTimerTask due(long[] wait) {
 			for (PicoTimerTask t; (t = tasks.peek()) != null;) {
 				synchronized (t.lock()) {

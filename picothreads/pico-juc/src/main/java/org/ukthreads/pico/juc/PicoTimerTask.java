@@ -3,9 +3,9 @@ package org.ukthreads.pico.juc;
 
 import java.util.TimerTask;
 
-/** What a program's TimerTask extends. */
+/** The superclass of a program's TimerTask. */
 public abstract class PicoTimerTask extends TimerTask {
-	/* Under this. NEW, QUEUED, DONE (ran once), CANCELLED. */
+	/* Guarded by lock(). DONE: ran once. */
 	static final int NEW = 0, QUEUED = 1, DONE = 2, CANCELLED = 3;
 	int state;
 	/** Milliseconds. */

@@ -20,9 +20,9 @@ import java.util.stream.StreamSupport;
 import org.ukthreads.pico.Pico;
 
 /*
- * java.util.Vector under a monitor of ours, as the program's own locks on it are: each method
- * that the JDK synchronizes, with the JDK's (and its lock) inside. It adds no fields to a stream:
- * where a subclass of the program's is read, this class may be missing.
+ * java.util.Vector under a monitor of ours, which the program's own locks on it use: each
+ * method that the JDK synchronizes, with the JDK's (and its lock) inside. It adds no
+ * serialised fields, because this class may be missing where a program's subclass is read.
  */
 @Pico
 public class PicoVector<E> extends Vector<E> implements Mutex {
@@ -174,7 +174,7 @@ public class PicoVector<E> extends Vector<E> implements Mutex {
 		return super.remove(k);
 	}
 
-	/* Those that only call others: no frame of the JDK's between, which would pin. */
+	/* Methods that only call others: the JDK's would be a frame between, which pins. */
 
 	@Override
 	public boolean contains(Object x) {
@@ -282,7 +282,7 @@ public class PicoVector<E> extends Vector<E> implements Mutex {
 		return new Vectors.ListItr<>(this, super.listIterator(k));
 	}
 
-	/** The JDK's takes its lock at the first element. */
+	/** The JDK's spliterator takes its lock at the first element. */
 	@Override
 	public synchronized Spliterator<E> spliterator() {
 		return super.spliterator();
@@ -293,7 +293,7 @@ public class PicoVector<E> extends Vector<E> implements Mutex {
 		return new Vectors.Elements<>(this, super.elements());
 	}
 
-	/* What takes functions calls them here, not in a frame of the JDK's. */
+	/* Functions are called here, not below a JDK frame. */
 
 	@Override
 	public synchronized void forEach(Consumer<? super E> f) {
@@ -312,7 +312,7 @@ public class PicoVector<E> extends Vector<E> implements Mutex {
 		return removeTogether(f);
 	}
 
-	/** Asks for all first. */
+	/** Tests all elements first. */
 	private synchronized boolean removeTogether(Predicate<? super E> f) {
 		int was = modCount;
 		Object[] a = elementData;
@@ -355,7 +355,7 @@ public class PicoVector<E> extends Vector<E> implements Mutex {
 
 	/* --- on a stream --- */
 
-	/** On a stream: the JDK's. Private, so not for subclasses. */
+	/** Serialised as the JDK's. Private, so it does not apply to subclasses. */
 	private synchronized Object writeReplace() {
 		Vector<E> v = new Vector<>(elementData.length, capacityIncrement);
 		v.addAll(this);

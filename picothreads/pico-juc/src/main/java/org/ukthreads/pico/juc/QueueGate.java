@@ -10,10 +10,10 @@ import java.util.function.Consumer;
 import org.ukthreads.pico.NeverBlocks;
 
 /**
- * What the blocking queues share: puts and takes are attempts on the JDK's own queue, which
- * keeps the elements and whose lock is held for a few instructions; who must wait does so
+ * What the blocking queues share. Puts and takes are attempts on the JDK's own queue, which
+ * keeps the elements and holds its lock for a few instructions; threads that must wait do so
  * here (the states of a waiter: Gate). Kind 0 puts, kind 1 takes. Each queue extends another
- * class of the JDK: what they have in common beside this is the text of PicoArrayBlockingQueue.
+ * class of the JDK, so other common text is copied from PicoArrayBlockingQueue.
  */
 abstract class QueueGate<E> extends Gate {
 	private static final long serialVersionUID = 1L;
@@ -22,10 +22,10 @@ abstract class QueueGate<E> extends Gate {
 		super(of);
 	}
 
-	/** The JDK's own operations; a deque has a first end, too. */
+	/** The JDK's own operations. last: at which end, for a deque. */
 	abstract boolean in(E e, boolean last);
 
-	/** Null: there is none. */
+	/** Null: there is no element. */
 	abstract E out(boolean last);
 
 	private static final class Put<E> extends Gate.Node {
@@ -72,8 +72,8 @@ abstract class QueueGate<E> extends Gate {
 	}
 
 	/**
-	 * Under the guard: taken for who could not wait for it, it is the first again at that end.
-	 * Where others have filled its place since, the one at the other end waits for room.
+	 * Under the guard: e, taken for a thread that could not wait, becomes the first again at
+	 * that end. If the queue is full by now, the element at the other end waits in a Put.
 	 */
 	private void back(E e, boolean last) {
 		List<E> all = new ArrayList<>();
@@ -90,7 +90,7 @@ abstract class QueueGate<E> extends Gate {
 
 	final boolean add(E e, boolean last) {
 		if (!offer(e, last))
-			throw new IllegalStateException("full");
+			throw new IllegalStateException("queue full");
 		return true;
 	}
 
@@ -119,7 +119,7 @@ abstract class QueueGate<E> extends Gate {
 		return passIn(t, unit.toNanos(time)) ? t.got : null;
 	}
 
-	/** The JDK's iterator, which calls nothing of the program's; what it removes makes room. */
+	/** The JDK's iterator, which calls no code of the program; a removal may let a put in. */
 	final Iterator<E> iterator(Iterator<E> i) {
 		return new Iterator<E>() {
 			@Override

@@ -6,7 +6,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.ukthreads.pico.Room;
 
-/** Who waits for a lock: what calls of the JDK's final methods become. */
+/** The threads that wait for a lock. Calls of the JDK's final methods become these. */
 public final class Queued {
 	private Queued() {}
 

@@ -38,18 +38,17 @@ import java.util.concurrent.locks.StampedLock;
 import org.ukthreads.pico.Internal;
 
 /*
- * What was serialised under the JDK's names, by a program that was not translated, and is read
- * by one that is: each lock, queue and collection that a rule replaces becomes ours before
- * anybody holds it. The JDK's own would lock the carrier: two threads of one carrier would both
- * be inside, without a word.
+ * A translated program reads what an untranslated one has serialised under the JDK's names:
+ * each lock, queue and collection that a rule replaces becomes ours before the program gets it.
+ * The JDK's own would lock the carrier, and two threads of one carrier would both be inside,
+ * without any error.
  *
  * One of these belongs to one stream. A lock, its conditions and its two halves come as objects
- * of their own, in any order, and have in common the Sync that they refer to: that is the key.
- * Nobody may look into it from here, but what an object's serial form refers to can be seen by
- * writing it, to nowhere.
+ * of their own, in any order, and share the Sync that they refer to: that is the key. Its field
+ * is not accessible, but writing an object (to memory) shows what its serial form refers to.
  *
- * Rejected: other descriptors in the place of the JDK's (readClassDescriptor), which the
- * program's resolveClass would see: those that list what they allow would refuse them. Objects
+ * Rejected: other descriptors in place of the JDK's (readClassDescriptor), because the program's
+ * resolveClass would see them, and one with a list of allowed classes would refuse them. Objects
  * that refer back to a queue that is not read yet keep the JDK's, as with any readResolve.
  */
 @Internal
@@ -60,10 +59,10 @@ public final class Resolved {
 
 	private static final Map<String, Kind> KINDS = new HashMap<>();
 
-	/** Of a Sync. */
+	/** By their Sync. */
 	private final Map<Object, Object> locks = new IdentityHashMap<>();
 
-	/** What takes the place of what was read. */
+	/** Returns the replacement of an object that was read. */
 	public Object of(Object o) throws IOException {
 		if (o == null || o.getClass().getClassLoader() != null)
 			return o;
@@ -90,7 +89,7 @@ public final class Resolved {
 		wrappers();
 	}
 
-	/** A serial form: what it refers to, in order, written as so many nulls. */
+	/** A serial form: the objects that it refers to, in order, each written as null. */
 	private static final class Form extends ObjectOutputStream {
 		final List<Object> parts = new ArrayList<>();
 		private final ByteArrayOutputStream bytes;
@@ -119,7 +118,7 @@ public final class Resolved {
 			return null;
 		}
 
-		/** Counted from the end. */
+		/** The last n bytes. */
 		ByteBuffer last(int n) {
 			return ByteBuffer.wrap(bytes.toByteArray(), bytes.size() - n, n).slice();
 		}
@@ -129,13 +128,13 @@ public final class Resolved {
 		return Form.of(o).parts;
 	}
 
-	/** What a lock or a condition is about. */
+	/** The synchronizer of a lock or condition. */
 	private static Object sync(Object o) throws IOException {
 		for (Object x : parts(o))
 			if (x instanceof AbstractQueuedSynchronizer
 					|| x instanceof AbstractQueuedLongSynchronizer)
 				return x;
-		throw new IllegalStateException(o.getClass() + " without a synchronizer");
+		throw new IllegalStateException(o.getClass() + " has no synchronizer");
 	}
 
 	private Object lock(Object sync) {
@@ -157,14 +156,14 @@ public final class Resolved {
 		if (sync instanceof PicoAbstractQueuedLongSynchronizer)
 			return new PicoAbstractQueuedLongSynchronizer.On(
 				(PicoAbstractQueuedLongSynchronizer) sync);
-		/* An untranslated class's, which waits as the JDK does. */
+		/* A condition of an untranslated class waits as in the JDK. */
 		if (sync.getClass().getClassLoader() != null)
 			return (Condition) o;
 		Object l = lock(sync);
 		return (l instanceof Lock ? (Lock) l : ((ReadWriteLock) l).writeLock()).newCondition();
 	}
 
-	/* --- what holds elements --- */
+	/* --- queues and collections --- */
 
 	private static <C extends Collection<Object>> C filled(C c, Object from) {
 		c.addAll(Arrays.asList(((Collection<?>) from).toArray()));
@@ -211,7 +210,7 @@ public final class Resolved {
 	}
 
 	private static void collections() {
-		/* The last of its form: how much it grows by, how many, the elements, the end. */
+		/* Its form ends with: increment, count, the elements (null), end of data. */
 		kind(Vector.class, (r, o) -> filled(new PicoVector<>(((Vector<?>) o).capacity(),
 			Form.of(o).last(4 + 4 + 1 + 1).getInt(0)), o));
 		kind(Stack.class, (r, o) -> {
@@ -224,20 +223,20 @@ public final class Resolved {
 	}
 
 	/**
-	 * As large, for it shows in what order the elements come. The last bytes of its form: load
-	 * factor, threshold, a block's two, how large it is, how many, keys and values, the end.
+	 * Of the same capacity, which shows in the order of the elements. Its form ends with: load
+	 * factor, threshold, block header, capacity, count, keys and values, end of data.
 	 */
 	private static PicoHashtable<Object, Object> table(Hashtable<?, ?> t) throws IOException {
 		ByteBuffer b = Form.of(t).last(4 + 4 + 2 + 4 + 4 + 2 * t.size() + 1);
 		PicoHashtable<Object, Object> ours = new PicoHashtable<>(b.getInt(10), b.getFloat(0));
 		List<Map.Entry<?, ?>> all = new ArrayList<>(t.entrySet());
-		/* What is put last is the first of its chain. */
+		/* The entry put last is the first in its chain. */
 		for (int n = all.size(); --n >= 0;)
 			ours.put(all.get(n).getKey(), all.get(n).getValue());
 		return ours;
 	}
 
-	/** What one wraps, and what it locks; null: another's mutex, which is not ours. */
+	/** inside: the wrapped collection; mutex: what it locks, null for itself. */
 	private interface Wrapper<T> {
 		Object ours(T inside, Mutex mutex);
 	}

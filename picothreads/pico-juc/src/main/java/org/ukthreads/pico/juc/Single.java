@@ -13,8 +13,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * What Executors.newSingleThreadExecutor promises: a pool of one thread that nobody can cast
- * and make larger. The JDK's own wrapper would be its frame below each call.
+ * Executors.newSingleThreadExecutor: a pool of one thread that a program cannot cast and make
+ * larger. The JDK's own wrapper would leave a JDK frame below each call.
  */
 class Single<P extends ExecutorService> implements ExecutorService {
 	final P pool;

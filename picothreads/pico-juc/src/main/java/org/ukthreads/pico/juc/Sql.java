@@ -12,8 +12,8 @@ import java.util.ServiceLoader;
 import java.util.concurrent.CopyOnWriteArrayList;
 
 /**
- * DriverManager, so that Driver.connect is called from a frame of ours: opening a
- * connection waits for the network. Drivers are registered with the JDK's as well.
+ * DriverManager in translated code, because Driver.connect waits for the network. Drivers
+ * are registered with the JDK's as well.
  */
 public final class Sql {
 	private static final List<Driver> DRIVERS = new CopyOnWriteArrayList<>();
@@ -43,12 +43,12 @@ public final class Sql {
 		try {
 			DriverManager.deregisterDriver(d);
 		} catch (SecurityException e) {
-			/* The JDK looks at its caller's loader, and that is not the program's. */
+			/* The JDK checks its caller's class loader, which is not the program's. */
 			return;
 		}
 	}
 
-	/** Drivers that the class path announces register themselves when they are loaded. */
+	/** Adds the drivers that the class path announces. */
 	private static void load() {
 		ClassLoader l = Thread.currentThread().getContextClassLoader();
 		if (l == loaded)

@@ -15,7 +15,7 @@ import org.ukthreads.pico.Pins;
 public final class Streams {
 	private Streams() {}
 
-	/** The JDK's will wait for its threads; the program's is made of one of the JDK's. */
+	/** The JDK's will wait for JVM threads; the program's own calls one of the JDK's. */
 	private static void leave(Object streams) {
 		if (streams.getClass().getClassLoader() == null)
 			Pins.away();

@@ -14,13 +14,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * invokeAll and invokeAny, for executors whose futures park. Their overrides stand in each
- * of the executors: those extend three classes of the JDK.
+ * invokeAll and invokeAny, for executors whose futures park. Each of the executors overrides
+ * them itself, because they extend three classes of the JDK.
  */
 final class Submit {
 	private Submit() {}
 
-	/** AbstractExecutorService.newTaskFor, where it is ours to call. */
+	/** AbstractExecutorService.newTaskFor, where it is accessible. */
 	private static <V> RunnableFuture<V> task(Executor x, Callable<V> c) {
 		if (x instanceof PicoThreadPoolExecutor)
 			return ((PicoThreadPoolExecutor) x).newTaskFor(c);
@@ -104,7 +104,7 @@ final class Submit {
 		}
 	}
 
-	/** The task's future joins a queue when it is done. */
+	/** Adds the task's future to a collection when it is done. */
 	static <V> Future<V> submit(Executor x, Callable<V> c, Collection<Future<V>> to) {
 		return submit(x, task(x, c), to);
 	}

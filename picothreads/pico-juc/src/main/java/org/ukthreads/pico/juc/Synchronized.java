@@ -33,14 +33,14 @@ import org.ukthreads.pico.Pico;
 
 /*
  * The wrappers of Collections.synchronizedList and its like. A program locks them itself to
- * iterate, and where it suspends in there, with a monitor of ours: so must they. Each is the
- * JDK's of the same name but for that, and views share the mutex as the JDK's do.
+ * iterate; if it suspends there, that lock is a monitor of ours, and so theirs must be. Apart
+ * from that each is as the JDK's of the same name, and views share the mutex as in the JDK.
  *
- * A function that is handed to a collection of the JDK's is called by Carriers in its place,
- * so that it may suspend. @Pico: what is wrapped may be the program's, and suspend as well.
+ * Carriers calls a function in place of a wrapped JDK collection, so that it may suspend.
+ * @Pico: the wrapped collection may be the program's and suspend, too.
  *
- * On a serial stream they are the JDK's. The stream writes what is wrapped later and without
- * the lock: a copy of it, where there is a clone(), so that nobody changes it meanwhile.
+ * They are serialised as the JDK's wrappers. The stream writes the wrapped collection later
+ * and without the lock, so it gets a copy, if there is a clone(), that no thread changes.
  */
 @Pico
 public abstract class Synchronized implements Mutex, Serializable {
@@ -94,7 +94,7 @@ public abstract class Synchronized implements Mutex, Serializable {
 		return o.getClass().getClassLoader() == null;
 	}
 
-	/* The JDK's wrapper of each kind: the rules leave calls in this class alone. */
+	/* The JDK's wrapper of each kind: no rule applies inside this class. */
 
 	static Object plain(OfCollection<?> c) {
 		Collection<?> in = copy(c.c);
@@ -186,7 +186,7 @@ public abstract class Synchronized implements Mutex, Serializable {
 			}
 		}
 
-		/* As in the JDK: iterators and streams are the program's to lock. */
+		/* As in the JDK, the program itself locks for iterators and streams. */
 
 		@Override
 		public Iterator<E> iterator() {
@@ -590,7 +590,7 @@ public abstract class Synchronized implements Mutex, Serializable {
 			}
 		}
 
-		/* Of Java 21, in one piece. */
+		/* Of Java 21; each is atomic. */
 
 		public E getFirst() {
 			synchronized (mutex) {

@@ -13,7 +13,7 @@ import java.util.function.BiFunction;
 import java.util.function.Function;
 import org.ukthreads.pico.Pico;
 
-/** The maps among Synchronized's wrappers. */
+/** The wrappers of Synchronized for maps. */
 final class SynchronizedMaps {
 	private SynchronizedMaps() {}
 

@@ -10,7 +10,7 @@ import java.util.Objects;
 import java.util.function.Consumer;
 import org.ukthreads.pico.Pico;
 
-/** Iterators of the JDK's Vector, Stack and Hashtable, under our lock where they take theirs. */
+/** The JDK's iterators of Vector, Stack and Hashtable, with our lock where they take theirs. */
 final class Vectors {
 	private Vectors() {}
 
@@ -122,12 +122,12 @@ final class Vectors {
 		}
 	}
 
-	/** Throws if the iterator's collection has changed; can be asked once for each element. */
+	/** Throws if the iterator's collection has changed; works once for each element. */
 	static void check(Iterator<?> i) {
 		try {
 			i.next();
 		} catch (NoSuchElementException e) {
-			/* It is empty, still. */
+			/* The collection is still empty. */
 		}
 	}
 

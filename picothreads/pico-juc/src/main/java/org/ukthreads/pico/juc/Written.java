@@ -10,15 +10,15 @@ import java.util.concurrent.locks.ReadWriteLock;
 import org.ukthreads.pico.Internal;
 
 /*
- * The way back of Resolved: what a translated program writes has the JDK's names, so that one that
- * is not translated can read it. A lock is free and a queue has nobody waiting when it is read:
- * the JDK's says the same of its own. One of these belongs to one stream: a lock, its conditions
- * and its halves become those of one lock of the JDK's.
+ * The reverse of Resolved: a translated program writes the JDK's names, so that an untranslated
+ * one can read them. When read, a lock is free and a queue has no waiting threads, as the JDK
+ * says of its own. One of these belongs to one stream: a lock, its conditions and its halves
+ * become those of one JDK lock.
  *
- * A class of the program's that extends one of ours is written as it is: who reads it has no such
- * superclass, and passes over what that has written.
+ * A program's class that extends one of ours is written as it is: its reader has no such
+ * superclass, and skips that superclass's data.
  *
- * Rejected: writeReplace in each class, which a Snapshot would ask, too.
+ * Rejected: writeReplace in each class, because a Snapshot would call it, too.
  */
 @Internal
 public final class Written {
@@ -28,10 +28,10 @@ public final class Written {
 
 	private static final Map<Class<?>, Kind> KINDS = new HashMap<>();
 
-	/** Of ours; the JDK's. */
+	/** From our lock to the JDK's. */
 	private final Map<Object, Object> locks = new IdentityHashMap<>();
 
-	/** What is written in its place. */
+	/** Returns what is written in place of o. */
 	public Object of(Object o) throws IOException {
 		Kind k = o == null ? null : KINDS.get(o.getClass());
 		return k == null ? o : k.jdks(this, o);
@@ -69,7 +69,7 @@ public final class Written {
 			: PicoReentrantReadWriteLock.jdks(((PicoReentrantReadWriteLock) l).isFair()));
 	}
 
-	/** Whether it is one of those, or of a subclass of the program's. */
+	/** Whether it is one of ours; false: of a program's subclass. */
 	private static boolean known(Object ours) {
 		return ours != null && KINDS.containsKey(ours.getClass());
 	}

@@ -31,7 +31,7 @@ import org.ukthreads.pico.Failing;
 import org.ukthreads.pico.Failing.Body;
 import org.ukthreads.pico.Fiber;
 
-/** Who cannot wait (no memory for its frames, no stack) leaves no trace at a Gate. */
+/** A thread that cannot wait (no memory for its frames, no stack) leaves no trace at a Gate. */
 @Timeout(value = 600, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class GateFailuresTest {
 	private static void held(Lock lock, Body b) throws Throwable {
@@ -82,7 +82,7 @@ final class GateFailuresTest {
 		});
 		t.start();
 		t.join();
-		assertTrue(got[0], "nobody has it, and nobody gets it");
+		assertTrue(got[0], "the lock is free, but tryLock() failed");
 	}
 
 	private static void leaves(Lock lock, Body wait) throws Throwable {
@@ -106,7 +106,7 @@ final class GateFailuresTest {
 		}
 	}
 
-	/** Unlocked meanwhile: a fair one is handed to who cannot know. */
+	/** A fair lock, unlocked meanwhile, is handed to a thread that then cannot wait. */
 	@Test
 	void what_was_handed_over_goes_back() throws Throwable {
 		Semaphore s = new PicoSemaphore(0, true);
@@ -143,7 +143,7 @@ final class GateFailuresTest {
 		return t;
 	}
 
-	/** Its partner is gone with what it gave; what that gave goes to who waits, or comes. */
+	/** The partner has gone with the failed thread's item; its own goes to the next thread. */
 	@Test
 	void what_was_exchanged_with_who_failed_is_not_lost() throws Throwable {
 		for (boolean waits : new boolean[] {false, true}) {
@@ -173,7 +173,7 @@ final class GateFailuresTest {
 		}
 	}
 
-	/** As Object.wait(): it does not end without the lock, and is not signalled in vain. */
+	/** As Object.wait(), a failed await() ends with the lock; it takes no signal. */
 	@Test
 	void a_condition_that_fails_ends_with_the_lock() throws Throwable {
 		for (boolean fair : new boolean[] {false, true}) {
@@ -234,7 +234,7 @@ final class GateFailuresTest {
 		overflow();
 	}
 
-	/** What is compiled needs less of the stack than what it calls, which may not be. */
+	/** Compiled code needs less stack than code that it calls and that is not compiled. */
 	@Test
 	@Tag("long")
 	void nor_one_in_compiled_code() throws Throwable {
@@ -256,7 +256,7 @@ final class GateFailuresTest {
 		PicoReentrantLock mine = new PicoReentrantLock();
 		Condition c = mine.newCondition();
 		PicoExchanger<Integer> x = new PicoExchanger<>();
-		/* Made here: there is no stack for it down there. */
+		/* Made here, because deep() leaves no stack for it. */
 		Body none = () -> {};
 		Body lock = l::lock;
 		Body tryLock = () -> l.tryLock(1, TimeUnit.HOURS);
@@ -276,7 +276,7 @@ final class GateFailuresTest {
 			mine.lock();
 			all.run();
 			Failing.deep(all);
-			assertFalse(l.hasQueuedThreads(), "queued for ever");
+			assertFalse(l.hasQueuedThreads(), "still queued");
 			assertEquals(0, ((Gate) x.room()).waiting(0));
 			assertFalse(mine.hasWaiters(c));
 			assertEquals(1, mine.getHoldCount());
@@ -285,7 +285,7 @@ final class GateFailuresTest {
 		free(l);
 	}
 
-	/** Who is told that it failed has nothing, or still has it; and whoever waits is woken. */
+	/** A failed tryLock() takes nothing, a failed unlock() keeps the lock; waiters are woken. */
 	@Test
 	void an_overflow_takes_and_gives_a_lock_whole() throws Throwable {
 		for (boolean fair : new boolean[] {false, true})
@@ -323,7 +323,7 @@ final class GateFailuresTest {
 			}
 	}
 
-	/** A program's own lock, whose condition gives it up: it ends with it, or never gave it. */
+	/** A program's own lock: a wait at its condition ends with it, or never gave it up. */
 	private static final class Mutex extends PicoAbstractQueuedSynchronizer {
 		private static final long serialVersionUID = 1L;
 
@@ -338,7 +338,7 @@ final class GateFailuresTest {
 			return true;
 		}
 
-		/* One thread alone has it or not. */
+		/* Only one thread uses it. */
 		@Override
 		protected boolean isHeldExclusively() {
 			return getState() == 1;
@@ -366,7 +366,7 @@ final class GateFailuresTest {
 			PicoAbstractQueuedSynchronizer.acquire(m, 1);
 			await.run();
 			Failing.deep(await);
-			assertEquals(0, count[1], "ended without it");
+			assertEquals(0, count[1], "ended without the lock");
 			assertTrue(m.isHeldExclusively());
 			PicoAbstractQueuedSynchronizer.release(m, 1);
 			assertFalse(PicoAbstractQueuedSynchronizer.hasQueuedThreads(m));
@@ -406,7 +406,7 @@ final class GateFailuresTest {
 		});
 	}
 
-	/** It is done, or was not begun. */
+	/** Each task is done or was not begun. */
 	@Test
 	void an_overflow_ends_a_task_or_does_not_begin_it() throws Throwable {
 		List<PicoFutureTask<Integer>> all = new ArrayList<>();
@@ -423,7 +423,7 @@ final class GateFailuresTest {
 		}
 		for (PicoFutureTask<Integer> t : all) {
 			t.run();
-			assertTrue(t.isDone(), "nobody ever gets it");
+			assertTrue(t.isDone(), "the task never completes");
 		}
 	}
 
@@ -487,7 +487,7 @@ final class GateFailuresTest {
 				q.clear();
 				waits[0] = 0;
 				Failing.deep(wait);
-				assertEquals(0, q.size(), "offered for ever");
+				assertEquals(0, q.size(), "the element is still there");
 			}
 		});
 	}
@@ -497,7 +497,7 @@ final class GateFailuresTest {
 			assertTrue(q.offer(k));
 	}
 
-	/** In its place: who was given it could not wait for it, and the next gets it. */
+	/** Back to its place, if the thread that was given it cannot wait; the next gets it. */
 	@Test
 	void what_was_taken_from_a_queue_goes_back() throws Throwable {
 		List<BlockingQueue<Integer>> all = List.of(new PicoLinkedBlockingQueue<>(2),
@@ -522,7 +522,7 @@ final class GateFailuresTest {
 		});
 	}
 
-	/** Their guards: a method that locks one with our monitors might suspend there. */
+	/** The guards: a method that locks one with our monitors might suspend there. */
 	@Test
 	void a_gate_locks_with_the_jvms_monitors() throws Exception {
 		assertTrue(Modifier.isSynchronized(

@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The states of a Gate's waiter, one against the other. */
+/** The states of a Gate's waiter, and races between them. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class GateTest {
 	private static final class When extends Gate.Node {
@@ -27,7 +27,7 @@ final class GateTest {
 		}
 	}
 
-	/** The thread waits; it is interrupted, and done before it can leave. */
+	/** A waiting thread is interrupted, and done before it can leave. */
 	private static void late(boolean timed) throws Exception {
 		Gate g = new Gate(null);
 		When[] n = new When[1];
@@ -90,7 +90,7 @@ final class GateTest {
 		assertTrue(g.leave(n[2]));
 		assertFalse(g.leave(n[1]));
 		permits[0] = 2;
-		assertFalse(g.once(new Of(0, permits), false), "past the queue");
+		assertFalse(g.once(new Of(0, permits), false), "it passed the queue");
 		g.changed();
 		assertEquals("11011000", done(n));
 		assertEquals(1, g.waiting(0));
@@ -104,7 +104,7 @@ final class GateTest {
 		assertTrue(g.enter(new Of(1, permits)));
 	}
 
-	/** What wants a lock that is not fair. */
+	/** Wants a lock that is not fair. */
 	private static final class Patient extends Gate.Node {
 		private static final long serialVersionUID = 1L;
 		private final boolean[] free;
@@ -144,12 +144,12 @@ final class GateTest {
 			free[0] = true;
 			g.changed();
 			assertTrue(a.woken && !a.done && !b.woken);
-			assertTrue(g.enter(new Patient(free)), "it had to queue");
+			assertTrue(g.enter(new Patient(free)), "the first comer had to queue");
 			assertFalse(g.through(a));
 		}
 		free[0] = true;
 		g.changed();
-		assertTrue(a.done, "it is passed for ever");
+		assertTrue(a.done, "it is passed again");
 		assertFalse(g.enter(new Patient(free)));
 		free[0] = true;
 		g.changed();
@@ -157,7 +157,7 @@ final class GateTest {
 		assertEquals(1, g.waiting(0));
 	}
 
-	/** The one that was woken leaves: the next one must hear of it. */
+	/** The woken node leaves: the next one must be woken. */
 	@Test
 	void a_wake_up_is_handed_on() {
 		Gate g = new Gate(null);
