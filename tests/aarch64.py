@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The library and the drop-in compile and link for aarch64, where there is a cross compiler
-(scripts/deps check)."""
+"""aarch64.py [--run]: the library and the preload library compile and link for aarch64, if there is
+a cross compiler (scripts/deps check).
+
+--run: tests of light and full threads, locks, cancel and sockets also run, under qemu-user. It has
+no io_uring, so this is the epoll engine."""
 import glob
 import os
 import shutil
@@ -10,6 +13,9 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
+QEMU = "qemu-aarch64-static"
+RUN = ("arch/switch", "api/life", "api/cancel", "api/context", "sync/mutex", "sync/chan", "io/conn",
+       "io/poll", "io/gather", "io/late", "api/signals")
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CC = "aarch64-linux-gnu-gcc"
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", '-DUK_VERSION="0"', "-DUK_HAVE_LIBUNWIND=0",
@@ -26,12 +32,33 @@ def compile_one(job):
 
 def link(objects, symbols, out):
     p = subprocess.run([CC, "-shared", "-pthread", "-o", out, "-Wl,-z,defs",
-                        "-Wl,--version-script," + symbols, *objects, "-ldl"],
+                        "-Wl,--version-script," + symbols, *objects, "-ldl", "-lm"],
                        cwd=ROOT, capture_output=True, text=True)
     return p.stderr if p.returncode else ""
 
 
+def execute(name, objects, tmp):
+    exe = os.path.join(tmp, name.replace("/", "-"))
+    p = subprocess.run([CC, *FLAGS, "-Itests", "-o", exe, "tests/%s.c" % name, *objects, "-ldl", "-lm"],
+                       cwd=ROOT, capture_output=True, text=True)
+    if p.returncode:
+        return p.stderr
+    try:
+        p = subprocess.run([QEMU, "-L", "/usr/aarch64-linux-gnu", exe], cwd=ROOT, timeout=300,
+                           capture_output=True, text=True, env={**os.environ, "UK_VPS": "2"})
+    except subprocess.TimeoutExpired as e:
+        return "%s hangs:\n%s" % (name, e.stdout)
+    if p.returncode not in (0, 77):
+        return "%s: %d\n%s%s" % (name, p.returncode, p.stdout, p.stderr)
+    print("ran", name)
+    return ""
+
+
 def main():
+    run = "--run" in sys.argv[1:]
+    if run and not shutil.which(QEMU):
+        print("skipped: no " + QEMU)
+        return 77
     if not shutil.which(CC):
         print("skipped: no " + CC)
         return 77
@@ -49,6 +76,8 @@ def main():
                 link(rooms, "src/ukthreads.map", os.path.join(tmp, "lib.so")),
                 link([o for _, o in jobs], "src/posix/posix.map", os.path.join(tmp, "posix.so")))
                 if e]
+        if run and not bad:
+            bad = [e for e in (execute(name, rooms, tmp) for name in RUN) if e]
     if bad:
         print("\n".join(bad))
         return 1
