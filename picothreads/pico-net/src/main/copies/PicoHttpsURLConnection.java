@@ -12,7 +12,7 @@ import javax.net.ssl.SSLPeerUnverifiedException;
 import javax.net.ssl.SSLSession;
 import javax.net.ssl.SSLSocket;
 
-/** PicoHttpURLConnection with TLS: it must be an HttpsURLConnection. HttpCall is in both. */
+/** PicoHttpURLConnection with TLS, which must be an HttpsURLConnection. Both use HttpCall. */
 final class PicoHttpsURLConnection extends HttpsURLConnection implements HttpFace {
 	private final HttpCall call;
 	private volatile SSLSession session;

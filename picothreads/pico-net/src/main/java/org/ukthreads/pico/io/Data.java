@@ -7,9 +7,9 @@ import java.io.DataOutput;
 import java.io.IOException;
 
 /*
- * The methods of DataInputStream and DataOutputStream, most of which are final: calls of
- * them, and of the two interfaces, come here. For ours they read and write by the methods
- * that can be overridden; anything else is called as it was.
+ * Replacements for the methods of DataInputStream and DataOutputStream, most of which are
+ * final, and for those of the two interfaces. Our streams read and write with methods that can
+ * be overridden; for others the original method is called.
  */
 public final class Data {
 	private Data() {}

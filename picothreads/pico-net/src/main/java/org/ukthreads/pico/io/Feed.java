@@ -7,16 +7,16 @@ import java.io.InputStream;
 import java.util.Arrays;
 
 /*
- * What the JDK's ObjectInputStream reads from: bytes that were taken from the source ahead
- * of it, by code that may park. Where they do not suffice, it reads the source itself, as
- * it always did: that pins, and from then on the shape of the stream is `lost`.
+ * The source of the JDK's ObjectInputStream: bytes that were read ahead of it, by code that may
+ * park. If they do not suffice, the JDK reads the source itself as usual; then it pins, and from
+ * then on the shape of the stream is `lost`.
  *
  *   buf: | taken and read by the JDK | pos .. at: both know | at .. count: not looked at |
  *
- * `pos` is the JDK's, `at` is ObjectShape's; either may be ahead.
+ * `pos` is the position of the JDK, `at` that of ObjectShape; either may be ahead.
  */
 final class Feed extends InputStream {
-	/** No more is taken ahead for one element: the JDK's filters are asked before it reads. */
+	/** The most bytes to read ahead for one element: the JDK's filters only check it later. */
 	static final int MOST = 16 << 20;
 
 	final InputStream source;
@@ -25,16 +25,16 @@ final class Feed extends InputStream {
 	private int at;
 	private int count;
 	boolean lost;
-	/** close() is the program's, on the source itself. */
+	/** The program has called close(), and the caller closes the source itself. */
 	boolean shut;
 
 	Feed(InputStream source) {
 		this.source = source;
 	}
 
-	/* --- ahead, may park --- */
+	/* --- reading ahead, which may park --- */
 
-	/** False: the end. */
+	/** Reads more from the source; false: the end. */
 	private boolean more() throws IOException {
 		int from = Math.min(pos, at);
 		if (from > 0) {
@@ -54,13 +54,13 @@ final class Feed extends InputStream {
 		return true;
 	}
 
-	/** Takes what is there without a wait. */
+	/** Reads what is there without waiting. */
 	void pull() throws IOException {
 		if (source.available() > 0)
 			more();
 	}
 
-	/** The next byte, not taken; -1: the end. */
+	/** Returns the next byte and leaves it there; -1: the end. */
 	int peek() throws IOException {
 		while (at >= count)
 			if (!more())
@@ -97,12 +97,12 @@ final class Feed extends InputStream {
 		return Arrays.copyOfRange(buf, at - n, at);
 	}
 
-	/** The JDK's need not see what was taken. */
+	/** Skips for the JDK what was taken here. */
 	void taken() {
 		pos = at;
 	}
 
-	/** Both are at the same byte; the JDK's may have looked at it. */
+	/** Returns true if both are at the same byte; the JDK may have looked at it. */
 	boolean even() {
 		return pos == at || pos == at + 1;
 	}

@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import org.ukthreads.pico.Pins;
 
-/** A stream for the JDK's code to read from: a fiber that waits in it blocks its OS thread. */
+/** The source of a stream of the JDK. A fiber that waits in it pins: it blocks its OS thread. */
 final class Guard extends InputStream {
 	private final InputStream in;
 

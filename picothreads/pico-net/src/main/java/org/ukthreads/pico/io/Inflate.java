@@ -8,12 +8,12 @@ import java.util.zip.DataFormatException;
 import java.util.zip.Inflater;
 import java.util.zip.ZipException;
 
-/** What the three inflating streams share; the JDK's types leave no common superclass. */
+/** Shared by the three inflating streams, which cannot have a common superclass. */
 interface Inflate {
-	/** Gives the inflater more to do; may park. */
+	/** Gives the inflater more input; may park. */
 	void more() throws IOException;
 
-	/** At least a byte; -1: the inflater has come to its end. */
+	/** Reads at least one byte; -1: the inflater has reached its end. */
 	static int read(Inflate s, Inflater inf, byte[] b, int off, int len) throws IOException {
 		try {
 			for (;;) {
@@ -37,7 +37,10 @@ interface Inflate {
 		return PicoInputStream.skip(in, n);
 	}
 
-	/** What the superclass closes, so that ours is closed with none of its frames below. */
+	/**
+	 * Returns a stream for the superclass to close, so that the real one is closed with no
+	 * frame of the superclass on the stack.
+	 */
 	static InputStream nothing() {
 		return new ByteArrayInputStream(new byte[0]);
 	}

@@ -13,23 +13,23 @@ import java.util.List;
 import java.util.Map;
 
 /*
- * Where does the next element of an object stream end? The protocol (Java Object
- * Serialization Specification, chapter 6) does not frame objects, but it is a grammar that
- * can be followed without a class of the program: descriptors name the fields' types, and
- * what classes write by themselves is blocks up to an end mark.
+ * Finds the end of the next element of an object stream. The protocol (Java Object
+ * Serialization Specification, chapter 6) has no frames around objects, but its grammar can be
+ * followed without the classes of the program: descriptors name the types of the fields, and
+ * the data of a writeObject method are blocks up to an end mark.
  *
  * Bytes are taken from the Feed, which reads ahead of the JDK's ObjectInputStream and may
- * park in it. What is yet to come lies on a stack, a graph may be deep:
+ * park. A stack holds what is still to come, because graphs may be deep:
  *
  *   CONTENT  any element             DESC     a class descriptor, left in `desc`
  *   MARKED   elements up to the mark PARENT   `desc` is the superclass of the one on top
  *   OBJECT, ARRAY, ENUM, CLASS: what follows the descriptor; a Desc: that class's fields
  *
- * What cannot be followed (the protocol's first version in Externalizable, a stream that is
- * broken) is an Unclear: whoever reads on then does so as the JDK does.
+ * If the grammar cannot be followed (Externalizable of protocol version 1, a broken stream),
+ * Unclear is thrown, and the JDK reads the rest by itself.
  */
 final class ObjectShape implements ObjectStreamConstants {
-	/** It is not known how much belongs to it. */
+	/** Thrown if the end of an element cannot be found. */
 	static final class Unclear extends IOException {
 		private static final long serialVersionUID = 1;
 
@@ -45,10 +45,10 @@ final class ObjectShape implements ObjectStreamConstants {
 
 	private static final class Desc {
 		int flags;
-		/** Bytes of the primitive fields; how many others. */
+		/** The number of bytes of the primitive fields; below it that of the other fields. */
 		int bytes;
 		int objects;
-		/** Of an array's class: what its elements are. */
+		/** For the class of an array: the type of its elements. */
 		char cell;
 		Desc parent;
 	}
@@ -80,7 +80,7 @@ final class ObjectShape implements ObjectStreamConstants {
 		}
 	}
 
-	/** The element's first byte is not taken yet; nothing of it is left when this returns. */
+	/** Takes the whole element, from its first byte. */
 	void element() throws IOException {
 		todo.clear();
 		todo.push(Step.CONTENT);
@@ -180,7 +180,7 @@ final class ObjectShape implements ObjectStreamConstants {
 			todo.push(Step.CONTENT);
 			break;
 		default:
-			/* TC_EXCEPTION too: the writer broke off in the middle of anything. */
+			/* Includes TC_EXCEPTION: there the writer broke off at any point. */
 			throw new Unclear("tag " + tag);
 		}
 	}
@@ -243,13 +243,13 @@ final class ObjectShape implements ObjectStreamConstants {
 		return d;
 	}
 
-	/** What annotateClass wrote, then the superclass. */
+	/** Expects the data of annotateClass, then the superclass. */
 	private void annotated(Desc d) {
 		todo.push(d);
 		then(Step.PARENT, Step.DESC, Step.MARKED);
 	}
 
-	/** The object's data, from the topmost class down. */
+	/** Expects the object's data, from the topmost class down. */
 	private void classes() throws Unclear {
 		if (desc == null)
 			throw new Unclear("no class");
@@ -266,7 +266,7 @@ final class ObjectShape implements ObjectStreamConstants {
 			todo.push(d);
 	}
 
-	/** Of one class. */
+	/** Takes the fields of one class. */
 	private void fields(Desc d) throws IOException {
 		if ((d.flags & SC_SERIALIZABLE) == 0)
 			return;
@@ -283,8 +283,9 @@ final class ObjectShape implements ObjectStreamConstants {
 	}
 
 	/**
-	 * A writeObject that does not begin with defaultWriteObject, as it should, has its
-	 * primitive fields anywhere, or nowhere; it begins with a tag. So may the fields.
+	 * Rejects a writeObject that may not begin with defaultWriteObject, as it should: its
+	 * primitive fields may be anywhere, or missing. Its data begins with a tag, as fields may,
+	 * too.
 	 */
 	private void fieldsFirst() throws IOException {
 		int c = in.peek();

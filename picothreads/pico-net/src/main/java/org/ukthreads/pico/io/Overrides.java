@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.io;
 
-/** Whether a subclass of one of ours has a method of its own. */
+/** Tells whether a subclass of one of our classes overrides a method. */
 final class Overrides extends ClassValue<Boolean> {
 	private final Class<?> ours;
 	private final String method;
@@ -20,7 +20,7 @@ final class Overrides extends ClassValue<Boolean> {
 				c.getDeclaredMethod(method, types);
 				return true;
 			} catch (NoSuchMethodException e) {
-				/* It has not. */
+				/* This class does not override it. */
 			}
 		return false;
 	}

@@ -7,7 +7,7 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.util.Arrays;
 
-/** BufferedInputStream, on the superclass's protected fields. */
+/** BufferedInputStream that uses the protected fields of the superclass. */
 public class PicoBufferedInputStream extends BufferedInputStream {
 	public PicoBufferedInputStream(InputStream in) {
 		this(in, 8192);
@@ -33,7 +33,7 @@ public class PicoBufferedInputStream extends BufferedInputStream {
 		return b;
 	}
 
-	/** All is read: makes room, keeps what is marked, reads. */
+	/** Called when the buffer is used up: makes room, keeps the marked bytes, and reads. */
 	private void fill() throws IOException {
 		byte[] b = bytes();
 		if (markpos < 0) {

@@ -5,7 +5,7 @@ import java.io.BufferedOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 
-/** BufferedOutputStream, on the superclass's protected fields. */
+/** BufferedOutputStream that uses the protected fields of the superclass. */
 public class PicoBufferedOutputStream extends BufferedOutputStream {
 	private boolean shut;
 

@@ -16,7 +16,7 @@ public class PicoBufferedReader extends BufferedReader {
 	private int count;
 	private int mark = -1;
 	private int limit;
-	/** The last line ended in \r: a \n that comes now belongs to it. */
+	/** The last line ended with \r, so that a \n belongs to it if it comes next. */
 	private boolean skipLf;
 	private boolean markedSkipLf;
 
@@ -30,7 +30,7 @@ public class PicoBufferedReader extends BufferedReader {
 		buf = new char[size];
 	}
 
-	/** The superclass's own buffer is not used: the least. */
+	/** Returns 1, the least possible size, because the superclass's buffer is not used. */
 	private static int checked(int size) {
 		if (size <= 0)
 			throw new IllegalArgumentException("Buffer size <= 0");
@@ -42,7 +42,7 @@ public class PicoBufferedReader extends BufferedReader {
 			throw new IOException("Stream closed");
 	}
 
-	/** False: the end. */
+	/** Reads into the buffer; false: the end. */
 	private boolean fill() throws IOException {
 		if (mark < 0 || pos - mark >= limit) {
 			mark = -1;
@@ -140,7 +140,7 @@ public class PicoBufferedReader extends BufferedReader {
 		return readLine(false);
 	}
 
-	/** In the middle of a \r\n, whose end does not count? */
+	/** middle: the last character was \r, so that a \n does not end another line. */
 	String readLine(boolean middle) throws IOException {
 		synchronized (lock) {
 			check();

@@ -27,7 +27,7 @@ public class PicoCipherInputStream extends CipherInputStream {
 		this(in, new NullCipher());
 	}
 
-	/** False: the end. */
+	/** Runs the cipher over the next bytes; false: the end. */
 	private boolean fill() throws IOException {
 		while (from == ready.length) {
 			if (end)
@@ -95,13 +95,13 @@ public class PicoCipherInputStream extends CipherInputStream {
 			try {
 				cipher.doFinal();
 			} catch (GeneralSecurityException e) {
-				/* As the JDK's: who stops early does not learn of it. */
+				/* As in the JDK: a reader that stops early does not see this error. */
 			}
 		end = true;
 		from = ready.length;
 	}
 
-	/* As in PicoInputStream: the JDK's types leave no common superclass. */
+	/* As in PicoInputStream, which cannot be the superclass here. */
 
 	public byte[] readAllBytes() throws IOException {
 		return PicoInputStream.readNBytes(this, Integer.MAX_VALUE);

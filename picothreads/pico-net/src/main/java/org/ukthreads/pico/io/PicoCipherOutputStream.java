@@ -7,7 +7,7 @@ import javax.crypto.Cipher;
 import javax.crypto.CipherOutputStream;
 import javax.crypto.NullCipher;
 
-/** CipherOutputStream: it writes to a Sink, and what comes there goes on from here. */
+/** CipherOutputStream that writes to a Sink and then passes the bytes on. */
 public class PicoCipherOutputStream extends CipherOutputStream {
 	private final Sink sink;
 

@@ -9,8 +9,8 @@ import java.io.OutputStream;
 import java.io.UTFDataFormatException;
 
 /**
- * DataInputStream; its final methods are called by way of Data. The superclass has a
- * guarded stream, so that who calls a final method from the JDK is pinned, not lost.
+ * DataInputStream. Calls of its final methods go through Data. The superclass reads from a
+ * Guard, so that the JDK's own calls of these methods pin instead of losing a frame.
  */
 public class PicoDataInputStream extends DataInputStream {
 	private final InputStream source;
@@ -135,7 +135,10 @@ public class PicoDataInputStream extends DataInputStream {
 		return Double.longBitsToDouble(number(8));
 	}
 
-	/** As the superclass's, but a byte after \r stays here and not in a pushed-back stream. */
+	/**
+	 * Reads a line like the superclass, but never wraps the source: if the source does not
+	 * support marks, a \n after \r ends another line.
+	 */
 	String readLine0() throws IOException {
 		StringBuilder s = new StringBuilder();
 		for (;;) {

@@ -6,7 +6,7 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.io.UTFDataFormatException;
 
-/** DataOutputStream; its final methods are called by way of Data. */
+/** DataOutputStream. Calls of its final methods go through Data. */
 public class PicoDataOutputStream extends DataOutputStream {
 	public PicoDataOutputStream(OutputStream out) {
 		super(out);

@@ -7,7 +7,10 @@ import java.io.OutputStream;
 import java.util.zip.Deflater;
 import java.util.zip.DeflaterInputStream;
 
-/** DeflaterInputStream, on the superclass's protected fields; it ends its own deflater. */
+/**
+ * DeflaterInputStream that uses the protected fields of the superclass, which ends a deflater
+ * that it has made.
+ */
 public class PicoDeflaterInputStream extends DeflaterInputStream {
 	private boolean end;
 
@@ -87,7 +90,7 @@ public class PicoDeflaterInputStream extends DeflaterInputStream {
 		i.close();
 	}
 
-	/* As in PicoInputStream: the JDK's types leave no common superclass. */
+	/* As in PicoInputStream, which cannot be the superclass here. */
 
 	public byte[] readAllBytes() throws IOException {
 		return PicoInputStream.readNBytes(this, Integer.MAX_VALUE);

@@ -6,7 +6,7 @@ import java.io.OutputStream;
 import java.util.zip.Deflater;
 import java.util.zip.DeflaterOutputStream;
 
-/** DeflaterOutputStream: it writes to a Sink, and what comes there goes on from here. */
+/** DeflaterOutputStream that writes to a Sink and then passes the bytes on. */
 public class PicoDeflaterOutputStream extends DeflaterOutputStream {
 	private final Sink sink;
 

@@ -6,7 +6,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 
-/** FilterInputStream, for subclasses of the program's. */
+/** FilterInputStream, for subclasses of the program. */
 public class PicoFilterInputStream extends FilterInputStream {
 	protected PicoFilterInputStream(InputStream in) {
 		super(in);

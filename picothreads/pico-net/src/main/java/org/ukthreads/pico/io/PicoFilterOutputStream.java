@@ -44,7 +44,7 @@ public class PicoFilterOutputStream extends FilterOutputStream {
 		shut(this, out);
 	}
 
-	/** What is left goes out, then it is closed, whatever happens. */
+	/** Flushes `ours`, and closes `under` in any case. */
 	static void shut(OutputStream ours, OutputStream under) throws IOException {
 		try {
 			ours.flush();

@@ -7,7 +7,7 @@ import java.io.Reader;
 import java.io.Writer;
 import java.nio.CharBuffer;
 
-/** FilterReader, for subclasses of the program's. */
+/** FilterReader, for subclasses of the program. */
 public abstract class PicoFilterReader extends FilterReader {
 	protected PicoFilterReader(Reader in) {
 		super(in);

@@ -5,7 +5,7 @@ import java.io.FilterWriter;
 import java.io.IOException;
 import java.io.Writer;
 
-/** FilterWriter, for subclasses of the program's. */
+/** FilterWriter, for subclasses of the program. */
 public abstract class PicoFilterWriter extends FilterWriter {
 	protected PicoFilterWriter(Writer out) {
 		super(out);

@@ -12,9 +12,9 @@ import java.util.zip.ZipException;
 import org.ukthreads.pico.Alloc;
 
 /*
- * GZIPInputStream (RFC 1952): members one after the other. The superclass's constructor
- * reads a header: it is given one from memory, and the real one is read here, which may
- * park. A constructor cannot, so `new` goes to pico$new (rewrite.Constructors).
+ * GZIPInputStream (RFC 1952) of one or more members. The constructor of the superclass reads a
+ * header. It gets one from memory, and the real one is read here, by code that may park. A
+ * constructor cannot park, so `new` is replaced by pico$new (rewrite.Constructors).
  */
 public class PicoGZIPInputStream extends GZIPInputStream implements Inflate {
 	private static final byte[] HEADER = {31, (byte) 139, 8, 0, 0, 0, 0, 0, 0, 0};
@@ -69,7 +69,7 @@ public class PicoGZIPInputStream extends GZIPInputStream implements Inflate {
 		return n;
 	}
 
-	/** Its length. */
+	/** Reads a header and returns its length. */
 	private int header(InputStream in) throws IOException {
 		CRC32 sum = new CRC32();
 		if (two(in, sum) != GZIP_MAGIC)
@@ -105,7 +105,7 @@ public class PicoGZIPInputStream extends GZIPInputStream implements Inflate {
 		return (long) two(in, unused) << 16 | low;
 	}
 
-	/** After a member: true when none follows. What follows and is none is passed over. */
+	/** Called after a member. Returns true if no other member follows; other data is ignored. */
 	private boolean last() throws IOException {
 		int n = inf.getRemaining();
 		InputStream all = n == 0 ? in : new PicoSequenceInputStream(
@@ -127,7 +127,7 @@ public class PicoGZIPInputStream extends GZIPInputStream implements Inflate {
 		return false;
 	}
 
-	/** The stream below; whoever ends here does not close it. */
+	/** The underlying stream; closing this one does not close it. */
 	private static final class Lent extends PicoFilterInputStream {
 		Lent(InputStream in) {
 			super(in);
@@ -210,7 +210,7 @@ public class PicoGZIPInputStream extends GZIPInputStream implements Inflate {
 		i.close();
 	}
 
-	/* As in PicoInputStream: the JDK's types leave no common superclass. */
+	/* As in PicoInputStream, which cannot be the superclass here. */
 
 	public byte[] readAllBytes() throws IOException {
 		return PicoInputStream.readNBytes(this, Integer.MAX_VALUE);

@@ -5,11 +5,11 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.util.zip.GZIPOutputStream;
 
-/** GZIPOutputStream: it writes to a Sink, and what comes there goes on from here. */
+/** GZIPOutputStream that writes to a Sink and then passes the bytes on. */
 public class PicoGZIPOutputStream extends GZIPOutputStream {
 	private final Sink sink;
 
-	/* As PicoObjectOutputStream: a subclass's pin if the header has to wait. */
+	/* As in PicoObjectOutputStream, a subclass pins here if writing the header has to wait. */
 
 	public PicoGZIPOutputStream(OutputStream out) throws IOException {
 		this(out, 512, false);

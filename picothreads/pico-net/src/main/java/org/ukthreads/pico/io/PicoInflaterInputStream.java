@@ -8,7 +8,10 @@ import java.io.OutputStream;
 import java.util.zip.Inflater;
 import java.util.zip.InflaterInputStream;
 
-/** InflaterInputStream, on the superclass's protected fields; it ends its own inflater. */
+/**
+ * InflaterInputStream that uses the protected fields of the superclass, which ends an inflater
+ * that it has made.
+ */
 public class PicoInflaterInputStream extends InflaterInputStream implements Inflate {
 	private boolean closed;
 	private boolean end;
@@ -88,7 +91,7 @@ public class PicoInflaterInputStream extends InflaterInputStream implements Infl
 		i.close();
 	}
 
-	/* As in PicoInputStream: the JDK's types leave no common superclass. */
+	/* As in PicoInputStream, which cannot be the superclass here. */
 
 	public byte[] readAllBytes() throws IOException {
 		return PicoInputStream.readNBytes(this, Integer.MAX_VALUE);

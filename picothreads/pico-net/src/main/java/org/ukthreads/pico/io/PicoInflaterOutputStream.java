@@ -6,7 +6,7 @@ import java.io.OutputStream;
 import java.util.zip.Inflater;
 import java.util.zip.InflaterOutputStream;
 
-/** InflaterOutputStream: it writes to a Sink, and what comes there goes on from here. */
+/** InflaterOutputStream that writes to a Sink and then passes the bytes on. */
 public class PicoInflaterOutputStream extends InflaterOutputStream {
 	private final Sink sink;
 

@@ -7,7 +7,7 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.util.Arrays;
 
-/** What the program's own streams extend: InputStream's methods on top of its read(). */
+/** The superclass of the program's own streams: the methods of InputStream, based on read(). */
 public abstract class PicoInputStream extends InputStream {
 	@Override
 	public int read(byte[] b) throws IOException {
@@ -28,7 +28,7 @@ public abstract class PicoInputStream extends InputStream {
 			while (n < len && (c = read()) >= 0)
 				b[off + n++] = (byte) c;
 		} catch (IOException e) {
-			/* What was read counts; the next read says so again. */
+			/* Returns the bytes that were read. The next read fails again. */
 		}
 		return n;
 	}

@@ -14,7 +14,7 @@ import java.nio.charset.CharsetDecoder;
 import java.nio.charset.CoderResult;
 import java.nio.charset.CodingErrorAction;
 
-/** InputStreamReader with a decoder of its own; the superclass reads nothing. */
+/** InputStreamReader with a decoder of its own. The superclass reads nothing. */
 public class PicoInputStreamReader extends InputStreamReader {
 	private final InputStream source;
 	private final CharsetDecoder decoder;
@@ -105,7 +105,7 @@ public class PicoInputStreamReader extends InputStreamReader {
 	private int fresh(char[] c, int off, int len) throws IOException {
 		if (len > 1)
 			return decode(CharBuffer.wrap(c, off, len).slice());
-		/* A surrogate pair does not fit into one: by way of `chars`. */
+		/* Decodes into `chars`, because a surrogate pair needs two characters. */
 		chars.clear();
 		int n = decode(chars);
 		chars.flip();
@@ -115,7 +115,7 @@ public class PicoInputStreamReader extends InputStreamReader {
 		return 1;
 	}
 
-	/** The end is not kept: who reads on asks again (a file that grows, a body after a body). */
+	/** Does not remember the end of the source: a later read tries again (a file that grows). */
 	private int decode(CharBuffer to) throws IOException {
 		boolean end = false;
 		for (;;) {
@@ -133,7 +133,7 @@ public class PicoInputStreamReader extends InputStreamReader {
 		return to.position() > 0 ? to.position() : -1;
 	}
 
-	/** False: the end. */
+	/** Reads bytes from the source; false: the end. */
 	private boolean fill() throws IOException {
 		bytes.compact();
 		try {

@@ -7,16 +7,16 @@ import java.io.Reader;
 import java.io.Writer;
 import java.nio.CharBuffer;
 
-/** LineNumberReader, over a buffered reader of ours; the superclass counts. */
+/** LineNumberReader over our buffered reader. The superclass holds the line number. */
 public class PicoLineNumberReader extends LineNumberReader {
-	/** Since Java 16 the end of the input ends a line, too. */
+	/** Since Java 16 the end of the input also ends a line. */
 	private static final boolean END_COUNTS =
 		Double.parseDouble(System.getProperty("java.specification.version")) >= 16;
 
 	private final PicoBufferedReader source;
-	/** The last character was \r: a \n that comes now belongs to it. */
+	/** The last character was \r, so that a \n belongs to it if it comes next. */
 	private boolean skipLf;
-	/** The last one belongs to a line that has not ended. */
+	/** The last character belongs to a line that has not ended. */
 	private boolean inLine;
 	private int markedLine;
 	private boolean markedSkipLf;

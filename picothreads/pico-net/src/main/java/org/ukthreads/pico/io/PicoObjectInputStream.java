@@ -14,32 +14,36 @@ import org.ukthreads.pico.Callers;
 import org.ukthreads.pico.juc.Resolved;
 
 /*
- * ObjectInputStream: the JDK's, over a Feed. Before it reads anything, as much as it will
- * read is taken from the source, by code that may park: for an object the whole of it
- * (ObjectShape), for primitive data its blocks. What the program's readObject methods read
- * in the middle (`depth`) is there already.
+ * The JDK's ObjectInputStream over a Feed. Before the JDK reads anything, code that may park
+ * takes from the source as much as it will read: a whole object (ObjectShape), or blocks of
+ * primitive data. So the data for nested reads of the program's readObject methods (`depth`)
+ * is there already.
  *
- * The header is read by pico$new, as the JDK's constructor reads it; a subclass reads it when it is
- * made, too, if it is there by then, otherwise before its first act, because a constructor would
- * pin. A subclass with a header or class descriptors of its own reads as the JDK does, and pins.
+ * The header is read by pico$new, as the JDK's constructor does. In a subclass the constructor
+ * reads it if it is there without waiting; otherwise the first act reads it, because a constructor
+ * would pin. A subclass with a header or class descriptors of its own reads as the JDK does, and
+ * pins.
  *
- * Locks, queues and collections under the JDK's names become ours (Resolved), by resolveObject:
- * the JDK's asks it always, a subclass's only where that has said enableResolveObject. What a
- * subclass's own returns goes through resolved(), by a rule.
+ * Locks, queues and collections with the JDK's names become ours (Resolved) in resolveObject.
+ * The JDK always calls ours; it calls that of a subclass only after enableResolveObject. A rule
+ * passes what a subclass returns there through resolved().
  */
 public class PicoObjectInputStream extends ObjectInputStream {
 	private static final int HEADER = 4;
 	private Feed feed;
 	private ObjectShape shape;
-	/** Set by the superclass's constructor: no initialiser may undo it. */
+	/** Has no initialiser, because the superclass's constructor sets it. */
 	private boolean headerToCome;
 	private int depth;
-	/** Of the program's frame that reads: the JDK looks for it on the stack, where we are. */
+	/**
+	 * The class loader of the reading method. The JDK looks for it on the stack and would find
+	 * ours.
+	 */
 	private ClassLoader caller;
 	private final Resolved resolved = new Resolved();
-	/** The program has said enableResolveObject. */
+	/** The last argument of the program's enableResolveObject. */
 	private boolean asked;
-	/** Primitive data that was taken and not read. */
+	/** Primitive data that was taken from the source but not read yet. */
 	private byte[] block = new byte[0];
 	private int from;
 
@@ -61,7 +65,10 @@ public class PicoObjectInputStream extends ObjectInputStream {
 			header();
 	}
 
-	/** What is there without a wait; 0 where that cannot be told: whoever reads will hear of it. */
+	/**
+	 * Returns how many bytes are there without waiting; 0 on an error, which a read will
+	 * report.
+	 */
 	private static int in(Feed feed) {
 		try {
 			return feed.source.available();
@@ -85,7 +92,10 @@ public class PicoObjectInputStream extends ObjectInputStream {
 		return new Overrides(PicoObjectInputStream.class, method, types);
 	}
 
-	/** In the superclass's constructor. */
+	/**
+	 * Called by the superclass's constructor. Postpones the header, unless a subclass has its
+	 * own.
+	 */
 	@Override
 	protected void readStreamHeader() throws IOException {
 		headerToCome = !OWN_HEADER.get(getClass());
@@ -103,7 +113,10 @@ public class PicoObjectInputStream extends ObjectInputStream {
 				magic, version));
 	}
 
-	/** What comes may be taken ahead: no read is under way, and where it begins is known. */
+	/**
+	 * Returns true if bytes may be taken ahead: no read is under way, and the position is
+	 * known.
+	 */
 	private boolean begin() throws IOException {
 		if (feed == null || depth > 0)
 			return false;
@@ -114,7 +127,7 @@ public class PicoObjectInputStream extends ObjectInputStream {
 		return !feed.lost;
 	}
 
-	/** The next element's first byte; resets before it are passed. */
+	/** Returns the first byte of the next element, after any resets. */
 	private int tag() throws IOException {
 		int tag;
 		while ((tag = feed.peek()) == TC_RESET) {
@@ -139,8 +152,9 @@ public class PicoObjectInputStream extends ObjectInputStream {
 	}
 
 	/**
-	 * So many bytes of primitive data, if there are so many before the next object. Not in the
-	 * superclass's constructor, where a subclass may read a header of its own.
+	 * Takes blocks until n bytes of primitive data are there; false: an object or the end
+	 * comes first. Does nothing in the superclass's constructor, where a subclass may read its
+	 * own header.
 	 */
 	private boolean blocks(int n) throws IOException {
 		if (feed == null)
@@ -150,7 +164,10 @@ public class PicoObjectInputStream extends ObjectInputStream {
 		return block.length - from >= n;
 	}
 
-	/** An object (null), or a block of primitive data, to be added to what there is. */
+	/**
+	 * Takes an object (`more` is null), or a block of primitive data, which is added to
+	 * `block`.
+	 */
 	private void take(byte[] more) throws IOException {
 		boolean done = false;
 		try {
@@ -160,7 +177,7 @@ public class PicoObjectInputStream extends ObjectInputStream {
 				add(feed.bytes((int) feed.number(feed.octet() == TC_BLOCKDATA ? 1 : 4)));
 			done = true;
 		} catch (ObjectShape.Unclear e) {
-			/* Lost; the JDK's reads it, or finds out what is wrong. */
+			/* The stream is lost: the JDK reads the element, or finds the error. */
 		} finally {
 			feed.lost |= !done;
 		}
@@ -174,13 +191,13 @@ public class PicoObjectInputStream extends ObjectInputStream {
 		from = 0;
 	}
 
-	/** The JDK's has read so many. */
+	/** Called when n bytes of primitive data were read. */
 	private void read(long n) {
 		if (feed != null && depth == 0)
 			from = (int) Math.min(block.length, from + Math.max(0, n));
 	}
 
-	/** In the place of readObject, which is final. */
+	/** Replaces readObject, which is final. */
 	public static Object readObject(ObjectInput in)
 			throws IOException, ClassNotFoundException {
 		if (!(in instanceof PicoObjectInputStream))
@@ -218,7 +235,7 @@ public class PicoObjectInputStream extends ObjectInputStream {
 		return resolved.of(o);
 	}
 
-	/** What a subclass's resolveObject returns, whether it has asked its super or not. */
+	/** Converts what a subclass's resolveObject returns, whether or not it has called super. */
 	public static Object resolved(ObjectInputStream in, Object o) throws IOException {
 		return in instanceof PicoObjectInputStream ? ((PicoObjectInputStream) in).resolved.of(o) : o;
 	}
@@ -427,7 +444,7 @@ public class PicoObjectInputStream extends ObjectInputStream {
 			feed.source.close();
 	}
 
-	/* As in PicoInputStream: the JDK's types leave no common superclass. */
+	/* As in PicoInputStream, which cannot be the superclass here. */
 
 	public byte[] readAllBytes() throws IOException {
 		return PicoInputStream.readNBytes(this, Integer.MAX_VALUE);

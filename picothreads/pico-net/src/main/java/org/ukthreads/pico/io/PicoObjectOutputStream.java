@@ -8,20 +8,20 @@ import java.io.OutputStream;
 import org.ukthreads.pico.juc.Written;
 
 /**
- * ObjectOutputStream: it writes to a Sink, and what comes there goes on from here, when the
- * outermost act is over: the program's writeObject methods run in the middle of one.
+ * ObjectOutputStream that writes to a Sink and passes the bytes on after the outermost act:
+ * the program's writeObject methods run in the middle of one.
  *
- * Our locks and queues have the JDK's names there (Written), by replaceObject: the JDK's asks it
- * always, a subclass's only where that has said enableReplaceObject. What a subclass's own returns
- * goes through written(), by a rule.
+ * Our locks and queues are written with the JDK's names (Written) in replaceObject. The JDK
+ * always calls ours; it calls that of a subclass only after enableReplaceObject. A rule passes
+ * what a subclass returns there through written().
  */
 public class PicoObjectOutputStream extends ObjectOutputStream {
-	/** Null: a subclass that writes objects its own way. */
+	/** Null for a subclass that writes objects in its own way. */
 	private final Sink sink;
 	private static final ClassValue<Boolean> REPLACES
 		= new Overrides(PicoObjectOutputStream.class, "replaceObject", Object.class);
 	private Written written = new Written();
-	/** The program has said enableReplaceObject. */
+	/** The last argument of the program's enableReplaceObject. */
 	private boolean asked;
 
 	protected PicoObjectOutputStream() throws IOException {
@@ -29,8 +29,9 @@ public class PicoObjectOutputStream extends ObjectOutputStream {
 	}
 
 	/**
-	 * A subclass's: it pins if the header has to wait. It goes out here, not with the first act:
-	 * two who talk to each other each make this stream first, then wait for the other's header.
+	 * For subclasses: pins if writing the header has to wait. The header is written here and
+	 * not with the first act, because two peers may both make this stream first and then wait
+	 * for the other's header.
 	 */
 	public PicoObjectOutputStream(OutputStream out) throws IOException {
 		this(Sink.of(out));
@@ -64,7 +65,7 @@ public class PicoObjectOutputStream extends ObjectOutputStream {
 		return written.of(o);
 	}
 
-	/** What a subclass's replaceObject returns, whether it has asked its super or not. */
+	/** Converts what a subclass's replaceObject returns, whether or not it has called super. */
 	public static Object written(ObjectOutputStream out, Object o) throws IOException {
 		return out instanceof PicoObjectOutputStream
 			? ((PicoObjectOutputStream) out).written.of(o) : o;
@@ -80,7 +81,7 @@ public class PicoObjectOutputStream extends ObjectOutputStream {
 			sink.exit();
 	}
 
-	/** In the place of writeObject, which is final. */
+	/** Replaces writeObject, which is final. */
 	public static void writeObject(ObjectOutput out, Object x) throws IOException {
 		if (!(out instanceof PicoObjectOutputStream)) {
 			out.writeObject(x);

@@ -4,7 +4,7 @@ package org.ukthreads.pico.io;
 import java.io.IOException;
 import java.io.OutputStream;
 
-/** What the program's own streams extend. */
+/** The superclass of the program's own output streams. */
 public abstract class PicoOutputStream extends OutputStream {
 	@Override
 	public void write(byte[] b) throws IOException {

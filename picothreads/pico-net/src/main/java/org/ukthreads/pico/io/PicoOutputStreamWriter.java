@@ -14,12 +14,12 @@ import java.nio.charset.CharsetEncoder;
 import java.nio.charset.CoderResult;
 import java.nio.charset.CodingErrorAction;
 
-/** OutputStreamWriter with an encoder of its own; the superclass writes nothing. */
+/** OutputStreamWriter with an encoder of its own. The superclass writes nothing. */
 public class PicoOutputStreamWriter extends OutputStreamWriter {
 	private final OutputStream sink;
 	private final CharsetEncoder encoder;
 	private final ByteBuffer bytes = ByteBuffer.allocate(8192);
-	/** The first half of a pair, until the second comes; 0: none. */
+	/** The first half of a surrogate pair, until the second half comes; 0: none. */
 	private char half;
 	private boolean closed;
 

@@ -6,7 +6,7 @@ import java.io.OutputStream;
 import java.io.PipedInputStream;
 import java.io.PipedOutputStream;
 
-/** PipedInputStream; its other end must be of the translated program, too. */
+/** PipedInputStream. Its other end must also belong to the translated program. */
 public class PicoPipedInputStream extends PipedInputStream {
 	final Pipe pipe;
 
@@ -65,7 +65,7 @@ public class PicoPipedInputStream extends PipedInputStream {
 		pipe.closeIn();
 	}
 
-	/* As in PicoInputStream: the JDK's types leave no common superclass. */
+	/* As in PicoInputStream, which cannot be the superclass here. */
 
 	public byte[] readAllBytes() throws IOException {
 		return PicoInputStream.readNBytes(this, Integer.MAX_VALUE);

@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.io.PipedInputStream;
 import java.io.PipedOutputStream;
 
-/** PipedOutputStream; its other end must be of the translated program, too. */
+/** PipedOutputStream. Its other end must also belong to the translated program. */
 public class PicoPipedOutputStream extends PipedOutputStream {
 	private volatile Pipe pipe;
 
@@ -22,7 +22,7 @@ public class PicoPipedOutputStream extends PipedOutputStream {
 		if (pipe != null)
 			throw new IOException("Already connected");
 		if (!(to instanceof PicoPipedInputStream))
-			throw new IOException("the other end is not translated: " + to.getClass());
+			throw new IOException("the other end of the pipe is not translated: " + to.getClass());
 		Pipe p = ((PicoPipedInputStream) to).pipe;
 		p.connect();
 		pipe = p;

@@ -7,7 +7,7 @@ import java.io.PipedWriter;
 import java.io.Writer;
 import java.nio.CharBuffer;
 
-/** PipedReader; its other end must be of the translated program, too. */
+/** PipedReader. Its other end must also belong to the translated program. */
 public class PicoPipedReader extends PipedReader {
 	private static final int SIZE = 1024;
 

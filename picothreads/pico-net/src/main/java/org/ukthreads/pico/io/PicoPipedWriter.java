@@ -6,7 +6,7 @@ import java.io.PipedReader;
 import java.io.PipedWriter;
 import java.io.Writer;
 
-/** PipedWriter; its other end must be of the translated program, too. */
+/** PipedWriter. Its other end must also belong to the translated program. */
 public class PicoPipedWriter extends PipedWriter {
 	private volatile Pipe pipe;
 	private volatile boolean closed;
@@ -26,7 +26,7 @@ public class PicoPipedWriter extends PipedWriter {
 		if (closed)
 			throw new IOException("Pipe closed");
 		if (!(to instanceof PicoPipedReader))
-			throw new IOException("the other end is not translated: " + to.getClass());
+			throw new IOException("the other end of the pipe is not translated: " + to.getClass());
 		Pipe p = ((PicoPipedReader) to).pipe;
 		p.connect();
 		pipe = p;

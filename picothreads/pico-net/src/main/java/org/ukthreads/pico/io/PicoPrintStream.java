@@ -13,7 +13,10 @@ import java.io.UnsupportedEncodingException;
 import java.nio.charset.Charset;
 import java.util.Locale;
 
-/** PrintStream: text is encoded here, what is under it may park; the superclass writes nothing. */
+/**
+ * PrintStream that encodes text itself, over a stream that may park. The superclass writes
+ * nothing.
+ */
 public class PicoPrintStream extends PrintStream {
 	private final boolean auto;
 	private final Charset charset;
@@ -149,7 +152,7 @@ public class PicoPrintStream extends PrintStream {
 		bytes(b, off, len, auto);
 	}
 
-	/** Java 14 has it without the exception. */
+	/** Java 14 has this method, without the exception. */
 	@Override
 	public void write(byte[] b) throws IOException {
 		bytes(b, 0, b.length, auto);

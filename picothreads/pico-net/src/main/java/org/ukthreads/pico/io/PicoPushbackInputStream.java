@@ -6,7 +6,7 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.PushbackInputStream;
 
-/** PushbackInputStream, on the superclass's protected fields; it unreads. */
+/** PushbackInputStream that uses the protected fields of the superclass; unread() is inherited. */
 public class PicoPushbackInputStream extends PushbackInputStream {
 	public PicoPushbackInputStream(InputStream in) {
 		super(in);
@@ -78,7 +78,7 @@ public class PicoPushbackInputStream extends PushbackInputStream {
 			i.close();
 	}
 
-	/* As in PicoInputStream: the JDK's types leave no common superclass. */
+	/* As in PicoInputStream, which cannot be the superclass here. */
 
 	public byte[] readAllBytes() throws IOException {
 		return PicoInputStream.readNBytes(this, Integer.MAX_VALUE);

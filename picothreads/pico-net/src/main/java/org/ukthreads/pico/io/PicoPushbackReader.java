@@ -9,7 +9,7 @@ import java.nio.CharBuffer;
 
 /** PushbackReader with a buffer of its own. */
 public class PicoPushbackReader extends PushbackReader {
-	/** From pos on: what was pushed back. Null: closed. */
+	/** The characters that were pushed back begin at pos. Null: closed. */
 	private char[] back;
 	private int pos;
 
@@ -23,7 +23,7 @@ public class PicoPushbackReader extends PushbackReader {
 		pos = size;
 	}
 
-	/** The superclass's own buffer is not used: the least. */
+	/** Returns 1, the least possible size, because the superclass's buffer is not used. */
 	private static int checked(int size) {
 		if (size <= 0)
 			throw new IllegalArgumentException("size <= 0");

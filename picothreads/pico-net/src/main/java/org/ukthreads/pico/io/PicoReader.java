@@ -6,7 +6,10 @@ import java.io.Reader;
 import java.io.Writer;
 import java.nio.CharBuffer;
 
-/** What the program's own readers extend: Reader's methods on top of read(char[], ...). */
+/**
+ * The superclass of the program's own readers: the methods of Reader, based on read(char[],
+ * ...).
+ */
 public abstract class PicoReader extends Reader {
 	protected PicoReader() {}
 

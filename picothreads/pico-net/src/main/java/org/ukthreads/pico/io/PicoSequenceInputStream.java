@@ -9,7 +9,7 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.Enumeration;
 
-/** SequenceInputStream; the superclass has nothing to read. */
+/** SequenceInputStream. The superclass has nothing to read. */
 public class PicoSequenceInputStream extends SequenceInputStream {
 	private final Enumeration<? extends InputStream> rest;
 	private InputStream in;
@@ -24,7 +24,7 @@ public class PicoSequenceInputStream extends SequenceInputStream {
 		rest = e;
 	}
 
-	/** As the constructor, but what it calls may park. */
+	/** Replaces the constructor: the methods that it calls may park. */
 	public static PicoSequenceInputStream pico$new(Enumeration<? extends InputStream> e) {
 		PicoSequenceInputStream s = new PicoSequenceInputStream(e, true);
 		s.next();
@@ -107,7 +107,7 @@ public class PicoSequenceInputStream extends SequenceInputStream {
 			throw first;
 	}
 
-	/* As in PicoInputStream: the JDK's types leave no common superclass. */
+	/* As in PicoInputStream, which cannot be the superclass here. */
 
 	public byte[] readAllBytes() throws IOException {
 		return PicoInputStream.readNBytes(this, Integer.MAX_VALUE);

@@ -4,7 +4,10 @@ package org.ukthreads.pico.io;
 import java.io.IOException;
 import java.io.Writer;
 
-/** What the program's own writers extend: Writer's methods on top of write(char[], ...). */
+/**
+ * The superclass of the program's own writers: the methods of Writer, based on write(char[],
+ * ...).
+ */
 public abstract class PicoWriter extends Writer {
 	protected PicoWriter() {}
 

@@ -18,7 +18,7 @@ import java.util.zip.ZipInputStream;
 
 /*
  * ZipInputStream (PKWARE's APPNOTE: local headers, deflated and stored entries, data
- * descriptors, ZIP64). Of the superclass it uses the inflater and the buffer.
+ * descriptors, ZIP64). It uses the inflater and the buffer of the superclass.
  *
  *   header | name | extra | data | [descriptor: (signature) crc, sizes]   ... directory
  */
@@ -30,10 +30,10 @@ public class PicoZipInputStream extends ZipInputStream implements Inflate {
 	private final Charset charset;
 	private final CRC32 sum = new CRC32();
 	private ZipEntry entry;
-	/** Of the entry. */
+	/** The flags of the entry. */
 	private int flags;
 	private int method;
-	/** Of a stored entry: bytes to come. */
+	/** The bytes of a stored entry that are still to come. */
 	private long left;
 	private boolean entryEnd;
 	private boolean closed;
@@ -79,7 +79,7 @@ public class PicoZipInputStream extends ZipInputStream implements Inflate {
 		return entry;
 	}
 
-	/** Null: what follows is no local header. */
+	/** Reads a local header; null: something else follows. */
 	private ZipEntry local() throws IOException {
 		byte[] h = new byte[30];
 		if (PicoInputStream.readNBytes(in, h, 0, 30) < 30 || number(h, 0, 4) != LOCAL)
@@ -117,7 +117,7 @@ public class PicoZipInputStream extends ZipInputStream implements Inflate {
 		return e;
 	}
 
-	/** Where the sizes of the ZIP64 field begin; -1: there is none. */
+	/** Returns where the sizes in the ZIP64 field begin; -1: there is none. */
 	private static int big(byte[] extra) {
 		for (int at = 0; at + 4 <= extra.length;) {
 			int n = (int) number(extra, at + 2, 2);
@@ -137,7 +137,7 @@ public class PicoZipInputStream extends ZipInputStream implements Inflate {
 		}
 	}
 
-	/** DOS, in the local zone. */
+	/** Converts a DOS time in the local time zone. */
 	private static long time(int time, int date) {
 		return new GregorianCalendar((date >> 9) + 1980, (date >> 5 & 15) - 1, date & 31,
 			time >> 11, time >> 5 & 63, (time & 31) * 2).getTimeInMillis();
@@ -216,7 +216,10 @@ public class PicoZipInputStream extends ZipInputStream implements Inflate {
 		return -1;
 	}
 
-	/** What the inflater has not used goes back; the descriptor, if any. */
+	/**
+	 * Pushes back what the inflater has not used, then reads the descriptor, if any, and
+	 * checks the entry.
+	 */
 	private void end() throws IOException {
 		int n = inf.getRemaining();
 		if (n > 0)
@@ -232,7 +235,7 @@ public class PicoZipInputStream extends ZipInputStream implements Inflate {
 		checkSum();
 	}
 
-	/** The signature is optional; sizes have 8 bytes where 4 do not suffice. */
+	/** Reads the descriptor. The signature is optional; a size has 8 bytes if 4 do not suffice. */
 	private void describe() throws IOException {
 		int wide = inf.getBytesWritten() > BIG || inf.getBytesRead() > BIG ? 8 : 4;
 		byte[] d = exactly(4 + 2 * wide);
@@ -282,7 +285,7 @@ public class PicoZipInputStream extends ZipInputStream implements Inflate {
 		i.close();
 	}
 
-	/* As in PicoInputStream: the JDK's types leave no common superclass. */
+	/* As in PicoInputStream, which cannot be the superclass here. */
 
 	public byte[] readAllBytes() throws IOException {
 		return PicoInputStream.readNBytes(this, Integer.MAX_VALUE);

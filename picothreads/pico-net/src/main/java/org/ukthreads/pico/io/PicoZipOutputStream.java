@@ -8,7 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
 
-/** ZipOutputStream: it writes to a Sink, and what comes there goes on from here. */
+/** ZipOutputStream that writes to a Sink and then passes the bytes on. */
 public class PicoZipOutputStream extends ZipOutputStream {
 	private final Sink sink;
 

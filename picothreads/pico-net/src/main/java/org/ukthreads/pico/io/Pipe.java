@@ -5,15 +5,15 @@ import java.io.IOException;
 import java.io.InterruptedIOException;
 
 /*
- * What the two ends of a pipe share, of bytes or of characters: a ring, and who was last
- * seen at each end; all under itself. The JDK's wait as ours do, a second at a time, to find
- * out that the other thread has ended, but in the JVM's monitor, which would block the
+ * The shared state of the two ends of a pipe, of bytes or of characters: a ring, and the threads
+ * that last used each end; all guarded by this. The JDK's pipes also wait one second at a time,
+ * to find out whether the other thread has ended, but in the JVM's monitor. That would block the
  * carrier that the other end needs.
  *
  *   | free | from .. what is there: n .. | free |
  */
 final class Pipe {
-	/** byte[] or char[]. */
+	/** A byte[] or char[]. */
 	private final Object ring;
 	private final int size;
 	private int from;
@@ -85,7 +85,7 @@ final class Pipe {
 		}
 	}
 
-	/** At least one; -1: the end. len > 0. */
+	/** Reads at least one element; -1: the end. len > 0. */
 	synchronized int read(Object b, int off, int len) throws IOException {
 		checkIn();
 		reader = Thread.currentThread();

@@ -21,15 +21,15 @@ import java.util.regex.Pattern;
 import org.ukthreads.pico.net.Channels;
 
 /*
- * Scanner, which is final: it stays the JDK's, over a Source. Before a call that reads, the
- * source is filled, by code that may park, with as much as the call will want, and not a
- * character more: a peer may wait for an answer to what it has sent.
+ * Scanner is final, so it stays the JDK's, over a Source. Before a call that reads, code that may
+ * park fills the source with as much as the call will need, and not a character more: a peer may
+ * wait for an answer to what it has sent.
  *
  *   text: | read and passed | at: where the scanner is ..  given: what it has read .. count |
  *
- * Known is where the scanner is after lines, and after tokens between white space. After
- * anything else (patterns, delimiters of the program's) the source reads when it is asked,
- * and pins.
+ * The position of the scanner is known after lines, and after tokens between white space. After
+ * anything else (patterns, other delimiters), the source reads when the scanner asks it, and
+ * pins.
  */
 public final class Scans {
 	private static final class Source implements Readable, Closeable {
@@ -38,7 +38,7 @@ public final class Scans {
 		private int at;
 		private int given;
 		private int count;
-		/** Of the token that was asked for. */
+		/** The range of the token that was asked for. */
 		private int start;
 		private int stop;
 		private boolean end;
@@ -49,7 +49,7 @@ public final class Scans {
 			this.in = in;
 		}
 
-		/** False: there is no more. */
+		/** Reads more text; false: there is no more. */
 		private boolean more() {
 			if (end)
 				return false;
@@ -75,7 +75,10 @@ public final class Scans {
 			return !end;
 		}
 
-		/** The character, which may have to come first; -1: there is none. k from `at`. */
+		/**
+		 * Returns the character k places after `at`, and reads it first if necessary; -1:
+		 * there is none.
+		 */
 		private int look(int k) {
 			while (at + k >= count)
 				if (!more())
@@ -83,7 +86,7 @@ public final class Scans {
 			return text[at + k];
 		}
 
-		/** The length of the line with its end; a \r may be half of one. */
+		/** Returns the length of the line with its end, which may be \r\n. */
 		int line() {
 			for (int k = 0;; k++) {
 				int c = look(k);
@@ -96,7 +99,7 @@ public final class Scans {
 			}
 		}
 
-		/** Up to the first character of a token. */
+		/** Returns the distance to the first character of a token. */
 		int space() {
 			int k = 0;
 			while (Character.isWhitespace(look(k)))
@@ -104,7 +107,7 @@ public final class Scans {
 			return k;
 		}
 
-		/** Up to the white space behind it. */
+		/** Finds the next token, up to the white space after it. */
 		void token() {
 			int k = space();
 			int s = k;
@@ -155,7 +158,7 @@ public final class Scans {
 		return s;
 	}
 
-	/** May it park? The JDK's own do not. */
+	/** Returns true if it may park; classes of the JDK itself do not. */
 	private static boolean ours(Object in) {
 		return in != null && in.getClass().getClassLoader() != null;
 	}
@@ -194,7 +197,7 @@ public final class Scans {
 		}
 	}
 
-	/* --- what its calls become --- */
+	/* --- replacements for calls of a Scanner --- */
 
 	private interface Call<T> {
 		T on(Scanner s);
@@ -205,7 +208,7 @@ public final class Scans {
 		return t == null || t.lost ? null : t;
 	}
 
-	/** Of a call for tokens: only those between white space are known. */
+	/** Returns the source for a call that reads tokens, which must be separated by white space. */
 	private static Source tokens(Scanner s) {
 		Source t = source(s);
 		if (t != null && !s.delimiter().pattern().equals("\\p{javaWhitespace}+"))

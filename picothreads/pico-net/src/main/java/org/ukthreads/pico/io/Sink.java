@@ -6,16 +6,17 @@ import java.io.IOException;
 import java.io.OutputStream;
 
 /*
- * What the JDK's own output streams write into where theirs are kept (deflate, zip, cipher,
- * object streams): memory. After each of their acts drain() does to the stream of the
- * program what they meant to do to it, with no frame of theirs on the stack:
+ * The memory into which the JDK's output streams write if we use them (deflate, zip, cipher,
+ * object streams). After each of their acts, drain() makes the same calls on the program's stream,
+ * with no frame of the JDK's stream on the stack:
  *
  *   ours.write(b) --> super.write(b) --> Sink      (memory; flush and close are noted)
  *        |
  *        +----------> Sink.drain() ----> `to`      (may park)
  *
- * Their acts call each other (close calls finish calls closeEntry): `acts` counts, and the
- * outermost drains. The streams on it look alike: each must extend the JDK's.
+ * Their acts call each other (close calls finish calls closeEntry): `acts` counts them, and the
+ * outermost drains. The streams over a Sink repeat the same code, because each must extend
+ * another class of the JDK.
  */
 final class Sink extends ByteArrayOutputStream {
 	final OutputStream to;
@@ -28,7 +29,10 @@ final class Sink extends ByteArrayOutputStream {
 		this.to = to;
 	}
 
-	/** For a constructor; of nothing there is none, as the JDK's constructors want it. */
+	/**
+	 * Makes the Sink for a constructor; null for null, which the JDK's constructors then
+	 * reject.
+	 */
 	static Sink of(OutputStream to) {
 		return to == null ? null : new Sink(to);
 	}

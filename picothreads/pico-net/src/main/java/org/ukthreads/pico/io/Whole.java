@@ -19,8 +19,8 @@ import java.util.Properties;
 import org.ukthreads.pico.SelfLocked;
 
 /**
- * What the JDK reads to the end or writes in one go: by way of memory, so that none of its
- * frames is there while a stream of the program waits.
+ * Replaces methods with which the JDK reads to the end, or writes in one go. They work in
+ * memory, so that no frame of theirs is on the stack while a stream of the program waits.
  */
 public final class Whole {
 	private Whole() {}

@@ -41,19 +41,20 @@ import org.ukthreads.pico.io.PicoInputStreamReader;
 import org.ukthreads.pico.io.PicoOutputStreamWriter;
 
 /*
- * The channels themselves (this is the one class whose calls of them are not replaced),
- * and what the program's calls of them become.
+ * Replacements for the program's calls of channels. In this class alone, calls of channels are
+ * not replaced, so they reach the channels themselves.
  *
- * A channel that the program believes to block is, from its first wait on, one that does
- * not, with a port at a reactor (Port.blocking says what the program believes). A channel
- * that it made non-blocking is the JDK's business. An interrupt closes the channel.
+ * If the program takes a channel for blocking, the channel becomes non-blocking at its first
+ * wait and gets a port at a reactor (Port.blocking is the mode that the program sees). The JDK
+ * handles a channel that the program has made non-blocking. An interrupt closes the channel.
  */
 public final class Channels {
 	private Channels() {}
 
 	/**
-	 * The port of a channel that the program believes to block; null: it does not, or it is
-	 * of a provider of its own, whose channels no selector of ours takes.
+	 * Returns the port of a channel that the program takes for blocking. Null: the program has
+	 * made it non-blocking, or the channel belongs to another provider, and our selectors do
+	 * not accept it.
 	 */
 	private static Port port(SelectableChannel c) throws IOException {
 		Port p = NetReactor.find(c);
@@ -62,8 +63,10 @@ public final class Channels {
 		return p != null && p.blocking ? p : null;
 	}
 
-	/** One at a time: between the two steps the channel looks as if the program had made it
-	 * non-blocking. */
+	/**
+	 * Makes the port, one thread at a time: between the two steps the channel looks as if the
+	 * program had made it non-blocking.
+	 */
 	private static Port firstPort(SelectableChannel c) throws IOException {
 		synchronized (c.blockingLock()) {
 			Port p = NetReactor.find(c);
@@ -82,7 +85,10 @@ public final class Channels {
 			|| !c.isOpen() || port(c) == null;
 	}
 
-	/** The port of an operation that may wait; an interrupt from before ends it at once. */
+	/**
+	 * Returns the port for an operation that may wait. If the thread is already interrupted,
+	 * the channel is closed at once.
+	 */
 	private static Port enter(SelectableChannel c) throws IOException {
 		Port p = port(c);
 		if (p == null)
@@ -106,7 +112,7 @@ public final class Channels {
 			throw new AsynchronousCloseException();
 	}
 
-	/* --- reading: sockets, connected datagrams, pipes; anything else as it was --- */
+	/* --- reading: sockets, connected datagram channels, pipes; others directly --- */
 
 	private static boolean waits(Channel c) throws IOException {
 		return c instanceof SelectableChannel && !plain((SelectableChannel) c);
@@ -193,7 +199,7 @@ public final class Channels {
 		return all;
 	}
 
-	/** All of it, as to a channel that blocks. */
+	/** Transfers everything, as to a blocking channel. */
 	public static long transferTo(FileChannel f, long at, long count, WritableByteChannel c)
 			throws IOException {
 		if (!waits(c))
@@ -254,8 +260,9 @@ public final class Channels {
 	}
 
 	/**
-	 * Some JDKs (21.0.13) say of a connection that is waited for which call has failed, of one
-	 * that is made in one call they do not: such a failure, as if in one call.
+	 * Returns the exception without the name of the failed call. Some JDKs (21.0.13) append it
+	 * to the message if connect had to wait, but not if connect is a single call, which this
+	 * imitates.
 	 */
 	static IOException unnamed(IOException e) {
 		String call = " (connect failed)", says = e.getMessage();
@@ -297,7 +304,7 @@ public final class Channels {
 		}
 	}
 
-	/** Whoever reads must find out. */
+	/** Shuts the input down and wakes the thread that reads, so that it notices. */
 	public static SocketChannel shutdownInput(SocketChannel c) throws IOException {
 		c.shutdownInput();
 		wake(c);
@@ -417,7 +424,7 @@ public final class Channels {
 		return newWriter(c, charset.newEncoder(), -1);
 	}
 
-	/** A channel that blocks, or one of the program's, as streams. */
+	/** Streams over a blocking channel, or over a channel that the program implements. */
 	private static final class Bytes extends Duct {
 		private final Channel channel;
 
@@ -458,9 +465,9 @@ public final class Channels {
 		}
 	}
 
-	/* --- the ends, and the mode --- */
+	/* --- closing, and the blocking mode --- */
 
-	/** close() by way of an interface. */
+	/** Replaces close() where it is called through an interface. */
 	public static void close(Channel c) throws IOException {
 		if (c instanceof SelectableChannel)
 			closeSelectable((SelectableChannel) c);
@@ -482,7 +489,7 @@ public final class Channels {
 			c.close();
 	}
 
-	/** close(), which must wake who waits. */
+	/** Closes the channel and wakes the threads that wait for it. */
 	public static void closeSelectable(SelectableChannel c) throws IOException {
 		Port p = NetReactor.find(c);
 		if (p != null)
@@ -574,7 +581,7 @@ public final class Channels {
 		c.connect(to);
 	}
 
-	/** The adaptor wants a channel that blocks; nothing waits, a byte goes out at once. */
+	/** Sends one urgent byte through the adaptor; this does not wait. */
 	static void urgent(SocketChannel c, int data) throws IOException {
 		c.socket().sendUrgentData(data);
 	}

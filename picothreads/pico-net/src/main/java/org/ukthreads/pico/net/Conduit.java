@@ -17,14 +17,17 @@ import java.nio.channels.SocketChannel;
 import java.nio.channels.UnresolvedAddressException;
 import java.nio.channels.UnsupportedAddressTypeException;
 
-/** A stream connection as java.net.Socket sees it: its waits, its time-outs, its errors. */
+/** A stream connection with the waits, timeouts and errors of java.net.Socket. */
 final class Conduit {
-	/** One call of the channel moves no more: the JDK copies through a buffer that it keeps. */
+	/**
+	 * The most bytes for one call of the channel: the JDK copies them through a buffer, which
+	 * it keeps.
+	 */
 	private static final int MOST = 128 << 10;
 
 	final SocketChannel channel;
 	final Port port;
-	/** Not one that the program made as a channel. */
+	/** False: the program made it as a channel. */
 	private final boolean own;
 	/** SO_TIMEOUT. */
 	volatile int timeout;
@@ -32,10 +35,12 @@ final class Conduit {
 	volatile boolean outShut;
 	volatile boolean closed;
 	private static final ByteBuffer NOTHING = ByteBuffer.allocate(0);
-	/** What available() had to read to count it, ready to be read. Under this, which is held
-	 * inside inLock or alone, and never in a wait. */
+	/**
+	 * Bytes that available() had to read to count them, ready to be read. Guarded by this,
+	 * which is taken inside inLock or alone, and never held during a wait.
+	 */
 	private ByteBuffer ahead = NOTHING;
-	/** The connection was reset: so says every later read. Under this. */
+	/** The connection was reset, and every later read says so. Guarded by this. */
 	private boolean reset;
 
 	Conduit(SocketChannel channel) throws IOException {
@@ -46,7 +51,7 @@ final class Conduit {
 		Leaks.watch(this, port);
 	}
 
-	/** One of the program's channels. */
+	/** For a channel of the program. */
 	Conduit(SocketChannel channel, Port port) {
 		this.channel = channel;
 		this.port = port;
@@ -107,7 +112,7 @@ final class Conduit {
 		}
 	}
 
-	/** 0: nothing is there yet. */
+	/** Reads without waiting; 0: nothing is there yet. */
 	private int readNow(byte[] b, int off, int len) throws IOException {
 		synchronized (this) {
 			if (ahead.hasRemaining() && !inShut) {
@@ -170,7 +175,10 @@ final class Conduit {
 		}
 	}
 
-	/** Reads ahead what is there, for whoever waits for it, too. */
+	/**
+	 * Reads ahead what has arrived and counts it. Wakes a waiting reader, which must look
+	 * there.
+	 */
 	int available() throws IOException {
 		synchronized (this) {
 			check();

@@ -6,9 +6,10 @@ import org.ukthreads.pico.KeptFiber;
 import org.ukthreads.pico.NeverBlocks;
 
 /**
- * A platform thread (`extends Thread` would be a pico thread here) that does the same for
- * ever. Others rely on it, so nothing ends it: an error (no memory, a channel of a provider's
- * that throws what it should not) is told, and the next round comes a millisecond later.
+ * A platform thread (`extends Thread` would make a pico thread here) that repeats one step for
+ * ever. Others rely on it, so an error does not end it: an error (no memory, a provider's
+ * channel that throws something unexpected) goes to the uncaught exception handler, and the
+ * next round begins a millisecond later.
  */
 @NeverBlocks
 final class Daemon implements Runnable {
@@ -32,7 +33,7 @@ final class Daemon implements Runnable {
 			try {
 				what.round();
 			} catch (InterruptedException e) {
-				/* Nobody's but a stranger's: the flag is down. */
+				/* Only the program can have interrupted this thread. The flag is cleared now. */
 				continue;
 			} catch (Throwable e) {
 				told(e);
@@ -45,7 +46,7 @@ final class Daemon implements Runnable {
 			Thread t = Thread.currentThread();
 			t.getUncaughtExceptionHandler().uncaughtException(t, e);
 		} catch (Throwable again) {
-			/* No memory for that, or a handler that throws. */
+			/* There is no memory for the report, or the handler throws. */
 			return;
 		}
 	}

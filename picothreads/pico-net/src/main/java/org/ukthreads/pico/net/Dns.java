@@ -14,12 +14,13 @@ import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.Transport;
 
 /*
- * Names to addresses, without blocking the carrier:
+ * Resolves names to addresses without blocking the carrier:
  *
- *   a literal                         --> itself
- *   the hosts file (re-read when it has changed), localhost
- *   dnsjava, asynchronously           --> the fiber parks; positive answers are cached
- *   dnsjava could ask nobody          --> the system's resolver, on a helper thread
+ *   a literal                          --> itself
+ *   a name in the hosts file (re-read when it has changed)
+ *   localhost, or not in a fiber       --> the system's resolver (a fiber: on a helper thread)
+ *   dnsjava, asynchronously            --> the fiber parks; positive answers are cached
+ *   no server could be asked           --> the system's resolver, on a helper thread
  *
  * -Dpico.net.dns=system leaves dnsjava out; -Dpico.net.dns.servers=ADDRESS:PORT,...
  * names the servers; -Djdk.net.hosts.file=FILE as in the JDK.
@@ -29,12 +30,12 @@ public final class Dns {
 
 	private Dns() {}
 
-	/** In the place of InetAddress.getByName. */
+	/** Replaces InetAddress.getByName. */
 	public static InetAddress getByName(String host) throws UnknownHostException {
 		return getAllByName(host)[0];
 	}
 
-	/** In the place of InetAddress.getAllByName. */
+	/** Replaces InetAddress.getAllByName. */
 	public static InetAddress[] getAllByName(String host) throws UnknownHostException {
 		if (host == null || host.isEmpty() || literal(host))
 			return InetAddress.getAllByName(host);
@@ -49,7 +50,7 @@ public final class Dns {
 		return a != null ? a : system(host);
 	}
 
-	/** Nobody has to be asked. */
+	/** Returns true for an address literal, which needs no look-up. */
 	static boolean literal(String host) {
 		if (host.indexOf(':') >= 0)
 			return true;

@@ -7,20 +7,20 @@ import java.io.OutputStream;
 import org.ukthreads.pico.io.PicoInputStream;
 import org.ukthreads.pico.io.PicoOutputStream;
 
-/** What a socket reads from and writes to, and the two streams that show it to programs. */
+/** The source and destination of a socket's bytes, and the two streams that programs see. */
 abstract class Duct {
 	final InputStream in = new In(this);
 	final OutputStream out = new Out(this);
 
-	/** At least a byte, or -1: the end; the range is right and not empty. */
+	/** Reads at least one byte; -1: the end. The range is valid and not empty. */
 	abstract int read(byte[] b, int off, int len) throws IOException;
 
-	/** All of it; the range is right. */
+	/** Writes all bytes. The range is valid. */
 	abstract void write(byte[] b, int off, int len) throws IOException;
 
 	abstract int available() throws IOException;
 
-	/** Either stream's close() is the socket's. */
+	/** Closes the socket; close() of either stream calls this. */
 	abstract void close() throws IOException;
 
 	private static void check(byte[] b, int off, int len) {

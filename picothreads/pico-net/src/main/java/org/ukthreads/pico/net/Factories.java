@@ -8,19 +8,19 @@ import java.net.Socket;
 import javax.net.ServerSocketFactory;
 import javax.net.SocketFactory;
 
-/** The default factories: what the JDK's would make, but ours. */
+/** The default socket factories, which make our sockets. */
 public final class Factories {
 	private static final SocketFactory SOCKETS = new Sockets();
 	private static final ServerSocketFactory SERVERS = new Servers();
 
 	private Factories() {}
 
-	/** In the place of SocketFactory.getDefault. */
+	/** Replaces SocketFactory.getDefault. */
 	public static SocketFactory getDefault() {
 		return SOCKETS;
 	}
 
-	/** In the place of ServerSocketFactory.getDefault. */
+	/** Replaces ServerSocketFactory.getDefault. */
 	public static ServerSocketFactory getDefaultServer() {
 		return SERVERS;
 	}

@@ -10,7 +10,7 @@ import java.util.Locale;
 import javax.net.ssl.SSLPeerUnverifiedException;
 import javax.net.ssl.SSLSession;
 
-/** Is a certificate the host's (RFC 6125, subject alternative names alone)? */
+/** Checks whether a certificate is for a host (RFC 6125, subject alternative names only). */
 final class HostNames {
 	private static final int DNS = 2;
 	private static final int ADDRESS = 7;
@@ -36,7 +36,7 @@ final class HostNames {
 		}
 	}
 
-	/** A star stands for one whole label, the first. */
+	/** Compares a host with a name. A leading `*` label matches exactly one label. */
 	private static boolean match(String host, String name, boolean literal) {
 		if (literal || !name.startsWith("*."))
 			return host.equals(name);

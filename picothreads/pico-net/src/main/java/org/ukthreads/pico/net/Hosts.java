@@ -15,7 +15,7 @@ import java.util.Locale;
 import java.util.Map;
 import org.ukthreads.pico.NeverBlocks;
 
-/** The hosts file, looked at for changes once a second. */
+/** The hosts file, checked for changes at most once a second. */
 @NeverBlocks
 final class Hosts {
 	private static Map<String, List<InetAddress>> names = new HashMap<>();
@@ -70,7 +70,7 @@ final class Hosts {
 		}
 	}
 
-	/** Null: it only looks like one. */
+	/** Returns null if the text only looks like a literal. */
 	private static InetAddress address(String literal) {
 		try {
 			return InetAddress.getByName(literal);

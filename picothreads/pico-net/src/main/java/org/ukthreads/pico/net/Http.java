@@ -9,13 +9,13 @@ import java.net.URL;
 import java.net.URLConnection;
 
 /*
- * URL's connections of http and https are ours. The getters below are the superclass's: it
- * calls back for the header fields, and so they are only called when the answer is there.
+ * Makes our connections for URLs of http and https. The getters below call those of the
+ * superclass, which call back for the header fields; so they first wait for the response.
  */
 public final class Http {
 	private Http() {}
 
-	/** In the place of URL.openConnection. */
+	/** Replaces URL.openConnection. */
 	public static URLConnection openConnection(URL u) throws IOException {
 		URLConnection c = ours(u, null);
 		return c != null ? c : u.openConnection();
@@ -28,12 +28,12 @@ public final class Http {
 		return c != null ? c : u.openConnection(p);
 	}
 
-	/** In the place of URL.openStream. */
+	/** Replaces URL.openStream. */
 	public static InputStream openStream(URL u) throws IOException {
 		return openConnection(u).getInputStream();
 	}
 
-	/** Null: of another scheme, or with a handler of the program's. */
+	/** Returns null for another scheme, or if the program has its own handler for it. */
 	private static URLConnection ours(URL u, Proxy p) throws IOException {
 		String s = u.getProtocol();
 		boolean http = s.equalsIgnoreCase("http");
@@ -43,7 +43,10 @@ public final class Http {
 		return http ? new PicoHttpURLConnection(u, p) : new PicoHttpsURLConnection(u, p);
 	}
 
-	/** The JDK's: a connection that was only made has done nothing yet. */
+	/**
+	 * Returns true for a connection of the JDK. Opening it to find out has no effect before it
+	 * connects.
+	 */
 	private static boolean theirs(URLConnection c) {
 		return c.getClass().getName().startsWith("sun.net.www.protocol.http");
 	}

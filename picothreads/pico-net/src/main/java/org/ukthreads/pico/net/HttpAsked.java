@@ -11,9 +11,12 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 
-/** What the program sets: the properties of a request, in their order. */
+/** The request properties that the program has set, in their order. */
 final class HttpAsked {
-	/** A program may not set them: they say what HttpCall does. */
+	/**
+	 * Restricted headers, as in the JDK: HttpCall decides about them. Of `connection`, the
+	 * value `close` is allowed.
+	 */
 	private static final Set<String> OURS = new HashSet<>(Arrays.asList(
 		"access-control-request-headers", "access-control-request-method", "connection",
 		"content-length", "content-transfer-encoding", "host", "keep-alive", "origin",
@@ -53,7 +56,7 @@ final class HttpAsked {
 			|| !OURS.contains(k) && !k.startsWith("sec-");
 	}
 
-	/** No property can end its line and begin another. */
+	/** Rejects a property that would end its line and begin another. */
 	private static void check(String name, String value) {
 		if (name.indexOf('\n') >= 0 || name.indexOf(':') >= 0)
 			throw new IllegalArgumentException("Illegal character(s) in message header field: "
@@ -77,13 +80,13 @@ final class HttpAsked {
 		return last(name) >= 0;
 	}
 
-	/** The last one's value, or null. */
+	/** Returns the last value of that name, or null. */
 	String find(String name) {
 		int k = last(name);
 		return k < 0 ? null : values.get(k);
 	}
 
-	/** Passwords go to the server alone. */
+	/** Returns true for headers with passwords, which the program may not read back. */
 	static boolean secret(String name) {
 		return name.equalsIgnoreCase("Authorization")
 			|| name.equalsIgnoreCase("Proxy-Authorization");
@@ -94,7 +97,10 @@ final class HttpAsked {
 			keys.remove(k);
 	}
 
-	/** As the JDK gives them: without secrets, on many JDKs the last first. */
+	/**
+	 * Returns the map as the JDK does: without secrets, and on many JDKs with the last value
+	 * first.
+	 */
 	Map<String, List<String>> map() {
 		Map<String, List<String>> m = new LinkedHashMap<>();
 		for (int k = 0; k < keys.size(); k++)

@@ -5,12 +5,12 @@ import java.io.IOException;
 import java.net.SocketTimeoutException;
 import org.ukthreads.pico.io.PicoInputStream;
 
-/** The body of an answer; at its end the connection is free for another call. */
+/** The body of a response. At its end the connection is free for another call. */
 final class HttpBody extends PicoInputStream {
 	static final long CHUNKED = -1;
 	static final long TO_THE_END = -2;
 
-	/** A body that is shorter than its length was taken for whole by older JDKs. */
+	/** Older JDKs accept a body that is shorter than its length as complete. */
 	private static final boolean STRICT = version() >= 25;
 
 	private static int version() {
@@ -22,15 +22,15 @@ final class HttpBody extends PicoInputStream {
 	private final HttpHead head;
 	private final boolean chunked;
 	private final boolean keep;
-	/** Of the body, or of the chunk; TO_THE_END: unknown. */
+	/** Bytes that are missing from the body or the chunk; TO_THE_END: unknown. */
 	private long left;
 	private boolean first = true;
-	/** All of it, if it came with the head: the connection is free at once. */
+	/** The whole body, if it came with the head: then the connection is free at once. */
 	private byte[] here = {};
 	private int at;
 	private boolean over;
 	private boolean closed;
-	/** Why it ended before its end: so says every later read. */
+	/** Why the body broke off; every later read says so. */
 	private IOException broken;
 
 	HttpBody(HttpWire wire, HttpHead head, long length) throws IOException {
@@ -75,7 +75,7 @@ final class HttpBody extends PicoInputStream {
 		return line;
 	}
 
-	/** What follows the digits is the chunk's, and of no interest. */
+	/** Parses the size of a chunk. The rest of the line is an extension, which is ignored. */
 	private static int size(String line) throws IOException {
 		int n = 0;
 		while (n < line.length() && Character.digit(line.charAt(n), 16) >= 0)
@@ -128,7 +128,7 @@ final class HttpBody extends PicoInputStream {
 			}
 			return n;
 		} catch (SocketTimeoutException e) {
-			/* It may be waited for again. */
+			/* The program may read again. */
 			throw e;
 		} catch (IOException e) {
 			broken = e;

@@ -38,14 +38,15 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /*
- * One HttpURLConnection at work, as the JDK's does it:
+ * The work of one HttpURLConnection, as the JDK does it:
  *
  *   NEW --connect--> a connection (idle or new) --getOutputStream--> the body
  *    \------------------------ getInputStream --------------------------> head, body
  *                              ^ redirect, 401: the same again on another connection --/
  *
- * A request whose connection was idle and turns out to be closed is sent again once. What
- * is written is kept until it is sent, unless the program asked for streaming.
+ * If the server closes the connection without a response, as happens to idle connections, the
+ * request is sent once more on a new one. Output is kept until it is sent, unless the program
+ * asked for streaming.
  *
  * Left out: Digest and NTLM, response caches, 305, passwords before they are asked for.
  */
@@ -57,23 +58,23 @@ final class HttpCall {
 	private final HttpFace face;
 	private final Proxy proxy;
 	private final HttpAsked asked = new HttpAsked();
-	/** The last request's head. */
+	/** The head of the last request. */
 	private String sent;
 	private HttpWire wire;
 	private ByteArrayOutputStream kept;
 	private HttpSend streamed;
 	private HttpHead head;
-	/** The answer that came in the place of a leave to send the body. */
+	/** The response that came instead of 100 Continue. */
 	private HttpHead early;
 	private HttpBody body;
-	/** Its head said that it has no bytes: then the JDK has no error stream, either. */
+	/** The head says that the body is empty: then the JDK has no error stream, either. */
 	private boolean empty;
 	private IOException failure;
 	private boolean usingProxy;
 	private String authorization;
 	private boolean reading;
 
-	/** proxy null: the system's choice. */
+	/** proxy null: the system chooses. */
 	HttpCall(HttpURLConnection c, HttpFace face, Proxy proxy) {
 		this.c = c;
 		this.face = face;
@@ -110,7 +111,7 @@ final class HttpCall {
 			asked.set(name, value);
 	}
 
-	/** What we have set, too. */
+	/** Returns the value of a request header, also of one that this class has set. */
 	String property(String name) {
 		if (name == null || HttpAsked.secret(name))
 			return null;
@@ -128,7 +129,7 @@ final class HttpCall {
 		return asked.map();
 	}
 
-	/* --- where to --- */
+	/* --- the destination --- */
 
 	private boolean https() {
 		return c.getURL().getProtocol().equalsIgnoreCase("https");
@@ -163,7 +164,7 @@ final class HttpCall {
 
 	private URI uri() {
 		try {
-			/* What is escaped in the URL stays as it is; the rest is escaped. */
+			/* Sequences that are escaped in the URL stay as they are; the rest is escaped. */
 			URL u = c.getURL();
 			String before = u.getProtocol().toLowerCase(Locale.ROOT) + "://" + u.getHost()
 				+ (u.getPort() < 0 ? "" : ":" + u.getPort());
@@ -199,7 +200,7 @@ final class HttpCall {
 			Locale.ROOT), port(), p));
 		key.addAll(face.secrets());
 		HttpWire w = idle ? HttpWire.take(key) : null;
-		/* What is streamed cannot be sent again. */
+		/* A streamed body cannot be sent again. */
 		while (w != null && streaming() && !w.alive()) {
 			w.close();
 			w = HttpWire.take(key);
@@ -243,7 +244,7 @@ final class HttpCall {
 		}
 	}
 
-	/** False: the proxy wants a password, and now we have one. */
+	/** Returns false if the proxy wants a password and we have one now. */
 	private boolean tunnel(Socket s) throws IOException {
 		HttpWire w = new HttpWire(s, Collections.emptyList(), false);
 		String to = c.getURL().getHost() + ":" + port();
@@ -261,13 +262,16 @@ final class HttpCall {
 			if (told(password(h, proxyAddress)))
 				return false;
 		}
-		/* Of any other answer nothing is shown, as in the JDK. */
+		/* As in the JDK, the program sees the head of a 407 only. */
 		refused = h.status == 407 ? h : null;
 		throw new IOException("Unable to tunnel through proxy. Proxy returns \""
 			+ h.value(0) + "\"");
 	}
 
-	/** Not to whoever listens between us and the proxy, as the JDK has it. */
+	/**
+	 * Whether Basic may be used for a tunnel. As in the JDK, by default it may not, because
+	 * the password would go to the proxy in plain text.
+	 */
 	private static final boolean TUNNEL_BASIC = !System.getProperty(
 		"jdk.http.auth.tunneling.disabledSchemes", "Basic").toLowerCase(Locale.ROOT)
 		.contains("basic");
@@ -366,7 +370,10 @@ final class HttpCall {
 		return f.format(new Date(millis));
 	}
 
-	/** The handler's, and behind them the program's own: servers look at one header. */
+	/**
+	 * Adds the cookies of the CookieHandler, followed by the program's own, in one header:
+	 * servers look at one only.
+	 */
 	private void cookies(StringBuilder b, String own) throws IOException {
 		CookieHandler h = CookieHandler.getDefault();
 		URI u = h == null ? null : uri();
@@ -413,7 +420,7 @@ final class HttpCall {
 		return streamed;
 	}
 
-	/** What comes after its close() is not sent. */
+	/** Ignores what is written after its close(). */
 	private static final class Kept extends ByteArrayOutputStream {
 		private boolean closed;
 
@@ -439,7 +446,10 @@ final class HttpCall {
 		return "100-continue".equalsIgnoreCase(asked.find("Expect"));
 	}
 
-	/** Not for ever: some servers wait for the body without a word. */
+	/**
+	 * Waits for 100 Continue, but not for ever: some servers wait for the body and send
+	 * nothing.
+	 */
 	private void awaitLeave() throws IOException {
 		int t = c.getReadTimeout();
 		wire.socket.setSoTimeout(t > 0 ? t : LEAVE_MILLIS);
@@ -458,9 +468,9 @@ final class HttpCall {
 		throw new ProtocolException("Server rejected operation");
 	}
 
-	/* --- the answer --- */
+	/* --- the response --- */
 
-	/** Asks, if that has not been done, and follows where it is sent. */
+	/** Sends the request, unless that is done, and follows redirects. */
 	synchronized void respond() throws IOException {
 		if (failure != null)
 			throw again(failure);
@@ -486,7 +496,7 @@ final class HttpCall {
 					on = goesOn(h, hops);
 				} catch (IOException e) {
 					b.close();
-					/* Which answer it was can be seen. */
+					/* The program may look at this response. */
 					if (!(e instanceof ProtocolException))
 						head = h;
 					throw e;
@@ -538,7 +548,7 @@ final class HttpCall {
 		return h;
 	}
 
-	/** A server that hangs up without an answer is asked once more. */
+	/** Whether a POST, too, is sent once more to a server that closes without a response. */
 	private static final boolean POSTS_AGAIN =
 		!"false".equals(System.getProperty("sun.net.http.retryPost"));
 
@@ -562,9 +572,9 @@ final class HttpCall {
 			x.put(u, h.map());
 	}
 
-	/** Another request must be made. */
+	/** Returns true if another request must be made. */
 	private boolean goesOn(HttpHead h, int hops) throws IOException {
-		/* Whoever says 407 within a tunnel is no proxy. */
+		/* A 407 through a tunnel does not come from the proxy. */
 		if (h.status == 401 || h.status == 407 && usingProxy && !https())
 			return authorized(h, hops);
 		if (!c.getInstanceFollowRedirects() || h.status < 300 || h.status > 307
@@ -598,7 +608,7 @@ final class HttpCall {
 				+ ")");
 	}
 
-	/** What was meant for one server is not another's. */
+	/** Drops the headers that were meant for the old server only. */
 	private void forget() {
 		authorization = null;
 		for (String k : new String[] {"Authorization", "Cookie", "Cookie2"})
@@ -606,8 +616,9 @@ final class HttpCall {
 	}
 
 	/**
-	 * Nor is what was meant for one proxy another's, or a server's. Elder JDKs tell them; the
-	 * newer tell a server at least what is streamed.
+	 * Drops the password of a proxy unless the request goes to the same proxy again. Older
+	 * JDKs send it to other proxies and servers, too; newer JDKs at least to a server, with a
+	 * streamed body.
 	 */
 	private void forgetProxys() {
 		InetSocketAddress to = wire.proxied ? proxyAddress : null;
@@ -626,18 +637,18 @@ final class HttpCall {
 
 	private InetSocketAddress proxyAddress;
 	private String proxyAuthorization;
-	/** Who asked for it. */
+	/** The proxy that asked for it. */
 	private InetSocketAddress askedBy;
-	/** The answer of a proxy that made no tunnel. */
+	/** The response of a proxy that refused a tunnel. */
 	private HttpHead refused;
 	private int tunnels;
 
-	/** Null: this proxy has not asked. */
+	/** Returns null if this proxy has not asked. */
 	private String forProxy() {
 		return proxyAddress.equals(askedBy) ? proxyAuthorization : null;
 	}
 
-	/** False: nobody knows it. */
+	/** Stores the proxy's password; false: there is none. */
 	private boolean told(String password) {
 		proxyAuthorization = password;
 		askedBy = proxyAddress;
@@ -662,7 +673,10 @@ final class HttpCall {
 		return true;
 	}
 
-	/** By null: the server wants it; the answer null: nobody knows it. */
+	/**
+	 * Asks for a password for the proxy `by`, or for the server if that is null; returns null
+	 * if there is none.
+	 */
 	private String password(HttpHead h, InetSocketAddress by) {
 		String realm = null;
 		for (String s : h.all(by == null ? "WWW-Authenticate" : "Proxy-Authenticate"))
@@ -689,7 +703,10 @@ final class HttpCall {
 		return !m.find() ? "" : m.group(1) != null ? m.group(1) : m.group(2);
 	}
 
-	/** Never the same exception object twice: its trace would be the first caller's. */
+	/**
+	 * Copies the exception: if it were thrown twice, it would have the stack trace of the
+	 * first caller.
+	 */
 	private static IOException again(IOException e) {
 		IOException x;
 		if (e instanceof SocketTimeoutException)
@@ -726,7 +743,10 @@ final class HttpCall {
 		return h != null && h.status >= 400 && !empty ? body : null;
 	}
 
-	/** An answer that could not be had has no head; one that could not be followed has. */
+	/**
+	 * Returns the head, which is empty if there was no response. A response that could not be
+	 * followed has its head.
+	 */
 	HttpHead head() {
 		try {
 			respond();
@@ -746,12 +766,12 @@ final class HttpCall {
 			try {
 				b.close();
 			} catch (IOException e) {
-				/* It is what was wanted. */
+				/* The connection is closed, as the caller wants. */
 				return;
 			}
 		}
 		HttpWire w = wire;
-		/* Who only was connected may begin again. */
+		/* After connect() alone, the program may begin again. */
 		if (!reading && streamed == null)
 			wire = null;
 		if (w != null)

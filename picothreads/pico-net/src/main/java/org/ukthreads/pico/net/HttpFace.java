@@ -3,7 +3,7 @@ package org.ukthreads.pico.net;
 
 import java.net.URL;
 
-/** What a call must know of its HttpURLConnection beyond the public getters. */
+/** What HttpCall needs to know of its HttpURLConnection beyond the public getters. */
 interface HttpFace {
 	HttpCall call();
 
@@ -17,13 +17,13 @@ interface HttpFace {
 
 	void moved(URL to, String method);
 
-	/** The connection of the next exchange. */
+	/** Reports the connection of the next exchange. */
 	void opened(java.net.Socket s);
 
-	/** The socket, with TLS on top where the scheme wants it. */
+	/** Returns the socket, wrapped in TLS if the scheme needs it. */
 	java.net.Socket secured(java.net.Socket plain, String host, int port)
 		throws java.io.IOException;
 
-	/** What of TLS two calls must have in common to share a connection. */
+	/** Returns what two calls must have in common in TLS to share a connection. */
 	java.util.List<Object> secrets();
 }

@@ -11,33 +11,36 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** The head of an answer: the status line has the key null. */
+/** The head of a response. The key of the status line is null. */
 final class HttpHead {
 	static final HttpHead NONE = new HttpHead();
 
 	private final List<String> keys = new ArrayList<>();
 	private final List<String> values = new ArrayList<>();
 	int status = -1;
-	/** The server may take what comes next for the body that it was promised. */
+	/**
+	 * The connection must not be reused: the server may take the next request for the
+	 * announced body.
+	 */
 	boolean last;
-	/** Room for trailers. */
+	/** Bytes that trailers may still take. */
 	private int left;
 
-	/** What a head may take, as the JDK counts it. */
+	/** The most bytes that a head may take, counted as the JDK does. */
 	private static final int MOST = Integer.getInteger("jdk.http.maxHeaderSize", 384 << 10);
 	private static final int EACH = 32;
 
-	/** Null: the connection was closed before it began. */
+	/** Reads the head of the final response; null: the connection was closed before it began. */
 	static HttpHead read(HttpWire w) throws IOException {
 		HttpHead h;
 		do
 			h = one(w);
-		/* After 101 there is no other head. */
+		/* No other head follows a 101. */
 		while (h != null && h.status >= 100 && h.status < 200 && h.status != 101);
 		return h;
 	}
 
-	/** The next, be it a provisional one. */
+	/** Reads the next head, also a provisional one. */
 	static HttpHead one(HttpWire w) throws IOException {
 		HttpHead h = new HttpHead();
 		int left = MOST > 0 ? MOST : Integer.MAX_VALUE;
@@ -55,7 +58,7 @@ final class HttpHead {
 		return h;
 	}
 
-	/** The status stays -1 where the line is none of HTTP's. */
+	/** Reads the status line. The status stays -1 if it is not a line of HTTP. */
 	private void begin(String line) {
 		int k = line.indexOf(' ');
 		String code = line.substring(k + 1, Math.min(line.length(), k + 4));
@@ -65,7 +68,7 @@ final class HttpHead {
 		values.add(line);
 	}
 
-	/** What comes behind the body counts with the rest. */
+	/** Adds a trailer, which counts towards the limit of the head. */
 	void trailer(String line) throws ProtocolException {
 		left -= line.length() + EACH;
 		if (left < 0)
@@ -92,7 +95,7 @@ final class HttpHead {
 		return k >= 0 && k < keys.size() ? values.get(k) : null;
 	}
 
-	/** The last one of that name, or null. */
+	/** Returns the last value of that name, or null. */
 	String find(String name) {
 		for (int k = keys.size(); --k >= 0;)
 			if (name == null ? keys.get(k) == null : name.equalsIgnoreCase(keys.get(k)))
@@ -108,7 +111,7 @@ final class HttpHead {
 		return l;
 	}
 
-	/** Many JDKs give the values of one name last first. */
+	/** Returns the map. In many JDKs the last value of a name comes first. */
 	Map<String, List<String>> map() {
 		Map<String, List<String>> m = new LinkedHashMap<>();
 		for (int k = 0; k < keys.size(); k++)
@@ -127,7 +130,7 @@ final class HttpHead {
 		URLConnection c = new URLConnection(null) {
 			@Override
 			public void connect() {
-				/* It is only asked in which order it keeps headers. */
+				/* This connection only shows in which order the JDK keeps headers. */
 			}
 		};
 		c.addRequestProperty("k", "first");
@@ -146,7 +149,7 @@ final class HttpHead {
 		return c == null || !c.equalsIgnoreCase("close");
 	}
 
-	/** How long the body is, as HttpBody wants it. */
+	/** Returns the length of the body, or a constant of HttpBody. */
 	long length(String method) throws IOException {
 		if (method.equals("HEAD") || status == 204 || status == 304)
 			return 0;

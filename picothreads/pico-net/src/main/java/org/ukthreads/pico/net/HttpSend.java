@@ -5,17 +5,17 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import org.ukthreads.pico.io.PicoOutputStream;
 
-/** A request's body that goes out as it is written: of a known length, or in chunks. */
+/** The body of a request that is sent as it is written: with a known length, or in chunks. */
 final class HttpSend extends PicoOutputStream {
 	private final HttpWire wire;
-	/** Still to come; negative: chunks. */
+	/** Bytes still to come; negative: chunks. */
 	private long left;
 	private final byte[] chunk;
 	private int n;
 	private boolean closed;
 	private boolean failed;
 
-	/** length negative: chunks of so many bytes. */
+	/** length negative: send chunks of `chunk` bytes. */
 	HttpSend(HttpWire wire, long length, int chunk) {
 		this.wire = wire;
 		left = length;
@@ -69,7 +69,7 @@ final class HttpSend extends PicoOutputStream {
 		wire.out.write(b);
 	}
 
-	/** It was not what had been promised. */
+	/** Returns true if the body did not have the announced length. */
 	boolean failed() {
 		return failed;
 	}

@@ -19,18 +19,21 @@ import java.util.List;
 import java.util.Map;
 import org.ukthreads.pico.NeverBlocks;
 
-/** A connection to an HTTP server, with what was read too far; between two calls, idle. */
+/**
+ * A connection to an HTTP server, with bytes that were read ahead. It is idle between two
+ * calls.
+ */
 final class HttpWire {
-	/** Of what is sent: the platform's, as in the JDK, or one that has ASCII. */
+	/** The charset for sending: the platform's, as in the JDK, if it contains ASCII. */
 	static final Charset CHARSET = Arrays.equals(new byte[] {'/', ':'}, "/:".getBytes())
 		? Charset.defaultCharset() : StandardCharsets.ISO_8859_1;
 	private static final long IDLE_NANOS = 5_000_000_000L;
 	private static final int MOST = 64 << 10;
 
 	final Socket socket;
-	/** Who may use it again: scheme, host, port, proxy, factory, verifier. */
+	/** Which calls may reuse it: scheme, host, port, proxy, factory, verifier. */
 	final List<Object> key;
-	/** The request line names the whole URL. */
+	/** The request line contains the whole URL. */
 	final boolean proxied;
 	private final InputStream in;
 	final OutputStream out;
@@ -55,12 +58,12 @@ final class HttpWire {
 		return n > 0;
 	}
 
-	/** A line within a body. */
+	/** Reads a line within a body. */
 	String line() throws IOException {
 		return line(MOST);
 	}
 
-	/** A line without its end; null: the peer closed before the first byte. */
+	/** Reads a line and returns it without its end; null: the peer closed before the first byte. */
 	String line(int most) throws IOException {
 		StringBuilder b = new StringBuilder();
 		for (;;) {
@@ -97,7 +100,7 @@ final class HttpWire {
 		return end - at;
 	}
 
-	/** What can be read now. */
+	/** Returns the number of bytes that can be read without waiting. */
 	int available() throws IOException {
 		return buffered() + in.available();
 	}
@@ -110,12 +113,12 @@ final class HttpWire {
 		try {
 			socket.close();
 		} catch (IOException e) {
-			/* It is gone in any case. */
+			/* It is unusable in any case. */
 			return;
 		}
 	}
 
-	/* --- connections that wait for another call --- */
+	/* --- idle connections --- */
 
 	@NeverBlocks
 	private static final class Idle {
@@ -131,7 +134,7 @@ final class HttpWire {
 			return q == null ? null : q.poll();
 		}
 
-		/** Puts what has waited too long into `old`; false: nobody waits any more. */
+		/** Moves connections that were idle too long into `old`; false: none is left. */
 		static synchronized boolean expire(List<HttpWire> old) {
 			long now = System.nanoTime();
 			for (Iterator<ArrayDeque<HttpWire>> i = ALL.values().iterator(); i.hasNext();) {
@@ -154,7 +157,7 @@ final class HttpWire {
 			return true;
 		}
 
-		/** Somebody must see to it that they end. */
+		/** Returns true if the caller must start the thread that closes idle connections. */
 		static synchronized boolean needsReaper() {
 			boolean start = !reaping && !ALL.isEmpty();
 			reaping |= start;
@@ -162,7 +165,10 @@ final class HttpWire {
 		}
 	}
 
-	/** Like the JDK's Keep-Alive-Timer: a thread while there is something to close. */
+	/**
+	 * Closes idle connections. Like the JDK's Keep-Alive-Timer, the thread ends when none is
+	 * left.
+	 */
 	private static final class Reaper implements Runnable {
 		@Override
 		public void run() {
@@ -182,7 +188,7 @@ final class HttpWire {
 		}
 	}
 
-	/** An idle one, the youngest, or null. */
+	/** Takes the youngest idle connection, or null. */
 	static HttpWire take(List<Object> key) {
 		HttpWire w = Idle.take(key);
 		while (w != null && w.socket.isClosed())
@@ -192,7 +198,7 @@ final class HttpWire {
 		return w;
 	}
 
-	/** Waits for the first bytes, or the end; false: the socket's time is over. */
+	/** Waits for the first bytes or the end; false: the socket's timeout is over. */
 	boolean speaks() throws IOException {
 		try {
 			if (at == end)
@@ -203,7 +209,7 @@ final class HttpWire {
 		}
 	}
 
-	/** The peer of this idle one has not hung up, nor said what nobody asked for. */
+	/** Returns true if the peer of this idle connection has neither closed it nor sent anything. */
 	boolean alive() {
 		try {
 			socket.setSoTimeout(1);
@@ -216,7 +222,7 @@ final class HttpWire {
 		}
 	}
 
-	/** The answer was read to its end. */
+	/** Makes the connection idle, after the response was read to its end. */
 	void release() {
 		if (buffered() > 0 || !Idle.give(this)) {
 			close();

@@ -10,9 +10,9 @@ import org.ukthreads.pico.NeverBlocks;
 import org.ukthreads.pico.Transport;
 
 /**
- * Sockets that programs drop without closing them are closed when they are collected, as
- * the JDK's are. Whoever waits in one holds its owner (a Conduit, or a socket of the other
- * kinds); the selector holds the Port alone.
+ * Closes sockets that programs drop without closing them, when they are collected, as the JDK
+ * does. A thread that waits in a socket keeps its owner (a Conduit, or a socket of another
+ * kind) reachable; the selector references the Port only.
  */
 @NeverBlocks
 final class Leaks extends PhantomReference<Object> {
@@ -27,7 +27,7 @@ final class Leaks extends PhantomReference<Object> {
 	}
 
 	static void watch(Object owner, Port port) {
-		/* In a simulation the collector decides nothing. */
+		/* In a simulation nothing may depend on the garbage collector. */
 		if (!Transport.isReal())
 			return;
 		Leaks l = new Leaks(owner, port);
@@ -36,13 +36,13 @@ final class Leaks extends PhantomReference<Object> {
 		Leak.IT.hashCode();
 	}
 
-	/** The port is closed: nothing is left to do. */
+	/** Called when the port is closed: nothing is left to do. */
 	void drop() {
 		WATCHED.remove(this);
 		clear();
 	}
 
-	/** A platform thread: the references' queue can only block one. */
+	/** Uses a platform thread, because ReferenceQueue.remove() blocks its OS thread. */
 	@NeverBlocks
 	private static final class Leak implements Daemon.Round {
 		static final Leak IT = new Leak();
@@ -61,7 +61,7 @@ final class Leaks extends PhantomReference<Object> {
 		try {
 			l.port.close();
 		} catch (IOException e) {
-			/* It was closed as far as it could be. */
+			/* Nothing more can be done. */
 			return;
 		}
 	}

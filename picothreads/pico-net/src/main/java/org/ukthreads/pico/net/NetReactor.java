@@ -24,21 +24,21 @@ import org.ukthreads.pico.Transport;
  * run translated code.
  *
  * Only the thread that holds the carrier touches the selector and its keys (it polls, or
- * it runs the fiber that asks, and keeps the carrier meanwhile); everybody else queues the
- * port and wakes the selector.
+ * it runs the fiber that asks, and keeps the carrier meanwhile). All other threads queue the
+ * port and wake the selector.
  *
  *   a port:  unknown --first wait--> registered --interest follows Port.want--> ...
  *                                        +--closed: its key goes at the next poll
  *
- * A port stays with the reactor of its first wait; the fibers that use it may be with
- * other carriers.
+ * A port stays with the reactor of its first wait. The fibers that use it may run on other
+ * carriers.
  */
 @NeverBlocks
 final class NetReactor implements Reactor {
 	private static final List<NetReactor> ALL = new CopyOnWriteArrayList<>();
 
 	private final Selector selector;
-	/** Ports whose wishes, or ends, are not known to the selector. */
+	/** Ports whose interest has grown, which the selector does not know yet. */
 	private final Queue<Port> pending = new ConcurrentLinkedQueue<>();
 
 	private NetReactor() {
@@ -47,7 +47,7 @@ final class NetReactor implements Reactor {
 		} catch (IOException e) {
 			throw new UncheckedIOException(e);
 		}
-		/* Those of simulations that are over. */
+		/* Removes the reactors of simulations that have ended. */
 		ALL.removeIf(r -> !r.selector.isOpen());
 		ALL.add(this);
 	}
@@ -82,7 +82,7 @@ final class NetReactor implements Reactor {
 			: Own.IT.reactor;
 	}
 
-	/** The calling fiber's carrier, kept, if this is its reactor; or null. */
+	/** Keeps and returns the calling fiber's carrier, if this is its reactor; else null. */
 	private Carrier keep() {
 		Carrier c = Fiber.isFiber() ? Carrier.keep() : null;
 		if (c != null && c.reactor() != this) {
@@ -92,7 +92,7 @@ final class NetReactor implements Reactor {
 		return c;
 	}
 
-	/** What the port wants has grown, or it is closed. */
+	/** Called when the port wants more operations than before. */
 	void changed(Port p) {
 		Carrier c = keep();
 		if (c != null) {
@@ -107,7 +107,7 @@ final class NetReactor implements Reactor {
 		selector.wakeup();
 	}
 
-	/** Lets a closed channel go at once, if that can be done from here. */
+	/** Called after a channel was closed: frees it at once, if this thread may do that. */
 	void closed() {
 		Carrier c = keep();
 		if (c == null) {
@@ -121,7 +121,7 @@ final class NetReactor implements Reactor {
 		}
 	}
 
-	/** The port under which a reactor knows the channel, or null. */
+	/** Returns the port that a reactor has for the channel, or null. */
 	static Port find(SelectableChannel ch) {
 		for (NetReactor r : ALL) {
 			SelectionKey k = ch.keyFor(r.selector);
@@ -132,8 +132,8 @@ final class NetReactor implements Reactor {
 	}
 
 	/**
-	 * At once, also without a carrier: a channel that is not blocking any more must be known
-	 * to a reactor, or it is taken for one that the program has made so.
+	 * Registers the port at once, also without a carrier: a channel that is non-blocking but
+	 * unknown to all reactors is taken for one that the program has made non-blocking.
 	 */
 	void register(Port p) throws IOException {
 		Carrier c = keep();
@@ -152,14 +152,14 @@ final class NetReactor implements Reactor {
 		}
 	}
 
-	/** Before Java 11 who registers waits for who selects; it goes first, by the gate. */
+	/** Before Java 11 register() waits while another thread selects. The gate lets it go first. */
 	private static final boolean OLD =
 		Double.parseDouble(System.getProperty("java.specification.version")) < 11;
 	private final Object gate = new Object();
 
 	private void pass() {
 		synchronized (gate) {
-			/* Nobody registers now, or has woken the selector. */
+			/* No thread registers now; a thread that does so later wakes the selector first. */
 		}
 	}
 
@@ -176,7 +176,7 @@ final class NetReactor implements Reactor {
 				selector.select();
 			else
 				selector.select(Math.max(1, nanos / 1_000_000));
-			/* Those of a poll that failed half-way, too. */
+			/* Includes the keys of an earlier poll that failed half-way. */
 			Set<SelectionKey> keys = selector.selectedKeys();
 			if (!keys.isEmpty()) {
 				for (SelectionKey k : keys)
@@ -186,7 +186,7 @@ final class NetReactor implements Reactor {
 		} catch (IOException e) {
 			throw new UncheckedIOException(e);
 		} catch (ClosedSelectorException e) {
-			/* The runtime is going down. */
+			/* The runtime is shutting down. */
 			return;
 		}
 	}

@@ -11,7 +11,7 @@ import java.nio.channels.SocketChannel;
 import java.util.Set;
 import javax.net.ssl.SSLSocket;
 
-/** An SSLSocket on top of another socket: addresses and options are that one's. */
+/** An SSLSocket on top of another socket, whose addresses and options it shows. */
 abstract class OverSocket extends SSLSocket {
 	final Socket base;
 
@@ -92,7 +92,7 @@ abstract class OverSocket extends SSLSocket {
 	private PicoSocket options() {
 		if (base instanceof PicoSocket)
 			return (PicoSocket) base;
-		throw new UnsupportedOperationException("options of " + base);
+		throw new UnsupportedOperationException("socket options are not supported on " + base);
 	}
 
 	/** Java 9, as the next two. */

@@ -7,11 +7,11 @@ import java.net.PasswordAuthentication;
 import java.net.URL;
 import java.net.UnknownHostException;
 
-/** Asks the program's Authenticator; the connection's own came with Java 9. */
+/** Asks an Authenticator for a password: that of the connection (Java 9), or else the default. */
 final class Passwords {
 	private Passwords() {}
 
-	/** Null: a proxy alone knows the host. */
+	/** Returns null if only a proxy can resolve the host. */
 	private static InetAddress address(String host) {
 		try {
 			return Dns.getByName(host);
@@ -20,7 +20,7 @@ final class Passwords {
 		}
 	}
 
-	/** Null: there is none. */
+	/** Returns null if there is none. */
 	static PasswordAuthentication ask(Authenticator own, String host, int port, String scheme,
 			String realm, URL url, Authenticator.RequestorType type) {
 		InetAddress a = address(host);

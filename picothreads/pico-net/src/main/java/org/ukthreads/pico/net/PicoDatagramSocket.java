@@ -25,7 +25,7 @@ import java.util.WeakHashMap;
 import org.ukthreads.pico.NeverBlocks;
 import org.ukthreads.pico.Transport;
 
-/** java.net.DatagramSocket on a channel that does not block. */
+/** java.net.DatagramSocket on a non-blocking channel. */
 public class PicoDatagramSocket extends DatagramSocket {
 	private final DatagramChannel channel;
 	private final Port port;
@@ -49,7 +49,7 @@ public class PicoDatagramSocket extends DatagramSocket {
 
 	public PicoDatagramSocket(SocketAddress a) throws SocketException {
 		super((SocketAddress) null);
-		/* Some JDKs have opened it: only the type is wanted. */
+		/* Some JDKs have opened the superclass's socket, which is not needed. */
 		super.close();
 		try {
 			channel = Transport.provider().openDatagramChannel();
@@ -65,7 +65,7 @@ public class PicoDatagramSocket extends DatagramSocket {
 		}
 	}
 
-	/** Given out by the channel's socket(). */
+	/** Made for socket() of the channel. */
 	PicoDatagramSocket(DatagramChannel channel, Port port) throws IOException {
 		super((SocketAddress) null);
 		super.close();
@@ -86,7 +86,7 @@ public class PicoDatagramSocket extends DatagramSocket {
 			throw new SocketException("Socket is closed");
 	}
 
-	/** The room of packets that were received into: setLength() has made them smaller. */
+	/** The capacities of packets that were received into: setLength() has reduced their lengths. */
 	@NeverBlocks
 	private static final class Rooms {
 		private static final Map<DatagramPacket, int[]> ROOMS = new WeakHashMap<>();
@@ -278,7 +278,7 @@ public class PicoDatagramSocket extends DatagramSocket {
 		return channel.supportedOptions();
 	}
 
-	/** Java 17, as the next: there the adaptor is a MulticastSocket. */
+	/** Java 17, as the next: its adaptor is a MulticastSocket. */
 	public void joinGroup(SocketAddress group, NetworkInterface via) throws IOException {
 		((MulticastSocket) adaptor()).joinGroup(group, via);
 	}
@@ -339,7 +339,7 @@ public class PicoDatagramSocket extends DatagramSocket {
 
 	@Override
 	public void close() {
-		/* The superclass's constructor may come here. */
+		/* The superclass's constructor may call this before the fields are set. */
 		if (port == null)
 			return;
 		closed = true;

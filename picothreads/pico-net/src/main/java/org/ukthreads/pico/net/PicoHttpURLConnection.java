@@ -14,8 +14,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * HttpURLConnection on sockets that park; what it does is in HttpCall. With TLS it must extend
- * another class of the JDK: src/main/copies.
+ * HttpURLConnection on sockets that park; HttpCall does the work. With TLS the class must
+ * extend another one of the JDK: see src/main/copies.
  */
 final class PicoHttpURLConnection extends HttpURLConnection implements HttpFace {
 	private final HttpCall call;
@@ -32,7 +32,7 @@ final class PicoHttpURLConnection extends HttpURLConnection implements HttpFace 
 
 	@Override
 	public void opened(Socket s) {
-		/* Nothing of it is asked for. */
+		/* Nothing here needs the socket. */
 	}
 
 	@Override

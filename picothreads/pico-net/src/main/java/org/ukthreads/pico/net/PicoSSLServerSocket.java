@@ -16,10 +16,10 @@ import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLServerSocket;
 
 /**
- * SSLServerSocket on a server socket that parks. An engine that never runs keeps what is
- * set here: accepted sockets begin with a copy. They shake hands at their first use. What it
- * hands to the engine and to the socket, PicoSSLSocket and OverSocket hand on, too: the JDK
- * knows no type for both.
+ * SSLServerSocket on a server socket that parks. An engine that never runs holds the settings;
+ * each accepted socket begins with a copy, and shakes hands at its first use. PicoSSLSocket
+ * and OverSocket delegate the same methods to their engine and socket, because the JDK has no
+ * common type for these.
  */
 final class PicoSSLServerSocket extends SSLServerSocket {
 	private final SSLContext context;
@@ -43,7 +43,7 @@ final class PicoSSLServerSocket extends SSLServerSocket {
 		return "[SSL: " + base + "]";
 	}
 
-	/* --- the engine's --- */
+	/* --- delegated to the engine --- */
 
 	@Override
 	public String[] getSupportedCipherSuites() {
@@ -125,7 +125,7 @@ final class PicoSSLServerSocket extends SSLServerSocket {
 		engine.setSSLParameters(v);
 	}
 
-	/* --- the socket's --- */
+	/* --- delegated to the socket --- */
 
 	@Override
 	public void bind(SocketAddress to) throws IOException {

@@ -34,32 +34,33 @@ import javax.net.ssl.SSLSession;
 import javax.net.ssl.SSLSocket;
 
 /*
- * SSLSocket: an SSLEngine between the program and a socket that parks. What it says when
- * it is closed, by whom and in which half, is the JDK's (SSLSocketImpl, TransportContext):
+ * SSLSocket: an SSLEngine between the program and a socket that parks. Its state after each way
+ * of closing is that of the JDK (SSLSocketImpl, TransportContext):
  *
- *   begun -> done            the first handshake; later ones are the engine's business
- *   inClosed, outClosed      nothing more is read, or written, by us
- *   notified                 the peer has said close_notify, or hung up without
- *   broken                   an error: nothing after it is believed
+ *   begun -> done            the first handshake; the engine handles later ones
+ *   inClosed, outClosed      we read, or write, nothing more
+ *   notified                 the peer has sent close_notify, or closed without it
+ *   broken                   an error: all that follows it is ignored
  *   closed                   as isClosed() says
  *
- * TLS 1.3 closes its halves one by one, 1.2 answers a close_notify with its own. What the
- * engine has no word for is left out: close() does not say user_canceled.
+ * TLS 1.3 closes its halves one by one; 1.2 answers a close_notify with its own. close() does
+ * not send user_canceled, which SSLEngine cannot send.
  *
- * Locks: shake (one handshake at a time) > in > out (a direction of the engine and of the
- * socket) > tasks (the engine's own, which call key and trust managers). A writer never takes `in`, except to shake hands; close() waits for none but
- * `out`, and for that no longer than SO_LINGER.
+ * Lock order: shake (one handshake at a time) > in > out (a direction of the engine and of the
+ * socket) > tasks (the engine's own, which call key and trust managers). A writer never takes
+ * `in`, except to shake hands. close() waits for `out`, at most SO_LINGER if that is set;
+ * before TLS 1.3 and without autoClose it also waits, under `in`, for the peer's close_notify.
  */
 final class PicoSSLSocket extends OverSocket {
 	private static final ByteBuffer NOTHING = ByteBuffer.allocate(0);
 	private static final boolean STRICT =
 		Boolean.getBoolean("com.sun.net.ssl.requireCloseNotify");
-	/** What a record takes beyond its data, with any cipher. */
+	/** The most bytes that a record needs beyond its data, with any cipher. */
 	private static final int AROUND = 96;
 	private static final int HEADER = 5;
 
 	private final SSLContext context;
-	/** So it is, too, when the base is our own. */
+	/** Whether close() closes the base; true, too, for a base that we have made. */
 	private final boolean autoClose;
 	private volatile SSLEngine engine;
 	private final Object shake = new Object();
@@ -73,13 +74,16 @@ final class PicoSSLSocket extends OverSocket {
 	private volatile boolean notified;
 	private volatile SSLException broken;
 	private volatile boolean closed;
-	/** The base's, which it does not give out any more when it is shut. */
+	/** The base's streams. The base no longer returns them when it is shut down. */
 	private InputStream netInput;
 	private OutputStream netOutput;
-	/** Under `in`; ready to be read. */
+	/** Guarded by `in`; ready to be read. */
 	private ByteBuffer netIn = NOTHING;
 	private volatile ByteBuffer appIn = NOTHING;
-	/** SSLParameters' limit of a record. The engine would hold the peer to it, too. */
+	/**
+	 * The limit for records that is set by SSLParameters; negative: none was set. The engine
+	 * does not get it, because it would apply it to the peer's records, too.
+	 */
 	private volatile int packet = -1;
 	private final Set<HandshakeCompletedListener> listeners = new LinkedHashSet<>();
 
@@ -92,7 +96,10 @@ final class PicoSSLSocket extends OverSocket {
 		engine = e;
 	}
 
-	/** A server's end; `read` are bytes that were taken from the socket before. */
+	/**
+	 * Makes the server's end of a connection; `read` are bytes that were read from the socket
+	 * before.
+	 */
 	PicoSSLSocket(SSLContext context, Socket base, SSLEngine like, byte[] read,
 			boolean autoClose) {
 		super(base);
@@ -103,7 +110,7 @@ final class PicoSSLSocket extends OverSocket {
 		netIn = ByteBuffer.wrap(read);
 	}
 
-	/** With the peer's name for SNI, resumption and verification. */
+	/** Makes an engine that knows the peer's name, for SNI, resumption and verification. */
 	private SSLEngine engine(String host) {
 		String h = host != null && !host.isEmpty() ? host
 			: new InetSocketAddress(base.getInetAddress(), 0).getHostString();
@@ -117,7 +124,7 @@ final class PicoSSLSocket extends OverSocket {
 		handshake(true);
 	}
 
-	/** again: after a time-out it may be tried once more. */
+	/** again: after a timeout it may be tried once more. */
 	private void handshake(boolean again) throws IOException {
 		if (!isConnected())
 			throw new SocketException("Socket is not connected");
@@ -133,7 +140,7 @@ final class PicoSSLSocket extends OverSocket {
 				else
 					loop();
 			} catch (InterruptedIOException e) {
-				/* What has come so far is kept. */
+				/* The part of the handshake that was received is kept. */
 				throw again ? e : fatal(new SSLException("Couldn't kickstart handshaking", e));
 			} catch (IOException | RuntimeException e) {
 				throw failed(e);
@@ -166,7 +173,7 @@ final class PicoSSLSocket extends OverSocket {
 			switch (engine.getHandshakeStatus()) {
 			case NEED_WRAP:
 				flush();
-				/* Somebody has closed that half. */
+				/* Another thread may have closed that half. */
 				if (engine.getHandshakeStatus() == HandshakeStatus.NEED_WRAP)
 					record();
 				break;
@@ -199,7 +206,10 @@ final class PicoSSLSocket extends OverSocket {
 		}, "HandshakeCompletedNotify-Thread").start();
 	}
 
-	/** Who finds none waits until those that another thread took are done. */
+	/**
+	 * Runs the engine's tasks. A thread that finds none waits until those of other threads are
+	 * done.
+	 */
 	private void tasks() {
 		tasks.lock();
 		try {
@@ -212,10 +222,13 @@ final class PicoSSLSocket extends OverSocket {
 
 	/* --- records --- */
 
-	/** Says all that the engine has to say; true: that ended a handshake. */
+	/** Sends everything that the engine has to send; true: that ended a handshake. */
 	private boolean flush() throws IOException {
 		boolean finished = false;
-		/* Who has nothing to say does not wait for who writes: that may wait for us. */
+		/*
+		 * With nothing to send, do not wait for a writer, which may wait until this thread
+		 * reads.
+		 */
 		if (engine.getHandshakeStatus() != HandshakeStatus.NEED_WRAP)
 			return false;
 		out.lock();
@@ -233,7 +246,7 @@ final class PicoSSLSocket extends OverSocket {
 		return finished;
 	}
 
-	/** Under out: one record goes out. */
+	/** Sends one record. The caller holds `out`. */
 	private SSLEngineResult wrap(ByteBuffer from) throws IOException {
 		for (int size = engine.getSession().getPacketBufferSize();; size *= 2) {
 			ByteBuffer to = ByteBuffer.allocate(size);
@@ -245,7 +258,7 @@ final class PicoSSLSocket extends OverSocket {
 		}
 	}
 
-	/** One record comes in, and what it asks for is done. */
+	/** Receives one record and does what it asks for. */
 	private void record() throws IOException {
 		in.lock();
 		try {
@@ -269,7 +282,7 @@ final class PicoSSLSocket extends OverSocket {
 		}
 	}
 
-	/** What a record after the handshake asks for. */
+	/** Does what a record after the handshake asks for. */
 	private void after(SSLEngineResult r) throws IOException {
 		while (engine.getHandshakeStatus() == HandshakeStatus.NEED_TASK)
 			tasks();
@@ -278,12 +291,12 @@ final class PicoSSLSocket extends OverSocket {
 			completed();
 	}
 
-	/** TLS 1.3 */
+	/** Returns true for TLS 1.3. */
 	private boolean late() {
 		return engine.getSession().getProtocol().equals("TLSv1.3");
 	}
 
-	/** The peer has hung up without a word. */
+	/** Called when the peer has closed the connection without close_notify. */
 	private void ended(EOFException e) throws IOException {
 		if (!done)
 			throw (IOException) new SSLHandshakeException(
@@ -295,7 +308,7 @@ final class PicoSSLSocket extends OverSocket {
 		shutdownInput();
 	}
 
-	/** Under in: one record comes in; its data, if any, is in appIn. */
+	/** Receives one record and adds its data, if any, to appIn. The caller holds `in`. */
 	private SSLEngineResult unwrap() throws IOException {
 		for (int size = engine.getSession().getApplicationBufferSize();;) {
 			ByteBuffer to = ByteBuffer.allocate(size);
@@ -332,7 +345,10 @@ final class PicoSSLSocket extends OverSocket {
 			throw new EOFException("SSL peer shut down incorrectly");
 	}
 
-	/** Not beyond the record, where others read the socket after us. */
+	/**
+	 * Returns how many bytes to read: not beyond the record, if the socket is used without TLS
+	 * later.
+	 */
 	private int missing(ByteBuffer b) {
 		int n = b.position();
 		if (autoClose || n >= HEADER && (b.get(0) < 20 || b.get(0) > 24))
@@ -368,7 +384,7 @@ final class PicoSSLSocket extends OverSocket {
 		}
 	}
 
-	/** A record for whoever reads: an error is the end. */
+	/** Receives a record for a reader; an error ends the connection. */
 	private void next() throws IOException {
 		try {
 			record();
@@ -401,7 +417,7 @@ final class PicoSSLSocket extends OverSocket {
 					throw new SocketException("Connection or outbound has been closed");
 				SSLEngineResult r = wrap(ByteBuffer.wrap(b, off + n, Math.min(most, len - n)));
 				n += r.bytesConsumed();
-				/* Of a handshake in between. */
+				/* A handshake may run in between. */
 				if (r.getHandshakeStatus() == HandshakeStatus.NEED_TASK)
 					tasks();
 			}
@@ -412,7 +428,7 @@ final class PicoSSLSocket extends OverSocket {
 
 	/* --- errors --- */
 
-	/** To be thrown: the peer is told, and nothing more is believed. */
+	/** Ends the connection after an error, tells the peer, and returns the exception to throw. */
 	private IOException failed(Exception e) {
 		if (e instanceof SocketException) {
 			fatal(new SSLException(e.getMessage(), e));
@@ -425,7 +441,7 @@ final class PicoSSLSocket extends OverSocket {
 
 	private SSLException fatal(SSLException e) {
 		SSLException x = e;
-		/* The JDK's sockets have words of their own for it. */
+		/* The JDK's sockets have another message for it. */
 		if ("Unrecognized SSL message, plaintext connection?".equals(e.getMessage()))
 			x = new SSLException("Unsupported or unrecognized SSL message");
 		synchronized (listeners) {
@@ -444,7 +460,7 @@ final class PicoSSLSocket extends OverSocket {
 		return x;
 	}
 
-	/** Tells the peer what is wrong, if the engine has something to say. */
+	/** Tells the peer what is wrong, if the engine has something to send. */
 	private void alert() {
 		try {
 			if (!begun || !within(1))
@@ -455,12 +471,12 @@ final class PicoSSLSocket extends OverSocket {
 				out.unlock();
 			}
 		} catch (IOException e) {
-			/* It is gone, then. */
+			/* The connection is gone. */
 			return;
 		}
 	}
 
-	/** Takes `out`, if it is to be had in that time. */
+	/** Tries to take `out` within that time. */
 	private boolean within(int seconds) {
 		boolean interrupted = Thread.interrupted();
 		try {
@@ -527,7 +543,7 @@ final class PicoSSLSocket extends OverSocket {
 		return streams.out;
 	}
 
-	/* --- the end --- */
+	/* --- closing --- */
 
 	@Override
 	public void close() throws IOException {
@@ -541,7 +557,7 @@ final class PicoSSLSocket extends OverSocket {
 					closeIn(done && !late());
 			}
 		} catch (IOException e) {
-			/* The peer is gone, or does not read: nobody to say good-bye to. */
+			/* The peer is gone, or does not read: it cannot be told. */
 			return;
 		} finally {
 			closeBase();
@@ -593,7 +609,10 @@ final class PicoSSLSocket extends OverSocket {
 		}
 	}
 
-	/** Others go on with the socket: what is ours in there must be gone. */
+	/**
+	 * Waits for the peer's close_notify: the socket stays in use, and must contain none of our
+	 * records.
+	 */
 	private void awaitBye() throws IOException {
 		in.lock();
 		try {
@@ -604,7 +623,7 @@ final class PicoSSLSocket extends OverSocket {
 		}
 	}
 
-	/** What came and nobody read would make the kernel reset the connection. */
+	/** Discards unread input, which would make the kernel reset the connection. */
 	private void drain(boolean wait) {
 		InputStream from = netInput;
 		if (from == null || base.isInputShutdown() || !in.tryLock())
@@ -616,14 +635,14 @@ final class PicoSSLSocket extends OverSocket {
 			while (from.available() > 0 && from.read(b) >= 0)
 				continue;
 		} catch (IOException e) {
-			/* There is nothing more, then. */
+			/* There is nothing more to read. */
 			return;
 		} finally {
 			in.unlock();
 		}
 	}
 
-	/** Says close_notify; or, if not `first`, what the engine answers to the peer's. */
+	/** Sends close_notify; or, if not `first`, the engine's answer to that of the peer. */
 	private void bye(boolean first) throws IOException {
 		int linger = base.getSoLinger();
 		if (linger < 0) {
@@ -644,7 +663,7 @@ final class PicoSSLSocket extends OverSocket {
 			if (begun)
 				flush();
 		} catch (IOException e) {
-			/* Nobody hears it. */
+			/* The peer cannot receive it. */
 			first = true;
 		} finally {
 			try {
@@ -683,7 +702,7 @@ final class PicoSSLSocket extends OverSocket {
 		} finally {
 			boolean was = inClosed;
 			inClosed = true;
-			/* TLS 1.2: who has heard a good-bye answers it. */
+			/* In TLS 1.2 a close_notify is answered. */
 			if (!was && notified && !outClosed && begun && !late())
 				bye(true);
 			if (autoClose && !base.isInputShutdown())
@@ -706,14 +725,14 @@ final class PicoSSLSocket extends OverSocket {
 		return closed;
 	}
 
-	/* --- the engine's --- */
+	/* --- delegated to the engine --- */
 
 	@Override
 	public SSLSession getSession() {
 		try {
 			ensure(false);
 		} catch (IOException e) {
-			/* As the JDK's: a session of no cipher. */
+			/* As the JDK does: a session without a cipher. */
 			return context.createSSLEngine().getSession();
 		}
 		return done ? engine.getSession() : context.createSSLEngine().getSession();
@@ -762,7 +781,7 @@ final class PicoSSLSocket extends OverSocket {
 		packet = n;
 	}
 
-	/** ALPN came with Java 9 (and late updates of 8). */
+	/** Java 9 and late updates of Java 8 have ALPN. */
 	public String getApplicationProtocol() {
 		return (String) later("getApplicationProtocol");
 	}
@@ -771,7 +790,10 @@ final class PicoSSLSocket extends OverSocket {
 		return (String) later("getHandshakeApplicationProtocol");
 	}
 
-	/** Server: picks one of the protocols that the client offers. Java 9, as above. */
+	/**
+	 * Sets the function by which a server picks one of the client's protocols. Java 9, as
+	 * above.
+	 */
 	public void setHandshakeApplicationProtocolSelector(
 			BiFunction<SSLSocket, List<String>, String> selector) {
 		this.selector = selector;

@@ -19,7 +19,7 @@ import java.util.Objects;
 import java.util.Set;
 import org.ukthreads.pico.Transport;
 
-/** java.net.ServerSocket on a channel that does not block. */
+/** java.net.ServerSocket on a non-blocking channel. */
 public class PicoServerSocket extends ServerSocket {
 	private volatile ServerSocketChannel channel;
 	private volatile Port port;
@@ -50,7 +50,7 @@ public class PicoServerSocket extends ServerSocket {
 		}
 	}
 
-	/** Given out by the channel's socket(). */
+	/** Made for socket() of the channel. */
 	PicoServerSocket(ServerSocketChannel channel, Port port) throws IOException {
 		ofChannel = true;
 		this.channel = channel;
@@ -137,10 +137,10 @@ public class PicoServerSocket extends ServerSocket {
 		}
 	}
 
-	/** In the place of implAccept, which is final; for subclasses of the program's. */
+	/** Replaces implAccept, which is final, for the program's subclasses. */
 	public static void implAccept(ServerSocket on, Socket s) throws IOException {
 		if (!(on instanceof PicoServerSocket) || !(s instanceof PicoSocket))
-			throw new SocketException("implAccept: " + on + ", " + s);
+			throw new SocketException("implAccept: unsupported sockets: " + on + ", " + s);
 		((PicoSocket) s).become(((PicoServerSocket) on).conduit());
 	}
 

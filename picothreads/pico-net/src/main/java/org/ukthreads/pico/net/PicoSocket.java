@@ -22,14 +22,14 @@ import java.util.Set;
 import org.ukthreads.pico.Transport;
 
 /*
- * java.net.Socket on a channel that does not block; where it would, the thread parks.
+ * java.net.Socket on a non-blocking channel; where it would block, the thread parks.
  *
- * The superclass is only a type here: everything that it does is done again below, and
- * its own SocketImpl is never opened. Options and addresses go to the channel's socket
- * adaptor, whose methods for them do not block.
+ * The superclass only supplies the type: all its methods are overridden below, and its own
+ * SocketImpl is never opened. Options and addresses go to the channel's socket adaptor, whose
+ * methods for them do not block.
  */
 public class PicoSocket extends Socket {
-	/** Made at the first use, so that a socket that is never used holds no descriptor. */
+	/** Made at the first use, so that a socket that is never used has no file descriptor. */
 	private volatile Conduit conduit;
 	private Proxy proxy;
 	private int timeout;
@@ -37,7 +37,7 @@ public class PicoSocket extends Socket {
 	private volatile boolean bound;
 	private volatile InetSocketAddress remote;
 	private Streams streams;
-	/** Given out by this channel's socket(). */
+	/** Made for socket() of this channel. */
 	private boolean ofChannel;
 
 	public PicoSocket() {}
@@ -52,7 +52,7 @@ public class PicoSocket extends Socket {
 
 	protected PicoSocket(SocketImpl impl) throws SocketException {
 		if (impl != null)
-			throw new SocketException("a SocketImpl of the program's cannot park");
+			throw new SocketException("a SocketImpl of the program cannot park");
 	}
 
 	public PicoSocket(String host, int port) throws UnknownHostException, IOException {
@@ -92,7 +92,7 @@ public class PicoSocket extends Socket {
 				+ "creation of datagram sockets");
 	}
 
-	/** A connection that was accepted, or one of the program's channels. */
+	/** Makes a socket for an accepted connection, or for a channel of the program. */
 	PicoSocket(Conduit c, boolean ofChannel) {
 		this.ofChannel = ofChannel;
 		conduit = c;
@@ -102,7 +102,7 @@ public class PicoSocket extends Socket {
 			bound = Channels.adaptor(c.channel).isBound();
 	}
 
-	/** ServerSocket.implAccept fills a socket of the program's. */
+	/** Connects a socket of the program, for ServerSocket.implAccept. */
 	void become(Conduit c) throws SocketException {
 		conduit = c;
 		bound = true;
@@ -358,7 +358,7 @@ public class PicoSocket extends Socket {
 		return conduit().channel;
 	}
 
-	/** Java 9, as the next two: the superclass's would open a socket of their own. */
+	/** Java 9, as the next two: those of the superclass would open another socket. */
 	public <T> Socket setOption(SocketOption<T> name, T value) throws IOException {
 		options().setOption(Objects.requireNonNull(name), value);
 		return this;

@@ -11,56 +11,59 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.ukthreads.pico.Fiber;
 
 /*
- * A channel at its reactor: who waits for it, and what for.
+ * A channel at its reactor, with the fibers that wait for it.
  *
- * One fiber waits in each direction (whoever calls holds the direction's lock), in a slot:
+ * One fiber waits in each direction (the caller holds the direction's lock), in a slot:
  *
  *   slot  want    what happens                                                 slot  want
  *   -     -       await: slot first, then want, then the reactor's interest    me    op
  *   me    op      ready (on the reactor's thread): want, interest, unpark me   me    -
  *   me    -       me goes on                                                   -     -
- *   me    op      time-out, interrupt, wake: me goes on; the interest stays    -     op
- *   -     op      await: the interest is there, nothing to tell the reactor    me    op
- *   -     op      ready: nobody to wake, await will ask again                  -     -
+ *   me    op      timeout, interrupt, wake: me goes on; the interest stays     -     op
+ *   -     op      await: the interest is there, the reactor need not be told   me    op
+ *   -     op      ready: no fiber to wake, the next await sets want again      -     -
  *   any   any     close: the channel first, then want, then unpark             any   -
  *
  * await fills the slot before it reads `want`, ready clears `want` before it reads the
- * slot: one of them sees the other. In the same way await looks at the channel after the
- * slot, close wakes the slot after the channel. An event may come before the park: unpark
- * is sticky. All wake-ups may be spurious: the caller tries the channel again.
+ * slot: one of them sees the other. In the same way await checks the channel after it fills
+ * the slot, and close wakes the slot after it closes the channel. An event may come before the
+ * park: unpark is sticky. All wake-ups may be spurious: the caller tries the channel again.
  */
 final class Port {
 	static final long NEVER = Long.MAX_VALUE;
 	private static final int IN = SelectionKey.OP_READ | SelectionKey.OP_ACCEPT;
 
 	final SelectableChannel channel;
-	/** Where it is registered, at the first wait. */
+	/** The reactor of the first wait. */
 	private NetReactor reactor;
-	/** The reactor's thread only. */
+	/** Only for the reactor's thread. */
 	SelectionKey key;
 	private final AtomicInteger want = new AtomicInteger();
 	private volatile Fiber in;
 	private volatile Fiber out;
-	/** For SocketChannel and friends: the program believes that it blocks. */
+	/** For SocketChannel and its like: the program takes the channel for blocking. */
 	volatile boolean blocking = true;
-	/** What reads, and what writes, hold. */
+	/** Held by a reader, and by a writer. */
 	final Object inLock = new Object();
 	final Object outLock = new Object();
-	/** Closes it when nobody can use it any more; or null. */
+	/** Closes the channel when its owner is unreachable; or null. */
 	volatile Leaks watch;
-	/** The Socket that SocketChannel.socket() gave out, and the like. */
+	/** The socket that socket() of the channel has returned, or null. */
 	volatile Object face;
 
 	Port(SelectableChannel channel) {
 		this.channel = channel;
 	}
 
-	/** The end of a wait of so many milliseconds; 0: none. */
+	/** Returns the end of a wait of that many milliseconds; 0: no end. */
 	static long end(long millis) {
 		return millis == 0 ? NEVER : System.nanoTime() + millis * 1_000_000;
 	}
 
-	/** Registers, if that is not done; not while another thread may be at it. */
+	/**
+	 * Chooses the reactor at the first wait, and registers the channel there for a fiber.
+	 * Synchronized, so that only one thread does it.
+	 */
 	synchronized void open() throws IOException {
 		if (reactor != null)
 			return;
@@ -71,8 +74,8 @@ final class Port {
 	}
 
 	/**
-	 * Parks until the operation may succeed, or the port was closed; false: the time is
-	 * over. An interrupt does not end it; `interrupted` says that there was one.
+	 * Parks until the operation may succeed or the port is closed; false: the time is over. An
+	 * interrupt does not end the wait; `interrupted` records it.
 	 */
 	boolean await(int op, long end) throws IOException {
 		boolean interrupted = false;
@@ -81,7 +84,7 @@ final class Port {
 		try {
 			open();
 		} catch (ClosedChannelException e) {
-			return true; // closed after the caller's look: he looks again
+			return true; // closed meanwhile: the caller checks that again
 		}
 		if (end != NEVER) {
 			left = end - System.nanoTime();
@@ -101,7 +104,7 @@ final class Port {
 					Fiber.park();
 				else
 					Fiber.parkNanos(left);
-				/* Not by this: the flag must be down, or park returns at once. */
+				/* An interrupt does not end this wait. Clear the flag, or park returns at once. */
 				if (!Thread.interrupted())
 					break;
 				interrupted = true;
@@ -119,7 +122,7 @@ final class Port {
 		return true;
 	}
 
-	/** The same for channels: an interrupt ends it, and true is returned. */
+	/** Waits like await, for channels: an interrupt ends the wait, and true is returned. */
 	boolean awaitInterruptibly(int op) throws IOException {
 		open();
 		boolean in = (op & IN) != 0;
@@ -148,7 +151,7 @@ final class Port {
 		try {
 			reactor.changed(this);
 		} catch (Throwable e) {
-			/* Nobody will wake us: the next wait must tell the reactor. */
+			/* No event will wake us, so the next wait must tell the reactor again. */
 			for (;;) {
 				int w = want.get();
 				if (want.compareAndSet(w, w & ~op))
@@ -157,7 +160,7 @@ final class Port {
 		}
 	}
 
-	/** On the reactor's thread. */
+	/** Called on the reactor's thread. */
 	void apply(Selector s) {
 		try {
 			if (key == null)
@@ -169,7 +172,7 @@ final class Port {
 		}
 	}
 
-	/** On the reactor's thread. */
+	/** Called on the reactor's thread. */
 	void ready(SelectionKey k) {
 		int r;
 		try {
@@ -194,7 +197,7 @@ final class Port {
 			f.unpark();
 	}
 
-	/** Whoever waits looks again. */
+	/** Makes the waiting fibers look again. */
 	void wake() {
 		unpark(in);
 		unpark(out);

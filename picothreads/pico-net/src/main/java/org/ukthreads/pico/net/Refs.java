@@ -6,11 +6,11 @@ import java.lang.ref.ReferenceQueue;
 import java.util.concurrent.Callable;
 import org.ukthreads.pico.Blocking;
 
-/** Database drivers have a thread that waits for dead references: a helper waits for it. */
+/** Lets ReferenceQueue.remove wait on a helper thread; threads of database drivers call it. */
 public final class Refs {
 	private Refs() {}
 
-	/** In the place of ReferenceQueue.remove. */
+	/** Replaces ReferenceQueue.remove. */
 	public static Reference<?> remove(ReferenceQueue<?> q) throws InterruptedException {
 		return remove(q, 0);
 	}

@@ -25,7 +25,7 @@ import org.xbill.DNS.lookup.LookupSession;
 import org.xbill.DNS.lookup.NoSuchDomainException;
 import org.xbill.DNS.lookup.NoSuchRRSetException;
 
-/** dnsjava: queries go out from here, answers come on its own thread. */
+/** Looks names up with dnsjava. The caller sends the queries; dnsjava's thread gets the answers. */
 final class Resolver {
 	private Resolver() {}
 
@@ -40,7 +40,10 @@ final class Resolver {
 			return LookupSession.defaultBuilder().resolver(all).build();
 		}
 
-		/** A question that is lost is asked again while the first asker still waits. */
+		/**
+		 * One try has a shorter timeout than the look-up, so that a lost query is repeated in
+		 * time.
+		 */
 		private static List<org.xbill.DNS.Resolver> servers() {
 			List<InetSocketAddress> at = new ArrayList<>();
 			String named = System.getProperty("pico.net.dns.servers");
@@ -62,13 +65,13 @@ final class Resolver {
 		}
 	}
 
-	/** One query; its answer wakes the fiber. */
+	/** A query, whose answer wakes the fiber. */
 	@NeverBlocks
 	private static final class Query implements BiConsumer<LookupResult, Throwable> {
 		private final Fiber fiber = Fiber.current();
 		private final List<InetAddress> into;
 		volatile boolean done;
-		/** The servers know that there is none. */
+		/** The servers know that there is no such name or record. */
 		boolean none;
 		boolean failed;
 
@@ -104,7 +107,7 @@ final class Resolver {
 		}
 	}
 
-	/** Null: no server could be asked. */
+	/** Returns null if no server could be asked. */
 	static InetAddress[] lookUp(String host) throws UnknownHostException {
 		Name name;
 		try {

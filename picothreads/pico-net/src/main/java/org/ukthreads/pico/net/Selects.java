@@ -16,12 +16,12 @@ import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.Transport;
 
 /*
- * Selector.select of a program's own selector: a helper thread selects while the fiber is
- * parked, and is counted as such (Blocking.helped). The selector itself makes wakeup(),
- * close(), time-outs and interrupts, which reach the helper.
+ * Selector.select for a program's own selector: a helper thread selects while the fiber is
+ * parked, and Blocking.helped counts it. wakeup(), close(), timeouts and interrupts work as
+ * the selector implements them; interrupts are passed on to the helper.
  *
- * Rejected: selectNow() and then the carrier's reactor for the keys' channels: it uses up a
- * wakeup() without saying so, and a wait would cost a registration for each key.
+ * Rejected: selectNow(), and then the carrier's reactor for the channels of the keys. It would
+ * consume a wakeup() without saying so, and each wait would cost a registration per key.
  */
 public final class Selects {
 	private Selects() {}
@@ -38,11 +38,11 @@ public final class Selects {
 		}
 	}
 
-	/** One call, on the helper. */
+	/** One call, made by the helper thread. */
 	private static final class Selection implements Callable<Integer>, Consumer<SelectionKey> {
 		private final Selector selector;
 		private final long millis;
-		/** Null, or the keys that were found are not marked as selected but listed here. */
+		/** If not null, the keys found are listed here instead of being marked as selected. */
 		private final List<SelectionKey> found;
 
 		Selection(Selector selector, long millis, List<SelectionKey> found) {
@@ -75,7 +75,7 @@ public final class Selects {
 		}
 	}
 
-	/** Of a selector that never blocks: parks until it has something. */
+	/** For a selector that never blocks: parks until it has something. */
 	private static int parked(Selector s, long millis) throws IOException {
 		Transport.Parkable p = (Transport.Parkable) s;
 		long end = millis == 0 ? 0 : System.nanoTime() + millis * 1_000_000;
@@ -129,7 +129,7 @@ public final class Selects {
 		return select(s, act, 0);
 	}
 
-	/** The program's function is called here, when the selector is free again. */
+	/** Calls the program's function here, when the selector is no longer in use. */
 	public static int select(Selector s, Consumer<SelectionKey> act, long millis)
 			throws IOException {
 		if (act == null)

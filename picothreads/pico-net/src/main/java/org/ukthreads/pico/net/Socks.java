@@ -20,7 +20,7 @@ final class Socks {
 
 	private Socks() {}
 
-	/** Whom the system's selector sends there by (-DsocksProxyHost=...); or null. */
+	/** Returns the proxy that the system's selector chooses (-DsocksProxyHost=...), or null. */
 	static Proxy chosen(InetSocketAddress to) {
 		ProxySelector s = ProxySelector.getDefault();
 		URI u = s == null ? null : uri(to);

@@ -18,11 +18,11 @@ import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLServerSocketFactory;
 import javax.net.ssl.SSLSocketFactory;
 
-/** SSLContext's factories: sockets on its engines. */
+/** The factories of SSLContext, for sockets on its engines. */
 public final class Tls {
 	private Tls() {}
 
-	/** In the place of SSLSocketFactory.getDefault. */
+	/** Replaces SSLSocketFactory.getDefault. */
 	public static SocketFactory getDefault() {
 		try {
 			return new Factory(SSLContext.getDefault());
@@ -31,20 +31,23 @@ public final class Tls {
 		}
 	}
 
-	/** In the place of SSLContext.getSocketFactory. */
+	/** Replaces SSLContext.getSocketFactory. */
 	public static SSLSocketFactory getSocketFactory(SSLContext c) {
-		/* Fails now if the context was not initialised, as the JDK's does. */
+		/* Like the JDK's, fails now if the context was not initialised. */
 		c.getSupportedSSLParameters();
 		return new Factory(c);
 	}
 
-	/** The JDK's own (a new one for each asker) can only be the default here: it is ours. */
+	/**
+	 * Returns our default factory if f is of the JDK's class, which only the default factory
+	 * can be here; the JDK makes a new one per caller.
+	 */
 	static SSLSocketFactory ours(SSLSocketFactory f) {
 		return f.getClass() == SSLSocketFactory.getDefault().getClass()
 			? (SSLSocketFactory) getDefault() : f;
 	}
 
-	/** In the place of SSLServerSocketFactory.getDefault. */
+	/** Replaces SSLServerSocketFactory.getDefault. */
 	public static ServerSocketFactory getDefaultServer() {
 		try {
 			return new ServerFactory(SSLContext.getDefault());
@@ -53,13 +56,13 @@ public final class Tls {
 		}
 	}
 
-	/** In the place of SSLContext.getServerSocketFactory. */
+	/** Replaces SSLContext.getServerSocketFactory. */
 	public static SSLServerSocketFactory getServerSocketFactory(SSLContext c) {
 		c.getSupportedSSLParameters();
 		return new ServerFactory(c);
 	}
 
-	/** `to`, with what was set on `from`. */
+	/** Copies the settings of `from` to `to`. */
 	static SSLEngine like(SSLEngine from, SSLEngine to) {
 		to.setUseClientMode(from.getUseClientMode());
 		to.setSSLParameters(from.getSSLParameters());
@@ -67,7 +70,7 @@ public final class Tls {
 		return to;
 	}
 
-	/** Of Java 9. */
+	/** Java 9. */
 	private static final Method GET_PACKET = ofParameters("getMaximumPacketSize");
 	private static final Method SET_PACKET = ofParameters("setMaximumPacketSize", int.class);
 
@@ -79,7 +82,7 @@ public final class Tls {
 		}
 	}
 
-	/** The most that a record may take; 0: as much as the protocol lets it. */
+	/** Returns the limit for the size of a record; 0: only the protocol limits it. */
 	static int packet(SSLParameters p) {
 		try {
 			return GET_PACKET == null ? 0 : (Integer) GET_PACKET.invoke(p);
@@ -198,7 +201,7 @@ public final class Tls {
 				name(a), port, true);
 		}
 
-		/** A server's end of a connection from which somebody has read already. */
+		/** Makes the server's end of a connection from which some bytes were already read. */
 		@Override
 		public Socket createSocket(Socket s, InputStream consumed, boolean autoClose)
 				throws IOException {

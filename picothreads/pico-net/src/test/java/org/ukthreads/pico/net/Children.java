@@ -17,7 +17,7 @@ import javax.tools.ToolProvider;
 import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
 
-/** Fixtures in JVMs of their own, of other JDKs too: translated here, run there. */
+/** Runs fixtures in JVMs of their own, also of other JDKs. They are translated here. */
 final class Children {
 	private Children() {}
 
@@ -27,7 +27,7 @@ final class Children {
 			.collect(Collectors.toList());
 	}
 
-	/** Compiles the sources for Java 11, the oldest that they must run on. */
+	/** Compiles the sources for Java 11, the oldest version on which they must run. */
 	static Path compiled(Path to, Class<?>... fixtures) throws Exception {
 		JavaCompiler javac = ToolProvider.getSystemJavaCompiler();
 		List<String> words = new ArrayList<>(List.of("--release", "11", "-nowarn", "-d",
@@ -35,7 +35,7 @@ final class Children {
 		for (Class<?> c : fixtures)
 			words.add("src/test/java/" + c.getName().replace('.', '/') + ".java");
 		if (javac.run(null, null, null, words.toArray(new String[0])) != 0)
-			throw new IllegalStateException("javac " + words);
+			throw new IllegalStateException("javac failed: " + words);
 		return to;
 	}
 
@@ -50,7 +50,7 @@ final class Children {
 		return to;
 	}
 
-	/** What Boot prints on that JDK. */
+	/** Returns what Boot prints on that JDK. */
 	static String run(Path home, Path classes, List<String> jvm, String... args)
 			throws Exception {
 		List<String> c = new ArrayList<>(List.of(home.resolve("bin/java").toString(),
@@ -70,7 +70,7 @@ final class Children {
 				p.destroyForcibly().waitFor();
 			String s = Files.readString(out);
 			if (!ended || p.exitValue() != 0)
-				throw new IllegalStateException((ended ? "exit " + p.exitValue() : "hangs")
+				throw new IllegalStateException((ended ? "exit " + p.exitValue() : "timed out")
 					+ ": " + String.join(" ", c) + "\n" + s + Files.readString(err));
 			return s;
 		} finally {
@@ -79,14 +79,14 @@ final class Children {
 		}
 	}
 
-	/** All JDKs, or with -Dpico.turn=N one of them. */
+	/** Returns all JDKs, or with -Dpico.turn=N one of them. */
 	static List<Path> homes() throws Exception {
 		List<Path> l = all();
 		Integer turn = Integer.getInteger("pico.turn");
 		return turn == null ? l : List.of(l.get(turn % l.size()));
 	}
 
-	/** This JDK; -Dpico.jdks=HOME:HOME...; what lies in /usr/lib/jvm. */
+	/** Returns this JDK, those of -Dpico.jdks=HOME:HOME..., and those in /usr/lib/jvm. */
 	static List<Path> all() throws Exception {
 		List<Path> l = new ArrayList<>();
 		l.add(Paths.get(System.getProperty("java.home")));

@@ -22,7 +22,7 @@ import org.ukthreads.fixtures.HttpCalls;
 import org.ukthreads.fixtures.RedisCalls;
 import org.ukthreads.fixtures.SqlCalls;
 
-/** Clients as they are published, translated, against real servers: the same as untranslated. */
+/** Published clients against real servers print the same translated and untranslated. */
 @Timeout(300)
 @Tag("long")
 final class ClientsTest {
@@ -30,7 +30,7 @@ final class ClientsTest {
 	Path dir;
 
 	private static void report(String what, String want, long plain, long pico) {
-		System.err.println(what + ": " + want.split("\n").length + " lines alike, plain "
+		System.err.println(what + ": " + want.split("\n").length + " equal lines, plain "
 			+ plain / 1_000_000 + " ms, translated (translation included) "
 			+ pico / 1_000_000 + " ms, pins that blocked: " + Harness.pinned);
 	}
@@ -49,7 +49,7 @@ final class ClientsTest {
 	@Tag("2/3")
 	void a_thousand_jedis_clients() throws Exception {
 		try (Servers s = Servers.redis()) {
-			assumeTrue(s != null, "no redis-server");
+			assumeTrue(s != null, "redis-server is not installed");
 			same(Harness.program(dir, RedisCalls.class, "jedis", "commons-pool2", "slf4j-api",
 				"slf4j-nop", "gson", "json"), RedisCalls.class, "" + s.port, "1000");
 		}
@@ -59,7 +59,7 @@ final class ClientsTest {
 	@Tag("3/3")
 	void pgjdbc_and_hikari() throws Exception {
 		try (Servers s = Servers.postgres()) {
-			assumeTrue(s != null, "no PostgreSQL");
+			assumeTrue(s != null, "PostgreSQL is not installed");
 			same(Harness.program(dir, SqlCalls.class, "postgresql", "HikariCP", "slf4j-api",
 				"slf4j-nop"), SqlCalls.class, "" + s.port, "1000");
 		}

@@ -36,7 +36,7 @@ import org.xbill.DNS.Record;
 import org.xbill.DNS.Section;
 import org.xbill.DNS.Type;
 
-/** Names are asked for from a server of the test's, asynchronously. */
+/** Looks names up at a server of the test, asynchronously. */
 final class DnsTest {
 	private static final long LATE = 300;
 
@@ -45,7 +45,7 @@ final class DnsTest {
 	private DatagramSocket socket;
 	private final ScheduledExecutorService timer = Executors.newScheduledThreadPool(1);
 	private final Map<String, Integer> asked = new ConcurrentHashMap<>();
-	/** So many questions are lost. */
+	/** The number of queries that the server will ignore. */
 	private volatile int lost;
 
 	@BeforeEach
@@ -153,8 +153,8 @@ final class DnsTest {
 		for (int carriers : new int[] {1, 4}) {
 			asked.clear();
 			assertEquals(WANT, names(carriers).replace(" localhost/0:0:0:0:0:0:0:1", ""));
-			assertEquals(1, asked.get("one.test A"), "asked again, although it was cached");
-			assertTrue(asked.getOrDefault("filed.test A", 0) == 0, "it is in the file");
+			assertEquals(1, asked.get("one.test A"), "a cached name was queried again");
+			assertTrue(asked.getOrDefault("filed.test A", 0) == 0, "the hosts file was ignored");
 		}
 	}
 

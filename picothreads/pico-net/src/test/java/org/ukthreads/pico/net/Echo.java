@@ -15,10 +15,10 @@ import java.util.concurrent.Executors;
 import javax.net.ssl.SSLContext;
 
 /**
- * The JDK's TLS sockets as a server of HTTP that answers one request of each connection with its
- * body. A thread for each connection waits for as long as it takes.
+ * An HTTP server on the JDK's TLS sockets, which answers one request per connection with its
+ * body. Each connection has a thread, which waits without a timeout.
  *
- * Rejected: com.sun.net.httpserver's, which has ended handshakes where a machine was slow.
+ * Rejected: com.sun.net.httpserver, which has broken off handshakes on slow machines.
  */
 final class Echo implements Closeable {
 	private static final String END = "\r\n\r\n";
@@ -53,7 +53,7 @@ final class Echo implements Closeable {
 				Socket s = server.accept();
 				threads.execute(() -> answer(s));
 			} catch (IOException e) {
-				// The end.
+				// The server was closed.
 			}
 		}
 	}
@@ -67,17 +67,17 @@ final class Echo implements Closeable {
 				+ END).getBytes(StandardCharsets.US_ASCII));
 			out.write(b);
 		} catch (IOException e) {
-			// A client that does not trust us.
+			// The client does not trust the server.
 		}
 	}
 
-	/** Of the body that follows. */
+	/** Returns the length of the body that follows. */
 	private static int length(InputStream in) throws IOException {
 		StringBuilder b = new StringBuilder();
 		while (b.indexOf(END) < 0) {
 			int c = in.read();
 			if (c < 0)
-				throw new IOException("ended in the middle of a request");
+				throw new IOException("the client closed in the middle of a request");
 			b.append((char) c);
 		}
 		String head = b.toString().toLowerCase(java.util.Locale.ROOT);

@@ -23,7 +23,7 @@ import org.ukthreads.pico.translate.PicoLoader;
 import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
 
-/** Runs the same classes (and jars) as they are and translated; hands back what they print. */
+/** Runs the same classes (and jars) untranslated and translated, and returns what they print. */
 final class Harness {
 	private static final String[] PATH = System.getProperty("java.class.path")
 		.split(File.pathSeparator);
@@ -40,7 +40,7 @@ final class Harness {
 		return libraries;
 	}
 
-	/** The program: the fixture's classes, and the jars of these artifacts. */
+	/** Returns the program: the classes of the fixture, and the jars of these artifacts. */
 	static List<Path> program(Path to, Class<?> c, String... jars) throws Exception {
 		Path dir = Paths.get(c.getProtectionDomain().getCodeSource().getLocation().toURI())
 			.resolve(c.getPackageName().replace('.', '/'));
@@ -85,7 +85,7 @@ final class Harness {
 				t.start();
 				t.join(300_000);
 				if (t.isAlive())
-					throw new IllegalStateException("the original hangs");
+					throw new IllegalStateException("the original did not end in 300 s");
 			});
 		}
 	}
@@ -107,7 +107,7 @@ final class Harness {
 				long end = System.nanoTime() + 300_000_000_000L;
 				while (t.getState() != Thread.State.TERMINATED) {
 					if (System.nanoTime() > end)
-						throw new IllegalStateException("the translation hangs\n"
+						throw new IllegalStateException("the translation did not end in 300 s\n"
 							+ Dump.all());
 					Thread.sleep(1);
 				}
@@ -118,7 +118,7 @@ final class Harness {
 		}
 	}
 
-	/** How often the last translated run blocked a carrier's OS thread. */
+	/** The number of times that the last translated run blocked the OS thread of a carrier. */
 	static long pinned;
 
 	private static Method main(ClassLoader l, String main) throws Exception {

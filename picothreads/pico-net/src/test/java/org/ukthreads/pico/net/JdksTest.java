@@ -26,15 +26,15 @@ import org.ukthreads.fixtures.Sockets;
 import org.ukthreads.fixtures.Streams;
 import org.ukthreads.fixtures.UrlCalls;
 
-/** All of the network on each JDK, on one carrier and on four: as that JDK's own. */
+/** Compares the network fixtures with each JDK's own network, on one carrier and on four. */
 @Tag("long")
 final class JdksTest {
 	@TempDir
 	Path dir;
 
 	/**
-	 * Messages that JDKs have worded differently; and a proxy's port that was just closed may
-	 * be another process's by now, who knows no SOCKS.
+	 * Unifies messages that differ between JDKs. Also, the port of a proxy that was just
+	 * closed may now belong to another process, which does not speak SOCKS.
 	 */
 	private static String words(String s) {
 		return s.replace("Can't connect to SOCKS proxy:Connection refused", "Connection reset")
@@ -42,7 +42,10 @@ final class JdksTest {
 			.replace("Socket is closed", "Socket closed").replace("Already", "already");
 	}
 
-	/** With -Dpico.turn=N, one of them: as many turns as there are homes, then the other. */
+	/**
+	 * With -Dpico.turn=N, returns one value: the first for as many turns as there are JDKs,
+	 * then the other.
+	 */
 	private static int[] carriers(Integer turn) throws Exception {
 		return turn == null ? new int[] {1, 4}
 			: new int[] {turn / Children.all().size() % 2 == 0 ? 1 : 4};

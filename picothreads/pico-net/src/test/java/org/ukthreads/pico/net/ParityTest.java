@@ -27,7 +27,7 @@ import org.ukthreads.fixtures.Sockets;
 import org.ukthreads.fixtures.Streams;
 import org.ukthreads.pico.Pins;
 
-/** The same program prints the same on the JDK's network and, translated, on ours. */
+/** A program prints the same on the JDK's network and, translated, on ours. */
 final class ParityTest {
 	@TempDir
 	Path dir;
@@ -42,7 +42,7 @@ final class ParityTest {
 		assertTrue(want.length() > 20, want);
 		assertEquals(want, Harness.pico(p, c, args));
 		System.err.println(c.getSimpleName() + ": " + want.split("\n").length
-			+ " lines alike, pins that blocked: " + Harness.pinned);
+			+ " equal lines, pins that blocked: " + Harness.pinned);
 	}
 
 	@Test
@@ -55,7 +55,7 @@ final class ParityTest {
 		same(Datagrams.class);
 	}
 
-	/** Its OS thread has the flag by then, the fiber lost its carrier. */
+	/** The OS thread has the interrupt flag by then, and the fiber has lost its carrier. */
 	@Test
 	@Tag("long")
 	void who_was_interrupted_in_a_long_call_keeps_its_sockets() throws Exception {
@@ -116,8 +116,8 @@ final class ParityTest {
 		for (int kind = 0; kind < 3; kind++) {
 			String ours = dir.resolve("ours" + kind).toString();
 			assertEquals("", Harness.pico(p, Deserialised.class, ours, "" + kind));
-			assertEquals(want, Harness.plain(p, Deserialised.class, ours), "read plain " + kind);
-			assertEquals(want, Harness.pico(p, Deserialised.class, ours), "read ours " + kind);
+			assertEquals(want, Harness.plain(p, Deserialised.class, ours), "untranslated " + kind);
+			assertEquals(want, Harness.pico(p, Deserialised.class, ours), "translated " + kind);
 		}
 	}
 

@@ -13,9 +13,12 @@ import org.junit.jupiter.api.Test;
 import org.ukthreads.pico.Clock;
 import org.ukthreads.pico.PicoRuntime;
 
-/** A wait that begins as another thread closes the socket. */
+/** A wait that begins while another thread closes the socket. */
 final class PortTest {
-	/** Between a reader's look and its wait; it looks again, and says "Socket closed". */
+	/**
+	 * The close comes between a reader's check and its wait. The reader must check again, and
+	 * report "Socket closed".
+	 */
 	@Test
 	void a_close_before_the_first_wait_ends_it() throws Exception {
 		BlockingQueue<Object> said = new LinkedBlockingQueue<>();

@@ -21,8 +21,9 @@ import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.fixtures.ProxyPasswords;
 
 /**
- * What is meant for a proxy is told to that proxy alone. None is the judge here: JDK 21.0.12.1
- * does so but for what is streamed, elder ones tell any server what the program has set.
+ * A proxy's password is sent to that proxy only. No JDK is the reference here: JDK 21.0.12.1
+ * behaves so except for streamed requests; older JDKs send any server what the program has
+ * set.
  */
 final class ProxyPasswordTest {
 	private static final List<String> WANT = List.of(
@@ -99,7 +100,7 @@ final class ProxyPasswordTest {
 		}
 	}
 
-	/** A proxy and a server that prints who asks it for what, with which password. */
+	/** A proxy and server that prints each request with the password in it. */
 	private static final class Teller implements AutoCloseable {
 		private final String name;
 		private final SSLContext tls;
@@ -135,7 +136,7 @@ final class ProxyPasswordTest {
 				try {
 					w.run();
 				} catch (IOException e) {
-					/* The other side has gone, or the test is over. */
+					/* The peer has closed the connection, or the test is over. */
 					return;
 				}
 			});
@@ -162,7 +163,7 @@ final class ProxyPasswordTest {
 			}
 		}
 
-		/** Of a request, whose body is read, too. */
+		/** Reads the rest of a request with its body, and returns the password. */
 		private static String password(BufferedReader in) throws IOException {
 			String p = "nothing";
 			int length = 0;

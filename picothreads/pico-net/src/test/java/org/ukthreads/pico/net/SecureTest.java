@@ -18,7 +18,7 @@ import org.ukthreads.fixtures.Secure;
 import org.ukthreads.fixtures.SecureServer;
 import org.ukthreads.fixtures.UrlCalls;
 
-/** TLS sockets of the translated program against the JDK's server. */
+/** TLS sockets of the translated program, against the JDK's server. */
 final class SecureTest {
 	@TempDir
 	Path dir;
@@ -55,10 +55,10 @@ final class SecureTest {
 		assertTrue(want.length() > 20, want);
 		assertEquals(want, Harness.pico(p, c, args));
 		System.err.println(c.getSimpleName() + ": " + want.split("\n").length
-			+ " lines alike, pins that blocked: " + Harness.pinned);
+			+ " equal lines, pins that blocked: " + Harness.pinned);
 	}
 
-	/** A key of its own for localhost, in dir. */
+	/** Makes a key store in dir, with a new key for localhost. */
 	static Path keys(Path dir) throws Exception {
 		Path store = dir.resolve("keys.p12");
 		Process k = new ProcessBuilder(Paths.get(System.getProperty("java.home"), "bin",
@@ -78,7 +78,7 @@ final class SecureTest {
 		return k;
 	}
 
-	/** A server's, with these keys. */
+	/** Returns a server's context with these keys. */
 	static SSLContext context(Path store) throws Exception {
 		KeyManagerFactory f = KeyManagerFactory.getInstance("PKIX");
 		f.init(loaded(store), "secret".toCharArray());
@@ -87,7 +87,7 @@ final class SecureTest {
 		return c;
 	}
 
-	/** Who trusts these keys, in dir. */
+	/** Makes a trust store in dir for these keys. */
 	static Path trust(Path dir, Path store) throws Exception {
 		KeyStore t = KeyStore.getInstance("PKCS12");
 		t.load(null, null);

@@ -14,7 +14,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** Private servers on loopback, in a temporary folder; null where the binaries are not there. */
+/**
+ * Private servers on loopback, in a temporary directory; null if the binaries are not
+ * installed.
+ */
 public final class Servers implements AutoCloseable {
 	private final Process process;
 	private final Path dir;
@@ -66,7 +69,7 @@ public final class Servers implements AutoCloseable {
 		Path data = dir.resolve("data");
 		List<String> as = new ArrayList<>();
 		if (System.getProperty("user.name").equals("root")) {
-			/* It refuses to run as root. */
+			/* PostgreSQL refuses to run as root. */
 			Path setpriv = find("setpriv");
 			if (setpriv == null)
 				return null;
@@ -83,7 +86,7 @@ public final class Servers implements AutoCloseable {
 		if (!p.waitFor(60, TimeUnit.SECONDS) || p.exitValue() != 0)
 			throw new IllegalStateException(Files.readString(dir.resolve("initdb.log")));
 		int port = freePort();
-		/* In the file, where `alter system` can change it. */
+		/* Set in the file, so that `alter system` can change it. */
 		Files.writeString(data.resolve("postgresql.conf"), "fsync = off\n",
 			StandardOpenOption.APPEND);
 		as.addAll(List.of(initdb.resolveSibling("postgres").toString(), "-D", data.toString(),
