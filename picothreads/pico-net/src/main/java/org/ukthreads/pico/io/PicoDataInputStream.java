@@ -6,6 +6,7 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.io.PushbackInputStream;
 import java.io.UTFDataFormatException;
 
 /**
@@ -13,7 +14,7 @@ import java.io.UTFDataFormatException;
  * Guard, so that the JDK's own calls of these methods pin instead of losing a frame.
  */
 public class PicoDataInputStream extends DataInputStream {
-	private final InputStream source;
+	private InputStream source;
 
 	public PicoDataInputStream(InputStream in) {
 		super(new Guard(in));
@@ -135,10 +136,7 @@ public class PicoDataInputStream extends DataInputStream {
 		return Double.longBitsToDouble(number(8));
 	}
 
-	/**
-	 * Reads a line like the superclass, but never wraps the source: if the source does not
-	 * support marks, a \n after \r ends another line.
-	 */
+	/** Reads a line. Like the superclass, it pushes back a byte after \r that is not \n. */
 	String readLine0() throws IOException {
 		StringBuilder s = new StringBuilder();
 		for (;;) {
@@ -148,10 +146,11 @@ public class PicoDataInputStream extends DataInputStream {
 			if (c == '\n')
 				return s.toString();
 			if (c == '\r') {
-				if (source.markSupported()) {
-					source.mark(1);
-					if (source.read() != '\n')
-						source.reset();
+				int next = source.read();
+				if (next >= 0 && next != '\n') {
+					if (!(source instanceof PushbackInputStream))
+						source = new PicoPushbackInputStream(source);
+					((PushbackInputStream) source).unread(next);
 				}
 				return s.toString();
 			}
