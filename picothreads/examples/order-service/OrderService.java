@@ -25,21 +25,21 @@ import org.ukthreads.pico.durable.Seal;
 import org.ukthreads.pico.durable.Vault;
 
 /*
- * An order service of several workers on one database. An order is one method in blocking
- * Java: it waits for the money, books it, reserves each item with retries, ships, and can be
- * cancelled, which undoes what it did. Kill any worker at any moment: another one goes on
- * with its orders after the lease, in the line in which they were, and no row of `booked` is
- * written twice.
+ * An order service with several workers on one database. An order is one method in blocking
+ * Java: it waits for the money, books it, reserves each item with retries, and ships. It can be
+ * cancelled, which is booked, too. Kill any worker at any moment: after the lease another
+ * worker continues its orders in the line where they were, and no row of `booked` is written
+ * twice.
  *
- *   run.sh                 PostgreSQL, two workers, orders, a kill -9, and the proof
+ *   run.sh                 runs PostgreSQL, two workers, orders and a kill -9, and checks the rows
  *
- *   POST   /orders/ID      a new order, body: items, parted by blanks
- *   POST   /orders/ID/pay  body: the amount
- *   GET    /orders/ID      how far it is
+ *   POST   /orders/ID      starts an order; the body has the items, separated by blanks
+ *   POST   /orders/ID/pay  pays for it; the body has the amount
+ *   GET    /orders/ID      returns its state
  *   DELETE /orders/ID      cancels it
- *   the page and /metrics: port + 1
+ *   The page and /metrics are on port + 1.
  *
- * Arguments: port, JDBC URL, key file, the worker's name.
+ * Arguments: the port, the JDBC URL, the key file, the name of the worker.
  */
 public final class OrderService {
 	static final class Order implements Runnable, Serializable {
@@ -75,7 +75,7 @@ public final class OrderService {
 			}
 		}
 
-		/** A supplier that is down now and then: tried again after 0.2, 0.4, 0.8... s. */
+		/** Retries a supplier that is sometimes down after 0.2, 0.4, 0.8... s. */
 		private void reserve(String item) throws InterruptedException {
 			for (int n = 0;; n++)
 				try {
@@ -93,7 +93,10 @@ public final class OrderService {
 				throw new IllegalStateException("the supplier of " + item + " is down");
 		}
 
-		/** In the transaction that stores this thread: once, whatever is killed. */
+		/**
+		 * Adds a row in the transaction that stores this thread, so it is written once even if
+		 * workers are killed.
+		 */
 		private static void book(String what, String detail) {
 			String id = Durable.id();
 			try {
@@ -156,7 +159,7 @@ public final class OrderService {
 			s.execute("create table if not exists booked (id varchar(50), what varchar(20),"
 				+ " detail varchar(200))");
 		} catch (SQLException e) {
-			System.err.println("made by the other worker: " + e.getMessage());
+			System.err.println("the other worker creates the table: " + e.getMessage());
 		}
 		Vault v = new Vault(new JdbcStore(db, "orders").lease(2_000), Seal.file(Path.of(args[2])),
 			new Codec(OrderService.class.getClassLoader(), Filter.PROGRAM)).sleepsFrom(100)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The order service with two workers on a PostgreSQL of its own; one is killed in the middle.
-# Ends with 0 when each order was booked exactly once.
+# Runs the order service with two workers on its own PostgreSQL, and kills one of them. Exits with
+# 0 if each step of each order was booked exactly once.
 #   run.sh PGJDBC.jar
 set -eu
 
@@ -31,7 +31,7 @@ $as "$bin/pg_ctl" -w -D "$work/data" -o "-p $port -h 127.0.0.1 -k $work" -l "$wo
 	start >/dev/null
 url="jdbc:postgresql://127.0.0.1:$port/postgres?user=pico"
 
-"$pico" help >/dev/null # builds it, once
+"$pico" help >/dev/null # builds pico.jar on the first use
 javac -cp "$jar" -d "$work/in" "$here/OrderService.java"
 (cd "$work/in" && jar cf "$work/orders.jar" .)
 "$pico" translate "$work/orders.jar" -o "$work/out.jar" >/dev/null
@@ -59,7 +59,7 @@ up second
 for n in $(seq 10); do
 	curl -sf -d "lamp desk chair" "http://127.0.0.1:$a/orders/order-$n" >/dev/null
 done
-# Paid at the other worker: it does not matter which one has the order.
+# Pays at the other worker: it does not matter which worker has the order.
 for n in $(seq 9); do
 	curl -sf -d "120 EUR" "http://127.0.0.1:$b/orders/order-$n/pay" >/dev/null
 done

@@ -14,15 +14,15 @@ import org.ukthreads.pico.durable.Vault;
 
 /*
  * An order takes weeks: pay, pack, ship, wait for a review. Here it is one method in plain
- * blocking Java, and its thread is stored wherever it waits. Kill the process at any
- * moment and start it again: every order goes on in the line in which it was.
+ * blocking Java, and its thread is stored wherever it waits. Kill the process at any moment
+ * and start it again: every order continues in the line where it was.
  *
  *   cd picothreads/examples/orders
  *   javac -cp ../../pico-cli/target/pico.jar -d /tmp/orders Orders.java
  *   ../../bin/pico run -cp /tmp/orders Orders /tmp/orders/vault 2000
  *
- * The arguments: where the orders are kept, and how many milliseconds a day takes (a real
- * day unless told).
+ * The arguments are the folder for the orders, and the milliseconds that a day takes (default:
+ * a real day).
  */
 public final class Orders {
 	static long day = Duration.ofDays(1).toMillis();
@@ -44,7 +44,7 @@ public final class Orders {
 				say("cancelled: never paid");
 				return;
 			}
-			/* After a crash the same key is used again: the bank charges once. */
+			/* After a crash the same key is used again, so the bank charges only once. */
 			say("charged, key " + Durable.key());
 			Durable.commit();
 			for (String item : items) {
@@ -56,7 +56,7 @@ public final class Orders {
 			say("two weeks later: how do you like your " + items.get(0) + "?");
 		}
 
-		/** Three reminders, a day apart. */
+		/** Waits for the money. Sends three reminders, a day apart. */
 		private boolean paid() {
 			for (int reminder = 1; reminder <= 3; reminder++) {
 				Object money = Durable.receive(Duration.ofMillis(day));

@@ -11,20 +11,20 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /*
- * Classes that share text and can share no code, because each extends another class of the JDK.
- * Run by a module's build (`java Copies.java TEXTS SOURCES OUT`), before it compiles. A text is
- * Java, but for lines that stand for another's:
+ * Makes classes that share text but cannot share code, because each extends another class of the
+ * JDK. The build of a module runs it before it compiles: `java Copies.java TEXTS SOURCES OUT`. A
+ * text is Java with lines that are replaced by parts of another class:
  *
- *   // = PicoVector: monitor          what lies behind the comment "--- monitor ---" there,
- *                                     before the next such comment or the end of the class
- *   // = PicoVector: imports          its imports, without java.util.Vector
- *   // = PicoVector                   all behind its package
- *   // = PicoVector; int n > long n   with other words, too
+ *   // = PicoVector: monitor          the part after the comment "--- monitor ---", up to the
+ *                                     next such comment or the end of the class
+ *   // = PicoVector: imports          its imports, except that of java.util.Vector
+ *   // = PicoVector                   everything after its package line
+ *   // = PicoVector; int n > long n   the same, with "int n" replaced by "long n"
  *
- * The names of both classes are exchanged, and without Pico: Vector is Stack in PicoStack. What
- * must be found and is not ends the build.
+ * The name of the other class is replaced by that of this class, also without Pico: in PicoStack,
+ * Vector becomes Stack. The build fails if a section or a text to replace is missing.
  *
- * Rejected: interfaces with default methods, which lose against the methods of the JDK's class.
+ * Rejected: interfaces with default methods, because the methods of the JDK's class override them.
  */
 final class Copies {
 	private static final Pattern LINE = Pattern.compile("(?m)^\t*// = (\\w+)(?:: ([^;\n]+))?(.*)\n");
@@ -47,7 +47,7 @@ final class Copies {
 		return new IllegalStateException(in + ": no " + what);
 	}
 
-	/** PicoStack.java: Stack. */
+	/** Returns Stack for PicoStack.java. */
 	private static String bare(Path p) {
 		return p.getFileName().toString().replaceAll("^Pico|\\.java$", "");
 	}
@@ -101,7 +101,7 @@ final class Copies {
 		write(out.resolve(dir).resolve(text.getFileName()), b.toString());
 	}
 
-	/** A file that is the same stays as old as it is. */
+	/** Does not touch a file that has these contents already, so its time stays the same. */
 	private static void write(Path to, String text) throws IOException {
 		byte[] b = text.getBytes(StandardCharsets.UTF_8);
 		if (Files.exists(to) && Arrays.equals(Files.readAllBytes(to), b))

@@ -6,9 +6,9 @@ import org.apache.commons.pool.BasePoolableObjectFactory;
 import org.apache.commons.pool.impl.GenericObjectPool;
 
 /**
- * Bugs of published libraries, in the versions that have them: two of JaConTeBe's (Lin, Marinov,
- * Zhong, *JaConTeBe: a benchmark suite of real-world Java concurrency bugs*, ASE 2015). A careful
- * program (careful true) keeps out of their way.
+ * Bugs of published libraries, in the versions that have them: two bugs of JaConTeBe (Lin,
+ * Marinov, Zhong, *JaConTeBe: a benchmark suite of real-world Java concurrency bugs*, ASE 2015).
+ * A careful program (careful true) avoids them.
  */
 public final class Jacontebe {
 	private Jacontebe() {}
@@ -17,7 +17,9 @@ public final class Jacontebe {
 		void act() throws Exception;
 	}
 
-	/** Libraries declare that anything is thrown; what is not expected is a failure. */
+	/**
+	 * Libraries declare that they throw anything. An exception that is not expected is a failure.
+	 */
 	private static Runnable all(Act a) {
 		return () -> {
 			try {
@@ -37,7 +39,10 @@ public final class Jacontebe {
 		}
 	}
 
-	/** POOL-162: whom an interrupt ends stays in the queue, and is given what comes back. */
+	/**
+	 * POOL-162: a thread that an interrupt ends stays in the queue, and gets an object that is
+	 * returned.
+	 */
 	public static final class Pool162 implements Runnable {
 		private final boolean careful;
 
@@ -49,7 +54,7 @@ public final class Jacontebe {
 			try {
 				pool.returnObject(pool.borrowObject());
 			} catch (InterruptedException e) {
-				/* It was asked to end. */
+				/* The interrupt asked the thread to end. */
 			}
 		}
 
@@ -69,7 +74,10 @@ public final class Jacontebe {
 		}
 	}
 
-	/** DBCP-369: one registers, and goes through the map of all; the other takes itself out. */
+	/**
+	 * DBCP-369: one thread registers an object and walks the map of all; another removes itself
+	 * from it.
+	 */
 	public static final class Dbcp369 implements Runnable {
 		private final boolean careful;
 		private final Object lock = new Object();

@@ -32,15 +32,15 @@ import org.ukthreads.pico.translate.Classes;
 import org.ukthreads.pico.translate.read.ClassPath;
 
 /*
- * -javaagent:pico.jar[=report]
+ * The agent: -javaagent:pico.jar[=report]
  *
- * The call graph needs the whole program, so the class path is translated before main, or was by
- * an earlier run;
- * the classes that the program had are replaced as they are loaded, the new ones
- * (companions, lambdas) go into a temporary jar behind the class path, those of jars in a
- * jar behind what the launcher's loader has. Beside classes of a signed jar the JVM takes
- * only such as have the same signers: that check is taken out where there is one. main itself
- * runs on the JVM's main thread and blocks it; the threads it makes are pico threads.
+ * The call graph needs the whole program. So premain translates the class path before main, or
+ * takes the translation of an earlier run from the cache. Classes of the program are replaced when
+ * they are loaded. New classes (companions, lambdas) go into a temporary jar that is appended to
+ * the class path. Those of nested jars go into a second temporary jar, which is added to the
+ * launcher's loaders. The JVM refuses a class in a package of a signed jar if the signers differ.
+ * So, if there is a signed jar, that check is removed. main itself runs on the JVM's main thread
+ * and blocks it. The threads that it makes are pico threads.
  */
 public final class Agent {
 	private Agent() {}
@@ -48,9 +48,9 @@ public final class Agent {
 	public static void premain(String args, Instrumentation inst) throws IOException {
 		String path = System.getProperty("java.class.path");
 		if (System.getProperty("jdk.module.path") != null) {
-			System.err.println("pico: what is on the module path is not translated,"
-				+ " its threads are the JVM's; give it as a class path");
-			/* None, and not the current folder. */
+			System.err.println("pico: classes on the module path are not translated,"
+				+ " their threads are JVM threads; use the class path instead");
+			/* An empty class path means no entry here, and not the current folder. */
 			if (path.isEmpty())
 				return;
 		}
@@ -65,7 +65,7 @@ public final class Agent {
 		classes.added().forEach((n, b) ->
 			(outer.contains(classes.origin(n)) ? fresh : nested).put(n, b));
 		inst.appendToSystemClassLoaderSearch(new JarFile(temporary(fresh).toFile()));
-		/* Loaders of nested jars get theirs behind what they have. */
+		/* Loaders of nested jars get the second jar after their own jars. */
 		Loaders loaders = nested.isEmpty() ? null : new Loaders(inst, temporary(nested));
 		inst.addTransformer(new ClassFileTransformer() {
 			@Override
@@ -84,7 +84,7 @@ public final class Agent {
 			}
 	}
 
-	/** Takes the body out of ClassLoader.checkCerts. */
+	/** Makes ClassLoader.checkCerts return at once. */
 	private static void unsigned(Instrumentation inst) {
 		ClassFileTransformer t = new ClassFileTransformer() {
 			@Override
@@ -147,7 +147,9 @@ public final class Agent {
 			}
 		}
 
-		/** Can it find what the translator added? */
+		/**
+		 * Adds the jar to l once. Returns whether l can find the classes that the translator added.
+		 */
 		boolean extended(ClassLoader l) {
 			return l instanceof URLClassLoader && done.computeIfAbsent(l, k -> {
 				try {
@@ -160,7 +162,7 @@ public final class Agent {
 		}
 	}
 
-	/** Loaded into a running JVM by `pico dump`. */
+	/** Writes a dump. `pico dump` loads the agent into a running JVM for it. */
 	public static void agentmain(String args, Instrumentation inst) throws IOException {
 		if (args.startsWith("dump="))
 			Files.write(Paths.get(args.substring(5)),

@@ -16,46 +16,55 @@ import java.util.zip.ZipFile;
 import javax.management.NotificationEmitter;
 
 /*
- * A translation made in a JVM of its own, which puts it into the cache and ends:
+ * Translates in a separate JVM, which puts the result into the cache and exits:
  *
  *   run, agent: not in the cache, and large --> java .. Main keep THE SAME WORDS --> in the cache
  *   sim: the same with keep-sim
  *
- * For that JVM's compiler may be another one. A translation runs all of its code for some
- * seconds and then never again, and what C2 makes of that never pays: H2 takes 22 s of CPU with
- * it and 9 without. A program has to have it, and what a JVM compiles with is settled when
- * it starts. Besides, the program's heap and profiles have seen no translator.
- * Its heap is what so many classes need, and not what this machine has: with a quarter of 24 GB,
- * Hibernate's 13,700 classes took 3.5 GB, because nothing was ever thrown away; they fit into
- * less than one. Who says -Xmx is taken at his word. No count of classes knows what the analysis
- * holds of a program: the client of Kafka 4.0 has 3,946 and did not come to an end in 400 MB, where
- * each 100 MB cost a collection of everything. So a child whose heap stays full ends, and the next
- * has twice as much.
- * Most of what it holds stays to the end (trees, and what the analysis knows of them): of the heap
- * four parts of five are for what is old. With two of three, and 80 KB a class, Spring Boot's 8,000
- * classes, which are 600 MB while they are analysed, ended the first child half-way. Where one
- * thread analyses, the other CPUs collect: with one for both, Spring Boot took 28 s, and now 21.
- * A child whose parent is gone ends. Where it fails, the caller does all as if it had never been.
- * Rejected: a child for every program: a JVM more is dearer than what a small one takes. C2 for
- * the analysis alone, another MaxTenuringThreshold, a fixed young generation: no difference.
+ * A separate JVM can use another compiler. A translation runs all of its code for some seconds and
+ * then never again, so compiling it with C2 never pays: H2 takes 22 s of CPU with C2 and 9 without.
+ * A program needs C2, and a JVM's compilers are fixed when it starts. Besides, the program's heap
+ * and profiles stay free of the translator.
+ *
+ * The size of the child's heap follows from the number of classes, not from the memory of the
+ * machine. With a quarter of 24 GB as its limit, Hibernate's 13,700 classes took 3.5 GB, because
+ * nothing was ever collected; they fit into less than 1 GB. If the user sets the heap size (-Xmx),
+ * the child gets the same. The number of classes does not tell how much the analysis keeps of a
+ * program: the client of Kafka 4.0 has 3,946 classes and did not finish in 400 MB, where each 100
+ * MB cost a full collection. So a child whose heap stays full exits, and the next child gets twice
+ * as much.
+ *
+ * Most of the data lives until the end (the trees, and what the analysis knows of them). So the old
+ * generation has four fifths of the heap. With two thirds, and 80 KB for each class, Spring Boot's
+ * 8,000 classes, which take 600 MB while they are analysed, ended the first child half-way. While
+ * one thread analyses, the other CPUs collect: Spring Boot took 28 s when one thread did both, and
+ * now takes 21 s.
+ *
+ * A child exits when its parent is gone. When a child fails, the caller translates by itself.
+ *
+ * Rejected: a child for every program (starting a JVM costs more than a small translation); C2 for
+ * the analysis alone, another MaxTenuringThreshold, a fixed young generation (no difference).
  */
 final class Apart {
-	/** Bytes of class files, packed or not: from here on. */
+	/** A program of this many bytes on disk, or more, is large. */
 	private static final long LARGE = 1 << 19;
-	/** Of heap, for a class of the program; and for any program. */
+	/** Bytes of heap for each class of the program, and the least for any program. */
 	private static final long CLASS = 100 << 10;
 	private static final long LEAST = 400L << 20;
-	/** How a child ends whose heap stays full; and what tells it that it may. */
+	/** The exit code of a child whose heap stays full, and the property that allows this exit. */
 	static final int FULL = 77;
 	private static final String MAY_END = "pico.apart.full";
-	/** A heap that is told. */
+	/** Options by which the user sets the heap size. */
 	private static final String[] HEAP = {"-Xmx", "-XX:MaxRAM", "-XX:MaxHeapSize"};
 	private static final String[] KEPT = {"-D", "-Xm", "-Xshare", "-Xlog:disable",
 		"-Xlog:all=error:stderr", "-XX:SharedArchiveFile", "-XX:MaxRAM", "-XX:MaxHeapSize"};
 
 	private Apart() {}
 
-	/** True: it is in the cache now, unless the cache would not have it. */
+	/**
+	 * Translates a large program in a child. Returns true if the child succeeded: the translation
+	 * is then in the cache, unless it was too large for it.
+	 */
 	static boolean kept(List<Path> path, Arguments a) {
 		if (!isLarge(path))
 			return false;
@@ -81,11 +90,11 @@ final class Apart {
 	private static List<String> words(List<String> told, List<String> heap, Arguments a) {
 		List<String> c = new ArrayList<>();
 		c.add(Paths.get(System.getProperty("java.home"), "bin", "java").toString());
-		/* The modules that a program is started with are not ours. */
+		/* The modules that the program was started with are not for the translator. */
 		told.stream().filter(s -> Stream.of(KEPT).anyMatch(s::startsWith)
 			&& !s.startsWith("-Djdk.module.")).forEach(c::add);
 		c.addAll(heap);
-		/* Under the agent our class path is the program's. */
+		/* Under the agent, OWN is the program's class path, so our own jar comes before it. */
 		c.addAll(List.of("-XX:TieredStopAtLevel=1", "-cp",
 			Main.self() + File.pathSeparator + Main.OWN, Main.class.getName(),
 			a.sim ? "keep-sim" : "keep"));
@@ -93,7 +102,7 @@ final class Apart {
 		return c;
 	}
 
-	/** In the child. */
+	/** Called in the child, before it translates. */
 	static void begin() {
 		if (Boolean.getBoolean(MAY_END))
 			whenFull(() -> Runtime.getRuntime().halt(FULL));
@@ -101,7 +110,7 @@ final class Apart {
 			.thenRun(() -> Runtime.getRuntime().halt(1)));
 	}
 
-	/** Nineteen parts of twenty of what is old are in use, and all has just been collected. */
+	/** Calls then when 19 twentieths of the old generation are in use after a collection. */
 	private static void whenFull(Runnable then) {
 		for (MemoryPoolMXBean p : ManagementFactory.getMemoryPoolMXBeans())
 			if (p.getName().equals("PS Old Gen"))
@@ -111,7 +120,9 @@ final class Apart {
 			MemoryNotificationInfo.MEMORY_COLLECTION_THRESHOLD_EXCEEDED), null);
 	}
 
-	/** The words for a heap of so many times what these need, and of no more than most. */
+	/**
+	 * The options for a heap of times the estimated size; none if that is not less than most bytes.
+	 */
 	static List<String> heap(List<Path> path, int times, long most) {
 		long bytes = Math.max(LEAST, classes(path) * CLASS) * times;
 		return bytes >= most ? List.of() : List.of("-XX:+UseParallelGC",
@@ -119,7 +130,7 @@ final class Apart {
 			"-D" + MAY_END + "=true");
 	}
 
-	/** About so many; of a jar in a jar, two for each three kilobytes. */
+	/** Estimates the number of classes. A nested jar counts two for each three kilobytes. */
 	private static long classes(List<Path> path) {
 		long n = 0;
 		for (Path p : path)
@@ -145,7 +156,7 @@ final class Apart {
 			try (Stream<Path> all = Files.walk(p)) {
 				size += all.map(Path::toFile).filter(File::isFile).mapToLong(File::length).sum();
 			} catch (IOException e) {
-				/* The translator will say so. */
+				/* The translator will report this. */
 				return false;
 			}
 		return size >= LARGE;

@@ -17,13 +17,13 @@ import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.analyse.Hot;
 import org.ukthreads.pico.translate.rewrite.SchedulingPoints;
 
-/** Options first, then what is left. */
+/** The arguments of a command: options, then the rest. */
 final class Arguments {
 	final List<Path> path = new ArrayList<>();
 	final List<String> rest = new ArrayList<>();
-	/** All of them, as they came. */
+	/** All arguments, unchanged. */
 	final List<String> given;
-	/** For a simulation, whose classes are others. */
+	/** True for a simulation: its classes are translated differently. */
 	final boolean sim;
 	private final List<String> conservative = new ArrayList<>();
 	private final List<String> rules = new ArrayList<>();
@@ -32,32 +32,37 @@ final class Arguments {
 	boolean pins;
 	private boolean verify;
 	private String hot;
-	/** Where a run's profile goes; null: nowhere. */
+	/** The file for the run's profile, or null for none. */
 	String profile;
-	/* Of sim. */
+	/* Options of sim. */
 	long seeds = 1_000;
 	long from = 1;
-	/** A seed, or more: Sim.Outcome.token(). */
+	/** A seed, or another token of Sim.Outcome.token(). */
 	String replay;
-	/** 0: uniform, -1: in turn. */
+	/** 0 means uniform, -1 means uniform and PCT in turn. */
 	int pct = -1;
-	/** Preemptions of a search of all schedules; -1: seeds. */
+	/** The most preemptions of a search of all schedules; -1 means that seeds are tried instead. */
 	int bound = -1;
 	int hurry;
 	boolean realWorld;
-	/** Runs to shrink a failure with. */
+	/** The most runs for shrinking a failure. */
 	int shrink = 2_000;
 	SchedulingPoints.Level points = SchedulingPoints.Level.SYNC;
 	int preempt;
 	long steps;
-	/** Seconds; -1: what Sim says. */
+	/** In seconds; -1 means the default of Sim. */
 	long patience = -1;
 	boolean asIs;
-	/** For translate: the Java whose classes are taken of a multi-release jar; 0: the base. */
+	/**
+	 * For translate: the version of Java whose classes are taken from a multi-release jar; 0 means
+	 * the base classes.
+	 */
 	int release;
 	boolean cache = true;
 
-	/** Of a program, to run: what follows its main class or jar is its own. */
+	/**
+	 * For a command that runs a program: all words after the main class or jar are the program's.
+	 */
 	Arguments(List<String> args) {
 		this(args, false);
 	}
@@ -66,7 +71,7 @@ final class Arguments {
 		this(args, sim, true);
 	}
 
-	/** Of files, to translate: options may come before and behind them. */
+	/** For a command that translates files: options may come before and after the files. */
 	static Arguments ofFiles(List<String> args) {
 		return new Arguments(args, false, false);
 	}
@@ -141,7 +146,7 @@ final class Arguments {
 				rules.add(value(args, ++k));
 			} else {
 				if (x.equals("-p") || x.equals("--module-path") || x.equals("-m"))
-					Main.fail(x + ": modules run from a class path: -cp JARS MAIN");
+					Main.fail(x + ": there is no module path; use -cp JARS MAIN");
 				if (x.startsWith("-"))
 					Main.fail("no such option: " + x);
 				rest.add(x);
@@ -150,7 +155,7 @@ final class Arguments {
 		}
 	}
 
-	/** The program's, behind its main class. */
+	/** The program's own arguments: those after the main class. */
 	String[] afterMain() {
 		return rest.subList(1, rest.size()).toArray(new String[0]);
 	}
@@ -171,14 +176,17 @@ final class Arguments {
 		}
 	}
 
-	/** As java -jar: the main class that its manifest names, and what that opens. */
+	/**
+	 * Takes the main class from the manifest of the jar, and opens the packages that the manifest
+	 * names, as java -jar does.
+	 */
 	private void jar(String jar) {
 		try (JarFile j = new JarFile(jar)) {
 			Attributes a = j.getManifest() == null ? new Attributes()
 				: j.getManifest().getMainAttributes();
 			String main = a.getValue(Attributes.Name.MAIN_CLASS);
 			if (main == null)
-				Main.refuse(this, jar + ": its manifest names no Main-Class");
+				Main.refuse(this, jar + ": no Main-Class in its manifest");
 			path.clear();
 			path.add(Paths.get(jar));
 			rest.add(main);
@@ -190,7 +198,10 @@ final class Arguments {
 		}
 	}
 
-	/** The class path of what is to run: as java's, CLASSPATH where none is told. */
+	/**
+	 * The class path of the program. As for java, the default is CLASSPATH, then the current
+	 * folder.
+	 */
 	List<Path> path() {
 		String told = System.getenv("CLASSPATH");
 		if (path.isEmpty() && told != null)
@@ -211,7 +222,9 @@ final class Arguments {
 					path.add(f.toPath());
 	}
 
-	/** What a translation depends on, beside the class path. */
+	/**
+	 * All that a translation depends on, except the class path. It becomes part of the cache key.
+	 */
 	List<String> words() throws IOException {
 		List<String> w = new ArrayList<>();
 		if (Boolean.getBoolean("pico.chaos.translate"))

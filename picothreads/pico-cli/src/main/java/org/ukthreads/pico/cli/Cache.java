@@ -25,18 +25,19 @@ import org.ukthreads.pico.translate.Stored;
 import org.ukthreads.pico.translate.read.ClassPath;
 
 /*
- * Translations on disk: one file for each, named by the sum of all that it was made of (the
- * class path's contents in their order, the options, the translator, the version of Java).
+ * The translations on disk. There is one file for each. Its name is a hash of everything that the
+ * translation depends on: the contents of the class path in order, the options, the translator, and
+ * the version of Java.
  *
- *   KEY.pico     a translation (see Stored), written aside and renamed
- *   KEY.N.tmp    one that is being written, or was when its writer died: swept after an hour
- *   sums         the sums of files that have not been touched since
+ *   KEY.pico     a translation (see Stored), written to a temporary file and renamed
+ *   KEY.N.tmp    a file that is being written, or whose writer died; deleted after an hour
+ *   sums         the hashes of files, with their size and time of change
  *   classes-*    archives of our own classes (bin/pico makes them)
  *
- * Nobody locks anything. Two that make the same translation write the same; a reader has its
- * file open and mapped, so that who sweeps does not disturb it; a file that is not whole is
- * none. What cannot be written (a full disk, a folder that is another's) is not: the run goes
- * on, and says so.
+ * There are no locks. Two processes that make the same translation write the same bytes. A reader
+ * has its file open and mapped, so deleting the file does not disturb it. An incomplete file counts
+ * as none. If a file cannot be written (the disk is full, the folder belongs to another user), the
+ * run reports it and goes on.
  */
 final class Cache {
 	private static final String NAME = ".pico";
@@ -45,7 +46,7 @@ final class Cache {
 	private final Path dir;
 	private final long limit;
 
-	/** Null: there is to be none. */
+	/** Returns null if the cache is switched off. */
 	static Cache open() {
 		String dir = setting("pico.cache", "PICO_CACHE");
 		if ("off".equals(dir))
@@ -63,7 +64,7 @@ final class Cache {
 			try {
 				limit = Long.parseLong(mb);
 			} catch (NumberFormatException e) {
-				Main.fail("PICO_CACHE_MB: a number, not " + mb);
+				Main.fail("PICO_CACHE_MB needs a number, not " + mb);
 			}
 		return new Cache(Paths.get(dir), limit << 20);
 	}
@@ -82,7 +83,7 @@ final class Cache {
 
 	/* --- keys --- */
 
-	/** The name of the translation of this class path with these options. */
+	/** Returns the name of the translation of this class path with these options. */
 	String key(List<Path> path, List<String> options) throws IOException {
 		MessageDigest all = sha();
 		Map<String, String> sums = sums();
@@ -119,7 +120,7 @@ final class Cache {
 		return new String(c);
 	}
 
-	/** Of a file, or of what a translator reads in a folder. */
+	/** Returns the hash of a file, or of the files in a folder that the translator reads. */
 	private static String sum(Path p, Map<String, String> sums) throws IOException {
 		if (Files.isDirectory(p)) {
 			MessageDigest d = sha();
@@ -148,7 +149,7 @@ final class Cache {
 				d.update(buf, 0, n);
 		}
 		sum = hex(d.digest());
-		/* One that was written just now may be written once more in the same tick. */
+		/* A file that was written just now may change again within the same clock tick. */
 		if (System.currentTimeMillis() - a.lastModifiedTime().toMillis() > 2_000)
 			sums.put(state, sum);
 		return sum;
@@ -175,7 +176,7 @@ final class Cache {
 					m.put(l.substring(0, k), l.substring(k + 1));
 			}
 		} catch (IOException e) {
-			/* None, or not text: they are made again. */
+			/* The file does not exist or is not text. The hashes are computed again. */
 			m.clear();
 		}
 		return m;
@@ -206,7 +207,7 @@ final class Cache {
 
 	/* --- translations --- */
 
-	/** Null: it is not there. */
+	/** Returns null if the translation is not in the cache. */
 	Stored find(String key) {
 		Path p = dir.resolve(key + NAME);
 		Stored s = Files.exists(p) ? Stored.read(p) : null;
@@ -214,13 +215,18 @@ final class Cache {
 			try {
 				Files.setLastModifiedTime(p, FileTime.fromMillis(System.currentTimeMillis()));
 			} catch (IOException e) {
-				/* Swept meanwhile, or another's: it is mapped, that will do. */
+				/*
+				 * Another process deleted it, or it belongs to another user. It is mapped already.
+				 */
 				return s;
 			}
 		return s;
 	}
 
-	/** Keeps a translation; what it may hold no more goes, the one unused for longest first. */
+	/**
+	 * Stores a translation. Then deletes the translations that were unused for longest, until the
+	 * rest fits the limit.
+	 */
 	void store(String key, boolean flat, Map<String, byte[]> classes, String rules,
 			Collection<String> locks) {
 		try {
@@ -235,7 +241,7 @@ final class Cache {
 			}
 			sweep(dir.resolve(key + NAME));
 		} catch (IOException | ArithmeticException e) {
-			System.err.println("pico: this translation is not kept: " + e);
+			System.err.println("pico: cannot store this translation in the cache: " + e);
 		}
 	}
 

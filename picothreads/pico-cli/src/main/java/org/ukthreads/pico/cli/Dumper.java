@@ -7,7 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
-/** pico dump PID: our agent writes the dump inside that JVM, into a file of ours. */
+/** pico dump PID: loads the agent into that JVM; it writes the dump into a temporary file. */
 final class Dumper {
 	private Dumper() {}
 

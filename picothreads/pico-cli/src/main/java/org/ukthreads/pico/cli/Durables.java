@@ -32,20 +32,20 @@ import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
 import org.ukthreads.pico.translate.read.Nested;
 
-/** pico durable: looks at a store of durable threads, and says something to one of them. */
+/** pico durable: shows a store of durable threads, and acts on single threads. */
 final class Durables {
 	static final String USAGE = String.join("\n",
-		"pico durable ls STORE                     its threads",
-		"pico durable show STORE ID [-cp PROGRAM]  one; with its program, its frames as well",
-		"pico durable cancel STORE ID --key FILE   it gets an InterruptedException",
-		"pico durable resume STORE ID --key FILE   one that failed or was refused tries again",
-		"pico durable drop STORE ID --key FILE     messages to it that no key in FILE opens go",
-		"pico durable check OLD NEW STORE          which threads NEW would refuse; exit code 1",
+		"pico durable ls STORE                     lists its threads",
+		"pico durable show STORE ID [-cp PROGRAM]  shows a thread; with -cp, its frames too",
+		"pico durable cancel STORE ID --key FILE   interrupts a thread",
+		"pico durable resume STORE ID --key FILE   retries a failed or refused thread",
+		"pico durable drop STORE ID --key FILE     deletes messages that no key in FILE opens",
+		"pico durable check OLD NEW STORE          exits with 1 if NEW would refuse a thread",
 		"",
 		"STORE is a folder or a JDBC URL; OLD, NEW and PROGRAM are class paths.",
-		"  --table NAME    in the database; threads unless told",
+		"  --table NAME    the table in the database (default: threads)",
 		"  --driver PATH   the class path of the JDBC driver",
-		"  --key FILE      the vault's; ls, show and check work without, and then believe all", "");
+		"  --key FILE      the vault's key; ls, show and check verify nothing without it", "");
 
 	private final List<String> rest = new ArrayList<>();
 	private String table = "threads";
@@ -105,7 +105,7 @@ final class Durables {
 		case "cancel": case "resume": case "drop":
 			need(2);
 			if (key == null)
-				Main.fail("--key FILE, the vault's, is needed for that");
+				Main.fail("--key FILE is needed, with the vault's key");
 			tell(what, rest.get(1));
 			break;
 		case "check":
@@ -120,7 +120,7 @@ final class Durables {
 		}
 	}
 
-	/** Not where the key is another one: the thread's vault would not believe us. */
+	/** Acts on a thread. Fails if the key is another one: the thread's vault would reject us. */
 	private void tell(String what, String id) throws Exception {
 		try (Store s = store(rest.get(0), false)) {
 			Seal seal = seal();
@@ -131,8 +131,8 @@ final class Durables {
 				Main.fail(is.refused);
 			if (what.equals("resume"))
 				for (String why : new Inspector(s, seal).unreadable(id).values())
-					Main.fail(why + "\nIt would be refused again; pico durable drop takes such"
-						+ " messages away");
+					Main.fail(why + "\nThe thread would be refused again; pico durable drop deletes"
+						+ " such messages");
 			try (Vault v = new Vault(s, seal,
 					new Codec(Main.class.getClassLoader(), Filter.PROGRAM))) {
 				tell(v, what, id);
@@ -144,7 +144,7 @@ final class Durables {
 		switch (what) {
 		case "cancel": v.cancel(id); break;
 		case "resume": v.retry(id); break;
-		default: System.out.println("messages taken away: " + v.discard(id));
+		default: System.out.println("messages deleted: " + v.discard(id));
 		}
 	}
 
@@ -164,7 +164,7 @@ final class Durables {
 		if (key == null)
 			return null;
 		if (!Files.isRegularFile(Paths.get(key)))
-			Main.fail((Files.exists(Paths.get(key)) ? "no file of keys: " : "no such file: ")
+			Main.fail((Files.exists(Paths.get(key)) ? "not a key file: " : "no such file: ")
 				+ key);
 		return Seal.file(Paths.get(key));
 	}
@@ -182,17 +182,20 @@ final class Durables {
 			if (c != null)
 				return new JdbcStore(c, table);
 		}
-		Main.fail("no JDBC driver for " + name + ": --driver PATH");
+		Main.fail("no JDBC driver for " + name + "; use --driver PATH");
 		return null;
 	}
 
-	/** Not in a folder of others: there is a lock in each store, or a thread. */
+	/**
+	 * Opens a store in a folder. A folder without a lock file and without threads is not a store,
+	 * and is refused.
+	 */
 	private static Store open(Path dir, boolean looks) throws IOException {
 		if (!Files.isDirectory(dir))
-			Main.fail((Files.exists(dir) ? "no folder: " : "no such folder: ") + dir);
+			Main.fail((Files.exists(dir) ? "not a folder: " : "no such folder: ") + dir);
 		Store s = FileStore.reader(dir);
 		if (!Files.exists(dir.resolve("lock")) && s.keys().isEmpty())
-			Main.fail("no store of durable threads: " + dir);
+			Main.fail("not a store of durable threads: " + dir);
 		return looks ? s : new FileStore(dir);
 	}
 
@@ -239,7 +242,10 @@ final class Durables {
 				: "   refused: " + f.refused.getMessage()));
 	}
 
-	/** The program, translated in memory, to be looked at: external objects are absent. */
+	/**
+	 * Translates the program in memory. The codec is for inspection only, so external objects may
+	 * be absent.
+	 */
 	private static Codec codec(String path) throws IOException {
 		List<Path> in = Nested.unfold(ClassPath.whole(path(path)));
 		for (Path p : path(path))
@@ -251,7 +257,7 @@ final class Durables {
 			Main.class.getClassLoader()), Filter.PROGRAM));
 	}
 
-	/** Does the new one refuse what the old one does not? */
+	/** Returns true if the new program refuses a thread that the old one accepts. */
 	private boolean check(Inspector in) throws Exception {
 		List<Inspector.Verdict> old = in.check(codec(rest.get(0)));
 		List<Inspector.Verdict> fresh = in.check(codec(rest.get(1)));
@@ -264,12 +270,12 @@ final class Durables {
 			if (v.refusal != null) {
 				boolean was = before.get(v.id) != null;
 				System.out.println(v.id + ": " + v.refusal
-					+ (was ? " (the old one refuses it, too)" : ""));
+					+ (was ? " (the old program refuses it, too)" : ""));
 				refused += was ? 0 : 1;
 				already += was ? 1 : 0;
 			}
 		System.out.println(fresh.size() + " threads: " + (fresh.size() - refused - already)
-			+ " go on, " + refused + " would be refused"
+			+ " continue, " + refused + " would be refused"
 			+ (already == 0 ? "" : ", " + already + " are refused already"));
 		return refused > 0;
 	}

@@ -18,11 +18,11 @@ import java.util.zip.ZipOutputStream;
 import org.ukthreads.pico.translate.read.ClassPath;
 import org.ukthreads.pico.translate.read.Nested;
 
-/** Writes a translated jar: the resources as they were, the classes as they are now. */
+/** Writes a translated jar: unchanged resources and translated classes. */
 final class Jars {
 	private Jars() {}
 
-	/** The jar, the jars in it, and what all their classes became. */
+	/** Writes the jar and the jars nested in it, with their translated classes. */
 	static void write(Path out, Nested in, ClassPath program, Map<String, byte[]> classes)
 			throws IOException {
 		Map<Path, Map<String, byte[]>> of = new HashMap<>();
@@ -44,7 +44,7 @@ final class Jars {
 		}
 	}
 
-	/** A jar of these classes. */
+	/** Writes a jar of these classes. */
 	static void write(Path out, Map<String, byte[]> classes) throws IOException {
 		try (ZipOutputStream z = new ZipOutputStream(Files.newOutputStream(out))) {
 			for (Map.Entry<String, byte[]> e : new TreeMap<>(classes).entrySet())
@@ -58,7 +58,7 @@ final class Jars {
 		return b.toByteArray();
 	}
 
-	/** In the order that they were in: a launcher goes by that. What is new comes last. */
+	/** Keeps the order of the entries, because a launcher depends on it. New entries come last. */
 	private static void write(OutputStream out, Path in, Map<String, byte[]> now, Nested of)
 			throws IOException {
 		ClassPath old = ClassPath.stored(List.of(in));
@@ -82,7 +82,7 @@ final class Jars {
 		z.finish();
 	}
 
-	/** A jar in a jar is read where it lies. */
+	/** Stores a nested jar without compression, because launchers read it in place. */
 	private static void stored(ZipEntry x, byte[] b, String comment) {
 		CRC32 c = new CRC32();
 		c.update(b);
@@ -92,7 +92,10 @@ final class Jars {
 		x.setComment(comment);
 	}
 
-	/** META-INF/versions/N/a/B.class: would be loaded in the place of the translated a/B. */
+	/**
+	 * True for META-INF/versions/N/a/B.class if a/B is translated: the JVM would load it instead of
+	 * a/B.
+	 */
 	private static boolean isLater(String n, Map<String, byte[]> classes) {
 		return isLater(n) && classes.containsKey(n.replaceFirst("META-INF/versions/\\d+/", ""));
 	}
@@ -101,7 +104,7 @@ final class Jars {
 		return n.matches("META-INF/versions/\\d+/.*\\.class") && !n.endsWith("module-info.class");
 	}
 
-	/** Is it a jar in which something was signed? */
+	/** True for a jar with signatures. */
 	static boolean isSigned(Path p) throws IOException {
 		if (!Files.isRegularFile(p))
 			return false;

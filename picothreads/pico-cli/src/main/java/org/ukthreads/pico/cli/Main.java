@@ -33,42 +33,42 @@ import org.ukthreads.pico.translate.read.Nested;
 public final class Main {
 	private static final String USAGE = String.join("\n",
 		"pico translate IN.jar [-o OUT.jar] [-cp LIBS] [--report]",
-		"pico run [-cp PATH] [--report] [--pins] MAIN [ARG...]     translates in memory",
-		"pico run [--report] [--pins] -jar APP.jar [ARG...]        as java -jar",
-		"pico report IN.jar [-cp LIBS]                             what would change and why",
-		"pico sim [-cp PATH] [--seeds N] MAIN [ARG...]             finds a seed that fails",
-		"pico sim [-cp PATH] --replay TOKEN MAIN [ARG...]          the same run again",
-		"pico dump PID                                             parked threads, locals",
-		"pico durable ls|show|cancel|resume|check ...              a store of durable threads",
-		"pico cache [show|clear|dir]                               translations of earlier runs",
-		"pico piranha URL...                                       the crawler",
+		"pico run [-cp PATH] [--report] [--pins] MAIN [ARG...]     translates and runs",
+		"pico run [--report] [--pins] -jar APP.jar [ARG...]        runs a jar, like java -jar",
+		"pico report IN.jar [-cp LIBS]                             shows what would change and why",
+		"pico sim [-cp PATH] [--seeds N] MAIN [ARG...]             looks for a seed that fails",
+		"pico sim [-cp PATH] --replay TOKEN MAIN [ARG...]          repeats a run",
+		"pico dump PID                                             shows parked threads and locals",
+		"pico durable ls|show|cancel|resume|drop|check ...         acts on durable threads",
+		"pico cache [show|clear|dir]                               stored translations",
+		"pico piranha URL...                                       runs the crawler",
 		"pico version",
 		"",
 		"PATH and LIBS are class paths. Options for translate, run and report:",
 		"  --conservative a.b.c    every method of that package may suspend",
 		"  --rules FILE            more replacement rules",
-		"  --verify                check what comes out",
-		"  --release N             translate: of a multi-release jar, what Java N would load",
-		"  --hot FILE              what that profile shows to suspend often is made for it",
+		"  --verify                verify the translated classes",
+		"  --release N             translate: use a multi-release jar's classes for Java N",
+		"  --hot FILE              optimize the methods that suspend often in that profile",
 		"for sim:",
-		"  --from SEED             the first one; 1 unless told",
-		"  --uniform | --pct D     how each seed decides; both in turn unless told",
-		"  --bound N               no seeds: all schedules with at most N preemptions",
-		"  --fields                threads may change places at plain fields, too",
-		"  --no-points             only where they wait",
-		"  --real-world            sockets and files are the system's",
-		"  --hurry N               one decision in N lets a timer expire early",
-		"  --preempt N             one method entry in N suspends, too",
-		"  --shrink N              runs to shorten a schedule that fails; 2000 unless told",
-		"  --steps N               a run that takes more has failed",
-		"  --patience SECONDS      a single step that takes longer has failed; 60 unless told",
+		"  --from SEED             the first seed (default: 1)",
+		"  --uniform | --pct D     how a seed makes its decisions (default: both in turn)",
+		"  --bound N               try all schedules with at most N preemptions, no seeds",
+		"  --fields                also switch threads at accesses to plain fields",
+		"  --no-points             switch threads only where they wait",
+		"  --real-world            use the real sockets and files",
+		"  --hurry N               let a timer expire early in one decision of N",
+		"  --preempt N             also suspend at one method entry of N",
+		"  --shrink N              runs for shortening a failing schedule (default: 2000)",
+		"  --steps N               fail a run that takes more steps",
+		"  --patience SECONDS      fail a step that takes longer (default: 60)",
 		"and for run:",
-		"  -DNAME=VALUE            a system property",
-		"  --no-cache              translates anew, and keeps nothing",
-		"  --as-is                 PATH was translated before",
-		"  --profile FILE          count what suspends, for --hot", "");
+		"  -DNAME=VALUE            set a system property",
+		"  --no-cache              do not use stored translations, and store none",
+		"  --as-is                 PATH is translated already",
+		"  --profile FILE          write a profile of suspensions, for --hot", "");
 
-	/** Our own class path: the property becomes the program's. */
+	/** Our own class path. The property is later set to the program's. */
 	static final String OWN = System.getProperty("java.class.path");
 
 	private Main() {}
@@ -84,7 +84,7 @@ public final class Main {
 		} catch (NoSuchFileException e) {
 			fail("no such file: " + e.getMessage());
 		} catch (AccessDeniedException e) {
-			fail("no access to " + e.getMessage());
+			fail("permission denied: " + e.getMessage());
 		} catch (IOException | UncheckedIOException e) {
 			fail(e.getMessage() != null ? e.getMessage() : e.toString());
 		}
@@ -144,13 +144,18 @@ public final class Main {
 		System.exit(2);
 	}
 
-	/** What java refuses to start, with its exit code; that is sim's for a seed that fails. */
+	/**
+	 * Reports what java, too, refuses to start, and exits with 1, as java does. For sim that code
+	 * means a seed that fails, so it exits with 2.
+	 */
 	static void refuse(Arguments a, String message) {
 		System.err.println(message);
 		System.exit(a.sim ? 2 : 1);
 	}
 
-	/** The jar (or folder) that this class came from: the runtime and its libraries. */
+	/**
+	 * The jar or folder that this class was loaded from. It holds the runtime and its libraries.
+	 */
 	static Path self() {
 		try {
 			return Paths.get(Main.class.getProtectionDomain().getCodeSource().getLocation()
@@ -160,7 +165,7 @@ public final class Main {
 		}
 	}
 
-	/** What a program is translated against: everything pico on our own class path. */
+	/** The libraries for a translation: all pico entries of our own class path, and more. */
 	static ClassPath libraries(List<Path> more) {
 		List<Path> all = new ArrayList<>();
 		all.add(self());
@@ -186,10 +191,10 @@ public final class Main {
 		System.out.print(t.report().text(a.report));
 		if (a.release == 0 && program.entries().keySet().stream().anyMatch(Jars::isLater))
 			System.err.println("left out: classes for later versions of Java, in a"
-				+ " multi-release jar; --release N takes those that Java N would");
+				+ " multi-release jar; --release N takes those for Java N");
 		program.entries().keySet().stream()
 			.filter(n -> n.endsWith(".jar") && !jar.parts().containsKey(n))
-			.forEach(n -> System.err.println("left as it is: " + n + ", a jar in the jar"));
+			.forEach(n -> System.err.println("not translated: " + n + ", a nested jar"));
 	}
 
 	private static Path there(String file) {
@@ -199,7 +204,7 @@ public final class Main {
 		return p;
 	}
 
-	/** What a program is linked with: a class path, and what its own jars name. */
+	/** The libraries for a program: path, and the jars that the program's manifests name. */
 	private static List<Path> with(List<Path> path, List<Path> program) {
 		List<Path> all = new ArrayList<>(path);
 		all.addAll(ClassPath.whole(program));
@@ -231,7 +236,7 @@ public final class Main {
 				main, a);
 			return;
 		}
-		/* What java would have set it to. */
+		/* The value that java would set. */
 		StringBuilder words = new StringBuilder();
 		for (Path p : path)
 			words.append(words.length() == 0 ? "" : File.pathSeparator).append(p);
@@ -251,7 +256,7 @@ public final class Main {
 		return null;
 	}
 
-	/** The program's main, on a pico thread. */
+	/** Runs the program's main on a pico thread. */
 	private static void start(ClassLoader l, String main, Arguments a) throws Exception {
 		Thread.currentThread().setContextClassLoader(l);
 		Loaders.program(l);
@@ -260,7 +265,7 @@ public final class Main {
 		if (a.pins)
 			Runtime.getRuntime().addShutdownHook(new Thread(() -> System.err.println(
 				"pins that blocked: " + Pins.blocked() + " " + Pins.report()
-				+ ", carriers taken from who was stuck: " + Pins.taken()
+				+ ", carriers taken from stuck threads: " + Pins.taken()
 				+ ", calls by helpers: " + Blocking.helped()
 				+ ", OS threads: " + PicoRuntime.main().osThreads())));
 		Thread.UncaughtExceptionHandler[] of = {t.getUncaughtExceptionHandler()};
@@ -274,7 +279,7 @@ public final class Main {
 		t.start();
 		Threads.join(t);
 		if (thrown[0] != null) {
-			/* Told already. This thread ends by it, too, for the exit code. */
+			/* The error is printed already. This thread ends with it, too, for the exit code. */
 			Thread.currentThread().setUncaughtExceptionHandler((x, e) -> {});
 			throw new IllegalStateException(thrown[0]);
 		}

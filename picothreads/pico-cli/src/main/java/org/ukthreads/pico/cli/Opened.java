@@ -5,10 +5,11 @@ import java.lang.reflect.Method;
 import java.util.jar.Attributes;
 
 /**
- * What the manifest of a jar that is started opens to it (Add-Opens, Add-Exports). `java -jar`
- * does so before the program begins; we ask the JDK for the same by its own door, a package that
- * pico.jar's manifest exports to us. Where there is none (Java 11, which opens all with a warning)
- * things stay as they are. Rejected: java.lang opened to us, and so to every program.
+ * Opens the packages that the manifest of a started jar names (Add-Opens, Add-Exports). `java -jar`
+ * does this before the program begins. We ask the JDK for the same through jdk.internal.access, a
+ * package that pico.jar's manifest exports to us. If that fails (as on Java 11, which allows all
+ * such access with a warning), nothing changes. Rejected: opening java.lang to us, which would open
+ * it to every program.
  */
 final class Opened {
 	private Opened() {}
@@ -18,7 +19,7 @@ final class Opened {
 		open(manifest.getValue("Add-Opens"), "addOpensToAllUnnamed");
 	}
 
-	/** words: module/package.. */
+	/** words is a list of module/package, separated by white space. */
 	private static void open(String words, String how) {
 		if (words == null || words.trim().isEmpty())
 			return;
@@ -35,7 +36,7 @@ final class Opened {
 					open.invoke(jdk, m, w.substring(slash + 1));
 			}
 		} catch (ReflectiveOperationException e) {
-			/* As without. */
+			/* The packages stay closed. */
 			return;
 		}
 	}

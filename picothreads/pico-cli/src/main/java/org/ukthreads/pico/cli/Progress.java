@@ -9,9 +9,9 @@ import java.util.function.Consumer;
 import java.util.stream.Stream;
 
 /**
- * Says on stderr how far a translation is, where it takes long: one line that is written
- * over on a terminal, elsewhere a line each few seconds. The program's stdout is its own.
- * `-Dpico.progress=false`, or PICO_PROGRESS=false in the environment, silences it.
+ * Reports the progress of a long translation on stderr: on a terminal one line that is rewritten,
+ * elsewhere a line every few seconds. stdout is left to the program. `-Dpico.progress=false`, or
+ * PICO_PROGRESS=false in the environment, switches this off.
  */
 final class Progress implements Consumer<String> {
 	private static final long SOON = 1_500_000_000L;
@@ -27,7 +27,7 @@ final class Progress implements Consumer<String> {
 		return !"false".equals(told);
 	}
 
-	/** The most that this process has had; empty: not told here. */
+	/** The largest memory use of this process so far; empty if the system does not tell it. */
 	private static String memory() {
 		try (Stream<String> s = Files.lines(Paths.get("/proc/self/status"))) {
 			return s.filter(l -> l.startsWith("VmHWM:")).map(l -> ", "
@@ -37,7 +37,7 @@ final class Progress implements Consumer<String> {
 		}
 	}
 
-	/** A stage, or where it is in one; null: it is over. */
+	/** Takes the name of a stage, or the place in it; null means that the translation is over. */
 	@Override
 	public void accept(String stage) {
 		long now = System.nanoTime();

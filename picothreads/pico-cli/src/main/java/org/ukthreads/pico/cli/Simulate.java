@@ -13,9 +13,9 @@ import org.ukthreads.pico.translate.read.ClassPath;
 import org.ukthreads.pico.translate.rewrite.SchedulingPoints;
 
 /**
- * pico sim: runs a main under one seed after the other, each with classes of its own (no
- * static field is left from the run before), until one fails; then looks for the shortest
- * schedule that fails so. Only what that run prints is shown; its token replays it.
+ * pico sim: runs a main method under one seed after the other, until one fails. Each run has its
+ * own classes, so static fields start afresh. Then it looks for the shortest schedule that fails in
+ * the same way. It shows the output of that run alone, and the token that replays it.
  */
 final class Simulate implements Sim.Program {
 	private final Arguments a;
@@ -23,7 +23,7 @@ final class Simulate implements Sim.Program {
 	private Classes classes;
 	private final PrintStream out = System.out;
 	private final PrintStream err = System.err;
-	/** What the last run has printed; null: it prints where it likes. */
+	/** The output of the last run; null if the program prints directly. */
 	private ByteArrayOutputStream printed;
 
 	private Simulate(Arguments a) {
@@ -49,7 +49,7 @@ final class Simulate implements Sim.Program {
 			Main.fail("pico sim -cp PATH [--seeds N | --bound N | --replay TOKEN] MAIN"
 				+ " [ARG...]");
 		if (a.pct > 4 || a.pct < -1)
-			Main.fail("--pct: depths are 1 to 4");
+			Main.fail("--pct: the depth is from 1 to 4");
 		System.exit(new Simulate(a).go() ? 0 : 1);
 	}
 
@@ -99,7 +99,7 @@ final class Simulate implements Sim.Program {
 			+ a.bound + " preemptions: ok, " + sim.coverage();
 	}
 
-	/** The failure, shrunk if that can be done, and what it printed. */
+	/** Shrinks the failure if requested, and prints it with the output of its run. */
 	private Sim.Outcome told(Sim.Outcome first) throws Exception {
 		byte[] text = printed.toByteArray();
 		Sim.Outcome o = first;

@@ -13,13 +13,13 @@ import org.ukthreads.pico.translate.read.ClassPath;
 import org.ukthreads.pico.translate.read.Nested;
 
 /**
- * The classes of a program that is to run, for run, sim and the agent: those of an earlier
- * translation, or of one that a JVM of its own makes (Apart), or of one that is made here.
+ * Gets the translated classes of a program that is to run, for run, sim and the agent. They come
+ * from the cache, from a translation in a separate JVM (Apart), or from one in this process.
  */
 final class Translations {
 	private Translations() {}
 
-	/** path: whole. */
+	/** path is the whole class path, with the jars that its manifests name. */
 	static Classes of(List<Path> path, Arguments a) throws IOException {
 		Cache cache = a.cache ? Cache.open() : null;
 		String key = null;
@@ -29,13 +29,13 @@ final class Translations {
 			if (s == null && !a.report && Apart.kept(path, a))
 				s = cache.find(key);
 			if (s != null)
-				/* A simulation loads the program for each seed. */
+				/* A simulation loads the program again for each seed. */
 				return Classes.of(s, s.isFlat() ? path : Nested.unfold(path), a.sim);
 		}
 		return made(path, a, cache, key);
 	}
 
-	/** In the cache alone. */
+	/** Translates into the cache only. */
 	static void keep(Arguments a) throws IOException {
 		List<Path> path = ClassPath.whole(a.path());
 		Cache cache = Cache.open();

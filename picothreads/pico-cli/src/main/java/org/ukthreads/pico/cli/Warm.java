@@ -14,9 +14,10 @@ import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 
 /**
- * A run for its classes: bin/pico keeps what this has loaded in an archive. A small program is
- * translated, kept, found again, and run: it starts a thread, sleeps in a lock, and ends. What
- * larger programs need of us (the runtime, and what looks at classes that they make) is loaded.
+ * A run whose loaded classes bin/pico archives. It translates a small program, stores it, finds it
+ * again, and runs it: the program starts a thread, sleeps while it holds a lock, and ends. Then it
+ * loads the classes that larger programs need: the runtime, and the code that handles classes which
+ * programs make themselves.
  */
 final class Warm implements Opcodes {
 	private Warm() {}
@@ -35,7 +36,7 @@ final class Warm implements Opcodes {
 		load();
 	}
 
-	/** Not initialised: a file of descriptions, or a thread, is nothing to keep. */
+	/** Loads without initialisation: an open file or a thread cannot be archived. */
 	private static void load() throws IOException {
 		if (!Files.isRegularFile(Main.self()))
 			return;
@@ -48,7 +49,7 @@ final class Warm implements Opcodes {
 					Class.forName(name.substring(0, name.length() - 6).replace('/', '.'), false,
 						Warm.class.getClassLoader());
 				} catch (ClassNotFoundException | LinkageError e) {
-					/* It is for what is not there (JUnit), or for a later Java. */
+					/* The class needs a library that is absent (JUnit), or a later Java. */
 					continue;
 				}
 			}

@@ -16,7 +16,7 @@ import org.objectweb.asm.tree.ClassNode;
 import org.objectweb.asm.tree.LocalVariableNode;
 import org.ukthreads.pico.translate.read.Names;
 
-/** What a translation may take: 10,000 classes, a gigabyte. */
+/** The heap of a translation in a separate JVM: 10,000 classes get about one gigabyte. */
 final class ApartTest {
 	@TempDir
 	Path dir;
@@ -49,7 +49,7 @@ final class ApartTest {
 		assertEquals(List.of(), Apart.heap(List.of(jar(10_000, 50)), 1, 512L << 20));
 	}
 
-	/** A child that holds so many megabytes and goes on. */
+	/** A child that holds so many megabytes and keeps allocating. */
 	static final class Holds {
 		public static void main(String[] args) {
 			Apart.begin();
@@ -61,12 +61,12 @@ final class ApartTest {
 		}
 	}
 
-	/** It would collect for ever: the next child is given twice as much. */
+	/** Such a child would collect for ever. The next child gets twice as much. */
 	@Test
 	void a_heap_that_stays_full_ends_its_child() throws Exception {
 		for (int mb : new int[] {5, 26}) {
 			List<String> c = new ArrayList<>(Harness.java());
-			/* The tests' own collector: a JVM refuses two. */
+			/* Removes the collector option of the tests: a JVM refuses two collectors. */
 			c.removeIf(w -> w.startsWith("-XX:+Use"));
 			c.addAll(words(32));
 			c.addAll(List.of("-cp", System.getProperty("java.class.path"),
@@ -77,7 +77,7 @@ final class ApartTest {
 		assertEquals(words(800), Apart.heap(List.of(jar(10, 0)), 2, 6L << 30));
 	}
 
-	/** Two class files with the same names have the same Strings. */
+	/** Equal names in two class files become the same String objects. */
 	@Test
 	void names_are_there_once() throws Exception {
 		Names names = new Names();

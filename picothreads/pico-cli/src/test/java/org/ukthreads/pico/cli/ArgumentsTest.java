@@ -12,7 +12,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Which words are the command's, and which the program's. */
+/** Which arguments belong to the command, and which to the program. */
 final class ArgumentsTest {
 	@TempDir
 	Path dir;
@@ -37,7 +37,7 @@ final class ArgumentsTest {
 		}
 	}
 
-	/** Main's classes are where CLASSPATH says, and its word -o is its own. */
+	/** CLASSPATH names the folder of Main's classes. The -o after Main is Main's own argument. */
 	@Test
 	void the_class_path_is_that_of_the_environment_where_none_is_told() throws Exception {
 		Path classes = Files.createDirectories(dir.resolve("classes"));

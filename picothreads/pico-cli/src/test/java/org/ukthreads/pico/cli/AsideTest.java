@@ -27,7 +27,9 @@ import org.ukthreads.pico.translate.PicoLoader;
 import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
 
-/** What cannot be translated, or followed within the budget, costs the rest nothing. */
+/**
+ * A part that cannot be translated, or not analysed within the budget, does not affect the rest.
+ */
 final class AsideTest {
 	@TempDir
 	Path dir;
@@ -70,7 +72,7 @@ final class AsideTest {
 		return new ClassPath(List.of(dir));
 	}
 
-	/** A class of Java 5 that names one which is nowhere: all is analysed once, without it. */
+	/** A Java 5 class names a class that is missing. The rest is analysed once, without it. */
 	@Test
 	void what_cannot_be_read_is_left_at_once() throws Exception {
 		Harness.compile(dir, "Odd", "public class Odd { public static String done;"
@@ -107,7 +109,7 @@ final class AsideTest {
 		new ClassReader(Files.readAllBytes(f)).accept(n, 0);
 		for (MethodNode m : n.methods)
 			if (m.name.equals("go")) {
-				/* 60,000 locals: the frames of this would not fit into any memory. */
+				/* With 60,000 locals, the frames of this method would not fit into any memory. */
 				m.maxLocals = 60_000;
 				for (int k = 0; k < 2_000; k++)
 					m.instructions.insert(new org.objectweb.asm.tree.InsnNode(Opcodes.NOP));

@@ -17,7 +17,7 @@ import org.ukthreads.pico.translate.Build;
 import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
 
-/** Translation in place, as in a build of a library. */
+/** Translation in place, as in the build of a library. */
 final class BuildTest {
 	@TempDir
 	Path dir;
@@ -38,7 +38,7 @@ final class BuildTest {
 		return Build.inPlace(p, Harness.libraries().paths(), o).text(false);
 	}
 
-	/** Name to what the file holds. */
+	/** Maps each file name to the contents of the file. */
 	private static Map<String, String> tree(Path p) {
 		Map<String, String> m = new TreeMap<>();
 		new ClassPath(java.util.List.of(p)).entries()
@@ -86,7 +86,7 @@ final class BuildTest {
 		assertEquals(tree(whole), tree(p));
 	}
 
-	/** Also what the translation leaves as it is. */
+	/** This includes classes that the translation does not change. */
 	@Test
 	void what_is_compiled_again_is_analysed_as_a_whole() throws Exception {
 		String source = SOURCE.replace("static class C", "static class D { int d; } static class C");
@@ -100,7 +100,9 @@ final class BuildTest {
 		assertEquals(want, tree(p));
 	}
 
-	/** A project without the runtime would be translated into itself, without a word. */
+	/**
+	 * Without this check, a project without the runtime would stay untranslated without a message.
+	 */
 	@Test
 	void a_class_path_without_the_runtime_is_seen() throws Exception {
 		assertEquals("", Build.lacks(Harness.libraries().paths()));

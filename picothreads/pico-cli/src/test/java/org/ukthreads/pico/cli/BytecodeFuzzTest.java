@@ -10,9 +10,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Random class files, translated with suspension at random method entries, print what the
- * originals print. -Dpico.fuzz=N of them, from -Dpico.fuzz.seed; a failure names its seed
- * and keeps the class file under -Dpico.fuzz.keep.
+ * Random class files, translated with suspension at random method entries, print what the originals
+ * print. -Dpico.fuzz=N is their number and -Dpico.fuzz.seed the first seed. A failure names its
+ * seed and stores the class file in the folder -Dpico.fuzz.keep.
  */
 final class BytecodeFuzzTest {
 	@Test

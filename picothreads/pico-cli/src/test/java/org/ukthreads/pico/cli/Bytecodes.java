@@ -13,14 +13,14 @@ import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.Type;
 
 /*
- * Random class files that no compiler writes, but the verifier takes: values left on the
- * stack below loops, branches, try blocks and subroutines; dup_x2 and dup2_x2 over calls;
- * objects on the stack and in locals that are not constructed yet; locals that change their
- * type and lie half over an old long; jsr and ret (version 49).
+ * Random class files that no compiler writes, but that the verifier accepts: values left on the
+ * stack below loops, branches, try blocks and subroutines; dup_x2 and dup2_x2 over calls; objects
+ * on the stack and in locals that are not constructed yet; locals that change their type and
+ * overlap half of an old long; jsr and ret (version 49).
  *
- * The stack is known at each point (`stack`: I J F D A, or U and a number for the result of
- * a NEW). A piece of code that must be balanced ends with what it began with. All methods
- * call downwards and burn fuel, so each program ends; all values go into one hash.
+ * The generator knows the stack at each point (`stack`: I J F D A, or U and a number for the result
+ * of a NEW). A piece of code that must be balanced ends with the stack that it began with. All
+ * methods call downwards and use up fuel, so each program ends. All values go into one hash.
  */
 final class Bytecodes implements Opcodes {
 	static final int METHODS = 6;
@@ -29,11 +29,13 @@ final class Bytecodes implements Opcodes {
 	private final String name;
 	private final int version;
 	private final List<String> stack = new ArrayList<>();
-	/** Below that: what a balanced piece must not touch. */
+	/** The part of the stack below `stack`, which a balanced piece must not touch. */
 	private final List<String> under = new ArrayList<>();
-	/** By slot; null: nothing usable. A wide one has "-" in its second slot. */
+	/**
+	 * By slot; null means that nothing there is usable. A wide value has "-" in its second slot.
+	 */
 	private final List<String> locals = new ArrayList<>();
-	/** No local changes its type here: there is a way back, or two ways meet. */
+	/** If positive, no local may change its type, because of a backward branch or a merge. */
 	private int steady;
 	private final String[] descs = new String[METHODS];
 	private MethodVisitor m;
@@ -114,7 +116,9 @@ final class Bytecodes implements Opcodes {
 			"(J)Ljava/lang/String;", false);
 		m.visitInsn(ARETURN);
 		end();
-		/* mix of a long, of others by way of it; a call that may suspend under chaos */
+		/*
+		 * mix(long) is the base of the other kinds. A call of mix(Object) may suspend under chaos.
+		 */
 		m = w.visitMethod(ACC_STATIC, "mix", "(J)V", null, null);
 		m.visitFieldInsn(GETSTATIC, name, "h", "J");
 		m.visitLdcInsn(31L);
@@ -333,7 +337,7 @@ final class Bytecodes implements Opcodes {
 		}
 	}
 
-	/** Pieces that leave the stack as it is; what is below is not touched. */
+	/** Makes pieces that leave the stack as it is, and do not touch what is below. */
 	private void balanced(int n, int nest) {
 		steady++;
 		List<String> below = new ArrayList<>(stack);
@@ -397,7 +401,7 @@ final class Bytecodes implements Opcodes {
 			call(method + 1 + r.nextInt(METHODS - method - 1), true);
 	}
 
-	/** take: arguments that lie on the stack already are taken as they are. */
+	/** If take is true, matching arguments that are already on the stack are used. */
 	private void call(int k, boolean take) {
 		Type[] args = Type.getArgumentTypes(descs[k]);
 		int ready = 0;
@@ -440,7 +444,7 @@ final class Bytecodes implements Opcodes {
 		pop();
 	}
 
-	/** Every dup, swap and pop that fits what is there. */
+	/** Makes any dup, swap or pop that fits the stack. */
 	private void shuffle() {
 		int n = stack.size();
 		boolean w0 = n > 0 && isWide(top());
@@ -448,7 +452,7 @@ final class Bytecodes implements Opcodes {
 		boolean w2 = n > 2 && isWide(at(2));
 		boolean w3 = n > 3 && isWide(at(3));
 		List<int[]> l = new ArrayList<>();
-		/* opcode, how many are copied, under how many */
+		/* The opcode, how many values it copies, and below how many it puts them. */
 		if (n > 0 && !w0)
 			l.add(new int[] {DUP, 1, 0});
 		if (n > 0 && w0)
@@ -489,7 +493,9 @@ final class Bytecodes implements Opcodes {
 		stack.addAll(n - o[1] - o[2], copied);
 	}
 
-	/** Into a local: an old one of the type, a new one, or over the halves of others. */
+	/**
+	 * Stores into a local: an old one of the same type, a new one, or over the halves of others.
+	 */
 	private void store() {
 		if (stack.isEmpty() || isUninit(top()) && steady > 0)
 			return;
@@ -506,7 +512,7 @@ final class Bytecodes implements Opcodes {
 		else
 			k = r.nextInt(locals.size());
 		if (k < 0) {
-			/* Two ways meet behind: a slot that nobody reads later. */
+			/* Two branches meet behind this: a slot that nobody reads later. */
 			m.visitVarInsn(op(t, ISTORE), 200);
 			return;
 		}
@@ -543,7 +549,10 @@ final class Bytecodes implements Opcodes {
 		}
 	}
 
-	/** NEW, other code (with calls) while it waits on the stack or in a local, and <init>. */
+	/**
+	 * Makes a NEW, other code (with calls) while the object is on the stack or in a local, and its
+	 * <init>.
+	 */
 	private void fresh(int nest) {
 		String u = "U" + uninit++;
 		m.visitTypeInsn(NEW, name);
@@ -667,7 +676,7 @@ final class Bytecodes implements Opcodes {
 		m.visitLabel(out);
 	}
 
-	/** A handler loses what was on the stack: it puts other values there. */
+	/** Makes a try block. Its handler loses the stack, and pushes other values. */
 	private void attempt(int nest) {
 		if (hasUninit())
 			return;
@@ -745,7 +754,9 @@ final class Bytecodes implements Opcodes {
 		m.visitLabel(on);
 	}
 
-	/** jsr with the stack as it is; two calls with the same stack may share one. */
+	/**
+	 * Makes a jsr with the stack as it is. Two calls with the same stack may share a subroutine.
+	 */
 	private void subroutine(int nest) {
 		if (hasUninit())
 			return;

@@ -27,7 +27,7 @@ import org.ukthreads.pico.translate.Stored;
 import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
 
-/** Translations that are kept: found again, never half, never too many, never another's. */
+/** Stored translations: they are found again, and are never incomplete, too many, or wrong. */
 final class CacheTest {
 	@TempDir
 	Path dir;
@@ -53,7 +53,7 @@ final class CacheTest {
 		assertEquals(key, c.key(List.of(p), List.of()));
 		assertNotEquals(key, c.key(List.of(p), List.of("chaos")));
 		assertNotEquals(key, c.key(List.of(p, p), List.of()));
-		/* The same size, another content. */
+		/* The same size with other contents. */
 		Files.write(f, new byte[] {1, 3});
 		assertNotEquals(key, c.key(List.of(p), List.of()));
 		Files.write(f, new byte[] {1, 2});
@@ -64,7 +64,10 @@ final class CacheTest {
 		assertNotEquals(key, c.key(List.of(p), List.of()));
 	}
 
-	/** Where the command says it is, told these variables; bin/pico looks in the same place. */
+	/**
+	 * The folder that `pico cache dir` prints with these variables. bin/pico must find the same
+	 * one.
+	 */
 	private String place(String... variables) throws Exception {
 		List<String> words = new ArrayList<>(Harness.java());
 		words.addAll(List.of("-cp", System.getProperty("java.class.path"), Main.class.getName(),
@@ -85,7 +88,9 @@ final class CacheTest {
 		assertEquals("/c", place("HOME", "/h", "PICO_CACHE", "/c"));
 	}
 
-	/** bin/pico with a java that says what it was given, and makes archives where MAKES is set. */
+	/**
+	 * Runs bin/pico with a java that prints its arguments, and that makes archives if MAKES is set.
+	 */
 	private String command(String cache, String makes) throws Exception {
 		Path java = dir.resolve("jvm/bin/java");
 		Files.createDirectories(java.getParent());
@@ -107,7 +112,7 @@ final class CacheTest {
 		return new String(b.start().getInputStream().readAllBytes()).trim();
 	}
 
-	/** Nor must a disk that was full once make it slow for good. */
+	/** Also, a disk that was full once must not make the command slow for ever. */
 	@Test
 	void the_command_runs_where_its_archive_cannot_be_written() throws Exception {
 		assertTrue(command("/proc/self/ns", "").startsWith("java -Dpico.home="));
@@ -186,7 +191,7 @@ final class CacheTest {
 
 	@Test
 	void where_nothing_can_be_kept_the_run_goes_on() throws Exception {
-		/* A file is where the folder should be. */
+		/* A file is in the place of the folder. */
 		Files.write(dir.resolve("cache"), new byte[1]);
 		Cache c = cache(1 << 20);
 		c.store("k", true, SOME, "", List.of());

@@ -23,7 +23,7 @@ import org.ukthreads.pico.translate.PicoLoader;
 import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
 
-/** pico durable, in processes of its own. */
+/** The command pico durable, in separate processes. */
 final class DurableCommandTest {
 	@TempDir
 	Path dir;
@@ -72,7 +72,7 @@ final class DurableCommandTest {
 			assertTrue(System.nanoTime() < end);
 			Thread.sleep(5);
 		}
-		/* While the vault has it. */
+		/* This is while the vault is open. */
 		String ls = pico(0, "ls", store);
 		assertTrue(ls.matches("(?s)id .*order-1 +\\S+ +receive +- .*"), ls);
 		assertTrue(pico(2, "cancel", store, "order-1", "--key", key).contains("in use"));
@@ -84,7 +84,7 @@ final class DurableCommandTest {
 
 		Path same = compile("same", SOURCE.replace("commit(); }", "commit(); n = 7; }"));
 		assertTrue(pico(0, "check", one.toString(), same.toString(), store)
-			.contains("1 threads: 1 go on, 0 would be refused"));
+			.contains("1 threads: 1 continue, 0 would be refused"));
 		Path two = compile("two", SOURCE.replace("n += 1", "n += 2"));
 		String check = pico(1, "check", one.toString(), two.toString(), store, "--key", key);
 		assertTrue(check.contains("order-1: Flow.wait4()V: its code has changed")
@@ -98,27 +98,27 @@ final class DurableCommandTest {
 		strangers(store, key);
 	}
 
-	/** A message that no key opens: said, and taken away. */
+	/** A message that no key opens is reported, and `drop` deletes it. */
 	private void poisoned(String store, String key) throws Exception {
 		Path message = Files.write(Path.of(store, "m%2Forder-1%2F2.pico"), new byte[99]);
 		String why = "m/order-1/2: the signature is wrong";
 		assertTrue(pico(0, "show", store, "order-1", "--key", key).contains("refused   " + why));
 		String resume = pico(2, "resume", store, "order-1", "--key", key);
 		assertTrue(resume.contains(why) && resume.contains("pico durable drop"), resume);
-		assertTrue(pico(0, "drop", store, "order-1", "--key", key).contains("taken away: 1"));
+		assertTrue(pico(0, "drop", store, "order-1", "--key", key).contains("deleted: 1"));
 		assertFalse(Files.exists(message));
 		pico(0, "resume", store, "order-1", "--key", key);
 		assertTrue(pico(0, "ls", store).matches("(?s).*order-1 +due +receive +- +\\d+ +1 .*"));
 	}
 
-	/** What is no store, no key, or no record of this key: said, and nothing is done. */
+	/** A folder, key or record that does not fit is reported, and nothing is changed. */
 	private void strangers(String store, String key) throws Exception {
-		assertTrue(pico(2, "ls", key).contains("no folder: "));
+		assertTrue(pico(2, "ls", key).contains("not a folder: "));
 		String empty = Files.createDirectories(dir.resolve("empty")).toString();
-		assertTrue(pico(2, "ls", empty).contains("no store of durable threads: "));
-		assertTrue(pico(2, "cancel", empty, "order-1", "--key", key).contains("no store of"));
+		assertTrue(pico(2, "ls", empty).contains("not a store of durable threads: "));
+		assertTrue(pico(2, "cancel", empty, "order-1", "--key", key).contains("not a store of"));
 		assertEquals(0, dir.resolve("empty").toFile().list().length);
-		assertTrue(pico(2, "ls", store, "--key", store).contains("no file of keys: "));
+		assertTrue(pico(2, "ls", store, "--key", store).contains("not a key file: "));
 
 		String other = Files.write(dir.resolve("other"), new byte[32]).toString();
 		assertTrue(pico(0, "ls", store, "--key", other).contains(" refused: t/order-1: the"

@@ -40,7 +40,10 @@ import org.ukthreads.fixtures.Synchronizers;
 import org.ukthreads.fixtures.Traced;
 import org.ukthreads.fixtures.far.Chain;
 
-/** Programs of every construct print the same translated, and with forced suspension. */
+/**
+ * Programs with every construct print the same when translated, with and without forced
+ * suspensions.
+ */
 final class FixturesTest {
 	@TempDir
 	Path dir;
@@ -53,7 +56,7 @@ final class FixturesTest {
 		same(c, 1);
 	}
 
-	/** On so many carriers each, as it is and with forced suspension. */
+	/** Runs c on each number of carriers, with and without forced suspensions. */
 	private void same(Class<?> c, int... carriers) throws Exception {
 		same(Harness.classes(dir.resolve(c.getSimpleName()), c), c, carriers);
 	}
@@ -202,7 +205,7 @@ final class FixturesTest {
 		same(Stuck.class, 1, 3);
 	}
 
-	/** As of a dependency that is optional: what needs it is never loaded. */
+	/** The class needs an optional dependency that is missing, and is never loaded. */
 	@Test
 	void a_superclass_may_be_missing() throws Exception {
 		Path p = Files.createDirectories(dir.resolve("missing"));
@@ -245,7 +248,10 @@ final class FixturesTest {
 		assertTrue(got[6].startsWith("PinnedException lost frame"), got[6]);
 		assertTrue(got[6].contains("Lossy.lose("), got[6]);
 		assertTrue(got[6].contains("Lossy$Named.get()I"), got[6]);
-		/* Swallowed outside: found when the method that was lied to ends. */
+		/*
+		 * Outside swallows the exception. The loss is found when the method that got the false
+		 * result ends.
+		 */
 		assertTrue(got[7].startsWith("PinnedException lost frame"), got[7]);
 		assertEquals("read 41", got[8]);
 	}
@@ -293,7 +299,10 @@ final class FixturesTest {
 		+ " Class<?> p = new Own().loadClass(\"Main$Part\"); System.out.println(p == Part.class);"
 		+ " both(p); both(Part.class); } }";
 
-	/** By reflection on a Lookup; by a loader that reads as a resource what we load, too. */
+	/**
+	 * The classes are defined by reflection on a Lookup, and by a loader that also reads our
+	 * classes as resources.
+	 */
 	@Test
 	void classes_that_the_program_defines_pin() throws Exception {
 		Path p = Harness.compile(Files.createDirectories(dir.resolve("defining")), "Main",

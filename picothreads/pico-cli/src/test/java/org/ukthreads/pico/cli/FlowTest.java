@@ -13,14 +13,14 @@ import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
 
 /**
- * What is not taken to suspend, because no object that does so can be there. (What must be:
- * the fixture Flows.)
+ * Methods that the analysis does not count as suspending, because no object that suspends can reach
+ * them. (The fixture Flows has those that must count.)
  */
 final class FlowTest {
 	@TempDir
 	Path dir;
 
-	/** Names of P's methods that may suspend, in order. */
+	/** Returns the names of P's methods that may suspend, in order. */
 	private String suspending(String body) throws Exception {
 		return suspending(body, new Translator.Options());
 	}
@@ -113,7 +113,10 @@ final class FlowTest {
 			.replace("main ", ""));
 	}
 
-	/** A program's list may suspend, and may be in all but what the library made itself. */
+	/**
+	 * A program's list may suspend. It may be in every place, except one that holds only the lists
+	 * that the library made itself.
+	 */
 	@Test
 	void in_a_library_its_own_collections_are_the_jdks() throws Exception {
 		Translator.Options o = new Translator.Options();

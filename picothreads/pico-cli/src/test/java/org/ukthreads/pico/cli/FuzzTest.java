@@ -8,8 +8,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Random programs, translated with suspension at random method entries, print what the
- * originals print. -Dpico.fuzz=N programs, from -Dpico.fuzz.seed; a failure names its
+ * Random programs, translated with suspension at random method entries, print what the originals
+ * print. -Dpico.fuzz=N is their number and -Dpico.fuzz.seed the first seed. A failure names its
  * seed and shows the source.
  */
 final class FuzzTest {

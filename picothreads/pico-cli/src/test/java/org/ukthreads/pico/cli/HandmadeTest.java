@@ -14,7 +14,7 @@ import org.objectweb.asm.Label;
 import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 
-/** Class files as old compilers and obfuscators make them print the same translated. */
+/** Class files like those of old compilers and obfuscators print the same when translated. */
 final class HandmadeTest implements Opcodes {
 	private static final String OBJECT = "java/lang/Object";
 	@TempDir
@@ -45,7 +45,7 @@ final class HandmadeTest implements Opcodes {
 		m.visitMethodInsn(INVOKESTATIC, "java/lang/Thread", "yield", "()V", false);
 	}
 
-	/** What is on the stack, of that type. */
+	/** Prints the value of that type on top of the stack. */
 	private static void print(MethodVisitor m, String desc) {
 		m.visitFieldInsn(GETSTATIC, "java/lang/System", "out", "Ljava/io/PrintStream;");
 		m.visitInsn(SWAP);
@@ -67,7 +67,7 @@ final class HandmadeTest implements Opcodes {
 			assertEquals(want, Harness.pico(p, name, chaos, chaos + 1), name + " " + chaos);
 	}
 
-	/** Before Java 5, no constant is a class. */
+	/** Before Java 5, a class cannot be a constant. */
 	@Test
 	void a_static_method_of_an_old_class_locks_the_class() throws Exception {
 		for (int version : new int[] {V1_1, V1_4, V1_5}) {
@@ -162,7 +162,7 @@ final class HandmadeTest implements Opcodes {
 		same("Joined", w, "jumped\njava.lang.ArithmeticException: / by zero\n");
 	}
 
-	/** The bootstrap methods suspend, and what they make. */
+	/** The bootstrap methods suspend, and so do the methods that they return. */
 	@Test
 	void what_bootstrap_methods_of_the_program_make_pins() throws Exception {
 		ClassWriter w = begin("Boots", V11);

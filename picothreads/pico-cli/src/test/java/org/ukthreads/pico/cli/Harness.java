@@ -26,7 +26,7 @@ import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.analyse.Hot;
 import org.ukthreads.pico.translate.read.ClassPath;
 
-/** Runs the same classes as they are and translated, and hands back what they print. */
+/** Runs the same classes in the original and translated, and returns what they print. */
 final class Harness {
 	private static ClassPath libraries;
 
@@ -41,7 +41,7 @@ final class Harness {
 		return libraries;
 	}
 
-	/** The class files of a fixture: the class, its nested ones, and others by name. */
+	/** Returns the class files of a fixture: the class, its nested ones, and others by name. */
 	static Path classes(Path to, Class<?>... roots) throws Exception {
 		for (Class<?> c : roots) {
 			Path dir = Paths.get(c.getProtectionDomain().getCodeSource().getLocation()
@@ -76,7 +76,7 @@ final class Harness {
 		return to;
 	}
 
-	/** The words that start a JVM as this one compiles. */
+	/** The words that start a JVM with the same JIT options as this one. */
 	static List<String> java() {
 		List<String> c = new ArrayList<>(List.of(Paths.get(System.getProperty("java.home"),
 			"bin", "java").toString()));
@@ -112,14 +112,14 @@ final class Harness {
 	}
 
 	/**
-	 * Translated; chaos 0: as it is, n: one call in n suspends, the methods of the program
-	 * by throwing where n is even, by returning where it is odd.
+	 * Runs the translation. With chaos 0 nothing is forced. With chaos n one call in n suspends:
+	 * the program's methods suspend by throwing if n is even, and by returning if n is odd.
 	 */
 	static String pico(Path classes, String main, int chaos, long seed) throws Exception {
 		return pico(classes, main, chaos, seed, 1);
 	}
 
-	/** In a runtime of its own. */
+	/** The same in its own runtime. */
 	static String pico(Path classes, String main, int chaos, long seed, int carriers)
 			throws Exception {
 		PicoRuntime old = PicoRuntime.main();

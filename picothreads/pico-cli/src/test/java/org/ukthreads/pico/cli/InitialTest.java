@@ -17,7 +17,7 @@ import org.objectweb.asm.Opcodes;
 import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
 
-/** Static methods that only their class's initialiser calls: what they call pins in any case. */
+/** Static methods that only the initialiser of their class calls. Their calls always pin. */
 final class InitialTest {
 	private static final String PROGRAM = "import java.util.function.*;\n"
 		+ "public class Initial {\n"
@@ -53,7 +53,7 @@ final class InitialTest {
 	@TempDir
 	Path dir;
 
-	/** The methods of a class that can be resumed. */
+	/** Returns the names of the methods of a class that can be resumed. */
 	private static Set<String> resumed(byte[] file) {
 		Set<String> names = new TreeSet<>();
 		new ClassReader(file).accept(new ClassVisitor(Opcodes.ASM9) {

@@ -20,9 +20,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The same Java 8 programs on every JDK that is found: -Dpico.jdks=HOME:HOME..., and what
- * lies in /usr/lib/jvm. Skipped, and said so, where there is none but this one. With
- * -Dpico.turn=N, the long ones on one of them.
+ * Runs the same Java 8 programs on every JDK that is found: those of -Dpico.jdks=HOME:HOME..., and
+ * those in /usr/lib/jvm. The tests are skipped, with a message, if there is no other JDK. With
+ * -Dpico.turn=N, the long tests run on one of them only.
  */
 final class JdksTest {
 	@TempDir
@@ -32,7 +32,7 @@ final class JdksTest {
 		return javas(true);
 	}
 
-	/** The tool runs on Java 9 and later: those have modules. */
+	/** The tool runs on Java 9 and later, which have modules. */
 	private static List<Path> javas(boolean modular) throws Exception {
 		List<Path> l = new ArrayList<>();
 		for (String h : System.getProperty("pico.jdks", "").split(File.pathSeparator))
@@ -52,7 +52,7 @@ final class JdksTest {
 		return turn == null ? javas : List.of(javas.get(turn % javas.size()));
 	}
 
-	/** The tool needs Java 11, what it has made and the libraries need 8. */
+	/** The tool needs Java 11. The translated classes and the libraries need Java 8. */
 	@Test
 	void what_was_translated_ahead_of_time_runs_on_java_8() throws Exception {
 		List<Path> javas = javas(false);
@@ -114,7 +114,7 @@ final class JdksTest {
 		}
 	}
 
-	/** A class without a name, and a main of its object that suspends. */
+	/** A class without a name, and an instance main that suspends. */
 	@Test
 	void java_25_programs_print_the_same() throws Exception {
 		for (Path java : compilers("2[5-9]|[3-9]\\d")) {
@@ -123,7 +123,7 @@ final class JdksTest {
 		}
 	}
 
-	/** With a compiler, and of such a version; none: the test is left out. */
+	/** The JDKs of such a version that have a compiler. Without any, the test is skipped. */
 	private static List<Path> compilers(String version) throws Exception {
 		List<Path> l = new ArrayList<>();
 		for (Path java : javas())
@@ -163,7 +163,7 @@ final class JdksTest {
 		return started(java, c.toArray(new String[0]));
 	}
 
-	/** What it prints; what it says on stderr, too, if it fails. */
+	/** Returns what it prints, and also its stderr if it fails. */
 	private String started(Path java, String... args) throws Exception {
 		Path out = dir.resolve("out");
 		List<String> c = new ArrayList<>(List.of(java.toString()));

@@ -17,12 +17,12 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Languages whose compilers run with the program: it prints what it prints under `java`. */
+/** Languages whose compilers run with the program. It prints the same as under `java`. */
 @Tag("long")
 final class LanguagesTest {
-	/** Of a hang: the first run translates all of the language. */
+	/** The limit for a hang: the first run translates the whole language. */
 	private static final int MINUTES = 20;
-	/** The languages' own jars; they are no part of the tool. */
+	/** The languages' own jars, which are not part of the tool. */
 	private static final String CLOJURE = ".*[/\\\\](clojure|spec\\.alpha|core\\.specs).*\\.jar";
 	private static final String GROOVY = ".*[/\\\\]groovy.*\\.jar";
 	private static final String JRUBY = ".*[/\\\\]jruby.*\\.jar";
@@ -30,7 +30,7 @@ final class LanguagesTest {
 	@TempDir
 	Path dir;
 
-	/** What of the class path is called so. */
+	/** Returns the part of the class path that matches. */
 	private static String path(String jars) {
 		return Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator))
 			.filter(p -> p.matches(jars))

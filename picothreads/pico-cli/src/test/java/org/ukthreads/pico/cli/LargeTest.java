@@ -18,8 +18,8 @@ import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
 
 /**
- * Methods whose resume copy, or whose body with handlers, does not fit into 64 KB; and those
- * that the JIT will not compile any more.
+ * Methods whose resume copy, or whose body with handlers, does not fit into 64 KB, and methods that
+ * the JIT no longer compiles.
  */
 final class LargeTest {
 	@TempDir
@@ -45,7 +45,10 @@ final class LargeTest {
 		same("Parts", 1000, false);
 	}
 
-	/** 150 calls are some 4,500 bytes, of which each adds a handler; 600 were too large before. */
+	/**
+	 * 150 calls take about 4,500 bytes, and each adds a handler. 600 calls are too large for the
+	 * JIT before the translation.
+	 */
 	@Test
 	void the_report_names_what_grew_too_large_for_the_jit() throws Exception {
 		for (int calls : new int[] {10, 150, 600}) {
@@ -66,7 +69,10 @@ final class LargeTest {
 		same("Refused", 2300, true);
 	}
 
-	/** Straight code, which no number of copies makes smaller: seen before any is made. */
+	/**
+	 * Straight-line code, which no number of copies makes smaller. This is seen before any copy is
+	 * made.
+	 */
 	@Test
 	void what_cannot_fit_is_not_analysed_twice() throws Exception {
 		Harness.compile(dir, "Once", program("Once", 2000, false));
@@ -92,11 +98,13 @@ final class LargeTest {
 			r -> assertTrue(r.text(false).contains("refused: "), r.text(false)));
 	}
 
-	/** Now and then: on a busy machine, a yield of the JVM's threads costs milliseconds. */
+	/** Yields now and then only: on a busy machine, a yield of a JVM thread costs milliseconds. */
 	private static final String YIELDS = "static int n; static int s(int k) {"
 		+ " if (k % 64 == 0) Thread.yield(); return k + n++; }\n";
 
-	/** Nine bytes each; a bracket has 13, the one around all of them ten. */
+	/**
+	 * Each field takes nine bytes; a bracket takes 13, and the one around all of them takes ten.
+	 */
 	private static String initialiser(String name, int fields) {
 		StringBuilder b = new StringBuilder("public class " + name + " { " + YIELDS
 			+ "static class Big {\n");
@@ -128,7 +136,10 @@ final class LargeTest {
 			+ " r = r * 31 + e.v; System.out.println(r); } }").toString());
 	}
 
-	/** Suspends before super(...), leaves by return and by exception; then nothing pins. */
+	/**
+	 * The constructor suspends before super(...), and leaves by return and by exception. After that
+	 * nothing is pinned.
+	 */
 	@Test
 	@Tag("long")
 	@Tag("2/4")

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A program of two jars finds what it finds under `java -jar`: resources, services, itself. */
+/** A program of two jars finds the same as under `java -jar`: resources, services, itself. */
 final class LoaderTest {
 	@TempDir
 	Path dir;
@@ -89,7 +89,7 @@ final class LoaderTest {
 			+ " static void p(Object o) { System.out.println(o); }"
 			+ " static String read(URL u) throws Exception { try (java.io.InputStream in ="
 			+ " u.openStream()) { return new String(in.readAllBytes()); } }"
-			/* As Clojure does, to load the newer of a class and its source. */
+			/* Clojure does this to load the newer of a class and its source. */
 			+ " static long age(URL u) throws Exception { java.net.URLConnection c ="
 			+ " u.openConnection(); return u.getProtocol().equals(\"jar\") ?"
 			+ " ((java.net.JarURLConnection) c).getJarEntry().getTime() : c.getLastModified(); }"
@@ -126,7 +126,9 @@ final class LoaderTest {
 		}
 	}
 
-	/** Programs wait until nobody else is left, look for what was forgotten, and stop it. */
+	/**
+	 * Programs wait until no other thread is left, and look for forgotten threads and stop them.
+	 */
 	@Test
 	void the_threads_of_the_runtime_are_nobodys_but_its() throws Exception {
 		Harness.compile(dir, "Main", "import java.util.*; import java.util.stream.*;"
@@ -158,7 +160,7 @@ final class LoaderTest {
 		"package a; public class High extends Voice { String name() { return \"high\"; } }",
 		"package a; public class Low extends Voice { String name() { return \"low\"; } }"};
 
-	/** The pico command with these words. */
+	/** Runs the pico command with these words. */
 	private String pico(String... words) throws Exception {
 		List<String> c = new ArrayList<>(List.of("-cp", System.getProperty("java.class.path"),
 			"org.ukthreads.pico.cli.Main"));
@@ -166,7 +168,7 @@ final class LoaderTest {
 		return run(c.toArray(new String[0]));
 	}
 
-	/** Two classes of a jar that only a manifest names meet in a local. */
+	/** Objects of two classes of a jar that only a manifest names meet in a local variable. */
 	@Test
 	void what_a_manifest_names_is_part_of_the_program() throws Exception {
 		jar("two", null, null, "zwei", VOICES);
@@ -183,7 +185,7 @@ final class LoaderTest {
 		String said = pico("translate", jar, "-o", out);
 		assertTrue(said.endsWith("exit 0"), said);
 		assertEquals(want, pico("run", "--as-is", "-cp", out, "a.Main"));
-		/* Or it is not there yet: the stack maps know what the two have in common. */
+		/* The jar may also be missing. The stack maps show what the two classes have in common. */
 		Path two = dir.resolve("two.jar");
 		Files.move(two, Files.createDirectories(dir.resolve("later")).resolve("two.jar"));
 		said = pico("translate", jar, "-o", out);
@@ -192,7 +194,7 @@ final class LoaderTest {
 			+ dir.resolve("later/two.jar"), "a.Main"));
 	}
 
-	/** As pico.jar's manifest does; java -jar alone looks into one. */
+	/** The manifest of pico.jar has the same. Only java -jar reads it. */
 	static final String DOOR = "--add-exports=java.base/jdk.internal.access=ALL-UNNAMED";
 
 	@Test
@@ -214,7 +216,10 @@ final class LoaderTest {
 			"org.ukthreads.pico.cli.Main", "run", "--no-cache", "-jar", jar));
 	}
 
-	/** Its classes show it: who runs the program has not seen the translator. */
+	/**
+	 * The list of loaded classes shows it: the JVM that runs the program does not load the
+	 * translator.
+	 */
 	@Test
 	@Tag("long")
 	@Tag("3/3")
@@ -264,7 +269,7 @@ final class LoaderTest {
 		String out = dir.resolve("out.jar").toString();
 		String said = pico("translate", jar.toString(), "-o", out);
 		assertTrue(said.endsWith("exit 0"), said);
-		/* One file for all versions of Java: the first, and said so. */
+		/* The output is one file for all versions of Java: the base classes, which is reported. */
 		assertTrue(said.contains("left out: classes for later versions"), said);
 		assertEquals("hightrue\nexit 0", pico("run", "--as-is", "-cp", out, "a.Main"));
 		said = pico("translate", jar.toString(), "-o", out, "--release", "11");
@@ -291,7 +296,7 @@ final class LoaderTest {
 		}
 	}
 
-	/** What cannot be begun ends as under java; for sim 1 is a seed that fails. */
+	/** What cannot be started ends as under java. For sim, exit code 1 means a seed that fails. */
 	@Test
 	void a_main_that_is_refused_ends_with_javas_exit_code() throws Exception {
 		Harness.compile(dir, "None", "public class None { }");

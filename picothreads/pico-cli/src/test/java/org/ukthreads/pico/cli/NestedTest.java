@@ -34,12 +34,12 @@ import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
 import org.ukthreads.pico.translate.read.Nested;
 
-/** A jar with jars in it, and signed ones: run, translated, and under the agent. */
+/** A jar with nested jars, and signed jars: run, translated, and under the agent. */
 final class NestedTest {
 	@TempDir
 	Path dir;
 
-	/** As Spring Boot's, but that it writes the jars out. */
+	/** Like Spring Boot's launcher, except that it writes the nested jars to files. */
 	private static final String LAUNCHER = "package l; import java.io.*; import java.net.*;"
 		+ " import java.nio.file.*; import java.util.*; import java.util.jar.*;"
 		+ " public class Launcher { public static void main(String[] args) throws Exception {"
@@ -83,7 +83,7 @@ final class NestedTest {
 
 	private final Map<String, byte[]> files = new LinkedHashMap<>();
 
-	/** Compiled, and as the entries of a jar. */
+	/** Compiles the sources, and adds the classes to the entries of the next jar. */
 	private void compile(String root, String... sources) throws Exception {
 		Path to = Files.createDirectories(dir.resolve("classes" + files.size()));
 		for (String s : sources) {
@@ -103,7 +103,7 @@ final class NestedTest {
 		files.put(name, s.getBytes(StandardCharsets.UTF_8));
 	}
 
-	/** A jar of the files so far. */
+	/** Makes a jar of the files so far. */
 	private Path jar(String name) throws Exception {
 		Path p = dir.resolve(name);
 		try (OutputStream o = Files.newOutputStream(p);
@@ -160,7 +160,7 @@ final class NestedTest {
 		return run(c);
 	}
 
-	/** The one translation that is kept: another file would be another one. */
+	/** Returns the identity of the only stored translation. A new one would be another file. */
 	private Object kept() throws Exception {
 		try (Stream<Path> s = Files.list(dir.resolve("cache"))) {
 			List<Path> l = s.filter(p -> p.toString().endsWith(".pico"))
@@ -170,7 +170,7 @@ final class NestedTest {
 		}
 	}
 
-	/** All that pico.jar has, its agent included. */
+	/** Makes a jar of all that pico.jar has, including the agent. */
 	private Path pico() throws Exception {
 		ClassPath all = new ClassPath(Arrays.stream(System.getProperty("java.class.path")
 			.split(java.io.File.pathSeparator)).filter(p -> p.matches(".*(pico-|asm|dnsjava|slf4j).*")
@@ -208,7 +208,7 @@ final class NestedTest {
 	}
 
 	private static void sings(String want, String got) {
-		/* Whose service comes first is the launcher's order. */
+		/* The order of the services depends on the launcher. */
 		assertEquals(sorted(want.replace("7 7!", "7!").replace("null 7!", "7!")),
 			sorted(got.replaceAll("(null|7) (null|7)!", "7!")));
 	}
@@ -218,7 +218,7 @@ final class NestedTest {
 		String boot = boot().toString();
 		String pico = pico().toString();
 		sings(SUNG, java("-jar", boot, "!"));
-		/* The agent, twice: the second time it finds what it has made. */
+		/* The agent runs twice. The second time it finds the translation of the first. */
 		sings(SUNG_BY_US, java("-javaagent:" + pico, "-jar", boot, "!"));
 		Object made = kept();
 		sings(SUNG_BY_US, java("-javaagent:" + pico, "-jar", boot, "!"));
@@ -242,7 +242,7 @@ final class NestedTest {
 		}
 	}
 
-	/** Who looks for the components of a package (Spring does) asks for its folder. */
+	/** A scan for the components of a package (as in Spring) asks for the package's folder. */
 	@Test
 	void the_folders_of_its_classes_are_there() throws Exception {
 		for (String folder : List.of("BOOT-INF/", "BOOT-INF/classes/", "BOOT-INF/classes/a/"))
@@ -254,7 +254,7 @@ final class NestedTest {
 		assertNotNull(l.getResource("a/"));
 	}
 
-	/** It is in no jar of ours: it comes with the program. */
+	/** The starter is in none of our jars: it comes with the program, so it is translated. */
 	@Test
 	void the_spring_starter_is_the_programs() throws Exception {
 		compile("", "package org.ukthreads.pico.durable.spring; public class Made {"
@@ -266,7 +266,9 @@ final class NestedTest {
 			out.keySet().toString());
 	}
 
-	/** What was signed is so no longer; the JVM must not take what was added for a forgery. */
+	/**
+	 * Signed classes lose their signatures. The JVM must not reject the added classes as forged.
+	 */
 	@Test
 	@Tag("long")
 	@Tag("1/3")
@@ -291,7 +293,10 @@ final class NestedTest {
 			"!"));
 	}
 
-	/** Not the current folder in their place, and no second JVM that looks for the module. */
+	/**
+	 * The agent does not translate the current folder instead, and starts no second JVM that looks
+	 * for the module.
+	 */
 	@Test
 	void modules_are_left_alone_by_the_agent_which_says_so() throws Exception {
 		Path mods = Files.createDirectories(dir.resolve("mods/m"));
@@ -304,7 +309,7 @@ final class NestedTest {
 			"-d", mods.toString(), info.toString(), main.toString()));
 		String said = java("-Dpico.progress=false", "-javaagent:" + pico(), "-p",
 			dir.resolve("mods").toString(), "-m", "m/a.M");
-		assertTrue(said.matches("pico: what is on the module path is not translated.*\\n"
+		assertTrue(said.matches("pico: classes on the module path are not translated.*\\n"
 			+ "module m\\nexit 0"), said);
 	}
 }

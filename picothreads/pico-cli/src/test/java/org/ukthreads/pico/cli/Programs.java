@@ -8,12 +8,12 @@ import java.util.Random;
 /*
  * Random Java programs that end, and whose output depends on everything they compute.
  *
- * All methods call each other downwards (m0 calls m1.., so there is no recursion), loops
- * count to small numbers, arithmetic cannot trap but for the ArithmeticException and
- * the like that are wanted. What matters to the translator is common: live values on the
- * operand stack at calls, `new` with calls in its arguments, locals of all types,
- * try/catch/finally around calls, switches, loops, ternaries, lambdas, string
- * concatenation, arrays, synchronized blocks, interface and super calls.
+ * All methods call each other downwards (m0 calls m1, and so on), so there is no recursion. Loops
+ * count to small numbers. Arithmetic throws only where an exception is wanted, such as
+ * ArithmeticException. The constructs that matter to the translator are frequent: live values on
+ * the operand stack at calls, `new` with calls in its arguments, locals of all types,
+ * try/catch/finally around calls, switches, loops, ternaries, lambdas, string concatenation,
+ * arrays, synchronized blocks, interface and super calls.
  */
 final class Programs {
 	private final Random r;

@@ -25,7 +25,7 @@ import org.ukthreads.pico.translate.PicoLoader;
 import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
 
-/** The runtime itself: raw continuations, carriers, pins, schedulers, clocks, dumps. */
+/** The runtime: raw continuations, carriers, pins, schedulers, clocks, dumps. */
 final class RuntimeTest {
 	@TempDir
 	Path dir;
@@ -127,7 +127,10 @@ final class RuntimeTest {
 		Fiber[] fs = {rt.fiber(r), rt.fiber(r), rt.fiber(r)};
 		for (Fiber f : fs)
 			all.add(f);
-		/* From inside, or the first would run before the others are there. */
+		/*
+		 * All are started from inside the runtime. Otherwise the first would run before the others
+		 * exist.
+		 */
 		rt.fiber(() -> all.forEach(Fiber::start)).start();
 		await(fs);
 		rt.shutdown();
@@ -145,7 +148,10 @@ final class RuntimeTest {
 			+ " x = 1; } }");
 		PicoThread t = new PicoThread(r, "dumped");
 		t.start();
-		/* It says so before its frames are complete: until it is on no OS thread any more. */
+		/*
+		 * The thread's state changes before its frames are complete. They are when no OS thread
+		 * runs it.
+		 */
 		String d;
 		do
 			d = Dump.all();
@@ -177,7 +183,9 @@ final class RuntimeTest {
 		String d;
 		long end = System.nanoTime() + 20_000_000_000L;
 		try {
-			/* A dump is no snapshot: until all three have come to where they stay. */
+			/*
+			 * A dump is not a snapshot, so repeat it until all three threads are where they stay.
+			 */
 			do
 				d = Dump.all();
 			while (!(d.matches("(?s).*\"holder\" #\\d+( daemon)? RUNNABLE\n\t\\(on pico-carrier-.*")

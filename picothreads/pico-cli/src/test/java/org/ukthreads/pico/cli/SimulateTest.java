@@ -18,12 +18,12 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** pico sim, as a user runs it: a seed that fails in one JVM fails the same in the next. */
+/** pico sim as a user runs it. A seed that fails in one JVM fails in the same way in the next. */
 final class SimulateTest {
 	@TempDir
 	Path dir;
 
-	/** Two transfers at a time, chance and clocks of all kinds, state in a static field. */
+	/** Two transfers at a time, all kinds of random numbers and clocks, state in a static field. */
 	private static final String SHOP = String.join("\n",
 		"import java.util.*;",
 		"import java.util.concurrent.*;",
@@ -91,7 +91,9 @@ final class SimulateTest {
 		assertFalse(out.contains(first[0]), "another seed, another chance");
 	}
 
-	/** A run that does not come back fails, and names the line; what helps it is waited for. */
+	/**
+	 * A run that never returns fails, and the report names the line. A pool at work is waited for.
+	 */
 	@Test
 	void a_loop_without_points_is_found_and_a_pool_at_work_is_none() throws Exception {
 		Path d = Files.createDirectories(dir.resolve("shop"));
@@ -113,7 +115,7 @@ final class SimulateTest {
 		assertEquals(0, sim("--seeds", "5", "Pool"), () -> out);
 	}
 
-	/** Two that make way for each other for ever: found, and not shrunk for hours. */
+	/** Two threads that make way for each other for ever: found, and not shrunk for hours. */
 	@Test
 	void a_live_lock_is_found_by_the_number_of_steps() throws Exception {
 		Harness.compile(Files.createDirectories(dir.resolve("shop")), "Live", String.join("\n",
@@ -126,8 +128,8 @@ final class SimulateTest {
 			"}",
 			"}"));
 		assertEquals(1, sim("--steps", "20000", "Live"), () -> out);
-		assertTrue(out.contains("LimitException: 20000 steps") && out.contains(" 1 preemption "),
-			out);
+		assertTrue(out.contains("LimitException: more than 20000 steps")
+			&& out.contains(" 1 preemption "), out);
 	}
 
 	private List<Object> kept() throws Exception {
@@ -140,7 +142,7 @@ final class SimulateTest {
 		}
 	}
 
-	/** With other points it is another one. */
+	/** Other scheduling points make another translation. */
 	@Test
 	void a_translation_is_kept_and_found_again() throws Exception {
 		Harness.compile(Files.createDirectories(dir.resolve("shop")), "Two", TWO);
@@ -153,7 +155,9 @@ final class SimulateTest {
 		assertEquals(2, kept().size());
 	}
 
-	/** Nobody waits between the two locks: only a point at the lock itself shows it. */
+	/**
+	 * No thread waits between the two locks, so only a point at the lock itself shows the deadlock.
+	 */
 	private static final String TWO = String.join("\n",
 		"import java.util.concurrent.locks.*;",
 		"public class Two {",
@@ -169,7 +173,7 @@ final class SimulateTest {
 		"}",
 		"}");
 
-	/** What the turns say are the program's names: not those of what stands in for a method. */
+	/** The turns name the program's methods, and not the methods that replace them. */
 	@Test
 	void places_have_the_names_of_the_program() throws Exception {
 		Harness.compile(Files.createDirectories(dir.resolve("shop")), "Missed", String.join("\n",
@@ -196,8 +200,8 @@ final class SimulateTest {
 		Harness.compile(Files.createDirectories(dir.resolve("shop")), "Two", TWO);
 		assertEquals(1, sim("--seeds", "1000", "Two"), () -> out);
 		assertTrue(out.contains("DeadlockException: deadlock"), out);
-		assertTrue(out.contains("1 turn off the plain way, 1 preemption (no schedule with fewer"
-			+ " fails so"), out);
+		assertTrue(out.contains("1 turn off the default schedule, 1 preemption (all schedules with"
+			+ " fewer were tried"), out);
 		assertTrue(out.matches("(?s).*\\n  \"(one|two)\" at Two.both\\(Two.java:5\\) --> .*"), out);
 		String token = out.trim().replaceAll("(?s).*--replay (\\S+) Two", "$1");
 		assertEquals(1, sim("--replay", token, "Two"), () -> out);

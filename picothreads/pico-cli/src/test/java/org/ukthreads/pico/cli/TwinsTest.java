@@ -23,7 +23,7 @@ import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.analyse.Hot;
 import org.ukthreads.pico.translate.read.ClassPath;
 
-/** Methods that suspend by returning: which have a twin, and who never gets to see one. */
+/** Methods that suspend by returning: which of them have a twin, and which callers never see it. */
 final class TwinsTest {
 	private static final String BASE = String.join("\n",
 		"public class Base {",
@@ -78,7 +78,7 @@ final class TwinsTest {
 		return s;
 	}
 
-	/** Runs it on a pico thread; what the class has seen, and what ended the thread. */
+	/** Runs r on a pico thread. Returns what the class has seen, and what ended the thread. */
 	private static String run(Class<?> base, Runnable r) throws Exception {
 		PicoThread t = new PicoThread(r, "twins");
 		Throwable[] thrown = new Throwable[1];
@@ -142,7 +142,10 @@ final class TwinsTest {
 		assertEquals("6 7", run(b, calls(b, "reflects", b.getConstructor().newInstance())));
 	}
 
-	/** Below code that is not translated and calls by name: loud, as without twins. */
+	/**
+	 * A suspension below untranslated code that calls by name fails loudly, as it does without
+	 * twins.
+	 */
 	@Test
 	void a_private_method_that_suspends_is_no_result_for_others() throws Exception {
 		Class<?> b = base("all");

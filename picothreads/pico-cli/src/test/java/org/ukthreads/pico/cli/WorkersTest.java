@@ -27,7 +27,7 @@ import org.ukthreads.pico.translate.Workers;
 import org.ukthreads.pico.translate.analyse.Hot;
 import org.ukthreads.pico.translate.read.ClassPath;
 
-/** Several threads translate: what comes out is the same, and in the same order. */
+/** Several threads translate. The output is the same, and in the same order. */
 final class WorkersTest {
 	@TempDir
 	Path dir;
@@ -58,7 +58,7 @@ final class WorkersTest {
 					failed.countDown();
 					throw e;
 				}
-				/* Whoever is before it ends after it. */
+				/* The items before the failing one end after it. */
 				if (k < 3)
 					failed.await();
 				return k;
@@ -79,7 +79,7 @@ final class WorkersTest {
 			assertFalse(made.containsKey(k + 200), "far ahead of " + k));
 	}
 
-	/** What a translation makes, and its report. */
+	/** Returns the output of a translation, and its report. */
 	private Map<String, byte[]> made(ClassPath program, int threads, String hot, String[] report) {
 		Translator.Options o = new Translator.Options();
 		o.threads = threads;
@@ -118,7 +118,10 @@ final class WorkersTest {
 		same(program, "all");
 	}
 
-	/** A body that no resume copy fits beside: found when it is written, and once more. */
+	/**
+	 * A body so large that no resume copy fits beside it. This is found when the body is written,
+	 * and then once more.
+	 */
 	@Test
 	@Tag("long")
 	@Tag("3/4")

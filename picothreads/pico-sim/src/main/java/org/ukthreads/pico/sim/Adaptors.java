@@ -17,11 +17,11 @@ import java.net.SocketOption;
 import java.net.StandardSocketOptions;
 import java.util.Map;
 
-/** What socket() of a channel in memory gives: binds, and remembers options. */
+/** The sockets that socket() of a channel in memory returns. They bind, and remember options. */
 final class Adaptors {
 	private Adaptors() {}
 
-	/** A value that was set, or the usual one. */
+	/** Returns the value that was set, or the usual one. */
 	static Object option(Map<SocketOption<?>, Object> set, SocketOption<?> name) {
 		Object v = set.get(name);
 		if (v != null)
@@ -363,7 +363,7 @@ final class Adaptors {
 		}
 	}
 
-	/** Below a DatagramSocket that asks it nothing. */
+	/** The implementation below a DatagramSocket that never calls it. */
 	private static final class Nothing extends DatagramSocketImpl {
 		@Override
 		protected void create() {}

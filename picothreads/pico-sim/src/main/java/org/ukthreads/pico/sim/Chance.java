@@ -10,11 +10,11 @@ import java.util.stream.DoubleStream;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 
-/** What calls that draw by chance become in a simulated program. */
+/** Replaces the calls that draw random numbers in a simulated program. */
 public final class Chance {
 	private Chance() {}
 
-	/** System.exit: the end of this run, not of the JVM. */
+	/** Replaces System.exit: ends this run, not the JVM. */
 	public static void exit(int code) {
 		throw new Sim.ExitException(code);
 	}
@@ -41,7 +41,7 @@ public final class Chance {
 		Collections.shuffle(l, r instanceof ThreadLocalRandom ? Sim.random() : r);
 	}
 
-	/* ThreadLocalRandom.current() stays; what is asked of it is drawn here. */
+	/* ThreadLocalRandom.current() stays; these replace the calls on its result. */
 
 	private static void check(boolean ok) {
 		if (!ok)
@@ -131,7 +131,7 @@ public final class Chance {
 		return -Math.log(1 - Sim.random().nextDouble());
 	}
 
-	/* Streams: drawn when they are consumed, as the JDK's are. */
+	/* Streams draw when they are consumed, as in the JDK. */
 
 	public static IntStream ints(ThreadLocalRandom r) {
 		return Sim.random().ints();

@@ -6,12 +6,12 @@ import org.ukthreads.pico.Loaders;
 import org.ukthreads.pico.PicoThread;
 
 /**
- * Nodes of a simulated cluster, and what goes wrong with them. A node is a machine: an address
- * (10.0.0.n, and a name), a disk, and a program with classes of its own. The program that the
- * simulation runs is the node "main"; it starts the others, and when it ends, all is over.
+ * The nodes of a simulated cluster, and the faults that can happen to them. A node is a machine.
+ * It has an address (10.0.0.n), a name, a disk, and a program with its own classes. The program
+ * that is simulated is the node "main". It starts the other nodes, and the run ends when it ends.
  *
- * <p>All of it follows the seed. To be called from within a simulation, by its program;
- * IllegalStateException elsewhere.
+ * <p>Everything follows the seed. Only the simulated program may call this, from within the
+ * simulation; here() throws an IllegalStateException elsewhere.
  */
 public final class Cluster {
 	private final Run run;
@@ -20,15 +20,15 @@ public final class Cluster {
 		this.run = run;
 	}
 
-	/** Of the simulation that runs. */
+	/** Returns the cluster of the running simulation. */
 	public static Cluster here() {
 		Run r = Sim.current;
 		if (r == null)
-			throw new IllegalStateException("no simulation runs");
+			throw new IllegalStateException("no simulation is running");
 		return new Cluster(r);
 	}
 
-	/** The node of that name, stopped if it is new. */
+	/** Returns the node of that name. A new node is stopped. */
 	public Node node(String name) {
 		Node n = run.net.named(name);
 		if (n == null) {
@@ -38,11 +38,11 @@ public final class Cluster {
 		return n;
 	}
 
-	/** Starts a program on a node, which is up then: its first thread runs it. */
+	/** Starts a program on a node that is down. The node's first thread runs it. */
 	public Node start(String name, Runnable program) {
 		Node n = node(name);
 		if (n.up)
-			throw new IllegalStateException(name + " is up");
+			throw new IllegalStateException(name + " is already up");
 		n.up = true;
 		PicoThread t = new PicoThread(null, program, name);
 		run.startOn(n, t::start);
@@ -50,13 +50,13 @@ public final class Cluster {
 	}
 
 	/**
-	 * Starts a main class on a node, with classes of its own: no static field is shared with
-	 * other nodes, or left from its life before. Needs {@link Sim#loader}, which the command and
-	 * the JUnit extension bring along.
+	 * Starts a main class on a node, with its own classes: the node shares no static field with
+	 * other nodes, and keeps none from before its last stop. Needs {@link Sim#loader}, which the
+	 * command and the JUnit extension set.
 	 */
 	public Node start(String name, String mainClass, String... args) {
 		if (run.sim().loader == null)
-			throw new IllegalStateException("no loader: see Sim.loader");
+			throw new IllegalStateException("set a loader first: see Sim.loader");
 		try {
 			ClassLoader l = run.sim().loader.make();
 			Runnable program = Entry.task(l.loadClass(mainClass), args);
@@ -69,35 +69,41 @@ public final class Cluster {
 		}
 	}
 
-	/** kill -9: its threads are gone, its connections reset, its files as they were. */
+	/** Kills the program (kill -9): its threads end, its connections are reset, its files stay. */
 	public void kill(Node n) {
 		n.stop(true);
 	}
 
 	/**
-	 * The power fails: nobody hears from it any more, and of what was not synced a part, drawn
-	 * by the seed, is lost; the last write that is left may be torn.
+	 * Cuts the power. The other nodes hear nothing from the node any more. A part of what was not
+	 * synced is lost, as the seed draws, and the last write that remains may be torn.
 	 */
 	public void crash(Node n) {
 		n.stop(false);
 	}
 
-	/** These on one side, all others on the other: nothing gets through, until heal(). */
+	/**
+	 * Separates these nodes from all others: no message passes between the two sides until
+	 * heal().
+	 */
 	public void part(Node... side) {
 		run.net.part(side);
 	}
 
-	/** Nothing gets from a to b any more; the other way is open. */
+	/** Stops all messages from a to b. Messages from b to a still arrive. */
 	public void cut(Node a, Node b) {
 		run.net.cut(a, b);
 	}
 
-	/** No partitions any more. */
+	/** Ends all partitions. */
 	public void heal() {
 		run.net.heal();
 	}
 
-	/** Nanoseconds that a message takes, at least and at most; 100 us to 2 ms unless told. */
+	/**
+	 * Sets the least and the most nanoseconds that a message takes. The default is 100 us to 2
+	 * ms.
+	 */
 	public void delay(long least, long most) {
 		if (least < 0 || most < least)
 			throw new IllegalArgumentException(least + " to " + most);
@@ -105,17 +111,19 @@ public final class Cluster {
 		run.net.most = most;
 	}
 
-	/** Part of the messages that are lost, from 0 to 1: streams send again, datagrams do not. */
+	/**
+	 * Sets which part of the messages is lost, from 0 to 1. Streams send again, datagrams do not.
+	 */
 	public void loss(double part) {
 		run.net.loss = part;
 	}
 
-	/** Part of the datagrams that arrive twice. */
+	/** Sets which part of the datagrams arrives twice, from 0 to 1. */
 	public void twice(double part) {
 		run.net.twice = part;
 	}
 
-	/** Up to so many nanoseconds from now something happens, as the seed has it. */
+	/** Returns a time from 0 to below nanos, drawn by the seed: when a fault is to happen. */
 	public long chance(long nanos) {
 		return (long) (run.forFaults.nextDouble() * nanos);
 	}

@@ -6,12 +6,13 @@ import java.util.Locale;
 import java.util.Set;
 
 /**
- * What a number of runs have covered, so that "ok" says something: different schedules, and for
- * each depth with what probability a bug would have been met (see Strategy: PCT). A bug's depth
- * is how many orderings between two acts must hold for it to happen; most need one or two.
+ * Counts what a number of runs have covered, so that "ok" says how much was tried: the different
+ * schedules, and for each depth the probability with which a bug would have been found (see
+ * Strategy: PCT). The depth of a bug is the number of orderings between two acts that it needs.
+ * Most bugs need one or two.
  */
 public final class Coverage {
-	/** Depths that a search looks at: 1 to this. */
+	/** A search looks at the depths from 1 to this. */
 	static final int DEPTHS = 4;
 
 	private final Set<Long> schedules = new HashSet<>();
@@ -20,7 +21,7 @@ public final class Coverage {
 	private int decisions;
 	private int preemptions;
 	private long pinned;
-	/** Of each depth: runs that PCT has drawn for it, and how likely all of them missed. */
+	/** By depth: the runs that PCT drew for it, and the probability that all of them missed. */
 	private final long[] pct = new long[DEPTHS + 1];
 	private final double[] missed = {1, 1, 1, 1, 1};
 
@@ -41,34 +42,35 @@ public final class Coverage {
 		return runs;
 	}
 
-	/** Different ones among them. */
+	/** Returns how many different schedules these runs had. */
 	public int distinct() {
 		return schedules.size();
 	}
 
-	/** Most threads in a run. */
+	/** Returns the largest number of threads in a run. */
 	public int threads() {
 		return threads;
 	}
 
-	/** Most decisions in a run. */
+	/** Returns the largest number of decisions in a run. */
 	public int decisions() {
 		return decisions;
 	}
 
-	/** Most preemptions in a run. */
+	/** Returns the largest number of preemptions in a run. */
 	public int preemptions() {
 		return preemptions;
 	}
 
-	/** Points in all runs at which a thread could not lose its turn (untranslated code). */
+	/** Returns at how many points of all runs a thread could not make way (untranslated code). */
 	public long pinned() {
 		return pinned;
 	}
 
 	/**
-	 * Probability, at least, with which these runs would have met a bug of this depth: by
-	 * those that PCT has drawn for it, in no more decisions than it had reckoned with.
+	 * Returns the least probability with which these runs would have found a bug of this depth.
+	 * Only those runs count that PCT drew for this depth and that had no more decisions than it
+	 * assumed.
 	 */
 	public double met(int depth) {
 		return depth > DEPTHS ? 0 : 1 - missed[depth];
@@ -87,7 +89,7 @@ public final class Coverage {
 					d, met(d)));
 		if (pinned > 0)
 			b.append("; ").append(pinned)
-				.append(" points below untranslated code, where nobody could go on");
+				.append(" points below untranslated code, where the thread could not make way");
 		return b.toString();
 	}
 }

@@ -11,17 +11,18 @@ import java.util.Set;
 import java.util.TreeMap;
 
 /*
- * The disk of a node, in memory: names to files, and what of it is on the platter.
+ * The disk of a node, in memory: the names and the files now, and what of them would survive a
+ * power failure.
  *
  *   write            changes the file, and is noted until the file is synced
- *   create, rename,  change the names at once, whole, and are noted in order until any file is
- *   delete           synced (a journaling file system commits its metadata then)
- *   sync             the file as it is, and all names, are safe
- *   power failure    of the notes of each file the first few are done, how many is drawn; of the
- *                    last of these perhaps a part (a torn write); of the names the first few
+ *   create, rename,  change the names at once, and are noted in order until any file is synced (a
+ *   delete           journaling file system commits its metadata then)
+ *   sync             makes the content of the file, and all names, safe
+ *   power failure    keeps the first few noted writes of each file (the seed draws how many, and
+ *                    whether the last of them is torn), and the first few changes of names
  *
- * Files of the machine that the simulation runs on can be read (they are copied when they are
- * first opened) and are never changed.
+ * The simulation reads files of the machine that it runs on: it copies a file when it is first
+ * opened. It never changes them.
  */
 final class Disk {
 	/** A file's content. */
@@ -35,7 +36,7 @@ final class Disk {
 
 		private static final class Write {
 			final int at;
-			/** Null: the length becomes `at`. */
+			/** Null: this write sets the length to `at`. */
 			final byte[] bytes;
 
 			Write(int at, byte[] bytes) {
@@ -106,9 +107,9 @@ final class Disk {
 
 	private static final class Change {
 		final String name;
-		/** Null: it is gone. */
+		/** Null: the name was deleted. */
 		final Inode now;
-		/** The name that it had; null: it is no rename. */
+		/** The old name; null: this is no rename. */
 		final String before;
 
 		Change(String name, Inode now, String before) {
@@ -125,7 +126,7 @@ final class Disk {
 	}
 
 	private final Node node;
-	/** By absolute path; null: deleted, though the machine may have one. */
+	/** By absolute path. Null: deleted, although the machine may have such a file. */
 	private final TreeMap<String, Inode> names = new TreeMap<>();
 	private TreeMap<String, Inode> safe = new TreeMap<>();
 	private final List<Change> changes = new ArrayList<>();
@@ -140,7 +141,7 @@ final class Disk {
 		changes.add(c);
 	}
 
-	/** Null: there is none. */
+	/** Returns null if there is no such file. */
 	Inode find(String path) {
 		Inode i = names.get(path);
 		if (i != null || names.containsKey(path))
@@ -170,7 +171,10 @@ final class Disk {
 		change(path, null, null);
 	}
 
-	/** In one step, in the place of what is there. A folder with all that is in it. */
+	/**
+	 * Renames in one step, and replaces what has the new name. A folder takes all its content
+	 * along.
+	 */
 	void rename(String from, String to) {
 		List<String> below = new ArrayList<>();
 		for (String n : children(from, true))
@@ -180,7 +184,9 @@ final class Disk {
 			change(to + n.substring(from.length()), find(n), n);
 	}
 
-	/** Absolute paths in a folder, sorted; deep: below it, too. */
+	/**
+	 * Returns the absolute paths in a folder, sorted. With deep, also those in folders below it.
+	 */
 	Set<String> children(String path, boolean deep) {
 		String dir = path.equals("/") ? "/" : path + "/";
 		java.util.TreeSet<String> l = new java.util.TreeSet<>();
@@ -199,7 +205,7 @@ final class Disk {
 		return l;
 	}
 
-	/** Was it made in the simulation? */
+	/** True if the folder was made in the simulation. */
 	private boolean changedHere(String path) {
 		return !Real.isDirectory(path);
 	}

@@ -5,21 +5,22 @@ import java.util.ArrayList;
 import java.util.List;
 
 /*
- * All schedules with at most so many preemptions, one after the other (iterative context
- * bounding: Musuvathi, Qadeer, PLDI 2007; without states, so equal ones are met again).
+ * Runs all schedules with at most so many preemptions, one after the other (iterative context
+ * bounding: Musuvathi, Qadeer, PLDI 2007). It compares no states, so runs may meet equal states.
  *
- *   run with the choices so far, then the plain way --> what could be chosen, at each decision
- *   the last decision with a way not yet taken      --> the next run's choices end there
+ *   a run makes the given choices, then follows the default schedule; it notes what could be chosen
+ *   at each decision
+ *   the next run's choices end at the last decision that has an alternative not yet taken
  *
- * Which thread comes next after a wait costs no preemption: all are tried.
+ * The choice of the next thread after a wait is no preemption, so all of them are tried.
  */
 final class Explorer {
 	private final Sim sim;
 	private final long seed;
 	private final Sim.Program program;
-	/** The one that fails; null: none so far. */
+	/** The run that failed; null: none so far. */
 	Sim.Outcome failed;
-	/** All runs that were asked for were made. */
+	/** All schedules within the bound were run. */
 	boolean complete;
 	int runs;
 
@@ -29,7 +30,10 @@ final class Explorer {
 		this.program = program;
 	}
 
-	/** Exactly bound preemptions, at most `most` runs. False: something fails, or too many. */
+	/**
+	 * Runs schedules with at most bound preemptions, in at most `most` runs. Returns false if a
+	 * run fails, or if there are more schedules.
+	 */
 	boolean all(int bound, int most, Class<?> failure, Coverage to) throws Exception {
 		List<Integer> choices = new ArrayList<>();
 		complete = false;
@@ -50,7 +54,7 @@ final class Explorer {
 		return true;
 	}
 
-	/** Null: there are no more. */
+	/** Returns the next run's choices; null: there are no more. */
 	private static List<Integer> next(Strategy.Prefix p, int bound) {
 		int n = p.ways.size();
 		int[] spent = new int[n + 1];

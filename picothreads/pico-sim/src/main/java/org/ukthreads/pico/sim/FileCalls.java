@@ -39,8 +39,9 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * What calls for files become in a simulated program: static ones (Files, FileChannel.open) and
- * final ones (getFD, sync, getChannel). Paths are the JDK's: they are only names.
+ * Replaces the calls for files in a simulated program: static methods (Files, FileChannel.open)
+ * and final ones (getFD, sync, getChannel). Paths are those of the JDK, because they are only
+ * names.
  */
 public final class FileCalls {
 	private FileCalls() {}

@@ -19,7 +19,7 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 
-/** Who waits for connections at a port of a node. */
+/** A listening port of a node. */
 final class Listener extends ServerSocketChannel implements VirtualSelector.Ready {
 	private final Network net;
 	private final Node node;

@@ -7,8 +7,8 @@ import java.net.UnknownHostException;
 import org.ukthreads.pico.Transport;
 
 /**
- * Names in a simulation: nodes have theirs, each one is localhost to itself, and nobody else is
- * known. Also what `new InetSocketAddress(..)` becomes, which would ask the system.
+ * Host names in a simulation. Each node has its own name, and is also localhost to itself. No
+ * other names exist. Also replaces `new InetSocketAddress(..)`, which would ask the system.
  */
 public final class Names implements Transport.Names {
 	private final Run run;
@@ -23,7 +23,7 @@ public final class Names implements Transport.Names {
 			return new InetAddress[] {InetAddress.getLoopbackAddress()};
 		Node n = run.net.named(host);
 		if (n == null)
-			throw new UnknownHostException(host + ": no node of the simulation");
+			throw new UnknownHostException(host + ": the simulation has no node of this name");
 		return new InetAddress[] {n.address};
 	}
 
@@ -44,7 +44,7 @@ public final class Names implements Transport.Names {
 		return n != null && n.up && run.net.passes(run.node(), n);
 	}
 
-	/* --- in the place of constructors --- */
+	/* --- replaces constructors --- */
 
 	public static InetSocketAddress make(String host, int port) {
 		Run r = Sim.current;

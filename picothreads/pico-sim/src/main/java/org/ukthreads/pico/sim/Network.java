@@ -14,12 +14,12 @@ import java.util.Random;
 import java.util.Set;
 
 /*
- * The network of a simulation: nodes with addresses, ports, and what is under way between them,
- * a queue of events on the simulated clock. A message arrives after a delay that the seed draws;
- * lost ones and those between parted nodes do not arrive, which a stream (Stream) makes good by
- * sending again, as TCP does, and a datagram (Packets) does not.
+ * The network of a simulation: nodes with addresses, ports, and the messages that are under way,
+ * as a queue of events on the simulated clock. A message arrives after a delay that the seed
+ * draws. Lost messages and messages across a partition do not arrive. A stream (Stream) then
+ * sends again, as TCP does; a datagram (Packets) is gone.
  *
- * The carrier's thread alone touches it, in program code and when the clock moves.
+ * Only the carrier's thread uses it: in program code, and when the clock moves.
  */
 final class Network {
 	static final long MICRO = 1_000, MILLI = 1_000_000, SECOND = 1_000_000_000;
@@ -42,10 +42,10 @@ final class Network {
 		a.at != b.at ? Long.compare(a.at, b.at) : Long.compare(a.number, b.number));
 	private long numbers;
 	private final Map<String, Node> nodes = new LinkedHashMap<>();
-	/** Who listens, and who has a datagram port: address and port. */
+	/** The listeners and the datagram channels, by address and port. */
 	private final Map<String, Object> ports = new HashMap<>();
 	private int ephemeral = 32_768;
-	/** Side of the partition; who is on none is on side 0. */
+	/** The side of a partition on which a node is; 0 if it is not here. */
 	private final Map<Node, Integer> sides = new HashMap<>();
 	private final Set<List<Node>> cut = new HashSet<>();
 	long least = 100 * MICRO;
@@ -73,12 +73,12 @@ final class Network {
 		}
 	}
 
-	/** The node that is called so; null: none is. */
+	/** Returns the node of that name; null: there is none. */
 	Node named(String host) {
 		return nodes.get(host);
 	}
 
-	/** The node that has the address, as `from` sees it; null: nobody has. */
+	/** Returns the node that has the address, as seen from `from`; null: there is none. */
 	Node at(Node from, InetAddress a) {
 		if (a.isLoopbackAddress() || a.isAnyLocalAddress())
 			return from;
@@ -94,12 +94,12 @@ final class Network {
 		return n.name + (stream ? "/tcp/" : "/udp/") + port;
 	}
 
-	/** Null: nobody is there. */
+	/** Returns null if the port is free. */
 	Object owner(Node n, int port, boolean stream) {
 		return ports.get(key(n, port, stream));
 	}
 
-	/** port 0: any; the port that it is, or -1: it is in use. */
+	/** Takes a port, or any free one if port is 0. Returns the port, or -1 if it is in use. */
 	int take(Node n, int port, boolean stream, Object owner) {
 		int p = port;
 		while (p == 0 || port == 0 && ports.containsKey(key(n, p, stream)))
@@ -113,13 +113,13 @@ final class Network {
 
 	/* --- faults --- */
 
-	/** These on one side, all others on the other. */
+	/** Separates these nodes from all others. */
 	void part(Node... side) {
 		for (Node n : side)
 			sides.put(n, 1);
 	}
 
-	/** Nothing gets from a to b; the other way is open. */
+	/** Stops all messages from a to b. Messages from b to a still arrive. */
 	void cut(Node a, Node b) {
 		List<Node> l = new ArrayList<>();
 		l.add(a);
@@ -132,7 +132,7 @@ final class Network {
 		cut.clear();
 	}
 
-	/** Does a message that is sent now get through? */
+	/** True if a message that is sent now arrives. */
 	boolean passes(Node from, Node to) {
 		if (from == to)
 			return true;
@@ -148,7 +148,7 @@ final class Network {
 		return twice > 0 && draw.nextDouble() < twice;
 	}
 
-	/** Nanoseconds that a message takes. */
+	/** Draws the nanoseconds that a message takes. */
 	long delay(Node from, Node to) {
 		return from == to ? 10 * MICRO + draw.nextInt((int) (10 * MICRO))
 			: least + (long) (draw.nextDouble() * (most - least));
@@ -160,12 +160,12 @@ final class Network {
 		events.add(new Event(run.now() + Math.max(1, nanos), numbers++, what));
 	}
 
-	/** Nanoseconds to the next event; Long.MAX_VALUE: there is none. */
+	/** Returns the nanoseconds to the next event; Long.MAX_VALUE: there is none. */
 	long next() {
 		return events.isEmpty() ? Long.MAX_VALUE : Math.max(0, events.peek().at - run.now());
 	}
 
-	/** What is due. */
+	/** Runs the events that are due. */
 	void due() {
 		while (!events.isEmpty() && events.peek().at <= run.now())
 			events.poll().what.run();

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * A machine of a simulated cluster: an address, a disk, threads, and classes of its own. See
+ * A machine of a simulated cluster: an address, a disk, threads, and its own classes. See
  * {@link Cluster}.
  */
 public final class Node {
@@ -20,7 +20,7 @@ public final class Node {
 	/** Its open channels. */
 	final Set<Channel> channels = new LinkedHashSet<>();
 	boolean up = true;
-	/** Counts its starts: what belonged to one before it is no more. */
+	/** Counts its stops. Connections of an earlier life are dead. */
 	int life;
 
 	Node(Run run, String name, InetAddress address) {
@@ -37,12 +37,15 @@ public final class Node {
 		return address;
 	}
 
-	/** It runs: it was neither killed nor crashed since its last start. */
+	/** True if it runs: it was neither killed nor crashed since its last start. */
 	public boolean isUp() {
 		return up;
 	}
 
-	/** It stops; graceful: the kernel lives on, closes its connections and keeps its files. */
+	/**
+	 * Stops the node. graceful: the kernel lives on, so it closes the connections and keeps the
+	 * files.
+	 */
 	void stop(boolean graceful) {
 		if (!up)
 			return;

@@ -11,11 +11,11 @@ import java.util.Collections;
 import java.util.Map;
 import java.util.WeakHashMap;
 
-/** What the classes of files share: whose disk, which name, and what a descriptor is for. */
+/** Shared by the classes of files: the disk, the normalized names, and the open files. */
 final class OpenFiles {
 	private OpenFiles() {}
 
-	/** Is there a simulated disk? Else files are the system's. */
+	/** True if the program's files are on a simulated disk. Otherwise they are the system's. */
 	static boolean on() {
 		Run r = Sim.current;
 		return r != null && r.sim().files;
@@ -33,7 +33,7 @@ final class OpenFiles {
 		return p.toAbsolutePath().normalize().toString();
 	}
 
-	/** NoSuchFileException: the folder that the file would be in is not there. */
+	/** Throws a NoSuchFileException if the folder of the file does not exist. */
 	static void parent(String path) throws IOException {
 		int k = path.lastIndexOf('/');
 		String dir = k <= 0 ? "/" : path.substring(0, k);
@@ -42,7 +42,7 @@ final class OpenFiles {
 			throw new NoSuchFileException(path);
 	}
 
-	/** An open file: where it reads and writes. */
+	/** An open file and its position. */
 	static final class Handle {
 		final Disk disk;
 		final Disk.Inode inode;
@@ -78,7 +78,10 @@ final class OpenFiles {
 		}
 	}
 
-	/** Of a name for java.io: read, or write (made if it is not there), emptied or not. */
+	/**
+	 * Opens a file for java.io, to read or to write. A file to write is made if it does not
+	 * exist.
+	 */
 	static Handle open(String path, boolean write, boolean truncate, boolean append)
 			throws FileNotFoundException {
 		Disk d = disk();
@@ -103,14 +106,14 @@ final class OpenFiles {
 	private static final Map<FileDescriptor, Handle> DESCRIPTORS =
 		Collections.synchronizedMap(new WeakHashMap<>());
 
-	/** A descriptor that sync() knows. */
+	/** Returns a descriptor that sync() knows. */
 	static FileDescriptor descriptor(Handle h) {
 		FileDescriptor d = new FileDescriptor();
 		DESCRIPTORS.put(d, h);
 		return d;
 	}
 
-	/** Null: it is the system's. */
+	/** Returns null if the descriptor is the system's. */
 	static Handle of(FileDescriptor d) {
 		return DESCRIPTORS.get(d);
 	}

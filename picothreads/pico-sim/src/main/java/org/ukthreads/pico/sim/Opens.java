@@ -8,7 +8,7 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import org.ukthreads.pico.Transport;
 
-/** In the place of the static open() of channels and selectors. */
+/** Replaces the static open() of channels and selectors. */
 public final class Opens {
 	private Opens() {}
 

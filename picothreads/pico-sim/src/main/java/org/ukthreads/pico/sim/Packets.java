@@ -22,7 +22,7 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 
-/** Datagrams: late, lost, out of order, twice, as the network has it. No multicast. */
+/** Datagrams. The network may delay, lose, reorder or duplicate them. There is no multicast. */
 final class Packets extends DatagramChannel implements VirtualSelector.Ready {
 	private static final int MOST = 1_000;
 
@@ -219,11 +219,11 @@ final class Packets extends DatagramChannel implements VirtualSelector.Ready {
 
 	@Override
 	public MembershipKey join(InetAddress group, NetworkInterface via) {
-		throw new UnsupportedOperationException("multicast in a simulation");
+		throw new UnsupportedOperationException("no multicast in a simulation");
 	}
 
 	@Override
 	public MembershipKey join(InetAddress group, NetworkInterface via, InetAddress from) {
-		throw new UnsupportedOperationException("multicast in a simulation");
+		throw new UnsupportedOperationException("no multicast in a simulation");
 	}
 }

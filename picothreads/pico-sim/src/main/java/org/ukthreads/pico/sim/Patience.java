@@ -6,12 +6,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /*
- * Waits for the end of a run, in real time: says now and then how far it is, and ends it where a
- * single step (from one point or wait to the next) takes too long: a loop without a point, a
- * read of the console. Where there are steps, their number is the limit (Sim.maxSteps).
+ * Waits for the end of a run, in real time. It reports the progress every ten seconds. It ends
+ * the run if a single step (from one point or wait to the next) takes too long, for example a
+ * loop without a point, or a read of the console. A loop with points ends at the limit of steps
+ * (Sim.maxSteps).
  *
- * Who was stopped itself (the whole machine, a debugger) has seen nothing: it counts its own
- * looks, a second each, and not the time between them.
+ * It measures by counting its own looks, a second each. So time in which the whole process was
+ * stopped (the machine slept, a debugger held it) does not count.
  */
 final class Patience {
 	private static final int TELLS = 10;
@@ -20,7 +21,7 @@ final class Patience {
 	private final long most;
 	private final Consumer<String> to;
 
-	/** most: seconds, 0 for ever; to: null where nobody listens. */
+	/** most: seconds, 0: no limit. to: null if nobody wants the reports. */
 	Patience(Run run, long most, Consumer<String> to) {
 		this.run = run;
 		this.most = most;
@@ -43,9 +44,9 @@ final class Patience {
 
 	private String told(long looks, long same) {
 		StackTraceElement at = Story.line(run.stack());
-		return "seed " + run.seed() + " runs for " + looks + " s: " + run.steps() + " steps, "
-			+ run.now() / 1e9 + " s on its clock"
-			+ (same > 0 ? ", in one step for " + same + " s" : "")
+		return "seed " + run.seed() + " has run for " + looks + " s: " + run.steps() + " steps, "
+			+ run.now() / 1e9 + " s of simulated time"
+			+ (same > 0 ? ", in the same step for " + same + " s" : "")
 			+ (at == null ? "" : ", at " + at);
 	}
 }

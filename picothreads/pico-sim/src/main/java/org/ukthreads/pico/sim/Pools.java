@@ -5,8 +5,9 @@ import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.ForkJoinWorkerThread;
 
 /*
- * Fork-join pools are the JVM's, with threads of its own. What they have to do may make a thread
- * ready, so while one of them works nothing is a dead-lock. Asked only where it would be one.
+ * Fork-join pools belong to the JVM, with their own threads. Their work may make a thread ready,
+ * so there is no deadlock while one of them works. The simulation asks only before it reports
+ * one.
  */
 final class Pools {
 	private Pools() {}

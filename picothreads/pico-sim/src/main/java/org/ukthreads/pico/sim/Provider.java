@@ -10,7 +10,7 @@ import java.nio.channels.SocketChannel;
 import java.nio.channels.spi.AbstractSelector;
 import java.nio.channels.spi.SelectorProvider;
 
-/** Channels and selectors in memory, of whichever node asks. Pipes are the system's. */
+/** Makes channels and selectors in memory, on the node that asks. Pipes are the system's. */
 final class Provider extends SelectorProvider {
 	private final Run run;
 

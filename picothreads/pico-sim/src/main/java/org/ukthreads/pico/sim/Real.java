@@ -5,11 +5,11 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 
-/** The machine's own files: they are read, and never changed. */
+/** Reads the machine's own files, and never changes them. */
 final class Real {
 	private Real() {}
 
-	/** Null: there is none, or it can't be read, or it is too large for memory. */
+	/** Returns null if there is no such file, or it cannot be read or is larger than 1 GiB. */
 	static Disk.Inode load(String path) {
 		File f = new File(path);
 		Disk.Inode i = new Disk.Inode();

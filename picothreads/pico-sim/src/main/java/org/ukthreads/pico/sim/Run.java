@@ -25,48 +25,55 @@ import org.ukthreads.pico.Scheduler;
 import org.ukthreads.pico.Transport;
 
 /*
- * One simulation of a program. Who goes on is decided in two places:
+ * One simulation of a program. Which thread goes on is decided in two places:
  *
- *   a point  --leaves()--> the strategy keeps the thread: it runs on, nothing was suspended
- *                     \--> it picks another: the thread suspends, next() gives the other
- *   a wait, a yield, an end --next()--> the strategy picks among the ready
+ *   a point                --leaves()--> the strategy keeps the thread: it runs on, without a
+ *                                        suspension
+ *                                   \--> the strategy picks another: the thread suspends, and
+ *                                        next() returns the other
+ *   a wait, a yield, an end --next()-->  the strategy picks one of the ready threads
  *
- * Decisions are counted where there is a choice. The plain way: who stands at a point goes on,
- * and after a wait the next in the order of ids does. Who has passed SPIN points without a
- * wait while others were ready spins, and has to make way (no strategy may starve whom it
- * waits for).
+ * Decisions are counted where there is a choice. In the default schedule a thread at a point goes
+ * on, and after a wait the next one in the order of ids runs. A thread that has passed SPIN
+ * points without a wait while others were ready is spinning and must make way: no strategy may
+ * starve the thread that it waits for.
  *
- * The carrier's thread alone touches it, but for what is volatile and what is ready (under
- * this): helper threads make fibers ready, too.
+ * Only the carrier's thread uses it, except for the volatile fields and the ready threads
+ * (guarded by this), because helper threads make fibers ready, too.
  */
 final class Run
 		implements Scheduler, Clock, Points.Watcher, Thread.UncaughtExceptionHandler {
-	/** To sleep for seventy years is to sleep for ever; the clock must not come round. */
+	/**
+	 * A sleep of seventy years counts as a sleep without end, so that the clock cannot overflow.
+	 */
 	private static final long NEVER = TimeUnit.DAYS.toNanos(25_567);
 	private static final int SPIN = 5_000;
-	/** Who alone is ready for so long waits for somebody who sleeps. */
+	/**
+	 * A thread that passes this many points while no other is ready waits for one that sleeps:
+	 * the clock then moves.
+	 */
 	private static final int LONE = 1_000_000;
-	/** Asked so often for the time at one moment, it moves on by a microsecond. */
+	/** After this many calls for the time at one moment, each further call adds a microsecond. */
 	private static final int IMPATIENT = 10_000;
 
 	private final Sim sim;
 	private final long seed;
 	private final Strategy strategy;
-	/** Of what the program draws, and of what goes wrong around it. */
+	/** Random numbers of the program, and of the faults around it. */
 	final Random forProgram;
 	final Random forFaults;
 	private final Random forClock;
 	private final Runnable program;
 
-	/** Under this, in the order of ids. */
+	/** Guarded by this. In the order of ids. */
 	private final List<Task> ready = new ArrayList<>();
 	private final Map<Fiber, Task> tasks = new IdentityHashMap<>();
 	private int started;
-	/** Who ran last. */
+	/** The task that ran last. */
 	private Task last;
-	/** Who is to run next: decided at a point. */
+	/** The task that runs next, as decided at a point. */
 	private Task forced;
-	/** The clock is to move although somebody is ready. */
+	/** The clock is to move although a thread is ready. */
 	private boolean jumping;
 	private int spun;
 	private volatile long now;
@@ -77,7 +84,7 @@ final class Run
 	private long points;
 	private long pinned;
 	private final List<Schedule.Turn> turns = new ArrayList<>();
-	/** What the deviations were, in words; null: not wanted. */
+	/** Describes each turn; null: not wanted. */
 	private final List<String> story;
 	private volatile Throwable failure;
 	private final CountDownLatch over = new CountDownLatch(1);
@@ -85,9 +92,9 @@ final class Run
 	private PicoRuntime rt;
 	private PicoThread main;
 	final Network net;
-	/** Of the program itself: the first node. */
+	/** The first node, which is that of the program itself. */
 	final Node home;
-	/** Whose next new threads are, before they are known. */
+	/** The node of the threads that are now being started; null: that of the caller. */
 	private Node starting;
 	final Set<VirtualSelector> selectors = new LinkedHashSet<>();
 
@@ -156,12 +163,12 @@ final class Run
 
 	/* --- nodes --- */
 
-	/** Of the thread that runs. */
+	/** Returns the node of the running thread. */
 	synchronized Node node() {
 		return last == null || !Fiber.isFiber() ? home : last.node;
 	}
 
-	/** A thread of n's is started by what runs in act. */
+	/** Runs act, which starts a thread of node n. */
 	void startOn(Node n, Runnable act) {
 		synchronized (this) {
 			starting = n;
@@ -175,7 +182,7 @@ final class Run
 		}
 	}
 
-	/** n's threads never run again. */
+	/** Marks the threads of node n dead, so that they never run again. */
 	synchronized void bury(Node n) {
 		n.life++;
 		for (Task t : tasks.values())
@@ -185,13 +192,13 @@ final class Run
 			forced = null;
 	}
 
-	/** A channel has something: whoever selects looks. */
+	/** Tells all selectors that a channel has changed. */
 	void changed() {
 		for (VirtualSelector v : new ArrayList<>(selectors))
 			v.changed();
 	}
 
-	/* --- what came of it --- */
+	/* --- the result --- */
 
 	Sim sim() {
 		return sim;
@@ -213,14 +220,14 @@ final class Run
 		return steps;
 	}
 
-	/** One step takes too long: whoever is in it goes on without us. */
+	/** Fails the run because one step takes too long. Its thread is left alone. */
 	void stuck(long seconds) {
 		StackTraceElement[] at = stack();
 		fail(new Sim.StuckException(seconds, at));
 		rt.unseat();
 	}
 
-	/** Of who runs, as far as the program's own methods reach. */
+	/** Returns the stack of the thread that runs. */
 	StackTraceElement[] stack() {
 		Task t;
 		synchronized (this) {
@@ -278,7 +285,7 @@ final class Run
 		over.countDown();
 	}
 
-	/** System.exit on a node but the first ends the node. */
+	/** System.exit on a node other than the first ends only that node. */
 	@Override
 	public void uncaughtException(Thread t, Throwable e) {
 		Node n = node();
@@ -294,7 +301,7 @@ final class Run
 		trace = (trace ^ v) * 0x100000001b3L;
 	}
 
-	/** Under this. */
+	/** The caller holds this. */
 	private Task task(Fiber f) {
 		Task t = tasks.get(f);
 		if (t == null) {
@@ -305,7 +312,9 @@ final class Run
 		return t;
 	}
 
-	/** Of several ready ones, or of one and the clock. Under this. */
+	/**
+	 * Decides between several ready threads, or between one and the clock. The caller holds this.
+	 */
 	private Task decide(Task current) {
 		Task plain = current;
 		if (current == null || spun > SPIN && !ready.isEmpty()) {
@@ -343,7 +352,7 @@ final class Run
 	@Override
 	public boolean leaves(Fiber f, int kind, boolean isPinned) {
 		synchronized (this) {
-			/* Or it is stuck since an earlier run. */
+			/* Or the thread is stuck since an earlier run. */
 			if (ended || f.runtime() != rt)
 				return true;
 			points++;
@@ -351,7 +360,7 @@ final class Run
 			if (t.dead)
 				return true;
 			if (++steps > sim.maxSteps) {
-				fail(new Sim.LimitException(sim.maxSteps + " steps"));
+				fail(new Sim.LimitException("more than " + sim.maxSteps + " steps"));
 				return true;
 			}
 			if (isPinned) {
@@ -401,7 +410,7 @@ final class Run
 		if (ready.isEmpty() || ended || jumping)
 			return null;
 		if (++steps > sim.maxSteps) {
-			fail(new Sim.LimitException(sim.maxSteps + " steps"));
+			fail(new Sim.LimitException("more than " + sim.maxSteps + " steps"));
 			return null;
 		}
 		Task t = forced;
@@ -438,7 +447,7 @@ final class Run
 		return now;
 	}
 
-	/** Without moving it. */
+	/** Returns the time without advancing the clock. */
 	long now() {
 		return now;
 	}
@@ -456,31 +465,37 @@ final class Run
 		synchronized (this) {
 			early = jumping;
 			jumping = false;
-			/* The carrier may be up before the first thread is queued. */
+			/* The carrier may start before the first thread is queued. */
 			if (started == 0 || !ready.isEmpty() && !early)
 				return true;
 		}
 		return jump(nanos, early);
 	}
 
-	/** Is anybody at work beside the carrier, in real time, who may make threads ready? */
+	/** True if a thread beside the carrier works in real time and may make threads ready. */
 	private boolean isHelped() {
 		return Blocking.isBusy() || rt.isOutside() || Pools.areBusy();
 	}
 
-	/** Nobody is ready, no timer is set. True: that may change, or has. */
+	/**
+	 * Called when no thread is ready and no timer is set. Returns true if that may change, or has
+	 * changed.
+	 */
 	private boolean helped() {
 		if (isHelped()) {
 			LockSupport.parkNanos(1_000_000);
 			return true;
 		}
-		/* Who is at work no more may have made one ready, or have ended, since we looked. */
+		/*
+		 * A helper that has just finished may have made a thread ready, or the program may have
+		 * ended.
+		 */
 		synchronized (this) {
 			return !ready.isEmpty() || !alive();
 		}
 	}
 
-	/** early: somebody could run, but the clock was to move first. */
+	/** early: a thread could run, but the clock is to move first. */
 	private boolean jump(long nap, boolean early) {
 		long nanos = Math.min(nap, net.next());
 		if (!early && !alive()) {

@@ -7,21 +7,22 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Which way a run took: where it left the plain one, in which every thread runs until it
- * waits and then the next in turn goes on. A place is `thread.step`: the step-th decision that
- * was made where that thread stood, so that it means the same after others were taken out.
+ * The turns of a run: where it left the default schedule, in which each thread runs until it
+ * waits, and then the next one in the order of ids goes on. A place is `thread.step`: the step-th
+ * decision that was made while that thread was the last to run. So a place keeps its meaning when
+ * other turns are taken out.
  *
- *   0.3:2+2.1:0     at its decision 3 thread 0 makes way for thread 2, which at its decision
- *                   1 makes way for thread 0; all else is the plain way
- *   t               in the place of a thread: the clock jumps to the next timer
+ *   0.3:2+2.1:0     at its decision 3 thread 0 makes way for thread 2, which at its decision 1
+ *                   makes way for thread 0; the rest is the default schedule
+ *   t               instead of a thread: the clock jumps to the next timer
  *
  * Immutable.
  */
 public final class Schedule {
-	/** The thread in whose place the clock moves on. */
+	/** In place of a thread: the clock moves on. */
 	static final int CLOCK = -1;
 
-	/** One deviation. */
+	/** One place where the run leaves the default schedule. */
 	static final class Turn {
 		final int thread;
 		final int step;
@@ -48,7 +49,11 @@ public final class Schedule {
 			at.put(key(t.thread, t.step), t);
 	}
 
-	/** As toString() wrote it; empty: the plain way. IllegalArgumentException: it is none. */
+	/**
+	 * Parses the text of a schedule; an empty one is the default schedule.
+	 *
+	 * @throws IllegalArgumentException if text is not a schedule
+	 */
 	public static Schedule parse(String text) {
 		List<Turn> l = new ArrayList<>();
 		for (String s : text.split("\\+")) {
@@ -56,7 +61,7 @@ public final class Schedule {
 				continue;
 			String[] w = s.split("[.:]");
 			if (w.length != 3)
-				throw new IllegalArgumentException("no schedule: " + text);
+				throw new IllegalArgumentException("not a schedule: " + text);
 			l.add(new Turn(Integer.parseInt(w[0]), Integer.parseInt(w[1]),
 				w[2].equals("t") ? CLOCK : Integer.parseInt(w[2])));
 		}
@@ -67,7 +72,7 @@ public final class Schedule {
 		return (long) thread << 32 | step & 0xffffffffL;
 	}
 
-	/** The deviation at that place; null: none. */
+	/** Returns the turn at that place; null: there is none. */
 	Turn at(int thread, int step) {
 		return at.get(key(thread, step));
 	}
@@ -76,12 +81,12 @@ public final class Schedule {
 		return turns;
 	}
 
-	/** How often it leaves the plain way. */
+	/** Returns how often the run leaves the default schedule. */
 	public int length() {
 		return turns.size();
 	}
 
-	/** Without those from..to. */
+	/** Returns this schedule without its turns from..to - 1. */
 	Schedule without(int from, int to) {
 		List<Turn> l = new ArrayList<>(turns.subList(0, from));
 		l.addAll(turns.subList(to, turns.size()));

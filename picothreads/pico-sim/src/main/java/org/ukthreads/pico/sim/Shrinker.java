@@ -2,10 +2,10 @@
 package org.ukthreads.pico.sim;
 
 /*
- * From a schedule that fails to the shortest that fails in the same way (an exception of the
- * same class): first deviations are taken out, halves, quarters, ... single ones (Zeller's
- * delta debugging), until none can go; then all schedules with fewer preemptions than are left
- * are tried, as far as the runs suffice. Where they do suffice, the result is proven.
+ * Shrinks a failing schedule to the shortest one that fails in the same way (by an exception of
+ * the same class). First it takes out turns: halves, quarters, ... single ones (Zeller's delta
+ * debugging), until none can go. Then it tries all schedules with fewer preemptions, as far as
+ * the runs suffice. If they suffice, the result is proven to have the fewest preemptions.
  */
 final class Shrinker {
 	private static final long MINUTE = 60_000_000_000L;
@@ -36,7 +36,7 @@ final class Shrinker {
 		return told.ok() ? best : told.shrunk(shortest, runs);
 	}
 
-	/** The outcome, if it fails in the same way. */
+	/** Returns the outcome if the schedule fails in the same way, otherwise null. */
 	private Sim.Outcome tried(Schedule s) throws Exception {
 		runs++;
 		Sim.Outcome o = new Run(sim, best.seed, new Strategy.Follow(s), false,
@@ -44,7 +44,7 @@ final class Shrinker {
 		return !o.ok() && o.failure.getClass() == best.failure.getClass() ? o : null;
 	}
 
-	/** Who fails by the number of steps takes seconds each time. */
+	/** Runs that fail by the number of steps take seconds each, so their time is limited, too. */
 	private boolean isOver() {
 		return runs >= most || best.failure instanceof Sim.LimitException
 			&& System.nanoTime() - begun > MINUTE;
@@ -71,7 +71,7 @@ final class Shrinker {
 		}
 	}
 
-	/** True: nothing with fewer preemptions fails. */
+	/** Returns true if it is proven that no schedule with fewer preemptions fails in this way. */
 	private boolean fewer() throws Exception {
 		for (int bound = 0; bound < best.preemptions; bound++) {
 			if (isOver())

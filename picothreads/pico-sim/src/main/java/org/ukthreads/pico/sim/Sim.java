@@ -14,25 +14,28 @@ import java.util.function.Consumer;
 import org.ukthreads.pico.Fiber;
 
 /**
- * A translated program under a seed: one carrier, a scheduler that decides who runs next, and a
- * clock that stands still while anybody can run and then jumps to the next timer.
+ * Runs a translated program under a seed: with one carrier, a scheduler that decides which thread
+ * runs next, and a clock that stands still while a thread can run and then jumps to the next
+ * timer.
  *
- * <p>The same seed makes the same decisions, so a failure that a seed finds is there again
- * ({@link Outcome#token}). What a seed does not govern: identity hash codes (the order of an
- * IdentityHashMap, of a HashMap of objects without a hashCode), the order of Set.of and Map.of
- * in another JVM, real processes, and calls on helper threads. With {@link #rules} chance and
- * the time of day follow it, too.
+ * <p>The same seed makes the same decisions, so a failure that a seed finds can be repeated
+ * ({@link Outcome#token}). A seed does not govern identity hash codes (the order of an
+ * IdentityHashMap, or of a HashMap of objects without a hashCode), the order of Set.of and Map.of
+ * in another JVM, real processes, and calls on helper threads. With {@link #rules} random numbers
+ * and the time of day follow it, too.
  *
- * <p>Threads change places where the program waits, and at scheduling points, which a
- * translation with {@code Options.points} puts before each act that other threads can see.
+ * <p>Threads change places where the program waits, and at scheduling points. A translation with
+ * {@code Options.points} puts a point before each act that other threads can see.
  *
- * <p>One simulation at a time in a JVM: it is the default runtime while it runs. The object
- * itself belongs to one thread.
+ * <p>A JVM runs one simulation at a time, because it is the default runtime while it runs. A Sim
+ * belongs to one thread.
  */
 public final class Sim {
-	/** A program that can be run again: with classes or objects of its own each time. */
+	/** A program that can be run again, each time with new classes or objects. */
 	public interface Program {
-		/** Called before each run, on the platform thread that asks for it. */
+		/**
+		 * Returns the program for one run. Called before it, on the platform thread that runs it.
+		 */
 		Runnable fresh() throws Exception;
 	}
 
@@ -41,38 +44,40 @@ public final class Sim {
 		ClassLoader make() throws Exception;
 	}
 
-	/** How a run went. */
+	/** The result of a run. */
 	public static final class Outcome {
 		public final long seed;
-		/** Null: it went well. */
+		/** Null: the run did not fail. */
 		public final Throwable failure;
-		/** Of all decisions and jumps of the clock: equal ones took the same way. */
+		/**
+		 * A hash of all decisions and clock jumps. Runs with equal traces took the same schedule.
+		 */
 		public final long trace;
-		/** Slices and points. */
+		/** The number of slices and points. */
 		public final long steps;
-		/** On the simulated clock. */
+		/** The time on the simulated clock. */
 		public final long nanos;
-		/** Where there was a choice. */
+		/** The number of decisions: places where there was a choice. */
 		public final int decisions;
-		/** Where a thread made way that could have gone on. */
+		/** How often a thread made way that could have gone on. */
 		public final int preemptions;
-		/** Started in all. */
+		/** The number of threads that were started. */
 		public final int threads;
-		/** Points below untranslated code, where nobody could make way. */
+		/** Points below untranslated code, where the thread could not make way. */
 		public final long pinned;
-		/** Of PCT, 0: another strategy. */
+		/** The depth of PCT; 0: another strategy. */
 		public final int depth;
-		/** Decisions that PCT reckoned with. */
+		/** The number of decisions that PCT assumed. */
 		public final int length;
-		/** The way it took. */
+		/** The schedule of the run. */
 		public final Schedule schedule;
-		/** Each deviation of the schedule in words; of shrunk ones. */
+		/** Describes each turn of a shrunk schedule; otherwise empty. */
 		public final List<String> story;
-		/** No schedule with fewer preemptions fails in this way: all were tried. */
+		/** All schedules with fewer preemptions were tried, and none fails in this way. */
 		public final boolean shortest;
 		private final String strategy;
 		private final boolean exact;
-		/** Runs that it took to shrink it. */
+		/** The number of runs that shrinking took. */
 		private final int tried;
 
 		Outcome(Run r) {
@@ -124,8 +129,8 @@ public final class Sim {
 		}
 
 		/**
-		 * What {@link Sim#replay} needs, in any JVM: the seed; with PCT the length that it
-		 * reckoned with, 32/481; of a shrunk run the schedule, 32@0.3:2+2.1:0.
+		 * Returns what {@link Sim#replay} needs to repeat the run in any JVM: the seed; for PCT
+		 * also the length that it assumed, 32/481; for a shrunk run the schedule, 32@0.3:2+2.1:0.
 		 */
 		public String token() {
 			return exact ? seed + "@" + schedule : depth > 0 ? seed + "/" + length
@@ -139,21 +144,22 @@ public final class Sim {
 				+ strategy + ")";
 		}
 
-		/** Without the dump of a deadlock. */
+		/** Returns the message without the dump of a deadlock. */
 		private static String line(Throwable e) {
 			String s = e.toString();
 			int k = s.indexOf('\n');
 			return k < 0 ? s : s.substring(0, k);
 		}
 
-		/** How short the schedule is, and its turns, a line each. */
+		/** Returns how short the schedule is, and one line for each of its turns. */
 		public String told() {
 			StringBuilder b = new StringBuilder();
 			b.append(schedule.length()).append(schedule.length() == 1 ? " turn" : " turns")
-				.append(" off the plain way, ").append(preemptions)
+				.append(" off the default schedule, ").append(preemptions)
 				.append(preemptions == 1 ? " preemption" : " preemptions");
 			if (tried > 0)
-				b.append(shortest ? " (no schedule with fewer fails so: all were tried), "
+				b.append(shortest
+					? " (all schedules with fewer were tried: none fails in this way), "
 					: " (not all with fewer were tried), ").append(tried).append(" runs to shrink");
 			b.append('\n');
 			for (String s : story)
@@ -162,7 +168,7 @@ public final class Sim {
 		}
 	}
 
-	/** Everybody waits, and no timer is set. The message shows who waits where. */
+	/** All threads wait, and no timer is set. The message shows where each thread waits. */
 	public static final class DeadlockException extends RuntimeException {
 		private static final long serialVersionUID = 1;
 
@@ -171,7 +177,7 @@ public final class Sim {
 		}
 	}
 
-	/** It ran longer than it may. */
+	/** The run took more steps than it may. */
 	public static final class LimitException extends RuntimeException {
 		private static final long serialVersionUID = 1;
 
@@ -180,10 +186,7 @@ public final class Sim {
 		}
 	}
 
-	/**
-	 * It does not come back: a step took longer than it may, in real time. Its stack is that of
-	 * who was in it.
-	 */
+	/** A step took more real time than it may. The stack trace is that of the thread in it. */
 	public static final class StuckException extends RuntimeException {
 		private static final long serialVersionUID = 1;
 
@@ -205,8 +208,9 @@ public final class Sim {
 	}
 
 	/**
-	 * Rules for the translator (Translator.Options.rules): Random, Math.random, UUIDs and
-	 * the time of day follow the seed.
+	 * Returns rules for the translator (Translator.Options.rules). With them, Random,
+	 * Math.random, UUIDs and the time of day follow the seed, and sockets and files are those of
+	 * the simulation.
 	 */
 	public static String rules() {
 		StringBuilder b = new StringBuilder();
@@ -220,65 +224,65 @@ public final class Sim {
 		return b.toString();
 	}
 
-	/* --- what is asked of it --- */
+	/* --- settings --- */
 
-	/** Sockets and files are those of the simulation. */
+	/** True: sockets, or files, are those of the simulation. */
 	boolean network = true;
 	boolean files = true;
-	/** Makes the classes of a node's program; null: nodes run what they are given. */
+	/** Makes the classes of a node's program; null: nodes cannot start a main class by its name. */
 	Loader loader;
 	int preempt;
 	int hurry;
 	long maxSteps = 50_000_000;
 	long epoch = 946_684_800_000L;
 	long patience = 60;
-	/** Is told how far a run is that takes long; null: nobody. */
+	/** Receives the progress of a long run; null: it is not reported. */
 	Consumer<String> teller;
-	/** 0: uniform; -1: in turn. */
+	/** The depth of PCT; 0: uniform; -1: uniform and all depths in turn. */
 	private int depth = -1;
-	/** Most decisions that a run had. */
+	/** The largest number of decisions in a run so far. */
 	private int longest;
-	/** Which length a seed's PCT run had: so that it is the same again. */
+	/** The length that PCT assumed for each seed, so that the same seed gets the same run again. */
 	private final Map<Long, Integer> lengths = new HashMap<>();
 	private Coverage coverage = new Coverage();
 
 	public Sim() {}
 
-	/** Sockets are the system's, and files too: a seed does not govern them. */
+	/** Uses the system's sockets and files. A seed does not govern them. */
 	public Sim realWorld() {
 		network = false;
 		files = false;
 		return this;
 	}
 
-	/** Where nodes (see {@link Cluster}) take the classes of their main programs from. */
+	/** Sets where nodes (see {@link Cluster}) get the classes of their main programs from. */
 	public Sim loader(Loader l) {
 		loader = l;
 		return this;
 	}
 
-	/** One call in n of a translation with chaos suspends; 0: none. */
+	/** Suspends at one method entry in n, of a translation with chaos; 0: at none. */
 	public Sim preempt(int n) {
 		preempt = n;
 		return this;
 	}
 
-	/** One decision in n lets the clock jump although somebody could run; 0: none. */
+	/** Lets the clock jump at one decision in n although a thread could run; 0: at none. */
 	public Sim hurry(int n) {
 		hurry = n;
 		return this;
 	}
 
-	/** Each seed draws who goes on, all with the same probability. */
+	/** Each seed draws which thread goes on, all with the same probability. */
 	public Sim uniform() {
 		depth = 0;
 		return this;
 	}
 
 	/**
-	 * Each seed draws priorities and d - 1 places at which they change: with n threads and k
-	 * decisions a bug of depth d is met by a run with a probability of at least
-	 * 1 / (n k^(d-1)). Not told: seeds are uniform and PCT with depths 1 to 4 in turn.
+	 * Each seed draws priorities, and d - 1 places at which they change. With n threads and k
+	 * decisions a run finds a bug of depth d with a probability of at least 1 / (n k^(d-1)). By
+	 * default, seeds are uniform and PCT with depths 1 to 4 in turn.
 	 */
 	public Sim pct(int d) {
 		if (d < 1 || d > Coverage.DEPTHS)
@@ -287,28 +291,28 @@ public final class Sim {
 		return this;
 	}
 
-	/** Slices and points, at most; 50 million unless told. */
+	/** Sets the largest number of slices and points of a run; the default is 50 million. */
 	public Sim maxSteps(long n) {
 		maxSteps = n;
 		return this;
 	}
 
 	/**
-	 * Seconds of real time that one step may take, from one point or wait to the next, before
-	 * the run has failed; 0: any. A minute unless told.
+	 * Sets how many seconds of real time one step may take, from one point or wait to the next,
+	 * before the run fails; 0: no limit. The default is 60.
 	 */
 	public Sim patience(long seconds) {
 		patience = seconds;
 		return this;
 	}
 
-	/** c gets a line each ten seconds of a run; null: nobody does. */
+	/** Passes c a line of progress for each ten seconds of a run; null: nobody gets it. */
 	public Sim teller(Consumer<String> c) {
 		teller = c;
 		return this;
 	}
 
-	/** System.currentTimeMillis() at the start; the year 2000 unless told. */
+	/** Sets System.currentTimeMillis() at the start; the default is the year 2000. */
 	public Sim startsAt(long millis) {
 		epoch = millis;
 		return this;
@@ -316,13 +320,13 @@ public final class Sim {
 
 	static volatile Run current;
 
-	/** Chance that follows the seed; outside of a simulation, any. */
+	/** Returns random numbers that follow the seed; outside of a simulation, any. */
 	public static Random random() {
 		Run r = current;
 		return r == null ? new Random() : r.forProgram;
 	}
 
-	/** Neighbouring seeds of Random draw alike at first. */
+	/** Mixes a seed, because neighbouring seeds of Random begin with similar numbers. */
 	static long mixed(long seed) {
 		long s = (seed + 0x9e3779b97f4a7c15L) * 0xbf58476d1ce4e5b9L;
 		return s ^ s >>> 31;
@@ -331,21 +335,22 @@ public final class Sim {
 	/* --- runs --- */
 
 	/**
-	 * Runs a program under one seed: to the end of its threads that are no daemons. What
-	 * any thread throws and nobody catches is a failure. Call it from a platform thread.
+	 * Runs a program under one seed until its threads that are no daemons have ended. An
+	 * exception that no thread catches is a failure. Call it from a platform thread.
 	 */
 	public Outcome run(long seed, Runnable p) {
 		return go(seed, strategy(seed, lengths.getOrDefault(seed, reckoned())), p);
 	}
 
-	/** Decisions that the next run may have. */
+	/** Returns how many decisions PCT assumes for the next run. */
 	private int reckoned() {
 		return longest == 0 ? 64 : longest + longest / 4 + 1;
 	}
 
 	private Outcome go(long seed, Strategy s, Runnable p) {
 		if (Fiber.isFiber())
-			throw new IllegalStateException("a simulation within a pico thread");
+			throw new IllegalStateException("call this from a platform thread, not from a"
+				+ " pico thread");
 		synchronized (Sim.class) {
 			if (s.depth() > 0)
 				lengths.put(seed, s.length());
@@ -359,13 +364,13 @@ public final class Sim {
 	private Strategy strategy(long seed, int length) {
 		Random draw = new Random(mixed(seed));
 		int d = depth;
-		/* Every second one is uniform. */
+		/* Every second seed is uniform. */
 		if (d < 0)
 			d = (seed & 1) != 0 ? 0 : 1 + (int) Long.remainderUnsigned(seed / 2, 4);
 		return d == 0 ? new Strategy.Uniform(draw) : new Strategy.Pct(draw, d, length);
 	}
 
-	/** The run that a token names (see {@link Outcome#token}), once more. */
+	/** Repeats the run that a token names (see {@link Outcome#token}). */
 	public Outcome replay(String token, Runnable p) {
 		int at = token.indexOf('@');
 		if (at >= 0)
@@ -377,7 +382,10 @@ public final class Sim {
 		return go(seed, strategy(seed, length), p);
 	}
 
-	/** Tries n seeds from first on, on one object. The first that fails, or the last. */
+	/**
+	 * Tries n seeds from first on, with one program object. Returns the first run that fails, or
+	 * the last.
+	 */
 	public Outcome search(long first, int n, Runnable p) {
 		try {
 			return check(first, n, () -> p);
@@ -388,7 +396,10 @@ public final class Sim {
 		}
 	}
 
-	/** Tries n seeds from first on. The first that fails, or the last; n is at least 1. */
+	/**
+	 * Tries n seeds from first on; n is at least 1. Returns the first run that fails, or the
+	 * last.
+	 */
 	public Outcome check(long first, long n, Program p) throws Exception {
 		coverage = new Coverage();
 		Outcome o = null;
@@ -401,9 +412,9 @@ public final class Sim {
 	}
 
 	/**
-	 * Tries all schedules with at most `bound` preemptions, with the chance of one seed, but no
-	 * more than `most`. The one that fails, or null; then {@link #complete} says whether
-	 * these were all.
+	 * Tries all schedules with at most `bound` preemptions, with the random numbers of one seed,
+	 * in at most `most` runs. Returns the run that fails, or null. Then {@link #complete} says
+	 * whether all schedules were tried.
 	 */
 	public Outcome explore(long seed, int bound, int most, Program p) throws Exception {
 		coverage = new Coverage();
@@ -417,15 +428,15 @@ public final class Sim {
 
 	private boolean complete;
 
-	/** Has the last explore() made all runs that there are? */
+	/** True if the last explore() has tried all schedules. */
 	public boolean complete() {
 		return complete;
 	}
 
 	/**
-	 * The shortest schedule that fails as this run did, found by at most `most` runs, with its
-	 * story. The run itself, if it does not fail again, or was stuck. Runs that fail by their
-	 * number of steps are long: no new one begins after a minute of them.
+	 * Returns the shortest schedule that fails as this run did, with its story. It makes at most
+	 * `most` runs. Returns the run itself if it was stuck or does not fail again. Runs that fail
+	 * by their number of steps are long, so no new one begins after a minute.
 	 */
 	public Outcome shrink(Outcome failed, int most, Program p) throws Exception {
 		if (failed.failure instanceof StuckException)
@@ -435,7 +446,7 @@ public final class Sim {
 		}
 	}
 
-	/** Of the runs of this object, or of the last check() or explore(). */
+	/** Returns what the runs of this object, or of the last check() or explore(), have covered. */
 	public Coverage coverage() {
 		return coverage;
 	}

@@ -4,7 +4,7 @@ package org.ukthreads.pico.sim;
 import java.util.Date;
 import org.ukthreads.pico.Threads;
 
-/** `new Date()` in a simulated program. */
+/** Replaces `new Date()` in a simulated program. */
 public class SimDate extends Date {
 	private static final long serialVersionUID = 1;
 

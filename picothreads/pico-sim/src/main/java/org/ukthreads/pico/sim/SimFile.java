@@ -10,7 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 
-/** `new File(..)` in a simulated program: its node's disk. Names are Unix'. */
+/** Replaces `new File(..)` in a simulated program: a name on its node's disk, with Unix syntax. */
 public class SimFile extends File {
 	private static final long serialVersionUID = 1;
 

@@ -10,7 +10,9 @@ import java.nio.channels.FileLock;
 import java.nio.channels.ReadableByteChannel;
 import java.nio.channels.WritableByteChannel;
 
-/** A channel of a file on a simulated disk. It maps nothing; locks are always had. */
+/**
+ * A channel of a file on a simulated disk. It cannot map files, and every lock succeeds at once.
+ */
 final class SimFileChannel extends FileChannel {
 	private final OpenFiles.Handle handle;
 
@@ -132,7 +134,7 @@ final class SimFileChannel extends FileChannel {
 
 	@Override
 	public MappedByteBuffer map(MapMode mode, long at, long n) {
-		throw new UnsupportedOperationException("a mapped file in a simulation");
+		throw new UnsupportedOperationException("no mapped files in a simulation");
 	}
 
 	@Override

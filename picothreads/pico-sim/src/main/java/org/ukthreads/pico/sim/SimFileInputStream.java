@@ -7,7 +7,7 @@ import java.io.FileInputStream;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 
-/** `new FileInputStream(..)` in a simulated program. */
+/** Replaces `new FileInputStream(..)` in a simulated program. */
 public class SimFileInputStream extends FileInputStream {
 	final OpenFiles.Handle handle;
 	final FileDescriptor descriptor;
@@ -73,7 +73,7 @@ public class SimFileInputStream extends FileInputStream {
 		return Math.max(0, handle.inode.size - handle.at);
 	}
 
-	/* Since Java 9; else they read by the system's descriptor. */
+	/* These exist since Java 9. Without them, the JDK's would read from the system's descriptor. */
 
 	public byte[] readAllBytes() throws IOException {
 		return readNBytes(Integer.MAX_VALUE);

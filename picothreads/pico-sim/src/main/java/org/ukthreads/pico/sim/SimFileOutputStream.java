@@ -7,7 +7,7 @@ import java.io.FileNotFoundException;
 import java.io.FileOutputStream;
 import java.io.IOException;
 
-/** `new FileOutputStream(..)` in a simulated program. */
+/** Replaces `new FileOutputStream(..)` in a simulated program. */
 public class SimFileOutputStream extends FileOutputStream {
 	final OpenFiles.Handle handle;
 	final FileDescriptor descriptor;

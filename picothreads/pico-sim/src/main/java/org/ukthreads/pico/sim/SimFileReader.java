@@ -10,7 +10,7 @@ import java.io.InputStreamReader;
 import java.nio.CharBuffer;
 import java.nio.charset.Charset;
 
-/** `new FileReader(..)` in a simulated program. */
+/** Replaces `new FileReader(..)` in a simulated program. */
 public class SimFileReader extends FileReader {
 	private final InputStreamReader in;
 

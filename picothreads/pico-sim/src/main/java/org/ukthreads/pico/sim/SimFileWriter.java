@@ -8,7 +8,7 @@ import java.io.IOException;
 import java.io.OutputStreamWriter;
 import java.nio.charset.Charset;
 
-/** `new FileWriter(..)` in a simulated program. */
+/** Replaces `new FileWriter(..)` in a simulated program. */
 public class SimFileWriter extends FileWriter {
 	private final OutputStreamWriter out;
 

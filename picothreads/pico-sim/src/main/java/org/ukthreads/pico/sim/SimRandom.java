@@ -3,7 +3,7 @@ package org.ukthreads.pico.sim;
 
 import java.util.Random;
 
-/** `new Random()` in a simulated program: its seed is drawn by the simulation's. */
+/** Replaces `new Random()` in a simulated program: the simulation draws its seed. */
 public class SimRandom extends Random {
 	private static final long serialVersionUID = 1;
 

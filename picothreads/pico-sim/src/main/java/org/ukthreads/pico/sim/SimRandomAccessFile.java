@@ -8,8 +8,8 @@ import java.io.IOException;
 import java.io.RandomAccessFile;
 
 /**
- * `new RandomAccessFile(..)` in a simulated program. Below it is /dev/null, because there is no
- * constructor that opens nothing.
+ * Replaces `new RandomAccessFile(..)` in a simulated program. It opens /dev/null, because every
+ * constructor of the superclass opens a file.
  */
 public class SimRandomAccessFile extends RandomAccessFile {
 	final OpenFiles.Handle handle;
@@ -27,7 +27,7 @@ public class SimRandomAccessFile extends RandomAccessFile {
 			return;
 		}
 		if (!mode.matches("r|rw|rws|rwd"))
-			throw new IllegalArgumentException("mode " + mode);
+			throw new IllegalArgumentException("mode must be r, rw, rws or rwd: " + mode);
 		handle = OpenFiles.open(OpenFiles.path(f), !mode.equals("r"), false, false);
 		descriptor = OpenFiles.descriptor(handle);
 	}

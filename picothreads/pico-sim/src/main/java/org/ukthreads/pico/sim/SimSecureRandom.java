@@ -5,7 +5,7 @@ import java.security.SecureRandom;
 import java.security.SecureRandomSpi;
 import java.util.Random;
 
-/** `new SecureRandom()` in a simulated program: not secure at all, but the same again. */
+/** Replaces `new SecureRandom()` in a simulated program: not secure, but repeatable. */
 public class SimSecureRandom extends SecureRandom {
 	private static final long serialVersionUID = 1;
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.sim;
 
-/** Where a thread stands, for people: its name and the innermost line that is not ours. */
+/** Describes where a thread is, for people: its name, and the program's innermost line. */
 final class Story {
 	private Story() {}
 
-	/** running: it is the caller. */
+	/** running: the thread is the caller. */
 	static String of(Task t, boolean running) {
 		Thread th = t.fiber.asThread();
 		String at = running ? "" : t.fiber.isDone() ? " (ended)" : " (waits)";
@@ -13,7 +13,7 @@ final class Story {
 		return '"' + th.getName() + '"' + (e == null ? "" : " at " + e) + at;
 	}
 
-	/** The innermost that is the program's; null: none. */
+	/** Returns the innermost frame of the program; null: there is none. */
 	static StackTraceElement line(StackTraceElement[] stack) {
 		for (StackTraceElement e : stack)
 			if (!isOurs(e.getClassName()))

@@ -7,44 +7,44 @@ import java.util.List;
 import java.util.Random;
 
 /*
- * Who goes on, where more than one can. `current` stands at a point and could go on (null: it
- * waits, has ended, or has yielded); `ready` are the others, in the order of their ids;
- * `plain` is what the plain way does. The answer is one of them.
+ * Decides which thread goes on if more than one can. `current` is at a point and could go on
+ * (null: it waits, has ended, or has yielded). `ready` are the others, in the order of their ids.
+ * `plain` is what the default schedule picks. The answer is one of them.
  *
- *   Uniform   each with the same probability, at each decision
- *   Pct       the one with the highest priority; d - 1 times in the run the one that runs
- *             falls below all others. Burckhardt, Kothari, Musuvathi, Nagarakatte: "A
- *             randomized scheduler with probabilistic guarantees of finding bugs", ASPLOS
- *             2010: with n threads and k decisions a run meets a bug of depth d with a
- *             probability of at least 1 / (n k^(d-1)).
- *   Follow    a Schedule
- *   Prefix    choices by number, then the plain way: for Explorer
+ *   Uniform   each thread with the same probability, at each decision
+ *   Pct       the thread with the highest priority; d - 1 times in a run the running thread falls
+ *             below all others. Burckhardt, Kothari, Musuvathi, Nagarakatte: "A randomized
+ *             scheduler with probabilistic guarantees of finding bugs", ASPLOS 2010: with n threads
+ *             and k decisions a run finds a bug of depth d with a probability of at least
+ *             1 / (n k^(d-1)).
+ *   Follow    the one that a Schedule names
+ *   Prefix    choices by number, then the default schedule: for Explorer
  */
 abstract class Strategy {
 	abstract Task pick(Task current, List<Task> ready, Task plain, Task at);
 
-	/** A thread was started. */
+	/** Called when a thread is started. */
 	void started(Task t) {}
 
-	/** It spins, or has yielded: the others must come to their turn. */
+	/** Called when a thread spins or has yielded, so that the others get their turn. */
 	void demote(Task t) {}
 
-	/** The depth that the run's guarantee is for; 0: none. */
+	/** Returns the depth that the run's guarantee is for; 0: none. */
 	int depth() {
 		return 0;
 	}
 
-	/** Decisions that it reckons with. */
+	/** Returns how many decisions it assumes. */
 	int length() {
 		return 0;
 	}
 
-	/** Does it draw, so that the clock may be drawn, too? */
+	/** True if it draws, so that the jumps of the clock may be drawn, too. */
 	boolean isRandom() {
 		return false;
 	}
 
-	/** In the run's own words. */
+	/** Returns the name that the report of a run shows. */
 	abstract String name();
 
 	static final class Uniform extends Strategy {
@@ -76,11 +76,11 @@ abstract class Strategy {
 		private final Random draw;
 		private final int depth;
 		private final int length;
-		/** The decisions at which who runs falls, ascending. */
+		/** The decisions at which the running thread falls, ascending. */
 		private final int[] falls;
 		private int next;
 		private int decision;
-		/** Of those that were demoted, below all that have fallen. */
+		/** The lowest priority of demoted threads, which are below all that have fallen. */
 		private double low;
 
 		Pct(Random draw, int depth, int length) {
@@ -106,7 +106,7 @@ abstract class Strategy {
 		@Override
 		Task pick(Task current, List<Task> ready, Task plain, Task at) {
 			while (next < falls.length && falls[next] <= decision) {
-				/* The first to fall stays above the second. */
+				/* The first thread to fall stays above the second. */
 				if (at != null)
 					at.priority = 1 - (next + 1.0) / depth;
 				next++;
@@ -168,11 +168,14 @@ abstract class Strategy {
 		}
 	}
 
-	/** Notes at each decision how many ways there were, the plain one first. */
+	/** Notes at each decision how many choices there were; the default one is number 0. */
 	static final class Prefix extends Strategy {
-		/** Number of the way to take at each decision. */
+		/** The number of the choice to take at each decision. */
 		final List<Integer> choices;
-		/** Ways at each decision, and whether to leave the plain one is a preemption. */
+		/**
+		 * By decision: how many choices there were, and whether not to take number 0 is a
+		 * preemption.
+		 */
 		final List<Integer> ways = new ArrayList<>();
 		final List<Boolean> preempts = new ArrayList<>();
 

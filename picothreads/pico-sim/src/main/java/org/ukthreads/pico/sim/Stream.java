@@ -30,10 +30,11 @@ import java.util.Set;
  *   NEW --connect--> CONNECTING --the listener's answer--> OPEN --close, die--> DEAD
  *                         \--nobody listens, no answer in 127 s--> REFUSED
  *
- * What is written goes to `out`; one message at a time is under way to the peer (pump), all that
- * is there by then, and after it, if so, the end of the stream. A message that does not get
- * through is sent again after 200 ms, 400 ms, .. 60 s; after 15 minutes the connection is dead, as
- * with TCP. The peer's window is WINDOW bytes: who writes more waits.
+ * Written bytes go to `out`. One message at a time is under way to the peer (pump). It carries
+ * all bytes that are in `out` when it is sent, and then the end of the stream, if that was
+ * reached. A message that does not get through is sent again after 200 ms, 400 ms, .. 60 s. After
+ * 15 minutes the connection is dead, as with TCP. The peer's window is WINDOW bytes; a writer
+ * waits if it is full.
  */
 final class Stream extends SocketChannel implements VirtualSelector.Ready {
 	private static final int NEW = 0, CONNECTING = 1, OPEN = 2, REFUSED = 3, DEAD = 4;
@@ -49,9 +50,9 @@ final class Stream extends SocketChannel implements VirtualSelector.Ready {
 	private boolean finished;
 	private InetSocketAddress local;
 	private InetSocketAddress remote;
-	/** Port of ours that is to be given back; 0: none. */
+	/** The port that this end has taken, to be released; 0: none. */
 	private int taken;
-	/** The other end; null: unknown yet, or gone. */
+	/** The other end; null: not known yet. */
 	private Stream peer;
 	private Node far;
 	private final ByteArrayOutputStream out = new ByteArrayOutputStream();
@@ -64,7 +65,7 @@ final class Stream extends SocketChannel implements VirtualSelector.Ready {
 	private boolean inEnd;
 	private boolean inShut;
 	private boolean outShut;
-	/** Why nothing works any more; null: it does. */
+	/** Why the connection no longer works; null: it works. */
 	private String broken;
 	private final Map<SocketOption<?>, Object> options = new HashMap<>();
 
@@ -76,7 +77,7 @@ final class Stream extends SocketChannel implements VirtualSelector.Ready {
 		node.channels.add(this);
 	}
 
-	/** The listener's end of a connection. */
+	/** Makes the listener's end of a connection. */
 	private Stream(Provider p, Node node, Stream client, int port) {
 		this(p, node);
 		peer = client;
@@ -111,7 +112,7 @@ final class Stream extends SocketChannel implements VirtualSelector.Ready {
 		return false;
 	}
 
-	/** Asks, again and again. */
+	/** Asks for the connection, again and again until there is an answer. */
 	private void knock(long pause, long waited) {
 		if (state != CONNECTING)
 			return;
@@ -126,7 +127,7 @@ final class Stream extends SocketChannel implements VirtualSelector.Ready {
 		net.after(pause, () -> knock(Math.min(2 * pause, LAST), waited + pause));
 	}
 
-	/** At the other node. */
+	/** Arrives at the other node. */
 	private void arrive() {
 		if (state != CONNECTING)
 			return;
@@ -181,7 +182,7 @@ final class Stream extends SocketChannel implements VirtualSelector.Ready {
 
 	/* --- bytes --- */
 
-	/** Sends what there is, if nothing is under way. */
+	/** Sends all bytes of `out`, if no message is under way. */
 	private void pump() {
 		if (underWay || state == CONNECTING || broken != null
 				|| out.size() == 0 && (!outEnd || outEndSent))
@@ -208,12 +209,12 @@ final class Stream extends SocketChannel implements VirtualSelector.Ready {
 		net.after(net.delay(node, far), () -> deliver(b, end));
 	}
 
-	/** At the peer's node. */
+	/** Arrives at the peer's node. */
 	private void deliver(byte[] b, boolean end) {
 		underWay = false;
 		inFlight = 0;
 		if (far.up && (peer == null || peer.life != far.life || peer.state == DEAD)) {
-			/* Nobody knows this connection: it says so, if that gets through. */
+			/* The peer's node does not know this connection, and answers with a reset. */
 			if (b.length > 0 && net.passes(far, node))
 				net.after(net.delay(far, node), () -> fail("Connection reset"));
 			return;
@@ -371,7 +372,7 @@ final class Stream extends SocketChannel implements VirtualSelector.Ready {
 		taken = 0;
 	}
 
-	/** Its node stops; told: the kernel says so to the peer. */
+	/** Called when its node stops. told: the kernel sends the peer a reset. */
 	void die(boolean told) {
 		release();
 		if (told && state == OPEN && peer != null && net.passes(node, far)) {
@@ -385,7 +386,7 @@ final class Stream extends SocketChannel implements VirtualSelector.Ready {
 	@Override
 	protected void implConfigureBlocking(boolean block) {}
 
-	/* --- what it is --- */
+	/* --- properties --- */
 
 	@Override
 	public SocketChannel bind(SocketAddress to) throws IOException {

@@ -3,23 +3,26 @@ package org.ukthreads.pico.sim;
 
 import org.ukthreads.pico.Fiber;
 
-/** One thread of a simulated program; the carrier's thread alone touches it. */
+/** One thread of a simulated program. Only the carrier's thread uses it. */
 final class Task {
-	/** Nobody: the clock moves on. */
+	/** In place of a thread: the clock moves on. */
 	static final Task CLOCK = new Task(null, Schedule.CLOCK, null);
 
 	final Fiber fiber;
-	/** In the order in which threads were started, from 0: the same in each run. */
+	/** The order in which threads were started, from 0: the same in each run. */
 	final int id;
-	/** Where it runs. */
+	/** The node on which it runs. */
 	final Node node;
-	/** Its node has stopped: it never runs again. */
+	/** Its node has stopped, so it never runs again. */
 	boolean dead;
-	/** Decisions made where it stood. With id it names a place in a schedule. */
+	/**
+	 * Decisions that were made while it was the last to run. With the id this names a place in a
+	 * schedule.
+	 */
 	int steps;
-	/** Of PCT: who has the highest goes on. */
+	/** For PCT: the ready thread with the highest priority goes on. */
 	double priority;
-	/** How often it has asked for the time, at that time. */
+	/** How often it has asked for the time at the moment askedAt. */
 	int asked;
 	long askedAt;
 

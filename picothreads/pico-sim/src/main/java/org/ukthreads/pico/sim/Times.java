@@ -20,7 +20,7 @@ import java.util.Locale;
 import java.util.TimeZone;
 import org.ukthreads.pico.Threads;
 
-/** What calls for the time of day become in a simulated program. */
+/** Replaces the calls for the time of day in a simulated program. */
 public final class Times {
 	private Times() {}
 
@@ -175,7 +175,7 @@ public final class Times {
 		return new Simulated(z);
 	}
 
-	/** Java 9. */
+	/** Since Java 9. */
 	public static Clock tickMillis(ZoneId z) {
 		return Clock.tick(new Simulated(z), Duration.ofMillis(1));
 	}

@@ -15,11 +15,11 @@ import org.ukthreads.pico.Fiber;
 import org.ukthreads.pico.Transport;
 
 /**
- * A selector over channels in memory: they are asked what they are ready for, in the order of
- * their registration, so a run is the same again. It never blocks; who waits for it parks.
+ * A selector over channels in memory. It asks them what they are ready for in the order of their
+ * registration, so a run can be repeated. It never blocks; a thread that waits for it parks.
  */
 final class VirtualSelector extends AbstractSelector implements Transport.Parkable {
-	/** A channel that can say what could be done now. */
+	/** A channel that can tell which operations are ready now. */
 	interface Ready {
 		int readyOps();
 	}
@@ -104,7 +104,7 @@ final class VirtualSelector extends AbstractSelector implements Transport.Parkab
 		return k;
 	}
 
-	/** What is asked for, or what is there, is another thing: whoever waits looks. */
+	/** Wakes the thread that waits, because an interest set or a channel has changed. */
 	void changed() {
 		Fiber f = waiter;
 		if (f != null)
@@ -153,7 +153,7 @@ final class VirtualSelector extends AbstractSelector implements Transport.Parkab
 		return n;
 	}
 
-	/** Never waits: Selects does. */
+	/** Does not wait, because Selects does. */
 	@Override
 	public int select(long timeout) {
 		return selectNow();

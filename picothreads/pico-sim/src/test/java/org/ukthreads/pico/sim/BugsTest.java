@@ -18,8 +18,8 @@ import org.ukthreads.pico.translate.PicoLoader;
 import org.ukthreads.pico.translate.rewrite.SchedulingPoints.Level;
 
 /**
- * The classical bugs are found, replayed, and shrunk, by each way of searching, within the
- * thousand runs that Fray's own example is given; and the mended programs are found well.
+ * Each way of searching finds, replays and shrinks the classical bugs within 1,000 runs, the
+ * number that Fray gives its own example. The mended programs do not fail.
  */
 final class BugsTest {
 	private static final int BUDGET = 1_000;
@@ -41,7 +41,7 @@ final class BugsTest {
 		return () -> (Runnable) c.newInstance(mended);
 	}
 
-	/** How many orderings a bug needs, where these are not two. */
+	/** How many orderings a bug needs, if these are not two. */
 	private static final Map<String, Integer> DEPTHS = Map.of("Philosophers", 4, "Dekker", 3);
 
 	private static void found(String name, Level level) throws Exception {
@@ -86,7 +86,7 @@ final class BugsTest {
 		found(name, Level.SYNC);
 	}
 
-	/** As many runs and turns again as all of the others. */
+	/** Takes as many runs and turns as all the others together. */
 	@ParameterizedTest
 	@Tag("long")
 	@ValueSource(strings = {"Philosophers", "WrongWaiter", "Token"})
@@ -100,7 +100,7 @@ final class BugsTest {
 	void data_races_are_found_with_points_at_fields(String name) throws Exception {
 		Sim s = new Sim();
 		Sim.Outcome o = s.check(1, 50, program(name, Level.SYNC, false));
-		assertTrue(o.ok(), "found without: the test of the level shows nothing");
+		assertTrue(o.ok(), "found without points at fields: the test shows nothing");
 		found(name, Level.FIELDS);
 	}
 
@@ -132,14 +132,14 @@ final class BugsTest {
 	void all_schedules_with_few_preemptions_can_be_tried() throws Exception {
 		Sim s = new Sim();
 		assertNull(s.explore(1, 0, 1_000, program("TwoLocks", Level.SYNC, false)));
-		assertTrue(s.complete(), "without a preemption nobody meets");
+		assertTrue(s.complete(), "not all schedules without preemptions were tried");
 		Sim.Outcome o = s.explore(1, 1, 1_000, program("TwoLocks", Level.SYNC, false));
 		assertNotNull(o);
 		assertEquals(1, o.preemptions);
 		assertTrue(o.failure instanceof Sim.DeadlockException, o.toString());
 		assertNull(s.explore(1, 2, 20_000, program("TwoLocks", Level.SYNC, true)));
 		assertTrue(s.complete(), () -> s.coverage().toString());
-		assertEquals(s.coverage().runs(), s.coverage().distinct(), "one was tried twice");
+		assertEquals(s.coverage().runs(), s.coverage().distinct(), "a schedule was tried twice");
 	}
 
 	@Test
@@ -150,7 +150,7 @@ final class BugsTest {
 		assertEquals(200, c.runs());
 		assertEquals(3, c.threads());
 		assertTrue(c.distinct() > 10 && c.distinct() <= 200, c.toString());
-		/* At least 1 / (n k) a run, of which one or the other may be longer than reckoned. */
+		/* Each run finds it with at least 1 / (n k). A few runs may be longer than PCT assumed. */
 		double p = 1 / (3.0 * (c.decisions() + c.decisions() / 4 + 1));
 		assertTrue(c.met(2) > 1 - Math.pow(1 - p, 190) && c.met(2) < 1, c.toString());
 		assertEquals(0, c.met(3));

@@ -15,7 +15,7 @@ import org.ukthreads.fixtures.sim.Nodes;
 import org.ukthreads.pico.translate.PicoLoader;
 import org.ukthreads.pico.translate.rewrite.SchedulingPoints.Level;
 
-/** Nodes, their network and their disks, in one seed. */
+/** Nodes, their network and their disks, under one seed. */
 final class ClusterTest {
 	private static PicoLoader loader;
 

@@ -26,7 +26,7 @@ final class Programs {
 		return Paths.get(c.getProtectionDomain().getCodeSource().getLocation().toURI());
 	}
 
-	/** What of the tests has this in its name, and the jars of these classes. */
+	/** Loads the test classes whose names contain `name`, and the jars of the given classes. */
 	static PicoLoader load(Class<?> of, SchedulingPoints.Level points, boolean chaos,
 			String name, List<Class<?>> jars) throws Exception {
 		Translator.Options o = new Translator.Options();

@@ -16,12 +16,15 @@ import org.ukthreads.pico.translate.PicoLoader;
 import org.ukthreads.pico.translate.rewrite.SchedulingPoints.Level;
 import org.ukthreads.published.Jacontebe;
 
-/** Bugs that people met in libraries are found in their jars, within Fray's thousand runs. */
+/** Finds bugs that people met in libraries, in the jars of these libraries, within 1,000 runs. */
 @Tag("long")
 final class PublishedTest {
 	private static final int BUDGET = 1_000;
 
-	/** Its classes are new for each run, as for `pico sim`: libraries keep things in statics. */
+	/**
+	 * Makes new classes for each run, as `pico sim` does, because libraries keep state in static
+	 * fields.
+	 */
 	private static Sim.Program program(PicoLoader l, Class<?> of, boolean careful) {
 		return () -> (Runnable) l.again().loadClass(of.getName()).getConstructor(boolean.class)
 			.newInstance(careful);

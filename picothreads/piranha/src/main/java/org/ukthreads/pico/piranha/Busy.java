@@ -8,9 +8,9 @@ import java.time.format.DateTimeFormatter;
 import org.ukthreads.pico.piranha.http.HttpResponse;
 
 /**
- * What to do about 429 and 503: how long the server wants to be left alone (Retry-After, in
- * seconds or as a date; where it says nothing, a second, and twice as long each time), and
- * when to give up. Values; any thread.
+ * Decides what to do about 429 and 503: how long to leave the server alone, and when to give up.
+ * The time is that of Retry-After, in seconds or as a date; without it a second, and twice as
+ * long each time. Immutable.
  */
 final class Busy {
 	private static final long FIRST_MILLIS = 1_000;
@@ -18,7 +18,10 @@ final class Busy {
 	private final int times;
 	private final long longestMillis;
 
-	/** So many further attempts; a longer wait than that is not waited. */
+	/**
+	 * times: the most further attempts. If the server asks for more than longestMillis, none
+	 * follows.
+	 */
 	Busy(int times, long longestMillis) {
 		this.times = times;
 		this.longestMillis = longestMillis;
@@ -28,7 +31,7 @@ final class Busy {
 		return response.status() == 429 || response.status() == 503;
 	}
 
-	/** Milliseconds until the next attempt, at least 0; negative: there will be none. */
+	/** Returns the milliseconds until the next attempt; negative: there will be none. */
 	long pause(HttpResponse response, int attempt) {
 		long millis = asked(response.header("retry-after"), Instant.now());
 		if (millis < 0) {
@@ -37,7 +40,10 @@ final class Busy {
 		return attempt >= times || millis > longestMillis ? -1 : millis;
 	}
 
-	/** Of a Retry-After header; negative: there is none, or it cannot be read. */
+	/**
+	 * Returns the milliseconds that a Retry-After header asks for; negative: none, or not
+	 * readable.
+	 */
 	static long asked(String header, Instant now) {
 		if (header.matches("[0-9]{1,9}")) {
 			return Long.parseLong(header) * 1000;

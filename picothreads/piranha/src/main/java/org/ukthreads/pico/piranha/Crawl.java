@@ -2,13 +2,13 @@
 /*
  * One crawl: what its threads share, and the loop that gives each URL its thread.
  *
- * Runs on the caller's thread. It takes URLs from the frontier as fast as there are thread slots;
- * politeness is not its business (see HostGate). A failure of the archive or the frontier ends
- * the crawl, since going on would lose what was promised; anything that a page or a server does
- * is an outcome of that page.
+ * The loop runs on the caller's thread. It takes URLs from the frontier as fast as there are
+ * thread slots; politeness is the matter of HostGate. A failure of the archive or of the frontier
+ * ends the crawl, because to continue would lose what was promised. Whatever a page or a server
+ * does is an outcome of that page.
  *
- * Lock order: this, alone. The frontier, gates and robots have locks of their own, and no code
- * here holds one lock while it takes another or blocks on the network.
+ * Lock order: this lock is taken alone. The frontier, the gates and the robots rules have their
+ * own locks. No code here holds one lock while it takes another or blocks on the network.
  */
 package org.ukthreads.pico.piranha;
 
@@ -46,11 +46,11 @@ final class Crawl implements Closeable {
 	private final Optional<WarcWriter> warc;
 	private final CrawlLog log;
 	private final Tally tally = new Tally();
-	private int running;                        /* guarded by this: visits not ended */
+	private int running;                        /* visits that have not ended; guarded by this */
 	private Optional<Throwable> failure = Optional.empty();     /* guarded by this */
-	private volatile boolean stopping;          /* any thread sets it */
+	private volatile boolean stopping;          /* any thread writes */
 
-	/** Seeds are normal URLs. */
+	/** Seeds are normal URLs (see Urls.normal). */
 	Crawl(Options options, List<String> seeds, Frontier frontier, Threads threads)
 			throws IOException {
 		this.options = options;
@@ -71,7 +71,7 @@ final class Crawl implements Closeable {
 		this.log = options.log.isPresent() ? CrawlLog.open(options.log.get()) : CrawlLog.none();
 	}
 
-	/** Crawls to the end, a limit, or stop(). */
+	/** Crawls until no URL is left, a limit is reached, or stop() is called. */
 	void run() throws IOException, InterruptedException {
 		List<Link> first = new ArrayList<>();
 		for (String seed : seeds) {
@@ -97,7 +97,7 @@ final class Crawl implements Closeable {
 		}
 	}
 
-	/** Ends the crawl early: running fetches finish, everything else stays in the frontier. */
+	/** Ends the crawl early. Fetches under way finish; all other URLs stay in the frontier. */
 	void stop() {
 		stopping = true;
 		frontier.stop();
@@ -161,7 +161,7 @@ final class Crawl implements Closeable {
 		frontier.abandon(link);
 	}
 
-	/** The archive, the log or the frontier has failed. */
+	/** Ends the crawl, because the archive, the log or the frontier has failed. */
 	void fail(Link link, Throwable cause) {
 		synchronized (this) {
 			if (!failure.isPresent()) {

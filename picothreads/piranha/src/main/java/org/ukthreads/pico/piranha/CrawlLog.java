@@ -13,7 +13,10 @@ import java.time.Instant;
 
 import org.ukthreads.pico.piranha.frontier.Link;
 
-/** A line per URL: time, outcome, status, bytes, depth, milliseconds, URL, note; tab-separated. */
+/**
+ * Writes a line per URL, separated by tabs: time, outcome, status, bytes, depth, milliseconds,
+ * URL, note.
+ */
 final class CrawlLog implements Closeable {
 	private final Writer out;
 
@@ -25,7 +28,7 @@ final class CrawlLog implements Closeable {
 		return new CrawlLog(new Writer() {
 			@Override
 			public void write(char[] text, int from, int length) {
-				// Nobody asked for it.
+				// No log was asked for.
 			}
 
 			@Override
@@ -40,7 +43,7 @@ final class CrawlLog implements Closeable {
 		});
 	}
 
-	/** Appends, so that a resumed crawl has one log. */
+	/** Opens a log to append to, so that a resumed crawl has one log. */
 	static CrawlLog open(File file) throws IOException {
 		return new CrawlLog(new BufferedWriter(new OutputStreamWriter(
 				new FileOutputStream(file, true), StandardCharsets.UTF_8)));

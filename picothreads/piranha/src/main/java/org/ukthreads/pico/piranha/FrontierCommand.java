@@ -19,11 +19,11 @@ final class FrontierCommand {
 	private String host = "127.0.0.1";
 
 	@Option(names = "--port", paramLabel = "PORT",
-			description = "(default: ${DEFAULT-VALUE}; 0 = any that is free)")
+			description = "The port to listen on (default: ${DEFAULT-VALUE}; 0: any free port).")
 	private int port = 7071;
 
 	@Option(names = "--state", paramLabel = "DIR", description =
-			"Keep the frontier in DIR and go on with what is there; without it, in memory.")
+			"Keep the frontier in DIR, and continue with what is there (default: in memory).")
 	private Optional<File> state = Optional.empty();
 
 	int serve() throws InterruptedException {

@@ -5,7 +5,10 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 
-/** The gate of each origin. Where nothing else is said, this machine is spared no haste. */
+/**
+ * The gate of each origin. Unless --delay or --per-host is given, this machine gets 64 requests
+ * at once and no delay.
+ */
 final class Gates {
 	private final Map<String, HostGate> gates = new HashMap<>();
 	private static final int DELAY_MILLIS = 1000;
@@ -25,7 +28,7 @@ final class Gates {
 				delayMillis.orElse(own ? 0 : DELAY_MILLIS));
 	}
 
-	/** An origin of this machine, by its spelling: nobody is asked. */
+	/** True if the origin is this machine, by its spelling: no name is looked up. */
 	static boolean local(String origin) {
 		return origin.matches("https?://(localhost|127\\.[0-9.]+|\\[::1])(:[0-9]+)?");
 	}
@@ -34,7 +37,7 @@ final class Gates {
 		return gates.size();
 	}
 
-	/** Some host is asked less often than it could be. */
+	/** True if some host is asked less often than it could be. */
 	synchronized boolean polite() {
 		for (HostGate gate : gates.values()) {
 			if (gate.delays()) {
@@ -46,12 +49,15 @@ final class Gates {
 
 	private boolean opened;
 
-	/** open() was called. */
+	/** True if open() was called. */
 	synchronized boolean opened() {
 		return opened;
 	}
 
-	/** The crawl stops: who waits is let through at once, to find that out. */
+	/**
+	 * Lets all waiting threads through at once, because the crawl stops, and they are to find
+	 * that out.
+	 */
 	synchronized void open() {
 		opened = true;
 		for (HostGate gate : gates.values()) {

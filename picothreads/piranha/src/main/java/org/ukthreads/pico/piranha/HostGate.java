@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Politeness towards one origin: so many requests at once, and time between them. One at a time,
- * the time runs from the end of a request, so that the server sees no two closer, however slow
- * the network or this machine; several at a time, it is between their starts.
+ * Politeness towards one origin: so many requests at once, and a delay between them. With one
+ * request at a time, the delay begins at the end of a request. So the server never sees two
+ * requests closer together, however slow the network or this machine is. With several at a time,
+ * the delay is between their starts.
  *
- * enter() blocks the URL's own thread, which is the point of having one: a host with 10,000 URLs
- * has 10,000 threads parked here. They wait in order, each on an object of its own, so a turn
+ * enter() blocks the URL's own thread, which is the reason for having one: a host with 10,000
+ * URLs has 10,000 threads parked here. They wait in order, each on its own object, so a turn
  * wakes one thread and not all.
  *
  * Invariant: active <= parallel, and with parallel = 1 a request starts no earlier than `delay`
- * after the one before it ended. Who meets 429 or 503 makes the whole host quiet (busy), those
- * that have their turn already, too, and slower until it has answered ten times.
+ * after the end of the one before. A thread that gets 429 or 503 makes the whole host quiet
+ * (busy). This holds for the threads that have their turn already, too. The host is then asked
+ * more slowly, until it has answered ten times.
  */
 package org.ukthreads.pico.piranha;
 
@@ -44,19 +46,19 @@ final class HostGate {
 	private final ArrayDeque<Turn> waiting = new ArrayDeque<>();
 	private long delayNanos;
 	private int active;
-	private long next = System.nanoTime();      /* no request starts before */
-	private boolean used;       /* there has been a request */
-	private long quiet = next;  /* whoever has its turn already waits for this, too */
-	private long slowed;        /* nanoseconds between requests, because it was busy */
-	private int good;           /* answers since then */
-	private boolean open;       /* for good: nobody waits for the time any more */
+	private long next = System.nanoTime();      /* no request starts before this */
+	private boolean used;       /* there was a request */
+	private long quiet = next;  /* threads that have their turn wait until this, too */
+	private long slowed;        /* nanoseconds between requests, because the server was busy */
+	private int good;           /* answers since it was busy */
+	private boolean open;       /* from now on no thread waits for its time */
 
 	HostGate(int parallel, long delayMillis) {
 		this.parallel = parallel;
 		this.delayNanos = TimeUnit.MILLISECONDS.toNanos(delayMillis);
 	}
 
-	/** robots.txt asks for more time between requests: from the request for it on. */
+	/** robots.txt asks for a longer delay. It holds from the request for robots.txt on. */
 	synchronized void atLeast(long delayMillis) {
 		long nanos = TimeUnit.MILLISECONDS.toNanos(delayMillis);
 		if (nanos > delayNanos) {
@@ -66,8 +68,8 @@ final class HostGate {
 	}
 
 	/**
-	 * The server is too busy: nobody asks for so long, and from then on with twice the time in
-	 * between, until it has answered a while.
+	 * The server is too busy. It is left alone for that time, and then asked with twice the
+	 * delay, until it has answered for a while.
 	 */
 	synchronized void busy(long pauseMillis) {
 		long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(pauseMillis);
@@ -79,7 +81,7 @@ final class HostGate {
 		good = 0;
 	}
 
-	/** It has answered. */
+	/** The server has answered. */
 	synchronized void fine() {
 		if (slowed > 0 && ++good >= GOOD) {
 			good = 0;
@@ -114,8 +116,10 @@ final class HostGate {
 	}
 
 	/**
-	 * Those that have their turn wait here: no more than may be active. A time before the host
-	 * became quiet is none any more, or all of them would start at the end of that.
+	 * Waits until this thread's request may start. Only threads that have their turn wait here,
+	 * so not more than may be active. If the host has become quiet, a start before the end of the
+	 * quiet time is void and the thread claims a new one; otherwise all of them would start
+	 * together at that end.
 	 */
 	private synchronized void awaitTime(long granted) throws InterruptedException {
 		long start = granted;

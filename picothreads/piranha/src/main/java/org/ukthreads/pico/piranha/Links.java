@@ -18,7 +18,7 @@ import org.jsoup.nodes.Element;
 
 import org.ukthreads.pico.piranha.http.HttpResponse;
 
-/** The links of an HTML page, absolute and normal, without repetition. */
+/** Finds the links of an HTML page, as absolute normal URLs, each once. */
 final class Links {
 	private final Urls urls;
 
@@ -31,17 +31,17 @@ final class Links {
 				|| mediaType.equals("application/xhtml+xml");
 	}
 
-	/** Links that the page asks robots not to follow are left out. */
+	/** Returns the links, without those that the page asks robots not to follow. */
 	List<String> of(String base, HttpResponse response) throws IOException {
 		String charset = response.charset();
 		if (!charset.isEmpty() && !supported(charset)) {
 			charset = "";
 		}
-		// The bytes are all here: the parser never waits for the network.
+		// All bytes have arrived, so the parser never waits for the network.
 		Document page = parse(response.body(), charset, base);
 		String origin = origin(page.baseUri());
 		Set<String> found = new LinkedHashSet<>();
-		// By hand: to parse a selector costs more than to walk a page.
+		// Without a selector, because parsing one costs more than walking a page.
 		for (Element element : page.getAllElements()) {
 			switch (element.normalName()) {
 				case "meta":
@@ -67,7 +67,7 @@ final class Links {
 		return new ArrayList<>(found);
 	}
 
-	/** A string parses faster than a stream, which is read in pieces. */
+	/** A string parses faster than a stream, which the parser reads in pieces. */
 	private static Document parse(byte[] body, String charset, String base) throws IOException {
 		if (charset.equalsIgnoreCase("utf-8") && !(body.length > 2 && body[0] == (byte) 0xef)) {
 			return Jsoup.parse(new String(body, StandardCharsets.UTF_8), base);
@@ -76,14 +76,14 @@ final class Links {
 				base);
 	}
 
-	/** Scheme and authority where they are plain, or "". */
+	/** Returns scheme and authority, if they need no normalisation, otherwise "". */
 	private static String origin(String base) {
 		int path = base.indexOf('/', 8);
 		String origin = path < 0 ? base : base.substring(0, path);
 		return Urls.alreadyNormal(origin + "/") ? origin : "";
 	}
 
-	/** As absUrl, which takes bases and links apart for each link: plain links need not that. */
+	/** Does what absUrl does, but does not parse the base and the link if both are plain. */
 	private static String absolute(Element element, String attribute, String origin) {
 		String link = element.attr(attribute);
 		if (Urls.alreadyNormal(link)) {
@@ -95,7 +95,7 @@ final class Links {
 		return element.absUrl(attribute);
 	}
 
-	/** Neither indexed nor followed. */
+	/** "none" means: neither index the page nor follow its links. */
 	private static boolean none(String words) {
 		return Arrays.asList(words.toLowerCase(Locale.ROOT).split("[\\s,]+")).contains("none");
 	}

@@ -17,7 +17,7 @@ import org.ukthreads.pico.piranha.http.Proxy;
 /** The settings of a crawl: the command line's options, and their defaults. */
 final class Options {
 	@Option(names = {"-d", "--depth"}, paramLabel = "N", description =
-			"Follow links so many clicks from the seeds (default: no limit).")
+			"Follow links up to N clicks away from the seeds (default: no limit).")
 	int depth = Integer.MAX_VALUE;
 
 	@Option(names = {"-s", "--scope"}, paramLabel = "KIND", description =
@@ -34,7 +34,7 @@ final class Options {
 	List<Pattern> exclude = new ArrayList<>();
 
 	@Option(names = {"-n", "--max-pages"}, paramLabel = "N", description =
-			"Stop after so many URLs (default: no limit).")
+			"Stop after N URLs (default: no limit).")
 	long maxPages = Long.MAX_VALUE;
 
 	@Option(names = "--max-time", paramLabel = "TIME", converter = Millis.class, description =
@@ -42,33 +42,35 @@ final class Options {
 	int maxTimeMillis;
 
 	@Option(names = {"-t", "--threads"}, paramLabel = "KIND", description =
-			"What a URL's thread is: pico, virtual, platform, or pool:N for N platform threads"
-			+ " that take turns (default: the first of pico, virtual, platform that works).")
+			"The kind of thread for each URL: pico, virtual, platform, or pool:N for N platform"
+			+ " threads that share the URLs (default: the first of pico, virtual, platform that"
+			+ " works).")
 	String threads = "auto";
 
 	@Option(names = "--max-threads", paramLabel = "N", description =
-			"URLs under way at once, those that wait their turn included (default: 100000;"
-			+ " 2000 for platform threads).")
+			"The most URLs under way at once, including those that wait for their turn (default:"
+			+ " 100000; 2000 for platform threads).")
 	int maxThreads;
 
 	@Option(names = "--max-connections", paramLabel = "N", description =
-			"Connections in use at once (default: 4000, or one for 256 KB of heap).")
+			"The most connections in use at once (default: one for each 256 KB of heap, but 16 to"
+			+ " 4000).")
 	int maxConnections = (int) Math.max(16, Math.min(4000,
 			Runtime.getRuntime().maxMemory() >> 18));
 
 	@Option(names = "--delay", paramLabel = "TIME", converter = Millis.class, description =
-			"Time between requests to one host, such as 500ms or 2s (default: 1s): after each,"
-			+ " or with --per-host between their starts. A longer crawl delay in robots.txt"
-			+ " wins.")
+			"Time between requests to one host, such as 500ms or 2s (default: 1s): after each"
+			+ " request, or with --per-host above 1 between their starts. A longer crawl delay in"
+			+ " robots.txt takes precedence.")
 	Optional<Integer> delayMillis = Optional.empty();
 
 	@Option(names = "--per-host", paramLabel = "N", description =
-			"Requests to one host at once (default: 1). This machine (localhost, 127.*) gets"
-			+ " 64 and no delay, unless one of the two is given.")
+			"The most requests to one host at once (default: 1). This machine (localhost, 127.*)"
+			+ " gets 64 and no delay, unless --delay or --per-host is given.")
 	Optional<Integer> perHost = Optional.empty();
 
 	@Option(names = "--no-robots", negatable = false, description =
-			"Do not read robots.txt: for your own hosts only.")
+			"Do not read robots.txt. Use this only for your own hosts.")
 	boolean noRobots;
 
 	boolean robots = true;
@@ -78,16 +80,16 @@ final class Options {
 	boolean sitemap;
 
 	@Option(names = "--agent", paramLabel = "TEXT", description =
-			"The User-Agent; robots.txt is matched with its first word (default:"
+			"The User-Agent; its first word is matched with robots.txt (default:"
 			+ " ${DEFAULT-VALUE}).")
 	String agent = "Piranha/0.1";
 
 	@Option(names = "--connect-timeout", paramLabel = "TIME", converter = Millis.class,
-			description = "(default: 10s)")
+			description = "The longest time for a connect (default: 10s).")
 	int connectMillis = 10_000;
 
 	@Option(names = "--read-timeout", paramLabel = "TIME", converter = Millis.class,
-			description = "The longest silence of a server (default: 20s).")
+			description = "The longest wait for bytes from a server (default: 20s).")
 	int readMillis = 20_000;
 
 	@Option(names = "--total-timeout", paramLabel = "TIME", converter = Millis.class,
@@ -95,11 +97,11 @@ final class Options {
 	int totalMillis = 60_000;
 
 	@Option(names = "--max-size", paramLabel = "SIZE", converter = Size.class, description =
-			"Cut what is longer, such as 500k or 5M (default: 10M).")
+			"Truncate longer bodies, such as 500k or 5M (default: 10M).")
 	int maxBytes = 10 << 20;
 
 	@Option(names = "--max-redirects", paramLabel = "N", description =
-			"(default: ${DEFAULT-VALUE})")
+			"The most redirects in a row to follow (default: ${DEFAULT-VALUE}).")
 	int maxRedirects = 5;
 
 	@Option(names = "--retries", paramLabel = "N", description =
@@ -112,29 +114,29 @@ final class Options {
 	int busyRetries = 5;
 
 	@Option(names = "--patience", paramLabel = "TIME", converter = Millis.class, description =
-			"The longest Retry-After that is waited for (default: 10m).")
+			"The longest Retry-After to wait for (default: 10m).")
 	int patienceMillis = 600_000;
 
 	@Option(names = "--proxy", paramLabel = "[USER:PASSWORD@]HOST[:PORT]",
-			converter = Via.class, description = "An HTTP proxy for everything.")
+			converter = Via.class, description = "An HTTP proxy for all requests.")
 	Optional<Proxy> proxy = Optional.empty();
 
-	@Option(names = "--no-keep-alive", description = "A new connection for each URL.")
+	@Option(names = "--no-keep-alive", description = "Open a new connection for each URL.")
 	boolean noKeepAlive;
 
 	boolean keepAlive = true;
 
 	@Option(names = {"-f", "--frontier"}, paramLabel = "WHERE", description =
-			"Where the URLs to visit are kept: memory, disk:DIR (survives kill -9), or"
+			"Where to keep the URLs to visit: memory, disk:DIR (survives kill -9), or"
 			+ " urlfrontier:HOST:PORT (shared by many machines) (default: memory).")
 	String frontier = "memory";
 
 	@Option(names = "--resume", description =
-			"Go on with the crawl in --frontier=disk:DIR.")
+			"Continue the crawl in --frontier=disk:DIR.")
 	boolean resume;
 
 	@Option(names = "--salvage", description =
-			"With --resume: put the damaged part of a journal aside, and go on with the rest.")
+			"With --resume: put the damaged part of a journal aside, and continue with the rest.")
 	boolean salvage;
 
 	@Option(names = "--crawl-id", paramLabel = "NAME", description =
@@ -142,34 +144,34 @@ final class Options {
 	String crawlId = "piranha";
 
 	@Option(names = "--lease", paramLabel = "TIME", converter = Millis.class, description =
-			"After this time without a result a URLFrontier gives a URL to another crawler"
+			"A URLFrontier gives a URL to another crawler after this time without a result"
 			+ " (default: 10m).")
 	int leaseMillis = 600_000;
 
 	@Option(names = {"-w", "--warc"}, paramLabel = "DIR", description =
-			"Archive what is fetched as WARC/1.1 files in DIR.")
+			"Archive all fetches as WARC/1.1 files in DIR.")
 	Optional<File> warc = Optional.empty();
 
 	@Option(names = "--log", paramLabel = "FILE", description =
-			"Append a line per URL: time, outcome, status, bytes, depth, ms, URL, note.")
+			"Append a line for each URL: time, outcome, status, bytes, depth, ms, URL, note.")
 	Optional<File> log = Optional.empty();
 
 	@Option(names = "--json", paramLabel = "FILE", description =
 			"Write the summary as JSON.")
 	Optional<File> json = Optional.empty();
 
-	@Option(names = {"-q", "--quiet"}, description = "No progress bar and no summary.")
+	@Option(names = {"-q", "--quiet"}, description = "Show no progress bar and no summary.")
 	boolean quiet;
 
 	@Option(names = "--progress", description =
-			"A progress bar even if the error output is no terminal.")
+			"Show a progress bar even if there is no terminal.")
 	boolean progress;
 
 	HttpLimits limits() {
 		return new HttpLimits(connectMillis, readMillis, totalMillis, maxBytes);
 	}
 
-	/** Completes the settings. The complaint, or "" if all is well. */
+	/** Completes the settings. Returns what is wrong with them, or "". */
 	String check() {
 		robots = !noRobots;
 		keepAlive = !noKeepAlive;
@@ -183,13 +185,13 @@ final class Options {
 			return "time-outs and --max-size must be more than 0";
 		}
 		if (Robots.product(agent).isEmpty()) {
-			return "--agent must begin with a name of letters: robots.txt is matched with it";
+			return "--agent must begin with a word of letters: robots.txt is matched with it";
 		}
 		if (busyRetries < 0) {
 			return "--busy-retries takes 0 or more";
 		}
 		if (salvage && !resume) {
-			return "--salvage goes with --resume";
+			return "--salvage needs --resume";
 		}
 		if (resume && !frontier.startsWith("disk:")) {
 			return "--resume needs --frontier=disk:DIR";
@@ -204,7 +206,7 @@ final class Options {
 			try {
 				return Proxy.of(text);
 			} catch (MalformedURLException e) {
-				throw new TypeConversionException("'" + text + "' is no proxy: write HOST:PORT");
+				throw new TypeConversionException("'" + text + "' is not a proxy: write HOST:PORT");
 			}
 		}
 	}
@@ -223,7 +225,8 @@ final class Options {
 			if (text.equals("0")) {
 				return 0;
 			}
-			throw new TypeConversionException("'" + text + "' is no time: write 500ms, 2s or 10m");
+			throw new TypeConversionException("'" + text
+					+ "' is not a time: write 500ms, 2s or 10m");
 		}
 
 		private static Integer scaled(String text, String unit, int millis) {
@@ -234,9 +237,10 @@ final class Options {
 					return (int) value;
 				}
 			} catch (NumberFormatException e) {
-				// Said below.
+				// Reported below.
 			}
-			throw new TypeConversionException("'" + text + "' is no time: write 500ms, 2s or 10m");
+			throw new TypeConversionException("'" + text
+					+ "' is not a time: write 500ms, 2s or 10m");
 		}
 	}
 
@@ -252,9 +256,9 @@ final class Options {
 					return (int) (number << shift);
 				}
 			} catch (NumberFormatException e) {
-				// Said below.
+				// Reported below.
 			}
-			throw new TypeConversionException("'" + text + "' is no size: write 500k or 5M");
+			throw new TypeConversionException("'" + text + "' is not a size: write 500k or 5M");
 		}
 	}
 }

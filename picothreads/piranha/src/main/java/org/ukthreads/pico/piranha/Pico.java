@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.ukthreads.pico.piranha;
 
-/** Whether this crawler runs as translated code, where a Thread is a pico thread. */
+/** Tells whether this crawler runs as translated code, where a Thread is a pico thread. */
 final class Pico {
 	private Pico() {
 	}
 
-	/** The translator makes `new Thread` a thread of its own kind. */
+	/** The translator turns `new Thread` into a PicoThread. */
 	static boolean translated() {
 		try {
 			return Class.forName("org.ukthreads.pico.PicoThread").isInstance(new Thread("probe"));

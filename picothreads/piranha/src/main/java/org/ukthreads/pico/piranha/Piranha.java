@@ -2,8 +2,8 @@
 /*
  * The command: piranha [options] URL...
  *
- * Exit codes: 0 the crawl ended (or reached a limit that was asked for); 1 nothing could be
- * fetched; 2 bad usage; 4 the frontier or the archive failed; 130 stopped by a signal.
+ * Exit codes: 0 the crawl ended, or reached a limit that was asked for; 1 nothing could be
+ * fetched; 2 bad usage; 4 the frontier, the archive or the log failed; 130 stopped by a signal.
  */
 package org.ukthreads.pico.piranha;
 
@@ -52,7 +52,7 @@ public final class Piranha {
 	@Mixin
 	private final Options options = new Options();
 
-	@Parameters(paramLabel = "URL", description = "Where to start; http:// may be left out.")
+	@Parameters(paramLabel = "URL", description = "A URL to start from; http:// may be left out.")
 	private List<String> seeds = new ArrayList<>();
 
 	@Spec
@@ -62,7 +62,7 @@ public final class Piranha {
 		System.exit(run(args));
 	}
 
-	/** The parser only parses: the crawl starts from here, with no library's frame between. */
+	/** The parser only parses. The crawl starts from here, so no frame of a library is below it. */
 	static int run(String... args) {
 		Piranha piranha = new Piranha();
 		FrontierCommand frontier = new FrontierCommand();
@@ -89,7 +89,7 @@ public final class Piranha {
 			throw usage(complaint);
 		}
 		if (seeds.isEmpty()) {
-			throw usage("Where to start? Give at least one URL.");
+			throw usage("Give at least one URL to start from.");
 		}
 		List<String> normal = normalSeeds();
 		Threads threads = threads();
@@ -143,7 +143,7 @@ public final class Piranha {
 			String full = seed.contains("://") ? seed : "http://" + seed;
 			Optional<String> url = urls.normal(full);
 			if (!url.isPresent()) {
-				throw usage("'" + seed + "' is no http or https URL.");
+				throw usage("'" + seed + "' is not an http or https URL.");
 			}
 			normal.add(url.get());
 		}
@@ -195,7 +195,8 @@ public final class Piranha {
 			case "virtual":
 				return VirtualThreads.open();
 			default:
-				throw new IllegalArgumentException("one of pico, virtual, platform, pool:N");
+				throw new IllegalArgumentException(
+						"expected one of pico, virtual, platform, pool:N");
 		}
 	}
 
@@ -208,8 +209,8 @@ public final class Piranha {
 		if (where.startsWith("disk:") && where.length() > 5) {
 			File dir = new File(where.substring(5));
 			if (DiskFrontier.exists(dir) && !options.resume) {
-				throw usage("'" + dir + "' holds a crawl: go on with it with --resume, or name"
-						+ " another directory.");
+				throw usage("'" + dir + "' already holds a crawl: continue it with --resume, or"
+						+ " name another directory.");
 			}
 			if (options.salvage) {
 				String lost = DiskFrontier.salvage(dir);
@@ -226,7 +227,8 @@ public final class Piranha {
 						options.crawlId, options.leaseMillis);
 			}
 		}
-		throw usage("--frontier=" + where + ": one of memory, disk:DIR, urlfrontier:HOST:PORT");
+		throw usage("--frontier=" + where
+				+ ": expected one of memory, disk:DIR, urlfrontier:HOST:PORT");
 	}
 
 	private ParameterException usage(String complaint) {

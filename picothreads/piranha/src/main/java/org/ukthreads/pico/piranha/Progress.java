@@ -4,14 +4,14 @@ package org.ukthreads.pico.piranha;
 import java.io.PrintStream;
 import java.util.Locale;
 
-/** The progress bar: a thread of its own that looks at the tally five times a second. */
+/** The progress bar. Its own thread reads the tally five times a second. */
 final class Progress implements Runnable {
 	private static final int WIDTH = 24;
 	private static final long EVERY_MILLIS = 200;
 
 	private final Crawl crawl;
 	private final PrintStream out;
-	private volatile boolean over;      /* set by the thread that runs the crawl */
+	private volatile boolean over;      /* written by the thread that runs the crawl */
 
 	Progress(Crawl crawl, PrintStream out) {
 		this.crawl = crawl;

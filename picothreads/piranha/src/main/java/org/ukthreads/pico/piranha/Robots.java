@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * robots.txt, fetched once per origin by the first thread that needs it while the others wait.
+ * robots.txt, fetched once per origin by the first thread that needs it, while the others wait.
  *
- * As RFC 9309 has it: no file (4xx) allows all; no answer or 5xx forbids all for now, and is
- * asked for again by who needs it a minute later; up to five redirects are followed. A busy
- * server (429, 503) is asked again when it says, before that. It is a request like any other: it
- * takes its turn at the origin's gate, which is told of a crawl delay.
+ * As RFC 9309 says, no file (4xx) allows everything. No answer, or 5xx, forbids everything for
+ * now; a thread that needs the file a minute later asks again. But a busy server (429, 503) is
+ * first asked again at the time that it names. Up to five redirects are followed. The request is
+ * like any other: it takes its turn at the origin's gate. A crawl delay is passed on to that
+ * gate.
  */
 package org.ukthreads.pico.piranha;
 
@@ -30,7 +31,7 @@ final class Robots {
 	private static final long MAX_DELAY_MILLIS = 300_000;
 	static final long RETRY_MILLIS = 60_000;
 
-	/** The rules of one origin, and why they could not be had, if so. */
+	/** The rules of one origin, and if they could not be read, why. */
 	static final class Rules {
 		private final BaseRobotRules rules;
 		private final String trouble;
@@ -44,7 +45,7 @@ final class Robots {
 			return rules.isAllowed(url);
 		}
 
-		/** Not empty: the origin could not be asked, and nothing is allowed. */
+		/** Not empty: robots.txt could not be read, and nothing is allowed. */
 		String trouble() {
 			return trouble;
 		}
@@ -60,7 +61,7 @@ final class Robots {
 		private boolean loading;
 		private long retry;
 
-		/** True: the caller has to load them. */
+		/** Returns true if the caller must load the rules. */
 		synchronized boolean claim() {
 			boolean due = !asked || !rules.trouble().isEmpty() && System.nanoTime() - retry >= 0;
 			if (!due || loading) {
@@ -101,7 +102,7 @@ final class Robots {
 		this.name = product(agent);
 	}
 
-	/** The product token of a User-Agent: what robots.txt files name. */
+	/** Returns the product token of a User-Agent, which robots.txt files name. */
 	static String product(String agent) {
 		int end = 0;
 		while (end < agent.length() && (Character.isLetter(agent.charAt(end))
@@ -126,7 +127,7 @@ final class Robots {
 			try {
 				rules = load(origin);
 			} finally {
-				entry.set(rules, retryMillis);      /* the others wait for it, come what may */
+				entry.set(rules, retryMillis);      /* even on an error, because others wait */
 			}
 		}
 		return entry.await();
@@ -145,14 +146,14 @@ final class Robots {
 		}
 	}
 
-	/** With its turn at the gate, and again while the server is busy. */
+	/** Waits for its turn at the gate, and asks again while the server is busy. */
 	private HttpResponse politely(Target target) throws IOException, InterruptedException {
 		HostGate gate = gates.of(target.origin());
 		for (int attempt = 0;; attempt++) {
 			gate.enter();
 			try {
 				HttpResponse response = http.get(target);
-				response.release();     /* it is parsed at once */
+				response.release();     /* the file is parsed at once */
 				long pause = Busy.is(response) && !gates.opened()
 						? busy.pause(response, attempt) : -1;
 				if (pause < 0) {

@@ -11,7 +11,7 @@ import java.util.regex.Pattern;
 
 import org.ukthreads.pico.piranha.http.Target;
 
-/** Which URLs belong to the crawl. */
+/** Decides which URLs belong to the crawl. */
 final class Scope {
 	enum Kind { HOST, DOMAIN, PREFIX, ANY }
 

@@ -20,7 +20,10 @@ import org.ukthreads.pico.piranha.frontier.Link;
 import org.ukthreads.pico.piranha.http.HttpResponse;
 import org.ukthreads.pico.piranha.http.Target;
 
-/** Seeds from the sitemaps that the seeds' robots.txt name, or /sitemap.xml where none does. */
+/**
+ * Reads seeds from the sitemaps that the robots.txt of the seeds names, or else from
+ * /sitemap.xml.
+ */
 final class Sitemaps {
 	private static final int MAX_FILES = 1000;
 
@@ -31,7 +34,7 @@ final class Sitemaps {
 		this.crawl = crawl;
 	}
 
-	/** A sitemap that cannot be fetched or read is passed over. */
+	/** Returns the URLs. Skips a sitemap that cannot be fetched or read. */
 	List<Link> links(List<String> seeds) throws IOException, InterruptedException {
 		ArrayDeque<String> files = new ArrayDeque<>();
 		Set<String> seen = new HashSet<>();
@@ -86,7 +89,7 @@ final class Sitemaps {
 		gate.enter();
 		try {
 			HttpResponse response = crawl.http().get(target);
-			response.release();     /* one at a time, and nothing else runs yet */
+			response.release();     /* one sitemap at a time, and no visit runs yet */
 			return response;
 		} finally {
 			gate.leave();

@@ -2,8 +2,8 @@
 package org.ukthreads.pico.piranha;
 
 /**
- * A counting semaphore on a plain monitor. (java.util.concurrent's would do; this one needs
- * nothing of a runtime but synchronized, wait and notify.)
+ * A counting semaphore on a plain monitor. That of java.util.concurrent would do, but this one
+ * needs nothing of a runtime except synchronized, wait and notify.
  */
 final class Slots {
 	private int free;

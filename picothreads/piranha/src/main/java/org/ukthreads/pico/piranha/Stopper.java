@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ends a crawl in good order: on a signal (a shutdown hook), or when its time is over.
+ * Ends a crawl in good order: on a signal (by a shutdown hook), or when its time is over.
  *
- * The hook asks the crawl to stop and holds the JVM until the summary is out and the files are
- * closed, or the grace is over. kill -9 gives no such chance, and the disk frontier needs none.
+ * The hook asks the crawl to stop. It holds the JVM until the summary is printed and the files
+ * are closed, or for GRACE_MILLIS at most. kill -9 leaves no time for this; the disk frontier
+ * does not need it.
  */
 package org.ukthreads.pico.piranha;
 
@@ -25,14 +26,14 @@ final class Stopper {
 	}
 
 	/**
-	 * The JVM starts and joins its hooks itself, so this must be a thread of its own kind even
-	 * in translated code, where `new Thread` makes another.
+	 * The JVM starts and joins its hooks itself, so a hook must be a JVM thread even in
+	 * translated code, where `new Thread` makes a pico thread.
 	 */
 	private static Thread jvmThread(Runnable task) {
 		try {
 			return Thread.class.getConstructor(Runnable.class).newInstance(task);
 		} catch (ReflectiveOperationException e) {
-			throw new IllegalStateException("a Thread cannot be made", e);
+			throw new IllegalStateException("cannot create a thread", e);
 		}
 	}
 

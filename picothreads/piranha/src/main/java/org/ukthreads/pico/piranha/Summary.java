@@ -3,7 +3,7 @@ package org.ukthreads.pico.piranha;
 
 import java.util.Locale;
 
-/** What a crawl came to, for people and for scripts. */
+/** The result of a crawl, for people and for scripts. */
 final class Summary {
 	private final Tally tally;
 	private final long known;

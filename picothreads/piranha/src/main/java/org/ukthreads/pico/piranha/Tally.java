@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
-/** What the crawl has done so far. Every URL's thread adds to it; nobody waits. */
+/** Counts what the crawl has done so far. Every URL's thread adds to it, and none waits. */
 final class Tally {
 	private final AtomicIntegerArray outcomes = new AtomicIntegerArray(Outcome.values().length);
 	private final AtomicLong bytes = new AtomicLong();
@@ -24,7 +24,7 @@ final class Tally {
 		outcomes.incrementAndGet(outcome.ordinal());
 	}
 
-	/** The first page that came to this, and why. */
+	/** Keeps the first URL with this outcome, and why. */
 	void example(Outcome outcome, String text) {
 		examples.compareAndSet(outcome.ordinal(), null, text);
 	}
@@ -59,7 +59,7 @@ final class Tally {
 		fetching.decrementAndGet();
 	}
 
-	/** Threads that are at their server's; the other live ones wait for their turn. */
+	/** Returns how many threads are fetching. The other live ones wait for their turn. */
 	int fetching() {
 		return fetching.get();
 	}
@@ -89,7 +89,7 @@ final class Tally {
 		return all;
 	}
 
-	/** Pages whose content was read. */
+	/** Returns the number of pages whose content was read. */
 	int read() {
 		return count(Outcome.PAGE) + count(Outcome.OTHER) + count(Outcome.TRUNCATED)
 				+ count(Outcome.DAMAGED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.ukthreads.pico.piranha;
 
-/** A thread of its own for each task. In translated code: a pico thread. */
+/** Starts a thread for each task; in translated code a pico thread. */
 final class ThreadPerTask implements Threads {
 	@Override
 	public boolean start(String name, Runnable task) {

@@ -7,15 +7,16 @@ import java.util.Optional;
 
 import org.ukthreads.pico.piranha.http.Target;
 
-/** One spelling for each URL: what de-duplication compares. */
+/** Makes one spelling of each URL, so that equal URLs can be found. */
 final class Urls {
 	private static final int MAX_LENGTH = 4096;
 
 	private final BasicURLNormalizer normalizer = new BasicURLNormalizer();
 
 	/**
-	 * What nearly all links are: a lower-case host, perhaps a port, and a path of plain segments.
-	 * The normaliser, which is all regular expressions, would change nothing.
+	 * True for nearly all links: those with a lower-case host, perhaps a port, and a path of
+	 * plain segments. The normaliser, which consists of regular expressions, would not change
+	 * them.
 	 */
 	static boolean alreadyNormal(String url) {
 		int at = url.startsWith("http://") ? 7 : url.startsWith("https://") ? 8 : -1;
@@ -26,7 +27,10 @@ final class Urls {
 		return path > 0 && plainHost(url, at, path) && plainPath(url, path);
 	}
 
-	/** Letters, digits and inner dots and dashes; then no port, or one of four or five digits. */
+	/**
+	 * True for letters, digits, and inner dots and dashes, and then no port or one of four or
+	 * five digits.
+	 */
 	private static boolean plainHost(String url, int from, int to) {
 		int end = from;
 		while (end < to && (lower(url.charAt(end)) || digit(url.charAt(end))
@@ -52,7 +56,10 @@ final class Urls {
 		return Integer.parseInt(url.substring(end + 1, to)) <= 65_535;
 	}
 
-	/** Segments of letters, digits and `_-`, with dots inside; none is empty but the last. */
+	/**
+	 * True for segments of letters, digits and `_-`, with dots inside. Only the last one may be
+	 * empty.
+	 */
 	static boolean plainPath(String url, int from) {
 		if (url.charAt(from) != '/') {
 			return false;
@@ -80,7 +87,10 @@ final class Urls {
 		return c >= '0' && c <= '9';
 	}
 
-	/** Without fragment, dot segments and default port; empty: not a URL that is fetched. */
+	/**
+	 * Returns the URL without fragment, dot segments and default port; empty: it cannot be
+	 * fetched.
+	 */
 	Optional<String> normal(String url) {
 		String text = url.trim();
 		if (alreadyNormal(text)) {

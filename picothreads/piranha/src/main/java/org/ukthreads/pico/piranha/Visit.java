@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of a URL, top to bottom, on a thread of its own: this is the program that the paper
+ * The visit of a URL, from top to bottom, on its own thread. This is the program that the paper
  * wanted to be able to write.
  *
  *   robots.txt of the origin -> turn at the host -> a connection slot -> fetch (with retries) ->
  *   archive -> links -> settle in the frontier
  *   429, 503: back to the turn at the host, which is quiet for as long as the server asks
  *
- * It blocks wherever it likes: on another thread's robots.txt, in the host's queue, in connect
- * and read. There is no call-back. The archive is written before the URL is settled, so what the
- * frontier calls settled is in the archive even after kill -9.
+ * It blocks wherever it needs to: on another thread's robots.txt, in the host's queue, in connect
+ * and read. There are no callbacks. It writes the archive before it settles the URL, so whatever
+ * is settled in the frontier is in the archive, even after kill -9.
  */
 package org.ukthreads.pico.piranha;
 
@@ -32,7 +32,6 @@ final class Visit implements Runnable {
 	private static final long RETRY_MILLIS = 500;
 
 	static final class Result {
-		/* Servers choose the words: neither lines of the log nor commands to a terminal. */
 		final Outcome outcome;
 		final int status;
 		final long bytes;
@@ -43,6 +42,7 @@ final class Visit implements Runnable {
 			this.outcome = outcome;
 			this.status = status;
 			this.bytes = bytes;
+			/* Servers choose the text: it must not break lines of the log or command a terminal. */
 			this.note = note.replaceAll("[\\p{Cntrl}\\x80-\\x9f]", " ");
 			this.found = found;
 		}
@@ -78,7 +78,7 @@ final class Visit implements Runnable {
 		}
 	}
 
-	/** One page that upsets a parser must not end the crawl. */
+	/** Keeps a page that upsets a parser from ending the crawl. */
 	private Result guarded() throws IOException, InterruptedException {
 		try {
 			return visit();
@@ -113,7 +113,10 @@ final class Visit implements Runnable {
 		}
 	}
 
-	/** One turn at the host: a result without an answer, an answer, or a pause before the next. */
+	/**
+	 * One turn at the host: a result without an answer, an answer, or a pause before the next
+	 * turn.
+	 */
 	private static final class Attempt {
 		private Optional<Result> result = Optional.empty();
 		private Optional<HttpResponse> response = Optional.empty();
@@ -180,7 +183,7 @@ final class Visit implements Runnable {
 			try {
 				return crawl.http().get(target);
 			} catch (SocketTimeoutException e) {
-				throw e;        /* it has had its time */
+				throw e;        /* its time is over */
 			} catch (IOException e) {
 				if (attempt >= crawl.options().retries) {
 					throw e;

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Servers that are too busy for now: 429, 503 and Retry-After. Only lower bounds of time. */
+/** Servers that are busy for now: 429, 503 and Retry-After. Checks only lower bounds of time. */
 @Timeout(120)
 final class BusyTest {
 	private record Hit(String path, long nanos) {
@@ -35,7 +35,7 @@ final class BusyTest {
 	private final ExecutorService threads = Executors.newFixedThreadPool(16);
 	private final List<Hit> hits = Collections.synchronizedList(new ArrayList<>());
 	private String base;
-	/** What the n-th request meets; beyond: 200. */
+	/** The answer to the n-th request; further requests get 200. */
 	private volatile String[] script = {};
 	private volatile String robots = "";
 
@@ -97,7 +97,7 @@ final class BusyTest {
 		assertEquals(List.of("page", "page", "page"), log.stream().map(Run.Line::outcome)
 				.toList());
 		assertEquals(5, hits.size());
-		/* Both pages were asked for; the second answer is the one that counts for the host. */
+		/* Both pages were asked for. The second answer is the one that counts for the host. */
 		apart(2, 3, 2_000);
 		apart(2, 4, 2_000);
 	}
@@ -114,14 +114,17 @@ final class BusyTest {
 			gate.fine();
 			gate.leave();
 		}
-		assertTrue(System.nanoTime() - start >= 300_000_000L, "it is asked as before");
+		assertTrue(System.nanoTime() - start >= 300_000_000L, "it is not asked more slowly");
 		for (int k = 0; k < 7; k++) {
 			gate.fine();
 		}
-		assertTrue(!gate.delays(), "ten good answers");
+		assertTrue(!gate.delays(), "still slow after ten good answers");
 	}
 
-	/** Several at a time: those that had their turn before it became busy do not come all at once. */
+	/**
+	 * With several requests at a time, the threads that had their turn before the host became
+	 * busy do not all start at once.
+	 */
 	@Test
 	void who_had_a_turn_takes_another_when_the_host_is_quiet() throws Exception {
 		HostGate gate = new HostGate(4, 50);
@@ -146,7 +149,10 @@ final class BusyTest {
 		for (Thread t : others) {
 			t.join();
 		}
-		/* 100 ms between them, from 300 on; or one, or all, had gone before: then not here. */
+		/*
+		 * The starts from 300 ms on are 100 ms apart. `before` counts the threads that had started
+		 * earlier.
+		 */
 		long last = Collections.max(starts) - busy;
 		long before = starts.stream().filter(s -> s - busy < 300_000_000L).count();
 		assertTrue(last >= 300_000_000L + (2 - before) * 100_000_000L || before == 3,

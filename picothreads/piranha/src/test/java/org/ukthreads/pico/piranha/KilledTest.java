@@ -73,7 +73,7 @@ final class KilledTest {
 			Map<String, Integer> counts = Run.counts(web);
 			assertEquals(PAGES, counts.size());
 			for (Map.Entry<String, Integer> count : counts.entrySet()) {
-				assertEquals(1, count.getValue(), "after a signal nothing is repeated");
+				assertEquals(1, count.getValue(), "fetched more than once after a signal");
 			}
 		}
 	}

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.pico.piranha.web.TestWeb;
 import org.ukthreads.pico.piranha.web.WebBuilder;
 
-/** Depth, scope, the other limits, and what the command says to bad input. */
+/** Depth, scope, the other limits, and the messages for bad input. */
 @Timeout(60)
 final class LimitsTest {
 	@TempDir
@@ -41,7 +41,7 @@ final class LimitsTest {
 
 	@Test
 	void the_scope_is_the_seeds_host_unless_told_otherwise() throws IOException {
-		// Page 0 links to all; the even pages are on its host.
+		// Page 0 links to all pages; the even pages are on its host.
 		try (TestWeb web = new WebBuilder().pages(100).hosts(2).fanout(99).start()) {
 			crawl(0, "--scope=host", web.url(0));
 			Map<String, Integer> counts = Run.counts(web);
@@ -127,7 +127,7 @@ final class LimitsTest {
 
 	@Test
 	void nothing_fetched_is_exit_code_1() throws IOException {
-		try (Socket nobody = new Socket()) {   /* has the port and does not listen */
+		try (Socket nobody = new Socket()) {   /* holds the port and does not listen */
 			nobody.bind(new InetSocketAddress("127.0.0.1", 0));
 			crawl(1, "http://127.0.0.1:" + nobody.getLocalPort() + "/");
 		}
@@ -138,10 +138,10 @@ final class LimitsTest {
 
 	@Test
 	void bad_usage_is_exit_code_2_and_says_why() {
-		complains("'gopher://x/' is no http or https URL", "gopher://x/");
+		complains("'gopher://x/' is not an http or https URL", "gopher://x/");
 		complains("Give at least one URL", "--depth=2");
-		complains("'5' is no time", "--delay=5", "http://127.0.0.1/");
-		complains("'1T' is no size", "--max-size=1T", "http://127.0.0.1/");
+		complains("'5' is not a time", "--delay=5", "http://127.0.0.1/");
+		complains("'1T' is not a size", "--max-size=1T", "http://127.0.0.1/");
 		complains("one of memory, disk:DIR", "--frontier=db", "http://127.0.0.1/");
 		complains("pool:N takes a number", "--threads=pool:x", "http://127.0.0.1/");
 		complains("start it with 'pico piranha'", "--threads=pico", "http://127.0.0.1/");

@@ -89,7 +89,7 @@ final class LinksTest {
 		return new Links(new Urls()).of(BASE, response(page.getBytes(charset), type));
 	}
 
-	/** Through a real connection: there is no other way to make a response. */
+	/** Makes a response through a real connection, because there is no other way to make one. */
 	private static HttpResponse response(byte[] body, String type) throws IOException {
 		try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"))) {
 			ByteArrayOutputStream answer = new ByteArrayOutputStream();
@@ -111,7 +111,10 @@ final class LinksTest {
 		}
 	}
 
-	/** Made of pieces that matter to the normaliser: what the short way takes, it keeps. */
+	/**
+	 * Combines pieces that matter to the normaliser, which must not change the URLs that
+	 * alreadyNormal() accepts.
+	 */
 	@Test
 	void the_short_way_takes_only_what_the_normaliser_keeps() {
 		String[] pieces = {"http://", "https://", "a", "B", "7", ".", "..", "-", "_", "/", "//", ":80",

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The heap has a bound, and large bodies keep within it. */
+/** The heap has a bound, and large bodies stay within it. */
 @Timeout(180)
 final class MemoryTest {
 	private static final int PAGES = 24;
@@ -58,7 +58,10 @@ final class MemoryTest {
 					"--retries=0", "--total-timeout=120s", "--read-timeout=100s",
 					"--json=" + dir.resolve("json"),
 					"http://127.0.0.1:" + server.getAddress().getPort() + "/");
-			/* 24 bodies of 4 MB, each more than once: 160 MB could not hold them all. */
+			/*
+			 * 24 bodies of 4 MB, each of them in several copies, would not fit into 160 MB
+			 * together.
+			 */
 			Process p = Run.process(args, dir.resolve("out"), "-Xmx160m");
 			assertTrue(p.waitFor(150, TimeUnit.SECONDS));
 			assertEquals(0, p.exitValue(), Files.readString(dir.resolve("out")));
@@ -78,13 +81,13 @@ final class MemoryTest {
 		return b.toString().getBytes(StandardCharsets.US_ASCII);
 	}
 
-	/** A java that says how it was called. */
+	/** Runs the script with a fake java that prints its arguments, and returns them. */
 	private String called(String options, String... args) throws IOException, InterruptedException {
 		Path java = Files.createDirectories(dir.resolve("jdk/bin")).resolve("java");
 		Files.writeString(java, "#!/bin/sh\necho \"$@\"\n");
 		java.toFile().setExecutable(true);
 		Path home = Path.of("").toAbsolutePath().getParent();
-		/* A home that looks built. */
+		/* A home directory that looks built. */
 		Path fake = Files.createDirectories(dir.resolve("home"));
 		Files.createDirectories(fake.resolve("piranha/bin"));
 		Files.createDirectories(fake.resolve("piranha/target/lib"));

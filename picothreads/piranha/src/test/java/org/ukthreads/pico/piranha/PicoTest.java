@@ -57,7 +57,7 @@ final class PicoTest {
 			assertEquals(0, crawl("--per-host=100000", "--json=" + dir.resolve("json"),
 					web.url(0)), output());
 			double seconds = (System.nanoTime() - start) / 1e9;
-			assertTrue(seconds < 60, seconds + " s: they waited one after the other");
+			assertTrue(seconds < 60, seconds + " s: the threads waited one after the other");
 			String json = Files.readString(dir.resolve("json"));
 			assertTrue(json.contains("\"pages\":3000,"), json);
 			int peak = Integer.parseInt(
@@ -97,7 +97,7 @@ final class PicoTest {
 	@Test
 	void bad_usage_has_its_exit_code_here_too() throws Exception {
 		assertEquals(2, crawl("--delay=5", "http://127.0.0.1/"));
-		assertTrue(output().contains("'5' is no time"), output());
+		assertTrue(output().contains("'5' is not a time"), output());
 	}
 
 	@Test

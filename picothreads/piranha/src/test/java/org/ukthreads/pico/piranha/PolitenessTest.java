@@ -17,7 +17,7 @@ import org.ukthreads.pico.piranha.web.Hit;
 import org.ukthreads.pico.piranha.web.TestWeb;
 import org.ukthreads.pico.piranha.web.WebBuilder;
 
-/** What the server's own log says about the crawler's manners. */
+/** Checks the crawler's politeness by the server's own log. */
 @Timeout(60)
 final class PolitenessTest {
 	@TempDir
@@ -130,7 +130,10 @@ final class PolitenessTest {
 		}
 	}
 
-	/** One ends before the next is sent, so the server sees them apart on a busy machine too. */
+	/**
+	 * A request ends before the next one is sent, so the server sees the delay even on a busy
+	 * machine.
+	 */
 	private static void apart(List<Hit> hits, long nanos) {
 		for (int i = 1; i < hits.size(); i++) {
 			long gap = hits.get(i).startNanos() - hits.get(i - 1).startNanos();

@@ -55,7 +55,7 @@ final class ProxyTest {
 		proxy.close();
 	}
 
-	/** Answers as the host itself would: no request leaves this machine. */
+	/** Answers as the host itself would, so that no request leaves this machine. */
 	private void serve(Socket s) {
 		try (Socket socket = s) {
 			InputStream in = socket.getInputStream();

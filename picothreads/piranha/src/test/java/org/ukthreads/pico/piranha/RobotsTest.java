@@ -20,7 +20,7 @@ import org.ukthreads.pico.piranha.http.HttpClient;
 import org.ukthreads.pico.piranha.http.HttpLimits;
 import org.ukthreads.pico.piranha.http.Target;
 
-/** robots.txt that can not be had: what is allowed, and for how long. */
+/** A robots.txt that cannot be read: what is allowed, and for how long. */
 @Timeout(20)
 final class RobotsTest {
 	private final AtomicInteger hits = new AtomicInteger();

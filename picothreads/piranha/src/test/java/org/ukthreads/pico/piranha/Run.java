@@ -12,7 +12,7 @@ import java.util.TreeMap;
 import org.ukthreads.pico.piranha.web.Hit;
 import org.ukthreads.pico.piranha.web.TestWeb;
 
-/** A crawl under test: in this process or in one of its own, and what its log says. */
+/** Runs a crawl under test, in this process or in another, and reads its log. */
 final class Run {
 	record Line(String outcome, int status, long bytes, int depth, String url, String note) {
 	}
@@ -54,7 +54,7 @@ final class Run {
 		return command;
 	}
 
-	/** Translated, as `pico piranha` starts it. */
+	/** Starts the translated crawler as `pico piranha` does. */
 	static Process pico(List<String> args, Path output, String... jvm) throws IOException {
 		List<String> command = new ArrayList<>(List.of(
 				HOME.resolve("bin/pico").toString(), "piranha"));
@@ -66,7 +66,7 @@ final class Run {
 		return builder.start();
 	}
 
-	/** The jars are of this build: in the whole build the command comes before the crawler. */
+	/** True if the jars are of this build. The whole build makes the command before the crawler. */
 	static boolean picoIsBuilt() {
 		return Files.exists(HOME.resolve("pico-cli/target/pico.jar"));
 	}
@@ -81,7 +81,7 @@ final class Run {
 		return lines;
 	}
 
-	/** How often each URL was asked for, robots.txt left out. */
+	/** Returns how often each URL was asked for, without robots.txt. */
 	static Map<String, Integer> counts(TestWeb web) {
 		Map<String, Integer> counts = new TreeMap<>();
 		for (Hit hit : web.hits()) {

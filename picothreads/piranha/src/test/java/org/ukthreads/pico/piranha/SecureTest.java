@@ -23,7 +23,9 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** https: pages are fetched, and a certificate that is not trusted or not the host's is refused. */
+/**
+ * https: pages are fetched, and a certificate is refused if it is not trusted or not the host's.
+ */
 @Timeout(60)
 final class SecureTest {
 	private static final String PASSWORD = "changeit";
@@ -98,7 +100,7 @@ final class SecureTest {
 							.getBytes(StandardCharsets.US_ASCII));
 				}
 			} catch (IOException e) {
-				// A client that refused, or the end.
+				// The client refused the certificate, or the test has ended.
 			}
 		}
 	}

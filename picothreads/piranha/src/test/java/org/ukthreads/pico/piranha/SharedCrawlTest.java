@@ -44,7 +44,7 @@ final class SharedCrawlTest {
 	void the_survivor_loses_nothing_and_repeats_nothing_within_a_lease() throws Exception {
 		CompletableFuture<Process> doomed = new CompletableFuture<>();
 		AtomicBoolean killed = new AtomicBoolean();
-		Map<String, Integer> seen = new HashMap<>();    /* the web's thread only */
+		Map<String, Integer> seen = new HashMap<>();    /* only used by the web's thread */
 		try (FairFrontier frontier = new FairFrontier();
 				TestWeb web = web(hit -> {
 					seen.merge(hit.agent(), 1, Integer::sum);
@@ -105,12 +105,12 @@ final class SharedCrawlTest {
 		return new WebBuilder().pages(PAGES).hosts(4).delayMillis(20).watcher(watcher).start();
 	}
 
-	/** SIGKILL; afterwards it runs no more. */
+	/** Kills a process by SIGKILL, and waits until it no longer runs. */
 	private static void kill(Process process) {
 		process.destroyForcibly().onExit().join();
 	}
 
-	/** One that waits until it is the first. */
+	/** Starts a server process that waits until it is the first in the queue. */
 	private Process server(int port) throws IOException {
 		Process process = new ProcessBuilder(Run.command(Standby.class, List.of("" + port,
 				dir.resolve("frontier").toString()))).redirectErrorStream(true).start();
@@ -120,7 +120,7 @@ final class SharedCrawlTest {
 
 	private static void serve(Queue<Process> servers) {
 		try {
-			OutputStream in = servers.element().getOutputStream();  /* its end is the server's */
+			OutputStream in = servers.element().getOutputStream();  /* the server ends at its end */
 			in.write('\n');
 			in.flush();
 		} catch (IOException e) {
@@ -151,7 +151,7 @@ final class SharedCrawlTest {
 		for (int page = 0; page < PAGES; page++) {
 			List<Hit> of = hits.get(Run.key(web, page));
 			assertNotEquals(null, of, "lost: page " + page);
-			assertTrue(of.size() <= 2, "thrice: page " + page);
+			assertTrue(of.size() <= 2, "fetched three times: page " + page);
 			if (of.size() == 2) {
 				repeated++;
 				Hit first = of.get(0);

@@ -42,7 +42,7 @@ final class TrapsTest {
 			assertTrue(System.nanoTime() - start < 30_000_000_000L, "a trap held the crawl up");
 			assertEquals(String.join("\n", EXPECTED), outcomes(web, log));
 			Map<String, Integer> counts = Run.counts(web);
-			assertFalse(counts.containsKey("127.0.0.1/private/x.html"), "robots.txt was ignored");
+			assertFalse(counts.containsKey("127.0.0.1/private/x.html"), "robots.txt ignored");
 			assertFalse(counts.containsKey("127.0.0.1/from-nofollow.html"), "nofollow ignored");
 			assertTrue(counts.containsKey("127.0.0.1/cal/3"));
 			assertFalse(counts.containsKey("127.0.0.1/cal/4"), "deeper than --depth");
@@ -52,7 +52,7 @@ final class TrapsTest {
 		}
 	}
 
-	/** The log's outcomes of all traps but the calendar, in the form of EXPECTED. */
+	/** Returns the log's outcomes of all traps except the calendar, in the form of EXPECTED. */
 	static String outcomes(TestWeb web, Path log) throws IOException {
 		Map<String, String> outcomes = new TreeMap<>();
 		for (Run.Line line : Run.log(log)) {

@@ -26,7 +26,7 @@ final class Warcs {
 	private Warcs() {
 	}
 
-	/** The URLs with a response. */
+	/** Returns the URLs that have a response. */
 	static Set<String> check(Path dir) throws IOException {
 		Set<String> urls = new HashSet<>();
 		for (File file : Run.warcs(dir)) {

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.pico.piranha.web.TestWeb;
 import org.ukthreads.pico.piranha.web.WebBuilder;
 
-/** A crawl finds every page of the graph, once, whole, and at its depth: and nothing else. */
+/** A crawl finds every page of the graph once, whole and at its depth, and nothing else. */
 @Timeout(value = 300, unit = TimeUnit.SECONDS)
 final class WholeWebTest {
 	@TempDir

@@ -7,8 +7,8 @@
  *   WAITING    the step's delay is over           WRITING
  *   WRITING    the step's bytes are sent          WAITING (next step), READING, or closed
  *
- * Runs on the server's only thread. A request that arrives early (pipelining) stays in the
- * buffer until the answer before it is sent.
+ * Runs on the server's only thread. A request that arrives early (pipelining) stays in the buffer
+ * until the previous answer is sent.
  */
 package org.ukthreads.pico.piranha.web;
 
@@ -42,7 +42,7 @@ final class Connection implements Comparable<Connection> {
 		return Long.compare(dueNanos - other.dueNanos, 0);
 	}
 
-	/** Takes what has arrived. False: the peer is gone. */
+	/** Reads what has arrived. Returns false if the peer has gone. */
 	boolean read(ByteBuffer scratch) throws IOException {
 		scratch.clear();
 		int n = channel.read(scratch);
@@ -65,7 +65,7 @@ final class Connection implements Comparable<Connection> {
 		return reply != null;
 	}
 
-	/** Starts on the next whole request in the buffer; false: there is none. */
+	/** Starts to answer the next whole request in the buffer. Returns false if there is none. */
 	boolean next(TestWeb web) {
 		int end = endOfHead();
 		if (end < 0) {
@@ -84,7 +84,7 @@ final class Connection implements Comparable<Connection> {
 		return true;
 	}
 
-	/** Sends what is due. True: the answer is complete. */
+	/** Sends what is due. Returns true if the answer is complete. */
 	boolean write() throws IOException {
 		Reply.Step step = reply.steps.peek();
 		int last = step.bytes.length - 1;
@@ -102,7 +102,10 @@ final class Connection implements Comparable<Connection> {
 		return reply.steps.isEmpty();
 	}
 
-	/** The answer is sent or given up. True: the connection may serve another request. */
+	/**
+	 * Ends an answer that was sent or given up. Returns true if the connection may serve another
+	 * request.
+	 */
 	boolean finish() {
 		boolean keep = !reply.close;
 		reply = null;

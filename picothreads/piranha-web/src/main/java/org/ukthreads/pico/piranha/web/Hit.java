@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.ukthreads.pico.piranha.web;
 
-/** One request that the test web answered: the evidence for politeness and for exactly-once. */
+/**
+ * One request that the test web answered. Tests use it to check politeness and that each page is
+ * fetched once.
+ */
 public final class Hit {
 	private final String host;
 	private final String path;
 	private final String agent;
 	private final long startNanos;
-	private volatile long endNanos;     /* the server's thread writes; 0 while the answer is due */
+	private volatile long endNanos;     /* the server's thread writes; 0: not ended */
 
 	Hit(String host, String path, String agent, long startNanos) {
 		this.host = host;
@@ -36,7 +39,7 @@ public final class Hit {
 		return startNanos;
 	}
 
-	/** When the last byte was handed to the kernel or the connection broke; 0 = still under way. */
+	/** Returns when the last byte was handed to the kernel or the connection broke; 0: not yet. */
 	public long endNanos() {
 		return endNanos;
 	}

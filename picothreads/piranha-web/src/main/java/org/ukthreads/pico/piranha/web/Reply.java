@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An answer in steps: wait, then send some bytes; at the end keep the connection or close it.
- * One step is an ordinary page after the simulated delay; many are a slow page; none, with a
- * wait, is a server that never answers.
+ * An answer in steps: each waits and then sends some bytes. At the end the connection is kept or
+ * closed. An ordinary page is one step after the simulated delay, a slow page is many steps, and
+ * a server that never answers is one step that waits and sends nothing.
  */
 package org.ukthreads.pico.piranha.web;
 

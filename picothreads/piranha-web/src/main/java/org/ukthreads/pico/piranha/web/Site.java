@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the test web answers to a path. Besides the graph's pages there are traps, each linked
- * once from page 0 (see trapLinks): a crawler that falls for one hangs, loops, or fetches
- * something that it must not.
+ * The answers of the test web to each path. Besides the graph's pages there are traps, each
+ * linked once from page 0 (see trapLinks). A crawler that falls for a trap hangs, loops, or
+ * fetches something that it must not fetch.
  *
  *   /robots.txt          disallows /private/, names the sitemap, may ask for a crawl delay
  *   /sitemap.xml         an index of one sitemap, which lists a page that nothing links to
@@ -109,7 +109,7 @@ final class Site {
 		}
 	}
 
-	/** Links from page 0 to every trap. */
+	/** Adds links from page 0 to every trap. */
 	private static void trapLinks(StringBuilder html) {
 		String[] paths = {"/moved/3", "/loop/a", "/chain/0", "/self", "/huge.html", "/stall.html",
 			"/slow.html", "/cut.html", "/missing.html", "/broken.html", "/data.bin", "/liar.html",
@@ -117,7 +117,7 @@ final class Site {
 		for (String path : paths) {
 			html.append("<li><a href=\"").append(path).append("\">trap</a>\n");
 		}
-		// The same page under other spellings, and links that are no pages at all.
+		// This page under another spelling, and links that are no pages at all.
 		html.append("<a href='/p/../p/0.html#top'>self</a><a href='mailto:a@b.example'>m</a>"
 				+ "<a href='javascript:void(0)'>j</a><a href='http://[bad'>b</a>"
 				+ "<a href='ftp://127.0.0.1/x'>f</a>\n");
@@ -191,7 +191,7 @@ final class Site {
 			out.write("<html><a href='/from-gzip.html'>x</a></html>"
 					.getBytes(StandardCharsets.US_ASCII));
 		} catch (IOException e) {
-			throw new IllegalStateException("a byte array does not fail", e);
+			throw new IllegalStateException("a byte array stream cannot fail", e);
 		}
 		return Reply.of(delayNanos, close, Reply.head(200, HTML, bytes.size(), close,
 				"Content-Encoding: gzip\r\n"), ByteBuffer.wrap(bytes.toByteArray()));
@@ -226,7 +226,7 @@ final class Site {
 		return "http://" + TestWeb.address(host) + ":" + port;
 	}
 
-	/** The number between a prefix and a suffix, or -1. */
+	/** Returns the number between a prefix and a suffix, or -1. */
 	private static int number(String path, String prefix, String suffix) {
 		if (!path.endsWith(suffix)) {
 			return -1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The server of the test web: one thread, one selector, a heap of delayed answers.
+ * The server of the test web: one thread, one selector, and a heap of delayed answers.
  *
- * The simulated network delay costs a heap entry, not a thread, so tens of thousands of requests
- * may wait at once without the server being what an experiment measures. Each virtual host is a
- * loopback address of its own (127.0.0.1, 127.0.0.2, ...) on the same port, so a crawler sees
- * real, different hosts without any name service.
+ * The simulated network delay costs a heap entry, not a thread. So tens of thousands of requests
+ * may wait at once, and an experiment does not measure the server. Each virtual host has its own
+ * loopback address (127.0.0.1, 127.0.0.2, ...) on the same port, so a crawler sees different
+ * hosts without any name service.
  *
  * Invariant: a connection is in the heap exactly while its state is WAITING (see Connection).
  * Rejected: com.sun.net.httpserver, which needs a thread per delayed answer.
@@ -87,7 +87,7 @@ public final class TestWeb implements Closeable {
 		return base(graph.host(page)) + graph.path(page);
 	}
 
-	/** All requests so far, in the order of their arrival. */
+	/** Returns all requests so far, in the order of their arrival. */
 	public List<Hit> hits() {
 		return Collections.unmodifiableList(new ArrayList<>(hits));
 	}
@@ -247,7 +247,7 @@ public final class TestWeb implements Closeable {
 		try {
 			c.channel.close();
 		} catch (IOException e) {
-			// It is gone in either case.
+			// The connection is gone in either case.
 		}
 	}
 
@@ -256,7 +256,7 @@ public final class TestWeb implements Closeable {
 			try {
 				key.channel().close();
 			} catch (IOException e) {
-				// Closing all the same.
+				// Close the others all the same.
 			}
 		}
 		try {

@@ -46,13 +46,13 @@ public final class WebBuilder {
 		return this;
 	}
 
-	/** 0 = any free port. */
+	/** 0: any free port. */
 	public WebBuilder port(int value) {
 		port = value;
 		return this;
 	}
 
-	/** The simulated network delay of every answer. */
+	/** Sets the simulated network delay of every answer. */
 	public WebBuilder delayMillis(int value) {
 		delayMillis = value;
 		return this;
@@ -68,15 +68,15 @@ public final class WebBuilder {
 		return this;
 	}
 
-	/** Whether to keep a Hit per request. */
+	/** Sets whether to keep a Hit for each request. */
 	public WebBuilder logging(boolean value) {
 		logging = value;
 		return this;
 	}
 
 	/**
-	 * Is told of each request before it is answered, by the server's thread: for as long as it
-	 * takes, nobody is answered.
+	 * Sets a watcher that is called with each request before it is answered. The server's thread
+	 * calls it, so no request is answered while it runs.
 	 */
 	public WebBuilder watcher(Consumer<Hit> value) {
 		watcher = value;

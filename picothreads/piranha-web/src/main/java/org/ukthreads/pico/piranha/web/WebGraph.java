@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The graph of the test web: what pages there are, how large they are, and what links to what.
+ * The graph of the test web: which pages there are, how large they are, and what each links to.
  *
- * Everything is a pure function of (seed, page number), so the server needs no memory for its
- * pages and a test can compute, page by page, what a crawl must have found. Pages form a tree of
- * the given fan-out rooted at page 0 (so every page is reachable, and its depth is known), plus
- * random cross links, which must not change the set of pages that a crawl fetches.
+ * Everything is a pure function of (seed, page number). So the server needs no memory for its
+ * pages, and a test can compute, page by page, what a crawl must find. Pages form a tree of the
+ * given fan-out with page 0 as its root, so every page is reachable and its depth is known.
+ * Random cross links are added, which must not change the set of pages that a crawl fetches.
  *
- * Rejected: a random graph. Its reachable set and depths would have to be computed by a crawler,
- * and then the oracle would be a second crawler.
+ * Rejected: a random graph. Only a crawler could compute its reachable set and its depths, so a
+ * test would compare one crawler with another.
  */
 package org.ukthreads.pico.piranha.web;
 
@@ -46,7 +46,7 @@ public final class WebGraph {
 		return hosts;
 	}
 
-	/** The virtual host that serves the page: 0 stands for 127.0.0.1, 1 for 127.0.0.2... */
+	/** Returns the virtual host that serves the page: 0 is 127.0.0.1, 1 is 127.0.0.2, ... */
 	public int host(int page) {
 		return page % hosts;
 	}
@@ -55,13 +55,15 @@ public final class WebGraph {
 		return "/p/" + page + ".html";
 	}
 
-	/** Bytes of the body. A page whose links need more room is as large as they need. */
+	/**
+	 * Returns the bytes of the body. A page whose links need more room is as large as they need.
+	 */
 	public int size(int page) {
 		return minSize == maxSize ? minSize
 				: minSize + random(page, 1).nextInt(maxSize - minSize + 1);
 	}
 
-	/** Clicks from page 0. */
+	/** Returns the number of clicks from page 0. */
 	public int depth(int page) {
 		int depth = 0;
 		for (int p = page; p > 0; p = (p - 1) / fanout) {
@@ -70,7 +72,7 @@ public final class WebGraph {
 		return depth;
 	}
 
-	/** The children in the tree first, then the cross links. */
+	/** Returns the children in the tree, and then the cross links. */
 	public int[] links(int page) {
 		long first = (long) page * fanout + 1;
 		int children = (int) Math.max(0, Math.min(fanout, pages - first));

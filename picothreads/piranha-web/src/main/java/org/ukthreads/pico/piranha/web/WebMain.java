@@ -3,7 +3,7 @@ package org.ukthreads.pico.piranha.web;
 
 import java.io.IOException;
 
-/** Serves the test web until it is killed; prints the URL to start from on the first line. */
+/** Serves the test web until it is killed. Its first line of output is the URL to start from. */
 public final class WebMain {
 	private static final String USAGE = "usage: java -jar piranha-web.jar [--pages=30000]"
 			+ " [--hosts=4] [--fanout=20] [--size=BYTES|MIN-MAX] [--delay=MS] [--port=0]"
@@ -47,7 +47,7 @@ public final class WebMain {
 				web.size(number(arg, dash < 0 ? value : value.substring(0, dash)),
 						number(arg, dash < 0 ? value : value.substring(dash + 1)));
 				break;
-			default: throw new IllegalArgumentException("no option " + arg);
+			default: throw new IllegalArgumentException("unknown option: " + arg);
 		}
 	}
 
@@ -55,7 +55,7 @@ public final class WebMain {
 		try {
 			return Integer.parseInt(value);
 		} catch (NumberFormatException e) {
-			throw new IllegalArgumentException(arg + ": a number is wanted");
+			throw new IllegalArgumentException(arg + ": expected a number");
 		}
 	}
 }

@@ -72,7 +72,7 @@ final class TestWebTest {
 				socket.close();
 			}
 			long millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
-			/* one after the other they would take 500 s */
+			/* One after the other they would take 500 s. */
 			assertTrue(millis >= 500 && millis < 250_000, millis + " ms");
 			assertEquals(1000, web.hits().size());
 		}

@@ -2,20 +2,20 @@
 /*
  * The frontier that survives kill -9, for crawls larger than memory.
  *
- * One journal holds everything (see Journal). A record is a batch of new URLs, and which URL was
+ * One journal holds everything (see Journal). A record holds new URLs, and the URL that was
  * settled by finding them, if any:
  *
  *   settled URL ("" = seeds) | count | count * (URL, depth, hops)
  *
- * so a page and its links become durable together: after a crash a page is either settled with
- * its links in the queue, or it is fetched again. (What is too much for one record goes before
- * it, as seeds do.) The queue of URLs to fetch is the journal read
- * from the start behind a cursor. In memory: 16 bytes per known URL, plus the URLs of the one
- * record at the cursor. After a resume also 16 bytes per settled URL, until the cursor has
- * passed all records that were there.
+ * So a page and its links become durable together. After a crash a page is either settled, with
+ * its links in the queue, or it is fetched again. If there are too many links for one record, the
+ * first records have no settled URL, as those of seeds. The queue of URLs to fetch is the journal
+ * itself, read from its start by a cursor. In memory are 16 bytes per known URL, and the URLs of
+ * the record at the cursor. After a resume there are also 16 bytes per settled URL, until the
+ * cursor has passed all records from before it.
  *
- * Rejected: journalling leases. The process that held them is dead when the file is opened again
- * (the lock proves it), so every lease has ended.
+ * Rejected: to keep leases in the journal. When the file is opened again, the process that held
+ * them is dead (the lock proves it), so every lease has ended.
  */
 package org.ukthreads.pico.piranha.frontier;
 
@@ -39,7 +39,7 @@ public final class DiskFrontier implements Frontier {
 	private final Fingerprints known = new Fingerprints();
 	private final Fingerprints settled = new Fingerprints();
 	private final Levels queue;
-	private long unread;        /* links in the journal behind the cursor and not settled */
+	private long unread;        /* links that were not taken yet and are not settled */
 	private int leased;
 	private boolean stopped;
 	private boolean closed;
@@ -49,23 +49,23 @@ public final class DiskFrontier implements Frontier {
 		this.queue = new Levels(byDepth);
 	}
 
-	/** Whether the directory holds a crawl to resume. */
+	/** True if the directory holds a crawl to resume. */
 	public static boolean exists(File dir) {
 		return new File(dir, FILE).length() > 8;
 	}
 
 	/**
-	 * Puts what is damaged in the directory's journal aside, before it is opened. What was lost,
-	 * in words; "": nothing.
+	 * Puts the damaged part of the directory's journal aside, before it is opened. Returns a
+	 * message that says what was lost; "": nothing.
 	 */
 	public static String salvage(File dir) throws IOException {
 		return Journal.salvage(new File(dir, FILE));
 	}
 
-	/** By depth: see Levels. Then the next level's URLs are in memory. */
+	/** byDepth: see Levels. The URLs of deeper levels that were read are then in memory. */
 	public static DiskFrontier open(File dir, boolean byDepth) throws IOException {
 		if (!dir.isDirectory() && !dir.mkdirs()) {
-			throw new IOException("cannot make the directory " + dir);
+			throw new IOException("cannot create the directory " + dir);
 		}
 		DiskFrontier frontier = new DiskFrontier(Journal.open(new File(dir, FILE)),
 				byDepth);
@@ -86,7 +86,7 @@ public final class DiskFrontier implements Frontier {
 	@Override
 	public synchronized Optional<Link> take() throws IOException, InterruptedException {
 		while (!stopped) {
-			// By depth, what is less deep may still be in the file.
+			// By depth, URLs that are less deep may still be in the file.
 			Optional<Link> link = queue.poll(leased == 0 && journal.atEnd());
 			if (link.isPresent()) {
 				leased++;
@@ -187,7 +187,7 @@ public final class DiskFrontier implements Frontier {
 		journal.append(record.toByteArray());
 	}
 
-	/** Learns from the journal what is known and what is settled; then starts from the top. */
+	/** Learns from the journal which URLs are known and settled, then goes back to its start. */
 	private void replay() throws IOException {
 		for (Optional<byte[]> record = journal.recover(); record.isPresent();
 				record = journal.recover()) {

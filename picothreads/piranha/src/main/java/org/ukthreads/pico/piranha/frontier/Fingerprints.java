@@ -7,8 +7,9 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 
 /**
- * A set of URLs in 16 bytes each: the first 128 bits of their SHA-256 in an open-addressed table.
- * With 10^9 URLs the chance that any two share one is below 10^-20. Not thread-safe.
+ * A set of URLs in 16 bytes each: the first 128 bits of their SHA-256, in an open-addressed
+ * table. With 10^9 URLs the probability that two of them share a value is below 10^-20. Not
+ * thread-safe.
  */
 final class Fingerprints {
 	private final MessageDigest digest;
@@ -23,7 +24,7 @@ final class Fingerprints {
 		}
 	}
 
-	/** True: the URL was not there. */
+	/** Adds a URL. Returns true if it was not there. */
 	boolean add(String url) {
 		long[] print = print(url);
 		if (2 * (size + 1) > table.length / 2) {

@@ -7,28 +7,32 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * What is known and what is still to be fetched. Each URL is handed out once: to be handed out
- * again, its lease must have ended without done() (the process died). Any thread may call.
+ * The URLs that are known, and those that are still to be fetched. Each URL is handed out once.
+ * It is handed out again only if its lease ends without done(), because the process died. Any
+ * thread may call.
  */
 public interface Frontier extends Closeable {
-	/** Makes new those of the links that are unknown. The count, or what is known of it. */
+	/** Adds the links that are not known yet. Returns their number, as far as it is known. */
 	int add(List<Link> links) throws IOException;
 
-	/** Leases the next URL; waits while only others' work can bring one. Empty: it is over. */
+	/**
+	 * Leases the next URL. Waits while only URLs under way can bring more. Empty: the crawl is
+	 * over.
+	 */
 	Optional<Link> take() throws IOException, InterruptedException;
 
-	/** Settles the link and adds what it led to, in one step: a crash sees both or neither. */
+	/** Settles the link and adds the links found, in one step: a crash keeps both or neither. */
 	void done(Link link, List<Link> found) throws IOException;
 
-	/** Gives up the lease without a result: its time is over, somebody else has it. */
+	/** Gives up the lease without a result, for example because its time is over. */
 	void abandon(Link link);
 
-	/** From now on take() answers "over". */
+	/** Makes take() return empty from now on. */
 	void stop();
 
-	/** URLs known so far, as far as this process can tell. */
+	/** Returns the number of known URLs, as far as this process can tell. */
 	long known();
 
-	/** Among them, those that are not settled. */
+	/** Returns how many of the known URLs are not settled. */
 	long open();
 }

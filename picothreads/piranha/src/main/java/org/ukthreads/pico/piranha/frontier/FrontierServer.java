@@ -22,16 +22,19 @@ public final class FrontierServer implements Closeable {
 		this.journal = journal;
 	}
 
-	/** Port 0: any that is free. In memory alone. */
+	/** Starts a server that keeps everything in memory. port 0: any free port. */
 	public static FrontierServer start(String host, int port) throws IOException {
 		return new FrontierServer(serve(host, port, new FrontierService()),
 				Optional.<Journal>empty());
 	}
 
-	/** Goes on where the last server with this directory has ended, be it by kill -9. */
+	/**
+	 * Starts a server that continues where the last one with this directory ended, even by kill
+	 * -9.
+	 */
 	public static FrontierServer start(String host, int port, File dir) throws IOException {
 		if (!dir.isDirectory() && !dir.mkdirs()) {
-			throw new IOException("cannot make the directory " + dir);
+			throw new IOException("cannot create the directory " + dir);
 		}
 		Journal journal = Journal.open(new File(dir, FILE));
 		try {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The URLFrontier interface of crawler-commons (gRPC): crawls of queues of URLs, in memory, with
- * a journal if it is to survive its process.
+ * The URLFrontier interface of crawler-commons (gRPC). It keeps crawls, which consist of queues
+ * of URLs, in memory, with a journal if they are to survive the process.
  *
- * Any client of that interface can use it, and our client any server of it. All state is behind
- * one lock, held for map operations and the journal's write; answers are sent outside of it, so
- * what a client was told is in the journal. getURLs goes round the queues, so that no host
- * starves another.
+ * Any client of that interface can use it, and our client can use any server of it. One lock
+ * guards all state. It is held for map operations and for the journal's write. Answers are sent
+ * outside of it, so whatever a client was told is in the journal. getURLs goes round the queues,
+ * so that no host starves another.
  *
- * The journal holds what was put, deleted, and leased, in that order of events; leases too, since
- * their holders are other processes, which a restart of this one does not end. Delays and blocks
- * of queues are not kept.
+ * The journal holds, in order, what was put, deleted and leased. Leases are kept because their
+ * holders are other processes, which a restart of this one does not end. Delays and blocks of
+ * queues are not kept.
  */
 package org.ukthreads.pico.piranha.frontier;
 
@@ -56,7 +56,7 @@ final class FrontierService extends URLFrontierImplBase {
 	private final Map<String, LinkedHashMap<String, HostQueue>> crawls = new LinkedHashMap<>();
 	private boolean active = true;      /* guarded by this, as is crawls */
 	private final Optional<Journal> journal;
-	private final LongSupplier clock;   /* milliseconds, as System.currentTimeMillis's */
+	private final LongSupplier clock;   /* milliseconds, as System.currentTimeMillis() */
 
 	FrontierService() {
 		this(System::currentTimeMillis);
@@ -67,7 +67,7 @@ final class FrontierService extends URLFrontierImplBase {
 		journal = Optional.empty();
 	}
 
-	/** Takes over what the journal holds. */
+	/** Restores the state that the journal holds. */
 	FrontierService(Journal journal) throws IOException {
 		clock = System::currentTimeMillis;
 		this.journal = Optional.of(journal);
@@ -100,7 +100,7 @@ final class FrontierService extends URLFrontierImplBase {
 
 			@Override
 			public void onError(Throwable failure) {
-				// The client is gone; what it had put stays.
+				// The client has gone. What it has put stays.
 			}
 
 			@Override
@@ -210,7 +210,7 @@ final class FrontierService extends URLFrontierImplBase {
 				leased(name, key, now + millis, some);
 				leased.addAll(some);
 				queuesLeft--;
-				queues.remove(key);     /* to the end: its turn is over */
+				queues.remove(key);     /* to the end, because its turn is over */
 				queues.put(key, queue);
 			}
 		}
@@ -277,7 +277,7 @@ final class FrontierService extends URLFrontierImplBase {
 				queue.leased(record.readUTF(), until);
 			}
 		} else {
-			throw new IOException("the journal is not a URLFrontier's");
+			throw new IOException("this is not the journal of a URLFrontier");
 		}
 	}
 

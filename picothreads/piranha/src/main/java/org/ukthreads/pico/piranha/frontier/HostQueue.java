@@ -15,13 +15,13 @@ import java.util.PriorityQueue;
  *
  * <pre>
  *   state    left when                              next
- *   READY    a crawler is given it                  HELD
- *   HELD     the time is over without a result      READY, ahead of the others
+ *   READY    a crawler leases it                    HELD
+ *   HELD     the lease ends without a result        READY, ahead of the others
  *   HELD     a result: not to be fetched again      SETTLED
  *   any      a result with a later fetch date       HELD until that date
  * </pre>
- * Guarded by the server's lock. Invariant: an entry in `held` with another `until` than the
- * entry's own is stale and is skipped.
+ * Guarded by the server's lock. Invariant: if the `until` of a hold in `held` differs from that
+ * of its entry, the hold is stale and is skipped.
  */
 final class HostQueue {
 	enum State { READY, HELD, SETTLED }
@@ -58,7 +58,7 @@ final class HostQueue {
 	private long delayMillis;
 	private long blockedUntil;
 
-	/** False: it was known. */
+	/** Adds a URL. Returns false if it was known. */
 	boolean discover(URLInfo info) {
 		if (entries.containsKey(info.getUrl())) {
 			return false;
@@ -69,7 +69,7 @@ final class HostQueue {
 		return true;
 	}
 
-	/** A result: fetch again at that time, or never (0). */
+	/** Takes a result: the URL is to be fetched again at that time, or never (0). */
 	void result(URLInfo info, long refetchMillis) {
 		Entry entry = entries.get(info.getUrl());
 		if (entry == null) {
@@ -105,7 +105,7 @@ final class HostQueue {
 		return leased;
 	}
 
-	/** A lease that was given before the server was started again. */
+	/** Restores a lease from before the restart of the server. */
 	void leased(String url, long until) {
 		Entry entry = entries.get(url);
 		if (entry != null && entry.state != State.SETTLED) {
@@ -129,7 +129,7 @@ final class HostQueue {
 		blockedUntil = untilMillis;
 	}
 
-	/** URLs that are not settled. */
+	/** Returns the number of URLs that are not settled. */
 	int open() {
 		return entries.size() - settled;
 	}

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An append-only file of checked records; the file is also the queue of the disk frontier.
+ * An append-only file of records with checksums. The file is also the queue of the disk frontier.
  *
  *   magic "PIRANHA1"  then records of  int length | int CRC-32 of the payload | payload
  *
- * A record is written by one write call. After kill -9 the kernel still has all whole writes, and
- * at most the last record is torn: recover() finds a record that ends behind the file's end,
- * with nothing that checks behind its beginning, puts the rest aside (.cut) and cuts the file
- * there. Anything else that does not check is damage: the file is refused as it is, and salvage()
- * puts the damaged bytes aside (.damaged) and keeps all records that check, before and behind.
- * Power failure: only what was synced (sync(), at close and on request) is sure.
+ * One write call writes a record. After kill -9 the kernel still has all complete writes, and at
+ * most the last record is torn. recover() takes a record for torn if it extends past the end of
+ * the file and no valid record follows its start. It moves the torn bytes to FILE.cut and
+ * truncates the file. Any other invalid record is damage: the file is refused and left unchanged.
+ * salvage() then moves the damaged bytes to FILE.damaged and keeps all valid records, before and
+ * after them. After a power failure only what was synced (by sync(), at close and on request) is
+ * certain.
  *
- * Rejected: one file per URL or a database. The frontier only appends and scans.
+ * Rejected: one file per URL, or a database. The frontier only appends and scans.
  */
 package org.ukthreads.pico.piranha.frontier;
 
@@ -31,7 +32,10 @@ final class Journal implements Closeable {
 	private static final byte[] MAGIC = "PIRANHA1".getBytes(StandardCharsets.US_ASCII);
 	private static final int HEADER = 8;
 	private static final int MAX_RECORD = 64 << 20;
-	/** A settled URL's length and a count: zeros are no record. */
+	/**
+	 * The smallest record: the length of an empty URL, and a count. So a run of zeros is not a
+	 * record.
+	 */
 	private static final int MIN_RECORD = 6;
 
 	private final File file;
@@ -71,7 +75,7 @@ final class Journal implements Closeable {
 				return;     /* held until the process ends or the file is closed */
 			}
 		} catch (OverlappingFileLockException e) {
-			// The same process has it: as bad.
+			// This process has it open already, which is as bad.
 		}
 		writer.close();
 		throw new IOException(file + " is in use by another crawl");
@@ -79,7 +83,7 @@ final class Journal implements Closeable {
 
 	void append(byte[] payload) throws IOException {
 		if (payload.length > MAX_RECORD) {
-			throw new IOException("a record of " + payload.length + " bytes");
+			throw new IOException("record too large: " + payload.length + " bytes");
 		}
 		byte[] record = record(payload);
 		writer.seek(end);
@@ -99,7 +103,7 @@ final class Journal implements Closeable {
 		return cursor == end;
 	}
 
-	/** The next record after the cursor; empty at the end of the file. */
+	/** Returns the next record after the cursor; empty at the end of the file. */
 	Optional<byte[]> next() throws IOException {
 		if (cursor == end) {
 			return Optional.empty();
@@ -112,7 +116,10 @@ final class Journal implements Closeable {
 		return record;
 	}
 
-	/** As next(), but a torn record ends the file: it is cut there. IOException: damage. */
+	/**
+	 * Does what next() does, but truncates the file at a torn record. Throws an IOException for
+	 * damage.
+	 */
 	Optional<byte[]> recover() throws IOException {
 		if (cursor == end) {
 			return Optional.empty();
@@ -129,19 +136,19 @@ final class Journal implements Closeable {
 		return record;
 	}
 
-	/** A write that was killed leaves less than its record, and nothing behind. */
+	/** A write that was killed leaves less than its record, and nothing after it. */
 	private void refuseDamage() throws IOException {
 		long at = cursor;
 		long valid = resync(at + 1);
 		cursor = at;
 		if (valid < end || !torn()) {
-			throw new IOException(file + " is damaged at byte " + at + ", with "
-					+ (end - at) + " bytes behind it: nothing was changed. Put a copy in its"
-					+ " place, or go on without the damaged part: --resume --salvage");
+			throw new IOException(file + " is damaged at byte " + at + " (" + (end - at)
+					+ " bytes from its end). Nothing was changed. Replace the file by a copy, or"
+					+ " continue without the damaged part: --resume --salvage");
 		}
 	}
 
-	/** Is the record at the cursor longer than the file? */
+	/** True if the record at the cursor extends past the end of the file. */
 	private boolean torn() throws IOException {
 		if (end - cursor < HEADER) {
 			return true;
@@ -151,7 +158,7 @@ final class Journal implements Closeable {
 		return length == 0 || length > end - cursor - HEADER;
 	}
 
-	/** Where the first record at or behind `from` begins that checks; else the end. */
+	/** Returns where the first valid record at or after `from` begins; without one, the end. */
 	private long resync(long from) throws IOException {
 		byte[] some = new byte[64 << 10];
 		for (long at = from; at <= end - HEADER - MIN_RECORD;) {
@@ -189,8 +196,8 @@ final class Journal implements Closeable {
 	}
 
 	/**
-	 * Keeps the records that check, in a file that takes the journal's place when it is whole;
-	 * the rest goes to FILE.damaged. What was lost, in words; "": nothing.
+	 * Writes the valid records into a new file that then replaces the journal. Moves the other
+	 * bytes to FILE.damaged. Returns a message that says what was lost; "": nothing.
 	 */
 	static String salvage(File file) throws IOException {
 		if (!file.exists()) {
@@ -218,10 +225,10 @@ final class Journal implements Closeable {
 				out.getFD().sync();
 			}
 			if (lost > 0 && !fresh.renameTo(file) || lost == 0 && !fresh.delete()) {
-				throw new IOException("cannot put " + fresh + " in its place");
+				throw new IOException("cannot rename or delete " + fresh);
 			}
 		}
-		return lost == 0 ? "" : lost + " damaged bytes in " + places + " places were put aside: "
+		return lost == 0 ? "" : lost + " damaged bytes in " + places + " places were moved to "
 				+ file + ".damaged";
 	}
 

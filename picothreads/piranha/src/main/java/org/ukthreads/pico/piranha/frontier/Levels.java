@@ -6,9 +6,9 @@ import java.util.Optional;
 import java.util.TreeMap;
 
 /**
- * The order of the URLs to visit: as they come, or strictly by depth. Strictly means that a URL
- * waits until all that are less deep are settled, so that each is first found by a shortest path:
- * without that, a depth limit would cut pages that a slow shorter path was about to reach.
+ * The order of the URLs to visit: as they come, or strictly by depth. In strict order a URL waits
+ * until all URLs that are less deep are settled, so each URL is first found by a shortest path.
+ * Without that, a depth limit would cut off pages that a slow shorter path was about to reach.
  * Guarded by the frontier's lock.
  */
 final class Levels {
@@ -36,7 +36,7 @@ final class Levels {
 		queue.add(link);
 	}
 
-	/** The next URL, if one may be visited now; idle: nothing is under way. */
+	/** Returns the next URL, if one may be visited now. idle: no visit is under way. */
 	Optional<Link> poll(boolean idle) {
 		if (current.isEmpty() && idle && !deeper.isEmpty()) {
 			level = deeper.firstKey();

@@ -6,7 +6,7 @@ public final class Link {
 	private final String url;
 	private final int depth;
 	private final int hops;
-	private final long leaseEnds;   /* System.nanoTime() when somebody else may fetch it */
+	private final long leaseEnds;   /* System.nanoTime() from which another crawler may fetch it */
 
 	private Link(String url, int depth, int hops, long leaseEnds) {
 		this.url = url;
@@ -23,12 +23,12 @@ public final class Link {
 		return new Link(url, depth, hops, Long.MAX_VALUE);
 	}
 
-	/** A link found in this one's page. */
+	/** Returns a link that was found in this page. */
 	public Link child(String childUrl) {
 		return new Link(childUrl, depth + 1, 0, Long.MAX_VALUE);
 	}
 
-	/** The page that this one redirects to. */
+	/** Returns the target of this page's redirect. */
 	public Link redirect(String targetUrl) {
 		return new Link(targetUrl, depth, hops + 1, Long.MAX_VALUE);
 	}
@@ -49,7 +49,7 @@ public final class Link {
 		return hops;
 	}
 
-	/** Whether a fetch that takes so long is over before the lease is. */
+	/** True if a fetch that takes this long ends before the lease does. */
 	public boolean leaseCovers(long nanos) {
 		return leaseEnds == Long.MAX_VALUE || leaseEnds - System.nanoTime() > nanos;
 	}

@@ -6,14 +6,14 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 
-/** The frontier of a crawl that need not survive its process: breadth first. */
+/** The frontier of a crawl that does not need to survive its process: breadth first. */
 public final class MemoryFrontier implements Frontier {
 	private final Set<String> known = new HashSet<>();
 	private final Levels queue;
 	private int leased;
 	private boolean stopped;
 
-	/** By depth: see Levels. */
+	/** byDepth: see Levels. */
 	public MemoryFrontier(boolean byDepth) {
 		queue = new Levels(byDepth);
 	}

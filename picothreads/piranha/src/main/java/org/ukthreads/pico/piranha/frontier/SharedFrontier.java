@@ -2,20 +2,20 @@
 /*
  * The frontier of many machines: a client of a URLFrontier server.
  *
- * The server knows every URL, hands each out under a lease, and gives it to somebody else when
- * the lease ends without a result. So a crawler that dies loses nothing: its URLs come back.
- * What it must not do is work past a lease: take() drops a URL whose lease has gone while it
- * waited here, and a visit checks again before it fetches (Link.leaseCovers).
+ * The server knows every URL, hands each out under a lease, and hands it to another crawler if
+ * the lease ends without a result. So a crawler that dies loses nothing: others get its URLs. A
+ * crawler must not work past a lease: take() drops a URL whose lease has ended while it waited
+ * here, and a visit checks again before it fetches (Link.leaseCovers).
  *
- * Results go out through one thread, in order: what a page led to is acknowledged by the server
- * before the page is settled, so a crash between the two repeats a page and loses none. URLs'
- * threads append to its list, and wait when it is long: a crash repeats what is on it.
+ * One thread sends the results, in order. The server acknowledges the links of a page before the
+ * page is settled, so a crash in between repeats the page and loses none. The URLs' threads
+ * append to the list of results, and wait if it is long, because a crash repeats what is on it.
  *
- * A link that this process has told the server once is not told again (16 bytes each): most
+ * A link that this process has sent to the server is not sent again (16 bytes each), because most
  * links of a page are known.
  *
- * Rejected: settling in the URL's own thread. gRPC parks in call-backs of its own, which is no
- * place for a thread that should be cheap.
+ * Rejected: to settle in the URL's own thread. gRPC waits in its own callbacks, where a cheap
+ * thread cannot park.
  */
 package org.ukthreads.pico.piranha.frontier;
 
@@ -46,7 +46,7 @@ import org.ukthreads.pico.piranha.http.Target;
 public final class SharedFrontier implements Frontier {
 	private static final int PER_QUEUE = 50;
 	private static final long POLL_MILLIS = 100;
-	private static final long PATIENCE_MILLIS = 30_000;     /* with a server that is away */
+	private static final long PATIENCE_MILLIS = 30_000;     /* with a server that does not answer */
 	private static final String DEPTH = "depth";
 	private static final String HOPS = "hops";
 
@@ -60,7 +60,7 @@ public final class SharedFrontier implements Frontier {
 	private final Fingerprints told = new Fingerprints();   /* guarded by itself */
 	private int leased;             /* guarded by this */
 	private long settledHere;       /* guarded by this */
-	private long openThere;         /* guarded by this: as of the last look */
+	private long openThere;         /* at the last look; guarded by this */
 	private boolean stopped;        /* guarded by this */
 	private boolean closed;         /* guarded by this */
 
@@ -132,7 +132,7 @@ public final class SharedFrontier implements Frontier {
 		try {
 			uploader.later(items, known(link));
 		} catch (InterruptedException e) {
-			throw new IOException("interrupted before the URLFrontier had the result");
+			throw new IOException("interrupted before the URLFrontier got the result");
 		}
 		synchronized (this) {
 			settledHere++;
@@ -157,7 +157,7 @@ public final class SharedFrontier implements Frontier {
 		return settledHere + openThere;
 	}
 
-	/** As of the last look at the server. */
+	/** At the last look at the server. */
 	@Override
 	public synchronized long open() {
 		return openThere;
@@ -179,17 +179,20 @@ public final class SharedFrontier implements Frontier {
 				openThere = last.getSize();
 			}
 		} catch (StatusRuntimeException e) {
-			throw new IOException("the URLFrontier went away: " + e.getStatus().getCode());
+			throw new IOException("the URLFrontier failed: " + e.getStatus().getCode());
 		} finally {
 			channel.shutdownNow();
 		}
 	}
 
-	/** Leases a batch. False: there was none, or the server is away, but not for long yet. */
+	/**
+	 * Leases a batch. Returns false if there was none, or if the server has not answered for less
+	 * than PATIENCE_MILLIS.
+	 */
 	private boolean more() throws IOException {
 		GetParams ask = GetParams.newBuilder().setCrawlID(crawlId).setMaxUrlsPerQueue(PER_QUEUE)
 				.setDelayRequestable((int) (leaseMillis / 1000)).build();
-		// The lease begins when the server answers, which is no earlier than now.
+		// The lease begins when the server answers, which is not before now.
 		long ends = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(leaseMillis);
 		try {
 			Iterator<URLInfo> urls = stub.withDeadlineAfter(PATIENCE_MILLIS,
@@ -208,7 +211,7 @@ public final class SharedFrontier implements Frontier {
 
 	private void missed(StatusRuntimeException e) throws IOException {
 		if (System.nanoTime() - lastAnswer > TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS)) {
-			throw new IOException("the URLFrontier went away: " + e.getStatus().getCode());
+			throw new IOException("the URLFrontier does not answer: " + e.getStatus().getCode());
 		}
 	}
 
@@ -233,7 +236,10 @@ public final class SharedFrontier implements Frontier {
 		}
 	}
 
-	/** Waits for results to reach the server, or a while. True: the crawl was stopped. */
+	/**
+	 * Waits until results have reached the server, or for a while. Returns true if the crawl was
+	 * stopped.
+	 */
 	private boolean pause() throws InterruptedException {
 		uploader.awaitProgress(POLL_MILLIS);
 		synchronized (this) {
@@ -266,7 +272,7 @@ public final class SharedFrontier implements Frontier {
 		try {
 			return Target.of(url).authority();
 		} catch (MalformedURLException e) {
-			throw new IllegalStateException("a link that is no URL: " + url, e);
+			throw new IllegalStateException("a link that is not a URL: " + url, e);
 		}
 	}
 

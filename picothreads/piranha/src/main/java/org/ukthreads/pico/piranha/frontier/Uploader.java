@@ -13,14 +13,17 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 
-/** Sends results to a URLFrontier: the found URLs of a batch, and once they are in, the settled. */
+/**
+ * Sends results to a URLFrontier: the URLs found by a batch, and after their acknowledgement the
+ * settled URLs.
+ */
 final class Uploader implements Runnable {
 	private static final long ACK_MILLIS = 30_000;
 	private static final long AGAIN_MILLIS = 200;
 	private static final int BACKLOG = 100;     /* results that a crash would repeat */
 
 	private final URLFrontierGrpc.URLFrontierStub stub;
-	private List<URLItem> found = new ArrayList<>();        /* guarded by this, as the rest */
+	private List<URLItem> found = new ArrayList<>();        /* this and the rest: guarded by this */
 	private List<URLItem> settled = new ArrayList<>();
 	private boolean sending;
 	private long batches;
@@ -37,7 +40,10 @@ final class Uploader implements Runnable {
 		thread.start();
 	}
 
-	/** Waits while too many results are unsent: they would be fetched again after a crash. */
+	/**
+	 * Queues a result. Waits while too many are unsent, because after a crash they are fetched
+	 * again.
+	 */
 	synchronized void later(List<URLItem> links, URLItem result) throws InterruptedException {
 		while (settled.size() >= BACKLOG && failure.isEmpty()) {
 			wait();
@@ -104,7 +110,9 @@ final class Uploader implements Runnable {
 		}
 	}
 
-	/** Puts the items and waits for the server to have them. The number that were new. */
+	/**
+	 * Puts the items and waits until the server has acknowledged them. Returns how many were new.
+	 */
 	int putNow(List<URLItem> items) throws IOException {
 		if (items.isEmpty()) {
 			return 0;
@@ -120,11 +128,11 @@ final class Uploader implements Runnable {
 		out.onCompleted();
 		try {
 			if (!end.await(ACK_MILLIS, TimeUnit.MILLISECONDS)) {
-				throw new IOException("the URLFrontier does not acknowledge");
+				throw new IOException("the URLFrontier did not acknowledge in time");
 			}
 		} catch (InterruptedException e) {
 			Thread.currentThread().interrupt();
-			throw new IOException("interrupted while the URLFrontier was to acknowledge");
+			throw new IOException("interrupted while waiting for the URLFrontier");
 		}
 		if (!error.get().isEmpty()) {
 			throw new IOException(error.get());
@@ -132,7 +140,10 @@ final class Uploader implements Runnable {
 		return accepted.get();
 	}
 
-	/** The server may be away for a while: to put an item again does no harm. */
+	/**
+	 * Puts the items, again and again if the server does not answer for a while. To put an item
+	 * twice is harmless.
+	 */
 	private void patiently(List<URLItem> items) throws IOException {
 		long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(ACK_MILLIS);
 		while (true) {
@@ -147,12 +158,12 @@ final class Uploader implements Runnable {
 			try {
 				Thread.sleep(AGAIN_MILLIS);
 			} catch (InterruptedException e) {
-				throw new IOException("interrupted while the URLFrontier was away");
+				throw new IOException("interrupted while waiting for the URLFrontier");
 			}
 		}
 	}
 
-	/** False: closed, and all is sent. */
+	/** Waits for results. Returns false if it is closed and all results are sent. */
 	private synchronized boolean await() throws InterruptedException {
 		while (settled.isEmpty() && !closed) {
 			wait();
@@ -202,7 +213,7 @@ final class Uploader implements Runnable {
 
 		@Override
 		public void onError(Throwable failure) {
-			error.set("the URLFrontier went away: " + failure.getMessage());
+			error.set("the URLFrontier failed: " + failure.getMessage());
 			end.countDown();
 		}
 

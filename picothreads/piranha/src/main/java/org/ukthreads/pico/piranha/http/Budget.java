@@ -4,21 +4,21 @@ package org.ukthreads.pico.piranha.http;
 import java.util.ArrayDeque;
 
 /*
- * Bytes of memory that large bodies may take, all together, from their first byte to the end of
- * their page. Pools, one for each size that a body may grow to:
+ * Memory for large bodies, all together, from their first byte until their page is done. There is
+ * a pool for each size that a body may grow to:
  *
- *   up to 64 KB   nobody asks        up to 256 KB   the first pool
- *   up to 2 MB    the second         more           the third
+ *   up to 64 KB   no permit needed     up to 256 KB   the first pool
+ *   up to 2 MB    the second           more           the third
  *
- * A body that outgrows its size waits for leave of the next pool and keeps what it has. Nobody
- * who has leave of a pool waits for one before it, so there is no dead-lock; first come, first
- * served, so the largest is not starved. Any thread.
+ * A body that outgrows its size waits for a permit of the next pool and keeps those that it has.
+ * No holder of a permit waits for an earlier pool, so there is no deadlock. Each pool serves in
+ * order of arrival, so the largest bodies do not starve. Any thread may call.
  */
 public final class Budget {
-	/** A body of so many bytes, raw and decoded, needs no leave. */
+	/** A body of up to this many bytes, raw and decoded, needs no permit. */
 	static final int SMALL = 64 << 10;
 	private static final int[] SIZES = {256 << 10, 2 << 20, Integer.MAX_VALUE};
-	/** Raw, as it grows, decoded, as text, and as a document. */
+	/** The copies of a body: raw, as it grows, decoded, as text, and as a document. */
 	private static final int COPIES = 10;
 
 	private static final class Claim {
@@ -79,18 +79,18 @@ public final class Budget {
 		}
 	}
 
-	/** What one body has; its owner's alone. */
+	/** The permits of one body. Only its owner's thread uses it. */
 	final class Leave {
 		private final int most;
 		private final long[] held = new long[SIZES.length];
 		private int level;
 
-		/** most: bytes that a body may have. */
+		/** most: the largest number of bytes that the body may have. */
 		Leave(int most) {
 			this.most = most;
 		}
 
-		/** Waits for leave to have so many bytes; nanoseconds that it took. */
+		/** Waits for permits for a body of this size. Returns the nanoseconds that it waited. */
 		long grow(long size) throws InterruptedException {
 			if (size <= limit()) {
 				return 0;
@@ -119,14 +119,14 @@ public final class Budget {
 
 	private final Pool[] pools = new Pool[SIZES.length];
 
-	/** So many bytes in all. */
+	/** total: the bytes of all pools together. */
 	public Budget(long total) {
 		for (int k = 0; k < pools.length; k++) {
 			pools[k] = new Pool(total / pools.length);
 		}
 	}
 
-	/** Half of the heap: the rest is for pages of the usual size, and for the frontier. */
+	/** Half of the heap. The rest is for pages of the usual size, and for the frontier. */
 	public static Budget ofHeap() {
 		return new Budget(Runtime.getRuntime().maxMemory() / 2);
 	}

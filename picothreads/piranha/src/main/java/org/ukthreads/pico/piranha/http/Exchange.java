@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.ukthreads.pico.piranha.http;
 
-/** What went over the wire for one fetch. The bytes are empty unless recording was asked for. */
+/**
+ * The bytes of one fetch, as sent and received. Those of the response are empty unless recording
+ * was asked for.
+ */
 public final class Exchange {
 	private final byte[] request;
 	private final byte[] response;
@@ -31,12 +34,12 @@ public final class Exchange {
 		return peer;
 	}
 
-	/** The answer was read to its end, and not to the size limit. */
+	/** True if the answer was read to its end, and not only up to the size limit. */
 	public boolean whole() {
 		return whole;
 	}
 
-	/** Bytes received. */
+	/** Returns the number of bytes received. */
 	public long wireBytes() {
 		return wireBytes;
 	}

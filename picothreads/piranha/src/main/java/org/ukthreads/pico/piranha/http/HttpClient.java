@@ -2,13 +2,13 @@
 /*
  * HTTP/1.1 GET in plain blocking style, over java.net.Socket.
  *
- * It reads what a server sends, not what it promises: bodies by length, by chunks or to the end
- * of the stream, cut at the size limit; gzip and deflate are decoded under the same limit. It
- * follows no redirects and keeps no cookies: the crawler decides where to go.
+ * It reads what a server sends, not what the server promises. A body ends by length, by chunks or
+ * with the stream, and is truncated at the size limit. gzip and deflate are decoded under the
+ * same limit. It follows no redirects and keeps no cookies: the crawler decides where to go.
  *
- * Rejected: HttpURLConnection (hides the bytes that an archive must hold, retries on its own and
- * pools connections behind our back); OkHttp and others (their blocking calls sit under
- * interceptors and call-backs, a poor fit for a thread that must park anywhere).
+ * Rejected: HttpURLConnection (it hides the bytes that an archive must hold, retries on its own,
+ * and pools connections out of our control); OkHttp and others (their blocking calls are below
+ * interceptors and callbacks, which does not suit a thread that must park anywhere).
  */
 package org.ukthreads.pico.piranha.http;
 
@@ -44,13 +44,13 @@ public final class HttpClient {
 	private final Budget budget;
 	private final IdleWires idle = new IdleWires(IDLE_PER_ORIGIN, IDLE_TOTAL);
 
-	/** record: keep the bytes of each exchange. Without a proxy, memory as much as it takes. */
+	/** record: keep the bytes of each exchange. No proxy, and no limit of memory for bodies. */
 	public HttpClient(String agent, HttpLimits limits, boolean keepAlive, boolean record) {
 		this(agent, limits, keepAlive, record, Optional.<Proxy>empty(),
 				new Budget(Long.MAX_VALUE / 2));
 	}
 
-	/** What large bodies take together comes from the budget. */
+	/** budget: the memory that large bodies may take together. */
 	public HttpClient(String agent, HttpLimits limits, boolean keepAlive, boolean record,
 			Optional<Proxy> proxy, Budget budget) {
 		this.proxy = proxy;
@@ -61,7 +61,7 @@ public final class HttpClient {
 		this.record = record;
 	}
 
-	/** Fetches; a connection that turns out to have gone stale in the pool is replaced once. */
+	/** Fetches. If a connection of the pool turns out to be closed, it is replaced once. */
 	public HttpResponse get(Target target) throws IOException {
 		long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(limits.totalMillis);
 		byte[] request = request(target);
@@ -87,7 +87,7 @@ public final class HttpClient {
 		idle.close();
 	}
 
-	/** Sends the request and waits for the first bytes. False: the peer had closed. */
+	/** Sends the request and waits for the first bytes. Returns false if the peer had closed. */
 	private static boolean answers(Wire wire, byte[] request) throws IOException {
 		try {
 			wire.send(request);
@@ -143,10 +143,10 @@ public final class HttpClient {
 		try {
 			all = decode(raw, HttpResponse.find(headers, "content-encoding"), body, decoded);
 		} catch (ZipException | EOFException e) {
-			/* What is there is decoded; a body that we have cut ourselves is not broken. */
+			/* What could be read is decoded. A body that we have truncated is not broken. */
 			if (complete) {
 				damage = "broken " + HttpResponse.find(headers, "content-encoding") + ": "
-						+ e.getMessage() + " (behind " + decoded.size() + " bytes)";
+						+ e.getMessage() + " (after " + decoded.size() + " bytes)";
 			}
 		}
 		byte[] page = all && decoded.size() == 0 ? raw : decoded.toByteArray();
@@ -160,8 +160,8 @@ public final class HttpClient {
 	}
 
 	/**
-	 * A body as it comes, with leave of the budget, which its answer gives back. The time that
-	 * it waits for that is not the server's.
+	 * A body as it arrives, with its permits of the budget, which the answer releases. The time
+	 * that it waits for permits does not count as the server's.
 	 */
 	private final class Body {
 		private final ByteArrayOutputStream bytes = new ByteArrayOutputStream(1024);
@@ -172,7 +172,7 @@ public final class HttpClient {
 			this.wire = wire;
 		}
 
-		/** Before there are more than so many bytes, raw or decoded. */
+		/** Called before there are more bytes than this, raw or decoded. */
 		void grow(long size) throws IOException {
 			try {
 				wire.extend(leave.grow(size));
@@ -229,7 +229,7 @@ public final class HttpClient {
 				.contains("chunked");
 	}
 
-	/** Reads the body. False: it is larger than the limit, and the rest was not read. */
+	/** Reads the body. Returns false if it is larger than the limit; the rest is not read. */
 	private boolean body(Wire wire, List<String> headers, Body body)
 			throws IOException {
 		if (chunked(headers)) {
@@ -239,10 +239,10 @@ public final class HttpClient {
 		if (length.isEmpty()) {
 			return toEnd(wire, body);
 		}
-		return exactly(wire, body, size(length, 10, "content length: "));
+		return exactly(wire, body, size(length, 10, "bad content length: "));
 	}
 
-	/** Digits alone: no sign. */
+	/** Parses a number of digits, without a sign. */
 	private static long size(String text, int radix, String what) throws ProtocolException {
 		try {
 			long size = Long.parseLong(text, radix);
@@ -250,7 +250,7 @@ public final class HttpClient {
 				return size;
 			}
 		} catch (NumberFormatException e) {
-			// Said below.
+			// Reported below.
 		}
 		throw new ProtocolException(what + text);
 	}
@@ -278,7 +278,7 @@ public final class HttpClient {
 			String line = wire.line();
 			int end = line.indexOf(';');
 			long size = size((end < 0 ? line : line.substring(0, end)).trim(), 16,
-					"chunk size: ");
+					"bad chunk size: ");
 			if (size == 0) {
 				headers(wire);      /* the trailers */
 				return true;
@@ -287,7 +287,7 @@ public final class HttpClient {
 				return false;
 			}
 			if (!wire.line().isEmpty()) {
-				throw new ProtocolException("a chunk that is longer than it says");
+				throw new ProtocolException("a chunk is longer than its size says");
 			}
 		}
 	}
@@ -305,12 +305,15 @@ public final class HttpClient {
 		}
 	}
 
-	/** False: it is more than the limit. True and nothing: it is not packed. EOFException, ZipException: it is broken. */
+	/**
+	 * Decodes the body. Returns false if it is larger than the limit, and true without any bytes
+	 * if it is not encoded. Throws an EOFException or a ZipException if it is broken.
+	 */
 	private boolean decode(byte[] body, String encoding, Body of, ByteArrayOutputStream to)
 			throws IOException {
 		String name = encoding.toLowerCase(Locale.ROOT);
 		if (body.length == 0 || name.isEmpty() || name.equals("identity")) {
-			return true;        /* as it is */
+			return true;        /* not encoded */
 		}
 		InputStream raw = new ByteArrayInputStream(body);
 		if (name.equals("gzip") || name.equals("x-gzip")) {
@@ -328,7 +331,7 @@ public final class HttpClient {
 		throw new ProtocolException("content encoding " + encoding + " was not asked for");
 	}
 
-	/** One byte more than the limit shows that there was more. */
+	/** Reads one byte more than the limit, if there is one, to see that the body is larger. */
 	private boolean inflate(InputStream in, Body of, ByteArrayOutputStream to)
 			throws IOException {
 		byte[] some = new byte[8192];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.ukthreads.pico.piranha.http;
 
-/** What one fetch may take: times in milliseconds, size in bytes. */
+/** The limits of one fetch: times in milliseconds, the size in bytes. */
 public final class HttpLimits {
 	final int connectMillis;
 	final int readMillis;

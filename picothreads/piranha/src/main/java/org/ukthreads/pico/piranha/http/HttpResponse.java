@@ -4,10 +4,10 @@ package org.ukthreads.pico.piranha.http;
 import java.util.List;
 import java.util.Locale;
 
-/** An answer, its body decoded, and the very bytes that were exchanged (for an archive). */
+/** An answer with its decoded body, and the bytes as they were exchanged (for an archive). */
 public final class HttpResponse {
 	private final int status;
-	private final List<String> headers;     /* "Name: value", in the order of their arrival */
+	private final List<String> headers;     /* "Name: value", in the order of arrival */
 	private final byte[] body;
 	private final boolean truncated;
 	private final String damage;
@@ -29,7 +29,9 @@ public final class HttpResponse {
 		return status;
 	}
 
-	/** The body after chunked and gzip decoding, cut at the size limit; not copied. */
+	/**
+	 * Returns the body after chunked and gzip decoding, truncated at the size limit; not copied.
+	 */
 	public byte[] body() {
 		return body;
 	}
@@ -38,12 +40,15 @@ public final class HttpResponse {
 		return truncated;
 	}
 
-	/** What is wrong with the compressed body, of which body() has the rest; "": nothing. */
+	/**
+	 * Returns what is wrong with the compressed body, of which body() has the readable part; "":
+	 * nothing.
+	 */
 	public String damage() {
 		return damage;
 	}
 
-	/** Nobody needs the body any more: others may have its memory. Once is enough. */
+	/** Releases the memory of the body, which is not needed any more. One call is enough. */
 	public void release() {
 		leave.close();
 	}
@@ -56,19 +61,19 @@ public final class HttpResponse {
 		return status >= 301 && status <= 308 && status != 304 && !header("location").isEmpty();
 	}
 
-	/** The first value of the header, or "". */
+	/** Returns the first value of the header, or "". */
 	public String header(String name) {
 		return find(headers, name);
 	}
 
-	/** The media type alone, in lower case, or "". */
+	/** Returns the media type alone, in lower case, or "". */
 	public String mediaType() {
 		String type = header("content-type");
 		int end = type.indexOf(';');
 		return (end < 0 ? type : type.substring(0, end)).trim().toLowerCase(Locale.ROOT);
 	}
 
-	/** The charset of the content type, or "" where it has none. */
+	/** Returns the charset of the content type, or "" if it has none. */
 	public String charset() {
 		String type = header("content-type");
 		int at = type.toLowerCase(Locale.ROOT).indexOf("charset=");

@@ -2,9 +2,9 @@
 /*
  * Connections that wait for another request to their origin.
  *
- * A stack per origin (the youngest is the least likely to have been closed by its server) and a
- * bound on the whole, since an idle connection is a file descriptor. Nothing blocks under the
- * lock; closing happens outside.
+ * There is a stack per origin, because the server has most likely not closed the youngest
+ * connection. Their total is bounded, because an idle connection is a file descriptor. Nothing
+ * blocks under the lock; connections are closed outside of it.
  */
 package org.ukthreads.pico.piranha.http;
 
@@ -48,7 +48,10 @@ final class IdleWires {
 		}
 	}
 
-	/** The one that there is no room for: at the bound, one of the origin that waits longest. */
+	/**
+	 * Returns the connection that has no room; at the bound, one of the origin that has waited
+	 * longest.
+	 */
 	private synchronized Optional<Wire> keep(String origin, Wire wire) {
 		ArrayDeque<Wire> stack = idle.get(origin);
 		if (closed || (stack != null && stack.size() >= perOrigin)) {

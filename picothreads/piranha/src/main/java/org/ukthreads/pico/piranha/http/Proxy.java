@@ -7,8 +7,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 
 /**
- * An HTTP proxy that everything goes through: http by requests that name the whole URL, https by
- * a tunnel (CONNECT). Names are left to the proxy to look up.
+ * An HTTP proxy for all requests: http requests name the whole URL, https uses a tunnel
+ * (CONNECT). The proxy looks up the names.
  */
 public final class Proxy {
 	final String host;
@@ -21,7 +21,7 @@ public final class Proxy {
 		this.user = user;
 	}
 
-	/** [http://][USER:PASSWORD@]HOST[:PORT]; the port is 8080 unless told. */
+	/** Parses [http://][USER:PASSWORD@]HOST[:PORT]; the default port is 8080. */
 	public static Proxy of(String text) throws MalformedURLException {
 		URL url = new URL(text.contains("://") ? text : "http://" + text);
 		if (!url.getProtocol().equals("http") || url.getHost().isEmpty()
@@ -33,13 +33,13 @@ public final class Proxy {
 				url.getUserInfo() == null ? "" : url.getUserInfo());
 	}
 
-	/** The header that says who asks, with its end; "" where nobody was named. */
+	/** Returns the header with user and password, and its line end; "" if there is no user. */
 	String credentials() {
 		return user.isEmpty() ? "" : "Proxy-Authorization: Basic " + Base64.getEncoder()
 				.encodeToString(user.getBytes(StandardCharsets.UTF_8)) + "\r\n";
 	}
 
-	/** Asks for a tunnel. */
+	/** Returns the request for a tunnel. */
 	byte[] connect(Target target) {
 		String to = target.host() + ":" + target.port();
 		return ("CONNECT " + to + " HTTP/1.1\r\nHost: " + to + "\r\n" + credentials() + "\r\n")

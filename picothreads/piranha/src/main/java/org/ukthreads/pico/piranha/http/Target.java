@@ -5,7 +5,7 @@ import java.net.MalformedURLException;
 import java.net.URL;
 import java.util.Locale;
 
-/** Where an HTTP request goes: scheme, host and port, and the path with its query. */
+/** The target of an HTTP request: scheme, host and port, and the path with its query. */
 public final class Target {
 	private final boolean secure;
 	private final String host;
@@ -52,7 +52,10 @@ public final class Target {
 		return host;
 	}
 
-	/** The host as names are looked up and certificates checked: an IPv6 address is bare. */
+	/**
+	 * Returns the host as names are looked up and certificates are checked: without the brackets
+	 * of an IPv6 address.
+	 */
 	public String name() {
 		return host.startsWith("[") ? host.substring(1, host.length() - 1) : host;
 	}
@@ -69,12 +72,12 @@ public final class Target {
 		return url;
 	}
 
-	/** What politeness, robots.txt and idle connections are kept per. */
+	/** Returns the origin, the unit of politeness, robots.txt and idle connections. */
 	public String origin() {
 		return (secure ? "https://" : "http://") + authority();
 	}
 
-	/** The value of the Host header: without the scheme's usual port. */
+	/** Returns the value of the Host header: without the scheme's default port. */
 	public String authority() {
 		return port == (secure ? 443 : 80) ? host : host + ":" + port;
 	}

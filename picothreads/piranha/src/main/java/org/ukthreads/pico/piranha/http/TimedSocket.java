@@ -8,11 +8,11 @@ import java.net.Socket;
 import java.net.SocketTimeoutException;
 
 /**
- * A socket whose reads end when the fetch must, however few bytes come at a time: also the reads
- * that TLS makes below the crawler's, for a handshake or for the rest of a record.
+ * A socket whose reads end at the deadline of the fetch, however few bytes arrive at a time. This
+ * includes the reads that TLS makes for a handshake or for the rest of a record.
  */
 final class TimedSocket extends Socket {
-	private int readMillis;     /* the owner's, as these all */
+	private int readMillis;     /* this and the rest: only the owner uses them */
 	private long deadline;
 	private int soTimeout = -1;
 
@@ -21,7 +21,7 @@ final class TimedSocket extends Socket {
 		deadline = nanoTime;
 	}
 
-	/** The fetch may take so much longer. */
+	/** Moves the deadline of the fetch. */
 	void extend(long nanos) {
 		deadline += nanos;
 	}
@@ -40,7 +40,7 @@ final class TimedSocket extends Socket {
 
 	private void prepare() throws IOException {
 		long left = left();
-		// Setting it costs a system call on some JDKs: only when it must become shorter.
+		// On some JDKs a change costs a system call, so it changes only if it must be shorter.
 		int millis = left > 2L * readMillis ? readMillis : (int) Math.min(readMillis, left);
 		if (millis != soTimeout) {
 			setSoTimeout(millis);

@@ -2,12 +2,12 @@
 /*
  * One open connection: a socket, a read buffer, and the deadline of the fetch under way.
  *
- * Every blocking call of a fetch is here (connect, TLS handshake, read, write), each a plain call
- * of java.net with a plain return: that is what lets a translated thread park in it. Before each
- * read the socket's time-out is set to what is left of the deadline (see TimedSocket), so a
- * server that sends a byte now and then cannot hold a thread for ever.
+ * Every blocking call of a fetch is here (connect, TLS handshake, read, write). Each is a plain
+ * call of java.net that returns plainly, so a translated thread can park in it. Before each read
+ * the socket's time-out is set to what is left until the deadline (see TimedSocket), so a server
+ * that sends a byte now and then cannot hold a thread for ever.
  *
- * Owner: the thread that fetches; between fetches the pool. Never both.
+ * The owner is the thread that fetches, and between fetches the pool; never both.
  */
 package org.ukthreads.pico.piranha.http;
 
@@ -32,7 +32,7 @@ final class Wire implements Closeable {
 	private static final int MAX_LINE = 16 << 10;
 
 	private final TimedSocket plain;
-	private final Socket socket;        /* the same, or TLS over it */
+	private final Socket socket;        /* the same as plain, or TLS over it */
 	private final InputStream in;
 	private final OutputStream out;
 	private final String peer;
@@ -51,7 +51,10 @@ final class Wire implements Closeable {
 		this.peer = socket.getInetAddress().getHostAddress();
 	}
 
-	/** The name is looked up by a call of its own: a lookup waits too, and not in a constructor. */
+	/**
+	 * The name is looked up in a separate call, because a lookup waits, too, and must not do so
+	 * in a constructor.
+	 */
 	static Wire open(Target target, HttpLimits limits, long deadline) throws IOException {
 		return open(target, Optional.<Proxy>empty(), limits, deadline);
 	}
@@ -64,7 +67,7 @@ final class Wire implements Closeable {
 			try {
 				return open(addresses[i], target, proxy, limits, deadline);
 			} catch (IOException e) {
-				// The host has another address.
+				// Try the next address of the host.
 			}
 		}
 		return open(addresses[addresses.length - 1], target, proxy, limits, deadline);
@@ -88,7 +91,7 @@ final class Wire implements Closeable {
 		}
 	}
 
-	/** The answer is read byte by byte: what follows it is the tunnel's. */
+	/** Reads the answer byte by byte, because what follows it belongs to the tunnel. */
 	private static void tunnel(TimedSocket socket, Proxy proxy, Target target)
 			throws IOException {
 		socket.getOutputStream().write(proxy.connect(target));
@@ -97,7 +100,7 @@ final class Wire implements Closeable {
 		while (!head.toString("ISO-8859-1").endsWith("\r\n\r\n")) {
 			int b = in.read();
 			if (b < 0 || head.size() > MAX_LINE) {
-				throw new EOFException("the proxy gave no answer to CONNECT");
+				throw new EOFException("the proxy did not answer CONNECT");
 			}
 			head.write(b);
 		}
@@ -119,7 +122,7 @@ final class Wire implements Closeable {
 		return tls;
 	}
 
-	/** A new fetch begins on this connection. */
+	/** Begins a new fetch on this connection. */
 	void begin(boolean record, int readMillis, long deadline) {
 		this.recording = record;
 		this.record = new ByteArrayOutputStream(record ? BUFFER : 0);
@@ -127,7 +130,7 @@ final class Wire implements Closeable {
 		plain.limit(readMillis, deadline);
 	}
 
-	/** The fetch under way may take so much longer. */
+	/** Moves the deadline of the fetch under way. */
 	void extend(long nanos) {
 		plain.extend(nanos);
 	}
@@ -137,7 +140,10 @@ final class Wire implements Closeable {
 		out.flush();
 	}
 
-	/** What was read so far was a provisional answer: the archive holds the final one. */
+	/**
+	 * Forgets what was read so far, which was a provisional answer: the archive holds the final
+	 * one.
+	 */
 	void forget() {
 		if (recording) {
 			record.reset();
@@ -157,17 +163,20 @@ final class Wire implements Closeable {
 		return received;
 	}
 
-	/** True: bytes are buffered that belong to no answer, so the connection must not be reused. */
+	/**
+	 * True if the buffer has bytes that belong to no answer, so the connection must not be used
+	 * again.
+	 */
 	boolean dirty() {
 		return at < end;
 	}
 
-	/** A line without its end. */
+	/** Reads a line and returns it without its end. */
 	String line() throws IOException {
 		ByteArrayOutputStream line = new ByteArrayOutputStream(64);
 		while (true) {
 			if (at == end && !fill()) {
-				throw new EOFException("the connection closed inside a header");
+				throw new EOFException("the connection was closed inside the headers");
 			}
 			byte b = buffer[at++];
 			if (b == '\n') {
@@ -181,7 +190,7 @@ final class Wire implements Closeable {
 		}
 	}
 
-	/** Appends up to n bytes to the sink; the count, or -1 at the end of the stream. */
+	/** Appends up to n bytes to the sink. Returns their number, or -1 at the end of the stream. */
 	int read(ByteArrayOutputStream sink, int n) throws IOException {
 		if (at == end && !fill()) {
 			return -1;
@@ -192,7 +201,7 @@ final class Wire implements Closeable {
 		return some;
 	}
 
-	/** Waits for bytes. False: the peer has closed. */
+	/** Waits for bytes. Returns false if the peer has closed. */
 	boolean fill() throws IOException {
 		int n = in.read(buffer, 0, buffer.length);
 		at = 0;
@@ -211,7 +220,7 @@ final class Wire implements Closeable {
 		try {
 			socket.close();
 		} catch (IOException e) {
-			// Nothing is lost: the fetch is over.
+			// Nothing is lost, because the fetch is over.
 		}
 	}
 }

@@ -10,7 +10,7 @@ import java.util.zip.DataFormatException;
 import java.util.zip.Deflater;
 import java.util.zip.Inflater;
 
-/** The gzip members of a WARC file: one per record, so that each can be read on its own. */
+/** The gzip members of a WARC file: one per record, so that each record can be read alone. */
 final class GzipMembers {
 	private static final byte[] HEAD = {0x1f, (byte) 0x8b, 8, 0, 0, 0, 0, 0, 0, (byte) 0xff};
 	private static final int TAIL = 8;
@@ -39,7 +39,7 @@ final class GzipMembers {
 		return out.toByteArray();
 	}
 
-	/** Where the last whole member of the file ends; 0 if there is none. */
+	/** Returns where the last whole member of the file ends; 0: there is none. */
 	static long soundLength(File file) throws IOException {
 		try (RandomAccessFile in = new RandomAccessFile(file, "r")) {
 			long sound = 0;
@@ -50,7 +50,10 @@ final class GzipMembers {
 		}
 	}
 
-	/** Where the member ends that begins there; 0: it is torn, or the file ends here. */
+	/**
+	 * Returns where the member that begins at start ends; 0: it is torn, or the file ends at
+	 * start.
+	 */
 	private static long member(RandomAccessFile in, long start) throws IOException {
 		byte[] some = new byte[8192];
 		byte[] out = new byte[1 << 16];
@@ -74,7 +77,7 @@ final class GzipMembers {
 					inflater.setInput(some, 0, n);
 				}
 			}
-			// The inflater has counted what it used, not what it was given.
+			// getBytesRead() counts the bytes that were used, not those that were given.
 			long end = start + HEAD.length + inflater.getBytesRead() + TAIL;
 			return end <= in.length() ? end : 0;
 		} catch (DataFormatException e) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes what was fetched as WARC/1.1 (ISO 28500:2017), a gzip member per record.
+ * Writes fetches as WARC/1.1 (ISO 28500:2017), a gzip member per record.
  *
- * A fetch is a response record with the bytes as they came, and the request that they answer. A
- * record is built and compressed by the thread that fetched; only the append is under the lock.
- * A file under way is named .open; close() renames it. After kill -9 the next writer in the same
- * directory cuts such a file behind its last whole record, so every file left is valid.
+ * A fetch becomes two records: a response with the bytes as received, and its request. The thread
+ * that fetched builds and compresses them; only the append is under the lock. The name of the
+ * file that is being written ends with .open; close() renames it. After kill -9 the next writer
+ * in the same directory truncates such a file after its last whole record. So every file is
+ * valid.
  */
 package org.ukthreads.pico.piranha.warc;
 
@@ -54,7 +55,7 @@ public final class WarcWriter implements Closeable {
 	public static WarcWriter open(File dir, String software, long rotateBytes)
 			throws IOException {
 		if (!dir.isDirectory() && !dir.mkdirs()) {
-			throw new IOException("cannot make the directory " + dir);
+			throw new IOException("cannot create the directory " + dir);
 		}
 		recover(dir);
 		WarcWriter writer = new WarcWriter(dir, software, rotateBytes);
@@ -94,7 +95,10 @@ public final class WarcWriter implements Closeable {
 		put(answer, question);
 	}
 
-	/** All or nothing: on a full disk a piece of a record would make the file invalid. */
+	/**
+	 * Writes all or nothing, because on a full disk a part of a record would make the file
+	 * invalid.
+	 */
 	private void put(byte[]... records) throws IOException {
 		try {
 			for (byte[] record : records) {
@@ -163,7 +167,10 @@ public final class WarcWriter implements Closeable {
 		}
 	}
 
-	/** What a crawl that was killed has left: cut behind the last whole record and renamed. */
+	/**
+	 * Recovers the files of a crawl that was killed: truncates them after the last whole record
+	 * and renames them.
+	 */
 	private static void recover(File dir) throws IOException {
 		File[] files = dir.listFiles();
 		if (files == null) {

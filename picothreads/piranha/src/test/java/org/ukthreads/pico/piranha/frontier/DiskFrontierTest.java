@@ -108,7 +108,7 @@ final class DiskFrontierTest {
 		DiskFrontier.open(dir.toFile(), false).close();
 	}
 
-	/** A kill may tear the file anywhere: what is left is a state that the crawl was in. */
+	/** A kill may tear the file anywhere. What is left is a state that the crawl was in before. */
 	@Test
 	void a_file_cut_at_any_byte_opens_as_an_earlier_state() throws Exception {
 		try (Frontier frontier = DiskFrontier.open(dir.toFile(), false)) {
@@ -125,7 +125,7 @@ final class DiskFrontierTest {
 			Files.write(copy.resolve("frontier.journal"), Arrays.copyOf(whole, cut));
 			try (Frontier frontier = DiskFrontier.open(copy.toFile(), false)) {
 				long known = frontier.known();
-				// The seed, then two more per record: and one settled per record.
+				// The seed, then two more and one settled per record.
 				assertTrue(known == 0 || known % 2 == 1, "known " + known);
 				assertEquals(known == 0 ? 0 : (known + 1) / 2, frontier.open());
 				assertTrue(known == before || known == before + 2 || before == 0);
@@ -145,7 +145,10 @@ final class DiskFrontierTest {
 		return Files.readAllBytes(dir.resolve("frontier.journal"));
 	}
 
-	/** Any bit, but of the last record's length: that can't be told from a torn write. */
+	/**
+	 * Any bit, except in the last record's length, where the damage cannot be told from a torn
+	 * write.
+	 */
 	@Test
 	void one_flipped_bit_anywhere_refuses_the_journal_and_changes_nothing() throws Exception {
 		byte[] whole = journal(4);

@@ -19,10 +19,10 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * A URLFrontier for two crawlers, of which neither is done before the other has begun, however
- * slow it is to start: who was given more URLs than the other is told that there are none now,
- * until it is called off. No lease ends by the clock: when it was called off, and a crawler asks
- * whether all is over, because nothing of its own is under way, all leases end at once.
+ * A URLFrontier for two crawlers. Neither is done before the other has begun, however slow that
+ * one starts: a crawler that was given more URLs than the other is told that there are none now,
+ * until callOff(). No lease ends by the clock. All leases end at once when, after callOff(), a
+ * crawler asks whether everything is over, because nothing of its own is under way.
  */
 public final class FairFrontier implements ServerInterceptor, Closeable {
 	private static final String ASK = "GetURLs";
@@ -30,7 +30,7 @@ public final class FairFrontier implements ServerInterceptor, Closeable {
 
 	private final Map<SocketAddress, Integer> given = new HashMap<>();  /* guarded by this */
 	private boolean off;                                                /* the same */
-	private volatile long leasesEnded;  /* nanoTime; 0: they have not. Guarded by this to write */
+	private volatile long leasesEnded;  /* nanoTime; 0: they have not. Written under this */
 	private final Server server;
 
 	public FairFrontier() throws IOException {
@@ -43,12 +43,12 @@ public final class FairFrontier implements ServerInterceptor, Closeable {
 		return server.getPort();
 	}
 
-	/** From now on all is for whoever asks. */
+	/** From now on each crawler gets whatever it asks for. */
 	public synchronized void callOff() {
 		off = true;
 	}
 
-	/** When all leases ended, as System.nanoTime(); 0: they have not. */
+	/** Returns when all leases ended, as System.nanoTime(); 0: they have not. */
 	public long leasesEnded() {
 		return leasesEnded;
 	}

@@ -5,17 +5,20 @@ import java.io.File;
 import java.io.IOException;
 
 /**
- * A frontier server of another process that has started, and loaded what it needs, before it is
- * wanted: the patience of a crawler whose server died is not spent on the start of a JVM.
+ * A frontier server in another process that starts, and loads its classes, before it is needed.
+ * So a crawler whose server died does not have to wait for the start of a JVM.
  */
 public final class Standby {
-	/** Where it serves: the far end of nobody's connection, so that a port stays free. */
+	/** The address that it serves on. Nothing else uses it, so its ports stay free. */
 	public static final String HOST = "127.0.0.99";
 
 	private Standby() {
 	}
 
-	/** PORT DIR. Says "ready", serves once it reads a byte, and says so; to the input's end. */
+	/**
+	 * Arguments: PORT DIR. Prints "ready", serves once it has read a byte, and then prints
+	 * "serving". Ends at the end of the input.
+	 */
 	public static void main(String[] args) throws IOException {
 		FrontierServer.start("127.0.0.1", 0).close();
 		System.out.println("ready");

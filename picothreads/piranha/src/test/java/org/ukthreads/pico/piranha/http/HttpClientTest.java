@@ -23,7 +23,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What servers really send. Each connection gets the next script: answers to its requests. */
+/** What servers really send. Each connection uses the next script: the answers to its requests. */
 @Timeout(20)
 final class HttpClientTest {
 	private final List<String[]> scripts = new ArrayList<>();
@@ -122,7 +122,10 @@ final class HttpClientTest {
 		assertThrows(SocketTimeoutException.class, this::get);
 	}
 
-	/** A byte of a record now and then: no read of TLS's own is too long. */
+	/**
+	 * The server sends a byte of a TLS record now and then, so no single read of TLS takes too
+	 * long.
+	 */
 	@Test
 	void a_slow_handshake_is_a_time_out() throws IOException {
 		try (ServerSocket slow = new ServerSocket(0, 10, InetAddress.getByName("127.0.0.1"))) {
@@ -163,7 +166,7 @@ final class HttpClientTest {
 		}
 	}
 
-	/** It would end the request's first line, and begin what its author likes. */
+	/** A line end would end the request's first line, and let the URL's author add headers. */
 	@Test
 	void a_target_has_no_line_end() {
 		for (String url : new String[] {"http://h/a\r\nb: c", "http://h\n/a", "http://h/a\u0085"}) {
@@ -196,7 +199,7 @@ final class HttpClientTest {
 				+ "Content-Length: " + length + "\r\n\r\n" + all.substring(0, length)});
 			HttpResponse response = get();
 			assertTrue("hello, and more of it".startsWith(text(response)), text(response));
-			assertFalse(response.truncated(), "it is no longer than it may be");
+			assertFalse(response.truncated(), "truncated within the limit");
 			assertEquals(length < all.length(), response.damage().startsWith("broken gzip: "),
 					response.damage());
 			assertTrue(response.exchange().whole());
