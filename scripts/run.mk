@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds only what `make run` needs: the library, ukweb and uk, with make and a compiler. Meson
-# (with Python) would be most of what a bare machine must fetch before the first page. Meson
+# and Python would be the largest part of what a bare machine must fetch before the first page. Meson
 # builds everything else, and everything that is installed, measured and tested.
 # tests/quick.py checks that this file compiles the same sources as Meson.
 #   make -f scripts/run.mk -j2        into build-run/

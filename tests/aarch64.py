@@ -3,8 +3,8 @@
 """aarch64.py [--run]: the library and the preload library compile and link for aarch64, if there is
 a cross compiler (scripts/deps check).
 
---run: tests of light and full threads, locks, cancel and sockets also run, under qemu-user. It has
-no io_uring, so this is the epoll engine."""
+--run: tests of light and full threads, locks, cancellation and sockets also run under qemu-user,
+which has no io_uring, so they use the epoll engine."""
 import glob
 import os
 import shutil
@@ -65,7 +65,7 @@ def main():
     sources = [os.path.relpath(s, ROOT) for pattern in
                ("src/*/*.c", "src/*/*_aarch64.S", "src/arch/aarch64/*.[cS]")
                for s in sorted(glob.glob(os.path.join(ROOT, pattern)))
-               if not s.endswith(".bpf.c")]  # for another machine altogether
+               if not s.endswith(".bpf.c")]  # for the BPF machine
     with tempfile.TemporaryDirectory() as tmp:
         jobs = [(s, os.path.join(tmp, s.replace("/", "_") + ".o")) for s in sources]
         with ThreadPoolExecutor(2) as pool:

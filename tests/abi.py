@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The binary interface, against tests/abi.txt: exported names with their versions, the calls'
-types, sizes and offsets of every public structure, constants. A program that was linked
-against yesterday's library must run with today's.
+"""Compare the binary interface with tests/abi.txt: exported names with their versions, types of the
+calls, sizes and offsets of every public structure, constants. A program that was linked
+against an older library must run with the present one.
 
-What stands in the file may not change. What is new is an error, too, until `tests/abi.py
-BUILD --update` has written it down (which refuses to forget anything). uk_stats,
-uk_thread_info and uk_vpset_attr may grow at their end, for their calls are told a size.
+Nothing in the file may change. New entries are errors, too, until `tests/abi.py BUILD
+--update` has added them (it refuses to remove any). uk_stats, uk_thread_info and
+uk_vpset_attr may grow at their end, because their calls get a size.
 
 Rejected: abidiff against a saved dump. It needs the debug information of the very compiler
-that made the dump; this asks the compiler at hand, and gcc and clang must agree."""
+that made the dump. This test asks the installed compiler, and gcc and clang must agree."""
 import os
 import re
 import subprocess
@@ -38,7 +38,7 @@ def symbols(build):
 
 
 def preprocessed(tmp):
-    """Of our own headers alone: the system's are not our interface."""
+    """The text of our own headers: those of the system are not part of the interface."""
     src = os.path.join(tmp, "all.c")
     with open(src, "w") as f:
         f.write("#include <uk/uk.h>\n")
@@ -60,7 +60,7 @@ def calls(text):
 
 
 def members(body):
-    body = re.sub(r"\{[^{}]*\}", "", body)  # of a nested structure: its name is enough
+    body = re.sub(r"\{[^{}]*\}", "", body)  # the name of a nested structure is enough
     for decl in body.split(";"):
         for one in decl.split(","):
             m = re.search(r"\(\*(\w+)\)|(\w+)\s*(?:\[[^\]]*\]\s*)*$", one.strip())
@@ -105,12 +105,12 @@ def main():
         now = sorted(set(symbols(build)) | set(calls(text)) | set(layouts(text, tmp)))
     was = open(FILE).read().splitlines() if os.path.exists(FILE) else []
     was = [w for w in was if not w.startswith("#")]
-    # words that were kept back may come to mean something
+    # a reserved member may get a meaning
     broken = [w for w in was if w not in now and not grown(w, now) and ".reserved" not in w]
     for w in broken:
         print("broken: %s" % w)
     if broken:
-        print("a program that is already linked would not run; keep it, and add beside it")
+        print("programs that are linked already would not run; keep this, and add a new entry")
         return 1
     new = [n for n in now if n not in was]
     if "--update" in sys.argv:
@@ -122,7 +122,7 @@ def main():
     for n in new:
         print("new: %s" % n)
     if new:
-        print("if it is meant: python3 tests/abi.py BUILD --update")
+        print("if this is intended, run: python3 tests/abi.py BUILD --update")
         return 1
     print("ok: %d lines" % len(now))
     return 0

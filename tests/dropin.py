@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""dropin.py BUILD PROGRAM [ARG...]: a pthread program that knows nothing of us says and does
-the same natively and under the drop-in: exit status, signal, stdout. What differs is shown.
-The native run is the judge; a test of tests/posix that cannot be native prints "skip: why"
-and exits 77. UK_TEST_ROOT: both run in that root, where the build has the same name
+"""dropin.py BUILD PROGRAM [ARG...]: check that a pthread program behaves the same natively and
+under the drop-in: exit status, signal, stdout. Differences are printed. The native run is the
+reference; a test of tests/posix that cannot run natively prints "skip: why" and exits with
+77. UK_TEST_ROOT: both runs use that root, where the build has the same path
 (scripts/other-libc)."""
 import os
 import signal
@@ -27,14 +27,14 @@ def run(dropin):
            if dropin or not k.startswith("UK_") or k.startswith("UK_TEST")}
     if dropin:
         env["LD_PRELOAD"] = os.path.join(BUILD, "libuk-posix.so")
-        env["UK_HOSTILE_SHORT"] = "no"  # natively there are none here
+        env["UK_HOSTILE_SHORT"] = "no"  # native calls are not cut short
     p = subprocess.Popen(PROGRAM, env=env, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
                          start_new_session=True, preexec_fn=enter_root)
     try:
         out, _ = p.communicate(timeout=LIMIT)
         return p.returncode, out.decode(errors="replace")
     except subprocess.TimeoutExpired:
-        os.killpg(p.pid, signal.SIGKILL)  # its children, too, who have its stdout
+        os.killpg(p.pid, signal.SIGKILL)  # also its children, which have its stdout
         out, _ = p.communicate()
         return "hangs", out.decode(errors="replace")
 
@@ -45,7 +45,7 @@ def main():
         print(native[1].strip())
         return 77
     if native == ours and native[0] == 0:
-        print("ok: as natively")
+        print("ok: the same as natively")
         return 0
     print("natively: %s\n%s\nunder the drop-in: %s\n%s" % (native + ours))
     return 1

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""examples.py PROGRAM OUTPUT: the program prints exactly that."""
+"""examples.py PROGRAM OUTPUT: check that the program prints exactly OUTPUT."""
 import os
 import subprocess
 import sys
 
-# No kernel cuts the read of a local file, and an example is not about that.
+# A kernel does not cut short the read of a local file, and the examples do not test that.
 env = dict(os.environ, UK_HOSTILE_SHORT="no")
 out = subprocess.run([sys.argv[1]], stdout=subprocess.PIPE, text=True, env=env)
 want = open(sys.argv[2]).read()

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One formatting for all files, and a licence line in each.
 
-C and C++: .clang-format, by clang-format 14 (another version formats otherwise: skipped,
-except that the rest is still checked). Java: tabs. `--fix` formats in place. And no function
-of C in what is shipped has more than 80 lines, its head included."""
+C and C++ are formatted by .clang-format and clang-format 14. Other versions format
+differently: without 14 this part is skipped, and the rest is still checked. Java is indented
+with tabs. `--fix` formats in place. No C function in the shipped code has more than 80
+lines, including its head."""
 import os
 import re
 import subprocess
@@ -26,7 +27,7 @@ LONGEST = 80
 
 
 def too_long(text):
-    """(line, name) of functions that are. All begin and end at the margin."""
+    """(line, name) of the functions that are too long. All begin and end at the left margin."""
     lines = text.split("\n")
     start = None
     for i, line in enumerate(lines):
@@ -85,7 +86,7 @@ def main():
         print("python3 tests/format.py --fix formats C and C++")
         return 1
     if not tool:
-        print("clang-format 14 lacks: C was not compared")
+        print("skipped: no clang-format 14; C was not checked")
         return 77
     return 0
 

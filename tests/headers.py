@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each public header compiles alone, in C and in C++, by gcc and by clang, without a warning
-of the stricter kinds; and so does a program that uses every macro and inline function."""
+"""Check that each public header compiles alone, in C and in C++, with gcc and clang, without
+strict warnings, and so does a program that uses every macro and inline function."""
 import glob
 import os
 import shutil
@@ -19,7 +19,7 @@ WAYS = [("gcc", ["-std=c99", "-Wstrict-prototypes", "-Wmissing-prototypes"]),
         ("clang", ["-std=c11", "-Wstrict-prototypes"]),
         ("g++", ["-std=c++11"] + CXX), ("g++", ["-std=c++20"] + CXX),
         ("clang++", ["-std=c++11"] + CXX[:2]), ("clang++", ["-std=c++20"] + CXX[:2])]
-# Braces that leave members out are right in both languages.
+# An initialiser may leave out members in both languages.
 USES = """#include <uk/uk.h>
 uk_attr attr = UK_ATTR_INIT;
 uk_mutex mutex = UK_MUTEX_INIT, recursive = UK_MUTEX_RECURSIVE_INIT;
@@ -58,7 +58,7 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         for cc, flags in WAYS:
             if not shutil.which(cc):
-                print("skipped %s: it is not here" % cc)
+                print("skipped: no %s" % cc)
                 continue
             cxx = cc.endswith("++")
             null = "nullptr" if cxx else "((void *)0)"

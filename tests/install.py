@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `make install` leaves: tools that find their library wherever the tree is put, and a
-library that programs link in each of the ways that are promised: pkg-config, pkg-config with
-the archive, CMake's two targets, the libraries with a sanitizer. Each consumer is built and run from the installed files."""
+"""Test the result of `make install`: tools that find their library wherever the installed tree is,
+and a library that programs can link in each documented way: pkg-config, pkg-config with the
+archive, the two targets of CMake, the libraries with a sanitizer. Each consumer is built
+from the installed files and run."""
 import glob
 import os
 import re
@@ -13,7 +14,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.path.join(ROOT, "build")
-# Its own functions have names of the library's inside: the archive must not mind.
+# Two functions have the names of internal functions of the library. The archive must allow that.
 PROGRAM = r"""
 #include <stdio.h>
 #include <uk/uk.h>
@@ -57,7 +58,7 @@ add_executable(archive prog.c)
 target_link_libraries(archive ukthreads::static)
 """
 bad = []
-# Meson gives its tests the library of the build folder.
+# Meson lets its tests find the library in the build directory.
 os.environ.pop("LD_LIBRARY_PATH", None)
 
 
@@ -76,18 +77,18 @@ def check(what, cmd, says=None, **kw):
 
 
 def links(exe, is_shared):
-    """Does it need the shared library?"""
+    """Check whether exe needs the shared library."""
     needs = "libukthreads.so.0" in run(["readelf", "-d", exe])[1]
     if needs != is_shared:
-        bad.append("%s: %s the shared library" % (exe, "wants" if needs else "lacks"))
+        bad.append("%s: it %s the shared library" % (exe, "needs" if needs else "does not need"))
 
 
 def by_pkg_config(tmp, prefix, lib):
     if not shutil.which("pkg-config"):
-        print("skipped pkg-config: it is not here")
+        print("skipped: no pkg-config")
         return
     env = dict(os.environ, PKG_CONFIG_PATH=os.path.join(lib, "pkgconfig"))
-    # the tree was moved after the prefix had been written down
+    # DESTDIR moved the tree away from the prefix that was recorded
     pc = ["pkg-config", "--define-variable=prefix=" + prefix]
     for name, is_shared in (("shared", True), ("archive", False)):
         more = [] if is_shared else ["--static"]
@@ -106,7 +107,7 @@ def by_pkg_config(tmp, prefix, lib):
 
 def by_cmake(tmp, prefix):
     if not shutil.which("cmake"):
-        print("skipped CMake: it is not here")
+        print("skipped: no CMake")
         return
     with open(os.path.join(tmp, "CMakeLists.txt"), "w") as f:
         f.write(CMAKE)
@@ -122,7 +123,7 @@ def by_cmake(tmp, prefix):
 
 
 def with_sanitizers(tmp, prefix, lib):
-    """A build that has them installs them beside the plain one, found by LD_LIBRARY_PATH."""
+    """Libraries with sanitizers lie beside the plain one; LD_LIBRARY_PATH selects them."""
     for name, flag in (("tsan", "thread"), ("asan", "address")):
         if not os.path.isdir(os.path.join(BUILD, "sanitized", name)):
             continue
@@ -134,24 +135,24 @@ def with_sanitizers(tmp, prefix, lib):
                "-I" + os.path.join(prefix, "include"), "-L" + there, "-lukthreads"]) and \
             check("%s: runs" % name, [exe], "42 0.", env=env)
         if os.path.join(there, "libukthreads.so.0") not in run(["ldd", exe], env=env)[1]:
-            bad.append("%s: the program does not take the library in %s" % (name, there))
+            bad.append("%s: the program does not load the library in %s" % (name, there))
 
 
 def without_rights():
-    """One line that says what to do, and nothing done."""
+    """Without permission, it prints one line that says what to do, and changes nothing."""
     cmd = [os.path.join(ROOT, "scripts", "install"), BUILD, "/usr/local"]
     if os.getuid() == 0:
         cmd = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] + cmd
     elif os.access("/usr/local", os.W_OK):
         return
     if run(cmd[:-3] + ["test", "-r", cmd[-3]])[0]:
-        print("skipped without rights: who has none cannot come here")
+        print("skipped: a user without permission cannot read this tree")
         return
     code, out = run(cmd, env=dict(os.environ, DESTDIR=""), cwd="/")
     if code == 0 or "PREFIX=" not in out or out.strip().count("\n"):
-        bad.append("without rights: %s\n%s" % (code, out))
+        bad.append("without permission: %s\n%s" % (code, out))
     else:
-        print("ok without rights: one line")
+        print("ok without permission: one line")
 
 
 def main():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts/jvm_report.py shows of a failed JVM test (of long texts, where they differ), and how
-it counts one that passed when it was repeated."""
+"""Test what scripts/jvm_report.py shows of a failed JVM test (for long texts, the lines that
+differ), and how it counts a test that passed when it was repeated."""
 import contextlib
 import io
 import os
@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ET
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "scripts"))
-import jvm_report  # noqa: E402  (its folder is known only now)
+import jvm_report  # noqa: E402  (its directory is known only now)
 
 
 def failure(message, text=""):

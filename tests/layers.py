@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""src/LAYERS is the law: which room may include which, and which symbols it may need.
+"""Check src/LAYERS: which directory of src may include which, and which symbols it may use.
 
-1. Every #include "room/..." must be allowed by the room's line.
-2. Every undefined symbol of a room's objects that another room defines must come from an
-   allowed room (nm over the objects of the build directory).
-3. apps/, tool/ and examples/ include <uk/...> only (bench/micro measures rooms by themselves;
-   tool/broker is the other half of the room act).
-4. What a room reaches beyond the rooms stands in src/LIBC; a name that a compiler or a C
-   library puts in by itself is none.
-5. What the drop-in (src/posix) defines, the runtime's own table (base/libc.c) alone reaches by
-   its name.
+1. The line of a directory must allow every #include "DIRECTORY/..." in it.
+2. If an object of a directory needs a symbol that another directory defines, that directory
+   must be allowed (nm over the objects of the build directory).
+3. apps/, tool/ and examples/ include <uk/...> only. (bench/micro measures single directories;
+   tool/broker is the other half of the directory act.)
+4. src/LIBC lists the names outside of src that a directory uses. Names that a compiler or a C
+   library inserts by itself do not count.
+5. Only the runtime's own table (base/libc.c) uses the names that the drop-in (src/posix)
+   defines.
 """
 import os
 import re
@@ -40,7 +40,7 @@ def load_libc():
     return names
 
 
-# What compilers and their hardening make of a call.
+# The name behind the variants that compilers and their hardening use for a call.
 def plain(name):
     name = name.split("@")[0]
     m = re.match(r"__(?:isoc23_)?(\w+?)(?:_chk)?$", name)
@@ -52,7 +52,7 @@ COMPILERS = {"_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail", "__tls_get_addr", "mem
 
 
 def reached(objects, defined, errors):
-    """objects: (room, file, name) of what is undefined there."""
+    """objects: (directory, file, name) of each undefined symbol."""
     allowed, used = load_libc(), set()
     for room, f, name in objects:
         name = plain(name)
@@ -62,12 +62,12 @@ def reached(objects, defined, errors):
                if w == name or (w.endswith("*") and name.startswith(w[:-1]))]
         used.update((room, w) for w in hit)
         if not hit:
-            errors.append("%s: reaches %s, which src/LIBC does not allow its room" % (f, name))
+            errors.append("%s: uses %s, which src/LIBC does not allow there" % (f, name))
     for room, words in allowed.items():
         for w in sorted(words):
             if (room, w) not in used and not w.endswith("*"):
-                # not an error: another compiler may know a function that this one calls
-                print("src/LIBC: room %s does not reach %s here" % (room, w))
+                # not an error: another compiler may call a function that this one inlines
+                print("src/LIBC: directory %s does not use %s in this build" % (room, w))
 
 
 def includes(rooms, errors):
@@ -80,7 +80,7 @@ def includes(rooms, errors):
                 for n, line in enumerate(open(path), 1):
                     m = re.match(r'\s*#\s*include\s*"([a-z]+)/', line)
                     if m and m.group(1) in rooms and m.group(1) not in rooms[room]:
-                        errors.append("%s:%d: room %s may not include %s"
+                        errors.append("%s:%d: directory %s may not include %s"
                                       % (os.path.relpath(path, ROOT), n, room, m.group(1)))
     for top in ("apps", "tool", "examples"):
         for d, _, files in os.walk(os.path.join(ROOT, top)):
@@ -91,12 +91,12 @@ def includes(rooms, errors):
                     for n, line in enumerate(open(path), 1):
                         m = re.match(r'\s*#\s*include\s*["<]([a-z]+)/', line)
                         if m and m.group(1) in rooms and m.group(1) not in broker:
-                            errors.append("%s:%d: programs see <uk/...> only"
+                            errors.append("%s:%d: programs may include <uk/...> only"
                                           % (os.path.relpath(path, ROOT), n))
 
 
 def over(needed, errors):
-    """Names that the drop-in takes over, reached by what runs below it."""
+    """Find uses, below the drop-in, of the names that it defines."""
     objdir = os.path.join(BUILD, "src", "libposix.a.p")
     ours = set()
     for f in sorted(os.listdir(objdir)):
@@ -106,7 +106,7 @@ def over(needed, errors):
             ours.update(re.findall(r" [TW] (\w+)", out))
     for _, f, name in needed:
         if plain(name) in ours and f != "base_libc.c.o" and plain(name) != "libc":
-            errors.append("%s: reaches %s by its name, which the drop-in defines" % (f, name))
+            errors.append("%s: uses the name %s of the drop-in; use base/libc.h" % (f, name))
 
 
 def symbols(rooms, errors):
@@ -130,7 +130,7 @@ def symbols(rooms, errors):
                     defined[name] = room
     for room, f, name in needed:
         if name in defined and defined[name] not in rooms[room]:
-            errors.append("%s: needs %s of room %s" % (f, name, defined[name]))
+            errors.append("%s: needs %s of directory %s" % (f, name, defined[name]))
     reached(needed, defined, errors)
     over(needed, errors)
 
@@ -142,7 +142,7 @@ def main():
     for e in errors:
         print(e)
     if not errors:
-        print("ok: %d rooms keep to src/LAYERS" % len(rooms))
+        print("ok: %d directories follow src/LAYERS" % len(rooms))
     return 1 if errors else 0
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every relative link in the tree's Markdown leads somewhere, and every file named in
-backquotes with a folder exists."""
+"""Check that the target of every relative link in the tree's Markdown exists, and so does every
+file that is named in backquotes with a directory."""
 import os
 import re
 import subprocess

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The man pages: mandoc finds nothing to warn about, cross-references among them resolve,
-prototypes agree with the headers, examples that include a public header compile (README's
-too)."""
+"""Check the man pages: mandoc gives no warnings, cross-references resolve, prototypes agree with
+the headers, examples that include a public header compile (also those of the README)."""
 import glob
 import os
 import re
@@ -21,7 +20,7 @@ def squeeze(s):
 
 
 def prototypes():
-    """name -> arguments, as the headers declare them."""
+    """name -> arguments in the headers."""
     found = {}
     for f in glob.glob(os.path.join(ROOT, "include", "uk", "*.h")):
         text = re.sub(r"/\*.*?\*/", "", open(f).read(), flags=re.S)
@@ -97,9 +96,9 @@ def main():
             errors += synopsis(name, text, protos)
             errors += compiles(name, text, tmp)
             for x, sec in re.findall(r"^\.Xr (uk\w*) (\d)", text, re.M):
-                # a call without a page is what symbols.py finds
+                # symbols.py reports calls without a page
                 if "%s.%s" % (x, sec) not in names and x not in protos:
-                    errors.append("%s: refers to %s(%s), which is not there" % (name, x, sec))
+                    errors.append("%s: refers to %s(%s), which does not exist" % (name, x, sec))
         readme = open(os.path.join(ROOT, "README.md")).read()
         errors += compiles("README.md", readme, tmp, r"^```c\n(.*?)^```")
     for e in errors:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every name that the documents and the comments of the models use exists.
+"""Check that the names in the documents and in the comments of the models exist.
 
 1. docs/ARCHITECTURE.md, HISTORY.md, HACKING.md and TESTING.md: each name in backquotes occurs in
    the sources, and each file is in the tree. A name that is said to be "in" a file is defined
-   there. The columns of other projects' names ("theirs", "the design said") are left out.
-2. The comments at the top of tests/model/*.pml: likewise; and docs/TESTING.md names all models.
-3. Comments anywhere: a path that is spelled out from the root, or from a room, exists.
+   in that file. The columns of other projects' names ("theirs", "the design said") are left out.
+2. The comments at the top of tests/model/*.pml: the same. docs/TESTING.md names all models.
+3. Comments anywhere: a path from the root, or from a directory of src, exists.
 """
 import os
 import re
@@ -21,7 +21,7 @@ SOURCE = (".c", ".h", ".S", ".py", ".sh", ".pml", ".build", ".map", ".mk", ".txt
 
 
 def tree():
-    """path -> text (None: not ours to read), of the files of the tree."""
+    """path -> text of the files of the tree (None: the file is not searched)."""
     files = {}
     for top, dirs, names in os.walk(ROOT):
         dirs[:] = [d for d in dirs if not SKIP.match(d)]
@@ -55,7 +55,7 @@ class Tree:
 
     def is_in(self, name, path):
         text = self.files.get(path)
-        # a line that does not begin with a space or a tab: there it is defined
+        # a definition is on a line that does not begin with a space or a tab
         return text is None or re.search(r"^\S.*\b%s\b" % re.escape(name), text, re.M)
 
 
@@ -71,7 +71,7 @@ def check_name(t, where, quoted, errors):
             errors.append("%s: no %s in the sources" % (where, quoted))
 
 
-# The cells of a table line that speak of us.
+# The cells of a table line that are about this project.
 def our_cells(line, theirs):
     cells = line.strip().strip("|").split("|")
     return "|".join(cells[1:]) if theirs else line
@@ -143,7 +143,7 @@ def main():
     for e in errors:
         print(e)
     if not errors:
-        print("ok: all that is named is there")
+        print("ok: all names exist")
     return 1 if errors else 0
 
 

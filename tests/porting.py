@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/PORTING.md's example: the threaded proxy and its port are built, do the same among
-well-behaved, rude and resetting clients, and end alike at SIGTERM. What the page says of the
-size of the change is what diff says."""
+"""Test the example of docs/PORTING.md: the threaded proxy and its port are built. They do the same
+with well-behaved, rude and resetting clients, and end in the same way at SIGTERM. The page
+gives the size of the change that diff reports."""
 import os
 import re
 import signal
@@ -22,7 +22,7 @@ bad = []
 
 
 def origin(listener):
-    """Says back what it hears, until its peer's end."""
+    """Echo what comes, until the peer ends."""
     def one(s):
         try:
             while True:
@@ -80,7 +80,7 @@ def resets(port, target):
 
 
 def drive(exe, target):
-    """What it says at its end, less the bytes: a reset loses some."""
+    """Return its last output without the byte counts, because a reset loses bytes."""
     p = subprocess.Popen([exe, "0", "50"], stdout=subprocess.PIPE, text=True)
     try:
         port = int(p.stdout.readline().split()[-1])
@@ -101,7 +101,7 @@ def drive(exe, target):
                     resets(port, target)
                 else:
                     through(port, target, os.urandom(1 + i * 7919))
-            except Exception as e:  # told below, by number
+            except Exception as e:  # reported below, with the client's number
                 errors.append("client %d: %r" % (i, e))
         ts = [threading.Thread(target=client, args=(i,)) for i in range(CLIENTS)]
         for t in ts:
@@ -109,7 +109,7 @@ def drive(exe, target):
         for t in ts:
             t.join()
         assert not errors, errors[:5]
-        # one is being served when it is told to end: to its end
+        # at SIGTERM, a client that is being served is served to its end
         with connect(port) as s:
             s.sendall(b"CONNECT localhost:%d HTTP/1.1\r\n\r\nfirst" % target)
             got = b""
@@ -128,7 +128,7 @@ def drive(exe, target):
 
 
 def said():
-    """+a/-b of N lines, in the page and in truth."""
+    """Compare the +a/-b of N lines in the page with diff."""
     page = open(os.path.join(ROOT, "docs", "PORTING.md")).read()
     old = os.path.join(HERE, "threaded.c")
     diff = subprocess.run(["diff", old, os.path.join(HERE, "ported.c")], text=True,
@@ -157,7 +157,7 @@ def main():
             ends.append(drive(exe, target))
             print("%s: %s" % (name, ends[-1]))
     if ends[0] != ends[1] or "2 refused" not in ends[0]:
-        bad.append("they end differently: %s" % ends)
+        bad.append("the two programs end differently: %s" % ends)
     said()
     for b in bad:
         print("FAILED " + b)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/run.mk, by which `make run` builds without Meson, compiles what Meson compiles; and
-what it builds runs."""
+"""Check that scripts/run.mk, with which `make run` builds without Meson, compiles the same sources
+as Meson, and that the programs run."""
 import json
 import os
 import subprocess
@@ -11,7 +11,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build")
 MAKE = ["make", "-s", "-f", "scripts/run.mk"]
-# The tests' own make may be above us; its flags are not ours.
+# If make started the tests, its flags are not for this make.
 ENV = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
 
 
@@ -36,7 +36,7 @@ def main():
         for cmd in (["uk", "doctor"], ["ukweb", "--version"]):
             out = subprocess.check_output([os.path.join(tmp, cmd[0])] + cmd[1:], text=True)
             if not out.strip():
-                print("%s says nothing" % " ".join(cmd))
+                print("%s prints nothing" % " ".join(cmd))
                 return 1
     print("ok: %d sources" % len(ours))
     return 0

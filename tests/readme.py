@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a user copies first must live: README.md's own serve(), taken from the page, compiled
-against the library and run while a thousand clients reset their connections at every stage.
-Afterwards it still answers, and has lost no descriptor."""
+"""Test the code that users copy first: serve() is taken from README.md, compiled with the library,
+and run while a thousand clients reset their connections at every stage. Afterwards it still
+answers, and has leaked no fd."""
 import os
 import re
 import socket
@@ -16,7 +16,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.path.join(ROOT, "build")
 CLIENTS = 1000
 HANG = 120
-# The least that makes a program of it.
+# The rest of a program around serve().
 MAIN = r"""
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ def one_that_resets(port, i):
     s = connect(port)
     if i % 4 == 1:
         s.sendall(b"x" * 1000)
-    elif i % 4 == 2:  # what it says is echoed while nobody reads
+    elif i % 4 == 2:  # the server echoes this, and nobody reads the echo
         s.setblocking(False)
         try:
             while True:
@@ -77,8 +77,8 @@ def one_that_resets(port, i):
 
 
 def descriptors(pid):
-    """The program's own: the runtime's are at 1024 and up, and some come when first needed (the
-    one that uk_close puts in a number's place)."""
+    """Count the program's own fds. Those of the runtime are at 1024 and above, and some are opened
+    when they are first needed (the one that uk_close puts in place of an fd)."""
     return sum(int(fd) < 1024 for fd in os.listdir("/proc/%d/fd" % pid))
 
 
@@ -110,16 +110,16 @@ def main():
             with connect(port) as s:
                 s.sendall(b"hello")
                 got = s.recv(100)
-                # the last ones may be closing still: only a hang is wrong
+                # the last connections may still be closing; only a hang is an error
                 while descriptors(p.pid) > before:
                     time.sleep(0.05)
             if got != b"hello" or p.poll() is not None:
-                print("FAILED: it said %r, and ended with %s" % (got, p.poll()))
+                print("FAILED: it answered %r, and ended with %s" % (got, p.poll()))
                 return 1
         finally:
             p.kill()
             p.wait()
-    print("ok: lives after %d resets" % CLIENTS)
+    print("ok: still answers after %d resets" % CLIENTS)
     return 0
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench/run --report puts what --json wrote into the page, and changes nothing else there; and
-the rows of bench/RESULTS.md are of workloads that exist, with the right ratio."""
+"""Check that bench/run --report writes the figures from --json into the page and changes nothing
+else there, and that the rows of bench/RESULTS.md name existing workloads and have the right
+ratio."""
 import os
 import re
 import subprocess
@@ -68,7 +69,7 @@ def page_is_updated(errors):
         two.targets["two", "pages/s"] = "15"
         two.add("the machine", "others", "% of the processors", 50)
         write(d, "two.json", 3, two, **about)
-        # as the programs with a run.sh of their own write it: without command and date
+        # like the files of programs with their own run.sh: without command and date
         path = write(d, "wy.json", 4, figures("wy", "one", "B", pico=[8]))
         with open(os.path.join(d, "guest.json"), "w", encoding="utf-8") as f:
             f.write("{}")
@@ -76,7 +77,7 @@ def page_is_updated(errors):
         os.utime(path, (day, day))
         page, *counts = report.update(BEFORE, [d])
     if page != AFTER:
-        errors.append("the page is\n%s\nand not\n%s" % (page, AFTER))
+        errors.append("the page is\n%s\ninstead of\n%s" % (page, AFTER))
     if counts != [2, 1, 1]:
         errors.append("rows replaced, added and not on the page: %s" % counts)
 

@@ -2,32 +2,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the tests of a build directory over the matrix of engines and vps.
 
-Each run is a process of its own with a limit against hangs. A run that exceeds it is asked
-for a dump of all its threads (SIGQUIT), then killed; the dump is printed. Exit status 77 = skipped.
+Each run is a separate process with a limit against hangs. A run that exceeds it is asked for
+a dump of all its threads (SIGQUIT), then killed; the dump is printed. Exit status 77 means skipped.
 
-Configurations. Without an option each test runs on io_uring and epoll with 1 and 2 vps, the rooms
-sched, sync and io with 8 vps too. --full: every engine with 1, 2 and 8 vps, and the web server in
-all modes, with TLS and without. --on uring/1,epoll/8: only these. --short (`make test`): io_uring
+Configurations. Without an option each test runs on io_uring and epoll with 1 and 2 vps, and the
+tests of sched, sync and io with 8 vps too. --full: every engine with 1, 2 and 8 vps, and the web
+server in all modes, with TLS and without. --on uring/1,epoll/8: only these. --short (`make test`): io_uring
 with 2 vps and epoll with 1, without the builds for other machines and without Meson, the web
 server in three modes.
 
 Re-runs. A run that fails is repeated alone, after all others have ended, up to two more times. It
 counts as failed only if it fails all three times. If a repetition passes, the test is unsteady: it
 counts as passed, its first output is printed in full, and its name is listed. An unsteady run that
-crashed, hung, broke an invariant or had a sanitizer report is marked "serious": that is a bug seen
-once. tests/UNSTEADY.md is where it is entered. A test whose program does not exist, or that is in
-the tree and not in the build, fails at once; so do all if more than MANY runs fail: that is no
-noise.
+crashed, hung, broke an invariant or had a sanitizer report is marked "serious": that is a bug that
+was seen once. Enter it in tests/UNSTEADY.md. A test fails at once if its program does not exist, or
+if it is in the tree and not in the build. If more than MANY runs fail, nothing is repeated, because
+noise does not explain so many.
 
-Ends with the slowest tests, `unsteady: N` and their names, and `N passed, N failed, N skipped`.
+The output ends with the slowest tests, `unsteady: N` and their names, and `N passed, N failed, N skipped`.
 --sum FILE writes the last two lines there, too.
 
-A limit is no verdict on speed. It is generous, and a second counts only for the share of the
-machine that a test could have had: with eight threads that want to run on two CPUs, time goes
-at a quarter.
+A limit does not judge speed. It is generous, and a second counts only for the share of the
+machine that a test could have had: with eight threads that want to run on two CPUs, the time
+of the limit passes at a quarter of the speed.
 
-On a terminal one line shows how far it is, and about how long the rest takes (by the times of
-the last run, in BUILD/test-times.json); elsewhere there is a line for each test.
+On a terminal one line shows the progress and about how long the rest takes (by the times of
+the last run, in BUILD/test-times.json). Otherwise each test prints a line.
 
 usage: tests/run.py [--build DIR] [--full | --on PAIRS] [--short] [--jobs N] [--only REGEX] [--skip REGEX]
                     [--wrap CMD] [--env K=V]... [--times X] [--sum FILE]
@@ -47,28 +47,28 @@ import threading
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-# Rooms below the scheduler know neither engines nor vps; their tests run once.
+# The directories below the scheduler know neither engines nor vps. Their tests run once.
 ONCE = {"base", "arch", "mem", "event", "thread", "tree", "model", "tools"}
-WIDE = {"sched", "sync", "io"}  # with more vps than CPUs also where not everything is run
-SHORT = {  # what --short runs of these
+WIDE = {"sched", "sync", "io"}  # these run with more vps than CPUs, also without --full
+SHORT = {  # the configurations of these tests with --short
     "tree/aarch64": [], "tree/quick": [], "tools/lines": [], "web/pth": [], "web/uk-set": [],
     "web/uk": [("uring", 2)], "api/cold": [("epoll", 2)]}
 
-HANG = 300  # seconds of an idle machine; the slowest test takes some tens
+HANG = 300  # in seconds of an idle machine; the slowest test takes some tens of them
 TRIES = 3
-MANY = 20  # failed runs that no noise explains
+MANY = 20  # noise does not explain so many failed runs
 SERIOUS = re.compile(r"ukthreads: panic|Sanitizer: |runtime error: |under the drop-in: (-|hangs)")
 CPUS = len(os.sched_getaffinity(0))
 
 
 def rings_are_short():
-    """Rings count against what a user may lock, over all of his processes (Linux 6.14)."""
+    """Rings count against the memory that all processes of a user may lock (Linux 6.14)."""
     want, most = 256 << 20, resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]
     return os.geteuid() != 0 and most != resource.RLIM_INFINITY and most < want
 
 
 def configurations(suite, name, args):
-    """The environments that a test runs in."""
+    """The environments in which a test runs."""
     if args.short and name in SHORT:
         return [pair(*p) for p in SHORT[name]]
     if suite in ONCE or "/fake-" in name:
@@ -76,13 +76,13 @@ def configurations(suite, name, args):
         return [{}] if args.full or name != "tools/user_tools" else []
     if suite == "web":
         return web_configurations(name, args.full)
-    if "/program-" in name:  # programs of others take some seconds each
+    if "/program-" in name:  # programs of other projects take some seconds each
         return [pair("uring", 2), pair("epoll", 1)] if args.full else []
     if args.short:
         return [pair("uring", 2), pair("epoll", 1)]
     if args.on:
         return [pair(*p.split("/")) for p in args.on.split(",")]
-    if not args.full and name == "api/cold":  # rounds of seconds, crowds of many
+    if not args.full and name == "api/cold":  # it has rounds of seconds, with many threads
         return [pair("epoll", 2)]
     vps = (1, 2, 8) if args.full or suite in WIDE else (1, 2)
     return [pair(e, v) for e in ("uring", "epoll") for v in vps]
@@ -91,7 +91,7 @@ def configurations(suite, name, args):
 def pair(engine, vps):
     env = {"UK_REACTOR": engine, "UK_VPS": str(vps)}
     if engine == "uring" and rings_are_short():
-        del env["UK_REACTOR"]  # the runtime takes the engine that it can have
+        del env["UK_REACTOR"]  # the runtime chooses an engine that works
     return env
 
 
@@ -105,14 +105,14 @@ def web_configurations(name, full):
         return envs[1:]
     if name.startswith("web/pth") or not (full or name == "web/uk"):
         return envs[:1]
-    if full and name in ("web/uk", "web/uk-tls"):  # with their 10,000 connections
+    if full and name in ("web/uk", "web/uk-tls"):  # the tests with 10,000 connections
         envs = [dict(e, UK_TEST_FULL="1") for e in envs]
     return envs
 
 
 def not_in_the_build(tests, only):
-    """Tests whose program does not exist, and test programs of tests/ROOM that no test runs:
-    name -> why."""
+    """Tests whose program does not exist, and test programs in a directory of tests/ that no test
+    runs: name -> why."""
     missing = {t["name"]: "there is no " + t["cmd"][0] for t in tests
                if os.path.isabs(t["cmd"][0]) and not os.path.exists(t["cmd"][0])}
     programs = {os.path.basename(word) for t in tests for word in t["cmd"]}
@@ -133,7 +133,7 @@ def has_main(source):
 
 
 class Heir:
-    """A process that kills the running tests, with all their children, when we are gone."""
+    """A process that kills the running tests, with all their children, when run.py is gone."""
 
     def __init__(self):
         ours, self.pipe = os.pipe()
@@ -161,7 +161,7 @@ class Heir:
 
 
 def run_one(test, env, args):
-    # what nohup, or a script's `&`, has us ignore, the tests do not
+    # the tests do not ignore the signals that nohup, or `&` in a script, makes run.py ignore
     cmd = ["env", "--default-signal"] + shlex.split(args.wrap) + test["cmd"]
     full = dict(os.environ)
     for more in (test["env"], env, dict(e.split("=", 1) for e in args.env)):
@@ -194,7 +194,7 @@ def run_one(test, env, args):
     over.set()
     code = p.returncode
     if hung:
-        code = "hangs: no end after %d s" % (time.monotonic() - start)
+        code = "hangs: still running after %d s" % (time.monotonic() - start)
     return code, out.decode("utf-8", "replace"), time.monotonic() - start
 
 
@@ -206,7 +206,7 @@ def kill(p, sig):
 
 
 def share():
-    """What part of a CPU each thread that wants to run has now."""
+    """The part of a CPU that each thread that wants to run gets now."""
     try:
         running = int(open("/proc/loadavg").read().split()[3].split("/")[0])
     except (OSError, ValueError, IndexError):
@@ -215,7 +215,7 @@ def share():
 
 
 class Progress:
-    """The line on the terminal; nothing elsewhere."""
+    """The line on a terminal; otherwise it prints nothing."""
 
     def __init__(self, jobs, args):
         self.file = os.path.join(args.build, "test-times.json")
@@ -242,7 +242,7 @@ class Progress:
             self.known[name] = round(result[2], 1)
 
     def left(self):
-        # what was never seen takes as long as the others on average
+        # assume the average for tests without a known time
         mean = sum(self.known.values()) / len(self.known) if self.known else 3.0
         return sum(self.known.get(n, mean) for n in list(self.todo)) / self.jobs
 
@@ -286,7 +286,7 @@ def is_serious(result):
 
 
 class Tally:
-    """What the runs came to."""
+    """The results of the runs."""
 
     def __init__(self, args, progress):
         self.args, self.progress = args, progress
@@ -315,10 +315,10 @@ class Tally:
                 name, code, secs, "".join(" " + e for e in self.args.env), out), flush=True)
 
     def repeat(self, one):
-        """Those that failed, each alone."""
+        """Repeat each failed run alone."""
         many = len(self.again) > MANY
         if many:
-            print("%d runs failed: none is repeated" % len(self.again))
+            print("%d runs failed, too many to repeat them" % len(self.again))
         for t, env, first in self.again:
             results = [first]
             while not many and failed(results[-1]) and len(results) < TRIES:
@@ -360,11 +360,11 @@ def chosen(tests, args):
             continue
         for env in configurations(suite, t["name"], args):
             if set(env) & set(t["env"]):
-                env = {}  # the test chooses for itself
+                env = {}  # the test sets its configuration itself
             kind = alone if not t["is_parallel"] else sleepers if suite == "web" else jobs
             if (t, env) not in kind:
                 kind.append((t, env))
-    jobs.sort(key=lambda job: job[0]["name"].split("/")[0] not in ("tools", "tree"))  # longest
+    jobs.sort(key=lambda job: job[0]["name"].split("/")[0] not in ("tools", "tree"))  # longest first
     return jobs, sleepers, alone
 
 
@@ -373,8 +373,8 @@ def main():
     ap.add_argument("--build", default=os.path.join(ROOT, "build"))
     ap.add_argument("--full", action="store_true", help="every engine with 1, 2 and 8 vps")
     ap.add_argument("--on", default="", metavar="ENGINE/VPS,...")
-    ap.add_argument("--short", action="store_true", help="what `make test` runs")
-    ap.add_argument("--jobs", type=int, default=CPUS + 1)  # many of them sleep much
+    ap.add_argument("--short", action="store_true", help="run the tests of `make test`")
+    ap.add_argument("--jobs", type=int, default=CPUS + 1)  # many tests mostly sleep
     ap.add_argument("--only", default="")
     ap.add_argument("--skip", default="")
     ap.add_argument("--wrap", default="")
@@ -398,7 +398,7 @@ def main():
         progress.end(label(t, env), result)
         return result
 
-    # the web server's wait for clients that are slow on purpose: a tenth of a CPU each
+    # the web server's tests wait for slow clients, and use a tenth of a CPU each
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool, \
             concurrent.futures.ThreadPoolExecutor(args.jobs) as beside:
         futures = {beside.submit(one, t, env): (t, env) for t, env in sleepers}

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How tests/run.py judges runs that fail: it repeats them alone, and a run that passes then is
-unsteady; a crash, a panic and the like are serious; what is not there fails at once. Its tests
-are shell commands here, listed by a meson of our own."""
+"""Test how tests/run.py judges failed runs. It repeats them alone, and a run that then passes is
+unsteady. A crash, a panic and the like are serious. A test that does not exist fails at once.
+The tests here are shell commands, listed by a fake meson."""
 import json
 import os
 import subprocess

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""stall.py COMMAND...: run it so that all its processes stand still together, again and again, for
-longer than a second, as on a machine that its host does not run. As root.
+"""stall.py COMMAND...: run COMMAND and stop all its processes together, again and again, for longer
+than a second, like a virtual machine that its host does not run. Needs root.
 
   tests/stall.py python3 tests/run.py --build build --on uring/2 --jobs 5 --times 4
 
-Finds tests that ask how quick the machine is: no test may fail. By the quota of a control group
-(version 1 or 2), which ends no system call, unlike a stop signal or a freezer. STALL and GAP: the
-seconds that they stand and run, as LEAST-MOST."""
+This finds tests that depend on the speed of the machine: no test may fail. It uses the quota of a
+control group (version 1 or 2), which does not interrupt system calls, unlike a stop signal or the
+freezer. STALL and GAP: the seconds that the processes stop and run, as LEAST-MOST."""
 import os
 import random
 import subprocess
@@ -46,7 +46,7 @@ class Group:
             self.write("cpu.max", "%s %d" % (1000 if yes else "max", PERIOD_US))
 
     def end(self):
-        """Who still runs goes on outside."""
+        """Move the processes that still run to the parent group, and remove the group."""
         with open(self.path + "/cgroup.procs") as f:
             pids = f.read().split()
         for pid in pids:

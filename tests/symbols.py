@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every public call has a declaration, a definition, a line in the symbol map, a man page
-and a test."""
+"""Check that every public call has a declaration, a definition, a line in the symbol map, a man
+page and a test."""
 import glob
 import os
 import re
@@ -25,32 +25,32 @@ def main():
     out = subprocess.check_output(["nm", "-D", "--defined-only", lib], text=True)
     exported = set(re.findall(r" [TWBD] (\w+)", out))
     exported = {s for s in exported if not s.startswith("UKTHREADS")}
-    # libc's names that the spawn room takes over
+    # the libc names that src/spawn redefines
     over = set(re.findall(r"LIBC_API[^;{(]*?\b(\w+)\(", text("src/spawn/*.c"))) | {"vfork"}
     over_mapped = set(re.findall(r"^\s+((?!uk_)\w+);", text("src/ukthreads.map"), re.M))
     exported -= over
     tests = text("tests/**/*.c") + text("tests/**/*.cc")
-    # a call that knows the size of its structure: NAME is an inline function in front of
-    # NAME_sized, and NAME is exported for programs of before that
+    # a call that gets the size of its structure: NAME is an inline function that calls
+    # NAME_sized, and NAME is also exported, for programs linked before that
     inline = set(re.findall(r"static inline [^;{]*?\b(uk_\w+)\s*\(", headers))
     declared |= inline
     errors = ["%s: inline, without %s_sized" % (n, n)
               for n in inline if n + "_sized" not in declared]
-    errors += ["%s: taken over, but not in the symbol map, or the other way round" % s
+    errors += ["%s: redefined and not in the symbol map, or the reverse" % s
               for s in sorted(over ^ over_mapped)]
-    errors += ["%s: taken over, and no test calls it" % s for s in sorted(over)
+    errors += ["%s: redefined, and no test calls it" % s for s in sorted(over)
                if not re.search(r"\b%s\(" % s, tests)]
     for name in sorted(declared):
         if name not in mapped:
             errors.append("%s: no line in the symbol map" % name)
         if name not in exported:
-            errors.append("%s: declared, not exported" % name)
+            errors.append("%s: declared, but not exported" % name)
         if not os.path.exists(os.path.join(ROOT, "docs/man", name + ".3")):
             errors.append("%s: no man page docs/man/%s.3" % (name, name))
         if not re.search(r"\b%s\b" % name, tests):
             errors.append("%s: no test calls it" % name)
     for name in sorted((mapped | exported) - declared):
-        errors.append("%s: exported or mapped, not declared" % name)
+        errors.append("%s: exported or mapped, but not declared" % name)
     for e in errors:
         print(e)
     if not errors:
