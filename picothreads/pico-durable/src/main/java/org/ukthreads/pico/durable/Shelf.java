@@ -69,8 +69,6 @@ interface Shelf extends Closeable {
 	final class Workers {
 		int count = 1;
 		long running;
-		/** Nobody's and due. */
-		long waiting;
 		int freed;
 	}
 }
