@@ -8,8 +8,8 @@ import java.lang.annotation.Target;
 
 /**
  * Keeps a method, or all methods of a class, from being translated, whatever the call graph
- * says. If such a method does suspend, the lost-frame check throws a PinnedException at its
- * caller.
+ * says. A call in it that may suspend pins. If the analysis misses such a call, the lost-frame
+ * check throws a PinnedException at the caller of the method.
  */
 @Retention(RetentionPolicy.CLASS)
 @Target({ElementType.METHOD, ElementType.CONSTRUCTOR, ElementType.TYPE})

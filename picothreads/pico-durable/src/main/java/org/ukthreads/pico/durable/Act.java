@@ -7,20 +7,21 @@ import java.util.function.UnaryOperator;
 import org.ukthreads.pico.NeverBlocks;
 
 /*
- * What a vault does to its shelf. All acts of a job are there, or none.
+ * One change that a vault asks of its shelf. The shelf makes all acts of a job, or none.
  *
- *   START    a thread's first record; refused if there is one of that id
- *   SAVE     its next one; refused (FencedException) if the thread is another worker's
- *   RELEASE  it leaves the memory: nobody's, until it is due. With a value: saved, too
- *   FAILED   nobody's, and due no more, until somebody asks for it by name
- *   END      the thread goes, and its messages
- *   REMOVE   the same, by hand; refused while a worker has it
- *   WAKE     by hand: due now, also when it has failed
- *   SEND     a message: numbered, sealed under its number, stored; the thread is due
+ *   START    stores the first record of a thread; refused if a thread has that id
+ *   SAVE     stores its next record; refused (FencedException) if another worker owns it
+ *   RELEASE  the thread leaves the memory: no worker owns it until it is due. A value, if there
+ *            is one, is stored as its record
+ *   FAILED   no worker owns the thread, and it is not due before a resume() or a WAKE
+ *   END      removes the thread and its messages
+ *   REMOVE   the same, by hand; refused while a worker owns the thread
+ *   WAKE     by hand: the thread is due now, also if it has failed
+ *   SEND     numbers a message, seals it under its number and stores it; the thread is due
  *   HEARD    the owner has all messages up to this one
- *   PUT      any other record; DROP removes one
- *   RESEAL   a record that nobody has is sealed again
- *   WORK     the program's own SQL, in the same transaction; before what depends on it
+ *   PUT      stores any other record; DROP removes one
+ *   RESEAL   seals a record again, unless another worker owns it
+ *   WORK     runs the program's own SQL in the same transaction, before the acts that depend on it
  */
 @NeverBlocks
 final class Act {
@@ -37,29 +38,37 @@ final class Act {
 	static final long NEVER = Long.MAX_VALUE;
 
 	final Op op;
-	/** Of a thread, without its prefix; of PUT and DROP the whole key. */
+	/** A thread's id without the prefix; for PUT, DROP and RESEAL the whole key. */
 	final String id;
 	byte[] value;
-	/** Instead of value: made when those before it are done. */
+	/** If not null, makes the value after the acts before this one are done. */
 	java.util.function.Supplier<byte[]> later;
 	/** Epoch milliseconds. */
 	long due = NEVER;
-	/** The last message that the owner knows. */
+	/**
+	 * The number of the last message that the owner has; for END, of the last one that is removed.
+	 */
 	long heard;
-	/** Worker that has it; set by START. */
+	/** The worker that owns the thread; START sets it. */
 	long owner;
-	/** SEND: the value under a number; then the number. */
+	/** For SEND: makes the record for a number. The shelf then sets the number. */
 	LongFunction<byte[]> sealer;
 	long number;
-	/** RESEAL: the new value; null: it needs none. It could be made: value is set. */
+	/**
+	 * For RESEAL: makes the new value, or returns null if the record needs none. Afterwards value
+	 * is null if this could not be done.
+	 */
 	UnaryOperator<byte[]> resealer;
-	/** FAILED: why. */
+	/** For FAILED: the reason. */
 	String why;
 	Work work;
-	/** Made, but perhaps not on the disk. The shelf's. */
+	/** Set by the shelf: the act is committed, but perhaps not on disk. */
 	boolean committed;
 
-	/** Is it a caller's, who is told when the store is away? The others wait for it. */
+	/**
+	 * Returns true if a caller waits for the outcome and gets an error while the store is away. The
+	 * other acts wait until the store is back.
+	 */
 	boolean isAsked() {
 		switch (op) {
 		case START: case SEND: case REMOVE: case WAKE: case RESEAL:
@@ -93,7 +102,9 @@ final class Act {
 		return value;
 	}
 
-	/** The record that it is about: acts on the same one keep their order. */
+	/**
+	 * Returns the key of the record that the act changes. Acts on the same record keep their order.
+	 */
 	String key() {
 		return op == Op.PUT || op == Op.DROP || op == Op.RESEAL ? id : Vault.THREAD + id;
 	}

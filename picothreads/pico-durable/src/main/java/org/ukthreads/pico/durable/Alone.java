@@ -10,19 +10,19 @@ import java.util.TreeMap;
 import org.ukthreads.pico.NeverBlocks;
 
 /*
- * The shelf over a store that one process has: whose a thread is, when it is due and how
- * many messages it got is kept in memory, and made anew from the store's keys: some 200 bytes
- * for each thread that is parked; a database needs none.
+ * The shelf over a store that only one process uses. It keeps the owner, the due time and the
+ * number of messages of each thread in memory, and rebuilds them from the store's keys. That takes
+ * about 200 bytes for each parked thread; with a database it takes none.
  */
 @NeverBlocks
 final class Alone implements Shelf {
 	private final Store store;
 	private final boolean looks;
 	private Map<String, Entry> threads;
-	/** Nobody's, by due; entries that have changed since are skipped. */
+	/** Threads that no worker owns, by due time. Entries that are out of date are skipped. */
 	private final PriorityQueue<Due> queue = new PriorityQueue<>();
 
-	/** Instead of a message's number: the thread ends in this very batch. */
+	/** In place of a message's number: the thread ends in this batch. */
 	private static final Long GONE = -1L;
 
 	private static final class Entry {
@@ -30,9 +30,14 @@ final class Alone implements Shelf {
 		boolean failed;
 		long due;
 		long sent;
-		/** sent counts those that are taken and gone, too: its record was looked at. */
+		/**
+		 * The thread's record was read, so that sent includes the messages that are consumed and
+		 * removed.
+		 */
 		boolean counted;
-		/** The first message that a crash may have left, though it is taken; 0: none. */
+		/**
+		 * The first message that a crash may have left behind although it was consumed; 0: none.
+		 */
 		long left;
 	}
 
@@ -51,7 +56,7 @@ final class Alone implements Shelf {
 		}
 	}
 
-	/** looks: the store takes no changes. */
+	/** @param looks true: the store must not be changed */
 	Alone(Store store, boolean looks) {
 		this.store = store;
 		this.looks = looks;
@@ -124,7 +129,7 @@ final class Alone implements Shelf {
 			if (a.op == Act.Op.REMOVE && e != null && e.mine)
 				throw running(a.id);
 			cs.add(new Store.Change(a.key(), null));
-			/* By hand: it is not known which of them were removed before. */
+			/* REMOVE does not know which of the messages are still there. */
 			if (e != null && a.op == Act.Op.REMOVE) {
 				for (String k : store.keys())
 					if (k.startsWith(Vault.message(a.id, "")) && Vault.number(k) > 0)
@@ -145,7 +150,7 @@ final class Alone implements Shelf {
 				a.sealer.apply(a.number)));
 			break;
 		case RESEAL:
-			/* What this batch has changed is left: who asks looks again. */
+			/* A record that this batch has changed is left as it is; the caller may ask again. */
 			byte[] old = cs.stream().anyMatch(c -> c.key.equals(a.id)) ? null : store.get(a.id);
 			if (old != null) {
 				a.value = a.resealer.apply(old);
@@ -158,7 +163,7 @@ final class Alone implements Shelf {
 			cs.add(new Store.Change(a.id, a.value()));
 			break;
 		case WORK:
-			throw new DurableException("the store is no database: there is no transaction"
+			throw new DurableException("the store is not a database: there is no transaction"
 				+ " to take part in");
 		default:
 			if (e == null && a.op == Act.Op.WAKE)
@@ -167,7 +172,9 @@ final class Alone implements Shelf {
 		}
 	}
 
-	/** A number is never given twice. */
+	/**
+	 * Makes sent include the messages that are consumed and removed: no number may be used twice.
+	 */
 	private void count(String id, Entry e) throws IOException {
 		if (e.counted)
 			return;
@@ -175,12 +182,12 @@ final class Alone implements Shelf {
 			e.sent = Math.max(e.sent,
 				new Header(Seal.unchecked(store.get(Vault.THREAD + id))).taken);
 		} catch (DurableException x) {
-			/* It will be refused: a message to it does not matter. */
+			/* The thread will be refused, so a message to it does not matter. */
 		}
 		e.counted = true;
 	}
 
-	/** What is so once it is stored. */
+	/** Brings the memory up to date after the act is stored. */
 	private void note(Act a) {
 		Entry e = threads.get(a.id);
 		switch (a.op) {

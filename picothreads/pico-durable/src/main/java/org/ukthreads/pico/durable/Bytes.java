@@ -5,7 +5,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import org.ukthreads.pico.NeverBlocks;
 
-/** A growing buffer of numbers and text: 7 bits to a byte, low ones first, zigzag. */
+/**
+ * A growing buffer of numbers and text. A number has 7 bits in each byte, the lowest first; signed
+ * numbers are zigzag-encoded.
+ */
 @NeverBlocks
 final class Bytes {
 	byte[] b;
@@ -15,7 +18,7 @@ final class Bytes {
 		b = new byte[size];
 	}
 
-	/** To read. */
+	/** A buffer to read from. */
 	Bytes(byte[] from, int at) {
 		b = from;
 		n = at;
@@ -56,7 +59,10 @@ final class Bytes {
 		n += len;
 	}
 
-	/** The length in bytes, then UTF-8; unpaired surrogates as UTF-16 (length + 1 < 0). */
+	/**
+	 * Writes twice the length in bytes, then UTF-8. A text with unpaired surrogates is written as
+	 * twice the length plus 1, then UTF-16.
+	 */
 	void text(String s) {
 		int len = s.length();
 		room(len + 5);
@@ -104,14 +110,14 @@ final class Bytes {
 			if (x < 0x80)
 				return v;
 		}
-		throw new DurableException("not a number");
+		throw new DurableException("the snapshot contains a number that is too long");
 	}
 
-	/** A count of things that take at least a byte each. */
+	/** Reads a count of things that take at least a byte each. */
 	int count() {
 		long v = unsigned();
 		if (v < 0 || v > b.length)
-			throw new DurableException("not a count: " + v);
+			throw new DurableException("the snapshot contains an impossible count: " + v);
 		return (int) v;
 	}
 

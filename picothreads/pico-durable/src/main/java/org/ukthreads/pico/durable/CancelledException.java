@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.durable;
 
-/** Thrown by Durable.receive() in a thread that was cancelled, once. */
+/** Thrown once by Durable.receive() in a thread that was cancelled. */
 public final class CancelledException extends DurableException {
 	private static final long serialVersionUID = 1;
 

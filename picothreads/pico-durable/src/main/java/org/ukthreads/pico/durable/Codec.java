@@ -10,7 +10,10 @@ import org.ukthreads.pico.Freezer;
 import org.ukthreads.pico.NeverBlocks;
 import org.ukthreads.pico.Room;
 
-/** What saving and loading agree on: the loader, the filter, and what stays outside. */
+/**
+ * What saving and loading have in common: the class loader, the filter, and the objects that stay
+ * outside.
+ */
 @NeverBlocks
 public final class Codec {
 	final Filter filter;
@@ -19,7 +22,7 @@ public final class Codec {
 	private final Map<Object, String> names =
 		Collections.synchronizedMap(new IdentityHashMap<>());
 	private final Map<String, Object> objects = Collections.synchronizedMap(new HashMap<>());
-	/** Some are strings or boxes, which are not looked up otherwise. */
+	/** True if some external objects are strings or boxed values. Those are looked up only then. */
 	private volatile boolean values;
 	private volatile boolean whole;
 
@@ -28,7 +31,9 @@ public final class Codec {
 		this.filter = filter;
 	}
 
-	/** An object of the process (a connection pool, a service): saved as its name. */
+	/**
+	 * Registers an object of the process (a connection pool, a service). It is saved as its name.
+	 */
 	public Codec external(String name, Object o) {
 		names.put(o, name);
 		objects.put(name, o);
@@ -39,8 +44,8 @@ public final class Codec {
 	}
 
 	/**
-	 * Saves objects of the program's classes by all their fields, transient ones too, and
-	 * whether or not they are Serializable: for copies within one program, not for stores.
+	 * Saves objects of the program's classes by all their fields, transient ones too, whether or
+	 * not they are Serializable. This is for copies within one program, not for stores.
 	 */
 	public Codec wholeObjects() {
 		whole = true;
@@ -56,8 +61,8 @@ public final class Codec {
 	}
 
 	/**
-	 * Saves threads without the heap that they reach: their frames, values of the JDK, and
-	 * the names of external objects. What else a frame holds is refused.
+	 * Saves threads without the heap that they reach: only their frames, values of the JDK, and the
+	 * names of external objects. Anything else in a frame is refused.
 	 */
 	public Codec alone() {
 		alone = true;
@@ -71,15 +76,19 @@ public final class Codec {
 	private volatile String release;
 
 	/**
-	 * The name of the program's release: threads remember which one they were started by. A
-	 * hash of the jar or folder that the first task came from, unless told.
+	 * Names the program's release. Each thread remembers the release that started it. The default
+	 * is a hash of the jar or folder that contains the class of the first task.
 	 */
 	public Codec release(String name) {
 		release = name;
 		return this;
 	}
 
-	/** Null: what is known already. */
+	/**
+	 * Returns the release, or "" if it is not known.
+	 *
+	 * @param of a class of the program, to find out the release; null: none
+	 */
 	String releaseOf(Class<?> of) {
 		String r = release;
 		if (r == null && of != null) {
@@ -91,12 +100,14 @@ public final class Codec {
 
 	private volatile boolean absent;
 
-	/** External objects need not be there: null is in their place. For looking at. */
+	/** Lets external objects be absent: null takes their place. For tools that only look. */
 	void absent() {
 		absent = true;
 	}
 
-	/** Where one waits at a named object. */
+	/**
+	 * Returns the room in which threads wait at a named object, or null if the object is absent.
+	 */
 	Object room(String name) {
 		Object o = named(name);
 		if (o == null)
@@ -106,7 +117,7 @@ public final class Codec {
 		if (o instanceof Room.Of)
 			return ((Room.Of) o).room();
 		throw new DurableException("the external object " + name
-			+ " is none that a thread can wait at: " + o.getClass().getName());
+			+ " is not one that a thread can wait at: " + o.getClass().getName());
 	}
 
 	Object named(String name) {
@@ -116,14 +127,14 @@ public final class Codec {
 		return o;
 	}
 
-	/** A stopped continuation; it can go on, and so can each copy that is loaded. */
+	/** Saves a stopped continuation. It can go on, and so can each copy that is loaded. */
 	public byte[] save(Continuation k) {
 		Encoder e = new Encoder(this, null);
 		Freezer.write(k, e);
 		return e.finish();
 	}
 
-	/** A continuation of its own, with a heap of its own. */
+	/** Loads a continuation that has a heap of its own. */
 	public Continuation load(byte[] snapshot) {
 		try {
 			return Freezer.continuation(new Decoder(this, new Bytes(snapshot, 0), null));

@@ -23,19 +23,20 @@ import org.ukthreads.pico.NeverBlocks;
 import org.ukthreads.pico.Room;
 
 /*
- * What Encoder wrote, made again: all objects, then what is in them, then the roots.
+ * Rebuilds what Encoder wrote: first all objects, then their contents, then the roots.
  *
- * Some objects need others to be made at all: a record its components, a tree its
- * comparator, a Java stream what it refers to, an iterator its list. They are Later until
- * all that they reach is whole: a constructor or a readObject may look at it, or copy it.
+ * Some objects can be made only after others: a record after its components, a tree after its
+ * comparator, a Java stream after the objects that it refers to, an iterator after its list. Such
+ * an object is a Later until everything that it reaches is complete, because a constructor or a
+ * readObject may look at it or copy it.
  *
- *   heads      what needs nothing else is made
- *   bodies     fields and elements are set, but for what is Later
- *   whole()    each Later, after what it reaches, sets and maps filled, too
- *   the rest   is set and filled: lists; then sets and maps, each after what its keys
- *              reach, so that no hashCode sees half an object
+ *   heads      makes the objects that need no others
+ *   bodies     sets fields and elements, except those that are Later
+ *   whole()    makes each Later after what it reaches, and fills the sets and maps among that
+ *   the rest   is set and filled: first lists; then sets and maps, each after what its keys
+ *              reach, so that no hashCode sees an incomplete object
  *
- * In a circle somebody must be first, and sees the others as far as they are.
+ * In a cycle one object has to be first. It sees the others as far as they are complete.
  */
 @NeverBlocks
 final class Decoder implements Freezer.In {
@@ -45,29 +46,34 @@ final class Decoder implements Freezer.In {
 	private final String[] names;
 	private final Object[] objects;
 	private final List<Type> types = new ArrayList<>();
-	/** Who waits in a room: to be told when the thread is there again. */
+	/**
+	 * The thread's records of the rooms that it waits in. They are told when the thread is back.
+	 */
 	final List<Room.Guest> guests = new ArrayList<>();
-	/** What each object refers to, as far as its body or head says; a map: keys, values. */
+	/**
+	 * The handles that each object refers to, as far as its head or body tells; of a map first
+	 * those of all keys, then those of all values.
+	 */
 	private final int[][] parts;
-	/** Collections whose contents are known and not in them. */
+	/** Collections whose contents are read, but not yet added to them. */
 	private final TreeMap<Integer, Runnable> unfilled = new TreeMap<>();
 	private boolean[] seen;
-	/** Whose turn it is: see the top. */
+	/** The phase: see the top. */
 	private boolean fillsAll = true;
 	private boolean keysFirst;
 
 	private static final class Type {
 		Shape shape;
-		/** As they were written; null: the class has no such field now. */
+		/** In the order in which they were written; null: the class no longer has the field. */
 		Field[] fields;
 		char[] kinds;
 	}
 
 	private abstract static class Later {
 		boolean busy;
-		/** Only its list, or its comparator, must be there. */
+		/** It needs only its list or its comparator, and does not look into it. */
 		boolean looksAtNothing;
-		/** Puts it where it belongs. */
+		/** Run when it is made: they store it in the objects that refer to it. */
 		final List<Runnable> made = new ArrayList<>(2);
 
 		abstract Object make() throws IOException, ReflectiveOperationException;
@@ -136,7 +142,10 @@ final class Decoder implements Freezer.In {
 		return get(handle());
 	}
 
-	/** Of frames: the class of the program that was asked for last. */
+	/**
+	 * The class of the program that was looked up last; after the frames, that of the outermost
+	 * one.
+	 */
 	Class<?> outermost;
 
 	@Override
@@ -155,14 +164,14 @@ final class Decoder implements Freezer.In {
 	private String name() {
 		long k = in.unsigned();
 		if (k < 0 || k >= names.length)
-			throw new DurableException("no name " + k);
+			throw new DurableException("the snapshot has no name " + k);
 		return names[(int) k];
 	}
 
 	private int handle() {
 		long k = in.unsigned();
 		if (k < 0 || k > objects.length)
-			throw new DurableException("no object " + k);
+			throw new DurableException("the snapshot has no object " + k);
 		return (int) k;
 	}
 
@@ -174,7 +183,7 @@ final class Decoder implements Freezer.In {
 			return o;
 		Later l = (Later) o;
 		if (l.busy)
-			throw new DurableException("an object needs itself to be made");
+			throw new DurableException("the snapshot has an object that needs itself to be made");
 		l.busy = true;
 		try {
 			o = l.make();
@@ -187,8 +196,8 @@ final class Decoder implements Freezer.In {
 	}
 
 	/**
-	 * Object k, after all that it reaches; without recursion, since chains are long. What
-	 * leads back to it is as far as it is.
+	 * Completes an object after all that it reaches. This does not recurse, because chains may be
+	 * long. What leads back to the object is completed as far as possible.
 	 */
 	private void whole(int root) {
 		int[] path = new int[32];
@@ -229,7 +238,7 @@ final class Decoder implements Freezer.In {
 		fill(k);
 	}
 
-	/** Is it of those that look at what they are filled with? */
+	/** Returns true for a set or map, which looks at what is added to it. */
 	private boolean hashes(int k) {
 		return objects[k] instanceof Map || objects[k] instanceof Set;
 	}
@@ -242,7 +251,7 @@ final class Decoder implements Freezer.In {
 		return handle != 0 && objects[handle - 1] instanceof Later;
 	}
 
-	/** Makes object k, or what will make it; the result reads its body. */
+	/** Makes object k or the Later that will make it. The result reads its body. */
 	private Runnable head(int k) throws IOException, ReflectiveOperationException {
 		int tag = in.get();
 		if (tag >= Encoder.COLLECTION)
@@ -250,7 +259,8 @@ final class Decoder implements Freezer.In {
 		switch (tag) {
 		case Encoder.THREAD:
 			if (self == null)
-				throw new DurableException("the snapshot refers to its thread");
+				throw new DurableException("the snapshot refers to a durable thread, but is not"
+					+ " loaded as one");
 			objects[k] = in.get() == 0 ? self : self.asThread();
 			return null;
 		case Encoder.EXTERNAL:
@@ -338,7 +348,7 @@ final class Decoder implements Freezer.In {
 				ps[k] = named(name());
 			return c.getDeclaredMethod(m, ps);
 		default:
-			throw new DurableException("no such tag: " + tag);
+			throw new DurableException("the snapshot has an unknown tag: " + tag);
 		}
 	}
 
@@ -391,7 +401,7 @@ final class Decoder implements Freezer.In {
 	}
 
 	private void fields(int of, Object o, Type t) {
-		/* What is Later first: who leads back here should find it. */
+		/* Later objects are completed first, so that objects that lead back here find them set. */
 		int[] hs = new int[t.kinds.length];
 		int first = 0;
 		int last = hs.length;
@@ -410,11 +420,11 @@ final class Decoder implements Freezer.In {
 				}
 			}
 		} catch (IllegalAccessException e) {
-			throw new DurableException("a field of " + o.getClass().getName(), e);
+			throw new DurableException("cannot set a field of " + o.getClass().getName(), e);
 		}
 	}
 
-	/** 0: of a field that is no more. */
+	/** Reads a handle. Returns 0 if the class no longer has the field. */
 	private int part(Field f) {
 		int h = handle();
 		return f == null ? 0 : h;
@@ -446,11 +456,13 @@ final class Decoder implements Freezer.In {
 		case 'B': return (byte) in.number();
 		case 'S': return (short) in.number();
 		case 'I': return (int) in.number();
-		default: throw new DurableException("no such kind: " + kind);
+		default: throw new DurableException("the snapshot has an unknown kind of field: " + kind);
 		}
 	}
 
-	/** Components that the class lacks are dropped, new ones are null or 0. */
+	/**
+	 * Reads a record. Components that the class no longer has are dropped; new ones are null or 0.
+	 */
 	private void record(int k) throws ReflectiveOperationException {
 		Type t = type();
 		Object[] values = new Object[t.kinds.length];
@@ -516,7 +528,7 @@ final class Decoder implements Freezer.In {
 		try {
 			return Class.forName("[" + kind).getComponentType();
 		} catch (ClassNotFoundException e) {
-			throw new DurableException("no such kind: " + kind);
+			throw new DurableException("the snapshot has an unknown kind of array: " + kind);
 		}
 	}
 
@@ -527,7 +539,7 @@ final class Decoder implements Freezer.In {
 			Class<?>[] of = tag >= Encoder.MAP ? Encoder.MAPS : Encoder.COLLECTIONS;
 			int x = tag - (tag >= Encoder.MAP ? Encoder.MAP : Encoder.COLLECTION);
 			if (x >= of.length)
-				throw new DurableException("no such tag: " + tag);
+				throw new DurableException("the snapshot has an unknown tag: " + tag);
 			objects[k] = of[x].getConstructor().newInstance();
 		}
 		boolean map = tag >= Encoder.MAP && tag != Encoder.TREE_SET;
@@ -581,11 +593,11 @@ final class Decoder implements Freezer.In {
 			r.run();
 	}
 
-	/* --- Java's own streams --- */
+	/* --- Java's serialisation streams --- */
 
 	private static final byte[] REF = Ref.class.getName().getBytes(StandardCharsets.US_ASCII);
 
-	/** Is there a Ref in the stream? Then it names the class. */
+	/** Returns true if the stream contains a Ref: then it names that class. */
 	private static boolean refers(byte[] b) {
 		for (int k = 0; k + REF.length <= b.length; k++) {
 			int x = 0;

@@ -6,7 +6,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import org.ukthreads.pico.NeverBlocks;
 
-/** What databases say each in their own way. */
+/** What differs between databases. */
 @NeverBlocks
 final class Dialect {
 	final String product;
@@ -23,12 +23,12 @@ final class Dialect {
 		return product.equals("SQLite");
 	}
 
-	/** Makes a commit last, if it does not by itself; null: it does. */
+	/** Returns the statement that makes a commit durable; null: it is durable by itself. */
 	String lasting() {
 		return product.equals("H2") ? "checkpoint sync" : null;
 	}
 
-	/* Keys differ by case, and a record may have more than the 64 KB of MySQL's blob. */
+	/* Keys are case-sensitive, and a record may be larger than the 64 KB of MySQL's blob. */
 
 	String key() {
 		if (isMySql())
@@ -57,8 +57,8 @@ final class Dialect {
 	}
 
 	/**
-	 * The database's clock, epoch milliseconds: the leases of workers on several machines are
-	 * compared by it. Where it is not known how to ask, the worker's own.
+	 * Returns SQL for the database's clock in epoch milliseconds, by which the leases of workers on
+	 * several machines are compared. For other databases it is the worker's own clock.
 	 */
 	String now() {
 		if (isMySql())
@@ -74,14 +74,14 @@ final class Dialect {
 		}
 	}
 
-	/** An argument of which the database could not see that it is a long. */
+	/** Returns SQL for an argument where the database cannot infer that it is a long. */
 	String argument() {
 		return isMySql() ? "cast(? as signed)" : "cast(? as bigint)";
 	}
 
 	/**
-	 * A session that stands still in the middle of a transaction holds its worker's row, and
-	 * nobody could take over: the database is to end it then.
+	 * Makes the database end a session that stops in the middle of a transaction for that long.
+	 * Such a session holds its worker's row and would keep other workers from taking over.
 	 */
 	void idle(Connection db, long millis) throws SQLException {
 		if (product.equals("PostgreSQL"))
@@ -91,7 +91,10 @@ final class Dialect {
 		db.commit();
 	}
 
-	/** At the end of a query for so many rows that nobody else is about to take. */
+	/**
+	 * Returns the end of a query for at most that many rows. Where the database can do that, it
+	 * leaves out rows that another worker is about to take.
+	 */
 	String free(int most) {
 		switch (product) {
 		case "PostgreSQL":
@@ -103,7 +106,7 @@ final class Dialect {
 		}
 	}
 
-	/** A new connection's settings; fresh: the table is about to be made. */
+	/** Sets up a new connection. */
 	void open(Connection db) throws SQLException {
 		switch (product) {
 		case "H2":
@@ -125,7 +128,9 @@ final class Dialect {
 		db.setAutoCommit(false);
 	}
 
-	/** Another transaction was in the way: nothing was done, and it may be tried again. */
+	/**
+	 * Returns true if another transaction was in the way: nothing was done, and it may be repeated.
+	 */
 	boolean isConflict(SQLException e) {
 		for (SQLException x = e; x != null; x = x.getNextException()) {
 			String s = String.valueOf(x.getSQLState());

@@ -7,32 +7,32 @@ import javax.sql.DataSource;
 import org.ukthreads.pico.KeptFiber;
 
 /**
- * What the code of a durable thread calls. Thread.sleep is durable, too: a long one is
- * stored with the time at which it ends.
+ * What the code of a durable thread may call. Thread.sleep is durable, too: a long sleep is stored
+ * with the time at which it ends.
  */
 public final class Durable {
 	private Durable() {}
 
 	/**
-	 * Stores this thread, here. When it returns, a crash cannot take the thread back to
-	 * before this call.
+	 * Stores this thread at this point. After that no crash takes the thread back to before this
+	 * call.
 	 */
 	public static void commit() {
 		KeptFiber.commit();
 	}
 
-	/** The next message that somebody sent; waits for it, however long it takes. */
+	/** Returns the next message to this thread, and waits for it however long it takes. */
 	public static Object receive() {
 		return receive(Long.MAX_VALUE);
 	}
 
-	/** Null: none came in time. */
+	/** Returns the next message to this thread, or null if none comes within the limit. */
 	public static Object receive(Duration limit) {
 		return receive(limit.compareTo(Duration.ofDays(30_000)) > 0 ? Long.MAX_VALUE
 			: self().vault.runtime.clock().millis() + limit.toMillis());
 	}
 
-	/** A message is taken for good by the first commit or long wait after this. */
+	/** The next commit or stored wait consumes the message for good. */
 	private static Object receive(long until) {
 		for (;;) {
 			if (self().isToEnd(Thread.interrupted()))
@@ -48,18 +48,18 @@ public final class Durable {
 	}
 
 	/**
-	 * Was this thread cancelled? Who sleeps or waits then gets an InterruptedException, who
-	 * receives a CancelledException, once; after that it may commit, sleep and receive, to
-	 * undo what it did.
+	 * Returns true if this thread was cancelled. A sleep or wait then ends by an
+	 * InterruptedException, a receive by a CancelledException, once. After that the thread may
+	 * commit, sleep and receive to undo what it did.
 	 */
 	public static boolean isCancelled() {
 		return self().isCancelled();
 	}
 
 	/**
-	 * Stores this thread, here, and does that in the database of its store (a JdbcStore), in
-	 * one transaction: both have happened, or none. What it throws, this throws, and nothing
-	 * was done.
+	 * Stores this thread at this point and runs {@code what} in the database of its store (a
+	 * JdbcStore), in one transaction: both happen or none. If {@code what} throws, this throws the
+	 * same, and nothing was done.
 	 */
 	@SuppressWarnings("unchecked")
 	public static <T> T transaction(Transaction<T> what) throws SQLException {
@@ -69,27 +69,30 @@ public final class Durable {
 	}
 
 	/**
-	 * Does that in any other database, in a transaction of its own, once: when the code after
-	 * a commit runs again because of a crash, and comes here again, the result is that of
-	 * the first time. It is kept in the table pico_once of that database, which is made when
-	 * it is not there; its rows may go when the thread has ended.
+	 * Runs {@code what} once in any other database, in a transaction of its own. If a crash makes
+	 * the code after a commit run again up to this call, this returns the result of the first time.
+	 * The result is kept in the table pico_once of that database, which is made if it does not
+	 * exist. Its rows may be deleted when the thread has ended.
 	 */
 	public static <T> T once(DataSource database, Transaction<T> what) throws SQLException {
 		return Once.run(self().onceKey(), self().vault.codec, database, what);
 	}
 
 	/**
-	 * Which code this thread is to follow where it differs between releases: the number is
-	 * the same whenever this thread asks for that name. One that was started by another
-	 * release than the one that runs gets min, a new one max.
+	 * Returns which version of the code this thread must follow where releases differ. The number
+	 * is the same whenever this thread asks for that name. A thread that another release started
+	 * gets min, a new one max.
 	 *
-	 * @throws DurableException the thread is at another version than the program knows
+	 * @throws DurableException the thread is at a version that the program does not know
 	 */
 	public static int version(String name, int min, int max) {
 		return self().version(name, min, max);
 	}
 
-	/** What Vault.query() shows of this thread: saved with it, so it may change. */
+	/**
+	 * Sets the object that Vault.query() shows of this thread. It is saved with the thread, so it
+	 * may change.
+	 */
 	public static void expose(Object view) {
 		self().expose(view);
 	}
@@ -103,8 +106,9 @@ public final class Durable {
 	}
 
 	/**
-	 * A key for what must be done once: the same when the code after a commit runs again
-	 * because of a crash, another one after the next commit (sleep, receive) that was stored.
+	 * Returns a key for something that must be done once. The key is the same when a crash makes
+	 * the code after a commit run again, and another one after the next stored commit, sleep or
+	 * receive.
 	 */
 	public static String key() {
 		return self().key();

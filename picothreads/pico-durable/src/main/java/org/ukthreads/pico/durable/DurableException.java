@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.ukthreads.pico.durable;
 
-/** A thread cannot be saved or resumed; the message says which and why. */
+/**
+ * Thrown if a thread cannot be saved or resumed, or a call of the vault fails. The message says
+ * why.
+ */
 public class DurableException extends RuntimeException {
 	private static final long serialVersionUID = 1;
 

@@ -12,17 +12,18 @@ import org.ukthreads.pico.NeverBlocks;
 import org.ukthreads.pico.Room;
 
 /*
- * A thread of a vault, in memory. Its record: see Header, then a snapshot whose roots are
- * the versions it was told of, what it exposes, and the task (not begun) or the frames; and,
- * of one that waits for a monitor, whose, and how often it will hold it.
+ * A thread of a vault, in memory. Its record is a Header and a snapshot. The roots of the snapshot
+ * are the versions that Durable.version returned, the object that the thread exposes, and its task
+ * (if it has not begun) or its frames. If it waits for a monitor, the monitor and the number of
+ * times that it will hold it follow.
  *
- * `taken` counts the messages that the code has received. It is in the record, so that a
- * message is consumed by the same write that stores what the code did with it; the
- * message's own record is removed after that, and ignored if it is still there.
+ * `taken` counts the messages that the code has received. It is in the record, so that the write
+ * that stores what the code did with a message also consumes the message. The message's own record
+ * is removed after that, and ignored if it is still there.
  *
  *   in memory --stored in a wait, for long--> leave() --RELEASE stored--> gone
  *   in memory --stored by a commit, too many here--> RELEASE stored --> leave() --> gone
- *   in memory --its record is another worker's (fenced)--> gone; its code stops for ever at
+ *   in memory --another worker owns its record (fenced)--> gone; its code stops for ever at
  *                                                the next call that would store it
  */
 @NeverBlocks
@@ -31,26 +32,29 @@ final class DurableThread extends KeptFiber {
 
 	final Vault vault;
 	final String id;
-	/** Whose it was when it came here; written before it runs. */
+	/** The worker that owned it when it came into memory; written before it runs. */
 	long worker;
-	/** The carrier's, or whoever starts it. */
+	/** Used on the thread's carrier, before that by the code that starts the thread. */
 	private Header head = new Header();
-	/** Messages whose records are gone; the writer's. */
+	/** The last message whose record is removed; written by the writer. */
 	private volatile long removed;
 	private final ConcurrentLinkedQueue<Message> mailbox = new ConcurrentLinkedQueue<>();
-	/** The last message in the mailbox. Under this. */
+	/** The last message that came into the mailbox; guarded by this. */
 	private long heard;
-	/** It has left the memory, or was lost. Under this to set. */
+	/** The thread has left the memory, or another worker owns it. Set under this. */
 	private volatile boolean gone;
-	/** It was told to end, and has not seen it. */
+	/** The thread was cancelled, and its code has not noticed it. */
 	private volatile boolean asked;
 	private HashMap<String, Integer> versions;
 	private Object exposed;
-	/** What the next commit does in the database; its own code's. */
+	/** What the next commit does in the database; used by the thread's own code. */
 	private Transaction<?> work;
 	private Object result;
 
-	/* Of the wait that it was stored in: its ticket, since when, until when. */
+	/*
+	 * The wait that the thread is stored in: its ticket (0: none), since when (System.nanoTime),
+	 * and until when (epoch milliseconds).
+	 */
 	private volatile int parked;
 	private volatile long parkedAt;
 	private volatile long parkedUntil;
@@ -65,7 +69,7 @@ final class DurableThread extends KeptFiber {
 		}
 	}
 
-	/** In the mailbox: the thread is to end. */
+	/** In the mailbox: cancels the thread. */
 	static final Object CANCEL = new Object();
 
 	DurableThread(Vault vault, String id, Runnable task) {
@@ -87,7 +91,7 @@ final class DurableThread extends KeptFiber {
 		head.until = nanos == Long.MAX_VALUE ? Long.MAX_VALUE : now + nanos / 1_000_000;
 		head.nanoTime = nanoTime();
 		head.millis = now;
-		/* Its code has seen the interrupt: it is not told again. */
+		/* Its code has seen the interrupt, so it is not interrupted again. */
 		if (asked && !isInterrupted())
 			seen();
 		return head;
@@ -100,7 +104,7 @@ final class DurableThread extends KeptFiber {
 		return e;
 	}
 
-	/** Of a thread that has not begun. */
+	/** Returns the record of a thread that has not begun. */
 	byte[] record(Runnable task) {
 		head.release = vault.codec.releaseOf(task.getClass());
 		head.task = Freezer.taskHash(task.getClass());
@@ -110,7 +114,7 @@ final class DurableThread extends KeptFiber {
 		return sealed(h.bytes(null), e.finish());
 	}
 
-	/** The first record of what goes on for another. */
+	/** Returns the first record of a thread that continues in the place of another. */
 	byte[] migrated(Runnable task, Header of) {
 		head = of;
 		heard = head.taken;
@@ -142,8 +146,9 @@ final class DurableThread extends KeptFiber {
 	}
 
 	/**
-	 * In any other call, for long: stored, unless it waits for what will not be there after
-	 * a restart. Then that is told, and a crash takes it back to where it was last stored.
+	 * Stores a thread that has waited for long in any other call, unless nothing could end that
+	 * wait after a restart. Then the wait is reported, and a crash takes the thread back to where
+	 * it was last stored.
 	 */
 	private void waits(int kind, long nanos) {
 		try {
@@ -156,9 +161,9 @@ final class DurableThread extends KeptFiber {
 				e.ref(monitor());
 				e.number(monitorCount());
 			} else if (kind != PARK && kind != JOIN) {
-				throw new DurableException("the operating system is waited for");
+				throw new DurableException("the thread waits for the operating system");
 			}
-			/* Written here, so that what it meets is known. */
+			/* All objects are written here, because only then it is known what they reach. */
 			byte[] snapshot = e.finish();
 			if (nanos == Long.MAX_VALUE && !e.outside
 					&& (kind == PARK || kind == JOIN
@@ -169,18 +174,24 @@ final class DurableThread extends KeptFiber {
 					+ " Durable.receive()");
 			save(kind, nanos, snapshot, false);
 		} catch (Throwable e) {
-			/* An error, too (a stream too deep), must not end who watches them all. */
+			/*
+			 * Not even an error (as from a stream that is too deep) may end the thread that watches
+			 * all.
+			 */
 			vault.unsaved(id, Freezer.where(this), e);
 		}
 	}
 
-	/** mayLeave: nobody of this process needs it in memory. */
+	/** @param mayLeave true: nothing in this process needs the thread in memory */
 	private void save(int kind, long nanos, byte[] snapshot, boolean mayLeave) {
 		Transaction<?> w = work;
 		work = null;
 		parked = 0;
 		int ticket = leavable();
-		/* With what its transaction gives: the record holds that for who goes on with it. */
+		/*
+		 * It may leave with the result of its transaction: the record holds that for the worker
+		 * that continues the thread.
+		 */
 		boolean leaves = kind == COMMIT && mayLeave && ticket != 0 && vault.mayGo();
 		Act save = Act.of(leaves ? Act.Op.RELEASE : Act.Op.SAVE, id, null, worker);
 		Header h = header(kind, nanos);
@@ -237,7 +248,7 @@ final class DurableThread extends KeptFiber {
 		return a;
 	}
 
-	/** The program's own part of the transaction threw that. */
+	/** Wraps what the program's own part of a transaction threw. */
 	private static final class Failed extends DurableException {
 		private static final long serialVersionUID = 1;
 
@@ -247,13 +258,13 @@ final class DurableThread extends KeptFiber {
 	}
 
 	private void answer(Throwable x) {
-		/* It was none: the same key again. */
+		/* Nothing was committed, so the key stays the same. */
 		if (x != null)
 			head.saves--;
 		committed(x instanceof Failed ? x.getCause() : x);
 	}
 
-	/** A commit after which it is for others to go on with it. */
+	/** Called after a commit that has released the thread to other workers. */
 	private void left(int ticket) {
 		synchronized (this) {
 			gone = true;
@@ -267,7 +278,7 @@ final class DurableThread extends KeptFiber {
 		vault.ended(this, e);
 	}
 
-	/** The records that go when it has ended well. */
+	/** Returns the act that removes the records of a thread that has ended without an exception. */
 	Act last() {
 		Act a = Act.of(Act.Op.END, id, null, worker);
 		a.heard = removed;
@@ -277,8 +288,8 @@ final class DurableThread extends KeptFiber {
 	/* --- leaving the memory --- */
 
 	/**
-	 * It has been stored in a wait for so long, and will be there for as long again: it
-	 * leaves. What is to be stored of that, or null: it stays.
+	 * Makes a thread leave that has been stored in a wait for that long and will stay in it for as
+	 * long again. Returns the act that stores that, or null if the thread stays.
 	 */
 	Act passivate(long nanos) {
 		int t = parked;
@@ -297,8 +308,8 @@ final class DurableThread extends KeptFiber {
 	}
 
 	/**
-	 * Its record is another worker's: what its code does from here on is not stored. False: it
-	 * was gone.
+	 * Drops the thread from this process, for example because another worker owns its record. What
+	 * its code does from then on is not stored. Returns false if the thread was gone already.
 	 */
 	boolean drop() {
 		synchronized (this) {
@@ -318,7 +329,7 @@ final class DurableThread extends KeptFiber {
 
 	/* --- loading --- */
 
-	/** Reads a record; then go(). */
+	/** Makes a thread from a record. Call go() after that. */
 	static DurableThread read(Vault v, String id, byte[] record) {
 		Bytes b = v.seal.open(Vault.THREAD + id, record);
 		Header h = new Header(b);
@@ -366,7 +377,7 @@ final class DurableThread extends KeptFiber {
 		return (HashMap<String, Integer>) d.ref();
 	}
 
-	/* Of one that was read, until it goes. */
+	/* Of a thread that was read, until go(). */
 	private Object at;
 	private int holds;
 	private List<Room.Guest> guests = new ArrayList<>();
@@ -390,7 +401,7 @@ final class DurableThread extends KeptFiber {
 			arm(kind, nanos, o, holds);
 		else
 			arm(kind, nanos);
-		/* As it is stored already, it may leave again. */
+		/* It is stored in this wait already, so it may leave again. */
 		if (kind == AWAIT || kind == SLEEP) {
 			parkedUntil = until;
 			parkedAt = System.nanoTime();
@@ -410,14 +421,15 @@ final class DurableThread extends KeptFiber {
 		return head.taken;
 	}
 
-	/** The last that came; what is missing is in the store. */
+	/** Returns the number of the last message that came. Later ones are still in the store. */
 	synchronized long heard() {
 		return heard;
 	}
 
 	/**
-	 * The next message, in the order of the numbers: `taken` stands for all that have a
-	 * lower one. False: it has left, or one before this is missing.
+	 * Adds the next message to the mailbox. They must come in the order of their numbers, because
+	 * `taken` stands for all lower ones. Returns false if the thread has left or an earlier message
+	 * is missing.
 	 */
 	synchronized boolean deliver(long number, Object value) {
 		if (gone || number != heard + 1)
@@ -432,7 +444,7 @@ final class DurableThread extends KeptFiber {
 		return true;
 	}
 
-	/** There is no such message. False: it has left. */
+	/** Skips the number of a message that does not exist. Returns false if the thread has left. */
 	synchronized boolean skip(long number) {
 		if (gone)
 			return false;
@@ -441,7 +453,7 @@ final class DurableThread extends KeptFiber {
 		return true;
 	}
 
-	/** The next message for the running code, or null. */
+	/** Returns the next message for the running code, or null. */
 	Message take() {
 		for (;;) {
 			Message m = mailbox.poll();
@@ -468,7 +480,12 @@ final class DurableThread extends KeptFiber {
 		head.cancelled = true;
 	}
 
-	/** It was told to end, and does not know it: by an InterruptedException it would. */
+	/**
+	 * Returns true if the thread was cancelled and its code has not yet seen that by an
+	 * InterruptedException.
+	 *
+	 * @param interrupted the thread's interrupt flag, which tells that
+	 */
 	boolean isToEnd(boolean interrupted) {
 		if (!asked)
 			return false;

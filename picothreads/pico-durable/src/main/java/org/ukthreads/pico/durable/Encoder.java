@@ -25,16 +25,16 @@ import org.ukthreads.pico.Site;
 import org.ukthreads.pico.Snapshot;
 
 /*
- * Objects, and all that they reach, to bytes. No recursion: an object gets the next
- * number when it is first met, and its turn later.
+ * Writes objects, and all that they reach, as bytes. It does not recurse: an object gets the next
+ * number when it is first met, and is written later.
  *
  *   snapshot: names    count, texts: classes, fields, methods
  *             heads    count; for object 1, 2...: tag, and what is needed to make it
  *             bodies   for object 1, 2...: what is put into it once all are made
  *             roots    what the caller writes: frames, or one task
  *
- * A reference is the object's number, 0 is null. A head may refer to other objects only
- * where those can be made first (records, streams, comparators); see Decoder.
+ * A reference is the object's number; 0 is null. A head may refer to other objects only where those
+ * can be made first (records, streams, comparators); see Decoder.
  */
 @NeverBlocks
 final class Encoder implements Freezer.Out {
@@ -43,7 +43,7 @@ final class Encoder implements Freezer.Out {
 		ARRAY = 13, PRIMITIVES = 14, METHOD = 15, BIG_INTEGER = 16, BIG_DECIMAL = 17,
 		CHAR = 18, PLAIN = 19, ITERATOR = 20, ROOM = 21, COLLECTION = 32, MAP = 48,
 		TREE_SET = 62, TREE_MAP = 63;
-	/** With an iterator's last: it is no ListIterator. */
+	/** Added to the `last` of an iterator that is not a ListIterator. */
 	static final int PLAIN_ITERATOR = 4;
 
 	static final Class<?>[] COLLECTIONS = {java.util.ArrayList.class,
@@ -67,7 +67,7 @@ final class Encoder implements Freezer.Out {
 		KNOWN.put(java.util.TreeMap.class, TREE_MAP);
 	}
 
-	/** Written in a way of its own, whatever it says of itself. */
+	/** Returns true if the class is written in a special way, whatever serial form it has. */
 	static boolean isKnown(Class<?> c) {
 		return KNOWN.containsKey(c) || c == Object.class || c == Class.class
 			|| c == Method.class || Iterators.isClass(c);
@@ -78,7 +78,9 @@ final class Encoder implements Freezer.Out {
 	private final DurableThread self;
 	private final IdentityHashMap<Object, Integer> numbers = new IdentityHashMap<>(64);
 	private final ArrayList<Object> queue = new ArrayList<>();
-	/** Who met the object first: an index in the queue, or ~ an index in sites. */
+	/**
+	 * Where an object was first met: the index of another in the queue, or ~ the index of a site.
+	 */
 	private int[] from = new int[64];
 	private final ArrayList<Site> sites = new ArrayList<>();
 	private int now = ~0;
@@ -91,7 +93,10 @@ final class Encoder implements Freezer.Out {
 	private Bytes to = roots;
 	/** The thread waits at an object that stays outside. */
 	boolean outside;
-	/** It reaches a lock, a queue or the like that stays outside: others may wait for it. */
+	/**
+	 * The thread reaches a lock, a queue or the like that stays outside: other threads may wait for
+	 * it.
+	 */
 	boolean rooms;
 
 	Encoder(Codec codec, DurableThread self) {
@@ -150,7 +155,7 @@ final class Encoder implements Freezer.Out {
 		return k + 1;
 	}
 
-	/** All, after the roots were written. */
+	/** Returns the snapshot. Called after the roots are written. */
 	byte[] finish() {
 		for (int k = 0; k < queue.size(); k++) {
 			now = k;
@@ -252,7 +257,7 @@ final class Encoder implements Freezer.Out {
 		outside |= r != null && codec.nameOf(r.of()) != null;
 	}
 
-	/** May it go along with a thread that is saved without its heap? */
+	/** Returns true if the object is saved also with a thread that is saved without its heap. */
 	private static boolean alone(Object o, Class<?> c) {
 		return o instanceof Number || o instanceof Enum || o instanceof Class
 			|| o instanceof Method || o instanceof Room.Guest
@@ -284,7 +289,10 @@ final class Encoder implements Freezer.Out {
 	}
 
 	private void contents(Object o, int known) {
-		/* Others may change it meanwhile: what is counted is what is written. */
+		/*
+		 * Other threads may change it meanwhile, so the elements that are counted are those
+		 * written.
+		 */
 		Object[] all;
 		if (o instanceof Map) {
 			List<Object> l = new ArrayList<>();
@@ -364,7 +372,7 @@ final class Encoder implements Freezer.Out {
 			}
 	}
 
-	/** A class's number; a new one brings its fields. */
+	/** Writes a class's number, and its fields when the class is new. */
 	private void type(Shape s) {
 		Integer k = classes.get(s.type);
 		heads.unsigned(k != null ? k : classes.size());
@@ -382,7 +390,9 @@ final class Encoder implements Freezer.Out {
 		}
 	}
 
-	/** Java's own form; what we write ourselves inside it is referred to by number. */
+	/**
+	 * Writes Java's own serial form. It refers by number to objects that this class writes itself.
+	 */
 	private void stream(Object root) throws IOException {
 		ByteArrayOutputStream out = new ByteArrayOutputStream(256);
 		try (ObjectOutputStream s = new Snapshot(out) {
@@ -390,7 +400,10 @@ final class Encoder implements Freezer.Out {
 				enableReplaceObject(true);
 			}
 
-			/* What could not be loaded is refused here, while the thread still runs. */
+			/*
+			 * A class that the filter would refuse at loading is refused here, while the thread
+			 * still runs.
+			 */
 			@Override
 			protected void annotateClass(Class<?> c) {
 				if (c != Ref.class && !(c.isArray() && c.getName().length() == 2))
@@ -399,7 +412,7 @@ final class Encoder implements Freezer.Out {
 
 			@Override
 			protected void annotateProxyClass(Class<?> c) throws IOException {
-				throw new NotSerializableException("a proxy");
+				throw new NotSerializableException("it contains a proxy");
 			}
 
 			@Override

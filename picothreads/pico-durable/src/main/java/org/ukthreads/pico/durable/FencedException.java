@@ -2,8 +2,8 @@
 package org.ukthreads.pico.durable;
 
 /**
- * This worker no longer has what it wanted to write: its lease ran out (a long pause, a
- * network that was away) and another one has taken over. Nothing of it was stored.
+ * Thrown if this worker no longer owns what it wanted to write: its lease ran out (in a long pause
+ * or a network failure), and another worker has taken over. Nothing was stored.
  */
 public final class FencedException extends DurableException {
 	private static final long serialVersionUID = 1;

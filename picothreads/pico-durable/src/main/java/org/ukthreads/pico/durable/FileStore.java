@@ -24,11 +24,12 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import org.ukthreads.pico.NeverBlocks;
 
 /*
- * A folder, a file for each key. A value is written beside its file, synced, and renamed
- * over it; then the folder is synced. A reader finds the old value or the new one.
- * When a thread is due is its file's time of modification: no file is read to find out.
- * One process at a time: the folder is locked, and the lock dies with the process. Tools
- * look at it without the lock (reader).
+ * A folder with a file for each key. A value is written to a new file, synced, and renamed over the
+ * old one; then the folder is synced. A reader finds the old value or the new one. The time at
+ * which a thread is due is the modification time of its file, so no file is read to find it out.
+ *
+ * Only one process at a time may write: the folder is locked, and the lock ends with the process.
+ * Tools look at it without the lock (reader).
  */
 @NeverBlocks
 public final class FileStore implements Store {
@@ -38,8 +39,8 @@ public final class FileStore implements Store {
 	private final Path place;
 	private final FileChannel lockFile;
 	/**
-	 * Folders of this process. A second one must not so much as open the lock's file: POSIX
-	 * frees the locks of the process on a file when any of its descriptors is closed.
+	 * Folders that this process has open. A second store must not even open the lock's file: POSIX
+	 * frees all locks of the process on a file when any of its descriptors is closed.
 	 */
 	private static final Set<Path> OPEN = ConcurrentHashMap.newKeySet();
 	private static final Queue<FileChannel> KEPT = new ConcurrentLinkedQueue<>();
@@ -48,14 +49,14 @@ public final class FileStore implements Store {
 		this(dir, true);
 	}
 
-	/** To look at a store, which may be in use: it takes no changes. */
+	/** Opens a store, which may be in use, to look at it: it takes no changes. */
 	public static FileStore reader(Path dir) throws IOException {
 		if (!Files.isDirectory(dir))
 			throw new java.nio.file.NoSuchFileException(dir.toString());
 		return new FileStore(dir, (Void) null);
 	}
 
-	/** A reader; the flag is its constructor's name. */
+	/** Makes a reader. The parameter only distinguishes this constructor. */
 	private FileStore(Path dir, Void reader) {
 		this.dir = dir;
 		sync = false;
@@ -63,7 +64,7 @@ public final class FileStore implements Store {
 		lockFile = null;
 	}
 
-	/** sync false: survives the process, not the machine. */
+	/** @param sync false: changes survive a crash of the process, but not of the machine */
 	public FileStore(Path dir, boolean sync) throws IOException {
 		this.dir = make(dir, sync);
 		this.sync = sync;
@@ -79,7 +80,9 @@ public final class FileStore implements Store {
 			lockFile = f;
 			clear();
 		} catch (OverlappingFileLockException e) {
-			/* Through another class loader. The file must not be closed: see OPEN. */
+			/*
+			 * Another class loader of this process has it. The file must not be closed: see OPEN.
+			 */
 			KEPT.add(f);
 			OPEN.remove(place);
 			throw new IOException(dir + " is in use by this process", e);
@@ -91,7 +94,7 @@ public final class FileStore implements Store {
 		}
 	}
 
-	/** The folder, and those above it, in which they must be found after a crash. */
+	/** Makes the folder and the missing ones above it. With {@code sync} they survive a crash. */
 	static Path make(Path dir, boolean sync) throws IOException {
 		Path old = dir.toAbsolutePath();
 		while (!Files.exists(old))
@@ -102,7 +105,9 @@ public final class FileStore implements Store {
 		return dir;
 	}
 
-	/** Values that did not come to their files: of a process that died, of a full disk. */
+	/**
+	 * Deletes values that never reached their files because a process died or the disk was full.
+	 */
 	private void clear() {
 		String[] names = dir.toFile().list();
 		if (names != null)
@@ -118,7 +123,7 @@ public final class FileStore implements Store {
 	@Override
 	public void apply(List<Change> changes) throws IOException {
 		if (lockFile == null)
-			throw new IOException(dir + " was opened to be looked at");
+			throw new IOException(dir + " was opened for reading only");
 		try {
 			make(changes);
 		} catch (IOException | RuntimeException e) {
@@ -137,7 +142,7 @@ public final class FileStore implements Store {
 				Files.move(dir.resolve("new." + k), file(c.key),
 					StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
 			} else {
-				/* What came before must be there before this is gone. */
+				/* The changes before this one must be on disk before this file is gone. */
 				if (k > 0 && changes.get(k - 1).value != null)
 					syncFolder();
 				Files.deleteIfExists(file(c.key));
@@ -165,7 +170,7 @@ public final class FileStore implements Store {
 		}
 	}
 
-	/** File systems know no later time: the year 2100. */
+	/** The year 2100. Some file systems cannot store later times. */
 	private static final long NEVER = 4_102_444_800_000L;
 
 	@Override
@@ -174,7 +179,7 @@ public final class FileStore implements Store {
 		return t >= NEVER ? Long.MAX_VALUE : t;
 	}
 
-	/** What was made, renamed and removed in it survives a crash of the machine. */
+	/** Makes what was made, renamed and removed in the folder survive a crash of the machine. */
 	static void syncFolder(Path dir) throws IOException {
 		if (File.separatorChar == '\\')
 			return;
@@ -198,7 +203,7 @@ public final class FileStore implements Store {
 		return l;
 	}
 
-	/** Null: the file is not ours. */
+	/** Returns null if the file is not one of a store. */
 	private static String key(String name) throws IOException {
 		try {
 			return URLDecoder.decode(name, "UTF-8");

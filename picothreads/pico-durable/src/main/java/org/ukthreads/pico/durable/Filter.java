@@ -7,26 +7,27 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.ukthreads.pico.NeverBlocks;
 
 /*
- * Which classes a snapshot may name. Patterns as in jdk.serialFilter, first match wins:
+ * Which classes a snapshot may name. The patterns are those of jdk.serialFilter; the first match
+ * decides:
  *
  *   com.acme.Order   com.acme.*  (the package)   com.acme.**  (and below)   *  (all)
- *   !pattern         refused;   parted by ;      what matches nothing is refused
+ *   !pattern         refused;   separated by ;   what matches nothing is refused
  *
- * It works the same on every JDK: our own decoder asks it, and so does the object stream
- * that reads what has a serial form of its own.
+ * It works the same on every JDK, because this module's decoder asks it, and so does the object
+ * stream that reads classes with their own serial form.
  */
 @NeverBlocks
 public final class Filter {
 	private final List<String> patterns = new ArrayList<>();
 	private final ConcurrentHashMap<String, Boolean> known = new ConcurrentHashMap<>();
 
-	/** Values of the JDK; to be added to one's own patterns. */
+	/** Allows values of the JDK. Add your own patterns to it. */
 	public static final String JDK = "java.lang.invoke.SerializedLambda;!java.lang.invoke.**;"
 		+ "!java.lang.reflect.**;java.lang.*;java.math.*;java.time.**;java.util.*;"
 		+ "java.util.concurrent.*;java.util.concurrent.atomic.*;java.util.concurrent.locks.*;!java.rmi.**;!sun.**;"
 		+ "!com.sun.**;!javax.**;!java.**";
 
-	/** Every Serializable class of the program: for stores that nobody else can write. */
+	/** Allows every Serializable class of the program. For stores that nobody else can write. */
 	public static final Filter PROGRAM = new Filter(JDK + ";*");
 
 	public Filter(String patterns) {
@@ -45,7 +46,7 @@ public final class Filter {
 		return b;
 	}
 
-	/** Of an array's name, what it is an array of. */
+	/** Returns the innermost element type of an array's class name; other names as they are. */
 	private static String element(String n) {
 		int k = 0;
 		while (k < n.length() && n.charAt(k) == '[')

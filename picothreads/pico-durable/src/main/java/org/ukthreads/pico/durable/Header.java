@@ -5,22 +5,23 @@ import org.ukthreads.pico.KeptFiber;
 import org.ukthreads.pico.NeverBlocks;
 
 /*
- * The beginning of a thread's record. It can be read without the program (and without the
- * key, by who only wants to look):
+ * The beginning of a thread's record. It can be read without the program, and also without the key
+ * if the signature need not be checked:
  *
  *   version
- *   saves      so far; not those in waits that were found to last, which are chance, and
- *              would change the key
- *   taken      messages
+ *   saves      the first record, commits, stored sleeps and receives so far. Other waits do not
+ *              count: whether they last long enough to be stored is chance, and would change
+ *              the key
+ *   taken      the messages that the code has received
  *   kind       how it waits
- *   until      epoch milliseconds
+ *   until      when the wait ends, epoch milliseconds
  *   nanoTime, millis   System.nanoTime and the time of day when it was saved
  *   seq        writes so far, of any kind
  *   onces      calls of Durable.once since the last save
  *   flags      1: it knows that it was cancelled
- *   release    the program's, when the thread was started
- *   task       the hash of the task's run(), of a thread that has not begun
- *   result     of the transaction that it waits for; with its length, 0: none
+ *   release    the program's release that started the thread
+ *   task       the hash of the task's run(), only of a thread that has not begun
+ *   result     of the transaction that it waits for, after its length; 0: none
  */
 @NeverBlocks
 final class Header {
@@ -46,7 +47,8 @@ final class Header {
 	Header(Bytes b) {
 		int version = b.get();
 		if (version != VERSION)
-			throw new DurableException("a record of version " + version);
+			throw new DurableException("a record of version " + version + "; this program reads"
+				+ " version " + VERSION);
 		saves = b.unsigned();
 		taken = b.unsigned();
 		kind = b.get();
@@ -88,7 +90,7 @@ final class Header {
 		return new Header(new Bytes(b.done(), 0));
 	}
 
-	/** For people. */
+	/** Returns how the thread waits, for lists. */
 	String waits() {
 		switch (kind) {
 		case DurableThread.NEW: return "new";

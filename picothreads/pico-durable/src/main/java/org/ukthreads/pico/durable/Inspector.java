@@ -11,15 +11,15 @@ import org.ukthreads.pico.Freezer;
 import org.ukthreads.pico.NeverBlocks;
 
 /**
- * Looks at a store, which may be in use, without taking part: what `pico durable` asks. The
- * store may be a FileStore.reader.
+ * Looks at a store, which may be in use, without running its threads. {@code pico durable} uses it.
+ * The store may be a FileStore.reader.
  */
 @NeverBlocks
 public final class Inspector {
 	private static final int CHUNK = 100;
 	private final Store store;
 	private final Shelf shelf;
-	/** Null: what is read is not checked. */
+	/** Null: signatures are not checked. */
 	private final Seal seal;
 
 	/** @param seal null: signatures are not checked */
@@ -29,7 +29,10 @@ public final class Inspector {
 		shelf = store instanceof JdbcStore ? ((JdbcStore) store).table : new Alone(store, true);
 	}
 
-	/** Lines about threads, in the order of their ids, after that one (or ""). */
+	/**
+	 * Returns at most {@code most} threads in the order of their ids, beginning after that id; ""
+	 * is before all.
+	 */
 	public List<Status> list(String after, int most) throws IOException {
 		List<Status> l = new ArrayList<>();
 		for (Shelf.Row r : shelf.rows(after, most))
@@ -37,13 +40,16 @@ public final class Inspector {
 		return l;
 	}
 
-	/** Null: there is none of that id. */
+	/** Returns null if no thread has this id. */
 	public Status status(String id) throws IOException {
 		Shelf.Row r = shelf.row(id);
 		return r == null ? null : new Status(r, seal);
 	}
 
-	/** Why messages to a thread cannot be opened, by their numbers: it would be refused for them. */
+	/**
+	 * Returns why messages to a thread cannot be opened, by their numbers. The thread would be
+	 * refused because of them.
+	 */
 	public Map<Long, String> unreadable(String id) throws IOException {
 		return unreadable(shelf, seal, id);
 	}
@@ -66,13 +72,15 @@ public final class Inspector {
 		return m;
 	}
 
-	/** A codec for which objects that are registered by external() need not be there. */
+	/**
+	 * Lets the codec load threads whose objects registered by external() are absent. Returns it.
+	 */
 	public static Codec looking(Codec codec) {
 		codec.absent();
 		return codec;
 	}
 
-	/** A copy of a thread, by the program of that codec. */
+	/** Returns a copy of a thread, which the program of that codec reads. */
 	public Parked look(String id, Codec codec) throws IOException {
 		byte[] record = store.get(Vault.THREAD + id);
 		if (record == null)
@@ -84,10 +92,10 @@ public final class Inspector {
 		return seal == null ? Seal.unchecked(record) : seal.open(Vault.THREAD + id, record);
 	}
 
-	/** What a program would say to a thread of the store. */
+	/** Whether a program would refuse a thread of the store. */
 	public static final class Verdict {
 		public final String id;
-		/** Why it would be refused; null: it goes on. */
+		/** Why the program would refuse it; null: it would go on. */
 		public final String refusal;
 
 		Verdict(String id, String refusal) {
@@ -97,9 +105,8 @@ public final class Inspector {
 	}
 
 	/**
-	 * What the program of that codec would say to each of the store's threads: those that it
-	 * would refuse, and why. Nothing is run, nothing is changed. Objects that are registered
-	 * by external() need not be there.
+	 * Returns for each thread of the store whether the program of that codec would refuse it, and
+	 * why. It runs and changes nothing. Objects that are registered by external() may be absent.
 	 */
 	public List<Verdict> check(Codec codec) throws IOException {
 		looking(codec);

@@ -11,17 +11,17 @@ import java.util.Map;
 import org.ukthreads.pico.NeverBlocks;
 
 /*
- * The iterator of a for loop over a list is in the frame, and is not Serializable: it is
- * saved as the list and the place in it. Those of sets and maps are refused, since the
- * order may be another one in the next process; copy such a collection into a list.
+ * The iterator of a for loop over a list is in the frame, and is not Serializable. It is saved as
+ * the list and the position in it. Iterators of sets and maps are refused, because the order may
+ * differ in the next process; copy such a collection into a list.
  *
- * The place is a private field of the JDK. `pico run` opens java.util; elsewhere, on
- * JDK 17 and later, say --add-opens java.base/java.util=ALL-UNNAMED, or sun.misc.Unsafe
- * is used, of which JDK 24 and later warn once.
+ * The position is a private field of the JDK. `pico run` opens java.util. Elsewhere, on JDK 17 and
+ * later, pass --add-opens java.base/java.util=ALL-UNNAMED. Otherwise sun.misc.Unsafe is used, about
+ * which JDK 24 and later warn once.
  */
 @NeverBlocks
 final class Iterators {
-	/** Class to: the field of the list (or array), the field of the place. */
+	/** By class: the field of the list (or array), and the field of the position. */
 	private static final Map<String, String[]> KNOWN = new HashMap<>();
 
 	static {
@@ -54,8 +54,8 @@ final class Iterators {
 	}
 
 	/**
-	 * What remove() and set() are for: 0 nothing yet, 1 what next() gave, 2 what previous()
-	 * gave.
+	 * Returns what remove() and set() would change: 0 nothing yet, 1 what next() returned, 2 what
+	 * previous() returned.
 	 */
 	static int last(Object it) throws ReflectiveOperationException {
 		switch (it.getClass().getName()) {
@@ -71,7 +71,7 @@ final class Iterators {
 		}
 	}
 
-	/** Was its list changed by others, so that it throws when it is used? */
+	/** Returns true if its list was changed by others, so that its next use throws. */
 	static boolean isStale(Object it) throws ReflectiveOperationException {
 		Object list = list(it);
 		return list instanceof java.util.AbstractList
@@ -79,7 +79,7 @@ final class Iterators {
 			&& !field(it, "expectedModCount").equals(field(list, "modCount"));
 	}
 
-	/** One of a for loop: not a ListIterator, and a program may ask. */
+	/** Returns true if it is not a ListIterator, as in a for loop; a program may ask that. */
 	static boolean isPlain(Object it) {
 		return !(it instanceof ListIterator);
 	}
@@ -142,7 +142,7 @@ final class Iterators {
 		throw new NoSuchFieldException(o.getClass().getName() + '.' + name);
 	}
 
-	/** method(o, offset of f) or, with an int, method(o, offset of f, value). */
+	/** Calls method(o, offset of f) or, with an int, method(o, offset of f, value). */
 	private static Object unsafe(String method, Object o, Field f, Object... value)
 			throws ReflectiveOperationException {
 		Class<?> c = Class.forName("sun.misc.Unsafe");

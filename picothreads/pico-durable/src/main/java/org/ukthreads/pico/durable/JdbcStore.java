@@ -9,28 +9,29 @@ import javax.sql.DataSource;
 import org.ukthreads.pico.NeverBlocks;
 
 /**
- * A database: PostgreSQL, MySQL, MariaDB, SQLite, H2, or any other that speaks plain SQL. Any
- * number of vaults share one table: each thread is run by one of them, which holds a lease;
- * when it is silent for that long, the others take over what it had. See Table.
+ * A store in a database: PostgreSQL, MySQL, MariaDB, SQLite, H2, or any other that understands
+ * plain SQL. Any number of vaults may share one table. Each thread is run by one of them, which
+ * holds a lease. If that vault is silent for longer than its lease, the others take over its
+ * threads. See Table.
  */
 @NeverBlocks
 public final class JdbcStore implements Store {
 	final Table table;
 
-	/** On a connection that is the store's from here on. */
+	/** Uses this connection, which belongs to the store from now on. */
 	public JdbcStore(Connection db, String table) throws SQLException {
 		this.table = new Table(null, db, table);
 	}
 
-	/** Asks for connections, and keeps one at a time; one that is lost is replaced. */
+	/** Takes connections from the source, one at a time, and replaces one that is lost. */
 	public JdbcStore(DataSource source, String table) throws SQLException {
 		this.table = new Table(source, source.getConnection(), table);
 	}
 
 	/**
-	 * This worker's name, for people; and: there is at most one process of that name, so
-	 * that one which starts has what an earlier one had at once, without waiting for the
-	 * end of its lease. Before the vault is made.
+	 * Names this worker. The name promises that at most one process has it. So a process that
+	 * starts gets the threads of an earlier one with that name at once, without waiting for the end
+	 * of its lease. Call this before the vault is made.
 	 */
 	public JdbcStore worker(String name) {
 		table.name = name;
@@ -38,12 +39,12 @@ public final class JdbcStore implements Store {
 	}
 
 	/**
-	 * How long, in milliseconds, a worker may be silent before the others take over what it
-	 * has; 10,000 unless told. The same for all workers.
+	 * Sets how long, in milliseconds, a worker may be silent before the others take over its
+	 * threads. The default is 10,000. All workers must have the same.
 	 */
 	public JdbcStore lease(long millis) {
 		if (millis < 100)
-			throw new IllegalArgumentException("a lease of " + millis + " ms");
+			throw new IllegalArgumentException("a lease of " + millis + " ms: at least 100");
 		table.leaseMillis = millis;
 		return this;
 	}

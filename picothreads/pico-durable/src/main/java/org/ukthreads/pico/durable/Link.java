@@ -11,22 +11,22 @@ import javax.sql.DataSource;
 import org.ukthreads.pico.NeverBlocks;
 
 /*
- * A connection of its own, and transactions that are made once, whatever happens to it.
+ * One connection to the database, and transactions that happen exactly once whatever becomes of it.
  *
- *   conflict with another transaction: rolled back, made again
- *   lost before the commit was asked for: a new connection (of a DataSource), made again
- *   lost while it was: the new connection says whether it had come through
- *   cannot be rolled back: the connection is closed, and counts as lost. The next commit on it, a
- *   reader's, would make half of a transaction last
- *   no new connection: asked for again, for as long as a lease, for a database that is started
- *   anew is there soon; then LostException
+ *   conflict with another transaction: rolled back and repeated
+ *   connection lost before the commit: repeated on a new connection (of a DataSource)
+ *   connection lost during the commit: the new connection tells whether the commit came through
+ *   rollback fails: the connection is closed and counts as lost. Otherwise the next commit on it,
+ *   that of a reader, would make half of a transaction durable
+ *   no new connection: asked for again for as long as a lease, because a database that restarts is
+ *   back soon; then LostException
  */
 @NeverBlocks
 final class Link implements Closeable {
 	private static final int TRIES = 20;
-	/** Between two questions for a connection, ns. */
+	/** Between two attempts to get a connection, ns. */
 	private static final long AGAIN = 50_000_000;
-	/** Null: there is but one connection. */
+	/** Null: a lost connection cannot be replaced. */
 	private final DataSource source;
 	private Connection db;
 	final Dialect dialect;
@@ -37,7 +37,7 @@ final class Link implements Closeable {
 		T run(Connection db) throws SQLException, IOException;
 	}
 
-	/** On a new connection: did the last commit come through? */
+	/** Asks on a new connection whether the last commit came through. */
 	interface Asked {
 		boolean cameThrough(Connection db) throws SQLException;
 	}
@@ -58,7 +58,7 @@ final class Link implements Closeable {
 		dialect.open(db);
 	}
 
-	/** For what may be done twice. */
+	/** Runs a transaction that may be made twice. */
 	<T> T call(Body<T> b) throws IOException {
 		return call(b, c -> false);
 	}
@@ -97,8 +97,8 @@ final class Link implements Closeable {
 	}
 
 	/**
-	 * From now on a transaction that stands still for so long is the database's to end, and a
-	 * connection that is lost is waited for so long.
+	 * From now on the database ends a transaction that stops for that long, and a lost connection
+	 * is waited for that long.
 	 */
 	void lease(long millis) throws IOException {
 		leaseMillis = millis;
@@ -108,7 +108,7 @@ final class Link implements Closeable {
 		});
 	}
 
-	/** A new connection, as soon as there is one, and what it says. */
+	/** Waits for a new connection and returns what it tells. */
 	private boolean replaced(SQLException why, Asked asked) throws LostException {
 		long end = System.nanoTime() + leaseMillis * 1_000_000;
 		for (;;)
@@ -138,7 +138,7 @@ final class Link implements Closeable {
 		}
 	}
 
-	/** False: it could not be, and the connection is closed. */
+	/** Returns false if the rollback failed and the connection is closed. */
 	private boolean rollback(Throwable why) {
 		try {
 			db.rollback();

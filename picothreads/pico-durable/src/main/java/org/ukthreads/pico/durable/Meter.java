@@ -6,22 +6,22 @@ import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 import org.ukthreads.pico.NeverBlocks;
 
-/** What a vault counts. */
+/** The counters of a vault. */
 @NeverBlocks
 final class Meter {
 	final LongAdder started = new LongAdder();
 	final LongAdder ended = new LongAdder();
 	final LongAdder failed = new LongAdder();
 	final LongAdder commits = new LongAdder();
-	/** Records of threads, commits among them, and their bytes. */
+	/** Stored records of threads, those of commits included, and their bytes. */
 	final LongAdder saves = new LongAdder();
 	final LongAdder bytes = new LongAdder();
 	final LongAdder resumed = new LongAdder();
 	final LongAdder passivated = new LongAdder();
 	final LongAdder sent = new LongAdder();
-	/** Threads lost to another worker. */
+	/** Threads that another worker has taken over. */
 	final LongAdder fenced = new LongAdder();
-	/** Threads of the dead that this one set free. */
+	/** Threads of dead workers that this vault has freed. */
 	final LongAdder takenOver = new LongAdder();
 	final LongAdder storeFailures = new LongAdder();
 

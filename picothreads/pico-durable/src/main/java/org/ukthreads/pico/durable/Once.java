@@ -8,8 +8,8 @@ import java.sql.SQLException;
 import javax.sql.DataSource;
 
 /**
- * A transaction that leaves its key behind: the key is its first insert, so that of two that
- * try at once one waits for the other and then finds it.
+ * A transaction that stores its key. The key is its first insert, so that of two transactions that
+ * try at once one waits for the other and then finds the key.
  */
 final class Once {
 	private Once() {}
@@ -60,7 +60,7 @@ final class Once {
 		return t;
 	}
 
-	/** Makes the table, if it is not there. */
+	/** Returns the result that is stored, or null. Makes the table if it does not exist. */
 	private static byte[] done(Connection db, String key) throws SQLException {
 		try {
 			return find(db, key);
@@ -72,7 +72,10 @@ final class Once {
 					+ " result " + d.content() + " not null)");
 				db.commit();
 			} catch (SQLException again) {
-				/* Another one made it meanwhile; or that was not what it lacked. */
+				/*
+				 * Another process made it meanwhile, or the first error had another cause: find()
+				 * tells.
+				 */
 				db.rollback();
 			}
 			return find(db, key);

@@ -16,9 +16,8 @@ import java.util.Map;
 import org.ukthreads.pico.NeverBlocks;
 
 /**
- * A vault's threads as a page (/), and its counts for Prometheus (/metrics). It only shows:
- * there is nothing to press, so it needs no password where its address is safe to be seen;
- * ids are on it.
+ * Serves a vault's threads as a page (/) and its counters for Prometheus (/metrics). It changes
+ * nothing, so it needs no password if those who can reach the address may see the threads' ids.
  */
 @NeverBlocks
 public final class Page implements Closeable {
@@ -26,7 +25,7 @@ public final class Page implements Closeable {
 	private final Vault vault;
 	private final HttpServer server;
 
-	/** Serves at that address; port 0: any (see port). */
+	/** Serves at that address; at any free port if the port is 0 (see port()). */
 	public Page(Vault vault, InetSocketAddress at) throws IOException {
 		this.vault = vault;
 		server = HttpServer.create(at, 16);

@@ -7,19 +7,19 @@ import java.util.List;
 import org.ukthreads.pico.Freezer;
 import org.ukthreads.pico.NeverBlocks;
 
-/** A copy of a stored thread, to look at: it does not run. */
+/** A copy of a stored thread to look at. It does not run. */
 @NeverBlocks
 public final class Parked {
 	public final String id;
 	/** How it waits: new, commit, receive, sleep, wait. */
 	public final String waits;
-	/** Until when: epoch milliseconds; Long.MAX_VALUE: for something else. */
+	/** Until when it waits, epoch milliseconds; Long.MAX_VALUE: without a time limit. */
 	public final long until;
 	/** The release of the program that started it. */
 	public final String release;
-	/** What it exposes (Durable.expose), or null. */
+	/** The object that it exposes (Durable.expose), or null. */
 	public final Object exposed;
-	/** Its frames, innermost first; empty: it has not begun. */
+	/** Its frames, innermost first; empty if it has not begun. */
 	public final List<Freezer.Looked> frames;
 	final Header head;
 	private final List<Object> held = new ArrayList<>();
@@ -49,7 +49,9 @@ public final class Parked {
 		return new Parked(id, h, exposed, Freezer.look(d), null);
 	}
 
-	/** The object of that class which its outermost frame holds: its task; or null. */
+	/**
+	 * Returns the outermost object of that class that its frames hold, such as its task, or null.
+	 */
 	public <T> T find(Class<T> c) {
 		for (int k = held.size(); k-- > 0;)
 			if (c.isInstance(held.get(k)))
@@ -57,7 +59,7 @@ public final class Parked {
 		return null;
 	}
 
-	/** Why it cannot go on in the present code; null: it can. */
+	/** Returns why it cannot go on with the present code; null: it can. */
 	public Freezer.ChangedException refused() {
 		for (Freezer.Looked f : frames)
 			if (f.refused != null)

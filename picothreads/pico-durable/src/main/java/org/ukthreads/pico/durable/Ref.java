@@ -3,7 +3,7 @@ package org.ukthreads.pico.durable;
 
 import java.io.Serializable;
 
-/** Stands in a Java stream for an object that the snapshot holds by number. */
+/** Takes the place, in a Java stream, of an object that the snapshot holds by number. */
 final class Ref implements Serializable {
 	private static final long serialVersionUID = 1;
 	final int number;

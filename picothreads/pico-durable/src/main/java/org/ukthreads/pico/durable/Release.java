@@ -16,7 +16,7 @@ import java.util.stream.Stream;
 import org.ukthreads.pico.Freezer;
 import org.ukthreads.pico.NeverBlocks;
 
-/** A name for the program that a class belongs to: by the bytes of its jar or folder. */
+/** Names the program that a class belongs to, by a hash of its jar or folder. */
 @NeverBlocks
 final class Release {
 	private Release() {}
@@ -28,7 +28,7 @@ final class Release {
 					&& s.getLocation().getProtocol().equals("file"))
 				return hash(Paths.get(s.getLocation().toURI()));
 		} catch (IOException | URISyntaxException | GeneralSecurityException e) {
-			/* What is left is the class. */
+			/* The class itself is hashed instead. */
 		}
 		return Long.toHexString(Freezer.taskHash(c));
 	}

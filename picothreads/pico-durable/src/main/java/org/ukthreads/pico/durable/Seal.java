@@ -24,22 +24,23 @@ import javax.crypto.spec.SecretKeySpec;
 import org.ukthreads.pico.NeverBlocks;
 
 /*
- * Who does not know the key can neither change a record nor give it another name:
+ * Signs records. Without the key nobody can change a record or give it another name:
  *
  *   record: content, key id (4 bytes), HMAC-SHA256 over name, 0, content, key id (32)
  *
- * The id is a part of a hash of the key. There may be several keys: the first seals, all of
- * them open. So a key is replaced by putting a new one in front (rotate), sealing what is
- * stored again (Vault.reseal), and taking the old one away (retire).
+ * The id is a part of a hash of the key. There may be several keys: the first seals, all open. To
+ * replace a key, put a new one in front (rotate), seal again what is stored (Vault.reseal), and
+ * remove the old one (retire).
  *
- * A key file: a line `pico-keys`, then the keys in hexadecimal, a line each, the first one
- * in use. (A file that begins otherwise is one key, as it is.)
+ * A key file has a line `pico-keys` and then the keys in hexadecimal, one a line, the one in use
+ * first. (A file that begins otherwise is one key, byte for byte.)
  *
- * Who meets a key that it does not know looks whether the file is another one than it has read:
- * so a store full of others' records makes it ask for the file's time, not read it, for each.
+ * A record of an unknown key makes it check whether the key file has changed since it was read. So
+ * in a store full of others' records it asks for the file's time for each, but does not read the
+ * file.
  *
- * A key that is gone is not replaced by a new one: a file that is not there is made only
- * when the store that it is for is empty (see ready).
+ * A key that is gone is not replaced by a new one: a missing file is made only if its store is
+ * empty (see ready).
  */
 @NeverBlocks
 public final class Seal {
@@ -47,13 +48,13 @@ public final class Seal {
 	private static final int ID = 4;
 	static final int SIZE = MAC + ID;
 	private static final String TITLE = "pico-keys";
-	/** No file system's times are coarser, ms. */
+	/** No file system's times are coarser than this, ms. */
 	private static final long GRAIN = 2_000;
 
-	/** Null: the file is to be made, if the store is empty. */
+	/** Null: the file does not exist yet, and is made if the store is empty. */
 	private volatile Key[] keys;
 	private final Path file;
-	/** The file that the keys were read from: its time, size and identity. Under this. */
+	/** The file that the keys were read from: its time, size and identity. Guarded by this. */
 	private String known = "";
 
 	private static final class Key {
@@ -63,7 +64,7 @@ public final class Seal {
 
 		Key(byte[] secret) {
 			if (secret.length < 16)
-				throw new IllegalArgumentException("a secret of at least 16 bytes");
+				throw new IllegalArgumentException("a secret must have at least 16 bytes");
 			this.secret = new SecretKeySpec(secret, "HmacSHA256");
 			id = Arrays.copyOf(mac().doFinal("pico key id".getBytes(
 				StandardCharsets.US_ASCII)), ID);
@@ -93,7 +94,7 @@ public final class Seal {
 		this(secret, new byte[0][]);
 	}
 
-	/** Seals by the first; opens what any of them has sealed. */
+	/** Seals with the first key; opens what any of them has sealed. */
 	public Seal(byte[] secret, byte[]... older) {
 		file = null;
 		keys = new Key[1 + older.length];
@@ -109,33 +110,34 @@ public final class Seal {
 	}
 
 	/**
-	 * The keys in a file. If it is not there, it is made, with a random key, when the vault
-	 * finds its store empty; otherwise the vault refuses: nobody could open what is stored.
+	 * Uses the keys in a file. If the file does not exist, the vault makes it, with a random key,
+	 * when it finds its store empty. Otherwise the vault refuses, because no key could open what is
+	 * stored.
 	 */
 	public static Seal file(Path f) throws IOException {
 		return new Seal(f);
 	}
 
 	/**
-	 * Puts a new key in front of those in the file. To be used by every vault from now on: one
-	 * that has the file reads it again when it meets a key that it does not know.
+	 * Puts a new key in front of those in the file. Every vault must use it from now on: a vault
+	 * that has the file reads it again when it meets an unknown key.
 	 */
 	public static Seal rotate(Path f) throws IOException {
 		return change(f, lines -> lines.add(1, hex(random())));
 	}
 
-	/** Takes away all but the first key: what the others sealed is refused from then on. */
+	/** Removes all keys but the first: what the others sealed is refused from then on. */
 	public static Seal retire(Path f) throws IOException {
 		return change(f, lines -> lines.subList(2, lines.size()).clear());
 	}
 
 	/*
-	 * One after the other, in this process and in others, or the key of one of them is lost, and
-	 * with it what it has sealed. By a file of its own, FILE.lock, that stays: the key file is
-	 * another one after each change.
+	 * Changes happen one after the other, in this process and in others. Otherwise the key of one
+	 * of them would be lost, and with it what it has sealed. The lock is a file of its own,
+	 * FILE.lock, which stays, because the key file is replaced at each change.
 	 */
 	private static synchronized Seal change(Path f, Consumer<List<String>> how) throws IOException {
-		lines(f);   /* throws, if there is none */
+		lines(f);   /* throws if there is no file */
 		try (FileChannel c = FileChannel.open(f.resolveSibling(f.getFileName() + ".lock"),
 				StandardOpenOption.CREATE, StandardOpenOption.WRITE);
 				FileLock lock = c.lock()) {
@@ -146,7 +148,7 @@ public final class Seal {
 		return new Seal(f);
 	}
 
-	/** The ids of the keys, in hexadecimal; the first seals. */
+	/** Returns the ids of the keys in hexadecimal; the first key seals. */
 	public List<String> ids() {
 		List<String> l = new ArrayList<>();
 		for (Key k : keys())
@@ -169,7 +171,7 @@ public final class Seal {
 			List<String> l = new ArrayList<>(Arrays.asList(s.trim().split("\\s+")));
 			if (l.size() > 1)
 				return l;
-			throw new IOException(f + ": no key in it");
+			throw new IOException(f + ": contains no key");
 		}
 		return new ArrayList<>(Arrays.asList(TITLE, hex(b)));
 	}
@@ -188,8 +190,11 @@ public final class Seal {
 
 	private static void write(Path f, List<String> lines, boolean replace) throws IOException {
 		Path dir = FileStore.make(f.toAbsolutePath().getParent(), true);
-		/* Its owner's alone, where files have owners. (Not asked of the FileStore: in a root
-		 * that is no mount point, a chroot, there is none.) */
+		/*
+		 * createTempFile makes a file that only its owner can open, where files have owners.
+		 * (Asking the java.nio FileStore about that fails in a chroot whose root is not a mount
+		 * point.)
+		 */
 		Path tmp = Files.createTempFile(dir, "key", null);
 		Files.write(tmp, String.join("\n", lines).concat("\n").getBytes(
 			StandardCharsets.US_ASCII), StandardOpenOption.SYNC);
@@ -200,11 +205,11 @@ public final class Seal {
 			try {
 				Files.createLink(f, tmp);
 			} catch (FileAlreadyExistsException e) {
-				/* Another process was first: its key holds. */
+				/* Another process was first: its key is used. */
 			}
 			Files.delete(tmp);
 		}
-		/* A record may be synced next: what it was signed with must outlast it. */
+		/* A record that this key signs may be synced next: the key must be on disk before it. */
 		FileStore.syncFolder(dir);
 	}
 
@@ -217,13 +222,13 @@ public final class Seal {
 
 	private static byte[] bytes(String hex) {
 		if (hex.length() % 2 != 0)
-			throw new IllegalArgumentException("a key that is cut short");
+			throw new IllegalArgumentException("a key is cut short");
 		byte[] b = new byte[hex.length() / 2];
 		for (int k = 0; k < b.length; k++)
 			try {
 				b[k] = (byte) Integer.parseInt(hex.substring(2 * k, 2 * k + 2), 16);
 			} catch (NumberFormatException e) {
-				throw new IllegalArgumentException("a key that is not hexadecimal", e);
+				throw new IllegalArgumentException("a key is not hexadecimal", e);
 			}
 		return b;
 	}
@@ -234,13 +239,17 @@ public final class Seal {
 		return keys != null;
 	}
 
-	/** The store is open; is it empty? */
+	/**
+	 * Called when the store is open.
+	 *
+	 * @param empty true: the store is empty, so that a missing key file may be made
+	 */
 	void ready(boolean empty) throws IOException {
 		if (keys != null)
 			return;
 		if (!empty && !Files.exists(file, LinkOption.NOFOLLOW_LINKS))
 			throw new DurableException("the key file " + file + " is gone, and the store holds"
-				+ " what was sealed by its key. Put it back; a new key could open none of it");
+				+ " records that its key has sealed. Put it back: a new key cannot open them");
 		if (!Files.exists(file, LinkOption.NOFOLLOW_LINKS))
 			write(file, Arrays.asList(TITLE, hex(random())), false);
 		keys = read(file);
@@ -249,7 +258,7 @@ public final class Seal {
 	private Key[] keys() {
 		if (keys == null) {
 			try {
-				/* Used without a vault: there is no store that it could be the key of. */
+				/* Used without a vault, so there is no store whose key could be missing. */
 				ready(true);
 			} catch (IOException e) {
 				throw new DurableException(file + ": " + e, e);
@@ -266,7 +275,7 @@ public final class Seal {
 		return b.done();
 	}
 
-	/** The record, sealed by the key in use. */
+	/** Returns the record, sealed with the key in use. */
 	byte[] again(String name, byte[] b) {
 		Bytes x = open(name, b);
 		x.n = x.b.length;
@@ -282,13 +291,13 @@ public final class Seal {
 		}
 	}
 
-	/** Was it sealed by the key in use? */
+	/** Returns true if it was sealed with the key in use. */
 	boolean isCurrent(byte[] b) {
 		int n = b.length - SIZE;
 		return n >= 0 && Arrays.equals(Arrays.copyOfRange(b, n, n + ID), keys()[0].id);
 	}
 
-	/** The record, to be read; DurableException when it is not ours. */
+	/** Returns the record for reading. Throws a DurableException if the signature is wrong. */
 	Bytes open(String name, byte[] b) {
 		int n = b.length - SIZE;
 		if (n < 0)
@@ -314,7 +323,7 @@ public final class Seal {
 		return null;
 	}
 
-	/** Somebody may have put a new key into the file since it was read. */
+	/** Reads the file again if it has changed since it was read. */
 	private synchronized void refresh() {
 		if (file == null)
 			return;
@@ -324,16 +333,19 @@ public final class Seal {
 			if (now.equals(known))
 				return;
 			keys = read(file);
-			/* Changed just now, it may change again before its time does: read once more. */
+			/*
+			 * A file that was changed just now may change again with the same time: read it once
+			 * more.
+			 */
 			boolean rests = System.currentTimeMillis() - a.lastModifiedTime().toMillis() > GRAIN;
 			known = rests ? now : "";
 		} catch (IOException e) {
-			/* Gone, or being written: those that are known hold. */
+			/* It is gone or being written: the known keys stay. */
 			return;
 		}
 	}
 
-	/** The content of a record that nobody vouches for: to look at. */
+	/** Returns the content of a record without checking the signature, to look at it. */
 	static Bytes unchecked(byte[] b) {
 		return new Bytes(Arrays.copyOf(b, Math.max(0, b.length - SIZE)), 0);
 	}

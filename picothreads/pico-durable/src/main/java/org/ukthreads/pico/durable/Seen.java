@@ -15,19 +15,19 @@ import java.security.MessageDigest;
 import org.ukthreads.pico.NeverBlocks;
 
 /*
- * The number of the last record of each thread that this vault stored or read: an older one
- * under its name, though its signature is right, was put back by somebody (rollback).
+ * The number of the last record of each thread that this vault has stored or read. An older record
+ * under the same name was put back by somebody (rollback), even if its signature is right.
  *
- * In memory: two arrays, open addressing, 64 bits of a hash of the id; some 32 bytes for each
- * thread. With a file, also after a restart: a number is appended when its record is safe (a
- * crash in between leaves one too low, never one too high, so no good record is refused), and
- * the file is written anew when most of it is old. The file belongs beside the key: who can
- * write the store must not be able to write it.
+ * In memory there are two arrays with open addressing and 64 bits of a hash of the id: about 32
+ * bytes for each thread. With a file the numbers survive a restart, too. A number is appended when
+ * its record is safe: a crash in between leaves a number that is too low, never one too high, so no
+ * good record is refused. The file is rewritten when most of it is old. It belongs beside the key:
+ * whoever can write the store must not be able to write it.
  *
  *   file: pairs of 8 bytes: hash, number; number 0: the thread has ended
  *
- * Rejected: a sum over all records in the store itself, signed. One record is then checked
- * by reading the numbers of many, and who puts back all of them is not seen anyway.
+ * Rejected: a signed sum over all records in the store itself. To check one record, it needs the
+ * numbers of many, and it does not notice that all records were put back together.
  */
 @NeverBlocks
 final class Seen implements Closeable {
@@ -56,12 +56,12 @@ final class Seen implements Closeable {
 		return k;
 	}
 
-	/** 0: none. */
+	/** Returns the last number of a thread; 0: none. */
 	synchronized long last(String id) {
 		return numbers[slot(hash(id))];
 	}
 
-	/** A record is safe. */
+	/** Called when a record is safe. */
 	synchronized void saw(String id, long number) {
 		long h = hash(id);
 		if (numbers[slot(h)] >= number)
@@ -70,7 +70,7 @@ final class Seen implements Closeable {
 		append(h, number);
 	}
 
-	/** The thread has ended: one of that name may begin again. */
+	/** Called when a thread has ended: a new one may have its name. */
 	synchronized void ended(String id) {
 		long h = hash(id);
 		if (numbers[slot(h)] == 0)
@@ -89,7 +89,7 @@ final class Seen implements Closeable {
 			grow();
 	}
 
-	/** Twice as large, or as it is when many have ended. */
+	/** Makes the arrays twice as large, or only tidies them if many threads have ended. */
 	private void grow() {
 		long[] h = hashes;
 		long[] n = numbers;
@@ -132,7 +132,7 @@ final class Seen implements Closeable {
 			if (++written > 4L * used + 1_000)
 				rewrite();
 		} catch (IOException e) {
-			/* What is not written is not refused. */
+			/* Without this number an older record is not refused after a restart. */
 			System.err.println(path + ": " + e);
 		}
 	}

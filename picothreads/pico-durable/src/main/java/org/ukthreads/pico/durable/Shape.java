@@ -16,10 +16,10 @@ import org.ukthreads.pico.NeverBlocks;
 /*
  * How the objects of a class are written.
  *
- *   FIELDS  a class of the program, all of whose fields are the state
- *   RECORD  its components, made by the canonical constructor
- *   ENUM    the constant's name
- *   STREAM  it has its own serial form (writeObject...), or is the JDK's: Java's streams
+ *   FIELDS  by all fields: a class of the program without a serial form of its own
+ *   RECORD  by the components; the canonical constructor makes it
+ *   ENUM    by the name of the constant
+ *   STREAM  by Java's streams: it has its own serial form (writeObject...), or is of the JDK
  *   REFUSED not Serializable
  */
 @NeverBlocks
@@ -28,9 +28,9 @@ final class Shape {
 
 	final Class<?> type;
 	final How how;
-	/** Superclass first; neither static nor transient. */
+	/** Those of the superclass first; no static ones, and transient ones only in ofWhole(). */
 	final Field[] fields;
-	/** As the letters of descriptors: Z B C S I J F D, L for all references. */
+	/** The letters of descriptors: Z B C S I J F D, and L for all references. */
 	final char[] kinds;
 	private final Constructor<?> blank;
 	private final Constructor<?> canonical;
@@ -50,7 +50,7 @@ final class Shape {
 		return OF.get(c);
 	}
 
-	/** All fields, whatever the class says of its form. */
+	/** All fields, whatever serial form the class has. */
 	private static final ClassValue<Shape> WHOLE = new ClassValue<Shape>() {
 		@Override
 		protected Shape computeValue(Class<?> c) {
@@ -68,7 +68,7 @@ final class Shape {
 	}
 
 	/**
-	 * No part of an object of this class is the JDK's or the JVM's making, but what
+	 * Returns true if the JDK and the JVM make no part of an object of this class, except what
 	 * collections inherit.
 	 */
 	private static boolean isOfProgram(Class<?> c) {
@@ -81,7 +81,10 @@ final class Shape {
 		return true;
 	}
 
-	/** A JDK class without state, or with as much as AbstractList, which must be open to us. */
+	/**
+	 * Returns true for a JDK class without fields, or with those of an AbstractList or the like if
+	 * this code may access them.
+	 */
 	private static boolean isSkeleton(Class<?> c) {
 		for (Field f : c.getDeclaredFields())
 			if (!Modifier.isStatic(f.getModifiers())) {
@@ -100,7 +103,7 @@ final class Shape {
 		this(c, how(c), Modifier.STATIC | Modifier.TRANSIENT);
 	}
 
-	/** without: modifiers of fields that are left out. */
+	/** @param without modifiers of fields that are left out */
 	private Shape(Class<?> c, How how, int without) throws ReflectiveOperationException {
 		type = c;
 		this.how = how;
@@ -143,7 +146,7 @@ final class Shape {
 		return How.FIELDS;
 	}
 
-	/** A lambda that may suspend: the translator's class for it. */
+	/** Returns true for the translator's class of a lambda that may suspend. */
 	static boolean isLambda(Class<?> c) {
 		return c.isSynthetic() && c.getName().matches(".*\\$\\$L[0-9]+");
 	}
@@ -185,7 +188,10 @@ final class Shape {
 		return java.lang.reflect.Array.newInstance(t, 0).getClass().getName().charAt(1);
 	}
 
-	/** Makes objects without running a constructor of the program, as Java's streams do. */
+	/**
+	 * Returns what makes objects without running a constructor of the program, as Java's streams
+	 * do.
+	 */
 	private static Constructor<?> blank(Class<?> c) throws ReflectiveOperationException {
 		Class<?> k = Class.forName("sun.reflect.ReflectionFactory");
 		Object factory = k.getMethod("getReflectionFactory").invoke(null);

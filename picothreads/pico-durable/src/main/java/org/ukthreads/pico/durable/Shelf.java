@@ -6,14 +6,14 @@ import java.io.IOException;
 import java.util.List;
 
 /**
- * Where a vault has its threads: a store, and whose each thread is and when it is due. One
- * thread at a time calls it (see Writer).
+ * Where a vault keeps its threads: a store that also knows the owner of each thread and when the
+ * thread is due. One OS thread at a time calls it (see Writer).
  */
 interface Shelf extends Closeable {
-	/** A thread that is the caller's now, or has mail. */
+	/** A thread that the caller owns, because it has claimed it or others have sent to it. */
 	final class Claim {
 		final String id;
-		/** Its messages are numbered up to this. */
+		/** The number of the last message to it. */
 		final long sent;
 
 		Claim(String id, long sent) {
@@ -22,10 +22,10 @@ interface Shelf extends Closeable {
 		}
 	}
 
-	/** A line about a thread, for people. */
+	/** What lists and tools show of a thread. */
 	final class Row {
 		String id;
-		/** 0: nobody's. */
+		/** The number of the worker that owns it; 0: none. */
 		long owner;
 		long due;
 		long sent;
@@ -34,38 +34,47 @@ interface Shelf extends Closeable {
 		byte[] record;
 	}
 
-	/** All or nothing, where the store can. */
+	/** Makes all changes or none, if the store supports that. */
 	void make(List<Act> acts) throws IOException;
 
 	byte[] get(String key) throws IOException;
 
 	List<String> keys() throws IOException;
 
-	/** Nobody's threads that are due then: the caller's from here on. */
+	/**
+	 * Makes the caller the owner of threads that no worker owns and that are due by {@code until}.
+	 * {@code failed}: also of those that have failed.
+	 */
 	List<Claim> claim(long until, int most, boolean failed) throws IOException;
 
-	/** The caller's threads that others have sent to. */
+	/** Returns the caller's threads that have messages from other workers. */
 	List<Claim> told() throws IOException;
 
-	/** Who the caller is: another number after each time that it was fenced. */
+	/** Returns the caller's number as a worker. After it was fenced it gets a new one. */
 	long worker();
 
-	/** Do others share it? */
+	/** Returns true if other workers may use the same store. */
 	boolean shared();
 
-	/** Renews the lease and frees what the dead had; who lives, and their threads. */
+	/**
+	 * Renews the lease and frees the threads of dead workers. Returns the live workers, and how
+	 * many threads they have.
+	 */
 	Workers beat(int running) throws IOException;
 
-	/** All threads, in the order of their ids, after that one. */
+	/** Returns at most {@code most} threads in the order of their ids, beginning after that id. */
 	List<Row> rows(String after, int most) throws IOException;
 
-	/** Null: there is none of that id. */
+	/** Returns null if no thread has this id. */
 	Row row(String id) throws IOException;
 
-	/** Is there a thread that has not failed, whoever has it? */
+	/** Returns true if some thread has not failed, whichever worker owns it. */
 	boolean alive() throws IOException;
 
-	/** Worker and lease. */
+	/**
+	 * How many workers live, how many threads are in their memories, and how many threads of dead
+	 * workers this call has freed.
+	 */
 	final class Workers {
 		int count = 1;
 		long running;

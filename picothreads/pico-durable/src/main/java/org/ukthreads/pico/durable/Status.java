@@ -3,31 +3,33 @@ package org.ukthreads.pico.durable;
 
 import org.ukthreads.pico.NeverBlocks;
 
-/** What a list of threads says of one; read without the program and without the key. */
+/**
+ * What a list of threads says of one thread. It is read without the program and without the key.
+ */
 @NeverBlocks
 public final class Status {
 	public final String id;
-	/** running (a worker has it), parked, due, failed. */
+	/** running (a worker owns it), parked, due or failed. */
 	public final String state;
-	/** The worker's number, 0: none. */
+	/** The worker's number; 0: none. */
 	public final long worker;
-	/** How it waits: new, commit, receive, sleep, wait; ?: its record cannot be read. */
+	/** How it waits: new, commit, receive, sleep or wait; ?: its record cannot be read. */
 	public final String waits;
-	/** Epoch milliseconds; Long.MAX_VALUE: for something else. */
+	/** Until when it waits, epoch milliseconds; Long.MAX_VALUE: without a time limit. */
 	public final long until;
-	/** Commits and other steps so far: what Durable.key() ends in. */
+	/** Commits and other steps so far: the number in Durable.key(). */
 	public final long steps;
 	public final long messages;
 	public final int bytes;
-	/** Of one that has failed: why; else "". */
+	/** Why it failed last, where the store keeps that (a database does); else "". */
 	public final String why;
 	/**
-	 * Why its record is refused, whatever the program: cut short, of another version, of another
-	 * key (where whoever looks has keys); else "".
+	 * Why every program would refuse its record: it is cut short, of another version, or sealed by
+	 * another key (if keys were given); else "".
 	 */
 	public final String refused;
 
-	/** @param seal null: nobody vouches for it */
+	/** @param seal null: the signature is not checked */
 	Status(Shelf.Row r, Seal seal) {
 		id = r.id;
 		worker = r.owner;
@@ -51,7 +53,7 @@ public final class Status {
 		messages = h == null ? 0 : Math.max(0, r.sent - h.taken);
 	}
 
-	/** For people. */
+	/** Returns a line for lists. */
 	@Override
 	public String toString() {
 		return id + ": " + state + ", " + waits + ", " + steps + " steps"

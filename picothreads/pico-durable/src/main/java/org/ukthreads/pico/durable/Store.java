@@ -6,16 +6,16 @@ import java.io.IOException;
 import java.util.List;
 
 /**
- * Where snapshots are kept: values by key. Called by one thread at a time. A store is one
- * vault's, but for JdbcStore, which many share.
+ * Where snapshots are kept: values by key. One OS thread at a time calls it. A store belongs to one
+ * vault, except a JdbcStore, which many vaults may share.
  */
 public interface Store extends Closeable {
-	/** A new value for a key; null: the key goes. */
+	/** A new value for a key; null removes the key. */
 	final class Change {
 		public final String key;
 		public final byte[] value;
 
-		/** When somebody should look at it next, epoch milliseconds; a hint. */
+		/** When a worker should look at the record next, epoch milliseconds; a hint; 0: none. */
 		public final long due;
 
 		public Change(String key, byte[] value) {
@@ -30,18 +30,18 @@ public interface Store extends Closeable {
 	}
 
 	/**
-	 * Makes the changes. On return they survive a crash of the machine; after a crash in
-	 * between, some of the first ones are there, each whole or not at all.
+	 * Makes the changes. After it returns, they survive a crash of the machine. After a crash
+	 * during the call, some of the first changes are made, each completely or not at all.
 	 */
 	void apply(List<Change> changes) throws IOException;
 
 	List<String> keys() throws IOException;
 
-	/** The hint that came with the record's value; 0: it was not kept. */
+	/** Returns the hint that came with the record's value; 0: it was not kept. */
 	default long due(String key) throws IOException {
 		return 0;
 	}
 
-	/** Null: there is none. */
+	/** Returns null if there is no such key. */
 	byte[] get(String key) throws IOException;
 }

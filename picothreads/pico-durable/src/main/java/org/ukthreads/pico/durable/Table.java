@@ -19,31 +19,33 @@ import org.ukthreads.pico.NeverBlocks;
  * Two tables of a database, in plain SQL, that any number of workers share.
  *
  *   T          id, content                 a record
- *              owner                       of a thread: its worker, 0 nobody; -1: no thread
- *              due                         when somebody is to look at it; 0: at once;
- *                                          of one that has failed: a time of its own
- *              sent                        its messages are numbered up to this
+ *              owner                       of a thread: its worker; 0: none; -1: the record is
+ *                                          not a thread
+ *              due                         when a worker must look at it; 0: at once; a thread
+ *                                          that has failed has a value of its own
+ *              sent                        the number of the last message to it
  *              failed, why
  *   T_workers  id, name, until, turn, running
- *              id 0: turn is the last worker's number; who joins or buries locks this row
+ *              row 0: turn is the number of the newest worker; a worker that joins, or buries
+ *              another, locks this row
  *
- * Fencing. A worker's number is never used again. Each of its transactions begins by
- * writing its own row (turn + 1, until = now + lease): no row, and nothing is done. Who
- * finds that a lease has run out deletes that row, and in the same transaction frees what
- * the dead one had. Both write the row, so one of them is first: a transaction of the dead
- * that had begun is over before its threads are free, and a later one finds no row. Beside
- * that each save names the owner that it believes in. Clocks decide only how long a dead
- * worker's threads wait, never who may write.
+ * Fencing. A worker's number is never used again. Each of its transactions begins by writing its
+ * own row (turn + 1, until = now + lease); if that row is gone, nothing is done. A worker that
+ * finds an expired lease deletes the row of that worker and frees its threads in the same
+ * transaction. Both write the row, so one of them is first: a transaction that the dead worker had
+ * begun is over before its threads are free, and a later one finds no row. In addition, each save
+ * names the owner that it expects. Clocks decide only how long a dead worker's threads wait, never
+ * which worker may write.
  *
- * `turn` also says, on a new connection, whether the commit that the old one was lost in
- * had come through: messages and the program's own SQL must not be made twice.
+ * `turn` also tells, on a new connection, whether the commit during which the old one was lost came
+ * through: messages and the program's own SQL must not be made twice.
  *
- * A commit must be on the disk when it returns; databases that think otherwise by
- * themselves are told so (Dialect).
+ * A commit must be on disk when it returns. Databases that do otherwise by default are told so
+ * (Dialect).
  *
- * Rejected: a lock that lives as long as the connection (each database has its own, poolers
- * have none, and it says nothing of a process that sleeps); threads in fixed parts of which
- * each has an owner (a part moves only when all its threads stand still).
+ * Rejected: a lock that lives as long as the connection (each database has its own kind, connection
+ * poolers have none, and it does not show that a process sleeps); fixed groups of threads that have
+ * an owner each (a group can move only while all its threads stand still).
  */
 @NeverBlocks
 final class Table implements Shelf {
@@ -53,7 +55,7 @@ final class Table implements Shelf {
 	private final String table;
 	String name = "";
 	long leaseMillis = 10_000;
-	/** 0: it has not joined, or was fenced. */
+	/** 0: this worker has not joined, or was fenced. */
 	private long worker;
 	private long turn;
 
@@ -70,10 +72,10 @@ final class Table implements Shelf {
 	private void make(Connection db) throws SQLException {
 		String problem = lacks(db, "owner, due, sent, failed, why");
 		if (problem != null) {
-			/* Looked at again: another worker may have made it in between. */
+			/* Another worker may have made it in between, so look again. */
 			if (lacks(db, "content") == null && lacks(db, "owner, due, sent, failed, why") != null)
 				throw new SQLException("the table " + table + " was made by an earlier version"
-					+ " of pico-durable: finish its threads by that one (" + problem + ")");
+					+ " of pico-durable: finish its threads with that version (" + problem + ")");
 			if (link.dialect.isSqlite())
 				wal(db);
 			/* Another worker may do the same at the same time. */
@@ -94,7 +96,7 @@ final class Table implements Shelf {
 			+ " values (0, '', 0, 0, 0)");
 	}
 
-	/** Readers and one writer at a time do not wait for each other. A setting of the file. */
+	/** Makes readers and the one writer not wait for each other. This is a setting of the file. */
 	private static void wal(Connection db) throws SQLException {
 		db.setAutoCommit(true);
 		Dialect.execute(db, "pragma journal_mode = wal");
@@ -109,7 +111,7 @@ final class Table implements Shelf {
 		return lacks(db, table, columns);
 	}
 
-	/** Null: they are there. */
+	/** Returns null if the table has these columns, else what the database says. */
 	private static String lacks(Connection db, String table, String columns)
 			throws SQLException {
 		try (Statement s = db.createStatement()) {
@@ -133,7 +135,7 @@ final class Table implements Shelf {
 
 	/* --- workers --- */
 
-	/** The first one found, or -1. */
+	/** Returns the first number that the query finds, or -1. */
 	private static long number(Connection db, String sql, Object... args) throws SQLException {
 		try (PreparedStatement s = db.prepareStatement(sql)) {
 			s.setMaxRows(1);
@@ -153,7 +155,9 @@ final class Table implements Shelf {
 		}
 	}
 
-	/** A transaction of this worker: the first thing is to see that it is one. */
+	/**
+	 * Runs a transaction of this worker, which begins by checking that the worker was not fenced.
+	 */
 	private <T> T own(Link.Body<T> b) throws IOException {
 		if (worker == 0)
 			join();
@@ -203,7 +207,7 @@ final class Table implements Shelf {
 		return l;
 	}
 
-	/** The row of 0 is locked. */
+	/** Deletes a worker and frees its threads; returns how many. Row 0 must be locked. */
 	private int bury(Connection db, long dead) throws SQLException {
 		update(db, "delete from " + workers() + " where id = ?", dead);
 		return update(db, "update " + table + " set owner = 0, due = 0 where owner = ?", dead);
@@ -223,7 +227,7 @@ final class Table implements Shelf {
 			}
 			return x;
 		});
-		/* In one of its own: it locks others' rows. */
+		/* In a transaction of its own, because it locks rows of others. */
 		w.freed = link.call(db -> {
 			String late = "select id from " + workers() + " where id > 0 and until < "
 				+ link.dialect.now();
@@ -253,12 +257,12 @@ final class Table implements Shelf {
 
 	/* --- records --- */
 
-	/* Statements of one kind go to the database together, each with its own record. */
+	/* Statements of one kind go to the database together, each for a record of its own. */
 
 	private final class Batch implements AutoCloseable {
 		final Connection db;
 		private final Map<String, Group> groups = new LinkedHashMap<>();
-		/** The records of what is not sent yet, and by which statement. */
+		/** The records whose statements are not sent yet, and the statement of each. */
 		private final Map<String, String> pending = new HashMap<>();
 
 		Batch(Connection db) {
@@ -314,11 +318,11 @@ final class Table implements Shelf {
 		}
 	}
 
-	/** It changed no row. */
+	/** Throws the error of an act that has changed no row. For some acts that is no error. */
 	private static void missed(Act a) {
 		switch (a.op) {
 		case SAVE: case RELEASE: case FAILED: case END:
-			throw new FencedException("the thread " + a.id + " is another worker's now");
+			throw new FencedException("the thread " + a.id + " belongs to another worker now");
 		case REMOVE:
 			throw Alone.running(a.id);
 		case WAKE: case SEND:
@@ -329,18 +333,21 @@ final class Table implements Shelf {
 	}
 
 	private static final String NEVER = Long.toString(Act.NEVER);
-	/** When a failed one is due: so resume() finds those by the index, among a million parked. */
+	/**
+	 * The due time of a thread that has failed. By it resume() finds these threads in the index,
+	 * even among a million parked ones.
+	 */
 	private static final long FAILED = Act.NEVER - 1;
 	/**
-	 * One row, if its owner is so. The sum keeps planners from the index of owners: PostgreSQL
-	 * plans while the table is empty, when either index will do, and goes on by that one, through
-	 * all the threads of a worker for each save.
+	 * Selects one row if it has that owner. The sum keeps query planners from the index of owners:
+	 * PostgreSQL plans while the table is empty, when either index will do. It would keep that plan
+	 * and go through all threads of a worker for each save.
 	 */
 	private static final String ONE = " where id = ? and owner + 0";
 
 	/**
-	 * What was committed and could not be made to last is asked for again: then only that it lasts.
-	 * A database that lost it in a crash has lost the worker's turn, too.
+	 * Acts that were committed but could not be made durable come again. Then only the second step
+	 * is done. If a crash of the database has lost the commit, it has lost the worker's turn, too.
 	 */
 	@Override
 	public void make(List<Act> acts) throws IOException {
@@ -374,8 +381,8 @@ final class Table implements Shelf {
 	}
 
 	/**
-	 * The owner of a thread's act is who has it, and who writes now: else what was lost with a
-	 * connection, and is made again when this is another worker, would be made twice.
+	 * Checks that the owner that the act names is the worker that writes now. Otherwise an act that
+	 * was lost with a connection, and comes again when this is another worker, would be made twice.
 	 */
 	private void check(Act a) {
 		switch (a.op) {
@@ -474,7 +481,7 @@ final class Table implements Shelf {
 		}
 	}
 
-	/** Our own threads are told by the vault, when this is stored. */
+	/** The vault tells this worker's own threads when the message is stored. */
 	private void send(Connection db, Act a) throws SQLException {
 		if (update(db, "update " + table + " set sent = sent + 1, due = case when owner = ? or"
 				+ " failed = 1 then due else 0 end where id = ?", worker, a.key()) == 0)
@@ -486,8 +493,8 @@ final class Table implements Shelf {
 	}
 
 	/**
-	 * Nobody's, a message, or our own, whose changes are all made by this writer. The update
-	 * before the read locks the row.
+	 * Seals a message again, or a thread that no other worker owns. If this worker owns it, this
+	 * writer makes all its changes. The update before the read locks the row.
 	 */
 	private void reseal(Connection db, Act a) throws SQLException {
 		a.value = null;
@@ -516,7 +523,7 @@ final class Table implements Shelf {
 			if (update(b.db, "delete from " + table + ONE + " = 0", a.key()) == 0
 					&& number(b.db, "select owner from " + table + " where id = ?", a.key()) > 0)
 				missed(a);
-			/* By hand: it is not known which of its messages are still there. */
+			/* REMOVE does not know which of its messages are still there. */
 			for (String k : keys(b.db, "select id from " + table + " where id > ? and id < ?",
 					Vault.message(a.id, ""), Vault.MESSAGE + a.id + '0'))
 				if (k.startsWith(Vault.message(a.id, "")) && Vault.number(k) > 0)
@@ -553,7 +560,7 @@ final class Table implements Shelf {
 		return link.call(db -> content(db, key));
 	}
 
-	/** Records without owners, as any store's: for tools. */
+	/** Changes records without looking at owners, as any store does. For tools. */
 	void raw(List<Store.Change> changes) throws IOException {
 		link.call(db -> {
 			for (Store.Change c : changes)
@@ -569,7 +576,7 @@ final class Table implements Shelf {
 		last();
 	}
 
-	/* --- whose a thread is --- */
+	/* --- the owners of threads --- */
 
 	private static List<Claim> claims(Connection db, String sql, int most, Object... args)
 			throws SQLException {
@@ -595,11 +602,14 @@ final class Table implements Shelf {
 		return won;
 	}
 
-	/** Nobody's that are due then, of those that have failed (1) or have not (0). */
+	/**
+	 * Claims threads that no worker owns and that are due by {@code until}: those that have failed
+	 * (1) or those that have not (0).
+	 */
 	private List<Claim> claim(long until, int failed, int most) throws IOException {
 		String free = "select id, sent from " + table + " where owner = 0 and due "
 			+ (failed == 0 ? "<=" : "=") + " ? and failed = " + failed;
-		/* Most often there is none: seen without a transaction of our own. */
+		/* Usually there is none. This needs no transaction of this worker. */
 		if (link.call(db -> claims(db, free, 1, until)).isEmpty())
 			return new ArrayList<>();
 		return own(db -> {
@@ -672,7 +682,7 @@ final class Table implements Shelf {
 			+ " where owner >= 0 and failed = 0")) > 0;
 	}
 
-	/** What it has is free at once. */
+	/** Frees the worker's threads at once. */
 	@Override
 	public void close() throws IOException {
 		try {
@@ -682,7 +692,7 @@ final class Table implements Shelf {
 					return bury(db, worker);
 				});
 		} catch (IOException e) {
-			/* The end of the lease will do it. */
+			/* The threads become free when the lease ends. */
 		} finally {
 			worker = 0;
 			link.close();

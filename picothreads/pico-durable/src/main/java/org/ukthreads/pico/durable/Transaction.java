@@ -5,10 +5,10 @@ import java.sql.Connection;
 import java.sql.SQLException;
 
 /**
- * What a durable thread does in a database, in a transaction that is not its own: it must
- * neither commit nor roll back, and do nothing else, for it may be made again.
+ * What a durable thread does in a database, in a transaction that the caller ends. It must neither
+ * commit nor roll back, and it must have no other effects, because it may run again.
  */
 public interface Transaction<T> {
-	/** The result is Serializable, or null. */
+	/** Returns a Serializable result, or null. */
 	T run(Connection db) throws SQLException;
 }

@@ -30,17 +30,18 @@ import org.ukthreads.pico.PicoRuntime;
  * Threads that are kept in a store.
  *
  *   start --> stored, runs --+-- commit, long sleep, receive --> stored again
- *                            +-- any other wait, when it lasts --> stored again, or told
+ *                            +-- any other wait, when it lasts --> stored again, or reported
  *                            +-- waits for long (passiveAfter) --> leaves the memory
  *                            +-- ends --> removed
  *                            +-- throws --> stays as last stored, failed
- *   open  --> what the store holds; resume() --> all of it runs on, or what is due
- *   a thread of the store is due (time, message, its worker has died) --> it runs on here
+ *   open  --> finds what the store holds; resume() --> all threads go on, or those that are due
+ *   a thread of the store is due (time, message, its worker has died) --> it goes on here
  *
- * Keys: t/<id> is a thread, m/<id>/<number> a message that it has not taken for good.
+ * Keys: t/<id> is a thread, m/<id>/<number> a message that it has not consumed for good.
  *
- * Three OS threads beside the runtime's: the writer (all changes, in batches), the watch
- * (who waits for long), and the poller (lease, what others sent, what is due).
+ * There are three OS threads beside the runtime's: the writer (all changes, in batches), the
+ * watcher (threads that wait for long), and the poller (the lease, messages from others, threads
+ * that are due).
  */
 public final class Vault implements Closeable {
 	static final String THREAD = "t/";
@@ -76,17 +77,18 @@ public final class Vault implements Closeable {
 	private volatile int most = 10_000;
 	private final Meter meter = new Meter();
 	private final Seen seen = new Seen();
-	/** How many are to go on elsewhere, at their next commit. */
+	/** How many threads have to move to other workers, at their next commit. */
 	private final AtomicInteger tooMany = new AtomicInteger();
-	/** Under this. */
+	/** Guarded by this. */
 	private Thread poller;
 	private Thread watcher;
-	/** Until then what is due is left to others: System.nanoTime. */
+	/** Until this time (System.nanoTime) threads that are due are left to other workers. */
 	private volatile long modest = System.nanoTime();
 	private volatile Shelf.Workers workers = new Shelf.Workers();
 
 	/**
-	 * @throws DurableException the key is gone, and the store is not empty
+	 * @throws DurableException the store cannot be read, or the key file is gone and the store is
+	 *     not empty
 	 */
 	public Vault(Store store, Seal seal, Codec codec) {
 		this(store, seal, codec, PicoRuntime.main());
@@ -110,7 +112,7 @@ public final class Vault implements Closeable {
 		watcher.start();
 	}
 
-	/** Looks for threads that wait for long. */
+	/** Stores threads that have waited for long, and lets parked threads leave the memory. */
 	private void watch() {
 		while (!closed) {
 			long n = passiveNanos;
@@ -126,7 +128,10 @@ public final class Vault implements Closeable {
 		}
 	}
 
-	/** It has left already. If the store fails, it is asked for as long as we live. */
+	/**
+	 * Stores that a thread has left the memory. If the store fails, it tries again until the vault
+	 * is closed.
+	 */
 	private void release(DurableThread t, Act a) {
 		try {
 			writer.add(a, x -> {
@@ -140,13 +145,13 @@ public final class Vault implements Closeable {
 				}
 			});
 		} catch (DurableException e) {
-			/* Closed: it is stored as what it was. */
+			/* The vault is closed: the thread stays as it was stored. */
 		}
 	}
 
 	/**
-	 * Thread.sleep of at least so many milliseconds is stored, and so is a thread that has
-	 * waited in any other call for so long; 1,000 unless told.
+	 * Sets how long, in milliseconds, a Thread.sleep must be to be stored, and how long a thread
+	 * must have waited in any other call. The default is 1,000.
 	 */
 	public Vault sleepsFrom(long millis) {
 		sleepNanos = millis * 1_000_000;
@@ -154,10 +159,10 @@ public final class Vault implements Closeable {
 	}
 
 	/**
-	 * A thread that has been in a stored sleep or receive for so many milliseconds, and will
-	 * be for as long again, leaves the memory; it comes back when it is due. Then resume()
-	 * reads what is due, not all. 0: never, which is what a store of one process does unless
-	 * told; a database: after 10,000.
+	 * Makes a thread leave the memory that has been in a stored sleep or receive for that many
+	 * milliseconds, and will stay in it for as long again. It comes back when it is due. resume()
+	 * then reads the threads that are due, not all. 0 means never. The default is 10,000 for a
+	 * database and 0 for a store of one process.
 	 */
 	public Vault passiveAfter(long millis) {
 		passiveNanos = millis * 1_000_000;
@@ -165,21 +170,27 @@ public final class Vault implements Closeable {
 		return this;
 	}
 
-	/** How often the store is asked what is due, in milliseconds; 100 unless told. */
+	/**
+	 * Sets how often the store is asked for threads that are due, in milliseconds. The default is
+	 * 100.
+	 */
 	public Vault pollEvery(long millis) {
 		pollNanos = Math.max(1, millis) * 1_000_000;
 		return this;
 	}
 
-	/** How many threads are in memory at most, but for those that start here; 10,000. */
+	/**
+	 * Sets the number of threads in memory at which this vault takes no more threads that are due.
+	 * start() and resume() are not limited. The default is 10,000.
+	 */
 	public Vault atMost(int threads) {
 		most = threads;
 		return this;
 	}
 
 	/**
-	 * Told of threads that failed or could not be resumed; System.err unless told. What it
-	 * throws is printed and changes nothing.
+	 * Sets what is told of threads that failed or could not be resumed. By default they are printed
+	 * to System.err. What it throws is printed and changes nothing.
 	 */
 	public Vault onFailure(BiConsumer<String, Throwable> f) {
 		onFailure = f;
@@ -187,8 +198,9 @@ public final class Vault implements Closeable {
 	}
 
 	/**
-	 * Told of threads that wait for long and cannot be stored there, with the call and the
-	 * reason; System.err unless told. What it throws is printed and changes nothing.
+	 * Sets what is told of threads that wait for long and cannot be stored there, with the call and
+	 * the reason. By default they are printed to System.err. What it throws is printed and changes
+	 * nothing.
 	 */
 	public Vault onUnsaved(BiConsumer<String, String> f) {
 		onUnsaved = f;
@@ -196,32 +208,33 @@ public final class Vault implements Closeable {
 	}
 
 	/**
-	 * Told of threads that were killed before they were stored in any wait, and begin again
-	 * in another release than the one that started them; System.err unless told.
+	 * Sets what is told of threads that were killed before they were stored in any wait, and begin
+	 * again in another release than the one that started them. By default they are printed to
+	 * System.err.
 	 */
 	public Vault onRestart(BiConsumer<String, String> f) {
 		onRestart = f;
 		return this;
 	}
 
-	/** Asked for a new task when a thread's code has changed; see Migration. */
+	/** Sets what is asked for a new task when a thread's code has changed; see Migration. */
 	public Vault onChanged(Migration m) {
 		migration = m;
 		return this;
 	}
 
 	/**
-	 * Remembers in that file, too, which record of each thread was the last, so that an older
-	 * one that somebody puts back is refused also after a restart (until then this vault
-	 * refuses what is older than what it has itself stored or read). The file belongs where
-	 * who can write the store cannot write; each worker has its own. Before resume().
+	 * Remembers also in that file which record of each thread was the last, so that an older one
+	 * that somebody puts back is refused also after a restart. (Without it, this vault refuses what
+	 * is older than what it has itself stored or read.) Keep the file where those who can write the
+	 * store cannot write it. Each worker needs its own. Call this before resume().
 	 */
 	public Vault remember(Path file) throws IOException {
 		seen.open(file);
 		return this;
 	}
 
-	/** The last such call of each thread. */
+	/** Returns the last report to onUnsaved of each thread that runs here. */
 	public Map<String, String> unsaved() {
 		return new TreeMap<>(unsaved);
 	}
@@ -234,12 +247,12 @@ public final class Vault implements Closeable {
 			tell(onUnsaved, id, s);
 	}
 
-	/** The program's code: what it throws must not end the thread that tells it. */
+	/** Calls code of the program. What it throws must not end the OS thread that calls it. */
 	private static <T> void tell(BiConsumer<String, T> to, String id, T what) {
 		try {
 			to.accept(id, what);
 		} catch (Throwable e) {
-			System.err.println("durable thread " + id + ": who is told of it throws " + e);
+			System.err.println("durable thread " + id + ": the handler threw " + e);
 		}
 	}
 
@@ -247,7 +260,7 @@ public final class Vault implements Closeable {
 		return MESSAGE + id + '/' + number;
 	}
 
-	/** A message's; 0: it is none. */
+	/** Returns the number in a message's key; 0: the key is not a message's. */
 	static long number(String key) {
 		int at = key.lastIndexOf('/');
 		try {
@@ -257,11 +270,11 @@ public final class Vault implements Closeable {
 		}
 	}
 
-	/** A new thread; stored when this returns. The task must be Serializable. */
+	/** Starts a new thread, which is stored when this returns. The task must be Serializable. */
 	public void start(String id, Runnable task) {
 		DurableThread t = new DurableThread(this, id, task);
 		if (running.putIfAbsent(id, t) != null)
-			throw new DurableException("there is a thread " + id);
+			throw new DurableException("a thread " + id + " runs here already");
 		try {
 			Act a = Act.of(Act.Op.START, id, t.record(task), 0);
 			store(then -> writer.add(a, then));
@@ -277,8 +290,8 @@ public final class Vault implements Closeable {
 	}
 
 	/**
-	 * Removes what the store holds of a thread that no worker has: one that has failed, was
-	 * refused, or is parked; and the messages to it.
+	 * Removes a thread that no worker runs (it has failed, was refused, or is parked), and the
+	 * messages to it.
 	 */
 	public void remove(String id) throws IOException {
 		if (running.containsKey(id))
@@ -288,7 +301,10 @@ public final class Vault implements Closeable {
 		failed.remove(id);
 	}
 
-	/** Sends a message to a thread of this store, wherever it is; stored when this returns. */
+	/**
+	 * Sends a message to a thread of this store, whichever worker runs it. The message is stored
+	 * when this returns.
+	 */
 	public void send(String id, Object value) {
 		/* The receiver gets its own copy, as it would after a restart. */
 		byte[] v = codec.value(value);
@@ -296,15 +312,15 @@ public final class Vault implements Closeable {
 	}
 
 	/**
-	 * Ends a thread of this store in its own words: if it sleeps or waits, it gets an
-	 * InterruptedException, if it receives, a CancelledException; its finally blocks run,
-	 * and it may undo what it did. Stored when this returns, so no crash loses it.
+	 * Asks a thread of this store to end. If it sleeps or waits, it gets an InterruptedException,
+	 * if it receives, a CancelledException. Its finally blocks run, and it may undo what it did.
+	 * This is stored when the call returns, so no crash loses it.
 	 */
 	public void cancel(String id) {
 		post(id, Header.CANCEL, new byte[0], DurableThread.CANCEL);
 	}
 
-	/** @param kind Header.MESSAGE or CANCEL, the first byte of it */
+	/** @param kind Header.MESSAGE or CANCEL, the first byte of the record */
 	private void post(String id, int kind, byte[] v, Object copy) {
 		known(id);
 		Act a = new Act(Act.Op.SEND, id);
@@ -324,8 +340,8 @@ public final class Vault implements Closeable {
 	}
 
 	/**
-	 * A message that its receiver cannot open would keep it from ever being resumed: who holds
-	 * another key than the store's finds out before the first one.
+	 * Checks, before the first message, that this vault can open the store's threads. A message
+	 * that its receiver cannot open would keep the receiver from ever being resumed.
 	 */
 	private void known(String id) {
 		if (running.containsKey(id) || isOurs && !failed.containsKey(id))
@@ -341,10 +357,13 @@ public final class Vault implements Closeable {
 		}
 	}
 
-	/** The store's threads are sealed by a key of ours: one of them was looked at. */
+	/** A key of this vault has opened a thread of the store. */
 	private volatile boolean isOurs;
 
-	/** How: gives acts to the writer, with what is to be told of the outcome. */
+	/**
+	 * Waits for the outcome of acts. {@code how} gives them to the writer, with what is to be told
+	 * of the outcome.
+	 */
 	private void store(Consumer<Consumer<Throwable>> how) {
 		FutureTask<Throwable> done = new FutureTask<>(() -> null);
 		Throwable[] bad = new Throwable[1];
@@ -357,7 +376,7 @@ public final class Vault implements Closeable {
 		} catch (InterruptedException e) {
 			throw new DurableException("interrupted: the outcome is not known", e);
 		} catch (ExecutionException e) {
-			throw new DurableException("cannot be", e);
+			throw new DurableException("this cannot happen", e);
 		} catch (Exception e) {
 			throw new DurableException(e.toString(), e);
 		}
@@ -368,13 +387,13 @@ public final class Vault implements Closeable {
 	/* --- resuming --- */
 
 	/**
-	 * Resumes what the store holds and nobody runs: all of it; or, where threads leave the
-	 * memory (passiveAfter), what is due. From here on this vault takes part: it resumes
-	 * what becomes due, and what workers had that have died. What has failed is tried again.
+	 * Resumes the threads of the store that no worker runs: all of them or, if threads leave the
+	 * memory (passiveAfter), those that are due. From now on this vault takes part: it resumes
+	 * threads that become due, and those of workers that have died. Threads that have failed are
+	 * tried again.
 	 *
-	 * @return the threads that run now. The others, such as those whose code has
-	 *     changed, stay in the store as they are, are told to onFailure, and are in
-	 *     failed()
+	 * @return the threads that were resumed. The others, such as those whose code has changed, stay
+	 *     in the store as they are, are reported to onFailure, and are in failed()
 	 */
 	public List<String> resume() throws IOException {
 		List<String> ok = new ArrayList<>();
@@ -400,12 +419,12 @@ public final class Vault implements Closeable {
 		return ok;
 	}
 
-	/** What is due by then is ours to resume. */
+	/** Returns the time up to which due threads are resumed here. */
 	private long until() {
 		return passiveNanos > 0 ? runtime.clock().millis() : Long.MAX_VALUE;
 	}
 
-	/** False: it failed. It is ours. */
+	/** Resumes a thread that this worker owns. Returns false if that fails. */
 	private boolean resume(Shelf.Claim c, long worker) {
 		DurableThread t = null;
 		try {
@@ -420,8 +439,10 @@ public final class Vault implements Closeable {
 			}
 			t.worker = worker;
 			fetch(t, c.sent);
-			/* It was ours before, and is about to leave (it was passive, or we were fenced); or
-			 * somebody is about to be told that a thread of that id cannot be started. */
+			/*
+			 * An older copy may be here: it is about to leave, because it was passive or this
+			 * worker was fenced; or start() is about to report that a thread of that id exists.
+			 */
 			DurableThread old = running.put(c.id, t);
 			if (old != null && old.worker != 0)
 				lost(old);
@@ -430,7 +451,7 @@ public final class Vault implements Closeable {
 			meter.resumed.increment();
 			return true;
 		} catch (Throwable e) {
-			/* Errors, too (a class that is gone): the others must go on. */
+			/* Errors, too (such as a missing class): the other threads must be resumed. */
 			if (t != null && running.get(c.id) != t)
 				Freezer.drop(t);
 			if (e instanceof Link.LostException)
@@ -441,7 +462,7 @@ public final class Vault implements Closeable {
 		}
 	}
 
-	/** It could not be read: somebody is to look at it when the database is there again. */
+	/** Frees a thread that could not be read: a worker must read it when the database is back. */
 	private void giveBack(String id, long worker) {
 		Act a = Act.of(Act.Op.RELEASE, id, null, worker);
 		a.due = 0;
@@ -461,7 +482,9 @@ public final class Vault implements Closeable {
 			+ " release " + release + ", and begins again in release " + codec.releaseOf(null));
 	}
 
-	/** The program's answer to a change, or the change. */
+	/**
+	 * Returns the thread that the program's Migration makes; if it makes none, throws the change.
+	 */
 	private DurableThread migrated(String id, byte[] record, long worker,
 			Freezer.ChangedException e) {
 		Parked p = Parked.of(id, seal.open(THREAD + id, record), codec);
@@ -475,13 +498,16 @@ public final class Vault implements Closeable {
 		return t;
 	}
 
-	/** The messages that it has not. */
+	/** Delivers the messages up to number {@code sent} that the thread does not have. */
 	private void fetch(DurableThread t, long sent) throws IOException {
 		for (long n; (n = t.heard() + 1) <= sent;) {
 			String key = message(t.id, n);
 			byte[] b = writer.ask(s -> s.get(key));
 			if (b == null) {
-				/* Removed with one that had the same name; or not ours to know. */
+				/*
+				 * It was removed, perhaps with an earlier thread of the same id, or another worker
+				 * has consumed it.
+				 */
 				if (!t.skip(n))
 					return;
 				continue;
@@ -494,7 +520,7 @@ public final class Vault implements Closeable {
 		}
 	}
 
-	/** It stays in the store, as it is, and due no more. */
+	/** Reports a failed thread. It stays in the store as it is, and is no longer due. */
 	private void fail(String id, long worker, Throwable e) {
 		report(id, e);
 		Act a = Act.of(Act.Op.FAILED, id, null, worker);
@@ -503,7 +529,10 @@ public final class Vault implements Closeable {
 		late(a, x -> {});
 	}
 
-	/** Of a thread that has ended: if the vault was closed meanwhile, the next one sees it. */
+	/**
+	 * Adds an act for a thread that has ended. If the vault is closed, the next one finds the
+	 * thread as it was stored.
+	 */
 	private void late(Act a, Consumer<Throwable> then) {
 		try {
 			writer.add(a, then);
@@ -546,7 +575,10 @@ public final class Vault implements Closeable {
 		}
 	}
 
-	/** Renews the lease; sees who was fenced meanwhile, and whether too many run here. */
+	/**
+	 * Renews the lease, drops threads that were fenced meanwhile, and finds out whether too many
+	 * run here.
+	 */
 	private void beat() throws IOException {
 		int n = running.size();
 		Shelf.Workers w;
@@ -570,12 +602,12 @@ public final class Vault implements Closeable {
 		}
 	}
 
-	/** May this one go on elsewhere? */
+	/** Returns true if this thread has to move to another worker. */
 	boolean mayGo() {
 		return tooMany.get() > 0 && tooMany.getAndDecrement() > 0;
 	}
 
-	/** Messages from other processes to threads that run here. */
+	/** Delivers messages from other processes to threads that run here. */
 	private void told() throws IOException {
 		for (Shelf.Claim c : writer.ask(Shelf::told)) {
 			DurableThread t = running.get(c.id);
@@ -593,7 +625,10 @@ public final class Vault implements Closeable {
 		}
 	}
 
-	/** As if it were resumed now: a message to it cannot be read, and the next must not be first. */
+	/**
+	 * Fails a thread as if it were resumed now: a message to it cannot be read, and the next one
+	 * must not come before it.
+	 */
 	private void refused(DurableThread t, Throwable e) {
 		if (t.drop())
 			fail(t.id, t.worker, e);
@@ -612,7 +647,10 @@ public final class Vault implements Closeable {
 		}
 	}
 
-	/** How many may come: all, alone; among others not much more than their mean. */
+	/**
+	 * Returns how many threads may be taken: without other workers as many as fit in memory, with
+	 * others not many more than the mean.
+	 */
 	private int room() {
 		int n = running.size();
 		Shelf.Workers w = workers;
@@ -624,7 +662,7 @@ public final class Vault implements Closeable {
 		return (int) Math.min(most - n, Math.max(1, fair + fair / 4 + 16 - n));
 	}
 
-	/** Another worker has it: what it does from here on is not stored. */
+	/** Drops a thread that another worker owns: what it does from now on is not stored. */
 	void lost(DurableThread t) {
 		if (t.drop())
 			meter.fenced.increment();
@@ -639,7 +677,7 @@ public final class Vault implements Closeable {
 			meter.commits.increment();
 	}
 
-	/** On the carrier. */
+	/** Called on the carrier. */
 	void ended(DurableThread t, Throwable e) {
 		if (writer.closed() || t.isGone())
 			return;
@@ -672,14 +710,16 @@ public final class Vault implements Closeable {
 	/* --- looking --- */
 
 	/**
-	 * Waits until no thread runs here and, where threads leave the memory, none is left in
-	 * the store but failed ones; or so long. True: so it is.
+	 * Waits until no thread runs here and, if threads leave the memory or the store is shared, the
+	 * store holds only failed ones. Returns false if that is not so within that time.
 	 */
 	public boolean awaitAll(long millis) {
 		return await(null, millis);
 	}
 
-	/** Waits for the end of one thread. */
+	/**
+	 * Waits until one thread has ended or failed. Returns false if it does not within that time.
+	 */
 	public boolean await(String id, long millis) {
 		try {
 			return (Boolean) Blocking.call(() -> {
@@ -717,17 +757,20 @@ public final class Vault implements Closeable {
 		return !failed.containsKey(id) && writer.ask(s -> s.get(THREAD + id)) != null;
 	}
 
-	/** Those in this process's memory. */
+	/** Returns the threads in this process's memory. */
 	public List<String> running() {
 		return new ArrayList<>(new java.util.TreeSet<>(running.keySet()));
 	}
 
-	/** Why a thread failed, or was refused. */
+	/** Returns why threads failed or were refused. */
 	public Map<String, Throwable> failed() {
 		return new TreeMap<>(failed);
 	}
 
-	/** Lines about the store's threads, in the order of their ids, after that one (or ""). */
+	/**
+	 * Returns at most {@code most} threads of the store in the order of their ids, beginning after
+	 * that id; "" is before all.
+	 */
 	public List<Status> list(String after, int most) throws IOException {
 		List<Status> l = new ArrayList<>();
 		for (Shelf.Row r : writer.ask(s -> s.rows(after, most)))
@@ -736,8 +779,9 @@ public final class Vault implements Closeable {
 	}
 
 	/**
-	 * Asks a thread of this store something, without waking it: what it exposes
-	 * (Durable.expose), as it was last stored; a copy. Null: it exposes nothing.
+	 * Asks a thread of this store something without waking it. {@code question} gets a copy of the
+	 * object that the thread exposes (Durable.expose), as it was last stored. Returns null if it
+	 * exposes nothing.
 	 */
 	@SuppressWarnings("unchecked")
 	public <T, R> R query(String id, Function<T, R> question) throws IOException {
@@ -745,7 +789,9 @@ public final class Vault implements Closeable {
 		return p.exposed == null ? null : question.apply((T) p.exposed);
 	}
 
-	/** A copy of a thread of this store, as it was last stored: where it waits, what for. */
+	/**
+	 * Returns a copy of a thread of this store as it was last stored, with the wait that it is in.
+	 */
 	public Parked look(String id) throws IOException {
 		byte[] record = writer.ask(s -> s.get(THREAD + id));
 		if (record == null)
@@ -754,8 +800,8 @@ public final class Vault implements Closeable {
 	}
 
 	/**
-	 * Lets a thread that has failed or was refused try again, at a worker that takes part
-	 * (see resume).
+	 * Lets a thread that has failed or was refused be tried again by a worker that takes part (see
+	 * resume).
 	 */
 	public void retry(String id) {
 		store(then -> writer.add(new Act(Act.Op.WAKE, id), then));
@@ -763,8 +809,9 @@ public final class Vault implements Closeable {
 	}
 
 	/**
-	 * Takes away the messages to a thread that no key here opens: of somebody with another key.
-	 * Returns how many. A thread that was refused for them may then be told to retry.
+	 * Removes the messages to a thread that no key here opens, because somebody with another key
+	 * sent them, and returns how many. A thread that was refused because of them may then be
+	 * retried.
 	 */
 	public int discard(String id) throws IOException {
 		List<Act> acts = new ArrayList<>();
@@ -774,7 +821,10 @@ public final class Vault implements Closeable {
 		return acts.size();
 	}
 
-	/** Counts, by name: since this vault was made, but for running, parked and workers. */
+	/**
+	 * Returns counts by name. They are since this vault was made, except running and workers, which
+	 * are of this moment.
+	 */
 	public Map<String, Long> metrics() {
 		Map<String, Long> m = meter.all();
 		m.put("running", (long) running.size());
@@ -784,9 +834,10 @@ public final class Vault implements Closeable {
 	}
 
 	/**
-	 * Seals again, by the key in use, what was sealed by an older one and is not another
-	 * worker's (which calls this itself). Returns how many records were not: those, what no
-	 * key here opens, and what changed meanwhile. 0 means that the older keys can be retired.
+	 * Seals again, with the key in use, the records that an older key has sealed, except those that
+	 * another worker owns (which calls this itself). Returns how many records were not sealed:
+	 * those, the ones that no key here opens, and the ones that changed meanwhile. 0 means that the
+	 * older keys can be retired.
 	 */
 	public int reseal() throws IOException {
 		int left = 0;
@@ -808,8 +859,8 @@ public final class Vault implements Closeable {
 	}
 
 	/**
-	 * Stores what is under way. A thread that is left stops at its next commit, and goes
-	 * on, from what is stored, in the next vault, or at another worker.
+	 * Stores what is under way. A thread that still runs stops at its next commit. It goes on, from
+	 * what is stored, in the next vault or at another worker.
 	 */
 	@Override
 	public void close() throws IOException {

@@ -12,9 +12,9 @@ import org.ukthreads.pico.KeptFiber;
 import org.ukthreads.pico.NeverBlocks;
 
 /**
- * The one OS thread that writes to the shelf. What has come together meanwhile goes out
- * together, so that many threads share the cost of a sync. While the database is away the
- * threads' own acts wait here; so an outage fails no thread. Callers are told.
+ * The only OS thread that writes to the shelf. Jobs that have gathered meanwhile are written
+ * together, so that many threads share the cost of a sync. While the database is away, acts of the
+ * threads themselves wait here, so that an outage fails no thread. Callers get an error.
  */
 @NeverBlocks
 final class Writer implements Runnable {
@@ -34,19 +34,19 @@ final class Writer implements Runnable {
 		}
 	}
 
-	/** What is asked of the shelf. */
+	/** A question to the shelf. */
 	interface Asked<T> {
 		T of(Shelf s) throws IOException;
 	}
 
-	/** Under this: one thread at a time. */
+	/** Its monitor admits one OS thread at a time. */
 	private final Shelf shelf;
 	private final LinkedBlockingQueue<Job> jobs = new LinkedBlockingQueue<>();
 	private static final Job LAST = new Job(null, null);
-	/** Written under `jobs`, as LAST is added: nothing comes after it. */
+	/** Written under `jobs`, as LAST is added: nothing is added after that. */
 	private volatile boolean closed;
 	private final CountDownLatch ended = new CountDownLatch(1);
-	/** For who counts: batches, and the acts in them. This thread's. */
+	/** Counters: batches, and the acts in them. Only this thread writes them. */
 	volatile long batches;
 	volatile long acts;
 
@@ -55,7 +55,7 @@ final class Writer implements Runnable {
 		KeptFiber.platform("pico-durable-writer", this).start();
 	}
 
-	/** then: called when all of it is safe, with null, or with what went wrong. */
+	/** @param then called with null when all acts are safe, or with what went wrong */
 	void add(List<Act> acts, Consumer<Throwable> then) {
 		synchronized (jobs) {
 			if (closed)
@@ -117,13 +117,16 @@ final class Writer implements Runnable {
 		}
 	}
 
-	/** Those that wait for the database. */
+	/** Writes a batch. Returns the jobs that have to wait for the database. */
 	private List<Job> write(List<Job> batch) {
 		List<Job> left = new ArrayList<>();
 		Throwable bad = apply(batch);
 		boolean spoilt = bad != null && batch.size() > 1;
 		for (Job j : batch) {
-			/* One may have spoilt it for all; what was done of it is done again. */
+			/*
+			 * One job may have made the whole batch fail, so each is tried alone. What was done is
+			 * repeated.
+			 */
 			if (spoilt && !(bad instanceof Link.LostException))
 				bad = apply(Collections.singletonList(j));
 			if (bad instanceof Link.LostException && !closed && !j.isAsked())
@@ -134,7 +137,7 @@ final class Writer implements Runnable {
 		return left;
 	}
 
-	/** What went wrong, or null. */
+	/** Returns what went wrong, or null. */
 	private Throwable apply(List<Job> batch) {
 		List<Act> all = new ArrayList<>();
 		for (Job j : batch)
@@ -149,7 +152,7 @@ final class Writer implements Runnable {
 			acts += all.size();
 			return null;
 		} catch (Throwable e) {
-			/* Errors, too: without us no commit would ever return again. */
+			/* Errors, too: without this OS thread no commit would ever return. */
 			return e;
 		}
 	}

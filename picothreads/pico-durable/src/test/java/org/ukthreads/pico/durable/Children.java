@@ -19,7 +19,7 @@ import org.ukthreads.pico.translate.read.ClassPath;
 
 /** Translates fixtures into a folder and runs them in JVMs of their own. */
 final class Children {
-	/** Resources of a program that has none. */
+	/** The resources of a program that has none. */
 	static final ClassPath NOTHING = new ClassPath(List.of());
 
 	private Children() {}
@@ -64,7 +64,7 @@ final class Children {
 		return write(translate(from), to);
 	}
 
-	/** Suspending by returns, all or none. */
+	/** Translates with that value of -Dpico.hot: all methods suspend by returning, or none. */
 	static Path translated(Path from, Path to, String hot) throws Exception {
 		Translator.Options o = new Translator.Options();
 		o.hot = Hot.of(hot);
@@ -80,7 +80,7 @@ final class Children {
 		return to;
 	}
 
-	/** Output goes to the file, errors as well. */
+	/** Starts a JVM whose output and errors go to the file. */
 	static Process run(Path home, Path classes, Path out, String main, String... args)
 			throws Exception {
 		return run(home, List.of("-cp", classes + File.pathSeparator + pico().stream()
@@ -100,7 +100,7 @@ final class Children {
 			.redirectOutput(ProcessBuilder.Redirect.appendTo(out.toFile())).start();
 	}
 
-	/** One jar of the classes and of all of pico: what a class data archive can be made of. */
+	/** Makes one jar of the classes and of all of pico. A class data archive can be made of it. */
 	static Path jar(Path classes, Path to) throws Exception {
 		List<Path> from = new ArrayList<>(List.of(classes));
 		from.addAll(pico());
@@ -118,7 +118,7 @@ final class Children {
 		return Paths.get(System.getProperty("java.home"));
 	}
 
-	/** Other JDKs: -Dpico.jdks=HOME:HOME..., and what lies in /usr/lib/jvm. */
+	/** Returns the JDKs of -Dpico.jdks=HOME:HOME... and those in /usr/lib/jvm. */
 	static List<Path> homes() throws Exception {
 		List<Path> l = new ArrayList<>();
 		for (String h : System.getProperty("pico.jdks", "").split(File.pathSeparator))

@@ -7,7 +7,7 @@ import org.ukthreads.fixtures.durable.Parts;
 import org.ukthreads.pico.Continuation;
 import org.ukthreads.pico.translate.PicoLoader;
 
-/** What it costs to save and to load a thread of twelve frames. */
+/** Measures what it costs to save and to load a thread of twelve frames. */
 final class Cost {
 	private Cost() {}
 

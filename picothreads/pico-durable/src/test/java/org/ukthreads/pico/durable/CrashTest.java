@@ -27,12 +27,12 @@ import org.ukthreads.pico.translate.PicoLoader;
 final class CrashTest {
 	private static final Seal SEAL = new Seal("sixteen bytes and more".getBytes());
 
-	/** In memory. */
+	/** A store in memory. */
 	private static final class Memory implements Store {
 		final Map<String, byte[]> content = new TreeMap<>();
-		/** The process dies before such a change. */
+		/** The process "dies" before such a change. */
 		volatile Predicate<Change> dies = c -> false;
-		/** The change is refused. */
+		/** The store refuses such a change. */
 		volatile Predicate<Change> fails = c -> false;
 		boolean dead;
 		private Thread inside;
@@ -98,7 +98,7 @@ final class CrashTest {
 			}
 		}
 
-		/** What a process finds that starts now. */
+		/** Returns what a process would find that starts now. */
 		Memory after() {
 			Memory m = new Memory();
 			synchronized (content) {
@@ -139,7 +139,7 @@ final class CrashTest {
 			.getConstructors()[0].newInstance(args);
 	}
 
-	/** In a "process" of its own. */
+	/** Makes a vault in a "process" of its own. */
 	private Vault vault(Store s) {
 		return vault(s, Clock.REAL);
 	}
@@ -163,7 +163,7 @@ final class CrashTest {
 		}
 	}
 
-	/** How its record says that it waits; -1: there is none. */
+	/** Returns how a thread waits by its record; -1: there is none. */
 	private static int kind(Memory m, String id) {
 		byte[] r;
 		synchronized (m.content) {
@@ -195,7 +195,7 @@ final class CrashTest {
 		w.close();
 	}
 
-	/** The store has the first when the second is already there. */
+	/** A message may be stored before the thread has the one before it. */
 	@Test
 	void messages_of_two_senders_come_in_the_order_of_their_numbers() throws Exception {
 		for (int round = 0; round < 30; round++) {
@@ -235,7 +235,7 @@ final class CrashTest {
 		Memory m = new Memory();
 		Vault v = vault(m);
 		v.start("a", task("Adder"));
-		/* It ends, and dies before its messages are gone. */
+		/* The thread ends, and the process dies before the thread's messages are removed. */
 		m.dies = c -> c.key.startsWith("m/") && c.value == null;
 		v.send("a", "end");
 		until(() -> seen.contains("sum 0"));
@@ -342,7 +342,7 @@ final class CrashTest {
 		w.close();
 	}
 
-	/** Threads that were resumed commit while others are still read. */
+	/** Resumed threads commit while others are still read. */
 	@Test
 	void the_store_is_called_by_one_thread_at_a_time() throws Exception {
 		Memory m = new Memory();
@@ -368,7 +368,7 @@ final class CrashTest {
 		w.close();
 	}
 
-	/** One that the store cannot take: those whose commits came together with it go on. */
+	/** The store refuses one record. Threads whose commits are in the same batch go on. */
 	@Test
 	void a_record_that_the_store_refuses_is_its_own_failure_alone() throws Exception {
 		Memory m = new Memory();
@@ -419,7 +419,7 @@ final class CrashTest {
 		return b.get();
 	}
 
-	/** It stands, and is an hour further once it is let go. */
+	/** A clock that stands still until it is let go; then it is an hour further. */
 	private static final class Held implements Clock {
 		private final long nanos = REAL.nanos();
 		private final long millis = REAL.millis();
@@ -441,7 +441,7 @@ final class CrashTest {
 		}
 	}
 
-	/** Whether a wait was long enough to be stored is chance. */
+	/** It is chance whether a wait is long enough to be stored. */
 	@Test
 	void a_wait_that_lasted_does_not_change_the_key() throws Exception {
 		Memory m = new Memory();
@@ -466,7 +466,7 @@ final class CrashTest {
 		v.close();
 	}
 
-	/** It cannot be saved in a way that is no exception: the others still can. */
+	/** Saving one thread throws an error that is not an exception. The others are still saved. */
 	@Test
 	void an_error_in_saving_a_wait_is_told_and_the_others_are_saved() throws Exception {
 		Memory m = new Memory();
@@ -479,7 +479,10 @@ final class CrashTest {
 		v.close();
 	}
 
-	/** Below a frame that is the JDK's: its thread would lose the sleep, and nobody knew. */
+	/**
+	 * A JDK frame below it keeps the thread from being saved, so a crash would lose the sleep. That
+	 * must be reported.
+	 */
 	@Test
 	void a_long_sleep_that_cannot_be_stored_is_told() throws Exception {
 		Memory m = new Memory();
@@ -494,7 +497,9 @@ final class CrashTest {
 		v.close();
 	}
 
-	/** What it held when it was saved is held by nobody: others of this process need it. */
+	/**
+	 * The monitor that it held when it was saved is free, because others in this process need it.
+	 */
 	@Test
 	void a_thread_that_is_refused_holds_no_monitor() throws Exception {
 		List<Object> monitor = new ArrayList<>();

@@ -23,7 +23,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.ukthreads.pico.net.Servers;
 
-/** Database servers of the tests' own, started when first asked for; each URL a new one. */
+/** The tests' own database servers. They start when first asked for; each URL is a new database. */
 final class Databases {
 	private static Servers postgres;
 	private static Process mariadb;
@@ -44,7 +44,7 @@ final class Databases {
 		return base + name + "?user=pico";
 	}
 
-	/** From here on what PostgreSQL commits is on the disk, as a server's is unless told. */
+	/** Turns on fsync, which is PostgreSQL's default: from now on commits are on disk. */
 	static void sync(String url) throws Exception {
 		execute(url, "alter system set fsync = on");
 		execute(url, "select pg_reload_conf()");
@@ -72,7 +72,7 @@ final class Databases {
 		return base + name + "?user=root";
 	}
 
-	/** A server in this JVM: several processes can have the file. */
+	/** Starts a server in this JVM, so that several processes can use the file. */
 	static synchronized String h2(Path dir) throws Exception {
 		if (h2 == null)
 			h2 = org.h2.tools.Server.createTcpServer("-tcpPort", "0", "-ifNotExists").start();
@@ -122,15 +122,17 @@ final class Databases {
 		}
 	}
 
-	/** Below the range that the sockets of clients come from: there one of another test may have
-	 * it before the server binds it. */
+	/**
+	 * Returns a free port below the range of client sockets. There the socket of another test might
+	 * take it before the server binds it.
+	 */
 	private static int freePort() {
 		for (;;) {
 			int port = ThreadLocalRandom.current().nextInt(20_000, 32_000);
 			try (ServerSocket s = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
 				return s.getLocalPort();
 			} catch (IOException e) {
-				/* taken */
+				/* This port is taken. */
 			}
 		}
 	}
@@ -140,7 +142,9 @@ final class Databases {
 		Path log = Files.createTempFile("pico-mariadb", "log");
 		ProcessBuilder b = new ProcessBuilder(c).redirectErrorStream(true)
 			.redirectOutput(log.toFile());
-		/* Who starts clears away the temporary tables in /tmp, others' too. */
+		/*
+		 * A server that starts deletes the temporary tables in /tmp, also those of other servers.
+		 */
 		b.environment().put("TMPDIR", mariadbDir.toString());
 		Process p = b.start();
 		if (!p.waitFor(600, TimeUnit.SECONDS) || p.exitValue() != 0)

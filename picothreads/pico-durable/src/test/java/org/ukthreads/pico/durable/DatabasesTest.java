@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A database is a store: SQLite, H2, and servers that are started for it. */
+/** Databases as stores: SQLite, H2, and servers that the tests start. */
 final class DatabasesTest {
 	@TempDir
 	Path dir;
@@ -54,7 +54,7 @@ final class DatabasesTest {
 			s.apply(List.of(put("a", "1"), put("b", "2"), put("a", "3"),
 				new Store.Change("t/\u20ac '\"%", big), new Store.Change("none", null)));
 			s.apply(List.of(new Store.Change("b", null), put("c", "4")));
-			/* A key that the table cannot hold: nothing of that call is there. */
+			/* The table cannot hold this key, so nothing of the call is stored. */
 			if (!url.contains("sqlite"))
 				assertThrows(IOException.class, () -> s.apply(List.of(put("d", "5"),
 					put(String.join("", java.util.Collections.nCopies(300, "k")), "6"))));
@@ -67,7 +67,7 @@ final class DatabasesTest {
 		}
 	}
 
-	/** Each connection is broken under the store before a call. */
+	/** Closes each connection before the store uses it. */
 	private static void lost(String url) throws Exception {
 		List<Connection> open = new ArrayList<>();
 		DataSource source = (DataSource) Proxy.newProxyInstance(
@@ -124,7 +124,7 @@ final class DatabasesTest {
 		threads(Databases.postgres());
 	}
 
-	/** PostgreSQL plans for an empty table, where one index does as well as another. */
+	/** PostgreSQL plans while the table is empty, when either index will do. */
 	@Test
 	@Tag("long")
 	void a_save_finds_its_thread_by_the_index_of_names() throws Exception {
@@ -149,7 +149,7 @@ final class DatabasesTest {
 			long scans;
 			long read;
 			do {
-				/* Counted when the store's session is over. */
+				/* PostgreSQL counts these when the store's session is over. */
 				try (ResultSet r = s.executeQuery("select sum(idx_scan), sum(idx_tup_read)"
 						+ " from pg_stat_user_indexes where relname = 'threads'")) {
 					r.next();
@@ -161,7 +161,7 @@ final class DatabasesTest {
 		}
 	}
 
-	/** Else a vault that starts looks at each of a million that are parked. */
+	/** Otherwise a vault that starts would look at each of a million parked threads. */
 	@Test
 	void what_is_due_or_has_failed_is_found_by_the_index() throws Exception {
 		String url = "jdbc:sqlite:" + dir.resolve("db");

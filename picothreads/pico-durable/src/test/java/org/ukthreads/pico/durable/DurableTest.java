@@ -21,7 +21,7 @@ import org.ukthreads.pico.Continuation;
 import org.ukthreads.pico.Freezer;
 import org.ukthreads.pico.translate.PicoLoader;
 
-/** In one process: a vault is closed, and another one opened on the same store. */
+/** Closes a vault and opens another one on the same store, in one process. */
 final class DurableTest {
 	@TempDir
 	Path dir;
@@ -67,7 +67,7 @@ final class DurableTest {
 		assertEquals(1, seen.stream().distinct().count());
 	}
 
-	/** Each solution comes from the same frames, resumed with another choice. */
+	/** Finds each solution by resuming the same frames with another choice. */
 	@Test
 	void eight_queens_by_resuming_the_same_frames() throws Exception {
 		Class<?> q = loader.loadClass(Parts.Queens.class.getName());
@@ -78,7 +78,7 @@ final class DurableTest {
 			new Codec(loader, Filter.PROGRAM)));
 	}
 
-	/** By fork(), or through bytes. */
+	/** Copies the continuation by fork(), or by saving and loading. */
 	private static int solve(Continuation at, Field choice, Field found, Codec c)
 			throws Exception {
 		int n = 0;
@@ -116,7 +116,7 @@ final class DurableTest {
 		v.send("a", 10);
 		until(() -> seen.contains("a=11"));
 		v.close();
-		/* In the store, but the process "dies" before it runs. */
+		/* The next vault goes on with the sum and counts no message twice. */
 		seen.clear();
 		v = vault(loader);
 		assertEquals(List.of("a"), v.resume());
@@ -196,7 +196,7 @@ final class DurableTest {
 				.startsWith("t/a: the signature is wrong"));
 			w.close();
 		}
-		/* A whole record, under another name. */
+		/* A correct record under another name. */
 		Files.write(b, good);
 		Files.delete(a);
 		Vault w = vault(loader);
@@ -205,7 +205,7 @@ final class DurableTest {
 		w.close();
 	}
 
-	/** On one carrier: what is told of the failure must not take it, nor the writer, along. */
+	/** There is one carrier. A handler that throws must not end it or the writer. */
 	@Test
 	void who_is_told_of_a_failure_may_throw() throws Exception {
 		Vault v = vault(loader).onFailure((id, e) -> {
@@ -265,7 +265,7 @@ final class DurableTest {
 			v.failed().get("f").getMessage());
 		v.close();
 
-		/* What has changed elsewhere does not matter; nor does a new field. */
+		/* Changes elsewhere do not matter, and neither does a new field. */
 		PicoLoader four = compile("v4", "\n\n" + source.replace("return 100", "return 300")
 			.replace("int other", "int field; int other"));
 		v = vault(four);

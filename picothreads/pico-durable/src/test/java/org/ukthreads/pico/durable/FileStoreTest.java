@@ -13,7 +13,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The folder that threads are kept in. */
+/** The folder in which threads are kept. */
 final class FileStoreTest {
 	@TempDir
 	Path dir;
@@ -25,7 +25,7 @@ final class FileStoreTest {
 		return new Store.Change(key, v);
 	}
 
-	/** Another process. */
+	/** Opens the folder in another process. */
 	static final class Other {
 		public static void main(String[] args) {
 			try {
@@ -37,7 +37,7 @@ final class FileStoreTest {
 		}
 	}
 
-	/** On Linux who closes any file of the lock's has given up the lock. */
+	/** On Linux a process that closes any descriptor of the lock's file loses the lock. */
 	@Test
 	void who_opens_it_twice_does_not_let_another_process_in() throws Exception {
 		try (FileStore s = new FileStore(dir)) {
@@ -56,7 +56,7 @@ final class FileStoreTest {
 	void what_could_not_be_written_takes_no_room() throws Exception {
 		try (FileStore s = new FileStore(dir)) {
 			s.apply(List.of(put("a", 1)));
-			/* In the way of the third. */
+			/* This makes the third write fail. */
 			Files.createDirectories(dir.resolve("new.2/x"));
 			assertThrows(IOException.class,
 				() -> s.apply(List.of(put("a", 2), put("b", 3), put("c", 4))));

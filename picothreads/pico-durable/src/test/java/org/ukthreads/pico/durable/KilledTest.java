@@ -12,8 +12,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * kill -9 at random moments: no step that was committed is lost, none is made twice over,
- * and all threads come to the right end. -Dpico.kills=N for more rounds.
+ * Kills a process with kill -9 at random moments. No committed step may be lost or made twice, and
+ * all threads must come to the right end. -Dpico.kills=N sets the number of rounds.
  */
 final class KilledTest {
 	@TempDir

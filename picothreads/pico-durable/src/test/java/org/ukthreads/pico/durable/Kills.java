@@ -20,7 +20,7 @@ final class Kills {
 	static final int THREADS = 8;
 	private final List<String> options = new ArrayList<>();
 	private final Random random;
-	/** From the start of a process to its first step; running mean. */
+	/** The running mean of the time from the start of a process to its first step. */
 	private long startNanos = 300_000_000;
 	int early;
 	final long seed;
@@ -32,8 +32,8 @@ final class Kills {
 	long steps;
 
 	/**
-	 * archive: victims start from a class data archive, which a first run makes.
-	 * url: of a database, its driver is on our class path; null: a folder.
+	 * @param archive true: the killed JVMs start from a class data archive, which a first run makes
+	 * @param url of a database whose driver is on our class path; null: a folder is used
 	 */
 	Kills(Path dir, long seed, boolean archive, String url) throws Exception {
 		this.seed = seed;
@@ -55,7 +55,7 @@ final class Kills {
 		Path a = dir.resolve("classes.jsa");
 		List<String> make = new ArrayList<>(options);
 		make.add("-XX:ArchiveClassesAtExit=" + a);
-		/* The second run resumes what the first one left, and ends by itself. */
+		/* The second run resumes the threads of the first one, and ends by itself. */
 		Path work = Files.createDirectories(dir.resolve("first"));
 		Process p = Children.run(Children.home(), options, out, Killed.class.getName(),
 			work.toString(), "" + THREADS, "1000000");
@@ -73,7 +73,7 @@ final class Kills {
 			log.getParent().toString(), "" + THREADS, "" + steps);
 	}
 
-	/** Until its first sign of life. */
+	/** Waits until the process has logged its first line. */
 	private void await(Process p, Path log, long before) throws Exception {
 		long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
 		while (p.isAlive() && (!Files.exists(log) || Files.size(log) == before))
@@ -84,8 +84,8 @@ final class Kills {
 	}
 
 	/**
-	 * One start and one kill; then the check. Three of four are killed some time after the
-	 * first sign of life, the fourth at any time before: while it opens its store.
+	 * Starts a JVM, kills it, and checks the log. Three of four are killed some time after their
+	 * first line in the log, the fourth at any time before, such as while it opens its store.
 	 */
 	void round() throws Exception {
 		long before = Files.exists(log) ? Files.size(log) : 0;
@@ -105,7 +105,10 @@ final class Kills {
 		check();
 	}
 
-	/** Each thread's steps: the next, or the same again after a kill; with the right sum. */
+	/**
+	 * Checks each thread's steps: each is the next one, or the same again after a kill, and its sum
+	 * is right.
+	 */
 	Map<String, Long> check() throws Exception {
 		if (!Files.exists(log))
 			return sums;
@@ -137,7 +140,7 @@ final class Kills {
 		return sums;
 	}
 
-	/** Rounds, folder, and the URL of a database. */
+	/** Arguments: rounds, folder, and the URL of a database. */
 	public static void main(String[] args) throws Exception {
 		Kills k = new Kills(Paths.get(args[1]), Long.getLong("pico.seed", System.nanoTime()),
 			true, args.length > 2 ? args[2] : null);

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.ukthreads.fixtures.durable.Moves;
 
-/** From each JDK that is found to each other one; the first process is killed asleep. */
+/** Moves a thread from each JDK to each other one. The first process is killed in a sleep. */
 final class MovesTest {
 	@TempDir
 	Path dir;
@@ -26,14 +26,14 @@ final class MovesTest {
 		return new String(Files.readAllBytes(p), StandardCharsets.ISO_8859_1);
 	}
 
-	/** And in a build whose methods suspend the other way: by returns, by throws. */
+	/** It also changes to a build whose methods suspend by throws instead of returns, or back. */
 	@Test
 	@Tag("long")
 	@Timeout(600)
 	@Tag("1/2")
 	void resumes_on_another_jdk() throws Exception {
 		Path in = Files.createDirectories(dir.resolve("in"));
-		/* As JDK 8 would have it: the tests' own class files are too new for 11. */
+		/* Compiled for JDK 8, because the tests' own class files are too new for JDK 11. */
 		assertEquals(0, ToolProvider.getSystemJavaCompiler().run(null, null, null, "-g",
 			"--release", "8", "-nowarn", "-cp", System.getProperty("java.class.path"),
 			"-d", in.toString(), "src/test/java/" + Moves.class.getName().replace('.', '/')
@@ -54,7 +54,7 @@ final class MovesTest {
 				Process p = Children.run(from, builds[n % 2], out, Moves.class.getName(),
 					work.toString(), "asleep");
 				Path record = work.resolve("store").resolve("t%2Ftrip.pico");
-				/* Stored at its start, and again, with frames of down(), asleep. */
+				/* It is stored at its start, and again in its sleep, with frames of down(). */
 				while (!Files.exists(record) || !text(record).contains("down"))
 					if (p.waitFor(5, TimeUnit.MILLISECONDS))
 						fail(from + " ended: " + text(out));

@@ -103,7 +103,7 @@ final class ProductTest {
 		assertEquals(50, v.list("", 1_000).size());
 		assertTrue(v.metrics().get("passivated") >= 50, v.metrics().toString());
 		v.close();
-		/* Nothing is due: nothing is read. */
+		/* Nothing is due, so nothing is read. */
 		Vault w = vault(loader, open.store(), new Seal(new byte[16])).passiveAfter(30);
 		assertEquals(List.of(), w.resume());
 		w.send("p9", "there");
@@ -155,7 +155,7 @@ final class ProductTest {
 		until(() -> seen.contains("c the thread c was cancelled"));
 		until(() -> v.look("c").waits.equals("receive") && v.look("c").head.cancelled);
 		v.close();
-		/* It knows already: not told again. */
+		/* The thread knows that it was cancelled, so it is not told again. */
 		Vault w = vault(loader);
 		w.resume();
 		w.send("c", 2);
@@ -171,7 +171,7 @@ final class ProductTest {
 		v.start("s", task("Sleeper", 3_600_000L));
 		until(() -> v.look("s").waits.equals("sleep"));
 		v.close();
-		/* By a process that does not run it. */
+		/* A process that does not run the thread cancels it. */
 		Vault sender = vault(loader);
 		sender.cancel("s");
 		sender.close();
@@ -251,7 +251,7 @@ final class ProductTest {
 			v.start("b", task("Books", other));
 			until(() -> seen.contains("b once b"));
 			until(() -> v.look("b").waits.equals("receive"));
-			/* As if it had crashed before it received: that code runs again. */
+			/* The process "crashes" before the thread receives, so that code runs again. */
 			byte[] record = s.get("t/b");
 			assertFalse(record.length == 0);
 			v.send("b", "go");
@@ -260,7 +260,7 @@ final class ProductTest {
 				"b refused: no such account", "b wrote second"), seen);
 			assertEquals(List.of("first", "second"), books(a));
 			assertEquals(List.of("a", "b"), books(b));
-			/* The same key: the result of the first time. */
+			/* The same key gives the result of the first time. */
 			assertEquals("a", Once.run("b#2/1", v.codec, other, db -> "not again"));
 			assertEquals("fresh", Once.run("b#9/1", v.codec, other, db -> "fresh"));
 			v.close();
@@ -321,7 +321,7 @@ final class ProductTest {
 		Seal two = Seal.rotate(key);
 		assertEquals(2, two.ids().size());
 		assertEquals(old, two.ids().get(1));
-		/* What the new one cannot open without the old one. */
+		/* The new key alone cannot open what the old one has sealed. */
 		Seal only = Seal.retire(Files.copy(key, dir.resolve("alone")));
 		Vault refused = vault(loader, new FileStore(dir.resolve("store"), false), only);
 		assertEquals(List.of(), refused.resume());
@@ -340,7 +340,7 @@ final class ProductTest {
 		x.close();
 	}
 
-	/** In a receive for days, and what no key here opens keeps nothing else from it. */
+	/** Threads that stay in a receive are sealed again, too. */
 	private void seals(Open open) throws Exception {
 		Vault v = vault(loader, open.store(), new Seal(new byte[16]));
 		v.start("a", task("Receiver"));
@@ -391,7 +391,7 @@ final class ProductTest {
 		x.close();
 	}
 
-	/** Else its message would keep the receiver from being resumed by who has the right one. */
+	/** Otherwise its message would keep a vault with the right key from resuming the receiver. */
 	@Test
 	void who_has_another_key_sends_nothing() throws Exception {
 		Vault v = vault(loader);
@@ -413,7 +413,10 @@ final class ProductTest {
 		w.close();
 	}
 
-	/** Workers are started anew one by one: the first one's records are read by those before. */
+	/**
+	 * Workers restart one by one: those with the old key file read what the first restarted one
+	 * seals.
+	 */
 	@Test
 	void a_worker_reads_the_key_that_was_put_in_meanwhile() throws Exception {
 		String url = "jdbc:h2:mem:keys" + ++databases + ";DB_CLOSE_DELAY=-1";
@@ -434,7 +437,7 @@ final class ProductTest {
 		old.close();
 	}
 
-	/** A store may be full of records of others' keys. */
+	/** A store may be full of records that others' keys have sealed. */
 	@Test
 	void the_key_file_is_read_again_only_when_it_is_another_one() throws Exception {
 		Path mine = Files.write(dir.resolve("mine"), new byte[32]);
@@ -444,11 +447,11 @@ final class ProductTest {
 		Files.setLastModifiedTime(mine, longAgo);
 		Seal s = Seal.file(mine);
 		assertFalse(s.opens("t/a", record));
-		/* By all that can be seen without reading it the same file. */
+		/* By its time, size and identity this is the same file. */
 		Files.write(mine, Files.readAllBytes(other));
 		Files.setLastModifiedTime(mine, longAgo);
 		assertFalse(s.opens("t/a", record));
-		/* Changed a moment ago: it may change again within that moment. */
+		/* A file that was changed a moment ago may change again with the same time. */
 		FileTime now = FileTime.fromMillis(System.currentTimeMillis() + 600_000);
 		Files.write(mine, new byte[32]);
 		Files.setLastModifiedTime(mine, now);
@@ -490,7 +493,7 @@ final class ProductTest {
 		assertEquals(List.of("a"), w.resume());
 		w.send("a", "end");
 		assertTrue(w.awaitAll(600_000));
-		/* One of that name that is new is none of them. */
+		/* A new thread of that name is not taken for an old record. */
 		w.start("a", task("Receiver"));
 		w.close();
 		Vault x = vault(loader).remember(outside);
@@ -590,7 +593,7 @@ final class ProductTest {
 		until(() -> out(two).equals("12"));
 		until(() -> w.look("old").waits.equals("receive") && w.look("new").head.taken == 1);
 		w.close();
-		/* A third release still knows both; it is asked for again, and the answer holds. */
+		/* A third release still knows both versions. It asks again and gets the same answer. */
 		PicoLoader three = compile("v3", FLOW.replace("return 1",
 			"return Durable.version(\"fee\", 1, 3)"));
 		Vault x = vault(three);
@@ -599,7 +602,7 @@ final class ProductTest {
 		x.send("old", "x");
 		until(() -> out(three).equals("1"));
 		x.close();
-		/* A fourth one has dropped what "new" is at. */
+		/* A fourth release no longer knows the version of "new". */
 		PicoLoader four = compile("v4", FLOW.replace("return 1",
 			"return Durable.version(\"fee\", 3, 4)"));
 		Vault y = vault(four);
@@ -633,7 +636,7 @@ final class ProductTest {
 		w.send("f", "y");
 		assertTrue(w.awaitAll(600_000));
 		assertEquals(List.of("Flow.run()V receive"), asked);
-		/* From its beginning, with what it had: 6. */
+		/* The new task starts from the beginning with the value of the old one: 6. */
 		assertEquals("16", out(two));
 		w.close();
 	}
@@ -654,7 +657,7 @@ final class ProductTest {
 		Freezer.ChangedException e = (Freezer.ChangedException) w.failed().get("f");
 		assertTrue(e.getMessage().contains("would begin again in it"), e.getMessage());
 		w.close();
-		/* The same class, another release: it goes on, and that is told. */
+		/* With the same class and another release it goes on, and this is reported. */
 		Map<String, String> told = new java.util.concurrent.ConcurrentHashMap<>();
 		Vault x = vault(compile("v3", FLOW)).onRestart(told::put);
 		x.codec.release("3");

@@ -16,9 +16,10 @@ import org.ukthreads.fixtures.durable.Load;
 import org.ukthreads.pico.translate.PicoLoader;
 
 /**
- * Steps a second of durable threads on SQLite, H2 and PostgreSQL (without fsync, and with); of a plain table that is
- * polled by hand, on the same; and how many threads can be parked in 512 MB, and how fast one
- * comes back. One line of JSON each. On a machine that does other things it says little.
+ * Measures the steps a second of durable threads on SQLite, H2 and PostgreSQL (with and without
+ * fsync), and those of a plain table that is polled by hand, on the same databases. Also measures
+ * how many threads can be parked with 512 MB, and how fast one comes back. Prints a line of JSON
+ * for each. The figures say little if the machine is busy.
  */
 final class Throughput {
 	private static Path dir;
@@ -53,7 +54,10 @@ final class Throughput {
 		polled(on, url, threads, steps);
 	}
 
-	/** The tests' own server, which makes no fsyncs unless told: null if there is none. */
+	/**
+	 * Returns the URL of the tests' own server, which makes no fsyncs by default; null if there is
+	 * none.
+	 */
 	private static String postgres() throws Exception {
 		try {
 			return Databases.postgres();
@@ -110,8 +114,9 @@ final class Throughput {
 	}
 
 	/**
-	 * What one writes by hand: a row for each job with the number of its step; four workers
-	 * take a job that is due, do the step and write the next number, a transaction each.
+	 * What a program without durable threads does: each job has a row with the number of its step.
+	 * Four workers take a job that is due, do the step and write the next number, in a transaction
+	 * each.
 	 */
 	private static void polled(String on, String url, int threads, int steps) throws Exception {
 		try (Connection c = DriverManager.getConnection(url); Statement s = c.createStatement()) {
@@ -132,7 +137,7 @@ final class Throughput {
 		}
 		AtomicInteger done = new AtomicInteger();
 		long start = System.nanoTime();
-		/* A second of it says enough: it may be slow. */
+		/* It may be slow, and five seconds of it say enough. */
 		long end = start + 5_000_000_000L;
 		List<Thread> ts = new ArrayList<>();
 		for (int w = 0; w < (on.equals("sqlite") ? 1 : 4); w++) {

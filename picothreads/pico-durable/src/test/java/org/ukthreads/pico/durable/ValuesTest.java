@@ -22,7 +22,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.junit.jupiter.api.Test;
 
-/** What objects are when they have been saved and loaded. */
+/** What objects are after they were saved and loaded. */
 final class ValuesTest {
 	private static final Codec CODEC = new Codec(ValuesTest.class.getClassLoader(),
 		Filter.PROGRAM);
@@ -46,7 +46,7 @@ final class ValuesTest {
 		assertEquals(200_000, n);
 	}
 
-	/** As a careful constructor does: it keeps a copy of what it is given. */
+	/** Its constructor copies what it is given. */
 	record Basket(List<String> items, Map<Tag, Integer> prices, Set<Tag> tags)
 			implements Serializable {
 		Basket {
@@ -126,7 +126,7 @@ final class ValuesTest {
 		}
 	}
 
-	/** An entity that is in a set of what it belongs to; its hash is of an object. */
+	/** An object that is a key in a map to which it refers. Its hash is that of another object. */
 	static final class Kid implements Serializable {
 		private static final long serialVersionUID = 1;
 		final Map<Kid, String> all;
@@ -162,7 +162,7 @@ final class ValuesTest {
 		}
 	}
 
-	/** The record must be readable whatever others do to the collection meanwhile. */
+	/** The record must be readable, whatever other threads do to the collection meanwhile. */
 	@Test
 	void a_collection_that_others_change_is_saved_as_it_was_at_some_time() throws Exception {
 		ConcurrentHashMap<Object, Object> map = new ConcurrentHashMap<>();

@@ -29,7 +29,9 @@ import org.ukthreads.pico.juc.PicoLinkedBlockingQueue;
 import org.ukthreads.pico.juc.PicoReentrantLock;
 import org.ukthreads.pico.translate.PicoLoader;
 
-/** Threads that are saved in a wait that is no commit: the next vault lets them go on there. */
+/**
+ * Threads that are saved in a wait that is not a commit. They go on in that wait in the next vault.
+ */
 final class WaitsTest {
 	@TempDir
 	Path dir;
@@ -58,7 +60,7 @@ final class WaitsTest {
 	private Codec open(Clock clock) throws IOException {
 		if (vault != null)
 			close();
-		/* Of its own: what is left in it never runs again, as if the process had died. */
+		/* A runtime of its own: what is left in it never runs again, as if the process had died. */
 		runtime = new PicoRuntime("process", 1, null, clock);
 		Codec c = new Codec(loader, Filter.PROGRAM);
 		vault = new Vault(new FileStore(dir.resolve("store")), Seal.file(dir.resolve("key")), c,
@@ -92,7 +94,7 @@ final class WaitsTest {
 		}
 	}
 
-	/** How the record says that it waits. */
+	/** Returns how the thread waits by its record. */
 	private int kind(String id) throws Exception {
 		Path f = dir.resolve("store/t%2F" + id + ".pico");
 		if (!Files.exists(f))
@@ -107,7 +109,7 @@ final class WaitsTest {
 	@Test
 	void waits_with_a_time_out_go_on_where_they_were() throws Exception {
 		String[] how = {"poll", "put", "condition", "semaphore", "locks", "wait", "park"};
-		/* Its clock stands from here on; the program's own does not. */
+		/* The vault's clock stands still from here on; the program's own clock does not. */
 		Still still = new Still();
 		open(still);
 		for (String h : how)
@@ -119,7 +121,7 @@ final class WaitsTest {
 		close();
 		vault = null;
 		assertEquals(List.of(), told);
-		/* The process is gone for a while; that counts. */
+		/* The process is gone for a while. This time counts for the waits. */
 		Thread.sleep(300);
 		seen.clear();
 		open();
@@ -145,7 +147,7 @@ final class WaitsTest {
 			.external("monitor", m);
 	}
 
-	/** Each "process" has objects of its own by the same names. */
+	/** Each "process" has its own objects under the same names. */
 	@Test
 	void waits_at_external_objects_wait_at_those_of_the_next_process() throws Exception {
 		List<BlockingQueue<String>> q = new ArrayList<>();
@@ -170,7 +172,7 @@ final class WaitsTest {
 		until(() -> !java.util.Arrays.equals(before,
 			Files.readAllBytes(dir.resolve("store/t%2Fo.pico"))));
 
-		/* Stored in lock(): it is free in the next process. */
+		/* Stored in lock(). The lock is free in the next process. */
 		seen.clear();
 		restart(q.get(2), l.get(2), c.get(2), m.get(2));
 		until(() -> seen.contains("locked"));

@@ -35,7 +35,7 @@ import org.ukthreads.pico.Clock;
 import org.ukthreads.pico.PicoRuntime;
 import org.ukthreads.pico.translate.PicoLoader;
 
-/** Many vaults on one table: a thread is one worker's, and each step is committed once. */
+/** Many vaults on one table: each thread belongs to one worker, and each step is committed once. */
 final class WorkersTest {
 	@TempDir
 	Path dir;
@@ -103,7 +103,7 @@ final class WorkersTest {
 				() -> two.start("o", task(Shared.Charges.class, 1, 0L))).getMessage());
 		assertTrue(one.awaitAll(600_000));
 		assertTrue(two.awaitAll(600_000));
-		/* A sleep that is stored changes the key, too. */
+		/* A stored sleep changes the key, too. */
 		assertEquals(5, charged.size(), charged.toString());
 		assertEquals(5, new TreeSet<>(charged).size(), charged.toString());
 		one.close();
@@ -111,8 +111,8 @@ final class WorkersTest {
 	}
 
 	/**
-	 * Its connection stands still between two transactions: a long pause of the process. (In
-	 * the middle of one, the database has to end the session: see Dialect.idle.)
+	 * Stops the connection between two transactions, as a long pause of the process does. (In the
+	 * middle of one, the database has to end the session: see Dialect.idle.)
 	 */
 	private static Connection gated(Connection c, ReadWriteLock gate) {
 		boolean[] inside = new boolean[1];
@@ -154,10 +154,10 @@ final class WorkersTest {
 			assertTrue(two.awaitAll(600_000));
 			until(() -> one.running().isEmpty());
 			check(db, 1, 40);
-			/* More, where the machine is so busy that the other one stands still, too. */
+			/* More than once if the machine is so busy that the other worker stands still, too. */
 			assertTrue(one.metrics().get("fenced") >= 1);
 			assertTrue(two.metrics().get("taken_over") >= 1);
-			/* It is a worker again. */
+			/* The first process is a worker again. */
 			one.start("again", task(Shared.Steps.class, 3, 0L));
 			assertTrue(one.awaitAll(600_000));
 			assertEquals(4, rows(db, "again"));
@@ -166,7 +166,7 @@ final class WorkersTest {
 		}
 	}
 
-	/** Ten that compute at one worker, and a second one that comes. */
+	/** Ten threads compute at one worker, and a second worker comes. */
 	@Test
 	void a_worker_that_comes_gets_its_share() throws Exception {
 		String url = fresh();
@@ -177,12 +177,12 @@ final class WorkersTest {
 		two.resume();
 		until(() -> two.running().size() >= 4 && one.running().size() >= 4);
 		one.close();
-		/* What it had is free at once. */
+		/* Its threads are free at once. */
 		until(() -> two.running().size() == 10);
 		two.close();
 	}
 
-	/** The same of ten that commit by transactions alone: what those give goes with them. */
+	/** The same with ten threads that commit only by transactions. The results go with them. */
 	@Test
 	void threads_of_transactions_are_shared_too() throws Exception {
 		String url = fresh();
@@ -228,7 +228,7 @@ final class WorkersTest {
 		}
 	}
 
-	/** And it comes before the next beat of its lease, which would have told it. */
+	/** It finds out before the next renewal of its lease, which would also tell it. */
 	@Test
 	void a_worker_that_was_fenced_goes_on_with_what_it_had() throws Exception {
 		String url = fresh();
@@ -250,7 +250,7 @@ final class WorkersTest {
 		v.close();
 	}
 
-	/** Sealed by another key, or of a class that this worker has not: what is due goes on. */
+	/** A message is sealed by another key, or its class is missing here: other threads go on. */
 	@Test
 	void a_message_that_cannot_be_read_stops_its_receiver_alone() throws Exception {
 		String url = fresh();
@@ -279,13 +279,13 @@ final class WorkersTest {
 		v.close();
 	}
 
-	/** The answer to a commit is lost: it is not made twice. */
+	/** The answer to a commit is lost. The commit is not made twice. */
 	@Test
 	void a_commit_whose_answer_is_lost_is_made_once() throws Exception {
 		loses(true);
 	}
 
-	/** It has come through, and the database is away before it was told to keep it. */
+	/** The commit came through, but the database was away before it was told to make it durable. */
 	@Test
 	void a_commit_that_is_not_known_to_last_is_made_once() throws Exception {
 		loses(false);
@@ -316,7 +316,7 @@ final class WorkersTest {
 		}
 	}
 
-	/** A database that is started anew: its connections are gone, and there is none for a while. */
+	/** The database restarts: its connections are lost, and there is no new one for a while. */
 	@Test
 	void while_the_database_is_away_threads_wait() throws Exception {
 		String url = fresh();
@@ -341,7 +341,7 @@ final class WorkersTest {
 			for (int k = 0; k < 3; k++) {
 				int before = rows(db);
 				until(() -> rows(db) > before || v.metrics().get("ended") == 3);
-				/* For many leases. */
+				/* This takes many leases. */
 				refuse.set(30);
 				open.get(open.size() - 1).close();
 				until(() -> refuse.get() == 0);
@@ -353,7 +353,7 @@ final class WorkersTest {
 		}
 	}
 
-	/** The 7th commit of the writer comes through, and the connection is gone: for many leases. */
+	/** The 7th commit of the writer comes through. Then the connection is lost, for many leases. */
 	private static Connection losing(Connection c, int[] left, boolean answer,
 			AtomicInteger refuse) {
 		return (Connection) Proxy.newProxyInstance(WorkersTest.class.getClassLoader(),
@@ -413,7 +413,7 @@ final class WorkersTest {
 		}
 	}
 
-	/** Refuses a rollback where `cancelled` is 1. */
+	/** Refuses a rollback while `cancelled` is 1. */
 	private static Connection cancelling(Connection c, AtomicInteger cancelled) {
 		return (Connection) Proxy.newProxyInstance(WorkersTest.class.getClassLoader(),
 			new Class<?>[] {Connection.class}, (p, m, a) -> {
@@ -427,7 +427,7 @@ final class WorkersTest {
 			});
 	}
 
-	/* --- processes, killed at any moment --- */
+	/* --- processes that are killed at any moment --- */
 
 	private static void ledger(Connection db) throws SQLException {
 		try (Statement s = db.createStatement()) {
@@ -455,7 +455,7 @@ final class WorkersTest {
 		}
 	}
 
-	/** Each step of each thread once, with the right sum. */
+	/** Checks that each thread made each step once, with the right sum. */
 	private static void check(Connection db, int threads, int steps) throws SQLException {
 		Map<String, List<Integer>> all = new TreeMap<>();
 		long sum = 0;
@@ -493,7 +493,10 @@ final class WorkersTest {
 			for (int k = 0; k < 3; k++)
 				workers.add(Children.run(Children.home(), options, out, Shared.class.getName(),
 					url, dir.toString(), k == 0 ? "" + threads : "0", "" + steps, "1000"));
-			/* All are in the store: who starts them may be the first to be killed. */
+			/*
+			 * Waits until all are in the store, because the process that starts them may be killed
+			 * first.
+			 */
 			until(() -> ids(db) == threads);
 			for (int kills = Integer.getInteger("pico.kills", 4); kills > 0; kills--) {
 				Thread.sleep(random.nextInt(700));

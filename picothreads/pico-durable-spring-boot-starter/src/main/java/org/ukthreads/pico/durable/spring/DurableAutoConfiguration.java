@@ -23,10 +23,10 @@ import org.ukthreads.pico.durable.Store;
 import org.ukthreads.pico.durable.Vault;
 
 /**
- * A vault on the application's data source (or in a folder). A bean that a durable thread
- * refers to is saved as its name: every component of the application, and its data sources.
- * Threads are resumed when all beans are there. Each of these beans may be the application's
- * own.
+ * Makes a vault on the application's data source (or in a folder). A bean that a durable thread
+ * refers to is saved as its name: every component of the application, and its data sources. Threads
+ * are resumed when all beans exist. The application may define its own Store, Seal, Codec and
+ * Vault.
  */
 @AutoConfiguration(afterName =
 	"org.springframework.boot.autoconfigure.jdbc.DataSourceAutoConfiguration")
@@ -38,8 +38,8 @@ public class DurableAutoConfiguration {
 			throws SQLException, IOException {
 		DataSource s = source.getIfUnique();
 		if (s == null && p.folder() == null)
-			throw new IllegalStateException("durable threads need a data source, or"
-				+ " pico.durable.folder");
+			throw new IllegalStateException("durable threads need a data source or"
+				+ " the property pico.durable.folder");
 		if (s == null)
 			return new FileStore(p.folder());
 		JdbcStore j = new JdbcStore(s, p.table());

@@ -6,16 +6,16 @@ import java.time.Duration;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 
 /**
- * pico.durable.* of the application.
+ * The properties {@code pico.durable.*} of the application.
  *
- * @param table of the data source; durable_threads unless told
- * @param folder where there is no data source
- * @param key the key file; durable.key unless told
- * @param worker the worker's name, if there is at most one process of that name
- * @param lease 10 s unless told
+ * @param table the table in the data source; default: durable_threads
+ * @param folder the store's folder if there is no data source, or several without a primary one
+ * @param key the key file; default: durable.key
+ * @param worker the worker's name, which at most one process may have
+ * @param lease see JdbcStore.lease; default: 10 s
  * @param passiveAfter see Vault.passiveAfter
- * @param release the program's name for itself, for version guards
- * @param page the port of the page on the loopback address; none unless told
+ * @param release see Codec.release
+ * @param page the port of the page on the loopback address; default: no page
  */
 @ConfigurationProperties("pico.durable")
 public record DurableProperties(String table, Path folder, Path key, String worker,

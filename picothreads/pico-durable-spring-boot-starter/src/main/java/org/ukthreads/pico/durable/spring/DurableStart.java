@@ -12,7 +12,10 @@ import org.springframework.stereotype.Component;
 import org.ukthreads.pico.durable.Codec;
 import org.ukthreads.pico.durable.Vault;
 
-/** Names the beans when all are made, and resumes the threads when the application starts. */
+/**
+ * Registers the beans by their names when all are made, and resumes the threads when the
+ * application starts.
+ */
 final class DurableStart implements SmartInitializingSingleton, SmartLifecycle {
 	private final ApplicationContext context;
 	private final Codec codec;

@@ -29,13 +29,13 @@ import org.ukthreads.pico.translate.PicoLoader;
 import org.ukthreads.pico.translate.Translator;
 import org.ukthreads.pico.translate.read.ClassPath;
 
-/** An application that ends while a thread of it waits, and one that starts. */
+/** An application ends while one of its threads waits, and the next one continues that thread. */
 final class DurableAutoConfigurationTest {
 	@TempDir
 	Path dir;
 	private ClassLoader loader;
 
-	/** A component that the thread keeps hold of. */
+	/** A component that the thread refers to. */
 	@Service
 	public static class Shop implements Consumer<String> {
 		final List<String> sold = Collections.synchronizedList(new ArrayList<>());
