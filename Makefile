@@ -3,8 +3,9 @@
 #   make run      install missing packages, build the web server, serve on 127.0.0.1:8080 (PORT=n)
 #   make test     install missing packages, build, run the tests: 8 minutes
 #   make check    what CI runs: tests, sanitizers, models, the core of the JVM part: 20 minutes
-#   make check-all      everything: also clang, the hostile build, the whole JVM part: hours
-#   make test-programs  programs of other projects under uk run, and glibc's own tests: an hour
+#   make check-all      everything: also clang, the hostile build, glibc's own tests, the whole
+#                       JVM part: hours
+#   make test-programs  programs of other projects under uk run: an hour
 #   make nightly  check-all; the README's commands in bare roots of Debian and Ubuntu
 #                 (scripts/fresh, as root); the tests while all is stopped half of the time
 #                 (tests/stall.py); the jars for publication: hours
@@ -22,7 +23,7 @@ SANITIZED ?= false
 BUILD := build
 RUN := build-run
 
-.PHONY: all run doctor test test-programs check check-all nightly bench install clean deps-run deps-build deps-test deps-check deps-programs quick
+.PHONY: all run doctor test test-programs check check-all nightly bench install clean deps-run deps-build deps-test deps-check deps-all deps-programs quick
 
 all: deps-build $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -45,6 +46,9 @@ deps-test:
 
 deps-check:
 	@scripts/deps check
+
+deps-all:
+	@scripts/deps all
 
 deps-programs:
 	@scripts/deps programs
@@ -70,15 +74,15 @@ test: deps-test all
 	@scripts/test
 
 test-programs: deps-programs all
-	@python3 tests/posix/programs.py $(BUILD) && python3 tests/posix/nptl.py $(BUILD)
+	@python3 tests/posix/programs.py $(BUILD)
 
 check: deps-check
 	@scripts/check
 
-check-all: deps-check
+check-all: deps-all
 	@scripts/check all
 
-nightly: deps-check
+nightly: deps-all
 	@rc=0; scripts/check all || rc=1; scripts/fresh || rc=1; \
 		tests/stall.py python3 tests/run.py --build $(BUILD) || rc=1; \
 		mvn -q -B -f picothreads -P publish -DskipTests package || rc=1; exit $$rc

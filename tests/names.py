@@ -6,10 +6,14 @@
    the sources, and each file is in the tree. A name that is said to be "in" a file is defined
    in that file. The columns of other projects' names ("theirs", "the design said") are left out.
 2. The comments at the top of tests/model/*.pml: the same. docs/TESTING.md names all models.
-3. Comments anywhere: a path from the root, or from a directory of src, exists.
+3. Comments anywhere: a path from the root, or from a directory of src, exists, and so does a law of
+   docs/ARCHITECTURE.md that a comment cites.
+4. Prose: no sentence of a comment or document begins with "Who", unless it is a question or a
+   heading. The subjects of the last commits have at most 72 characters.
 """
 import os
 import re
+import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -17,7 +21,7 @@ with open(os.path.join(ROOT, "src", "LAYERS"), encoding="utf-8") as layers:
     ROOMS = "|".join(re.findall(r"^(\w+):", layers.read(), re.M))
 TOPS = "src|tests|tool|docs|examples|include|apps|scripts|bench"
 SKIP = re.compile(r"^(build.*|\.git|out|target|node_modules|__pycache__)$")
-SOURCE = (".c", ".h", ".S", ".py", ".sh", ".pml", ".build", ".map", ".mk", ".txt", ".java")
+SOURCE = (".c", ".h", ".S", ".py", ".sh", ".pml", ".build", ".map", ".mk", ".txt", ".java", ".rs", ".go", ".cc")
 
 
 def tree():
@@ -39,6 +43,8 @@ class Tree:
     def __init__(self):
         self.files = tree()
         self.bases = {os.path.basename(f) for f in self.files}
+        self.docs = {f: open(os.path.join(ROOT, f), encoding="utf-8").read()
+                     for f in self.files if f.endswith(".md")}
         self.words = set()
         for f, text in self.files.items():
             if text and f != "tests/names.py":
@@ -135,11 +141,49 @@ def paths(t, errors):
                 errors.append("%s: no file %s" % (f, path))
 
 
+def laws(t, errors):
+    there = re.findall(r"^### Law (\d+)$", t.docs["docs/ARCHITECTURE.md"], re.M)
+    for f, text in sorted(t.files.items()):
+        for word, n in re.findall(r"\b([Ll]aw|[Tt]rap) (\d+)\b", text or ""):
+            if (word.lower() == "trap" or n not in there) and f != "tests/names.py":
+                errors.append("%s: there is no %s %s" % (f, word, n))
+
+
+# The sentence begins a comment or a line of a document, or follows the end of another one.
+WHO = re.compile(r"(?:^[\s*/#\"|-]*|[.:;!?)] )(Who [a-z][^.?]*[.?])")
+COMMENT = re.compile(r"/\*.*?\*/|(?://|^\s*#)[^\n]*(?:\n\s*(?://|#)[^\n]*)*|\"\"\".*?\"\"\"",
+                     re.S | re.M)
+
+
+def sentences(t, errors):
+    parts = [(f, line) for f, text in t.docs.items() for line in text.splitlines()
+             if not line.startswith("#")]
+    for f, text in t.files.items():
+        if text and f != "tests/names.py" and "/resources/" not in f:
+            parts += [(f, re.sub(r"\s*\n[\s*/#]*", " ", c)) for c in COMMENT.findall(text)]
+    for f, part in sorted(parts):
+        for found in WHO.findall(part):
+            if not found.endswith("?"):
+                errors.append("%s: a sentence begins with \"Who\": %.60s" % (f, found))
+
+
+def subjects(errors):
+    if not os.path.exists(os.path.join(ROOT, ".git")):
+        return
+    log = subprocess.run(["git", "-C", ROOT, "log", "-20", "--no-merges", "--format=%s"],
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+    errors += ["commit: %d characters: %s" % (len(s), s) for s in log.stdout.splitlines()
+               if len(s) > 72]
+
+
 def main():
     t, errors = Tree(), []
     documents(t, errors)
     models(t, errors)
     paths(t, errors)
+    laws(t, errors)
+    sentences(t, errors)
+    subjects(errors)
     for e in errors:
         print(e)
     if not errors:

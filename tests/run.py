@@ -5,11 +5,10 @@
 Each run is a separate process with a limit against hangs. A run that exceeds it is asked for
 a dump of all its threads (SIGQUIT), then killed; the dump is printed. Exit status 77 means skipped.
 
-Configurations. Without an option each test runs on io_uring and epoll with 1 and 2 vps, and the
-tests of sched, sync and io with 8 vps too. --full: every engine with 1, 2 and 8 vps, and the web
-server in all modes, with TLS and without. --on uring/1,epoll/8: only these. --short (`make test`): io_uring
-with 2 vps and epoll with 1, without the builds for other machines and without Meson, the web
-server in three modes.
+Configurations. MATRIX names the pairs of engine and number of vps that a test runs with: without an
+option (`make check`), and with --full (`make check-all`). The builds with checks and sanitizers use
+other pairs (scripts/check). --on uring/1,epoll/8 chooses pairs. --short (`make test`) leaves out the
+slow tests of SHORT. --list prints what would run. --func chooses test functions by name.
 
 Re-runs. A run that fails is repeated alone, after all others have ended, up to two more times. It
 counts as failed only if it fails all three times. If a repetition passes, the test is unsteady: it
@@ -29,8 +28,9 @@ of the limit passes at a quarter of the speed.
 On a terminal one line shows the progress and about how long the rest takes (by the times of
 the last run, in BUILD/test-times.json). Otherwise each test prints a line.
 
-usage: tests/run.py [--build DIR] [--full | --on PAIRS] [--short] [--jobs N] [--only REGEX] [--skip REGEX]
-                    [--wrap CMD] [--env K=V]... [--times X] [--sum FILE]
+usage: tests/run.py [--build DIR] [--full | --short | --on PAIRS] [--only REGEX] [--skip REGEX]
+                    [--func REGEX] [--list] [--jobs N] [--wrap CMD] [--env K=V]... [--times X]
+                    [--sum FILE]
 """
 import argparse
 import concurrent.futures
@@ -49,10 +49,15 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # The directories below the scheduler know neither engines nor vps. Their tests run once.
 ONCE = {"base", "arch", "mem", "event", "thread", "tree", "model", "tools"}
-WIDE = {"sched", "sync", "io"}  # these run with more vps than CPUs, also without --full
-SHORT = {  # the configurations of these tests with --short
+WIDE = {"sched", "sync", "io"}  # these run with more vps than CPUs in `make check`, too
+MATRIX = {
+    "gate": ["uring/2", "epoll/1"],
+    "wide": ["uring/2", "epoll/1", "uring/8"],
+    "full": ["uring/1", "uring/8", "epoll/2"]}
+# the pairs of these tests with --short
+SHORT = {
     "tree/aarch64": [], "tree/quick": [], "tools/lines": [], "web/pth": [], "web/uk-set": [],
-    "web/uk": [("uring", 2)], "api/cold": [("epoll", 2)]}
+    "web/uk": ["uring/2"], "api/cold": ["epoll/2"]}
 
 HANG = 300  # in seconds of an idle machine; the slowest test takes some tens of them
 TRIES = 3
@@ -70,44 +75,50 @@ def rings_are_short():
 def configurations(suite, name, args):
     """The environments in which a test runs."""
     if args.short and name in SHORT:
-        return [pair(*p) for p in SHORT[name]]
+        return pairs(SHORT[name])
     if suite in ONCE or "/fake-" in name:
         # valgrind takes a minute
         return [{}] if args.full or name != "tools/user_tools" else []
     if suite == "web":
-        return web_configurations(name, args.full)
+        return web_configurations(name, args)
     if "/program-" in name:  # programs of other projects take some seconds each
-        return [pair("uring", 2), pair("epoll", 1)] if args.full else []
-    if args.short:
-        return [pair("uring", 2), pair("epoll", 1)]
+        return pairs(["uring/2", "epoll/1"] if args.full else [])
     if args.on:
-        return [pair(*p.split("/")) for p in args.on.split(",")]
+        return pairs(args.on.split(","))
     if not args.full and name == "api/cold":  # it has rounds of seconds, with many threads
-        return [pair("epoll", 2)]
-    vps = (1, 2, 8) if args.full or suite in WIDE else (1, 2)
-    return [pair(e, v) for e in ("uring", "epoll") for v in vps]
+        return pairs(["epoll/2"])
+    wide = suite in WIDE and not args.short
+    return pairs(MATRIX["full" if args.full else "wide" if wide else "gate"])
+
+
+def room(test):
+    return test["suite"][0].split(":")[-1]
+
+
+def pairs(names):
+    return [pair(*name.split("/")) for name in names]
 
 
 def pair(engine, vps):
-    env = {"UK_REACTOR": engine, "UK_VPS": str(vps)}
+    env = {"UK_REACTOR": engine, "UK_VPS": vps}
     if engine == "uring" and rings_are_short():
         del env["UK_REACTOR"]  # the runtime chooses an engine that works
     return env
 
 
-def web_configurations(name, full):
-    if "fuzz" in name:
+def web_configurations(name, args):
+    """Every mode runs on one pair. --full: uk on two, with its 10,000 connections, and TLS in
+    all modes. Without: TLS with uk alone."""
+    mode = name.split("/")[1]
+    if mode == "fuzz-request":
         return [{}]
-    if not full and name in ("web/pth-tls", "web/uk-set-tls", "web/net-tls"):
-        return []
-    envs = [pair("uring", 2), pair("epoll", 1)]
-    if not full and name == "web/uk-tls":
-        return envs[1:]
-    if name.startswith("web/pth") or not (full or name == "web/uk"):
-        return envs[:1]
-    if full and name in ("web/uk", "web/uk-tls"):  # the tests with 10,000 connections
-        envs = [dict(e, UK_TEST_FULL="1") for e in envs]
-    return envs
+    if args.full and mode in ("uk", "uk-tls"):
+        return [dict(e, UK_TEST_FULL="1") for e in pairs(["uring/2", "epoll/1"])]
+    if args.full:
+        return pairs(["uring/2"])
+    if mode == "uk-tls":
+        return pairs(["epoll/1"])
+    return pairs(["uring/2"]) if not mode.endswith("-tls") else []
 
 
 def not_in_the_build(tests, only):
@@ -116,14 +127,14 @@ def not_in_the_build(tests, only):
     missing = {t["name"]: "there is no " + t["cmd"][0] for t in tests
                if os.path.isabs(t["cmd"][0]) and not os.path.exists(t["cmd"][0])}
     programs = {os.path.basename(word) for t in tests for word in t["cmd"]}
-    for room in {t["suite"][0].split(":")[-1] for t in tests} - {"tools", "web"}:
-        for source in glob.glob(os.path.join(ROOT, "tests", room, "*.c")):
+    for folder in {room(t) for t in tests} - {"tools", "web"}:
+        for source in glob.glob(os.path.join(ROOT, "tests", folder, "*.c")):
             noun = os.path.basename(source)[:-2]
             if noun.endswith("_bench"):
                 continue
-            program = "test-%s-%s" % (room, noun)
+            program = "test-%s-%s" % (folder, noun)
             if not {program, program.replace("_", "-")} & programs and has_main(source):
-                missing["%s/%s" % (room, noun)] = "no test of this build runs it"
+                missing["%s/%s" % (folder, noun)] = "no test of this build runs it"
     return {name: missing[name] for name in sorted(missing) if re.search(only, name)}
 
 
@@ -164,6 +175,10 @@ def run_one(test, env, args):
     # the tests do not ignore the signals that nohup, or `&` in a script, makes run.py ignore
     cmd = ["env", "--default-signal"] + shlex.split(args.wrap) + test["cmd"]
     full = dict(os.environ)
+    if args.func:
+        full["UK_TEST_FUNC"] = args.func  # test.h
+        if room(test) == "web":
+            cmd += ["--only", args.func]
     for more in (test["env"], env, dict(e.split("=", 1) for e in args.env)):
         full.update(more)
     limit = max(HANG, test["timeout"]) * args.times
@@ -193,9 +208,12 @@ def run_one(test, env, args):
     args.heir.say(b"-", p.pid)
     over.set()
     code = p.returncode
+    out = out.decode("utf-8", "replace")
     if hung:
         code = "hangs: still running after %d s" % (time.monotonic() - start)
-    return code, out.decode("utf-8", "replace"), time.monotonic() - start
+    elif code == 0 and args.func and not re.search(r"^ok", out, re.M):
+        code, out = 77, "no test function of that name"
+    return code, out, time.monotonic() - start
 
 
 def kill(p, sig):
@@ -355,7 +373,7 @@ def chosen(tests, args):
     """(jobs, those of the web server, those that run alone): pairs of a test and its environment"""
     jobs, sleepers, alone = [], [], []
     for t in tests:
-        suite = t["suite"][0].split(":")[-1]
+        suite = room(t)
         if not re.search(args.only, t["name"]) or args.skip and re.search(args.skip, t["name"]):
             continue
         for env in configurations(suite, t["name"], args):
@@ -374,6 +392,8 @@ def main():
     ap.add_argument("--full", action="store_true", help="every engine with 1, 2 and 8 vps")
     ap.add_argument("--on", default="", metavar="ENGINE/VPS,...")
     ap.add_argument("--short", action="store_true", help="run the tests of `make test`")
+    ap.add_argument("--list", action="store_true", help="print what would run")
+    ap.add_argument("--func", default="", metavar="REGEX", help="only these test functions")
     ap.add_argument("--jobs", type=int, default=CPUS + 1)  # many tests mostly sleep
     ap.add_argument("--only", default="")
     ap.add_argument("--skip", default="")
@@ -386,6 +406,10 @@ def main():
     tests = json.loads(subprocess.check_output(["meson", "introspect", "--tests", args.build]))
     missing = not_in_the_build(tests, args.only)
     jobs, sleepers, alone = chosen([t for t in tests if t["name"] not in missing], args)
+    if args.list:
+        for t, env in jobs + sleepers + alone:
+            print(label(t, env))
+        return 0
     args.heir = Heir()
     progress = Progress(jobs + sleepers + alone, args)
     tally = Tally(args, progress)

@@ -4,6 +4,9 @@
 #ifndef TESTS_TEST_H
 #define TESTS_TEST_H
 
+#include <errno.h>
+#include <regex.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +22,11 @@
 #define CHECK(c)                                                                       \
 	do {                                                                           \
 		if (!(c)) {                                                            \
-			fprintf(stderr, "%s:%d: %s: failed: %s\n", __FILE__, __LINE__, \
-				__func__, #c);                                         \
-			fflush(NULL);                                                  \
+			int err_ = errno;                                              \
+                                                                                       \
+			fprintf(stderr, "%s:%d: %s: failed: %s (errno %d)\n",          \
+				__FILE__, __LINE__, __func__, #c, err_);               \
+			fflush(stdout);                                                \
 			_Exit(1);                                                      \
 		}                                                                      \
 	} while (0)
@@ -31,7 +36,7 @@
 		if (a_ != b_) {                                                        \
 			fprintf(stderr, "%s:%d: %s: failed: %s == %s (%lld, %lld)\n",  \
 				__FILE__, __LINE__, __func__, #a, #b, a_, b_);         \
-			fflush(NULL);                                                  \
+			fflush(stdout);                                                \
 			_Exit(1);                                                      \
 		}                                                                      \
 	} while (0)
@@ -52,11 +57,31 @@
 		while (!(c))                                                           \
 			uk_sleep(UK_MS / 4);                                           \
 	} while (0)
-#define RUN(fn)                                                                        \
+
+/* UK_TEST_FUNC (run.py --func) is a regular expression: only functions whose names match run. */
+static inline bool is_chosen(const char *fn)
+{
+	const char *want = getenv("UK_TEST_FUNC");
+	bool match;
+	regex_t re;
+
+	if (!want)
+		return true;
+	CHECK(!regcomp(&re, want, REG_EXTENDED | REG_NOSUB));
+	match = !regexec(&re, fn, 0, NULL, 0);
+	regfree(&re);
+	return match;
+}
+
+/* Runs `call`, the test function `fn` in some way. */
+#define RUN_AS(fn, call)                                                               \
 	do {                                                                           \
-		fn();                                                                  \
+		if (!is_chosen(#fn))                                                   \
+			break;                                                         \
+		call;                                                                  \
 		printf("ok %s\n", #fn);                                                \
 		fflush(stdout);                                                        \
 	} while (0)
+#define RUN(fn) RUN_AS(fn, fn())
 
 #endif

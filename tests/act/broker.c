@@ -108,11 +108,7 @@ static void play_as_root(void (*fn)(void))
 	to_its_end(scene(fn, 0));
 }
 
-#define RUN_IN(how, fn)                                                                \
-	do {                                                                           \
-		how(fn);                                                               \
-		printf("ok %s\n", #fn);                                                \
-	} while (0)
+#define RUN_IN(how, fn) RUN_AS(fn, how(fn))
 
 /* -- who is what it says -- */
 

@@ -262,12 +262,7 @@ static void apart(void (*fn)(void))
 	CHECK_EQ(status, 0);
 }
 
-#define RUN_APART(fn)                                                                  \
-	do {                                                                           \
-		apart(fn);                                                             \
-		printf("ok %s\n", #fn);                                                \
-		fflush(stdout);                                                        \
-	} while (0)
+#define RUN_APART(fn) RUN_AS(fn, apart(fn))
 
 int main(void)
 {

@@ -64,6 +64,8 @@ static inline bool no_room(int err)
 
 #define RUN_ON(fn)                                                                     \
 	do {                                                                           \
+		if (!is_chosen(#fn))                                                   \
+			break;                                                         \
 		CHECK_EQ(R.pending, 0);                                                \
 		fn();                                                                  \
 		CHECK_EQ(R.pending, 0);                                                \

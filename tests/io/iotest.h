@@ -66,20 +66,9 @@ static inline void run_foreign(void (*fn)(void))
 }
 
 /* A sentence that holds for user threads. */
-#define USER(fn)                                                                       \
-	do {                                                                           \
-		run_user(fn);                                                          \
-		printf("ok %s\n", #fn);                                                \
-		fflush(stdout);                                                        \
-	} while (0)
+#define USER(fn) RUN_AS(fn, run_user(fn))
 /* One that holds for every kind of thread. */
-#define BOTH(fn)                                                                       \
-	do {                                                                           \
-		run_user(fn);                                                          \
-		run_foreign(fn);                                                       \
-		printf("ok %s\n", #fn);                                                \
-		fflush(stdout);                                                        \
-	} while (0)
+#define BOTH(fn) RUN_AS(fn, (run_user(fn), run_foreign(fn)))
 
 /* Every program: a time limit, SIGPIPE counted. */
 static volatile sig_atomic_t sigpipes;

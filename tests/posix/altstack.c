@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 #define SIZE (64 << 10)
 
@@ -27,34 +27,34 @@ static int is_on(const void *p)
 static void handler(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;
-	char here;
+	char here = 0;
 
 	(void)info;
 	ran++;
 	on_it = is_on(&here);
-	MUST(sig == SIGUSR1);
-	MUST(uc->uc_stack.ss_sp == mine);
+	CHECK(sig == SIGUSR1);
+	CHECK(uc->uc_stack.ss_sp == mine);
 }
 
 static void handle(int sig, void (*fn)(int, siginfo_t *, void *), int flags)
 {
 	struct sigaction a = { .sa_sigaction = fn, .sa_flags = SA_SIGINFO | flags };
 
-	MUST(!sigaction(sig, &a, NULL));
+	CHECK(!sigaction(sig, &a, NULL));
 }
 
 static void stack_set(int flags)
 {
 	stack_t st = { .ss_sp = mine, .ss_flags = flags, .ss_size = SIZE };
 
-	MUST(!sigaltstack(&st, NULL));
+	CHECK(!sigaltstack(&st, NULL));
 }
 
 static void stack_make(void)
 {
 	mine = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		    0);
-	MUST(mine != MAP_FAILED);
+	CHECK(mine != MAP_FAILED);
 	stack_set(0);
 }
 
@@ -65,22 +65,22 @@ static void *says(void *arg)
 	stack_t st, old;
 
 	memset(&old, 1, sizeof(old));
-	MUST(!sigaltstack(NULL, &old));
-	MUST(!old.ss_sp && !old.ss_size && old.ss_flags == SS_DISABLE);
+	CHECK(!sigaltstack(NULL, &old));
+	CHECK(!old.ss_sp && !old.ss_size && old.ss_flags == SS_DISABLE);
 	stack_make();
-	MUST(!sigaltstack(NULL, &old));
-	MUST(old.ss_sp == mine && old.ss_size == SIZE && old.ss_flags == 0);
+	CHECK(!sigaltstack(NULL, &old));
+	CHECK(old.ss_sp == mine && old.ss_size == SIZE && old.ss_flags == 0);
 	stack_set(SS_ONSTACK); /* the same */
-	MUST(!sigaltstack(NULL, &old) && old.ss_flags == 0);
+	CHECK(!sigaltstack(NULL, &old) && old.ss_flags == 0);
 	st = (stack_t){ .ss_sp = mine, .ss_size = 2047 };
 	FAILS(sigaltstack(&st, NULL), ENOMEM);
 	st = (stack_t){ .ss_sp = mine, .ss_size = SIZE, .ss_flags = 4 };
 	FAILS(sigaltstack(&st, NULL), EINVAL);
 	FAILS(sigaltstack((void *)-1l, NULL), EFAULT);
 	st = (stack_t){ .ss_flags = SS_DISABLE, .ss_sp = mine, .ss_size = 1 };
-	MUST(!sigaltstack(&st, &old) && old.ss_sp == mine);
-	MUST(!sigaltstack(NULL, &old));
-	MUST(!old.ss_sp && !old.ss_size && old.ss_flags == SS_DISABLE);
+	CHECK(!sigaltstack(&st, &old) && old.ss_sp == mine);
+	CHECK(!sigaltstack(NULL, &old));
+	CHECK(!old.ss_sp && !old.ss_size && old.ss_flags == SS_DISABLE);
 	munmap(mine, SIZE);
 	mine = NULL;
 	return arg;
@@ -91,37 +91,37 @@ static void *says(void *arg)
 static void on_change(int sig, siginfo_t *info, void *context)
 {
 	stack_t st = { .ss_flags = SS_DISABLE }, old;
-	char here;
+	char here = 0;
 
 	(void)sig, (void)info, (void)context;
 	ran++;
 	on_it = is_on(&here);
-	MUST(!sigaltstack(NULL, &old) && old.ss_flags == SS_ONSTACK);
+	CHECK(!sigaltstack(NULL, &old) && old.ss_flags == SS_ONSTACK);
 	FAILS(sigaltstack(&st, NULL), EPERM);
-	MUST(!raise(SIGUSR2));
-	MUST(ran == 2);
+	CHECK(!raise(SIGUSR2));
+	CHECK(ran == 2);
 }
 
 static void on_nested(int sig, siginfo_t *info, void *context)
 {
-	char here;
+	char here = 0;
 
 	(void)sig, (void)info, (void)context;
 	ran++;
-	MUST(is_on(&here)); /* without SA_ONSTACK, but there already */
+	CHECK(is_on(&here)); /* without SA_ONSTACK, but there already */
 }
 
 static void *raises(void *arg)
 {
 	stack_make();
 	handle(SIGUSR1, handler, SA_ONSTACK);
-	MUST(!raise(SIGUSR1) && ran == 1 && on_it);
+	CHECK(!raise(SIGUSR1) && ran == 1 && on_it);
 	handle(SIGUSR1, handler, 0);
-	MUST(!raise(SIGUSR1) && ran == 2 && !on_it);
+	CHECK(!raise(SIGUSR1) && ran == 2 && !on_it);
 	ran = 0;
 	handle(SIGUSR1, on_change, SA_ONSTACK);
 	handle(SIGUSR2, on_nested, 0);
-	MUST(!raise(SIGUSR1) && ran == 2 && on_it);
+	CHECK(!raise(SIGUSR1) && ran == 2 && on_it);
 	return arg;
 }
 
@@ -135,11 +135,11 @@ static void *is_hit(void *arg)
 	stack_make();
 	__atomic_store_n(&ready, 1, __ATOMIC_RELEASE);
 	if (arg) /* parked */
-		MUST(read(ends[0], &c, 1) == -1 && errno == EINTR);
+		CHECK(read(ends[0], &c, 1) == -1 && errno == EINTR);
 	else
 		while (!__atomic_load_n(&ran, __ATOMIC_ACQUIRE))
 			;
-	MUST(ran == 1 && on_it);
+	CHECK(ran == 1 && on_it);
 	return NULL;
 }
 
@@ -149,19 +149,19 @@ static void hit(void *how)
 
 	ready = 0;
 	handle(SIGUSR1, handler, SA_ONSTACK);
-	t = thread_of(is_hit, how);
+	t = start(is_hit, how);
 	while (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE))
 		usleep(1000);
 	usleep(20000);
-	MUST(!pthread_kill(t, SIGUSR1));
-	end_of(t);
+	CHECK(!pthread_kill(t, SIGUSR1));
+	finish(t);
 }
 
 /* -- faults -- */
 
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
-	char here;
+	char here = 0;
 
 	(void)info, (void)context;
 	ran++;
@@ -179,7 +179,7 @@ static void *faults(void *arg)
 		on_it = 0;
 		if (!sigsetjmp(back, 1))
 			*nowhere = 1;
-		MUST(ran == i + 1 && on_it);
+		CHECK(ran == i + 1 && on_it);
 		usleep(100);
 	}
 	return arg;
@@ -190,7 +190,7 @@ static void *faults_below(void *arg)
 	handle(SIGSEGV, on_fault, SA_ONSTACK); /* no such stack: on its own */
 	if (!sigsetjmp(back, 1))
 		*nowhere = 1;
-	MUST(ran == 1 && !on_it);
+	CHECK(ran == 1 && !on_it);
 	return arg;
 }
 
@@ -216,7 +216,7 @@ static void *overflows(void *arg)
 	for (i = 0; i < 3; i++) {
 		if (!sigsetjmp(back, 1))
 			deeper(&c);
-		MUST(on_it && depth > 10);
+		CHECK(on_it && depth > 10);
 		usleep(100);
 	}
 	return arg;
@@ -235,7 +235,7 @@ static void *overflows_over_it(void *arg)
 		on_it = 0;
 		if (!sigsetjmp(back, 1))
 			deeper(&c);
-		MUST(on_it && ran == i + 1);
+		CHECK(on_it && ran == i + 1);
 	}
 	return arg;
 }
@@ -251,13 +251,13 @@ static void *overflows_badly(void *arg)
 /* A context is changed by its handler: the fault is stepped over. */
 static void on_probe(int sig, siginfo_t *info, void *context)
 {
-	char here;
+	char here = 0;
 
 	(void)sig, (void)info, (void)context;
 	ran++;
 	on_it = is_on(&here);
-	MUST(!mprotect((void *)((uintptr_t)info->si_addr & ~4095ul), 4096,
-		       PROT_READ | PROT_WRITE));
+	CHECK(!mprotect((void *)((uintptr_t)info->si_addr & ~4095ul), 4096,
+			PROT_READ | PROT_WRITE));
 }
 
 static void *probes(void *arg)
@@ -267,9 +267,9 @@ static void *probes(void *arg)
 	stack_make();
 	handle(SIGSEGV, on_probe, SA_ONSTACK);
 	for (int i = 0; i < 5; i++) {
-		MUST(!mprotect(p, 4096, PROT_NONE));
+		CHECK(!mprotect(p, 4096, PROT_NONE));
 		((volatile char *)p)[7] = 1;
-		MUST(ran == i + 1 && on_it && p[7] == 1);
+		CHECK(ran == i + 1 && on_it && p[7] == 1);
 		usleep(100);
 	}
 	return arg;
@@ -312,16 +312,16 @@ static void dies(void *(*fn)(void *))
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
-		end_of(thread_of(fn, NULL));
+		finish(start(fn, NULL));
 		_exit(0);
 	}
-	MUST(waitpid(pid, &status, 0) == pid);
-	MUST(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 }
 
 int main(void)
 {
-	MUST(!pipe(ends));
+	CHECK(!pipe(ends));
 	says(NULL);
 	run_in_thread(says);
 	run_in_thread(raises);
@@ -337,8 +337,8 @@ int main(void)
 	}
 	printf("faults\n");
 	for (int i = 0; i < 3; i++) {
-		MUST(end_of(thread_of(ends_in_it, NULL)) == (void *)7);
-		MUST(end_of(thread_of(ends_in_it, &ready)) == (void *)7);
+		CHECK(finish(start(ends_in_it, NULL)) == (void *)7);
+		CHECK(finish(start(ends_in_it, &ready)) == (void *)7);
 		run_in_thread(overflows);
 	}
 	dies(badly);

@@ -25,9 +25,9 @@ static void *rounds(void *arg)
 			serial[i]++;
 			break;
 		default:
-			MUST(0);
+			CHECK(0);
 		}
-		MUST(__atomic_load_n(&arrived[i], __ATOMIC_RELAXED) == THREADS + 1);
+		CHECK(__atomic_load_n(&arrived[i], __ATOMIC_RELAXED) == THREADS + 1);
 	}
 	return arg;
 }
@@ -39,10 +39,10 @@ static void barriers(int shared)
 
 	memset(arrived, 0, sizeof(arrived));
 	memset(serial, 0, sizeof(serial));
-	MUST(!pthread_barrierattr_init(&a));
-	MUST(!pthread_barrierattr_setpshared(&a, shared));
+	CHECK(!pthread_barrierattr_init(&a));
+	CHECK(!pthread_barrierattr_setpshared(&a, shared));
 	SAY(pthread_barrier_init(&b, &a, 0));
-	MUST(!pthread_barrier_init(&b, &a, THREADS + 1));
+	CHECK(!pthread_barrier_init(&b, &a, THREADS + 1));
 	for (int i = 0; i < THREADS; i++)
 		t[i] = start(rounds, NULL);
 	rounds(NULL);
@@ -50,8 +50,8 @@ static void barriers(int shared)
 		finish(t[i]);
 	SAY(pthread_barrier_destroy(&b));
 	for (int i = 0; i < ROUNDS; i++)
-		MUST(serial[i] == 1);
-	MUST(!pthread_barrier_init(&b, &a, 1));
+		CHECK(serial[i] == 1);
+	CHECK(!pthread_barrier_init(&b, &a, 1));
 	SAY(pthread_barrier_wait(&b));
 	SAY(pthread_barrier_destroy(&b));
 }
@@ -82,20 +82,20 @@ static void on_signal(int sig)
 	__atomic_fetch_add(&handlers, 1, __ATOMIC_RELAXED);
 	sem_post(&in_handler);
 	while (sem_wait(&may_leave))
-		MUST(errno == EINTR);
+		CHECK(errno == EINTR);
 	errno = err;
 }
 
 static void *waits(void *arg)
 {
-	MUST(!pthread_setname_np(pthread_self(), "at-barrier"));
-	MUST(!pthread_barrier_wait(arg));
+	CHECK(!pthread_setname_np(pthread_self(), "at-barrier"));
+	CHECK(!pthread_barrier_wait(arg));
 	return arg;
 }
 
 static void *destroys(void *arg)
 {
-	MUST(!pthread_barrier_destroy(arg));
+	CHECK(!pthread_barrier_destroy(arg));
 	memset(arg, 0xee, sizeof(b));
 	return arg;
 }
@@ -106,19 +106,19 @@ static void handled(bool opens_after)
 {
 	pthread_t t, other;
 
-	MUST(!pthread_barrier_init(&b, NULL, 2));
+	CHECK(!pthread_barrier_init(&b, NULL, 2));
 	t = start(waits, &b);
 	while (!thread_sleeps("at-barrier"))
 		usleep(100);
-	MUST(!pthread_kill(t, SIGUSR1));
+	CHECK(!pthread_kill(t, SIGUSR1));
 	while (sem_wait(&in_handler))
-		MUST(errno == EINTR);
+		CHECK(errno == EINTR);
 	if (opens_after)
-		MUST(!sem_post(&may_leave));
-	MUST(pthread_barrier_wait(&b) == PTHREAD_BARRIER_SERIAL_THREAD);
+		CHECK(!sem_post(&may_leave));
+	CHECK(pthread_barrier_wait(&b) == PTHREAD_BARRIER_SERIAL_THREAD);
 	other = start(destroys, &b);
 	if (!opens_after)
-		MUST(!sem_post(&may_leave));
+		CHECK(!sem_post(&may_leave));
 	finish(t);
 	finish(other);
 }
@@ -127,8 +127,8 @@ static void interrupted(void)
 {
 	struct sigaction a = { .sa_handler = on_signal };
 
-	MUST(!sem_init(&in_handler, 0, 0) && !sem_init(&may_leave, 0, 0));
-	MUST(!sigaction(SIGUSR1, &a, NULL));
+	CHECK(!sem_init(&in_handler, 0, 0) && !sem_init(&may_leave, 0, 0));
+	CHECK(!sigaction(SIGUSR1, &a, NULL));
 	for (int i = 0; i < 10; i++)
 		handled(i % 2);
 	printf("handlers: %d\n", handlers);
@@ -149,10 +149,10 @@ static void runs(void)
 
 static void *calls(void *arg)
 {
-	MUST(!pthread_once(&once, runs));
-	MUST(ran >= 1);
+	CHECK(!pthread_once(&once, runs));
+	CHECK(ran >= 1);
 	call_once(&flag, runs);
-	MUST(ran == 2);
+	CHECK(ran == 2);
 	return arg;
 }
 
@@ -165,7 +165,7 @@ static void first_is_cancelled(void)
 
 static void *calls_left(void *arg)
 {
-	MUST(!pthread_once(&left, first_is_cancelled));
+	CHECK(!pthread_once(&left, first_is_cancelled));
 	return arg;
 }
 
@@ -184,8 +184,8 @@ static void onces(void)
 	for (int i = 0; i < THREADS; i++)
 		t[i] = start(calls_left, NULL);
 	usleep(1000);
-	MUST(!pthread_cancel(first));
-	MUST(finish(first) == PTHREAD_CANCELED);
+	CHECK(!pthread_cancel(first));
+	CHECK(finish(first) == PTHREAD_CANCELED);
 	for (int i = 0; i < THREADS; i++)
 		finish(t[i]);
 	printf("ran %d, tried %d\n", ran, tried);
@@ -199,11 +199,11 @@ static long spun;
 static void *spins(void *arg)
 {
 	for (int i = 0; i < 200; i++) {
-		MUST(!pthread_spin_lock(&spin));
+		CHECK(!pthread_spin_lock(&spin));
 		spun++;
 		if (i == 100)
 			sched_yield(); /* the others of this vp spin */
-		MUST(!pthread_spin_unlock(&spin));
+		CHECK(!pthread_spin_unlock(&spin));
 	}
 	return arg;
 }
@@ -212,13 +212,13 @@ static void spinning(void)
 {
 	pthread_t t[THREADS];
 
-	MUST(!pthread_spin_init(&spin, 0));
+	CHECK(!pthread_spin_init(&spin, 0));
 	for (int i = 0; i < THREADS; i++)
 		t[i] = start(spins, NULL);
 	spins(NULL);
 	for (int i = 0; i < THREADS; i++)
 		finish(t[i]);
-	MUST(!pthread_spin_lock(&spin));
+	CHECK(!pthread_spin_lock(&spin));
 	SAY(pthread_spin_trylock(&spin));
 	SAY(pthread_spin_unlock(&spin));
 	SAY(pthread_spin_destroy(&spin));
@@ -233,15 +233,15 @@ int main(void)
 		pthread_barrier_t *x = malloc(sizeof(*x));
 		pthread_t t[3];
 
-		MUST(x && !pthread_barrier_init(x, NULL, 4));
+		CHECK(x && !pthread_barrier_init(x, NULL, 4));
 		for (int k = 0; k < 3; k++)
 			t[k] = start(freed, x);
 		freed(x);
 		for (int k = 0; k < 3; k++)
 			finish(t[k]);
 	}
-	onces();
-	spinning();
-	interrupted();
+	RUN(onces);
+	RUN(spinning);
+	RUN(interrupted);
 	return 0;
 }

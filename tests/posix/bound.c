@@ -17,11 +17,11 @@
 #include <unistd.h>
 
 #include "asleep.h"
-#include "must.h"
+#include "posix.h"
 
 enum { THREADS = 6, TURNS = 20, GENERATIONS = 40 };
 
-static char start[4096];
+static char home_dir[4096];
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int turn;
@@ -30,13 +30,13 @@ static void stands_in(const char *dir)
 {
 	char at[4096];
 
-	MUST(getcwd(at, sizeof(at)) && !strcmp(at, dir));
+	CHECK(getcwd(at, sizeof(at)) && !strcmp(at, dir));
 }
 
 static void goes_to(const char *dir)
 {
-	MUST(!unshare(CLONE_FS));
-	MUST(!chdir(dir));
+	CHECK(!unshare(CLONE_FS));
+	CHECK(!chdir(dir));
 	stands_in(dir);
 }
 
@@ -52,17 +52,17 @@ static void *wanders(void *arg)
 	if (id % 2)
 		goes_to(dir);
 	for (int i = 0; i < TURNS; i++) {
-		MUST(!pthread_mutex_lock(&m));
+		CHECK(!pthread_mutex_lock(&m));
 		while (turn % THREADS != id)
-			MUST(!pthread_cond_wait(&changed, &m));
+			CHECK(!pthread_cond_wait(&changed, &m));
 		turn++;
-		MUST(!pthread_cond_broadcast(&changed));
-		MUST(!pthread_mutex_unlock(&m));
+		CHECK(!pthread_cond_broadcast(&changed));
+		CHECK(!pthread_mutex_unlock(&m));
 		usleep(100);
 		sched_yield();
-		stands_in(id % 2 ? dir : start);
+		stands_in(id % 2 ? dir : home_dir);
 	}
-	MUST(gettid() == tid);
+	CHECK(gettid() == tid);
 	return arg;
 }
 
@@ -71,10 +71,10 @@ static void apart_from_others(void)
 	pthread_t t[THREADS];
 
 	for (intptr_t i = 0; i < THREADS; i++)
-		t[i] = thread_of(wanders, (void *)i);
+		t[i] = start(wanders, (void *)i);
 	for (int i = 0; i < THREADS; i++)
-		end_of(t[i]);
-	stands_in(start);
+		finish(t[i]);
+	stands_in(home_dir);
 	puts("each where it went");
 }
 
@@ -86,14 +86,14 @@ static void *has_its_user(void *arg)
 		setfsuid(uid);
 	for (int i = 0; i < TURNS; i++) {
 		usleep(100);
-		MUST((uid_t)setfsuid((uid_t)-1) == uid);
+		CHECK((uid_t)setfsuid((uid_t)-1) == uid);
 	}
 	if (uid) { /* and by the other way */
-		MUST(!syscall(SYS_setresuid, -1, uid, -1) && geteuid() == uid);
+		CHECK(!syscall(SYS_setresuid, -1, uid, -1) && geteuid() == uid);
 		usleep(100);
-		MUST(geteuid() == uid);
+		CHECK(geteuid() == uid);
 	} else {
-		MUST(geteuid() == 0);
+		CHECK(geteuid() == 0);
 	}
 	return arg;
 }
@@ -105,10 +105,10 @@ static void users(void)
 	if (getuid())
 		return;
 	for (uintptr_t i = 0; i < THREADS; i++)
-		t[i] = thread_of(has_its_user, (void *)(i % 2 * (1000 + i)));
+		t[i] = start(has_its_user, (void *)(i % 2 * (1000 + i)));
 	for (int i = 0; i < THREADS; i++)
-		end_of(t[i]);
-	MUST(!geteuid() && !setfsuid((uid_t)-1));
+		finish(t[i]);
+	CHECK(!geteuid() && !setfsuid((uid_t)-1));
 }
 
 /* ---- heirs ---- */
@@ -120,12 +120,12 @@ static void *inherits(void *arg)
 	char name[16];
 
 	stands_in("/proc");
-	MUST(!pthread_getname_np(pthread_self(), name, sizeof(name)) &&
-	     !strcmp(name, "heir"));
-	MUST(!pthread_sigmask(SIG_SETMASK, NULL, &now));
-	MUST(sigismember(&now, SIGUSR2) == 1 && sigismember(&now, SIGUSR1) == 0);
+	CHECK(!pthread_getname_np(pthread_self(), name, sizeof(name)) &&
+	      !strcmp(name, "heir"));
+	CHECK(!pthread_sigmask(SIG_SETMASK, NULL, &now));
+	CHECK(sigismember(&now, SIGUSR2) == 1 && sigismember(&now, SIGUSR1) == 0);
 	if (arg)
-		end_of(thread_of(inherits, NULL));
+		finish(start(inherits, NULL));
 	pthread_exit(arg);
 }
 
@@ -138,10 +138,10 @@ static void *has_heirs(void *arg)
 	goes_to("/proc");
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR2);
-	MUST(!pthread_sigmask(SIG_BLOCK, &set, NULL));
-	MUST(!pthread_setname_np(pthread_self(), "heir"));
-	t = thread_of(inherits, &set);
-	MUST(!pthread_join(t, &r) && r == &set);
+	CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL));
+	CHECK(!pthread_setname_np(pthread_self(), "heir"));
+	t = start(inherits, &set);
+	CHECK(!pthread_join(t, &r) && r == &set);
 	return arg;
 }
 
@@ -165,7 +165,7 @@ static void handle(int sig, int flags)
 {
 	struct sigaction a = { .sa_handler = on_signal, .sa_flags = flags };
 
-	MUST(!sigaction(sig, &a, NULL));
+	CHECK(!sigaction(sig, &a, NULL));
 }
 
 static void *is_signalled(void *arg)
@@ -178,21 +178,21 @@ static void *is_signalled(void *arg)
 	goes_to("/proc");
 	sem_post(&here); /* SIGUSR1, without SA_RESTART */
 	FAILS(read(fds[0], &c, 1), EINTR);
-	MUST(got == SIGUSR1);
+	CHECK(got == SIGUSR1);
 	got = 0;
 	sem_post(&here); /* SIGUSR2, with it, and then a byte */
-	MUST(read(fds[0], &c, 1) == 1 && got == SIGUSR2);
+	CHECK(read(fds[0], &c, 1) == 1 && got == SIGUSR2);
 	got = 0;
 	if (!sigsetjmp(back, 1)) {
 		sem_post(&here);
 		for (;;)
 			pause();
 	}
-	MUST(got == SIGHUP);
+	CHECK(got == SIGHUP);
 	sigemptyset(&none);
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
-	MUST(!pthread_sigmask(SIG_BLOCK, &set, NULL));
+	CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL));
 	for (int i = 0; i < TURNS; i++) {
 		got = 0;
 		sem_post(&here);
@@ -201,12 +201,12 @@ static void *is_signalled(void *arg)
 		else if (i % 3 == 1)
 			FAILS(sigsuspend(&none), EINTR);
 		else
-			MUST(sigwaitinfo(&set, &info) == SIGUSR1 &&
-			     info.si_code == SI_USER);
-		MUST(i % 3 == 2 ? !got : got == SIGUSR1);
+			CHECK(sigwaitinfo(&set, &info) == SIGUSR1 &&
+			      info.si_code == SI_USER);
+		CHECK(i % 3 == 2 ? !got : got == SIGUSR1);
 	}
 	sigaddset(&set, SIGHUP);
-	MUST(!pthread_sigmask(SIG_BLOCK, &set, NULL));
+	CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL));
 	if (!sigsetjmp(back, 1)) { /* out of a call with a mask of its own */
 		sem_post(&here);
 		for (;;)
@@ -235,32 +235,32 @@ static void *signals(void *arg)
 {
 	pthread_t t;
 
-	MUST(!pipe(fds) && !sem_init(&here, 0, 0));
+	CHECK(!pipe(fds) && !sem_init(&here, 0, 0));
 	handle(SIGUSR1, 0);
 	handle(SIGUSR2, SA_RESTART);
 	handle(SIGHUP, 0);
-	t = thread_of(is_signalled, NULL);
+	t = start(is_signalled, NULL);
 	now();
 	reads(fds[0]);
-	MUST(!pthread_kill(t, SIGUSR1));
+	CHECK(!pthread_kill(t, SIGUSR1));
 	now();
 	reads(fds[0]);
-	MUST(!pthread_kill(t, SIGUSR2));
+	CHECK(!pthread_kill(t, SIGUSR2));
 	now(); /* its handler has said so */
-	MUST(write(fds[1], "x", 1) == 1);
+	CHECK(write(fds[1], "x", 1) == 1);
 	now();
-	MUST(!pthread_kill(t, SIGHUP));
+	CHECK(!pthread_kill(t, SIGHUP));
 	for (int i = 0; i < TURNS; i++) {
 		now();
 		if (i % 2)
 			usleep(2000);
-		MUST(!pthread_kill(t, SIGUSR1));
+		CHECK(!pthread_kill(t, SIGUSR1));
 	}
 	now();
-	MUST(!pthread_kill(t, SIGHUP));
+	CHECK(!pthread_kill(t, SIGHUP));
 	now();
-	MUST(!pthread_kill(t, SIGUSR1));
-	end_of(t);
+	CHECK(!pthread_kill(t, SIGUSR1));
+	finish(t);
 	puts("signalled");
 	return arg;
 }
@@ -275,8 +275,8 @@ static void on_usr1_goes(int sig)
 static void *goes_in_a_handler(void *arg)
 {
 	signal(SIGUSR1, on_usr1_goes);
-	MUST(!pthread_kill(pthread_self(), SIGUSR1));
-	MUST(got == SIGUSR1);
+	CHECK(!pthread_kill(pthread_self(), SIGUSR1));
+	CHECK(got == SIGUSR1);
 	for (int i = 0; i < TURNS; i++) {
 		usleep(100);
 		stands_in("/proc");
@@ -288,7 +288,7 @@ static void *goes_in_a_handler(void *arg)
 
 static void unlocks(void *p)
 {
-	MUST(!pthread_mutex_unlock(p));
+	CHECK(!pthread_mutex_unlock(p));
 }
 
 static void *is_cancelled(void *arg)
@@ -298,9 +298,9 @@ static void *is_cancelled(void *arg)
 	goes_to("/proc");
 	sem_post(&here);
 	if (arg)
-		MUST(read(fds[0], &c, 1) < 0);
+		CHECK(read(fds[0], &c, 1) < 0);
 	else {
-		MUST(!pthread_mutex_lock(&m));
+		CHECK(!pthread_mutex_lock(&m));
 		pthread_cleanup_push(unlocks, &m);
 		for (;;)
 			pthread_cond_wait(&changed, &m);
@@ -314,13 +314,13 @@ static void *cancels(void *arg)
 	void *r;
 
 	for (intptr_t i = 0; i < 6; i++) {
-		pthread_t t = thread_of(is_cancelled, (void *)(i % 2));
+		pthread_t t = start(is_cancelled, (void *)(i % 2));
 
 		now();
 		if (i > 2)
 			usleep(10000);
-		MUST(!pthread_cancel(t));
-		MUST(!pthread_join(t, &r) && r == PTHREAD_CANCELED);
+		CHECK(!pthread_cancel(t));
+		CHECK(!pthread_join(t, &r) && r == PTHREAD_CANCELED);
 	}
 	puts("cancelled");
 	return arg;
@@ -341,15 +341,15 @@ static void *forks(void *arg)
 	pid_t pid;
 
 	goes_to("/proc");
-	MUST(!system("test \"$(pwd)\" = /proc"));
-	MUST((pid = fork()) >= 0);
+	CHECK(!system("test \"$(pwd)\" = /proc"));
+	CHECK((pid = fork()) >= 0);
 	if (!pid) {
 		stands_in("/proc");
-		end_of(thread_of(stands_in_proc, NULL));
+		finish(start(stands_in_proc, NULL));
 		stands_in("/proc");
 		_exit(7);
 	}
-	MUST(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 7);
+	CHECK(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 7);
 	return arg;
 }
 
@@ -359,10 +359,10 @@ static void *is_alone_in_a_child(void *arg)
 	int status;
 	pid_t pid = fork();
 
-	MUST(pid >= 0);
+	CHECK(pid >= 0);
 	if (!pid)
 		_exit(unshare(CLONE_NEWUSER) ? errno : 0);
-	MUST(waitpid(pid, &status, 0) == pid);
+	CHECK(waitpid(pid, &status, 0) == pid);
 	printf("a namespace: %d\n", WEXITSTATUS(status));
 	return arg;
 }
@@ -387,12 +387,12 @@ static void *heir_forks(void *arg)
 	int status;
 	pid_t pid = fork();
 
-	MUST(pid >= 0);
+	CHECK(pid >= 0);
 	if (!pid) {
-		MUST(!pthread_detach(thread_of(comes_late, NULL)));
+		CHECK(!pthread_detach(start(comes_late, NULL)));
 		pthread_exit(NULL);
 	}
-	MUST(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 7);
+	CHECK(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 7);
 	return arg;
 }
 
@@ -415,7 +415,7 @@ static void at_end(void *p)
 
 static void *comes_and_goes(void *arg)
 {
-	MUST(!pthread_setspecific(key, arg));
+	CHECK(!pthread_setspecific(key, arg));
 	goes_to("/proc");
 	return arg;
 }
@@ -426,7 +426,7 @@ static int kernel_threads(void)
 	int n = 0;
 	FILE *f = fopen("/proc/self/status", "r");
 
-	MUST(f != NULL);
+	CHECK(f != NULL);
 	while (fgets(line, sizeof(line), f))
 		if (sscanf(line, "Threads: %d", &n) == 1)
 			break;
@@ -440,27 +440,27 @@ static void *generations(void *arg)
 	pthread_t t[THREADS];
 	int least = 1 << 30;
 
-	MUST(!pthread_key_create(&key, at_end));
+	CHECK(!pthread_key_create(&key, at_end));
 	for (int g = 0; g < GENERATIONS; g++) {
 		for (int i = 0; i < THREADS; i++)
-			t[i] = thread_of(comes_and_goes, &ends[i]);
+			t[i] = start(comes_and_goes, &ends[i]);
 		for (int i = 0; i < THREADS; i++)
-			end_of(t[i]);
+			finish(t[i]);
 		if (g > GENERATIONS / 2 && kernel_threads() < least)
 			least = kernel_threads();
 	}
 	for (int i = 0; i < THREADS; i++)
-		MUST(ends[i] == GENERATIONS);
-	MUST(least < GENERATIONS * THREADS / 2); /* they end */
-	stands_in(start);
+		CHECK(ends[i] == GENERATIONS);
+	CHECK(least < GENERATIONS * THREADS / 2); /* they end */
+	stands_in(home_dir);
 	return arg;
 }
 
 int main(void)
 {
-	MUST(getcwd(start, sizeof(start)));
-	apart_from_others();
-	users();
+	CHECK(getcwd(home_dir, sizeof(home_dir)));
+	RUN(apart_from_others);
+	RUN(users);
 	run_in_thread(has_heirs);
 	run_in_thread(signals);
 	run_in_thread(goes_in_a_handler);
@@ -470,7 +470,7 @@ int main(void)
 	run_in_thread(has_an_heir_that_forks);
 	run_in_thread(exits);
 	run_in_thread(generations);
-	stands_in(start);
+	stands_in(home_dir);
 	goes_to("/proc"); /* main, too */
 	run_in_thread(has_heirs);
 	run_in_thread(cancels);

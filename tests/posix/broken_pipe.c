@@ -32,14 +32,14 @@ static void mask(int how)
 {
 	sigset_t s = both();
 
-	MUST(!pthread_sigmask(how, &s, NULL));
+	CHECK(!pthread_sigmask(how, &s, NULL));
 }
 
 static int is_pending(int sig)
 {
 	sigset_t s;
 
-	MUST(!sigpending(&s));
+	CHECK(!sigpending(&s));
 	return sigismember(&s, sig);
 }
 
@@ -48,8 +48,8 @@ static void break_pipe(void)
 {
 	int p[2];
 
-	MUST(!pipe(p) && !close(p[0]));
-	MUST(write(p[1], "x", 1) == -1 && errno == EPIPE);
+	CHECK(!pipe(p) && !close(p[0]));
+	CHECK(write(p[1], "x", 1) == -1 && errno == EPIPE);
 	close(p[1]);
 }
 
@@ -57,8 +57,8 @@ static void break_stream(int flags)
 {
 	int s[2];
 
-	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, s) && !close(s[0]));
-	MUST(send(s[1], "x", 1, flags) == -1 && errno == EPIPE);
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, s) && !close(s[0]));
+	CHECK(send(s[1], "x", 1, flags) == -1 && errno == EPIPE);
 	close(s[1]);
 }
 
@@ -77,7 +77,7 @@ static void *takes_back(void *arg)
 		SAY(is_pending(SIGPIPE));
 		SAY(sigtimedwait(&s, &info, &none));
 		printf("code %d, from us %d\n", info.si_code, info.si_pid == getpid());
-		MUST(sigtimedwait(&s, &info, &none) == -1 && errno == EAGAIN);
+		CHECK(sigtimedwait(&s, &info, &none) == -1 && errno == EAGAIN);
 	}
 	break_stream(MSG_NOSIGNAL);
 	SAY(is_pending(SIGPIPE));
@@ -122,7 +122,7 @@ static void *fills(void *arg)
 	do
 		r = write(ends[1], much, sizeof(much));
 	while (r > 0);
-	MUST(errno == EPIPE);
+	CHECK(errno == EPIPE);
 	finish(t);
 	close(ends[1]);
 	return arg;
@@ -131,9 +131,9 @@ static void *fills(void *arg)
 static void *waits(void *stream)
 {
 	if (stream)
-		MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+		CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
 	else
-		MUST(!pipe(ends));
+		CHECK(!pipe(ends));
 	mine = 0;
 	fills(NULL);
 	printf("ran here: %d\n", mine > 0);
@@ -146,8 +146,8 @@ static void grow(void)
 {
 	FILE *f = tmpfile();
 
-	MUST(f && !ftruncate(fileno(f), 100));
-	MUST(pwrite(fileno(f), "x", 1, 100) == -1 && errno == EFBIG);
+	CHECK(f && !ftruncate(fileno(f), 100));
+	CHECK(pwrite(fileno(f), "x", 1, 100) == -1 && errno == EFBIG);
 	fclose(f);
 }
 
@@ -208,7 +208,7 @@ static void death(void *(*how)(void *), bool others, bool in_main)
 
 	fflush(stdout);
 	pid = fork();
-	MUST(pid >= 0);
+	CHECK(pid >= 0);
 	if (!pid) {
 		if (others) {
 			start(blocks, NULL);
@@ -221,7 +221,7 @@ static void death(void *(*how)(void *), bool others, bool in_main)
 			finish(start(how, NULL));
 		_exit(7);
 	}
-	MUST(waitpid(pid, &status, 0) == pid);
+	CHECK(waitpid(pid, &status, 0) == pid);
 	printf("signal %d, exit %d\n", WIFSIGNALED(status) ? WTERMSIG(status) : 0,
 	       WIFEXITED(status) ? WEXITSTATUS(status) : 0);
 }
@@ -240,7 +240,7 @@ static void files(void)
 {
 	struct rlimit few = { 100, 100 }, none = { 0, 0 };
 
-	MUST(!setrlimit(RLIMIT_CORE, &none) && !setrlimit(RLIMIT_FSIZE, &few));
+	CHECK(!setrlimit(RLIMIT_CORE, &none) && !setrlimit(RLIMIT_FSIZE, &few));
 	death(outgrows, false, false);
 	death(outgrows, true, false);
 	death(outgrows, true, true);
@@ -266,6 +266,6 @@ int main(void)
 	signal(SIGPIPE, SIG_DFL);
 	finish(start(takes_back, NULL));
 	death(dies, true, true);
-	files();
+	RUN(files);
 	return 0;
 }

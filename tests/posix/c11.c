@@ -23,15 +23,15 @@ static int passes(void *arg)
 	static int one = 1;
 	int me = (int)(intptr_t)arg;
 
-	MUST(tss_set(key, &one) == thrd_success);
-	MUST(mtx_lock(&m) == thrd_success);
+	CHECK(tss_set(key, &one) == thrd_success);
+	CHECK(mtx_lock(&m) == thrd_success);
 	for (int i = 0; i < 100; i++) {
 		while (turn % THREADS != me)
-			MUST(cnd_wait(&c, &m) == thrd_success);
+			CHECK(cnd_wait(&c, &m) == thrd_success);
 		turn++;
-		MUST(cnd_broadcast(&c) == thrd_success);
+		CHECK(cnd_broadcast(&c) == thrd_success);
 	}
-	MUST(mtx_unlock(&m) == thrd_success);
+	CHECK(mtx_unlock(&m) == thrd_success);
 	if (me % 2)
 		thrd_exit(-me);
 	return -me;
@@ -76,12 +76,12 @@ static void woken(void)
 	int value = 3, r;
 	thrd_t t;
 
-	MUST(signal(SIGUSR1, on_signal) != SIG_ERR);
-	MUST(thrd_create(&t, is_woken, &value) == thrd_success);
+	CHECK(signal(SIGUSR1, on_signal) != SIG_ERR);
+	CHECK(thrd_create(&t, is_woken, &value) == thrd_success);
 	while (!thread_sleeps("naps"))
 		usleep(100);
-	MUST(!pthread_kill(t, SIGUSR1));
-	MUST(thrd_join(t, &r) == thrd_success);
+	CHECK(!pthread_kill(t, SIGUSR1));
+	CHECK(thrd_join(t, &r) == thrd_success);
 	printf("woken: %d\n", r);
 	SAY(thrd_sleep(&bad, NULL));
 }
@@ -93,32 +93,32 @@ int main(void)
 	mtx_t deep;
 	int r;
 
-	MUST(mtx_init(&m, mtx_timed) == thrd_success);
-	MUST(cnd_init(&c) == thrd_success);
-	MUST(tss_create(&key, on_key) == thrd_success);
+	CHECK(mtx_init(&m, mtx_timed) == thrd_success);
+	CHECK(cnd_init(&c) == thrd_success);
+	CHECK(tss_create(&key, on_key) == thrd_success);
 	for (int i = 0; i < THREADS; i++)
-		MUST(thrd_create(&t[i], passes, (void *)(intptr_t)i) == thrd_success);
+		CHECK(thrd_create(&t[i], passes, (void *)(intptr_t)i) == thrd_success);
 	for (int i = 0; i < THREADS; i++) {
-		MUST(thrd_join(t[i], &r) == thrd_success);
-		MUST(r == -i);
+		CHECK(thrd_join(t[i], &r) == thrd_success);
+		CHECK(r == -i);
 	}
 	printf("turns %d, gone %d\n", turn, gone);
-	MUST(mtx_lock(&m) == thrd_success);
-	MUST(thrd_create(&t[0], others, NULL) == thrd_success);
-	MUST(thrd_join(t[0], &r) == thrd_success && r == 7);
+	CHECK(mtx_lock(&m) == thrd_success);
+	CHECK(thrd_create(&t[0], others, NULL) == thrd_success);
+	CHECK(thrd_join(t[0], &r) == thrd_success && r == 7);
 	SAY(cnd_timedwait(&c, &m, &soon) == thrd_timedout);
 	SAY(cnd_signal(&c));
-	MUST(mtx_unlock(&m) == thrd_success);
-	MUST(mtx_init(&deep, mtx_plain | mtx_recursive) == thrd_success);
-	MUST(mtx_lock(&deep) == thrd_success);
+	CHECK(mtx_unlock(&m) == thrd_success);
+	CHECK(mtx_init(&deep, mtx_plain | mtx_recursive) == thrd_success);
+	CHECK(mtx_lock(&deep) == thrd_success);
 	SAY(mtx_trylock(&deep) == thrd_success);
 	SAY(mtx_unlock(&deep));
 	SAY(mtx_unlock(&deep));
 	mtx_destroy(&deep);
 	SAY(thrd_sleep(&nap, NULL));
-	woken();
+	RUN(woken);
 	thrd_yield();
-	MUST(thrd_create(&t[0], tells, &told) == thrd_success);
+	CHECK(thrd_create(&t[0], tells, &told) == thrd_success);
 	SAY(thrd_detach(t[0]));
 	while (!__atomic_load_n(&told, __ATOMIC_ACQUIRE))
 		thrd_yield();

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 #define PAIRS 4
 #define TURNS 40
@@ -27,7 +27,7 @@ static void *echo(void *arg)
 	char c;
 
 	while (recv(fd[1], &c, 1, 0) == 1)
-		MUST(send(fd[1], &c, 1, 0) == 1);
+		CHECK(send(fd[1], &c, 1, 0) == 1);
 	return NULL;
 }
 
@@ -38,10 +38,10 @@ static void *ask(void *arg)
 	char c = 0;
 
 	while (!__atomic_load_n(&over, __ATOMIC_RELAXED)) {
-		MUST(send(fd[0], &c, 1, 0) == 1);
-		MUST(recv(fd[0], &c, 1, 0) == 1);
+		CHECK(send(fd[0], &c, 1, 0) == 1);
+		CHECK(recv(fd[0], &c, 1, 0) == 1);
 	}
-	MUST(!shutdown(fd[0], SHUT_WR));
+	CHECK(!shutdown(fd[0], SHUT_WR));
 	return NULL;
 }
 
@@ -57,23 +57,23 @@ static void waits(int set, int ep, int how)
 	sigaddset(&usr, SIGUSR1);
 	switch (how) {
 	case 0:
-		MUST(semtimedop(set, &down, 1, &limit) == -1 && errno == EAGAIN);
+		CHECK(semtimedop(set, &down, 1, &limit) == -1 && errno == EAGAIN);
 		break;
 	case 1:
-		MUST(syscall(SYS_semtimedop, set, &down, 1, &limit) == -1 &&
-		     errno == EAGAIN);
+		CHECK(syscall(SYS_semtimedop, set, &down, 1, &limit) == -1 &&
+		      errno == EAGAIN);
 		break;
 	case 2:
-		MUST(syscall(SYS_rt_sigtimedwait, &usr, NULL, &limit, 8) == -1 &&
-		     errno == EAGAIN);
+		CHECK(syscall(SYS_rt_sigtimedwait, &usr, NULL, &limit, 8) == -1 &&
+		      errno == EAGAIN);
 		break;
 	case 3:
-		MUST(syscall(SYS_epoll_pwait, ep, &e, 1, LIMIT_MS, NULL, 8) == 0);
+		CHECK(syscall(SYS_epoll_pwait, ep, &e, 1, LIMIT_MS, NULL, 8) == 0);
 		break;
 	default:
-		MUST(epoll_wait(ep, &e, 1, LIMIT_MS) == 0);
+		CHECK(epoll_wait(ep, &e, 1, LIMIT_MS) == 0);
 	}
-	MUST(ms_now() - begin >= LIMIT_MS - 1); /* milliseconds, rounded */
+	CHECK(ms_now() - begin >= LIMIT_MS - 1); /* milliseconds, rounded */
 }
 
 static void *wait_all(void *arg)
@@ -83,13 +83,13 @@ static void *wait_all(void *arg)
 
 	sigemptyset(&usr);
 	sigaddset(&usr, SIGUSR1);
-	MUST(!pthread_sigmask(SIG_BLOCK, &usr, NULL));
-	MUST(set >= 0 && ep >= 0);
+	CHECK(!pthread_sigmask(SIG_BLOCK, &usr, NULL));
+	CHECK(set >= 0 && ep >= 0);
 	for (int i = 0; i < TURNS; i++)
 		for (int how = 0; how < 5; how++)
 			waits(set, ep, how);
-	MUST(!semctl(set, 0, IPC_RMID));
-	MUST(!close(ep));
+	CHECK(!semctl(set, 0, IPC_RMID));
+	CHECK(!close(ep));
 	return arg;
 }
 
@@ -99,18 +99,18 @@ int main(void)
 	int fd[PAIRS][2];
 
 	for (int i = 0; i < PAIRS; i++) {
-		MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, fd[i]));
-		MUST(!pthread_create(&t[i][0], NULL, ask, fd[i]));
-		MUST(!pthread_create(&t[i][1], NULL, echo, fd[i]));
+		CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, fd[i]));
+		CHECK(!pthread_create(&t[i][0], NULL, ask, fd[i]));
+		CHECK(!pthread_create(&t[i][1], NULL, echo, fd[i]));
 	}
 	for (int i = 0; i < 2; i++)
-		MUST(!pthread_create(&w[i], NULL, wait_all, NULL));
+		CHECK(!pthread_create(&w[i], NULL, wait_all, NULL));
 	for (int i = 0; i < 2; i++)
-		MUST(!pthread_join(w[i], NULL));
+		CHECK(!pthread_join(w[i], NULL));
 	__atomic_store_n(&over, 1, __ATOMIC_RELAXED);
 	for (int i = 0; i < PAIRS; i++)
 		for (int k = 0; k < 2; k++)
-			MUST(!pthread_join(t[i][k], NULL));
+			CHECK(!pthread_join(t[i][k], NULL));
 	puts("ok");
 	return 0;
 }

@@ -103,13 +103,13 @@ static void one(void *(*fn)(void *), int wait)
 		usleep(100);
 	if (wait)
 		usleep(5000);
-	MUST(!pthread_cancel(t));
+	CHECK(!pthread_cancel(t));
 	if (fn == comes_to_a_point) {
 		usleep(2000);
 		__atomic_store_n(&begun, 2, __ATOMIC_RELEASE);
 	}
-	MUST(finish(t) == PTHREAD_CANCELED);
-	MUST(fn != comes_to_a_point || begun == 3);
+	CHECK(finish(t) == PTHREAD_CANCELED);
+	CHECK(fn != comes_to_a_point || begun == 3);
 }
 
 int main(void)
@@ -119,10 +119,10 @@ int main(void)
 						waits_for_others };
 
 	main_thread = pthread_self();
-	MUST(!sem_init(&shared, 1, 0));
-	MUST(!pthread_mutex_lock(&mutex));
-	MUST(!pthread_rwlock_rdlock(&rwlock));
-	MUST(!pthread_barrier_init(&barrier, NULL, 1000));
+	CHECK(!sem_init(&shared, 1, 0));
+	CHECK(!pthread_mutex_lock(&mutex));
+	CHECK(!pthread_rwlock_rdlock(&rwlock));
+	CHECK(!pthread_barrier_init(&barrier, NULL, 1000));
 	for (int round = 0; round < 10; round++)
 		for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 			one(all[i], round % 2);

@@ -69,7 +69,7 @@ static void c_accept(void)
 {
 	int s = socket(AF_INET, SOCK_STREAM, 0);
 
-	MUST(!listen(s, 5));
+	CHECK(!listen(s, 5));
 	accept(s, NULL, NULL);
 }
 
@@ -217,7 +217,7 @@ static void c_msgrcv(void)
 	} m;
 	int q = msgget(IPC_PRIVATE, 0600);
 
-	MUST(q >= 0);
+	CHECK(q >= 0);
 	pthread_cleanup_push(drop_queue, &q);
 	msgrcv(q, &m, sizeof(m.text), 0, 0);
 	pthread_cleanup_pop(1);
@@ -309,17 +309,17 @@ static pid_t holds_lock(void)
 	pid_t pid;
 	int p[2];
 
-	MUST(!pipe(p));
+	CHECK(!pipe(p));
 	pid = fork();
-	MUST(pid >= 0);
+	CHECK(pid >= 0);
 	if (!pid) {
 		close(p[0]);
-		MUST(!fcntl(locked, F_SETLK, &l));
-		MUST(write(p[1], "x", 1) == 1);
+		CHECK(!fcntl(locked, F_SETLK, &l));
+		CHECK(write(p[1], "x", 1) == 1);
 		for (;;)
 			pause();
 	}
-	MUST(read(p[0], &c, 1) == 1);
+	CHECK(read(p[0], &c, 1) == 1);
 	close(p[0]);
 	close(p[1]);
 	return pid;
@@ -330,12 +330,12 @@ int main(void)
 	pid_t holder;
 	int fd;
 
-	MUST(!pipe(ends) && !socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
-	MUST(!sem_init(&sem, 0, 0));
+	CHECK(!pipe(ends) && !socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	CHECK(!sem_init(&sem, 0, 0));
 	fd = mkstemp(fifo);
-	MUST(fd >= 0 && !close(fd) && !unlink(fifo) && !mkfifo(fifo, 0600));
+	CHECK(fd >= 0 && !close(fd) && !unlink(fifo) && !mkfifo(fifo, 0600));
 	locked = mkstemp(file);
-	MUST(locked >= 0);
+	CHECK(locked >= 0);
 	holder = holds_lock();
 	for (unsigned i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		int canceled = 0;
@@ -345,7 +345,7 @@ int main(void)
 			pthread_t t = start(calls, (void *)(uintptr_t)&ways[i]);
 
 			usleep((useconds_t)(ms * ms * 5000));
-			MUST(!pthread_cancel(t));
+			CHECK(!pthread_cancel(t));
 			canceled += finish(t) == PTHREAD_CANCELED;
 		}
 		printf("%s: cancelled %d, cleaned %d\n", ways[i].name, canceled,

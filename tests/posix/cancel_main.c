@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 static pthread_t main_thread;
 static volatile int ran, ready;
@@ -28,18 +28,18 @@ static void interrupt_one(void)
 	pthread_t t;
 
 	ran = ready = 0;
-	t = thread_of(computes, NULL);
+	t = start(computes, NULL);
 	while (!ready)
 		usleep(1000);
-	MUST(!pthread_kill(t, SIGUSR1));
-	end_of(t);
+	CHECK(!pthread_kill(t, SIGUSR1));
+	finish(t);
 }
 
 static void *cancels(void *arg)
 {
 	interrupt_one();
 	printf("before\n");
-	MUST(!pthread_cancel(main_thread));
+	CHECK(!pthread_cancel(main_thread));
 	interrupt_one();
 	printf("after\n");
 	fflush(stdout);
@@ -48,7 +48,7 @@ static void *cancels(void *arg)
 
 static void ends(void *arg)
 {
-	end_of(*(pthread_t *)arg);
+	finish(*(pthread_t *)arg);
 	printf("main is cancelled\n");
 	exit(0);
 }
@@ -59,12 +59,12 @@ int main(void)
 	pthread_t t;
 	int p[2];
 
-	MUST(!pipe(p));
-	MUST(signal(SIGUSR1, on_usr) != SIG_ERR);
+	CHECK(!pipe(p));
+	CHECK(signal(SIGUSR1, on_usr) != SIG_ERR);
 	main_thread = pthread_self();
-	t = thread_of(cancels, NULL);
+	t = start(cancels, NULL);
 	pthread_cleanup_push(ends, &t);
-	MUST(read(p[0], &c, 1) == 1);
+	CHECK(read(p[0], &c, 1) == 1);
 	pthread_cleanup_pop(0);
 	return 1;
 }

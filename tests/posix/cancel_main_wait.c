@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "asleep.h"
-#include "must.h"
+#include "posix.h"
 
 static pthread_t main_thread, sleeper;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, checked;
@@ -19,12 +19,12 @@ static sem_t sem, begun, cancelled;
 static void gives_back(void *arg)
 {
 	(void)arg;
-	MUST(!pthread_mutex_unlock(&checked));
+	CHECK(!pthread_mutex_unlock(&checked));
 }
 
 static void in_cond(void)
 {
-	MUST(!pthread_mutex_lock(&checked));
+	CHECK(!pthread_mutex_lock(&checked));
 	sem_post(&begun);
 	pthread_cleanup_push(gives_back, NULL);
 	for (;;)
@@ -49,14 +49,14 @@ static void in_read(void)
 	int p[2];
 	char c;
 
-	MUST(!pipe(p));
+	CHECK(!pipe(p));
 	sem_post(&begun);
-	MUST(!read(p[0], &c, 1));
+	CHECK(!read(p[0], &c, 1));
 }
 
 static void asynchronous(void)
 {
-	MUST(!pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL));
+	CHECK(!pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL));
 	sem_post(&begun);
 }
 
@@ -90,10 +90,10 @@ static void disabled(void)
 {
 	int state;
 
-	MUST(!pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state));
+	CHECK(!pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state));
 	sem_post(&begun);
-	MUST(!sem_wait(&cancelled));
-	MUST(!pthread_setcancelstate(state, NULL));
+	CHECK(!sem_wait(&cancelled));
+	CHECK(!pthread_setcancelstate(state, NULL));
 	pthread_testcancel();
 }
 
@@ -130,19 +130,19 @@ static void *cancels(void *sleeps_too)
 	void *result;
 	int r;
 
-	MUST(!pthread_mutex_lock(&mutex));
-	MUST(!pthread_rwlock_rdlock(&rwlock));
-	MUST(!sem_post(&cancelled)); /* main may go on */
-	MUST(!sem_wait(&begun));
+	CHECK(!pthread_mutex_lock(&mutex));
+	CHECK(!pthread_rwlock_rdlock(&rwlock));
+	CHECK(!sem_post(&cancelled)); /* main may go on */
+	CHECK(!sem_wait(&begun));
 	if (sleeps_too)
 		main_sleeps();
 	/* glibc sets a flag, then sends a signal: to who may have ended by the flag */
 	r = pthread_cancel(main_thread);
-	MUST(!r || r == ESRCH);
-	MUST(!sem_post(&cancelled));
-	MUST(!pthread_join(main_thread, &result) && result == PTHREAD_CANCELED);
-	MUST(!pthread_mutex_unlock(&mutex) && !pthread_mutex_lock(&mutex));
-	MUST(!pthread_mutex_lock(&checked));
+	CHECK(!r || r == ESRCH);
+	CHECK(!sem_post(&cancelled));
+	CHECK(!pthread_join(main_thread, &result) && result == PTHREAD_CANCELED);
+	CHECK(!pthread_mutex_unlock(&mutex) && !pthread_mutex_lock(&mutex));
+	CHECK(!pthread_mutex_lock(&checked));
 	puts("joined");
 	fflush(stdout);
 	if (sleeper)
@@ -161,12 +161,12 @@ static void cancelled_in(int i, bool wait)
 	pthread_cleanup_push(says, (void *)(uintptr_t)cases[i].name);
 	main_thread = pthread_self();
 	if (cases[i].waits == in_join)
-		sleeper = thread_of(sleeps, NULL);
-	pthread_detach(thread_of(cancels, wait && cases[i].sleeps ? &begun : NULL));
-	MUST(!sem_wait(&cancelled));
+		sleeper = start(sleeps, NULL);
+	pthread_detach(start(cancels, wait && cases[i].sleeps ? &begun : NULL));
+	CHECK(!sem_wait(&cancelled));
 	cases[i].waits();
 	pthread_cleanup_pop(0);
-	MUST(false);
+	CHECK(false);
 }
 
 int main(void)
@@ -174,18 +174,18 @@ int main(void)
 	pthread_mutexattr_t a;
 	int status;
 
-	MUST(!pthread_mutexattr_init(&a));
-	MUST(!pthread_mutexattr_settype(&a, PTHREAD_MUTEX_ERRORCHECK));
-	MUST(!pthread_mutex_init(&checked, &a));
-	MUST(!pthread_barrier_init(&barrier, NULL, 2));
+	CHECK(!pthread_mutexattr_init(&a));
+	CHECK(!pthread_mutexattr_settype(&a, PTHREAD_MUTEX_ERRORCHECK));
+	CHECK(!pthread_mutex_init(&checked, &a));
+	CHECK(!pthread_barrier_init(&barrier, NULL, 2));
 	for (int i = 0; i < 2 * (int)(sizeof(cases) / sizeof(cases[0])); i++) {
 		pid_t child = fork();
 
-		MUST(child >= 0);
+		CHECK(child >= 0);
 		if (!child)
 			cancelled_in(i / 2, i % 2);
-		MUST(waitpid(child, &status, 0) == child);
-		MUST(WIFEXITED(status) && !WEXITSTATUS(status));
+		CHECK(waitpid(child, &status, 0) == child);
+		CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
 	}
 	return 0;
 }

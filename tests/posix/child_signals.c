@@ -39,10 +39,10 @@ static void in_child(int (*fn)(void))
 	int status;
 	pid_t pid = fork();
 
-	MUST(pid >= 0);
+	CHECK(pid >= 0);
 	if (!pid)
 		_exit(fn());
-	MUST(waitpid(pid, &status, 0) == pid);
+	CHECK(waitpid(pid, &status, 0) == pid);
 	printf("signal %d, exit %d\n", WIFSIGNALED(status) ? WTERMSIG(status) : 0,
 	       WIFEXITED(status) ? WEXITSTATUS(status) : 0);
 }
@@ -121,11 +121,11 @@ static void *opens(void *arg)
 
 	for (int i = 1; i <= 100; i++) {
 		ran = 0;
-		MUST(!pthread_sigmask(SIG_BLOCK, &s, NULL));
-		MUST(!kill(getpid(), SIGUSR1) && !ran);
-		MUST(!sigpending(&now) && sigismember(&now, SIGUSR1));
-		MUST(!pthread_sigmask(SIG_UNBLOCK, &s, NULL) && ran == 1);
-		MUST(!sigpending(&now) && !sigismember(&now, SIGUSR1));
+		CHECK(!pthread_sigmask(SIG_BLOCK, &s, NULL));
+		CHECK(!kill(getpid(), SIGUSR1) && !ran);
+		CHECK(!sigpending(&now) && sigismember(&now, SIGUSR1));
+		CHECK(!pthread_sigmask(SIG_UNBLOCK, &s, NULL) && ran == 1);
+		CHECK(!sigpending(&now) && !sigismember(&now, SIGUSR1));
 	}
 	return arg;
 }
@@ -134,7 +134,7 @@ static void *reads(void *arg)
 {
 	FILE *f = popen("echo a", "r");
 
-	MUST(f);
+	CHECK(f);
 	printf("bytes: %d\n", fwide(f, 0) < 0);
 	pclose(f);
 	return arg;
@@ -146,9 +146,9 @@ int main(void)
 	sigset_t s = of(SIGUSR1);
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	MUST(!sigaction(SIGUSR1, &a, NULL));
+	CHECK(!sigaction(SIGUSR1, &a, NULL));
 	finish(start(forks, NULL));
-	MUST(!pthread_sigmask(SIG_BLOCK, &s, NULL));
+	CHECK(!pthread_sigmask(SIG_BLOCK, &s, NULL));
 	finish(start(opens, NULL));
 	finish(start(reads, NULL));
 	return 0;

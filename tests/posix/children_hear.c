@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 #define ROUNDS 20
 #define STACK 65536
@@ -40,7 +40,7 @@ static int is_clean(void)
 {
 	sigset_t s;
 
-	MUST(!sigprocmask(SIG_SETMASK, NULL, &s));
+	CHECK(!sigprocmask(SIG_SETMASK, NULL, &s));
 	return sigismember(&s, SIGUSR1);
 }
 
@@ -48,10 +48,10 @@ static void ends_with(pid_t pid, int code)
 {
 	int st;
 
-	MUST(pid > 0);
+	CHECK(pid > 0);
 	while (waitpid(pid, &st, 0) < 0)
-		MUST(errno == EINTR);
-	MUST(WIFEXITED(st) && WEXITSTATUS(st) == code);
+		CHECK(errno == EINTR);
+	CHECK(WIFEXITED(st) && WEXITSTATUS(st) == code);
 }
 
 static void begins_clean(pid_t (*make)(void))
@@ -61,7 +61,7 @@ static void begins_clean(pid_t (*make)(void))
 
 	maker = pthread_self();
 	over = 0;
-	MUST(!pthread_create(&t, NULL, storm, NULL));
+	CHECK(!pthread_create(&t, NULL, storm, NULL));
 	for (int i = 0; i < ROUNDS; i++) {
 		pid_t pid = make();
 
@@ -72,8 +72,8 @@ static void begins_clean(pid_t (*make)(void))
 		ends_with(pid, 0);
 	}
 	over = 1;
-	MUST(!pthread_join(t, NULL));
-	MUST(!is_clean());
+	CHECK(!pthread_join(t, NULL));
+	CHECK(!is_clean());
 }
 
 /* In a child: its own signals, while it runs and while it has one blocked. */
@@ -133,8 +133,8 @@ int main(int argc, char **argv)
 	self = argv[0];
 	if (argc > 1)
 		return is_clean();
-	MUST(!sigaction(SIGUSR1, &a, NULL));
-	MUST(!pthread_create(&t, NULL, all, NULL) && !pthread_join(t, NULL));
+	CHECK(!sigaction(SIGUSR1, &a, NULL));
+	CHECK(!pthread_create(&t, NULL, all, NULL) && !pthread_join(t, NULL));
 	all(NULL);
 	puts("children hear");
 	return 0;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "asleep.h"
-#include "must.h"
+#include "posix.h"
 
 static int s[2];       /* the pair that is read from at s[0] */
 static char got[1000]; /* by the reader */
@@ -21,7 +21,7 @@ static char got[1000]; /* by the reader */
 /* From here on the thread sleeps only in its call. */
 static void about_to(void)
 {
-	MUST(!pthread_setname_np(pthread_self(), "waits"));
+	CHECK(!pthread_setname_np(pthread_self(), "waits"));
 }
 
 static void *by_recv(void *arg)
@@ -67,7 +67,7 @@ static void *by_poll(void *arg)
 
 	(void)arg;
 	about_to();
-	MUST(poll(f, 2, -1) == 1 && f[0].revents); /* of the number */
+	CHECK(poll(f, 2, -1) == 1 && f[0].revents); /* of the number */
 	return (void *)5l;
 }
 
@@ -77,7 +77,7 @@ static void *by_epoll(void *arg)
 	struct epoll_event ev;
 
 	about_to();
-	MUST(epoll_wait(e, &ev, 1, -1) == 1);
+	CHECK(epoll_wait(e, &ev, 1, -1) == 1);
 	return (void *)5l;
 }
 
@@ -94,21 +94,21 @@ static void writes_after_close(void *(*reader)(void *), const char *what)
 	pthread_t t;
 	char c;
 
-	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, s));
-	t = thread_of(reader, NULL);
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+	t = start(reader, NULL);
 	until_it_waits();
-	MUST(!close(s[0]));
-	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, new));
-	MUST(new[0] == s[0]); /* the number again */
-	MUST(write(new[1], "wrong", 5) == 5);
+	CHECK(!close(s[0]));
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, new));
+	CHECK(new[0] == s[0]); /* the number again */
+	CHECK(write(new[1], "wrong", 5) == 5);
 	usleep(20000);
-	MUST(write(s[1], "right", 5) == 5); /* the file is open still */
-	MUST(end_of(t) == (void *)5l);
-	MUST(reader == by_poll || !memcmp(got, "right", 5));
-	MUST(read(new[0], got, 5) == 5 && !memcmp(got, "wrong", 5));
+	CHECK(write(s[1], "right", 5) == 5); /* the file is open still */
+	CHECK(finish(t) == (void *)5l);
+	CHECK(reader == by_poll || !memcmp(got, "right", 5));
+	CHECK(read(new[0], got, 5) == 5 && !memcmp(got, "wrong", 5));
 	/* and with its reader it is gone */
 	if (reader != by_poll)
-		MUST(read(s[1], &c, 1) == 0);
+		CHECK(read(s[1], &c, 1) == 0);
 	close(s[1]);
 	close(new[0]);
 	close(new[1]);
@@ -119,12 +119,12 @@ static void shut_and_closed(void *(*reader)(void *), const char *what)
 {
 	pthread_t t;
 
-	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, s));
-	t = thread_of(reader, NULL);
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+	t = start(reader, NULL);
 	until_it_waits();
-	MUST(!shutdown(s[0], SHUT_RDWR));
-	MUST(!close(s[0]));
-	MUST(end_of(t) == (void *)(reader == by_poll ? 5l : 0l));
+	CHECK(!shutdown(s[0], SHUT_RDWR));
+	CHECK(!close(s[0]));
+	CHECK(finish(t) == (void *)(reader == by_poll ? 5l : 0l));
 	close(s[1]);
 	printf("shut: %s\n", what);
 }
@@ -146,12 +146,12 @@ static void listener(void)
 		int l = socket(AF_INET, SOCK_STREAM, 0);
 		pthread_t t;
 
-		MUST(!bind(l, (void *)&a, sizeof(a)) && !listen(l, 5));
-		t = thread_of(accepts, &l);
+		CHECK(!bind(l, (void *)&a, sizeof(a)) && !listen(l, 5));
+		t = start(accepts, &l);
 		until_it_waits();
 		shutdown(l, SHUT_RDWR);
 		close(l);
-		MUST(end_of(t) == (void *)(long)EINVAL);
+		CHECK(finish(t) == (void *)(long)EINVAL);
 	}
 	printf("listener\n");
 }
@@ -162,15 +162,15 @@ static void replaced(void)
 	pthread_t t;
 	char c;
 
-	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, s) && !pipe(p));
-	t = thread_of(by_recv, NULL);
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, s) && !pipe(p));
+	t = start(by_recv, NULL);
 	until_it_waits();
-	MUST(dup2(p[0], s[0]) == s[0]);
-	MUST(write(p[1], "x", 1) == 1 && write(s[1], "right", 5) == 5);
-	MUST(end_of(t) == (void *)5l && !memcmp(got, "right", 5));
-	MUST(read(s[0], &c, 1) == 1 && c == 'x');
+	CHECK(dup2(p[0], s[0]) == s[0]);
+	CHECK(write(p[1], "x", 1) == 1 && write(s[1], "right", 5) == 5);
+	CHECK(finish(t) == (void *)5l && !memcmp(got, "right", 5));
+	CHECK(read(s[0], &c, 1) == 1 && c == 'x');
 	FAILS(dup2(9999, s[0]), EBADF);
-	MUST(write(p[1], "y", 1) == 1 && read(s[0], &c, 1) == 1 && c == 'y');
+	CHECK(write(p[1], "y", 1) == 1 && read(s[0], &c, 1) == 1 && c == 'y');
 	close(s[0]);
 	close(s[1]);
 	close(p[0]);
@@ -184,12 +184,12 @@ static void instance(void)
 	int e = epoll_create1(0), p[2];
 	pthread_t t;
 
-	MUST(!pipe(p) && !epoll_ctl(e, EPOLL_CTL_ADD, p[0], &ev));
-	t = thread_of(by_epoll, &e);
+	CHECK(!pipe(p) && !epoll_ctl(e, EPOLL_CTL_ADD, p[0], &ev));
+	t = start(by_epoll, &e);
 	until_it_waits();
 	close(e);
-	MUST(write(p[1], "x", 1) == 1);
-	end_of(t);
+	CHECK(write(p[1], "x", 1) == 1);
+	finish(t);
 	close(p[0]);
 	close(p[1]);
 	printf("instance\n");
@@ -225,7 +225,7 @@ static void *all(void *arg)
 	listener();
 	replaced();
 	instance();
-	MUST(open_now() == before);
+	CHECK(open_now() == before);
 	FAILS(close(9999), EBADF);
 	FAILS(close(-1), EBADF);
 	return arg;
@@ -236,15 +236,15 @@ int main(void)
 	struct rlimit lim;
 
 	/* what most users have; a number of the runtime's own must have room there, too */
-	MUST(!getrlimit(RLIMIT_NOFILE, &lim));
+	CHECK(!getrlimit(RLIMIT_NOFILE, &lim));
 	lim.rlim_cur = 1024;
-	MUST(!setrlimit(RLIMIT_NOFILE, &lim));
+	CHECK(!setrlimit(RLIMIT_NOFILE, &lim));
 	run_in_thread(all);
 	/* main is a kernel thread; those who wait are not */
 	writes_after_close(by_recv, "recv");
 	writes_after_close(by_read, "read");
 	shut_and_closed(by_read, "read");
-	listener();
+	RUN(listener);
 	printf("ok\n");
 	return 0;
 }

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 
 #include "asleep.h"
-#include "must.h"
+#include "posix.h"
 #include <unistd.h>
 
 static int opened; /* must be closed by each way */
@@ -33,19 +33,19 @@ static void by_closefrom(void)
 
 static void by_range(void)
 {
-	MUST(!close_range(3, ~0u, 0));
+	CHECK(!close_range(3, ~0u, 0));
 }
 
 static void by_raw_range(void)
 {
-	MUST(!syscall(SYS_close_range, 3, ~0u, 0));
+	CHECK(!syscall(SYS_close_range, 3, ~0u, 0));
 }
 
 static void by_parts(void)
 {
 	for (unsigned fd = 3; fd < 65536; fd += 7)
-		MUST(!close_range(fd, fd + 6, 0));
-	MUST(!close_range(65536, ~0u, 0));
+		CHECK(!close_range(fd, fd + 6, 0));
+	CHECK(!close_range(65536, ~0u, 0));
 }
 
 static void by_dup(void)
@@ -71,7 +71,7 @@ static const struct {
 static void open_some(void)
 {
 	opened = fcntl(1, F_DUPFD, 200);
-	MUST(opened >= 200);
+	CHECK(opened >= 200);
 }
 
 static void all_closed(void)
@@ -91,8 +91,8 @@ static void *echo(void *arg)
 	ssize_t n;
 
 	while ((n = read(p[0], &c, 1)) == 1)
-		MUST(write(p[1], &c, 1) == 1);
-	MUST(n == 0);
+		CHECK(write(p[1], &c, 1) == 1);
+	CHECK(n == 0);
 	return NULL;
 }
 
@@ -102,19 +102,19 @@ static void *works(void *arg)
 	pthread_t t;
 	char c;
 
-	MUST(!pipe(there) && !pipe(back));
-	MUST(there[0] == 3); /* the lowest number */
+	CHECK(!pipe(there) && !pipe(back));
+	CHECK(there[0] == 3); /* the lowest number */
 	one[0] = there[0];
 	one[1] = back[1];
-	t = thread_of(echo, one);
+	t = start(echo, one);
 	for (int i = 0; i < 50; i++) {
 		c = (char)i;
-		MUST(write(there[1], &c, 1) == 1);
-		MUST(read(back[0], &c, 1) == 1 && c == i);
+		CHECK(write(there[1], &c, 1) == 1);
+		CHECK(read(back[0], &c, 1) == 1 && c == i);
 	}
 	usleep(1000);
 	close(there[1]);
-	end_of(t);
+	finish(t);
 	close(there[0]);
 	close(back[0]);
 	close(back[1]);
@@ -139,7 +139,7 @@ static void *reads(void *arg)
 	char c = 0;
 
 	pthread_setname_np(pthread_self(), "reads");
-	MUST(read(*(int *)arg, &c, 1) == 1 && c == 'x');
+	CHECK(read(*(int *)arg, &c, 1) == 1 && c == 'x');
 	return NULL;
 }
 
@@ -149,14 +149,14 @@ static void *under_a_reader(void *arg)
 	int p[2], out;
 	pthread_t t;
 
-	MUST(!pipe(p));
+	CHECK(!pipe(p));
 	out = dup2(p[1], 0); /* what is kept */
-	t = thread_of(reads, &p[0]);
+	t = start(reads, &p[0]);
 	while (!thread_sleeps("reads"))
 		sched_yield();
 	way[*i].close_all();
-	MUST(write(out, "x", 1) == 1);
-	end_of(t);
+	CHECK(write(out, "x", 1) == 1);
+	finish(t);
 	return NULL;
 }
 
@@ -169,11 +169,11 @@ static void in_child(void *(*fn)(void *), int i)
 	pid = fork();
 	if (pid == 0) {
 		fn(&i);
-		end_of(thread_of(fn, &i));
+		finish(start(fn, &i));
 		fflush(stdout);
 		_exit(0);
 	}
-	MUST(waitpid(pid, &status, 0) == pid && !status);
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
 }
 
 static void *forks(void *arg)
@@ -187,8 +187,8 @@ static void *forks(void *arg)
 static void *flags(void *arg)
 {
 	open_some();
-	MUST(!close_range(3, ~0u, CLOSE_RANGE_CLOEXEC));
-	MUST(fcntl(opened, F_GETFD) == FD_CLOEXEC);
+	CHECK(!close_range(3, ~0u, CLOSE_RANGE_CLOEXEC));
+	CHECK(fcntl(opened, F_GETFD) == FD_CLOEXEC);
 	FAILS(close_range(4, 3, 0), EINVAL);
 	FAILS(close_range(3, 4, 1 << 20), EINVAL);
 	FAILS(dup3(1, 50, 1), EINVAL);
@@ -201,15 +201,15 @@ int main(void)
 {
 	for (int i = 0; i < WAYS; i++) {
 		closes_and_works(&i); /* before the first thread, then after it */
-		end_of(thread_of(closes_and_works, &i));
-		end_of(thread_of(under_a_reader, &i));
+		finish(start(closes_and_works, &i));
+		finish(start(under_a_reader, &i));
 		in_child(closes_and_works, i);
-		end_of(thread_of(forks, &i));
+		finish(start(forks, &i));
 		works(NULL);
 		printf("%s\n", way[i].name);
 	}
 	run_in_thread(flags);
-	MUST(!close_range(3, ~0u, CLOSE_RANGE_UNSHARE));
+	CHECK(!close_range(3, ~0u, CLOSE_RANGE_UNSHARE));
 	works(NULL);
 	printf("ok\n");
 	return 0;

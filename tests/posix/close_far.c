@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "asleep.h"
-#include "must.h"
+#include "posix.h"
 #include <unistd.h>
 
 #define MANY 16384u /* 8 bytes for each are 32 pages */
@@ -16,7 +16,7 @@ static long faults(void)
 {
 	struct rusage u;
 
-	MUST(!getrusage(RUSAGE_SELF, &u));
+	CHECK(!getrusage(RUSAGE_SELF, &u));
 	return u.ru_minflt;
 }
 
@@ -26,9 +26,9 @@ static void costs(void)
 
 	for (unsigned i = 0; i < 2; i++) { /* the first time it is loaded */
 		before = faults();
-		MUST(!close_range(i ? 2000 : 1900, i ? ~0u : 1910, 0));
+		CHECK(!close_range(i ? 2000 : 1900, i ? ~0u : 1910, 0));
 	}
-	MUST(faults() - before < 24);
+	CHECK(faults() - before < 24);
 }
 
 static int far;
@@ -38,7 +38,7 @@ static void *reads(void *arg)
 	char c = 0;
 
 	pthread_setname_np(pthread_self(), "reads");
-	MUST(read(far, &c, 1) == 1 && c == 'x');
+	CHECK(read(far, &c, 1) == 1 && c == 'x');
 	return arg;
 }
 
@@ -47,18 +47,18 @@ static void waits_beyond(struct rlimit lim)
 	pthread_t t;
 	int p[2];
 
-	MUST(!pipe(p));
+	CHECK(!pipe(p));
 	far = fcntl(p[0], F_DUPFD, (int)lim.rlim_cur - 10);
-	MUST(far >= 0 && !close(p[0]));
+	CHECK(far >= 0 && !close(p[0]));
 	lim.rlim_cur /= 2;
-	MUST(!setrlimit(RLIMIT_NOFILE, &lim));
-	t = thread_of(reads, NULL);
+	CHECK(!setrlimit(RLIMIT_NOFILE, &lim));
+	t = start(reads, NULL);
 	while (!thread_sleeps("reads"))
 		sched_yield();
-	MUST(!close_range((unsigned)far, ~0u, 0));
+	CHECK(!close_range((unsigned)far, ~0u, 0));
 	FAILS(fcntl(far, F_GETFD), EBADF);
-	MUST(write(p[1], "x", 1) == 1);
-	end_of(t);
+	CHECK(write(p[1], "x", 1) == 1);
+	finish(t);
 }
 
 static void *idles(void *arg)
@@ -70,16 +70,16 @@ int main(void)
 {
 	struct rlimit lim;
 
-	MUST(!getrlimit(RLIMIT_NOFILE, &lim));
+	CHECK(!getrlimit(RLIMIT_NOFILE, &lim));
 	if (lim.rlim_max < MANY) {
 		printf("skip: no more than %lu descriptors\n",
 		       (unsigned long)lim.rlim_max);
 		return 77;
 	}
 	lim.rlim_cur = MANY;
-	MUST(!setrlimit(RLIMIT_NOFILE, &lim));
+	CHECK(!setrlimit(RLIMIT_NOFILE, &lim));
 	run_in_thread(idles);
-	costs();
+	RUN(costs);
 	waits_beyond(lim);
 	printf("ok\n");
 	return 0;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "asleep.h"
-#include "must.h"
+#include "posix.h"
 
 #define MOST ((size_t)4 << 20)
 
@@ -22,7 +22,7 @@ static char out[MOST], in[MOST], got[10];
 
 static void about_to(void)
 {
-	MUST(!pthread_setname_np(pthread_self(), "waits"));
+	CHECK(!pthread_setname_np(pthread_self(), "waits"));
 }
 
 static struct iovec *halves(void)
@@ -81,15 +81,15 @@ static void until_it_waits(void)
 
 static void make(int pair[2])
 {
-	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 }
 
 static void nothing_came(void)
 {
 	char c;
 
-	MUST(recv(new[1], &c, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
-	MUST(!close(new[0]) && !close(new[1]));
+	CHECK(recv(new[1], &c, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+	CHECK(!close(new[0]) && !close(new[1]));
 }
 
 /* What comes until the file is gone. */
@@ -103,7 +103,7 @@ static void *receives(void *arg)
 		n += (size_t)r;
 		__atomic_store_n(&begun, 1, __ATOMIC_RELAXED);
 	}
-	MUST(!memcmp(in, out, n));
+	CHECK(!memcmp(in, out, n));
 	return (void *)n;
 }
 
@@ -113,13 +113,13 @@ static void goes_on(void *(*sender)(void *), const char *what)
 
 	bytes = MOST;
 	make(s);
-	t = thread_of(sender, NULL);
+	t = start(sender, NULL);
 	until_it_waits();
-	MUST(!close(s[0]));
+	CHECK(!close(s[0]));
 	make(new);
-	MUST(new[0] == s[0]);
-	MUST(receives(NULL) == (void *)bytes);
-	MUST(end_of(t) == (void *)bytes);
+	CHECK(new[0] == s[0]);
+	CHECK(receives(NULL) == (void *)bytes);
+	CHECK(finish(t) == (void *)bytes);
 	nothing_came();
 	close(s[1]);
 	printf("%s\n", what);
@@ -138,18 +138,18 @@ static void takes_no_other(void)
 	pthread_t t;
 
 	make(s);
-	MUST(write(s[1], "first", 5) == 5);
-	t = thread_of(by_all, NULL);
+	CHECK(write(s[1], "first", 5) == 5);
+	t = start(by_all, NULL);
 	until_it_waits();
-	MUST(!close(s[0]));
+	CHECK(!close(s[0]));
 	make(new);
-	MUST(new[0] == s[0]);
-	MUST(write(new[1], "wrong", 5) == 5);
+	CHECK(new[0] == s[0]);
+	CHECK(write(new[1], "wrong", 5) == 5);
 	usleep(20000);
-	MUST(write(s[1], "right", 5) == 5);
-	MUST(end_of(t) == (void *)10l);
-	MUST(!memcmp(got, "firstright", 10));
-	MUST(read(new[0], other, 5) == 5 && !memcmp(other, "wrong", 5));
+	CHECK(write(s[1], "right", 5) == 5);
+	CHECK(finish(t) == (void *)10l);
+	CHECK(!memcmp(got, "firstright", 10));
+	CHECK(read(new[0], other, 5) == 5 && !memcmp(other, "wrong", 5));
 	nothing_came();
 	close(s[1]);
 	printf("recv all\n");
@@ -164,16 +164,16 @@ static void any_moment(void *(*sender)(void *), unsigned spin)
 	bytes = 700000;
 	__atomic_store_n(&begun, 0, __ATOMIC_RELAXED);
 	make(s);
-	r = thread_of(receives, NULL);
-	t = thread_of(sender, NULL);
+	r = start(receives, NULL);
+	t = start(sender, NULL);
 	while (!__atomic_load_n(&begun, __ATOMIC_RELAXED))
 		sched_yield(); /* before, the number would be the new file's, natively, too */
 	for (unsigned i = 0; i < spin; i++)
 		__asm__ volatile("" ::: "memory");
-	MUST(!close(s[0]));
+	CHECK(!close(s[0]));
 	make(new);
-	sent = (long)end_of(t);
-	MUST(sent > 0 && (long)end_of(r) == sent);
+	sent = (long)finish(t);
+	CHECK(sent > 0 && (long)finish(r) == sent);
 	nothing_came();
 	close(s[1]);
 }
@@ -197,7 +197,7 @@ int main(void)
 	for (size_t i = 0; i < MOST; i++)
 		out[i] = (char)(i * 7 + i / 1000);
 	file = memfd_create("out", MFD_CLOEXEC);
-	MUST(file >= 0 && write(file, out, MOST) == (ssize_t)MOST);
+	CHECK(file >= 0 && write(file, out, MOST) == (ssize_t)MOST);
 	run_in_thread(all);
 	printf("ok\n");
 	return 0;

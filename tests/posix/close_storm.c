@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "asleep.h"
-#include "must.h"
+#include "posix.h"
 
 #define ROUNDS 300
 #define READERS 100
@@ -44,7 +44,7 @@ static void rounds(void (*prepare)(void), void (*first)(void), void (*other)(voi
 	pthread_t t;
 
 	turn = done[1] = 0;
-	t = thread_of(second, &other);
+	t = start(second, &other);
 	for (int i = 1; i <= ROUNDS; i++) {
 		prepare();
 		turn = i;
@@ -53,7 +53,7 @@ static void rounds(void (*prepare)(void), void (*first)(void), void (*other)(voi
 			sched_yield();
 		judge();
 	}
-	end_of(t);
+	finish(t);
 }
 
 /* --- one close of two succeeds --- */
@@ -63,7 +63,7 @@ static atomic_int closed;
 static void opens(void)
 {
 	number = dup(pair[0]);
-	MUST(number >= 0);
+	CHECK(number >= 0);
 	closed = 0;
 }
 
@@ -72,12 +72,12 @@ static void closes(void)
 	if (!close(number))
 		closed++;
 	else
-		MUST(errno == EBADF);
+		CHECK(errno == EBADF);
 }
 
 static void closed_once(void)
 {
-	MUST(closed == 1);
+	CHECK(closed == 1);
 }
 
 /* --- who asks sees the file, or nothing --- */
@@ -90,13 +90,13 @@ static void looks(void)
 		int twin;
 
 		if (fstat(number, &st))
-			MUST(errno == EBADF);
+			CHECK(errno == EBADF);
 		else
-			MUST(S_ISSOCK(st.st_mode));
+			CHECK(S_ISSOCK(st.st_mode));
 		twin = dup(number);
 		if (twin < 0)
 			continue;
-		MUST(!fstat(twin, &st) && S_ISSOCK(st.st_mode));
+		CHECK(!fstat(twin, &st) && S_ISSOCK(st.st_mode));
 		close(twin);
 	}
 }
@@ -110,13 +110,13 @@ static void opens_both(void)
 {
 	opens();
 	target = fcntl(pair[1], F_DUPFD, 500);
-	MUST(target >= 500);
+	CHECK(target >= 500);
 }
 
 static void dups(void)
 {
 	failed = dup2(number, target) < 0;
-	MUST(!failed || errno == EBADF);
+	CHECK(!failed || errno == EBADF);
 }
 
 static void target_lives(void)
@@ -124,11 +124,11 @@ static void target_lives(void)
 	struct stat st;
 	char c = 0;
 
-	MUST(!fstat(target, &st) && S_ISSOCK(st.st_mode));
+	CHECK(!fstat(target, &st) && S_ISSOCK(st.st_mode));
 	/* what it stands for: the one end or the other */
-	MUST(write(target, "x", 1) == 1);
-	MUST(read(failed ? pair[0] : pair[1], &c, 1) == 1 && c == 'x');
-	MUST(!close(target));
+	CHECK(write(target, "x", 1) == 1);
+	CHECK(read(failed ? pair[0] : pair[1], &c, 1) == 1 && c == 'x');
+	CHECK(!close(target));
 }
 
 /* --- who writes to a number that is replaced writes to the one file or the other --- */
@@ -141,7 +141,7 @@ static void *writer(void *arg)
 {
 	(void)arg;
 	while (!stop) {
-		MUST(write(number, "12345678", 8) == 8);
+		CHECK(write(number, "12345678", 8) == 8);
 		written += 8;
 	}
 	return NULL;
@@ -165,23 +165,23 @@ static void replaced_under_writers(void)
 
 	written = 0;
 	stop = false;
-	MUST(!pipe(pipes[0]) && !pipe(pipes[1]));
+	CHECK(!pipe(pipes[0]) && !pipe(pipes[1]));
 	number = fcntl(pipes[0][1], F_DUPFD, 600);
 	for (int i = 0; i < 2; i++)
-		d[i] = thread_of(drains, &pipes[i][0]);
+		d[i] = start(drains, &pipes[i][0]);
 	for (int i = 0; i < 4; i++)
-		w[i] = thread_of(writer, NULL);
+		w[i] = start(writer, NULL);
 	for (int i = 0; i < ROUNDS; i++) {
-		MUST(dup2(pipes[i % 2][1], number) == number);
+		CHECK(dup2(pipes[i % 2][1], number) == number);
 		sched_yield();
 	}
 	stop = true;
 	for (int i = 0; i < 4; i++)
-		end_of(w[i]);
-	MUST(!close(number) && !close(pipes[0][1]) && !close(pipes[1][1]));
+		finish(w[i]);
+	CHECK(!close(number) && !close(pipes[0][1]) && !close(pipes[1][1]));
 	for (int i = 0; i < 2; i++)
-		sum += (long)end_of(d[i]);
-	MUST(sum == written);
+		sum += (long)finish(d[i]);
+	CHECK(sum == written);
 	close(pipes[0][0]);
 	close(pipes[1][0]);
 }
@@ -197,33 +197,33 @@ static void *reader(void *arg)
 	char got[5], name[16];
 
 	snprintf(name, sizeof(name), "r%d", i);
-	MUST(!pthread_setname_np(pthread_self(), name));
+	CHECK(!pthread_setname_np(pthread_self(), name));
 	asleep++;
-	MUST(recv(many[i][0], got, 5, 0) == 5 && !memcmp(got, "bytes", 5));
+	CHECK(recv(many[i][0], got, 5, 0) == 5 && !memcmp(got, "bytes", 5));
 	return NULL;
 }
 
 static void by_close(void)
 {
 	for (int i = 0; i < READERS; i++)
-		MUST(!close(many[i][0]));
+		CHECK(!close(many[i][0]));
 }
 
 static void by_range(void)
 {
-	MUST(!close_range((unsigned)many[0][0], (unsigned)many[READERS - 1][0], 0));
+	CHECK(!close_range((unsigned)many[0][0], (unsigned)many[READERS - 1][0], 0));
 }
 
 static void by_dup2(void)
 {
 	for (int i = 0; i < READERS; i++)
-		MUST(dup2(pair[0], many[i][0]) == many[i][0]);
+		CHECK(dup2(pair[0], many[i][0]) == many[i][0]);
 	by_close();
 }
 
 static void *one_closes(void *arg)
 {
-	MUST(!close(many[(long)arg][0]));
+	CHECK(!close(many[(long)arg][0]));
 	return NULL;
 }
 
@@ -232,9 +232,9 @@ static void by_threads(void)
 	pthread_t t[READERS];
 
 	for (long i = 0; i < READERS; i++)
-		t[i] = thread_of(one_closes, (void *)i);
+		t[i] = start(one_closes, (void *)i);
 	for (int i = 0; i < READERS; i++)
-		end_of(t[i]);
+		finish(t[i]);
 }
 
 static void told_and_closed(void (*way)(void))
@@ -245,11 +245,11 @@ static void told_and_closed(void (*way)(void))
 	for (long i = 0; i < READERS; i++) {
 		int s[2];
 
-		MUST(!socketpair(AF_UNIX, SOCK_SEQPACKET, 0, s));
+		CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET, 0, s));
 		many[i][0] = fcntl(s[0], F_DUPFD, 400 + (int)i);
 		many[i][1] = s[1];
 		close(s[0]);
-		t[i] = thread_of(reader, (void *)i);
+		t[i] = start(reader, (void *)i);
 	}
 	for (int i = 0; i < READERS; i++) {
 		char name[16];
@@ -259,11 +259,11 @@ static void told_and_closed(void (*way)(void))
 			sched_yield();
 	}
 	for (int i = 0; i < READERS; i++)
-		MUST(write(many[i][1], "bytes", 5) == 5);
+		CHECK(write(many[i][1], "bytes", 5) == 5);
 	way();
 	for (int i = 0; i < READERS; i++) {
-		end_of(t[i]);
-		MUST(!close(many[i][1]));
+		finish(t[i]);
+		CHECK(!close(many[i][1]));
 	}
 }
 
@@ -286,7 +286,7 @@ static void *writes_records(void *arg)
 	for (uint64_t i = 0; i < RECORDS; i++) {
 		uint64_t record = s << 32 | i;
 
-		MUST(write(stream[s][1], &record, 8) == 8);
+		CHECK(write(stream[s][1], &record, 8) == 8);
 	}
 	writing--;
 	return NULL;
@@ -294,8 +294,8 @@ static void *writes_records(void *arg)
 
 static void saw(uint64_t record)
 {
-	MUST(record >> 32 < STREAMS && (uint32_t)record < RECORDS);
-	MUST(!seen[record >> 32][(uint32_t)record]++);
+	CHECK(record >> 32 < STREAMS && (uint32_t)record < RECORDS);
+	CHECK(!seen[record >> 32][(uint32_t)record]++);
 }
 
 /* 0: the end of a stream. */
@@ -307,7 +307,7 @@ static bool reads_one(int fd)
 	if (n == 8)
 		saw(record);
 	else
-		MUST(n == 0 || (n < 0 && errno == EBADF));
+		CHECK(n == 0 || (n < 0 && errno == EBADF));
 	return n != 0;
 }
 
@@ -336,7 +336,7 @@ static void *changes(void *arg)
 		default:
 			break;
 		}
-		MUST(dup2(stream[s][0], at) == at);
+		CHECK(dup2(stream[s][0], at) == at);
 		sched_yield();
 	}
 	return arg;
@@ -348,27 +348,27 @@ static void read_once(void)
 
 	writing = STREAMS;
 	for (int i = 0; i < STREAMS; i++)
-		MUST(!socketpair(AF_UNIX, SOCK_SEQPACKET, 0, stream[i]));
+		CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET, 0, stream[i]));
 	for (int i = 0; i < NUMBERS; i++)
-		MUST((place[i] = fcntl(stream[i][0], F_DUPFD, 700 + i)) == 700 + i);
+		CHECK((place[i] = fcntl(stream[i][0], F_DUPFD, 700 + i)) == 700 + i);
 	for (long i = 0; i < 16; i++)
-		r[i] = thread_of(reads_records, (void *)i);
+		r[i] = start(reads_records, (void *)i);
 	for (long i = 0; i < STREAMS; i++)
-		w[i] = thread_of(writes_records, (void *)i);
-	c = thread_of(changes, NULL);
+		w[i] = start(writes_records, (void *)i);
+	c = start(changes, NULL);
 	for (int i = 0; i < STREAMS; i++) {
-		end_of(w[i]);
+		finish(w[i]);
 		close(stream[i][1]);
 	}
-	end_of(c);
+	finish(c);
 	for (int i = 0; i < 16; i++)
-		end_of(r[i]);
+		finish(r[i]);
 	for (int i = 0; i < STREAMS; i++)
 		while (reads_one(stream[i][0]))
 			;
 	for (int i = 0; i < STREAMS; i++) {
 		for (int k = 0; k < RECORDS; k++)
-			MUST(seen[i][k]-- == 1);
+			CHECK(seen[i][k]-- == 1);
 		close(stream[i][0]);
 	}
 	for (int i = 0; i < NUMBERS; i++)
@@ -378,14 +378,14 @@ static void read_once(void)
 int main(void)
 {
 	signal(SIGPIPE, SIG_IGN);
-	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 	rounds(opens, closes, closes, closed_once);
 	puts("closed once");
 	rounds(opens, closes, looks, closed_once);
 	puts("seen or gone");
 	rounds(opens_both, dups, closes, target_lives);
 	puts("a target lives");
-	replaced_under_writers();
+	RUN(replaced_under_writers);
 	puts("replaced under writers");
 	told_and_closed(by_close);
 	told_and_closed(by_range);

@@ -23,13 +23,13 @@ static void results(clockid_t clock)
 	pthread_condattr_t a;
 	pthread_cond_t x;
 
-	MUST(!pthread_condattr_init(&a));
-	MUST(!pthread_condattr_setclock(&a, clock));
-	MUST(!pthread_cond_init(&x, &a));
+	CHECK(!pthread_condattr_init(&a));
+	CHECK(!pthread_condattr_setclock(&a, clock));
+	CHECK(!pthread_cond_init(&x, &a));
 	SAY(pthread_cond_signal(&x));
 	SAY(pthread_cond_broadcast(&x));
 	SAY(pthread_cond_wait(&x, &checked));
-	MUST(!pthread_mutex_lock(&checked));
+	CHECK(!pthread_mutex_lock(&checked));
 	SAY(pthread_cond_timedwait(&x, &checked, &past));
 	SAY(pthread_cond_timedwait(&x, &checked, &old));
 	SAY(pthread_cond_timedwait(&x, &checked, &bad));
@@ -78,7 +78,7 @@ static void *consume(void *arg)
 	for (;;) {
 		pthread_mutex_lock(&m);
 		while (!used && made < ITEMS)
-			MUST(!pthread_cond_timedwait(&not_empty, &m, &later));
+			CHECK(!pthread_cond_timedwait(&not_empty, &m, &later));
 		if (!used) {
 			pthread_mutex_unlock(&m);
 			return arg;
@@ -176,12 +176,12 @@ static void cancelled(void)
 	}
 	pthread_mutex_lock(&held); /* they come back only when we leave */
 	for (int i = 0; i < SIDE; i++)
-		MUST(!pthread_cancel(t[i]));
+		CHECK(!pthread_cancel(t[i]));
 	usleep(1000);
-	MUST(!had_it);
+	CHECK(!had_it);
 	pthread_mutex_unlock(&held);
 	for (int i = 0; i < SIDE; i++)
-		MUST(finish(t[i]) == PTHREAD_CANCELED);
+		CHECK(finish(t[i]) == PTHREAD_CANCELED);
 	printf("had it %d\n", had_it);
 }
 
@@ -211,7 +211,7 @@ static void once(void)
 		while (!turn)
 			pthread_cond_wait(x, &m);
 		pthread_mutex_unlock(&m);
-		MUST(!pthread_cond_destroy(x));
+		CHECK(!pthread_cond_destroy(x));
 		memset(x, 0xff, sizeof(*x));
 		free(x);
 		finish(t);
@@ -268,7 +268,7 @@ static pthread_t waiter(const char *name)
 	pthread_t t;
 
 	tells = told = 0;
-	MUST(!pthread_cond_init(&h, NULL));
+	CHECK(!pthread_cond_init(&h, NULL));
 	t = start(waits_for_word, (void *)(uintptr_t)name);
 	for (bool in = false; !in; sched_yield()) {
 		pthread_mutex_lock(&held);
@@ -284,15 +284,15 @@ static void handler_ends_it(const char *name, int sig, void *result)
 	pthread_t t = waiter(name);
 	int had = had_it;
 
-	MUST(!pthread_mutex_lock(&held));
+	CHECK(!pthread_mutex_lock(&held));
 	if (result == PTHREAD_CANCELED)
-		MUST(!pthread_cancel(t));
+		CHECK(!pthread_cancel(t));
 	else
-		MUST(!pthread_kill(t, sig));
-	MUST(!pthread_mutex_unlock(&held));
-	MUST(finish(t) == result);
-	MUST(had_it == had + 1);
-	MUST(!pthread_cond_destroy(&h));
+		CHECK(!pthread_kill(t, sig));
+	CHECK(!pthread_mutex_unlock(&held));
+	CHECK(finish(t) == result);
+	CHECK(had_it == had + 1);
+	CHECK(!pthread_cond_destroy(&h));
 }
 
 static void *destroys(void *name)
@@ -301,7 +301,7 @@ static void *destroys(void *name)
 	pthread_mutex_lock(&m);
 	turn = (int)syscall(SYS_gettid);
 	pthread_mutex_unlock(&m);
-	MUST(!pthread_cond_destroy(&h));
+	CHECK(!pthread_cond_destroy(&h));
 	returned = true;
 	return NULL;
 }
@@ -314,13 +314,13 @@ static void destroyed_meanwhile(void)
 
 	returned = false;
 	turn = 0;
-	MUST(!pthread_kill(t, SIGUSR1));
+	CHECK(!pthread_kill(t, SIGUSR1));
 	while (!__atomic_load_n(&in_handler, __ATOMIC_SEQ_CST))
 		sched_yield();
-	MUST(!pthread_mutex_lock(&held));
+	CHECK(!pthread_mutex_lock(&held));
 	told = true;
-	MUST(!pthread_cond_broadcast(&h));
-	MUST(!pthread_mutex_unlock(&held));
+	CHECK(!pthread_cond_broadcast(&h));
+	CHECK(!pthread_mutex_unlock(&held));
 	d = start(destroys, (void *)(uintptr_t) "destroys");
 	do {
 		sched_yield();
@@ -328,8 +328,8 @@ static void destroyed_meanwhile(void)
 		task = turn;
 		pthread_mutex_unlock(&m);
 	} while (!task || !sleeps_for("destroys", "futex", task));
-	MUST(!returned);
-	MUST(!sem_post(&goes_on));
+	CHECK(!returned);
+	CHECK(!sem_post(&goes_on));
 	finish(d);
 	finish(t);
 }
@@ -338,10 +338,10 @@ static void handlers(void)
 {
 	struct sigaction a = { .sa_handler = on_usr1 };
 
-	MUST(!sem_init(&goes_on, 0, 0));
-	MUST(!sigaction(SIGUSR1, &a, NULL));
+	CHECK(!sem_init(&goes_on, 0, 0));
+	CHECK(!sigaction(SIGUSR1, &a, NULL));
 	a.sa_handler = on_usr2;
-	MUST(!sigaction(SIGUSR2, &a, NULL));
+	CHECK(!sigaction(SIGUSR2, &a, NULL));
 	handler_ends_it("is to end", SIGUSR2, &h);
 	handler_ends_it("is cancelled", 0, PTHREAD_CANCELED);
 	destroyed_meanwhile();
@@ -352,10 +352,10 @@ int main(void)
 {
 	results(CLOCK_REALTIME);
 	results(CLOCK_MONOTONIC);
-	ring();
-	baton();
-	cancelled();
-	once();
-	handlers();
+	RUN(ring);
+	RUN(baton);
+	RUN(cancelled);
+	RUN(once);
+	RUN(handlers);
 	return 0;
 }

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 static int ask[2], answer[2];
 static volatile int got;
@@ -28,7 +28,7 @@ static pid_t receiver(void)
 	DIR *d;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", getppid());
-	MUST((d = opendir(path)));
+	CHECK((d = opendir(path)));
 	while (!found && (e = readdir(d))) {
 		snprintf(path, sizeof(path), "/proc/%d/task/%s/comm", getppid(),
 			 e->d_name);
@@ -49,8 +49,8 @@ static pid_t hold(void)
 
 	if (!tid || ptrace(PTRACE_SEIZE, tid, 0, 0))
 		return 0;
-	MUST(!ptrace(PTRACE_INTERRUPT, tid, 0, 0));
-	MUST(waitpid(tid, NULL, __WALL) == tid);
+	CHECK(!ptrace(PTRACE_INTERRUPT, tid, 0, 0));
+	CHECK(waitpid(tid, NULL, __WALL) == tid);
 	return tid;
 }
 
@@ -63,22 +63,22 @@ static int debugger(void)
 		if (c == 'h')
 			held = hold();
 		else if (held)
-			MUST(!ptrace(PTRACE_DETACH, held, 0, 0));
-		MUST(write(answer[1], &c, 1) == 1);
+			CHECK(!ptrace(PTRACE_DETACH, held, 0, 0));
+		CHECK(write(answer[1], &c, 1) == 1);
 	}
 	return 0;
 }
 
 static void say(char c)
 {
-	MUST(write(ask[1], &c, 1) == 1 && read(answer[0], &c, 1) == 1);
+	CHECK(write(ask[1], &c, 1) == 1 && read(answer[0], &c, 1) == 1);
 }
 
 static void on_timer(int sig, siginfo_t *info, void *uc)
 {
 	(void)uc;
-	MUST(sig == SIGRTMIN + 2 && info->si_code == SI_TIMER &&
-	     info->si_overrun >= 0 && info->si_value.sival_int == 7);
+	CHECK(sig == SIGRTMIN + 2 && info->si_code == SI_TIMER &&
+	      info->si_overrun >= 0 && info->si_value.sival_int == 7);
 	got++;
 }
 
@@ -91,10 +91,10 @@ static timer_t make(struct sigevent *ev)
 	int kernels;
 
 	if (!raw) {
-		MUST(!timer_create(CLOCK_THREAD_CPUTIME_ID, ev, &id));
+		CHECK(!timer_create(CLOCK_THREAD_CPUTIME_ID, ev, &id));
 		return id;
 	}
-	MUST(!syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, ev, &kernels));
+	CHECK(!syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, ev, &kernels));
 	return (timer_t)(intptr_t)kernels;
 }
 
@@ -103,18 +103,18 @@ static void set(timer_t id, const struct itimerspec *t)
 	struct itimerspec is;
 
 	if (!raw) {
-		MUST(!timer_settime(id, 0, t, NULL));
+		CHECK(!timer_settime(id, 0, t, NULL));
 		return;
 	}
-	MUST(!syscall(SYS_timer_settime, id, 0, t, NULL));
-	MUST(!syscall(SYS_timer_gettime, id, &is));
-	MUST(is.it_interval.tv_nsec == t->it_interval.tv_nsec);
+	CHECK(!syscall(SYS_timer_settime, id, 0, t, NULL));
+	CHECK(!syscall(SYS_timer_gettime, id, &is));
+	CHECK(is.it_interval.tv_nsec == t->it_interval.tv_nsec);
 }
 
 static void end(timer_t id)
 {
-	MUST(syscall(SYS_timer_getoverrun, id) >= 0);
-	MUST(!(raw ? syscall(SYS_timer_delete, id) : timer_delete(id)));
+	CHECK(syscall(SYS_timer_getoverrun, id) >= 0);
+	CHECK(!(raw ? syscall(SYS_timer_delete, id) : timer_delete(id)));
 }
 
 static timer_t every_ms(long ms)
@@ -141,7 +141,7 @@ static long spent_ms(void)
 {
 	struct timespec ts;
 
-	MUST(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts));
+	CHECK(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts));
 	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
@@ -153,7 +153,7 @@ static void at_a_wait(void)
 	got = 0;
 	computes();
 	usleep(1000);
-	MUST(got);
+	CHECK(got);
 	end(id);
 }
 
@@ -165,7 +165,7 @@ static void at_its_clock(void)
 	got = 0;
 	while (spent_ms() < until)
 		;
-	MUST(got);
+	CHECK(got);
 	end(id);
 }
 
@@ -202,17 +202,17 @@ int main(void)
 	int status;
 	pid_t child;
 
-	MUST(!pipe(ask) && !pipe(answer));
-	MUST((child = fork()) >= 0);
+	CHECK(!pipe(ask) && !pipe(answer));
+	CHECK((child = fork()) >= 0);
 	if (!child) {
 		close(ask[1]);
 		_exit(debugger());
 	}
 	prctl(PR_SET_PTRACER, child);
-	MUST(!sigaction(SIGRTMIN + 2, &a, NULL));
+	CHECK(!sigaction(SIGRTMIN + 2, &a, NULL));
 	run_in_thread(spends);
 	close(ask[1]);
-	MUST(waitpid(child, &status, 0) == child && !status);
+	CHECK(waitpid(child, &status, 0) == child && !status);
 	puts("heard");
 	return 0;
 }

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 
 #include "asleep.h"
-#include "must.h"
+#include "posix.h"
 
 #define MS 1000000L
 #define MUCH (200 * MS)
@@ -22,7 +22,7 @@ static long ns_of(clockid_t clock)
 {
 	struct timespec ts;
 
-	MUST(!clock_gettime(clock, &ts));
+	CHECK(!clock_gettime(clock, &ts));
 	return ts.tv_sec * 1000 * MS + ts.tv_nsec;
 }
 
@@ -35,7 +35,7 @@ static long by_syscall(void)
 {
 	struct timespec ts;
 
-	MUST(!syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &ts));
+	CHECK(!syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &ts));
 	return ts.tv_sec * 1000 * MS + ts.tv_nsec;
 }
 
@@ -43,7 +43,7 @@ static long usage(void)
 {
 	struct rusage u;
 
-	MUST(!getrusage(RUSAGE_THREAD, &u));
+	CHECK(!getrusage(RUSAGE_THREAD, &u));
 	return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000 * MS +
 	       (u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000L;
 }
@@ -70,13 +70,13 @@ static void *sleeps(void *arg)
 
 	__atomic_store_n(&asked, 1, __ATOMIC_SEQ_CST);
 	wait_for(&goes);
-	MUST(mine() - before[0] < LITTLE);
-	MUST(by_syscall() - before[1] < LITTLE);
-	MUST(usage() - before[2] < LITTLE);
+	CHECK(mine() - before[0] < LITTLE);
+	CHECK(by_syscall() - before[1] < LITTLE);
+	CHECK(usage() - before[2] < LITTLE);
 	spin(MUCH);
 	t = usage(); /* which has whole microseconds */
-	MUST(t - before[2] >= MUCH - 1000);
-	MUST(mine() - before[0] >= t - before[2] - 1000);
+	CHECK(t - before[2] >= MUCH - 1000);
+	CHECK(mine() - before[0] >= t - before[2] - 1000);
 	return arg;
 }
 
@@ -88,13 +88,13 @@ static void *spins_much(void *arg)
 
 static void each_has_its_own(void)
 {
-	pthread_t t = thread_of(sleeps, NULL);
+	pthread_t t = start(sleeps, NULL);
 
 	while (!__atomic_load_n(&asked, __ATOMIC_SEQ_CST))
 		sched_yield();
 	run_in_thread(spins_much);
 	sem_post(&goes);
-	end_of(t);
+	finish(t);
 	puts("its own");
 }
 
@@ -122,13 +122,13 @@ static bool sleeps_now(const char *name)
 static void others_see_it(void)
 {
 	static char name[] = "spins";
-	pthread_t t = thread_of(spins_and_sleeps, name);
+	pthread_t t = start(spins_and_sleeps, name);
 	clockid_t clock;
 	struct timespec ts;
 	long then;
 
-	MUST(!pthread_getcpuclockid(t, &clock));
-	MUST(!clock_getres(clock, &ts) && !ts.tv_sec && ts.tv_nsec == 1);
+	CHECK(!pthread_getcpuclockid(t, &clock));
+	CHECK(!clock_getres(clock, &ts) && !ts.tv_sec && ts.tv_nsec == 1);
 	then = ns_of(clock);
 	while (ns_of(clock) < then + LITTLE) /* it goes on while it runs */
 		;
@@ -137,15 +137,15 @@ static void others_see_it(void)
 		sched_yield();
 	run_in_thread(spins_much); /* on its vp: it has left */
 	then = ns_of(clock);
-	MUST(then >= LITTLE);
+	CHECK(then >= LITTLE);
 	run_in_thread(spins_much);
-	MUST(ns_of(clock) == then); /* and stands while it sleeps */
+	CHECK(ns_of(clock) == then); /* and stands while it sleeps */
 	sem_post(&gone);
-	end_of(t);
+	finish(t);
 	while (!clock_gettime(clock,
 			      &ts)) /* who was joined is natively there for a moment */
 		sched_yield();
-	MUST(errno == EINVAL);
+	CHECK(errno == EINVAL);
 	puts("seen by others");
 }
 
@@ -161,16 +161,16 @@ static void *forks(void *arg)
 	pid = fork();
 	if (!pid)
 		_exit(mine() >= LITTLE || usage() >= LITTLE);
-	MUST(waitpid(pid, &status, 0) == pid && !status);
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
 	return arg;
 }
 
 int main(void)
 {
 	setenv("UK_VPS", "1", 1);
-	MUST(!sem_init(&goes, 0, 0) && !sem_init(&gone, 0, 0));
-	each_has_its_own();
-	others_see_it();
+	CHECK(!sem_init(&goes, 0, 0) && !sem_init(&gone, 0, 0));
+	RUN(each_has_its_own);
+	RUN(others_see_it);
 	run_in_thread(forks);
 	puts("forked");
 	return 0;

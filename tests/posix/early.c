@@ -4,7 +4,7 @@
 #include <semaphore.h>
 #include <signal.h>
 
-#include "must.h"
+#include "posix.h"
 
 static volatile int began, seen, on_stack;
 static pthread_t thread;
@@ -16,8 +16,8 @@ static void handler(int sig)
 	size_t size;
 
 	(void)sig;
-	MUST(!pthread_getattr_np(thread, &a) &&
-	     !pthread_attr_getstack(&a, &low, &size));
+	CHECK(!pthread_getattr_np(thread, &a) &&
+	      !pthread_attr_getstack(&a, &low, &size));
 	pthread_attr_destroy(&a);
 	on_stack = (char *)&a > (char *)low && (char *)&a < (char *)low + size;
 	seen = 1;
@@ -37,12 +37,12 @@ static void interrupted(int flags)
 	struct sigaction sa = { .sa_handler = handler, .sa_flags = flags };
 
 	began = seen = on_stack = 0;
-	MUST(!sigaction(SIGUSR1, &sa, NULL));
-	thread = thread_of(computes, NULL);
+	CHECK(!sigaction(SIGUSR1, &sa, NULL));
+	thread = start(computes, NULL);
 	while (!began)
 		;
-	MUST(!pthread_kill(thread, SIGUSR1));
-	end_of(thread);
+	CHECK(!pthread_kill(thread, SIGUSR1));
+	finish(thread);
 	printf("on its stack: %d\n", on_stack);
 }
 
@@ -52,10 +52,10 @@ int main(void)
 	pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 	sem_t sem;
 
-	MUST(!sem_init(&sem, 0, 0));
+	CHECK(!sem_init(&sem, 0, 0));
 	FAILS(sem_timedwait(&sem, &soon), ETIMEDOUT);
-	MUST(!nanosleep(&soon, NULL));
-	MUST(!pthread_mutex_lock(&m) && !pthread_mutex_unlock(&m));
+	CHECK(!nanosleep(&soon, NULL));
+	CHECK(!pthread_mutex_lock(&m) && !pthread_mutex_unlock(&m));
 	interrupted(0);
 	interrupted(SA_RESTART);
 	return 0;

@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 enum { READERS = 8, LOST = 5 };
 
@@ -17,7 +17,7 @@ static void *answers(void *arg)
 	char c;
 
 	while (read(p[0], &c, 1) == 1)
-		MUST(write(back[1], &c, 1) == 1);
+		CHECK(write(back[1], &c, 1) == 1);
 	return NULL;
 }
 
@@ -43,7 +43,7 @@ static void *comes_and_goes(void *arg)
 static void lose_one(void)
 {
 	begun = 0;
-	MUST(!pthread_detach(thread_of(ends_its_kernel_thread, NULL)));
+	CHECK(!pthread_detach(start(ends_its_kernel_thread, NULL)));
 	while (!__atomic_load_n(&begun, __ATOMIC_SEQ_CST))
 		sched_yield();
 }
@@ -53,9 +53,9 @@ static void all_answer(void)
 	char c = 'x';
 
 	for (int i = 0; i < READERS; i++)
-		MUST(write(to[i][1], &c, 1) == 1);
+		CHECK(write(to[i][1], &c, 1) == 1);
 	for (int i = 0; i < READERS; i++)
-		MUST(read(back[0], &c, 1) == 1);
+		CHECK(read(back[0], &c, 1) == 1);
 }
 
 /* libc, and the library, ask each kernel thread that there is. */
@@ -66,20 +66,20 @@ static void calls_for_all(void)
 
 	if (!pid)
 		_exit(0);
-	MUST(waitpid(pid, &status, 0) == pid && !status);
-	MUST(!setuid(getuid()));
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	CHECK(!setuid(getuid()));
 }
 
 int main(void)
 {
 	pthread_t reader[READERS];
 
-	MUST(!pipe(back));
+	CHECK(!pipe(back));
 	for (int i = 0; i < READERS; i++) {
-		MUST(!pipe(to[i]));
-		reader[i] = thread_of(answers, to[i]);
+		CHECK(!pipe(to[i]));
+		reader[i] = start(answers, to[i]);
 	}
-	all_answer();
+	RUN(all_answer);
 	for (int i = 0; i < LOST; i++) {
 		lose_one();
 		all_answer();
@@ -87,8 +87,8 @@ int main(void)
 		calls_for_all();
 	}
 	for (int i = 0; i < READERS; i++) {
-		MUST(!close(to[i][1]));
-		end_of(reader[i]);
+		CHECK(!close(to[i][1]));
+		finish(reader[i]);
 	}
 	puts("the others went on");
 	return 0;

@@ -21,7 +21,7 @@ static int end_of_child(pid_t pid)
 {
 	int status;
 
-	MUST(waitpid(pid, &status, 0) == pid);
+	CHECK(waitpid(pid, &status, 0) == pid);
 	return WIFSIGNALED(status) ? WTERMSIG(status) : 100 + WEXITSTATUS(status);
 }
 
@@ -29,7 +29,7 @@ static void in_child(void)
 {
 	pid_t pid = fork();
 
-	MUST(pid >= 0);
+	CHECK(pid >= 0);
 	if (!pid) {
 		raise(sig);
 		_exit(7);
@@ -57,8 +57,8 @@ static void *acts(void *arg)
 		in_child();
 		break;
 	case BY_PARENT:
-		MUST(write(told[1], "", 1) == 1);
-		MUST(read(told[0], &c, 1) == 0);
+		CHECK(write(told[1], "", 1) == 1);
+		CHECK(read(told[0], &c, 1) == 0);
 		break;
 	default:
 		*nowhere = 1;
@@ -76,9 +76,9 @@ static int run(void)
 	pid_t pid;
 	char c;
 
-	MUST(!pipe(there) && !pipe(go));
+	CHECK(!pipe(there) && !pipe(go));
 	pid = fork();
-	MUST(pid >= 0);
+	CHECK(pid >= 0);
 	if (!pid) {
 		if (!late)
 			signal(sig, wanted);
@@ -90,8 +90,8 @@ static int run(void)
 	close(there[1]);
 	close(go[0]);
 	if (ways == BY_PARENT) {
-		MUST(read(there[0], &c, 1) == 1);
-		MUST(!kill(pid, sig));
+		CHECK(read(there[0], &c, 1) == 1);
+		CHECK(!kill(pid, sig));
 	}
 	/* who dies of it has no other end */
 	if (ways != BY_PARENT || wanted != SIG_DFL)

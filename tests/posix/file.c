@@ -8,7 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 #define BIG (1 << 20)
 
@@ -22,23 +22,23 @@ static char hello[] = "hello", vector[] = "vector";
 static void *write_later(void *arg)
 {
 	usleep(20000);
-	MUST(write(p[1], arg, strlen(arg)) == (ssize_t)strlen(arg));
+	CHECK(write(p[1], arg, strlen(arg)) == (ssize_t)strlen(arg));
 	return NULL;
 }
 
 static void *reads(void *arg)
 {
 	struct iovec v[2] = { { back, 2 }, { back + 10, 10 } };
-	pthread_t t = thread_of(write_later, hello);
+	pthread_t t = start(write_later, hello);
 	char buf[16];
 
 	errno = 77;
-	MUST(read(p[0], buf, sizeof(buf)) == 5 && !memcmp(buf, "hello", 5));
-	MUST(errno == 77);
-	end_of(t);
-	t = thread_of(write_later, vector);
-	MUST(readv(p[0], v, 2) == 6 && back[10] == 'c');
-	end_of(t);
+	CHECK(read(p[0], buf, sizeof(buf)) == 5 && !memcmp(buf, "hello", 5));
+	CHECK(errno == 77);
+	finish(t);
+	t = start(write_later, vector);
+	CHECK(readv(p[0], v, 2) == 6 && back[10] == 'c');
+	finish(t);
 	return arg;
 }
 
@@ -46,23 +46,23 @@ static void *write_big(void *arg)
 {
 	for (int i = 0; i < BIG; i++)
 		big[i] = (char)(i * 7);
-	MUST(write(p[1], big, BIG) == BIG); /* many times what a pipe holds */
+	CHECK(write(p[1], big, BIG) == BIG); /* many times what a pipe holds */
 	return arg;
 }
 
 static void *parts(void *arg)
 {
-	pthread_t t = thread_of(write_big, NULL);
+	pthread_t t = start(write_big, NULL);
 	size_t done = 0;
 
 	while (done < BIG) {
 		ssize_t r = read(p[0], back + done, BIG - done);
 
-		MUST(r > 0);
+		CHECK(r > 0);
 		done += (size_t)r;
 	}
-	end_of(t);
-	MUST(!memcmp(big, back, BIG));
+	finish(t);
+	CHECK(!memcmp(big, back, BIG));
 	return arg;
 }
 
@@ -83,20 +83,20 @@ static void *refused(void *arg)
 	FAILS(readv(-1, &one, 1), EBADF);
 	FAILS(pread(p[0], back, 1, 0), ESPIPE);
 	FAILS(pwrite(p[1], back, 1, 0), ESPIPE);
-	MUST(readv(p[0], &none, 1) == 0 && readv(p[0], BAD, 0) == 0);
-	MUST(read(p[0], back, 0) == 0 && write(p[1], back, 0) == 0);
-	MUST(write(p[1], "x", 1) == 1);
+	CHECK(readv(p[0], &none, 1) == 0 && readv(p[0], BAD, 0) == 0);
+	CHECK(read(p[0], back, 0) == 0 && write(p[1], back, 0) == 0);
+	CHECK(write(p[1], "x", 1) == 1);
 	FAILS(read(p[0], BAD, 1), EFAULT);
-	MUST(read(p[0], back, 1) == 1);
-	MUST(!pipe2(q, O_NONBLOCK));
+	CHECK(read(p[0], back, 1) == 1);
+	CHECK(!pipe2(q, O_NONBLOCK));
 	FAILS(read(q[0], back, 1), EAGAIN);
 	while (write(q[1], back, 4096) == 4096)
 		;
-	MUST(errno == EAGAIN);
+	CHECK(errno == EAGAIN);
 	close(q[1]);
 	while (read(q[0], back, BIG) > 0)
 		;
-	MUST(read(q[0], back, 1) == 0);
+	CHECK(read(q[0], back, 1) == 0);
 	close(q[0]);
 	FAILS(close(q[0]), EBADF);
 	FAILS(open("/nowhere/at/all", O_RDONLY), ENOENT);
@@ -114,33 +114,33 @@ static void *files(void *arg)
 	int fd = mkstemp(name);
 	off_t off = 5;
 
-	MUST(fd >= 0 && write(fd, big, BIG) == BIG);
-	MUST(pread(fd, back, 100, 1000) == 100 && !memcmp(back, big + 1000, 100));
-	MUST(lseek(fd, 0, SEEK_CUR) == BIG && read(fd, back, 1) == 0);
-	MUST(lseek(fd, 0, SEEK_SET) == 0 && readv(fd, v, 2) == BIG);
-	MUST(!memcmp(big, back, BIG));
-	MUST(pwrite(fd, "abc", 3, 10) == 3 && preadv(fd, v, 1, 10) == 3);
-	MUST(!memcmp(back, "abc", 3));
-	MUST(pwritev(fd, v, 1, 20) == 3 && preadv2(fd, v, 1, 20, 0) == 3);
+	CHECK(fd >= 0 && write(fd, big, BIG) == BIG);
+	CHECK(pread(fd, back, 100, 1000) == 100 && !memcmp(back, big + 1000, 100));
+	CHECK(lseek(fd, 0, SEEK_CUR) == BIG && read(fd, back, 1) == 0);
+	CHECK(lseek(fd, 0, SEEK_SET) == 0 && readv(fd, v, 2) == BIG);
+	CHECK(!memcmp(big, back, BIG));
+	CHECK(pwrite(fd, "abc", 3, 10) == 3 && preadv(fd, v, 1, 10) == 3);
+	CHECK(!memcmp(back, "abc", 3));
+	CHECK(pwritev(fd, v, 1, 20) == 3 && preadv2(fd, v, 1, 20, 0) == 3);
 	FAILS(pread(fd, back, 1, -1), EINVAL);
 	FAILS(pread(fd, BAD, 1, 0), EFAULT);
 	FAILS(preadv2(fd, v, 1, 0, 1 << 29), EOPNOTSUPP);
-	MUST(!fsync(fd) && !fdatasync(fd));
-	MUST(sendfile(p[1], fd, &off, 10) == 10 && off == 15);
-	MUST(read(p[0], back, 100) == 10);
-	MUST(!lockf(fd, F_LOCK, 0) && !lockf(fd, F_ULOCK, 0));
+	CHECK(!fsync(fd) && !fdatasync(fd));
+	CHECK(sendfile(p[1], fd, &off, 10) == 10 && off == 15);
+	CHECK(read(p[0], back, 100) == 10);
+	CHECK(!lockf(fd, F_LOCK, 0) && !lockf(fd, F_ULOCK, 0));
 	close(fd);
 	fd = open(name, O_RDONLY);
 	FAILS(write(fd, back, 1), EBADF);
 	close(fd);
 	fd = open(name, O_CREAT | O_EXCL | O_RDWR, 0600);
-	MUST(fd == -1 && errno == EEXIST);
+	CHECK(fd == -1 && errno == EEXIST);
 	unlink(name);
 	fd = open(name, O_CREAT | O_EXCL | O_RDWR, 0600);
-	MUST(fd >= 0);
+	CHECK(fd >= 0);
 	close(fd);
 	fd = creat(name, 0600);
-	MUST(fd >= 0 && write(fd, "x", 1) == 1);
+	CHECK(fd >= 0 && write(fd, "x", 1) == 1);
 	close(fd);
 	unlink(name);
 	return arg;
@@ -152,8 +152,8 @@ static void *lock_waits(void *arg)
 	int fd = open(arg, O_RDWR);
 	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
-	MUST(!flock(fd, LOCK_EX) && !flock(fd, LOCK_UN));
-	MUST(!fcntl(fd, F_OFD_SETLKW, &l));
+	CHECK(!flock(fd, LOCK_EX) && !flock(fd, LOCK_UN));
+	CHECK(!fcntl(fd, F_OFD_SETLKW, &l));
 	close(fd);
 	return NULL;
 }
@@ -165,14 +165,14 @@ static void *locks(void *arg)
 	int fd = mkstemp(name);
 	pthread_t t;
 
-	MUST(!flock(fd, LOCK_EX) && !fcntl(fd, F_OFD_SETLK, &l));
-	t = thread_of(lock_waits, name);
+	CHECK(!flock(fd, LOCK_EX) && !fcntl(fd, F_OFD_SETLK, &l));
+	t = start(lock_waits, name);
 	usleep(20000);
-	MUST(!flock(fd, LOCK_UN));
+	CHECK(!flock(fd, LOCK_UN));
 	usleep(20000);
 	l.l_type = F_UNLCK;
-	MUST(!fcntl(fd, F_OFD_SETLK, &l));
-	end_of(t);
+	CHECK(!fcntl(fd, F_OFD_SETLK, &l));
+	finish(t);
 	close(fd);
 	unlink(name);
 	return arg;
@@ -180,7 +180,7 @@ static void *locks(void *arg)
 
 int main(void)
 {
-	MUST(!pipe(p));
+	CHECK(!pipe(p));
 	run_in_thread(reads);
 	run_in_thread(parts);
 	run_in_thread(refused);

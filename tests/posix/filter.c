@@ -29,9 +29,9 @@ static void confine(void)
 	};
 	struct sock_fprog p = { sizeof(f) / sizeof(f[0]), f };
 
-	MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-	MUST(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
-		     &p) == 0);
+	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
+		      &p) == 0);
 }
 
 enum { MANY = 100 }; /* as many stacks are made by the dozen */
@@ -56,9 +56,9 @@ static void *passes_one(void *arg)
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(c), &pair[0], sizeof(int));
-	MUST(sendmsg(pair[0], m, 0) == 1);
+	CHECK(sendmsg(pair[0], m, 0) == 1);
 	byte = 0;
-	MUST(read(pair[1], &byte, 1) == 1 && byte == 'x');
+	CHECK(read(pair[1], &byte, 1) == 1 && byte == 'x');
 	free(m->msg_control);
 	free(m);
 	return arg;
@@ -74,9 +74,9 @@ int main(void)
 {
 	pthread_t t, many[MANY];
 
-	MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
 	finish(start(waits_a_while, NULL)); /* the runtime runs */
-	confine();
+	RUN(confine);
 	passes_one(NULL);
 	t = start(waits_a_while, NULL);
 	finish(start(passes_one, NULL));

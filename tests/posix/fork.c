@@ -12,17 +12,9 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "posix.h"
 
 extern char **environ;
-
-#define MUST(c)                                                                        \
-	do {                                                                           \
-		if (!(c)) {                                                            \
-			printf("line %d: %s (errno %d)\n", __LINE__, #c, errno);       \
-			fflush(stdout);                                                \
-			_exit(1);                                                      \
-		}                                                                      \
-	} while (0)
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int handled, stop;
@@ -37,9 +29,9 @@ static int ends_with(pid_t pid)
 {
 	int status;
 
-	MUST(pid > 0);
+	CHECK(pid > 0);
 	while (waitpid(pid, &status, 0) != pid)
-		MUST(errno == EINTR);
+		CHECK(errno == EINTR);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
@@ -62,11 +54,11 @@ static void child_lives(void)
 	int n = 0;
 
 	/* one of the parent's may have had it when it forked */
-	MUST(!pthread_mutex_init(&mutex, NULL));
+	CHECK(!pthread_mutex_init(&mutex, NULL));
 	for (int i = 0; i < 8; i++)
-		MUST(!pthread_create(&t[i], NULL, adds, &n));
+		CHECK(!pthread_create(&t[i], NULL, adds, &n));
 	for (int i = 0; i < 8; i++)
-		MUST(!pthread_join(t[i], NULL));
+		CHECK(!pthread_join(t[i], NULL));
 	_exit(n == 8000 ? 7 : 1);
 }
 
@@ -85,15 +77,15 @@ static void child_signals(void)
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
-	MUST(!pthread_sigmask(SIG_BLOCK, &set, &old));
+	CHECK(!pthread_sigmask(SIG_BLOCK, &set, &old));
 	handled = 0;
-	MUST(!kill(getpid(), SIGUSR1));
+	CHECK(!kill(getpid(), SIGUSR1));
 	usleep(1000);
-	MUST(handled == 0);
-	MUST(!pthread_sigmask(SIG_SETMASK, &old, NULL));
+	CHECK(handled == 0);
+	CHECK(!pthread_sigmask(SIG_SETMASK, &old, NULL));
 	while (!__atomic_load_n(&handled, __ATOMIC_SEQ_CST))
 		usleep(1000);
-	MUST(!kill(getpid(), SIGUSR1));
+	CHECK(!kill(getpid(), SIGUSR1));
 	while (__atomic_load_n(&handled, __ATOMIC_SEQ_CST) < 2)
 		usleep(1000);
 	signal(SIGTERM, SIG_DFL);
@@ -110,7 +102,7 @@ static void *forks(void *arg)
 		pid = fork();
 		if (!pid)
 			child_lives();
-		MUST(ends_with(pid) == 7);
+		CHECK(ends_with(pid) == 7);
 	}
 	pid = fork();
 	if (!pid)
@@ -139,16 +131,16 @@ static void *starts(void *arg)
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR2);
 	sigaddset(&set, SIGWINCH);
-	MUST(!pthread_sigmask(SIG_SETMASK, &set, NULL));
+	CHECK(!pthread_sigmask(SIG_SETMASK, &set, NULL));
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
 		execv("/bin/sed", argv);
 		_exit(99);
 	}
-	MUST(ends_with(pid) == 0);
-	MUST(!posix_spawn(&pid, "/bin/sed", NULL, NULL, argv, environ));
-	MUST(ends_with(pid) == 0);
+	CHECK(ends_with(pid) == 0);
+	CHECK(!posix_spawn(&pid, "/bin/sed", NULL, NULL, argv, environ));
+	CHECK(ends_with(pid) == 0);
 	pid = vfork();
 	if (!pid) {
 		/* what programs do there, though POSIX says that they may not */
@@ -160,13 +152,13 @@ static void *starts(void *arg)
 		execv("/bin/sed", argv);
 		_exit(99);
 	}
-	MUST(ends_with(pid) == 0);
-	MUST(system(show) == 0);
+	CHECK(ends_with(pid) == 0);
+	CHECK(system(show) == 0);
 	f = popen(show, "r");
-	MUST(f);
+	CHECK(f);
 	while (fgets(line, sizeof(line), f))
 		fputs(line, stdout);
-	MUST(pclose(f) == 0);
+	CHECK(pclose(f) == 0);
 	return arg;
 }
 
@@ -181,7 +173,7 @@ static void *has_values(void *arg)
 
 	for (int i = 0; i < KEYS; i++) {
 		had += pthread_getspecific(keys[i]) != NULL;
-		MUST(!pthread_setspecific(keys[i], keys));
+		CHECK(!pthread_setspecific(keys[i], keys));
 	}
 	for (int i = 0; arg && i < 2; i++)
 		pthread_barrier_wait(arg);
@@ -195,21 +187,21 @@ static void keys_of_the_lost(void)
 	pid_t pid;
 
 	for (int i = 0; i < KEYS; i++)
-		MUST(!pthread_key_create(&keys[i], NULL));
-	MUST(!pthread_barrier_init(&both, NULL, 2));
-	MUST(!pthread_create(&t, NULL, has_values, &both));
+		CHECK(!pthread_key_create(&keys[i], NULL));
+	CHECK(!pthread_barrier_init(&both, NULL, 2));
+	CHECK(!pthread_create(&t, NULL, has_values, &both));
 	pthread_barrier_wait(&both);
 	pid = fork();
 	if (!pid) {
-		MUST(!pthread_create(&t, NULL, has_values, NULL));
-		MUST(!pthread_join(t, &had));
+		CHECK(!pthread_create(&t, NULL, has_values, NULL));
+		CHECK(!pthread_join(t, &had));
 		_exit(had != NULL);
 	}
 	printf("keys: %d\n", ends_with(pid));
 	pthread_barrier_wait(&both);
-	MUST(!pthread_join(t, &had) && !had);
+	CHECK(!pthread_join(t, &had) && !had);
 	for (int i = 0; i < KEYS; i++)
-		MUST(!pthread_key_delete(keys[i]));
+		CHECK(!pthread_key_delete(keys[i]));
 }
 
 int main(void)
@@ -221,18 +213,18 @@ int main(void)
 	signal(SIGUSR1, on_usr);
 	signal(SIGPIPE, SIG_IGN);
 	for (int i = 0; i < 3; i++)
-		MUST(!pthread_create(&b[i], NULL, busy, NULL));
-	MUST(!pthread_create(&t, NULL, forks, NULL));
-	MUST(!pthread_join(t, NULL));
-	MUST(!pthread_create(&t, NULL, starts, NULL));
-	MUST(!pthread_join(t, NULL));
+		CHECK(!pthread_create(&b[i], NULL, busy, NULL));
+	CHECK(!pthread_create(&t, NULL, forks, NULL));
+	CHECK(!pthread_join(t, NULL));
+	CHECK(!pthread_create(&t, NULL, starts, NULL));
+	CHECK(!pthread_join(t, NULL));
 	pid = fork(); /* main does */
 	if (!pid)
 		child_lives();
 	printf("main's: %d\n", ends_with(pid));
-	keys_of_the_lost();
+	RUN(keys_of_the_lost);
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
 	for (int i = 0; i < 3; i++)
-		MUST(!pthread_join(b[i], NULL));
+		CHECK(!pthread_join(b[i], NULL));
 	return 0;
 }

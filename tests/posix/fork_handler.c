@@ -26,15 +26,15 @@ static void on_fork(int sig)
 
 	(void)sig;
 	pid = fork();
-	MUST(pid >= 0);
+	CHECK(pid >= 0);
 	if (!pid) {
 		if (child)
 			_exit(child());
 		in_child = 1;
-		MUST(dup2(nothing, ends[0]) == ends[0]); /* or it waits for ever */
-		return;                                  /* and goes on */
+		CHECK(dup2(nothing, ends[0]) == ends[0]); /* or it waits for ever */
+		return;                                   /* and goes on */
 	}
-	MUST(waitpid(pid, &status, 0) == pid);
+	CHECK(waitpid(pid, &status, 0) == pid);
 	handled++;
 }
 
@@ -132,7 +132,7 @@ static void each(pthread_t t)
 			int before = handled;
 
 			child = what[i].child;
-			MUST(!pthread_kill(t, SIGUSR1));
+			CHECK(!pthread_kill(t, SIGUSR1));
 			while (handled == before)
 				usleep(100);
 			printf("%s: %x\n", what[i].name, (unsigned)status);
@@ -146,9 +146,9 @@ int main(void)
 	pthread_t t;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	MUST(!sigaction(SIGUSR1, &a, NULL));
+	CHECK(!sigaction(SIGUSR1, &a, NULL));
 	signal(SIGUSR2, on_usr2);
-	MUST(!pipe(ends) && (nothing = open("/dev/null", O_RDONLY)) >= 0);
+	CHECK(!pipe(ends) && (nothing = open("/dev/null", O_RDONLY)) >= 0);
 	t = start(computes, NULL);
 	each(t);
 	stop = 1;
@@ -157,7 +157,7 @@ int main(void)
 	t = start(reads, NULL);
 	usleep(10000);
 	each(t);
-	MUST(write(ends[1], "x", 1) == 1);
+	CHECK(write(ends[1], "x", 1) == 1);
 	finish(t);
 	return 0;
 }

@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 enum { FORKS = 20, MOST = 190 };
 
@@ -13,7 +13,7 @@ static long faults(void)
 {
 	struct rusage u;
 
-	MUST(!getrusage(RUSAGE_SELF, &u));
+	CHECK(!getrusage(RUSAGE_SELF, &u));
 	return u.ru_minflt;
 }
 
@@ -24,13 +24,13 @@ static void *forks(void *arg)
 	for (int i = 0; i < FORKS; i++) {
 		pid_t pid = fork();
 
-		MUST(pid >= 0);
+		CHECK(pid >= 0);
 		if (!pid)
 			_exit(faults() > MOST);
-		MUST(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+		CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
 		light += !WEXITSTATUS(status);
 	}
-	MUST(light > FORKS / 2);
+	CHECK(light > FORKS / 2);
 	return arg;
 }
 

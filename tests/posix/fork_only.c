@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 static int s[2]; /* the child has s[0] */
 static volatile sig_atomic_t handled;
@@ -27,11 +27,11 @@ static void talks(void)
 	char b[8] = "";
 	struct pollfd p = { .fd = s[0], .events = POLLIN };
 
-	MUST(write(s[0], "hello", 5) == 5);
-	MUST(poll(&p, 1, -1) == 1);
-	MUST(read(s[0], b, 5) == 5 && !strcmp(b, "world"));
-	MUST(send(s[0], "again", 5, 0) == 5);
-	MUST(recv(s[0], b, 5, MSG_WAITALL) == 5 && !strcmp(b, "enoug"));
+	CHECK(write(s[0], "hello", 5) == 5);
+	CHECK(poll(&p, 1, -1) == 1);
+	CHECK(read(s[0], b, 5) == 5 && !strcmp(b, "world"));
+	CHECK(send(s[0], "again", 5, 0) == 5);
+	CHECK(recv(s[0], b, 5, MSG_WAITALL) == 5 && !strcmp(b, "enoug"));
 }
 
 static void opens_and_closes(void)
@@ -39,10 +39,10 @@ static void opens_and_closes(void)
 	int p[2], fd;
 	char c;
 
-	MUST(!pipe(p));
-	MUST(write(p[1], "x", 1) == 1 && read(p[0], &c, 1) == 1);
+	CHECK(!pipe(p));
+	CHECK(write(p[1], "x", 1) == 1 && read(p[0], &c, 1) == 1);
 	fd = dup2(p[0], 77);
-	MUST(fd == 77 && !close(77) && !close(p[0]) && !close(p[1]));
+	CHECK(fd == 77 && !close(77) && !close(p[0]) && !close(p[1]));
 }
 
 static void sleeps_and_is_signalled(void)
@@ -50,17 +50,17 @@ static void sleeps_and_is_signalled(void)
 	struct timespec ms = { 0, 1000000 };
 	struct sigaction a = { .sa_handler = on_signal };
 
-	MUST(!nanosleep(&ms, NULL) && !usleep(1000));
-	MUST(!sigaction(SIGUSR1, &a, NULL));
-	MUST(!kill(getpid(), SIGUSR1) && handled == SIGUSR1);
-	MUST(!sigaction(SIGUSR2, &a, NULL));
-	MUST(!raise(SIGUSR2) && handled == SIGUSR2);
+	CHECK(!nanosleep(&ms, NULL) && !usleep(1000));
+	CHECK(!sigaction(SIGUSR1, &a, NULL));
+	CHECK(!kill(getpid(), SIGUSR1) && handled == SIGUSR1);
+	CHECK(!sigaction(SIGUSR2, &a, NULL));
+	CHECK(!raise(SIGUSR2) && handled == SIGUSR2);
 }
 
 static void has_its_own(void)
 {
-	MUST(gettid() == getpid());
-	MUST(!pthread_mutex_lock(&mutex) && !pthread_mutex_unlock(&mutex));
+	CHECK(gettid() == getpid());
+	CHECK(!pthread_mutex_lock(&mutex) && !pthread_mutex_unlock(&mutex));
 	free(malloc(100000));
 }
 
@@ -102,15 +102,15 @@ static void *forks(void *how)
 	int status;
 	pid_t pid;
 
-	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, s));
 	pid = ((pid_t(*)(void))how)();
-	MUST(pid > 0);
-	MUST(recv(s[1], b, 5, MSG_WAITALL) == 5 && !strcmp(b, "hello"));
-	MUST(write(s[1], "world", 5) == 5);
-	MUST(recv(s[1], b, 5, MSG_WAITALL) == 5 && !strcmp(b, "again"));
-	MUST(write(s[1], "enough", 5) == 5);
-	MUST(waitpid(pid, &status, 0) == pid);
-	MUST(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	CHECK(pid > 0);
+	CHECK(recv(s[1], b, 5, MSG_WAITALL) == 5 && !strcmp(b, "hello"));
+	CHECK(write(s[1], "world", 5) == 5);
+	CHECK(recv(s[1], b, 5, MSG_WAITALL) == 5 && !strcmp(b, "again"));
+	CHECK(write(s[1], "enough", 5) == 5);
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
 	close(s[0]);
 	close(s[1]);
 	return NULL;
@@ -121,7 +121,7 @@ static int has_own_table(void *arg)
 {
 	int fd = *(int *)arg;
 
-	MUST(!close_range(fd, fd, CLOSE_RANGE_UNSHARE));
+	CHECK(!close_range(fd, fd, CLOSE_RANGE_UNSHARE));
 	FAILS(fcntl(fd, F_GETFD), EBADF);
 	return 8;
 }
@@ -133,18 +133,18 @@ static void *shares_files(void *arg)
 	pid_t pid =
 	    clone(has_own_table, stack + sizeof(stack), SIGCHLD | CLONE_FILES, &fd);
 
-	MUST(pid > 0 && waitpid(pid, &status, 0) == pid);
-	MUST(WIFEXITED(status) && WEXITSTATUS(status) == 8);
-	MUST(fcntl(fd, F_GETFD) >= 0 && !close(fd));
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 8);
+	CHECK(fcntl(fd, F_GETFD) >= 0 && !close(fd));
 	return arg;
 }
 
 int main(void)
 {
 	for (int i = 0; i < 3; i++) {
-		end_of(thread_of(forks, by_fork_only));
-		end_of(thread_of(forks, by_clone));
-		end_of(thread_of(forks, by_system_call));
+		finish(start(forks, by_fork_only));
+		finish(start(forks, by_clone));
+		finish(start(forks, by_system_call));
 		puts("of a thread");
 		forks(by_fork_only);
 		forks(by_clone);

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 static volatile sig_atomic_t ran;
 static pthread_t first, handled_by;
@@ -25,29 +25,29 @@ static void is_its_process(void)
 {
 	char path[64];
 
-	MUST(gettid() == getpid() && syscall(SYS_gettid) == getpid());
+	CHECK(gettid() == getpid() && syscall(SYS_gettid) == getpid());
 	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)gettid());
-	MUST(!access(path, F_OK));
-	MUST(mutex.__data.__owner == 0 && !pthread_mutex_lock(&mutex));
-	MUST(mutex.__data.__owner == getpid() && !pthread_mutex_lock(&mutex));
-	MUST(!pthread_mutex_unlock(&mutex) && !pthread_mutex_unlock(&mutex));
+	CHECK(!access(path, F_OK));
+	CHECK(mutex.__data.__owner == 0 && !pthread_mutex_lock(&mutex));
+	CHECK(mutex.__data.__owner == getpid() && !pthread_mutex_lock(&mutex));
+	CHECK(!pthread_mutex_unlock(&mutex) && !pthread_mutex_unlock(&mutex));
 }
 
 static void gets(int n)
 {
-	MUST(ran == n && pthread_equal(handled_by, first));
+	CHECK(ran == n && pthread_equal(handled_by, first));
 }
 
 static void signals_itself(void)
 {
 	ran = 0;
-	MUST(!tgkill(getpid(), gettid(), SIGUSR1));
+	CHECK(!tgkill(getpid(), gettid(), SIGUSR1));
 	gets(1);
-	MUST(!syscall(SYS_tgkill, getpid(), getpid(), SIGUSR1));
+	CHECK(!syscall(SYS_tgkill, getpid(), getpid(), SIGUSR1));
 	gets(2);
-	MUST(!syscall(SYS_tkill, getpid(), SIGUSR1));
+	CHECK(!syscall(SYS_tkill, getpid(), SIGUSR1));
 	gets(3);
-	MUST(!pthread_kill(pthread_self(), SIGUSR1));
+	CHECK(!pthread_kill(pthread_self(), SIGUSR1));
 	gets(4);
 }
 
@@ -56,12 +56,12 @@ static void is_told_of_itself(void)
 	struct sched_param p = { .sched_priority = 0 };
 	cpu_set_t set;
 
-	MUST(!sched_setscheduler(getpid(), SCHED_BATCH, &p));
-	MUST(sched_getscheduler(0) == SCHED_BATCH);
-	MUST(sched_getscheduler(gettid()) == SCHED_BATCH);
-	MUST(!sched_getaffinity(getpid(), sizeof(set), &set));
-	MUST(!setpriority(PRIO_PROCESS, (id_t)getpid(), 7));
-	MUST(getpriority(PRIO_PROCESS, 0) == 7);
+	CHECK(!sched_setscheduler(getpid(), SCHED_BATCH, &p));
+	CHECK(sched_getscheduler(0) == SCHED_BATCH);
+	CHECK(sched_getscheduler(gettid()) == SCHED_BATCH);
+	CHECK(!sched_getaffinity(getpid(), sizeof(set), &set));
+	CHECK(!setpriority(PRIO_PROCESS, (id_t)getpid(), 7));
+	CHECK(getpriority(PRIO_PROCESS, 0) == 7);
 }
 
 static void has_a_timer(void)
@@ -76,19 +76,19 @@ static void has_a_timer(void)
 	ran = 0;
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
-	MUST(!pthread_sigmask(SIG_BLOCK, &set, &old));
-	MUST(!timer_create(CLOCK_MONOTONIC, &ev, &t) &&
-	     !timer_settime(t, 0, &in, NULL));
+	CHECK(!pthread_sigmask(SIG_BLOCK, &set, &old));
+	CHECK(!timer_create(CLOCK_MONOTONIC, &ev, &t) &&
+	      !timer_settime(t, 0, &in, NULL));
 	while (!ran)
 		sigsuspend(&old);
-	MUST(!pthread_sigmask(SIG_SETMASK, &old, NULL) && !timer_delete(t));
+	CHECK(!pthread_sigmask(SIG_SETMASK, &old, NULL) && !timer_delete(t));
 	gets(1);
 }
 
 static void *another(void *arg)
 {
-	MUST(gettid() != getpid());
-	MUST(!tgkill(getpid(), getpid(), SIGUSR1));
+	CHECK(gettid() != getpid());
+	CHECK(!tgkill(getpid(), getpid(), SIGUSR1));
 	while (!ran)
 		sched_yield();
 	return arg;
@@ -108,9 +108,9 @@ static void in_child(int generation)
 
 	fflush(stdout);
 	child = fork();
-	MUST(child >= 0);
+	CHECK(child >= 0);
 	if (child) {
-		MUST(waitpid(child, &status, 0) == child && !status);
+		CHECK(waitpid(child, &status, 0) == child && !status);
 		return;
 	}
 	first = pthread_self();
@@ -138,9 +138,9 @@ int main(void)
 	struct sigaction a = { .sa_handler = on_signal };
 	pthread_mutexattr_t type;
 
-	MUST(!pthread_mutexattr_init(&type));
-	MUST(!pthread_mutexattr_settype(&type, PTHREAD_MUTEX_RECURSIVE));
-	MUST(!pthread_mutex_init(&mutex, &type) && !sigaction(SIGUSR1, &a, NULL));
+	CHECK(!pthread_mutexattr_init(&type));
+	CHECK(!pthread_mutexattr_settype(&type, PTHREAD_MUTEX_RECURSIVE));
+	CHECK(!pthread_mutex_init(&mutex, &type) && !sigaction(SIGUSR1, &a, NULL));
 	in_child(0);
 	run_in_thread(forks);
 	in_child(1);

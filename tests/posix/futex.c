@@ -116,9 +116,9 @@ static void moved(void)
 	do {
 		n = syscall(SYS_futex, &gate, FUTEX_CMP_REQUEUE | flags, 0, 1000L,
 			    &other, 0);
-		MUST(n >= 0);
-		MUST(syscall(SYS_futex, &other, FUTEX_REQUEUE | flags, 0, 1000L,
-			     &gate) == n);
+		CHECK(n >= 0);
+		CHECK(syscall(SYS_futex, &other, FUTEX_REQUEUE | flags, 0, 1000L,
+			      &gate) == n);
 		usleep(1000);
 	} while (n < THREADS);
 	__atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
@@ -188,7 +188,7 @@ static void between_processes(void)
 	int status, mine;
 	pid_t pid;
 
-	MUST(turn != MAP_FAILED);
+	CHECK(turn != MAP_FAILED);
 	pid = fork();
 	mine = pid ? 0 : 1;
 	for (int i = 0; i < 200; i++) {
@@ -202,7 +202,7 @@ static void between_processes(void)
 	}
 	if (!pid)
 		_exit(0);
-	MUST(waitpid(pid, &status, 0) == pid && status == 0);
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 	printf("turns %u\n", *turn);
 }
 
@@ -214,11 +214,11 @@ static void *in_thread(void *arg)
 
 static void *identity(void *arg)
 {
-	MUST(syscall(SYS_gettid) == gettid());
-	MUST(syscall(SYS_getpid) == getpid());
+	CHECK(syscall(SYS_gettid) == gettid());
+	CHECK(syscall(SYS_getpid) == getpid());
 	errno = 0;
-	MUST(syscall(SYS_close, -1) == -1 && errno == EBADF);
-	MUST(syscall(SYS_sched_yield) == 0);
+	CHECK(syscall(SYS_close, -1) == -1 && errno == EBADF);
+	CHECK(syscall(SYS_sched_yield) == 0);
 	return arg;
 }
 
@@ -229,24 +229,24 @@ static void *asks_by_its_word(void *arg)
 {
 	static int word;
 
-	MUST(syscall(SYS_set_tid_address, &word) == gettid());
+	CHECK(syscall(SYS_set_tid_address, &word) == gettid());
 	sem_post(&asked);
 	return arg;
 }
 
 int main(void)
 {
-	results();
+	RUN(results);
 	flags = 0;
-	results();
+	RUN(results);
 	for (flags = 0; flags <= FUTEX_PRIVATE_FLAG; flags += FUTEX_PRIVATE_FLAG) {
 		crowd();
 		moved();
 	}
-	one_of_two();
+	RUN(one_of_two);
 	identity(NULL);
 	finish(start(identity, NULL));
-	between_processes();
+	RUN(between_processes);
 	finish(start(in_thread, NULL));
 	pthread_detach(start(asks_by_its_word, NULL));
 	sem_wait(&asked);

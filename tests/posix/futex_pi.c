@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 
 #include "asleep.h"
-#include "must.h"
+#include "posix.h"
 
 enum { THREADS = 8, ROUNDS = 2000 };
 
@@ -33,8 +33,8 @@ static void lock(void)
 					__ATOMIC_RELAXED))
 		return;
 	while (pi(FUTEX_LOCK_PI, NULL))
-		MUST(errno == EAGAIN || errno == EINTR);
-	MUST((__atomic_load_n(&word, __ATOMIC_RELAXED) & FUTEX_TID_MASK) == me());
+		CHECK(errno == EAGAIN || errno == EINTR);
+	CHECK((__atomic_load_n(&word, __ATOMIC_RELAXED) & FUTEX_TID_MASK) == me());
 }
 
 static void unlock(void)
@@ -43,14 +43,14 @@ static void unlock(void)
 
 	if (!__atomic_compare_exchange_n(&word, &mine, 0, 0, __ATOMIC_RELEASE,
 					 __ATOMIC_RELAXED))
-		MUST(!pi(FUTEX_UNLOCK_PI, NULL));
+		CHECK(!pi(FUTEX_UNLOCK_PI, NULL));
 }
 
 static void *takes_turns(void *arg)
 {
 	for (int i = 0; i < ROUNDS; i++) {
 		lock();
-		MUST(!in++);
+		CHECK(!in++);
 		if (i % 16 == 0)
 			sched_yield();
 		in--;
@@ -65,11 +65,11 @@ static void one_at_a_time(void)
 	pthread_t t[THREADS];
 
 	for (int i = 0; i < THREADS; i++)
-		t[i] = thread_of(takes_turns, NULL);
+		t[i] = start(takes_turns, NULL);
 	takes_turns(NULL); /* main is one of them */
 	for (int i = 0; i < THREADS; i++)
-		end_of(t[i]);
-	MUST(!word);
+		finish(t[i]);
+	CHECK(!word);
 	printf("total %ld\n", total);
 }
 
@@ -84,10 +84,10 @@ static void *results(void *arg)
 		FAILS(pi(FUTEX_LOCK_PI, &past), ETIMEDOUT);
 		return NULL;
 	}
-	MUST(!pi(FUTEX_TRYLOCK_PI, NULL) && word == me());
+	CHECK(!pi(FUTEX_TRYLOCK_PI, NULL) && word == me());
 	FAILS(pi(FUTEX_TRYLOCK_PI, NULL), EDEADLK);
 	FAILS(pi(FUTEX_LOCK_PI, NULL), EDEADLK);
-	MUST(!pi(FUTEX_UNLOCK_PI, NULL) && !word);
+	CHECK(!pi(FUTEX_UNLOCK_PI, NULL) && !word);
 	return NULL;
 }
 
@@ -95,9 +95,9 @@ static void *waits(void *name)
 {
 	pthread_setname_np(pthread_self(), name);
 	__atomic_store_n(&tid_of_waiter, (int)me(), __ATOMIC_SEQ_CST);
-	MUST(!pi(FUTEX_LOCK_PI, NULL));
-	MUST((word & FUTEX_TID_MASK) == me());
-	MUST(!pi(FUTEX_UNLOCK_PI, NULL));
+	CHECK(!pi(FUTEX_LOCK_PI, NULL));
+	CHECK((word & FUTEX_TID_MASK) == me());
+	CHECK(!pi(FUTEX_UNLOCK_PI, NULL));
 	return NULL;
 }
 
@@ -118,21 +118,21 @@ static void handed_on(void)
 	pthread_t t;
 
 	lock();
-	end_of(thread_of(results, &word));
-	t = thread_of(waits, name);
+	finish(start(results, &word));
+	t = start(waits, name);
 	while (!sleeps(name) ||
 	       !(__atomic_load_n(&word, __ATOMIC_SEQ_CST) & FUTEX_WAITERS))
 		sched_yield();
 	unlock();
-	end_of(t);
-	MUST(!word);
+	finish(t);
+	CHECK(!word);
 	puts("handed on");
 }
 
 int main(void)
 {
 	run_in_thread(results);
-	one_at_a_time();
-	handed_on();
+	RUN(one_at_a_time);
+	RUN(handed_on);
 	return 0;
 }

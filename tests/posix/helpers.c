@@ -21,8 +21,8 @@ static void arm(long ms)
 	struct itimerspec at = { .it_value = { ms / 1000, ms % 1000 * 1000000 } };
 	timer_t id;
 
-	MUST(!timer_create(CLOCK_MONOTONIC, &ev, &id));
-	MUST(!timer_settime(id, 0, &at, NULL));
+	CHECK(!timer_create(CLOCK_MONOTONIC, &ev, &id));
+	CHECK(!timer_settime(id, 0, &at, NULL));
 }
 
 static void *nothing(void *arg)
@@ -51,7 +51,7 @@ static void child(void)
 	pid = fork();
 	if (!pid)
 		pthread_exit(NULL);
-	MUST(waitpid(pid, &status, 0) == pid);
+	CHECK(waitpid(pid, &status, 0) == pid);
 	_exit(status ? 1 : 4);
 }
 
@@ -66,7 +66,7 @@ static void ends(const char *what, void (*fn)(void))
 		fn();
 		pthread_exit(NULL);
 	}
-	MUST(waitpid(pid, &status, 0) == pid);
+	CHECK(waitpid(pid, &status, 0) == pid);
 	printf("%s: %x\n", what, status);
 }
 

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 #define HOGS 3
 #define ROUNDS 6
@@ -39,13 +39,13 @@ static void a_hog_keeps_its_priority(void)
 	atomic_store(&nicest, getpriority(PRIO_PROCESS, 0));
 	int normal = atomic_load(&nicest);
 	for (int i = 0; i < HOGS; i++)
-		hogs[i] = thread_of(computes, NULL);
-	other = thread_of(wants_to_run, NULL);
-	end_of(other);
+		hogs[i] = start(computes, NULL);
+	other = start(wants_to_run, NULL);
+	finish(other);
 	atomic_store(&over, 1);
 	for (int i = 0; i < HOGS; i++)
-		end_of(hogs[i]);
-	MUST(atomic_load(&nicest) == normal);
+		finish(hogs[i]);
+	CHECK(atomic_load(&nicest) == normal);
 }
 
 /* As redis's I/O threads do: each waits for its turn and computes for it. */
@@ -68,17 +68,17 @@ static void main_and_threads_spin_for_each_other(void)
 	pthread_t all[HOGS];
 
 	for (long i = 0; i < HOGS; i++)
-		all[i] = thread_of(spins, (void *)(i + 1));
+		all[i] = start(spins, (void *)(i + 1));
 	spins(0);
 	for (int i = 0; i < HOGS; i++)
-		end_of(all[i]);
-	MUST(atomic_load(&turn) == ROUNDS * (HOGS + 1));
+		finish(all[i]);
+	CHECK(atomic_load(&turn) == ROUNDS * (HOGS + 1));
 }
 
 int main(void)
 {
-	a_hog_keeps_its_priority();
-	main_and_threads_spin_for_each_other();
+	RUN(a_hog_keeps_its_priority);
+	RUN(main_and_threads_spin_for_each_other);
 	puts("done");
 	return 0;
 }

@@ -3,7 +3,7 @@
  * it is the default. */
 #include <signal.h>
 
-#include "must.h"
+#include "posix.h"
 
 static int ran;
 static pthread_barrier_t both;
@@ -18,7 +18,7 @@ static int pending(int sig)
 {
 	sigset_t s;
 
-	MUST(!sigpending(&s));
+	CHECK(!sigpending(&s));
 	return sigismember(&s, sig);
 }
 
@@ -28,14 +28,14 @@ static void mask(int how, int sig)
 
 	sigemptyset(&s);
 	sigaddset(&s, sig);
-	MUST(!pthread_sigmask(how, &s, NULL));
+	CHECK(!pthread_sigmask(how, &s, NULL));
 }
 
 static void meet(void)
 {
 	int r = pthread_barrier_wait(&both);
 
-	MUST(!r || r == PTHREAD_BARRIER_SERIAL_THREAD);
+	CHECK(!r || r == PTHREAD_BARRIER_SERIAL_THREAD);
 }
 
 static void *has_some(void *arg)
@@ -44,29 +44,29 @@ static void *has_some(void *arg)
 
 	mask(SIG_BLOCK, *sig);
 	signal(*sig, on_signal);
-	MUST(!raise(*sig) && pending(*sig));
+	CHECK(!raise(*sig) && pending(*sig));
 	meet(); /* main makes it ignored */
 	meet();
 	printf("%d pending %d\n", *sig, pending(*sig));
 	mask(SIG_UNBLOCK, *sig);
-	MUST(!pthread_sigmask(SIG_BLOCK, NULL, NULL) && !ran);
+	CHECK(!pthread_sigmask(SIG_BLOCK, NULL, NULL) && !ran);
 	return arg;
 }
 
 static void try(int sig, void (*how)(int))
 {
-	pthread_t t = thread_of(has_some, &sig);
+	pthread_t t = start(has_some, &sig);
 
 	meet();
 	signal(sig, how);
 	signal(sig, on_signal);
 	meet();
-	end_of(t);
+	finish(t);
 }
 
 int main(void)
 {
-	MUST(!pthread_barrier_init(&both, NULL, 2));
+	CHECK(!pthread_barrier_init(&both, NULL, 2));
 	try(SIGUSR1, SIG_IGN);
 	try(SIGRTMIN + 1, SIG_IGN);
 	try(SIGCHLD, SIG_DFL);

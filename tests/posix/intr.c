@@ -65,7 +65,7 @@ static mtx_t mtx;
 
 static void use(int i, int n)
 {
-	MUST(n >= 0);
+	CHECK(n >= 0);
 	fd[i] = n;
 	if (!i)
 		on = n;
@@ -93,7 +93,7 @@ static void clear(void)
 
 static void flags_of(int n, int more)
 {
-	MUST(!fcntl(n, F_SETFL, more));
+	CHECK(!fcntl(n, F_SETFL, more));
 }
 
 static void fill(int n)
@@ -115,14 +115,14 @@ static void drain(void)
 
 static void give(void)
 {
-	MUST(write(fd[1], "x", 1) == 1);
+	CHECK(write(fd[1], "x", 1) == 1);
 }
 
 static void empty_pipe(void)
 {
 	int p[2];
 
-	MUST(!pipe(p));
+	CHECK(!pipe(p));
 	use(0, p[0]);
 	use(1, p[1]);
 }
@@ -131,7 +131,7 @@ static void full_pipe(void)
 {
 	int p[2];
 
-	MUST(!pipe(p));
+	CHECK(!pipe(p));
 	use(0, p[1]);
 	use(1, p[0]);
 	fill(p[1]);
@@ -142,7 +142,7 @@ static void two_pipes(void)
 	int p[2];
 
 	empty_pipe();
-	MUST(!pipe(p));
+	CHECK(!pipe(p));
 	use(2, p[1]);
 	use(3, p[0]);
 }
@@ -151,7 +151,7 @@ static void pair(int type)
 {
 	int s[2];
 
-	MUST(!socketpair(AF_UNIX, type, 0, s));
+	CHECK(!socketpair(AF_UNIX, type, 0, s));
 	use(0, s[0]);
 	use(1, s[1]);
 }
@@ -160,7 +160,7 @@ static void limit(int which)
 {
 	struct timeval tv = { LONG, 0 };
 
-	MUST(!setsockopt(fd[0], SOL_SOCKET, which, &tv, sizeof(tv)));
+	CHECK(!setsockopt(fd[0], SOL_SOCKET, which, &tv, sizeof(tv)));
 }
 
 static void stream(void)
@@ -177,7 +177,7 @@ static void stream_limited(void)
 static void three_there(void)
 {
 	pair(SOCK_STREAM);
-	MUST(write(fd[1], "abc", 3) == 3);
+	CHECK(write(fd[1], "abc", 3) == 3);
 }
 
 static void three_there_limited(void)
@@ -212,13 +212,13 @@ static void full_datagrams(void)
 static void terminal(void)
 {
 	use(1, posix_openpt(O_RDWR | O_NOCTTY));
-	MUST(!grantpt(fd[1]) && !unlockpt(fd[1]));
+	CHECK(!grantpt(fd[1]) && !unlockpt(fd[1]));
 	use(0, open(ptsname(fd[1]), O_RDWR | O_NOCTTY));
 }
 
 static void type_line(void)
 {
-	MUST(write(fd[1], "\n", 1) == 1);
+	CHECK(write(fd[1], "\n", 1) == 1);
 }
 
 static void an_eventfd(void)
@@ -228,7 +228,7 @@ static void an_eventfd(void)
 
 static void count_up(void)
 {
-	MUST(!eventfd_write(fd[0], 1));
+	CHECK(!eventfd_write(fd[0], 1));
 }
 
 static void a_timerfd(void)
@@ -236,20 +236,20 @@ static void a_timerfd(void)
 	struct itimerspec it = { .it_value = { LONG, 0 } };
 
 	use(0, timerfd_create(CLOCK_MONOTONIC, 0));
-	MUST(!timerfd_settime(fd[0], 0, &it, NULL));
+	CHECK(!timerfd_settime(fd[0], 0, &it, NULL));
 }
 
 static void expire(void)
 {
 	struct itimerspec it = { .it_value = { 0, 1 } };
 
-	MUST(!timerfd_settime(fd[0], 0, &it, NULL));
+	CHECK(!timerfd_settime(fd[0], 0, &it, NULL));
 }
 
 static void an_inotify(void)
 {
 	use(0, inotify_init());
-	MUST(inotify_add_watch(fd[0], dir, IN_CREATE) >= 0);
+	CHECK(inotify_add_watch(fd[0], dir, IN_CREATE) >= 0);
 }
 
 static void create(void)
@@ -272,7 +272,7 @@ static void listener(void)
 
 	unlink(a.sun_path);
 	use(0, socket(AF_UNIX, SOCK_STREAM, 0));
-	MUST(!bind(fd[0], (struct sockaddr *)&a, sizeof(a)) && !listen(fd[0], 0));
+	CHECK(!bind(fd[0], (struct sockaddr *)&a, sizeof(a)) && !listen(fd[0], 0));
 }
 
 static void listener_limited(void)
@@ -291,7 +291,7 @@ static int connect_to_place(int n)
 static void call_it(void)
 {
 	use(1, socket(AF_UNIX, SOCK_STREAM, 0));
-	MUST(!connect_to_place(fd[1]));
+	CHECK(!connect_to_place(fd[1]));
 }
 
 /* nobody more gets in */
@@ -317,7 +317,7 @@ static void let_in(void)
 static void a_fifo(void)
 {
 	unlink(path);
-	MUST(!mkfifo(path, 0600));
+	CHECK(!mkfifo(path, 0600));
 }
 
 static void both_ends(void)
@@ -332,7 +332,7 @@ static void locked_file(int how)
 	unlink(path);
 	use(0, open(path, O_CREAT | O_RDWR, 0600));
 	use(1, open(path, O_RDWR));
-	MUST(!(how ? flock(fd[1], LOCK_EX) : fcntl(fd[1], F_OFD_SETLK, &all)));
+	CHECK(!(how ? flock(fd[1], LOCK_EX) : fcntl(fd[1], F_OFD_SETLK, &all)));
 }
 
 static void flocked(void)
@@ -349,13 +349,13 @@ static void unlock_file(void)
 {
 	struct flock none = { .l_type = F_UNLCK };
 
-	MUST(!flock(fd[1], LOCK_UN) && !fcntl(fd[1], F_OFD_SETLK, &none));
+	CHECK(!flock(fd[1], LOCK_UN) && !fcntl(fd[1], F_OFD_SETLK, &none));
 }
 
 static void a_child(void)
 {
 	child = fork();
-	MUST(child >= 0);
+	CHECK(child >= 0);
 	if (!child)
 		for (;;)
 			pause();
@@ -364,53 +364,53 @@ static void a_child(void)
 
 static void end_child(void)
 {
-	MUST(!kill(child, SIGKILL));
+	CHECK(!kill(child, SIGKILL));
 }
 
 static void private_sem(void)
 {
-	MUST(!sem_init(&sem, 0, 0));
+	CHECK(!sem_init(&sem, 0, 0));
 }
 
 static void shared_sem(void)
 {
-	MUST(!sem_init(&sem, 1, 0));
+	CHECK(!sem_init(&sem, 1, 0));
 }
 
 static void post(void)
 {
-	MUST(!sem_post(&sem));
+	CHECK(!sem_post(&sem));
 }
 
 static void take_mutex(void)
 {
-	MUST(!pthread_mutex_lock(&mutex));
+	CHECK(!pthread_mutex_lock(&mutex));
 }
 
 static void leave_mutex(void)
 {
-	MUST(!pthread_mutex_unlock(&mutex));
+	CHECK(!pthread_mutex_unlock(&mutex));
 }
 
 static void take_mtx(void)
 {
-	MUST(mtx_init(&mtx, mtx_timed) == thrd_success &&
-	     mtx_lock(&mtx) == thrd_success);
+	CHECK(mtx_init(&mtx, mtx_timed) == thrd_success &&
+	      mtx_lock(&mtx) == thrd_success);
 }
 
 static void leave_mtx(void)
 {
-	MUST(mtx_unlock(&mtx) == thrd_success);
+	CHECK(mtx_unlock(&mtx) == thrd_success);
 }
 
 static void take_rwlock(void)
 {
-	MUST(!pthread_rwlock_wrlock(&rwlock));
+	CHECK(!pthread_rwlock_wrlock(&rwlock));
 }
 
 static void leave_rwlock(void)
 {
-	MUST(!pthread_rwlock_unlock(&rwlock));
+	CHECK(!pthread_rwlock_unlock(&rwlock));
 }
 
 static void nothing(void) {}
@@ -418,13 +418,13 @@ static void nothing(void) {}
 static void signal_cond(void)
 {
 	take_mutex();
-	MUST(!pthread_cond_signal(&cond));
+	CHECK(!pthread_cond_signal(&cond));
 	leave_mutex();
 }
 
 static void a_barrier(void)
 {
-	MUST(!pthread_barrier_init(&barrier, NULL, 2));
+	CHECK(!pthread_barrier_init(&barrier, NULL, 2));
 }
 
 static void to_barrier(void)
@@ -446,7 +446,7 @@ static void another(void)
 
 static void open_gate(void)
 {
-	MUST(!sem_post(&gate));
+	CHECK(!sem_post(&gate));
 }
 
 static void wake_word(void)
@@ -469,7 +469,7 @@ static struct message {
 static void a_queue(void)
 {
 	queue = msgget(IPC_PRIVATE, 0600);
-	MUST(queue >= 0);
+	CHECK(queue >= 0);
 	on = queue;
 }
 
@@ -482,7 +482,7 @@ static void full_queue(void)
 
 static void send_to_queue(void)
 {
-	MUST(!msgsnd(queue, &message, 1, 0));
+	CHECK(!msgsnd(queue, &message, 1, 0));
 }
 
 /* as many as may lie in it, and the one that waits */
@@ -495,7 +495,7 @@ static void empty_queue(void)
 static void a_set(void)
 {
 	set = semget(IPC_PRIVATE, 1, 0600);
-	MUST(set >= 0 && !semctl(set, 0, SETVAL, 0));
+	CHECK(set >= 0 && !semctl(set, 0, SETVAL, 0));
 	on = set;
 }
 
@@ -503,7 +503,7 @@ static void set_up(void)
 {
 	struct sembuf up = { 0, 1, 0 };
 
-	MUST(!semop(set, &up, 1));
+	CHECK(!semop(set, &up, 1));
 }
 
 static void posix_queue(int full)
@@ -515,7 +515,7 @@ static void posix_queue(int full)
 	use(0, mq_open(name, O_CREAT | O_RDWR, 0600, &a));
 	mq_unlink(name);
 	if (full)
-		MUST(!mq_send(fd[0], "x", 1, 0));
+		CHECK(!mq_send(fd[0], "x", 1, 0));
 }
 
 static void empty_mq(void)
@@ -530,12 +530,12 @@ static void full_mq(void)
 
 static void send_mq(void)
 {
-	MUST(!mq_send(fd[0], "x", 1, 0));
+	CHECK(!mq_send(fd[0], "x", 1, 0));
 }
 
 static void receive_mq(void)
 {
-	MUST(mq_receive(fd[0], buf, 8, NULL) == 1);
+	CHECK(mq_receive(fd[0], buf, 8, NULL) == 1);
 }
 
 /* ---- the calls ---- */
@@ -787,7 +787,7 @@ static int result_errno;
 
 static void send_usr2(void)
 {
-	MUST(!pthread_kill(target, SIGUSR2));
+	CHECK(!pthread_kill(target, SIGUSR2));
 }
 
 static void an_epoll(void)
@@ -796,7 +796,7 @@ static void an_epoll(void)
 
 	empty_pipe();
 	use(2, epoll_create1(0));
-	MUST(!epoll_ctl(fd[2], EPOLL_CTL_ADD, fd[0], &ev));
+	CHECK(!epoll_ctl(fd[2], EPOLL_CTL_ADD, fd[0], &ev));
 	on = fd[2];
 }
 
@@ -805,7 +805,7 @@ static void empty_pipe_out(void)
 {
 	int p[2];
 
-	MUST(!pipe(p));
+	CHECK(!pipe(p));
 	use(0, p[1]);
 	use(1, p[0]);
 }
@@ -1009,7 +1009,7 @@ static void interrupt(bool process)
 {
 	int before = get(&ran);
 
-	MUST(!(process ? kill(getpid(), SIGUSR1) : pthread_kill(target, SIGUSR1)));
+	CHECK(!(process ? kill(getpid(), SIGUSR1) : pthread_kill(target, SIGUSR1)));
 	while (get(&ran) == before)
 		usleep(50);
 }
@@ -1022,14 +1022,14 @@ static void one(const struct row *r, bool process)
 	put(&at, 0);
 	put(&done, 0);
 	now = r;
-	MUST(!sem_post(&go));
-	MUST(!over(r));
+	CHECK(!sem_post(&go));
+	CHECK(!over(r));
 	for (int i = 0; i < TIMES && !cut; i++) {
 		interrupt(process);
 		cut = over(r);
 	}
 	if (!cut) {
-		MUST(r->wake);
+		CHECK(r->wake);
 		r->wake();
 		while (!get(&done))
 			usleep(50);
@@ -1051,25 +1051,25 @@ static void kicks(bool process)
 
 	for (restarts = 0; restarts < 2; restarts++) {
 		a.sa_flags = restarts ? SA_RESTART : 0;
-		MUST(!sigaction(SIGUSR1, &a, NULL));
+		CHECK(!sigaction(SIGUSR1, &a, NULL));
 		for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 			one(&rows[i], process);
 	}
 	now = NULL;
-	MUST(!sem_post(&go));
+	CHECK(!sem_post(&go));
 }
 
 static void is_called(void)
 {
 	target = pthread_self();
 	snprintf(target_tid, sizeof(target_tid), "%ld", syscall(SYS_gettid));
-	MUST(!sem_post(&gate));
+	CHECK(!sem_post(&gate));
 }
 
 static void *called(void *usr1)
 {
-	MUST(!pthread_setname_np(pthread_self(), "called"));
-	MUST(!pthread_sigmask(SIG_UNBLOCK, usr1, NULL));
+	CHECK(!pthread_setname_np(pthread_self(), "called"));
+	CHECK(!pthread_sigmask(SIG_UNBLOCK, usr1, NULL));
 	is_called();
 	calls();
 	return NULL;
@@ -1088,14 +1088,14 @@ static void to_thread(sigset_t *usr1, bool process)
 {
 	pthread_t t;
 
-	MUST(!pthread_sigmask(process ? SIG_BLOCK : SIG_UNBLOCK, usr1, NULL));
+	CHECK(!pthread_sigmask(process ? SIG_BLOCK : SIG_UNBLOCK, usr1, NULL));
 	t = start(called, usr1);
 	while (sem_wait(&gate))
 		;
 	puts(process ? "-- the process" : "-- a thread");
 	kicks(process);
 	finish(t);
-	MUST(!pthread_sigmask(SIG_UNBLOCK, usr1, NULL));
+	CHECK(!pthread_sigmask(SIG_UNBLOCK, usr1, NULL));
 }
 
 int main(void)
@@ -1104,7 +1104,7 @@ int main(void)
 	pthread_t t;
 
 	snprintf(dir, sizeof(dir), "/tmp/intr-XXXXXX");
-	MUST(mkdtemp(dir) && !sem_init(&gate, 0, 0) && !sem_init(&go, 0, 0));
+	CHECK(mkdtemp(dir) && !sem_init(&gate, 0, 0) && !sem_init(&go, 0, 0));
 	snprintf(path, sizeof(path), "%s/f", dir);
 	sem_at = (long)&sem;
 	word_at = (long)&word;
@@ -1115,12 +1115,12 @@ int main(void)
 	sigaddset(&usr1, SIGUSR1);
 	sigemptyset(&waited);
 	sigaddset(&waited, SIGUSR2);
-	MUST(!pthread_sigmask(SIG_BLOCK, &waited, NULL));
+	CHECK(!pthread_sigmask(SIG_BLOCK, &waited, NULL));
 	to_thread(&usr1, false);
 	to_thread(&usr1, true);
 	t = start(kicks_main, NULL);
-	is_called();
-	calls();
+	RUN(is_called);
+	RUN(calls);
 	finish(t);
 	unlink(path);
 	snprintf(path, sizeof(path), "%s/s", dir);

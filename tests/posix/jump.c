@@ -10,7 +10,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 enum { STACK = 65536, ROUNDS = 200, CROWD = 20 };
 
@@ -27,7 +27,7 @@ static void handle(int sig, void (*fn)(int), int flags, int also_blocks)
 
 	if (also_blocks)
 		sigaddset(&a.sa_mask, also_blocks);
-	MUST(!sigaction(sig, &a, NULL));
+	CHECK(!sigaction(sig, &a, NULL));
 }
 
 /* USR1, USR2 and HUP, whichever are blocked, as bits. */
@@ -35,7 +35,7 @@ static int blocked(void)
 {
 	sigset_t set;
 
-	MUST(!pthread_sigmask(SIG_BLOCK, NULL, &set));
+	CHECK(!pthread_sigmask(SIG_BLOCK, NULL, &set));
 	return sigismember(&set, SIGUSR1) | sigismember(&set, SIGUSR2) << 1 |
 	       sigismember(&set, SIGHUP) << 2;
 }
@@ -51,7 +51,7 @@ static void block(int bits)
 		sigaddset(&set, SIGUSR2);
 	if (bits & 4)
 		sigaddset(&set, SIGHUP);
-	MUST(!pthread_sigmask(SIG_SETMASK, &set, NULL));
+	CHECK(!pthread_sigmask(SIG_SETMASK, &set, NULL));
 }
 
 /* -- jumps -- */
@@ -114,7 +114,7 @@ static void lets_through_what_is_pending(void)
 	if (!sigsetjmp(env, 1)) {
 		block(1);
 		raise(SIGUSR1);
-		MUST(!handled);
+		CHECK(!handled);
 		siglongjmp(env, 1);
 	}
 	printf("pending: %d\n", handled == 1 << SIGUSR1);
@@ -129,7 +129,7 @@ static void jumps_down(int sig)
 {
 	char here;
 
-	MUST(&here > high && &here < high + STACK);
+	CHECK(&here > high && &here < high + STACK);
 	__longjmp_chk(env, sig);
 }
 
@@ -138,11 +138,11 @@ static void jumps_off_a_stack(void)
 	stack_t st = { .ss_sp = high, .ss_size = STACK }, old;
 
 	handle(SIGUSR2, jumps_down, SA_ONSTACK, 0);
-	MUST(!sigaltstack(&st, &old));
+	CHECK(!sigaltstack(&st, &old));
 	for (int i = 0; i < 3; i++)
 		if (!sigsetjmp(env, 1))
 			raise(SIGUSR2);
-	MUST(!sigaltstack(&old, &st));
+	CHECK(!sigaltstack(&old, &st));
 	printf("off a stack: %d\n", st.ss_flags & SS_ONSTACK);
 }
 
@@ -154,7 +154,7 @@ static void goes_on(void)
 	volatile int again = 0;
 
 	block(1);
-	MUST(!getcontext(&here));
+	CHECK(!getcontext(&here));
 	printf("context: %d\n", blocked());
 	block(6);
 	if (again++ < 2)
@@ -175,7 +175,7 @@ static void says_its_mask(void)
 	volatile int again = 0;
 
 	block(5);
-	MUST(!getcontext(&here));
+	CHECK(!getcontext(&here));
 	printf("its mask: %d, %d, %d\n", blocks(&here), blocked(),
 	       sigismember(&here.uc_sigmask, SIGTERM));
 	if (again++)
@@ -197,13 +197,13 @@ static void adds(int a, int b, int c, int d, int e, int f, int g, int h, int i)
 static void makes_one(void)
 {
 	block(2);
-	MUST(!getcontext(&made));
+	CHECK(!getcontext(&made));
 	made.uc_stack.ss_sp = malloc(STACK);
 	made.uc_stack.ss_size = STACK;
 	made.uc_link = &maker;
 	sigaddset(&made.uc_sigmask, SIGUSR1);
 	makecontext(&made, (void (*)(void))(void *)adds, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9);
-	MUST(!swapcontext(&maker, &made));
+	CHECK(!swapcontext(&maker, &made));
 	printf("linked: %d, %d\n", blocked(), blocks(&maker));
 	free(made.uc_stack.ss_sp);
 }
@@ -224,7 +224,7 @@ static void goes_out_of_a_handler(void)
 	struct sigaction a = { .sa_sigaction = leaves, .sa_flags = SA_SIGINFO };
 
 	sigaddset(&a.sa_mask, SIGUSR1);
-	MUST(!sigaction(SIGUSR2, &a, NULL));
+	CHECK(!sigaction(SIGUSR2, &a, NULL));
 	block(0);
 	shot = 0;
 	raise(SIGUSR2);
@@ -248,10 +248,10 @@ static void co_main(unsigned low, unsigned upper)
 	for (int i = 0; i < ROUNDS; i++) {
 		char b = 0;
 
-		MUST(read(c->ends[0], &b, 1) == 1);
+		CHECK(read(c->ends[0], &b, 1) == 1);
 		c->sum += b;
-		MUST(!c->masked || blocked() == 2);
-		MUST(!swapcontext(&c->own, &c->back));
+		CHECK(!c->masked || blocked() == 2);
+		CHECK(!swapcontext(&c->own, &c->back));
 	}
 }
 
@@ -262,7 +262,7 @@ static void co_begin(struct co *c, int masked)
 	memset(c, 0, sizeof(*c));
 	c->masked = masked;
 	c->stack = malloc(STACK);
-	MUST(c->stack && !pipe(c->ends) && !getcontext(&c->own));
+	CHECK(c->stack && !pipe(c->ends) && !getcontext(&c->own));
 	c->own.uc_stack.ss_sp = c->stack;
 	c->own.uc_stack.ss_size = STACK;
 	c->own.uc_link = &c->back;
@@ -272,7 +272,7 @@ static void co_begin(struct co *c, int masked)
 
 static void co_step(struct co *c)
 {
-	MUST(!swapcontext(&c->back, &c->own));
+	CHECK(!swapcontext(&c->back, &c->own));
 }
 
 static void co_end(struct co *c)
@@ -287,7 +287,7 @@ static void *feeds(void *arg)
 	struct co *c = arg;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		MUST(write(c->ends[1], "\1", 1) == 1);
+		CHECK(write(c->ends[1], "\1", 1) == 1);
 		if (i % 16 == 0)
 			sched_yield();
 	}
@@ -303,18 +303,18 @@ static void *has_coroutines(void *sum)
 	block(1);
 	co_begin(&a, 1);
 	co_begin(&b, 0);
-	feeder[0] = thread_of(feeds, &a);
-	feeder[1] = thread_of(feeds, &b);
+	feeder[0] = start(feeds, &a);
+	feeder[1] = start(feeds, &b);
 	for (int i = 0; i < ROUNDS; i++) {
 		errno = i;
 		co_step(&a);
-		MUST(blocked() == 1);
+		CHECK(blocked() == 1);
 		co_step(&b);
-		MUST(errno == i && blocked() == 1);
+		CHECK(errno == i && blocked() == 1);
 	}
 	co_step(&b); /* its end, by uc_link */
-	end_of(feeder[0]);
-	end_of(feeder[1]);
+	finish(feeder[0]);
+	finish(feeder[1]);
 	*(long *)sum = a.sum + b.sum;
 	co_end(&a);
 	co_end(&b);
@@ -327,9 +327,9 @@ static void a_crowd_has_coroutines(void)
 	long sum[CROWD], all = 0;
 
 	for (int i = 0; i < CROWD; i++)
-		t[i] = thread_of(has_coroutines, &sum[i]);
+		t[i] = start(has_coroutines, &sum[i]);
 	for (int i = 0; i < CROWD; i++) {
-		end_of(t[i]);
+		finish(t[i]);
 		all += sum[i];
 	}
 	printf("coroutines: %ld\n", all);
@@ -344,7 +344,7 @@ static void *steps(void *arg)
 	int before = (block(4), blocked());
 
 	co_step(&wanderer);
-	MUST(blocked() == before);
+	CHECK(blocked() == before);
 	return arg;
 }
 
@@ -353,12 +353,12 @@ static void wanders(void)
 	block(1);
 	co_begin(&wanderer, 1);
 	for (int i = 0; i < ROUNDS; i++) {
-		MUST(write(wanderer.ends[1], "\1", 1) == 1);
+		CHECK(write(wanderer.ends[1], "\1", 1) == 1);
 		if (i % 2) {
 			run_in_thread(steps);
 		} else {
 			co_step(&wanderer);
-			MUST(blocked() == 1);
+			CHECK(blocked() == 1);
 		}
 	}
 	printf("wanders: %ld, %d\n", wanderer.sum, blocked());
@@ -383,11 +383,11 @@ int main(void)
 {
 	high = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		    -1, 0);
-	MUST(high != MAP_FAILED);
+	CHECK(high != MAP_FAILED);
 	run_in_thread(all_of_it);
 	all_of_it(NULL);
-	a_crowd_has_coroutines();
-	wanders();
+	RUN(a_crowd_has_coroutines);
+	RUN(wanders);
 	run_in_thread(all_of_it);
 	return 0;
 }

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 static sigjmp_buf env;
 static pthread_mutex_t mutex, held = PTHREAD_MUTEX_INITIALIZER;
@@ -33,7 +33,7 @@ static void handle(int sig, void (*fn)(int), int flags)
 {
 	struct sigaction a = { .sa_handler = fn, .sa_flags = flags };
 
-	MUST(!sigaction(sig, &a, NULL));
+	CHECK(!sigaction(sig, &a, NULL));
 }
 
 /* -- who sends: a process, so that main may be alone -- */
@@ -46,7 +46,7 @@ static bool process_sleeps(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	f = fopen(path, "r");
-	MUST(f && fgets(line, sizeof(line), f));
+	CHECK(f && fgets(line, sizeof(line), f));
 	fclose(f);
 	end = strrchr(line, ')');
 	return end && !strncmp(end, ") S", 3);
@@ -71,14 +71,14 @@ static pid_t sender(const int *sigs, int n)
 	pid_t child;
 	char c = 0;
 
-	MUST(!pipe(p));
+	CHECK(!pipe(p));
 	child = fork();
-	MUST(child >= 0);
+	CHECK(child >= 0);
 	if (child) {
-		MUST(write(p[1], &c, 1) == 1 && !close(p[0]) && !close(p[1]));
+		CHECK(write(p[1], &c, 1) == 1 && !close(p[0]) && !close(p[1]));
 		return child;
 	}
-	MUST(read(p[0], &c, 1) == 1);
+	CHECK(read(p[0], &c, 1) == 1);
 	while (!process_sleeps(getppid()))
 		usleep(100);
 	for (int i = 0; i < n; i++)
@@ -91,7 +91,7 @@ static void sent(pid_t child)
 {
 	int status;
 
-	MUST(waitpid(child, &status, 0) == child && !status);
+	CHECK(waitpid(child, &status, 0) == child && !status);
 }
 
 /* -- waits that never end by themselves -- */
@@ -116,7 +116,7 @@ static void in_sem(void)
 
 static void in_cond(void)
 {
-	MUST(!pthread_mutex_lock(&held));
+	CHECK(!pthread_mutex_lock(&held));
 	for (;;)
 		pthread_cond_wait(&cond, &held);
 }
@@ -141,30 +141,30 @@ static void in_join(void)
 
 static void *locks(void *arg)
 {
-	MUST(!pthread_mutex_lock(&mutex) && !pthread_mutex_unlock(&mutex));
+	CHECK(!pthread_mutex_lock(&mutex) && !pthread_mutex_unlock(&mutex));
 	return arg;
 }
 
 static void *posts(void *arg)
 {
-	MUST(!sem_post(&sem));
+	CHECK(!sem_post(&sem));
 	return arg;
 }
 
 static void *wakes(void *arg)
 {
-	MUST(!pthread_mutex_lock(&held) && !pthread_cond_broadcast(&cond));
-	MUST(!pthread_mutex_unlock(&held));
-	MUST(syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 9, NULL, NULL, 0) == 0);
+	CHECK(!pthread_mutex_lock(&held) && !pthread_cond_broadcast(&cond));
+	CHECK(!pthread_mutex_unlock(&held));
+	CHECK(syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 9, NULL, NULL, 0) == 0);
 	return arg;
 }
 
 static void after_mutex(void)
 {
-	pthread_t t = thread_of(locks, NULL);
+	pthread_t t = start(locks, NULL);
 
-	MUST(!pthread_mutex_unlock(&mutex));
-	end_of(t);
+	CHECK(!pthread_mutex_unlock(&mutex));
+	finish(t);
 	locks(NULL);
 }
 
@@ -173,8 +173,8 @@ static void after_sem(void)
 	int value = -1;
 
 	run_in_thread(posts);
-	MUST(!sem_getvalue(&sem, &value) && value == 1);
-	MUST(!sem_trywait(&sem));
+	CHECK(!sem_getvalue(&sem, &value) && value == 1);
+	CHECK(!sem_trywait(&sem));
 }
 
 static void after_futex(void)
@@ -185,13 +185,13 @@ static void after_futex(void)
 /* libc takes the mutex again for who jumps out. */
 static void after_cond(void)
 {
-	MUST(pthread_mutex_trylock(&held) == EBUSY && !pthread_mutex_unlock(&held));
+	CHECK(pthread_mutex_trylock(&held) == EBUSY && !pthread_mutex_unlock(&held));
 	run_in_thread(wakes);
 }
 
 static void after_rwlock(void)
 {
-	MUST(!pthread_rwlock_unlock(&rwlock));
+	CHECK(!pthread_rwlock_unlock(&rwlock));
 }
 
 static void *sleeps(void *arg)
@@ -203,8 +203,8 @@ static void *sleeps(void *arg)
 
 static void after_join(void)
 {
-	MUST(!sem_post(&other));
-	end_of(sleeper);
+	CHECK(!sem_post(&other));
+	finish(sleeper);
 }
 
 static const struct {
@@ -227,7 +227,7 @@ static void begin(void)
 	pthread_cond_init(&cond, NULL);
 	pthread_rwlock_init(&rwlock, NULL);
 	sem_init(&sem, 0, 0);
-	MUST(!pthread_mutex_lock(&mutex) && !pthread_rwlock_rdlock(&rwlock));
+	CHECK(!pthread_mutex_lock(&mutex) && !pthread_rwlock_rdlock(&rwlock));
 }
 
 /* Whatever lay below the caller is something else. */
@@ -246,12 +246,12 @@ static void jumps_out(int i, int flags, bool threads)
 
 	begin();
 	if (threads)
-		sleeper = thread_of(sleeps, NULL);
+		sleeper = start(sleeps, NULL);
 	handle(SIGUSR1, jumps, flags);
 	if (!sigsetjmp(env, 1)) {
 		child = sender(&usr1, 1);
 		cases[i].waits();
-		MUST(false);
+		CHECK(false);
 	}
 	spoil();
 	sent(child);
@@ -275,12 +275,12 @@ static void *lets_go(void *arg)
 	while (!handled) {
 		int value;
 
-		MUST(!sem_getvalue(&other, &value));
+		CHECK(!sem_getvalue(&other, &value));
 		if (value <= 0)
-			MUST(!sem_post(&other));
+			CHECK(!sem_post(&other));
 		sched_yield();
 	}
-	MUST(!pthread_mutex_unlock(&mutex));
+	CHECK(!pthread_mutex_unlock(&mutex));
 	return arg;
 }
 
@@ -292,10 +292,10 @@ static void handler_waits(void)
 
 	begin();
 	handle(SIGUSR1, waits_too, SA_RESTART);
-	t = thread_of(lets_go, NULL);
+	t = start(lets_go, NULL);
 	child = sender(&usr1, 1);
-	MUST(!pthread_mutex_lock(&mutex));
-	end_of(t);
+	CHECK(!pthread_mutex_lock(&mutex));
+	finish(t);
 	sent(child);
 	printf("a handler waits: %d\n", handled);
 }
@@ -309,9 +309,9 @@ static void notes(int sig, siginfo_t *info, void *uc)
 		values[handled] = info->si_code == SI_QUEUE ? info->si_value.sival_int
 							    : -info->si_code - 100;
 	handled++;
-	MUST(info->si_signo == sig && info->si_uid == getuid());
+	CHECK(info->si_signo == sig && info->si_uid == getuid());
 	if (handled == 3)
-		MUST(!pthread_mutex_unlock(&mutex));
+		CHECK(!pthread_mutex_unlock(&mutex));
 }
 
 static void is_told(void)
@@ -321,9 +321,9 @@ static void is_told(void)
 	pid_t child;
 
 	begin();
-	MUST(!sigaction(SIGRTMIN + 4, &a, NULL));
+	CHECK(!sigaction(SIGRTMIN + 4, &a, NULL));
 	child = sender(three, 3);
-	MUST(!pthread_mutex_lock(&mutex));
+	CHECK(!pthread_mutex_lock(&mutex));
 	sent(child);
 	printf("told: %d, %d %d %d\n", handled, values[0], values[1], values[2]);
 }
@@ -336,13 +336,13 @@ static void apart(void (*fn)(int, int, bool), int i, int flags, bool threads)
 
 	fflush(stdout);
 	child = fork();
-	MUST(child >= 0);
+	CHECK(child >= 0);
 	if (!child) {
 		fn(i, flags, threads);
 		fflush(stdout);
 		_exit(0);
 	}
-	MUST(waitpid(child, &status, 0) == child);
+	CHECK(waitpid(child, &status, 0) == child);
 	if (status)
 		printf("%s, %d, %d: %x\n", cases[i].name, flags != 0, threads, status);
 }

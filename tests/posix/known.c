@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 extern char **environ;
 
@@ -106,7 +106,7 @@ static const char *const call_names[] = { "recv", "read", "readv", "recvfrom",
 static void *writes(void *arg)
 {
 	usleep(3000);
-	MUST(write(b, "x", 1) == 1);
+	CHECK(write(b, "x", 1) == 1);
 	return arg;
 }
 
@@ -114,10 +114,10 @@ static void *writes(void *arg)
 static void waits(ssize_t (*call)(void))
 {
 	for (int i = 0; i < 3; i++) {
-		pthread_t t = thread_of(writes, NULL);
+		pthread_t t = start(writes, NULL);
 
-		MUST(call() == 1);
-		end_of(t);
+		CHECK(call() == 1);
+		finish(t);
 	}
 }
 
@@ -125,7 +125,7 @@ static void waits(ssize_t (*call)(void))
 
 static void nonblock(int fd)
 {
-	MUST(!fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK));
+	CHECK(!fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK));
 }
 
 static void by_fcntl(void)
@@ -137,31 +137,32 @@ static void by_ioctl(void)
 {
 	int one = 1;
 
-	MUST(!ioctl(a, FIONBIO, &one));
+	CHECK(!ioctl(a, FIONBIO, &one));
 }
 
 static const struct timeval soon = { 0, 30000 };
 
 static void by_option(void)
 {
-	MUST(!setsockopt(a, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof(soon)));
+	CHECK(!setsockopt(a, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof(soon)));
 }
 
 static void raw_fcntl(void)
 {
-	MUST(!syscall(SYS_fcntl, a, F_SETFL, O_RDWR | O_NONBLOCK));
+	CHECK(!syscall(SYS_fcntl, a, F_SETFL, O_RDWR | O_NONBLOCK));
 }
 
 static void raw_ioctl(void)
 {
 	int one = 1;
 
-	MUST(!syscall(SYS_ioctl, a, FIONBIO, &one));
+	CHECK(!syscall(SYS_ioctl, a, FIONBIO, &one));
 }
 
 static void raw_option(void)
 {
-	MUST(!syscall(SYS_setsockopt, a, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof(soon)));
+	CHECK(
+	    !syscall(SYS_setsockopt, a, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof(soon)));
 }
 
 /* O_NONBLOCK comes and goes, and each time the calls know. */
@@ -182,19 +183,19 @@ static void to_and_fro(void (*set)(void), void (*clear)(void))
 
 static void clear_fcntl(void)
 {
-	MUST(!fcntl(a, F_SETFL, fcntl(a, F_GETFL) & ~O_NONBLOCK));
+	CHECK(!fcntl(a, F_SETFL, fcntl(a, F_GETFL) & ~O_NONBLOCK));
 }
 
 static void clear_ioctl(void)
 {
 	int zero = 0;
 
-	MUST(!ioctl(a, FIONBIO, &zero));
+	CHECK(!ioctl(a, FIONBIO, &zero));
 }
 
 static void clear_raw(void)
 {
-	MUST(!syscall(SYS_fcntl, a, F_SETFL, O_RDWR));
+	CHECK(!syscall(SYS_fcntl, a, F_SETFL, O_RDWR));
 }
 
 static void fcntl_to_and_fro(void)
@@ -310,7 +311,7 @@ static void reap(pid_t pid)
 {
 	int status;
 
-	MUST(pid > 0 && waitpid(pid, &status, 0) == pid && !status);
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && !status);
 }
 
 static void set_by_child(void)
@@ -349,7 +350,7 @@ static void by_spawn(void)
 	pid_t pid;
 
 	snprintf(number, sizeof(number), "%d", a);
-	MUST(!posix_spawn(&pid, self, NULL, NULL, argv, environ));
+	CHECK(!posix_spawn(&pid, self, NULL, NULL, argv, environ));
 	reap(pid);
 }
 
@@ -363,7 +364,7 @@ static const char *command(void)
 
 static void by_system(void)
 {
-	MUST(!system(command()));
+	CHECK(!system(command()));
 }
 
 static void main_system(void)
@@ -375,7 +376,7 @@ static void by_popen(void)
 {
 	FILE *f = popen(command(), "w");
 
-	MUST(f && !pclose(f));
+	CHECK(f && !pclose(f));
 }
 
 /* ---- by who gets it in a message ---- */
@@ -424,7 +425,7 @@ static void helps(int line)
 	while ((fd = got(line)) >= 0) {
 		nonblock(fd);
 		close(fd);
-		MUST(write(line, "y", 1) == 1);
+		CHECK(write(line, "y", 1) == 1);
 	}
 	_exit(0);
 }
@@ -433,14 +434,14 @@ static void until_helped(void)
 {
 	char c;
 
-	MUST(read(helper, &c, 1) == 1 && c == 'y');
+	CHECK(read(helper, &c, 1) == 1 && c == 'y');
 }
 
 static void by_message(void)
 {
 	struct passing p;
 
-	MUST(sendmsg(helper, pass(&p, a), 0) == 1);
+	CHECK(sendmsg(helper, pass(&p, a), 0) == 1);
 	until_helped();
 }
 
@@ -448,7 +449,7 @@ static void by_message_elsewhere(void)
 {
 	struct passing *p = malloc(sizeof(*p));
 
-	MUST(sendmsg(helper, pass(p, a), 0) == 1);
+	CHECK(sendmsg(helper, pass(p, a), 0) == 1);
 	until_helped();
 	free(p);
 }
@@ -458,7 +459,7 @@ static void by_messages(void)
 	struct passing p;
 
 	pass(&p, a);
-	MUST(sendmmsg(helper, &p.m, 1, 0) == 1);
+	CHECK(sendmmsg(helper, &p.m, 1, 0) == 1);
 	until_helped();
 }
 
@@ -466,7 +467,7 @@ static void raw_message(void)
 {
 	struct passing p;
 
-	MUST(syscall(SYS_sendmsg, helper, pass(&p, a), 0) == 1);
+	CHECK(syscall(SYS_sendmsg, helper, pass(&p, a), 0) == 1);
 	until_helped();
 }
 
@@ -486,7 +487,7 @@ static void again_pair(void)
 {
 	int s[2];
 
-	MUST(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, s) && s[0] == a);
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, s) && s[0] == a);
 	close(b);
 	b = s[1];
 }
@@ -498,24 +499,24 @@ static void end_close(void)
 
 static void end_range(void)
 {
-	MUST(!close_range((unsigned)a, (unsigned)a, 0));
+	CHECK(!close_range((unsigned)a, (unsigned)a, 0));
 }
 
 static void end_stream(void)
 {
-	MUST(!fclose(fdopen(a, "r")));
+	CHECK(!fclose(fdopen(a, "r")));
 }
 
 static void end_raw(void)
 {
-	MUST(!syscall(SYS_close, a));
+	CHECK(!syscall(SYS_close, a));
 }
 
 static void again_pipe(void)
 {
 	int p[2];
 
-	MUST(!pipe2(p, O_NONBLOCK) && p[0] == a);
+	CHECK(!pipe2(p, O_NONBLOCK) && p[0] == a);
 	close(b);
 	b = p[1];
 }
@@ -539,11 +540,11 @@ static int listens(int *to, const struct timeval *limit)
 	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	l = above(socket(AF_INET, SOCK_STREAM, 0));
 	if (limit) /* its connections have it from the beginning */
-		MUST(!setsockopt(l, SOL_SOCKET, SO_RCVTIMEO, limit, sizeof(*limit)));
-	MUST(!bind(l, (void *)&in, len) && !listen(l, 5));
-	MUST(!getsockname(l, (void *)&in, &len));
+		CHECK(!setsockopt(l, SOL_SOCKET, SO_RCVTIMEO, limit, sizeof(*limit)));
+	CHECK(!bind(l, (void *)&in, len) && !listen(l, 5));
+	CHECK(!getsockname(l, (void *)&in, &len));
 	*to = above(socket(AF_INET, SOCK_STREAM, 0));
-	MUST(!connect(*to, (void *)&in, len));
+	CHECK(!connect(*to, (void *)&in, len));
 	return l;
 }
 
@@ -552,7 +553,7 @@ static void accepted(int flags, const struct timeval *limit)
 	int to, l = listens(&to, limit);
 
 	close(a);
-	MUST(accept4(l, NULL, NULL, flags) == a);
+	CHECK(accept4(l, NULL, NULL, flags) == a);
 	close(l);
 	close(b);
 	b = to;
@@ -574,11 +575,11 @@ static void again_message(void (*end)(void))
 	struct passing p;
 	int s[2], line[2];
 
-	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, line));
-	MUST(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, s));
-	MUST(sendmsg(line[0], pass(&p, s[0]), 0) == 1);
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, line));
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, s));
+	CHECK(sendmsg(line[0], pass(&p, s[0]), 0) == 1);
 	end();
-	MUST(got(line[1]) == a);
+	CHECK(got(line[1]) == a);
 	close(b);
 	b = s[1];
 	close(s[0]);
@@ -610,8 +611,8 @@ static void again_dup2(void)
 {
 	int s[2];
 
-	MUST(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, s));
-	MUST(dup2(s[0], a) == a);
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, s));
+	CHECK(dup2(s[0], a) == a);
 	close(s[0]);
 	close(b);
 	b = s[1];
@@ -621,8 +622,8 @@ static void again_dup3(void)
 {
 	int s[2];
 
-	MUST(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, s));
-	MUST(dup3(s[0], a, 0) == a);
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, s));
+	CHECK(dup3(s[0], a, 0) == a);
 	close(s[0]);
 	close(b);
 	b = s[1];
@@ -695,7 +696,7 @@ static void try(const struct way *w, int c, bool early)
 {
 	int s[2];
 
-	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, s));
 	a = s[0];
 	b = s[1];
 	if (w->first && early)
@@ -753,22 +754,22 @@ static void *sends(void *arg)
 	for (int i = 0; i < 2; i++) {
 		int s[2];
 
-		MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+		CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, s));
 		a = s[0];
 		b = s[1];
 		for (int n = 0; n < 3; n++) {
 			pthread_t t;
 
 			fill();
-			t = thread_of(drains, NULL);
-			MUST(send(a, "x", 1, 0) == 1);
-			end_of(t);
+			t = start(drains, NULL);
+			CHECK(send(a, "x", 1, 0) == 1);
+			finish(t);
 		}
 		if (i)
 			nonblock(a);
 		else
-			MUST(!setsockopt(a, SOL_SOCKET, SO_SNDTIMEO, &soon,
-					 sizeof(soon)));
+			CHECK(!setsockopt(a, SOL_SOCKET, SO_SNDTIMEO, &soon,
+					  sizeof(soon)));
 		fill();
 		FAILS(send(a, "x", 1, 0), EAGAIN);
 		close(a);
@@ -789,13 +790,13 @@ int main(int argc, char **argv)
 	self = argv[0];
 	now = mmap(NULL, sizeof(*now), PROT_READ | PROT_WRITE,
 		   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	MUST(now != MAP_FAILED);
-	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, line));
+	CHECK(now != MAP_FAILED);
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, line));
 	if (!fork())
 		helps(line[close(line[0]) + 1]);
 	close(line[1]);
 	helper = line[0];
-	obey(thread_of(all, NULL));
+	obey(start(all, NULL));
 	run_in_thread(sends);
 	close(helper);
 	printf("ok\n");

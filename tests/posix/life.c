@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 static __thread long mine;
 static pthread_key_t key;
@@ -25,7 +25,7 @@ static void *live(void *arg)
 	mine = (long)arg;
 	pthread_setspecific(key, &mine);
 	usleep(1000);
-	MUST(mine == (long)arg);
+	CHECK(mine == (long)arg);
 	if (mine % 3 == 0)
 		pthread_exit(arg);
 	return arg;
@@ -38,9 +38,9 @@ static void many(void)
 
 	pthread_key_create(&key, on_key);
 	for (long i = 0; i < 100; i++)
-		MUST(!pthread_create(&t[i], NULL, live, (void *)i));
+		CHECK(!pthread_create(&t[i], NULL, live, (void *)i));
 	for (long i = 0; i < 100; i++)
-		MUST(!pthread_join(t[i], &r) && r == (void *)i);
+		CHECK(!pthread_join(t[i], &r) && r == (void *)i);
 	printf("ended %d\n", ended);
 }
 
@@ -66,16 +66,16 @@ static void ways_out(void)
 	void *r;
 	int told = 0;
 
-	MUST(!pthread_create(&t, NULL, sleeper, NULL));
-	MUST(!pthread_cancel(t));
-	MUST(!pthread_join(t, &r));
+	CHECK(!pthread_create(&t, NULL, sleeper, NULL));
+	CHECK(!pthread_cancel(t));
+	CHECK(!pthread_join(t, &r));
 	printf("cancelled %d, cleaned %d\n", r == PTHREAD_CANCELED, cleaned);
-	MUST(!pthread_create(&t, NULL, until_told, &told));
+	CHECK(!pthread_create(&t, NULL, until_told, &told));
 	printf("tryjoin %d\n", pthread_tryjoin_np(t, NULL) == EBUSY);
 	__atomic_store_n(&told, 1, __ATOMIC_RELEASE);
-	MUST(!pthread_join(t, NULL));
-	MUST(!pthread_create(&t, NULL, live, (void *)1));
-	MUST(!pthread_detach(t));
+	CHECK(!pthread_join(t, NULL));
+	CHECK(!pthread_create(&t, NULL, live, (void *)1));
+	CHECK(!pthread_detach(t));
 }
 
 static void *own_stack(void *arg)
@@ -84,14 +84,14 @@ static void *own_stack(void *arg)
 	char here, *low;
 	size_t size;
 
-	MUST(!pthread_getattr_np(pthread_self(), &a));
-	MUST(!pthread_attr_getstack(&a, (void **)&low, &size));
-	MUST(low <= &here && &here < low + size);
+	CHECK(!pthread_getattr_np(pthread_self(), &a));
+	CHECK(!pthread_attr_getstack(&a, (void **)&low, &size));
+	CHECK(low <= &here && &here < low + size);
 	pthread_attr_destroy(&a);
 	if (arg)
-		MUST(low == (char *)arg && size == 1 << 18);
+		CHECK(low == (char *)arg && size == 1 << 18);
 	else
-		MUST(size >= (1 << 20));
+		CHECK(size >= (1 << 20));
 	return NULL;
 }
 
@@ -101,20 +101,20 @@ static void stacks(void)
 	pthread_attr_t a;
 	pthread_t t;
 
-	MUST(mem);
+	CHECK(mem);
 	for (int i = 0; i < 10; i++) {
 		memset(mem, 0xaa, 1 << 18);
 		pthread_attr_init(&a);
-		MUST(!pthread_attr_setstack(&a, mem, 1 << 18));
-		MUST(!pthread_create(&t, &a, own_stack, mem));
-		MUST(!pthread_join(t, NULL));
-		MUST(!pthread_attr_destroy(&a));
+		CHECK(!pthread_attr_setstack(&a, mem, 1 << 18));
+		CHECK(!pthread_create(&t, &a, own_stack, mem));
+		CHECK(!pthread_join(t, NULL));
+		CHECK(!pthread_attr_destroy(&a));
 	}
 	free(mem);
 	pthread_attr_init(&a);
-	MUST(!pthread_attr_setstacksize(&a, 1 << 20));
-	MUST(!pthread_create(&t, &a, own_stack, NULL));
-	MUST(!pthread_join(t, NULL));
+	CHECK(!pthread_attr_setstacksize(&a, 1 << 20));
+	CHECK(!pthread_create(&t, &a, own_stack, NULL));
+	CHECK(!pthread_join(t, NULL));
 	puts("stacks");
 }
 
@@ -130,10 +130,10 @@ int main(void)
 {
 	pthread_t t;
 
-	many();
-	ways_out();
-	stacks();
-	MUST(!pthread_create(&t, NULL, last, NULL));
+	RUN(many);
+	RUN(ways_out);
+	RUN(stacks);
+	CHECK(!pthread_create(&t, NULL, last, NULL));
 	pthread_detach(t);
 	pthread_exit(NULL); /* the process ends with its last thread: status 0 */
 }

@@ -72,7 +72,7 @@ static void *uses(void *arg)
 
 	for (int i = 0; i < 16; i++) {
 		p[i] = malloc((size_t)i * 100 + 1);
-		MUST(p[i]);
+		CHECK(p[i]);
 	}
 	for (int i = 0; i < 16; i++)
 		free(p[i]);

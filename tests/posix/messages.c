@@ -44,9 +44,9 @@ static void fill(char *m, intptr_t writer)
 
 static void account(const char *m, ssize_t n)
 {
-	MUST(n == MESSAGE && m[0] >= 'a' && m[0] < 'a' + WRITERS);
+	CHECK(n == MESSAGE && m[0] >= 'a' && m[0] < 'a' + WRITERS);
 	for (int i = 1; i < MESSAGE; i++)
-		MUST(m[i] == m[0]);
+		CHECK(m[i] == m[0]);
 	__atomic_fetch_add(&got[m[0] - 'a'], 1, __ATOMIC_SEQ_CST);
 }
 
@@ -57,7 +57,7 @@ static void *writes(void *arg)
 
 	fill(m, (intptr_t)arg);
 	for (int i = 0; i < EACH; i++)
-		MUST((i & 1 ? writev(out, v, 2) : write(out, m, MESSAGE)) == MESSAGE);
+		CHECK((i & 1 ? writev(out, v, 2) : write(out, m, MESSAGE)) == MESSAGE);
 	return NULL;
 }
 
@@ -69,7 +69,7 @@ static void *reads(void *arg)
 
 	while ((r = read(in, m, MESSAGE)) > 1)
 		account(m, r);
-	MUST(r == 0 || r == 1);
+	CHECK(r == 0 || r == 1);
 	return arg;
 }
 
@@ -91,13 +91,13 @@ static void *sends_fds(void *arg)
 				    .msg_controllen = sizeof(c) };
 		int p[2];
 
-		MUST(!pipe(p) && write(p[1], m, 1) == 1 && !close(p[1]));
+		CHECK(!pipe(p) && write(p[1], m, 1) == 1 && !close(p[1]));
 		c.h = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
 					.cmsg_level = SOL_SOCKET,
 					.cmsg_type = SCM_RIGHTS };
 		memcpy(CMSG_DATA(&c.h), p, sizeof(int));
-		MUST(sendmsg(out, &h, 0) == MESSAGE);
-		MUST(!close(p[0]));
+		CHECK(sendmsg(out, &h, 0) == MESSAGE);
+		CHECK(!close(p[0]));
 	}
 	return NULL;
 }
@@ -121,9 +121,9 @@ static void *takes_fds(void *arg)
 		if (r <= 1)
 			return arg;
 		account(m, r);
-		MUST(h.msg_controllen >= CMSG_LEN(sizeof(int)));
+		CHECK(h.msg_controllen >= CMSG_LEN(sizeof(int)));
 		memcpy(&fd, CMSG_DATA(&c.h), sizeof(fd));
-		MUST(read(fd, &letter, 1) == 1 && letter == m[0] && !close(fd));
+		CHECK(read(fd, &letter, 1) == 1 && letter == m[0] && !close(fd));
 	}
 }
 
@@ -133,7 +133,7 @@ static void *mq_writes(void *arg)
 
 	fill(m, (intptr_t)arg);
 	for (int i = 0; i < EACH; i++)
-		MUST(!mq_send(queue, m, MESSAGE, 0));
+		CHECK(!mq_send(queue, m, MESSAGE, 0));
 	return NULL;
 }
 
@@ -144,20 +144,20 @@ static void *mq_reads(void *arg)
 
 	while ((r = mq_receive(queue, m, MESSAGE, NULL)) > 1)
 		account(m, r);
-	MUST(r == 1);
+	CHECK(r == 1);
 	return arg;
 }
 
 static void stop(int i)
 {
 	(void)i;
-	MUST(write(out, "", 1) == 1);
+	CHECK(write(out, "", 1) == 1);
 }
 
 static void mq_stop(int i)
 {
 	(void)i;
-	MUST(!mq_send(queue, "", 1, 0));
+	CHECK(!mq_send(queue, "", 1, 0));
 }
 
 static void storm(const char *what, void *(*writer)(void *), void *(*reader)(void *),
@@ -173,21 +173,21 @@ static void storm(const char *what, void *(*writer)(void *), void *(*reader)(voi
 		stops(i);
 	all_end(r, readers);
 	for (int i = 0; i < WRITERS; i++)
-		MUST(got[i] == EACH);
+		CHECK(got[i] == EACH);
 	puts(what);
 }
 
 static void closes(int i)
 {
 	(void)i;
-	MUST(!close(out));
+	CHECK(!close(out));
 }
 
 static void pair(int type)
 {
 	int p[2];
 
-	MUST(!socketpair(AF_UNIX, type, 0, p));
+	CHECK(!socketpair(AF_UNIX, type, 0, p));
 	in = p[0];
 	out = p[1];
 }
@@ -196,27 +196,27 @@ static void sockets(void)
 {
 	pair(SOCK_DGRAM);
 	storm("datagrams", writes, reads, READERS, stop);
-	MUST(!close(in) && !close(out));
+	CHECK(!close(in) && !close(out));
 	pair(SOCK_SEQPACKET);
 	storm("packets", writes, reads, READERS, stop);
 	storm("packets with descriptors", sends_fds, takes_fds, READERS, stop);
-	MUST(!close(in) && !close(out));
+	CHECK(!close(in) && !close(out));
 }
 
 static void pipes(void)
 {
 	int p[2];
 
-	MUST(!pipe(p));
+	CHECK(!pipe(p));
 	in = p[0];
 	out = p[1];
 	storm("a pipe", writes, reads, 1, closes);
-	MUST(!close(in));
-	MUST(!pipe2(p, O_DIRECT));
+	CHECK(!close(in));
+	CHECK(!pipe2(p, O_DIRECT));
 	in = p[0];
 	out = p[1];
 	storm("a pipe of packets", writes, reads, READERS, stop);
-	MUST(!close(in) && !close(out));
+	CHECK(!close(in) && !close(out));
 }
 
 static void queues(void)
@@ -226,9 +226,9 @@ static void queues(void)
 
 	snprintf(name, sizeof(name), "/uk-messages-%d", getpid());
 	queue = mq_open(name, O_CREAT | O_RDWR, 0600, &a);
-	MUST(queue != (mqd_t)-1 && !mq_unlink(name));
+	CHECK(queue != (mqd_t)-1 && !mq_unlink(name));
 	storm("a queue", mq_writes, mq_reads, READERS, mq_stop);
-	MUST(!mq_close(queue));
+	CHECK(!mq_close(queue));
 }
 
 /* -- a stream: each writer's bytes are in order, and none is lost -- */
@@ -240,7 +240,7 @@ static void *streams(void *arg)
 
 	for (int i = 0; i < STREAM; i++)
 		m[i] = (unsigned char)(mine << 7 | i % 127);
-	MUST(write(out, m, STREAM) == STREAM);
+	CHECK(write(out, m, STREAM) == STREAM);
 	free(m);
 	return NULL;
 }
@@ -255,10 +255,10 @@ static void *sorts(void *arg)
 		for (ssize_t i = 0; i < r; i++) {
 			int mine = m[i] >> 7;
 
-			MUST((m[i] & 127) == next[mine] % 127);
+			CHECK((m[i] & 127) == next[mine] % 127);
 			next[mine]++;
 		}
-	MUST(next[0] == STREAM && next[1] == STREAM);
+	CHECK(next[0] == STREAM && next[1] == STREAM);
 	return arg;
 }
 
@@ -268,9 +268,9 @@ static void one_stream(const char *what)
 
 	run(w, streams, 2);
 	all_end(w, 2);
-	MUST(!close(out));
+	CHECK(!close(out));
 	finish(r);
-	MUST(!close(in));
+	CHECK(!close(in));
 	puts(what);
 }
 
@@ -280,7 +280,7 @@ static void both_streams(void)
 
 	pair(SOCK_STREAM);
 	one_stream("a stream");
-	MUST(!pipe(p));
+	CHECK(!pipe(p));
 	in = p[0];
 	out = p[1];
 	one_stream("a pipe as a stream");
@@ -295,7 +295,7 @@ static void *prints(void *arg)
 	memset(m, 'a' + (int)(intptr_t)arg, LINE);
 	m[LINE - 1] = '\n';
 	for (int i = 0; i < LINES; i++)
-		MUST(write(out, m, LINE) == LINE);
+		CHECK(write(out, m, LINE) == LINE);
 	return NULL;
 }
 
@@ -307,15 +307,15 @@ static void *looks(void *arg)
 
 	for (int lines = 0; lines < WRITERS * LINES;) {
 		r = read(in, m, sizeof(m));
-		MUST(r > 0);
+		CHECK(r > 0);
 		for (ssize_t i = 0; i < r; i++)
 			if (m[i] == '\n') {
-				MUST(at == LINE - 1);
+				CHECK(at == LINE - 1);
 				got[letter - 'a']++;
 				at = 0;
 				lines++;
 			} else {
-				MUST(!at || letter == m[i]);
+				CHECK(!at || letter == m[i]);
 				letter = m[i];
 				at++;
 			}
@@ -329,16 +329,16 @@ static void terminals(void)
 	struct termios t;
 
 	memset(got, 0, sizeof(got));
-	MUST(!openpty(&in, &out, NULL, NULL, NULL) && !tcgetattr(out, &t));
+	CHECK(!openpty(&in, &out, NULL, NULL, NULL) && !tcgetattr(out, &t));
 	cfmakeraw(&t);
-	MUST(!tcsetattr(out, TCSANOW, &t));
+	CHECK(!tcsetattr(out, TCSANOW, &t));
 	r = start(looks, NULL);
 	run(w, prints, WRITERS);
 	all_end(w, WRITERS);
 	finish(r);
-	MUST(!close(in) && !close(out));
+	CHECK(!close(in) && !close(out));
 	for (int i = 0; i < WRITERS; i++)
-		MUST(got[i] == LINES);
+		CHECK(got[i] == LINES);
 	puts("a terminal");
 }
 
@@ -350,13 +350,13 @@ static void *reads_lines(void *arg)
 	ssize_t r;
 
 	while ((r = read(out, m, sizeof(m))) > 0) { /* the terminal's side */
-		MUST(r == TYPED && m[0] >= 'a' && m[0] < 'a' + WRITERS);
+		CHECK(r == TYPED && m[0] >= 'a' && m[0] < 'a' + WRITERS);
 		for (int i = 1; i < TYPED - 1; i++)
-			MUST(m[i] == m[0]);
-		MUST(m[TYPED - 1] == '\n');
+			CHECK(m[i] == m[0]);
+		CHECK(m[TYPED - 1] == '\n');
 		__atomic_fetch_add(&got[m[0] - 'a'], 1, __ATOMIC_SEQ_CST);
 	}
-	MUST(r == 0);
+	CHECK(r == 0);
 	return arg;
 }
 
@@ -368,33 +368,33 @@ static void typed(void)
 	struct termios t;
 
 	memset(got, 0, sizeof(got));
-	MUST(!openpty(&in, &out, NULL, NULL, NULL) && !tcgetattr(out, &t));
+	CHECK(!openpty(&in, &out, NULL, NULL, NULL) && !tcgetattr(out, &t));
 	t.c_lflag &= (tcflag_t)~ECHO;
-	MUST(!tcsetattr(out, TCSANOW, &t));
+	CHECK(!tcsetattr(out, TCSANOW, &t));
 	run(r, reads_lines, READERS);
 	for (int i = 0; i < WRITERS * LINES; i++) {
 		memset(m, 'a' + i % WRITERS, TYPED);
 		m[TYPED - 1] = '\n';
-		MUST(write(in, m, TYPED) == TYPED);
+		CHECK(write(in, m, TYPED) == TYPED);
 		if (i % LINES == 0)
 			usleep(1000); /* now they wait */
 	}
 	for (int i = 0; i < READERS; i++)
-		MUST(write(in, end, 1) == 1);
+		CHECK(write(in, end, 1) == 1);
 	all_end(r, READERS);
-	MUST(!close(in) && !close(out));
+	CHECK(!close(in) && !close(out));
 	for (int i = 0; i < WRITERS; i++)
-		MUST(got[i] == LINES);
+		CHECK(got[i] == LINES);
 	puts("lines typed at a terminal");
 }
 
 int main(void)
 {
-	sockets();
-	pipes();
-	queues();
-	both_streams();
-	terminals();
-	typed();
+	RUN(sockets);
+	RUN(pipes);
+	RUN(queues);
+	RUN(both_streams);
+	RUN(terminals);
+	RUN(typed);
 	return 0;
 }

@@ -12,11 +12,11 @@ static void make(pthread_mutex_t *m, int type, int protocol, int robust)
 {
 	pthread_mutexattr_t a;
 
-	MUST(!pthread_mutexattr_init(&a));
-	MUST(!pthread_mutexattr_settype(&a, type));
-	MUST(!pthread_mutexattr_setprotocol(&a, protocol));
-	MUST(!pthread_mutexattr_setrobust(&a, robust));
-	MUST(!pthread_mutex_init(m, &a));
+	CHECK(!pthread_mutexattr_init(&a));
+	CHECK(!pthread_mutexattr_settype(&a, type));
+	CHECK(!pthread_mutexattr_setprotocol(&a, protocol));
+	CHECK(!pthread_mutexattr_setrobust(&a, robust));
+	CHECK(!pthread_mutex_init(m, &a));
 	pthread_mutexattr_destroy(&a);
 }
 
@@ -62,7 +62,7 @@ static void results(int type, int protocol, int robust)
 		SAY(pthread_mutex_destroy(&m));
 	finish(start(from_another, &m));
 	while (type == PTHREAD_MUTEX_RECURSIVE && m.__data.__count > 1)
-		MUST(!pthread_mutex_unlock(&m));
+		CHECK(!pthread_mutex_unlock(&m));
 	SAY(pthread_mutex_unlock(&m));
 	SAY(pthread_mutex_consistent(&m));
 	SAY(pthread_mutex_destroy(&m));
@@ -89,19 +89,19 @@ static void work(void)
 			break;
 		case 1:
 			later = in_ms(CLOCK_REALTIME, 100000);
-			MUST(!pthread_mutex_timedlock(&one, &later));
+			CHECK(!pthread_mutex_timedlock(&one, &later));
 			break;
 		default:
-			MUST(!pthread_mutex_lock(&one));
+			CHECK(!pthread_mutex_lock(&one));
 		}
-		MUST(!inside++);
+		CHECK(!inside++);
 		total++;
 		if (i % 64 == 0)
 			sched_yield();
 		if (i % 512 == 0)
 			usleep(10);
-		MUST(!--inside);
-		MUST(!pthread_mutex_unlock(&one));
+		CHECK(!--inside);
+		CHECK(!pthread_mutex_unlock(&one));
 	}
 }
 
@@ -122,21 +122,21 @@ static void crowd(int type, int protocol, int robust)
 	work(); /* main, too */
 	for (int i = 0; i < THREADS; i++)
 		finish(t[i]);
-	MUST(total == (THREADS + 1L) * ROUNDS);
-	MUST(!pthread_mutex_destroy(&one));
+	CHECK(total == (THREADS + 1L) * ROUNDS);
+	CHECK(!pthread_mutex_destroy(&one));
 }
 
 /* ---- who unlocks need not be who locked ---- */
 
 static void *unlocks(void *arg)
 {
-	MUST(!pthread_mutex_unlock(arg));
+	CHECK(!pthread_mutex_unlock(arg));
 	return NULL;
 }
 
 static void *locks(void *arg)
 {
-	MUST(!pthread_mutex_lock(arg));
+	CHECK(!pthread_mutex_lock(arg));
 	return NULL;
 }
 
@@ -145,7 +145,7 @@ static void as_semaphore(void)
 	static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 	pthread_t a, b;
 
-	MUST(!pthread_mutex_lock(&m));
+	CHECK(!pthread_mutex_lock(&m));
 	a = start(locks, &m);
 	usleep(1000);
 	b = start(unlocks, &m);
@@ -161,7 +161,7 @@ static void deep(void)
 	static pthread_mutex_t e = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 
 	for (int i = 0; i < 100; i++)
-		MUST(!pthread_mutex_lock(&m));
+		CHECK(!pthread_mutex_lock(&m));
 	m.__data.__count = UINT32_MAX;
 	SAY(pthread_mutex_lock(&m));
 	SAY(pthread_mutex_trylock(&m));
@@ -176,7 +176,7 @@ static void deep(void)
 
 int main(void)
 {
-	deep();
+	RUN(deep);
 	for (unsigned i = 0; i < 4; i++) {
 		results(types[i], PTHREAD_PRIO_NONE, 0);
 		results(types[i], PTHREAD_PRIO_INHERIT, 0);
@@ -186,7 +186,7 @@ int main(void)
 	}
 	crowd(PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_INHERIT, 0);
 	crowd(PTHREAD_MUTEX_RECURSIVE, PTHREAD_PRIO_NONE, 1);
-	as_semaphore();
+	RUN(as_semaphore);
 	puts("one at a time");
 	return 0;
 }

@@ -5,7 +5,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 #define STACK (256 << 10)
 
@@ -15,27 +15,27 @@ static void *says(void *arg)
 {
 	char name[16] = "", same[16] = "";
 
-	MUST(!pthread_getname_np(pthread_self(), name, sizeof(name)));
-	MUST(!prctl(PR_GET_NAME, same) && !strcmp(name, same));
+	CHECK(!pthread_getname_np(pthread_self(), name, sizeof(name)));
+	CHECK(!prctl(PR_GET_NAME, same) && !strcmp(name, same));
 	printf("%s has %s\n", (const char *)arg, name);
 	return arg;
 }
 
 static void *renamed(void *arg)
 {
-	MUST(!pthread_setname_np(pthread_self(), "worker"));
-	end_of(thread_of(says, (char[]){ "a worker's" }));
+	CHECK(!pthread_setname_np(pthread_self(), "worker"));
+	finish(start(says, (char[]){ "a worker's" }));
 	return arg;
 }
 
 static void names(void)
 {
-	MUST(!prctl(PR_SET_NAME, "program"));
-	end_of(thread_of(says, (char[]){ "main's" }));
-	MUST(!prctl(PR_SET_NAME, "other"));
-	end_of(thread_of(says, (char[]){ "main's second" }));
-	end_of(thread_of(renamed, NULL));
-	end_of(thread_of(says, (char[]){ "main's last" }));
+	CHECK(!prctl(PR_SET_NAME, "program"));
+	finish(start(says, (char[]){ "main's" }));
+	CHECK(!prctl(PR_SET_NAME, "other"));
+	finish(start(says, (char[]){ "main's second" }));
+	finish(start(renamed, NULL));
+	finish(start(says, (char[]){ "main's last" }));
 }
 
 static void *meets(void *arg)
@@ -47,10 +47,10 @@ static void *meets(void *arg)
 
 static void still_runs(void)
 {
-	pthread_t t = thread_of(meets, NULL);
+	pthread_t t = start(meets, NULL);
 
 	pthread_barrier_wait(&both);
-	MUST(!pthread_detach(t));
+	CHECK(!pthread_detach(t));
 	printf("detached: %d\n", pthread_tryjoin_np(t, NULL) == EBUSY);
 	printf("itself: %d\n", pthread_tryjoin_np(pthread_self(), NULL) == EBUSY);
 	pthread_barrier_wait(&both);
@@ -62,11 +62,11 @@ static void *says_guard(void *arg)
 	size_t guard = 1, size = 0;
 	void *low = NULL;
 
-	MUST(!pthread_getattr_np(pthread_self(), &a));
-	MUST(!pthread_attr_getguardsize(&a, &guard) &&
-	     !pthread_attr_getstack(&a, &low, &size));
+	CHECK(!pthread_getattr_np(pthread_self(), &a));
+	CHECK(!pthread_attr_getguardsize(&a, &guard) &&
+	      !pthread_attr_getstack(&a, &low, &size));
 	printf("guard %zu, size %zu, its own %d\n", guard, size, low == arg);
-	MUST(!pthread_attr_destroy(&a));
+	CHECK(!pthread_attr_destroy(&a));
 	return arg;
 }
 
@@ -77,18 +77,18 @@ static void own_stack(void)
 	pthread_attr_t a;
 	pthread_t t;
 
-	MUST(low != MAP_FAILED && !pthread_attr_init(&a));
-	MUST(!pthread_attr_setstack(&a, low, STACK));
-	MUST(!pthread_create(&t, &a, says_guard, low));
-	end_of(t);
-	MUST(!pthread_attr_destroy(&a));
+	CHECK(low != MAP_FAILED && !pthread_attr_init(&a));
+	CHECK(!pthread_attr_setstack(&a, low, STACK));
+	CHECK(!pthread_create(&t, &a, says_guard, low));
+	finish(t);
+	CHECK(!pthread_attr_destroy(&a));
 }
 
 int main(void)
 {
-	MUST(!pthread_barrier_init(&both, NULL, 2));
-	names();
-	still_runs();
-	own_stack();
+	CHECK(!pthread_barrier_init(&both, NULL, 2));
+	RUN(names);
+	RUN(still_runs);
+	RUN(own_stack);
 	return 0;
 }

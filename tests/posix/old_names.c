@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 #ifndef __x86_64__
 int main(void)
@@ -55,36 +55,36 @@ static pthread_t handled_by;
 
 static void *tries(void *arg)
 {
-	MUST(pthread_mutex_trylock(&mutex) == EBUSY);
-	MUST(old__pthread_mutex_trylock(&mutex) == EBUSY);
-	MUST(pthread_rwlock_trywrlock(&lock) == EBUSY);
-	MUST(old__pthread_rwlock_trywrlock(&lock) == EBUSY);
-	MUST(pthread_rwlock_tryrdlock(&lock) == (arg ? 0 : EBUSY));
+	CHECK(pthread_mutex_trylock(&mutex) == EBUSY);
+	CHECK(old__pthread_mutex_trylock(&mutex) == EBUSY);
+	CHECK(pthread_rwlock_trywrlock(&lock) == EBUSY);
+	CHECK(old__pthread_rwlock_trywrlock(&lock) == EBUSY);
+	CHECK(pthread_rwlock_tryrdlock(&lock) == (arg ? 0 : EBUSY));
 	if (arg)
-		MUST(!old__pthread_rwlock_unlock(&lock));
-	MUST(old__pthread_rwlock_tryrdlock(&lock) == (arg ? 0 : EBUSY));
+		CHECK(!old__pthread_rwlock_unlock(&lock));
+	CHECK(old__pthread_rwlock_tryrdlock(&lock) == (arg ? 0 : EBUSY));
 	if (arg)
-		MUST(!pthread_rwlock_unlock(&lock));
+		CHECK(!pthread_rwlock_unlock(&lock));
 	return NULL;
 }
 
 static void held(bool by_reader)
 {
-	end_of(thread_of(tries, by_reader ? &ready : NULL));
+	finish(start(tries, by_reader ? &ready : NULL));
 }
 
 static void excludes(void)
 {
-	MUST(!old__pthread_mutex_lock(&mutex));
-	MUST(!old__pthread_rwlock_wrlock(&lock));
+	CHECK(!old__pthread_mutex_lock(&mutex));
+	CHECK(!old__pthread_rwlock_wrlock(&lock));
 	held(false);
-	MUST(!pthread_mutex_unlock(&mutex));
-	MUST(!pthread_rwlock_unlock(&lock));
-	MUST(!pthread_mutex_lock(&mutex));
-	MUST(!old__pthread_rwlock_rdlock(&lock));
+	CHECK(!pthread_mutex_unlock(&mutex));
+	CHECK(!pthread_rwlock_unlock(&lock));
+	CHECK(!pthread_mutex_lock(&mutex));
+	CHECK(!old__pthread_rwlock_rdlock(&lock));
 	held(true);
-	MUST(!old__pthread_mutex_unlock(&mutex));
-	MUST(!old__pthread_rwlock_unlock(&lock));
+	CHECK(!old__pthread_mutex_unlock(&mutex));
+	CHECK(!old__pthread_rwlock_unlock(&lock));
 }
 
 static void *counts(void *arg)
@@ -106,28 +106,28 @@ static void *counts(void *arg)
 
 static void *waits(void *arg)
 {
-	MUST(!old__pthread_mutex_lock(&mutex));
+	CHECK(!old__pthread_mutex_lock(&mutex));
 	ready = 1;
 	while (ready != 2)
-		MUST(!pthread_cond_wait(&given, &mutex));
-	MUST(!old__pthread_mutex_unlock(&mutex));
+		CHECK(!pthread_cond_wait(&given, &mutex));
+	CHECK(!old__pthread_mutex_unlock(&mutex));
 	return arg;
 }
 
 static void gives(void)
 {
-	pthread_t t = thread_of(waits, NULL);
+	pthread_t t = start(waits, NULL);
 	bool done = false;
 
 	while (!done) {
-		MUST(!old__pthread_mutex_lock(&mutex));
+		CHECK(!old__pthread_mutex_lock(&mutex));
 		done = ready == 1;
 		if (done)
 			ready = 2;
-		MUST(!pthread_cond_signal(&given));
-		MUST(!old__pthread_mutex_unlock(&mutex));
+		CHECK(!pthread_cond_signal(&given));
+		CHECK(!old__pthread_mutex_unlock(&mutex));
 	}
-	end_of(t);
+	finish(t);
 }
 
 static void run_once(void)
@@ -149,13 +149,13 @@ static void signals(void)
 	sigemptyset(&none);
 	sigemptyset(&usr);
 	sigaddset(&usr, SIGUSR1);
-	MUST(!__sigaction(SIGUSR1, &a, NULL));
-	MUST(!sigaction(SIGUSR1, NULL, &was) && was.sa_handler == handler);
-	MUST(!pthread_sigmask(SIG_BLOCK, &usr, NULL));
-	MUST(!pthread_kill(pthread_self(), SIGUSR1));
-	MUST(!handled_by);
+	CHECK(!__sigaction(SIGUSR1, &a, NULL));
+	CHECK(!sigaction(SIGUSR1, NULL, &was) && was.sa_handler == handler);
+	CHECK(!pthread_sigmask(SIG_BLOCK, &usr, NULL));
+	CHECK(!pthread_kill(pthread_self(), SIGUSR1));
+	CHECK(!handled_by);
 	FAILS(__sigsuspend(&none), EINTR);
-	MUST(pthread_equal(handled_by, pthread_self()));
+	CHECK(pthread_equal(handled_by, pthread_self()));
 }
 
 static void forks(void)
@@ -165,8 +165,8 @@ static void forks(void)
 
 	if (!pid)
 		_exit(close(0) ? 1 : 7);
-	MUST(pid > 0 && waitpid(pid, &status, 0) == pid);
-	MUST(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
 }
 
 static void *all(void *arg)
@@ -174,16 +174,16 @@ static void *all(void *arg)
 	pthread_t t[4];
 	long k;
 
-	MUST(!old__pthread_mutex_init(&mutex, NULL));
+	CHECK(!old__pthread_mutex_init(&mutex, NULL));
 	excludes();
 	for (k = 0; k < 4; k++)
-		t[k] = thread_of(counts, (void *)(k & 1));
+		t[k] = start(counts, (void *)(k & 1));
 	for (k = 0; k < 4; k++)
-		end_of(t[k]);
-	MUST(sum == 8000);
+		finish(t[k]);
+	CHECK(sum == 8000);
 	gives();
-	MUST(!old__pthread_once(&once, run_once));
-	MUST(!pthread_once(&once, run_once) && onces == 1);
+	CHECK(!old__pthread_once(&once, run_once));
+	CHECK(!pthread_once(&once, run_once) && onces == 1);
 	signals();
 	forks();
 	return arg;
@@ -200,8 +200,8 @@ int main(void)
 	void *ours = dlsym(RTLD_DEFAULT, "uk_yield");
 
 	/* which of them a yield runs cannot be told from its return */
-	MUST(!ours || is_one((void *)oldpthread_yield, (void *)sched_yield));
-	MUST(!ours || is_one((void *)__sched_yield, (void *)sched_yield));
+	CHECK(!ours || is_one((void *)oldpthread_yield, (void *)sched_yield));
+	CHECK(!ours || is_one((void *)__sched_yield, (void *)sched_yield));
 	run_in_thread(all);
 	puts("ok");
 	return 0;

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 #define TIMES 10
 
@@ -31,7 +31,7 @@ static void mask(int how)
 
 	sigemptyset(&s);
 	sigaddset(&s, SIGURG);
-	MUST(!pthread_sigmask(how, &s, NULL));
+	CHECK(!pthread_sigmask(how, &s, NULL));
 }
 
 static void *computes(void *arg)
@@ -49,7 +49,7 @@ static void *takes(void *arg)
 	sigemptyset(&s);
 	sigaddset(&s, SIGURG);
 	for (int i = 0; i < TIMES; i++) {
-		MUST(!sigwait(&s, &sig) && sig == SIGURG);
+		CHECK(!sigwait(&s, &sig) && sig == SIGURG);
 		__atomic_add_fetch(&ran, 1, __ATOMIC_RELEASE);
 	}
 	return arg;
@@ -71,11 +71,11 @@ static void connect_pair(int fd[2])
 
 	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
-	MUST(!listen(l, 1) && !getsockname(l, (struct sockaddr *)&at, &len));
+	CHECK(!listen(l, 1) && !getsockname(l, (struct sockaddr *)&at, &len));
 	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	MUST(!connect(fd[0], (struct sockaddr *)&at, len));
+	CHECK(!connect(fd[0], (struct sockaddr *)&at, len));
 	fd[1] = accept(l, NULL, NULL);
-	MUST(fd[1] >= 0 && !close(l));
+	CHECK(fd[1] >= 0 && !close(l));
 }
 
 static void urgent_data(int to, int from)
@@ -83,10 +83,10 @@ static void urgent_data(int to, int from)
 	char c;
 
 	for (int i = 1; i <= TIMES; i++) {
-		MUST(send(to, "!", 1, MSG_OOB) == 1);
+		CHECK(send(to, "!", 1, MSG_OOB) == 1);
 		while (get(&ran) < i)
 			usleep(100);
-		MUST(recv(from, &c, 1, MSG_OOB) == 1);
+		CHECK(recv(from, &c, 1, MSG_OOB) == 1);
 	}
 	ran = 0;
 }
@@ -97,19 +97,19 @@ int main(void)
 	int fd[2];
 
 	connect_pair(fd);
-	MUST(!fcntl(fd[1], F_SETOWN, getpid()));
+	CHECK(!fcntl(fd[1], F_SETOWN, getpid()));
 	signal(SIGURG, on_urgent);
 	mask(SIG_BLOCK);
-	hog = thread_of(computes, NULL);
-	t = thread_of(takes, NULL);
+	hog = start(computes, NULL);
+	t = start(takes, NULL);
 	urgent_data(fd[0], fd[1]);
-	end_of(t);
+	finish(t);
 	puts("waited for");
-	t = thread_of(lets_through, NULL);
+	t = start(lets_through, NULL);
 	urgent_data(fd[0], fd[1]);
 	puts("handled");
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
-	end_of(t);
-	end_of(hog);
+	finish(t);
+	finish(hog);
 	return 0;
 }

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 pid_t gettid(void)
 {
@@ -18,7 +18,7 @@ static void *asks(void *arg)
 	pid_t *id = arg;
 
 	*id = gettid();
-	MUST(*id == syscall(SYS_gettid));
+	CHECK(*id == syscall(SYS_gettid));
 	return NULL;
 }
 
@@ -27,10 +27,10 @@ int main(void)
 	pid_t id = 0;
 	pthread_t t;
 
-	MUST(gettid() == getpid());
-	MUST(!pthread_create(&t, NULL, asks, &id));
-	MUST(!pthread_join(t, NULL));
-	MUST(id > 0 && id != getpid());
+	CHECK(gettid() == getpid());
+	CHECK(!pthread_create(&t, NULL, asks, &id));
+	CHECK(!pthread_join(t, NULL));
+	CHECK(id > 0 && id != getpid());
 	puts("ok");
 	return 0;
 }

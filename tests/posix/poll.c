@@ -7,7 +7,7 @@
 #include <sys/select.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 #define MANY 2000
 
@@ -18,7 +18,7 @@ static int p[2], q[2];
 static void *write_later(void *arg)
 {
 	usleep(20000);
-	MUST(write(*(int *)arg, "x", 1) == 1);
+	CHECK(write(*(int *)arg, "x", 1) == 1);
 	return NULL;
 }
 
@@ -26,7 +26,7 @@ static void drain(int fd)
 {
 	char c;
 
-	MUST(read(fd, &c, 1) == 1);
+	CHECK(read(fd, &c, 1) == 1);
 }
 
 static void *polls(void *arg)
@@ -39,18 +39,18 @@ static void *polls(void *arg)
 	pthread_t t;
 
 	errno = 77;
-	MUST(poll(f, 3, 0) == 0 && poll(f, 3, 20) == 0 && ms_now() - was >= 20);
-	MUST(ppoll(f, 3, &span, NULL) == 0 && ms_now() - was >= 40);
-	MUST(poll(NULL, 0, 20) == 0 && ms_now() - was >= 60);
-	t = thread_of(write_later, &q[1]);
-	MUST(poll(f, 3, -1) == 1 && !f[0].revents && f[2].revents == POLLIN);
-	MUST(errno == 77);
-	end_of(t);
+	CHECK(poll(f, 3, 0) == 0 && poll(f, 3, 20) == 0 && ms_now() - was >= 20);
+	CHECK(ppoll(f, 3, &span, NULL) == 0 && ms_now() - was >= 40);
+	CHECK(poll(NULL, 0, 20) == 0 && ms_now() - was >= 60);
+	t = start(write_later, &q[1]);
+	CHECK(poll(f, 3, -1) == 1 && !f[0].revents && f[2].revents == POLLIN);
+	CHECK(errno == 77);
+	finish(t);
 	drain(q[0]);
 	f[1] = (struct pollfd){ .fd = p[1], .events = POLLIN | POLLOUT };
-	MUST(poll(f, 3, -1) == 1 && f[1].revents == POLLOUT);
+	CHECK(poll(f, 3, -1) == 1 && f[1].revents == POLLOUT);
 	f[1].fd = 9999;
-	MUST(poll(f, 3, -1) == 1 && f[1].revents == POLLNVAL);
+	CHECK(poll(f, 3, -1) == 1 && f[1].revents == POLLNVAL);
 	FAILS(ppoll(f, 1, &bad, NULL), EINVAL);
 	FAILS(poll(bad_place, 1, -1), EFAULT);
 	FAILS(poll(f, far_too_many, -1), EINVAL);
@@ -64,9 +64,9 @@ static void *many_fds(void *arg)
 
 	for (int i = 0; i < 100; i++)
 		f[i] = (struct pollfd){ .fd = i == 63 ? q[0] : p[0], .events = POLLIN };
-	t = thread_of(write_later, &q[1]);
-	MUST(poll(f, 100, 10000) == 1 && f[63].revents == POLLIN);
-	end_of(t);
+	t = start(write_later, &q[1]);
+	CHECK(poll(f, 100, 10000) == 1 && f[63].revents == POLLIN);
+	finish(t);
 	drain(q[0]);
 	return arg;
 }
@@ -86,20 +86,21 @@ static void *selects(void *arg)
 	FD_SET(p[0], &in);
 	FD_SET(q[0], &in);
 	FD_SET(q[0], &ex);
-	MUST(select(n, &in, NULL, &ex, &tv) == 0 && ms_now() - was >= 20);
-	MUST(!FD_ISSET(p[0], &in) && !FD_ISSET(q[0], &ex) && !tv.tv_sec && !tv.tv_usec);
-	MUST(select(0, NULL, NULL, NULL, &(struct timeval){ 0, 20000 }) == 0);
-	MUST(pselect(0, NULL, NULL, NULL, &span, NULL) == 0 && ms_now() - was >= 60);
+	CHECK(select(n, &in, NULL, &ex, &tv) == 0 && ms_now() - was >= 20);
+	CHECK(!FD_ISSET(p[0], &in) && !FD_ISSET(q[0], &ex) && !tv.tv_sec &&
+	      !tv.tv_usec);
+	CHECK(select(0, NULL, NULL, NULL, &(struct timeval){ 0, 20000 }) == 0);
+	CHECK(pselect(0, NULL, NULL, NULL, &span, NULL) == 0 && ms_now() - was >= 60);
 	FD_SET(p[0], &in);
 	FD_SET(q[0], &in);
-	t = thread_of(write_later, &q[1]);
+	t = start(write_later, &q[1]);
 	tv.tv_sec = 100;
-	MUST(select(n, &in, &out, NULL, &tv) == 1);
-	MUST(FD_ISSET(q[0], &in) && !FD_ISSET(p[0], &in));
-	MUST(tv.tv_sec == 99);
-	end_of(t);
+	CHECK(select(n, &in, &out, NULL, &tv) == 1);
+	CHECK(FD_ISSET(q[0], &in) && !FD_ISSET(p[0], &in));
+	CHECK(tv.tv_sec == 99);
+	finish(t);
 	FD_SET(p[1], &out);
-	MUST(pselect(n, &in, &out, &ex, NULL, NULL) == 2 && FD_ISSET(p[1], &out));
+	CHECK(pselect(n, &in, &out, &ex, NULL, NULL) == 2 && FD_ISSET(p[1], &out));
 	drain(q[0]);
 	closed = dup(p[0]);
 	close(closed);
@@ -119,19 +120,19 @@ static void *epolls(void *arg)
 	long was = ms_now();
 	pthread_t t;
 
-	MUST(e >= 0 && !epoll_ctl(e, EPOLL_CTL_ADD, q[0], &ev));
-	MUST(epoll_wait(e, got, 4, 0) == 0 && epoll_wait(e, got, 4, 20) == 0);
-	MUST(epoll_pwait2(e, got, 4, &span, NULL) == 0 && ms_now() - was >= 40);
-	t = thread_of(write_later, &q[1]);
-	MUST(epoll_wait(e, got, 4, -1) == 1 && got[0].data.u64 == 42);
-	end_of(t);
-	MUST(epoll_pwait(e, got, 4, -1, NULL) == 1 && got[0].events == EPOLLIN);
+	CHECK(e >= 0 && !epoll_ctl(e, EPOLL_CTL_ADD, q[0], &ev));
+	CHECK(epoll_wait(e, got, 4, 0) == 0 && epoll_wait(e, got, 4, 20) == 0);
+	CHECK(epoll_pwait2(e, got, 4, &span, NULL) == 0 && ms_now() - was >= 40);
+	t = start(write_later, &q[1]);
+	CHECK(epoll_wait(e, got, 4, -1) == 1 && got[0].data.u64 == 42);
+	finish(t);
+	CHECK(epoll_pwait(e, got, 4, -1, NULL) == 1 && got[0].events == EPOLLIN);
 	drain(q[0]);
 	ev.events = EPOLLIN | EPOLLET;
-	MUST(!epoll_ctl(e, EPOLL_CTL_MOD, q[0], &ev));
-	t = thread_of(write_later, &q[1]);
-	MUST(epoll_wait(e, got, 4, -1) == 1 && epoll_wait(e, got, 4, 10) == 0);
-	end_of(t);
+	CHECK(!epoll_ctl(e, EPOLL_CTL_MOD, q[0], &ev));
+	t = start(write_later, &q[1]);
+	CHECK(epoll_wait(e, got, 4, -1) == 1 && epoll_wait(e, got, 4, 10) == 0);
+	finish(t);
 	drain(q[0]);
 	FAILS(epoll_wait(e, got, 0, -1), EINVAL);
 	FAILS(epoll_wait(p[0], got, 4, -1), EINVAL);
@@ -151,7 +152,7 @@ static void *in_poll(void *arg)
 			       { .fd = word[0], .events = POLLIN } };
 
 	__atomic_fetch_add(&waiting, 1, __ATOMIC_RELAXED);
-	MUST(poll(f, 3, -1) == 1 && f[2].revents & POLLHUP);
+	CHECK(poll(f, 3, -1) == 1 && f[2].revents & POLLHUP);
 	__atomic_fetch_add(&woken, 1, __ATOMIC_RELAXED);
 	return arg;
 }
@@ -160,16 +161,16 @@ static void *crowd(void *arg)
 {
 	static pthread_t t[MANY];
 
-	MUST(!pipe(word));
+	CHECK(!pipe(word));
 	for (long i = 0; i < MANY; i++)
-		t[i] = thread_of(in_poll, NULL);
+		t[i] = start(in_poll, NULL);
 	while (__atomic_load_n(&waiting, __ATOMIC_RELAXED) < MANY)
 		usleep(1000);
 	usleep(20000);
-	MUST(!woken);
+	CHECK(!woken);
 	close(word[1]);
 	for (int i = 0; i < MANY; i++)
-		end_of(t[i]);
+		finish(t[i]);
 	close(word[0]);
 	printf("woken %d\n", woken);
 	return arg;
@@ -177,7 +178,7 @@ static void *crowd(void *arg)
 
 int main(void)
 {
-	MUST(!pipe(p) && !pipe(q));
+	CHECK(!pipe(p) && !pipe(q));
 	run_in_thread(polls);
 	run_in_thread(many_fds);
 	run_in_thread(selects);

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* posix.h - for programs that know nothing of us. */
+/* What the pthread programs of this directory share. They do not know the library; dropin.py
+ * compares what they print with the native run. */
 #ifndef TESTS_POSIX_H
 #define TESTS_POSIX_H
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "test.h"
 
-#define MUST(c)                                                                        \
-	do {                                                                           \
-		if (!(c)) {                                                            \
-			printf("line %d: %s\n", __LINE__, #c);                         \
-			fflush(stdout);                                                \
-			_exit(1);                                                      \
-		}                                                                      \
-	} while (0)
-
-/* What a call gives is part of the output, so it is compared with the native run. */
+/* The result is part of the output, so it is compared with the native run. */
 #define SAY(call) printf("%s: %d\n", #call, (int)(call))
+
+/* The call returns -1 and sets this errno. */
+#define FAILS(call, err)                                                               \
+	do {                                                                           \
+		long f_ = (long)((errno = 0), (call));                                 \
+                                                                                       \
+		if (f_ == -1 && errno == (err))                                        \
+			break;                                                         \
+		fprintf(stderr, "%s:%d: %s: failed: %s: %ld, errno %d\n", __FILE__,    \
+			__LINE__, __func__, #call, f_, errno);                         \
+		fflush(stdout);                                                        \
+		_Exit(1);                                                              \
+	} while (0)
 
 /* ms from now, on a clock */
 static inline struct timespec in_ms(clockid_t clock, long ms)
@@ -44,7 +45,7 @@ static inline pthread_t start(void *(*fn)(void *), void *arg)
 {
 	pthread_t t;
 
-	MUST(!pthread_create(&t, NULL, fn, arg));
+	CHECK(!pthread_create(&t, NULL, fn, arg));
 	return t;
 }
 
@@ -52,8 +53,21 @@ static inline void *finish(pthread_t t)
 {
 	void *r;
 
-	MUST(!pthread_join(t, &r));
+	CHECK(!pthread_join(t, &r));
 	return r;
+}
+
+static inline void run_in_thread(void *(*fn)(void *))
+{
+	finish(start(fn, NULL));
+}
+
+static inline long ms_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
 #endif

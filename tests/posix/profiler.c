@@ -7,7 +7,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 #define TICK_US 5000
 #define TICKS 5
@@ -34,21 +34,21 @@ static void mask(int how, int sig)
 
 	sigemptyset(&s);
 	sigaddset(&s, sig);
-	MUST(!pthread_sigmask(how, &s, NULL));
+	CHECK(!pthread_sigmask(how, &s, NULL));
 }
 
 static void timer(int us)
 {
 	struct itimerval it = { { 0, us }, { 0, us } };
 
-	MUST(!setitimer(ITIMER_PROF, &it, NULL));
+	CHECK(!setitimer(ITIMER_PROF, &it, NULL));
 }
 
 static int pending(void)
 {
 	sigset_t s;
 
-	MUST(!sigpending(&s));
+	CHECK(!sigpending(&s));
 	return sigismember(&s, SIGPROF);
 }
 
@@ -73,18 +73,18 @@ static void *lets_through(void *arg)
 /* Nobody has it, then one who comes later. */
 static void by_mask(void)
 {
-	pthread_t t = thread_of(blocks, NULL);
+	pthread_t t = start(blocks, NULL);
 
 	signal(SIGPROF, on_prof);
 	timer(TICK_US);
 	while (!pending())
 		sched_yield();
 	usleep(10 * TICK_US);
-	MUST(pending() && !get(&shuts));
-	end_of(thread_of(lets_through, NULL));
+	CHECK(pending() && !get(&shuts));
+	finish(start(lets_through, NULL));
 	timer(0);
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
-	end_of(t);
+	finish(t);
 	printf("blocked: %d\n", get(&shuts));
 }
 
@@ -101,25 +101,25 @@ static void by_handler(void)
 		sigwait(&s, &sig);
 	signal(SIGPROF, SIG_DFL);
 	stop = shuts = 0;
-	t = thread_of(blocks, NULL);
+	t = start(blocks, NULL);
 	for (int i = 0; i < TICKS; i++) {
-		MUST(!kill(getpid(), SIGPROF));
-		MUST(!sigwait(&s, &sig) && sig == SIGPROF);
+		CHECK(!kill(getpid(), SIGPROF));
+		CHECK(!sigwait(&s, &sig) && sig == SIGPROF);
 	}
 	signal(SIGPROF, on_prof);
 	opens = 0;
 	timer(TICK_US);
-	end_of(thread_of(lets_through, NULL));
+	finish(start(lets_through, NULL));
 	timer(0);
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
-	end_of(t);
+	finish(t);
 	printf("blocked: %d\n", get(&shuts));
 }
 
 int main(void)
 {
 	mask(SIG_BLOCK, SIGPROF);
-	by_mask();
-	by_handler();
+	RUN(by_mask);
+	RUN(by_handler);
 	return 0;
 }

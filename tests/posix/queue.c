@@ -41,7 +41,7 @@ static void ask(mqd_t q, int how)
 
 	if (how == SIGEV_THREAD)
 		ev.sigev_notify_function = called;
-	MUST(!mq_notify(q, &ev));
+	CHECK(!mq_notify(q, &ev));
 }
 
 /* By another process. */
@@ -98,7 +98,7 @@ static void in_a_child(mqd_t q)
 	pid = fork();
 	if (!pid)
 		in_a_thread(q);
-	MUST(waitpid(pid, &status, 0) == pid);
+	CHECK(waitpid(pid, &status, 0) == pid);
 	_exit(WEXITSTATUS(status));
 }
 
@@ -111,7 +111,7 @@ static void comes(const char *what, void (*fn)(mqd_t))
 	pid = fork();
 	if (!pid)
 		fn(queue());
-	MUST(waitpid(pid, &status, 0) == pid);
+	CHECK(waitpid(pid, &status, 0) == pid);
 	printf("%s: %x\n", what, status);
 }
 
@@ -124,7 +124,7 @@ int main(void)
 		return 77;
 	}
 	mq_close(q);
-	MUST(signal(SIGUSR1, on_signal) != SIG_ERR);
+	CHECK(signal(SIGUSR1, on_signal) != SIG_ERR);
 	for (int i = 0; i < 5; i++) {
 		comes("before the first thread", before);
 		comes("after it", after);

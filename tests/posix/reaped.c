@@ -81,7 +81,7 @@ static pid_t short_child(void)
 {
 	pid_t pid = fork();
 
-	MUST(pid >= 0);
+	CHECK(pid >= 0);
 	if (!pid)
 		_exit(0);
 	return pid;
@@ -91,7 +91,7 @@ static void *handles(void *arg)
 {
 	sigset_t s = child_only();
 
-	MUST(!pthread_sigmask(SIG_UNBLOCK, &s, NULL));
+	CHECK(!pthread_sigmask(SIG_UNBLOCK, &s, NULL));
 	for (unsigned w = 0; w < sizeof(way) / sizeof(way[0]); w++) {
 		int late = 0;
 
@@ -99,7 +99,7 @@ static void *handles(void *arg)
 			int before = ran;
 			pid_t pid = short_child();
 
-			MUST(way[w].wait(pid) == pid);
+			CHECK(way[w].wait(pid) == pid);
 			late += ran == before;
 		}
 		printf("%s: late %d\n", way[w].name, late);
@@ -122,12 +122,12 @@ static void *finds_pending(void *arg)
 	for (int i = 0; i < TIMES; i++) {
 		pid_t pid = short_child();
 
-		MUST(waitpid(pid, NULL, 0) == pid);
-		MUST(!sigpending(&now) && sigismember(&now, SIGCHLD));
-		MUST(sigtimedwait(&s, &info, &none) == SIGCHLD);
-		MUST(!comes_as_sent() ||
-		     (info.si_code == CLD_EXITED && info.si_pid == pid));
-		MUST(sigtimedwait(&s, &info, &none) == -1 && errno == EAGAIN);
+		CHECK(waitpid(pid, NULL, 0) == pid);
+		CHECK(!sigpending(&now) && sigismember(&now, SIGCHLD));
+		CHECK(sigtimedwait(&s, &info, &none) == SIGCHLD);
+		CHECK(!comes_as_sent() ||
+		      (info.si_code == CLD_EXITED && info.si_pid == pid));
+		CHECK(sigtimedwait(&s, &info, &none) == -1 && errno == EAGAIN);
 	}
 	printf("pending\n");
 	return arg;
@@ -138,8 +138,8 @@ int main(void)
 	struct sigaction a = { .sa_handler = on_child, .sa_flags = SA_RESTART };
 	sigset_t s = child_only();
 
-	MUST(!sigaction(SIGCHLD, &a, NULL));
-	MUST(!pthread_sigmask(SIG_BLOCK, &s, NULL));
+	CHECK(!sigaction(SIGCHLD, &a, NULL));
+	CHECK(!pthread_sigmask(SIG_BLOCK, &s, NULL));
 	finish(start(finds_pending, NULL));
 	finish(start(handles, NULL));
 	return 0;

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 #define PATIENCE_MS 500
 
@@ -35,7 +35,7 @@ static void look(int s)
 	long r = recv(s, &c, 1, 0);
 
 	printf("recv: %ld %s\n", r, r ? strerror(errno) : "");
-	MUST(poll(&p, 1, 0) == 1);
+	CHECK(poll(&p, 1, 0) == 1);
 	printf("events %x\n", p.revents);
 }
 
@@ -60,13 +60,13 @@ static void *not_answered(void *arg)
 	struct sockaddr_in at = here(0);
 	socklen_t len = sizeof(at);
 
-	MUST(!bind(l, (struct sockaddr *)&at, len) && !listen(l, 0));
-	MUST(!getsockname(l, (struct sockaddr *)&at, &len));
+	CHECK(!bind(l, (struct sockaddr *)&at, len) && !listen(l, 0));
+	CHECK(!getsockname(l, (struct sockaddr *)&at, &len));
 	for (int i = 0; i < 4; i++) {
 		full[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 		connect(full[i], (struct sockaddr *)&at, len);
 	}
-	MUST(!setsockopt(s, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)));
+	CHECK(!setsockopt(s, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)));
 	try(s, &at);
 	look(s);
 	try(s, &at);

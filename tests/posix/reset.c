@@ -15,13 +15,13 @@ static void on_signal(int sig)
 
 static void *raises(void *arg)
 {
-	MUST(!raise((int)(intptr_t)arg));
+	CHECK(!raise((int)(intptr_t)arg));
 	return arg;
 }
 
 static void *sends(void *arg)
 {
-	MUST(!kill(getpid(), (int)(intptr_t)arg));
+	CHECK(!kill(getpid(), (int)(intptr_t)arg));
 	return arg;
 }
 
@@ -46,14 +46,14 @@ static void once(const char *what, void *(*first)(void *), void *(*then)(void *)
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
-		MUST(!sigaction(sig, &a, NULL));
+		CHECK(!sigaction(sig, &a, NULL));
 		thread(first, sig);
-		MUST(ran == sig && !sigaction(sig, NULL, &a));
-		MUST(a.sa_handler == SIG_DFL);
+		CHECK(ran == sig && !sigaction(sig, NULL, &a));
+		CHECK(a.sa_handler == SIG_DFL);
 		then((void *)(intptr_t)sig);
 		_exit(1);
 	}
-	MUST(waitpid(pid, &status, 0) == pid);
+	CHECK(waitpid(pid, &status, 0) == pid);
 	printf("%s: %d\n", what, WIFSIGNALED(status) ? WTERMSIG(status) : -1);
 }
 

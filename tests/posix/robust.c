@@ -13,18 +13,18 @@ static void make(int type)
 	pthread_mutexattr_t a;
 
 	pthread_mutexattr_init(&a);
-	MUST(!pthread_mutexattr_settype(&a, type));
-	MUST(!pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST));
-	MUST(!pthread_mutex_init(&m, &a));
+	CHECK(!pthread_mutexattr_settype(&a, type));
+	CHECK(!pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST));
+	CHECK(!pthread_mutex_init(&m, &a));
 }
 
 static void *takes(void *arg)
 {
 	int r = pthread_mutex_lock(&m);
 
-	MUST(r == 0 || r == EOWNERDEAD);
+	CHECK(r == 0 || r == EOWNERDEAD);
 	if (r)
-		MUST(!pthread_mutex_consistent(&m));
+		CHECK(!pthread_mutex_consistent(&m));
 	if (arg == &m)
 		pthread_exit(NULL);
 	for (; arg == &c;) /* until it is cancelled, having it */
@@ -36,9 +36,9 @@ static void *waits(void *arg)
 {
 	int r = pthread_mutex_lock(&m);
 
-	MUST(r == 0 || r == EOWNERDEAD);
+	CHECK(r == 0 || r == EOWNERDEAD);
 	if (r)
-		MUST(!pthread_mutex_consistent(&m));
+		CHECK(!pthread_mutex_consistent(&m));
 	__atomic_fetch_add((int *)arg, 1, __ATOMIC_RELAXED);
 	return (void *)(intptr_t)r; /* and leaves it to the next */
 }
@@ -83,14 +83,14 @@ static void one_dies(int type)
 		pthread_mutex_unlock(&m);
 		sched_yield();
 	}
-	MUST(!pthread_cancel(t[0]));
+	CHECK(!pthread_cancel(t[0]));
 	finish(t[0]);
 	tells(NULL);
-	MUST(!pthread_mutex_lock(&m)); /* a chain of heirs who all wait */
+	CHECK(!pthread_mutex_lock(&m)); /* a chain of heirs who all wait */
 	for (int i = 0; i < THREADS; i++)
 		t[i] = start(waits, &in);
 	usleep(2000);
-	MUST(!pthread_mutex_unlock(&m));
+	CHECK(!pthread_mutex_unlock(&m));
 	for (int i = 0; i < THREADS; i++)
 		dead += finish(t[i]) == (void *)EOWNERDEAD;
 	printf("in %d, told %d\n", in, dead);
@@ -104,9 +104,9 @@ static int ready;
 
 static void *signals(void *arg)
 {
-	MUST(!pthread_mutex_lock(&m));
+	CHECK(!pthread_mutex_lock(&m));
 	ready = 1;
-	MUST(!pthread_cond_signal(&c));
+	CHECK(!pthread_cond_signal(&c));
 	return arg; /* with it */
 }
 
@@ -114,7 +114,7 @@ static void *in_wait(void *arg)
 {
 	int r = 0;
 
-	MUST(!pthread_mutex_lock(&m));
+	CHECK(!pthread_mutex_lock(&m));
 	*(pthread_t *)arg = start(signals, NULL);
 	while (!ready && !r)
 		r = pthread_cond_wait(&c, &m);
@@ -143,7 +143,7 @@ static void *makes_anew(void *arg)
 {
 	for (int i = 0; i < 3; i++) {
 		make(PTHREAD_MUTEX_NORMAL);
-		MUST(!pthread_mutex_lock(&m));
+		CHECK(!pthread_mutex_lock(&m));
 	}
 	return arg;
 }
@@ -159,7 +159,7 @@ int main(void)
 	make(PTHREAD_MUTEX_NORMAL);
 	finish(start(in_wait, &other));
 	finish(other);
-	MUST(!pthread_mutex_lock(&m));
+	CHECK(!pthread_mutex_lock(&m));
 	pthread_detach(start(heir, NULL));
 	pthread_exit(NULL);
 }

@@ -17,9 +17,9 @@ static void make(int kind)
 {
 	pthread_rwlockattr_t a;
 
-	MUST(!pthread_rwlockattr_init(&a));
-	MUST(!pthread_rwlockattr_setkind_np(&a, kind));
-	MUST(!pthread_rwlock_init(&l, &a));
+	CHECK(!pthread_rwlockattr_init(&a));
+	CHECK(!pthread_rwlockattr_setkind_np(&a, kind));
+	CHECK(!pthread_rwlock_init(&l, &a));
 }
 
 static void *from_another(void *arg)
@@ -71,9 +71,9 @@ static void results(int kind)
 /* A reader reads once more while a writer waits: it goes in, unless the kind says no. */
 static void *a_writer(void *arg)
 {
-	MUST(!pthread_rwlock_wrlock(&l));
+	CHECK(!pthread_rwlock_wrlock(&l));
 	written++;
-	MUST(!pthread_rwlock_unlock(&l));
+	CHECK(!pthread_rwlock_unlock(&l));
 	return arg;
 }
 
@@ -84,19 +84,19 @@ static void again(int kind)
 	int r;
 
 	make(kind);
-	MUST(!pthread_rwlock_rdlock(&l));
+	CHECK(!pthread_rwlock_rdlock(&l));
 	t = start(a_writer, NULL);
 	usleep(30000); /* it waits, most likely; if not, the kind makes no difference */
 	soon = in_ms(CLOCK_REALTIME, 50);
 	r = pthread_rwlock_timedrdlock(&l, &soon);
 	if (kind != PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP)
-		MUST(!r);
-	MUST(!r || r == ETIMEDOUT);
+		CHECK(!r);
+	CHECK(!r || r == ETIMEDOUT);
 	if (!r)
-		MUST(!pthread_rwlock_unlock(&l));
-	MUST(!pthread_rwlock_unlock(&l));
+		CHECK(!pthread_rwlock_unlock(&l));
+	CHECK(!pthread_rwlock_unlock(&l));
 	finish(t);
-	MUST(!pthread_rwlock_destroy(&l));
+	CHECK(!pthread_rwlock_destroy(&l));
 }
 
 static void read_once(int i)
@@ -107,15 +107,15 @@ static void read_once(int i)
 		while (pthread_rwlock_tryrdlock(&l))
 			sched_yield();
 	else if (i % 7 == 1)
-		MUST(!pthread_rwlock_clockrdlock(&l, CLOCK_MONOTONIC, &later));
+		CHECK(!pthread_rwlock_clockrdlock(&l, CLOCK_MONOTONIC, &later));
 	else
-		MUST(!pthread_rwlock_rdlock(&l));
+		CHECK(!pthread_rwlock_rdlock(&l));
 	__atomic_fetch_add(&readers, 1, __ATOMIC_RELAXED);
-	MUST(!__atomic_load_n(&writers, __ATOMIC_RELAXED));
+	CHECK(!__atomic_load_n(&writers, __ATOMIC_RELAXED));
 	if (i % 32 == 0)
 		sched_yield();
 	__atomic_fetch_sub(&readers, 1, __ATOMIC_RELAXED);
-	MUST(!pthread_rwlock_unlock(&l));
+	CHECK(!pthread_rwlock_unlock(&l));
 }
 
 static void write_once(int i)
@@ -126,15 +126,15 @@ static void write_once(int i)
 		if (pthread_rwlock_timedwrlock(&l, &soon))
 			return;
 	} else {
-		MUST(!pthread_rwlock_wrlock(&l));
+		CHECK(!pthread_rwlock_wrlock(&l));
 	}
-	MUST(!__atomic_fetch_add(&writers, 1, __ATOMIC_RELAXED));
-	MUST(!__atomic_load_n(&readers, __ATOMIC_RELAXED));
+	CHECK(!__atomic_fetch_add(&writers, 1, __ATOMIC_RELAXED));
+	CHECK(!__atomic_load_n(&readers, __ATOMIC_RELAXED));
 	written++;
 	if (i % 16 == 0)
 		sched_yield();
 	__atomic_fetch_sub(&writers, 1, __ATOMIC_RELAXED);
-	MUST(!pthread_rwlock_unlock(&l));
+	CHECK(!pthread_rwlock_unlock(&l));
 }
 
 static void *work(void *arg)
@@ -160,7 +160,7 @@ int main(void)
 		work(NULL);
 		for (int i = 0; i < THREADS; i++)
 			finish(t[i]);
-		MUST(!pthread_rwlock_destroy(&l));
+		CHECK(!pthread_rwlock_destroy(&l));
 	}
 	puts("in order");
 	return 0;

@@ -25,35 +25,35 @@ static void make(void)
 
 	x = mmap(NULL, sizeof(*x), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		 -1, 0);
-	MUST(x != MAP_FAILED);
-	MUST(!pthread_rwlockattr_init(&a) && !pthread_barrierattr_init(&b));
-	MUST(!pthread_rwlockattr_setpshared(&a, PTHREAD_PROCESS_SHARED));
-	MUST(!pthread_barrierattr_setpshared(&b, PTHREAD_PROCESS_SHARED));
-	MUST(!pthread_rwlock_init(&x->l, &a));
-	MUST(!pthread_barrier_init(&x->both, &b, 2));
+	CHECK(x != MAP_FAILED);
+	CHECK(!pthread_rwlockattr_init(&a) && !pthread_barrierattr_init(&b));
+	CHECK(!pthread_rwlockattr_setpshared(&a, PTHREAD_PROCESS_SHARED));
+	CHECK(!pthread_barrierattr_setpshared(&b, PTHREAD_PROCESS_SHARED));
+	CHECK(!pthread_rwlock_init(&x->l, &a));
+	CHECK(!pthread_barrier_init(&x->both, &b, 2));
 }
 
 static void adds(void)
 {
 	for (int i = 0; i < ROUNDS; i++) {
-		MUST(!pthread_rwlock_wrlock(&x->l));
+		CHECK(!pthread_rwlock_wrlock(&x->l));
 		x->n++;
-		MUST(!pthread_rwlock_unlock(&x->l));
-		MUST(!pthread_rwlock_rdlock(&x->l) && x->n);
-		MUST(!pthread_rwlock_unlock(&x->l));
+		CHECK(!pthread_rwlock_unlock(&x->l));
+		CHECK(!pthread_rwlock_rdlock(&x->l) && x->n);
+		CHECK(!pthread_rwlock_unlock(&x->l));
 	}
 }
 
 static void holds(void)
 {
-	MUST(!pthread_rwlock_wrlock(&x->l));
+	CHECK(!pthread_rwlock_wrlock(&x->l));
 	SAY(pthread_rwlock_wrlock(&x->l));
 	SAY(pthread_rwlock_rdlock(&x->l));
 	SAY(pthread_rwlock_trywrlock(&x->l));
 	fflush(stdout);
 	pthread_barrier_wait(&x->both);
 	pthread_barrier_wait(&x->both);
-	MUST(!pthread_rwlock_unlock(&x->l));
+	CHECK(!pthread_rwlock_unlock(&x->l));
 }
 
 static void finds_held(void)
@@ -78,7 +78,7 @@ static void *two(void *arg)
 
 	fflush(stdout);
 	child = fork();
-	MUST(child >= 0);
+	CHECK(child >= 0);
 	if (child)
 		finds_held();
 	else
@@ -86,7 +86,7 @@ static void *two(void *arg)
 	adds();
 	if (!child)
 		exit(0);
-	MUST(waitpid(child, &status, 0) == child && !status);
+	CHECK(waitpid(child, &status, 0) == child && !status);
 	printf("added %ld\n", x->n);
 	return arg;
 }
@@ -101,13 +101,13 @@ static void *holds_and_ends(void *arg)
 	int status;
 
 	child = fork();
-	MUST(child >= 0);
+	CHECK(child >= 0);
 	if (!child) {
-		MUST(!pthread_rwlock_wrlock(&x->l));
+		CHECK(!pthread_rwlock_wrlock(&x->l));
 		x->l.__data.__cur_writer = ours ? mine : gettid();
 		_exit(0);
 	}
-	MUST(waitpid(child, &status, 0) == child && !status);
+	CHECK(waitpid(child, &status, 0) == child && !status);
 	return arg;
 }
 
@@ -117,9 +117,9 @@ static void *finds_it_abandoned(void *arg)
 
 	holds_and_ends(NULL);
 	soon = in_ms(CLOCK_REALTIME, 200);
-	MUST(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begun));
+	CHECK(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begun));
 	SAY(pthread_rwlock_timedwrlock(&x->l, &soon));
-	MUST(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now));
+	CHECK(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now));
 	now.tv_nsec += (now.tv_sec - begun.tv_sec) * 1000000000 - begun.tv_nsec;
 	printf("computes: %d\n", now.tv_nsec > 100000000);
 	soon = in_ms(CLOCK_MONOTONIC, 20);
@@ -130,7 +130,7 @@ static void *finds_it_abandoned(void *arg)
 
 int main(void)
 {
-	make();
+	RUN(make);
 	finish(start(two, NULL));
 	finish(start(finds_it_abandoned, NULL));
 	return 0;

@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 
-#include "must.h"
+#include "posix.h"
 
 enum { CREATORS = 2, EACH = 2000 };
 
@@ -33,14 +33,14 @@ int main(void)
 	pthread_t t[CREATORS];
 
 	setenv("UK_VPS", "8", 1);
-	MUST(!setrlimit(RLIMIT_AS, &rl));
-	MUST(!pthread_attr_init(&detached));
-	MUST(!pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED));
-	MUST(!pthread_attr_setstacksize(&detached, (size_t)16 << 20));
+	CHECK(!setrlimit(RLIMIT_AS, &rl));
+	CHECK(!pthread_attr_init(&detached));
+	CHECK(!pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED));
+	CHECK(!pthread_attr_setstacksize(&detached, (size_t)16 << 20));
 	for (int i = 0; i < CREATORS; i++)
-		t[i] = thread_of(creates, NULL);
+		t[i] = start(creates, NULL);
 	for (int i = 0; i < CREATORS; i++)
-		end_of(t[i]);
+		finish(t[i]);
 	while (__atomic_load_n(&ended, __ATOMIC_SEQ_CST) < CREATORS * EACH)
 		sched_yield();
 	puts("all have run");

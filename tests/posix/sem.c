@@ -24,7 +24,7 @@ static void results(int shared)
 	struct timespec past = { 1, 0 }, bad = { 1, 1000000000 }, soon;
 	int value;
 
-	MUST(!sem_init(&s, shared, 1));
+	CHECK(!sem_init(&s, shared, 1));
 	TRY(sem_timedwait(&s, &bad));
 	TRY(sem_clockwait(&s, CLOCK_BOOTTIME, &past));
 	TRY(sem_timedwait(&s, &past));
@@ -49,16 +49,16 @@ static void *takes(void *arg)
 
 	for (int i = 0; i < POSTS; i++)
 		if (i % 2)
-			MUST(!sem_timedwait(&s, &later));
+			CHECK(!sem_timedwait(&s, &later));
 		else
-			MUST(!sem_wait(&s));
+			CHECK(!sem_wait(&s));
 	return arg;
 }
 
 static void *gives(void *arg)
 {
 	for (int i = 0; i < POSTS; i++) {
-		MUST(!sem_post(&s));
+		CHECK(!sem_post(&s));
 		if (i % 100 == 0)
 			sched_yield();
 	}
@@ -70,7 +70,7 @@ static void crowd(int shared)
 	pthread_t t[2 * PAIRS];
 	int value;
 
-	MUST(!sem_init(&s, shared, 0));
+	CHECK(!sem_init(&s, shared, 0));
 	for (int i = 0; i < PAIRS; i++) {
 		t[i] = start(takes, NULL);
 		t[PAIRS + i] = start(gives, NULL);
@@ -79,14 +79,14 @@ static void crowd(int shared)
 	takes(NULL);
 	for (int i = 0; i < 2 * PAIRS; i++)
 		finish(t[i]);
-	MUST(!sem_getvalue(&s, &value) && value == 0);
+	CHECK(!sem_getvalue(&s, &value) && value == 0);
 }
 
 static void *answers(void *arg)
 {
 	for (int i = 0; i < 2000; i++) {
-		MUST(!sem_wait(&ping));
-		MUST(!sem_post(&pong));
+		CHECK(!sem_wait(&ping));
+		CHECK(!sem_post(&pong));
 	}
 	return arg;
 }
@@ -96,8 +96,8 @@ static void back_and_forth(void)
 	pthread_t t = start(answers, NULL);
 
 	for (int i = 0; i < 2000; i++) {
-		MUST(!sem_post(&ping));
-		MUST(!sem_wait(&pong));
+		CHECK(!sem_post(&ping));
+		CHECK(!sem_wait(&pong));
 	}
 	finish(t);
 }
@@ -117,7 +117,7 @@ static void *counts(void *arg)
 {
 	for (int i = 0; i < 100; i++) {
 		while (sem_wait(&handled))
-			MUST(errno == EINTR);
+			CHECK(errno == EINTR);
 	}
 	return arg;
 }
@@ -129,15 +129,15 @@ static void from_handlers(void)
 	struct sigaction a = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
 	pthread_t t;
 
-	MUST(!sigaction(SIGALRM, &a, NULL));
+	CHECK(!sigaction(SIGALRM, &a, NULL));
 	t = start(counts, NULL);
-	MUST(!setitimer(ITIMER_REAL, &fast, NULL));
+	CHECK(!setitimer(ITIMER_REAL, &fast, NULL));
 	while (__atomic_load_n(&alarms, __ATOMIC_RELAXED) < 100) {
 		sem_post(&ping);
 		sem_wait(&ping);
 	}
 	finish(t);
-	MUST(!setitimer(ITIMER_REAL, &off, NULL));
+	CHECK(!setitimer(ITIMER_REAL, &off, NULL));
 }
 
 static void *waits(void *arg)
@@ -164,15 +164,15 @@ int main(void)
 	results(1);
 	crowd(0);
 	crowd(1);
-	back_and_forth();
-	from_handlers();
-	MUST(!sem_init(&s, 0, 0));
+	RUN(back_and_forth);
+	RUN(from_handlers);
+	CHECK(!sem_init(&s, 0, 0));
 	t = start(waits, &s);
 	usleep(1000);
-	MUST(!pthread_cancel(t));
+	CHECK(!pthread_cancel(t));
 	printf("cancelled %d\n", finish(t) == PTHREAD_CANCELED);
-	MUST(!sem_init(&s, 0, 1));
-	MUST(finish(start(takes_none, NULL)) == PTHREAD_CANCELED);
+	CHECK(!sem_init(&s, 0, 1));
+	CHECK(finish(start(takes_none, NULL)) == PTHREAD_CANCELED);
 	TRY(sem_trywait(&s));
 	puts("none lost");
 	return 0;

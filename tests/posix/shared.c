@@ -32,24 +32,24 @@ static void make(int type, int robust, int protocol)
 
 	memset(x, 0, sizeof(*x));
 	pthread_mutexattr_init(&a);
-	MUST(!pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED));
-	MUST(!pthread_mutexattr_settype(&a, type));
-	MUST(!pthread_mutexattr_setrobust(&a, robust));
-	MUST(!pthread_mutexattr_setprotocol(&a, protocol));
-	MUST(!pthread_mutex_init(&x->m, &a));
+	CHECK(!pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED));
+	CHECK(!pthread_mutexattr_settype(&a, type));
+	CHECK(!pthread_mutexattr_setrobust(&a, robust));
+	CHECK(!pthread_mutexattr_setprotocol(&a, protocol));
+	CHECK(!pthread_mutex_init(&x->m, &a));
 	pthread_condattr_init(&ca);
-	MUST(!pthread_condattr_setpshared(&ca, PTHREAD_PROCESS_SHARED));
-	MUST(!pthread_cond_init(&x->c, &ca));
+	CHECK(!pthread_condattr_setpshared(&ca, PTHREAD_PROCESS_SHARED));
+	CHECK(!pthread_cond_init(&x->c, &ca));
 	pthread_rwlockattr_init(&la);
-	MUST(!pthread_rwlockattr_setpshared(&la, PTHREAD_PROCESS_SHARED));
-	MUST(!pthread_rwlock_init(&x->l, &la));
-	MUST(!sem_init(&x->s, 1, 0));
+	CHECK(!pthread_rwlockattr_setpshared(&la, PTHREAD_PROCESS_SHARED));
+	CHECK(!pthread_rwlock_init(&x->l, &la));
+	CHECK(!sem_init(&x->s, 1, 0));
 }
 
 static void map(void)
 {
 	x = mmap(NULL, sizeof(*x), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	MUST(x != MAP_FAILED);
+	CHECK(x != MAP_FAILED);
 }
 
 /* ---- what threads and the other process do ---- */
@@ -57,37 +57,37 @@ static void map(void)
 static void *adds(void *arg)
 {
 	for (int i = 0; i < ROUNDS; i++) {
-		MUST(!pthread_mutex_lock(&x->m));
-		MUST(!x->inside++);
+		CHECK(!pthread_mutex_lock(&x->m));
+		CHECK(!x->inside++);
 		x->total++;
 		if (i % 64 == 0)
 			usleep(10);
-		MUST(!--x->inside);
-		MUST(!pthread_mutex_unlock(&x->m));
-		MUST(!pthread_rwlock_wrlock(&x->l));
+		CHECK(!--x->inside);
+		CHECK(!pthread_mutex_unlock(&x->m));
+		CHECK(!pthread_rwlock_wrlock(&x->l));
 		x->turn++;
-		MUST(!pthread_rwlock_unlock(&x->l));
+		CHECK(!pthread_rwlock_unlock(&x->l));
 	}
 	return arg;
 }
 
 static void takes_turns(int me)
 {
-	MUST(!pthread_mutex_lock(&x->m));
+	CHECK(!pthread_mutex_lock(&x->m));
 	for (int i = 0; i < 200; i++) {
 		while (x->turn % 2 != me)
-			MUST(!pthread_cond_wait(&x->c, &x->m));
+			CHECK(!pthread_cond_wait(&x->c, &x->m));
 		x->turn++;
-		MUST(!pthread_cond_broadcast(&x->c));
+		CHECK(!pthread_cond_broadcast(&x->c));
 	}
-	MUST(!pthread_mutex_unlock(&x->m));
+	CHECK(!pthread_mutex_unlock(&x->m));
 }
 
 static void dies(void)
 {
 	int r = pthread_mutex_lock(&x->m);
 
-	MUST(!r);
+	CHECK(!r);
 	__atomic_store_n(&x->started, 1, __ATOMIC_RELEASE);
 	kill(getpid(), SIGKILL);
 }
@@ -97,7 +97,7 @@ static pid_t other(const char *what)
 	char number[16];
 	pid_t pid = fork();
 
-	MUST(pid >= 0);
+	CHECK(pid >= 0);
 	if (pid)
 		return pid;
 	snprintf(number, sizeof(number), "%d", fd);
@@ -110,7 +110,7 @@ static int ends(pid_t pid)
 {
 	int status;
 
-	MUST(waitpid(pid, &status, 0) == pid);
+	CHECK(waitpid(pid, &status, 0) == pid);
 	return status;
 }
 
@@ -148,7 +148,7 @@ static void *results(void *arg)
 
 static void *holds(void *arg)
 {
-	MUST(!pthread_mutex_lock(&x->m));
+	CHECK(!pthread_mutex_lock(&x->m));
 	return arg;
 }
 
@@ -183,7 +183,7 @@ static void kind(int type, int robust, int protocol)
 	printf("total %ld, %d\n", x->total, x->turn);
 	if (!robust)
 		return;
-	MUST(WIFSIGNALED(ends(other("dies"))));
+	CHECK(WIFSIGNALED(ends(other("dies"))));
 	finish(start(inherits, NULL));
 }
 
@@ -205,7 +205,7 @@ static void unlocks(void *arg)
 
 static void *waits(void *arg)
 {
-	MUST(!pthread_mutex_lock(&x->m));
+	CHECK(!pthread_mutex_lock(&x->m));
 	pthread_cleanup_push(unlocks, NULL);
 	sem_post(&x->s);
 	for (;;)
@@ -227,9 +227,9 @@ static void condition(int type, int robust)
 	if (!robust)
 		return;
 	t = start(waits, NULL);
-	MUST(!sem_wait(&x->s));
-	MUST(!pthread_cancel(t));
-	MUST(finish(t) == PTHREAD_CANCELED);
+	CHECK(!sem_wait(&x->s));
+	CHECK(!pthread_cancel(t));
+	CHECK(finish(t) == PTHREAD_CANCELED);
 	printf("had it: %d\n", had_it);
 }
 
@@ -251,8 +251,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	fd = memfd_create("shared", 0);
-	MUST(fd >= 0 && !ftruncate(fd, sizeof(*x)));
-	map();
+	CHECK(fd >= 0 && !ftruncate(fd, sizeof(*x)));
+	RUN(map);
 	for (int i = 0; i < 3; i++)
 		for (int robust = 0; robust < 2; robust++) {
 			kind(types[i], robust, PTHREAD_PRIO_NONE);

@@ -26,8 +26,8 @@ static uint32_t *seen; /* shared with a child; how often each record was read */
 static void account(const uint32_t *record)
 {
 	for (int i = 1; i < WORDS; i++)
-		MUST(record[i] == record[0]);
-	MUST(record[0] < RECORDS);
+		CHECK(record[i] == record[0]);
+	CHECK(record[0] < RECORDS);
 	__atomic_fetch_add(&seen[record[0]], 1, __ATOMIC_SEQ_CST);
 }
 
@@ -57,7 +57,7 @@ static ssize_t by_dup(void *p)
 	int other = dup(fd);
 	ssize_t r = read(other, p, RECORD);
 
-	MUST(!close(other));
+	CHECK(!close(other));
 	return r;
 }
 
@@ -74,11 +74,11 @@ static void *reader(void *arg)
 	ssize_t r;
 
 	while ((r = how(record)) > 0) {
-		MUST(r == RECORD);
+		CHECK(r == RECORD);
 		account(record);
-		MUST(lseek(fd, 0, SEEK_CUR) % RECORD == 0 || how == by_stdio);
+		CHECK(lseek(fd, 0, SEEK_CUR) % RECORD == 0 || how == by_stdio);
 	}
-	MUST(r == 0);
+	CHECK(r == 0);
 	free(record);
 	return arg;
 }
@@ -110,7 +110,7 @@ static void read_once(ssize_t (*by)(void *), bool with_child)
 	pid_t child = 0;
 
 	memset(seen, 0, RECORDS * sizeof(*seen));
-	MUST(lseek(fd, 0, SEEK_SET) == 0);
+	CHECK(lseek(fd, 0, SEEK_SET) == 0);
 	make_cold();
 	how = by;
 	if (with_child && (child = fork()) == 0) {
@@ -121,10 +121,10 @@ static void read_once(ssize_t (*by)(void *), bool with_child)
 	if (child) {
 		int status;
 
-		MUST(waitpid(child, &status, 0) == child && status == 0);
+		CHECK(waitpid(child, &status, 0) == child && status == 0);
 	}
 	for (unsigned i = 0; i < RECORDS; i++)
-		MUST(seen[i] == 1);
+		CHECK(seen[i] == 1);
 }
 
 static void make_records(void)
@@ -134,9 +134,9 @@ static void make_records(void)
 	for (uint32_t i = 0; i < RECORDS; i++) {
 		for (int k = 0; k < WORDS; k++)
 			record[k] = i;
-		MUST(write(fd, record, RECORD) == RECORD);
+		CHECK(write(fd, record, RECORD) == RECORD);
 	}
-	MUST(!fsync(fd));
+	CHECK(!fsync(fd));
 	free(record);
 }
 
@@ -149,7 +149,7 @@ static void *writer(void *arg)
 
 	memset(line, 'a' + (int)(intptr_t)arg, SMALL);
 	for (int i = 0; i < WRITES; i++)
-		MUST((i & 1 ? writev(fd, v, 2) : write(fd, line, SMALL)) == SMALL);
+		CHECK((i & 1 ? writev(fd, v, 2) : write(fd, line, SMALL)) == SMALL);
 	return arg;
 }
 
@@ -159,7 +159,7 @@ static void *prints(void *arg)
 
 	memset(line, 'a' + (int)(intptr_t)arg, SMALL);
 	for (int i = 0; i < WRITES; i++)
-		MUST(fwrite(line, 1, SMALL, stream) == SMALL);
+		CHECK(fwrite(line, 1, SMALL, stream) == SMALL);
 	return arg;
 }
 
@@ -170,19 +170,19 @@ static void count_lines(const char *path)
 
 	while (read(in, line, SMALL) == SMALL) {
 		for (int i = 1; i < SMALL; i++)
-			MUST(line[i] == line[0]);
+			CHECK(line[i] == line[0]);
 		n[line[0] - 'a']++;
 	}
 	for (int i = 0; i < WRITERS; i++)
-		MUST(n[i] == WRITES);
-	MUST(!close(in));
+		CHECK(n[i] == WRITES);
+	CHECK(!close(in));
 }
 
 static void write_once(const char *path, int flags)
 {
 	fd = open(path, O_RDWR | O_TRUNC | flags);
 	run(writer, WRITERS);
-	MUST(!close(fd));
+	CHECK(!close(fd));
 	count_lines(path);
 }
 
@@ -206,7 +206,7 @@ static void *lists(void *arg)
 						   __ATOMIC_SEQ_CST);
 			p += d->d_reclen;
 		}
-	MUST(r == 0);
+	CHECK(r == 0);
 	return arg;
 }
 
@@ -214,20 +214,20 @@ static void list_once(const char *dir)
 {
 	char name[300];
 
-	MUST(!mkdir(dir, 0700));
+	CHECK(!mkdir(dir, 0700));
 	for (int i = 0; i < NAMES; i++) {
 		snprintf(name, sizeof(name), "%s/n%d", dir, i);
-		MUST(!close(open(name, O_CREAT | O_WRONLY, 0600)));
+		CHECK(!close(open(name, O_CREAT | O_WRONLY, 0600)));
 	}
 	fd = open(dir, O_RDONLY | O_DIRECTORY);
 	run(lists, READERS);
-	MUST(!close(fd));
+	CHECK(!close(fd));
 	for (int i = 0; i < NAMES; i++) {
-		MUST(names[i] == 1);
+		CHECK(names[i] == 1);
 		snprintf(name, sizeof(name), "%s/n%d", dir, i);
-		MUST(!unlink(name));
+		CHECK(!unlink(name));
 	}
-	MUST(!rmdir(dir));
+	CHECK(!rmdir(dir));
 }
 
 int main(void)
@@ -237,28 +237,28 @@ int main(void)
 	seen = mmap(NULL, RECORDS * sizeof(*seen), PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	fd = mkstemp(path);
-	MUST(fd >= 0);
-	make_records();
+	CHECK(fd >= 0);
+	RUN(make_records);
 	read_once(by_read, false);
 	read_once(by_readv, false);
 	read_once(by_preadv2, false);
 	read_once(by_dup, false);
 	read_once(by_read, true);
 	stream = fdopen(dup(fd), "r");
-	MUST(stream);
+	CHECK(stream);
 	read_once(by_stdio, false);
 	fclose(stream);
-	MUST(!close(fd));
+	CHECK(!close(fd));
 	puts("read");
 
 	write_once(path, 0);
 	write_once(path, O_APPEND);
 	stream = fopen(path, "w");
-	MUST(stream);
+	CHECK(stream);
 	run(prints, WRITERS);
-	MUST(!fclose(stream));
+	CHECK(!fclose(stream));
 	count_lines(path);
-	MUST(!unlink(path));
+	CHECK(!unlink(path));
 	puts("written");
 
 	snprintf(dir, sizeof(dir), "%s.d", path);

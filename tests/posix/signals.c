@@ -14,15 +14,7 @@
 #include <sys/msg.h>
 #include <sys/time.h>
 #include <unistd.h>
-
-#define MUST(c)                                                                        \
-	do {                                                                           \
-		if (!(c)) {                                                            \
-			printf("line %d: %s (errno %d)\n", __LINE__, #c, errno);       \
-			fflush(stdout);                                                \
-			_exit(1);                                                      \
-		}                                                                      \
-	} while (0)
+#include "posix.h"
 
 static __thread int me;
 static int ran_in[8], ready, stop;
@@ -49,13 +41,13 @@ static void handle(int sig, void (*fn)(int), int flags)
 {
 	struct sigaction a = { .sa_handler = fn, .sa_flags = flags };
 
-	MUST(!sigaction(sig, &a, NULL));
+	CHECK(!sigaction(sig, &a, NULL));
 }
 
 static void wait_seen(void)
 {
 	while (sem_wait(&seen))
-		MUST(errno == EINTR);
+		CHECK(errno == EINTR);
 }
 
 /* -- parked in a call -- */
@@ -71,9 +63,9 @@ static void *reads(void *restarts)
 	set(&ready, 1);
 	n = read(ends[0], &c, 1);
 	if (restarts)
-		MUST(n == 1 && c == 'x');
+		CHECK(n == 1 && c == 'x');
 	else
-		MUST(n == -1 && errno == EINTR);
+		CHECK(n == -1 && errno == EINTR);
 	return NULL;
 }
 
@@ -84,19 +76,19 @@ static void in_a_call(int restarts)
 	int was = get(&ran_in[1]);
 
 	handle(SIGUSR1, on_usr, restarts ? SA_RESTART : 0);
-	MUST(!pipe(ends));
+	CHECK(!pipe(ends));
 	set(&ready, 0);
-	MUST(!pthread_create(&t, NULL, reads, restarts ? &ready : NULL));
+	CHECK(!pthread_create(&t, NULL, reads, restarts ? &ready : NULL));
 	while (!get(&ready))
 		usleep(100);
 	usleep(20000);
 	for (int i = 0; i < (restarts ? 5 : 1); i++) {
-		MUST(!pthread_kill(t, SIGUSR1));
+		CHECK(!pthread_kill(t, SIGUSR1));
 		wait_seen();
 	}
 	if (restarts)
-		MUST(write(ends[1], "x", 1) == 1);
-	MUST(!pthread_join(t, NULL));
+		CHECK(write(ends[1], "x", 1) == 1);
+	CHECK(!pthread_join(t, NULL));
 	printf("%s: handlers in it %d\n", restarts ? "goes on" : "EINTR",
 	       get(&ran_in[1]) - was);
 	close(ends[0]);
@@ -109,8 +101,8 @@ static void *sleeps(void *arg)
 
 	me = 2;
 	set(&ready, 1);
-	MUST(nanosleep(&ts, &left) == -1 && errno == EINTR);
-	MUST(left.tv_sec >= 90 && left.tv_sec <= 100);
+	CHECK(nanosleep(&ts, &left) == -1 && errno == EINTR);
+	CHECK(left.tv_sec >= 90 && left.tv_sec <= 100);
 	return arg;
 }
 
@@ -132,9 +124,9 @@ static void *in_kernel(void *arg)
 	int q = msgget(IPC_PRIVATE, 0600);
 
 	me = 4;
-	MUST(q >= 0);
+	CHECK(q >= 0);
 	set(&ready, 1);
-	MUST(msgrcv(q, &m, sizeof(m.text), 0, 0) == -1 && errno == EINTR);
+	CHECK(msgrcv(q, &m, sizeof(m.text), 0, 0) == -1 && errno == EINTR);
 	msgctl(q, IPC_RMID, NULL);
 	return arg;
 }
@@ -143,8 +135,8 @@ static void *locks(void *arg)
 {
 	me = 5;
 	set(&ready, 1);
-	MUST(!pthread_mutex_lock(arg));
-	MUST(!pthread_mutex_unlock(arg));
+	CHECK(!pthread_mutex_lock(arg));
+	CHECK(!pthread_mutex_unlock(arg));
 	return arg;
 }
 
@@ -154,16 +146,16 @@ static void elsewhere(const char *name, void *(*fn)(void *), int who, void *arg)
 
 	set(&ready, 0);
 	set(&stop, 0);
-	MUST(!pthread_create(&t, NULL, fn, arg));
+	CHECK(!pthread_create(&t, NULL, fn, arg));
 	while (!get(&ready))
 		usleep(100);
 	usleep(20000);
-	MUST(!pthread_kill(t, SIGUSR1));
+	CHECK(!pthread_kill(t, SIGUSR1));
 	wait_seen();
 	if (who == 5)
-		MUST(!pthread_mutex_unlock(arg));
+		CHECK(!pthread_mutex_unlock(arg));
 	set(&stop, 1);
-	MUST(!pthread_join(t, NULL));
+	CHECK(!pthread_join(t, NULL));
 	printf("%s: %d\n", name, get(&ran_in[who]));
 }
 
@@ -176,15 +168,15 @@ static void *masked(void *arg)
 	me = 6;
 	sigemptyset(&set_);
 	sigaddset(&set_, SIGUSR1);
-	MUST(!pthread_sigmask(SIG_BLOCK, &set_, &old));
-	MUST(!sigismember(&old, SIGUSR1));
-	MUST(!raise(SIGUSR1));
-	MUST(!pthread_kill(pthread_self(), SIGUSR1)); /* pending once */
-	MUST(!sigpending(&pending) && sigismember(&pending, SIGUSR1));
-	MUST(get(&ran_in[6]) == 0);
-	MUST(!pthread_sigmask(SIG_SETMASK, &old, NULL));
-	MUST(get(&ran_in[6]) == 1);
-	MUST(!sigpending(&pending) && !sigismember(&pending, SIGUSR1));
+	CHECK(!pthread_sigmask(SIG_BLOCK, &set_, &old));
+	CHECK(!sigismember(&old, SIGUSR1));
+	CHECK(!raise(SIGUSR1));
+	CHECK(!pthread_kill(pthread_self(), SIGUSR1)); /* pending once */
+	CHECK(!sigpending(&pending) && sigismember(&pending, SIGUSR1));
+	CHECK(get(&ran_in[6]) == 0);
+	CHECK(!pthread_sigmask(SIG_SETMASK, &old, NULL));
+	CHECK(get(&ran_in[6]) == 1);
+	CHECK(!sigpending(&pending) && !sigismember(&pending, SIGUSR1));
 	return arg;
 }
 
@@ -195,11 +187,11 @@ static void *suspends(void *arg)
 	me = 7;
 	sigemptyset(&set_);
 	sigaddset(&set_, SIGUSR1);
-	MUST(!pthread_sigmask(SIG_BLOCK, &set_, &old));
+	CHECK(!pthread_sigmask(SIG_BLOCK, &set_, &old));
 	set(&ready, 1);
-	MUST(sigsuspend(&old) == -1 && errno == EINTR);
-	MUST(get(&ran_in[7]) == 1);
-	MUST(!pthread_sigmask(SIG_SETMASK, NULL, &old) && sigismember(&old, SIGUSR1));
+	CHECK(sigsuspend(&old) == -1 && errno == EINTR);
+	CHECK(get(&ran_in[7]) == 1);
+	CHECK(!pthread_sigmask(SIG_SETMASK, NULL, &old) && sigismember(&old, SIGUSR1));
 	return arg;
 }
 
@@ -211,8 +203,9 @@ static void *waits(void *arg)
 	siginfo_t info;
 	int sig;
 
-	MUST(!sigwait(set_, &sig) && sig == SIGUSR2);
-	MUST(sigwaitinfo(set_, &info) == SIGRTMIN + 3 && info.si_value.sival_int == 77);
+	CHECK(!sigwait(set_, &sig) && sig == SIGUSR2);
+	CHECK(sigwaitinfo(set_, &info) == SIGRTMIN + 3 &&
+	      info.si_value.sival_int == 77);
 	return NULL;
 }
 
@@ -226,14 +219,14 @@ static void process_signals(void)
 	sigemptyset(&set_);
 	sigaddset(&set_, SIGUSR2);
 	sigaddset(&set_, SIGRTMIN + 3);
-	MUST(!pthread_sigmask(SIG_BLOCK, &set_, &old));
-	MUST(!pthread_create(&t, NULL, waits, &set_));
-	MUST(!kill(getpid(), SIGUSR2));
+	CHECK(!pthread_sigmask(SIG_BLOCK, &set_, &old));
+	CHECK(!pthread_create(&t, NULL, waits, &set_));
+	CHECK(!kill(getpid(), SIGUSR2));
 	usleep(1000);
-	MUST(!sigqueue(getpid(), SIGRTMIN + 3, v));
-	MUST(!pthread_join(t, NULL));
-	MUST(sigtimedwait(&set_, NULL, &none) == -1 && errno == EAGAIN);
-	MUST(!pthread_sigmask(SIG_SETMASK, &old, NULL));
+	CHECK(!sigqueue(getpid(), SIGRTMIN + 3, v));
+	CHECK(!pthread_join(t, NULL));
+	CHECK(sigtimedwait(&set_, NULL, &none) == -1 && errno == EAGAIN);
+	CHECK(!pthread_sigmask(SIG_SETMASK, &old, NULL));
 	puts("sigwait");
 }
 
@@ -242,7 +235,7 @@ static void *open_to(void *arg)
 	sigset_t *set_ = arg;
 
 	me = 0;
-	MUST(!pthread_sigmask(SIG_UNBLOCK, set_, NULL));
+	CHECK(!pthread_sigmask(SIG_UNBLOCK, set_, NULL));
 	set(&ready, 1);
 	while (!get(&ran_in[0]))
 		usleep(1000);
@@ -260,14 +253,14 @@ static void to_who_lets_it(void)
 	sigemptyset(&set_);
 	sigaddset(&set_, SIGUSR1);
 	me = 1;
-	MUST(!pthread_sigmask(SIG_BLOCK, &set_, &old));
-	MUST(!pthread_create(&t, NULL, open_to, &set_));
+	CHECK(!pthread_sigmask(SIG_BLOCK, &set_, &old));
+	CHECK(!pthread_create(&t, NULL, open_to, &set_));
 	while (!get(&ready))
 		usleep(100);
-	MUST(!kill(getpid(), SIGUSR1));
+	CHECK(!kill(getpid(), SIGUSR1));
 	wait_seen();
-	MUST(!pthread_join(t, NULL));
-	MUST(!pthread_sigmask(SIG_SETMASK, &old, NULL));
+	CHECK(!pthread_join(t, NULL));
+	CHECK(!pthread_sigmask(SIG_SETMASK, &old, NULL));
 	printf("process: %d\n", get(&ran_in[0]));
 }
 
@@ -292,7 +285,7 @@ static void *faults(void *arg)
 			*nowhere = 1;
 		usleep(10);
 	}
-	MUST(n == 20);
+	CHECK(n == 20);
 	return arg;
 }
 
@@ -302,9 +295,9 @@ static void faulting(void)
 
 	handle(SIGSEGV, on_fault, 0);
 	for (int i = 0; i < 4; i++)
-		MUST(!pthread_create(&t[i], NULL, faults, NULL));
+		CHECK(!pthread_create(&t[i], NULL, faults, NULL));
 	for (int i = 0; i < 4; i++)
-		MUST(!pthread_join(t[i], NULL));
+		CHECK(!pthread_join(t[i], NULL));
 	handle(SIGSEGV, SIG_DFL, 0);
 	puts("faults");
 }
@@ -314,8 +307,8 @@ static void *writes(void *arg)
 	int p[2];
 
 	me = 1;
-	MUST(!pipe(p) && !close(p[0]));
-	MUST(write(p[1], "x", 1) == -1 && errno == EPIPE);
+	CHECK(!pipe(p) && !close(p[0]));
+	CHECK(write(p[1], "x", 1) == -1 && errno == EPIPE);
 	close(p[1]);
 	return arg;
 }
@@ -326,8 +319,8 @@ static void broken_pipe(void)
 	int was = get(&ran_in[1]);
 
 	handle(SIGPIPE, on_usr, 0);
-	MUST(!pthread_create(&t, NULL, writes, NULL));
-	MUST(!pthread_join(t, NULL));
+	CHECK(!pthread_create(&t, NULL, writes, NULL));
+	CHECK(!pthread_join(t, NULL));
 	wait_seen();
 	printf("SIGPIPE: %d\n", get(&ran_in[1]) - was);
 }
@@ -374,14 +367,14 @@ static void world(void)
 	sem_init(&stopped, 0, 0);
 	handle(SIGRTMIN + 5, on_stop, SA_RESTART);
 	for (long i = 0; i < WORLD; i++)
-		MUST(!sem_init(&go_on[i], 0, 0) &&
-		     !pthread_create(&t[i], NULL, in_world, (void *)i));
+		CHECK(!sem_init(&go_on[i], 0, 0) &&
+		      !pthread_create(&t[i], NULL, in_world, (void *)i));
 	for (int i = 0; i < WORLD; i++)
 		while (!get(&born[i]))
 			usleep(100);
 	for (int round = 0; round < 20; round++) {
 		for (int i = 0; i < WORLD; i++)
-			MUST(!pthread_kill(t[i], SIGRTMIN + 5));
+			CHECK(!pthread_kill(t[i], SIGRTMIN + 5));
 		for (int i = 0; i < WORLD; i++)
 			while (sem_wait(&stopped))
 				;
@@ -390,7 +383,7 @@ static void world(void)
 	}
 	set(&world_ends, 1);
 	for (int i = 0; i < WORLD; i++)
-		MUST(!pthread_join(t[i], NULL));
+		CHECK(!pthread_join(t[i], NULL));
 	puts("the world");
 }
 
@@ -402,7 +395,7 @@ static void jumps_out(int sig)
 {
 	(void)sig;
 	pthread_kill(pthread_self(), SIGUSR2); /* shut out, until the handler is over */
-	MUST(!get(&ran_in[1]));
+	CHECK(!get(&ran_in[1]));
 	siglongjmp(out, 1);
 }
 
@@ -414,7 +407,7 @@ static void *is_left(void *arg)
 	set(&ran_in[1], 0);
 	handle(SIGUSR2, on_usr, 0);
 	sigaddset(&a.sa_mask, SIGUSR2);
-	MUST(!sigaction(SIGUSR1, &a, NULL));
+	CHECK(!sigaction(SIGUSR1, &a, NULL));
 	if (!sigsetjmp(out, 1))
 		pthread_kill(pthread_self(), SIGUSR1);
 	printf("left by a jump: %d\n", get(&ran_in[1]));
@@ -425,8 +418,8 @@ static void left_by_a_jump(void)
 {
 	pthread_t t;
 
-	MUST(!pthread_create(&t, NULL, is_left, NULL));
-	MUST(!pthread_join(t, NULL));
+	CHECK(!pthread_create(&t, NULL, is_left, NULL));
+	CHECK(!pthread_join(t, NULL));
 	handle(SIGUSR1, on_usr, 0);
 }
 
@@ -452,12 +445,12 @@ static void mains(void)
 	set(&stop, 0);
 	sem_init(&never, 0, 0);
 	handle(SIGALRM, on_usr, 0);
-	MUST(!pthread_create(&t, NULL, nothing, NULL));
-	MUST(!setitimer(ITIMER_REAL, &it, NULL));
-	MUST(sem_wait(&never) == -1 && errno == EINTR);
-	MUST(!setitimer(ITIMER_REAL, &off, NULL));
+	CHECK(!pthread_create(&t, NULL, nothing, NULL));
+	CHECK(!setitimer(ITIMER_REAL, &it, NULL));
+	CHECK(sem_wait(&never) == -1 && errno == EINTR);
+	CHECK(!setitimer(ITIMER_REAL, &off, NULL));
 	set(&stop, 1);
-	MUST(!pthread_join(t, NULL));
+	CHECK(!pthread_join(t, NULL));
 	printf("main: %d\n", get(&ran_in[0]) > was);
 }
 
@@ -480,7 +473,7 @@ static void *is_flooded(void *until)
 
 	sigemptyset(&one);
 	sigaddset(&one, SIGRTMIN + 4);
-	MUST(!pthread_sigmask(SIG_UNBLOCK, &one, NULL));
+	CHECK(!pthread_sigmask(SIG_UNBLOCK, &one, NULL));
 	while (get(&flooded) < (int)(intptr_t)until)
 		usleep(100);
 	return NULL;
@@ -493,24 +486,24 @@ static void none_is_lost(void)
 	pthread_t t[4];
 
 	sigfillset(&a.sa_mask);
-	MUST(!sigaction(SIGRTMIN + 4, &a, NULL));
+	CHECK(!sigaction(SIGRTMIN + 4, &a, NULL));
 	sigemptyset(&one);
 	sigaddset(&one, SIGRTMIN + 4);
-	MUST(!pthread_sigmask(SIG_BLOCK, &one, &old));
+	CHECK(!pthread_sigmask(SIG_BLOCK, &one, &old));
 	for (intptr_t i = 0; i < 4; i++)
-		MUST(!pthread_create(&t[i], NULL, is_flooded,
-				     (void *)((i + 1) * (FLOOD / 4))));
+		CHECK(!pthread_create(&t[i], NULL, is_flooded,
+				      (void *)((i + 1) * (FLOOD / 4))));
 	for (int i = 0; i < 4; i++)
 		sem_post(&seen); /* so many are on their way */
 	for (int i = 0; i < FLOOD; i++) {
 		wait_seen();
-		MUST(!kill(getpid(), SIGRTMIN + 4));
+		CHECK(!kill(getpid(), SIGRTMIN + 4));
 	}
 	for (int i = 0; i < 4; i++)
-		MUST(!pthread_join(t[i], NULL));
+		CHECK(!pthread_join(t[i], NULL));
 	for (int i = 0; i < 4; i++)
 		wait_seen();
-	MUST(!pthread_sigmask(SIG_SETMASK, &old, NULL));
+	CHECK(!pthread_sigmask(SIG_SETMASK, &old, NULL));
 	printf("flood: %d\n", get(&flooded));
 }
 
@@ -520,7 +513,7 @@ int main(void)
 	pthread_t t;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	MUST(!sem_init(&seen, 0, 0));
+	CHECK(!sem_init(&seen, 0, 0));
 	in_a_call(0);
 	in_a_call(1);
 	handle(SIGUSR1, on_usr, 0);
@@ -529,18 +522,18 @@ int main(void)
 	elsewhere("in the kernel", in_kernel, 4, NULL);
 	pthread_mutex_lock(&m);
 	elsewhere("at a mutex", locks, 5, &m);
-	MUST(!pthread_create(&t, NULL, masked, NULL));
-	MUST(!pthread_join(t, NULL));
-	wait_seen();
+	CHECK(!pthread_create(&t, NULL, masked, NULL));
+	CHECK(!pthread_join(t, NULL));
+	RUN(wait_seen);
 	puts("masked");
 	elsewhere("suspended", suspends, 7, NULL);
-	process_signals();
-	to_who_lets_it();
-	faulting();
-	broken_pipe();
-	world();
-	left_by_a_jump();
-	none_is_lost();
-	mains();
+	RUN(process_signals);
+	RUN(to_who_lets_it);
+	RUN(faulting);
+	RUN(broken_pipe);
+	RUN(world);
+	RUN(left_by_a_jump);
+	RUN(none_is_lost);
+	RUN(mains);
 	return 0;
 }

@@ -40,7 +40,7 @@ static void on_usr1(int sig)
 static void wait_for(sem_t *s)
 {
 	while (sem_wait(s))
-		MUST(errno == EINTR);
+		CHECK(errno == EINTR);
 }
 
 static void stays(void *arg)
@@ -55,11 +55,11 @@ static void *waits(void *name)
 	sigset_t set = usr2();
 	int sig = 0;
 
-	MUST(!pthread_setname_np(pthread_self(), name));
+	CHECK(!pthread_setname_np(pthread_self(), name));
 	pthread_cleanup_push(stays, NULL);
 	if (!sigsetjmp(out, 1)) {
-		MUST(!sigwait(&set, &sig));
-		MUST(sig == SIGUSR2);
+		CHECK(!sigwait(&set, &sig));
+		CHECK(sig == SIGUSR2);
 	}
 	pthread_cleanup_pop(1);
 	return NULL;
@@ -79,9 +79,9 @@ static void *lets_through(void *arg)
 {
 	sigset_t set = usr2();
 
-	MUST(!pthread_sigmask(SIG_UNBLOCK, &set, NULL));
+	CHECK(!pthread_sigmask(SIG_UNBLOCK, &set, NULL));
 	for (int i = 0; i < SENT; i++) {
-		MUST(!kill(getpid(), SIGUSR2));
+		CHECK(!kill(getpid(), SIGUSR2));
 		wait_for(&handled);
 	}
 	return arg;
@@ -94,9 +94,9 @@ static void by_a_jump(void)
 
 	left = asleep("left");
 	stay = asleep("stays");
-	MUST(!pthread_kill(left, SIGUSR1));
+	CHECK(!pthread_kill(left, SIGUSR1));
 	wait_for(&has_left);
-	MUST(!kill(getpid(), SIGUSR2));
+	CHECK(!kill(getpid(), SIGUSR2));
 	wait_for(&has_left);
 	sem_post(&may_end);
 	sem_post(&may_end);
@@ -107,11 +107,11 @@ static void by_a_jump(void)
 static void nobody_waits(bool cancelled)
 {
 	left = asleep("left");
-	MUST(!(cancelled ? pthread_cancel(left) : pthread_kill(left, SIGUSR1)));
+	CHECK(!(cancelled ? pthread_cancel(left) : pthread_kill(left, SIGUSR1)));
 	wait_for(&has_left);
 	if (cancelled) { /* it is at its end */
 		sem_post(&may_end);
-		MUST(finish(left) == PTHREAD_CANCELED);
+		CHECK(finish(left) == PTHREAD_CANCELED);
 	}
 	finish(start(lets_through, NULL));
 	if (!cancelled) {
@@ -126,9 +126,9 @@ static void *has_time(void *name)
 	struct timespec never = { LONG_MAX, 0 }, before = { -1, 0 };
 	sigset_t set = usr2();
 
-	MUST(!pthread_setname_np(pthread_self(), name));
-	MUST(sigtimedwait(&set, NULL, &before) < 0 && errno == EINVAL);
-	MUST(sigtimedwait(&set, NULL, &never) == SIGUSR2);
+	CHECK(!pthread_setname_np(pthread_self(), name));
+	CHECK(sigtimedwait(&set, NULL, &before) < 0 && errno == EINVAL);
+	CHECK(sigtimedwait(&set, NULL, &never) == SIGUSR2);
 	return NULL;
 }
 
@@ -139,7 +139,7 @@ static void with_all_the_time(void)
 
 	while (!thread_sleeps(name))
 		usleep(100);
-	MUST(!pthread_kill(t, SIGUSR2));
+	CHECK(!pthread_kill(t, SIGUSR2));
 	finish(t);
 }
 
@@ -148,13 +148,13 @@ int main(void)
 	struct sigaction a = { .sa_handler = on_usr1 };
 	sigset_t set = usr2();
 
-	MUST(!sem_init(&has_left, 0, 0) && !sem_init(&may_end, 0, 0) &&
-	     !sem_init(&handled, 0, 0));
-	MUST(!sigaction(SIGUSR1, &a, NULL));
+	CHECK(!sem_init(&has_left, 0, 0) && !sem_init(&may_end, 0, 0) &&
+	      !sem_init(&handled, 0, 0));
+	CHECK(!sigaction(SIGUSR1, &a, NULL));
 	a.sa_handler = on_usr2;
-	MUST(!sigaction(SIGUSR2, &a, NULL));
-	MUST(!pthread_sigmask(SIG_BLOCK, &set, NULL));
-	with_all_the_time();
+	CHECK(!sigaction(SIGUSR2, &a, NULL));
+	CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL));
+	RUN(with_all_the_time);
 	for (int i = 0; i < 5; i++) {
 		by_a_jump();
 		nobody_waits(false);

@@ -34,8 +34,8 @@ static void *waits(void *arg)
 
 	sigfillset(&all);
 	for (int i = 0; i < TIMES * SENT; i++) {
-		MUST(!sigwait(&all, &sig));
-		MUST(sig == sent[i % SENT]);
+		CHECK(!sigwait(&all, &sig));
+		CHECK(sig == sent[i % SENT]);
 		__atomic_fetch_add(&got, 1, __ATOMIC_RELEASE);
 	}
 	return arg;
@@ -49,10 +49,10 @@ static void *reads(void *arg)
 
 	sigfillset(&all);
 	fd = signalfd(-1, &all, SFD_CLOEXEC);
-	MUST(fd >= 0);
+	CHECK(fd >= 0);
 	for (int i = 0; i < TIMES * SENT; i++) {
-		MUST(read(fd, &info, sizeof(info)) == sizeof(info));
-		MUST((int)info.ssi_signo == sent[i % SENT]);
+		CHECK(read(fd, &info, sizeof(info)) == sizeof(info));
+		CHECK((int)info.ssi_signo == sent[i % SENT]);
 		__atomic_fetch_add(&got, 1, __ATOMIC_RELEASE);
 	}
 	close(fd);
@@ -65,7 +65,7 @@ static void each(void *(*fn)(void *))
 
 	got = 0;
 	for (int i = 0; i < TIMES * SENT; i++) {
-		MUST(!kill(getpid(), sent[i % SENT]));
+		CHECK(!kill(getpid(), sent[i % SENT]));
 		while (get(&got) == i)
 			usleep(100);
 	}
@@ -79,7 +79,7 @@ int main(void)
 	sigset_t all;
 
 	sigfillset(&all);
-	MUST(!pthread_sigmask(SIG_SETMASK, &all, NULL));
+	CHECK(!pthread_sigmask(SIG_SETMASK, &all, NULL));
 	for (int i = 0; i < 2; i++)
 		busy[i] = start(computes, NULL);
 	each(waits);

@@ -2,7 +2,7 @@
 /* The sleeps: not too short, what they refuse, and thousands at once. */
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 #define MANY 2000
 
@@ -12,27 +12,27 @@ static void *kinds(void *arg)
 	long was = ms_now();
 
 	errno = 77;
-	MUST(!usleep(20000) && ms_now() - was >= 20);
-	MUST(!nanosleep(&span, &rem) && ms_now() - was >= 40);
-	MUST(!clock_nanosleep(CLOCK_REALTIME, 0, &span, NULL) && ms_now() - was >= 60);
-	MUST(!clock_nanosleep(CLOCK_BOOTTIME, 0, &span, NULL) && ms_now() - was >= 80);
+	CHECK(!usleep(20000) && ms_now() - was >= 20);
+	CHECK(!nanosleep(&span, &rem) && ms_now() - was >= 40);
+	CHECK(!clock_nanosleep(CLOCK_REALTIME, 0, &span, NULL) && ms_now() - was >= 60);
+	CHECK(!clock_nanosleep(CLOCK_BOOTTIME, 0, &span, NULL) && ms_now() - was >= 80);
 	clock_gettime(CLOCK_MONOTONIC, &abs);
 	abs.tv_sec++;
-	MUST(!clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &abs, NULL));
-	MUST(ms_now() - was >= 1080);
-	MUST(!clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &abs, NULL));
+	CHECK(!clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &abs, NULL));
+	CHECK(ms_now() - was >= 1080);
+	CHECK(!clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &abs, NULL));
 	clock_gettime(CLOCK_REALTIME, &abs);
-	MUST(!clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &abs, NULL));
+	CHECK(!clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &abs, NULL));
 	clock_gettime(CLOCK_BOOTTIME, &abs);
-	MUST(!clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &abs, NULL));
-	MUST(sleep(0) == 0 && errno == 77);
+	CHECK(!clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &abs, NULL));
+	CHECK(sleep(0) == 0 && errno == 77);
 	FAILS(nanosleep(&bad, NULL), EINVAL);
 	bad = (struct timespec){ -1, 0 };
 	FAILS(nanosleep(&bad, NULL), EINVAL);
 	FAILS(nanosleep(NULL, NULL), EFAULT);
-	MUST(clock_nanosleep(CLOCK_MONOTONIC, 0, &bad, NULL) == EINVAL);
-	MUST(clock_nanosleep(12345, 0, &span, NULL) == EINVAL);
-	MUST(clock_nanosleep(CLOCK_THREAD_CPUTIME_ID, 0, &span, NULL) == EINVAL);
+	CHECK(clock_nanosleep(CLOCK_MONOTONIC, 0, &bad, NULL) == EINVAL);
+	CHECK(clock_nanosleep(12345, 0, &span, NULL) == EINVAL);
+	CHECK(clock_nanosleep(CLOCK_THREAD_CPUTIME_ID, 0, &span, NULL) == EINVAL);
 	return arg;
 }
 
@@ -68,13 +68,13 @@ int main(void)
 
 	run_in_thread(kinds);
 	for (long i = 0; i < MANY; i++)
-		t[i] = thread_of(short_one, (void *)i);
+		t[i] = start(short_one, (void *)i);
 	for (int i = 0; i < MANY; i++)
-		end_of(t[i]);
-	a = thread_of(waits_for_word, NULL);
-	b = thread_of(tells, NULL);
-	end_of(a);
-	end_of(b);
+		finish(t[i]);
+	a = start(waits_for_word, NULL);
+	b = start(tells, NULL);
+	finish(a);
+	finish(b);
 	printf("ok\n");
 	return 0;
 }

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 #define BIG (4 << 20)
 #define CONNS 2000
@@ -26,16 +26,16 @@ static int s[2]; /* a pair of streams */
 static void *send_later(void *arg)
 {
 	usleep(20000);
-	MUST(send(s[1], "hello", 5, 0) == 5);
+	CHECK(send(s[1], "hello", 5, 0) == 5);
 	return arg;
 }
 
 static void *send_in_two(void *arg)
 {
 	usleep(10000);
-	MUST(send(s[1], "abc", 3, 0) == 3);
+	CHECK(send(s[1], "abc", 3, 0) == 3);
 	usleep(10000);
-	MUST(send(s[1], "def", 3, 0) == 3);
+	CHECK(send(s[1], "def", 3, 0) == 3);
 	return arg;
 }
 
@@ -46,27 +46,27 @@ static void *waits(void *arg)
 	struct sockaddr_storage a;
 	socklen_t len = sizeof(a);
 	char buf[16];
-	pthread_t t = thread_of(send_later, NULL);
+	pthread_t t = start(send_later, NULL);
 
 	errno = 77;
-	MUST(recv(s[0], buf, sizeof(buf), 0) == 5 && !memcmp(buf, "hello", 5));
-	MUST(errno == 77);
-	end_of(t);
-	t = thread_of(send_later, NULL);
-	MUST(recvmsg(s[0], &m, 0) == 5 && back[8] == 'l' && m.msg_namelen == 0);
-	end_of(t);
-	t = thread_of(send_later, NULL);
-	MUST(recvfrom(s[0], buf, sizeof(buf), 0, (void *)&a, &len) == 5 && len == 0);
-	end_of(t);
-	t = thread_of(send_in_two, NULL);
-	MUST(recv(s[0], buf, 6, MSG_WAITALL) == 6 && !memcmp(buf, "abcdef", 6));
-	end_of(t);
-	t = thread_of(send_later, NULL);
-	MUST(recv(s[0], buf, 16, MSG_PEEK) == 5 && recv(s[0], buf, 16, 0) == 5);
-	end_of(t);
-	t = thread_of(send_later, NULL);
-	MUST(read(s[0], buf, 2) == 2 && read(s[0], buf, 16) == 3);
-	end_of(t);
+	CHECK(recv(s[0], buf, sizeof(buf), 0) == 5 && !memcmp(buf, "hello", 5));
+	CHECK(errno == 77);
+	finish(t);
+	t = start(send_later, NULL);
+	CHECK(recvmsg(s[0], &m, 0) == 5 && back[8] == 'l' && m.msg_namelen == 0);
+	finish(t);
+	t = start(send_later, NULL);
+	CHECK(recvfrom(s[0], buf, sizeof(buf), 0, (void *)&a, &len) == 5 && len == 0);
+	finish(t);
+	t = start(send_in_two, NULL);
+	CHECK(recv(s[0], buf, 6, MSG_WAITALL) == 6 && !memcmp(buf, "abcdef", 6));
+	finish(t);
+	t = start(send_later, NULL);
+	CHECK(recv(s[0], buf, 16, MSG_PEEK) == 5 && recv(s[0], buf, 16, 0) == 5);
+	finish(t);
+	t = start(send_later, NULL);
+	CHECK(read(s[0], buf, 2) == 2 && read(s[0], buf, 16) == 3);
+	finish(t);
 	return arg;
 }
 
@@ -77,16 +77,16 @@ static void *send_big(void *arg)
 
 	switch ((long)arg) {
 	case 0:
-		MUST(send(s[1], big, BIG, 0) == BIG);
+		CHECK(send(s[1], big, BIG, 0) == BIG);
 		break;
 	case 1:
-		MUST(sendmsg(s[1], &m, 0) == BIG);
+		CHECK(sendmsg(s[1], &m, 0) == BIG);
 		break;
 	case 2:
-		MUST(writev(s[1], v, 2) == BIG);
+		CHECK(writev(s[1], v, 2) == BIG);
 		break;
 	default:
-		MUST(write(s[1], big, BIG) == BIG);
+		CHECK(write(s[1], big, BIG) == BIG);
 	}
 	return NULL;
 }
@@ -96,17 +96,17 @@ static void *parts(void *arg)
 	for (int i = 0; i < BIG; i++)
 		big[i] = (char)(i * 13 + i / 1000);
 	for (long how = 0; how < 4; how++) {
-		pthread_t t = thread_of(send_big, (void *)how);
+		pthread_t t = start(send_big, (void *)how);
 		ssize_t done = 0, r;
 
 		memset(back, 0, BIG);
 		while (done < BIG) {
 			r = recv(s[0], back + done, (size_t)(BIG - done), 0);
-			MUST(r > 0);
+			CHECK(r > 0);
 			done += r;
 		}
-		end_of(t);
-		MUST(!memcmp(big, back, BIG));
+		finish(t);
+		CHECK(!memcmp(big, back, BIG));
 	}
 	return arg;
 }
@@ -118,18 +118,18 @@ static void *limits(void *arg)
 	     tick = 10; /* the kernel counts it in jiffies, the first one broken */
 	char c;
 
-	MUST(!setsockopt(s[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));
+	CHECK(!setsockopt(s[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));
 	FAILS(recv(s[0], &c, 1, 0), EAGAIN);
-	MUST(ms_now() - was >= 30 - tick);
+	CHECK(ms_now() - was >= 30 - tick);
 	FAILS(read(s[0], &c, 1), EAGAIN);
 	FAILS(recvfrom(s[0], &c, 1, 0, NULL, NULL), EAGAIN);
-	MUST(ms_now() - was >= 3 * (30 - tick));
-	MUST(!setsockopt(s[1], SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)));
-	MUST(send(s[1], big, BIG, 0) > 0);
+	CHECK(ms_now() - was >= 3 * (30 - tick));
+	CHECK(!setsockopt(s[1], SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)));
+	CHECK(send(s[1], big, BIG, 0) > 0);
 	FAILS(send(s[1], big, BIG, 0), EAGAIN);
 	tv.tv_usec = 0;
-	MUST(!setsockopt(s[1], SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)));
-	MUST(!fcntl(s[1], F_SETFL, O_NONBLOCK));
+	CHECK(!setsockopt(s[1], SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)));
+	CHECK(!fcntl(s[1], F_SETFL, O_NONBLOCK));
 	FAILS(send(s[1], big, BIG, 0), EAGAIN);
 	FAILS(recv(s[1], &c, 1, 0), EAGAIN);
 	FAILS(recv(s[0], &c, 1, MSG_DONTWAIT | MSG_OOB), EINVAL);
@@ -145,7 +145,7 @@ static void *refused(void *arg)
 			t = socket(AF_INET, SOCK_STREAM, 0);
 	char c = 0;
 
-	MUST(!pipe(p));
+	CHECK(!pipe(p));
 	FAILS(recv(p[0], &c, 1, 0), ENOTSOCK);
 	FAILS(send(p[1], &c, 1, 0), ENOTSOCK);
 	FAILS(recv(-1, &c, 1, 0), EBADF);
@@ -162,8 +162,8 @@ static void *refused(void *arg)
 	FAILS(recv(t, &c, 1, 0), ENOTCONN);
 	FAILS(send(t, &c, 1, MSG_NOSIGNAL), EPIPE);
 	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	MUST(!bind(t, (void *)&a, sizeof(a)));
-	MUST(!getsockname(t, (void *)&a, &len));
+	CHECK(!bind(t, (void *)&a, sizeof(a)));
+	CHECK(!getsockname(t, (void *)&a, &len));
 	held = t; /* and does not listen */
 	t = socket(AF_INET, SOCK_STREAM, 0);
 	FAILS(connect(t, (void *)&a, len), ECONNREFUSED);
@@ -181,10 +181,10 @@ static void *refused(void *arg)
 
 static void *gone(void *arg)
 {
-	MUST(!shutdown(s[1], SHUT_WR));
+	CHECK(!shutdown(s[1], SHUT_WR));
 	while (recv(s[0], back, BIG, 0) > 0)
 		;
-	MUST(recv(s[0], back, 1, 0) == 0);
+	CHECK(recv(s[0], back, 1, 0) == 0);
 	close(s[1]);
 	FAILS(send(s[0], "x", 1, MSG_NOSIGNAL), EPIPE);
 	close(s[0]);
@@ -199,7 +199,7 @@ static void *read_until_end(void *arg)
 {
 	char c;
 
-	MUST(recv(*(int *)arg, &c, 1, 0) == 0);
+	CHECK(recv(*(int *)arg, &c, 1, 0) == 0);
 	return arg;
 }
 
@@ -207,11 +207,11 @@ static void *shuts(void *arg)
 {
 	pthread_t t;
 
-	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, shut));
-	t = thread_of(read_until_end, &shut[0]);
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, shut));
+	t = start(read_until_end, &shut[0]);
 	usleep(20000);
-	MUST(!shutdown(shut[0], SHUT_RDWR));
-	end_of(t);
+	CHECK(!shutdown(shut[0], SHUT_RDWR));
+	finish(t);
 	close(shut[0]);
 	close(shut[1]);
 	return arg;
@@ -231,8 +231,8 @@ static void *echo_datagrams(void *arg)
 		socklen_t len = sizeof(from);
 		ssize_t n = recvfrom(u[0], buf, sizeof(buf), 0, (void *)&from, &len);
 
-		MUST(n > 0 && len == sizeof(from));
-		MUST(sendto(u[0], buf, (size_t)n, 0, (void *)&from, len) == n);
+		CHECK(n > 0 && len == sizeof(from));
+		CHECK(sendto(u[0], buf, (size_t)n, 0, (void *)&from, len) == n);
 	}
 	return arg;
 }
@@ -253,14 +253,14 @@ static void batch(void)
 						.msg_iovlen = 1 };
 		n[i].msg_hdr = (struct msghdr){ .msg_iov = &w[i], .msg_iovlen = 1 };
 	}
-	MUST(sendmmsg(u[1], m, 3, 0) == 3 && m[2].msg_len == 5);
-	MUST(recvmmsg(u[0], n, 3, 0, &limit) == 3 && n[2].msg_len == 5);
-	MUST(!memcmp(c[2], "three", 5));
+	CHECK(sendmmsg(u[1], m, 3, 0) == 3 && m[2].msg_len == 5);
+	CHECK(recvmmsg(u[0], n, 3, 0, &limit) == 3 && n[2].msg_len == 5);
+	CHECK(!memcmp(c[2], "three", 5));
 	FAILS(recvmmsg(u[0], n, 3, MSG_DONTWAIT, NULL), EAGAIN);
 	/* more time than there will be, and none at all */
 	limit.tv_sec = LONG_MAX;
-	MUST(sendmmsg(u[1], m, 3, 0) == 3);
-	MUST(recvmmsg(u[0], n, 3, 0, &limit) == 3);
+	CHECK(sendmmsg(u[1], m, 3, 0) == 3);
+	CHECK(recvmmsg(u[0], n, 3, 0, &limit) == 3);
 	limit = (struct timespec){ -1, 0 };
 	FAILS(recvmmsg(u[0], n, 3, 0, &limit), EINVAL);
 }
@@ -272,16 +272,16 @@ static void *datagrams(void *arg)
 	pthread_t t;
 
 	for (int i = 0; i < 2; i++)
-		MUST((u[i] = socket(AF_INET, SOCK_DGRAM, 0)) >= 0);
+		CHECK((u[i] = socket(AF_INET, SOCK_DGRAM, 0)) >= 0);
 	at.sin_family = AF_INET;
 	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	MUST(!bind(u[0], (void *)&at, len) && !getsockname(u[0], (void *)&at, &len));
-	t = thread_of(echo_datagrams, NULL);
+	CHECK(!bind(u[0], (void *)&at, len) && !getsockname(u[0], (void *)&at, &len));
+	t = start(echo_datagrams, NULL);
 	for (int i = 0; i < 100; i++) {
-		MUST(sendto(u[1], "ping", 4, 0, (void *)&at, len) == 4);
-		MUST(recvfrom(u[1], buf, sizeof(buf), 0, NULL, NULL) == 4);
+		CHECK(sendto(u[1], "ping", 4, 0, (void *)&at, len) == 4);
+		CHECK(recvfrom(u[1], buf, sizeof(buf), 0, NULL, NULL) == 4);
 	}
-	end_of(t);
+	finish(t);
 	batch();
 	close(u[0]);
 	close(u[1]);
@@ -297,7 +297,7 @@ static void *serve(void *arg)
 	ssize_t n;
 
 	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0)
-		MUST(send(fd, buf, (size_t)n, 0) == n);
+		CHECK(send(fd, buf, (size_t)n, 0) == n);
 	close(fd);
 	return NULL;
 }
@@ -312,8 +312,8 @@ static void *accepts(void *arg)
 		int fd = accept(listener, (void *)&peer, &len);
 		pthread_t t;
 
-		MUST(fd >= 0 && len == sizeof(peer) && peer.sin_family == AF_INET);
-		t = thread_of(serve, (void *)(long)fd);
+		CHECK(fd >= 0 && len == sizeof(peer) && peer.sin_family == AF_INET);
+		t = start(serve, (void *)(long)fd);
 		pthread_detach(t);
 		served++;
 	}
@@ -325,12 +325,12 @@ static void *client(void *arg)
 	char out[64], in[64];
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	MUST(fd >= 0 && !connect(fd, (void *)&at, sizeof(at)));
+	CHECK(fd >= 0 && !connect(fd, (void *)&at, sizeof(at)));
 	for (int i = 0; i < 5; i++) {
 		snprintf(out, sizeof(out), "%ld: %d", (long)arg, i);
-		MUST(send(fd, out, sizeof(out), 0) == sizeof(out));
-		MUST(recv(fd, in, sizeof(in), MSG_WAITALL) == sizeof(in));
-		MUST(!strcmp(in, out));
+		CHECK(send(fd, out, sizeof(out), 0) == sizeof(out));
+		CHECK(recv(fd, in, sizeof(in), MSG_WAITALL) == sizeof(in));
+		CHECK(!strcmp(in, out));
 	}
 	close(fd);
 	return NULL;
@@ -343,19 +343,19 @@ static void *many(void *arg)
 	socklen_t len = sizeof(at);
 	pthread_t a;
 
-	MUST(!getrlimit(RLIMIT_NOFILE, &r));
+	CHECK(!getrlimit(RLIMIT_NOFILE, &r));
 	r.rlim_cur = r.rlim_max;
-	MUST(!setrlimit(RLIMIT_NOFILE, &r));
+	CHECK(!setrlimit(RLIMIT_NOFILE, &r));
 	listener = socket(AF_INET, SOCK_STREAM, 0);
 	at.sin_port = 0;
-	MUST(!bind(listener, (void *)&at, len) && !listen(listener, CONNS));
-	MUST(!getsockname(listener, (void *)&at, &len));
-	a = thread_of(accepts, NULL);
+	CHECK(!bind(listener, (void *)&at, len) && !listen(listener, CONNS));
+	CHECK(!getsockname(listener, (void *)&at, &len));
+	a = start(accepts, NULL);
 	for (long i = 0; i < CONNS; i++)
-		t[i] = thread_of(client, (void *)i);
+		t[i] = start(client, (void *)i);
 	for (int i = 0; i < CONNS; i++)
-		end_of(t[i]);
-	end_of(a);
+		finish(t[i]);
+	finish(a);
 	close(listener);
 	printf("served %d\n", served);
 	return arg;
@@ -365,15 +365,15 @@ static void *names(void *arg)
 {
 	struct addrinfo hint = { .ai_flags = AI_NUMERICHOST }, *ai;
 
-	MUST(!getaddrinfo("127.0.0.1", "80", &hint, &ai) && ai->ai_family == AF_INET);
+	CHECK(!getaddrinfo("127.0.0.1", "80", &hint, &ai) && ai->ai_family == AF_INET);
 	freeaddrinfo(ai);
-	MUST(gethostbyname("127.0.0.1"));
+	CHECK(gethostbyname("127.0.0.1"));
 	return arg;
 }
 
 int main(void)
 {
-	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, s));
 	run_in_thread(waits);
 	run_in_thread(parts);
 	run_in_thread(refused);

@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 
-#include "must.h"
+#include "posix.h"
 
 enum { MOST = 100, MANY = 10 };
 #define MB ((size_t)1 << 20)
@@ -25,13 +25,13 @@ static int fill_with(size_t size)
 	pthread_attr_t a;
 	int n = 0;
 
-	MUST(!pthread_attr_init(&a) && !pthread_attr_setstacksize(&a, size));
+	CHECK(!pthread_attr_init(&a) && !pthread_attr_setstacksize(&a, size));
 	__atomic_store_n(&go, 0, __ATOMIC_RELEASE);
 	while (n < MOST && !pthread_create(&t[n], &a, waits, NULL))
 		n++;
 	__atomic_store_n(&go, 1, __ATOMIC_RELEASE);
 	for (int i = 0; i < n; i++)
-		end_of(t[i]);
+		finish(t[i]);
 	return n;
 }
 
@@ -39,7 +39,7 @@ static void malloc_has_room(size_t size)
 {
 	void *p = malloc(size);
 
-	MUST(p);
+	CHECK(p);
 	free(p);
 }
 
@@ -47,12 +47,12 @@ int main(void)
 {
 	struct rlimit rl = { 2048 * MB, 2048 * MB };
 
-	MUST(!setrlimit(RLIMIT_AS, &rl));
+	CHECK(!setrlimit(RLIMIT_AS, &rl));
 	for (int round = 0; round < 4; round++) {
-		MUST(fill_with(60 * MB) >= MANY);
+		CHECK(fill_with(60 * MB) >= MANY);
 		malloc_has_room(1024 * MB);
-		MUST(fill_with(25 * MB) >= MANY);
-		MUST(fill_with(130 * MB) >= MANY / 2);
+		CHECK(fill_with(25 * MB) >= MANY);
+		CHECK(fill_with(130 * MB) >= MANY / 2);
 		malloc_has_room(1024 * MB);
 	}
 	puts("there is room");

@@ -12,10 +12,10 @@ static void *looks(void *arg)
 	pthread_attr_t a;
 	char *low, here;
 
-	MUST(!pthread_getattr_np(pthread_self(), &a));
-	MUST(!pthread_attr_getstack(&a, (void **)&low, &size));
-	MUST(&here >= low && &here < low + size);
-	MUST(size + 16384 >= want);
+	CHECK(!pthread_getattr_np(pthread_self(), &a));
+	CHECK(!pthread_attr_getstack(&a, (void **)&low, &size));
+	CHECK(&here >= low && &here < low + size);
+	CHECK(size + 16384 >= want);
 	/* a page at its end, not all of it */
 	*(volatile char *)(&here - want + 16384) = 1;
 	return NULL;
@@ -27,8 +27,8 @@ static void with(size_t size)
 	pthread_t t;
 	int r;
 
-	MUST(!pthread_attr_init(&a));
-	MUST(!pthread_attr_setstacksize(&a, size));
+	CHECK(!pthread_attr_init(&a));
+	CHECK(!pthread_attr_setstacksize(&a, size));
 	r = pthread_create(&t, &a, looks, &size);
 	printf("%zu: %d\n", size, r);
 	if (!r)

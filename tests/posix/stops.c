@@ -13,11 +13,11 @@ static volatile int stop;
 
 static void *stops(void *arg)
 {
-	MUST(!raise(SIGSTOP));
+	CHECK(!raise(SIGSTOP));
 	++*step;
-	MUST(!raise(SIGTSTP));
+	CHECK(!raise(SIGTSTP));
 	++*step;
-	MUST(!pthread_kill(pthread_self(), SIGTTIN));
+	CHECK(!pthread_kill(pthread_self(), SIGTTIN));
 	++*step;
 	return arg;
 }
@@ -50,7 +50,7 @@ int main(void)
 
 	step = mmap(NULL, sizeof(*step), PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	MUST(step != MAP_FAILED);
+	CHECK(step != MAP_FAILED);
 	pid = fork();
 	if (!pid)
 		_exit(child());

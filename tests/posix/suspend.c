@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <sys/select.h>
 
-#include "must.h"
+#include "posix.h"
 
 #define ROUNDS 600
 
@@ -26,17 +26,17 @@ static void on_usr1(int sig)
 
 static void by_suspend(const sigset_t *open)
 {
-	MUST(sigsuspend(open) == -1 && errno == EINTR);
+	CHECK(sigsuspend(open) == -1 && errno == EINTR);
 }
 
 static void by_ppoll(const sigset_t *open)
 {
-	MUST(ppoll(NULL, 0, NULL, open) == -1 && errno == EINTR);
+	CHECK(ppoll(NULL, 0, NULL, open) == -1 && errno == EINTR);
 }
 
 static void by_pselect(const sigset_t *open)
 {
-	MUST(pselect(0, NULL, NULL, NULL, NULL, open) == -1 && errno == EINTR);
+	CHECK(pselect(0, NULL, NULL, NULL, NULL, open) == -1 && errno == EINTR);
 }
 
 static void *sleeps(void *arg)
@@ -47,7 +47,7 @@ static void *sleeps(void *arg)
 	sigemptyset(&open);
 	for (int i = 0; i < ROUNDS; i++) {
 		by(&open);
-		MUST(__atomic_load_n(&handled, __ATOMIC_SEQ_CST) == i + 1);
+		CHECK(__atomic_load_n(&handled, __ATOMIC_SEQ_CST) == i + 1);
 		sem_post(&done);
 	}
 	return NULL;
@@ -56,7 +56,7 @@ static void *sleeps(void *arg)
 static void taken(sem_t *s)
 {
 	while (sem_wait(s))
-		MUST(errno == EINTR);
+		CHECK(errno == EINTR);
 }
 
 static void *sends(void *arg)
@@ -64,7 +64,7 @@ static void *sends(void *arg)
 	pthread_t t = *(pthread_t *)arg;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		MUST(!pthread_kill(t, SIGUSR1));
+		CHECK(!pthread_kill(t, SIGUSR1));
 		taken(&done);
 	}
 	return NULL;
@@ -78,13 +78,13 @@ static void just_before(void (*by)(const sigset_t *), const char *what, int from
 	handled = 0;
 	sigemptyset(&usr1);
 	sigaddset(&usr1, SIGUSR1);
-	MUST(!pthread_sigmask(SIG_BLOCK, &usr1, NULL));
-	t = thread_of(sleeps, (void *)by);
+	CHECK(!pthread_sigmask(SIG_BLOCK, &usr1, NULL));
+	t = start(sleeps, (void *)by);
 	if (from_main)
 		sends(&t);
 	else
-		end_of(thread_of(sends, &t));
-	end_of(t);
+		finish(start(sends, &t));
+	finish(t);
 	printf("%s\n", what);
 }
 
@@ -115,22 +115,22 @@ static void world(void)
 	pthread_t t[2];
 
 	sigfillset(&sa.sa_mask);
-	MUST(!sigaction(SIGUSR2, &sa, NULL) && !sem_init(&stopped, 0, 0));
+	CHECK(!sigaction(SIGUSR2, &sa, NULL) && !sem_init(&stopped, 0, 0));
 	for (int i = 0; i < 2; i++)
-		t[i] = thread_of(computes, NULL);
+		t[i] = start(computes, NULL);
 	for (int n = 0; n < ROUNDS / 3; n++) {
 		for (int i = 0; i < 2; i++)
-			MUST(!pthread_kill(t[i], SIGUSR2));
+			CHECK(!pthread_kill(t[i], SIGUSR2));
 		for (int i = 0; i < 2; i++)
 			taken(&stopped);
 		for (int i = 0; i < 2; i++)
-			MUST(!pthread_kill(t[i], SIGUSR1));
+			CHECK(!pthread_kill(t[i], SIGUSR1));
 		for (int i = 0; i < 2; i++)
 			taken(&done);
 	}
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	for (int i = 0; i < 2; i++)
-		end_of(t[i]);
+		finish(t[i]);
 	printf("the world\n");
 }
 
@@ -143,9 +143,9 @@ static void on_main(int sig)
 	sigset_t now;
 
 	pthread_sigmask(SIG_BLOCK, NULL, &now);
-	MUST(sigismember(&now, sig) && sigismember(&now, SIGTERM));
+	CHECK(sigismember(&now, sig) && sigismember(&now, SIGTERM));
 	if (of_main.sa_flags & (int)SA_RESETHAND)
-		MUST(!sigaction(sig, &of_main, NULL));
+		CHECK(!sigaction(sig, &of_main, NULL));
 	__atomic_add_fetch(&handled, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -153,7 +153,7 @@ static void *sends_main(void *arg)
 {
 	for (int i = 0; i < 5 * ROUNDS; i++) {
 		sem_post(&stopped);
-		MUST(!pthread_kill(*(pthread_t *)arg, SIGUSR2));
+		CHECK(!pthread_kill(*(pthread_t *)arg, SIGUSR2));
 		taken(&done);
 		while (__atomic_load_n(&handled, __ATOMIC_SEQ_CST) == i)
 			sched_yield();
@@ -168,13 +168,13 @@ static void main_posts(int flags)
 	of_main = (struct sigaction){ .sa_handler = on_main, .sa_flags = flags };
 	sigfillset(&of_main.sa_mask);
 	handled = 0;
-	MUST(!sigaction(SIGUSR2, &of_main, NULL));
-	t = thread_of(sends_main, &me);
+	CHECK(!sigaction(SIGUSR2, &of_main, NULL));
+	t = start(sends_main, &me);
 	for (int i = 0; i < 5 * ROUNDS; i++) {
 		taken(&stopped);
 		sem_post(&done);
 	}
-	end_of(t);
+	finish(t);
 	printf("main\n");
 }
 
@@ -183,7 +183,7 @@ int main(void)
 	struct sigaction sa = { .sa_handler = on_usr1, .sa_flags = SA_RESTART };
 	sigset_t none;
 
-	MUST(!sigaction(SIGUSR1, &sa, NULL) && !sem_init(&done, 0, 0));
+	CHECK(!sigaction(SIGUSR1, &sa, NULL) && !sem_init(&done, 0, 0));
 	for (int from_main = 0; from_main < 2; from_main++) {
 		just_before(by_suspend, "sigsuspend", from_main);
 		just_before(by_ppoll, "ppoll", from_main);
@@ -191,7 +191,7 @@ int main(void)
 	}
 	sigemptyset(&none);
 	pthread_sigmask(SIG_SETMASK, &none, NULL);
-	world();
+	RUN(world);
 	main_posts(SA_RESTART);
 	main_posts((int)SA_RESETHAND);
 	return 0;

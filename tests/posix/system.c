@@ -8,18 +8,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 static void *results(void *arg)
 {
 	int s = system("exit 3");
 
-	MUST(WIFEXITED(s) && WEXITSTATUS(s) == 3);
+	CHECK(WIFEXITED(s) && WEXITSTATUS(s) == 3);
 	s = system("kill -TERM $$");
-	MUST(WIFSIGNALED(s) && WTERMSIG(s) == SIGTERM);
-	MUST(system(NULL));
+	CHECK(WIFSIGNALED(s) && WTERMSIG(s) == SIGTERM);
+	CHECK(system(NULL));
 	s = system("exec /nonexistent 2>/dev/null");
-	MUST(WIFEXITED(s) && WEXITSTATUS(s) == 127);
+	CHECK(WIFEXITED(s) && WEXITSTATUS(s) == 127);
 	return arg;
 }
 
@@ -39,7 +39,7 @@ static int ignored(int sig)
 {
 	struct sigaction a;
 
-	MUST(!sigaction(sig, NULL, &a));
+	CHECK(!sigaction(sig, NULL, &a));
 	return a.sa_handler == SIG_IGN;
 }
 
@@ -48,17 +48,17 @@ static void *cancels(void *arg)
 	pthread_t t;
 	char c;
 
-	MUST(!pipe(fifo));
+	CHECK(!pipe(fifo));
 	/* the child holds our pipe's end, until it is gone */
 	snprintf(command, sizeof(command), "echo >&%d; exec sleep 1000", fifo[1]);
-	t = thread_of(is_cancelled, NULL);
-	MUST(read(fifo[0], &c, 1) == 1);
+	t = start(is_cancelled, NULL);
+	CHECK(read(fifo[0], &c, 1) == 1);
 	close(fifo[1]);
-	MUST(!pthread_cancel(t));
-	MUST(end_of(t) == PTHREAD_CANCELED);
-	MUST(read(fifo[0], &c, 1) == 0);
+	CHECK(!pthread_cancel(t));
+	CHECK(finish(t) == PTHREAD_CANCELED);
+	CHECK(read(fifo[0], &c, 1) == 0);
 	FAILS(waitpid(-1, NULL, 0), ECHILD);
-	MUST(!ignored(SIGINT) && !ignored(SIGQUIT));
+	CHECK(!ignored(SIGINT) && !ignored(SIGQUIT));
 	close(fifo[0]);
 	return arg;
 }
@@ -73,7 +73,7 @@ static void on_usr(int sig)
 
 	(void)sig;
 	if (handled++ % 8 == 0)
-		MUST(!system(":"));
+		CHECK(!system(":"));
 	errno = err;
 }
 
@@ -84,14 +84,14 @@ static void *starts(void *arg)
 	for (int i = 0; i < 20; i++) {
 		FILE *f = popen("echo hallo", "r");
 
-		MUST(f);
+		CHECK(f);
 		while (!fgets(text, sizeof(text), f)) {
-			MUST(ferror(f) && errno == EINTR);
+			CHECK(ferror(f) && errno == EINTR);
 			clearerr(f);
 		}
-		MUST(!strcmp(text, "hallo\n"));
-		MUST(!pclose(f));
-		MUST(!system(":"));
+		CHECK(!strcmp(text, "hallo\n"));
+		CHECK(!pclose(f));
+		CHECK(!system(":"));
 	}
 	stop = 1;
 	return arg;
@@ -102,14 +102,14 @@ static void *disturbed(void *arg)
 	struct sigaction a = { .sa_handler = on_usr, .sa_flags = SA_RESTART };
 	pthread_t t;
 
-	MUST(!sigaction(SIGUSR1, &a, NULL));
+	CHECK(!sigaction(SIGUSR1, &a, NULL));
 	stop = 0;
-	t = thread_of(starts, NULL);
+	t = start(starts, NULL);
 	while (!stop) {
 		pthread_kill(t, SIGUSR1);
 		usleep(300);
 	}
-	end_of(t);
+	finish(t);
 	return arg;
 }
 
@@ -119,7 +119,7 @@ static void *closes(void *f)
 	int status;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-	MUST((*(FILE **)f = popen("read x; exit 3", "w")));
+	CHECK((*(FILE **)f = popen("read x; exit 3", "w")));
 	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
 	pthread_cancel(pthread_self());
 	status = pclose(*(FILE **)f);
@@ -137,7 +137,7 @@ int main(void)
 	for (int i = 0; i < 5; i++)
 		run_in_thread(cancels);
 	printf("cancelled\n");
-	MUST(end_of(thread_of(closes, &f)) == PTHREAD_CANCELED);
+	CHECK(finish(start(closes, &f)) == PTHREAD_CANCELED);
 	if (dlsym(RTLD_DEFAULT, "uk_dump"))
 		run_in_thread(disturbed);
 	printf("ok\n");

@@ -38,13 +38,13 @@ static const char *name_of(void (*fn)(int))
 static void *held(void *arg)
 {
 	SAY(sighold(SIGUSR1));
-	MUST(!raise(SIGUSR1));
+	CHECK(!raise(SIGUSR1));
 	printf("held: %d\n", seen());
 	NAME(sigset(SIGUSR1, SIG_HOLD));
 	SAY(sigrelse(SIGUSR1));
 	printf("released: %d\n", seen());
 	NAME(sigset(SIGUSR1, SIG_HOLD));
-	MUST(!gsignal(SIGUSR1));
+	CHECK(!gsignal(SIGUSR1));
 	NAME(sigset(SIGUSR1, on_signal));
 	printf("set: %d\n", seen());
 	NAME(sigset(SIGUSR1, on_signal));
@@ -62,7 +62,7 @@ static void *words(void *arg)
 	SAY(siggetmask());
 	SAY(sigblock(usr2));
 	SAY(sigblock(ONLY(SIGHUP)));
-	MUST(!raise(SIGUSR2));
+	CHECK(!raise(SIGUSR2));
 	printf("blocked: %d\n", seen());
 	SAY(sigsetmask(ONLY(SIGHUP)));
 	printf("let through: %d\n", seen());
@@ -74,9 +74,9 @@ static void *ignores(void *arg)
 {
 	NAME(ssignal(SIGUSR2, on_signal));
 	SAY(sigignore(SIGUSR2));
-	MUST(!raise(SIGUSR2));
+	CHECK(!raise(SIGUSR2));
 	NAME(ssignal(SIGUSR2, on_signal));
-	MUST(!raise(SIGUSR2));
+	CHECK(!raise(SIGUSR2));
 	printf("handled: %d\n", seen());
 	return arg;
 }
@@ -85,8 +85,8 @@ static void *pauses(void *arg)
 {
 	int without = *(int *)arg;
 
-	MUST(!pthread_setname_np(pthread_self(), "pauses"));
-	MUST(!sighold(SIGUSR1) && !sighold(SIGUSR2));
+	CHECK(!pthread_setname_np(pthread_self(), "pauses"));
+	CHECK(!sighold(SIGUSR1) && !sighold(SIGUSR2));
 	errno = 0;
 	SAY(without ? sigpause(SIGUSR1) : pause_with(ONLY(SIGUSR2)));
 	printf("errno %d, mask %x\n", errno, siggetmask());
@@ -99,7 +99,7 @@ static void paused(int without)
 
 	while (!thread_sleeps("pauses"))
 		usleep(100);
-	MUST(!pthread_kill(t, SIGUSR2) && !pthread_kill(t, SIGUSR1));
+	CHECK(!pthread_kill(t, SIGUSR2) && !pthread_kill(t, SIGUSR1));
 	finish(t);
 	printf("in it: %d\n", seen());
 }

@@ -23,7 +23,7 @@ static void handle(int sig, void (*fn)(int))
 {
 	struct sigaction a = { .sa_handler = fn };
 
-	MUST(!sigaction(sig, &a, NULL));
+	CHECK(!sigaction(sig, &a, NULL));
 }
 
 static void mask(int how, int sig)
@@ -32,7 +32,7 @@ static void mask(int how, int sig)
 
 	sigemptyset(&s);
 	sigaddset(&s, sig);
-	MUST(!pthread_sigmask(how, &s, NULL));
+	CHECK(!pthread_sigmask(how, &s, NULL));
 }
 
 static void say(const char *what, long r, int err)
@@ -68,7 +68,7 @@ static void *changes(void *arg)
 	struct termios t;
 	int r;
 
-	MUST(!tcgetattr(ours, &t));
+	CHECK(!tcgetattr(ours, &t));
 	r = arg ? ioctl(ours, TCSETS, &t) : tcsetattr(ours, TCSANOW, &t);
 	say("change", r, errno);
 	return arg;
@@ -97,7 +97,7 @@ static void job(void *(*what)(void *), void *arg, int sig, void (*how)(int))
 	int status;
 	pid_t pid;
 
-	MUST(tcsetpgrp(ours, getpgrp()) == 0);
+	CHECK(tcsetpgrp(ours, getpgrp()) == 0);
 	pid = fork();
 	if (!pid) {
 		setpgid(0, 0);
@@ -111,12 +111,12 @@ static void job(void *(*what)(void *), void *arg, int sig, void (*how)(int))
 	setpgid(pid, pid);
 	while (waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status)) {
 		dprintf(1, "stopped by %d\n", WSTOPSIG(status));
-		MUST(!tcsetpgrp(ours, pid));
-		MUST(write(terminal, "line\n", 5) == 5);
-		MUST(!kill(-pid, SIGCONT));
+		CHECK(!tcsetpgrp(ours, pid));
+		CHECK(write(terminal, "line\n", 5) == 5);
+		CHECK(!kill(-pid, SIGCONT));
 	}
 	dprintf(1, "exit %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
-	MUST(!tcflush(ours, TCIFLUSH));
+	CHECK(!tcflush(ours, TCIFLUSH));
 }
 
 /* Nobody of its session is its parent any more. */
@@ -124,7 +124,7 @@ static void orphan(void)
 {
 	char b;
 
-	MUST(!pipe(ready));
+	CHECK(!pipe(ready));
 	if (!fork()) {
 		if (!fork()) {
 			setpgid(0, 0);
@@ -138,21 +138,21 @@ static void orphan(void)
 	}
 	wait(NULL);
 	close(ready[1]);
-	MUST(read(ready[0], &b, 1) == 0);
+	CHECK(read(ready[0], &b, 1) == 0);
 }
 
 int main(void)
 {
-	MUST((terminal = posix_openpt(O_RDWR | O_NOCTTY)) >= 0);
-	MUST(!grantpt(terminal) && !unlockpt(terminal));
+	CHECK((terminal = posix_openpt(O_RDWR | O_NOCTTY)) >= 0);
+	CHECK(!grantpt(terminal) && !unlockpt(terminal));
 	if (!fork()) {
 		struct termios t;
 
-		MUST(setsid() > 0);
-		MUST((ours = open(ptsname(terminal), O_RDWR)) >= 0);
-		MUST(!tcgetattr(ours, &t));
+		CHECK(setsid() > 0);
+		CHECK((ours = open(ptsname(terminal), O_RDWR)) >= 0);
+		CHECK(!tcgetattr(ours, &t));
 		t.c_lflag &= ~(tcflag_t)ECHO;
-		MUST(!tcsetattr(ours, TCSANOW, &t));
+		CHECK(!tcsetattr(ours, TCSANOW, &t));
 		signal(SIGTTOU, SIG_IGN);
 		signal(SIGHUP, SIG_IGN);
 		job(reads, NULL, 0, NULL);

@@ -10,22 +10,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 static void says_policy(pid_t id)
 {
 	struct sched_param p = { .sched_priority = 0 };
 	struct timespec ts;
 
-	MUST(!sched_setscheduler(id, SCHED_BATCH, &p));
-	MUST(sched_getscheduler(id) == SCHED_BATCH);
-	MUST(sched_getscheduler(0) == sched_getscheduler(gettid()));
-	MUST(!sched_getparam(id, &p) && p.sched_priority == 0);
-	MUST(!sched_setparam(id, &p));
-	MUST(!sched_rr_get_interval(id, &ts));
-	MUST(syscall(SYS_sched_getscheduler, id) == SCHED_BATCH);
-	MUST(!syscall(SYS_sched_setscheduler, id, SCHED_OTHER, &p));
-	MUST(sched_getscheduler(id) == SCHED_OTHER);
+	CHECK(!sched_setscheduler(id, SCHED_BATCH, &p));
+	CHECK(sched_getscheduler(id) == SCHED_BATCH);
+	CHECK(sched_getscheduler(0) == sched_getscheduler(gettid()));
+	CHECK(!sched_getparam(id, &p) && p.sched_priority == 0);
+	CHECK(!sched_setparam(id, &p));
+	CHECK(!sched_rr_get_interval(id, &ts));
+	CHECK(syscall(SYS_sched_getscheduler, id) == SCHED_BATCH);
+	CHECK(!syscall(SYS_sched_setscheduler, id, SCHED_OTHER, &p));
+	CHECK(sched_getscheduler(id) == SCHED_OTHER);
 	p.sched_priority = 1;
 	FAILS(sched_setparam(id, &p), EINVAL);
 	FAILS(sched_setscheduler(id, SCHED_OTHER, &p), EINVAL);
@@ -50,23 +50,23 @@ static void says_policy_and_nice(pid_t id)
 	struct attr a = { .size = 1 }, b = { .size = 1 };
 	struct attr *volatile none = NULL, *volatile bad = (void *)8;
 
-	MUST(!GET(id, &a) && a.size == sizeof(a) && a.policy == SCHED_OTHER);
-	MUST(a.nice == getpriority(PRIO_PROCESS, 0) && a.priority == 0);
-	MUST(!SET(id, &a));
+	CHECK(!GET(id, &a) && a.size == sizeof(a) && a.policy == SCHED_OTHER);
+	CHECK(a.nice == getpriority(PRIO_PROCESS, 0) && a.priority == 0);
+	CHECK(!SET(id, &a));
 	a.policy = SCHED_BATCH;
 	a.nice++;
-	MUST(!SET(id, &a) && !GET(0, &b));
-	MUST(b.policy == SCHED_BATCH && b.nice == a.nice);
-	MUST(sched_getscheduler(0) == SCHED_BATCH);
-	MUST(getpriority(PRIO_PROCESS, id) == a.nice);
+	CHECK(!SET(id, &a) && !GET(0, &b));
+	CHECK(b.policy == SCHED_BATCH && b.nice == a.nice);
+	CHECK(sched_getscheduler(0) == SCHED_BATCH);
+	CHECK(getpriority(PRIO_PROCESS, id) == a.nice);
 	a.size = 0;
 	a.policy = 77;
 	a.flags = 0x08; /* keeps the policy */
-	MUST(!SET(id, &a) && sched_getscheduler(id) == SCHED_BATCH);
+	CHECK(!SET(id, &a) && sched_getscheduler(id) == SCHED_BATCH);
 	a.flags = 0x18; /* and all */
 	a.nice = 19;
-	MUST(!SET(id, &a) && !GET(id, &b) && b.nice == getpriority(PRIO_PROCESS, id));
-	MUST(b.nice != 19);
+	CHECK(!SET(id, &a) && !GET(id, &b) && b.nice == getpriority(PRIO_PROCESS, id));
+	CHECK(b.nice != 19);
 	a.flags = 1 << 20;
 	FAILS(SET(id, &a), EINVAL);
 	a.flags = 0;
@@ -76,7 +76,7 @@ static void says_policy_and_nice(pid_t id)
 	FAILS(SET(id, &a), EINVAL);
 	a.size = 10;
 	FAILS(SET(id, &a), E2BIG);
-	MUST(a.size >= sizeof(a));
+	CHECK(a.size >= sizeof(a));
 	FAILS(SET(id, none), EINVAL);
 	FAILS(SET(id, bad), EFAULT);
 	FAILS(syscall(SYS_sched_setattr, id, &b, 1), EINVAL);
@@ -85,7 +85,7 @@ static void says_policy_and_nice(pid_t id)
 	FAILS(syscall(SYS_sched_getattr, id, &b, 8, 0), EINVAL);
 	FAILS(syscall(SYS_sched_getattr, id, &b, sizeof(b), 1), EINVAL);
 	b.policy = SCHED_OTHER;
-	MUST(!SET(id, &b));
+	CHECK(!SET(id, &b));
 }
 
 static void says_processors(pid_t id)
@@ -93,20 +93,20 @@ static void says_processors(pid_t id)
 	cpu_set_t all, one, now;
 	int cpu = 0;
 
-	MUST(!sched_getaffinity(id, sizeof(all), &all));
+	CHECK(!sched_getaffinity(id, sizeof(all), &all));
 	while (!CPU_ISSET(cpu, &all))
 		cpu++;
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
-	MUST(!sched_setaffinity(id, sizeof(one), &one));
-	MUST(!sched_getaffinity(0, sizeof(now), &now) && CPU_EQUAL(&now, &one));
-	MUST(!pthread_getaffinity_np(pthread_self(), sizeof(now), &now));
-	MUST(CPU_EQUAL(&now, &one));
+	CHECK(!sched_setaffinity(id, sizeof(one), &one));
+	CHECK(!sched_getaffinity(0, sizeof(now), &now) && CPU_EQUAL(&now, &one));
+	CHECK(!pthread_getaffinity_np(pthread_self(), sizeof(now), &now));
+	CHECK(CPU_EQUAL(&now, &one));
 	CPU_ZERO(&now);
-	MUST(syscall(SYS_sched_getaffinity, id, sizeof(now), &now) > 0);
-	MUST(CPU_EQUAL(&now, &one));
-	MUST(!pthread_setaffinity_np(pthread_self(), sizeof(all), &all));
-	MUST(!sched_getaffinity(id, sizeof(now), &now) && CPU_EQUAL(&now, &all));
+	CHECK(syscall(SYS_sched_getaffinity, id, sizeof(now), &now) > 0);
+	CHECK(CPU_EQUAL(&now, &one));
+	CHECK(!pthread_setaffinity_np(pthread_self(), sizeof(all), &all));
+	CHECK(!sched_getaffinity(id, sizeof(now), &now) && CPU_EQUAL(&now, &all));
 	CPU_ZERO(&now);
 	FAILS(sched_setaffinity(id, sizeof(now), &now), EINVAL);
 }
@@ -127,11 +127,11 @@ static void sends_by_id(pid_t other)
 
 	info.si_value.sival_int = 7;
 	said = 0;
-	MUST(!syscall(SYS_tkill, gettid(), 0));
-	MUST(!syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGUSR1, &info));
-	MUST(said == 7);
-	MUST(!syscall(SYS_tkill, other, SIGTERM));
-	MUST(waitpid(other, &status, 0) == other && WIFSIGNALED(status));
+	CHECK(!syscall(SYS_tkill, gettid(), 0));
+	CHECK(!syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGUSR1, &info));
+	CHECK(said == 7);
+	CHECK(!syscall(SYS_tkill, other, SIGTERM));
+	CHECK(waitpid(other, &status, 0) == other && WIFSIGNALED(status));
 	FAILS(syscall(SYS_tkill, other, SIGTERM), ESRCH);
 }
 
@@ -145,7 +145,7 @@ static pid_t sleeper(void)
 {
 	pid_t id = fork();
 
-	MUST(id >= 0);
+	CHECK(id >= 0);
 	if (!id) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
@@ -165,12 +165,12 @@ static void *takes_others(void *arg)
 	pthread_attr_t a;
 	pthread_t t;
 
-	MUST(!sched_setaffinity(0, sizeof(*others), others));
-	MUST(!pthread_setaffinity_np(pthread_self(), sizeof(*others), others));
-	MUST(!pthread_attr_init(&a));
-	MUST(!pthread_attr_setaffinity_np(&a, sizeof(*others), others));
-	MUST(!pthread_create(&t, &a, runs, NULL));
-	end_of(t);
+	CHECK(!sched_setaffinity(0, sizeof(*others), others));
+	CHECK(!pthread_setaffinity_np(pthread_self(), sizeof(*others), others));
+	CHECK(!pthread_attr_init(&a));
+	CHECK(!pthread_attr_setaffinity_np(&a, sizeof(*others), others));
+	CHECK(!pthread_create(&t, &a, runs, NULL));
+	finish(t);
 	return NULL;
 }
 
@@ -180,50 +180,50 @@ static void other_processors_than_mains(void)
 	cpu_set_t all, one, now;
 	int cpu = 0;
 
-	MUST(!sched_getaffinity(0, sizeof(all), &all));
+	CHECK(!sched_getaffinity(0, sizeof(all), &all));
 	if (CPU_COUNT(&all) < 2)
 		return;
 	while (!CPU_ISSET(cpu, &all))
 		cpu++;
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
-	MUST(!sched_setaffinity(0, sizeof(one), &one));
+	CHECK(!sched_setaffinity(0, sizeof(one), &one));
 	CPU_XOR(&now, &all, &one);
-	end_of(thread_of(takes_others, &now));
+	finish(start(takes_others, &now));
 	takes_others(&now); /* and it may go there itself */
-	MUST(!sched_getaffinity(0, sizeof(one), &one) && CPU_EQUAL(&one, &now));
-	MUST(!sched_setaffinity(0, sizeof(all), &all));
+	CHECK(!sched_getaffinity(0, sizeof(one), &one) && CPU_EQUAL(&one, &now));
+	CHECK(!sched_setaffinity(0, sizeof(all), &all));
 }
 
 static void says_nice(pid_t id)
 {
 	int was = getpriority(PRIO_PROCESS, id), kernels;
 
-	MUST(!setpriority(PRIO_PROCESS, id, was + 2));
-	MUST(getpriority(PRIO_PROCESS, 0) == was + 2);
-	MUST(getpriority(PRIO_PROCESS, gettid()) == was + 2);
+	CHECK(!setpriority(PRIO_PROCESS, id, was + 2));
+	CHECK(getpriority(PRIO_PROCESS, 0) == was + 2);
+	CHECK(getpriority(PRIO_PROCESS, gettid()) == was + 2);
 	kernels = (int)syscall(SYS_getpriority, PRIO_PROCESS, id);
-	MUST(kernels == 20 - (was + 2));
-	MUST(nice(1) == was + 3);
-	MUST(!setpriority(PRIO_PROCESS, id, 100));
-	MUST(getpriority(PRIO_PROCESS, id) == 19);
+	CHECK(kernels == 20 - (was + 2));
+	CHECK(nice(1) == was + 3);
+	CHECK(!setpriority(PRIO_PROCESS, id, 100));
+	CHECK(getpriority(PRIO_PROCESS, id) == 19);
 }
 
 static void says_name(void)
 {
 	char name[16] = "";
 
-	MUST(!prctl(PR_SET_NAME, "a name that is too long"));
-	MUST(!prctl(PR_GET_NAME, name) && !strcmp(name, "a name that is "));
-	MUST(!pthread_getname_np(pthread_self(), name, sizeof(name)));
-	MUST(!strcmp(name, "a name that is "));
-	MUST(!pthread_setname_np(pthread_self(), "short"));
-	MUST(!syscall(SYS_prctl, PR_GET_NAME, name) && !strcmp(name, "short"));
+	CHECK(!prctl(PR_SET_NAME, "a name that is too long"));
+	CHECK(!prctl(PR_GET_NAME, name) && !strcmp(name, "a name that is "));
+	CHECK(!pthread_getname_np(pthread_self(), name, sizeof(name)));
+	CHECK(!strcmp(name, "a name that is "));
+	CHECK(!pthread_setname_np(pthread_self(), "short"));
+	CHECK(!syscall(SYS_prctl, PR_GET_NAME, name) && !strcmp(name, "short"));
 }
 
 static void *by_id(void *arg)
 {
-	MUST(syscall(SYS_gettid) == gettid() && gettid() != getpid());
+	CHECK(syscall(SYS_gettid) == gettid() && gettid() != getpid());
 	says_policy(gettid());
 	says_processors(gettid());
 	says_policy_and_nice(gettid());
@@ -257,21 +257,21 @@ int main(void)
 	struct sigaction act = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
 	pid_t others[] = { sleeper(), sleeper() };
 
-	MUST(!sigaction(SIGUSR1, &act, NULL));
+	CHECK(!sigaction(SIGUSR1, &act, NULL));
 	sends_by_id(others[0]);
-	end_of(thread_of(sends, &others[1]));
-	MUST(!prctl(PR_GET_NAME, name));
+	finish(start(sends, &others[1]));
+	CHECK(!prctl(PR_GET_NAME, name));
 	run_in_thread(by_id);
 	run_in_thread(as_zero);
-	other_processors_than_mains();
+	RUN(other_processors_than_mains);
 	for (int i = 0; i < 8; i++) { /* and of nobody else, who comes after it */
 		pid_t id;
 
-		end_of(thread_of(tells_its_id, &id));
-		MUST(id != getpid());
+		finish(start(tells_its_id, &id));
+		CHECK(id != getpid());
 	}
-	MUST(getpriority(PRIO_PROCESS, 0) == nice_before);
-	MUST(!prctl(PR_GET_NAME, now) && !strcmp(name, now));
+	CHECK(getpriority(PRIO_PROCESS, 0) == nice_before);
+	CHECK(!prctl(PR_GET_NAME, now) && !strcmp(name, now));
 	FAILS(sched_getscheduler(gone), ESRCH);
 	FAILS(sched_setscheduler(gone, SCHED_OTHER, &p), ESRCH);
 	FAILS(sched_getaffinity(gone, sizeof(set), &set), ESRCH);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 enum { THREADS = 5, TIMES = 4 };
 
@@ -30,7 +30,7 @@ static timer_t timer_for(pid_t tid, int sig, int value, clockid_t clock)
 
 	ev.sigev_value.sival_int = value;
 	ev._sigev_un._tid = tid;
-	MUST(!timer_create(clock, &ev, &id));
+	CHECK(!timer_create(clock, &ev, &id));
 	return id;
 }
 
@@ -39,7 +39,7 @@ static void every_ms(timer_t id, long first, long then)
 	struct itimerspec t = { .it_value = { 0, first * 1000000 },
 				.it_interval = { 0, then * 1000000 } };
 
-	MUST(!timer_settime(id, 0, &t, NULL));
+	CHECK(!timer_settime(id, 0, &t, NULL));
 }
 
 static void *is_signalled(void *arg)
@@ -51,7 +51,7 @@ static void *is_signalled(void *arg)
 	every_ms(id, 1, 1);
 	while (got < TIMES)
 		usleep(100000); /* it ends it */
-	MUST(timer_getoverrun(id) >= 0 && !timer_delete(id) && !wrong);
+	CHECK(timer_getoverrun(id) >= 0 && !timer_delete(id) && !wrong);
 	return NULL;
 }
 
@@ -65,7 +65,7 @@ static void *computes(void *arg)
 	every_ms(id, 1, 1);
 	while (got < TIMES)
 		;
-	MUST(!timer_delete(id) && !wrong);
+	CHECK(!timer_delete(id) && !wrong);
 	return arg;
 }
 
@@ -73,7 +73,7 @@ static long spent(void)
 {
 	struct timespec ts;
 
-	MUST(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts));
+	CHECK(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts));
 	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
@@ -101,9 +101,9 @@ static void *computes_here_and_there(void *arg)
 			spin_ms(5);
 			usleep(1);
 		}
-		MUST(got > before);
+		CHECK(got > before);
 	} while (got < TIMES);
-	MUST(!timer_delete(id) && !wrong);
+	CHECK(!timer_delete(id) && !wrong);
 	return arg;
 }
 
@@ -116,12 +116,12 @@ static void *rests(void *arg)
 	mine = 79;
 	id = timer_for(gettid(), SIGRTMIN + 2, mine, CLOCK_THREAD_CPUTIME_ID);
 	every_ms(id, 20, 20);
-	MUST(!timer_gettime(id, &left) && left.it_value.tv_nsec <= 20000000 &&
-	     left.it_value.tv_nsec > 0 && left.it_interval.tv_nsec == 20000000);
+	CHECK(!timer_gettime(id, &left) && left.it_value.tv_nsec <= 20000000 &&
+	      left.it_value.tv_nsec > 0 && left.it_interval.tv_nsec == 20000000);
 	for (int i = 0; i < 20; i++)
 		usleep(10000);
-	MUST(!got);
-	MUST(!timer_delete(id));
+	CHECK(!got);
+	CHECK(!timer_delete(id));
 	FAILS(timer_gettime(id, &left), EINVAL);
 	return arg;
 }
@@ -132,9 +132,9 @@ static void many_compute(void)
 	pthread_t t[MANY];
 
 	for (intptr_t i = 0; i < MANY; i++)
-		t[i] = thread_of(i ? computes_here_and_there : rests, NULL);
+		t[i] = start(i ? computes_here_and_there : rests, NULL);
 	for (int i = 0; i < MANY; i++)
-		end_of(t[i]);
+		finish(t[i]);
 }
 
 static void *spins_until(void *arg)
@@ -152,7 +152,7 @@ static timer_t process_timer(clockid_t clock, int value)
 	timer_t id;
 
 	ev.sigev_value.sival_int = value;
-	MUST(!timer_create(clock, &ev, &id));
+	CHECK(!timer_create(clock, &ev, &id));
 	return id;
 }
 
@@ -163,8 +163,8 @@ static void comes(int value)
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGRTMIN + 4);
-	MUST(sigwaitinfo(&set, &info) == SIGRTMIN + 4);
-	MUST(info.si_code == SI_TIMER && info.si_value.sival_int == value);
+	CHECK(sigwaitinfo(&set, &info) == SIGRTMIN + 4);
+	CHECK(info.si_code == SI_TIMER && info.si_value.sival_int == value);
 }
 
 /* Another's time, at a moment of it, once, and by a signal for the process. */
@@ -172,26 +172,26 @@ static void *of_another(void *arg)
 {
 	struct itimerspec at = { .it_value = { 0, 0 } };
 	int stop = 0;
-	pthread_t t = thread_of(spins_until, &stop);
+	pthread_t t = start(spins_until, &stop);
 	clockid_t clock;
 	timer_t id;
 
-	MUST(!pthread_getcpuclockid(t, &clock));
+	CHECK(!pthread_getcpuclockid(t, &clock));
 	id = process_timer(clock, 6);
-	MUST(!clock_gettime(clock, &at.it_value));
+	CHECK(!clock_gettime(clock, &at.it_value));
 	at.it_value.tv_sec += 1000;
-	MUST(!timer_settime(id, TIMER_ABSTIME, &at, NULL));
-	MUST(!timer_gettime(id, &at) && at.it_value.tv_sec > 500 &&
-	     at.it_value.tv_sec <= 1000);
+	CHECK(!timer_settime(id, TIMER_ABSTIME, &at, NULL));
+	CHECK(!timer_gettime(id, &at) && at.it_value.tv_sec > 500 &&
+	      at.it_value.tv_sec <= 1000);
 	at.it_value = (struct timespec){ 0, 3000000 };
-	MUST(!timer_settime(id, 0, &at, NULL));
+	CHECK(!timer_settime(id, 0, &at, NULL));
 	comes(6);
-	MUST(!timer_gettime(id, &at) && !at.it_value.tv_sec && !at.it_value.tv_nsec);
+	CHECK(!timer_gettime(id, &at) && !at.it_value.tv_sec && !at.it_value.tv_nsec);
 	at.it_value.tv_nsec = -1;
 	FAILS(timer_settime(id, 0, &at, NULL), EINVAL);
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
-	end_of(t);
-	MUST(!timer_delete(id));
+	finish(t);
+	CHECK(!timer_delete(id));
 	return arg;
 }
 
@@ -205,16 +205,16 @@ static void *overruns(void *arg)
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGRTMIN + 3);
-	MUST(!pthread_sigmask(SIG_BLOCK, &set, NULL));
+	CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL));
 	id = timer_for(gettid(), SIGRTMIN + 3, 5, CLOCK_MONOTONIC);
 	every_ms(id, 1, 1);
 	do {
 		usleep(20000);
-		MUST(sigwaitinfo(&set, &info) == SIGRTMIN + 3);
-		MUST(info.si_code == SI_TIMER && info.si_value.sival_int == 5);
-		MUST(timer_getoverrun(id) == info.si_overrun);
+		CHECK(sigwaitinfo(&set, &info) == SIGRTMIN + 3);
+		CHECK(info.si_code == SI_TIMER && info.si_value.sival_int == 5);
+		CHECK(timer_getoverrun(id) == info.si_overrun);
 	} while (!info.si_overrun);
-	MUST(!timer_delete(id));
+	CHECK(!timer_delete(id));
 	while (sigtimedwait(&set, &info, &none) > 0)
 		;
 	return arg;
@@ -224,7 +224,7 @@ static sem_t called;
 
 static void call(union sigval v)
 {
-	MUST(v.sival_int == 9);
+	CHECK(v.sival_int == 9);
 	sem_post(&called);
 }
 
@@ -235,12 +235,12 @@ static void *by_function(void *arg)
 	timer_t id;
 
 	ev.sigev_value.sival_int = 9;
-	MUST(!timer_create(CLOCK_MONOTONIC, &ev, &id));
+	CHECK(!timer_create(CLOCK_MONOTONIC, &ev, &id));
 	every_ms(id, 1, 1);
 	for (int i = 0; i < 3; i++)
 		while (sem_wait(&called))
-			MUST(errno == EINTR);
-	MUST(!timer_delete(id));
+			CHECK(errno == EINTR);
+	CHECK(!timer_delete(id));
 	return arg;
 }
 
@@ -251,7 +251,7 @@ static void *by_process(void *arg)
 
 	every_ms(id, 1, 0);
 	comes(3);
-	MUST(timer_getoverrun(id) == 0 && !timer_delete(id));
+	CHECK(timer_getoverrun(id) == 0 && !timer_delete(id));
 	return arg;
 }
 
@@ -277,14 +277,14 @@ int main(void)
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGRTMIN + 4);
-	MUST(!sigaction(SIGRTMIN + 2, &a, NULL) && !sem_init(&called, 0, 0));
-	MUST(!pthread_sigmask(SIG_BLOCK, &set, NULL));
+	CHECK(!sigaction(SIGRTMIN + 2, &a, NULL) && !sem_init(&called, 0, 0));
+	CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL));
 	for (intptr_t i = 0; i < THREADS; i++)
-		t[i] = thread_of(is_signalled, (void *)(i + 1));
+		t[i] = start(is_signalled, (void *)(i + 1));
 	for (int i = 0; i < THREADS; i++)
-		end_of(t[i]);
+		finish(t[i]);
 	run_in_thread(computes);
-	many_compute();
+	RUN(many_compute);
 	run_in_thread(of_another);
 	run_in_thread(overruns);
 	run_in_thread(by_function);
@@ -292,7 +292,7 @@ int main(void)
 	is_signalled((void *)10);
 	run_in_thread(ends_before);
 	usleep(5000);
-	MUST(!timer_delete(left));
+	CHECK(!timer_delete(left));
 	bad._sigev_un._tid = 0x3fffffff;
 	FAILS(timer_create(CLOCK_MONOTONIC, &bad, &id), EINVAL);
 	printf("%d in main\n", got >= TIMES);

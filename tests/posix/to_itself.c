@@ -37,14 +37,14 @@ static void mask(int how, int sig)
 {
 	sigset_t s = of(sig);
 
-	MUST(!pthread_sigmask(how, &s, NULL));
+	CHECK(!pthread_sigmask(how, &s, NULL));
 }
 
 static void handle(int sig)
 {
 	struct sigaction a = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
 
-	MUST(!sigaction(sig, &a, NULL));
+	CHECK(!sigaction(sig, &a, NULL));
 }
 
 static void one_by_one(int sig)
@@ -52,12 +52,12 @@ static void one_by_one(int sig)
 	mine = 0;
 	mask(SIG_UNBLOCK, sig);
 	for (int i = 1; i <= ROUNDS; i++) {
-		MUST(!kill(getpid(), sig) && mine == i);
-		MUST(code == SI_USER && sender == getpid());
+		CHECK(!kill(getpid(), sig) && mine == i);
+		CHECK(code == SI_USER && sender == getpid());
 	}
-	MUST(!sigqueue(getpid(), sig, (union sigval){ .sival_int = 7 }));
-	MUST(mine == ROUNDS + 1 && code == SI_QUEUE);
-	MUST(value == 7 && sender == getpid());
+	CHECK(!sigqueue(getpid(), sig, (union sigval){ .sival_int = 7 }));
+	CHECK(mine == ROUNDS + 1 && code == SI_QUEUE);
+	CHECK(value == 7 && sender == getpid());
 	mask(SIG_BLOCK, sig);
 }
 
@@ -78,12 +78,12 @@ static void *pends(void *arg)
 
 	mine = 0;
 	mask(SIG_BLOCK, SIGUSR1);
-	MUST(!kill(getpid(), SIGUSR1) && !mine);
-	MUST(!sigpending(&s) && sigismember(&s, SIGUSR1));
+	CHECK(!kill(getpid(), SIGUSR1) && !mine);
+	CHECK(!sigpending(&s) && sigismember(&s, SIGUSR1));
 	s = of(SIGUSR1);
-	MUST(!sigwait(&s, &sig) && sig == SIGUSR1);
+	CHECK(!sigwait(&s, &sig) && sig == SIGUSR1);
 	SAY(kill(getpid(), 0));
-	MUST(kill(getpid(), 65) == -1 && errno == EINVAL);
+	CHECK(kill(getpid(), 65) == -1 && errno == EINVAL);
 	return arg;
 }
 
@@ -106,7 +106,7 @@ static void *sends_main(void *arg)
 		fclose(f);
 		there = !(blocked >> (SIGUSR1 - 1) & 1);
 	}
-	MUST(!kill(getpid(), SIGUSR1));
+	CHECK(!kill(getpid(), SIGUSR1));
 	return arg;
 }
 
@@ -116,14 +116,14 @@ static void main_gets_it(void)
 	pthread_t t;
 	int sig;
 
-	MUST(!pthread_sigmask(SIG_SETMASK, NULL, &open));
+	CHECK(!pthread_sigmask(SIG_SETMASK, NULL, &open));
 	sigdelset(&open, SIGUSR1);
 	mine = 0;
 	t = start(sends_main, NULL);
-	MUST(sigsuspend(&open) == -1 && errno == EINTR && mine == 1);
+	CHECK(sigsuspend(&open) == -1 && errno == EINTR && mine == 1);
 	finish(t);
 	t = start(sends_main, NULL);
-	MUST(!sigwait(&wait, &sig) && sig == SIGUSR1 && mine == 1);
+	CHECK(!sigwait(&wait, &sig) && sig == SIGUSR1 && mine == 1);
 	finish(t);
 	puts("main's");
 }
@@ -144,12 +144,12 @@ static void death(int sig)
 
 	signal(sig, SIG_DFL);
 	pid = fork();
-	MUST(pid >= 0);
+	CHECK(pid >= 0);
 	if (!pid) {
 		finish(start(dies, &sig));
 		_exit(7);
 	}
-	MUST(waitpid(pid, &status, 0) == pid);
+	CHECK(waitpid(pid, &status, 0) == pid);
 	printf("signal %d, exit %d\n", WIFSIGNALED(status) ? WTERMSIG(status) : 0,
 	       WIFEXITED(status) ? WEXITSTATUS(status) : 0);
 }
@@ -169,7 +169,7 @@ int main(void)
 	finish(start(sends, NULL));
 	SAY(pthread_equal(ran_in, first));
 	finish(start(pends, NULL));
-	main_gets_it();
+	RUN(main_gets_it);
 	SAY(ran);
 	for (int i = 0; i < 4; i++)
 		death(sigs[i]);

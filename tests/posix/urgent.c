@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 static sem_t go, sent;
 
@@ -16,7 +16,7 @@ static void *sends(void *arg)
 		sem_wait(&go);
 		for (int i = 0; i < 20; i++) {
 			usleep(1000);
-			MUST(!kill(getpid(), *(int *)arg));
+			CHECK(!kill(getpid(), *(int *)arg));
 		}
 		sem_post(&sent);
 	}
@@ -28,7 +28,7 @@ static void let_through(int sig)
 
 	sigemptyset(&set);
 	sigaddset(&set, sig);
-	MUST(!pthread_sigmask(SIG_UNBLOCK, &set, NULL));
+	CHECK(!pthread_sigmask(SIG_UNBLOCK, &set, NULL));
 }
 
 static void block(int sig)
@@ -37,14 +37,14 @@ static void block(int sig)
 
 	sigemptyset(&set);
 	sigaddset(&set, sig);
-	MUST(!pthread_sigmask(SIG_BLOCK, &set, NULL));
+	CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL));
 }
 
 static void waits_in_peace(void)
 {
 	sem_post(&go);
 	do
-		MUST(!poll(NULL, 0, 100));
+		CHECK(!poll(NULL, 0, 100));
 	while (sem_trywait(&sent));
 }
 
@@ -52,15 +52,15 @@ int main(void)
 {
 	int sig = SIGURG;
 
-	MUST(!sem_init(&go, 0, 0) && !sem_init(&sent, 0, 0));
+	CHECK(!sem_init(&go, 0, 0) && !sem_init(&sent, 0, 0));
 	block(sig);
-	thread_of(sends, &sig);
-	waits_in_peace();
+	start(sends, &sig);
+	RUN(waits_in_peace);
 	let_through(sig);
-	waits_in_peace();
+	RUN(waits_in_peace);
 	block(sig);
 	let_through(sig);
-	waits_in_peace();
+	RUN(waits_in_peace);
 	puts("in peace");
 	return 0;
 }

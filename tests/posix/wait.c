@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "must.h"
+#include "posix.h"
 
 /* A program that ends with this status. */
 static pid_t child(const char *what)
@@ -33,29 +33,29 @@ static void *ends(void *arg)
 	int st;
 	pid_t c = child("exec sleep 1000");
 
-	MUST(waitpid(c, &st, WNOHANG) == 0);
-	MUST(!kill(c, SIGKILL) && waitpid(c, &st, 0) == c && WTERMSIG(st) == SIGKILL);
+	CHECK(waitpid(c, &st, WNOHANG) == 0);
+	CHECK(!kill(c, SIGKILL) && waitpid(c, &st, 0) == c && WTERMSIG(st) == SIGKILL);
 	c = child("exec sleep 0.05");
-	MUST(waitpid(c, &st, 0) == c && WIFEXITED(st) && !WEXITSTATUS(st));
+	CHECK(waitpid(c, &st, 0) == c && WIFEXITED(st) && !WEXITSTATUS(st));
 	FAILS(waitpid(c, &st, 0), ECHILD);
 	FAILS(waitpid(c, &st, WNOHANG), ECHILD);
 	FAILS(wait(&st), ECHILD);
 	FAILS(waitpid(1, &st, 0), ECHILD);
 	FAILS(waitpid(-1, &st, 12345 << 8), EINVAL);
 	c = child("sleep 0.02; exit 7");
-	MUST(wait4(c, &st, 0, &u) == c && WEXITSTATUS(st) == 7);
+	CHECK(wait4(c, &st, 0, &u) == c && WEXITSTATUS(st) == 7);
 	c = child("sleep 0.02; exit 8");
-	MUST(wait(&st) == c && WEXITSTATUS(st) == 8);
+	CHECK(wait(&st) == c && WEXITSTATUS(st) == 8);
 	c = child("sleep 0.02; kill -9 $$");
-	MUST(!waitid(P_PID, (id_t)c, &info, WEXITED | WNOWAIT));
-	MUST(info.si_pid == c && info.si_code == CLD_KILLED && info.si_status == 9);
-	MUST(!waitid(P_PID, (id_t)c, &info, WEXITED) && info.si_pid == c);
+	CHECK(!waitid(P_PID, (id_t)c, &info, WEXITED | WNOWAIT));
+	CHECK(info.si_pid == c && info.si_code == CLD_KILLED && info.si_status == 9);
+	CHECK(!waitid(P_PID, (id_t)c, &info, WEXITED) && info.si_pid == c);
 	FAILS(waitid(P_PID, (id_t)c, &info, WEXITED), ECHILD);
 	FAILS(waitid(P_PID, (id_t)c, &info, 0), EINVAL);
 	c = child("kill -STOP $$; exit 3");
-	MUST(waitpid(c, &st, WUNTRACED) == c && WIFSTOPPED(st));
+	CHECK(waitpid(c, &st, WUNTRACED) == c && WIFSTOPPED(st));
 	kill(c, SIGCONT);
-	MUST(waitpid(c, &st, 0) == c && WEXITSTATUS(st) == 3);
+	CHECK(waitpid(c, &st, 0) == c && WEXITSTATUS(st) == 3);
 	return arg;
 }
 
@@ -64,7 +64,7 @@ static void *one_child(void *arg)
 	int st;
 	pid_t c = child("exec sleep 0.1");
 
-	MUST(waitpid(c, &st, 0) == c && !st);
+	CHECK(waitpid(c, &st, 0) == c && !st);
 	return arg;
 }
 
@@ -73,9 +73,9 @@ static void *children(void *arg)
 	pthread_t t[20];
 
 	for (int i = 0; i < 20; i++)
-		t[i] = thread_of(one_child, NULL);
+		t[i] = start(one_child, NULL);
 	for (int i = 0; i < 20; i++)
-		end_of(t[i]);
+		finish(t[i]);
 	return arg;
 }
 
@@ -95,10 +95,10 @@ static void *tells(void *arg)
 	struct sembuf up = { 0, 1, 0 };
 
 	usleep(20000);
-	MUST(!msgsnd(q, &m, sizeof(m.text), 0));
-	MUST(!semop(sem, &up, 1));
+	CHECK(!msgsnd(q, &m, sizeof(m.text), 0));
+	CHECK(!semop(sem, &up, 1));
 	if (mq != (mqd_t)-1)
-		MUST(!mq_send(mq, "word", 5, 3));
+		CHECK(!mq_send(mq, "word", 5, 3));
 	return arg;
 }
 
@@ -117,16 +117,16 @@ static void *queues(void *arg)
 	snprintf(name, sizeof(name), "/uk-posix-wait-%d", getpid());
 	mq = mq_open(name, O_CREAT | O_RDWR, 0600, &a);
 	mq_unlink(name);
-	MUST(q >= 0 && sem >= 0);
+	CHECK(q >= 0 && sem >= 0);
 	FAILS(msgrcv(q, &m, sizeof(m.text), 0, IPC_NOWAIT), ENOMSG);
-	t = thread_of(tells, NULL);
-	MUST(msgrcv(q, &m, sizeof(m.text), 0, 0) == sizeof(m.text));
-	MUST(!strcmp(m.text, "hello") && !semop(sem, &down, 1));
+	t = start(tells, NULL);
+	CHECK(msgrcv(q, &m, sizeof(m.text), 0, 0) == sizeof(m.text));
+	CHECK(!strcmp(m.text, "hello") && !semop(sem, &down, 1));
 	if (mq != (mqd_t)-1) {
-		MUST(mq_receive(mq, buf, 16, &prio) == 5 && prio == 3);
+		CHECK(mq_receive(mq, buf, 16, &prio) == 5 && prio == 3);
 		FAILS(mq_timedreceive(mq, buf, 16, &prio, &past), ETIMEDOUT);
 	}
-	end_of(t);
+	finish(t);
 	msgctl(q, IPC_RMID, NULL);
 	semctl(sem, 0, IPC_RMID);
 	return arg;

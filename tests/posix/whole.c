@@ -55,8 +55,8 @@ static void *asks(void *arg)
 static void make_noise(void)
 {
 	for (int i = 0; i < NOISY; i++) {
-		MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, noise[i][0]));
-		MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, noise[i][1]));
+		CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, noise[i][0]));
+		CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, noise[i][1]));
 		pthread_detach(start(echoes, noise[i]));
 		pthread_detach(start(asks, noise[i]));
 	}
@@ -74,22 +74,22 @@ static void tcp(int p[2])
 	int l = socket(AF_INET, SOCK_STREAM, 0), small = 65536;
 
 	setsockopt(l, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
-	MUST(!bind(l, (void *)&a, n) && !listen(l, 4));
-	MUST(!getsockname(l, (void *)&a, &n));
+	CHECK(!bind(l, (void *)&a, n) && !listen(l, 4));
+	CHECK(!getsockname(l, (void *)&a, &n));
 	p[1] = socket(AF_INET, SOCK_STREAM, 0);
 	setsockopt(p[1], SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
-	MUST(!connect(p[1], (void *)&a, n));
+	CHECK(!connect(p[1], (void *)&a, n));
 	p[0] = accept(l, NULL, NULL);
-	MUST(p[0] >= 0 && !close(l));
+	CHECK(p[0] >= 0 && !close(l));
 }
 
 /* p[0] reads, p[1] writes. */
 static void open_way(int kind, int p[2])
 {
 	if (kind == PIPE)
-		MUST(!pipe(p));
+		CHECK(!pipe(p));
 	else if (kind == UNIX)
-		MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, p));
+		CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, p));
 	else
 		tcp(p);
 }
@@ -126,7 +126,7 @@ static ssize_t by_sendfile(int fd)
 	off_t off = 0;
 	ssize_t r = sendfile(fd, file, &off, SIZE);
 
-	MUST(r < 0 || off == r);
+	CHECK(r < 0 || off == r);
 	return r;
 }
 
@@ -134,9 +134,9 @@ static ssize_t by_sendfile_here(int fd)
 {
 	ssize_t r;
 
-	MUST(lseek(file, 0, SEEK_SET) == 0);
+	CHECK(lseek(file, 0, SEEK_SET) == 0);
 	r = sendfile(fd, file, NULL, SIZE);
-	MUST(lseek(file, 0, SEEK_CUR) == (r < 0 ? 0 : r));
+	CHECK(lseek(file, 0, SEEK_CUR) == (r < 0 ? 0 : r));
 	return r;
 }
 
@@ -145,10 +145,10 @@ static ssize_t by_splice(int fd)
 	int p[2];
 	ssize_t n, r;
 
-	MUST(!pipe(p) && fcntl(p[1], F_SETPIPE_SZ, 1 << 20) > 0);
+	CHECK(!pipe(p) && fcntl(p[1], F_SETPIPE_SZ, 1 << 20) > 0);
 	n = write(p[1], data, 1 << 20);
 	r = splice(p[0], NULL, fd, NULL, SIZE, 0);
-	MUST(n == 1 << 20 && !close(p[0]) && !close(p[1]));
+	CHECK(n == 1 << 20 && !close(p[0]) && !close(p[1]));
 	return r == n ? SIZE : r;
 }
 
@@ -189,7 +189,7 @@ static void *reads(void *arg)
 	ssize_t n;
 
 	while ((w->stop < 0 || w->got < w->stop) && (n = read(w->fd, b, PIECE)) > 0) {
-		MUST(!memcmp(b, data + w->got, (size_t)n));
+		CHECK(!memcmp(b, data + w->got, (size_t)n));
 		w->got += n;
 	}
 	free(b);
@@ -208,12 +208,12 @@ static void all_arrives(int kind, int h)
 	t = start(reads, &in);
 	u = start(writes, &out);
 	finish(u);
-	MUST(!close(p[1]));
+	CHECK(!close(p[1]));
 	finish(t);
-	MUST(!close(p[0]));
+	CHECK(!close(p[0]));
 	if (out.r != SIZE)
 		printf("%d, %s: %ld of %ld\n", kind, how[h].name, (long)out.r, SIZE);
-	MUST(in.got == (how[h].all ? SIZE : 1 << 20));
+	CHECK(in.got == (how[h].all ? SIZE : 1 << 20));
 }
 
 static int descriptors(void)
@@ -221,10 +221,10 @@ static int descriptors(void)
 	DIR *d = opendir("/proc/self/fd");
 	int n = 0;
 
-	MUST(d);
+	CHECK(d);
 	while (readdir(d))
 		n++;
-	MUST(!closedir(d));
+	CHECK(!closedir(d));
 	return n;
 }
 
@@ -233,9 +233,9 @@ static void until_full(int fd)
 	int before, now;
 
 	do {
-		MUST(!ioctl(fd, FIONREAD, &before));
+		CHECK(!ioctl(fd, FIONREAD, &before));
 		usleep(20000);
-		MUST(!ioctl(fd, FIONREAD, &now));
+		CHECK(!ioctl(fd, FIONREAD, &now));
 	} while (before != now);
 }
 
@@ -258,24 +258,24 @@ static void ends_with_part(int kind, int h, enum reason why)
 	if (why == HANDLER) {
 		pthread_kill(t, SIGUSR1);
 		finish(t);
-		MUST(!close(p[1]));
+		CHECK(!close(p[1]));
 		finish(start(reads, &in));
-		MUST(!close(p[0]));
-		MUST(out.r == in.got);
+		CHECK(!close(p[0]));
+		CHECK(out.r == in.got);
 	} else if (why == CANCELLED) {
 		pthread_cancel(t);
 		u = start(reads, &in); /* it may be no cancellation point */
-		MUST(finish(t) == PTHREAD_CANCELED);
-		MUST(!close(p[1]));
+		CHECK(finish(t) == PTHREAD_CANCELED);
+		CHECK(!close(p[1]));
 		finish(u);
-		MUST(!close(p[0]));
+		CHECK(!close(p[0]));
 	} else {
-		MUST(!close(p[0]));
+		CHECK(!close(p[0]));
 		finish(t);
-		MUST(!close(p[1]));
-		MUST(out.r >= in.got && out.r < SIZE);
+		CHECK(!close(p[1]));
+		CHECK(out.r >= in.got && out.r < SIZE);
 	}
-	MUST(descriptors() == before);
+	CHECK(descriptors() == before);
 }
 
 static void ignore(int sig)
@@ -287,7 +287,7 @@ static void ways(void)
 {
 	struct sigaction sa = { .sa_handler = ignore };
 
-	MUST(!sigaction(SIGUSR1, &sa, NULL));
+	CHECK(!sigaction(SIGUSR1, &sa, NULL));
 	for (int kind = PIPE; kind < KINDS; kind++)
 		for (int h = 0; h < HOWS; h++) {
 			if (kind == PIPE && !how[h].pipe)
@@ -311,14 +311,14 @@ static void *limited(void *arg)
 		if (!how[h].all)
 			continue;
 		open_way(TCP, p);
-		MUST(!setsockopt(p[1], SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)));
+		CHECK(!setsockopt(p[1], SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)));
 		r = how[h].call(p[1]);
-		MUST(r > 0 && r < SIZE);
+		CHECK(r > 0 && r < SIZE);
 		while ((r = how[h].call(p[1])) > 0) /* what it counts otherwise */
 			;
 		if (r != -1 || errno != EAGAIN)
 			printf("%s: %ld, errno %d\n", how[h].name, (long)r, errno);
-		MUST(!close(p[0]) && !close(p[1]));
+		CHECK(!close(p[0]) && !close(p[1]));
 	}
 	return arg;
 }
@@ -334,25 +334,25 @@ static void *from_devices(void *arg)
 		int fd = open(path[i], O_RDONLY);
 		struct iovec v[2] = { { room, SIZE }, { room + SIZE, SIZE } };
 
-		MUST(read(fd, room, RANDOM_SIZE) == RANDOM_SIZE);
-		MUST(readv(fd, v, 2) == 2 * SIZE);
-		MUST(!close(fd));
+		CHECK(read(fd, room, RANDOM_SIZE) == RANDOM_SIZE);
+		CHECK(readv(fd, v, 2) == 2 * SIZE);
+		CHECK(!close(fd));
 	}
 	for (int i = 0; i < 2; i++)
-		MUST(getrandom(room, RANDOM_SIZE, 0) == RANDOM_SIZE);
+		CHECK(getrandom(room, RANDOM_SIZE, 0) == RANDOM_SIZE);
 	return arg;
 }
 
 static void emptied(void)
 {
-	MUST(!ftruncate(target, 0) && lseek(target, 0, SEEK_SET) == 0);
-	MUST(lseek(file, 0, SEEK_SET) == 0);
+	CHECK(!ftruncate(target, 0) && lseek(target, 0, SEEK_SET) == 0);
+	CHECK(lseek(file, 0, SEEK_SET) == 0);
 }
 
 static void is_full(long n)
 {
-	MUST(lseek(target, 0, SEEK_CUR) == n);
-	MUST(pread(target, room, SIZE, 0) == n && !memcmp(room, data, (size_t)n));
+	CHECK(lseek(target, 0, SEEK_CUR) == n);
+	CHECK(pread(target, room, SIZE, 0) == n && !memcmp(room, data, (size_t)n));
 }
 
 static void *to_files(void *arg)
@@ -361,22 +361,22 @@ static void *to_files(void *arg)
 
 	for (int i = 0; i < 2; i++) {
 		emptied();
-		MUST(sendfile(target, file, NULL, SIZE + 5) == SIZE);
+		CHECK(sendfile(target, file, NULL, SIZE + 5) == SIZE);
 		is_full(SIZE);
-		MUST(lseek(file, 0, SEEK_CUR) == SIZE);
+		CHECK(lseek(file, 0, SEEK_CUR) == SIZE);
 		emptied();
-		MUST(copy_file_range(file, NULL, target, NULL, SIZE + 5, 0) == SIZE);
+		CHECK(copy_file_range(file, NULL, target, NULL, SIZE + 5, 0) == SIZE);
 		is_full(SIZE);
-		MUST(lseek(file, 0, SEEK_CUR) == SIZE);
+		CHECK(lseek(file, 0, SEEK_CUR) == SIZE);
 		emptied();
 		in = out = 1000;
-		MUST(copy_file_range(file, &in, target, &out, SIZE, 0) == SIZE - 1000);
-		MUST(in == SIZE && out == SIZE);
-		MUST(lseek(target, 0, SEEK_CUR) == 0);
+		CHECK(copy_file_range(file, &in, target, &out, SIZE, 0) == SIZE - 1000);
+		CHECK(in == SIZE && out == SIZE);
+		CHECK(lseek(target, 0, SEEK_CUR) == 0);
 	}
 	for (int i = 0; i < 2; i++) {
 		emptied();
-		MUST(by_splice(target) == SIZE);
+		CHECK(by_splice(target) == SIZE);
 		is_full(1 << 20);
 	}
 	return arg;
@@ -391,14 +391,14 @@ static int room_for_limit(int err)
 		if (how[h].call == by_send || how[h].call == by_sendmsg || !how[h].all)
 			continue;
 		emptied();
-		MUST(how[h].call(target) == LIMIT);
+		CHECK(how[h].call(target) == LIMIT);
 		is_full(LIMIT);
-		MUST(how[h].call(target) == -1 && errno == err);
+		CHECK(how[h].call(target) == -1 && errno == err);
 		n++;
 	}
 	emptied();
-	MUST(copy_file_range(file, NULL, target, NULL, SIZE, 0) == LIMIT);
-	MUST(copy_file_range(file, NULL, target, NULL, SIZE, 0) == -1 && errno == err);
+	CHECK(copy_file_range(file, NULL, target, NULL, SIZE, 0) == LIMIT);
+	CHECK(copy_file_range(file, NULL, target, NULL, SIZE, 0) == -1 && errno == err);
 	return n;
 }
 
@@ -407,12 +407,12 @@ static void *too_large(void *arg)
 {
 	struct rlimit old, limit;
 
-	MUST(!getrlimit(RLIMIT_FSIZE, &old));
+	CHECK(!getrlimit(RLIMIT_FSIZE, &old));
 	limit = old;
 	limit.rlim_cur = LIMIT;
-	MUST(!setrlimit(RLIMIT_FSIZE, &limit));
+	CHECK(!setrlimit(RLIMIT_FSIZE, &limit));
 	printf("%d limited\n", room_for_limit(EFBIG));
-	MUST(!setrlimit(RLIMIT_FSIZE, &old));
+	CHECK(!setrlimit(RLIMIT_FSIZE, &old));
 	return arg;
 }
 
@@ -422,19 +422,19 @@ static void *full_disk(void *arg)
 	char dir[] = "/var/tmp/whole_XXXXXX";
 	int at, source = file, old = target;
 
-	MUST(mkdtemp(dir));
+	CHECK(mkdtemp(dir));
 	if (mount("none", dir, "tmpfs", 0, "size=4m")) {
 		puts("no right to mount a small disk");
-		MUST(!rmdir(dir));
+		CHECK(!rmdir(dir));
 		return arg;
 	}
 	at = open(dir, O_RDONLY | O_DIRECTORY);
 	file = openat(at, "full", O_RDWR | O_CREAT, 0600);
 	target = openat(at, "empty", O_RDWR | O_CREAT, 0600);
-	MUST(!umount2(dir, MNT_DETACH) && !rmdir(dir));
-	MUST(file >= 0 && target >= 0 && write(file, data, SIZE) == SIZE);
+	CHECK(!umount2(dir, MNT_DETACH) && !rmdir(dir));
+	CHECK(file >= 0 && target >= 0 && write(file, data, SIZE) == SIZE);
 	printf("%d out of room\n", room_for_limit(ENOSPC));
-	MUST(!close(file) && !close(target) && !close(at));
+	CHECK(!close(file) && !close(target) && !close(at));
 	file = source;
 	target = old;
 	return arg;
@@ -461,10 +461,10 @@ int main(void)
 		data[i] = (unsigned char)((x = x * 1103515245 + 12345) >> 16);
 	file = mkstemp(path);
 	target = mkstemp(other);
-	MUST(file >= 0 && target >= 0 && !unlink(path) && !unlink(other));
-	MUST(write(file, data, SIZE) == SIZE);
-	make_noise();
-	ways();
+	CHECK(file >= 0 && target >= 0 && !unlink(path) && !unlink(other));
+	CHECK(write(file, data, SIZE) == SIZE);
+	RUN(make_noise);
+	RUN(ways);
 	puts("arrives");
 	finish(start(limited, NULL));
 	puts("limited in time");

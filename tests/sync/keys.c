@@ -7,7 +7,7 @@ static long destroyed, rounds;
 
 static void values_and_errors(void)
 {
-	uk_key k;
+	uk_key k = 0;
 
 	CHECK_EQ(uk_key_set(999999, &k), -EINVAL);
 	CHECK_EQ(uk_key_delete(999999), -EINVAL);

@@ -75,7 +75,7 @@ final class DumpTest {
 		assertFalse(Dump.all().contains("deadlock"), "it was over");
 	}
 
-	/** Who holds a lock and sleeps is in nobody's circle. */
+	/** A thread that holds a lock and sleeps is in no cycle. */
 	@Test
 	void who_waits_for_a_lock_is_told_its_owner() throws Exception {
 		PicoReentrantLock lock = new PicoReentrantLock();
